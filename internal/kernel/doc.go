@@ -1,0 +1,9 @@
+// Package kernel is the only door to the actor library. It holds the seams
+// (clock, dispatcher, executor, randomness), typed actors and their refs, the
+// guard, ask, and the ordered, awaited stop.
+//
+// What lives here: everything that touches protoactor, starts a goroutine,
+// reads a clock or draws a random number. What must not: any knowledge of
+// agents, sessions or the wire protocol. No protoactor type leaves this
+// package.
+package kernel
