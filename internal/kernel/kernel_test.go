@@ -1,0 +1,248 @@
+package kernel_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type (
+	msg   interface{ isMsg() }
+	ping  struct{ reply *kernel.Promise[int] }
+	crash struct{ err error }
+	boom  struct{}
+	spawn struct {
+		name  string
+		b     *node
+		reply *kernel.Promise[kernel.Ref[msg]]
+	}
+	drop struct{ child kernel.Ref[msg] }
+	quit struct{}
+	mute struct{}
+)
+
+func (ping) isMsg()  {}
+func (crash) isMsg() {}
+func (boom) isMsg()  {}
+func (spawn) isMsg() {}
+func (drop) isMsg()  {}
+func (quit) isMsg()  {}
+func (mute) isMsg()  {}
+
+// node is an actor that does what its messages say and writes down its life.
+type node struct {
+	started, stopped int
+	downs            []kernel.Down
+	startErr         error
+	stopPanic        bool
+}
+
+func (n *node) Start(*kernel.Context[msg]) error {
+	n.started++
+	return n.startErr
+}
+
+func (n *node) Handle(c *kernel.Context[msg], m msg) error {
+	switch m := m.(type) {
+	case ping:
+		m.reply.Resolve(n.started)
+	case crash:
+		return m.err
+	case boom:
+		panic("boom")
+	case spawn:
+		ref, err := kernel.Spawn(c, m.name, m.b)
+		if err != nil {
+			m.reply.Fail(err)
+			return nil
+		}
+		m.reply.Resolve(ref)
+	case drop:
+		c.StopChild(m.child)
+	case quit:
+		c.StopSelf()
+	case mute:
+	}
+	return nil
+}
+
+func (n *node) ChildDown(_ *kernel.Context[msg], d kernel.Down) error {
+	n.downs = append(n.downs, d)
+	return nil
+}
+
+func (n *node) Stop(*kernel.Context[msg]) {
+	n.stopped++
+	if n.stopPanic {
+		panic("in stop")
+	}
+}
+
+func askPing(ctx context.Context, r kernel.Ref[msg]) (int, error) {
+	return kernel.Ask(ctx, r, func(p *kernel.Promise[int]) msg { return ping{p} })
+}
+
+func askSpawn(t *testing.T, r kernel.Ref[msg], name string, b *node) kernel.Ref[msg] {
+	t.Helper()
+	child, err := kernel.Ask(t.Context(), r, func(p *kernel.Promise[kernel.Ref[msg]]) msg { return spawn{name, b, p} })
+	require.NoError(t, err)
+	return child
+}
+
+func simulated(t *testing.T, seed uint64) (*sim.Scheduler, *kernel.System) {
+	t.Helper()
+	s := sim.New(seed)
+	t.Cleanup(s.Close)
+	return s, kernel.NewSystem(s.Config())
+}
+
+func TestAskAnswersAndLearnsOfDeath(t *testing.T) {
+	t.Parallel()
+	for name, sys := range map[string]*kernel.System{
+		"production": kernel.NewSystem(kernel.Config{}),
+		"simulation": kernel.NewSystem(sim.New(1).Config()),
+	} {
+		ref, err := kernel.SpawnRoot[msg](sys, "root", &node{})
+		require.NoError(t, err, name)
+		got, err := askPing(t.Context(), ref)
+		require.NoError(t, err, name)
+		assert.Equal(t, 1, got, name)
+
+		require.NoError(t, kernel.StopAndWait(t.Context(), ref), name)
+		_, err = askPing(t.Context(), ref)
+		require.ErrorIs(t, err, kernel.ErrStopped, name)
+	}
+}
+
+func TestAskEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	_, sys := simulated(t, 1)
+	ref, err := kernel.SpawnRoot[msg](sys, "root", &node{})
+	require.NoError(t, err)
+	ctx, cancel := kernel.WithTimeout(t.Context(), sys.Clock(), &kernel.TimeoutError{What: "the answer", Limit: time.Second})
+	defer cancel()
+	_, err = kernel.Ask(ctx, ref, func(*kernel.Promise[int]) msg { return mute{} })
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.ErrorContains(t, err, "the answer: no answer within 1s")
+}
+
+func TestQueuedRequestOfACrashedActorEnds(t *testing.T) {
+	t.Parallel()
+	_, sys := simulated(t, 3)
+	ref, err := kernel.SpawnRoot[msg](sys, "root", &node{})
+	require.NoError(t, err)
+	ref.Tell(boom{})
+	_, err = askPing(t.Context(), ref)
+	require.ErrorIs(t, err, kernel.ErrStopped)
+}
+
+func TestFailureStopsTheActorAndTellsItsParent(t *testing.T) {
+	t.Parallel()
+	wrong := errors.New("wrong")
+	for name, c := range map[string]struct {
+		child  *node
+		strike msg
+		check  func(*testing.T, kernel.Down)
+	}{
+		"error":          {&node{}, crash{wrong}, func(t *testing.T, d kernel.Down) { assert.ErrorIs(t, d.Reason, wrong) }},
+		"error on start": {&node{startErr: wrong}, nil, func(t *testing.T, d kernel.Down) { assert.ErrorIs(t, d.Reason, wrong) }},
+		"own wish":       {&node{}, quit{}, func(t *testing.T, d kernel.Down) { assert.NoError(t, d.Reason) }},
+		"panic": {&node{}, boom{}, func(t *testing.T, d kernel.Down) {
+			var p *kernel.PanicError
+			require.ErrorAs(t, d.Reason, &p)
+			assert.Contains(t, p.Error(), "kernel_test.boom")
+			assert.Contains(t, string(p.Stack), "kernel_test.go")
+		}},
+		"panic in stop": {&node{stopPanic: true}, quit{}, func(t *testing.T, d kernel.Down) {
+			assert.ErrorContains(t, d.Reason, "in stop")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, sys := simulated(t, 5)
+			root := &node{}
+			ref, err := kernel.SpawnRoot[msg](sys, "root", root)
+			require.NoError(t, err)
+			child := askSpawn(t, ref, "child#1", c.child)
+			if c.strike != nil {
+				child.Tell(c.strike)
+			}
+			require.NoError(t, s.Run(1000))
+			require.Len(t, root.downs, 1)
+			assert.Equal(t, "child#1", root.downs[0].Name)
+			assert.Equal(t, 1, c.child.started)
+			assert.Equal(t, 1, c.child.stopped)
+			c.check(t, root.downs[0])
+		})
+	}
+}
+
+func TestChaosKillsBeforeAndAfter(t *testing.T) {
+	t.Parallel()
+	for _, at := range []kernel.Moment{kernel.BeforeMessage, kernel.AfterMessage} {
+		s := sim.New(1)
+		cfg := s.Config()
+		cfg.Chaos = func(actor string, m any, when kernel.Moment) bool {
+			_, isPing := m.(ping)
+			return actor == "root" && isPing && when == at
+		}
+		var crashes []kernel.Crash
+		cfg.OnCrash = func(c kernel.Crash) { crashes = append(crashes, c) }
+		sys := kernel.NewSystem(cfg)
+		ref, err := kernel.SpawnRoot[msg](sys, "root", &node{})
+		require.NoError(t, err)
+		_, err = askPing(t.Context(), ref)
+		if at == kernel.BeforeMessage {
+			require.ErrorIs(t, err, kernel.ErrStopped)
+		} else {
+			require.NoError(t, err)
+		}
+		require.NoError(t, s.Run(100))
+		require.Len(t, crashes, 1)
+		var killed *kernel.Killed
+		require.ErrorAs(t, crashes[0].Reason, &killed)
+		assert.Equal(t, at, killed.At)
+	}
+}
+
+func TestAddressFollowsTheNextIncarnation(t *testing.T) {
+	t.Parallel()
+	_, sys := simulated(t, 1)
+	var addr kernel.Address[msg]
+	assert.False(t, addr.Tell(mute{}))
+	ref, err := kernel.SpawnRoot[msg](sys, "root", &node{})
+	require.NoError(t, err)
+	one := askSpawn(t, ref, "a#1", &node{})
+	two := askSpawn(t, ref, "a#2", &node{})
+	addr.Point(one)
+	addr.Point(two)
+	assert.True(t, addr.Ref().Same(two))
+	_, err = askPing(t.Context(), addr.Ref())
+	require.NoError(t, err)
+	assert.EqualValues(t, 0, one.Handled())
+	assert.EqualValues(t, 1, two.Handled())
+	addr.Clear()
+	assert.False(t, addr.Tell(mute{}))
+}
+
+func TestDeadLettersAreCounted(t *testing.T) {
+	t.Parallel()
+	s, sys := simulated(t, 1)
+	ref, err := kernel.SpawnRoot[msg](sys, "root", &node{})
+	require.NoError(t, err)
+	require.NoError(t, kernel.StopAndWait(t.Context(), ref))
+	ref.Tell(mute{})
+	require.NoError(t, s.Run(100))
+	assert.EqualValues(t, 1, sys.DeadLetters())
+	assert.Panics(t, func() { ref.Tell(nil) })
+}

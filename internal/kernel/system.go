@@ -1,0 +1,113 @@
+package kernel
+
+import (
+	"errors"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/eventstream"
+)
+
+// Config holds the seams of a [System]. The zero value is the production set.
+type Config struct {
+	Clock      Clock      // default: NewClock(nil), the wall clock
+	Dispatcher Dispatcher // default: a goroutine for each wake-up
+	Executor   Executor   // default: GoExecutor
+	Rand       Rand       // default: NewRand with a seed of the operating system
+	// OneMessagePerStep makes an actor yield to the dispatcher after each
+	// message, so that a simulation can interleave actors message by message.
+	OneMessagePerStep bool
+	// Chaos, when set, is asked before and after each message. Tests only.
+	Chaos Chaos
+	// OnCrash is told of every actor that failed. It runs on the actor's own
+	// turn and must neither block nor panic. Optional.
+	OnCrash func(Crash)
+	// Logger receives what the actor library itself reports. Default: discard.
+	Logger *slog.Logger
+}
+
+// Crash describes the failure of one actor.
+type Crash struct {
+	Actor  string
+	Reason error
+}
+
+// ErrStopped says that an actor stopped before it answered.
+var ErrStopped = errors.New("kernel: actor stopped")
+
+// System runs actors. One process needs one; a simulation has one per run.
+type System struct {
+	cfg         Config
+	sys         *actor.ActorSystem
+	deadLetters atomic.Int64
+}
+
+// NewSystem returns a system without actors. It starts no goroutine.
+func NewSystem(cfg Config) *System {
+	if cfg.Clock == nil {
+		cfg.Clock = NewClock(nil)
+	}
+	if cfg.Dispatcher == nil {
+		cfg.Dispatcher = GoDispatcher{}
+	}
+	if cfg.Executor == nil {
+		cfg.Executor = GoExecutor{}
+	}
+	if cfg.Rand == nil {
+		cfg.Rand = NewRand(nil)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &System{cfg: cfg}
+	s.sys = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return cfg.Logger
+	}))
+	// The stock event stream throttles dead letters with a goroutine and a
+	// wall-clock ticker, and logs message contents. This one keeps the single
+	// duty we need: a watch on a dead actor is answered.
+	s.sys.EventStream = eventstream.NewEventStream()
+	s.sys.EventStream.Subscribe(s.onDeadLetter)
+	return s
+}
+
+func (s *System) onDeadLetter(event any) {
+	d, ok := event.(*actor.DeadLetterEvent)
+	if !ok {
+		return
+	}
+	if w, ok := d.Message.(*actor.Watch); ok {
+		if p, ok := s.sys.ProcessRegistry.Get(w.Watcher); ok {
+			p.SendSystemMessage(w.Watcher, &actor.Terminated{Who: d.PID, Why: actor.TerminatedReason_NotFound})
+		}
+		return
+	}
+	switch d.Message.(type) {
+	case *actor.Unwatch, *actor.Stop, *actor.Terminated:
+		return
+	}
+	s.deadLetters.Add(1)
+}
+
+// Clock returns the system's clock.
+func (s *System) Clock() Clock { return s.cfg.Clock }
+
+// Executor returns the system's executor.
+func (s *System) Executor() Executor { return s.cfg.Executor }
+
+// Rand returns the system's source of randomness.
+func (s *System) Rand() Rand { return s.cfg.Rand }
+
+// DeadLetters counts messages that were sent to actors already gone.
+func (s *System) DeadLetters() int64 { return s.deadLetters.Load() }
+
+// SpawnRoot starts an actor that has no parent. Its name must be unique.
+func SpawnRoot[M any](s *System, name string, b Behavior[M]) (Ref[M], error) {
+	a := newAdapter(s, name, b)
+	pid, err := s.sys.Root.SpawnNamed(a.props(), name)
+	if err != nil {
+		return Ref[M]{}, spawnError(name, err)
+	}
+	return Ref[M]{sys: s, pid: pid, life: a.life}, nil
+}
