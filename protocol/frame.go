@@ -1,0 +1,232 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Values of [Frame.Type] that are not content messages.
+const (
+	TypeControlRequest  = "control_request"
+	TypeControlResponse = "control_response"
+	// TypeControlCancel ends a control request whose answer is no longer
+	// wanted.
+	TypeControlCancel = "control_cancel_request"
+	// TypeControlCancelAlias is taken by Qoder's SDK as TypeControlCancel.
+	TypeControlCancelAlias = "control_cancel"
+	// TypeKeepAlive carries nothing. Agents accept it on stdin.
+	TypeKeepAlive = "keep_alive"
+)
+
+// Frame is the envelope of one line: what a router needs to know before
+// anything else is decoded. Raw is the line; the strings are copies.
+type Frame struct {
+	// Type is the top-level "type"; "" if it is absent or not a string.
+	Type string
+	// Subtype is the top-level "subtype". For a control_request it is
+	// request.subtype, or else request.type, which Qoder also uses; for a
+	// control_response it is response.subtype.
+	Subtype string
+	// RequestID correlates control frames: the top-level "request_id", or
+	// response.request_id for a control_response. "" for other types,
+	// although some assistant lines carry a request_id of the model's API.
+	RequestID string
+	// Replay is true on a user line that echoes an earlier one.
+	Replay bool
+	// Raw is the line as it came.
+	Raw []byte
+
+	uuid, session, parent span
+	// body is the value that the frame is about: request, response, event
+	// or message by type.
+	body span
+}
+
+// UUID returns the line's "uuid", or "".
+func (f *Frame) UUID() string { return stringOf(f.uuid.of(f.Raw)) }
+
+// SessionID returns the line's "session_id", or "".
+func (f *Frame) SessionID() string { return stringOf(f.session.of(f.Raw)) }
+
+// ParentToolUseID returns the line's "parent_tool_use_id": the tool call of
+// the subagent that the line belongs to, or "" for the main agent.
+func (f *Frame) ParentToolUseID() string { return stringOf(f.parent.of(f.Raw)) }
+
+// Body returns the value the frame is about: "request" of a control_request,
+// "response" of a control_response, "event" of a stream_event, "message" of
+// any other type; nil if it is absent. It aliases Raw.
+func (f *Frame) Body() json.RawMessage {
+	if f.body.empty() {
+		return nil
+	}
+	return f.body.of(f.Raw)
+}
+
+// FrameErrorKind says why a line is not a frame.
+type FrameErrorKind uint8
+
+const (
+	// NotJSON is a line that is no JSON value, such as a stray log line.
+	NotJSON FrameErrorKind = iota + 1
+	// NotObject is a JSON value other than an object.
+	NotObject
+	// TooLong is a line of more than 4 GiB.
+	TooLong
+)
+
+func (k FrameErrorKind) String() string {
+	switch k {
+	case NotJSON:
+		return "not JSON"
+	case NotObject:
+		return "not a JSON object"
+	case TooLong:
+		return "too long"
+	}
+	return fmt.Sprintf("FrameErrorKind(%d)", uint8(k))
+}
+
+// FrameError is the error of [ParseFrame]. It says nothing about the lines
+// before and after: the stream can be read on.
+type FrameError struct {
+	Kind FrameErrorKind
+	// Head is a copy of the first bytes of the line, at most 256.
+	Head []byte
+	// Len is the length of the line in bytes.
+	Len int
+	// Offset is the byte of the line where it breaks.
+	Offset int
+}
+
+func (e *FrameError) Error() string {
+	more := ""
+	if e.Len > len(e.Head) {
+		more = fmt.Sprintf("… (%d bytes)", e.Len)
+	}
+	return fmt.Sprintf("protocol: line is %s at byte %d: %q%s", e.Kind, e.Offset, e.Head, more)
+}
+
+func frameError(kind FrameErrorKind, line []byte, offset int) *FrameError {
+	return &FrameError{Kind: kind, Head: slices.Clone(line[:min(len(line), oversized)]), Len: len(line), Offset: offset}
+}
+
+// ParseFrame reads the envelope of one line in one pass, whatever the order
+// of its keys; of a repeated key the last one counts. It checks that the line
+// is one object with balanced strings and brackets and leaves the rest to the
+// typed decoders. The frame aliases line, which must not change any more.
+//
+// The error is a *[FrameError]. Lines with an unknown type, or none, are frames.
+func ParseFrame(line []byte) (Frame, error) {
+	if uint64(len(line)) > math.MaxUint32 {
+		return Frame{}, frameError(TooLong, line, 0)
+	}
+	f := Frame{Raw: line}
+	var typ, subtype, requestID, replay, message, event, request, response span
+	c := object(line, 0)
+	for {
+		key, val, ok := c.member()
+		if !ok {
+			break
+		}
+		switch string(unescaped(key.of(line))) {
+		case "type":
+			typ = val
+		case "subtype":
+			subtype = val
+		case "request_id":
+			requestID = val
+		case "uuid":
+			f.uuid = val
+		case "session_id":
+			f.session = val
+		case "parent_tool_use_id":
+			f.parent = val
+		case "isReplay":
+			replay = val
+		case "message":
+			message = val
+		case "event":
+			event = val
+		case "request":
+			request = val
+		case "response":
+			response = val
+		}
+	}
+	if c.err {
+		kind := NotJSON
+		if json.Valid(line) {
+			kind = NotObject
+		}
+		return Frame{}, frameError(kind, line, c.bad)
+	}
+	if end := skipSpace(line, c.i); end < len(line) {
+		return Frame{}, frameError(NotJSON, line, end)
+	}
+
+	f.Type = intern(typ.of(line))
+	switch f.Type {
+	case "stream_event":
+		f.body = event
+	case TypeControlRequest:
+		f.body = request
+		f.RequestID = stringOf(requestID.of(line))
+		f.Subtype = nestedSubtype(&f)
+		return f, nil
+	case TypeControlResponse:
+		f.body = response
+		f.nestedResponse()
+		return f, nil
+	case TypeControlCancel, TypeControlCancelAlias:
+		f.RequestID = stringOf(requestID.of(line))
+	default:
+		f.body = message
+		f.Replay = string(replay.of(line)) == "true"
+	}
+	f.Subtype = intern(subtype.of(line))
+	return f, nil
+}
+
+// nestedSubtype reads the kind of a control_request.
+func nestedSubtype(f *Frame) string {
+	var subtype, typ span
+	c := object(f.Raw[:f.body.hi], int(f.body.lo))
+	for {
+		key, val, ok := c.member()
+		if !ok {
+			break
+		}
+		switch string(unescaped(key.of(f.Raw))) {
+		case "subtype":
+			subtype = val
+		case "type":
+			typ = val
+		}
+	}
+	if s := intern(subtype.of(f.Raw)); s != "" {
+		return s
+	}
+	return intern(typ.of(f.Raw))
+}
+
+// nestedResponse reads the kind and the id of a control_response.
+func (f *Frame) nestedResponse() {
+	var subtype, id span
+	c := object(f.Raw[:f.body.hi], int(f.body.lo))
+	for {
+		key, val, ok := c.member()
+		if !ok {
+			break
+		}
+		switch string(unescaped(key.of(f.Raw))) {
+		case "subtype":
+			subtype = val
+		case "request_id":
+			id = val
+		}
+	}
+	f.Subtype = intern(subtype.of(f.Raw))
+	f.RequestID = stringOf(id.of(f.Raw))
+}

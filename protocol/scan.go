@@ -1,0 +1,243 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+)
+
+// span is a part of a line. Lines longer than 4 GiB are not frames.
+type span struct{ lo, hi uint32 }
+
+func (s span) of(b []byte) []byte { return b[s.lo:s.hi:s.hi] }
+func (s span) empty() bool        { return s.lo == s.hi }
+
+// The scanner walks JSON by structure: it finds where strings, objects and
+// arrays end and believes the rest. What it accepts may still be invalid
+// JSON; what it rejects always is. Typed decoding validates in full.
+
+// skipSpace returns the index of the first byte at or after i that is not
+// JSON white space.
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\r' || b[i] == '\t') {
+		i++
+	}
+	return i
+}
+
+// skipString returns the index after the string whose opening quote is at i;
+// negative if it does not end.
+func skipString(b []byte, i int) int {
+	i++
+	for n := min(i+24, len(b)); i < n; i++ {
+		if b[i] == '"' {
+			return i + 1
+		}
+		if b[i] == '\\' {
+			break
+		}
+	}
+	from := i
+	for {
+		j := bytes.IndexByte(b[i:], '"')
+		if j < 0 {
+			return -1
+		}
+		i += j
+		k := i
+		for k > from && b[k-1] == '\\' {
+			k--
+		}
+		i++
+		if (i-1-k)%2 == 0 {
+			return i
+		}
+	}
+}
+
+// skipNested returns the index after the object or array that opens at i;
+// negative if it does not end.
+func skipNested(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			if i = skipString(b, i); i < 0 {
+				return -1
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+		i++
+	}
+	return -1
+}
+
+// skipLiteral returns the index after the number or name at i; negative if
+// there is none.
+func skipLiteral(b []byte, i int) int {
+	switch b[i] {
+	case 't':
+		return skipName(b, i, "true")
+	case 'f':
+		return skipName(b, i, "false")
+	case 'n':
+		return skipName(b, i, "null")
+	}
+	from := i
+	for i < len(b) && isNumeric(b[i]) {
+		i++
+	}
+	if i == from {
+		return -1
+	}
+	return i
+}
+
+func skipName(b []byte, i int, name string) int {
+	if len(b)-i < len(name) || string(b[i:i+len(name)]) != name {
+		return -1
+	}
+	return i + len(name)
+}
+
+func isNumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
+}
+
+// skipValue returns the index after the value at i; negative if there is none.
+func skipValue(b []byte, i int) int {
+	if i >= len(b) {
+		return -1
+	}
+	switch b[i] {
+	case '"':
+		return skipString(b, i)
+	case '{', '[':
+		return skipNested(b, i)
+	}
+	return skipLiteral(b, i)
+}
+
+// cursor walks the members of an object or the elements of an array.
+type cursor struct {
+	b   []byte
+	i   int  // next byte to read
+	bad int  // where the structure breaks, if err
+	err bool // the structure is broken
+	end byte // the closing bracket, 0 once it has been read
+}
+
+// object returns a cursor over the object that starts at i.
+func object(b []byte, i int) cursor { return open(b, i, '{', '}') }
+
+// array returns a cursor over the array that starts at i.
+func array(b []byte, i int) cursor { return open(b, i, '[', ']') }
+
+func open(b []byte, i int, from, to byte) cursor {
+	i = skipSpace(b, i)
+	if i >= len(b) || b[i] != from {
+		return cursor{b: b, i: i, bad: i, err: true}
+	}
+	c := cursor{b: b, i: skipSpace(b, i+1), end: to}
+	if c.i < len(b) && b[c.i] == to {
+		c.i++
+		c.end = 0
+	}
+	return c
+}
+
+func (c *cursor) fail(at int) bool {
+	c.err, c.bad = true, at
+	return false
+}
+
+// member returns the spans of the next key, quotes included, and its value.
+func (c *cursor) member() (key, val span, ok bool) {
+	if c.err || c.end == 0 {
+		return span{}, span{}, false
+	}
+	if c.i >= len(c.b) || c.b[c.i] != '"' {
+		return span{}, span{}, c.fail(c.i)
+	}
+	j := skipString(c.b, c.i)
+	if j < 0 {
+		return span{}, span{}, c.fail(c.i)
+	}
+	key = span{uint32(c.i), uint32(j)}
+	j = skipSpace(c.b, j)
+	if j >= len(c.b) || c.b[j] != ':' {
+		return span{}, span{}, c.fail(j)
+	}
+	c.i = skipSpace(c.b, j+1)
+	val, ok = c.value()
+	return key, val, ok
+}
+
+// element returns the span of the next element.
+func (c *cursor) element() (val span, ok bool) {
+	if c.err || c.end == 0 {
+		return span{}, false
+	}
+	return c.value()
+}
+
+// value reads the value at c.i and the comma or bracket after it.
+func (c *cursor) value() (span, bool) {
+	j := skipValue(c.b, c.i)
+	if j < 0 {
+		return span{}, c.fail(c.i)
+	}
+	val := span{uint32(c.i), uint32(j)}
+	j = skipSpace(c.b, j)
+	switch {
+	case j >= len(c.b):
+		return span{}, c.fail(j)
+	case c.b[j] == c.end:
+		c.i, c.end = j+1, 0
+	case c.b[j] == ',':
+		c.i = skipSpace(c.b, j+1)
+	default:
+		return span{}, c.fail(j)
+	}
+	return val, true
+}
+
+// unescaped returns the text of a key or string value without its quotes, as it
+// stands if it has no escape. The result may alias b.
+func unescaped(quoted []byte) []byte {
+	s := quoted[1 : len(quoted)-1]
+	if isPlain(s) {
+		return s
+	}
+	var out string
+	if json.Unmarshal(quoted, &out) != nil {
+		return nil
+	}
+	return []byte(out)
+}
+
+// stringOf returns a copy of a string value; "" if the value is not a string.
+func stringOf(value []byte) string {
+	if len(value) < 2 || value[0] != '"' {
+		return ""
+	}
+	return string(unescaped(value))
+}
+
+// isPlain reports whether the inside of a JSON string stands for itself.
+func isPlain(s []byte) bool {
+	ascii := true
+	for _, c := range s {
+		if c == '\\' {
+			return false
+		}
+		ascii = ascii && c < utf8.RuneSelf
+	}
+	return ascii || utf8.Valid(s)
+}
