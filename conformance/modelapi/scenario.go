@@ -1,0 +1,117 @@
+package modelapi
+
+import (
+	"regexp"
+	"slices"
+	"time"
+)
+
+// Scenario is what the model does after one marker: the step at index i answers
+// the i-th model call. Calls past the end get a plain text answer.
+type Scenario []Step
+
+// Step decides the reply to one model call. It runs on the goroutine of the
+// request, so it must be safe for concurrent use.
+type Step func(Call) Reply
+
+// Call is what a step can look at.
+type Call struct {
+	Marker
+	// WorkDir is [Config].WorkDir.
+	WorkDir string
+	Request Request
+}
+
+// Tool returns the first of the names that the request offers as a tool, and
+// the first name when it offers none of them. Agents rename tools between
+// releases.
+func (c Call) Tool(names ...string) string {
+	for _, offered := range c.Request.Tools {
+		if slices.Contains(names, offered) {
+			return offered
+		}
+	}
+	return names[0]
+}
+
+// ToolLike returns the first offered tool that matches the regular expression,
+// and otherwise the fallback. It panics when the expression does not compile.
+func (c Call) ToolLike(expr, fallback string) string {
+	if i := slices.IndexFunc(c.Request.Tools, regexp.MustCompile(expr).MatchString); i >= 0 {
+		return c.Request.Tools[i]
+	}
+	return fallback
+}
+
+// Reply is one answer of the model. The zero value is an empty message that
+// ends the turn.
+type Reply struct {
+	Blocks []Block
+	// Stop is the stop reason. Empty means "tool_use" when a block calls a
+	// tool, and "end_turn" otherwise.
+	Stop string
+
+	// Delay is waited before the first byte.
+	Delay time.Duration
+	// Chunks is how many pieces a streamed text block is cut into; zero means 2.
+	Chunks int
+	// ChunkDelay is waited after each of them.
+	ChunkDelay time.Duration
+	// CutAfter drops the connection after that many deltas of a streamed
+	// answer, leaving a partial message. Zero means never.
+	CutAfter int
+
+	// Failure, when set, is served instead for the first Failure.Times calls.
+	Failure *Failure
+	// Hang never answers: the call ends when the client leaves or the server
+	// closes.
+	Hang bool
+}
+
+// Failure is an HTTP error of the endpoint, counted per scenario, argument and
+// step.
+type Failure struct {
+	Status int
+	// Type is the API's error type, such as "rate_limit_error".
+	Type string
+	// Times is how many calls fail before the reply is served.
+	Times int
+	// RetryAfter is sent as the retry-after header, rounded down to seconds.
+	// Zero sends none.
+	RetryAfter time.Duration
+}
+
+// Block is one content block of a reply, made by [Text], [Thinking] or
+// [ToolUse].
+type Block struct {
+	kind  string
+	text  string
+	name  string
+	input any
+}
+
+const (
+	kindText     = "text"
+	kindThinking = "thinking"
+	kindToolUse  = "tool_use"
+)
+
+// Args is the input of a tool call.
+type Args map[string]any
+
+// Text is a block of plain text.
+func Text(s string) Block { return Block{kind: kindText, text: s} }
+
+// Thinking is a block of extended thinking, with a made-up signature.
+func Thinking(s string) Block { return Block{kind: kindThinking, text: s} }
+
+// ToolUse is a call of the named tool. The input must be marshalable as JSON.
+func ToolUse(name string, input any) Block {
+	return Block{kind: kindToolUse, name: name, input: input}
+}
+
+// Say is the step that always replies with these blocks.
+func Say(blocks ...Block) Step { return Always(Reply{Blocks: blocks}) }
+
+// Always is the step that always gives this reply.
+func Always(r Reply) Step { return func(Call) Reply { return r } }

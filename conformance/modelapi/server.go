@@ -1,0 +1,250 @@
+package modelapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// errCut marks a stream that its scenario breaks off.
+var errCut = errors.New("the scenario cuts the stream here")
+
+const (
+	// logLimit is how many requests the log keeps.
+	logLimit = 1000
+	// bodyLimit is the largest request read: far above any real conversation.
+	bodyLimit = 64 << 20
+)
+
+// Config configures a [Server]. The zero value works.
+type Config struct {
+	// WorkDir is where the file scenarios read and write: the agent's working
+	// directory. Empty means paths relative to it.
+	WorkDir string
+	// Scenarios are added to the built-in ones; on a name in both, these win.
+	Scenarios map[string]Scenario
+}
+
+// Server is a scripted model endpoint on a loopback port. Its methods are safe
+// for concurrent use.
+type Server struct {
+	workDir  string
+	http     *http.Server
+	listener net.Listener
+	closing  context.CancelFunc
+	served   chan struct{}
+
+	mu        sync.Mutex
+	scenarios map[string]Scenario
+	failed    map[Marker]int // how often a failure was served
+	log       []Request
+	logged    chan struct{} // closed and replaced with each new entry
+	seq       int
+}
+
+// Start listens on a free port of 127.0.0.1 and serves until [Server.Close].
+func Start(c Config) (*Server, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("start the scripted model endpoint: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Server{
+		workDir:   c.WorkDir,
+		listener:  listener,
+		closing:   cancel,
+		served:    make(chan struct{}),
+		scenarios: Builtin(),
+		failed:    map[Marker]int{},
+		logged:    make(chan struct{}),
+	}
+	maps.Copy(s.scenarios, c.Scenarios)
+	s.http = &http.Server{
+		Handler:           http.HandlerFunc(s.serve),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	go func() {
+		defer close(s.served)
+		_ = s.http.Serve(listener) // always ErrServerClosed: Close is the only way out
+	}()
+	return s, nil
+}
+
+// URL is the base URL to give to the agent, without a slash at its end.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+
+// Close drops every connection, ends hanging calls and waits until the port is
+// free. Calling it again does nothing.
+func (s *Server) Close() error {
+	s.closing()
+	err := s.http.Close()
+	<-s.served
+	return err
+}
+
+// Script adds a scenario, or replaces the one of that name.
+func (s *Server) Script(name string, steps ...Step) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scenarios[name] = steps
+}
+
+// Reset forgets the log and the counts of served failures.
+func (s *Server) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = nil
+	clear(s.failed)
+}
+
+// Requests returns the log, oldest first: the last 1,000 requests.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.log)
+}
+
+// Wait returns the first request in the log that match accepts, and waits for
+// one when there is none yet. It returns the cause of the context's end when
+// that comes first.
+func (s *Server) Wait(ctx context.Context, match func(Request) bool) (Request, error) {
+	for {
+		s.mu.Lock()
+		i := slices.IndexFunc(s.log, match)
+		if i >= 0 {
+			defer s.mu.Unlock()
+			return s.log[i], nil
+		}
+		logged := s.logged
+		s.mu.Unlock()
+		select {
+		case <-logged:
+		case <-ctx.Done():
+			return Request{}, fmt.Errorf("wait for a model request: %w", context.Cause(ctx))
+		}
+	}
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
+	if err != nil {
+		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
+		return
+	}
+	entry := Request{
+		At: time.Now(), Endpoint: endpoint(r), Method: r.Method, Path: r.URL.RequestURI(),
+		Header: r.Header.Clone(), Body: data,
+	}
+	var bad error
+	if entry.Endpoint != Unknown {
+		bad = entry.read()
+	}
+	s.record(&entry)
+	w.Header().Set("Request-Id", fmt.Sprintf("req_%d", entry.Seq))
+	switch {
+	case bad != nil:
+		writeError(w, http.StatusBadRequest, "invalid_request_error", bad.Error())
+	case entry.Endpoint == Messages:
+		s.answer(w, r, entry)
+	case entry.Endpoint == CountTokens:
+		writeJSON(w, http.StatusOK, object{"input_tokens": 10})
+	default:
+		writeError(w, http.StatusNotFound, "not_found_error", "no such endpoint: "+r.Method+" "+r.URL.Path)
+	}
+}
+
+func endpoint(r *http.Request) Endpoint {
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	switch {
+	case r.Method == http.MethodPost && path == "/v1/messages":
+		return Messages
+	case r.Method == http.MethodPost && path == "/v1/messages/count_tokens":
+		return CountTokens
+	default:
+		return Unknown
+	}
+}
+
+func (s *Server) record(entry *Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seq++
+	entry.Seq = s.seq
+	if len(s.log) == logLimit {
+		s.log = slices.Delete(s.log, 0, 1)
+	}
+	s.log = append(s.log, *entry)
+	close(s.logged)
+	s.logged = make(chan struct{})
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry Request) {
+	reply := s.reply(entry)
+	if reply.Failure != nil && s.countFailure(entry.Marker) <= reply.Failure.Times {
+		reply.Failure.write(w)
+		return
+	}
+	if reply.Hang {
+		<-r.Context().Done()
+		panic(http.ErrAbortHandler) // the way net/http drops a connection without an answer
+	}
+	pause := func(d time.Duration) error { return sleep(r.Context(), d) }
+	if pause(reply.Delay) != nil {
+		return
+	}
+	a := answer{Reply: reply, id: fmt.Sprintf("msg_%d", entry.Seq), model: entry.Model}
+	if !entry.Stream {
+		a.writeWhole(w)
+		return
+	}
+	if a.writeStream(w, pause) != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (s *Server) reply(entry Request) Reply {
+	m := entry.Marker
+	if m.Scenario == "" {
+		return Reply{Blocks: []Block{Text("No marker; a plain scripted answer.")}}
+	}
+	s.mu.Lock()
+	scenario, known := s.scenarios[m.Scenario]
+	s.mu.Unlock()
+	if !known {
+		return Reply{Blocks: []Block{Text("No scenario is named " + m.Scenario + ".")}}
+	}
+	if m.Step >= len(scenario) {
+		return Reply{Blocks: []Block{Text(fmt.Sprintf("Script over (%s step %d).", m.Scenario, m.Step))}}
+	}
+	return scenario[m.Step](Call{Marker: m, WorkDir: s.workDir, Request: entry})
+}
+
+func (s *Server) countFailure(m Marker) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed[m]++
+	return s.failed[m]
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
