@@ -1,0 +1,109 @@
+package lint
+
+import (
+	"go/ast"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// modulePath is the module the rules are about.
+const modulePath = "github.com/agent-troupe/troupe"
+
+// tools are the trees that are programs or drive them: they own their clock and
+// their goroutines, and no simulation runs them.
+var tools = [...]string{"cmd", "examples", "bench", "conformance", "internal/lint"}
+
+// rel is the package's path inside the module, and false for any other module
+// and for the main package the go command makes up to run tests.
+func rel(pass *analysis.Pass) (string, bool) {
+	// A variant for tests is called "path [path.test]".
+	path, _, _ := strings.Cut(pass.Pkg.Path(), " ")
+	path, ours := strings.CutPrefix(path, modulePath+"/")
+	return path, ours && !strings.HasSuffix(path, ".test")
+}
+
+// within says whether the package path lies in the tree, or is its root.
+func within(path, tree string) bool {
+	return path == tree || strings.HasPrefix(path, tree+"/")
+}
+
+// library says whether the package is part of the library proper: the seams
+// hold in it.
+func library(pass *analysis.Pass) bool {
+	path, ours := rel(pass)
+	if !ours || pass.Pkg.Name() == "main" {
+		return false
+	}
+	for _, tree := range tools {
+		if within(path, tree) {
+			return false
+		}
+	}
+	return true
+}
+
+// ownsSeams says whether the package is where the seams are made: the kernel
+// reads the real clock, starts the real goroutines and draws the real numbers.
+func ownsSeams(pass *analysis.Pass) bool {
+	path, _ := rel(pass)
+	return within(path, "internal/kernel")
+}
+
+// mayStartGoroutines says whether the file may hold a bare go statement besides
+// the kernel: only the stdio port of the agent's side, which stands on protocol
+// alone and so has no executor.
+func mayStartGoroutines(pass *analysis.Pass, file *ast.File) bool {
+	path, _ := rel(pass)
+	return path == "agent" && fileName(pass, file) == "stdio.go"
+}
+
+func fileName(pass *analysis.Pass, file *ast.File) string {
+	return filepath.Base(pass.Fset.Position(file.FileStart).Filename)
+}
+
+func isTest(pass *analysis.Pass, file *ast.File) bool {
+	return strings.HasSuffix(fileName(pass, file), "_test.go")
+}
+
+// layers lists the packages from the bottom up. A package may import those in
+// the rows above its own in this list; packages in one row may not import each
+// other. An entry stands for its subpackages too, unless they have their own.
+var layers = [...][]string{
+	{"protocol"},
+	{"dialect"},
+	{"dialect/claude", "dialect/qoder"},
+	{"transcript"},
+	{"internal/kernel"},
+	{"internal/osproc"},
+	{"supervisor"},
+	{"agent"},
+	{"agent/scripted"},
+	{"actors/message"},
+	{"actors/transport", "actors/router", "actors/hooks", "actors/permission", "actors/mcp", "actors/modelpolicy"},
+	{"actors"},
+	{"runtime"},
+	{"sdk"},
+	{"fleet"},
+	{"simtests"},
+	{"conformance/modelapi"},
+	{"cmd", "examples", "bench", "conformance", "internal/lint"},
+}
+
+// alone narrows some entries to fewer packages than their place would allow.
+var alone = map[string][]string{
+	"protocol":             {},
+	"agent":                {"protocol"},
+	"internal/osproc":      {"internal/kernel"},
+	"conformance/modelapi": {},
+	"internal/lint":        {},
+}
+
+// confined names the modules that only one tree may import.
+var confined = map[string]string{
+	actorLibrary: "internal/kernel",
+}
+
+// actorLibrary is the module behind the kernel.
+const actorLibrary = "github.com/asynkron/protoactor-go"

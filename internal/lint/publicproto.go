@@ -1,0 +1,137 @@
+package lint
+
+import (
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// PublicProto reports exported declarations whose type holds a type of the
+// actor library, however deep.
+func PublicProto() *analysis.Analyzer {
+	return inspecting("publicproto", "report types of the actor library in exported declarations", func(pass *analysis.Pass) {
+		path, ours := rel(pass)
+		if !ours || pass.Pkg.Name() == "main" || within(path, "internal") || strings.Contains(path, "/internal/") {
+			return
+		}
+		scope := pass.Pkg.Scope()
+		for _, name := range scope.Names() {
+			obj := scope.Lookup(name)
+			if !obj.Exported() || strings.HasSuffix(pass.Fset.Position(obj.Pos()).Filename, "_test.go") {
+				continue
+			}
+			w := &signatureWalk{pkg: pass.Pkg, seen: map[types.Type]bool{}}
+			w.object(obj)
+			if w.found != nil {
+				pass.Reportf(w.at, "%s exposes %s of the actor library", name, w.found.Obj().Name())
+			}
+		}
+	})
+}
+
+// signatureWalk looks through everything a caller of one declaration can see.
+type signatureWalk struct {
+	pkg   *types.Package
+	seen  map[types.Type]bool
+	at    token.Pos
+	found *types.Named
+}
+
+func (w *signatureWalk) object(obj types.Object) {
+	name, isType := obj.(*types.TypeName)
+	if !isType {
+		w.visit(obj.Pos(), obj.Type())
+		return
+	}
+	if name.IsAlias() {
+		w.visit(obj.Pos(), types.Unalias(obj.Type()))
+		return
+	}
+	named := obj.Type().(*types.Named)
+	w.params(obj.Pos(), named.TypeParams())
+	w.visit(obj.Pos(), named.Underlying())
+	for method := range named.Methods() {
+		if method.Exported() {
+			w.visit(method.Pos(), method.Type())
+		}
+	}
+}
+
+func (w *signatureWalk) visit(at token.Pos, t types.Type) {
+	if w.found != nil || w.seen[t] {
+		return
+	}
+	w.seen[t] = true
+	switch t := t.(type) {
+	case *types.Alias:
+		w.visit(at, types.Unalias(t))
+	case *types.Named:
+		w.named(at, t)
+	case *types.TypeParam:
+		w.visit(at, t.Constraint())
+	case *types.Struct:
+		for field := range t.Fields() {
+			if field.Exported() || field.Embedded() {
+				w.visit(w.local(at, field), field.Type())
+			}
+		}
+	case *types.Interface:
+		for method := range t.ExplicitMethods() {
+			if method.Exported() {
+				w.visit(w.local(at, method), method.Type())
+			}
+		}
+		for embedded := range t.EmbeddedTypes() {
+			w.visit(at, embedded)
+		}
+	case *types.Signature:
+		w.params(at, t.TypeParams())
+		w.visit(at, t.Params())
+		w.visit(at, t.Results())
+	case *types.Tuple:
+		for v := range t.Variables() {
+			w.visit(at, v.Type())
+		}
+	case *types.Map:
+		w.visit(at, t.Key())
+		w.visit(at, t.Elem())
+	case interface{ Elem() types.Type }: // pointer, slice, array, channel
+		w.visit(at, t.Elem())
+	case *types.Union:
+		for term := range t.Terms() {
+			w.visit(at, term.Type())
+		}
+	}
+}
+
+func (w *signatureWalk) named(at token.Pos, t *types.Named) {
+	obj := t.Obj()
+	if obj.Pkg() != nil && within(obj.Pkg().Path(), actorLibrary) {
+		w.at, w.found = at, t
+		return
+	}
+	for arg := range t.TypeArgs().Types() {
+		w.visit(at, arg)
+	}
+	// An unexported type is seen through the exported declaration that uses it;
+	// an exported one is looked at by itself.
+	if obj.Pkg() == w.pkg && !obj.Exported() {
+		w.object(obj)
+	}
+}
+
+func (w *signatureWalk) params(at token.Pos, list *types.TypeParamList) {
+	for p := range list.TypeParams() {
+		w.visit(at, p)
+	}
+}
+
+// local is the position of a member, when it is declared in this package.
+func (w *signatureWalk) local(at token.Pos, member types.Object) token.Pos {
+	if member.Pkg() == w.pkg {
+		return member.Pos()
+	}
+	return at
+}

@@ -1,0 +1,5 @@
+package agent
+
+func engine() {
+	go pump() // want `a bare go statement`
+}

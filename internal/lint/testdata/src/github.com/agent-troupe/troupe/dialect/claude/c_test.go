@@ -1,0 +1,3 @@
+package claude
+
+import _ "github.com/agent-troupe/troupe/actors/router"

@@ -1,0 +1,5 @@
+package qoder
+
+import "github.com/agent-troupe/troupe/protocol"
+
+type Q protocol.Frame

@@ -1,0 +1,7 @@
+package runtime
+
+import "time"
+
+func inTest() {
+	go time.Sleep(time.Second)
+}

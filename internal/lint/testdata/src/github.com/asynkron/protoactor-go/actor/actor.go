@@ -1,0 +1,5 @@
+package actor
+
+type PID struct{ ID string }
+
+type Context interface{ Self() *PID }
