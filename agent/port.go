@@ -50,6 +50,7 @@ type Launch struct {
 	Env  []string // "KEY=value"
 	Dir  string   // working directory; "" when unknown
 	Seed uint64   // seeds identifiers and everything else that is drawn
+	Pid  int      // process id; 0 when the agent is no process
 }
 
 // Exit is how an agent ended: with an exit code, or, if Signal is set ("KILL",

@@ -1,0 +1,311 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Config is what a program gives the engine. The zero value of every field but
+// Turn is the dialect's default.
+type Config struct {
+	Dialect Dialect
+
+	// Turn plays one turn, from the prompt to whatever comes before the result.
+	// When it returns nil without having called [Turn.Finish], the engine ends
+	// the turn as a success. It returns errors as it gets them.
+	Turn func(*Turn) error
+	// Continue plays on after a Stop hook blocked the end of a turn. nil says
+	// the reason back.
+	Continue func(t *Turn, reason string) error
+
+	// Control sees every request of the host first. When it returns true it has
+	// taken care of it.
+	Control func(*Request) bool
+	// At is called at each [Point]. A non-nil Exit ends the agent there.
+	At func(Moment) *Exit
+
+	Version         string
+	ProtocolVersion string // qodercli only
+	SessionID       string // used when the arguments name none
+	Model           string
+	Capabilities    []string
+	Initialize      Object // merged into the initialize response
+	Init            Object // merged into system/init
+	CostPerCall     float64
+	Handshake       Handshake
+	State           Switch // session_state_changed frames; Auto: if the host's environment asks
+	Partials        Switch // stream_event frames; Auto: if the arguments ask
+}
+
+// Switch turns something on or off, or leaves it to what was observed.
+type Switch int
+
+// The positions of a [Switch].
+const (
+	Auto Switch = iota
+	On
+	Off
+)
+
+func (s Switch) or(auto bool) bool {
+	switch s {
+	case On:
+		return true
+	case Off:
+		return false
+	}
+	return auto
+}
+
+// Point is a moment in the protocol.
+type Point string
+
+// The points at which [Config].At is called.
+const (
+	BeforeInitResponse Point = "before-init-response"
+	AfterInitResponse  Point = "after-init-response"
+	MidAssistant       Point = "mid-assistant" // Frame is the assistant line about to be written
+	PendingPermission  Point = "pending-permission"
+	BeforeResult       Point = "before-result"
+	AfterResult        Point = "after-result"
+)
+
+// Moment is a [Point] reached. Everything before it has been written.
+type Moment struct {
+	Point Point
+	Frame []byte
+	Port  Port
+}
+
+// Engine serves one conversation. Everything in it belongs to one coroutine at
+// a time.
+type Engine struct {
+	cfg    Config
+	tr     traits
+	port   Port
+	launch Launch
+	flags  flags
+	ids    *ids
+
+	waited  time.Duration // sum of the waits that ran out, when the port is no Elapser
+	strands []*Strand
+	out     []byte
+	exit    *Exit
+	eof     bool // the host closed stdin
+	leaving bool // SIGINT or SIGTERM: end when the turn has ended
+
+	session   session
+	perms     permissions
+	host      host
+	asked     []*pending // our requests that are open, oldest first
+	openAsks  int        // of them, those that wait for a person
+	inbox     []*message
+	seen      map[string]bool // uuids of user lines, this and earlier lives of the session
+	turn      *Turn
+	tasks     []*Task
+	state     string // last session_state_changed
+	spent     float64
+	calls     int // model calls
+	results   int
+	lastError bool // the last result had is_error
+}
+
+// Run serves one conversation over p and returns how the agent ended.
+func Run(l Launch, p Port, cfg Config) Exit {
+	e := newEngine(l, p, cfg)
+	defer e.stopStrands()
+	for e.exit == nil {
+		e.schedule()
+		e.flush()
+		if e.exit == nil && e.finished() {
+			e.quit(e.naturalExit())
+		}
+		if e.exit == nil {
+			e.receive()
+		}
+	}
+	return *e.exit
+}
+
+func newEngine(l Launch, p Port, cfg Config) *Engine {
+	e := &Engine{
+		cfg: cfg, tr: cfg.Dialect.traits(), port: p, launch: l,
+		flags: parseFlags(l.Args), ids: newIDs(l.Seed), seen: map[string]bool{},
+	}
+	if cfg.Version != "" {
+		e.tr.version = cfg.Version
+	}
+	if cfg.ProtocolVersion != "" {
+		e.tr.protocolVersion = cfg.ProtocolVersion
+	}
+	e.session = newSession(e)
+	e.perms = newPermissions(e.flags)
+	e.host = newHost()
+	return e
+}
+
+// now is the time the engine goes by.
+func (e *Engine) now() time.Duration {
+	if c, ok := e.port.(Elapser); ok {
+		return c.Elapsed()
+	}
+	return e.waited
+}
+
+// receive waits for one line or for the next deadline.
+func (e *Engine) receive() {
+	wait := e.nextDeadline()
+	starting := e.turn == nil && len(e.inbox) > 0
+	if starting {
+		wait = 0 // what is already there belongs before the turn
+	}
+	line, err := e.port.Next(wait)
+	switch {
+	case err == nil:
+		e.line(line)
+	case errors.Is(err, ErrWaited):
+		e.waited += max(wait, 0)
+		if starting {
+			e.startTurn()
+		}
+	case errors.Is(err, io.EOF):
+		if e.eof { // a port that says so again and again: let the time pass
+			if wait < 0 {
+				e.quit(Exit{Code: 1})
+			}
+			e.waited += max(wait, 0)
+			if starting {
+				e.startTurn()
+			}
+			return
+		}
+		e.eof = true
+		e.closeGates()
+	case errors.Is(err, ErrInterrupted):
+		e.leaving = true
+		e.stopTasks()
+		e.interrupt()
+	case errors.Is(err, ErrTerminated):
+		e.terminate()
+	default:
+		e.quit(Exit{Signal: "KILL"})
+	}
+}
+
+// finished reports whether there is nothing left to do.
+func (e *Engine) finished() bool {
+	if e.turn != nil || len(e.strands) > 0 {
+		return false
+	}
+	return e.leaving || e.eof && len(e.inbox) == 0
+}
+
+// naturalExit is how Claude Code was seen to exit at EOF: 1 after a result
+// with is_error, else 0. SIGINT always ends in 0.
+func (e *Engine) naturalExit() Exit {
+	if e.lastError && !e.leaving {
+		return Exit{Code: 1}
+	}
+	return Exit{}
+}
+
+// terminate is SIGTERM: the tool that runs dies with it, no result follows.
+func (e *Engine) terminate() {
+	if e.turn != nil {
+		e.turn.scope.err = errTerminated
+	}
+	e.stopTasks()
+	e.schedule()
+	e.flush()
+	e.quit(Exit{Code: 143})
+}
+
+var errTerminated = fmt.Errorf("%w by SIGTERM", ErrAborted)
+
+// quit ends the agent; whatever strands still do goes nowhere.
+func (e *Engine) quit(x Exit) {
+	if e.exit == nil {
+		e.exit = &x
+	}
+}
+
+// at passes a point.
+func (e *Engine) at(p Point, frame []byte) {
+	if e.cfg.At == nil || e.exit != nil {
+		return
+	}
+	e.flush()
+	if x := e.cfg.At(Moment{Point: p, Frame: frame, Port: e.port}); x != nil {
+		e.quit(*x)
+	}
+}
+
+// fatal ends the agent the way the CLI does on input it cannot live with.
+func (e *Engine) fatal(format string, a ...any) {
+	e.flush()
+	e.stderr(fmt.Sprintf(format, a...))
+	e.quit(Exit{Code: 1})
+}
+
+func (e *Engine) stderr(text string) { e.port.Stderr([]byte(text + "\n")) }
+
+// ExitError is an error that ends the agent, as a port or a turn function
+// returns it.
+type ExitError struct{ Exit Exit }
+
+// Error implements error.
+func (x *ExitError) Error() string {
+	if x.Exit.Signal != "" {
+		return "agent: ends by signal " + x.Exit.Signal
+	}
+	return fmt.Sprintf("agent: ends with code %d", x.Exit.Code)
+}
+
+// send writes one frame.
+func (e *Engine) send(o Object) {
+	line, err := encode(o)
+	if err != nil {
+		e.fatal("agent: frame cannot be encoded: %v", err)
+		return
+	}
+	e.sendLine(line)
+}
+
+func (e *Engine) sendLine(line []byte) {
+	if e.exit != nil {
+		return
+	}
+	e.out = append(append(e.out, line...), '\n')
+}
+
+// emit writes a message of the session: a frame with uuid and session id.
+func (e *Engine) emit(o Object) {
+	if _, ok := o["uuid"]; !ok {
+		o["uuid"] = e.ids.uuid()
+	}
+	o["session_id"] = e.session.id
+	e.send(o)
+}
+
+func (e *Engine) system(subtype string, o Object) {
+	e.emit(o.with(Object{"type": "system", "subtype": subtype}))
+}
+
+// flush writes what has been sent.
+func (e *Engine) flush() {
+	if len(e.out) == 0 {
+		return
+	}
+	out := e.out
+	e.out = e.out[:0]
+	if err := e.port.Write(out); err != nil {
+		var x *ExitError
+		if errors.As(err, &x) {
+			e.quit(x.Exit)
+			return
+		}
+		e.quit(Exit{Code: 1})
+	}
+}

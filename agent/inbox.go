@@ -1,0 +1,235 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+)
+
+// inLine is a line from the host. Which members it has depends on its type.
+type inLine struct {
+	Type        string          `json:"type"`
+	RequestID   string          `json:"request_id"`
+	Request     json.RawMessage `json:"request"`
+	Response    json.RawMessage `json:"response"`
+	Message     json.RawMessage `json:"message"`
+	UUID        string          `json:"uuid"`
+	ShouldQuery *bool           `json:"shouldQuery"`
+}
+
+// message is a user line, or a turn the agent starts by itself.
+type message struct {
+	uuid    string
+	content json.RawMessage // the message member, as the host wrote it
+	prompt  string
+	query   bool
+	started bool // its command_lifecycle has said started
+	apart   bool // it was there before the turn that runs: it gets its own
+	origin  *Task
+}
+
+// line handles one line from the host.
+func (e *Engine) line(raw []byte) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return
+	}
+	var in inLine
+	if err := json.Unmarshal(raw, &in); err != nil {
+		var wrongType *json.UnmarshalTypeError
+		if e.tr.fatalJunk && !errors.As(err, &wrongType) {
+			e.fatal("Error parsing streaming input line (type=unknown, %d chars): SyntaxError", len(raw))
+		}
+		return
+	}
+	switch in.Type {
+	case "control_request":
+		e.control(in)
+	case "control_response":
+		e.answered(in.Response)
+	case "control_cancel_request":
+		e.host.cancel(in.RequestID)
+	case "user":
+		e.user(in)
+	}
+}
+
+// user takes a user line: its own turn when idle, queued behind the one that
+// runs, or known already.
+func (e *Engine) user(in inLine) {
+	var m struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(in.Message, &m); err != nil || m.Role != "user" {
+		if e.tr.fatalJunk {
+			e.fatal("Error: Expected message role 'user', got '%s'", m.Role)
+		}
+		return
+	}
+	if e.tr.needsInitialize && !e.host.initialized {
+		e.refuseTurn("initialize_required: send initialize first", "initialize_required")
+		e.quit(Exit{Code: 1})
+		return
+	}
+	msg := &message{
+		uuid: in.UUID, content: in.Message, prompt: textOf(m.Content),
+		query: in.ShouldQuery == nil || *in.ShouldQuery,
+	}
+	if msg.uuid != "" && e.seen[msg.uuid] {
+		e.lifecycle(msg, "completed")
+		e.setState(e.state)
+		e.replay(msg)
+		e.setState(e.state)
+		return
+	}
+	if msg.uuid != "" {
+		e.seen[msg.uuid] = true
+	}
+	e.enqueue(msg)
+}
+
+// enqueue puts msg at the end of the inbox.
+func (e *Engine) enqueue(msg *message) {
+	idle := e.turn == nil && len(e.inbox) == 0
+	e.inbox = append(e.inbox, msg)
+	msg.apart = e.turn == nil
+	if idle {
+		e.setStateOnce("running")
+	}
+	e.lifecycle(msg, "queued")
+	if idle {
+		e.begin(msg)
+	}
+}
+
+// begin announces that msg is being worked on.
+func (e *Engine) begin(msg *message) {
+	if !msg.started {
+		msg.started = true
+		e.lifecycle(msg, "started")
+	}
+}
+
+// lifecycle reports the state of a user line that has a uuid, as observed on
+// Claude Code 2.1.329.
+func (e *Engine) lifecycle(msg *message, state string) {
+	if msg.uuid == "" || msg.origin != nil {
+		return
+	}
+	e.emit(Object{"type": "command_lifecycle", "command_uuid": msg.uuid, "state": state})
+}
+
+// replay echoes a user line, for hosts that started the agent with
+// --replay-user-messages.
+func (e *Engine) replay(msg *message) {
+	if !e.flags.has("replay-user-messages") || msg.origin != nil {
+		return
+	}
+	o := Object{
+		"type": "user", "message": msg.content, "parent_tool_use_id": nil, "isReplay": true,
+	}
+	if msg.uuid != "" {
+		o["uuid"] = msg.uuid
+	}
+	e.emit(o)
+}
+
+// startTurn takes the oldest message.
+func (e *Engine) startTurn() {
+	msg := e.inbox[0]
+	e.inbox = slices.Delete(e.inbox, 0, 1)
+	for _, later := range e.inbox {
+		later.apart = true
+	}
+	e.begin(msg)
+	e.runTurn(msg)
+}
+
+// inject hands the lines that came during the turn to it, at a tool boundary.
+func (e *Engine) inject(t *Turn) {
+	kept := e.inbox[:0]
+	for _, msg := range e.inbox {
+		if msg.apart || msg.origin != nil {
+			kept = append(kept, msg)
+			continue
+		}
+		e.replay(msg)
+		e.begin(msg)
+		t.injected = append(t.injected, msg)
+	}
+	clear(e.inbox[len(kept):])
+	e.inbox = kept
+}
+
+// queued returns the uuids of the lines that wait for their turn.
+func (e *Engine) queued() []string {
+	ids := []string{}
+	for _, msg := range e.inbox {
+		if msg.uuid != "" {
+			ids = append(ids, msg.uuid)
+		}
+	}
+	return ids
+}
+
+// dropQueued empties the inbox of user lines (those whose uuid is id, or all if
+// id is "") and returns the uuids of what it dropped.
+func (e *Engine) dropQueued(id string) []string {
+	dropped := []string{}
+	e.inbox = slices.DeleteFunc(e.inbox, func(msg *message) bool {
+		if msg.origin != nil || id != "" && msg.uuid != id {
+			return false
+		}
+		if msg.uuid != "" {
+			dropped = append(dropped, msg.uuid)
+		}
+		e.lifecycle(msg, "cancelled")
+		return true
+	})
+	return dropped
+}
+
+// setState reports a state of the session, setStateOnce only when it is new.
+func (e *Engine) setState(state string) {
+	e.state = state
+	env := e.launch.Getenv
+	loud := env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") == "1"
+	asked := e.tr.stateFrames && (loud || env("CLAUDE_CODE_SDK_READS_SESSION_STATE") == "1")
+	if state == "" || !e.cfg.State.or(asked) {
+		return
+	}
+	o := Object{"state": state}
+	if !loud {
+		o["sdk_host_only"] = true
+	}
+	e.system("session_state_changed", o)
+}
+
+func (e *Engine) setStateOnce(state string) {
+	if e.state != state {
+		e.setState(state)
+	}
+}
+
+// textOf joins the text of a message's content, which is a string or blocks.
+func textOf(content json.RawMessage) string {
+	var s string
+	if json.Unmarshal(content, &s) == nil {
+		return s
+	}
+	var blocks []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(content, &blocks) != nil {
+		return ""
+	}
+	for _, b := range blocks {
+		if b.Type == "text" {
+			s += b.Text
+		}
+	}
+	return s
+}

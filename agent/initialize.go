@@ -1,0 +1,238 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Handshake is how the engine learns the tools of the host's in-process MCP
+// servers.
+type Handshake string
+
+// The handshakes.
+const (
+	HandshakeAuto     Handshake = ""          // the manifest where there is one, else the messages
+	HandshakeManifest Handshake = "manifest"  // trust initialize; as Claude Code 2.1.329
+	HandshakeMessages Handshake = "handshake" // initialize, initialized, tools/list; as 2.1.197
+)
+
+// session is what the conversation is called and where it runs.
+type session struct {
+	id     string
+	cwd    string
+	model  string
+	prompt string // prompt_id of the turn
+}
+
+func newSession(e *Engine) session {
+	s := session{cwd: e.launch.Dir, model: e.flags.last("model"), id: e.flags.last("session-id")}
+	if resumed := e.flags.last("resume"); resumed != "" && s.id == "" && !e.flags.has("fork-session") {
+		s.id = resumed
+	}
+	if s.id == "" {
+		s.id = e.cfg.SessionID
+	}
+	if s.id == "" {
+		s.id = e.ids.uuid()
+	}
+	if s.model == "" {
+		s.model = e.cfg.Model
+	}
+	if s.model == "" {
+		s.model = e.tr.model
+	}
+	return s
+}
+
+// host is what the host told about itself in initialize.
+type host struct {
+	initialized bool
+	hooks       map[string][]hookMatcher
+	servers     []*mcpServer // in-process ones, in the order given
+	subText     bool         // forwardSubagentText
+	modelPolicy bool
+	cancelled   map[string]bool // requests of the host that it took back
+}
+
+func newHost() host {
+	return host{hooks: map[string][]hookMatcher{}, cancelled: map[string]bool{}}
+}
+
+func (h *host) cancel(requestID string) { h.cancelled[requestID] = true }
+
+// initialize takes the host's registrations and answers. A second one
+// succeeds like the first, as observed.
+func (e *Engine) initialize(r *Request) {
+	var in struct {
+		Hooks     map[string][]hookMatcher `json:"hooks"`
+		Servers   []string                 `json:"sdkMcpServers"`
+		Manifests map[string]struct {
+			ToolsListResult json.RawMessage `json:"toolsListResult"`
+		} `json:"sdkMcpServerManifests"`
+		External    map[string]json.RawMessage `json:"mcpServers"`
+		Plugins     []json.RawMessage          `json:"plugins"`
+		SubText     bool                       `json:"forwardSubagentText"`
+		ModelPolicy bool                       `json:"modelPolicyProvider"`
+	}
+	if err := json.Unmarshal(r.Body, &in); err != nil {
+		r.Fail("invalid initialize request: "+err.Error(), "invalid_request")
+		return
+	}
+	again := e.host.initialized
+	cancelled := e.host.cancelled
+	e.host = host{
+		initialized: true, hooks: in.Hooks, subText: in.SubText,
+		modelPolicy: in.ModelPolicy, cancelled: cancelled,
+	}
+	if e.host.hooks == nil {
+		e.host.hooks = map[string][]hookMatcher{}
+	}
+	for _, name := range in.Servers {
+		e.host.servers = append(e.host.servers, newMCPServer(name, in.Manifests[name].ToolsListResult))
+	}
+	answer := e.initializeResponse()
+	if in.External != nil {
+		answer["mcp_servers_applied"] = true
+	}
+	if in.Plugins != nil {
+		answer["plugins_applied"] = true
+	}
+	e.at(BeforeInitResponse, nil)
+	if e.tr.initEachTurn {
+		r.succeedBeside(answer, Object{
+			"pending_permission_requests": []any{}, "pending_user_dialog_requests": []any{},
+		})
+	} else {
+		r.Succeed(answer)
+	}
+	if again && e.tr.stateFrames {
+		e.tasksChanged()
+	}
+	if !e.tr.initEachTurn {
+		e.initFrame(nil)
+	}
+	e.at(AfterInitResponse, nil)
+	e.spawn(nil, func(s *Strand) { e.connectServers(s) })
+}
+
+func (e *Engine) initializeResponse() Object {
+	o := Object{
+		"commands":                []any{Object{"name": "compact", "description": "Compact the conversation", "argumentHint": ""}},
+		"agents":                  []any{Object{"name": "general-purpose", "description": "General-purpose agent"}},
+		"output_style":            "default",
+		"available_output_styles": []any{"default"},
+		"models":                  e.models(),
+		"capabilities":            e.responseCapabilities(),
+	}
+	if e.cfg.Dialect == Qoder {
+		o["account"] = Object{"userId": "scripted"}
+		o["permissionMode"] = e.perms.mode
+		return o.with(e.cfg.Initialize)
+	}
+	o["account"] = Object{"tokenSource": "none", "apiKeySource": "ANTHROPIC_API_KEY", "apiProvider": "firstParty"}
+	if e.launch.Pid != 0 {
+		o["pid"] = e.launch.Pid
+	}
+	o["claude_code_version"] = e.tr.version
+	o["current_permission_mode"] = e.perms.mode
+	o["hook_on_failure_supported"] = true
+	o["hooks_when_unanswered_kept"] = 0
+	o["other_hook_ask_outranks_host"] = true
+	o["feedback_mode"] = Object{"kind": "disabled"}
+	o["analytics_disabled"] = true
+	o["fast_mode_state"] = "off"
+	o["session_state"] = "idle"
+	return o.with(e.cfg.Initialize)
+}
+
+func (e *Engine) models() []any {
+	if e.cfg.Dialect == Qoder {
+		return []any{Object{"value": e.session.model, "displayName": e.session.model}}
+	}
+	return []any{Object{
+		"value": "default", "resolvedModel": e.session.model, "displayName": "Default (recommended)",
+		"description": "Scripted", "supportsEffort": true,
+	}}
+}
+
+// capabilities are those of system/init; the initialize response of Claude
+// Code carries a list of its own.
+func (e *Engine) capabilities() []string {
+	if e.cfg.Capabilities != nil {
+		return e.cfg.Capabilities
+	}
+	if e.cfg.Dialect == Qoder {
+		return []string{
+			"interrupt_receipt_v1", "interrupt_cancel_queued_v1", "msg_lifecycle_v1",
+			"session_rewind_v1", "background_tasks_v1", "side_question_v1", "custom_context_v1",
+			"goal_v1", "goal_max_turns_v1", "plan_mode_v1", "commands_changed_v1", "reload_skills_v1",
+		}
+	}
+	return []string{
+		"interrupt_receipt_v1", "interrupt_cancel_queued_v1", "interrupt_send_now_v1",
+		"interrupt_requeue_taken_v1", "msg_lifecycle_v1", "request_marker_lists_v1",
+		"ask_user_question_unanswered_v1", "lifecycle_wakeup_source_v1",
+	}
+}
+
+func (e *Engine) responseCapabilities() []string {
+	if e.cfg.Dialect == Qoder || e.cfg.Capabilities != nil {
+		return e.capabilities()
+	}
+	return []string{
+		"ui_surface_v1", "mcp_call_result_not_for_model_v1", "mcp_call_check_permissions_v1",
+		"reload_plugins_refuse_if_busy_v1", "get_usage_detached_v1",
+	}
+}
+
+// initFrame writes system/init: on Claude Code at the start of every turn.
+func (e *Engine) initFrame(msg *message) {
+	servers := []any{}
+	for _, s := range e.host.servers {
+		servers = append(servers, Object{"name": s.name, "status": s.status(), "source": "sdk"})
+	}
+	o := Object{
+		"cwd": e.session.cwd, "tools": e.tools(), "mcp_servers": servers,
+		"model": e.session.model, "permissionMode": e.perms.mode,
+		"slash_commands": []any{"compact"}, "output_style": "default",
+		"skills": []any{}, "plugins": []any{}, "capabilities": e.capabilities(),
+	}
+	if e.cfg.Dialect == Qoder {
+		o["apiKeySource"] = "none"
+		o["qodercli_version"] = e.tr.version
+		o["protocol_version"] = e.tr.protocolVersion
+	} else {
+		o["apiKeySource"] = "ANTHROPIC_API_KEY"
+		o["claude_code_version"] = e.tr.version
+		o["agents"] = []any{"general-purpose"}
+		o["original_cwd"] = e.session.cwd
+		o["additional_directories"] = []any{}
+		o["fast_mode_state"] = "off"
+		o["view_mode"] = "default"
+		if msg != nil && msg.uuid != "" {
+			o["user_message_uuids"] = []string{msg.uuid}
+		}
+	}
+	e.system("init", o.with(e.cfg.Init))
+}
+
+// tools lists what system/init says the model may call. The tool that runs a
+// sub-agent is called Agent in tool_use and Task here, as observed.
+func (e *Engine) tools() []string {
+	names := []string{"Task", "Bash", "Edit", "Read", "Skill", "TaskStop", "WebFetch", "WebSearch", "Write"}
+	if e.flags.last("permission-prompt-tool") == "stdio" {
+		names = append(names, "AskUserQuestion", "EnterPlanMode", "ExitPlanMode")
+	}
+	if list := e.flags.last("tools"); e.flags.has("tools") && list != "default" {
+		names = splitRules(list)
+	}
+	names = slices.DeleteFunc(names, func(n string) bool { return anyCovers(e.perms.disallow, n, nil) })
+	for _, s := range e.host.servers {
+		for _, tool := range s.tools {
+			names = append(names, "mcp__"+strings.ReplaceAll(s.name, " ", "_")+"__"+tool)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,290 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+)
+
+// mcpServer is an in-process server of the host, as the engine knows it.
+type mcpServer struct {
+	name     string
+	tools    []string
+	manifest bool
+	state    string // "", connected, failed, disabled
+	nextID   int    // of the next JSON-RPC request
+}
+
+// newMCPServer takes the tools from a manifest's tools/list result, if there
+// is one.
+func newMCPServer(name string, toolsList json.RawMessage) *mcpServer {
+	s := &mcpServer{name: name}
+	if len(toolsList) > 0 {
+		s.manifest = true
+		s.learn(toolsList)
+	}
+	return s
+}
+
+func (m *mcpServer) learn(toolsList json.RawMessage) {
+	var list struct {
+		Tools []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
+	}
+	if json.Unmarshal(toolsList, &list) != nil {
+		return
+	}
+	m.tools = nil
+	for _, t := range list.Tools {
+		m.tools = append(m.tools, t.Name)
+	}
+}
+
+func (m *mcpServer) status() string {
+	if m.state == "" {
+		return "pending"
+	}
+	return m.state
+}
+
+func (e *Engine) server(name string) *mcpServer {
+	i := slices.IndexFunc(e.host.servers, func(m *mcpServer) bool { return m.name == name })
+	if i < 0 {
+		return nil
+	}
+	return e.host.servers[i]
+}
+
+// connected reports whether every server has been connected to, or failed.
+func (e *Engine) connected() bool {
+	return !slices.ContainsFunc(e.host.servers, func(m *mcpServer) bool { return m.state == "" })
+}
+
+// connectServers makes the first contact with the servers of initialize.
+func (e *Engine) connectServers(s *Strand) {
+	for _, m := range e.host.servers {
+		if m.state != "" {
+			continue
+		}
+		if m.manifest && e.cfg.Handshake != HandshakeMessages || e.cfg.Handshake == HandshakeManifest {
+			m.state, m.nextID = "connected", 2 // 0 and 1 are the handshake that did not happen
+			continue
+		}
+		if s.handshake(m) != nil {
+			return
+		}
+	}
+}
+
+// handshake is initialize, notifications/initialized, tools/list.
+func (s *Strand) handshake(m *mcpServer) error {
+	m.nextID = 0
+	_, err := s.rpc(m, "initialize", Object{
+		"protocolVersion": "2025-11-25", "capabilities": Object{},
+		"clientInfo": Object{"name": "claude-code", "title": "Claude Code", "version": s.e.tr.version},
+	})
+	if err == nil {
+		_, err = s.Ask(mcpMessage(m, Object{"jsonrpc": "2.0", "method": "notifications/initialized"}), mcpLimit)
+	}
+	var list json.RawMessage
+	if err == nil {
+		list, err = s.rpc(m, "tools/list", nil)
+	}
+	if err != nil {
+		m.state = "failed"
+		return err
+	}
+	m.learn(list)
+	m.state = "connected"
+	return nil
+}
+
+const mcpLimit = 60 * time.Second
+
+func mcpMessage(m *mcpServer, message Object) Object {
+	return Object{"subtype": "mcp_message", "server_name": m.name, "message": message}
+}
+
+// rpcError is what a server, or the host for it, refused.
+type rpcError struct{ text string }
+
+func (r *rpcError) Error() string { return r.text }
+
+// rpc makes one JSON-RPC request and returns its result.
+func (s *Strand) rpc(m *mcpServer, method string, params Object) (json.RawMessage, error) {
+	message := Object{"jsonrpc": "2.0", "id": m.nextID, "method": method}
+	m.nextID++
+	if params != nil {
+		message["params"] = params
+	}
+	answer, err := s.Ask(mcpMessage(m, message), mcpLimit)
+	if err != nil {
+		return nil, err
+	}
+	return rpcResult(answer)
+}
+
+func rpcResult(a Answer) (json.RawMessage, error) {
+	switch {
+	case a.Closed:
+		return nil, &rpcError{"MCP error -32000: Connection closed"}
+	case !a.OK:
+		return nil, &rpcError{a.Error}
+	}
+	var in struct {
+		MCP struct {
+			Result json.RawMessage `json:"result"`
+			Error  *struct {
+				Code    int    `json:"code"`
+				Message string `json:"message"`
+			} `json:"error"`
+		} `json:"mcp_response"`
+	}
+	if err := json.Unmarshal(a.Body, &in); err != nil {
+		return nil, &rpcError{"MCP error: answer is not a JSON-RPC response"}
+	}
+	if in.MCP.Error != nil {
+		return nil, &rpcError{"MCP error: " + in.MCP.Error.Message}
+	}
+	return in.MCP.Result, nil
+}
+
+// CallMCP calls a tool of an in-process server, as the Run of a [ToolCall]
+// whose id is toolUseID. An interrupt sends notifications/cancelled; so does
+// limit, if it is not 0.
+func (s *Strand) CallMCP(server, tool, toolUseID string, arguments Object, limit time.Duration) (ToolResult, error) {
+	m := s.e.server(server)
+	if m == nil || m.state != "connected" {
+		return ToolResult{}, &rpcError{"No such tool available: mcp__" + server + "__" + tool}
+	}
+	id := m.nextID
+	m.nextID++
+	p := s.e.ask(s.scope, mcpMessage(m, Object{
+		"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": Object{
+			"name": tool, "arguments": arguments,
+			"_meta": Object{"claudecode/toolUseId": toolUseID, "progressToken": id},
+		},
+	}))
+	reason := "AbortError: remote-cancel"
+	p.cancel = func() {
+		s.e.ask(nil, mcpMessage(m, Object{
+			"jsonrpc": "2.0", "method": "notifications/cancelled",
+			"params": Object{"requestId": id, "reason": reason},
+		}))
+	}
+	if limit == 0 {
+		limit = -1
+	} else {
+		reason = "McpError: MCP error -32001: Request timed out"
+	}
+	switch err := s.await(p, limit); {
+	case errors.Is(err, ErrTimeout):
+		return ToolResult{Content: "MCP error -32001: Request timed out", IsError: true}, nil
+	case err != nil:
+		return ToolResult{}, err
+	}
+	raw, err := rpcResult(Answer{OK: p.ok, Body: p.body, Error: p.err, Closed: p.closed})
+	if err != nil {
+		return ToolResult{Content: err.Error(), IsError: true}, nil
+	}
+	var result struct {
+		Content json.RawMessage `json:"content"`
+		IsError bool            `json:"isError"`
+	}
+	if json.Unmarshal(raw, &result) != nil || len(result.Content) == 0 {
+		return ToolResult{Content: string(raw)}, nil
+	}
+	if result.IsError {
+		return ToolResult{Content: textOf(result.Content), IsError: true}, nil
+	}
+	return ToolResult{Content: result.Content, Structured: result.Content}, nil
+}
+
+// mcpStatus answers mcp_status.
+func (e *Engine) mcpStatus(r *Request) {
+	list := []any{}
+	for _, m := range e.host.servers {
+		tools := []any{}
+		for _, t := range m.tools {
+			tools = append(tools, Object{"name": t, "annotations": Object{}})
+		}
+		o := Object{"name": m.name, "status": m.status(), "tools": tools}
+		if e.cfg.Dialect == Qoder {
+			o["config"] = Object{"type": "sdk", "scope": "dynamic"}
+		} else {
+			o["serverInfo"] = Object{"name": m.name, "version": "1.0"}
+			o["transport"], o["scope"], o["source"] = "sdk", "dynamic", "sdk"
+		}
+		list = append(list, o)
+	}
+	key := "mcpServers"
+	if e.cfg.Dialect == Qoder {
+		key = "servers"
+	}
+	r.Succeed(Object{key: list})
+}
+
+// setServers replaces the dynamic servers: those of the host are asked for
+// their tools after the answer.
+func (e *Engine) setServers(r *Request, servers map[string]json.RawMessage) {
+	before := e.host.servers
+	e.host.servers = nil
+	added, removed := []string{}, []string{}
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		var kind struct {
+			Type string `json:"type"`
+		}
+		_ = json.Unmarshal(servers[name], &kind) // another shape is no server of the host
+		if i := slices.IndexFunc(before, func(m *mcpServer) bool { return m.name == name }); i >= 0 {
+			e.host.servers = append(e.host.servers, before[i])
+			continue
+		}
+		added = append(added, name)
+		m := newMCPServer(name, nil)
+		if kind.Type != "sdk" {
+			m.state = "failed" // the engine starts no server of its own
+		}
+		e.host.servers = append(e.host.servers, m)
+	}
+	for _, m := range before {
+		if e.server(m.name) == nil {
+			removed = append(removed, m.name)
+		}
+	}
+	r.Succeed(Object{"added": added, "removed": removed, "errors": Object{}})
+	e.spawn(nil, func(s *Strand) {
+		for _, m := range slices.Clone(e.host.servers) {
+			if m.state == "" && s.handshake(m) != nil {
+				return
+			}
+		}
+	})
+}
+
+// reconnect serves mcp_toggle and mcp_reconnect: the answer comes after the
+// handshake.
+func (e *Engine) reconnect(r *Request, name string, enable bool) {
+	m := e.server(name)
+	switch {
+	case m == nil && e.cfg.Dialect == Qoder && r.Subtype == "mcp_toggle":
+		r.Succeed(nil)
+	case m == nil && e.cfg.Dialect == Qoder:
+		r.Fail(`No MCP server registered with the name "`+name+`"`, "")
+	case m == nil:
+		r.Fail("Server not found: "+name, "")
+	case !enable:
+		m.state = "disabled"
+		r.Succeed(nil)
+	default:
+		e.spawn(nil, func(s *Strand) {
+			if err := s.handshake(m); err != nil {
+				r.Fail(err.Error(), "")
+				return
+			}
+			r.Succeed(nil)
+		})
+	}
+}

@@ -1,0 +1,329 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Texts a model reads when a call did not happen, as observed.
+const (
+	rejectedText    = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
+	closedText      = "The user doesn't want to take this action right now. STOP what you are doing and wait for the user to tell you how to proceed."
+	hookTimeoutText = "PreToolUse hook did not respond before its timeout (host client may be unreachable). The tool call was not executed; other configured hooks may not have completed."
+	badAnswerText   = "The canUseTool callback returned an invalid permission result."
+	askFailedText   = "Tool permission request failed: "
+	streamClosed    = "AbortError: Tool permission stream closed before response received"
+)
+
+// Gate says what the script knows about a call's permission before anyone is
+// asked.
+type Gate string
+
+// The gates of a [ToolCall].
+const (
+	GateAuto  Gate = ""      // by the tool, the mode and the rules
+	GateAsk   Gate = "ask"   // asks unless a hook, the mode or a rule allows
+	GateAllow Gate = "allow" // never asks, as a harmless shell command; hooks still do
+)
+
+// gate is what the gates of a call have said so far. A refusal stands, whatever
+// else is said.
+type gate struct {
+	allowed, ask, refused, deferred bool
+
+	askReason      string
+	text           string // of the refusal
+	source, reason string // of the decision, for tool_result_meta
+	kind           string // non_execution_kind; "" means permission-rule
+	interrupt      bool   // the refusal ends the turn
+}
+
+func (g *gate) refuse(text, source, reason string) {
+	if !g.refused {
+		g.refused, g.text, g.source, g.reason = true, text, source, reason
+	}
+}
+
+func (g *gate) allow(source, reason string) {
+	g.allowed, g.source, g.reason = true, source, reason
+}
+
+// permissions is the session's permission mode and rules.
+type permissions struct {
+	mode      string
+	mayBypass bool
+	allow     []rule
+	disallow  []rule
+}
+
+func newPermissions(f flags) permissions {
+	p := permissions{
+		mode:      f.last("permission-mode"),
+		mayBypass: f.has("allow-dangerously-skip-permissions") || f.has("dangerously-skip-permissions") || f.has("yolo"),
+		allow:     f.rules("allowedTools", "allowed-tools"),
+		disallow:  f.rules("disallowedTools", "disallowed-tools"),
+	}
+	if p.mode == "" {
+		p.mode = "default"
+	}
+	if f.has("dangerously-skip-permissions") || f.has("yolo") {
+		p.mode = "bypassPermissions"
+	}
+	if p.mode == "bypassPermissions" {
+		p.mayBypass = true
+	}
+	return p
+}
+
+func validMode(mode string) bool {
+	return slices.Contains([]string{"acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan"}, mode)
+}
+
+// change sets the mode and reports it.
+func (p *permissions) change(e *Engine, mode string) {
+	before := p.mode
+	p.mode = mode
+	e.system("status", Object{"status": nil, "permissionMode": mode})
+	if e.cfg.Dialect == Qoder && (before == "plan") != (mode == "plan") {
+		e.system("plan_mode_changed", Object{"plan_mode": Object{"active": mode == "plan"}})
+	}
+}
+
+// decide says, before anyone is asked, whether a call may run (allow), must be
+// asked about (ask), or may not run (neither).
+func (p *permissions) decide(c *call) (allow, ask bool, reason string) {
+	switch {
+	case p.mode == "bypassPermissions":
+		return true, false, "mode"
+	case anyCovers(p.allow, c.Name, c.input):
+		return true, false, "rule"
+	case c.Gate == GateAllow:
+		return true, false, "subcommandResults"
+	case p.mode == "acceptEdits" && slices.Contains([]string{"Write", "Edit", "MultiEdit", "NotebookEdit"}, c.Name):
+		return true, false, "mode"
+	case c.Gate == GateAsk:
+		return false, p.mode != "dontAsk", ""
+	case harmless(c.Name):
+		return true, false, ""
+	}
+	return false, p.mode != "dontAsk", ""
+}
+
+// harmless lists built-in tools that never ask.
+func harmless(tool string) bool {
+	switch tool {
+	case "Read", "Glob", "Grep", "LS", "Agent", "Task", "TaskStop", "TodoWrite", "Skill",
+		"StructuredOutput", "EnterPlanMode", "ToolSearch":
+		return true
+	}
+	return false
+}
+
+// permit takes a call through its second gate.
+func (l *Lane) permit(s *Strand, c *call, g gate) (gate, error) {
+	e := l.e
+	if g.allowed && !g.ask {
+		g.allow("hook", "hook")
+		return g, nil
+	}
+	allow, ask, why := e.perms.decide(c)
+	if allow && !g.ask {
+		g.allow("config", why)
+		return g, nil
+	}
+	if (ask || g.ask) && e.flags.last("permission-prompt-tool") == "stdio" {
+		return l.askPermission(s, c, g)
+	}
+	g.refuse("Claude requested permissions to use "+c.Name+", but you haven't granted it yet.", "config", "")
+	g.kind = "user-rejected"
+	if e.cfg.Dialect != Qoder {
+		e.system("permission_denied", Object{"tool_name": c.Name, "tool_use_id": c.ID, "message": g.text})
+	}
+	return g, nil
+}
+
+// askPermission asks can_use_tool, and PermissionRequest hooks beside it; the
+// first decision wins.
+func (l *Lane) askPermission(s *Strand, c *call, g gate) (gate, error) {
+	e := l.e
+	if e.eof {
+		g.refuse(askFailedText+streamClosed, "config", "other")
+		return g, nil
+	}
+	request := Object{
+		"subtype": "can_use_tool", "tool_name": c.Name, "display_name": c.display(),
+		"input": c.input, "tool_use_id": c.ID,
+		"permission_suggestions": []any{Object{
+			"type": "addRules", "behavior": "allow", "destination": "localSettings",
+			"rules": []any{Object{"toolName": c.Name}},
+		}},
+	}
+	if d, ok := c.input["description"].(string); ok {
+		request["description"] = d
+	}
+	if g.askReason != "" {
+		request["decision_reason"], request["decision_reason_type"] = g.askReason, "hook"
+		request["decision_reason_hook_event"], request["decision_reason_hook_source"] = "PreToolUse", "settings"
+	}
+	if l.agentID != "" {
+		request["agent_id"] = l.agentID
+	}
+	if server, _, ok := mcpTool(c.Name); ok {
+		request["mcp_server"] = Object{"name": server, "source": "sdk"}
+		request["server_policy_ask_only"] = true
+		delete(request, "permission_suggestions")
+	}
+	if c.Name == "AskUserQuestion" || c.Name == "ExitPlanMode" {
+		request["requires_user_interaction"] = true
+		delete(request, "permission_suggestions")
+	}
+	e.waitsForHost(+1)
+	p := e.ask(l.scope, request)
+	hooks := l.askHooks("PermissionRequest", c.Name, c.ID, Object{"tool_name": c.Name, "tool_input": c.input})
+	e.at(PendingPermission, nil)
+
+	var byHook *gate
+	err := s.wait(-1, func() bool {
+		byHook = l.hookDecision(c, g, hooks)
+		return p.settled || byHook != nil
+	})
+	if err != nil {
+		e.withdraw(p)
+		e.openAsks-- // whoever ended the scope has reported the state
+		return g, err
+	}
+	if !p.settled {
+		e.withdraw(p)
+		e.waitsForHost(-1)
+		return *byHook, nil
+	}
+	g, mode := l.readDecision(c, g, p)
+	if mode != "" {
+		e.perms.change(e, mode)
+	}
+	e.waitsForHost(-1)
+	return g, nil
+}
+
+// waitsForHost counts the asks that are open; the first and the last change
+// the session's state.
+func (e *Engine) waitsForHost(n int) {
+	e.openAsks += n
+	switch {
+	case n > 0 && e.openAsks == n:
+		e.setState("requires_action")
+	case n < 0 && e.openAsks == 0:
+		e.setState("running")
+	}
+}
+
+// decision is the answer of can_use_tool, and of a PermissionRequest hook.
+type decision struct {
+	Behavior     string            `json:"behavior"`
+	UpdatedInput Object            `json:"updatedInput"`
+	Permissions  []json.RawMessage `json:"updatedPermissions"`
+	Message      *string           `json:"message"`
+	Interrupt    bool              `json:"interrupt"`
+}
+
+// readDecision turns the answer of can_use_tool into a gate, and the mode it
+// sets, if any.
+func (l *Lane) readDecision(c *call, g gate, p *pending) (gate, string) {
+	refuse := func(text string) (gate, string) {
+		g.refuse(text, "config", "other")
+		return g, ""
+	}
+	switch {
+	case p.closed:
+		return refuse(askFailedText + streamClosed)
+	case !p.ok:
+		return refuse(askFailedText + "Error: " + p.err)
+	}
+	var d decision
+	if json.Unmarshal(p.body, &d) != nil {
+		return refuse(badAnswerText)
+	}
+	switch {
+	case d.Behavior == "allow" && d.UpdatedInput == nil && l.e.tr.needsInput:
+		return refuse(badAnswerText + " An allow answer must carry updatedInput.")
+	case d.Behavior == "allow":
+		if d.UpdatedInput != nil {
+			c.input = d.UpdatedInput
+		}
+		g.allow("user_temporary", "")
+		return g, l.e.perms.update(d.Permissions)
+	case d.Behavior == "deny" && d.Message != nil:
+		g.refuse(*d.Message, "user_reject", "")
+		if g.interrupt = d.Interrupt; g.interrupt {
+			g.text, g.kind = rejectedText, "user-rejected"
+		}
+		return g, ""
+	}
+	return refuse(badAnswerText + ` Expected {"behavior":"allow","updatedInput":{...}} or {"behavior":"deny","message":"..."}.`)
+}
+
+// update applies updatedPermissions and returns the mode they set, "" if none.
+func (p *permissions) update(updates []json.RawMessage) string {
+	mode := ""
+	for _, raw := range updates {
+		var u struct {
+			Type     string `json:"type"`
+			Mode     string `json:"mode"`
+			Behavior string `json:"behavior"`
+			Rules    []struct {
+				ToolName    string `json:"toolName"`
+				RuleContent string `json:"ruleContent"`
+			} `json:"rules"`
+		}
+		if json.Unmarshal(raw, &u) != nil {
+			continue
+		}
+		switch u.Type {
+		case "setMode":
+			mode = u.Mode
+		case "addRules":
+			for _, r := range u.Rules {
+				added := rule{tool: r.ToolName, content: r.RuleContent}
+				switch u.Behavior {
+				case "allow":
+					p.allow = append(p.allow, added)
+				case "deny":
+					p.disallow = append(p.disallow, added)
+				}
+			}
+		}
+	}
+	return mode
+}
+
+// hookDecision returns what a PermissionRequest hook decided, nil if none has.
+func (l *Lane) hookDecision(c *call, g gate, runs []*hookRun) *gate {
+	for _, run := range runs {
+		if !run.p.settled || !run.p.ok {
+			continue
+		}
+		var d decision
+		a := parseHookAnswer(run.p.body)
+		if len(a.Specific.Decision) == 0 || json.Unmarshal(a.Specific.Decision, &d) != nil {
+			continue
+		}
+		switch d.Behavior {
+		case "allow":
+			g.allow("hook", "hook")
+			if d.UpdatedInput != nil {
+				c.input = d.UpdatedInput
+			}
+			return &g
+		case "deny":
+			text := "Permission denied by hook"
+			if d.Message != nil {
+				text = strings.TrimSpace(*d.Message)
+			}
+			g.refuse(text, "hook", "hook")
+			g.interrupt = d.Interrupt
+			return &g
+		}
+	}
+	return nil
+}

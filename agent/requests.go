@@ -1,0 +1,120 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// pending is a request of ours that the host has not answered.
+type pending struct {
+	id      string
+	subtype string
+	scope   *scope
+	settled bool
+	ok      bool // success answer
+	body    json.RawMessage
+	err     string // of an error answer
+	closed  bool   // the host closed stdin first
+	cancel  func() // how it is taken back; nil: control_cancel_request
+}
+
+// ask writes a control request. Who asked waits for settled.
+func (e *Engine) ask(sc *scope, request Object) *pending {
+	p := &pending{id: e.ids.uuid(), scope: sc}
+	p.subtype, _ = request["subtype"].(string)
+	e.asked = append(e.asked, p)
+	e.send(Object{"type": "control_request", "request_id": p.id, "request": request})
+	if e.eof {
+		e.settle(p)
+		p.closed = true
+	}
+	return p
+}
+
+// await parks s until p is settled. When limit passes first the request is
+// taken back.
+func (s *Strand) await(p *pending, limit time.Duration) error {
+	err := s.wait(limit, func() bool { return p.settled })
+	if err != nil {
+		s.e.withdraw(p)
+	}
+	return err
+}
+
+// withdraw takes a request back, once.
+func (e *Engine) withdraw(p *pending) {
+	if p.settled {
+		return
+	}
+	e.settle(p)
+	if p.cancel != nil {
+		p.cancel()
+		return
+	}
+	e.send(Object{"type": "control_cancel_request", "request_id": p.id})
+}
+
+// withdrawAll takes back, oldest first, what was asked inside sc.
+func (e *Engine) withdrawAll(sc *scope) {
+	for _, p := range slices.Clone(e.asked) {
+		if p.scope.within(sc) {
+			e.withdraw(p)
+		}
+	}
+}
+
+func (e *Engine) settle(p *pending) {
+	p.settled = true
+	e.asked = slices.DeleteFunc(e.asked, func(q *pending) bool { return q == p })
+}
+
+// answered takes a control response; one for an unknown request is ignored.
+func (e *Engine) answered(raw json.RawMessage) {
+	var r struct {
+		Subtype   string          `json:"subtype"`
+		RequestID string          `json:"request_id"`
+		Response  json.RawMessage `json:"response"`
+		Error     string          `json:"error"`
+	}
+	if json.Unmarshal(raw, &r) != nil {
+		return
+	}
+	for _, p := range e.asked {
+		if p.id == r.RequestID {
+			p.ok, p.body, p.err = r.Subtype == "success", r.Response, r.Error
+			e.settle(p)
+			return
+		}
+	}
+}
+
+// closeGates settles everything open: nobody is left to answer.
+func (e *Engine) closeGates() {
+	for len(e.asked) > 0 {
+		p := e.asked[0]
+		p.closed = true
+		e.settle(p)
+	}
+}
+
+// Answer is the host's answer to a request of the agent's.
+type Answer struct {
+	OK     bool            // a success answer
+	Body   json.RawMessage // its response member; nil if there is none
+	Error  string          // the text of an error answer
+	Closed bool            // the host closed stdin before it answered
+}
+
+// Ask sends the host a control request and waits for the answer; limit 0 waits
+// for ever. At the limit the request is cancelled and Ask returns ErrTimeout.
+func (s *Strand) Ask(request Object, limit time.Duration) (Answer, error) {
+	if limit == 0 {
+		limit = -1
+	}
+	p := s.e.ask(s.scope, request)
+	if err := s.await(p, limit); err != nil {
+		return Answer{}, err
+	}
+	return Answer{OK: p.ok, Body: p.body, Error: p.err, Closed: p.closed}, nil
+}

@@ -1,0 +1,174 @@
+package agent
+
+// What a model call is said to use.
+const (
+	inputTokens  = 10
+	outputTokens = 5
+	defaultCost  = 0.00014 // dollars
+)
+
+// Result is the end of a turn. The zero value is the success Claude Code
+// reports after a plain answer.
+type Result struct {
+	Subtype        string // "" is success
+	IsError        *bool  // nil: false for success, true for the others
+	Text           *string
+	Errors         []string
+	StopReason     string // "" is end_turn for success, null for the others
+	TerminalReason string // "" is completed for success, absent for the others
+	Structured     any    // structured_output
+	APIErrorStatus int
+	Cost           float64 // dollars, on top of what the model calls cost
+	More           Object  // members that replace or join all others
+
+	local       bool // no model was called
+	interrupted bool
+}
+
+// Say is a Text for [Result].
+func Say(text string) *string { return &text }
+
+func (r Result) success() bool { return r.Subtype == "" || r.Subtype == "success" }
+
+func (e *Engine) costPerCall() float64 {
+	if e.cfg.CostPerCall != 0 {
+		return e.cfg.CostPerCall
+	}
+	return defaultCost
+}
+
+// overBudget reports whether --max-budget-usd is spent.
+func (l *Lane) overBudget() bool {
+	limit := l.e.flags.number("max-budget-usd")
+	return limit > 0 && l.parent == "" && l.turn != nil && l.e.spent > limit
+}
+
+func (e *Engine) modelUsage() Object {
+	if e.calls == 0 {
+		return Object{}
+	}
+	return Object{e.session.model: Object{
+		"inputTokens": inputTokens * e.calls, "outputTokens": outputTokens * e.calls,
+		"cacheReadInputTokens": 0, "cacheCreationInputTokens": 0, "webSearchRequests": 0,
+		"costUSD": e.spent, "contextWindow": 1000000, "maxOutputTokens": 128000,
+	}}
+}
+
+func usage(calls int) Object {
+	return Object{
+		"input_tokens": inputTokens * calls, "output_tokens": outputTokens * calls,
+		"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+		"server_tool_use": Object{"web_search_requests": 0, "web_fetch_requests": 0},
+		"service_tier":    "standard",
+		"cache_creation":  Object{"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
+		"inference_geo":   "", "iterations": []any{}, "speed": "standard",
+	}
+}
+
+// write writes the result frame, once.
+func (t *Turn) write(r Result) {
+	if t.finished || t.e.exit != nil {
+		return
+	}
+	t.finished = true
+	e := t.e
+	for _, msg := range t.injected {
+		e.lifecycle(msg, "completed")
+	}
+	e.spent += r.Cost
+	o := t.frame(r)
+	e.lastError, _ = o["is_error"].(bool)
+	e.at(BeforeResult, nil)
+	e.emit(o)
+	e.results++
+	e.at(AfterResult, nil)
+}
+
+func (t *Turn) frame(r Result) Object {
+	e := t.e
+	took := t.s.slept.Milliseconds()
+	denials := t.denials
+	if denials == nil {
+		denials = []any{}
+	}
+	o := Object{
+		"type": "result", "subtype": "success", "is_error": !r.success(),
+		"duration_ms": took, "duration_api_ms": took,
+		"num_turns": t.users, "stop_reason": nil,
+		"total_cost_usd": e.spent, "usage": usage(t.calls), "modelUsage": e.modelUsage(),
+		"permission_denials": denials,
+	}
+	if !r.local {
+		o["num_turns"] = t.users + 1
+	}
+	if r.Subtype != "" {
+		o["subtype"] = r.Subtype
+	}
+	if r.IsError != nil {
+		o["is_error"] = *r.IsError
+	}
+	if r.success() {
+		t.success(o, r)
+	} else {
+		o["errors"] = r.Errors
+	}
+	if r.StopReason != "" {
+		o["stop_reason"] = r.StopReason
+	}
+	if r.TerminalReason != "" {
+		o["terminal_reason"] = r.TerminalReason
+	}
+	if e.cfg.Dialect == Qoder {
+		o["total_credits"] = 0
+		return o.with(r.More)
+	}
+	o["result_index"], o["queued_turn_count"] = e.results, 0
+	o["fast_mode_state"], o["safety_stops"] = "off", 0
+	if t.msg.origin != nil {
+		o["origin"] = Object{"kind": "task-notification", "producer": "session-task", "runId": t.msg.origin.RunID}
+	} else if t.msg.uuid != "" {
+		o["user_message_uuid"] = t.msg.uuid
+		if !r.interrupted {
+			uuids := []string{t.msg.uuid}
+			for _, msg := range t.injected {
+				if msg.uuid != "" {
+					uuids = append(uuids, msg.uuid)
+				}
+			}
+			o["user_message_uuids"] = uuids
+		}
+	}
+	return o.with(r.More)
+}
+
+// success adds what only a success carries.
+func (t *Turn) success(o Object, r Result) {
+	o["result"] = t.lastText
+	if r.Text != nil {
+		o["result"] = *r.Text
+	}
+	if !r.local {
+		o["stop_reason"], o["terminal_reason"] = "end_turn", "completed"
+	}
+	o["api_error_status"] = nil
+	if r.APIErrorStatus != 0 {
+		o["api_error_status"] = r.APIErrorStatus
+		o["terminal_reason"] = "api_error"
+	}
+	if r.Structured != nil {
+		o["structured_output"] = r.Structured
+	}
+}
+
+// refuseTurn writes a result for a line that gets no turn.
+func (e *Engine) refuseTurn(text, reason string) {
+	e.lastError = true
+	e.emit(Object{
+		"type": "result", "subtype": "error_during_execution", "is_error": true,
+		"duration_ms": 0, "duration_api_ms": 0, "num_turns": 0, "stop_reason": nil,
+		"total_cost_usd": 0, "usage": usage(0), "modelUsage": Object{}, "permission_denials": []any{},
+		"errors": []string{text}, "terminal_reason": reason,
+	})
+	e.results++
+	e.flush()
+}

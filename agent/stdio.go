@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+	"time"
+)
+
+// Stdio is a [Port] over byte streams. It drains r from the first call of Next
+// on, however slowly the program asks for lines, so that a host that writes
+// much never waits for one that writes little. r should be closed, or end, for
+// its reader to go away. The port is an [Elapser].
+func Stdio(r io.Reader, w, stderr io.Writer) Port { return newStdio(r, w, stderr) }
+
+type stdio struct {
+	r         io.Reader
+	w, stderr io.Writer
+	start     time.Time
+	begin     sync.Once
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	lines   [][]byte
+	signals []error
+	ended   bool // r is at its end
+	told    bool // and Next has said so
+}
+
+func newStdio(r io.Reader, w, stderr io.Writer) *stdio {
+	p := &stdio{r: r, w: w, stderr: stderr, start: time.Now()}
+	p.changed = sync.NewCond(&p.mu)
+	return p
+}
+
+// read is the port's one goroutine.
+func (p *stdio) read() {
+	in := bufio.NewReaderSize(p.r, 64<<10)
+	for {
+		line, err := in.ReadBytes('\n')
+		p.mu.Lock()
+		if line = bytes.TrimSuffix(line, []byte{'\n'}); len(line) > 0 || err == nil {
+			p.lines = append(p.lines, line)
+		}
+		p.ended = err != nil
+		p.changed.Signal()
+		p.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// signal makes Next return err before any line.
+func (p *stdio) signal(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.signals = append(p.signals, err)
+	p.changed.Signal()
+}
+
+// Next implements [Port].
+func (p *stdio) Next(wait time.Duration) ([]byte, error) {
+	p.begin.Do(func() { go p.read() })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if line, err := p.take(); !errors.Is(err, ErrWaited) || wait == 0 {
+		return line, err
+	}
+	expired := false
+	if wait > 0 {
+		timer := time.AfterFunc(wait, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			expired = true
+			p.changed.Signal()
+		})
+		defer timer.Stop()
+	}
+	for {
+		p.changed.Wait()
+		if line, err := p.take(); !errors.Is(err, ErrWaited) || expired {
+			return line, err
+		}
+	}
+}
+
+// take returns what is there already, or ErrWaited.
+func (p *stdio) take() ([]byte, error) {
+	switch {
+	case len(p.signals) > 0:
+		err := p.signals[0]
+		p.signals = p.signals[1:]
+		return nil, err
+	case len(p.lines) > 0:
+		line := p.lines[0]
+		p.lines[0] = nil
+		p.lines = p.lines[1:]
+		return line, nil
+	case p.ended && !p.told:
+		p.told = true
+		return nil, io.EOF
+	}
+	return nil, ErrWaited
+}
+
+// Write implements [Port].
+func (p *stdio) Write(b []byte) error {
+	_, err := p.w.Write(b)
+	return err
+}
+
+// Stderr implements [Port].
+func (p *stdio) Stderr(b []byte) { _, _ = p.stderr.Write(b) }
+
+// Elapsed implements [Elapser].
+func (p *stdio) Elapsed() time.Duration { return time.Since(p.start) }

@@ -1,0 +1,176 @@
+package agent
+
+import (
+	"errors"
+	"iter"
+	"time"
+)
+
+var (
+	// ErrAborted ends the waits of a scope that was interrupted. A turn function
+	// returns it (or an error that wraps it) as it came.
+	ErrAborted = errors.New("agent: interrupted by the host")
+	// ErrTimeout: a wait's limit passed before what it waited for came.
+	ErrTimeout = errors.New("agent: waited too long")
+
+	errKilledTask = errors.New("agent: task stopped")
+	errOver       = errors.New("agent: over")
+)
+
+// scope is what ends together: a turn, a background task.
+type scope struct {
+	parent *scope
+	err    error
+}
+
+// cause returns why the scope ended, nil while it lives.
+func (c *scope) cause() error {
+	for ; c != nil; c = c.parent {
+		if c.err != nil {
+			return c.err
+		}
+	}
+	return nil
+}
+
+// within reports whether c is outer or inside it.
+func (c *scope) within(outer *scope) bool {
+	for ; c != nil; c = c.parent {
+		if c == outer {
+			return true
+		}
+	}
+	return false
+}
+
+// Strand is one line of activity inside an agent: a turn, a tool call beside
+// others, a background task. Strands are coroutines. One runs at a time, until
+// it waits, so they share the engine's state without locks and always
+// interleave the same way.
+type Strand struct {
+	e        *Engine
+	scope    *scope
+	resume   func() (struct{}, bool)
+	stop     func()
+	yield    func(struct{}) bool
+	ready    func() bool
+	deadline time.Duration // of the wait; < 0: none
+	waiting  bool
+	done     bool
+	slept    time.Duration // the waits of Sleep, added up
+}
+
+// spawn starts fn as a strand of its own; it first runs when the scheduler
+// comes to it.
+func (e *Engine) spawn(sc *scope, fn func(*Strand)) *Strand {
+	s := &Strand{e: e, scope: sc}
+	s.resume, s.stop = iter.Pull(func(yield func(struct{}) bool) {
+		s.yield = yield
+		fn(s)
+		s.done = true
+	})
+	e.strands = append(e.strands, s)
+	return s
+}
+
+// Sleep waits for d. It returns early, with the reason, when the strand's turn
+// or task is aborted.
+func (s *Strand) Sleep(d time.Duration) error {
+	if d <= 0 {
+		return s.scope.cause()
+	}
+	if err := s.wait(d, nil); !errors.Is(err, ErrTimeout) {
+		return err
+	}
+	s.slept += d
+	return nil
+}
+
+// wait parks the strand until ready says so (nil), limit has passed
+// (ErrTimeout; limit < 0: never), or the scope ends (its cause).
+func (s *Strand) wait(limit time.Duration, ready func() bool) error {
+	return s.park(s.scope, limit, ready)
+}
+
+// join parks the strand until ready says so, whatever becomes of its scope.
+func (s *Strand) join(ready func() bool) error { return s.park(nil, -1, ready) }
+
+func (s *Strand) park(sc *scope, limit time.Duration, ready func() bool) error {
+	deadline := time.Duration(-1)
+	if limit >= 0 {
+		deadline = s.e.now() + limit
+	}
+	for {
+		switch {
+		case s.e.exit != nil:
+			return errOver
+		case sc.cause() != nil:
+			return sc.cause()
+		case ready != nil && ready():
+			return nil
+		case deadline >= 0 && s.e.now() >= deadline:
+			return ErrTimeout
+		}
+		s.deadline = deadline
+		s.ready = func() bool {
+			return sc.cause() != nil || ready != nil && ready() || deadline >= 0 && s.e.now() >= deadline
+		}
+		s.waiting = true
+		ok := s.yield(struct{}{})
+		s.waiting = false
+		if !ok {
+			return errOver
+		}
+	}
+}
+
+// schedule runs strands, oldest first, until every one of them waits.
+func (e *Engine) schedule() {
+	for progress := true; progress && e.exit == nil; {
+		progress = false
+		for i := 0; i < len(e.strands) && e.exit == nil; i++ {
+			s := e.strands[i]
+			if s.waiting && !s.ready() {
+				continue
+			}
+			progress = true
+			s.resume()
+		}
+		e.strands = deleteDone(e.strands)
+	}
+}
+
+func deleteDone(strands []*Strand) []*Strand {
+	kept := strands[:0]
+	for _, s := range strands {
+		if !s.done {
+			kept = append(kept, s)
+		}
+	}
+	clear(strands[len(kept):])
+	return kept
+}
+
+// nextDeadline returns how long until some strand's limit passes; < 0: none has
+// one.
+func (e *Engine) nextDeadline() time.Duration {
+	wait := time.Duration(-1)
+	for _, s := range e.strands {
+		if s.deadline < 0 {
+			continue
+		}
+		if d := max(s.deadline-e.now(), 0); wait < 0 || d < wait {
+			wait = d
+		}
+	}
+	return wait
+}
+
+// stopStrands unwinds whatever still waits.
+func (e *Engine) stopStrands() {
+	for len(e.strands) > 0 {
+		s := e.strands[0]
+		e.strands = e.strands[1:]
+		s.stop()
+	}
+}

@@ -1,0 +1,346 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ToolCall is a tool use of the model.
+type ToolCall struct {
+	ID    string // drawn when ""
+	Name  string
+	Input Object
+	Gate  Gate
+	// Run is what the tool does once every gate let it through, with the input
+	// the gates left. nil does nothing.
+	Run func(s *Strand, input Object) (ToolResult, error)
+}
+
+// ToolResult is what a tool did.
+type ToolResult struct {
+	Content    any // string or content blocks; nil is ""
+	Structured any // tool_use_result; nil: derived from Content
+	IsError    bool
+}
+
+// call is a ToolCall on its way.
+type call struct {
+	ToolCall
+	input   Object // as the gates leave it
+	stops   bool   // a hook said continue:false
+	defers  bool
+	halt    bool // a refusal said interrupt
+	running bool
+	content any // of the tool_result, for PostToolBatch
+}
+
+// display is the tool's name for people: the last part of an MCP tool's.
+func (c *call) display() string {
+	if _, tool, ok := mcpTool(c.Name); ok && tool != "" {
+		return strings.ToUpper(tool[:1]) + tool[1:]
+	}
+	return c.Name
+}
+
+// mcpTool splits mcp__server__tool.
+func mcpTool(name string) (server, tool string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "mcp__")
+	if !ok {
+		return "", "", false
+	}
+	return strings.Cut(rest, "__")
+}
+
+var (
+	errHookStopped = errors.New("agent: a hook stopped the turn")
+	errDeferred    = errors.New("agent: a hook deferred a tool call")
+)
+
+// UseTools makes one or more tool calls at once: their assistant frames, then,
+// side by side, each one's gates, run and tool_result, in the order they end.
+func (l *Lane) UseTools(calls ...ToolCall) error {
+	e := l.e
+	open := make([]*call, len(calls))
+	for i, tc := range calls {
+		c := &call{ToolCall: tc, input: tc.Input}
+		if c.ID == "" {
+			c.ID = "toolu_" + e.ids.hex(12)
+		}
+		if c.input == nil {
+			c.input = Object{}
+		}
+		c.Input = c.input
+		open[i] = c
+		if err := l.toolUse(c); err != nil {
+			return err
+		}
+	}
+	l.endMessage("tool_use")
+	if l.overBudget() {
+		return errBudget
+	}
+	if len(open) == 1 {
+		l.perform(l.s, open[0])
+	} else {
+		left := len(open)
+		for _, c := range open {
+			e.spawn(l.scope, func(s *Strand) {
+				l.perform(s, c)
+				left--
+			})
+		}
+		if err := l.s.join(func() bool { return left == 0 }); err != nil {
+			return err
+		}
+	}
+	return l.afterBatch(open)
+}
+
+// afterBatch looks at what became of a batch: whether the turn goes on.
+func (l *Lane) afterBatch(open []*call) error {
+	if err := l.scope.cause(); err != nil {
+		return err
+	}
+	var batch []any
+	for _, c := range open {
+		batch = append(batch, Object{
+			"tool_name": c.Name, "tool_input": c.input, "tool_use_id": c.ID, "tool_response": c.content,
+		})
+	}
+	for _, c := range open {
+		switch {
+		case c.halt:
+			l.halted = true
+			return ErrAborted
+		case c.defers:
+			l.deferred = c
+			return errDeferred
+		}
+	}
+	if _, err := l.hookOn(l.s, "PostToolBatch", "", "hook-"+l.e.ids.uuid(), Object{"tool_calls": batch}); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(open, func(c *call) bool { return c.stops }) {
+		return errHookStopped
+	}
+	if l.turn != nil && l.parent == "" {
+		l.e.inject(l.turn)
+	}
+	return nil
+}
+
+// toolUse writes the assistant frame of a call.
+func (l *Lane) toolUse(c *call) error {
+	l.openTools = append(l.openTools, c)
+	var more Object
+	if server, tool, ok := mcpTool(c.Name); ok {
+		more = Object{"tool_use_meta": []any{Object{
+			"id": c.ID, "display_name": c.display(), "server_display_name": server, "tool_name": tool,
+		}}}
+	}
+	block := Object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.Input}
+	input, err := encode(c.Input)
+	if err != nil {
+		return err
+	}
+	return l.block(blockFrame{
+		block: block, more: more,
+		start:  Object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": Object{}},
+		deltas: []Object{{"type": "input_json_delta", "partial_json": string(input)}},
+	})
+}
+
+// perform takes a call through its gates, runs it and writes its result.
+func (l *Lane) perform(s *Strand, c *call) {
+	defer func() {
+		l.openTools = slices.DeleteFunc(l.openTools, func(o *call) bool { return o == c })
+	}()
+	g, err := l.gates(s, c)
+	switch {
+	case err != nil:
+		l.abortCall(c, err)
+		return
+	case g.deferred:
+		c.defers = true
+		return
+	case g.refused:
+		c.halt = g.interrupt
+		l.refusal(c, g)
+		return
+	}
+	c.running = true
+	began := s.slept
+	result := ToolResult{}
+	if c.Run != nil {
+		if result, err = c.Run(s, c.input); err != nil {
+			l.abortCall(c, err)
+			reportCut(err)
+			return
+		}
+	}
+	c.running = false
+	if err := l.postToolUse(s, c, &result, s.slept-began); err != nil {
+		l.abortCall(c, err)
+		return
+	}
+	l.toolResult(c, g, result)
+}
+
+// gates asks hooks and permission. A tool that does not exist has none.
+func (l *Lane) gates(s *Strand, c *call) (gate, error) {
+	if anyCovers(l.e.perms.disallow, c.Name, c.input) {
+		var g gate
+		g.refuse("<tool_use_error>Error: No such tool available: "+c.Name+"</tool_use_error>", "", "")
+		g.kind = "none"
+		return g, nil
+	}
+	g, err := l.preToolUse(s, c)
+	if err != nil || g.refused || g.deferred {
+		return g, err
+	}
+	return l.permit(s, c, g)
+}
+
+// refusal writes the result of a call that was not let through.
+func (l *Lane) refusal(c *call, g gate) {
+	if l.turn != nil && g.kind != "none" {
+		l.turn.denied(c)
+	}
+	meta := Object{"id": c.ID}
+	if g.kind != "none" {
+		meta["non_execution_kind"] = "permission-rule"
+		if g.kind != "" {
+			meta["non_execution_kind"] = g.kind
+		}
+	}
+	if g.source != "" {
+		meta["permission_decision"] = decisionMeta("reject", g)
+	}
+	c.content = g.text
+	l.resultFrame(c, g.text, true, "Error: "+g.text, meta)
+}
+
+// abortCall writes the result of a call that an interrupt, or the end of its
+// task, cut off.
+func (l *Lane) abortCall(c *call, err error) {
+	if errors.Is(err, ErrAborted) && l.parent == "" && l.turn != nil {
+		l.turn.cut = true
+	}
+	switch {
+	case errors.Is(err, errTerminated) && c.running:
+		l.resultFrame(c, "Exit code 137", true, "Error: Exit code 137", Object{"id": c.ID})
+	case errors.Is(err, errTerminated):
+	case errors.Is(err, ErrAborted):
+		if !c.running && l.turn != nil {
+			l.turn.denied(c)
+		}
+		l.resultFrame(c, rejectedText, true, "User rejected tool use",
+			Object{"id": c.ID, "non_execution_kind": "user-rejected"})
+	case errors.Is(err, errOver), errors.Is(err, errKilledTask):
+	default:
+		text := "<tool_use_error>Error: " + err.Error() + "</tool_use_error>"
+		c.content = text
+		l.resultFrame(c, text, true, "Error: "+err.Error(), Object{"id": c.ID})
+	}
+}
+
+// toolResult writes the result of a call that ran.
+func (l *Lane) toolResult(c *call, g gate, r ToolResult) {
+	structured := r.Structured
+	if structured == nil {
+		structured = r.Content
+		if text, ok := r.Content.(string); ok && r.IsError {
+			structured = "Error: " + text
+		} else if ok && c.Name == "Bash" {
+			structured = Object{
+				"stdout": text, "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false,
+			}
+		}
+	}
+	c.content = r.Content
+	if r.Content == nil {
+		c.content = ""
+	}
+	l.resultFrame(c, c.content, r.IsError, structured, Object{
+		"id": c.ID, "permission_decision": decisionMeta("accept", g),
+	})
+}
+
+func decisionMeta(decision string, g gate) Object {
+	o := Object{"decision": decision, "source": g.source}
+	if g.source == "" {
+		o["source"] = "config"
+	}
+	if g.reason != "" {
+		o["reason_type"] = g.reason
+	}
+	return o
+}
+
+func (l *Lane) resultFrame(c *call, content any, isError bool, structured any, meta Object) {
+	block := Object{"type": "tool_result", "tool_use_id": c.ID, "content": content}
+	if isError || c.Name == "Bash" {
+		block["is_error"] = isError
+	}
+	o := Object{"message": Object{"role": "user", "content": []any{block}}}
+	if l.e.cfg.Dialect != Qoder {
+		o["tool_result_meta"] = []any{meta}
+		if l.parent == "" {
+			o["tool_use_result"] = structured
+		}
+	}
+	l.userFrame(o)
+}
+
+// postToolUse tells the hooks what a tool did; they may replace its output.
+func (l *Lane) postToolUse(s *Strand, c *call, r *ToolResult, took time.Duration) error {
+	input := Object{
+		"tool_name": c.Name, "tool_input": c.input, "tool_use_id": c.ID,
+		"duration_ms": took.Milliseconds(),
+	}
+	if r.IsError {
+		input["error"], input["is_interrupt"] = r.Content, false
+		_, err := l.hookOn(s, "PostToolUseFailure", c.Name, c.ID, input)
+		return err
+	}
+	input["tool_response"] = r.Content
+	if r.Structured != nil {
+		input["tool_response"] = r.Structured
+	}
+	answers, err := l.hookOn(s, "PostToolUse", c.Name, c.ID, input)
+	for _, a := range answers {
+		if a.stops() {
+			c.stops = true
+		}
+		_, _, mcp := mcpTool(c.Name)
+		var replaced any
+		switch {
+		case mcp && len(a.Specific.UpdatedMCPToolOutput) > 0:
+			replaced = a.Specific.UpdatedMCPToolOutput
+		case len(a.Specific.UpdatedToolOutput) > 0:
+			replaced = a.Specific.UpdatedToolOutput
+		default:
+			continue
+		}
+		replace(c, r, replaced.(json.RawMessage))
+	}
+	return err
+}
+
+// replace puts a hook's output in a tool's place. It must have the shape of
+// the tool's own: another one is ignored, as observed.
+func replace(c *call, r *ToolResult, raw json.RawMessage) {
+	if _, _, mcp := mcpTool(c.Name); mcp {
+		r.Content, r.Structured = raw, raw
+		return
+	}
+	var shape struct {
+		Stdout *string `json:"stdout"`
+	}
+	if c.Name == "Bash" && json.Unmarshal(raw, &shape) == nil && shape.Stdout != nil {
+		r.Content, r.Structured = *shape.Stdout, raw
+	}
+}

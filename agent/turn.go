@@ -1,0 +1,219 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+)
+
+// Turn is one turn: from a user message, or a task's end, to its result.
+type Turn struct {
+	*Lane
+
+	id         string
+	msg        *message
+	injected   []*message // lines that joined the turn while it ran
+	calls      int        // model calls of the main lane
+	users      int        // user frames written: num_turns less one
+	denials    []any
+	spoke      bool // an assistant frame was written
+	finished   bool
+	stopActive bool // a Stop hook has blocked once
+	cut        bool // an interrupt met an open tool call
+}
+
+var (
+	errMaxTurns = errors.New("agent: turn limit reached")
+	errBudget   = errors.New("agent: budget spent")
+)
+
+// Prompt is the text the turn answers.
+func (t *Turn) Prompt() string { return t.msg.prompt }
+
+// Content is the user message as the host wrote it, or nil.
+func (t *Turn) Content() json.RawMessage { return t.msg.content }
+
+// Index is the turn's number in this life of the agent, from 0.
+func (t *Turn) Index() int { return t.e.results }
+
+// Task is the background task whose end started the turn; nil when the host
+// did.
+func (t *Turn) Task() *Task { return t.msg.origin }
+
+func (t *Turn) denied(c *call) {
+	t.denials = append(t.denials, Object{"tool_name": c.Name, "tool_use_id": c.ID, "tool_input": c.Input})
+}
+
+// runTurn starts the strand of a turn.
+func (e *Engine) runTurn(msg *message) {
+	t := &Turn{id: e.ids.uuid(), msg: msg}
+	t.Lane = &Lane{e: e, scope: &scope{}, turn: t}
+	e.turn = t
+	t.s = e.spawn(t.scope, func(*Strand) {
+		t.end(t.play())
+		t.close()
+	})
+}
+
+// play is the turn up to its result.
+func (t *Turn) play() error {
+	e := t.e
+	if err := t.s.wait(-1, e.connected); err != nil {
+		return err
+	}
+	e.session.prompt = e.ids.uuid()
+	e.setStateOnce("running")
+	answers, err := t.Hook("UserPromptSubmit", "", Object{"prompt": t.msg.prompt})
+	if err != nil {
+		return err
+	}
+	if e.tr.initEachTurn {
+		e.initFrame(t.msg)
+	}
+	e.replay(t.msg)
+	for _, a := range answers {
+		if a.Decision == "block" || a.stops() {
+			return t.blocked(a)
+		}
+	}
+	switch {
+	case !t.msg.query:
+		return t.Finish(Result{Text: Say(""), local: true})
+	case t.msg.origin != nil && t.msg.origin.then != nil:
+		return t.msg.origin.then(t)
+	case e.cfg.Turn == nil:
+		return t.Text(t.msg.prompt)
+	}
+	return e.cfg.Turn(t)
+}
+
+// blocked is a prompt that a UserPromptSubmit hook refused: no model call.
+func (t *Turn) blocked(a HookAnswer) error {
+	reason := a.Reason
+	if reason == "" {
+		reason = a.StopReason
+	}
+	text := "UserPromptSubmit operation blocked by hook:\n" + reason + "\n\nOriginal prompt: " + t.msg.prompt
+	t.e.system("informational", Object{
+		"content": text, "level": "warning", "prevent_continuation": true,
+		"prompt_submit_outcome": Object{"kind": "blocked_by_hook", "prompt_kept": false, "reason": reason},
+	})
+	return t.Finish(Result{Text: Say(text), local: true})
+}
+
+// end writes the result that err calls for, unless there is one already.
+func (t *Turn) end(err error) {
+	var x *ExitError
+	switch {
+	case errors.As(err, &x):
+		t.e.flush()
+		t.e.quit(x.Exit)
+	case errors.Is(err, errOver), errors.Is(err, errTerminated), t.finished:
+	case err == nil:
+		if err := t.Finish(Result{}); err != nil {
+			t.end(err)
+		}
+	case errors.Is(err, ErrAborted):
+		t.aborted()
+	case errors.Is(err, errHookStopped):
+		t.write(Result{Text: Say(""), StopReason: "tool_use", TerminalReason: "hook_stopped"})
+	case errors.Is(err, errDeferred):
+		c := t.deferred
+		t.write(Result{Text: Say(""), StopReason: "tool_deferred", TerminalReason: "tool_deferred", More: Object{
+			"deferred_tool_use": Object{"id": c.ID, "name": c.Name, "input": c.Input},
+		}})
+	case errors.Is(err, errMaxTurns):
+		t.write(Result{
+			Subtype: "error_max_turns", StopReason: "tool_use", TerminalReason: "max_turns",
+			Errors: []string{"Reached maximum number of turns (" + t.e.flags.last("max-turns") + ")"},
+		})
+	case errors.Is(err, errBudget):
+		t.write(Result{
+			Subtype: "error_max_budget_usd", StopReason: "tool_use", TerminalReason: "budget_exhausted",
+			Errors: []string{"Reached maximum budget ($" + t.e.flags.last("max-budget-usd") + ")"},
+		})
+	default:
+		t.write(Result{Subtype: "error_during_execution", Errors: []string{err.Error()}})
+	}
+}
+
+// aborted is the end of a turn the host interrupted.
+func (t *Turn) aborted() {
+	note, stop, terminal := "[Request interrupted by user]", "", "aborted_streaming"
+	if t.cut || t.halted {
+		note, stop, terminal = "[Request interrupted by user for tool use]", "tool_use", "aborted_tools"
+	}
+	t.UserText(note, nil)
+	said := stop
+	if said == "" {
+		said = "null"
+	}
+	t.message = ""
+	t.write(Result{
+		Subtype: "error_during_execution", StopReason: stop, TerminalReason: terminal, interrupted: true,
+		Errors: []string{"[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=" + said},
+	})
+}
+
+// Finish ends the turn with r: Stop hooks first, if it is a success, then the
+// result. What the turn function does after it is still done.
+func (t *Turn) Finish(r Result) error {
+	if t.finished {
+		return nil
+	}
+	t.endMessage("end_turn")
+	for !r.local && r.success() {
+		again, err := t.stopHooks()
+		if err != nil {
+			return err
+		}
+		if !again {
+			break
+		}
+		t.endMessage("end_turn")
+	}
+	t.write(r)
+	return t.s.scope.cause()
+}
+
+// stopHooks asks the Stop hooks; a block makes the turn go on.
+func (t *Turn) stopHooks() (again bool, err error) {
+	answers, err := t.Hook("Stop", "", Object{
+		"stop_hook_active": t.stopActive, "last_assistant_message": t.lastText,
+		"background_tasks": t.e.taskList(), "session_crons": []any{},
+	})
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(answers, func(a HookAnswer) bool { return a.Decision == "block" })
+	if i < 0 {
+		return false, nil
+	}
+	t.stopActive = true
+	reason := answers[i].Reason
+	t.UserText("Stop hook feedback:\n"+reason, Object{"isSynthetic": true})
+	t.e.system("notification", Object{
+		"key": "stop-hook-error", "text": "stop hook problem · ctrl+o to see", "priority": "immediate",
+	})
+	if t.e.cfg.Continue != nil {
+		return true, t.e.cfg.Continue(t, reason)
+	}
+	return true, t.Text("Going on: " + reason)
+}
+
+// close is what follows the result: the states, and the next turn.
+func (t *Turn) close() {
+	e := t.e
+	e.turn = nil
+	state := "completed"
+	if errors.Is(t.scope.err, ErrAborted) || t.halted {
+		state = "cancelled"
+	}
+	e.lifecycle(t.msg, state)
+	if e.leaving {
+		e.inbox = nil
+	}
+	if len(e.inbox) == 0 && !e.agentsRun() {
+		e.setStateOnce("idle")
+	}
+}
