@@ -14,8 +14,7 @@ import (
 const (
 	// EnvCLI names the Claude Code binary to use instead of the cached one.
 	EnvCLI = "TROUPE_CLAUDE_CLI"
-	// EnvMode, when it is "require", turns the skip of a missing CLI into a
-	// failure.
+	// EnvMode set to "require" turns the skip of a missing CLI into a failure.
 	EnvMode = "TROUPE_CONFORMANCE"
 )
 
