@@ -1,0 +1,131 @@
+package supervisor
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// The default [Backoff].
+const (
+	DefaultInitial    = 200 * time.Millisecond
+	DefaultMax        = 30 * time.Second
+	DefaultFactor     = 2.0
+	DefaultResetAfter = time.Minute
+)
+
+// NoBackoff, as a Backoff's Initial, makes every delay zero, as in OTP.
+const NoBackoff time.Duration = -1
+
+// Backoff is exponential backoff with full jitter: the delay before attempt n
+// is uniform in [0, min(Max, Initial·Factorⁿ⁻¹)]. The zero value has the
+// defaults: 200 ms, doubled up to 30 s, reset after a minute. It is a value
+// and safe for concurrent use.
+type Backoff struct {
+	Initial time.Duration // bound of the first delay; 0 means DefaultInitial
+	Max     time.Duration // bound of all delays; 0 means DefaultMax, or Initial where that is longer
+	Factor  float64       // at least 1; 0 means DefaultFactor
+	// ResetAfter is the healthy period after which the next attempt is the
+	// first again; 0 means DefaultResetAfter. See [BackoffState].
+	ResetAfter time.Duration
+	// Immediate makes the first delay zero; the second is then what the first
+	// would have been.
+	Immediate bool
+}
+
+// Delay draws the delay before the given attempt, counted from 1. Less than 1
+// is no attempt and gives no delay.
+func (b Backoff) Delay(attempt int, rnd kernel.Rand) time.Duration {
+	bound := b.bound(attempt)
+	if bound <= 0 {
+		return 0
+	}
+	// bound+1, so that the bound itself can be drawn.
+	return time.Duration(rnd.Int64N(min(int64(bound), math.MaxInt64-1) + 1))
+}
+
+// bound is the longest delay before the given attempt.
+func (b Backoff) bound(attempt int) time.Duration {
+	if b.Immediate {
+		attempt--
+	}
+	if attempt < 1 || b.Initial < 0 {
+		return 0
+	}
+	b = b.withDefaults()
+	bound := float64(b.Initial) * math.Pow(b.Factor, float64(attempt-1))
+	if bound < float64(b.Max) {
+		return time.Duration(bound)
+	}
+	return b.Max
+}
+
+func (b Backoff) withDefaults() Backoff {
+	if b.Initial == 0 {
+		b.Initial = DefaultInitial
+	}
+	if b.Max == 0 {
+		b.Max = max(DefaultMax, b.Initial)
+	}
+	if b.Factor == 0 {
+		b.Factor = DefaultFactor
+	}
+	if b.ResetAfter == 0 {
+		b.ResetAfter = DefaultResetAfter
+	}
+	return b
+}
+
+// problem says what is wrong with b, or nothing.
+func (b Backoff) problem() string {
+	d := b.withDefaults()
+	switch {
+	case b.Initial < 0 && b.Initial != NoBackoff:
+		return fmt.Sprintf("the backoff begins at %v; use 0 for the default, NoBackoff, or a positive duration", b.Initial)
+	case b.Max < 0:
+		return fmt.Sprintf("the backoff is capped at %v; use 0 for the default or a positive duration", b.Max)
+	case d.Max < d.Initial:
+		return fmt.Sprintf("the backoff begins at %v, above its cap of %v; raise Max or lower Initial", d.Initial, d.Max)
+	case math.IsNaN(d.Factor), math.IsInf(d.Factor, 0), d.Factor < 1:
+		return fmt.Sprintf("the backoff grows by the factor %v; use 0 for the default or a number not below 1", b.Factor)
+	case b.ResetAfter < 0:
+		return fmt.Sprintf("the backoff is reset after %v; use 0 for the default or a positive duration", b.ResetAfter)
+	}
+	return ""
+}
+
+// BackoffState counts the attempts at one thing that is tried again and again:
+// a child, a connection. Tell it Up when the thing works, Down when it ceased
+// to, and ask Next for the delay before the next attempt. The zero value has
+// the default [Backoff]. It is not safe for concurrent use.
+type BackoffState struct {
+	Backoff  Backoff
+	attempts int
+	up       bool
+	since    time.Time
+}
+
+// Up marks the beginning of a healthy period.
+func (s *BackoffState) Up(now time.Time) { s.up, s.since = true, now }
+
+// Down marks its end: if it was long enough, the attempts are forgotten.
+func (s *BackoffState) Down(now time.Time) {
+	if s.up && now.Sub(s.since) >= s.Backoff.withDefaults().ResetAfter {
+		s.attempts = 0
+	}
+	s.up = false
+}
+
+// Next counts an attempt and draws the delay before it.
+func (s *BackoffState) Next(rnd kernel.Rand) time.Duration {
+	s.attempts++
+	return s.Backoff.Delay(s.attempts, rnd)
+}
+
+// Reset forgets the attempts.
+func (s *BackoffState) Reset() { s.attempts = 0 }
+
+// Attempts is how often Next was called since the last reset.
+func (s *BackoffState) Attempts() int { return s.attempts }

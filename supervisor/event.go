@@ -1,0 +1,228 @@
+package supervisor
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// Event is one thing a supervisor saw or decided. Events are values and come
+// in the order in which things happened. The concrete types are ChildStarted,
+// ChildFailed, ChildStopped, ChildStuck, RestartScheduled, Restarted,
+// IntensityExceeded, Escalated, Stopping and Stopped.
+type Event interface {
+	fmt.Stringer
+	slog.LogValuer
+	// When is the time that was passed with the input behind the event.
+	When() time.Time
+	isEvent()
+}
+
+// Origin is the part that all events share.
+type Origin struct {
+	At         time.Time
+	Supervisor string
+}
+
+// When implements [Event].
+func (o Origin) When() time.Time { return o.At }
+
+func (Origin) isEvent() {}
+
+// ChildStarted: an incarnation of a child was asked for.
+type ChildStarted struct {
+	Origin
+	Child       string
+	Incarnation int
+}
+
+// ChildFailed: a child ended by itself, with a reason or though it is
+// permanent.
+type ChildFailed struct {
+	Origin
+	Child       string
+	Incarnation int
+	Reason      error // nil: a permanent child ended normally
+}
+
+// ChildStopped: a child ended because it was asked to, or normally.
+type ChildStopped struct {
+	Origin
+	Child       string
+	Incarnation int
+	Reason      error // not nil: it failed while it was being stopped
+}
+
+// ChildStuck: a child was killed and has not ended within its deadline. It is
+// given up; should it end later, a ChildStopped says so, unless the supervisor
+// has stopped by then.
+type ChildStuck struct {
+	Origin
+	Child       string
+	Incarnation int
+}
+
+// RestartScheduled: the children a restart affects are down; those that come
+// back do so after Delay. A failure during the delay may schedule it anew.
+type RestartScheduled struct {
+	Origin
+	Child    string // the last one to cause it
+	Reason   error  // why: the child's, or that of a deliberate restart
+	Delay    time.Duration
+	Children []string // the children that will be started, in order
+}
+
+// Restarted: the children of a restart were asked for again.
+type Restarted struct {
+	Origin
+	Child    string // the last one to cause it
+	Children []string
+}
+
+// IntensityExceeded: a failure was one too many.
+type IntensityExceeded struct {
+	Origin
+	Child    string
+	Failures int // within the window, that one included
+	Limit    Intensity
+}
+
+// Escalated: the supervisor has given up and its children are down.
+type Escalated struct {
+	Origin
+	Failure *Failure
+}
+
+// Stopping: the supervisor began to stop its children for good.
+type Stopping struct {
+	Origin
+	Reason error // as for Stopped
+}
+
+// Stopped is the last event and the last action: the supervisor has ended.
+type Stopped struct {
+	Origin
+	// Reason is what was passed to Stop, an error that matches ErrSignificant,
+	// or the *Failure that was escalated.
+	Reason error
+	Stuck  []string // the children that did not end, in order
+}
+
+func (e ChildStarted) String() string { return e.text("%s started", life(e.Child, e.Incarnation)) }
+
+func (e ChildFailed) String() string {
+	return e.text("%s failed: %s", life(e.Child, e.Incarnation), reasonText(e.Reason))
+}
+
+func (e ChildStopped) String() string {
+	return e.text("%s stopped%s", life(e.Child, e.Incarnation), because(e.Reason))
+}
+
+func (e ChildStuck) String() string { return e.text("%s %v", life(e.Child, e.Incarnation), ErrStuck) }
+
+func (e RestartScheduled) String() string {
+	return e.text("restart of %s in %v%s", strings.Join(e.Children, ", "), e.Delay, because(e.Reason))
+}
+
+func (e Restarted) String() string { return e.text("restarted %s", strings.Join(e.Children, ", ")) }
+
+func (e IntensityExceeded) String() string {
+	if e.Limit.Max < 0 {
+		return e.text("%s failed and is never to be restarted", e.Child)
+	}
+	return e.text("%d failures within %v, %d allowed", e.Failures, e.Limit.Window, e.Limit.Max)
+}
+
+func (e Escalated) String() string { return e.text("escalated%s", because(e.Failure)) }
+
+func (e Stopping) String() string { return e.text("stopping%s", because(e.Reason)) }
+
+func (e Stopped) String() string {
+	stuck := ""
+	if len(e.Stuck) > 0 {
+		stuck = " without " + strings.Join(e.Stuck, ", ")
+	}
+	return e.text("stopped%s%s", stuck, because(e.Reason))
+}
+
+func (o Origin) text(format string, args ...any) string {
+	return oneLine(o.Supervisor + ": " + fmt.Sprintf(format, args...))
+}
+
+func because(reason error) string {
+	if reason == nil {
+		return ""
+	}
+	return ": " + reason.Error()
+}
+
+// LogValue implements [slog.LogValuer].
+func (e ChildStarted) LogValue() slog.Value {
+	return e.group("child_started", childAttr(e.Child), incarnationAttr(e.Incarnation))
+}
+
+// LogValue implements [slog.LogValuer].
+func (e ChildFailed) LogValue() slog.Value {
+	return e.group("child_failed", childAttr(e.Child), incarnationAttr(e.Incarnation), reasonAttr(e.Reason))
+}
+
+// LogValue implements [slog.LogValuer].
+func (e ChildStopped) LogValue() slog.Value {
+	return e.group("child_stopped", childAttr(e.Child), incarnationAttr(e.Incarnation), reasonAttr(e.Reason))
+}
+
+// LogValue implements [slog.LogValuer].
+func (e ChildStuck) LogValue() slog.Value {
+	return e.group("child_stuck", childAttr(e.Child), incarnationAttr(e.Incarnation))
+}
+
+// LogValue implements [slog.LogValuer].
+func (e RestartScheduled) LogValue() slog.Value {
+	return e.group("restart_scheduled", childAttr(e.Child), reasonAttr(e.Reason),
+		slog.Duration("delay", e.Delay), slog.Any("children", e.Children))
+}
+
+// LogValue implements [slog.LogValuer].
+func (e Restarted) LogValue() slog.Value {
+	return e.group("restarted", childAttr(e.Child), slog.Any("children", e.Children))
+}
+
+// LogValue implements [slog.LogValuer].
+func (e IntensityExceeded) LogValue() slog.Value {
+	return e.group("intensity_exceeded", childAttr(e.Child), slog.Int("failures", e.Failures),
+		slog.Int("max", e.Limit.Max), slog.Duration("window", e.Limit.Window))
+}
+
+// LogValue implements [slog.LogValuer].
+func (e Escalated) LogValue() slog.Value {
+	return e.group("escalated", slog.Any("failure", e.Failure))
+}
+
+// LogValue implements [slog.LogValuer].
+func (e Stopping) LogValue() slog.Value { return e.group("stopping", reasonAttr(e.Reason)) }
+
+// LogValue implements [slog.LogValuer].
+func (e Stopped) LogValue() slog.Value {
+	attrs := []slog.Attr{reasonAttr(e.Reason)}
+	if len(e.Stuck) > 0 {
+		attrs = append(attrs, slog.Any("stuck", e.Stuck))
+	}
+	return e.group("stopped", attrs...)
+}
+
+func (o Origin) group(event string, attrs ...slog.Attr) slog.Value {
+	head := []slog.Attr{slog.String("event", event), slog.String("supervisor", o.Supervisor)}
+	return slog.GroupValue(append(head, attrs...)...)
+}
+
+func childAttr(name string) slog.Attr { return slog.String("child", name) }
+func incarnationAttr(n int) slog.Attr { return slog.Int("incarnation", n) }
+
+// reasonAttr is the zero Attr, which handlers leave out, when there is none.
+func reasonAttr(reason error) slog.Attr {
+	if reason == nil {
+		return slog.Attr{}
+	}
+	return slog.String("reason", reason.Error())
+}

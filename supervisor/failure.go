@@ -1,0 +1,114 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// Reasons to be matched with [errors.Is].
+var (
+	// ErrIntensity matches a [Failure] of a supervisor whose children failed
+	// more often than its [Intensity] allows.
+	ErrIntensity = errors.New("supervisor: restart intensity exceeded")
+	// ErrStuck is the reason of a [Failure] over a child that did not end.
+	ErrStuck = errors.New("did not stop, not even when killed")
+	// ErrSignificant is the reason of a supervisor that shut itself down since
+	// a significant child had ended. It wraps the child's own reason.
+	ErrSignificant = errors.New("supervisor: significant child ended")
+)
+
+// Failed is one failure of one incarnation of a child.
+type Failed struct {
+	At          time.Time
+	Child       string
+	Incarnation int
+	Reason      error // nil: a permanent child ended normally
+}
+
+func (f Failed) String() string { return failed(f.Child, f.Incarnation, f.Reason) }
+
+// Failure is why a supervisor gave up. It matches the reason of its child and
+// the reasons of the earlier failures in the window, the last one first, and
+// so on down a tree of supervisors.
+type Failure struct {
+	Supervisor  string
+	Child       string // whose failure was one too many, or which is stuck
+	Incarnation int
+	Reason      error     // the child's; ErrStuck; nil: a permanent child ended normally
+	Limit       Intensity // that was exceeded; zero when a child is stuck
+	Earlier     []Failed  // the other failures in the window, oldest first
+}
+
+// Error is one line, however many the reason has.
+func (f *Failure) Error() string {
+	why := ""
+	switch {
+	case f.Limit.Max < 0:
+		why = ", being told never to restart"
+	case f.Limit.Max > 0:
+		why = fmt.Sprintf(" after %d failures within %v", len(f.Earlier)+1, f.Limit.Window)
+	}
+	return oneLine(fmt.Sprintf("supervisor %s gave up%s: %s", f.Supervisor, why, failed(f.Child, f.Incarnation, f.Reason)))
+}
+
+// Is makes the failure match ErrIntensity.
+func (f *Failure) Is(target error) bool {
+	return target == ErrIntensity && f.Limit != Intensity{}
+}
+
+// Unwrap returns the reasons, the last one first.
+func (f *Failure) Unwrap() []error {
+	var reasons []error
+	if f.Reason != nil {
+		reasons = append(reasons, f.Reason)
+	}
+	for i := len(f.Earlier) - 1; i >= 0; i-- {
+		if r := f.Earlier[i].Reason; r != nil {
+			reasons = append(reasons, r)
+		}
+	}
+	return reasons
+}
+
+// LogValue implements [slog.LogValuer].
+func (f *Failure) LogValue() slog.Value {
+	earlier := make([]string, len(f.Earlier))
+	for i, e := range f.Earlier {
+		earlier[i] = oneLine(e.String())
+	}
+	return slog.GroupValue(
+		slog.String("supervisor", f.Supervisor),
+		slog.String("child", f.Child),
+		slog.Int("incarnation", f.Incarnation),
+		slog.String("reason", reasonText(f.Reason)),
+		slog.Any("earlier", earlier),
+	)
+}
+
+func significantEnded(child string, incarnation int, reason error) error {
+	if reason == nil {
+		return fmt.Errorf("%w: %s", ErrSignificant, life(child, incarnation))
+	}
+	return fmt.Errorf("%w: %s: %w", ErrSignificant, life(child, incarnation), reason)
+}
+
+// life is how texts name one incarnation of a child.
+func life(child string, incarnation int) string { return fmt.Sprintf("%s#%d", child, incarnation) }
+
+func failed(child string, incarnation int, reason error) string {
+	return life(child, incarnation) + ": " + reasonText(reason)
+}
+
+func reasonText(reason error) string {
+	if reason == nil {
+		return "ended normally"
+	}
+	return reason.Error()
+}
+
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
