@@ -49,7 +49,7 @@ func (b Backoff) Delay(attempt int, rnd kernel.Rand) time.Duration {
 // bound is the longest delay before the given attempt.
 func (b Backoff) bound(attempt int) time.Duration {
 	if b.Immediate {
-		attempt--
+		attempt = max(attempt, 0) - 1
 	}
 	if attempt < 1 || b.Initial < 0 {
 		return 0

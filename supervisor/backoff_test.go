@@ -33,7 +33,7 @@ func TestBackoffBounds(t *testing.T) {
 		"default":        {supervisor.Backoff{}, []time.Duration{0, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 3200 * ms, 6400 * ms, 12800 * ms, 25600 * ms, 30 * s, 30 * s}},
 		"capped":         {supervisor.Backoff{Initial: s, Max: 5 * s, Factor: 3}, []time.Duration{0, s, 3 * s, 5 * s, 5 * s}},
 		"constant":       {supervisor.Backoff{Initial: s, Factor: 1}, []time.Duration{0, s, s, s}},
-		"immediate":      {supervisor.Backoff{Initial: s, Immediate: true}, []time.Duration{0, 0, s, 2 * s}},
+		"immediate":      {supervisor.Backoff{Initial: s, Max: 3 * s, Immediate: true}, []time.Duration{0, 0, s, 2 * s, 3 * s}},
 		"none":           {supervisor.Backoff{Initial: supervisor.NoBackoff}, []time.Duration{0, 0, 0}},
 		"long beginning": {supervisor.Backoff{Initial: time.Minute}, []time.Duration{0, time.Minute, time.Minute}},
 		"longest":        {supervisor.Backoff{Initial: math.MaxInt64, Max: math.MaxInt64}, []time.Duration{0, math.MaxInt64 - 1}},
@@ -43,7 +43,7 @@ func TestBackoffBounds(t *testing.T) {
 			assert.Zero(t, c.backoff.Delay(attempt, lowest{}), "%s: jitter is full", name)
 		}
 		assert.Equal(t, c.want[len(c.want)-1], c.backoff.Delay(math.MaxInt, highest{}), "%s", name)
-		assert.Zero(t, c.backoff.Delay(-1, highest{}), "%s", name)
+		assert.Zero(t, c.backoff.Delay(math.MinInt, highest{}), "%s", name)
 	}
 }
 
