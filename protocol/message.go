@@ -10,7 +10,7 @@ import (
 // type switch with a default stays correct as agents grow.
 type Message interface {
 	// Raw is the line as it came, byte for byte; nil if the message was
-	// made by the program.
+	// made by the program. It must not be changed.
 	Raw() json.RawMessage
 	// Meta is what most lines have in common.
 	Meta() Common
@@ -23,8 +23,8 @@ type Message interface {
 
 // Common is embedded in every message.
 type Common struct {
-	// UUID identifies the line. On a user line of the host it is chosen by
-	// the host and is what results, echoes and receipts refer to.
+	// UUID identifies the line. On a user line it is chosen by the host and
+	// is what results, echoes and receipts refer to.
 	UUID string `json:"uuid,omitempty"`
 	// SessionID is the agent's session, which is also its transcript's name.
 	SessionID string `json:"session_id,omitempty"`
@@ -45,6 +45,11 @@ func (c *Common) isMessage() {}
 
 func (c *Common) setRaw(raw json.RawMessage) { c.raw = raw }
 
+func (c *Common) setFrame(f *Frame) {
+	c.UUID, c.SessionID, c.ParentToolUseID = f.UUID(), f.SessionID(), f.ParentToolUseID()
+	c.raw = f.Raw
+}
+
 // UnknownMessage is a line of a type or subtype that this package does not
 // know, or of one it knows whose fields do not decode.
 type UnknownMessage struct {
@@ -55,7 +60,7 @@ type UnknownMessage struct {
 	// Err says why a known type did not decode; nil for an unknown type.
 	Err error `json:"-"`
 	// Partial is the known type as far as it decoded, with Err; nil for an
-	// unknown type. The end of a turn is not lost over one odd field.
+	// unknown type. So the end of a turn is not lost over one odd field.
 	Partial Message `json:"-"`
 }
 
@@ -65,14 +70,16 @@ func (m *UnknownMessage) wire() (string, string) { return m.Type, m.Subtype }
 // does not know, or cannot decode, is an *[UnknownMessage]. Control frames are
 // no messages and come back as such too.
 func DecodeMessage(f Frame) Message {
+	if f.Type == "stream_event" {
+		if m := decodeDeltaLine(&f); m != nil {
+			return m
+		}
+	}
 	m := newMessage(f.Type, f.Subtype)
 	if m == nil {
 		u := &UnknownMessage{Type: f.Type, Subtype: f.Subtype}
 		u.setFrame(&f)
 		return u
-	}
-	if p, ok := m.(*PartialAssistantMessage); ok && p.decodeFast(&f) {
-		return p
 	}
 	err := json.Unmarshal(f.Raw, m)
 	m.setRaw(f.Raw)
@@ -85,19 +92,6 @@ func DecodeMessage(f Frame) Message {
 	return m
 }
 
-func (c *Common) setFrame(f *Frame) {
-	c.UUID, c.SessionID, c.ParentToolUseID = f.UUID(), f.SessionID(), f.ParentToolUseID()
-	c.raw = f.Raw
-}
-
-func wireName(typ, subtype string) string {
-	if subtype == "" {
-		return typ
-	}
-	return typ + "/" + subtype
-}
-
-// newMessage returns an empty message of a known type, or nil.
 func newMessage(typ, subtype string) Message {
 	switch typ {
 	case "stream_event":
@@ -107,9 +101,86 @@ func newMessage(typ, subtype string) Message {
 	case "user":
 		return new(UserMessage)
 	case "result":
-		return new(ResultMessage)
+		return &ResultMessage{Subtype: subtype}
 	case "system":
 		return newSystemMessage(subtype)
 	}
+	return newTopLevelMessage(typ)
+}
+
+// NameOf returns the "type" and "subtype" of the line that m is.
+func NameOf(m Message) (typ, subtype string) { return m.wire() }
+
+func wireName(typ, subtype string) string {
+	if subtype == "" {
+		return typ
+	}
+	return typ + "/" + subtype
+}
+
+// MarshalMessage encodes m as a line of the agent, ending in a newline: "type"
+// and "subtype", then the typed fields. It is for whoever plays the agent, and
+// does not use Raw, save for an *[UnknownMessage].
+func MarshalMessage(m Message) ([]byte, error) {
+	typ, subtype := m.wire()
+	if u, ok := m.(*UnknownMessage); ok && u.raw != nil {
+		line, err := appendCompact(nil, u.raw)
+		if err != nil {
+			return nil, fmt.Errorf("protocol: encode %s line: %w", wireName(typ, subtype), err)
+		}
+		return append(line, '\n'), nil
+	}
+	body, err := marshal(m)
+	if err == nil {
+		body, err = prefixed(body, "type", typ, "subtype", subtype)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("protocol: encode %s line: %w", wireName(typ, subtype), err)
+	}
+	return append(body, '\n'), nil
+}
+
+// TextOf returns the text of a message: the text blocks of an assistant or
+// user line, the text that a stream event adds, the text of a result; "" for
+// any other message.
+func TextOf(m Message) string {
+	switch m := m.(type) {
+	case *AssistantMessage:
+		return m.Message.Content.Text()
+	case *UserMessage:
+		return m.Message.Content.Text()
+	case *PartialAssistantMessage:
+		return m.Text()
+	case *ResultMessage:
+		return m.Text()
+	case *StreamlinedTextMessage:
+		return m.Text
+	}
+	return ""
+}
+
+// ToolUses returns the tool calls of an assistant message, nil if there are none.
+func ToolUses(m Message) []*ToolUseBlock {
+	if a, ok := m.(*AssistantMessage); ok {
+		return blocksOf[*ToolUseBlock](a.Message.Content)
+	}
 	return nil
+}
+
+// ToolResults returns the tool results of a user message, nil if there are none.
+func ToolResults(m Message) []*ToolResultBlock {
+	if u, ok := m.(*UserMessage); ok {
+		return blocksOf[*ToolResultBlock](u.Message.Content)
+	}
+	return nil
+}
+
+func blocksOf[B ContentBlock](c Content) []B {
+	var out []B
+	for _, block := range c {
+		if b, ok := block.(B); ok {
+			out = append(out, b)
+		}
+	}
+	return out
 }

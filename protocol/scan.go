@@ -1,10 +1,6 @@
 package protocol
 
-import (
-	"bytes"
-	"encoding/json"
-	"unicode/utf8"
-)
+import "bytes"
 
 // span is a part of a line. Lines longer than 4 GiB are not frames.
 type span struct{ lo, hi uint32 }
@@ -131,6 +127,8 @@ type cursor struct {
 	bad int  // where the structure breaks, if err
 	err bool // the structure is broken
 	end byte // the closing bracket, 0 once it has been read
+
+	known span // a value whose end is known already
 }
 
 // object returns a cursor over the object that starts at i.
@@ -189,7 +187,10 @@ func (c *cursor) element() (val span, ok bool) {
 
 // value reads the value at c.i and the comma or bracket after it.
 func (c *cursor) value() (span, bool) {
-	j := skipValue(c.b, c.i)
+	j := int(c.known.hi)
+	if c.known.empty() || c.i != int(c.known.lo) {
+		j = skipValue(c.b, c.i)
+	}
 	if j < 0 {
 		return span{}, c.fail(c.i)
 	}
@@ -206,38 +207,4 @@ func (c *cursor) value() (span, bool) {
 		return span{}, c.fail(j)
 	}
 	return val, true
-}
-
-// unescaped returns the text of a key or string value without its quotes, as it
-// stands if it has no escape. The result may alias b.
-func unescaped(quoted []byte) []byte {
-	s := quoted[1 : len(quoted)-1]
-	if isPlain(s) {
-		return s
-	}
-	var out string
-	if json.Unmarshal(quoted, &out) != nil {
-		return nil
-	}
-	return []byte(out)
-}
-
-// stringOf returns a copy of a string value; "" if the value is not a string.
-func stringOf(value []byte) string {
-	if len(value) < 2 || value[0] != '"' {
-		return ""
-	}
-	return string(unescaped(value))
-}
-
-// isPlain reports whether the inside of a JSON string stands for itself.
-func isPlain(s []byte) bool {
-	ascii := true
-	for _, c := range s {
-		if c == '\\' {
-			return false
-		}
-		ascii = ascii && c < utf8.RuneSelf
-	}
-	return ascii || utf8.Valid(s)
 }

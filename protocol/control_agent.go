@@ -1,0 +1,302 @@
+package protocol
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// AgentRequest is a control request of the agent to its host. The concrete
+// types are the pointers that [DecodeAgentRequest] returns.
+type AgentRequest interface {
+	Request
+	isAgentRequest()
+}
+
+// DecodeAgentRequest decodes a control_request line of the agent. A kind that
+// this package does not know gives *[UnknownAgentRequest]; a known kind whose
+// fields do not decode is an error, so that no gate answers what it did not
+// understand.
+func DecodeAgentRequest(f Frame) (AgentRequest, error) {
+	r := newAgentRequest(f.Subtype)
+	if r == nil {
+		return &UnknownAgentRequest{Name: f.Subtype, Raw: slices.Clone(f.Body())}, nil
+	}
+	if err := decodeRequest(&f, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func newAgentRequest(subtype string) AgentRequest {
+	switch subtype {
+	case "can_use_tool":
+		return new(CanUseToolRequest)
+	case "hook_callback":
+		return new(HookCallbackRequest)
+	case "mcp_message":
+		return new(MCPMessageRequest)
+	case "elicitation":
+		return new(ElicitationRequest)
+	case "elicitation_response":
+		return new(ElicitationPromptRequest)
+	case "request_user_dialog":
+		return new(UserDialogRequest)
+	case "get_model_policy":
+		return new(ModelPolicyRequest)
+	case "fetch_job_token":
+		return new(FetchJobTokenRequest)
+	case "fetch_service_account_token":
+		return new(FetchServiceAccountTokenRequest)
+	case "memory_should_generate":
+		return new(MemoryShouldGenerateRequest)
+	case "skill_evolution_should_review":
+		return new(SkillEvolutionShouldReviewRequest)
+	case "resolve_session_artifacts":
+		return new(ResolveSessionArtifactsRequest)
+	}
+	return nil
+}
+
+// UnknownAgentRequest is a request of a kind that this package does not know.
+type UnknownAgentRequest struct {
+	Name string
+	// Raw is the request as it came.
+	Raw json.RawMessage
+}
+
+func (r *UnknownAgentRequest) rawRequest() json.RawMessage { return orEmptyObject(r.Raw) }
+
+// CanUseToolRequest asks whether a tool call may run. It is a gate; the answer
+// is a [PermissionResult]. There is no time limit of the agent's own: a person
+// may be asked.
+type CanUseToolRequest struct {
+	ToolName    string          `json:"tool_name"`
+	DisplayName string          `json:"display_name,omitempty"`
+	Input       json.RawMessage `json:"input"`
+	ToolUseID   string          `json:"tool_use_id,omitempty"`
+	// AgentID is the subagent that makes the call; "" for the main agent.
+	AgentID string `json:"agent_id,omitempty"`
+
+	// Title and Description are texts for a person, made by the agent.
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+
+	// PermissionSuggestions are updates that would spare the next question.
+	// AltSuggestions is another spelling that Qoder's SDK takes in its place.
+	PermissionSuggestions []PermissionUpdate `json:"permission_suggestions,omitempty"`
+	AltSuggestions        []PermissionUpdate `json:"suggestions,omitempty"`
+	BlockedPath           string             `json:"blocked_path,omitempty"`
+
+	// DecisionReason says why the agent asks. DecisionReasonType is rule,
+	// mode, subcommandResults, hook, workingDir, safetyCheck, classifier, ….
+	DecisionReason           string          `json:"decision_reason,omitempty"`
+	DecisionReasonType       string          `json:"decision_reason_type,omitempty"`
+	DecisionReasonHookEvent  HookEvent       `json:"decision_reason_hook_event,omitempty"`
+	DecisionReasonHookSource string          `json:"decision_reason_hook_source,omitempty"`
+	MatchedAskRule           *MatchedAskRule `json:"matched_ask_rule,omitempty"`
+	ClassifierApprovable     bool            `json:"classifier_approvable,omitempty"`
+	SuppressAlwaysAllowRule  bool            `json:"suppress_always_allow_rule,omitempty"`
+	DefaultToNo              bool            `json:"default_to_no,omitempty"`
+	// RequiresUserInteraction is set for AskUserQuestion and ExitPlanMode:
+	// an allow without a person's word means nothing there.
+	RequiresUserInteraction bool                 `json:"requires_user_interaction,omitempty"`
+	MCPServer               *MCPServerProvenance `json:"mcp_server,omitempty"`
+	ServerPolicyAskOnly     bool                 `json:"server_policy_ask_only,omitempty"`
+
+	// Qoder's: what kind of question it is, what a person may choose, and
+	// an object about it of a shape of the kind's own.
+	PermissionKind string             `json:"permission_kind,omitempty"`
+	Options        []PermissionOption `json:"options,omitempty"`
+	Details        json.RawMessage    `json:"details,omitempty"`
+}
+
+// Suggestions returns the suggested updates, under whichever spelling they came.
+func (r *CanUseToolRequest) Suggestions() []PermissionUpdate {
+	if r.PermissionSuggestions != nil {
+		return r.PermissionSuggestions
+	}
+	return r.AltSuggestions
+}
+
+// MatchedAskRule is the ask rule that made the agent ask.
+type MatchedAskRule struct {
+	Source      string `json:"source"`
+	ToolName    string `json:"tool_name"`
+	RuleContent string `json:"rule_content,omitempty"`
+}
+
+// PermissionOption is a choice that Qoder offers.
+type PermissionOption struct {
+	Outcome string `json:"outcome"` // proceed_once, …
+	Name    string `json:"name"`
+	Allowed bool   `json:"allowed"`
+}
+
+// HookCallbackRequest calls a hook of the host. The answer is a
+// [HookJSONOutput].
+type HookCallbackRequest struct {
+	// CallbackID is one of the initialize request's HookCallbackIDs.
+	CallbackID string `json:"callback_id,omitempty"`
+	// Input is what [DecodeHookInput] decodes.
+	Input json.RawMessage `json:"input"`
+	// ToolUseID is always set by Claude Code, with a random value for events
+	// that have no tool (observed on 2.1.329).
+	ToolUseID string `json:"tool_use_id,omitempty"`
+	// HookID and HookEvent are a second form in Qoder's types, which its own
+	// SDK refuses.
+	HookID    string    `json:"hook_id,omitempty"`
+	HookEvent HookEvent `json:"hook_event,omitempty"`
+}
+
+// MCPMessageRequest carries a JSON-RPC message of an MCP server that lives in
+// the host. It goes in both directions. The answer is an [MCPMessageReply].
+type MCPMessageRequest struct {
+	ServerName string          `json:"server_name"`
+	Message    json.RawMessage `json:"message"`
+}
+
+// ElicitationRequest is a question of an MCP server to the person. The answer
+// is an [ElicitationResult].
+type ElicitationRequest struct {
+	MCPServerName   string          `json:"mcp_server_name"`
+	Message         string          `json:"message"`
+	Mode            string          `json:"mode,omitempty"` // form, url
+	URL             string          `json:"url,omitempty"`
+	ElicitationID   string          `json:"elicitation_id,omitempty"`
+	RequestedSchema json.RawMessage `json:"requested_schema,omitempty"`
+	PropertyOrder   []string        `json:"property_order,omitempty"`
+	Title           string          `json:"title,omitempty"`
+	DisplayName     string          `json:"display_name,omitempty"`
+	Description     string          `json:"description,omitempty"`
+}
+
+// ElicitationPromptRequest is elicitation_response, an older form of an
+// [ElicitationRequest] that Qoder's SDK still takes, with the same answer.
+type ElicitationPromptRequest struct {
+	ElicitationID string   `json:"elicitation_id,omitempty"`
+	Prompt        string   `json:"prompt,omitempty"`
+	Options       []string `json:"options,omitempty"`
+}
+
+// UserDialogRequest asks the host to show a dialog of a kind that the
+// initialize request listed. The answer is a [UserDialogResult].
+type UserDialogRequest struct {
+	DialogKind string `json:"dialog_kind"`
+	// Payload has a shape of the kind's own.
+	Payload   json.RawMessage `json:"payload,omitempty"`
+	ToolUseID string          `json:"tool_use_id,omitempty"`
+}
+
+// ModelPolicyRequest is Qoder's question which model to use for one call. It
+// is a gate: without an answer the call does not happen. The answer is a
+// [ModelPolicyReply].
+type ModelPolicyRequest struct {
+	// Purpose is main, subagent, web_fetch, image_gen, compact, ….
+	Purpose              string      `json:"purpose"`
+	SessionID            string      `json:"sessionId,omitempty"`
+	TurnIndex            int         `json:"turnIndex,omitempty"`
+	AgentID              string      `json:"agentId,omitempty"`
+	AgentType            string      `json:"agentType,omitempty"`
+	ResolvedModel        string      `json:"resolvedModel,omitempty"`
+	ContextUsage         float64     `json:"contextUsage,omitempty"` // 0 to 1
+	EstimatedInputTokens int64       `json:"estimatedInputTokens,omitempty"`
+	Models               []ModelInfo `json:"models,omitempty"`
+}
+
+// FetchJobTokenRequest is Qoder's request for a job token. The answer is a
+// [TokenReply].
+type FetchJobTokenRequest struct {
+	Reason    string `json:"reason,omitempty"` // initial, unauthorized, …
+	SessionID string `json:"session_id,omitempty"`
+}
+
+// FetchServiceAccountTokenRequest is Qoder's request for a service account's
+// token. The answer is a [TokenReply].
+type FetchServiceAccountTokenRequest struct {
+	Reason         string   `json:"reason,omitempty"`
+	RequiredScopes []string `json:"required_scopes,omitempty"`
+	SessionID      string   `json:"session_id,omitempty"`
+}
+
+// MemoryShouldGenerateRequest is Qoder's question whether a turn is worth a
+// memory. The answer is a [ShouldRunReply].
+type MemoryShouldGenerateRequest struct {
+	CallbackID string   `json:"callbackId"`
+	Input      TurnInfo `json:"input"`
+}
+
+// SkillEvolutionShouldReviewRequest is Qoder's question whether a turn is
+// worth a review of its skills. The answer is a [ShouldRunReply].
+type SkillEvolutionShouldReviewRequest struct {
+	CallbackID string   `json:"callbackId"`
+	Input      TurnInfo `json:"input"`
+}
+
+// TurnInfo is a turn that has ended.
+type TurnInfo struct {
+	SessionID string `json:"sessionId,omitempty"`
+	TurnIndex int    `json:"turnIndex,omitempty"`
+	Cwd       string `json:"cwd,omitempty"`
+	Prompt    string `json:"prompt,omitempty"`
+	Response  string `json:"response,omitempty"`
+}
+
+// ResolveSessionArtifactsRequest is Qoder's question where a session's files
+// are. The form of its answer has not been observed.
+type ResolveSessionArtifactsRequest struct {
+	LocalSessionID string `json:"local_session_id"`
+	Cwd            string `json:"cwd,omitempty"`
+}
+
+// Subtype implements [Request].
+func (r *UnknownAgentRequest) Subtype() string { return r.Name }
+
+// Subtype implements [Request].
+func (*CanUseToolRequest) Subtype() string { return "can_use_tool" }
+
+// Subtype implements [Request].
+func (*HookCallbackRequest) Subtype() string { return "hook_callback" }
+
+// Subtype implements [Request].
+func (*MCPMessageRequest) Subtype() string { return "mcp_message" }
+
+// Subtype implements [Request].
+func (*ElicitationRequest) Subtype() string { return "elicitation" }
+
+// Subtype implements [Request].
+func (*ElicitationPromptRequest) Subtype() string { return "elicitation_response" }
+
+// Subtype implements [Request].
+func (*UserDialogRequest) Subtype() string { return "request_user_dialog" }
+
+// Subtype implements [Request].
+func (*ModelPolicyRequest) Subtype() string { return "get_model_policy" }
+
+// Subtype implements [Request].
+func (*FetchJobTokenRequest) Subtype() string { return "fetch_job_token" }
+
+// Subtype implements [Request].
+func (*FetchServiceAccountTokenRequest) Subtype() string { return "fetch_service_account_token" }
+
+// Subtype implements [Request].
+func (*MemoryShouldGenerateRequest) Subtype() string { return "memory_should_generate" }
+
+// Subtype implements [Request].
+func (*SkillEvolutionShouldReviewRequest) Subtype() string { return "skill_evolution_should_review" }
+
+// Subtype implements [Request].
+func (*ResolveSessionArtifactsRequest) Subtype() string { return "resolve_session_artifacts" }
+
+func (*UnknownAgentRequest) isAgentRequest()               {}
+func (*CanUseToolRequest) isAgentRequest()                 {}
+func (*HookCallbackRequest) isAgentRequest()               {}
+func (*MCPMessageRequest) isAgentRequest()                 {}
+func (*ElicitationRequest) isAgentRequest()                {}
+func (*ElicitationPromptRequest) isAgentRequest()          {}
+func (*UserDialogRequest) isAgentRequest()                 {}
+func (*ModelPolicyRequest) isAgentRequest()                {}
+func (*FetchJobTokenRequest) isAgentRequest()              {}
+func (*FetchServiceAccountTokenRequest) isAgentRequest()   {}
+func (*MemoryShouldGenerateRequest) isAgentRequest()       {}
+func (*SkillEvolutionShouldReviewRequest) isAgentRequest() {}
+func (*ResolveSessionArtifactsRequest) isAgentRequest()    {}

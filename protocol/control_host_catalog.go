@@ -1,0 +1,153 @@
+package protocol
+
+// ListModelsRequest asks for the models. The form of the answer has not been
+// observed.
+type ListModelsRequest struct{}
+
+// GetModelsRequest is Qoder's list_models. The answer is a [ModelsResponse].
+type GetModelsRequest struct {
+	FetchStrategy string `json:"fetchStrategy,omitempty"` // cache, …
+	UID           string `json:"uid,omitempty"`
+}
+
+// ReloadPluginsRequest loads the plugins anew. The answer is a
+// [ReloadPluginsResponse].
+type ReloadPluginsRequest struct {
+	HoldOnCacheImpact bool           `json:"hold_on_cache_impact,omitempty"`
+	AddPlugins        []PluginConfig `json:"add_plugins,omitempty"`
+	RefuseIfBusy      bool           `json:"refuse_if_busy,omitempty"`
+}
+
+// ReloadSkillsRequest loads the skills anew. The answer is a
+// [ReloadSkillsResponse].
+type ReloadSkillsRequest struct{}
+
+// ReloadOutputStylesRequest loads the output styles anew. The answer is a
+// [ReloadOutputStylesResponse].
+type ReloadOutputStylesRequest struct{}
+
+// ListPluginsRequest asks Qoder for the plugins. The answer is a
+// [PluginsResponse].
+type ListPluginsRequest struct{}
+
+// FileSuggestionsRequest asks for files whose names match. The form of the
+// answer has not been observed.
+type FileSuggestionsRequest struct {
+	Query string `json:"query"`
+}
+
+// BinaryVersionRequest asks for the version of the program. The form of the
+// answer has not been observed.
+type BinaryVersionRequest struct{}
+
+// HooksListingRequest asks for the hooks of all settings. The answer is a
+// [HooksListingResponse].
+type HooksListingRequest struct{}
+
+// ListPermissionRulesRequest asks for the permission rules. The answer is a
+// [PermissionRulesResponse].
+type ListPermissionRulesRequest struct{}
+
+// RegisterRepoRootRequest adds a repository to the workspace. No answer value
+// is declared.
+type RegisterRepoRootRequest struct {
+	Directory      string `json:"directory"`
+	ReloadClaudeMD bool   `json:"reload_claude_md,omitempty"`
+	ReloadPlugins  bool   `json:"reload_plugins,omitempty"`
+	ReloadSkills   bool   `json:"reload_skills,omitempty"`
+}
+
+// SetColorRequest sets the color of the session. No answer value is declared.
+type SetColorRequest struct {
+	Color string `json:"color"`
+}
+
+// AccountInfoRequest asks Qoder for the account. The answer is an
+// [AccountInfoResponse].
+type AccountInfoRequest struct{}
+
+// UsageInfoRequest asks Qoder for its usage. The answer is a [UsageInfo].
+type UsageInfoRequest struct{}
+
+// AddDirectoriesRequest adds directories to Qoder's workspace. The answer is
+// an [AddDirectoriesResponse].
+type AddDirectoriesRequest struct {
+	Directories []string `json:"directories"`
+}
+
+// SetProxyRequest sets Qoder's proxy; null takes it away. The answer is a
+// [ProxyResponse].
+type SetProxyRequest struct {
+	Proxy *string `json:"proxy"` // may hold a password
+}
+
+// GetPlanRequest asks for the plan. Claude's SDK has the name only; the form
+// of the answer has not been observed.
+type GetPlanRequest struct{}
+
+// GetStatusRequest asks for the status. Claude's SDK has the name only; the
+// form of the answer has not been observed.
+type GetStatusRequest struct{}
+
+// RemoteControlRequest turns remote control on and off. Claude's SDK has the
+// name only.
+type RemoteControlRequest struct {
+	Enabled bool `json:"enabled"`
+}
+
+// Subtype implements [Request].
+func (ListModelsRequest) Subtype() string { return "list_models" }
+
+// Subtype implements [Request].
+func (GetModelsRequest) Subtype() string { return "get_models" }
+
+// Subtype implements [Request].
+func (ReloadPluginsRequest) Subtype() string { return "reload_plugins" }
+
+// Subtype implements [Request].
+func (ReloadSkillsRequest) Subtype() string { return "reload_skills" }
+
+// Subtype implements [Request].
+func (ReloadOutputStylesRequest) Subtype() string { return "reload_output_styles" }
+
+// Subtype implements [Request].
+func (ListPluginsRequest) Subtype() string { return "list_plugins" }
+
+// Subtype implements [Request].
+func (FileSuggestionsRequest) Subtype() string { return "file_suggestions" }
+
+// Subtype implements [Request].
+func (BinaryVersionRequest) Subtype() string { return "get_binary_version" }
+
+// Subtype implements [Request].
+func (HooksListingRequest) Subtype() string { return "get_hooks_listing" }
+
+// Subtype implements [Request].
+func (ListPermissionRulesRequest) Subtype() string { return "list_permission_rules" }
+
+// Subtype implements [Request].
+func (RegisterRepoRootRequest) Subtype() string { return "register_repo_root" }
+
+// Subtype implements [Request].
+func (SetColorRequest) Subtype() string { return "set_color" }
+
+// Subtype implements [Request].
+func (AccountInfoRequest) Subtype() string { return "account_info" }
+
+// Subtype implements [Request].
+func (UsageInfoRequest) Subtype() string { return "get_usage_info" }
+
+// Subtype implements [Request].
+func (AddDirectoriesRequest) Subtype() string { return "add_directories" }
+
+// Subtype implements [Request].
+func (SetProxyRequest) Subtype() string { return "set_proxy" }
+
+// Subtype implements [Request].
+func (GetPlanRequest) Subtype() string { return "get_plan" }
+
+// Subtype implements [Request].
+func (GetStatusRequest) Subtype() string { return "get_status" }
+
+// Subtype implements [Request].
+func (RemoteControlRequest) Subtype() string { return "remote_control" }

@@ -1,0 +1,177 @@
+package protocol
+
+// The requests in this file are Qoder's alone. What stands for a missing
+// capability is its dialect's business.
+
+// SetGoalRequest sets the goal. The answer is a [GoalResponse].
+type SetGoalRequest struct {
+	Objective     string            `json:"objective"`
+	Status        string            `json:"status,omitempty"` // active, paused
+	CreditsBudget Nullable[float64] `json:"credits_budget,omitzero"`
+}
+
+// GetGoalRequest asks for the goal. The answer is a [GoalResponse].
+type GetGoalRequest struct{}
+
+// ClearGoalRequest drops the goal. The answer is a [ClearGoalResponse].
+type ClearGoalRequest struct{}
+
+// SetGoalMaxTurnsRequest limits the turns of a goal; null is the default. The
+// answer is a [GoalMaxTurnsResponse].
+type SetGoalMaxTurnsRequest struct {
+	MaxTurns *int `json:"max_turns"`
+}
+
+// SetPlanModeRequest turns plan mode on and off. The answer is a
+// [PlanModeResponse].
+type SetPlanModeRequest struct {
+	Active bool `json:"active"`
+}
+
+// GetPlanModeRequest asks for plan mode. The answer is a [PlanModeResponse].
+type GetPlanModeRequest struct{}
+
+// RewindRequest goes back to before a user message. The answer is a
+// [RewindResponse].
+type RewindRequest struct {
+	UserMessageID string `json:"user_message_id"` // a uuid
+	Scope         string `json:"scope"`           // both, conversation, …
+	DryRun        bool   `json:"dry_run,omitempty"`
+}
+
+// FlushMemoryRequest writes memories out. No answer value.
+type FlushMemoryRequest struct{}
+
+// RefreshMemoryRequest reads memories anew. No answer value.
+type RefreshMemoryRequest struct{}
+
+// FlushSkillEvolutionRequest writes skills out. No answer value.
+type FlushSkillEvolutionRequest struct{}
+
+// GetBYOKConfigRequest asks for the providers of models of the user's own. The
+// answer is a [BYOKProvidersResponse].
+type GetBYOKConfigRequest struct{}
+
+// ValidateBYOKModelRequest tries a model of the user's own. The answer is a
+// [SuccessResponse].
+type ValidateBYOKModelRequest struct {
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	APIKey   string `json:"api_key"` // a secret
+	URL      string `json:"url,omitempty"`
+	Style    string `json:"style,omitempty"` // openai, anthropic
+}
+
+// ListBYOKConfigsRequest asks for the configured providers. The answer is a
+// [BYOKConfigsResponse].
+type ListBYOKConfigsRequest struct{}
+
+// CreateBYOKConfigRequest adds a provider. The answer is a
+// [BYOKConfigResponse].
+type CreateBYOKConfigRequest struct {
+	Config BYOKConfig `json:"config"`
+}
+
+// UpdateBYOKConfigRequest changes a provider. No answer value.
+type UpdateBYOKConfigRequest struct {
+	Config BYOKConfig `json:"config"`
+}
+
+// DeleteBYOKConfigRequest removes a provider. No answer value.
+type DeleteBYOKConfigRequest struct {
+	Target BYOKTarget `json:"target"`
+}
+
+// CheckBYOKConfigRequest tries a provider. The answer is a [SuccessResponse].
+type CheckBYOKConfigRequest struct {
+	Config BYOKConfig `json:"config"`
+}
+
+// EnableRemoteProjectionRequest mirrors the session to a remote one. The
+// answer is a [RemoteProjectionResponse].
+type EnableRemoteProjectionRequest struct {
+	RemoteSessionID string `json:"remote_session_id"`
+	FromSequenceNum int64  `json:"from_sequence_num,omitempty"`
+}
+
+// DisableRemoteProjectionRequest ends that. The answer is a
+// [RemoteProjectionResponse].
+type DisableRemoteProjectionRequest struct{}
+
+// BYOKConfig configures a provider of models of the user's own.
+type BYOKConfig struct {
+	ProviderID string      `json:"providerId"`
+	BaseURL    string      `json:"baseUrl,omitempty"`
+	APIKey     string      `json:"apiKey,omitempty"` // a secret
+	Protocol   string      `json:"protocol,omitempty"`
+	AuthType   string      `json:"authType,omitempty"`
+	Model      string      `json:"model,omitempty"`
+	Models     []BYOKModel `json:"models,omitempty"`
+}
+
+// BYOKModel is a model of a [BYOKConfig].
+type BYOKModel struct {
+	Model string `json:"model"`
+}
+
+// BYOKTarget names a provider.
+type BYOKTarget struct {
+	ProviderID string `json:"providerId"`
+}
+
+// Subtype implements [Request].
+func (SetGoalRequest) Subtype() string { return "set_goal" }
+
+// Subtype implements [Request].
+func (GetGoalRequest) Subtype() string { return "get_goal" }
+
+// Subtype implements [Request].
+func (ClearGoalRequest) Subtype() string { return "clear_goal" }
+
+// Subtype implements [Request].
+func (SetGoalMaxTurnsRequest) Subtype() string { return "set_goal_max_turns" }
+
+// Subtype implements [Request].
+func (SetPlanModeRequest) Subtype() string { return "set_plan_mode" }
+
+// Subtype implements [Request].
+func (GetPlanModeRequest) Subtype() string { return "get_plan_mode" }
+
+// Subtype implements [Request].
+func (RewindRequest) Subtype() string { return "rewind" }
+
+// Subtype implements [Request].
+func (FlushMemoryRequest) Subtype() string { return "flush_memory" }
+
+// Subtype implements [Request].
+func (RefreshMemoryRequest) Subtype() string { return "refresh_memory" }
+
+// Subtype implements [Request].
+func (FlushSkillEvolutionRequest) Subtype() string { return "flush_skill_evolution" }
+
+// Subtype implements [Request].
+func (GetBYOKConfigRequest) Subtype() string { return "get_byok_config" }
+
+// Subtype implements [Request].
+func (ValidateBYOKModelRequest) Subtype() string { return "validate_byok_model" }
+
+// Subtype implements [Request].
+func (ListBYOKConfigsRequest) Subtype() string { return "list_byok_configs" }
+
+// Subtype implements [Request].
+func (CreateBYOKConfigRequest) Subtype() string { return "create_byok_config" }
+
+// Subtype implements [Request].
+func (UpdateBYOKConfigRequest) Subtype() string { return "update_byok_config" }
+
+// Subtype implements [Request].
+func (DeleteBYOKConfigRequest) Subtype() string { return "delete_byok_config" }
+
+// Subtype implements [Request].
+func (CheckBYOKConfigRequest) Subtype() string { return "check_byok_config" }
+
+// Subtype implements [Request].
+func (EnableRemoteProjectionRequest) Subtype() string { return "enable_remote_projection" }
+
+// Subtype implements [Request].
+func (DisableRemoteProjectionRequest) Subtype() string { return "disable_remote_projection" }

@@ -1,0 +1,210 @@
+package protocol
+
+import "encoding/json"
+
+// InterruptRequest ends the running turn. The answer is an
+// [InterruptResponse].
+type InterruptRequest struct {
+	CancelQueued bool `json:"cancel_queued,omitempty"` // also drops queued user lines
+}
+
+// SetPermissionModeRequest changes the permission mode. The answer is a
+// [SetPermissionModeResponse].
+type SetPermissionModeRequest struct {
+	Mode PermissionMode `json:"mode"`
+}
+
+// SetModelRequest changes the model. nil goes back to the default, which Qoder
+// spells "". The answer is a [SetModelResponse] or nothing.
+type SetModelRequest struct {
+	Model *string `json:"model,omitempty"`
+}
+
+// SetMaxThinkingTokensRequest limits the thinking; null takes the limit away.
+// No answer value.
+type SetMaxThinkingTokensRequest struct {
+	MaxThinkingTokens Nullable[int]    `json:"max_thinking_tokens,omitzero"`
+	ThinkingDisplay   Nullable[string] `json:"thinking_display,omitzero"` // summarized, omitted, highlights
+}
+
+// ApplyFlagSettingsRequest lays settings over those of the command line. The
+// answer is an [ApplyFlagSettingsResponse] or nothing.
+type ApplyFlagSettingsRequest struct {
+	Settings json.RawMessage `json:"settings"` // an object in the agent's own format
+}
+
+// UpdateSettingsRequest writes to a settings file. No answer value.
+type UpdateSettingsRequest struct {
+	Source   string          `json:"source"` // localSettings, userSettings
+	Settings json.RawMessage `json:"settings"`
+}
+
+// GetSettingsRequest asks for the settings. The answer is a
+// [SettingsResponse].
+type GetSettingsRequest struct{}
+
+// ContextUsageRequest asks what fills the context. The answer is a
+// [ContextUsage].
+type ContextUsageRequest struct {
+	Detail string `json:"detail,omitempty"` // summary, full
+}
+
+// UsageRequest asks for cost and limits. The answer is a [UsageReport].
+type UsageRequest struct {
+	SkipBehaviors bool `json:"skip_behaviors,omitempty"`
+}
+
+// SessionCostRequest asks for the cost as text. The form of the answer has not
+// been observed.
+type SessionCostRequest struct{}
+
+// ReadFileRequest reads a file through the agent. The answer is a
+// [ReadFileResponse].
+type ReadFileRequest struct {
+	Path     string `json:"path"`
+	MaxBytes int64  `json:"max_bytes,omitempty"`
+	Encoding string `json:"encoding,omitempty"` // utf-8, base64
+}
+
+// RewindFilesRequest puts files back to how they were before a user message.
+// The answer is a [RewindFilesResponse].
+type RewindFilesRequest struct {
+	UserMessageID string `json:"user_message_id"` // a uuid
+	DryRun        bool   `json:"dry_run,omitempty"`
+}
+
+// SeedReadStateRequest tells the agent that it has read a file. No answer
+// value.
+type SeedReadStateRequest struct {
+	Path  string  `json:"path"`
+	MTime float64 `json:"mtime"` // ms since the Unix epoch
+}
+
+// StopTaskRequest stops a background task. An unknown id succeeds, too
+// (observed on both). No answer value.
+type StopTaskRequest struct {
+	TaskID string `json:"task_id"`
+}
+
+// BackgroundTasksRequest moves running tasks to the background. The answer is
+// a [BackgroundTasksResponse].
+type BackgroundTasksRequest struct {
+	ToolUseID string `json:"tool_use_id,omitempty"` // "" means all
+}
+
+// TaskOutputRequest asks for the output of a task. The answer is a
+// [TaskOutputResponse].
+type TaskOutputRequest struct {
+	TaskID string `json:"task_id"`
+}
+
+// CancelAsyncMessageRequest takes back a queued user line. The answer is a
+// [CancelAsyncMessageResponse].
+type CancelAsyncMessageRequest struct {
+	MessageUUID string `json:"message_uuid"`
+}
+
+// GenerateSessionTitleRequest has the model find a title. The answer is a
+// [SessionTitleResponse].
+type GenerateSessionTitleRequest struct {
+	Description string `json:"description"`
+	Persist     *bool  `json:"persist,omitempty"`
+}
+
+// RenameSessionRequest sets the title. No answer value is declared.
+type RenameSessionRequest struct {
+	Title     string `json:"title"`
+	Source    string `json:"source,omitempty"` // remote, host
+	SessionID string `json:"session_id,omitempty"`
+}
+
+// SideQuestionRequest asks the model something aside from the conversation. It
+// has no time limit in Qoder's SDK. The answer is a [SideQuestionResponse].
+type SideQuestionRequest struct {
+	Question string             `json:"question"`
+	History  []SideQuestionTurn `json:"history,omitempty"`
+}
+
+// SetCwdRequest changes the working directory. The answer is a
+// [SetCwdResponse].
+type SetCwdRequest struct {
+	Path             string `json:"path"`
+	TrustAccepted    bool   `json:"trust_accepted,omitempty"`
+	TrustedDirectory string `json:"trusted_directory,omitempty"`
+}
+
+// EndSessionRequest ends the session; the process stays until its input ends
+// (observed on qodercli 1.1.52). No answer value.
+type EndSessionRequest struct{}
+
+// SideQuestionTurn is an earlier side question and its answer.
+type SideQuestionTurn struct {
+	Question string `json:"question"`
+	Response string `json:"response"`
+}
+
+// Subtype implements [Request].
+func (InterruptRequest) Subtype() string { return "interrupt" }
+
+// Subtype implements [Request].
+func (SetPermissionModeRequest) Subtype() string { return "set_permission_mode" }
+
+// Subtype implements [Request].
+func (SetModelRequest) Subtype() string { return "set_model" }
+
+// Subtype implements [Request].
+func (SetMaxThinkingTokensRequest) Subtype() string { return "set_max_thinking_tokens" }
+
+// Subtype implements [Request].
+func (ApplyFlagSettingsRequest) Subtype() string { return "apply_flag_settings" }
+
+// Subtype implements [Request].
+func (UpdateSettingsRequest) Subtype() string { return "update_settings" }
+
+// Subtype implements [Request].
+func (GetSettingsRequest) Subtype() string { return "get_settings" }
+
+// Subtype implements [Request].
+func (ContextUsageRequest) Subtype() string { return "get_context_usage" }
+
+// Subtype implements [Request].
+func (UsageRequest) Subtype() string { return "get_usage" }
+
+// Subtype implements [Request].
+func (SessionCostRequest) Subtype() string { return "get_session_cost" }
+
+// Subtype implements [Request].
+func (ReadFileRequest) Subtype() string { return "read_file" }
+
+// Subtype implements [Request].
+func (RewindFilesRequest) Subtype() string { return "rewind_files" }
+
+// Subtype implements [Request].
+func (SeedReadStateRequest) Subtype() string { return "seed_read_state" }
+
+// Subtype implements [Request].
+func (StopTaskRequest) Subtype() string { return "stop_task" }
+
+// Subtype implements [Request].
+func (BackgroundTasksRequest) Subtype() string { return "background_tasks" }
+
+// Subtype implements [Request].
+func (TaskOutputRequest) Subtype() string { return "get_task_output" }
+
+// Subtype implements [Request].
+func (CancelAsyncMessageRequest) Subtype() string { return "cancel_async_message" }
+
+// Subtype implements [Request].
+func (GenerateSessionTitleRequest) Subtype() string { return "generate_session_title" }
+
+// Subtype implements [Request].
+func (RenameSessionRequest) Subtype() string { return "rename_session" }
+
+// Subtype implements [Request].
+func (SideQuestionRequest) Subtype() string { return "side_question" }
+
+// Subtype implements [Request].
+func (SetCwdRequest) Subtype() string { return "set_cwd" }
+
+// Subtype implements [Request].
+func (EndSessionRequest) Subtype() string { return "end_session" }

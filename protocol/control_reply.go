@@ -1,0 +1,266 @@
+package protocol
+
+import "encoding/json"
+
+// InterruptResponse answers an [InterruptRequest]. Both lists hold the uuids of
+// user lines that were queued; those still queued run later.
+type InterruptResponse struct {
+	StillQueued []string `json:"still_queued"`
+	Cancelled   []string `json:"cancelled,omitempty"`
+}
+
+// SetPermissionModeResponse answers a [SetPermissionModeRequest].
+type SetPermissionModeResponse struct {
+	Mode PermissionMode `json:"mode,omitempty"`
+}
+
+// SetModelResponse answers a [SetModelRequest] of Claude Code, which takes
+// unknown models, too (observed on 2.1.329).
+type SetModelResponse struct {
+	Model string `json:"model,omitempty"`
+}
+
+// ApplyFlagSettingsResponse answers an [ApplyFlagSettingsRequest] of Qoder.
+type ApplyFlagSettingsResponse struct {
+	Applied AppliedSettings `json:"applied"`
+}
+
+// AppliedSettings are the settings that took effect.
+type AppliedSettings struct {
+	Effort    Effort `json:"effort,omitempty"`
+	Ultracode bool   `json:"ultracode,omitempty"`
+}
+
+// SettingsResponse answers a [GetSettingsRequest]. The values are in the
+// agent's own format, by source.
+type SettingsResponse struct {
+	Sources   map[string]json.RawMessage `json:"sources,omitempty"`
+	Effective json.RawMessage            `json:"effective,omitempty"`
+	Applied   *AppliedSettings           `json:"applied,omitempty"`
+}
+
+// ReadFileResponse answers a [ReadFileRequest].
+type ReadFileResponse struct {
+	Contents      string `json:"contents"`
+	AbsPath       string `json:"absPath"`
+	RequestedPath string `json:"requested_path,omitempty"`
+	Truncated     bool   `json:"truncated,omitempty"`
+	Encoding      string `json:"encoding,omitempty"` // base64; "" is text
+	// Lossy is true if the text could not be shown as it is in the file.
+	Lossy bool `json:"lossy,omitempty"`
+}
+
+// RewindFilesResponse answers a [RewindFilesRequest]. It can be a success and
+// yet say that nothing was done.
+type RewindFilesResponse struct {
+	CanRewind    bool     `json:"canRewind"`
+	Error        string   `json:"error,omitempty"`
+	FilesChanged []string `json:"filesChanged,omitempty"`
+	Insertions   int64    `json:"insertions,omitempty"` // lines
+	Deletions    int64    `json:"deletions,omitempty"`  // lines
+	SkippedLinks int64    `json:"skippedLinks,omitempty"`
+}
+
+// BackgroundTasksResponse answers a [BackgroundTasksRequest].
+type BackgroundTasksResponse struct {
+	// Backgrounded nil means true.
+	Backgrounded *bool `json:"backgrounded,omitempty"`
+}
+
+// TaskOutputResponse answers a [TaskOutputRequest].
+type TaskOutputResponse struct {
+	Output     string `json:"output"`
+	TotalBytes int64  `json:"total_bytes"`
+	Truncated  bool   `json:"truncated"`
+}
+
+// CancelAsyncMessageResponse answers a [CancelAsyncMessageRequest].
+type CancelAsyncMessageResponse struct {
+	Cancelled bool `json:"cancelled"`
+}
+
+// SessionTitleResponse answers a [GenerateSessionTitleRequest]; nil means that
+// none was found.
+type SessionTitleResponse struct {
+	Title *string `json:"title"`
+}
+
+// SideQuestionResponse answers a [SideQuestionRequest].
+type SideQuestionResponse struct {
+	Response string `json:"response"`
+	// Synthetic is true if no model wrote the response.
+	Synthetic       bool             `json:"synthetic,omitempty"`
+	RefusalFallback *RefusalFallback `json:"refusal_fallback,omitempty"`
+}
+
+// RefusalFallback says that another model answered.
+type RefusalFallback struct {
+	OriginalModel string `json:"original_model"`
+	FallbackModel string `json:"fallback_model"`
+	Content       string `json:"content"`
+}
+
+// SetCwdResponse answers a [SetCwdRequest].
+type SetCwdResponse struct {
+	Status              string `json:"status"` // ok, needs_trust, rejected
+	Cwd                 string `json:"cwd,omitempty"`
+	Changed             bool   `json:"changed,omitempty"`
+	TranscriptRelocated bool   `json:"transcript_relocated,omitempty"`
+	// Directory is what must be trusted, with needs_trust.
+	Directory string `json:"directory,omitempty"`
+}
+
+// ModelsResponse answers a [GetModelsRequest].
+type ModelsResponse struct {
+	Models []ModelInfo `json:"models"`
+}
+
+// ReloadPluginsResponse answers a [ReloadPluginsRequest].
+type ReloadPluginsResponse struct {
+	Commands   []SlashCommand    `json:"commands"`
+	Agents     []AgentInfo       `json:"agents"`
+	Plugins    []Plugin          `json:"plugins"`
+	MCPServers []MCPServerStatus `json:"mcpServers"`
+	ErrorCount int               `json:"error_count"`
+	// Held is true if nothing was loaded for the cache's sake.
+	Held        bool         `json:"held,omitempty"`
+	CacheImpact *CacheImpact `json:"cache_impact,omitempty"`
+}
+
+// CacheImpact says what loading would change in the prompt.
+type CacheImpact struct {
+	MCPServersAdded   []string `json:"mcp_servers_added"`
+	MCPServersRemoved []string `json:"mcp_servers_removed"`
+	LSPToolChange     string   `json:"lsp_tool_change,omitempty"`
+}
+
+// ReloadSkillsResponse answers a [ReloadSkillsRequest].
+type ReloadSkillsResponse struct {
+	Skills []SlashCommand `json:"skills"`
+}
+
+// ReloadOutputStylesResponse answers a [ReloadOutputStylesRequest].
+type ReloadOutputStylesResponse struct {
+	AvailableOutputStyles []string `json:"available_output_styles"`
+}
+
+// PluginsResponse answers a [ListPluginsRequest].
+type PluginsResponse struct {
+	Plugins []Plugin `json:"plugins"`
+}
+
+// AccountInfoResponse answers an [AccountInfoRequest].
+type AccountInfoResponse struct {
+	Account AccountInfo `json:"account"`
+}
+
+// AddDirectoriesResponse answers an [AddDirectoriesRequest].
+type AddDirectoriesResponse struct {
+	Added       []string          `json:"added,omitempty"`
+	Failed      []FailedDirectory `json:"failed,omitempty"`
+	Directories []string          `json:"directories,omitempty"`
+}
+
+// FailedDirectory is a directory that could not be added.
+type FailedDirectory struct {
+	Path  string `json:"path"`
+	Error string `json:"error"`
+}
+
+// ProxyResponse answers a [SetProxyRequest]; nil means none.
+type ProxyResponse struct {
+	Proxy *string `json:"proxy"`
+}
+
+// PermissionRulesResponse answers a [ListPermissionRulesRequest].
+type PermissionRulesResponse struct {
+	State PermissionRulesState `json:"state"`
+}
+
+// PermissionRulesState is the state of the permission rules.
+type PermissionRulesState struct {
+	Rules                []PermissionRuleEntry  `json:"rules"`
+	WorkspaceDirectories []WorkspaceDirectory   `json:"workspaceDirectories"`
+	OriginalCwd          string                 `json:"originalCwd"`
+	ManagedOnly          bool                   `json:"managedOnly"`
+	Errors               []SettingsParseProblem `json:"errors,omitempty"`
+}
+
+// PermissionRuleEntry is one rule.
+type PermissionRuleEntry struct {
+	Behavior    PermissionBehavior `json:"behavior"`
+	Source      string             `json:"source"`
+	Rule        string             `json:"rule"`
+	Description *RuleDescription   `json:"description,omitempty"`
+	Editability string             `json:"editability"` // persistent, session, readonly
+	NotInEffect bool               `json:"notInEffect,omitempty"`
+}
+
+// RuleDescription is a rule put into words.
+type RuleDescription struct {
+	Prefix   string `json:"prefix"`
+	Emphasis string `json:"emphasis,omitempty"`
+	Suffix   string `json:"suffix,omitempty"`
+}
+
+// WorkspaceDirectory is a directory of the workspace.
+type WorkspaceDirectory struct {
+	Path   string `json:"path"`
+	Source string `json:"source"`
+}
+
+// SettingsParseProblem is a settings file that could not be read.
+type SettingsParseProblem struct {
+	File    string `json:"file,omitempty"`
+	Path    string `json:"path"`
+	Message string `json:"message"`
+}
+
+// HooksListingResponse answers a [HooksListingRequest].
+type HooksListingResponse struct {
+	Events       []HookEventInfo        `json:"events"`
+	Hooks        []HookInfo             `json:"hooks"`
+	EventCatalog []HookEventInfo        `json:"eventCatalog"`
+	Policy       HookPolicy             `json:"policy"`
+	SafeMode     json.RawMessage        `json:"safeMode,omitempty"`
+	BareMode     json.RawMessage        `json:"bareMode,omitempty"`
+	Errors       []SettingsParseProblem `json:"errors,omitempty"`
+}
+
+// HookEventInfo describes a hook event.
+type HookEventInfo struct {
+	Name            HookEvent `json:"name"`
+	Summary         string    `json:"summary"`
+	SupportsMatcher bool      `json:"supportsMatcher"`
+	HookCount       int       `json:"hookCount,omitempty"`
+}
+
+// HookInfo describes a hook of the settings.
+type HookInfo struct {
+	Event            HookEvent       `json:"event"`
+	Matcher          string          `json:"matcher"`
+	Source           string          `json:"source"`
+	SourceLabel      string          `json:"sourceLabel"`
+	PluginName       string          `json:"pluginName,omitempty"`
+	Type             string          `json:"type"`
+	DisplayText      string          `json:"displayText"`
+	CommandText      string          `json:"commandText"`
+	ContentLabel     string          `json:"contentLabel"`
+	Condition        string          `json:"condition,omitempty"`
+	Timeout          float64         `json:"timeout,omitempty"` // seconds
+	StatusMessage    string          `json:"statusMessage,omitempty"`
+	RunsOnce         bool            `json:"runsOnce,omitempty"`
+	RunsInBackground bool            `json:"runsInBackground,omitempty"`
+	Disabled         bool            `json:"disabled,omitempty"`
+	Editable         json.RawMessage `json:"editable,omitempty"`
+}
+
+// HookPolicy says which hooks an administrator allows.
+type HookPolicy struct {
+	DisabledByPolicy bool `json:"disabledByPolicy"`
+	ManagedOnly      bool `json:"managedOnly"`
+	PluginOnly       bool `json:"pluginOnly"`
+	AllDisabled      bool `json:"allDisabled"`
+	PolicyHookCount  int  `json:"policyHookCount"`
+	PolicyUnreadable bool `json:"policyUnreadable,omitempty"`
+}

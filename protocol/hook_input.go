@@ -1,0 +1,139 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// HookInput is what a hook is called with. The concrete types are the pointers
+// to this package's …Input structs.
+type HookInput interface {
+	// Base is what all events have in common.
+	Base() *HookBase
+	// Event is the event the input belongs to.
+	Event() HookEvent
+}
+
+// HookBase is embedded in every hook input.
+type HookBase struct {
+	HookEventName  HookEvent      `json:"hook_event_name"`
+	SessionID      string         `json:"session_id"`
+	TranscriptPath string         `json:"transcript_path"`
+	Cwd            string         `json:"cwd"`
+	PromptID       string         `json:"prompt_id,omitempty"`
+	PermissionMode PermissionMode `json:"permission_mode,omitempty"`
+	// AgentID and AgentType are set inside a subagent.
+	AgentID   string      `json:"agent_id,omitempty"`
+	AgentType string      `json:"agent_type,omitempty"`
+	Effort    *HookEffort `json:"effort,omitempty"`
+}
+
+// Base implements [HookInput].
+func (b *HookBase) Base() *HookBase { return b }
+
+// Event implements [HookInput].
+func (b *HookBase) Event() HookEvent { return b.HookEventName }
+
+// HookEffort is the model's effort.
+type HookEffort struct {
+	Level string `json:"level"`
+}
+
+// MCPServerProvenance says where an MCP server was configured.
+type MCPServerProvenance struct {
+	Name   string `json:"name"`
+	Source string `json:"source"`
+}
+
+// UnknownHookInput is the input of an event that this package does not know.
+type UnknownHookInput struct {
+	HookBase
+	Raw json.RawMessage `json:"-"`
+}
+
+// DecodeHookInput decodes the input of a hook callback by its
+// hook_event_name. An unknown event, or none, gives *[UnknownHookInput].
+func DecodeHookInput(raw json.RawMessage) (HookInput, error) {
+	event := HookEvent(stringOf(memberOf(raw, "hook_event_name")))
+	in := newHookInput(event)
+	if in == nil {
+		in = &UnknownHookInput{Raw: slices.Clone(raw)}
+	}
+	if err := json.Unmarshal(raw, in); err != nil {
+		return nil, fmt.Errorf("protocol: decode input of hook %q: %w", event, err)
+	}
+	return in, nil
+}
+
+func newHookInput(event HookEvent) HookInput {
+	switch event {
+	case HookPreToolUse:
+		return new(PreToolUseInput)
+	case HookPostToolUse:
+		return new(PostToolUseInput)
+	case HookPostToolUseFailure:
+		return new(PostToolUseFailureInput)
+	case HookPostToolBatch:
+		return new(PostToolBatchInput)
+	case HookNotification:
+		return new(NotificationInput)
+	case HookUserPromptSubmit:
+		return new(UserPromptSubmitInput)
+	case HookUserPromptExpansion:
+		return new(UserPromptExpansionInput)
+	case HookSessionStart:
+		return new(SessionStartInput)
+	case HookSessionEnd:
+		return new(SessionEndInput)
+	case HookStop:
+		return new(StopInput)
+	case HookStopFailure:
+		return new(StopFailureInput)
+	case HookSubagentStart:
+		return new(SubagentStartInput)
+	case HookSubagentStop:
+		return new(SubagentStopInput)
+	case HookPreCompact:
+		return new(PreCompactInput)
+	case HookPostCompact:
+		return new(PostCompactInput)
+	case HookPreModelSwitch:
+		return new(PreModelSwitchInput)
+	case HookPostModelSwitch:
+		return new(PostModelSwitchInput)
+	case HookPermissionRequest:
+		return new(PermissionRequestInput)
+	case HookPermissionDenied:
+		return new(PermissionDeniedInput)
+	case HookSetup:
+		return new(SetupInput)
+	case HookTeammateIdle:
+		return new(TeammateIdleInput)
+	case HookTaskCreated:
+		return new(TaskCreatedInput)
+	case HookTaskCompleted:
+		return new(TaskCompletedInput)
+	case HookElicitation:
+		return new(ElicitationInput)
+	case HookElicitationResult:
+		return new(ElicitationResultInput)
+	case HookConfigChange:
+		return new(ConfigChangeInput)
+	case HookWorktreeCreate:
+		return new(WorktreeCreateInput)
+	case HookWorktreeRemove:
+		return new(WorktreeRemoveInput)
+	case HookInstructionsLoaded:
+		return new(InstructionsLoadedInput)
+	case HookCwdChanged:
+		return new(CwdChangedInput)
+	case HookFileChanged:
+		return new(FileChangedInput)
+	case HookDirectoryAdded:
+		return new(DirectoryAddedInput)
+	case HookMessageDisplay:
+		return new(MessageDisplayInput)
+	}
+	return nil
+}

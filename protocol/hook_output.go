@@ -1,0 +1,285 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// The top-level decisions of a [HookJSONOutput].
+const (
+	DecisionApprove = "approve"
+	DecisionBlock   = "block"
+)
+
+// HookJSONOutput is a hook's answer. The zero value, {}, lets everything go on.
+//
+// Claude Code takes an error answer to a PreToolUse hook as leave to go on
+// (observed on 2.1.329): a gate that fails answers with [DenyPreToolUse].
+type HookJSONOutput struct {
+	// Async tells the agent not to wait. AsyncTimeout is in milliseconds.
+	// No other field counts then.
+	Async        bool   `json:"async,omitempty"`
+	AsyncTimeout Millis `json:"asyncTimeout,omitempty"`
+
+	// Continue false ends the turn after this hook; a PreToolUse hook does
+	// not stop its tool by it (observed on Claude Code 2.1.329). nil is true.
+	Continue       *bool  `json:"continue,omitempty"`
+	StopReason     string `json:"stopReason,omitempty"`
+	SuppressOutput bool   `json:"suppressOutput,omitempty"`
+	// Decision is block, or approve, which is of old.
+	Decision         string `json:"decision,omitempty"`
+	Reason           string `json:"reason,omitempty"`
+	SystemMessage    string `json:"systemMessage,omitempty"`
+	TerminalSequence string `json:"terminalSequence,omitempty"`
+	// Specific is the part that belongs to the event; nil for none.
+	Specific HookSpecificOutput `json:"-"`
+}
+
+// DenyPreToolUse returns the answer that stops a tool call.
+func DenyPreToolUse(reason string) HookJSONOutput {
+	return HookJSONOutput{Specific: &PreToolUseOutput{
+		PermissionDecision:       HookDeny,
+		PermissionDecisionReason: reason,
+	}}
+}
+
+type plainHookOutput HookJSONOutput
+
+type hookOutputJSON struct {
+	plainHookOutput
+	Specific json.RawMessage `json:"hookSpecificOutput,omitempty"`
+}
+
+// MarshalJSON encodes the answer with its hookSpecificOutput.
+func (o HookJSONOutput) MarshalJSON() ([]byte, error) {
+	out := hookOutputJSON{plainHookOutput: plainHookOutput(o)}
+	if o.Specific != nil {
+		b, err := marshal(o.Specific)
+		if err != nil {
+			return nil, err
+		}
+		if u, ok := o.Specific.(*UnknownHookOutput); ok {
+			out.Specific = orEmptyObject(u.Raw)
+		} else if out.Specific, err = prefixed(b, "hookEventName", string(o.Specific.Event())); err != nil {
+			return nil, err
+		}
+	}
+	return marshal(out)
+}
+
+// UnmarshalJSON decodes an answer as an agent reads it.
+func (o *HookJSONOutput) UnmarshalJSON(b []byte) error {
+	var in hookOutputJSON
+	if err := json.Unmarshal(b, &in); err != nil {
+		return err
+	}
+	*o = HookJSONOutput(in.plainHookOutput)
+	if isNull(in.Specific) {
+		return nil
+	}
+	event := HookEvent(stringOf(memberOf(in.Specific, "hookEventName")))
+	specific := newHookOutput(event)
+	if specific == nil {
+		o.Specific = &UnknownHookOutput{Name: event, Raw: slices.Clone(in.Specific)}
+		return nil
+	}
+	if err := json.Unmarshal(in.Specific, specific); err != nil {
+		return fmt.Errorf("hookSpecificOutput of %s: %w", event, err)
+	}
+	o.Specific = specific
+	return nil
+}
+
+// HookPermission is the verdict of a gate hook.
+type HookPermission string
+
+// The verdicts.
+const (
+	HookAllow HookPermission = "allow"
+	HookDeny  HookPermission = "deny"
+	// HookAsk sends the call on to the [CanUseToolRequest].
+	HookAsk HookPermission = "ask"
+	// HookDefer ends the turn with the call in the result's DeferredToolUse.
+	HookDefer HookPermission = "defer"
+)
+
+// HookSpecificOutput is the part of an answer that belongs to one event. The
+// concrete types are the pointers to this package's …Output structs.
+type HookSpecificOutput interface {
+	// Event is the event the output belongs to, its hookEventName.
+	Event() HookEvent
+}
+
+func newHookOutput(event HookEvent) HookSpecificOutput {
+	switch event {
+	case HookPreToolUse:
+		return new(PreToolUseOutput)
+	case HookPostToolUse:
+		return new(PostToolUseOutput)
+	case HookPermissionRequest:
+		return new(PermissionRequestOutput)
+	case HookPermissionDenied:
+		return new(PermissionDeniedOutput)
+	case HookUserPromptSubmit:
+		return new(UserPromptSubmitOutput)
+	case HookUserPromptExpansion:
+		return new(UserPromptExpansionOutput)
+	case HookSessionStart:
+		return new(SessionStartOutput)
+	case HookPreModelSwitch:
+		return new(PreModelSwitchOutput)
+	case HookElicitation, HookElicitationResult:
+		return &ElicitationOutput{Name: event}
+	case HookCwdChanged, HookFileChanged:
+		return &WatchPathsOutput{Name: event}
+	case HookWorktreeCreate:
+		return new(WorktreeCreateOutput)
+	case HookMessageDisplay:
+		return new(MessageDisplayOutput)
+	case HookPostToolUseFailure, HookPostToolBatch, HookNotification, HookSetup, HookStop,
+		HookSubagentStart, HookSubagentStop, HookPostModelSwitch:
+		return &ContextOutput{Name: event}
+	}
+	return nil
+}
+
+// PreToolUseOutput decides on a tool call.
+type PreToolUseOutput struct {
+	// PermissionDecision "" leaves the decision to others.
+	PermissionDecision       HookPermission `json:"permissionDecision,omitempty"`
+	PermissionDecisionReason string         `json:"permissionDecisionReason,omitempty"`
+	// UpdatedInput replaces the tool's input, also without a decision.
+	UpdatedInput      json.RawMessage `json:"updatedInput,omitempty"`
+	AdditionalContext string          `json:"additionalContext,omitempty"`
+}
+
+// PostToolUseOutput changes what the model sees of a tool's output.
+type PostToolUseOutput struct {
+	AdditionalContext string `json:"additionalContext,omitempty"`
+	ClassifierContext string `json:"classifierContext,omitempty"`
+	// UpdatedToolOutput must have the shape of the tool's output: Claude
+	// Code ignored a string for Bash (observed on 2.1.329).
+	UpdatedToolOutput json.RawMessage `json:"updatedToolOutput,omitempty"`
+	// UpdatedMCPToolOutput replaces the content of an MCP tool's result.
+	UpdatedMCPToolOutput json.RawMessage `json:"updatedMCPToolOutput,omitempty"`
+}
+
+// PermissionRequestOutput decides in place of a person. The zero value denies.
+type PermissionRequestOutput struct {
+	Decision PermissionResult `json:"decision"`
+}
+
+// PermissionDeniedOutput may ask the model to try again.
+type PermissionDeniedOutput struct {
+	Retry bool `json:"retry,omitempty"`
+}
+
+// UserPromptSubmitOutput adds to a prompt.
+type UserPromptSubmitOutput struct {
+	AdditionalContext      string `json:"additionalContext,omitempty"`
+	SessionTitle           string `json:"sessionTitle,omitempty"`
+	SuppressOriginalPrompt bool   `json:"suppressOriginalPrompt,omitempty"`
+}
+
+// UserPromptExpansionOutput adds to an expanded prompt.
+type UserPromptExpansionOutput struct {
+	AdditionalContext      string `json:"additionalContext,omitempty"`
+	SuppressOriginalPrompt bool   `json:"suppressOriginalPrompt,omitempty"`
+}
+
+// SessionStartOutput adds to a new session.
+type SessionStartOutput struct {
+	AdditionalContext  string   `json:"additionalContext,omitempty"`
+	InitialUserMessage string   `json:"initialUserMessage,omitempty"`
+	SessionTitle       string   `json:"sessionTitle,omitempty"`
+	WatchPaths         []string `json:"watchPaths,omitempty"`
+	ReloadSkills       bool     `json:"reloadSkills,omitempty"`
+}
+
+// PreModelSwitchOutput decides on a change of the model.
+type PreModelSwitchOutput struct {
+	PermissionDecision       HookPermission `json:"permissionDecision,omitempty"` // allow, deny, ask
+	PermissionDecisionReason string         `json:"permissionDecisionReason,omitempty"`
+}
+
+// ElicitationOutput answers in place of a person, for the events Elicitation
+// and ElicitationResult.
+type ElicitationOutput struct {
+	Name    HookEvent       `json:"-"`
+	Action  string          `json:"action,omitempty"` // accept, decline, cancel
+	Content json.RawMessage `json:"content,omitempty"`
+}
+
+// WatchPathsOutput asks for more files to be watched, for the events
+// CwdChanged and FileChanged.
+type WatchPathsOutput struct {
+	Name       HookEvent `json:"-"`
+	WatchPaths []string  `json:"watchPaths,omitempty"`
+}
+
+// WorktreeCreateOutput says where the worktree is.
+type WorktreeCreateOutput struct {
+	WorktreePath string `json:"worktreePath"`
+}
+
+// MessageDisplayOutput replaces the text that is shown.
+type MessageDisplayOutput struct {
+	DisplayContent string `json:"displayContent,omitempty"`
+}
+
+// ContextOutput adds context, for the events that allow no more: Notification,
+// PostModelSwitch, PostToolBatch, PostToolUseFailure, Setup, Stop,
+// SubagentStart and SubagentStop.
+type ContextOutput struct {
+	Name              HookEvent `json:"-"`
+	AdditionalContext string    `json:"additionalContext,omitempty"`
+}
+
+// UnknownHookOutput is the part for an event that this package does not know.
+type UnknownHookOutput struct {
+	Name HookEvent       `json:"-"`
+	Raw  json.RawMessage `json:"-"`
+}
+
+// Event implements [HookSpecificOutput].
+func (*PreToolUseOutput) Event() HookEvent { return HookPreToolUse }
+
+// Event implements [HookSpecificOutput].
+func (*PostToolUseOutput) Event() HookEvent { return HookPostToolUse }
+
+// Event implements [HookSpecificOutput].
+func (*PermissionRequestOutput) Event() HookEvent { return HookPermissionRequest }
+
+// Event implements [HookSpecificOutput].
+func (*PermissionDeniedOutput) Event() HookEvent { return HookPermissionDenied }
+
+// Event implements [HookSpecificOutput].
+func (*UserPromptSubmitOutput) Event() HookEvent { return HookUserPromptSubmit }
+
+// Event implements [HookSpecificOutput].
+func (*UserPromptExpansionOutput) Event() HookEvent { return HookUserPromptExpansion }
+
+// Event implements [HookSpecificOutput].
+func (*SessionStartOutput) Event() HookEvent { return HookSessionStart }
+
+// Event implements [HookSpecificOutput].
+func (*PreModelSwitchOutput) Event() HookEvent { return HookPreModelSwitch }
+
+// Event implements [HookSpecificOutput].
+func (o *ElicitationOutput) Event() HookEvent { return o.Name }
+
+// Event implements [HookSpecificOutput].
+func (o *WatchPathsOutput) Event() HookEvent { return o.Name }
+
+// Event implements [HookSpecificOutput].
+func (*WorktreeCreateOutput) Event() HookEvent { return HookWorktreeCreate }
+
+// Event implements [HookSpecificOutput].
+func (*MessageDisplayOutput) Event() HookEvent { return HookMessageDisplay }
+
+// Event implements [HookSpecificOutput].
+func (o *ContextOutput) Event() HookEvent { return o.Name }
+
+// Event implements [HookSpecificOutput].
+func (o *UnknownHookOutput) Event() HookEvent { return o.Name }

@@ -1,0 +1,212 @@
+package protocol
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// PermissionMode is how an agent treats tool calls that no rule decides.
+type PermissionMode string
+
+// The permission modes. qodercli's flag wants some of them in snake case,
+// which is its dialect's business.
+const (
+	ModeDefault           PermissionMode = "default"
+	ModeAcceptEdits       PermissionMode = "acceptEdits"
+	ModeBypassPermissions PermissionMode = "bypassPermissions"
+	ModePlan              PermissionMode = "plan"
+	ModeDontAsk           PermissionMode = "dontAsk"
+	ModeAuto              PermissionMode = "auto"
+	// ModeYolo is Qoder's alias of ModeBypassPermissions. Its CLI refuses it
+	// on the wire (observed on 1.1.52).
+	ModeYolo PermissionMode = "yolo"
+	// ModeDelegate is gone from current versions of Claude Code.
+	ModeDelegate PermissionMode = "delegate"
+)
+
+// PermissionBehavior is the verdict of a rule or of a callback.
+type PermissionBehavior string
+
+// The verdicts. Ask is for rules only.
+const (
+	BehaviorAllow PermissionBehavior = "allow"
+	BehaviorDeny  PermissionBehavior = "deny"
+	BehaviorAsk   PermissionBehavior = "ask"
+)
+
+// DecisionClassification says how lasting a person's decision is.
+type DecisionClassification string
+
+// The classifications.
+const (
+	UserTemporary DecisionClassification = "user_temporary"
+	UserPermanent DecisionClassification = "user_permanent"
+	UserReject    DecisionClassification = "user_reject"
+)
+
+// DefaultDenyMessage is what the model reads about a denial without a message.
+const DefaultDenyMessage = "The host denied this tool call."
+
+// PermissionResult is the answer to a [CanUseToolRequest]. The zero value
+// denies, and so does every Behavior other than allow.
+type PermissionResult struct {
+	Behavior PermissionBehavior
+	// UpdatedInput replaces the tool's input. nil: Claude Code takes the
+	// original; Qoder's SDK always sends the original back, so its dialect
+	// fills it in. Only with allow.
+	UpdatedInput json.RawMessage
+	// UpdatedPermissions are applied at once. Only with allow.
+	UpdatedPermissions []PermissionUpdate
+	// Message tells the model why; "" is DefaultDenyMessage. Only with deny.
+	Message string
+	// Interrupt ends the turn, too. Only with deny.
+	Interrupt bool
+	// ToolUseID is the call that is meant. Whoever answers sets it to the
+	// request's own.
+	ToolUseID              string
+	DecisionClassification DecisionClassification
+	// PermissionScope is Qoder's: how far an allow reaches, e.g. session.
+	PermissionScope string
+	// Extra are further keys, written last and sorted. It cannot replace
+	// the keys above.
+	Extra map[string]json.RawMessage
+}
+
+// Allowed reports whether r lets the call run.
+func (r PermissionResult) Allowed() bool { return r.Behavior == BehaviorAllow }
+
+// permissionResultJSON has the keys of both forms in the vendors' order.
+type permissionResultJSON struct {
+	Behavior           PermissionBehavior     `json:"behavior"`
+	Message            *string                `json:"message,omitempty"`
+	Interrupt          bool                   `json:"interrupt,omitempty"`
+	UpdatedInput       json.RawMessage        `json:"updatedInput,omitempty"`
+	UpdatedPermissions []PermissionUpdate     `json:"updatedPermissions,omitempty"`
+	ToolUseID          string                 `json:"toolUseID,omitempty"`
+	Classification     DecisionClassification `json:"decisionClassification,omitempty"`
+	Scope              string                 `json:"permissionScope,omitempty"`
+}
+
+// MarshalJSON encodes the verdict, failing closed.
+func (r PermissionResult) MarshalJSON() ([]byte, error) {
+	out := permissionResultJSON{
+		Behavior:       BehaviorDeny,
+		ToolUseID:      r.ToolUseID,
+		Classification: r.DecisionClassification,
+		Scope:          r.PermissionScope,
+	}
+	if r.Allowed() {
+		out.Behavior = BehaviorAllow
+		out.UpdatedInput = r.UpdatedInput
+		out.UpdatedPermissions = r.UpdatedPermissions
+	} else {
+		message := r.Message
+		if message == "" {
+			message = DefaultDenyMessage
+		}
+		out.Message, out.Interrupt = &message, r.Interrupt
+	}
+	b, err := marshal(out)
+	if err != nil || len(r.Extra) == 0 {
+		return b, err
+	}
+	b = b[:len(b)-1]
+	for _, key := range slices.Sorted(maps.Keys(r.Extra)) {
+		if isPermissionKey(key) {
+			continue
+		}
+		b = append(b, ',')
+		b = appendString(b, key)
+		b = append(b, ':')
+		b = append(b, r.Extra[key]...)
+	}
+	return append(b, '}'), nil
+}
+
+func isPermissionKey(key string) bool {
+	switch key {
+	case "behavior", "message", "interrupt", "updatedInput", "updatedPermissions",
+		"toolUseID", "decisionClassification", "permissionScope":
+		return true
+	}
+	return false
+}
+
+// UnmarshalJSON decodes a verdict as an agent reads it.
+func (r *PermissionResult) UnmarshalJSON(b []byte) error {
+	var in permissionResultJSON
+	if err := json.Unmarshal(b, &in); err != nil {
+		return err
+	}
+	*r = PermissionResult{
+		Behavior:               in.Behavior,
+		UpdatedInput:           in.UpdatedInput,
+		UpdatedPermissions:     in.UpdatedPermissions,
+		Interrupt:              in.Interrupt,
+		ToolUseID:              in.ToolUseID,
+		DecisionClassification: in.Classification,
+		PermissionScope:        in.Scope,
+	}
+	if in.Message != nil {
+		r.Message = *in.Message
+	}
+	c := object(b, 0)
+	for {
+		k, v, ok := c.member()
+		if !ok {
+			return nil
+		}
+		key := string(unescaped(k.of(b)))
+		if isPermissionKey(key) {
+			continue
+		}
+		if r.Extra == nil {
+			r.Extra = make(map[string]json.RawMessage)
+		}
+		r.Extra[key] = slices.Clone(v.of(b))
+	}
+}
+
+// PermissionUpdateType is the kind of a [PermissionUpdate].
+type PermissionUpdateType string
+
+// The kinds, with the fields each uses besides Destination.
+const (
+	AddRules          PermissionUpdateType = "addRules"          // Rules, Behavior
+	ReplaceRules      PermissionUpdateType = "replaceRules"      // Rules, Behavior
+	RemoveRules       PermissionUpdateType = "removeRules"       // Rules, Behavior
+	SetMode           PermissionUpdateType = "setMode"           // Mode
+	AddDirectories    PermissionUpdateType = "addDirectories"    // Directories
+	RemoveDirectories PermissionUpdateType = "removeDirectories" // Directories
+)
+
+// PermissionDestination is where a [PermissionUpdate] is kept.
+type PermissionDestination string
+
+// The destinations.
+const (
+	ToUserSettings    PermissionDestination = "userSettings"
+	ToProjectSettings PermissionDestination = "projectSettings"
+	ToLocalSettings   PermissionDestination = "localSettings"
+	ToSession         PermissionDestination = "session"
+	ToCLIArg          PermissionDestination = "cliArg"
+)
+
+// PermissionUpdate is a change of the permission rules.
+type PermissionUpdate struct {
+	Type        PermissionUpdateType  `json:"type"`
+	Rules       []PermissionRule      `json:"rules,omitempty"`
+	Behavior    PermissionBehavior    `json:"behavior,omitempty"`
+	Mode        PermissionMode        `json:"mode,omitempty"`
+	Directories []string              `json:"directories,omitempty"`
+	Destination PermissionDestination `json:"destination,omitempty"`
+}
+
+// PermissionRule is a rule about one tool.
+type PermissionRule struct {
+	ToolName string `json:"toolName"`
+	// RuleContent narrows the rule, such as "git *" for Bash; "" means any
+	// call of the tool.
+	RuleContent string `json:"ruleContent,omitempty"`
+}

@@ -1,0 +1,285 @@
+package protocol
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// PartialAssistantMessage is a stream_event line: one event of the model's
+// stream, while it is written. Lines of subagents are not forwarded (observed
+// on Claude Code 2.1.329).
+type PartialAssistantMessage struct {
+	Common
+	// Event is never nil after decoding.
+	Event StreamEvent `json:"-"`
+	// TTFTMS is the time to the first token; only on the first message_start.
+	TTFTMS           Millis   `json:"ttft_ms,omitempty"`
+	APIMessageID     string   `json:"api_message_id,omitempty"`
+	ThinkingDisplay  string   `json:"thinking_display,omitempty"`
+	UserMessageUUID  string   `json:"user_message_uuid,omitempty"`
+	UserMessageUUIDs []string `json:"user_message_uuids,omitempty"`
+	ResumeReason     string   `json:"resume_reason,omitempty"`
+}
+
+func (*PartialAssistantMessage) wire() (string, string) { return "stream_event", "" }
+
+// Text returns the text that the event adds; "" if it adds none.
+func (m *PartialAssistantMessage) Text() string {
+	if e, ok := m.Event.(*ContentBlockDelta); ok {
+		if d, ok := e.Delta.(*DeltaText); ok {
+			return d.Text
+		}
+	}
+	return ""
+}
+
+type plainPartial PartialAssistantMessage
+
+// partialJSON is the line with its event left raw.
+type partialJSON struct {
+	*plainPartial
+	Event json.RawMessage `json:"event"`
+}
+
+// UnmarshalJSON decodes the line and its event.
+func (m *PartialAssistantMessage) UnmarshalJSON(b []byte) error {
+	aux := partialJSON{plainPartial: (*plainPartial)(m)}
+	if err := json.Unmarshal(b, &aux); err != nil {
+		m.Event = &UnknownEvent{}
+		return err
+	}
+	m.Event = decodeEvent(aux.Event)
+	return nil
+}
+
+// MarshalJSON encodes the line's fields and its event, without its "type".
+func (m *PartialAssistantMessage) MarshalJSON() ([]byte, error) {
+	event := json.RawMessage("{}")
+	if m.Event != nil {
+		var err error
+		if event, err = marshal(m.Event); err != nil {
+			return nil, err
+		}
+	}
+	return marshal(partialJSON{plainPartial: (*plainPartial)(m), Event: event})
+}
+
+// StreamEvent is one event of the model's stream. The concrete types are
+// *[MessageStart], *[ContentBlockStart], *[ContentBlockDelta],
+// *[ContentBlockStop], *[MessageDelta], *[MessageStop], *[Ping],
+// *[StreamError] and *[UnknownEvent].
+type StreamEvent interface {
+	// EventType is the "type" of the event.
+	EventType() string
+	isEvent()
+}
+
+// MessageStart begins a message; its content is empty.
+type MessageStart struct {
+	Message APIMessage `json:"message"`
+}
+
+// ContentBlockStart begins the content block Index.
+type ContentBlockStart struct {
+	Index int
+	Block ContentBlock
+}
+
+// ContentBlockDelta adds to the content block Index. The whole block also
+// comes as an [AssistantMessage], before its [ContentBlockStop].
+type ContentBlockDelta struct {
+	Index int
+	Delta Delta
+}
+
+// ContentBlockStop ends the content block Index.
+type ContentBlockStop struct {
+	Index int `json:"index"`
+}
+
+// MessageDelta carries what is known at the end of a message.
+type MessageDelta struct {
+	Delta             MessageDeltaBody `json:"delta"`
+	Usage             *Usage           `json:"usage,omitempty"`
+	ContextManagement json.RawMessage  `json:"context_management,omitempty"`
+}
+
+// MessageDeltaBody is the change of a [MessageDelta].
+type MessageDeltaBody struct {
+	StopReason   string          `json:"stop_reason,omitempty"`
+	StopSequence string          `json:"stop_sequence,omitempty"`
+	StopDetails  json.RawMessage `json:"stop_details,omitempty"`
+	Container    json.RawMessage `json:"container,omitempty"`
+}
+
+// MessageStop ends a message.
+type MessageStop struct{}
+
+// Ping carries nothing.
+type Ping struct{}
+
+// StreamError is an error of the model's API in mid stream.
+type StreamError struct {
+	Error APIError `json:"error"`
+}
+
+// APIError is an error object of the model's API.
+type APIError struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+// UnknownEvent is an event that this package does not know, or a known one
+// that does not decode.
+type UnknownEvent struct {
+	Type string
+	Raw  json.RawMessage
+	// Err says why a known type did not decode; nil for an unknown type.
+	Err error
+}
+
+func decodeEvent(raw json.RawMessage) StreamEvent {
+	typ := stringOf(memberOf(raw, "type"))
+	var e StreamEvent
+	switch typ {
+	case "message_start":
+		e = new(MessageStart)
+	case "content_block_start":
+		e = new(ContentBlockStart)
+	case "content_block_delta":
+		e = new(ContentBlockDelta)
+	case "content_block_stop":
+		e = new(ContentBlockStop)
+	case "message_delta":
+		e = new(MessageDelta)
+	case "message_stop":
+		return new(MessageStop)
+	case "ping":
+		return new(Ping)
+	case "error":
+		e = new(StreamError)
+	default:
+		return &UnknownEvent{Type: typ, Raw: slices.Clone(raw)}
+	}
+	if err := json.Unmarshal(raw, e); err != nil {
+		return &UnknownEvent{Type: typ, Raw: slices.Clone(raw), Err: err}
+	}
+	return e
+}
+
+func (*MessageStart) isEvent()      {}
+func (*ContentBlockStart) isEvent() {}
+func (*ContentBlockDelta) isEvent() {}
+func (*ContentBlockStop) isEvent()  {}
+func (*MessageDelta) isEvent()      {}
+func (*MessageStop) isEvent()       {}
+func (*Ping) isEvent()              {}
+func (*StreamError) isEvent()       {}
+func (*UnknownEvent) isEvent()      {}
+
+// EventType implements [StreamEvent].
+func (*MessageStart) EventType() string { return "message_start" }
+
+// EventType implements [StreamEvent].
+func (*ContentBlockStart) EventType() string { return "content_block_start" }
+
+// EventType implements [StreamEvent].
+func (*ContentBlockDelta) EventType() string { return "content_block_delta" }
+
+// EventType implements [StreamEvent].
+func (*ContentBlockStop) EventType() string { return "content_block_stop" }
+
+// EventType implements [StreamEvent].
+func (*MessageDelta) EventType() string { return "message_delta" }
+
+// EventType implements [StreamEvent].
+func (*MessageStop) EventType() string { return "message_stop" }
+
+// EventType implements [StreamEvent].
+func (*Ping) EventType() string { return "ping" }
+
+// EventType implements [StreamEvent].
+func (*StreamError) EventType() string { return "error" }
+
+// EventType implements [StreamEvent].
+func (e *UnknownEvent) EventType() string { return e.Type }
+
+// MarshalJSON adds the event's "type".
+func (e *MessageStart) MarshalJSON() ([]byte, error) {
+	type plain MessageStart
+	return marshalAs(e.EventType(), (*plain)(e))
+}
+
+// contentBlockJSON is the form of the two events that carry a union.
+type contentBlockJSON struct {
+	Index        int             `json:"index"`
+	ContentBlock json.RawMessage `json:"content_block,omitempty"`
+	Delta        json.RawMessage `json:"delta,omitempty"`
+}
+
+// UnmarshalJSON decodes the event.
+func (e *ContentBlockStart) UnmarshalJSON(b []byte) error {
+	var aux contentBlockJSON
+	if err := json.Unmarshal(b, &aux); err != nil {
+		return err
+	}
+	e.Index, e.Block = aux.Index, decodeBlock(aux.ContentBlock)
+	return nil
+}
+
+// MarshalJSON adds the event's "type".
+func (e *ContentBlockStart) MarshalJSON() ([]byte, error) {
+	block, err := marshal(e.Block)
+	if err != nil {
+		return nil, err
+	}
+	return marshalAs(e.EventType(), contentBlockJSON{Index: e.Index, ContentBlock: block})
+}
+
+// UnmarshalJSON decodes the event.
+func (e *ContentBlockDelta) UnmarshalJSON(b []byte) error {
+	var aux contentBlockJSON
+	if err := json.Unmarshal(b, &aux); err != nil {
+		return err
+	}
+	e.Index, e.Delta = aux.Index, decodeDelta(aux.Delta)
+	return nil
+}
+
+// MarshalJSON adds the event's "type".
+func (e *ContentBlockDelta) MarshalJSON() ([]byte, error) {
+	delta, err := marshal(e.Delta)
+	if err != nil {
+		return nil, err
+	}
+	return marshalAs(e.EventType(), contentBlockJSON{Index: e.Index, Delta: delta})
+}
+
+// MarshalJSON adds the event's "type".
+func (e *ContentBlockStop) MarshalJSON() ([]byte, error) {
+	type plain ContentBlockStop
+	return marshalAs(e.EventType(), (*plain)(e))
+}
+
+// MarshalJSON adds the event's "type".
+func (e *MessageDelta) MarshalJSON() ([]byte, error) {
+	type plain MessageDelta
+	return marshalAs(e.EventType(), (*plain)(e))
+}
+
+// MarshalJSON adds the event's "type".
+func (e *MessageStop) MarshalJSON() ([]byte, error) {
+	return marshalAs(e.EventType(), struct{}{})
+}
+
+// MarshalJSON adds the event's "type".
+func (e *Ping) MarshalJSON() ([]byte, error) { return marshalAs(e.EventType(), struct{}{}) }
+
+// MarshalJSON adds the event's "type".
+func (e *StreamError) MarshalJSON() ([]byte, error) {
+	type plain StreamError
+	return marshalAs(e.EventType(), (*plain)(e))
+}
+
+// MarshalJSON returns the event as it came.
+func (e *UnknownEvent) MarshalJSON() ([]byte, error) { return orEmptyObject(e.Raw), nil }

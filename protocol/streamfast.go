@@ -1,0 +1,156 @@
+package protocol
+
+import "strconv"
+
+// Text deltas are most of a stream's lines, so they have a way past
+// encoding/json. Whatever is not exactly the usual form takes the usual way.
+
+// TextDelta returns the text of a stream_event line that adds text; false for
+// any other frame. It is the quickest way to a stream's text: one string is
+// allocated and nothing else.
+func TextDelta(f Frame) (string, bool) {
+	if f.Type != "stream_event" || f.body.empty() {
+		return "", false
+	}
+	var d deltaScan
+	if !d.scan(f.Raw, f.body) || d.kind != "text_delta" {
+		return "", false
+	}
+	return string(unescaped(d.value.of(f.Raw))), true
+}
+
+// deltaScan is a content_block_delta event read by structure.
+type deltaScan struct {
+	index int
+	kind  string // text_delta, thinking_delta or input_json_delta
+	value span   // the string that the delta adds, with its quotes
+}
+
+// scan reads the event at body; false unless it is a content_block_delta of
+// one of the three common kinds without any further key.
+func (d *deltaScan) scan(line []byte, body span) bool {
+	var typ, index, delta span
+	c := object(line[:body.hi], int(body.lo))
+	for {
+		key, val, ok := c.member()
+		if !ok {
+			break
+		}
+		switch string(key.of(line)) {
+		case `"type"`:
+			typ = val
+		case `"index"`:
+			index = val
+		case `"delta"`:
+			delta = val
+		default:
+			return false
+		}
+	}
+	if c.err || string(typ.of(line)) != `"content_block_delta"` || delta.empty() {
+		return false
+	}
+	if !index.empty() {
+		n, err := strconv.Atoi(string(index.of(line)))
+		if err != nil {
+			return false
+		}
+		d.index = n
+	}
+	return d.scanDelta(line, delta)
+}
+
+func (d *deltaScan) scanDelta(line []byte, delta span) bool {
+	var typ, key, value span
+	c := object(line[:delta.hi], int(delta.lo))
+	for {
+		k, v, ok := c.member()
+		if !ok {
+			break
+		}
+		switch {
+		case string(k.of(line)) == `"type"`:
+			typ = v
+		case key.empty():
+			key, value = k, v
+		default:
+			return false
+		}
+	}
+	if c.err || value.empty() || line[value.lo] != '"' {
+		return false
+	}
+	want := ""
+	switch string(typ.of(line)) {
+	case `"text_delta"`:
+		d.kind, want = "text_delta", `"text"`
+	case `"thinking_delta"`:
+		d.kind, want = "thinking_delta", `"thinking"`
+	case `"input_json_delta"`:
+		d.kind, want = "input_json_delta", `"partial_json"`
+	}
+	d.value = value
+	return want != "" && string(key.of(line)) == want
+}
+
+// decodeDeltaLine decodes a stream_event line of a common delta; nil if the
+// line is anything else.
+func decodeDeltaLine(f *Frame) Message {
+	var d deltaScan
+	if f.body.empty() || !d.scan(f.Raw, f.body) {
+		return nil
+	}
+	apiMessage, ok := deltaLineRest(f)
+	if !ok {
+		return nil
+	}
+	// One object holds the message and what it points to.
+	line := new(struct {
+		m     PartialAssistantMessage
+		event ContentBlockDelta
+		text  DeltaText
+	})
+	m := &line.m
+	m.setFrame(f)
+	m.APIMessageID = stringOf(apiMessage)
+	m.Event = &line.event
+	line.event.Index = d.index
+	value := string(unescaped(d.value.of(f.Raw)))
+	switch d.kind {
+	case "text_delta":
+		line.text.Text = value
+		line.event.Delta = &line.text
+	case "thinking_delta":
+		line.event.Delta = &DeltaThinking{Thinking: value}
+	default:
+		line.event.Delta = &DeltaInputJSON{PartialJSON: value}
+	}
+	return m
+}
+
+// deltaLineRest looks at the other top-level keys of the line; false if there
+// is one that the quick way does not read.
+func deltaLineRest(f *Frame) (apiMessage []byte, ok bool) {
+	c := object(f.Raw, 0)
+	c.known = f.body
+	for {
+		key, val, more := c.member()
+		if !more {
+			return apiMessage, !c.err
+		}
+		switch string(key.of(f.Raw)) {
+		case `"type"`, `"event"`:
+		case `"uuid"`, `"session_id"`, `"parent_tool_use_id"`:
+			if b := f.Raw[val.lo]; b != '"' && b != 'n' {
+				return nil, false
+			}
+		case `"api_message_id"`:
+			if f.Raw[val.lo] != '"' {
+				return nil, false
+			}
+			apiMessage = val.of(f.Raw)
+		default:
+			return nil, false
+		}
+	}
+}

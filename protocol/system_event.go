@@ -1,0 +1,176 @@
+package protocol
+
+// PermissionDeniedMessage is system/permission_denied: a tool call was denied
+// by rule or mode, without asking.
+type PermissionDeniedMessage struct {
+	Common
+	ToolName           string `json:"tool_name"`
+	ToolUseID          string `json:"tool_use_id"`
+	AgentID            string `json:"agent_id,omitempty"`
+	DecisionReasonType string `json:"decision_reason_type,omitempty"`
+	DecisionReason     string `json:"decision_reason,omitempty"`
+	Message            string `json:"message"`
+}
+
+func (*PermissionDeniedMessage) wire() (string, string) { return "system", "permission_denied" }
+
+// InformationalMessage is system/informational: a text for users.
+type InformationalMessage struct {
+	Common
+	Content             string               `json:"content"`
+	Level               string               `json:"level"` // info, notice, suggestion, warning
+	Tag                 string               `json:"tag,omitempty"`
+	ToolUseID           string               `json:"tool_use_id,omitempty"`
+	PreventContinuation bool                 `json:"prevent_continuation,omitempty"`
+	PromptSubmitOutcome *PromptSubmitOutcome `json:"prompt_submit_outcome,omitempty"`
+}
+
+func (*InformationalMessage) wire() (string, string) { return "system", "informational" }
+
+// PromptSubmitOutcome says what became of a prompt that a hook looked at.
+type PromptSubmitOutcome struct {
+	Kind       string `json:"kind"` // blocked_by_hook
+	PromptKept bool   `json:"prompt_kept"`
+	Reason     string `json:"reason,omitempty"`
+}
+
+// NotificationMessage is system/notification: a short text for a status line.
+type NotificationMessage struct {
+	Common
+	Key       string `json:"key"`
+	Text      string `json:"text"`
+	Priority  string `json:"priority"` // low, medium, high, immediate
+	Color     string `json:"color,omitempty"`
+	TimeoutMS Millis `json:"timeout_ms,omitempty"`
+}
+
+func (*NotificationMessage) wire() (string, string) { return "system", "notification" }
+
+// FilesPersistedMessage is system/files_persisted: a file checkpoint was kept.
+type FilesPersistedMessage struct {
+	Common
+	Files       []PersistedFile `json:"files"`
+	Failed      []FailedFile    `json:"failed"`
+	ProcessedAt string          `json:"processed_at"` // RFC 3339
+}
+
+func (*FilesPersistedMessage) wire() (string, string) { return "system", "files_persisted" }
+
+// PersistedFile is a file that was kept.
+type PersistedFile struct {
+	Filename string `json:"filename"`
+	FileID   string `json:"file_id"`
+}
+
+// FailedFile is a file that could not be kept.
+type FailedFile struct {
+	Filename string `json:"filename"`
+	Error    string `json:"error"`
+}
+
+// ElicitationCompleteMessage is system/elicitation_complete: the person has
+// finished what an MCP server asked for by URL.
+type ElicitationCompleteMessage struct {
+	Common
+	MCPServerName string `json:"mcp_server_name"`
+	ElicitationID string `json:"elicitation_id"`
+}
+
+func (*ElicitationCompleteMessage) wire() (string, string) {
+	return "system", "elicitation_complete"
+}
+
+// LocalCommandOutputMessage is system/local_command_output.
+type LocalCommandOutputMessage struct {
+	Common
+	Content string `json:"content"`
+}
+
+func (*LocalCommandOutputMessage) wire() (string, string) {
+	return "system", "local_command_output"
+}
+
+// ControlRequestProgressMessage is system/control_request_progress: a slow
+// control request of the host, RequestID, is under way.
+type ControlRequestProgressMessage struct {
+	Common
+	RequestID string `json:"request_id"`
+	Status    string `json:"status"` // started, api_retry
+	// The rest is set with status api_retry.
+	Attempt      int    `json:"attempt,omitempty"`
+	MaxRetries   int    `json:"max_retries,omitempty"`
+	RetryDelayMS Millis `json:"retry_delay_ms,omitempty"`
+	ErrorStatus  int    `json:"error_status,omitempty"`
+}
+
+func (*ControlRequestProgressMessage) wire() (string, string) {
+	return "system", "control_request_progress"
+}
+
+// CommandsChangedMessage is system/commands_changed: all slash commands now.
+type CommandsChangedMessage struct {
+	Common
+	Commands []SlashCommand `json:"commands"`
+}
+
+func (*CommandsChangedMessage) wire() (string, string) { return "system", "commands_changed" }
+
+// MemoryRecallMessage is system/memory_recall: memories put into the context.
+type MemoryRecallMessage struct {
+	Common
+	Mode     string   `json:"mode"` // select, synthesize
+	Memories []Memory `json:"memories"`
+}
+
+func (*MemoryRecallMessage) wire() (string, string) { return "system", "memory_recall" }
+
+// Memory is one memory that was recalled.
+type Memory struct {
+	Path    string `json:"path"`
+	Scope   string `json:"scope"` // personal, team, organization
+	Content string `json:"content,omitempty"`
+}
+
+// MirrorErrorMessage is system/mirror_error: a transcript line could not be
+// mirrored to the host's store.
+type MirrorErrorMessage struct {
+	Common
+	Error string    `json:"error"`
+	Key   MirrorKey `json:"key"`
+}
+
+func (*MirrorErrorMessage) wire() (string, string) { return "system", "mirror_error" }
+
+// MirrorKey names a mirrored transcript.
+type MirrorKey struct {
+	ProjectKey string `json:"projectKey"`
+	SessionID  string `json:"sessionId"`
+	Subpath    string `json:"subpath,omitempty"`
+}
+
+// PluginInstallMessage is system/plugin_install.
+type PluginInstallMessage struct {
+	Common
+	Status string `json:"status"` // started, installed, failed, completed
+	Name   string `json:"name,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+func (*PluginInstallMessage) wire() (string, string) { return "system", "plugin_install" }
+
+// SessionWritesLostMessage is system/session_writes_lost: part of the
+// transcript was not written. Claude's types name it; its fields have not been
+// observed, see Raw.
+type SessionWritesLostMessage struct{ Common }
+
+func (*SessionWritesLostMessage) wire() (string, string) { return "system", "session_writes_lost" }
+
+// WorkerShuttingDownMessage is system/worker_shutting_down.
+type WorkerShuttingDownMessage struct {
+	Common
+	Reason string `json:"reason"`
+}
+
+func (*WorkerShuttingDownMessage) wire() (string, string) {
+	return "system", "worker_shutting_down"
+}

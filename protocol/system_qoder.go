@@ -1,0 +1,124 @@
+package protocol
+
+// newQoderSystemMessage knows the subtypes that only Qoder sends.
+func newQoderSystemMessage(subtype string) Message {
+	switch subtype {
+	case "plan_mode_changed":
+		return new(PlanModeChangedMessage)
+	case "goal_updated":
+		return new(GoalUpdatedMessage)
+	case "goal_cleared":
+		return new(GoalClearedMessage)
+	case "available_models_update":
+		return new(AvailableModelsUpdateMessage)
+	case "mcp_status_change":
+		return new(MCPStatusChangeMessage)
+	case "session_title_changed":
+		return new(SessionTitleChangedMessage)
+	case "bridge_state":
+		return new(BridgeStateMessage)
+	case "post_turn_summary":
+		return new(PostTurnSummaryMessage)
+	}
+	return nil
+}
+
+// PlanModeChangedMessage is Qoder's system/plan_mode_changed.
+type PlanModeChangedMessage struct {
+	Common
+	PlanMode PlanMode `json:"plan_mode"`
+}
+
+func (*PlanModeChangedMessage) wire() (string, string) { return "system", "plan_mode_changed" }
+
+// PlanMode is the state of plan mode.
+type PlanMode struct {
+	Active bool `json:"active"`
+}
+
+// Goal is Qoder's goal: an objective that the agent pursues over many turns.
+type Goal struct {
+	ID        string `json:"id"`
+	Objective string `json:"objective"`
+	Status    string `json:"status"` // active, paused, …
+	TurnsUsed int    `json:"turns_used"`
+	MaxTurns  int    `json:"max_turns,omitempty"`
+	// CreatedAt and UpdatedAt are milliseconds since the Unix epoch.
+	CreatedAt       float64  `json:"created_at"`
+	UpdatedAt       float64  `json:"updated_at"`
+	TimeUsedSeconds float64  `json:"time_used_seconds"`
+	CreditsUsed     float64  `json:"credits_used"`
+	CreditsBudget   *float64 `json:"credits_budget,omitempty"` // nil: none
+}
+
+// GoalUpdatedMessage is Qoder's system/goal_updated.
+type GoalUpdatedMessage struct {
+	Common
+	Goal Goal `json:"goal"`
+}
+
+func (*GoalUpdatedMessage) wire() (string, string) { return "system", "goal_updated" }
+
+// GoalClearedMessage is Qoder's system/goal_cleared.
+type GoalClearedMessage struct {
+	Common
+	GoalID string `json:"goal_id"`
+	Reason string `json:"reason"`
+}
+
+func (*GoalClearedMessage) wire() (string, string) { return "system", "goal_cleared" }
+
+// AvailableModelsUpdateMessage is Qoder's system/available_models_update.
+type AvailableModelsUpdateMessage struct {
+	Common
+	Models       []ModelInfo `json:"models"`
+	CurrentModel string      `json:"currentModel,omitempty"`
+}
+
+func (*AvailableModelsUpdateMessage) wire() (string, string) {
+	return "system", "available_models_update"
+}
+
+// MCPStatusChangeMessage is Qoder's system/mcp_status_change.
+type MCPStatusChangeMessage struct {
+	Common
+	Servers []MCPServerStatus `json:"servers"`
+}
+
+func (*MCPStatusChangeMessage) wire() (string, string) { return "system", "mcp_status_change" }
+
+// SessionTitleChangedMessage is Qoder's system/session_title_changed.
+type SessionTitleChangedMessage struct {
+	Common
+	Title    string `json:"title"`
+	Source   string `json:"source"` // ai, custom
+	Revision int64  `json:"revision"`
+}
+
+func (*SessionTitleChangedMessage) wire() (string, string) {
+	return "system", "session_title_changed"
+}
+
+// BridgeStateMessage is Qoder's system/bridge_state.
+type BridgeStateMessage struct {
+	Common
+	State  string `json:"state"`
+	Detail string `json:"detail,omitempty"`
+}
+
+func (*BridgeStateMessage) wire() (string, string) { return "system", "bridge_state" }
+
+// PostTurnSummaryMessage is post_turn_summary, top-level or under system. The
+// vendors' SDKs keep it from their users; its fields have not been observed,
+// see Raw.
+type PostTurnSummaryMessage struct {
+	Common
+	topLevel bool
+}
+
+func (m *PostTurnSummaryMessage) wire() (string, string) {
+	if m.topLevel {
+		return "post_turn_summary", ""
+	}
+	return "system", "post_turn_summary"
+}

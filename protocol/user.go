@@ -1,0 +1,156 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// UserMessage is a user line, in both directions: a prompt of the host, or a
+// tool result, an echo or a synthetic prompt that the agent reports.
+type UserMessage struct {
+	Common
+	Message UserContent `json:"message"`
+
+	// Priority asks when a line that comes in a running turn is taken up:
+	// now, next or later. "" leaves it to the agent.
+	Priority string `json:"priority,omitempty"`
+	// ShouldQuery false adds the line to the history without a call of the
+	// model. nil means true.
+	ShouldQuery *bool `json:"shouldQuery,omitempty"`
+	// ClientComposed keeps the agent from expanding the prompt.
+	ClientComposed bool            `json:"client_composed,omitempty"`
+	Origin         *Origin         `json:"origin,omitempty"`
+	Timestamp      string          `json:"timestamp,omitempty"` // RFC 3339
+	PastedContent  json.RawMessage `json:"pasted_content,omitempty"`
+	InlinePastes   []string        `json:"inline_pastes,omitempty"`
+	// CustomContext is Qoder's: an object handed to the model's requests.
+	CustomContext json.RawMessage `json:"custom_context,omitempty"`
+
+	// IsReplay marks the echo of a line that was already accepted.
+	IsReplay bool `json:"isReplay,omitempty"`
+	// IsSynthetic marks a line that the agent wrote for itself.
+	IsSynthetic     bool            `json:"isSynthetic,omitempty"`
+	FileAttachments json.RawMessage `json:"file_attachments,omitempty"`
+
+	// ToolUseResult is the tool's structured output, of a shape of the
+	// tool's own, or a string that begins with "Error: ".
+	ToolUseResult    json.RawMessage  `json:"tool_use_result,omitempty"`
+	ToolResultMeta   []ToolResultMeta `json:"tool_result_meta,omitempty"`
+	RefusedMessageID string           `json:"refused_message_id,omitempty"`
+	SubagentFields
+}
+
+func (*UserMessage) wire() (string, string) { return "user", "" }
+
+// UserContent is the message object of a user line. Claude Code exits on a
+// Role other than "user" (observed on 2.1.329).
+type UserContent struct {
+	Role    string  `json:"role"`
+	Content Content `json:"content"`
+}
+
+// ToolResultMeta says how a tool call came to run, or why it did not.
+type ToolResultMeta struct {
+	ID                 string              `json:"id"` // tool use id
+	PermissionDecision *PermissionDecision `json:"permission_decision,omitempty"`
+	// NonExecutionKind is permission-rule, user-rejected, …; "" if it ran.
+	NonExecutionKind string `json:"non_execution_kind,omitempty"`
+}
+
+// PermissionDecision is what was decided on a tool call, and by whom.
+type PermissionDecision struct {
+	Decision   string `json:"decision"` // accept, reject
+	Source     string `json:"source"`   // config, user_temporary, user_reject, hook, …
+	ReasonType string `json:"reason_type,omitempty"`
+}
+
+// Origin says where a turn or a user line comes from. Only Kind is always set.
+type Origin struct {
+	// Kind is human, channel, peer, task-notification, coordinator,
+	// observer, auto-continuation, …
+	Kind            string `json:"kind"`
+	Subkind         string `json:"subkind,omitempty"`
+	Producer        string `json:"producer,omitempty"`
+	RunID           string `json:"runId,omitempty"`
+	FireReason      string `json:"fireReason,omitempty"`
+	Server          string `json:"server,omitempty"`
+	From            string `json:"from,omitempty"`
+	FromMode        string `json:"fromMode,omitempty"`
+	FromSession     string `json:"fromSession,omitempty"`
+	Name            string `json:"name,omitempty"`
+	SenderTaskID    string `json:"senderTaskId,omitempty"`
+	Body            string `json:"body,omitempty"`
+	VerifiedPeerPID int    `json:"verifiedPeerPid,omitempty"`
+}
+
+// UserLineForm says which keys a user line of the host has even if empty.
+type UserLineForm uint8
+
+const (
+	// SessionIDAlways writes "session_id" even if it is "", as Claude's SDK
+	// does (observed on 0.3.329).
+	SessionIDAlways UserLineForm = iota
+	// SessionIDIfSet leaves an empty "session_id" out, as Qoder's SDK does
+	// (observed on 1.0.39).
+	SessionIDIfSet
+)
+
+// MarshalUserLine returns m as a line of the host, ending in a newline, in the
+// key order of Claude's SDK: type, session_id, message, parent_tool_use_id,
+// uuid, then the rest. An empty role is "user".
+func MarshalUserLine(m *UserMessage) ([]byte, error) {
+	return AppendUserLine(nil, m, SessionIDAlways)
+}
+
+// AppendUserLine is [MarshalUserLine] with a choice of form. On error it
+// returns dst as it was.
+func AppendUserLine(dst []byte, m *UserMessage, form UserLineForm) ([]byte, error) {
+	body := m.Message
+	if body.Role == "" {
+		body.Role = "user"
+	}
+	message, err := marshal(body)
+	if err != nil {
+		return dst, fmt.Errorf("protocol: encode user line: message: %w", err)
+	}
+	rest := *m
+	rest.Common = Common{}
+	rest.Message = UserContent{}
+	tail, err := marshal(rest)
+	if err != nil {
+		return dst, fmt.Errorf("protocol: encode user line: %w", err)
+	}
+
+	out := append(dst, `{"type":"user"`...)
+	if m.SessionID != "" || form == SessionIDAlways {
+		out = append(out, `,"session_id":`...)
+		out = appendString(out, m.SessionID)
+	}
+	out = append(out, `,"message":`...)
+	out = append(out, message...)
+	out = append(out, `,"parent_tool_use_id":`...)
+	if m.ParentToolUseID == "" {
+		out = append(out, "null"...)
+	} else {
+		out = appendString(out, m.ParentToolUseID)
+	}
+	if m.UUID != "" {
+		out = append(out, `,"uuid":`...)
+		out = appendString(out, m.UUID)
+	}
+	c := object(tail, 0)
+	for {
+		key, val, ok := c.member()
+		if !ok {
+			break
+		}
+		if string(key.of(tail)) == `"message"` {
+			continue
+		}
+		out = append(out, ',')
+		out = append(out, key.of(tail)...)
+		out = append(out, ':')
+		out = append(out, val.of(tail)...)
+	}
+	return append(out, "}\n"...), nil
+}

@@ -1,0 +1,108 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Millis is a span of time in milliseconds, the unit of every "_ms" key. The
+// agents send fractions at times (observed in api_retry delays).
+type Millis float64
+
+// Duration converts m; what does not fit a Duration is cut to its range.
+func (m Millis) Duration() time.Duration {
+	ns := float64(m) * float64(time.Millisecond)
+	switch {
+	case ns >= math.MaxInt64:
+		return math.MaxInt64
+	case ns <= math.MinInt64:
+		return math.MinInt64
+	case ns != ns:
+		return 0
+	}
+	return time.Duration(ns)
+}
+
+// Nullable is a value that the wire tells apart three ways: absent (the zero
+// value), null, and set. Give its field the tag option omitzero.
+type Nullable[T any] struct {
+	// Present is false if the key is absent.
+	Present bool
+	// Value is nil if the key is null.
+	Value *T
+}
+
+// Some returns a Nullable that is set to v.
+func Some[T any](v T) Nullable[T] { return Nullable[T]{Present: true, Value: &v} }
+
+// Null returns a Nullable that is null.
+func Null[T any]() Nullable[T] { return Nullable[T]{Present: true} }
+
+// IsZero reports whether the key is absent.
+func (n Nullable[T]) IsZero() bool { return !n.Present }
+
+// MarshalJSON encodes the value, or null.
+func (n Nullable[T]) MarshalJSON() ([]byte, error) {
+	if n.Value == nil {
+		return []byte("null"), nil
+	}
+	return marshal(n.Value)
+}
+
+// UnmarshalJSON decodes the value, or null.
+func (n *Nullable[T]) UnmarshalJSON(b []byte) error {
+	*n = Nullable[T]{Present: true}
+	if string(b) == "null" {
+		return nil
+	}
+	n.Value = new(T)
+	return json.Unmarshal(b, n.Value)
+}
+
+// marshal encodes v as the vendors do: compact, and without escaping <, > and &.
+func marshal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte{'\n'}), nil
+}
+
+// prefixed returns the object obj with string members in front of its own.
+// A member with an empty value is left out.
+func prefixed(obj []byte, members ...string) ([]byte, error) {
+	if len(obj) < 2 || obj[0] != '{' {
+		return nil, fmt.Errorf("not an object: %.40q", obj)
+	}
+	out := make([]byte, 0, len(obj)+64)
+	out = append(out, '{')
+	for i := 0; i+1 < len(members); i += 2 {
+		if members[i+1] == "" {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = appendString(out, members[i])
+		out = append(out, ':')
+		out = appendString(out, members[i+1])
+	}
+	if len(out) > 1 && obj[1] != '}' {
+		out = append(out, ',')
+	}
+	return append(out, obj[1:]...), nil
+}
+
+// marshalAs encodes v, which must be an object, with its "type" in front.
+func marshalAs(typ string, v any) ([]byte, error) {
+	b, err := marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return prefixed(b, "type", typ)
+}
