@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -183,4 +184,55 @@ func TestClaudeRetriesWhatTheEndpointRefuses(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 3, tries)
+}
+
+// Each scenario that needs no host on the other side of the pipe is played to
+// its end: what the endpoint says is what the CLI understands.
+func TestClaudePlaysTheScenarios(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"thinking":   "Thought it through.",
+		"bashfail":   "Bashfail done.",
+		"rwe":        "Files done.",
+		"parallel":   "Parallel done.",
+		"agentfg":    "Agent fg done.",
+		"toolsearch": "ts done",
+		"badtool":    "badtool done.",
+		"badinput":   "badinput done.",
+		"maxtok":     "Script over (maxtok step 1).",
+		"partial":    "This answer broke off once.",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "seed.txt"), []byte("seed"), 0o600))
+			model := startModel(t, modelapi.Config{WorkDir: dir})
+			cli := startRaw(t, model, t.TempDir(),
+				"--dangerously-skip-permissions", "--add-dir="+dir, "--tools=default,Glob,Grep")
+
+			cli.write(t, initialize)
+			cli.write(t, userLine(t, "play [[scn:"+name+"]]"))
+			result := cli.next(t, "result")
+			assert.Equal(t, want, result.Result)
+			assert.False(t, result.IsError)
+			cli.end(t)
+		})
+	}
+}
+
+func TestClaudeInterruptedWhileTheModelHangs(t *testing.T) {
+	t.Parallel()
+	model := startModel(t, modelapi.Config{})
+	cli := startRaw(t, model, t.TempDir())
+
+	cli.write(t, initialize)
+	cli.write(t, userLine(t, "wait for ever [[scn:hang]]"))
+	_, err := model.Wait(t.Context(), func(r modelapi.Request) bool { return r.Marker.Scenario == "hang" })
+	require.NoError(t, err)
+	cli.write(t, `{"type":"control_request","request_id":"int-1","request":{"subtype":"interrupt"}}`)
+	assert.Equal(t, "error_during_execution", cli.next(t, "result").Subtype)
+
+	cli.write(t, userLine(t, "and now [[scn:text]]"))
+	assert.Equal(t, "Hello from the scripted model.", cli.next(t, "result").Result, "the session goes on")
+	cli.end(t)
 }

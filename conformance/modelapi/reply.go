@@ -53,6 +53,7 @@ type answer struct {
 	Reply
 	id    string // of the message
 	model string
+	cut   bool // break off as Reply.Cut says
 }
 
 func (a answer) toolUseID(block int) string { return fmt.Sprintf("toolu_%s_%d", a.id, block) }
@@ -90,8 +91,8 @@ type stream struct {
 func (a answer) writeStream(w http.ResponseWriter, pause func(time.Duration) error) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	s := &stream{w: w, pause: pause, left: -1}
-	if a.CutAfter > 0 {
-		s.left = a.CutAfter
+	if a.cut {
+		s.left = a.Cut.After
 	}
 	s.event(object{"type": "message_start", "message": a.message([]object{}, nil, object{
 		"input_tokens": 10, "output_tokens": 1, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0,

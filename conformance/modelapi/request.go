@@ -1,6 +1,7 @@
 package modelapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"regexp"
@@ -56,7 +57,9 @@ type Marker struct {
 	Step int
 }
 
-// Message is one message of the conversation the agent sent.
+// Message is one message of the conversation the agent sent. Its role is
+// "user", "assistant" or, observed on Claude Code 2.1.329 in the middle and at
+// the end of a conversation, "system".
 type Message struct {
 	Role    string
 	Content []Content
@@ -66,7 +69,7 @@ type Message struct {
 // is one block of type "text".
 type Content struct {
 	Type string
-	// Text is the text of a text block.
+	// Text is the text of a text block, or all text in a tool_result.
 	Text string
 	// ToolUseID is the id of a tool_use block, or the one a tool_result
 	// answers.
@@ -77,12 +80,17 @@ type Content struct {
 	Raw json.RawMessage
 }
 
-// Last returns the last message, or the zero Message when there is none.
-func (r Request) Last() Message {
-	if len(r.Messages) == 0 {
-		return Message{}
+// ToolResults returns what the model is told of its tool calls, oldest first.
+func (r Request) ToolResults() []Content {
+	var all []Content
+	for _, m := range r.Messages {
+		for _, c := range m.Content {
+			if c.Type == kindToolResult {
+				all = append(all, c)
+			}
+		}
 	}
-	return r.Messages[len(r.Messages)-1]
+	return all
 }
 
 // body is what the server reads of a Messages request.
@@ -121,15 +129,17 @@ func (b *blocks) UnmarshalJSON(raw []byte) error {
 			ID        string `json:"id"`
 			ToolUseID string `json:"tool_use_id"`
 			IsError   bool   `json:"is_error"`
+			Content   blocks `json:"content"`
 		}
 		if err := json.Unmarshal(one, &in); err != nil {
 			return err
 		}
-		id := in.ToolUseID
-		if id == "" {
-			id = in.ID
+		for _, inner := range in.Content {
+			in.Text += inner.Text
 		}
-		(*b)[i] = Content{Type: in.Type, Text: in.Text, ToolUseID: id, IsError: in.IsError, Raw: one}
+		(*b)[i] = Content{
+			Type: in.Type, Text: in.Text, ToolUseID: cmp.Or(in.ToolUseID, in.ID), IsError: in.IsError, Raw: one,
+		}
 	}
 	return nil
 }

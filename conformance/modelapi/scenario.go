@@ -57,12 +57,11 @@ type Reply struct {
 	Chunks int
 	// ChunkDelay is waited after each of them.
 	ChunkDelay time.Duration
-	// CutAfter drops the connection after that many deltas of a streamed
-	// answer, leaving a partial message. Zero means never.
-	CutAfter int
 
 	// Failure, when set, is served instead for the first Failure.Times calls.
 	Failure *Failure
+	// Cut, when set, breaks off the next Cut.Times answers.
+	Cut *Cut
 	// Hang never answers: the call ends when the client leaves or the server
 	// closes.
 	Hang bool
@@ -81,6 +80,15 @@ type Failure struct {
 	RetryAfter time.Duration
 }
 
+// Cut drops the connection in the middle of a streamed answer, counted like a
+// [Failure]. An answer that is not streamed comes whole.
+type Cut struct {
+	// After is how many deltas are sent before.
+	After int
+	// Times is how many answers are cut.
+	Times int
+}
+
 // Block is one content block of a reply, made by [Text], [Thinking] or
 // [ToolUse].
 type Block struct {
@@ -91,9 +99,10 @@ type Block struct {
 }
 
 const (
-	kindText     = "text"
-	kindThinking = "thinking"
-	kindToolUse  = "tool_use"
+	kindText       = "text"
+	kindThinking   = "thinking"
+	kindToolUse    = "tool_use"
+	kindToolResult = "tool_result"
 )
 
 // Args is the input of a tool call.

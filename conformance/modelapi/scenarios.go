@@ -157,8 +157,9 @@ func failureScenarios() map[string]Scenario {
 		"err401":        fail(Failure{Status: 401, Type: "authentication_error", Times: forever}, "never"),
 		"err500forever": fail(Failure{Status: 500, Type: "api_error", Times: forever}, "never"),
 		"hang":          {Always(Reply{Hang: true})},
+		// partial breaks off once; the retry gets it all.
 		"partial": {Always(Reply{
-			Blocks: []Block{Text("This answer breaks off in the middle.")}, Chunks: 4, CutAfter: 2,
+			Blocks: []Block{Text("This answer broke off once.")}, Chunks: 4, Cut: &Cut{After: 2, Times: 1},
 		})},
 	}
 }

@@ -44,7 +44,7 @@ type Server struct {
 
 	mu        sync.Mutex
 	scenarios map[string]Scenario
-	failed    map[Marker]int // how often a failure was served
+	tries     map[Marker]int // calls of steps that fail or cut
 	log       []Request
 	logged    chan struct{} // closed and replaced with each new entry
 	seq       int
@@ -63,7 +63,7 @@ func Start(c Config) (*Server, error) {
 		closing:   cancel,
 		served:    make(chan struct{}),
 		scenarios: Builtin(),
-		failed:    map[Marker]int{},
+		tries:     map[Marker]int{},
 		logged:    make(chan struct{}),
 	}
 	maps.Copy(s.scenarios, c.Scenarios)
@@ -98,12 +98,12 @@ func (s *Server) Script(name string, steps ...Step) {
 	s.scenarios[name] = steps
 }
 
-// Reset forgets the log and the counts of served failures.
+// Reset forgets the log and the counts of failures and cuts.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = nil
-	clear(s.failed)
+	clear(s.tries)
 }
 
 // Requests returns the log, oldest first: the last 1,000 requests.
@@ -189,7 +189,8 @@ func (s *Server) record(entry *Request) {
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry Request) {
 	reply := s.reply(entry)
-	if reply.Failure != nil && s.countFailure(entry.Marker) <= reply.Failure.Times {
+	fail, cut := s.spoil(entry.Marker, reply)
+	if fail {
 		reply.Failure.write(w)
 		return
 	}
@@ -201,7 +202,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry Request) {
 	if pause(reply.Delay) != nil {
 		return
 	}
-	a := answer{Reply: reply, id: fmt.Sprintf("msg_%d", entry.Seq), model: entry.Model}
+	a := answer{Reply: reply, id: fmt.Sprintf("msg_%d", entry.Seq), model: entry.Model, cut: cut}
 	if !entry.Stream {
 		a.writeWhole(w)
 		return
@@ -228,11 +229,22 @@ func (s *Server) reply(entry Request) Reply {
 	return scenario[m.Step](Call{Marker: m, WorkDir: s.workDir, Request: entry})
 }
 
-func (s *Server) countFailure(m Marker) int {
+// spoil counts the call and says whether it fails or is cut.
+func (s *Server) spoil(m Marker, r Reply) (fail, cut bool) {
+	if r.Failure == nil && r.Cut == nil {
+		return false, false
+	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failed[m]++
-	return s.failed[m]
+	s.tries[m]++
+	left := s.tries[m]
+	s.mu.Unlock()
+	if r.Failure != nil {
+		if left <= r.Failure.Times {
+			return true, false
+		}
+		left -= r.Failure.Times
+	}
+	return false, r.Cut != nil && left <= r.Cut.Times
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

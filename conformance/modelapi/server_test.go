@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,13 @@ func start(t *testing.T, c modelapi.Config) *modelapi.Server {
 type message struct {
 	Role    string `json:"role"`
 	Content any    `json:"content"`
+}
+
+func blocks(texts ...string) (out []map[string]string) {
+	for _, x := range texts {
+		out = append(out, map[string]string{"type": "text", "text": x})
+	}
+	return out
 }
 
 func user(text string) message { return message{"user", text} }
@@ -125,12 +133,6 @@ func TestWholeAnswer(t *testing.T) {
 func TestStepComesFromTheRequestAlone(t *testing.T) {
 	t.Parallel()
 	s := start(t, modelapi.Config{})
-	blocks := func(texts ...string) (out []map[string]string) {
-		for _, x := range texts {
-			out = append(out, map[string]string{"type": "text", "text": x})
-		}
-		return out
-	}
 	said := message{"assistant", "ok"}
 	for name, tc := range map[string]struct {
 		messages []message
@@ -210,6 +212,32 @@ func TestPartialAnswerBreaksOff(t *testing.T) {
 	all, err := events(t, resp.Body)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	assert.Equal(t, []string{"message_start", "content_block_start", "content_block_delta", "content_block_delta"}, names(all))
+
+	again := post(t, s, "/v1/messages", map[string]any{"stream": true, "messages": []message{user("[[scn:partial]]")}})
+	all, err = events(t, again.Body)
+	require.NoError(t, err)
+	assert.Equal(t, "message_stop", all[len(all)-1].Name, "the retry gets it all")
+}
+
+func TestFailuresComeBeforeCuts(t *testing.T) {
+	t.Parallel()
+	s := start(t, modelapi.Config{})
+	s.Script("rough", modelapi.Always(modelapi.Reply{
+		Blocks:  []modelapi.Block{modelapi.Text("at last")},
+		Failure: &modelapi.Failure{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Times: 1},
+		Cut:     &modelapi.Cut{After: 0, Times: 1},
+	}))
+	var got []string
+	for range 3 {
+		resp := post(t, s, "/v1/messages", map[string]any{"stream": true, "messages": []message{user("[[scn:rough]]")}})
+		if resp.StatusCode != http.StatusOK {
+			got = append(got, resp.Status)
+			continue
+		}
+		all, err := events(t, resp.Body)
+		got = append(got, all[len(all)-1].Name+" "+strconv.FormatBool(err == nil))
+	}
+	assert.Equal(t, []string{"503 Service Unavailable", "content_block_start false", "message_stop true"}, got)
 }
 
 func TestFailuresAreCounted(t *testing.T) {
@@ -275,7 +303,11 @@ func TestRequestLogIsTyped(t *testing.T) {
 		"messages": []any{
 			map[string]any{"role": "user", "content": "[[scn:bash arg]]"},
 			map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "tool_use", "id": "t1", "name": "Bash"}}},
-			map[string]any{"role": "user", "content": []any{map[string]any{"type": "tool_result", "tool_use_id": "t1", "is_error": true}}},
+			map[string]any{"role": "user", "content": []any{
+				map[string]any{"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": "no such file"},
+				map[string]any{"type": "tool_result", "tool_use_id": "t2", "content": blocks("a", "b")},
+			}},
+			map[string]any{"role": "system", "content": "a reminder"},
 		},
 	})
 	assert.Equal(t, "req_1", resp.Header.Get("Request-Id"))
@@ -292,9 +324,13 @@ func TestRequestLogIsTyped(t *testing.T) {
 	assert.Equal(t, []string{"be brief"}, r.System)
 	assert.Equal(t, modelapi.Marker{Scenario: "bash", Arg: "arg", Step: 1}, r.Marker)
 	assert.Equal(t, "t1", r.Messages[1].Content[0].ToolUseID)
-	require.Equal(t, "user", r.Last().Role)
-	assert.Equal(t, "t1", r.Last().Content[0].ToolUseID)
-	assert.True(t, r.Last().Content[0].IsError)
+	results := r.ToolResults()
+	require.Len(t, results, 2)
+	assert.Equal(t, "t1", results[0].ToolUseID)
+	assert.Equal(t, "no such file", results[0].Text)
+	assert.True(t, results[0].IsError)
+	assert.Equal(t, "ab", results[1].Text)
+	assert.False(t, results[1].IsError)
 }
 
 func TestOtherEndpoints(t *testing.T) {
