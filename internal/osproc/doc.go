@@ -1,0 +1,52 @@
+// Package osproc owns one agent process and its whole tree: launch, exit,
+// signals to the group, sweep, and collection.
+//
+// What lives here: everything that talks to the operating system about
+// processes. What must not: any knowledge of agents, frames, dialects or
+// actors. The package stands on internal/kernel's seams alone.
+//
+// # Life of a process
+//
+//	Start → (Stdin, Stdout, Stderr) … Exited → Kill → Sweep → Reap
+//
+// Each step may be left out or repeated, except the last: every started
+// Process must be reaped, for Reap is what gives back its descriptors, its
+// temporary files and its share of the launching thread. The order matters:
+// until the leader is reaped the kernel keeps its number, so the group can be
+// signalled without ever meeting a recycled one.
+//
+// # What is claimed on Linux
+//
+// When Kill, Sweep and Reap have returned without error, no process that the
+// leader started, directly or not, is left: neither members of its group, nor
+// processes that made a session of their own, nor orphans adopted by init, nor
+// what they forked meanwhile. They are known by the launch marker, an
+// environment variable whose name carries the launch id and which every child
+// inherits (observed on Claude Code 2.1.329: each shell command gets its own
+// session and outlives a SIGKILL of the CLI, with the variable in place).
+//
+// Limits. A process outside the group is not found when it runs on an emptied
+// environment (env -i), has overwritten the memory of its environment, belongs
+// to another user, or may not be inspected (set-user-ID, file capabilities,
+// PR_SET_DUMPABLE 0). Without /proc only the group is reached. If the host dies
+// by SIGKILL the kernel kills the leader (Pdeathsig); the rest of the tree and
+// the temporary files stay until [Launcher.SweepMarker] and the next clean-up.
+//
+// # Threads, goroutines, memory
+//
+// All spawns run on one goroutine that is locked to its thread while any
+// process lives, because Pdeathsig fires when the launching thread ends, not
+// the program. Exit is seen through pidfds in one epoll set, which itself sits
+// in Go's poller: one goroutine for all processes and no thread. Without pidfd
+// (Linux before 5.3, some sandboxes) exits are polled on the clock instead. A
+// live process costs three pipes, a pidfd and a few hundred bytes.
+//
+// # Other systems
+//
+// The Darwin, Windows and other-Unix files compile and follow the same
+// contract as far as those systems allow, but are untested, and outside the
+// claim above: Darwin walks the process tree by parent and group, so an orphan
+// in a session of its own escapes; Windows ends the job object; other Unixes
+// reach the group only. None of them has a Pdeathsig (Windows has the job's
+// kill-on-close).
+package osproc

@@ -1,0 +1,32 @@
+package osproc
+
+import (
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// Bounds of the interval at which exits are polled where nothing announces
+// them.
+const (
+	pollMin = 5 * time.Millisecond
+	pollMax = 100 * time.Millisecond
+)
+
+// pollExit closes p.exited when the leader has exited, by asking on the clock.
+func pollExit(clk kernel.Clock, p *Process) {
+	var ask func()
+	wait := pollMin
+	ask = func() {
+		p.mu.Lock()
+		gone := p.leader.exited(p.pid)
+		p.mu.Unlock()
+		if gone {
+			close(p.exited)
+			return
+		}
+		clk.AfterFunc(wait, ask)
+		wait = min(2*wait, pollMax)
+	}
+	clk.AfterFunc(wait, ask)
+}

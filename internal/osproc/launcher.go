@@ -1,0 +1,273 @@
+package osproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// Config holds what all processes of a Launcher share. The zero value works.
+type Config struct {
+	Clock    kernel.Clock    // default: the wall clock
+	Executor kernel.Executor // default: goroutines
+	Rand     kernel.Rand     // names markers and temporary directories; default: seeded by the system
+	// KeepProcess is asked about each process that a sweep found outside the
+	// agent's own process group; true spares it and its descendants. It is for
+	// daemons that an agent's command started and the user shares (tmux, gradle,
+	// adb). It must be quick, as all sweeps wait for it. A panic counts as
+	// false. Default: nothing is spared. Members of the group never are.
+	KeepProcess func(ProcInfo) bool
+	TempDir     string       // parent of the launches' temporary directories; default: os.TempDir()
+	Logger      *slog.Logger // default: none
+}
+
+// Launcher starts processes. It is safe for concurrent use, and holds no
+// goroutine, thread or descriptor while none of its processes lives.
+type Launcher struct {
+	cfg     Config
+	exits   exitWatcher
+	sweeper sweeper
+	noPidfd bool // do as on a kernel without pidfd; set by tests
+
+	mu      sync.Mutex
+	queue   []*spawn         // waiting for the launching thread
+	live    int              // queued, or started and not reaped
+	leaders map[int]*Process // started and not reaped, by pid
+	running bool             // the launching thread is up
+	wake    chan struct{}    // the launching thread waits on it; nil: it does not wait
+}
+
+// NewLauncher returns a launcher; it starts nothing.
+func NewLauncher(cfg Config) *Launcher {
+	if cfg.Clock == nil {
+		cfg.Clock = kernel.NewClock(nil)
+	}
+	if cfg.Executor == nil {
+		cfg.Executor = kernel.GoExecutor{}
+	}
+	if cfg.Rand == nil {
+		cfg.Rand = kernel.NewRand(nil)
+	}
+	if cfg.TempDir == "" {
+		cfg.TempDir = os.TempDir()
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	l := &Launcher{cfg: cfg, leaders: make(map[int]*Process)}
+	l.exits.init(cfg.Clock, cfg.Executor)
+	l.sweeper.init(cfg, newTable(l.leads))
+	return l
+}
+
+// spawn is one order to the launching thread. done, abandoned and err are
+// guarded by the launcher's mutex until done is closed.
+type spawn struct {
+	*launch
+	done      chan struct{}
+	settled   bool
+	abandoned bool // nobody waits any more: the thread disposes of what it made
+	err       error
+}
+
+// Start launches c. It returns a *StartError on failure, and then nothing is
+// left behind. ctx bounds the start only: when it ends first, a process that
+// comes up all the same is killed, swept and reaped without the caller.
+func (l *Launcher) Start(ctx context.Context, c Command) (*Process, error) {
+	if ctx.Err() != nil {
+		return nil, &StartError{Op: "start", Path: c.Path, Dir: c.Dir, Argv: MaskArgs(c.Args), Err: context.Cause(ctx)}
+	}
+	n, err := l.prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	fail := func(op string, err error) (*Process, error) {
+		head := n.argv[:len(n.argv)-len(c.Args)]
+		return nil, &StartError{Op: op, Path: n.path, Dir: c.Dir, Argv: MaskArgs(slices.Concat(head, c.Args)), Err: err}
+	}
+	s := &spawn{launch: n, done: make(chan struct{})}
+	l.enqueue(s)
+	if err := l.cfg.Executor.Await(ctx, s.done); err != nil && l.abandon(s) {
+		return fail("start", err)
+	}
+	if s.err != nil {
+		n.release()
+		l.drop()
+		return fail("spawn", explainSpawn(s.err, n))
+	}
+	return n.proc, nil
+}
+
+// explainSpawn adds what only the launch knows.
+func explainSpawn(err error, n *launch) error {
+	if !errors.Is(err, syscall.E2BIG) {
+		return err
+	}
+	longest := 0
+	for i, a := range n.argv {
+		if len(a) > len(n.argv[longest]) {
+			longest = i
+		}
+	}
+	return fmt.Errorf("%w (the longest argument is number %d, %d bytes)", err, longest, len(n.argv[longest]))
+}
+
+// enqueue hands s to the launching thread, which it brings up if need be.
+func (l *Launcher) enqueue(s *spawn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.live++
+	l.queue = append(l.queue, s)
+	if !l.running {
+		l.running = true
+		l.cfg.Executor.Go(l.thread)
+		return
+	}
+	l.wakeLocked()
+}
+
+// abandon gives up waiting for s. It reports false when s has been settled
+// meanwhile, so that its outcome is to be used after all.
+func (l *Launcher) abandon(s *spawn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.settled {
+		return false
+	}
+	if i := slices.Index(l.queue, s); i >= 0 {
+		l.queue = slices.Delete(l.queue, i, i+1)
+		s.release()
+		l.dropLocked()
+		return true
+	}
+	s.abandoned = true
+	return true
+}
+
+// thread runs every spawn. It stays locked to its operating system thread as
+// long as a process lives: the kernel sends Pdeathsig when the thread that
+// forked ends, and Go ends a thread with the locked goroutine of any library.
+func (l *Launcher) thread() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for s := l.next(); s != nil; s = l.next() {
+		err := s.proc.spawn(s.launch)
+		s.closeChild()
+		l.settle(s, err)
+	}
+}
+
+// next waits for an order; nil means that no process is left.
+func (l *Launcher) next() *spawn {
+	for {
+		l.mu.Lock()
+		if len(l.queue) > 0 {
+			s := l.queue[0]
+			l.queue = slices.Delete(l.queue, 0, 1)
+			l.mu.Unlock()
+			return s
+		}
+		if l.live == 0 {
+			l.running = false
+			l.mu.Unlock()
+			return nil
+		}
+		wake := make(chan struct{})
+		l.wake = wake
+		l.mu.Unlock()
+		_ = l.cfg.Executor.Await(context.Background(), wake)
+	}
+}
+
+func (l *Launcher) settle(s *spawn, err error) {
+	if err == nil {
+		l.exits.watch(s.proc)
+	}
+	l.mu.Lock()
+	s.settled, s.err = true, err
+	if err == nil {
+		l.leaders[s.proc.pid] = s.proc
+	}
+	abandoned := s.abandoned
+	close(s.done)
+	l.mu.Unlock()
+	if !abandoned {
+		return
+	}
+	if err != nil {
+		s.release()
+		l.drop()
+		return
+	}
+	l.cfg.Executor.Go(func() { l.dispose(s.proc) })
+}
+
+// dispose ends a process whose starter went away.
+func (l *Launcher) dispose(p *Process) {
+	ctx := context.Background()
+	_ = p.Kill()
+	_ = l.cfg.Executor.Await(ctx, p.exited)
+	if _, err := p.Sweep(ctx); err != nil {
+		l.cfg.Logger.Warn("sweep of an abandoned launch", "pid", p.pid, "marker", p.marker, "err", err)
+	}
+	if _, err := p.Reap(); err != nil {
+		l.cfg.Logger.Warn("reap of an abandoned launch", "pid", p.pid, "err", err)
+	}
+}
+
+// reaped ends a process's life in the launcher. Its pid may already be the
+// next leader's.
+func (l *Launcher) reaped(p *Process) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.leaders[p.pid] == p {
+		delete(l.leaders, p.pid)
+	}
+	l.dropLocked()
+}
+
+// leads reports whether pid is a leader that is still to be reaped.
+func (l *Launcher) leads(pid int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leaders[pid] != nil
+}
+
+// drop ends one launch's share of the launching thread.
+func (l *Launcher) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropLocked()
+}
+
+func (l *Launcher) dropLocked() {
+	l.live--
+	if l.live == 0 {
+		l.wakeLocked()
+	}
+}
+
+func (l *Launcher) wakeLocked() {
+	if l.wake != nil {
+		close(l.wake)
+		l.wake = nil
+	}
+}
+
+// SweepMarker sweeps an old launch by its marker (see [Process.Marker]), for a
+// host that resumes sessions whose first host is gone. It is Process.Sweep for
+// everything that carries the marker; there is no group to signal any more.
+func (l *Launcher) SweepMarker(ctx context.Context, marker string) ([]ProcInfo, error) {
+	if !isMarker(marker) {
+		return nil, fmt.Errorf("osproc: %q is not a launch marker", marker)
+	}
+	return l.sweeper.sweep(ctx, marker, nil)
+}

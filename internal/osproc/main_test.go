@@ -1,0 +1,237 @@
+//go:build linux
+
+package osproc
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+)
+
+// agentBinary is the badly behaved child, built once for the run.
+var agentBinary string
+
+// waitLimit bounds every wait of the tests; it is reached only by a failure.
+const waitLimit = 20 * time.Second
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv("OSPROC_TEST_HOST"); mode != "" {
+		hostMain(mode)
+		return
+	}
+	dir, err := os.MkdirTemp("", "osproc-test-")
+	if err != nil {
+		panic(err)
+	}
+	agentBinary = filepath.Join(dir, "agent")
+	build := exec.Command("go", "build", "-o", agentBinary, "./testdata/agent")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("build of the test agent: %v\n%s", err, out))
+	}
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// hostMain is the test binary in the role of a host program.
+func hostMain(mode string) {
+	ctx := context.Background()
+	l := NewLauncher(Config{})
+	c := Command{Path: os.Args[1], Args: os.Args[2:], Env: os.Environ()}
+	switch mode {
+	case "killed": // starts an agent and waits to be killed
+		p, err := l.Start(ctx, c)
+		if err != nil {
+			panic(err)
+		}
+		awaitReady(p)
+		fmt.Println(p.Marker())
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "subreaper": // adopts orphans; prints how many children it has in the end
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			panic(err)
+		}
+		p, err := l.Start(ctx, c)
+		if err != nil {
+			panic(err)
+		}
+		awaitReady(p)
+		_ = p.Kill()
+		<-p.Exited()
+		if _, err := p.Sweep(ctx); err != nil {
+			panic(err)
+		}
+		if _, err := p.Reap(); err != nil {
+			panic(err)
+		}
+		fmt.Println(len(childrenOf(os.Getpid())))
+	}
+}
+
+func awaitReady(p *Process) {
+	line, err := bufio.NewReader(p.Stdout()).ReadString('\n')
+	if err != nil || line != "ready\n" {
+		panic(fmt.Sprintf("agent said %q: %v", line, err))
+	}
+}
+
+var tokens atomic.Int64
+
+// newToken returns an argument that no other process of the machine has.
+func newToken() string { return fmt.Sprintf("tok-%d-%d.", os.Getpid(), tokens.Add(1)) }
+
+// withToken looks for live processes from outside: by their arguments, never by
+// the marker.
+func withToken(token string) (pids []int) {
+	for _, pid := range allPIDs() {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err == nil && strings.Contains(string(line), token) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func allPIDs() (pids []int) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		panic(err)
+	}
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// childrenOf returns the live and dead children of a process.
+func childrenOf(parent int) (lines []string) {
+	for _, pid := range allPIDs() {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue
+		}
+		if st, err := parseStat(line); err == nil && st.parent == parent {
+			lines = append(lines, string(line))
+		}
+	}
+	return lines
+}
+
+func openFDs(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(entries)
+}
+
+func threads(t *testing.T) int {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(status)) {
+		if n, ok := strings.CutPrefix(line, "Threads:"); ok {
+			count, err := strconv.Atoi(strings.TrimSpace(n))
+			require.NoError(t, err)
+			return count
+		}
+	}
+	t.Fatal("no Threads line in /proc/self/status")
+	return 0
+}
+
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// agent is the command that runs the test agent.
+func agent(token, mode string, args ...string) Command {
+	return Command{Path: agentBinary, Args: append([]string{token, mode}, args...), Env: []string{"PATH=/usr/bin:/bin"}}
+}
+
+// launch starts the test agent; the test's end makes sure that it is gone.
+func launchAgent(t *testing.T, l *Launcher, c Command) *Process {
+	t.Helper()
+	p, err := l.Start(testContext(t), c)
+	require.NoError(t, err)
+	t.Cleanup(func() { finish(t, p) })
+	return p
+}
+
+// finish is the end of every close ladder.
+func finish(t *testing.T, p *Process) ExitStatus {
+	t.Helper()
+	if err := p.Kill(); err != nil {
+		assert.ErrorIs(t, err, ErrExited)
+	}
+	awaitExit(t, p)
+	left, err := p.Sweep(testContext(t))
+	assert.NoError(t, err)
+	assert.Empty(t, left)
+	st, err := p.Reap()
+	assert.NoError(t, err)
+	return st
+}
+
+func awaitExit(t *testing.T, p *Process) {
+	t.Helper()
+	select {
+	case <-p.Exited():
+	case <-testContext(t).Done():
+		t.Fatal("the leader did not exit")
+	}
+}
+
+func readAll(t *testing.T, r io.Reader) string {
+	t.Helper()
+	b, err := io.ReadAll(r)
+	require.NoError(t, err)
+	return string(b)
+}
+
+func requireReady(t *testing.T, p *Process) {
+	t.Helper()
+	require.NoError(t, p.Stdout().SetReadDeadline(time.Now().Add(waitLimit)))
+	line, err := bufio.NewReaderSize(p.Stdout(), 16).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "ready\n", line)
+}
+
+// eventually polls cond on the test's own goroutine, so that cond may count
+// goroutines.
+func eventually(t *testing.T, cond func() bool, what string) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(waitLimit); !cond(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatal(what)
+		}
+	}
+}
+
+func isAlive(pid int) bool { return syscall.Kill(pid, 0) == nil }

@@ -1,0 +1,343 @@
+package osproc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// argsLimit is how much of a process's arguments a ProcInfo shows.
+const argsLimit = 4096
+
+// Flags of /proc/<pid>/stat.
+const (
+	flagExiting = 0x00000004
+	flagKernel  = 0x00200000
+)
+
+// procfs is Linux's process table.
+type procfs struct {
+	self  int
+	leads func(pid int) bool // whether a pid is a leader that Reap will collect
+	buf   []byte             // of the last read
+}
+
+func newTable(leads func(int) bool) table {
+	return &procfs{self: os.Getpid(), leads: leads, buf: make([]byte, 16<<10)}
+}
+
+// scan implements [table]. A process that forks behind the scan's back is met
+// by the next one, as its child carries the marker from its first instant.
+func (t *procfs) scan(w *wanted, found func(*sweepJob, member)) (bool, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = dir.Close() }()
+	settled := true
+	for {
+		names, err := dir.Readdirnames(256)
+		for _, name := range names {
+			if pid, err := strconv.Atoi(name); err == nil && pid != t.self {
+				settled = t.look(pid, w, found) && settled
+			}
+		}
+		if len(names) == 0 || err != nil {
+			return settled, nil
+		}
+	}
+}
+
+// look judges one process. It reports false when that is not possible yet.
+func (t *procfs) look(pid int, w *wanted, found func(*sweepJob, member)) bool {
+	group, err := unix.Getpgid(pid)
+	if err != nil || group == 0 {
+		// Gone; or a kernel thread, or of a group from outside our pid
+		// namespace: no descendant of ours has either.
+		return true
+	}
+	if jobs := w.groups[group]; len(jobs) > 0 {
+		st, err := t.stat(pid)
+		if err != nil {
+			return isGone(err)
+		}
+		if !st.dead() {
+			m := t.describe(pid, st, true)
+			for _, j := range jobs {
+				found(j, m)
+			}
+		} else {
+			t.collect(pid, st)
+		}
+		return true
+	}
+	env, settled := t.environ(pid)
+	jobs := w.carriedBy(env)
+	if len(jobs) == 0 {
+		return settled
+	}
+	st, err := t.stat(pid)
+	if err != nil {
+		return isGone(err)
+	}
+	m := t.describe(pid, st, false)
+	for _, j := range jobs {
+		found(j, m)
+	}
+	return true
+}
+
+// carriedBy returns the jobs whose marker is in env.
+func (w *wanted) carriedBy(env []byte) (jobs []*sweepJob) {
+	eachMarker(env, func(name []byte) { jobs = append(jobs, w.markers[string(name)]...) })
+	return jobs
+}
+
+// eachMarker calls fn with the name of each launch marker in an environment.
+func eachMarker(env []byte, fn func(name []byte)) {
+	prefix := []byte(markerPrefix)
+	for at := 0; ; {
+		i := bytes.Index(env[at:], prefix)
+		if i < 0 {
+			return
+		}
+		start := at + i
+		at = start + len(prefix)
+		if start > 0 && env[start-1] != 0 {
+			continue // inside some other variable
+		}
+		entry, _, _ := bytes.Cut(env[start:], []byte{0})
+		if name, _, ok := bytes.Cut(entry, []byte{'='}); ok {
+			fn(name)
+		}
+	}
+}
+
+// environ returns a process's environment, empty when it has none or we may
+// not know. It reports false when the process is about to have another: in the
+// middle of exec it seems empty, and a scan that believed so would miss it.
+func (t *procfs) environ(pid int) (env []byte, settled bool) {
+	path := "/proc/" + strconv.Itoa(pid) + "/environ"
+	env, err := t.read(path)
+	if err != nil {
+		return nil, isGone(err) || errors.Is(err, fs.ErrPermission)
+	}
+	if len(env) > 0 {
+		return env, true
+	}
+	st, err := t.stat(pid)
+	switch {
+	case err != nil:
+		return nil, isGone(err)
+	case st.dead() || st.flags&(flagExiting|flagKernel) != 0:
+		return nil, true
+	case st.state == 'Z': // only the main thread has ended
+		return t.threadEnviron(pid), true
+	case st.envEnd == 0:
+		return nil, false
+	}
+	env, err = t.read(path)
+	return env, err == nil || isGone(err)
+}
+
+func (t *procfs) threadEnviron(pid int) []byte {
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, th := range threads {
+		if env, err := t.read(fmt.Sprintf("/proc/%d/task/%s/environ", pid, th.Name())); err == nil && len(env) > 0 {
+			return env
+		}
+	}
+	return nil
+}
+
+// member implements [table].
+func (t *procfs) member(j *sweepJob, pid int) (member, bool) {
+	if pid <= 1 || pid == t.self || !t.carries(j, pid) {
+		return member{}, false
+	}
+	st, err := t.stat(pid)
+	if err != nil || st.dead() {
+		return member{}, false
+	}
+	return t.describe(pid, st, j.proc != nil && st.group == j.proc.Group()), true
+}
+
+func (t *procfs) carries(j *sweepJob, pid int) (yes bool) {
+	env, _ := t.environ(pid)
+	eachMarker(env, func(name []byte) { yes = yes || string(name) == j.marker })
+	return yes
+}
+
+// kill implements [table]. The pidfd pins one process; what was seen is looked
+// at again behind it, so that a recycled pid is never signalled.
+func (t *procfs) kill(j *sweepJob, m member) error {
+	fd, err := unix.PidfdOpen(m.PID, 0)
+	switch {
+	case errors.Is(err, unix.ESRCH):
+		return nil
+	case errors.Is(err, unix.ENOSYS):
+		return t.killByPID(m)
+	case err != nil:
+		return fmt.Errorf("pidfd_open: %w", err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	send := func() {
+		if err = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); errors.Is(err, unix.ESRCH) {
+			err = nil
+		}
+	}
+	switch {
+	case !m.inGroup:
+		if t.carries(j, m.PID) {
+			send()
+		}
+	default:
+		j.proc.holdingGroup(func() {
+			if group, e := unix.Getpgid(m.PID); e == nil && group == j.proc.Group() {
+				send()
+			}
+		})
+	}
+	return err
+}
+
+// killByPID is for kernels without pidfd (before 5.3): a pid recycled between
+// the two calls would be hit.
+func (t *procfs) killByPID(m member) error {
+	if st, err := t.stat(m.PID); err != nil || st.start != m.start {
+		return nil
+	}
+	if err := unix.Kill(m.PID, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	return nil
+}
+
+// gone implements [table].
+func (t *procfs) gone(m member) bool {
+	st, err := t.stat(m.PID)
+	if err != nil {
+		return isGone(err)
+	}
+	if st.start != m.start {
+		return true
+	}
+	if st.dead() {
+		t.collect(m.PID, st)
+	}
+	return st.dead()
+}
+
+// collect reaps a dead orphan of the launch that this host has adopted, as a
+// container's pid 1 or a subreaper does. Leaders are left to Reap. An orphan from
+// outside the group that died before any scan saw it has nothing left to be
+// known by, and is for the host's own init to collect.
+func (t *procfs) collect(pid int, st procStat) {
+	if st.parent != t.self || t.leads(pid) {
+		return
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if again, err := t.stat(pid); err == nil && again.start == st.start {
+		_ = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG, nil)
+	}
+}
+
+func (t *procfs) describe(pid int, st procStat, inGroup bool) member {
+	m := member{start: st.start, inGroup: inGroup}
+	m.ProcInfo = ProcInfo{PID: pid, PPID: st.parent, Group: st.group, Name: st.name}
+	if line, err := t.read("/proc/" + strconv.Itoa(pid) + "/cmdline"); err == nil && len(line) > 0 {
+		line = line[:min(len(line), argsLimit)]
+		for _, arg := range bytes.Split(bytes.TrimSuffix(line, []byte{0}), []byte{0}) {
+			m.Args = append(m.Args, string(arg))
+		}
+	}
+	return m
+}
+
+// procStat is what is needed of /proc/<pid>/stat.
+type procStat struct {
+	name    string
+	state   byte
+	parent  int
+	group   int
+	flags   uint64
+	threads int
+	start   uint64 // clock ticks since boot
+	envEnd  uint64 // address; 0 until exec has set the environment up
+}
+
+// dead reports whether all threads have ended.
+func (s procStat) dead() bool { return (s.state == 'Z' || s.state == 'X') && s.threads <= 1 }
+
+func (t *procfs) stat(pid int) (procStat, error) {
+	line, err := t.read("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return procStat{}, err
+	}
+	return parseStat(line)
+}
+
+// parseStat reads a line of /proc/<pid>/stat. The name is in parentheses and
+// may hold any byte, parentheses and spaces too.
+func parseStat(line []byte) (procStat, error) {
+	from, to := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
+	if from < 0 || to < from {
+		return procStat{}, fmt.Errorf("osproc: malformed stat line %q", line)
+	}
+	f := bytes.Fields(line[to+1:]) // f[0] is field 3 of proc_pid_stat(5)
+	if len(f) < 49 || len(f[0]) != 1 {
+		return procStat{}, fmt.Errorf("osproc: short stat line %q", line)
+	}
+	num := func(field int) uint64 {
+		n, _ := strconv.ParseUint(string(f[field-3]), 10, 64)
+		return n
+	}
+	return procStat{
+		name:    string(line[from+1 : to]),
+		state:   f[0][0],
+		parent:  int(num(4)),
+		group:   int(num(5)),
+		flags:   num(9),
+		threads: int(num(20)),
+		start:   num(22),
+		envEnd:  num(51),
+	}, nil
+}
+
+// read reads a whole file of /proc, valid until the next read. Plain system
+// calls: a scan opens thousands, and os.File would offer each to the poller.
+func (t *procfs) read(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	for n := 0; ; {
+		if n == len(t.buf) {
+			t.buf = append(t.buf, make([]byte, len(t.buf))...)
+		}
+		got, err := unix.Read(fd, t.buf[n:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil, err
+		case got == 0:
+			return t.buf[:n], nil
+		default:
+			n += got
+		}
+	}
+}
+
+// isGone tells the end of a process from failures of our own, such as too many
+// open files.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
