@@ -91,6 +91,7 @@ type Engine struct {
 
 	waited  time.Duration // sum of the waits that ran out, when the port is no Elapser
 	strands []*Strand
+	looks   int // how often the port was asked
 	out     []byte
 	exit    *Exit
 	eof     bool // the host closed stdin
@@ -162,6 +163,7 @@ func (e *Engine) receive() {
 		wait = 0 // what is already there belongs before the turn
 	}
 	line, err := e.port.Next(wait)
+	e.looks++
 	switch {
 	case err == nil:
 		e.line(line)

@@ -40,6 +40,25 @@ func (l *Lane) System(subtype string, o Object) { l.e.system(subtype, o) }
 // Emit writes a message of the session; uuid and session id are added.
 func (l *Lane) Emit(o Object) { l.e.emit(maps.Clone(o)) }
 
+// Send writes a frame that is no message of the session, such as a control
+// frame.
+func (l *Lane) Send(o Object) error {
+	l.e.send(o)
+	return l.s.scope.cause()
+}
+
+// WaitForHost marks the session as waiting for a person while ask runs.
+func (l *Lane) WaitForHost(ask func() error) error {
+	l.e.waitsForHost(+1)
+	err := ask()
+	if err != nil {
+		l.e.openAsks--
+		return err
+	}
+	l.e.waitsForHost(-1)
+	return nil
+}
+
 // Raw writes b as it is, after everything before it.
 func (l *Lane) Raw(b []byte) {
 	if l.e.exit == nil {
@@ -72,7 +91,7 @@ type blockFrame struct {
 
 // Text writes a block of text.
 func (l *Lane) Text(text string) error {
-	return l.Stream(Stream{Chunks: chunks(text, 16)})
+	return l.Stream(Stream{Chunks: Chunks(text, 16)})
 }
 
 // Stream is text that comes in pieces.
@@ -136,7 +155,7 @@ func (l *Lane) Thinking(text string) error {
 		start: Object{"type": "thinking", "thinking": "", "signature": ""},
 		more:  Object{"thinking_duration_ms": 1, "thinking_display": "updates"},
 	}
-	for _, c := range chunks(text, 16) {
+	for _, c := range Chunks(text, 16) {
 		f.deltas = append(f.deltas, Object{"type": "thinking_delta", "thinking": c})
 	}
 	f.deltas = append(f.deltas, Object{"type": "signature_delta", "signature": "c2ln"})
@@ -302,8 +321,8 @@ func (l *Lane) UserText(text string, more Object) {
 	}.with(more))
 }
 
-// chunks cuts text into pieces of n runes.
-func chunks(text string, n int) []string {
+// Chunks cuts text into pieces of n runes.
+func Chunks(text string, n int) []string {
 	var out []string
 	for r := []rune(text); len(r) > 0; {
 		k := min(n, len(r))

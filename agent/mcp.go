@@ -186,7 +186,7 @@ func (s *Strand) CallMCP(server, tool, toolUseID string, arguments Object, limit
 	case err != nil:
 		return ToolResult{}, err
 	}
-	raw, err := rpcResult(Answer{OK: p.ok, Body: p.body, Error: p.err, Closed: p.closed})
+	raw, err := rpcResult(p.answer())
 	if err != nil {
 		return ToolResult{Content: err.Error(), IsError: true}, nil
 	}

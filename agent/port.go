@@ -44,6 +44,12 @@ type Elapser interface {
 	Elapsed() time.Duration
 }
 
+// Deafener is a [Port] that can stop reading: from Deaf on, what the host
+// writes stays in the pipe, and Next only waits and reports signals.
+type Deafener interface {
+	Deaf()
+}
+
 // Launch is how an agent was started.
 type Launch struct {
 	Args []string // arguments, without the program's own name

@@ -9,7 +9,7 @@ import (
 // pending is a request of ours that the host has not answered.
 type pending struct {
 	id      string
-	subtype string
+	request Object
 	scope   *scope
 	settled bool
 	ok      bool // success answer
@@ -21,15 +21,22 @@ type pending struct {
 
 // ask writes a control request. Who asked waits for settled.
 func (e *Engine) ask(sc *scope, request Object) *pending {
-	p := &pending{id: e.ids.uuid(), scope: sc}
-	p.subtype, _ = request["subtype"].(string)
+	return e.askAs(e.ids.uuid(), sc, request)
+}
+
+func (e *Engine) askAs(id string, sc *scope, request Object) *pending {
+	p := &pending{id: id, scope: sc, request: request}
 	e.asked = append(e.asked, p)
-	e.send(Object{"type": "control_request", "request_id": p.id, "request": request})
+	e.writeRequest(p)
 	if e.eof {
 		e.settle(p)
 		p.closed = true
 	}
 	return p
+}
+
+func (e *Engine) writeRequest(p *pending) {
+	e.send(Object{"type": "control_request", "request_id": p.id, "request": p.request})
 }
 
 // await parks s until p is settled. When limit passes first the request is
@@ -109,12 +116,46 @@ type Answer struct {
 // Ask sends the host a control request and waits for the answer; limit 0 waits
 // for ever. At the limit the request is cancelled and Ask returns ErrTimeout.
 func (s *Strand) Ask(request Object, limit time.Duration) (Answer, error) {
+	return s.Send(request, "").Wait(limit)
+}
+
+func (p *pending) answer() Answer {
+	return Answer{OK: p.ok, Body: p.body, Error: p.err, Closed: p.closed}
+}
+
+// Asked is a request that was written and may be open still.
+type Asked struct {
+	s *Strand
+	p *pending
+}
+
+// Send writes a control request without waiting for its answer. id fixes its
+// request id; "" draws one.
+func (s *Strand) Send(request Object, id string) Asked {
+	if id == "" {
+		id = s.e.ids.uuid()
+	}
+	return Asked{s, s.e.askAs(id, s.scope, request)}
+}
+
+// Repeat writes the request again, under the same id.
+func (a Asked) Repeat() { a.s.e.writeRequest(a.p) }
+
+// Cancel takes the request back; it does so too when it has been answered.
+func (a Asked) Cancel() {
+	if a.p.settled {
+		a.s.e.send(Object{"type": "control_cancel_request", "request_id": a.p.id})
+	}
+	a.s.e.withdraw(a.p)
+}
+
+// Wait is the rest of [Strand.Ask].
+func (a Asked) Wait(limit time.Duration) (Answer, error) {
 	if limit == 0 {
 		limit = -1
 	}
-	p := s.e.ask(s.scope, request)
-	if err := s.await(p, limit); err != nil {
+	if err := a.s.await(a.p, limit); err != nil {
 		return Answer{}, err
 	}
-	return Answer{OK: p.ok, Body: p.body, Error: p.err, Closed: p.closed}, nil
+	return a.p.answer(), nil
 }

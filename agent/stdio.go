@@ -25,6 +25,7 @@ type stdio struct {
 	changed *sync.Cond
 	lines   [][]byte
 	signals []error
+	deaf    bool
 	ended   bool // r is at its end
 	told    bool // and Next has said so
 }
@@ -46,8 +47,9 @@ func (p *stdio) read() {
 		}
 		p.ended = err != nil
 		p.changed.Signal()
+		deaf := p.deaf
 		p.mu.Unlock()
-		if err != nil {
+		if err != nil || deaf {
 			return
 		}
 	}
@@ -63,9 +65,11 @@ func (p *stdio) signal(err error) {
 
 // Next implements [Port].
 func (p *stdio) Next(wait time.Duration) ([]byte, error) {
-	p.begin.Do(func() { go p.read() })
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.deaf {
+		p.begin.Do(func() { go p.read() })
+	}
 	if line, err := p.take(); !errors.Is(err, ErrWaited) || wait == 0 {
 		return line, err
 	}
@@ -87,6 +91,13 @@ func (p *stdio) Next(wait time.Duration) ([]byte, error) {
 	}
 }
 
+// Deaf implements [Deafener].
+func (p *stdio) Deaf() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deaf, p.lines = true, nil
+}
+
 // take returns what is there already, or ErrWaited.
 func (p *stdio) take() ([]byte, error) {
 	switch {
@@ -94,6 +105,8 @@ func (p *stdio) take() ([]byte, error) {
 		err := p.signals[0]
 		p.signals = p.signals[1:]
 		return nil, err
+	case p.deaf:
+		return nil, ErrWaited
 	case len(p.lines) > 0:
 		line := p.lines[0]
 		p.lines[0] = nil

@@ -174,3 +174,20 @@ func (e *Engine) stopStrands() {
 		s.stop()
 	}
 }
+
+// Yield lets the engine look, once, at what the host has written.
+func (s *Strand) Yield() error {
+	if err := s.scope.cause(); err != nil {
+		return err
+	}
+	e, looked := s.e, s.e.looks
+	s.deadline = e.now()
+	s.ready = func() bool { return e.looks > looked }
+	s.waiting = true
+	ok := s.yield(struct{}{})
+	s.waiting = false
+	if !ok {
+		return errOver
+	}
+	return s.scope.cause()
+}

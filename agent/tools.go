@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -343,4 +344,42 @@ func replace(c *call, r *ToolResult, raw json.RawMessage) {
 	if c.Name == "Bash" && json.Unmarshal(raw, &shape) == nil && shape.Stdout != nil {
 		r.Content, r.Structured = *shape.Stdout, raw
 	}
+}
+
+const (
+	shownAfter = 3 * time.Second  // a foreground command becomes a task
+	heartbeat  = 30 * time.Second // between its tool_progress frames
+)
+
+// Command is a shell command that takes d, in the foreground: one that takes
+// longer than 3 s is reported as a task, one that takes longer than 30 s shows
+// signs of life, as observed on Claude Code 2.1.329.
+func (s *Strand) Command(toolUseID, description string, d time.Duration) error {
+	if d <= shownAfter || s.e.cfg.Dialect == Qoder {
+		return s.Sleep(d)
+	}
+	if err := s.Sleep(shownAfter); err != nil {
+		return err
+	}
+	task := s.e.newTask("local_bash", "b"+s.e.ids.hex(8), description, toolUseID)
+	task.started(nil, false)
+	for done, beats := shownAfter, 0; done < d; {
+		step := min(d-done, heartbeat-done%heartbeat)
+		if err := s.Sleep(step); err != nil {
+			return err
+		}
+		if done += step; done%heartbeat == 0 && done < d {
+			s.e.emit(Object{
+				"type": "tool_progress", "tool_use_id": toolUseID + "-heartbeat-" + strconv.Itoa(beats),
+				"tool_name": "Bash", "parent_tool_use_id": toolUseID,
+				"elapsed_time_seconds": int(done.Seconds()), "heartbeat": true,
+			})
+			beats++
+		}
+	}
+	s.e.system("task_notification", Object{
+		"task_id": task.ID, "run_id": task.RunID, "tool_use_id": toolUseID,
+		"status": "completed", "output_file": "", "summary": description,
+	})
+	return nil
 }

@@ -1,0 +1,158 @@
+package scripted
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/agent-troupe/troupe/agent"
+)
+
+// Agent plays a script. It implements [agent.Program]; one value may serve many
+// conversations at the same time. The zero value plays [Demo].
+type Agent struct {
+	Script *Script // nil is Demo()
+
+	// Effect is told the side effects of tools: a line, and the file it belongs
+	// to. nil appends it to that file.
+	Effect func(file, line string) error
+	// Spawn starts the children that scripts ask for; nil starts none.
+	Spawn func(Child) error
+}
+
+// Option sets up an [Agent].
+type Option func(*Agent)
+
+// WithScript plays s.
+func WithScript(s *Script) Option { return func(a *Agent) { a.Script = s } }
+
+// WithTurns plays turns one after another.
+func WithTurns(turns ...Turn) Option {
+	return func(a *Agent) { a.Script = &Script{Turns: turns} }
+}
+
+// WithEffect hands the side effects of tools to f instead of files.
+func WithEffect(f func(file, line string) error) Option { return func(a *Agent) { a.Effect = f } }
+
+// WithSpawn starts children with f.
+func WithSpawn(f func(Child) error) Option { return func(a *Agent) { a.Spawn = f } }
+
+// New returns an agent that plays the demo, unless an option says otherwise.
+func New(opts ...Option) *Agent {
+	a := &Agent{}
+	for _, o := range opts {
+		o(a)
+	}
+	return a
+}
+
+// AgentName implements [agent.Program].
+func (a *Agent) AgentName() string { return "scripted" }
+
+// Serve implements [agent.Program].
+func (a *Agent) Serve(l agent.Launch, p agent.Port) agent.Exit {
+	s := a.Script
+	if s == nil {
+		s = Demo()
+	}
+	r := &run{agent: a, script: s, resumed: resumed(l.Args)}
+	port, faults := spoiled(p, &s.Misbehave, r.deathByLines())
+	r.port = port
+	if exit := r.start(p); exit != nil {
+		return *exit
+	}
+	exit := agent.Run(l, port, agent.Config{
+		Dialect: s.Dialect, Version: s.Version, ProtocolVersion: s.ProtocolVersion,
+		SessionID: s.SessionID, Model: s.Model, Capabilities: s.Capabilities,
+		Initialize: s.Initialize, Init: s.Init, CostPerCall: s.CostPerCall,
+		Handshake: s.MCPHandshake, State: toSwitch(s.SessionState), Partials: toSwitch(s.Partials),
+		Turn:     func(t *agent.Turn) error { return r.player(t).play(s.choose(r, t.Prompt())) },
+		Continue: r.goOn, Control: r.control, At: r.at,
+	})
+	if r.died {
+		return exit
+	}
+	return faults.linger(exit)
+}
+
+// start is what happens before the first line.
+func (r *run) start(p agent.Port) *agent.Exit {
+	m := &r.script.Misbehave
+	for _, c := range m.Children {
+		if err := r.agent.spawn(c); err != nil {
+			p.Stderr([]byte(err.Error() + "\n"))
+			return &agent.Exit{Code: 1}
+		}
+	}
+	for n := int(m.Stderr); n > 0; n -= 80 {
+		p.Stderr(diagnostics(n))
+	}
+	for n := int(m.Stdout); n > 0; n -= 80 {
+		if p.Write(diagnostics(n)) != nil {
+			return &agent.Exit{Code: 1}
+		}
+	}
+	return nil
+}
+
+// diagnostics is a line of up to 80 bytes.
+func diagnostics(n int) []byte {
+	return append(bytes.Repeat([]byte{'.'}, min(n, 80)-1), '\n')
+}
+
+func (r *run) player(t *agent.Turn) *player {
+	return &player{Lane: t.Lane, run: r, turn: t, prompt: t.Prompt()}
+}
+
+func (r *run) goOn(t *agent.Turn, reason string) error {
+	p := r.player(t)
+	p.prompt = reason
+	if r.script.OnStopBlock == nil {
+		return p.Text("Going on: " + reason)
+	}
+	return p.play(r.script.OnStopBlock)
+}
+
+func (r *run) deathByLines() *Die {
+	if d := r.script.Misbehave.Die; d != nil && d.Lines > 0 && r.applies(d) {
+		return d
+	}
+	return nil
+}
+
+// effect records a side effect.
+func (a *Agent) effect(file, line string) error {
+	if a.Effect != nil {
+		return a.Effect(file, line)
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("scripted: count a side effect: %w", err)
+	}
+	if _, err := f.WriteString(line + "\n"); err != nil {
+		_ = f.Close() // the write's error says more
+		return fmt.Errorf("scripted: count a side effect: %w", err)
+	}
+	return f.Close()
+}
+
+func (a *Agent) spawn(c Child) error {
+	if a.Spawn == nil {
+		return nil
+	}
+	if err := a.Spawn(c); err != nil {
+		return fmt.Errorf("scripted: start a child: %w", err)
+	}
+	return nil
+}
+
+// resumed reports whether args continue an earlier life of a session.
+func resumed(args []string) bool {
+	for _, a := range args {
+		if a == "--continue" || a == "--resume" || strings.HasPrefix(a, "--resume=") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,99 @@
+package scripted
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/agent-troupe/troupe/agent"
+)
+
+// Script is a conversation from the agent's side. The zero value echoes every
+// prompt.
+type Script struct {
+	// Dialect is claude (the default) or qoder.
+	Dialect agent.Dialect `yaml:"dialect"`
+
+	Version         string         `yaml:"version"`          // of the CLI it claims to be
+	ProtocolVersion string         `yaml:"protocol_version"` // qoder only
+	SessionID       string         `yaml:"session_id"`       // unless the arguments name one
+	Model           string         `yaml:"model"`            // unless the arguments name one
+	Capabilities    []string       `yaml:"capabilities"`
+	Initialize      map[string]any `yaml:"initialize"` // merged into the initialize response
+	Init            map[string]any `yaml:"init"`       // merged into system/init
+	CostPerCall     float64        `yaml:"cost_per_call"`
+	// MCPHandshake is manifest, handshake, or "" for what the host's initialize
+	// suggests.
+	MCPHandshake agent.Handshake `yaml:"mcp_handshake"`
+	// SessionState turns session_state_changed frames on or off; absent: if the
+	// host's environment asks for them.
+	SessionState *bool `yaml:"session_state"`
+	// Partials turns stream_event frames on or off; absent: if the arguments ask
+	// for them.
+	Partials *bool `yaml:"partials"`
+
+	// Turns answer prompts. A turn with When or Match answers every prompt it
+	// fits; the others answer once each, in order.
+	Turns []Turn `yaml:"turns"`
+	// Resumed takes the place of Turns in a life that was started with --resume or
+	// --continue; absent: Turns.
+	Resumed []Turn `yaml:"resumed"`
+	// Default answers when no turn is left; absent: the prompt is said back.
+	Default Steps `yaml:"default"`
+	// OnStopBlock is played when a Stop hook blocks the end of a turn.
+	OnStopBlock Steps `yaml:"on_stop_block"`
+
+	Misbehave Misbehaviour `yaml:"misbehave"`
+}
+
+// Turn is one turn of a script.
+type Turn struct {
+	When  string `yaml:"when"`  // the prompt contains it
+	Match string `yaml:"match"` // the prompt matches this regular expression
+	Steps Steps  `yaml:"steps"`
+}
+
+func (t Turn) conditional() bool { return t.When != "" || t.Match != "" }
+
+func (t Turn) fits(prompt string) bool {
+	if t.When != "" && !strings.Contains(prompt, t.When) {
+		return false
+	}
+	if t.Match == "" {
+		return true
+	}
+	re, err := regexp.Compile(t.Match)
+	return err == nil && re.MatchString(prompt)
+}
+
+// choose picks the steps that answer prompt in this life.
+func (s *Script) choose(r *run, prompt string) Steps {
+	turns := s.Turns
+	if r.resumed && s.Resumed != nil {
+		turns = s.Resumed
+	}
+	for _, t := range turns {
+		if t.conditional() && t.fits(prompt) {
+			return t.Steps
+		}
+	}
+	for r.next < len(turns) {
+		r.next++
+		if t := turns[r.next-1]; !t.conditional() {
+			return t.Steps
+		}
+	}
+	if s.Default != nil {
+		return s.Default
+	}
+	return Steps{Text("${prompt}")}
+}
+
+func toSwitch(b *bool) agent.Switch {
+	switch {
+	case b == nil:
+		return agent.Auto
+	case *b:
+		return agent.On
+	}
+	return agent.Off
+}

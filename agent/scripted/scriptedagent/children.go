@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+)
+
+// childArg is the hidden argument that makes this binary a child of itself.
+const childArg = "--scriptedagent-child"
+
+// defaultLifetime ends a child nobody has swept.
+const defaultLifetime = 10 * time.Minute
+
+// spawn starts a child: this binary again, with the child's token and
+// description in its arguments.
+func spawn(c scripted.Child) error {
+	cmd, err := command(c)
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start a child: %w", err)
+	}
+	if c.Reparent { // what was started only starts the child, and is gone
+		return cmd.Wait()
+	}
+	return cmd.Process.Release()
+}
+
+func command(c scripted.Child) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this binary: %w", err)
+	}
+	description, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("describe a child: %w", err)
+	}
+	cmd := exec.Command(self, childArg, c.Token, string(description))
+	if c.HoldStdout {
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	}
+	detach(cmd, c.Session)
+	return cmd, nil
+}
+
+// childMain is the child.
+func childMain(args []string) int {
+	var c scripted.Child
+	if len(args) != 2 || json.Unmarshal([]byte(args[1]), &c) != nil {
+		return 2
+	}
+	if c.TrapTerm {
+		signal.Ignore(syscall.SIGTERM)
+	}
+	if c.Reparent {
+		c.Reparent = false
+		if spawn(c) != nil {
+			return 1
+		}
+		return 0
+	}
+	if c.Lifetime <= 0 {
+		c.Lifetime = defaultLifetime
+	}
+	if c.Forks <= 0 || c.Forks >= c.Lifetime {
+		time.Sleep(c.Lifetime)
+		return 0
+	}
+	time.Sleep(c.Forks)
+	c.Lifetime -= c.Forks
+	if spawn(c) != nil {
+		return 1
+	}
+	return 0
+}
