@@ -1,0 +1,76 @@
+package claude
+
+import (
+	"time"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Name is the backend's name.
+const Name = "claude"
+
+// Dialect is the dialect of Claude Code. The zero value is ready to use, and safe for concurrent use.
+type Dialect struct{}
+
+// New returns the dialect.
+func New() Dialect { return Dialect{} }
+
+var _ dialect.Dialect = Dialect{}
+
+// Name implements dialect.Dialect.
+func (Dialect) Name() string { return Name }
+
+// Traits implements dialect.Dialect. Claude Code leaves within milliseconds of EOF when it is idle.
+func (Dialect) Traits() dialect.Traits {
+	return dialect.Traits{
+		EOFGrace:       2 * time.Second,
+		TermGrace:      5 * time.Second,
+		KillGrace:      5 * time.Second,
+		InterruptGrace: 2 * time.Second,
+
+		UserMessageUUIDs:       true,
+		ReportsState:           true,
+		ReportsBackgroundTasks: true,
+		RerunsInterruptedTurn:  true,
+		RepeatsSystemInit:      true,
+
+		ExecutableNames: []string{"claude"},
+		ExecutableEnv:   "CLAUDE_CODE_EXECUTABLE",
+	}
+}
+
+// Validate implements dialect.Dialect.
+func (d Dialect) Validate(o *dialect.Options) ([]dialect.Warning, error) {
+	p, _ := d.compile(o)
+	return p.Warnings, p.Err()
+}
+
+// Launch implements dialect.Dialect.
+func (d Dialect) Launch(o *dialect.Options) (dialect.Launch, error) {
+	p, l := d.compile(o)
+	if err := p.Err(); err != nil {
+		return dialect.Launch{}, err
+	}
+	return *l, nil
+}
+
+// compile makes the launch and finds everything that is wrong on the way, so that Validate and Launch agree.
+func (d Dialect) compile(o *dialect.Options) (*build.Problems, *dialect.Launch) {
+	p := &build.Problems{Backend: Name}
+	build.Check(o, p, modes()...)
+	build.CheckShadows(o, p)
+	check(o, p)
+	l := &dialect.Launch{}
+	build.Command(l, o, d.Traits(), p)
+	l.Args = arguments(o, l, p)
+	environment(o, l, p)
+	l.HoldFirstUserLine = awaitsInitialize(o)
+	return p, l
+}
+
+func modes() []protocol.PermissionMode {
+	return []protocol.PermissionMode{protocol.ModeDefault, protocol.ModeAcceptEdits, protocol.ModePlan,
+		protocol.ModeDontAsk, protocol.ModeAuto, protocol.ModeBypassPermissions}
+}

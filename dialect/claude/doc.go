@@ -1,0 +1,15 @@
+// Package claude is the dialect of Claude Code.
+//
+// Facts are observed on Claude Code 2.1.329 driven by Agent SDK 0.3.329 unless a comment says otherwise. The argument
+// list, the environment and the initialize request are the SDK's, byte for byte where JSON allows it, with these
+// deviations:
+//
+//   - options.env is merged over the parent's environment; the SDK replaces it.
+//   - A settings or MCP document that can hold a credential, or is longer than an argument may be, goes by 0600 file
+//     (managed settings: in the initialize request). The SDK puts all of them in argv.
+//   - Policies for single MCP tools become permission rules in the settings, for every kind of server.
+//   - Hooks that are gates say onFailure: block, so that an answer which does not validate denies.
+//   - An allow always carries updatedInput, the original input if the host changed nothing.
+//   - ExtraArgs stand in the order of their keys.
+//   - CLAUDECODE is removed, so that an agent can be started from within another one's tool.
+package claude

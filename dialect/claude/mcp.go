@@ -1,0 +1,81 @@
+package claude
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/internal/build"
+)
+
+// awaitsInitialize reports whether the agent has to read initialize before it starts anything.
+func awaitsInitialize(o *dialect.Options) bool {
+	return mcpInInitialize(o) || pluginsInInitialize(o) || managedInInitialize(o)
+}
+
+func mcpInInitialize(o *dialect.Options) bool {
+	return o.MCPServersDelivery == dialect.DeliverInInitialize && len(o.MCPServers) > 0
+}
+
+func pluginsInInitialize(o *dialect.Options) bool {
+	return o.PluginDelivery == dialect.DeliverInInitialize && len(o.Plugins) > 0
+}
+
+// externalServers are the external servers as the agent reads them. Tool policies are rules in the settings.
+func externalServers(o *dialect.Options) map[string]dialect.MCPServer {
+	servers := maps.Clone(o.MCPServers)
+	for name, s := range servers {
+		s.Tools = nil
+		servers[name] = s
+	}
+	return servers
+}
+
+func mcpArgs(o *dialect.Options, l *dialect.Launch, a *build.Args) {
+	if len(o.MCPServers) == 0 || mcpInInitialize(o) {
+		return
+	}
+	doc, err := build.JSON(map[string]any{"mcpServers": externalServers(o)})
+	if err != nil {
+		return // an Extra that is no JSON; check reports it
+	}
+	credential := slices.ContainsFunc(slices.Collect(maps.Values(o.MCPServers)), build.MCPCredential)
+	a.Split("MCPServers", "--mcp-config", build.Document(l, "mcp.json", doc, credential))
+}
+
+// sdkServers adds the in-process servers to an initialize request.
+func sdkServers(o *dialect.Options, req *build.Object) {
+	if len(o.SDKMCPServers) == 0 {
+		return
+	}
+	names := make([]string, 0, len(o.SDKMCPServers))
+	var configs, manifests build.Object
+	withConfig, withManifest := false, false
+	for _, s := range o.SDKMCPServers {
+		names = append(names, s.Name)
+		if s.Timeout > 0 {
+			configs.Set(s.Name, map[string]float64{"timeout": dialect.Millis(s.Timeout)})
+			withConfig = true
+		}
+		if s.InitializeResult != nil {
+			var m build.Object
+			m.Set("initializeResult", s.InitializeResult)
+			m.SetIf(s.ToolsListResult != nil, "toolsListResult", s.ToolsListResult)
+			manifests.Set(s.Name, &m)
+			withManifest = true
+		}
+	}
+	req.Set("sdkMcpServers", names)
+	req.SetIf(withConfig, "sdkMcpServerConfigs", &configs)
+	req.SetIf(withManifest, "sdkMcpServerManifests", &manifests)
+}
+
+// compact takes the white space out of a JSON text; one that is no JSON is reported elsewhere.
+func compact(raw json.RawMessage) string {
+	out, err := build.JSON(raw)
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}

@@ -1,0 +1,49 @@
+package claude
+
+import (
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/internal/build"
+)
+
+// settingsArgs adds --settings: the user's document or path, with what other options merge into it.
+func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Problems) {
+	s, credential := build.UserSettings(o, p, o.Sandbox != nil || build.HasToolPolicies(o))
+	if s == nil {
+		a.SplitIf("SettingsPath", "--settings", o.SettingsPath)
+		return
+	}
+	build.MergeToolPolicies(o, s, p)
+	if o.Sandbox != nil {
+		sandbox := *o.Sandbox
+		sandbox.FailIfUnavailable = dialect.Some(sandbox.FailIfUnavailable.Or(true))
+		credential = credential || len(sandbox.Extra) > 0
+		if err := s.Set("sandbox", sandbox); err != nil {
+			p.Addf("Sandbox", "the settings it is merged into: %v", err)
+		}
+	}
+	doc, err := s.JSON()
+	if err != nil {
+		p.Addf("Settings", "cannot be encoded: %v", err)
+		return
+	}
+	a.Split("Settings", "--settings", build.Document(l, "settings.json", doc, credential))
+}
+
+// managedInInitialize reports whether the managed settings may not stand in argv. They have no file form.
+func managedInInitialize(o *dialect.Options) bool {
+	if o.ManagedSettings == nil {
+		return false
+	}
+	s, err := build.ParseSettings(o.ManagedSettings)
+	return err == nil && (build.SettingsCredential(s) || len(o.ManagedSettings) > build.MaxArg)
+}
+
+func managedSettingsArgs(o *dialect.Options, a *build.Args) {
+	switch {
+	case o.ManagedSettings == nil:
+	case managedInInitialize(o):
+		a.Switch("ManagedSettings", "--managed-settings-in-initialize", true)
+	default:
+		a.Split("ManagedSettings", "--managed-settings", compact(o.ManagedSettings))
+	}
+}

@@ -1,0 +1,73 @@
+package claude
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/internal/build"
+)
+
+// check finds what is wrong for Claude Code alone.
+func check(o *dialect.Options, p *build.Problems) {
+	checkLacks(o, p)
+	p.AddIf(o.SessionID != "" && !isUUID(o.SessionID), "SessionID", fmt.Sprintf("%q is not a UUID", o.SessionID), "give a UUID, or leave it out")
+	p.AddIf(o.SessionID != "" && (o.Resume != "" || o.Continue) && !o.ForkSession, "SessionID",
+		"the resumed session keeps its own id; the agent refuses to start", "set ForkSession, or leave SessionID out")
+	p.AddIf(!slices.Contains([]string{"", "host", "none"}, o.PermissionPrompts), "PermissionPrompts",
+		fmt.Sprintf("%q is not known", o.PermissionPrompts), "use host or none")
+	p.AddIf(len(o.SupportedDialogKinds) > 0 && !o.HasUserDialog, "SupportedDialogKinds",
+		"there is no callback to show a dialog, and one that is parked is never answered", "give an OnUserDialog callback")
+	p.AddIf(o.HasUserDialog && len(o.SupportedDialogKinds) == 0, "SupportedDialogKinds",
+		"is empty, so the agent never asks for a dialog", "name the kinds of dialog the callback can show")
+	if f := ""; o.ToolConfig != nil {
+		f = o.ToolConfig.AskUserQuestion.PreviewFormat
+		p.AddIf(!slices.Contains([]string{"", "markdown", "html"}, f), "ToolConfig.AskUserQuestion.PreviewFormat",
+			fmt.Sprintf("%q is not known", f), "use markdown or html")
+	}
+	for name, s := range o.MCPServers {
+		checkNoQoderTools(p, fmt.Sprintf("MCPServers[%q]", name), s.Tools)
+	}
+	for i, s := range o.SDKMCPServers {
+		checkNoQoderTools(p, fmt.Sprintf("SDKMCPServers[%d]", i), s.Tools)
+	}
+}
+
+func checkNoQoderTools(p *build.Problems, at string, tools []dialect.MCPTool) {
+	for i, t := range tools {
+		p.Lacks(fmt.Sprintf("%s.Tools[%d].ExposedName", at, i), t.ExposedName != "", "name the tool so in the server")
+		p.Lacks(fmt.Sprintf("%s.Tools[%d].AlwaysLoad", at, i), t.AlwaysLoad, "set AlwaysLoad of the server")
+	}
+}
+
+// checkLacks reports the options that other backends have.
+func checkLacks(o *dialect.Options, p *build.Problems) {
+	p.Lacks("Auth", o.Auth != nil, "log in with claude, or set ANTHROPIC_API_KEY in Env")
+	p.Lacks("Proxy", o.Proxy != "", "set HTTPS_PROXY in Env")
+	p.Lacks("VPCEndpoint", o.VPCEndpoint != "", "set ANTHROPIC_BASE_URL in Env")
+	p.Lacks("ModelRequestPatches", o.ModelRequestPatches != nil, "")
+	p.Lacks("GoalMaxTurns", !o.GoalMaxTurns.IsZero(), "use MaxTurns")
+	p.Lacks("CustomContext", o.CustomContext != nil, "put it in the prompt")
+	p.Lacks("Memory", o.Memory != nil, "")
+	p.Lacks("Evolution", o.Evolution != nil, "")
+	p.Lacks("PlanMode", !o.PlanMode.IsZero(), "set PermissionMode to plan")
+	p.Lacks("SecurityScan", o.SecurityScan != nil, "")
+	p.Lacks("Extensions", len(o.Extensions) > 0, "use Plugins")
+	p.Lacks("AllowedMCPServerNames", len(o.AllowedMCPServerNames) > 0, "set allowedMcpServers in ManagedSettings")
+	p.Lacks("ResolveModel", o.HasResolveModel, "use Model and SetModel")
+}
+
+// isUUID reports whether s is 8-4-4-4-12 hexadecimal digits.
+func isUUID(s string) bool {
+	parts := strings.Split(s, "-")
+	if len(parts) != 5 {
+		return false
+	}
+	for i, n := range [...]int{8, 4, 4, 4, 12} {
+		if len(parts[i]) != n || strings.Trim(parts[i], "0123456789abcdefABCDEF") != "" {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,111 @@
+package dialect
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Dialect is one agent's way to speak the protocol. Implementations are stateless and safe for concurrent use.
+type Dialect interface {
+	// Name is the backend's name as used in errors and reports: "claude", "qoder".
+	Name() string
+
+	// Validate checks the options before anything starts. err joins one *ConfigError for each impossible option.
+	Validate(o *Options) (warnings []Warning, err error)
+
+	// Launch says how to start the agent. It fails with the same errors as Validate.
+	Launch(o *Options) (Launch, error)
+
+	// Initialize returns the inner request object of the initialize control request.
+	Initialize(o *Options) (json.RawMessage, error)
+
+	// CheckInitialize finds out from the initialize response whether the agent serves what the options rely on. It
+	// fails with an *UnsupportedCapabilityError; the session must then end, since the agent runs without it.
+	CheckInitialize(o *Options, response json.RawMessage) error
+
+	// AfterInitialize lists the requests to send, in order, between the initialize response and the first user line.
+	AfterInitialize(o *Options) []protocol.HostRequest
+
+	// UserLine encodes a user message as one line, newline included, with what the options add to every message.
+	UserLine(o *Options, m *protocol.UserMessage) ([]byte, error)
+
+	// Encode returns the inner request object of a control request, with the dialect's discriminators. A request
+	// this agent never serves gives an *UnsupportedCapabilityError.
+	Encode(r protocol.HostRequest) (json.RawMessage, error)
+
+	// Capability is what the agent must announce before r may be sent; empty when nothing is needed.
+	Capability(r protocol.HostRequest) string
+
+	// PermissionAnswer encodes the answer to a can_use_tool request. The zero PermissionResult is a deny.
+	PermissionAnswer(req *protocol.CanUseToolRequest, res protocol.PermissionResult) (json.RawMessage, error)
+
+	// PermissionFailure is the answer when no decision can be had: an explicit deny, which the model sees as reason.
+	PermissionFailure(req *protocol.CanUseToolRequest, reason string) json.RawMessage
+
+	// HookFailure is the answer for a hook that failed. A gate gets a response that denies; any other event gets
+	// errText for an error answer and a nil response. A gate never gets an error answer: the Claude CLI takes an
+	// error answer to PreToolUse as permission (observed on Claude Code 2.1.329).
+	HookFailure(event protocol.HookEvent, reason string) (response json.RawMessage, errText string)
+
+	// ModelPolicyAnswer encodes the answer to a get_model_policy request. Agents without model policies give an
+	// *UnsupportedCapabilityError.
+	ModelPolicyAnswer(reply protocol.ModelPolicyReply) (json.RawMessage, error)
+
+	// Traits are the agent's habits that shape how it is driven.
+	Traits() Traits
+}
+
+// Traits are an agent's habits. All durations are defaults that the user may override.
+type Traits struct {
+	EOFGrace       time.Duration // from closing stdin to SIGTERM
+	TermGrace      time.Duration // from SIGTERM to SIGKILL
+	KillGrace      time.Duration // from SIGKILL to giving up on the reap
+	InterruptGrace time.Duration // from an interrupt request to the next step of the close ladder
+
+	HoldFirstUserLine      bool // the first user line must always wait for the initialize response
+	UserMessageUUIDs       bool // a user line whose uuid was seen before is acknowledged but not run again
+	ReportsState           bool // tells running from idle (session_state_changed)
+	ReportsBackgroundTasks bool // tells which background tasks live, as a level
+	RerunsInterruptedTurn  bool // can re-run an interrupted turn by itself on resume
+	RepeatsSystemInit      bool // sends system/init again at the start of each turn
+
+	ProtocolMajor   string   // required major of system/init's protocol_version; empty when the agent has none
+	AuthExpiredExit int      // exit code that means the login expired; 0 when there is none
+	ExecutableNames []string // names to look for on PATH, best first
+	ExecutableEnv   string   // environment variable that names the executable; empty when there is none
+}
+
+// Launch says how to start an agent. References {{file:NAME}} in Args and Env values stand for the path at which
+// the caller wrote that entry of Files.
+type Launch struct {
+	Path        string   // executable; empty: look Names up on PATH
+	Names       []string // names to look up when Path is empty, best first
+	Interpreter []string // command and arguments that run Path, e.g. node; empty: run Path itself
+	Args        []string // arguments of the agent; never holds a secret
+	Env         []EnvVar // variables to add or replace, sorted by name
+	Unset       []string // variables to remove, sorted
+	CleanEnv    bool     // start from an empty environment instead of the parent's
+	Dir         string   // working directory; empty: the caller's
+	Files       []File   // to be written with mode 0600 in a 0700 directory, and removed when the process is gone
+
+	// HoldFirstUserLine: with these options the first user line must wait for the initialize response.
+	HoldFirstUserLine bool
+}
+
+// EnvVar is an environment variable for the agent.
+type EnvVar struct {
+	Name, Value string
+	Secret      bool // never show Value in a log line or an error
+}
+
+// File is a file the agent reads at start.
+type File struct {
+	Name    string // base name, unique within one Launch
+	Content []byte
+	Reason  string // why this is a file and not an argument
+}
+
+// FileRef is the reference to a File that stands in Launch.Args and Launch.Env.
+func FileRef(name string) string { return "{{file:" + name + "}}" }

@@ -1,0 +1,84 @@
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ConfigError is an option that cannot work: the backend lacks it, its value is impossible, or it contradicts
+// another. All of a configuration's errors are reported at once, joined, before any process starts.
+type ConfigError struct {
+	Option  string // Go field name, with a path when nested: `MCPServers["db"].Command`
+	Backend string // "claude", "qoder"; empty when it holds for all
+	Problem string // what is wrong
+	Fix     string // what to do
+}
+
+func (e *ConfigError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "option %s", e.Option)
+	if e.Backend != "" {
+		fmt.Fprintf(&b, " (%s)", e.Backend)
+	}
+	fmt.Fprintf(&b, ": %s", e.Problem)
+	if e.Fix != "" {
+		fmt.Fprintf(&b, "; %s", e.Fix)
+	}
+	return b.String()
+}
+
+// ConfigErrors returns every *ConfigError in the tree of err, in the order in which they were found.
+func ConfigErrors(err error) []*ConfigError {
+	var one *ConfigError
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case interface{ Unwrap() []error }:
+		var all []*ConfigError
+		for _, sub := range e.Unwrap() {
+			all = append(all, ConfigErrors(sub)...)
+		}
+		return all
+	default:
+		if errors.As(err, &one) {
+			return []*ConfigError{one}
+		}
+		return nil
+	}
+}
+
+// Warning is an option that works but perhaps not as meant: shadowed by a rule, or without effect on this backend.
+type Warning struct {
+	Option  string // Go field name
+	Rule    string // the rule or option that causes it, e.g. `Bash(git:*)`; may be empty
+	Problem string
+	Fix     string
+}
+
+func (w Warning) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "option %s", w.Option)
+	if w.Rule != "" {
+		fmt.Fprintf(&b, " (rule %s)", w.Rule)
+	}
+	fmt.Fprintf(&b, ": %s", w.Problem)
+	if w.Fix != "" {
+		fmt.Fprintf(&b, "; %s", w.Fix)
+	}
+	return b.String()
+}
+
+// UnsupportedCapabilityError is a request that this agent, or this release of it, does not serve. Nothing was sent.
+type UnsupportedCapabilityError struct {
+	Backend    string // "claude", "qoder"
+	Capability string // what the agent would have to announce, e.g. "goal_v1"; empty when no release serves it
+	Request    string // subtype of the request
+}
+
+func (e *UnsupportedCapabilityError) Error() string {
+	if e.Capability == "" {
+		return fmt.Sprintf("%s does not serve %s requests", e.Backend, e.Request)
+	}
+	return fmt.Sprintf("%s did not announce capability %s, which %s needs; use a newer agent", e.Backend, e.Capability, e.Request)
+}

@@ -1,0 +1,234 @@
+package build
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Modes that skip permission checks altogether.
+const (
+	modeBypass protocol.PermissionMode = "bypassPermissions"
+	modeYolo   protocol.PermissionMode = "yolo"
+)
+
+// Check finds what is wrong with the options on any backend. modes are the permission modes of this one.
+func Check(o *dialect.Options, p *Problems, modes ...protocol.PermissionMode) {
+	checkPermissions(o, p, modes)
+	checkSession(o, p)
+	checkValues(o, p)
+	checkDocuments(o, p)
+	checkPrompt(o, p)
+	checkAgents(o, p, modes)
+	checkMCP(o, p)
+	checkHooks(o, p)
+	p.Lacks("ExperimentalCloudAgent", o.ExperimentalCloudAgent != nil, "run the agent as a process")
+}
+
+func checkPermissions(o *dialect.Options, p *Problems, modes []protocol.PermissionMode) {
+	p.AddIf(o.HasCanUseTool && o.PermissionPromptToolName != "", "PermissionPromptToolName",
+		"cannot stand beside a CanUseTool callback: one of them decides", "leave one of them out")
+	p.AddIf(!o.HasCanUseTool && o.PermissionPromptToolName == "stdio", "PermissionPromptToolName",
+		"stdio asks the host, and there is no CanUseTool callback", "give a CanUseTool callback")
+	checkMode(p, "PermissionMode", o.PermissionMode, modes)
+	p.AddIf((o.PermissionMode == modeBypass || o.PermissionMode == modeYolo) && !o.AllowDangerouslySkipPermissions,
+		"PermissionMode", fmt.Sprintf("%s skips every permission check", o.PermissionMode),
+		"set AllowDangerouslySkipPermissions too if that is meant")
+	for _, r := range o.AllowedTools {
+		checkRule(p, "AllowedTools", r)
+	}
+	for _, r := range o.DisallowedTools {
+		checkRule(p, "DisallowedTools", r)
+	}
+	checkNames(p, "Tools", o.Tools.Names())
+	checkNames(p, "Skills", o.Skills.Names())
+	if o.Tools.IsNone() || (o.Tools.Names() != nil && !o.Tools.Has("Skill")) {
+		if o.Skills.IsAll() || o.Skills.Names() != nil {
+			p.Warn("Skills", "Tools", "the Skill tool is not among Tools, so no skill can be called", "add Skill to Tools")
+		}
+	}
+}
+
+func checkMode(p *Problems, option string, mode protocol.PermissionMode, modes []protocol.PermissionMode) {
+	if mode != "" && !slices.Contains(modes, mode) {
+		p.Add(option, fmt.Sprintf("%q is not a permission mode of this backend", mode), fmt.Sprintf("use one of %v", modes))
+	}
+}
+
+// checkRule refuses a permission rule that a list separated by commas or spaces would take for several, so that no
+// text from elsewhere can widen what is allowed.
+func checkRule(p *Problems, option, rule string) {
+	bad := func(why string) { p.Addf(option, "%q is not a permission rule: %s", rule, why) }
+	name, content, found := strings.Cut(rule, "(")
+	if name == "" || strings.ContainsAny(name, ", \t\r\n)") {
+		bad("a rule is a tool's name, or a name with a pattern in parentheses")
+		return
+	}
+	if !found {
+		return
+	}
+	content, closed := strings.CutSuffix(content, ")")
+	if !closed {
+		bad("the closing parenthesis is missing at its end")
+		return
+	}
+	depth := 0
+	for i := 0; i < len(content); i++ {
+		switch content[i] {
+		case '\\':
+			i++
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth < 0 {
+				bad("its parentheses do not match")
+				return
+			}
+		}
+	}
+	if depth != 0 {
+		bad("its parentheses do not match")
+	}
+}
+
+// checkNames refuses names that would be taken for several, or for a pattern.
+func checkNames(p *Problems, option string, names []string) {
+	for _, n := range names {
+		if n == "" || strings.ContainsAny(n, ",()* \t\r\n") {
+			p.Addf(option, "%q is not a name: it is empty, or has a comma, a parenthesis, a star or a space in it", n)
+		}
+	}
+}
+
+func checkSession(o *dialect.Options, p *Problems) {
+	p.AddIf(o.ForkSession && o.Resume == "" && !o.Continue, "ForkSession", "there is no session to fork", "give Resume or Continue")
+	p.AddIf(o.ResumeSessionAt != "" && o.Resume == "", "ResumeSessionAt", "there is no session to cut; the agent refuses to start", "give Resume")
+	p.AddIf(o.ResumeDropsTurn != "" && o.ResumeSessionAt == "", "ResumeDropsTurn", "needs to know where the history is cut", "give ResumeSessionAt")
+	p.AddIf(o.HasSessionStore && !o.PersistSession.Or(true), "PersistSession",
+		"a session store mirrors the session's file, and false keeps it from being written", "leave it out")
+	if o.Continue && o.Resume != "" {
+		p.Warn("Continue", "Resume", "Resume names the session, so Continue is left out", "leave Continue out")
+	}
+}
+
+func checkValues(o *dialect.Options, p *Problems) {
+	if n, ok := o.MaxTurns.Value(); ok && n < 0 {
+		p.Addf("MaxTurns", "is %d; a limit is not negative", n)
+	}
+	if n, ok := o.GoalMaxTurns.Value(); ok && n < 0 {
+		p.Addf("GoalMaxTurns", "is %d; a limit is not negative", n)
+	}
+	if n, ok := o.MaxThinkingTokens.Value(); ok && n < 0 {
+		p.Addf("MaxThinkingTokens", "is %d; a limit is not negative", n)
+	}
+	if n, ok := o.TaskBudget.Value(); ok && n <= 0 {
+		p.Addf("TaskBudget", "is %d; a budget is above zero", n)
+	}
+	if usd, ok := o.MaxBudgetUSD.Value(); ok && !(usd > 0 && usd < 1e15) {
+		p.Addf("MaxBudgetUSD", "is %v; a budget is above zero", usd)
+	}
+	p.AddIf(o.InitializeTimeout < 0, "InitializeTimeout", "is negative", "give 0 for the default")
+	p.AddIf(o.Thinking != nil && !o.MaxThinkingTokens.IsZero(), "MaxThinkingTokens", "says the same as Thinking", "use Thinking")
+	if t := o.Thinking; t != nil {
+		known := []string{dialect.ThinkingAdaptive, dialect.ThinkingEnabled, dialect.ThinkingDisabled}
+		p.AddIf(!slices.Contains(known, t.Type), "Thinking.Type", fmt.Sprintf("%q is not known", t.Type), fmt.Sprintf("use one of %v", known))
+		if n, ok := t.BudgetTokens.Value(); ok && (n <= 0 || t.Type != dialect.ThinkingEnabled) {
+			p.Add("Thinking.BudgetTokens", fmt.Sprintf("is %d for type %q", n, t.Type), "a budget is above zero and for type enabled")
+		}
+	}
+	for _, s := range o.SettingSources.Names() {
+		p.AddIf(!slices.Contains([]string{"user", "project", "local"}, s), "SettingSources", fmt.Sprintf("%q is not a source", s), "use user, project, local")
+	}
+	checkNames(p, "Betas", o.Betas)
+	for i, d := range o.AdditionalDirectories {
+		p.AddIf(d == "", fmt.Sprintf("AdditionalDirectories[%d]", i), "is empty", "give a path")
+	}
+	for i, pl := range o.Plugins {
+		p.AddIf(pl.Path == "", fmt.Sprintf("Plugins[%d].Path", i), "is empty", "give the plugin's directory")
+		p.AddIf(pl.Type != "" && pl.Type != "local", fmt.Sprintf("Plugins[%d].Type", i), fmt.Sprintf("%q is not known", pl.Type), "use local")
+	}
+	for option, d := range map[string]dialect.Delivery{"PluginDelivery": o.PluginDelivery, "MCPServersDelivery": o.MCPServersDelivery} {
+		p.AddIf(d != dialect.DeliverByLaunch && d != dialect.DeliverInInitialize, option, fmt.Sprintf("%q is not known", d), "use initialize or leave it out")
+	}
+}
+
+func checkDocuments(o *dialect.Options, p *Problems) {
+	for _, d := range []struct {
+		option string
+		raw    json.RawMessage
+	}{
+		{"Settings", o.Settings},
+		{"ManagedSettings", o.ManagedSettings},
+		{"ModelRequestPatches", o.ModelRequestPatches},
+		{"CustomContext", o.CustomContext},
+	} {
+		p.AddIf(d.raw != nil && !IsObject(d.raw), d.option, "is not a JSON object", "")
+	}
+	p.AddIf(o.Settings != nil && o.SettingsPath != "", "SettingsPath", "cannot stand beside Settings", "use one of them")
+	if f := o.OutputFormat; f != nil {
+		p.AddIf(f.Type != "json_schema", "OutputFormat.Type", fmt.Sprintf("%q is not known", f.Type), "use json_schema")
+		p.AddIf(!IsObject(f.Schema), "OutputFormat.Schema", "is not a JSON object", "give a JSON Schema")
+	}
+}
+
+func checkPrompt(o *dialect.Options, p *Problems) {
+	s := o.SystemPrompt
+	p.AddIf(s.Preset && s.Blocks != nil, "SystemPrompt", "has Blocks, which replace the agent's prompt, and Preset, which keeps it", "use one of them")
+	p.AddIf(!s.Preset && s.Append != "", "SystemPrompt.Append", "there is no preset to add to", "set Preset")
+	p.AddIf(!s.Preset && s.ExcludeDynamicSections, "SystemPrompt.ExcludeDynamicSections", "there is no preset to take them from", "set Preset")
+}
+
+func checkHooks(o *dialect.Options, p *Problems) {
+	seen := map[string]bool{}
+	for i, h := range o.Hooks {
+		at := fmt.Sprintf("Hooks[%d]", i)
+		p.AddIf(h.Event == "", at+".Event", "is empty", "name the event")
+		p.AddIf(len(h.CallbackIDs) == 0, at+".CallbackIDs", "is empty", "give at least one")
+		p.AddIf(h.Timeout < 0, at+".Timeout", "is negative", "give 0 for the agent's default")
+		p.AddIf(!slices.Contains([]string{"", dialect.HookBlock, dialect.HookContinue}, h.OnFailure), at+".OnFailure",
+			fmt.Sprintf("%q is not known", h.OnFailure), "use block or continue")
+		for _, id := range h.CallbackIDs {
+			p.AddIf(id == "" || seen[id], at+".CallbackIDs", fmt.Sprintf("%q is empty or used twice", id), "make each unique")
+			seen[id] = true
+		}
+	}
+}
+
+// agentTools are the names of the tool that runs subagents: the older and the newer.
+func agentTools() []string { return []string{"Agent", "Task"} }
+
+func checkAgents(o *dialect.Options, p *Problems, modes []protocol.PermissionMode) {
+	callable := false
+	for _, name := range slices.Sorted(maps.Keys(o.Agents)) {
+		a, at := o.Agents[name], fmt.Sprintf("Agents[%q]", name)
+		p.AddIf(name == "", at, "has no name", "name the agent")
+		p.AddIf(a.Description == "", at+".Description", "is empty", "tell the model when to use the agent")
+		p.AddIf(a.Prompt == "", at+".Prompt", "is empty", "give the agent's system prompt")
+		checkMode(p, at+".PermissionMode", a.PermissionMode, modes)
+		if n, ok := a.MaxTurns.Value(); ok && n <= 0 {
+			p.Addf(at+".MaxTurns", "is %d; a limit is above zero", n)
+		}
+		for i, s := range a.MCPServers {
+			sub := fmt.Sprintf("%s.MCPServers[%d]", at, i)
+			p.AddIf(s.Name == "", sub, "has no name", "name the server")
+			if s.Config != nil {
+				checkServer(p, sub, *s.Config)
+				p.AddIf(len(s.Config.Tools) > 0, sub+".Tools", "policies hold for the session's servers only", "put the server in MCPServers")
+			}
+		}
+		callable = callable || name != o.Agent
+	}
+	if !callable {
+		return
+	}
+	isAgentTool := func(t string) bool { return slices.Contains(agentTools(), t) }
+	p.AddIf(o.Tools.IsNone() || (o.Tools.Names() != nil && !slices.ContainsFunc(o.Tools.Names(), isAgentTool)),
+		"Agents", "cannot be called: the Agent tool is not among Tools", "add Agent to Tools")
+	p.AddIf(slices.ContainsFunc(o.DisallowedTools, isAgentTool),
+		"Agents", "cannot be called: DisallowedTools has the Agent tool", "take it out of DisallowedTools")
+}

@@ -1,0 +1,57 @@
+package build
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/agent-troupe/troupe/dialect"
+)
+
+func checkMCP(o *dialect.Options, p *Problems) {
+	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
+		at := fmt.Sprintf("MCPServers[%q]", name)
+		p.AddIf(name == "", at, "has no name", "name the server")
+		checkServer(p, at, o.MCPServers[name])
+		checkTools(p, at, o.MCPServers[name].Tools)
+	}
+	seen := map[string]bool{}
+	for i, s := range o.SDKMCPServers {
+		at := fmt.Sprintf("SDKMCPServers[%d]", i)
+		p.AddIf(s.Name == "", at+".Name", "is empty", "name the server")
+		_, external := o.MCPServers[s.Name]
+		p.AddIf(seen[s.Name] || external, at+".Name", fmt.Sprintf("%q is the name of another server too", s.Name), "make each name unique")
+		seen[s.Name] = true
+		p.AddIf(s.InitializeResult != nil && !IsObject(s.InitializeResult), at+".InitializeResult", "is not a JSON object", "")
+		p.AddIf(s.ToolsListResult != nil && !IsObject(s.ToolsListResult), at+".ToolsListResult", "is not a JSON object", "")
+		p.AddIf(s.Timeout < 0, at+".Timeout", "is negative", "give 0 for the agent's default")
+		checkTools(p, at, s.Tools)
+	}
+}
+
+func checkServer(p *Problems, at string, s dialect.MCPServer) {
+	switch s.Type {
+	case "", "stdio":
+		p.AddIf(s.Command == "", at+".Command", "is empty", "give the server's program, or set Type and URL")
+		p.AddIf(s.URL != "", at+".URL", "is not for a stdio server", "set Type to http or sse")
+	case "http", "sse":
+		u, err := url.Parse(s.URL)
+		p.AddIf(err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"), at+".URL", "is not an http or https URL", "give the server's URL")
+		p.AddIf(s.Command != "", at+".Command", "is not for a server with a URL", "set Type to stdio")
+	case "sdk":
+		p.Add(at+".Type", "sdk is for servers that run in the host", "pass the server itself")
+	default:
+		p.Add(at+".Type", fmt.Sprintf("%q is not known", s.Type), "use stdio, http or sse")
+	}
+	p.AddIf(s.Timeout < 0, at+".Timeout", "is negative", "give 0 for the agent's default")
+}
+
+func checkTools(p *Problems, at string, tools []dialect.MCPTool) {
+	known := []string{"", dialect.AlwaysAllow, dialect.AlwaysAsk, dialect.AlwaysDeny}
+	for i, t := range tools {
+		p.AddIf(t.Name == "", fmt.Sprintf("%s.Tools[%d].Name", at, i), "is empty", "name the tool")
+		p.AddIf(!slices.Contains(known, t.PermissionPolicy), fmt.Sprintf("%s.Tools[%d].PermissionPolicy", at, i),
+			fmt.Sprintf("%q is not known", t.PermissionPolicy), fmt.Sprintf("use one of %v", known[1:]))
+	}
+}

@@ -1,0 +1,36 @@
+package build
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/dialect"
+)
+
+// Command fills in how the program itself is found and run.
+func Command(l *dialect.Launch, o *dialect.Options, t dialect.Traits, p *Problems) {
+	l.Path, l.Names, l.Dir, l.CleanEnv = o.PathToExecutable, t.ExecutableNames, o.Cwd, o.CleanEnv
+	if l.Path == "" && t.ExecutableEnv != "" {
+		l.Path, _ = o.LookupHostEnv(t.ExecutableEnv)
+	}
+	if isScript(l.Path) {
+		runtime := o.Executable
+		if runtime == "" {
+			runtime = "node"
+		}
+		l.Interpreter = append([]string{runtime}, o.ExecutableArgs...)
+		return
+	}
+	const native = "the agent's program is not a script, and is run directly"
+	if o.Executable != "" {
+		p.Warn("Executable", l.Path, native, "leave it out")
+	}
+	if len(o.ExecutableArgs) > 0 {
+		p.Warn("ExecutableArgs", l.Path, native, "use ExtraArgs for the agent's own flags")
+	}
+}
+
+func isScript(path string) bool {
+	return slices.Contains([]string{".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx"}, strings.ToLower(filepath.Ext(path)))
+}

@@ -1,0 +1,89 @@
+package build
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/dialect"
+)
+
+// UserSettings returns the settings of the user to merge into, and whether they can hold a credential. It returns
+// nil when the user's path, if any, is to be passed on as it is: nothing is to be merged, and nothing is inline.
+func UserSettings(o *dialect.Options, p *Problems, merge bool) (s *Settings, credential bool) {
+	option, raw := "Settings", []byte(o.Settings)
+	switch {
+	case o.Settings != nil:
+	case !merge:
+		return nil, false
+	case o.SettingsPath != "":
+		option, raw = "SettingsPath", o.SettingsContent
+		if raw == nil {
+			p.Add(option, fmt.Sprintf("%s has to be merged with other options and could not be read", o.SettingsPath),
+				"give a readable file, or the object itself in Settings")
+		}
+	}
+	s, err := ParseSettings(raw)
+	if err != nil {
+		if option != "Settings" { // Check has looked at Settings
+			p.Addf(option, "%s %v", o.SettingsPath, err)
+		}
+		s, _ = ParseSettings(nil)
+	}
+	return s, SettingsCredential(s)
+}
+
+// toolPolicy is a policy with the server it belongs to.
+type toolPolicy struct {
+	server string
+	tool   dialect.MCPTool
+}
+
+// toolPolicies lists the policies of every server: external ones by name, then those of the host in their order.
+func toolPolicies(o *dialect.Options) []toolPolicy {
+	var out []toolPolicy
+	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
+		for _, t := range o.MCPServers[name].Tools {
+			out = append(out, toolPolicy{name, t})
+		}
+	}
+	for _, s := range o.SDKMCPServers {
+		for _, t := range s.Tools {
+			out = append(out, toolPolicy{s.Name, t})
+		}
+	}
+	return slices.DeleteFunc(out, func(t toolPolicy) bool { return t.tool.PermissionPolicy == "" })
+}
+
+// HasToolPolicies reports whether any tool of an MCP server has a permission policy.
+func HasToolPolicies(o *dialect.Options) bool { return len(toolPolicies(o)) > 0 }
+
+// ToolRule is the permission rule that names a tool of an MCP server.
+func ToolRule(server, tool string) string {
+	return strings.ReplaceAll("mcp__"+server+"__"+tool, " ", "_")
+}
+
+// MergeToolPolicies turns tool policies into permission rules. All three lists are made once there is a policy.
+func MergeToolPolicies(o *dialect.Options, s *Settings, p *Problems) {
+	policies := toolPolicies(o)
+	if len(policies) == 0 {
+		return
+	}
+	lists := []struct{ policy, path string }{
+		{dialect.AlwaysAllow, "permissions.allow"},
+		{dialect.AlwaysAsk, "permissions.ask"},
+		{dialect.AlwaysDeny, "permissions.deny"},
+	}
+	for _, l := range lists {
+		rules := []string{}
+		for _, t := range policies {
+			if t.tool.PermissionPolicy == l.policy {
+				rules = append(rules, ToolRule(t.server, t.tool.Name))
+			}
+		}
+		if err := s.Append(l.path, rules...); err != nil {
+			p.Addf("Settings", "%v, and MCP tool policies are merged into it", err)
+		}
+	}
+}

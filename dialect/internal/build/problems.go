@@ -1,0 +1,52 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/agent-troupe/troupe/dialect"
+)
+
+// Problems collects what is wrong, or doubtful, with a configuration.
+type Problems struct {
+	Backend  string
+	Warnings []dialect.Warning
+	errs     []error
+}
+
+// Add records an error.
+func (p *Problems) Add(option, problem, fix string) {
+	p.errs = append(p.errs, &dialect.ConfigError{Option: option, Backend: p.Backend, Problem: problem, Fix: fix})
+}
+
+// Addf is Add with a formatted problem and no fix beyond it.
+func (p *Problems) Addf(option, format string, args ...any) {
+	p.Add(option, fmt.Sprintf(format, args...), "")
+}
+
+// AddIf records an error if bad.
+func (p *Problems) AddIf(bad bool, option, problem, fix string) {
+	if bad {
+		p.Add(option, problem, fix)
+	}
+}
+
+// Lacks records an error if an option that the backend does not have was given.
+func (p *Problems) Lacks(option string, given bool, fix string) {
+	p.AddIf(given, option, "not supported by this backend", fix)
+}
+
+// Warn records a warning.
+func (p *Problems) Warn(option, rule, problem, fix string) {
+	p.Warnings = append(p.Warnings, dialect.Warning{Option: option, Rule: rule, Problem: problem, Fix: fix})
+}
+
+// NoEffect warns if an option was given that the backend takes and ignores.
+func (p *Problems) NoEffect(option string, given bool) {
+	if given {
+		p.Warn(option, "", "has no effect on "+p.Backend, "leave it out")
+	}
+}
+
+// Err joins the errors; nil if there are none.
+func (p *Problems) Err() error { return errors.Join(p.errs...) }

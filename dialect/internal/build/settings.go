@@ -1,0 +1,115 @@
+package build
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Settings is a settings object that options are merged into.
+type Settings struct {
+	doc    map[string]any
+	merged bool
+}
+
+// ParseSettings reads a settings object; nil or blank gives an empty one.
+func ParseSettings(raw []byte) (*Settings, error) {
+	s := &Settings{doc: map[string]any{}}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return s, nil
+	}
+	if !IsObject(raw) {
+		return nil, errors.New("is not a JSON object")
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if err := dec.Decode(&s.doc); err != nil {
+		return nil, fmt.Errorf("is not a JSON object: %w", err)
+	}
+	return s, nil
+}
+
+// Merged reports whether anything was merged in.
+func (s *Settings) Merged() bool { return s.merged }
+
+// Keys returns the top-level keys, sorted.
+func (s *Settings) Keys() []string { return slices.Sorted(maps.Keys(s.doc)) }
+
+// Get returns the value at a dotted path, or nil.
+func (s *Settings) Get(path string) any {
+	var at any = s.doc
+	for key := range strings.SplitSeq(path, ".") {
+		m, ok := at.(map[string]any)
+		if !ok {
+			return nil
+		}
+		at = m[key]
+	}
+	return at
+}
+
+// Set puts a value at a dotted path, making objects on the way. A value in the way that is no object is an error.
+func (s *Settings) Set(path string, value any) error {
+	at := s.doc
+	keys := strings.Split(path, ".")
+	for _, key := range keys[:len(keys)-1] {
+		switch next := at[key].(type) {
+		case map[string]any:
+			at = next
+		case nil:
+			made := map[string]any{}
+			at[key] = made
+			at = made
+		default:
+			return fmt.Errorf("has %s of another kind than an object", key)
+		}
+	}
+	at[keys[len(keys)-1]] = value
+	s.merged = true
+	return nil
+}
+
+// Append adds strings to the list at a dotted path, those it has already excepted. The list is made if it is not
+// there, even for no strings.
+func (s *Settings) Append(path string, values ...string) error {
+	list := []any{}
+	switch old := s.Get(path).(type) {
+	case []any:
+		list = append(list, old...)
+	case nil:
+	default:
+		return fmt.Errorf("has %s of another kind than a list", path)
+	}
+	have := make(map[string]bool, len(list))
+	for _, v := range list {
+		if text, ok := v.(string); ok {
+			have[text] = true
+		}
+	}
+	for _, v := range values {
+		if !have[v] {
+			have[v] = true
+			list = append(list, v)
+		}
+	}
+	return s.Set(path, list)
+}
+
+// Strings returns the strings of the list at a dotted path.
+func (s *Settings) Strings(path string) []string {
+	list, _ := s.Get(path).([]any)
+	var out []string
+	for _, v := range list {
+		if text, ok := v.(string); ok {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// JSON encodes the settings with sorted keys.
+func (s *Settings) JSON() (json.RawMessage, error) { return JSON(s.doc) }

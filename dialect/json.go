@@ -1,0 +1,122 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+)
+
+var (
+	errAgentMCPServer    = errors.New("dialect: an agent's MCP server is a name or an object with one key")
+	errSystemPromptShape = errors.New(`dialect: a system prompt is a string, a list of strings, or an object of type "preset" or "custom"`)
+)
+
+// marshal encodes v as the vendors do: compact, without escaping <, > and &.
+func marshal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte{'\n'}), nil
+}
+
+// MarshalWith encodes the struct v and then extra's keys in sorted order, except those that v has.
+func MarshalWith(v any, extra map[string]json.RawMessage) ([]byte, error) {
+	own, err := marshal(v)
+	if err != nil || len(extra) == 0 {
+		return own, err
+	}
+	known := jsonKeys(reflect.TypeOf(v))
+	rest := make(map[string]json.RawMessage, len(extra))
+	for k, val := range extra {
+		if !known[k] {
+			rest[k] = val
+		}
+	}
+	if len(rest) == 0 {
+		return own, nil
+	}
+	more, err := marshal(rest)
+	if err != nil {
+		return nil, err
+	}
+	if string(own) == "{}" {
+		return more, nil
+	}
+	return append(append(own[:len(own)-1], ','), more[1:]...), nil
+}
+
+// unmarshalWith decodes b into the struct that v points to, and the keys it does not know into extra.
+func unmarshalWith(b []byte, v any, extra *map[string]json.RawMessage) error {
+	if err := json.Unmarshal(b, v); err != nil {
+		return err
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(b, &all); err != nil {
+		return err
+	}
+	for k := range jsonKeys(reflect.TypeOf(v).Elem()) {
+		delete(all, k)
+	}
+	if len(all) == 0 {
+		all = nil
+	}
+	*extra = all
+	return nil
+}
+
+// jsonKeys are the keys that a struct type encodes to.
+func jsonKeys(t reflect.Type) map[string]bool {
+	keys := make(map[string]bool)
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			keys[name] = true
+		}
+	}
+	return keys
+}
+
+// UnmarshalJSON decodes an agent's definition, unknown keys into Extra.
+func (a *AgentDefinition) UnmarshalJSON(b []byte) error {
+	type plain AgentDefinition
+	return unmarshalWith(b, (*plain)(a), &a.Extra)
+}
+
+// mcpServerJSON is MCPServer as the vendors write it: the timeout in milliseconds.
+type mcpServerJSON struct {
+	plainMCPServer
+	TimeoutMS float64   `json:"timeout,omitempty"`
+	Policies  []MCPTool `json:"tools,omitempty"`
+}
+
+type plainMCPServer MCPServer
+
+// MarshalJSON encodes the server as the vendors write it, with its Extra keys.
+func (s MCPServer) MarshalJSON() ([]byte, error) {
+	return MarshalWith(mcpServerJSON{plainMCPServer(s), Millis(s.Timeout), s.Tools}, s.Extra)
+}
+
+// UnmarshalJSON decodes what the vendors write, unknown keys into Extra.
+func (s *MCPServer) UnmarshalJSON(b []byte) error {
+	var w mcpServerJSON
+	if err := unmarshalWith(b, &w, &w.Extra); err != nil {
+		return err
+	}
+	timeout := w.TimeoutMS * float64(time.Millisecond)
+	if timeout < 0 || timeout >= 1<<63 {
+		return fmt.Errorf("dialect: MCP server: timeout of %v ms is out of range", w.TimeoutMS)
+	}
+	*s = MCPServer(w.plainMCPServer)
+	s.Timeout, s.Tools = time.Duration(timeout), w.Policies
+	return nil
+}
+
+// Millis is d in milliseconds, as the wire has it.
+func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

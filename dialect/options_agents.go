@@ -1,0 +1,84 @@
+package dialect
+
+import (
+	"encoding/json"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// AgentDefinition is a subagent. Its JSON is what goes to initialize.
+type AgentDefinition struct {
+	// Description tells the model when to use the agent. Required.
+	Description string `json:"description"`
+	// Prompt is the agent's system prompt. Required.
+	Prompt string `json:"prompt"`
+	// Tools the agent may use; zero: what the main session has. None() leaves it without tools.
+	Tools Set `json:"tools,omitzero"`
+	// DisallowedTools are taken away from Tools.
+	DisallowedTools []string `json:"disallowedTools,omitempty"`
+	// Model is a name or alias; inherit: the main session's; empty: the agent's default.
+	Model string `json:"model,omitempty"`
+	// MCPServers the agent may use, by name or with a configuration of its own.
+	MCPServers []AgentMCPServer `json:"mcpServers,omitempty"`
+	// Skills are loaded into the agent's context from the start.
+	Skills []string `json:"skills,omitempty"`
+	// InitialPrompt is the first user message when the agent runs as the main session's.
+	InitialPrompt string `json:"initialPrompt,omitempty"`
+	// MaxTurns limits the agent's model calls.
+	MaxTurns Opt[int] `json:"maxTurns,omitzero"`
+	// Effort is low, medium, high, xhigh (Claude) or max.
+	Effort string `json:"effort,omitempty"`
+	// PermissionMode is the mode for the agent's tool calls.
+	PermissionMode protocol.PermissionMode `json:"permissionMode,omitempty"`
+	// Background runs the agent as a background task.
+	Background Opt[bool] `json:"background,omitzero"`
+	// Memory is the scope of the agent's memory: user, project or local.
+	Memory string `json:"memory,omitempty"`
+	// Isolation is worktree, or empty.
+	Isolation string `json:"isolation,omitempty"`
+	// Extra are further keys, passed on as they are.
+	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// MarshalJSON encodes the definition with its Extra keys.
+func (a AgentDefinition) MarshalJSON() ([]byte, error) {
+	type plain AgentDefinition
+	if a.Tools.IsAll() { // on the wire "all" is not a word for tools: leaving them out means all
+		a.Tools = Set{}
+	}
+	return MarshalWith(plain(a), a.Extra)
+}
+
+// AgentMCPServer is a server of an agent: the name of one of the session's, or with Config one of its own.
+type AgentMCPServer struct {
+	Name   string
+	Config *MCPServer
+}
+
+// MarshalJSON encodes "name" or {"name":{...}}.
+func (s AgentMCPServer) MarshalJSON() ([]byte, error) {
+	if s.Config == nil {
+		return marshal(s.Name)
+	}
+	return marshal(map[string]MCPServer{s.Name: *s.Config})
+}
+
+// UnmarshalJSON decodes "name" or {"name":{...}}.
+func (s *AgentMCPServer) UnmarshalJSON(b []byte) error {
+	var name string
+	if json.Unmarshal(b, &name) == nil {
+		*s = AgentMCPServer{Name: name}
+		return nil
+	}
+	var m map[string]MCPServer
+	if err := json.Unmarshal(b, &m); err != nil {
+		return err
+	}
+	if len(m) != 1 {
+		return errAgentMCPServer
+	}
+	for name, config := range m {
+		*s = AgentMCPServer{Name: name, Config: &config}
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+)
+
+// LookupEnv returns the value that the variable name will have in the agent's environment, as far as the options and
+// the parent's environment say. The last of several entries of ParentEnv counts, as in os/exec.
+func (o *Options) LookupEnv(name string) (string, bool) {
+	if v, ok := o.Env[name]; ok {
+		return v, true
+	}
+	if o.CleanEnv || slices.Contains(o.UnsetEnv, name) {
+		return "", false
+	}
+	return o.parentEnv(name)
+}
+
+// LookupHostEnv returns the variable as the host sees it: Env first, then the parent's environment, whatever the
+// agent itself will see of it.
+func (o *Options) LookupHostEnv(name string) (string, bool) {
+	if v, ok := o.Env[name]; ok {
+		return v, true
+	}
+	return o.parentEnv(name)
+}
+
+func (o *Options) parentEnv(name string) (string, bool) {
+	for _, kv := range slices.Backward(o.ParentEnv) {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+			return v, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,144 @@
+package dialect
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Thinking sets the model's extended thinking.
+type Thinking struct {
+	// Type is ThinkingAdaptive, ThinkingEnabled or ThinkingDisabled.
+	Type string `json:"type"`
+	// BudgetTokens limits ThinkingEnabled; absent: adaptive.
+	BudgetTokens Opt[int] `json:"budgetTokens,omitzero"`
+	// Display is summarized or omitted; empty: the agent's default.
+	Display string `json:"display,omitempty"`
+}
+
+// Values of Thinking.Type.
+const (
+	ThinkingAdaptive = "adaptive"
+	ThinkingEnabled  = "enabled"
+	ThinkingDisabled = "disabled"
+)
+
+// OutputFormat asks the model for an answer of a given shape.
+type OutputFormat struct {
+	// Type is json_schema.
+	Type string `json:"type"`
+	// Schema is a JSON Schema object.
+	Schema json.RawMessage `json:"schema"`
+}
+
+// JSONSchema is the output format of answers that satisfy schema.
+func JSONSchema(schema json.RawMessage) *OutputFormat {
+	return &OutputFormat{Type: "json_schema", Schema: schema}
+}
+
+// SystemPrompt replaces the agent's system prompt (Blocks), or keeps and extends it (Preset). The zero value is "not
+// given". In JSON it is a string, a list of strings, or the vendors' {"type":"preset"…} and {"type":"custom"…}.
+type SystemPrompt struct {
+	// Blocks is the whole prompt. Several blocks are joined; DynamicBoundary as a block of its own divides what may
+	// be cached from what changes. An empty prompt is one empty block. Qoder takes one block.
+	Blocks []string
+	// Preset keeps the agent's own prompt.
+	Preset bool
+	// Append is added to the agent's own prompt. Needs Preset.
+	Append string
+	// ExcludeDynamicSections moves what differs between machines out of the cached prompt. Needs Preset. Claude.
+	ExcludeDynamicSections bool
+	// Snapshot records the prompt at the first request and sends the record from then on; absent: the agent's
+	// default (true on Claude Code 2.1.329). Claude.
+	Snapshot Opt[bool]
+}
+
+// DynamicBoundary divides the static from the dynamic blocks of a system prompt. Claude.
+const DynamicBoundary = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__"
+
+// PromptText is a system prompt of these blocks; PromptText("") is an empty prompt.
+func PromptText(blocks ...string) SystemPrompt { return SystemPrompt{Blocks: slices.Clone(blocks)} }
+
+// PresetPrompt is the agent's own system prompt, with text added unless that is empty.
+func PresetPrompt(text string) SystemPrompt { return SystemPrompt{Preset: true, Append: text} }
+
+// IsZero reports whether no prompt was given.
+func (p SystemPrompt) IsZero() bool {
+	return p.Blocks == nil && !p.Preset && p.Append == "" && !p.ExcludeDynamicSections && p.Snapshot.IsZero()
+}
+
+// systemPromptJSON is the vendors' object form.
+type systemPromptJSON struct {
+	Type                   string    `json:"type"`
+	Preset                 string    `json:"preset,omitempty"`
+	Prompt                 textList  `json:"prompt,omitempty"`
+	Append                 string    `json:"append,omitempty"`
+	ExcludeDynamicSections bool      `json:"excludeDynamicSections,omitempty"`
+	Snapshot               Opt[bool] `json:"snapshot,omitzero"`
+}
+
+// textList is a list of strings that may be written as one string.
+type textList []string
+
+func (l *textList) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*l = textList{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(l))
+}
+
+// MarshalJSON encodes null, a string, a list, or the object form.
+func (p SystemPrompt) MarshalJSON() ([]byte, error) {
+	switch {
+	case p.IsZero():
+		return []byte("null"), nil
+	case p.Preset:
+		return marshal(systemPromptJSON{Type: "preset", Append: p.Append,
+			ExcludeDynamicSections: p.ExcludeDynamicSections, Snapshot: p.Snapshot})
+	case !p.Snapshot.IsZero():
+		return marshal(systemPromptJSON{Type: "custom", Prompt: p.Blocks, Snapshot: p.Snapshot})
+	case len(p.Blocks) == 1:
+		return marshal(p.Blocks[0])
+	default:
+		return marshal(p.Blocks)
+	}
+}
+
+// UnmarshalJSON decodes null, a string, a list, or the object form. The name of a preset is not looked at: each
+// agent has one.
+func (p *SystemPrompt) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*p = SystemPrompt{}
+		return nil
+	}
+	var blocks textList
+	if json.Unmarshal(b, &blocks) == nil {
+		*p = SystemPrompt{Blocks: blocks}
+		return nil
+	}
+	var o systemPromptJSON
+	if err := json.Unmarshal(b, &o); err != nil {
+		return err
+	}
+	switch o.Type {
+	case "preset":
+		*p = SystemPrompt{Preset: true, Append: o.Append, ExcludeDynamicSections: o.ExcludeDynamicSections, Snapshot: o.Snapshot}
+	case "custom":
+		*p = SystemPrompt{Blocks: o.Prompt, Snapshot: o.Snapshot}
+	default:
+		return errSystemPromptShape
+	}
+	return nil
+}
+
+// ToolConfig tunes built-in tools.
+type ToolConfig struct {
+	AskUserQuestion AskUserQuestionConfig `json:"askUserQuestion,omitzero"`
+}
+
+// AskUserQuestionConfig tunes the AskUserQuestion tool.
+type AskUserQuestionConfig struct {
+	// PreviewFormat is markdown or html; empty: the agent's default. Claude.
+	PreviewFormat string `json:"previewFormat,omitempty"`
+}

@@ -1,0 +1,90 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// AuthType is a way for qodercli to log in.
+type AuthType string
+
+const (
+	AuthAccessToken    AuthType = "accessToken"    // a personal access token
+	AuthQoderCLI       AuthType = "qodercli"       // the login of the CLI itself
+	AuthServiceAccount AuthType = "serviceAccount" // a key, or tokens from the host
+	AuthJobToken       AuthType = "jobToken"       // tokens from the host
+)
+
+// DefaultTokenEnv is where AccessTokenFromEnv("") looks.
+const DefaultTokenEnv = "QODER_PERSONAL_ACCESS_TOKEN"
+
+// Auth is how qodercli logs in. Use one of the constructors. Secrets go to a 0600 file that the CLI reads at start,
+// never to argv; printing an Auth does not show them.
+type Auth struct {
+	Type AuthType `json:"type"`
+	// AccessToken is the personal access token.
+	AccessToken string `json:"accessToken,omitempty"`
+	// EnvVar names the environment variable that holds the token or key, looked up in Options.Env and then in
+	// Options.ParentEnv; for service accounts it is also hidden from the agent.
+	EnvVar string `json:"envVar,omitempty"`
+	// ServiceAccountKey is the key; empty: the host answers fetch_service_account_token requests.
+	ServiceAccountKey string `json:"serviceAccountKey,omitempty"`
+}
+
+// AccessToken logs in with a personal access token.
+func AccessToken(token string) *Auth { return &Auth{Type: AuthAccessToken, AccessToken: token} }
+
+// AccessTokenFromEnv logs in with the token in an environment variable; "" is DefaultTokenEnv.
+func AccessTokenFromEnv(name string) *Auth {
+	if name == "" {
+		name = DefaultTokenEnv
+	}
+	return &Auth{Type: AuthAccessToken, EnvVar: name}
+}
+
+// QoderCLIAuth uses the login that qodercli has.
+func QoderCLIAuth() *Auth { return &Auth{Type: AuthQoderCLI} }
+
+// ServiceAccountKey logs in with a service account's key.
+func ServiceAccountKey(key string) *Auth {
+	return &Auth{Type: AuthServiceAccount, ServiceAccountKey: key}
+}
+
+// ServiceAccountTokens logs in with a service account's tokens, which the host fetches when asked.
+func ServiceAccountTokens() *Auth { return &Auth{Type: AuthServiceAccount} }
+
+// JobTokens logs in with job tokens, which the host fetches when asked.
+func JobTokens() *Auth { return &Auth{Type: AuthJobToken} }
+
+// String names the way of logging in without its secrets.
+func (a *Auth) String() string {
+	if a == nil {
+		return "none"
+	}
+	if a.EnvVar != "" {
+		return fmt.Sprintf("%s from $%s", a.Type, a.EnvVar)
+	}
+	return string(a.Type)
+}
+
+// GoString is String; it keeps %#v from showing secrets.
+func (a *Auth) GoString() string { return "dialect.Auth(" + a.String() + ")" }
+
+// Memory turns on Qoder's memory. An empty Memory sends nothing.
+type Memory struct {
+	// Mode is native, or another mode of the agent's.
+	Mode         string    `json:"mode,omitempty"`
+	ProjectScope Opt[bool] `json:"projectScope,omitzero"`
+	// HasShouldGenerate: the host answers memory_should_generate requests.
+	HasShouldGenerate bool `json:"-"`
+	// Extra are further keys, passed on as they are.
+	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// Evolution turns on Qoder's evolution of skills. An empty Evolution sends nothing.
+type Evolution struct {
+	// HasShouldReview: the host answers skill_evolution_should_review requests.
+	HasShouldReview bool `json:"-"`
+	// Skill is the object of settings for skills.
+	Skill map[string]json.RawMessage `json:"skill,omitempty"`
+}

@@ -1,0 +1,74 @@
+package qoder
+
+import (
+	"time"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Name is the backend's name.
+const Name = "qoder"
+
+// Dialect is the dialect of qodercli. The zero value is ready to use, and safe for concurrent use.
+type Dialect struct{}
+
+// New returns the dialect.
+func New() Dialect { return Dialect{} }
+
+var _ dialect.Dialect = Dialect{}
+
+// Name implements dialect.Dialect.
+func (Dialect) Name() string { return Name }
+
+// Traits implements dialect.Dialect. qodercli took 7.7 to 8.6 s to leave after EOF, and 8.6 s after SIGTERM; the
+// vendor's SDK gives it 2 s and 5 s, and kills it.
+func (Dialect) Traits() dialect.Traits {
+	return dialect.Traits{
+		EOFGrace:       12 * time.Second,
+		TermGrace:      12 * time.Second,
+		KillGrace:      5 * time.Second,
+		InterruptGrace: 5 * time.Second,
+
+		HoldFirstUserLine: true,
+
+		ProtocolMajor:   "1",
+		AuthExpiredExit: 41,
+		ExecutableNames: []string{"qodercli"},
+		ExecutableEnv:   "QODERCLI_PATH",
+	}
+}
+
+// Validate implements dialect.Dialect.
+func (d Dialect) Validate(o *dialect.Options) ([]dialect.Warning, error) {
+	p, _ := d.compile(o)
+	return p.Warnings, p.Err()
+}
+
+// Launch implements dialect.Dialect.
+func (d Dialect) Launch(o *dialect.Options) (dialect.Launch, error) {
+	p, l := d.compile(o)
+	if err := p.Err(); err != nil {
+		return dialect.Launch{}, err
+	}
+	return *l, nil
+}
+
+// compile makes the launch and finds everything that is wrong on the way, so that Validate and Launch agree.
+func (d Dialect) compile(o *dialect.Options) (*build.Problems, *dialect.Launch) {
+	p := &build.Problems{Backend: Name}
+	build.Check(o, p, modes()...)
+	build.CheckShadows(o, p)
+	check(o, p)
+	l := &dialect.Launch{HoldFirstUserLine: true}
+	build.Command(l, o, d.Traits(), p)
+	l.Args = arguments(o, l, p)
+	environment(o, l, p)
+	return p, l
+}
+
+func modes() []protocol.PermissionMode {
+	return []protocol.PermissionMode{protocol.ModeDefault, protocol.ModeAcceptEdits, protocol.ModePlan,
+		protocol.ModeDontAsk, protocol.ModeAuto, protocol.ModeBypassPermissions, protocol.ModeYolo}
+}

@@ -1,0 +1,89 @@
+package qoder
+
+import (
+	"fmt"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/internal/build"
+)
+
+const authFile = "payload.json"
+
+// environment adds what the SDK adds. The user's own value of a variable wins, but for the login.
+func environment(o *dialect.Options, l *dialect.Launch, p *build.Problems) {
+	e := build.NewEnv(o, p)
+	e.Default("QODER_AGENT_SDK_ENTRYPOINT", entrypoint)
+	e.Default("QODER_AGENT_SDK_VERSION", sdkVersion)
+	if o.VPCEndpoint != "" {
+		e.Set("QODER_VPC_ENDPOINT", o.VPCEndpoint, false)
+	}
+	if o.Proxy != "" && build.URLCredential(o.Proxy) {
+		e.Set("HTTPS_PROXY", o.Proxy, true)
+	}
+	// Options of a runtime that the host runs under are not the agent's.
+	if _, given := o.Env["NODE_OPTIONS"]; !given {
+		e.Unset("NODE_OPTIONS")
+	}
+	if payload, err := authPayload(o); err != nil {
+		p.Add("Auth", err.Error(), "use one of AccessToken, AccessTokenFromEnv, QoderCLIAuth, ServiceAccountKey, ServiceAccountTokens, JobTokens")
+	} else {
+		l.Files = append(l.Files, dialect.File{Name: authFile, Content: payload, Reason: "the agent reads its login from a file"})
+		e.Set("QODER_SDK_AUTH_PAYLOAD_FILE", dialect.FileRef(authFile), false)
+	}
+	if o.Auth != nil && o.Auth.Type == dialect.AuthServiceAccount {
+		e.Unset("QODER_SERVICE_ACCOUNT_KEY")
+		if o.Auth.EnvVar != "" {
+			e.Unset(o.Auth.EnvVar)
+		}
+	}
+	l.Env, l.Unset = e.Vars(), e.Removed()
+}
+
+// authPayload is the content of the file that the CLI reads its login from.
+func authPayload(o *dialect.Options) ([]byte, error) {
+	a := o.Auth
+	if a == nil {
+		return nil, fmt.Errorf("is missing, and qodercli does not start without")
+	}
+	var payload build.Object
+	payload.Set("type", a.Type)
+	switch a.Type {
+	case dialect.AuthQoderCLI:
+	case dialect.AuthJobToken:
+		payload.Set("jobTokenProvider", "host")
+	case dialect.AuthAccessToken:
+		token, err := secret(o, a.AccessToken, a.EnvVar)
+		if err != nil {
+			return nil, err
+		}
+		if token == "" {
+			return nil, fmt.Errorf("has no access token")
+		}
+		payload.Set("accessToken", token)
+	case dialect.AuthServiceAccount:
+		key, err := secret(o, a.ServiceAccountKey, a.EnvVar)
+		if err != nil {
+			return nil, err
+		}
+		if key == "" {
+			payload.Set("serviceAccountTokenProvider", "host")
+		} else {
+			payload.Set("serviceAccountKey", key)
+		}
+	default:
+		return nil, fmt.Errorf("is of unknown type %q", a.Type)
+	}
+	return payload.JSON()
+}
+
+// secret is the given one, or the one in a variable of the host.
+func secret(o *dialect.Options, given, name string) (string, error) {
+	if given != "" || name == "" {
+		return given, nil
+	}
+	value, _ := o.LookupHostEnv(name)
+	if value == "" {
+		return "", fmt.Errorf("names the environment variable %s, which is not set", name)
+	}
+	return value, nil
+}

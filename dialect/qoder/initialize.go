@@ -1,0 +1,115 @@
+package qoder
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+const initializeTimeout = 120 * time.Second
+
+// Initialize implements dialect.Dialect. It names its kind twice, the second time at the end, as the SDK does.
+func (Dialect) Initialize(o *dialect.Options) (json.RawMessage, error) {
+	timeout := o.InitializeTimeout
+	if timeout == 0 {
+		timeout = initializeTimeout
+	}
+	var req build.Object
+	req.Set("type", "initialize")
+	req.Set("modelPolicyProvider", o.HasResolveModel)
+	req.Set("supportsCatalogReadyInitialize", true)
+	req.Set("supportsAvailableModelsUpdate", true)
+	req.Set("supportsCommandsChanged", true)
+	req.Set("initializeTimeoutMs", dialect.Millis(timeout))
+	if s := o.SystemPrompt; s.Preset {
+		req.SetIf(s.Append != "", "appendSystemPrompt", s.Append)
+	} else if len(s.Blocks) > 0 {
+		req.Set("systemPrompt", s.Blocks[0])
+	}
+	req.SetIf(len(o.Agents) > 0, "agents", o.Agents)
+	req.SetIf(len(o.Hooks) > 0, "hooks", build.Hooks(o.Hooks, nil))
+	sdkServers(o, &req)
+	if !o.Skills.IsDefault() && !o.Skills.IsAll() {
+		req.Set("skills", o.Skills)
+	}
+	if on, given := o.EnableFileCheckpointing.Value(); given {
+		req.Set("enableFileCheckpointing", on)
+	}
+	req.SetIf(o.PromptSuggestions, "promptSuggestions", true)
+	req.SetIf(o.ModelRequestPatches != nil, "modelRequestPatches", o.ModelRequestPatches)
+	memory(o.Memory, &req)
+	evolution(o.Evolution, &req)
+	req.Set("subtype", "initialize")
+	return req.JSON()
+}
+
+// Identifiers of the callbacks that are not hooks.
+const (
+	MemoryCallbackID    = "memory_should_generate_0"
+	EvolutionCallbackID = "skill_evolution_should_review_0"
+)
+
+func memory(m *dialect.Memory, req *build.Object) {
+	if m == nil || (m.Mode == "" && m.ProjectScope.IsZero() && !m.HasShouldGenerate && len(m.Extra) == 0) {
+		return
+	}
+	doc := struct {
+		Requester      string            `json:"requester"`
+		Mode           string            `json:"mode,omitempty"`
+		ProjectScope   dialect.Opt[bool] `json:"projectScope,omitzero"`
+		ShouldGenerate string            `json:"shouldGenerate,omitempty"`
+	}{Requester: "sdk", Mode: m.Mode, ProjectScope: m.ProjectScope}
+	if m.HasShouldGenerate {
+		doc.ShouldGenerate = MemoryCallbackID
+	}
+	raw, err := dialect.MarshalWith(doc, m.Extra)
+	req.SetRaw("memory", raw, err)
+}
+
+func evolution(e *dialect.Evolution, req *build.Object) {
+	if e == nil || (!e.HasShouldReview && len(e.Skill) == 0) {
+		return
+	}
+	doc := struct {
+		Requester    string `json:"requester"`
+		ShouldReview string `json:"shouldReview,omitempty"`
+	}{Requester: "sdk"}
+	if e.HasShouldReview {
+		doc.ShouldReview = EvolutionCallbackID
+	}
+	skill, err := dialect.MarshalWith(doc, e.Skill)
+	req.SetRaw("evolution", slices.Concat([]byte(`{"skill":`), skill, []byte("}")), err)
+}
+
+// AfterInitialize implements dialect.Dialect.
+func (Dialect) AfterInitialize(o *dialect.Options) []protocol.HostRequest {
+	var out []protocol.HostRequest
+	if o.Proxy != "" && build.URLCredential(o.Proxy) {
+		out = append(out, protocol.SetProxyRequest{Proxy: &o.Proxy})
+	}
+	if active, given := o.PlanMode.Value(); given {
+		out = append(out, protocol.SetPlanModeRequest{Active: active})
+	}
+	if n, given := o.GoalMaxTurns.Value(); given {
+		out = append(out, protocol.SetGoalMaxTurnsRequest{MaxTurns: &n})
+	}
+	return out
+}
+
+// CheckInitialize implements dialect.Dialect.
+func (d Dialect) CheckInitialize(o *dialect.Options, response json.RawMessage) error {
+	var got struct {
+		Capabilities []string `json:"capabilities"`
+	}
+	_ = json.Unmarshal(response, &got) // no list is the same as an empty one
+	for _, r := range d.AfterInitialize(o) {
+		if need := d.Capability(r); need != "" && !slices.Contains(got.Capabilities, need) {
+			return &dialect.UnsupportedCapabilityError{Backend: Name, Capability: need, Request: r.Subtype()}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package qoder
+
+import (
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/internal/build"
+)
+
+// settingsArgs adds --settings: the user's document or path, with what other options merge into it.
+func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Problems) {
+	checkpoint := o.EnableFileCheckpointing.Or(false)
+	merge := len(o.AdditionalDirectories) > 0 || checkpoint || o.SecurityScan != nil || build.HasToolPolicies(o)
+	s, credential := build.UserSettings(o, p, merge)
+	if s == nil {
+		a.SplitIf("SettingsPath", "--settings", o.SettingsPath)
+		return
+	}
+	put := func(option string, err error) {
+		if err != nil {
+			p.Addf(option, "the settings it is merged into: %v", err)
+		}
+	}
+	build.MergeToolPolicies(o, s, p)
+	if len(o.AdditionalDirectories) > 0 {
+		put("AdditionalDirectories", s.Append("permissions.additionalDirectories", o.AdditionalDirectories...))
+	}
+	if checkpoint {
+		put("EnableFileCheckpointing", s.Set("general.fileCheckpointing.enabled", true))
+	}
+	if o.SecurityScan != nil {
+		put("SecurityScan", s.Set("securityScan", *o.SecurityScan))
+	}
+	// The CLI reads its default mode under another key and in another spelling.
+	if mode, ok := s.Get("permissions.defaultMode").(string); ok && s.Get("general.defaultPermissionMode") == nil {
+		if snake, known := snakeMode(mode); known {
+			put("Settings", s.Set("general.defaultPermissionMode", snake))
+		}
+	}
+	doc, err := s.JSON()
+	if err != nil {
+		p.Addf("Settings", "cannot be encoded: %v", err)
+		return
+	}
+	a.Split("Settings", "--settings", build.Document(l, "settings.json", doc, credential))
+}
+
+// snakeMode is a permission mode as the CLI's settings spell it.
+func snakeMode(mode string) (string, bool) {
+	switch mode {
+	case "default", "plan", "auto":
+		return mode, true
+	case "acceptEdits":
+		return "accept_edits", true
+	case "bypassPermissions", "yolo":
+		return "bypass_permissions", true
+	case "dontAsk":
+		return "dont_ask", true
+	}
+	return "", false
+}

@@ -1,0 +1,54 @@
+package qoder
+
+import (
+	"fmt"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/internal/build"
+)
+
+// check finds what is wrong for qodercli alone.
+func check(o *dialect.Options, p *build.Problems) {
+	checkLacks(o, p)
+	checkMCP(o, p)
+	p.AddIf(len(o.SystemPrompt.Blocks) > 1, "SystemPrompt.Blocks", "has several blocks, and this backend takes one", "join them")
+	p.Lacks("SystemPrompt.ExcludeDynamicSections", o.SystemPrompt.ExcludeDynamicSections, "")
+	p.Lacks("SystemPrompt.Snapshot", !o.SystemPrompt.Snapshot.IsZero(), "")
+	for i, pl := range o.Plugins {
+		p.Lacks(fmt.Sprintf("Plugins[%d].SkipMCPDiscovery", i), pl.SkipMCPDiscovery, "use AllowedMCPServerNames")
+	}
+	for i, h := range o.Hooks {
+		p.Lacks(fmt.Sprintf("Hooks[%d].OnFailure", i), h.OnFailure != "", "gates deny in any case")
+	}
+	p.NoEffect("DebugFile", o.DebugFile != "")
+	p.NoEffect("IncludeHookEvents", o.IncludeHookEvents)
+	p.NoEffect("ToolConfig", o.ToolConfig != nil)
+}
+
+// checkLacks reports the options that other backends have, those included that Qoder's documents list and its SDK
+// has no wire for: an option like Sandbox must not look as if it held.
+func checkLacks(o *dialect.Options, p *build.Problems) {
+	p.Lacks("FallbackModel", o.FallbackModel != "", "choose a model with ResolveModel")
+	p.Lacks("Thinking", o.Thinking != nil, "")
+	p.Lacks("MaxThinkingTokens", !o.MaxThinkingTokens.IsZero(), "send a set_max_thinking_tokens request")
+	p.Lacks("Effort", o.Effort != "", "set Effort of an agent")
+	p.Lacks("Betas", len(o.Betas) > 0, "")
+	p.Lacks("OutputFormat", o.OutputFormat != nil, "ask for the format in the prompt")
+	p.Lacks("MaxBudgetUSD", !o.MaxBudgetUSD.IsZero(), "use MaxTurns")
+	p.Lacks("TaskBudget", !o.TaskBudget.IsZero(), "use MaxTurns")
+	p.Lacks("PlanModeInstructions", o.PlanModeInstructions != "", "put them in the prompt")
+	p.Lacks("Title", o.Title != "", "send a generate_session_title request")
+	p.Lacks("VerbatimPrompts", o.VerbatimPrompts, "")
+	p.Lacks("ToolAliases", len(o.ToolAliases) > 0, "set ExposedName of an MCP tool")
+	p.Lacks("PermissionPrompts", o.PermissionPrompts != "", "set PermissionMode to dontAsk")
+	p.Lacks("Sandbox", o.Sandbox != nil, "confine the agent's process from outside")
+	p.Lacks("ManagedSettings", o.ManagedSettings != nil, "use Settings")
+	p.Lacks("ProjectConfigRoot", o.ProjectConfigRoot != "", "set Cwd")
+	p.Lacks("PluginDelivery", o.PluginDelivery != dialect.DeliverByLaunch, "leave it out")
+	p.Lacks("MCPServersDelivery", o.MCPServersDelivery != dialect.DeliverByLaunch, "leave it out; credentials go by file")
+	p.Lacks("OnUserDialog", o.HasUserDialog, "")
+	p.Lacks("SupportedDialogKinds", len(o.SupportedDialogKinds) > 0, "")
+	p.Lacks("ForwardSubagentText", o.ForwardSubagentText, "")
+	p.Lacks("AgentProgressSummaries", o.AgentProgressSummaries, "")
+	p.Lacks("PerTaskStopAffordance", o.PerTaskStopAffordance, "")
+}

@@ -1,0 +1,212 @@
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Opt is a value that may be absent. Agents often tell "not given" from "given as zero": MaxTurns absent sends no
+// limit, Some(0) sends a limit of 0. The zero value is absent. In JSON and YAML absent is null.
+type Opt[T any] struct {
+	value T
+	given bool
+}
+
+// Some returns a given value, be it zero or not.
+func Some[T any](v T) Opt[T] { return Opt[T]{value: v, given: true} }
+
+// Absent returns a value that was not given; the same as the zero Opt.
+func Absent[T any]() Opt[T] { return Opt[T]{} }
+
+// Value returns the value and whether it was given.
+func (o Opt[T]) Value() (T, bool) { return o.value, o.given }
+
+// Or returns the value if it was given, and def otherwise.
+func (o Opt[T]) Or(def T) T {
+	if o.given {
+		return o.value
+	}
+	return def
+}
+
+// IsZero reports whether the value is absent; encoding/json's omitzero asks it.
+func (o Opt[T]) IsZero() bool { return !o.given }
+
+// String shows the value, or "absent".
+func (o Opt[T]) String() string {
+	if !o.given {
+		return "absent"
+	}
+	return fmt.Sprint(o.value)
+}
+
+// MarshalJSON encodes absent as null.
+func (o Opt[T]) MarshalJSON() ([]byte, error) {
+	if !o.given {
+		return []byte("null"), nil
+	}
+	return json.Marshal(o.value)
+}
+
+// UnmarshalJSON decodes null as absent.
+func (o *Opt[T]) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*o = Opt[T]{}
+		return nil
+	}
+	var v T
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	*o = Some(v)
+	return nil
+}
+
+// MarshalYAML encodes absent as null.
+func (o Opt[T]) MarshalYAML() (any, error) {
+	if !o.given {
+		return nil, nil
+	}
+	return o.value, nil
+}
+
+// UnmarshalYAML decodes null as absent.
+func (o *Opt[T]) UnmarshalYAML(unmarshal func(any) error) error {
+	var p *T
+	if err := unmarshal(&p); err != nil {
+		return err
+	}
+	if p == nil {
+		*o = Opt[T]{}
+		return nil
+	}
+	*o = Some(*p)
+	return nil
+}
+
+// Set says which of the agent's things (tools, skills, setting sources) a session gets. The zero value leaves it to
+// the agent, which is not the same as None: most agents load everything when they are told nothing.
+//
+// In JSON and YAML: null (or absent) is the agent's default, [] is None, "all" is All, ["a","b"] is Only.
+type Set struct {
+	kind  setKind
+	names []string
+}
+
+type setKind uint8
+
+const (
+	setDefault setKind = iota
+	setNone
+	setOnly
+	setAll
+)
+
+// None returns the empty set, sent explicitly.
+func None() Set { return Set{kind: setNone} }
+
+// All returns the set of everything the agent has.
+func All() Set { return Set{kind: setAll} }
+
+// Only returns the set of the given names, in this order. Only() is None().
+func Only(names ...string) Set {
+	if len(names) == 0 {
+		return None()
+	}
+	return Set{kind: setOnly, names: slices.Clone(names)}
+}
+
+// IsDefault reports whether the choice is left to the agent.
+func (s Set) IsDefault() bool { return s.kind == setDefault }
+
+// IsNone reports whether the set is explicitly empty.
+func (s Set) IsNone() bool { return s.kind == setNone }
+
+// IsAll reports whether the set is everything.
+func (s Set) IsAll() bool { return s.kind == setAll }
+
+// IsZero is IsDefault; encoding/json's omitzero asks it.
+func (s Set) IsZero() bool { return s.IsDefault() }
+
+// Names returns a copy of the names given to Only, in their order; nil for every other set.
+func (s Set) Names() []string { return slices.Clone(s.names) }
+
+// Has reports whether the set surely holds name. It is false for the agent's default, which only the agent knows.
+func (s Set) Has(name string) bool { return s.kind == setAll || slices.Contains(s.names, name) }
+
+// String shows the set: "default", "none", "all" or its names.
+func (s Set) String() string {
+	switch s.kind {
+	case setNone:
+		return "none"
+	case setAll:
+		return "all"
+	case setOnly:
+		return strings.Join(s.names, ",")
+	default:
+		return "default"
+	}
+}
+
+// encoded is the set as plain data: nil, []string or "all".
+func (s Set) encoded() any {
+	switch s.kind {
+	case setNone:
+		return []string{}
+	case setAll:
+		return "all"
+	case setOnly:
+		return s.names
+	default:
+		return nil
+	}
+}
+
+var errSetShape = errors.New(`dialect: a set is null, "all" or a list of names`)
+
+func setFrom(word *string, names *[]string) (Set, error) {
+	switch {
+	case word != nil && *word == "all":
+		return All(), nil
+	case word != nil:
+		return Set{}, fmt.Errorf("%w, not %q", errSetShape, *word)
+	case names != nil:
+		return Only(*names...), nil
+	default:
+		return Set{}, nil
+	}
+}
+
+// MarshalJSON encodes the set as null, [], "all" or a list of names.
+func (s Set) MarshalJSON() ([]byte, error) { return json.Marshal(s.encoded()) }
+
+// UnmarshalJSON decodes what MarshalJSON writes.
+func (s *Set) UnmarshalJSON(b []byte) error {
+	return s.decode(func(v any) error { return json.Unmarshal(b, v) })
+}
+
+// MarshalYAML encodes the set as null, [], "all" or a list of names.
+func (s Set) MarshalYAML() (any, error) { return s.encoded(), nil }
+
+// UnmarshalYAML decodes what MarshalYAML writes.
+func (s *Set) UnmarshalYAML(unmarshal func(any) error) error { return s.decode(unmarshal) }
+
+func (s *Set) decode(into func(any) error) error {
+	var names *[]string
+	var word *string
+	if into(&names) != nil {
+		names = nil
+		if into(&word) != nil {
+			return errSetShape
+		}
+	}
+	set, err := setFrom(word, names)
+	if err != nil {
+		return err
+	}
+	*s = set
+	return nil
+}
