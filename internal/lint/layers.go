@@ -73,7 +73,7 @@ func listed(paths []string) string {
 	return strings.Join(paths, " and ")
 }
 
-// layerOf finds the longest entry the package lies in.
+// layerOf finds the entry the package belongs to, or "".
 func layerOf(path string) (entry string, row int) {
 	for i, entries := range layers {
 		for _, e := range entries {
@@ -82,5 +82,20 @@ func layerOf(path string) (entry string, row int) {
 			}
 		}
 	}
+	if path != entry && divided(entry) {
+		return "", 0
+	}
 	return entry, row
+}
+
+// divided says whether another entry lies below this one.
+func divided(entry string) bool {
+	for _, entries := range layers {
+		for _, e := range entries {
+			if e != entry && within(e, entry) {
+				return true
+			}
+		}
+	}
+	return false
 }

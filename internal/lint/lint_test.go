@@ -23,7 +23,7 @@ func TestAnalyzers(t *testing.T) {
 		{lint.MapOrder(), []string{"fleet"}},
 		{lint.Globals(), []string{"sdk", "cmd/troupe"}},
 		{lint.Layers(), []string{
-			"dialect/claude", "transcript", "actors/router", "internal/osproc", "conformance/modelapi", "nowhere",
+			"dialect/claude", "transcript", "actors/router", "internal/osproc", "conformance/modelapi", "nowhere", "actors/newcomer", "protocol/tools",
 		}},
 		{lint.PublicProto(), []string{"actors/mcp"}},
 		{lint.Directives(), []string{"runtime/directives"}},

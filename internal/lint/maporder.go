@@ -13,8 +13,8 @@ import (
 // MapOrder reports iterations over a map whose order could be seen outside: the
 // body sends, writes, calls, returns an element or keeps the last one, or fills
 // a slice that nothing sorts afterwards. Filling another map, counting, and the
-// like are fine. It is a heuristic: it knows no function but the pure ones of
-// the standard library and one-line ones of the same package.
+// like are fine. It is a heuristic: of the functions called it knows the pure
+// ones of the standard library and those of the same package.
 func MapOrder() *analysis.Analyzer {
 	return inspecting("maporder", "report map iterations whose order can be seen outside", func(pass *analysis.Pass) {
 		if !library(pass) {
@@ -83,14 +83,23 @@ func (m *mapOrder) iterator(c inspector.Cursor) {
 		if isFunc(into, "slices", "Sorted", "SortedFunc", "SortedStableFunc") || isFunc(into, "maps", "Collect", "Insert") {
 			return
 		}
-		if isFunc(into, "slices", "Collect", "AppendSeq") {
-			if assign, ok := c.Parent().Parent().Node().(*ast.AssignStmt); ok && len(assign.Lhs) == 1 &&
-				m.sortedAfter(c, assign.Lhs[0], assign.End()) {
-				return
-			}
+		if isFunc(into, "slices", "Collect", "AppendSeq") && m.collectsForGood(c.Parent()) {
+			return
 		}
 	}
 	m.allow.report(call.Pos(), "maps.%s has no order%s", f.Name(), mapOrderAdvice)
+}
+
+// collectsForGood says whether the slice that the call collects is sorted, or
+// only searched.
+func (m *mapOrder) collectsForGood(call inspector.Cursor) bool {
+	switch user := call.Parent().Node().(type) {
+	case *ast.AssignStmt:
+		return len(user.Lhs) == 1 && m.sortedAfter(call, user.Lhs[0], user.End())
+	case *ast.CallExpr:
+		return isFunc(callee(m.pass, user), "slices", "Contains", "ContainsFunc", "Max", "Min")
+	}
+	return false
 }
 
 // effect describes the first thing in the loop that shows its order, or is
@@ -151,7 +160,7 @@ func (m *mapOrder) assignment(c inspector.Cursor, loop *ast.RangeStmt, s *ast.As
 		}
 		rhs := s.Rhs[i]
 		switch {
-		case m.constant(rhs), m.extremum(c, lhs, rhs):
+		case m.constant(rhs), folds(lhs, rhs), m.extremum(c, lhs, rhs):
 		case m.appends(lhs, rhs):
 			if !m.sortedAfter(c, lhs, loop.End()) {
 				return "appends to " + types.ExprString(lhs) + ", which nothing sorts afterwards"
@@ -230,8 +239,14 @@ func (m *mapOrder) constant(e ast.Expr) bool {
 	return tv.Value != nil || tv.IsNil()
 }
 
-// extremum recognizes the largest and the smallest: x = max(x, v), and
-// if v > x { x = v }.
+// folds recognizes x = x || v and x = x && v.
+func folds(lhs, rhs ast.Expr) bool {
+	op, ok := ast.Unparen(rhs).(*ast.BinaryExpr)
+	return ok && (op.Op == token.LOR || op.Op == token.LAND) && types.ExprString(op.X) == types.ExprString(lhs)
+}
+
+// extremum recognizes the largest and the smallest: x = max(x, v),
+// if v > x { x = v }, and if x.IsZero() || v.Before(x) { x = v }.
 func (m *mapOrder) extremum(c inspector.Cursor, lhs, rhs ast.Expr) bool {
 	if call, ok := ast.Unparen(rhs).(*ast.CallExpr); ok {
 		if name := m.pure.builtin(call); name == "max" || name == "min" {
@@ -242,18 +257,34 @@ func (m *mapOrder) extremum(c inspector.Cursor, lhs, rhs ast.Expr) bool {
 	if block.ParentEdgeKind() != edge.IfStmt_Body {
 		return false
 	}
-	cond, ok := ast.Unparen(block.Parent().Node().(*ast.IfStmt).Cond).(*ast.BinaryExpr)
-	if !ok {
-		return false
-	}
-	switch cond.Op {
-	case token.LSS, token.LEQ, token.GTR, token.GEQ:
-	default:
-		return false
-	}
-	x, y := types.ExprString(cond.X), types.ExprString(cond.Y)
 	l, r := types.ExprString(lhs), types.ExprString(rhs)
-	return x == l && y == r || x == r && y == l
+	compares := false
+	ast.Inspect(block.Parent().Node().(*ast.IfStmt).Cond, func(n ast.Node) bool {
+		if x, y, ok := comparison(n); ok && (x == l && y == r || x == r && y == l) {
+			compares = true
+		}
+		return !compares
+	})
+	return compares
+}
+
+// comparison is what stands on both sides of x < y or x.Before(y).
+func comparison(n ast.Node) (x, y string, ok bool) {
+	switch n := n.(type) {
+	case *ast.BinaryExpr:
+		switch n.Op {
+		case token.LSS, token.LEQ, token.GTR, token.GEQ:
+			return types.ExprString(n.X), types.ExprString(n.Y), true
+		}
+	case *ast.CallExpr:
+		if sel, isMethod := n.Fun.(*ast.SelectorExpr); isMethod && len(n.Args) == 1 {
+			switch sel.Sel.Name {
+			case "Before", "After", "Less":
+				return types.ExprString(sel.X), types.ExprString(n.Args[0]), true
+			}
+		}
+	}
+	return "", "", false
 }
 
 // appends recognizes lhs = append(lhs, …).

@@ -53,7 +53,7 @@ func ownsSeams(pass *analysis.Pass) bool {
 
 // mayStartGoroutines says whether the file may hold a bare go statement besides
 // the kernel: only the stdio port of the agent's side, which stands on protocol
-// alone and so has no executor.
+// alone and so has no executor to take.
 func mayStartGoroutines(pass *analysis.Pass, file *ast.File) bool {
 	path, _ := rel(pass)
 	return path == "agent" && fileName(pass, file) == "stdio.go"
@@ -69,10 +69,12 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 
 // layers lists the packages from the bottom up. A package may import those in
 // the rows above its own in this list; packages in one row may not import each
-// other. An entry stands for its subpackages too, unless they have their own.
+// other. An entry stands for everything below it, or, when another entry lies
+// below it, for itself alone.
 var layers = [...][]string{
 	{"protocol"},
 	{"dialect"},
+	{"dialect/internal/build"},
 	{"dialect/claude", "dialect/qoder"},
 	{"transcript"},
 	{"internal/kernel"},
@@ -81,6 +83,9 @@ var layers = [...][]string{
 	{"agent"},
 	{"agent/scripted"},
 	{"actors/message"},
+	{"actors/event"},
+	{"actors/ledger"},
+	{"actors/dispatch"},
 	{"actors/transport", "actors/router", "actors/hooks", "actors/permission", "actors/mcp", "actors/modelpolicy"},
 	{"actors"},
 	{"runtime"},

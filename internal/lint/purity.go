@@ -2,8 +2,8 @@ package lint
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
-	"strings"
 
 	"golang.org/x/tools/go/analysis"
 )
@@ -28,8 +28,7 @@ func newPurity(pass *analysis.Pass) *purity {
 	return p
 }
 
-// purePackages hold only functions that compute; their methods are judged by
-// name.
+// purePackages hold only functions that compute.
 var purePackages = map[string]bool{
 	"bytes": true, "cmp": true, "errors": true, "maps": true, "math": true, "math/bits": true, "net/url": true,
 	"path": true, "path/filepath": true, "reflect": true, "regexp": true, "slices": true, "sort": true,
@@ -54,7 +53,7 @@ func (p *purity) impure(call *ast.CallExpr) (string, bool) {
 	return p.impureTo(call, 3)
 }
 
-// impureTo follows one-line functions of the package depth calls deep.
+// impureTo follows functions of the package depth calls deep.
 func (p *purity) impureTo(call *ast.CallExpr, depth int) (string, bool) {
 	fun := ast.Unparen(call.Fun)
 	if p.pass.TypesInfo.Types[fun].IsType() { // a conversion
@@ -81,42 +80,68 @@ func (p *purity) impureTo(call *ast.CallExpr, depth int) (string, bool) {
 }
 
 func (p *purity) known(f *types.Func) bool {
-	if f.Signature().Recv() != nil {
+	if f.Pkg() == nil { // error.Error
 		return pureMethods[f.Name()]
 	}
-	if f.Pkg() == nil {
-		return false
-	}
 	path := f.Pkg().Path()
-	return purePackages[path] && !strings.HasPrefix(f.Name(), "Sleep") || pureFunctions[path+"."+f.Name()]
+	if recv := f.Signature().Recv(); recv != nil {
+		// A method on a value, as all of time.Time's, changes nothing; those of
+		// reflect and sort reach through it.
+		_, pointer := recv.Type().(*types.Pointer)
+		return pureMethods[f.Name()] ||
+			purePackages[path] && !pointer && !types.IsInterface(recv.Type()) && path != "reflect" && path != "sort"
+	}
+	return purePackages[path] || pureFunctions[path+"."+f.Name()]
 }
 
-// computes says whether f is declared here and only returns an expression that
-// computes.
+// computes says whether f is declared here, and neither it nor what it calls
+// changes anything but its own variables.
 func (p *purity) computes(f *types.Func, depth int) bool {
 	d := p.decls[f.Origin()]
-	if d == nil || d.Body == nil || len(d.Body.List) != 1 {
-		return false
-	}
-	ret, ok := d.Body.List[0].(*ast.ReturnStmt)
-	if !ok {
+	if d == nil || d.Body == nil {
 		return false
 	}
 	computes := true
-	ast.Inspect(ret, func(n ast.Node) bool {
+	ast.Inspect(d.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.CallExpr:
-			if _, bad := p.impureTo(n, depth-1); bad {
-				computes = false
-			}
+		case *ast.SendStmt, *ast.GoStmt, *ast.DeferStmt, *ast.SelectStmt:
+			computes = false
 		case *ast.UnaryExpr:
-			if n.Op.String() == "<-" {
-				computes = false
+			computes = computes && n.Op != token.ARROW
+		case *ast.AssignStmt:
+			for _, lhs := range n.Lhs {
+				computes = computes && p.owns(d, lhs)
 			}
+		case *ast.IncDecStmt:
+			computes = computes && p.owns(d, n.X)
+		case *ast.CallExpr:
+			_, does := p.impureTo(n, depth-1)
+			computes = computes && !does
 		}
 		return computes
 	})
 	return computes
+}
+
+// owns says whether assigning to the expression stays inside the function: it is
+// reached from a variable of the body, or is itself a parameter or a result.
+func (p *purity) owns(d *ast.FuncDecl, lhs ast.Expr) bool {
+	id := base(lhs)
+	if id == nil {
+		return false
+	}
+	if id.Name == "_" {
+		return true
+	}
+	obj := p.pass.TypesInfo.ObjectOf(id)
+	if obj == nil {
+		return false
+	}
+	if d.Body.Pos() <= obj.Pos() && obj.Pos() < d.Body.End() {
+		return true
+	}
+	_, plain := ast.Unparen(lhs).(*ast.Ident)
+	return plain && d.Pos() <= obj.Pos() && obj.Pos() < d.End()
 }
 
 // builtin is the name of the builtin the call uses, or empty.

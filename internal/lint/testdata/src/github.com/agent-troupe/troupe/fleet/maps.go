@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"time"
 )
 
 type job struct {
@@ -16,10 +17,31 @@ type job struct {
 	state int
 	cost  float64
 	tags  []string
+	stamp time.Time
+	timer *time.Timer
 }
 
 func (j *job) label() string { return j.id + "!" }
-func (j *job) stop()         { j.state = 2 }
+
+// tally only computes.
+func tally(j *job) (out map[string]int) {
+	sum := 0
+	for _, t := range j.tags {
+		sum += len(t)
+		if out == nil {
+			out = map[string]int{}
+		}
+	}
+	return out
+}
+
+// mark changes what it is given.
+func mark(j *job) int {
+	j.state++
+	return j.state
+}
+
+func (j *job) stop() { j.state = 2 }
 
 func seen(m map[string]*job, ch chan string, w io.Writer, stop map[string]func()) error {
 	for k := range m { // want `it sends on a channel; range over slices.Sorted`
@@ -122,6 +144,33 @@ func fine(m map[string]*job, wanted string) (*job, int, []string) {
 	}
 	_ = open
 	return nil, count + top, slices.Sorted(maps.Keys(m))
+}
+
+func folds(m map[string]*job, at map[string]time.Time) (bool, time.Time) {
+	any, first, dirty := false, time.Time{}, false
+	for _, j := range m {
+		any = any || j.state > 1
+		j.stamp = j.stamp.Add(time.Second)
+	}
+	for _, t := range at {
+		if limit := t.Add(time.Second); first.IsZero() || limit.Before(first) {
+			first = limit
+		}
+	}
+	sizes := map[string]int{}
+	for k, j := range m {
+		sizes[k] = len(tally(j))
+	}
+	for k, j := range m { // want `it calls mark`
+		sizes[k] = mark(j)
+	}
+	for _, j := range m { // want `it keeps the last element in dirty`
+		dirty = j.state > 1
+	}
+	for _, j := range m { // want `it calls Stop`
+		j.timer.Stop()
+	}
+	return any || dirty || slices.ContainsFunc(slices.Collect(maps.Values(m)), func(j *job) bool { return j.state > 1 }), first
 }
 
 func iterators(m map[string]int) []string {

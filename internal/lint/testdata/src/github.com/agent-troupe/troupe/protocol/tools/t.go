@@ -1,0 +1,3 @@
+package tools
+
+import _ "github.com/agent-troupe/troupe/protocol"
