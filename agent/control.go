@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"strings"
 )
 
 // Request is a control request of the host.
@@ -104,8 +105,11 @@ func (e *Engine) serve(r *Request) {
 	case "set_model":
 		e.setModel(r, in.Model)
 	case "stop_task":
-		e.stopTask(in.TaskID)
+		stopped := e.stopTask(in.TaskID)
 		r.Succeed(Object{})
+		if stopped && e.idle() {
+			e.setState("idle")
+		}
 	case "mcp_status":
 		e.mcpStatus(r)
 	case "mcp_set_servers":
@@ -114,6 +118,8 @@ func (e *Engine) serve(r *Request) {
 		e.reconnect(r, in.ServerName, r.Subtype == "mcp_reconnect" || in.Enabled)
 	case "cancel_async_message":
 		r.Succeed(Object{"cancelled": len(e.dropQueued(in.MessageUUID)) > 0})
+	case "read_file":
+		e.readFile(r, in.Path)
 	case "rewind_files":
 		e.rewind(r)
 	default:
@@ -200,6 +206,16 @@ func (e *Engine) setModel(r *Request, model *string) {
 		return
 	}
 	r.Succeed(Object{"model": e.session.model})
+}
+
+// readFile has nothing to read, and refuses what lies outside the working
+// directory.
+func (e *Engine) readFile(r *Request, path string) {
+	if strings.HasPrefix(path, "/") && !strings.HasPrefix(path, e.session.cwd+"/") {
+		r.Fail("read denied: "+path, "")
+		return
+	}
+	r.Succeed(Object{"contents": "", "absPath": path, "lossy": false, "requested_path": path})
 }
 
 func (e *Engine) rewind(r *Request) {

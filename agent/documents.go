@@ -46,8 +46,6 @@ func (e *Engine) document(subtype string, in params) (answer any, ok bool) {
 		return Object{"commands": []any{}, "agents": []any{}, "plugins": []any{}, "mcpServers": []any{}, "error_count": 0}, true
 	case "reload_skills":
 		return Object{"skills": []any{}}, true
-	case "read_file":
-		return Object{"contents": "", "absPath": in.Path, "lossy": false, "requested_path": in.Path}, true
 	case "generate_session_title":
 		return Object{"title": "Scripted session"}, true
 	case "side_question":

@@ -97,20 +97,22 @@ type Engine struct {
 	eof     bool // the host closed stdin
 	leaving bool // SIGINT or SIGTERM: end when the turn has ended
 
-	session   session
-	perms     permissions
-	host      host
-	asked     []*pending // our requests that are open, oldest first
-	openAsks  int        // of them, those that wait for a person
-	inbox     []*message
-	seen      map[string]bool // uuids of user lines, this and earlier lives of the session
-	turn      *Turn
-	tasks     []*Task
-	state     string // last session_state_changed
-	spent     float64
-	calls     int // model calls
-	results   int
-	lastError bool // the last result had is_error
+	session  session
+	perms    permissions
+	host     host
+	asked    []*pending // our requests that are open, oldest first
+	openAsks int        // of them, those that wait for a person
+	inbox    []*message
+	seen     map[string]bool // uuids of user lines, this and earlier lives of the session
+
+	remembered map[string]bool // of them, those of earlier lives
+	turn       *Turn
+	tasks      []*Task
+	state      string // last session_state_changed
+	spent      float64
+	calls      int // model calls
+	results    int
+	lastError  bool // the last result had is_error
 }
 
 // Run serves one conversation over p and returns how the agent ended.

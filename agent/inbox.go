@@ -78,16 +78,25 @@ func (e *Engine) user(in inLine) {
 		query: in.ShouldQuery == nil || *in.ShouldQuery,
 	}
 	if msg.uuid != "" && e.seen[msg.uuid] {
-		e.lifecycle(msg, "completed")
-		e.setState(e.state)
-		e.replay(msg)
-		e.setState(e.state)
+		e.repeated(msg)
 		return
 	}
 	if msg.uuid != "" {
 		e.seen[msg.uuid] = true
 	}
 	e.enqueue(msg)
+}
+
+// repeated is a line the session has had before: it is echoed and not run. One
+// that an earlier life of the session had is called completed, as observed.
+func (e *Engine) repeated(msg *message) {
+	if e.remembered[msg.uuid] {
+		e.lifecycle(msg, "completed")
+	}
+	e.replay(msg)
+	if e.turn == nil {
+		e.setState("idle")
+	}
 }
 
 // enqueue puts msg at the end of the inbox.

@@ -130,7 +130,7 @@ func (e *Engine) initializeResponse() Object {
 		o["permissionMode"] = e.perms.mode
 		return o.with(e.cfg.Initialize)
 	}
-	o["account"] = Object{"tokenSource": "none", "apiKeySource": "ANTHROPIC_API_KEY", "apiProvider": "firstParty"}
+	o["account"] = Object{"tokenSource": "none", "apiKeySource": keySource, "apiProvider": "firstParty"}
 	if e.launch.Pid != 0 {
 		o["pid"] = e.launch.Pid
 	}
@@ -145,6 +145,8 @@ func (e *Engine) initializeResponse() Object {
 	o["session_state"] = "idle"
 	return o.with(e.cfg.Initialize)
 }
+
+const keySource = "ANTHROPIC_API_KEY"
 
 func (e *Engine) models() []any {
 	if e.cfg.Dialect == Qoder {
@@ -203,7 +205,7 @@ func (e *Engine) initFrame(msg *message) {
 		o["qodercli_version"] = e.tr.version
 		o["protocol_version"] = e.tr.protocolVersion
 	} else {
-		o["apiKeySource"] = "ANTHROPIC_API_KEY"
+		o["apiKeySource"] = keySource
 		o["claude_code_version"] = e.tr.version
 		o["agents"] = []any{"general-purpose"}
 		o["original_cwd"] = e.session.cwd

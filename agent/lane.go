@@ -19,6 +19,7 @@ type Lane struct {
 	agentType   string
 	description string
 	background  bool
+	task        *Task // of a sub-agent
 
 	message   string // id of the API message that is open
 	index     int    // of its next block
@@ -31,6 +32,13 @@ type Lane struct {
 // Strand is the strand the lane runs on.
 func (l *Lane) Strand() *Strand { return l.s }
 
+// On is the lane on another strand: that of a tool that runs.
+func (l *Lane) On(s *Strand) *Lane {
+	on := *l
+	on.s, on.scope, on.message, on.openTools = s, s.scope, "", nil
+	return &on
+}
+
 // Sleep waits for d, and answers the host meanwhile.
 func (l *Lane) Sleep(d time.Duration) error { return l.s.Sleep(d) }
 
@@ -39,6 +47,10 @@ func (l *Lane) System(subtype string, o Object) { l.e.system(subtype, o) }
 
 // Emit writes a message of the session; uuid and session id are added.
 func (l *Lane) Emit(o Object) { l.e.emit(maps.Clone(o)) }
+
+// Err returns why the lane's turn or task was ended from outside, nil while it
+// goes on.
+func (l *Lane) Err() error { return l.s.scope.cause() }
 
 // Send writes a frame that is no message of the session, such as a control
 // frame.
@@ -206,6 +218,9 @@ func (l *Lane) block(f blockFrame) error {
 func (l *Lane) beginMessage() error {
 	if err := l.s.scope.cause(); err != nil || l.message != "" {
 		return err
+	}
+	if l.turn != nil {
+		l.turn.Open()
 	}
 	if t := l.turn; t != nil && l.parent == "" {
 		if limit := int(l.e.flags.number("max-turns")); limit > 0 && t.calls >= limit {

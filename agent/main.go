@@ -3,10 +3,8 @@ package agent
 import (
 	"hash/fnv"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // SeedEnv names the environment variable that seeds an agent started by
@@ -18,17 +16,7 @@ const SeedEnv = "TROUPE_SEED"
 // the program through its port.
 func Main(p Program) {
 	port := newStdio(os.Stdin, os.Stdout, os.Stderr)
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
-	go func() {
-		for s := range signals {
-			if s == os.Interrupt {
-				port.signal(ErrInterrupted)
-			} else {
-				port.signal(ErrTerminated)
-			}
-		}
-	}()
+	port.watchSignals()
 	exit := p.Serve(ProcessLaunch(), port)
 	if exit.Signal != "" {
 		raise(exit.Signal)

@@ -186,21 +186,26 @@ func (s *Strand) CallMCP(server, tool, toolUseID string, arguments Object, limit
 	case err != nil:
 		return ToolResult{}, err
 	}
-	raw, err := rpcResult(p.answer())
+	return toolResult(rpcResult(p.answer())), nil
+}
+
+// toolResult is the result of tools/call as the model sees it: what goes wrong
+// is a result too.
+func toolResult(raw json.RawMessage, err error) ToolResult {
 	if err != nil {
-		return ToolResult{Content: err.Error(), IsError: true}, nil
+		return ToolResult{Content: err.Error(), IsError: true}
 	}
 	var result struct {
 		Content json.RawMessage `json:"content"`
 		IsError bool            `json:"isError"`
 	}
 	if json.Unmarshal(raw, &result) != nil || len(result.Content) == 0 {
-		return ToolResult{Content: string(raw)}, nil
+		return ToolResult{Content: string(raw)}
 	}
 	if result.IsError {
-		return ToolResult{Content: textOf(result.Content), IsError: true}, nil
+		return ToolResult{Content: textOf(result.Content), IsError: true}
 	}
-	return ToolResult{Content: result.Content, Structured: result.Content}, nil
+	return ToolResult{Content: result.Content, Structured: result.Content}
 }
 
 // mcpStatus answers mcp_status.

@@ -7,13 +7,13 @@ import (
 
 // What a [Port] reports besides lines and io.EOF.
 var (
-	// ErrWaited: nothing arrived within the wait.
+	// ErrWaited says that nothing arrived within the wait.
 	ErrWaited = errors.New("agent: nothing arrived in time")
-	// ErrTerminated: SIGTERM arrived.
+	// ErrTerminated says that SIGTERM arrived.
 	ErrTerminated = errors.New("agent: terminated")
-	// ErrInterrupted: SIGINT arrived.
+	// ErrInterrupted says that SIGINT arrived.
 	ErrInterrupted = errors.New("agent: interrupted")
-	// ErrKilled: the agent is dead (SIGKILL in a simulation). The program
+	// ErrKilled says that the agent is dead (SIGKILL in a simulation). The program
 	// returns at once and writes nothing more.
 	ErrKilled = errors.New("agent: killed")
 )

@@ -21,7 +21,8 @@ type Result struct {
 	Cost           float64 // dollars, on top of what the model calls cost
 	More           Object  // members that replace or join all others
 
-	local       bool // no model was called
+	Local bool // no model was called: num_turns does not count one
+
 	interrupted bool
 }
 
@@ -70,6 +71,7 @@ func (t *Turn) write(r Result) {
 	if t.finished || t.e.exit != nil {
 		return
 	}
+	t.Open()
 	t.finished = true
 	e := t.e
 	for _, msg := range t.injected {
@@ -98,7 +100,7 @@ func (t *Turn) frame(r Result) Object {
 		"total_cost_usd": e.spent, "usage": usage(t.calls), "modelUsage": e.modelUsage(),
 		"permission_denials": denials,
 	}
-	if !r.local {
+	if !r.Local {
 		o["num_turns"] = t.users + 1
 	}
 	if r.Subtype != "" {
@@ -147,7 +149,7 @@ func (t *Turn) success(o Object, r Result) {
 	if r.Text != nil {
 		o["result"] = *r.Text
 	}
-	if !r.local {
+	if !r.Local {
 		o["stop_reason"], o["terminal_reason"] = "end_turn", "completed"
 	}
 	o["api_error_status"] = nil

@@ -5,7 +5,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -31,12 +34,13 @@ type stdio struct {
 }
 
 func newStdio(r io.Reader, w, stderr io.Writer) *stdio {
+	//troupe:seam a process of its own has the real clock
 	p := &stdio{r: r, w: w, stderr: stderr, start: time.Now()}
 	p.changed = sync.NewCond(&p.mu)
 	return p
 }
 
-// read is the port's one goroutine.
+// read is the goroutine that drains r.
 func (p *stdio) read() {
 	in := bufio.NewReaderSize(p.r, 64<<10)
 	for {
@@ -53,6 +57,21 @@ func (p *stdio) read() {
 			return
 		}
 	}
+}
+
+// watchSignals makes Next report SIGTERM and SIGINT.
+func (p *stdio) watchSignals() {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	go func() {
+		for s := range signals {
+			if s == os.Interrupt {
+				p.signal(ErrInterrupted)
+			} else {
+				p.signal(ErrTerminated)
+			}
+		}
+	}()
 }
 
 // signal makes Next return err before any line.
@@ -75,6 +94,7 @@ func (p *stdio) Next(wait time.Duration) ([]byte, error) {
 	}
 	expired := false
 	if wait > 0 {
+		//troupe:seam a process of its own has the real clock
 		timer := time.AfterFunc(wait, func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -129,4 +149,7 @@ func (p *stdio) Write(b []byte) error {
 func (p *stdio) Stderr(b []byte) { _, _ = p.stderr.Write(b) }
 
 // Elapsed implements [Elapser].
-func (p *stdio) Elapsed() time.Duration { return time.Since(p.start) }
+func (p *stdio) Elapsed() time.Duration {
+	//troupe:seam a process of its own has the real clock
+	return time.Since(p.start)
+}

@@ -10,7 +10,7 @@ var (
 	// ErrAborted ends the waits of a scope that was interrupted. A turn function
 	// returns it (or an error that wraps it) as it came.
 	ErrAborted = errors.New("agent: interrupted by the host")
-	// ErrTimeout: a wait's limit passed before what it waited for came.
+	// ErrTimeout says that a wait's limit passed before what it waited for came.
 	ErrTimeout = errors.New("agent: waited too long")
 
 	errKilledTask = errors.New("agent: task stopped")

@@ -68,7 +68,7 @@ func (e *Engine) newTask(kind, id, description, toolUseID string) *Task {
 func (l *Lane) sub(s *Strand, task *Task, background bool) *Lane {
 	return &Lane{
 		e: l.e, s: s, scope: s.scope, turn: l.turn, parent: task.toolUseID, agentID: task.ID,
-		agentType: task.agentType, description: task.Description, background: background,
+		agentType: task.agentType, description: task.Description, background: background, task: task,
 	}
 }
 
@@ -77,16 +77,16 @@ func (l *Lane) runAgent(s *Strand, task *Task, spec AgentSpec) (ToolResult, erro
 	task.started(Object{"prompt": spec.Prompt, "subagent_type": task.agentType, "spawn_depth": 1}, false)
 	lane := l.sub(s, task, false)
 	if _, err := lane.Hook("SubagentStart", task.agentType, nil); err != nil {
-		return ToolResult{}, &cutTask{task, err}
+		return ToolResult{}, &cutError{task, err}
 	}
 	lane.UserText(spec.Prompt, nil)
 	if spec.Play != nil {
 		if err := spec.Play(lane); err != nil {
-			return ToolResult{}, &cutTask{task, err}
+			return ToolResult{}, &cutError{task, err}
 		}
 	}
 	if err := lane.subagentStop(spec.Report); err != nil {
-		return ToolResult{}, &cutTask{task, err}
+		return ToolResult{}, &cutError{task, err}
 	}
 	task.notify("completed", spec.Report)
 	content := []any{Object{"type": "text", "text": spec.Report}}
@@ -96,19 +96,19 @@ func (l *Lane) runAgent(s *Strand, task *Task, spec AgentSpec) (ToolResult, erro
 	}}, nil
 }
 
-// cutTask is a foreground task that was cut off: its end is reported after the
+// cutError is a foreground task that was cut off: its end is reported after the
 // result of the call it ran in.
-type cutTask struct {
+type cutError struct {
 	task *Task
 	err  error
 }
 
-func (c *cutTask) Error() string { return c.err.Error() }
-func (c *cutTask) Unwrap() error { return c.err }
+func (c *cutError) Error() string { return c.err.Error() }
+func (c *cutError) Unwrap() error { return c.err }
 
 // reportCut does that.
 func reportCut(err error) {
-	var c *cutTask
+	var c *cutError
 	if errors.As(err, &c) && errors.Is(err, ErrAborted) {
 		c.task.notify("stopped", c.task.Description)
 	}
@@ -158,13 +158,14 @@ type ShellSpec struct {
 	Description string
 	Took        time.Duration
 	ExitCode    int
+	Gate        Gate
 	Then        func(*Turn) error
 }
 
 // ShellCall is the tool use that starts a shell command in the background.
 func (l *Lane) ShellCall(spec ShellSpec) ToolCall {
 	tc := ToolCall{
-		ID: "toolu_" + l.e.ids.hex(12), Name: "Bash", Input: Object{
+		ID: "toolu_" + l.e.ids.hex(12), Name: "Bash", Gate: spec.Gate, Input: Object{
 			"command": spec.Command, "description": spec.Description, "run_in_background": true,
 		},
 	}
@@ -201,6 +202,19 @@ func (t *Task) started(more Object, background bool) {
 		"task_id": t.ID, "run_id": t.RunID, "tool_use_id": t.toolUseID, "description": t.Description,
 		"is_backgrounded": background, "task_type": t.kind,
 	}.with(more))
+}
+
+// progress reports that a sub-agent makes a call.
+func (t *Task) progress(c *call) {
+	what := c.Name
+	if d, ok := c.Input["description"].(string); ok {
+		what = d
+	}
+	t.e.system("task_progress", Object{
+		"task_id": t.ID, "run_id": t.RunID, "tool_use_id": t.toolUseID, "description": "Running " + what,
+		"subagent_type": t.agentType, "last_tool_name": c.Name,
+		"usage": Object{"total_tokens": inputTokens, "tool_uses": 1, "duration_ms": 0},
+	})
 }
 
 // ended is the end of a background task by itself; a stopped one has been
@@ -253,16 +267,16 @@ func (t *Task) stop() {
 	t.e.tasksChanged()
 }
 
-func (e *Engine) stopTask(id string) {
-	for _, t := range slices.Clone(e.tasks) {
-		if t.ID == id {
-			t.stop()
-		}
+func (e *Engine) stopTask(id string) bool {
+	i := slices.IndexFunc(e.tasks, func(t *Task) bool { return t.ID == id })
+	if i >= 0 {
+		e.tasks[i].stop()
 	}
-	if e.turn == nil && len(e.inbox) == 0 && !e.agentsRun() {
-		e.setStateOnce("idle")
-	}
+	return i >= 0
 }
+
+// idle reports whether nothing goes on that the session's state tells of.
+func (e *Engine) idle() bool { return e.turn == nil && len(e.inbox) == 0 && !e.agentsRun() }
 
 func (e *Engine) stopTasks() {
 	for _, t := range slices.Clone(e.tasks) {

@@ -147,6 +147,9 @@ func (l *Lane) toolUse(c *call) error {
 	if err != nil {
 		return err
 	}
+	if l.task != nil {
+		l.task.progress(c)
+	}
 	return l.block(blockFrame{
 		block: block, more: more,
 		start:  Object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": Object{}},
@@ -172,6 +175,7 @@ func (l *Lane) perform(s *Strand, c *call) {
 		l.refusal(c, g)
 		return
 	}
+	l.changeMode(c)
 	c.running = true
 	began := s.slept
 	result := ToolResult{}
@@ -188,6 +192,16 @@ func (l *Lane) perform(s *Strand, c *call) {
 		return
 	}
 	l.toolResult(c, g, result)
+}
+
+// changeMode is what the two tools of plan mode do.
+func (l *Lane) changeMode(c *call) {
+	switch c.Name {
+	case "EnterPlanMode":
+		l.e.perms.change(l.e, "plan")
+	case "ExitPlanMode":
+		l.e.perms.change(l.e, "default")
+	}
 }
 
 // gates asks hooks and permission. A tool that does not exist has none.
@@ -234,6 +248,7 @@ func (l *Lane) abortCall(c *call, err error) {
 	case errors.Is(err, errTerminated) && c.running:
 		l.resultFrame(c, "Exit code 137", true, "Error: Exit code 137", Object{"id": c.ID})
 	case errors.Is(err, errTerminated):
+	case errors.Is(err, ErrAborted) && l.parent != "": // the parent's result says it
 	case errors.Is(err, ErrAborted):
 		if !c.running && l.turn != nil {
 			l.turn.denied(c)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 )
 
 // Turn is one turn: from a user message, or a task's end, to its result.
@@ -18,6 +19,7 @@ type Turn struct {
 	denials    []any
 	spoke      bool // an assistant frame was written
 	finished   bool
+	opened     bool // system/init was written
 	stopActive bool // a Stop hook has blocked once
 	cut        bool // an interrupt met an open tool call
 }
@@ -67,10 +69,9 @@ func (t *Turn) play() error {
 	if err != nil {
 		return err
 	}
-	if e.tr.initEachTurn {
-		e.initFrame(t.msg)
+	if !strings.HasPrefix(t.msg.prompt, "/compact") { // which opens when it is done
+		t.Open()
 	}
-	e.replay(t.msg)
 	for _, a := range answers {
 		if a.Decision == "block" || a.stops() {
 			return t.blocked(a)
@@ -78,13 +79,26 @@ func (t *Turn) play() error {
 	}
 	switch {
 	case !t.msg.query:
-		return t.Finish(Result{Text: Say(""), local: true})
+		return t.Finish(Result{Text: Say(""), Local: true})
 	case t.msg.origin != nil && t.msg.origin.then != nil:
 		return t.msg.origin.then(t)
 	case e.cfg.Turn == nil:
 		return t.Text(t.msg.prompt)
 	}
 	return e.cfg.Turn(t)
+}
+
+// Open writes what opens a turn, once: system/init, where the dialect has it in
+// every turn, and the echo of the user's line.
+func (t *Turn) Open() {
+	if t.opened {
+		return
+	}
+	t.opened = true
+	if t.e.tr.initEachTurn {
+		t.e.initFrame(t.msg)
+	}
+	t.e.replay(t.msg)
 }
 
 // blocked is a prompt that a UserPromptSubmit hook refused: no model call.
@@ -98,7 +112,7 @@ func (t *Turn) blocked(a HookAnswer) error {
 		"content": text, "level": "warning", "prevent_continuation": true,
 		"prompt_submit_outcome": Object{"kind": "blocked_by_hook", "prompt_kept": false, "reason": reason},
 	})
-	return t.Finish(Result{Text: Say(text), local: true})
+	return t.Finish(Result{Text: Say(text), Local: true})
 }
 
 // end writes the result that err calls for, unless there is one already.
@@ -162,7 +176,7 @@ func (t *Turn) Finish(r Result) error {
 		return nil
 	}
 	t.endMessage("end_turn")
-	for !r.local && r.success() {
+	for !r.Local && r.success() {
 		again, err := t.stopHooks()
 		if err != nil {
 			return err
@@ -205,6 +219,9 @@ func (t *Turn) stopHooks() (again bool, err error) {
 func (t *Turn) close() {
 	e := t.e
 	e.turn = nil
+	if errors.Is(t.scope.err, errTerminated) {
+		return
+	}
 	state := "completed"
 	if errors.Is(t.scope.err, ErrAborted) || t.halted {
 		state = "cancelled"
@@ -212,8 +229,9 @@ func (t *Turn) close() {
 	e.lifecycle(t.msg, state)
 	if e.leaving {
 		e.inbox = nil
+		return
 	}
-	if len(e.inbox) == 0 && !e.agentsRun() {
+	if e.idle() {
 		e.setStateOnce("idle")
 	}
 }

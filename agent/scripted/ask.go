@@ -112,8 +112,9 @@ func (s *Cancel) play(p *player) error {
 }
 
 func (s *Compact) play(p *player) error {
-	trigger := s.Trigger
-	if trigger == "" {
+	manual := p.turn != nil && strings.HasPrefix(p.prompt, "/compact")
+	trigger := "auto"
+	if manual {
 		trigger = "manual"
 	}
 	p.Lane.System("status", agent.Object{"status": "compacting"})
@@ -131,6 +132,9 @@ func (s *Compact) play(p *player) error {
 		return err
 	}
 	p.Lane.System("status", agent.Object{"status": nil, "compact_result": "success"})
+	if manual {
+		p.turn.Open()
+	}
 	p.Lane.System("compact_boundary", agent.Object{"compact_metadata": agent.Object{
 		"trigger": trigger, "pre_tokens": 1000, "post_tokens": 100, "duration_ms": s.Takes.Milliseconds(),
 	}})
@@ -138,7 +142,16 @@ func (s *Compact) play(p *player) error {
 		"type": "user", "parent_tool_use_id": nil, "isReplay": false, "isSynthetic": true,
 		"message": agent.Object{"role": "user", "content": "This session is being continued from a previous conversation. " + summary},
 	})
-	return nil
+	if !manual {
+		return p.Err()
+	}
+	p.Emit(agent.Object{
+		"type": "user", "parent_tool_use_id": nil, "isReplay": true,
+		"message": agent.Object{"role": "user", "content": "<local-command-stdout>Compacted</local-command-stdout>"},
+	})
+	return p.turn.Finish(agent.Result{
+		Text: agent.Say(""), Local: true, More: agent.Object{"local_command": "compact"},
+	})
 }
 
 // quote is s as a JSON string, good enough for what goes into ${answer}.

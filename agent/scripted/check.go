@@ -67,11 +67,14 @@ func (m *Misbehaviour) check() error {
 
 func (s *ToolUse) check() error  { return errors.Join(needs("name", s.Name), gateCheck(s.Gate)) }
 func (s *SubAgent) check() error { return needs("prompt", s.Prompt) }
-func (s *Shell) check() error    { return needs("command", s.Command) }
 func (s *Hook) check() error     { return needs("event", s.Event) }
 func (s *System) check() error   { return needs("subtype", s.Subtype) }
 func (s *Answer) check() error   { return needs("id", s.ID) }
 func (s *Cancel) check() error   { return needs("id", s.ID) }
+
+func (s *Shell) check() error {
+	return errors.Join(needs("command", s.Command), gateCheck(s.Gate))
+}
 
 func (s *MCPCall) check() error {
 	return errors.Join(needs("server", s.Server), needs("tool", s.Tool), gateCheck(s.Gate))

@@ -3,6 +3,8 @@ package scripted
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,8 +72,8 @@ func (p *player) fillAll(v any) any {
 
 func (p *player) object(m map[string]any) agent.Object {
 	out := make(agent.Object, len(m))
-	for k, v := range m {
-		out[k] = p.fillAll(v)
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out[k] = p.fillAll(m[k])
 	}
 	return out
 }
@@ -82,12 +84,12 @@ func (s Delay) play(p *player) error    { return p.Sleep(time.Duration(s)) }
 
 func (s Raw) play(p *player) error {
 	p.Lane.Raw([]byte(p.fill(string(s)) + "\n"))
-	return nil
+	return p.Err()
 }
 
 func (s Stderr) play(p *player) error {
 	p.run.port.Stderr([]byte(p.fill(string(s)) + "\n"))
-	return nil
+	return p.Err()
 }
 
 func (s *Partial) play(p *player) error {
@@ -143,6 +145,9 @@ func (s *ToolUse) call(p *player) agent.ToolCall {
 					return agent.ToolResult{}, err
 				}
 			}
+			if err := p.on(p.On(st)).play(s.Steps); err != nil {
+				return agent.ToolResult{}, err
+			}
 			if err := s.work(st, id, input); err != nil {
 				return agent.ToolResult{}, err
 			}
@@ -192,7 +197,7 @@ func (s *SubAgent) call(p *player) agent.ToolCall {
 func (s *Shell) call(p *player) agent.ToolCall {
 	return p.ShellCall(agent.ShellSpec{
 		Command: p.fill(s.Command), Description: p.fill(s.Description),
-		Took: s.Takes, ExitCode: s.ExitCode, Then: p.then(s.Then),
+		Took: s.Takes, ExitCode: s.ExitCode, Gate: s.Gate, Then: p.then(s.Then),
 	})
 }
 
@@ -232,12 +237,12 @@ func (s *APIRetry) play(p *player) error {
 
 func (s *System) play(p *player) error {
 	p.Lane.System(s.Subtype, p.object(s.Fields))
-	return nil
+	return p.Err()
 }
 
 func (s *Message) play(p *player) error {
 	p.Emit(p.object(s.Fields))
-	return nil
+	return p.Err()
 }
 
 func (s *Result) play(p *player) error {

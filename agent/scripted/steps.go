@@ -53,6 +53,9 @@ type ToolUse struct {
 	Error      string         `yaml:"error"`  // a failure with this text
 	Structured map[string]any `yaml:"structured"`
 	Takes      time.Duration  `yaml:"takes"`
+	// Steps are played while the tool runs, before Takes: what an MCP server asks
+	// the user, say.
+	Steps Steps `yaml:"steps"`
 	// Effect counts runs: a line with the call's id and input is appended to this
 	// file before Takes begins.
 	Effect string `yaml:"effect"`
@@ -88,6 +91,7 @@ type Shell struct {
 	Description string        `yaml:"description"`
 	Takes       time.Duration `yaml:"takes"`
 	ExitCode    int           `yaml:"exit_code"`
+	Gate        agent.Gate    `yaml:"gate"`
 	Then        Steps         `yaml:"then"`
 }
 
@@ -160,9 +164,9 @@ type Message struct {
 	Fields map[string]any `yaml:"fields"`
 }
 
-// Compact (compact) compacts the conversation: its frames and hooks.
+// Compact (compact) compacts the conversation: its frames and hooks. In answer
+// to the prompt /compact it is the whole turn.
 type Compact struct {
-	Trigger string        `yaml:"trigger"` // "" is manual
 	Takes   time.Duration `yaml:"takes"`
 	Summary string        `yaml:"summary"`
 }

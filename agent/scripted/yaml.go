@@ -106,11 +106,11 @@ func decode(node ast.Node, v any) error {
 	}
 	seen := map[string]bool{}
 	for _, pair := range pairs {
-		if key := keyOf(pair); seen[key] {
+		key := keyOf(pair)
+		if seen[key] {
 			return problem(pair.Key, "key %q stands here twice", key)
-		} else {
-			seen[key] = true
 		}
+		seen[key] = true
 		one := ast.Mapping(pair.Start, false, pair)
 		if err := yaml.NodeToValue(one, v, yaml.Strict()); err != nil {
 			return placed(err, pair.Value)
@@ -288,10 +288,10 @@ type Size int
 // UnmarshalYAML reads a size.
 func (s *Size) UnmarshalYAML(node ast.Node) error {
 	text, unit := strings.Trim(node.String(), `"' `), 1
-	for suffix, n := range map[string]int{"KiB": 1 << 10, "MiB": 1 << 20} {
-		if rest, ok := strings.CutSuffix(text, suffix); ok {
-			text, unit = strings.TrimSpace(rest), n
-		}
+	if rest, ok := strings.CutSuffix(text, "KiB"); ok {
+		text, unit = strings.TrimSpace(rest), 1<<10
+	} else if rest, ok := strings.CutSuffix(text, "MiB"); ok {
+		text, unit = strings.TrimSpace(rest), 1<<20
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
