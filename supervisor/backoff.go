@@ -16,7 +16,7 @@ const (
 	DefaultResetAfter = time.Minute
 )
 
-// NoBackoff, as a Backoff's Initial, makes every delay zero, as in OTP.
+// NoBackoff as the Initial of a [Backoff] makes every delay zero, as in OTP.
 const NoBackoff time.Duration = -1
 
 // Backoff is exponential backoff with full jitter: the delay before attempt n

@@ -30,14 +30,14 @@ func (o Origin) When() time.Time { return o.At }
 
 func (Origin) isEvent() {}
 
-// ChildStarted: an incarnation of a child was asked for.
+// ChildStarted says that an incarnation of a child was asked for.
 type ChildStarted struct {
 	Origin
 	Child       string
 	Incarnation int
 }
 
-// ChildFailed: a child ended by itself, with a reason or though it is
+// ChildFailed says that a child ended by itself, with a reason or though it is
 // permanent.
 type ChildFailed struct {
 	Origin
@@ -46,7 +46,7 @@ type ChildFailed struct {
 	Reason      error // nil: a permanent child ended normally
 }
 
-// ChildStopped: a child ended because it was asked to, or normally.
+// ChildStopped says that a child ended because it was asked to, or normally.
 type ChildStopped struct {
 	Origin
 	Child       string
@@ -54,17 +54,18 @@ type ChildStopped struct {
 	Reason      error // not nil: it failed while it was being stopped
 }
 
-// ChildStuck: a child was killed and has not ended within its deadline. It is
-// given up; should it end later, a ChildStopped says so, unless the supervisor
-// has stopped by then.
+// ChildStuck says that a child was killed and has not ended within its
+// deadline. It is given up; should it end later, a ChildStopped follows, unless
+// the supervisor has stopped by then.
 type ChildStuck struct {
 	Origin
 	Child       string
 	Incarnation int
 }
 
-// RestartScheduled: the children a restart affects are down; those that come
-// back do so after Delay. A failure during the delay may schedule it anew.
+// RestartScheduled says that the children a restart affects are down and that
+// those that come back do so after Delay. A failure, or a deliberate restart,
+// during the delay may schedule it anew.
 type RestartScheduled struct {
 	Origin
 	Child    string // the last one to cause it
@@ -73,14 +74,14 @@ type RestartScheduled struct {
 	Children []string // the children that will be started, in order
 }
 
-// Restarted: the children of a restart were asked for again.
+// Restarted says that the children of a restart were asked for again.
 type Restarted struct {
 	Origin
 	Child    string // the last one to cause it
 	Children []string
 }
 
-// IntensityExceeded: a failure was one too many.
+// IntensityExceeded says that a failure was one too many.
 type IntensityExceeded struct {
 	Origin
 	Child    string
@@ -88,13 +89,13 @@ type IntensityExceeded struct {
 	Limit    Intensity
 }
 
-// Escalated: the supervisor has given up and its children are down.
+// Escalated says that the supervisor has given up and its children are down.
 type Escalated struct {
 	Origin
 	Failure *Failure
 }
 
-// Stopping: the supervisor began to stop its children for good.
+// Stopping says that the supervisor began to stop its children for good.
 type Stopping struct {
 	Origin
 	Reason error // as for Stopped

@@ -33,7 +33,7 @@ func (f Failed) String() string { return failed(f.Child, f.Incarnation, f.Reason
 // Failure is why a supervisor gave up. It matches the reason of its child and
 // the reasons of the earlier failures in the window, the last one first, and
 // so on down a tree of supervisors.
-type Failure struct {
+type Failure struct { //nolint:errname // supervision speaks of failures, and this one is more than an error
 	Supervisor  string
 	Child       string // whose failure was one too many, or which is stuck
 	Incarnation int

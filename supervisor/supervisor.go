@@ -138,7 +138,7 @@ func (s *Supervisor) ChildDown(now time.Time, name string, incarnation int, reas
 
 // Timer tells that the time asked for by a SetTimer is over.
 func (s *Supervisor) Timer(now time.Time, t Token) []Action {
-	if t == 0 || s.phase == ended {
+	if t == 0 {
 		return nil
 	}
 	s.now = now
@@ -204,11 +204,10 @@ func (s *Supervisor) present(name string, incarnation int) *child {
 func (s *Supervisor) failed(c *child) {
 	limit := s.spec.Intensity
 	s.failures = slices.DeleteFunc(s.failures, func(f Failed) bool { return s.now.Sub(f.At) > limit.Window })
-	earlier := slices.Clone(s.failures)
 	s.failures = append(s.failures, Failed{s.now, c.spec.Name, c.incarnation, c.reason})
 	if n := len(s.failures); n > limit.Max {
 		s.emit(IntensityExceeded{s.origin(), c.spec.Name, n, limit})
-		s.giveUp(&Failure{s.spec.Name, c.spec.Name, c.incarnation, c.reason, limit, earlier})
+		s.giveUp(c, c.reason, limit, s.failures[:n-1])
 		return
 	}
 	c.restarts++
@@ -247,8 +246,12 @@ func (s *Supervisor) affected(i int) (from, to int) {
 	}
 }
 
-// giveUp ends the supervisor with a failure.
-func (s *Supervisor) giveUp(f *Failure) { s.end(f, f) }
+// giveUp ends the supervisor with a failure. Nothing is counted any more after
+// that, so the failure may keep the list.
+func (s *Supervisor) giveUp(c *child, reason error, limit Intensity, earlier []Failed) {
+	f := &Failure{s.spec.Name, c.spec.Name, c.incarnation, reason, limit, earlier}
+	s.end(f, f)
+}
 
 func (s *Supervisor) end(reason error, f *Failure) {
 	s.phase, s.reason, s.failure, s.restarts = ending, reason, f, nil
@@ -325,7 +328,7 @@ func (s *Supervisor) overdue(c *child) {
 	s.emit(ChildStuck{s.origin(), c.spec.Name, c.incarnation})
 	if s.phase == supervising {
 		// A next incarnation would live beside this one.
-		s.giveUp(&Failure{s.spec.Name, c.spec.Name, c.incarnation, ErrStuck, Intensity{}, slices.Clone(s.failures)})
+		s.giveUp(c, ErrStuck, Intensity{}, s.failures)
 	}
 }
 

@@ -450,6 +450,44 @@ func TestStaleNewsAreIgnoredAndCounted(t *testing.T) {
 	assert.Empty(t, r.Timer(r.now, 99))
 }
 
+func TestEachIncarnationIsAskedBeforeItIsKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, supervisor.Spec{Children: []supervisor.Child{{Name: "a"}}})
+	r.start()
+	for n := range 3 {
+		require.Equal(t, []string{fmt.Sprintf("stop a#%d", n+1), "timer 5s"}, r.restart("a"))
+		require.Equal(t, []string{fmt.Sprintf("kill a#%d", n+1), "timer 5s"}, r.fire(5*time.Second))
+		require.Equal(t, []string{fmt.Sprintf("start a#%d", n+2)}, r.down("a", nil))
+	}
+}
+
+func TestTemporaryChildDoesNotWait(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, supervisor.Spec{
+		Strategy: supervisor.OneForAll, Backoff: supervisor.Backoff{Initial: time.Hour}, Children: abc(supervisor.Temporary),
+	})
+	r.start()
+	r.obey(r.down("a", errBoom))
+	assert.Equal(t, supervisor.StateWaiting, r.state("c").State)
+	assert.Equal(t, supervisor.StateStopped, r.state("b").State)
+	assert.Zero(t, r.state("b").RestartAt)
+}
+
+func TestHealthyPeriodBeginsWhenAChildIsUp(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, supervisor.Spec{
+		Backoff:  supervisor.Backoff{Initial: time.Hour, Immediate: true, ResetAfter: time.Minute},
+		Children: []supervisor.Child{{Name: "a"}},
+	})
+	r.start()
+	require.Equal(t, []string{"start a#2"}, r.down("a", errBoom))
+	r.now = r.now.Add(time.Hour) // a slow start
+	r.ChildUp(r.now, "a", 2)
+	r.now = r.now.Add(time.Minute - 1)
+	r.down("a", errBoom)
+	assert.Equal(t, supervisor.StateWaiting, r.state("a").State, "not healthy for long enough")
+}
+
 func TestBackoffOfAChildIsItsOwnAndResets(t *testing.T) {
 	t.Parallel()
 	// With Immediate only a second attempt in a row has a delay.

@@ -309,12 +309,12 @@ func (w *world) refire(n int) {
 // comply makes every child that was asked to end do so, by its manner, and
 // reports whether there was one.
 func (w *world) comply() bool {
-	any := false
+	found := false
 	for i, k := range w.kids {
 		if !w.over && k.alive && (k.asked && k.manner == obedient || k.killed && k.manner <= deaf) {
 			w.end(i, nil)
-			any = true
+			found = true
 		}
 	}
-	return any
+	return found
 }
