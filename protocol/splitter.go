@@ -58,7 +58,9 @@ func NewSplitter(maxLine int) *Splitter {
 // traffic: from 4 KiB up to 32 KiB while reads fill it, down again when they
 // do not, and as needed for a long line. It is valid until the next call.
 func (s *Splitter) Buffer() []byte {
-	if cap(s.chunk)-len(s.chunk) < minRead {
+	// A chunk is given up when it is full, or when nothing of it is pending
+	// and traffic has become too thin for its size.
+	if cap(s.chunk)-len(s.chunk) < minRead || s.Pending() == 0 && cap(s.chunk) > 4*s.size {
 		s.grow()
 	}
 	b := s.chunk[len(s.chunk):cap(s.chunk)]
