@@ -25,6 +25,11 @@ type Dialect interface {
 	// fails with an *UnsupportedCapabilityError; the session must then end, since the agent runs without it.
 	CheckInitialize(o *Options, response json.RawMessage) error
 
+	// Resume returns the options of a next incarnation of the session: the same, but it takes up sessionID where it
+	// is, and neither forks nor cuts it again. rerun has the agent run an interrupted turn again by itself, tools
+	// included, which an agent may not serve (*UnsupportedCapabilityError).
+	Resume(o *Options, sessionID string, rerun bool) (*Options, error)
+
 	// AfterInitialize lists the requests to send, in order, between the initialize response and the first user line.
 	AfterInitialize(o *Options) []protocol.HostRequest
 
@@ -75,6 +80,9 @@ type Traits struct {
 	AuthExpiredExit int      // exit code that means the login expired; 0 when there is none
 	ExecutableNames []string // names to look for on PATH, best first
 	ExecutableEnv   string   // environment variable that names the executable; empty when there is none
+
+	MCPNotificationReply json.RawMessage // what mcp_response holds in the answer to a JSON-RPC notification
+	ElicitationFallback  string          // the action that answers an elicitation when there is no callback
 }
 
 // Launch says how to start an agent. References {{file:NAME}} in Args and Env values stand for the path at which

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -33,4 +34,25 @@ func (o *Options) parentEnv(name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// SetEnv sets a variable of Env without changing a map that other Options share.
+func (o *Options) SetEnv(name, value string) {
+	env := maps.Clone(o.Env)
+	if env == nil {
+		env = make(map[string]string, 1)
+	}
+	env[name] = value
+	o.Env = env
+	o.UnsetEnv = slices.DeleteFunc(slices.Clone(o.UnsetEnv), func(n string) bool { return n == name })
+}
+
+// Resumed returns a copy of the options that takes up a session where it is: it has no other session to go back to,
+// and neither forks nor cuts this one.
+func (o *Options) Resumed(sessionID string) *Options {
+	next := *o
+	next.Resume, next.SessionID = sessionID, ""
+	next.Continue, next.ForkSession = false, false
+	next.ResumeSessionAt, next.ResumeDropsTurn = "", ""
+	return &next
 }

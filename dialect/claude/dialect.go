@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/agent-troupe/troupe/dialect"
@@ -38,6 +39,9 @@ func (Dialect) Traits() dialect.Traits {
 
 		ExecutableNames: []string{"claude"},
 		ExecutableEnv:   "CLAUDE_CODE_EXECUTABLE",
+
+		MCPNotificationReply: json.RawMessage(`{"jsonrpc":"2.0","result":{},"id":0}`),
+		ElicitationFallback:  protocol.ElicitDecline,
 	}
 }
 
@@ -67,6 +71,9 @@ func (d Dialect) compile(o *dialect.Options) (*build.Problems, *dialect.Launch) 
 	l.Args = arguments(o, l, p)
 	environment(o, l, p)
 	l.HoldFirstUserLine = awaitsInitialize(o)
+	if _, err := d.Initialize(o); err != nil {
+		p.Addf("Options", "the initialize request: %v", err)
+	}
 	return p, l
 }
 

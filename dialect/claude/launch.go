@@ -28,10 +28,12 @@ func arguments(o *dialect.Options, l *dialect.Launch, p *build.Problems) []strin
 	a.JoinedIf("PermissionPrompts", "--permission-prompts", o.PermissionPrompts)
 	a.Switch("Continue", "--continue", o.Continue && o.Resume == "")
 	a.JoinedIf("Resume", "--resume", o.Resume)
-	a.JoinedIf("AllowedTools", "--allowedTools", strings.Join(allowedTools(o), ","))
-	a.JoinedIf("DisallowedTools", "--disallowedTools", strings.Join(o.DisallowedTools, ","))
+	if !rulesInSettings(o) {
+		a.JoinedIf("AllowedTools", "--allowedTools", strings.Join(allowedTools(o), ","))
+		a.JoinedIf("DisallowedTools", "--disallowedTools", strings.Join(o.DisallowedTools, ","))
+	}
 	set(a, "Tools", "--tools", o.Tools, "default")
-	mcpArgs(o, l, a)
+	mcpArgs(o, l, a, p)
 	a.Switch("Delivery", "--await-initialize", awaitsInitialize(o))
 	set(a, "SettingSources", "--setting-sources", o.SettingSources, "user,project,local")
 	a.Switch("StrictMCPConfig", "--strict-mcp-config", o.StrictMCPConfig)

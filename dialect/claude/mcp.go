@@ -32,13 +32,14 @@ func externalServers(o *dialect.Options) map[string]dialect.MCPServer {
 	return servers
 }
 
-func mcpArgs(o *dialect.Options, l *dialect.Launch, a *build.Args) {
+func mcpArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Problems) {
 	if len(o.MCPServers) == 0 || mcpInInitialize(o) {
 		return
 	}
 	doc, err := build.JSON(map[string]any{"mcpServers": externalServers(o)})
 	if err != nil {
-		return // an Extra that is no JSON; check reports it
+		p.Addf("MCPServers", "cannot be encoded: %v", err)
+		return
 	}
 	credential := slices.ContainsFunc(slices.Collect(maps.Values(o.MCPServers)), build.MCPCredential)
 	a.Split("MCPServers", "--mcp-config", build.Document(l, "mcp.json", doc, credential))

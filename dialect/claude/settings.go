@@ -1,18 +1,24 @@
 package claude
 
 import (
+	"strings"
+
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 )
 
 // settingsArgs adds --settings: the user's document or path, with what other options merge into it.
 func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Problems) {
-	s, credential := build.UserSettings(o, p, o.Sandbox != nil || build.HasToolPolicies(o))
+	s, credential := build.UserSettings(o, p, o.Sandbox != nil || build.HasToolPolicies(o) || rulesInSettings(o))
 	if s == nil {
 		a.SplitIf("SettingsPath", "--settings", o.SettingsPath)
 		return
 	}
 	build.MergeToolPolicies(o, s, p)
+	if rulesInSettings(o) {
+		build.MergeRules(s, p, "AllowedTools", "permissions.allow", allowedTools(o))
+		build.MergeRules(s, p, "DisallowedTools", "permissions.deny", o.DisallowedTools)
+	}
 	if o.Sandbox != nil {
 		sandbox := *o.Sandbox
 		sandbox.FailIfUnavailable = dialect.Some(sandbox.FailIfUnavailable.Or(true))
@@ -27,6 +33,14 @@ func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build
 		return
 	}
 	a.Split("Settings", "--settings", build.Document(l, "settings.json", doc, credential))
+}
+
+// rulesInSettings reports whether the permission rules are too long for an argument. Rules in the settings that are
+// passed at launch mean the same.
+func rulesInSettings(o *dialect.Options) bool {
+	const flag = len("--disallowedTools=")
+	return flag+len(strings.Join(allowedTools(o), ",")) > build.MaxArg ||
+		flag+len(strings.Join(o.DisallowedTools, ",")) > build.MaxArg
 }
 
 // managedInInitialize reports whether the managed settings may not stand in argv. They have no file form.

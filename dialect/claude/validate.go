@@ -2,6 +2,7 @@ package claude
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,15 +20,17 @@ func check(o *dialect.Options, p *build.Problems) {
 		fmt.Sprintf("%q is not known", o.PermissionPrompts), "use host or none")
 	p.AddIf(len(o.SupportedDialogKinds) > 0 && !o.HasUserDialog, "SupportedDialogKinds",
 		"there is no callback to show a dialog, and one that is parked is never answered", "give an OnUserDialog callback")
-	p.AddIf(o.HasUserDialog && len(o.SupportedDialogKinds) == 0, "SupportedDialogKinds",
-		"is empty, so the agent never asks for a dialog", "name the kinds of dialog the callback can show")
-	if f := ""; o.ToolConfig != nil {
-		f = o.ToolConfig.AskUserQuestion.PreviewFormat
+	if o.HasUserDialog && len(o.SupportedDialogKinds) == 0 {
+		p.Warn("OnUserDialog", "SupportedDialogKinds", "is empty, so the agent never asks for a dialog",
+			"name the kinds of dialog the callback can show")
+	}
+	if o.ToolConfig != nil {
+		f := o.ToolConfig.AskUserQuestion.PreviewFormat
 		p.AddIf(!slices.Contains([]string{"", "markdown", "html"}, f), "ToolConfig.AskUserQuestion.PreviewFormat",
 			fmt.Sprintf("%q is not known", f), "use markdown or html")
 	}
-	for name, s := range o.MCPServers {
-		checkNoQoderTools(p, fmt.Sprintf("MCPServers[%q]", name), s.Tools)
+	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
+		checkNoQoderTools(p, fmt.Sprintf("MCPServers[%q]", name), o.MCPServers[name].Tools)
 	}
 	for i, s := range o.SDKMCPServers {
 		checkNoQoderTools(p, fmt.Sprintf("SDKMCPServers[%d]", i), s.Tools)

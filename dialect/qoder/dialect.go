@@ -1,6 +1,7 @@
 package qoder
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/agent-troupe/troupe/dialect"
@@ -37,6 +38,9 @@ func (Dialect) Traits() dialect.Traits {
 		AuthExpiredExit: 41,
 		ExecutableNames: []string{"qodercli"},
 		ExecutableEnv:   "QODERCLI_PATH",
+
+		MCPNotificationReply: json.RawMessage(`{"jsonrpc":"2.0"}`),
+		ElicitationFallback:  protocol.ElicitCancel,
 	}
 }
 
@@ -65,6 +69,9 @@ func (d Dialect) compile(o *dialect.Options) (*build.Problems, *dialect.Launch) 
 	build.Command(l, o, d.Traits(), p)
 	l.Args = arguments(o, l, p)
 	environment(o, l, p)
+	if _, err := d.Initialize(o); err != nil {
+		p.Addf("Options", "the initialize request: %v", err)
+	}
 	return p, l
 }
 

@@ -31,7 +31,7 @@ func arguments(o *dialect.Options, l *dialect.Launch, p *build.Problems) []strin
 	for _, e := range o.Extensions {
 		a.Split("Extensions", "--extensions", e)
 	}
-	mcpArgs(o, l, a)
+	mcpArgs(o, l, a, p)
 	settingsArgs(o, l, a, p)
 	set(a, "SettingSources", "--setting-sources", o.SettingSources, "user,project,local")
 	a.Switch("the protocol", "--disable-builtin-skills", true)

@@ -32,30 +32,37 @@ func overrides(tools []dialect.MCPTool) map[string]toolOverride {
 }
 
 // mcpArgs adds the external servers. Permission policies of their tools are rules in the settings.
-func mcpArgs(o *dialect.Options, l *dialect.Launch, a *build.Args) {
+func mcpArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Problems) {
 	if len(o.MCPServers) > 0 {
-		servers := make(map[string]json.RawMessage, len(o.MCPServers))
-		for name, s := range o.MCPServers {
-			tools := overrides(s.Tools)
-			s.Tools = nil
-			raw, err := build.JSON(s)
-			if err == nil && tools != nil {
-				raw, err = build.WithKey(raw, "toolOverrides", tools)
-			}
-			if err != nil {
-				return // an Extra that is no JSON; Check reports it
-			}
-			servers[name] = raw
+		doc, err := mcpConfig(o.MCPServers)
+		if err != nil {
+			p.Addf("MCPServers", "cannot be encoded: %v", err)
 		}
 		credential := slices.ContainsFunc(slices.Collect(maps.Values(o.MCPServers)), build.MCPCredential)
-		if doc, err := build.JSON(map[string]any{"mcpServers": servers}); err == nil {
-			a.Split("MCPServers", "--mcp-config", build.Document(l, "mcp.json", doc, credential))
-		}
+		a.Split("MCPServers", "--mcp-config", build.Document(l, "mcp.json", doc, credential))
 	}
 	for _, name := range o.AllowedMCPServerNames {
 		a.Split("AllowedMCPServerNames", "--allowed-mcp-server-names", name)
 	}
 	a.Switch("StrictMCPConfig", "--strict-mcp-config", o.StrictMCPConfig)
+}
+
+// mcpConfig is the document that --mcp-config takes.
+func mcpConfig(servers map[string]dialect.MCPServer) (json.RawMessage, error) {
+	docs := make(map[string]json.RawMessage, len(servers))
+	for name, s := range servers {
+		tools := overrides(s.Tools)
+		s.Tools = nil
+		doc, err := build.JSON(s)
+		if err == nil && tools != nil {
+			doc, err = build.WithKey(doc, "toolOverrides", tools)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		docs[name] = doc
+	}
+	return build.JSON(map[string]any{"mcpServers": docs})
 }
 
 // sdkServers adds the in-process servers to an initialize request.

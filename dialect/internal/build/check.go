@@ -45,8 +45,8 @@ func checkPermissions(o *dialect.Options, p *Problems, modes []protocol.Permissi
 	for _, r := range o.DisallowedTools {
 		checkRule(p, "DisallowedTools", r)
 	}
-	checkNames(p, "Tools", o.Tools.Names())
-	checkNames(p, "Skills", o.Skills.Names())
+	checkNames(p, "Tools", o.Tools.Names(), "")
+	checkNames(p, "Skills", o.Skills.Names(), "*")
 	if o.Tools.IsNone() || (o.Tools.Names() != nil && !o.Tools.Has("Skill")) {
 		if o.Skills.IsAll() || o.Skills.Names() != nil {
 			p.Warn("Skills", "Tools", "the Skill tool is not among Tools, so no skill can be called", "add Skill to Tools")
@@ -96,11 +96,11 @@ func checkRule(p *Problems, option, rule string) {
 	}
 }
 
-// checkNames refuses names that would be taken for several, or for a pattern.
-func checkNames(p *Problems, option string, names []string) {
+// checkNames refuses names that would be taken for several, or for a pattern that more stands for.
+func checkNames(p *Problems, option string, names []string, more string) {
 	for _, n := range names {
-		if n == "" || strings.ContainsAny(n, ",()* \t\r\n") {
-			p.Addf(option, "%q is not a name: it is empty, or has a comma, a parenthesis, a star or a space in it", n)
+		if n == "" || strings.ContainsAny(n, ",() \t\r\n"+more) {
+			p.Addf(option, "%q is not a name: it is empty, or has a comma, a parenthesis, a space or a pattern in it", n)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func checkValues(o *dialect.Options, p *Problems) {
 	for _, s := range o.SettingSources.Names() {
 		p.AddIf(!slices.Contains([]string{"user", "project", "local"}, s), "SettingSources", fmt.Sprintf("%q is not a source", s), "use user, project, local")
 	}
-	checkNames(p, "Betas", o.Betas)
+	checkNames(p, "Betas", o.Betas, "")
 	for i, d := range o.AdditionalDirectories {
 		p.AddIf(d == "", fmt.Sprintf("AdditionalDirectories[%d]", i), "is empty", "give a path")
 	}
@@ -152,9 +152,13 @@ func checkValues(o *dialect.Options, p *Problems) {
 		p.AddIf(pl.Path == "", fmt.Sprintf("Plugins[%d].Path", i), "is empty", "give the plugin's directory")
 		p.AddIf(pl.Type != "" && pl.Type != "local", fmt.Sprintf("Plugins[%d].Type", i), fmt.Sprintf("%q is not known", pl.Type), "use local")
 	}
-	for option, d := range map[string]dialect.Delivery{"PluginDelivery": o.PluginDelivery, "MCPServersDelivery": o.MCPServersDelivery} {
-		p.AddIf(d != dialect.DeliverByLaunch && d != dialect.DeliverInInitialize, option, fmt.Sprintf("%q is not known", d), "use initialize or leave it out")
-	}
+	checkDelivery(p, "PluginDelivery", o.PluginDelivery)
+	checkDelivery(p, "MCPServersDelivery", o.MCPServersDelivery)
+}
+
+func checkDelivery(p *Problems, option string, d dialect.Delivery) {
+	p.AddIf(d != dialect.DeliverByLaunch && d != dialect.DeliverInInitialize, option,
+		fmt.Sprintf("%q is not known", d), "use initialize or leave it out")
 }
 
 func checkDocuments(o *dialect.Options, p *Problems) {

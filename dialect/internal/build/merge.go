@@ -9,8 +9,9 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 )
 
-// UserSettings returns the settings of the user to merge into, and whether they can hold a credential. It returns
-// nil when the user's path, if any, is to be passed on as it is: nothing is to be merged, and nothing is inline.
+// UserSettings returns the settings of the user to merge into, and whether they can hold a credential. What was in a
+// file stays in one. It returns nil when the user's path, if any, is to be passed on as it is: nothing is to be
+// merged, and nothing is inline.
 func UserSettings(o *dialect.Options, p *Problems, merge bool) (s *Settings, credential bool) {
 	option, raw := "Settings", []byte(o.Settings)
 	switch {
@@ -31,7 +32,7 @@ func UserSettings(o *dialect.Options, p *Problems, merge bool) (s *Settings, cre
 		}
 		s, _ = ParseSettings(nil)
 	}
-	return s, SettingsCredential(s)
+	return s, option == "SettingsPath" || SettingsCredential(s)
 }
 
 // toolPolicy is a policy with the server it belongs to.
@@ -82,8 +83,13 @@ func MergeToolPolicies(o *dialect.Options, s *Settings, p *Problems) {
 				rules = append(rules, ToolRule(t.server, t.tool.Name))
 			}
 		}
-		if err := s.Append(l.path, rules...); err != nil {
-			p.Addf("Settings", "%v, and MCP tool policies are merged into it", err)
-		}
+		MergeRules(s, p, "MCPServers", l.path, rules)
+	}
+}
+
+// MergeRules adds permission rules to a list of the settings. option is where they come from.
+func MergeRules(s *Settings, p *Problems, option, path string, rules []string) {
+	if err := s.Append(path, rules...); err != nil {
+		p.Addf(option, "the settings it is merged into: %v", err)
 	}
 }

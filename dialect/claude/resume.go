@@ -1,0 +1,16 @@
+package claude
+
+import "github.com/agent-troupe/troupe/dialect"
+
+// rerunEnv has a resumed session run its interrupted turn again. It does not wait for initialize: with the request
+// half a second late, a tool ran with no hook asked.
+const rerunEnv = "CLAUDE_CODE_RESUME_INTERRUPTED_TURN"
+
+// Resume implements dialect.Dialect.
+func (Dialect) Resume(o *dialect.Options, sessionID string, rerun bool) (*dialect.Options, error) {
+	next := o.Resumed(sessionID)
+	if rerun {
+		next.SetEnv(rerunEnv, "1")
+	}
+	return next, nil
+}

@@ -1,0 +1,11 @@
+package qoder
+
+import "github.com/agent-troupe/troupe/dialect"
+
+// Resume implements dialect.Dialect.
+func (Dialect) Resume(o *dialect.Options, sessionID string, rerun bool) (*dialect.Options, error) {
+	if rerun {
+		return nil, &dialect.UnsupportedCapabilityError{Backend: Name, Request: "re-run of an interrupted turn"}
+	}
+	return o.Resumed(sessionID), nil
+}
