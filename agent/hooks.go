@@ -218,6 +218,7 @@ func (l *Lane) preToolUse(s *Strand, c *call) (gate, error) {
 		switch {
 		case run.timedOut:
 			g.refuse(hookTimeoutText, "", "")
+			g.silent = true
 		case run.p.closed:
 			g.refuse(closedText, "config", "")
 		}

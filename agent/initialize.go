@@ -212,7 +212,7 @@ func (e *Engine) initFrame(msg *message) {
 		o["additional_directories"] = []any{}
 		o["fast_mode_state"] = "off"
 		o["view_mode"] = "default"
-		if msg != nil && msg.uuid != "" {
+		if msg != nil && msg.uuid != "" && msg.origin == nil {
 			o["user_message_uuids"] = []string{msg.uuid}
 		}
 	}

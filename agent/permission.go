@@ -37,6 +37,7 @@ type gate struct {
 	source, reason string // of the decision, for tool_result_meta
 	kind           string // non_execution_kind; "" means permission-rule
 	interrupt      bool   // the refusal ends the turn
+	silent         bool   // the refusal counts as no denial
 }
 
 func (g *gate) refuse(text, source, reason string) {

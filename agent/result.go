@@ -22,8 +22,6 @@ type Result struct {
 	More           Object  // members that replace or join all others
 
 	Local bool // no model was called: num_turns does not count one
-
-	interrupted bool
 }
 
 // Say is a Text for [Result].
@@ -129,16 +127,13 @@ func (t *Turn) frame(r Result) Object {
 	if t.msg.origin != nil {
 		o["origin"] = Object{"kind": "task-notification", "producer": "session-task", "runId": t.msg.origin.RunID}
 	} else if t.msg.uuid != "" {
-		o["user_message_uuid"] = t.msg.uuid
-		if !r.interrupted {
-			uuids := []string{t.msg.uuid}
-			for _, msg := range t.injected {
-				if msg.uuid != "" {
-					uuids = append(uuids, msg.uuid)
-				}
+		uuids := []string{t.msg.uuid}
+		for _, msg := range t.injected {
+			if msg.uuid != "" {
+				uuids = append(uuids, msg.uuid)
 			}
-			o["user_message_uuids"] = uuids
 		}
+		o["user_message_uuid"], o["user_message_uuids"] = t.msg.uuid, uuids
 	}
 	return o.with(r.More)
 }

@@ -147,7 +147,9 @@ func (l *Lane) toolUse(c *call) error {
 	if err != nil {
 		return err
 	}
-	if l.task != nil {
+	if l.task != nil && l.background {
+		defer l.task.progress(c)
+	} else if l.task != nil {
 		l.task.progress(c)
 	}
 	return l.block(blockFrame{
@@ -209,7 +211,7 @@ func (l *Lane) gates(s *Strand, c *call) (gate, error) {
 	if anyCovers(l.e.perms.disallow, c.Name, c.input) {
 		var g gate
 		g.refuse("<tool_use_error>Error: No such tool available: "+c.Name+"</tool_use_error>", "", "")
-		g.kind = "none"
+		g.silent = true
 		return g, nil
 	}
 	g, err := l.preToolUse(s, c)
@@ -221,20 +223,21 @@ func (l *Lane) gates(s *Strand, c *call) (gate, error) {
 
 // refusal writes the result of a call that was not let through.
 func (l *Lane) refusal(c *call, g gate) {
-	if l.turn != nil && g.kind != "none" {
+	c.content = g.text
+	if g.silent {
+		l.resultFrame(c, g.text, true, "Error: "+g.text, nil)
+		return
+	}
+	if l.turn != nil {
 		l.turn.denied(c)
 	}
-	meta := Object{"id": c.ID}
-	if g.kind != "none" {
-		meta["non_execution_kind"] = "permission-rule"
-		if g.kind != "" {
-			meta["non_execution_kind"] = g.kind
-		}
+	meta := Object{"id": c.ID, "non_execution_kind": "permission-rule"}
+	if g.kind != "" {
+		meta["non_execution_kind"] = g.kind
 	}
 	if g.source != "" {
 		meta["permission_decision"] = decisionMeta("reject", g)
 	}
-	c.content = g.text
 	l.resultFrame(c, g.text, true, "Error: "+g.text, meta)
 }
 
@@ -246,7 +249,7 @@ func (l *Lane) abortCall(c *call, err error) {
 	}
 	switch {
 	case errors.Is(err, errTerminated) && c.running:
-		l.resultFrame(c, "Exit code 137", true, "Error: Exit code 137", Object{"id": c.ID})
+		l.resultFrame(c, "Exit code 137", true, "Error: Exit code 137", nil)
 	case errors.Is(err, errTerminated):
 	case errors.Is(err, ErrAborted) && l.parent != "": // the parent's result says it
 	case errors.Is(err, ErrAborted):
@@ -259,7 +262,7 @@ func (l *Lane) abortCall(c *call, err error) {
 	default:
 		text := "<tool_use_error>Error: " + err.Error() + "</tool_use_error>"
 		c.content = text
-		l.resultFrame(c, text, true, "Error: "+err.Error(), Object{"id": c.ID})
+		l.resultFrame(c, text, true, "Error: "+err.Error(), nil)
 	}
 }
 
@@ -303,7 +306,9 @@ func (l *Lane) resultFrame(c *call, content any, isError bool, structured any, m
 	}
 	o := Object{"message": Object{"role": "user", "content": []any{block}}}
 	if l.e.cfg.Dialect != Qoder {
-		o["tool_result_meta"] = []any{meta}
+		if meta != nil {
+			o["tool_result_meta"] = []any{meta}
+		}
 		if l.parent == "" {
 			o["tool_use_result"] = structured
 		}

@@ -164,7 +164,7 @@ func (t *Turn) aborted() {
 	}
 	t.message = ""
 	t.write(Result{
-		Subtype: "error_during_execution", StopReason: stop, TerminalReason: terminal, interrupted: true,
+		Subtype: "error_during_execution", StopReason: stop, TerminalReason: terminal,
 		Errors: []string{"[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=" + said},
 	})
 }

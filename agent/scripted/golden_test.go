@@ -197,12 +197,58 @@ func (g golden) run(t *testing.T) *tape {
 		}
 		require.Equal(t, count(want), count(got), "frames %q", r)
 	}
+	for _, path := range telling() {
+		require.Equal(t, values(tr.agent, path), values(p.frames, path), "values of %s", strings.Join(path, "."))
+	}
 	if g.exit != nil {
 		require.Equal(t, *g.exit, exit)
 	} else {
 		require.Equal(t, agent.Exit{Code: tr.code}, exit)
 	}
 	return p
+}
+
+// telling are the members whose values must be those of the trace.
+func telling() [][]string {
+	return [][]string{
+		{"is_error"}, {"num_turns"}, {"stop_reason"}, {"terminal_reason"}, {"result_index"}, {"queued_turn_count"},
+		{"permission_denials"}, {"structured_output"}, {"user_message_uuid"}, {"user_message_uuids"}, {"aborted"},
+		{"origin", "kind"}, {"errors"}, {"isReplay"}, {"isSynthetic"}, {"command_uuid"}, {"sdk_host_only"},
+		{"response", "error"}, {"response", "error_code"}, {"response", "response", "still_queued"},
+		{"response", "response", "added"}, {"response", "response", "removed"},
+		{"request", "tool_name"}, {"request", "display_name"}, {"request", "callback_id"},
+		{"request", "decision_reason"}, {"request", "requires_user_interaction"},
+		{"request", "input", "hook_event_name"}, {"request", "input", "stop_hook_active"},
+		{"request", "input", "permission_mode"}, {"request", "input", "agent_type"},
+		{"request", "server_name"}, {"request", "message", "method"}, {"request", "message", "id"},
+		{"request", "message", "params", "name"}, {"request", "message", "params", "requestId"},
+		{"request", "message", "params", "reason"}, {"request", "message", "params", "_meta", "progressToken"},
+		{"subagent_type"}, {"task_description"}, {"is_backgrounded"}, {"task_type"}, {"status"}, {"patch", "status"},
+		{"permissionMode"}, {"attempt"}, {"error_status"}, {"retry_delay_ms"}, {"deferred_tool_use", "name"},
+		{"level"}, {"tag"}, {"prevent_continuation"}, {"event", "type"}, {"event", "delta", "type"},
+	}
+}
+
+// values lists what frames of a kind carry at a path, sorted: order is compared
+// elsewhere.
+func values(frames []frame, path []string) []string {
+	var out []string
+	for _, f := range frames {
+		v := f.get(path...)
+		if v == nil || v == "" {
+			continue
+		}
+		if denials, ok := v.([]any); ok && path[0] == "permission_denials" {
+			v = len(denials) // their ids differ
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			b = []byte(err.Error())
+		}
+		out = append(out, f.str("type")+" "+string(b))
+	}
+	slices.Sort(out)
+	return out
 }
 
 func without(list []string, drop func(string) bool) []string {
@@ -436,6 +482,56 @@ turns:
 - steps:
   - tool_use: {name: EnterPlanMode, result: Entered plan mode.}
   - text: Entered plan.
+`},
+		{trace: "agent_fwd", script: `
+turns:
+- steps:
+  - agent:
+      description: nested job
+      prompt: Do the nested job
+      background: true
+      report: Bash done.
+      steps:
+      - delay: 50ms
+      - text: I will run a command.
+      - tool_use: {name: Bash, input: {command: echo hi, description: say hi}, result: hi, gate: allow, takes: 30ms}
+      - text: Bash done.
+      then: [partial: {text: Script over (agent step 2)., chunk: 14}]
+  - delay: 10ms
+  - partial: {chunks: ["Agent ", done.]}
+  - delay: 60ms
+`, races: []string{"stream_event message_delta", "stream_event message_stop", "stream_event content_block_delta"}},
+		{trace: "hooks_all_agent", script: `
+turns:
+- steps:
+  - agent:
+      description: nested job
+      prompt: Do the nested job
+      background: true
+      report: Bash done.
+      steps:
+      - delay: 5ms
+      - text: I will run a command.
+      - tool_use: {name: Bash, input: {command: echo hi, description: say hi}, result: hi, gate: allow, takes: 60ms}
+      - text: Bash done.
+      then: [text: Script over (agent step 2).]
+  - delay: 10ms
+  - text: Agent done.
+  - delay: 5ms
+`},
+		{trace: "ask", script: `
+turns:
+- steps:
+  - tool_use: {name: AskUserQuestion, input: {questions: []}, result: answered}
+  - text: Asked.
+`},
+		{trace: "plan", script: `
+turns:
+- steps:
+  - text: Here is the plan.
+  - tool_use: {name: ExitPlanMode, result: User has approved exiting plan mode.}
+  - tool_use: {name: Bash, input: {command: echo after}, result: after-plan, gate: allow}
+  - text: Plan done.
 `},
 		{trace: "controls", script: sayHello},
 		{trace: "compact", script: `
