@@ -1,0 +1,364 @@
+package qoder_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// recording is one entry of testdata/argv-options.json: what the vendor's SDK did with an option.
+type recording struct {
+	Argv       []string          `json:"argv"`
+	EnvAdded   map[string]string `json:"env_added"`
+	EnvRemoved json.RawMessage   `json:"env_removed"` // a list, or a remark
+	ExecArgv   []string          `json:"exec_argv"`
+	Stdin      []json.RawMessage `json:"stdin"`
+	Auth       struct {
+		Content json.RawMessage `json:"content"`
+	} `json:"auth_payload"`
+	SettingsFile struct {
+		Path    string          `json:"path"`
+		Content json.RawMessage `json:"content"`
+	} `json:"settings_file"`
+}
+
+// deviation is where we do otherwise than the vendor's SDK, and why.
+type deviation struct {
+	reason   string
+	refused  string   // the option of the ConfigError, instead of a launch
+	argvTail []string // instead of the arguments after --disable-builtin-skills
+	requests []string // control requests that come after the recorded ones
+	keepsEnv bool     // the parent's environment stays
+}
+
+func deviations() map[string]deviation {
+	const noWire = "the SDK documents or takes the option and sends nothing, so it would only look as if it held"
+	const refusedByCLI = "the CLI exits with 42 when there is no session to resume"
+	return map[string]deviation{
+		"fallbackModel":            {reason: noWire, refused: "FallbackModel"},
+		"outputFormat":             {reason: noWire, refused: "OutputFormat"},
+		"planModeInstructions":     {reason: noWire, refused: "PlanModeInstructions"},
+		"sandbox":                  {reason: noWire, refused: "Sandbox"},
+		"thinking":                 {reason: noWire, refused: "Thinking"},
+		"fork-noresume":            {reason: refusedByCLI, refused: "ForkSession"},
+		"resumeSessionAt-noresume": {reason: refusedByCLI, refused: "ResumeSessionAt"},
+		"permissionMode-bypassPermissions": {
+			reason: "the vendor's documents require allowDangerouslySkipPermissions", refused: "PermissionMode"},
+		"extraArgs": {
+			reason:   "a Go map has no order, so the keys are sorted",
+			argvTail: []string{"--flag", "--foo", "bar", "--x-y", ""}},
+		"goalMaxTurns": {
+			reason:   "the SDK only checks the capability; the request that sets the limit exists",
+			requests: []string{`{"subtype":"set_goal_max_turns","max_turns":7}`}},
+		"env-merge": {
+			reason: "the SDK replaces the environment, and so loses PATH", keepsEnv: true},
+	}
+}
+
+const (
+	uuid1 = "11111111-2222-4333-8444-555555555555"
+	uuid2 = "22222222-2222-4333-8444-555555555555"
+	uuid3 = "33333333-2222-4333-8444-555555555555"
+	uuid4 = "44444444-2222-4333-8444-555555555555"
+)
+
+// cases says with which options each recorded case was made, but for Auth, which is the token PAT-TEST where it is
+// not given.
+func cases() map[string]dialect.Options {
+	type o = dialect.Options
+	mode := func(m protocol.PermissionMode) o { return o{PermissionMode: m} }
+	script := func(args ...string) o { return o{PathToExecutable: "/opt/cli.mjs", ExecutableArgs: args} }
+	policies := func(tools ...dialect.MCPTool) o {
+		return o{MCPServers: map[string]dialect.MCPServer{"a": {Command: "c", Tools: tools}}}
+	}
+	some := dialect.Some[bool]
+	return map[string]o{
+		"NODE_OPTIONS":          {ParentEnv: []string{"NODE_OPTIONS=--inspect"}},
+		"QODERCLI_PATH":         {ParentEnv: []string{"QODERCLI_PATH=/opt/qodercli"}},
+		"additionalDirectories": {AdditionalDirectories: []string{"<WORK>/raw", "rel"}},
+		"additionalDirectories+settings": {AdditionalDirectories: []string{"/a"},
+			Settings: json.RawMessage(`{"permissions":{"allow":["Read"]}}`)},
+		"agents": {Agents: map[string]dialect.AgentDefinition{"rev": {
+			Description: "d", Prompt: "p", Tools: dialect.Only("Read"), DisallowedTools: []string{"Bash"}, Model: "inherit",
+			MCPServers: []dialect.AgentMCPServer{{Name: "x"}, {Name: "y", Config: &dialect.MCPServer{Command: "c"}}},
+			Skills:     []string{"s"}, InitialPrompt: "ip", MaxTurns: dialect.Some(3), Effort: "high",
+			PermissionMode: protocol.ModePlan, Background: some(true), Memory: "user", Isolation: "worktree"}}},
+		"auth-env":                  {Auth: dialect.AccessTokenFromEnv("MY_PAT"), ParentEnv: []string{"MY_PAT=ENVTOK"}},
+		"auth-notunlinked":          {},
+		"auth-qodercli":             {Auth: dialect.QoderCLIAuth()},
+		"auth-sa-fetch":             {Auth: dialect.ServiceAccountTokens()},
+		"auth-sa-key":               {Auth: dialect.ServiceAccountKey("SAKEY")},
+		"base":                      {},
+		"canUseTool":                {HasCanUseTool: true},
+		"continue":                  {Continue: true},
+		"continue+resume":           {Continue: true, Resume: uuid1},
+		"ctlTimeout-neg":            {},
+		"customContext":             {CustomContext: json.RawMessage(`{"k":"v"}`)},
+		"cwd-rel":                   {Cwd: "rel"},
+		"debug":                     {Debug: true},
+		"enableFileCheckpointing":   {EnableFileCheckpointing: some(true)},
+		"env":                       {Env: map[string]string{"FOO": "bar"}},
+		"env-QODER_FEATURE_TASKS-0": {Env: map[string]string{"QODER_FEATURE_TASKS": "0"}},
+		"env-merge":                 {Env: map[string]string{"FOO": "bar"}},
+		"evolution":                 {Evolution: &dialect.Evolution{}},
+		"executable-node": {PathToExecutable: "/opt/cli.mjs", Executable: "node",
+			ExecutableArgs: []string{"--no-warnings"}},
+		"executableArgs-only": script("--no-warnings"),
+		"extensions":          {Extensions: []string{"e1", "e2"}},
+		"extraArgs": {ExtraArgs: map[string]dialect.Opt[string]{
+			"foo": dialect.Some("bar"), "flag": dialect.Absent[string](), "x-y": dialect.Some("")}},
+		"fallbackModel":      {FallbackModel: "lite"},
+		"fork-noresume":      {ForkSession: true},
+		"goalMaxTurns":       {GoalMaxTurns: dialect.Some(7)},
+		"goalMaxTurns-nocap": {GoalMaxTurns: dialect.Some(7)},
+		"hooks": {Hooks: []dialect.HookRegistration{
+			{Event: protocol.HookPreToolUse, Matcher: "Bash|Write", CallbackIDs: []string{"hook_0", "hook_1"}, Timeout: 7 * time.Second},
+			{Event: protocol.HookPreToolUse, CallbackIDs: []string{"hook_2"}},
+			{Event: protocol.HookStop, CallbackIDs: []string{"hook_3"}},
+			{Event: protocol.HookSessionEnd, CallbackIDs: []string{"hook_4"}, Timeout: 500 * time.Millisecond}}},
+		"hooks-emptylist":        {Hooks: []dialect.HookRegistration{}},
+		"includePartialMessages": {IncludePartialMessages: true},
+		"maxTurns":               {MaxTurns: dialect.Some(5)},
+		"maxTurns-0":             {MaxTurns: dialect.Some(0)},
+		"mcp-policies": policies(
+			dialect.MCPTool{Name: "t1", PermissionPolicy: dialect.AlwaysAllow},
+			dialect.MCPTool{Name: "t2", PermissionPolicy: dialect.AlwaysAsk},
+			dialect.MCPTool{Name: "t3", PermissionPolicy: dialect.AlwaysDeny, ExposedName: "tt3", AlwaysLoad: true}),
+		"mcp-policies-ask":                 policies(dialect.MCPTool{Name: "t 1", PermissionPolicy: dialect.AlwaysAllow}),
+		"memory-empty":                     {Memory: &dialect.Memory{}},
+		"memory-native":                    {Memory: &dialect.Memory{Mode: "native", ProjectScope: some(false)}},
+		"model":                            {Model: "performance"},
+		"modelRequestPatches":              {ModelRequestPatches: json.RawMessage(`{"gpt":{"systemPrompt":"x"}}`)},
+		"native-path":                      {PathToExecutable: "/opt/qodercli"},
+		"onElicitation":                    {HasElicitation: true},
+		"outputFormat":                     {OutputFormat: dialect.JSONSchema(json.RawMessage(`{"type":"object"}`))},
+		"permissionMode-acceptEdits":       mode(protocol.ModeAcceptEdits),
+		"permissionMode-bypassPermissions": mode(protocol.ModeBypassPermissions),
+		"permissionMode-default":           mode(protocol.ModeDefault),
+		"permissionMode-dontAsk":           mode(protocol.ModeDontAsk),
+		"permissionMode-plan":              mode(protocol.ModePlan),
+		"permissionPromptToolName":         {PermissionPromptToolName: "mcp__a__b"},
+		"persistSession-true":              {PersistSession: some(true)},
+		"planMode-nocap":                   {PlanMode: some(true)},
+		"planMode-true":                    {PlanMode: some(true)},
+		"planModeInstructions":             {PlanModeInstructions: "x"},
+		"plugins":                          {Plugins: []dialect.Plugin{{Path: "/srv/p1"}, {Path: "rel/p2"}}},
+		"promptSuggestions":                {PromptSuggestions: true},
+		"resolveModel":                     {HasResolveModel: true},
+		"resolveModel+model":               {HasResolveModel: true, Model: "lite"},
+		"resume+fork+sessionId":            {Resume: uuid1, ForkSession: true, SessionID: uuid2},
+		"resume+sessionId":                 {Resume: uuid1, SessionID: uuid2},
+		"resume-nonuuid":                   {Resume: "abc"},
+		"resumeDropsTurn":                  {Resume: uuid1, ResumeSessionAt: uuid3, ResumeDropsTurn: uuid4},
+		"resumeSessionAt":                  {Resume: uuid1, ResumeSessionAt: uuid3},
+		"resumeSessionAt-noresume":         {ResumeSessionAt: uuid3},
+		"sandbox":                          {Sandbox: &dialect.Sandbox{Enabled: true}},
+		"securityScan":                     {SecurityScan: &dialect.SecurityScan{L1StaticCheck: true}},
+		"sessionId":                        {SessionID: uuid2},
+		"sessionId-nonuuid":                {SessionID: "abc"},
+		"sessionStore":                     {HasSessionStore: true},
+		"sessionStore-eager":               {HasSessionStore: true},
+		"settingSources":                   {SettingSources: dialect.All()},
+		"settingSources-empty":             {SettingSources: dialect.None()},
+		"settings-jsonstring":              {Settings: json.RawMessage(`{"model":"m"}`)},
+		"settings-object": {Settings: json.RawMessage(
+			`{"permissions":{"allow":["Read"],"defaultMode":"acceptEdits"},"model":"m"}`)},
+		"settings-path": {SettingsPath: "<WORK>/st.json"},
+		"settings-path+addDirs": {SettingsPath: "<WORK>/st.json", SettingsContent: []byte(`{"permissions":{"deny":["Bash"]}}`),
+			AdditionalDirectories: []string{"/a"}, EnableFileCheckpointing: some(true)},
+		"skills-all":          {Skills: dialect.All()},
+		"skills-all+tools":    {Skills: dialect.All(), Tools: dialect.Only("Read")},
+		"skills-empty":        {Skills: dialect.None()},
+		"spawn-custom":        {},
+		"stderr-cb":           {},
+		"strictMcpConfig":     {StrictMCPConfig: true},
+		"systemPrompt-empty":  {SystemPrompt: dialect.PromptText("")},
+		"systemPrompt-preset": {SystemPrompt: dialect.PresetPrompt("")},
+		"systemPrompt-string": {SystemPrompt: dialect.PromptText("SP")},
+		"thinking":            {Thinking: &dialect.Thinking{Type: "adaptive"}},
+		"toolConfig":          {ToolConfig: &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "html"}}},
+		"toolConfig-md":       {ToolConfig: &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "markdown"}}},
+		"tools-empty":         {Tools: dialect.None()},
+		"tools-list":          {Tools: dialect.Only("Read", "Bash")},
+		"tools-preset":        {Tools: dialect.All()},
+		"vpcEndpoint":         {VPCEndpoint: "acme"},
+		"yolo+allow":          {PermissionMode: protocol.ModeYolo, AllowDangerouslySkipPermissions: true},
+	}
+}
+
+func recordings(t *testing.T) map[string]recording {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/argv-options.json")
+	require.NoError(t, err)
+	var out map[string]recording
+	require.NoError(t, json.Unmarshal(raw, &out))
+	require.NotEmpty(t, out)
+	return out
+}
+
+func TestSameWireAsTheVendor(t *testing.T) {
+	t.Parallel()
+	recorded, given := recordings(t), cases()
+	for name := range given {
+		require.Contains(t, recorded, name, "a case that was not recorded")
+	}
+	for name := range deviations() {
+		require.Contains(t, recorded, name, "a deviation from nothing")
+	}
+	for name, r := range recorded {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, ok := given[name]
+			require.True(t, ok, "a recorded case without options")
+			if o.Auth == nil {
+				o.Auth = dialect.AccessToken("PAT-TEST")
+			}
+			dev := deviations()[name]
+			if dev.refused != "" {
+				_, err := qoder.New().Launch(&o)
+				var options []string
+				for _, e := range dialect.ConfigErrors(err) {
+					options = append(options, e.Option)
+				}
+				assert.Equal(t, []string{dev.refused}, options)
+				return
+			}
+			checkLaunch(t, &o, r, dev)
+			checkStdin(t, &o, r, dev)
+		})
+	}
+}
+
+func checkLaunch(t *testing.T, o *dialect.Options, r recording, dev deviation) {
+	t.Helper()
+	l, err := qoder.New().Launch(o)
+	require.NoError(t, err)
+	want := slices.Clone(r.Argv)
+	if dev.argvTail != nil {
+		i := slices.Index(want, "--disable-builtin-skills")
+		want = append(want[:i+1], dev.argvTail...)
+	}
+	assert.Equal(t, canonical(want), canonical(l.Args))
+	if len(r.ExecArgv) > 0 {
+		assert.Equal(t, append([]string{"node"}, r.ExecArgv...), l.Interpreter)
+	}
+
+	env := map[string]string{}
+	for _, v := range l.Env {
+		env[v.Name] = v.Value
+	}
+	for name, value := range r.EnvAdded {
+		r.EnvAdded[name] = fileRefs().Replace(value)
+	}
+	assert.Equal(t, r.EnvAdded, env)
+	var removed []string
+	if json.Unmarshal(r.EnvRemoved, &removed) != nil {
+		assert.True(t, dev.keepsEnv)
+	}
+	assert.False(t, l.CleanEnv)
+	for _, name := range removed {
+		assert.Contains(t, l.Unset, name)
+	}
+
+	files := map[string]string{}
+	for _, f := range l.Files {
+		files[f.Name] = string(f.Content)
+	}
+	assert.JSONEq(t, string(r.Auth.Content), files["payload.json"])
+	if strings.Contains(r.SettingsFile.Path, "<TMPDIR>") {
+		assert.JSONEq(t, string(r.SettingsFile.Content), files["settings.json"])
+	} else {
+		assert.NotContains(t, files, "settings.json")
+	}
+}
+
+// checkStdin compares everything that is written up to the first user line.
+func checkStdin(t *testing.T, o *dialect.Options, r recording, dev deviation) {
+	t.Helper()
+	d := qoder.New()
+	var requests []json.RawMessage
+	var user json.RawMessage
+	for _, line := range r.Stdin {
+		var l struct {
+			Type    string          `json:"type"`
+			Request json.RawMessage `json:"request"`
+		}
+		require.NoError(t, json.Unmarshal(line, &l))
+		if l.Type == "user" {
+			user = line
+		} else {
+			requests = append(requests, l.Request)
+		}
+	}
+	for _, more := range dev.requests {
+		requests = append(requests, json.RawMessage(more))
+	}
+
+	init, err := d.Initialize(o)
+	require.NoError(t, err)
+	assert.JSONEq(t, string(requests[0]), string(init))
+	assert.True(t, strings.HasSuffix(string(init), `"subtype":"initialize"}`))
+
+	if user == nil { // the recorder announced no capability, and the SDK gave up
+		var missing *dialect.UnsupportedCapabilityError
+		require.ErrorAs(t, d.CheckInitialize(o, json.RawMessage(`{}`)), &missing)
+		assert.NotEmpty(t, missing.Capability)
+		return
+	}
+	capable := json.RawMessage(`{"capabilities":["plan_mode_v1","goal_max_turns_v1"]}`)
+	require.NoError(t, d.CheckInitialize(o, capable))
+	after := d.AfterInitialize(o)
+	require.Len(t, after, len(requests)-1)
+	for i, req := range after {
+		got, err := d.Encode(req)
+		require.NoError(t, err)
+		assert.JSONEq(t, string(requests[i+1]), string(got))
+	}
+
+	var recorded struct {
+		UUID string `json:"uuid"`
+	}
+	require.NoError(t, json.Unmarshal(user, &recorded))
+	line, err := d.UserLine(o, &protocol.UserMessage{Common: protocol.Common{UUID: recorded.UUID},
+		Message: protocol.UserContent{Content: protocol.TextContent("hello")}})
+	require.NoError(t, err)
+	assert.JSONEq(t, string(user), string(line))
+}
+
+func fileRefs() *strings.Replacer {
+	return strings.NewReplacer(
+		"<TMPDIR>/qoder-sdk-auth-XXXXXX/payload.json", dialect.FileRef("payload.json"),
+		"<TMPDIR>/qoder-agent-sdk-settings-XXXXXX/settings.json", dialect.FileRef("settings.json"))
+}
+
+// canonical puts JSON arguments into one form, since the order of keys means nothing.
+func canonical(args []string) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		out[i] = fileRefs().Replace(a)
+		var v map[string]any
+		if json.Unmarshal([]byte(a), &v) == nil {
+			doc, _ := json.Marshal(v)
+			out[i] = string(doc)
+		}
+	}
+	return out
+}
+
+func TestEveryRecordedDeviationHasAReason(t *testing.T) {
+	t.Parallel()
+	for _, name := range slices.Sorted(maps.Keys(deviations())) {
+		assert.NotEmpty(t, deviations()[name].reason, name)
+	}
+}
