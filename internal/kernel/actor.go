@@ -28,6 +28,13 @@ type ChildObserver[M any] interface {
 	ChildDown(c *Context[M], d Down) error
 }
 
+// Survivor is implemented by the rare actor that must not stop when handling a
+// message fails, because it has no parent to restart it. The failed message is
+// lost; Survive looks after what it may have left undone.
+type Survivor[M any] interface {
+	Survive(c *Context[M], reason error)
+}
+
 // Down is the end of a child.
 type Down struct {
 	Name   string // as given to Spawn
@@ -186,6 +193,11 @@ func (a *adapter[M]) fail(c actor.Context, reason error) {
 		return
 	}
 	if !errors.Is(reason, errStopSelf) {
+		if s, ok := a.behavior.(Survivor[M]); ok {
+			a.report(reason)
+			s.Survive(&a.ctx, reason)
+			return
+		}
 		a.crashed(reason)
 	}
 	a.stopping = true
@@ -196,6 +208,10 @@ func (a *adapter[M]) crashed(reason error) {
 	if a.life.reason == nil {
 		a.life.reason = reason
 	}
+	a.report(reason)
+}
+
+func (a *adapter[M]) report(reason error) {
 	if report := a.ctx.sys.cfg.OnCrash; report != nil {
 		report(Crash{Actor: a.life.name, Reason: reason})
 	}

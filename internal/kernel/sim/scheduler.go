@@ -28,7 +28,7 @@ var (
 // its end. It must be used from one goroutine.
 type Scheduler struct {
 	rng     *rand.Rand
-	ready   []func()
+	ready   []step
 	parked  []*task
 	timers  timerHeap
 	now     time.Time
@@ -55,11 +55,11 @@ func (s *Scheduler) Config() kernel.Config {
 
 // Schedule implements [kernel.Dispatcher].
 func (s *Scheduler) Schedule(fn func()) {
-	s.ready = append(s.ready, func() {
+	s.ready = append(s.ready, step{run: func() {
 		s.inActor = true
 		defer func() { s.inActor = false }()
 		fn()
-	})
+	}})
 }
 
 // Throughput implements [kernel.Dispatcher].
@@ -76,6 +76,14 @@ func (s *Scheduler) Now() time.Time { return s.now }
 
 // Steps is the number of steps taken so far.
 func (s *Scheduler) Steps() int { return s.steps }
+
+// step is a ready piece of work: of a task, unless task is nil.
+type step struct {
+	run  func()
+	task *task
+}
+
+func (s *Scheduler) resumption(t *task) step { return step{func() { s.resume(t) }, t} }
 
 type task struct {
 	next   func() (struct{}, bool)
@@ -97,7 +105,7 @@ func (s *Scheduler) Go(fn func()) {
 		t.yield = yield
 		fn()
 	})
-	s.ready = append(s.ready, func() { s.resume(t) })
+	s.ready = append(s.ready, s.resumption(t))
 }
 
 func (s *Scheduler) resume(t *task) {
@@ -157,11 +165,11 @@ func (s *Scheduler) Step() bool {
 	s.wake()
 	if n := len(s.ready); n > 0 {
 		i := s.rng.IntN(n)
-		fn := s.ready[i]
-		s.ready[i], s.ready[n-1] = s.ready[n-1], nil
+		run := s.ready[i].run
+		s.ready[i], s.ready[n-1] = s.ready[n-1], step{}
 		s.ready = s.ready[:n-1]
 		s.steps++
-		fn()
+		run()
 		return true
 	}
 	for len(s.timers) > 0 {
@@ -183,7 +191,7 @@ func (s *Scheduler) wake() {
 	kept := s.parked[:0]
 	for _, t := range s.parked {
 		if isClosed(t.done) || t.ctx.Err() != nil {
-			s.ready = append(s.ready, func() { s.resume(t) })
+			s.ready = append(s.ready, s.resumption(t))
 			continue
 		}
 		kept = append(kept, t)
@@ -205,17 +213,21 @@ func (s *Scheduler) Run(maxSteps int) error {
 // Parked is the number of tasks that wait.
 func (s *Scheduler) Parked() int { return len(s.parked) }
 
-// Close ends every task that still waits: its Await returns [ErrClosed].
+// Close ends every task: one that waits gets [ErrClosed], or goes on if its
+// wait was over; one that never ran never will.
 func (s *Scheduler) Close() {
 	s.closed = true
-	for len(s.parked) > 0 {
-		parked := s.parked
-		s.parked = nil
-		for _, t := range parked {
-			s.current = t
-			t.stop()
-			s.current = nil
+	tasks := s.parked
+	for _, r := range s.ready {
+		if r.task != nil {
+			tasks = append(tasks, r.task)
 		}
+	}
+	s.parked, s.ready = nil, nil
+	for _, t := range tasks {
+		s.current = t
+		t.stop()
+		s.current = nil
 	}
 	s.ready = nil
 }

@@ -211,7 +211,7 @@ func TestBudgetOfSteps(t *testing.T) {
 	t.Parallel()
 	s := newScheduler(t, 1)
 	var forever func()
-	forever = func() { s.Schedule(forever) }
+	forever = func() { s.Go(forever) }
 	forever()
 	err := s.Run(100)
 	require.ErrorIs(t, err, sim.ErrSteps)
@@ -370,4 +370,33 @@ func TestConfigPutsTheSchedulerBehindEverySeam(t *testing.T) {
 		n := s.Int64N(10)
 		assert.True(t, 0 <= n && n < 10)
 	}
+}
+
+func TestCloseEndsTasksThatWereAboutToGoOn(t *testing.T) {
+	t.Parallel()
+	// Two tasks are woken at once; one step lets only one of them go on.
+	s := sim.New(1)
+	opened := make(latch)
+	var ended int
+	for range 2 {
+		s.Go(func() {
+			defer func() { ended++ }()
+			_ = s.Await(t.Context(), opened)
+		})
+	}
+	require.NoError(t, s.Run(quiet))
+	opened.open()
+	require.True(t, s.Step())
+	require.Equal(t, 1, ended)
+	s.Close()
+	assert.Equal(t, 2, ended)
+}
+
+func TestCloseForgetsTasksThatNeverRan(t *testing.T) {
+	t.Parallel()
+	s := sim.New(1)
+	s.Go(func() { t.Error("it ran") })
+	s.Close()
+	assert.False(t, s.Step())
+	// That its coroutine is gone is for the leak check of TestMain.
 }

@@ -1,0 +1,113 @@
+package actors
+
+import (
+	"fmt"
+
+	"github.com/agent-troupe/troupe/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors/modelpolicy"
+	"github.com/agent-troupe/troupe/actors/permission"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// callbacks supervises, one_for_one, the four actors that call the user back.
+type callbacks struct {
+	core *Core
+	driver[message.ToCallbacks]
+	failure error
+}
+
+var callbackKinds = [...]struct {
+	name string
+	kind ledger.Kind
+}{
+	{"hooks", ledger.Hook}, {"permission", ledger.Permission}, {"mcp", ledger.MCP}, {"modelpolicy", ledger.ModelPolicy},
+}
+
+func newCallbacks(k *Core) (*callbacks, error) {
+	b := &callbacks{core: k}
+	spec := supervisor.Spec{
+		Name: k.cfg.ID + "/callbacks", Strategy: supervisor.OneForOne,
+		Intensity: k.cfg.ActorIntensity, Backoff: k.cfg.ActorBackoff,
+	}
+	for _, child := range callbackKinds {
+		spec.Children = append(spec.Children, supervisor.Child{Name: child.name})
+	}
+	sup, err := supervisor.New(spec, k.cfg.System.Rand(), observe(k.cfg.Emit))
+	if err != nil {
+		return nil, err
+	}
+	b.driver = driver[message.ToCallbacks]{
+		sup: sup, spawn: b.spawnChild,
+		timer: func(t supervisor.Token) message.ToCallbacks { return message.CallbacksTimer{Token: uint64(t)} },
+		ended: func(c *kernel.Context[message.ToCallbacks], reason error) { b.failure = reason },
+	}
+	return b, nil
+}
+
+// Start implements [kernel.Behavior].
+func (b *callbacks) Start(c *kernel.Context[message.ToCallbacks]) error {
+	b.driver.start(c)
+	return b.failure
+}
+
+// Handle implements [kernel.Behavior].
+func (b *callbacks) Handle(c *kernel.Context[message.ToCallbacks], m message.ToCallbacks) error {
+	switch m := m.(type) {
+	case message.CallbacksTimer:
+		b.fire(c, m.Token)
+	case message.Describe:
+		m.Reply.Resolve(b.describe("callbacks/"))
+	default:
+		return fmt.Errorf("callbacks: unexpected message %T", m)
+	}
+	return b.failure
+}
+
+// ChildDown implements [kernel.ChildObserver].
+func (b *callbacks) ChildDown(c *kernel.Context[message.ToCallbacks], d kernel.Down) error {
+	b.down(c, d, func(child string) {
+		for _, k := range callbackKinds {
+			if k.name == child {
+				b.core.callback[k.kind].Clear()
+				b.core.Ledger.FailTaken(k.kind, "the host could not decide")
+			}
+		}
+	})
+	return b.failure
+}
+
+// Stop implements [kernel.Behavior].
+func (b *callbacks) Stop(*kernel.Context[message.ToCallbacks]) {}
+
+func (b *callbacks) spawnChild(c *kernel.Context[message.ToCallbacks], child, name string, _ int) (probe, error) {
+	var kind ledger.Kind
+	for _, k := range callbackKinds {
+		if k.name == child {
+			kind = k.kind
+		}
+	}
+	ref, err := kernel.Spawn[message.ToCallbacks, message.ToCallback](c, name, b.core.newCallback(kind))
+	if err != nil {
+		return nil, err
+	}
+	b.core.callback[kind].Point(ref)
+	return ref, nil
+}
+
+func (k *Core) newCallback(kind ledger.Kind) *dispatch.Actor {
+	switch kind {
+	case ledger.Hook:
+		return hooks.New(k.Ledger, k.cfg.Hooks, k.changed)
+	case ledger.Permission:
+		return permission.New(k.Ledger, k.cfg.Dialect, k.cfg.CanUseTool, k.cfg.PermissionTimeout, k.changed)
+	case ledger.MCP:
+		return mcp.New(k.Ledger, k.Bridge, k.changed)
+	default:
+		return modelpolicy.New(k.Ledger, k.cfg.Dialect, k.cfg.ResolveModel, k.cfg.ResolveModelLimit, k.changed)
+	}
+}

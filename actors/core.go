@@ -1,0 +1,174 @@
+package actors
+
+import (
+	"encoding/json"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors/modelpolicy"
+	"github.com/agent-troupe/troupe/actors/permission"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// Config describes one session.
+type Config struct {
+	ID      string
+	System  *kernel.System
+	Dialect dialect.Dialect
+	Options *dialect.Options
+	Command transport.Command
+	Spawner transport.Spawner
+	Graces  transport.Graces
+	// InterruptGrace is how long a running turn may take to stop before the
+	// transport is closed under it.
+	InterruptGrace time.Duration
+	MaxLine        int
+	Limits         ledger.Limits
+	Budget         *ledger.Budget
+	Discard        bool
+
+	Hooks              []hooks.Hook
+	CanUseTool         permission.Func
+	PermissionTimeout  time.Duration
+	MCPServers         []mcp.Server
+	ResolveModel       modelpolicy.Func
+	ResolveModelLimit  time.Duration
+	ActorIntensity     supervisor.Intensity
+	ActorBackoff       supervisor.Backoff
+	Emit               func(event.Event)
+	Stderr             func(line string)
+	PanicOnIllegalStep bool // tests: an illegal transition is a crash, not an event
+}
+
+// Core is what one session is made of besides its actors, and what survives
+// them: each incarnation of an actor borrows it. The fields are safe for
+// concurrent use or owned by the session actor, as marked.
+type Core struct {
+	cfg    Config
+	Ledger *ledger.Ledger
+	Link   *transport.Link
+	Bridge *mcp.Bridge
+
+	session   kernel.Address[message.ToSession]
+	transport kernel.Address[message.ToTransport]
+	router    kernel.Address[message.ToRouter]
+	callback  map[ledger.Kind]*kernel.Address[message.ToCallback]
+	callbacks kernel.Address[message.ToCallbacks]
+
+	state atomic.Int32
+
+	// Owned by the session actor, whichever incarnation lives.
+	closeAsked  bool
+	closeReason error // nil: the user's wish
+	interrupted time.Time
+	linkClosing bool
+}
+
+// NewCore prepares a session. Nothing runs yet.
+func NewCore(cfg Config) *Core {
+	if cfg.Emit == nil {
+		cfg.Emit = func(event.Event) {}
+	}
+	k := &Core{cfg: cfg, Bridge: mcp.NewBridge(cfg.MCPServers)}
+	k.callback = map[ledger.Kind]*kernel.Address[message.ToCallback]{
+		ledger.Permission: {}, ledger.Hook: {}, ledger.MCP: {}, ledger.ModelPolicy: {},
+	}
+	k.Ledger = ledger.New(ledger.Config{
+		Clock: cfg.System.Clock(), Rand: cfg.System.Rand(), Exec: cfg.System.Executor(),
+		Limits: cfg.Limits, Budget: cfg.Budget, Discard: cfg.Discard, Emit: cfg.Emit, Deny: k.denial,
+	})
+	k.Link = transport.NewLink(transport.LinkConfig{
+		Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Spawner: cfg.Spawner,
+		Command: cfg.Command, Graces: cfg.Graces, MaxLine: cfg.MaxLine, Ledger: k.Ledger,
+		Moved:  k.linkMoved,
+		Frames: func() { k.router.Tell(message.FramesReady{}) },
+		Stderr: k.stderr,
+	})
+	return k
+}
+
+// ID is the session's name in its runtime.
+func (k *Core) ID() string { return k.cfg.ID }
+
+// State is the session's state at this instant.
+func (k *Core) State() State { return State(k.state.Load()) }
+
+// WorkReady tells the router that calls or user messages wait.
+func (k *Core) WorkReady() { k.router.Tell(message.WorkReady{}) }
+
+// Close asks for the orderly end of the session. It returns at once; the end
+// is told by Ledger.Done. It reports false when no session actor lives.
+func (k *Core) Close(reason error) bool {
+	return k.session.Tell(message.CloseSession{Reason: reason})
+}
+
+// Describe asks the session for its actors.
+func (k *Core) Describe(reply *kernel.Promise[[]message.ActorInfo]) bool {
+	return k.session.Tell(message.Describe{Reply: reply})
+}
+
+// SessionRef is the present incarnation of the session actor.
+func (k *Core) SessionRef() kernel.Ref[message.ToSession] { return k.session.Ref() }
+
+func (k *Core) linkMoved() {
+	k.transport.Tell(message.LinkMoved{})
+	k.session.Tell(message.LinkChanged{})
+}
+
+func (k *Core) changed() { k.session.Tell(message.LedgerChanged{}) }
+
+func (k *Core) stderr(line string) {
+	k.cfg.Emit(event.Stderr{Line: line})
+	if k.cfg.Stderr != nil {
+		k.cfg.Stderr(line)
+	}
+}
+
+// denial is the answer to a request that no callback answers: gates are
+// denied, tools report an error, and the rest is told that it failed.
+func (k *Core) denial(r *ledger.Request, reason string) (response []byte, errText string) {
+	switch r.Kind {
+	case ledger.Permission:
+		ask := &protocol.CanUseToolRequest{}
+		if req, err := protocol.DecodeAgentRequest(r.Frame); err == nil {
+			if typed, ok := req.(*protocol.CanUseToolRequest); ok {
+				ask = typed
+			}
+		}
+		return k.cfg.Dialect.PermissionFailure(ask, reason), ""
+	case ledger.Hook:
+		response, errText := k.cfg.Dialect.HookFailure(hooks.EventOf(k.cfg.Hooks, r), reason)
+		return response, errText
+	case ledger.MCP:
+		return mcp.Denial(r, reason)
+	}
+	return nil, reason
+}
+
+// other answers requests that belong to none of the callbacks. What would ask
+// a person is declined, as the vendor's SDK does when nobody is named to
+// answer (observed on the Claude Agent SDK 0.3.329).
+func (k *Core) other(r *ledger.Request) (json.RawMessage, string) {
+	switch r.Frame.Subtype {
+	case "elicitation":
+		if k.cfg.Dialect.Name() == "qoder" {
+			return json.RawMessage(`{"action":"cancel"}`), ""
+		}
+		return json.RawMessage(`{"action":"decline"}`), ""
+	case "request_user_dialog":
+		return json.RawMessage(`{"behavior":"cancelled"}`), ""
+	}
+	if k.cfg.Dialect.Name() == "qoder" {
+		return nil, "Unhandled control request subtype: " + r.Frame.Subtype
+	}
+	return nil, "Unsupported control request subtype: " + r.Frame.Subtype
+}

@@ -1,0 +1,182 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// Job is one callback to run.
+type Job struct {
+	// Name is the tool or event, for reports.
+	Name string
+	// Limit ends the callback; zero means none. SetBy names its option.
+	Limit time.Duration
+	SetBy string
+	// Run calls the user. It returns the response of a success. An error
+	// answers the request without it: gates deny, the rest answers an error.
+	Run func(ctx context.Context) (json.RawMessage, error)
+}
+
+// Prepare turns a request into a job. An error fails the request at once.
+type Prepare func(r *ledger.Request) (Job, error)
+
+// Actor is the behaviour that all four callback actors share.
+type Actor struct {
+	Kind    ledger.Kind
+	Ledger  *ledger.Ledger
+	Prepare Prepare
+	// Changed tells the session that a gate was opened or answered.
+	Changed func()
+
+	running map[string]*run
+}
+
+type run struct {
+	request *ledger.Request
+	cancel  context.CancelCauseFunc
+	timer   kernel.Timer
+	limit   *kernel.TimeoutError
+	name    string
+}
+
+// errActorGone is the cause that a callback's context ends with when its actor
+// stops.
+var errActorGone = errors.New("the session no longer waits for this callback")
+
+// Start implements [kernel.Behavior]. Requests that the last incarnation had
+// not taken are waiting.
+func (a *Actor) Start(c *kernel.Context[message.ToCallback]) error {
+	a.running = make(map[string]*run)
+	a.take(c)
+	return nil
+}
+
+// Handle implements [kernel.Behavior].
+func (a *Actor) Handle(c *kernel.Context[message.ToCallback], m message.ToCallback) error {
+	switch m := m.(type) {
+	case message.RequestsReady:
+		a.take(c)
+	case message.CallbackDone:
+		a.done(m.ID)
+	case message.CallbackExpired:
+		a.expire(m.ID)
+	default:
+		return fmt.Errorf("%v: unexpected message %T", a.Kind, m)
+	}
+	return nil
+}
+
+// Stop implements [kernel.Behavior]: every callback's scope ends.
+func (a *Actor) Stop(*kernel.Context[message.ToCallback]) {
+	for _, r := range a.running { //troupe:maporder ending a scope sends nothing
+		if r.timer != nil {
+			r.timer.Stop()
+		}
+		r.cancel(errActorGone)
+	}
+}
+
+func (a *Actor) take(c *kernel.Context[message.ToCallback]) {
+	for _, r := range a.Ledger.Take(a.Kind) {
+		a.start(c, r)
+	}
+}
+
+func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) {
+	job, err := a.Prepare(r)
+	if err != nil {
+		a.fail(r, job.Name, err)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	if !a.Ledger.Scope(r, cancel) {
+		cancel(context.Canceled)
+		return
+	}
+	running := &run{request: r, cancel: cancel, name: job.Name}
+	if job.Limit > 0 {
+		running.limit = &kernel.TimeoutError{What: fmt.Sprintf("%v callback for %s", a.Kind, job.Name), Limit: job.Limit, SetBy: job.SetBy}
+		running.timer = c.After(job.Limit, message.CallbackExpired{ID: r.ID})
+	}
+	a.running[r.ID] = running
+	self := c.Self()
+	c.System().Executor().Go(func() {
+		response, err := call(ctx, job)
+		if err != nil {
+			a.fail(r, job.Name, err)
+		} else {
+			a.Ledger.Answer(r, response, "")
+		}
+		cancel(context.Canceled)
+		self.Tell(message.CallbackDone{ID: r.ID})
+	})
+}
+
+// call runs the callback and turns a panic into an error.
+func call(ctx context.Context, job Job) (response json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &kernel.PanicError{Value: p, Message: job.Name, Stack: debug.Stack()}
+		}
+	}()
+	return job.Run(ctx)
+}
+
+// fail answers a request in its callback's place. The error's text goes to
+// the events, not to the model.
+func (a *Actor) fail(r *ledger.Request, name string, err error) {
+	reason := "the callback failed"
+	var public interface{ PublicReason() string }
+	if errors.As(err, &public) {
+		reason = public.PublicReason()
+	}
+	var plain interface{ AnswerText() string }
+	answered := false
+	if errors.As(err, &plain) {
+		answered = a.Ledger.Answer(r, nil, plain.AnswerText())
+	} else {
+		answered = a.Ledger.Fail(r, reason)
+	}
+	if answered {
+		a.Ledger.Emit(event.CallbackFailed{Kind: a.Kind.String(), Name: name, RequestID: r.ID, Err: err})
+	}
+}
+
+func (a *Actor) done(id string) {
+	if r := a.running[id]; r != nil {
+		if r.timer != nil {
+			r.timer.Stop()
+		}
+		delete(a.running, id)
+	}
+	a.Changed()
+}
+
+// expire answers for a callback that took too long. Its task may go on; its
+// answer will be late.
+func (a *Actor) expire(id string) {
+	r := a.running[id]
+	if r == nil {
+		return
+	}
+	a.fail(r.request, r.name, &expired{r.limit})
+	r.cancel(r.limit)
+	a.Changed()
+}
+
+// expired tells the model that nobody answered in time.
+type expired struct{ *kernel.TimeoutError }
+
+func (e *expired) Unwrap() error { return e.TimeoutError }
+
+// PublicReason is what the model may see.
+func (e *expired) PublicReason() string { return "no decision was made in time" }

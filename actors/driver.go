@@ -1,0 +1,134 @@
+package actors
+
+import (
+	"fmt"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// driver carries out a supervisor's decisions inside an actor.
+type driver[M any] struct {
+	sup *supervisor.Supervisor
+	// spawn starts a child under name, which holds its incarnation.
+	spawn func(c *kernel.Context[M], child, name string, incarnation int) (probe, error)
+	timer func(supervisor.Token) M
+	// ended is called when the supervisor has stopped or given up for good.
+	ended func(c *kernel.Context[M], reason error)
+
+	live map[string]liveChild // by the name given to spawn
+}
+
+// probe is a child's ref, whatever its messages are.
+type probe interface {
+	kernel.Stoppable
+	Depth() int
+	Handled() int64
+}
+
+type liveChild struct {
+	child       string
+	incarnation int
+	ref         probe
+}
+
+func childName(child string, incarnation int) string { return fmt.Sprintf("%s#%d", child, incarnation) }
+
+func (d *driver[M]) start(c *kernel.Context[M]) {
+	d.live = make(map[string]liveChild)
+	d.do(c, d.sup.Start(c.Now()))
+}
+
+func (d *driver[M]) fire(c *kernel.Context[M], token uint64) {
+	d.do(c, d.sup.Timer(c.Now(), supervisor.Token(token)))
+}
+
+func (d *driver[M]) stop(c *kernel.Context[M], reason error) {
+	d.do(c, d.sup.Stop(c.Now(), reason))
+}
+
+// down feeds the end of a child to the supervisor and returns the child's name
+// without its incarnation.
+func (d *driver[M]) down(c *kernel.Context[M], dead kernel.Down, before func(child string)) {
+	l, ok := d.live[dead.Name]
+	if !ok {
+		return
+	}
+	delete(d.live, dead.Name)
+	before(l.child)
+	d.do(c, d.sup.ChildDown(c.Now(), l.child, l.incarnation, dead.Reason))
+}
+
+func (d *driver[M]) do(c *kernel.Context[M], actions []supervisor.Action) {
+	type failure struct {
+		supervisor.StartChild
+		err error
+	}
+	for {
+		var failures []failure
+		for _, action := range actions {
+			switch a := action.(type) {
+			case supervisor.StartChild:
+				name := childName(a.Name, a.Incarnation)
+				ref, err := d.spawn(c, a.Name, name, a.Incarnation)
+				if err != nil {
+					failures = append(failures, failure{a, err})
+					continue
+				}
+				d.live[name] = liveChild{a.Name, a.Incarnation, ref}
+				d.sup.ChildUp(c.Now(), a.Name, a.Incarnation)
+			case supervisor.StopChild:
+				d.stopChild(c, a.Name, a.Incarnation)
+			case supervisor.KillChild:
+				d.stopChild(c, a.Name, a.Incarnation)
+			case supervisor.SetTimer:
+				c.After(a.After, d.timer(a.Token))
+			case supervisor.Stopped:
+				d.ended(c, a.Reason)
+			}
+		}
+		if len(failures) == 0 {
+			return
+		}
+		// Told last: a supervisor's decisions are carried out before it hears
+		// the next thing.
+		actions = nil
+		for _, f := range failures {
+			actions = append(actions, d.sup.ChildDown(c.Now(), f.Name, f.Incarnation, f.err)...)
+		}
+	}
+}
+
+func (d *driver[M]) stopChild(c *kernel.Context[M], child string, incarnation int) {
+	if l, ok := d.live[childName(child, incarnation)]; ok {
+		c.StopChild(l.ref)
+	}
+}
+
+// describe lists the children for Tree.
+func (d *driver[M]) describe(prefix string) []message.ActorInfo {
+	var infos []message.ActorInfo
+	for _, s := range d.sup.Snapshot() {
+		info := message.ActorInfo{Name: prefix + childName(s.Name, s.Incarnation), State: s.State.String(), Restarts: s.Restarts}
+		if s.Reason != nil {
+			info.LastFailure = s.Reason.Error()
+		}
+		if l, ok := d.live[childName(s.Name, s.Incarnation)]; ok {
+			info.Depth, info.Handled = l.ref.Depth(), l.ref.Handled()
+		}
+		infos = append(infos, info)
+	}
+	return infos
+}
+
+func observe(emit func(event.Event)) func(supervisor.Event) {
+	return func(e supervisor.Event) {
+		switch e.(type) {
+		case supervisor.ChildFailed, supervisor.ChildStuck, supervisor.RestartScheduled,
+			supervisor.Restarted, supervisor.IntensityExceeded, supervisor.Escalated:
+			emit(event.Supervision{Decision: e})
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// ControlError is the agent's refusal of a control request.
+type ControlError struct {
+	Request   string // subtype
+	Message   string
+	Code      string // "" if the agent gave none
+	Retryable bool
+	Details   json.RawMessage
+}
+
+func (e *ControlError) Error() string {
+	code := ""
+	if e.Code != "" {
+		code = " (" + e.Code + ")"
+	}
+	return fmt.Sprintf("the agent refused control request %s%s: %s", e.Request, code, e.Message)
+}
+
+// refusal turns an error answer into an error.
+func refusal(request string, r *protocol.ControlResponse) error {
+	return &ControlError{Request: request, Message: r.Error, Code: r.ErrorCode, Retryable: r.Retryable, Details: r.Details}
+}
+
+// Call is a control request of the host.
+type Call struct {
+	ID      string
+	Subtype string
+	Opened  time.Time
+	Limit   time.Duration // zero: none
+	SetBy   string        // the option that set Limit
+
+	seq     uint64
+	written bool
+	first   bool // goes out before the agent is initialized
+	request json.RawMessage
+	answer  *kernel.Promise[*protocol.ControlResponse]
+}
+
+// Done is closed when the call is answered or over.
+func (c *Call) Done() <-chan struct{} { return c.answer.Done() }
+
+// Answer is the response; call it after Done. A refusal is a *[ControlError].
+func (c *Call) Answer() (*protocol.ControlResponse, error) { return c.answer.Value() }
+
+type calls struct {
+	open map[string]*Call
+	seq  uint64
+}
+
+func (c *calls) waiting() int { return len(c.open) }
+
+// inOrder lists the open calls as they were made: map order must not reach
+// the wire.
+func (c *calls) inOrder() []*Call {
+	all := make([]*Call, 0, len(c.open))
+	for _, call := range c.open {
+		all = append(all, call)
+	}
+	slices.SortFunc(all, func(a, b *Call) int { return int(int64(a.seq) - int64(b.seq)) })
+	return all
+}
+
+func (c *calls) failAll(err error) {
+	for _, call := range c.inOrder() {
+		delete(c.open, call.ID)
+		call.answer.Fail(err)
+	}
+}
+
+// CallOption changes how a call is made.
+type CallOption func(*Call)
+
+// First sends the call before the agent is initialized, and also while the
+// session is closing.
+func First() CallOption { return func(c *Call) { c.first = true } }
+
+// Within sets the call's limit; setBy names the option it comes from. A
+// negative limit means none.
+func Within(d time.Duration, setBy string) CallOption {
+	return func(c *Call) { c.Limit, c.SetBy = d, setBy }
+}
+
+// OpenCall registers a control request under an id of its own. The router
+// writes it when the agent is ready.
+func (l *Ledger) OpenCall(subtype string, request json.RawMessage, opts ...CallOption) (*Call, error) {
+	c := &Call{
+		ID: "", Subtype: subtype, request: request,
+		Limit: l.cfg.Limits.Control, SetBy: "Limits.Control",
+		answer: kernel.NewPromise[*protocol.ControlResponse](),
+	}
+	for _, o := range opts {
+		o(c)
+	}
+	if c.Limit < 0 {
+		c.Limit = 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.terminal || (l.closing && !c.first) {
+		return nil, l.closedError()
+	}
+	for c.ID == "" || l.calls.open[c.ID] != nil {
+		c.ID = kernel.NewID(l.cfg.Rand)
+	}
+	l.calls.seq++
+	c.seq = l.calls.seq
+	c.Opened = l.cfg.Clock.Now()
+	l.calls.open[c.ID] = c
+	l.reader.fire() // the answer may lie behind what nobody reads
+	return c, nil
+}
+
+// WriteCalls hands the calls that wait to the transport, in the order they
+// were made. Before the agent is initialized only those marked [First] go.
+func (l *Ledger) WriteCalls() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.calls.inOrder() {
+		if c.written || (!c.first && l.facts.initialized == nil) {
+			continue
+		}
+		line, err := protocol.AppendControlRequest(nil, c.ID, c.request)
+		if err != nil {
+			delete(l.calls.open, c.ID)
+			c.answer.Fail(err)
+			continue
+		}
+		if err := l.write(line); err != nil {
+			return err
+		}
+		c.written = true
+	}
+	return nil
+}
+
+// Settle handles the control_response at the head of the inbox and returns the
+// call it answers, or nil when nobody waits for it.
+func (l *Ledger) Settle(f protocol.Frame) *Call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.popControl()
+	c := l.calls.open[f.RequestID]
+	if c == nil {
+		l.cfg.Emit(event.UnexpectedFrame{Type: f.Type, Subtype: f.Subtype, RequestID: f.RequestID})
+		return nil
+	}
+	delete(l.calls.open, c.ID)
+	resp, err := protocol.DecodeControlResponse(f)
+	if err != nil {
+		c.answer.Fail(err)
+		return c
+	}
+	for _, pending := range resp.PendingPermissionRequests {
+		l.open(pending)
+	}
+	for _, pending := range resp.PendingUserDialogRequests {
+		l.open(pending)
+	}
+	if resp.Failed() {
+		c.answer.Fail(refusal(c.Subtype, resp))
+		return c
+	}
+	if c.Subtype == "interrupt" {
+		l.endCancelled(resp)
+	}
+	c.answer.Resolve(resp)
+	return c
+}
+
+// endCancelled ends the queued turns that an interrupt took with it: they will
+// have no result.
+func (l *Ledger) endCancelled(resp *protocol.ControlResponse) {
+	var receipt struct {
+		Cancelled []string `json:"cancelled"`
+	}
+	if json.Unmarshal(resp.Response, &receipt) != nil {
+		return
+	}
+	for _, id := range receipt.Cancelled {
+		if t := l.turns.byUUID[id]; t != nil {
+			l.endTurn(t, nil, ErrNotRun)
+		}
+	}
+}
+
+// NextDeadline is when the first of the open calls runs out.
+func (l *Ledger) NextDeadline() (time.Time, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var first time.Time
+	for _, c := range l.calls.open {
+		if c.Limit > 0 {
+			if at := c.Opened.Add(c.Limit); first.IsZero() || at.Before(first) {
+				first = at
+			}
+		}
+	}
+	return first, !first.IsZero()
+}
+
+// ExpireCalls ends the calls whose limit has passed: the agent is told, the
+// caller gets a [kernel.TimeoutError].
+func (l *Ledger) ExpireCalls() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.cfg.Clock.Now()
+	for _, c := range l.calls.inOrder() {
+		if c.Limit > 0 && !now.Before(c.Opened.Add(c.Limit)) {
+			what := "control request " + c.Subtype
+			if c.Subtype == "initialize" {
+				what = "initialize"
+			}
+			l.dropCall(c, &kernel.TimeoutError{What: what, Limit: c.Limit, SetBy: c.SetBy})
+		}
+	}
+}
+
+// Abandon ends a call that its caller no longer waits for.
+func (l *Ledger) Abandon(c *Call, why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.calls.open[c.ID] == c {
+		l.dropCall(c, why)
+	}
+}
+
+func (l *Ledger) dropCall(c *Call, why error) {
+	delete(l.calls.open, c.ID)
+	if c.Subtype == "initialize" {
+		l.facts.initFailure = why
+	}
+	if c.written {
+		_ = l.write(protocol.AppendControlCancel(nil, c.ID)) // a dead transport needs no cancel
+	}
+	c.answer.Fail(why)
+}
+
+// AwaitCall waits for the answer. When ctx ends first the agent is told that
+// it is no longer wanted.
+func (l *Ledger) AwaitCall(ctx context.Context, c *Call) (*protocol.ControlResponse, error) {
+	resp, err := c.answer.Wait(ctx, l.cfg.Exec)
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		l.Abandon(c, err)
+	}
+	return resp, err
+}

@@ -1,0 +1,263 @@
+package ledger
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// facts is what the session knows of its agent.
+type facts struct {
+	initialized  json.RawMessage // the initialize response; nil before
+	initFailure  error           // why the agent cannot be used
+	ready        chan struct{}   // closed when the agent is initialized, or never will be
+	readyOnce    sync.Once
+	initSent     bool
+	sessionID    string
+	version      string // protocol_version of system/init
+	capabilities []string
+	agentRunning bool
+	tasks        map[string]bool // background tasks by id
+	levels       bool            // the agent reports tasks as a level
+	quietUntil   time.Time       // a turn may still follow the last task
+	lastResult   *protocol.ResultMessage
+}
+
+// observe takes note of what a content frame says about turns, tasks and the
+// agent's state, and reports whether anything changed.
+func (l *Ledger) observe(e *Entry) (edge bool) {
+	f := &e.Frame
+	switch f.Type {
+	case "result":
+		r := resultOf(*f)
+		l.facts.lastResult = r
+		e.Turns = l.resultTurns(r)
+		for _, t := range e.Turns {
+			l.endTurn(t, r, nil)
+		}
+		l.facts.quietUntil = time.Time{}
+		l.turns.idle.fire()
+		return true
+	case "command_lifecycle":
+		return l.lifecycle(f)
+	case "system":
+		return l.system(f)
+	}
+	return false
+}
+
+// resultOf decodes a result; one that does not decode still ends its turn.
+func resultOf(f protocol.Frame) *protocol.ResultMessage {
+	switch m := protocol.DecodeMessage(f).(type) {
+	case *protocol.ResultMessage:
+		return m
+	case *protocol.UnknownMessage:
+		if r, ok := m.Partial.(*protocol.ResultMessage); ok {
+			return r
+		}
+	}
+	return &protocol.ResultMessage{Subtype: f.Subtype, IsError: true, Errors: []string{"the result frame did not decode"}}
+}
+
+func (l *Ledger) lifecycle(f *protocol.Frame) bool {
+	var m struct {
+		CommandUUID string `json:"command_uuid"`
+		State       string `json:"state"`
+	}
+	if json.Unmarshal(f.Raw, &m) != nil {
+		return false
+	}
+	t := l.turns.byUUID[m.CommandUUID]
+	if t == nil {
+		return false
+	}
+	switch m.State {
+	case "started":
+		t.state = TurnStarted
+	case "completed", "cancelled":
+		if t.state < TurnStarted {
+			// Never begun and over: a uuid the agent knew, or a message
+			// cancelled in its queue. No result will come.
+			l.endTurn(t, nil, ErrNotRun)
+			return true
+		}
+	}
+	return false
+}
+
+func (l *Ledger) system(f *protocol.Frame) bool {
+	switch f.Subtype {
+	case "init":
+		var m struct {
+			SessionID    string   `json:"session_id"`
+			Version      string   `json:"protocol_version"`
+			Capabilities []string `json:"capabilities"`
+		}
+		if json.Unmarshal(f.Raw, &m) == nil {
+			l.facts.sessionID, l.facts.version, l.facts.capabilities = m.SessionID, m.Version, m.Capabilities
+		}
+		return true
+	case "session_state_changed":
+		var m struct {
+			State string `json:"state"`
+		}
+		if json.Unmarshal(f.Raw, &m) != nil {
+			return false
+		}
+		l.facts.agentRunning = m.State != "idle"
+		if l.facts.agentRunning {
+			l.facts.quietUntil = time.Time{}
+		}
+		l.turns.idle.fire()
+		return true
+	case "background_tasks_changed", "task_started", "task_notification":
+		return l.task(f)
+	case "conversation_reset":
+		l.facts.sessionID = f.SessionID()
+	}
+	return false
+}
+
+// quietPeriod is how long a turn that the agent starts by itself may follow
+// the end of its last background task. Observed on Claude Code 2.1.329: 21 ms.
+const quietPeriod = time.Second
+
+func (l *Ledger) task(f *protocol.Frame) bool {
+	var m struct {
+		Tasks []struct {
+			TaskID string `json:"task_id"`
+		} `json:"tasks"`
+		TaskID       string `json:"task_id"`
+		Backgrounded *bool  `json:"is_backgrounded"`
+	}
+	if json.Unmarshal(f.Raw, &m) != nil {
+		return false
+	}
+	before := len(l.facts.tasks)
+	switch {
+	case f.Subtype == "background_tasks_changed":
+		l.facts.levels = true
+		l.facts.tasks = make(map[string]bool, len(m.Tasks))
+		for _, t := range m.Tasks {
+			l.facts.tasks[t.TaskID] = true
+		}
+	case l.facts.levels:
+		return false // the level is the truth
+	case f.Subtype == "task_started" && (m.Backgrounded == nil || *m.Backgrounded):
+		if l.facts.tasks == nil {
+			l.facts.tasks = make(map[string]bool)
+		}
+		l.facts.tasks[m.TaskID] = true
+	case f.Subtype == "task_notification":
+		delete(l.facts.tasks, m.TaskID)
+	}
+	if before > 0 && len(l.facts.tasks) == 0 && !l.running() {
+		l.facts.quietUntil = l.cfg.Clock.Now().Add(quietPeriod)
+		l.cfg.Clock.AfterFunc(quietPeriod, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.turns.idle.fire()
+		})
+	}
+	l.turns.idle.fire()
+	return true
+}
+
+func (l *Ledger) quiet() bool {
+	return l.facts.quietUntil.IsZero() || !l.cfg.Clock.Now().Before(l.facts.quietUntil)
+}
+
+// MarkInitSent claims the right to send the initialize call; only the first
+// caller gets it.
+func (l *Ledger) MarkInitSent() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := !l.facts.initSent
+	l.facts.initSent = true
+	return first
+}
+
+// SetInitialized keeps the initialize response. From now on calls and user
+// messages are written.
+func (l *Ledger) SetInitialized(response json.RawMessage) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if response == nil {
+		response = json.RawMessage("null")
+	}
+	l.facts.initialized = response
+	var m struct {
+		Capabilities []string `json:"capabilities"`
+	}
+	if json.Unmarshal(response, &m) == nil && m.Capabilities != nil {
+		l.facts.capabilities = m.Capabilities
+	}
+}
+
+// SetInitFailure keeps why the agent cannot be used.
+func (l *Ledger) SetInitFailure(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.facts.initFailure = err
+}
+
+// MarkReady says that the session takes work.
+func (l *Ledger) MarkReady() {
+	l.facts.readyOnce.Do(func() { close(l.facts.ready) })
+}
+
+// Ready is closed when the session takes work, or has ended before.
+func (l *Ledger) Ready() <-chan struct{} { return l.facts.ready }
+
+// InitFailure is why the agent cannot be used, or nil.
+func (l *Ledger) InitFailure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.facts.initFailure
+}
+
+// Initialized is the initialize response; nil until it came.
+func (l *Ledger) Initialized() json.RawMessage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.facts.initialized
+}
+
+// SessionID is the agent's own id of the session; "" until it told.
+func (l *Ledger) SessionID() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.facts.sessionID
+}
+
+// Capabilities is what the agent says it can do.
+func (l *Ledger) Capabilities() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.facts.capabilities)
+}
+
+// ProtocolVersion is the version that system/init named; "" if none.
+func (l *Ledger) ProtocolVersion() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.facts.version
+}
+
+// LastResult is the latest result of the session, or nil.
+func (l *Ledger) LastResult() *protocol.ResultMessage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.facts.lastResult
+}
+
+// BackgroundTasks lists the ids of the tasks that live, sorted.
+func (l *Ledger) BackgroundTasks() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Sorted(maps.Keys(l.facts.tasks))
+}

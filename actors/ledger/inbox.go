@@ -1,0 +1,135 @@
+package ledger
+
+import (
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Put appends frames that the reader has cut. It reports whether the router
+// must be told, because the inbox was empty. Past the hard bound it drops
+// partial stream events, oldest first, and if that is not enough it fails with
+// [ErrConsumerStalled]. For each line above [LargeLine] the reader has already
+// acquired its length from the budget; it is released when the line is
+// consumed.
+func (l *Ledger) Put(frames []protocol.Frame) (tell bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	tell = l.inbox.len() == 0 && len(frames) > 0
+	for _, f := range frames {
+		l.inbox.push(f)
+		l.stream.held++
+		l.stream.heldBytes += int64(len(f.Raw))
+	}
+	if l.stream.heldBytes > l.cfg.Limits.HardBytes && l.stream.entries.len() > 0 && !l.closing {
+		if count, bytes := l.stream.dropPartials(l.cfg.Limits.HardBytes * 3 / 4); count > 0 {
+			l.cfg.Emit(event.Dropped{Count: count, Bytes: bytes})
+		}
+		if l.stream.heldBytes > 2*l.cfg.Limits.HardBytes {
+			err = ErrConsumerStalled
+		}
+	}
+	return tell, err
+}
+
+// ReadWait tells the reader whether it may read on: a nil channel means yes,
+// otherwise it waits for the channel and asks again. pressed says that the
+// agent does not take what is written to it, or is already gone; then the
+// reader must go on, or both sides would wait for each other.
+func (l *Ledger) ReadWait(pressed bool) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	full := l.stream.held >= l.cfg.Limits.Messages || l.stream.heldBytes >= l.cfg.Limits.Bytes
+	if !full || l.stream.discard {
+		return nil
+	}
+	// Calls of the host and the end of a closing session lie behind what is
+	// unread, so the bound gives way for them, up to the hard one.
+	mayExceed := pressed || l.closing || l.calls.waiting() > 0
+	if mayExceed && l.stream.heldBytes < l.cfg.Limits.HardBytes+l.stream.partialBytes {
+		return nil
+	}
+	l.stream.stalled = true
+	return l.reader.wait()
+}
+
+// WakeReader makes a waiting reader ask again.
+func (l *Ledger) WakeReader() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reader.fire()
+}
+
+// EndOfInput says that the agent's stdout has ended. It reports whether the
+// router must be told.
+func (l *Ledger) EndOfInput() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.eof = true
+}
+
+// Drained reports whether the agent's stdout has ended and every frame of it
+// was handled.
+func (l *Ledger) Drained() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.eof && l.inbox.len() == 0
+}
+
+// DeliverContent moves frames from the inbox to the user's stream, up to the
+// next control frame, which it returns and leaves where it is. ok is false
+// when the inbox is empty. edge reports that turns, tasks or the agent's state
+// changed.
+func (l *Ledger) DeliverContent() (control protocol.Frame, edge, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	moved := false
+	for l.inbox.len() > 0 {
+		f := l.inbox.front()
+		if isControl(f.Type) {
+			control, ok = *f, true
+			break
+		}
+		e := Entry{Frame: *f}
+		if f.Type != "stream_event" && f.Type != "assistant" {
+			if l.observe(&e) {
+				edge = true
+			}
+		}
+		l.inbox.pop()
+		l.stream.push(e)
+		moved = true
+	}
+	if moved {
+		l.stream.wake.fire()
+		if l.stream.discard {
+			l.reader.fire()
+		}
+	}
+	return control, edge, ok
+}
+
+// popControl takes the control frame at the head of the inbox.
+func (l *Ledger) popControl() {
+	f := l.inbox.pop()
+	l.stream.release(len(f.Raw))
+	l.reader.fire()
+}
+
+// Skip drops the control frame at the head of the inbox.
+func (l *Ledger) Skip() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inbox.len() > 0 {
+		l.popControl()
+	}
+}
+
+func isControl(typ string) bool {
+	switch typ {
+	case protocol.TypeControlRequest, protocol.TypeControlResponse,
+		protocol.TypeControlCancel, protocol.TypeControlCancelAlias,
+		protocol.TypeKeepAlive, "keepalive", "transcript_mirror":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,269 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Errors that users meet.
+var (
+	// ErrBusy says that another consumer is reading the stream.
+	ErrBusy = errors.New("another consumer is reading this session's messages; end it first")
+	// ErrConsumerStalled says that nobody read the stream while the agent
+	// wrote past the hard bound.
+	ErrConsumerStalled = errors.New("the consumer stood still while the agent wrote past the hard bound; read the messages, or set Discard")
+	// ErrTransportClosed says that the agent cannot be written to any more.
+	ErrTransportClosed = errors.New("the agent's transport is closed")
+	// ErrClosed says that the session was closed.
+	ErrClosed = errors.New("the session is closed")
+	// ErrNotRun says that a user message ended without a result: it was
+	// cancelled while queued, or the agent had seen its uuid before.
+	ErrNotRun = errors.New("the message was not run and has no result")
+)
+
+// Limits bounds what a session holds. Zero values take the defaults.
+type Limits struct {
+	// Messages and Bytes bound what is read and not yet consumed; at either
+	// the reader stops. Defaults: 4096 messages, 4 MiB.
+	Messages int
+	Bytes    int64
+	// HardBytes bounds it while the reader must go on because a control call
+	// waits for its answer. Default: 16 MiB.
+	HardBytes int64
+	// Initialize bounds the initialize call. Default: 120 s; negative: none.
+	Initialize time.Duration
+	// Control bounds every other call to the agent. Default: 60 s; negative:
+	// none.
+	Control time.Duration
+	// Answers is how many answered request ids are remembered, so that a
+	// repeated id gets the same answer. Default: 1024.
+	Answers int
+}
+
+func (l Limits) withDefaults() Limits {
+	def := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	if l.Messages <= 0 {
+		l.Messages = 4096
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = 4 << 20
+	}
+	if l.HardBytes <= 0 {
+		l.HardBytes = max(16<<20, 4*l.Bytes)
+	}
+	if l.Answers <= 0 {
+		l.Answers = 1024
+	}
+	def(&l.Initialize, 120*time.Second)
+	def(&l.Control, 60*time.Second)
+	return l
+}
+
+// Outlet is where lines for the agent go.
+type Outlet interface {
+	// Write queues whole lines and never blocks. It fails when the transport
+	// is closed or its queue is full.
+	Write(lines []byte) error
+}
+
+// Config is what a ledger needs of its surroundings.
+type Config struct {
+	Clock  kernel.Clock
+	Rand   kernel.Rand
+	Exec   kernel.Executor
+	Limits Limits
+	// Budget is drawn on for lines above [LargeLine]; nil: no limit.
+	Budget *Budget
+	// Discard drops content as it comes: results still end their turns.
+	Discard bool
+	// Emit receives events. It must not call back into the ledger.
+	Emit func(event.Event)
+	// Deny returns the answer to a request of the agent that no callback will
+	// answer any more: gates are denied. errText is used when response is nil.
+	Deny func(r *Request, reason string) (response []byte, errText string)
+}
+
+// Ledger is the surviving state of one session.
+type Ledger struct {
+	cfg Config
+
+	mu       sync.Mutex
+	inbox    fifo[protocol.Frame]
+	eof      bool // the agent's stdout has ended
+	stream   stream
+	turns    turns
+	calls    calls
+	requests requests
+	facts    facts
+	outlet   Outlet
+	closing  bool
+	reader   signal // wakes a reader that waits for credit
+
+	terminal bool
+	reason   error
+	done     chan struct{}
+}
+
+// New returns an empty ledger.
+func New(cfg Config) *Ledger {
+	cfg.Limits = cfg.Limits.withDefaults()
+	if cfg.Emit == nil {
+		cfg.Emit = func(event.Event) {}
+	}
+	l := &Ledger{cfg: cfg, done: make(chan struct{})}
+	l.facts.ready = make(chan struct{})
+	l.calls.open = make(map[string]*Call)
+	l.requests.open = make(map[string]*Request)
+	l.turns.byUUID = make(map[string]*Turn)
+	l.stream.discard, l.stream.budget = cfg.Discard, cfg.Budget
+	return l
+}
+
+// Limits returns the limits in force, defaults filled in.
+func (l *Ledger) Limits() Limits { return l.cfg.Limits }
+
+// Budget is what large lines draw on; nil: no limit.
+func (l *Ledger) Budget() *Budget { return l.cfg.Budget }
+
+// SetOutlet names where lines go from now on; nil when there is no agent.
+func (l *Ledger) SetOutlet(o Outlet) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.outlet = o
+}
+
+// Connected reports whether there is an agent to write to.
+func (l *Ledger) Connected() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.outlet != nil
+}
+
+func (l *Ledger) write(line []byte) error {
+	if l.outlet == nil {
+		return ErrTransportClosed
+	}
+	if err := l.outlet.Write(line); err != nil {
+		return fmt.Errorf("%w: %w", ErrTransportClosed, err)
+	}
+	return nil
+}
+
+// BeginClosing turns away new work: turns and calls fail, requests of the
+// agent are denied at once, and content that nobody reads is discarded.
+func (l *Ledger) BeginClosing() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closing = true
+	l.denyAll(anyKind, "the session is closing")
+	if l.stream.consumer == nil {
+		l.stream.discard = true
+		l.stream.clear()
+	}
+	l.reader.fire()
+}
+
+// Terminate ends the session for good: open turns, calls and requests end with
+// reason, and the stream ends after what it still holds. Only the first call
+// counts. A nil reason is a normal end.
+func (l *Ledger) Terminate(reason error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.terminal {
+		return
+	}
+	l.terminal, l.closing, l.reason = true, true, reason
+	l.denyAll(anyKind, "the session has ended")
+	end := reason
+	if end == nil {
+		end = ErrClosed
+	}
+	l.calls.failAll(end)
+	l.turns.failAll(end)
+	l.outlet = nil
+	l.reader.fire()
+	l.stream.wake.fire()
+	l.turns.idle.fire()
+	l.MarkReady()
+	close(l.done)
+	l.cfg.Emit(event.Ended{Reason: reason})
+}
+
+// Terminated reports whether the session has ended.
+func (l *Ledger) Terminated() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.terminal
+}
+
+// Done is closed when the session has ended.
+func (l *Ledger) Done() <-chan struct{} { return l.done }
+
+// Reason is why the session ended; nil for a normal end. Call it after Done.
+func (l *Ledger) Reason() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reason
+}
+
+// signal is a broadcast that can be waited for again and again.
+type signal struct{ ch chan struct{} }
+
+// wait returns a channel that the next fire closes.
+func (s *signal) wait() <-chan struct{} {
+	if s.ch == nil {
+		s.ch = make(chan struct{})
+	}
+	return s.ch
+}
+
+func (s *signal) fire() {
+	if s.ch != nil {
+		close(s.ch)
+		s.ch = nil
+	}
+}
+
+// fifo is a queue that does not keep what it gave out.
+type fifo[T any] struct {
+	items []T
+	head  int
+}
+
+func (f *fifo[T]) len() int { return len(f.items) - f.head }
+func (f *fifo[T]) push(v T) { f.items = append(f.items, v) }
+func (f *fifo[T]) front() *T {
+	return &f.items[f.head]
+}
+
+func (f *fifo[T]) pop() T {
+	var zero T
+	v := f.items[f.head]
+	f.items[f.head] = zero
+	f.head++
+	switch {
+	case f.head == len(f.items):
+		f.items, f.head = f.items[:0], 0
+		if cap(f.items) > 256 {
+			f.items = nil
+		}
+	case f.head > 256 && f.head*2 > len(f.items):
+		n := copy(f.items, f.items[f.head:])
+		clear(f.items[n:])
+		f.items, f.head = f.items[:n], 0
+	}
+	return v
+}
+
+// Emit reports an event of the session.
+func (l *Ledger) Emit(e event.Event) { l.cfg.Emit(e) }

@@ -1,0 +1,279 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Kind says which of the session's actors answers a request of the agent.
+type Kind int
+
+// Kinds of requests.
+const (
+	Permission  Kind = iota // can_use_tool
+	Hook                    // hook_callback
+	MCP                     // mcp_message
+	ModelPolicy             // get_model_policy
+	Other                   // everything else; answered by the router
+	anyKind
+)
+
+func (k Kind) String() string {
+	return [...]string{"permission", "hook", "mcp", "model policy", "other", "any"}[k]
+}
+
+// KindOf sorts a control request by its subtype.
+func KindOf(subtype string) Kind {
+	switch subtype {
+	case "can_use_tool":
+		return Permission
+	case "hook_callback":
+		return Hook
+	case "mcp_message":
+		return MCP
+	case "get_model_policy":
+		return ModelPolicy
+	}
+	return Other
+}
+
+type requestState int
+
+const (
+	requestOpen requestState = iota
+	requestTaken
+	requestAnswered
+	requestCancelled
+)
+
+// Request is a control request of the agent. It gets exactly one answer,
+// unless the agent cancels it.
+type Request struct {
+	ID     string
+	Kind   Kind
+	Frame  protocol.Frame
+	Opened time.Time
+
+	seq    uint64
+	state  requestState
+	cancel context.CancelCauseFunc
+}
+
+type requests struct {
+	open    map[string]*Request // neither answered nor cancelled
+	untaken [Other + 1]fifo[*Request]
+	gates   int // permission requests among the open ones
+	seq     uint64
+	past    memory
+}
+
+// Open handles the control_request at the head of the inbox. A repeated id is
+// not run again: it gets the same answer, or waits for the same one. kind says
+// who has to be told; ok is false when nobody has.
+func (l *Ledger) Open(f protocol.Frame) (kind Kind, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.popControl()
+	return l.open(f)
+}
+
+func (l *Ledger) open(f protocol.Frame) (kind Kind, ok bool) {
+	answer, known := l.requests.past.recall(f.RequestID)
+	if known || l.requests.open[f.RequestID] != nil {
+		l.cfg.Emit(event.UnexpectedFrame{Type: f.Type, Subtype: f.Subtype, RequestID: f.RequestID})
+		if answer != nil {
+			_ = l.write(answer)
+		}
+		return 0, false
+	}
+	l.requests.seq++
+	r := &Request{
+		ID: f.RequestID, Kind: KindOf(f.Subtype), Frame: f,
+		Opened: l.cfg.Clock.Now(), seq: l.requests.seq,
+	}
+	l.requests.open[r.ID] = r
+	if r.Kind == Permission {
+		l.requests.gates++
+	}
+	if l.closing {
+		l.deny(r, "the session is closing")
+		return 0, false
+	}
+	l.requests.untaken[r.Kind].push(r)
+	return r.Kind, true
+}
+
+// Take gives out the requests of a kind that nobody has taken yet, oldest
+// first. Whoever takes one answers it.
+func (l *Ledger) Take(kind Kind) []*Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var taken []*Request
+	for queue := &l.requests.untaken[kind]; queue.len() > 0; {
+		if r := queue.pop(); r.state == requestOpen {
+			r.state = requestTaken
+			taken = append(taken, r)
+		}
+	}
+	return taken
+}
+
+// Scope binds the callback's context to the request: when the agent cancels
+// it, or it is answered without the callback, cancel is called. It reports
+// false when that has happened already.
+func (l *Ledger) Scope(r *Request, cancel context.CancelCauseFunc) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.state != requestTaken {
+		return false
+	}
+	r.cancel = cancel
+	return true
+}
+
+// openRequests lists the open requests of a kind as they came.
+func (l *Ledger) openRequests(kind Kind) []*Request {
+	var all []*Request
+	for _, r := range l.requests.open {
+		if kind == anyKind || r.Kind == kind {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Request) int { return cmp.Compare(a.seq, b.seq) })
+	return all
+}
+
+// Answer gives the one answer of a request: a success with response (nil: no
+// response key), or an error when errText is not empty. It reports false when
+// the request is no longer open; then nothing is written.
+func (l *Ledger) Answer(r *Request, response json.RawMessage, errText string) bool {
+	line, err := encodeAnswer(r.ID, response, errText)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.state > requestTaken {
+		l.cfg.Emit(event.LateAnswer{Kind: r.Kind.String(), RequestID: r.ID})
+		return false
+	}
+	if err != nil {
+		l.deny(r, "the answer could not be encoded")
+		return false
+	}
+	l.commit(r, line)
+	return true
+}
+
+func encodeAnswer(id string, response json.RawMessage, errText string) ([]byte, error) {
+	if errText != "" {
+		return protocol.AppendControlError(nil, id, errText, ""), nil
+	}
+	return protocol.AppendControlSuccess(nil, id, response)
+}
+
+func (l *Ledger) commit(r *Request, line []byte) {
+	l.settle(r, requestAnswered)
+	if err := l.write(line); err != nil {
+		// The answer does not fit, or the agent is gone. A deny is small; if
+		// even that cannot be written there is no agent left to be harmed.
+		if deny, err := l.denial(r, "the answer could not be written"); err == nil {
+			line = deny
+			_ = l.write(line)
+		}
+	}
+	l.requests.past.add(r.ID, line, l.cfg.Limits.Answers)
+}
+
+func (l *Ledger) settle(r *Request, state requestState) {
+	r.state = state
+	delete(l.requests.open, r.ID)
+	if r.Kind == Permission {
+		l.requests.gates--
+	}
+	if r.cancel != nil {
+		r.cancel(context.Canceled)
+		r.cancel = nil
+	}
+}
+
+func (l *Ledger) denial(r *Request, reason string) ([]byte, error) {
+	response, errText := l.cfg.Deny(r, reason)
+	return encodeAnswer(r.ID, response, errText)
+}
+
+func (l *Ledger) deny(r *Request, reason string) {
+	line, err := l.denial(r, reason)
+	if err != nil {
+		line = protocol.AppendControlError(nil, r.ID, reason, "")
+	}
+	l.commit(r, line)
+}
+
+func (l *Ledger) denyAll(kind Kind, reason string) {
+	for _, r := range l.openRequests(kind) {
+		l.deny(r, reason)
+	}
+}
+
+// Fail answers one request without its callback: gates deny, the rest answers
+// an error.
+func (l *Ledger) Fail(r *Request, reason string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.state > requestTaken {
+		return false
+	}
+	l.deny(r, reason)
+	return true
+}
+
+// FailTaken answers every request of a kind that an actor had taken and can no
+// longer finish.
+func (l *Ledger) FailTaken(kind Kind, reason string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.openRequests(kind) {
+		if r.state == requestTaken {
+			l.deny(r, reason)
+		}
+	}
+}
+
+// Cancel handles the control_cancel_request at the head of the inbox: the
+// callback's scope ends and no answer is sent.
+func (l *Ledger) Cancel(f protocol.Frame) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.popControl()
+	r := l.requests.open[f.RequestID]
+	if r == nil {
+		return // too late: the answer is on its way, and the agent ignores it
+	}
+	l.settle(r, requestCancelled)
+	l.requests.past.add(r.ID, nil, l.cfg.Limits.Answers)
+}
+
+// Gates is the number of permission requests that wait for their answer.
+func (l *Ledger) Gates() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.requests.gates
+}
+
+// Unanswered is the number of requests of any kind that wait.
+func (l *Ledger) Unanswered() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.requests.open)
+}
+
+// FailAllTaken is FailTaken for every kind.
+func (l *Ledger) FailAllTaken(reason string) {
+	for kind := Permission; kind < anyKind; kind++ {
+		l.FailTaken(kind, reason)
+	}
+}

@@ -1,0 +1,43 @@
+package ledger
+
+import "time"
+
+// Wait is something that is waited for.
+type Wait struct {
+	What  string        // "control request set_model", "permission request Bash", "turn <uuid>"
+	ID    string        // request id or uuid
+	Age   time.Duration // how long it waits
+	Limit time.Duration // zero: none
+}
+
+// Snapshot is the state of a ledger at one instant.
+type Snapshot struct {
+	SessionID       string
+	Unread          int   // messages read from the agent and not consumed
+	UnreadBytes     int64 // their bytes
+	Stalled         bool  // the reader stands still until they are consumed
+	OpenTurns       int
+	BackgroundTasks int
+	Waits           []Wait // calls, then requests, then turns; each oldest first
+}
+
+// Snapshot describes the ledger as it is now.
+func (l *Ledger) Snapshot() Snapshot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.cfg.Clock.Now()
+	s := Snapshot{
+		SessionID: l.facts.sessionID, Unread: l.stream.held, UnreadBytes: l.stream.heldBytes,
+		Stalled: l.stream.stalled, OpenTurns: len(l.turns.open), BackgroundTasks: len(l.facts.tasks),
+	}
+	for _, c := range l.calls.inOrder() {
+		s.Waits = append(s.Waits, Wait{What: "control request " + c.Subtype, ID: c.ID, Age: now.Sub(c.Opened), Limit: c.Limit})
+	}
+	for _, r := range l.openRequests(anyKind) {
+		s.Waits = append(s.Waits, Wait{What: r.Kind.String() + " request", ID: r.ID, Age: now.Sub(r.Opened)})
+	}
+	for _, t := range l.turns.open {
+		s.Waits = append(s.Waits, Wait{What: "turn " + t.state.String(), ID: t.UUID, Age: now.Sub(t.Opened)})
+	}
+	return s
+}

@@ -1,0 +1,167 @@
+package ledger
+
+import (
+	"context"
+	"io"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Entry is one message of the user's stream.
+type Entry struct {
+	Frame protocol.Frame
+	// Turns are the turns that end with this frame, which is then a result.
+	Turns []*Turn
+}
+
+// stream is what was delivered and not yet consumed. held counts the inbox
+// too: one bound covers all that was read and is not consumed.
+type stream struct {
+	entries      fifo[Entry]
+	held         int
+	heldBytes    int64
+	partialBytes int64 // of heldBytes, what could still be dropped
+	consumer     *Consumer
+	discard      bool
+	stalled      bool // the reader stands still for want of credit
+	wake         signal
+	budget       *Budget
+}
+
+func (s *stream) push(e Entry) {
+	if s.discard {
+		s.release(len(e.Frame.Raw))
+		return
+	}
+	if e.Frame.Type == "stream_event" {
+		s.partialBytes += int64(len(e.Frame.Raw))
+	}
+	s.entries.push(e)
+}
+
+func (s *stream) pop() Entry {
+	e := s.entries.pop()
+	if e.Frame.Type == "stream_event" {
+		s.partialBytes -= int64(len(e.Frame.Raw))
+	}
+	s.release(len(e.Frame.Raw))
+	return e
+}
+
+func (s *stream) release(n int) {
+	s.held--
+	s.heldBytes -= int64(n)
+	if n > LargeLine {
+		s.budget.Release(int64(n))
+	}
+}
+
+func (s *stream) clear() {
+	for s.entries.len() > 0 {
+		s.pop()
+	}
+}
+
+// dropPartials removes partial messages, oldest first, until held is at most
+// target bytes.
+func (s *stream) dropPartials(target int64) (count int, bytes int64) {
+	kept := fifo[Entry]{}
+	for s.entries.len() > 0 {
+		e := s.entries.pop()
+		if e.Frame.Type == "stream_event" && s.heldBytes > target {
+			n := len(e.Frame.Raw)
+			count++
+			bytes += int64(n)
+			s.partialBytes -= int64(n)
+			s.release(n)
+			continue
+		}
+		kept.push(e)
+	}
+	s.entries = kept
+	return count, bytes
+}
+
+// Consumer reads the stream. It is used by one task at a time.
+type Consumer struct{ l *Ledger }
+
+// Consume makes the caller the one consumer of the stream; [ErrBusy] if there
+// is one already.
+func (l *Ledger) Consume() (*Consumer, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stream.consumer != nil {
+		return nil, ErrBusy
+	}
+	c := &Consumer{l: l}
+	l.stream.consumer = c
+	return c, nil
+}
+
+// Release gives the stream back. What was not read stays for the next one.
+func (c *Consumer) Release() {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	if c.l.stream.consumer != c {
+		return
+	}
+	c.l.stream.consumer = nil
+	if c.l.closing {
+		c.l.stream.discard = true
+		c.l.stream.clear()
+		c.l.reader.fire()
+	}
+}
+
+// Next returns the next message. At the end of the stream it returns io.EOF
+// after a normal end, or the reason of the session's end.
+func (c *Consumer) Next(ctx context.Context) (Entry, error) { return c.NextOf(ctx, nil) }
+
+// NextOf is Next for somebody who wants no more than the result of a turn:
+// once the turn has ended and nothing is left that was delivered before, it
+// returns io.EOF.
+func (c *Consumer) NextOf(ctx context.Context, t *Turn) (Entry, error) {
+	l := c.l
+	for {
+		e, wake, err := c.next(t)
+		if wake == nil {
+			return e, err
+		}
+		if err := l.cfg.Exec.Await(ctx, wake); err != nil {
+			return Entry{}, err
+		}
+	}
+}
+
+// next returns a message, or the end, or what to wait for.
+func (c *Consumer) next(t *Turn) (Entry, <-chan struct{}, error) {
+	l := c.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &l.stream
+	if s.entries.len() > 0 && (t == nil || !t.consumed) {
+		e := s.pop()
+		for _, ended := range e.Turns {
+			ended.consumed = true
+		}
+		if s.stalled && s.held <= l.cfg.Limits.Messages/2 && s.heldBytes <= l.cfg.Limits.Bytes/2 {
+			s.stalled = false
+			l.reader.fire()
+		}
+		return e, nil, nil
+	}
+	if t != nil && t.state == TurnEnded {
+		return Entry{}, nil, io.EOF
+	}
+	if l.terminal {
+		if l.reason != nil {
+			return Entry{}, nil, l.reason
+		}
+		return Entry{}, nil, io.EOF
+	}
+	if s.stalled {
+		s.stalled = false
+		l.reader.fire()
+	}
+	return Entry{}, s.wake.wait(), nil
+}

@@ -1,0 +1,213 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// TurnState is how far a user message has come.
+type TurnState int
+
+// States of a turn, in order.
+const (
+	TurnQueued  TurnState = iota // waits for the agent to be ready
+	TurnWritten                  // handed to the transport
+	TurnStarted                  // the agent said that it began
+	TurnEnded                    // has its result, or the reason why not
+)
+
+func (s TurnState) String() string {
+	return [...]string{"queued", "written", "started", "ended"}[s]
+}
+
+// Turn is a user message on its way to its result.
+type Turn struct {
+	UUID    string
+	Message *protocol.UserMessage
+	Opened  time.Time
+
+	state    TurnState
+	consumed bool // its result frame was read, or dropped
+	result   *kernel.Promise[*protocol.ResultMessage]
+}
+
+// Done is closed when the turn has ended.
+func (t *Turn) Done() <-chan struct{} { return t.result.Done() }
+
+// Result is the turn's result; call it after Done.
+func (t *Turn) Result() (*protocol.ResultMessage, error) { return t.result.Value() }
+
+type turns struct {
+	open   []*Turn // in order of arrival, not ended
+	byUUID map[string]*Turn
+	idle   signal // fires whenever the session may have become idle
+}
+
+// OpenTurn takes a user message. A message without a uuid gets one: results,
+// echoes and receipts refer to it.
+func (l *Ledger) OpenTurn(m *protocol.UserMessage) (*Turn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing {
+		return nil, l.closedError()
+	}
+	if m.UUID == "" {
+		c := *m
+		c.UUID = kernel.NewUUID(l.cfg.Rand)
+		m = &c
+	}
+	if _, dup := l.turns.byUUID[m.UUID]; dup {
+		return nil, fmt.Errorf("a message with uuid %s is already under way: every message needs a uuid of its own", m.UUID)
+	}
+	t := &Turn{UUID: m.UUID, Message: m, Opened: l.cfg.Clock.Now(), result: kernel.NewPromise[*protocol.ResultMessage]()}
+	l.turns.open = append(l.turns.open, t)
+	l.turns.byUUID[t.UUID] = t
+	return t, nil
+}
+
+// maxQueued is how many user messages may wait for the agent to take them.
+const maxQueued = 256
+
+// AwaitRoom waits until the queue of user messages has room.
+func (l *Ledger) AwaitRoom(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		if l.closing || len(l.turns.open) < maxQueued {
+			l.mu.Unlock()
+			return nil
+		}
+		wait := l.turns.idle.wait()
+		l.mu.Unlock()
+		if err := l.cfg.Exec.Await(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *Ledger) closedError() error {
+	if l.reason != nil {
+		return fmt.Errorf("%w: %w", ErrClosed, l.reason)
+	}
+	return ErrClosed
+}
+
+// WriteTurns hands every queued user message to the transport, in order. A
+// message that cannot be encoded ends with that error.
+func (l *Ledger) WriteTurns(encode func(*protocol.UserMessage) ([]byte, error)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range slices.Clone(l.turns.open) {
+		if t.state != TurnQueued {
+			continue
+		}
+		line, err := encode(t.Message)
+		if err != nil {
+			l.endTurn(t, nil, fmt.Errorf("encode user message %s: %w", t.UUID, err))
+			continue
+		}
+		if err := l.write(line); err != nil {
+			return err
+		}
+		t.state = TurnWritten
+	}
+	return nil
+}
+
+func (l *Ledger) endTurn(t *Turn, r *protocol.ResultMessage, err error) {
+	i := slices.Index(l.turns.open, t)
+	if i < 0 {
+		return
+	}
+	l.turns.open = slices.Delete(l.turns.open, i, i+1)
+	delete(l.turns.byUUID, t.UUID)
+	t.state = TurnEnded
+	if err != nil {
+		t.result.Fail(err)
+	} else {
+		t.result.Resolve(r)
+	}
+	l.turns.idle.fire()
+	l.stream.wake.fire() // a turn may end without a frame
+}
+
+func (t *turns) failAll(err error) {
+	for _, turn := range t.open {
+		turn.state = TurnEnded
+		turn.result.Fail(err)
+	}
+	t.open = nil
+	clear(t.byUUID)
+	t.idle.fire()
+}
+
+// resultTurns finds the turns that a result ends: by the uuids it names, else
+// the oldest one written, unless the agent started the turn itself.
+func (l *Ledger) resultTurns(r *protocol.ResultMessage) []*Turn {
+	var ended []*Turn
+	uuids := r.UserMessageUUIDs
+	if len(uuids) == 0 && r.UserMessageUUID != "" {
+		uuids = []string{r.UserMessageUUID}
+	}
+	for _, id := range uuids {
+		if t := l.turns.byUUID[id]; t != nil {
+			ended = append(ended, t)
+		}
+	}
+	if len(uuids) > 0 || r.Origin != nil {
+		return ended
+	}
+	for _, t := range l.turns.open {
+		if t.state >= TurnWritten {
+			return []*Turn{t}
+		}
+	}
+	return nil
+}
+
+// Running reports whether a turn is under way: one of the user's that has no
+// result yet, or one that the agent started.
+func (l *Ledger) Running() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.running()
+}
+
+func (l *Ledger) running() bool { return len(l.turns.open) > 0 || l.facts.agentRunning }
+
+// InFlight reports whether the agent is at work on a turn: a user message was
+// handed to it and has no result yet, or it says that it runs.
+func (l *Ledger) InFlight() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.facts.agentRunning {
+		return true
+	}
+	for _, t := range l.turns.open {
+		if t.state >= TurnWritten {
+			return true
+		}
+	}
+	return false
+}
+
+// AwaitIdle waits until no turn is open, the agent says that it is idle, if it
+// says such things, and no background task lives; or until the session ends.
+func (l *Ledger) AwaitIdle(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		if l.terminal || (!l.running() && len(l.facts.tasks) == 0 && l.quiet()) {
+			l.mu.Unlock()
+			return nil
+		}
+		wait := l.turns.idle.wait()
+		l.mu.Unlock()
+		if err := l.cfg.Exec.Await(ctx, wait); err != nil {
+			return err
+		}
+	}
+}

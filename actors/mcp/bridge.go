@@ -1,0 +1,226 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// DefaultTimeout is how long a tool call may take when nothing else is said.
+const DefaultTimeout = 10 * time.Minute
+
+// JSON-RPC error codes.
+const (
+	CodeMethodNotFound = -32601
+	CodeInvalidParams  = -32602
+	CodeInternal       = -32603
+)
+
+// RPCError is an error of the JSON-RPC level.
+type RPCError struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+func (e *RPCError) Error() string { return fmt.Sprintf("JSON-RPC error %d: %s", e.Code, e.Message) }
+
+// Server is an in-process MCP server.
+type Server interface {
+	// Name is the key under which the agent knows it.
+	Name() string
+	// Manifest is the result of initialize and of tools/list, which agents
+	// that trust manifests take instead of the handshake.
+	Manifest() (initialize, toolsList json.RawMessage, err error)
+	// Timeout bounds one call; zero means 10 min, negative none. tool is
+	// empty for anything but tools/call.
+	Timeout(tool string) time.Duration
+	// Handle serves one request and returns its result. A *RPCError becomes
+	// the reply's error; any other error of tools/call becomes a result with
+	// isError. The context ends when the agent cancels.
+	Handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+}
+
+type rpcMessage struct {
+	JSONRPC string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *RPCError       `json:"error,omitempty"`
+}
+
+// Bridge routes messages to servers and remembers the calls in flight, so that
+// notifications/cancelled finds them. Safe for concurrent use; it survives the
+// incarnations of its actor.
+type Bridge struct {
+	mu      sync.Mutex
+	servers map[string]Server
+	calls   map[callKey]context.CancelCauseFunc
+}
+
+type callKey struct{ server, id string }
+
+// NewBridge returns a bridge to servers.
+func NewBridge(servers []Server) *Bridge {
+	b := &Bridge{servers: make(map[string]Server), calls: make(map[callKey]context.CancelCauseFunc)}
+	for _, s := range servers {
+		b.servers[s.Name()] = s
+	}
+	return b
+}
+
+// New returns the actor.
+func New(l *ledger.Ledger, b *Bridge, changed func()) *dispatch.Actor {
+	return &dispatch.Actor{Kind: ledger.MCP, Ledger: l, Prepare: b.prepare, Changed: changed}
+}
+
+func (b *Bridge) prepare(r *ledger.Request) (dispatch.Job, error) {
+	req, err := protocol.DecodeAgentRequest(r.Frame)
+	if err != nil {
+		return dispatch.Job{}, fmt.Errorf("mcp_message request: %w", err)
+	}
+	ask, ok := req.(*protocol.MCPMessageRequest)
+	if !ok {
+		return dispatch.Job{}, fmt.Errorf("mcp_message request: decoded as %T", req)
+	}
+	b.mu.Lock()
+	server := b.servers[ask.ServerName]
+	b.mu.Unlock()
+	if server == nil {
+		return dispatch.Job{Name: ask.ServerName}, &unknownServer{ask.ServerName}
+	}
+	var m rpcMessage
+	if err := json.Unmarshal(ask.Message, &m); err != nil {
+		return dispatch.Job{Name: ask.ServerName}, fmt.Errorf("mcp_message for %s: %w", ask.ServerName, err)
+	}
+	job := dispatch.Job{Name: ask.ServerName + " " + m.Method}
+	if len(m.ID) == 0 {
+		job.Run = func(context.Context) (json.RawMessage, error) { return b.notify(ask.ServerName, m) }
+		return job, nil
+	}
+	tool := toolName(m)
+	if tool != "" {
+		job.Name = "mcp__" + ask.ServerName + "__" + tool
+	}
+	limit := server.Timeout(tool)
+	if limit == 0 {
+		limit = DefaultTimeout
+	}
+	job.Limit, job.SetBy = max(limit, 0), "the tool's Timeout"
+	job.Run = func(ctx context.Context) (json.RawMessage, error) { return b.call(ctx, server, m) }
+	return job, nil
+}
+
+func toolName(m rpcMessage) string {
+	if m.Method != "tools/call" {
+		return ""
+	}
+	var p struct {
+		Name string `json:"name"`
+	}
+	_ = json.Unmarshal(m.Params, &p) // the server reports bad params itself
+	return p.Name
+}
+
+func (b *Bridge) call(ctx context.Context, s Server, m rpcMessage) (json.RawMessage, error) {
+	key := callKey{s.Name(), string(m.ID)}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(context.Canceled)
+	b.mu.Lock()
+	b.calls[key] = cancel
+	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.calls, key)
+	}()
+	result, err := safely(ctx, s, m)
+	reply := rpcMessage{JSONRPC: "2.0", ID: m.ID, Result: result}
+	var rpc *RPCError
+	switch {
+	case errors.As(err, &rpc):
+		reply.Result, reply.Error = nil, rpc
+	case err != nil:
+		reply.Result = ErrorResult(err.Error())
+	case result == nil:
+		reply.Result = json.RawMessage("{}")
+	}
+	return wrap(reply)
+}
+
+// safely turns a panic of a tool into an error that the model can see.
+func safely(ctx context.Context, s Server, m rpcMessage) (result json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, fmt.Errorf("the tool panicked: %v", p)
+		}
+	}()
+	return s.Handle(ctx, m.Method, m.Params)
+}
+
+// notify serves a notification. Its reply carries id 0, as the vendor's SDK
+// sends it (observed on the Claude Agent SDK 0.3.329).
+func (b *Bridge) notify(server string, m rpcMessage) (json.RawMessage, error) {
+	if m.Method == "notifications/cancelled" {
+		var p struct {
+			RequestID json.RawMessage `json:"requestId"`
+		}
+		if json.Unmarshal(m.Params, &p) == nil {
+			b.mu.Lock()
+			cancel := b.calls[callKey{server, string(bytes.TrimSpace(p.RequestID))}]
+			b.mu.Unlock()
+			if cancel != nil {
+				cancel(context.Canceled)
+			}
+		}
+	}
+	return wrap(rpcMessage{JSONRPC: "2.0", ID: json.RawMessage("0"), Result: json.RawMessage("{}")})
+}
+
+func wrap(reply rpcMessage) (json.RawMessage, error) {
+	return json.Marshal(struct {
+		Response rpcMessage `json:"mcp_response"`
+	}{reply})
+}
+
+// ErrorResult is a tool result that tells the model what went wrong.
+func ErrorResult(text string) json.RawMessage {
+	b, _ := json.Marshal(map[string]any{ // strings only: cannot fail, keys are sorted
+		"content": []any{map[string]string{"type": "text", "text": text}},
+		"isError": true,
+	})
+	return b
+}
+
+// Denial answers a request that no server will: a tool call gets a result with
+// isError, anything else an error.
+func Denial(r *ledger.Request, reason string) (response json.RawMessage, errText string) {
+	req, err := protocol.DecodeAgentRequest(r.Frame)
+	if ask, ok := req.(*protocol.MCPMessageRequest); err == nil && ok {
+		var m rpcMessage
+		if json.Unmarshal(ask.Message, &m) == nil && m.Method == "tools/call" && len(m.ID) > 0 {
+			if response, err := wrap(rpcMessage{JSONRPC: "2.0", ID: m.ID, Result: ErrorResult(reason)}); err == nil {
+				return response, ""
+			}
+		}
+	}
+	return nil, reason
+}
+
+type unknownServer struct{ name string }
+
+func (e *unknownServer) Error() string {
+	return fmt.Sprintf("the agent called in-process MCP server %q, which is not configured", e.name)
+}
+
+// AnswerText is the error answer that the agent gets.
+func (e *unknownServer) AnswerText() string { return "SDK MCP server not found: " + e.name }

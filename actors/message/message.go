@@ -1,0 +1,107 @@
+package message
+
+import "github.com/agent-troupe/troupe/internal/kernel"
+
+// ToSession is what a session actor takes.
+type ToSession interface{ toSession() }
+
+// LinkChanged says that the link to the agent changed. From: transport.
+type LinkChanged struct{}
+
+// LedgerChanged says that turns, tasks, gates or the agent's state changed.
+// From: router, callbacks.
+type LedgerChanged struct{}
+
+// CloseSession asks for the orderly end. From: runtime.
+type CloseSession struct{ Reason error }
+
+// SupervisorTimer is a timer of the session's supervisor. From: the clock.
+type SupervisorTimer struct{ Token uint64 }
+
+// InterruptOver ends the wait for a running turn to stop before the transport
+// is closed. From: the clock.
+type InterruptOver struct{}
+
+// Describe asks for the actors of the tree. From: runtime.
+type Describe struct {
+	Reply *kernel.Promise[[]ActorInfo]
+}
+
+// ActorInfo describes one actor of a session's tree.
+type ActorInfo struct {
+	Name        string // "router#2"
+	State       string // "running", "waiting", "stopped"
+	Restarts    int
+	Depth       int   // messages waiting
+	Handled     int64 // messages handled by this incarnation
+	LastFailure string
+}
+
+func (LinkChanged) toSession()     {}
+func (LedgerChanged) toSession()   {}
+func (CloseSession) toSession()    {}
+func (SupervisorTimer) toSession() {}
+func (InterruptOver) toSession()   {}
+func (Describe) toSession()        {}
+
+// ToTransport is what a transport actor takes.
+type ToTransport interface{ toTransport() }
+
+// LinkMoved says that a task of the link made progress. From: the link.
+type LinkMoved struct{}
+
+// CloseLink starts the close ladder. Terminate skips the wait at the open
+// stdin: a turn may still be running. From: session.
+type CloseLink struct{ Terminate bool }
+
+// StageOver ends the present stage of the ladder. From: the clock.
+type StageOver struct{ Stage int }
+
+func (LinkMoved) toTransport() {}
+func (CloseLink) toTransport() {}
+func (StageOver) toTransport() {}
+
+// ToRouter is what a router takes.
+type ToRouter interface{ toRouter() }
+
+// FramesReady says that the inbox holds frames, or that the input has ended.
+// From: the link.
+type FramesReady struct{}
+
+// WorkReady says that calls or user messages wait to be written. From: users'
+// tasks, through the session's handle.
+type WorkReady struct{}
+
+// DeadlineReached says that the first deadline of a call has come. From: the
+// clock.
+type DeadlineReached struct{}
+
+func (FramesReady) toRouter()     {}
+func (WorkReady) toRouter()       {}
+func (DeadlineReached) toRouter() {}
+
+// ToCallback is what the four callback actors take.
+type ToCallback interface{ toCallback() }
+
+// RequestsReady says that requests of the actor's kind wait in the ledger.
+// From: router.
+type RequestsReady struct{}
+
+// CallbackDone says that a callback's task has ended. From: the task.
+type CallbackDone struct{ ID string }
+
+// CallbackExpired says that a callback's time is over. From: the clock.
+type CallbackExpired struct{ ID string }
+
+func (RequestsReady) toCallback()   {}
+func (CallbackDone) toCallback()    {}
+func (CallbackExpired) toCallback() {}
+
+// ToCallbacks is what the supervisor of the callback actors takes.
+type ToCallbacks interface{ toCallbacks() }
+
+// CallbacksTimer is a timer of that supervisor. From: the clock.
+type CallbacksTimer struct{ Token uint64 }
+
+func (CallbacksTimer) toCallbacks() {}
+func (Describe) toCallbacks()       {}

@@ -1,0 +1,183 @@
+package router
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Config is what a router needs.
+type Config struct {
+	Ledger  *ledger.Ledger
+	Dialect dialect.Dialect
+	Options *dialect.Options
+	// Session, and one address for each kind of callback.
+	Session   *kernel.Address[message.ToSession]
+	Callbacks map[ledger.Kind]*kernel.Address[message.ToCallback]
+	// Other answers requests that are no callback's business: a response, or
+	// an error text.
+	Other func(r *ledger.Request) (response json.RawMessage, errText string)
+}
+
+// Actor is the router. A new incarnation finds in the ledger what the last one
+// left.
+type Actor struct {
+	cfg   Config
+	timer kernel.Timer
+}
+
+// New returns a router.
+func New(cfg Config) *Actor { return &Actor{cfg: cfg} }
+
+// Start implements [kernel.Behavior].
+func (a *Actor) Start(c *kernel.Context[message.ToRouter]) error {
+	return a.work(c)
+}
+
+// Handle implements [kernel.Behavior].
+func (a *Actor) Handle(c *kernel.Context[message.ToRouter], m message.ToRouter) error {
+	switch m.(type) {
+	case message.FramesReady:
+		return a.work(c)
+	case message.WorkReady:
+		return a.work(c)
+	case message.DeadlineReached:
+		a.cfg.Ledger.ExpireCalls()
+		return a.work(c)
+	}
+	return fmt.Errorf("router: unexpected message %T", m)
+}
+
+// Stop implements [kernel.Behavior].
+func (a *Actor) Stop(*kernel.Context[message.ToRouter]) {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}
+
+// work does all there is to do: sort what came, write what waits, set the
+// timer of the next deadline. Doing it twice does no harm.
+func (a *Actor) work(c *kernel.Context[message.ToRouter]) error {
+	a.sort()
+	if err := a.write(); err != nil && !errors.Is(err, ledger.ErrTransportClosed) {
+		return err
+	}
+	a.arm(c)
+	if a.cfg.Ledger.Drained() {
+		a.cfg.Session.Tell(message.LedgerChanged{})
+	}
+	return nil
+}
+
+// sort empties the inbox.
+func (a *Actor) sort() {
+	var wake [ledger.Other + 1]bool
+	changed := false
+	for {
+		f, edge, ok := a.cfg.Ledger.DeliverContent()
+		changed = changed || edge
+		if !ok {
+			break
+		}
+		switch f.Type {
+		case protocol.TypeControlResponse:
+			if a.settle(f) { // its answer may list requests that wait
+				wake[ledger.Permission], wake[ledger.Other] = true, true
+			}
+		case protocol.TypeControlRequest:
+			if kind, ok := a.cfg.Ledger.Open(f); ok {
+				wake[kind] = true
+				changed = true
+			}
+		case protocol.TypeControlCancel, protocol.TypeControlCancelAlias:
+			a.cfg.Ledger.Cancel(f)
+			changed = true
+		default:
+			a.cfg.Ledger.Skip()
+		}
+	}
+	for kind, address := range wake {
+		if address && ledger.Kind(kind) != ledger.Other {
+			a.cfg.Callbacks[ledger.Kind(kind)].Tell(message.RequestsReady{})
+		}
+	}
+	if wake[ledger.Other] {
+		for _, r := range a.cfg.Ledger.Take(ledger.Other) {
+			response, errText := a.cfg.Other(r)
+			a.cfg.Ledger.Answer(r, response, errText)
+		}
+	}
+	if changed {
+		a.cfg.Session.Tell(message.LedgerChanged{})
+	}
+}
+
+// settle handles an answer and reports whether it was that of initialize.
+func (a *Actor) settle(f protocol.Frame) bool {
+	call := a.cfg.Ledger.Settle(f)
+	if call == nil || call.Subtype != "initialize" {
+		return false
+	}
+	resp, err := call.Answer()
+	if err != nil {
+		a.cfg.Ledger.SetInitFailure(err)
+	} else {
+		a.cfg.Ledger.SetInitialized(resp.Response)
+	}
+	a.cfg.Session.Tell(message.LedgerChanged{})
+	return true
+}
+
+// write sends what waits: initialize first, calls and user messages once it
+// is answered.
+func (a *Actor) write() error {
+	if a.cfg.Ledger.Initialized() == nil {
+		return a.initialize()
+	}
+	if err := a.cfg.Ledger.WriteCalls(); err != nil {
+		return err
+	}
+	return a.cfg.Ledger.WriteTurns(func(m *protocol.UserMessage) ([]byte, error) {
+		return a.cfg.Dialect.UserLine(a.cfg.Options, m)
+	})
+}
+
+func (a *Actor) initialize() error {
+	if !a.cfg.Ledger.Connected() {
+		return nil
+	}
+	if a.cfg.Ledger.MarkInitSent() {
+		request, err := a.cfg.Dialect.Initialize(a.cfg.Options)
+		if err != nil {
+			a.cfg.Ledger.SetInitFailure(err)
+			a.cfg.Session.Tell(message.LedgerChanged{})
+			return nil
+		}
+		limit := a.cfg.Ledger.Limits().Initialize
+		if _, err := a.cfg.Ledger.OpenCall("initialize", request, ledger.First(), ledger.Within(limit, "Limits.Initialize")); err != nil {
+			return nil // the session is over
+		}
+	}
+	return a.cfg.Ledger.WriteCalls()
+}
+
+// arm sets the timer for the first deadline among the open calls. It also
+// notices an initialize call that ran out.
+func (a *Actor) arm(c *kernel.Context[message.ToRouter]) {
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
+	}
+	if at, ok := a.cfg.Ledger.NextDeadline(); ok {
+		a.timer = c.After(at.Sub(c.Now()), message.DeadlineReached{})
+	}
+	if a.cfg.Ledger.InitFailure() != nil {
+		a.cfg.Session.Tell(message.LedgerChanged{})
+	}
+}

@@ -1,0 +1,369 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors/router"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// session is one incarnation of the session actor.
+type session struct {
+	core *Core
+	driver[message.ToSession]
+	stopping bool // the children were told to stop
+	finished bool // the children have stopped
+}
+
+// NewSession returns a behaviour for the session of core. After a crash the
+// next one goes on with the same core.
+func NewSession(k *Core) (kernel.Behavior[message.ToSession], error) {
+	s := &session{core: k}
+	sup, err := supervisor.New(supervisor.Spec{
+		Name: k.cfg.ID, Strategy: supervisor.RestForOne,
+		Intensity: k.cfg.ActorIntensity, Backoff: k.cfg.ActorBackoff,
+		Children: []supervisor.Child{{Name: "transport"}, {Name: "router"}, {Name: "callbacks"}},
+	}, k.cfg.System.Rand(), observe(k.cfg.Emit))
+	if err != nil {
+		return nil, err
+	}
+	s.driver = driver[message.ToSession]{
+		sup: sup, spawn: s.spawnChild, ended: s.supervisorEnded,
+		timer: func(t supervisor.Token) message.ToSession { return message.SupervisorTimer{Token: uint64(t)} },
+	}
+	return s, nil
+}
+
+// Start implements [kernel.Behavior].
+func (s *session) Start(c *kernel.Context[message.ToSession]) error {
+	k := s.core
+	k.session.Point(c.Self())
+	k.Ledger.FailAllTaken("the host could not decide") // of an incarnation before
+	if k.State() == Admitting {
+		if err := s.enter(Starting, ""); err != nil {
+			return err
+		}
+	}
+	s.driver.start(c)
+	return s.check(c)
+}
+
+// Handle implements [kernel.Behavior].
+func (s *session) Handle(c *kernel.Context[message.ToSession], m message.ToSession) error {
+	switch m := m.(type) {
+	case message.LinkChanged, message.LedgerChanged:
+	case message.CloseSession:
+		s.close(c, m.Reason)
+	case message.InterruptOver:
+		if s.core.closeAsked && !s.core.linkClosing {
+			s.closeLink(true)
+		}
+	case message.SupervisorTimer:
+		s.fire(c, m.Token)
+	case message.Describe:
+		s.describeTree(m.Reply)
+		return nil
+	default:
+		return fmt.Errorf("session: unexpected message %T", m)
+	}
+	return s.check(c)
+}
+
+// ChildDown implements [kernel.ChildObserver].
+func (s *session) ChildDown(c *kernel.Context[message.ToSession], d kernel.Down) error {
+	s.down(c, d, func(child string) {
+		switch child {
+		case "transport":
+			s.core.transport.Clear()
+		case "router":
+			s.core.router.Clear()
+		case "callbacks":
+			s.core.callbacks.Clear()
+			s.core.Ledger.FailAllTaken("the host could not decide")
+		}
+	})
+	return s.check(c)
+}
+
+// Stop implements [kernel.Behavior].
+func (s *session) Stop(*kernel.Context[message.ToSession]) {}
+
+func (s *session) spawnChild(c *kernel.Context[message.ToSession], child, name string, _ int) (probe, error) {
+	k := s.core
+	switch child {
+	case "transport":
+		return spawnAt(c, name, &transport.Actor{Link: k.Link, Changed: k.changed}, &k.transport)
+	case "router":
+		return spawnAt(c, name, router.New(router.Config{
+			Ledger: k.Ledger, Dialect: k.cfg.Dialect, Options: k.cfg.Options,
+			Session: &k.session, Callbacks: k.callback, Other: k.other,
+		}), &k.router)
+	default:
+		b, err := newCallbacks(k)
+		if err != nil {
+			return nil, err
+		}
+		return spawnAt(c, name, b, &k.callbacks)
+	}
+}
+
+func spawnAt[M any](c *kernel.Context[message.ToSession], name string, b kernel.Behavior[M], at *kernel.Address[M]) (probe, error) {
+	ref, err := kernel.Spawn(c, name, b)
+	if err != nil {
+		return nil, err
+	}
+	at.Point(ref)
+	return ref, nil
+}
+
+// supervisorEnded is the end of the children: they were told to stop, or the
+// supervisor gave up.
+func (s *session) supervisorEnded(c *kernel.Context[message.ToSession], reason error) {
+	s.finished = true
+	var failure *supervisor.Failure
+	if errors.As(reason, &failure) && !s.stopping {
+		s.close(c, failure)
+	}
+}
+
+// close begins the end of the session. The first reason stands.
+func (s *session) close(c *kernel.Context[message.ToSession], reason error) {
+	k := s.core
+	if k.closeAsked {
+		return
+	}
+	k.closeAsked, k.closeReason = true, reason
+	k.Ledger.BeginClosing()
+	why := "closed by the user"
+	if reason != nil {
+		why = reason.Error()
+	}
+	_ = s.enter(Closing, why) // legal from every state that lives
+	// A turn that runs would go on after the end of stdin, and so would its
+	// tools: it is stopped first.
+	if reason == nil && k.Ledger.Initialized() != nil && k.Ledger.InFlight() && s.interrupt(c) {
+		k.interrupted = c.Now()
+		return
+	}
+	s.closeLink(reason != nil && k.Ledger.InFlight())
+}
+
+func (s *session) interrupt(c *kernel.Context[message.ToSession]) bool {
+	k := s.core
+	request, err := k.cfg.Dialect.Encode(&protocol.InterruptRequest{})
+	if err != nil {
+		return false
+	}
+	if _, err := k.Ledger.OpenCall("interrupt", request, ledger.First()); err != nil {
+		return false
+	}
+	k.router.Tell(message.WorkReady{})
+	c.After(k.cfg.InterruptGrace, message.InterruptOver{})
+	return true
+}
+
+// closeLink starts the close ladder, at its second step if terminate is set:
+// then a turn is still running and must not see the end of stdin.
+func (s *session) closeLink(terminate bool) {
+	s.core.linkClosing = true
+	if !s.core.transport.Tell(message.CloseLink{Terminate: terminate}) {
+		s.core.Link.Abort()
+	}
+}
+
+// check looks at the link and the ledger and draws the conclusions. It may run
+// any number of times.
+func (s *session) check(c *kernel.Context[message.ToSession]) error {
+	k := s.core
+	link := k.Link.Status()
+	switch {
+	case k.State().Terminal():
+		k.Ledger.Terminate(k.closeReason)
+		c.StopSelf()
+		return nil
+	case link.Phase == transport.Ended:
+		return s.afterLink(c, link)
+	case link.Err != nil && !k.closeAsked:
+		s.close(c, link.Err)
+	case k.Ledger.InitFailure() != nil && !k.closeAsked:
+		s.close(c, k.Ledger.InitFailure())
+	case k.closeAsked:
+		s.checkClosing(c)
+	case k.State() == Starting && link.Phase == transport.Up:
+		return s.enter(Initializing, "")
+	case k.State() == Initializing && k.Ledger.Initialized() != nil:
+		if err := s.enter(Ready, ""); err != nil {
+			return err
+		}
+		k.router.Tell(message.WorkReady{})
+		return s.settle()
+	case k.State() >= Ready && k.State() <= AwaitingConsumer:
+		return s.settle()
+	}
+	return nil
+}
+
+// settle derives the working state.
+func (s *session) settle() error {
+	k := s.core
+	k.Ledger.MarkReady()
+	snap := k.Ledger.Snapshot()
+	to := Ready
+	switch {
+	case k.Ledger.Gates() > 0:
+		to = AwaitingHost
+	case snap.Stalled:
+		to = AwaitingConsumer
+	case k.Ledger.Running():
+		to = Running
+	}
+	return s.enter(to, "")
+}
+
+// checkClosing goes on with a close that waits for the running turn.
+func (s *session) checkClosing(c *kernel.Context[message.ToSession]) {
+	k := s.core
+	switch {
+	case k.linkClosing:
+		// A new transport actor finds the stage in the link; a link that has
+		// no actor at all is ended directly.
+		if s.finished {
+			k.Link.Abort()
+		}
+	case !k.Ledger.InFlight():
+		s.closeLink(false)
+	case s.finished || c.Now().Sub(k.interrupted) >= k.cfg.InterruptGrace:
+		s.closeLink(true)
+	}
+}
+
+// afterLink ends the session once everything the agent wrote was delivered.
+func (s *session) afterLink(c *kernel.Context[message.ToSession], link transport.Status) error {
+	k := s.core
+	if s.finished {
+		k.flush() // no router will
+	}
+	if !k.Ledger.Drained() {
+		return nil // the router tells
+	}
+	if !k.closeAsked {
+		s.close(c, k.exitReason(link))
+	}
+	if !s.stopping {
+		s.stopping = true
+		s.driver.stop(c, k.closeReason)
+	}
+	if !s.finished {
+		return nil
+	}
+	reason := errors.Join(k.closeReason, link.Leftover)
+	if link.Leftover == nil {
+		reason = k.closeReason
+	}
+	to := Closed
+	if k.closeReason != nil {
+		to = Failed
+	}
+	if err := s.enter(to, ""); err != nil {
+		return err
+	}
+	k.Ledger.Terminate(reason)
+	c.StopSelf()
+	return nil
+}
+
+// exitReason describes an end of the agent that nobody asked for.
+func (k *Core) exitReason(link transport.Status) error {
+	if link.Err != nil {
+		return link.Err
+	}
+	e := &transport.ExitError{Status: link.Exit, During: "idle", StderrTail: tailOf(link.Stderr), StdoutTail: tailOf(link.Noise)}
+	switch {
+	case k.Ledger.Initialized() == nil:
+		e.During = "initialize"
+	case k.Ledger.Running():
+		e.During = "a turn"
+	}
+	if r := k.Ledger.LastResult(); r != nil && r.IsError {
+		e.LastResult = strings.TrimSpace(r.Subtype + " " + r.Text())
+	}
+	return e
+}
+
+func tailOf(s string) string {
+	s = strings.TrimSpace(s)
+	if over := len(s) - 2048; over > 0 {
+		s = "…" + s[over:]
+	}
+	return s
+}
+
+// flush delivers what the router no longer can.
+func (k *Core) flush() {
+	for {
+		if _, _, control := k.Ledger.DeliverContent(); !control {
+			return
+		}
+		k.Ledger.Skip()
+	}
+}
+
+func (s *session) enter(to State, why string) error {
+	from := s.core.State()
+	if from == to {
+		return nil
+	}
+	if !legal(from, to) {
+		err := &IllegalTransition{From: from, To: to}
+		if s.core.cfg.PanicOnIllegalStep {
+			panic(err)
+		}
+		return err
+	}
+	s.core.state.Store(int32(to))
+	s.core.cfg.Emit(event.StateChanged{From: from.String(), To: to.String(), Reason: why})
+	return nil
+}
+
+func (s *session) describeTree(reply *kernel.Promise[[]message.ActorInfo]) {
+	infos := s.describe("")
+	sub := kernel.NewPromise[[]message.ActorInfo]()
+	if !s.core.callbacks.Tell(message.Describe{Reply: sub}) {
+		reply.Resolve(infos)
+		return
+	}
+	exec := s.core.cfg.System.Executor()
+	exec.Go(func() {
+		limit := &kernel.TimeoutError{What: "description of the callbacks", Limit: time.Second}
+		ctx, cancel := kernel.WithTimeout(context.Background(), s.core.cfg.System.Clock(), limit)
+		defer cancel()
+		more, _ := sub.Wait(ctx, exec) // a supervisor that is restarting has nothing to tell
+		reply.Resolve(append(infos, more...))
+	})
+}
+
+// Fail ends a session that has no actor any more and will get none: its
+// process is ended, what it wrote is delivered, and everything that waits
+// learns the reason. It blocks until the link has ended and must run on a
+// task of its own.
+func (k *Core) Fail(reason error) {
+	k.Ledger.BeginClosing()
+	k.Link.Abort()
+	_ = k.cfg.System.Executor().Await(context.Background(), k.Link.Done())
+	k.flush()
+	if from := k.State(); !from.Terminal() {
+		k.state.Store(int32(Failed))
+		k.cfg.Emit(event.StateChanged{From: from.String(), To: Failed.String(), Reason: reason.Error()})
+	}
+	k.Ledger.Terminate(errors.Join(reason, k.Link.Status().Leftover))
+}

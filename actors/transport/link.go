@@ -1,0 +1,250 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// Phase is how far the life of an agent process has come.
+type Phase int
+
+// Phases, in order. A link never goes back.
+const (
+	Idle      Phase = iota // not launched
+	Launching              // the spawner is at work
+	Up                     // the process runs
+	Exited                 // the process has ended; output is drained, the tree swept
+	Ended                  // nothing is left, or it is known what is
+)
+
+func (p Phase) String() string {
+	return [...]string{"idle", "launching", "up", "exited", "ended"}[p]
+}
+
+// LinkConfig is what a link needs.
+type LinkConfig struct {
+	Clock   kernel.Clock
+	Exec    kernel.Executor
+	Spawner Spawner
+	Command Command
+	Graces  Graces
+	MaxLine int // bytes; 0: 64 MiB
+	Ledger  *ledger.Ledger
+	// Moved tells the transport actor, Frames the router. Both only send.
+	Moved, Frames func()
+	// Stderr receives each line of the agent's stderr, without its newline,
+	// on a task of the link. Optional.
+	Stderr func(line string)
+}
+
+// Link is one agent process with its pumps. It outlives the transport actors
+// that drive it. Safe for concurrent use.
+type Link struct {
+	cfg    LinkConfig
+	life   context.Context // ends when the link has ended
+	cancel context.CancelCauseFunc
+
+	stderr tail
+	noise  tail
+
+	mu       sync.Mutex
+	phase    Phase
+	stage    Stage
+	stageEnd time.Time
+	proc     Process
+	writer   *writer
+	outputs  int // pumps still at work
+	drained  []chan struct{}
+	status   ExitStatus
+	err      error // of the launch, or what the reader could not bear
+	leftover error
+}
+
+// NewLink returns a link that is idle.
+func NewLink(cfg LinkConfig) *Link {
+	if cfg.Graces.Drain <= 0 {
+		cfg.Graces.Drain = 2 * time.Second
+	}
+	if cfg.Graces.Sweep <= 0 {
+		cfg.Graces.Sweep = 10 * time.Second
+	}
+	k := &Link{cfg: cfg, stderr: tail{max: 16 << 10}, noise: tail{max: 2 << 10}}
+	k.life, k.cancel = context.WithCancelCause(context.Background())
+	return k
+}
+
+// Status is what can be said of a link at one instant.
+type Status struct {
+	Phase    Phase
+	Stage    Stage
+	PID      int
+	Exit     ExitStatus // from phase Exited on: valid in Ended
+	Err      error      // why it could not start, or had to be given up
+	Leftover error      // what did not stop
+	Stderr   string     // tail
+	Noise    string     // tail of what was no frame
+}
+
+// Status describes the link as it is now.
+func (k *Link) Status() Status {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := Status{
+		Phase: k.phase, Stage: k.stage, Exit: k.status, Err: k.err, Leftover: k.leftover,
+		Stderr: k.stderr.String(), Noise: k.noise.String(),
+	}
+	if k.proc != nil {
+		s.PID = k.proc.PID()
+	}
+	return s
+}
+
+// Launch starts the process, once. The outcome is a change of phase.
+func (k *Link) Launch() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.phase != Idle {
+		return
+	}
+	k.phase = Launching
+	k.cfg.Exec.Go(k.launch)
+}
+
+func (k *Link) launch() {
+	proc, err := k.cfg.Spawner.Spawn(k.life, k.cfg.Command)
+	if err != nil {
+		k.end(func() { k.err = startError(k.cfg.Command, err) })
+		return
+	}
+	k.mu.Lock()
+	k.proc = proc
+	k.phase = Up
+	k.writer = &writer{
+		exec: k.cfg.Exec, out: proc.Stdin(),
+		pressed: k.cfg.Ledger.WakeReader,
+		failed:  func(error) { k.cfg.Moved() },
+	}
+	k.outputs = 1
+	if proc.Stderr() != nil {
+		k.outputs = 2
+		k.cfg.Exec.Go(k.pumpStderr)
+	}
+	k.cfg.Ledger.SetOutlet(k.writer)
+	k.cfg.Exec.Go(k.pumpStdout)
+	k.cfg.Exec.Go(k.awaitExit)
+	k.mu.Unlock()
+	k.advance()    // a close that came during the launch
+	k.cfg.Frames() // there is somebody to write to
+	k.cfg.Moved()
+}
+
+func startError(c Command, err error) error {
+	var start *StartError
+	if errors.As(err, &start) {
+		return err
+	}
+	return &StartError{Path: c.Path, Dir: c.Dir, Err: err}
+}
+
+// awaitExit sees the process end, lets its output drain, and then makes sure
+// that nothing of its tree is left.
+func (k *Link) awaitExit() {
+	_ = k.cfg.Exec.Await(context.Background(), k.proc.Exited())
+	k.writer.fail(errExited)
+	k.mu.Lock()
+	k.phase = Exited
+	k.mu.Unlock()
+	k.cfg.Ledger.WakeReader() // what is left in the pipe is read whatever the credit
+	k.cfg.Moved()
+
+	k.awaitOutput(k.cfg.Graces.Drain)
+	leftover := k.sweep()
+	// Whoever still held the pipes is gone now; what cannot be swept must not
+	// hold the session either.
+	if !k.awaitOutput(k.cfg.Graces.Drain) {
+		k.proc.CloseOutput()
+		k.awaitOutput(0)
+	}
+	status, err := k.proc.Reap()
+	_ = k.proc.Stdin().Close()
+	k.end(func() {
+		k.status, k.leftover = status, leftover
+		if k.leftover == nil && err != nil {
+			k.leftover = &LeftoverError{Err: err}
+		}
+	})
+}
+
+func (k *Link) sweep() error {
+	limit := &kernel.TimeoutError{What: "sweep of the agent's process tree", Limit: k.cfg.Graces.Sweep}
+	ctx, cancel := kernel.WithTimeout(context.Background(), k.cfg.Clock, limit)
+	defer cancel()
+	_ = k.proc.Kill() // the group, before the leader is reaped
+	left, err := k.proc.Sweep(ctx)
+	if err != nil || len(left) > 0 {
+		return &LeftoverError{Processes: left, Err: err}
+	}
+	return nil
+}
+
+func (k *Link) end(settle func()) {
+	k.mu.Lock()
+	settle()
+	k.phase = Ended
+	k.mu.Unlock()
+	k.cfg.Ledger.SetOutlet(nil)
+	k.cfg.Ledger.EndOfInput()
+	k.cancel(errExited)
+	k.cfg.Frames()
+	k.cfg.Moved()
+}
+
+// awaitOutput waits until the pumps have seen the end of both outputs, at most
+// d (zero: for ever).
+func (k *Link) awaitOutput(d time.Duration) bool {
+	ctx, cancel := kernel.WithTimeout(context.Background(), k.cfg.Clock, &kernel.TimeoutError{What: "end of output", Limit: d})
+	defer cancel()
+	done := make(chan struct{})
+	k.mu.Lock()
+	if k.outputs == 0 {
+		close(done)
+	} else {
+		k.drained = append(k.drained, done)
+	}
+	k.mu.Unlock()
+	return k.cfg.Exec.Await(ctx, done) == nil
+}
+
+func (k *Link) outputEnded() {
+	k.mu.Lock()
+	k.outputs--
+	if k.outputs == 0 {
+		for _, ch := range k.drained {
+			close(ch)
+		}
+		k.drained = nil
+	}
+	k.mu.Unlock()
+}
+
+// Giveup ends the process at once for a reason that the session will report.
+func (k *Link) Giveup(reason error) {
+	k.mu.Lock()
+	if k.err == nil {
+		k.err = reason
+	}
+	proc, up := k.proc, k.phase == Up
+	k.mu.Unlock()
+	if up {
+		_ = proc.Kill()
+	}
+	k.cfg.Moved()
+}
+
+// Done is closed when the link has ended.
+func (k *Link) Done() <-chan struct{} { return k.life.Done() }

@@ -1,0 +1,219 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// InMemory spawns agents that are Go values: each start serves one
+// conversation of Program on a task of its own.
+type InMemory struct {
+	Clock   kernel.Clock
+	Exec    kernel.Executor
+	Program agent.Program
+}
+
+// Spawn implements [Spawner].
+func (m InMemory) Spawn(_ context.Context, c Command) (Process, error) {
+	if m.Program == nil {
+		return nil, &StartError{Err: errors.New("the in-memory agent is nil")}
+	}
+	p := &memoryProcess{
+		clock: m.Clock, exec: m.Exec, born: m.Clock.Now(),
+		stdin: newPipe(m.Exec), stdout: newPipe(m.Exec), stderr: newPipe(m.Exec),
+		exited: make(chan struct{}),
+	}
+	launch := agent.Launch{Args: c.Args, Env: c.Env, Dir: c.Dir, Seed: c.Seed}
+	m.Exec.Go(func() { p.serve(m.Program, launch) })
+	return p, nil
+}
+
+// memoryProcess is both ends of an in-memory agent: the host's Process and the
+// agent's Port.
+type memoryProcess struct {
+	clock                 kernel.Clock
+	exec                  kernel.Executor
+	born                  time.Time
+	stdin, stdout, stderr *pipe
+	exited                chan struct{}
+	status                ExitStatus
+
+	mu      sync.Mutex
+	signals []error
+	dead    bool
+	eofSeen bool
+	line    []byte // of stdin, not yet whole
+}
+
+func (p *memoryProcess) serve(program agent.Program, l agent.Launch) {
+	exit := agent.Exit{Code: 2}
+	defer func() {
+		if r := recover(); r != nil {
+			p.stderr.push([]byte("the in-memory agent panicked\n"))
+		}
+		p.status = ExitStatus{Code: exit.Code}
+		if exit.Signal != "" {
+			p.status = ExitStatus{Code: -1, Signal: "SIG" + exit.Signal}
+		}
+		p.stdin.closeRead()
+		_ = p.stdout.Close()
+		_ = p.stderr.Close()
+		close(p.exited)
+	}()
+	exit = program.Serve(l, (*memoryPort)(p))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dead {
+		exit = agent.Exit{Signal: "KILL"}
+	}
+}
+
+func (p *memoryProcess) PID() int                { return 0 }
+func (p *memoryProcess) Stdin() io.WriteCloser   { return p.stdin }
+func (p *memoryProcess) Stdout() io.Reader       { return p.stdout }
+func (p *memoryProcess) Stderr() io.Reader       { return p.stderr }
+func (p *memoryProcess) Exited() <-chan struct{} { return p.exited }
+
+func (p *memoryProcess) Signal(s Signal) error {
+	if s == Interrupt {
+		p.signal(agent.ErrInterrupted)
+	} else {
+		p.signal(agent.ErrTerminated)
+	}
+	return nil
+}
+
+func (p *memoryProcess) signal(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.signals = append(p.signals, err)
+	p.stdin.wake()
+}
+
+func (p *memoryProcess) Kill() error {
+	p.mu.Lock()
+	p.dead = true
+	p.mu.Unlock()
+	p.stdin.wake()
+	_ = p.stdout.Close() // pending writes fail, what was written stays readable
+	return nil
+}
+
+func (p *memoryProcess) Sweep(context.Context) ([]ProcInfo, error) { return nil, nil }
+
+func (p *memoryProcess) CloseOutput() {
+	p.stdout.closeRead()
+	p.stderr.closeRead()
+}
+
+func (p *memoryProcess) Reap() (ExitStatus, error) { return p.status, nil }
+
+// memoryPort is the agent's end of a memoryProcess.
+type memoryPort memoryProcess
+
+// Next implements [agent.Port].
+func (p *memoryPort) Next(wait time.Duration) ([]byte, error) {
+	var expired bool
+	if wait > 0 {
+		t := p.clock.AfterFunc(wait, func() {
+			p.stdin.mu.Lock()
+			defer p.stdin.mu.Unlock()
+			expired = true
+			p.stdin.fire()
+		})
+		defer t.Stop()
+	}
+	for {
+		if line, err, ok := p.poll(); ok {
+			return line, err
+		}
+		p.stdin.mu.Lock()
+		ready := len(p.stdin.buf) > p.stdin.readOff
+		over := expired || wait == 0
+		ch := p.stdin.wait()
+		p.stdin.mu.Unlock()
+		if ready {
+			continue
+		}
+		if over {
+			return nil, agent.ErrWaited
+		}
+		if err, ok := p.pending(); ok { // a signal between poll and wait
+			return nil, err
+		}
+		if err := p.exec.Await(context.Background(), ch); err != nil {
+			return nil, agent.ErrKilled
+		}
+	}
+}
+
+func (p *memoryPort) pending() (error, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dead {
+		return agent.ErrKilled, true
+	}
+	if len(p.signals) > 0 {
+		s := p.signals[0]
+		p.signals = p.signals[1:]
+		return s, true
+	}
+	return nil, false
+}
+
+// poll returns a signal, a line or the end of stdin, if there is one.
+func (p *memoryPort) poll() (line []byte, err error, ok bool) {
+	if err, ok := p.pending(); ok {
+		return nil, err, true
+	}
+	p.stdin.mu.Lock()
+	defer p.stdin.mu.Unlock()
+	for {
+		rest := p.stdin.buf[p.stdin.readOff:]
+		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+			line = append(p.line, rest[:i]...)
+			p.line = nil
+			p.stdin.skip(i + 1)
+			return line, nil, true
+		}
+		if len(rest) == 0 {
+			break
+		}
+		p.line = append(p.line, rest...)
+		p.stdin.skip(len(rest))
+	}
+	if p.stdin.noWriter && !p.eofSeen {
+		if len(p.line) > 0 {
+			line, p.line = p.line, nil
+			return line, nil, true
+		}
+		p.eofSeen = true
+		return nil, io.EOF, true
+	}
+	return nil, nil, false
+}
+
+// Write implements [agent.Port].
+func (p *memoryPort) Write(b []byte) error {
+	p.mu.Lock()
+	dead := p.dead
+	p.mu.Unlock()
+	if dead {
+		return agent.ErrKilled
+	}
+	_, err := p.stdout.Write(b)
+	return err
+}
+
+// Stderr implements [agent.Port].
+func (p *memoryPort) Stderr(b []byte) { _, _ = p.stderr.Write(b) }
+
+// Elapsed implements [agent.Elapser].
+func (p *memoryPort) Elapsed() time.Duration { return p.clock.Now().Sub(p.born) }

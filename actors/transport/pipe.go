@@ -1,0 +1,143 @@
+package transport
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// pipeSize is what an in-memory pipe holds before writers wait, as on Linux.
+const pipeSize = 64 << 10
+
+// pipe is a byte pipe whose waits go through the executor, so that it works
+// on a simulation's single thread.
+type pipe struct {
+	exec kernel.Executor
+
+	mu       sync.Mutex
+	buf      []byte
+	readOff  int
+	noWriter bool // the write end is closed: reads drain, then end
+	noReader bool // the read end is closed: writes fail
+	changed  chan struct{}
+}
+
+func newPipe(exec kernel.Executor) *pipe { return &pipe{exec: exec} }
+
+// wait must be called with mu held.
+func (p *pipe) wait() <-chan struct{} {
+	if p.changed == nil {
+		p.changed = make(chan struct{})
+	}
+	return p.changed
+}
+
+func (p *pipe) fire() {
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
+}
+
+// Read implements io.Reader.
+func (p *pipe) Read(b []byte) (int, error) {
+	for {
+		p.mu.Lock()
+		if n := p.take(b); n > 0 {
+			p.mu.Unlock()
+			return n, nil
+		}
+		if p.noWriter || p.noReader {
+			p.mu.Unlock()
+			return 0, io.EOF
+		}
+		wait := p.wait()
+		p.mu.Unlock()
+		if err := p.exec.Await(context.Background(), wait); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (p *pipe) take(b []byte) int {
+	n := copy(b, p.buf[p.readOff:])
+	if n > 0 {
+		p.skip(n)
+	}
+	return n
+}
+
+// skip drops n bytes from the front; mu is held.
+func (p *pipe) skip(n int) {
+	p.readOff += n
+	if p.readOff == len(p.buf) {
+		p.buf, p.readOff = p.buf[:0], 0
+		if cap(p.buf) > 4<<10 {
+			p.buf = nil
+		}
+	}
+	p.fire()
+}
+
+// push writes without waiting; what does not fit is dropped.
+func (p *pipe) push(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if room := pipeSize - (len(p.buf) - p.readOff); room > 0 && !p.noReader {
+		p.buf = append(p.buf, b[:min(room, len(b))]...)
+		p.fire()
+	}
+}
+
+// wake makes whoever waits for the pipe look again.
+func (p *pipe) wake() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fire()
+}
+
+// Write implements io.Writer.
+func (p *pipe) Write(b []byte) (int, error) {
+	written := 0
+	for {
+		p.mu.Lock()
+		if p.noReader || p.noWriter {
+			p.mu.Unlock()
+			return written, io.ErrClosedPipe
+		}
+		if room := pipeSize - (len(p.buf) - p.readOff); room > 0 && written < len(b) {
+			n := min(room, len(b)-written)
+			p.buf = append(p.buf, b[written:written+n]...)
+			written += n
+			p.fire()
+		}
+		if written == len(b) {
+			p.mu.Unlock()
+			return written, nil
+		}
+		wait := p.wait()
+		p.mu.Unlock()
+		if err := p.exec.Await(context.Background(), wait); err != nil {
+			return written, err
+		}
+	}
+}
+
+// Close closes the write end.
+func (p *pipe) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.noWriter = true
+	p.fire()
+	return nil
+}
+
+// closeRead closes the read end.
+func (p *pipe) closeRead() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.noReader = true
+	p.fire()
+}

@@ -1,0 +1,111 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"syscall"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/osproc"
+)
+
+// ProcessConfig configures a [NewProcessSpawner].
+type ProcessConfig struct {
+	Clock       kernel.Clock
+	Exec        kernel.Executor
+	Rand        kernel.Rand
+	KeepProcess func(ProcInfo) bool
+	TempDir     string
+}
+
+// NewProcessSpawner returns the spawner of processes of this machine.
+func NewProcessSpawner(cfg ProcessConfig) Spawner {
+	oc := osproc.Config{Clock: cfg.Clock, Executor: cfg.Exec, Rand: cfg.Rand, TempDir: cfg.TempDir}
+	if keep := cfg.KeepProcess; keep != nil {
+		oc.KeepProcess = func(p osproc.ProcInfo) bool { return keep(procInfo(p)) }
+	}
+	return &processSpawner{osproc.NewLauncher(oc)}
+}
+
+type processSpawner struct{ launcher *osproc.Launcher }
+
+func (s *processSpawner) Spawn(ctx context.Context, c Command) (Process, error) {
+	oc := osproc.Command{
+		Path: c.Path, Names: c.Names, Interpreter: c.Interpreter,
+		Args: c.Args, Dir: c.Dir, Env: c.Env,
+	}
+	for _, f := range c.Files {
+		oc.Files = append(oc.Files, osproc.File{Name: f.Name, Data: f.Content})
+	}
+	p, err := s.launcher.Start(ctx, oc)
+	var start *osproc.StartError
+	if errors.As(err, &start) {
+		return nil, &StartError{Path: start.Path, Searched: start.Searched, Dir: start.Dir, Argv: start.Argv, Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &osProcess{p}, nil
+}
+
+type osProcess struct{ p *osproc.Process }
+
+func (o *osProcess) PID() int                { return o.p.PID() }
+func (o *osProcess) Stdin() io.WriteCloser   { return o.p.Stdin() }
+func (o *osProcess) Stdout() io.Reader       { return o.p.Stdout() }
+func (o *osProcess) Stderr() io.Reader       { return o.p.Stderr() }
+func (o *osProcess) Exited() <-chan struct{} { return o.p.Exited() }
+func (o *osProcess) Kill() error             { return o.p.Kill() }
+
+func (o *osProcess) Signal(s Signal) error {
+	if s == Interrupt {
+		return o.p.Signal(syscall.SIGINT)
+	}
+	return o.p.Signal(syscall.SIGTERM)
+}
+
+func (o *osProcess) Sweep(ctx context.Context) ([]ProcInfo, error) {
+	left, err := o.p.Sweep(ctx)
+	infos := make([]ProcInfo, len(left))
+	for i, p := range left {
+		infos[i] = procInfo(p)
+	}
+	return infos, err
+}
+
+// CloseOutput ends blocked reads. What was not read is lost.
+func (o *osProcess) CloseOutput() {
+	_ = o.p.Stdout().Close()
+	_ = o.p.Stderr().Close()
+}
+
+func (o *osProcess) Reap() (ExitStatus, error) {
+	st, err := o.p.Reap()
+	status := ExitStatus{Code: st.Code}
+	if st.Signal != 0 {
+		status.Signal = signalName(st.Signal)
+	}
+	return status, err
+}
+
+func signalName(s syscall.Signal) string {
+	switch s {
+	case syscall.SIGKILL:
+		return "SIGKILL"
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case syscall.SIGINT:
+		return "SIGINT"
+	}
+	return strings.ToUpper(s.String())
+}
+
+func procInfo(p osproc.ProcInfo) ProcInfo {
+	command := p.Name
+	if len(p.Args) > 0 {
+		command = p.Args[0]
+	}
+	return ProcInfo{PID: p.PID, Command: command}
+}

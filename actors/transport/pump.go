@@ -1,0 +1,154 @@
+package transport
+
+import (
+	"bytes"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// pumpStdout cuts the agent's stdout into frames and puts them in the inbox.
+// It reads only while there is credit.
+func (k *Link) pumpStdout() {
+	defer k.outputEnded()
+	var (
+		out     = k.proc.Stdout()
+		lines   = protocol.NewSplitter(k.cfg.MaxLine)
+		frames  []protocol.Frame
+		charged int64 // bytes of the unfinished line that the budget granted
+	)
+	defer func() { k.cfg.Ledger.Budget().Release(charged) }()
+	take := func(line protocol.Line) {
+		if f, ok := k.frame(line); ok {
+			if n := int64(len(f.Raw)); n > ledger.LargeLine {
+				// The line's own charge replaces what it was granted so far.
+				k.cfg.Ledger.Budget().Charge(n - charged)
+				charged = 0
+			}
+			frames = append(frames, f)
+		}
+	}
+	for {
+		if k.awaitCredit(lines, &charged) != nil {
+			break
+		}
+		n, err := out.Read(lines.Buffer())
+		lines.Commit(n)
+		for line, ok := lines.Next(); ok; line, ok = lines.Next() {
+			take(line)
+		}
+		if err != nil {
+			if line, ok := lines.Finish(); ok {
+				take(line)
+			}
+		}
+		if len(frames) > 0 {
+			tell, stalled := k.cfg.Ledger.Put(frames)
+			if tell {
+				k.cfg.Frames()
+			}
+			clear(frames)
+			frames = frames[:0]
+			if stalled != nil {
+				k.Giveup(stalled)
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+}
+
+// awaitCredit waits until the consumer has made room, and, for a line that
+// grows large, until the runtime's budget grants more.
+func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
+	for {
+		wait := k.cfg.Ledger.ReadWait(k.mustRead())
+		if wait == nil {
+			break
+		}
+		if err := k.cfg.Exec.Await(k.life, wait); err != nil {
+			return err
+		}
+	}
+	pending := int64(lines.Pending())
+	switch {
+	case pending <= ledger.LargeLine:
+		k.cfg.Ledger.Budget().Release(*charged) // the line ended as an oversize one
+		*charged = 0
+	case pending > *charged:
+		grant := max(pending-*charged, ledger.LargeLine)
+		if err := k.cfg.Ledger.Budget().Acquire(k.life, k.cfg.Exec, grant); err != nil {
+			return err
+		}
+		*charged += grant
+	}
+	return nil
+}
+
+// mustRead reports whether the reader has to go on without credit: the agent
+// does not take what is written to it, or has exited.
+func (k *Link) mustRead() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.phase != Up || k.writer.Pending()
+}
+
+func (k *Link) frame(line protocol.Line) (protocol.Frame, bool) {
+	if line.Oversize > 0 {
+		k.cfg.Ledger.Emit(event.Oversize{Length: line.Oversize, Ceiling: k.maxLine(), Head: string(head(line.Data))})
+		return protocol.Frame{}, false
+	}
+	f, err := protocol.ParseFrame(line.Data)
+	if err != nil {
+		k.noise.add(append(bytes.Clone(head(line.Data)), '\n'))
+		k.cfg.Ledger.Emit(event.Noise{Err: err})
+		return protocol.Frame{}, false
+	}
+	return f, true
+}
+
+func (k *Link) maxLine() int {
+	if k.cfg.MaxLine > 0 {
+		return k.cfg.MaxLine
+	}
+	return protocol.DefaultMaxLine
+}
+
+func head(b []byte) []byte { return b[:min(len(b), 256)] }
+
+// pumpStderr drains the agent's stderr always, so that the agent never blocks
+// on it.
+func (k *Link) pumpStderr() {
+	defer k.outputEnded()
+	buf := make([]byte, 1024)
+	var line []byte
+	flush := func() {
+		if len(line) > 0 && k.cfg.Stderr != nil {
+			k.cfg.Stderr(string(bytes.TrimRight(line, "\r")))
+		}
+		line = line[:0]
+	}
+	for {
+		n, err := k.proc.Stderr().Read(buf)
+		k.stderr.add(buf[:n])
+		for rest := buf[:n]; len(rest) > 0; {
+			cut := bytes.IndexByte(rest, '\n')
+			if cut < 0 {
+				line = append(line, rest...)
+				if len(line) > 64<<10 {
+					flush()
+				}
+				break
+			}
+			line = append(line, rest[:cut]...)
+			flush()
+			rest = rest[cut+1:]
+		}
+		if err != nil {
+			flush()
+			return
+		}
+	}
+}

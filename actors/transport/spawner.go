@@ -1,0 +1,102 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Signal is what a process can be told.
+type Signal int
+
+// Signals. Interrupt is SIGINT, Terminate is SIGTERM.
+const (
+	Interrupt Signal = iota
+	Terminate
+)
+
+func (s Signal) String() string {
+	if s == Interrupt {
+		return "SIGINT"
+	}
+	return "SIGTERM"
+}
+
+// Command says what to start.
+type Command struct {
+	Path        string   // executable; empty: look Names up in the PATH of Env
+	Names       []string // names to look up, best first
+	Interpreter []string // runs Path, e.g. node
+	Args        []string
+	Env         []string // the whole environment, "KEY=value"
+	Dir         string
+	Files       []File // written before the start; {{file:NAME}} in Args and Env is their path
+	Seed        uint64 // seeds an in-memory agent; others ignore it
+}
+
+// File is a file for the agent, mode 0600, removed when the agent is gone.
+type File struct {
+	Name    string
+	Content []byte
+}
+
+// ExitStatus is how a process ended.
+type ExitStatus struct {
+	Code   int    // -1 when a signal ended it
+	Signal string // "SIGKILL", …; empty when it exited by itself
+}
+
+func (s ExitStatus) String() string {
+	if s.Signal != "" {
+		return "signal " + s.Signal
+	}
+	return fmt.Sprintf("exit code %d", s.Code)
+}
+
+// ProcInfo is a process that was found, or could not be stopped.
+type ProcInfo struct {
+	PID     int
+	Command string
+}
+
+func (p ProcInfo) String() string { return fmt.Sprintf("%d (%s)", p.PID, p.Command) }
+
+// Spawner starts agents. Implementations are safe for concurrent use.
+type Spawner interface {
+	// Spawn starts the process. It may block; ctx ends the attempt, never the
+	// process. Failures are *[StartError].
+	Spawn(ctx context.Context, c Command) (Process, error)
+}
+
+// Process is a running agent. Whoever implements it has the duty of the whole
+// process tree: Kill and Sweep leave nothing behind.
+type Process interface {
+	PID() int // 0 when there is no such thing
+	Stdin() io.WriteCloser
+	Stdout() io.Reader
+	Stderr() io.Reader // nil when there is none
+	// Exited is closed when the process itself has ended; children may live
+	// and output may be unread.
+	Exited() <-chan struct{}
+	// Signal tells the process group. After the end it does nothing.
+	Signal(s Signal) error
+	// Kill ends the process group at once.
+	Kill() error
+	// Sweep ends every process that the agent left behind and returns those
+	// it could not. It may block until ctx ends.
+	Sweep(ctx context.Context) ([]ProcInfo, error)
+	// CloseOutput makes pending and later reads of stdout and stderr end.
+	CloseOutput()
+	// Reap releases what the process held and tells how it ended. It is
+	// called once, last, after Exited.
+	Reap() (ExitStatus, error)
+}
+
+// Graces are the waits of the close ladder.
+type Graces struct {
+	EOF       time.Duration // from closing stdin to SIGTERM
+	Terminate time.Duration // from SIGTERM to SIGKILL
+	Drain     time.Duration // from the exit to the end of its output
+	Sweep     time.Duration // for the sweep
+}

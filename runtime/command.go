@@ -1,0 +1,140 @@
+package runtime
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors"
+	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// config turns the spec into what the actors need. It finds every mistake in
+// the options before anything starts.
+func (s *Session) config() (actors.Config, error) {
+	spec := &s.spec
+	opts := spec.Options
+	opts.Hooks = hooks.Registrations(spec.Hooks)
+	opts.HasCanUseTool = opts.HasCanUseTool || spec.CanUseTool != nil
+	opts.HasResolveModel = opts.HasResolveModel || spec.ResolveModel != nil
+	if opts.ParentEnv == nil {
+		opts.ParentEnv = os.Environ()
+	}
+	for _, m := range spec.MCPServers {
+		initialize, tools, err := m.Manifest()
+		if err != nil {
+			return actors.Config{}, &dialect.ConfigError{
+				Option: "mcpServers." + m.Name(), Backend: spec.Dialect.Name(),
+				Problem: err.Error(), Fix: "mend the server's tools",
+			}
+		}
+		opts.SDKMCPServers = append(opts.SDKMCPServers, dialect.SDKMCPServer{
+			Name: m.Name(), InitializeResult: initialize, ToolsListResult: tools,
+		})
+	}
+	warnings, err := spec.Dialect.Validate(&opts)
+	if err != nil {
+		return actors.Config{}, err
+	}
+	s.warnings = warnings
+	launch, err := spec.Dialect.Launch(&opts)
+	if err != nil {
+		return actors.Config{}, err
+	}
+	command := commandOf(launch, opts.ParentEnv, spec.Dialect.Traits())
+	command.Seed = s.rt.sys.Rand().Uint64()
+	traits := spec.Dialect.Traits()
+	return actors.Config{
+		ID: s.id, System: s.rt.sys, Dialect: spec.Dialect, Options: &opts,
+		Command: command, Spawner: s.spawner(),
+		Graces: transport.Graces{
+			EOF:       first(spec.Graces.EOF, traits.EOFGrace, 5*time.Second),
+			Terminate: first(spec.Graces.Terminate, traits.TermGrace, 5*time.Second),
+			Drain:     spec.Graces.Drain, Sweep: spec.Graces.Sweep,
+		},
+		InterruptGrace: first(spec.InterruptGrace, traits.InterruptGrace, 5*time.Second),
+		MaxLine:        spec.MaxLine, Limits: spec.Limits, Budget: s.rt.budget, Discard: spec.Discard,
+		Hooks: spec.Hooks, CanUseTool: spec.CanUseTool, PermissionTimeout: spec.PermissionTimeout,
+		MCPServers: spec.MCPServers, ResolveModel: spec.ResolveModel, ResolveModelLimit: spec.ResolveModelTimeout,
+		ActorIntensity: spec.ActorIntensity, ActorBackoff: actorBackoff(spec.ActorBackoff),
+		Emit: s.emit, Stderr: spec.Stderr, PanicOnIllegalStep: s.rt.strict,
+	}, nil
+}
+
+func actorBackoff(b supervisor.Backoff) supervisor.Backoff {
+	if b == (supervisor.Backoff{}) {
+		return supervisor.Backoff{Initial: 10 * time.Millisecond, Max: time.Second}
+	}
+	return b
+}
+
+func first(ds ...time.Duration) time.Duration {
+	for _, d := range ds {
+		if d > 0 {
+			return d
+		}
+	}
+	return 0
+}
+
+func (s *Session) spawner() transport.Spawner {
+	switch {
+	case s.spec.Spawner != nil:
+		return s.spec.Spawner
+	case s.spec.Program != nil:
+		return transport.InMemory{Clock: s.rt.sys.Clock(), Exec: s.rt.sys.Executor(), Program: s.spec.Program}
+	}
+	return s.rt.spawner
+}
+
+func commandOf(l dialect.Launch, parent []string, traits dialect.Traits) transport.Command {
+	env := environment(l, parent)
+	c := transport.Command{
+		Path: l.Path, Names: l.Names, Interpreter: l.Interpreter, Args: l.Args, Dir: l.Dir, Env: env,
+	}
+	if c.Path == "" && traits.ExecutableEnv != "" {
+		c.Path = lookupEnv(env, traits.ExecutableEnv)
+	}
+	for _, f := range l.Files {
+		c.Files = append(c.Files, transport.File{Name: f.Name, Content: f.Content})
+	}
+	return c
+}
+
+// environment merges what the launch adds over the parent's environment,
+// sorted, so that the same options give the same bytes.
+func environment(l dialect.Launch, parent []string) []string {
+	vars := make(map[string]string)
+	if !l.CleanEnv {
+		for _, kv := range parent {
+			if name, value, ok := strings.Cut(kv, "="); ok && name != "" {
+				vars[name] = value
+			}
+		}
+	}
+	for _, name := range l.Unset {
+		delete(vars, name)
+	}
+	for _, v := range l.Env {
+		vars[v.Name] = v.Value
+	}
+	env := make([]string, 0, len(vars))
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		env = append(env, name+"="+vars[name])
+	}
+	return env
+}
+
+func lookupEnv(env []string, name string) string {
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

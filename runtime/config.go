@@ -1,0 +1,113 @@
+package runtime
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/actors/modelpolicy"
+	"github.com/agent-troupe/troupe/actors/permission"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// Config configures a [Runtime]. The zero value works.
+type Config struct {
+	// Clock drives every deadline and delay. Default: the wall clock.
+	Clock clock.Clock
+	// Logger receives the events of all sessions at their own levels.
+	// Default: none.
+	Logger *slog.Logger
+	// LineBudget bounds the memory that lines above 1 MiB take in all
+	// sessions together, in bytes. Default: 512 MiB.
+	LineBudget int64
+	// KeepProcess spares a process that would be swept with its session, such
+	// as a daemon that the user shares. Default: none is spared. It is called
+	// on a task of the runtime.
+	KeepProcess func(transport.ProcInfo) bool
+	// TempDir holds the files that agents are given. Default: os.TempDir.
+	TempDir string
+	// SessionIntensity bounds how often the actor of one session may crash,
+	// which is a bug of this library. Default: 3 times in 30 s.
+	SessionIntensity supervisor.Intensity
+	// SessionBackoff delays its restarts. Default: 10 ms to 1 s.
+	SessionBackoff supervisor.Backoff
+}
+
+// Names of lower layers that appear in a [Spec].
+type (
+	// Hook is a hook callback.
+	Hook = hooks.Hook
+	// HookCall is one firing of a hook.
+	HookCall = hooks.Call
+	// CanUseTool decides whether a tool may run.
+	CanUseTool = permission.Func
+	// ResolveModel chooses the model of a call.
+	ResolveModel = modelpolicy.Func
+	// MCPServer is an in-process MCP server.
+	MCPServer = mcp.Server
+	// Limits bounds what a session holds and how long it waits.
+	Limits = ledger.Limits
+	// Graces are the waits of the close ladder.
+	Graces = transport.Graces
+	// Spawner starts agents somewhere else than on this machine.
+	Spawner = transport.Spawner
+	// EventRecord is an event of a session.
+	EventRecord = event.Record
+)
+
+// Spec describes a session.
+type Spec struct {
+	// ID names the session in this runtime. Default: drawn at random.
+	ID string
+	// Dialect is how the agent speaks. Required.
+	Dialect dialect.Dialect
+	// Options say what to launch. The facts about callbacks are filled in from
+	// the fields below.
+	Options dialect.Options
+	// Program is an agent in this process; Spawner starts it elsewhere. With
+	// neither it is a process of this machine.
+	Program agent.Program
+	Spawner Spawner
+
+	Hooks      []Hook
+	CanUseTool CanUseTool
+	// PermissionTimeout denies a permission request that nobody decides.
+	// Default: none, a person may be asleep.
+	PermissionTimeout time.Duration
+	MCPServers        []MCPServer
+	ResolveModel      ResolveModel
+	// ResolveModelTimeout fails a model request that nobody answers. Default:
+	// 500 ms; negative: none.
+	ResolveModelTimeout time.Duration
+
+	Limits Limits
+	// Graces override the dialect's; zero fields keep them.
+	Graces Graces
+	// InterruptGrace is how long a running turn may take to stop before a
+	// close goes on without it. Default: the dialect's.
+	InterruptGrace time.Duration
+	// MaxLine is the ceiling for one line, in bytes; a longer one is skipped
+	// and reported. Default: 64 MiB.
+	MaxLine int
+	// Discard drops messages as they come: for those who only want results.
+	Discard bool
+	// ActorIntensity bounds how often the session's actors may crash before
+	// the session fails. Default: 3 times in 30 s.
+	ActorIntensity supervisor.Intensity
+	// ActorBackoff delays their restarts. Default: 10 ms to 1 s.
+	ActorBackoff supervisor.Backoff
+
+	// OnEvent receives the session's events in order, on whatever task they
+	// happen on. It must be quick and must not call the session. Optional.
+	OnEvent func(EventRecord)
+	// Stderr receives the lines of the agent's stderr. Optional; as OnEvent.
+	Stderr func(line string)
+}

@@ -1,0 +1,160 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/agent-troupe/troupe/actors"
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// toFleet is what the fleet actor takes.
+type toFleet interface{ toFleet() }
+
+// sessionsChanged says that the registry holds sessions to start.
+type sessionsChanged struct{}
+
+// sessionTimer is a timer of the supervisor of one session.
+type sessionTimer struct {
+	id    string
+	token supervisor.Token
+}
+
+func (sessionsChanged) toFleet() {}
+func (sessionTimer) toFleet()    {}
+
+// fleet is the one parent of all sessions, simple_one_for_one. It has no
+// parent itself, so it survives its own failures: what it may have missed it
+// finds in the registry.
+type fleet struct {
+	rt   *Runtime
+	live map[string]*member // by the name given to spawn
+	byID map[string]*member
+}
+
+// member is one session as its supervisor sees it.
+type member struct {
+	session *Session
+	// sup exists from the first crash on: most sessions never need one.
+	sup *supervisor.Supervisor
+}
+
+func newFleet(rt *Runtime) *fleet {
+	return &fleet{rt: rt, live: make(map[string]*member), byID: make(map[string]*member)}
+}
+
+// Start implements [kernel.Behavior].
+func (f *fleet) Start(c *kernel.Context[toFleet]) error {
+	f.scan(c)
+	return nil
+}
+
+// Handle implements [kernel.Behavior].
+func (f *fleet) Handle(c *kernel.Context[toFleet], m toFleet) error {
+	switch m := m.(type) {
+	case sessionsChanged:
+		f.scan(c)
+	case sessionTimer:
+		if member := f.byID[m.id]; member != nil && member.sup != nil {
+			f.do(c, member, member.sup.Timer(c.Now(), m.token))
+		}
+	default:
+		return fmt.Errorf("fleet: unexpected message %T", m)
+	}
+	return nil
+}
+
+// Survive implements [kernel.Survivor].
+func (f *fleet) Survive(c *kernel.Context[toFleet], _ error) { f.scan(c) }
+
+// Stop implements [kernel.Behavior].
+func (f *fleet) Stop(*kernel.Context[toFleet]) {}
+
+// scan starts every session that waits for it.
+func (f *fleet) scan(c *kernel.Context[toFleet]) {
+	for _, s := range f.rt.unstarted() {
+		m := &member{session: s}
+		f.byID[s.id] = m
+		f.start(c, m, 1)
+	}
+}
+
+func (f *fleet) start(c *kernel.Context[toFleet], m *member, incarnation int) {
+	name := fmt.Sprintf("%s#%d", m.session.id, incarnation)
+	behavior, err := actors.NewSession(m.session.core)
+	if err == nil {
+		_, err = kernel.Spawn[toFleet, message.ToSession](c, name, behavior)
+	}
+	if err != nil {
+		f.fail(m, err)
+		return
+	}
+	f.live[name] = m
+}
+
+// ChildDown implements [kernel.ChildObserver].
+func (f *fleet) ChildDown(c *kernel.Context[toFleet], d kernel.Down) error {
+	m := f.live[d.Name]
+	if m == nil {
+		return nil
+	}
+	delete(f.live, d.Name)
+	if m.session.core.State().Terminal() && m.session.core.Ledger.Terminated() {
+		f.forget(m)
+		return nil
+	}
+	reason := d.Reason
+	if reason == nil {
+		reason = errors.New("the session actor stopped before its session had ended")
+	}
+	if m.sup == nil {
+		if err := f.supervise(c, m); err != nil {
+			f.fail(m, err)
+			return nil
+		}
+	}
+	f.do(c, m, m.sup.ChildDown(c.Now(), m.session.id, incarnationOf(m), reason))
+	return nil
+}
+
+func incarnationOf(m *member) int { return m.sup.Snapshot()[0].Incarnation }
+
+// supervise gives a session its supervisor, whose first incarnation is the one
+// that has just crashed.
+func (f *fleet) supervise(c *kernel.Context[toFleet], m *member) error {
+	sup, err := supervisor.New(supervisor.Spec{
+		Name: "fleet/" + m.session.id, Intensity: f.rt.cfg.SessionIntensity, Backoff: f.rt.cfg.SessionBackoff,
+		Children: []supervisor.Child{{Name: m.session.id}},
+	}, f.rt.sys.Rand(), func(e supervisor.Event) { m.session.emit(event.Supervision{Decision: e}) })
+	if err != nil {
+		return err
+	}
+	sup.Start(c.Now())
+	sup.ChildUp(c.Now(), m.session.id, 1)
+	m.sup = sup
+	return nil
+}
+
+func (f *fleet) do(c *kernel.Context[toFleet], m *member, actions []supervisor.Action) {
+	for _, action := range actions {
+		switch a := action.(type) {
+		case supervisor.StartChild:
+			f.start(c, m, a.Incarnation)
+		case supervisor.SetTimer:
+			c.After(a.After, sessionTimer{m.session.id, a.Token})
+		case supervisor.Stopped:
+			f.fail(m, a.Reason)
+		}
+	}
+}
+
+// fail ends a session that will have no actor any more.
+func (f *fleet) fail(m *member, reason error) {
+	f.rt.sys.Executor().Go(func() { m.session.core.Fail(reason) })
+	f.forget(m)
+}
+
+func (f *fleet) forget(m *member) { delete(f.byID, m.session.id) }

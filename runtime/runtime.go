@@ -1,0 +1,201 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// ErrShutdown says that the runtime takes no new sessions.
+var ErrShutdown = errors.New("the runtime is shutting down")
+
+// Runtime runs sessions. It is safe for concurrent use. An idle runtime has no
+// goroutine of its own.
+type Runtime struct {
+	cfg     Config
+	sys     *kernel.System
+	fleet   kernel.Ref[toFleet]
+	bus     *bus
+	budget  *ledger.Budget
+	spawner transport.Spawner
+	strict  bool // an illegal transition is a crash
+
+	mu       sync.Mutex
+	sessions map[string]*Session
+	waiting  []*Session // registered, not started
+	closing  bool
+}
+
+// New returns a runtime without sessions.
+func New(cfg Config) (*Runtime, error) {
+	return NewOn(cfg, kernel.Config{Clock: kernel.NewClock(cfg.Clock)})
+}
+
+// NewOn returns a runtime on given seams: what New does for production, a
+// simulation does with seams of its own.
+func NewOn(cfg Config, seams kernel.Config) (*Runtime, error) {
+	if seams.Logger == nil && cfg.Logger != nil {
+		seams.Logger = slog.New(levelFloor{cfg.Logger.Handler()})
+	}
+	if cfg.SessionBackoff == (supervisor.Backoff{}) {
+		cfg.SessionBackoff = actorBackoff(cfg.SessionBackoff)
+	}
+	rt := &Runtime{cfg: cfg, strict: seams.OneMessagePerStep, budget: ledger.NewBudget(cfg.LineBudget), sessions: make(map[string]*Session)}
+	crashed := seams.OnCrash
+	seams.OnCrash = func(c kernel.Crash) {
+		if crashed != nil {
+			crashed(c)
+		}
+		rt.actorFailed(c)
+	}
+	rt.sys = kernel.NewSystem(seams)
+	rt.bus = &bus{exec: rt.sys.Executor(), logger: cfg.Logger}
+	rt.spawner = transport.NewProcessSpawner(transport.ProcessConfig{
+		Clock: rt.sys.Clock(), Exec: rt.sys.Executor(), Rand: rt.sys.Rand(),
+		KeepProcess: cfg.KeepProcess, TempDir: cfg.TempDir,
+	})
+	ref, err := kernel.SpawnRoot[toFleet](rt.sys, "fleet", newFleet(rt))
+	if err != nil {
+		return nil, err
+	}
+	rt.fleet = ref
+	return rt, nil
+}
+
+// unstarted hands the registered sessions to the fleet.
+func (rt *Runtime) unstarted() []*Session {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	waiting := rt.waiting
+	rt.waiting = nil
+	return waiting
+}
+
+// Open starts a session and waits until its agent is initialized. When ctx
+// ends first, or the start fails, nothing is left of the session.
+func (rt *Runtime) Open(ctx context.Context, spec Spec) (*Session, error) {
+	s, err := rt.newSession(spec)
+	if err != nil {
+		return nil, err
+	}
+	rt.fleet.Tell(sessionsChanged{})
+	if err := rt.sys.Executor().Await(ctx, s.core.Ledger.Ready()); err != nil {
+		s.core.Link.Abort()
+		return nil, errors.Join(fmt.Errorf("open session %s: %w", s.id, err), s.Close(context.WithoutCancel(ctx)))
+	}
+	if s.core.Ledger.Initialized() == nil {
+		_ = rt.sys.Executor().Await(context.WithoutCancel(ctx), s.core.Ledger.Done())
+		if reason := s.core.Ledger.Reason(); reason != nil {
+			return nil, reason
+		}
+		return nil, ledger.ErrClosed
+	}
+	return s, nil
+}
+
+func (rt *Runtime) register(s *Session) error {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.closing {
+		return ErrShutdown
+	}
+	if _, taken := rt.sessions[s.id]; taken {
+		return fmt.Errorf("session id %q is taken in this runtime: choose another or leave it empty", s.id)
+	}
+	rt.sessions[s.id] = s
+	rt.waiting = append(rt.waiting, s)
+	return nil
+}
+
+func (rt *Runtime) remove(s *Session) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.sessions[s.id] == s {
+		delete(rt.sessions, s.id)
+	}
+}
+
+// Sessions lists the sessions that have not ended, by id.
+func (rt *Runtime) Sessions() []*Session {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	all := make([]*Session, 0, len(rt.sessions))
+	for _, s := range rt.sessions {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b *Session) int { return strings.Compare(a.id, b.id) })
+	return all
+}
+
+// Events yields the events of all sessions from the moment of the call until
+// ctx ends or the runtime is shut down. A reader that falls behind by more
+// than 1,024 events loses the oldest.
+func (rt *Runtime) Events(ctx context.Context) iter.Seq[EventRecord] { return rt.bus.read(ctx, "") }
+
+// Drain takes no new sessions and waits until those that run have ended by
+// themselves.
+func (rt *Runtime) Drain(ctx context.Context) error {
+	rt.stopIntake()
+	for _, s := range rt.Sessions() {
+		if err := rt.sys.Executor().Await(ctx, s.Done()); err != nil {
+			return rt.unstopped(err)
+		}
+	}
+	return nil
+}
+
+// Shutdown closes every session and stops the runtime. When ctx ends first the
+// processes that are left are killed, and the error says which sessions did
+// not stop in time. It may be called more than once.
+func (rt *Runtime) Shutdown(ctx context.Context) error {
+	rt.stopIntake()
+	all := rt.Sessions()
+	for _, s := range all {
+		s.core.Close(nil)
+	}
+	for _, s := range all {
+		if err := rt.sys.Executor().Await(ctx, s.Done()); err != nil {
+			err = rt.unstopped(err)
+			for _, s := range rt.Sessions() {
+				s.core.Link.Abort()
+			}
+			return err
+		}
+	}
+	if err := kernel.StopAndWait(ctx, rt.fleet); err != nil {
+		return err
+	}
+	rt.bus.end()
+	return nil
+}
+
+func (rt *Runtime) stopIntake() {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	rt.closing = true
+}
+
+func (rt *Runtime) unstopped(cause error) error {
+	var ids []string
+	for _, s := range rt.Sessions() {
+		ids = append(ids, s.id+" ("+s.State().String()+")")
+	}
+	return fmt.Errorf("%d sessions have not ended: %s: %w", len(ids), strings.Join(ids, ", "), cause)
+}
+
+// levelFloor keeps the actor library's chatter below Warn out of the log.
+type levelFloor struct{ slog.Handler }
+
+func (h levelFloor) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && h.Handler.Enabled(ctx, l)
+}

@@ -1,0 +1,100 @@
+package runtime_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+func text(s string) *protocol.UserMessage {
+	return &protocol.UserMessage{Message: protocol.UserContent{Role: "user", Content: protocol.StringContent(s)}}
+}
+
+func kinds(t *testing.T, ctx context.Context, turn *runtime.Turn) []string {
+	t.Helper()
+	var got []string
+	for m, err := range turn.Messages(ctx) {
+		require.NoError(t, err)
+		f, ferr := protocol.ParseFrame(m.Raw())
+		require.NoError(t, ferr)
+		k := f.Type
+		if f.Subtype != "" {
+			k += "/" + f.Subtype
+		}
+		got = append(got, k)
+	}
+	return got
+}
+
+// both runs a test on the production seams and on the seeded scheduler.
+func both(t *testing.T, test func(t *testing.T, rt *runtime.Runtime)) {
+	t.Helper()
+	t.Run("production", func(t *testing.T) {
+		t.Parallel()
+		rt, err := runtime.New(runtime.Config{})
+		require.NoError(t, err)
+		defer func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			assert.NoError(t, rt.Shutdown(ctx))
+		}()
+		test(t, rt)
+	})
+	t.Run("simulation", func(t *testing.T) {
+		t.Parallel()
+		for seed := range uint64(5) {
+			s := sim.New(seed)
+			rt, err := runtime.NewOn(runtime.Config{}, s.Config())
+			require.NoError(t, err)
+			test(t, rt)
+			require.NoError(t, rt.Shutdown(context.Background()), "seed %d", seed)
+			require.NoError(t, s.Run(100_000), "seed %d", seed)
+			assert.Zero(t, s.Parked(), "seed %d: tasks left waiting", seed)
+			s.Close()
+		}
+	})
+}
+
+func TestOneTurn(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, rt *runtime.Runtime) {
+		ctx := context.Background()
+		s, err := rt.Open(ctx, runtime.Spec{
+			Dialect: claude.New(), Program: scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{scripted.Text("hello")}})),
+		})
+		require.NoError(t, err)
+		assert.Equal(t, runtime.StateReady, s.State())
+		turn, err := s.Send(ctx, text("hi"))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"system/init", "assistant", "result/success"}, content(kinds(t, ctx, turn)))
+		r, err := turn.Result(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, "hello", r.Result)
+		require.NoError(t, s.AwaitIdle(ctx))
+		require.NoError(t, s.Close(ctx))
+		assert.Equal(t, runtime.StateClosed, s.State())
+		require.NoError(t, s.Err())
+	})
+}
+
+// content leaves out frames about state.
+func content(all []string) []string {
+	var kept []string
+	for _, k := range all {
+		switch k {
+		case "system/session_state_changed", "command_lifecycle":
+		default:
+			kept = append(kept, k)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,292 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors"
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// State is where a session is in its life.
+type State = actors.State
+
+// States of a session.
+const (
+	StateAdmitting        = actors.Admitting
+	StateStarting         = actors.Starting
+	StateInitializing     = actors.Initializing
+	StateReady            = actors.Ready
+	StateRunning          = actors.Running
+	StateAwaitingHost     = actors.AwaitingHost
+	StateAwaitingConsumer = actors.AwaitingConsumer
+	StateRecovering       = actors.Recovering
+	StatePassivated       = actors.Passivated
+	StateClosing          = actors.Closing
+	StateClosed           = actors.Closed
+	StateFailed           = actors.Failed
+)
+
+// Session is one conversation with one agent. It is safe for concurrent use.
+type Session struct {
+	id       string
+	rt       *Runtime
+	spec     Spec
+	core     *actors.Core
+	warnings []dialect.Warning
+}
+
+func (rt *Runtime) newSession(spec Spec) (*Session, error) {
+	if spec.Dialect == nil {
+		return nil, errors.New("open: Spec.Dialect is required: say how the agent speaks")
+	}
+	if spec.ID == "" {
+		spec.ID = kernel.NewID(rt.sys.Rand())
+	}
+	if strings.ContainsAny(spec.ID, "/#") {
+		return nil, fmt.Errorf("open: session id %q must not contain / or #", spec.ID)
+	}
+	s := &Session{id: spec.ID, rt: rt, spec: spec}
+	cfg, err := s.config()
+	if err != nil {
+		return nil, err
+	}
+	s.core = actors.NewCore(cfg)
+	if err := rt.register(s); err != nil {
+		return nil, err
+	}
+	for _, w := range s.warnings {
+		s.emit(event.Warning{Problem: w.String()})
+	}
+	return s, nil
+}
+
+func (s *Session) emit(e event.Event) {
+	r := event.Record{Session: s.id, At: s.rt.sys.Clock().Now(), Event: e}
+	s.rt.bus.publish(r)
+	if s.spec.OnEvent != nil {
+		s.spec.OnEvent(r)
+	}
+	if _, ended := e.(event.Ended); ended {
+		s.rt.remove(s)
+	}
+}
+
+// actorFailed turns a crash into an event of the session it belongs to.
+func (rt *Runtime) actorFailed(c kernel.Crash) {
+	rt.bus.publish(event.Record{At: rt.sys.Clock().Now(), Event: event.ActorFailed{Actor: c.Actor, Reason: c.Reason}})
+}
+
+// ID is the session's name in its runtime.
+func (s *Session) ID() string { return s.id }
+
+// AgentSessionID is the agent's own id of the session, by which it can be
+// resumed; empty until the agent told it.
+func (s *Session) AgentSessionID() string { return s.core.Ledger.SessionID() }
+
+// State is the session's state at this instant.
+func (s *Session) State() State { return s.core.State() }
+
+// Warnings are the legal and probably unintended things in the options.
+func (s *Session) Warnings() []dialect.Warning { return s.warnings }
+
+// Initialized is the agent's answer to the initialize call.
+func (s *Session) Initialized() json.RawMessage { return s.core.Ledger.Initialized() }
+
+// Capabilities is what the agent says it can do.
+func (s *Session) Capabilities() []string { return s.core.Ledger.Capabilities() }
+
+// Done is closed when the session has ended.
+func (s *Session) Done() <-chan struct{} { return s.core.Ledger.Done() }
+
+// Err is why the session ended: nil while it lives and after a normal end.
+func (s *Session) Err() error { return s.core.Ledger.Reason() }
+
+// PID is the agent's process id; 0 when there is none.
+func (s *Session) PID() int { return s.core.Link.Status().PID }
+
+// Events yields the session's events from the moment of the call.
+func (s *Session) Events(ctx context.Context) iter.Seq[EventRecord] { return s.rt.bus.read(ctx, s.id) }
+
+// Turn is a user message on its way to its result.
+type Turn struct {
+	s *Session
+	t *ledger.Turn
+}
+
+// Send hands a user message to the agent. It returns once the message has its
+// place in the queue, waiting for room if there is none.
+func (s *Session) Send(ctx context.Context, m *protocol.UserMessage) (*Turn, error) {
+	if err := s.core.Ledger.AwaitRoom(ctx); err != nil {
+		return nil, err
+	}
+	t, err := s.core.Ledger.OpenTurn(m)
+	if err != nil {
+		return nil, err
+	}
+	s.core.WorkReady()
+	return &Turn{s: s, t: t}, nil
+}
+
+// UUID identifies the turn's message.
+func (t *Turn) UUID() string { return t.t.UUID }
+
+// Done is closed when the turn has its result, or the reason why not.
+func (t *Turn) Done() <-chan struct{} { return t.t.Done() }
+
+// Result waits for the turn's result. While nobody else consumes the session,
+// it reads and drops the messages on the way.
+func (t *Turn) Result(ctx context.Context) (*protocol.ResultMessage, error) {
+	for _, err := range t.Messages(ctx) {
+		if errors.Is(err, ledger.ErrBusy) {
+			if err := t.s.rt.sys.Executor().Await(ctx, t.t.Done()); err != nil {
+				return nil, err
+			}
+			break
+		}
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	select {
+	case <-t.t.Done():
+		return t.t.Result()
+	default:
+		return nil, ledger.ErrNotRun
+	}
+}
+
+// Messages yields the session's messages up to and with the result of this
+// turn; those of turns that the agent starts in between are among them. An
+// error comes last: of the session's end, of ctx, or [ledger.ErrBusy].
+// Breaking off leaves the rest for the next consumer.
+func (t *Turn) Messages(ctx context.Context) iter.Seq2[protocol.Message, error] {
+	return func(yield func(protocol.Message, error) bool) {
+		c, err := t.s.core.Ledger.Consume()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer c.Release()
+		for {
+			e, err := c.NextOf(ctx, t.t)
+			switch {
+			case errors.Is(err, io.EOF):
+				if _, err := t.t.Result(); err != nil {
+					yield(nil, err)
+				}
+				return
+			case err != nil:
+				yield(nil, err)
+				return
+			}
+			if !yield(protocol.DecodeMessage(e.Frame), nil) {
+				return
+			}
+			for _, ended := range e.Turns {
+				if ended == t.t {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Messages yields every message of the session until it ends. An error comes
+// last.
+func (s *Session) Messages(ctx context.Context) iter.Seq2[protocol.Message, error] {
+	return func(yield func(protocol.Message, error) bool) {
+		c, err := s.core.Ledger.Consume()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer c.Release()
+		for {
+			e, err := c.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(protocol.DecodeMessage(e.Frame), nil) {
+				return
+			}
+		}
+	}
+}
+
+// Call makes a control request and decodes the answer into resp, which may be
+// nil. limit zero takes Limits.Control, negative means none. An error answer is
+// a *protocol.ControlError.
+func (s *Session) Call(ctx context.Context, req protocol.HostRequest, resp any, limit time.Duration) error {
+	if need := s.spec.Dialect.Capability(req); need != "" && !contains(s.Capabilities(), need) {
+		return &dialect.UnsupportedCapabilityError{Backend: s.spec.Dialect.Name(), Capability: need, Request: req.Subtype()}
+	}
+	body, err := s.spec.Dialect.Encode(req)
+	if err != nil {
+		return err
+	}
+	return s.CallRaw(ctx, req.Subtype(), body, resp, limit)
+}
+
+// CallRaw is Call with a request object of the caller's own.
+func (s *Session) CallRaw(ctx context.Context, subtype string, request json.RawMessage, resp any, limit time.Duration) error {
+	var opts []ledger.CallOption
+	if limit != 0 {
+		opts = append(opts, ledger.Within(limit, "the caller"))
+	}
+	call, err := s.core.Ledger.OpenCall(subtype, request, opts...)
+	if err != nil {
+		return err
+	}
+	s.core.WorkReady()
+	answer, err := s.core.Ledger.AwaitCall(ctx, call)
+	if err != nil {
+		return err
+	}
+	if resp == nil {
+		return nil
+	}
+	return answer.Decode(resp)
+}
+
+func contains(all []string, want string) bool {
+	for _, have := range all {
+		if have == want {
+			return true
+		}
+	}
+	return false
+}
+
+// AwaitIdle waits until no turn is under way and no background task lives, or
+// until the session has ended.
+func (s *Session) AwaitIdle(ctx context.Context) error { return s.core.Ledger.AwaitIdle(ctx) }
+
+// Close ends the session in order: a running turn is interrupted, gates are
+// denied, the agent gets its grace, and its process tree is swept. It returns
+// when nothing is left. When ctx ends first the agent is killed, and the error
+// says that the end was not orderly. It may be called any number of times.
+func (s *Session) Close(ctx context.Context) error {
+	s.core.Close(nil)
+	err := s.rt.sys.Executor().Await(ctx, s.Done())
+	if err != nil {
+		s.core.Link.Abort()
+		link := s.core.Link.Status()
+		return fmt.Errorf("close session %s: still %v, transport %v (%v), agent killed: %w", s.id, s.State(), link.Phase, link.Stage, err)
+	}
+	return s.core.Link.Status().Leftover
+}

@@ -1,0 +1,75 @@
+package runtime
+
+import (
+	"context"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// Tree is a snapshot of everything that runs.
+type Tree struct {
+	At          time.Time
+	DeadLetters int64 // messages to actors that were gone
+	LargeLines  int64 // bytes that lines above 1 MiB take now
+	Sessions    []SessionTree
+}
+
+// SessionTree is one session of a [Tree].
+type SessionTree struct {
+	ID             string
+	State          State
+	AgentSessionID string
+	PID            int
+	Transport      string // "up", "ended", …, with the step of the close ladder
+	Unread         int    // messages read from the agent and not consumed
+	UnreadBytes    int64
+	Waits          []Wait
+	Actors         []ActorInfo
+}
+
+// Wait is something that is waited for, with its age and its limit.
+type Wait = ledger.Wait
+
+// ActorInfo describes one actor.
+type ActorInfo = message.ActorInfo
+
+// describeLimit bounds the question to one session: a session that is busy
+// crashing has no time to describe itself.
+const describeLimit = time.Second
+
+// Tree takes a snapshot. Each session is consistent in itself; the whole is
+// not one instant.
+func (rt *Runtime) Tree(ctx context.Context) Tree {
+	t := Tree{At: rt.sys.Clock().Now(), DeadLetters: rt.sys.DeadLetters(), LargeLines: rt.budget.Used()}
+	for _, s := range rt.Sessions() {
+		t.Sessions = append(t.Sessions, s.Tree(ctx))
+	}
+	return t
+}
+
+// Tree takes a snapshot of the session.
+func (s *Session) Tree(ctx context.Context) SessionTree {
+	link, snap := s.core.Link.Status(), s.core.Ledger.Snapshot()
+	t := SessionTree{
+		ID: s.id, State: s.State(), AgentSessionID: snap.SessionID, PID: link.PID,
+		Transport: link.Phase.String(), Unread: snap.Unread, UnreadBytes: snap.UnreadBytes, Waits: snap.Waits,
+	}
+	if link.Stage > 0 {
+		t.Transport += ", " + link.Stage.String()
+	}
+	ref := s.core.SessionRef()
+	t.Actors = []ActorInfo{{Name: ref.Name(), State: "running", Depth: ref.Depth(), Handled: ref.Handled()}}
+	limit := &kernel.TimeoutError{What: "description of session " + s.id, Limit: describeLimit}
+	ctx, cancel := kernel.WithTimeout(ctx, s.rt.sys.Clock(), limit)
+	defer cancel()
+	reply := kernel.NewPromise[[]message.ActorInfo]()
+	if s.core.Describe(reply) {
+		if actors, err := reply.Wait(ctx, s.rt.sys.Executor()); err == nil {
+			t.Actors = append(t.Actors, actors...)
+		}
+	}
+	return t
+}
