@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -42,6 +43,10 @@ type Frame struct {
 	// body is the value that the frame is about: request, response, event
 	// or message by type.
 	body span
+	// api is the "api_message_id" of a stream_event.
+	api span
+	// other is true if the line has a key that is none of the envelope's.
+	other bool
 }
 
 // UUID returns the line's "uuid", or "".
@@ -123,37 +128,14 @@ func ParseFrame(line []byte) (Frame, error) {
 		return Frame{}, frameError(TooLong, line, 0)
 	}
 	f := Frame{Raw: line}
-	var typ, subtype, requestID, replay, message, event, request, response span
+	var at [numKeys]span
 	c := object(line, 0)
 	for {
 		key, val, ok := c.member()
 		if !ok {
 			break
 		}
-		switch string(unescaped(key.of(line))) {
-		case "type":
-			typ = val
-		case "subtype":
-			subtype = val
-		case "request_id":
-			requestID = val
-		case "uuid":
-			f.uuid = val
-		case "session_id":
-			f.session = val
-		case "parent_tool_use_id":
-			f.parent = val
-		case "isReplay":
-			replay = val
-		case "message":
-			message = val
-		case "event":
-			event = val
-		case "request":
-			request = val
-		case "response":
-			response = val
-		}
+		at[keyOf(key.of(line))] = val
 	}
 	if c.err {
 		kind := NotJSON
@@ -166,67 +148,102 @@ func ParseFrame(line []byte) (Frame, error) {
 		return Frame{}, frameError(NotJSON, line, end)
 	}
 
-	f.Type = intern(typ.of(line))
+	f.uuid, f.session, f.parent = at[keyUUID], at[keySession], at[keyParent]
+	f.Type = intern(at[keyType].of(line))
 	switch f.Type {
 	case "stream_event":
-		f.body = event
+		f.body, f.api = at[keyEvent], at[keyAPIMessage]
+		f.other = !at[keyOther].empty()
 	case TypeControlRequest:
-		f.body = request
-		f.RequestID = stringOf(requestID.of(line))
-		f.Subtype = nestedSubtype(&f)
+		f.body = at[keyRequest]
+		f.RequestID = stringOf(at[keyRequestID].of(line))
+		in := f.nested()
+		if f.Subtype = intern(in[keySubtype].of(line)); f.Subtype == "" {
+			f.Subtype = intern(in[keyType].of(line))
+		}
 		return f, nil
 	case TypeControlResponse:
-		f.body = response
-		f.nestedResponse()
+		f.body = at[keyResponse]
+		in := f.nested()
+		f.Subtype = intern(in[keySubtype].of(line))
+		f.RequestID = stringOf(in[keyRequestID].of(line))
 		return f, nil
 	case TypeControlCancel, TypeControlCancelAlias:
-		f.RequestID = stringOf(requestID.of(line))
+		f.RequestID = stringOf(at[keyRequestID].of(line))
 	default:
-		f.body = message
-		f.Replay = string(replay.of(line)) == "true"
+		f.body = at[keyMessage]
+		f.Replay = string(at[keyReplay].of(line)) == "true"
 	}
-	f.Subtype = intern(subtype.of(line))
+	f.Subtype = intern(at[keySubtype].of(line))
 	return f, nil
 }
 
-// nestedSubtype reads the kind of a control_request.
-func nestedSubtype(f *Frame) string {
-	var subtype, typ span
+// nested finds the same keys in the body of a control frame; none if the body
+// is not an object.
+func (f *Frame) nested() (at [numKeys]span) {
 	c := object(f.Raw[:f.body.hi], int(f.body.lo))
 	for {
 		key, val, ok := c.member()
 		if !ok {
-			break
+			return at
 		}
-		switch string(unescaped(key.of(f.Raw))) {
-		case "subtype":
-			subtype = val
-		case "type":
-			typ = val
-		}
+		at[keyOf(key.of(f.Raw))] = val
 	}
-	if s := intern(subtype.of(f.Raw)); s != "" {
-		return s
-	}
-	return intern(typ.of(f.Raw))
 }
 
-// nestedResponse reads the kind and the id of a control_response.
-func (f *Frame) nestedResponse() {
-	var subtype, id span
-	c := object(f.Raw[:f.body.hi], int(f.body.lo))
-	for {
-		key, val, ok := c.member()
-		if !ok {
-			break
-		}
-		switch string(unescaped(key.of(f.Raw))) {
-		case "subtype":
-			subtype = val
-		case "request_id":
-			id = val
-		}
+// The keys that an envelope consists of.
+const (
+	keyOther = iota
+	keyType
+	keySubtype
+	keyRequestID
+	keyUUID
+	keySession
+	keyParent
+	keyReplay
+	keyMessage
+	keyEvent
+	keyRequest
+	keyResponse
+	keyAPIMessage
+	numKeys
+)
+
+// keyOf tells which key of the envelope a key is, given with its quotes.
+func keyOf(quoted []byte) int {
+	k := knownKey(quoted)
+	if k == keyOther && bytes.IndexByte(quoted, '\\') >= 0 {
+		k = knownKey(slices.Concat([]byte{'"'}, unescaped(quoted), []byte{'"'}))
 	}
-	f.Subtype = intern(subtype.of(f.Raw))
-	f.RequestID = stringOf(id.of(f.Raw))
+	return k
+}
+
+func knownKey(quoted []byte) int {
+	switch string(quoted) {
+	case `"type"`:
+		return keyType
+	case `"subtype"`:
+		return keySubtype
+	case `"request_id"`:
+		return keyRequestID
+	case `"uuid"`:
+		return keyUUID
+	case `"session_id"`:
+		return keySession
+	case `"parent_tool_use_id"`:
+		return keyParent
+	case `"isReplay"`:
+		return keyReplay
+	case `"message"`:
+		return keyMessage
+	case `"event"`:
+		return keyEvent
+	case `"request"`:
+		return keyRequest
+	case `"response"`:
+		return keyResponse
+	case `"api_message_id"`:
+		return keyAPIMessage
+	}
+	return keyOther
 }

@@ -91,7 +91,7 @@ func checkRaw(t *testing.T, l recorded) {
 	}
 }
 
-func checkEnvelope(t *testing.T, f Frame, at string) {
+func checkEnvelope(t testing.TB, f Frame, at string) {
 	t.Helper()
 	want := envelopeOf(f.Raw)
 	assert.Equal(t, want, envelope{f.Type, f.Subtype, f.RequestID, f.UUID(), f.SessionID(), f.ParentToolUseID(), f.Replay}, at)

@@ -1,6 +1,9 @@
 package protocol
 
-import "bytes"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // span is a part of a line. Lines longer than 4 GiB are not frames.
 type span struct{ lo, hi uint32 }
@@ -25,51 +28,64 @@ func skipSpace(b []byte, i int) int {
 // negative if it does not end.
 func skipString(b []byte, i int) int {
 	i++
-	for n := min(i+24, len(b)); i < n; i++ {
+	for i+8 <= len(b) {
+		w := binary.LittleEndian.Uint64(b[i:])
+		m := bytesEqual(w, '"') | bytesEqual(w, '\\')
+		if m == 0 {
+			i += 8
+			continue
+		}
+		i += bits.TrailingZeros64(m) / 8
 		if b[i] == '"' {
 			return i + 1
 		}
-		if b[i] == '\\' {
-			break
-		}
+		i += 2
 	}
-	from := i
-	for {
-		j := bytes.IndexByte(b[i:], '"')
-		if j < 0 {
-			return -1
-		}
-		i += j
-		k := i
-		for k > from && b[k-1] == '\\' {
-			k--
-		}
-		i++
-		if (i-1-k)%2 == 0 {
-			return i
-		}
-	}
-}
-
-// skipNested returns the index after the object or array that opens at i;
-// negative if it does not end.
-func skipNested(b []byte, i int) int {
-	depth := 0
 	for i < len(b) {
 		switch b[i] {
 		case '"':
+			return i + 1
+		case '\\':
+			i++
+		}
+		i++
+	}
+	return -1
+}
+
+// bytesEqual marks the bytes of w that equal c by their highest bit. The lowest
+// mark is exact; those above it may be wrong.
+func bytesEqual(w uint64, c byte) uint64 {
+	x := w ^ lowBits*uint64(c)
+	return (x - lowBits) &^ x & highBits
+}
+
+const (
+	lowBits  = 0x0101010101010101
+	highBits = lowBits << 7
+)
+
+// skipNested returns the index after the object or array that opens at i;
+// negative if it does not end. It counts brackets of both kinds as one.
+func skipNested(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		c := b[i]
+		if c == '"' {
 			if i = skipString(b, i); i < 0 {
 				return -1
 			}
 			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
 		}
 		i++
+		switch c | ' ' { // [ and ] differ from { and } by this bit
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
 	}
 	return -1
 }
@@ -127,8 +143,6 @@ type cursor struct {
 	bad int  // where the structure breaks, if err
 	err bool // the structure is broken
 	end byte // the closing bracket, 0 once it has been read
-
-	known span // a value whose end is known already
 }
 
 // object returns a cursor over the object that starts at i.
@@ -187,10 +201,7 @@ func (c *cursor) element() (val span, ok bool) {
 
 // value reads the value at c.i and the comma or bracket after it.
 func (c *cursor) value() (span, bool) {
-	j := int(c.known.hi)
-	if c.known.empty() || c.i != int(c.known.lo) {
-		j = skipValue(c.b, c.i)
-	}
+	j := skipValue(c.b, c.i)
 	if j < 0 {
 		return span{}, c.fail(c.i)
 	}

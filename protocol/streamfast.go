@@ -97,11 +97,7 @@ func (d *deltaScan) scanDelta(line []byte, delta span) bool {
 // line is anything else.
 func decodeDeltaLine(f *Frame) Message {
 	var d deltaScan
-	if f.body.empty() || !d.scan(f.Raw, f.body) {
-		return nil
-	}
-	apiMessage, ok := deltaLineRest(f)
-	if !ok {
+	if f.body.empty() || !f.isUsual() || !d.scan(f.Raw, f.body) {
 		return nil
 	}
 	// One object holds the message and what it points to.
@@ -112,7 +108,7 @@ func decodeDeltaLine(f *Frame) Message {
 	})
 	m := &line.m
 	m.setFrame(f)
-	m.APIMessageID = stringOf(apiMessage)
+	m.APIMessageID = stringOf(f.api.of(f.Raw))
 	m.Event = &line.event
 	line.event.Index = d.index
 	value := string(unescaped(d.value.of(f.Raw)))
@@ -128,29 +124,12 @@ func decodeDeltaLine(f *Frame) Message {
 	return m
 }
 
-// deltaLineRest looks at the other top-level keys of the line; false if there
-// is one that the quick way does not read.
-func deltaLineRest(f *Frame) (apiMessage []byte, ok bool) {
-	c := object(f.Raw, 0)
-	c.known = f.body
-	for {
-		key, val, more := c.member()
-		if !more {
-			return apiMessage, !c.err
-		}
-		switch string(key.of(f.Raw)) {
-		case `"type"`, `"event"`:
-		case `"uuid"`, `"session_id"`, `"parent_tool_use_id"`:
-			if b := f.Raw[val.lo]; b != '"' && b != 'n' {
-				return nil, false
-			}
-		case `"api_message_id"`:
-			if f.Raw[val.lo] != '"' {
-				return nil, false
-			}
-			apiMessage = val.of(f.Raw)
-		default:
-			return nil, false
+// isUsual reports whether the line has only the keys that every delta has.
+func (f *Frame) isUsual() bool {
+	for _, v := range [...]span{f.uuid, f.session, f.parent, f.api} {
+		if !v.empty() && f.Raw[v.lo] != '"' && f.Raw[v.lo] != 'n' {
+			return false
 		}
 	}
+	return !f.other
 }

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -39,14 +40,25 @@ func looseString(value []byte) string {
 
 // isPlain reports whether the inside of a JSON string stands for itself.
 func isPlain(s []byte) bool {
-	ascii := true
-	for _, c := range s {
-		if c == '\\' {
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		w := binary.LittleEndian.Uint64(s[i:])
+		if bytesEqual(w, '\\') != 0 {
 			return false
 		}
-		ascii = ascii && c < utf8.RuneSelf
+		if w&highBits != 0 {
+			break
+		}
 	}
-	return ascii || utf8.Valid(s)
+	for j := i; j < len(s); j++ {
+		if s[j] == '\\' {
+			return false
+		}
+		if s[j] >= utf8.RuneSelf {
+			return bytes.IndexByte(s[j:], '\\') < 0 && utf8.Valid(s[j:])
+		}
+	}
+	return true
 }
 
 // appendUnescaped appends the text of the inside of a JSON string, as
