@@ -31,7 +31,7 @@ func (e *ConfigError) Error() string {
 // ConfigErrors returns every *ConfigError in the tree of err, in the order in which they were found.
 func ConfigErrors(err error) []*ConfigError {
 	var one *ConfigError
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // this is the walk of the tree that errors.As would do
 	case nil:
 		return nil
 	case interface{ Unwrap() []error }:

@@ -2,6 +2,8 @@ package dialect
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -77,8 +79,8 @@ func (s *AgentMCPServer) UnmarshalJSON(b []byte) error {
 	if len(m) != 1 {
 		return errAgentMCPServer
 	}
-	for name, config := range m {
-		*s = AgentMCPServer{Name: name, Config: &config}
-	}
+	name := slices.Collect(maps.Keys(m))[0]
+	config := m[name]
+	*s = AgentMCPServer{Name: name, Config: &config}
 	return nil
 }

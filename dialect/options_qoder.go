@@ -8,6 +8,7 @@ import (
 // AuthType is a way for qodercli to log in.
 type AuthType string
 
+// The ways to log in.
 const (
 	AuthAccessToken    AuthType = "accessToken"    // a personal access token
 	AuthQoderCLI       AuthType = "qodercli"       // the login of the CLI itself

@@ -9,7 +9,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
-	"github.com/agent-troupe/troupe/dialect/internal/recorded"
+	"github.com/agent-troupe/troupe/dialect/internal/build/recorded"
 	"github.com/agent-troupe/troupe/protocol"
 )
 

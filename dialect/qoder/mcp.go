@@ -50,7 +50,8 @@ func mcpArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Prob
 // mcpConfig is the document that --mcp-config takes.
 func mcpConfig(servers map[string]dialect.MCPServer) (json.RawMessage, error) {
 	docs := make(map[string]json.RawMessage, len(servers))
-	for name, s := range servers {
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		s := servers[name]
 		tools := overrides(s.Tools)
 		s.Tools = nil
 		doc, err := build.JSON(s)
