@@ -3,6 +3,8 @@ package agent
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Request is a control request of the host.
@@ -11,7 +13,8 @@ type Request struct {
 	Subtype string
 	Body    json.RawMessage // the request member
 
-	e *Engine
+	e     *Engine
+	frame protocol.Frame
 }
 
 // Succeed answers with body; nil answers without one.
@@ -47,83 +50,55 @@ func (r *Request) Serve() { r.e.serve(r) }
 func (r *Request) Cancelled() bool { return r.e.host.cancelled[r.ID] }
 
 // control takes a control request. One without an id cannot be answered.
-func (e *Engine) control(in inLine) {
-	if in.RequestID == "" || len(in.Request) == 0 {
+func (e *Engine) control(f protocol.Frame) {
+	if f.RequestID == "" || f.Subtype == "" {
 		return
 	}
-	var kind struct {
-		Subtype string `json:"subtype"`
-		Type    string `json:"type"`
-	}
-	if json.Unmarshal(in.Request, &kind) != nil {
-		return
-	}
-	if kind.Subtype == "" && e.cfg.Dialect == Qoder { // either names it there; subtype wins
-		kind.Subtype = kind.Type
-		if kind.Subtype == "" {
-			return
-		}
-	}
-	r := &Request{ID: in.RequestID, Subtype: kind.Subtype, Body: in.Request, e: e}
+	r := &Request{ID: f.RequestID, Subtype: f.Subtype, Body: f.Body(), e: e, frame: f}
 	if e.cfg.Control != nil && e.cfg.Control(r) {
 		return
 	}
 	e.serve(r)
 }
 
-// params is the union of what requests carry that the engine reads.
-type params struct {
-	Mode         string                     `json:"mode"`
-	Model        *string                    `json:"model"`
-	TaskID       string                     `json:"task_id"`
-	ToolUseID    string                     `json:"tool_use_id"`
-	ServerName   string                     `json:"serverName"`
-	Enabled      bool                       `json:"enabled"`
-	Servers      map[string]json.RawMessage `json:"servers"`
-	MessageUUID  string                     `json:"message_uuid"`
-	UserMessage  string                     `json:"user_message_id"`
-	DryRun       bool                       `json:"dry_run"`
-	CancelQueued bool                       `json:"cancel_queued"`
-	Path         string                     `json:"path"`
-	Active       bool                       `json:"active"`
-}
-
 // serve answers a control request the way the CLI was seen to.
 func (e *Engine) serve(r *Request) {
-	var in params
-	if err := json.Unmarshal(r.Body, &in); err != nil {
+	request, err := protocol.DecodeHostRequest(r.frame)
+	if err != nil {
 		r.Fail("invalid "+r.Subtype+" request: "+err.Error(), "invalid_request")
 		return
 	}
-	switch r.Subtype {
-	case "initialize":
-		e.initialize(r)
-	case "interrupt":
+	switch in := request.(type) {
+	case *protocol.InitializeRequest:
+		e.initialize(r, in)
+	case *protocol.InterruptRequest:
 		e.serveInterrupt(r, in.CancelQueued)
-	case "set_permission_mode":
-		e.setMode(r, in.Mode)
-	case "set_model":
+	case *protocol.SetPermissionModeRequest:
+		e.setMode(r, string(in.Mode))
+	case *protocol.SetModelRequest:
 		e.setModel(r, in.Model)
-	case "stop_task":
+	case *protocol.StopTaskRequest:
 		stopped := e.stopTask(in.TaskID)
 		r.Succeed(Object{})
 		if stopped && e.idle() {
 			e.setState("idle")
 		}
-	case "mcp_status":
+	case *protocol.MCPStatusRequest:
 		e.mcpStatus(r)
-	case "mcp_set_servers":
+	case *protocol.MCPSetServersRequest:
 		e.setServers(r, in.Servers)
-	case "mcp_toggle", "mcp_reconnect":
-		e.reconnect(r, in.ServerName, r.Subtype == "mcp_reconnect" || in.Enabled)
-	case "cancel_async_message":
+	case *protocol.MCPToggleRequest:
+		e.reconnect(r, in.ServerName, in.Enabled)
+	case *protocol.MCPReconnectRequest:
+		e.reconnect(r, in.ServerName, true)
+	case *protocol.CancelAsyncMessageRequest:
 		r.Succeed(Object{"cancelled": len(e.dropQueued(in.MessageUUID)) > 0})
-	case "read_file":
+	case *protocol.ReadFileRequest:
 		e.readFile(r, in.Path)
-	case "rewind_files":
-		e.rewind(r)
+	case *protocol.RewindFilesRequest:
+		e.rewind(r, in.UserMessageID)
 	default:
-		if answer, ok := e.document(r.Subtype, in); ok {
+		if answer, ok := e.document(request); ok {
 			r.Succeed(answer)
 			return
 		}
@@ -218,11 +193,9 @@ func (e *Engine) readFile(r *Request, path string) {
 	r.Succeed(Object{"contents": "", "absPath": path, "lossy": false, "requested_path": path})
 }
 
-func (e *Engine) rewind(r *Request) {
+func (e *Engine) rewind(r *Request, id string) {
 	if e.cfg.Dialect == Qoder {
-		var in params
-		_ = json.Unmarshal(r.Body, &in) // serve has read it before
-		r.Succeed(Object{"canRewind": false, "error": "no snapshot found for message " + in.UserMessage})
+		r.Succeed(Object{"canRewind": false, "error": "no snapshot found for message " + id})
 		return
 	}
 	r.Fail("No file checkpoint found for this message.", "")

@@ -1,13 +1,15 @@
 package agent
 
+import "github.com/agent-troupe/troupe/protocol"
+
 // document is the answer to a request that only reads or that the engine takes
 // note of without doing anything; ok is false for a subtype the CLI does not
 // know. A nil answer is a bare success.
-func (e *Engine) document(subtype string, in params) (answer any, ok bool) {
+func (e *Engine) document(request protocol.HostRequest) (answer any, ok bool) {
 	if e.cfg.Dialect == Qoder {
-		return e.qoderDocument(subtype, in)
+		return e.qoderDocument(request)
 	}
-	switch subtype {
+	switch request.Subtype() {
 	case "set_max_thinking_tokens", "apply_flag_settings", "update_settings", "seed_read_state",
 		"rename_session", "set_color", "set_has_subscribers", "register_repo_root", "mcp_message",
 		"end_session", "set_cwd", "claim_session":
@@ -54,18 +56,30 @@ func (e *Engine) document(subtype string, in params) (answer any, ok bool) {
 	return nil, false
 }
 
-func (e *Engine) qoderDocument(subtype string, in params) (answer any, ok bool) {
-	switch subtype {
-	case "set_max_thinking_tokens", "seed_read_state", "mcp_clear_auth", "mcp_message", "end_session",
-		"mcp_inject_token", "flush_memory", "refresh_memory", "flush_skill_evolution", "control_cancel":
-		return nil, true
-	case "set_plan_mode":
+func (e *Engine) qoderDocument(request protocol.HostRequest) (answer any, ok bool) {
+	switch in := request.(type) {
+	case *protocol.SetPlanModeRequest:
 		mode := "default"
 		if in.Active {
 			mode = "plan"
 		}
 		e.perms.change(e, mode)
 		return Object{"plan_mode": Object{"active": in.Active}}, true
+	case *protocol.RewindRequest:
+		return Object{
+			"status": "rejected", "targetUserMessageId": in.UserMessageID, "scope": "both",
+			"error": "Rewind target is not an eligible human input: " + in.UserMessageID,
+		}, true
+	case *protocol.BackgroundTasksRequest:
+		if in.ToolUseID != "" {
+			return Object{"backgrounded": false}, true
+		}
+		return nil, true
+	}
+	switch request.Subtype() {
+	case "set_max_thinking_tokens", "seed_read_state", "mcp_clear_auth", "mcp_message", "end_session",
+		"mcp_inject_token", "flush_memory", "refresh_memory", "flush_skill_evolution", "control_cancel":
+		return nil, true
 	case "get_plan_mode":
 		return Object{"plan_mode": Object{"active": e.perms.mode == "plan"}}, true
 	case "set_proxy":
@@ -92,16 +106,6 @@ func (e *Engine) qoderDocument(subtype string, in params) (answer any, ok bool) 
 		return Object{"usage": nil, "session": Object{"total_credits": 0, "model_usage": Object{}}}, true
 	case "account_info":
 		return Object{"account": Object{}}, true
-	case "rewind":
-		return Object{
-			"status": "rejected", "targetUserMessageId": in.UserMessage, "scope": "both",
-			"error": "Rewind target is not an eligible human input: " + in.UserMessage,
-		}, true
-	case "background_tasks":
-		if in.ToolUseID != "" {
-			return Object{"backgrounded": false}, true
-		}
-		return nil, true
 	case "set_goal", "get_goal":
 		return Object{"goal": nil}, true
 	case "clear_goal":

@@ -6,29 +6,24 @@ import (
 	"regexp"
 	"strings"
 	"time"
-)
 
-// hookMatcher is one registration of initialize.
-type hookMatcher struct {
-	Matcher string   `json:"matcher"`
-	IDs     []string `json:"hookCallbackIds"`
-	Timeout float64  `json:"timeout"` // seconds; 0: the default
-}
+	"github.com/agent-troupe/troupe/protocol"
+)
 
 // defaultHookTimeout is how long the engine waits for a hook whose matcher
 // names no timeout.
 const defaultHookTimeout = 60 * time.Second
 
-func (m hookMatcher) limit() time.Duration {
+func hookLimit(m protocol.HookMatcher) time.Duration {
 	if m.Timeout <= 0 {
 		return defaultHookTimeout
 	}
 	return time.Duration(m.Timeout * float64(time.Second))
 }
 
-// covers reports whether the matcher takes subject (a tool's name, a
-// sub-agent's type): all of it, or alternatives, or a regular expression.
-func (m hookMatcher) covers(subject string) bool {
+// matches reports whether m takes subject (a tool's name, a sub-agent's type):
+// all of it, or alternatives, or a regular expression.
+func matches(m protocol.HookMatcher, subject string) bool {
 	if m.Matcher == "" || m.Matcher == "*" || m.Matcher == subject {
 		return true
 	}
@@ -76,8 +71,8 @@ func (a HookAnswer) stops() bool { return a.Continue != nil && !*a.Continue }
 
 // hooked reports whether a callback is registered for the event and subject.
 func (e *Engine) hooked(event, subject string) bool {
-	for _, m := range e.host.hooks[event] {
-		if m.covers(subject) && len(m.IDs) > 0 {
+	for _, m := range e.host.hooks[protocol.HookEvent(event)] {
+		if matches(m, subject) && len(m.HookCallbackIDs) > 0 {
 			return true
 		}
 	}
@@ -104,12 +99,12 @@ func (l *Lane) askHooks(event, subject, toolUseID string, input Object) []*hookR
 		toolUseID = e.ids.uuid() // always present, also where there is no tool
 	}
 	var runs []*hookRun
-	for _, m := range e.host.hooks[event] {
-		if !m.covers(subject) {
+	for _, m := range e.host.hooks[protocol.HookEvent(event)] {
+		if !matches(m, subject) {
 			continue
 		}
-		for _, id := range m.IDs {
-			run := &hookRun{id: id, deadline: e.now() + m.limit()}
+		for _, id := range m.HookCallbackIDs {
+			run := &hookRun{id: id, deadline: e.now() + hookLimit(m)}
 			run.p = e.ask(l.scope, Object{
 				"subtype": "hook_callback", "callback_id": id,
 				"input": base.with(input), "tool_use_id": toolUseID,

@@ -3,20 +3,10 @@ package agent
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"slices"
-)
 
-// inLine is a line from the host. Which members it has depends on its type.
-type inLine struct {
-	Type        string          `json:"type"`
-	RequestID   string          `json:"request_id"`
-	Request     json.RawMessage `json:"request"`
-	Response    json.RawMessage `json:"response"`
-	Message     json.RawMessage `json:"message"`
-	UUID        string          `json:"uuid"`
-	ShouldQuery *bool           `json:"shouldQuery"`
-}
+	"github.com/agent-troupe/troupe/protocol"
+)
 
 // message is a user line, or a turn the agent starts by itself.
 type message struct {
@@ -35,34 +25,41 @@ func (e *Engine) line(raw []byte) {
 	if len(raw) == 0 {
 		return
 	}
-	var in inLine
-	if err := json.Unmarshal(raw, &in); err != nil {
-		var wrongType *json.UnmarshalTypeError
-		if e.tr.fatalJunk && !errors.As(err, &wrongType) {
+	f, err := protocol.ParseFrame(raw)
+	if err != nil || !json.Valid(raw) {
+		if e.tr.fatalJunk && !json.Valid(raw) {
 			e.fatal("Error parsing streaming input line (type=unknown, %d chars): SyntaxError", len(raw))
 		}
 		return
 	}
-	switch in.Type {
-	case "control_request":
-		e.control(in)
-	case "control_response":
-		e.answered(in.Response)
-	case "control_cancel_request":
-		e.host.cancel(in.RequestID)
+	switch f.Type {
+	case protocol.TypeControlRequest:
+		e.control(f)
+	case protocol.TypeControlResponse:
+		e.answered(f)
+	case protocol.TypeControlCancel:
+		e.host.cancel(f.RequestID)
 	case "user":
-		e.user(in)
+		e.user(f)
 	}
 }
 
 // user takes a user line: its own turn when idle, queued behind the one that
 // runs, or known already.
-func (e *Engine) user(in inLine) {
+func (e *Engine) user(f protocol.Frame) {
+	var line struct {
+		Message     json.RawMessage `json:"message"`
+		ShouldQuery *bool           `json:"shouldQuery"`
+	}
 	var m struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
 	}
-	if err := json.Unmarshal(in.Message, &m); err != nil || m.Role != "user" {
+	err := json.Unmarshal(f.Raw, &line)
+	if err == nil {
+		err = json.Unmarshal(line.Message, &m)
+	}
+	if err != nil || m.Role != "user" {
 		if e.tr.fatalJunk {
 			e.fatal("Error: Expected message role 'user', got '%s'", m.Role)
 		}
@@ -74,8 +71,8 @@ func (e *Engine) user(in inLine) {
 		return
 	}
 	msg := &message{
-		uuid: in.UUID, content: in.Message, prompt: textOf(m.Content),
-		query: in.ShouldQuery == nil || *in.ShouldQuery,
+		uuid: f.UUID(), content: line.Message, prompt: textOf(m.Content),
+		query: line.ShouldQuery == nil || *line.ShouldQuery,
 	}
 	if msg.uuid != "" && e.seen[msg.uuid] {
 		e.repeated(msg)

@@ -1,9 +1,10 @@
 package agent
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Handshake is how the engine learns the tools of the host's in-process MCP
@@ -48,51 +49,30 @@ func newSession(e *Engine) session {
 // host is what the host told about itself in initialize.
 type host struct {
 	initialized bool
-	hooks       map[string][]hookMatcher
-	servers     []*mcpServer // in-process ones, in the order given
-	subText     bool         // forwardSubagentText
-	modelPolicy bool
+	hooks       map[protocol.HookEvent][]protocol.HookMatcher
+	servers     []*mcpServer    // in-process ones, in the order given
+	subText     bool            // forwardSubagentText
 	cancelled   map[string]bool // requests of the host that it took back
 }
 
 func newHost() host {
-	return host{hooks: map[string][]hookMatcher{}, cancelled: map[string]bool{}}
+	return host{cancelled: map[string]bool{}}
 }
 
 func (h *host) cancel(requestID string) { h.cancelled[requestID] = true }
 
 // initialize takes the host's registrations and answers. A second one
 // succeeds like the first, as observed.
-func (e *Engine) initialize(r *Request) {
-	var in struct {
-		Hooks     map[string][]hookMatcher `json:"hooks"`
-		Servers   []string                 `json:"sdkMcpServers"`
-		Manifests map[string]struct {
-			ToolsListResult json.RawMessage `json:"toolsListResult"`
-		} `json:"sdkMcpServerManifests"`
-		External    map[string]json.RawMessage `json:"mcpServers"`
-		Plugins     []json.RawMessage          `json:"plugins"`
-		SubText     bool                       `json:"forwardSubagentText"`
-		ModelPolicy bool                       `json:"modelPolicyProvider"`
-	}
-	if err := json.Unmarshal(r.Body, &in); err != nil {
-		r.Fail("invalid initialize request: "+err.Error(), "invalid_request")
-		return
-	}
+func (e *Engine) initialize(r *Request, in *protocol.InitializeRequest) {
 	again := e.host.initialized
-	cancelled := e.host.cancelled
 	e.host = host{
-		initialized: true, hooks: in.Hooks, subText: in.SubText,
-		modelPolicy: in.ModelPolicy, cancelled: cancelled,
+		initialized: true, hooks: in.Hooks, subText: in.ForwardSubagentText, cancelled: e.host.cancelled,
 	}
-	if e.host.hooks == nil {
-		e.host.hooks = map[string][]hookMatcher{}
-	}
-	for _, name := range in.Servers {
-		e.host.servers = append(e.host.servers, newMCPServer(name, in.Manifests[name].ToolsListResult))
+	for _, name := range in.SDKMCPServers {
+		e.host.servers = append(e.host.servers, newMCPServer(name, in.SDKMCPServerManifests[name].ToolsListResult))
 	}
 	answer := e.initializeResponse()
-	if in.External != nil {
+	if in.MCPServers != nil {
 		answer["mcp_servers_applied"] = true
 	}
 	if in.Plugins != nil {

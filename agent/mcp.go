@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // mcpServer is an in-process server of the host, as the engine knows it.
@@ -234,22 +236,18 @@ func (e *Engine) mcpStatus(r *Request) {
 
 // setServers replaces the dynamic servers: those of the host are asked for
 // their tools after the answer.
-func (e *Engine) setServers(r *Request, servers map[string]json.RawMessage) {
+func (e *Engine) setServers(r *Request, servers map[string]protocol.MCPServerConfig) {
 	before := e.host.servers
 	e.host.servers = nil
 	added, removed := []string{}, []string{}
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		var kind struct {
-			Type string `json:"type"`
-		}
-		_ = json.Unmarshal(servers[name], &kind) // another shape is no server of the host
 		if i := slices.IndexFunc(before, func(m *mcpServer) bool { return m.name == name }); i >= 0 {
 			e.host.servers = append(e.host.servers, before[i])
 			continue
 		}
 		added = append(added, name)
 		m := newMCPServer(name, nil)
-		if kind.Type != "sdk" {
+		if servers[name].Type != "sdk" {
 			m.state = "failed" // the engine starts no server of its own
 		}
 		e.host.servers = append(e.host.servers, m)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Texts a model reads when a call did not happen, as observed.
@@ -221,11 +223,11 @@ func (e *Engine) waitsForHost(n int) {
 
 // decision is the answer of can_use_tool, and of a PermissionRequest hook.
 type decision struct {
-	Behavior     string            `json:"behavior"`
-	UpdatedInput Object            `json:"updatedInput"`
-	Permissions  []json.RawMessage `json:"updatedPermissions"`
-	Message      *string           `json:"message"`
-	Interrupt    bool              `json:"interrupt"`
+	Behavior     string                      `json:"behavior"`
+	UpdatedInput Object                      `json:"updatedInput"`
+	Permissions  []protocol.PermissionUpdate `json:"updatedPermissions"`
+	Message      *string                     `json:"message"`
+	Interrupt    bool                        `json:"interrupt"`
 }
 
 // readDecision turns the answer of can_use_tool into a gate, and the mode it
@@ -265,31 +267,19 @@ func (l *Lane) readDecision(c *call, g gate, p *pending) (gate, string) {
 }
 
 // update applies updatedPermissions and returns the mode they set, "" if none.
-func (p *permissions) update(updates []json.RawMessage) string {
+func (p *permissions) update(updates []protocol.PermissionUpdate) string {
 	mode := ""
-	for _, raw := range updates {
-		var u struct {
-			Type     string `json:"type"`
-			Mode     string `json:"mode"`
-			Behavior string `json:"behavior"`
-			Rules    []struct {
-				ToolName    string `json:"toolName"`
-				RuleContent string `json:"ruleContent"`
-			} `json:"rules"`
-		}
-		if json.Unmarshal(raw, &u) != nil {
-			continue
-		}
+	for _, u := range updates {
 		switch u.Type {
-		case "setMode":
-			mode = u.Mode
-		case "addRules":
+		case protocol.SetMode:
+			mode = string(u.Mode)
+		case protocol.AddRules:
 			for _, r := range u.Rules {
 				added := rule{tool: r.ToolName, content: r.RuleContent}
 				switch u.Behavior {
-				case "allow":
+				case protocol.BehaviorAllow:
 					p.allow = append(p.allow, added)
-				case "deny":
+				case protocol.BehaviorDeny:
 					p.disallow = append(p.disallow, added)
 				}
 			}

@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // pending is a request of ours that the host has not answered.
@@ -36,7 +39,15 @@ func (e *Engine) askAs(id string, sc *scope, request Object) *pending {
 }
 
 func (e *Engine) writeRequest(p *pending) {
-	e.send(Object{"type": "control_request", "request_id": p.id, "request": p.request})
+	body, err := encode(p.request)
+	if err == nil {
+		body, err = protocol.AppendControlRequest(nil, p.id, body)
+	}
+	if err != nil {
+		e.fatal("agent: request cannot be encoded: %v", err)
+		return
+	}
+	e.sendLine(bytes.TrimSuffix(body, []byte{'\n'}))
 }
 
 // await parks s until p is settled. When limit passes first the request is
@@ -59,7 +70,11 @@ func (e *Engine) withdraw(p *pending) {
 		p.cancel()
 		return
 	}
-	e.send(Object{"type": "control_cancel_request", "request_id": p.id})
+	e.writeCancel(p.id)
+}
+
+func (e *Engine) writeCancel(id string) {
+	e.sendLine(bytes.TrimSuffix(protocol.AppendControlCancel(nil, id), []byte{'\n'}))
 }
 
 // withdrawAll takes back, oldest first, what was asked inside sc.
@@ -77,19 +92,14 @@ func (e *Engine) settle(p *pending) {
 }
 
 // answered takes a control response; one for an unknown request is ignored.
-func (e *Engine) answered(raw json.RawMessage) {
-	var r struct {
-		Subtype   string          `json:"subtype"`
-		RequestID string          `json:"request_id"`
-		Response  json.RawMessage `json:"response"`
-		Error     string          `json:"error"`
-	}
-	if json.Unmarshal(raw, &r) != nil {
+func (e *Engine) answered(f protocol.Frame) {
+	r, err := protocol.DecodeControlResponse(f)
+	if err != nil {
 		return
 	}
 	for _, p := range e.asked {
 		if p.id == r.RequestID {
-			p.ok, p.body, p.err = r.Subtype == "success", r.Response, r.Error
+			p.ok, p.body, p.err = !r.Failed(), r.Response, r.Error
 			e.settle(p)
 			return
 		}
@@ -144,7 +154,7 @@ func (a Asked) Repeat() { a.s.e.writeRequest(a.p) }
 // Cancel takes the request back; it does so too when it has been answered.
 func (a Asked) Cancel() {
 	if a.p.settled {
-		a.s.e.send(Object{"type": "control_cancel_request", "request_id": a.p.id})
+		a.s.e.writeCancel(a.p.id)
 	}
 	a.s.e.withdraw(a.p)
 }
