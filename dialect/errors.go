@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -30,22 +29,19 @@ func (e *ConfigError) Error() string {
 
 // ConfigErrors returns every *ConfigError in the tree of err, in the order in which they were found.
 func ConfigErrors(err error) []*ConfigError {
-	var one *ConfigError
-	switch e := err.(type) { //nolint:errorlint // this is the walk of the tree that errors.As would do
-	case nil:
-		return nil
+	switch e := err.(type) { //nolint:errorlint // this walks the tree that errors.As stops in
+	case *ConfigError:
+		return []*ConfigError{e}
+	case interface{ Unwrap() error }:
+		return ConfigErrors(e.Unwrap())
 	case interface{ Unwrap() []error }:
 		var all []*ConfigError
 		for _, sub := range e.Unwrap() {
 			all = append(all, ConfigErrors(sub)...)
 		}
 		return all
-	default:
-		if errors.As(err, &one) {
-			return []*ConfigError{one}
-		}
-		return nil
 	}
+	return nil
 }
 
 // Warning is an option that works but perhaps not as meant: shadowed by a rule, or without effect on this backend.

@@ -79,7 +79,7 @@ func (s *AgentMCPServer) UnmarshalJSON(b []byte) error {
 	if len(m) != 1 {
 		return errAgentMCPServer
 	}
-	name = slices.Collect(maps.Keys(m))[0]
+	name = slices.Sorted(maps.Keys(m))[0]
 	config := m[name]
 	*s = AgentMCPServer{Name: name, Config: &config}
 	return nil

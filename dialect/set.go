@@ -75,15 +75,19 @@ func (o Opt[T]) MarshalYAML() (any, error) {
 
 // UnmarshalYAML decodes null as absent.
 func (o *Opt[T]) UnmarshalYAML(unmarshal func(any) error) error {
-	var p *T
-	if err := unmarshal(&p); err != nil {
+	var probe any
+	if err := unmarshal(&probe); err != nil {
 		return err
 	}
-	if p == nil {
+	if probe == nil {
 		*o = Opt[T]{}
 		return nil
 	}
-	*o = Some(*p)
+	var v T
+	if err := unmarshal(&v); err != nil {
+		return err
+	}
+	*o = Some(v)
 	return nil
 }
 
@@ -167,19 +171,6 @@ func (s Set) encoded() any {
 
 var errSetShape = errors.New(`dialect: a set is null, "all" or a list of names`)
 
-func setFrom(word *string, names *[]string) (Set, error) {
-	switch {
-	case word != nil && *word == "all":
-		return All(), nil
-	case word != nil:
-		return Set{}, fmt.Errorf("%w, not %q", errSetShape, *word)
-	case names != nil:
-		return Only(*names...), nil
-	default:
-		return Set{}, nil
-	}
-}
-
 // MarshalJSON encodes the set as null, [], "all" or a list of names.
 func (s Set) MarshalJSON() ([]byte, error) { return json.Marshal(s.encoded()) }
 
@@ -195,18 +186,30 @@ func (s Set) MarshalYAML() (any, error) { return s.encoded(), nil }
 func (s *Set) UnmarshalYAML(unmarshal func(any) error) error { return s.decode(unmarshal) }
 
 func (s *Set) decode(into func(any) error) error {
-	var names *[]string
-	var word *string
-	if into(&names) != nil {
-		names = nil
-		if into(&word) != nil {
-			return errSetShape
-		}
-	}
-	set, err := setFrom(word, names)
-	if err != nil {
+	var v any
+	if err := into(&v); err != nil {
 		return err
 	}
-	*s = set
-	return nil
+	switch v := v.(type) {
+	case nil:
+		*s = Set{}
+		return nil
+	case string:
+		if v == "all" {
+			*s = All()
+			return nil
+		}
+	case []any:
+		names := make([]string, len(v))
+		for i, name := range v {
+			text, ok := name.(string)
+			if !ok {
+				return errSetShape
+			}
+			names[i] = text
+		}
+		*s = Only(names...)
+		return nil
+	}
+	return errSetShape
 }

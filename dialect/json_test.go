@@ -1,0 +1,157 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// roundTrip decodes a vendor's document into v and compares what v encodes to.
+func roundTrip[T any](t *testing.T, doc string) T {
+	t.Helper()
+	var v T
+	require.NoError(t, json.Unmarshal([]byte(doc), &v))
+	got, err := json.Marshal(v)
+	require.NoError(t, err)
+	assert.JSONEq(t, doc, string(got))
+	return v
+}
+
+func TestMCPServerReadsWhatVendorsWrite(t *testing.T) {
+	t.Parallel()
+	s := roundTrip[dialect.MCPServer](t, `{"type":"http","url":"https://h/mcp","headers":{"A":"b<>"},"timeout":1500,
+		"tools":[{"name":"t","permission_policy":"always_ask"}],"oauth":{"clientId":"c"},"role":"x","displayName":"D"}`)
+	assert.Equal(t, 1500*time.Millisecond, s.Timeout)
+	assert.Equal(t, []dialect.MCPTool{{Name: "t", PermissionPolicy: dialect.AlwaysAsk}}, s.Tools)
+	assert.Len(t, s.Extra, 2)
+
+	s = roundTrip[dialect.MCPServer](t, `{"command":"node","args":["x"],"env":{"K":"v"},"alwaysLoad":true}`)
+	assert.Nil(t, s.Extra)
+	assert.Error(t, json.Unmarshal([]byte(`{"timeout":-1}`), &s))
+	assert.Error(t, json.Unmarshal([]byte(`{"timeout":1e300}`), &s))
+	assert.Error(t, json.Unmarshal([]byte(`[]`), &s))
+}
+
+func TestExtraNeverReplacesAKnownKey(t *testing.T) {
+	t.Parallel()
+	extra := map[string]json.RawMessage{"command": json.RawMessage(`"evil"`), "timeout": json.RawMessage(`1`),
+		"tools": json.RawMessage(`[]`), "z": json.RawMessage(`1`), "a": json.RawMessage(`2`)}
+	got, err := json.Marshal(dialect.MCPServer{Command: "good", Extra: extra})
+	require.NoError(t, err)
+	assert.Equal(t, `{"command":"good","a":2,"z":1}`, string(got))
+	got, err = json.Marshal(dialect.MCPServer{Extra: extra})
+	require.NoError(t, err)
+	assert.Equal(t, `{"a":2,"z":1}`, string(got))
+	_, err = json.Marshal(dialect.MCPServer{Extra: map[string]json.RawMessage{"x": json.RawMessage(`{`)}})
+	assert.Error(t, err)
+}
+
+func TestAgentDefinitionReadsWhatVendorsWrite(t *testing.T) {
+	t.Parallel()
+	a := roundTrip[dialect.AgentDefinition](t, `{"description":"d","prompt":"p","tools":[],"disallowedTools":["Bash"],
+		"model":"inherit","mcpServers":["x",{"y":{"command":"c"}}],"skills":["s"],"initialPrompt":"i","maxTurns":3,
+		"effort":"high","permissionMode":"plan","background":false,"memory":"user","isolation":"worktree","observer":"o"}`)
+	assert.True(t, a.Tools.IsNone())
+	assert.Equal(t, protocol.ModePlan, a.PermissionMode)
+	assert.Equal(t, dialect.Some(false), a.Background)
+	assert.Len(t, a.Extra, 1)
+
+	all, err := json.Marshal(dialect.AgentDefinition{Tools: dialect.All()})
+	require.NoError(t, err)
+	assert.NotContains(t, string(all), "tools")
+	for _, bad := range []string{`{"mcpServers":[{}]}`, `{"mcpServers":[{"a":{},"b":{}}]}`, `{"mcpServers":[3]}`} {
+		assert.Error(t, json.Unmarshal([]byte(bad), &a), bad)
+	}
+}
+
+func TestSandboxReadsWhatVendorsWrite(t *testing.T) {
+	t.Parallel()
+	s := roundTrip[dialect.Sandbox](t, `{"enabled":true,"failIfUnavailable":false,"autoAllowBashIfSandboxed":true,
+		"network":{"httpProxyPort":0,"allowLocalBinding":true},"filesystem":{"denyRead":["/etc"]},
+		"ignoreViolations":{"*":["/tmp"]},"credentials":{"files":[]}}`)
+	assert.Equal(t, dialect.Some(0), s.Network.HTTPProxyPort)
+	assert.Len(t, s.Extra, 1)
+}
+
+func TestSystemPromptReadsWhatVendorsWrite(t *testing.T) {
+	t.Parallel()
+	for doc, want := range map[string]dialect.SystemPrompt{
+		`null`:      {},
+		`""`:        dialect.PromptText(""),
+		`"a"`:       dialect.PromptText("a"),
+		`["a","b"]`: dialect.PromptText("a", "b"),
+		`{"type":"preset","append":"x","excludeDynamicSections":true,"snapshot":false}`: {Preset: true, Append: "x",
+			ExcludeDynamicSections: true, Snapshot: dialect.Some(false)},
+		`{"type":"custom","prompt":["a"],"snapshot":true}`: {Blocks: []string{"a"}, Snapshot: dialect.Some(true)},
+	} {
+		assert.Equal(t, want, roundTrip[dialect.SystemPrompt](t, doc), doc)
+	}
+	var p dialect.SystemPrompt
+	require.NoError(t, json.Unmarshal([]byte(`{"type":"preset","preset":"claude_code"}`), &p))
+	assert.Equal(t, dialect.PresetPrompt(""), p)
+	for _, bad := range []string{`3`, `{"type":"file","path":"x"}`, `[1]`} {
+		assert.Error(t, json.Unmarshal([]byte(bad), &p), bad)
+	}
+}
+
+func TestOptionsReadConfigurationFiles(t *testing.T) {
+	t.Parallel()
+	var o dialect.Options
+	require.NoError(t, json.Unmarshal([]byte(`{"model":"m","maxTurns":0,"tools":["Read"],"skills":"all",
+		"settingSources":[],"systemPrompt":{"type":"preset","append":"x"},"permissionMode":"plan",
+		"mcpServers":{"db":{"command":"db"}},"persistSession":false,"extraArgs":{"k":null,"v":"1"}}`), &o))
+	assert.Equal(t, dialect.Some(0), o.MaxTurns)
+	assert.Equal(t, dialect.Only("Read"), o.Tools)
+	assert.True(t, o.Skills.IsAll())
+	assert.True(t, o.SettingSources.IsNone())
+	assert.Equal(t, dialect.PresetPrompt("x"), o.SystemPrompt)
+	assert.Equal(t, "db", o.MCPServers["db"].Command)
+	assert.Equal(t, map[string]dialect.Opt[string]{"k": {}, "v": dialect.Some("1")}, o.ExtraArgs)
+
+	empty, err := json.Marshal(dialect.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, `{}`, string(empty))
+}
+
+func TestAuthHidesItsSecrets(t *testing.T) {
+	t.Parallel()
+	for _, a := range []*dialect.Auth{dialect.AccessToken("s3cr3t"), dialect.ServiceAccountKey("s3cr3t"), nil,
+		dialect.AccessTokenFromEnv(""), dialect.QoderCLIAuth(), dialect.JobTokens(), dialect.ServiceAccountTokens()} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+			text := fmt.Sprintf(verb, a)
+			assert.NotContains(t, text, "s3cr3t", verb)
+			assert.NotEmpty(t, text)
+		}
+	}
+	assert.Equal(t, "accessToken from $QODER_PERSONAL_ACCESS_TOKEN", dialect.AccessTokenFromEnv("").String())
+}
+
+func FuzzDecodeOptions(f *testing.F) {
+	for _, seed := range []string{
+		`{"model":"m","tools":["Read"],"systemPrompt":["a"],"mcpServers":{"a":{"command":"c","timeout":1,"x":{}}}}`,
+		`{"agents":{"a":{"description":"d","prompt":"p","mcpServers":["x",{"y":{"url":"http://h"}}],"zz":1}}}`,
+		`{"sandbox":{"enabled":true,"q":[]},"skills":"all","maxTurns":null,"systemPrompt":{"type":"custom","prompt":"a","snapshot":false}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var o dialect.Options
+		if json.Unmarshal(raw, &o) != nil {
+			return
+		}
+		once, err := json.Marshal(o)
+		require.NoError(t, err)
+		var again dialect.Options
+		require.NoError(t, json.Unmarshal(once, &again), string(once))
+		twice, err := json.Marshal(again)
+		require.NoError(t, err)
+		assert.Equal(t, string(once), string(twice))
+	})
+}
