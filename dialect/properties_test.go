@@ -1,0 +1,215 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// wire is everything a dialect makes of some options.
+type wire struct {
+	Warnings   []dialect.Warning
+	Err        string
+	Launch     dialect.Launch
+	Initialize string
+	After      []string
+	UserLine   string
+}
+
+func wireOf(t require.TestingT, d dialect.Dialect, o *dialect.Options) wire {
+	w := wire{}
+	var err error
+	w.Warnings, err = d.Validate(o)
+	if err != nil {
+		w.Err = err.Error()
+	}
+	launch, launchErr := d.Launch(o)
+	if err != nil {
+		require.EqualError(t, launchErr, w.Err, "Validate and Launch agree")
+		return w
+	}
+	require.NoError(t, launchErr, "Validate and Launch agree")
+	w.Launch = launch
+	initialize, err := d.Initialize(o)
+	require.NoError(t, err)
+	w.Initialize = string(initialize)
+	for _, r := range d.AfterInitialize(o) {
+		raw, err := d.Encode(r)
+		require.NoError(t, err)
+		w.After = append(w.After, string(raw))
+	}
+	line, err := d.UserLine(o, &protocol.UserMessage{Message: protocol.UserContent{Content: protocol.TextContent("hi")}})
+	require.NoError(t, err)
+	w.UserLine = string(line)
+	return w
+}
+
+func TestLaunchIsDeterministic(t *testing.T) {
+	t.Parallel()
+	for name, d := range dialects() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				o := anyOptions(name).Draw(t, "options")
+				first := wireOf(t, d, &o)
+				for range 5 { // a map of three keys shows another order soon
+					require.Equal(t, first, wireOf(t, d, &o))
+				}
+			})
+		})
+	}
+}
+
+func TestNoSecretIsSeen(t *testing.T) {
+	t.Parallel()
+	for name, d := range dialects() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				o := anyOptions(name).Draw(t, "options")
+				w := wireOf(t, d, &o)
+				for _, arg := range append(w.Launch.Args, w.Launch.Interpreter...) {
+					assert.NotContains(t, arg, secret, "arguments can be read by everyone")
+				}
+				for _, v := range w.Launch.Env {
+					assert.Equal(t, strings.Contains(v.Value, secret), v.Secret && strings.Contains(v.Value, secret), v.Name)
+				}
+				assert.NotContains(t, w.Err, secret, "errors are logged")
+				for _, warning := range w.Warnings {
+					assert.NotContains(t, warning.String(), secret, "warnings are logged")
+				}
+			})
+		})
+	}
+}
+
+func TestFileReferencesAndFilesMatch(t *testing.T) {
+	t.Parallel()
+	for name, d := range dialects() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				o := anyOptions(name).Draw(t, "options")
+				l := wireOf(t, d, &o).Launch
+				places := strings.Join(l.Args, "\n")
+				for _, v := range l.Env {
+					places += "\n" + v.Value
+				}
+				assert.Equal(t, len(l.Files), strings.Count(places, "{{file:"))
+				for _, f := range l.Files {
+					assert.Contains(t, places, dialect.FileRef(f.Name))
+					assert.NotEmpty(t, f.Reason)
+				}
+			})
+		})
+	}
+}
+
+// TestOptionsAreLeftAlone: a caller may use the same options for many sessions at once.
+func TestOptionsAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	for name, d := range dialects() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				o := anyOptions(name).Draw(t, "options")
+				before := fmt.Sprintf("%#v", o)
+				wireOf(t, d, &o)
+				_, _ = d.Resume(&o, "s", true)
+				assert.Equal(t, before, fmt.Sprintf("%#v", o))
+			})
+		})
+	}
+}
+
+// TestNoOptionIsForgotten: every field shows on the wire, or is refused or warned of by name.
+func TestNoOptionIsForgotten(t *testing.T) {
+	t.Parallel()
+	silent := map[string][]string{
+		// A callback that the agent is not told of.
+		"HasElicitation": {"claude", "qoder"},
+		// Only the host waits; qodercli is told.
+		"InitializeTimeout": {"claude"},
+	}
+	all := samples()
+	typ := reflect.TypeFor[dialect.Options]()
+	for i := range typ.NumField() {
+		field := typ.Field(i).Name
+		sample, ok := all[field]
+		require.True(t, ok, "no sample of %s", field)
+		for name, d := range dialects() {
+			with := start(name)
+			sample(&with)
+			without := with
+			reflect.ValueOf(&without).Elem().Field(i).SetZero()
+			if field == "Auth" && name == "qoder" {
+				without.Auth = dialect.AccessToken(secret)
+			}
+			same := reflect.DeepEqual(wireOf(t, d, &with), wireOf(t, d, &without))
+			assert.Equal(t, isSilent(silent, field, name), same, "%s on %s", field, name)
+		}
+	}
+}
+
+func isSilent(silent map[string][]string, field, name string) bool {
+	for _, backend := range silent[field] {
+		if backend == name {
+			return true
+		}
+	}
+	return false
+}
+
+// TestRefusalsNameTheirOption: an option that a backend lacks is refused under its own name.
+func TestRefusalsNameTheirOption(t *testing.T) {
+	t.Parallel()
+	renamed := map[string]string{"HasResolveModel": "ResolveModel", "HasUserDialog": "OnUserDialog"}
+	for field, sample := range samples() {
+		for name, d := range dialects() {
+			o := start(name)
+			sample(&o)
+			_, err := d.Validate(&o)
+			if err == nil {
+				continue
+			}
+			want := field
+			if other, ok := renamed[field]; ok {
+				want = other
+			}
+			var named bool
+			for _, e := range dialect.ConfigErrors(err) {
+				named = named || e.Option == want
+				assert.Equal(t, name, e.Backend)
+				assert.NotEmpty(t, e.Problem)
+			}
+			assert.True(t, named, "%s on %s: %v", field, name, err)
+		}
+	}
+}
+
+func TestInitializeIsOneObject(t *testing.T) {
+	t.Parallel()
+	for name, d := range dialects() {
+		rapid.Check(t, func(t *rapid.T) {
+			o := anyOptions(name).Draw(t, "options")
+			w := wireOf(t, d, &o)
+			if w.Err != "" {
+				return
+			}
+			var keys map[string]json.RawMessage
+			require.NoError(t, json.Unmarshal([]byte(w.Initialize), &keys))
+			assert.Equal(t, `"initialize"`, string(keys["subtype"]))
+			assert.NotContains(t, w.Initialize, "\n")
+			assert.Equal(t, 1, strings.Count(w.UserLine, "\n"))
+		})
+	}
+}

@@ -1,0 +1,170 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// secret stands in every field that can hold a credential.
+const secret = "s3cr3t"
+
+func dialects() map[string]dialect.Dialect {
+	return map[string]dialect.Dialect{"claude": claude.New(), "qoder": qoder.New()}
+}
+
+// start is the least a backend needs.
+func start(name string) dialect.Options {
+	o := dialect.Options{}
+	if name == "qoder" {
+		o.Auth = dialect.AccessToken(secret)
+	}
+	return o
+}
+
+// samples has a value for each field of Options, with what that value needs to be valid.
+func samples() map[string]func(*dialect.Options) {
+	type o = *dialect.Options
+	raw := json.RawMessage(`{"env":{"K":"` + secret + `"},"b":1,"a":2}`)
+	return map[string]func(*dialect.Options){
+		"Cwd":                  func(x o) { x.Cwd = "/w" },
+		"Env":                  func(x o) { x.Env = map[string]string{"B": secret, "A": secret, "C": secret} },
+		"UnsetEnv":             func(x o) { x.UnsetEnv = []string{"Z", "Y"} },
+		"CleanEnv":             func(x o) { x.CleanEnv = true },
+		"PathToExecutable":     func(x o) { x.PathToExecutable = "/opt/agent.mjs" },
+		"Executable":           func(x o) { x.PathToExecutable, x.Executable = "/opt/agent.mjs", "bun" },
+		"ExecutableArgs":       func(x o) { x.PathToExecutable, x.ExecutableArgs = "/opt/agent.mjs", []string{"--smol"} },
+		"ExtraArgs":            func(x o) { x.ExtraArgs = map[string]dialect.Opt[string]{"z": {}, "y": dialect.Some("1"), "x": {}} },
+		"Debug":                func(x o) { x.Debug = true },
+		"DebugFile":            func(x o) { x.DebugFile = "/tmp/log" },
+		"Auth":                 func(x o) { x.Auth = dialect.ServiceAccountKey(secret) },
+		"Proxy":                func(x o) { x.Proxy = "http://u:" + secret + "@p:1" },
+		"VPCEndpoint":          func(x o) { x.VPCEndpoint = "acme" },
+		"Model":                func(x o) { x.Model = "m" },
+		"FallbackModel":        func(x o) { x.FallbackModel = "f" },
+		"Thinking":             func(x o) { x.Thinking = &dialect.Thinking{Type: "adaptive"} },
+		"MaxThinkingTokens":    func(x o) { x.MaxThinkingTokens = dialect.Some(9) },
+		"Effort":               func(x o) { x.Effort = "low" },
+		"Betas":                func(x o) { x.Betas = []string{"b"} },
+		"OutputFormat":         func(x o) { x.OutputFormat = dialect.JSONSchema(json.RawMessage(`{"type":"object"}`)) },
+		"ModelRequestPatches":  func(x o) { x.ModelRequestPatches = raw },
+		"MaxTurns":             func(x o) { x.MaxTurns = dialect.Some(0) },
+		"MaxBudgetUSD":         func(x o) { x.MaxBudgetUSD = dialect.Some(0.5) },
+		"TaskBudget":           func(x o) { x.TaskBudget = dialect.Some(5) },
+		"GoalMaxTurns":         func(x o) { x.GoalMaxTurns = dialect.Some(5) },
+		"InitializeTimeout":    func(x o) { x.InitializeTimeout = time.Second },
+		"SystemPrompt":         func(x o) { x.SystemPrompt = dialect.PromptText("be brief") },
+		"PlanModeInstructions": func(x o) { x.PlanModeInstructions = "p" },
+		"Title":                func(x o) { x.Title = "t" },
+		"VerbatimPrompts":      func(x o) { x.VerbatimPrompts = true },
+		"CustomContext":        func(x o) { x.CustomContext = raw },
+		"Memory":               func(x o) { x.Memory = &dialect.Memory{Mode: "native", HasShouldGenerate: true} },
+		"Evolution":            func(x o) { x.Evolution = &dialect.Evolution{HasShouldReview: true} },
+		"Tools":                func(x o) { x.Tools = dialect.Only("Read", "Agent", "Skill") },
+		"AllowedTools":         func(x o) { x.AllowedTools = []string{"Read", "Bash(git:*)"} },
+		"DisallowedTools":      func(x o) { x.DisallowedTools = []string{"Write"} },
+		"ToolAliases":          func(x o) { x.ToolAliases = map[string]string{"B": "b", "A": "a", "C": "c"} },
+		"ToolConfig": func(x o) {
+			x.ToolConfig = &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "html"}}
+		},
+		"PermissionMode":                  func(x o) { x.PermissionMode = protocol.ModePlan },
+		"AllowDangerouslySkipPermissions": func(x o) { x.AllowDangerouslySkipPermissions = true },
+		"HasCanUseTool":                   func(x o) { x.HasCanUseTool, x.PermissionPromptToolName = true, "" },
+		"PermissionPromptToolName":        func(x o) { x.PermissionPromptToolName, x.HasCanUseTool = "mcp__a__b", false },
+		"PermissionPrompts":               func(x o) { x.PermissionPrompts = "host" },
+		"PlanMode":                        func(x o) { x.PlanMode = dialect.Some(true) },
+		"Sandbox": func(x o) {
+			x.Sandbox = &dialect.Sandbox{Enabled: true, Extra: map[string]json.RawMessage{"credentials": raw}}
+		},
+		"SecurityScan":    func(x o) { x.SecurityScan = &dialect.SecurityScan{L3DeepScan: true} },
+		"Continue":        func(x o) { x.Continue = true },
+		"Resume":          func(x o) { x.Resume = "r" },
+		"ForkSession":     func(x o) { x.Resume, x.ForkSession = "r", true },
+		"ResumeSessionAt": func(x o) { x.Resume, x.ResumeSessionAt = "r", "m" },
+		"ResumeDropsTurn": func(x o) { x.Resume, x.ResumeSessionAt, x.ResumeDropsTurn = "r", "m", "d" },
+		"SessionID": func(x o) {
+			x.SessionID, x.Resume, x.Continue = "dddddddd-1111-4111-8111-111111111111", "r", false
+			x.ForkSession = true
+		},
+		"PersistSession":          func(x o) { x.PersistSession, x.HasSessionStore = dialect.Some(false), false },
+		"HasSessionStore":         func(x o) { x.HasSessionStore, x.PersistSession = true, dialect.Some(true) },
+		"EnableFileCheckpointing": func(x o) { x.EnableFileCheckpointing = dialect.Some(true) },
+		"SettingSources":          func(x o) { x.SettingSources = dialect.Only("user") },
+		"Settings":                func(x o) { x.Settings, x.SettingsPath, x.SettingsContent = raw, "", nil },
+		"SettingsPath":            func(x o) { x.SettingsPath, x.SettingsContent, x.Settings = "/s.json", raw, nil },
+		"SettingsContent": func(x o) {
+			x.SettingsPath, x.SettingsContent, x.Settings = "/s.json", raw, nil
+			x.MCPServers = policies()
+		},
+		"ManagedSettings":       func(x o) { x.ManagedSettings = raw },
+		"AdditionalDirectories": func(x o) { x.AdditionalDirectories = []string{"/b", "/a"} },
+		"ProjectConfigRoot":     func(x o) { x.ProjectConfigRoot = "/p" },
+		"Plugins":               func(x o) { x.Plugins = []dialect.Plugin{{Path: "/p"}} },
+		"PluginDelivery":        func(x o) { x.Plugins, x.PluginDelivery = []dialect.Plugin{{Path: "/p"}}, "initialize" },
+		"Skills":                func(x o) { x.Skills = dialect.Only("pdf") },
+		"Extensions":            func(x o) { x.Extensions = []string{"e"} },
+		"Agents": func(x o) {
+			x.Agents = map[string]dialect.AgentDefinition{}
+			for _, name := range []string{"c", "b", "a"} {
+				x.Agents[name] = dialect.AgentDefinition{Description: "d", Prompt: "p",
+					MCPServers: []dialect.AgentMCPServer{{Name: "own", Config: &dialect.MCPServer{Command: "c", Env: map[string]string{"K": secret}}}}}
+			}
+		},
+		"Agent":                 func(x o) { x.Agent = "a" },
+		"MCPServers":            func(x o) { x.MCPServers = servers() },
+		"SDKMCPServers":         func(x o) { x.SDKMCPServers = []dialect.SDKMCPServer{{Name: "host"}} },
+		"MCPServersDelivery":    func(x o) { x.MCPServers, x.MCPServersDelivery = servers(), "initialize" },
+		"StrictMCPConfig":       func(x o) { x.StrictMCPConfig = true },
+		"AllowedMCPServerNames": func(x o) { x.AllowedMCPServerNames = []string{"a"} },
+		"Hooks": func(x o) {
+			x.Hooks = []dialect.HookRegistration{{Event: protocol.HookStop, CallbackIDs: []string{"h"}}}
+		},
+		"HasResolveModel":        func(x o) { x.HasResolveModel = true },
+		"HasElicitation":         func(x o) { x.HasElicitation = true },
+		"HasUserDialog":          func(x o) { x.HasUserDialog = true },
+		"SupportedDialogKinds":   func(x o) { x.HasUserDialog, x.SupportedDialogKinds = true, []string{"k"} },
+		"IncludePartialMessages": func(x o) { x.IncludePartialMessages = true },
+		"IncludeHookEvents":      func(x o) { x.IncludeHookEvents = true },
+		"ForwardSubagentText":    func(x o) { x.ForwardSubagentText = true },
+		"PromptSuggestions":      func(x o) { x.PromptSuggestions = true },
+		"AgentProgressSummaries": func(x o) { x.AgentProgressSummaries = true },
+		"PerTaskStopAffordance":  func(x o) { x.PerTaskStopAffordance = true },
+		"ParentEnv":              func(x o) { x.ParentEnv = []string{"QODERCLI_PATH=/opt/q", "CLAUDE_CODE_EXECUTABLE=/opt/c"} },
+		"ExperimentalCloudAgent": func(x o) { x.ExperimentalCloudAgent = raw },
+	}
+}
+
+func policies() map[string]dialect.MCPServer {
+	return map[string]dialect.MCPServer{"a": {Command: "c", Tools: []dialect.MCPTool{{Name: "t", PermissionPolicy: dialect.AlwaysDeny}}}}
+}
+
+func servers() map[string]dialect.MCPServer {
+	return map[string]dialect.MCPServer{
+		"stdio":   {Command: "c", Args: []string{"--token", secret}, Env: map[string]string{"B": secret, "A": secret}},
+		"headers": {Type: "http", URL: "https://h/mcp", Headers: map[string]string{"X": secret, "Authorization": "Bearer " + secret}},
+		"user":    {Type: "sse", URL: "https://u:" + secret + "@h/"},
+		"query":   {Type: "http", URL: "https://h/?key=" + secret},
+		"extra":   {Command: "c", Extra: map[string]json.RawMessage{"z": json.RawMessage(`"` + secret + `"`), "a": json.RawMessage(`1`)}},
+	}
+}
+
+// anyOptions draws options with some of the samples' fields, for a backend or for none.
+func anyOptions(name string) *rapid.Generator[dialect.Options] {
+	all := samples()
+	fields := slices.Sorted(maps.Keys(all))
+	return rapid.Custom(func(t *rapid.T) dialect.Options {
+		o := start(name)
+		for _, field := range rapid.SliceOfNDistinct(rapid.SampledFrom(fields), 0, 12, rapid.ID).Draw(t, "fields") {
+			all[field](&o)
+		}
+		return o
+	})
+}
