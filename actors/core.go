@@ -64,7 +64,8 @@ type Core struct {
 	callback  map[ledger.Kind]*kernel.Address[message.ToCallback]
 	callbacks kernel.Address[message.ToCallbacks]
 
-	state atomic.Int32
+	state       atomic.Int32
+	closeWanted atomic.Bool // by the user; survives a session actor that dies before it hears
 
 	// Owned by the session actor, whichever incarnation lives.
 	closeAsked  bool
@@ -106,9 +107,10 @@ func (k *Core) State() State { return State(k.state.Load()) }
 func (k *Core) WorkReady() { k.router.Tell(message.WorkReady{}) }
 
 // Close asks for the orderly end of the session. It returns at once; the end
-// is told by Ledger.Done. It reports false when no session actor lives.
-func (k *Core) Close(reason error) bool {
-	return k.session.Tell(message.CloseSession{Reason: reason})
+// is told by Ledger.Done.
+func (k *Core) Close() {
+	k.closeWanted.Store(true)
+	k.session.Tell(message.CloseWanted{})
 }
 
 // Describe asks the session for its actors.

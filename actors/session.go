@@ -61,9 +61,7 @@ func (s *session) Start(c *kernel.Context[message.ToSession]) error {
 // Handle implements [kernel.Behavior].
 func (s *session) Handle(c *kernel.Context[message.ToSession], m message.ToSession) error {
 	switch m := m.(type) {
-	case message.LinkChanged, message.LedgerChanged:
-	case message.CloseSession:
-		s.close(c, m.Reason)
+	case message.LinkChanged, message.LedgerChanged, message.CloseWanted:
 	case message.InterruptOver:
 		if s.core.closeAsked && !s.core.linkClosing {
 			s.closeLink(true)
@@ -175,16 +173,23 @@ func (s *session) interrupt(c *kernel.Context[message.ToSession]) bool {
 // closeLink starts the close ladder, at its second step if terminate is set:
 // then a turn is still running and must not see the end of stdin.
 func (s *session) closeLink(terminate bool) {
-	s.core.linkClosing = true
-	if !s.core.transport.Tell(message.CloseLink{Terminate: terminate}) {
-		s.core.Link.Abort()
+	k := s.core
+	k.linkClosing = true
+	stage := transport.ClosedStdin
+	if terminate {
+		stage = transport.Terminated
 	}
+	k.Link.Want(stage)
+	k.transport.Tell(message.LinkMoved{})
 }
 
 // check looks at the link and the ledger and draws the conclusions. It may run
 // any number of times.
 func (s *session) check(c *kernel.Context[message.ToSession]) error {
 	k := s.core
+	if k.closeWanted.Load() {
+		s.close(c, nil)
+	}
 	link := k.Link.Status()
 	switch {
 	case k.State().Terminal():

@@ -63,3 +63,6 @@ type IllegalTransition struct{ From, To State }
 func (e *IllegalTransition) Error() string {
 	return fmt.Sprintf("session: illegal transition %v -> %v", e.From, e.To)
 }
+
+// MarshalText shows the state by its name.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

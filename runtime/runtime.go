@@ -161,7 +161,7 @@ func (rt *Runtime) Shutdown(ctx context.Context) error {
 	rt.stopIntake()
 	all := rt.Sessions()
 	for _, s := range all {
-		s.core.Close(nil)
+		s.core.Close()
 	}
 	for _, s := range all {
 		if err := rt.sys.Executor().Await(ctx, s.Done()); err != nil {

@@ -281,7 +281,7 @@ func (s *Session) AwaitIdle(ctx context.Context) error { return s.core.Ledger.Aw
 // when nothing is left. When ctx ends first the agent is killed, and the error
 // says that the end was not orderly. It may be called any number of times.
 func (s *Session) Close(ctx context.Context) error {
-	s.core.Close(nil)
+	s.core.Close()
 	err := s.rt.sys.Executor().Await(ctx, s.Done())
 	if err != nil {
 		s.core.Link.Abort()

@@ -12,8 +12,8 @@ type LinkChanged struct{}
 // From: router, callbacks.
 type LedgerChanged struct{}
 
-// CloseSession asks for the orderly end. From: runtime.
-type CloseSession struct{ Reason error }
+// CloseWanted says that the user wants the session to end. From: runtime.
+type CloseWanted struct{}
 
 // SupervisorTimer is a timer of the session's supervisor. From: the clock.
 type SupervisorTimer struct{ Token uint64 }
@@ -39,7 +39,7 @@ type ActorInfo struct {
 
 func (LinkChanged) toSession()     {}
 func (LedgerChanged) toSession()   {}
-func (CloseSession) toSession()    {}
+func (CloseWanted) toSession()     {}
 func (SupervisorTimer) toSession() {}
 func (InterruptOver) toSession()   {}
 func (Describe) toSession()        {}
@@ -47,18 +47,14 @@ func (Describe) toSession()        {}
 // ToTransport is what a transport actor takes.
 type ToTransport interface{ toTransport() }
 
-// LinkMoved says that a task of the link made progress. From: the link.
+// LinkMoved says that the link made progress, or that the session wants it
+// closed. From: the link's tasks, session.
 type LinkMoved struct{}
-
-// CloseLink starts the close ladder. Terminate skips the wait at the open
-// stdin: a turn may still be running. From: session.
-type CloseLink struct{ Terminate bool }
 
 // StageOver ends the present stage of the ladder. From: the clock.
 type StageOver struct{ Stage int }
 
 func (LinkMoved) toTransport() {}
-func (CloseLink) toTransport() {}
 func (StageOver) toTransport() {}
 
 // ToRouter is what a router takes.

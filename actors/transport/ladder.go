@@ -36,6 +36,7 @@ type Actor struct {
 // Start implements [kernel.Behavior].
 func (a *Actor) Start(c *kernel.Context[message.ToTransport]) error {
 	a.Link.Launch()
+	a.Link.advance()
 	a.arm(c)
 	a.Changed()
 	return nil
@@ -48,13 +49,6 @@ func (a *Actor) Handle(c *kernel.Context[message.ToTransport], m message.ToTrans
 		a.Link.advance()
 		a.arm(c)
 		a.Changed()
-	case message.CloseLink:
-		if m.Terminate {
-			a.Link.climb(Terminated, c.Now())
-		} else {
-			a.Link.climb(ClosedStdin, c.Now())
-		}
-		a.arm(c)
 	case message.StageOver:
 		if a.Link.Status().Stage == Stage(m.Stage) {
 			a.Link.climb(Stage(m.Stage)+1, c.Now())
@@ -92,11 +86,23 @@ func (k *Link) stageTimer() (Stage, time.Time, bool) {
 	return k.stage, k.stageEnd, ok
 }
 
-// climb goes up the ladder to at least stage. The order of the steps is kept:
-// a process that is still being launched is dealt with when it is up.
+// Want asks for the close ladder, from stage on. The transport actor, or the
+// next one, takes it from there.
+func (k *Link) Want(stage Stage) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.wanted = max(k.wanted, stage)
+}
+
+// climb goes up the ladder to at least stage. A process that is still being
+// launched is dealt with when it is up.
 func (k *Link) climb(stage Stage, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.climbTo(stage, now)
+}
+
+func (k *Link) climbTo(stage Stage, now time.Time) {
 	if stage <= k.stage {
 		return
 	}
@@ -110,11 +116,12 @@ func (k *Link) climb(stage Stage, now time.Time) {
 	}
 }
 
-// advance acts on a stage that was wanted before the process was up, and on a
-// stdin that broke while a close was under way.
+// advance climbs to the stage that is wanted, and acts on one that was wanted
+// before the process was up.
 func (k *Link) advance() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.climbTo(k.wanted, k.cfg.Clock.Now())
 	if k.phase == Up && k.stage > Open && k.stageEnd.IsZero() {
 		k.act(k.cfg.Clock.Now())
 	}

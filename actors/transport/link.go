@@ -55,6 +55,7 @@ type Link struct {
 	mu       sync.Mutex
 	phase    Phase
 	stage    Stage
+	wanted   Stage
 	stageEnd time.Time
 	proc     Process
 	writer   *writer
