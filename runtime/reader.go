@@ -1,0 +1,43 @@
+package runtime
+
+import (
+	"context"
+
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Reader is the one consumer of a session's messages, one message at a time.
+// It is used by one goroutine.
+type Reader struct{ c *ledger.Consumer }
+
+// Read takes the stream, unless somebody has it: [ledger.ErrBusy]. Whoever
+// takes it before sending misses nothing, however soon the session ends.
+func (s *Session) Read() (*Reader, error) {
+	c, err := s.core.Ledger.Consume()
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{c}, nil
+}
+
+// Next waits for the next message. It returns io.EOF after the normal end of
+// the session, or the reason of its end; or why ctx ended.
+func (r *Reader) Next(ctx context.Context) (protocol.Message, error) {
+	e, err := r.c.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return protocol.DecodeMessage(e.Frame), nil
+}
+
+// Close gives the stream back. What was not read stays for the next consumer,
+// unless the session is closing: then it is dropped.
+func (r *Reader) Close() { r.c.Release() }
+
+// Clock is the clock of every deadline in this runtime.
+func (rt *Runtime) Clock() kernel.Clock { return rt.sys.Clock() }
+
+// Executor runs whatever may block in this runtime.
+func (rt *Runtime) Executor() kernel.Executor { return rt.sys.Executor() }
