@@ -117,6 +117,7 @@ func (e *Engine) unsupported(r *Request) {
 // serveInterrupt stops the turn. What was asked is taken back before the
 // answer, what the turn still writes comes after it, as observed.
 func (e *Engine) serveInterrupt(r *Request, cancelQueued bool) {
+	e.ensureTurn()
 	answer := Object{}
 	if cancelQueued {
 		answer["cancelled"] = e.dropQueued("")
@@ -129,8 +130,17 @@ func (e *Engine) serveInterrupt(r *Request, cancelQueued bool) {
 	e.interrupt()
 }
 
+// ensureTurn starts the turn of a line that was begun but still waits for what
+// came with it, so that an interrupt finds it.
+func (e *Engine) ensureTurn() {
+	if e.turn == nil && len(e.inbox) > 0 && e.inbox[0].started {
+		e.startTurn()
+	}
+}
+
 // interrupt ends the turn that runs.
 func (e *Engine) interrupt() {
+	e.ensureTurn()
 	if e.turn == nil || e.turn.scope.err != nil {
 		return
 	}

@@ -123,7 +123,10 @@ func (f *faultPort) ending(line []byte) error {
 		if f.owed {
 			out = append(out, '\n')
 		}
-		out, f.owed = append(out, text...), true
+		out = append(out, text...)
+		if f.owed = bytes.HasPrefix(line, []byte(`{"type":"result"`)); !f.owed {
+			out = append(out, '\n')
+		}
 	default:
 		out = line
 	}

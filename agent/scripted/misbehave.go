@@ -34,7 +34,7 @@ type Misbehaviour struct {
 	// two).
 	Split string `yaml:"split"`
 	// Newline ends lines wrongly: crlf, blank (an empty line after each), or
-	// missing (none after the last).
+	// missing (none after a result, until something else is written).
 	Newline string `yaml:"newline"`
 	// Noise are lines written between frames, in turn.
 	Noise []string `yaml:"noise"`

@@ -279,3 +279,5 @@ func (p *tape) serve(script string, args ...string) agent.Exit {
 	a := scripted.New(scripted.WithScript(parse(p.t, script)))
 	return a.Serve(agent.Launch{Args: args, Dir: "/work", Seed: 7}, p)
 }
+
+var errEOF = io.EOF

@@ -88,7 +88,11 @@ func placed(err error, node ast.Node) error {
 // problem is an error at a node.
 func problem(node ast.Node, format string, a ...any) error {
 	e := &Error{Problem: fmt.Sprintf(format, a...)}
-	if t := node.GetToken(); t != nil && t.Position != nil {
+	t := node.GetToken()
+	if m, ok := node.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
+		t = m.Values[0].Key.GetToken() // not the colon
+	}
+	if t != nil && t.Position != nil {
 		e.Line, e.Column = t.Position.Line, t.Position.Column
 	}
 	return e
