@@ -2,6 +2,9 @@ package actors
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -86,6 +89,7 @@ func NewCore(cfg Config) *Core {
 	k.Ledger = ledger.New(ledger.Config{
 		Clock: cfg.System.Clock(), Rand: cfg.System.Rand(), Exec: cfg.System.Executor(),
 		Limits: cfg.Limits, Budget: cfg.Budget, Discard: cfg.Discard, Emit: cfg.Emit, Deny: k.denial,
+		CheckVersion: k.checkVersion,
 	})
 	k.Link = transport.NewLink(transport.LinkConfig{
 		Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Spawner: cfg.Spawner,
@@ -173,4 +177,30 @@ func (k *Core) other(r *ledger.Request) (json.RawMessage, string) {
 		return nil, "Unhandled control request subtype: " + r.Frame.Subtype
 	}
 	return nil, "Unsupported control request subtype: " + r.Frame.Subtype
+}
+
+// ProtocolVersionError says that the agent speaks another major version of the
+// protocol.
+type ProtocolVersionError struct {
+	Backend string
+	Version string // the agent's
+	Major   string // the one this library speaks
+}
+
+func (e *ProtocolVersionError) Error() string {
+	return fmt.Sprintf("%s speaks protocol version %s, this library %s.x: install an agent that fits", e.Backend, e.Version, e.Major)
+}
+
+// checkVersion compares majors. What is no version is let through, as the
+// vendor's SDK does (observed on the Qoder SDK 1.0.39).
+func (k *Core) checkVersion(version string) error {
+	want := k.cfg.Dialect.Traits().ProtocolMajor
+	major, _, ok := strings.Cut(version, ".")
+	if want == "" || !ok || major == want {
+		return nil
+	}
+	if _, err := strconv.ParseUint(major, 10, 32); err != nil {
+		return nil
+	}
+	return &ProtocolVersionError{Backend: k.cfg.Dialect.Name(), Version: version, Major: want}
 }

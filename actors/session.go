@@ -302,6 +302,9 @@ func (k *Core) exitReason(link transport.Status) error {
 	if r := k.Ledger.LastResult(); r != nil && r.IsError {
 		e.LastResult = strings.TrimSpace(r.Subtype + " " + r.Text())
 	}
+	if expired := k.cfg.Dialect.Traits().AuthExpiredExit; expired != 0 && link.Exit.Code == expired {
+		return &transport.AuthError{Backend: k.cfg.Dialect.Name(), Err: e}
+	}
 	return e
 }
 

@@ -21,6 +21,8 @@ type Job struct {
 	// Limit ends the callback; zero means none. SetBy names its option.
 	Limit time.Duration
 	SetBy string
+	// Expired, if set, is the error of a callback that ran out of time.
+	Expired error
 	// Run calls the user. It returns the response of a success. An error
 	// answers the request without it: gates deny, the rest answers an error.
 	Run func(ctx context.Context) (json.RawMessage, error)
@@ -44,7 +46,7 @@ type run struct {
 	request *ledger.Request
 	cancel  context.CancelCauseFunc
 	timer   kernel.Timer
-	limit   *kernel.TimeoutError
+	expired error
 	name    string
 }
 
@@ -104,7 +106,11 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 	}
 	running := &run{request: r, cancel: cancel, name: job.Name}
 	if job.Limit > 0 {
-		running.limit = &kernel.TimeoutError{What: fmt.Sprintf("%v callback for %s", a.Kind, job.Name), Limit: job.Limit, SetBy: job.SetBy}
+		running.expired = job.Expired
+		if running.expired == nil {
+			what := fmt.Sprintf("%v callback for %s", a.Kind, job.Name)
+			running.expired = &expired{&kernel.TimeoutError{What: what, Limit: job.Limit, SetBy: job.SetBy}}
+		}
 		running.timer = c.After(job.Limit, message.CallbackExpired{ID: r.ID})
 	}
 	a.running[r.ID] = running
@@ -168,8 +174,8 @@ func (a *Actor) expire(id string) {
 	if r == nil {
 		return
 	}
-	a.fail(r.request, r.name, &expired{r.limit})
-	r.cancel(r.limit)
+	a.fail(r.request, r.name, r.expired)
+	r.cancel(r.expired)
 	a.Changed()
 }
 

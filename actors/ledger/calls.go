@@ -42,6 +42,8 @@ type Call struct {
 	Opened  time.Time
 	Limit   time.Duration // zero: none
 	SetBy   string        // the option that set Limit
+	// Setup marks the calls without which the session cannot be used.
+	Setup bool
 
 	seq     uint64
 	written bool
@@ -87,6 +89,10 @@ type CallOption func(*Call)
 // First sends the call before the agent is initialized, and also while the
 // session is closing.
 func First() CallOption { return func(c *Call) { c.first = true } }
+
+// Setup marks a call that makes the agent ready: it goes out at once, and the
+// session fails with it.
+func Setup() CallOption { return func(c *Call) { c.first, c.Setup = true, true } }
 
 // Within sets the call's limit; setBy names the option it comes from. A
 // negative limit means none.
@@ -240,7 +246,7 @@ func (l *Ledger) Abandon(c *Call, why error) {
 
 func (l *Ledger) dropCall(c *Call, why error) {
 	delete(l.calls.open, c.ID)
-	if c.Subtype == "initialize" {
+	if c.Setup {
 		l.facts.initFailure = why
 	}
 	if c.written {

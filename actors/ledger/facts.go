@@ -18,7 +18,6 @@ type facts struct {
 	readyOnce    sync.Once
 	initSent     bool
 	sessionID    string
-	version      string // protocol_version of system/init
 	capabilities []string
 	agentRunning bool
 	tasks        map[string]bool // background tasks by id
@@ -98,7 +97,11 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 			Capabilities []string `json:"capabilities"`
 		}
 		if json.Unmarshal(f.Raw, &m) == nil {
-			l.facts.sessionID, l.facts.version, l.facts.capabilities = m.SessionID, m.Version, m.Capabilities
+			first := l.facts.sessionID == ""
+			l.facts.sessionID, l.facts.capabilities = m.SessionID, m.Capabilities
+			if err := l.cfg.CheckVersion(m.Version); err != nil && first {
+				l.facts.initFailure = err
+			}
 		}
 		return true
 	case "session_state_changed":
@@ -239,13 +242,6 @@ func (l *Ledger) Capabilities() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.facts.capabilities)
-}
-
-// ProtocolVersion is the version that system/init named; "" if none.
-func (l *Ledger) ProtocolVersion() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.facts.version
 }
 
 // LastResult is the latest result of the session, or nil.

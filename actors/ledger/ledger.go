@@ -88,6 +88,9 @@ type Config struct {
 	Discard bool
 	// Emit receives events. It must not call back into the ledger.
 	Emit func(event.Event)
+	// CheckVersion judges the protocol version that the agent's first
+	// system/init names; "" when it names none. An error ends the session.
+	CheckVersion func(version string) error
 	// Deny returns the answer to a request of the agent that no callback will
 	// answer any more: gates are denied. errText is used when response is nil.
 	Deny func(r *Request, reason string) (response []byte, errText string)
@@ -119,6 +122,9 @@ func New(cfg Config) *Ledger {
 	cfg.Limits = cfg.Limits.withDefaults()
 	if cfg.Emit == nil {
 		cfg.Emit = func(event.Event) {}
+	}
+	if cfg.CheckVersion == nil {
+		cfg.CheckVersion = func(string) error { return nil }
 	}
 	l := &Ledger{cfg: cfg, done: make(chan struct{})}
 	l.facts.ready = make(chan struct{})

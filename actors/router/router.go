@@ -121,17 +121,37 @@ func (a *Actor) sort() {
 // settle handles an answer and reports whether it was that of initialize.
 func (a *Actor) settle(f protocol.Frame) bool {
 	call := a.cfg.Ledger.Settle(f)
-	if call == nil || call.Subtype != "initialize" {
+	if call == nil || !call.Setup {
 		return false
 	}
 	resp, err := call.Answer()
+	if err == nil && call.Subtype == "initialize" {
+		err = a.initialized(resp.Response)
+	}
 	if err != nil {
 		a.cfg.Ledger.SetInitFailure(err)
-	} else {
-		a.cfg.Ledger.SetInitialized(resp.Response)
 	}
 	a.cfg.Session.Tell(message.LedgerChanged{})
-	return true
+	return call.Subtype == "initialize"
+}
+
+// initialized checks the answer to initialize and makes the calls that the
+// dialect wants before the first user message.
+func (a *Actor) initialized(response json.RawMessage) error {
+	if err := a.cfg.Dialect.CheckInitialize(a.cfg.Options, response); err != nil {
+		return err
+	}
+	for _, req := range a.cfg.Dialect.AfterInitialize(a.cfg.Options) {
+		body, err := a.cfg.Dialect.Encode(req)
+		if err != nil {
+			return err
+		}
+		if _, err := a.cfg.Ledger.OpenCall(req.Subtype(), body, ledger.Setup()); err != nil {
+			return err
+		}
+	}
+	a.cfg.Ledger.SetInitialized(response)
+	return nil
 }
 
 // write sends what waits: initialize first, calls and user messages once it
@@ -160,7 +180,7 @@ func (a *Actor) initialize() error {
 			return nil
 		}
 		limit := a.cfg.Ledger.Limits().Initialize
-		if _, err := a.cfg.Ledger.OpenCall("initialize", request, ledger.First(), ledger.Within(limit, "Limits.Initialize")); err != nil {
+		if _, err := a.cfg.Ledger.OpenCall("initialize", request, ledger.Setup(), ledger.Within(limit, "Limits.Initialize")); err != nil {
 			return nil // the session is over
 		}
 	}

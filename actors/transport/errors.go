@@ -62,6 +62,18 @@ func (e *ExitError) Error() string {
 	return b.String()
 }
 
+// AuthError says that the agent ended because its login is missing or expired.
+type AuthError struct {
+	Backend string
+	Err     error // usually an *[ExitError]
+}
+
+func (e *AuthError) Error() string {
+	return fmt.Sprintf("%s is not logged in, or its login has expired; log in again or give other credentials: %v", e.Backend, e.Err)
+}
+
+func (e *AuthError) Unwrap() error { return e.Err }
+
 // LeftoverError says what could not be stopped.
 type LeftoverError struct {
 	Processes []ProcInfo
