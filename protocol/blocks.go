@@ -278,6 +278,51 @@ func (b *ContainerUploadBlock) MarshalJSON() ([]byte, error) {
 // MarshalJSON returns the block as it came.
 func (b *UnknownBlock) MarshalJSON() ([]byte, error) { return orEmptyObject(b.Raw), nil }
 
+// UnmarshalJSON decodes the block and its content.
+func (b *ToolResultBlock) UnmarshalJSON(raw []byte) error { return b.unmarshalAt(raw, 0) }
+
+func (b *ToolResultBlock) unmarshalAt(raw []byte, depth int) error {
+	type plain ToolResultBlock
+	aux := struct {
+		*plain
+		Content json.RawMessage `json:"content"`
+	}{plain: (*plain)(b)}
+	if err := json.Unmarshal(raw, &aux); err != nil {
+		return err
+	}
+	return b.Content.unmarshalAt(aux.Content, depth)
+}
+
+// UnmarshalJSON decodes the block and its content.
+func (b *SearchResultBlock) UnmarshalJSON(raw []byte) error { return b.unmarshalAt(raw, 0) }
+
+func (b *SearchResultBlock) unmarshalAt(raw []byte, depth int) error {
+	type plain SearchResultBlock
+	aux := struct {
+		*plain
+		Content json.RawMessage `json:"content"`
+	}{plain: (*plain)(b)}
+	if err := json.Unmarshal(raw, &aux); err != nil {
+		return err
+	}
+	return b.Content.unmarshalAt(aux.Content, depth)
+}
+
+// UnmarshalJSON decodes the block and its content.
+func (b *MCPToolResultBlock) UnmarshalJSON(raw []byte) error { return b.unmarshalAt(raw, 0) }
+
+func (b *MCPToolResultBlock) unmarshalAt(raw []byte, depth int) error {
+	type plain MCPToolResultBlock
+	aux := struct {
+		*plain
+		Content json.RawMessage `json:"content"`
+	}{plain: (*plain)(b)}
+	if err := json.Unmarshal(raw, &aux); err != nil {
+		return err
+	}
+	return b.Content.unmarshalAt(aux.Content, depth)
+}
+
 func orEmptyObject(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return json.RawMessage("{}")

@@ -2,7 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 	"slices"
 )
 
@@ -27,16 +27,25 @@ type ContentBlock interface {
 
 // UnmarshalJSON decodes a string, a list of blocks, or null. A block that is
 // unknown or does not decode becomes an *[UnknownBlock].
-func (c *Content) UnmarshalJSON(b []byte) error {
+func (c *Content) UnmarshalJSON(b []byte) error { return c.unmarshalAt(b, 0) }
+
+// maxNesting is how deep content may lie in content: a tool result holds
+// blocks, one of them a search result, which holds text. Each level is read
+// once more, so depth must have a bound.
+const maxNesting = 3
+
+var errNesting = errors.New("content is nested too deep")
+
+func (c *Content) unmarshalAt(b []byte, depth int) error {
 	*c = nil
 	i := skipSpace(b, 0)
 	switch {
-	case i < len(b) && b[i] == '"':
+	case i >= len(b) || b[i] == 'n':
+		return nil
+	case b[i] == '"':
 		t := &TextBlock{bare: true}
 		*c = Content{t}
 		return json.Unmarshal(b, &t.Text)
-	case i < len(b) && b[i] == 'n':
-		return nil
 	}
 	out := Content{}
 	elems := array(b, i)
@@ -45,10 +54,10 @@ func (c *Content) UnmarshalJSON(b []byte) error {
 		if !ok {
 			break
 		}
-		out = append(out, decodeBlock(val.of(b)))
+		out = append(out, decodeBlock(val.of(b), depth))
 	}
 	if elems.err {
-		return fmt.Errorf("content is neither a string nor a list of blocks")
+		return errors.New("content is neither a string nor a list of blocks")
 	}
 	*c = out
 	return nil
@@ -81,13 +90,26 @@ func (c Content) Text() string {
 	return string(out)
 }
 
-func decodeBlock(raw []byte) ContentBlock {
+// nester is a block that holds content.
+type nester interface {
+	unmarshalAt(b []byte, depth int) error
+}
+
+func decodeBlock(raw []byte, depth int) ContentBlock {
 	typ := stringOf(memberOf(raw, "type"))
 	block := newBlock(typ)
 	if block == nil {
 		return &UnknownBlock{Type: typ, Raw: slices.Clone(raw)}
 	}
-	if err := json.Unmarshal(raw, block); err != nil {
+	var err error
+	if n, ok := block.(nester); !ok {
+		err = json.Unmarshal(raw, block)
+	} else if depth < maxNesting {
+		err = n.unmarshalAt(raw, depth+1)
+	} else {
+		err = errNesting
+	}
+	if err != nil {
 		return &UnknownBlock{Type: typ, Raw: slices.Clone(raw), Err: err}
 	}
 	return block

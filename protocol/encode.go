@@ -39,15 +39,28 @@ func AppendControlSuccess(dst []byte, id string, response json.RawMessage) ([]by
 	return append(out, "}}\n"...), nil
 }
 
-// AppendControlError appends the error answer to the control request id. An
-// empty code leaves "error_code" out.
+// The keys under which an error answer names its code.
+const (
+	ErrorCodeKeyClaude = "error_code" // observed on Claude Code 2.1.329
+	ErrorCodeKeyQoder  = "code"       // observed on qodercli 1.1.52
+)
+
+// AppendControlError appends the error answer to the control request id, its
+// code under "error_code". An empty code is left out.
 func AppendControlError(dst []byte, id, msg, code string) []byte {
+	return AppendControlErrorAs(dst, id, msg, ErrorCodeKeyClaude, code)
+}
+
+// AppendControlErrorAs is [AppendControlError] with a choice of the code's key.
+func AppendControlErrorAs(dst []byte, id, msg, codeKey, code string) []byte {
 	dst = append(dst, `{"type":"control_response","response":{"subtype":"error","request_id":`...)
 	dst = appendString(dst, id)
 	dst = append(dst, `,"error":`...)
 	dst = appendString(dst, msg)
 	if code != "" {
-		dst = append(dst, `,"error_code":`...)
+		dst = append(dst, ',')
+		dst = appendString(dst, codeKey)
+		dst = append(dst, ':')
 		dst = appendString(dst, code)
 	}
 	return append(dst, "}}\n"...)

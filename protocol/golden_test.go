@@ -1,9 +1,11 @@
 package protocol
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -54,7 +56,7 @@ func TestGolden(t *testing.T) {
 				kinds[fmt.Sprint(l.agent, f.RequestID)] = f.Subtype
 				checkRequest(t, l, f, at)
 			case TypeControlResponse:
-				checkResponse(t, l, f, kinds[fmt.Sprint(!l.agent, f.RequestID)], at)
+				checkResponse(t, f, kinds[fmt.Sprint(!l.agent, f.RequestID)], at)
 			case TypeControlCancel, TypeControlCancelAlias:
 				assert.NotEmpty(t, f.RequestID, at)
 			default:
@@ -89,6 +91,29 @@ func checkRaw(t *testing.T, l recorded) {
 	if strings.TrimSpace(l.raw) != "" {
 		assert.Equal(t, 1, n, "%q", l.raw)
 	}
+}
+
+// TestOptionsMap reads the initialize requests that Claude's SDK made of each
+// of its options.
+func TestOptionsMap(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("testdata/traces/claude/options-map.ndjson")
+	require.NoError(t, err)
+	n := 0
+	for l := range bytes.Lines(b) {
+		raw := memberOf(l, "initialize")
+		if isNull(raw) {
+			continue
+		}
+		n++
+		at := "claude/options-map.ndjson:" + stringOf(memberOf(l, "case"))
+		var r InitializeRequest
+		require.NoError(t, json.Unmarshal(raw, &r), at)
+		again, err := MarshalRequest(r, SubtypeOnly)
+		require.NoError(t, err, at)
+		checkKept(t, raw, again, reflect.TypeOf(r), at)
+	}
+	assert.Greater(t, n, 50)
 }
 
 func checkEnvelope(t testing.TB, f Frame, at string) {
@@ -193,7 +218,7 @@ func checkRequest(t *testing.T, l recorded, f Frame, at string) {
 	t.Helper()
 	var r Request
 	var err error
-	unknown := false
+	var unknown bool
 	if l.agent {
 		r, err = DecodeAgentRequest(f)
 		_, unknown = r.(*UnknownAgentRequest)
@@ -232,7 +257,7 @@ func checkRequest(t *testing.T, l recorded, f Frame, at string) {
 	}
 }
 
-func checkResponse(t *testing.T, l recorded, f Frame, kind, at string) {
+func checkResponse(t *testing.T, f Frame, kind, at string) {
 	t.Helper()
 	r, err := DecodeControlResponse(f)
 	require.NoError(t, err, at)
@@ -261,10 +286,10 @@ func checkResponse(t *testing.T, l recorded, f Frame, kind, at string) {
 		}
 		return
 	}
-	checkReply(t, l, r, kind, at)
+	checkReply(t, r, kind, at)
 }
 
-func checkReply(t *testing.T, l recorded, r *ControlResponse, kind, at string) {
+func checkReply(t *testing.T, r *ControlResponse, kind, at string) {
 	t.Helper()
 	if isNull(r.Response) || r.Response[0] != '{' || string(r.Response) == "{}" {
 		return

@@ -69,6 +69,9 @@ func (m *UnknownMessage) wire() (string, string) { return m.Type, m.Subtype }
 // DecodeMessage turns a frame into a typed message. It never fails: what it
 // does not know, or cannot decode, is an *[UnknownMessage]. Control frames are
 // no messages and come back as such too.
+//
+// A message can take some tens of times the memory of its line, if an agent
+// means it to; whoever bounds memory counts lines above 1 MiB accordingly.
 func DecodeMessage(f Frame) Message {
 	if f.Type == "stream_event" {
 		if m := decodeDeltaLine(&f); m != nil {

@@ -130,7 +130,7 @@ func TestBlocks(t *testing.T) {
 		`{"type":"container_upload","file_id":"f"}`,
 		`{"type":"of next week","a":[1]}`,
 	} {
-		b := decodeBlock([]byte(line))
+		b := decodeBlock([]byte(line), 0)
 		if stringOf(memberOf([]byte(line), "type")) != "of next week" {
 			assert.IsNotType(t, &UnknownBlock{}, b, line)
 		}
@@ -144,15 +144,48 @@ func TestBlocks(t *testing.T) {
 	assert.JSONEq(t, `{"type":"tool_use","id":"i","name":"n","input":{}}`, string(b))
 }
 
+// Content in content in content is read down to a bound, and kept below it.
+func TestContentNesting(t *testing.T) {
+	t.Parallel()
+	const levels = 4000
+	line := `{"type":"user","message":{"role":"user","content":` +
+		strings.Repeat(`[{"type":"tool_result","tool_use_id":"t","content":`, levels) + `"x"` +
+		strings.Repeat(`}]`, levels) + `}}`
+	u, ok := decode(t, line).(*UserMessage)
+	require.True(t, ok)
+	c, depth := u.Message.Content, 0
+	for {
+		r, ok := c[0].(*ToolResultBlock)
+		if !ok {
+			break
+		}
+		c = r.Content
+		depth++
+	}
+	assert.Equal(t, maxNesting, depth)
+	rest, ok := c[0].(*UnknownBlock)
+	require.True(t, ok)
+	require.ErrorIs(t, rest.Err, errNesting)
+	again, err := MarshalMessage(u)
+	require.NoError(t, err)
+	assert.JSONEq(t, line, string(again))
+}
+
+// assertLine compares bytes: the order of the keys counts.
+func assertLine(t *testing.T, want string, got []byte) {
+	t.Helper()
+	assert.Equal(t, want+"\n", string(got))
+}
+
 func TestMarshalMessage(t *testing.T) {
 	t.Parallel()
 	line, err := MarshalMessage(&InitMessage{Common: Common{SessionID: "s", UUID: "u"}, Model: "m<1>", Tools: []string{"Bash"}})
 	require.NoError(t, err)
-	assert.Equal(t, `{"type":"system","subtype":"init","uuid":"u","session_id":"s","model":"m<1>","tools":["Bash"]}`+"\n", string(line))
+	assertLine(t, `{"type":"system","subtype":"init","uuid":"u","session_id":"s","model":"m<1>","tools":["Bash"]}`, line)
 
 	line, err = MarshalMessage(&KeepAliveMessage{})
 	require.NoError(t, err)
-	assert.Equal(t, `{"type":"keep_alive"}`+"\n", string(line))
+	assertLine(t, `{"type":"keep_alive"}`, line)
 
 	line, err = MarshalMessage(&PartialAssistantMessage{Event: &ContentBlockDelta{Index: 2, Delta: &DeltaText{Text: "a\nb"}}})
 	require.NoError(t, err)
@@ -199,7 +232,7 @@ func TestMarshalUserLine(t *testing.T) {
 	t.Parallel()
 	line, err := MarshalUserLine(&UserMessage{Message: UserContent{Content: TextContent("a < b\n")}})
 	require.NoError(t, err)
-	assert.Equal(t, `{"type":"user","session_id":"","message":{"role":"user","content":[{"type":"text","text":"a < b\n"}]},"parent_tool_use_id":null}`+"\n", string(line))
+	assertLine(t, `{"type":"user","session_id":"","message":{"role":"user","content":[{"type":"text","text":"a < b\n"}]},"parent_tool_use_id":null}`, line)
 
 	no := false
 	m := &UserMessage{

@@ -223,7 +223,7 @@ func (e *ContentBlockStart) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &aux); err != nil {
 		return err
 	}
-	e.Index, e.Block = aux.Index, decodeBlock(aux.ContentBlock)
+	e.Index, e.Block = aux.Index, decodeBlock(aux.ContentBlock, 0)
 	return nil
 }
 
