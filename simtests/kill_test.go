@@ -2,6 +2,7 @@ package simtests_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
 )
 
 // script is a turn with everything on the frame path: text, partial messages,
@@ -28,6 +31,7 @@ func script() *scripted.Script {
 					Name: "Bash", Input: map[string]any{"command": "date"}, Gate: agent.GateAsk,
 					Result: "now", Effect: "count", Takes: 5 * time.Millisecond,
 				},
+				&scripted.MCPCall{Server: "tools", Tool: "echo", Arguments: map[string]any{"text": "hey"}, Gate: agent.GateAllow},
 				scripted.Text("done"),
 			}},
 			{Steps: scripted.Steps{scripted.Text("again")}},
@@ -56,6 +60,17 @@ func TestSameSeedSameHistory(t *testing.T) {
 	assert.Greater(t, len(histories), 10, "different seeds should take different paths")
 }
 
+// strike kills the actor of the n-th message, once.
+func strike(n int, at kernel.Moment, struck *bool) chaos {
+	return func(i int, _ string, when kernel.Moment) bool {
+		if i != n || when != at || *struck {
+			return false
+		}
+		*struck = true
+		return true
+	}
+}
+
 // TestKillAnyActorAtAnyMessage runs the same two turns once for each message
 // that any actor of the session's tree handles, and kills that actor there,
 // before or after the message. The session must go on as if nothing had
@@ -70,13 +85,7 @@ func TestKillAnyActorAtAnyMessage(t *testing.T) {
 			for _, at := range []kernel.Moment{kernel.BeforeMessage, kernel.AfterMessage} {
 				where := fmt.Sprintf("seed %d, killed %v message %d (%s)", seed, at, n, what)
 				struck := false
-				w := newWorld(t, seed, func(i int, _ string, when kernel.Moment) bool {
-					if i == n && when == at && !struck {
-						struck = true
-						return true
-					}
-					return false
-				})
+				w := newWorld(t, seed, strike(n, at, &struck))
 				err := w.play(context.Background(), w.spec(script()), "go", "on")
 				require.NoError(t, err, where)
 				w.finish(t)
@@ -85,6 +94,72 @@ func TestKillAnyActorAtAnyMessage(t *testing.T) {
 				w.checkMessages(t, where)
 				w.checkGates(t, where)
 			}
+		}
+	}
+}
+
+// TestKillNeverOpensAGate does the same with a gate that denies: no tool may
+// run, whoever dies.
+func TestKillNeverOpensAGate(t *testing.T) {
+	t.Parallel()
+	for _, gate := range []string{"permission", "hook"} {
+		spec := func(w *world) runtime.Spec {
+			spec := w.spec(script())
+			if gate == "permission" {
+				spec.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+					return protocol.PermissionResult{}, nil
+				}
+			} else {
+				spec.Hooks[0].Func = func(context.Context, *runtime.HookCall) (json.RawMessage, error) {
+					return json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}`), nil
+				}
+			}
+			return spec
+		}
+		for seed := range seeds(t, 8)/8 + 1 {
+			calm := newWorld(t, seed, nil)
+			require.NoError(t, calm.play(context.Background(), spec(calm), "go"))
+			calm.finish(t)
+			require.Empty(t, calm.effects)
+			for n, what := range calm.handled {
+				where := fmt.Sprintf("%s gate, seed %d, killed before message %d (%s)", gate, seed, n, what)
+				struck := false
+				w := newWorld(t, seed, strike(n, kernel.BeforeMessage, &struck))
+				require.NoError(t, w.play(context.Background(), spec(w), "go"), where)
+				w.finish(t)
+				w.checkMessages(t, where)
+				require.Empty(t, w.effects, "%s: fail-closed", where)
+			}
+		}
+	}
+}
+
+// TestCloseAtAnyMoment closes the session from a task of its own after any
+// number of steps of the scheduler, with a gate that is still being decided at
+// some of them. Nothing hangs, nothing is left, and no tool runs without an
+// allow.
+func TestCloseAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	for seed := range seeds(t, 8)/8 + 1 {
+		calm := newWorld(t, seed, nil)
+		require.NoError(t, calm.play(context.Background(), calm.spec(script()), "go", "on"))
+		calm.finish(t)
+		for at := 0; at < calm.sched.Steps(); at += 3 {
+			where := fmt.Sprintf("seed %d, closed after %d steps", seed, at)
+			w := newWorld(t, seed, nil)
+			done := kernel.NewPromise[error]()
+			w.sched.Go(func() { done.Resolve(w.play(context.Background(), w.spec(script()), "go", "on")) })
+			for range at {
+				w.sched.Step()
+			}
+			for _, s := range w.rt.Sessions() {
+				require.NoError(t, s.Close(context.Background()), where)
+			}
+			_, err := done.Wait(context.Background(), w.sched)
+			require.NoError(t, err, where)
+			w.finish(t)
+			w.checkGates(t, where)
+			require.Equal(t, w.wrote[:len(w.read)], w.read, "%s: ordered-lossless", where)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -121,7 +122,8 @@ func (p *recordingPort) Write(b []byte) error {
 // spec is a session with a permission gate and a hook that allow.
 func (w *world) spec(s *scripted.Script) runtime.Spec {
 	return runtime.Spec{
-		ID: "s", Dialect: claude.New(), Program: w.agent(s),
+		MCPServers: []runtime.MCPServer{echoServer{}},
+		ID:         "s", Dialect: claude.New(), Program: w.agent(s),
 		CanUseTool: func(_ context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 			w.allowed++
 			w.note("allow %s", r.ToolName)
@@ -210,4 +212,23 @@ func seeds(t *testing.T, want uint64) uint64 {
 		return n
 	}
 	return want
+}
+
+// echoServer is an in-process MCP server with one tool.
+type echoServer struct{}
+
+func (echoServer) Name() string { return "tools" }
+
+func (echoServer) Manifest() (initialize, toolsList json.RawMessage, err error) {
+	return json.RawMessage(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"tools","version":"1"}}`),
+		json.RawMessage(`{"tools":[{"name":"echo","description":"says it back","inputSchema":{"type":"object"}}]}`), nil
+}
+
+func (echoServer) Timeout(string) time.Duration { return 0 }
+
+func (echoServer) Handle(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+	if method != "tools/call" {
+		return json.RawMessage("{}"), nil
+	}
+	return json.RawMessage(`{"content":[{"type":"text","text":"hey"}]}`), nil
 }
