@@ -1,0 +1,40 @@
+package simtests_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if bin, err := scriptedBinary(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(bin))
+	}
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, "goroutines left:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// scriptedBinary builds the scripted agent once for all tests of the package.
+var scriptedBinary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "troupe-scriptedagent-")
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(dir, "scriptedagent")
+	out, err := exec.Command("go", "build", "-o", bin, "github.com/agent-troupe/troupe/agent/scripted/scriptedagent").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the scripted agent: %w: %s", err, out)
+	}
+	return bin, nil
+})
