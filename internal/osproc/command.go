@@ -103,7 +103,7 @@ func (l *Launcher) prepare(c Command) (_ *launch, err error) {
 	for _, a := range c.Args {
 		n.argv = append(n.argv, tokens.Replace(a))
 	}
-	n.env = withMarkers(c.Env, os.Environ(), n.proc.marker)
+	n.env = withMarkers(c.Env, l.markers, n.proc.marker)
 	for i, kv := range n.env {
 		if name, value, ok := strings.Cut(kv, "="); ok && strings.Contains(value, tokenOpen) {
 			n.env[i] = name + "=" + tokens.Replace(value)
@@ -154,20 +154,22 @@ func (l *Launcher) newMarker() string {
 // itself carries, so that whoever launched the host can still find the child
 // when env was built from nothing.
 func withMarkers(env, host []string, marker string) []string {
-	out := make([]string, 0, len(env)+2)
-	have := make(map[string]bool)
-	for _, kv := range env {
-		if strings.HasPrefix(kv, markerPrefix) {
-			have[kv] = true
-		}
-		out = append(out, kv)
-	}
+	out := slices.Concat(env, []string{marker + "=1"})
 	for _, kv := range host {
-		if strings.HasPrefix(kv, markerPrefix) && !have[kv] {
+		if !slices.Contains(env, kv) {
 			out = append(out, kv)
 		}
 	}
-	return append(out, marker+"=1")
+	return out
+}
+
+func hostMarkers(environ []string) (markers []string) {
+	for _, kv := range environ {
+		if strings.HasPrefix(kv, markerPrefix) {
+			markers = append(markers, kv)
+		}
+	}
+	return markers
 }
 
 // checkDir finds a bad working directory before anything is made: the error of

@@ -29,8 +29,8 @@
 // environment (env -i), has overwritten the memory of its environment, belongs
 // to another user, or may not be inspected (set-user-ID, file capabilities,
 // PR_SET_DUMPABLE 0). Without /proc only the group is reached. If the host dies
-// by SIGKILL the kernel kills the leader (Pdeathsig); the rest of the tree and
-// the temporary files stay until [Launcher.SweepMarker] and the next clean-up.
+// by SIGKILL the kernel kills the leader (Pdeathsig); the rest of the tree stays
+// until a later host calls [Launcher.SweepMarker], and the temporary files stay.
 //
 // # Threads, goroutines, memory
 //

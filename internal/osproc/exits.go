@@ -25,8 +25,8 @@ func pollExit(clk kernel.Clock, p *Process) {
 			close(p.exited)
 			return
 		}
+		wait = min(2*wait, pollMax) // before the timer is set: the next call reads it
 		clk.AfterFunc(wait, ask)
-		wait = min(2*wait, pollMax)
 	}
 	clk.AfterFunc(wait, ask)
 }

@@ -33,6 +33,7 @@ type Config struct {
 // goroutine, thread or descriptor while none of its processes lives.
 type Launcher struct {
 	cfg     Config
+	markers []string // the host's own, as NAME=1: it may run under another launch
 	exits   exitWatcher
 	sweeper sweeper
 	noPidfd bool // do as on a kernel without pidfd; set by tests
@@ -62,7 +63,7 @@ func NewLauncher(cfg Config) *Launcher {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	l := &Launcher{cfg: cfg, leaders: make(map[int]*Process)}
+	l := &Launcher{cfg: cfg, markers: hostMarkers(os.Environ()), leaders: make(map[int]*Process)}
 	l.exits.init(cfg.Clock, cfg.Executor)
 	l.sweeper.init(cfg, newTable(l.leads))
 	return l

@@ -104,12 +104,23 @@ func newToken() string { return fmt.Sprintf("tok-%d-%d.", os.Getpid(), tokens.Ad
 // the marker.
 func withToken(token string) (pids []int) {
 	for _, pid := range allPIDs() {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err == nil && strings.Contains(string(line), token) {
+		if strings.Contains(argsOf(pid), token) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
+}
+
+// argsOf reads from any thread: a process whose main thread is dead shows its
+// arguments only there.
+func argsOf(pid int) string {
+	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/cmdline", pid))
+	for _, path := range paths {
+		if line, err := os.ReadFile(path); err == nil && len(line) > 0 {
+			return string(line)
+		}
+	}
+	return ""
 }
 
 func allPIDs() (pids []int) {
@@ -216,9 +227,10 @@ func readAll(t *testing.T, r io.Reader) string {
 func requireReady(t *testing.T, p *Process) {
 	t.Helper()
 	require.NoError(t, p.Stdout().SetReadDeadline(time.Now().Add(waitLimit)))
-	line, err := bufio.NewReaderSize(p.Stdout(), 16).ReadString('\n')
+	line := make([]byte, len("ready\n")) // and no more: another may follow
+	_, err := io.ReadFull(p.Stdout(), line)
 	require.NoError(t, err)
-	require.Equal(t, "ready\n", line)
+	require.Equal(t, "ready\n", string(line))
 }
 
 // eventually polls cond on the test's own goroutine, so that cond may count
@@ -232,6 +244,20 @@ func eventually(t *testing.T, cond func() bool, what string) {
 			t.Fatal(what)
 		}
 	}
+}
+
+// awaitIdle waits until a launcher has given back its thread and its tasks.
+func awaitIdle(t *testing.T, l *Launcher) {
+	t.Helper()
+	eventually(t, func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.sweeper.mu.Lock()
+		defer l.sweeper.mu.Unlock()
+		l.exits.mu.Lock()
+		defer l.exits.mu.Unlock()
+		return l.live == 0 && len(l.leaders) == 0 && !l.running && !l.sweeper.running && l.exits.set == nil
+	}, "the launcher is not idle")
 }
 
 func isAlive(pid int) bool { return syscall.Kill(pid, 0) == nil }

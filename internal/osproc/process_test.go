@@ -300,6 +300,7 @@ func TestNothingLeaks(t *testing.T) {
 		finish(t, p)
 	}
 	cycle("wait") // whatever is made once, is made now
+	awaitIdle(t, l)
 	fds, goroutines := openFDs(t), runtime.NumGoroutine()
 	for range 10 {
 		for _, mode := range []string{"wait", "child", "session", "orphan"} {
@@ -309,10 +310,7 @@ func TestNothingLeaks(t *testing.T) {
 	eventually(t, func() bool {
 		return openFDs(t) <= fds && runtime.NumGoroutine() <= goroutines && len(childrenOf(os.Getpid())) == 0
 	}, "descriptors, goroutines or children are left")
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	assert.Zero(t, l.live)
-	assert.False(t, l.running, "the launching thread is given back")
+	awaitIdle(t, l)
 }
 
 func TestManyProcessesShareThreadsAndGoroutines(t *testing.T) {
@@ -382,10 +380,12 @@ func TestChildEnvironmentAndDirectory(t *testing.T) {
 func TestMarkersOfTheHostAreHandedDown(t *testing.T) {
 	t.Parallel()
 	outer := markerPrefix + "1_a=1"
-	got := withMarkers([]string{"A=1"}, []string{"HOME=/", outer}, markerPrefix+"2_b")
-	assert.Equal(t, []string{"A=1", outer, markerPrefix + "2_b=1"}, got)
-	got = withMarkers([]string{outer}, []string{outer}, markerPrefix+"2_b")
-	assert.Equal(t, []string{outer, markerPrefix + "2_b=1"}, got, "not twice")
+	host := hostMarkers([]string{"HOME=/", outer, "X=" + outer})
+	require.Equal(t, []string{outer}, host)
+	inner := markerPrefix + "2_b"
+	assert.Equal(t, []string{"A=1", inner + "=1", outer}, withMarkers([]string{"A=1"}, host, inner))
+	assert.Equal(t, []string{outer, inner + "=1"}, withMarkers([]string{outer}, host, inner), "not twice")
+	assert.Equal(t, []string{inner + "=1", outer}, withMarkers(nil, host, inner), "even from nothing")
 }
 
 func TestMarkersDifferForEqualSeeds(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -23,73 +24,121 @@ const (
 // procfs is Linux's process table.
 type procfs struct {
 	self  int
-	leads func(pid int) bool // whether a pid is a leader that Reap will collect
-	buf   []byte             // of the last read
+	leads func(pid int) bool    // whether a pid is a leader that Reap will collect
+	list  func() ([]int, error) // the ids of all processes, in order
+	buf   []byte                // of the last read
 }
 
 func newTable(leads func(int) bool) table {
-	return &procfs{self: os.Getpid(), leads: leads, buf: make([]byte, 16<<10)}
+	return &procfs{self: os.Getpid(), leads: leads, list: listPIDs, buf: make([]byte, 16<<10)}
 }
 
-// scan implements [table]. A process that forks behind the scan's back is met
-// by the next one, as its child carries the marker from its first instant.
+// verdict is what a scan could find out about one process.
+type verdict int
+
+const (
+	judged   verdict = iota // it is a member, or it is none
+	vanished                // it has ended; whatever it forked meanwhile is not in the list
+	unclear                 // it cannot be judged now
+)
+
+// maxChase bounds the listings of one scan.
+const maxChase = 64
+
+// scan implements [table]. A list of processes is old when its end is reached:
+// one that forked and exited meanwhile is gone, and its child is not in the
+// list. So when any was gone, the list is made again and its newcomers, few
+// and therefore quickly done, are judged in turn.
 func (t *procfs) scan(w *wanted, found func(*sweepJob, member)) (bool, error) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = dir.Close() }()
+	var seen []int
 	settled := true
-	for {
-		names, err := dir.Readdirnames(256)
-		for _, name := range names {
-			if pid, err := strconv.Atoi(name); err == nil && pid != t.self {
-				settled = t.look(pid, w, found) && settled
+	for range maxChase {
+		pids, err := t.list()
+		if err != nil {
+			return false, err
+		}
+		chase := false
+		for _, pid := range pids {
+			if _, old := slices.BinarySearch(seen, pid); old || pid == t.self {
+				continue
+			}
+			switch t.look(pid, w, found) {
+			case vanished:
+				chase = true
+			case unclear:
+				settled = false
+			case judged:
 			}
 		}
-		if len(names) == 0 || err != nil {
+		if !chase {
 			return settled, nil
 		}
+		seen = pids
 	}
+	return false, nil
 }
 
-// look judges one process. It reports false when that is not possible yet.
-func (t *procfs) look(pid int, w *wanted, found func(*sweepJob, member)) bool {
+// listPIDs returns the ids of all processes, in order.
+func listPIDs() ([]int, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	names, err := dir.Readdirnames(-1)
+	pids := make([]int, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids, err
+}
+
+// look judges one process, and reports it to the jobs that it belongs to.
+func (t *procfs) look(pid int, w *wanted, found func(*sweepJob, member)) verdict {
 	group, err := unix.Getpgid(pid)
-	if err != nil || group == 0 {
-		// Gone; or a kernel thread, or of a group from outside our pid
-		// namespace: no descendant of ours has either.
-		return true
+	if err != nil {
+		return failed(err)
 	}
-	if jobs := w.groups[group]; len(jobs) > 0 {
-		st, err := t.stat(pid)
-		if err != nil {
-			return isGone(err)
-		}
-		if !st.dead() {
-			m := t.describe(pid, st, true)
-			for _, j := range jobs {
-				found(j, m)
-			}
-		} else {
-			t.collect(pid, st)
-		}
-		return true
+	if group == 0 {
+		// A kernel thread, or of a group from outside our pid namespace: no
+		// descendant of ours is either.
+		return judged
 	}
-	env, settled := t.environ(pid)
-	jobs := w.carriedBy(env)
+	jobs, inGroup := w.groups[group], true
 	if len(jobs) == 0 {
-		return settled
+		env, v := t.environ(pid)
+		if jobs, inGroup = w.carriedBy(env), false; len(jobs) == 0 {
+			return v
+		}
 	}
 	st, err := t.stat(pid)
 	if err != nil {
-		return isGone(err)
+		return failed(err)
 	}
-	m := t.describe(pid, st, false)
+	if st.dead() {
+		t.collect(pid, st)
+		return vanished
+	}
+	m := t.describe(pid, st, inGroup)
 	for _, j := range jobs {
 		found(j, m)
 	}
-	return true
+	return judged
+}
+
+// failed tells the end of a process, and what we may not see, from failures of
+// our own such as too many open files.
+func failed(err error) verdict {
+	switch {
+	case isGone(err):
+		return vanished
+	case errors.Is(err, fs.ErrPermission):
+		return judged
+	}
+	return unclear
 }
 
 // carriedBy returns the jobs whose marker is in env.
@@ -118,31 +167,37 @@ func eachMarker(env []byte, fn func(name []byte)) {
 	}
 }
 
-// environ returns a process's environment, empty when it has none or we may
-// not know. It reports false when the process is about to have another: in the
-// middle of exec it seems empty, and a scan that believed so would miss it.
-func (t *procfs) environ(pid int) (env []byte, settled bool) {
+// environ returns a process's environment; empty when it has none, or we may
+// not see it. In the middle of exec a process seems to have none, and a scan
+// that believed so would miss it: it is unclear then.
+func (t *procfs) environ(pid int) ([]byte, verdict) {
 	path := "/proc/" + strconv.Itoa(pid) + "/environ"
 	env, err := t.read(path)
-	if err != nil {
-		return nil, isGone(err) || errors.Is(err, fs.ErrPermission)
-	}
 	if len(env) > 0 {
-		return env, true
+		return env, judged
 	}
-	st, err := t.stat(pid)
+	if err != nil && !isGone(err) {
+		return nil, failed(err)
+	}
+	st, err := t.stat(pid) // the kernel says "empty" or "gone" of a main thread without memory
 	switch {
 	case err != nil:
-		return nil, isGone(err)
-	case st.dead() || st.flags&(flagExiting|flagKernel) != 0:
-		return nil, true
+		return nil, failed(err)
+	case st.flags&flagKernel != 0:
+		return nil, judged
+	case st.dead():
+		return nil, vanished
 	case st.state == 'Z': // only the main thread has ended
-		return t.threadEnviron(pid), true
+		return t.threadEnviron(pid), judged
+	case st.flags&flagExiting != 0:
+		return nil, vanished
 	case st.envEnd == 0:
-		return nil, false
+		return nil, unclear
 	}
-	env, err = t.read(path)
-	return env, err == nil || isGone(err)
+	if env, err = t.read(path); err != nil {
+		return nil, failed(err)
+	}
+	return env, judged
 }
 
 func (t *procfs) threadEnviron(pid int) []byte {
@@ -338,6 +393,4 @@ func (t *procfs) read(path string) ([]byte, error) {
 	}
 }
 
-// isGone tells the end of a process from failures of our own, such as too many
-// open files.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }

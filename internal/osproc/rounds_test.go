@@ -242,17 +242,20 @@ func TestSweepsShareScans(t *testing.T) {
 	assert.LessOrEqual(t, f.scans, 4)
 }
 
+// The scan hangs in the process table: the caller still gets away.
 func TestSweepStopsAtTheContextsEnd(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	reason := errors.New("no time left")
+	reason, hang := errors.New("no time left"), make(chan struct{})
 	f := &fakeTable{settled: true, immortal: true, onScan: func(f *fakeTable) {
 		if f.scans == 3 {
 			cancel(reason)
+			<-hang
 		}
 	}}
 	s, _ := fakeSweeper(f, nil)
 	left, err := s.sweep(ctx, fakeMarker, nil)
+	close(hang)
 	require.ErrorIs(t, err, reason)
 	assert.Len(t, left, 2, "what was known to be left")
 }

@@ -169,6 +169,7 @@ func TestManyFailingStartsLeakNothing(t *testing.T) {
 		wg.Wait()
 	}
 	run(len(commands))
+	awaitIdle(t, l)
 	fds, goroutines := openFDs(t), runtime.NumGoroutine()
 	run(200)
 	eventually(t, func() bool {
@@ -178,9 +179,7 @@ func TestManyFailingStartsLeakNothing(t *testing.T) {
 	left, err := os.ReadDir(temp)
 	require.NoError(t, err)
 	assert.Empty(t, left)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	assert.Zero(t, l.live)
+	awaitIdle(t, l)
 }
 
 func TestStartWithEndedContext(t *testing.T) {
@@ -232,17 +231,17 @@ func TestStartAbandonedInTheSpawn(t *testing.T) {
 			n.path = "/nowhere"
 		}
 		s := &spawn{launch: n, done: make(chan struct{})}
-		l.live = 1
+		l.live = 1 // as Start counts what it queues
 		require.True(t, l.abandon(s))
 		err = s.proc.spawn(n)
 		require.Equal(t, fails, err != nil)
 		s.closeChild()
 		l.settle(s, err)
-		require.Eventually(t, func() bool {
+		eventually(t, func() bool {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			return l.live == 0
-		}, waitLimit, time.Millisecond)
+		}, "the launch was not disposed of")
 		assert.Empty(t, withToken(token))
 	}
 }

@@ -27,6 +27,7 @@ func TestNothingOfTheTreeSurvives(t *testing.T) {
 		{mode: "leave", leaves: true},
 		{mode: "orphan"},
 		{mode: "stubborn"},
+		{mode: "headless"},
 		{mode: "hopper"},
 		{mode: "breeder"},
 	} {
@@ -56,6 +57,61 @@ func TestNothingOfTheTreeSurvives(t *testing.T) {
 			})
 		}
 	}
+}
+
+// One that exits as soon as its child runs is never where the last look found
+// it. What escaped would go on hopping, so it is looked for more than once.
+func TestHoppersDoNotEscape(t *testing.T) {
+	t.Parallel()
+	l := NewLauncher(Config{})
+	for range 5 {
+		token := newToken()
+		p := launchAgent(t, l, agent(token, "hopper"))
+		requireReady(t, p)
+		finish(t, p)
+		for range 5 {
+			require.Empty(t, withToken(token))
+		}
+	}
+}
+
+func TestScanListsAgainWhenAProcessVanished(t *testing.T) {
+	t.Parallel()
+	p := launchAgent(t, NewLauncher(Config{}), agent(newToken(), "wait"))
+	requireReady(t, p)
+	const never = 1 << 30
+	for _, tc := range []struct {
+		name    string
+		lists   [][]int
+		found   int
+		settled bool
+	}{
+		{"newcomers behind one that is gone", [][]int{{never}, {never, never + 1}, {p.PID(), never}}, 1, true},
+		{"nobody is gone", [][]int{{os.Getppid()}, {p.PID()}}, 0, true},
+		{"nobody is judged twice", [][]int{{p.PID(), never}, {p.PID()}}, 1, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			table := newTable(func(int) bool { return true }).(*procfs)
+			table.list = func() ([]int, error) {
+				next := tc.lists[0]
+				tc.lists = tc.lists[1:]
+				return next, nil
+			}
+			j, found := new(sweepJob), 0
+			settled, err := table.scan(&wanted{markers: map[string][]*sweepJob{p.Marker(): {j}}},
+				func(*sweepJob, member) { found++ })
+			require.NoError(t, err)
+			assert.Equal(t, tc.settled, settled)
+			assert.Equal(t, tc.found, found)
+		})
+	}
+
+	table := newTable(nil).(*procfs)
+	lists := 0
+	table.list = func() ([]int, error) { lists++; return []int{never + lists}, nil }
+	settled, err := table.scan(new(wanted), nil)
+	require.NoError(t, err)
+	assert.False(t, settled, "it gives up for now when each list is old at once")
 }
 
 func TestSweepAfterReap(t *testing.T) {

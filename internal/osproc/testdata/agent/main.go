@@ -10,10 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
 )
+
+func init() { runtime.LockOSThread() } // main runs on the main thread
 
 func main() {
 	token, mode, args := os.Args[1], os.Args[2], os.Args[3:]
@@ -88,6 +91,12 @@ func main() {
 			}
 		}
 		wait()
+	case "headless": // a child whose main thread is dead, in a session of its own
+		start(inSession, "behead")
+		wait()
+	case "behead":
+		go ready()
+		_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0) // of this thread alone
 	case "daemons": // one to keep, with a child of its own, and one not to
 		start(inSession, "session", "keep")
 		start(inSession, "wait", "drop")
