@@ -156,14 +156,37 @@ func servers() map[string]dialect.MCPServer {
 	}
 }
 
-// anyOptions draws options with some of the samples' fields, for a backend or for none.
+// accepted are the fields whose sample a backend takes.
+func accepted(name string) []string {
+	var fields []string
+	for _, field := range slices.Sorted(maps.Keys(samples())) {
+		o := start(name)
+		samples()[field](&o)
+		if _, err := dialects()[name].Validate(&o); err == nil {
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}
+
+// anyOptions draws options that a backend mostly takes, and now and then any.
 func anyOptions(name string) *rapid.Generator[dialect.Options] {
 	all := samples()
-	fields := slices.Sorted(maps.Keys(all))
+	every, good := slices.Sorted(maps.Keys(all)), accepted(name)
 	return rapid.Custom(func(t *rapid.T) dialect.Options {
+		fields, most := good, 20
+		if rapid.IntRange(0, 9).Draw(t, "wild") == 0 {
+			fields, most = every, 8
+		}
 		o := start(name)
-		for _, field := range rapid.SliceOfNDistinct(rapid.SampledFrom(fields), 0, 12, rapid.ID).Draw(t, "fields") {
+		for _, field := range rapid.SliceOfNDistinct(rapid.SampledFrom(fields), 0, most, rapid.ID).Draw(t, "fields") {
 			all[field](&o)
+		}
+		// One server alone must not be saved by its neighbours.
+		for _, server := range slices.Sorted(maps.Keys(o.MCPServers)) {
+			if rapid.Bool().Draw(t, "drop "+server) {
+				delete(o.MCPServers, server)
+			}
 		}
 		return o
 	})

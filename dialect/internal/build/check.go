@@ -81,7 +81,10 @@ func checkRule(p *Problems, option, rule string) {
 	for i := 0; i < len(content); i++ {
 		switch content[i] {
 		case '\\':
-			i++
+			if i++; i == len(content) {
+				bad("its closing parenthesis is escaped")
+				return
+			}
 		case '(':
 			depth++
 		case ')':

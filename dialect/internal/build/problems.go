@@ -3,6 +3,7 @@ package build
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/agent-troupe/troupe/dialect"
 )
@@ -11,12 +12,16 @@ import (
 type Problems struct {
 	Backend  string
 	Warnings []dialect.Warning
-	errs     []error
+	errs     []*dialect.ConfigError
 }
 
-// Add records an error.
+// Add records an error, once.
 func (p *Problems) Add(option, problem, fix string) {
-	p.errs = append(p.errs, &dialect.ConfigError{Option: option, Backend: p.Backend, Problem: problem, Fix: fix})
+	e := dialect.ConfigError{Option: option, Backend: p.Backend, Problem: problem, Fix: fix}
+	if slices.ContainsFunc(p.errs, func(have *dialect.ConfigError) bool { return *have == e }) {
+		return
+	}
+	p.errs = append(p.errs, &e)
 }
 
 // Addf is Add with a formatted problem and no fix beyond it.
@@ -49,4 +54,10 @@ func (p *Problems) NoEffect(option string, given bool) {
 }
 
 // Err joins the errors; nil if there are none.
-func (p *Problems) Err() error { return errors.Join(p.errs...) }
+func (p *Problems) Err() error {
+	errs := make([]error, len(p.errs))
+	for i, e := range p.errs {
+		errs[i] = e
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,233 @@
+package claude_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/dialect/internal/build"
+)
+
+func launch(t *testing.T, o dialect.Options) dialect.Launch {
+	t.Helper()
+	l, err := claude.New().Launch(&o)
+	require.NoError(t, err)
+	return l
+}
+
+func file(t *testing.T, l dialect.Launch, name string) string {
+	t.Helper()
+	for _, f := range l.Files {
+		if f.Name == name {
+			return string(f.Content)
+		}
+	}
+	require.Failf(t, "no such file", "%s in %v", name, l.Files)
+	return ""
+}
+
+func initialize(t *testing.T, o dialect.Options) map[string]json.RawMessage {
+	t.Helper()
+	raw, err := claude.New().Initialize(&o)
+	require.NoError(t, err)
+	var keys map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(raw, &keys))
+	return keys
+}
+
+func TestProgram(t *testing.T) {
+	t.Parallel()
+	l := launch(t, dialect.Options{Cwd: "/w", CleanEnv: true})
+	assert.Empty(t, l.Path)
+	assert.Equal(t, []string{"claude"}, l.Names)
+	assert.Equal(t, "/w", l.Dir)
+	assert.True(t, l.CleanEnv)
+	assert.Empty(t, l.Interpreter)
+
+	l = launch(t, dialect.Options{ParentEnv: []string{"CLAUDE_CODE_EXECUTABLE=/old", "CLAUDE_CODE_EXECUTABLE=/opt/cli.js"},
+		ExecutableArgs: []string{"--smol"}})
+	assert.Equal(t, "/opt/cli.js", l.Path, "the last entry counts")
+	assert.Equal(t, []string{"node", "--smol"}, l.Interpreter)
+
+	o := dialect.Options{PathToExecutable: "/opt/claude", Executable: "bun", ExecutableArgs: []string{"--smol"}}
+	assert.Empty(t, launch(t, o).Interpreter)
+	warnings, err := claude.New().Validate(&o)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Executable", "ExecutableArgs"}, []string{warnings[0].Option, warnings[1].Option})
+}
+
+func TestEnvironmentIsMerged(t *testing.T) {
+	t.Parallel()
+	l := launch(t, dialect.Options{
+		Env:      map[string]string{"FOO": "bar", "CLAUDE_CODE_ENTRYPOINT": "mine"},
+		UnsetEnv: []string{"SECRET_OF_PARENT", "CLAUDE_AGENT_SDK_VERSION"},
+	})
+	assert.Equal(t, []dialect.EnvVar{
+		{Name: "CLAUDE_CODE_ENTRYPOINT", Value: "mine", Secret: true},
+		{Name: "CLAUDE_CODE_SDK_READS_SESSION_STATE", Value: "1"},
+		{Name: "FOO", Value: "bar", Secret: true},
+	}, l.Env)
+	assert.Equal(t, []string{"CLAUDECODE", "CLAUDE_AGENT_SDK_VERSION", "SECRET_OF_PARENT"}, l.Unset)
+	assert.Empty(t, launch(t, dialect.Options{Env: map[string]string{"CLAUDECODE": "1"}}).Unset)
+}
+
+func TestCredentialsGoByFile(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]dialect.MCPServer{
+		"arguments":      {Command: "c", Args: []string{"--token=k"}},
+		"environment":    {Command: "c", Env: map[string]string{"K": "k"}},
+		"headers":        {Type: "http", URL: "https://h", Headers: map[string]string{"A": "k"}},
+		"headers helper": {Type: "http", URL: "https://h", HeadersHelper: "get k"},
+		"oauth":          {Type: "http", URL: "https://h", OAuth: json.RawMessage(`{"clientId":"k"}`)},
+		"user":           {Type: "sse", URL: "https://k@h"},
+		"query":          {Type: "http", URL: "https://h?k"},
+		"fragment":       {Type: "http", URL: "https://h#k"},
+		"unknown key":    {Command: "c", Extra: map[string]json.RawMessage{"x": json.RawMessage(`1`)}},
+	} {
+		l := launch(t, dialect.Options{MCPServers: map[string]dialect.MCPServer{"s": s}})
+		assert.Equal(t, []string{"--mcp-config", "{{file:mcp.json}}"}, l.Args[5:], name)
+		want, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"s": s}})
+		require.NoError(t, err)
+		assert.JSONEq(t, string(want), file(t, l, "mcp.json"), name)
+		assert.Equal(t, build.ReasonCredential, l.Files[0].Reason)
+	}
+	l := launch(t, dialect.Options{Settings: json.RawMessage(`{"env":{"K":"k"}}`)})
+	assert.Equal(t, []string{"--settings", "{{file:settings.json}}"}, l.Args[5:])
+	l = launch(t, dialect.Options{Sandbox: &dialect.Sandbox{Extra: map[string]json.RawMessage{"credentials": json.RawMessage(`{}`)}}})
+	assert.JSONEq(t, `{"sandbox":{"enabled":false,"failIfUnavailable":true,"credentials":{}}}`, file(t, l, "settings.json"))
+}
+
+func TestSettingsAreMerged(t *testing.T) {
+	t.Parallel()
+	sandbox := &dialect.Sandbox{Enabled: true, FailIfUnavailable: dialect.Some(false)}
+	l := launch(t, dialect.Options{SettingsPath: "/s.json", SettingsContent: []byte(`{"model":"m","n":12345678901234567890}`), Sandbox: sandbox})
+	assert.JSONEq(t, `{"model":"m","n":12345678901234567890,"sandbox":{"enabled":true,"failIfUnavailable":false}}`,
+		file(t, l, "settings.json"))
+	assert.Contains(t, file(t, l, "settings.json"), "12345678901234567890", "a number keeps its digits")
+
+	l = launch(t, dialect.Options{SettingsPath: "/s.json"})
+	assert.Equal(t, []string{"--settings", "/s.json"}, l.Args[5:], "nothing to merge: the path is passed on")
+
+	for name, o := range map[string]dialect.Options{
+		"unread":        {SettingsPath: "/s.json", Sandbox: sandbox},
+		"no object":     {SettingsPath: "/s.json", SettingsContent: []byte(`[]`), Sandbox: sandbox},
+		"no list":       {Settings: json.RawMessage(`{"permissions":{"allow":3}}`), MCPServers: policies()},
+		"another shape": {Settings: json.RawMessage(`{"permissions":true}`), MCPServers: policies()},
+	} {
+		_, err := claude.New().Launch(&o)
+		assert.Len(t, dialect.ConfigErrors(err), 1, "%s: %v", name, err)
+	}
+}
+
+func policies() map[string]dialect.MCPServer {
+	return map[string]dialect.MCPServer{"a b": {Command: "c", Tools: []dialect.MCPTool{
+		{Name: "t", PermissionPolicy: dialect.AlwaysAllow}, {Name: "u"}}}}
+}
+
+func TestToolPoliciesAreRules(t *testing.T) {
+	t.Parallel()
+	o := dialect.Options{
+		Settings:   json.RawMessage(`{"permissions":{"allow":["Read","mcp__a_b__t"]}}`),
+		MCPServers: policies(),
+		SDKMCPServers: []dialect.SDKMCPServer{{Name: "host", Tools: []dialect.MCPTool{
+			{Name: "x", PermissionPolicy: dialect.AlwaysAsk}, {Name: "y", PermissionPolicy: dialect.AlwaysDeny}}}},
+	}
+	l := launch(t, o)
+	assert.Equal(t, []string{"--mcp-config", `{"mcpServers":{"a b":{"command":"c"}}}`}, l.Args[5:7])
+	assert.JSONEq(t, `{"permissions":{"allow":["Read","mcp__a_b__t"],"ask":["mcp__host__x"],"deny":["mcp__host__y"]}}`, l.Args[8])
+}
+
+func TestWhatIsTooLongForAnArgument(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", build.MaxArg)
+
+	schema := dialect.Options{OutputFormat: dialect.JSONSchema(json.RawMessage(`{"title":"` + long + `"}`))}
+	assert.Len(t, launch(t, schema).Args, 5, "initialize carries the schema")
+	assert.Contains(t, string(initialize(t, schema)["jsonSchema"]), long)
+
+	settings := launch(t, dialect.Options{Settings: json.RawMessage(`{"model":"` + long + `"}`)})
+	assert.Contains(t, file(t, settings, "settings.json"), long)
+	assert.Equal(t, build.ReasonSize, settings.Files[0].Reason)
+
+	managed := dialect.Options{ManagedSettings: json.RawMessage(`{"model":"` + long + `"}`)}
+	l := launch(t, managed)
+	assert.Equal(t, []string{"--await-initialize", "--managed-settings-in-initialize"}, l.Args[5:])
+	assert.True(t, l.HoldFirstUserLine)
+	assert.Contains(t, string(initialize(t, managed)["managedSettings"]), long)
+
+	var rules []string
+	for i := range 20_000 {
+		rules = append(rules, fmt.Sprintf("Bash(%d:*)", i))
+	}
+	l = launch(t, dialect.Options{AllowedTools: rules, DisallowedTools: []string{"Write"}, Skills: dialect.Only("pdf")})
+	assert.Equal(t, []string{"--settings", "{{file:settings.json}}"}, l.Args[5:])
+	var doc struct {
+		Permissions struct{ Allow, Deny []string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(file(t, l, "settings.json")), &doc))
+	assert.Equal(t, append(rules, "Skill(pdf)"), doc.Permissions.Allow)
+	assert.Equal(t, []string{"Write"}, doc.Permissions.Deny)
+
+	for option, o := range map[string]dialect.Options{
+		"Model":                 {Model: long + long},
+		"AdditionalDirectories": {AdditionalDirectories: []string{long}},
+		`ExtraArgs["k"]`:        {ExtraArgs: map[string]dialect.Opt[string]{"k": dialect.Some(long + "x")}},
+		"Resume":                {Resume: "a\x00b"},
+	} {
+		_, err := claude.New().Launch(&o)
+		require.Len(t, dialect.ConfigErrors(err), 1, option)
+		assert.Equal(t, option, dialect.ConfigErrors(err)[0].Option)
+	}
+	assert.Len(t, launch(t, dialect.Options{ExtraArgs: map[string]dialect.Opt[string]{"k": dialect.Some(long)}}).Args, 7)
+}
+
+func TestHoldsTheFirstLineForDeliveriesByInitialize(t *testing.T) {
+	t.Parallel()
+	assert.False(t, launch(t, dialect.Options{}).HoldFirstUserLine)
+	assert.False(t, launch(t, dialect.Options{MCPServersDelivery: dialect.DeliverInInitialize}).HoldFirstUserLine)
+	o := dialect.Options{MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Env: map[string]string{"K": "k"}}},
+		MCPServersDelivery: dialect.DeliverInInitialize}
+	l := launch(t, o)
+	assert.True(t, l.HoldFirstUserLine)
+	assert.Empty(t, l.Files)
+	assert.JSONEq(t, `{"s":{"command":"c","env":{"K":"k"}}}`, string(initialize(t, o)["mcpServers"]))
+}
+
+func TestSystemPromptForms(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prompt dialect.SystemPrompt
+		want   map[string]string
+	}{
+		"not given":  {dialect.SystemPrompt{}, map[string]string{"systemPrompt": `[""]`}},
+		"no blocks":  {dialect.PromptText(), map[string]string{"systemPrompt": `[""]`}},
+		"empty":      {dialect.PromptText(""), map[string]string{"systemPrompt": `[""]`}},
+		"two blocks": {dialect.PromptText("a", dialect.DynamicBoundary), map[string]string{"systemPrompt": `["a","__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__"]`}},
+		"preset":     {dialect.PresetPrompt("x"), map[string]string{"appendSystemPrompt": `"x"`}},
+		"custom, no snapshot": {dialect.SystemPrompt{Blocks: []string{"a"}, Snapshot: dialect.Some(false)},
+			map[string]string{"systemPrompt": `["a"]`, "systemPromptSnapshot": `false`}},
+	} {
+		got := map[string]string{}
+		for k, v := range initialize(t, dialect.Options{SystemPrompt: c.prompt}) {
+			if k != "subtype" {
+				got[k] = string(v)
+			}
+		}
+		assert.Equal(t, c.want, got, name)
+	}
+}
+
+func TestHookFailurePolicyCanBeChosen(t *testing.T) {
+	t.Parallel()
+	o := dialect.Options{Hooks: []dialect.HookRegistration{
+		{Event: "PreToolUse", CallbackIDs: []string{"a"}, OnFailure: dialect.HookContinue},
+		{Event: "Stop", CallbackIDs: []string{"b"}, OnFailure: dialect.HookBlock}}}
+	assert.JSONEq(t, `{"PreToolUse":[{"hookCallbackIds":["a"],"onFailure":"continue"}],
+		"Stop":[{"hookCallbackIds":["b"],"onFailure":"block"}]}`, string(initialize(t, o)["hooks"]))
+}

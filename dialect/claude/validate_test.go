@@ -1,0 +1,57 @@
+package claude_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+func TestImpossibleOnClaude(t *testing.T) {
+	t.Parallel()
+	tools := func(tool dialect.MCPTool) dialect.Options {
+		return dialect.Options{MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Tools: []dialect.MCPTool{tool}}},
+			SDKMCPServers: []dialect.SDKMCPServer{{Name: "h", Tools: []dialect.MCPTool{tool}}}}
+	}
+	for name, c := range map[string]struct {
+		options dialect.Options
+		want    []string
+	}{
+		"session id":       {dialect.Options{SessionID: "abc"}, []string{"SessionID"}},
+		"odd uuid":         {dialect.Options{SessionID: "zaaaaaaa-1111-4111-8111-111111111111"}, []string{"SessionID"}},
+		"resumed by id":    {dialect.Options{SessionID: uuidD, Resume: uuidA}, []string{"SessionID"}},
+		"continued by id":  {dialect.Options{SessionID: uuidD, Continue: true}, []string{"SessionID"}},
+		"forked by id":     {dialect.Options{SessionID: uuidD, Continue: true, ForkSession: true}, nil},
+		"prompts":          {dialect.Options{PermissionPrompts: "me"}, []string{"PermissionPrompts"}},
+		"dialogs":          {dialect.Options{SupportedDialogKinds: []string{"k"}}, []string{"SupportedDialogKinds"}},
+		"preview":          {dialect.Options{ToolConfig: &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "pdf"}}}, []string{"ToolConfig.AskUserQuestion.PreviewFormat"}},
+		"Qoder's yolo":     {dialect.Options{PermissionMode: protocol.ModeYolo, AllowDangerouslySkipPermissions: true}, []string{"PermissionMode"}},
+		"Qoder's exposure": {tools(dialect.MCPTool{Name: "t", ExposedName: "x"}), []string{`MCPServers["s"].Tools[0].ExposedName`, "SDKMCPServers[0].Tools[0].ExposedName"}},
+		"Qoder's loading":  {tools(dialect.MCPTool{Name: "t", AlwaysLoad: true}), []string{`MCPServers["s"].Tools[0].AlwaysLoad`, "SDKMCPServers[0].Tools[0].AlwaysLoad"}},
+	} {
+		_, err := claude.New().Validate(&c.options)
+		var got []string
+		for _, e := range dialect.ConfigErrors(err) {
+			got = append(got, e.Option)
+			assert.NotEmpty(t, e.Fix, name)
+		}
+		assert.Equal(t, c.want, got, name)
+	}
+}
+
+func TestTraits(t *testing.T) {
+	t.Parallel()
+	traits := claude.New().Traits()
+	assert.Positive(t, traits.EOFGrace)
+	assert.Positive(t, traits.TermGrace)
+	assert.Positive(t, traits.KillGrace)
+	assert.Positive(t, traits.InterruptGrace)
+	assert.False(t, traits.HoldFirstUserLine)
+	assert.True(t, traits.UserMessageUUIDs)
+	assert.Equal(t, "claude", claude.New().Name())
+	assert.Empty(t, claude.New().Capability(protocol.InterruptRequest{}))
+	assert.Empty(t, claude.New().AfterInitialize(&dialect.Options{}))
+}

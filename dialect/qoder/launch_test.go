@@ -1,0 +1,214 @@
+package qoder_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+func launch(t *testing.T, o dialect.Options) dialect.Launch {
+	t.Helper()
+	if o.Auth == nil {
+		o.Auth = dialect.AccessToken("PAT")
+	}
+	l, err := qoder.New().Launch(&o)
+	require.NoError(t, err)
+	return l
+}
+
+func file(t *testing.T, l dialect.Launch, name string) string {
+	t.Helper()
+	for _, f := range l.Files {
+		if f.Name == name {
+			return string(f.Content)
+		}
+	}
+	require.Failf(t, "no such file", "%s", name)
+	return ""
+}
+
+func after(args []string, flag string) string {
+	for i, a := range args[:len(args)-1] {
+		if a == flag {
+			return args[i+1]
+		}
+	}
+	return ""
+}
+
+func initialize(t *testing.T, o dialect.Options) map[string]json.RawMessage {
+	t.Helper()
+	raw, err := qoder.New().Initialize(&o)
+	require.NoError(t, err)
+	var keys map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(raw, &keys))
+	return keys
+}
+
+func TestProgram(t *testing.T) {
+	t.Parallel()
+	l := launch(t, dialect.Options{ParentEnv: []string{"QODERCLI_PATH=/opt/qodercli"}})
+	assert.Equal(t, "/opt/qodercli", l.Path)
+	assert.Equal(t, []string{"qodercli"}, l.Names)
+	assert.True(t, l.HoldFirstUserLine)
+	l = launch(t, dialect.Options{ParentEnv: []string{"QODERCLI_PATH=/opt/old"}, PathToExecutable: "/opt/new"})
+	assert.Equal(t, "/opt/new", l.Path)
+}
+
+func TestLogins(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		options dialect.Options
+		payload string
+		unset   []string
+	}{
+		"token from Env before the parent's": {dialect.Options{Auth: dialect.AccessTokenFromEnv("T"),
+			Env: map[string]string{"T": "mine"}, ParentEnv: []string{"T=parent"}},
+			`{"type":"accessToken","accessToken":"mine"}`, nil},
+		"token of the parent in a clean environment": {dialect.Options{Auth: dialect.AccessTokenFromEnv(""), CleanEnv: true,
+			ParentEnv: []string{"QODER_PERSONAL_ACCESS_TOKEN=parent"}}, `{"type":"accessToken","accessToken":"parent"}`, nil},
+		"job tokens": {dialect.Options{Auth: dialect.JobTokens()}, `{"type":"jobToken","jobTokenProvider":"host"}`, nil},
+		"named key": {dialect.Options{Auth: &dialect.Auth{Type: dialect.AuthServiceAccount, EnvVar: "SA"}, ParentEnv: []string{"SA=key"}},
+			`{"type":"serviceAccount","serviceAccountKey":"key"}`, []string{"QODER_SERVICE_ACCOUNT_KEY", "SA"}},
+		"key": {dialect.Options{Auth: dialect.ServiceAccountKey("key"), Env: map[string]string{"QODER_SERVICE_ACCOUNT_KEY": "x"}},
+			`{"type":"serviceAccount","serviceAccountKey":"key"}`, []string{"QODER_SERVICE_ACCOUNT_KEY"}},
+	} {
+		l := launch(t, c.options)
+		assert.JSONEq(t, c.payload, file(t, l, "payload.json"), name)
+		for _, v := range c.unset {
+			assert.Contains(t, l.Unset, v, name)
+			for _, e := range l.Env {
+				assert.NotEqual(t, v, e.Name, name)
+			}
+		}
+	}
+	for name, a := range map[string]*dialect.Auth{
+		"none": nil, "empty": dialect.AccessToken(""), "unset": dialect.AccessTokenFromEnv("NOT_SET"),
+		"unset key": {Type: dialect.AuthServiceAccount, EnvVar: "NOT_SET"}, "unknown": {Type: "oauth"},
+	} {
+		_, err := qoder.New().Launch(&dialect.Options{Auth: a})
+		require.Len(t, dialect.ConfigErrors(err), 1, name)
+		assert.Equal(t, "Auth", dialect.ConfigErrors(err)[0].Option, name)
+	}
+}
+
+func TestProxies(t *testing.T) {
+	t.Parallel()
+	plain := dialect.Options{Proxy: "http://p:1"}
+	assert.Equal(t, "http://p:1", after(launch(t, plain).Args, "--proxy"))
+	assert.Empty(t, qoder.New().AfterInitialize(&plain))
+
+	secret := dialect.Options{Proxy: "http://u:pw@p:1"}
+	l := launch(t, secret)
+	assert.NotContains(t, l.Args, "--proxy")
+	assert.Contains(t, l.Env, dialect.EnvVar{Name: "HTTPS_PROXY", Value: "http://u:pw@p:1", Secret: true})
+	assert.Equal(t, []protocol.HostRequest{protocol.SetProxyRequest{Proxy: &secret.Proxy}}, qoder.New().AfterInitialize(&secret))
+}
+
+func TestDocumentsGoByFileWhenTheyMust(t *testing.T) {
+	t.Parallel()
+	l := launch(t, dialect.Options{
+		MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Env: map[string]string{"K": "k"},
+			Tools: []dialect.MCPTool{{Name: "t", AlwaysLoad: true}}}},
+		Settings: json.RawMessage(`{"env":{"K":"k"}}`)})
+	assert.Equal(t, "{{file:mcp.json}}", after(l.Args, "--mcp-config"))
+	assert.JSONEq(t, `{"mcpServers":{"s":{"command":"c","env":{"K":"k"},"toolOverrides":{"t":{"alwaysLoad":true}}}}}`, file(t, l, "mcp.json"))
+	assert.Equal(t, "{{file:settings.json}}", after(l.Args, "--settings"))
+	assert.JSONEq(t, `{"env":{"K":"k"}}`, file(t, l, "settings.json"))
+
+	long := launch(t, dialect.Options{Settings: json.RawMessage(`{"model":"` + strings.Repeat("x", build.MaxArg) + `"}`)})
+	assert.Equal(t, "{{file:settings.json}}", after(long.Args, "--settings"))
+}
+
+func TestSettingsAreMerged(t *testing.T) {
+	t.Parallel()
+	l := launch(t, dialect.Options{
+		Settings: json.RawMessage(`{"permissions":{"additionalDirectories":["/a"],"defaultMode":"bypassPermissions"},
+			"general":{"x":1}}`),
+		AdditionalDirectories: []string{"/a", "/b"}, EnableFileCheckpointing: dialect.Some(true)})
+	assert.JSONEq(t, `{"permissions":{"additionalDirectories":["/a","/b"],"defaultMode":"bypassPermissions"},
+		"general":{"x":1,"fileCheckpointing":{"enabled":true},"defaultPermissionMode":"bypass_permissions"}}`,
+		file(t, l, "settings.json"))
+
+	l = launch(t, dialect.Options{Settings: json.RawMessage(`{"permissions":{"defaultMode":"odd"}}`)})
+	assert.Equal(t, `{"permissions":{"defaultMode":"odd"}}`, after(l.Args, "--settings"), "an unknown mode is passed on")
+	l = launch(t, dialect.Options{Settings: json.RawMessage(`{"permissions":{"defaultMode":"plan"},"general":{"defaultPermissionMode":"auto"}}`)})
+	assert.Contains(t, file(t, l, "settings.json"), `"defaultPermissionMode":"auto"`, "the user's own word stands")
+	assert.NotContains(t, launch(t, dialect.Options{EnableFileCheckpointing: dialect.Some(false)}).Args, "--settings")
+
+	for name, o := range map[string]dialect.Options{
+		"list":   {Settings: json.RawMessage(`{"permissions":{"additionalDirectories":1}}`), AdditionalDirectories: []string{"/a"}},
+		"object": {Settings: json.RawMessage(`{"general":1}`), EnableFileCheckpointing: dialect.Some(true)},
+	} {
+		o.Auth = dialect.QoderCLIAuth()
+		_, err := qoder.New().Launch(&o)
+		assert.Len(t, dialect.ConfigErrors(err), 1, name)
+	}
+}
+
+func TestInitializeFields(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		options dialect.Options
+		key     string
+		want    string
+	}{
+		"timeout":    {dialect.Options{InitializeTimeout: 1500 * time.Millisecond}, "initializeTimeoutMs", `1500`},
+		"no copies":  {dialect.Options{EnableFileCheckpointing: dialect.Some(false)}, "enableFileCheckpointing", `false`},
+		"append":     {dialect.Options{SystemPrompt: dialect.PresetPrompt("x")}, "appendSystemPrompt", `"x"`},
+		"servers":    {dialect.Options{SDKMCPServers: []dialect.SDKMCPServer{{Name: "b"}, {Name: "a"}}}, "sdkMcpServers", `["b","a"]`},
+		"some skill": {dialect.Options{Skills: dialect.Only("pdf")}, "skills", `["pdf"]`},
+		"memory": {dialect.Options{Memory: &dialect.Memory{HasShouldGenerate: true, Extra: map[string]json.RawMessage{"z": json.RawMessage(`1`)}}},
+			"memory", `{"requester":"sdk","shouldGenerate":"memory_should_generate_0","z":1}`},
+		"evolution": {dialect.Options{Evolution: &dialect.Evolution{HasShouldReview: true, Skill: map[string]json.RawMessage{"mode": json.RawMessage(`"x"`)}}},
+			"evolution", `{"skill":{"requester":"sdk","shouldReview":"skill_evolution_should_review_0","mode":"x"}}`},
+		"overrides": {dialect.Options{SDKMCPServers: []dialect.SDKMCPServer{{Name: "s", Tools: []dialect.MCPTool{{Name: "t", ExposedName: "x"}}}}},
+			"sdkMcpToolOverrides", `{"s":{"t":{"exposedName":"x"}}}`},
+	} {
+		assert.JSONEq(t, c.want, string(initialize(t, c.options)[c.key]), name)
+	}
+	assert.NotContains(t, initialize(t, dialect.Options{Hooks: []dialect.HookRegistration{}}), "hooks")
+	_, err := qoder.New().Initialize(&dialect.Options{Memory: &dialect.Memory{Extra: map[string]json.RawMessage{"x": json.RawMessage(`{`)}}})
+	assert.Error(t, err)
+}
+
+func TestImpossibleOnQoder(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]dialect.Options{
+		"SystemPrompt.Blocks":                 {SystemPrompt: dialect.PromptText("a", "b")},
+		"SystemPrompt.ExcludeDynamicSections": {SystemPrompt: dialect.SystemPrompt{Preset: true, ExcludeDynamicSections: true}},
+		"SystemPrompt.Snapshot":               {SystemPrompt: dialect.SystemPrompt{Preset: true, Snapshot: dialect.Some(true)}},
+		"Plugins[0].SkipMCPDiscovery":         {Plugins: []dialect.Plugin{{Path: "p", SkipMCPDiscovery: true}}},
+		"Hooks[0].OnFailure":                  {Hooks: []dialect.HookRegistration{{Event: "Stop", CallbackIDs: []string{"h"}, OnFailure: "block"}}},
+		`MCPServers["s"].HeadersHelper`:       {MCPServers: map[string]dialect.MCPServer{"s": {Type: "http", URL: "http://h", HeadersHelper: "x"}}},
+		`MCPServers["s"].OAuth`:               {MCPServers: map[string]dialect.MCPServer{"s": {Type: "http", URL: "http://h", OAuth: json.RawMessage(`{}`)}}},
+		`MCPServers["s"].Timeout`:             {MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Timeout: 1}}},
+		`MCPServers["s"].AlwaysLoad`:          {MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", AlwaysLoad: true}}},
+		`ExtraArgs["proxy"]`:                  {ExtraArgs: map[string]dialect.Opt[string]{"proxy": dialect.Some("http://p")}},
+		`ExtraArgs["disable-builtin-skills"]`: {ExtraArgs: map[string]dialect.Opt[string]{"disable-builtin-skills": {}}},
+	} {
+		o.Auth = dialect.QoderCLIAuth()
+		_, err := qoder.New().Validate(&o)
+		require.Len(t, dialect.ConfigErrors(err), 1, "%s: %v", want, err)
+		assert.Equal(t, want, dialect.ConfigErrors(err)[0].Option)
+	}
+}
+
+func TestTraits(t *testing.T) {
+	t.Parallel()
+	traits := qoder.New().Traits()
+	assert.GreaterOrEqual(t, traits.EOFGrace, 12*time.Second, "it needs 8.6 s after EOF")
+	assert.GreaterOrEqual(t, traits.TermGrace, 9*time.Second, "it needs 8.6 s after SIGTERM")
+	assert.False(t, traits.UserMessageUUIDs)
+	assert.Equal(t, "1", traits.ProtocolMajor)
+	assert.Equal(t, 41, traits.AuthExpiredExit)
+}

@@ -1,0 +1,245 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+func named(err error) []string {
+	var out []string
+	for _, e := range dialect.ConfigErrors(err) {
+		out = append(out, e.Option)
+	}
+	return out
+}
+
+// TestImpossibleOnAnyBackend has one case for each rule that holds for every backend.
+func TestImpossibleOnAnyBackend(t *testing.T) {
+	t.Parallel()
+	type o = *dialect.Options
+	agent := func(a dialect.AgentDefinition) func(o) {
+		return func(x o) { x.Agents = map[string]dialect.AgentDefinition{"a": a} }
+	}
+	good := dialect.AgentDefinition{Description: "d", Prompt: "p"}
+	server := func(s dialect.MCPServer) func(o) {
+		return func(x o) { x.MCPServers = map[string]dialect.MCPServer{"s": s} }
+	}
+	host := func(s ...dialect.SDKMCPServer) func(o) { return func(x o) { x.SDKMCPServers = s } }
+	hook := func(h dialect.HookRegistration) func(o) {
+		return func(x o) { x.Hooks = []dialect.HookRegistration{h} }
+	}
+	allow := func(rules ...string) func(o) { return func(x o) { x.AllowedTools = rules } }
+	for want, cases := range map[string][]func(o){
+		"PermissionPromptToolName": {
+			func(x o) { x.HasCanUseTool, x.PermissionPromptToolName = true, "mcp__a__b" },
+			func(x o) { x.PermissionPromptToolName = "stdio" }},
+		"PermissionMode": {
+			func(x o) { x.PermissionMode = protocol.ModeBypassPermissions },
+			func(x o) { x.PermissionMode = "bogus" },
+			func(x o) { x.PermissionMode = protocol.ModeDelegate }},
+		"AllowedTools": {allow(""), allow("Read,Bash"), allow("Read Bash"), allow("Bash(ls"), allow("Bash(a)b)"),
+			allow("Bash(a),Bash(*)"), allow("Bash((a)"), allow(`Bash(a\)`), allow("(x)"), allow("a)b")},
+		"DisallowedTools":            {func(x o) { x.DisallowedTools = []string{"Read, Write"} }},
+		"Tools":                      {func(x o) { x.Tools = dialect.Only("Read,Bash") }, func(x o) { x.Tools = dialect.Only("") }},
+		"Skills":                     {func(x o) { x.Skills = dialect.Only("pdf),Bash(*") }, func(x o) { x.Skills = dialect.Only("*") }},
+		"ForkSession":                {func(x o) { x.ForkSession = true }},
+		"ResumeSessionAt":            {func(x o) { x.ResumeSessionAt = "m" }},
+		"ResumeDropsTurn":            {func(x o) { x.Resume, x.ResumeDropsTurn = "r", "m" }},
+		"PersistSession":             {func(x o) { x.PersistSession, x.HasSessionStore = dialect.Some(false), true }},
+		"MaxTurns":                   {func(x o) { x.MaxTurns = dialect.Some(-1) }},
+		"InitializeTimeout":          {func(x o) { x.InitializeTimeout = -1 }},
+		"SettingSources":             {func(x o) { x.SettingSources = dialect.Only("users") }},
+		"AdditionalDirectories[1]":   {func(x o) { x.AdditionalDirectories = []string{"/a", ""} }},
+		"Plugins[0].Path":            {func(x o) { x.Plugins = []dialect.Plugin{{}} }},
+		"Plugins[0].Type":            {func(x o) { x.Plugins = []dialect.Plugin{{Type: "git", Path: "p"}} }},
+		"Settings":                   {func(x o) { x.Settings = json.RawMessage(`[1]`) }, func(x o) { x.Settings = json.RawMessage(`{`) }},
+		"SettingsPath":               {func(x o) { x.Settings, x.SettingsPath = json.RawMessage(`{}`), "/s" }},
+		"SystemPrompt":               {func(x o) { x.SystemPrompt = dialect.SystemPrompt{Preset: true, Blocks: []string{"a"}} }},
+		"SystemPrompt.Append":        {func(x o) { x.SystemPrompt = dialect.SystemPrompt{Append: "a"} }},
+		`Agents["a"].Description`:    {agent(dialect.AgentDefinition{Prompt: "p"})},
+		`Agents["a"].Prompt`:         {agent(dialect.AgentDefinition{Description: "d"})},
+		`Agents["a"].PermissionMode`: {agent(dialect.AgentDefinition{Description: "d", Prompt: "p", PermissionMode: "x"})},
+		`Agents["a"].MaxTurns`:       {agent(dialect.AgentDefinition{Description: "d", Prompt: "p", MaxTurns: dialect.Some(0)})},
+		`Agents["a"].MCPServers[0]`: {agent(dialect.AgentDefinition{Description: "d", Prompt: "p",
+			MCPServers: []dialect.AgentMCPServer{{}}})},
+		`Agents["a"].MCPServers[0].Command`: {agent(dialect.AgentDefinition{Description: "d", Prompt: "p",
+			MCPServers: []dialect.AgentMCPServer{{Name: "x", Config: &dialect.MCPServer{}}}})},
+		`Agents["a"].MCPServers[0].Tools`: {agent(dialect.AgentDefinition{Description: "d", Prompt: "p",
+			MCPServers: []dialect.AgentMCPServer{{Name: "x", Config: &dialect.MCPServer{Command: "c", Tools: []dialect.MCPTool{{Name: "t"}}}}}})},
+		`Agents[""]`: {func(x o) { x.Agents = map[string]dialect.AgentDefinition{"": good} }},
+		"Agents": {
+			func(x o) { agent(good)(x); x.Tools = dialect.None() },
+			func(x o) { agent(good)(x); x.Tools = dialect.Only("Read") },
+			func(x o) { agent(good)(x); x.DisallowedTools = []string{"Task"} }},
+		`MCPServers["s"].Command`: {server(dialect.MCPServer{}), server(dialect.MCPServer{Type: "http", URL: "https://h", Command: "c"})},
+		`MCPServers["s"].URL`: {server(dialect.MCPServer{Command: "c", URL: "https://h"}), server(dialect.MCPServer{Type: "sse"}),
+			server(dialect.MCPServer{Type: "http", URL: "ftp://h"}), server(dialect.MCPServer{Type: "http", URL: "https://%zz"})},
+		`MCPServers["s"].Type`:          {server(dialect.MCPServer{Type: "sdk"}), server(dialect.MCPServer{Type: "ws"})},
+		`MCPServers["s"].Tools[0].Name`: {server(dialect.MCPServer{Command: "c", Tools: []dialect.MCPTool{{}}})},
+		`MCPServers["s"].Tools[0].PermissionPolicy`: {
+			server(dialect.MCPServer{Command: "c", Tools: []dialect.MCPTool{{Name: "t", PermissionPolicy: "never"}}})},
+		`MCPServers[""]`:                    {func(x o) { x.MCPServers = map[string]dialect.MCPServer{"": {Command: "c"}} }},
+		"MCPServers":                        {server(dialect.MCPServer{Command: "c", Extra: map[string]json.RawMessage{"x": json.RawMessage(`{`)}})},
+		"SDKMCPServers[0].Name":             {host(dialect.SDKMCPServer{})},
+		"SDKMCPServers[1].Name":             {host(dialect.SDKMCPServer{Name: "a"}, dialect.SDKMCPServer{Name: "a"})},
+		"SDKMCPServers[0].Timeout":          {host(dialect.SDKMCPServer{Name: "a", Timeout: -1})},
+		"SDKMCPServers[0].InitializeResult": {host(dialect.SDKMCPServer{Name: "a", InitializeResult: json.RawMessage(`1`)})},
+		"SDKMCPServers[0].ToolsListResult":  {host(dialect.SDKMCPServer{Name: "a", ToolsListResult: json.RawMessage(`[]`)})},
+		"Hooks[0].Event":                    {hook(dialect.HookRegistration{CallbackIDs: []string{"h"}})},
+		"Hooks[0].CallbackIDs":              {hook(dialect.HookRegistration{Event: "Stop"}), hook(dialect.HookRegistration{Event: "Stop", CallbackIDs: []string{"h", "h"}})},
+		"Hooks[0].Timeout":                  {hook(dialect.HookRegistration{Event: "Stop", CallbackIDs: []string{"h"}, Timeout: -time.Second})},
+		"ExperimentalCloudAgent":            {func(x o) { x.ExperimentalCloudAgent = json.RawMessage(`{}`) }},
+		"UnsetEnv":                          {func(x o) { x.Env, x.UnsetEnv = map[string]string{"A": "1"}, []string{"A"} }, func(x o) { x.UnsetEnv = []string{""} }},
+		`Env["A=B"]`:                        {func(x o) { x.Env = map[string]string{"A=B": "1"} }},
+		`Env["A"]`:                          {func(x o) { x.Env = map[string]string{"A": "\x00"} }},
+		`ExtraArgs["--model"]`:              {func(x o) { x.ExtraArgs = map[string]dialect.Opt[string]{"--model": {}} }},
+		`ExtraArgs["a b"]`:                  {func(x o) { x.ExtraArgs = map[string]dialect.Opt[string]{"a b": {}} }},
+		`ExtraArgs["model"]`:                {func(x o) { x.Model, x.ExtraArgs = "m", map[string]dialect.Opt[string]{"model": dialect.Some("n")} }},
+		`ExtraArgs["permission-prompt-tool"]`: {func(x o) {
+			x.HasCanUseTool, x.ExtraArgs = true, map[string]dialect.Opt[string]{"permission-prompt-tool": dialect.Some("x")}
+		}},
+		`ExtraArgs["output-format"]`: {func(x o) { x.ExtraArgs = map[string]dialect.Opt[string]{"output-format": dialect.Some("text")} }},
+		`ExtraArgs["settings"]`:      {func(x o) { x.ExtraArgs = map[string]dialect.Opt[string]{"settings": dialect.Some("{}")} }},
+	} {
+		for name, d := range dialects() {
+			for i, set := range cases {
+				x := start(name)
+				set(&x)
+				_, err := d.Validate(&x)
+				got := named(err)
+				// A field that the backend lacks altogether is refused under its own name besides.
+				assert.Contains(t, got, want, "%s, case %d: %v", name, i, err)
+				assert.LessOrEqual(t, len(got), 2, "%s of %s, case %d: %v", want, name, i, err)
+			}
+		}
+	}
+}
+
+func TestRulesThatAreFine(t *testing.T) {
+	t.Parallel()
+	o := dialect.Options{
+		AllowedTools: []string{"Read", "Bash(git:*)", "Bash(a, b)", "Bash(echo (x))", `Bash(echo \))`, "mcp__s__*", "Bash()"},
+		Tools:        dialect.Only("Read", "mcp__s__*"), Skills: dialect.Only("plugin:skill"),
+		Agents: map[string]dialect.AgentDefinition{"main": {Description: "d", Prompt: "p"}}, Agent: "main",
+	}
+	o.Tools = dialect.Only("Read", "Skill") // no Agent tool: the only agent is the main session's
+	for name, d := range dialects() {
+		x := o
+		x.Auth = start(name).Auth
+		_, err := d.Validate(&x)
+		assert.NoError(t, err, name)
+	}
+}
+
+func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	o := dialect.Options{
+		HasCanUseTool: true, PermissionPromptToolName: "x", PermissionMode: protocol.ModeBypassPermissions,
+		ResumeSessionAt: "m", MaxTurns: dialect.Some(-1), HasResolveModel: true, Sandbox: &dialect.Sandbox{},
+	}
+	for name, want := range map[string][]string{
+		"claude": {"PermissionPromptToolName", "PermissionMode", "ResumeSessionAt", "MaxTurns", "ResolveModel"},
+		"qoder":  {"PermissionPromptToolName", "PermissionMode", "ResumeSessionAt", "MaxTurns", "Sandbox", "Auth"},
+	} {
+		_, err := dialects()[name].Validate(&o)
+		assert.Equal(t, want, named(err), name)
+	}
+}
+
+func TestNumbersOutOfRange(t *testing.T) {
+	t.Parallel()
+	d := dialects()["claude"]
+	for want, values := range map[string][]dialect.Options{
+		"MaxBudgetUSD": {{MaxBudgetUSD: dialect.Some(0.0)}, {MaxBudgetUSD: dialect.Some(-1.0)},
+			{MaxBudgetUSD: dialect.Some(math.NaN())}, {MaxBudgetUSD: dialect.Some(math.Inf(1))}},
+		"TaskBudget":                          {{TaskBudget: dialect.Some(0)}},
+		"MaxThinkingTokens":                   {{MaxThinkingTokens: dialect.Some(-1)}, {MaxThinkingTokens: dialect.Some(1), Thinking: &dialect.Thinking{Type: "adaptive"}}},
+		"Thinking.Type":                       {{Thinking: &dialect.Thinking{Type: "deep"}}},
+		"Thinking.BudgetTokens":               {{Thinking: &dialect.Thinking{Type: "enabled", BudgetTokens: dialect.Some(0)}}, {Thinking: &dialect.Thinking{Type: "adaptive", BudgetTokens: dialect.Some(9)}}},
+		"OutputFormat.Type":                   {{OutputFormat: &dialect.OutputFormat{Schema: json.RawMessage(`{}`)}}},
+		"OutputFormat.Schema":                 {{OutputFormat: &dialect.OutputFormat{Type: "json_schema", Schema: json.RawMessage(`[]`)}}},
+		"Betas":                               {{Betas: []string{"a,b"}}},
+		"PluginDelivery":                      {{PluginDelivery: "mail"}},
+		"MCPServersDelivery":                  {{MCPServersDelivery: "mail"}},
+		"ManagedSettings":                     {{ManagedSettings: json.RawMessage(`1`)}},
+		"SystemPrompt.ExcludeDynamicSections": {{SystemPrompt: dialect.SystemPrompt{ExcludeDynamicSections: true}}},
+		`MCPServers["s"].Timeout`:             {{MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Timeout: -1}}}},
+		"Hooks[0].OnFailure":                  {{Hooks: []dialect.HookRegistration{{Event: "Stop", CallbackIDs: []string{"h"}, OnFailure: "shrug"}}}},
+	} {
+		for _, o := range values {
+			_, err := d.Validate(&o)
+			assert.Contains(t, named(err), want, "%v", err)
+		}
+	}
+}
+
+func TestWhatHidesTheCallbackIsNamed(t *testing.T) {
+	t.Parallel()
+	hidden := func(o dialect.Options, name string) []string {
+		warnings, err := dialects()[name].Validate(&o)
+		require.NoError(t, err)
+		var rules []string
+		for _, w := range warnings {
+			if w.Option == "CanUseTool" {
+				rules = append(rules, w.Rule)
+			}
+		}
+		return rules
+	}
+	o := dialect.Options{
+		AllowedTools: []string{"Read", "Bash(git:*)"},
+		Settings:     json.RawMessage(`{"permissions":{"allow":["WebFetch"]}}`),
+		MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Tools: []dialect.MCPTool{
+			{Name: "a", PermissionPolicy: dialect.AlwaysAllow}, {Name: "b", PermissionPolicy: dialect.AlwaysAsk}}}},
+		PermissionMode: protocol.ModeBypassPermissions, AllowDangerouslySkipPermissions: true,
+		ExtraArgs: map[string]dialect.Opt[string]{"dangerously-skip-permissions-x": {}},
+	}
+	want := []string{"Read", "Bash(git:*)", "WebFetch", "mcp__s__a", "bypassPermissions"}
+	for name := range dialects() {
+		x := o
+		x.Auth = start(name).Auth
+		assert.Empty(t, hidden(x, name), "there is no callback to hide")
+		x.HasCanUseTool = true
+		assert.Equal(t, want, hidden(x, name), name)
+	}
+	x := dialect.Options{HasCanUseTool: true, PermissionMode: protocol.ModeAcceptEdits, PermissionPrompts: "none",
+		Sandbox:      &dialect.Sandbox{Enabled: true, AutoAllowBashIfSandboxed: dialect.Some(true)},
+		SettingsPath: "/s", SettingsContent: []byte(`{"permissions":{"allow":["Glob"]}}`),
+		ExtraArgs: map[string]dialect.Opt[string]{"dangerously-skip-permissions": {}}}
+	assert.Equal(t, []string{"Glob", "acceptEdits", "PermissionPrompts none", "Sandbox.AutoAllowBashIfSandboxed",
+		`ExtraArgs["dangerously-skip-permissions"]`}, hidden(x, "claude"))
+	x = dialect.Options{HasCanUseTool: true, PermissionMode: protocol.ModeDontAsk}
+	assert.Equal(t, []string{"dontAsk"}, hidden(x, "claude"))
+}
+
+func TestOtherWarnings(t *testing.T) {
+	t.Parallel()
+	warned := func(o dialect.Options, name string) []string {
+		warnings, err := dialects()[name].Validate(&o)
+		require.NoError(t, err)
+		var options []string
+		for _, w := range warnings {
+			options = append(options, w.Option)
+		}
+		return options
+	}
+	assert.Equal(t, []string{"Continue"}, warned(dialect.Options{Continue: true, Resume: "r"}, "claude"))
+	assert.Equal(t, []string{"Skills"}, warned(dialect.Options{Skills: dialect.All(), Tools: dialect.Only("Read")}, "claude"))
+	assert.Equal(t, []string{"Skills"}, warned(dialect.Options{Skills: dialect.Only("pdf"), Tools: dialect.None()}, "claude"))
+	assert.Equal(t, []string{"OnUserDialog"}, warned(dialect.Options{HasUserDialog: true}, "claude"))
+	q := start("qoder")
+	q.DebugFile, q.IncludeHookEvents, q.ToolConfig = "/l", true, &dialect.ToolConfig{}
+	q.SDKMCPServers = []dialect.SDKMCPServer{{Name: "a", Timeout: time.Second}}
+	got := warned(q, "qoder")
+	slices.Sort(got)
+	assert.Equal(t, []string{"DebugFile", "IncludeHookEvents", "SDKMCPServers[0].Timeout", "ToolConfig"}, got)
+}
