@@ -61,7 +61,7 @@ func TestLaunchIsDeterministic(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				o := anyOptions(name).Draw(t, "options")
 				first := wireOf(t, d, &o)
-				for range 5 { // a map of three keys shows another order soon
+				for range 3 { // a map of three keys shows another order soon
 					require.Equal(t, first, wireOf(t, d, &o))
 				}
 			})

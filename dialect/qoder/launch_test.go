@@ -140,7 +140,7 @@ func TestSettingsAreMerged(t *testing.T) {
 		file(t, l, "settings.json"))
 
 	l = launch(t, dialect.Options{Settings: json.RawMessage(`{"permissions":{"defaultMode":"odd"}}`)})
-	assert.Equal(t, `{"permissions":{"defaultMode":"odd"}}`, after(l.Args, "--settings"), "an unknown mode is passed on")
+	assert.JSONEq(t, `{"permissions":{"defaultMode":"odd"}}`, after(l.Args, "--settings"), "an unknown mode is passed on")
 	l = launch(t, dialect.Options{Settings: json.RawMessage(`{"permissions":{"defaultMode":"plan"},"general":{"defaultPermissionMode":"auto"}}`)})
 	assert.Contains(t, file(t, l, "settings.json"), `"defaultPermissionMode":"auto"`, "the user's own word stands")
 	assert.NotContains(t, launch(t, dialect.Options{EnableFileCheckpointing: dialect.Some(false)}).Args, "--settings")
