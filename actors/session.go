@@ -141,7 +141,7 @@ func (s *session) close(c *kernel.Context[message.ToSession], reason error) {
 		return
 	}
 	k.closeAsked, k.closeReason = true, reason
-	k.Ledger.BeginClosing()
+	k.Ledger.BeginClosing(reason == nil)
 	why := "closed by the user"
 	if reason != nil {
 		why = reason.Error()
@@ -158,7 +158,7 @@ func (s *session) close(c *kernel.Context[message.ToSession], reason error) {
 
 func (s *session) interrupt(c *kernel.Context[message.ToSession]) bool {
 	k := s.core
-	request, err := k.cfg.Dialect.Encode(&protocol.InterruptRequest{})
+	request, err := k.cfg.Dialect.Encode(&protocol.InterruptRequest{CancelQueued: true})
 	if err != nil {
 		return false
 	}
@@ -365,7 +365,7 @@ func (s *session) describeTree(reply *kernel.Promise[[]message.ActorInfo]) {
 // learns the reason. It blocks until the link has ended and must run on a
 // task of its own.
 func (k *Core) Fail(reason error) {
-	k.Ledger.BeginClosing()
+	k.Ledger.BeginClosing(false)
 	k.Link.Abort()
 	_ = k.cfg.System.Executor().Await(context.Background(), k.Link.Done())
 	k.flush()

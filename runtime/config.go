@@ -105,9 +105,10 @@ type Spec struct {
 	// ActorBackoff delays their restarts. Default: 10 ms to 1 s.
 	ActorBackoff supervisor.Backoff
 
-	// OnEvent receives the session's events in order, on whatever task they
-	// happen on. It must be quick and must not call the session. Optional.
+	// OnEvent receives the session's events, one at a time and in order. When
+	// it falls behind by more than 1,024 events the oldest are lost. Optional.
 	OnEvent func(EventRecord)
-	// Stderr receives the lines of the agent's stderr. Optional; as OnEvent.
+	// Stderr receives the lines of the agent's stderr. It must be quick: while
+	// it runs the agent's stderr is not read. Optional.
 	Stderr func(line string)
 }

@@ -62,6 +62,45 @@ func (s *subscription) fire() {
 	}
 }
 
+// handler calls one function for each event, in order, on a task that runs only
+// while there are events: whoever emits holds locks that the function may need.
+type handler struct {
+	exec   kernel.Executor
+	handle func(event.Record)
+
+	mu      sync.Mutex
+	queue   []event.Record
+	running bool
+}
+
+func (h *handler) push(r event.Record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.queue) >= eventQueue {
+		h.queue = h.queue[1:]
+	}
+	h.queue = append(h.queue, r)
+	if !h.running {
+		h.running = true
+		h.exec.Go(h.run)
+	}
+}
+
+func (h *handler) run() {
+	for {
+		h.mu.Lock()
+		if len(h.queue) == 0 {
+			h.queue, h.running = nil, false
+			h.mu.Unlock()
+			return
+		}
+		r := h.queue[0]
+		h.queue = h.queue[1:]
+		h.mu.Unlock()
+		h.handle(r)
+	}
+}
+
 func (b *bus) subscribe(session string) *subscription {
 	s := &subscription{session: session}
 	b.mu.Lock()

@@ -44,6 +44,7 @@ type Session struct {
 	spec     Spec
 	core     *actors.Core
 	warnings []dialect.Warning
+	events   *handler // nil without Spec.OnEvent
 }
 
 func (rt *Runtime) newSession(spec Spec) (*Session, error) {
@@ -57,6 +58,9 @@ func (rt *Runtime) newSession(spec Spec) (*Session, error) {
 		return nil, fmt.Errorf("open: session id %q must not contain / or #", spec.ID)
 	}
 	s := &Session{id: spec.ID, rt: rt, spec: spec}
+	if spec.OnEvent != nil {
+		s.events = &handler{exec: rt.sys.Executor(), handle: spec.OnEvent}
+	}
 	cfg, err := s.config()
 	if err != nil {
 		return nil, err
@@ -74,8 +78,8 @@ func (rt *Runtime) newSession(spec Spec) (*Session, error) {
 func (s *Session) emit(e event.Event) {
 	r := event.Record{Session: s.id, At: s.rt.sys.Clock().Now(), Event: e}
 	s.rt.bus.publish(r)
-	if s.spec.OnEvent != nil {
-		s.spec.OnEvent(r)
+	if s.events != nil {
+		s.events.push(r)
 	}
 	if _, ended := e.(event.Ended); ended {
 		s.rt.remove(s)

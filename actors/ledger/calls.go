@@ -145,7 +145,12 @@ func (l *Ledger) WriteCalls() error {
 			c.answer.Fail(err)
 			continue
 		}
-		if err := l.write(line); err != nil {
+		switch err := l.write(line); {
+		case errors.Is(err, ErrTooLarge):
+			delete(l.calls.open, c.ID)
+			c.answer.Fail(fmt.Errorf("control request %s: %w", c.Subtype, err))
+			continue
+		case err != nil:
 			return err
 		}
 		c.written = true

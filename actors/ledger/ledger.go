@@ -22,6 +22,12 @@ var (
 	ErrTransportClosed = errors.New("the agent's transport is closed")
 	// ErrClosed says that the session was closed.
 	ErrClosed = errors.New("the session is closed")
+	// ErrNoRoom says that the agent does not take what is written to it and
+	// the queue is full.
+	ErrNoRoom = errors.New("the agent does not read its stdin and the write queue is full")
+	// ErrTooLarge says that a message does not fit into one line for the
+	// agent.
+	ErrTooLarge = errors.New("the message is larger than one line for the agent may be; send less, or pass it in a file")
 	// ErrNotRun says that a user message ended without a result: it was
 	// cancelled while queued, or the agent had seen its uuid before.
 	ErrNotRun = errors.New("the message was not run and has no result")
@@ -71,8 +77,9 @@ func (l Limits) withDefaults() Limits {
 
 // Outlet is where lines for the agent go.
 type Outlet interface {
-	// Write queues whole lines and never blocks. It fails when the transport
-	// is closed or its queue is full.
+	// Write queues whole lines and never blocks. It fails with [ErrTooLarge],
+	// with [ErrNoRoom], or because the transport is closed. After ErrNoRoom the
+	// router is told when there is room.
 	Write(lines []byte) error
 }
 
@@ -159,20 +166,25 @@ func (l *Ledger) write(line []byte) error {
 	if l.outlet == nil {
 		return ErrTransportClosed
 	}
-	if err := l.outlet.Write(line); err != nil {
+	switch err := l.outlet.Write(line); {
+	case err == nil || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrNoRoom):
+		return err
+	default:
 		return fmt.Errorf("%w: %w", ErrTransportClosed, err)
 	}
-	return nil
 }
 
-// BeginClosing turns away new work: turns and calls fail, requests of the
-// agent are denied at once, and content that nobody reads is discarded.
-func (l *Ledger) BeginClosing() {
+// BeginClosing turns away new work: turns and calls fail, and requests of the
+// agent are denied at once. When the end is the user's wish (abandon), content
+// that nobody reads is discarded; what a session leaves that failed can still
+// be read.
+func (l *Ledger) BeginClosing(abandon bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closing = true
+	l.stream.abandoned = abandon
 	l.denyAll(anyKind, "the session is closing")
-	if l.stream.consumer == nil {
+	if l.stream.consumer == nil && abandon {
 		l.stream.discard = true
 		l.stream.clear()
 	}

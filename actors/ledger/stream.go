@@ -23,6 +23,7 @@ type stream struct {
 	partialBytes int64 // of heldBytes, what could still be dropped
 	consumer     *Consumer
 	discard      bool
+	abandoned    bool // the user closes: what nobody reads goes
 	stalled      bool // the reader stands still for want of credit
 	wake         signal
 	budget       *Budget
@@ -106,7 +107,7 @@ func (c *Consumer) Release() {
 		return
 	}
 	c.l.stream.consumer = nil
-	if c.l.closing {
+	if c.l.stream.abandoned {
 		c.l.stream.discard = true
 		c.l.stream.clear()
 		c.l.reader.fire()

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -110,7 +111,11 @@ func (l *Ledger) WriteTurns(encode func(*protocol.UserMessage) ([]byte, error)) 
 			l.endTurn(t, nil, fmt.Errorf("encode user message %s: %w", t.UUID, err))
 			continue
 		}
-		if err := l.write(line); err != nil {
+		switch err := l.write(line); {
+		case errors.Is(err, ErrTooLarge):
+			l.endTurn(t, nil, fmt.Errorf("user message %s of %d bytes: %w", t.UUID, len(line), err))
+			continue
+		case err != nil:
 			return err
 		}
 		t.state = TurnWritten

@@ -65,7 +65,7 @@ func (a *Actor) Stop(*kernel.Context[message.ToRouter]) {
 // timer of the next deadline. Doing it twice does no harm.
 func (a *Actor) work(c *kernel.Context[message.ToRouter]) error {
 	a.sort()
-	if err := a.write(); err != nil && !errors.Is(err, ledger.ErrTransportClosed) {
+	if err := a.write(); err != nil && !errors.Is(err, ledger.ErrTransportClosed) && !errors.Is(err, ledger.ErrNoRoom) {
 		return err
 	}
 	a.arm(c)

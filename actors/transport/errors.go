@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -92,6 +91,3 @@ func (e *LeftoverError) Error() string {
 }
 
 func (e *LeftoverError) Unwrap() error { return e.Err }
-
-// errQueueFull says that the agent does not take what is written to it.
-var errQueueFull = errors.New("the agent does not read its stdin and the write queue is full")

@@ -48,6 +48,9 @@ type Link struct {
 	cfg    LinkConfig
 	life   context.Context // ends when the link has ended
 	cancel context.CancelCauseFunc
+	// reading ends when what is still unread is given up.
+	reading  context.Context
+	stopRead context.CancelCauseFunc
 
 	stderr tail
 	noise  tail
@@ -76,6 +79,7 @@ func NewLink(cfg LinkConfig) *Link {
 	}
 	k := &Link{cfg: cfg, stderr: tail{max: 16 << 10}, noise: tail{max: 2 << 10}}
 	k.life, k.cancel = context.WithCancelCause(context.Background())
+	k.reading, k.stopRead = context.WithCancelCause(k.life)
 	return k
 }
 
@@ -129,6 +133,7 @@ func (k *Link) launch() {
 		exec: k.cfg.Exec, out: proc.Stdin(),
 		pressed: k.cfg.Ledger.WakeReader,
 		failed:  func(error) { k.cfg.Moved() },
+		room:    k.cfg.Frames,
 	}
 	k.outputs = 1
 	if proc.Stderr() != nil {
@@ -168,6 +173,7 @@ func (k *Link) awaitExit() {
 	// Whoever still held the pipes is gone now; what cannot be swept must not
 	// hold the session either.
 	if !k.awaitOutput(k.cfg.Graces.Drain) {
+		k.stopRead(errExited)
 		k.proc.CloseOutput()
 		k.awaitOutput(0)
 	}

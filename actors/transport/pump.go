@@ -31,6 +31,7 @@ func (k *Link) pumpStdout() {
 	}
 	for {
 		if k.awaitCredit(lines, &charged) != nil {
+			k.Giveup(ledger.ErrConsumerStalled) // the agent is gone and nobody reads what it left
 			break
 		}
 		n, err := out.Read(lines.Buffer())
@@ -68,7 +69,7 @@ func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
 		if wait == nil {
 			break
 		}
-		if err := k.cfg.Exec.Await(k.life, wait); err != nil {
+		if err := k.cfg.Exec.Await(k.reading, wait); err != nil {
 			return err
 		}
 	}
@@ -79,7 +80,7 @@ func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
 		*charged = 0
 	case pending > *charged:
 		grant := max(pending-*charged, ledger.LargeLine)
-		if err := k.cfg.Ledger.Budget().Acquire(k.life, k.cfg.Exec, grant); err != nil {
+		if err := k.cfg.Ledger.Budget().Acquire(k.reading, k.cfg.Exec, grant); err != nil {
 			return err
 		}
 		*charged += grant

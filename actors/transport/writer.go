@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
@@ -24,11 +25,13 @@ type writer struct {
 	out     io.WriteCloser
 	pressed func()      // called when a write begins
 	failed  func(error) // called once, when a write fails
+	room    func()      // called when there is room again after a refusal
 
 	mu      sync.Mutex
 	queue   []byte
 	spare   []byte
 	writing bool
+	refused bool // somebody waits for room
 	ending  bool // close stdin when the queue is empty
 	err     error
 }
@@ -43,9 +46,13 @@ func (w *writer) Write(lines []byte) error {
 	if w.ending {
 		return io.ErrClosedPipe
 	}
+	if len(lines) > writeBound {
+		return ledger.ErrTooLarge
+	}
 	size := len(w.queue) + len(lines)
 	if size > writeHardBound || (size > writeBound && len(lines) > smallLine) {
-		return errQueueFull
+		w.refused = true
+		return ledger.ErrNoRoom
 	}
 	w.queue = append(w.queue, lines...)
 	w.start()
@@ -95,6 +102,10 @@ func (w *writer) run() {
 		_, err := w.out.Write(chunk)
 
 		w.mu.Lock()
+		if w.refused {
+			w.refused = false
+			defer w.room()
+		}
 		if cap(chunk) <= smallLine {
 			w.spare = chunk[:0]
 		}
