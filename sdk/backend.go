@@ -1,0 +1,182 @@
+package sdk
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/dialect/qoder"
+)
+
+// Backend is an agent to talk to. Make one with [Claude], [Qoder] or
+// [InMemory]; any agent.Program is one, too, and speaks as Claude Code does
+// unless its method Dialect() agent.Dialect says otherwise.
+type Backend interface {
+	// AgentName is the agent's name in reports.
+	AgentName() string
+}
+
+// ClaudeConfig says which Claude Code to run. The zero value finds it.
+type ClaudeConfig struct {
+	// Path is the program, or its script. "": $CLAUDE_CODE_EXECUTABLE, then
+	// claude on PATH, both as the agent would see them.
+	Path string
+}
+
+// Claude is Claude Code.
+func Claude(c ClaudeConfig) Backend { return &cli{claude.New(), c.Path} }
+
+// QoderConfig says which qodercli to run. The zero value finds it.
+type QoderConfig struct {
+	// Path is the program, or its script. "": $QODERCLI_PATH, then qodercli on
+	// PATH, both as the agent would see them.
+	Path string
+}
+
+// Qoder is qodercli.
+func Qoder(c QoderConfig) Backend { return &cli{qoder.New(), c.Path} }
+
+// InMemory is an agent in this process that speaks like a given CLI.
+func InMemory(p agent.Program, like agent.Dialect) Backend { return &inMemory{p, like} }
+
+type cli struct {
+	dialect dialect.Dialect
+	path    string
+}
+
+func (c *cli) AgentName() string { return c.dialect.Name() }
+
+type inMemory struct {
+	agent.Program
+	like agent.Dialect
+}
+
+func (m *inMemory) AgentName() string {
+	if m.Program == nil {
+		return ""
+	}
+	return m.Program.AgentName()
+}
+
+func (m *inMemory) Dialect() agent.Dialect { return m.like }
+
+// chosen is a backend in the terms of package runtime.
+type chosen struct {
+	dialect dialect.Dialect
+	program agent.Program // nil: a process
+}
+
+// choose resolves the backend. It sets o's path to the executable when the
+// backend names one.
+func choose(b Backend, o *dialect.Options, spawned bool) (chosen, error) {
+	switch b := b.(type) {
+	case nil:
+		if spawned {
+			return chosen{}, &ConfigError{Option: "Backend", Problem: "is nil, and what is installed where Spawner starts the agent is unknown",
+				Fix: "set Backend to sdk.Claude or sdk.Qoder"}
+		}
+		return installed(o)
+	case *cli:
+		if b.path != "" && o.PathToExecutable != "" && b.path != o.PathToExecutable {
+			return chosen{}, &ConfigError{Option: "PathToExecutable", Backend: b.dialect.Name(),
+				Problem: fmt.Sprintf("is %q, and Backend says %q", o.PathToExecutable, b.path), Fix: "leave one of them out"}
+		}
+		if b.path != "" {
+			o.PathToExecutable = b.path
+		}
+		return chosen{dialect: b.dialect}, nil
+	case agent.Program:
+		if m, ok := b.(*inMemory); ok && m.Program == nil {
+			return chosen{}, &ConfigError{Option: "Backend", Problem: "the program given to InMemory is nil", Fix: "give an agent.Program"}
+		}
+		if spawned {
+			return chosen{}, &ConfigError{Option: "Spawner", Problem: "has nothing to start: the agent is in this process", Fix: "leave it out"}
+		}
+		return inProcess(b)
+	}
+	return chosen{}, &ConfigError{Option: "Backend", Problem: fmt.Sprintf("a %T is no agent", b),
+		Fix: "use sdk.Claude, sdk.Qoder, sdk.InMemory, or an agent.Program"}
+}
+
+func inProcess(p agent.Program) (chosen, error) {
+	like := agent.Claude
+	if s, ok := p.(interface{ Dialect() agent.Dialect }); ok && s.Dialect() != "" {
+		like = s.Dialect()
+	}
+	switch like {
+	case agent.Claude:
+		return chosen{claude.New(), p}, nil
+	case agent.Qoder:
+		return chosen{qoder.New(), p}, nil
+	}
+	return chosen{}, &ConfigError{Option: "Backend", Problem: fmt.Sprintf("speaks like %q, which is not known", like),
+		Fix: fmt.Sprintf("use %q or %q", agent.Claude, agent.Qoder)}
+}
+
+// installed is the one CLI that the agent's environment has.
+func installed(o *dialect.Options) (chosen, error) {
+	if o.PathToExecutable != "" {
+		return chosen{}, &ConfigError{Option: "Backend", Problem: fmt.Sprintf("is nil, and PathToExecutable (%s) does not say whose CLI it is", o.PathToExecutable),
+			Fix: "set Backend to sdk.Claude or sdk.Qoder"}
+	}
+	path, _ := o.LookupEnv("PATH")
+	var found []chosen
+	var names, where []string
+	for _, d := range []dialect.Dialect{claude.New(), qoder.New()} {
+		names = append(names, d.Traits().ExecutableNames...)
+		if at := locate(d.Traits(), o, path); at != "" {
+			found = append(found, chosen{dialect: d})
+			where = append(where, fmt.Sprintf("%s (%s)", d.Name(), at))
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		if path == "" {
+			path = "which is empty"
+		}
+		return chosen{}, &ConfigError{Option: "Backend",
+			Problem: fmt.Sprintf("is nil, and neither %s is on the agent's PATH, %s", strings.Join(names, " nor "), path),
+			Fix:     "install one of them, or set Backend to sdk.Claude or sdk.Qoder with the Path of the program"}
+	}
+	return chosen{}, &ConfigError{Option: "Backend",
+		Problem: "is nil, and there is more than one agent: " + strings.Join(where, ", "), Fix: "set Backend to sdk.Claude or sdk.Qoder"}
+}
+
+// locate finds an agent's program in its environment; "" if it is not there.
+func locate(t dialect.Traits, o *dialect.Options, path string) string {
+	if named, _ := o.LookupEnv(t.ExecutableEnv); t.ExecutableEnv != "" && named != "" {
+		return named
+	}
+	for _, name := range t.ExecutableNames {
+		for _, dir := range filepath.SplitList(path) {
+			if !filepath.IsAbs(dir) {
+				continue // as at the start itself: not from the working directory
+			}
+			for _, ext := range extensions() {
+				if at := filepath.Join(dir, name+ext); executable(at) {
+					return at
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func extensions() []string {
+	if runtime.GOOS == "windows" {
+		return []string{".exe", ".cmd", ".bat"}
+	}
+	return []string{""}
+}
+
+func executable(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && !st.IsDir() && (runtime.GOOS == "windows" || st.Mode()&0o111 != 0)
+}

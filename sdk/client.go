@@ -1,0 +1,288 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+// State is where a session is in its life.
+type State = runtime.State
+
+// Client holds a conversation of many turns. It is safe for concurrent use,
+// except that one goroutine at a time may read its messages.
+type Client struct {
+	opts Options
+
+	mu      sync.Mutex
+	dialing *dial // the present or last attempt to connect
+	closed  bool
+}
+
+// dial is one attempt to connect.
+type dial struct {
+	home    *runtime.Runtime
+	cancel  context.CancelCauseFunc
+	done    *kernel.Promise[*runtime.Session]
+	limit   *kernel.TimeoutError // of a close
+	session *runtime.Session     // set before done
+}
+
+// NewClient returns a client that is not connected. Nothing is checked or
+// started before [Client.Connect]. opts may be nil.
+func NewClient(opts *Options) *Client {
+	c := &Client{}
+	if opts != nil {
+		c.opts = *opts
+	}
+	return c
+}
+
+// Connect starts the agent and waits until it is initialized. When it fails
+// nothing is left of the session, and it may be called again; on a connected
+// client it does nothing. A second call while the first is under way shares
+// its outcome.
+//
+// Mistakes in the options are *[ConfigError], all of them joined, found before
+// anything starts. An agent that cannot be started is a *[StartError], one that
+// ends at once an *[ExitError], one that refuses a *[ControlError].
+func (c *Client) Connect(ctx context.Context) error {
+	home, err := c.opts.home()
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	switch d := c.dialing; {
+	case c.closed:
+		c.mu.Unlock()
+		return ErrClosed
+	case d != nil:
+		c.mu.Unlock()
+		_, err := d.done.Wait(ctx, home.Executor())
+		return ended(ctx, err)
+	}
+	if err := ctx.Err(); err != nil {
+		c.mu.Unlock()
+		return err
+	}
+	dialing, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	d := &dial{home: home, cancel: cancel, done: kernel.NewPromise[*runtime.Session]()}
+	d.limit = &TimeoutError{What: "close session", Limit: c.opts.closeTimeout(), SetBy: "CloseTimeout"}
+	c.dialing = d
+	c.mu.Unlock()
+
+	d.session, err = c.open(dialing, home)
+	if err != nil {
+		c.mu.Lock()
+		c.dialing = nil
+		c.mu.Unlock()
+		err = ended(ctx, err)
+		d.done.Fail(err)
+		return err
+	}
+	d.done.Resolve(d.session)
+	return nil
+}
+
+func (c *Client) open(ctx context.Context, home *runtime.Runtime) (*runtime.Session, error) {
+	spec, err := c.opts.spec()
+	if err != nil {
+		return nil, err
+	}
+	return home.Open(ctx, spec)
+}
+
+// connected is the session, if there is one.
+func (c *Client) connected() (*runtime.Session, error) {
+	c.mu.Lock()
+	d, closed := c.dialing, c.closed
+	c.mu.Unlock()
+	if d != nil {
+		select {
+		case <-d.done.Done():
+			return d.done.Value()
+		default:
+		}
+	}
+	if closed {
+		return nil, ErrClosed
+	}
+	return nil, ErrNotConnected
+}
+
+// Close ends the session in order: a running turn is interrupted, what waits
+// for a callback is denied, the agent gets its grace, and its process tree is
+// swept. It returns when nothing is left, or when ctx or Options.CloseTimeout
+// ends: then the agent is killed, and the error says what had not stopped. It
+// may be called any number of times, also from a callback.
+func (c *Client) Close(ctx context.Context) error {
+	c.mu.Lock()
+	c.closed = true
+	d := c.dialing
+	c.mu.Unlock()
+	if d == nil {
+		return nil
+	}
+	bounded, cancel := kernel.WithTimeout(ctx, d.home.Clock(), d.limit)
+	defer cancel()
+	d.cancel(ErrClosed) // of a Connect that is under way
+	s, err := d.done.Wait(bounded, d.home.Executor())
+	switch {
+	case err == nil:
+		return ended(ctx, s.Close(bounded))
+	case bounded.Err() != nil:
+		return ended(ctx, err)
+	}
+	return nil // Connect failed, and has cleaned up
+}
+
+// Send hands a user message to the agent; [UserText] makes one. It returns once
+// the message is queued, and waits for room if there is none. Messages are
+// answered in order.
+func (c *Client) Send(ctx context.Context, m UserMessage) (*Turn, error) {
+	s, err := c.connected()
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.Send(ctx, &m)
+	if err != nil {
+		return nil, ended(ctx, err)
+	}
+	return &Turn{t}, nil
+}
+
+// Messages yields every message of the session until it ends, those of turns
+// that the agent starts by itself included. An error comes last: why the
+// session ended, if that was not a Close, or why ctx ended, or [ErrBusy].
+// Breaking off leaves the rest for the next reader.
+func (c *Client) Messages(ctx context.Context) iter.Seq2[Message, error] {
+	return func(yield func(Message, error) bool) {
+		s, err := c.connected()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		relay(ctx, s.Messages(ctx), yield)
+	}
+}
+
+// relay yields messages, with errors in this package's terms.
+func relay(ctx context.Context, messages iter.Seq2[Message, error], yield func(Message, error) bool) {
+	for m, err := range messages {
+		if !yield(m, ended(ctx, err)) || err != nil {
+			return
+		}
+	}
+}
+
+// AwaitIdle waits until no turn is under way and no background task lives, or
+// until the session has ended. Somebody must read the messages meanwhile,
+// unless they are few or Options.Discard is set.
+func (c *Client) AwaitIdle(ctx context.Context) error {
+	s, err := c.connected()
+	if err != nil {
+		return err
+	}
+	return ended(ctx, s.AwaitIdle(ctx))
+}
+
+// State is the session's state at this instant.
+func (c *Client) State() State {
+	if s, err := c.connected(); err == nil {
+		return s.State()
+	}
+	return runtime.StateAdmitting
+}
+
+// SessionID is the agent's own id of the session, by which Options.Resume takes
+// it up again; "" until the agent told it, which is in the first turn.
+func (c *Client) SessionID() string {
+	if s, err := c.connected(); err == nil {
+		return s.AgentSessionID()
+	}
+	return ""
+}
+
+// Warnings are the legal and probably unintended things in the options, such as
+// a rule that hides CanUseTool. They come as events, too. nil before Connect.
+func (c *Client) Warnings() []Warning {
+	if s, err := c.connected(); err == nil {
+		return s.Warnings()
+	}
+	return nil
+}
+
+// Initialized is the agent's answer to the initialize request: its commands,
+// models, subagents and account.
+func (c *Client) Initialized() (*InitializeResponse, error) {
+	s, err := c.connected()
+	if err != nil {
+		return nil, err
+	}
+	r := &InitializeResponse{}
+	if err := json.Unmarshal(s.Initialized(), r); err != nil {
+		return nil, fmt.Errorf("the answer to initialize: %w", err)
+	}
+	return r, nil
+}
+
+// Events yields the session's events from the moment of the call until ctx
+// ends or the runtime is shut down; none if the client is not connected.
+func (c *Client) Events(ctx context.Context) iter.Seq[EventRecord] {
+	s, err := c.connected()
+	if err != nil {
+		return func(func(EventRecord) bool) {}
+	}
+	return s.Events(ctx)
+}
+
+// Call makes a control request of any kind and decodes the answer into resp,
+// which may be nil. The agent's refusal is a *[ControlError], no answer within
+// Limits.Control a *[TimeoutError].
+func (c *Client) Call(ctx context.Context, req HostRequest, resp any) error {
+	s, err := c.connected()
+	if err != nil {
+		return err
+	}
+	return ended(ctx, s.Call(ctx, req, resp, 0))
+}
+
+// Control makes a control request that this package has no method for. req is
+// encoded as a JSON object, nil as an empty one; its subtype is added. resp is
+// decoded into and may be nil.
+func (c *Client) Control(ctx context.Context, subtype string, req, resp any) error {
+	body, err := controlBody(subtype, req)
+	if err != nil {
+		return err
+	}
+	return c.Call(ctx, &protocol.UnknownHostRequest{Name: subtype, Raw: body}, resp)
+}
+
+func controlBody(subtype string, req any) (json.RawMessage, error) {
+	fields := map[string]json.RawMessage{}
+	if req != nil {
+		b, err := json.Marshal(req)
+		if err == nil {
+			err = json.Unmarshal(b, &fields)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("control request %s: the request is not a JSON object: %w", subtype, err)
+		}
+	}
+	if fields == nil {
+		fields = map[string]json.RawMessage{}
+	}
+	name, err := json.Marshal(subtype)
+	if err != nil {
+		return nil, err
+	}
+	fields["subtype"] = name
+	return json.Marshal(fields)
+}

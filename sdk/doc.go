@@ -1,0 +1,17 @@
+// Package sdk drives coding agents: Claude Code, qodercli, or an agent in this
+// process. It is the package most programs import.
+//
+//	for m, err := range sdk.Query(ctx, sdk.Input("What is in this repo?"), nil) {
+//		if err != nil {
+//			return err
+//		}
+//		fmt.Print(sdk.TextOf(m))
+//	}
+//
+// [Query] and [Run] are for one prompt, [RunAs] for one whose answer has the
+// shape of a Go type, [Client] for conversations. [Options] says everything
+// else: which agent, what it may do, and whom it asks.
+//
+// What lives here: the public contract in the vendors' terms. What must not:
+// anything that a session needs to work; that is package runtime and below.
+package sdk

@@ -1,0 +1,81 @@
+package sdk
+
+import (
+	"iter"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// TextOf returns the text of a message: the text blocks of an assistant or
+// user message, the text that a partial one adds, the text of a result; "" for
+// any other message.
+func TextOf(m Message) string { return protocol.TextOf(m) }
+
+// ToolUses returns the tool calls of an assistant message, nil if there are none.
+func ToolUses(m Message) []*ToolUseBlock { return protocol.ToolUses(m) }
+
+// ToolResults returns the tool results of a user message, nil if there are none.
+func ToolResults(m Message) []*ToolResultBlock { return protocol.ToolResults(m) }
+
+// UserText is a user message of one text, for [Client.Send] and [Inputs].
+func UserText(text string) UserMessage {
+	return UserMessage{Message: UserContent{Role: "user", Content: protocol.TextContent(text)}}
+}
+
+// UserBlocks is a user message of several blocks: text, images, documents.
+func UserBlocks(blocks ...ContentBlock) UserMessage {
+	return UserMessage{Message: UserContent{Role: "user", Content: blocks}}
+}
+
+// Collect reads messages to their end. It returns those that came before an
+// error, too.
+func Collect(messages iter.Seq2[Message, error]) ([]Message, error) {
+	var all []Message
+	for m, err := range messages {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// TextDeltas yields the text of the main agent as it comes: in pieces with
+// Options.IncludePartialMessages, else message by message. An error comes last.
+// Breaking off ends messages, too.
+func TextDeltas(messages iter.Seq2[Message, error]) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		var streamed string // id of the message whose text came in pieces
+		for m, err := range messages {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			var text string
+			switch m := m.(type) {
+			case *PartialAssistantMessage:
+				if start, ok := m.Event.(*MessageStart); ok {
+					streamed = start.Message.ID
+				}
+				text = m.Text()
+			case *AssistantMessage:
+				if m.Message.ID == "" || m.Message.ID != streamed {
+					text = TextOf(m)
+				}
+			}
+			if text != "" && m.Meta().ParentToolUseID == "" && !yield(text, nil) {
+				return
+			}
+		}
+	}
+}
+
+// resultOf returns the result that m is, even one of which some field did not
+// decode; nil if it is none.
+func resultOf(m Message) *ResultMessage {
+	if u, ok := m.(*UnknownMessage); ok && u.Partial != nil {
+		m = u.Partial
+	}
+	r, _ := m.(*ResultMessage)
+	return r
+}

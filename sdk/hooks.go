@@ -1,0 +1,116 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"time"
+
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+// Hook is a callback at a moment of the agent's work. Make one with
+// [OnPreToolUse] and its kin, or [OnEvent].
+//
+// A handler may be called many times at once. The zero output lets everything
+// go on. When a handler fails, panics or takes too long, what it guards is
+// denied; the error's text goes to the session's events, not to the model.
+type Hook struct {
+	event   HookEvent
+	matcher string
+	timeout time.Duration
+	run     func(context.Context, *HookCall) (json.RawMessage, error)
+}
+
+// HookCall is one firing of a hook, as [OnEvent] sees it.
+type HookCall = runtime.HookCall
+
+// HookOption is an option of one hook.
+type HookOption func(*Hook)
+
+// Match limits a hook to what the pattern matches: a regular expression of the
+// agent's over the tool's name ("Bash|Write", "mcp__.*"), or over the source,
+// trigger or type of events that belong to no tool. "" and "*" match all.
+func Match(pattern string) HookOption { return func(h *Hook) { h.matcher = pattern } }
+
+// Timeout is how long the agent waits for the hook; default: 60 s. The handler
+// gets a tenth less, at most a second, so that its own denial is in time.
+func Timeout(d time.Duration) HookOption { return func(h *Hook) { h.timeout = d } }
+
+// OnEvent hooks any event by its name, also one that this package does not
+// know. The handler returns a hook output object of the vendor's; nil goes on.
+func OnEvent(name string, h func(context.Context, *HookCall) (json.RawMessage, error), o ...HookOption) Hook {
+	return newHook(HookEvent(name), h, o)
+}
+
+func newHook(event HookEvent, run func(context.Context, *HookCall) (json.RawMessage, error), o []HookOption) Hook {
+	h := Hook{event: event, run: run}
+	for _, set := range o {
+		set(&h)
+	}
+	return h
+}
+
+// hookOutput is an output in the protocol's terms.
+type hookOutput interface {
+	wire(HookEvent) protocol.HookJSONOutput
+}
+
+// typed makes a hook of a handler with typed input and output.
+func typed[In any, Out hookOutput](event HookEvent, h func(context.Context, *In) (Out, error), o []HookOption) Hook {
+	if h == nil {
+		return newHook(event, nil, o)
+	}
+	return newHook(event, func(ctx context.Context, c *HookCall) (json.RawMessage, error) {
+		in := new(In)
+		if err := json.Unmarshal(c.Input, in); err != nil {
+			return nil, fmt.Errorf("input of hook %s: %w", event, err)
+		}
+		out, err := h(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(out.wire(event))
+	}, o)
+}
+
+// problem is what is wrong with the hook, nil if nothing is.
+func (h *Hook) problem(i int) error {
+	at := fmt.Sprintf("Hooks[%d]", i)
+	switch err := validPattern(h.matcher); {
+	case h.event == "" && h.run == nil:
+		return &ConfigError{Option: at, Problem: "is the zero Hook", Fix: "make it with sdk.OnPreToolUse and its kin, or sdk.OnEvent"}
+	case h.run == nil:
+		return &ConfigError{Option: at, Problem: fmt.Sprintf("has no handler for %s", h.event), Fix: "give one"}
+	case err != nil:
+		return &ConfigError{Option: at + ".Match", Problem: fmt.Sprintf("%q is not a regular expression: %v", h.matcher, err), Fix: "mend the pattern"}
+	}
+	return nil
+}
+
+// validPattern finds patterns that no engine takes. The agent's engine is that
+// of JavaScript, which knows groups and escapes that Go's does not.
+func validPattern(pattern string) error {
+	if pattern == "*" {
+		return nil
+	}
+	_, err := regexp.Compile(pattern)
+	var bad *syntax.Error
+	if errors.As(err, &bad) {
+		switch bad.Code {
+		case syntax.ErrInvalidPerlOp, syntax.ErrInvalidEscape, syntax.ErrInvalidRepeatSize,
+			syntax.ErrInvalidNamedCapture, syntax.ErrNestingDepth, syntax.ErrLarge, syntax.ErrInvalidUTF8:
+			return nil
+		}
+		return bad
+	}
+	return err
+}
+
+func (h *Hook) registered() runtime.Hook {
+	return runtime.Hook{Event: h.event, Matcher: h.matcher, Timeout: h.timeout, Func: h.run}
+}

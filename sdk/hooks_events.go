@@ -1,0 +1,261 @@
+package sdk
+
+import (
+	"context"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Names of hook events.
+type HookEvent = protocol.HookEvent
+
+// The hook events.
+const (
+	HookPreToolUse          = protocol.HookPreToolUse
+	HookPostToolUse         = protocol.HookPostToolUse
+	HookPostToolUseFailure  = protocol.HookPostToolUseFailure
+	HookPostToolBatch       = protocol.HookPostToolBatch
+	HookPermissionRequest   = protocol.HookPermissionRequest
+	HookPermissionDenied    = protocol.HookPermissionDenied
+	HookUserPromptSubmit    = protocol.HookUserPromptSubmit
+	HookUserPromptExpansion = protocol.HookUserPromptExpansion
+	HookSessionStart        = protocol.HookSessionStart
+	HookSessionEnd          = protocol.HookSessionEnd
+	HookStop                = protocol.HookStop
+	HookStopFailure         = protocol.HookStopFailure
+	HookSubagentStart       = protocol.HookSubagentStart
+	HookSubagentStop        = protocol.HookSubagentStop
+	HookPreCompact          = protocol.HookPreCompact
+	HookPostCompact         = protocol.HookPostCompact
+	HookPreModelSwitch      = protocol.HookPreModelSwitch
+	HookPostModelSwitch     = protocol.HookPostModelSwitch
+	HookNotification        = protocol.HookNotification
+	HookSetup               = protocol.HookSetup
+	HookTeammateIdle        = protocol.HookTeammateIdle
+	HookTaskCreated         = protocol.HookTaskCreated
+	HookTaskCompleted       = protocol.HookTaskCompleted
+	HookElicitation         = protocol.HookElicitation
+	HookElicitationResult   = protocol.HookElicitationResult
+	HookConfigChange        = protocol.HookConfigChange
+	HookWorktreeCreate      = protocol.HookWorktreeCreate
+	HookWorktreeRemove      = protocol.HookWorktreeRemove
+	HookInstructionsLoaded  = protocol.HookInstructionsLoaded
+	HookCwdChanged          = protocol.HookCwdChanged
+	HookFileChanged         = protocol.HookFileChanged
+	HookDirectoryAdded      = protocol.HookDirectoryAdded
+	HookMessageDisplay      = protocol.HookMessageDisplay
+)
+
+// Inputs of hooks. HookInput is any of them, HookBase what they share.
+type (
+	HookInput                = protocol.HookInput
+	HookBase                 = protocol.HookBase
+	PreToolUseInput          = protocol.PreToolUseInput
+	PostToolUseInput         = protocol.PostToolUseInput
+	PostToolUseFailureInput  = protocol.PostToolUseFailureInput
+	PostToolBatchInput       = protocol.PostToolBatchInput
+	PermissionRequestInput   = protocol.PermissionRequestInput
+	PermissionDeniedInput    = protocol.PermissionDeniedInput
+	UserPromptSubmitInput    = protocol.UserPromptSubmitInput
+	UserPromptExpansionInput = protocol.UserPromptExpansionInput
+	SessionStartInput        = protocol.SessionStartInput
+	SessionEndInput          = protocol.SessionEndInput
+	StopInput                = protocol.StopInput
+	StopFailureInput         = protocol.StopFailureInput
+	SubagentStartInput       = protocol.SubagentStartInput
+	SubagentStopInput        = protocol.SubagentStopInput
+	PreCompactInput          = protocol.PreCompactInput
+	PostCompactInput         = protocol.PostCompactInput
+	PreModelSwitchInput      = protocol.PreModelSwitchInput
+	PostModelSwitchInput     = protocol.PostModelSwitchInput
+	NotificationInput        = protocol.NotificationInput
+	SetupInput               = protocol.SetupInput
+	TeammateIdleInput        = protocol.TeammateIdleInput
+	TaskCreatedInput         = protocol.TaskCreatedInput
+	TaskCompletedInput       = protocol.TaskCompletedInput
+	ElicitationInput         = protocol.ElicitationInput
+	ElicitationResultInput   = protocol.ElicitationResultInput
+	ConfigChangeInput        = protocol.ConfigChangeInput
+	WorktreeCreateInput      = protocol.WorktreeCreateInput
+	WorktreeRemoveInput      = protocol.WorktreeRemoveInput
+	InstructionsLoadedInput  = protocol.InstructionsLoadedInput
+	CwdChangedInput          = protocol.CwdChangedInput
+	FileChangedInput         = protocol.FileChangedInput
+	DirectoryAddedInput      = protocol.DirectoryAddedInput
+	MessageDisplayInput      = protocol.MessageDisplayInput
+)
+
+// OnPreToolUse runs before a tool call. It is a gate.
+func OnPreToolUse(h func(context.Context, *PreToolUseInput) (PreToolUseOutput, error), o ...HookOption) Hook {
+	return typed(HookPreToolUse, h, o)
+}
+
+// OnPostToolUse runs after a tool call that went well.
+func OnPostToolUse(h func(context.Context, *PostToolUseInput) (PostToolUseOutput, error), o ...HookOption) Hook {
+	return typed(HookPostToolUse, h, o)
+}
+
+// OnPostToolUseFailure runs after a tool call that failed.
+func OnPostToolUseFailure(h func(context.Context, *PostToolUseFailureInput) (ContextOutput, error), o ...HookOption) Hook {
+	return typed(HookPostToolUseFailure, h, o)
+}
+
+// OnPostToolBatch runs once after the tool calls of one model message. Claude.
+func OnPostToolBatch(h func(context.Context, *PostToolBatchInput) (ContextOutput, error), o ...HookOption) Hook {
+	return typed(HookPostToolBatch, h, o)
+}
+
+// OnPermissionRequest runs when a tool call needs permission,
+// beside CanUseTool; the first answer wins (observed on Claude Code 2.1.329).
+func OnPermissionRequest(h func(context.Context, *PermissionRequestInput) (PermissionRequestOutput, error), o ...HookOption) Hook {
+	return typed(HookPermissionRequest, h, o)
+}
+
+// OnPermissionDenied runs after a tool call was denied.
+func OnPermissionDenied(h func(context.Context, *PermissionDeniedInput) (PermissionDeniedOutput, error), o ...HookOption) Hook {
+	return typed(HookPermissionDenied, h, o)
+}
+
+// OnUserPromptSubmit runs before a prompt is taken up, also one that the
+// agent writes about its tasks. It is a gate.
+func OnUserPromptSubmit(h func(context.Context, *UserPromptSubmitInput) (UserPromptSubmitOutput, error), o ...HookOption) Hook {
+	return typed(HookUserPromptSubmit, h, o)
+}
+
+// OnUserPromptExpansion runs before a slash command or an MCP prompt is
+// expanded. Claude.
+func OnUserPromptExpansion(h func(context.Context, *UserPromptExpansionInput) (UserPromptExpansionOutput, error), o ...HookOption) Hook {
+	return typed(HookUserPromptExpansion, h, o)
+}
+
+// OnSessionStart runs when a session begins, or begins anew. Claude Code calls
+// it only after a compaction (observed on 2.1.329).
+func OnSessionStart(h func(context.Context, *SessionStartInput) (SessionStartOutput, error), o ...HookOption) Hook {
+	return typed(HookSessionStart, h, o)
+}
+
+// OnSessionEnd runs when a session ends. Claude Code never calls it (observed on
+// 2.1.329).
+func OnSessionEnd(h func(context.Context, *SessionEndInput) (HookOutput, error), o ...HookOption) Hook {
+	return typed(HookSessionEnd, h, o)
+}
+
+// OnStop runs when the agent is about to end its turn; DecisionBlock sends it
+// back to work.
+func OnStop(h func(context.Context, *StopInput) (ContextOutput, error), o ...HookOption) Hook {
+	return typed(HookStop, h, o)
+}
+
+// OnStopFailure runs when a turn ends in an error of the model's API. Claude.
+func OnStopFailure(h func(context.Context, *StopFailureInput) (HookOutput, error), o ...HookOption) Hook {
+	return typed(HookStopFailure, h, o)
+}
+
+// OnSubagentStart runs when a subagent starts.
+func OnSubagentStart(h func(context.Context, *SubagentStartInput) (ContextOutput, error), o ...HookOption) Hook {
+	return typed(HookSubagentStart, h, o)
+}
+
+// OnSubagentStop runs when a subagent is about to stop; DecisionBlock sends it
+// back to work.
+func OnSubagentStop(h func(context.Context, *SubagentStopInput) (ContextOutput, error), o ...HookOption) Hook {
+	return typed(HookSubagentStop, h, o)
+}
+
+// OnPreCompact runs before a compaction; DecisionBlock prevents it.
+func OnPreCompact(h func(context.Context, *PreCompactInput) (HookOutput, error), o ...HookOption) Hook {
+	return typed(HookPreCompact, h, o)
+}
+
+// OnPostCompact runs after a compaction.
+func OnPostCompact(h func(context.Context, *PostCompactInput) (HookOutput, error), o ...HookOption) Hook {
+	return typed(HookPostCompact, h, o)
+}
+
+// OnPreModelSwitch runs before the model is changed. It is a gate. Claude.
+func OnPreModelSwitch(h func(context.Context, *PreModelSwitchInput) (PreModelSwitchOutput, error), o ...HookOption) Hook {
+	return typed(HookPreModelSwitch, h, o)
+}
+
+// OnPostModelSwitch runs after the model was changed. Claude.
+func OnPostModelSwitch(h func(context.Context, *PostModelSwitchInput) (ContextOutput, error), o ...HookOption) Hook {
+	return typed(HookPostModelSwitch, h, o)
+}
+
+// OnNotification runs when the agent would notify a person. Claude.
+func OnNotification(h func(context.Context, *NotificationInput) (ContextOutput, error), o ...HookOption) Hook {
+	return typed(HookNotification, h, o)
+}
+
+// OnSetup runs on initialization and maintenance runs. Claude Code never calls
+// it (observed on 2.1.329).
+func OnSetup(h func(context.Context, *SetupInput) (ContextOutput, error), o ...HookOption) Hook {
+	return typed(HookSetup, h, o)
+}
+
+// OnTeammateIdle runs when a teammate has nothing to do. Claude.
+func OnTeammateIdle(h func(context.Context, *TeammateIdleInput) (HookOutput, error), o ...HookOption) Hook {
+	return typed(HookTeammateIdle, h, o)
+}
+
+// OnTaskCreated runs when a task was put on a team's list. Claude.
+func OnTaskCreated(h func(context.Context, *TaskCreatedInput) (HookOutput, error), o ...HookOption) Hook {
+	return typed(HookTaskCreated, h, o)
+}
+
+// OnTaskCompleted runs when a task of a team's list was done. Claude.
+func OnTaskCompleted(h func(context.Context, *TaskCompletedInput) (HookOutput, error), o ...HookOption) Hook {
+	return typed(HookTaskCompleted, h, o)
+}
+
+// OnElicitation runs when an MCP server asks the person something. It is a gate.
+// Claude.
+func OnElicitation(h func(context.Context, *ElicitationInput) (ElicitationOutput, error), o ...HookOption) Hook {
+	return typed(HookElicitation, h, o)
+}
+
+// OnElicitationResult runs after the person has answered. It is a gate. Claude.
+func OnElicitationResult(h func(context.Context, *ElicitationResultInput) (ElicitationOutput, error), o ...HookOption) Hook {
+	return typed(HookElicitationResult, h, o)
+}
+
+// OnConfigChange runs when a settings file changed; DecisionBlock keeps it from
+// taking effect. Claude.
+func OnConfigChange(h func(context.Context, *ConfigChangeInput) (HookOutput, error), o ...HookOption) Hook {
+	return typed(HookConfigChange, h, o)
+}
+
+// OnWorktreeCreate runs when a git worktree is wanted.
+func OnWorktreeCreate(h func(context.Context, *WorktreeCreateInput) (WorktreeCreateOutput, error), o ...HookOption) Hook {
+	return typed(HookWorktreeCreate, h, o)
+}
+
+// OnWorktreeRemove runs when a git worktree is to go.
+func OnWorktreeRemove(h func(context.Context, *WorktreeRemoveInput) (HookOutput, error), o ...HookOption) Hook {
+	return typed(HookWorktreeRemove, h, o)
+}
+
+// OnInstructionsLoaded runs when an instruction file was loaded.
+func OnInstructionsLoaded(h func(context.Context, *InstructionsLoadedInput) (HookOutput, error), o ...HookOption) Hook {
+	return typed(HookInstructionsLoaded, h, o)
+}
+
+// OnCwdChanged runs when the working directory changed.
+func OnCwdChanged(h func(context.Context, *CwdChangedInput) (WatchPathsOutput, error), o ...HookOption) Hook {
+	return typed(HookCwdChanged, h, o)
+}
+
+// OnFileChanged runs when a watched file changed.
+func OnFileChanged(h func(context.Context, *FileChangedInput) (WatchPathsOutput, error), o ...HookOption) Hook {
+	return typed(HookFileChanged, h, o)
+}
+
+// OnDirectoryAdded runs when a directory was added to the workspace. Claude.
+func OnDirectoryAdded(h func(context.Context, *DirectoryAddedInput) (HookOutput, error), o ...HookOption) Hook {
+	return typed(HookDirectoryAdded, h, o)
+}
+
+// OnMessageDisplay runs before text of the main agent is shown. Claude.
+func OnMessageDisplay(h func(context.Context, *MessageDisplayInput) (MessageDisplayOutput, error), o ...HookOption) Hook {
+	return typed(HookMessageDisplay, h, o)
+}

@@ -1,0 +1,94 @@
+package sdk
+
+import (
+	"encoding/json"
+
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+// What permissions are made of.
+type (
+	// CanUseTool decides whether a tool call may run. The zero PermissionResult
+	// is a deny, and so is an error, a panic, or no answer within
+	// Options.PermissionTimeout. The error's text goes to the session's events,
+	// not to the model.
+	CanUseTool = runtime.CanUseTool
+	// ToolPermissionRequest is the call in question.
+	ToolPermissionRequest  = protocol.CanUseToolRequest
+	PermissionResult       = protocol.PermissionResult
+	PermissionBehavior     = protocol.PermissionBehavior
+	PermissionUpdate       = protocol.PermissionUpdate
+	PermissionUpdateType   = protocol.PermissionUpdateType
+	PermissionDestination  = protocol.PermissionDestination
+	PermissionRule         = protocol.PermissionRule
+	PermissionMode         = protocol.PermissionMode
+	DecisionClassification = protocol.DecisionClassification
+)
+
+// The permission modes. ModeYolo is Qoder's name for ModeBypassPermissions;
+// both need Options.AllowDangerouslySkipPermissions.
+const (
+	ModeDefault           = protocol.ModeDefault
+	ModeAcceptEdits       = protocol.ModeAcceptEdits
+	ModeBypassPermissions = protocol.ModeBypassPermissions
+	ModePlan              = protocol.ModePlan
+	ModeDontAsk           = protocol.ModeDontAsk
+	ModeAuto              = protocol.ModeAuto
+	ModeYolo              = protocol.ModeYolo
+)
+
+// Verdicts of a [PermissionResult] or a [PermissionUpdate]; BehaviorAsk is for
+// rules alone.
+const (
+	BehaviorAllow = protocol.BehaviorAllow
+	BehaviorDeny  = protocol.BehaviorDeny
+	BehaviorAsk   = protocol.BehaviorAsk
+)
+
+// Kinds of a [PermissionUpdate], and where it is kept.
+const (
+	AddRules          = protocol.AddRules
+	ReplaceRules      = protocol.ReplaceRules
+	RemoveRules       = protocol.RemoveRules
+	SetMode           = protocol.SetMode
+	AddDirectories    = protocol.AddDirectories
+	RemoveDirectories = protocol.RemoveDirectories
+
+	ToUserSettings    = protocol.ToUserSettings
+	ToProjectSettings = protocol.ToProjectSettings
+	ToLocalSettings   = protocol.ToLocalSettings
+	ToSession         = protocol.ToSession
+	ToCLIArg          = protocol.ToCLIArg
+)
+
+// How lasting a person's decision is.
+const (
+	UserTemporary = protocol.UserTemporary
+	UserPermanent = protocol.UserPermanent
+	UserReject    = protocol.UserReject
+)
+
+// Allow lets the call run as the model wrote it.
+func Allow() PermissionResult { return PermissionResult{Behavior: BehaviorAllow} }
+
+// AllowInput lets the call run with another input, a JSON object in the tool's
+// own shape.
+func AllowInput(input json.RawMessage) PermissionResult {
+	return PermissionResult{Behavior: BehaviorAllow, UpdatedInput: input}
+}
+
+// Deny keeps the call from running; the model reads why.
+func Deny(message string) PermissionResult {
+	return PermissionResult{Behavior: BehaviorDeny, Message: message}
+}
+
+// What the choice of a model is made of. Qoder.
+type (
+	// ResolveModel chooses the model of one call. Without an answer within
+	// Options.ResolveModelTimeout the call does not happen.
+	ResolveModel       = runtime.ResolveModel
+	ModelPolicyRequest = protocol.ModelPolicyRequest
+	ModelPolicyResult  = protocol.ModelPolicyReply
+	CustomModel        = protocol.CustomModel
+)

@@ -1,0 +1,175 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+// Prompt is what a [Query] says to the agent. The zero Prompt says nothing and
+// is a *[ConfigError].
+type Prompt struct {
+	start func() func(context.Context) (UserMessage, error)
+}
+
+// Input is a prompt of one text.
+func Input(text string) Prompt {
+	return Prompt{func() func(context.Context) (UserMessage, error) {
+		sent := false
+		return func(context.Context) (UserMessage, error) {
+			if sent {
+				return UserMessage{}, io.EOF
+			}
+			sent = true
+			return UserText(text), nil
+		}
+	}}
+}
+
+// Inputs is a prompt of many messages. next is called for one after another, on
+// a goroutine of its own, without waiting for answers; io.EOF ends the prompt,
+// any other error the query. Its context ends with the query.
+func Inputs(next func(context.Context) (UserMessage, error)) Prompt {
+	if next == nil {
+		return Prompt{}
+	}
+	return Prompt{func() func(context.Context) (UserMessage, error) { return next }}
+}
+
+// Query runs a session for one prompt and yields its messages. It ends when
+// every message of the prompt has its result and no background task is left;
+// then, or when the loop is left, the session is closed, which takes at most
+// Options.CloseTimeout, also when ctx has ended.
+//
+// A turn that fails is a [ResultMessage] that says so, not an error. An error
+// comes last: options that cannot work, an agent that does not start or ends
+// when it should not have, a ctx that ended. opts may be nil. The iterator is
+// for one loop; a second one gets [ErrBusy].
+func Query(ctx context.Context, p Prompt, opts *Options) iter.Seq2[Message, error] {
+	c := NewClient(opts)
+	var used atomic.Bool
+	return func(yield func(Message, error) bool) {
+		if !used.CompareAndSwap(false, true) {
+			yield(nil, fmt.Errorf("this query was run before, call Query again: %w", ErrBusy))
+			return
+		}
+		if p.start == nil {
+			yield(nil, &ConfigError{Option: "Prompt", Problem: "is empty", Fix: "make it with sdk.Input or sdk.Inputs"})
+			return
+		}
+		if err := c.Connect(ctx); err != nil {
+			yield(nil, err)
+			return
+		}
+		(&query{client: c, session: c.dialing.session, home: c.dialing.home}).run(ctx, p.start(), yield)
+	}
+}
+
+// query is one run of [Query].
+type query struct {
+	client  *Client
+	session *runtime.Session
+	home    *runtime.Runtime
+}
+
+func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage, error), yield func(Message, error) bool) {
+	over := context.WithoutCancel(ctx)
+	feeding, stop := context.WithCancelCause(ctx)
+	fed := kernel.NewPromise[struct{}]()
+	defer func() { // on every way out, a panic of the loop included
+		stop(context.Canceled)
+		_ = q.client.Close(over)
+	}()
+	r, err := q.session.Read() // before the first message: nothing is missed
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	defer r.Close()
+	q.home.Executor().Go(func() { fed.Fail(q.feed(feeding, over, next)) })
+	for {
+		m, err := r.Next(ctx)
+		if err == nil {
+			if !yield(m, nil) {
+				return
+			}
+			continue
+		}
+		if errors.Is(err, io.EOF) {
+			_, err = fed.Wait(ctx, q.home.Executor())
+		}
+		if err != nil {
+			yield(nil, ended(ctx, err))
+		}
+		return
+	}
+}
+
+// feed sends the prompt, waits until all is done, and closes the session, which
+// ends the loop. The loop reads on to the last word of the agent.
+func (q *query) feed(ctx, over context.Context, next func(context.Context) (UserMessage, error)) error {
+	err := q.send(ctx, next)
+	if err == nil {
+		err = q.session.AwaitIdle(ctx)
+	}
+	return errors.Join(err, q.client.Close(over))
+}
+
+func (q *query) send(ctx context.Context, next func(context.Context) (UserMessage, error)) error {
+	for {
+		m, err := pull(ctx, next)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the prompt's next message: %w", err)
+		}
+		if _, err := q.session.Send(ctx, &m); err != nil {
+			return err
+		}
+	}
+}
+
+// pull calls next, whose panic must not take the program with it.
+func pull(ctx context.Context, next func(context.Context) (UserMessage, error)) (m UserMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &kernel.PanicError{Value: p, Message: "Inputs", Stack: debug.Stack()}
+		}
+	}()
+	return next(ctx)
+}
+
+// Run asks one prompt and returns the session's last result, once nothing is
+// left to do: no turn and no background task. When that result is an error of
+// any kind it is returned with a *[ResultError]. opts may be nil.
+func Run(ctx context.Context, prompt string, opts *Options) (*ResultMessage, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	o.Discard = false // the results are among the messages
+	var last *ResultMessage
+	for m, err := range Query(ctx, Input(prompt), &o) {
+		if err != nil {
+			return last, err
+		}
+		if r := resultOf(m); r != nil {
+			last = r
+		}
+	}
+	switch {
+	case last == nil:
+		return nil, ErrNotRun
+	case last.Failed():
+		return last, &ResultError{last}
+	}
+	return last, nil
+}

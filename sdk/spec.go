@@ -1,0 +1,142 @@
+package sdk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+const defaultCloseTimeout = 30 * time.Second
+
+// shared runs the sessions that name no runtime.
+//
+//troupe:global the runtime of those who name none; it has no goroutine while idle
+var shared = sync.OnceValues(func() (*runtime.Runtime, error) { return runtime.New(runtime.Config{}) })
+
+// home is the runtime that the options name.
+func (o *Options) home() (*runtime.Runtime, error) {
+	if o.Runtime != nil {
+		return o.Runtime, nil
+	}
+	return shared()
+}
+
+func (o *Options) closeTimeout() time.Duration {
+	if o.CloseTimeout == 0 {
+		return defaultCloseTimeout
+	}
+	return o.CloseTimeout
+}
+
+// spec is the options in the terms of package runtime. It finds what is wrong
+// with those that only this package knows; the dialect finds the rest.
+func (o *Options) spec() (runtime.Spec, error) {
+	data := o.data()
+	data.ParentEnv = os.Environ()
+	backend, err := choose(o.Backend, &data, o.Spawner != nil)
+	problems := []error{err}
+	for i := range o.Hooks {
+		problems = append(problems, o.Hooks[i].problem(i))
+	}
+	problems = append(problems, o.checkBounds()...)
+	problems = append(problems, o.checkServers()...)
+	problems = append(problems, readSettings(&data))
+	spec := runtime.Spec{
+		Dialect: backend.dialect, Program: backend.program, Spawner: o.Spawner, Options: data,
+		CanUseTool: o.CanUseTool, PermissionTimeout: o.PermissionTimeout,
+		ResolveModel: o.ResolveModel, ResolveModelTimeout: o.ResolveModelTimeout,
+		Limits: o.Limits, Graces: o.Graces, InterruptGrace: o.InterruptGrace,
+		MaxLine: o.MaxLine, Discard: o.Discard, OnEvent: o.OnEvent, Stderr: o.Stderr,
+	}
+	if spec.Limits.Initialize == 0 {
+		spec.Limits.Initialize = o.InitializeTimeout
+	}
+	for i := range o.Hooks {
+		spec.Hooks = append(spec.Hooks, o.Hooks[i].registered())
+	}
+	for _, s := range o.SDKMCPServers {
+		if s != nil {
+			spec.MCPServers = append(spec.MCPServers, s)
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return runtime.Spec{}, errors.Join(err, o.dialectProblems(spec))
+	}
+	return spec, nil
+}
+
+// dialectProblems is what the dialect has to say as well, so that all mistakes
+// are told at once.
+func (o *Options) dialectProblems(spec runtime.Spec) error {
+	if spec.Dialect == nil {
+		return nil
+	}
+	data := spec.Options
+	data.HasCanUseTool, data.HasResolveModel = o.CanUseTool != nil, o.ResolveModel != nil
+	_, err := spec.Dialect.Validate(&data)
+	return err
+}
+
+// data is the part of the options that a dialect reads: the fields of the same
+// name.
+func (o *Options) data() dialect.Options {
+	var d dialect.Options
+	from, to := reflect.ValueOf(o).Elem(), reflect.ValueOf(&d).Elem()
+	for i := range to.NumField() {
+		field := to.Type().Field(i)
+		if v := from.FieldByName(field.Name); v.IsValid() && v.Type() == field.Type {
+			to.Field(i).Set(v)
+		}
+	}
+	return d
+}
+
+func (o *Options) checkBounds() []error {
+	var problems []error
+	negative := func(option string, bad bool) {
+		if bad {
+			problems = append(problems, &ConfigError{Option: option, Problem: "is negative", Fix: "give 0 for the default"})
+		}
+	}
+	negative("PermissionTimeout", o.PermissionTimeout < 0)
+	negative("InterruptGrace", o.InterruptGrace < 0)
+	negative("MaxLine", o.MaxLine < 0)
+	negative("Graces", o.Graces.EOF < 0 || o.Graces.Terminate < 0 || o.Graces.Drain < 0 || o.Graces.Sweep < 0)
+	negative("Limits", o.Limits.Messages < 0 || o.Limits.Bytes < 0 || o.Limits.HardBytes < 0 || o.Limits.Answers < 0)
+	return problems
+}
+
+func (o *Options) checkServers() []error {
+	var problems []error
+	for i, s := range o.SDKMCPServers {
+		if s == nil {
+			problems = append(problems, &ConfigError{Option: fmt.Sprintf("SDKMCPServers[%d]", i), Problem: "is nil", Fix: "make it with sdk.NewMCPServer"})
+		}
+	}
+	return problems
+}
+
+// readSettings reads the settings file, into which other options may have to
+// be merged. A path that the agent resolves is resolved as the agent does.
+func readSettings(d *dialect.Options) error {
+	if d.SettingsPath == "" {
+		return nil
+	}
+	path := d.SettingsPath
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(d.Cwd, path)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return &ConfigError{Option: "SettingsPath", Problem: fmt.Sprintf("cannot be read: %v", err), Fix: "give a file that is there, or the settings themselves in Settings"}
+	}
+	d.SettingsContent = content
+	return nil
+}
