@@ -24,7 +24,9 @@ func DecodeHostRequest(f Frame) (HostRequest, error) {
 	return r, nil
 }
 
-// UnknownHostRequest is a request of a kind that this package does not know.
+// UnknownHostRequest is a request of a kind that this package does not know,
+// and the way to send one. Claude Code has some for its own products alone,
+// such as claim_session, that are not typed here.
 type UnknownHostRequest struct {
 	Name string
 	// Raw is the whole request, its kind included.
@@ -125,6 +127,12 @@ func newHostRequest(subtype string) HostRequest {
 		return new(GetPlanRequest)
 	case "get_status":
 		return new(GetStatusRequest)
+	case "export_conversation":
+		return new(ExportConversationRequest)
+	case "submit_feedback":
+		return new(SubmitFeedbackRequest)
+	case "set_has_subscribers":
+		return new(SetHasSubscribersRequest)
 	case "remote_control":
 		return new(RemoteControlRequest)
 	case "mcp_status":

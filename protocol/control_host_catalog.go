@@ -1,7 +1,6 @@
 package protocol
 
-// ListModelsRequest asks for the models. The form of the answer has not been
-// observed.
+// ListModelsRequest asks for the models. The answer is a [ModelsResponse].
 type ListModelsRequest struct{}
 
 // GetModelsRequest is Qoder's list_models. The answer is a [ModelsResponse].
@@ -30,14 +29,14 @@ type ReloadOutputStylesRequest struct{}
 // [PluginsResponse].
 type ListPluginsRequest struct{}
 
-// FileSuggestionsRequest asks for files whose names match. The form of the
-// answer has not been observed.
+// FileSuggestionsRequest asks for files whose names match. The answer is a
+// [FileSuggestionsResponse].
 type FileSuggestionsRequest struct {
 	Query string `json:"query"`
 }
 
-// BinaryVersionRequest asks for the version of the program. The form of the
-// answer has not been observed.
+// BinaryVersionRequest asks for the version of the program. The answer is a
+// [BinaryVersionResponse].
 type BinaryVersionRequest struct{}
 
 // HooksListingRequest asks for the hooks of all settings. The answer is a
@@ -81,13 +80,29 @@ type SetProxyRequest struct {
 	Proxy *string `json:"proxy"` // may hold a password
 }
 
-// GetPlanRequest asks for the plan. Claude's SDK has the name only; the form
-// of the answer has not been observed.
+// GetPlanRequest asks for the plan. The answer is a [PlanResponse].
 type GetPlanRequest struct{}
 
-// GetStatusRequest asks for the status. Claude's SDK has the name only; the
-// form of the answer has not been observed.
+// GetStatusRequest asks for the status page. The answer is a [StatusResponse].
 type GetStatusRequest struct{}
+
+// ExportConversationRequest asks for the conversation as text. The answer is a
+// [TextResponse].
+type ExportConversationRequest struct{}
+
+// SubmitFeedbackRequest sends feedback to the vendor. The form of the answer
+// has not been observed.
+type SubmitFeedbackRequest struct {
+	Description string `json:"description"`
+	Surface     string `json:"surface,omitempty"`  // cli, ide, sdk, …
+	DraftID     string `json:"draft_id,omitempty"` // a uuid
+}
+
+// SetHasSubscribersRequest says whether anybody watches; null means that the
+// host does not know. No answer value; an older CLI refuses it.
+type SetHasSubscribersRequest struct {
+	HasSubscribers *bool `json:"has_subscribers"`
+}
 
 // RemoteControlRequest turns remote control on and off. Claude's SDK has the
 // name only.
@@ -148,6 +163,15 @@ func (GetPlanRequest) Subtype() string { return "get_plan" }
 
 // Subtype implements [Request].
 func (GetStatusRequest) Subtype() string { return "get_status" }
+
+// Subtype implements [Request].
+func (ExportConversationRequest) Subtype() string { return "export_conversation" }
+
+// Subtype implements [Request].
+func (SubmitFeedbackRequest) Subtype() string { return "submit_feedback" }
+
+// Subtype implements [Request].
+func (SetHasSubscribersRequest) Subtype() string { return "set_has_subscribers" }
 
 // Subtype implements [Request].
 func (RemoteControlRequest) Subtype() string { return "remote_control" }

@@ -54,8 +54,8 @@ type UsageRequest struct {
 	SkipBehaviors bool `json:"skip_behaviors,omitempty"`
 }
 
-// SessionCostRequest asks for the cost as text. The form of the answer has not
-// been observed.
+// SessionCostRequest asks for the cost as text. The answer is a
+// [TextResponse].
 type SessionCostRequest struct{}
 
 // ReadFileRequest reads a file through the agent. The answer is a

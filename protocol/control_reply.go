@@ -110,7 +110,57 @@ type SetCwdResponse struct {
 	Directory string `json:"directory,omitempty"`
 }
 
-// ModelsResponse answers a [GetModelsRequest].
+// TextResponse answers a [SessionCostRequest] or an
+// [ExportConversationRequest].
+type TextResponse struct {
+	Text            string `json:"text"`
+	DefaultFilename string `json:"default_filename,omitempty"`
+}
+
+// PlanResponse answers a [GetPlanRequest].
+type PlanResponse struct {
+	Exists  bool   `json:"exists"`
+	Content string `json:"content,omitempty"`
+	Path    string `json:"path,omitempty"`
+}
+
+// StatusResponse answers a [GetStatusRequest].
+type StatusResponse struct {
+	Sections []StatusSection `json:"sections"`
+}
+
+// StatusSection is one part of the status page.
+type StatusSection struct {
+	Title string      `json:"title"`
+	Rows  []StatusRow `json:"rows"`
+}
+
+// StatusRow is one line of the status page.
+type StatusRow struct {
+	Label string `json:"label,omitempty"`
+	Value string `json:"value"`
+}
+
+// FileSuggestionsResponse answers a [FileSuggestionsRequest].
+type FileSuggestionsResponse struct {
+	Suggestions []FileSuggestion `json:"suggestions"`
+	Cwd         string           `json:"cwd,omitempty"`
+}
+
+// FileSuggestion is a file whose name matches.
+type FileSuggestion struct {
+	Path  string  `json:"path"`
+	Score float64 `json:"score,omitempty"`
+}
+
+// BinaryVersionResponse answers a [BinaryVersionRequest].
+type BinaryVersionResponse struct {
+	Version          string `json:"version"`
+	BuildTime        string `json:"buildTime,omitempty"`
+	OldestDesktopSDK string `json:"oldestDesktopSdk,omitempty"`
+}
+
+// ModelsResponse answers a [GetModelsRequest] or a [ListModelsRequest].
 type ModelsResponse struct {
 	Models []ModelInfo `json:"models"`
 }

@@ -61,7 +61,7 @@ func TestHostRequestNames(t *testing.T) {
 		"cancel_async_message", "generate_session_title", "file_suggestions", "get_binary_version",
 		"get_hooks_listing", "get_session_cost", "get_settings", "get_task_output", "list_models",
 		"list_permission_rules", "mcp_call", "register_repo_root", "rename_session", "set_color",
-		"get_plan", "get_status", "set_cwd", "side_question", "mcp_authenticate", "mcp_clear_auth",
+		"get_plan", "get_status", "export_conversation", "submit_feedback", "set_has_subscribers", "set_cwd", "side_question", "mcp_authenticate", "mcp_clear_auth",
 		"mcp_oauth_callback_url", "remote_control",
 		"set_goal", "get_goal", "clear_goal", "set_goal_max_turns", "set_plan_mode", "get_plan_mode",
 		"set_proxy", "add_directories", "get_models", "get_byok_config", "validate_byok_model",

@@ -158,10 +158,14 @@ type PluginInstallMessage struct {
 
 func (*PluginInstallMessage) wire() (string, string) { return "system", "plugin_install" }
 
-// SessionWritesLostMessage is system/session_writes_lost: part of the
-// transcript was not written. Claude's types name it; its fields have not been
-// observed, see Raw.
-type SessionWritesLostMessage struct{ Common }
+// SessionWritesLostMessage is system/session_writes_lost: the disk was full, so
+// that part of the transcript or of the settings was not written.
+type SessionWritesLostMessage struct {
+	Common
+	ErrorCode            string   `json:"error_code"` // ENOSPC, EDQUOT
+	Lost                 []string `json:"lost"`       // transcript, global_config
+	TranscriptSessionIDs []string `json:"transcript_session_ids,omitempty"`
+}
 
 func (*SessionWritesLostMessage) wire() (string, string) { return "system", "session_writes_lost" }
 

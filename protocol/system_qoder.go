@@ -109,10 +109,14 @@ type BridgeStateMessage struct {
 func (*BridgeStateMessage) wire() (string, string) { return "system", "bridge_state" }
 
 // PostTurnSummaryMessage is post_turn_summary, top-level or under system. The
-// vendors' SDKs keep it from their users; its fields have not been observed,
-// see Raw.
+// vendors' SDKs keep it from their users.
 type PostTurnSummaryMessage struct {
 	Common
+	SummarizesUUID string `json:"summarizes_uuid,omitempty"`
+	StatusCategory string `json:"status_category,omitempty"`
+	StatusDetail   string `json:"status_detail,omitempty"`
+	NeedsAction    string `json:"needs_action,omitempty"`
+
 	topLevel bool
 }
 

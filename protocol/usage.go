@@ -11,18 +11,24 @@ type ContextUsageSummary struct {
 	Percentage   float64           `json:"percentage"`
 	OverLimit    *OverLimit        `json:"over_limit,omitempty"`
 	Categories   []ContextCategory `json:"categories"`
-	MCPTools     []struct {
-		Name       string `json:"name"`
-		ServerName string `json:"server_name"`
-		Tokens     int64  `json:"tokens"`
-	} `json:"mcp_tools"`
-	MemoryFiles []ContextFile `json:"memory_files"`
-	Agents      []struct {
-		AgentType string `json:"agent_type"`
-		Source    string `json:"source"`
-		Tokens    int64  `json:"tokens"`
-	} `json:"agents"`
-	Skills []ContextSkill `json:"skills,omitempty"`
+	MCPTools     []SummaryMCPTool  `json:"mcp_tools"`
+	MemoryFiles  []ContextFile     `json:"memory_files"`
+	Agents       []SummaryAgent    `json:"agents"`
+	Skills       []ContextSkill    `json:"skills,omitempty"`
+}
+
+// SummaryMCPTool is an MCP tool in a [ContextUsageSummary].
+type SummaryMCPTool struct {
+	Name       string `json:"name"`
+	ServerName string `json:"server_name"`
+	Tokens     int64  `json:"tokens"`
+}
+
+// SummaryAgent is a subagent in a [ContextUsageSummary].
+type SummaryAgent struct {
+	AgentType string `json:"agent_type"`
+	Source    string `json:"source"`
+	Tokens    int64  `json:"tokens"`
 }
 
 // OverLimit says by how much the context is too long.
@@ -80,41 +86,56 @@ type ContextUsage struct {
 	AutoCompactThreshold int64   `json:"autoCompactThreshold,omitempty"`
 	IsAutoCompactEnabled bool    `json:"isAutoCompactEnabled,omitempty"`
 	// GridRows is the picture that a terminal shows.
-	GridRows    [][]ContextGridCell `json:"gridRows,omitempty"`
-	MemoryFiles []ContextFile       `json:"memoryFiles,omitempty"`
-	MCPTools    []struct {
-		Name       string `json:"name"`
-		ServerName string `json:"serverName"`
-		Tokens     int64  `json:"tokens"`
-		IsLoaded   bool   `json:"isLoaded,omitempty"`
-	} `json:"mcpTools,omitempty"`
-	MCPInstructions      []json.RawMessage `json:"mcpInstructions,omitempty"`
-	DeferredBuiltinTools []TokenCount      `json:"deferredBuiltinTools,omitempty"`
-	SystemTools          []TokenCount      `json:"systemTools,omitempty"`
-	SystemPromptSections []TokenCount      `json:"systemPromptSections,omitempty"`
-	Agents               []struct {
-		AgentType string `json:"agentType"`
-		Source    string `json:"source"`
-		Tokens    int64  `json:"tokens"`
-	} `json:"agents,omitempty"`
-	SlashCommands *struct {
-		TotalCommands    int   `json:"totalCommands"`
-		IncludedCommands int   `json:"includedCommands"`
-		Tokens           int64 `json:"tokens"`
-	} `json:"slashCommands,omitempty"`
-	Skills           *ContextSkills    `json:"skills,omitempty"`
-	MessageBreakdown *MessageBreakdown `json:"messageBreakdown,omitempty"`
-	APIUsage         *Usage            `json:"apiUsage,omitempty"`
+	GridRows             [][]ContextGridCell `json:"gridRows,omitempty"`
+	MemoryFiles          []ContextFile       `json:"memoryFiles,omitempty"`
+	MCPTools             []ContextMCPTool    `json:"mcpTools,omitempty"`
+	MCPInstructions      []json.RawMessage   `json:"mcpInstructions,omitempty"`
+	DeferredBuiltinTools []TokenCount        `json:"deferredBuiltinTools,omitempty"`
+	SystemTools          []TokenCount        `json:"systemTools,omitempty"`
+	SystemPromptSections []TokenCount        `json:"systemPromptSections,omitempty"`
+	Agents               []ContextAgent      `json:"agents,omitempty"`
+	SlashCommands        *ContextCommands    `json:"slashCommands,omitempty"`
+	Skills               *ContextSkills      `json:"skills,omitempty"`
+	MessageBreakdown     *MessageBreakdown   `json:"messageBreakdown,omitempty"`
+	APIUsage             *Usage              `json:"apiUsage,omitempty"`
 
-	ContextWindow *struct {
-		UsedPercentage float64 `json:"usedPercentage"`
-	} `json:"contextWindow,omitempty"`
-	AutoCompact *struct {
-		Enabled             bool    `json:"enabled"`
-		ThresholdPercentage float64 `json:"thresholdPercentage"`
-	} `json:"autoCompact,omitempty"`
+	ContextWindow      *ContextWindow    `json:"contextWindow,omitempty"`
+	AutoCompact        *AutoCompact      `json:"autoCompact,omitempty"`
 	DuplicateFileReads []json.RawMessage `json:"duplicateFileReads,omitempty"`
 	Session            *SessionActivity  `json:"session,omitempty"`
+}
+
+// ContextMCPTool is an MCP tool in the context.
+type ContextMCPTool struct {
+	Name       string `json:"name"`
+	ServerName string `json:"serverName"`
+	Tokens     int64  `json:"tokens"`
+	IsLoaded   bool   `json:"isLoaded,omitempty"`
+}
+
+// ContextAgent is a subagent in the context.
+type ContextAgent struct {
+	AgentType string `json:"agentType"`
+	Source    string `json:"source"`
+	Tokens    int64  `json:"tokens"`
+}
+
+// ContextCommands is the share of slash commands.
+type ContextCommands struct {
+	TotalCommands    int   `json:"totalCommands"`
+	IncludedCommands int   `json:"includedCommands"`
+	Tokens           int64 `json:"tokens"`
+}
+
+// ContextWindow says how full Qoder's context is.
+type ContextWindow struct {
+	UsedPercentage float64 `json:"usedPercentage"` // 0 to 100
+}
+
+// AutoCompact says when Qoder compacts.
+type AutoCompact struct {
+	Enabled             bool    `json:"enabled"`
+	ThresholdPercentage float64 `json:"thresholdPercentage"` // 0 to 100
 }
 
 // ContextGridCell is one cell of the picture of the context.
@@ -141,34 +162,43 @@ type ContextSkills struct {
 
 // MessageBreakdown splits the tokens of the messages.
 type MessageBreakdown struct {
-	ToolCallTokens          int64 `json:"toolCallTokens"`
-	ToolResultTokens        int64 `json:"toolResultTokens"`
-	AttachmentTokens        int64 `json:"attachmentTokens"`
-	AssistantMessageTokens  int64 `json:"assistantMessageTokens"`
-	UserMessageTokens       int64 `json:"userMessageTokens"`
-	RedirectedContextTokens int64 `json:"redirectedContextTokens"`
-	UnattributedTokens      int64 `json:"unattributedTokens"`
-	ToolCallsByType         []struct {
-		Name         string `json:"name"`
-		CallTokens   int64  `json:"callTokens"`
-		ResultTokens int64  `json:"resultTokens"`
-	} `json:"toolCallsByType"`
-	AttachmentsByType []TokenCount `json:"attachmentsByType"`
+	ToolCallTokens          int64        `json:"toolCallTokens"`
+	ToolResultTokens        int64        `json:"toolResultTokens"`
+	AttachmentTokens        int64        `json:"attachmentTokens"`
+	AssistantMessageTokens  int64        `json:"assistantMessageTokens"`
+	UserMessageTokens       int64        `json:"userMessageTokens"`
+	RedirectedContextTokens int64        `json:"redirectedContextTokens"`
+	UnattributedTokens      int64        `json:"unattributedTokens"`
+	ToolCallsByType         []ToolTokens `json:"toolCallsByType"`
+	AttachmentsByType       []TokenCount `json:"attachmentsByType"`
+}
+
+// ToolTokens is the share of one tool.
+type ToolTokens struct {
+	Name         string `json:"name"`
+	CallTokens   int64  `json:"callTokens"`
+	ResultTokens int64  `json:"resultTokens"`
 }
 
 // SessionActivity counts what a Qoder session did.
 type SessionActivity struct {
-	MessageCount int `json:"messageCount"`
-	PromptCount  int `json:"promptCount"`
-	ToolCalls    struct {
-		Total     int `json:"total"`
-		Succeeded int `json:"succeeded"`
-		Failed    int `json:"failed"`
-	} `json:"toolCalls"`
-	LinesChanged struct {
-		Added   int `json:"added"`
-		Removed int `json:"removed"`
-	} `json:"linesChanged"`
+	MessageCount int           `json:"messageCount"`
+	PromptCount  int           `json:"promptCount"`
+	ToolCalls    ToolCallCount `json:"toolCalls"`
+	LinesChanged LinesChanged  `json:"linesChanged"`
+}
+
+// ToolCallCount counts tool calls.
+type ToolCallCount struct {
+	Total     int `json:"total"`
+	Succeeded int `json:"succeeded"`
+	Failed    int `json:"failed"`
+}
+
+// LinesChanged counts lines of files.
+type LinesChanged struct {
+	Added   int `json:"added"`
+	Removed int `json:"removed"`
 }
 
 // SessionCost is what a session has cost so far.
@@ -234,17 +264,20 @@ type UsageBehaviors struct {
 
 // UsagePeriod is the usage of a day or a week.
 type UsagePeriod struct {
-	RequestCount int64 `json:"request_count"`
-	SessionCount int64 `json:"session_count"`
-	Behaviors    []struct {
-		Key   string  `json:"key"`
-		Pct   float64 `json:"pct"`
-		Count int64   `json:"count"`
-	} `json:"behaviors"`
-	Agents     []UsageShare `json:"agents"`
-	Skills     []UsageShare `json:"skills"`
-	Plugins    []UsageShare `json:"plugins"`
-	MCPServers []UsageShare `json:"mcp_servers"`
+	RequestCount int64           `json:"request_count"`
+	SessionCount int64           `json:"session_count"`
+	Behaviors    []UsageBehavior `json:"behaviors"`
+	Agents       []UsageShare    `json:"agents"`
+	Skills       []UsageShare    `json:"skills"`
+	Plugins      []UsageShare    `json:"plugins"`
+	MCPServers   []UsageShare    `json:"mcp_servers"`
+}
+
+// UsageBehavior is a habit that costs.
+type UsageBehavior struct {
+	Key   string  `json:"key"` // cache_miss, long_context, subagent_heavy, …
+	Pct   float64 `json:"pct"`
+	Count int64   `json:"count"`
 }
 
 // UsageShare is a named share of the usage.
@@ -257,8 +290,11 @@ type UsageShare struct {
 type UsageInfo struct {
 	// Usage is the account's usage, as it came; null if there is none.
 	Usage   json.RawMessage `json:"usage,omitempty"`
-	Session struct {
-		TotalCredits float64               `json:"total_credits"`
-		ModelUsage   map[string]ModelUsage `json:"model_usage,omitempty"`
-	} `json:"session"`
+	Session CreditUsage     `json:"session"`
+}
+
+// CreditUsage is what a session has used so far, in credits.
+type CreditUsage struct {
+	TotalCredits float64               `json:"total_credits"`
+	ModelUsage   map[string]ModelUsage `json:"model_usage,omitempty"`
 }
