@@ -42,7 +42,7 @@ func script() *scripted.Script {
 func TestSameSeedSameHistory(t *testing.T) {
 	t.Parallel()
 	histories := make(map[string]uint64)
-	for seed := range uint64(20) {
+	for seed := range seeds(t, 20, 10) {
 		var first string
 		for range 2 {
 			w := newWorld(t, seed, nil)
@@ -77,7 +77,7 @@ func strike(n int, at kernel.Moment, struck *bool) chaos {
 // happened, but for gates, which may deny.
 func TestKillAnyActorAtAnyMessage(t *testing.T) {
 	t.Parallel()
-	for seed := range seeds(t, 8)/4 + 1 {
+	for seed := range seeds(t, 2, 200) {
 		calm := newWorld(t, seed, nil)
 		require.NoError(t, calm.play(context.Background(), calm.spec(script()), "go", "on"))
 		calm.finish(t)
@@ -116,7 +116,7 @@ func TestKillNeverOpensAGate(t *testing.T) {
 			}
 			return spec
 		}
-		for seed := range seeds(t, 8)/8 + 1 {
+		for seed := range seeds(t, 1, 400) {
 			calm := newWorld(t, seed, nil)
 			require.NoError(t, calm.play(context.Background(), spec(calm), "go"))
 			calm.finish(t)
@@ -140,7 +140,7 @@ func TestKillNeverOpensAGate(t *testing.T) {
 // allow.
 func TestCloseAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	for seed := range seeds(t, 8)/8 + 1 {
+	for seed := range seeds(t, 1, 400) {
 		calm := newWorld(t, seed, nil)
 		require.NoError(t, calm.play(context.Background(), calm.spec(script()), "go", "on"))
 		calm.finish(t)

@@ -204,14 +204,17 @@ func (w *world) checkGates(t *testing.T, where string) {
 	require.LessOrEqual(t, len(w.effects), w.allowed, "%s: fail-closed", where)
 }
 
-func seeds(t *testing.T, want uint64) uint64 {
+// seeds is how many seeds a simulation runs: few by default, and one for each
+// cost when the environment asks for many.
+func seeds(t *testing.T, few, cost uint64) uint64 {
 	t.Helper()
-	if v := os.Getenv("TROUPE_SEEDS"); v != "" {
-		n, err := strconv.ParseUint(v, 10, 64)
-		require.NoError(t, err, "TROUPE_SEEDS")
-		return n
+	v := os.Getenv("TROUPE_SEEDS")
+	if v == "" {
+		return few
 	}
-	return want
+	n, err := strconv.ParseUint(v, 10, 64)
+	require.NoError(t, err, "TROUPE_SEEDS")
+	return max(few, n/cost)
 }
 
 // echoServer is an in-process MCP server with one tool.

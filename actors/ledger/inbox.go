@@ -1,17 +1,18 @@
 package ledger
 
 import (
+	"fmt"
+
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Put appends frames that the reader has cut. It reports whether the router
 // must be told, because the inbox was empty. Past the hard bound it drops
-// partial stream events, oldest first, and if that is not enough it fails with
-// [ErrConsumerStalled]. For each line above [LargeLine] the reader has already
-// acquired its length from the budget; it is released when the line is
-// consumed.
-func (l *Ledger) Put(frames []protocol.Frame) (tell bool, err error) {
+// partial stream events, oldest first. For each line above [LargeLine] the
+// reader has already acquired its length from the budget; it is released when
+// the line is consumed.
+func (l *Ledger) Put(frames []protocol.Frame) (tell bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	tell = l.inbox.len() == 0 && len(frames) > 0
@@ -20,21 +21,21 @@ func (l *Ledger) Put(frames []protocol.Frame) (tell bool, err error) {
 		l.stream.held++
 		l.stream.heldBytes += int64(len(f.Raw))
 	}
-	if l.stream.heldBytes > l.cfg.Limits.HardBytes && l.stream.entries.len() > 0 && !l.closing {
+	if l.stream.heldBytes > l.cfg.Limits.HardBytes && l.stream.partialBytes > 0 && !l.closing {
 		if count, bytes := l.stream.dropPartials(l.cfg.Limits.HardBytes * 3 / 4); count > 0 {
 			l.cfg.Emit(event.Dropped{Count: count, Bytes: bytes})
 		}
-		if l.stream.heldBytes > 2*l.cfg.Limits.HardBytes {
-			err = ErrConsumerStalled
-		}
 	}
-	return tell, err
+	return tell
 }
 
 // ReadWait tells the reader whether it may read on: a nil channel means yes,
 // otherwise it waits for the channel and asks again. pressed says that the
 // agent does not take what is written to it, or is already gone; then the
 // reader must go on, or both sides would wait for each other.
+//
+// Calls of the host whose answers lie behind more than the hard bound of what
+// nobody reads end with [ErrConsumerStalled].
 func (l *Ledger) ReadWait(pressed bool) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,8 +46,11 @@ func (l *Ledger) ReadWait(pressed bool) <-chan struct{} {
 	// Calls of the host and the end of a closing session lie behind what is
 	// unread, so the bound gives way for them, up to the hard one.
 	mayExceed := pressed || l.closing || l.calls.waiting() > 0
-	if mayExceed && l.stream.heldBytes < l.cfg.Limits.HardBytes+l.stream.partialBytes {
+	if mayExceed && l.stream.heldBytes-l.stream.partialBytes < l.cfg.Limits.HardBytes {
 		return nil
+	}
+	for _, c := range l.calls.inOrder() {
+		l.dropCall(c, fmt.Errorf("control request %s: %w", c.Subtype, ErrConsumerStalled))
 	}
 	l.stream.stalled = true
 	return l.reader.wait()

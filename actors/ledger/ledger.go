@@ -15,9 +15,9 @@ import (
 var (
 	// ErrBusy says that another consumer is reading the stream.
 	ErrBusy = errors.New("another consumer is reading this session's messages; end it first")
-	// ErrConsumerStalled says that nobody read the stream while the agent
-	// wrote past the hard bound.
-	ErrConsumerStalled = errors.New("the consumer stood still while the agent wrote past the hard bound; read the messages, or set Discard")
+	// ErrConsumerStalled says that an answer lies behind more unread messages
+	// than the hard bound allows.
+	ErrConsumerStalled = errors.New("the messages are not read, and the answer lies behind more of them than may be held; read the messages, or set Discard")
 	// ErrTransportClosed says that the agent cannot be written to any more.
 	ErrTransportClosed = errors.New("the agent's transport is closed")
 	// ErrClosed says that the session was closed.
@@ -40,7 +40,7 @@ type Limits struct {
 	Messages int
 	Bytes    int64
 	// HardBytes bounds it while the reader must go on because a control call
-	// waits for its answer. Default: 16 MiB.
+	// waits for its answer. Default: 8 MiB.
 	HardBytes int64
 	// Initialize bounds the initialize call. Default: 120 s; negative: none.
 	Initialize time.Duration
@@ -65,7 +65,7 @@ func (l Limits) withDefaults() Limits {
 		l.Bytes = 4 << 20
 	}
 	if l.HardBytes <= 0 {
-		l.HardBytes = max(16<<20, 4*l.Bytes)
+		l.HardBytes = max(8<<20, 2*l.Bytes)
 	}
 	if l.Answers <= 0 {
 		l.Answers = 1024

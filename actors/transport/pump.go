@@ -45,15 +45,11 @@ func (k *Link) pumpStdout() {
 			}
 		}
 		if len(frames) > 0 {
-			tell, stalled := k.cfg.Ledger.Put(frames)
-			if tell {
+			if k.cfg.Ledger.Put(frames) {
 				k.cfg.Frames()
 			}
 			clear(frames)
 			frames = frames[:0]
-			if stalled != nil {
-				k.Giveup(stalled)
-			}
 		}
 		if err != nil {
 			break
@@ -69,7 +65,10 @@ func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
 		if wait == nil {
 			break
 		}
-		if err := k.cfg.Exec.Await(k.reading, wait); err != nil {
+		k.cfg.Moved() // the session shows that it waits for its consumer
+		err := k.cfg.Exec.Await(k.reading, wait)
+		k.cfg.Moved()
+		if err != nil {
 			return err
 		}
 	}
