@@ -120,7 +120,7 @@ func (s *Splitter) Next() (Line, bool) {
 			break
 		}
 		end := s.scan + i
-		raw := s.chunk[s.start:end:end]
+		raw := s.chunk[s.start:end]
 		s.start, s.scan = end+1, end+1
 		line, ok := s.line(raw)
 		if cap(s.chunk) > maxChunk {
@@ -196,7 +196,7 @@ func (s *Splitter) Finish() (Line, bool) {
 	if len(raw) == 0 && !skipping {
 		return Line{}, false
 	}
-	return s.line(raw[:len(raw):len(raw)])
+	return s.line(raw)
 }
 
 // Pending is the number of bytes held of a line that is not complete yet, 0
