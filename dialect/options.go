@@ -188,6 +188,8 @@ type Options struct {
 
 	// MCPServers are external servers by name. Goes to --mcp-config, by file if it could hold a credential.
 	MCPServers map[string]MCPServer `json:"mcpServers,omitempty"`
+	// MCPConfigPath is a file of external servers, passed on as --mcp-config. Not together with MCPServers.
+	MCPConfigPath string `json:"mcpConfigPath,omitempty"`
 	// SDKMCPServers are the servers that run in the host: initialize. Names are unique, also among MCPServers.
 	SDKMCPServers []SDKMCPServer `json:"-"`
 	// MCPServersDelivery DeliverInInitialize sends MCPServers in initialize. Claude.

@@ -120,6 +120,7 @@ func samples() map[string]func(*dialect.Options) {
 		},
 		"Agent":                 func(x o) { x.Agent = "a" },
 		"MCPServers":            func(x o) { x.MCPServers = servers() },
+		"MCPConfigPath":         func(x o) { x.MCPConfigPath, x.MCPServers = "/mcp.json", nil },
 		"SDKMCPServers":         func(x o) { x.SDKMCPServers = []dialect.SDKMCPServer{{Name: "host"}} },
 		"MCPServersDelivery":    func(x o) { x.MCPServers, x.MCPServersDelivery = servers(), "initialize" },
 		"StrictMCPConfig":       func(x o) { x.StrictMCPConfig = true },

@@ -83,6 +83,7 @@ func TestImpossibleOnAnyBackend(t *testing.T) {
 		`MCPServers["s"].Command`: {server(dialect.MCPServer{}), server(dialect.MCPServer{Type: "http", URL: "https://h", Command: "c"})},
 		`MCPServers["s"].URL`: {server(dialect.MCPServer{Command: "c", URL: "https://h"}), server(dialect.MCPServer{Type: "sse"}),
 			server(dialect.MCPServer{Type: "http", URL: "ftp://h"}), server(dialect.MCPServer{Type: "http", URL: "https://%zz"})},
+		"MCPConfigPath":                 {func(x o) { server(dialect.MCPServer{Command: "c"})(x); x.MCPConfigPath = "/mcp.json" }},
 		`MCPServers["s"].Type`:          {server(dialect.MCPServer{Type: "sdk"}), server(dialect.MCPServer{Type: "ws"})},
 		`MCPServers["s"].Tools[0].Name`: {server(dialect.MCPServer{Command: "c", Tools: []dialect.MCPTool{{}}})},
 		`MCPServers["s"].Tools[0].PermissionPolicy`: {

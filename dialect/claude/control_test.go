@@ -127,6 +127,11 @@ func TestUserLineKeepsTheCallersMessage(t *testing.T) {
 	_, err := claude.New().UserLine(&dialect.Options{VerbatimPrompts: true}, m)
 	require.NoError(t, err)
 	assert.False(t, m.ClientComposed)
+
+	m.ClientComposed = true
+	line, err := claude.New().UserLine(&dialect.Options{}, m)
+	require.NoError(t, err)
+	assert.Contains(t, string(line), `"client_composed":true`, "one message alone can ask for it")
 }
 
 func TestResume(t *testing.T) {
@@ -153,4 +158,18 @@ func TestCheckInitialize(t *testing.T) {
 	require.ErrorAs(t, d.CheckInitialize(o, json.RawMessage(`"?"`)), &missing)
 	require.NoError(t, d.CheckInitialize(o, json.RawMessage(`{"mcp_servers_applied":true,"managed_settings_applied":true}`)))
 	require.NoError(t, d.CheckInitialize(&dialect.Options{}, nil))
+}
+
+func FuzzCheckInitialize(f *testing.F) {
+	f.Add([]byte(`{"mcp_servers_applied":true}`))
+	f.Add([]byte(`null`))
+	f.Add([]byte(`{"capabilities":3,"mcp_servers_applied":"yes"}`))
+	f.Fuzz(func(t *testing.T, response []byte) {
+		assert.NoError(t, claude.New().CheckInitialize(&dialect.Options{}, response), "nothing was asked of the agent")
+		o := dialect.Options{MCPServers: node(), MCPServersDelivery: dialect.DeliverInInitialize}
+		if err := claude.New().CheckInitialize(&o, response); err != nil {
+			var missing *dialect.UnsupportedCapabilityError
+			require.ErrorAs(t, err, &missing)
+		}
+	})
 }

@@ -10,6 +10,11 @@
 //   - Policies for single MCP tools become permission rules in the settings, for every kind of server.
 //   - Hooks that are gates say onFailure: block, so that an answer which does not validate denies.
 //   - An allow always carries updatedInput, the original input if the host changed nothing.
+//   - Continue is left out beside Resume, which names the session.
 //   - ExtraArgs stand in the order of their keys.
 //   - CLAUDECODE is removed, so that an agent can be started from within another one's tool.
+//
+// Options that the recordings do not have (--session-mirror, a file for --mcp-config and --settings, the schema and
+// managed settings by initialize alone) were tried on the CLI itself, but for --session-mirror, of which only the flag
+// is known to be taken.
 package claude

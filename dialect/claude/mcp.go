@@ -34,6 +34,7 @@ func externalServers(o *dialect.Options) map[string]dialect.MCPServer {
 
 func mcpArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Problems) {
 	if len(o.MCPServers) == 0 || mcpInInitialize(o) {
+		a.SplitIf("MCPConfigPath", "--mcp-config", o.MCPConfigPath)
 		return
 	}
 	doc, err := build.JSON(map[string]any{"mcpServers": externalServers(o)})

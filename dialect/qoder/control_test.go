@@ -190,3 +190,17 @@ func TestUserLineKeepsItsOwnContext(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(line), `"custom_context":{"b":2}`)
 }
+
+func FuzzCheckInitialize(f *testing.F) {
+	f.Add([]byte(`{"capabilities":["plan_mode_v1"]}`))
+	f.Add([]byte(`null`))
+	f.Add([]byte(`{"capabilities":3,"mcp_servers_applied":"yes"}`))
+	f.Fuzz(func(t *testing.T, response []byte) {
+		assert.NoError(t, qoder.New().CheckInitialize(&dialect.Options{}, response), "nothing was asked of the agent")
+		o := dialect.Options{PlanMode: dialect.Some(true)}
+		if err := qoder.New().CheckInitialize(&o, response); err != nil {
+			var missing *dialect.UnsupportedCapabilityError
+			require.ErrorAs(t, err, &missing)
+		}
+	})
+}

@@ -101,6 +101,22 @@ func TestLogins(t *testing.T) {
 	}
 }
 
+func TestTaskToolsFollowTheAgentsEnvironment(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		options dialect.Options
+		todo    bool
+	}{
+		"parent":          {dialect.Options{ParentEnv: []string{"QODER_FEATURE_TASKS=false"}}, true},
+		"overridden":      {dialect.Options{ParentEnv: []string{"QODER_FEATURE_TASKS=0"}, Env: map[string]string{"QODER_FEATURE_TASKS": "1"}}, false},
+		"clean":           {dialect.Options{ParentEnv: []string{"QODER_FEATURE_TASKS=0"}, CleanEnv: true}, false},
+		"unset":           {dialect.Options{ParentEnv: []string{"QODER_FEATURE_TASKS=0"}, UnsetEnv: []string{"QODER_FEATURE_TASKS"}}, false},
+		"last entry wins": {dialect.Options{ParentEnv: []string{"QODER_FEATURE_TASKS=0", "junk", "QODER_FEATURE_TASKS=1"}}, false},
+	} {
+		assert.Equal(t, c.todo, strings.Contains(after(launch(t, c.options).Args, "--tools"), "TodoWrite"), name)
+	}
+}
+
 func TestProxies(t *testing.T) {
 	t.Parallel()
 	plain := dialect.Options{Proxy: "http://p:1"}

@@ -40,6 +40,8 @@ func mcpArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Prob
 		}
 		credential := slices.ContainsFunc(slices.Collect(maps.Values(o.MCPServers)), build.MCPCredential)
 		a.Split("MCPServers", "--mcp-config", build.Document(l, "mcp.json", doc, credential))
+	} else {
+		a.SplitIf("MCPConfigPath", "--mcp-config", o.MCPConfigPath)
 	}
 	for _, name := range o.AllowedMCPServerNames {
 		a.Split("AllowedMCPServerNames", "--allowed-mcp-server-names", name)
