@@ -19,7 +19,7 @@ func text(s string) *protocol.UserMessage {
 	return &protocol.UserMessage{Message: protocol.UserContent{Role: "user", Content: protocol.StringContent(s)}}
 }
 
-func kinds(t *testing.T, ctx context.Context, turn *runtime.Turn) []string {
+func kinds(ctx context.Context, t *testing.T, turn *runtime.Turn) []string {
 	t.Helper()
 	var got []string
 	for m, err := range turn.Messages(ctx) {
@@ -75,7 +75,7 @@ func TestOneTurn(t *testing.T) {
 		assert.Equal(t, runtime.StateReady, s.State())
 		turn, err := s.Send(ctx, text("hi"))
 		require.NoError(t, err)
-		assert.Equal(t, []string{"system/init", "assistant", "result/success"}, content(kinds(t, ctx, turn)))
+		assert.Equal(t, []string{"system/init", "assistant", "result/success"}, content(kinds(ctx, t, turn)))
 		r, err := turn.Result(ctx)
 		require.NoError(t, err)
 		assert.Equal(t, "hello", r.Result)

@@ -154,7 +154,7 @@ func openAndFail(ctx context.Context, t *testing.T, rt *runtime.Runtime, spec ru
 	if err == nil {
 		var turn *runtime.Turn
 		if turn, err = s.Send(ctx, userText("hi")); err == nil {
-			for _, err = range turn.Messages(ctx) { //nolint:revive // the last error is what counts
+			for _, err = range turn.Messages(ctx) {
 			}
 			_, resultErr := turn.Result(ctx)
 			require.ErrorAs(t, resultErr, new(*transport.ExitError))

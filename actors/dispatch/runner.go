@@ -146,7 +146,7 @@ func (a *Actor) fail(r *ledger.Request, name string, err error) {
 		reason = public.PublicReason()
 	}
 	var plain interface{ AnswerText() string }
-	answered := false
+	var answered bool
 	if errors.As(err, &plain) {
 		answered = a.Ledger.Answer(r, nil, plain.AnswerText())
 	} else {

@@ -131,7 +131,7 @@ func (p *memoryPort) Next(wait time.Duration) ([]byte, error) {
 		defer t.Stop()
 	}
 	for {
-		if line, err, ok := p.poll(); ok {
+		if line, err := p.poll(); !errors.Is(err, errNothing) {
 			return line, err
 		}
 		p.stdin.mu.Lock()
@@ -145,7 +145,7 @@ func (p *memoryPort) Next(wait time.Duration) ([]byte, error) {
 		if over {
 			return nil, agent.ErrWaited
 		}
-		if err, ok := p.pending(); ok { // a signal between poll and wait
+		if err := p.pending(); err != nil { // a signal between poll and wait
 			return nil, err
 		}
 		if err := p.exec.Await(context.Background(), ch); err != nil {
@@ -154,34 +154,39 @@ func (p *memoryPort) Next(wait time.Duration) ([]byte, error) {
 	}
 }
 
-func (p *memoryPort) pending() (error, bool) {
+// pending is the signal that arrived first, or nil.
+func (p *memoryPort) pending() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.dead {
-		return agent.ErrKilled, true
+		return agent.ErrKilled
 	}
 	if len(p.signals) > 0 {
 		s := p.signals[0]
 		p.signals = p.signals[1:]
-		return s, true
+		return s
 	}
-	return nil, false
+	return nil
 }
 
-// poll returns a signal, a line or the end of stdin, if there is one.
-func (p *memoryPort) poll() (line []byte, err error, ok bool) {
-	if err, ok := p.pending(); ok {
-		return nil, err, true
+// errNothing says that the port has nothing to report just now.
+var errNothing = errors.New("nothing")
+
+// poll returns a signal, a line or the end of stdin; errNothing if there is
+// none of them.
+func (p *memoryPort) poll() ([]byte, error) {
+	if err := p.pending(); err != nil {
+		return nil, err
 	}
 	p.stdin.mu.Lock()
 	defer p.stdin.mu.Unlock()
 	for {
 		rest := p.stdin.buf[p.stdin.readOff:]
 		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
-			line = append(p.line, rest[:i]...)
+			line := append(p.line, rest[:i]...)
 			p.line = nil
 			p.stdin.skip(i + 1)
-			return line, nil, true
+			return line, nil
 		}
 		if len(rest) == 0 {
 			break
@@ -191,13 +196,14 @@ func (p *memoryPort) poll() (line []byte, err error, ok bool) {
 	}
 	if p.stdin.noWriter && !p.eofSeen {
 		if len(p.line) > 0 {
-			line, p.line = p.line, nil
-			return line, nil, true
+			line := p.line
+			p.line = nil
+			return line, nil
 		}
 		p.eofSeen = true
-		return nil, io.EOF, true
+		return nil, io.EOF
 	}
-	return nil, nil, false
+	return nil, errNothing
 }
 
 // Write implements [agent.Port].

@@ -36,6 +36,7 @@ func (GoExecutor) Await(ctx context.Context, done <-chan struct{}) error {
 		return nil
 	default:
 	}
+	//troupe:select whichever wins, the outcome is settled below
 	select {
 	case <-done:
 		return nil
