@@ -1,0 +1,193 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/dialect"
+)
+
+// ErrMCPServerClosed is the reason why a closed [MCPServer] serves nothing.
+var ErrMCPServerClosed = errors.New("the in-process MCP server is closed")
+
+// MCPServer is an MCP server that runs in this process and serves agents over
+// their session, made by [NewMCPServer] or [WrapMCPServer]. It may serve any
+// number of sessions at once, and is safe for concurrent use.
+type MCPServer struct {
+	name   string
+	served servant
+}
+
+// servant is what stands behind a server's name.
+type servant interface {
+	manifest() (initialize, tools json.RawMessage, err error)
+	timeout(tool string) time.Duration
+	enter(tool string) *turn
+	handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	// fresh is the same servant without connections.
+	fresh() servant
+	close(ctx context.Context) error
+}
+
+// NewMCPServer makes a server of tools, which are listed in the order given.
+// The agent knows it by name, so that a tool is called mcp__<name>__<tool>.
+// version is for information; empty means "1.0.0", as with the vendors.
+//
+// The error joins a [dialect.ConfigError] for everything that is wrong: no
+// name, a tool without name, description, handler or usable schema, an option
+// out of range, two tools of one name.
+func NewMCPServer(name, version string, tools ...Tool) (*MCPServer, error) {
+	if version == "" {
+		version = "1.0.0"
+	}
+	var errs []error
+	bad := func(option, what, fix string) {
+		errs = append(errs, &dialect.ConfigError{Option: option, Problem: what, Fix: fix})
+	}
+	option := fmt.Sprintf("SDKMCPServers[%q]", name)
+	if name == "" {
+		bad(option, "the MCP server has no name", "name it")
+	}
+	s := &toolServer{info: map[string]string{"name": name, "version": version}, byName: make(map[string]*toolDef)}
+	listed := make([]json.RawMessage, 0, len(tools))
+	for i, t := range tools {
+		option := fmt.Sprintf("%s.Tools[%d]", option, i)
+		if t.def == nil {
+			bad(option, "the tool is empty", "make it with NewTool or RawTool")
+			continue
+		}
+		if t.def.name != "" {
+			option += fmt.Sprintf(" (%s)", t.def.name)
+		}
+		for _, p := range t.def.problems {
+			bad(option, p.what, p.fix)
+		}
+		if t.def.name != "" && s.byName[t.def.name] != nil {
+			bad(option, "another tool of the server has the same name", "rename one of them")
+		}
+		s.byName[t.def.name] = t.def
+		if len(errs) > 0 {
+			continue
+		}
+		l, err := t.def.listing()
+		if err != nil {
+			bad(option, err.Error(), "give values that JSON can hold")
+		}
+		listed = append(listed, l)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	var err error
+	if s.list, err = plainJSON(map[string]any{"tools": listed}); err != nil {
+		return nil, err
+	}
+	return &MCPServer{name: name, served: s}, nil
+}
+
+// Sequential returns the server with an order: those of its tools that are not
+// [ReadOnly] run one at a time, in the order in which the agents called them.
+// Read-only tools still run concurrently. All sessions of the returned server
+// share the order. A wrapped server has its own rules and is returned as it is.
+func (s *MCPServer) Sequential() *MCPServer {
+	tools, ok := s.served.(*toolServer)
+	if !ok {
+		return s
+	}
+	ordered := *tools
+	ordered.order = newGate(1)
+	return &MCPServer{name: s.name, served: &ordered}
+}
+
+// WrapMCPServer serves a server of the official SDK, with its resources,
+// prompts and middleware, under name. It has no effect on s itself.
+//
+// The server is connected when it is first used; the official SDK then starts
+// goroutines of its own, which [MCPServer.Close] ends. Progress and other
+// notifications of the server go to the agent. Requests of the server, such as
+// sampling or elicitation, are refused: agents advertise neither to in-process
+// servers (observed on Claude Code 2.1.329).
+func WrapMCPServer(name string, s *mcpsdk.Server) (*MCPServer, error) {
+	var errs []error
+	option := fmt.Sprintf("SDKMCPServers[%q]", name)
+	if name == "" {
+		errs = append(errs, &dialect.ConfigError{Option: option, Problem: "the MCP server has no name", Fix: "name it"})
+	}
+	if s == nil {
+		errs = append(errs, &dialect.ConfigError{Option: option, Problem: "the MCP server is nil", Fix: "make it with mcp.NewServer"})
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return &MCPServer{name: name, served: &wrappedServer{server: s}}, nil
+}
+
+// forSession returns the server for one session, which closes it at its end: a
+// wrapped server gets a connection of the session's own.
+func (s *MCPServer) forSession() *MCPServer {
+	return &MCPServer{name: s.name, served: s.served.fresh()}
+}
+
+// Close ends what the server has started. Only a wrapped server has started
+// anything, and one in the options of a session is closed with the session; so
+// Close is for those who call Handle themselves. It returns when the server's
+// goroutines have ended, or with the cause of ctx. It may be called again; a
+// closed server fails with [ErrMCPServerClosed].
+func (s *MCPServer) Close(ctx context.Context) error {
+	if err := s.served.close(ctx); err != nil {
+		return fmt.Errorf("close MCP server %s: %w", s.name, err)
+	}
+	return nil
+}
+
+// Name implements [mcp.Server].
+func (s *MCPServer) Name() string { return s.name }
+
+// Manifest implements [mcp.Server].
+func (s *MCPServer) Manifest() (initialize, toolsList json.RawMessage, err error) {
+	return s.served.manifest()
+}
+
+// Timeout implements [mcp.Server]. Tools have what [ToolTimeout] says.
+func (s *MCPServer) Timeout(tool string) time.Duration { return s.served.timeout(tool) }
+
+// Enter implements [mcp.Orderer].
+func (s *MCPServer) Enter(tool string) mcp.Place {
+	if t := s.served.enter(tool); t != nil {
+		return t
+	}
+	return nil
+}
+
+// Handle implements [mcp.Server]: it serves one JSON-RPC request of the agent.
+// A tools/call whose arguments are wrong, or whose tool fails, has a result
+// that is marked as an error; that of a tool that panicked is the error of
+// Handle, with its stack.
+func (s *MCPServer) Handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	return s.served.handle(ctx, method, params)
+}
+
+// protocolVersions are the versions of MCP that this side speaks, newest first.
+var protocolVersions = [...]string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+
+// negotiate picks the version of an initialize request: the one asked for if it
+// is known, else the newest.
+func negotiate(params json.RawMessage) string {
+	var asked struct {
+		Version string `json:"protocolVersion"`
+	}
+	if json.Unmarshal(params, &asked) == nil {
+		for _, v := range protocolVersions {
+			if v == asked.Version {
+				return v
+			}
+		}
+	}
+	return protocolVersions[0]
+}

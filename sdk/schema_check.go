@@ -1,0 +1,263 @@
+package sdk
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// arguments of a tool call that fit its schema.
+type arguments struct {
+	given json.RawMessage // as the agent sent them; {} for none
+	plain json.RawMessage // without duplicate keys, whole numbers without a fraction
+}
+
+// badArguments tells the model what to mend.
+type badArguments struct{ problems []string }
+
+func (e *badArguments) Error() string { return strings.Join(e.problems, "; ") }
+
+// check reads the arguments of a call. An error is a *badArguments.
+func (s *inputSchema) check(raw json.RawMessage) (*arguments, error) {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+		raw = json.RawMessage("{}")
+	}
+	v, err := decodePlain(raw)
+	if err != nil {
+		return nil, &badArguments{[]string{err.Error()}}
+	}
+	if s.resolved.Validate(v) != nil {
+		// The library's error depends on the order of a map and stops at the
+		// first problem, so it is not the one to show.
+		e := explainer{root: s.root}
+		e.explain("", s.root, v)
+		return nil, &badArguments{e.problems}
+	}
+	plain, err := json.Marshal(v)
+	if err != nil {
+		return nil, &badArguments{[]string{err.Error()}}
+	}
+	return &arguments{given: raw, plain: plain}, nil
+}
+
+// decodePlain reads one JSON value; its numbers are int64, uint64 or float64,
+// whichever holds them first, so that none loses digits it had.
+func decodePlain(raw json.RawMessage) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("not JSON: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one JSON value")
+	}
+	return plainNumbers(v)
+}
+
+func plainNumbers(v any) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case json.Number:
+		return plainNumber(v)
+	case []any:
+		for i := range v {
+			if v[i], err = plainNumbers(v[i]); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if v[k], err = plainNumbers(v[k]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
+}
+
+func plainNumber(n json.Number) (any, error) {
+	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
+		return i, nil
+	}
+	if u, err := strconv.ParseUint(string(n), 10, 64); err == nil {
+		return u, nil
+	}
+	f, err := strconv.ParseFloat(string(n), 64)
+	if err != nil {
+		return nil, fmt.Errorf("number %s is out of range", shortened(string(n), maxShown))
+	}
+	if i := int64(f); float64(i) == f && -1<<53 <= i && i <= 1<<53 {
+		return i, nil // 3.0 is a whole number to JSON Schema, but not to a Go int
+	}
+	return f, nil
+}
+
+const (
+	maxProblems = 10  // told to the model at once
+	maxShown    = 60  // bytes of a wrong value
+	maxExpected = 200 // bytes of a schema
+)
+
+// explainer finds the places where a value does not fit its schema, always in
+// the same order, and says what was expected there.
+type explainer struct {
+	root     *jsonschema.Schema
+	problems []string
+}
+
+func (e *explainer) add(path, format string, args ...any) {
+	if path == "" {
+		path = "the arguments"
+	}
+	if len(e.problems) < maxProblems {
+		e.problems = append(e.problems, path+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+func (e *explainer) walk(path string, s *jsonschema.Schema, v any) {
+	if len(e.problems) < maxProblems && !e.fits(s, v) {
+		e.explain(path, s, v)
+	}
+}
+
+// explain descends to the deepest places it can name; the value does not fit.
+func (e *explainer) explain(path string, s *jsonschema.Schema, v any) {
+	s = e.target(s)
+	before := len(e.problems)
+	switch v := v.(type) {
+	case map[string]any:
+		e.object(path, s, v)
+	case []any:
+		for i := range v {
+			if s.Items != nil {
+				e.walk(fmt.Sprintf("%s[%d]", path, i), s.Items, v[i])
+			}
+		}
+	}
+	if len(e.problems) == before {
+		e.add(path, "expected %s, got %s", expectation(s, v), shown(v))
+	}
+}
+
+func (e *explainer) object(path string, s *jsonschema.Schema, v map[string]any) {
+	for _, name := range s.Required {
+		if _, ok := v[name]; !ok {
+			if p := s.Properties[name]; p != nil {
+				e.add(join(path, name), "missing, expected %s", expectation(e.target(p), nil))
+			} else {
+				e.add(join(path, name), "missing")
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		p := s.Properties[name]
+		switch {
+		case p != nil:
+			e.walk(join(path, name), p, v[name])
+		case s.AdditionalProperties == nil || len(s.PatternProperties) > 0:
+		case isFalse(s.AdditionalProperties):
+			e.add(join(path, name), "unknown field, %s", known(s))
+		default:
+			e.walk(join(path, name), s.AdditionalProperties, v[name])
+		}
+	}
+}
+
+// fits asks the library about a schema inside the root one.
+func (e *explainer) fits(s *jsonschema.Schema, v any) bool {
+	alone := &jsonschema.Schema{
+		Schema: e.root.Schema, Defs: e.root.Defs, Definitions: e.root.Definitions,
+		AllOf: []*jsonschema.Schema{s.CloneSchemas()},
+	}
+	resolved, err := alone.Resolve(nil)
+	return err == nil && resolved.Validate(v) == nil
+}
+
+// target follows references to the definitions of the root.
+func (e *explainer) target(s *jsonschema.Schema) *jsonschema.Schema {
+	for range 16 { // references may form a ring
+		to := e.root.Defs[strings.TrimPrefix(s.Ref, "#/$defs/")]
+		if to == nil {
+			to = e.root.Definitions[strings.TrimPrefix(s.Ref, "#/definitions/")]
+		}
+		if s.Ref == "" || to == nil {
+			break
+		}
+		s = to
+	}
+	return s
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// isFalse recognizes the schema that nothing fits.
+func isFalse(s *jsonschema.Schema) bool {
+	b, err := json.Marshal(s)
+	return err == nil && string(b) == "false"
+}
+
+func known(s *jsonschema.Schema) string {
+	if len(s.Properties) == 0 {
+		return "there are none"
+	}
+	return "the fields are " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
+}
+
+// expectation describes in few words what a schema wants instead of v: its
+// values, its type, or all of it.
+func expectation(s *jsonschema.Schema, v any) string {
+	if len(s.Enum) > 0 {
+		values := make([]string, 0, len(s.Enum))
+		for _, v := range s.Enum {
+			values = append(values, shown(v))
+		}
+		return shortened("one of "+strings.Join(values, ", "), maxExpected)
+	}
+	if _, object := v.(map[string]any); s.Type == "object" && !object {
+		return s.Type
+	}
+	bare := *s
+	bare.Title, bare.Description, bare.Comment, bare.Default, bare.Examples = "", "", "", nil, nil
+	bare.Schema, bare.Defs, bare.Definitions = "", nil, nil
+	b, err := json.Marshal(bare)
+	types := jsonschema.Schema{Type: s.Type, Types: s.Types}
+	if plain, _ := json.Marshal(types); err != nil || s.Type+strings.Join(s.Types, "") != "" && bytes.Equal(b, plain) {
+		return cmp.Or(s.Type, strings.Join(s.Types, " or "))
+	}
+	return shortened("a value that fits "+string(b), maxExpected)
+}
+
+// shown is a value as the model wrote it.
+func shown(v any) string {
+	b, err := plainJSON(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return shortened(string(b), maxShown)
+}
+
+func shortened(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit] + "…"
+}

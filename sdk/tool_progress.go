@@ -1,0 +1,82 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/agent-troupe/troupe/actors/mcp"
+)
+
+// toolCall is what a handler's context knows of its call.
+type toolCall struct {
+	meta  json.RawMessage
+	token json.RawMessage // of progress; nil when the agent wants none
+
+	mu    sync.Mutex
+	ended bool
+}
+
+type toolCallKey struct{}
+
+func newToolCall(meta json.RawMessage) *toolCall {
+	var m struct {
+		Token json.RawMessage `json:"progressToken"`
+	}
+	_ = json.Unmarshal(meta, &m) // without a token there is no progress
+	if string(m.Token) == "null" {
+		m.Token = nil
+	}
+	return &toolCall{meta: meta, token: m.Token}
+}
+
+func callOf(ctx context.Context) *toolCall {
+	c, _ := ctx.Value(toolCallKey{}).(*toolCall)
+	return c
+}
+
+// end is called before the answer: no progress may follow it.
+func (c *toolCall) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+}
+
+// Progress tells the agent how far the tool call of ctx has come. progress must
+// grow with each call; total is 0 when it is not known; message may be empty.
+//
+// It reports whether the agent was told. It was not when the agent asked for no
+// progress, when the call is over, when ctx is not that of a tool's handler, or
+// when the session has ended. It does not block, and is safe for concurrent
+// use.
+func Progress(ctx context.Context, progress, total float64, message string) bool {
+	c := callOf(ctx)
+	notify, ok := mcp.NotifierFromContext(ctx)
+	if c == nil || c.token == nil || !ok {
+		return false
+	}
+	// The form that the vendor's SDK sends (observed on the Claude Agent SDK
+	// 0.3.329).
+	params, err := json.Marshal(struct {
+		Token    json.RawMessage `json:"progressToken"`
+		Progress float64         `json:"progress"`
+		Total    float64         `json:"total,omitempty"`
+		Message  string          `json:"message,omitempty"`
+	}{c.token, progress, total, message})
+	if err != nil { // NaN and infinities
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.ended && notify("notifications/progress", params) == nil
+}
+
+// ToolCallMeta returns the _meta object that came with the tool call of ctx,
+// as it came; nil when there is none. Claude Code puts the id of the tool use
+// there, under "claudecode/toolUseId" (observed on 2.1.329).
+func ToolCallMeta(ctx context.Context) json.RawMessage {
+	if c := callOf(ctx); c != nil {
+		return c.meta
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package sdk
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agent-troupe/troupe/actors/mcp"
+)
+
+// ToolResult is what a tool returns: the official MCP SDK's type. Content may
+// hold text, images, audio, resource links and embedded resources;
+// StructuredContent is anything that marshals to a JSON object; IsError tells
+// the model that the call failed. Meta goes out as _meta.
+//
+// A result needs content or structured content: an empty one reaches the model
+// as an error, so that it does not mistake nothing for success. Structured
+// content without content is also sent as text.
+type ToolResult = mcpsdk.CallToolResult
+
+// Text is a result that says text.
+func Text(text string) *ToolResult {
+	return &ToolResult{Content: []mcpsdk.Content{&mcpsdk.TextContent{Text: text}}}
+}
+
+// ErrorText is a failed call's result: the model reads text and may try
+// something else. Use it for failures that are part of the business; an error
+// that a handler returns comes out the same.
+func ErrorText(text string) *ToolResult {
+	r := Text(text)
+	r.IsError = true
+	return r
+}
+
+// JSONResult is a result that says v as JSON, and carries it as structured
+// content if it is an object. A v that is no JSON becomes an error result.
+func JSONResult(v any) *ToolResult {
+	raw, err := plainJSON(v)
+	if err != nil {
+		return ErrorText("the tool's result is not JSON: " + err.Error())
+	}
+	r := Text(string(raw))
+	if raw[0] == '{' { // the protocol has no other structured content before 2026-07-28
+		r.StructuredContent = raw
+	}
+	return r
+}
+
+// plainJSON marshals without the escapes for HTML, which would only cost the
+// model tokens.
+func plainJSON(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}
+
+// encodeResult is the result of tools/call. What cannot be sent becomes an
+// error result that says so.
+func encodeResult(tool string, r *ToolResult) json.RawMessage {
+	b, err := marshalResult(r)
+	if err != nil {
+		return mcp.ErrorResult(fmt.Sprintf("tool %s is broken: %v", tool, err))
+	}
+	return b
+}
+
+func marshalResult(r *ToolResult) (json.RawMessage, error) {
+	if r == nil {
+		return nil, errors.New("it returned neither a result nor an error")
+	}
+	c := *r // it may be shared: nothing is written to it
+	if len(c.Content) == 0 {
+		if c.StructuredContent == nil {
+			return nil, errors.New("it returned a result without content")
+		}
+		raw, err := plainJSON(c.StructuredContent)
+		if err != nil {
+			return nil, fmt.Errorf("its structured content is not JSON: %w", err)
+		}
+		c.Content = []mcpsdk.Content{&mcpsdk.TextContent{Text: string(raw)}}
+	}
+	for i, block := range c.Content {
+		if problem := blockProblem(block); problem != "" {
+			return nil, fmt.Errorf("content[%d] of its result %s", i, problem)
+		}
+	}
+	b, err := plainJSON(&c)
+	if err != nil {
+		return nil, fmt.Errorf("its result is not JSON: %w", err)
+	}
+	return b, nil
+}
+
+// blockProblem finds what would make the agent refuse the whole answer.
+func blockProblem(block mcpsdk.Content) string {
+	if v := reflect.ValueOf(block); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return "is nil"
+	}
+	if e, ok := block.(*mcpsdk.EmbeddedResource); ok && e.Resource == nil {
+		return "is an embedded resource without contents"
+	}
+	return ""
+}
