@@ -82,7 +82,11 @@ func NewCore(cfg Config) *Core {
 	if cfg.Emit == nil {
 		cfg.Emit = func(event.Event) {}
 	}
-	k := &Core{cfg: cfg, Bridge: mcp.NewBridge(cfg.MCPServers)}
+	k := &Core{cfg: cfg}
+	k.Bridge = mcp.NewBridge(mcp.BridgeConfig{
+		Servers: cfg.MCPServers, Exec: cfg.System.Executor(), Notify: k.mcpNotify,
+		NotificationReply: cfg.Dialect.Traits().MCPNotificationReply,
+	})
 	k.callback = map[ledger.Kind]*kernel.Address[message.ToCallback]{
 		ledger.Permission: {}, ledger.Hook: {}, ledger.MCP: {}, ledger.ModelPolicy: {},
 	}
@@ -160,21 +164,37 @@ func (k *Core) denial(r *ledger.Request, reason string) (response []byte, errTex
 	return nil, reason
 }
 
+// mcpNotify sends a notification of an in-process server to the agent.
+func (k *Core) mcpNotify(server, method string, params json.RawMessage) error {
+	message, err := mcp.Notification(method, params)
+	if err != nil {
+		return err
+	}
+	request, err := k.cfg.Dialect.Encode(&protocol.MCPMessageRequest{ServerName: server, Message: message})
+	if err != nil {
+		return err
+	}
+	if _, err := k.Ledger.OpenCall("mcp_message", request); err != nil {
+		return err
+	}
+	k.WorkReady()
+	return nil
+}
+
 // other answers requests that belong to none of the callbacks. What would ask
-// a person is declined, as the vendor's SDK does when nobody is named to
-// answer (observed on the Claude Agent SDK 0.3.329).
+// a person is declined in the dialect's way.
 func (k *Core) other(r *ledger.Request) (json.RawMessage, string) {
 	switch r.Frame.Subtype {
 	case "elicitation":
-		if k.cfg.Dialect.Name() == "qoder" {
-			return json.RawMessage(`{"action":"cancel"}`), ""
+		answer, err := json.Marshal(protocol.ElicitationResult{Action: k.cfg.Dialect.Traits().ElicitationFallback})
+		if err == nil {
+			return answer, ""
 		}
-		return json.RawMessage(`{"action":"decline"}`), ""
 	case "request_user_dialog":
-		return json.RawMessage(`{"behavior":"cancelled"}`), ""
-	}
-	if k.cfg.Dialect.Name() == "qoder" {
-		return nil, "Unhandled control request subtype: " + r.Frame.Subtype
+		answer, err := json.Marshal(protocol.UserDialogResult{Behavior: protocol.DialogCancelled})
+		if err == nil {
+			return answer, ""
+		}
 	}
 	return nil, "Unsupported control request subtype: " + r.Frame.Subtype
 }

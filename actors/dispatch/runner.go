@@ -26,6 +26,15 @@ type Job struct {
 	// Run calls the user. It returns the response of a success. An error
 	// answers the request without it: gates deny, the rest answers an error.
 	Run func(ctx context.Context) (json.RawMessage, error)
+	// Done, if set, is called once, after Run or in its place when the request
+	// was cancelled before.
+	Done func()
+}
+
+func (j *Job) done() {
+	if j.Done != nil {
+		j.Done()
+	}
 }
 
 // Prepare turns a request into a job. An error fails the request at once.
@@ -102,6 +111,7 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 	ctx, cancel := context.WithCancelCause(context.Background())
 	if !a.Ledger.Scope(r, cancel) {
 		cancel(context.Canceled)
+		job.done()
 		return
 	}
 	running := &run{request: r, cancel: cancel, name: job.Name}
@@ -129,6 +139,7 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 
 // call runs the callback and turns a panic into an error.
 func call(ctx context.Context, job Job) (response json.RawMessage, err error) {
+	defer job.done()
 	defer func() {
 		if p := recover(); p != nil {
 			err = &kernel.PanicError{Value: p, Message: job.Name, Stack: debug.Stack()}

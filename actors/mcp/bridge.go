@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -58,10 +59,23 @@ type rpcMessage struct {
 	Error   *RPCError       `json:"error,omitempty"`
 }
 
+// BridgeConfig is what a bridge needs.
+type BridgeConfig struct {
+	Servers []Server
+	Exec    kernel.Executor
+	// NotificationReply is what the agent gets in answer to a notification.
+	NotificationReply json.RawMessage
+	// Notify sends a notification of a server to the agent. It queues and does
+	// not wait.
+	Notify func(server, method string, params json.RawMessage) error
+}
+
 // Bridge routes messages to servers and remembers the calls in flight, so that
 // notifications/cancelled finds them. Safe for concurrent use; it survives the
 // incarnations of its actor.
 type Bridge struct {
+	cfg BridgeConfig
+
 	mu      sync.Mutex
 	servers map[string]Server
 	calls   map[callKey]context.CancelCauseFunc
@@ -69,10 +83,10 @@ type Bridge struct {
 
 type callKey struct{ server, id string }
 
-// NewBridge returns a bridge to servers.
-func NewBridge(servers []Server) *Bridge {
-	b := &Bridge{servers: make(map[string]Server), calls: make(map[callKey]context.CancelCauseFunc)}
-	for _, s := range servers {
+// NewBridge returns a bridge to the servers of cfg.
+func NewBridge(cfg BridgeConfig) *Bridge {
+	b := &Bridge{cfg: cfg, servers: make(map[string]Server), calls: make(map[callKey]context.CancelCauseFunc)}
+	for _, s := range cfg.Servers {
 		b.servers[s.Name()] = s
 	}
 	return b
@@ -116,7 +130,25 @@ func (b *Bridge) prepare(r *ledger.Request) (dispatch.Job, error) {
 		limit = DefaultTimeout
 	}
 	job.Limit, job.SetBy = max(limit, 0), "the tool's Timeout"
-	job.Run = func(ctx context.Context) (json.RawMessage, error) { return b.call(ctx, server, m) }
+	var place Place
+	if o, ok := server.(Orderer); ok && tool != "" {
+		place = o.Enter(tool)
+	}
+	job.Done = func() {
+		if place != nil {
+			place.Leave()
+		}
+	}
+	job.Run = func(ctx context.Context) (json.RawMessage, error) {
+		ctx = ContextWithExecutor(ctx, b.cfg.Exec)
+		ctx = ContextWithNotifier(ctx, func(method string, params json.RawMessage) error {
+			return b.cfg.Notify(server.Name(), method, params)
+		})
+		if place != nil {
+			ctx = ContextWithPlace(ctx, place)
+		}
+		return b.call(ctx, server, m)
+	}
 	return job, nil
 }
 
@@ -167,8 +199,7 @@ func safely(ctx context.Context, s Server, m rpcMessage) (result json.RawMessage
 	return s.Handle(ctx, m.Method, m.Params)
 }
 
-// notify serves a notification. Its reply carries id 0, as the vendor's SDK
-// sends it (observed on the Claude Agent SDK 0.3.329).
+// notify serves a notification.
 func (b *Bridge) notify(server string, m rpcMessage) (json.RawMessage, error) {
 	if m.Method == "notifications/cancelled" {
 		var p struct {
@@ -183,13 +214,18 @@ func (b *Bridge) notify(server string, m rpcMessage) (json.RawMessage, error) {
 			}
 		}
 	}
-	return wrap(rpcMessage{JSONRPC: "2.0", ID: json.RawMessage("0"), Result: json.RawMessage("{}")})
+	return wrap(b.cfg.NotificationReply)
 }
 
-func wrap(reply rpcMessage) (json.RawMessage, error) {
+func wrap(reply any) (json.RawMessage, error) {
 	return json.Marshal(struct {
-		Response rpcMessage `json:"mcp_response"`
+		Response any `json:"mcp_response"`
 	}{reply})
+}
+
+// Notification is the message of the host's own mcp_message request.
+func Notification(method string, params json.RawMessage) (json.RawMessage, error) {
+	return json.Marshal(rpcMessage{JSONRPC: "2.0", Method: method, Params: params})
 }
 
 // ErrorResult is a tool result that tells the model what went wrong.
