@@ -217,8 +217,9 @@ func awaitExit(t *testing.T, p *Process) {
 	}
 }
 
-func readAll(t *testing.T, r io.Reader) string {
+func readAll(t *testing.T, r ReadPipe) string {
 	t.Helper()
+	require.NoError(t, r.SetReadDeadline(time.Now().Add(waitLimit)))
 	b, err := io.ReadAll(r)
 	require.NoError(t, err)
 	return string(b)

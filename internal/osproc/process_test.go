@@ -205,8 +205,7 @@ func TestAgentsSurviveTheEndOfThreads(t *testing.T) {
 			requireReady(t, agents[i])
 		})
 	}
-	wg.Go(func() {
-		runtime.LockOSThread()
+	endingThread(&wg, func() {
 		var err error
 		control, err = syscall.ForkExec(agentBinary, []string{agentBinary, newToken(), "wait"},
 			&syscall.ProcAttr{Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}})
@@ -218,9 +217,12 @@ func TestAgentsSurviveTheEndOfThreads(t *testing.T) {
 	}
 	wg.Wait()
 	var ws syscall.WaitStatus
-	_, err := syscall.Wait4(control, &ws, 0, nil)
-	require.NoError(t, err)
-	require.Equal(t, syscall.SIGKILL, ws.Signal(), "a spawn from an ordinary locked goroutine dies with its thread")
+	eventually(t, func() bool {
+		pid, err := syscall.Wait4(control, &ws, syscall.WNOHANG, nil)
+		require.NoError(t, err)
+		return pid == control
+	}, "a spawn from an ordinary locked goroutine dies with its thread")
+	require.Equal(t, syscall.SIGKILL, ws.Signal())
 	for _, p := range agents {
 		select {
 		case <-p.Exited():
@@ -229,6 +231,21 @@ func TestAgentsSurviveTheEndOfThreads(t *testing.T) {
 			assert.True(t, isAlive(p.PID()))
 		}
 	}
+}
+
+// endingThread runs fn on a thread that ends after it. The main thread never
+// does, so it is held back while another is found.
+func endingThread(wg *sync.WaitGroup, fn func()) {
+	wg.Go(func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != os.Getpid() {
+			fn()
+			return
+		}
+		var other sync.WaitGroup
+		endingThread(&other, fn)
+		other.Wait()
+	})
 }
 
 // host runs the test binary as a host of one agent.
