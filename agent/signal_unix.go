@@ -4,22 +4,20 @@ package agent
 
 import (
 	"os"
-	"os/signal"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// raise ends the process by the signal named, with or without its "SIG".
+// raise ends the process by the signal named, with or without its "SIG". Go's
+// runtime handles most signals its own way, so this process becomes a shell
+// that dies of it, under the same process id. A name that is no signal kills.
 func raise(name string) {
-	if len(name) < 3 || name[:3] != "SIG" {
-		name = "SIG" + name
+	name = strings.TrimPrefix(name, "SIG")
+	if sig := unix.SignalNum("SIG" + name); sig != 0 && sig != syscall.SIGKILL {
+		_ = syscall.Exec("/bin/sh", []string{"sh", "-c", "kill -s " + name + " $$"}, nil) // without a shell: kill
 	}
-	sig := unix.SignalNum(name)
-	if sig == 0 {
-		sig = syscall.SIGKILL
-	}
-	signal.Reset(sig)
-	_ = syscall.Kill(os.Getpid(), sig)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {} // the signal is on its way
 }
