@@ -1,0 +1,224 @@
+package ledger_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/ledger"
+)
+
+func TestPutTellsTheRouterOnlyOfTheFirst(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	assert.False(t, r.Put(nil))
+	assert.True(t, r.Put(r.frames(assistant(1))))
+	assert.False(t, r.Put(r.frames(assistant(2))), "the router looks at the whole inbox")
+	r.sort()
+	assert.True(t, r.Put(r.frames(assistant(3))))
+}
+
+func TestContentKeepsItsOrderAroundControlFrames(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.consume()
+	r.put(assistant(1), assistant(2), permission("p"), assistant(3), `{"type":"keep_alive"}`, `{"type":"transcript_mirror"}`, `{"type":"never_heard_of"}`)
+
+	control, _, ok := r.DeliverContent()
+	require.True(t, ok)
+	assert.Equal(t, "p", control.RequestID)
+	again, _, _ := r.DeliverContent()
+	assert.Equal(t, control, again, "a control frame stays until it is handled")
+	lines, err := r.drain(c, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{assistant(1), assistant(2)}, lines, "nothing passes a control frame")
+
+	r.sort()
+	lines, err = r.drain(c, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{assistant(3), `{"type":"never_heard_of"}`}, lines)
+}
+
+func TestDrainedIsTheEndOfInputAndAnEmptyInbox(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	assert.False(t, r.Drained())
+	r.put(assistant(1))
+	r.EndOfInput()
+	assert.False(t, r.Drained())
+	r.sort()
+	assert.True(t, r.Drained())
+	r.Skip() // of nothing
+}
+
+func TestTheSoftBoundStopsTheReader(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		limits ledger.Limits
+		lines  []string
+	}{
+		"messages": {ledger.Limits{Messages: 3}, []string{assistant(1), assistant(2), assistant(3)}},
+		"bytes":    {ledger.Limits{Bytes: 100}, []string{padded("assistant", 60), padded("stream_event", 40)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, sorted := range []bool{false, true} {
+				r := newRig(t, limits(c.limits))
+				last := len(c.lines) - 1
+				r.put(c.lines[:last]...)
+				require.True(t, r.mayRead(), "below the bound")
+				r.put(c.lines[last])
+				if sorted {
+					r.sort() // one bound covers the inbox and the stream
+				}
+				require.False(t, r.mayRead())
+				assert.True(t, r.Snapshot().Stalled)
+			}
+		})
+	}
+}
+
+func TestReadingGivesCredit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Messages: 4}))
+	r.read(assistant(1), assistant(2), assistant(3), assistant(4))
+	wait := r.ReadWait(false)
+	require.NotNil(t, wait)
+	c := r.consume()
+	next := func() {
+		t.Helper()
+		_, err := c.Next(t.Context())
+		require.NoError(t, err)
+	}
+	next()
+	assert.False(t, isClosed(wait), "the reader is not woken for each message")
+	next()
+	assert.True(t, isClosed(wait), "at half the bound it goes on")
+	assert.True(t, r.mayRead())
+	assert.False(t, r.Snapshot().Stalled)
+}
+
+func TestAConsumerThatWaitsLetsTheReaderGoOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Messages: 1}))
+	r.put(request("x", "elicitation")) // counts until it is handled
+	wait := r.ReadWait(false)
+	require.NotNil(t, wait)
+	lines, err := r.drain(r.consume(), nil)
+	require.NoError(t, err)
+	assert.Empty(t, lines)
+	assert.True(t, isClosed(wait))
+	r.sort()
+	assert.True(t, r.mayRead())
+}
+
+func TestAPendingCallLetsTheReaderGoOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Bytes: 100, HardBytes: 400})).ready()
+	r.read(padded("assistant", 100))
+	wait := r.ReadWait(false)
+	require.NotNil(t, wait)
+	call, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt"}`))
+	require.NoError(t, err)
+	assert.True(t, isClosed(wait), "a stopped reader hears of the call")
+	require.True(t, r.mayRead())
+	settled := r.read(padded("assistant", 100), success(call.ID, `{}`))
+	assert.Equal(t, []*ledger.Call{call}, settled)
+	assert.False(t, r.mayRead(), "the soft bound counts again")
+}
+
+func TestAReaderUnderPressureGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Bytes: 100, HardBytes: 400}))
+	r.read(padded("assistant", 100))
+	require.False(t, r.mayRead())
+	assert.Nil(t, r.ReadWait(true), "the agent does not read, or is gone")
+	r.read(padded("assistant", 300))
+	assert.NotNil(t, r.ReadWait(true), "up to the hard bound")
+}
+
+func TestPastTheHardBoundPartialsGoOldestFirst(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 4000})).ready()
+	call, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt"}`))
+	require.NoError(t, err)
+	var want []string
+	for i := range 4 {
+		content, partial := padded("assistant", 400+i), padded("stream_event", 600+i)
+		want = append(want, content)
+		if i > 1 { // two are enough: 3/4 of the bound are free then
+			want = append(want, partial)
+		}
+		require.True(t, r.mayRead())
+		r.read(content, partial)
+	}
+	require.True(t, r.mayRead())
+	r.read(assistant(4))
+	want = append(want, assistant(4))
+
+	assert.Equal(t, []event.Dropped{{Count: 2, Bytes: 1201}}, eventsOf[event.Dropped](r), "one event")
+	assert.False(t, isClosed(call.Done()))
+	lines, err := r.drain(r.consume(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, want, lines, "nothing but partials is missing, and the order holds")
+	assert.Zero(t, r.Snapshot().UnreadBytes)
+	assert.Zero(t, r.Snapshot().Unread)
+}
+
+func TestCallsFailWhenTheHardBoundIsFullOfMessages(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 4000})).ready()
+	first, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt"}`))
+	require.NoError(t, err)
+	second, err := r.OpenCall("set_model", json.RawMessage(`{"subtype":"set_model"}`))
+	require.NoError(t, err)
+	require.NoError(t, r.WriteCalls())
+	r.wrote()
+	for range 4 {
+		require.True(t, r.mayRead())
+		r.read(padded("assistant", 1000))
+	}
+	require.False(t, r.mayRead(), "now the consumer is needed")
+	for _, call := range []*ledger.Call{first, second} {
+		require.True(t, isClosed(call.Done()))
+		_, err = call.Answer()
+		require.ErrorIs(t, err, ledger.ErrConsumerStalled)
+		assert.ErrorContains(t, err, call.Subtype)
+	}
+	assert.Equal(t, []string{cancelRequest(first.ID), cancelRequest(second.ID)}, r.wrote(), "the agent hears of it, in order")
+	assert.Empty(t, eventsOf[event.Dropped](r))
+
+	_, err = r.drain(r.consume(), nil)
+	require.NoError(t, err)
+	assert.True(t, r.mayRead(), "the session lives")
+}
+
+func TestDiscardHoldsNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Messages: 2, Bytes: 100}), func(c *ledger.Config) { c.Discard = true }).ready()
+	turn := r.turn("u")
+	for range 100 {
+		r.put(padded("assistant", 90), padded("stream_event", 90))
+		require.True(t, r.mayRead())
+	}
+	r.sort()
+	assert.Zero(t, r.Snapshot().UnreadBytes)
+	r.read(resultOf("u"))
+	assert.True(t, isClosed(turn.Done()), "results still end their turns")
+	lines, err := r.drain(r.consume(), turn)
+	assert.Empty(t, lines)
+	assert.ErrorContains(t, err, "EOF")
+}
+
+func TestWakeReader(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Messages: 1}))
+	r.read(assistant(1))
+	wait := r.ReadWait(false)
+	require.NotNil(t, wait)
+	r.WakeReader()
+	assert.True(t, isClosed(wait))
+}
