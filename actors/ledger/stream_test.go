@@ -1,0 +1,225 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/ledger"
+)
+
+func TestOneConsumerAtATime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	first := r.consume()
+	_, err := r.Consume()
+	require.ErrorIs(t, err, ledger.ErrBusy)
+	r.read(assistant(1), assistant(2))
+	_, err = first.Next(t.Context())
+	require.NoError(t, err)
+
+	first.Release()
+	second := r.consume()
+	first.Release() // again, and too late: the stream is the second's
+	_, err = r.Consume()
+	require.ErrorIs(t, err, ledger.ErrBusy)
+	lines, err := r.drain(second, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{assistant(2)}, lines, "what was not read stays")
+}
+
+func TestNextWaitsForAMessage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.consume()
+	var got string
+	r.sched.Go(func() {
+		e, err := c.Next(context.Background())
+		assert.NoError(t, err)
+		got = string(e.Frame.Raw)
+	})
+	require.NoError(t, r.sched.Run(100))
+	require.Empty(t, got)
+	r.read(assistant(1))
+	require.NoError(t, r.sched.Run(100))
+	assert.Equal(t, assistant(1), got)
+}
+
+func TestNextEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	_, err := r.consume().Next(ctx)
+	require.ErrorIs(t, err, why)
+}
+
+func TestTheStreamEndsAfterWhatItHolds(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for name, c := range map[string]struct{ reason, want error }{
+		"normal end": {nil, io.EOF},
+		"failure":    {broken, broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.read(assistant(1), assistant(2))
+			consumer := r.consume()
+			r.Terminate(c.reason)
+			r.Terminate(errors.New("too late"))
+			lines, err := r.drain(consumer, nil)
+			assert.Equal(t, []string{assistant(1), assistant(2)}, lines)
+			require.ErrorIs(t, err, c.want)
+			_, err = consumer.Next(t.Context())
+			require.ErrorIs(t, err, c.want, "and again")
+			assert.Equal(t, c.reason, r.Reason())
+			assert.True(t, r.Terminated())
+			assert.True(t, isClosed(r.Done()))
+		})
+	}
+}
+
+func TestTheUsersCloseDropsWhatNobodyReads(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Messages: 2}))
+	r.read(assistant(1), assistant(2))
+	wait := r.ReadWait(false)
+	require.NotNil(t, wait)
+	r.BeginClosing(true)
+	assert.True(t, isClosed(wait))
+	r.read(assistant(3), assistant(4), assistant(5))
+	assert.True(t, r.mayRead())
+	assert.Zero(t, r.Snapshot().Unread)
+}
+
+func TestAConsumerKeepsItsStreamThroughTheUsersClose(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.consume()
+	r.read(assistant(1))
+	r.BeginClosing(true)
+	r.read(assistant(2))
+	lines, err := r.drain(c, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{assistant(1), assistant(2)}, lines)
+
+	r.read(assistant(3))
+	c.Release()
+	assert.Zero(t, r.Snapshot().Unread, "nobody reads the rest")
+}
+
+func TestAFailedSessionKeepsWhatItLeft(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.read(assistant(1))
+	r.BeginClosing(false)
+	r.read(assistant(2))
+	r.Terminate(errors.New("broken"))
+	first := r.consume()
+	e, err := first.Next(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, assistant(1), string(e.Frame.Raw))
+	first.Release()
+	lines, err := r.drain(r.consume(), nil)
+	assert.Equal(t, []string{assistant(2)}, lines)
+	assert.EqualError(t, err, "broken")
+}
+
+func TestNextOfATurn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	turn, next := r.turn("a"), r.turn("b")
+	r.read(assistant(1), resultOf("a"), assistant(2), resultOf("b"))
+
+	c := r.consume()
+	lines, err := r.drain(c, turn)
+	require.ErrorIs(t, err, io.EOF)
+	assert.Equal(t, []string{assistant(1), resultOf("a")}, lines, "up to and with its result")
+	lines, err = r.drain(c, next)
+	require.ErrorIs(t, err, io.EOF)
+	assert.Equal(t, []string{assistant(2), resultOf("b")}, lines)
+	lines, err = r.drain(c, turn)
+	require.ErrorIs(t, err, io.EOF)
+	assert.Empty(t, lines, "it is over")
+}
+
+func TestNextOfATurnThatEndsWithoutAResult(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	turn := r.turn("a")
+	c := r.consume()
+	var lines []string
+	var end error
+	r.sched.Go(func() {
+		for end == nil {
+			var e ledger.Entry
+			if e, end = c.NextOf(context.Background(), turn); end == nil {
+				lines = append(lines, string(e.Frame.Raw))
+			}
+		}
+	})
+	require.NoError(t, r.sched.Run(100))
+	require.NoError(t, end)
+	r.read(lifecycle("a", "completed"))
+	require.NoError(t, r.sched.Run(100))
+	require.ErrorIs(t, end, io.EOF)
+	assert.Equal(t, []string{lifecycle("a", "completed")}, lines, "what says so is a message, too")
+}
+
+func TestNextOfATurnThatTheSessionOutlivesNot(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	turn := r.turn("a")
+	r.read(assistant(1))
+	broken := errors.New("broken")
+	r.Terminate(broken)
+	lines, err := r.drain(r.consume(), turn)
+	assert.Equal(t, []string{assistant(1)}, lines)
+	require.ErrorIs(t, err, io.EOF)
+	_, err = turn.Result()
+	require.ErrorIs(t, err, broken)
+}
+
+func TestEntriesNameTheTurnsTheyEnd(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	a, b := r.turn("a"), r.turn("b")
+	r.read(assistant(1), resultOf("a", "b"))
+	c := r.consume()
+	e, err := c.Next(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, e.Turns)
+	e, err = c.Next(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []*ledger.Turn{a, b}, e.Turns)
+}
+
+// TestALongQueueKeepsItsOrder goes over the points where the queue gives up
+// the part that was read.
+func TestALongQueueKeepsItsOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.consume()
+	wrote, read := 0, 0
+	for _, step := range []struct{ write, read int }{{300, 290}, {300, 0}, {300, 500}, {2000, 1500}, {10, 600}, {5, 25}} {
+		for range step.write {
+			r.put(assistant(wrote))
+			wrote++
+		}
+		r.sort()
+		for range step.read {
+			e, err := c.Next(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, assistant(read), string(e.Frame.Raw))
+			read++
+		}
+	}
+	assert.Equal(t, wrote, read)
+	assert.Zero(t, r.Snapshot().Unread)
+}
