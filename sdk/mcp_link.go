@@ -63,6 +63,9 @@ func (l *wrappedLink) start(method string, params json.RawMessage) *wrappedCall 
 		close(c.done)
 		return c
 	}
+	if len(params) == 0 {
+		params = nil // absent, which is not the same as no JSON
+	}
 	l.nextID++
 	c.id, _ = jsonrpc.MakeID(l.nextID) // a number is an id
 	l.calls[c.id] = c
