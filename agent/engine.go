@@ -25,6 +25,9 @@ type Config struct {
 	Control func(*Request) bool
 	// At is called at each [Point]. A non-nil Exit ends the agent there.
 	At func(Moment) *Exit
+	// History keeps the session across lives; nil keeps nothing, and --resume
+	// then only sets the session's id.
+	History History
 
 	Version         string
 	ProtocolVersion string // qodercli only
@@ -106,6 +109,7 @@ type Engine struct {
 	seen     map[string]bool // uuids of user lines, this and earlier lives of the session
 
 	remembered map[string]bool // of them, those of earlier lives
+	mem        memory
 	turn       *Turn
 	tasks      []*Task
 	state      string // last session_state_changed
@@ -119,6 +123,7 @@ type Engine struct {
 func Run(l Launch, p Port, cfg Config) Exit {
 	e := newEngine(l, p, cfg)
 	defer e.stopStrands()
+	e.restore()
 	for e.exit == nil {
 		e.schedule()
 		e.flush()
@@ -136,6 +141,7 @@ func newEngine(l Launch, p Port, cfg Config) *Engine {
 	e := &Engine{
 		cfg: cfg, tr: cfg.Dialect.traits(), port: p, launch: l,
 		flags: parseFlags(l.Args), ids: newIDs(l.Seed), seen: map[string]bool{},
+		remembered: map[string]bool{},
 	}
 	if cfg.Version != "" {
 		e.tr.version = cfg.Version

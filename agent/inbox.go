@@ -17,6 +17,7 @@ type message struct {
 	started bool // its command_lifecycle has said started
 	apart   bool // it was there before the turn that runs: it gets its own
 	origin  *Task
+	again   bool // a turn of an earlier life, run once more
 }
 
 // line handles one line from the host.
@@ -130,7 +131,7 @@ func (e *Engine) lifecycle(msg *message, state string) {
 // replay echoes a user line, for hosts that started the agent with
 // --replay-user-messages.
 func (e *Engine) replay(msg *message) {
-	if !e.flags.has("replay-user-messages") || msg.origin != nil {
+	if !e.flags.has("replay-user-messages") || msg.origin != nil || msg.again {
 		return
 	}
 	o := Object{

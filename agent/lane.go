@@ -254,6 +254,7 @@ func (l *Lane) endMessage(stopReason string) {
 		}, nil)
 		l.event(Object{"type": "message_stop"}, nil)
 	}
+	l.recordBlocks(stopReason)
 	l.message = ""
 }
 
@@ -294,9 +295,15 @@ func (l *Lane) assistant(block, more Object) {
 		if t.msg.uuid != "" && t.msg.origin == nil {
 			o["user_message_uuid"], o["user_message_uuids"] = t.msg.uuid, []string{t.msg.uuid}
 		}
+		if t.msg.again {
+			o["resume_reason"] = "interrupted_turn"
+		}
 	}
 	o = o.with(l.nested()).with(more)
 	o["uuid"], o["session_id"] = l.e.ids.uuid(), l.e.session.id
+	if l.parent == "" && l.e.keeps() {
+		l.e.mem.blocks = append(l.e.mem.blocks, o)
+	}
 	line, err := encode(o)
 	if err != nil {
 		l.e.fatal("agent: frame cannot be encoded: %v", err)
@@ -323,7 +330,9 @@ func (l *Lane) nested() Object {
 
 // userFrame writes a user message of the agent's own: a tool result, a note.
 func (l *Lane) userFrame(o Object) {
-	l.e.emit(o.with(Object{"type": "user", "parent_tool_use_id": l.parentID()}).with(l.nested()))
+	o = o.with(Object{"type": "user", "parent_tool_use_id": l.parentID(), "uuid": l.e.ids.uuid()}).with(l.nested())
+	l.recordUser(o)
+	l.e.emit(o)
 	if l.turn != nil && l.parent == "" {
 		l.turn.users++
 	}

@@ -135,6 +135,9 @@ func (t *Turn) frame(r Result) Object {
 		}
 		o["user_message_uuid"], o["user_message_uuids"] = t.msg.uuid, uuids
 	}
+	if t.msg.again {
+		o["resume_reason"] = "interrupted_turn"
+	}
 	return o.with(r.More)
 }
 
@@ -160,12 +163,16 @@ func (t *Turn) success(o Object, r Result) {
 // refuseTurn writes a result for a line that gets no turn.
 func (e *Engine) refuseTurn(text, reason string) {
 	e.lastError = true
-	e.emit(Object{
+	o := Object{
 		"type": "result", "subtype": "error_during_execution", "is_error": true,
 		"duration_ms": 0, "duration_api_ms": 0, "num_turns": 0, "stop_reason": nil,
 		"total_cost_usd": 0, "usage": usage(0), "modelUsage": Object{}, "permission_denials": []any{},
-		"errors": []string{text}, "terminal_reason": reason,
-	})
+		"errors": []string{text},
+	}
+	if reason != "" {
+		o["terminal_reason"] = reason
+	}
+	e.emit(o)
 	e.results++
 	e.flush()
 }

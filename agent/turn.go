@@ -77,6 +77,7 @@ func (t *Turn) play() error {
 			return t.blocked(a)
 		}
 	}
+	e.recordPrompt(t.msg)
 	switch {
 	case !t.msg.query:
 		return t.Finish(Result{Text: Say(""), Local: true})
@@ -157,6 +158,7 @@ func (t *Turn) aborted() {
 	if t.cut || t.halted {
 		note, stop, terminal = "[Request interrupted by user for tool use]", "tool_use", "aborted_tools"
 	}
+	t.recordBlocks("")
 	t.UserText(note, nil)
 	said := stop
 	if said == "" {

@@ -3,7 +3,7 @@ package scripted
 import (
 	"bytes"
 	"fmt"
-	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -17,6 +17,9 @@ type Agent struct {
 	// Effect is told the side effects of tools: a line, and the file it belongs
 	// to. nil appends it to that file.
 	Effect func(file, line string) error
+	// History keeps sessions; nil keeps them in files if the script says
+	// transcript, else not at all.
+	History agent.History
 	// Spawn starts the children that scripts ask for; nil starts none.
 	Spawn func(Child) error
 }
@@ -34,6 +37,9 @@ func WithTurns(turns ...Turn) Option {
 
 // WithEffect hands the side effects of tools to f instead of files.
 func WithEffect(f func(file, line string) error) Option { return func(a *Agent) { a.Effect = f } }
+
+// WithHistory keeps sessions in h.
+func WithHistory(h agent.History) Option { return func(a *Agent) { a.History = h } }
 
 // WithSpawn starts children with f.
 func WithSpawn(f func(Child) error) Option { return func(a *Agent) { a.Spawn = f } }
@@ -67,6 +73,7 @@ func (a *Agent) Serve(l agent.Launch, p agent.Port) agent.Exit {
 		SessionID: s.SessionID, Model: s.Model, Capabilities: s.Capabilities,
 		Initialize: s.Initialize, Init: s.Init, CostPerCall: s.CostPerCall,
 		Handshake: s.MCPHandshake, State: toSwitch(s.SessionState), Partials: toSwitch(s.Partials),
+		History:  a.history(l),
 		Turn:     func(t *agent.Turn) error { return r.player(t).play(s.choose(r, t.Prompt())) },
 		Continue: r.goOn, Control: r.control, At: r.at,
 	})
@@ -74,6 +81,17 @@ func (a *Agent) Serve(l agent.Launch, p agent.Port) agent.Exit {
 		return exit
 	}
 	return faults.linger(exit)
+}
+
+func (a *Agent) history(l agent.Launch) agent.History {
+	if a.History != nil || a.Script == nil || !a.Script.Transcript {
+		return a.History
+	}
+	dir := l.Getenv("CLAUDE_CONFIG_DIR")
+	if dir == "" {
+		dir = filepath.Join(l.Getenv("HOME"), ".claude")
+	}
+	return DirHistory(dir)
 }
 
 // start is what happens before the first line.
@@ -126,15 +144,10 @@ func (a *Agent) effect(file, line string) error {
 	if a.Effect != nil {
 		return a.Effect(file, line)
 	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
+	if err := appendTo(file, []byte(line+"\n")); err != nil {
 		return fmt.Errorf("scripted: count a side effect: %w", err)
 	}
-	if _, err := f.WriteString(line + "\n"); err != nil {
-		_ = f.Close() // the write's error says more
-		return fmt.Errorf("scripted: count a side effect: %w", err)
-	}
-	return f.Close()
+	return nil
 }
 
 func (a *Agent) spawn(c Child) error {

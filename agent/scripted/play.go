@@ -43,12 +43,12 @@ func (p *player) fill(s string) string {
 	if !strings.Contains(s, "${") {
 		return s
 	}
-	n := 0
+	n, history := 0, ""
 	if p.turn != nil {
-		n = p.turn.Index()
+		n, history = p.turn.Index(), strings.Join(p.turn.History(), " | ")
 	}
 	return strings.NewReplacer(
-		"${prompt}", p.prompt, "${turn}", strconv.Itoa(n),
+		"${prompt}", p.prompt, "${turn}", strconv.Itoa(n), "${history}", history,
 		"${session}", p.SessionID(), "${answer}", string(p.answer),
 	).Replace(s)
 }

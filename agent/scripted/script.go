@@ -31,6 +31,11 @@ type Script struct {
 	// for them.
 	Partials *bool `yaml:"partials"`
 
+	// Transcript keeps the session, as Claude Code does, so that a later life can
+	// resume it: below CLAUDE_CONFIG_DIR, or HOME/.claude, unless the [Agent] has
+	// a History of its own.
+	Transcript bool `yaml:"transcript"`
+
 	// Turns answer prompts. A turn with When or Match answers every prompt it
 	// fits; the others answer once each, in order.
 	Turns []Turn `yaml:"turns"`

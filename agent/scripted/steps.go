@@ -12,7 +12,8 @@ type Steps []Step
 // Step is something an agent does. In YAML it is a mapping with one key, which
 // names the kind. In the texts of steps ${prompt} stands for the turn's
 // prompt, ${turn} for its number (from 0), ${session} for the session's id,
-// ${answer} for the last answer to a request, hook or elicitation, as JSON.
+// ${answer} for the last answer to a request, hook or elicitation, as JSON, and
+// ${history} for all prompts of the session so far, joined by " | ".
 type Step interface {
 	play(p *player) error
 }

@@ -1,0 +1,68 @@
+package scripted
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+// DirHistory keeps sessions in files below a directory, each 0600.
+type DirHistory string
+
+// Load implements [agent.History].
+func (d DirHistory) Load(path string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(string(d), filepath.FromSlash(path)))
+}
+
+// Append implements [agent.History].
+func (d DirHistory) Append(path string, line []byte) error {
+	name := filepath.Join(string(d), filepath.FromSlash(path))
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return fmt.Errorf("keep a session: %w", err)
+	}
+	return appendTo(name, line)
+}
+
+func appendTo(name string, b []byte) error {
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(b); err != nil {
+		_ = f.Close() // the write's error says more
+		return err
+	}
+	return f.Close()
+}
+
+// MemoryHistory keeps sessions in memory. The zero value is empty and ready; it
+// is safe for concurrent use.
+type MemoryHistory struct {
+	mu    sync.Mutex
+	files map[string][]byte
+}
+
+// Load implements [agent.History].
+func (m *MemoryHistory) Load(path string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	b, ok := m.files[path]
+	if !ok {
+		return nil, &fs.PathError{Op: "load", Path: path, Err: fs.ErrNotExist}
+	}
+	return slices.Clone(b), nil
+}
+
+// Append implements [agent.History].
+func (m *MemoryHistory) Append(path string, line []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.files == nil {
+		m.files = map[string][]byte{}
+	}
+	m.files[path] = append(m.files[path], line...)
+	return nil
+}
