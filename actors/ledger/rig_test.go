@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -240,4 +241,12 @@ func eventsOf[E event.Event](r *rig) []E {
 		}
 	}
 	return found
+}
+
+// pass lets virtual time go by.
+func pass(t testing.TB, s *sim.Scheduler, d time.Duration) {
+	t.Helper()
+	over := make(chan struct{})
+	s.AfterFunc(d, func() { close(over) })
+	require.NoError(t, s.Await(context.Background(), over))
 }

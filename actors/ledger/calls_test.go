@@ -1,0 +1,295 @@
+package ledger_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+func (r *rig) call(subtype string, opts ...ledger.CallOption) *ledger.Call {
+	r.t.Helper()
+	c, err := r.OpenCall(subtype, json.RawMessage(fmt.Sprintf(`{"subtype":%q}`, subtype)), opts...)
+	require.NoError(r.t, err)
+	return c
+}
+
+// subtypes lists the control requests among lines; others as they are.
+func subtypes(t *testing.T, lines []string) []string {
+	t.Helper()
+	var all []string
+	for _, line := range lines {
+		f := frame(t, line)
+		if f.Type == protocol.TypeControlRequest {
+			all = append(all, f.Subtype)
+		} else {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+func TestCallsAreWrittenOnceInTheOrderTheyWereMade(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	var want []string
+	for i := range 50 {
+		want = append(want, fmt.Sprint("call_", i))
+		r.call(want[i])
+	}
+	require.NoError(t, r.WriteCalls())
+	require.NoError(t, r.WriteCalls())
+	assert.Equal(t, want, subtypes(t, r.wrote()))
+}
+
+func TestCallsWaitForTheAgentToBeInitialized(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	early := r.call("set_model")
+	init := r.call("initialize", ledger.Setup())
+	require.NoError(t, r.WriteCalls())
+	assert.Equal(t, []string{"initialize"}, subtypes(t, r.wrote()))
+	assert.Equal(t, []*ledger.Call{init}, r.read(success(init.ID, `{}`)))
+	r.ready()
+	require.NoError(t, r.WriteCalls())
+	assert.Equal(t, []string{"set_model"}, subtypes(t, r.wrote()))
+	assert.False(t, isClosed(early.Done()))
+}
+
+func TestAnswersFindTheirCalls(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	a, b, c := r.call("a"), r.call("b"), r.call("c")
+	require.NoError(t, r.WriteCalls())
+	settled := r.read(success(c.ID, `{"n":3}`), refused(a.ID, "no"), success("nobody", `{}`), success(c.ID, `{"n":4}`))
+	assert.Equal(t, []*ledger.Call{c, a}, settled)
+
+	resp, err := c.Answer()
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"n":3}`, string(resp.Response), "the first answer counts")
+	_, err = a.Answer()
+	var refusal *ledger.ControlError
+	require.ErrorAs(t, err, &refusal)
+	assert.Equal(t, ledger.ControlError{Request: "a", Message: "no"}, *refusal)
+	assert.False(t, isClosed(b.Done()))
+	assert.Len(t, eventsOf[event.UnexpectedFrame](r), 2, "one that nobody waits for, and one again")
+}
+
+func TestARefusalTellsWhatTheAgentTold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	c := r.call("set_model")
+	r.read(fmt.Sprintf(`{"type":"control_response","response":{"subtype":"error","request_id":%q,"error":"busy","error_code":"E1","retryable":true,"details":{"x":1}}}`, c.ID))
+	_, err := c.Answer()
+	var refusal *ledger.ControlError
+	require.ErrorAs(t, err, &refusal)
+	assert.True(t, refusal.Retryable)
+	assert.JSONEq(t, `{"x":1}`, string(refusal.Details))
+	require.EqualError(t, err, "the agent refused control request set_model (E1): busy")
+}
+
+func TestACallRunsOut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Control: 10 * time.Second})).ready()
+	short := r.call("short", ledger.Within(time.Second, "the caller"))
+	usual := r.call("usual")
+	patient := r.call("patient", ledger.Within(-1, "the caller"))
+	require.NoError(t, r.WriteCalls())
+	r.wrote()
+
+	at, ok := r.NextDeadline()
+	require.True(t, ok)
+	assert.Equal(t, r.sched.Now().Add(time.Second), at)
+	pass(t, r.sched, time.Second-1)
+	r.ExpireCalls()
+	require.Empty(t, r.wrote())
+	pass(t, r.sched, 1)
+	r.ExpireCalls()
+	assert.Equal(t, []string{cancelRequest(short.ID)}, r.wrote())
+	_, err := short.Answer()
+	var timeout *kernel.TimeoutError
+	require.ErrorAs(t, err, &timeout)
+	assert.Equal(t, kernel.TimeoutError{What: "control request short", Limit: time.Second, SetBy: "the caller"}, *timeout)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+
+	assert.Empty(t, r.read(success(short.ID, `{}`)), "a late answer")
+	assert.Len(t, eventsOf[event.UnexpectedFrame](r), 1)
+
+	pass(t, r.sched, 9*time.Second)
+	r.ExpireCalls()
+	_, err = usual.Answer()
+	require.ErrorAs(t, err, &timeout)
+	assert.Equal(t, "Limits.Control", timeout.SetBy)
+	_, ok = r.NextDeadline()
+	assert.False(t, ok)
+	pass(t, r.sched, 24*time.Hour)
+	r.ExpireCalls()
+	assert.False(t, isClosed(patient.Done()))
+	assert.NoError(t, r.InitFailure())
+}
+
+func TestACallThatWasNeverWrittenNeedsNoCancel(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.call("set_model")
+	pass(t, r.sched, time.Hour)
+	r.ExpireCalls()
+	require.True(t, isClosed(c.Done()))
+	assert.Empty(t, r.wrote())
+}
+
+func TestInitializeThatRunsOutFailsTheSession(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.call("initialize", ledger.Setup(), ledger.Within(2*time.Minute, "Limits.Initialize"))
+	require.NoError(t, r.WriteCalls())
+	pass(t, r.sched, 2*time.Minute)
+	r.ExpireCalls()
+	require.ErrorIs(t, r.InitFailure(), context.DeadlineExceeded)
+	assert.EqualError(t, r.InitFailure(), "initialize: no answer within 2m0s (set by Limits.Initialize)")
+}
+
+func TestAwaitCall(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	c := r.call("a")
+	r.sched.AfterFunc(time.Second, func() { r.read(success(c.ID, `{"n":1}`)) })
+	resp, err := r.AwaitCall(t.Context(), c)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"n":1}`, string(resp.Response))
+}
+
+func TestAbandonedCallsAreTakenBackOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	c := r.call("a")
+	require.NoError(t, r.WriteCalls())
+	r.wrote()
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r.sched.AfterFunc(time.Second, func() { cancel(enough) })
+	_, err := r.AwaitCall(ctx, c)
+	require.ErrorIs(t, err, enough)
+	assert.Equal(t, []string{cancelRequest(c.ID)}, r.wrote())
+	r.Abandon(c, errors.New("again"))
+	assert.Empty(t, r.wrote())
+	_, err = c.Answer()
+	require.ErrorIs(t, err, enough)
+	assert.Empty(t, r.read(success(c.ID, `{}`)))
+}
+
+func TestAnAnswerThatCameBeatsAContextThatEnded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	c := r.call("a")
+	require.NoError(t, r.WriteCalls())
+	r.wrote()
+	r.read(refused(c.ID, "no"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := r.AwaitCall(ctx, c)
+	require.ErrorContains(t, err, "no")
+	assert.Empty(t, r.wrote())
+}
+
+func TestCallsOfASessionThatCloses(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	before := r.call("before")
+	require.NoError(t, r.WriteCalls())
+	r.BeginClosing(true)
+	_, err := r.OpenCall("after", json.RawMessage(`{}`))
+	require.ErrorIs(t, err, ledger.ErrClosed)
+	interrupt := r.call("interrupt", ledger.First())
+	assert.False(t, isClosed(before.Done()), "it may still be answered")
+
+	broken := errors.New("broken")
+	r.Terminate(broken)
+	for _, c := range []*ledger.Call{before, interrupt} {
+		_, err = c.Answer()
+		require.ErrorIs(t, err, broken)
+	}
+	_, err = r.OpenCall("late", json.RawMessage(`{}`), ledger.First())
+	require.ErrorIs(t, err, ledger.ErrClosed)
+	require.ErrorIs(t, err, broken)
+	r.Abandon(before, errors.New("late"))
+}
+
+func TestCallsThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	bad, err := r.OpenCall("bad", json.RawMessage(`{`))
+	require.NoError(t, err)
+	large, full, last := r.call("large"), r.call("full"), r.call("last")
+	r.out.fail = func(line string) error {
+		switch {
+		case strings.Contains(line, `"large"`):
+			return ledger.ErrTooLarge
+		case strings.Contains(line, `"full"`):
+			return ledger.ErrNoRoom
+		}
+		return nil
+	}
+	require.ErrorIs(t, r.WriteCalls(), ledger.ErrNoRoom)
+	_, err = bad.Answer()
+	require.Error(t, err)
+	_, err = large.Answer()
+	require.ErrorIs(t, err, ledger.ErrTooLarge)
+	require.ErrorContains(t, err, "large")
+	assert.Empty(t, r.wrote(), "nothing overtakes what finds no room")
+	r.out.fail = nil
+	require.NoError(t, r.WriteCalls())
+	assert.Equal(t, []string{"full", "last"}, subtypes(t, r.wrote()))
+	assert.False(t, isClosed(full.Done()))
+	assert.False(t, isClosed(last.Done()))
+}
+
+func TestAnswersListRequestsThatWait(t *testing.T) {
+	t.Parallel()
+	const pending = `"pending_permission_requests":[%s],"pending_user_dialog_requests":[%s]`
+	more := fmt.Sprintf(pending, permission("p"), request("d", "request_user_dialog"))
+	for name, answer := range map[string]string{
+		"success": `{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":{},` + more + `}}`,
+		"error":   `{"type":"control_response","response":{"subtype":"error","request_id":%q,"error":"no",` + more + `}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			c := r.call("initialize", ledger.Setup())
+			r.read(fmt.Sprintf(answer, c.ID), permission("p"))
+			require.Len(t, r.Take(ledger.Permission), 1, "once, although it came twice")
+			require.Len(t, r.Take(ledger.Other), 1)
+			assert.Equal(t, 1, r.Gates())
+			assert.Equal(t, 2, r.Unanswered())
+		})
+	}
+}
+
+func TestSnapshotNamesWhatIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	a := r.call("a")
+	pass(t, r.sched, time.Second)
+	b := r.call("b", ledger.Within(-1, ""))
+	r.read(request("h", "hook_callback"), permission("p"))
+	pass(t, r.sched, time.Second)
+	r.turn("t")
+	assert.Equal(t, []ledger.Wait{
+		{What: "control request a", ID: a.ID, Age: 2 * time.Second, Limit: time.Minute},
+		{What: "control request b", ID: b.ID, Age: time.Second},
+		{What: "hook request", ID: "h", Age: time.Second},
+		{What: "permission request", ID: "p", Age: time.Second},
+		{What: "turn written", ID: "t"},
+	}, r.Snapshot().Waits)
+}
