@@ -1,0 +1,161 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
+)
+
+func TestBudgetDefaults(t *testing.T) {
+	t.Parallel()
+	s := sim.New(1)
+	b := ledger.NewBudget(0)
+	require.NoError(t, b.Acquire(t.Context(), s, ledger.DefaultBudget))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, b.Acquire(ctx, s, 1), context.Canceled)
+	assert.EqualValues(t, ledger.DefaultBudget, b.Used())
+
+	var none *ledger.Budget
+	require.NoError(t, none.Acquire(t.Context(), s, 1<<40))
+	none.Release(1)
+	none.Charge(1)
+	assert.Zero(t, none.Used())
+}
+
+func TestABudgetWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	s := sim.New(1)
+	b := ledger.NewBudget(100)
+	require.NoError(t, b.Acquire(t.Context(), s, 60))
+	granted := time.Duration(-1)
+	start := s.Now()
+	s.Go(func() {
+		assert.NoError(t, b.Acquire(context.Background(), s, 50))
+		granted = s.Now().Sub(start)
+	})
+	s.AfterFunc(time.Second, func() { b.Release(5) })
+	s.AfterFunc(2*time.Second, func() { b.Release(5) })
+	require.NoError(t, s.Run(100))
+	assert.Equal(t, 2*time.Second, granted)
+	assert.EqualValues(t, 100, b.Used())
+}
+
+func TestARequestAboveTheWholeBudgetIsGrantedAlone(t *testing.T) {
+	t.Parallel()
+	s := sim.New(1)
+	b := ledger.NewBudget(100)
+	require.NoError(t, b.Acquire(t.Context(), s, 1000))
+	b.Release(1000)
+	b.Charge(10)
+	granted := false
+	s.Go(func() {
+		assert.NoError(t, b.Acquire(context.Background(), s, 1000))
+		granted = true
+	})
+	require.NoError(t, s.Run(100))
+	require.False(t, granted)
+	b.Charge(-10)
+	require.NoError(t, s.Run(100))
+	assert.True(t, granted)
+}
+
+// large is a rig whose lines draw on a budget, which the reader has charged.
+func large(t *testing.T, change ...func(*ledger.Config)) (*rig, *ledger.Budget) {
+	t.Helper()
+	b := ledger.NewBudget(64 << 20)
+	r := newRig(t, append(change, func(c *ledger.Config) { c.Budget = b })...)
+	require.Same(t, b, r.Budget())
+	return r, b
+}
+
+// putLarge gives large lines to the inbox as the reader does.
+func (r *rig) putLarge(lines ...string) {
+	for _, line := range lines {
+		r.Budget().Charge(int64(len(line)))
+		r.put(line)
+	}
+}
+
+func TestLargeLinesGiveTheirBudgetBack(t *testing.T) {
+	t.Parallel()
+	const size = 2 << 20
+	content, partial := padded("assistant", size), padded("stream_event", size)
+	control := padded("keep_alive", size)
+	for name, c := range map[string]struct {
+		change func(*ledger.Config)
+		use    func(r *rig)
+	}{
+		"when it is read": {nil, func(r *rig) {
+			r.putLarge(content, partial)
+			r.sort()
+			_, err := r.drain(r.consume(), nil)
+			require.NoError(t, err)
+		}},
+		"when it was for us": {nil, func(r *rig) {
+			r.putLarge(control)
+			r.sort()
+		}},
+		"when it is discarded": {func(c *ledger.Config) { c.Discard = true }, func(r *rig) {
+			r.putLarge(content)
+			r.sort()
+		}},
+		"when the session is closed": {nil, func(r *rig) {
+			r.putLarge(content)
+			r.sort()
+			r.BeginClosing(true)
+		}},
+		"when a partial is dropped": {limits(ledger.Limits{Bytes: 1 << 20, HardBytes: 3 << 20}), func(r *rig) {
+			r.putLarge(partial)
+			r.sort()
+			require.EqualValues(r.t, size, r.Budget().Used())
+			r.putLarge(control)
+			require.Len(r.t, eventsOf[event.Dropped](r), 1)
+			require.EqualValues(r.t, size, r.Budget().Used())
+			r.sort()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			change := c.change
+			if change == nil {
+				change = func(*ledger.Config) {}
+			}
+			r, b := large(t, change)
+			c.use(r)
+			assert.Zero(t, b.Used())
+			assert.Zero(t, r.Snapshot().UnreadBytes)
+		})
+	}
+}
+
+func TestASmallLineIsFree(t *testing.T) {
+	t.Parallel()
+	r, b := large(t)
+	r.put(padded("assistant", ledger.LargeLine))
+	r.sort()
+	_, err := r.drain(r.consume(), nil)
+	require.NoError(t, err)
+	assert.Zero(t, b.Used(), "neither taken nor given")
+}
+
+var errEnough = errors.New("enough")
+
+func TestWaitingForABudgetEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	s := sim.New(1)
+	b := ledger.NewBudget(1)
+	b.Charge(1)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s.AfterFunc(time.Second, func() { cancel(errEnough) })
+	require.ErrorIs(t, b.Acquire(ctx, s, 1), errEnough)
+	assert.EqualValues(t, 1, b.Used())
+}

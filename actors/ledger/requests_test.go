@@ -1,0 +1,322 @@
+package ledger_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/ledger"
+)
+
+const allow = `{"behavior":"allow"}`
+
+// ask reads a permission request and takes it.
+func (r *rig) ask(id string) *ledger.Request {
+	r.t.Helper()
+	r.read(permission(id))
+	taken := r.Take(ledger.Permission)
+	require.Len(r.t, taken, 1)
+	return taken[0]
+}
+
+// answers lists the answers among the written lines: the id with "ok" or with
+// what went wrong.
+func (r *rig) answers() []string {
+	r.t.Helper()
+	var all []string
+	for _, line := range r.wrote() {
+		var m struct {
+			Response struct {
+				Subtype   string          `json:"subtype"`
+				RequestID string          `json:"request_id"`
+				Error     string          `json:"error"`
+				Response  json.RawMessage `json:"response"`
+			} `json:"response"`
+		}
+		require.NoError(r.t, json.Unmarshal([]byte(line), &m), line)
+		what := m.Response.Error
+		if m.Response.Subtype == "success" {
+			what = string(m.Response.Response)
+		}
+		all = append(all, strings.TrimSpace(m.Response.RequestID+" "+what))
+	}
+	return all
+}
+
+func deny(reason string) string { return fmt.Sprintf(`{"behavior":"deny","message":%q}`, reason) }
+
+func TestRequestsAreSortedByKind(t *testing.T) {
+	t.Parallel()
+	for subtype, kind := range map[string]ledger.Kind{
+		"can_use_tool": ledger.Permission, "hook_callback": ledger.Hook, "mcp_message": ledger.MCP,
+		"get_model_policy": ledger.ModelPolicy, "elicitation": ledger.Other, "of_next_week": ledger.Other, "": ledger.Other,
+	} {
+		r := newRig(t)
+		r.put(request("x", subtype))
+		f, _, ok := r.DeliverContent()
+		require.True(t, ok)
+		got, tell := r.Open(f)
+		assert.True(t, tell)
+		assert.Equal(t, kind, got, subtype)
+		assert.Equal(t, kind, ledger.KindOf(subtype))
+		taken := r.Take(kind)
+		require.Len(t, taken, 1)
+		assert.Equal(t, "x", taken[0].ID)
+		assert.Empty(t, r.Take(kind), "each is taken once")
+	}
+}
+
+func TestRequestsAreTakenOldestFirst(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var want, got []string
+	for i := range 300 {
+		want = append(want, fmt.Sprint("p", i))
+		r.read(permission(want[i]))
+	}
+	for _, q := range r.Take(ledger.Permission) {
+		got = append(got, q.ID)
+	}
+	assert.Equal(t, want, got)
+	assert.Equal(t, 300, r.Gates())
+}
+
+func TestARequestIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	q := r.ask("p")
+	assert.True(t, r.Answer(q, json.RawMessage(allow), ""))
+	assert.False(t, r.Answer(q, json.RawMessage(allow), ""))
+	assert.False(t, r.Answer(q, nil, "no"))
+	assert.False(t, r.Fail(q, "no"))
+	assert.Equal(t, []string{"p " + allow}, r.answers())
+	assert.Equal(t, []event.LateAnswer{{Kind: "permission", RequestID: "p"}, {Kind: "permission", RequestID: "p"}}, eventsOf[event.LateAnswer](r))
+	assert.Zero(t, r.Gates())
+	assert.Zero(t, r.Unanswered())
+}
+
+func TestFormsOfAnswers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.read(request("a", "hook_callback"), request("b", "hook_callback"), request("c", "hook_callback"), request("d", "hook_callback"))
+	taken := r.Take(ledger.Hook)
+	assert.True(t, r.Answer(taken[0], nil, ""))
+	assert.True(t, r.Answer(taken[1], json.RawMessage("null"), ""))
+	assert.True(t, r.Answer(taken[2], nil, "went wrong"))
+	assert.False(t, r.Answer(taken[3], json.RawMessage("{"), ""), "what is no JSON is no answer")
+	lines := r.wrote()
+	require.Len(t, lines, 4)
+	assert.NotContains(t, lines[0], `"response":null`)
+	assert.Contains(t, lines[1], `"response":null`)
+	assert.Contains(t, lines[2], `"error":"went wrong"`)
+	assert.Contains(t, lines[3], "the answer could not be encoded")
+}
+
+func TestARepeatedIDIsNotRunAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	q := r.ask("p")
+	r.read(permission("p"))
+	assert.Empty(t, r.Take(ledger.Permission), "while it is in flight")
+	assert.Empty(t, r.wrote())
+	r.Answer(q, json.RawMessage(allow), "")
+	first := r.wrote()
+	require.Len(t, first, 1)
+
+	r.read(permission("p"), permission("p"))
+	assert.Empty(t, r.Take(ledger.Permission), "nor later")
+	assert.Equal(t, []string{first[0], first[0]}, r.wrote(), "the same bytes")
+	assert.Len(t, eventsOf[event.UnexpectedFrame](r), 3)
+	assert.Zero(t, r.Unanswered())
+}
+
+func TestARepeatedIDAfterADenyIsDenied(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Fail(r.ask("p"), "no")
+	r.read(permission("p"))
+	assert.Equal(t, []string{"p " + deny("no"), "p " + deny("no")}, r.answers())
+}
+
+func TestAnAnswerTooBigToRemember(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	q := r.ask("p")
+	r.Answer(q, json.RawMessage(`"`+strings.Repeat("x", 2<<20)+`"`), "")
+	require.Len(t, r.wrote(), 1)
+	r.read(permission("p"))
+	assert.Empty(t, r.Take(ledger.Permission), "it is known")
+	assert.Empty(t, r.wrote(), "and cannot be said again")
+}
+
+func TestAnswersAreRememberedWithinBounds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Answers: 3}))
+	for _, id := range []string{"a", "b", "c", "d"} {
+		r.Answer(r.ask(id), json.RawMessage(allow), "")
+	}
+	r.wrote()
+	r.read(permission("b"))
+	assert.Len(t, r.wrote(), 1, "one of the last three")
+	r.read(permission("a"))
+	assert.Len(t, r.Take(ledger.Permission), 1, "forgotten: it is a new request")
+}
+
+func TestRememberedBytesAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const size, count = 1 << 19, 20 // 10 MiB; 8 MiB are kept
+	for i := range count {
+		r.Answer(r.ask(fmt.Sprint(i)), json.RawMessage(`"`+strings.Repeat("x", size)+`"`), "")
+	}
+	r.wrote()
+	again := 0
+	for i := range count {
+		r.read(permission(fmt.Sprint(i)))
+		again += len(r.wrote())
+	}
+	assert.Equal(t, 15, again)
+	assert.Len(t, r.Take(ledger.Permission), count-15)
+}
+
+func TestTheAgentTakesARequestBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	q := r.ask("p")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	require.True(t, r.Scope(q, cancel))
+	r.read(cancelRequest("p"))
+	require.Error(t, ctx.Err(), "the callback's scope ends")
+	assert.Zero(t, r.Gates())
+	assert.False(t, r.Answer(q, json.RawMessage(allow), ""))
+	r.read(permission("p"))
+	assert.Empty(t, r.Take(ledger.Permission))
+	assert.Empty(t, r.wrote(), "no answer, now or later")
+	assert.Len(t, eventsOf[event.LateAnswer](r), 1)
+}
+
+func TestTheAgentTakesARequestBackBeforeAnybodyTookIt(t *testing.T) {
+	t.Parallel()
+	for _, alias := range []string{"control_cancel_request", "control_cancel"} {
+		r := newRig(t)
+		r.read(permission("p"), strings.Replace(cancelRequest("p"), "control_cancel_request", alias, 1))
+		assert.Empty(t, r.Take(ledger.Permission))
+		assert.Zero(t, r.Unanswered())
+	}
+}
+
+func TestTheAgentTakesARequestBackBeforeItsCallbackRuns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	q := r.ask("p")
+	r.read(cancelRequest("p"))
+	assert.False(t, r.Scope(q, func(error) { t.Error("never bound") }))
+}
+
+func TestACancelAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.Answer(r.ask("p"), json.RawMessage(allow), "")
+	r.read(cancelRequest("p"), cancelRequest("nobody"))
+	assert.Len(t, r.wrote(), 1)
+	r.read(permission("p"))
+	assert.Len(t, r.wrote(), 1, "the answer stands")
+}
+
+func TestAnAnswerEndsTheScope(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	q := r.ask("p")
+	ended := 0
+	require.True(t, r.Scope(q, func(error) { ended++ }))
+	r.Fail(q, "no")
+	assert.Equal(t, 1, ended)
+	assert.False(t, r.Scope(q, func(error) { ended++ }))
+	assert.Equal(t, 1, ended)
+}
+
+func TestClosingDeniesEverything(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	taken := r.ask("a")
+	r.read(permission("b"), request("h", "hook_callback"), request("e", "elicitation"))
+	r.BeginClosing(true)
+	assert.Equal(t, []string{
+		"a " + deny("the session is closing"), "b " + deny("the session is closing"),
+		"h the session is closing", "e the session is closing",
+	}, r.answers(), "in the order they came")
+	assert.Empty(t, r.Take(ledger.Permission))
+	assert.False(t, r.Answer(taken, json.RawMessage(allow), ""), "an allow that comes after the deny")
+
+	r.read(permission("c"))
+	assert.Equal(t, []string{"c " + deny("the session is closing")}, r.answers(), "at once")
+	assert.Empty(t, r.Take(ledger.Permission))
+}
+
+func TestTheEndDeniesWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	q := r.ask("p")
+	r.Terminate(errors.New("broken"))
+	assert.Equal(t, []string{"p " + deny("the session has ended")}, r.answers())
+	assert.False(t, r.Answer(q, json.RawMessage(allow), ""))
+	assert.Empty(t, r.wrote())
+}
+
+func TestAnActorThatDiesFailsWhatItHadTaken(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.ask("a")
+	r.read(request("h", "hook_callback"), permission("b"))
+	r.FailTaken(ledger.Permission, "gone")
+	assert.Equal(t, []string{"a " + deny("gone")}, r.answers())
+	assert.Len(t, r.Take(ledger.Permission), 1, "what was not taken waits for the next")
+	assert.Len(t, r.Take(ledger.Hook), 1)
+	r.FailAllTaken("all gone")
+	assert.Equal(t, []string{"b " + deny("all gone"), "h all gone"}, slices.Sorted(slices.Values(r.answers())))
+}
+
+func TestAnAnswerThatDoesNotFitBecomesADeny(t *testing.T) {
+	t.Parallel()
+	for _, refusal := range []error{ledger.ErrTooLarge, ledger.ErrNoRoom} {
+		r := newRig(t)
+		r.out.fail = func(line string) error {
+			if len(line) > 1000 {
+				return refusal
+			}
+			return nil
+		}
+		q := r.ask("p")
+		assert.True(t, r.Answer(q, json.RawMessage(`{"pad":"`+strings.Repeat("x", 2000)+`"}`), ""))
+		want := []string{"p " + deny("the answer could not be written")}
+		assert.Equal(t, want, r.answers())
+		r.read(permission("p"))
+		assert.Equal(t, want, r.answers(), "what was written counts")
+	}
+}
+
+func TestNobodyIsLeftToBeAnswered(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	q := r.ask("p")
+	r.SetOutlet(nil)
+	assert.True(t, r.Answer(q, json.RawMessage(allow), ""))
+	assert.Zero(t, r.Unanswered())
+}
+
+func TestADenialThatCannotBeEncodedIsAnError(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *ledger.Config) {
+		c.Deny = func(*ledger.Request, string) ([]byte, string) { return []byte("{"), "" }
+	})
+	r.Fail(r.ask("p"), "no")
+	assert.Equal(t, []string{"p no"}, r.answers())
+}
