@@ -112,8 +112,15 @@ func userLine(t *testing.T, text string) string {
 
 const initialize = `{"type":"control_request","request_id":"init-1","request":{"subtype":"initialize","systemPrompt":[""]}}`
 
+// slots caps how many agents run at once: each is a process that keeps a core
+// busy while it starts.
+var slots = make(chan struct{}, 2)
+
+// startModel starts the model of one test, once the test has a slot.
 func startModel(t *testing.T, c modelapi.Config) *modelapi.Server {
 	t.Helper()
+	slots <- struct{}{}
+	t.Cleanup(func() { <-slots })
 	model, err := modelapi.Start(c)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, model.Close()) })

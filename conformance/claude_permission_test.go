@@ -1,0 +1,143 @@
+//go:build conformance
+
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// noAsk is for tests in which nothing is left to ask.
+func (r *rig) noAsk() sdk.CanUseTool {
+	return func(_ context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		r.t.Errorf("asked for %s", ask.ToolName)
+		return sdk.Deny("the test does not expect this"), nil
+	}
+}
+
+func (r *rig) denyAll(message string) sdk.CanUseTool {
+	return func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		return sdk.Deny(message), nil
+	}
+}
+
+func TestPermissionAllowed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var asked atomic.Int32
+	o := r.options()
+	o.CanUseTool = func(_ context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		asked.Add(1)
+		assert.Equal(t, "Bash", ask.ToolName)
+		assert.Equal(t, "touch allowed", command(t, ask.Input))
+		assert.NotEmpty(t, ask.ToolUseID)
+		return sdk.Allow(), nil
+	}
+	all, result := r.once(o, r.touch("allowed"))
+	assert.EqualValues(t, 1, asked.Load())
+	assert.FileExists(t, r.at("allowed"))
+	assert.False(t, r.toolResult(all).IsError)
+	assert.Empty(t, result.PermissionDenials)
+}
+
+func TestPermissionAllowedWithAnotherInput(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.CanUseTool = func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		return sdk.AllowInput(input(t, "touch instead")), nil
+	}
+	all, _ := r.once(o, r.touch("original"))
+	assert.FileExists(t, r.at("instead"))
+	assert.NoFileExists(t, r.at("original"))
+	use := sdk.ToolUses(only[*sdk.AssistantMessage](all)[0])[0]
+	assert.Equal(t, "touch original", command(t, use.Input), "the message shows what the model wrote")
+}
+
+func TestPermissionDenied(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.CanUseTool = r.denyAll("not on a Sunday")
+	all, result := r.once(o, r.touch("denied"))
+	assert.NoFileExists(t, r.at("denied"))
+	told := r.toolResult(all)
+	assert.True(t, told.IsError)
+	assert.Equal(t, "not on a Sunday", told.Content.Text())
+	require.Len(t, result.PermissionDenials, 1)
+	assert.Equal(t, "Bash", result.PermissionDenials[0].ToolName)
+	assert.Equal(t, told.ToolUseID, result.PermissionDenials[0].ToolUseID)
+	assert.False(t, result.Failed(), "the turn goes on")
+	seen := r.modelSaw("touch").ToolResults()
+	require.Len(t, seen, 1)
+	assert.Equal(t, "not on a Sunday", seen[0].Text)
+	assert.True(t, seen[0].IsError)
+}
+
+func TestPermissionDeniedWithInterrupt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.CanUseTool = func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		return sdk.PermissionResult{Message: "stop it", Interrupt: true}, nil
+	}
+	c := r.connect(o)
+	all, result := r.ask(c, r.touch("denied"))
+	assert.NoFileExists(t, r.at("denied"))
+	assert.True(t, r.toolResult(all).IsError)
+	assert.Equal(t, "error_during_execution", result.Subtype)
+	assert.Equal(t, "aborted_tools", result.TerminalReason)
+	_, after := r.ask(c, "and now [[scn:text]]")
+	assert.False(t, after.Failed(), "the session goes on")
+	r.close(c)
+}
+
+// A gate that does not decide is a gate that denies, in words that do not tell
+// the model what went wrong in the host.
+func TestPermissionCallbackThatDoesNotDecide(t *testing.T) {
+	t.Parallel()
+	never := make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	for name, decide := range map[string]sdk.CanUseTool{
+		"zero": func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+			return sdk.PermissionResult{}, nil
+		},
+		"error": func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+			return sdk.Allow(), errors.New("secret trouble")
+		},
+		"panic": func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+			panic("secret trouble")
+		},
+		"never": func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+			<-never
+			return sdk.Allow(), nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			o := r.options()
+			o.CanUseTool, o.PermissionTimeout = decide, 500*time.Millisecond
+			all, result := r.once(o, r.touch("denied"))
+			assert.NoFileExists(t, r.at("denied"))
+			told := r.toolResult(all)
+			assert.True(t, told.IsError)
+			assert.NotContains(t, told.Content.Text(), "secret")
+			assert.Len(t, result.PermissionDenials, 1)
+			assert.False(t, result.Failed())
+			if name == "zero" {
+				assert.Empty(t, r.failed())
+			} else {
+				assert.Len(t, r.failed(), 1)
+			}
+		})
+	}
+}

@@ -1,0 +1,173 @@
+//go:build conformance
+
+package conformance_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// wire starts agents as the runtime does, and listens to the pipes.
+type wire struct {
+	transport.Spawner
+	start time.Time
+
+	mu  sync.Mutex
+	log []spoken
+}
+
+// spoken is a line on a pipe, or something that happened to the process.
+type spoken struct {
+	at   time.Duration
+	who  string // "host", "agent", "process"
+	text string
+}
+
+// What the log says of the process besides lines.
+const (
+	stdinClosed = "stdin closed"
+	reaped      = "reaped: "
+)
+
+func newWire() *wire {
+	seams := kernel.NewSystem(kernel.Config{})
+	return &wire{start: time.Now(), Spawner: transport.NewProcessSpawner(transport.ProcessConfig{
+		Clock: seams.Clock(), Exec: seams.Executor(), Rand: seams.Rand(),
+	})}
+}
+
+// Spawn implements [transport.Spawner].
+func (w *wire) Spawn(ctx context.Context, c transport.Command) (transport.Process, error) {
+	p, err := w.Spawner.Spawn(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	w.note("process", "started: "+strings.Join(c.Args, " "))
+	return &tapped{
+		Process: p, wire: w,
+		stdin:  &tapIn{WriteCloser: p.Stdin(), lines: lines{wire: w, who: "host"}},
+		stdout: &tapOut{Reader: p.Stdout(), lines: lines{wire: w, who: "agent"}},
+	}, nil
+}
+
+func (w *wire) note(who, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = append(w.log, spoken{time.Since(w.start), who, text})
+}
+
+// said is the log so far.
+func (w *wire) said() []spoken {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]spoken(nil), w.log...)
+}
+
+// String is the log, a line each, cut to a length that a person reads.
+func (w *wire) String() string {
+	const most = 1000
+	var b strings.Builder
+	for _, s := range w.said() {
+		if len(s.text) > most {
+			s.text = s.text[:most] + "…"
+		}
+		fmt.Fprintf(&b, "%8.3f %-7s %s\n", s.at.Seconds(), s.who, s.text)
+	}
+	return b.String()
+}
+
+// control is the control frame that a line holds, if it holds one.
+type control struct {
+	Type      string `json:"type"`
+	RequestID string `json:"request_id"`
+	Request   struct {
+		Subtype string `json:"subtype"`
+	} `json:"request"`
+	Response struct {
+		Subtype   string          `json:"subtype"`
+		RequestID string          `json:"request_id"`
+		Response  json.RawMessage `json:"response"`
+	} `json:"response"`
+}
+
+func (s spoken) control() (c control, ok bool) {
+	return c, json.Unmarshal([]byte(s.text), &c) == nil && strings.HasPrefix(c.Type, "control_")
+}
+
+// tapped is a process whose pipes are listened to.
+type tapped struct {
+	transport.Process
+	wire   *wire
+	stdin  io.WriteCloser
+	stdout io.Reader
+}
+
+func (p *tapped) Stdin() io.WriteCloser { return p.stdin }
+func (p *tapped) Stdout() io.Reader     { return p.stdout }
+
+func (p *tapped) Signal(s transport.Signal) error {
+	p.wire.note("process", s.String())
+	return p.Process.Signal(s)
+}
+
+func (p *tapped) Reap() (transport.ExitStatus, error) {
+	status, err := p.Process.Reap()
+	p.wire.note("process", reaped+status.String())
+	return status, err
+}
+
+type tapIn struct {
+	io.WriteCloser
+	lines
+	once sync.Once
+}
+
+func (t *tapIn) Write(b []byte) (int, error) {
+	n, err := t.WriteCloser.Write(b)
+	t.add(b[:n])
+	return n, err
+}
+
+func (t *tapIn) Close() error {
+	t.once.Do(func() { t.wire.note("process", stdinClosed) })
+	return t.WriteCloser.Close()
+}
+
+type tapOut struct {
+	io.Reader
+	lines
+}
+
+func (t *tapOut) Read(b []byte) (int, error) {
+	n, err := t.Reader.Read(b)
+	t.add(b[:n])
+	return n, err
+}
+
+// lines cuts what passes into lines.
+type lines struct {
+	wire *wire
+	who  string
+	part []byte
+}
+
+func (l *lines) add(b []byte) {
+	l.part = append(l.part, b...)
+	for {
+		line, rest, ok := bytes.Cut(l.part, []byte{'\n'})
+		if !ok {
+			return
+		}
+		l.wire.note(l.who, string(line))
+		l.part = append([]byte(nil), rest...)
+	}
+}
