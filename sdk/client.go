@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -25,13 +26,12 @@ type Client struct {
 	closed  bool
 }
 
-// dial is one attempt to connect.
+// dial is an attempt to connect, and then the connection.
 type dial struct {
-	home    *runtime.Runtime
-	cancel  context.CancelCauseFunc
-	done    *kernel.Promise[*runtime.Session]
-	limit   *kernel.TimeoutError // of a close
-	session *runtime.Session     // set before done
+	home   *runtime.Runtime
+	cancel context.CancelCauseFunc
+	done   *kernel.Promise[struct{}]
+	link   // set before done resolves
 }
 
 // NewClient returns a client that is not connected. Nothing is checked or
@@ -67,18 +67,17 @@ func (c *Client) Connect(ctx context.Context) error {
 		_, err := d.done.Wait(ctx, home.Executor())
 		return ended(ctx, err)
 	}
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		c.mu.Unlock()
-		return err
+		return ended(ctx, context.Cause(ctx))
 	}
 	dialing, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	d := &dial{home: home, cancel: cancel, done: kernel.NewPromise[*runtime.Session]()}
-	d.limit = &TimeoutError{What: "close session", Limit: c.opts.closeTimeout(), SetBy: "CloseTimeout"}
+	d := &dial{home: home, cancel: cancel, done: kernel.NewPromise[struct{}]()}
 	c.dialing = d
 	c.mu.Unlock()
 
-	d.session, err = c.open(dialing, home)
+	d.link, err = c.open(dialing, home)
 	if err != nil {
 		c.mu.Lock()
 		c.dialing = nil
@@ -87,27 +86,36 @@ func (c *Client) Connect(ctx context.Context) error {
 		d.done.Fail(err)
 		return err
 	}
-	d.done.Resolve(d.session)
+	d.done.Resolve(struct{}{})
 	return nil
 }
 
-func (c *Client) open(ctx context.Context, home *runtime.Runtime) (*runtime.Session, error) {
+// open starts the session.
+func (c *Client) open(ctx context.Context, home *runtime.Runtime) (link, error) {
+	var l link
 	spec, err := c.opts.spec()
 	if err != nil {
-		return nil, err
+		return l, err
 	}
-	return home.Open(ctx, spec)
+	l.dialect = spec.Dialect
+	l.servers = ownServers(&spec)
+	if l.session, err = home.Open(ctx, spec); err != nil {
+		return l, errors.Join(err, l.closeServers(context.WithoutCancel(ctx)))
+	}
+	l.closeServersAtEnd(home)
+	return l, nil
 }
 
-// connected is the session, if there is one.
-func (c *Client) connected() (*runtime.Session, error) {
+// connected is the connection, if there is one.
+func (c *Client) connected() (*dial, error) {
 	c.mu.Lock()
 	d, closed := c.dialing, c.closed
 	c.mu.Unlock()
 	if d != nil {
 		select {
 		case <-d.done.Done():
-			return d.done.Value()
+			_, err := d.done.Value()
+			return d, err
 		default:
 		}
 	}
@@ -130,28 +138,29 @@ func (c *Client) Close(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
-	bounded, cancel := kernel.WithTimeout(ctx, d.home.Clock(), d.limit)
+	limit := &TimeoutError{What: "close session", Limit: c.opts.closeTimeout(), SetBy: "CloseTimeout"}
+	bounded, cancel := kernel.WithTimeout(ctx, d.home.Clock(), limit)
 	defer cancel()
 	d.cancel(ErrClosed) // of a Connect that is under way
-	s, err := d.done.Wait(bounded, d.home.Executor())
-	switch {
-	case err == nil:
-		return ended(ctx, s.Close(bounded))
-	case bounded.Err() != nil:
-		return ended(ctx, err)
+	if _, err := d.done.Wait(bounded, d.home.Executor()); err != nil {
+		if bounded.Err() != nil {
+			return ended(ctx, err)
+		}
+		return nil // Connect failed, and has cleaned up
 	}
-	return nil // Connect failed, and has cleaned up
+	err := d.session.Close(bounded)
+	return ended(ctx, errors.Join(err, d.closeServers(bounded)))
 }
 
 // Send hands a user message to the agent; [UserText] makes one. It returns once
 // the message is queued, and waits for room if there is none. Messages are
 // answered in order.
 func (c *Client) Send(ctx context.Context, m UserMessage) (*Turn, error) {
-	s, err := c.connected()
+	d, err := c.connected()
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.Send(ctx, &m)
+	t, err := d.session.Send(ctx, &m)
 	if err != nil {
 		return nil, ended(ctx, err)
 	}
@@ -164,21 +173,12 @@ func (c *Client) Send(ctx context.Context, m UserMessage) (*Turn, error) {
 // Breaking off leaves the rest for the next reader.
 func (c *Client) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
-		s, err := c.connected()
+		d, err := c.connected()
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		relay(ctx, s.Messages(ctx), yield)
-	}
-}
-
-// relay yields messages, with errors in this package's terms.
-func relay(ctx context.Context, messages iter.Seq2[Message, error], yield func(Message, error) bool) {
-	for m, err := range messages {
-		if !yield(m, ended(ctx, err)) || err != nil {
-			return
-		}
+		relay(ctx, d.session.Messages(ctx), yield)
 	}
 }
 
@@ -186,17 +186,17 @@ func relay(ctx context.Context, messages iter.Seq2[Message, error], yield func(M
 // until the session has ended. Somebody must read the messages meanwhile,
 // unless they are few or Options.Discard is set.
 func (c *Client) AwaitIdle(ctx context.Context) error {
-	s, err := c.connected()
+	d, err := c.connected()
 	if err != nil {
 		return err
 	}
-	return ended(ctx, s.AwaitIdle(ctx))
+	return ended(ctx, d.session.AwaitIdle(ctx))
 }
 
 // State is the session's state at this instant.
 func (c *Client) State() State {
-	if s, err := c.connected(); err == nil {
-		return s.State()
+	if d, err := c.connected(); err == nil {
+		return d.session.State()
 	}
 	return runtime.StateAdmitting
 }
@@ -204,8 +204,8 @@ func (c *Client) State() State {
 // SessionID is the agent's own id of the session, by which Options.Resume takes
 // it up again; "" until the agent told it, which is in the first turn.
 func (c *Client) SessionID() string {
-	if s, err := c.connected(); err == nil {
-		return s.AgentSessionID()
+	if d, err := c.connected(); err == nil {
+		return d.session.AgentSessionID()
 	}
 	return ""
 }
@@ -213,8 +213,8 @@ func (c *Client) SessionID() string {
 // Warnings are the legal and probably unintended things in the options, such as
 // a rule that hides CanUseTool. They come as events, too. nil before Connect.
 func (c *Client) Warnings() []Warning {
-	if s, err := c.connected(); err == nil {
-		return s.Warnings()
+	if d, err := c.connected(); err == nil {
+		return d.session.Warnings()
 	}
 	return nil
 }
@@ -222,12 +222,12 @@ func (c *Client) Warnings() []Warning {
 // Initialized is the agent's answer to the initialize request: its commands,
 // models, subagents and account.
 func (c *Client) Initialized() (*InitializeResponse, error) {
-	s, err := c.connected()
+	d, err := c.connected()
 	if err != nil {
 		return nil, err
 	}
 	r := &InitializeResponse{}
-	if err := json.Unmarshal(s.Initialized(), r); err != nil {
+	if err := json.Unmarshal(d.session.Initialized(), r); err != nil {
 		return nil, fmt.Errorf("the answer to initialize: %w", err)
 	}
 	return r, nil
@@ -236,22 +236,22 @@ func (c *Client) Initialized() (*InitializeResponse, error) {
 // Events yields the session's events from the moment of the call until ctx
 // ends or the runtime is shut down; none if the client is not connected.
 func (c *Client) Events(ctx context.Context) iter.Seq[EventRecord] {
-	s, err := c.connected()
+	d, err := c.connected()
 	if err != nil {
 		return func(func(EventRecord) bool) {}
 	}
-	return s.Events(ctx)
+	return d.session.Events(ctx)
 }
 
 // Call makes a control request of any kind and decodes the answer into resp,
 // which may be nil. The agent's refusal is a *[ControlError], no answer within
 // Limits.Control a *[TimeoutError].
 func (c *Client) Call(ctx context.Context, req HostRequest, resp any) error {
-	s, err := c.connected()
+	d, err := c.connected()
 	if err != nil {
 		return err
 	}
-	return ended(ctx, s.Call(ctx, req, resp, 0))
+	return ended(ctx, d.session.Call(ctx, req, resp, 0))
 }
 
 // Control makes a control request that this package has no method for. req is

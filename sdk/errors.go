@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
+	"time"
 
+	"github.com/agent-troupe/troupe/actors"
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/modelpolicy"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
@@ -21,6 +26,9 @@ type (
 	StartError = transport.StartError
 	// ExitError says that the agent ended when it should not have.
 	ExitError = transport.ExitError
+	// AuthError says that the agent's login is missing or has expired. It wraps
+	// an *[ExitError] or a *[ResultError].
+	AuthError = transport.AuthError
 	// LeftoverError names the processes of an agent that did not stop.
 	LeftoverError = transport.LeftoverError
 	// ControlError is the agent's refusal of a request.
@@ -31,6 +39,15 @@ type (
 	// UnsupportedCapabilityError is a request that this agent, or this release
 	// of it, does not serve. Nothing was sent.
 	UnsupportedCapabilityError = dialect.UnsupportedCapabilityError
+	// ProtocolVersionError says that the agent speaks another major version of
+	// the protocol.
+	ProtocolVersionError = actors.ProtocolVersionError
+	// ProtocolError describes a line of the agent that is no frame. The session
+	// goes on; it comes in a [NoiseEvent].
+	ProtocolError = protocol.FrameError
+	// ModelPolicyTimeoutError says that ResolveModel took too long. The agent's
+	// call fails; it comes in a [CallbackFailedEvent].
+	ModelPolicyTimeoutError = modelpolicy.TimeoutError
 )
 
 // Errors, to be matched with errors.Is.
@@ -61,18 +78,88 @@ func ConfigErrors(err error) []*ConfigError { return dialect.ConfigErrors(err) }
 // API failed, a limit was reached, the turn was interrupted.
 type ResultError struct {
 	Result *ResultMessage // never nil
+	// RetryAfter is how long the limit that was reached still held when the
+	// result came; 0 if the agent did not say.
+	RetryAfter time.Duration
 }
 
 func (e *ResultError) Error() string {
 	r := e.Result
 	why := r.Subtype
-	if r.Subtype == "success" { // an API error comes as one
+	if why == protocol.ResultSuccess { // an API error comes as one
 		why = r.TerminalReason
 	}
-	if text := r.Text(); text != "" {
-		return fmt.Sprintf("the run ended in an error (%s): %s", why, text)
+	msg := "the run ended in an error"
+	if why != "" {
+		msg += " (" + why + ")"
 	}
-	return fmt.Sprintf("the run ended in an error (%s)", why)
+	if text := r.Text(); text != "" {
+		msg += ": " + text
+	}
+	return msg
+}
+
+// StructuredOutputError says that a run has no answer of the shape that was
+// asked for. Result.StructuredOutput is what there is instead.
+type StructuredOutputError struct {
+	Result *ResultMessage // never nil
+	Err    error          // what is wrong with the answer
+}
+
+func (e *StructuredOutputError) Error() string { return fmt.Sprintf("structured output: %v", e.Err) }
+
+func (e *StructuredOutputError) Unwrap() error { return e.Err }
+
+var errNoStructuredOutput = errors.New("the model gave none")
+
+// Retryable reports whether the same thing, tried again, may go well: the model's
+// API was overloaded, the agent died or did not answer, the model's answer had
+// the wrong shape. What the agent did until then it may do a second time.
+func Retryable(err error) bool {
+	var (
+		control *ControlError
+		result  *ResultError
+		auth    *AuthError
+		exit    *ExitError
+		start   *StartError
+		timeout *TimeoutError
+		shape   *StructuredOutputError
+	)
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, ErrClosed), errors.As(err, &auth):
+		return false
+	case errors.As(err, &control):
+		return control.Retryable
+	case errors.As(err, &shape):
+		return true
+	case errors.As(err, &result):
+		return transient(result.Result)
+	case errors.As(err, &exit):
+		return exit.During != "initialize"
+	case errors.As(err, &start):
+		return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) ||
+			errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ETXTBSY)
+	}
+	return errors.As(err, &timeout) || errors.Is(err, ErrTransportClosed)
+}
+
+// transient reports whether a failed result is the passing fault of the model's
+// API.
+func transient(r *ResultMessage) bool {
+	switch r.APIErrorType {
+	case "overloaded_error", "rate_limit_error", "api_error", "timeout_error":
+		return true
+	}
+	return r.APIErrorStatus == 408 || r.APIErrorStatus == 429 || r.APIErrorStatus >= 500
+}
+
+// RetryAfter is how long to wait before another try, if the agent said so.
+func RetryAfter(err error) (time.Duration, bool) {
+	var result *ResultError
+	if errors.As(err, &result) && result.RetryAfter > 0 {
+		return result.RetryAfter, true
+	}
+	return 0, false
 }
 
 // ended makes an error of an ended ctx match context.Canceled or

@@ -54,10 +54,11 @@ type Options struct {
 	// 500 ms; negative: none. Qoder.
 	ResolveModelTimeout time.Duration `json:"resolveModelTimeout,omitempty"`
 	// OnEvent is told what happens to the session: changes of its state,
-	// callbacks that failed, restarts, warnings. In order; it must be quick and
-	// must not call the session.
+	// callbacks that failed, restarts, warnings. One event at a time and in
+	// order; when it falls behind by more than 1,024 the oldest are lost.
 	OnEvent func(EventRecord) `json:"-"`
-	// Stderr is told the lines of the agent's stderr. It must be quick.
+	// Stderr is told the lines of the agent's stderr. It must be quick: while it
+	// runs the agent's stderr is not read.
 	Stderr func(line string) `json:"-"`
 
 	// Bounds.
@@ -148,7 +149,8 @@ type Options struct {
 	TaskBudget Opt[int] `json:"taskBudget,omitzero"`
 	// GoalMaxTurns limits the turns spent on a goal: a set_goal_max_turns request after initialize. Qoder.
 	GoalMaxTurns Opt[int] `json:"goalMaxTurns,omitzero"`
-	// InitializeTimeout is told to qodercli in initialize; 0: 120 s. Qoder; elsewhere a matter of the host alone.
+	// InitializeTimeout bounds the start of the agent, unless Limits.Initialize does, and is told to qodercli in
+	// initialize; 0: 120 s.
 	InitializeTimeout time.Duration `json:"initializeTimeout,omitempty"`
 
 	// Prompt.
@@ -250,6 +252,8 @@ type Options struct {
 
 	// MCPServers are external servers by name. Goes to --mcp-config, by file if it could hold a credential.
 	MCPServers map[string]MCPServerConfig `json:"mcpServers,omitempty"`
+	// MCPConfigPath is a file of external servers, passed on as --mcp-config. Not together with MCPServers.
+	MCPConfigPath string `json:"mcpConfigPath,omitempty"`
 	// MCPServersDelivery DeliverInInitialize sends MCPServers in initialize. Claude.
 	MCPServersDelivery Delivery `json:"mcpServersDelivery,omitempty"`
 	// StrictMCPConfig ignores servers from settings files: --strict-mcp-config.
@@ -259,7 +263,7 @@ type Options struct {
 
 	// Dialogs.
 
-	// SupportedDialogKinds are the dialogs the host can show: initialize. Needs HasUserDialog. Claude.
+	// SupportedDialogKinds are the dialogs the host can show: initialize. It needs a callback that shows them, which this release lacks. Claude.
 	SupportedDialogKinds []string `json:"supportedDialogKinds,omitempty"`
 
 	// Stream.

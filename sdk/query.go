@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/runtime"
 )
 
 // Prompt is what a [Query] says to the agent. The zero Prompt says nothing and
@@ -53,7 +52,11 @@ func Inputs(next func(context.Context) (UserMessage, error)) Prompt {
 // when it should not have, a ctx that ended. opts may be nil. The iterator is
 // for one loop; a second one gets [ErrBusy].
 func Query(ctx context.Context, p Prompt, opts *Options) iter.Seq2[Message, error] {
-	c := NewClient(opts)
+	return converse(ctx, p, NewClient(opts))
+}
+
+// converse is Query with a client that is not connected.
+func converse(ctx context.Context, p Prompt, c *Client) iter.Seq2[Message, error] {
 	var used atomic.Bool
 	return func(yield func(Message, error) bool) {
 		if !used.CompareAndSwap(false, true) {
@@ -68,15 +71,14 @@ func Query(ctx context.Context, p Prompt, opts *Options) iter.Seq2[Message, erro
 			yield(nil, err)
 			return
 		}
-		(&query{client: c, session: c.dialing.session, home: c.dialing.home}).run(ctx, p.start(), yield)
+		(&query{c, c.dialing}).run(ctx, p.start(), yield)
 	}
 }
 
 // query is one run of [Query].
 type query struct {
-	client  *Client
-	session *runtime.Session
-	home    *runtime.Runtime
+	client *Client
+	*dial
 }
 
 func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage, error), yield func(Message, error) bool) {
@@ -145,31 +147,4 @@ func pull(ctx context.Context, next func(context.Context) (UserMessage, error)) 
 		}
 	}()
 	return next(ctx)
-}
-
-// Run asks one prompt and returns the session's last result, once nothing is
-// left to do: no turn and no background task. When that result is an error of
-// any kind it is returned with a *[ResultError]. opts may be nil.
-func Run(ctx context.Context, prompt string, opts *Options) (*ResultMessage, error) {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
-	o.Discard = false // the results are among the messages
-	var last *ResultMessage
-	for m, err := range Query(ctx, Input(prompt), &o) {
-		if err != nil {
-			return last, err
-		}
-		if r := resultOf(m); r != nil {
-			last = r
-		}
-	}
-	switch {
-	case last == nil:
-		return nil, ErrNotRun
-	case last.Failed():
-		return last, &ResultError{last}
-	}
-	return last, nil
 }

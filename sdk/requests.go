@@ -179,12 +179,12 @@ func (c *Client) Rename(ctx context.Context, title string) error {
 // SideQuestion asks the model something aside from the conversation. It has no
 // time limit but ctx.
 func (c *Client) SideQuestion(ctx context.Context, question string, history ...SideQuestionTurn) (*SideQuestionResponse, error) {
-	s, err := c.connected()
+	d, err := c.connected()
 	if err != nil {
 		return nil, err
 	}
 	r := &SideQuestionResponse{}
-	if err := s.Call(ctx, protocol.SideQuestionRequest{Question: question, History: history}, r, -1); err != nil {
+	if err := d.session.Call(ctx, protocol.SideQuestionRequest{Question: question, History: history}, r, -1); err != nil {
 		return nil, ended(ctx, err)
 	}
 	return r, nil

@@ -1,0 +1,391 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+const hour = scripted.Delay(time.Hour)
+
+func TestQueryOnePrompt(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("hello")))))
+		require.NoError(w, err)
+		assert.Equal(w, []string{"init", "assistant", "result/success"}, kinds(all))
+	})
+}
+
+func TestQueryReadsToTheAgentsLastWord(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		o := w.options(turn(scripted.Text("hello"), &scripted.Shell{Command: "make", Takes: time.Second, Then: scripted.Steps{scripted.Text("made")}}))
+		o.AllowedTools = []string{"Bash"}
+		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+		require.NoError(w, err)
+		var results []string
+		for _, m := range all {
+			if r, ok := m.(*sdk.ResultMessage); ok {
+				results = append(results, r.Result)
+			}
+		}
+		assert.Equal(w, "made", results[len(results)-1], "the turn that the task started was not waited for: %v", results)
+	})
+}
+
+func TestQueryIsForOneLoop(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		q := sdk.Query(w.Context(), sdk.Input("hi"), w.options())
+		_, err := sdk.Collect(q)
+		require.NoError(w, err)
+		_, err = sdk.Collect(q)
+		require.ErrorIs(w, err, sdk.ErrBusy)
+	})
+}
+
+func TestQueryOfNothing(t *testing.T) {
+	t.Parallel()
+	for _, p := range []sdk.Prompt{{}, sdk.Inputs(nil)} {
+		_, err := sdk.Collect(sdk.Query(t.Context(), p, nil))
+		var config *sdk.ConfigError
+		require.ErrorAs(t, err, &config)
+		assert.Equal(t, "Prompt", config.Option)
+	}
+}
+
+func TestBreakingOutClosesTheSession(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		for m, err := range sdk.Query(ctx, sdk.Input("hi"), w.options(turn(scripted.Text("one"), hour, scripted.Text("two")))) {
+			require.NoError(w, err)
+			if _, ok := m.(*sdk.AssistantMessage); ok {
+				cancel() // the close must not depend on it
+				break
+			}
+		}
+		cancel()
+		assert.Empty(w, open(w.rt))
+	})
+}
+
+func TestPanicInTheLoopClosesTheSession(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		assert.PanicsWithValue(w, "mine", func() {
+			for range sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(hour))) {
+				panic("mine")
+			}
+		})
+		assert.Empty(w, open(w.rt))
+	})
+}
+
+func TestCloseTimeoutBoundsAnAgentThatWillNotGo(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		if w.sim == nil {
+			return // in virtual time only
+		}
+		o := w.script(scripted.Script{
+			Turns:     []scripted.Turn{turn(scripted.Text("one"), hour)},
+			Misbehave: scripted.Misbehaviour{TrapTerm: true, IgnoreEOF: true, Ignore: []string{"interrupt"}},
+		})
+		o.Graces = sdk.Graces{EOF: time.Hour, Terminate: time.Hour}
+		o.InterruptGrace, o.CloseTimeout = time.Hour, 7*time.Second
+		var asked time.Time
+		for range sdk.Query(w.Context(), sdk.Input("hi"), o) {
+			asked = w.sim.Now()
+			break
+		}
+		assert.LessOrEqual(w, w.sim.Now().Sub(asked), 7*time.Second)
+		require.NoError(w, w.sim.Run(1_000_000)) // the agent was killed
+		assert.Empty(w, open(w.rt))
+	})
+}
+
+func TestInputs(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		var asked int
+		prompts := []string{"one", "two", "three"}
+		var results []string
+		for m, err := range sdk.Query(w.Context(), sdk.Inputs(func(context.Context) (sdk.UserMessage, error) {
+			if asked == len(prompts) {
+				return sdk.UserMessage{}, io.EOF
+			}
+			asked++
+			return sdk.UserText(prompts[asked-1]), nil
+		}), w.options()) {
+			require.NoError(w, err)
+			if r, ok := m.(*sdk.ResultMessage); ok {
+				results = append(results, r.Result)
+			}
+		}
+		// The agent may take up what waits in one turn: all was heard, in order.
+		said := strings.Join(results, " ")
+		for _, p := range prompts {
+			at := strings.Index(said, p)
+			require.GreaterOrEqual(w, at, 0, "%s is missing in %v", p, results)
+			said = said[at:]
+		}
+	})
+}
+
+func TestInputsThatFail(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("the queue is gone")
+	for name, next := range map[string]func(context.Context) (sdk.UserMessage, error){
+		"error": func(context.Context) (sdk.UserMessage, error) { return sdk.UserMessage{}, broken },
+		"panic": func(context.Context) (sdk.UserMessage, error) { panic(broken) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				_, err := sdk.Collect(sdk.Query(w.Context(), sdk.Inputs(next), w.options()))
+				require.ErrorIs(w, err, broken)
+				assert.Empty(w, open(w.rt))
+			})
+		})
+	}
+}
+
+func TestInputsEndWithTheLoop(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		ended := make(chan struct{})
+		sent := false
+		next := func(ctx context.Context) (sdk.UserMessage, error) {
+			if !sent {
+				sent = true
+				return sdk.UserText("hi"), nil
+			}
+			err := w.rt.Executor().Await(ctx, nil)
+			close(ended)
+			return sdk.UserMessage{}, err
+		}
+		for m, err := range sdk.Query(w.Context(), sdk.Inputs(next), w.options()) {
+			require.NoError(w, err)
+			if _, ok := m.(*sdk.ResultMessage); ok {
+				break
+			}
+		}
+		w.await(ended)
+	})
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		o := w.options(turn(scripted.Text("hello")))
+		o.Discard = true // Run reads the results all the same
+		r, err := sdk.Run(w.Context(), "hi", o)
+		require.NoError(w, err)
+		assert.Equal(w, "hello", r.Result)
+		assert.True(w, o.Discard, "the caller's options were changed")
+	})
+}
+
+func TestRunThatFails(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		yes := true
+		failed := &scripted.Result{IsError: &yes, APIErrorStatus: 529, TerminalReason: "api_error"}
+		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("Overloaded"), failed))))
+		require.NoError(w, err, "a failed turn is no error of Query")
+		assert.Contains(w, kinds(all), "result/success")
+
+		r, err := sdk.Run(w.Context(), "hi", w.options(turn(scripted.Text("Overloaded"), failed)))
+		var result *sdk.ResultError
+		require.ErrorAs(w, err, &result)
+		assert.Same(w, r, result.Result)
+		assert.True(w, sdk.Retryable(err))
+		require.EqualError(w, err, "the run ended in an error (api_error): Overloaded")
+
+		_, err = sdk.Run(w.Context(), "hi", w.options(turn(&scripted.Result{IsError: &yes, APIErrorStatus: 401})))
+		var auth *sdk.AuthError
+		require.ErrorAs(w, err, &auth)
+		require.ErrorAs(w, err, &result)
+		assert.False(w, sdk.Retryable(err))
+	})
+}
+
+func TestRunSaysWhenALimitEnds(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		yes := true
+		resets := w.rt.Clock().Now().Add(90 * time.Minute)
+		_, err := sdk.Run(w.Context(), "hi", w.options(turn(
+			&scripted.Message{Fields: map[string]any{"type": "rate_limit_event", "rate_limit_info": map[string]any{
+				"status": "rejected", "resetsAt": resets.Unix(),
+			}}},
+			&scripted.Result{IsError: &yes, APIErrorStatus: 429},
+		)))
+		require.Error(w, err)
+		after, ok := sdk.RetryAfter(err)
+		assert.True(w, ok)
+		assert.InDelta(w, (90 * time.Minute).Seconds(), after.Seconds(), 60)
+		assert.True(w, sdk.Retryable(err))
+	})
+}
+
+func TestRunReturnsTheLastResult(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		o := w.options(turn(scripted.Text("started"), &scripted.Shell{Command: "make", Takes: time.Second, Then: scripted.Steps{scripted.Text("made")}}))
+		o.AllowedTools = []string{"Bash"}
+		r, err := sdk.Run(w.Context(), "hi", o)
+		require.NoError(w, err)
+		assert.Equal(w, "made", r.Result)
+	})
+}
+
+type weather struct {
+	City    string `json:"city"`
+	Celsius int    `json:"celsius"`
+}
+
+func TestRunAs(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		v, r, err := sdk.RunAs[weather](w.Context(), "hi", w.options(turn(
+			&scripted.Result{Structured: map[string]any{"city": "Bonn", "celsius": 21}})))
+		require.NoError(w, err)
+		assert.Equal(w, weather{"Bonn", 21}, v)
+		assert.NotNil(w, r.StructuredOutput)
+	})
+}
+
+func TestRunAsWithoutAnAnswerThatFits(t *testing.T) {
+	t.Parallel()
+	for name, result := range map[string]scripted.Result{
+		"none":       {},
+		"wrong type": {Structured: map[string]any{"city": "Bonn", "celsius": "warm"}},
+		"missing":    {Structured: map[string]any{"city": "Bonn"}},
+		"gave up":    {Subtype: "error_max_structured_output_retries"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				v, r, err := sdk.RunAs[weather](w.Context(), "hi", w.options(turn(&result)))
+				var shape *sdk.StructuredOutputError
+				require.ErrorAs(w, err, &shape)
+				assert.Same(w, r, shape.Result)
+				assert.Zero(w, v)
+				assert.True(w, sdk.Retryable(err))
+			})
+		})
+	}
+}
+
+func TestRunAsFailsBeforeItStarts(t *testing.T) {
+	t.Parallel()
+	var config *sdk.ConfigError
+	_, _, err := sdk.RunAs[[]string](t.Context(), "hi", &sdk.Options{Backend: scripted.New()})
+	require.ErrorAs(t, err, &config)
+	_, _, err = sdk.RunAs[weather](t.Context(), "hi", &sdk.Options{Backend: scripted.New(), OutputFormat: sdk.JSONSchema([]byte("{}"))})
+	require.ErrorAs(t, err, &config)
+	assert.Equal(t, "OutputFormat", config.Option)
+}
+
+func TestAgentThatDies(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		script scripted.Script
+		during string
+	}{
+		"exits 0 in a turn": {scripted.Script{Turns: []scripted.Turn{turn(scripted.Text("one"), &scripted.Exit{})}}, "a turn"},
+		"is killed":         {scripted.Script{Turns: []scripted.Turn{turn(&scripted.Exit{Signal: "KILL"})}}, "a turn"},
+		"exits at once":     {scripted.Script{Misbehave: scripted.Misbehaviour{Die: &scripted.Die{At: agent.BeforeInitResponse, Code: 3}}}, "initialize"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), w.script(tc.script)))
+				var exit *sdk.ExitError
+				require.ErrorAs(w, err, &exit)
+				assert.Equal(w, tc.during, exit.During)
+				assert.Equal(w, tc.during != "initialize", sdk.Retryable(err))
+				if name == "exits 0 in a turn" {
+					assert.Equal(w, []string{"init", "assistant"}, kinds(all), "what came before the end is lost")
+				}
+			})
+		})
+	}
+}
+
+func TestExpiredLoginOfQoder(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		o := w.script(scripted.Script{Dialect: agent.Qoder, Turns: []scripted.Turn{turn(&scripted.Exit{Code: 41})}})
+		o.Backend = sdk.InMemory(o.Backend.(*scripted.Agent), agent.Qoder)
+		o.Auth = sdk.AccessToken("secret")
+		_, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+		var auth *sdk.AuthError
+		require.ErrorAs(w, err, &auth)
+		assert.Equal(w, "qoder", auth.Backend)
+		assert.NotContains(w, err.Error(), "secret")
+	})
+}
+
+func TestTextDeltas(t *testing.T) {
+	t.Parallel()
+	pieces := []string{"on", "e tw", "o"}
+	for name, partial := range map[string]bool{"pieces": true, "whole messages": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				o := w.options(turn(&scripted.Partial{Chunks: pieces}, scripted.Text(" three")))
+				o.IncludePartialMessages = partial
+				var got []string
+				for text, err := range sdk.TextDeltas(sdk.Query(w.Context(), sdk.Input("hi"), o)) {
+					require.NoError(w, err)
+					got = append(got, text)
+				}
+				assert.Equal(w, "one two three", strings.Join(got, ""))
+				if partial {
+					assert.Equal(w, pieces, got[:3])
+				}
+			})
+		})
+	}
+}
+
+func TestTextDeltasPassErrorsOnAndBreakOff(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		var last error
+		for _, err := range sdk.TextDeltas(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("one"), &scripted.Exit{})))) {
+			last = err
+		}
+		var exit *sdk.ExitError
+		require.ErrorAs(w, last, &exit)
+		for range sdk.TextDeltas(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("one"), hour)))) {
+			break
+		}
+		assert.Empty(w, open(w.rt))
+	})
+}
+
+func TestDiscard(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		o := w.options(turn(scripted.Text("hello")))
+		o.Discard = true
+		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+		require.NoError(w, err)
+		assert.Empty(w, all)
+	})
+}

@@ -1,0 +1,126 @@
+package sdk
+
+import (
+	"context"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Requests about the agent's own MCP servers and its catalogs.
+type (
+	MCPServerStatus = protocol.MCPServerStatus
+	// MCPServerSetting is an MCP server as a running agent is told of it.
+	MCPServerSetting        = protocol.MCPServerConfig
+	MCPSetServersResponse   = protocol.MCPSetServersResponse
+	MCPResource             = protocol.MCPResource
+	MCPAuthenticateResponse = protocol.MCPAuthenticateResponse
+	ReloadPluginsRequest    = protocol.ReloadPluginsRequest
+	ReloadPluginsResponse   = protocol.ReloadPluginsResponse
+	HooksListingResponse    = protocol.HooksListingResponse
+	PermissionRulesState    = protocol.PermissionRulesState
+)
+
+// MCPStatus is the state of the agent's MCP servers.
+func (c *Client) MCPStatus(ctx context.Context) ([]MCPServerStatus, error) {
+	r, err := ask[protocol.MCPStatusResponse](ctx, c, protocol.MCPStatusRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return r.All(), nil
+}
+
+// ReconnectMCPServer connects a server again.
+func (c *Client) ReconnectMCPServer(ctx context.Context, server string) error {
+	return c.Call(ctx, protocol.MCPReconnectRequest{ServerName: server}, nil)
+}
+
+// ToggleMCPServer turns a server on or off.
+func (c *Client) ToggleMCPServer(ctx context.Context, server string, enabled bool) error {
+	return c.Call(ctx, protocol.MCPToggleRequest{ServerName: server, Enabled: enabled}, nil)
+}
+
+// SetMCPServers replaces all servers that were set this way before. Servers of
+// Options.SDKMCPServers that are to stay are given as type sdk with their name.
+func (c *Client) SetMCPServers(ctx context.Context, servers map[string]MCPServerSetting) (*MCPSetServersResponse, error) {
+	if servers == nil {
+		servers = map[string]MCPServerSetting{}
+	}
+	return ask[MCPSetServersResponse](ctx, c, protocol.MCPSetServersRequest{Servers: servers})
+}
+
+// ReadMCPResource reads a resource of a server. Claude.
+func (c *Client) ReadMCPResource(ctx context.Context, server, uri string) ([]MCPResource, error) {
+	r, err := ask[protocol.MCPReadResourceResponse](ctx, c, protocol.MCPReadResourceRequest{ServerName: server, URI: uri})
+	if err != nil {
+		return nil, err
+	}
+	return r.Contents, nil
+}
+
+// AuthenticateMCPServer begins a login to a server; redirectURI may be empty.
+func (c *Client) AuthenticateMCPServer(ctx context.Context, server, redirectURI string) (*MCPAuthenticateResponse, error) {
+	return ask[MCPAuthenticateResponse](ctx, c, protocol.MCPAuthenticateRequest{ServerName: server, RedirectURI: redirectURI})
+}
+
+// FinishMCPLogin ends a login with the URL that the browser was sent to, which
+// is a secret.
+func (c *Client) FinishMCPLogin(ctx context.Context, server, callbackURL string) error {
+	return c.Call(ctx, protocol.MCPOAuthCallbackURLRequest{ServerName: server, CallbackURL: callbackURL}, nil)
+}
+
+// ClearMCPLogin forgets a login to a server.
+func (c *Client) ClearMCPLogin(ctx context.Context, server string) error {
+	return c.Call(ctx, protocol.MCPClearAuthRequest{ServerName: server}, nil)
+}
+
+// OverrideMCPPermissionMode sets the permission mode of one server: ModeDefault
+// or ModeAuto; "" takes it back. It returns the agent's warning, if any. Claude.
+func (c *Client) OverrideMCPPermissionMode(ctx context.Context, server string, mode PermissionMode) (string, error) {
+	req := protocol.MCPPermissionModeOverrideRequest{ServerName: server, Mode: protocol.Null[PermissionMode]()}
+	if mode != "" {
+		req.Mode = protocol.Some(mode)
+	}
+	r, err := ask[protocol.MCPPermissionModeOverrideResponse](ctx, c, req)
+	if err != nil {
+		return "", err
+	}
+	return r.Warning, nil
+}
+
+// ReloadPlugins loads the plugins anew.
+func (c *Client) ReloadPlugins(ctx context.Context, req ReloadPluginsRequest) (*ReloadPluginsResponse, error) {
+	return ask[ReloadPluginsResponse](ctx, c, req)
+}
+
+// ReloadSkills loads the skills anew and returns them.
+func (c *Client) ReloadSkills(ctx context.Context) ([]SlashCommand, error) {
+	r, err := ask[protocol.ReloadSkillsResponse](ctx, c, protocol.ReloadSkillsRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return r.Skills, nil
+}
+
+// ReloadOutputStyles loads the output styles anew and returns their names.
+// Claude.
+func (c *Client) ReloadOutputStyles(ctx context.Context) ([]string, error) {
+	r, err := ask[protocol.ReloadOutputStylesResponse](ctx, c, protocol.ReloadOutputStylesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return r.AvailableOutputStyles, nil
+}
+
+// HooksListing lists the hooks of all settings. Claude.
+func (c *Client) HooksListing(ctx context.Context) (*HooksListingResponse, error) {
+	return ask[HooksListingResponse](ctx, c, protocol.HooksListingRequest{})
+}
+
+// PermissionRules lists the permission rules. Claude.
+func (c *Client) PermissionRules(ctx context.Context) (*PermissionRulesState, error) {
+	r, err := ask[protocol.PermissionRulesResponse](ctx, c, protocol.ListPermissionRulesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return &r.State, nil
+}

@@ -1,0 +1,179 @@
+package sdk
+
+import (
+	"context"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Requests that qodercli alone serves. One that this release of it does not
+// serve is an *[UnsupportedCapabilityError], and nothing is sent.
+type (
+	Goal                   = protocol.Goal
+	SetGoalRequest         = protocol.SetGoalRequest
+	RewindRequest          = protocol.RewindRequest
+	RewindResponse         = protocol.RewindResponse
+	AddDirectoriesResponse = protocol.AddDirectoriesResponse
+	UsageInfo              = protocol.UsageInfo
+	PluginInfo             = protocol.Plugin
+	BYOKConfig             = protocol.BYOKConfig
+	BYOKProvider           = protocol.BYOKProvider
+	BYOKTarget             = protocol.BYOKTarget
+	SuccessResponse        = protocol.SuccessResponse
+)
+
+// SetGoal sets the goal and returns it.
+func (c *Client) SetGoal(ctx context.Context, req SetGoalRequest) (*Goal, error) {
+	return goal(ctx, c, req)
+}
+
+// Goal is the goal, nil if there is none.
+func (c *Client) Goal(ctx context.Context) (*Goal, error) {
+	return goal(ctx, c, protocol.GetGoalRequest{})
+}
+
+func goal(ctx context.Context, c *Client, req HostRequest) (*Goal, error) {
+	r, err := ask[protocol.GoalResponse](ctx, c, req)
+	if err != nil {
+		return nil, err
+	}
+	return r.Goal, nil
+}
+
+// ClearGoal drops the goal and reports whether there was one.
+func (c *Client) ClearGoal(ctx context.Context) (bool, error) {
+	r, err := ask[protocol.ClearGoalResponse](ctx, c, protocol.ClearGoalRequest{})
+	if err != nil {
+		return false, err
+	}
+	return r.Cleared, nil
+}
+
+// SetGoalMaxTurns limits the turns spent on a goal and returns the limit in
+// force; absent is the agent's default.
+func (c *Client) SetGoalMaxTurns(ctx context.Context, limit Opt[int]) (int, error) {
+	req := protocol.SetGoalMaxTurnsRequest{}
+	if n, given := limit.Value(); given {
+		req.MaxTurns = &n
+	}
+	r, err := ask[protocol.GoalMaxTurnsResponse](ctx, c, req)
+	if err != nil {
+		return 0, err
+	}
+	return r.GoalMaxTurns, nil
+}
+
+// SetPlanMode turns plan mode on or off.
+func (c *Client) SetPlanMode(ctx context.Context, active bool) error {
+	return c.Call(ctx, protocol.SetPlanModeRequest{Active: active}, nil)
+}
+
+// PlanMode reports whether plan mode is on.
+func (c *Client) PlanMode(ctx context.Context) (bool, error) {
+	r, err := ask[protocol.PlanModeResponse](ctx, c, protocol.GetPlanModeRequest{})
+	if err != nil {
+		return false, err
+	}
+	return r.PlanMode.Active, nil
+}
+
+// SetProxy sets the proxy to reach the model through; "" takes it away.
+func (c *Client) SetProxy(ctx context.Context, url string) error {
+	req := protocol.SetProxyRequest{}
+	if url != "" {
+		req.Proxy = &url
+	}
+	return c.Call(ctx, req, nil)
+}
+
+// Rewind goes back to before a user message: of the conversation, the files, or
+// both, which is the default scope. The answer can say that nothing was done.
+func (c *Client) Rewind(ctx context.Context, req RewindRequest) (*RewindResponse, error) {
+	return ask[RewindResponse](ctx, c, req)
+}
+
+// AddDirectories adds directories to the workspace.
+func (c *Client) AddDirectories(ctx context.Context, directories ...string) (*AddDirectoriesResponse, error) {
+	return ask[AddDirectoriesResponse](ctx, c, protocol.AddDirectoriesRequest{Directories: directories})
+}
+
+// AvailableModels asks for the models that can be used now.
+func (c *Client) AvailableModels(ctx context.Context) ([]ModelInfo, error) {
+	r, err := ask[protocol.ModelsResponse](ctx, c, protocol.GetModelsRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return r.Models, nil
+}
+
+// AccountInfo asks for the account as it is now.
+func (c *Client) AccountInfo(ctx context.Context) (*AccountInfo, error) {
+	r, err := ask[protocol.AccountInfoResponse](ctx, c, protocol.AccountInfoRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return &r.Account, nil
+}
+
+// UsageInfo asks for what the account and the session used.
+func (c *Client) UsageInfo(ctx context.Context) (*UsageInfo, error) {
+	return ask[UsageInfo](ctx, c, protocol.UsageInfoRequest{})
+}
+
+// Plugins lists the plugins.
+func (c *Client) Plugins(ctx context.Context) ([]PluginInfo, error) {
+	r, err := ask[protocol.PluginsResponse](ctx, c, protocol.ListPluginsRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return r.Plugins, nil
+}
+
+// FlushMemory writes memories out.
+func (c *Client) FlushMemory(ctx context.Context) error {
+	return c.Call(ctx, protocol.FlushMemoryRequest{}, nil)
+}
+
+// RefreshMemory reads memories anew.
+func (c *Client) RefreshMemory(ctx context.Context) error {
+	return c.Call(ctx, protocol.RefreshMemoryRequest{}, nil)
+}
+
+// FlushSkillEvolution writes skills out.
+func (c *Client) FlushSkillEvolution(ctx context.Context) error {
+	return c.Call(ctx, protocol.FlushSkillEvolutionRequest{}, nil)
+}
+
+// InjectMCPToken gives the agent a token, which is a secret, for an MCP server.
+func (c *Client) InjectMCPToken(ctx context.Context, server, token string) error {
+	return c.Call(ctx, protocol.MCPInjectTokenRequest{ServerName: server, Token: protocol.MCPToken{AccessToken: token}}, nil)
+}
+
+// BYOKProviders lists the providers of models of the user's own.
+func (c *Client) BYOKProviders(ctx context.Context) ([]BYOKProvider, error) {
+	r, err := ask[protocol.BYOKProvidersResponse](ctx, c, protocol.GetBYOKConfigRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return r.Providers, nil
+}
+
+// CreateBYOKConfig adds a provider of models of the user's own.
+func (c *Client) CreateBYOKConfig(ctx context.Context, config BYOKConfig) error {
+	return c.Call(ctx, protocol.CreateBYOKConfigRequest{Config: config}, nil)
+}
+
+// UpdateBYOKConfig changes a provider.
+func (c *Client) UpdateBYOKConfig(ctx context.Context, config BYOKConfig) error {
+	return c.Call(ctx, protocol.UpdateBYOKConfigRequest{Config: config}, nil)
+}
+
+// DeleteBYOKConfig removes a provider.
+func (c *Client) DeleteBYOKConfig(ctx context.Context, providerID string) error {
+	return c.Call(ctx, protocol.DeleteBYOKConfigRequest{Target: BYOKTarget{ProviderID: providerID}}, nil)
+}
+
+// CheckBYOKConfig tries a provider.
+func (c *Client) CheckBYOKConfig(ctx context.Context, config BYOKConfig) (*SuccessResponse, error) {
+	return ask[SuccessResponse](ctx, c, protocol.CheckBYOKConfigRequest{Config: config})
+}
