@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -237,6 +238,7 @@ var errTerminated = fmt.Errorf("%w by SIGTERM", ErrAborted)
 // quit ends the agent; whatever strands still do goes nowhere.
 func (e *Engine) quit(x Exit) {
 	if e.exit == nil {
+		x.Signal = strings.TrimPrefix(x.Signal, "SIG")
 		e.exit = &x
 	}
 }

@@ -38,7 +38,7 @@ func (e *Engine) line(raw []byte) {
 		e.control(f)
 	case protocol.TypeControlResponse:
 		e.answered(f)
-	case protocol.TypeControlCancel:
+	case protocol.TypeControlCancel, protocol.TypeControlCancelAlias:
 		e.host.cancel(f.RequestID)
 	case "user":
 		e.user(f)

@@ -1,12 +1,9 @@
 package agent
 
 import (
-	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 )
 
 // ToolCall is a tool use of the model.
@@ -196,16 +193,6 @@ func (l *Lane) perform(s *Strand, c *call) {
 	l.toolResult(c, g, result)
 }
 
-// changeMode is what the two tools of plan mode do.
-func (l *Lane) changeMode(c *call) {
-	switch c.Name {
-	case "EnterPlanMode":
-		l.e.perms.change(l.e, "plan")
-	case "ExitPlanMode":
-		l.e.perms.change(l.e, "default")
-	}
-}
-
 // gates asks hooks and permission. A tool that does not exist has none.
 func (l *Lane) gates(s *Strand, c *call) (gate, error) {
 	if anyCovers(l.e.perms.disallow, c.Name, c.input) {
@@ -314,92 +301,4 @@ func (l *Lane) resultFrame(c *call, content any, isError bool, structured any, m
 		}
 	}
 	l.userFrame(o)
-}
-
-// postToolUse tells the hooks what a tool did; they may replace its output.
-func (l *Lane) postToolUse(s *Strand, c *call, r *ToolResult, took time.Duration) error {
-	input := Object{
-		"tool_name": c.Name, "tool_input": c.input, "tool_use_id": c.ID,
-		"duration_ms": took.Milliseconds(),
-	}
-	if r.IsError {
-		input["error"], input["is_interrupt"] = r.Content, false
-		_, err := l.hookOn(s, "PostToolUseFailure", c.Name, c.ID, input)
-		return err
-	}
-	input["tool_response"] = r.Content
-	if r.Structured != nil {
-		input["tool_response"] = r.Structured
-	}
-	answers, err := l.hookOn(s, "PostToolUse", c.Name, c.ID, input)
-	for _, a := range answers {
-		if a.stops() {
-			c.stops = true
-		}
-		_, _, mcp := mcpTool(c.Name)
-		var replaced any
-		switch {
-		case mcp && len(a.Specific.UpdatedMCPToolOutput) > 0:
-			replaced = a.Specific.UpdatedMCPToolOutput
-		case len(a.Specific.UpdatedToolOutput) > 0:
-			replaced = a.Specific.UpdatedToolOutput
-		default:
-			continue
-		}
-		replace(c, r, replaced.(json.RawMessage))
-	}
-	return err
-}
-
-// replace puts a hook's output in a tool's place. It must have the shape of
-// the tool's own: another one is ignored, as observed.
-func replace(c *call, r *ToolResult, raw json.RawMessage) {
-	if _, _, mcp := mcpTool(c.Name); mcp {
-		r.Content, r.Structured = raw, raw
-		return
-	}
-	var shape struct {
-		Stdout *string `json:"stdout"`
-	}
-	if c.Name == "Bash" && json.Unmarshal(raw, &shape) == nil && shape.Stdout != nil {
-		r.Content, r.Structured = *shape.Stdout, raw
-	}
-}
-
-const (
-	shownAfter = 3 * time.Second  // a foreground command becomes a task
-	heartbeat  = 30 * time.Second // between its tool_progress frames
-)
-
-// Command is a shell command that takes d, in the foreground: one that takes
-// longer than 3 s is reported as a task, one that takes longer than 30 s shows
-// signs of life, as observed on Claude Code 2.1.329.
-func (s *Strand) Command(toolUseID, description string, d time.Duration) error {
-	if d <= shownAfter || s.e.cfg.Dialect == Qoder {
-		return s.Sleep(d)
-	}
-	if err := s.Sleep(shownAfter); err != nil {
-		return err
-	}
-	task := s.e.newTask("local_bash", "b"+s.e.ids.hex(8), description, toolUseID)
-	task.started(nil, false)
-	for done, beats := shownAfter, 0; done < d; {
-		step := min(d-done, heartbeat-done%heartbeat)
-		if err := s.Sleep(step); err != nil {
-			return err
-		}
-		if done += step; done%heartbeat == 0 && done < d {
-			s.e.emit(Object{
-				"type": "tool_progress", "tool_use_id": toolUseID + "-heartbeat-" + strconv.Itoa(beats),
-				"tool_name": "Bash", "parent_tool_use_id": toolUseID,
-				"elapsed_time_seconds": int(done.Seconds()), "heartbeat": true,
-			})
-			beats++
-		}
-	}
-	s.e.system("task_notification", Object{
-		"task_id": task.ID, "run_id": task.RunID, "tool_use_id": toolUseID,
-		"status": "completed", "output_file": "", "summary": description,
-	})
-	return nil
 }

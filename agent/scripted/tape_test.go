@@ -27,7 +27,6 @@ type tape struct {
 	frames []frame
 	stuck  bool // the agent waits for ever and nothing will come
 	looks  int
-	deaf   bool
 }
 
 type event struct {
@@ -56,12 +55,15 @@ func (f frame) get(path ...string) any {
 	return v
 }
 
-func (f frame) json() string {
-	b, _ := json.Marshal(f)
-	return string(b)
+func (f frame) is(key string) bool {
+	b, _ := f[key].(bool)
+	return b
 }
 
-func newTape(t testing.TB) *tape { return &tape{t: t} }
+func newTape(tb testing.TB) *tape {
+	tb.Helper()
+	return &tape{t: tb}
+}
 
 // send puts a line where the agent will find it next.
 func (p *tape) send(line any) { p.sendAt(p.now, line) }
@@ -161,10 +163,10 @@ func kind(f frame) string {
 		k += " " + f.str("event", "type")
 	case "assistant", "user":
 		k += " " + content(f)
-		if f.get("aborted") == true {
+		if f.is("aborted") {
 			k += " aborted"
 		}
-		if f.get("isReplay") == true {
+		if f.is("isReplay") {
 			k += " replay"
 		}
 		if f.get("parent_tool_use_id") != nil {
@@ -266,10 +268,10 @@ func (p *tape) closing(n int) {
 	}
 }
 
-func parse(t testing.TB, script string) *scripted.Script {
-	t.Helper()
+func parse(tb testing.TB, script string) *scripted.Script {
+	tb.Helper()
 	s, err := scripted.Parse([]byte(script))
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return s
 }
 

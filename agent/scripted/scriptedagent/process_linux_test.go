@@ -198,7 +198,8 @@ func TestSameSeedSameBytes(t *testing.T) {
 		require.NoError(t, err)
 		return strings.ReplaceAll(string(b), strconv.Itoa(p.cmd.Process.Pid), "PID")
 	}
-	require.Equal(t, run(), run())
+	first := run()
+	require.Equal(t, first, run())
 }
 
 func TestSignals(t *testing.T) {
