@@ -193,7 +193,7 @@ func TestHookStep(t *testing.T) {
 	p.closing(1)
 	p.serve("turns: [{steps: [hook: {event: Notification, input: {message: hi}}, text: '${answer}']}]")
 	require.Equal(t, "hi", p.pick("control_request hook_callback Notification")[0].str("request", "input", "message"))
-	require.Equal(t, `{"systemMessage":"seen"}`, p.pick("result")[0].str("result"))
+	require.JSONEq(t, `{"systemMessage":"seen"}`, p.pick("result")[0].str("result"))
 }
 
 func TestDialogAndElicitation(t *testing.T) {
@@ -220,7 +220,7 @@ turns:
 		"system/session_state_changed requires_action", "control_request elicitation", "control_cancel_request",
 		"system/session_state_changed running", "result/success", "system/session_state_changed idle",
 	}, kinds(p.frames))
-	require.Equal(t, `{"behavior":"completed","result":3}`, block(p.pick("assistant text")[0]).str("text"))
+	require.JSONEq(t, `{"behavior":"completed","result":3}`, block(p.pick("assistant text")[0]).str("text"))
 }
 
 func TestHeartbeat(t *testing.T) {

@@ -130,3 +130,10 @@ func FuzzParse(f *testing.F) {
 		require.NotEmpty(t, wrong.Error())
 	})
 }
+
+func TestExampleScript(t *testing.T) {
+	t.Parallel()
+	s, err := scripted.Load(filepath.Join("testdata", "example.yaml"))
+	require.NoError(t, err)
+	require.Len(t, s.Turns, 3)
+}
