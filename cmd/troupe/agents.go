@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+const nameScripted = "scripted"
+
+// chooseAgent sets the backend, and says which it is. stoodIn is true when the
+// scripted agent plays because nothing else is there.
+func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err error) {
+	if s.path != "" && s.agent == "" {
+		return false, &usageError{"--path does not say whose program it is", "add --agent claude or --agent qoder"}
+	}
+	if s.agent == "" {
+		switch found := installed(s.variable(getenv)); len(found) {
+		case 0:
+			s.agent, stoodIn = nameScripted, true
+		case 1:
+			s.agent = found[0]
+		default:
+			return false, &usageError{"there is more than one agent: " + strings.Join(found, ", "), "say which with --agent"}
+		}
+	}
+	name, file, _ := strings.Cut(s.agent, ":")
+	if name != nameScripted && name != s.agent {
+		return false, &usageError{fmt.Sprintf("--agent: only %s takes a file", nameScripted), ""}
+	}
+	switch name {
+	case claude.Name:
+		s.opts.Backend = sdk.Claude(sdk.ClaudeConfig{Path: s.path})
+	case qoder.Name:
+		s.opts.Backend = sdk.Qoder(sdk.QoderConfig{Path: s.path})
+		s.opts.Auth = qoderAuth(s.variable(getenv))
+	case nameScripted:
+		return stoodIn, s.playScript(file)
+	default:
+		return false, &usageError{fmt.Sprintf("--agent: %q is not known", s.agent), "use claude, qoder, or scripted[:FILE]"}
+	}
+	return false, nil
+}
+
+// playScript makes the scripted agent the backend.
+func (s *settings) playScript(file string) error {
+	if s.path != "" {
+		return &usageError{"--path has nothing to name: the scripted agent is a part of this program", "leave it out"}
+	}
+	s.agent = nameScripted
+	script := scripted.Demo()
+	if file != "" {
+		var err error
+		if script, err = scripted.Load(file); err != nil {
+			return &usageError{problem: err.Error()}
+		}
+	}
+	s.opts.Backend = sdk.InMemory(scripted.New(scripted.WithScript(script)), script.Dialect)
+	if script.Dialect == agent.Qoder {
+		s.opts.Auth = sdk.QoderCLIAuth()
+	}
+	return nil
+}
+
+// qoderAuth is the token in the environment, or else the login of the CLI.
+func qoderAuth(getenv func(string) string) *sdk.Auth {
+	if getenv(dialect.DefaultTokenEnv) != "" {
+		return sdk.AccessTokenFromEnv("")
+	}
+	return sdk.QoderCLIAuth()
+}
+
+// variable reads the agent's environment.
+func (s *settings) variable(getenv func(string) string) func(string) string {
+	return func(name string) string {
+		if v, ok := s.opts.Env[name]; ok {
+			return v
+		}
+		return getenv(name)
+	}
+}
+
+// installed names the agents that are there.
+func installed(getenv func(string) string) []string {
+	var found []string
+	for _, d := range []dialect.Dialect{claude.New(), qoder.New()} {
+		t := d.Traits()
+		if t.ExecutableEnv != "" && getenv(t.ExecutableEnv) != "" || onPath(getenv("PATH"), t.ExecutableNames) {
+			found = append(found, d.Name())
+		}
+	}
+	return found
+}
+
+func onPath(path string, names []string) bool {
+	for _, dir := range filepath.SplitList(path) {
+		for _, name := range names {
+			for _, ext := range []string{"", ".exe", ".cmd", ".bat"} {
+				at := filepath.Join(dir, name+ext)
+				st, err := os.Stat(at)
+				if filepath.IsAbs(dir) && err == nil && st.Mode().IsRegular() && (ext != "" || st.Mode()&0o111 != 0) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// inFlags says a message about sdk.Options in terms of this command's flags.
+func inFlags(message string) string {
+	names := map[string]string{}
+	for _, f := range runFlags() {
+		if f.option != "" {
+			names[f.option] = "--" + f.name
+		}
+	}
+	return regexp.MustCompile(`\b[A-Z]\w+\b`).ReplaceAllStringFunc(message, func(word string) string {
+		if flag, ok := names[word]; ok {
+			return flag
+		}
+		return word
+	})
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/lmittmann/tint"
+)
+
+// noteLimit is how long a note may take.
+const noteLimit = time.Second
+
+// console is where a command writes. Text and lines go to stdout, from one
+// goroutine; everything else goes to stderr, from any.
+type console struct {
+	out            io.Writer
+	outTTY, errTTY bool
+	color          bool // on stderr
+
+	errMu sync.Mutex
+	err   io.Writer
+
+	mu      sync.Mutex // never held while something is written
+	begun   bool       // something was written to stdout
+	fresh   bool       // the next text begins a paragraph
+	midline bool       // stdout's last line has no end yet
+	echo    bool       // nor has the terminal's, after a ^C
+}
+
+func newConsole(p process) *console {
+	return &console{
+		out: p.stdout, err: p.stderr, outTTY: p.stdoutTTY, errTTY: p.stderrTTY,
+		color: p.stderrTTY && p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb",
+	}
+}
+
+// text writes a piece of the agent's text to stdout.
+func (c *console) text(s string) error {
+	if c.outTTY {
+		s = printable(s)
+	}
+	if s == "" {
+		return nil
+	}
+	c.mu.Lock()
+	if c.fresh && c.begun {
+		s = "\n" + s
+	}
+	c.begun, c.fresh, c.midline = true, false, !strings.HasSuffix(s, "\n")
+	c.mu.Unlock()
+	return c.write(s)
+}
+
+// endParagraph ends the line on stdout, if there is one.
+func (c *console) endParagraph() error {
+	c.mu.Lock()
+	end := c.midline
+	c.fresh, c.midline = true, false
+	c.mu.Unlock()
+	if end {
+		return c.write("\n")
+	}
+	return nil
+}
+
+// line writes a whole line to stdout.
+func (c *console) line(b []byte) error { return c.write(string(b) + "\n") }
+
+func (c *console) write(s string) error {
+	if _, err := io.WriteString(c.out, s); err != nil {
+		return &outputError{err}
+	}
+	return nil
+}
+
+// silent reports whether nothing was written to stdout.
+func (c *console) silent() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.begun
+}
+
+// shared reports whether a terminal shows both stdout and stderr.
+func (c *console) shared() bool { return c.outTTY && c.errTTY }
+
+// echoed says that the terminal has echoed a ^C, which has no line end.
+func (c *console) echoed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.echo = c.errTTY
+}
+
+// Write implements [io.Writer] for stderr. On a terminal that shows both, it
+// does not write into a line of stdout.
+func (c *console) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	cut := c.echo || c.shared() && c.midline
+	c.midline, c.echo = c.midline && !cut, false
+	c.mu.Unlock()
+	c.errMu.Lock()
+	defer c.errMu.Unlock()
+	if cut {
+		_, _ = io.WriteString(c.err, "\n") // stderr is the last resort: nobody to tell
+	}
+	return c.err.Write(p)
+}
+
+// say writes to stderr.
+func (c *console) say(format string, args ...any) { _, _ = fmt.Fprintf(c, format, args...) }
+
+// note writes lines about the command itself to stderr. A stderr that stands
+// still does not hold up a run that is to end.
+func (c *console) note(format string, args ...any) {
+	text := "troupe: " + strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\n        ")
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		c.say("%s\n", text)
+	}()
+	limit := time.NewTimer(noteLimit)
+	defer limit.Stop()
+	select {
+	case <-written:
+	case <-limit.C:
+	}
+}
+
+// usage reports a mistake in the arguments.
+func (c *console) usage(err error) int {
+	c.note("%v", err)
+	return exitUsage
+}
+
+// print writes s to stdout and returns the exit code.
+func (c *console) print(s string) int {
+	if err := c.write(s); err != nil {
+		c.note("%v", err)
+		return outcome{err: err}.code()
+	}
+	return exitOK
+}
+
+// Styles of text on stderr.
+const (
+	dim  = "2"
+	bold = "1"
+	red  = "31"
+)
+
+func (c *console) paint(style, s string) string {
+	if !c.color || s == "" {
+		return s
+	}
+	return "\x1b[" + style + "m" + s + "\x1b[0m"
+}
+
+// logger logs to stderr, in colours where that is welcome.
+func (c *console) logger(level slog.Level) *slog.Logger {
+	return slog.New(tint.NewTextHandler(c, &tint.Options{
+		Level: level, NoColor: !c.color, TimeFormat: "15:04:05.000",
+	}))
+}
+
+// printable makes the characters visible that would steer a terminal, so that
+// nothing an agent writes can repaint what a person decides on.
+func printable(s string) string {
+	if strings.IndexFunc(s, steers) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if steers(r) {
+			fmt.Fprintf(&b, "\\x%02x", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func steers(r rune) bool {
+	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
+}

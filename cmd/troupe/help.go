@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// width is how long the lines of the help become.
+const width = 100
+
+func help() string {
+	return `troupe runs coding agents: Claude Code, Qoder CLI, or a scripted one that needs nothing.
+
+Usage:
+  troupe run [flags] PROMPT   one prompt, and what comes of it
+  troupe version              what this program is
+  troupe help [COMMAND]       this text, or every flag of a command
+
+Try it without an agent, a network or an account:
+  troupe run --agent scripted "Say hello and run a command"
+`
+}
+
+func helpCommand(c *console, args []string) int {
+	switch {
+	case len(args) == 0 || args[0] == "help":
+		return c.print(help())
+	case args[0] == "run":
+		return c.print(runHelp())
+	case args[0] == "version":
+		return c.print("Usage: troupe version\n\nPrints the version of this program.\n")
+	}
+	return c.usage(unknownCommand(args[0]))
+}
+
+func runHelp() string {
+	var b strings.Builder
+	b.WriteString(`Usage: troupe run [flags] PROMPT
+
+Gives PROMPT to an agent, prints what it says, and ends when nothing is left to do. Flags may stand
+before and after the prompt; several words are one prompt. Without a prompt, or with -, it is read
+from stdin.
+
+The agent's answer goes to stdout, all else to stderr. When the agent asks for permission, you are
+asked if stderr is a terminal, and the call is denied if not; --yes, --no and --allowed-tools decide
+beforehand.
+
+Ctrl-C interrupts the agent; a second one closes the session in order; a third kills the agent.
+`)
+	for _, group := range []struct {
+		title string
+		flags []flagSpec
+	}{
+		{"The agent", agentFlags()}, {"Output", outputFlags()}, {"Permissions", permissionFlags()},
+		{"Sessions", sessionFlags()}, {"Log", logFlags()},
+	} {
+		b.WriteString("\n" + group.title + ":\n")
+		for _, f := range group.flags {
+			writeFlag(&b, f)
+		}
+	}
+	b.WriteString("\n" + exitCodes)
+	return b.String()
+}
+
+func writeFlag(b *strings.Builder, f flagSpec) {
+	const column = 34
+	head := "      --" + f.name
+	if f.short != "" {
+		head = "  -" + f.short + ", --" + f.name
+	}
+	if f.arg != "" {
+		head += " " + f.arg
+	}
+	if len(head) > column-2 {
+		b.WriteString(head + "\n")
+		head = ""
+	}
+	for _, line := range wrap(f.help, width-column) {
+		fmt.Fprintf(b, "%-*s%s\n", column, head, line)
+		head = ""
+	}
+}
+
+// wrap breaks text into lines of at most n bytes, at spaces.
+func wrap(text string, n int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case len(line)+1+len(word) > n:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}
+
+// version says which build this is.
+func version() string {
+	at, revision, modified := "unknown", "", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		at = info.Main.Version
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				revision = " " + s.Value[:min(12, len(s.Value))]
+			case s.Key == "vcs.modified" && s.Value == "true":
+				modified = " (modified)"
+			}
+		}
+	}
+	return fmt.Sprintf("troupe %s%s%s %s %s/%s\n", at, revision, modified, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

@@ -1,0 +1,68 @@
+// Command troupe runs coding agents from the command line.
+//
+//	troupe run [flags] PROMPT   one prompt, and what comes of it
+//	troupe version              what this program is
+//	troupe help [COMMAND]       every flag and exit code
+//
+// The agent is Claude Code, Qoder CLI, or a scripted one that needs neither a
+// network nor an account. The answer goes to stdout as it is written, everything
+// about it to stderr. Ctrl-C interrupts the agent, a second one closes the
+// session, a third kills the agent; on every way out its whole process tree is
+// gone before the command is.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	// Asked for so that a closed stdout is an error of the write, not the end of
+	// the process with an agent still running. Ignoring it would be inherited.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	os.Exit(run(context.Background(), process{
+		args: os.Args[1:], getenv: os.Getenv, signals: signals,
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		stdinTTY: isTerminal(os.Stdin), stdoutTTY: isTerminal(os.Stdout), stderrTTY: isTerminal(os.Stderr),
+		openTTY: func() (io.Reader, error) { return os.Open(ttyName) },
+	}))
+}
+
+// process is the world a command runs in.
+type process struct {
+	args                           []string // without the program's name
+	getenv                         func(string) string
+	signals                        <-chan os.Signal
+	stdin                          io.Reader
+	stdout, stderr                 io.Writer
+	stdinTTY, stdoutTTY, stderrTTY bool
+	// openTTY opens the terminal that questions are answered on when stdin is
+	// not it.
+	openTTY func() (io.Reader, error)
+}
+
+// run runs the command that the arguments name and returns its exit code.
+func run(ctx context.Context, p process) int {
+	c := newConsole(p)
+	name, args := "", p.args
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	switch name {
+	case "run":
+		return runCommand(ctx, p, c, args)
+	case "version", "--version", "-version":
+		return c.print(version())
+	case "help", "--help", "-help", "-h":
+		return helpCommand(c, args)
+	case "":
+		c.say("%s", help())
+		return exitUsage
+	}
+	return c.usage(unknownCommand(name))
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// runCommand is troupe run.
+func runCommand(ctx context.Context, p process, c *console, args []string) int {
+	s, err := parseRun(args)
+	if err != nil {
+		return c.usage(err)
+	}
+	if s.help {
+		return c.print(runHelp())
+	}
+	if len(s.words) == 0 && p.stdinTTY {
+		return c.usage(&usageError{"there is no prompt", `write troupe run "PROMPT", or - to type it`})
+	}
+	stoodIn, err := s.chooseAgent(p.getenv)
+	if err != nil {
+		return c.usage(err)
+	}
+	if stoodIn && !s.quiet {
+		c.note("no agent is installed (neither claude nor qodercli is on PATH), so the scripted one plays:\n" +
+			"no model, no network, and its commands are not really run; --agent chooses another")
+	}
+	rt, err := runtime.New(runtime.Config{})
+	if err != nil {
+		c.note("%v", err)
+		return exitStart
+	}
+	s.opts.Runtime = rt
+	d := newDecider(s, p, c)
+	s.opts.CanUseTool = d.canUseTool
+	log := c.logger(s.level)
+	logged := logEvents(rt, log)
+
+	r := &runner{
+		settings: s, process: p, console: c, log: log, printer: newPrinter(s.output, c, s.quiet),
+		client: sdk.NewClient(&s.opts), printed: d.printed.printed,
+	}
+	o := r.run(ctx)
+	// Every session has ended, or was given up; what is left is the fleet.
+	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownLimit)
+	defer cancel()
+	if rt.Shutdown(over) == nil {
+		select {
+		case <-logged:
+		case <-over.Done():
+		}
+	}
+	code := o.code()
+	if code != exitOK && code != exitPipe { // a program upstream of head ends without a word
+		c.note("%s", o.why())
+	}
+	return code
+}
+
+// runner is one run of a prompt.
+type runner struct {
+	settings *settings
+	process  process
+	console  *console
+	log      *slog.Logger
+	printer  printer
+	client   *sdk.Client
+	printed  func(toolUseID string)
+
+	mu     sync.Mutex
+	result *sdk.ResultMessage // the last one
+}
+
+// run plays the prompt to its end while it watches for signals.
+func (r *runner) run(ctx context.Context) outcome {
+	if r.settings.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.settings.timeout, errTimeLimit)
+		defer cancel()
+	}
+	w := newWatch(ctx, r)
+	defer w.stop()
+	done := make(chan outcome, 1)
+	go func() { done <- r.play(ctx, w) }()
+	go w.watch()
+	var o outcome
+	select {
+	case o = <-done:
+	case <-w.abandoned:
+		o.err = errors.New("the output stands still, and the session was given up")
+	}
+	o.signal, o.result = w.first(), r.last()
+	if errors.As(o.err, new(*outputError)) || w.givenUp() {
+		return o // nobody reads it
+	}
+	if err := r.printer.end(o, r.settings); err != nil && o.err == nil {
+		o.err = err
+	}
+	return o
+}
+
+// play is the session: connect, send, print, wait for what runs on, close.
+func (r *runner) play(ctx context.Context, w *watch) (o outcome) {
+	defer func() { o.err = limited(ctx, o.err) }()
+	prompt, err := r.prompt(w.early)
+	if err != nil {
+		return outcome{err: err}
+	}
+	if err := r.client.Connect(w.early); err != nil {
+		return outcome{err: &startFailure{err}}
+	}
+	logWarnings(r.log, r.client.Warnings())
+	return outcome{err: r.turn(ctx, w, prompt), closed: w.close()}
+}
+
+func (r *runner) turn(ctx context.Context, w *watch, prompt string) error {
+	turn, err := r.client.Send(w.early, sdk.UserText(prompt))
+	if err != nil {
+		return err
+	}
+	if err := r.printer.play(r.watched(turn.Messages(ctx))); err != nil {
+		return err
+	}
+	// What runs in the background may start turns of its own. An interrupt ends
+	// the wait for it.
+	idle := make(chan error, 1)
+	go func() {
+		err := r.client.AwaitIdle(w.early)
+		_ = w.close() // play reports it
+		idle <- err
+	}()
+	err = r.printer.play(r.watched(r.client.Messages(context.WithoutCancel(ctx))))
+	if err != nil {
+		return err
+	}
+	return <-idle
+}
+
+// watched remembers the last result of messages, and reports the tool calls
+// that were printed.
+func (r *runner) watched(all messages) messages {
+	return func(yield func(sdk.Message, error) bool) {
+		for m, err := range all {
+			if result := resultOf(m); result != nil {
+				r.mu.Lock()
+				r.result = result
+				r.mu.Unlock()
+			}
+			if !yield(m, err) {
+				return
+			}
+			for _, use := range sdk.ToolUses(m) {
+				r.printed(use.ID)
+			}
+		}
+	}
+}
+
+// resultOf takes also a result of which some field did not decode.
+func resultOf(m sdk.Message) *sdk.ResultMessage {
+	if u, ok := m.(*sdk.UnknownMessage); ok && u.Partial != nil {
+		m = u.Partial
+	}
+	result, _ := m.(*sdk.ResultMessage)
+	return result
+}
+
+func (r *runner) last() *sdk.ResultMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.result
+}
+
+// prompt is the words of the command, or stdin.
+func (r *runner) prompt(ctx context.Context) (string, error) {
+	if words := r.settings.words; len(words) > 0 && !(len(words) == 1 && words[0] == "-") {
+		return given(strings.Join(words, " "))
+	}
+	type read struct {
+		text string
+		err  error
+	}
+	ready := make(chan read, 1)
+	go func() { // a read of a terminal does not end by itself
+		b, err := io.ReadAll(r.process.stdin)
+		ready <- read{string(b), err}
+	}()
+	select {
+	case in := <-ready:
+		if in.err != nil {
+			return "", &usageError{problem: fmt.Sprintf("the prompt cannot be read from stdin: %v", in.err)}
+		}
+		return given(strings.TrimSpace(in.text))
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+func given(prompt string) (string, error) {
+	if strings.TrimSpace(prompt) == "" {
+		return "", &usageError{"the prompt is empty", `write troupe run "PROMPT", or give it on stdin`}
+	}
+	return prompt, nil
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// settings is what the arguments of troupe run say.
+type settings struct {
+	words      []string // the prompt
+	agent      string   // "" for whatever is installed
+	path       string
+	output     string
+	partial    bool
+	quiet      bool
+	help       bool
+	yes, no    bool
+	level      slog.Level
+	timeout    time.Duration
+	appendText string
+	opts       sdk.Options
+}
+
+// Values of --output.
+const (
+	outputText   = "text"
+	outputJSON   = "json"
+	outputStream = "stream-json"
+)
+
+// runFlags are the flags of troupe run, in the order of the help.
+func runFlags() []flagSpec {
+	return slices.Concat(agentFlags(), outputFlags(), permissionFlags(), sessionFlags(), logFlags())
+}
+
+func agentFlags() []flagSpec {
+	return []flagSpec{
+		{name: "agent", short: "a", arg: "NAME", help: "claude, qoder, or scripted[:FILE] (a script in YAML); default: the one installed", set: text(func(s *settings) *string { return &s.agent })},
+		{name: "path", arg: "FILE", option: "PathToExecutable", help: "the agent's program, when it is not on PATH; needs --agent", set: text(func(s *settings) *string { return &s.path })},
+		{name: "model", short: "m", arg: "NAME", option: "Model", help: "the model", set: text(func(s *settings) *string { return &s.opts.Model })},
+		{name: "system-prompt", arg: "TEXT", option: "SystemPrompt", help: "replaces the agent's system prompt", set: func(s *settings, v string) error { s.opts.SystemPrompt = sdk.PromptText(v); return nil }},
+		{name: "append-system-prompt", arg: "TEXT", help: "adds to the agent's system prompt", set: text(func(s *settings) *string { return &s.appendText })},
+		{name: "max-turns", arg: "N", option: "MaxTurns", help: "limits the calls of the model", set: func(s *settings, v string) error {
+			n, err := strconv.Atoi(v)
+			if err != nil {
+				return fmt.Errorf("%q is not a number", v)
+			}
+			s.opts.MaxTurns = sdk.Some(n)
+			return nil
+		}},
+		{name: "timeout", short: "t", arg: "TIME", help: "limits the whole run, such as 90s or 10m", set: func(s *settings, v string) error {
+			d, err := time.ParseDuration(v)
+			if err != nil || d <= 0 {
+				return fmt.Errorf("%q is not a time; write 90s or 10m", v)
+			}
+			s.timeout = d
+			return nil
+		}},
+		{name: "cwd", short: "C", arg: "DIR", option: "Cwd", help: "where the agent works", set: text(func(s *settings) *string { return &s.opts.Cwd })},
+		{name: "add-dir", arg: "DIR", option: "AdditionalDirectories", help: "another directory it may work in; may be repeated", set: func(s *settings, v string) error {
+			s.opts.AdditionalDirectories = append(s.opts.AdditionalDirectories, v)
+			return nil
+		}},
+		{name: "env", short: "e", arg: "NAME=VALUE", option: "Env", help: "a variable for the agent, over those it inherits; may be repeated", set: setEnv},
+		{name: "settings", arg: "FILE|JSON", option: "Settings", help: "settings of the agent", set: func(s *settings, v string) error {
+			if strings.HasPrefix(strings.TrimSpace(v), "{") {
+				s.opts.Settings, s.opts.SettingsPath = json.RawMessage(v), ""
+			} else {
+				s.opts.Settings, s.opts.SettingsPath = nil, v
+			}
+			return nil
+		}},
+		{name: "mcp-config", arg: "FILE|JSON", option: "MCPServers", help: "MCP servers for the agent, under the key mcpServers", set: setMCP},
+	}
+}
+
+func outputFlags() []flagSpec {
+	return []flagSpec{
+		{name: "output", short: "o", arg: "FORM", help: "text (as it is written), json (one object at the end), or stream-json (each message of the agent); default: text", set: oneOf(func(s *settings) *string { return &s.output }, outputText, outputJSON, outputStream)},
+		{name: "partial", help: "stream-json: messages while they are written, too", set: on(func(s *settings) *bool { return &s.partial })},
+		{name: "quiet", short: "q", help: "keep tool calls and remarks off stderr", set: on(func(s *settings) *bool { return &s.quiet })},
+	}
+}
+
+func permissionFlags() []flagSpec {
+	return []flagSpec{
+		{name: "yes", short: "y", help: "allow whatever the agent asks permission for", set: on(func(s *settings) *bool { return &s.yes })},
+		{name: "no", help: "deny it without asking", set: on(func(s *settings) *bool { return &s.no })},
+		{name: "permission-mode", arg: "MODE", option: "PermissionMode", help: "how the agent decides by itself: default, plan, acceptEdits, dontAsk, …", set: func(s *settings, v string) error {
+			s.opts.PermissionMode = sdk.PermissionMode(v)
+			return nil
+		}},
+		{name: "allow-dangerously-skip-permissions", option: "AllowDangerouslySkipPermissions", help: "needed for --permission-mode bypassPermissions", set: on(func(s *settings) *bool { return &s.opts.AllowDangerouslySkipPermissions })},
+		{name: "allowed-tools", arg: "RULES", option: "AllowedTools", help: "tools that need no permission, such as 'Read,Bash(git *)'; may be repeated", set: rules(func(s *settings) *[]string { return &s.opts.AllowedTools })},
+		{name: "disallowed-tools", arg: "RULES", option: "DisallowedTools", help: "tools that are denied; may be repeated", set: rules(func(s *settings) *[]string { return &s.opts.DisallowedTools })},
+		{name: "tools", arg: "NAMES", option: "Tools", help: "the built-in tools that the model sees: names, all, or none", set: func(s *settings, v string) error {
+			switch v {
+			case "all":
+				s.opts.Tools = sdk.All()
+			case "none", "":
+				s.opts.Tools = sdk.None()
+			default:
+				s.opts.Tools = sdk.Only(split(v)...)
+			}
+			return nil
+		}},
+	}
+}
+
+func sessionFlags() []flagSpec {
+	return []flagSpec{
+		{name: "resume", short: "r", arg: "ID", option: "Resume", help: "go on with a session", set: text(func(s *settings) *string { return &s.opts.Resume })},
+		{name: "continue", short: "c", option: "Continue", help: "go on with the last session in this directory", set: on(func(s *settings) *bool { return &s.opts.Continue })},
+		{name: "fork-session", option: "ForkSession", help: "with either: under a new id", set: on(func(s *settings) *bool { return &s.opts.ForkSession })},
+	}
+}
+
+func logFlags() []flagSpec {
+	return []flagSpec{
+		{name: "verbose", short: "v", help: "log all that happens to the session; the same as --log-level debug", set: func(s *settings, _ string) error { s.level = slog.LevelDebug; return nil }},
+		{name: "log-level", arg: "LEVEL", help: "debug, info, warn or error; default: warn", set: func(s *settings, v string) error {
+			if s.level.UnmarshalText([]byte(v)) != nil {
+				return fmt.Errorf("%q is not debug, info, warn or error", v)
+			}
+			return nil
+		}},
+		{name: "help", short: "h", help: "this text", set: on(func(s *settings) *bool { return &s.help })},
+	}
+}
+
+// setting is the type of flagSpec.set.
+type setting = func(*settings, string) error
+
+func text(field func(*settings) *string) setting {
+	return func(s *settings, v string) error {
+		if v == "" {
+			return errors.New("its value is empty")
+		}
+		*field(s) = v
+		return nil
+	}
+}
+
+func on(field func(*settings) *bool) setting {
+	return func(s *settings, _ string) error { *field(s) = true; return nil }
+}
+
+func oneOf(field func(*settings) *string, values ...string) setting {
+	return func(s *settings, v string) error {
+		if !slices.Contains(values, v) {
+			return fmt.Errorf("%q is not one of %s", v, strings.Join(values, ", "))
+		}
+		*field(s) = v
+		return nil
+	}
+}
+
+func rules(field func(*settings) *[]string) setting {
+	return func(s *settings, v string) error {
+		*field(s) = append(*field(s), split(v)...)
+		return nil
+	}
+}
+
+func setEnv(s *settings, v string) error {
+	name, value, ok := strings.Cut(v, "=")
+	if !ok || name == "" {
+		return fmt.Errorf("%q is not NAME=VALUE", v)
+	}
+	if s.opts.Env == nil {
+		s.opts.Env = map[string]string{}
+	}
+	s.opts.Env[name] = value
+	return nil
+}
+
+func setMCP(s *settings, v string) error {
+	raw := []byte(v)
+	if !strings.HasPrefix(strings.TrimSpace(v), "{") {
+		var err error
+		if raw, err = os.ReadFile(v); err != nil {
+			return err
+		}
+	}
+	var config struct {
+		Servers map[string]sdk.MCPServerConfig `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(raw, &config); err != nil {
+		return fmt.Errorf("not an MCP configuration: %w", err)
+	}
+	if config.Servers == nil {
+		return errors.New(`not an MCP configuration: the key "mcpServers" is missing`)
+	}
+	s.opts.MCPServers = config.Servers
+	return nil
+}
+
+// parseRun reads the arguments of troupe run.
+func parseRun(args []string) (*settings, error) {
+	s := &settings{output: outputText, level: slog.LevelWarn}
+	if err := parse(runFlags(), args, s); err != nil {
+		return nil, err
+	}
+	if s.help {
+		return s, nil
+	}
+	if s.appendText != "" && !s.opts.SystemPrompt.IsZero() {
+		return nil, &usageError{"--append-system-prompt adds to the agent's own prompt, and --system-prompt replaces it", "leave one of them out"}
+	}
+	if s.opts.SystemPrompt.IsZero() {
+		// Zero is Claude Code without any prompt: not what somebody at a
+		// terminal means.
+		s.opts.SystemPrompt = sdk.PresetPrompt(s.appendText)
+	}
+	if s.yes && s.no {
+		return nil, &usageError{"--yes and --no contradict each other", "leave one of them out"}
+	}
+	if s.partial && s.output != outputStream {
+		return nil, &usageError{"--partial is for --output stream-json", "leave it out: text always comes as it is written"}
+	}
+	s.opts.IncludePartialMessages = s.partial || s.output == outputText
+	return s, nil
+}

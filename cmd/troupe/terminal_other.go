@@ -1,0 +1,17 @@
+//go:build !unix
+
+package main
+
+import "os"
+
+const ttyName = "CONIN$"
+
+// isTerminal reports whether f is a character device other than the null one.
+func isTerminal(f *os.File) bool {
+	st, err := f.Stat()
+	if err != nil || st.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(st, null)
+}
