@@ -75,6 +75,7 @@ func (b *callbacks) ChildDown(c *kernel.Context[message.ToCallbacks], d kernel.D
 			if k.name == child {
 				b.core.callback[k.kind].Clear()
 				b.core.Ledger.FailTaken(k.kind, "the host could not decide")
+				b.core.changed()
 			}
 		}
 	})

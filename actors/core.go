@@ -3,6 +3,7 @@ package actors
 import (
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -138,9 +139,16 @@ func (k *Core) changed() { k.session.Tell(message.LedgerChanged{}) }
 
 func (k *Core) stderr(line string) {
 	k.cfg.Emit(event.Stderr{Line: line})
-	if k.cfg.Stderr != nil {
-		k.cfg.Stderr(line)
+	if k.cfg.Stderr == nil {
+		return
 	}
+	defer func() {
+		if p := recover(); p != nil {
+			err := &kernel.PanicError{Value: p, Message: "Stderr", Stack: debug.Stack()}
+			k.cfg.Emit(event.CallbackFailed{Kind: "stderr", Name: "Stderr", Err: err})
+		}
+	}()
+	k.cfg.Stderr(line)
 }
 
 // denial is the answer to a request that no callback answers: gates are

@@ -55,6 +55,9 @@ func (s *session) Start(c *kernel.Context[message.ToSession]) error {
 		}
 	}
 	s.driver.start(c)
+	if k.closeAsked && !k.linkClosing { // the timer of an incarnation before
+		c.After(max(k.cfg.InterruptGrace-c.Now().Sub(k.interrupted), 0), message.InterruptOver{})
+	}
 	return s.check(c)
 }
 
@@ -193,7 +196,7 @@ func (s *session) check(c *kernel.Context[message.ToSession]) error {
 	link := k.Link.Status()
 	switch {
 	case k.State().Terminal():
-		k.Ledger.Terminate(k.closeReason)
+		k.Ledger.Terminate(k.endReason(link))
 		c.StopSelf()
 		return nil
 	case link.Phase == transport.Ended:
@@ -211,15 +214,19 @@ func (s *session) check(c *kernel.Context[message.ToSession]) error {
 			return err
 		}
 		k.router.Tell(message.WorkReady{})
-		return s.settle()
+		return s.settle(c)
 	case k.State() >= Ready && k.State() <= AwaitingConsumer:
-		return s.settle()
+		if limit := k.Ledger.Limits().Consumer; limit > 0 && k.Ledger.StalledFor() >= limit {
+			s.close(c, &kernel.TimeoutError{What: "the consumer of the messages", Limit: limit, SetBy: "Limits.Consumer"})
+			return nil
+		}
+		return s.settle(c)
 	}
 	return nil
 }
 
 // settle derives the working state.
-func (s *session) settle() error {
+func (s *session) settle(c *kernel.Context[message.ToSession]) error {
 	k := s.core
 	k.Ledger.MarkReady()
 	snap := k.Ledger.Snapshot()
@@ -229,6 +236,9 @@ func (s *session) settle() error {
 		to = AwaitingHost
 	case snap.Stalled:
 		to = AwaitingConsumer
+		if limit := k.Ledger.Limits().Consumer; limit > 0 && k.State() != AwaitingConsumer {
+			c.After(limit, message.LedgerChanged{})
+		}
 	case k.Ledger.Running():
 		to = Running
 	}
@@ -271,10 +281,6 @@ func (s *session) afterLink(c *kernel.Context[message.ToSession], link transport
 	if !s.finished {
 		return nil
 	}
-	reason := errors.Join(k.closeReason, link.Leftover)
-	if link.Leftover == nil {
-		reason = k.closeReason
-	}
 	to := Closed
 	if k.closeReason != nil {
 		to = Failed
@@ -282,15 +288,23 @@ func (s *session) afterLink(c *kernel.Context[message.ToSession], link transport
 	if err := s.enter(to, ""); err != nil {
 		return err
 	}
-	k.Ledger.Terminate(reason)
+	k.Ledger.Terminate(k.endReason(link))
 	c.StopSelf()
 	return nil
 }
 
+// endReason is why the session ended, with what it left behind.
+func (k *Core) endReason(link transport.Status) error {
+	if link.Leftover == nil {
+		return k.closeReason
+	}
+	return errors.Join(k.closeReason, link.Leftover)
+}
+
 // exitReason describes an end of the agent that nobody asked for.
 func (k *Core) exitReason(link transport.Status) error {
-	if link.Err != nil {
-		return link.Err
+	if link.Err != nil && link.Exit == (transport.ExitStatus{}) {
+		return link.Err // it never ran
 	}
 	e := &transport.ExitError{Status: link.Exit, During: "idle", StderrTail: tailOf(link.Stderr), StdoutTail: tailOf(link.Noise)}
 	switch {
@@ -304,6 +318,9 @@ func (k *Core) exitReason(link transport.Status) error {
 	}
 	if expired := k.cfg.Dialect.Traits().AuthExpiredExit; expired != 0 && link.Exit.Code == expired {
 		return &transport.AuthError{Backend: k.cfg.Dialect.Name(), Err: e}
+	}
+	if link.Err != nil {
+		return errors.Join(e, link.Err)
 	}
 	return e
 }

@@ -50,7 +50,7 @@ func legal(from, to State) bool {
 	case to == Initializing:
 		return from == Starting || from == Recovering
 	case to == Recovering:
-		return true
+		return from != Closing && from != Recovering && from != Passivated
 	case to == Passivated:
 		return from == Ready
 	}

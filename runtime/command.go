@@ -19,6 +19,7 @@ import (
 func (s *Session) config() (actors.Config, error) {
 	spec := &s.spec
 	opts := spec.Options
+	opts.SDKMCPServers = slices.Clip(opts.SDKMCPServers) // the caller's array stays the caller's
 	opts.Hooks = hooks.Registrations(spec.Hooks)
 	opts.HasCanUseTool = opts.HasCanUseTool || spec.CanUseTool != nil
 	opts.HasResolveModel = opts.HasResolveModel || spec.ResolveModel != nil

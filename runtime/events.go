@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 
 	"github.com/agent-troupe/troupe/actors/event"
@@ -18,8 +19,9 @@ type bus struct {
 	exec   kernel.Executor
 	logger *slog.Logger
 
-	mu   sync.Mutex
-	subs []*subscription
+	mu    sync.Mutex
+	subs  []*subscription
+	ended bool
 }
 
 type subscription struct {
@@ -52,6 +54,9 @@ func (s *subscription) push(r event.Record) {
 		s.lost++
 	}
 	s.queue = append(s.queue, r)
+	if _, over := r.Event.(event.Ended); over && s.session != "" {
+		s.closed = true
+	}
 	s.fire()
 }
 
@@ -67,6 +72,7 @@ func (s *subscription) fire() {
 type handler struct {
 	exec   kernel.Executor
 	handle func(event.Record)
+	failed func(error)
 
 	mu      sync.Mutex
 	queue   []event.Record
@@ -97,14 +103,24 @@ func (h *handler) run() {
 		r := h.queue[0]
 		h.queue = h.queue[1:]
 		h.mu.Unlock()
-		h.handle(r)
+		h.call(r)
 	}
 }
 
+// call guards against a function of the user's that panics.
+func (h *handler) call(r event.Record) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.failed(&kernel.PanicError{Value: p, Message: "OnEvent", Stack: debug.Stack()})
+		}
+	}()
+	h.handle(r)
+}
+
 func (b *bus) subscribe(session string) *subscription {
-	s := &subscription{session: session}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	s := &subscription{session: session, closed: b.ended}
 	b.subs = append(b.subs, s)
 	return s
 }
@@ -124,6 +140,7 @@ func (b *bus) drop(s *subscription) {
 func (b *bus) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.ended = true
 	for _, s := range b.subs {
 		s.mu.Lock()
 		s.closed = true
@@ -132,10 +149,10 @@ func (b *bus) end() {
 	}
 }
 
-// read yields events until ctx ends or the bus does.
+// read yields events until ctx ends, the session does, or the bus.
 func (b *bus) read(ctx context.Context, session string) iter.Seq[event.Record] {
-	s := b.subscribe(session) // from now on, not from the first pull
 	return func(yield func(event.Record) bool) {
+		s := b.subscribe(session)
 		defer b.drop(s)
 		for {
 			s.mu.Lock()

@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/agent-troupe/troupe/actors"
 	"github.com/agent-troupe/troupe/actors/event"
@@ -19,8 +20,8 @@ type sessionsChanged struct{}
 
 // sessionTimer is a timer of the supervisor of one session.
 type sessionTimer struct {
-	id    string
-	token supervisor.Token
+	member *member
+	token  supervisor.Token
 }
 
 func (sessionsChanged) toFleet() {}
@@ -30,9 +31,10 @@ func (sessionTimer) toFleet()    {}
 // parent itself, so it survives its own failures: what it may have missed it
 // finds in the registry.
 type fleet struct {
-	rt   *Runtime
-	live map[string]*member // by the name given to spawn
-	byID map[string]*member
+	rt      *Runtime
+	spawned int                // names are unique for all time, also when an id comes back
+	live    map[string]*member // by the name given to spawn
+	waiting []*member          // crashed, and told to wait for their restart
 }
 
 // member is one session as its supervisor sees it.
@@ -40,10 +42,12 @@ type member struct {
 	session *Session
 	// sup exists from the first crash on: most sessions never need one.
 	sup *supervisor.Supervisor
+	// timer is the one that its supervisor waits for.
+	timer supervisor.Token
 }
 
 func newFleet(rt *Runtime) *fleet {
-	return &fleet{rt: rt, live: make(map[string]*member), byID: make(map[string]*member)}
+	return &fleet{rt: rt, live: make(map[string]*member)}
 }
 
 // Start implements [kernel.Behavior].
@@ -58,17 +62,26 @@ func (f *fleet) Handle(c *kernel.Context[toFleet], m toFleet) error {
 	case sessionsChanged:
 		f.scan(c)
 	case sessionTimer:
-		if member := f.byID[m.id]; member != nil && member.sup != nil {
-			f.do(c, member, member.sup.Timer(c.Now(), m.token))
-		}
+		f.fire(c, m.member, m.token)
 	default:
 		return fmt.Errorf("fleet: unexpected message %T", m)
 	}
 	return nil
 }
 
-// Survive implements [kernel.Survivor].
-func (f *fleet) Survive(c *kernel.Context[toFleet], _ error) { f.scan(c) }
+// Survive implements [kernel.Survivor]: the message that was lost may have been
+// the start of a session, or the timer of one that waits for its restart.
+func (f *fleet) Survive(c *kernel.Context[toFleet], _ error) {
+	f.scan(c)
+	for _, m := range slices.Clone(f.waiting) {
+		f.fire(c, m, m.timer)
+	}
+}
+
+func (f *fleet) fire(c *kernel.Context[toFleet], m *member, token supervisor.Token) {
+	f.waiting = slices.DeleteFunc(f.waiting, func(w *member) bool { return w == m })
+	f.do(c, m, m.sup.Timer(c.Now(), token))
+}
 
 // Stop implements [kernel.Behavior].
 func (f *fleet) Stop(*kernel.Context[toFleet]) {}
@@ -76,14 +89,13 @@ func (f *fleet) Stop(*kernel.Context[toFleet]) {}
 // scan starts every session that waits for it.
 func (f *fleet) scan(c *kernel.Context[toFleet]) {
 	for _, s := range f.rt.unstarted() {
-		m := &member{session: s}
-		f.byID[s.id] = m
-		f.start(c, m, 1)
+		f.start(c, &member{session: s})
 	}
 }
 
-func (f *fleet) start(c *kernel.Context[toFleet], m *member, incarnation int) {
-	name := fmt.Sprintf("%s#%d", m.session.id, incarnation)
+func (f *fleet) start(c *kernel.Context[toFleet], m *member) {
+	f.spawned++
+	name := fmt.Sprintf("%s#%d", m.session.id, f.spawned)
 	behavior, err := actors.NewSession(m.session.core)
 	if err == nil {
 		_, err = kernel.Spawn[toFleet, message.ToSession](c, name, behavior)
@@ -103,7 +115,6 @@ func (f *fleet) ChildDown(c *kernel.Context[toFleet], d kernel.Down) error {
 	}
 	delete(f.live, d.Name)
 	if m.session.core.State().Terminal() && m.session.core.Ledger.Terminated() {
-		f.forget(m)
 		return nil
 	}
 	reason := d.Reason
@@ -142,9 +153,11 @@ func (f *fleet) do(c *kernel.Context[toFleet], m *member, actions []supervisor.A
 	for _, action := range actions {
 		switch a := action.(type) {
 		case supervisor.StartChild:
-			f.start(c, m, a.Incarnation)
+			f.start(c, m)
 		case supervisor.SetTimer:
-			c.After(a.After, sessionTimer{m.session.id, a.Token})
+			m.timer = a.Token
+			f.waiting = append(f.waiting, m)
+			c.After(a.After, sessionTimer{m, a.Token})
 		case supervisor.Stopped:
 			f.fail(m, a.Reason)
 		}
@@ -154,7 +167,4 @@ func (f *fleet) do(c *kernel.Context[toFleet], m *member, actions []supervisor.A
 // fail ends a session that will have no actor any more.
 func (f *fleet) fail(m *member, reason error) {
 	f.rt.sys.Executor().Go(func() { m.session.core.Fail(reason) })
-	f.forget(m)
 }
-
-func (f *fleet) forget(m *member) { delete(f.byID, m.session.id) }

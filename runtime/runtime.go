@@ -137,8 +137,8 @@ func (rt *Runtime) Sessions() []*Session {
 	return all
 }
 
-// Events yields the events of all sessions from the moment of the call until
-// ctx ends or the runtime is shut down. A reader that falls behind by more
+// Events yields the events of all sessions from the start of the loop until ctx
+// ends or the runtime is shut down. A reader that falls behind by more
 // than 1,024 events loses the oldest.
 func (rt *Runtime) Events(ctx context.Context) iter.Seq[EventRecord] { return rt.bus.read(ctx, "") }
 
@@ -196,6 +196,17 @@ func (rt *Runtime) unstopped(cause error) error {
 // levelFloor keeps the actor library's chatter below Warn out of the log.
 type levelFloor struct{ slog.Handler }
 
+// WithAttrs implements [slog.Handler].
+func (h levelFloor) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return levelFloor{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements [slog.Handler].
+func (h levelFloor) WithGroup(name string) slog.Handler {
+	return levelFloor{h.Handler.WithGroup(name)}
+}
+
+// Enabled implements [slog.Handler].
 func (h levelFloor) Enabled(ctx context.Context, l slog.Level) bool {
 	return l >= slog.LevelWarn && h.Handler.Enabled(ctx, l)
 }

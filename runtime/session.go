@@ -59,7 +59,7 @@ func (rt *Runtime) newSession(spec Spec) (*Session, error) {
 	}
 	s := &Session{id: spec.ID, rt: rt, spec: spec}
 	if spec.OnEvent != nil {
-		s.events = &handler{exec: rt.sys.Executor(), handle: spec.OnEvent}
+		s.events = &handler{exec: rt.sys.Executor(), handle: spec.OnEvent, failed: s.observerFailed}
 	}
 	cfg, err := s.config()
 	if err != nil {
@@ -86,9 +86,28 @@ func (s *Session) emit(e event.Event) {
 	}
 }
 
-// actorFailed turns a crash into an event of the session it belongs to.
+// observerFailed reports a panic of Spec.OnEvent to everybody else.
+func (s *Session) observerFailed(err error) {
+	s.rt.bus.publish(event.Record{
+		Session: s.id, At: s.rt.sys.Clock().Now(),
+		Event: event.CallbackFailed{Kind: "event", Name: "OnEvent", Err: err},
+	})
+}
+
+// actorFailed turns a crash into an event of the session it belongs to, whose
+// name is the second part of the actor's: fleet/<id>#<n>/….
 func (rt *Runtime) actorFailed(c kernel.Crash) {
-	rt.bus.publish(event.Record{At: rt.sys.Clock().Now(), Event: event.ActorFailed{Actor: c.Actor, Reason: c.Reason}})
+	e := event.ActorFailed{Actor: c.Actor, Reason: c.Reason}
+	_, rest, _ := strings.Cut(c.Actor, "/")
+	id, _, _ := strings.Cut(rest, "#")
+	rt.mu.Lock()
+	s := rt.sessions[id]
+	rt.mu.Unlock()
+	if s != nil {
+		s.emit(e)
+		return
+	}
+	rt.bus.publish(event.Record{Session: id, At: rt.sys.Clock().Now(), Event: e})
 }
 
 // ID is the session's name in its runtime.
@@ -119,7 +138,8 @@ func (s *Session) Err() error { return s.core.Ledger.Reason() }
 // PID is the agent's process id; 0 when there is none.
 func (s *Session) PID() int { return s.core.Link.Status().PID }
 
-// Events yields the session's events from the moment of the call.
+// Events yields the session's events, from the start of the loop to the end of
+// the session.
 func (s *Session) Events(ctx context.Context) iter.Seq[EventRecord] { return s.rt.bus.read(ctx, s.id) }
 
 // Turn is a user message on its way to its result.
@@ -233,8 +253,8 @@ func (s *Session) Messages(ctx context.Context) iter.Seq2[protocol.Message, erro
 }
 
 // Call makes a control request and decodes the answer into resp, which may be
-// nil. limit zero takes Limits.Control, negative means none. An error answer is
-// a *protocol.ControlError.
+// nil. limit zero takes Limits.Control, negative means none. A refusal is a
+// *ledger.ControlError.
 func (s *Session) Call(ctx context.Context, req protocol.HostRequest, resp any, limit time.Duration) error {
 	if need := s.spec.Dialect.Capability(req); need != "" && !contains(s.Capabilities(), need) {
 		return &dialect.UnsupportedCapabilityError{Backend: s.spec.Dialect.Name(), Capability: need, Request: req.Subtype()}

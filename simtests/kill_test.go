@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/supervisor"
 )
 
 // script is a turn with everything on the frame path: text, partial messages,
@@ -161,5 +163,34 @@ func TestCloseAtAnyMoment(t *testing.T) {
 			w.checkGates(t, where)
 			require.Equal(t, w.wrote[:len(w.read)], w.read, "%s: ordered-lossless", where)
 		}
+	}
+}
+
+// TestKillSeveralActors kills at several random messages of one run, so that an
+// actor dies while another is being restarted.
+func TestKillSeveralActors(t *testing.T) {
+	t.Parallel()
+	for seed := range seeds(t, 60, 5) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		deaths := make(map[int]bool)
+		for range 2 + rng.IntN(3) {
+			deaths[rng.IntN(120)] = true
+		}
+		last := -1
+		w := newWorld(t, seed, func(n int, _ string, at kernel.Moment) bool {
+			if at != kernel.BeforeMessage || !deaths[n] || n == last {
+				return false
+			}
+			last = n
+			return true
+		})
+		spec := w.spec(script())
+		spec.ActorIntensity = supervisor.Intensity{Max: 10, Window: time.Minute}
+		where := fmt.Sprintf("seed %d, killed at %v", seed, deaths)
+		require.NoError(t, w.play(context.Background(), spec, "go", "on"), where)
+		w.finish(t)
+		require.Empty(t, w.turnErrs, where)
+		w.checkMessages(t, where)
+		w.checkGates(t, where)
 	}
 }

@@ -48,11 +48,10 @@ type Actor struct {
 	// Changed tells the session that a gate was opened or answered.
 	Changed func()
 
-	running map[string]*run
+	running map[*ledger.Request]*run
 }
 
 type run struct {
-	request *ledger.Request
 	cancel  context.CancelCauseFunc
 	timer   kernel.Timer
 	expired error
@@ -66,7 +65,7 @@ var errActorGone = errors.New("the session no longer waits for this callback")
 // Start implements [kernel.Behavior]. Requests that the last incarnation had
 // not taken are waiting.
 func (a *Actor) Start(c *kernel.Context[message.ToCallback]) error {
-	a.running = make(map[string]*run)
+	a.running = make(map[*ledger.Request]*run)
 	a.take(c)
 	return nil
 }
@@ -77,9 +76,9 @@ func (a *Actor) Handle(c *kernel.Context[message.ToCallback], m message.ToCallba
 	case message.RequestsReady:
 		a.take(c)
 	case message.CallbackDone:
-		a.done(m.ID)
+		a.done(m.Request)
 	case message.CallbackExpired:
-		a.expire(m.ID)
+		a.expire(m.Request)
 	default:
 		return fmt.Errorf("%v: unexpected message %T", a.Kind, m)
 	}
@@ -106,6 +105,7 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 	job, err := a.Prepare(r)
 	if err != nil {
 		a.fail(r, job.Name, err)
+		a.Changed()
 		return
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -114,28 +114,34 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 		job.done()
 		return
 	}
-	running := &run{request: r, cancel: cancel, name: job.Name}
+	running := &run{cancel: cancel, name: job.Name}
 	if job.Limit > 0 {
 		running.expired = job.Expired
 		if running.expired == nil {
 			what := fmt.Sprintf("%v callback for %s", a.Kind, job.Name)
 			running.expired = &expired{&kernel.TimeoutError{What: what, Limit: job.Limit, SetBy: job.SetBy}}
 		}
-		running.timer = c.After(job.Limit, message.CallbackExpired{ID: r.ID})
+		running.timer = c.After(job.Limit, message.CallbackExpired{Request: r})
 	}
-	a.running[r.ID] = running
+	a.running[r] = running
 	self := c.Self()
 	c.System().Executor().Go(func() {
-		response, err := call(ctx, job)
-		if err != nil {
-			a.fail(r, job.Name, err)
-		} else {
-			a.Ledger.Answer(r, response, "")
-		}
-		cancel(context.Canceled)
-		self.Tell(message.CallbackDone{ID: r.ID})
+		var response json.RawMessage
+		err := errNoReturn
+		defer func() {
+			if err != nil {
+				a.fail(r, job.Name, err)
+			} else {
+				a.Ledger.Answer(r, response, "")
+			}
+			cancel(context.Canceled)
+			self.Tell(message.CallbackDone{Request: r})
+		}()
+		response, err = call(ctx, job)
 	})
 }
+
+var errNoReturn = errors.New("the callback ended its goroutine instead of returning (runtime.Goexit does that, and so does FailNow of a test)")
 
 // call runs the callback and turns a panic into an error.
 func call(ctx context.Context, job Job) (response json.RawMessage, err error) {
@@ -161,32 +167,31 @@ func (a *Actor) fail(r *ledger.Request, name string, err error) {
 	if errors.As(err, &plain) {
 		answered = a.Ledger.Answer(r, nil, plain.AnswerText())
 	} else {
-		answered = a.Ledger.Fail(r, reason)
+		answered = a.Ledger.Fail(r, reason, err)
 	}
 	if answered {
 		a.Ledger.Emit(event.CallbackFailed{Kind: a.Kind.String(), Name: name, RequestID: r.ID, Err: err})
 	}
 }
 
-func (a *Actor) done(id string) {
-	if r := a.running[id]; r != nil {
+func (a *Actor) done(request *ledger.Request) {
+	if r := a.running[request]; r != nil {
 		if r.timer != nil {
 			r.timer.Stop()
 		}
-		delete(a.running, id)
+		delete(a.running, request)
 	}
 	a.Changed()
 }
 
 // expire answers for a callback that took too long. Its task may go on; its
 // answer will be late.
-func (a *Actor) expire(id string) {
-	r := a.running[id]
+func (a *Actor) expire(request *ledger.Request) {
+	r := a.running[request]
 	if r == nil {
 		return
 	}
-	a.fail(r.request, r.name, r.expired)
-	r.cancel(r.expired)
+	a.fail(request, r.name, r.expired)
 	a.Changed()
 }
 

@@ -20,6 +20,7 @@ type Budget struct {
 	mu    sync.Mutex
 	limit int64
 	used  int64
+	over  any // the one holder that may exceed the limit, so that some line always completes
 	freed signal
 }
 
@@ -32,16 +33,21 @@ func NewBudget(limit int64) *Budget {
 	return &Budget{limit: limit}
 }
 
-// Acquire takes n bytes, waiting until some are free. A request above the
-// whole limit is granted when nothing else is used, so that it cannot wait for
-// ever.
-func (b *Budget) Acquire(ctx context.Context, ex kernel.Executor, n int64) error {
+// Acquire takes n bytes for a line that grows, waiting until some are free.
+// holder names the line's reader. One holder at a time is granted what it wants
+// beyond the limit, until it calls Done: holders wait with what they have in
+// their hands, and would otherwise wait for each other.
+func (b *Budget) Acquire(ctx context.Context, ex kernel.Executor, holder any, n int64) error {
 	if b == nil {
 		return nil
 	}
 	for {
 		b.mu.Lock()
-		if b.used == 0 || b.used+n <= b.limit {
+		fits := b.used+n <= b.limit
+		if fits || b.over == nil || b.over == holder {
+			if !fits {
+				b.over = holder
+			}
 			b.used += n
 			b.mu.Unlock()
 			return nil
@@ -51,6 +57,19 @@ func (b *Budget) Acquire(ctx context.Context, ex kernel.Executor, n int64) error
 		if err := ex.Await(ctx, wait); err != nil {
 			return err
 		}
+	}
+}
+
+// Done says that the holder's line is complete, or given up.
+func (b *Budget) Done(holder any) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over == holder {
+		b.over = nil
+		b.freed.fire()
 	}
 }
 

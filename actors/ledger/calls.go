@@ -126,6 +126,9 @@ func (l *Ledger) OpenCall(subtype string, request json.RawMessage, opts ...CallO
 	c.seq = l.calls.seq
 	c.Opened = l.cfg.Clock.Now()
 	l.calls.open[c.ID] = c
+	if subtype == "initialize" {
+		l.facts.initSent = true
+	}
 	l.reader.fire() // the answer may lie behind what nobody reads
 	return c, nil
 }
@@ -136,7 +139,7 @@ func (l *Ledger) WriteCalls() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.calls.inOrder() {
-		if c.written || (!c.first && l.facts.initialized == nil) {
+		if c.written || (!c.first && (l.closing || l.facts.initialized == nil)) {
 			continue
 		}
 		line, err := protocol.AppendControlRequest(nil, c.ID, c.request)

@@ -119,8 +119,6 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 		return true
 	case "background_tasks_changed", "task_started", "task_notification":
 		return l.task(f)
-	case "conversation_reset":
-		l.facts.sessionID = f.SessionID()
 	}
 	return false
 }
@@ -174,14 +172,11 @@ func (l *Ledger) quiet() bool {
 	return l.facts.quietUntil.IsZero() || !l.cfg.Clock.Now().Before(l.facts.quietUntil)
 }
 
-// MarkInitSent claims the right to send the initialize call; only the first
-// caller gets it.
-func (l *Ledger) MarkInitSent() bool {
+// InitSent reports whether the initialize call was made.
+func (l *Ledger) InitSent() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	first := !l.facts.initSent
-	l.facts.initSent = true
-	return first
+	return l.facts.initSent
 }
 
 // SetInitialized keeps the initialize response. From now on calls and user

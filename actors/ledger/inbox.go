@@ -18,10 +18,9 @@ func (l *Ledger) Put(frames []protocol.Frame) (tell bool) {
 	tell = l.inbox.len() == 0 && len(frames) > 0
 	for _, f := range frames {
 		l.inbox.push(f)
-		l.stream.held++
-		l.stream.heldBytes += int64(len(f.Raw))
+		l.stream.hold(len(f.Raw))
 	}
-	if l.stream.heldBytes > l.cfg.Limits.HardBytes && l.stream.partialBytes > 0 && !l.closing {
+	if l.stream.heldBytes > l.cfg.Limits.HardBytes && l.stream.partialBytes > 0 {
 		if count, bytes := l.stream.dropPartials(l.cfg.Limits.HardBytes * 3 / 4); count > 0 {
 			l.cfg.Emit(event.Dropped{Count: count, Bytes: bytes})
 		}
@@ -41,18 +40,27 @@ func (l *Ledger) ReadWait(pressed bool) <-chan struct{} {
 	defer l.mu.Unlock()
 	full := l.stream.held >= l.cfg.Limits.Messages || l.stream.heldBytes >= l.cfg.Limits.Bytes
 	if !full || l.stream.discard {
+		l.stream.unstall()
 		return nil
 	}
 	// Calls of the host and the end of a closing session lie behind what is
 	// unread, so the bound gives way for them, up to the hard one.
 	mayExceed := pressed || l.closing || l.calls.waiting() > 0
-	if mayExceed && l.stream.heldBytes-l.stream.partialBytes < l.cfg.Limits.HardBytes {
+	// Partial messages can be dropped, and large lines have a budget of their
+	// own: neither counts for the hard bound.
+	firm := l.stream.heldBytes - l.stream.partialBytes - l.stream.largeBytes
+	if mayExceed && firm < l.cfg.Limits.HardBytes {
+		l.stream.unstall()
 		return nil
 	}
-	for _, c := range l.calls.inOrder() {
-		l.dropCall(c, fmt.Errorf("control request %s: %w", c.Subtype, ErrConsumerStalled))
+	if l.inbox.len() == 0 { // else the router is about to deliver, and wakes the reader
+		for _, c := range l.calls.inOrder() {
+			l.dropCall(c, fmt.Errorf("control request %s: %w", c.Subtype, ErrConsumerStalled))
+		}
 	}
-	l.stream.stalled = true
+	if !l.stream.stalled {
+		l.stream.stalled, l.stream.stalledAt = true, l.cfg.Clock.Now()
+	}
 	return l.reader.wait()
 }
 
@@ -105,7 +113,7 @@ func (l *Ledger) DeliverContent() (control protocol.Frame, edge, ok bool) {
 	}
 	if moved {
 		l.stream.wake.fire()
-		if l.stream.discard {
+		if l.stream.discard || l.stream.stalled {
 			l.reader.fire()
 		}
 	}

@@ -42,6 +42,12 @@ type Limits struct {
 	// HardBytes bounds it while the reader must go on because a control call
 	// waits for its answer. Default: 8 MiB.
 	HardBytes int64
+	// Consumer bounds how long the reader may stand still for want of somebody
+	// who reads the messages; then the session fails. Default: none.
+	Consumer time.Duration
+	// Requests bounds how many requests of the agent are open at once; beyond it
+	// they are denied. Default: 16,384.
+	Requests int
 	// Initialize bounds the initialize call. Default: 120 s; negative: none.
 	Initialize time.Duration
 	// Control bounds every other call to the agent. Default: 60 s; negative:
@@ -69,6 +75,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Answers <= 0 {
 		l.Answers = 1024
+	}
+	if l.Requests <= 0 {
+		l.Requests = 16384
 	}
 	def(&l.Initialize, 120*time.Second)
 	def(&l.Control, 60*time.Second)

@@ -101,8 +101,12 @@ func (l *Ledger) open(f protocol.Frame) (kind Kind, ok bool) {
 	if r.Kind == Permission {
 		l.requests.gates++
 	}
-	if l.closing {
+	switch {
+	case l.closing:
 		l.deny(r, "the session is closing")
+		return 0, false
+	case len(l.requests.open) > l.cfg.Limits.Requests:
+		l.deny(r, "too many requests are open")
 		return 0, false
 	}
 	l.requests.untaken[r.Kind].push(r)
@@ -220,12 +224,15 @@ func (l *Ledger) denyAll(kind Kind, reason string) {
 }
 
 // Fail answers one request without its callback: gates deny, the rest answers
-// an error.
-func (l *Ledger) Fail(r *Request, reason string) bool {
+// an error. The callback's scope ends with cause.
+func (l *Ledger) Fail(r *Request, reason string, cause error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.state > requestTaken {
 		return false
+	}
+	if r.cancel != nil {
+		r.cancel(cause)
 	}
 	l.deny(r, reason)
 	return true

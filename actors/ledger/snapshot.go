@@ -18,7 +18,18 @@ type Snapshot struct {
 	Stalled         bool  // the reader stands still until they are consumed
 	OpenTurns       int
 	BackgroundTasks int
-	Waits           []Wait // calls, then requests, then turns; each oldest first
+	Waits           []Wait // the consumer, calls, requests, turns; each oldest first
+}
+
+// StalledFor is how long the reader has stood still for want of a consumer;
+// zero when it does not.
+func (l *Ledger) StalledFor() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.stream.stalled {
+		return 0
+	}
+	return l.cfg.Clock.Now().Sub(l.stream.stalledAt)
 }
 
 // Snapshot describes the ledger as it is now.
@@ -29,6 +40,9 @@ func (l *Ledger) Snapshot() Snapshot {
 	s := Snapshot{
 		SessionID: l.facts.sessionID, Unread: l.stream.held, UnreadBytes: l.stream.heldBytes,
 		Stalled: l.stream.stalled, OpenTurns: len(l.turns.open), BackgroundTasks: len(l.facts.tasks),
+	}
+	if l.stream.stalled {
+		s.Waits = append(s.Waits, Wait{What: "consumer", Age: now.Sub(l.stream.stalledAt), Limit: l.cfg.Limits.Consumer})
 	}
 	for _, c := range l.calls.inOrder() {
 		s.Waits = append(s.Waits, Wait{What: "control request " + c.Subtype, ID: c.ID, Age: now.Sub(c.Opened), Limit: c.Limit})

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -12,6 +13,8 @@ type Entry struct {
 	Frame protocol.Frame
 	// Turns are the turns that end with this frame, which is then a result.
 	Turns []*Turn
+
+	seq uint64
 }
 
 // stream is what was delivered and not yet consumed. held counts the inbox
@@ -20,11 +23,14 @@ type stream struct {
 	entries      fifo[Entry]
 	held         int
 	heldBytes    int64
-	partialBytes int64 // of heldBytes, what could still be dropped
+	partialBytes int64  // of heldBytes, what could still be dropped
+	largeBytes   int64  // of heldBytes, lines that draw on the budget
+	pushed       uint64 // entries ever
 	consumer     *Consumer
 	discard      bool
 	abandoned    bool // the user closes: what nobody reads goes
 	stalled      bool // the reader stands still for want of credit
+	stalledAt    time.Time
 	wake         signal
 	budget       *Budget
 }
@@ -37,6 +43,8 @@ func (s *stream) push(e Entry) {
 	if e.Frame.Type == "stream_event" {
 		s.partialBytes += int64(len(e.Frame.Raw))
 	}
+	e.seq = s.pushed
+	s.pushed++
 	s.entries.push(e)
 }
 
@@ -49,13 +57,24 @@ func (s *stream) pop() Entry {
 	return e
 }
 
+func (s *stream) hold(n int) {
+	s.held++
+	s.heldBytes += int64(n)
+	if n > LargeLine {
+		s.largeBytes += int64(n)
+	}
+}
+
 func (s *stream) release(n int) {
 	s.held--
 	s.heldBytes -= int64(n)
 	if n > LargeLine {
+		s.largeBytes -= int64(n)
 		s.budget.Release(int64(n))
 	}
 }
+
+func (s *stream) unstall() { s.stalled, s.stalledAt = false, time.Time{} }
 
 func (s *stream) clear() {
 	for s.entries.len() > 0 {
@@ -140,13 +159,10 @@ func (c *Consumer) next(t *Turn) (Entry, <-chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.stream
-	if s.entries.len() > 0 && (t == nil || !t.consumed) {
+	if s.entries.len() > 0 && (t == nil || t.state != TurnEnded || s.entries.front().seq < t.endsAt) {
 		e := s.pop()
-		for _, ended := range e.Turns {
-			ended.consumed = true
-		}
 		if s.stalled && s.held <= l.cfg.Limits.Messages/2 && s.heldBytes <= l.cfg.Limits.Bytes/2 {
-			s.stalled = false
+			s.unstall()
 			l.reader.fire()
 		}
 		return e, nil, nil
@@ -161,7 +177,7 @@ func (c *Consumer) next(t *Turn) (Entry, <-chan struct{}, error) {
 		return Entry{}, nil, io.EOF
 	}
 	if s.stalled {
-		s.stalled = false
+		s.unstall()
 		l.reader.fire()
 	}
 	return Entry{}, s.wake.wait(), nil

@@ -32,9 +32,9 @@ type Turn struct {
 	Message *protocol.UserMessage
 	Opened  time.Time
 
-	state    TurnState
-	consumed bool // its result frame was read, or dropped
-	result   *kernel.Promise[*protocol.ResultMessage]
+	state  TurnState
+	endsAt uint64 // the entries of the stream before this one belong to it
+	result *kernel.Promise[*protocol.ResultMessage]
 }
 
 // Done is closed when the turn has ended.
@@ -102,6 +102,9 @@ func (l *Ledger) closedError() error {
 func (l *Ledger) WriteTurns(encode func(*protocol.UserMessage) ([]byte, error)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closing {
+		return nil // a turn that starts now would run into the end of stdin
+	}
 	for _, t := range slices.Clone(l.turns.open) {
 		if t.state != TurnQueued {
 			continue
@@ -130,7 +133,10 @@ func (l *Ledger) endTurn(t *Turn, r *protocol.ResultMessage, err error) {
 	}
 	l.turns.open = slices.Delete(l.turns.open, i, i+1)
 	delete(l.turns.byUUID, t.UUID)
-	t.state = TurnEnded
+	t.state, t.endsAt = TurnEnded, l.stream.pushed
+	if r != nil {
+		t.endsAt++ // the result itself is about to be pushed
+	}
 	if err != nil {
 		t.result.Fail(err)
 	} else {

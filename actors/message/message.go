@@ -1,6 +1,9 @@
 package message
 
-import "github.com/agent-troupe/troupe/internal/kernel"
+import (
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
 
 // ToSession is what a session actor takes.
 type ToSession interface{ toSession() }
@@ -84,10 +87,10 @@ type ToCallback interface{ toCallback() }
 type RequestsReady struct{}
 
 // CallbackDone says that a callback's task has ended. From: the task.
-type CallbackDone struct{ ID string }
+type CallbackDone struct{ Request *ledger.Request }
 
 // CallbackExpired says that a callback's time is over. From: the clock.
-type CallbackExpired struct{ ID string }
+type CallbackExpired struct{ Request *ledger.Request }
 
 func (RequestsReady) toCallback()   {}
 func (CallbackDone) toCallback()    {}

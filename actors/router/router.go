@@ -118,11 +118,11 @@ func (a *Actor) sort() {
 	}
 }
 
-// settle handles an answer and reports whether it was that of initialize.
+// settle handles an answer and reports whether somebody waited for it.
 func (a *Actor) settle(f protocol.Frame) bool {
 	call := a.cfg.Ledger.Settle(f)
 	if call == nil || !call.Setup {
-		return false
+		return call != nil
 	}
 	resp, err := call.Answer()
 	if err == nil && call.Subtype == "initialize" {
@@ -132,7 +132,7 @@ func (a *Actor) settle(f protocol.Frame) bool {
 		a.cfg.Ledger.SetInitFailure(err)
 	}
 	a.cfg.Session.Tell(message.LedgerChanged{})
-	return call.Subtype == "initialize"
+	return true
 }
 
 // initialized checks the answer to initialize and makes the calls that the
@@ -172,7 +172,7 @@ func (a *Actor) initialize() error {
 	if !a.cfg.Ledger.Connected() {
 		return nil
 	}
-	if a.cfg.Ledger.MarkInitSent() {
+	if !a.cfg.Ledger.InitSent() {
 		request, err := a.cfg.Dialect.Initialize(a.cfg.Options)
 		if err != nil {
 			a.cfg.Ledger.SetInitFailure(err)

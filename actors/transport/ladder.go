@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,8 +36,8 @@ type Actor struct {
 
 // Start implements [kernel.Behavior].
 func (a *Actor) Start(c *kernel.Context[message.ToTransport]) error {
+	a.Link.advance() // a session that was closed before it started launches nothing
 	a.Link.Launch()
-	a.Link.advance()
 	a.arm(c)
 	a.Changed()
 	return nil
@@ -50,10 +51,8 @@ func (a *Actor) Handle(c *kernel.Context[message.ToTransport], m message.ToTrans
 		a.arm(c)
 		a.Changed()
 	case message.StageOver:
-		if a.Link.Status().Stage == Stage(m.Stage) {
-			a.Link.climb(Stage(m.Stage)+1, c.Now())
-			a.arm(c)
-		}
+		a.Link.stageOver(Stage(m.Stage), c.Now())
+		a.arm(c)
 	default:
 		return fmt.Errorf("transport: unexpected message %T", m)
 	}
@@ -82,8 +81,21 @@ func (a *Actor) arm(c *kernel.Context[message.ToTransport]) {
 func (k *Link) stageTimer() (Stage, time.Time, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	ok := k.phase == Up && (k.stage == ClosedStdin || k.stage == Terminated)
-	return k.stage, k.stageEnd, ok
+	return k.stage, k.stageEnd, k.phase == Up && k.stage > Open
+}
+
+// stageOver goes on when a stage did not end the process within its grace.
+func (k *Link) stageOver(stage Stage, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case stage != k.stage || k.phase != Up:
+	case stage == Killed:
+		k.phase = Exited
+		k.cfg.Exec.Go(k.unkillable)
+	default:
+		k.climbTo(stage+1, now)
+	}
 }
 
 // Want asks for the close ladder, from stage on. The transport actor, or the
@@ -94,14 +106,8 @@ func (k *Link) Want(stage Stage) {
 	k.wanted = max(k.wanted, stage)
 }
 
-// climb goes up the ladder to at least stage. A process that is still being
-// launched is dealt with when it is up.
-func (k *Link) climb(stage Stage, now time.Time) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.climbTo(stage, now)
-}
-
+// climbTo goes up the ladder to at least stage; mu is held. A process that is
+// still being launched is dealt with when it is up.
 func (k *Link) climbTo(stage Stage, now time.Time) {
 	if stage <= k.stage {
 		return
@@ -111,6 +117,8 @@ func (k *Link) climbTo(stage Stage, now time.Time) {
 	case Idle:
 		k.phase = Ended
 		k.cfg.Exec.Go(func() { k.end(func() {}) })
+	case Launching:
+		k.stopLaunch(errClosing)
 	case Up:
 		k.act(now)
 	}
@@ -138,10 +146,16 @@ func (k *Link) act(now time.Time) {
 		k.stageEnd = now.Add(k.cfg.Graces.Terminate)
 	case Killed:
 		_ = k.proc.Kill()
-		k.stageEnd = now
+		k.stageEnd = now.Add(k.cfg.Graces.Sweep)
 	}
 }
 
+var errClosing = errors.New("the session was closed while its agent was being started")
+
 // Abort ends the process at once, without an actor: the last resort of a
 // session that cannot be supervised any more.
-func (k *Link) Abort() { k.climb(Killed, k.cfg.Clock.Now()) }
+func (k *Link) Abort() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.climbTo(Killed, k.cfg.Clock.Now())
+}

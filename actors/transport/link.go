@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -51,6 +52,9 @@ type Link struct {
 	// reading ends when what is still unread is given up.
 	reading  context.Context
 	stopRead context.CancelCauseFunc
+	// launching ends when the launch is no longer wanted.
+	launching  context.Context
+	stopLaunch context.CancelCauseFunc
 
 	stderr tail
 	noise  tail
@@ -80,6 +84,7 @@ func NewLink(cfg LinkConfig) *Link {
 	k := &Link{cfg: cfg, stderr: tail{max: 16 << 10}, noise: tail{max: 2 << 10}}
 	k.life, k.cancel = context.WithCancelCause(context.Background())
 	k.reading, k.stopRead = context.WithCancelCause(k.life)
+	k.launching, k.stopLaunch = context.WithCancelCause(k.life)
 	return k
 }
 
@@ -121,7 +126,7 @@ func (k *Link) Launch() {
 }
 
 func (k *Link) launch() {
-	proc, err := k.cfg.Spawner.Spawn(k.life, k.cfg.Command)
+	proc, err := k.spawn()
 	if err != nil {
 		k.end(func() { k.err = startError(k.cfg.Command, err) })
 		return
@@ -132,7 +137,7 @@ func (k *Link) launch() {
 	k.writer = &writer{
 		exec: k.cfg.Exec, out: proc.Stdin(),
 		pressed: k.cfg.Ledger.WakeReader,
-		failed:  func(error) { k.cfg.Moved() },
+		failed:  k.writeFailed,
 		room:    k.cfg.Frames,
 	}
 	k.outputs = 1
@@ -149,6 +154,20 @@ func (k *Link) launch() {
 	k.cfg.Moved()
 }
 
+// spawn guards against a spawner of the user's that panics.
+func (k *Link) spawn() (p Process, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &kernel.PanicError{Value: r, Message: "Spawn", Stack: debug.Stack()}
+		}
+	}()
+	p, err = k.cfg.Spawner.Spawn(k.launching, k.cfg.Command)
+	if err == nil && p == nil {
+		err = errors.New("the spawner returned neither a process nor an error")
+	}
+	return p, err
+}
+
 func startError(c Command, err error) error {
 	var start *StartError
 	if errors.As(err, &start) {
@@ -157,12 +176,29 @@ func startError(c Command, err error) error {
 	return &StartError{Path: c.Path, Dir: c.Dir, Err: err}
 }
 
+// writeFailed ends an agent that will never hear anything again: at once if it
+// waits for the decision of a gate.
+func (k *Link) writeFailed(error) {
+	if k.cfg.Ledger.Unanswered() > 0 {
+		k.Want(Killed)
+	} else {
+		k.Want(ClosedStdin)
+	}
+	k.cfg.Moved()
+}
+
 // awaitExit sees the process end, lets its output drain, and then makes sure
 // that nothing of its tree is left.
 func (k *Link) awaitExit() {
-	_ = k.cfg.Exec.Await(context.Background(), k.proc.Exited())
+	if k.cfg.Exec.Await(k.life, k.proc.Exited()) != nil {
+		return // given up
+	}
 	k.writer.fail(errExited)
 	k.mu.Lock()
+	if k.phase != Up {
+		k.mu.Unlock()
+		return // given up
+	}
 	k.phase = Exited
 	k.mu.Unlock()
 	k.cfg.Ledger.WakeReader() // what is left in the pipe is read whatever the credit
@@ -238,6 +274,20 @@ func (k *Link) outputEnded() {
 	}
 	k.mu.Unlock()
 }
+
+// unkillable ends a link whose process did not end when it was killed: it says
+// so, and touches the process no more.
+func (k *Link) unkillable() {
+	k.writer.fail(errExited)
+	k.proc.CloseOutput()
+	left := ProcInfo{PID: k.proc.PID(), Command: k.cfg.Command.Path}
+	k.end(func() {
+		k.status = ExitStatus{Code: -1}
+		k.leftover = &LeftoverError{Processes: []ProcInfo{left}, Err: errUnkillable}
+	})
+}
+
+var errUnkillable = errors.New("the agent did not end when it was killed")
 
 // Giveup ends the process at once for a reason that the session will report.
 func (k *Link) Giveup(reason error) {

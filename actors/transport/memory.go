@@ -135,7 +135,7 @@ func (p *memoryPort) Next(wait time.Duration) ([]byte, error) {
 			return line, err
 		}
 		p.stdin.mu.Lock()
-		ready := len(p.stdin.buf) > p.stdin.readOff
+		ready := len(p.stdin.buf) > p.stdin.readOff || (p.stdin.noWriter && !p.eofSeen)
 		over := expired || wait == 0
 		ch := p.stdin.wait()
 		p.stdin.mu.Unlock()

@@ -24,7 +24,7 @@ type ProcessConfig struct {
 func NewProcessSpawner(cfg ProcessConfig) Spawner {
 	oc := osproc.Config{Clock: cfg.Clock, Executor: cfg.Exec, Rand: cfg.Rand, TempDir: cfg.TempDir}
 	if keep := cfg.KeepProcess; keep != nil {
-		oc.KeepProcess = func(p osproc.ProcInfo) bool { return keep(procInfo(p)) }
+		oc.KeepProcess = func(p osproc.ProcInfo) bool { return keep(procInfo(p)) } // its panics count as false
 	}
 	return &processSpawner{osproc.NewLauncher(oc)}
 }

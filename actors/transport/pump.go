@@ -18,12 +18,16 @@ func (k *Link) pumpStdout() {
 		frames  []protocol.Frame
 		charged int64 // bytes of the unfinished line that the budget granted
 	)
-	defer func() { k.cfg.Ledger.Budget().Release(charged) }()
+	defer func() {
+		k.cfg.Ledger.Budget().Release(charged)
+		k.cfg.Ledger.Budget().Done(k)
+	}()
 	take := func(line protocol.Line) {
 		if f, ok := k.frame(line); ok {
 			if n := int64(len(f.Raw)); n > ledger.LargeLine {
 				// The line's own charge replaces what it was granted so far.
 				k.cfg.Ledger.Budget().Charge(n - charged)
+				k.cfg.Ledger.Budget().Done(k)
 				charged = 0
 			}
 			frames = append(frames, f)
@@ -75,11 +79,14 @@ func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
 	pending := int64(lines.Pending())
 	switch {
 	case pending <= ledger.LargeLine:
-		k.cfg.Ledger.Budget().Release(*charged) // the line ended as an oversize one
-		*charged = 0
+		if *charged > 0 { // the line ended as an oversize one
+			k.cfg.Ledger.Budget().Release(*charged)
+			k.cfg.Ledger.Budget().Done(k)
+			*charged = 0
+		}
 	case pending > *charged:
 		grant := max(pending-*charged, ledger.LargeLine)
-		if err := k.cfg.Ledger.Budget().Acquire(k.reading, k.cfg.Exec, grant); err != nil {
+		if err := k.cfg.Ledger.Budget().Acquire(k.reading, k.cfg.Exec, k, grant); err != nil {
 			return err
 		}
 		*charged += grant
@@ -97,7 +104,7 @@ func (k *Link) mustRead() bool {
 
 func (k *Link) frame(line protocol.Line) (protocol.Frame, bool) {
 	if line.Oversize > 0 {
-		k.cfg.Ledger.Emit(event.Oversize{Length: line.Oversize, Ceiling: k.maxLine(), Head: string(head(line.Data))})
+		k.cfg.Ledger.Emit(event.Oversize{Length: line.Oversize, Ceiling: k.maxLine(), Head: string(line.Head)})
 		return protocol.Frame{}, false
 	}
 	f, err := protocol.ParseFrame(line.Data)

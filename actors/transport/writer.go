@@ -9,12 +9,12 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// Bounds of the write queue, in bytes. A single small line, such as a deny,
-// always finds room up to the hard bound.
+// Bounds of the write queue, in bytes. A small line, such as a deny, always
+// finds room: there are no more of them than requests, calls and turns, which
+// have bounds of their own.
 const (
-	writeBound     = 32 << 20
-	writeHardBound = writeBound + 1<<20
-	smallLine      = 64 << 10
+	writeBound = 32 << 20
+	smallLine  = 64 << 10
 )
 
 // writer is the one writer of an agent's stdin. Its task runs only while
@@ -49,8 +49,7 @@ func (w *writer) Write(lines []byte) error {
 	if len(lines) > writeBound {
 		return ledger.ErrTooLarge
 	}
-	size := len(w.queue) + len(lines)
-	if size > writeHardBound || (size > writeBound && len(lines) > smallLine) {
+	if len(w.queue)+len(lines) > writeBound && len(lines) > smallLine {
 		w.refused = true
 		return ledger.ErrNoRoom
 	}

@@ -70,6 +70,7 @@ type adapter[M any] struct {
 	ctx      Context[M]
 	behavior Behavior[M]
 	life     *life
+	path     string // with its parents
 	stopping bool
 	stopped  bool
 }
@@ -103,6 +104,7 @@ func (a *adapter[M]) newMailbox() actor.Mailbox {
 // takes its place is its parent's decision.
 func (a *adapter[M]) Receive(c actor.Context) {
 	a.ctx.actor = c
+	a.path = c.Self().Id
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		a.start(c)
@@ -213,7 +215,7 @@ func (a *adapter[M]) crashed(reason error) {
 
 func (a *adapter[M]) report(reason error) {
 	if report := a.ctx.sys.cfg.OnCrash; report != nil {
-		report(Crash{Actor: a.life.name, Reason: reason})
+		report(Crash{Actor: a.path, Reason: reason})
 	}
 }
 

@@ -29,7 +29,7 @@ type Config struct {
 
 // Crash describes the failure of one actor.
 type Crash struct {
-	Actor  string
+	Actor  string // path, parents first: "fleet/s#1/router#2"
 	Reason error
 }
 
