@@ -1,0 +1,184 @@
+//go:build conformance
+
+package conformance_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+type preToolUse = func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error)
+
+// guarded are options by which every shell command would run, were it not for
+// the hook.
+func (r *rig) guarded(hook preToolUse, o ...sdk.HookOption) *sdk.Options {
+	opts := r.options()
+	opts.AllowedTools = []string{"Bash"}
+	opts.Hooks = []sdk.Hook{sdk.OnPreToolUse(hook, o...)}
+	return opts
+}
+
+func TestPreToolUseHookDenies(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.guarded(func(_ context.Context, in *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+		assert.Equal(t, "Bash", in.ToolName)
+		assert.Equal(t, "touch denied", command(t, in.ToolInput))
+		assert.Equal(t, r.dir, in.Cwd)
+		assert.NotEmpty(t, in.SessionID)
+		assert.NotEmpty(t, in.ToolUseID)
+		return sdk.DenyPreToolUse("the hook says no"), nil
+	}, sdk.Match("Bash"))
+	o.CanUseTool = r.noAsk()
+	all, result := r.once(o, r.touch("denied"))
+	assert.NoFileExists(t, r.at("denied"))
+	told := r.toolResult(all)
+	assert.True(t, told.IsError)
+	assert.Contains(t, told.Content.Text(), "the hook says no")
+	assert.Len(t, result.PermissionDenials, 1)
+	assert.False(t, result.Failed())
+}
+
+func TestPreToolUseHookModifiesTheInput(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.guarded(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+		return sdk.PreToolUseOutput{UpdatedInput: input(t, "touch instead")}, nil
+	})
+	all, _ := r.once(o, r.touch("original"))
+	assert.FileExists(t, r.at("instead"))
+	assert.NoFileExists(t, r.at("original"))
+	assert.False(t, r.toolResult(all).IsError)
+}
+
+func TestPreToolUseHookAsks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var asked atomic.Int32
+	o := r.guarded(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+		return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAsk, PermissionDecisionReason: "better ask"}, nil
+	})
+	o.CanUseTool = func(_ context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		asked.Add(1)
+		assert.Contains(t, ask.DecisionReason, "better ask")
+		assert.Equal(t, "hook", ask.DecisionReasonType)
+		return sdk.Deny("asked and denied"), nil
+	}
+	all, _ := r.once(o, r.touch("denied"))
+	assert.EqualValues(t, 1, asked.Load(), "the hook wins over the rule")
+	assert.Equal(t, "asked and denied", r.toolResult(all).Content.Text())
+	assert.NoFileExists(t, r.at("denied"))
+}
+
+func TestPreToolUseHookAllowsInPlaceOfCanUseTool(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.guarded(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+		return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, nil
+	})
+	o.AllowedTools, o.CanUseTool = nil, r.noAsk()
+	_, result := r.once(o, r.touch("allowed"))
+	assert.FileExists(t, r.at("allowed"))
+	assert.Empty(t, result.PermissionDenials)
+}
+
+// Without a rule of ours, an error answer would let the tool run.
+func TestPreToolUseHookThatDoesNotDecide(t *testing.T) {
+	t.Parallel()
+	never := make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	for name, hook := range map[string]preToolUse{
+		"error": func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+			return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, errors.New("secret trouble")
+		},
+		"panic": func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+			panic("secret trouble")
+		},
+		"never": func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+			<-never
+			return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			all, result := r.once(r.guarded(hook, sdk.Timeout(5*time.Second)), r.touch("denied"))
+			assert.NoFileExists(t, r.at("denied"))
+			told := r.toolResult(all)
+			assert.True(t, told.IsError)
+			assert.NotContains(t, told.Content.Text(), "secret")
+			assert.Len(t, result.PermissionDenials, 1)
+			assert.Len(t, r.failed(), 1)
+			for _, line := range r.wire.said() {
+				if c, ok := line.control(); ok {
+					assert.NotEqual(t, "control_cancel_request", c.Type, "the host denies before the agent gives up")
+				}
+			}
+		})
+	}
+}
+
+func TestPostToolUseHookAddsContext(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.AllowedTools = []string{"Bash"}
+	o.Hooks = []sdk.Hook{sdk.OnPostToolUse(func(_ context.Context, in *sdk.PostToolUseInput) (sdk.PostToolUseOutput, error) {
+		assert.Equal(t, "Bash", in.ToolName)
+		assert.NotEmpty(t, in.ToolResponse)
+		assert.FileExists(t, r.at("made"))
+		return sdk.PostToolUseOutput{AdditionalContext: "the hook adds its mustard"}, nil
+	})}
+	all, _ := r.once(o, r.touch("made"))
+	assert.False(t, r.toolResult(all).IsError)
+	assert.Contains(t, texts(r.modelSaw("touch")), "the hook adds its mustard")
+}
+
+func TestUserPromptSubmitHookBlocks(t *testing.T) {
+	t.Parallel()
+	for name, hook := range map[string]func() (sdk.UserPromptSubmitOutput, error){
+		"block": func() (sdk.UserPromptSubmitOutput, error) {
+			return sdk.UserPromptSubmitOutput{Decision: sdk.DecisionBlock, Reason: "not this prompt"}, nil
+		},
+		"error": func() (sdk.UserPromptSubmitOutput, error) {
+			return sdk.UserPromptSubmitOutput{}, errors.New("trouble")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			o := r.options()
+			o.Hooks = []sdk.Hook{sdk.OnUserPromptSubmit(func(_ context.Context, in *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
+				assert.Equal(t, "say something [[scn:text]]", in.Prompt)
+				return hook()
+			})}
+			_, result := r.once(o, "say something [[scn:text]]")
+			assert.Zero(t, result.NumTurns)
+			assert.Empty(t, r.model.Requests(), "the model was not asked")
+		})
+	}
+}
+
+func TestOnEventSeesAnyHook(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var fired atomic.Int32
+	o := r.options()
+	o.Hooks = []sdk.Hook{sdk.OnEvent("Stop", func(_ context.Context, c *sdk.HookCall) (json.RawMessage, error) {
+		fired.Add(1)
+		assert.Equal(t, sdk.HookStop, c.Event)
+		return nil, nil
+	})}
+	_, result := r.once(o, "say something [[scn:text]]")
+	require.False(t, result.Failed())
+	assert.EqualValues(t, 1, fired.Load())
+}
