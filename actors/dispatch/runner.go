@@ -24,7 +24,8 @@ type Job struct {
 	// Expired, if set, is the error of a callback that ran out of time.
 	Expired error
 	// Run calls the user. It returns the response of a success. An error
-	// answers the request without it: gates deny, the rest answers an error.
+	// without one answers the request in its place: gates deny, the rest answers
+	// an error. An error beside one is only reported.
 	Run func(ctx context.Context) (json.RawMessage, error)
 	// Done, if set, is called once, after Run or in its place when the request
 	// was cancelled before.
@@ -129,10 +130,11 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 		var response json.RawMessage
 		err := errNoReturn
 		defer func() {
-			if err != nil {
+			switch {
+			case response == nil && err != nil:
 				a.fail(r, job.Name, err)
-			} else {
-				a.Ledger.Answer(r, response, "")
+			case a.Ledger.Answer(r, response, "") && err != nil:
+				a.report(r, job.Name, err)
 			}
 			cancel(context.Canceled)
 			self.Tell(message.CallbackDone{Request: r})
@@ -170,8 +172,12 @@ func (a *Actor) fail(r *ledger.Request, name string, err error) {
 		answered = a.Ledger.Fail(r, reason, err)
 	}
 	if answered {
-		a.Ledger.Emit(event.CallbackFailed{Kind: a.Kind.String(), Name: name, RequestID: r.ID, Err: err})
+		a.report(r, name, err)
 	}
+}
+
+func (a *Actor) report(r *ledger.Request, name string, err error) {
+	a.Ledger.Emit(event.CallbackFailed{Kind: a.Kind.String(), Name: name, RequestID: r.ID, Err: err})
 }
 
 func (a *Actor) done(request *ledger.Request) {

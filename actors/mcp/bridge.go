@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -186,14 +187,22 @@ func (b *Bridge) call(ctx context.Context, s Server, m rpcMessage) (json.RawMess
 	case result == nil:
 		reply.Result = json.RawMessage("{}")
 	}
-	return wrap(reply)
+	answer, wrapErr := wrap(reply)
+	if wrapErr != nil {
+		return nil, wrapErr
+	}
+	var panicked *kernel.PanicError
+	if errors.As(err, &panicked) {
+		return answer, panicked // the model has its result, the host its report
+	}
+	return answer, nil
 }
 
 // safely turns a panic of a tool into an error that the model can see.
 func safely(ctx context.Context, s Server, m rpcMessage) (result json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			result, err = nil, fmt.Errorf("the tool panicked: %v", p)
+			result, err = nil, &kernel.PanicError{Value: p, Message: m.Method, Stack: debug.Stack()}
 		}
 	}()
 	return s.Handle(ctx, m.Method, m.Params)
