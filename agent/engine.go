@@ -95,7 +95,9 @@ type Engine struct {
 
 	waited  time.Duration // sum of the waits that ran out, when the port is no Elapser
 	strands []*Strand
-	looks   int // how often the port was asked
+	current *Strand
+	job     func() // what current wants done on the engine's goroutine
+	looks   int    // how often the port was asked
 	out     []byte
 	exit    *Exit
 	eof     bool // the host closed stdin
@@ -249,9 +251,11 @@ func (e *Engine) at(p Point, frame []byte) {
 		return
 	}
 	e.flush()
-	if x := e.cfg.At(Moment{Point: p, Frame: frame, Port: e.port}); x != nil {
-		e.quit(*x)
-	}
+	e.onPort(func() {
+		if x := e.cfg.At(Moment{Point: p, Frame: frame, Port: e.port}); x != nil {
+			e.quit(*x)
+		}
+	})
 }
 
 // fatal ends the agent the way the CLI does on input it cannot live with.
@@ -261,7 +265,9 @@ func (e *Engine) fatal(format string, a ...any) {
 	e.quit(Exit{Code: 1})
 }
 
-func (e *Engine) stderr(text string) { e.port.Stderr([]byte(text + "\n")) }
+func (e *Engine) stderr(text string) {
+	e.onPort(func() { e.port.Stderr([]byte(text + "\n")) })
+}
 
 // ExitError is an error that ends the agent, as a port or a turn function
 // returns it.
@@ -290,7 +296,13 @@ func (e *Engine) sendLine(line []byte) {
 		return
 	}
 	e.out = append(append(e.out, line...), '\n')
+	if len(e.out) > maxOut {
+		e.flush()
+	}
 }
+
+// maxOut is how much is written at once, more or less.
+const maxOut = 256 << 10
 
 // emit writes a message of the session: a frame with uuid and session id.
 func (e *Engine) emit(o Object) {
@@ -310,14 +322,16 @@ func (e *Engine) flush() {
 	if len(e.out) == 0 {
 		return
 	}
-	out := e.out
-	e.out = e.out[:0]
-	if err := e.port.Write(out); err != nil {
+	e.onPort(func() {
+		err := e.port.Write(e.out)
+		e.out = e.out[:0]
 		var x *ExitError
-		if errors.As(err, &x) {
+		switch {
+		case err == nil:
+		case errors.As(err, &x):
 			e.quit(x.Exit)
-			return
+		default:
+			e.quit(Exit{Code: 1})
 		}
-		e.quit(Exit{Code: 1})
-	}
+	})
 }

@@ -71,6 +71,9 @@ func (l *Lane) WaitForHost(ask func() error) error {
 	return nil
 }
 
+// Stderr writes a line of diagnostics.
+func (l *Lane) Stderr(text string) { l.e.stderr(text) }
+
 // Raw writes b as it is, after everything before it.
 func (l *Lane) Raw(b []byte) {
 	if l.e.exit == nil {
@@ -78,8 +81,8 @@ func (l *Lane) Raw(b []byte) {
 	}
 }
 
-// Flush writes out what has been sent so far; without it that happens when the
-// strand next waits.
+// Flush writes out what has been sent so far; without it that happens when every
+// strand waits, or when there is much of it.
 func (l *Lane) Flush() { l.e.flush() }
 
 // SessionID is the session's id.

@@ -115,10 +115,7 @@ func (s *Strand) park(sc *scope, limit time.Duration, ready func() bool) error {
 		s.ready = func() bool {
 			return sc.cause() != nil || ready != nil && ready() || deadline >= 0 && s.e.now() >= deadline
 		}
-		s.waiting = true
-		ok := s.yield(struct{}{})
-		s.waiting = false
-		if !ok {
+		if !s.suspend() {
 			return errOver
 		}
 	}
@@ -134,10 +131,48 @@ func (e *Engine) schedule() {
 				continue
 			}
 			progress = true
-			s.resume()
+			e.advance(s)
 		}
 		e.strands = deleteDone(e.strands)
 	}
+}
+
+// advance runs s until it waits, and on the way what it wants done on the
+// engine's own goroutine.
+func (e *Engine) advance(s *Strand) {
+	for {
+		e.current = s
+		s.resume()
+		e.current = nil
+		job := e.job
+		if job == nil {
+			return
+		}
+		e.job = nil
+		job()
+	}
+}
+
+// onPort runs fn, which uses the port. A port may belong to the goroutine that
+// serves it (in a simulation, that goroutine is a task), so a strand hands fn
+// over and waits.
+func (e *Engine) onPort(fn func()) {
+	s := e.current
+	if s == nil {
+		fn()
+		return
+	}
+	e.job = fn
+	s.deadline, s.ready = -1, func() bool { return true }
+	s.suspend()
+}
+
+// suspend gives control back to the scheduler; false means for good.
+func (s *Strand) suspend() bool {
+	s.waiting = true
+	ok := s.yield(struct{}{})
+	s.waiting = false
+	return ok
 }
 
 func deleteDone(strands []*Strand) []*Strand {
@@ -183,10 +218,7 @@ func (s *Strand) Yield() error {
 	e, looked := s.e, s.e.looks
 	s.deadline = e.now()
 	s.ready = func() bool { return e.looks > looked }
-	s.waiting = true
-	ok := s.yield(struct{}{})
-	s.waiting = false
-	if !ok {
+	if !s.suspend() {
 		return errOver
 	}
 	return s.scope.cause()

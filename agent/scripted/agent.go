@@ -12,7 +12,8 @@ import (
 // Agent plays a script. It implements [agent.Program]; one value may serve many
 // conversations at the same time. The zero value plays [Demo].
 type Agent struct {
-	Script *Script // nil is Demo()
+	Script  *Script       // nil is Demo()
+	Dialect agent.Dialect // "" is the script's
 
 	// Effect is told the side effects of tools: a line, and the file it belongs
 	// to. nil appends it to that file.
@@ -29,6 +30,9 @@ type Option func(*Agent)
 
 // WithScript plays s.
 func WithScript(s *Script) Option { return func(a *Agent) { a.Script = s } }
+
+// WithDialect speaks d, whatever the script says.
+func WithDialect(d agent.Dialect) Option { return func(a *Agent) { a.Dialect = d } }
 
 // WithTurns plays turns one after another.
 func WithTurns(turns ...Turn) Option {
@@ -62,14 +66,17 @@ func (a *Agent) Serve(l agent.Launch, p agent.Port) agent.Exit {
 	if s == nil {
 		s = Demo()
 	}
+	dialect := a.Dialect
+	if dialect == "" {
+		dialect = s.Dialect
+	}
 	r := &run{agent: a, script: s, resumed: resumed(l.Args)}
 	port, faults := spoiled(p, &s.Misbehave, r.deathByLines())
-	r.port = port
 	if exit := r.start(p); exit != nil {
 		return *exit
 	}
 	exit := agent.Run(l, port, agent.Config{
-		Dialect: s.Dialect, Version: s.Version, ProtocolVersion: s.ProtocolVersion,
+		Dialect: dialect, Version: s.Version, ProtocolVersion: s.ProtocolVersion,
 		SessionID: s.SessionID, Model: s.Model, Capabilities: s.Capabilities,
 		Initialize: s.Initialize, Init: s.Init, CostPerCall: s.CostPerCall,
 		Handshake: s.MCPHandshake, State: toSwitch(s.SessionState), Partials: toSwitch(s.Partials),

@@ -80,7 +80,6 @@ type Child struct {
 type run struct {
 	agent   *Agent
 	script  *Script
-	port    agent.Port
 	resumed bool
 	next    int // of the script's unconditional turns
 	passed  int // times the deadly point was reached

@@ -88,7 +88,7 @@ func (s Raw) play(p *player) error {
 }
 
 func (s Stderr) play(p *player) error {
-	p.run.port.Stderr([]byte(p.fill(string(s)) + "\n"))
+	p.Lane.Stderr(p.fill(string(s)))
 	return p.Err()
 }
 

@@ -3,6 +3,7 @@ package scripted_test
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +185,7 @@ func TestPortWithoutTime(t *testing.T) {
 // result, starts nothing new, and the session goes on.
 func TestInterruptAnywhere(t *testing.T) {
 	t.Parallel()
+	script := parse(t, busy)
 	rapid.Check(t, func(r *rapid.T) {
 		at := time.Duration(rapid.IntRange(0, 260).Draw(r, "ms")) * time.Millisecond
 		later := time.Duration(rapid.IntRange(0, 9).Draw(r, "answer_ms")) * time.Millisecond
@@ -196,7 +198,7 @@ func TestInterruptAnywhere(t *testing.T) {
 		var ran []string
 		receipt := -1
 		a := scripted.New(
-			scripted.WithScript(parse(t, busy)),
+			scripted.WithScript(script),
 			scripted.WithEffect(func(_, line string) error {
 				if receipt >= 0 && p.now < 2*time.Second && !strings.Contains(line, " t6 ") { // the background goes on
 					return fmt.Errorf("ran after the receipt: %s", line)
@@ -271,6 +273,58 @@ func TestStop(t *testing.T) {
 	written := p.out.Len()
 	require.True(t, bytes.HasSuffix(p.out.Bytes()[:written], []byte("\n")))
 	require.Equal(t, "control_request can_use_tool", kind(p.frames[len(p.frames)-1]), "a killed agent writes nothing more")
+}
+
+// A port may belong to the goroutine that serves it.
+func TestPortStaysOnItsGoroutine(t *testing.T) {
+	t.Parallel()
+	p := newTape(t)
+	hostOf(p, time.Millisecond)
+	p.send(user("go"))
+	p.errAt(time.Hour, errEOF)
+	script := parse(t, busy+"misbehave: {die: {at: after-result, nth: 9}}")
+	script.Turns[0].Steps = append(script.Turns[0].Steps,
+		scripted.Stderr("x"), &scripted.Flood{Count: 9000, Size: 100}, &scripted.Huge{Bytes: 1 << 20})
+	a := scripted.New(
+		scripted.WithScript(script), scripted.WithDialect(agent.Claude),
+		scripted.WithEffect(func(string, string) error { return nil }),
+	)
+	owned := &ownedPort{Port: p, t: t, owner: goroutine()}
+	require.Equal(t, agent.Exit{}, a.Serve(agent.Launch{Args: []string{"--permission-prompt-tool=stdio"}}, owned))
+	require.Len(t, p.pick("result"), 3)
+}
+
+// goroutine names the calling goroutine.
+func goroutine() string {
+	b := make([]byte, 64)
+	return string(bytes.Fields(b[:runtime.Stack(b, false)])[1])
+}
+
+type ownedPort struct {
+	agent.Port
+	t     *testing.T
+	owner string
+}
+
+func (p *ownedPort) check() {
+	if g := goroutine(); g != p.owner {
+		p.t.Errorf("called on goroutine %s, served on %s", g, p.owner)
+	}
+}
+
+func (p *ownedPort) Next(wait time.Duration) ([]byte, error) {
+	p.check()
+	return p.Port.Next(wait)
+}
+
+func (p *ownedPort) Write(b []byte) error {
+	p.check()
+	return p.Port.Write(b)
+}
+
+func (p *ownedPort) Stderr(b []byte) {
+	p.check()
+	p.Port.Stderr(b)
 }
 
 func TestHostGone(t *testing.T) {
