@@ -18,16 +18,18 @@ func TestBudgetDefaults(t *testing.T) {
 	t.Parallel()
 	s := sim.New(1)
 	b := ledger.NewBudget(0)
-	require.NoError(t, b.Acquire(t.Context(), s, ledger.DefaultBudget))
+	require.NoError(t, b.Acquire(t.Context(), s, "a", ledger.DefaultBudget))
+	require.NoError(t, b.Acquire(t.Context(), s, "a", 1), "one reader may overdraw it")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, b.Acquire(ctx, s, 1), context.Canceled)
-	assert.EqualValues(t, ledger.DefaultBudget, b.Used())
+	require.ErrorIs(t, b.Acquire(ctx, s, "b", 1), context.Canceled)
+	assert.EqualValues(t, ledger.DefaultBudget+1, b.Used())
 
 	var none *ledger.Budget
-	require.NoError(t, none.Acquire(t.Context(), s, 1<<40))
+	require.NoError(t, none.Acquire(t.Context(), s, "a", 1<<40))
 	none.Release(1)
 	none.Charge(1)
+	none.Done("a")
 	assert.Zero(t, none.Used())
 }
 
@@ -35,37 +37,55 @@ func TestABudgetWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	s := sim.New(1)
 	b := ledger.NewBudget(100)
-	require.NoError(t, b.Acquire(t.Context(), s, 60))
+	require.NoError(t, b.Acquire(t.Context(), s, "a", 110))
 	granted := time.Duration(-1)
 	start := s.Now()
 	s.Go(func() {
-		assert.NoError(t, b.Acquire(context.Background(), s, 50))
+		assert.NoError(t, b.Acquire(context.Background(), s, "b", 50))
 		granted = s.Now().Sub(start)
 	})
-	s.AfterFunc(time.Second, func() { b.Release(5) })
-	s.AfterFunc(2*time.Second, func() { b.Release(5) })
+	s.AfterFunc(time.Second, func() { b.Release(50) })
+	s.AfterFunc(2*time.Second, func() { b.Charge(-10) })
 	require.NoError(t, s.Run(100))
 	assert.Equal(t, 2*time.Second, granted)
 	assert.EqualValues(t, 100, b.Used())
 }
 
-func TestARequestAboveTheWholeBudgetIsGrantedAlone(t *testing.T) {
+func TestGrowingLinesDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
-	s := sim.New(1)
-	b := ledger.NewBudget(100)
-	require.NoError(t, b.Acquire(t.Context(), s, 1000))
-	b.Release(1000)
-	b.Charge(10)
-	granted := false
-	s.Go(func() {
-		assert.NoError(t, b.Acquire(context.Background(), s, 1000))
-		granted = true
-	})
-	require.NoError(t, s.Run(100))
-	require.False(t, granted)
-	b.Charge(-10)
-	require.NoError(t, s.Run(100))
-	assert.True(t, granted)
+	for seed := range uint64(50) {
+		s := sim.New(seed)
+		b := ledger.NewBudget(4 << 20)
+		done, most := 0, int64(0)
+		for who := range 8 {
+			s.Go(func() {
+				held := int64(0)
+				for held < 3<<20 {
+					if !assert.NoError(t, b.Acquire(context.Background(), s, who, 1<<20)) {
+						return
+					}
+					held += 1 << 20
+					most = max(most, b.Used())
+					rest(s, time.Millisecond)
+				}
+				b.Done(who)
+				rest(s, 10*time.Millisecond) // until it is read
+				b.Release(held)
+				done++
+			})
+		}
+		require.NoError(t, s.Run(10_000))
+		require.Equal(t, 8, done, "seed %d", seed)
+		require.Zero(t, b.Used())
+		s.Close()
+	}
+}
+
+// rest lets virtual time go by for the task that calls it.
+func rest(s *sim.Scheduler, d time.Duration) {
+	over := make(chan struct{})
+	s.AfterFunc(d, func() { close(over) })
+	_ = s.Await(context.Background(), over)
 }
 
 // large is a rig whose lines draw on a budget, which the reader has charged.
@@ -153,9 +173,9 @@ func TestWaitingForABudgetEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := sim.New(1)
 	b := ledger.NewBudget(1)
-	b.Charge(1)
+	require.NoError(t, b.Acquire(t.Context(), s, "a", 2))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s.AfterFunc(time.Second, func() { cancel(errEnough) })
-	require.ErrorIs(t, b.Acquire(ctx, s, 1), errEnough)
-	assert.EqualValues(t, 1, b.Used())
+	require.ErrorIs(t, b.Acquire(ctx, s, "b", 1), errEnough)
+	assert.EqualValues(t, 2, b.Used())
 }

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -221,4 +222,64 @@ func TestWakeReader(t *testing.T) {
 	require.NotNil(t, wait)
 	r.WakeReader()
 	assert.True(t, isClosed(wait))
+}
+
+func TestALargeLineFailsNoCall(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	call := r.call("set_model")
+	r.put(padded("assistant", 9<<20)) // above the hard bound, but it has a budget of its own
+	assert.True(t, r.mayRead())
+	r.sort()
+	assert.True(t, r.mayRead())
+	assert.False(t, isClosed(call.Done()))
+}
+
+func TestNoCallFailsBeforeTheRouterHasRun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 4000})).ready()
+	call := r.call("set_model")
+	for range 4 {
+		r.put(padded("assistant", 1000))
+	}
+	wait := r.ReadWait(false)
+	require.NotNil(t, wait)
+	assert.False(t, isClosed(call.Done()), "the consumer had no chance to read")
+	r.sort()
+	assert.True(t, isClosed(wait), "the reader asks again")
+	require.False(t, r.mayRead())
+	assert.True(t, isClosed(call.Done()))
+}
+
+func TestClosingIsBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 4000}))
+	c := r.consume()
+	r.BeginClosing(true)
+	for i := range 1000 {
+		if typ := []string{"stream_event", "assistant"}[min(i/900, 1)]; r.mayRead() {
+			r.read(padded(typ, 1000))
+		}
+		require.LessOrEqual(t, r.Snapshot().UnreadBytes, int64(5000))
+	}
+	assert.False(t, r.mayRead())
+	assert.NotNil(t, r.ReadWait(true))
+	c.Release()
+	assert.True(t, r.mayRead(), "what nobody reads is dropped")
+}
+
+func TestAStalledConsumerIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Messages: 1, Consumer: time.Hour})).ready()
+	assert.Zero(t, r.StalledFor())
+	r.read(assistant(1))
+	require.False(t, r.mayRead())
+	pass(t, r.sched, time.Minute)
+	require.False(t, r.mayRead(), "asking again does not begin anew")
+	assert.Equal(t, time.Minute, r.StalledFor())
+	assert.Equal(t, []ledger.Wait{{What: "consumer", Age: time.Minute, Limit: time.Hour}}, r.Snapshot().Waits)
+	r.call("interrupt")
+	require.True(t, r.mayRead())
+	assert.Zero(t, r.StalledFor(), "the reader goes on")
+	assert.False(t, r.Snapshot().Stalled)
 }

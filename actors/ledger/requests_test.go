@@ -16,6 +16,8 @@ import (
 	"github.com/agent-troupe/troupe/actors/ledger"
 )
 
+var errNoDecision = errors.New("no decision")
+
 const allow = `{"behavior":"allow"}`
 
 // ask reads a permission request and takes it.
@@ -96,7 +98,7 @@ func TestARequestIsAnsweredOnce(t *testing.T) {
 	assert.True(t, r.Answer(q, json.RawMessage(allow), ""))
 	assert.False(t, r.Answer(q, json.RawMessage(allow), ""))
 	assert.False(t, r.Answer(q, nil, "no"))
-	assert.False(t, r.Fail(q, "no"))
+	assert.False(t, r.Fail(q, "no", errNoDecision))
 	assert.Equal(t, []string{"p " + allow}, r.answers())
 	assert.Equal(t, []event.LateAnswer{{Kind: "permission", RequestID: "p"}, {Kind: "permission", RequestID: "p"}}, eventsOf[event.LateAnswer](r))
 	assert.Zero(t, r.Gates())
@@ -141,7 +143,7 @@ func TestARepeatedIDIsNotRunAgain(t *testing.T) {
 func TestARepeatedIDAfterADenyIsDenied(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.Fail(r.ask("p"), "no")
+	r.Fail(r.ask("p"), "no", errNoDecision)
 	r.read(permission("p"))
 	assert.Equal(t, []string{"p " + deny("no"), "p " + deny("no")}, r.answers())
 }
@@ -235,12 +237,11 @@ func TestAnAnswerEndsTheScope(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	q := r.ask("p")
-	ended := 0
-	require.True(t, r.Scope(q, func(error) { ended++ }))
-	r.Fail(q, "no")
-	assert.Equal(t, 1, ended)
-	assert.False(t, r.Scope(q, func(error) { ended++ }))
-	assert.Equal(t, 1, ended)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	require.True(t, r.Scope(q, cancel))
+	r.Fail(q, "no", errNoDecision)
+	require.ErrorIs(t, context.Cause(ctx), errNoDecision)
+	assert.False(t, r.Scope(q, func(error) { t.Error("never bound") }))
 }
 
 func TestClosingDeniesEverything(t *testing.T) {
@@ -317,6 +318,20 @@ func TestADenialThatCannotBeEncodedIsAnError(t *testing.T) {
 	r := newRig(t, func(c *ledger.Config) {
 		c.Deny = func(*ledger.Request, string) ([]byte, string) { return []byte("{"), "" }
 	})
-	r.Fail(r.ask("p"), "no")
+	r.Fail(r.ask("p"), "no", errNoDecision)
 	assert.Equal(t, []string{"p no"}, r.answers())
+}
+
+func TestOpenRequestsAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Requests: 2}))
+	first := r.ask("a")
+	r.read(permission("b"), request("h", "hook_callback"))
+	assert.Equal(t, []string{"h too many requests are open"}, r.answers())
+	assert.Empty(t, r.Take(ledger.Hook))
+	r.Answer(first, json.RawMessage(allow), "")
+	r.wrote()
+	r.read(request("i", "hook_callback"))
+	assert.Empty(t, r.wrote())
+	assert.Len(t, r.Take(ledger.Hook), 1)
 }

@@ -169,7 +169,10 @@ func TestNextOfATurnThatEndsWithoutAResult(t *testing.T) {
 	r.read(lifecycle("a", "completed"))
 	require.NoError(t, r.sched.Run(100))
 	require.ErrorIs(t, end, io.EOF)
-	assert.Equal(t, []string{lifecycle("a", "completed")}, lines, "what says so is a message, too")
+	assert.Empty(t, lines)
+	lines, err := r.drain(c, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{lifecycle("a", "completed")}, lines, "what says so is for whoever reads on")
 }
 
 func TestNextOfATurnThatTheSessionOutlivesNot(t *testing.T) {
@@ -222,4 +225,19 @@ func TestALongQueueKeepsItsOrder(t *testing.T) {
 	}
 	assert.Equal(t, wrote, read)
 	assert.Zero(t, r.Snapshot().Unread)
+}
+
+func TestATurnThatDidNotRunTakesNoMessagesOfTheNext(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	turn := r.turn("a")
+	r.turn("b")
+	r.read(assistant(1), lifecycle("a", "completed"), assistant(2))
+	c := r.consume()
+	lines, err := r.drain(c, turn)
+	require.ErrorIs(t, err, io.EOF)
+	assert.Equal(t, []string{assistant(1)}, lines)
+	lines, err = r.drain(c, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{lifecycle("a", "completed"), assistant(2)}, lines)
 }

@@ -307,3 +307,20 @@ func TestASessionThatEndsHasRoom(t *testing.T) {
 	require.NoError(t, r.sched.Run(100))
 	assert.True(t, ended)
 }
+
+func TestNothingIsWrittenAfterClose(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	queued, err := r.OpenTurn(userMessage("a"))
+	require.NoError(t, err)
+	r.call("set_model")
+	r.BeginClosing(true)
+	interrupt := r.call("interrupt", ledger.First())
+	require.NoError(t, r.WriteTurns(encodeUser))
+	require.NoError(t, r.WriteCalls())
+	lines := r.wrote()
+	require.Len(t, lines, 1, "a turn would run into the end of stdin")
+	assert.Equal(t, interrupt.ID, frame(t, lines[0]).RequestID)
+	r.Terminate(nil)
+	r.requireEnded(ledger.ErrClosed, queued)
+}
