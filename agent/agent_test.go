@@ -109,7 +109,7 @@ func (*idle) Stderr([]byte)            {}
 func (p *idle) Elapsed() time.Duration { return p.now }
 
 // pump runs strands until nothing is left to wait for.
-func pump(e *Engine) {
+func pump(e *engine) {
 	for e.exit == nil {
 		e.schedule()
 		if len(e.strands) == 0 {

@@ -13,7 +13,7 @@ type Request struct {
 	Subtype string
 	Body    json.RawMessage // the request member
 
-	e     *Engine
+	e     *engine
 	frame protocol.Frame
 }
 
@@ -50,7 +50,7 @@ func (r *Request) Serve() { r.e.serve(r) }
 func (r *Request) Cancelled() bool { return r.e.host.cancelled[r.ID] }
 
 // control takes a control request. One without an id cannot be answered.
-func (e *Engine) control(f protocol.Frame) {
+func (e *engine) control(f protocol.Frame) {
 	if f.RequestID == "" || f.Subtype == "" {
 		return
 	}
@@ -62,7 +62,7 @@ func (e *Engine) control(f protocol.Frame) {
 }
 
 // serve answers a control request the way the CLI was seen to.
-func (e *Engine) serve(r *Request) {
+func (e *engine) serve(r *Request) {
 	request, err := protocol.DecodeHostRequest(r.frame)
 	if err != nil {
 		r.Fail("invalid "+r.Subtype+" request: "+err.Error(), "invalid_request")
@@ -106,7 +106,7 @@ func (e *Engine) serve(r *Request) {
 	}
 }
 
-func (e *Engine) unsupported(r *Request) {
+func (e *engine) unsupported(r *Request) {
 	if e.cfg.Dialect == Qoder {
 		r.Fail(`Unsupported control request type: "`+r.Subtype+`"`, "")
 		return
@@ -116,7 +116,7 @@ func (e *Engine) unsupported(r *Request) {
 
 // serveInterrupt stops the turn. What was asked is taken back before the
 // answer, what the turn still writes comes after it, as observed.
-func (e *Engine) serveInterrupt(r *Request, cancelQueued bool) {
+func (e *engine) serveInterrupt(r *Request, cancelQueued bool) {
 	e.ensureTurn()
 	answer := Object{}
 	if cancelQueued {
@@ -132,14 +132,14 @@ func (e *Engine) serveInterrupt(r *Request, cancelQueued bool) {
 
 // ensureTurn starts the turn of a line that was begun but still waits for what
 // came with it, so that an interrupt finds it.
-func (e *Engine) ensureTurn() {
+func (e *engine) ensureTurn() {
 	if e.turn == nil && len(e.inbox) > 0 && e.inbox[0].started {
 		e.startTurn()
 	}
 }
 
 // interrupt ends the turn that runs.
-func (e *Engine) interrupt() {
+func (e *engine) interrupt() {
 	e.ensureTurn()
 	if e.turn == nil || e.turn.scope.err != nil {
 		return
@@ -151,7 +151,7 @@ func (e *Engine) interrupt() {
 	e.turn.scope.err = ErrAborted
 }
 
-func (e *Engine) setMode(r *Request, mode string) {
+func (e *engine) setMode(r *Request, mode string) {
 	switch {
 	case !validMode(mode) && e.cfg.Dialect == Qoder:
 		r.Fail("unknown permission_mode: "+mode, "")
@@ -172,7 +172,7 @@ func (e *Engine) setMode(r *Request, mode string) {
 	e.perms.change(e, mode)
 }
 
-func (e *Engine) setModel(r *Request, model *string) {
+func (e *engine) setModel(r *Request, model *string) {
 	e.session.model = e.tr.model
 	if model != nil && *model != "" {
 		e.session.model = *model
@@ -195,7 +195,7 @@ func (e *Engine) setModel(r *Request, model *string) {
 
 // readFile has nothing to read, and refuses what lies outside the working
 // directory.
-func (e *Engine) readFile(r *Request, path string) {
+func (e *engine) readFile(r *Request, path string) {
 	if strings.HasPrefix(path, "/") && !strings.HasPrefix(path, e.session.cwd+"/") {
 		r.Fail("read denied: "+path, "")
 		return
@@ -203,7 +203,7 @@ func (e *Engine) readFile(r *Request, path string) {
 	r.Succeed(Object{"contents": "", "absPath": path, "lossy": false, "requested_path": path})
 }
 
-func (e *Engine) rewind(r *Request, id string) {
+func (e *engine) rewind(r *Request, id string) {
 	if e.cfg.Dialect == Qoder {
 		r.Succeed(Object{"canRewind": false, "error": "no snapshot found for message " + id})
 		return

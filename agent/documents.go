@@ -5,7 +5,7 @@ import "github.com/agent-troupe/troupe/protocol"
 // document is the answer to a request that only reads or that the engine takes
 // note of without doing anything; ok is false for a subtype the CLI does not
 // know. A nil answer is a bare success.
-func (e *Engine) document(request protocol.HostRequest) (answer any, ok bool) {
+func (e *engine) document(request protocol.HostRequest) (answer any, ok bool) {
 	if e.cfg.Dialect == Qoder {
 		return e.qoderDocument(request)
 	}
@@ -56,7 +56,7 @@ func (e *Engine) document(request protocol.HostRequest) (answer any, ok bool) {
 	return nil, false
 }
 
-func (e *Engine) qoderDocument(request protocol.HostRequest) (answer any, ok bool) {
+func (e *engine) qoderDocument(request protocol.HostRequest) (answer any, ok bool) {
 	switch in := request.(type) {
 	case *protocol.SetPlanModeRequest:
 		mode := "default"

@@ -83,9 +83,9 @@ type Moment struct {
 	Port  Port
 }
 
-// Engine serves one conversation. Everything in it belongs to one coroutine at
+// engine serves one conversation. Everything in it belongs to one coroutine at
 // a time.
-type Engine struct {
+type engine struct {
 	cfg    Config
 	tr     traits
 	port   Port
@@ -140,8 +140,8 @@ func Run(l Launch, p Port, cfg Config) Exit {
 	return *e.exit
 }
 
-func newEngine(l Launch, p Port, cfg Config) *Engine {
-	e := &Engine{
+func newEngine(l Launch, p Port, cfg Config) *engine {
+	e := &engine{
 		cfg: cfg, tr: cfg.Dialect.traits(), port: p, launch: l,
 		flags: parseFlags(l.Args), ids: newIDs(l.Seed), seen: map[string]bool{},
 		remembered: map[string]bool{},
@@ -159,7 +159,7 @@ func newEngine(l Launch, p Port, cfg Config) *Engine {
 }
 
 // now is the time the engine goes by.
-func (e *Engine) now() time.Duration {
+func (e *engine) now() time.Duration {
 	if c, ok := e.port.(Elapser); ok {
 		return c.Elapsed()
 	}
@@ -167,7 +167,7 @@ func (e *Engine) now() time.Duration {
 }
 
 // receive waits for one line or for the next deadline.
-func (e *Engine) receive() {
+func (e *engine) receive() {
 	wait := e.nextDeadline()
 	starting := e.turn == nil && len(e.inbox) > 0
 	if starting {
@@ -208,7 +208,7 @@ func (e *Engine) receive() {
 }
 
 // finished reports whether there is nothing left to do.
-func (e *Engine) finished() bool {
+func (e *engine) finished() bool {
 	if e.turn != nil || len(e.strands) > 0 {
 		return false
 	}
@@ -217,7 +217,7 @@ func (e *Engine) finished() bool {
 
 // naturalExit is how Claude Code was seen to exit at EOF: 1 after a result
 // with is_error, else 0. SIGINT always ends in 0.
-func (e *Engine) naturalExit() Exit {
+func (e *engine) naturalExit() Exit {
 	if e.lastError && !e.leaving {
 		return Exit{Code: 1}
 	}
@@ -225,7 +225,7 @@ func (e *Engine) naturalExit() Exit {
 }
 
 // terminate is SIGTERM: the tool that runs dies with it, no result follows.
-func (e *Engine) terminate() {
+func (e *engine) terminate() {
 	if e.turn != nil {
 		e.turn.scope.err = errTerminated
 	}
@@ -238,7 +238,7 @@ func (e *Engine) terminate() {
 var errTerminated = fmt.Errorf("%w by SIGTERM", ErrAborted)
 
 // quit ends the agent; whatever strands still do goes nowhere.
-func (e *Engine) quit(x Exit) {
+func (e *engine) quit(x Exit) {
 	if e.exit == nil {
 		x.Signal = strings.TrimPrefix(x.Signal, "SIG")
 		e.exit = &x
@@ -246,7 +246,7 @@ func (e *Engine) quit(x Exit) {
 }
 
 // at passes a point.
-func (e *Engine) at(p Point, frame []byte) {
+func (e *engine) at(p Point, frame []byte) {
 	if e.cfg.At == nil || e.exit != nil {
 		return
 	}
@@ -259,13 +259,13 @@ func (e *Engine) at(p Point, frame []byte) {
 }
 
 // fatal ends the agent the way the CLI does on input it cannot live with.
-func (e *Engine) fatal(format string, a ...any) {
+func (e *engine) fatal(format string, a ...any) {
 	e.flush()
 	e.stderr(fmt.Sprintf(format, a...))
 	e.quit(Exit{Code: 1})
 }
 
-func (e *Engine) stderr(text string) {
+func (e *engine) stderr(text string) {
 	e.onPort(func() { e.port.Stderr([]byte(text + "\n")) })
 }
 
@@ -282,7 +282,7 @@ func (x *ExitError) Error() string {
 }
 
 // send writes one frame.
-func (e *Engine) send(o Object) {
+func (e *engine) send(o Object) {
 	line, err := encode(o)
 	if err != nil {
 		e.fatal("agent: frame cannot be encoded: %v", err)
@@ -291,7 +291,7 @@ func (e *Engine) send(o Object) {
 	e.sendLine(line)
 }
 
-func (e *Engine) sendLine(line []byte) {
+func (e *engine) sendLine(line []byte) {
 	if e.exit != nil {
 		return
 	}
@@ -305,7 +305,7 @@ func (e *Engine) sendLine(line []byte) {
 const maxOut = 256 << 10
 
 // emit writes a message of the session: a frame with uuid and session id.
-func (e *Engine) emit(o Object) {
+func (e *engine) emit(o Object) {
 	if _, ok := o["uuid"]; !ok {
 		o["uuid"] = e.ids.uuid()
 	}
@@ -313,12 +313,12 @@ func (e *Engine) emit(o Object) {
 	e.send(o)
 }
 
-func (e *Engine) system(subtype string, o Object) {
+func (e *engine) system(subtype string, o Object) {
 	e.emit(o.with(Object{"type": "system", "subtype": subtype}))
 }
 
 // flush writes what has been sent.
-func (e *Engine) flush() {
+func (e *engine) flush() {
 	if len(e.out) == 0 {
 		return
 	}

@@ -38,11 +38,11 @@ type memory struct {
 type openUse struct{ id, line string }
 
 // keeps reports whether the session is kept.
-func (e *Engine) keeps() bool {
+func (e *engine) keeps() bool {
 	return e.cfg.History != nil && !e.flags.has("no-session-persistence")
 }
 
-func (e *Engine) sessionFile(id string) string {
+func (e *engine) sessionFile(id string) string {
 	return "projects/" + strings.ReplaceAll(e.session.cwd, "/", "-") + "/" + id + ".jsonl"
 }
 
@@ -60,7 +60,7 @@ type entry struct {
 
 // restore reads the session that the arguments resume. One that does not exist
 // ends the agent: a bare result, no answer to initialize, as observed.
-func (e *Engine) restore() {
+func (e *engine) restore() {
 	id := e.flags.last("resume")
 	if id == "" || !e.keeps() {
 		return
@@ -93,7 +93,7 @@ func (e *Engine) restore() {
 }
 
 // remember takes in one line of an earlier life.
-func (e *Engine) remember(in entry) {
+func (e *engine) remember(in entry) {
 	if in.UUID == "" {
 		return
 	}
@@ -141,7 +141,7 @@ func (m *memory) close(toolUseID string) {
 
 // rerun starts the turn that was cut off once more. It waits for nothing, not
 // even for initialize, as observed.
-func (e *Engine) rerun() {
+func (e *engine) rerun() {
 	e.mem.dangling = nil // the model does not see the call any more
 	msg := &message{
 		uuid: e.ids.uuid(), query: true, again: true,
@@ -154,7 +154,7 @@ func (e *Engine) rerun() {
 }
 
 // record adds a line to the conversation.
-func (e *Engine) record(o Object) {
+func (e *engine) record(o Object) {
 	if !e.keeps() {
 		return
 	}
@@ -178,7 +178,7 @@ func (e *Engine) record(o Object) {
 // epoch is when the engine's time begins.
 func epoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-func (e *Engine) appendLine(line []byte) {
+func (e *engine) appendLine(line []byte) {
 	if e.exit != nil {
 		return
 	}
@@ -189,7 +189,7 @@ func (e *Engine) appendLine(line []byte) {
 
 // recordPrompt keeps the line a turn answers; before the first one of a life it
 // repairs what the last life left open.
-func (e *Engine) recordPrompt(msg *message) {
+func (e *engine) recordPrompt(msg *message) {
 	if !e.keeps() {
 		return
 	}
@@ -217,7 +217,7 @@ func (e *Engine) recordPrompt(msg *message) {
 	e.record(o)
 }
 
-func (e *Engine) repair() {
+func (e *engine) repair() {
 	for _, open := range e.mem.dangling {
 		e.record(Object{
 			"type": "user", "uuid": e.ids.uuid(), "toolUseResult": interruptedText, "toolDenialKind": "interrupted",

@@ -70,7 +70,7 @@ type HookSpecific struct {
 func (a HookAnswer) stops() bool { return a.Continue != nil && !*a.Continue }
 
 // hooked reports whether a callback is registered for the event and subject.
-func (e *Engine) hooked(event, subject string) bool {
+func (e *engine) hooked(event, subject string) bool {
 	for _, m := range e.host.hooks[protocol.HookEvent(event)] {
 		if matches(m, subject) && len(m.HookCallbackIDs) > 0 {
 			return true
@@ -145,7 +145,7 @@ func (l *Lane) collect(s *Strand, event string, runs []*hookRun) error {
 	return nil
 }
 
-func (e *Engine) hookFailed(event string, run *hookRun) {
+func (e *engine) hookFailed(event string, run *hookRun) {
 	e.stderr("Error in hook callback " + run.id + ": " + run.p.err)
 	if e.cfg.Dialect == Qoder {
 		return

@@ -21,7 +21,7 @@ type message struct {
 }
 
 // line handles one line from the host.
-func (e *Engine) line(raw []byte) {
+func (e *engine) line(raw []byte) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 {
 		return
@@ -47,7 +47,7 @@ func (e *Engine) line(raw []byte) {
 
 // user takes a user line: its own turn when idle, queued behind the one that
 // runs, or known already.
-func (e *Engine) user(f protocol.Frame) {
+func (e *engine) user(f protocol.Frame) {
 	var line struct {
 		Message     json.RawMessage `json:"message"`
 		ShouldQuery *bool           `json:"shouldQuery"`
@@ -87,7 +87,7 @@ func (e *Engine) user(f protocol.Frame) {
 
 // repeated is a line the session has had before: it is echoed and not run. One
 // that an earlier life of the session had is called completed, as observed.
-func (e *Engine) repeated(msg *message) {
+func (e *engine) repeated(msg *message) {
 	if e.remembered[msg.uuid] {
 		e.lifecycle(msg, "completed")
 	}
@@ -98,7 +98,7 @@ func (e *Engine) repeated(msg *message) {
 }
 
 // enqueue puts msg at the end of the inbox.
-func (e *Engine) enqueue(msg *message) {
+func (e *engine) enqueue(msg *message) {
 	idle := e.turn == nil && len(e.inbox) == 0
 	e.inbox = append(e.inbox, msg)
 	msg.apart = e.turn == nil
@@ -112,7 +112,7 @@ func (e *Engine) enqueue(msg *message) {
 }
 
 // begin announces that msg is being worked on.
-func (e *Engine) begin(msg *message) {
+func (e *engine) begin(msg *message) {
 	if !msg.started {
 		msg.started = true
 		e.lifecycle(msg, "started")
@@ -121,7 +121,7 @@ func (e *Engine) begin(msg *message) {
 
 // lifecycle reports the state of a user line that has a uuid, as observed on
 // Claude Code 2.1.329.
-func (e *Engine) lifecycle(msg *message, state string) {
+func (e *engine) lifecycle(msg *message, state string) {
 	if msg.uuid == "" || msg.origin != nil {
 		return
 	}
@@ -130,7 +130,7 @@ func (e *Engine) lifecycle(msg *message, state string) {
 
 // replay echoes a user line, for hosts that started the agent with
 // --replay-user-messages.
-func (e *Engine) replay(msg *message) {
+func (e *engine) replay(msg *message) {
 	if !e.flags.has("replay-user-messages") || msg.origin != nil || msg.again {
 		return
 	}
@@ -144,7 +144,7 @@ func (e *Engine) replay(msg *message) {
 }
 
 // startTurn takes the oldest message.
-func (e *Engine) startTurn() {
+func (e *engine) startTurn() {
 	msg := e.inbox[0]
 	e.inbox = slices.Delete(e.inbox, 0, 1)
 	for _, later := range e.inbox {
@@ -155,7 +155,7 @@ func (e *Engine) startTurn() {
 }
 
 // inject hands the lines that came during the turn to it, at a tool boundary.
-func (e *Engine) inject(t *Turn) {
+func (e *engine) inject(t *Turn) {
 	kept := e.inbox[:0]
 	for _, msg := range e.inbox {
 		if msg.apart || msg.origin != nil {
@@ -171,7 +171,7 @@ func (e *Engine) inject(t *Turn) {
 }
 
 // queued returns the uuids of the lines that wait for their turn.
-func (e *Engine) queued() []string {
+func (e *engine) queued() []string {
 	ids := []string{}
 	for _, msg := range e.inbox {
 		if msg.uuid != "" {
@@ -183,7 +183,7 @@ func (e *Engine) queued() []string {
 
 // dropQueued empties the inbox of user lines (those whose uuid is id, or all if
 // id is "") and returns the uuids of what it dropped.
-func (e *Engine) dropQueued(id string) []string {
+func (e *engine) dropQueued(id string) []string {
 	dropped := []string{}
 	e.inbox = slices.DeleteFunc(e.inbox, func(msg *message) bool {
 		if msg.origin != nil || id != "" && msg.uuid != id {
@@ -199,7 +199,7 @@ func (e *Engine) dropQueued(id string) []string {
 }
 
 // setState reports a state of the session, setStateOnce only when it is new.
-func (e *Engine) setState(state string) {
+func (e *engine) setState(state string) {
 	e.state = state
 	env := e.launch.Getenv
 	loud := env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") == "1"
@@ -214,7 +214,7 @@ func (e *Engine) setState(state string) {
 	e.system("session_state_changed", o)
 }
 
-func (e *Engine) setStateOnce(state string) {
+func (e *engine) setStateOnce(state string) {
 	if e.state != state {
 		e.setState(state)
 	}

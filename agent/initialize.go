@@ -26,7 +26,7 @@ type session struct {
 	prompt string // prompt_id of the turn
 }
 
-func newSession(e *Engine) session {
+func newSession(e *engine) session {
 	s := session{cwd: e.launch.Dir, model: e.flags.last("model"), id: e.flags.last("session-id")}
 	if resumed := e.flags.last("resume"); resumed != "" && s.id == "" && !e.flags.has("fork-session") {
 		s.id = resumed
@@ -63,7 +63,7 @@ func (h *host) cancel(requestID string) { h.cancelled[requestID] = true }
 
 // initialize takes the host's registrations and answers. A second one
 // succeeds like the first, as observed.
-func (e *Engine) initialize(r *Request, in *protocol.InitializeRequest) {
+func (e *engine) initialize(r *Request, in *protocol.InitializeRequest) {
 	again := e.host.initialized
 	e.host = host{
 		initialized: true, hooks: in.Hooks, subText: in.ForwardSubagentText, cancelled: e.host.cancelled,
@@ -96,7 +96,7 @@ func (e *Engine) initialize(r *Request, in *protocol.InitializeRequest) {
 	e.spawn(nil, func(s *Strand) { e.connectServers(s) })
 }
 
-func (e *Engine) initializeResponse() Object {
+func (e *engine) initializeResponse() Object {
 	o := Object{
 		"commands":                []any{Object{"name": "compact", "description": "Compact the conversation", "argumentHint": ""}},
 		"agents":                  []any{Object{"name": "general-purpose", "description": "General-purpose agent"}},
@@ -128,7 +128,7 @@ func (e *Engine) initializeResponse() Object {
 
 const keySource = "ANTHROPIC_API_KEY"
 
-func (e *Engine) models() []any {
+func (e *engine) models() []any {
 	if e.cfg.Dialect == Qoder {
 		return []any{Object{"value": e.session.model, "displayName": e.session.model}}
 	}
@@ -140,7 +140,7 @@ func (e *Engine) models() []any {
 
 // capabilities are those of system/init; the initialize response of Claude
 // Code carries a list of its own.
-func (e *Engine) capabilities() []string {
+func (e *engine) capabilities() []string {
 	if e.cfg.Capabilities != nil {
 		return e.cfg.Capabilities
 	}
@@ -158,7 +158,7 @@ func (e *Engine) capabilities() []string {
 	}
 }
 
-func (e *Engine) responseCapabilities() []string {
+func (e *engine) responseCapabilities() []string {
 	if e.cfg.Dialect == Qoder || e.cfg.Capabilities != nil {
 		return e.capabilities()
 	}
@@ -169,7 +169,7 @@ func (e *Engine) responseCapabilities() []string {
 }
 
 // initFrame writes system/init: on Claude Code at the start of every turn.
-func (e *Engine) initFrame(msg *message) {
+func (e *engine) initFrame(msg *message) {
 	servers := []any{}
 	for _, s := range e.host.servers {
 		servers = append(servers, Object{"name": s.name, "status": s.status(), "source": "sdk"})
@@ -201,7 +201,7 @@ func (e *Engine) initFrame(msg *message) {
 
 // tools lists what system/init says the model may call. The tool that runs a
 // sub-agent is called Agent in tool_use and Task here, as observed.
-func (e *Engine) tools() []string {
+func (e *engine) tools() []string {
 	names := []string{"Task", "Bash", "Edit", "Read", "Skill", "TaskStop", "WebFetch", "WebSearch", "Write"}
 	if e.flags.last("permission-prompt-tool") == "stdio" {
 		names = append(names, "AskUserQuestion", "EnterPlanMode", "ExitPlanMode")

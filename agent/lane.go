@@ -9,7 +9,7 @@ import (
 // Lane is one thread of conversation: the main one, or a sub-agent's. Its
 // methods belong to the strand it runs on.
 type Lane struct {
-	e     *Engine
+	e     *engine
 	s     *Strand
 	scope *scope
 	turn  *Turn // nil in a background task

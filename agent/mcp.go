@@ -52,7 +52,7 @@ func (m *mcpServer) status() string {
 	return m.state
 }
 
-func (e *Engine) server(name string) *mcpServer {
+func (e *engine) server(name string) *mcpServer {
 	i := slices.IndexFunc(e.host.servers, func(m *mcpServer) bool { return m.name == name })
 	if i < 0 {
 		return nil
@@ -61,12 +61,12 @@ func (e *Engine) server(name string) *mcpServer {
 }
 
 // connected reports whether every server has been connected to, or failed.
-func (e *Engine) connected() bool {
+func (e *engine) connected() bool {
 	return !slices.ContainsFunc(e.host.servers, func(m *mcpServer) bool { return m.state == "" })
 }
 
 // connectServers makes the first contact with the servers of initialize.
-func (e *Engine) connectServers(s *Strand) {
+func (e *engine) connectServers(s *Strand) {
 	for _, m := range e.host.servers {
 		if m.state != "" {
 			continue
@@ -211,7 +211,7 @@ func toolResult(raw json.RawMessage, err error) ToolResult {
 }
 
 // mcpStatus answers mcp_status.
-func (e *Engine) mcpStatus(r *Request) {
+func (e *engine) mcpStatus(r *Request) {
 	list := []any{}
 	for _, m := range e.host.servers {
 		tools := []any{}
@@ -236,7 +236,7 @@ func (e *Engine) mcpStatus(r *Request) {
 
 // setServers replaces the dynamic servers: those of the host are asked for
 // their tools after the answer.
-func (e *Engine) setServers(r *Request, servers map[string]protocol.MCPServerConfig) {
+func (e *engine) setServers(r *Request, servers map[string]protocol.MCPServerConfig) {
 	before := e.host.servers
 	e.host.servers = nil
 	added, removed := []string{}, []string{}
@@ -269,7 +269,7 @@ func (e *Engine) setServers(r *Request, servers map[string]protocol.MCPServerCon
 
 // reconnect serves mcp_toggle and mcp_reconnect: the answer comes after the
 // handshake.
-func (e *Engine) reconnect(r *Request, name string, enable bool) {
+func (e *engine) reconnect(r *Request, name string, enable bool) {
 	m := e.server(name)
 	switch {
 	case m == nil && e.cfg.Dialect == Qoder && r.Subtype == "mcp_toggle":

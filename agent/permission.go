@@ -84,7 +84,7 @@ func validMode(mode string) bool {
 }
 
 // change sets the mode and reports it.
-func (p *permissions) change(e *Engine, mode string) {
+func (p *permissions) change(e *engine, mode string) {
 	before := p.mode
 	p.mode = mode
 	e.system("status", Object{"status": nil, "permissionMode": mode})
@@ -211,7 +211,7 @@ func (l *Lane) askPermission(s *Strand, c *call, g gate) (gate, error) {
 
 // waitsForHost counts the asks that are open; the first and the last change
 // the session's state.
-func (e *Engine) waitsForHost(n int) {
+func (e *engine) waitsForHost(n int) {
 	e.openAsks += n
 	switch {
 	case n > 0 && e.openAsks == n:

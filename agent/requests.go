@@ -23,11 +23,11 @@ type pending struct {
 }
 
 // ask writes a control request. Who asked waits for settled.
-func (e *Engine) ask(sc *scope, request Object) *pending {
+func (e *engine) ask(sc *scope, request Object) *pending {
 	return e.askAs(e.ids.uuid(), sc, request)
 }
 
-func (e *Engine) askAs(id string, sc *scope, request Object) *pending {
+func (e *engine) askAs(id string, sc *scope, request Object) *pending {
 	p := &pending{id: id, scope: sc, request: request}
 	e.asked = append(e.asked, p)
 	e.writeRequest(p)
@@ -38,7 +38,7 @@ func (e *Engine) askAs(id string, sc *scope, request Object) *pending {
 	return p
 }
 
-func (e *Engine) writeRequest(p *pending) {
+func (e *engine) writeRequest(p *pending) {
 	body, err := encode(p.request)
 	if err == nil {
 		body, err = protocol.AppendControlRequest(nil, p.id, body)
@@ -61,7 +61,7 @@ func (s *Strand) await(p *pending, limit time.Duration) error {
 }
 
 // withdraw takes a request back, once.
-func (e *Engine) withdraw(p *pending) {
+func (e *engine) withdraw(p *pending) {
 	if p.settled {
 		return
 	}
@@ -73,12 +73,12 @@ func (e *Engine) withdraw(p *pending) {
 	e.writeCancel(p.id)
 }
 
-func (e *Engine) writeCancel(id string) {
+func (e *engine) writeCancel(id string) {
 	e.sendLine(bytes.TrimSuffix(protocol.AppendControlCancel(nil, id), []byte{'\n'}))
 }
 
 // withdrawAll takes back, oldest first, what was asked inside sc.
-func (e *Engine) withdrawAll(sc *scope) {
+func (e *engine) withdrawAll(sc *scope) {
 	for _, p := range slices.Clone(e.asked) {
 		if p.scope.within(sc) {
 			e.withdraw(p)
@@ -86,13 +86,13 @@ func (e *Engine) withdrawAll(sc *scope) {
 	}
 }
 
-func (e *Engine) settle(p *pending) {
+func (e *engine) settle(p *pending) {
 	p.settled = true
 	e.asked = slices.DeleteFunc(e.asked, func(q *pending) bool { return q == p })
 }
 
 // answered takes a control response; one for an unknown request is ignored.
-func (e *Engine) answered(f protocol.Frame) {
+func (e *engine) answered(f protocol.Frame) {
 	r, err := protocol.DecodeControlResponse(f)
 	if err != nil {
 		return
@@ -107,7 +107,7 @@ func (e *Engine) answered(f protocol.Frame) {
 }
 
 // closeGates settles everything open: nobody is left to answer.
-func (e *Engine) closeGates() {
+func (e *engine) closeGates() {
 	for len(e.asked) > 0 {
 		p := e.asked[0]
 		p.closed = true

@@ -29,7 +29,7 @@ func Say(text string) *string { return &text }
 
 func (r Result) success() bool { return r.Subtype == "" || r.Subtype == "success" }
 
-func (e *Engine) costPerCall() float64 {
+func (e *engine) costPerCall() float64 {
 	if e.cfg.CostPerCall != 0 {
 		return e.cfg.CostPerCall
 	}
@@ -42,7 +42,7 @@ func (l *Lane) overBudget() bool {
 	return limit > 0 && l.parent == "" && l.turn != nil && l.e.spent > limit
 }
 
-func (e *Engine) modelUsage() Object {
+func (e *engine) modelUsage() Object {
 	if e.calls == 0 {
 		return Object{}
 	}
@@ -161,7 +161,7 @@ func (t *Turn) success(o Object, r Result) {
 }
 
 // refuseTurn writes a result for a line that gets no turn.
-func (e *Engine) refuseTurn(text, reason string) {
+func (e *engine) refuseTurn(text, reason string) {
 	e.lastError = true
 	o := Object{
 		"type": "result", "subtype": "error_during_execution", "is_error": true,

@@ -48,7 +48,7 @@ func (c *scope) within(outer *scope) bool {
 // it waits, so they share the engine's state without locks and always
 // interleave the same way.
 type Strand struct {
-	e        *Engine
+	e        *engine
 	scope    *scope
 	resume   func() (struct{}, bool)
 	stop     func()
@@ -62,7 +62,7 @@ type Strand struct {
 
 // spawn starts fn as a strand of its own; it first runs when the scheduler
 // comes to it.
-func (e *Engine) spawn(sc *scope, fn func(*Strand)) *Strand {
+func (e *engine) spawn(sc *scope, fn func(*Strand)) *Strand {
 	s := &Strand{e: e, scope: sc}
 	s.resume, s.stop = iter.Pull(func(yield func(struct{}) bool) {
 		s.yield = yield
@@ -122,7 +122,7 @@ func (s *Strand) park(sc *scope, limit time.Duration, ready func() bool) error {
 }
 
 // schedule runs strands, oldest first, until every one of them waits.
-func (e *Engine) schedule() {
+func (e *engine) schedule() {
 	for progress := true; progress && e.exit == nil; {
 		progress = false
 		for i := 0; i < len(e.strands) && e.exit == nil; i++ {
@@ -139,7 +139,7 @@ func (e *Engine) schedule() {
 
 // advance runs s until it waits, and on the way what it wants done on the
 // engine's own goroutine.
-func (e *Engine) advance(s *Strand) {
+func (e *engine) advance(s *Strand) {
 	for {
 		e.current = s
 		s.resume()
@@ -156,7 +156,7 @@ func (e *Engine) advance(s *Strand) {
 // onPort runs fn, which uses the port. A port may belong to the goroutine that
 // serves it (in a simulation, that goroutine is a task), so a strand hands fn
 // over and waits.
-func (e *Engine) onPort(fn func()) {
+func (e *engine) onPort(fn func()) {
 	s := e.current
 	if s == nil {
 		fn()
@@ -188,7 +188,7 @@ func deleteDone(strands []*Strand) []*Strand {
 
 // nextDeadline returns how long until some strand's limit passes; < 0: none has
 // one.
-func (e *Engine) nextDeadline() time.Duration {
+func (e *engine) nextDeadline() time.Duration {
 	wait := time.Duration(-1)
 	for _, s := range e.strands {
 		if s.deadline < 0 {
@@ -202,7 +202,7 @@ func (e *Engine) nextDeadline() time.Duration {
 }
 
 // stopStrands unwinds whatever still waits.
-func (e *Engine) stopStrands() {
+func (e *engine) stopStrands() {
 	for len(e.strands) > 0 {
 		s := e.strands[0]
 		e.strands = e.strands[1:]

@@ -13,7 +13,7 @@ type Task struct {
 	ID, RunID   string
 	Description string
 
-	e         *Engine
+	e         *engine
 	scope     *scope
 	kind      string // local_agent, local_bash
 	agentType string
@@ -57,7 +57,7 @@ func (l *Lane) AgentCall(spec AgentSpec) ToolCall {
 	return tc
 }
 
-func (e *Engine) newTask(kind, id, description, toolUseID string) *Task {
+func (e *engine) newTask(kind, id, description, toolUseID string) *Task {
 	return &Task{
 		ID: id, RunID: "0" + e.ids.hex(8) + "-" + e.ids.hex(8), Description: description,
 		e: e, scope: &scope{}, kind: kind, toolUseID: toolUseID,
@@ -191,7 +191,7 @@ func (l *Lane) ShellCall(spec ShellSpec) ToolCall {
 }
 
 // begun adds a background task to the level and announces it.
-func (e *Engine) begun(task *Task, more Object) {
+func (e *engine) begun(task *Task, more Object) {
 	e.tasks = append(e.tasks, task)
 	e.tasksChanged()
 	task.started(more, true)
@@ -267,7 +267,7 @@ func (t *Task) stop() {
 	t.e.tasksChanged()
 }
 
-func (e *Engine) stopTask(id string) bool {
+func (e *engine) stopTask(id string) bool {
 	i := slices.IndexFunc(e.tasks, func(t *Task) bool { return t.ID == id })
 	if i >= 0 {
 		e.tasks[i].stop()
@@ -276,16 +276,16 @@ func (e *Engine) stopTask(id string) bool {
 }
 
 // idle reports whether nothing goes on that the session's state tells of.
-func (e *Engine) idle() bool { return e.turn == nil && len(e.inbox) == 0 && !e.agentsRun() }
+func (e *engine) idle() bool { return e.turn == nil && len(e.inbox) == 0 && !e.agentsRun() }
 
-func (e *Engine) stopTasks() {
+func (e *engine) stopTasks() {
 	for _, t := range slices.Clone(e.tasks) {
 		t.stop()
 	}
 }
 
 // tasksChanged reports the level: every background task that lives.
-func (e *Engine) tasksChanged() {
+func (e *engine) tasksChanged() {
 	list := []any{}
 	for _, t := range e.tasks {
 		o := Object{"task_id": t.ID, "run_id": t.RunID, "task_type": t.kind, "description": t.Description}
@@ -299,12 +299,12 @@ func (e *Engine) tasksChanged() {
 
 // agentsRun reports whether a sub-agent works in the background: the session
 // is not idle then.
-func (e *Engine) agentsRun() bool {
+func (e *engine) agentsRun() bool {
 	return slices.ContainsFunc(e.tasks, func(t *Task) bool { return t.kind == "local_agent" })
 }
 
 // taskList is the level as Stop hooks see it.
-func (e *Engine) taskList() []any {
+func (e *engine) taskList() []any {
 	list := []any{}
 	for _, t := range e.tasks {
 		kind := "subagent"
@@ -323,11 +323,11 @@ func (t *Task) outputFile() string {
 }
 
 // transcriptPath is where Claude Code keeps a session.
-func (e *Engine) transcriptPath() string {
+func (e *engine) transcriptPath() string {
 	home := e.launch.Getenv("HOME")
 	return home + "/.claude/projects/" + strings.ReplaceAll(e.session.cwd, "/", "-") + "/" + e.session.id + ".jsonl"
 }
 
-func (e *Engine) agentTranscriptPath(agentID string) string {
+func (e *engine) agentTranscriptPath(agentID string) string {
 	return strings.TrimSuffix(e.transcriptPath(), ".jsonl") + "/subagents/agent-" + agentID + ".jsonl"
 }

@@ -47,7 +47,7 @@ func (t *Turn) denied(c *call) {
 }
 
 // runTurn starts the strand of a turn.
-func (e *Engine) runTurn(msg *message) {
+func (e *engine) runTurn(msg *message) {
 	t := &Turn{id: e.ids.uuid(), msg: msg}
 	t.Lane = &Lane{e: e, scope: &scope{}, turn: t}
 	e.turn = t

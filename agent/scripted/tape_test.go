@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
@@ -283,3 +284,5 @@ func (p *tape) serve(script string, args ...string) agent.Exit {
 }
 
 var errEOF = io.EOF
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
