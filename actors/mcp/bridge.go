@@ -179,7 +179,10 @@ func (b *Bridge) call(ctx context.Context, s Server, m rpcMessage) (json.RawMess
 	result, err := safely(ctx, s, m)
 	reply := rpcMessage{JSONRPC: "2.0", ID: m.ID, Result: result}
 	var rpc *RPCError
+	var panicked *kernel.PanicError
 	switch {
+	case errors.As(err, &panicked):
+		reply.Result = ErrorResult(fmt.Sprintf("the tool panicked: %v", panicked.Value))
 	case errors.As(err, &rpc):
 		reply.Result, reply.Error = nil, rpc
 	case err != nil:
@@ -191,8 +194,7 @@ func (b *Bridge) call(ctx context.Context, s Server, m rpcMessage) (json.RawMess
 	if wrapErr != nil {
 		return nil, wrapErr
 	}
-	var panicked *kernel.PanicError
-	if errors.As(err, &panicked) {
+	if panicked != nil {
 		return answer, panicked // the model has its result, the host its report
 	}
 	return answer, nil

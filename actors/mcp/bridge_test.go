@@ -109,7 +109,11 @@ func TestReplies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := run(context.Background(), job(t, bridge(s), "srv", tt.message))
-			require.NoError(t, err, "what goes wrong on this level is an answer, too")
+			if name == "panic" {
+				require.ErrorAs(t, err, new(*kernel.PanicError), "a panic is reported beside its answer")
+			} else {
+				require.NoError(t, err, "what goes wrong on this level is an answer, too")
+			}
 			assert.JSONEq(t, `{"mcp_response":`+tt.want+`}`, got)
 		})
 	}
@@ -256,15 +260,15 @@ func TestPlaces(t *testing.T) {
 	j := job(t, b, "srv", `{"id":1,"method":"tools/call","params":{"name":"write"}}`)
 	assert.Equal(t, place{entered: 1}, *p, "the place is taken as the call arrives")
 	_, err := run(context.Background(), j)
-	require.NoError(t, err)
+	require.ErrorAs(t, err, new(*kernel.PanicError))
 	assert.Same(t, p, seen)
 	assert.Positive(t, p.left)
 
 	_, err = run(context.Background(), job(t, b, "srv", `{"id":1,"method":"tools/call","params":{"name":"read"}}`))
-	require.NoError(t, err)
+	require.ErrorAs(t, err, new(*kernel.PanicError))
 	assert.Nil(t, seen, "no place, no order")
 	_, err = run(context.Background(), job(t, b, "srv", `{"id":1,"method":"tools/list"}`))
-	require.NoError(t, err)
+	require.ErrorAs(t, err, new(*kernel.PanicError))
 	assert.Equal(t, 1, p.entered)
 
 	*p = place{}
