@@ -21,6 +21,7 @@ import (
 type session struct {
 	core *Core
 	driver[message.ToSession]
+	watching bool // a timer looks after the consumer
 	stopping bool // the children were told to stop
 	finished bool // the children have stopped
 }
@@ -65,6 +66,8 @@ func (s *session) Start(c *kernel.Context[message.ToSession]) error {
 func (s *session) Handle(c *kernel.Context[message.ToSession], m message.ToSession) error {
 	switch m := m.(type) {
 	case message.LinkChanged, message.LedgerChanged, message.CloseWanted:
+	case message.ConsumerOver:
+		s.watching = false
 	case message.InterruptOver:
 		if s.core.closeAsked && !s.core.linkClosing {
 			s.closeLink(true)
@@ -236,8 +239,9 @@ func (s *session) settle(c *kernel.Context[message.ToSession]) error {
 		to = AwaitingHost
 	case snap.Stalled:
 		to = AwaitingConsumer
-		if limit := k.Ledger.Limits().Consumer; limit > 0 && k.State() != AwaitingConsumer {
-			c.After(limit, message.LedgerChanged{})
+		if limit := k.Ledger.Limits().Consumer; limit > 0 && !s.watching {
+			s.watching = true
+			c.After(max(limit-k.Ledger.StalledFor(), 0), message.ConsumerOver{})
 		}
 	case k.Ledger.Running():
 		to = Running

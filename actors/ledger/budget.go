@@ -20,7 +20,9 @@ type Budget struct {
 	mu    sync.Mutex
 	limit int64
 	used  int64
-	over  any // the one holder that may exceed the limit, so that some line always completes
+	// over is the one holder that may exceed the limit, so that some line always
+	// completes; debt{} from then on until the line is consumed.
+	over  any
 	freed signal
 }
 
@@ -68,8 +70,19 @@ func (b *Budget) Done(holder any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.over == holder {
-		b.over = nil
+		b.over = debt{}
+		b.settle()
 		b.freed.fire()
+	}
+}
+
+// debt stands for a complete line that overdrew the budget and is not consumed:
+// until it is paid nobody else may overdraw.
+type debt struct{}
+
+func (b *Budget) settle() {
+	if b.over == (debt{}) && b.used <= b.limit {
+		b.over = nil
 	}
 }
 
@@ -85,6 +98,7 @@ func (b *Budget) Release(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used -= n
+	b.settle()
 	b.freed.fire()
 }
 

@@ -216,8 +216,9 @@ func (l *Ledger) Terminate(reason error) {
 		end = ErrClosed
 	}
 	l.calls.failAll(end)
-	l.turns.failAll(end)
+	l.turns.failAll(end, l.stream.pushed)
 	l.outlet = nil
+	l.stream.unstall()
 	l.reader.fire()
 	l.stream.wake.fire()
 	l.turns.idle.fire()

@@ -146,9 +146,11 @@ func (l *Ledger) endTurn(t *Turn, r *protocol.ResultMessage, err error) {
 	l.stream.wake.fire() // a turn may end without a frame
 }
 
-func (t *turns) failAll(err error) {
+// failAll ends every open turn; what was delivered before endsAt belongs to
+// them.
+func (t *turns) failAll(err error, endsAt uint64) {
 	for _, turn := range t.open {
-		turn.state = TurnEnded
+		turn.state, turn.endsAt = TurnEnded, endsAt
 		turn.result.Fail(err)
 	}
 	t.open = nil

@@ -25,6 +25,10 @@ type SupervisorTimer struct{ Token uint64 }
 // is closed. From: the clock.
 type InterruptOver struct{}
 
+// ConsumerOver is the time to see whether the messages are being read. From:
+// the clock.
+type ConsumerOver struct{}
+
 // Describe asks for the actors of the tree. From: runtime.
 type Describe struct {
 	Reply *kernel.Promise[[]ActorInfo]
@@ -45,6 +49,7 @@ func (LedgerChanged) toSession()   {}
 func (CloseWanted) toSession()     {}
 func (SupervisorTimer) toSession() {}
 func (InterruptOver) toSession()   {}
+func (ConsumerOver) toSession()    {}
 func (Describe) toSession()        {}
 
 // ToTransport is what a transport actor takes.

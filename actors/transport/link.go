@@ -279,11 +279,12 @@ func (k *Link) outputEnded() {
 // so, and touches the process no more.
 func (k *Link) unkillable() {
 	k.writer.fail(errExited)
+	swept := k.sweep() // what it had started may still be ended
 	k.proc.CloseOutput()
 	left := ProcInfo{PID: k.proc.PID(), Command: k.cfg.Command.Path}
 	k.end(func() {
 		k.status = ExitStatus{Code: -1}
-		k.leftover = &LeftoverError{Processes: []ProcInfo{left}, Err: errUnkillable}
+		k.leftover = &LeftoverError{Processes: []ProcInfo{left}, Err: errors.Join(errUnkillable, swept)}
 	})
 }
 
