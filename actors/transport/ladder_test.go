@@ -1,0 +1,202 @@
+package transport_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+func TestTheLadderByTheClock(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		from  transport.Stage
+		react func(f *fake)
+		want  []string // up to the exit
+		code  int
+	}{
+		"polite": {transport.ClosedStdin, func(f *fake) { f.on["EOF"] = f.exit(transport.ExitStatus{}) },
+			[]string{"0s spawn", "1s EOF"}, 0},
+		"slow to exit": {transport.ClosedStdin, func(f *fake) { f.on["EOF"] = f.exitAfter(4999*time.Millisecond, 0) },
+			[]string{"0s spawn", "1s EOF"}, 0},
+		"ignores EOF": {transport.ClosedStdin, func(f *fake) { f.on["SIGTERM"] = f.exit(transport.ExitStatus{Code: 143}) },
+			[]string{"0s spawn", "1s EOF", "6s SIGTERM"}, 143},
+		"slow to terminate": {transport.ClosedStdin, func(f *fake) { f.on["SIGTERM"] = f.exitAfter(2*time.Second, 143) },
+			[]string{"0s spawn", "1s EOF", "6s SIGTERM"}, 143},
+		"ignores both": {transport.ClosedStdin, func(f *fake) { f.on["SIGKILL"] = f.exit(killed) },
+			[]string{"0s spawn", "1s EOF", "6s SIGTERM", "9s SIGKILL"}, -1},
+		"in a turn": {transport.Terminated, func(f *fake) { f.on["SIGTERM"] = f.exitAfter(time.Second, 143) },
+			[]string{"0s spawn", "1s SIGTERM"}, 143},
+		"in a turn it does not stop": {transport.Terminated, func(f *fake) { f.on["SIGKILL"] = f.exit(killed) },
+			[]string{"0s spawn", "1s SIGTERM", "4s SIGKILL"}, -1},
+		"at once": {transport.Killed, func(f *fake) { f.on["SIGKILL"] = f.exit(killed) },
+			[]string{"0s spawn", "1s SIGKILL"}, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t).up()
+			c.react(r.proc)
+			r.pass(time.Second)
+			r.want(c.from)
+			s := r.ended()
+			n := len(c.want)
+			require.GreaterOrEqual(t, len(r.proc.log), n)
+			assert.Equal(t, c.want, r.proc.log[:n])
+			rest := r.proc.without("EOF")[len(r.proc.without("EOF"))-3:]
+			for i, what := range []string{"SIGKILL", "sweep", "reap"} {
+				assert.Contains(t, rest[i], what, "the group, then the tree, then the leader")
+			}
+			assert.Equal(t, c.code, s.Exit.Code)
+			require.NoError(t, s.Err)
+			require.NoError(t, s.Leftover)
+		})
+	}
+}
+
+func TestTheLadderClosesStdinOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	r.proc.on["EOF"] = r.proc.exit(transport.ExitStatus{})
+	for range 3 {
+		r.want(transport.ClosedStdin)
+		r.settle()
+	}
+	r.ended()
+	assert.Equal(t, []string{"0s spawn", "0s EOF", "0s SIGKILL", "0s sweep", "0s reap"}, r.proc.log)
+}
+
+func TestWhatIsQueuedIsWrittenBeforeStdinIsClosed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	r.proc.in.blocked = make(chan struct{})
+	r.proc.on["EOF"] = r.proc.exit(transport.ExitStatus{})
+	_, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`))
+	require.NoError(t, err)
+	r.ledger.SetInitialized(nil)
+	require.NoError(t, r.ledger.WriteCalls())
+	r.want(transport.ClosedStdin)
+	r.pass(time.Second)
+	assert.Equal(t, []string{"0s spawn"}, r.proc.log)
+	close(r.proc.in.blocked)
+	r.proc.in.blocked = nil
+	r.ended()
+	assert.Contains(t, r.proc.in.got.String(), `"subtype":"a"`)
+	assert.Equal(t, "1s EOF", r.proc.log[1])
+}
+
+func TestABlockedStdinDoesNotHoldTheLadder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	r.proc.in.blocked = make(chan struct{})
+	r.proc.on["SIGKILL"] = r.proc.exit(killed)
+	_, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`))
+	require.NoError(t, err)
+	r.ledger.SetInitialized(nil)
+	require.NoError(t, r.ledger.WriteCalls())
+	r.want(transport.ClosedStdin)
+	r.ended()
+	assert.Equal(t, []string{"0s spawn", "5s SIGTERM", "8s SIGKILL"}, r.proc.log[:3])
+}
+
+// TestTheNextIncarnationGoesOn replaces the transport actor in the middle of
+// the ladder: the process must not notice.
+func TestTheNextIncarnationGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		at, gone time.Duration // when the actor dies, and for how long there is none
+		want     []string
+	}{
+		"before the ladder":      {500 * time.Millisecond, time.Second, []string{"0s spawn", "1.5s EOF", "6.5s SIGTERM", "9.5s SIGKILL"}},
+		"after EOF":              {3 * time.Second, time.Second, []string{"0s spawn", "1s EOF", "6s SIGTERM", "9s SIGKILL"}},
+		"over the end of EOF":    {3 * time.Second, 4 * time.Second, []string{"0s spawn", "1s EOF", "7s SIGTERM", "10s SIGKILL"}},
+		"after SIGTERM":          {7 * time.Second, time.Second, []string{"0s spawn", "1s EOF", "6s SIGTERM", "9s SIGKILL"}},
+		"over the end of it all": {2 * time.Second, time.Hour, []string{"0s spawn", "1s EOF", "1h0m2s SIGTERM", "1h0m5s SIGKILL"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			first := r.actor()
+			r.settle()
+			r.proc.on["SIGKILL"] = r.proc.exit(killed)
+			r.sched.AfterFunc(time.Second, func() { r.want(transport.ClosedStdin) })
+			r.pass(c.at)
+			require.NoError(t, kernel.StopAndWait(t.Context(), first))
+			r.address.Clear()
+			r.pass(c.gone)
+			r.actor()
+			r.ended()
+			assert.Equal(t, c.want, r.proc.log[:4])
+		})
+	}
+}
+
+func TestAnIncarnationFindsTheEnd(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	first := r.actor()
+	r.settle()
+	require.NoError(t, kernel.StopAndWait(t.Context(), first))
+	r.address.Clear()
+	r.proc.exit(transport.ExitStatus{Code: 3})()
+	r.settle()
+	r.actor()
+	s := r.ended()
+	assert.Equal(t, 3, s.Exit.Code)
+	assert.Equal(t, []string{"0s spawn", "0s SIGKILL", "0s sweep", "0s reap", "0s EOF"}, r.proc.log, "launched once")
+}
+
+func TestAnOldTimerClimbsNoStage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	r.proc.on["SIGKILL"] = r.proc.exit(killed)
+	r.want(transport.Terminated)
+	r.settle()
+	for _, stage := range []transport.Stage{transport.Open, transport.ClosedStdin} {
+		r.address.Tell(message.StageOver{Stage: int(stage)})
+	}
+	r.pass(time.Second)
+	assert.Equal(t, []string{"0s spawn", "0s SIGTERM"}, r.proc.log)
+	r.want(transport.ClosedStdin)
+	r.pass(time.Second)
+	assert.Equal(t, transport.Terminated, r.Status().Stage, "it never goes back")
+	r.ended()
+}
+
+func TestAProcessThatCannotBeKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	r.want(transport.ClosedStdin)
+	s := r.ended()
+	assert.Equal(t, 18*time.Second, r.sched.Now().Sub(r.start), "5 s, 3 s, and 10 s for the kill")
+	var left *transport.LeftoverError
+	require.ErrorAs(t, s.Leftover, &left)
+	require.ErrorContains(t, s.Leftover, "1 processes of the agent did not stop: 4711 (/bin/agent)")
+	assert.NotContains(t, r.proc.log, "18s reap", "a process that lives is not reaped")
+}
+
+func TestAbort(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	r.address.Clear() // nobody drives it
+	r.proc.on["SIGKILL"] = r.proc.exit(killed)
+	r.Abort()
+	r.Abort()
+	s := r.ended()
+	assert.Equal(t, killed, s.Exit)
+	assert.Equal(t, "SIGKILL", s.Exit.Signal)
+	r.Abort()
+}
+
+func TestStagesAndPhasesHaveNames(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "open stdin closed terminated killed", joined(transport.Open, transport.ClosedStdin, transport.Terminated, transport.Killed))
+	assert.Equal(t, "idle launching up exited ended", joined(transport.Idle, transport.Launching, transport.Up, transport.Exited, transport.Ended))
+	assert.Equal(t, "SIGINT SIGTERM", joined(transport.Interrupt, transport.Terminate))
+	assert.Equal(t, "exit code 3", transport.ExitStatus{Code: 3}.String())
+	assert.Equal(t, "signal SIGKILL", killed.String())
+}

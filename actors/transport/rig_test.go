@@ -1,0 +1,355 @@
+package transport_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rig is a link in virtual time, driven by a transport actor, with a fake
+// process at its other end.
+type rig struct {
+	*transport.Link
+	t      *testing.T
+	sched  *sim.Scheduler
+	sys    *kernel.System
+	start  time.Time
+	ledger *ledger.Ledger
+	events []event.Event
+	stderr []string
+	frames int // times the router was told
+	moved  int
+	proc   *fake
+
+	address kernel.Address[message.ToTransport]
+	lives   int // incarnations of the actor
+}
+
+var graces = transport.Graces{EOF: 5 * time.Second, Terminate: 3 * time.Second, Drain: 2 * time.Second, Sweep: 10 * time.Second}
+
+type setup struct {
+	link   transport.LinkConfig
+	ledger ledger.Config
+}
+
+func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
+	t.Helper()
+	r := &rig{t: t, sched: sim.New(1)}
+	r.sys = kernel.NewSystem(r.sched.Config())
+	r.start = r.sched.Now()
+	r.proc = newFake(r)
+	s := &setup{
+		link: transport.LinkConfig{
+			Clock: r.sched, Exec: r.sched, Spawner: r.proc, Graces: graces,
+			Command: transport.Command{Path: "/bin/agent", Dir: "/work"},
+			Moved:   func() { r.moved++; r.address.Tell(message.LinkMoved{}) },
+			Frames:  func() { r.frames++ },
+			Stderr:  func(line string) { r.stderr = append(r.stderr, line) },
+		},
+		ledger: ledger.Config{
+			Clock: r.sched, Rand: r.sched, Exec: r.sched,
+			Emit: func(e event.Event) { r.events = append(r.events, e) },
+			Deny: func(*ledger.Request, string) ([]byte, string) { return nil, "denied" },
+		},
+	}
+	for _, c := range change {
+		c(r, s)
+	}
+	r.ledger = ledger.New(s.ledger)
+	s.link.Ledger = r.ledger
+	r.Link = transport.NewLink(s.link)
+	t.Cleanup(r.sched.Close)
+	return r
+}
+
+// actor starts the next incarnation of the transport actor.
+func (r *rig) actor() kernel.Ref[message.ToTransport] {
+	r.t.Helper()
+	r.lives++
+	ref, err := kernel.SpawnRoot[message.ToTransport](r.sys, fmt.Sprintf("transport#%d", r.lives), &transport.Actor{Link: r.Link, Changed: func() {}})
+	require.NoError(r.t, err)
+	r.address.Point(ref)
+	return ref
+}
+
+// up launches the process.
+func (r *rig) up() *rig {
+	r.t.Helper()
+	r.actor()
+	r.settle()
+	require.Equal(r.t, transport.Up, r.Status().Phase)
+	return r
+}
+
+// want asks for the ladder, as the session does.
+func (r *rig) want(stage transport.Stage) {
+	r.Want(stage)
+	r.address.Tell(message.LinkMoved{})
+}
+
+// settle runs what is ready, without letting time go by.
+func (r *rig) settle() {
+	r.t.Helper()
+	r.pass(0)
+}
+
+// pass lets virtual time go by and then runs what is ready.
+func (r *rig) pass(d time.Duration) {
+	r.t.Helper()
+	over := make(chan struct{})
+	r.sched.AfterFunc(d, func() { close(over) })
+	require.NoError(r.t, r.sched.Await(context.Background(), over))
+}
+
+// ended waits for the end of the link and returns how it ended.
+func (r *rig) ended() transport.Status {
+	r.t.Helper()
+	require.NoError(r.t, r.sched.Await(context.Background(), r.Done()))
+	require.NoError(r.t, r.sched.Run(10_000))
+	require.Zero(r.t, r.sched.Parked(), "tasks left waiting")
+	s := r.Status()
+	require.Equal(r.t, transport.Ended, s.Phase)
+	return s
+}
+
+// content reads what the user can read now, by its raw lines.
+func (r *rig) content() []string {
+	r.t.Helper()
+	for {
+		if _, _, control := r.ledger.DeliverContent(); !control {
+			break
+		}
+		r.ledger.Skip()
+	}
+	c, err := r.ledger.Consume()
+	require.NoError(r.t, err)
+	defer c.Release()
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	var lines []string
+	for {
+		e, err := c.Next(now)
+		if err != nil {
+			return lines
+		}
+		lines = append(lines, string(e.Frame.Raw))
+	}
+}
+
+func eventsOf[E event.Event](r *rig) []E {
+	var found []E
+	for _, e := range r.events {
+		if e, ok := e.(E); ok {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// fake is a spawner and the one process it starts. What happens to the process
+// is logged with its time; on says what it does about it.
+type fake struct {
+	r       *rig
+	log     []string
+	on      map[string]func()
+	in      *sink
+	out     *feed
+	err     *feed
+	exited  chan struct{}
+	status  transport.ExitStatus
+	spawn   func(context.Context) error // before the process is there
+	sweep   func(context.Context) ([]transport.ProcInfo, error)
+	reapErr error
+}
+
+func newFake(r *rig) *fake {
+	f := &fake{r: r, on: make(map[string]func()), exited: make(chan struct{})}
+	f.in, f.out, f.err = &sink{f: f}, &feed{r: r}, &feed{r: r}
+	return f
+}
+
+// note logs what happens to the process, at the time since the rig's start.
+func (f *fake) note(what string) {
+	f.log = append(f.log, fmt.Sprintf("%v %s", f.r.sched.Now().Sub(f.r.start), what))
+	if react := f.on[what]; react != nil {
+		react()
+	}
+}
+
+// exit ends the process and closes its outputs.
+func (f *fake) exit(status transport.ExitStatus) func() {
+	return func() { f.out.close(); f.err.close(); f.end(status) }
+}
+
+// end ends the process itself; whoever else holds its outputs lives on.
+func (f *fake) end(status transport.ExitStatus) {
+	select {
+	case <-f.exited:
+	default:
+		f.status = status
+		close(f.exited)
+	}
+}
+
+// exitAfter ends the process some time later.
+func (f *fake) exitAfter(d time.Duration, code int) func() {
+	return func() { f.r.sched.AfterFunc(d, f.exit(transport.ExitStatus{Code: code})) }
+}
+
+var killed = transport.ExitStatus{Code: -1, Signal: "SIGKILL"}
+
+func (f *fake) Spawn(ctx context.Context, _ transport.Command) (transport.Process, error) {
+	f.note("spawn")
+	if f.spawn != nil {
+		if err := f.spawn(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func (f *fake) PID() int                        { return 4711 }
+func (f *fake) Stdin() io.WriteCloser           { return f.in }
+func (f *fake) Stdout() io.Reader               { return f.out }
+func (f *fake) Exited() <-chan struct{}         { return f.exited }
+func (f *fake) Signal(s transport.Signal) error { f.note(s.String()); return nil }
+func (f *fake) Kill() error                     { f.note("SIGKILL"); return nil }
+func (f *fake) CloseOutput()                    { f.note("close output"); f.out.close(); f.err.close() }
+
+func (f *fake) Stderr() io.Reader {
+	if f.err == nil {
+		return nil
+	}
+	return f.err
+}
+
+func (f *fake) Sweep(ctx context.Context) ([]transport.ProcInfo, error) {
+	f.note("sweep")
+	if f.sweep != nil {
+		return f.sweep(ctx)
+	}
+	return nil, nil
+}
+
+func (f *fake) Reap() (transport.ExitStatus, error) { f.note("reap"); return f.status, f.reapErr }
+
+// say writes lines to stdout.
+func (f *fake) say(lines ...string) {
+	for _, line := range lines {
+		f.out.write(line + "\n")
+	}
+}
+
+// without leaves some entries of the log out.
+func (f *fake) without(what ...string) []string {
+	return slices.DeleteFunc(slices.Clone(f.log), func(entry string) bool {
+		_, name, _ := bytes.Cut([]byte(entry), []byte(" "))
+		return slices.Contains(what, string(name))
+	})
+}
+
+// feed is what a process writes.
+type feed struct {
+	r      *rig
+	buf    []byte
+	chunk  int // bytes of one read; 0: all there is
+	reads  int
+	closed bool
+	wake   chan struct{}
+}
+
+func (f *feed) write(s string) { f.buf = append(f.buf, s...); f.fire() }
+func (f *feed) close()         { f.closed = true; f.fire() }
+
+func (f *feed) fire() {
+	if f.wake != nil {
+		close(f.wake)
+		f.wake = nil
+	}
+}
+
+func (f *feed) Read(p []byte) (int, error) {
+	for {
+		if len(f.buf) > 0 {
+			if f.chunk > 0 {
+				p = p[:min(f.chunk, len(p))]
+			}
+			n := copy(p, f.buf)
+			f.buf = f.buf[n:]
+			f.reads++
+			return n, nil
+		}
+		if f.closed {
+			return 0, io.EOF
+		}
+		f.wake = make(chan struct{})
+		if err := f.r.sched.Await(context.Background(), f.wake); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// sink is what a process reads.
+type sink struct {
+	f       *fake
+	got     bytes.Buffer
+	blocked chan struct{} // non-nil: writes wait for it
+	fail    error
+	closed  bool
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	if s.blocked != nil {
+		if err := s.f.r.sched.Await(context.Background(), s.blocked); err != nil {
+			return 0, err
+		}
+	}
+	if s.closed {
+		return 0, io.ErrClosedPipe
+	}
+	if s.fail != nil {
+		return 0, s.fail
+	}
+	return s.got.Write(p)
+}
+
+func (s *sink) Close() error {
+	if s.closed {
+		return errors.New("closed twice")
+	}
+	s.closed = true
+	s.f.note("EOF")
+	if s.blocked != nil {
+		close(s.blocked)
+		s.blocked = nil
+	}
+	return nil
+}
+
+func assistant(n int) string { return fmt.Sprintf(`{"type":"assistant","n":%d}`, n) }
+
+func joined[S fmt.Stringer](all ...S) string {
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = s.String()
+	}
+	return strings.Join(names, " ")
+}
