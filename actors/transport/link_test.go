@@ -1,0 +1,395 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+func TestALaunchThatFails(t *testing.T) {
+	t.Parallel()
+	odd := errors.New("odd")
+	for name, c := range map[string]struct {
+		spawn func(context.Context) error
+		want  string
+		is    error
+	}{
+		"any error":        {func(context.Context) error { return odd }, "start agent /bin/agent in /work: odd", odd},
+		"one that is told": {func(context.Context) error { return &transport.StartError{Path: "x", Err: odd} }, "start agent x: odd", odd},
+		"a panic":          {func(context.Context) error { panic(odd) }, "start agent /bin/agent in /work: panic while handling Spawn: odd", odd},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.proc.spawn = c.spawn
+			r.actor()
+			s := r.ended()
+			var start *transport.StartError
+			require.ErrorAs(t, s.Err, &start)
+			require.EqualError(t, s.Err, c.want)
+			require.ErrorIs(t, s.Err, c.is)
+			require.NoError(t, s.Leftover)
+			assert.True(t, r.ledger.Drained(), "nothing will come")
+			assert.False(t, r.ledger.Connected())
+			assert.Equal(t, 1, r.frames, "the router is told")
+			assert.Equal(t, []string{"0s spawn"}, r.proc.log)
+		})
+	}
+}
+
+type nobody struct{}
+
+func (nobody) Spawn(context.Context, transport.Command) (transport.Process, error) { return nil, nil }
+
+func TestASpawnerThatReturnsNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *rig, s *setup) { s.link.Spawner = nobody{} })
+	r.actor()
+	require.ErrorContains(t, r.ended().Err, "neither a process nor an error")
+}
+
+// waits makes the spawner wait until its context ends, or, if that is not
+// heeded, until d has passed.
+func (f *fake) waits(d time.Duration, heeds bool) {
+	f.spawn = func(ctx context.Context) error {
+		over := make(chan struct{})
+		f.r.sched.AfterFunc(d, func() { close(over) })
+		if !heeds {
+			ctx = context.Background()
+		}
+		return f.r.sched.Await(ctx, over)
+	}
+}
+
+func TestClosedWhileItIsLaunched(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		heeds bool
+		stage transport.Stage
+		abort bool
+		want  []string
+	}{
+		"a launch that can be given up":     {true, transport.ClosedStdin, false, []string{"0s spawn"}},
+		"aborted":                           {true, transport.Open, true, []string{"0s spawn"}},
+		"a launch that goes on":             {false, transport.ClosedStdin, false, []string{"0s spawn", "10s EOF", "10s SIGKILL", "10s sweep", "10s reap"}},
+		"a launch that goes on, terminated": {false, transport.Terminated, false, []string{"0s spawn", "10s SIGTERM", "10s SIGKILL", "10s sweep", "10s reap", "10s EOF"}},
+		"a launch that goes on, aborted":    {false, transport.Open, true, []string{"0s spawn", "10s SIGKILL", "10s SIGKILL", "10s sweep", "10s reap", "10s EOF"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.proc.waits(10*time.Second, c.heeds)
+			for _, what := range []string{"EOF", "SIGTERM", "SIGKILL"} {
+				r.proc.on[what] = r.proc.exit(transport.ExitStatus{})
+			}
+			r.actor()
+			r.pass(time.Second)
+			require.Equal(t, transport.Launching, r.Status().Phase)
+			if c.abort {
+				r.Abort()
+			} else {
+				r.want(c.stage)
+			}
+			s := r.ended()
+			assert.Equal(t, c.want, r.proc.log)
+			assert.Equal(t, c.heeds, s.Err != nil)
+		})
+	}
+}
+
+func TestClosedBeforeItIsLaunched(t *testing.T) {
+	t.Parallel()
+	for name, closed := range map[string]func(r *rig){
+		"wanted":  func(r *rig) { r.Want(transport.ClosedStdin) },
+		"aborted": func(r *rig) { r.Abort() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			require.Equal(t, transport.Idle, r.Status().Phase)
+			closed(r)
+			r.actor()
+			require.NoError(t, r.ended().Err)
+			assert.Empty(t, r.proc.log, "nothing was started")
+			assert.True(t, r.ledger.Drained())
+		})
+	}
+}
+
+func TestARunningLink(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	r.Launch() // does nothing more
+	r.settle()
+	assert.Equal(t, 4711, r.Status().PID)
+	assert.True(t, r.ledger.Connected())
+	assert.Positive(t, r.frames, "there is somebody to write to")
+	r.proc.say(assistant(1))
+	r.settle()
+	assert.Equal(t, []string{assistant(1)}, r.content())
+	assert.Equal(t, []string{"0s spawn"}, r.proc.log)
+	r.proc.exit(transport.ExitStatus{})()
+	r.ended()
+}
+
+func TestAResultWrittenJustBeforeTheExitIsNotLost(t *testing.T) {
+	t.Parallel()
+	for _, chunk := range []int{0, 1, 7} {
+		r := newRig(t).up()
+		r.proc.out.chunk = chunk
+		r.proc.say(assistant(1), assistant(2))
+		r.proc.out.write(assistant(3)) // without a newline
+		r.proc.exit(transport.ExitStatus{Code: 1})()
+		s := r.ended()
+		assert.Equal(t, []string{assistant(1), assistant(2), assistant(3)}, r.content())
+		assert.True(t, r.ledger.Drained())
+		assert.False(t, r.ledger.Connected())
+		assert.Equal(t, 1, s.Exit.Code)
+		require.NoError(t, s.Err)
+	}
+}
+
+func TestAGrandchildHoldsStdout(t *testing.T) {
+	t.Parallel()
+	t.Run("until the group is killed", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t).up()
+		r.proc.on["SIGKILL"] = func() { r.proc.say(assistant(2)); r.proc.out.close(); r.proc.err.close() }
+		r.proc.say(assistant(1))
+		r.proc.end(transport.ExitStatus{})
+		r.ended()
+		assert.Equal(t, []string{"0s spawn", "2s SIGKILL", "2s sweep", "2s reap", "2s EOF"}, r.proc.log, "the drain grace, then the kill")
+		assert.Equal(t, []string{assistant(1), assistant(2)}, r.content())
+	})
+	t.Run("and nothing takes it away", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t).up()
+		left := transport.ProcInfo{PID: 4712, Command: "cat"}
+		r.proc.sweep = func(context.Context) ([]transport.ProcInfo, error) { return []transport.ProcInfo{left}, nil }
+		r.proc.say(assistant(1))
+		r.proc.end(transport.ExitStatus{})
+		s := r.ended()
+		assert.Equal(t, []string{"0s spawn", "2s SIGKILL", "2s sweep", "4s close output", "4s reap", "4s EOF"}, r.proc.log)
+		assert.Equal(t, []string{assistant(1)}, r.content())
+		require.EqualError(t, s.Leftover, "1 processes of the agent did not stop: 4712 (cat)")
+	})
+	t.Run("only stderr", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t).up()
+		r.proc.on["SIGKILL"] = func() { r.proc.err.close() }
+		r.proc.out.close()
+		r.proc.end(transport.ExitStatus{})
+		r.ended()
+		assert.Equal(t, "2s SIGKILL", r.proc.log[1])
+	})
+}
+
+func TestWhatCannotBeSwept(t *testing.T) {
+	t.Parallel()
+	odd := errors.New("odd")
+	for name, c := range map[string]struct {
+		change func(f *fake)
+		want   string
+		is     error
+	}{
+		"the sweep fails": {func(f *fake) {
+			f.sweep = func(context.Context) ([]transport.ProcInfo, error) { return nil, odd }
+		}, "the agent's process tree could not be swept: odd", odd},
+		"the sweep takes too long": {func(f *fake) {
+			f.sweep = func(ctx context.Context) ([]transport.ProcInfo, error) {
+				return nil, f.r.sched.Await(ctx, make(chan struct{}))
+			}
+		}, "the agent's process tree could not be swept: sweep of the agent's process tree: no answer within 10s", context.DeadlineExceeded},
+		"some are left": {func(f *fake) {
+			f.sweep = func(context.Context) ([]transport.ProcInfo, error) {
+				return []transport.ProcInfo{{PID: 1, Command: "a"}, {PID: 2, Command: "b"}}, odd
+			}
+		}, "2 processes of the agent did not stop: 1 (a), 2 (b)", odd},
+		"the leader cannot be reaped": {func(f *fake) { f.reapErr = odd }, "the agent's process tree could not be swept: odd", odd},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t).up()
+			c.change(r.proc)
+			r.proc.exit(transport.ExitStatus{})()
+			s := r.ended()
+			require.EqualError(t, s.Leftover, c.want)
+			require.ErrorIs(t, s.Leftover, c.is)
+		})
+	}
+}
+
+func TestStderrIsDrainedAndKept(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	var want []string
+	for i := range 5000 {
+		line := fmt.Sprintf("line %04d %s", i, strings.Repeat("x", 80))
+		want = append(want, line)
+		r.proc.err.write(line + "\r\n\n")
+	}
+	long := strings.Repeat("y", 200<<10)
+	r.proc.err.write(long + "\nlast")
+	r.settle()
+	r.proc.exit(transport.ExitStatus{})()
+	s := r.ended()
+	assert.Len(t, s.Stderr, 16<<10, "a bounded tail")
+	assert.True(t, strings.HasSuffix(s.Stderr, "y\nlast"))
+	require.Greater(t, len(r.stderr), len(want))
+	assert.Equal(t, want, r.stderr[:len(want)])
+	pieces := r.stderr[len(want):]
+	assert.Equal(t, "last", pieces[len(pieces)-1])
+	assert.Equal(t, long, strings.Join(pieces[:len(pieces)-1], ""), "a long line comes in pieces")
+	for _, p := range pieces {
+		assert.LessOrEqual(t, len(p), 65<<10)
+	}
+}
+
+func TestAProcessWithoutStderr(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.proc.err = nil
+	r.up()
+	r.proc.out.close()
+	r.proc.end(transport.ExitStatus{})
+	assert.Empty(t, r.ended().Stderr)
+}
+
+func TestGiveUp(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	r.proc.on["SIGKILL"] = r.proc.exit(killed)
+	r.Giveup(ledger.ErrConsumerStalled)
+	r.Giveup(errors.New("later"))
+	s := r.ended()
+	require.ErrorIs(t, s.Err, ledger.ErrConsumerStalled, "the first reason stands")
+	assert.Equal(t, killed, s.Exit)
+}
+
+// TestAnAgentThatHearsNothingMore has closed its stdin, or broken it: it is
+// sent home.
+func TestAnAgentThatHearsNothingMore(t *testing.T) {
+	t.Parallel()
+	write := func(r *rig) {
+		r.proc.in.fail = errors.New("broken pipe")
+		_, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`), ledger.First())
+		require.NoError(t, err)
+		require.NoError(t, r.ledger.WriteCalls())
+		r.settle()
+	}
+	t.Run("idle", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t).up()
+		r.proc.on["SIGTERM"] = r.proc.exit(transport.ExitStatus{Code: 143})
+		write(r)
+		_, err := r.ledger.OpenCall("b", []byte(`{"subtype":"b"}`), ledger.First())
+		require.NoError(t, err)
+		err = r.ledger.WriteCalls()
+		require.ErrorIs(t, err, ledger.ErrTransportClosed)
+		require.ErrorContains(t, err, "broken pipe")
+		r.ended()
+		assert.Equal(t, []string{"0s spawn", "0s EOF", "5s SIGTERM"}, r.proc.log[:3])
+	})
+	t.Run("with a gate open", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t).up()
+		r.proc.on["SIGKILL"] = r.proc.exit(killed)
+		r.proc.say(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool"}}`)
+		r.settle()
+		f, _, ok := r.ledger.DeliverContent()
+		require.True(t, ok)
+		r.ledger.Open(f)
+		write(r)
+		r.ended()
+		assert.Equal(t, "0s SIGKILL", r.proc.log[1], "at once: no EOF while it waits for a decision")
+	})
+}
+
+func TestTheUnreadRestOfAnAgentThatIsGone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = ledger.Limits{Bytes: 1000, HardBytes: 4000} }).up()
+	line := `{"type":"assistant","pad":"` + strings.Repeat("x", 971) + `"}`
+	for range 3 {
+		r.proc.say(line)
+		r.settle()
+	}
+	require.Equal(t, int64(len(line)), r.ledger.Snapshot().UnreadBytes, "the reader stopped at the soft bound")
+	r.proc.exit(transport.ExitStatus{Code: 3})()
+	s := r.ended()
+	assert.Equal(t, []string{line, line, line}, r.content(), "what is left in the pipe is read whatever the credit")
+	require.NoError(t, s.Err)
+	assert.Zero(t, r.sched.Now().Sub(r.start), "and nobody waits for a grace")
+}
+
+func TestNobodyReadsWhatAnAgentLeft(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = ledger.Limits{Bytes: 1000, HardBytes: 4000} }).up()
+	r.proc.out.chunk = 500
+	line := `{"type":"assistant","pad":"` + strings.Repeat("x", 971) + `"}`
+	for range 20 {
+		r.proc.say(line)
+	}
+	r.settle()
+	r.proc.exit(transport.ExitStatus{Code: 3})()
+	s := r.ended()
+	assert.Equal(t, 4*time.Second, r.sched.Now().Sub(r.start), "two drain graces, then it is given up")
+	require.ErrorIs(t, s.Err, ledger.ErrConsumerStalled)
+	assert.Len(t, r.content(), 4, "up to the hard bound")
+}
+
+// TestManyLinksInProduction runs whole lives of in-memory links on goroutines,
+// for the race detector.
+func TestManyLinksInProduction(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			sys := kernel.NewSystem(kernel.Config{})
+			l := ledger.New(ledger.Config{Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Deny: func(*ledger.Request, string) ([]byte, string) { return nil, "no" }})
+			var address kernel.Address[message.ToTransport]
+			link := transport.NewLink(transport.LinkConfig{
+				Clock: sys.Clock(), Exec: sys.Executor(), Graces: graces, Ledger: l,
+				Spawner: transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: echo},
+				Moved:   func() { address.Tell(message.LinkMoved{}) }, Frames: func() {}, Stderr: func(string) {},
+			})
+			ref, err := kernel.SpawnRoot[message.ToTransport](sys, "transport#1", &transport.Actor{Link: link, Changed: func() {}})
+			require.NoError(t, err)
+			address.Point(ref)
+			l.SetInitialized(nil)
+			const calls = 100
+			written := 0
+			for written < calls {
+				_, err := l.OpenCall("a", []byte(`{"subtype":"a"}`))
+				require.NoError(t, err)
+				if l.WriteCalls() == nil {
+					written++
+				}
+			}
+			link.Want(transport.ClosedStdin)
+			address.Tell(message.LinkMoved{})
+			require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), link.Done()))
+			got := 0
+			for {
+				if _, _, ok := l.DeliverContent(); !ok {
+					break
+				}
+				l.Skip()
+				got++
+			}
+			assert.GreaterOrEqual(t, got, calls)
+			assert.Equal(t, transport.ExitStatus{}, link.Status().Exit)
+			require.NoError(t, kernel.StopAndWait(t.Context(), ref))
+		})
+	}
+}

@@ -1,0 +1,275 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
+)
+
+type program func(agent.Launch, agent.Port) agent.Exit
+
+func (program) AgentName() string                               { return "test" }
+func (p program) Serve(l agent.Launch, o agent.Port) agent.Exit { return p(l, o) }
+
+// echo says every line back until its stdin ends.
+var echo = program(func(_ agent.Launch, p agent.Port) agent.Exit {
+	for {
+		line, err := p.Next(-1)
+		if err != nil {
+			return agent.Exit{}
+		}
+		if p.Write(append(line, '\n')) != nil {
+			return agent.Exit{Code: 1}
+		}
+	}
+})
+
+// world is one of the two sets of seams.
+type world struct {
+	clock kernel.Clock
+	exec  kernel.Executor
+	sched *sim.Scheduler // nil in production
+}
+
+func (w *world) await(t *testing.T, done <-chan struct{}) {
+	t.Helper()
+	require.NoError(t, w.exec.Await(t.Context(), done))
+}
+
+// do runs fn as a task and waits for it.
+func (w *world) do(t *testing.T, fn func()) {
+	t.Helper()
+	done := make(chan struct{})
+	w.exec.Go(func() { defer close(done); fn() })
+	w.await(t, done)
+}
+
+// both runs a test on the production seams and on the seeded scheduler.
+func both(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run("production", func(t *testing.T) {
+		t.Parallel()
+		test(t, &world{clock: kernel.NewClock(nil), exec: kernel.GoExecutor{}})
+	})
+	t.Run("simulation", func(t *testing.T) {
+		t.Parallel()
+		for seed := range uint64(20) {
+			s := sim.New(seed)
+			test(t, &world{clock: s, exec: s, sched: s})
+			require.NoError(t, s.Run(10_000))
+			require.Zero(t, s.Parked(), "seed %d: tasks left waiting", seed)
+			s.Close()
+		}
+	})
+}
+
+func (w *world) spawn(t *testing.T, p agent.Program, c ...transport.Command) transport.Process {
+	t.Helper()
+	c = append(c, transport.Command{})
+	proc, err := transport.InMemory{Clock: w.clock, Exec: w.exec, Program: p}.Spawn(t.Context(), c[0])
+	require.NoError(t, err)
+	return proc
+}
+
+// all reads a stream to its end.
+func (w *world) all(t *testing.T, r io.Reader) string {
+	t.Helper()
+	var got []byte
+	w.do(t, func() {
+		var err error
+		got, err = io.ReadAll(r)
+		assert.NoError(t, err)
+	})
+	return string(got)
+}
+
+func (w *world) exit(t *testing.T, p transport.Process) transport.ExitStatus {
+	t.Helper()
+	w.await(t, p.Exited())
+	status, err := p.Reap()
+	require.NoError(t, err)
+	return status
+}
+
+func TestAnInMemoryAgentServes(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, w *world) {
+		var launch agent.Launch
+		p := w.spawn(t, program(func(l agent.Launch, port agent.Port) agent.Exit {
+			launch = l
+			port.Stderr([]byte("hello\n"))
+			return echo(l, port)
+		}), transport.Command{Args: []string{"-p"}, Env: []string{"A=B"}, Dir: "/x", Seed: 7})
+		big := strings.Repeat("x", 200<<10) // more than two pipes hold
+		w.exec.Go(func() {
+			for _, chunk := range []string{"on", "e\ntw", "o\n", "", big + "\n", "last"} {
+				_, err := p.Stdin().Write([]byte(chunk))
+				assert.NoError(t, err)
+			}
+			assert.NoError(t, p.Stdin().Close())
+		})
+		assert.Equal(t, "one\ntwo\n"+big+"\nlast\n", w.all(t, p.Stdout()))
+		assert.Equal(t, "hello\n", w.all(t, p.Stderr()))
+		assert.Equal(t, transport.ExitStatus{}, w.exit(t, p))
+		assert.Equal(t, agent.Launch{Args: []string{"-p"}, Env: []string{"A=B"}, Dir: "/x", Seed: 7}, launch)
+		assert.Zero(t, p.PID())
+		left, err := p.Sweep(t.Context())
+		assert.Empty(t, left)
+		assert.NoError(t, err)
+		_, err = p.Stdin().Write([]byte("x\n"))
+		require.ErrorIs(t, err, io.ErrClosedPipe)
+	})
+}
+
+func TestHowAnInMemoryAgentEnds(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		serve  program
+		act    func(p transport.Process)
+		want   transport.ExitStatus
+		stderr string
+	}{
+		"a code":       {func(agent.Launch, agent.Port) agent.Exit { return agent.Exit{Code: 3} }, nil, transport.ExitStatus{Code: 3}, ""},
+		"a signal":     {func(agent.Launch, agent.Port) agent.Exit { return agent.Exit{Signal: "TERM"} }, nil, transport.ExitStatus{Code: -1, Signal: "SIGTERM"}, ""},
+		"a panic":      {func(agent.Launch, agent.Port) agent.Exit { panic("odd") }, nil, transport.ExitStatus{Code: 2}, "the in-memory agent panicked\n"},
+		"EOF":          {untilErr(io.EOF), func(p transport.Process) { _ = p.Stdin().Close() }, transport.ExitStatus{Code: 9}, ""},
+		"SIGTERM":      {untilErr(agent.ErrTerminated), func(p transport.Process) { _ = p.Signal(transport.Terminate) }, transport.ExitStatus{Code: 9}, ""},
+		"SIGINT":       {untilErr(agent.ErrInterrupted), func(p transport.Process) { _ = p.Signal(transport.Interrupt) }, transport.ExitStatus{Code: 9}, ""},
+		"SIGKILL":      {untilErr(agent.ErrKilled), func(p transport.Process) { _ = p.Kill() }, killed, ""},
+		"all at once":  {untilErr(agent.ErrKilled), func(p transport.Process) { _ = p.Signal(transport.Terminate); _ = p.Stdin().Close(); _ = p.Kill() }, killed, ""},
+		"after SIGINT": {untilErr(agent.ErrTerminated), func(p transport.Process) { _ = p.Signal(transport.Interrupt); _ = p.Signal(transport.Terminate) }, transport.ExitStatus{Code: 9}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			both(t, func(t *testing.T, w *world) {
+				p := w.spawn(t, c.serve)
+				if c.act != nil {
+					c.act(p)
+				}
+				assert.Equal(t, c.want, w.exit(t, p))
+				assert.Equal(t, c.stderr, w.all(t, p.Stderr()))
+				assert.Empty(t, w.all(t, p.Stdout()))
+			})
+		})
+	}
+}
+
+// untilErr waits for one report and exits with 9.
+func untilErr(want error) program {
+	return func(_ agent.Launch, p agent.Port) agent.Exit {
+		for {
+			if _, err := p.Next(-1); errors.Is(err, want) {
+				return agent.Exit{Code: 9}
+			}
+		}
+	}
+}
+
+func TestAKilledInMemoryAgentWritesNothingMore(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, w *world) {
+		blocked := make(chan struct{})
+		p := w.spawn(t, program(func(_ agent.Launch, port agent.Port) agent.Exit {
+			assert.NoError(t, port.Write([]byte("before\n")))
+			close(blocked)
+			err := port.Write(make([]byte, 1<<20)) // nobody reads
+			assert.ErrorIs(t, err, io.ErrClosedPipe)
+			assert.ErrorIs(t, port.Write([]byte("after\n")), agent.ErrKilled)
+			_, err = port.Next(-1)
+			assert.ErrorIs(t, err, agent.ErrKilled)
+			return agent.Exit{}
+		}))
+		w.await(t, blocked)
+		require.NoError(t, p.Kill())
+		assert.Equal(t, killed, w.exit(t, p))
+		got := w.all(t, p.Stdout())
+		assert.True(t, strings.HasPrefix(got, "before\n"), "what was written stays readable")
+	})
+}
+
+func TestHowLongAnInMemoryAgentWaits(t *testing.T) {
+	t.Parallel()
+	s := sim.New(1)
+	w := &world{clock: s, exec: s, sched: s}
+	var log []string
+	p := w.spawn(t, program(func(_ agent.Launch, port agent.Port) agent.Exit {
+		note := func(line []byte, err error) {
+			log = append(log, fmt.Sprintf("%v %q %v", port.(agent.Elapser).Elapsed(), line, err))
+		}
+		note(port.Next(0))
+		note(port.Next(time.Second))
+		note(port.Next(time.Hour))
+		note(port.Next(0))
+		note(port.Next(-1))
+		note(port.Next(time.Second))
+		return agent.Exit{}
+	}))
+	s.AfterFunc(2*time.Second, func() { s.Go(func() { _, _ = p.Stdin().Write([]byte("a\nb\n")) }) })
+	s.AfterFunc(3*time.Second, func() { _ = p.Stdin().Close() })
+	w.await(t, p.Exited())
+	assert.Equal(t, []string{
+		`0s "" agent: nothing arrived in time`,
+		`1s "" agent: nothing arrived in time`,
+		`2s "a" <nil>`, `2s "b" <nil>`,
+		`3s "" EOF`,
+		`4s "" agent: nothing arrived in time`,
+	}, log)
+}
+
+// TestAnInMemoryAgentMissesNoEOF closes stdin while the agent is about to wait
+// for it.
+func TestAnInMemoryAgentMissesNoEOF(t *testing.T) {
+	t.Parallel()
+	rounds := 20_000
+	if testing.Short() {
+		rounds = 1000
+	}
+	w := &world{clock: kernel.NewClock(nil), exec: kernel.GoExecutor{}}
+	r := kernel.NewRand(nil)
+	for i := range rounds {
+		p := w.spawn(t, untilErr(io.EOF))
+		for range i % 64 {
+			_ = kernel.NewUUID(r) // a little later each time
+		}
+		_ = p.Stdin().Close()
+		w.await(t, p.Exited())
+	}
+}
+
+func TestNoProgram(t *testing.T) {
+	t.Parallel()
+	_, err := transport.InMemory{}.Spawn(context.Background(), transport.Command{})
+	var start *transport.StartError
+	require.ErrorAs(t, err, &start)
+	require.EqualError(t, err, "start agent: the in-memory agent is nil")
+}
+
+func TestOutputThatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, w *world) {
+		p := w.spawn(t, program(func(_ agent.Launch, port agent.Port) agent.Exit {
+			_, _ = port.Next(-1)
+			if errors.Is(port.Write([]byte("x\n")), io.ErrClosedPipe) {
+				return agent.Exit{Code: 7}
+			}
+			return agent.Exit{}
+		}))
+		p.CloseOutput()
+		assert.Empty(t, w.all(t, p.Stdout()))
+		assert.Empty(t, w.all(t, p.Stderr()))
+		_ = p.Stdin().Close()
+		assert.Equal(t, 7, w.exit(t, p).Code)
+	})
+}
