@@ -224,10 +224,8 @@ func (e *ProtocolVersionError) Error() string {
 func (k *Core) checkVersion(version string) error {
 	want := k.cfg.Dialect.Traits().ProtocolMajor
 	major, _, ok := strings.Cut(version, ".")
-	if want == "" || !ok || major == want {
-		return nil
-	}
-	if _, err := strconv.ParseUint(major, 10, 32); err != nil {
+	_, noNumber := strconv.ParseUint(major, 10, 32)
+	if want == "" || !ok || noNumber != nil || major == want {
 		return nil
 	}
 	return &ProtocolVersionError{Backend: k.cfg.Dialect.Name(), Version: version, Major: want}

@@ -181,7 +181,7 @@ func (a *Actor) initialize() error {
 		}
 		limit := a.cfg.Ledger.Limits().Initialize
 		if _, err := a.cfg.Ledger.OpenCall("initialize", request, ledger.Setup(), ledger.Within(limit, "Limits.Initialize")); err != nil {
-			return nil // the session is over
+			return nil //nolint:nilerr // the session is over, and knows it
 		}
 	}
 	return a.cfg.Ledger.WriteCalls()

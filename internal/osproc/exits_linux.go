@@ -128,6 +128,7 @@ func (w *exitWatcher) giveUp(set *os.File) {
 	if w.set != set {
 		return
 	}
+	//troupe:maporder each exit is watched for itself
 	for _, p := range w.waiting {
 		pollExit(w.clock, p)
 	}

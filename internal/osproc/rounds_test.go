@@ -173,7 +173,7 @@ func TestSweepReportsSurvivors(t *testing.T) {
 			f := tc.f
 			s, clk := fakeSweeper(&f, nil)
 			ctx := t.Context()
-			if tc.is == context.DeadlineExceeded {
+			if errors.Is(tc.is, context.DeadlineExceeded) {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, 50*time.Millisecond)
 				defer cancel()
@@ -182,7 +182,7 @@ func TestSweepReportsSurvivors(t *testing.T) {
 			require.ErrorIs(t, err, tc.is)
 			assert.Len(t, left, tc.left)
 			assert.True(t, slices.IsSortedFunc(left, func(a, b ProcInfo) int { return a.PID - b.PID }))
-			if took := clk.Now().Sub(time.Unix(0, 0)); tc.is != context.DeadlineExceeded {
+			if took := clk.Now().Sub(time.Unix(0, 0)); !errors.Is(tc.is, context.DeadlineExceeded) {
 				assert.GreaterOrEqual(t, took, tc.took)
 				assert.Less(t, took, tc.took+time.Second)
 			}

@@ -215,6 +215,7 @@ func (s *sweeper) strike(j *sweepJob, m member) bool {
 
 // bury forgets the victims that are dead. It reports whether there were any.
 func (s *sweeper) bury(j *sweepJob) (some bool) {
+	//troupe:maporder each victim is looked at for itself
 	for key, v := range j.held {
 		if s.table.gone(v.member) {
 			delete(j.held, key)

@@ -1,4 +1,3 @@
-// Package recorded reads the recordings of vendors' SDKs that the dialects are tested against. Tests alone import it.
 package recorded
 
 import (
