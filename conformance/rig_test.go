@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -283,15 +284,23 @@ func (r *rig) touch(name string) string {
 // hold scripts a turn whose shell command does not end by itself. It returns
 // the prompt, and what waits until the command runs.
 func (r *rig) hold() (prompt string, running func()) {
-	command := fmt.Sprintf("exec 3<>/dev/tcp/%s; printf 'GET /running HTTP/1.0\\r\\n\\r\\n' >&3; (exec -a %s/held sleep 300)",
-		strings.Replace(strings.TrimPrefix(r.model.URL(), "http://"), ":", "/", 1), r.root)
-	r.model.Script("hold", modelapi.Say(shell(command)), modelapi.Say(modelapi.Text("Hold done.")))
+	r.model.Script("hold", modelapi.Say(r.holding(nil)), modelapi.Say(modelapi.Text("Hold done.")))
 	return "take your time [[scn:hold]]", func() {
 		r.t.Helper()
 		_, err := r.model.Wait(r.ctx, func(q modelapi.Request) bool { return q.Path == "/running" })
 		require.NoError(r.t, err, "the command never ran")
 		require.NotEmpty(r.t, r.held(), "the command cannot be seen")
 	}
+}
+
+// holding is a call of the Bash tool that tells the model's server that it
+// runs, and then does not end by itself.
+func (r *rig) holding(more modelapi.Args) modelapi.Block {
+	command := fmt.Sprintf("exec 3<>/dev/tcp/%s; printf 'GET /running HTTP/1.0\\r\\n\\r\\n' >&3; (exec -a %s/held sleep 300)",
+		strings.Replace(strings.TrimPrefix(r.model.URL(), "http://"), ":", "/", 1), r.root)
+	args := modelapi.Args{"command": command, "description": "hold"}
+	maps.Copy(args, more)
+	return modelapi.ToolUse("Bash", args)
 }
 
 // held are the processes of the command of [rig.hold].

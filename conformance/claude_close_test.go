@@ -1,0 +1,341 @@
+//go:build conformance
+
+package conformance_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// ended is what the process said of its end.
+func (r *rig) ended() string {
+	for _, s := range r.wire.said() {
+		if how, ok := strings.CutPrefix(s.text, reaped); ok && s.who == "process" {
+			return how
+		}
+	}
+	return ""
+}
+
+// pending lists the gates that wait for the host's answer when stdin is closed.
+func (r *rig) pendingAtEOF() []string {
+	waiting := map[string]string{}
+	for _, s := range r.wire.said() {
+		if s.who == "process" && s.text == stdinClosed {
+			break
+		}
+		c, ok := s.control()
+		switch {
+		case !ok:
+		case s.who == "agent" && c.Type == "control_request":
+			waiting[c.RequestID] = c.Request.Subtype
+		case s.who == "host" && c.Type == "control_response":
+			delete(waiting, c.Response.RequestID)
+		case s.who == "agent" && c.Type == "control_cancel_request":
+			delete(waiting, c.RequestID)
+		}
+	}
+	var left []string
+	for _, subtype := range waiting {
+		left = append(left, subtype)
+	}
+	return left
+}
+
+func TestCloseWhileIdle(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.connect(r.options())
+	r.ask(c, "hi [[scn:text]]")
+	require.NoError(t, c.AwaitIdle(r.ctx))
+	took := within(func() { r.close(c) })
+	assert.Less(t, took, claude.New().Traits().EOFGrace, "the agent left by itself")
+	assert.Equal(t, "exit code 0", r.ended())
+	require.NoError(t, c.Close(r.ctx), "a second time")
+	_, err := c.Send(r.ctx, sdk.UserText("too late"))
+	require.ErrorIs(t, err, sdk.ErrClosed)
+}
+
+func TestCloseBeforeTheFirstMessage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.connect(r.options())
+	r.close(c)
+	assert.Equal(t, "exit code 0", r.ended())
+}
+
+// The ladder: the turn is interrupted, which ends the command, and the agent
+// leaves at the end of stdin without a signal.
+func TestCloseWhileAToolRuns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	prompt, running := r.hold()
+	o := r.options()
+	o.AllowedTools = []string{"Bash"}
+	c := r.connect(o)
+	turn := r.send(c, prompt)
+	running()
+	traits := claude.New().Traits()
+	took := within(func() { r.close(c) })
+	assert.Less(t, took, traits.InterruptGrace+traits.EOFGrace, "no step of the ladder ran out")
+	assert.Equal(t, "exit code 1", r.ended(), "the last result was an error")
+	result, err := turn.Result(r.ctx)
+	require.NoError(t, err)
+	assert.Equal(t, "aborted_tools", result.TerminalReason)
+}
+
+func TestCloseWhileTheModelHangs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.connect(r.options())
+	first, second := r.hanging(c)
+	r.close(c)
+	result, err := first.Result(r.ctx)
+	require.NoError(t, err)
+	assert.Equal(t, "aborted_streaming", result.TerminalReason)
+	_, err = second.Result(r.ctx)
+	require.Error(t, err)
+	assert.Empty(t, r.model.Requests()[1:], "the queued message was not run")
+}
+
+// At the end of stdin the agent would go on with the turn, and deny or run what
+// is pending by rules of its own. So the gates come first.
+func TestCloseWhileAHookIsPending(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	fired, ended := make(chan struct{}, 1), make(chan error, 1)
+	o := r.guarded(func(ctx context.Context, _ *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+		fired <- struct{}{}
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, nil // too late
+	})
+	c := r.connect(o)
+	r.send(c, r.touch("late"))
+	await(r, "the hook", fired)
+	r.close(c)
+	require.ErrorIs(t, await(r, "the end of the hook's context", ended), context.Canceled)
+	assert.NoFileExists(t, r.at("late"))
+	assert.Empty(t, r.pendingAtEOF())
+}
+
+func TestCloseWhilePermissionIsPending(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	asked, never := make(chan struct{}, 1), make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	o := r.options()
+	o.CanUseTool = func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		asked <- struct{}{}
+		<-never // deaf to its context, too
+		return sdk.Allow(), nil
+	}
+	c := r.connect(o)
+	r.send(c, r.touch("late"))
+	await(r, "the question", asked)
+	r.close(c)
+	assert.NoFileExists(t, r.at("late"))
+	assert.Empty(t, r.pendingAtEOF())
+}
+
+// Without time to interrupt the turn the agent is terminated: what is pending
+// or runs then must not take effect either.
+func TestCloseThatDoesNotWaitForTheTurn(t *testing.T) {
+	t.Parallel()
+	t.Run("a tool runs", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		prompt, running := r.hold()
+		o := r.options()
+		o.AllowedTools, o.InterruptGrace = []string{"Bash"}, 1
+		c := r.connect(o)
+		turn := r.send(c, prompt)
+		running()
+		r.close(c)
+		assert.Equal(t, "exit code 143", r.ended())
+		if result, err := turn.Result(r.ctx); err == nil { // it may just have come
+			assert.Equal(t, "aborted_tools", result.TerminalReason)
+		} else {
+			require.ErrorIs(t, err, sdk.ErrClosed)
+		}
+	})
+	t.Run("a hook is pending", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		fired, never := make(chan struct{}, 1), make(chan struct{})
+		t.Cleanup(func() { close(never) })
+		o := r.guarded(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+			fired <- struct{}{}
+			<-never
+			return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, nil
+		})
+		o.InterruptGrace = 1
+		c := r.connect(o)
+		r.send(c, r.touch("late"))
+		await(r, "the hook", fired)
+		r.close(c)
+		assert.NoFileExists(t, r.at("late"))
+		assert.Empty(t, r.pendingAtEOF())
+	})
+}
+
+func TestCloseFromACallback(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	closed := make(chan error, 1)
+	var c *sdk.Client
+	o := r.guarded(func(ctx context.Context, _ *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+		closed <- c.Close(context.WithoutCancel(ctx))
+		return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, nil // too late
+	})
+	c = r.connect(o)
+	r.send(c, r.touch("late"))
+	require.NoError(t, await(r, "the close", closed))
+	r.nothingRuns()
+	assert.NoFileExists(t, r.at("late"))
+}
+
+func TestLeavingTheLoopOfAQuery(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	prompt, running := r.hold()
+	o := r.options()
+	o.AllowedTools = []string{"Bash"}
+	for m, err := range sdk.Query(r.ctx, sdk.Input(prompt), o) {
+		require.NoError(t, err)
+		if len(sdk.ToolUses(m)) > 0 {
+			running()
+			break
+		}
+	}
+	r.nothingRuns()
+}
+
+func TestCancelledContextEndsARun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	prompt, running := r.hold()
+	o := r.options()
+	o.AllowedTools = []string{"Bash"}
+	ctx, cancel := context.WithCancel(r.ctx)
+	go func() {
+		defer cancel()
+		running()
+	}()
+	_, err := sdk.Run(ctx, prompt, o)
+	require.ErrorIs(t, err, context.Canceled)
+	r.nothingRuns()
+}
+
+func TestAgentThatCannotBeStarted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	plain := r.at("plain")
+	require.NoError(t, os.WriteFile(plain, []byte("no program"), 0o600))
+	for name, tc := range map[string]struct {
+		change func(*sdk.Options)
+		is     error
+	}{
+		"no such program": {func(o *sdk.Options) { o.Backend = sdk.Claude(sdk.ClaudeConfig{Path: r.at("nosuch")}) }, os.ErrNotExist},
+		"no program":      {func(o *sdk.Options) { o.Backend = sdk.Claude(sdk.ClaudeConfig{Path: plain}) }, os.ErrPermission},
+		"no such cwd":     {func(o *sdk.Options) { o.Cwd = filepath.Join(r.root, "nowhere") }, os.ErrNotExist},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := r.options()
+			tc.change(o)
+			_, err := sdk.Run(r.ctx, "hi [[scn:text]]", o)
+			var start *sdk.StartError
+			require.ErrorAs(t, err, &start)
+			require.ErrorIs(t, err, tc.is)
+			assert.NotEmpty(t, start.Path)
+			assert.False(t, sdk.Retryable(err))
+			assert.NotContains(t, err.Error(), "sk-test-offline")
+			assert.Empty(t, r.rt.Sessions())
+		})
+	}
+}
+
+func TestAgentThatRefusesItsArguments(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.ExtraArgs = map[string]sdk.Opt[string]{"no-such-flag": {}}
+	_, err := sdk.Run(r.ctx, "hi [[scn:text]]", o)
+	var exit *sdk.ExitError
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, 1, exit.Status.Code)
+	assert.Equal(t, "initialize", exit.During)
+	assert.Contains(t, exit.StderrTail, "no-such-flag")
+}
+
+// The shell of a killed agent lives on in a session of its own, under another
+// parent. The sweep finds it.
+func TestKilledAgent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	prompt, running := r.hold()
+	o := r.options()
+	o.AllowedTools = []string{"Bash"}
+	c := r.connect(o)
+	turn := r.send(c, prompt)
+	running()
+	agent, err := os.FindProcess(r.rt.Sessions()[0].PID())
+	require.NoError(t, err)
+	require.NoError(t, agent.Kill())
+
+	_, err = sdk.Collect(c.Messages(r.ctx))
+	r.nothingRuns()
+	var exit *sdk.ExitError
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, "SIGKILL", exit.Status.Signal)
+	assert.Equal(t, "a turn", exit.During)
+	assert.True(t, sdk.Retryable(err))
+	_, err = turn.Result(r.ctx)
+	require.ErrorAs(t, err, &exit)
+	require.NoError(t, c.Close(r.ctx))
+}
+
+func TestAgentKilledWhileIdle(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.connect(r.options())
+	r.ask(c, "hi [[scn:text]]")
+	require.NoError(t, c.AwaitIdle(r.ctx))
+	agent, err := os.FindProcess(r.rt.Sessions()[0].PID())
+	require.NoError(t, err)
+	require.NoError(t, agent.Kill())
+	_, err = sdk.Collect(c.Messages(r.ctx))
+	var exit *sdk.ExitError
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, "idle", exit.During)
+	r.nothingRuns()
+	require.NoError(t, c.Close(r.ctx))
+}
+
+// Two sessions of one runtime know nothing of each other.
+func TestTwoAgentsAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	one, other := r.connect(r.options()), r.connect(r.options())
+	first, second := r.send(one, "one [[scn:echo to one]]"), r.send(other, "other [[scn:echo to the other]]")
+	result, err := first.Result(r.ctx)
+	require.NoError(t, err)
+	assert.Equal(t, "to one", result.Result)
+	require.NoError(t, one.Close(r.ctx))
+	result, err = second.Result(r.ctx)
+	require.NoError(t, err)
+	assert.Equal(t, "to the other", result.Result)
+	_, result = r.ask(other, "still there? [[scn:text]]")
+	assert.False(t, result.Failed())
+	assert.NotEqual(t, one.SessionID(), other.SessionID())
+	r.close(other)
+}
