@@ -232,10 +232,7 @@ func TestHowLongAnInMemoryAgentWaits(t *testing.T) {
 // for it.
 func TestAnInMemoryAgentMissesNoEOF(t *testing.T) {
 	t.Parallel()
-	rounds := 20_000
-	if testing.Short() {
-		rounds = 1000
-	}
+	const rounds = 5000
 	w := &world{clock: kernel.NewClock(nil), exec: kernel.GoExecutor{}}
 	r := kernel.NewRand(nil)
 	for i := range rounds {

@@ -1,0 +1,183 @@
+package transport_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// padded is a content line of exactly size bytes.
+func padded(size int) string {
+	const line = `{"type":"assistant","pad":""}`
+	return line[:len(line)-2] + strings.Repeat("x", size-len(line)) + line[len(line)-2:]
+}
+
+func TestNoiseIsReportedAndPassed(t *testing.T) {
+	t.Parallel()
+	for _, chunk := range []int{0, 1, 5} {
+		r := newRig(t).up()
+		r.proc.out.chunk = chunk
+		noise := []string{"null", "42", `"x"`, "[]", "{broken", "Warning: something", `{"type":"assistant"} trailing`}
+		var want []string
+		for i, line := range noise {
+			r.proc.say(assistant(i), line, "", "  ", "\r")
+			want = append(want, assistant(i))
+		}
+		r.proc.say("\t" + assistant(99) + " \r")
+		want = append(want, assistant(99))
+		r.settle()
+		assert.Equal(t, want, r.content(), "the session goes on, chunks of %d", chunk)
+		reported := eventsOf[event.Noise](r)
+		require.Len(t, reported, len(noise))
+		var frameError *protocol.FrameError
+		require.ErrorAs(t, reported[0].Err, &frameError)
+		assert.Equal(t, protocol.NotObject, frameError.Kind)
+		r.proc.exit(transport.ExitStatus{})()
+		s := r.ended()
+		assert.Equal(t, strings.Join(noise, "\n")+"\n", s.Noise)
+	}
+}
+
+func TestTheTailOfNoiseIsBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	for i := range 100 {
+		r.proc.say(fmt.Sprint(i, " ", strings.Repeat("n", 5000)))
+	}
+	r.proc.exit(transport.ExitStatus{})()
+	s := r.ended()
+	assert.Len(t, s.Noise, 2<<10)
+	assert.Contains(t, s.Noise, "99 nnn")
+}
+
+func TestAnOversizeLineIsSkippedAndReported(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *rig, s *setup) { s.link.MaxLine = 1000 }).up()
+	long := padded(1001)
+	r.proc.say(assistant(1), padded(1000), long, assistant(2), strings.Repeat("y", 100_000), assistant(3))
+	r.proc.out.write(strings.Repeat("z", 5000)) // and one without an end
+	r.proc.exit(transport.ExitStatus{})()
+	r.ended()
+	assert.Equal(t, []string{assistant(1), padded(1000), assistant(2), assistant(3)}, r.content())
+	assert.Equal(t, []event.Oversize{
+		{Length: 1001, Ceiling: 1000, Head: long[:256]},
+		{Length: 100_000, Ceiling: 1000, Head: strings.Repeat("y", 256)},
+		{Length: 5000, Ceiling: 1000, Head: strings.Repeat("z", 256)},
+	}, eventsOf[event.Oversize](r))
+}
+
+func TestALineAtTheDefaultCeiling(t *testing.T) {
+	t.Parallel()
+	budget := ledger.NewBudget(1 << 20) // one line may overdraw it
+	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Budget = budget }).up()
+	line := padded(protocol.DefaultMaxLine)
+	r.proc.say(line, assistant(1))
+	r.settle()
+	assert.EqualValues(t, len(line), budget.Used())
+	got := r.content()
+	require.True(t, len(got) == 2 && got[0] == line && got[1] == assistant(1), "%d lines", len(got)) // too long to print
+	assert.Zero(t, budget.Used())
+	assert.Empty(t, eventsOf[event.Oversize](r))
+	r.proc.exit(transport.ExitStatus{})()
+	r.ended()
+}
+
+func TestAStoppedReaderLeavesThePipeAlone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits.Messages = 2 }).up()
+	r.proc.out.chunk = len(assistant(1)) + 1
+	for i := range 9 {
+		r.proc.say(assistant(i))
+	}
+	before := r.moved
+	r.pass(time.Hour)
+	assert.Equal(t, 2, r.proc.out.reads)
+	assert.True(t, r.ledger.Snapshot().Stalled)
+	assert.Greater(t, r.moved, before, "the session is told")
+	assert.Less(t, r.sched.Steps(), 1000, "nothing spins")
+	assert.Len(t, r.content(), 2)
+	r.settle()
+	assert.Greater(t, r.proc.out.reads, 2)
+	for r.ledger.Snapshot().Unread > 0 {
+		r.content()
+		r.settle()
+	}
+	assert.Equal(t, 9, r.proc.out.reads)
+	r.proc.exit(transport.ExitStatus{})()
+	r.ended()
+}
+
+// TestTwoFullPipes has an agent that reads only when it is read from, and a
+// consumer that stands still: what is written to it must not wait for ever.
+func TestTwoFullPipes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits.Messages = 2 }).up()
+	r.proc.out.chunk = len(assistant(1)) + 1
+	r.proc.in.blocked = make(chan struct{})
+	for i := range 9 {
+		r.proc.say(assistant(i))
+	}
+	r.settle()
+	require.Equal(t, 2, r.proc.out.reads)
+	_, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`), ledger.First())
+	require.NoError(t, err)
+	call, err := r.ledger.OpenCall("b", []byte(`{"subtype":"b"}`), ledger.First())
+	require.NoError(t, err)
+	require.NoError(t, r.ledger.WriteCalls())
+	r.ledger.Abandon(call, kernel.ErrStopped)
+	r.settle()
+	assert.Equal(t, 9, r.proc.out.reads, "while a write is pending it reads on")
+	close(r.proc.in.blocked)
+	r.proc.in.blocked = nil
+	r.proc.exit(transport.ExitStatus{})()
+	r.ended()
+}
+
+func TestLinesGrowWithinTheBudget(t *testing.T) {
+	t.Parallel()
+	const size = 3 << 20
+	budget := ledger.NewBudget(4 << 20)
+	shared := func(_ *rig, s *setup) { s.ledger.Budget = budget }
+	first := newRig(t, shared).up()
+	first.proc.out.chunk = 32 << 10
+	line := padded(size)
+	first.proc.out.write(line[:2<<20]) // and no more for now
+	first.settle()
+	used := budget.Used()
+	assert.GreaterOrEqual(t, used, int64(1<<20), "what is held is accounted for before the line is complete")
+	assert.LessOrEqual(t, used, int64(4<<20))
+	first.proc.out.write(line[2<<20:] + "\n")
+	first.settle()
+	assert.EqualValues(t, size, budget.Used(), "then it is its length")
+	assert.Equal(t, []string{line}, first.content())
+	assert.Zero(t, budget.Used())
+
+	first.proc.out.write(line[:2<<20])
+	first.proc.exit(transport.ExitStatus{})()
+	first.ended()
+	assert.Zero(t, budget.Used(), "noise at the end is nobody's")
+}
+
+func TestALinkThatEndsWaitsForNoBudget(t *testing.T) {
+	t.Parallel()
+	budget := ledger.NewBudget(1 << 20)
+	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Budget = budget }).up()
+	require.NoError(t, budget.Acquire(t.Context(), r.sched, "somebody", 2<<20)) // and keeps it
+	r.proc.out.chunk = 32 << 10
+	r.proc.say(padded(3 << 20))
+	r.settle()
+	r.proc.exit(transport.ExitStatus{})()
+	r.ended()
+	assert.Equal(t, 4*time.Second, r.sched.Now().Sub(r.start))
+	assert.EqualValues(t, 2<<20, budget.Used(), "what was granted went back")
+}

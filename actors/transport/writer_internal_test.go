@@ -1,0 +1,234 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
+)
+
+// stdin is an agent's stdin that blocks and fails on request.
+type stdin struct {
+	exec    kernel.Executor
+	mu      sync.Mutex
+	got     bytes.Buffer
+	writes  int
+	closed  int
+	blocked chan struct{}
+	fail    error
+	done    chan struct{} // if set, closed when stdin is
+}
+
+func (s *stdin) Write(p []byte) (int, error) {
+	if s.blocked != nil {
+		if err := s.exec.Await(context.Background(), s.blocked); err != nil {
+			return 0, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes++
+	if s.fail != nil {
+		return 0, s.fail
+	}
+	return s.got.Write(p)
+}
+
+func (s *stdin) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed++
+	if s.done != nil {
+		close(s.done)
+	}
+	return nil
+}
+
+type writerRig struct {
+	*writer
+	sched   *sim.Scheduler
+	in      *stdin
+	pressed int
+	failed  []error
+	room    int
+}
+
+func newWriterRig(t *testing.T) *writerRig {
+	t.Helper()
+	s := sim.New(1)
+	r := &writerRig{sched: s, in: &stdin{exec: s}}
+	r.writer = &writer{
+		exec: s, out: r.in,
+		pressed: func() { r.pressed++ },
+		failed:  func(err error) { r.failed = append(r.failed, err) },
+		room:    func() { r.room++ },
+	}
+	t.Cleanup(s.Close)
+	return r
+}
+
+func (r *writerRig) run(t *testing.T) {
+	t.Helper()
+	require.NoError(t, r.sched.Run(10_000))
+}
+
+func TestWritesAreQueuedAndWrittenTogether(t *testing.T) {
+	t.Parallel()
+	r := newWriterRig(t)
+	for i := range 10 {
+		require.NoError(t, r.Write(fmt.Appendf(nil, "%d\n", i)))
+	}
+	assert.True(t, r.Pending())
+	assert.Empty(t, r.in.got.String(), "never inline")
+	r.run(t)
+	assert.Equal(t, "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n", r.in.got.String())
+	assert.Equal(t, 1, r.in.writes)
+	assert.Equal(t, 1, r.pressed)
+	assert.False(t, r.Pending())
+	require.NoError(t, r.Write([]byte("10\n")))
+	r.run(t)
+	assert.True(t, strings.HasSuffix(r.in.got.String(), "9\n10\n"))
+	assert.Zero(t, r.in.closed)
+	assert.Zero(t, r.room)
+}
+
+func TestABlockedStdinIsPending(t *testing.T) {
+	t.Parallel()
+	r := newWriterRig(t)
+	r.in.blocked = make(chan struct{})
+	require.NoError(t, r.Write([]byte("a\n")))
+	r.run(t)
+	assert.True(t, r.Pending())
+	require.NoError(t, r.Write([]byte("b\n")), "nothing blocks but the task")
+	r.CloseAfterFlush()
+	r.run(t)
+	assert.Zero(t, r.in.closed, "not before what is queued")
+	require.ErrorIs(t, r.Write([]byte("c\n")), io.ErrClosedPipe)
+	close(r.in.blocked)
+	r.run(t)
+	assert.Equal(t, "a\nb\n", r.in.got.String())
+	assert.Equal(t, 1, r.in.closed)
+	assert.False(t, r.Pending())
+}
+
+func TestClosingAnIdleWriter(t *testing.T) {
+	t.Parallel()
+	r := newWriterRig(t)
+	r.CloseAfterFlush()
+	r.run(t)
+	assert.Equal(t, 1, r.in.closed)
+	assert.Zero(t, r.in.writes)
+	assert.Zero(t, r.pressed)
+}
+
+func TestTheQueueIsBounded(t *testing.T) {
+	t.Parallel()
+	r := newWriterRig(t)
+	r.in.blocked = make(chan struct{})
+	require.ErrorIs(t, r.Write(make([]byte, writeBound+1)), ledger.ErrTooLarge, "however empty the queue")
+	half := make([]byte, writeBound/2)
+	require.NoError(t, r.Write(half))
+	r.run(t) // the first half is being written
+	require.NoError(t, r.Write(half))
+	require.NoError(t, r.Write(half), "the bound is of the queue")
+	require.ErrorIs(t, r.Write(make([]byte, smallLine+1)), ledger.ErrNoRoom)
+	for range 100 {
+		require.NoError(t, r.Write(make([]byte, smallLine)), "an answer always finds room")
+	}
+	assert.Zero(t, r.room)
+	close(r.in.blocked)
+	r.run(t)
+	assert.Equal(t, 1, r.room, "whoever was refused is told, once")
+	assert.Equal(t, 3*len(half)+100*smallLine, r.in.got.Len())
+	require.NoError(t, r.Write(make([]byte, writeBound)))
+}
+
+func TestAFailingWrite(t *testing.T) {
+	t.Parallel()
+	r := newWriterRig(t)
+	broken := errors.New("broken pipe")
+	r.in.fail = broken
+	require.NoError(t, r.Write([]byte("a\n")))
+	r.run(t)
+	require.ErrorIs(t, r.Write([]byte("b\n")), broken)
+	assert.Equal(t, []error{broken}, r.failed)
+	assert.Equal(t, 1, r.in.writes)
+	assert.False(t, r.Pending())
+	assert.Zero(t, r.in.closed)
+	r.CloseAfterFlush()
+	r.run(t)
+	assert.Equal(t, 1, r.in.closed)
+	assert.Len(t, r.failed, 1)
+}
+
+func TestAWriteThatFailsWhileMoreIsQueued(t *testing.T) {
+	t.Parallel()
+	r := newWriterRig(t)
+	r.in.blocked = make(chan struct{})
+	r.in.fail = errors.New("broken pipe")
+	require.NoError(t, r.Write([]byte("a\n")))
+	r.run(t)
+	require.NoError(t, r.Write([]byte("b\n")))
+	require.NoError(t, r.Write(make([]byte, writeBound-2)))
+	require.ErrorIs(t, r.Write(make([]byte, smallLine+1)), ledger.ErrNoRoom)
+	close(r.in.blocked)
+	r.run(t)
+	assert.Equal(t, 1, r.in.writes, "nothing more is tried")
+	assert.Len(t, r.failed, 1)
+	assert.Equal(t, 1, r.room, "whoever waits learns that it is over")
+	assert.False(t, r.Pending())
+}
+
+func TestAWriterThatIsToldOfTheExit(t *testing.T) {
+	t.Parallel()
+	r := newWriterRig(t)
+	r.fail(errExited)
+	r.fail(errors.New("later"))
+	require.ErrorIs(t, r.Write([]byte("a\n")), errExited)
+	r.run(t)
+	assert.Zero(t, r.in.writes)
+	assert.Empty(t, r.failed, "that is for writes")
+}
+
+// TestManyWriters writes from many goroutines: each line arrives whole, and the
+// lines of one goroutine in order.
+func TestManyWriters(t *testing.T) {
+	t.Parallel()
+	in := &stdin{exec: kernel.GoExecutor{}, done: make(chan struct{})}
+	w := &writer{exec: kernel.GoExecutor{}, out: in, pressed: func() {}, failed: func(error) {}, room: func() {}}
+	const writers, lines = 8, 500
+	var wg sync.WaitGroup
+	for id := range writers {
+		wg.Go(func() {
+			for i := range lines {
+				assert.NoError(t, w.Write(fmt.Appendf(nil, "%d %d %s\n", id, i, strings.Repeat("x", i%300))))
+			}
+		})
+	}
+	wg.Wait()
+	w.CloseAfterFlush()
+	<-in.done
+	next := make([]int, writers)
+	for _, line := range strings.Split(strings.TrimSuffix(in.got.String(), "\n"), "\n") {
+		var id, i int
+		var pad string
+		_, _ = fmt.Sscanf(line, "%d %d %s", &id, &i, &pad)
+		require.Equal(t, next[id], i)
+		require.Len(t, pad, i%300)
+		next[id]++
+	}
+	for _, n := range next {
+		assert.Equal(t, lines, n)
+	}
+}
