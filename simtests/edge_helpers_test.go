@@ -1,0 +1,216 @@
+//go:build linux
+
+package simtests_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+// patience bounds every wait of the edge tests; only a failure reaches it.
+const patience = 30 * time.Second
+
+// rig is a runtime on real processes, under watch: what its test leaves behind
+// is looked for from outside. Tests with a rig run alone.
+type rig struct {
+	rt    *runtime.Runtime
+	token string // in the arguments of every process of the test
+	temp  string // where agents get their files
+	n     atomic.Int64
+}
+
+// newRig remembers what this process holds. When the test and its subtests are
+// over it shuts the runtime down and requires that nothing is left: no
+// process, no zombie, no goroutine, no descriptor, no file.
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	_, err := scriptedBinary()
+	require.NoError(t, err)
+	warm(t)
+	r := &rig{token: newToken(), temp: t.TempDir()}
+	r.rt, err = runtime.New(runtime.Config{TempDir: r.temp})
+	require.NoError(t, err)
+	goroutines, files := goleak.IgnoreCurrent(), openFiles(t)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		assert.NoError(t, r.rt.Shutdown(ctx))
+		assert.Empty(t, withToken(t, r.token), "processes")
+		assert.Empty(t, children(t), "children, dead or alive")
+		assert.Empty(t, entries(t, r.temp), "files for agents")
+		assert.NoError(t, goleak.Find(goroutines), "goroutines")
+		assert.Eventually(t, func() bool { return len(added(files, openFiles(t))) == 0 }, patience, time.Millisecond)
+		assert.Empty(t, added(files, openFiles(t)), "descriptors")
+	})
+	return r
+}
+
+var tokens atomic.Int64
+
+// newToken returns an argument that no other process of the machine has.
+func newToken() string { return fmt.Sprintf("troupe-edge-%d-%d.", os.Getpid(), tokens.Add(1)) }
+
+// spec is a session with a real agent that plays script, in which TOKEN stands
+// for the token of the test.
+func (r *rig) spec(t *testing.T, script string) runtime.Spec {
+	t.Helper()
+	token := fmt.Sprintf("%s%d.", r.token, r.n.Add(1))
+	spec := processSpec(t, token, script)
+	spec.Options.Cwd = t.TempDir()
+	return spec
+}
+
+// tokenOf is the argument that all processes of a session have.
+func tokenOf(spec runtime.Spec) string { return spec.Options.ExtraArgs["token"].Or("") }
+
+// limit is a context that only a failure ends.
+func limit(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// together runs the cases at the same time, as most of them wait for most of
+// theirs.
+func together[C any](t *testing.T, cases map[string]C, test func(*testing.T, C)) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for name, c := range cases {
+		wg.Go(func() {
+			t.Run(name, func(t *testing.T) { test(t, c) })
+		})
+	}
+	wg.Wait()
+}
+
+// warm makes the descriptors that the language's own runtime keeps.
+var warmed sync.Once
+
+func warm(t *testing.T) {
+	t.Helper()
+	warmed.Do(func() {
+		rt, err := runtime.New(runtime.Config{})
+		require.NoError(t, err)
+		ctx := limit(t)
+		s, err := rt.Open(ctx, processSpec(t, newToken(), hello))
+		require.NoError(t, err)
+		require.NoError(t, s.Close(ctx))
+		require.NoError(t, rt.Shutdown(ctx))
+	})
+}
+
+// openFiles lists the descriptors of this process with what they stand for.
+func openFiles(t *testing.T) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	for _, fd := range entries(t, "/proc/self/fd") {
+		if to, err := os.Readlink("/proc/self/fd/" + fd); err == nil {
+			found[fd] = to
+		}
+	}
+	return found
+}
+
+func added(before, after map[string]string) (what []string) {
+	for fd, to := range after {
+		if _, ok := before[fd]; !ok {
+			what = append(what, fd+" "+to)
+		}
+	}
+	return what
+}
+
+func entries(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// children lists the processes whose parent is this one, zombies among them.
+func children(t *testing.T) (found []string) {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	require.NoError(t, err)
+	for _, path := range stats {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // it is gone
+		}
+		rest := string(b)[strings.LastIndexByte(string(b), ')')+1:]
+		if f := strings.Fields(rest); len(f) > 1 && f[1] == strconv.Itoa(os.Getpid()) {
+			found = append(found, string(b))
+		}
+	}
+	return found
+}
+
+// threads is how many threads this process has.
+func threads(t *testing.T) int {
+	t.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(status)) {
+		if n, ok := strings.CutPrefix(line, "Threads:"); ok {
+			count, err := strconv.Atoi(strings.TrimSpace(n))
+			require.NoError(t, err)
+			return count
+		}
+	}
+	t.Fatal("no Threads line in /proc/self/status")
+	return 0
+}
+
+// texts reads a sequence of messages to its end and returns the text in them,
+// and the error that came last.
+func texts(ctx context.Context, s *runtime.Session) (got []string, err error) {
+	for m, err := range s.Messages(ctx) {
+		if err != nil {
+			return got, err
+		}
+		if text := protocol.TextOf(m); text != "" {
+			got = append(got, text)
+		}
+	}
+	return got, nil
+}
+
+// ended waits for the end of a session.
+func ended(ctx context.Context, t *testing.T, s *runtime.Session) {
+	t.Helper()
+	require.NoError(t, kernel.GoExecutor{}.Await(ctx, s.Done()))
+}
+
+// allow lets every tool run.
+func allow(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+	return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
+}
+
+// options returns the names of the options that err complains about.
+func options(err error) (names []string) {
+	for _, e := range dialect.ConfigErrors(err) {
+		names = append(names, e.Option)
+	}
+	return names
+}
