@@ -92,12 +92,7 @@ func (b *callbacks) spawnChild(c *kernel.Context[message.ToCallbacks], child, na
 			kind = k.kind
 		}
 	}
-	ref, err := kernel.Spawn[message.ToCallbacks, message.ToCallback](c, name, b.core.newCallback(kind))
-	if err != nil {
-		return nil, err
-	}
-	b.core.callback[kind].Point(ref)
-	return ref, nil
+	return spawnAt[message.ToCallbacks, message.ToCallback](c, name, b.core.newCallback(kind), b.core.callback[kind], message.RequestsReady{})
 }
 
 func (k *Core) newCallback(kind ledger.Kind) *dispatch.Actor {

@@ -106,27 +106,33 @@ func (s *session) spawnChild(c *kernel.Context[message.ToSession], child, name s
 	k := s.core
 	switch child {
 	case "transport":
-		return spawnAt(c, name, &transport.Actor{Link: k.Link, Changed: k.changed}, &k.transport)
+		return spawnAt[message.ToSession, message.ToTransport](c, name, &transport.Actor{Link: k.Link, Changed: k.changed}, &k.transport, message.LinkMoved{})
 	case "router":
-		return spawnAt(c, name, router.New(router.Config{
+		return spawnAt[message.ToSession, message.ToRouter](c, name, router.New(router.Config{
 			Ledger: k.Ledger, Dialect: k.cfg.Dialect, Options: k.cfg.Options,
 			Session: &k.session, Callbacks: k.callback, Other: k.other,
-		}), &k.router)
+		}), &k.router, message.WorkReady{})
 	default:
 		b, err := newCallbacks(k)
 		if err != nil {
 			return nil, err
 		}
-		return spawnAt(c, name, b, &k.callbacks)
+		return spawnAt[message.ToSession, message.ToCallbacks](c, name, b, &k.callbacks)
 	}
 }
 
-func spawnAt[M any](c *kernel.Context[message.ToSession], name string, b kernel.Behavior[M], at *kernel.Address[M]) (probe, error) {
+// spawnAt spawns a child and points its address to it. The nudges make up for
+// those that came between the child's own look around, when it started, and the
+// pointing.
+func spawnAt[P, M any](c *kernel.Context[P], name string, b kernel.Behavior[M], at *kernel.Address[M], nudges ...M) (probe, error) {
 	ref, err := kernel.Spawn(c, name, b)
 	if err != nil {
 		return nil, err
 	}
 	at.Point(ref)
+	for _, nudge := range nudges {
+		ref.Tell(nudge)
+	}
 	return ref, nil
 }
 

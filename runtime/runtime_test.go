@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,4 +98,35 @@ func content(all []string) []string {
 		}
 	}
 	return kept
+}
+
+// TestManySessionsAtOnce is about the moments between a spawn and the first
+// message, which only real parallelism shows.
+func TestManySessionsAtOnce(t *testing.T) {
+	t.Parallel()
+	rt, err := runtime.New(runtime.Config{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	program := scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{scripted.Text("hello")}}))
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 50 {
+				s, err := rt.Open(ctx, runtime.Spec{Dialect: claude.New(), Program: program})
+				if !assert.NoError(t, err) {
+					return
+				}
+				turn, err := s.Send(ctx, text("hi"))
+				if !assert.NoError(t, err) {
+					return
+				}
+				_, err = turn.Result(ctx)
+				assert.NoError(t, err)
+				assert.NoError(t, s.Close(ctx))
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, rt.Shutdown(ctx))
 }
