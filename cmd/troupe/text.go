@@ -133,8 +133,12 @@ func brief(s string) string {
 	if utf8.RuneCountInString(first) > most {
 		return string([]rune(first)[:most-1]) + "…"
 	}
-	if more {
-		return fmt.Sprintf("%s (and %d more lines)", first, strings.Count(rest, "\n")+1)
+	switch n := strings.Count(rest, "\n") + 1; {
+	case !more:
+		return first
+	case n == 1:
+		return first + " (and 1 more line)"
+	default:
+		return fmt.Sprintf("%s (and %d more lines)", first, n)
 	}
-	return first
 }
