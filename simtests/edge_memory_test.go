@@ -1,0 +1,434 @@
+package simtests_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+// stage is where an edge test plays: on the production seams, or on one seed
+// of the simulation, where time is virtual.
+type stage struct {
+	*testing.T
+	ctx   context.Context
+	rt    *runtime.Runtime
+	sched *sim.Scheduler // nil in production
+}
+
+// onStages plays a test in production and on a few seeds of the simulation.
+func onStages(t *testing.T, play func(s *stage)) {
+	t.Helper()
+	t.Run("production", func(t *testing.T) {
+		t.Parallel()
+		inProduction(t, runtime.Config{}, play)
+	})
+	t.Run("simulation", func(t *testing.T) {
+		t.Parallel()
+		for seed := range seeds(t, 4, 200) {
+			inSimulation(t, seed, runtime.Config{}, play)
+		}
+	})
+}
+
+// inProduction plays a test on the production seams. Nothing may be left.
+func inProduction(t *testing.T, cfg runtime.Config, play func(s *stage)) {
+	t.Helper()
+	rt, err := runtime.New(cfg)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		assert.NoError(t, rt.Shutdown(ctx))
+		assert.Empty(t, rt.Sessions(), "sessions are left")
+	}()
+	play(&stage{T: t, ctx: ctx, rt: rt})
+}
+
+// inSimulation plays a test on one seed. Nothing may be left, not even a task
+// that waits.
+func inSimulation(t *testing.T, seed uint64, cfg runtime.Config, play func(s *stage)) {
+	t.Helper()
+	sched := sim.New(seed)
+	defer sched.Close()
+	rt, err := runtime.NewOn(cfg, sched.Config())
+	require.NoError(t, err)
+	defer func() {
+		if t.Failed() {
+			t.Logf("seed %d", seed)
+			return
+		}
+		require.NoError(t, rt.Shutdown(context.Background()), "seed %d", seed)
+		require.NoError(t, sched.Run(10_000_000), "seed %d", seed)
+		require.Empty(t, rt.Sessions(), "seed %d: sessions are left", seed)
+		require.Zero(t, sched.Parked(), "seed %d: tasks left waiting", seed)
+	}()
+	play(&stage{T: t, ctx: context.Background(), rt: rt, sched: sched})
+}
+
+// await waits as a task of the stage does.
+func (s *stage) await(done <-chan struct{}) {
+	s.Helper()
+	require.NoError(s, s.rt.Executor().Await(s.ctx, done))
+}
+
+// task runs fn beside the test.
+func (s *stage) task(fn func()) <-chan struct{} {
+	done := make(chan struct{})
+	s.rt.Executor().Go(func() {
+		defer close(done)
+		fn()
+	})
+	return done
+}
+
+// pass lets time go by, which is virtual in simulation: it ends when nothing
+// else is left to do before.
+func (s *stage) pass(d time.Duration) {
+	s.Helper()
+	over := make(chan struct{})
+	s.rt.Clock().AfterFunc(d, func() { close(over) })
+	s.await(over)
+}
+
+// spec is a session with a puppet for an agent.
+func (s *stage) spec(p puppet) runtime.Spec {
+	return runtime.Spec{
+		Dialect: claude.New(), Program: p,
+		Graces:         runtime.Graces{EOF: 200 * time.Millisecond, Terminate: 100 * time.Millisecond, Drain: 200 * time.Millisecond},
+		InterruptGrace: 100 * time.Millisecond,
+	}
+}
+
+func (s *stage) open(spec runtime.Spec) *runtime.Session {
+	s.Helper()
+	session, err := s.rt.Open(s.ctx, spec)
+	require.NoError(s, err)
+	return session
+}
+
+func (s *stage) send(session *runtime.Session) *runtime.Turn {
+	s.Helper()
+	turn, err := session.Send(s.ctx, userText("hi"))
+	require.NoError(s, err)
+	return turn
+}
+
+// read reads a turn to its end and returns the lines.
+func (s *stage) read(turn *runtime.Turn) []string {
+	s.Helper()
+	var lines []string
+	for m, err := range turn.Messages(s.ctx) {
+		require.NoError(s, err)
+		lines = append(lines, string(m.Raw()))
+	}
+	return lines
+}
+
+func (s *stage) close(session *runtime.Session) {
+	s.Helper()
+	require.NoError(s, session.Close(s.ctx))
+}
+
+// puppet is an agent in memory that does what the function does with its hand.
+// initialize is answered before, and what the host wants after, until it
+// closes stdin.
+type puppet func(h *hand)
+
+func (puppet) AgentName() string { return "puppet" }
+
+// Serve implements [agent.Program].
+func (p puppet) Serve(_ agent.Launch, port agent.Port) (exit agent.Exit) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case exited:
+			exit = agent.Exit(r)
+		default:
+			panic(r)
+		}
+	}()
+	h := &hand{port: port}
+	h.answer(h.request("initialize").RequestID, `{}`)
+	p(h)
+	h.serve()
+	return agent.Exit{}
+}
+
+// exited unwinds a puppet that is over.
+type exited agent.Exit
+
+// hand is a puppet's end of the pipe.
+type hand struct {
+	port agent.Port
+	kept []protocol.Frame // heard while time passed
+}
+
+// write writes bytes as they are.
+func (h *hand) write(b []byte) {
+	if h.port.Write(b) != nil {
+		panic(exited{Code: 1})
+	}
+}
+
+// say writes lines.
+func (h *hand) say(lines ...string) {
+	for _, line := range lines {
+		h.write([]byte(line + "\n"))
+	}
+}
+
+// hear returns the host's next line.
+func (h *hand) hear() protocol.Frame {
+	if len(h.kept) > 0 {
+		f := h.kept[0]
+		h.kept = h.kept[1:]
+		return f
+	}
+	f, _ := h.next(-1)
+	return f
+}
+
+// next waits for the host's next line, at most for d; negative: for ever.
+func (h *hand) next(d time.Duration) (protocol.Frame, bool) {
+	for {
+		line, err := h.port.Next(d)
+		switch {
+		case err == nil:
+			f, err := protocol.ParseFrame(line)
+			if err != nil {
+				panic(err) // the host writes nothing but frames
+			}
+			return f, true
+		case errors.Is(err, agent.ErrWaited):
+			return protocol.Frame{}, false
+		case errors.Is(err, agent.ErrTerminated):
+			panic(exited{Code: 143})
+		default:
+			panic(exited{}) // the end of stdin, or of the agent
+		}
+	}
+}
+
+// pass lets time go by; what is heard meanwhile is kept.
+func (h *hand) pass(d time.Duration) {
+	for {
+		f, ok := h.next(d)
+		if !ok {
+			return
+		}
+		h.kept = append(h.kept, f)
+	}
+}
+
+// request hears until a control request of that subtype comes.
+func (h *hand) request(subtype string) protocol.Frame {
+	for {
+		if f := h.hear(); f.Type == protocol.TypeControlRequest && f.Subtype == subtype {
+			return f
+		}
+	}
+}
+
+// prompt hears until a user message comes and returns its uuid.
+func (h *hand) prompt() string {
+	for {
+		if f := h.hear(); f.Type == "user" {
+			return f.UUID()
+		}
+	}
+}
+
+// answer answers a control request of the host.
+func (h *hand) answer(id, body string) {
+	h.say(fmt.Sprintf(`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":%s}}`, id, body))
+}
+
+// ask makes a control request.
+func (h *hand) ask(id, request string) {
+	h.say(fmt.Sprintf(`{"type":"control_request","request_id":%q,"request":%s}`, id, request))
+}
+
+// reply hears until the answer to a request of the agent's comes.
+func (h *hand) reply(id string) protocol.Frame {
+	for {
+		if f := h.hear(); f.Type == protocol.TypeControlResponse && f.RequestID == id {
+			return f
+		}
+	}
+}
+
+// fence returns what the host wrote before it answered a request that is made
+// now: whatever it had to say to what was said before.
+func (h *hand) fence(id string) []protocol.Frame {
+	h.ask(id, `{"subtype":"fence"}`)
+	var before []protocol.Frame
+	for {
+		f := h.hear()
+		if f.Type == protocol.TypeControlResponse && f.RequestID == id {
+			return before
+		}
+		before = append(before, f)
+	}
+}
+
+// serve grants what the host wants until it closes stdin, which ends serve.
+func (h *hand) serve() {
+	for {
+		if f := h.hear(); f.Type == protocol.TypeControlRequest {
+			h.answer(f.RequestID, `{}`)
+		}
+	}
+}
+
+// assistantLine is a line of text of about size bytes.
+func assistantLine(n, size int) string {
+	return fmt.Sprintf(`{"type":"assistant","uuid":"a-%d","session_id":"s","message":{"role":"assistant","content":[{"type":"text","text":%q}]}}`,
+		n, strings.Repeat("x", size))
+}
+
+func partialLine(n, size int) string {
+	return fmt.Sprintf(`{"type":"stream_event","uuid":"p-%d","session_id":"s","parent_tool_use_id":null,"event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}}`,
+		n, strings.Repeat("x", size))
+}
+
+func resultLine(uuid string) string {
+	return fmt.Sprintf(`{"type":"result","subtype":"success","uuid":"r-%s","session_id":"s","user_message_uuid":%q,"is_error":false,"num_turns":1,"result":"done"}`, uuid, uuid)
+}
+
+// reports is what a session reports.
+type reports struct {
+	mu    sync.Mutex
+	all   []event.Event
+	watch []*watch
+}
+
+type watch struct {
+	match func(event.Event) bool
+	done  chan struct{}
+}
+
+// listen makes spec report to what it returns.
+func listen(spec *runtime.Spec) *reports {
+	r := &reports{}
+	spec.OnEvent = func(record runtime.EventRecord) { r.take(record.Event) }
+	return r
+}
+
+func (r *reports) take(e event.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, e)
+	for _, w := range r.watch {
+		if w.match != nil && w.match(e) {
+			w.match = nil
+			close(w.done)
+		}
+	}
+}
+
+// seen is closed once an event that matches was reported, before or after the
+// call.
+func (r *reports) seen(match func(event.Event) bool) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := &watch{match: match, done: make(chan struct{})}
+	for _, e := range r.all {
+		if w.match != nil && w.match(e) {
+			w.match = nil
+			close(w.done)
+		}
+	}
+	r.watch = append(r.watch, w)
+	return w.done
+}
+
+// entered is closed once the session was in that state.
+func (r *reports) entered(state runtime.State) <-chan struct{} {
+	return r.seen(func(e event.Event) bool {
+		changed, ok := e.(event.StateChanged)
+		return ok && changed.To == state.String()
+	})
+}
+
+// reported returns the events of one type, once the session has ended and
+// reported all of them.
+func reported[E event.Event](s *stage, r *reports) []E {
+	s.Helper()
+	s.await(r.seen(func(e event.Event) bool { _, over := e.(event.Ended); return over }))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var found []E
+	for _, e := range r.all {
+		if e, ok := e.(E); ok {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// footprint is the memory that this process holds for Go, right after a
+// collection, in bytes.
+func footprint() int64 {
+	debug.FreeOSMemory()
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
+}
+
+const mib = 1 << 20
+
+// scaled is the small volume by default, and the full one when TROUPE_SCALE is
+// set.
+func scaled(small, full int) int {
+	if os.Getenv("TROUPE_SCALE") != "" {
+		return full
+	}
+	return small
+}
+
+// raced reports whether this binary has the race detector, which takes no more
+// than 8,128 goroutines at once.
+func raced() bool {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return false
+	}
+	for _, s := range info.Settings {
+		if s.Key == "-race" {
+			return s.Value == "true"
+		}
+	}
+	return false
+}
+
+// newID is an argument that no other process of the machine has.
+func newID() string { return "troupe-test-" + kernel.NewID(kernel.NewRand(nil)) }
+
+// object reads a JSON object.
+func object(t testing.TB, raw []byte) map[string]any {
+	t.Helper()
+	var o map[string]any
+	require.NoError(t, json.Unmarshal(raw, &o), "%s", raw)
+	return o
+}
