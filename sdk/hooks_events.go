@@ -162,7 +162,7 @@ func OnSubagentStop(h func(context.Context, *SubagentStopInput) (ContextOutput, 
 	return typed(HookSubagentStop, h, o)
 }
 
-// OnPreCompact runs before a compaction; DecisionBlock prevents it.
+// OnPreCompact runs before a compaction.
 func OnPreCompact(h func(context.Context, *PreCompactInput) (HookOutput, error), o ...HookOption) Hook {
 	return typed(HookPreCompact, h, o)
 }

@@ -1,0 +1,71 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+func TestRetryable(t *testing.T) {
+	t.Parallel()
+	failed := func(status int, kind string) *sdk.ResultError {
+		return &sdk.ResultError{Result: &sdk.ResultMessage{IsError: true, APIErrorStatus: status, APIErrorType: kind}}
+	}
+	for _, tc := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false},
+		{errors.New("whatever"), false},
+		{context.Canceled, false},
+		{fmt.Errorf("%w: %w", context.Canceled, &sdk.ExitError{During: "a turn"}), false},
+		{&sdk.ConfigError{}, false},
+		{sdk.ErrBusy, false},
+		{sdk.ErrClosed, false},
+		{sdk.ErrConsumerStalled, false},
+		{sdk.ErrTransportClosed, true},
+		{&sdk.TimeoutError{}, true},
+		{&sdk.ControlError{}, false},
+		{&sdk.ControlError{Retryable: true}, true},
+		{&sdk.ExitError{During: "a turn"}, true},
+		{&sdk.ExitError{During: "idle"}, true},
+		{&sdk.ExitError{During: "initialize"}, false},
+		{&sdk.AuthError{Err: &sdk.ExitError{During: "a turn"}}, false},
+		{&sdk.StartError{Err: syscall.ENOENT}, false},
+		{&sdk.StartError{Err: syscall.EAGAIN}, true},
+		{&sdk.StructuredOutputError{Err: errors.New("x")}, true},
+		{failed(0, ""), false},
+		{failed(400, ""), false},
+		{failed(429, ""), true},
+		{failed(529, ""), true},
+		{failed(0, "overloaded_error"), true},
+		{failed(0, "invalid_request_error"), false},
+		{fmt.Errorf("job 7: %w", failed(500, "")), true},
+	} {
+		assert.Equal(t, tc.want, sdk.Retryable(tc.err), "%v", tc.err)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	_, ok := sdk.RetryAfter(&sdk.ResultError{Result: &sdk.ResultMessage{}})
+	assert.False(t, ok)
+	_, ok = sdk.RetryAfter(nil)
+	assert.False(t, ok)
+	after, ok := sdk.RetryAfter(fmt.Errorf("job: %w", &sdk.ResultError{RetryAfter: time.Minute}))
+	assert.True(t, ok)
+	assert.Equal(t, time.Minute, after)
+}
+
+func TestResultErrorsSayWhy(t *testing.T) {
+	t.Parallel()
+	assert.EqualError(t, &sdk.ResultError{Result: &sdk.ResultMessage{Subtype: "error_max_turns"}}, "the run ended in an error (error_max_turns)")
+	assert.EqualError(t, &sdk.ResultError{Result: &sdk.ResultMessage{Subtype: "success"}}, "the run ended in an error")
+}

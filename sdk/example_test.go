@@ -1,0 +1,152 @@
+package sdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// played is an agent from a script, so that the examples need no CLI. Leave
+// Options.Backend out to talk to the one that is installed.
+func played(steps ...scripted.Step) sdk.Backend {
+	return scripted.New(scripted.WithTurns(scripted.Turn{Steps: steps}))
+}
+
+func ExampleQuery() {
+	opts := &sdk.Options{Backend: played(scripted.Text("A module for agents."))}
+	for m, err := range sdk.Query(context.Background(), sdk.Input("What is in this repo?"), opts) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		switch m := m.(type) {
+		case *sdk.AssistantMessage:
+			fmt.Println("agent:", sdk.TextOf(m))
+		case *sdk.ResultMessage:
+			fmt.Println("done:", m.Subtype)
+		}
+	}
+	// Output:
+	// agent: A module for agents.
+	// done: success
+}
+
+func ExampleRun() {
+	result, err := sdk.Run(context.Background(), "What is 6 times 7?", &sdk.Options{Backend: played(scripted.Text("42"))})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.Result)
+	// Output: 42
+}
+
+func ExampleRunAs() {
+	type report struct {
+		City    string `json:"city"`
+		Celsius int    `json:"celsius" jsonschema:"the temperature now"`
+	}
+	opts := &sdk.Options{Backend: played(&scripted.Result{Structured: map[string]any{"city": "Bonn", "celsius": 21}})}
+	r, _, err := sdk.RunAs[report](context.Background(), "How warm is it in Bonn?", opts)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d degrees in %s\n", r.Celsius, r.City)
+	// Output: 21 degrees in Bonn
+}
+
+func ExampleTextDeltas() {
+	opts := &sdk.Options{
+		Backend:                played(&scripted.Partial{Chunks: []string{"Once ", "upon ", "a time"}}),
+		IncludePartialMessages: true,
+	}
+	for text, err := range sdk.TextDeltas(sdk.Query(context.Background(), sdk.Input("Tell me a story."), opts)) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Print(text)
+	}
+	// Output: Once upon a time
+}
+
+func ExampleClient() {
+	ctx := context.Background()
+	echo := scripted.New(scripted.WithScript(&scripted.Script{})) // says everything back
+	client := sdk.NewClient(&sdk.Options{Backend: echo})
+	if err := client.Connect(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close(ctx)
+	for _, text := range []string{"Hello.", "And goodbye."} {
+		turn, err := client.Send(ctx, sdk.UserText(text))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		result, err := turn.Result(ctx)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(result.Result)
+	}
+	// Output:
+	// Hello.
+	// And goodbye.
+}
+
+func ExampleOnPreToolUse() {
+	noDeletion := sdk.OnPreToolUse(func(_ context.Context, in *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+		var input struct{ Command string }
+		if err := json.Unmarshal(in.ToolInput, &input); err != nil {
+			return sdk.PreToolUseOutput{}, err // the call is denied
+		}
+		if input.Command == "rm -rf ." {
+			return sdk.DenyPreToolUse("nothing is deleted here"), nil
+		}
+		return sdk.PreToolUseOutput{}, nil // goes on
+	}, sdk.Match("Bash"))
+
+	opts := &sdk.Options{
+		Backend: played(&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "rm -rf ."}}),
+		Hooks:   []sdk.Hook{noDeletion},
+	}
+	for m, err := range sdk.Query(context.Background(), sdk.Input("Clean up."), opts) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, r := range sdk.ToolResults(m) {
+			fmt.Println(r.Content.Text())
+		}
+	}
+	// Output: PreToolUse:Bash hook error: nothing is deleted here
+}
+
+func ExampleCanUseTool() {
+	opts := &sdk.Options{
+		Backend: played(&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "make"}, Result: "built"}),
+		CanUseTool: func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+			fmt.Println("may it use", r.ToolName, "with", string(r.Input))
+			return sdk.Allow(), nil
+		},
+	}
+	for m, err := range sdk.Query(context.Background(), sdk.Input("Build it."), opts) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, r := range sdk.ToolResults(m) {
+			fmt.Println(r.Content.Text())
+		}
+	}
+	// Output:
+	// may it use Bash with {"command":"make"}
+	// built
+}

@@ -1,0 +1,264 @@
+package sdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// prompter answers one kind of request with a fixed answer, and keeps what was
+// asked. Anything else is the scripted agent's.
+type prompter struct {
+	*scripted.Agent
+	like    agent.Dialect
+	subtype string
+	answer  json.RawMessage
+	asked   chan json.RawMessage
+}
+
+func (p *prompter) Dialect() agent.Dialect { return p.like }
+
+func (p *prompter) Serve(l agent.Launch, port agent.Port) agent.Exit {
+	return p.Agent.Serve(l, &tap{port, p})
+}
+
+type tap struct {
+	agent.Port
+	p *prompter
+}
+
+func (t *tap) Next(wait time.Duration) ([]byte, error) {
+	for {
+		line, err := t.Port.Next(wait)
+		if err != nil {
+			return nil, err
+		}
+		f, ferr := protocol.ParseFrame(line)
+		if ferr != nil || f.Type != protocol.TypeControlRequest || f.Subtype != t.p.subtype {
+			return line, nil
+		}
+		t.p.asked <- f.Body()
+		answer, err := protocol.AppendControlSuccess(nil, f.RequestID, t.p.answer)
+		if err == nil {
+			err = t.Port.Write(answer)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// one makes a value of what a method returns besides its error.
+func one[T any](v T, err error) (any, error) { return v, err }
+
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	type call = func(context.Context, *sdk.Client) (any, error)
+	nothing := func(err error) (any, error) { return nil, err }
+	noon := time.UnixMilli(1_767_268_800_000)
+	for name, tc := range map[string]struct {
+		like   agent.Dialect
+		call   call
+		asked  string
+		answer string
+		want   any
+	}{
+		"Interrupt": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.Interrupt(ctx)) },
+			`{"subtype":"interrupt"}`, `{"still_queued":["a"]}`, &sdk.InterruptReceipt{StillQueued: []string{"a"}}},
+		"InterruptAll": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.InterruptAll(ctx)) },
+			`{"subtype":"interrupt","cancel_queued":true}`, `{"still_queued":[],"cancelled":["a"]}`,
+			&sdk.InterruptReceipt{StillQueued: []string{}, Cancelled: []string{"a"}}},
+		"SetPermissionMode": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return nothing(c.SetPermissionMode(ctx, sdk.ModeAcceptEdits))
+		}, `{"subtype":"set_permission_mode","mode":"acceptEdits"}`, `{"mode":"acceptEdits"}`, nil},
+		"SetModel": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.SetModel(ctx, "opus")) },
+			`{"subtype":"set_model","model":"opus"}`, `{"model":"opus"}`, nil},
+		"SetModel to the default": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.SetModel(ctx, "")) },
+			`{"subtype":"set_model"}`, `{}`, nil},
+		"SetMaxThinkingTokens": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return nothing(c.SetMaxThinkingTokens(ctx, sdk.Some(0)))
+		}, `{"subtype":"set_max_thinking_tokens","max_thinking_tokens":0}`, ``, nil},
+		"SetMaxThinkingTokens to none": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return nothing(c.SetMaxThinkingTokens(ctx, sdk.Opt[int]{}))
+		}, `{"subtype":"set_max_thinking_tokens","max_thinking_tokens":null}`, ``, nil},
+		"ApplyFlagSettings": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.ApplyFlagSettings(ctx, json.RawMessage(`{"a":1}`)))
+		}, `{"type":"apply_flag_settings","settings":{"a":1},"subtype":"apply_flag_settings"}`, `{"applied":{"effort":"high"}}`,
+			&sdk.ApplyFlagSettingsResponse{Applied: protocol.AppliedSettings{Effort: "high"}}},
+		"UpdateSettings": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return nothing(c.UpdateSettings(ctx, "userSettings", json.RawMessage(`{"a":1}`)))
+		}, `{"subtype":"update_settings","source":"userSettings","settings":{"a":1}}`, ``, nil},
+		"Settings": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.Settings(ctx)) },
+			`{"subtype":"get_settings"}`, `{"effective":{"a":1}}`, &sdk.SettingsResponse{Effective: json.RawMessage(`{"a":1}`)}},
+		"ContextUsage": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ContextUsage(ctx)) },
+			`{"subtype":"get_context_usage"}`, `{}`, &sdk.ContextUsage{}},
+		"Usage": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.Usage(ctx)) },
+			`{"subtype":"get_usage"}`, `{}`, &sdk.UsageReport{}},
+		"ReadFile": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.ReadFile(ctx, sdk.ReadFileRequest{Path: "a", MaxBytes: 9}))
+		}, `{"subtype":"read_file","path":"a","max_bytes":9}`, `{"contents":"c","absPath":"/a"}`, &sdk.ReadFileResponse{Contents: "c", AbsPath: "/a"}},
+		"RewindFiles": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.RewindFiles(ctx, "u", true)) },
+			`{"subtype":"rewind_files","user_message_id":"u","dry_run":true}`, `{"canRewind":true}`, &sdk.RewindFilesResponse{CanRewind: true}},
+		"SeedReadState": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.SeedReadState(ctx, "a", noon)) },
+			`{"subtype":"seed_read_state","path":"a","mtime":1767268800000}`, ``, nil},
+		"StopTask": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.StopTask(ctx, "t")) },
+			`{"subtype":"stop_task","task_id":"t"}`, ``, nil},
+		"BackgroundTasks": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.BackgroundTasks(ctx, "t")) },
+			`{"subtype":"background_tasks","tool_use_id":"t"}`, ``, true},
+		"BackgroundTasks of none": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.BackgroundTasks(ctx, "")) },
+			`{"subtype":"background_tasks"}`, `{"backgrounded":false}`, false},
+		"TaskOutput": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.TaskOutput(ctx, "t")) },
+			`{"subtype":"get_task_output","task_id":"t"}`, `{"output":"o","total_bytes":1}`, &sdk.TaskOutputResponse{Output: "o", TotalBytes: 1}},
+		"CancelMessage": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.CancelMessage(ctx, "u")) },
+			`{"subtype":"cancel_async_message","message_uuid":"u"}`, `{"cancelled":true}`, true},
+		"GenerateTitle": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.GenerateTitle(ctx, "d", sdk.Some(false)))
+		},
+			`{"subtype":"generate_session_title","description":"d","persist":false}`, `{"title":"t"}`, "t"},
+		"GenerateTitle without one": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.GenerateTitle(ctx, "d", sdk.Opt[bool]{}))
+		}, `{"subtype":"generate_session_title","description":"d"}`, `{"title":null}`, ""},
+		"Rename": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.Rename(ctx, "t")) },
+			`{"subtype":"rename_session","title":"t"}`, ``, nil},
+		"SideQuestion": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.SideQuestion(ctx, "q", sdk.SideQuestionTurn{Question: "a", Response: "b"}))
+		}, `{"subtype":"side_question","question":"q","history":[{"question":"a","response":"b"}]}`, `{"response":"r"}`,
+			&sdk.SideQuestionResponse{Response: "r"}},
+		"SetCwd": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.SetCwd(ctx, sdk.SetCwdRequest{Path: "/a"}))
+		},
+			`{"subtype":"set_cwd","path":"/a"}`, `{"status":"ok","cwd":"/a"}`, &sdk.SetCwdResponse{Status: "ok", Cwd: "/a"}},
+		"MCPStatus": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.MCPStatus(ctx)) },
+			`{"subtype":"mcp_status"}`, `{"mcpServers":[{"name":"db","status":"connected"}]}`, []sdk.MCPServerStatus{{Name: "db", Status: "connected"}}},
+		"ReconnectMCPServer": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.ReconnectMCPServer(ctx, "db")) },
+			`{"subtype":"mcp_reconnect","serverName":"db"}`, ``, nil},
+		"ToggleMCPServer": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return nothing(c.ToggleMCPServer(ctx, "db", false))
+		},
+			`{"subtype":"mcp_toggle","serverName":"db","enabled":false}`, ``, nil},
+		"SetMCPServers": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.SetMCPServers(ctx, nil)) },
+			`{"subtype":"mcp_set_servers","servers":{}}`, `{"added":[],"removed":["db"],"errors":{}}`,
+			&sdk.MCPSetServersResponse{Added: []string{}, Removed: []string{"db"}, Errors: map[string]string{}}},
+		"ReadMCPResource": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ReadMCPResource(ctx, "db", "x:y")) },
+			`{"subtype":"mcp_read_resource","serverName":"db","uri":"x:y"}`, `{"contents":[{"uri":"x:y","text":"t"}]}`,
+			[]sdk.MCPResource{{URI: "x:y", Text: "t"}}},
+		"AuthenticateMCPServer": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.AuthenticateMCPServer(ctx, "db", ""))
+		}, `{"subtype":"mcp_authenticate","serverName":"db"}`, `{"authUrl":"u","requiresUserAction":true}`,
+			&sdk.MCPAuthenticateResponse{AuthURL: "u", RequiresUserAction: true}},
+		"FinishMCPLogin": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return nothing(c.FinishMCPLogin(ctx, "db", "u"))
+		},
+			`{"subtype":"mcp_oauth_callback_url","serverName":"db","callbackUrl":"u"}`, ``, nil},
+		"ClearMCPLogin": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.ClearMCPLogin(ctx, "db")) },
+			`{"subtype":"mcp_clear_auth","serverName":"db"}`, ``, nil},
+		"OverrideMCPPermissionMode": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.OverrideMCPPermissionMode(ctx, "db", sdk.ModeAuto))
+		}, `{"subtype":"set_mcp_permission_mode_override","serverName":"db","mode":"auto"}`, `{"warning":"w"}`, "w"},
+		"OverrideMCPPermissionMode taken back": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.OverrideMCPPermissionMode(ctx, "db", ""))
+		}, `{"subtype":"set_mcp_permission_mode_override","serverName":"db","mode":null}`, `{}`, ""},
+		"ReloadPlugins": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.ReloadPlugins(ctx, sdk.ReloadPluginsRequest{RefuseIfBusy: true}))
+		}, `{"subtype":"reload_plugins","refuse_if_busy":true}`, `{"held":true}`, &sdk.ReloadPluginsResponse{Held: true}},
+		"ReloadSkills": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ReloadSkills(ctx)) },
+			`{"subtype":"reload_skills"}`, `{"skills":[]}`, []sdk.SlashCommand{}},
+		"ReloadOutputStyles": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ReloadOutputStyles(ctx)) },
+			`{"subtype":"reload_output_styles"}`, `{"available_output_styles":["a"]}`, []string{"a"}},
+		"HooksListing": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.HooksListing(ctx)) },
+			`{"subtype":"get_hooks_listing"}`, `{}`, &sdk.HooksListingResponse{}},
+		"PermissionRules": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.PermissionRules(ctx)) },
+			`{"subtype":"list_permission_rules"}`, `{"state":{"originalCwd":"/a"}}`, &sdk.PermissionRulesState{OriginalCwd: "/a"}},
+
+		"SetGoal": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.SetGoal(ctx, sdk.SetGoalRequest{Objective: "o"}))
+		},
+			`{"subtype":"set_goal","objective":"o"}`, `{"goal":{"objective":"o"}}`, &sdk.Goal{Objective: "o"}},
+		"Goal": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.Goal(ctx)) },
+			`{"subtype":"get_goal"}`, `{"goal":null}`, (*sdk.Goal)(nil)},
+		"ClearGoal": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ClearGoal(ctx)) },
+			`{"subtype":"clear_goal"}`, `{"cleared":true}`, true},
+		"SetGoalMaxTurns": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.SetGoalMaxTurns(ctx, sdk.Some(3))) },
+			`{"subtype":"set_goal_max_turns","max_turns":3}`, `{"goal_max_turns":3}`, 3},
+		"SetPlanMode": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.SetPlanMode(ctx, true)) },
+			`{"subtype":"set_plan_mode","active":true}`, `{"plan_mode":{"active":true}}`, nil},
+		"PlanMode": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.PlanMode(ctx)) },
+			`{"subtype":"get_plan_mode"}`, `{"plan_mode":{"active":true}}`, true},
+		"SetProxy": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.SetProxy(ctx, "http://p")) },
+			`{"type":"set_proxy","proxy":"http://p","subtype":"set_proxy"}`, ``, nil},
+		"SetProxy to none": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.SetProxy(ctx, "")) },
+			`{"type":"set_proxy","proxy":null,"subtype":"set_proxy"}`, ``, nil},
+		"Rewind": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.Rewind(ctx, sdk.RewindRequest{UserMessageID: "u"}))
+		}, `{"type":"rewind","user_message_id":"u","scope":"both","subtype":"rewind"}`, `{"status":"rejected"}`, &sdk.RewindResponse{Status: "rejected"}},
+		"AddDirectories": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.AddDirectories(ctx, "/a")) },
+			`{"type":"add_directories","directories":["/a"],"subtype":"add_directories"}`, `{"added":["/a"]}`, &sdk.AddDirectoriesResponse{Added: []string{"/a"}}},
+		"AvailableModels": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.AvailableModels(ctx)) },
+			`{"subtype":"get_models"}`, `{"models":[{"value":"m"}]}`, []sdk.ModelInfo{{Value: "m"}}},
+		"AccountInfo": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.AccountInfo(ctx)) },
+			`{"type":"account_info","subtype":"account_info"}`, `{"account":{"userId":"u"}}`, &sdk.AccountInfo{UserID: "u"}},
+		"UsageInfo": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.UsageInfo(ctx)) },
+			`{"type":"get_usage_info","subtype":"get_usage_info"}`, `{}`, &sdk.UsageInfo{}},
+		"Plugins": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.Plugins(ctx)) },
+			`{"type":"list_plugins","subtype":"list_plugins"}`, `{"plugins":[]}`, []sdk.PluginInfo{}},
+		"FlushMemory": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.FlushMemory(ctx)) },
+			`{"type":"flush_memory","subtype":"flush_memory"}`, ``, nil},
+		"RefreshMemory": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.RefreshMemory(ctx)) },
+			`{"type":"refresh_memory","subtype":"refresh_memory"}`, ``, nil},
+		"FlushSkillEvolution": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.FlushSkillEvolution(ctx)) },
+			`{"type":"flush_skill_evolution","subtype":"flush_skill_evolution"}`, ``, nil},
+		"InjectMCPToken": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
+			return nothing(c.InjectMCPToken(ctx, "db", "s"))
+		},
+			`{"type":"mcp_inject_token","serverName":"db","token":{"accessToken":"s"},"subtype":"mcp_inject_token"}`, ``, nil},
+		"BYOKProviders": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.BYOKProviders(ctx)) },
+			`{"type":"get_byok_config","subtype":"get_byok_config"}`, `{"providers":[{"key":"k","display_name":"K"}]}`,
+			[]sdk.BYOKProvider{{Key: "k", DisplayName: "K"}}},
+		"CreateBYOKConfig": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
+			return nothing(c.CreateBYOKConfig(ctx, sdk.BYOKConfig{ProviderID: "p"}))
+		}, `{"type":"create_byok_config","config":{"providerId":"p"},"subtype":"create_byok_config"}`, `{}`, nil},
+		"UpdateBYOKConfig": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
+			return nothing(c.UpdateBYOKConfig(ctx, sdk.BYOKConfig{ProviderID: "p"}))
+		}, `{"type":"update_byok_config","config":{"providerId":"p"},"subtype":"update_byok_config"}`, `{}`, nil},
+		"DeleteBYOKConfig": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.DeleteBYOKConfig(ctx, "p")) },
+			`{"type":"delete_byok_config","target":{"providerId":"p"},"subtype":"delete_byok_config"}`, `{}`, nil},
+		"CheckBYOKConfig": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.CheckBYOKConfig(ctx, sdk.BYOKConfig{ProviderID: "p"}))
+		}, `{"type":"check_byok_config","config":{"providerId":"p"},"subtype":"check_byok_config"}`, `{"success":true}`, &sdk.SuccessResponse{Success: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var kind struct{ Subtype string }
+			require.NoError(t, json.Unmarshal([]byte(tc.asked), &kind))
+			p := &prompter{
+				like: tc.like, subtype: kind.Subtype, asked: make(chan json.RawMessage, 2),
+				Agent: scripted.New(scripted.WithScript(&scripted.Script{Dialect: tc.like, Capabilities: []string{
+					"goal_v1", "goal_max_turns_v1", "plan_mode_v1", "session_rewind_v1", "skill_evolution_v1", "byok_config_management_v1",
+				}})),
+			}
+			if tc.answer != "" {
+				p.answer = json.RawMessage(tc.answer)
+			}
+			o := &sdk.Options{Backend: p}
+			if tc.like == agent.Qoder {
+				o.Auth = sdk.QoderCLIAuth()
+			}
+			c := sdk.NewClient(o)
+			require.NoError(t, c.Connect(t.Context()))
+			got, err := tc.call(t.Context(), c)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, got)
+			assert.JSONEq(t, tc.asked, string(<-p.asked))
+			require.NoError(t, c.Close(context.Background()))
+		})
+	}
+}
