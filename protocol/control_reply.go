@@ -1,6 +1,9 @@
 package protocol
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // InterruptResponse answers an [InterruptRequest]. Both lists hold the uuids of
 // user lines that were queued; those still queued run later.
@@ -32,11 +35,40 @@ type AppliedSettings struct {
 }
 
 // SettingsResponse answers a [GetSettingsRequest]. The values are in the
-// agent's own format, by source.
+// agent's own format.
 type SettingsResponse struct {
-	Sources   map[string]json.RawMessage `json:"sources,omitempty"`
-	Effective json.RawMessage            `json:"effective,omitempty"`
-	Applied   *AppliedSettings           `json:"applied,omitempty"`
+	Sources   SettingsSources  `json:"sources,omitempty"`
+	Effective json.RawMessage  `json:"effective,omitempty"`
+	Applied   *AppliedSettings `json:"applied,omitempty"`
+}
+
+// SettingsSources are the settings by source. On the wire they are a list of
+// {source, settings} (observed on Claude Code 2.1.329) or an object (observed
+// on qodercli 1.1.52); of a list the last entry of a source counts.
+type SettingsSources map[string]json.RawMessage
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (s *SettingsSources) UnmarshalJSON(b []byte) error {
+	if trimmed := bytes.TrimSpace(b); len(trimmed) == 0 || trimmed[0] != '[' {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(b, &object); err != nil {
+			return err
+		}
+		*s = object
+		return nil
+	}
+	var list []struct {
+		Source   string          `json:"source"`
+		Settings json.RawMessage `json:"settings"`
+	}
+	if err := json.Unmarshal(b, &list); err != nil {
+		return err
+	}
+	*s = make(SettingsSources, len(list))
+	for _, e := range list {
+		(*s)[e.Source] = e.Settings
+	}
+	return nil
 }
 
 // ReadFileResponse answers a [ReadFileRequest].

@@ -60,7 +60,6 @@ func (c *Call) Answer() (*protocol.ControlResponse, error) { return c.answer.Val
 
 type calls struct {
 	open map[string]*Call
-	seq  uint64
 }
 
 func (c *calls) waiting() int { return len(c.open) }
@@ -122,8 +121,8 @@ func (l *Ledger) OpenCall(subtype string, request json.RawMessage, opts ...CallO
 	for c.ID == "" || l.calls.open[c.ID] != nil {
 		c.ID = kernel.NewID(l.cfg.Rand)
 	}
-	l.calls.seq++
-	c.seq = l.calls.seq
+	l.order++
+	c.seq = l.order
 	c.Opened = l.cfg.Clock.Now()
 	l.calls.open[c.ID] = c
 	if subtype == "initialize" {
@@ -131,34 +130,6 @@ func (l *Ledger) OpenCall(subtype string, request json.RawMessage, opts ...CallO
 	}
 	l.reader.fire() // the answer may lie behind what nobody reads
 	return c, nil
-}
-
-// WriteCalls hands the calls that wait to the transport, in the order they
-// were made. Before the agent is initialized only those marked [First] go.
-func (l *Ledger) WriteCalls() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range l.calls.inOrder() {
-		if c.written || (!c.first && (l.closing || l.facts.initialized == nil)) {
-			continue
-		}
-		line, err := protocol.AppendControlRequest(nil, c.ID, c.request)
-		if err != nil {
-			delete(l.calls.open, c.ID)
-			c.answer.Fail(err)
-			continue
-		}
-		switch err := l.write(line); {
-		case errors.Is(err, ErrTooLarge):
-			delete(l.calls.open, c.ID)
-			c.answer.Fail(fmt.Errorf("control request %s: %w", c.Subtype, err))
-			continue
-		case err != nil:
-			return err
-		}
-		c.written = true
-	}
-	return nil
 }
 
 // Settle handles the control_response at the head of the inbox and returns the

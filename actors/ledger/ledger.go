@@ -125,6 +125,7 @@ type Ledger struct {
 	requests requests
 	facts    facts
 	outlet   Outlet
+	order    uint64 // of calls and turns, as the user made them
 	closing  bool
 	reader   signal // wakes a reader that waits for credit
 

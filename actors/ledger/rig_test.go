@@ -250,3 +250,11 @@ func pass(t testing.TB, s *sim.Scheduler, d time.Duration) {
 	s.AfterFunc(d, func() { close(over) })
 	require.NoError(t, s.Await(context.Background(), over))
 }
+
+// WriteCalls and WriteTurns write whatever waits.
+func (r *rig) WriteCalls() error { return r.WriteTurns(encodeUser) }
+
+func (r *rig) WriteTurns(encode func(*protocol.UserMessage) ([]byte, error)) error {
+	_, err := r.WriteOut(encode)
+	return err
+}

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -32,6 +31,7 @@ type Turn struct {
 	Message *protocol.UserMessage
 	Opened  time.Time
 
+	seq    uint64
 	state  TurnState
 	endsAt uint64 // the entries of the stream before this one belong to it
 	result *kernel.Promise[*protocol.ResultMessage]
@@ -66,6 +66,8 @@ func (l *Ledger) OpenTurn(m *protocol.UserMessage) (*Turn, error) {
 		return nil, fmt.Errorf("a message with uuid %s is already under way: every message needs a uuid of its own", m.UUID)
 	}
 	t := &Turn{UUID: m.UUID, Message: m, Opened: l.cfg.Clock.Now(), result: kernel.NewPromise[*protocol.ResultMessage]()}
+	l.order++
+	t.seq = l.order
 	l.turns.open = append(l.turns.open, t)
 	l.turns.byUUID[t.UUID] = t
 	return t, nil
@@ -95,35 +97,6 @@ func (l *Ledger) closedError() error {
 		return fmt.Errorf("%w: %w", ErrClosed, l.reason)
 	}
 	return ErrClosed
-}
-
-// WriteTurns hands every queued user message to the transport, in order. A
-// message that cannot be encoded ends with that error.
-func (l *Ledger) WriteTurns(encode func(*protocol.UserMessage) ([]byte, error)) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closing {
-		return nil // a turn that starts now would run into the end of stdin
-	}
-	for _, t := range slices.Clone(l.turns.open) {
-		if t.state != TurnQueued {
-			continue
-		}
-		line, err := encode(t.Message)
-		if err != nil {
-			l.endTurn(t, nil, fmt.Errorf("encode user message %s: %w", t.UUID, err))
-			continue
-		}
-		switch err := l.write(line); {
-		case errors.Is(err, ErrTooLarge):
-			l.endTurn(t, nil, fmt.Errorf("user message %s of %d bytes: %w", t.UUID, len(line), err))
-			continue
-		case err != nil:
-			return err
-		}
-		t.state = TurnWritten
-	}
-	return nil
 }
 
 func (l *Ledger) endTurn(t *Turn, r *protocol.ResultMessage, err error) {

@@ -154,37 +154,40 @@ func (a *Actor) initialized(response json.RawMessage) error {
 	return nil
 }
 
-// write sends what waits: initialize first, calls and user messages once it
-// is answered.
+// write sends what waits: initialize first, calls and user messages once it is
+// answered.
 func (a *Actor) write() error {
 	if a.cfg.Ledger.Initialized() == nil {
-		return a.initialize()
-	}
-	if err := a.cfg.Ledger.WriteCalls(); err != nil {
-		return err
-	}
-	return a.cfg.Ledger.WriteTurns(func(m *protocol.UserMessage) ([]byte, error) {
-		return a.cfg.Dialect.UserLine(a.cfg.Options, m)
-	})
-}
-
-func (a *Actor) initialize() error {
-	if !a.cfg.Ledger.Connected() {
-		return nil
-	}
-	if !a.cfg.Ledger.InitSent() {
-		request, err := a.cfg.Dialect.Initialize(a.cfg.Options)
-		if err != nil {
+		if err := a.initialize(); err != nil {
 			a.cfg.Ledger.SetInitFailure(err)
 			a.cfg.Session.Tell(message.LedgerChanged{})
 			return nil
 		}
-		limit := a.cfg.Ledger.Limits().Initialize
-		if _, err := a.cfg.Ledger.OpenCall("initialize", request, ledger.Setup(), ledger.Within(limit, "Limits.Initialize")); err != nil {
-			return nil //nolint:nilerr // the session is over, and knows it
-		}
 	}
-	return a.cfg.Ledger.WriteCalls()
+	turns, err := a.cfg.Ledger.WriteOut(func(m *protocol.UserMessage) ([]byte, error) {
+		return a.cfg.Dialect.UserLine(a.cfg.Options, m)
+	})
+	if turns {
+		a.cfg.Session.Tell(message.LedgerChanged{})
+	}
+	return err
+}
+
+// initialize makes the initialize call, once there is an agent.
+func (a *Actor) initialize() error {
+	if !a.cfg.Ledger.Connected() || a.cfg.Ledger.InitSent() {
+		return nil
+	}
+	request, err := a.cfg.Dialect.Initialize(a.cfg.Options)
+	if err != nil {
+		return err
+	}
+	limit := a.cfg.Ledger.Limits().Initialize
+	_, err = a.cfg.Ledger.OpenCall("initialize", request, ledger.Setup(), ledger.Within(limit, "Limits.Initialize"))
+	if errors.Is(err, ledger.ErrClosed) {
+		return nil // the session knows
+	}
+	return err
 }
 
 // arm sets the timer for the first deadline among the open calls. It also

@@ -1,8 +1,11 @@
 package transport
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/agent-troupe/troupe/internal/osproc"
 )
 
 // StartError says that the agent could not be started. Nothing is left of the
@@ -19,6 +22,11 @@ type StartError struct {
 func (e *StartError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "start agent")
+	var own *osproc.StartError
+	if errors.As(e.Err, &own) { // it names path, directories and the way out itself
+		fmt.Fprintf(&b, ": %s", strings.TrimPrefix(own.Error(), "osproc: "))
+		return b.String()
+	}
 	if e.Path != "" {
 		fmt.Fprintf(&b, " %s", e.Path)
 	}

@@ -285,7 +285,7 @@ func TestAnAgentThatHearsNothingMore(t *testing.T) {
 		r.proc.in.fail = errors.New("broken pipe")
 		_, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`), ledger.First())
 		require.NoError(t, err)
-		require.NoError(t, r.ledger.WriteCalls())
+		require.NoError(t, writeOut(r.ledger))
 		r.settle()
 	}
 	t.Run("idle", func(t *testing.T) {
@@ -295,7 +295,7 @@ func TestAnAgentThatHearsNothingMore(t *testing.T) {
 		write(r)
 		_, err := r.ledger.OpenCall("b", []byte(`{"subtype":"b"}`), ledger.First())
 		require.NoError(t, err)
-		err = r.ledger.WriteCalls()
+		err = writeOut(r.ledger)
 		require.ErrorIs(t, err, ledger.ErrTransportClosed)
 		require.ErrorContains(t, err, "broken pipe")
 		r.ended()
@@ -372,7 +372,7 @@ func TestManyLinksInProduction(t *testing.T) {
 			for written < calls {
 				_, err := l.OpenCall("a", []byte(`{"subtype":"a"}`))
 				require.NoError(t, err)
-				if l.WriteCalls() == nil {
+				if writeOut(l) == nil {
 					written++
 				}
 			}

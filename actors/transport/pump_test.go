@@ -133,7 +133,7 @@ func TestTwoFullPipes(t *testing.T) {
 	require.NoError(t, err)
 	call, err := r.ledger.OpenCall("b", []byte(`{"subtype":"b"}`), ledger.First())
 	require.NoError(t, err)
-	require.NoError(t, r.ledger.WriteCalls())
+	require.NoError(t, writeOut(r.ledger))
 	r.ledger.Abandon(call, kernel.ErrStopped)
 	r.settle()
 	assert.Equal(t, 9, r.proc.out.reads, "while a write is pending it reads on")

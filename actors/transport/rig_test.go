@@ -20,6 +20,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -352,4 +353,10 @@ func joined[S fmt.Stringer](all ...S) string {
 		names[i] = s.String()
 	}
 	return strings.Join(names, " ")
+}
+
+// writeOut writes the calls that wait; there are no user messages here.
+func writeOut(l *ledger.Ledger) error {
+	_, err := l.WriteOut(func(*protocol.UserMessage) ([]byte, error) { return nil, nil })
+	return err
 }
