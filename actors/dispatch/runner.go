@@ -24,13 +24,20 @@ type Job struct {
 	// Expired, if set, is the error of a callback that ran out of time.
 	Expired error
 	// Run calls the user. It returns the response of a success. An error
-	// without one answers the request in its place: gates deny, the rest answers
-	// an error. An error beside one is only reported.
+	// answers the request in its place, whatever stands beside it: gates deny,
+	// the rest answers an error. Only a *[Reported] lets the response stand.
 	Run func(ctx context.Context) (json.RawMessage, error)
 	// Done, if set, is called once, after Run or in its place when the request
 	// was cancelled before.
 	Done func()
 }
+
+// Reported is an error that the response already tells: it is reported, and
+// the response stands.
+type Reported struct{ Err error }
+
+func (r *Reported) Error() string { return r.Err.Error() }
+func (r *Reported) Unwrap() error { return r.Err }
 
 func (j *Job) done() {
 	if j.Done != nil {
@@ -130,11 +137,14 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 		var response json.RawMessage
 		err := errNoReturn
 		defer func() {
+			var told *Reported
 			switch {
-			case response == nil && err != nil:
+			case err == nil:
+				a.Ledger.Answer(r, response, "")
+			case !errors.As(err, &told):
 				a.fail(r, job.Name, err)
-			case a.Ledger.Answer(r, response, "") && err != nil:
-				a.report(r, job.Name, err)
+			case a.Ledger.Answer(r, response, ""):
+				a.report(r, job.Name, told.Err)
 			}
 			cancel(context.Canceled)
 			self.Tell(message.CallbackDone{Request: r})

@@ -81,10 +81,13 @@ func New(l *ledger.Ledger, all []Hook, changed func()) *dispatch.Actor {
 			Name: string(hook.Event), Limit: HostLimit(hook.Timeout), SetBy: "the hook's Timeout",
 			Run: func(ctx context.Context) (json.RawMessage, error) {
 				out, err := hook.Func(ctx, call)
-				if err == nil && out == nil {
+				if err != nil {
+					return nil, err // whatever was answered beside it: a gate that fails denies
+				}
+				if out == nil {
 					out = json.RawMessage("{}")
 				}
-				return out, err
+				return out, nil
 			},
 		}, nil
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -184,6 +186,12 @@ func (l *Ledger) commit(r *Request, line []byte) {
 	if err := l.write(line); err != nil {
 		// The answer does not fit, or the agent is gone. A deny is small; if
 		// even that cannot be written there is no agent left to be harmed.
+		if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrNoRoom) {
+			l.cfg.Emit(event.CallbackFailed{
+				Kind: r.Kind.String(), Name: r.Frame.Subtype, RequestID: r.ID,
+				Err: fmt.Errorf("answer of %d bytes: %w", len(line), err),
+			})
+		}
 		if deny, err := l.denial(r, "the answer could not be written"); err == nil {
 			line = deny
 			_ = l.write(line)

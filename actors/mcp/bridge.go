@@ -195,7 +195,7 @@ func (b *Bridge) call(ctx context.Context, s Server, m rpcMessage) (json.RawMess
 		return nil, wrapErr
 	}
 	if panicked != nil {
-		return answer, panicked // the model has its result, the host its report
+		return answer, &dispatch.Reported{Err: panicked} // the model has its result, the host its report
 	}
 	return answer, nil
 }
