@@ -224,8 +224,8 @@ func (l *Ledger) Terminate(reason error) {
 	l.stream.wake.fire()
 	l.turns.idle.fire()
 	l.MarkReady()
+	l.cfg.Emit(event.Ended{Reason: reason}) // before anybody can know: the id is free again
 	close(l.done)
-	l.cfg.Emit(event.Ended{Reason: reason})
 }
 
 // Terminated reports whether the session has ended.
