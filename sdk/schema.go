@@ -20,6 +20,7 @@ type inputSchema struct {
 	listed   json.RawMessage // as the agent sees it
 	root     *jsonschema.Schema
 	resolved *jsonschema.Resolved
+	defsOnly bool // see checkRefs
 }
 
 // schemaOf is the schema of a Go type.
@@ -44,7 +45,7 @@ func schemaOf(t reflect.Type) (*inputSchema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newInputSchema(listed, root)
+	return newInputSchema(listed, root, true)
 }
 
 // drafts are the values of $schema that can be checked.
@@ -65,19 +66,27 @@ func schemaFrom(raw json.RawMessage) (*inputSchema, error) {
 	if !slices.Contains(drafts, root.Schema) {
 		return nil, fmt.Errorf("%s cannot be checked; draft 2020-12 and draft-07 can", root.Schema)
 	}
+	understood, err := json.Marshal(&root) // what the library read; it is lenient about keys
+	if err != nil {
+		return nil, err
+	}
+	defsOnly, err := checkRefs(understood)
+	if err != nil {
+		return nil, err
+	}
 	var listed bytes.Buffer
 	if err := json.Compact(&listed, raw); err != nil {
 		return nil, err
 	}
-	return newInputSchema(listed.Bytes(), &root)
+	return newInputSchema(listed.Bytes(), &root, defsOnly)
 }
 
-func newInputSchema(listed json.RawMessage, root *jsonschema.Schema) (*inputSchema, error) {
+func newInputSchema(listed json.RawMessage, root *jsonschema.Schema, defsOnly bool) (*inputSchema, error) {
 	resolved, err := root.Resolve(nil)
 	if err != nil {
 		return nil, err
 	}
-	return &inputSchema{listed: listed, root: root, resolved: resolved}, nil
+	return &inputSchema{listed: listed, root: root, resolved: resolved, defsOnly: defsOnly}, nil
 }
 
 // ownForms finds the types below t that encoding/json does not read by their

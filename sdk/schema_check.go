@@ -39,7 +39,7 @@ func (s *inputSchema) check(raw json.RawMessage) (*arguments, error) {
 	if s.resolved.Validate(v) != nil {
 		// The library's error depends on the order of a map and stops at the
 		// first problem, so it is not the one to show.
-		e := explainer{root: s.root}
+		e := explainer{root: s.root, defsOnly: s.defsOnly, alone: map[*jsonschema.Schema]*jsonschema.Resolved{}}
 		e.explain("", s.root, v)
 		return nil, &badArguments{e.problems}
 	}
@@ -62,23 +62,26 @@ func decodePlain(raw json.RawMessage) (any, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one JSON value")
 	}
-	return plainNumbers(v)
+	return plainNumbers(v, maxDepth)
 }
 
-func plainNumbers(v any) (any, error) {
+func plainNumbers(v any, depth int) (any, error) {
+	if depth == 0 {
+		return nil, fmt.Errorf("nested more than %d deep", maxDepth)
+	}
 	var err error
 	switch v := v.(type) {
 	case json.Number:
 		return plainNumber(v)
 	case []any:
 		for i := range v {
-			if v[i], err = plainNumbers(v[i]); err != nil {
+			if v[i], err = plainNumbers(v[i], depth-1); err != nil {
 				return nil, err
 			}
 		}
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if v[k], err = plainNumbers(v[k]); err != nil {
+			if v[k], err = plainNumbers(v[k], depth-1); err != nil {
 				return nil, err
 			}
 		}
@@ -104,6 +107,7 @@ func plainNumber(n json.Number) (any, error) {
 }
 
 const (
+	maxDepth    = 100 // of arguments: the library's errors grow with the square
 	maxProblems = 10  // told to the model at once
 	maxShown    = 60  // bytes of a wrong value
 	maxExpected = 200 // bytes of a schema
@@ -113,6 +117,8 @@ const (
 // the same order, and says what was expected there.
 type explainer struct {
 	root     *jsonschema.Schema
+	defsOnly bool
+	alone    map[*jsonschema.Schema]*jsonschema.Resolved // parts of root; nil for unusable ones
 	problems []string
 }
 
@@ -125,6 +131,7 @@ func (e *explainer) add(path, format string, args ...any) {
 	}
 }
 
+// walk looks at a part of the value, which may fit.
 func (e *explainer) walk(path string, s *jsonschema.Schema, v any) {
 	if len(e.problems) < maxProblems && !e.fits(s, v) {
 		e.explain(path, s, v)
@@ -174,14 +181,22 @@ func (e *explainer) object(path string, s *jsonschema.Schema, v map[string]any) 
 	}
 }
 
-// fits asks the library about a schema inside the root one.
+// fits asks the library about a part of the root schema. Where it cannot say
+// it blames nobody.
 func (e *explainer) fits(s *jsonschema.Schema, v any) bool {
-	alone := &jsonschema.Schema{
-		Schema: e.root.Schema, Defs: e.root.Defs, Definitions: e.root.Definitions,
-		AllOf: []*jsonschema.Schema{s.CloneSchemas()},
+	if !e.defsOnly {
+		return true
 	}
-	resolved, err := alone.Resolve(nil)
-	return err == nil && resolved.Validate(v) == nil
+	resolved, known := e.alone[s]
+	if !known {
+		part := &jsonschema.Schema{
+			Schema: e.root.Schema, Defs: e.root.Defs, Definitions: e.root.Definitions,
+			AllOf: []*jsonschema.Schema{s.CloneSchemas()},
+		}
+		resolved, _ = part.Resolve(nil)
+		e.alone[s] = resolved
+	}
+	return resolved == nil || resolved.Validate(v) == nil
 }
 
 // target follows references to the definitions of the root.

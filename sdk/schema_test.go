@@ -346,3 +346,80 @@ func TestWhatGoMarshalsFitsItsSchema(t *testing.T) {
 		require.Equal(rt, want, got)
 	})
 }
+
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	const ring, out = "its references form a ring", "leads out of it"
+	for schema, want := range map[string]string{
+		`{"type":"object","$ref":"#"}`:                                                                                 ring,
+		`{"type":"object","$REF":"#"}`:                                                                                 ring,
+		`{"type":"object","allOf":[{"anyOf":[{"oneOf":[{"not":{"$ref":"#"}}]}]}]}`:                                     ring,
+		`{"type":"object","if":{"$ref":"#/then"},"then":{"else":{"$ref":"#/if"},"if":true}}`:                           ring,
+		`{"type":"object","dependentSchemas":{"a":{"$ref":"#"}}}`:                                                      ring,
+		`{"type":"object","$defs":{"a/b":{"$ref":"#/$defs/c~0d"},"c~d":{"$ref":"#/$defs/a~1b"}}}`:                      ring,
+		`{"type":"object","properties":{"x":{"allOf":[{"$ref":"#/properties/x"}]}}}`:                                   ring,
+		`{"type":"object","properties":{"x":{"allOf":[true,{"$ref":"#/properties/x/allOf/1"}]}}}`:                      ring,
+		`{"type":"object","$defs":{"n":{"$anchor":"n","anyOf":[{"$ref":"#n"}]}}}`:                                      ring,
+		`{"type":"object","$dynamicAnchor":"n","allOf":[{"$dynamicRef":"#n"}]}`:                                        ring,
+		`{"type":"object","properties":{"x":{"$ref":"other.json"}}}`:                                                   out,
+		`{"type":"object","properties":{"x":{"$id":"http://a/b","type":"string"}}}`:                                    "stands inside it",
+		`{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#"}}}}`:                                "",
+		`{"type":"object","$id":"http://a/b","$defs":{"s":{"type":"string"}},"properties":{"x":{"$ref":"#/$defs/s"}}}`: "",
+		`{"type":"object","properties":{"$ref":{"type":"string"},"$id":{"type":"string"}}}`:                            "",
+		`{"type":"object","enum":[{"$ref":"elsewhere","$id":"x"}]}`:                                                    "",
+	} {
+		_, err := sdk.NewMCPServer("srv", "", sdk.RawTool("it", "d", json.RawMessage(schema), func(context.Context, json.RawMessage) (*sdk.ToolResult, error) {
+			return sdk.Text("ok"), nil
+		}))
+		if want == "" {
+			assert.NoError(t, err, schema)
+			continue
+		}
+		assert.ErrorContains(t, err, want, schema)
+	}
+}
+
+func TestRecursiveArguments(t *testing.T) {
+	t.Parallel()
+	s := server(t,
+		sdk.RawTool("tree", "d", json.RawMessage(`{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#"}}},"additionalProperties":false}`),
+			func(context.Context, json.RawMessage) (*sdk.ToolResult, error) { return sdk.Text("ok"), nil }),
+		toolOf[map[string]any](),
+	)
+	assert.Equal(t, "ok", call(t, s, "tree", `{"kids":[{"kids":[{}]}]}`).text())
+	// What lies below a reference to the schema itself is not taken apart.
+	assert.Contains(t, call(t, s, "tree", `{"kids":[{"kids":7}]}`).text(), `the arguments: expected a value that fits {"type":"object","properties":{"kids":`)
+	assert.Contains(t, call(t, s, "tree", `{"kid":[]}`).text(), "kid: unknown field, the fields are kids")
+	deep := `{"a":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}"
+	assert.Contains(t, call(t, s, "it", deep).text(), "nested more than 100 deep")
+}
+
+// FuzzRawSchema: no schema and no arguments crash the host, and what is wrong
+// is always said in the same words.
+func FuzzRawSchema(f *testing.F) {
+	f.Add([]byte(rawSchema), []byte(`{"p":[{"q":0}],"u":5,"x-a":1,"z":null}`))
+	f.Add([]byte(`{"type":"object","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"properties":{"x":{"$ref":"#/$defs/a"}}}`), []byte(`{"x":1}`))
+	f.Add([]byte(`{"type":"object","oneOf":[{"required":["a"]},{"required":["b"]}],"if":{},"then":false}`), []byte(`{"a":1,"b":2}`))
+	f.Add([]byte(`{"type":"object","properties":{"a":{"prefixItems":[true,false],"items":{"type":"null"},"uniqueItems":true}},"unevaluatedProperties":false}`), []byte(`{"a":[1,2,3,3]}`))
+	f.Add([]byte(`{"type":"object","properties":{"a":{"multipleOf":0,"enum":[],"const":null}},"dependentRequired":{"a":["b"]}}`), []byte(`{"a":7}`))
+	f.Add([]byte(`{"type":"object","$id":"http://a/b","properties":{"a":{"$ref":"#"}},"minProperties":1}`), []byte(`{"a":{}}`))
+	f.Fuzz(func(t *testing.T, schema, args []byte) {
+		s, err := sdk.NewMCPServer("srv", "", sdk.RawTool("it", "d", schema, func(_ context.Context, in json.RawMessage) (*sdk.ToolResult, error) {
+			return sdk.Text(string(in)), nil
+		}))
+		if err != nil {
+			require.NotEmpty(t, dialect.ConfigErrors(err))
+			return
+		}
+		if !json.Valid(args) {
+			return // the message would not have been one
+		}
+		p := params(t, "it", string(args), "")
+		first, err := s.Handle(context.Background(), "tools/call", p)
+		require.NoError(t, err)
+		again, err := s.Handle(context.Background(), "tools/call", p)
+		require.NoError(t, err)
+		require.Equal(t, string(first), string(again))
+		require.NotContains(t, string(first), `for tool it: "`, "something must be said")
+	})
+}
