@@ -91,7 +91,8 @@ func TestPreToolUseHookAllowsInPlaceOfCanUseTool(t *testing.T) {
 	assert.Empty(t, result.PermissionDenials)
 }
 
-// Without a rule of ours, an error answer would let the tool run.
+// The host answers with a deny of its own. An error answer would do only where
+// the agent knows the onFailure of a hook.
 func TestPreToolUseHookThatDoesNotDecide(t *testing.T) {
 	t.Parallel()
 	never := make(chan struct{})
@@ -121,6 +122,7 @@ func TestPreToolUseHookThatDoesNotDecide(t *testing.T) {
 			for _, line := range r.wire.said() {
 				if c, ok := line.control(); ok {
 					assert.NotEqual(t, "control_cancel_request", c.Type, "the host denies before the agent gives up")
+					assert.NotEqual(t, "error", c.Response.Subtype, "older agents take an error for a yes")
 				}
 			}
 		})

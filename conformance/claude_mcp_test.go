@@ -17,6 +17,10 @@ type echoInput struct {
 	X string `json:"x" jsonschema:"what to say again"`
 }
 
+func echo(_ context.Context, in echoInput) (*sdk.ToolResult, error) {
+	return sdk.Text("again: " + in.X), nil
+}
+
 // served are options with one tool, called echo and allowed by rule.
 func (r *rig) served(h func(context.Context, echoInput) (*sdk.ToolResult, error)) *sdk.Options {
 	r.t.Helper()
@@ -35,10 +39,7 @@ func TestToolOfThisProcess(t *testing.T) {
 		isError bool
 		says    string
 	}{
-		"success": {
-			handler: func(_ context.Context, in echoInput) (*sdk.ToolResult, error) { return sdk.Text("again: " + in.X), nil },
-			says:    "again: hey",
-		},
+		"success": {handler: echo, says: "again: hey"},
 		"error result": {
 			handler: func(context.Context, echoInput) (*sdk.ToolResult, error) { return sdk.ErrorText("cannot now"), nil },
 			isError: true, says: "cannot now",

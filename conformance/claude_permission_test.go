@@ -4,6 +4,7 @@ package conformance_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/conformance/modelapi"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -140,4 +142,91 @@ func TestPermissionCallbackThatDoesNotDecide(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Several questions are open at once, and each is answered for itself.
+func TestPermissionForParallelCalls(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.model.Script("three",
+		modelapi.Say(shell("touch one"), shell("touch two"), shell("touch three")), modelapi.Say(modelapi.Text("All done.")))
+	o := r.options()
+	o.CanUseTool = func(_ context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		if command(t, ask.Input) == "touch two" {
+			return sdk.Deny("not two"), nil
+		}
+		return sdk.Allow(), nil
+	}
+	_, result := r.once(o, "three [[scn:three]]")
+	assert.FileExists(t, r.at("one"))
+	assert.NoFileExists(t, r.at("two"))
+	assert.FileExists(t, r.at("three"))
+	assert.Len(t, result.PermissionDenials, 1)
+}
+
+func TestPermissionThatChangesTheMode(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var asked atomic.Int32
+	o := r.options()
+	o.CanUseTool = func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		asked.Add(1)
+		return sdk.PermissionResult{Behavior: sdk.BehaviorAllow, UpdatedPermissions: []sdk.PermissionUpdate{
+			{Type: sdk.SetMode, Mode: sdk.ModeAcceptEdits, Destination: sdk.ToSession},
+		}}, nil
+	}
+	c := r.connect(o)
+	r.ask(c, "write [[scn:write]]")
+	all, _ := r.ask(c, "write again [[scn:planwrite]]")
+	assert.EqualValues(t, 1, asked.Load(), "the second one needs no answer")
+	assert.FileExists(t, r.at("planned.txt"))
+	assert.Equal(t, sdk.ModeAcceptEdits, only[*sdk.InitMessage](all)[0].PermissionMode)
+	r.close(c)
+}
+
+// The hook and the callback are asked at the same time. The first answer wins,
+// and the other one is not wanted any more.
+func TestPermissionRequestHookAnswersFirst(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	asked, ended := make(chan struct{}, 1), make(chan error, 1)
+	o := r.options()
+	o.CanUseTool = func(ctx context.Context, _ *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		close(asked)
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return sdk.Deny("too late"), nil
+	}
+	o.Hooks = []sdk.Hook{sdk.OnPermissionRequest(func(ctx context.Context, _ *sdk.PermissionRequestInput) (sdk.PermissionRequestOutput, error) {
+		select {
+		case <-asked:
+		case <-ctx.Done():
+		}
+		yes := sdk.Allow()
+		return sdk.PermissionRequestOutput{Decision: &yes}, nil
+	})}
+	_, result := r.once(o, r.touch("allowed"))
+	assert.FileExists(t, r.at("allowed"))
+	assert.Empty(t, result.PermissionDenials)
+	require.ErrorIs(t, await(r, "the end of the callback's context", ended), context.Canceled)
+}
+
+func TestQuestionForAPerson(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.CanUseTool = func(_ context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		assert.Equal(t, "AskUserQuestion", ask.ToolName)
+		assert.True(t, ask.RequiresUserInteraction)
+		var in map[string]any
+		if err := json.Unmarshal(ask.Input, &in); err != nil {
+			return sdk.PermissionResult{}, err
+		}
+		in["answers"] = map[string]string{"Which color?": "Blue"}
+		answered, err := json.Marshal(in)
+		return sdk.AllowInput(answered), err
+	}
+	all, result := r.once(o, "ask [[scn:ask]]")
+	assert.Equal(t, "Asked.", result.Result)
+	assert.Contains(t, r.toolResult(all).Content.Text(), "Blue")
 }

@@ -10,10 +10,14 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // wire starts agents as the runtime does, and listens to the pipes.
@@ -83,6 +87,38 @@ func (w *wire) String() string {
 		fmt.Fprintf(&b, "%8.3f %-7s %s\n", s.at.Seconds(), s.who, s.text)
 	}
 	return b.String()
+}
+
+// understood checks that all the agent said is of a type that the protocol
+// package knows, and decodes.
+func (w *wire) understood(t *testing.T) {
+	t.Helper()
+	for _, s := range w.said() {
+		if s.who != "agent" {
+			continue
+		}
+		f, err := protocol.ParseFrame([]byte(s.text))
+		if !assert.NoError(t, err, s.text) {
+			continue
+		}
+		switch f.Type {
+		case protocol.TypeControlRequest:
+			req, err := protocol.DecodeAgentRequest(f)
+			assert.NoError(t, err, s.text)
+			_, unknown := req.(*protocol.UnknownAgentRequest)
+			assert.False(t, unknown, s.text)
+		case protocol.TypeControlResponse:
+			_, err := protocol.DecodeControlResponse(f)
+			assert.NoError(t, err, s.text)
+		case protocol.TypeControlCancel:
+		default:
+			u, unknown := protocol.DecodeMessage(f).(*protocol.UnknownMessage)
+			if unknown {
+				assert.NoError(t, u.Err)
+			}
+			assert.False(t, unknown, s.text)
+		}
+	}
 }
 
 // control is the control frame that a line holds, if it holds one.
