@@ -6,7 +6,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Names of hook events.
+// HookEvent is the name of a moment at which hooks run.
 type HookEvent = protocol.HookEvent
 
 // The hook events.
@@ -48,41 +48,79 @@ const (
 
 // Inputs of hooks. HookInput is any of them, HookBase what they share.
 type (
-	HookInput                = protocol.HookInput
-	HookBase                 = protocol.HookBase
-	PreToolUseInput          = protocol.PreToolUseInput
-	PostToolUseInput         = protocol.PostToolUseInput
-	PostToolUseFailureInput  = protocol.PostToolUseFailureInput
-	PostToolBatchInput       = protocol.PostToolBatchInput
-	PermissionRequestInput   = protocol.PermissionRequestInput
-	PermissionDeniedInput    = protocol.PermissionDeniedInput
-	UserPromptSubmitInput    = protocol.UserPromptSubmitInput
+	// HookInput is what a hook is called with.
+	HookInput = protocol.HookInput
+	// HookBase is embedded in every hook input.
+	HookBase = protocol.HookBase
+	// PreToolUseInput comes before a tool call.
+	PreToolUseInput = protocol.PreToolUseInput
+	// PostToolUseInput comes after a tool call that went well.
+	PostToolUseInput = protocol.PostToolUseInput
+	// PostToolUseFailureInput comes after a tool call that failed.
+	PostToolUseFailureInput = protocol.PostToolUseFailureInput
+	// PostToolBatchInput comes once after the tool calls of one model message.
+	PostToolBatchInput = protocol.PostToolBatchInput
+	// PermissionRequestInput comes when a tool call needs permission, beside the
+	// [ToolPermissionRequest]; the first answer wins (observed on Claude Code 2.1.329).
+	PermissionRequestInput = protocol.PermissionRequestInput
+	// PermissionDeniedInput comes after a tool call was denied.
+	PermissionDeniedInput = protocol.PermissionDeniedInput
+	// UserPromptSubmitInput comes before a prompt is taken up, also for prompts that
+	// the agent writes about its tasks.
+	UserPromptSubmitInput = protocol.UserPromptSubmitInput
+	// UserPromptExpansionInput comes before a slash command or an MCP prompt is
+	// expanded.
 	UserPromptExpansionInput = protocol.UserPromptExpansionInput
-	SessionStartInput        = protocol.SessionStartInput
-	SessionEndInput          = protocol.SessionEndInput
-	StopInput                = protocol.StopInput
-	StopFailureInput         = protocol.StopFailureInput
-	SubagentStartInput       = protocol.SubagentStartInput
-	SubagentStopInput        = protocol.SubagentStopInput
-	PreCompactInput          = protocol.PreCompactInput
-	PostCompactInput         = protocol.PostCompactInput
-	PreModelSwitchInput      = protocol.PreModelSwitchInput
-	PostModelSwitchInput     = protocol.PostModelSwitchInput
-	NotificationInput        = protocol.NotificationInput
-	SetupInput               = protocol.SetupInput
-	TeammateIdleInput        = protocol.TeammateIdleInput
-	TaskCreatedInput         = protocol.TaskCreatedInput
-	TaskCompletedInput       = protocol.TaskCompletedInput
-	ElicitationInput         = protocol.ElicitationInput
-	ElicitationResultInput   = protocol.ElicitationResultInput
-	ConfigChangeInput        = protocol.ConfigChangeInput
-	WorktreeCreateInput      = protocol.WorktreeCreateInput
-	WorktreeRemoveInput      = protocol.WorktreeRemoveInput
-	InstructionsLoadedInput  = protocol.InstructionsLoadedInput
-	CwdChangedInput          = protocol.CwdChangedInput
-	FileChangedInput         = protocol.FileChangedInput
-	DirectoryAddedInput      = protocol.DirectoryAddedInput
-	MessageDisplayInput      = protocol.MessageDisplayInput
+	// SessionStartInput comes when a session begins, or begins anew.
+	SessionStartInput = protocol.SessionStartInput
+	// SessionEndInput comes when a session ends.
+	SessionEndInput = protocol.SessionEndInput
+	// StopInput comes when the agent is about to end its turn.
+	StopInput = protocol.StopInput
+	// StopFailureInput comes when a turn ends in an error of the model's API.
+	StopFailureInput = protocol.StopFailureInput
+	// SubagentStartInput comes when a subagent starts.
+	SubagentStartInput = protocol.SubagentStartInput
+	// SubagentStopInput comes when a subagent is about to stop.
+	SubagentStopInput = protocol.SubagentStopInput
+	// PreCompactInput comes before a compaction.
+	PreCompactInput = protocol.PreCompactInput
+	// PostCompactInput comes after a compaction.
+	PostCompactInput = protocol.PostCompactInput
+	// PreModelSwitchInput comes before the model is changed.
+	PreModelSwitchInput = protocol.PreModelSwitchInput
+	// PostModelSwitchInput comes after the model was changed.
+	PostModelSwitchInput = protocol.PostModelSwitchInput
+	// NotificationInput comes when the agent would notify a person.
+	NotificationInput = protocol.NotificationInput
+	// SetupInput comes on initialization and maintenance runs.
+	SetupInput = protocol.SetupInput
+	// TeammateIdleInput comes when a teammate has nothing to do.
+	TeammateIdleInput = protocol.TeammateIdleInput
+	// TaskCreatedInput comes when a task was put on the list.
+	TaskCreatedInput = protocol.TaskCreatedInput
+	// TaskCompletedInput comes when a task was done.
+	TaskCompletedInput = protocol.TaskCompletedInput
+	// ElicitationInput comes when an MCP server asks the person something.
+	ElicitationInput = protocol.ElicitationInput
+	// ElicitationResultInput comes after the person has answered.
+	ElicitationResultInput = protocol.ElicitationResultInput
+	// ConfigChangeInput comes when a settings file changed.
+	ConfigChangeInput = protocol.ConfigChangeInput
+	// WorktreeCreateInput comes when a git worktree is wanted.
+	WorktreeCreateInput = protocol.WorktreeCreateInput
+	// WorktreeRemoveInput comes when a git worktree is to go.
+	WorktreeRemoveInput = protocol.WorktreeRemoveInput
+	// InstructionsLoadedInput comes when an instruction file was loaded.
+	InstructionsLoadedInput = protocol.InstructionsLoadedInput
+	// CwdChangedInput comes when the working directory changed.
+	CwdChangedInput = protocol.CwdChangedInput
+	// FileChangedInput comes when a watched file changed.
+	FileChangedInput = protocol.FileChangedInput
+	// DirectoryAddedInput comes when a directory was added to the workspace.
+	DirectoryAddedInput = protocol.DirectoryAddedInput
+	// MessageDisplayInput comes before text of the main agent is shown.
+	MessageDisplayInput = protocol.MessageDisplayInput
 )
 
 // OnPreToolUse runs before a tool call. It is a gate.

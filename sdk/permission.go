@@ -15,14 +15,22 @@ type (
 	// not to the model.
 	CanUseTool = runtime.CanUseTool
 	// ToolPermissionRequest is the call in question.
-	ToolPermissionRequest  = protocol.CanUseToolRequest
-	PermissionResult       = protocol.PermissionResult
-	PermissionBehavior     = protocol.PermissionBehavior
-	PermissionUpdate       = protocol.PermissionUpdate
-	PermissionUpdateType   = protocol.PermissionUpdateType
-	PermissionDestination  = protocol.PermissionDestination
-	PermissionRule         = protocol.PermissionRule
-	PermissionMode         = protocol.PermissionMode
+	ToolPermissionRequest = protocol.CanUseToolRequest
+	// PermissionResult is the answer to a [ToolPermissionRequest].
+	PermissionResult = protocol.PermissionResult
+	// PermissionBehavior is the verdict of a rule or of a callback.
+	PermissionBehavior = protocol.PermissionBehavior
+	// PermissionUpdate is a change of the permission rules.
+	PermissionUpdate = protocol.PermissionUpdate
+	// PermissionUpdateType is the kind of a [PermissionUpdate].
+	PermissionUpdateType = protocol.PermissionUpdateType
+	// PermissionDestination is where a [PermissionUpdate] is kept.
+	PermissionDestination = protocol.PermissionDestination
+	// PermissionRule is a rule about one tool.
+	PermissionRule = protocol.PermissionRule
+	// PermissionMode is how an agent treats tool calls that no rule decides.
+	PermissionMode = protocol.PermissionMode
+	// DecisionClassification says how lasting a person's decision is.
 	DecisionClassification = protocol.DecisionClassification
 )
 
@@ -87,8 +95,11 @@ func Deny(message string) PermissionResult {
 type (
 	// ResolveModel chooses the model of one call. Without an answer within
 	// Options.ResolveModelTimeout the call does not happen.
-	ResolveModel       = runtime.ResolveModel
+	ResolveModel = runtime.ResolveModel
+	// ModelPolicyRequest is Qoder's question which model to use for one call.
 	ModelPolicyRequest = protocol.ModelPolicyRequest
-	ModelPolicyResult  = protocol.ModelPolicyReply
-	CustomModel        = protocol.CustomModel
+	// ModelPolicyResult answers a [ModelPolicyRequest].
+	ModelPolicyResult = protocol.ModelPolicyReply
+	// CustomModel are the credentials of a model of the user's own.
+	CustomModel = protocol.CustomModel
 )

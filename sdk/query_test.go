@@ -85,7 +85,8 @@ func TestPanicInTheLoopClosesTheSession(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
 		assert.PanicsWithValue(w, "mine", func() {
-			for range sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(hour))) {
+			for _, err := range sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(hour))) {
+				require.NoError(w, err)
 				panic("mine")
 			}
 		})
@@ -106,7 +107,8 @@ func TestCloseTimeoutBoundsAnAgentThatWillNotGo(t *testing.T) {
 		o.Graces = sdk.Graces{EOF: time.Hour, Terminate: time.Hour}
 		o.InterruptGrace, o.CloseTimeout = time.Hour, 7*time.Second
 		var asked time.Time
-		for range sdk.Query(w.Context(), sdk.Input("hi"), o) {
+		for _, err := range sdk.Query(w.Context(), sdk.Input("hi"), o) {
+			require.NoError(w, err)
 			asked = w.sim.Now()
 			break
 		}
@@ -372,7 +374,8 @@ func TestTextDeltasPassErrorsOnAndBreakOff(t *testing.T) {
 		}
 		var exit *sdk.ExitError
 		require.ErrorAs(w, last, &exit)
-		for range sdk.TextDeltas(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("one"), hour)))) {
+		for _, err := range sdk.TextDeltas(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("one"), hour)))) {
+			require.NoError(w, err)
 			break
 		}
 		assert.Empty(w, open(w.rt))

@@ -11,27 +11,45 @@ import (
 // Requests to the agent and its answers.
 type (
 	// HostRequest is any control request; package protocol has them all.
-	HostRequest        = protocol.HostRequest
+	HostRequest = protocol.HostRequest
+	// InitializeResponse is what the agent says of itself at the start.
 	InitializeResponse = protocol.InitializeResponse
 	// InterruptReceipt names the user messages that were queued: those that
 	// still are, and run later, and those that were cancelled.
-	InterruptReceipt          = protocol.InterruptResponse
+	InterruptReceipt = protocol.InterruptResponse
+	// ApplyFlagSettingsResponse answers [Client.ApplyFlagSettings] of Qoder.
 	ApplyFlagSettingsResponse = protocol.ApplyFlagSettingsResponse
-	SettingsResponse          = protocol.SettingsResponse
-	ContextUsage              = protocol.ContextUsage
-	UsageReport               = protocol.UsageReport
-	ReadFileRequest           = protocol.ReadFileRequest
-	ReadFileResponse          = protocol.ReadFileResponse
-	RewindFilesResponse       = protocol.RewindFilesResponse
-	TaskOutputResponse        = protocol.TaskOutputResponse
-	SideQuestionTurn          = protocol.SideQuestionTurn
-	SideQuestionResponse      = protocol.SideQuestionResponse
-	SetCwdRequest             = protocol.SetCwdRequest
-	SetCwdResponse            = protocol.SetCwdResponse
-	SlashCommand              = protocol.SlashCommand
-	ModelInfo                 = protocol.ModelInfo
-	AgentInfo                 = protocol.AgentInfo
-	AccountInfo               = protocol.AccountInfo
+	// SettingsResponse answers [Client.Settings].
+	SettingsResponse = protocol.SettingsResponse
+	// ContextUsage is the answer to [Client.ContextUsage].
+	ContextUsage = protocol.ContextUsage
+	// UsageReport is the answer to [Client.Usage], which Claude's SDK calls
+	// experimental.
+	UsageReport = protocol.UsageReport
+	// ReadFileRequest reads a file through the agent.
+	ReadFileRequest = protocol.ReadFileRequest
+	// ReadFileResponse answers a [ReadFileRequest].
+	ReadFileResponse = protocol.ReadFileResponse
+	// RewindFilesResponse answers [Client.RewindFiles].
+	RewindFilesResponse = protocol.RewindFilesResponse
+	// TaskOutputResponse answers [Client.TaskOutput].
+	TaskOutputResponse = protocol.TaskOutputResponse
+	// SideQuestionTurn is an earlier side question and its answer.
+	SideQuestionTurn = protocol.SideQuestionTurn
+	// SideQuestionResponse answers [Client.SideQuestion].
+	SideQuestionResponse = protocol.SideQuestionResponse
+	// SetCwdRequest changes the working directory.
+	SetCwdRequest = protocol.SetCwdRequest
+	// SetCwdResponse answers a [SetCwdRequest].
+	SetCwdResponse = protocol.SetCwdResponse
+	// SlashCommand is a slash command or a skill.
+	SlashCommand = protocol.SlashCommand
+	// ModelInfo is a model that can be used.
+	ModelInfo = protocol.ModelInfo
+	// AgentInfo is a subagent that can be used.
+	AgentInfo = protocol.AgentInfo
+	// AccountInfo is the account that the agent runs under.
+	AccountInfo = protocol.AccountInfo
 )
 
 // ask makes a request with an answer of type R.

@@ -8,16 +8,24 @@ import (
 
 // Requests about the agent's own MCP servers and its catalogs.
 type (
+	// MCPServerStatus is the state of an MCP server.
 	MCPServerStatus = protocol.MCPServerStatus
 	// MCPServerSetting is an MCP server as a running agent is told of it.
-	MCPServerSetting        = protocol.MCPServerConfig
-	MCPSetServersResponse   = protocol.MCPSetServersResponse
-	MCPResource             = protocol.MCPResource
+	MCPServerSetting = protocol.MCPServerConfig
+	// MCPSetServersResponse answers [Client.SetMCPServers].
+	MCPSetServersResponse = protocol.MCPSetServersResponse
+	// MCPResource is the content of a resource.
+	MCPResource = protocol.MCPResource
+	// MCPAuthenticateResponse answers [Client.AuthenticateMCPServer].
 	MCPAuthenticateResponse = protocol.MCPAuthenticateResponse
-	ReloadPluginsRequest    = protocol.ReloadPluginsRequest
-	ReloadPluginsResponse   = protocol.ReloadPluginsResponse
-	HooksListingResponse    = protocol.HooksListingResponse
-	PermissionRulesState    = protocol.PermissionRulesState
+	// ReloadPluginsRequest loads the plugins anew.
+	ReloadPluginsRequest = protocol.ReloadPluginsRequest
+	// ReloadPluginsResponse answers a [ReloadPluginsRequest].
+	ReloadPluginsResponse = protocol.ReloadPluginsResponse
+	// HooksListingResponse answers [Client.HooksListing].
+	HooksListingResponse = protocol.HooksListingResponse
+	// PermissionRulesState is the state of the permission rules.
+	PermissionRulesState = protocol.PermissionRulesState
 )
 
 // MCPStatus is the state of the agent's MCP servers.

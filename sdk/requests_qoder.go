@@ -9,17 +9,28 @@ import (
 // Requests that qodercli alone serves. One that this release of it does not
 // serve is an *[UnsupportedCapabilityError], and nothing is sent.
 type (
-	Goal                   = protocol.Goal
-	SetGoalRequest         = protocol.SetGoalRequest
-	RewindRequest          = protocol.RewindRequest
-	RewindResponse         = protocol.RewindResponse
+	// Goal is Qoder's goal.
+	Goal = protocol.Goal
+	// SetGoalRequest sets the goal.
+	SetGoalRequest = protocol.SetGoalRequest
+	// RewindRequest goes back to before a user message.
+	RewindRequest = protocol.RewindRequest
+	// RewindResponse answers a [RewindRequest].
+	RewindResponse = protocol.RewindResponse
+	// AddDirectoriesResponse answers [Client.AddDirectories].
 	AddDirectoriesResponse = protocol.AddDirectoriesResponse
-	UsageInfo              = protocol.UsageInfo
-	PluginInfo             = protocol.Plugin
-	BYOKConfig             = protocol.BYOKConfig
-	BYOKProvider           = protocol.BYOKProvider
-	BYOKTarget             = protocol.BYOKTarget
-	SuccessResponse        = protocol.SuccessResponse
+	// UsageInfo is the answer to [Client.UsageInfo], Qoder's.
+	UsageInfo = protocol.UsageInfo
+	// PluginInfo is a loaded plugin.
+	PluginInfo = protocol.Plugin
+	// BYOKConfig configures a provider of models of the user's own.
+	BYOKConfig = protocol.BYOKConfig
+	// BYOKProvider is a provider of models of the user's own.
+	BYOKProvider = protocol.BYOKProvider
+	// BYOKTarget names a provider.
+	BYOKTarget = protocol.BYOKTarget
+	// SuccessResponse answers [Client.CheckBYOKConfig].
+	SuccessResponse = protocol.SuccessResponse
 )
 
 // SetGoal sets the goal and returns it.

@@ -42,16 +42,19 @@ func (t *tap) Next(wait time.Duration) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		f, ferr := protocol.ParseFrame(line)
-		if ferr != nil || f.Type != protocol.TypeControlRequest || f.Subtype != t.p.subtype {
+		f, err := protocol.ParseFrame(line)
+		if err != nil {
+			return nil, err
+		}
+		if f.Type != protocol.TypeControlRequest || f.Subtype != t.p.subtype {
 			return line, nil
 		}
 		t.p.asked <- f.Body()
 		answer, err := protocol.AppendControlSuccess(nil, f.RequestID, t.p.answer)
-		if err == nil {
-			err = t.Port.Write(answer)
-		}
 		if err != nil {
+			return nil, err
+		}
+		if err := t.Port.Write(answer); err != nil {
 			return nil, err
 		}
 	}

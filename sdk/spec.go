@@ -15,9 +15,8 @@ import (
 
 const defaultCloseTimeout = 30 * time.Second
 
-// shared runs the sessions that name no runtime.
-//
-//troupe:global the runtime of those who name none; it has no goroutine while idle
+// shared runs the sessions that name no runtime. It has no goroutine while none
+// is open.
 var shared = sync.OnceValues(func() (*runtime.Runtime, error) { return runtime.New(runtime.Config{}) })
 
 // home is the runtime that the options name.

@@ -16,29 +16,51 @@ type (
 	// agent, [None], [All] and [Only] do not.
 	Set = dialect.Set
 
+	// AgentDefinition is a subagent.
 	AgentDefinition = dialect.AgentDefinition
-	AgentMCPServer  = dialect.AgentMCPServer
+	// AgentMCPServer is a server of an agent.
+	AgentMCPServer = dialect.AgentMCPServer
 	// MCPServerConfig is an MCP server outside of this process.
-	MCPServerConfig       = dialect.MCPServer
-	MCPToolPolicy         = dialect.MCPTool
-	Auth                  = dialect.Auth
-	Delivery              = dialect.Delivery
-	Evolution             = dialect.Evolution
-	Memory                = dialect.Memory
-	OutputFormat          = dialect.OutputFormat
-	Plugin                = dialect.Plugin
-	Sandbox               = dialect.Sandbox
-	SandboxFilesystem     = dialect.SandboxFilesystem
-	SandboxNetwork        = dialect.SandboxNetwork
-	SecurityScan          = dialect.SecurityScan
-	SystemPrompt          = dialect.SystemPrompt
-	Thinking              = dialect.Thinking
-	ToolConfig            = dialect.ToolConfig
+	MCPServerConfig = dialect.MCPServer
+	// MCPToolPolicy is the policy for one tool of an MCP server.
+	MCPToolPolicy = dialect.MCPTool
+	// Auth is how qodercli logs in.
+	Auth = dialect.Auth
+	// Delivery says how a list reaches the agent.
+	Delivery = dialect.Delivery
+	// Evolution turns on Qoder's evolution of skills.
+	Evolution = dialect.Evolution
+	// Memory turns on Qoder's memory.
+	Memory = dialect.Memory
+	// OutputFormat asks the model for an answer of a given shape.
+	OutputFormat = dialect.OutputFormat
+	// Plugin is a directory with skills, agents, hooks and MCP servers.
+	Plugin = dialect.Plugin
+	// Sandbox confines the shell commands of a session.
+	Sandbox = dialect.Sandbox
+	// SandboxFilesystem limits what sandboxed commands may read and write.
+	SandboxFilesystem = dialect.SandboxFilesystem
+	// SandboxNetwork limits what sandboxed commands may reach.
+	SandboxNetwork = dialect.SandboxNetwork
+	// SecurityScan chooses the scans of generated code.
+	SecurityScan = dialect.SecurityScan
+	// SystemPrompt replaces the agent's system prompt (Blocks), or keeps and extends
+	// it (Preset).
+	SystemPrompt = dialect.SystemPrompt
+	// Thinking sets the model's extended thinking.
+	Thinking = dialect.Thinking
+	// ToolConfig tunes built-in tools.
+	ToolConfig = dialect.ToolConfig
+	// AskUserQuestionConfig tunes the AskUserQuestion tool.
 	AskUserQuestionConfig = dialect.AskUserQuestionConfig
 
-	Limits      = runtime.Limits
-	Graces      = runtime.Graces
-	Spawner     = runtime.Spawner
+	// Limits bounds what a session holds and how long it waits.
+	Limits = runtime.Limits
+	// Graces are the waits of the close ladder.
+	Graces = runtime.Graces
+	// Spawner starts agents somewhere else than on this machine.
+	Spawner = runtime.Spawner
+	// EventRecord is an event of a session.
 	EventRecord = runtime.EventRecord
 	// Warning is a legal and probably unintended thing in the options.
 	Warning = dialect.Warning
