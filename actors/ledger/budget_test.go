@@ -81,6 +81,30 @@ func TestGrowingLinesDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
+func TestOneLineAtATimeOverdraws(t *testing.T) {
+	t.Parallel()
+	s := sim.New(1)
+	b := ledger.NewBudget(100)
+	require.NoError(t, b.Acquire(t.Context(), s, "a", 90))
+	require.NoError(t, b.Acquire(t.Context(), s, "a", 90), "it overdraws")
+	b.Done("b")
+	b.Done("a")
+	granted := 0
+	for _, who := range []string{"a", "b"} {
+		s.Go(func() {
+			assert.NoError(t, b.Acquire(context.Background(), s, who, 50))
+			granted++
+		})
+	}
+	require.NoError(t, s.Run(100))
+	require.Zero(t, granted, "the debt is not paid")
+	b.Release(180)
+	require.NoError(t, s.Run(100))
+	assert.Equal(t, 2, granted)
+	assert.EqualValues(t, 100, b.Used())
+	s.Close()
+}
+
 // rest lets virtual time go by for the task that calls it.
 func rest(s *sim.Scheduler, d time.Duration) {
 	over := make(chan struct{})

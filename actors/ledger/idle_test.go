@@ -165,3 +165,14 @@ func TestReadyIsToldOnce(t *testing.T) {
 	r.Terminate(nil)
 	assert.True(t, isClosed(r.Ready()), "the end is an answer, too")
 }
+
+func TestATurnThatAnInterruptCancelledIsOver(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	r.turn("a")
+	over := r.awaitIdle()
+	require.Negative(t, over())
+	call := r.call("interrupt")
+	r.read(success(call.ID, `{"cancelled":["a"]}`))
+	assert.Zero(t, over())
+}

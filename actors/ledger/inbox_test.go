@@ -283,3 +283,20 @@ func TestAStalledConsumerIsWaitedFor(t *testing.T) {
 	assert.Zero(t, r.StalledFor(), "the reader goes on")
 	assert.False(t, r.Snapshot().Stalled)
 }
+
+func TestPartialsThatWereReadNoLongerCount(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 4000}))
+	c := r.consume()
+	for range 3 {
+		r.read(padded("stream_event", 900))
+		lines, err := r.drain(c, nil)
+		require.NoError(t, err)
+		require.Len(t, lines, 1)
+	}
+	for range 4 {
+		require.Nil(t, r.ReadWait(true))
+		r.read(padded("assistant", 1000))
+	}
+	assert.NotNil(t, r.ReadWait(true))
+}

@@ -241,3 +241,46 @@ func TestATurnThatDidNotRunTakesNoMessagesOfTheNext(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{lifecycle("a", "completed"), assistant(2)}, lines)
 }
+
+// TestAWaitingConsumerIsWoken ends what a consumer waits for without a message.
+func TestAWaitingConsumerIsWoken(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		end  func(r *rig)
+		want error
+	}{
+		"the turn was cancelled by an interrupt": {func(r *rig) {
+			call := r.call("interrupt")
+			r.read(success(call.ID, `{"cancelled":["a"]}`))
+		}, io.EOF},
+		"the session ended": {func(r *rig) { r.Terminate(nil) }, io.EOF},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t).ready()
+			turn := r.turn("a")
+			consumer := r.consume()
+			var err error
+			r.sched.Go(func() { _, err = consumer.NextOf(context.Background(), turn) })
+			require.NoError(t, r.sched.Run(100))
+			require.NoError(t, err)
+			c.end(r)
+			require.NoError(t, r.sched.Run(100))
+			require.ErrorIs(t, err, c.want)
+		})
+	}
+}
+
+func TestNextIsWokenByTheEnd(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	consumer := r.consume()
+	broken := errors.New("broken")
+	var err error
+	r.sched.Go(func() { _, err = consumer.Next(context.Background()) })
+	require.NoError(t, r.sched.Run(100))
+	require.NoError(t, err)
+	r.Terminate(broken)
+	require.NoError(t, r.sched.Run(100))
+	require.ErrorIs(t, err, broken)
+}

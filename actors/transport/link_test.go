@@ -108,6 +108,20 @@ func TestClosedWhileItIsLaunched(t *testing.T) {
 	}
 }
 
+func TestAbortedWhileItIsLaunchedAndNobodyDrivesIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.proc.waits(10*time.Second, false)
+	r.proc.on["SIGKILL"] = r.proc.exit(killed)
+	ref := r.actor()
+	r.settle()
+	require.NoError(t, kernel.StopAndWait(t.Context(), ref))
+	r.address.Clear()
+	r.Abort()
+	r.ended()
+	assert.Equal(t, []string{"0s spawn", "10s SIGKILL"}, r.proc.log[:2])
+}
+
 func TestClosedBeforeItIsLaunched(t *testing.T) {
 	t.Parallel()
 	for name, closed := range map[string]func(r *rig){

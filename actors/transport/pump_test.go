@@ -129,12 +129,10 @@ func TestTwoFullPipes(t *testing.T) {
 	}
 	r.settle()
 	require.Equal(t, 2, r.proc.out.reads)
-	_, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`), ledger.First())
-	require.NoError(t, err)
-	call, err := r.ledger.OpenCall("b", []byte(`{"subtype":"b"}`), ledger.First())
+	call, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`), ledger.First())
 	require.NoError(t, err)
 	require.NoError(t, writeOut(r.ledger))
-	r.ledger.Abandon(call, kernel.ErrStopped)
+	r.ledger.Abandon(call, kernel.ErrStopped) // no call waits: only the pipe is full
 	r.settle()
 	assert.Equal(t, 9, r.proc.out.reads, "while a write is pending it reads on")
 	close(r.proc.in.blocked)
@@ -166,6 +164,20 @@ func TestLinesGrowWithinTheBudget(t *testing.T) {
 	first.proc.exit(transport.ExitStatus{})()
 	first.ended()
 	assert.Zero(t, budget.Used(), "noise at the end is nobody's")
+}
+
+func TestALineThatIsReadPaysItsDebt(t *testing.T) {
+	t.Parallel()
+	budget := ledger.NewBudget(1 << 20)
+	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Budget = budget }).up()
+	r.proc.out.chunk = 32 << 10
+	r.proc.say(padded(3 << 20))
+	r.settle()
+	require.EqualValues(t, 3<<20, budget.Used())
+	require.Len(t, r.content(), 1)
+	require.NoError(t, budget.Acquire(t.Context(), r.sched, "another", 2<<20), "it may overdraw now")
+	r.proc.exit(transport.ExitStatus{})()
+	r.ended()
 }
 
 func TestALinkThatEndsWaitsForNoBudget(t *testing.T) {
