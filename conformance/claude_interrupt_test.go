@@ -161,3 +161,23 @@ func TestInterruptAllEmptiesTheQueue(t *testing.T) {
 	assert.False(t, after.Failed())
 	r.close(c)
 }
+
+// What is called after a message was sent comes after it on the wire: the
+// message is cancelled, and does not slip behind the interrupt.
+func TestInterruptAllCancelsWhatWasJustSent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.connect(r.options())
+	first := r.send(c, "wait [[scn:hang]]")
+	_, err := r.model.Wait(r.ctx, func(q modelapi.Request) bool { return q.Marker.Scenario == "hang" })
+	require.NoError(t, err)
+	second := r.send(c, "next [[scn:echo second]]")
+	receipt, err := c.InterruptAll(r.ctx)
+	require.NoError(t, err)
+	assert.Equal(t, []string{second.UUID()}, receipt.Cancelled)
+	_, err = first.Result(r.ctx)
+	require.NoError(t, err)
+	_, err = second.Result(r.ctx)
+	require.ErrorIs(t, err, sdk.ErrNotRun)
+	r.close(c)
+}

@@ -38,6 +38,7 @@ func TestToolOfThisProcess(t *testing.T) {
 		handler func(context.Context, echoInput) (*sdk.ToolResult, error)
 		isError bool
 		says    string
+		failed  int // callbacks that the operator is told of
 	}{
 		"success": {handler: echo, says: "again: hey"},
 		"error result": {
@@ -50,7 +51,7 @@ func TestToolOfThisProcess(t *testing.T) {
 		},
 		"panic": {
 			handler: func(context.Context, echoInput) (*sdk.ToolResult, error) { panic("boom") },
-			isError: true, says: "boom",
+			isError: true, says: "boom", failed: 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,6 +68,7 @@ func TestToolOfThisProcess(t *testing.T) {
 			require.Len(t, seen.ToolResults(), 1)
 			assert.Equal(t, tc.isError, seen.ToolResults()[0].IsError)
 			assert.Contains(t, seen.ToolResults()[0].Text, tc.says)
+			assert.Len(t, r.failed(), tc.failed)
 
 			init := only[*sdk.InitMessage](all)[0]
 			require.Len(t, init.MCPServers, 1)

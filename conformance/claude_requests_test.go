@@ -46,6 +46,10 @@ func TestRequestsWithAnAnswer(t *testing.T) {
 	c := r.connect(r.served(echo))
 	r.ask(c, "hi [[scn:text]]")
 
+	settings, err := c.Settings(r.ctx)
+	require.NoError(t, err)
+	assert.NotEmpty(t, settings.Effective)
+	require.NotNil(t, settings.Applied)
 	usage, err := c.ContextUsage(r.ctx)
 	require.NoError(t, err)
 	assert.NotEmpty(t, usage.Categories)

@@ -245,6 +245,31 @@ func TestSetPermissionMode(t *testing.T) {
 	r.close(c)
 }
 
+// A change is for what is sent after it.
+func TestCallsDoNotOvertakeMessages(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.connect(r.options())
+	turn := r.send(c, "one [[scn:echo one]]")
+	require.NoError(t, c.SetModel(r.ctx, "second-model"))
+	_, err := turn.Result(r.ctx)
+	require.NoError(t, err)
+	r.close(c)
+	var order []string
+	for _, s := range r.wire.said() {
+		c, isControl := s.control()
+		switch {
+		case s.who != "host":
+		case isControl:
+			order = append(order, c.Request.Subtype)
+		default:
+			order = append(order, "user")
+		}
+	}
+	require.GreaterOrEqual(t, len(order), 3)
+	assert.Equal(t, []string{"initialize", "user", "set_model"}, order[:3])
+}
+
 func TestRefusedRequestIsAControlError(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
