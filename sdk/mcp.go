@@ -141,7 +141,7 @@ func (s *MCPServer) forSession() *MCPServer {
 // closed server fails with [ErrMCPServerClosed].
 func (s *MCPServer) Close(ctx context.Context) error {
 	if err := s.served.close(ctx); err != nil {
-		return fmt.Errorf("close MCP server %s: %w", s.name, err)
+		return fmt.Errorf("close MCP server %s: a handler has not returned: %w", s.name, err)
 	}
 	return nil
 }

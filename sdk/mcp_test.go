@@ -77,6 +77,13 @@ func call(t testing.TB, s mcp.Server, tool, arguments string) answer {
 	return parse(t, raw)
 }
 
+// exactly compares bytes: the same JSON in another order would differ from one
+// run to the next.
+func exactly(t *testing.T, want, got string) {
+	t.Helper()
+	assert.Equal(t, want, got)
+}
+
 func parse(t testing.TB, raw json.RawMessage) answer {
 	t.Helper()
 	a := answer{raw: string(raw)}
@@ -138,9 +145,8 @@ func TestManifest(t *testing.T) {
 	require.NoError(t, err)
 	initialize, list, err := s.Manifest()
 	require.NoError(t, err)
-	// The exact bytes: a manifest must not differ from one run to the next.
-	assert.Equal(t, `{"capabilities":{"tools":{"listChanged":true}},"protocolVersion":"2025-11-25","serverInfo":{"name":"kb","version":"1.0.0"}}`, string(initialize))
-	assert.Equal(t, `{"tools":[{"_meta":{"anthropic/alwaysLoad":true,"anthropic/maxResultSizeChars":500000},`+
+	exactly(t, `{"capabilities":{"tools":{"listChanged":true}},"protocolVersion":"2025-11-25","serverInfo":{"name":"kb","version":"1.0.0"}}`, string(initialize))
+	exactly(t, `{"tools":[{"_meta":{"anthropic/alwaysLoad":true,"anthropic/maxResultSizeChars":500000},`+
 		`"annotations":{"destructiveHint":false,"idempotentHint":true,"openWorldHint":false,"readOnlyHint":true,"title":"Bee"},`+
 		`"description":"second letter, listed first",`+
 		`"inputSchema":{"type":"object","properties":{"x":{"type":"string"}},"required":["x"],"additionalProperties":false},"name":"b"},`+

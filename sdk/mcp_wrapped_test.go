@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
@@ -218,9 +217,9 @@ func TestWrappedCancel(t *testing.T) {
 	o := newOfficial(t)
 	s := wrapped(t, o)
 	ctx, cancel := context.WithCancelCause(context.Background())
-	errs := make(chan error)
+	errs, p := make(chan error), params(t, "slow", "{}", "")
 	go func() {
-		_, err := s.Handle(ctx, "tools/call", params(t, "slow", "{}", ""))
+		_, err := s.Handle(ctx, "tools/call", p)
 		errs <- err
 	}()
 	<-o.began
@@ -234,9 +233,9 @@ func TestWrappedClose(t *testing.T) {
 	t.Parallel()
 	o := newOfficial(t)
 	s := wrapped(t, o)
-	errs := make(chan error)
+	errs, p := make(chan error), params(t, "slow", "{}", "")
 	go func() {
-		_, err := s.Handle(context.Background(), "tools/call", params(t, "slow", "{}", ""))
+		_, err := s.Handle(context.Background(), "tools/call", p)
 		errs <- err
 	}()
 	<-o.began
@@ -259,17 +258,17 @@ func TestWrappedCloseIsBounded(t *testing.T) {
 	t.Parallel()
 	o := newOfficial(t)
 	s := wrapped(t, o)
-	errs := make(chan error)
+	errs, p := make(chan error), params(t, "stubborn", "{}", "")
 	go func() {
-		_, err := s.Handle(context.Background(), "tools/call", params(t, "stubborn", "{}", ""))
+		_, err := s.Handle(context.Background(), "tools/call", p)
 		errs <- err
 	}()
 	<-o.began
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errPlain)
 	err := s.Close(ctx)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	assert.Contains(t, err.Error(), "srv")
+	require.ErrorIs(t, err, errPlain)
+	assert.ErrorContains(t, err, "close MCP server srv: a handler has not returned")
 	require.Error(t, <-errs)
 	close(o.let) // now it ends, and the cleanup's Close finds that out
 }

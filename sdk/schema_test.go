@@ -161,7 +161,7 @@ func TestRawSchemas(t *testing.T) {
 			return sdk.Text(string(in)), nil
 		})
 	}
-	assert.Equal(t, `{"type":"object","x-mine":{"b":1,"a":2},"properties":{}}`, listed(t, raw("{\n \"type\": \"object\", \"x-mine\": {\"b\":1, \"a\":2}, \"properties\": {}\n}")), "as it was given")
+	exactly(t, `{"type":"object","x-mine":{"b":1,"a":2},"properties":{}}`, listed(t, raw("{\n \"type\": \"object\", \"x-mine\": {\"b\":1, \"a\":2}, \"properties\": {}\n}")))
 	for schema, want := range map[string]string{
 		``:                                 "not a JSON schema",
 		`{`:                                "not a JSON schema",

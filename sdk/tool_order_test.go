@@ -111,8 +111,10 @@ func TestWithoutABridgeOrderIsThatOfHandle(t *testing.T) {
 		})).Sequential()
 		done := make(chan struct{})
 		for _, x := range []string{"a", "b", "c"} {
+			p := params(t, "write", `{"x":"`+x+`"}`, "")
 			go func() {
-				call(t, srv, "write", `{"x":"`+x+`"}`)
+				_, err := srv.Handle(context.Background(), "tools/call", p)
+				assert.NoError(t, err)
 				done <- struct{}{}
 			}()
 			synctest.Wait()
@@ -138,8 +140,10 @@ func TestCallsAreConcurrentUnlessAsked(t *testing.T) {
 		}))
 		done := make(chan struct{})
 		for range 3 {
+			p := params(t, "write", "", "")
 			go func() {
-				call(t, srv, "write", "")
+				_, err := srv.Handle(context.Background(), "tools/call", p)
+				assert.NoError(t, err)
 				done <- struct{}{}
 			}()
 		}

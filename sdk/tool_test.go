@@ -129,13 +129,6 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	var escaped context.Context
-	s := server(t, sdk.NewTool("prog", "d", func(ctx context.Context, _ none) (*sdk.ToolResult, error) {
-		escaped = ctx
-		return sdk.JSONResult([]bool{
-			sdk.Progress(ctx, 1, 2, ""), sdk.Progress(ctx, 1.5, 0, "half"), sdk.Progress(ctx, math.Inf(1), 0, ""),
-		}), nil
-	}))
 	tests := map[string]struct {
 		meta, told string
 		sent       []string
@@ -155,7 +148,15 @@ func TestProgress(t *testing.T) {
 		"meta, string": {meta: `"x"`, told: "[false,false,false]"},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { // not parallel: they share escaped
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var escaped context.Context
+			s := server(t, sdk.NewTool("prog", "d", func(ctx context.Context, _ none) (*sdk.ToolResult, error) {
+				escaped = ctx
+				return sdk.JSONResult([]bool{
+					sdk.Progress(ctx, 1, 2, ""), sdk.Progress(ctx, 1.5, 0, "half"), sdk.Progress(ctx, math.Inf(1), 0, ""),
+				}), nil
+			}))
 			var sent []string
 			ctx := context.Background()
 			if !tt.deaf {
@@ -205,8 +206,10 @@ func TestMaxConcurrent(t *testing.T) {
 			if i%2 == 0 {
 				s = two.ForSession()
 			}
+			p := params(t, "limited", "", "")
 			go func() {
-				call(t, s, "limited", "")
+				_, err := s.Handle(context.Background(), "tools/call", p)
+				assert.NoError(t, err)
 				done <- struct{}{}
 			}()
 		}
