@@ -224,7 +224,8 @@ type Options struct {
 	SettingSources Set `json:"settingSources,omitzero"`
 	// Settings is an inline settings object. Not together with SettingsPath.
 	Settings json.RawMessage `json:"settings,omitempty"`
-	// SettingsPath is a settings file.
+	// SettingsPath is a settings file, relative to Cwd. It is read here, too, unless Spawner is set, because other
+	// options may have to be merged into it.
 	SettingsPath string `json:"settingsPath,omitempty"`
 	// ManagedSettings is an object of policy settings: --managed-settings, or initialize. Claude.
 	ManagedSettings json.RawMessage `json:"managedSettings,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/runtime"
 )
 
 // Prompt is what a [Query] says to the agent. The zero Prompt says nothing and
@@ -71,7 +72,7 @@ func converse(ctx context.Context, p Prompt, c *Client) iter.Seq2[Message, error
 			yield(nil, err)
 			return
 		}
-		(&query{c, c.dialing}).run(ctx, p.start(), yield)
+		(&query{client: c, dial: c.dialing}).run(ctx, p.start(), yield)
 	}
 }
 
@@ -79,6 +80,7 @@ func converse(ctx context.Context, p Prompt, c *Client) iter.Seq2[Message, error
 type query struct {
 	client *Client
 	*dial
+	finished atomic.Bool // the end of the session is the end of the prompt
 }
 
 func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage, error), yield func(Message, error) bool) {
@@ -105,7 +107,10 @@ func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage
 			continue
 		}
 		if errors.Is(err, io.EOF) {
-			_, err = fed.Wait(ctx, q.home.Executor())
+			err = ErrClosed // by somebody else: the runtime was shut down
+			if q.finished.Load() {
+				_, err = fed.Wait(ctx, q.home.Executor())
+			}
 		}
 		if err != nil {
 			yield(nil, ended(ctx, err))
@@ -121,6 +126,7 @@ func (q *query) feed(ctx, over context.Context, next func(context.Context) (User
 	if err == nil {
 		err = q.session.AwaitIdle(ctx)
 	}
+	q.finished.Store(q.session.State() < runtime.StateClosing)
 	return errors.Join(err, q.client.Close(over))
 }
 

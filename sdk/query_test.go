@@ -392,3 +392,36 @@ func TestDiscard(t *testing.T) {
 		assert.Empty(w, all)
 	})
 }
+
+func TestShutdownEndsAQuery(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]func(*world) sdk.Prompt{
+		"in a turn": func(*world) sdk.Prompt { return sdk.Input("hi") },
+		"between prompts": func(w *world) sdk.Prompt {
+			sent := false
+			return sdk.Inputs(func(ctx context.Context) (sdk.UserMessage, error) {
+				if sent {
+					return sdk.UserMessage{}, w.rt.Executor().Await(ctx, nil)
+				}
+				sent = true
+				return sdk.UserText("hi"), nil
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				var last error
+				for m, err := range sdk.Query(w.Context(), next(w), w.options(turn(scripted.Text("one"), hour))) {
+					last = err
+					if _, ok := m.(*sdk.AssistantMessage); ok {
+						w.rt.Executor().Go(func() { assert.NoError(w, w.rt.Shutdown(context.Background())) })
+					}
+				}
+				require.ErrorIs(w, last, sdk.ErrClosed)
+				_, err := sdk.Run(w.Context(), "hi", w.options())
+				require.ErrorIs(w, err, sdk.ErrShutdown)
+			})
+		})
+	}
+}

@@ -46,7 +46,9 @@ func (o *Options) spec() (runtime.Spec, error) {
 	}
 	problems = append(problems, o.checkBounds()...)
 	problems = append(problems, o.checkServers()...)
-	problems = append(problems, readSettings(&data))
+	if o.Spawner == nil { // elsewhere the path may mean another file
+		problems = append(problems, readSettings(&data))
+	}
 	spec := runtime.Spec{
 		Dialect: backend.dialect, Program: backend.program, Spawner: o.Spawner, Options: data,
 		CanUseTool: o.CanUseTool, PermissionTimeout: o.PermissionTimeout,
