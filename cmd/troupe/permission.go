@@ -34,8 +34,11 @@ type decider struct {
 	printed sightings
 	turn    chan struct{} // holds the right to ask
 
-	mu    sync.Mutex
-	lines chan string // of the terminal; nil until the first question
+	mu       sync.Mutex
+	terminal io.Reader   // nil until the first question
+	reading  bool        // a goroutine reads it
+	ended    bool        // and has come to its end
+	asking   chan string // takes the answer; nil while nothing is asked
 }
 
 func newDecider(s *settings, p process, c *console) *decider {
@@ -53,12 +56,14 @@ func (d *decider) canUseTool(ctx context.Context, req *sdk.ToolPermissionRequest
 		d.printed.await(ctx, req.ToolUseID)
 	}
 	switch {
+	case ctx.Err() != nil:
+		return sdk.PermissionResult{}, ctx.Err()
 	case d.no:
 		return d.deny(req, deniedByFlag, "--no")
 	case d.yes && !question:
 		return sdk.Allow(), nil
 	}
-	lines, err := d.answers()
+	err := d.open()
 	switch {
 	case err != nil && question:
 		return d.deny(req, deniedQuestions, "there is no terminal to ask on")
@@ -72,9 +77,9 @@ func (d *decider) canUseTool(ctx context.Context, req *sdk.ToolPermissionRequest
 		return sdk.PermissionResult{}, ctx.Err()
 	}
 	if question {
-		return d.askQuestions(ctx, lines, req)
+		return d.askQuestions(ctx, req)
 	}
-	return d.askPermission(ctx, lines, req)
+	return d.askPermission(ctx, req)
 }
 
 func (d *decider) deny(req *sdk.ToolPermissionRequest, toModel, toUser string) (sdk.PermissionResult, error) {
@@ -84,7 +89,7 @@ func (d *decider) deny(req *sdk.ToolPermissionRequest, toModel, toUser string) (
 	return sdk.Deny(toModel), nil
 }
 
-func (d *decider) askPermission(ctx context.Context, lines <-chan string, req *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+func (d *decider) askPermission(ctx context.Context, req *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s asks to use %s\n", asker(req), d.console.paint(bold, printable(req.ToolName)))
 	for _, line := range []string{req.Title, req.DecisionReason} {
@@ -94,7 +99,7 @@ func (d *decider) askPermission(ctx context.Context, lines <-chan string, req *s
 	}
 	writeInput(&b, req.Input)
 	b.WriteString("Allow it? [y/N] ")
-	answer, err := d.ask(ctx, lines, b.String())
+	answer, err := d.ask(ctx, b.String())
 	if err != nil {
 		return sdk.PermissionResult{}, err
 	}
@@ -136,46 +141,62 @@ func writeInput(b *strings.Builder, input json.RawMessage) {
 // indented keeps the lines of s visibly inside of what they belong to.
 func indented(s string) string { return strings.ReplaceAll(printable(s), "\n", "\n    ") }
 
-// ask shows a question and waits for the next line typed after it. A question
-// that the agent takes back is void.
-func (d *decider) ask(ctx context.Context, lines <-chan string, question string) (string, error) {
-	select {
-	case <-lines: // typed before the question was there
-	default:
+// ask shows a question and waits for a line. What is typed while nothing is
+// asked answers nothing, and a question that the agent takes back is void. At
+// the end of the terminal every answer is "".
+func (d *decider) ask(ctx context.Context, question string) (string, error) {
+	answer := make(chan string, 1)
+	d.mu.Lock()
+	if d.ended {
+		answer <- ""
+	} else {
+		d.asking = answer
 	}
+	read := !d.reading
+	d.reading = true
+	d.mu.Unlock()
 	d.console.say("%s", question)
+	if read {
+		go d.read()
+	}
 	select {
-	case answer := <-lines:
-		return answer, nil
+	case line := <-answer:
+		return line, nil
 	case <-ctx.Done():
+		d.mu.Lock()
+		d.asking = nil
+		d.mu.Unlock()
 		d.console.say("(withdrawn)\n")
 		return "", ctx.Err()
 	}
 }
 
-// answers are the lines typed on the terminal; an error if there is none. The
-// terminal is read from the first question on. At its end every answer is "".
-func (d *decider) answers() (<-chan string, error) {
+// read reads the terminal to its end.
+func (d *decider) read() {
+	typed := bufio.NewScanner(d.terminal)
+	for more := true; more; {
+		more = typed.Scan()
+		d.mu.Lock()
+		d.ended = !more
+		if d.asking != nil {
+			d.asking <- typed.Text()
+			d.asking = nil
+		}
+		d.mu.Unlock()
+	}
+}
+
+// open finds the terminal.
+func (d *decider) open() error {
 	if !d.attended {
-		return nil, errUnattended
+		return errUnattended
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.lines != nil {
-		return d.lines, nil
+	if d.terminal != nil {
+		return nil
 	}
-	in, err := d.openAnswers()
-	if err != nil {
-		return nil, err
-	}
-	lines := make(chan string)
-	d.lines = lines
-	go func() {
-		typed := bufio.NewScanner(in)
-		for typed.Scan() {
-			lines <- typed.Text()
-		}
-		close(lines)
-	}()
-	return lines, nil
+	terminal, err := d.openAnswers()
+	d.terminal = terminal
+	return err
 }

@@ -26,7 +26,7 @@ type question struct {
 
 // askQuestions answers a call of AskUserQuestion: an allow whose input holds the
 // answers, by question.
-func (d *decider) askQuestions(ctx context.Context, lines <-chan string, req *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+func (d *decider) askQuestions(ctx context.Context, req *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 	var input map[string]json.RawMessage
 	var questions []question
 	err := json.Unmarshal(req.Input, &input)
@@ -38,7 +38,7 @@ func (d *decider) askQuestions(ctx context.Context, lines <-chan string, req *sd
 	}
 	answers := make(map[string]string, len(questions))
 	for _, q := range questions {
-		typed, err := d.ask(ctx, lines, q.shown())
+		typed, err := d.ask(ctx, q.shown())
 		if err != nil {
 			return sdk.PermissionResult{}, err
 		}
