@@ -1,0 +1,26 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// options names the agent. The scripted one does the same every time.
+func options(name string) (*sdk.Options, error) {
+	switch name {
+	case "scripted":
+		return &sdk.Options{Backend: scripted.New(scripted.WithTurns(
+			scripted.Turn{Steps: scripted.Steps{
+				&scripted.MCPCall{Server: "orders", Tool: "lookup", Arguments: map[string]any{"order_id": "O-1001"}},
+				scripted.Text("It has been shipped."),
+			}},
+		))}, nil
+	case "claude":
+		return &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{})}, nil
+	case "qoder":
+		return &sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.QoderCLIAuth()}, nil
+	}
+	return nil, fmt.Errorf("-agent %q is not known: use scripted, claude or qoder", name)
+}

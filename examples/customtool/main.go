@@ -1,0 +1,84 @@
+// Command customtool gives the agent a tool of its own: a Go function with a
+// typed input, served over MCP from inside this process.
+//
+//	go run ./examples/customtool                 # a scripted agent, no account
+//	go run ./examples/customtool -agent claude   # Claude Code; or qoder
+//
+// What to see: the agent calls mcp__orders__lookup with an order's number, gets
+// its status as JSON, and answers. A call without a number, or with one that
+// fails the schema, never reaches the function.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// lookupInput is the tool's input. Its JSON schema comes from the type and its
+// tags; fields without omitempty are required.
+type lookupInput struct {
+	OrderID string `json:"order_id" jsonschema:"the number on the receipt, such as O-1001"`
+	Detail  string `json:"detail,omitempty" jsonschema:"how much to tell" enum:"status,full"`
+}
+
+func lookup(_ context.Context, in lookupInput) (*sdk.ToolResult, error) {
+	if in.OrderID != "O-1001" {
+		return sdk.ErrorText("there is no order " + in.OrderID), nil // the model reads it and may try another
+	}
+	order := map[string]any{"order_id": in.OrderID, "status": "shipped"}
+	if in.Detail == "full" {
+		order["items"] = []string{"a kettle", "two cups"}
+	}
+	return sdk.JSONResult(order), nil
+}
+
+func main() {
+	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
+	flag.Parse()
+	prompt := "What is the status of order O-1001?"
+	if flag.NArg() > 0 {
+		prompt = strings.Join(flag.Args(), " ")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *agent, prompt); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, agent, prompt string) error {
+	orders, err := sdk.NewMCPServer("orders", "1.0.0",
+		sdk.NewTool("lookup", "Looks up an order by its number; returns its status as JSON.", lookup, sdk.ReadOnly(), sdk.AlwaysLoad()),
+	)
+	if err != nil {
+		return err
+	}
+	opts, err := options(agent)
+	if err != nil {
+		return err
+	}
+	opts.SDKMCPServers = []*sdk.MCPServer{orders}
+	opts.AllowedTools = []string{"mcp__orders__lookup"} // without asking
+	for m, err := range sdk.Query(ctx, sdk.Input(prompt), opts) {
+		if err != nil {
+			return err
+		}
+		for _, call := range sdk.ToolUses(m) {
+			fmt.Printf("calls %s %s\n", call.Name, call.Input)
+		}
+		for _, result := range sdk.ToolResults(m) {
+			fmt.Println("gets", result.Content.Text())
+		}
+		if answer, ok := m.(*sdk.ResultMessage); ok {
+			fmt.Println("says", answer.Text())
+		}
+	}
+	return nil
+}

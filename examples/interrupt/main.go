@@ -1,0 +1,88 @@
+// Command interrupt stops an agent in the middle of an answer, reads the
+// receipt, and goes on in the same session.
+//
+//	go run ./examples/interrupt                 # a scripted agent, no account
+//	go run ./examples/interrupt -agent claude   # Claude Code; or qoder
+//
+// What to see: the counting breaks off after a few numbers, the turn's result
+// says that it was aborted, and the agent that was interrupted answers the
+// second prompt.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+func main() {
+	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
+	flag.Parse()
+	prompt := "Count from 1 to 1000, and nothing else."
+	if flag.NArg() > 0 {
+		prompt = strings.Join(flag.Args(), " ")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *agent, prompt); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, agent, prompt string) (err error) {
+	opts, err := options(agent)
+	if err != nil {
+		return err
+	}
+	opts.IncludePartialMessages = true // lets the loop act in the middle of an answer
+	client := sdk.NewClient(opts)
+	if err := client.Connect(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
+
+	turn, err := client.Send(ctx, sdk.UserText(prompt))
+	if err != nil {
+		return err
+	}
+	const enough = 5
+	pieces := 0
+	for m, err := range turn.Messages(ctx) {
+		if err != nil {
+			return err
+		}
+		switch m := m.(type) {
+		case *sdk.PartialAssistantMessage:
+			if m.Text() == "" || pieces == enough {
+				continue // or written before the agent heard of the interrupt
+			}
+			fmt.Print(m.Text())
+			if pieces++; pieces == enough {
+				receipt, err := client.Interrupt(ctx) // from inside the loop that reads
+				if err != nil {
+					return err
+				}
+				fmt.Printf("\n-- interrupted; messages that still wait: %d\n", len(receipt.StillQueued))
+			}
+		case *sdk.ResultMessage: // a turn that is interrupted has one, too
+			fmt.Printf("-- result: %s (%s)\n", m.Subtype, m.TerminalReason)
+		}
+	}
+
+	if turn, err = client.Send(ctx, sdk.UserText("Why did you stop?")); err != nil {
+		return err
+	}
+	result, err := turn.Result(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Println(result.Text())
+	return nil
+}
