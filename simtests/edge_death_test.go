@@ -1,0 +1,597 @@
+//go:build linux
+
+package simtests_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+// TestEdgeExitInATurn: an end without a result is an error that says how the
+// agent ended and what it said last. What it wrote before is delivered.
+func TestEdgeExitInATurn(t *testing.T) {
+	r := newRig(t)
+	type death struct {
+		script string
+		status transport.ExitStatus
+		check  func(*testing.T, *transport.ExitError)
+	}
+	says := func(text string) func(*testing.T, *transport.ExitError) {
+		return func(t *testing.T, e *transport.ExitError) {
+			t.Helper()
+			assert.Contains(t, e.StderrTail, text)
+			assert.ErrorContains(t, e, text)
+		}
+	}
+	together(t, map[string]death{
+		"exit 0":             {"turns: [{steps: [{text: before}, {exit: {}}]}]", transport.ExitStatus{}, nil},
+		"exit 1 with stderr": {"turns: [{steps: [{text: before}, {stderr: out of disk}, {exit: {code: 1}}]}]", transport.ExitStatus{Code: 1}, says("out of disk")},
+		"exit 255":           {"turns: [{steps: [{text: before}, {exit: {code: 255}}]}]", transport.ExitStatus{Code: 255}, nil},
+		"flood of stderr": {"turns: [{steps: [{text: before}, {stderr: last words}, {exit: {code: 1}}]}]\nmisbehave: {stderr: 1MiB}", transport.ExitStatus{Code: 1},
+			func(t *testing.T, e *transport.ExitError) {
+				t.Helper()
+				assert.True(t, strings.HasSuffix(e.StderrTail, "last words"), e.StderrTail)
+				assert.Less(t, len(e.StderrTail), 4<<10, "bounded")
+			}},
+		"words on stdout": {"turns: [{steps: [{text: before}, {raw: 'panic: oh no'}, {exit: {code: 2}}]}]", transport.ExitStatus{Code: 2},
+			func(t *testing.T, e *transport.ExitError) {
+				t.Helper()
+				assert.Contains(t, e.StdoutTail, "panic: oh no")
+			}},
+		"SEGV": {"turns: [{steps: [{text: before}, {exit: {signal: SIGSEGV}}]}]", transport.ExitStatus{Code: -1, Signal: "SEGMENTATION FAULT"}, nil},
+		"KILL": {"turns: [{steps: [{text: before}, {exit: {signal: KILL}}]}]", transport.ExitStatus{Code: -1, Signal: "SIGKILL"}, nil},
+	}, func(t *testing.T, c death) {
+		ctx := limit(t)
+		s, err := r.rt.Open(ctx, r.spec(t, c.script))
+		require.NoError(t, err)
+		turn, err := s.Send(ctx, userText("hi"))
+		require.NoError(t, err)
+		got, err := texts(ctx, s)
+		assert.Equal(t, []string{"before"}, got)
+		var exit *transport.ExitError
+		require.ErrorAs(t, err, &exit)
+		assert.Equal(t, c.status, exit.Status)
+		assert.Equal(t, "a turn", exit.During)
+		if c.check != nil {
+			c.check(t, exit)
+		}
+		_, err = turn.Result(ctx)
+		require.ErrorAs(t, err, &exit)
+		assert.Equal(t, runtime.StateFailed, s.State())
+		require.ErrorAs(t, s.Err(), &exit)
+		_, err = s.Send(ctx, userText("anybody?"))
+		require.ErrorAs(t, err, &exit, "later calls say why, too")
+	})
+}
+
+// TestEdgeExitAfterAnErrorResult: the agent's own words explain its exit code.
+func TestEdgeExitAfterAnErrorResult(t *testing.T) {
+	r := newRig(t)
+	ctx := limit(t)
+	s, err := r.rt.Open(ctx, r.spec(t, "turns: [{steps: [{result: {is_error: true, text: 'Credit balance is too low'}}]}]\nmisbehave: {die: {at: after-result, code: 1}}"))
+	require.NoError(t, err)
+	turn, err := s.Send(ctx, userText("hi"))
+	require.NoError(t, err)
+	result, err := turn.Result(ctx)
+	require.NoError(t, err, "a turn that has its result has it, whatever comes next")
+	assert.True(t, result.IsError)
+	ended(ctx, t, s)
+	var exit *transport.ExitError
+	require.ErrorAs(t, s.Err(), &exit)
+	assert.Contains(t, exit.LastResult, "Credit balance is too low")
+}
+
+// gated is a turn with text, two gated tools at once, and more text.
+func gated(effect string) *scripted.Script {
+	tool := func(id string) scripted.Step {
+		return &scripted.ToolUse{
+			ID: id, Name: "Bash", Input: map[string]any{"command": id}, Gate: agent.GateAsk, Effect: effect,
+			Takes: 2 * time.Millisecond,
+		}
+	}
+	return &scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{
+		scripted.Text("a"), scripted.Parallel{tool("t0"), tool("t1")}, scripted.Text("b"), tool("t2"), scripted.Text("c"),
+	}}}}
+}
+
+// gatedYAML is gated for the binary.
+const gatedYAML = `turns:
+- steps:
+  - text: a
+  - parallel:
+    - tool_use: {id: t0, name: Bash, input: {command: t0}, gate: ask, effect: EFFECT, takes: 2ms}
+    - tool_use: {id: t1, name: Bash, input: {command: t1}, gate: ask, effect: EFFECT, takes: 2ms}
+  - text: b
+  - tool_use: {id: t2, name: Bash, input: {command: t2}, gate: ask, effect: EFFECT, takes: 2ms}
+  - text: c
+`
+
+// TestEdgeKilledAtEveryLine kills a real agent after each line that it writes.
+func TestEdgeKilledAtEveryLine(t *testing.T) {
+	r := newRig(t)
+	const most = 26 // more than a calm run writes
+	cases := make(map[string]int)
+	for n := range most {
+		cases[fmt.Sprint("line ", n+1)] = n + 1
+	}
+	var mu sync.Mutex
+	lived := 0
+	together(t, cases, func(t *testing.T, n int) {
+		effect := filepath.Join(t.TempDir(), "effect")
+		spec := r.spec(t, strings.ReplaceAll(gatedYAML, "EFFECT", effect)+
+			fmt.Sprintf("misbehave: {die: {lines: %d, signal: KILL}, children: [{token: TOKEN, session: true}]}", n))
+		allowed := 0
+		spec.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			allowed++
+			return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
+		}
+		ctx := limit(t)
+		var got []string
+		var turn *runtime.Turn
+		s, err := r.rt.Open(ctx, spec)
+		if err == nil {
+			turn, err = s.Send(ctx, userText("hi"))
+		}
+		if err == nil {
+			for m, e := range turn.Messages(ctx) {
+				if err = e; e == nil && protocol.TextOf(m) != "" {
+					got = append(got, protocol.TextOf(m))
+				}
+			}
+		}
+		whole := []string{"a", "b", "c", "c"} // the last is the result's
+		require.Equal(t, whole[:len(got)], append([]string{}, got...))
+		if err == nil {
+			require.Equal(t, whole, got)
+			result, err := turn.Result(ctx)
+			require.NoError(t, err)
+			require.Equal(t, "c", result.Result)
+			require.NoError(t, s.Close(ctx))
+			mu.Lock()
+			lived++
+			mu.Unlock()
+		} else {
+			var exit *transport.ExitError
+			require.ErrorAs(t, err, &exit)
+			require.Equal(t, "SIGKILL", exit.Status.Signal)
+		}
+		assert.Empty(t, withToken(t, tokenOf(spec)), "no-orphans")
+		ran, err := os.ReadFile(effect)
+		if err != nil {
+			require.ErrorIs(t, err, os.ErrNotExist)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		assert.LessOrEqual(t, strings.Count(string(ran), "\n"), allowed, "fail-closed")
+	})
+	assert.Positive(t, lived, "the last lines are beyond the end")
+	assert.Less(t, lived, most/2, "most of the lines are lines")
+}
+
+// TestEdgeKilledAtEveryLineInSimulation does the same under any order of
+// events, with the messages compared one by one.
+func TestEdgeKilledAtEveryLineInSimulation(t *testing.T) {
+	t.Parallel()
+	for seed := range seeds(t, 12, 40) {
+		died := 0
+		for _, how := range []scripted.Die{{Signal: "KILL"}, {}, {Code: 3}} {
+			for n := 1; ; n++ {
+				where := fmt.Sprintf("seed %d, %+v after %d lines", seed, how, n)
+				script := gated("count")
+				die := how
+				die.Lines = n
+				script.Misbehave.Die = &die
+				w := newWorld(t, seed, nil)
+				err := w.play(context.Background(), w.spec(script), "go")
+				w.finish(t)
+				w.checkMessages(t, where)
+				w.checkGates(t, where)
+				for _, e := range append(w.turnErrs, err) {
+					if e != nil {
+						require.ErrorAs(t, e, new(*transport.ExitError), where)
+					}
+				}
+				if err == nil && len(w.turnErrs) == 0 {
+					break // it was never reached
+				}
+				died++
+			}
+		}
+		require.Greater(t, died, 30, "seed %d", seed)
+	}
+}
+
+// unread is how many messages the agent writes before its result: more than
+// the host takes unread.
+const unread = 12
+
+// sprinter is an agent that writes its whole turn at once, and is gone. It
+// speaks so little of the protocol that a thousand of them take no time.
+type sprinter struct{ exit agent.Exit }
+
+func (sprinter) AgentName() string { return "sprinter" }
+
+func (s sprinter) Serve(_ agent.Launch, p agent.Port) agent.Exit {
+	for {
+		line, err := p.Next(-1)
+		if err != nil {
+			return agent.Exit{Code: 9}
+		}
+		f, err := protocol.ParseFrame(line)
+		if err != nil {
+			return agent.Exit{Code: 8}
+		}
+		var out []byte
+		switch f.Type {
+		case protocol.TypeControlRequest:
+			out, err = protocol.AppendControlSuccess(nil, f.RequestID, []byte("{}"))
+		case "user":
+			for i := range unread {
+				if i == 5 { // more than the host takes unread; the rest stays in the pipe
+					if p.Write(out) != nil {
+						return agent.Exit{Code: 7}
+					}
+					_, _ = p.Next(time.Millisecond)
+					out = nil
+				}
+				out = fmt.Appendf(out, `{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"message %d"}]}}`+"\n", i)
+			}
+			out = fmt.Appendf(out, `{"type":"result","subtype":"success","is_error":false,"result":"message %d"}`+"\n", unread-1)
+		}
+		if err != nil || p.Write(out) != nil {
+			return agent.Exit{Code: 7}
+		}
+		if f.Type == "user" {
+			return s.exit
+		}
+	}
+}
+
+var lastExits = [...]agent.Exit{{}, {Code: 1}, {Signal: "KILL"}}
+
+// behind sends a message, lets the agent come to its end unread, but for a
+// few messages, and then reads everything.
+func behind(ctx context.Context, t *testing.T, rt *runtime.Runtime, spec runtime.Spec, early int, want agent.Exit) {
+	t.Helper()
+	spec.Limits.Messages = 3
+	s, err := rt.Open(ctx, spec)
+	require.NoError(t, err)
+	turn, err := s.Send(ctx, userText("hi"))
+	require.NoError(t, err)
+	reader, err := s.Read()
+	require.NoError(t, err)
+	var got []string
+	var end error
+	next := func() {
+		var m protocol.Message
+		if m, end = reader.Next(ctx); end == nil && protocol.TextOf(m) != "" {
+			got = append(got, protocol.TextOf(m))
+		}
+	}
+	for range early {
+		next()
+		require.NoError(t, end)
+	}
+	require.NoError(t, rt.Executor().Await(ctx, s.Done()))
+	for end == nil {
+		next()
+	}
+	reader.Close()
+	var all []string
+	for i := range unread {
+		all = append(all, fmt.Sprint("message ", i))
+	}
+	require.Equal(t, append(all, all[unread-1]), got)
+	var exit *transport.ExitError
+	require.ErrorAs(t, end, &exit)
+	require.Equal(t, want.Code, max(exit.Status.Code, 0))
+	require.Equal(t, want.Signal != "", exit.Status.Signal != "")
+	result, err := turn.Result(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "message 11", result.Result)
+}
+
+func TestEdgeResultAndExitInMemory(t *testing.T) {
+	r := newRig(t)
+	ctx := limit(t)
+	var wg sync.WaitGroup
+	for worker := range 20 {
+		wg.Go(func() {
+			t.Run(fmt.Sprint("worker ", worker), func(t *testing.T) {
+				for i := range 50 {
+					exit := lastExits[i%len(lastExits)]
+					behind(ctx, t, r.rt, runtime.Spec{Dialect: claude.New(), Program: sprinter{exit}}, i%5, exit)
+				}
+			})
+		})
+	}
+	wg.Wait()
+}
+
+func TestEdgeResultAndExitInSimulation(t *testing.T) {
+	t.Parallel()
+	for seed := range seeds(t, 200, 10) {
+		w := newWorld(t, seed, nil)
+		exit := lastExits[seed%3]
+		behind(context.Background(), t, w.rt, runtime.Spec{Dialect: claude.New(), Program: sprinter{exit}}, int(seed%5), exit)
+		w.finish(t)
+	}
+}
+
+func TestEdgeResultAndExitOfProcesses(t *testing.T) {
+	r := newRig(t)
+	var script strings.Builder
+	script.WriteString("turns:\n- steps:\n")
+	for i := range unread {
+		fmt.Fprintf(&script, "  - text: message %d\n", i)
+	}
+	var wg sync.WaitGroup
+	for worker := range 10 {
+		wg.Go(func() {
+			t.Run(fmt.Sprint("worker ", worker), func(t *testing.T) {
+				for i := range 10 {
+					exit := lastExits[(worker+i)%len(lastExits)]
+					spec := r.spec(t, fmt.Sprintf("%smisbehave: {die: {at: after-result, code: %d, signal: '%s'}}", &script, exit.Code, exit.Signal))
+					behind(limit(t), t, r.rt, spec, i%5, exit)
+				}
+			})
+		})
+	}
+	wg.Wait()
+}
+
+// TestEdgeTreesOfTheDead: the agent dies, by itself or not, and what it had
+// started goes with it.
+func TestEdgeTreesOfTheDead(t *testing.T) {
+	r := newRig(t)
+	trees := map[string]string{
+		"in the group":        "{token: TOKEN}",
+		"holds stdout":        "{token: TOKEN, hold_stdout: true}",
+		"own session":         "{token: TOKEN, session: true}",
+		"re-parented":         "{token: TOKEN, reparent: true}",
+		"re-parented session": "{token: TOKEN, reparent: true, session: true, hold_stdout: true}",
+		"traps TERM":          "{token: TOKEN, session: true, trap_term: true, reparent: true}",
+		"forks":               "{token: TOKEN, session: true, forks: 2ms, lifetime: 60s}",
+		"forks in the group":  "{token: TOKEN, forks: 2ms, lifetime: 60s}",
+		"a crowd": "{token: TOKEN}, {token: TOKEN, session: true, forks: 5ms, lifetime: 60s}, {token: TOKEN, session: true, forks: 3ms, lifetime: 60s, hold_stdout: true, trap_term: true}, " +
+			"{token: TOKEN, reparent: true, session: true}, {token: TOKEN, hold_stdout: true, trap_term: true}",
+	}
+	deaths := map[string]string{
+		"after its result": "die: {at: after-result}, ", "killed in a turn": "die: {at: mid-assistant, signal: KILL}, ",
+		"closed": "", "closed, deaf": "ignore_eof: true, trap_term: true, ",
+	}
+	cases := make(map[string][2]string)
+	for tree, children := range trees {
+		for death, how := range deaths {
+			cases[death+" "+tree] = [2]string{how, children}
+		}
+	}
+	together(t, cases, func(t *testing.T, c [2]string) {
+		spec := r.spec(t, hello+"misbehave: {"+c[0]+"children: ["+c[1]+"]}")
+		ctx := limit(t)
+		s, err := r.rt.Open(ctx, spec)
+		require.NoError(t, err)
+		turn, err := s.Send(ctx, userText("hi"))
+		require.NoError(t, err)
+		_, err = turn.Result(ctx)
+		switch {
+		case c[0] == "" || strings.Contains(c[0], "ignore_eof"):
+			require.NoError(t, err)
+			require.NoError(t, s.Close(ctx))
+		default:
+			ended(ctx, t, s)
+			require.ErrorAs(t, s.Err(), new(*transport.ExitError))
+			require.NotErrorAs(t, s.Err(), new(*transport.LeftoverError))
+		}
+		assert.Empty(t, withToken(t, tokenOf(spec)), "no-orphans")
+	})
+}
+
+// TestEdgeStoppedAgent is an agent that the user has suspended: it hears
+// neither EOF nor SIGTERM.
+func TestEdgeStoppedAgent(t *testing.T) {
+	r := newRig(t)
+	ctx := limit(t)
+	s, err := r.rt.Open(ctx, r.spec(t, hello+"misbehave: {children: [{token: TOKEN, session: true}]}"))
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(s.PID(), syscall.SIGSTOP))
+	require.NoError(t, s.Close(ctx))
+	assert.Equal(t, runtime.StateClosed, s.State())
+}
+
+// TestEdgeCloseInNoTime closes with a context that has ended: the agent is
+// killed at once, and is gone all the same.
+func TestEdgeCloseInNoTime(t *testing.T) {
+	r := newRig(t)
+	ctx := limit(t)
+	spec := r.spec(t, hello+"misbehave: {ignore_eof: true, trap_term: true, children: [{token: TOKEN, session: true, trap_term: true}]}")
+	spec.Graces.EOF, spec.Graces.Terminate = time.Hour, time.Hour
+	s, err := r.rt.Open(ctx, spec)
+	require.NoError(t, err)
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	err = s.Close(over)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "agent killed")
+	ended(ctx, t, s)
+	assert.Empty(t, withToken(t, tokenOf(spec)), "no-orphans")
+	require.NoError(t, s.Close(ctx), "now it is closed")
+}
+
+// flusher is an agent that has work to do after its conversation has ended: it
+// takes its time and then writes a last line.
+type flusher struct {
+	agent.Program
+	takes time.Duration
+	exit  *agent.Exit
+}
+
+const flushed = `{"type":"system","subtype":"flushed","session_id":"s","uuid":"f"}`
+
+func (f flusher) Serve(l agent.Launch, p agent.Port) agent.Exit {
+	*f.exit = f.Program.Serve(l, p)
+	if f.takes == 0 || f.exit.Code > 1 || f.exit.Signal != "" {
+		return *f.exit
+	}
+	switch _, err := p.Next(f.takes); {
+	case errors.Is(err, agent.ErrWaited):
+		_ = p.Write([]byte(flushed + "\n"))
+	case errors.Is(err, agent.ErrTerminated):
+		*f.exit = agent.Exit{Code: 143}
+	default:
+		*f.exit = agent.Exit{Signal: "KILL"}
+	}
+	return *f.exit
+}
+
+// TestEdgeLadderByTheClock closes sessions and reads the clock: each agent gets
+// the graces of its dialect, to the tick, and none is signalled before.
+func TestEdgeLadderByTheClock(t *testing.T) {
+	t.Parallel()
+	stubborn := scripted.Misbehaviour{IgnoreEOF: true, TrapTerm: true}
+	deaf := scripted.Misbehaviour{IgnoreEOF: true, TrapTerm: true, Ignore: []string{"interrupt"}}
+	busy := scripted.Steps{&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "sleep 3600"}, Gate: agent.GateAllow, Takes: time.Hour, Effect: "count"}}
+	for name, c := range map[string]struct {
+		dialect   agent.Dialect
+		misbehave scripted.Misbehaviour
+		flush     time.Duration
+		steps     scripted.Steps // of a turn that runs when the session is closed
+		takes     time.Duration
+		exit      agent.Exit
+	}{
+		"polite":                      {agent.Claude, scripted.Misbehaviour{}, 0, nil, 0, agent.Exit{}},
+		"1 s to flush":                {agent.Claude, scripted.Misbehaviour{}, time.Second, nil, time.Second, agent.Exit{}},
+		"3 s to flush":                {agent.Claude, scripted.Misbehaviour{}, 3 * time.Second, nil, 2 * time.Second, agent.Exit{Code: 143}},
+		"ignores EOF":                 {agent.Claude, scripted.Misbehaviour{IgnoreEOF: true}, 0, nil, 2 * time.Second, agent.Exit{Code: 143}},
+		"ignores EOF and TERM":        {agent.Claude, stubborn, 0, nil, 7 * time.Second, agent.Exit{Signal: "KILL"}},
+		"busy":                        {agent.Claude, scripted.Misbehaviour{}, 0, busy, 0, agent.Exit{Code: 1}},
+		"busy, ignores EOF and TERM":  {agent.Claude, stubborn, 0, busy, 7 * time.Second, agent.Exit{Signal: "KILL"}},
+		"busy, no interrupt":          {agent.Claude, scripted.Misbehaviour{Ignore: []string{"interrupt"}}, 0, busy, 2 * time.Second, agent.Exit{Code: 143}},
+		"busy, deaf":                  {agent.Claude, deaf, 0, busy, 7 * time.Second, agent.Exit{Signal: "KILL"}},
+		"Qoder, polite":               {agent.Qoder, scripted.Misbehaviour{}, 0, nil, 0, agent.Exit{}},
+		"Qoder, 9 s to flush":         {agent.Qoder, scripted.Misbehaviour{}, 9 * time.Second, nil, 9 * time.Second, agent.Exit{}},
+		"Qoder, 9 s to flush, busy":   {agent.Qoder, scripted.Misbehaviour{}, 9 * time.Second, busy, 9 * time.Second, agent.Exit{Code: 1}},
+		"Qoder, 13 s to flush":        {agent.Qoder, scripted.Misbehaviour{}, 13 * time.Second, nil, 12 * time.Second, agent.Exit{Code: 143}},
+		"Qoder, ignores EOF and TERM": {agent.Qoder, stubborn, 0, nil, 24 * time.Second, agent.Exit{Signal: "KILL"}},
+		"Qoder, busy, deaf":           {agent.Qoder, deaf, 0, busy, 17 * time.Second, agent.Exit{Signal: "KILL"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range seeds(t, 5, 100) {
+				w := newWorld(t, seed, nil)
+				script := &scripted.Script{Dialect: c.dialect, Misbehave: c.misbehave}
+				if c.steps != nil {
+					script.Turns = []scripted.Turn{{Steps: c.steps}}
+				}
+				spec := w.spec(script)
+				var exit agent.Exit
+				spec.Program = flusher{spec.Program, c.flush, &exit}
+				if c.dialect == agent.Qoder {
+					spec.Dialect, spec.Options.Auth = qoder.New(), dialect.QoderCLIAuth()
+				}
+				ctx := context.Background()
+				s, err := w.rt.Open(ctx, spec)
+				require.NoError(t, err)
+				turn, err := s.Send(ctx, userText("hi"))
+				require.NoError(t, err)
+				if c.steps == nil {
+					_, err = turn.Result(ctx)
+					require.NoError(t, err)
+					require.NoError(t, s.AwaitIdle(ctx))
+				}
+				reader, err := s.Read()
+				require.NoError(t, err)
+				for c.steps != nil && len(w.effects) == 0 { // until the tool runs
+					require.True(t, w.sched.Step())
+				}
+				got := kernel.NewPromise[[]string]()
+				w.sched.Go(func() {
+					var all []string
+					m, err := reader.Next(ctx)
+					for ; err == nil; m, err = reader.Next(ctx) {
+						all = append(all, string(m.Raw()))
+					}
+					if !errors.Is(err, io.EOF) {
+						t.Error(err)
+					}
+					got.Resolve(all)
+				})
+				began := w.sched.Now()
+				require.NoError(t, s.Close(ctx), "seed %d", seed)
+				require.Equal(t, c.takes, w.sched.Now().Sub(began), "seed %d", seed)
+				require.Equal(t, c.exit, exit, "seed %d", seed)
+				read, err := got.Wait(ctx, w.sched)
+				require.NoError(t, err)
+				if c.flush > 0 && c.exit.Code <= 1 {
+					require.NotEmpty(t, read)
+					require.Equal(t, flushed, read[len(read)-1], "what is flushed is read")
+				}
+				reader.Close()
+				w.finish(t)
+			}
+		})
+	}
+}
+
+// TestEdgeFlushOfAProcess gives a real agent the time that it needs after EOF,
+// and no more than its grace.
+func TestEdgeFlushOfAProcess(t *testing.T) {
+	r := newRig(t)
+	type flush struct {
+		grace time.Duration
+		done  bool
+		spec  runtime.Spec
+		file  string
+	}
+	cases := map[string]flush{
+		"granted":    {grace: 20 * time.Second, done: true},
+		"no more":    {grace: 100 * time.Millisecond},
+		"exactly so": {grace: time.Nanosecond},
+	}
+	for name, c := range cases { // before anything forks
+		c.file = filepath.Join(t.TempDir(), "flushed")
+		c.spec = r.spec(t, hello)
+		c.spec.Graces.EOF = c.grace
+		c.spec.Options.PathToExecutable = file(t, 0o700, `#!/bin/sh
+read -r line
+id=${line#*\"request_id\":\"}
+printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "${id%%\"*}"
+while read -r line; do :; done
+sleep 0.4
+echo >'`+c.file+`'
+`)
+		cases[name] = c
+	}
+	together(t, cases, func(t *testing.T, c flush) {
+		ctx := limit(t)
+		s, err := r.rt.Open(ctx, c.spec)
+		require.NoError(t, err)
+		require.NoError(t, s.Close(ctx))
+		_, err = os.Stat(c.file)
+		assert.Equal(t, c.done, err == nil, "flushed")
+	})
+}
