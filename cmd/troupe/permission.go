@@ -52,8 +52,12 @@ func newDecider(s *settings, p process, c *console) *decider {
 // canUseTool implements sdk.CanUseTool.
 func (d *decider) canUseTool(ctx context.Context, req *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 	question := req.ToolName == "AskUserQuestion"
-	if !d.yes {
-		d.printed.await(ctx, req.ToolUseID)
+	switch {
+	case d.yes:
+	case req.AgentID == "":
+		d.printed.await(ctx, req.ToolUseID, sightingLimit)
+	default:
+		d.printed.await(ctx, req.ToolUseID, subsightingLimit)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -6,9 +6,12 @@ import (
 	"time"
 )
 
-// sightingLimit is how long a question waits for the call it is about to be
-// printed. Calls of subagents may never be.
-const sightingLimit = 300 * time.Millisecond
+// How long a question waits for the call it is about to be printed. An agent
+// need not report the calls of its subagents.
+const (
+	sightingLimit    = 3 * time.Second
+	subsightingLimit = 300 * time.Millisecond
+)
 
 // sightings are the tool calls that were printed: the question about a call
 // comes after it, though messages and questions take different ways. The zero
@@ -39,12 +42,12 @@ func (s *sightings) printed(id string) {
 	}
 }
 
-// await waits until the call was printed, for a while.
-func (s *sightings) await(ctx context.Context, id string) {
+// await waits until the call was printed, but no longer than that.
+func (s *sightings) await(ctx context.Context, id string, within time.Duration) {
 	s.mu.Lock()
 	call := s.call(id)
 	s.mu.Unlock()
-	limit := time.NewTimer(sightingLimit)
+	limit := time.NewTimer(within)
 	defer limit.Stop()
 	select {
 	case <-call:
