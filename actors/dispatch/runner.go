@@ -39,6 +39,25 @@ type Reported struct{ Err error }
 func (r *Reported) Error() string { return r.Err.Error() }
 func (r *Reported) Unwrap() error { return r.Err }
 
+// Spoken is an error whose Reason the agent, and so the model, may see. The text
+// of any other error goes to events alone.
+type Spoken struct {
+	Reason string
+	Err    error
+}
+
+func (s *Spoken) Error() string { return s.Err.Error() }
+func (s *Spoken) Unwrap() error { return s.Err }
+
+// Refusal is an error that is answered with an error of this text.
+type Refusal struct {
+	Text string
+	Err  error
+}
+
+func (r *Refusal) Error() string { return r.Err.Error() }
+func (r *Refusal) Unwrap() error { return r.Err }
+
 func (j *Job) done() {
 	if j.Done != nil {
 		j.Done()
@@ -127,7 +146,10 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 		running.expired = job.Expired
 		if running.expired == nil {
 			what := fmt.Sprintf("%v callback for %s", a.Kind, job.Name)
-			running.expired = &expired{&kernel.TimeoutError{What: what, Limit: job.Limit, SetBy: job.SetBy}}
+			running.expired = &Spoken{
+				Reason: "no decision was made in time",
+				Err:    &kernel.TimeoutError{What: what, Limit: job.Limit, SetBy: job.SetBy},
+			}
 		}
 		running.timer = c.After(job.Limit, message.CallbackExpired{Request: r})
 	}
@@ -170,14 +192,15 @@ func call(ctx context.Context, job Job) (response json.RawMessage, err error) {
 // the events, not to the model.
 func (a *Actor) fail(r *ledger.Request, name string, err error) {
 	reason := "the callback failed"
-	var public interface{ PublicReason() string }
-	if errors.As(err, &public) {
-		reason = public.PublicReason()
+	var spoken *Spoken
+	if errors.As(err, &spoken) {
+		reason = spoken.Reason
 	}
-	var plain interface{ AnswerText() string }
+	var refusal *Refusal
 	var answered bool
-	if errors.As(err, &plain) {
-		answered = a.Ledger.Answer(r, nil, plain.AnswerText())
+	// A gate is never answered with an error: the agent may take it for a yes.
+	if errors.As(err, &refusal) && a.Kind != ledger.Hook && a.Kind != ledger.Permission {
+		answered = a.Ledger.Answer(r, nil, refusal.Text)
 	} else {
 		answered = a.Ledger.Fail(r, reason, err)
 	}
@@ -210,11 +233,3 @@ func (a *Actor) expire(request *ledger.Request) {
 	a.fail(request, r.name, r.expired)
 	a.Changed()
 }
-
-// expired tells the model that nobody answered in time.
-type expired struct{ *kernel.TimeoutError }
-
-func (e *expired) Unwrap() error { return e.TimeoutError }
-
-// PublicReason is what the model may see.
-func (e *expired) PublicReason() string { return "no decision was made in time" }

@@ -172,16 +172,6 @@ func deny(reason string) string { return fmt.Sprintf(`{"behavior":"deny","messag
 
 var errOdd = errors.New("a secret of the user's")
 
-// spoken is an error that says what the agent may be told.
-type spoken struct{ reason, text string }
-
-func (*spoken) Error() string          { return "private" }
-func (e *spoken) PublicReason() string { return e.reason }
-
-type plain struct{ spoken }
-
-func (e *plain) AnswerText() string { return e.text }
-
 func TestHowCallbacksEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -194,8 +184,15 @@ func TestHowCallbacksEnd(t *testing.T) {
 		"with an error":                       {func() (json.RawMessage, error) { return json.RawMessage(allow), errOdd }, deny("the callback failed"), errOdd},
 		"with a panic":                        {func() (json.RawMessage, error) { panic(errOdd) }, deny("the callback failed"), errOdd},
 		"with an error that the answer tells": {func() (json.RawMessage, error) { return json.RawMessage(allow), &dispatch.Reported{Err: errOdd} }, allow, errOdd},
-		"with a reason to tell":               {func() (json.RawMessage, error) { return nil, fmt.Errorf("x: %w", &spoken{reason: "because"}) }, deny("because"), &spoken{reason: "because"}},
-		"with an error to tell":               {func() (json.RawMessage, error) { return nil, &plain{spoken{text: "not found"}} }, "not found", &plain{spoken{text: "not found"}}},
+		"with a reason to tell": {
+			func() (json.RawMessage, error) {
+				return nil, fmt.Errorf("x: %w", &dispatch.Spoken{Reason: "because", Err: errOdd})
+			}, deny("because"), errOdd,
+		},
+		"with a refusal, which opens no gate": {
+			func() (json.RawMessage, error) { return nil, &dispatch.Refusal{Text: "not found", Err: errOdd} },
+			deny("the callback failed"), errOdd,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

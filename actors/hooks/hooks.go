@@ -74,7 +74,7 @@ func New(l *ledger.Ledger, all []Hook, changed func()) *dispatch.Actor {
 		}
 		hook := byID[ask.CallbackID]
 		if hook == nil {
-			return dispatch.Job{Name: ask.CallbackID}, &unknownHook{ask.CallbackID}
+			return dispatch.Job{Name: ask.CallbackID}, unknownHook(ask.CallbackID)
 		}
 		call := &Call{Event: hook.Event, Input: ask.Input, ToolUseID: ask.ToolUseID}
 		return dispatch.Job{
@@ -116,11 +116,9 @@ func EventOf(all []Hook, r *ledger.Request) protocol.HookEvent {
 	return input.Event
 }
 
-type unknownHook struct{ id string }
-
-func (e *unknownHook) Error() string {
-	return fmt.Sprintf("the agent called hook %q, which was never registered", e.id)
+func unknownHook(id string) error {
+	return &dispatch.Spoken{
+		Reason: "No hook callback found for ID: " + id,
+		Err:    fmt.Errorf("the agent called hook %q, which was never registered", id),
+	}
 }
-
-// PublicReason is what the agent is told.
-func (e *unknownHook) PublicReason() string { return "No hook callback found for ID: " + e.id }

@@ -111,7 +111,7 @@ func (b *Bridge) prepare(r *ledger.Request) (dispatch.Job, error) {
 	server := b.servers[ask.ServerName]
 	b.mu.Unlock()
 	if server == nil {
-		return dispatch.Job{Name: ask.ServerName}, &unknownServer{ask.ServerName}
+		return dispatch.Job{Name: ask.ServerName}, unknownServer(ask.ServerName)
 	}
 	var m rpcMessage
 	if err := json.Unmarshal(ask.Message, &m); err != nil {
@@ -263,11 +263,9 @@ func Denial(r *ledger.Request, reason string) (response json.RawMessage, errText
 	return nil, reason
 }
 
-type unknownServer struct{ name string }
-
-func (e *unknownServer) Error() string {
-	return fmt.Sprintf("the agent called in-process MCP server %q, which is not configured", e.name)
+func unknownServer(name string) error {
+	return &dispatch.Refusal{
+		Text: "SDK MCP server not found: " + name,
+		Err:  fmt.Errorf("the agent called in-process MCP server %q, which is not configured", name),
+	}
 }
-
-// AnswerText is the error answer that the agent gets.
-func (e *unknownServer) AnswerText() string { return "SDK MCP server not found: " + e.name }

@@ -130,9 +130,9 @@ func TestNotificationReplyIsTheDialects(t *testing.T) {
 func TestUnknownServer(t *testing.T) {
 	t.Parallel()
 	_, err := bridge(&fake{name: "srv"}).prepare(request(t, "nosuch", `{"jsonrpc":"2.0","id":1,"method":"ping"}`))
-	var answer interface{ AnswerText() string }
-	require.ErrorAs(t, err, &answer)
-	assert.Equal(t, "SDK MCP server not found: nosuch", answer.AnswerText())
+	var refusal *dispatch.Refusal
+	require.ErrorAs(t, err, &refusal)
+	assert.Equal(t, "SDK MCP server not found: nosuch", refusal.Text)
 }
 
 func TestBrokenMessages(t *testing.T) {

@@ -33,8 +33,11 @@ func (e *TimeoutError) Error() string {
 // Is makes the error match context.DeadlineExceeded.
 func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// PublicReason is what the agent is told.
-func (e *TimeoutError) PublicReason() string { return e.Error() }
+// expired tells the agent why it gets no model.
+func expired(limit time.Duration) error {
+	e := &TimeoutError{limit}
+	return &dispatch.Spoken{Reason: e.Error(), Err: e}
+}
 
 // New returns the actor. limit zero means 500 ms, negative none.
 func New(l *ledger.Ledger, d dialect.Dialect, resolve Func, limit time.Duration, changed func()) *dispatch.Actor {
@@ -42,7 +45,7 @@ func New(l *ledger.Ledger, d dialect.Dialect, resolve Func, limit time.Duration,
 		limit = DefaultTimeout
 	}
 	prepare := func(r *ledger.Request) (dispatch.Job, error) {
-		job := dispatch.Job{Name: "get_model_policy", Limit: max(limit, 0), SetBy: "ResolveModelTimeout", Expired: &TimeoutError{limit}}
+		job := dispatch.Job{Name: "get_model_policy", Limit: max(limit, 0), SetBy: "ResolveModelTimeout", Expired: expired(limit)}
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {
 			return job, fmt.Errorf("get_model_policy request: %w", err)

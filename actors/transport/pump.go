@@ -65,9 +65,13 @@ func (k *Link) pumpStdout() {
 // grows large, until the runtime's budget grants more.
 func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
 	for {
-		wait := k.cfg.Ledger.ReadWait(k.mustRead())
+		must := k.mustRead()
+		wait := k.cfg.Ledger.ReadWait(must)
 		if wait == nil {
 			break
+		}
+		if !must && k.mustRead() { // it came between the two looks, and so did its wake-up
+			continue
 		}
 		k.cfg.Moved() // the session shows that it waits for its consumer
 		err := k.cfg.Exec.Await(k.reading, wait)
