@@ -25,7 +25,7 @@ func TestUsageErrors(t *testing.T) {
 		"fix the tests":                      `there is no command "fix"; to give it to an agent: troupe run "fix"`,
 		"--agent claude":                     `a flag stands before the command; write troupe run [flags] PROMPT`,
 		"help nothing":                       `there is no command "nothing"; to give it to an agent: troupe run "nothing"`,
-		"run --modle x hi":                   `there is no flag --modle; did you mean --model?`,
+		"run --modell x hi":                  `there is no flag --modell; did you mean --model?`,
 		"run -x hi":                          `there is no flag -x; troupe help run lists them all; put -- before a prompt that begins with a dash`,
 		"run hi --model":                     `--model needs a value; write --model NAME`,
 		"run hi --model=":                    `--model: its value is empty`,
