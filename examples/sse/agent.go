@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// options names the agent. Nobody is asked for permission here, so a real one
+// gets no further than it may by itself.
+func options(name string) (*sdk.Options, error) {
+	switch name {
+	case "scripted":
+		const pause = 40 * time.Millisecond
+		return &sdk.Options{Backend: scripted.New(scripted.WithScript(&scripted.Script{Default: scripted.Steps{
+			&scripted.Partial{Text: "Turn ${turn}. Let me look at what there is.", Chunk: 4, Pause: pause},
+			&scripted.ToolUse{
+				Name: "Glob", Input: map[string]any{"pattern": "*.go"}, Takes: 400 * time.Millisecond,
+				Result: "agent.go\nmain.go\nsessions.go\nvisit.go",
+			},
+			&scripted.Partial{Text: "Four files. You said: ${prompt}", Chunk: 4, Pause: pause},
+		}}))}, nil
+	case "claude":
+		return &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{})}, nil
+	case "qoder":
+		return &sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.QoderCLIAuth()}, nil
+	}
+	return nil, fmt.Errorf("-agent %q is not known: use scripted, claude or qoder", name)
+}

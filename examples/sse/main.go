@@ -1,0 +1,89 @@
+// Command sse streams agent sessions to web pages with server-sent events.
+//
+//	go run ./examples/sse                 # a scripted agent, no account
+//	go run ./examples/sse -agent claude   # Claude Code; or qoder
+//
+// What to do: open the printed address, in several windows if you like, send a
+// prompt, press Stop while the answer comes, close a window.
+//
+// What to see: text as it is written, tool calls, the session's state. Each
+// window has a session of its own, and so an agent; when the window goes away
+// its request's context ends, and the session is closed with it. Ctrl-C closes
+// all of them.
+//
+// Without a terminal and without -port, or with TROUPE_SMOKE=1, the program
+// visits its own page once, prints what comes, and ends.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"time"
+)
+
+//go:embed page.html
+var page []byte
+
+func main() {
+	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
+	port := flag.Int("port", 0, "where to listen on 127.0.0.1; 0: a free port")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	alone := os.Getenv("TROUPE_SMOKE") != "" || *port == 0 && !terminal(os.Stdin)
+	if err := run(ctx, *agent, *port, alone); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, agent string, port int, alone bool) error {
+	opts, err := options(agent)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return err
+	}
+	address := "http://" + listener.Addr().String()
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	server := &http.Server{
+		Handler:           newSessions(*opts).routes(),
+		BaseContext:       func(net.Listener) context.Context { return ctx }, // requests end with the program
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	if alone {
+		err = visit(ctx, address, "Say hello.", func(_, kind, data string) { fmt.Println(kind, data) })
+	} else {
+		fmt.Println("open", address)
+		select {
+		case err = <-served:
+		case <-ctx.Done():
+		}
+	}
+	leave()
+	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	return errors.Join(err, server.Shutdown(over)) // waits for the requests, which close their sessions
+}
+
+// terminal reports whether somebody can press Ctrl-C.
+func terminal(f *os.File) bool {
+	in, err := f.Stat()
+	if err != nil || in.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(in, null)
+}
