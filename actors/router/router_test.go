@@ -1,0 +1,560 @@
+package router_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors/router"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rig is a router in virtual time between a ledger, stubs of its neighbours
+// and a record of what is written.
+type rig struct {
+	*ledger.Ledger
+	t       *testing.T
+	sched   *sim.Scheduler
+	sys     *kernel.System
+	cfg     router.Config
+	ref     kernel.Ref[message.ToRouter]
+	lives   int
+	crashes []error
+
+	lines   []string
+	full    bool // nothing finds room
+	events  []event.Event
+	told    int           // messages to the session
+	woken   []ledger.Kind // messages to callback actors
+	dialect stubDialect
+}
+
+// stubDialect is Claude's, with some of it replaced.
+type stubDialect struct {
+	dialect.Dialect
+	initialize func() (json.RawMessage, error)
+	check      error
+	after      []protocol.HostRequest
+}
+
+func (d *stubDialect) Initialize(o *dialect.Options) (json.RawMessage, error) {
+	if d.initialize != nil {
+		return d.initialize()
+	}
+	return d.Dialect.Initialize(o)
+}
+
+func (d *stubDialect) CheckInitialize(*dialect.Options, json.RawMessage) error { return d.check }
+
+func (d *stubDialect) AfterInitialize(*dialect.Options) []protocol.HostRequest { return d.after }
+
+// listener is an actor that reports each message.
+type listener[M any] struct{ heard func() }
+
+func (l listener[M]) Start(*kernel.Context[M]) error     { return nil }
+func (l listener[M]) Handle(*kernel.Context[M], M) error { l.heard(); return nil }
+func (l listener[M]) Stop(*kernel.Context[M])            {}
+
+func listen[M any](t *testing.T, sys *kernel.System, name string, heard func()) *kernel.Address[M] {
+	t.Helper()
+	ref, err := kernel.SpawnRoot[M](sys, name, listener[M]{heard})
+	require.NoError(t, err)
+	var a kernel.Address[M]
+	a.Point(ref)
+	return &a
+}
+
+// Write implements ledger.Outlet.
+func (r *rig) Write(b []byte) error {
+	if r.full {
+		return ledger.ErrNoRoom
+	}
+	r.lines = append(r.lines, strings.TrimSuffix(string(b), "\n"))
+	return nil
+}
+
+func newRig(t *testing.T, limits ...ledger.Limits) *rig {
+	t.Helper()
+	r := &rig{t: t, sched: sim.New(1), dialect: stubDialect{Dialect: claude.New()}}
+	seams := r.sched.Config()
+	seams.OnCrash = func(c kernel.Crash) { r.crashes = append(r.crashes, c.Reason) }
+	r.sys = kernel.NewSystem(seams)
+	r.Ledger = ledger.New(ledger.Config{
+		Clock: r.sched, Rand: r.sched, Exec: r.sched, Limits: append(limits, ledger.Limits{})[0],
+		Emit: func(e event.Event) { r.events = append(r.events, e) },
+		Deny: func(_ *ledger.Request, reason string) ([]byte, string) { return nil, reason },
+	})
+	r.cfg = router.Config{
+		Ledger: r.Ledger, Dialect: &r.dialect, Options: &dialect.Options{},
+		Session:   listen[message.ToSession](t, r.sys, "session", func() { r.told++ }),
+		Callbacks: make(map[ledger.Kind]*kernel.Address[message.ToCallback]),
+		Other: func(q *ledger.Request) (json.RawMessage, string) {
+			if q.Frame.Subtype == "elicitation" {
+				return json.RawMessage(`{"action":"decline"}`), ""
+			}
+			return nil, "Unsupported control request subtype: " + q.Frame.Subtype
+		},
+	}
+	for _, kind := range []ledger.Kind{ledger.Permission, ledger.Hook, ledger.MCP, ledger.ModelPolicy} {
+		r.cfg.Callbacks[kind] = listen[message.ToCallback](t, r.sys, kind.String(), func() { r.woken = append(r.woken, kind) })
+	}
+	t.Cleanup(r.sched.Close)
+	return r
+}
+
+// start spawns the next incarnation of the router.
+func (r *rig) start() *rig {
+	r.t.Helper()
+	r.lives++
+	ref, err := kernel.SpawnRoot[message.ToRouter](r.sys, fmt.Sprintf("router#%d", r.lives), router.New(r.cfg))
+	require.NoError(r.t, err)
+	r.ref = ref
+	r.settle()
+	return r
+}
+
+// connect makes an agent that can be written to.
+func (r *rig) connect() *rig {
+	r.SetOutlet(r)
+	r.ref.Tell(message.FramesReady{})
+	r.settle()
+	return r
+}
+
+// initialized is a rig whose agent answered initialize.
+func initialized(t *testing.T, limits ...ledger.Limits) *rig {
+	t.Helper()
+	r := newRig(t, limits...).start().connect()
+	r.read(success(r.sent("initialize"), `{"commands":[]}`))
+	require.NotNil(t, r.Initialized())
+	r.lines, r.told, r.woken = nil, 0, nil
+	return r
+}
+
+func (r *rig) settle() { r.pass(0) }
+
+// pass lets virtual time go by.
+func (r *rig) pass(d time.Duration) {
+	r.t.Helper()
+	over := make(chan struct{})
+	r.sched.AfterFunc(d, func() { close(over) })
+	require.NoError(r.t, r.sched.Await(context.Background(), over))
+}
+
+// read gives lines of the agent to the inbox and lets the router sort them.
+func (r *rig) read(lines ...string) {
+	r.t.Helper()
+	for _, line := range lines {
+		f, err := protocol.ParseFrame([]byte(line))
+		require.NoError(r.t, err)
+		if r.Put([]protocol.Frame{f}) {
+			r.ref.Tell(message.FramesReady{})
+		}
+	}
+	r.settle()
+}
+
+// call makes a control request as the user does.
+func (r *rig) call(subtype string, opts ...ledger.CallOption) *ledger.Call {
+	r.t.Helper()
+	c, err := r.OpenCall(subtype, json.RawMessage(fmt.Sprintf(`{"subtype":%q}`, subtype)), opts...)
+	require.NoError(r.t, err)
+	r.ref.Tell(message.WorkReady{})
+	return c
+}
+
+func (r *rig) send(uuid string) *ledger.Turn {
+	r.t.Helper()
+	turn, err := r.OpenTurn(&protocol.UserMessage{
+		Common:  protocol.Common{UUID: uuid},
+		Message: protocol.UserContent{Role: "user", Content: protocol.StringContent("hi")},
+	})
+	require.NoError(r.t, err)
+	r.ref.Tell(message.WorkReady{})
+	return turn
+}
+
+// wrote lists what was written: types, with the subtype of requests.
+func (r *rig) wrote() []string {
+	r.t.Helper()
+	var all []string
+	for _, line := range r.lines {
+		f, err := protocol.ParseFrame([]byte(line))
+		require.NoError(r.t, err)
+		what := f.Type
+		if f.Type == protocol.TypeControlRequest {
+			what = f.Subtype
+		}
+		all = append(all, what)
+	}
+	return all
+}
+
+// sent is the id of the one request of a subtype that was written.
+func (r *rig) sent(subtype string) string {
+	r.t.Helper()
+	i := slices.Index(r.wrote(), subtype)
+	require.GreaterOrEqual(r.t, i, 0, "%s was not written", subtype)
+	f, err := protocol.ParseFrame([]byte(r.lines[i]))
+	require.NoError(r.t, err)
+	return f.RequestID
+}
+
+func success(id, response string) string {
+	return fmt.Sprintf(`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":%s}}`, id, response)
+}
+
+func failure(id, text string) string {
+	return fmt.Sprintf(`{"type":"control_response","response":{"subtype":"error","request_id":%q,"error":%q}}`, id, text)
+}
+
+func request(id, subtype string) string {
+	return fmt.Sprintf(`{"type":"control_request","request_id":%q,"request":{"subtype":%q}}`, id, subtype)
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestInitializeComesFirst(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start()
+	r.call("set_model")
+	r.send("u")
+	r.settle()
+	assert.Empty(t, r.lines, "there is no agent yet")
+	r.connect()
+	assert.Equal(t, []string{"initialize"}, r.wrote())
+	for range 3 {
+		r.ref.Tell(message.WorkReady{})
+	}
+	r.pass(time.Second)
+	assert.Equal(t, []string{"initialize"}, r.wrote(), "once, and nothing before its answer")
+
+	told := r.told
+	r.read(success(r.sent("initialize"), `{"commands":[],"capabilities":["a"]}`))
+	assert.Equal(t, []string{"initialize", "set_model", "user"}, r.wrote(), "then what waits, in the order it was made")
+	assert.JSONEq(t, `{"commands":[],"capabilities":["a"]}`, string(r.Initialized()))
+	assert.Greater(t, r.told, told)
+	require.NoError(t, r.InitFailure())
+}
+
+func TestWhatTheDialectWantsComesBeforeTheUsersWork(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	model := "m"
+	r.dialect.after = []protocol.HostRequest{&protocol.SetModelRequest{Model: &model}, &protocol.InterruptRequest{}}
+	r.start()
+	r.send("u")
+	r.call("mine")
+	r.connect()
+	r.read(success(r.sent("initialize"), `{}`))
+	assert.Equal(t, []string{"initialize", "set_model", "interrupt", "user", "mine"}, r.wrote())
+	require.NoError(t, r.InitFailure())
+	r.read(failure(r.sent("set_model"), "no such model"))
+	var refusal *ledger.ControlError
+	require.ErrorAs(t, r.InitFailure(), &refusal, "the session cannot be used without it")
+}
+
+func TestInitializeThatGoesWrong(t *testing.T) {
+	t.Parallel()
+	odd := errors.New("odd")
+	for name, c := range map[string]struct {
+		prepare func(r *rig)
+		after   func(r *rig)
+		want    string
+	}{
+		"it cannot be built": {func(r *rig) {
+			r.dialect.initialize = func() (json.RawMessage, error) { return nil, odd }
+		}, nil, "odd"},
+		"it is refused": {nil, func(r *rig) { r.read(failure(r.sent("initialize"), "not today")) },
+			"the agent refused control request initialize: not today"},
+		"its answer will not do": {func(r *rig) { r.dialect.check = odd }, func(r *rig) { r.read(success(r.sent("initialize"), `{}`)) },
+			"odd"},
+		"it is never answered": {nil, func(r *rig) { r.pass(2 * time.Minute) },
+			"initialize: no answer within 2m0s (set by Limits.Initialize)"},
+		"what follows cannot be encoded": {func(r *rig) {
+			r.dialect.after = []protocol.HostRequest{unknownRequest{}}
+		}, func(r *rig) { r.read(success(r.sent("initialize"), `{}`)) }, "test_of_next_week"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			if c.prepare != nil {
+				c.prepare(r)
+			}
+			r.start().connect()
+			r.call("set_model")
+			told := r.told
+			if c.after != nil {
+				c.after(r)
+			}
+			r.settle()
+			require.ErrorContains(t, r.InitFailure(), c.want)
+			assert.Nil(t, r.Initialized())
+			assert.Greater(t, r.told, told, "the session is told")
+			assert.NotContains(t, r.wrote(), "set_model")
+			assert.Empty(t, r.crashes)
+		})
+	}
+}
+
+func (d *stubDialect) Encode(req protocol.HostRequest) (json.RawMessage, error) {
+	if _, ok := req.(unknownRequest); ok {
+		return nil, &dialect.UnsupportedCapabilityError{Backend: "stub", Request: req.Subtype()}
+	}
+	return d.Dialect.Encode(req)
+}
+
+// unknownRequest is a request that no dialect encodes.
+type unknownRequest struct{ protocol.HostRequest }
+
+func (unknownRequest) Subtype() string { return "test_of_next_week" }
+
+func TestInitializeThatIsAnsweredLate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, ledger.Limits{Initialize: time.Second}).start().connect()
+	id := r.sent("initialize")
+	r.pass(time.Second)
+	require.ErrorIs(t, r.InitFailure(), context.DeadlineExceeded)
+	assert.Equal(t, []string{"initialize", "control_cancel_request"}, r.wrote())
+	r.read(success(id, `{}`))
+	assert.Nil(t, r.Initialized(), "too late")
+	require.ErrorIs(t, r.InitFailure(), context.DeadlineExceeded)
+}
+
+func TestInitializeThatIsAnsweredJustInTime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, ledger.Limits{Initialize: time.Second}).start().connect()
+	r.pass(time.Second - 1)
+	r.read(success(r.sent("initialize"), `{}`))
+	r.pass(time.Hour)
+	require.NoError(t, r.InitFailure())
+	assert.Equal(t, []string{"initialize"}, r.wrote())
+}
+
+// TestInitializeIsAskedForAgainAfterACrash has the first attempt to build the
+// request crash the router.
+func TestInitializeIsAskedForAgainAfterACrash(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.dialect.initialize = func() (json.RawMessage, error) { panic("a bug") }
+	r.start()
+	r.SetOutlet(r)
+	r.ref.Tell(message.FramesReady{})
+	r.settle()
+	require.Len(t, r.crashes, 1)
+	r.dialect.initialize = nil
+	r.start()
+	assert.Equal(t, []string{"initialize"}, r.wrote())
+}
+
+func TestRequestsWakeWhoAnswersThem(t *testing.T) {
+	t.Parallel()
+	r := initialized(t)
+	r.read(request("a", "can_use_tool"), request("b", "hook_callback"), request("c", "can_use_tool"), request("d", "mcp_message"), request("e", "get_model_policy"))
+	slices.Sort(r.woken)
+	assert.Equal(t, []ledger.Kind{ledger.Permission, ledger.Hook, ledger.MCP, ledger.ModelPolicy}, slices.Compact(r.woken))
+	assert.Positive(t, r.told)
+	assert.Equal(t, 5, r.Unanswered())
+	r.woken = nil
+	r.read(request("a", "can_use_tool"))
+	assert.Empty(t, r.woken, "a repeated id wakes nobody")
+}
+
+func TestRequestsThatAreNoCallbacksBusiness(t *testing.T) {
+	t.Parallel()
+	r := initialized(t)
+	r.read(request("a", "of_next_week"), request("b", "elicitation"), `{"type":"control_request","request_id":"c"}`)
+	require.Len(t, r.lines, 3)
+	assert.Contains(t, r.lines[0], `"error":"Unsupported control request subtype: of_next_week"`)
+	assert.Contains(t, r.lines[0], `"request_id":"a"`)
+	assert.Contains(t, r.lines[1], `"response":{"action":"decline"}`)
+	assert.Contains(t, r.lines[2], `"subtype":"error"`, "an answer to what cannot be read, too")
+	assert.Empty(t, r.woken)
+	assert.Zero(t, r.Unanswered())
+}
+
+func TestTheAgentTakesRequestsBack(t *testing.T) {
+	t.Parallel()
+	for _, alias := range []string{"control_cancel_request", "control_cancel"} {
+		r := initialized(t)
+		r.read(request("a", "can_use_tool"))
+		require.Equal(t, 1, r.Gates())
+		told := r.told
+		r.read(fmt.Sprintf(`{"type":%q,"request_id":"a"}`, alias))
+		assert.Zero(t, r.Gates())
+		assert.Greater(t, r.told, told, "the session sees that no gate is open")
+		assert.Empty(t, r.lines)
+	}
+}
+
+func TestRequestsThatAnAnswerLists(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).start().connect()
+	id := r.sent("initialize")
+	r.lines = nil
+	r.read(fmt.Sprintf(`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":{},"pending_permission_requests":[%s],"pending_user_dialog_requests":[%s]}}`,
+		id, request("p", "can_use_tool"), request("d", "request_user_dialog")))
+	assert.Contains(t, r.woken, ledger.Permission)
+	assert.Len(t, r.Take(ledger.Permission), 1)
+	require.Len(t, r.lines, 1)
+	assert.Contains(t, r.lines[0], `"request_id":"d"`)
+
+	call := r.call("set_model")
+	r.settle()
+	r.woken = nil
+	r.read(fmt.Sprintf(`{"type":"control_response","response":{"subtype":"error","request_id":%q,"error":"no","pending_permission_requests":[%s]}}`, call.ID, request("q", "can_use_tool")))
+	assert.Contains(t, r.woken, ledger.Permission, "whatever answer lists them")
+}
+
+func TestDeadlinesOfCalls(t *testing.T) {
+	t.Parallel()
+	r := initialized(t)
+	slow := r.call("slow", ledger.Within(time.Minute, "the caller"))
+	r.settle()
+	quick := r.call("quick", ledger.Within(time.Second, "the caller"))
+	r.settle()
+	r.pass(time.Second)
+	require.True(t, isClosed(quick.Done()))
+	require.False(t, isClosed(slow.Done()))
+	r.pass(30 * time.Second)
+	answered := r.call("answered", ledger.Within(time.Second, "the caller"))
+	r.settle()
+	r.read(success(answered.ID, `{}`))
+	r.pass(29*time.Second - 1)
+	require.False(t, isClosed(slow.Done()))
+	r.pass(1)
+	require.True(t, isClosed(slow.Done()))
+	_, err := slow.Answer()
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Equal(t, []string{"slow", "quick", "control_cancel_request", "answered", "control_cancel_request"}, r.wrote())
+}
+
+func TestTheNextIncarnationKeepsTheDeadlines(t *testing.T) {
+	t.Parallel()
+	r := initialized(t)
+	call := r.call("slow", ledger.Within(time.Minute, "the caller"))
+	r.settle()
+	r.pass(30 * time.Second)
+	require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
+	r.pass(10 * time.Second)
+	r.start()
+	r.pass(20*time.Second - 1)
+	require.False(t, isClosed(call.Done()))
+	r.pass(1)
+	assert.True(t, isClosed(call.Done()))
+}
+
+func TestADeadlineThatPassedWhileNoRouterLived(t *testing.T) {
+	t.Parallel()
+	r := initialized(t)
+	call := r.call("slow", ledger.Within(time.Second, "the caller"))
+	r.settle()
+	require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
+	r.pass(time.Hour)
+	require.False(t, isClosed(call.Done()))
+	r.start()
+	r.settle()
+	assert.True(t, isClosed(call.Done()))
+}
+
+func TestTheNextIncarnationFindsWhatTheLastOneLeft(t *testing.T) {
+	t.Parallel()
+	r := initialized(t)
+	require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
+	dead := r.ref
+	r.send("u")
+	r.call("set_model")
+	r.read(request("a", "can_use_tool"), `{"type":"assistant"}`)
+	require.Empty(t, r.lines)
+	require.Empty(t, r.woken)
+	r.start()
+	assert.False(t, dead.Same(r.ref))
+	assert.Equal(t, []string{"user", "set_model"}, r.wrote())
+	assert.Equal(t, []ledger.Kind{ledger.Permission}, r.woken)
+	assert.Equal(t, 1, r.Snapshot().Unread, "the content was delivered")
+}
+
+func TestNoRoomIsNoFailure(t *testing.T) {
+	t.Parallel()
+	r := initialized(t)
+	r.full = true
+	r.send("u")
+	r.call("set_model")
+	r.settle()
+	assert.Empty(t, r.lines)
+	r.full = false
+	r.ref.Tell(message.FramesReady{}) // the transport says that there is room
+	r.settle()
+	assert.Equal(t, []string{"user", "set_model"}, r.wrote())
+	assert.Empty(t, r.crashes)
+}
+
+func TestADeadTransportIsNoFailure(t *testing.T) {
+	t.Parallel()
+	r := initialized(t)
+	r.SetOutlet(nil)
+	turn := r.send("u")
+	r.settle()
+	assert.False(t, isClosed(turn.Done()), "the session decides")
+	assert.Empty(t, r.crashes)
+}
+
+func TestTheSessionIsToldOfTheEnd(t *testing.T) {
+	t.Parallel()
+	r := initialized(t)
+	r.read(`{"type":"assistant"}`)
+	told := r.told
+	r.EndOfInput()
+	r.ref.Tell(message.FramesReady{})
+	r.settle()
+	assert.Greater(t, r.told, told)
+}
+
+func TestTheSessionIsToldOfTurns(t *testing.T) {
+	t.Parallel()
+	r := initialized(t)
+	r.send("u")
+	r.settle()
+	told := r.told
+	assert.Positive(t, told, "one is under way")
+	r.read(`{"type":"assistant"}`)
+	assert.Equal(t, told, r.told, "messages are the user's")
+	r.read(`{"type":"result","subtype":"success","user_message_uuids":["u"]}`)
+	assert.Greater(t, r.told, told)
+}
+
+func TestAnUnknownMessageIsAFailure(t *testing.T) {
+	t.Parallel()
+	r := initialized(t)
+	r.ref.Tell(stranger{})
+	r.settle()
+	require.Len(t, r.crashes, 1)
+	require.ErrorContains(t, r.crashes[0], "router: unexpected message")
+}
+
+type stranger struct{ message.ToRouter }
