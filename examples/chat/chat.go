@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+type chat struct {
+	client     *sdk.Client
+	lines      <-chan string
+	interrupts <-chan os.Signal
+
+	asking sync.Mutex // one question at a time
+	mu     sync.Mutex // permission callbacks write, too
+	out    io.Writer
+}
+
+func run(ctx context.Context, agent string, in io.Reader, out io.Writer, interrupts <-chan os.Signal) (err error) {
+	opts, err := options(agent)
+	if err != nil {
+		return err
+	}
+	c := &chat{lines: linesOf(in), interrupts: interrupts, out: out}
+	opts.IncludePartialMessages = true
+	opts.CanUseTool = c.mayUse
+	c.client = sdk.NewClient(opts)
+	if err := c.client.Connect(ctx); err != nil {
+		return err
+	}
+	defer func() {
+		if closed := c.client.Close(ctx); err == nil {
+			err = closed
+		}
+	}()
+	return c.talk(ctx)
+}
+
+// talk takes lines and turns, one after another.
+func (c *chat) talk(ctx context.Context) error {
+	for {
+		c.printf("> ")
+		var line string
+		select {
+		case typed, more := <-c.lines:
+			if !more {
+				c.printf("\n")
+				return nil
+			}
+			line = strings.TrimSpace(typed)
+		case <-c.interrupts:
+			c.printf("\n")
+			return nil
+		}
+		model, isModel := strings.CutPrefix(line, "/model ")
+		var err error
+		switch {
+		case line == "":
+		case line == "/exit":
+			return nil
+		case isModel:
+			err = c.client.SetModel(ctx, strings.TrimSpace(model))
+		default:
+			err = c.turn(ctx, line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// turn sends a message and prints what comes until its result. Ctrl-C ends the
+// turn, not the conversation.
+func (c *chat) turn(ctx context.Context, text string) error {
+	turn, err := c.client.Send(ctx, sdk.UserText(text))
+	if err != nil {
+		return err
+	}
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-c.interrupts:
+			if _, err := c.client.Interrupt(ctx); err != nil {
+				c.printf("\n[the agent cannot be interrupted: %v]\n", err)
+			}
+		case <-over:
+		}
+	}()
+	for m, err := range turn.Messages(ctx) {
+		if err != nil {
+			return err
+		}
+		c.show(m)
+	}
+	select {
+	case <-c.interrupts: // came too late, and is not meant for the prompt
+	default:
+	}
+	return nil
+}
+
+func (c *chat) show(m sdk.Message) {
+	switch m := m.(type) {
+	case *sdk.PartialAssistantMessage: // the text, as it is written
+		c.printf("%s", m.Text())
+	case *sdk.AssistantMessage: // the same text, whole
+		if sdk.TextOf(m) != "" {
+			c.printf("\n")
+		}
+		for _, call := range sdk.ToolUses(m) {
+			c.printf("[%s %s]\n", call.Name, call.Input)
+		}
+	case *sdk.UserMessage:
+		for _, result := range sdk.ToolResults(m) {
+			c.printf("[%s]\n", result.Content.Text())
+		}
+	case *sdk.ResultMessage:
+		if m.Failed() {
+			c.printf("[the turn ended: %s]\n", m.TerminalReason)
+		}
+	}
+}
+
+// mayUse implements sdk.CanUseTool: it asks, and takes only a y for a yes.
+func (c *chat) mayUse(ctx context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	c.printf("Allow %s %s? (y or n) ", r.ToolName, r.Input)
+	select {
+	case line := <-c.lines: // "" when the input has ended
+		if strings.HasPrefix(strings.ToLower(line), "y") {
+			return sdk.Allow(), nil
+		}
+		return sdk.Deny("The user said no."), nil
+	case <-ctx.Done(): // the turn was interrupted
+		return sdk.PermissionResult{}, ctx.Err()
+	}
+}
+
+func (c *chat) printf(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = fmt.Fprintf(c.out, format, args...) // a terminal that is gone ends the input, too
+}

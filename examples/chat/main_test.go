@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// talk plays a whole conversation.
+func talk(t *testing.T, in string) string {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, run(context.Background(), "scripted", strings.NewReader(in), &out, nil))
+	return out.String()
+}
+
+func TestConversation(t *testing.T) {
+	t.Parallel()
+	out := talk(t, "Hello\ny\n\n/model other\nStill there?\n")
+	assert.Contains(t, out, "> Hello! I am the scripted agent")
+	assert.Contains(t, out, `Allow Bash {"command":"echo hello from a tool","description":"Say hello"}? (y or n) `)
+	assert.Contains(t, out, "[hello from a tool]\nThat was a tool call, as far as you allowed it. You said: Hello\n> ")
+	assert.Contains(t, out, "> Turn 1. You said: Still there?\n> \n")
+}
+
+func TestNo(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{"no\n", ""} { // "" is the end of the input
+		assert.Contains(t, talk(t, "Hello\n"+answer), "[The user said no.]\n")
+	}
+}
+
+func TestExit(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "> ", talk(t, "/exit\n"))
+	assert.Equal(t, "> \n", talk(t, ""))
+}
+
+func TestUnknownAgent(t *testing.T) {
+	t.Parallel()
+	assert.ErrorContains(t, run(context.Background(), "nobody", strings.NewReader(""), io.Discard, nil), `"nobody" is not known`)
+}
+
+// screen calls back when text stands on it.
+type screen struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+	on map[string]func()
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.b.Write(p)
+	for text, do := range s.on {
+		if strings.Contains(s.b.String(), text) {
+			delete(s.on, text)
+			go do()
+		}
+	}
+	return n, err
+}
+
+func TestInterruptKeepsTheConversation(t *testing.T) {
+	t.Parallel()
+	interrupts := make(chan os.Signal, 1)
+	in, typed := io.Pipe()
+	out := &screen{on: map[string]func(){
+		"? (y or n) ": func() { interrupts <- os.Interrupt },
+		"[the turn ended: ": func() {
+			_, _ = io.WriteString(typed, "Still there?\n")
+		},
+		"You said: Still there?\n> ": func() { interrupts <- os.Interrupt }, // at the prompt it is the end
+	}}
+	go func() { _, _ = io.WriteString(typed, "Hello\n") }()
+	done := make(chan error, 1)
+	go func() { done <- run(context.Background(), "scripted", in, out, interrupts) }()
+	select {
+	case err := <-done:
+		require.NoError(t, err)
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "the chat hangs", out.b.String())
+	}
+	require.NoError(t, typed.Close())
+	assert.NotContains(t, out.b.String(), "[hello from a tool]")
+}

@@ -1,0 +1,6 @@
+package main
+
+func Example() {
+	main()
+	// Output: Hello from the scripted agent, which says the same every time.
+}
