@@ -161,6 +161,8 @@ func TestHowAnInMemoryAgentEnds(t *testing.T) {
 				assert.Equal(t, c.want, w.exit(t, p))
 				assert.Equal(t, c.stderr, w.all(t, p.Stderr()))
 				assert.Empty(t, w.all(t, p.Stdout()))
+				_, err := p.Stdin().Write([]byte("x"))
+				assert.ErrorIs(t, err, io.ErrClosedPipe)
 			})
 		})
 	}

@@ -1,0 +1,178 @@
+package hooks_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+func fire(callback, input string) string {
+	return fmt.Sprintf(`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","callback_id":%q,"tool_use_id":"toolu_1","input":%s}}`, callback, input)
+}
+
+func actor(t *testing.T, all []hooks.Hook) *rig {
+	t.Helper()
+	return newRig(t,
+		func(l *ledger.Ledger) *dispatch.Actor { return hooks.New(l, all, func() {}) },
+		func(q *ledger.Request, reason string) ([]byte, string) {
+			response, errText := claude.New().HookFailure(hooks.EventOf(all, q), reason)
+			return response, errText
+		})
+}
+
+func TestAHookAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ answer, want string }{
+		"what it likes":       {`{"continue":true}`, `{"continue":true}`},
+		"nothing: it goes on": {"", `{}`},
+		"null":                {"null", "null"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var calls []hooks.Call
+			r := actor(t, []hooks.Hook{
+				{Event: protocol.HookStop, Func: func(context.Context, *hooks.Call) (json.RawMessage, error) {
+					t.Error("not this one")
+					return nil, nil
+				}},
+				{Event: protocol.HookPreToolUse, Func: func(_ context.Context, call *hooks.Call) (json.RawMessage, error) {
+					calls = append(calls, *call)
+					if c.answer == "" {
+						return nil, nil
+					}
+					return json.RawMessage(c.answer), nil
+				}},
+			})
+			r.ask(fire(hooks.CallbackID(1), `{"n":1}`), 0)
+			require.Len(t, r.lines, 1)
+			assert.Contains(t, r.lines[0], `"subtype":"success"`)
+			assert.Equal(t, c.want, r.answer())
+			assert.Equal(t, []hooks.Call{{Event: protocol.HookPreToolUse, Input: json.RawMessage(`{"n":1}`), ToolUseID: "toolu_1"}}, calls)
+			assert.Empty(t, r.failed)
+		})
+	}
+}
+
+func TestHooksThatFail(t *testing.T) {
+	t.Parallel()
+	secret := errors.New("a secret")
+	failing := map[string]struct {
+		fn     hooks.Func
+		reason string
+	}{
+		"an error": {func(context.Context, *hooks.Call) (json.RawMessage, error) { return json.RawMessage(`{}`), secret }, "the callback failed"},
+		"a panic":  {func(context.Context, *hooks.Call) (json.RawMessage, error) { panic(secret) }, "the callback failed"},
+		"no JSON":  {func(context.Context, *hooks.Call) (json.RawMessage, error) { return json.RawMessage(`{`), nil }, "the answer could not be encoded"},
+	}
+	for name, c := range failing {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for event, gate := range map[protocol.HookEvent]bool{
+				protocol.HookPreToolUse: true, protocol.HookPermissionRequest: true, protocol.HookPostToolUse: false, "OfNextWeek": false,
+			} {
+				r := actor(t, []hooks.Hook{{Event: event, Func: c.fn}})
+				r.ask(fire("hook_0", `{}`), 0)
+				require.Len(t, r.lines, 1)
+				if gate {
+					assert.Contains(t, r.lines[0], `"subtype":"success"`, "%s: an error would let the tool run", event)
+					assert.Contains(t, r.answer(), `deny`)
+				} else {
+					assert.Contains(t, r.lines[0], `"subtype":"error"`, event)
+				}
+				assert.Contains(t, r.answer(), c.reason)
+				assert.NotContains(t, r.answer(), "secret")
+			}
+		})
+	}
+}
+
+func TestAHookThatIsTooSlow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ timeout, limit time.Duration }{
+		"by default":          {0, 59 * time.Second},
+		"a second is enough":  {time.Minute, 59 * time.Second},
+		"a tenth of a little": {time.Second, 900 * time.Millisecond},
+		"negative":            {-1, 59 * time.Second},
+		"an hour":             {time.Hour, time.Hour - time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, c.limit, hooks.HostLimit(c.timeout))
+			var r *rig
+			r = actor(t, []hooks.Hook{{Event: protocol.HookPreToolUse, Timeout: c.timeout, Func: func(ctx context.Context, _ *hooks.Call) (json.RawMessage, error) {
+				return nil, r.sched.Await(ctx, make(chan struct{}))
+			}}})
+			r.ask(fire("hook_0", `{}`), c.limit-1)
+			require.Empty(t, r.lines)
+			r.pass(1)
+			assert.Contains(t, r.answer(), "no decision was made in time")
+			assert.Contains(t, r.answer(), "deny")
+			require.ErrorContains(t, r.failed[0], "set by the hook's Timeout")
+		})
+	}
+}
+
+func TestAHookThatWasNeverRegistered(t *testing.T) {
+	t.Parallel()
+	for input, gate := range map[string]bool{
+		`{"hook_event_name":"PreToolUse"}`:  true,
+		`{"hook_event_name":"PostToolUse"}`: false,
+		`{}`:                                true,
+		`7`:                                 true,
+	} {
+		r := actor(t, nil)
+		r.ask(fire("hook_9", input), 0)
+		assert.Equal(t, gate, json.Valid([]byte(r.answer())), "%s: a gate denies, the rest is an error", input)
+		assert.Contains(t, r.answer(), "No hook callback found for ID: hook_9")
+		require.Len(t, r.failed, 1)
+		require.ErrorContains(t, r.failed[0], `"hook_9"`)
+	}
+}
+
+func TestAnUnreadableHookRequestIsAGate(t *testing.T) {
+	t.Parallel()
+	r := actor(t, nil)
+	r.ask(`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","callback_id":7}}`, 0)
+	assert.Contains(t, r.answer(), "deny")
+	require.ErrorContains(t, r.failed[0], "hook_callback request")
+}
+
+func TestRegistrations(t *testing.T) {
+	t.Parallel()
+	assert.Empty(t, hooks.Registrations(nil))
+	assert.Equal(t, []dialect.HookRegistration{
+		{Event: protocol.HookPreToolUse, Matcher: "Bash|Write", Timeout: time.Second, CallbackIDs: []string{"hook_0"}},
+		{Event: protocol.HookStop, CallbackIDs: []string{"hook_1"}},
+	}, hooks.Registrations([]hooks.Hook{
+		{Event: protocol.HookPreToolUse, Matcher: "Bash|Write", Timeout: time.Second},
+		{Event: protocol.HookStop},
+	}))
+}
+
+func TestEventOf(t *testing.T) {
+	t.Parallel()
+	all := []hooks.Hook{{Event: protocol.HookStop}}
+	for line, want := range map[string]protocol.HookEvent{
+		fire("hook_0", `{"hook_event_name":"PreToolUse"}`): protocol.HookStop, // what was registered counts
+		fire("hook_1", `{"hook_event_name":"SessionEnd"}`): "SessionEnd",
+		fire("hook_1", `{}`): protocol.HookPreToolUse,
+		`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","callback_id":[]}}`: protocol.HookPreToolUse,
+	} {
+		f, err := protocol.ParseFrame([]byte(line))
+		require.NoError(t, err)
+		assert.Equal(t, want, hooks.EventOf(all, &ledger.Request{Frame: f}), line)
+	}
+}

@@ -1,0 +1,116 @@
+package modelpolicy_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/modelpolicy"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+const ask = `{"type":"control_request","request_id":"m","request":{"subtype":"get_model_policy","purpose":"subagent","models":[]}}`
+
+func policy(t *testing.T, d dialect.Dialect, resolve modelpolicy.Func, limit time.Duration) *rig {
+	t.Helper()
+	return newRig(t,
+		func(l *ledger.Ledger) *dispatch.Actor { return modelpolicy.New(l, d, resolve, limit, func() {}) },
+		func(_ *ledger.Request, reason string) ([]byte, string) { return nil, reason })
+}
+
+func TestTheUserChoosesAModel(t *testing.T) {
+	t.Parallel()
+	model := "fast"
+	var seen *protocol.ModelPolicyRequest
+	r := policy(t, qoder.New(), func(_ context.Context, q *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
+		seen = q
+		return protocol.ModelPolicyReply{Model: &model}, nil
+	}, 0)
+	r.ask(ask, 0)
+	assert.Contains(t, r.answer(), `"model":"fast"`)
+	assert.Equal(t, "subagent", seen.Purpose)
+	assert.Empty(t, r.failed)
+}
+
+func TestAChoiceThatFails(t *testing.T) {
+	t.Parallel()
+	odd := errors.New("odd")
+	choose := func(err error) modelpolicy.Func {
+		return func(context.Context, *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
+			return protocol.ModelPolicyReply{}, err
+		}
+	}
+	for name, c := range map[string]struct {
+		dialect dialect.Dialect
+		resolve modelpolicy.Func
+		is      error
+	}{
+		"an error":             {qoder.New(), choose(odd), odd},
+		"a panic":              {qoder.New(), func(context.Context, *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) { panic(odd) }, odd},
+		"nobody is named":      {qoder.New(), nil, modelpolicy.ErrNoCallback},
+		"an agent that cannot": {claude.New(), choose(nil), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := policy(t, c.dialect, c.resolve, 0)
+			r.ask(ask, 0)
+			require.Len(t, r.lines, 1)
+			assert.Contains(t, r.lines[0], `"subtype":"error"`)
+			assert.NotContains(t, r.answer(), "odd")
+			require.Len(t, r.failed, 1)
+			if c.is != nil {
+				require.ErrorIs(t, r.failed[0], c.is)
+			}
+		})
+	}
+}
+
+func TestAChoiceThatTakesTooLong(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		limit, after time.Duration // after zero: never
+		text         string
+	}{
+		"by default": {0, 500 * time.Millisecond, "resolveModel did not return within 500ms"},
+		"a limit":    {2 * time.Second, 2 * time.Second, "resolveModel did not return within 2000ms"},
+		"none":       {-1, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var r *rig
+			r = policy(t, qoder.New(), func(ctx context.Context, _ *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
+				return protocol.ModelPolicyReply{}, r.sched.Await(ctx, make(chan struct{}))
+			}, c.limit)
+			if c.after == 0 {
+				r.ask(ask, 1000*time.Hour)
+				assert.Empty(t, r.lines)
+				return
+			}
+			r.ask(ask, c.after-1)
+			require.Empty(t, r.lines)
+			r.pass(1)
+			assert.Contains(t, r.answer(), c.text)
+			var timeout *modelpolicy.TimeoutError
+			require.ErrorAs(t, r.failed[0], &timeout)
+			require.ErrorIs(t, r.failed[0], context.DeadlineExceeded)
+			assert.Equal(t, c.after, timeout.Limit)
+		})
+	}
+}
+
+func TestAModelRequestThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	r := policy(t, qoder.New(), nil, 0)
+	r.ask(`{"type":"control_request","request_id":"m","request":{"subtype":"get_model_policy","purpose":7}}`, 0)
+	assert.Contains(t, r.lines[0], `"subtype":"error"`)
+	require.ErrorContains(t, r.failed[0], "get_model_policy request")
+}

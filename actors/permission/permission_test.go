@@ -1,0 +1,130 @@
+package permission_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/permission"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+const ask = `{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"toolu_1"}}`
+
+func gate(t *testing.T, decide permission.Func, limit time.Duration) *rig {
+	t.Helper()
+	d := claude.New()
+	return newRig(t,
+		func(l *ledger.Ledger) *dispatch.Actor { return permission.New(l, d, decide, limit, func() {}) },
+		func(_ *ledger.Request, reason string) ([]byte, string) {
+			return d.PermissionFailure(&protocol.CanUseToolRequest{ToolUseID: "toolu_1"}, reason), ""
+		})
+}
+
+func TestTheUserDecides(t *testing.T) {
+	t.Parallel()
+	secret := errors.New("a secret")
+	for name, c := range map[string]struct {
+		result protocol.PermissionResult
+		err    error
+		panics any
+		want   string
+		fails  error
+	}{
+		"allow": {result: protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, want: `"behavior":"allow"`},
+		"allow something else": {result: protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: json.RawMessage(`{"command":"pwd"}`)},
+			want: `{"behavior":"allow","toolUseID":"toolu_1","updatedInput":{"command":"pwd"}}`},
+		"deny": {result: protocol.PermissionResult{Behavior: protocol.BehaviorDeny, Message: "no", Interrupt: true},
+			want: `{"behavior":"deny","toolUseID":"toolu_1","message":"no","interrupt":true}`},
+		"the zero result is a deny": {want: `{"behavior":"deny","toolUseID":"toolu_1","message":"` + protocol.DefaultDenyMessage + `"}`},
+		"an error is a deny": {err: secret, result: protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, fails: secret,
+			want: `{"behavior":"deny","toolUseID":"toolu_1","message":"the callback failed"}`},
+		"a panic is a deny":     {panics: secret, fails: secret, want: `{"behavior":"deny","toolUseID":"toolu_1","message":"the callback failed"}`},
+		"an odd word is a deny": {result: protocol.PermissionResult{Behavior: "maybe"}, want: `"deny"`},
+		"an allow that cannot be encoded is a deny": {result: protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: json.RawMessage(`{`)},
+			want: `"deny"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var seen *protocol.CanUseToolRequest
+			r := gate(t, func(_ context.Context, q *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				seen = q
+				if c.panics != nil {
+					panic(c.panics)
+				}
+				return c.result, c.err
+			}, 0)
+			r.ask(ask, 0)
+			require.Len(t, r.lines, 1)
+			if c.want[0] == '{' {
+				assert.JSONEq(t, c.want, r.answer())
+			} else {
+				assert.Contains(t, r.answer(), c.want)
+			}
+			assert.NotContains(t, r.answer(), "secret", "what went wrong is the user's business")
+			assert.Contains(t, r.lines[0], `"subtype":"success"`, "a gate never answers an error")
+			require.NotNil(t, seen)
+			assert.Equal(t, "Bash", seen.ToolName)
+			assert.JSONEq(t, `{"command":"ls"}`, string(seen.Input))
+			if c.fails != nil {
+				require.Len(t, r.failed, 1)
+				require.ErrorIs(t, r.failed[0], c.fails)
+			}
+		})
+	}
+}
+
+func TestNobodyIsNamedToDecide(t *testing.T) {
+	t.Parallel()
+	r := gate(t, nil, 0)
+	r.ask(ask, 0)
+	assert.Contains(t, r.answer(), `"behavior":"deny"`)
+	require.Len(t, r.failed, 1)
+	require.ErrorIs(t, r.failed[0], permission.ErrNoCallback)
+}
+
+func TestARequestThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	r := gate(t, func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+		t.Error("asked")
+		return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
+	}, 0)
+	r.ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":7}}`, 0)
+	assert.Contains(t, r.answer(), `"behavior":"deny"`)
+	require.Len(t, r.failed, 1)
+	require.ErrorContains(t, r.failed[0], "can_use_tool request")
+}
+
+func TestHowLongAPersonMayThink(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		limit time.Duration
+		want  bool
+	}{
+		"no limit by default": {0, false},
+		"a limit denies":      {time.Minute, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var r *rig
+			r = gate(t, func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, r.sched.Await(ctx, make(chan struct{}))
+			}, c.limit)
+			r.ask(ask, 24*time.Hour)
+			if !c.want {
+				assert.Empty(t, r.lines)
+				return
+			}
+			assert.Contains(t, r.answer(), "no decision was made in time")
+			require.ErrorContains(t, r.failed[0], "permission callback for Bash: no answer within 1m0s (set by PermissionTimeout)")
+		})
+	}
+}
