@@ -69,7 +69,7 @@ func TestIdle(t *testing.T) {
 		"the task ended after the turn":       {[]string{taskStarted("t", ""), resultOf("a"), taskEnded("t")}, true, time.Second},
 		"a turn of the agent's came of it":    {[]string{taskStarted("t", ""), resultOf("a"), taskEnded("t"), `{"type":"result","origin":{"kind":"task-notification"}}`}, true, 0},
 		"one of the agent's is under way":     {[]string{taskStarted("t", ""), resultOf("a"), taskEnded("t"), agentRuns}, false, 0},
-		"one of two tasks ended":              {[]string{taskStarted("t", ""), taskStarted("u", ""), resultOf("a"), taskEnded("t")}, false, 0},
+		"one of two tasks ended":              {[]string{taskStarted("t", ""), taskStarted("u", ""), resultOf("a"), taskEnded("u")}, false, 0},
 		"the task is not in the background":   {[]string{taskStarted("t", `,"is_backgrounded":false`), resultOf("a")}, true, 0},
 		"the level has a task":                {[]string{taskLevel("t"), resultOf("a")}, false, 0},
 		"the level is empty":                  {[]string{taskLevel("t"), resultOf("a"), taskLevel()}, true, time.Second},

@@ -140,9 +140,9 @@ func (r *rig) connect() *rig {
 }
 
 // initialized is a rig whose agent answered initialize.
-func initialized(t *testing.T, limits ...ledger.Limits) *rig {
+func initialized(t *testing.T) *rig {
 	t.Helper()
-	r := newRig(t, limits...).start().connect()
+	r := newRig(t).start().connect()
 	r.read(success(r.sent("initialize"), `{"commands":[]}`))
 	require.NotNil(t, r.Initialized())
 	r.lines, r.told, r.woken = nil, 0, nil
@@ -181,10 +181,11 @@ func (r *rig) call(subtype string, opts ...ledger.CallOption) *ledger.Call {
 	return c
 }
 
-func (r *rig) send(uuid string) *ledger.Turn {
+// send sends a user message under the uuid u.
+func (r *rig) send() *ledger.Turn {
 	r.t.Helper()
 	turn, err := r.OpenTurn(&protocol.UserMessage{
-		Common:  protocol.Common{UUID: uuid},
+		Common:  protocol.Common{UUID: "u"},
 		Message: protocol.UserContent{Role: "user", Content: protocol.StringContent("hi")},
 	})
 	require.NoError(r.t, err)
@@ -243,7 +244,7 @@ func TestInitializeComesFirst(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	r.call("set_model")
-	r.send("u")
+	r.send()
 	r.settle()
 	assert.Empty(t, r.lines, "there is no agent yet")
 	r.connect()
@@ -268,7 +269,7 @@ func TestWhatTheDialectWantsComesBeforeTheUsersWork(t *testing.T) {
 	model := "m"
 	r.dialect.after = []protocol.HostRequest{&protocol.SetModelRequest{Model: &model}, &protocol.InterruptRequest{}}
 	r.start()
-	r.send("u")
+	r.send()
 	r.call("mine")
 	r.connect()
 	r.read(success(r.sent("initialize"), `{}`))
@@ -487,7 +488,7 @@ func TestTheNextIncarnationFindsWhatTheLastOneLeft(t *testing.T) {
 	r := initialized(t)
 	require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
 	dead := r.ref
-	r.send("u")
+	r.send()
 	r.call("set_model")
 	r.read(request("a", "can_use_tool"), `{"type":"assistant"}`)
 	require.Empty(t, r.lines)
@@ -503,7 +504,7 @@ func TestNoRoomIsNoFailure(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
 	r.full = true
-	r.send("u")
+	r.send()
 	r.call("set_model")
 	r.settle()
 	assert.Empty(t, r.lines)
@@ -518,7 +519,7 @@ func TestADeadTransportIsNoFailure(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
 	r.SetOutlet(nil)
-	turn := r.send("u")
+	turn := r.send()
 	r.settle()
 	assert.False(t, isClosed(turn.Done()), "the session decides")
 	assert.Empty(t, r.crashes)
@@ -538,7 +539,7 @@ func TestTheSessionIsToldOfTheEnd(t *testing.T) {
 func TestTheSessionIsToldOfTurns(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
-	r.send("u")
+	r.send()
 	r.settle()
 	told := r.told
 	assert.Positive(t, told, "one is under way")
