@@ -163,7 +163,7 @@ func (b binaries) testAtATerminal(t *testing.T) {
 		},
 		"Ctrl-C": {
 			slowTurn, "", map[string]string{"begun": "\x03"},
-			[]string{"^C\r\ntroupe: interrupting", "troupe: interrupted\r\n"}, 130,
+			[]string{"^C\r\n", "\r\ntroupe: interrupting", "troupe: interrupted\r\n"}, 130,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

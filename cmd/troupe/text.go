@@ -98,10 +98,13 @@ func (p *textPrinter) end(o outcome, s *settings) error {
 func summary(r *sdk.ResultMessage, agent string) string {
 	took := time.Duration(float64(r.DurationMS) * float64(time.Millisecond)).Round(100 * time.Millisecond)
 	line := fmt.Sprintf("%s · %v", agent, took)
+	if agent == nameScripted { // what it costs is made up, and nothing is left to resume
+		return line
+	}
 	if r.TotalCostUSD > 0 {
 		line += fmt.Sprintf(" · $%.4f", r.TotalCostUSD)
 	}
-	if agent != nameScripted && r.SessionID != "" {
+	if r.SessionID != "" {
 		line += " · --resume " + r.SessionID
 	}
 	return line
