@@ -4,6 +4,8 @@ package conformance_test
 
 import (
 	"context"
+	"maps"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -49,21 +51,46 @@ func TestSubagentInTheForeground(t *testing.T) {
 	r.close(c)
 }
 
+// waiting is a call of the Bash tool that ends once release was called.
+func (r *rig) waiting(more modelapi.Args) (call modelapi.Block, release func()) {
+	args := modelapi.Args{"command": "until [ -e released ]; do sleep 0.05; done; echo released", "description": "wait"}
+	maps.Copy(args, more)
+	return modelapi.ToolUse("Bash", args), func() {
+		assert.NoError(r.t, os.WriteFile(r.at("released"), nil, 0o600))
+	}
+}
+
+// delegate scripts a subagent in the background. It returns the prompt.
+func (r *rig) delegate(task string) string {
+	r.model.Script("delegate", modelapi.Say(modelapi.ToolUse("Agent", modelapi.Args{
+		"description": "nested", "prompt": task, "subagent_type": "general-purpose", "run_in_background": true,
+	})), modelapi.Say(modelapi.Text("Launched.")), modelapi.Say(modelapi.Text("Notified.")))
+	return "delegate [[scn:delegate]]"
+}
+
 // One message has two results: its own, and that of the turn which the agent
 // starts when the background work is done.
 func TestSubagentInTheBackground(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
+	call, release := r.waiting(nil)
+	r.model.Script("nested", modelapi.Say(call), modelapi.Say(modelapi.Text("Nested done.")))
 	o := r.options()
 	o.AllowedTools = []string{"Bash"}
-	all, err := sdk.Collect(sdk.Query(r.ctx, sdk.Input("delegate [[scn:agentbg]]"), o))
-	require.NoError(t, err)
+	var all []sdk.Message
+	for m, err := range sdk.Query(r.ctx, sdk.Input(r.delegate("wait [[scn:nested]]")), o) {
+		require.NoError(t, err)
+		all = append(all, m)
+		if isA[*sdk.ResultMessage](m) {
+			release()
+		}
+	}
 	r.nothingRuns()
 	results := only[*sdk.ResultMessage](all)
 	require.Len(t, results, 2)
-	assert.Equal(t, "Agent launched.", results[0].Result)
+	assert.Equal(t, "Launched.", results[0].Result)
 	assert.Nil(t, results[0].Origin)
-	assert.Equal(t, "Agent notification handled.", results[1].Result)
+	assert.Equal(t, "Notified.", results[1].Result)
 	require.NotNil(t, results[1].Origin)
 	assert.Equal(t, "task-notification", results[1].Origin.Kind)
 	assert.Len(t, only[*sdk.InitMessage](all), 2)
@@ -78,24 +105,34 @@ func TestSubagentInTheBackground(t *testing.T) {
 func TestRunReturnsAfterTheBackgroundWork(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
+	call, release := r.waiting(nil)
+	r.model.Script("nested", modelapi.Say(call), modelapi.Say(modelapi.Text("Nested done.")))
+	prompt := r.delegate("wait [[scn:nested]]")
+	go func() {
+		_, err := r.model.Wait(r.ctx, func(q modelapi.Request) bool { return q.Marker.Scenario == "delegate" && q.Marker.Step == 1 })
+		assert.NoError(t, err)
+		release()
+	}()
 	o := r.options()
 	o.AllowedTools = []string{"Bash"}
-	result, err := sdk.Run(r.ctx, "delegate [[scn:agentbg]]", o)
+	result, err := sdk.Run(r.ctx, prompt, o)
 	require.NoError(t, err)
-	assert.Equal(t, "Agent notification handled.", result.Result)
+	assert.Equal(t, "Notified.", result.Result)
 	r.nothingRuns()
 }
 
 func TestShellInTheBackground(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
+	call, release := r.waiting(modelapi.Args{"run_in_background": true})
+	r.model.Script("shell", modelapi.Say(call), modelapi.Say(modelapi.Text("Started.")), modelapi.Say(modelapi.Text("Notified.")))
 	o := r.options()
 	o.AllowedTools = []string{"Bash"}
 	c := r.connect(o)
-	turn := r.send(c, "in the background [[scn:bgbash]]")
-	first, err := turn.Result(r.ctx)
+	first, err := r.send(c, "in the background [[scn:shell]]").Result(r.ctx)
 	require.NoError(t, err)
-	assert.Equal(t, "Background started.", first.Result)
+	assert.Equal(t, "Started.", first.Result)
+	release()
 	rd := r.read(c)
 	second := rd.until("the second result", isA[*sdk.ResultMessage])
 	assert.Equal(t, "Notified.", sdk.TextOf(second))
@@ -107,16 +144,15 @@ func TestShellInTheBackground(t *testing.T) {
 	ended := only[*sdk.TaskNotificationMessage](rd.seen)
 	require.Len(t, ended, 1)
 	assert.Equal(t, "completed", ended[0].Status)
-	assert.NotEmpty(t, ended[0].OutputFile)
+	output, err := os.ReadFile(ended[0].OutputFile)
+	require.NoError(t, err)
+	assert.Contains(t, string(output), "released")
 }
 
 // Permission is asked for after the first result, so stdin must be open still.
 func TestSubagentInTheBackgroundAsks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.model.Script("delegate", modelapi.Say(modelapi.ToolUse("Agent", modelapi.Args{
-		"description": "nested", "prompt": r.touch("nested"), "subagent_type": "general-purpose", "run_in_background": true,
-	})), modelapi.Say(modelapi.Text("Launched.")), modelapi.Say(modelapi.Text("Notified.")))
 	first, asked := make(chan struct{}), make(chan string, 1)
 	o := r.options()
 	o.CanUseTool = func(ctx context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
@@ -129,7 +165,7 @@ func TestSubagentInTheBackgroundAsks(t *testing.T) {
 		}
 	}
 	var all []sdk.Message
-	for m, err := range sdk.Query(r.ctx, sdk.Input("delegate [[scn:delegate]]"), o) {
+	for m, err := range sdk.Query(r.ctx, sdk.Input(r.delegate(r.touch("nested"))), o) {
 		require.NoError(t, err)
 		all = append(all, m)
 		if len(only[*sdk.ResultMessage](all)) == 1 && isA[*sdk.ResultMessage](m) {

@@ -4,15 +4,17 @@ package conformance_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -51,15 +53,31 @@ func (r *rig) pendingAtEOF() []string {
 	return left
 }
 
+// patient are options whose ladder has no step that runs out, however busy the
+// machine is: a signal would be a bug.
+func (r *rig) patient() *sdk.Options {
+	o := r.options()
+	o.InterruptGrace, o.Graces.EOF, o.CloseTimeout = turnLimit, turnLimit, turnLimit
+	return o
+}
+
+// left checks that the agent went by itself.
+func (r *rig) left(code int) {
+	r.t.Helper()
+	assert.Equal(r.t, fmt.Sprint("exit code ", code), r.ended())
+	for _, s := range r.wire.said() {
+		assert.False(r.t, s.who == "process" && strings.HasPrefix(s.text, "SIG"), "the agent got a %s", s.text)
+	}
+}
+
 func TestCloseWhileIdle(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	c := r.connect(r.options())
+	c := r.connect(r.patient())
 	r.ask(c, "hi [[scn:text]]")
 	require.NoError(t, c.AwaitIdle(r.ctx))
-	took := within(func() { r.close(c) })
-	assert.Less(t, took, claude.New().Traits().EOFGrace, "the agent left by itself")
-	assert.Equal(t, "exit code 0", r.ended())
+	r.close(c)
+	r.left(0)
 	require.NoError(t, c.Close(r.ctx), "a second time")
 	_, err := c.Send(r.ctx, sdk.UserText("too late"))
 	require.ErrorIs(t, err, sdk.ErrClosed)
@@ -68,26 +86,25 @@ func TestCloseWhileIdle(t *testing.T) {
 func TestCloseBeforeTheFirstMessage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	c := r.connect(r.options())
+	c := r.connect(r.patient())
 	r.close(c)
-	assert.Equal(t, "exit code 0", r.ended())
+	r.left(0)
 }
 
 // The ladder: the turn is interrupted, which ends the command, and the agent
-// leaves at the end of stdin without a signal.
+// leaves at the end of stdin without a signal. Its exit code tells that the
+// last result was an error.
 func TestCloseWhileAToolRuns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	prompt, running := r.hold()
-	o := r.options()
+	o := r.patient()
 	o.AllowedTools = []string{"Bash"}
 	c := r.connect(o)
 	turn := r.send(c, prompt)
 	running()
-	traits := claude.New().Traits()
-	took := within(func() { r.close(c) })
-	assert.Less(t, took, traits.InterruptGrace+traits.EOFGrace, "no step of the ladder ran out")
-	assert.Equal(t, "exit code 1", r.ended(), "the last result was an error")
+	r.close(c)
+	r.left(1)
 	result, err := turn.Result(r.ctx)
 	require.NoError(t, err)
 	assert.Equal(t, "aborted_tools", result.TerminalReason)
@@ -105,6 +122,21 @@ func TestCloseWhileTheModelHangs(t *testing.T) {
 	_, err = second.Result(r.ctx)
 	require.Error(t, err)
 	assert.Empty(t, r.model.Requests()[1:], "the queued message was not run")
+}
+
+// Whether the message was written yet or not: it does not run.
+func TestCloseRightAfterSend(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.AllowedTools = []string{"Bash"}
+	c := r.connect(o)
+	turn := r.send(c, r.touch("late"))
+	r.close(c)
+	assert.NoFileExists(t, r.at("late"))
+	if result, err := turn.Result(r.ctx); err == nil {
+		assert.True(t, result.Failed())
+	}
 }
 
 // At the end of stdin the agent would go on with the turn, and deny or run what
@@ -151,23 +183,27 @@ func TestCloseWhilePermissionIsPending(t *testing.T) {
 // or runs then must not take effect either.
 func TestCloseThatDoesNotWaitForTheTurn(t *testing.T) {
 	t.Parallel()
-	t.Run("a tool runs", func(t *testing.T) {
-		t.Parallel()
-		r := newRig(t)
-		prompt, running := r.hold()
-		o := r.options()
-		o.AllowedTools, o.InterruptGrace = []string{"Bash"}, 1
-		c := r.connect(o)
-		turn := r.send(c, prompt)
-		running()
-		r.close(c)
-		assert.Equal(t, "exit code 143", r.ended())
-		if result, err := turn.Result(r.ctx); err == nil { // it may just have come
-			assert.Equal(t, "aborted_tools", result.TerminalReason)
-		} else {
-			require.ErrorIs(t, err, sdk.ErrClosed)
-		}
-	})
+	for name, grace := range map[string]time.Duration{"terminated": turnLimit, "killed": 1} {
+		t.Run(name+" while a tool runs", func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			prompt, running := r.hold()
+			o := r.options()
+			o.AllowedTools, o.InterruptGrace, o.Graces.Terminate = []string{"Bash"}, 1, grace
+			c := r.connect(o)
+			turn := r.send(c, prompt)
+			running()
+			r.close(c)
+			if name == "terminated" {
+				assert.Equal(t, "exit code 143", r.ended())
+			}
+			if result, err := turn.Result(r.ctx); err == nil { // it may just have come
+				assert.Equal(t, "aborted_tools", result.TerminalReason)
+			} else {
+				require.ErrorIs(t, err, sdk.ErrClosed)
+			}
+		})
+	}
 	t.Run("a hook is pending", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t)
@@ -236,6 +272,23 @@ func TestCancelledContextEndsARun(t *testing.T) {
 	r.nothingRuns()
 }
 
+func TestConnectThatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ctx, cancel := context.WithCancel(r.ctx)
+	go func() {
+		defer cancel()
+		assert.NoError(t, r.wire.await(r.ctx, func(s spoken) bool { return s.who == "host" }))
+	}()
+	c := sdk.NewClient(r.options())
+	require.ErrorIs(t, c.Connect(ctx), context.Canceled)
+	r.nothingRuns()
+	require.NoError(t, c.Connect(r.ctx), "it may be tried again")
+	_, result := r.ask(c, "hi [[scn:text]]")
+	assert.False(t, result.Failed())
+	r.close(c)
+}
+
 func TestAgentThatCannotBeStarted(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -283,27 +336,38 @@ func TestAgentThatRefusesItsArguments(t *testing.T) {
 // parent. The sweep finds it.
 func TestKilledAgent(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	prompt, running := r.hold()
-	o := r.options()
-	o.AllowedTools = []string{"Bash"}
-	c := r.connect(o)
-	turn := r.send(c, prompt)
-	running()
-	agent, err := os.FindProcess(r.rt.Sessions()[0].PID())
-	require.NoError(t, err)
-	require.NoError(t, agent.Kill())
+	for name, tc := range map[string]struct {
+		signal os.Signal
+		ends   string
+	}{
+		"SIGKILL": {os.Kill, "signal SIGKILL"},
+		"SIGTERM": {syscall.SIGTERM, "exit code 143"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			prompt, running := r.hold()
+			o := r.options()
+			o.AllowedTools = []string{"Bash"}
+			c := r.connect(o)
+			turn := r.send(c, prompt)
+			running()
+			agent, err := os.FindProcess(r.rt.Sessions()[0].PID())
+			require.NoError(t, err)
+			require.NoError(t, agent.Signal(tc.signal))
 
-	_, err = sdk.Collect(c.Messages(r.ctx))
-	r.nothingRuns()
-	var exit *sdk.ExitError
-	require.ErrorAs(t, err, &exit)
-	assert.Equal(t, "SIGKILL", exit.Status.Signal)
-	assert.Equal(t, "a turn", exit.During)
-	assert.True(t, sdk.Retryable(err))
-	_, err = turn.Result(r.ctx)
-	require.ErrorAs(t, err, &exit)
-	require.NoError(t, c.Close(r.ctx))
+			_, err = sdk.Collect(c.Messages(r.ctx))
+			r.nothingRuns()
+			var exit *sdk.ExitError
+			require.ErrorAs(t, err, &exit)
+			assert.Equal(t, tc.ends, exit.Status.String())
+			assert.Equal(t, "a turn", exit.During)
+			assert.True(t, sdk.Retryable(err))
+			_, err = turn.Result(r.ctx)
+			require.ErrorAs(t, err, &exit)
+			require.NoError(t, c.Close(r.ctx))
+		})
+	}
 }
 
 func TestAgentKilledWhileIdle(t *testing.T) {

@@ -112,7 +112,7 @@ func TestPreToolUseHookThatDoesNotDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			all, result := r.once(r.guarded(hook, sdk.Timeout(5*time.Second)), r.touch("denied"))
+			all, result := r.once(r.guarded(hook, sdk.Timeout(10*time.Second)), r.touch("denied"))
 			assert.NoFileExists(t, r.at("denied"))
 			told := r.toolResult(all)
 			assert.True(t, told.IsError)

@@ -127,7 +127,10 @@ func TestPermissionCallbackThatDoesNotDecide(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			o := r.options()
-			o.CanUseTool, o.PermissionTimeout = decide, 500*time.Millisecond
+			o.CanUseTool = decide
+			if name == "never" {
+				o.PermissionTimeout = 500 * time.Millisecond
+			}
 			all, result := r.once(o, r.touch("denied"))
 			assert.NoFileExists(t, r.at("denied"))
 			told := r.toolResult(all)

@@ -166,8 +166,9 @@ func TestReaderThatStandsStill(t *testing.T) {
 	o.IncludePartialMessages = true
 	o.Limits = sdk.Limits{Messages: 50}
 	c := r.connect(o)
+	events := c.Events(r.ctx)
 	turn := r.send(c, "many [[scn:many]]")
-	for e := range c.Events(r.ctx) {
+	for e := range events {
 		if strings.Contains(e.Event.String(), "-> awaiting_consumer") {
 			break
 		}

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -353,11 +352,4 @@ func await[T any](r *rig, what string, c <-chan T) T {
 		require.Fail(r.t, "gave up waiting", "for %s: %v", what, context.Cause(r.ctx))
 		panic("unreachable")
 	}
-}
-
-// within is the time that f takes.
-func within(f func()) time.Duration {
-	start := time.Now()
-	f()
-	return time.Since(start)
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,8 +26,9 @@ type wire struct {
 	transport.Spawner
 	start time.Time
 
-	mu  sync.Mutex
-	log []spoken
+	mu    sync.Mutex
+	log   []spoken
+	noted chan struct{} // closed and replaced with each new entry
 }
 
 // spoken is a line on a pipe, or something that happened to the process.
@@ -44,7 +46,7 @@ const (
 
 func newWire() *wire {
 	seams := kernel.NewSystem(kernel.Config{})
-	return &wire{start: time.Now(), Spawner: transport.NewProcessSpawner(transport.ProcessConfig{
+	return &wire{start: time.Now(), noted: make(chan struct{}), Spawner: transport.NewProcessSpawner(transport.ProcessConfig{
 		Clock: seams.Clock(), Exec: seams.Executor(), Rand: seams.Rand(),
 	})}
 }
@@ -67,6 +69,25 @@ func (w *wire) note(who, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.log = append(w.log, spoken{time.Since(w.start), who, text})
+	close(w.noted)
+	w.noted = make(chan struct{})
+}
+
+// await waits until something was said.
+func (w *wire) await(ctx context.Context, match func(spoken) bool) error {
+	for {
+		w.mu.Lock()
+		found, noted := slices.ContainsFunc(w.log, match), w.noted
+		w.mu.Unlock()
+		if found {
+			return nil
+		}
+		select {
+		case <-noted:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // said is the log so far.
