@@ -3,7 +3,9 @@
 package simtests_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -18,6 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
@@ -121,10 +125,10 @@ const gatedYAML = `turns:
 - steps:
   - text: a
   - parallel:
-    - tool_use: {id: t0, name: Bash, input: {command: t0}, gate: ask, effect: EFFECT, takes: 2ms}
-    - tool_use: {id: t1, name: Bash, input: {command: t1}, gate: ask, effect: EFFECT, takes: 2ms}
+    - tool_use: {id: t0, name: Bash, input: {command: t0}, gate: ask, effect: 'EFFECT', takes: 2ms}
+    - tool_use: {id: t1, name: Bash, input: {command: t1}, gate: ask, effect: 'EFFECT', takes: 2ms}
   - text: b
-  - tool_use: {id: t2, name: Bash, input: {command: t2}, gate: ask, effect: EFFECT, takes: 2ms}
+  - tool_use: {id: t2, name: Bash, input: {command: t2}, gate: ask, effect: 'EFFECT', takes: 2ms}
   - text: c
 `
 
@@ -196,32 +200,31 @@ func TestEdgeKilledAtEveryLine(t *testing.T) {
 // events, with the messages compared one by one.
 func TestEdgeKilledAtEveryLineInSimulation(t *testing.T) {
 	t.Parallel()
-	for seed := range seeds(t, 12, 40) {
+	deaths := [...]scripted.Die{{Signal: "KILL"}, {}, {Code: 3}}
+	for seed := range seeds(t, 6, 40) {
 		died := 0
-		for _, how := range []scripted.Die{{Signal: "KILL"}, {}, {Code: 3}} {
-			for n := 1; ; n++ {
-				where := fmt.Sprintf("seed %d, %+v after %d lines", seed, how, n)
-				script := gated("count")
-				die := how
-				die.Lines = n
-				script.Misbehave.Die = &die
-				w := newWorld(t, seed, nil)
-				err := w.play(context.Background(), w.spec(script), "go")
-				w.finish(t)
-				w.checkMessages(t, where)
-				w.checkGates(t, where)
-				for _, e := range append(w.turnErrs, err) {
-					if e != nil {
-						require.ErrorAs(t, e, new(*transport.ExitError), where)
-					}
+		for n := 1; ; n++ {
+			die := deaths[seed%uint64(len(deaths))]
+			die.Lines = n
+			where := fmt.Sprintf("seed %d, %+v", seed, die)
+			script := gated("count")
+			script.Misbehave.Die = &die
+			w := newWorld(t, seed, nil)
+			err := w.play(context.Background(), w.spec(script), "go")
+			w.finish(t)
+			w.checkMessages(t, where)
+			w.checkGates(t, where)
+			for _, e := range append(w.turnErrs, err) {
+				if e != nil {
+					require.ErrorAs(t, e, new(*transport.ExitError), where)
 				}
-				if err == nil && len(w.turnErrs) == 0 {
-					break // it was never reached
-				}
-				died++
 			}
+			if err == nil && len(w.turnErrs) == 0 {
+				break // it was never reached
+			}
+			died++
 		}
-		require.Greater(t, died, 30, "seed %d", seed)
+		require.Greater(t, died, 15, "seed %d", seed)
 	}
 }
 
@@ -334,7 +337,7 @@ func TestEdgeResultAndExitInMemory(t *testing.T) {
 
 func TestEdgeResultAndExitInSimulation(t *testing.T) {
 	t.Parallel()
-	for seed := range seeds(t, 200, 10) {
+	for seed := range seeds(t, 60, 10) {
 		w := newWorld(t, seed, nil)
 		exit := lastExits[seed%3]
 		behind(context.Background(), t, w.rt, runtime.Spec{Dialect: claude.New(), Program: sprinter{exit}}, int(seed%5), exit)
@@ -593,5 +596,231 @@ echo >'`+c.file+`'
 		require.NoError(t, s.Close(ctx))
 		_, err = os.Stat(c.file)
 		assert.Equal(t, c.done, err == nil, "flushed")
+	})
+}
+
+// lateGate registers a gate of a kind that decides nothing before the session
+// is closing, and then says yes: whatever runs has run past it. It returns how
+// often it was asked.
+func lateGate(spec *runtime.Spec, exec kernel.Executor, kind string) *atomic.Int64 {
+	var asked atomic.Int64
+	closing := make(chan struct{})
+	spec.OnEvent = func(r runtime.EventRecord) {
+		if e, ok := r.Event.(event.StateChanged); ok && e.To == runtime.StateClosing.String() {
+			close(closing)
+		}
+	}
+	wait := func() error {
+		asked.Add(1)
+		return exec.Await(context.Background(), closing)
+	}
+	spec.CanUseTool, spec.Hooks = nil, nil
+	if kind == "permission" {
+		spec.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+			return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, wait()
+		}
+	} else {
+		spec.Hooks = []runtime.Hook{{
+			Event: protocol.HookPreToolUse, Matcher: "Bash",
+			Func: func(context.Context, *runtime.HookCall) (json.RawMessage, error) {
+				return json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}`), wait()
+			},
+		}}
+	}
+	return &asked
+}
+
+// brokenStdin starts agents whose stdin breaks after some lines: what is
+// written then fails, and the agent sees the end.
+type brokenStdin struct {
+	transport.Spawner
+	lines int
+}
+
+func (b brokenStdin) Spawn(ctx context.Context, c transport.Command) (transport.Process, error) {
+	p, err := b.Spawner.Spawn(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return brokenProcess{p, &brokenPipe{p.Stdin(), b.lines}}, nil
+}
+
+type brokenProcess struct {
+	transport.Process
+	in *brokenPipe
+}
+
+func (b brokenProcess) Stdin() io.WriteCloser { return b.in }
+
+type brokenPipe struct {
+	io.WriteCloser
+	lines int
+}
+
+func (b *brokenPipe) Write(p []byte) (n int, err error) {
+	for line := range bytes.Lines(p) {
+		if b.lines--; b.lines < 0 {
+			_ = b.Close() // the agent sees the end
+			return n, syscall.EPIPE
+		}
+		k, err := b.WriteCloser.Write(line)
+		if n += k; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// stoppers are agents that stop when they are told to, or go on with their turn
+// as long as they can.
+var stoppers = map[string]scripted.Misbehaviour{
+	"polite":        {},
+	"uninterrupted": {Ignore: []string{"interrupt"}},
+	"deaf":          {Ignore: []string{"interrupt"}, TrapTerm: true, IgnoreEOF: true},
+}
+
+// behindTheTurn is gated, but the tools are called by a sub-agent after its
+// turn has ended: nothing says that the agent is at work.
+func behindTheTurn(effect string) *scripted.Script {
+	script, state := gated(effect), false
+	script.SessionState = &state
+	script.Turns[0].Steps = scripted.Steps{&scripted.SubAgent{
+		Description: "later", Prompt: "later", Background: true, Report: "done",
+		Steps: append(scripted.Steps{scripted.Delay(time.Second)}, script.Turns[0].Steps...),
+	}}
+	return script
+}
+
+// TestEdgeCloseNeverOpensAGate closes sessions at any moment of the agent's
+// work. What it asks is denied before it sees the end of its stdin, and nothing
+// runs.
+func TestEdgeCloseNeverOpensAGate(t *testing.T) {
+	t.Parallel()
+	run := func(t *testing.T, seed uint64, gate string, script *scripted.Script, until func(w *world, asked int64) bool) {
+		t.Helper()
+		w := newWorld(t, seed, nil)
+		spec := w.spec(script)
+		asked := lateGate(&spec, w.sched, gate)
+		done := kernel.NewPromise[error]()
+		w.sched.Go(func() { done.Resolve(w.play(context.Background(), spec, "go")) })
+		for len(w.rt.Sessions()) == 0 || !until(w, asked.Load()) {
+			require.True(t, w.sched.Step())
+		}
+		both := asked.Load() == 2
+		for _, s := range w.rt.Sessions() {
+			require.NoError(t, s.Close(context.Background()))
+		}
+		_, err := done.Wait(context.Background(), w.sched)
+		require.NoError(t, err)
+		w.finish(t)
+		require.Empty(t, w.effects, "fail-closed")
+		for _, line := range w.wrote {
+			if both && (strings.Contains(line, `"tool_use_id":"t0"`) || strings.Contains(line, `"tool_use_id":"t1"`)) {
+				require.NotContains(t, line, "Tool permission stream closed", "the deny comes before the end of stdin")
+			}
+		}
+	}
+	for _, gate := range []string{"permission", "hook"} {
+		for name, misbehave := range stoppers {
+			for work, script := range map[string]func(string) *scripted.Script{"turn": gated, "background": behindTheTurn} {
+				t.Run(gate+", "+name+", "+work, func(t *testing.T) {
+					t.Parallel()
+					play := func() *scripted.Script {
+						s := script("count")
+						s.Misbehave = misbehave
+						return s
+					}
+					for seed := range seeds(t, 1, 800) {
+						steps := 0
+						run(t, seed, gate, play(), func(w *world, asked int64) bool {
+							steps = w.sched.Steps()
+							return asked == 2
+						})
+						for at := 0; at < steps; at += 7 {
+							run(t, seed, gate, play(), func(w *world, _ int64) bool { return w.sched.Steps() >= at })
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestEdgeBrokenStdinNeverOpensAGate: the end of stdin comes by itself, after
+// any line, and takes the answers of the gates with it.
+func TestEdgeBrokenStdinNeverOpensAGate(t *testing.T) {
+	t.Parallel()
+	for _, gate := range []string{"permission", "hook"} {
+		for name, misbehave := range stoppers {
+			t.Run(gate+", "+name, func(t *testing.T) {
+				t.Parallel()
+				for seed := range seeds(t, 4, 100) {
+					for lines := range 4 {
+						where := fmt.Sprintf("seed %d, broken after %d lines", seed, lines)
+						w := newWorld(t, seed, nil)
+						script := gated("count")
+						script.Misbehave = misbehave
+						spec := w.spec(script)
+						asked := lateGate(&spec, w.sched, gate)
+						inner := transport.InMemory{Clock: w.rt.Clock(), Exec: w.sched, Program: spec.Program}
+						spec.Program, spec.Spawner = nil, brokenStdin{inner, lines}
+						done := kernel.NewPromise[error]()
+						w.sched.Go(func() { done.Resolve(w.play(context.Background(), spec, "go")) })
+						for range 2_000 {
+							if asked.Load() > 1 || len(w.rt.Sessions()) == 0 && w.sched.Steps() > 100 {
+								break
+							}
+							w.sched.Step()
+						}
+						for _, s := range w.rt.Sessions() {
+							require.NoError(t, s.Close(context.Background()), where)
+						}
+						_, err := done.Wait(context.Background(), w.sched)
+						if err != nil {
+							require.ErrorAs(t, err, new(*transport.ExitError), where)
+						}
+						for _, err := range w.turnErrs {
+							require.ErrorAs(t, err, new(*transport.ExitError), where)
+						}
+						w.finish(t)
+						require.Empty(t, w.effects, "%s: fail-closed", where)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestEdgeCloseNeverOpensAGateOfAProcess is the real thing, gate pending.
+func TestEdgeCloseNeverOpensAGateOfAProcess(t *testing.T) {
+	r := newRig(t)
+	type stop struct{ gate, misbehave string }
+	cases := make(map[string]stop)
+	for _, gate := range []string{"permission", "hook"} {
+		for name, m := range map[string]string{
+			"polite": "", "uninterrupted": "ignore: [interrupt]", "deaf": "ignore: [interrupt], trap_term: true, ignore_eof: true",
+		} {
+			cases[gate+", "+name] = stop{gate, m}
+		}
+	}
+	together(t, cases, func(t *testing.T, c stop) {
+		effect := filepath.Join(t.TempDir(), "effect")
+		spec := r.spec(t, strings.ReplaceAll(gatedYAML, "EFFECT", effect)+"misbehave: {"+c.misbehave+"}")
+		asked := lateGate(&spec, kernel.GoExecutor{}, c.gate)
+		ctx := limit(t)
+		s, err := r.rt.Open(ctx, spec)
+		require.NoError(t, err)
+		turn, err := s.Send(ctx, userText("hi"))
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return asked.Load() > 0 }, patience, time.Millisecond)
+		require.NoError(t, s.Close(ctx))
+		assert.NoFileExists(t, effect, "fail-closed")
+		assert.Empty(t, withToken(t, tokenOf(spec)), "no-orphans")
+		ended(ctx, t, s)
+		select {
+		case <-turn.Done():
+		default:
+			t.Error("the turn has not ended with its session")
+		}
 	})
 }

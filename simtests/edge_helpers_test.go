@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,8 +48,12 @@ func newRig(t *testing.T) *rig {
 	r := &rig{token: newToken(), temp: t.TempDir()}
 	r.rt, err = runtime.New(runtime.Config{TempDir: r.temp})
 	require.NoError(t, err)
+	// The collector would close what is forgotten.
+	percent, memory := debug.SetGCPercent(-1), debug.SetMemoryLimit(1<<30)
 	goroutines, files := goleak.IgnoreCurrent(), openFiles(t)
 	t.Cleanup(func() {
+		defer debug.SetGCPercent(percent)
+		defer debug.SetMemoryLimit(memory)
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		assert.NoError(t, r.rt.Shutdown(ctx))
