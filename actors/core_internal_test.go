@@ -1,0 +1,123 @@
+package actors
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+func newCore(t *testing.T, d dialect.Dialect, all ...hooks.Hook) *Core {
+	t.Helper()
+	s := sim.New(1)
+	t.Cleanup(s.Close)
+	return NewCore(Config{ID: "s", System: kernel.NewSystem(s.Config()), Dialect: d, Hooks: all})
+}
+
+// asked is a request of the agent, by its inner object.
+func asked(t *testing.T, inner string) *ledger.Request {
+	t.Helper()
+	f, err := protocol.ParseFrame([]byte(`{"type":"control_request","request_id":"r","request":` + inner + `}`))
+	require.NoError(t, err)
+	return &ledger.Request{ID: "r", Kind: ledger.KindOf(f.Subtype), Frame: f}
+}
+
+// TestWhatIsAnsweredForACallback is fail-closed: what a gate gets when its
+// callback cannot answer denies, and is never an error.
+func TestWhatIsAnsweredForACallback(t *testing.T) {
+	t.Parallel()
+	registered := []hooks.Hook{{Event: protocol.HookPreToolUse}, {Event: protocol.HookPostToolUse}}
+	for name, c := range map[string]struct {
+		inner    string
+		response string // part of it; "" when the answer is an error
+	}{
+		"permission":            {`{"subtype":"can_use_tool","tool_name":"Bash","input":{},"tool_use_id":"toolu_1"}`, `"toolUseID":"toolu_1"`},
+		"unreadable permission": {`{"subtype":"can_use_tool","tool_name":7}`, `"behavior":"deny"`},
+		"a hook that is a gate": {`{"subtype":"hook_callback","callback_id":"hook_0","input":{}}`, `"permissionDecision":"deny"`},
+		"another hook":          {`{"subtype":"hook_callback","callback_id":"hook_1","input":{}}`, ""},
+		"an unreadable hook":    {`{"subtype":"hook_callback","callback_id":[]}`, `"permissionDecision":"deny"`},
+		"a tool":                {`{"subtype":"mcp_message","server_name":"s","message":{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{}}}`, `"isError":true`},
+		"an MCP handshake":      {`{"subtype":"mcp_message","server_name":"s","message":{"jsonrpc":"2.0","id":3,"method":"initialize"}}`, ""},
+		"a model policy":        {`{"subtype":"get_model_policy","purpose":"main"}`, ""},
+		"anything else":         {`{"subtype":"of_next_week"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, d := range []dialect.Dialect{claude.New(), qoder.New()} {
+				k := newCore(t, d, registered...)
+				response, errText := k.denial(asked(t, c.inner), "the reason")
+				if c.response == "" {
+					assert.Empty(t, response, d.Name())
+					assert.Equal(t, "the reason", errText, d.Name())
+					continue
+				}
+				assert.Empty(t, errText, d.Name())
+				assert.Contains(t, string(response), c.response, d.Name())
+				assert.Contains(t, string(response), "the reason", d.Name())
+			}
+		})
+	}
+}
+
+func TestWhatIsAnsweredWithoutACallback(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		dialect         dialect.Dialect
+		inner, response string
+		errText         string
+	}{
+		{claude.New(), `{"subtype":"elicitation","mcp_server_name":"s"}`, `{"action":"decline"}`, ""},
+		{qoder.New(), `{"subtype":"elicitation","mcp_server_name":"s"}`, `{"action":"cancel"}`, ""},
+		{claude.New(), `{"subtype":"request_user_dialog","dialog_kind":"x"}`, `{"behavior":"cancelled"}`, ""},
+		{claude.New(), `{"subtype":"of_next_week"}`, "", "Unsupported control request subtype: of_next_week"},
+		{qoder.New(), `{"type":"of_next_week"}`, "", "Unsupported control request subtype: of_next_week"},
+	} {
+		response, errText := newCore(t, c.dialect).other(asked(t, c.inner))
+		assert.Equal(t, c.errText, errText, c.inner)
+		if c.response == "" {
+			assert.Empty(t, response)
+		} else {
+			assert.JSONEq(t, c.response, string(response), "%s %s", c.dialect.Name(), c.inner)
+		}
+	}
+}
+
+func TestProtocolVersions(t *testing.T) {
+	t.Parallel()
+	k := newCore(t, qoder.New())
+	major := k.cfg.Dialect.Traits().ProtocolMajor
+	require.NotEmpty(t, major)
+	for version, fits := range map[string]bool{
+		major + ".0.0": true, major + ".99": true, "": true, "nonsense": true, "x.1": true, major: true,
+		"99.0.0": false, "0.1": false,
+	} {
+		err := k.checkVersion(version)
+		if fits {
+			require.NoError(t, err, version)
+			continue
+		}
+		var wrong *ProtocolVersionError
+		require.ErrorAs(t, err, &wrong, version)
+		require.ErrorContains(t, err, version)
+		require.ErrorContains(t, err, major+".x")
+	}
+	require.NoError(t, newCore(t, claude.New()).checkVersion("99.0"), "this agent has none")
+}
+
+func TestTailsAreBounded(t *testing.T) {
+	t.Parallel()
+	assert.Empty(t, tailOf(" \n"))
+	assert.Equal(t, "a\nb", tailOf("\na\nb\n"))
+	long := tailOf(string(make([]byte, 5000)) + "end")
+	assert.Len(t, long, 2048+len("…"))
+	assert.Contains(t, long, "end")
+}
