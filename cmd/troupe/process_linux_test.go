@@ -41,13 +41,13 @@ func build(t *testing.T) binaries {
 
 // run starts the command with an agent that plays yaml. What it leaves is found
 // by a token in the arguments of the agent's children.
-func (b binaries) run(t *testing.T, yaml string, set func(*exec.Cmd)) (cmd *exec.Cmd, out *screen, token string) {
+func (b binaries) run(t *testing.T, yaml, level string, set func(*exec.Cmd)) (cmd *exec.Cmd, out *screen, token string) {
 	t.Helper()
 	token = fmt.Sprintf("troupe-test-%d-%s", os.Getpid(), strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()))
 	file := filepath.Join(t.TempDir(), "script.yaml")
 	yaml = strings.ReplaceAll(yaml, "TOKEN", token)
 	require.NoError(t, os.WriteFile(file, []byte(yaml), 0o600))
-	cmd = exec.CommandContext(t.Context(), b.troupe, "run", "--agent", "claude", "--path", b.agent, "--env", "TROUPE_SCRIPT="+file, "go")
+	cmd = exec.CommandContext(t.Context(), b.troupe, "run", "--agent", "claude", "--path", b.agent, "--env", "TROUPE_SCRIPT="+file, "--log-level", level, "go")
 	out = &screen{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if set != nil {
@@ -91,20 +91,24 @@ func (b binaries) testSignals(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		script string
+		when   string // what is waited for before the first signal
 		send   []os.Signal
-		say    []string // what is waited for after each
+		say    []string // and after each
 		code   int
 	}{
-		"first interrupts": {leaves, []os.Signal{os.Interrupt}, []string{""}, 130},
-		"second closes":    {leaves + "  ignore: [interrupt]\n", []os.Signal{os.Interrupt, os.Interrupt}, []string{"interrupting", "closing"}, 130},
-		"third kills":      {leaves + "  ignore: [interrupt]\n  trap_term: true\n  ignore_eof: true\n", []os.Signal{os.Interrupt, os.Interrupt, os.Interrupt}, []string{"interrupting", "closing", "killing"}, 130},
-		"terminate closes": {leaves, []os.Signal{syscall.SIGTERM}, []string{"closing"}, 143},
+		"first interrupts": {leaves, "begun", []os.Signal{os.Interrupt}, []string{""}, 130},
+		"second closes":    {leaves + "  ignore: [interrupt]\n", "begun", []os.Signal{os.Interrupt, os.Interrupt}, []string{"interrupting", "closing"}, 130},
+		"third kills":      {leaves + "  ignore: [interrupt]\n  trap_term: true\n  ignore_eof: true\n", "begun", []os.Signal{os.Interrupt, os.Interrupt, os.Interrupt}, []string{"interrupting", "closing", "killing"}, 130},
+		"at the start":     {leaves + "  initialize: {mode: never}\n", "starting -> initializing", []os.Signal{os.Interrupt}, []string{""}, 130},
+		"terminate closes": {leaves, "begun", []os.Signal{syscall.SIGTERM}, []string{"closing"}, 143},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd, out, token := b.run(t, c.script, nil)
-			out.await(t, "begun")
-			assert.NotEmpty(t, processes(t, token), "the agent has children")
+			cmd, out, token := b.run(t, c.script, "debug", nil)
+			out.await(t, c.when)
+			if c.when == "begun" {
+				assert.NotEmpty(t, processes(t, token), "the agent has children")
+			}
 			for i, sig := range c.send {
 				require.NoError(t, cmd.Process.Signal(sig))
 				out.await(t, c.say[i])
@@ -122,7 +126,7 @@ func (b binaries) testReaderGoesAway(t *testing.T) {
 	errors := &screen{}
 	cmd, _, token := b.run(t, `
 turns: [{steps: [{text: begun}, {delay: 50ms}, {text: more}, {delay: 1h}]}]
-misbehave: {children: [{token: TOKEN, session: true}]}`, func(cmd *exec.Cmd) { cmd.Stdout, cmd.Stderr = w, errors })
+misbehave: {children: [{token: TOKEN, session: true}]}`, "warn", func(cmd *exec.Cmd) { cmd.Stdout, cmd.Stderr = w, errors })
 	require.NoError(t, w.Close())
 	_, err = io.ReadFull(r, make([]byte, len("begun")))
 	require.NoError(t, err)
@@ -169,7 +173,7 @@ func (b binaries) testAtATerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			keys, tty := terminal(t)
-			cmd, _, _ := b.run(t, c.script, func(cmd *exec.Cmd) {
+			cmd, _, _ := b.run(t, c.script, "warn", func(cmd *exec.Cmd) {
 				cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 				if c.stdin != "" {
 					cmd.Stdin = nil
