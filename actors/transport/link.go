@@ -211,7 +211,7 @@ func (k *Link) awaitExit() {
 	if !k.awaitOutput(k.cfg.Graces.Drain) {
 		k.stopRead(errExited)
 		k.proc.CloseOutput()
-		k.awaitOutput(0)
+		k.awaitOutput(k.cfg.Graces.Drain) // a function of the user's may hold the pump of stderr for ever
 	}
 	status, err := k.proc.Reap()
 	_ = k.proc.Stdin().Close()
@@ -248,7 +248,7 @@ func (k *Link) end(settle func()) {
 }
 
 // awaitOutput waits until the pumps have seen the end of both outputs, at most
-// d (zero: for ever).
+// d.
 func (k *Link) awaitOutput(d time.Duration) bool {
 	ctx, cancel := kernel.WithTimeout(context.Background(), k.cfg.Clock, &kernel.TimeoutError{What: "end of output", Limit: d})
 	defer cancel()
