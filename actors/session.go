@@ -160,12 +160,13 @@ func (s *session) close(c *kernel.Context[message.ToSession], reason error) {
 	}
 	_ = s.enter(Closing, why) // legal from every state that lives
 	// A turn that runs would go on after the end of stdin, and so would its
-	// tools: it is stopped first.
-	if reason == nil && k.Ledger.Initialized() != nil && k.Ledger.InFlight() && s.interrupt(c) {
+	// tools; a background task that ends would start a turn. They are stopped
+	// first.
+	if reason == nil && k.Ledger.Initialized() != nil && k.Ledger.Busy() && s.interrupt(c) {
 		k.interrupted = c.Now()
 		return
 	}
-	s.closeLink(reason != nil && k.Ledger.InFlight())
+	s.closeLink(reason != nil && k.Ledger.Busy())
 }
 
 func (s *session) interrupt(c *kernel.Context[message.ToSession]) bool {
@@ -226,7 +227,8 @@ func (s *session) check(c *kernel.Context[message.ToSession]) error {
 		return s.settle(c)
 	case k.State() >= Ready && k.State() <= AwaitingConsumer:
 		if limit := k.Ledger.Limits().Consumer; limit > 0 && k.Ledger.StalledFor() >= limit {
-			s.close(c, &kernel.TimeoutError{What: "the consumer of the messages", Limit: limit, SetBy: "Limits.Consumer"})
+			over := &kernel.TimeoutError{What: "the consumer of the messages", Limit: limit, SetBy: "Limits.Consumer"}
+			s.close(c, fmt.Errorf("%w: %w", ledger.ErrConsumerStalled, over))
 			return nil
 		}
 		return s.settle(c)
@@ -265,7 +267,7 @@ func (s *session) checkClosing(c *kernel.Context[message.ToSession]) {
 		if s.finished {
 			k.Link.Abort()
 		}
-	case !k.Ledger.InFlight():
+	case !k.Ledger.Busy():
 		s.closeLink(false)
 	case s.finished || c.Now().Sub(k.interrupted) >= k.cfg.InterruptGrace:
 		s.closeLink(true)

@@ -56,16 +56,21 @@ var (
 	ErrBusy = ledger.ErrBusy
 	// ErrClosed says that the session was closed.
 	ErrClosed = ledger.ErrClosed
-	// ErrConsumerStalled says that nobody read while the agent wrote past the
-	// hard bound.
+	// ErrConsumerStalled says that an answer lies behind more unread messages
+	// than may be held, or that nobody read for as long as Limits.Consumer says.
 	ErrConsumerStalled = ledger.ErrConsumerStalled
 	// ErrNotConnected says that [Client.Connect] was not called, or failed.
 	ErrNotConnected = errors.New("the client is not connected; call Connect first")
 	// ErrNotRun says that a user message ended without a result: it was
 	// cancelled while it was queued, or the agent had seen its uuid before.
 	ErrNotRun = ledger.ErrNotRun
+	// ErrResultSkipped says that a turn's result was a line longer than
+	// Options.MaxLine.
+	ErrResultSkipped = ledger.ErrResultSkipped
 	// ErrShutdown says that the runtime takes no new sessions.
 	ErrShutdown = runtime.ErrShutdown
+	// ErrTooLarge says that a message does not fit into one line for the agent.
+	ErrTooLarge = ledger.ErrTooLarge
 	// ErrTransportClosed says that the agent cannot be written to any more.
 	ErrTransportClosed = ledger.ErrTransportClosed
 )
@@ -126,7 +131,8 @@ func Retryable(err error) bool {
 		shape   *StructuredOutputError
 	)
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, ErrClosed), errors.As(err, &auth):
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, ErrClosed), errors.As(err, &auth),
+		errors.Is(err, ErrConsumerStalled): // nobody read: trying again changes nothing
 		return false
 	case errors.As(err, &control):
 		return control.Retryable

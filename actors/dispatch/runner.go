@@ -141,6 +141,7 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 		job.done()
 		return
 	}
+	a.Ledger.Describe(r, job.Name, job.Limit)
 	running := &run{cancel: cancel, name: job.Name}
 	if job.Limit > 0 {
 		running.expired = job.Expired

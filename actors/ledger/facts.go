@@ -20,6 +20,7 @@ type facts struct {
 	sessionID    string
 	capabilities []string
 	agentRunning bool
+	skipped      bool // a line above the ceiling may have been the result
 	tasks        map[string]bool // background tasks by id
 	levels       bool            // the agent reports tasks as a level
 	quietUntil   time.Time       // a turn may still follow the last task
@@ -33,7 +34,7 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 	switch f.Type {
 	case "result":
 		r := resultOf(*f)
-		l.facts.lastResult = r
+		l.facts.lastResult, l.facts.skipped = r, false
 		e.Turns = l.resultTurns(r)
 		for _, t := range e.Turns {
 			l.endTurn(t, r, nil)
@@ -112,6 +113,9 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 			return false
 		}
 		l.facts.agentRunning = m.State != "idle"
+		if !l.facts.agentRunning && l.facts.skipped { // one of the skipped lines was the result
+			l.endSkipped(TurnStarted, len(l.turns.open))
+		}
 		if l.facts.agentRunning {
 			l.facts.quietUntil = time.Time{}
 		}

@@ -62,6 +62,9 @@ type Request struct {
 	Frame  protocol.Frame
 	Opened time.Time
 
+	name  string        // tool or event, for reports
+	limit time.Duration // zero: none
+
 	seq    uint64
 	state  requestState
 	cancel context.CancelCauseFunc
@@ -141,6 +144,13 @@ func (l *Ledger) Scope(r *Request, cancel context.CancelCauseFunc) bool {
 	}
 	r.cancel = cancel
 	return true
+}
+
+// Describe says what a request is about and how long its callback may take.
+func (l *Ledger) Describe(r *Request, name string, limit time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.name, r.limit = name, limit
 }
 
 // openRequests lists the open requests of a kind as they came.

@@ -1,6 +1,9 @@
 package ledger
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Wait is something that is waited for.
 type Wait struct {
@@ -48,7 +51,9 @@ func (l *Ledger) Snapshot() Snapshot {
 		s.Waits = append(s.Waits, Wait{What: "control request " + c.Subtype, ID: c.ID, Age: now.Sub(c.Opened), Limit: c.Limit})
 	}
 	for _, r := range l.openRequests(anyKind) {
-		s.Waits = append(s.Waits, Wait{What: r.Kind.String() + " request", ID: r.ID, Age: now.Sub(r.Opened)})
+		s.Waits = append(s.Waits, Wait{
+			What: strings.TrimSpace(r.Kind.String() + " request " + r.name), ID: r.ID, Age: now.Sub(r.Opened), Limit: r.limit,
+		})
 	}
 	for _, t := range l.turns.open {
 		s.Waits = append(s.Waits, Wait{What: "turn " + t.state.String(), ID: t.UUID, Age: now.Sub(t.Opened)})

@@ -181,6 +181,17 @@ func (l *Ledger) InFlight() bool {
 	return false
 }
 
+// Busy reports whether the agent has anything to do, or may start something by
+// itself: a turn in flight, or a background task.
+func (l *Ledger) Busy() bool {
+	if l.InFlight() {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.facts.tasks) > 0
+}
+
 // AwaitIdle waits until no turn is open, the agent says that it is idle, if it
 // says such things, and no background task lives; or until the session ends.
 func (l *Ledger) AwaitIdle(ctx context.Context) error {

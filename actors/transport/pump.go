@@ -109,6 +109,9 @@ func (k *Link) mustRead() bool {
 func (k *Link) frame(line protocol.Line) (protocol.Frame, bool) {
 	if line.Oversize > 0 {
 		k.cfg.Ledger.Emit(event.Oversize{Length: line.Oversize, Ceiling: k.maxLine(), Head: string(line.Head)})
+		if k.cfg.Ledger.Skipped(line.Head) {
+			k.cfg.Moved()
+		}
 		return protocol.Frame{}, false
 	}
 	f, err := protocol.ParseFrame(line.Data)
