@@ -20,7 +20,7 @@ type facts struct {
 	sessionID    string
 	capabilities []string
 	agentRunning bool
-	skipped      bool // a line above the ceiling may have been the result
+	skipped      bool            // a line above the ceiling may have been the result
 	tasks        map[string]bool // background tasks by id
 	levels       bool            // the agent reports tasks as a level
 	quietUntil   time.Time       // a turn may still follow the last task
