@@ -1,0 +1,375 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+func TestCloseIsIdempotent(t *testing.T) {
+	t.Parallel()
+	inBoth(t, func(t *testing.T, w *world) {
+		s := w.open(w.spec(turns()))
+		var waits []func()
+		for range 4 {
+			waits = append(waits, w.task(func() { assert.NoError(t, s.Close(context.Background())) }))
+		}
+		for _, wait := range waits {
+			wait()
+		}
+		require.NoError(t, s.Close(context.Background()))
+		assert.Equal(t, runtime.StateClosed, s.State())
+		require.NoError(t, s.Err())
+		living, _ := w.agents()
+		assert.Zero(t, living)
+
+		_, err := s.Send(context.Background(), text("late"))
+		require.ErrorIs(t, err, ledger.ErrClosed)
+		require.ErrorIs(t, s.CallRaw(context.Background(), "interrupt", []byte(`{"subtype":"interrupt"}`), nil, 0), ledger.ErrClosed)
+		require.NoError(t, s.AwaitIdle(context.Background()))
+		for range s.Messages(context.Background()) {
+			t.Error("there is nothing to read")
+		}
+	})
+}
+
+func TestCloseOfAnIdleSessionTakesNoTime(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	s := w.open(w.spec(turns()))
+	_, err := w.send(s, "hi").Result(t.Context())
+	require.NoError(t, err)
+	start := w.sched.Now()
+	require.NoError(t, s.Close(t.Context()))
+	assert.Less(t, w.sched.Now().Sub(start), 100*time.Millisecond)
+}
+
+// deaf is an agent in a turn of an hour that does not stop for anything but
+// SIGKILL.
+func deaf() *scripted.Script {
+	s := turns(scripted.Steps{scripted.Delay(time.Hour)})
+	s.Misbehave = scripted.Misbehaviour{Ignore: []string{"interrupt"}, TrapTerm: true, IgnoreEOF: true}
+	return s
+}
+
+func TestCloseInterruptsARunningTurn(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(10) {
+		w := inSim(t, seed)
+		s := w.open(w.spec(turns(scripted.Steps{scripted.Delay(time.Hour), gate()})))
+		turn := w.send(s, "go")
+		w.pass(time.Second)
+		require.Equal(t, runtime.StateRunning, s.State())
+		start := w.sched.Now()
+		require.NoError(t, s.Close(t.Context()))
+		assert.Less(t, w.sched.Now().Sub(start), time.Minute)
+		assert.Zero(t, w.effects)
+		r, err := turn.Result(t.Context())
+		require.NoError(t, err, "the turn has a result: it was stopped first")
+		assert.True(t, r.IsError)
+		assert.Equal(t, runtime.StateClosed, s.State())
+	}
+}
+
+func TestCloseOfAnAgentThatIsDeaf(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	spec := w.spec(deaf())
+	spec.InterruptGrace = 7 * time.Second
+	spec.Graces = runtime.Graces{EOF: time.Hour, Terminate: 5 * time.Second}
+	s := w.open(spec)
+	turn := w.send(s, "go")
+	w.pass(time.Second)
+	start := w.sched.Now()
+	require.NoError(t, s.Close(t.Context()))
+	assert.Equal(t, 12*time.Second, w.sched.Now().Sub(start), "interrupt, then SIGTERM: stdin is not closed under a turn")
+	_, err := turn.Result(t.Context())
+	require.ErrorIs(t, err, ledger.ErrClosed)
+	assert.Equal(t, runtime.StateClosed, s.State(), "it was the user's wish")
+}
+
+func TestCloseRunsOutOfTime(t *testing.T) {
+	t.Parallel()
+	inBoth(t, func(t *testing.T, w *world) {
+		spec := w.spec(deaf())
+		spec.InterruptGrace = time.Hour
+		s := w.open(spec)
+		turn := w.send(s, "go")
+		enough := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		w.Clock().AfterFunc(50*time.Millisecond, func() { cancel(enough) })
+		err := s.Close(ctx)
+		require.ErrorIs(t, err, enough)
+		require.ErrorContains(t, err, "close session "+s.ID()+": still closing, transport up (killed), agent killed: enough")
+		require.NoError(t, w.Executor().Await(context.Background(), s.Done()), "it ends all the same")
+		living, _ := w.agents()
+		assert.Zero(t, living)
+		assert.Equal(t, runtime.StateClosed, s.State())
+		_, err = turn.Result(context.Background())
+		require.ErrorIs(t, err, ledger.ErrClosed)
+		cancel(nil)
+	})
+}
+
+// TestCloseFromInsideTheLoop closes a session from the loop that consumes it,
+// while the agent has more to say than may be held.
+func TestCloseFromInsideTheLoop(t *testing.T) {
+	t.Parallel()
+	inBoth(t, func(t *testing.T, w *world) {
+		spec := w.spec(turns(scripted.Steps{
+			scripted.Text("first"), &scripted.Flood{Count: 200, Size: 1000}, &scripted.Huge{Bytes: 300 << 10}, &scripted.Huge{Bytes: 300 << 10},
+		}))
+		spec.Limits = runtime.Limits{Messages: 8, Bytes: 4 << 10, HardBytes: 16 << 10}
+		spec.InterruptGrace = 200 * time.Millisecond
+		spec.Graces = runtime.Graces{EOF: 200 * time.Millisecond, Terminate: 200 * time.Millisecond, Drain: 100 * time.Millisecond}
+		s := w.open(spec)
+		w.send(s, "go")
+		for m, err := range s.Messages(context.Background()) {
+			require.NoError(t, err)
+			if protocol.TextOf(m) != "first" {
+				continue
+			}
+			require.NoError(t, s.Close(context.Background()))
+			break
+		}
+		assert.Equal(t, runtime.StateClosed, s.State())
+		living, _ := w.agents()
+		assert.Zero(t, living)
+	})
+}
+
+func TestNoToolRunsInATurnWrittenAfterClose(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(100) {
+		w := inSim(t, seed)
+		s := w.open(w.spec(turns(scripted.Steps{scripted.Delay(time.Second), &scripted.ToolUse{Name: "Bash", Gate: agent.GateAllow, Effect: "effect"}})))
+		turn := w.send(s, "go")
+		require.NoError(t, s.Close(t.Context()))
+		assert.Zero(t, w.effects, "seed %d", seed)
+		select {
+		case <-turn.Done():
+		default:
+			t.Errorf("seed %d: the turn is open", seed)
+		}
+	}
+}
+
+func TestCloseWhileAGateIsDecided(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		w := inSim(t, seed)
+		var cause error
+		spec := w.spec(turns(scripted.Steps{gate()}))
+		spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+			_ = w.Executor().Await(ctx, never)
+			cause = context.Cause(ctx)
+			return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
+		}
+		s := w.open(spec)
+		turn := w.send(s, "go")
+		w.pass(time.Second)
+		require.Equal(t, runtime.StateAwaitingHost, s.State())
+		require.NoError(t, s.Close(t.Context()))
+		require.ErrorIs(t, cause, context.Canceled, "the callback hears that nobody waits")
+		assert.Zero(t, w.effects, "fail-closed, seed %d", seed)
+		_, err := turn.Result(t.Context())
+		require.NoError(t, err)
+	}
+}
+
+// TestASessionActorThatDiesWhileItWaitsForTheInterrupt must not forget how long
+// it wanted to wait.
+func TestASessionActorThatDiesWhileItWaitsForTheInterrupt(t *testing.T) {
+	t.Parallel()
+	var s *runtime.Session
+	struck := false
+	w := inSim(t, 1, func(c *kernel.Config) {
+		c.Chaos = func(actor string, _ any, at kernel.Moment) bool {
+			if s == nil || struck || at != kernel.AfterMessage || !strings.HasPrefix(actor, s.ID()+"#") || s.State() != runtime.StateClosing {
+				return false
+			}
+			struck = true
+			return true
+		}
+	})
+	s = w.open(w.spec(deaf()))
+	w.send(s, "go")
+	w.pass(time.Second)
+	start := w.sched.Now()
+	require.NoError(t, s.Close(t.Context()))
+	assert.True(t, struck)
+	assert.Less(t, w.sched.Now().Sub(start), time.Minute)
+}
+
+func TestWhatAnAgentSaysBeforeItDiesIsRead(t *testing.T) {
+	t.Parallel()
+	inBoth(t, func(t *testing.T, w *world) {
+		s := w.open(w.spec(turns(scripted.Steps{scripted.Text("a"), &scripted.Result{}, &scripted.Exit{Code: 3}})))
+		turn := w.send(s, "go")
+		require.NoError(t, w.Executor().Await(context.Background(), s.Done()))
+		assert.Equal(t, []string{"system/init", "assistant", "result/success"}, content(kinds(context.Background(), t, turn)), "nobody had read it")
+		_, err := turn.Result(context.Background())
+		require.NoError(t, err)
+		var exit *transport.ExitError
+		require.ErrorAs(t, s.Err(), &exit)
+		assert.Equal(t, 3, exit.Status.Code)
+		assert.Equal(t, runtime.StateFailed, s.State())
+		_, err = s.Send(context.Background(), text("more"))
+		require.ErrorIs(t, err, ledger.ErrClosed)
+		require.ErrorAs(t, err, &exit, "and why")
+		require.NoError(t, s.Close(context.Background()), "nothing is left")
+	})
+}
+
+func TestATurnThatTheAgentDoesNotSurvive(t *testing.T) {
+	t.Parallel()
+	inBoth(t, func(t *testing.T, w *world) {
+		s := w.open(w.spec(turns(scripted.Steps{scripted.Text("a"), scripted.Text("b"), &scripted.Exit{Signal: "KILL"}})))
+		turn := w.send(s, "go")
+		var got []string
+		var last error
+		for m, err := range turn.Messages(context.Background()) {
+			if last = err; err == nil {
+				if text := protocol.TextOf(m); text != "" {
+					got = append(got, text)
+				}
+			}
+		}
+		assert.Equal(t, []string{"a", "b"}, got)
+		var exit *transport.ExitError
+		require.ErrorAs(t, last, &exit)
+		assert.Equal(t, "a turn", exit.During)
+		require.ErrorContains(t, last, "agent ended during a turn: signal SIGKILL")
+		_, err := turn.Result(context.Background())
+		require.ErrorAs(t, err, &exit)
+	})
+}
+
+func TestAnErrorResultIsToldWithTheExit(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	isError, why := true, "out of credit"
+	s := w.open(w.spec(turns(scripted.Steps{&scripted.Result{IsError: &isError, Text: &why}, &scripted.Exit{Code: 1}})))
+	_, err := w.send(s, "go").Result(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, w.Executor().Await(t.Context(), s.Done()))
+	require.ErrorContains(t, s.Err(), "exit code 1; last result: success out of credit")
+}
+
+func TestShutdownInEveryState(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(10) {
+		w := inSim(t, seed)
+		sessions := make(map[runtime.State]*runtime.Session)
+		var opening []error
+		open := func(spec runtime.Spec) {
+			w.sched.Go(func() {
+				_, err := w.Open(context.Background(), spec)
+				opening = append(opening, err)
+			})
+			w.pass(time.Millisecond)
+		}
+		silent := &scripted.Script{Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Mode: "never"}}}
+		stuck := w.spec(nil)
+		stuck.Program, stuck.Spawner = nil, stuckSpawner{w}
+		open(stuck)
+		open(w.spec(silent))
+
+		sessions[runtime.StateReady] = w.open(w.spec(turns()))
+		sessions[runtime.StateRunning] = w.open(w.spec(turns(scripted.Steps{scripted.Delay(time.Hour)})))
+		asks := w.spec(turns(scripted.Steps{gate()}))
+		asks.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+			return protocol.PermissionResult{}, w.Executor().Await(ctx, never)
+		}
+		sessions[runtime.StateAwaitingHost] = w.open(asks)
+		talks := w.spec(turns(scripted.Steps{scripted.Text("1"), scripted.Text("2"), scripted.Text("3"), scripted.Text("4")}))
+		talks.Limits.Messages = 2
+		sessions[runtime.StateAwaitingConsumer] = w.open(talks)
+		closing := w.spec(deaf())
+		closing.InterruptGrace = time.Minute
+		sessions[runtime.StateClosing] = w.open(closing)
+		sessions[runtime.StateClosed] = w.open(w.spec(turns()))
+		sessions[runtime.StateFailed] = w.open(w.spec(turns(scripted.Steps{&scripted.Exit{Code: 1}})))
+		for state, s := range sessions {
+			if state != runtime.StateReady && state != runtime.StateClosed {
+				w.send(s, "go")
+			}
+		}
+		w.pass(time.Second)
+		w.sched.Go(func() { _ = sessions[runtime.StateClosing].Close(context.Background()) })
+		require.NoError(t, sessions[runtime.StateClosed].Close(t.Context()))
+		for state, s := range sessions {
+			require.Equal(t, state, s.State(), "seed %d", seed)
+		}
+		states := make(map[runtime.State]bool)
+		for _, s := range w.Sessions() {
+			states[s.State()] = true
+		}
+		require.True(t, states[runtime.StateStarting] && states[runtime.StateInitializing], "seed %d: %v", seed, states)
+
+		require.NoError(t, w.Shutdown(t.Context()))
+		for state, s := range sessions {
+			require.True(t, s.State().Terminal(), "seed %d: %v", seed, state)
+		}
+		require.Len(t, opening, 2)
+		for _, err := range opening {
+			require.Error(t, err, "seed %d", seed)
+		}
+		assert.Empty(t, w.Sessions())
+		assert.Zero(t, w.serving)
+		assert.Zero(t, w.effects)
+		require.NoError(t, w.Shutdown(t.Context()), "again")
+	}
+}
+
+func TestShutdownRunsOutOfTime(t *testing.T) {
+	t.Parallel()
+	inBoth(t, func(t *testing.T, w *world) {
+		spec := w.spec(deaf())
+		spec.ID, spec.InterruptGrace = "deaf", time.Hour
+		deafOne := w.open(spec)
+		w.send(deafOne, "go")
+		polite := w.open(w.spec(turns()))
+		enough := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		w.Clock().AfterFunc(50*time.Millisecond, func() { cancel(enough) })
+		err := w.Shutdown(ctx)
+		require.ErrorIs(t, err, enough)
+		require.EqualError(t, err, "1 sessions have not ended: deaf (closing): enough")
+		assert.Equal(t, runtime.StateClosed, polite.State())
+		require.NoError(t, w.Executor().Await(context.Background(), deafOne.Done()), "it was killed")
+		require.NoError(t, w.Shutdown(context.Background()))
+		cancel(nil)
+	})
+}
+
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	s := w.open(w.spec(turns()))
+	ctx, cancel := context.WithCancel(t.Context())
+	w.sched.AfterFunc(time.Second, cancel)
+	err := w.Drain(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "1 sessions have not ended: "+s.ID()+" (ready)")
+	_, err = w.Open(t.Context(), w.spec(turns()))
+	require.ErrorIs(t, err, runtime.ErrShutdown, "no new ones")
+	_, err = w.send(s, "hi").Result(t.Context())
+	require.NoError(t, err, "those that live go on")
+	w.sched.AfterFunc(time.Minute, func() { w.sched.Go(func() { _ = s.Close(context.Background()) }) })
+	require.NoError(t, w.Drain(t.Context()))
+	assert.Equal(t, runtime.StateClosed, s.State())
+}

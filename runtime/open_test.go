@@ -1,0 +1,249 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+func TestSpecsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	for name, c := range map[string]struct {
+		change func(s *runtime.Spec)
+		want   string
+	}{
+		"no dialect":       {func(s *runtime.Spec) { s.Dialect = nil }, "Spec.Dialect is required"},
+		"a slash":          {func(s *runtime.Spec) { s.ID = "a/b" }, `"a/b" must not contain / or #`},
+		"a hash":           {func(s *runtime.Spec) { s.ID = "a#1" }, `"a#1" must not contain / or #`},
+		"an option":        {func(s *runtime.Spec) { s.Options.MaxTurns = dialect.Some(-1) }, "MaxTurns"},
+		"a broken backoff": {func(s *runtime.Spec) { s.ActorBackoff = supervisor.Backoff{Initial: 2, Max: 1} }, "backoff"},
+	} {
+		spec := w.spec(turns())
+		c.change(&spec)
+		_, err := w.Open(t.Context(), spec)
+		require.ErrorContains(t, err, c.want, name)
+		assert.Empty(t, w.Sessions(), name)
+	}
+	_, ever := w.agents()
+	assert.Zero(t, ever, "nothing was started")
+}
+
+// TestStartsThatFail checks that nothing is left of them, and that the error
+// tells why.
+func TestStartsThatFail(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script *scripted.Script
+		change func(s *runtime.Spec)
+		check  func(t *testing.T, err error)
+	}{
+		"the agent refuses initialize": {
+			script: &scripted.Script{Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Mode: "refuse", Error: "not today", Code: "nope"}}},
+			check: func(t *testing.T, err error) {
+				var refusal *ledger.ControlError
+				require.ErrorAs(t, err, &refusal)
+				assert.Equal(t, "initialize", refusal.Request)
+				assert.Equal(t, "nope", refusal.Code)
+				assert.Equal(t, "not today", refusal.Message)
+			},
+		},
+		"the agent never answers initialize": {
+			script: &scripted.Script{Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Mode: "never"}}},
+			change: func(s *runtime.Spec) { s.Limits.Initialize = 100 * time.Millisecond },
+			check: func(t *testing.T, err error) {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.EqualError(t, err, "initialize: no answer within 100ms (set by Limits.Initialize)")
+			},
+		},
+		"the agent exits before initialize": {
+			script: &scripted.Script{Misbehave: scripted.Misbehaviour{Die: &scripted.Die{At: agent.BeforeInitResponse, Code: 3}, Stderr: 200}},
+			check: func(t *testing.T, err error) {
+				var exit *transport.ExitError
+				require.ErrorAs(t, err, &exit)
+				assert.Equal(t, "initialize", exit.During)
+				assert.Equal(t, 3, exit.Status.Code)
+				assert.Contains(t, exit.StderrTail, "....")
+				require.ErrorContains(t, err, "agent ended during initialize: exit code 3; stderr: ....")
+			},
+		},
+		"the agent is killed before initialize": {
+			script: &scripted.Script{Misbehave: scripted.Misbehaviour{Die: &scripted.Die{At: agent.BeforeInitResponse, Signal: "KILL"}}},
+			check: func(t *testing.T, err error) {
+				require.ErrorContains(t, err, "agent ended during initialize: signal SIGKILL")
+			},
+		},
+		"there is no such program": {
+			change: func(s *runtime.Spec) { s.Program = nil; s.Spawner = transport.InMemory{Clock: nil, Program: nil} },
+			check: func(t *testing.T, err error) {
+				var start *transport.StartError
+				require.ErrorAs(t, err, &start)
+			},
+		},
+		"there is no such executable": {
+			change: func(s *runtime.Spec) {
+				s.Program = nil
+				s.Options.PathToExecutable = "/nonexistent/agent"
+				s.Options.Cwd = "/"
+			},
+			check: func(t *testing.T, err error) {
+				var start *transport.StartError
+				require.ErrorAs(t, err, &start)
+				assert.Equal(t, "/nonexistent/agent", start.Path)
+				require.ErrorContains(t, err, "/nonexistent/agent")
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := func(t *testing.T, w *world) {
+				spec := w.spec(c.script)
+				if c.change != nil {
+					c.change(&spec)
+				}
+				s, err := w.Open(context.Background(), spec)
+				require.Nil(t, s)
+				require.Error(t, err)
+				c.check(t, err)
+				living, _ := w.agents()
+				assert.Zero(t, living)
+				assert.Empty(t, w.Sessions())
+			}
+			if name == "there is no such executable" {
+				run(t, inProduction(t)) // no simulation starts a process
+				return
+			}
+			inBoth(t, run)
+		})
+	}
+}
+
+// stuckSpawner waits until the attempt is given up.
+type stuckSpawner struct{ w *world }
+
+func (s stuckSpawner) Spawn(ctx context.Context, _ transport.Command) (transport.Process, error) {
+	return nil, s.w.Executor().Await(ctx, never)
+}
+
+func TestOpenGivesUpWithItsContext(t *testing.T) {
+	t.Parallel()
+	silent := &scripted.Script{Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Mode: "never"}}}
+	deaf := &scripted.Script{Misbehave: scripted.Misbehaviour{
+		Initialize: scripted.InitializeFault{Mode: "never"}, IgnoreEOF: true, TrapTerm: true,
+	}}
+	for name, build := range map[string]func(w *world) runtime.Spec{
+		"a spawn that hangs":       func(w *world) runtime.Spec { return runtime.Spec{Dialect: claude.New(), Spawner: stuckSpawner{w}} },
+		"an agent that is silent":  func(w *world) runtime.Spec { return w.spec(silent) },
+		"and will not go":          func(w *world) runtime.Spec { return w.spec(deaf) },
+		"an agent that is correct": func(w *world) runtime.Spec { return w.spec(turns()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBoth(t, func(t *testing.T, w *world) {
+				enough := errors.New("enough")
+				ctx, cancel := context.WithCancelCause(context.Background())
+				if name == "an agent that is correct" {
+					cancel(enough) // before it starts
+				} else {
+					w.Clock().AfterFunc(20*time.Millisecond, func() { cancel(enough) })
+				}
+				s, err := w.Open(ctx, build(w))
+				require.Nil(t, s)
+				require.ErrorIs(t, err, enough)
+				require.ErrorContains(t, err, "open session ")
+				living, _ := w.agents()
+				assert.Zero(t, living)
+				assert.Empty(t, w.Sessions())
+				cancel(nil)
+			})
+		})
+	}
+}
+
+func TestTwoSessionsOfOneID(t *testing.T) {
+	t.Parallel()
+	inBoth(t, func(t *testing.T, w *world) {
+		spec := w.spec(turns())
+		spec.ID = "one"
+		first := w.open(spec)
+		_, err := w.Open(context.Background(), spec)
+		require.ErrorContains(t, err, `session id "one" is taken`)
+		assert.Equal(t, runtime.StateReady, first.State(), "the first does not notice")
+		turn := w.send(first, "hi")
+		_, err = turn.Result(context.Background())
+		require.NoError(t, err)
+		assert.Equal(t, []*runtime.Session{first}, w.Sessions())
+	})
+}
+
+func TestAnIDCanBeUsedAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(40) {
+		w := inSim(t, seed)
+		spec := w.spec(turns())
+		spec.ID = "one"
+		for range 3 {
+			s := w.open(spec)
+			require.NoError(t, s.Close(t.Context()))
+		}
+	}
+	w := inProduction(t)
+	spec := w.spec(turns())
+	spec.ID = "one"
+	for range 30 {
+		require.NoError(t, w.open(spec).Close(t.Context()))
+	}
+}
+
+func TestSessionsHaveIDs(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	a, b := w.open(w.spec(turns())), w.open(w.spec(turns()))
+	assert.Len(t, a.ID(), 13)
+	assert.NotEqual(t, a.ID(), b.ID())
+	assert.Len(t, w.Sessions(), 2)
+	assert.Less(t, w.Sessions()[0].ID(), w.Sessions()[1].ID())
+}
+
+func TestNoSessionAfterShutdown(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	require.NoError(t, w.Shutdown(t.Context()))
+	_, err := w.Open(t.Context(), w.spec(turns()))
+	require.ErrorIs(t, err, runtime.ErrShutdown)
+	_, ever := w.agents()
+	assert.Zero(t, ever)
+}
+
+func TestOpenWaitsForInitialize(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	start := w.sched.Now()
+	s := w.open(w.spec(&scripted.Script{Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Delay: time.Minute}}}))
+	assert.GreaterOrEqual(t, w.sched.Now().Sub(start), time.Minute)
+	assert.Equal(t, runtime.StateReady, s.State())
+	assert.NotEmpty(t, s.Initialized())
+}
+
+func TestInitializeThatIsAnsweredTwiceOrEmpty(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"twice", "empty"} {
+		w := inSim(t, 1)
+		s := w.open(w.spec(&scripted.Script{Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Mode: mode}}}))
+		_, err := w.send(s, "hi").Result(t.Context())
+		require.NoError(t, err, mode)
+	}
+}
