@@ -21,7 +21,7 @@ func options(name string) (*sdk.Options, error) {
 			}},
 		))}, nil
 	case "claude":
-		return &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{})}, nil
+		return &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), SystemPrompt: sdk.PresetPrompt("")}, nil
 	case "qoder":
 		return &sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.QoderCLIAuth()}, nil
 	}

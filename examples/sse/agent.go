@@ -23,7 +23,7 @@ func options(name string) (*sdk.Options, error) {
 			&scripted.Partial{Text: "Four files. You said: ${prompt}", Chunk: 4, Pause: pause},
 		}}))}, nil
 	case "claude":
-		return &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{})}, nil
+		return &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), SystemPrompt: sdk.PresetPrompt("")}, nil
 	case "qoder":
 		return &sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.QoderCLIAuth()}, nil
 	}
