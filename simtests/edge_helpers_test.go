@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -58,6 +59,7 @@ func newRig(t *testing.T) *rig {
 		defer cancel()
 		assert.NoError(t, r.rt.Shutdown(ctx))
 		assert.Empty(t, withToken(t, r.token), "processes")
+		killAll(t, r.token) // so that a failure is no burden to the next run
 		assert.Empty(t, children(t), "children, dead or alive")
 		assert.Empty(t, entries(t, r.temp), "files for agents")
 		assert.NoError(t, goleak.Find(goroutines), "goroutines")
@@ -169,6 +171,20 @@ func children(t *testing.T) (found []string) {
 		}
 	}
 	return found
+}
+
+// killAll ends the processes that have token in their arguments.
+func killAll(t *testing.T, token string) {
+	t.Helper()
+	for _, name := range entries(t, "/proc") {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if b, err := os.ReadFile(filepath.Join("/proc", name, "cmdline")); err == nil && strings.Contains(string(b), token) {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
+		}
+	}
 }
 
 // threads is how many threads this process has.
