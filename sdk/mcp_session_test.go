@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,6 +92,7 @@ func use(id, tool string, arguments map[string]any) *scripted.MCPCall {
 func TestToolsInASession(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, d dialect.Dialect, rt *runtime.Runtime, ex kernel.Executor) {
+		var began atomic.Bool
 		var cause error
 		ended := make(chan struct{})
 		s := server(t,
@@ -100,6 +102,7 @@ func TestToolsInASession(t *testing.T) {
 				return sdk.JSONResult([]any{sdk.Progress(ctx, 1, 2, "half"), string(sdk.ToolCallMeta(ctx))}), nil
 			}),
 			sdk.NewTool("slow", "d", func(ctx context.Context, _ none) (*sdk.ToolResult, error) {
+				began.Store(true)
 				cause = mcp.Await(ctx, make(chan struct{}))
 				close(ended)
 				return nil, cause
@@ -123,6 +126,9 @@ func TestToolsInASession(t *testing.T) {
 		assert.Contains(t, text("prog", false), "[true,")
 		assert.Contains(t, text("prog", false), "progressToken")
 		text("slow", true)
+		if _, production := ex.(kernel.GoExecutor); production && !began.Load() {
+			return // cancelled before a busy machine came to run it
+		}
 		require.NoError(t, ex.Await(context.Background(), ended))
 		assert.ErrorIs(t, cause, context.Canceled, "the handler's context ended")
 	})

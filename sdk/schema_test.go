@@ -181,7 +181,7 @@ func TestRawSchemas(t *testing.T) {
 	}
 	s := server(t, raw(rawSchema))
 	const args = `{"p":[{"q":1.0}],"u":null,"x-n":"9"}`
-	assert.Equal(t, args, call(t, s, "it", args).text(), "as the agent sent it")
+	exactly(t, args, call(t, s, "it", args).text()) // as the agent sent it
 	for _, nothing := range []string{"", "null", "{}"} {
 		assert.Equal(t, "{}", call(t, s, "it", nothing).text())
 	}

@@ -107,9 +107,9 @@ func TestHandlerSeesItsContext(t *testing.T) {
 		return sdk.Text(ctx.Value(key{}).(string) + " " + context.Cause(ctx).Error() + " " + string(sdk.ToolCallMeta(ctx))), nil
 	}))
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), key{}, "v"))
-	done := make(chan json.RawMessage)
+	done, p := make(chan json.RawMessage), params(t, "ctx", "", `{"claudecode/toolUseId":"toolu_1"}`)
 	go func() {
-		raw, err := s.Handle(ctx, "tools/call", params(t, "ctx", "", `{"claudecode/toolUseId":"toolu_1"}`))
+		raw, err := s.Handle(ctx, "tools/call", p)
 		assert.NoError(t, err)
 		done <- raw
 	}()
@@ -246,8 +246,9 @@ func TestLeavingTheQueue(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		errs := make(chan error, 3)
 		for i, c := range []context.Context{context.Background(), ctx, context.Background()} {
+			p := params(t, "one", `{"x":"`+string(rune('a'+i))+`"}`, "")
 			go func() {
-				_, err := s.Handle(c, "tools/call", params(t, "one", `{"x":"`+string(rune('a'+i))+`"}`, ""))
+				_, err := s.Handle(c, "tools/call", p)
 				errs <- err
 			}()
 			synctest.Wait() // so that they arrive in this order
