@@ -233,14 +233,21 @@ func (c *Client) Initialized() (*InitializeResponse, error) {
 	return r, nil
 }
 
-// Events yields the session's events from the moment of the call until ctx
-// ends or the runtime is shut down; none if the client is not connected.
+// Events yields the session's events from the start of the loop until the
+// session or ctx ends; none if the client is not connected. Options.OnEvent sees
+// them from the start of the session.
 func (c *Client) Events(ctx context.Context) iter.Seq[EventRecord] {
-	d, err := c.connected()
-	if err != nil {
-		return func(func(EventRecord) bool) {}
+	return func(yield func(EventRecord) bool) {
+		d, err := c.connected()
+		if err != nil || d.session.State().Terminal() {
+			return
+		}
+		for e := range d.session.Events(ctx) {
+			if !yield(e) {
+				return
+			}
+		}
 	}
-	return d.session.Events(ctx)
 }
 
 // Call makes a control request of any kind and decodes the answer into resp,
