@@ -6,6 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -170,17 +174,44 @@ func TestUserPromptSubmitHookBlocks(t *testing.T) {
 	}
 }
 
-func TestOnEventSeesAnyHook(t *testing.T) {
+// Every hook that the agent fires has an input that its type decodes.
+func TestEveryHook(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	var fired atomic.Int32
+	var mu sync.Mutex
+	fired := map[sdk.HookEvent]bool{}
 	o := r.options()
-	o.Hooks = []sdk.Hook{sdk.OnEvent("Stop", func(_ context.Context, c *sdk.HookCall) (json.RawMessage, error) {
-		fired.Add(1)
-		assert.Equal(t, sdk.HookStop, c.Event)
-		return nil, nil
-	})}
-	_, result := r.once(o, "say something [[scn:text]]")
-	require.False(t, result.Failed())
-	assert.EqualValues(t, 1, fired.Load())
+	o.AllowedTools = []string{"Bash"}
+	o.CanUseTool = r.denyAll("no")
+	for _, event := range protocol.HookEvents() {
+		o.Hooks = append(o.Hooks, sdk.OnEvent(string(event), func(_ context.Context, c *sdk.HookCall) (json.RawMessage, error) {
+			in, err := protocol.DecodeHookInput(c.Input)
+			assert.NoError(t, err, "%s", c.Input)
+			assert.Equal(t, event, c.Event)
+			if assert.NotNil(t, in) {
+				assert.Equal(t, event, in.Event())
+			}
+			assert.NotEmpty(t, c.ToolUseID)
+			mu.Lock()
+			defer mu.Unlock()
+			fired[event] = true
+			return nil, nil
+		}))
+	}
+	c := r.connect(o)
+	for _, prompt := range []string{
+		r.touch("made"), "fail [[scn:bashfail]]", "write [[scn:write]]", "delegate [[scn:agentfg]]", "/compact", "no [[scn:err400]]",
+	} {
+		r.ask(c, prompt)
+	}
+	require.NoError(t, c.SetModel(r.ctx, "another"))
+	r.ask(c, "go on [[scn:text]]")
+	r.close(c)
+	assert.Empty(t, r.failed())
+	assert.Equal(t, []sdk.HookEvent{
+		sdk.HookMessageDisplay, sdk.HookPermissionRequest, sdk.HookPostCompact, sdk.HookPostModelSwitch,
+		sdk.HookPostToolBatch, sdk.HookPostToolUse, sdk.HookPostToolUseFailure, sdk.HookPreCompact,
+		sdk.HookPreModelSwitch, sdk.HookPreToolUse, sdk.HookSessionStart, sdk.HookStop, sdk.HookStopFailure,
+		sdk.HookSubagentStart, sdk.HookSubagentStop, sdk.HookUserPromptSubmit,
+	}, slices.Sorted(maps.Keys(fired)))
 }
