@@ -1,0 +1,140 @@
+package docs_test
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// exportedErrors are the names of package sdk that look like errors.
+func exportedErrors(t *testing.T) []string {
+	t.Helper()
+	names := map[string]bool{}
+	sentinel, kind := regexp.MustCompile(`^Err[A-Z]`), regexp.MustCompile(`^[A-Z].*Error$`)
+	entries, err := os.ReadDir("../sdk")
+	require.NoError(t, err)
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), "../sdk/"+e.Name(), nil, 0)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			decl, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, spec := range decl.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					names[spec.Name.Name] = kind.MatchString(spec.Name.Name)
+				case *ast.ValueSpec:
+					for _, name := range spec.Names {
+						names[name.Name] = sentinel.MatchString(name.Name)
+					}
+				}
+			}
+		}
+	}
+	maps.DeleteFunc(names, func(_ string, isError bool) bool { return !isError })
+	return slices.Sorted(maps.Keys(names))
+}
+
+// printed are errors whose text the document shows.
+func printed() map[string]error {
+	result := &sdk.ResultMessage{Subtype: "error_max_turns", Errors: []string{"Reached maximum number of turns (3)"}}
+	return map[string]error{
+		"AuthError":                  &sdk.AuthError{Backend: "claude", Err: errors.New("…")},
+		"ConfigError":                &sdk.ConfigError{Option: "MaxTurns", Backend: "claude", Problem: "is -1", Fix: "a limit is not negative"},
+		"ControlError":               &sdk.ControlError{Request: "set_permission_mode", Code: "invalid_mode", Message: "…"},
+		"ErrBusy":                    sdk.ErrBusy,
+		"ErrClosed":                  sdk.ErrClosed,
+		"ErrConsumerStalled":         sdk.ErrConsumerStalled,
+		"ErrMCPServerClosed":         sdk.ErrMCPServerClosed,
+		"ErrNotConnected":            sdk.ErrNotConnected,
+		"ErrNotRun":                  sdk.ErrNotRun,
+		"ErrResultSkipped":           sdk.ErrResultSkipped,
+		"ErrShutdown":                sdk.ErrShutdown,
+		"ErrTooLarge":                sdk.ErrTooLarge,
+		"ErrTransportClosed":         sdk.ErrTransportClosed,
+		"LeftoverError":              &sdk.LeftoverError{Processes: []transport.ProcInfo{{PID: 4711, Command: "node"}}},
+		"ModelPolicyTimeoutError":    &sdk.ModelPolicyTimeoutError{Limit: 500 * time.Millisecond},
+		"ProtocolError":              &sdk.ProtocolError{Kind: protocol.NotJSON, Head: []byte("oops"), Len: 4},
+		"ProtocolVersionError":       &sdk.ProtocolVersionError{Backend: "qoder", Version: "2.0", Major: "1"},
+		"ResultError":                &sdk.ResultError{Result: result},
+		"StructuredOutputError":      &sdk.StructuredOutputError{Err: errors.New(`A: expected integer, got "x"`)},
+		"TimeoutError":               &sdk.TimeoutError{What: "control request set_model", Limit: time.Minute, SetBy: "Limits.Control"},
+		"UnsupportedCapabilityError": &sdk.UnsupportedCapabilityError{Backend: "claude", Request: "set_goal_max_turns"},
+		"ExitError":                  &sdk.ExitError{During: "a turn", Status: transport.ExitStatus{Code: 3}, StderrTail: "something broke"},
+		"StartError":                 &sdk.StartError{Err: errors.New(`lookup "claude": file does not exist (searched /usr/bin, /bin): install it, or give its path`)},
+		"StreamError":                nil, // no Go error
+	}
+}
+
+func TestEveryErrorIsExplained(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("troubleshooting.md")
+	require.NoError(t, err)
+	document := string(raw)
+	texts := printed()
+	assert.Equal(t, exportedErrors(t), slices.Sorted(maps.Keys(texts)), "errors of package sdk, and those that this test knows")
+	for _, name := range exportedErrors(t) {
+		want := "`" + name + "`"
+		if e := texts[name]; e != nil {
+			want = "**" + want + "** `" + e.Error() + "`"
+		}
+		assert.Contains(t, document, want)
+	}
+}
+
+// Links inside the documents lead somewhere.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	heading := regexp.MustCompile(`(?m)^#+ (.*)$`)
+	anchors := func(file string) map[string]bool {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		all := map[string]bool{"": true}
+		for _, h := range heading.FindAllStringSubmatch(string(raw), -1) {
+			kept := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(h[1]), "")
+			all[strings.ReplaceAll(kept, " ", "-")] = true
+		}
+		return all
+	}
+	files, err := fs.Glob(os.DirFS("."), "*.md")
+	require.NoError(t, err)
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(string(raw), -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			to, anchor, _ := strings.Cut(link[1], "#")
+			if to == "" {
+				to = file
+			}
+			if !strings.HasSuffix(to, ".md") {
+				assert.FileExists(t, to, file)
+				continue
+			}
+			assert.True(t, anchors(to)[anchor], "%s: %s", file, link[1])
+		}
+	}
+}
