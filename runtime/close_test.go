@@ -40,8 +40,8 @@ func TestCloseIsIdempotent(t *testing.T) {
 		require.ErrorIs(t, err, ledger.ErrClosed)
 		require.ErrorIs(t, s.CallRaw(context.Background(), "interrupt", []byte(`{"subtype":"interrupt"}`), nil, 0), ledger.ErrClosed)
 		require.NoError(t, s.AwaitIdle(context.Background()))
-		for range s.Messages(context.Background()) {
-			t.Error("there is nothing to read")
+		for m, err := range s.Messages(context.Background()) {
+			t.Error("there is nothing to read", m, err)
 		}
 	})
 }
@@ -153,7 +153,7 @@ func TestCloseFromInsideTheLoop(t *testing.T) {
 
 func TestNoToolRunsInATurnWrittenAfterClose(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(100) {
+	for seed := range uint64(30) {
 		w := inSim(t, seed)
 		s := w.open(w.spec(turns(scripted.Steps{scripted.Delay(time.Second), &scripted.ToolUse{Name: "Bash", Gate: agent.GateAllow, Effect: "effect"}})))
 		turn := w.send(s, "go")
@@ -169,7 +169,7 @@ func TestNoToolRunsInATurnWrittenAfterClose(t *testing.T) {
 
 func TestCloseWhileAGateIsDecided(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(20) {
+	for seed := range uint64(8) {
 		w := inSim(t, seed)
 		var cause error
 		spec := w.spec(turns(scripted.Steps{gate()}))
@@ -271,7 +271,7 @@ func TestAnErrorResultIsToldWithTheExit(t *testing.T) {
 
 func TestShutdownInEveryState(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(10) {
+	for seed := range uint64(5) {
 		w := inSim(t, seed)
 		sessions := make(map[runtime.State]*runtime.Session)
 		var opening []error

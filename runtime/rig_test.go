@@ -173,6 +173,7 @@ func gate() *scripted.ToolUse {
 	return &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "date"}, Gate: agent.GateAsk, Result: "now", Effect: "effect"}
 }
 
+// allow lets every tool run.
 func allow(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 	return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
 }
