@@ -79,14 +79,21 @@ type Bridge struct {
 
 	mu      sync.Mutex
 	servers map[string]Server
-	calls   map[callKey]context.CancelCauseFunc
+	calls   map[callKey]*inFlight
 }
 
 type callKey struct{ server, id string }
 
+// inFlight is a call from its arrival on. The agent's cancel may come before
+// the call's task has begun.
+type inFlight struct {
+	cancelled bool
+	cancel    context.CancelCauseFunc // nil before the task has begun
+}
+
 // NewBridge returns a bridge to the servers of cfg.
 func NewBridge(cfg BridgeConfig) *Bridge {
-	b := &Bridge{cfg: cfg, servers: make(map[string]Server), calls: make(map[callKey]context.CancelCauseFunc)}
+	b := &Bridge{cfg: cfg, servers: make(map[string]Server), calls: make(map[callKey]*inFlight)}
 	for _, s := range cfg.Servers {
 		b.servers[s.Name()] = s
 	}
@@ -135,7 +142,17 @@ func (b *Bridge) prepare(r *ledger.Request) (dispatch.Job, error) {
 	if o, ok := server.(Orderer); ok && tool != "" {
 		place = o.Enter(tool)
 	}
+	key := callKey{server.Name(), string(m.ID)}
+	flight := &inFlight{}
+	b.mu.Lock()
+	b.calls[key] = flight
+	b.mu.Unlock()
 	job.Done = func() {
+		b.mu.Lock()
+		if b.calls[key] == flight {
+			delete(b.calls, key)
+		}
+		b.mu.Unlock()
 		if place != nil {
 			place.Leave()
 		}
@@ -148,7 +165,7 @@ func (b *Bridge) prepare(r *ledger.Request) (dispatch.Job, error) {
 		if place != nil {
 			ctx = ContextWithPlace(ctx, place)
 		}
-		return b.call(ctx, server, m)
+		return b.call(ctx, server, m, flight)
 	}
 	return job, nil
 }
@@ -164,18 +181,15 @@ func toolName(m rpcMessage) string {
 	return p.Name
 }
 
-func (b *Bridge) call(ctx context.Context, s Server, m rpcMessage) (json.RawMessage, error) {
-	key := callKey{s.Name(), string(m.ID)}
+func (b *Bridge) call(ctx context.Context, s Server, m rpcMessage, flight *inFlight) (json.RawMessage, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(context.Canceled)
 	b.mu.Lock()
-	b.calls[key] = cancel
+	flight.cancel = cancel
+	if flight.cancelled {
+		cancel(context.Canceled)
+	}
 	b.mu.Unlock()
-	defer func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.calls, key)
-	}()
 	result, err := safely(ctx, s, m)
 	reply := rpcMessage{JSONRPC: "2.0", ID: m.ID, Result: result}
 	var rpc *RPCError
@@ -218,10 +232,12 @@ func (b *Bridge) notify(server string, m rpcMessage) (json.RawMessage, error) {
 		}
 		if json.Unmarshal(m.Params, &p) == nil {
 			b.mu.Lock()
-			cancel := b.calls[callKey{server, string(bytes.TrimSpace(p.RequestID))}]
-			b.mu.Unlock()
-			if cancel != nil {
-				cancel(context.Canceled)
+			defer b.mu.Unlock()
+			if flight := b.calls[callKey{server, string(bytes.TrimSpace(p.RequestID))}]; flight != nil {
+				flight.cancelled = true
+				if flight.cancel != nil {
+					flight.cancel(context.Canceled)
+				}
 			}
 		}
 	}

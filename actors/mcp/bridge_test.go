@@ -384,3 +384,19 @@ func FuzzBridge(f *testing.F) {
 		require.Empty(t, b.calls)
 	})
 }
+
+// The agent's cancel may run before the call's own task has begun.
+func TestCancelledBeforeItBegan(t *testing.T) {
+	t.Parallel()
+	s := &fake{name: "srv", handle: func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+		assert.ErrorIs(t, context.Cause(ctx), context.Canceled)
+		return nil, nil
+	}}
+	b := bridge(s)
+	call := job(t, b, "srv", `{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"slow"}}`)
+	cancel := job(t, b, "srv", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":10}}`)
+	_, err := run(context.Background(), cancel)
+	require.NoError(t, err)
+	_, err = run(context.Background(), call)
+	require.NoError(t, err)
+}
