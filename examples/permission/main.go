@@ -5,8 +5,8 @@
 //	go run ./examples/permission -agent claude   # Claude Code; or qoder
 //
 // What to see: the read goes through, the file is written elsewhere than the
-// agent said, and the command waits for your y; anything else, or no terminal
-// to answer on, denies it.
+// agent said, and the command waits for your y; anything else denies it, and so
+// does the end of the input.
 package main
 
 import (
