@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
@@ -104,23 +105,31 @@ func TestCloseOfAnAgentThatIsDeaf(t *testing.T) {
 func TestCloseRunsOutOfTime(t *testing.T) {
 	t.Parallel()
 	inBoth(t, func(t *testing.T, w *world) {
-		spec := w.spec(deaf())
-		spec.InterruptGrace = time.Hour
-		s := w.open(spec)
-		turn := w.send(s, "go")
 		enough := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(context.Background())
-		w.Clock().AfterFunc(50*time.Millisecond, func() { cancel(enough) })
+		spec := w.spec(deaf())
+		spec.InterruptGrace = time.Hour
+		spec.OnEvent = func(e runtime.EventRecord) {
+			if c, ok := e.Event.(event.StateChanged); ok && c.To == runtime.StateClosing.String() {
+				cancel(enough)
+			}
+		}
+		s := w.open(spec)
+		turn := w.send(s, "go")
+		for _, err := range turn.Messages(context.Background()) { // it is under way
+			require.NoError(t, err)
+			break
+		}
 		err := s.Close(ctx)
 		require.ErrorIs(t, err, enough)
-		require.ErrorContains(t, err, "close session "+s.ID()+": still closing, transport up (killed), agent killed: enough")
+		require.ErrorContains(t, err, "close session "+s.ID()+": still clos")
+		require.ErrorContains(t, err, "(killed), agent killed: enough")
 		require.NoError(t, w.Executor().Await(context.Background(), s.Done()), "it ends all the same")
 		living, _ := w.agents()
 		assert.Zero(t, living)
 		assert.Equal(t, runtime.StateClosed, s.State())
 		_, err = turn.Result(context.Background())
 		require.ErrorIs(t, err, ledger.ErrClosed)
-		cancel(nil)
 	})
 }
 
@@ -345,7 +354,10 @@ func TestShutdownRunsOutOfTime(t *testing.T) {
 		polite := w.open(w.spec(turns()))
 		enough := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(context.Background())
-		w.Clock().AfterFunc(50*time.Millisecond, func() { cancel(enough) })
+		w.task(func() { // when all that can end has ended
+			assert.NoError(t, w.Executor().Await(context.Background(), polite.Done()))
+			cancel(enough)
+		})
 		err := w.Shutdown(ctx)
 		require.ErrorIs(t, err, enough)
 		require.EqualError(t, err, "1 sessions have not ended: deaf (closing): enough")
