@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -224,8 +223,8 @@ func (e *ProtocolVersionError) Error() string {
 func (k *Core) checkVersion(version string) error {
 	want := k.cfg.Dialect.Traits().ProtocolMajor
 	major, _, ok := strings.Cut(version, ".")
-	_, noNumber := strconv.ParseUint(major, 10, 32)
-	if want == "" || !ok || noNumber != nil || major == want {
+	isNumber := strings.Trim(major, "0123456789") == "" && major != ""
+	if want == "" || !ok || !isNumber || major == want {
 		return nil
 	}
 	return &ProtocolVersionError{Backend: k.cfg.Dialect.Name(), Version: version, Major: want}

@@ -23,7 +23,7 @@ type outgoing struct {
 func (l *Ledger) waiting() []outgoing {
 	held := l.closing || l.facts.initialized == nil
 	var out []outgoing
-	for _, c := range l.calls.open { //troupe:maporder sorted below
+	for _, c := range l.calls.open {
 		if !c.written && (c.first || !held) {
 			out = append(out, outgoing{seq: c.seq, call: c})
 		}
