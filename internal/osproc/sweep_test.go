@@ -91,6 +91,7 @@ func TestScanListsAgainWhenAProcessVanished(t *testing.T) {
 		{"nobody is judged twice", [][]int{{p.PID(), never}, {p.PID()}}, 1, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			table := newTable(func(int) bool { return true }).(*procfs)
 			table.list = func() ([]int, error) {
 				next := tc.lists[0]
