@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -179,7 +180,6 @@ func TestSubagentInTheBackgroundAsks(t *testing.T) {
 	seen := r.modelSaw("touch").ToolResults()
 	require.Len(t, seen, 1)
 	assert.Equal(t, "the subagent may not", seen[0].Text)
-	assert.Empty(t, r.pendingAtEOF())
 }
 
 // Background work does not keep a session from being closed.
@@ -195,4 +195,31 @@ func TestCloseWhileAShellRunsInTheBackground(t *testing.T) {
 	assert.Equal(t, "Started.", result.Result)
 	running()
 	r.close(c)
+}
+
+// The end of background work starts a turn, also after the end of stdin. A
+// close must not let that happen.
+func TestCloseStartsNoTurnForBackgroundWork(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	call, release := r.waiting(modelapi.Args{"run_in_background": true})
+	r.model.Script("shell", modelapi.Say(call), modelapi.Say(modelapi.Text("Started.")), modelapi.Say(shell("touch late")))
+	o := r.options()
+	o.AllowedTools = []string{"Bash"}
+	c := r.connect(o)
+	events := c.Events(r.ctx)
+	_, result := r.ask(c, "in the background [[scn:shell]]")
+	assert.Equal(t, "Started.", result.Result)
+	for e := range events {
+		if strings.Contains(e.Event.String(), "-> ready") {
+			break
+		}
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- c.Close(r.ctx) }()
+	require.NoError(t, r.wire.await(r.ctx, func(s spoken) bool { return s.text == stdinClosed || s.text == "SIGTERM" }))
+	release()
+	require.NoError(t, await(r, "the close", closed))
+	r.nothingRuns()
+	assert.NoFileExists(t, r.at("late"))
 }

@@ -28,31 +28,6 @@ func (r *rig) ended() string {
 	return ""
 }
 
-// pending lists the gates that wait for the host's answer when stdin is closed.
-func (r *rig) pendingAtEOF() []string {
-	waiting := map[string]string{}
-	for _, s := range r.wire.said() {
-		if s.who == "process" && s.text == stdinClosed {
-			break
-		}
-		c, ok := s.control()
-		switch {
-		case !ok:
-		case s.who == "agent" && c.Type == "control_request":
-			waiting[c.RequestID] = c.Request.Subtype
-		case s.who == "host" && c.Type == "control_response":
-			delete(waiting, c.Response.RequestID)
-		case s.who == "agent" && c.Type == "control_cancel_request":
-			delete(waiting, c.RequestID)
-		}
-	}
-	var left []string
-	for _, subtype := range waiting {
-		left = append(left, subtype)
-	}
-	return left
-}
-
 // patient are options whose ladder has no step that runs out, however busy the
 // machine is: a signal would be a bug.
 func (r *rig) patient() *sdk.Options {
@@ -157,7 +132,6 @@ func TestCloseWhileAHookIsPending(t *testing.T) {
 	r.close(c)
 	require.ErrorIs(t, await(r, "the end of the hook's context", ended), context.Canceled)
 	assert.NoFileExists(t, r.at("late"))
-	assert.Empty(t, r.pendingAtEOF())
 }
 
 func TestCloseWhilePermissionIsPending(t *testing.T) {
@@ -176,7 +150,6 @@ func TestCloseWhilePermissionIsPending(t *testing.T) {
 	await(r, "the question", asked)
 	r.close(c)
 	assert.NoFileExists(t, r.at("late"))
-	assert.Empty(t, r.pendingAtEOF())
 }
 
 // Without time to interrupt the turn the agent is terminated: what is pending
@@ -220,7 +193,6 @@ func TestCloseThatDoesNotWaitForTheTurn(t *testing.T) {
 		await(r, "the hook", fired)
 		r.close(c)
 		assert.NoFileExists(t, r.at("late"))
-		assert.Empty(t, r.pendingAtEOF())
 	})
 }
 

@@ -70,6 +70,7 @@ func (r *rig) end() {
 	assert.NoError(r.t, r.rt.Shutdown(ctx))
 	r.nothingRuns()
 	r.wire.understood(r.t)
+	r.wire.answered(r.t)
 	if r.t.Failed() {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -142,6 +142,30 @@ func (w *wire) understood(t *testing.T) {
 	}
 }
 
+// answered checks that the host answered each request of the agent once, before
+// it closed stdin, unless the agent took the request back.
+func (w *wire) answered(t *testing.T) {
+	t.Helper()
+	open, answers := map[string]string{}, map[string]int{}
+	for _, s := range w.said() {
+		if s.text == stdinClosed {
+			assert.Empty(t, open, "requests that were open when stdin was closed")
+		}
+		c, ok := s.control()
+		switch {
+		case !ok:
+		case s.who == "agent" && c.Type == protocol.TypeControlRequest:
+			open[c.RequestID] = s.text
+		case s.who == "agent" && c.Type == protocol.TypeControlCancel:
+			delete(open, c.RequestID)
+		case s.who == "host" && c.Type == protocol.TypeControlResponse:
+			delete(open, c.Response.RequestID)
+			answers[c.Response.RequestID]++
+			assert.Equal(t, 1, answers[c.Response.RequestID], "answers to request %s", c.Response.RequestID)
+		}
+	}
+}
+
 // control is the control frame that a line holds, if it holds one.
 type control struct {
 	Type      string `json:"type"`
