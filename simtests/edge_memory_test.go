@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	goruntime "runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +41,7 @@ func onStages(t *testing.T, play func(s *stage)) {
 	t.Helper()
 	t.Run("production", func(t *testing.T) {
 		t.Parallel()
-		inProduction(t, runtime.Config{}, play)
+		inProduction(t, play)
 	})
 	t.Run("simulation", func(t *testing.T) {
 		t.Parallel()
@@ -50,9 +52,9 @@ func onStages(t *testing.T, play func(s *stage)) {
 }
 
 // inProduction plays a test on the production seams. Nothing may be left.
-func inProduction(t *testing.T, cfg runtime.Config, play func(s *stage)) {
+func inProduction(t *testing.T, play func(s *stage)) {
 	t.Helper()
-	rt, err := runtime.New(cfg)
+	rt, err := runtime.New(runtime.Config{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -301,15 +303,22 @@ func (h *hand) serve() {
 	}
 }
 
-// assistantLine is a line of text of about size bytes.
+// assistantLine is the n-th line, of text of that size.
 func assistantLine(n, size int) string {
-	return fmt.Sprintf(`{"type":"assistant","uuid":"a-%d","session_id":"s","message":{"role":"assistant","content":[{"type":"text","text":%q}]}}`,
-		n, strings.Repeat("x", size))
+	return `{"type":"assistant","uuid":"a-` + strconv.Itoa(n) + `","session_id":"s","message":{"role":"assistant","content":[{"type":"text","text":"` +
+		strings.Repeat("x", size) + `"}]}}`
 }
 
+// partialLine is a piece of text, which gives way where it must.
 func partialLine(n, size int) string {
-	return fmt.Sprintf(`{"type":"stream_event","uuid":"p-%d","session_id":"s","parent_tool_use_id":null,"event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}}`,
-		n, strings.Repeat("x", size))
+	return `{"type":"stream_event","uuid":"p-` + strconv.Itoa(n) +
+		`","session_id":"s","parent_tool_use_id":null,"event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"` +
+		strings.Repeat("x", size) + `"}}}`
+}
+
+// noteLine is of a type that nobody knows, and costs no decoding.
+func noteLine(n, size int) string {
+	return `{"type":"note","uuid":"n-` + strconv.Itoa(n) + `","v":"` + strings.Repeat("x", size) + `"}`
 }
 
 func resultLine(uuid string) string {
@@ -390,6 +399,7 @@ func reported[E event.Event](s *stage, r *reports) []E {
 // footprint is the memory that this process holds for Go, right after a
 // collection, in bytes.
 func footprint() int64 {
+	goruntime.GC() // what a pool holds outlives one collection
 	debug.FreeOSMemory()
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
