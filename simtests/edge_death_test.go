@@ -551,7 +551,7 @@ func TestEdgeLadderByTheClock(t *testing.T) {
 				require.NoError(t, err)
 				if c.flush > 0 && c.exit.Code <= 1 {
 					require.NotEmpty(t, read)
-					require.Equal(t, flushed, read[len(read)-1], "what is flushed is read")
+					require.JSONEq(t, flushed, read[len(read)-1], "what is flushed is read")
 				}
 				reader.Close()
 				w.finish(t)
