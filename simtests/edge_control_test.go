@@ -288,6 +288,7 @@ func TestCallbacksThatNeverReturn(t *testing.T) {
 		assert.True(s, k.refuses(object(s, (<-heard).Raw)), "fail-closed at the end of the session")
 		close(release)
 		s.await(returned)
+		s.await(log.seen(func(e event.Event) bool { return e == event.LateAnswer{Kind: k.name, RequestID: "q"} }))
 	})
 }
 

@@ -722,6 +722,41 @@ func TestClosersAtEveryMoment(t *testing.T) {
 	})
 }
 
+// TestCloseDuringOpen closes from two tasks while a session is being opened.
+func TestCloseDuringOpen(t *testing.T) {
+	t.Parallel()
+	for _, during := range []runtime.State{runtime.StateStarting, runtime.StateInitializing, runtime.StateReady} {
+		t.Run(during.String(), func(t *testing.T) {
+			t.Parallel()
+			onStages(t, func(s *stage) {
+				spec := s.spec(nil)
+				spec.Program = stubborn{}
+				if during == runtime.StateReady {
+					spec.Program = puppet(gentle)
+				}
+				log := listen(&spec)
+				var err error
+				opened := s.task(func() { _, err = s.rt.Open(s.ctx, spec) })
+				s.await(log.entered(during))
+				var closers []<-chan struct{}
+				for _, session := range s.rt.Sessions() {
+					for range 2 {
+						closers = append(closers, s.task(func() { assert.NoError(s, session.Close(s.ctx)) }))
+					}
+				}
+				require.Len(s, closers, 2)
+				for _, done := range append(closers, opened) {
+					s.await(done)
+				}
+				if during != runtime.StateReady {
+					require.ErrorIs(s, err, ledger.ErrClosed)
+				}
+				assert.Empty(s, s.rt.Sessions())
+			})
+		})
+	}
+}
+
 // TestCloseFromEverywhere closes a session from inside whatever it calls.
 func TestCloseFromEverywhere(t *testing.T) {
 	t.Parallel()
