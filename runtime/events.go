@@ -150,10 +150,15 @@ func (b *bus) end() {
 }
 
 // read yields events until ctx ends, the session does, or the bus.
-func (b *bus) read(ctx context.Context, session string) iter.Seq[event.Record] {
+func (b *bus) read(ctx context.Context, session string, over func() bool) iter.Seq[event.Record] {
 	return func(yield func(event.Record) bool) {
 		s := b.subscribe(session)
 		defer b.drop(s)
+		if over() { // its last event may have come before
+			s.mu.Lock()
+			s.closed = true
+			s.mu.Unlock()
+		}
 		for {
 			s.mu.Lock()
 			if len(s.queue) > 0 {

@@ -140,7 +140,9 @@ func (rt *Runtime) Sessions() []*Session {
 // Events yields the events of all sessions from the start of the loop until ctx
 // ends or the runtime is shut down. A reader that falls behind by more
 // than 1,024 events loses the oldest.
-func (rt *Runtime) Events(ctx context.Context) iter.Seq[EventRecord] { return rt.bus.read(ctx, "") }
+func (rt *Runtime) Events(ctx context.Context) iter.Seq[EventRecord] {
+	return rt.bus.read(ctx, "", func() bool { return false })
+}
 
 // Drain takes no new sessions and waits until those that run have ended by
 // themselves.

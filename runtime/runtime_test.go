@@ -130,3 +130,16 @@ func TestManySessionsAtOnce(t *testing.T) {
 	all.Wait()
 	require.NoError(t, rt.Shutdown(ctx))
 }
+
+func TestEventsOfASessionThatHasEnded(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, rt *runtime.Runtime) {
+		ctx := context.Background()
+		s, err := rt.Open(ctx, runtime.Spec{Dialect: claude.New(), Program: scripted.New()})
+		require.NoError(t, err)
+		require.NoError(t, s.Close(ctx))
+		for range s.Events(ctx) {
+			t.Error("nothing happens any more")
+		}
+	})
+}

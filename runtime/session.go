@@ -140,7 +140,9 @@ func (s *Session) PID() int { return s.core.Link.Status().PID }
 
 // Events yields the session's events, from the start of the loop to the end of
 // the session.
-func (s *Session) Events(ctx context.Context) iter.Seq[EventRecord] { return s.rt.bus.read(ctx, s.id) }
+func (s *Session) Events(ctx context.Context) iter.Seq[EventRecord] {
+	return s.rt.bus.read(ctx, s.id, s.core.Ledger.Terminated)
+}
 
 // Turn is a user message on its way to its result.
 type Turn struct {
