@@ -560,6 +560,14 @@ func TestEdgeLadderByTheClock(t *testing.T) {
 	}
 }
 
+// shellAgent is the beginning of an agent that owes nothing to this library: it
+// answers initialize.
+const shellAgent = `#!/bin/sh
+read -r line
+id=${line#*\"request_id\":\"}
+printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "${id%%\"*}"
+`
+
 // TestEdgeFlushOfAProcess gives a real agent the time that it needs after EOF,
 // and no more than its grace.
 func TestEdgeFlushOfAProcess(t *testing.T) {
@@ -579,11 +587,7 @@ func TestEdgeFlushOfAProcess(t *testing.T) {
 		c.file = filepath.Join(t.TempDir(), "flushed")
 		c.spec = r.spec(t, hello)
 		c.spec.Graces.EOF = c.grace
-		c.spec.Options.PathToExecutable = file(t, 0o700, `#!/bin/sh
-read -r line
-id=${line#*\"request_id\":\"}
-printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "${id%%\"*}"
-while read -r line; do :; done
+		c.spec.Options.PathToExecutable = file(t, 0o700, shellAgent+`while read -r line; do :; done
 sleep 0.4
 echo >'`+c.file+`'
 `)
@@ -822,5 +826,59 @@ func TestEdgeCloseNeverOpensAGateOfAProcess(t *testing.T) {
 		default:
 			t.Error("the turn has not ended with its session")
 		}
+	})
+}
+
+// TestEdgeOddAgents end in ways that no agent should, most of them in the
+// middle of a turn. Each ends its session, in time, and leaves nothing.
+func TestEdgeOddAgents(t *testing.T) {
+	r := newRig(t)
+	type odd struct {
+		program string
+		check   func(*testing.T, *transport.ExitError)
+		spec    runtime.Spec
+	}
+	status := func(want transport.ExitStatus) func(*testing.T, *transport.ExitError) {
+		return func(t *testing.T, e *transport.ExitError) {
+			t.Helper()
+			assert.Equal(t, want, e.Status)
+		}
+	}
+	bin, err := scriptedBinary()
+	require.NoError(t, err)
+	cases := map[string]odd{
+		"closes stdin":              {program: "#!/bin/sh\nexec 0<&-; sleep 60"},
+		"closes stdin, initialized": {program: strings.Replace(shellAgent, "printf", "exec 0<&-\nprintf", 1) + "sleep 60"},
+		"closes stderr and exits":   {program: shellAgent + "read -r line; exec 2>&-; exit 5", check: status(transport.ExitStatus{Code: 5})},
+		"goes into the background":  {program: shellAgent + "read -r line; (sleep 60) & exit 0", check: status(transport.ExitStatus{})},
+		"floods from behind":        {program: shellAgent + `read -r line; while :; do echo '{"type":"noise"}'; done & exit 6`, check: status(transport.ExitStatus{Code: 6})},
+		"floods without a newline":  {program: shellAgent + `read -r line; while :; do printf 1234567890123456789012345678901234567890; done & exit 6`, check: status(transport.ExitStatus{Code: 6})},
+		"floods stderr from behind": {program: shellAgent + `read -r line; while :; do echo complaint >&2; done & exit 6`, check: status(transport.ExitStatus{Code: 6})},
+		"a killed wrapper":          {program: "#!/bin/sh\nexec 3<&0\n" + bin + ` "$@" <&3 & sleep 0.3; kill -KILL $$`, check: status(transport.ExitStatus{Code: -1, Signal: "SIGKILL"})},
+	}
+	for name, c := range cases { // before anything forks
+		c.spec = r.spec(t, "turns: [{steps: [{delay: 60s}]}]")
+		c.spec.Graces.Terminate = 200 * time.Millisecond
+		c.spec.Options.PathToExecutable = file(t, 0o700, c.program)
+		cases[name] = c
+	}
+	together(t, cases, func(t *testing.T, c odd) {
+		ctx, cancel := context.WithTimeout(limit(t), 15*time.Second)
+		defer cancel()
+		s, err := r.rt.Open(ctx, c.spec)
+		if err == nil {
+			var turn *runtime.Turn
+			if turn, err = s.Send(ctx, userText("hi")); err == nil {
+				for _, err = range turn.Messages(ctx) {
+				}
+			}
+			ended(ctx, t, s)
+		}
+		var exit *transport.ExitError
+		require.ErrorAs(t, err, &exit)
+		if c.check != nil {
+			c.check(t, exit)
+		}
+		assert.Empty(t, withToken(t, tokenOf(c.spec)), "no-orphans")
 	})
 }
