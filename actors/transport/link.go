@@ -205,7 +205,11 @@ func (k *Link) awaitExit() {
 	k.cfg.Moved()
 
 	k.awaitOutput(k.cfg.Graces.Drain)
-	leftover := k.sweep()
+	k.finish(k.sweep())
+}
+
+// finish releases a process that has exited and was swept.
+func (k *Link) finish(leftover error) {
 	// Whoever still held the pipes is gone now; what cannot be swept must not
 	// hold the session either.
 	if !k.awaitOutput(k.cfg.Graces.Drain) {
@@ -275,11 +279,18 @@ func (k *Link) outputEnded() {
 	k.mu.Unlock()
 }
 
-// unkillable ends a link whose process did not end when it was killed: it says
+// unkillable ends a link whose process did not end when it was killed. The
+// sweep may still have ended it, which finds it by another way; else it says
 // so, and touches the process no more.
 func (k *Link) unkillable() {
 	k.writer.fail(errExited)
-	swept := k.sweep() // what it had started may still be ended
+	swept := k.sweep()
+	select {
+	case <-k.proc.Exited():
+		k.finish(swept)
+		return
+	default:
+	}
 	k.proc.CloseOutput()
 	left := ProcInfo{PID: k.proc.PID(), Command: k.cfg.Command.Path}
 	k.end(func() {

@@ -5,12 +5,14 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
 // pumpStdout cuts the agent's stdout into frames and puts them in the inbox.
 // It reads only while there is credit.
 func (k *Link) pumpStdout() {
+	defer k.mute()
 	defer k.outputEnded()
 	var (
 		out     = k.proc.Stdout()
@@ -59,6 +61,23 @@ func (k *Link) pumpStdout() {
 			break
 		}
 	}
+}
+
+// mute ends an agent that lives on after the end of its stdout: no answer and
+// no result can come any more.
+func (k *Link) mute() {
+	limit := &kernel.TimeoutError{What: "the exit of an agent whose output has ended", Limit: k.cfg.Graces.Drain}
+	ctx, cancel := kernel.WithTimeout(k.life, k.cfg.Clock, limit)
+	defer cancel()
+	if k.cfg.Exec.Await(ctx, k.proc.Exited()) == nil || k.life.Err() != nil {
+		return
+	}
+	if k.cfg.Ledger.InFlight() {
+		k.Want(Terminated)
+	} else {
+		k.Want(ClosedStdin)
+	}
+	k.cfg.Moved()
 }
 
 // awaitCredit waits until the consumer has made room, and, for a line that

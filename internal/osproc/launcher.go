@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
@@ -96,7 +97,7 @@ func (l *Launcher) Start(ctx context.Context, c Command) (*Process, error) {
 	}
 	s := &spawn{launch: n, done: make(chan struct{})}
 	l.enqueue(s)
-	if err := l.cfg.Executor.Await(ctx, s.done); err != nil && l.abandon(s) {
+	if err := l.cfg.Executor.Await(ctx, s.done); err != nil && (l.withdraw(s) || l.hangs(s) && l.abandon(s)) {
 		return fail("start", err)
 	}
 	if s.err != nil {
@@ -135,22 +136,41 @@ func (l *Launcher) enqueue(s *spawn) {
 	l.wakeLocked()
 }
 
+// withdraw takes s out of the queue. It reports false when the thread has
+// begun it.
+func (l *Launcher) withdraw(s *spawn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.queue, s)
+	if i < 0 {
+		return false
+	}
+	l.queue = slices.Delete(l.queue, i, i+1)
+	s.release()
+	l.dropLocked()
+	return true
+}
+
+// spawnLimit is how long a spawn that was begun is waited for once nobody wants
+// it any more: it takes milliseconds, unless the program lies on a file server
+// that is gone.
+const spawnLimit = 5 * time.Second
+
+// hangs waits for a spawn that was begun: whoever gets its process can end it
+// in order.
+func (l *Launcher) hangs(s *spawn) bool {
+	ctx, cancel := kernel.WithTimeout(context.Background(), l.cfg.Clock, &kernel.TimeoutError{What: "spawn", Limit: spawnLimit})
+	defer cancel()
+	return l.cfg.Executor.Await(ctx, s.done) != nil
+}
+
 // abandon gives up waiting for s. It reports false when s has been settled
 // meanwhile, so that its outcome is to be used after all.
 func (l *Launcher) abandon(s *spawn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.settled {
-		return false
-	}
-	if i := slices.Index(l.queue, s); i >= 0 {
-		l.queue = slices.Delete(l.queue, i, i+1)
-		s.release()
-		l.dropLocked()
-		return true
-	}
-	s.abandoned = true
-	return true
+	s.abandoned = !s.settled
+	return s.abandoned
 }
 
 // thread runs every spawn. It stays locked to its operating system thread as

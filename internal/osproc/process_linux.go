@@ -68,6 +68,9 @@ func (l *leader) signalGroup(pid int, sig Signal) error {
 	if l.hasFD && errors.Is(unix.PidfdSendSignal(l.pidfd, 0, nil, 0), unix.ESRCH) {
 		return ErrExited
 	}
+	if group, err := unix.Getpgid(pid); err == nil && group != pid {
+		_ = unix.Kill(pid, sig) // the leader has left its group, and hears only for itself
+	}
 	return killGroup(pid, sig)
 }
 
