@@ -847,7 +847,6 @@ func TestEdgeOddAgents(t *testing.T) {
 	bin, err := scriptedBinary()
 	require.NoError(t, err)
 	cases := map[string]odd{
-		"closes stdin":              {program: "#!/bin/sh\nexec 0<&-; sleep 60"},
 		"closes stdin, initialized": {program: strings.Replace(shellAgent, "printf", "exec 0<&-\nprintf", 1) + "sleep 60"},
 		"closes stderr and exits":   {program: shellAgent + "read -r line; exec 2>&-; exit 5", check: status(transport.ExitStatus{Code: 5})},
 		"goes into the background":  {program: shellAgent + "read -r line; (sleep 60) & exit 0", check: status(transport.ExitStatus{})},
