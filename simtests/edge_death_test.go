@@ -3,6 +3,7 @@
 package simtests_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,6 +11,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -848,6 +851,9 @@ func TestEdgeOddAgents(t *testing.T) {
 	require.NoError(t, err)
 	cases := map[string]odd{
 		"closes stdin, initialized": {program: strings.Replace(shellAgent, "printf", "exec 0<&-\nprintf", 1) + "sleep 60"},
+		"closes stdout":             {program: shellAgent + "read -r line; exec 1>&-; sleep 60", check: status(transport.ExitStatus{Code: -1, Signal: "SIGTERM"})},
+		"closes all":                {program: shellAgent + "read -r line; exec 0<&- 1>&- 2>&-; sleep 60", check: status(transport.ExitStatus{Code: -1, Signal: "SIGTERM"})},
+		"closes all, deaf":          {program: shellAgent + "read -r line; trap '' TERM; exec 0<&- 1>&- 2>&-; sleep 60; sleep 60", check: status(transport.ExitStatus{Code: -1, Signal: "SIGKILL"})},
 		"closes stderr and exits":   {program: shellAgent + "read -r line; exec 2>&-; exit 5", check: status(transport.ExitStatus{Code: 5})},
 		"goes into the background":  {program: shellAgent + "read -r line; (sleep 60) & exit 0", check: status(transport.ExitStatus{})},
 		"floods from behind":        {program: shellAgent + `read -r line; while :; do echo '{"type":"noise"}'; done & exit 6`, check: status(transport.ExitStatus{Code: 6})},
@@ -880,4 +886,49 @@ func TestEdgeOddAgents(t *testing.T) {
 		}
 		assert.Empty(t, withToken(t, tokenOf(c.spec)), "no-orphans")
 	})
+}
+
+// wanderEnv makes TestEdgeWanderer an agent.
+const wanderEnv = "TROUPE_EDGE_WANDERER"
+
+// TestEdgeWanderer is not a test but a program: an agent that leaves its own
+// process group for that of a child, and ignores SIGTERM and EOF.
+func TestEdgeWanderer(t *testing.T) {
+	if os.Getenv(wanderEnv) == "" {
+		return // nobody asked for an agent
+	}
+	signal.Ignore(syscall.SIGTERM)
+	in := bufio.NewReader(os.Stdin)
+	line, err := in.ReadBytes('\n')
+	require.NoError(t, err)
+	f, err := protocol.ParseFrame(line)
+	require.NoError(t, err)
+	child := exec.Command("sleep", "600")
+	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, child.Start())
+	require.NoError(t, syscall.Setpgid(0, child.Process.Pid))
+	answer, err := protocol.AppendControlSuccess(nil, f.RequestID, []byte("{}"))
+	require.NoError(t, err)
+	_, err = os.Stdout.Write(answer)
+	require.NoError(t, err)
+	_, _ = io.Copy(io.Discard, in)
+	_ = child.Wait() // ten minutes, unless somebody ends it
+}
+
+// TestEdgeAgentLeavesItsGroup: signals to the group do not reach its leader any
+// more.
+func TestEdgeAgentLeavesItsGroup(t *testing.T) {
+	r := newRig(t)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	spec := r.spec(t, hello)
+	spec.Options.PathToExecutable = file(t, 0o700, fmt.Sprintf("#!/bin/sh\nexec '%s' -test.run='^TestEdgeWanderer$' -test.count=1 agent \"$@\"\n", self))
+	spec.Options.Env[wanderEnv] = "1"
+	ctx := limit(t)
+	s, err := r.rt.Open(ctx, spec)
+	require.NoError(t, err)
+	began := time.Now()
+	require.NoError(t, s.Close(ctx))
+	assert.Less(t, time.Since(began), 8*time.Second, "it need not wait for the end of the ladder")
+	assert.Empty(t, withToken(t, tokenOf(spec)), "no-orphans")
 }
