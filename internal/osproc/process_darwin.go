@@ -79,6 +79,7 @@ func (t sysctlTable) scan(w *wanted, found func(*sweepJob, member)) (bool, error
 	if err != nil {
 		return false, err
 	}
+	//troupe:maporder each job is looked after for itself
 	for _, jobs := range w.groups {
 		for _, j := range jobs {
 			tree := make(map[procKey]bool)
