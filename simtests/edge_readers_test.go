@@ -445,6 +445,39 @@ func TestBothPipesAreFull(t *testing.T) {
 	})
 }
 
+// TestBothPipesAreFullAndNobodyReads has the same agent read in the end, with
+// nobody to consume what it writes before: the host reads beyond the bound
+// rather than let both wait for each other.
+func TestBothPipesAreFullAndNobodyReads(t *testing.T) {
+	t.Parallel()
+	const messages, lines = 20, 1500
+	onStages(t, func(s *stage) {
+		heard := make(chan struct{})
+		session := s.open(s.spec(func(h *hand) {
+			uuid := h.prompt()
+			for n := range lines { // 6 MB, between the bound and the hard one
+				h.say(noteLine(n, 4000))
+			}
+			for range messages - 1 {
+				h.prompt()
+			}
+			close(heard)
+			h.say(resultLine(uuid))
+		}))
+		var first *runtime.Turn
+		for range messages {
+			turn, err := session.Send(s.ctx, userText(strings.Repeat("m", mib/8)))
+			require.NoError(s, err)
+			if first == nil {
+				first = turn
+			}
+		}
+		s.await(heard)
+		assert.Len(s, s.read(first), lines+1)
+		s.close(session)
+	})
+}
+
 func closed(ch <-chan struct{}) bool {
 	select {
 	case <-ch:
@@ -989,23 +1022,34 @@ func sorted[V any](m map[string]V) []string {
 	return keys
 }
 
-// TestShutdownThatIsGivenUp kills what is left, says what, and can be called
+// TestEndsThatAreGivenUp end the context of Close and Shutdown: what is left is
+// killed, whatever the graces, the error says what, and the call can be made
 // again.
-func TestShutdownThatIsGivenUp(t *testing.T) {
+func TestEndsThatAreGivenUp(t *testing.T) {
 	t.Parallel()
-	onStages(t, func(s *stage) {
-		spec := s.spec(stubborn{}.play)
-		spec.ID = "stubborn-one"
-		spec.Graces = runtime.Graces{EOF: time.Hour, Terminate: time.Hour}
-		session := s.open(spec)
-		ctx, cancel := context.WithCancelCause(s.ctx)
-		cancel(errHome)
-		err := s.rt.Shutdown(ctx)
-		require.ErrorIs(s, err, errHome)
-		require.ErrorContains(s, err, "stubborn-one")
-		s.await(session.Done())
-		require.NoError(s, s.rt.Shutdown(s.ctx))
-	})
+	for name, end := range map[string]func(ctx context.Context, s *stage, session *runtime.Session) error{
+		"Close":    func(ctx context.Context, _ *stage, session *runtime.Session) error { return session.Close(ctx) },
+		"Shutdown": func(ctx context.Context, s *stage, _ *runtime.Session) error { return s.rt.Shutdown(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onStages(t, func(s *stage) {
+				spec := s.spec(stubborn{}.play)
+				spec.ID = "stubborn-one"
+				spec.Graces = runtime.Graces{EOF: time.Hour, Terminate: time.Hour}
+				session := s.open(spec)
+				began := s.rt.Clock().Now()
+				ctx, cancel := context.WithCancelCause(s.ctx)
+				cancel(errHome)
+				err := end(ctx, s, session)
+				require.ErrorIs(s, err, errHome)
+				require.ErrorContains(s, err, "stubborn-one")
+				s.await(session.Done())
+				assert.Less(s, s.rt.Clock().Now().Sub(began), time.Hour)
+				require.NoError(s, end(s.ctx, s, session))
+			})
+		})
+	}
 }
 
 // TestThousandSessionsClosedAtOnce closes them all from tasks of their own, a
