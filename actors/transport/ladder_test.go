@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -177,6 +178,20 @@ func TestAProcessThatCannotBeKilled(t *testing.T) {
 	require.ErrorAs(t, s.Leftover, &left)
 	require.ErrorContains(t, s.Leftover, "1 processes of the agent did not stop: 4711 (/bin/agent)")
 	assert.NotContains(t, r.proc.log, "18s reap", "a process that lives is not reaped")
+}
+
+func TestAProcessThatOnlyTheSweepEnds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	r.proc.sweep = func(context.Context) ([]transport.ProcInfo, error) {
+		r.proc.exit(killed)()
+		return nil, nil
+	}
+	r.want(transport.ClosedStdin)
+	s := r.ended()
+	require.NoError(t, s.Leftover)
+	assert.Equal(t, killed, s.Exit)
+	assert.Equal(t, []string{"0s spawn", "0s EOF", "5s SIGTERM", "8s SIGKILL", "18s SIGKILL", "18s sweep", "18s reap"}, r.proc.log)
 }
 
 func TestAbort(t *testing.T) {

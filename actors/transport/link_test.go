@@ -330,6 +330,41 @@ func TestAnAgentThatHearsNothingMore(t *testing.T) {
 	})
 }
 
+// TestAnAgentThatClosesItsStdout can answer nothing any more.
+func TestAnAgentThatClosesItsStdout(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		running bool
+		want    []string
+	}{
+		"idle":      {false, []string{"0s spawn", "2s EOF", "7s SIGTERM", "10s SIGKILL"}},
+		"in a turn": {true, []string{"0s spawn", "2s SIGTERM", "5s SIGKILL"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t).up()
+			r.proc.on["SIGKILL"] = r.proc.exit(killed)
+			if c.running {
+				r.proc.say(`{"type":"system","subtype":"session_state_changed","state":"running"}`)
+				r.settle()
+				r.content()
+			}
+			r.proc.out.close()
+			r.ended()
+			assert.Equal(t, c.want, r.proc.log[:len(c.want)])
+		})
+	}
+}
+
+func TestAnAgentThatClosesItsStdoutAndExits(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	r.proc.out.close()
+	r.proc.exitAfter(1999*time.Millisecond, 0)()
+	r.ended()
+	assert.NotContains(t, strings.Join(r.proc.log, " "), "SIGTERM", "that is how most of them end")
+}
+
 func TestTheUnreadRestOfAnAgentThatIsGone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = ledger.Limits{Bytes: 1000, HardBytes: 4000} }).up()
