@@ -82,6 +82,10 @@ func TestEdgeHost(t *testing.T) {
 	if len(given) != 5 {
 		return // nobody asked for a host
 	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(3) // whoever asked for the host is gone
+	}()
 	ctx := context.Background()
 	rt, err := runtime.New(runtime.Config{})
 	require.NoError(t, err)
@@ -107,8 +111,7 @@ func TestEdgeHost(t *testing.T) {
 	case <-turn.Done():
 	}
 	fmt.Println("ready", s.PID())
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	os.Exit(3) // whoever asked for the host is gone
+	select {}
 }
 
 // TestEdgeHostIsKilled: when the host dies without a word, its agents die with
