@@ -84,6 +84,9 @@ func (rt *Runtime) unstarted() []*Session {
 // Open starts a session and waits until its agent is initialized. When ctx
 // ends first, or the start fails, nothing is left of the session.
 func (rt *Runtime) Open(ctx context.Context, spec Spec) (*Session, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("open session %q: %w", spec.ID, context.Cause(ctx))
+	}
 	s, err := rt.newSession(spec)
 	if err != nil {
 		return nil, err
