@@ -208,7 +208,7 @@ func TestDiscard(t *testing.T) {
 		r, err := w.send(s, "go").Result(context.Background())
 		require.NoError(t, err, "nobody reads, and nobody has to")
 		assert.Equal(t, "done", r.Result)
-		assert.Zero(t, s.Tree(context.Background()).UnreadBytes)
+		assert.LessOrEqual(t, s.Tree(context.Background()).UnreadBytes, int64(4<<10), "at most what came last")
 	})
 }
 
