@@ -7,6 +7,13 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
+// arrival is a line of the agent that waits for the router: a frame, or what is
+// left of a line above the ceiling.
+type arrival struct {
+	protocol.Frame
+	skipped bool // Raw is the head of a line that was skipped
+}
+
 // Put appends frames that the reader has cut. It reports whether the router
 // must be told, because the inbox was empty. Past the hard bound it drops
 // partial stream events, oldest first. For each line above [LargeLine] the
@@ -17,8 +24,7 @@ func (l *Ledger) Put(frames []protocol.Frame) (tell bool) {
 	defer l.mu.Unlock()
 	tell = l.inbox.len() == 0 && len(frames) > 0
 	for _, f := range frames {
-		l.inbox.push(f)
-		l.stream.hold(len(f.Raw))
+		l.arrive(arrival{Frame: f})
 	}
 	if l.stream.heldBytes > l.cfg.Limits.HardBytes && l.stream.partialBytes > 0 {
 		if count, bytes := l.stream.dropPartials(l.cfg.Limits.HardBytes * 3 / 4); count > 0 {
@@ -26,6 +32,22 @@ func (l *Ledger) Put(frames []protocol.Frame) (tell bool) {
 		}
 	}
 	return tell
+}
+
+// PutSkipped appends a line above the ceiling, of which only the head is known.
+// Somebody may wait for it, so it takes its turn like every other. It reports
+// whether the router must be told.
+func (l *Ledger) PutSkipped(head []byte) (tell bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	tell = l.inbox.len() == 0
+	l.arrive(arrival{Frame: protocol.Frame{Raw: head}, skipped: true})
+	return tell
+}
+
+func (l *Ledger) arrive(a arrival) {
+	l.inbox.push(a)
+	l.stream.hold(len(a.Raw))
 }
 
 // ReadWait tells the reader whether it may read on: a nil channel means yes,
@@ -97,11 +119,18 @@ func (l *Ledger) DeliverContent() (control protocol.Frame, edge, ok bool) {
 	moved := false
 	for l.inbox.len() > 0 {
 		f := l.inbox.front()
+		if f.skipped {
+			edge = l.skipped(f.Raw) || edge
+			l.stream.release(len(f.Raw))
+			l.inbox.pop()
+			moved = true
+			continue
+		}
 		if isControl(f.Type) {
-			control, ok = *f, true
+			control, ok = f.Frame, true
 			break
 		}
-		e := Entry{Frame: *f}
+		e := Entry{Frame: f.Frame}
 		if f.Type != "stream_event" && f.Type != "assistant" {
 			if l.observe(&e) {
 				edge = true

@@ -8,7 +8,6 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Errors that users meet.
@@ -117,7 +116,7 @@ type Ledger struct {
 	cfg Config
 
 	mu       sync.Mutex
-	inbox    fifo[protocol.Frame]
+	inbox    fifo[arrival]
 	eof      bool // the agent's stdout has ended
 	stream   stream
 	turns    turns

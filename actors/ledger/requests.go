@@ -89,13 +89,30 @@ func (l *Ledger) Open(f protocol.Frame) (kind Kind, ok bool) {
 }
 
 func (l *Ledger) open(f protocol.Frame) (kind Kind, ok bool) {
+	r := l.admit(f)
+	switch {
+	case r == nil:
+		return 0, false
+	case l.closing:
+		l.deny(r, "the session is closing")
+		return 0, false
+	case len(l.requests.open) > l.cfg.Limits.Requests:
+		l.deny(r, "too many requests are open")
+		return 0, false
+	}
+	l.requests.untaken[r.Kind].push(r)
+	return r.Kind, true
+}
+
+// admit registers a request under its id; nil when the id is known.
+func (l *Ledger) admit(f protocol.Frame) *Request {
 	answer, known := l.requests.past.recall(f.RequestID)
 	if known || l.requests.open[f.RequestID] != nil {
 		l.cfg.Emit(event.UnexpectedFrame{Type: f.Type, Subtype: f.Subtype, RequestID: f.RequestID})
 		if answer != nil {
 			_ = l.write(answer)
 		}
-		return 0, false
+		return nil
 	}
 	l.requests.seq++
 	r := &Request{
@@ -106,16 +123,7 @@ func (l *Ledger) open(f protocol.Frame) (kind Kind, ok bool) {
 	if r.Kind == Permission {
 		l.requests.gates++
 	}
-	switch {
-	case l.closing:
-		l.deny(r, "the session is closing")
-		return 0, false
-	case len(l.requests.open) > l.cfg.Limits.Requests:
-		l.deny(r, "too many requests are open")
-		return 0, false
-	}
-	l.requests.untaken[r.Kind].push(r)
-	return r.Kind, true
+	return r
 }
 
 // Take gives out the requests of a kind that nobody has taken yet, oldest

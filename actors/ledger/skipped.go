@@ -1,8 +1,9 @@
 package ledger
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
-	"regexp"
 
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -10,39 +11,26 @@ import (
 // ErrResultSkipped says that a turn's result was a line above the ceiling.
 var ErrResultSkipped = errors.New("the turn's result was longer than a line may be and was skipped; raise MaxLine")
 
-// What the head of a skipped line may show. Keys come in any order, so it may
-// also show nothing.
-var (
-	resultHead  = regexp.MustCompile(`"type"\s*:\s*"result"`)
-	requestHead = regexp.MustCompile(`"type"\s*:\s*"control_request"`)
-	requestID   = regexp.MustCompile(`"request_id"\s*:\s*"([^"\\]+)"`)
-	subtypeHead = regexp.MustCompile(`"subtype"\s*:\s*"([a-z_]+)"`)
-)
-
-// Skipped takes note of a line above the ceiling, of which only the head is
-// known: somebody may wait for it. A result ends its turn with
-// [ErrResultSkipped], a request is denied. It reports whether a turn ended.
-func (l *Ledger) Skipped(head []byte) (ended bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.facts.skipped = true
+// skipped handles a line above the ceiling at its place in the inbox. A result
+// ends its turn with [ErrResultSkipped], a request is denied; what may be a
+// result, for all that is known of it, is one if the agent then says that it is
+// idle. It reports whether a turn ended.
+func (l *Ledger) skipped(head []byte) (ended bool) {
+	o := outlineOf(head)
 	switch {
-	case resultHead.Match(head):
+	case o.typ == "result":
 		return l.endSkipped(TurnWritten, 1)
-	case requestHead.Match(head):
-		id, subtype := requestID.FindSubmatch(head), subtypeHead.FindSubmatch(head)
-		if id == nil {
+	case o.typ == protocol.TypeControlRequest && o.id != "":
+		r := l.admit(protocol.Frame{Type: o.typ, Subtype: o.subtype, RequestID: o.id, Raw: head})
+		if r == nil {
 			return false
 		}
-		r := &Request{ID: string(id[1]), Kind: Hook, Frame: protocol.Frame{Type: protocol.TypeControlRequest, RequestID: string(id[1]), Raw: head}}
-		if subtype != nil {
-			r.Kind, r.Frame.Subtype = KindOf(string(subtype[1])), string(subtype[1])
-		}
-		l.requests.open[r.ID] = r
-		if r.Kind == Permission {
-			l.requests.gates++
+		if o.subtype == "" {
+			r.Kind = Hook // what denies a hook denies everything
 		}
 		l.deny(r, "the request was longer than a line may be")
+	case o.typ == "" && o.object:
+		l.facts.skipped = true
 	}
 	return false
 }
@@ -61,3 +49,56 @@ func (l *Ledger) endSkipped(from TurnState, n int) (ended bool) {
 	}
 	return ended
 }
+
+// outline is what the head of a line shows of its envelope. Keys come in any
+// order, so it may also show nothing.
+type outline struct {
+	object           bool
+	typ, id, subtype string
+}
+
+func outlineOf(head []byte) (o outline) {
+	o.object = bytes.HasPrefix(bytes.TrimSpace(head), []byte("{"))
+	d := json.NewDecoder(bytes.NewReader(head))
+	var rest json.RawMessage
+	// It ends with an error, because the head is cut.
+	_ = members(d, func(key string) error {
+		switch key {
+		case "type":
+			return d.Decode(&o.typ)
+		case "request_id":
+			return d.Decode(&o.id)
+		case "request":
+			return members(d, func(key string) error {
+				if key == "subtype" {
+					return d.Decode(&o.subtype)
+				}
+				return d.Decode(&rest)
+			})
+		}
+		return d.Decode(&rest)
+	})
+	return o
+}
+
+// members calls see for each key of the object that comes next, to decode its
+// value.
+func members(d *json.Decoder, see func(key string) error) error {
+	if open, err := d.Token(); open != json.Delim('{') {
+		return errors.Join(err, errNoObject)
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := key.(string) // it is one, or the decoder had refused it
+		if err := see(name); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+var errNoObject = errors.New("no object")

@@ -1,60 +1,161 @@
 package ledger_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/protocol"
 )
+
+// skip puts the heads of lines that were skipped, and sorts them.
+func (r *rig) skip(heads ...string) {
+	for _, head := range heads {
+		r.PutSkipped([]byte(head))
+	}
+	r.sort()
+}
+
+// requireSkipped requires that a turn has ended because its result was skipped.
+func (r *rig) requireSkipped(turn *ledger.Turn) {
+	r.t.Helper()
+	require.True(r.t, isClosed(turn.Done()))
+	_, err := turn.Result()
+	require.ErrorIs(r.t, err, ledger.ErrResultSkipped)
+}
 
 func TestALineThatWasSkipped(t *testing.T) {
 	t.Parallel()
+	const idle = `{"type":"system","subtype":"session_state_changed","state":"idle"}`
 	open := func(t *testing.T) (*rig, *ledger.Turn) {
 		r := newRig(t).ready()
-		turn, err := r.OpenTurn(&protocol.UserMessage{Common: protocol.Common{UUID: "u"}})
-		require.NoError(t, err)
-		require.NoError(t, r.WriteCalls())
-		return r, turn
+		return r, r.turn("u")
 	}
 	t.Run("a result ends its turn", func(t *testing.T) {
 		t.Parallel()
 		r, turn := open(t)
-		assert.True(t, r.Skipped([]byte(`{"uuid":"x","type":"result","subtype":"success","result":"aaa`)))
-		_, err := turn.Result()
-		require.ErrorIs(t, err, ledger.ErrResultSkipped)
+		r.skip(`{"uuid":"x","type":"result","subtype":"success","result":"aaa`)
+		r.requireSkipped(turn)
 		assert.False(t, r.InFlight())
 	})
-	t.Run("a line of any kind does, once the agent says it is idle", func(t *testing.T) {
+	t.Run("one that may be a result does, once the agent says it is idle", func(t *testing.T) {
 		t.Parallel()
 		r, turn := open(t)
-		assert.False(t, r.Skipped([]byte(`{"uuid":"x","result":"aaa`)))
-		r.read(`{"type":"command_lifecycle","command_uuid":"u","state":"started"}`)
+		r.skip(`{"uuid":"x","result":"aaa`)
+		r.read(lifecycle("u", "started"))
 		assert.False(t, isClosed(turn.Done()))
-		r.read(`{"type":"system","subtype":"session_state_changed","state":"idle"}`)
-		_, err := turn.Result()
-		require.ErrorIs(t, err, ledger.ErrResultSkipped)
+		r.read(idle)
+		r.requireSkipped(turn)
+	})
+	t.Run("one that cannot be does not", func(t *testing.T) {
+		t.Parallel()
+		for _, head := range []string{`{"type":"assistant","message":{`, `[{"type":"result"`, strings.Repeat("x", 256), ""} {
+			r, turn := open(t)
+			r.skip(head)
+			r.read(lifecycle("u", "started"), idle)
+			require.False(t, isClosed(turn.Done()), head)
+		}
 	})
 	t.Run("a line before the result does not", func(t *testing.T) {
 		t.Parallel()
 		r, turn := open(t)
-		assert.False(t, r.Skipped([]byte(`{"type":"assistant","message":{`)))
-		r.read(`{"type":"result","subtype":"success","user_message_uuid":"u"}`)
-		r.read(`{"type":"system","subtype":"session_state_changed","state":"idle"}`)
+		r.skip(`{"uuid":"x","message":{`)
+		r.read(resultOf("u"), idle)
 		_, err := turn.Result()
 		require.NoError(t, err)
 	})
-	t.Run("a gate is denied", func(t *testing.T) {
+	t.Run("it is nobody's message", func(t *testing.T) {
 		t.Parallel()
 		r, _ := open(t)
-		r.wrote()
-		r.Skipped([]byte(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","input":{"a":"`))
+		r.put(assistant(1))
+		r.PutSkipped([]byte(`{"type":"assistant","message":{`))
+		r.put(assistant(2))
+		r.sort()
+		lines, err := r.drain(r.consume(), nil)
+		require.NoError(t, err)
+		assert.Equal(t, []string{assistant(1), assistant(2)}, lines)
+		assert.Zero(t, r.Snapshot().Unread)
+		assert.Zero(t, r.Snapshot().UnreadBytes)
+	})
+}
+
+func TestPutSkippedTellsTheRouter(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	assert.True(t, r.PutSkipped([]byte(`{`)))
+	assert.False(t, r.PutSkipped([]byte(`{`)))
+	assert.False(t, r.Drained())
+	r.sort()
+	r.EndOfInput()
+	assert.True(t, r.Drained())
+}
+
+func TestASkippedRequestIsDenied(t *testing.T) {
+	t.Parallel()
+	for head, want := range map[string]string{
+		`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","input":{"a":"`:             `"behavior":"deny"`,
+		`{"request":{"a":{"subtype":"x"},"subtype":"can_use_tool"},"type":"control_request","request_id":"p","x":"`: `"behavior":"deny"`,
+		`{"type":"control_request","request_id":"p","request":{"input":{"subtype":"can_use_tool","b":"`:             `longer than a line`,
+		`{"type":"control_request","request_id":"p\"","x":"`:                                                        `"p\""`,
+	} {
+		r := newRig(t)
+		r.skip(head)
 		lines := r.wrote()
-		require.Len(t, lines, 1)
-		assert.Contains(t, lines[0], `"behavior":"deny"`)
+		require.Len(t, lines, 1, head)
+		assert.Contains(t, lines[0], want)
 		assert.Zero(t, r.Gates())
 		assert.Zero(t, r.Unanswered())
-	})
+	}
+	r := newRig(t)
+	r.skip(`{"type":"control_request","x":{"request_id":"p"},"y":"`, `{"type":"control_request","request":{"request_id":"p","x":"`)
+	assert.Empty(t, r.wrote(), "whose it is does not show")
+}
+
+func TestASkippedRequestUnderAKnownID(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	head := permission("p")[:100]
+	q := r.ask("p")
+	r.skip(head)
+	assert.Empty(t, r.wrote(), "it is in flight: the one answer follows")
+	assert.Equal(t, 1, r.Gates())
+	r.Answer(q, []byte(allow), "")
+	first := r.wrote()
+	require.Len(t, first, 1)
+	r.skip(head)
+	assert.Equal(t, first, r.wrote(), "the same bytes")
+	assert.Zero(t, r.Gates())
+	assert.Zero(t, r.Unanswered())
+}
+
+func TestASkippedResultWaitsForWhatCameBefore(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	a, b := r.turn("a"), r.turn("b")
+	r.put(resultOf("a"), assistant(1)) // the router has not run yet
+	r.PutSkipped([]byte(`{"type":"result","subtype":"success"`))
+	r.put(assistant(2))
+	assert.False(t, isClosed(b.Done()))
+	r.sort()
+	_, err := a.Result()
+	require.NoError(t, err)
+	r.requireSkipped(b)
+	lines, _ := r.drain(r.consume(), b)
+	assert.Equal(t, []string{resultOf("a"), assistant(1)}, lines, "what came before it belongs to the turn, and no more")
+}
+
+func TestASkippedLineIsKnownByItsOwnType(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	turn := r.turn("a")
+	r.skip(
+		`{"type":"assistant","message":{"content":[{"type":"tool_use","input":{"type":"result","x":"`+strings.Repeat("y", 50),
+		`{"message":{"type":"result"},"x":"`,
+		`{"x":"\"type\":\"result\"","y":"`,
+	)
+	assert.False(t, isClosed(turn.Done()))
+	r.skip(`{"x":"\"type\":\"assistant\"","type" : "result","y":"`)
+	r.requireSkipped(turn)
 }

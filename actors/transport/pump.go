@@ -24,7 +24,21 @@ func (k *Link) pumpStdout() {
 		k.cfg.Ledger.Budget().Release(charged)
 		k.cfg.Ledger.Budget().Done(k)
 	}()
+	put := func() {
+		if len(frames) > 0 {
+			if k.cfg.Ledger.Put(frames) {
+				k.cfg.Frames()
+			}
+			clear(frames)
+			frames = frames[:0]
+		}
+	}
 	take := func(line protocol.Line) {
+		if line.Oversize > 0 {
+			put() // what came before it
+			k.skip(line)
+			return
+		}
 		if f, ok := k.frame(line); ok {
 			if n := int64(len(f.Raw)); n > ledger.LargeLine {
 				// The line's own charge replaces what it was granted so far.
@@ -50,13 +64,7 @@ func (k *Link) pumpStdout() {
 				take(line)
 			}
 		}
-		if len(frames) > 0 {
-			if k.cfg.Ledger.Put(frames) {
-				k.cfg.Frames()
-			}
-			clear(frames)
-			frames = frames[:0]
-		}
+		put()
 		if err != nil {
 			break
 		}
@@ -125,14 +133,15 @@ func (k *Link) mustRead() bool {
 	return k.phase != Up || k.writer.Pending()
 }
 
-func (k *Link) frame(line protocol.Line) (protocol.Frame, bool) {
-	if line.Oversize > 0 {
-		k.cfg.Ledger.Emit(event.Oversize{Length: line.Oversize, Ceiling: k.maxLine(), Head: string(line.Head)})
-		if k.cfg.Ledger.Skipped(line.Head) {
-			k.cfg.Moved()
-		}
-		return protocol.Frame{}, false
+// skip reports a line above the ceiling.
+func (k *Link) skip(line protocol.Line) {
+	k.cfg.Ledger.Emit(event.Oversize{Length: line.Oversize, Ceiling: k.maxLine(), Head: string(line.Head)})
+	if k.cfg.Ledger.PutSkipped(line.Head) {
+		k.cfg.Frames()
 	}
+}
+
+func (k *Link) frame(line protocol.Line) (protocol.Frame, bool) {
 	f, err := protocol.ParseFrame(line.Data)
 	if err != nil {
 		k.noise.add(append(bytes.Clone(head(line.Data)), '\n'))

@@ -76,6 +76,33 @@ func TestAnOversizeLineIsSkippedAndReported(t *testing.T) {
 	}, eventsOf[event.Oversize](r))
 }
 
+func TestAResultThatIsSkippedTakesItsTurn(t *testing.T) {
+	t.Parallel()
+	for _, chunk := range []int{0, 7} {
+		r := newRig(t, func(_ *rig, s *setup) { s.link.MaxLine = 1000 }).up()
+		r.proc.out.chunk = chunk
+		r.ledger.SetInitialized(nil)
+		var turns []*ledger.Turn
+		for _, id := range []string{"a", "b"} {
+			turn, err := r.ledger.OpenTurn(&protocol.UserMessage{Common: protocol.Common{UUID: id}})
+			require.NoError(t, err)
+			turns = append(turns, turn)
+		}
+		require.NoError(t, writeOut(r.ledger))
+		before := r.frames
+		r.proc.say(assistant(1), `{"type":"result","user_message_uuid":"a"}`, `{"type":"result","result":"`+strings.Repeat("x", 1000), assistant(2))
+		r.settle()
+		assert.Greater(t, r.frames, before, "the router is told")
+		assert.Len(t, r.content(), 3)
+		_, err := turns[0].Result()
+		require.NoError(t, err)
+		_, err = turns[1].Result()
+		require.ErrorIs(t, err, ledger.ErrResultSkipped)
+		r.proc.exit(transport.ExitStatus{})()
+		r.ended()
+	}
+}
+
 func TestALineAtTheDefaultCeiling(t *testing.T) {
 	t.Parallel()
 	budget := ledger.NewBudget(1 << 20) // one line may overdraw it
