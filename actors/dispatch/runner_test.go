@@ -43,7 +43,7 @@ type rig struct {
 }
 
 // Write implements ledger.Outlet.
-func (r *rig) Write(b []byte) error {
+func (r *rig) Write(b []byte, _ ledger.Class) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines = append(r.lines, strings.TrimSuffix(string(b), "\n"))

@@ -229,7 +229,7 @@ func (l *Ledger) dropCall(c *Call, why error) {
 		l.facts.initFailure = why
 	}
 	if c.written {
-		_ = l.write(protocol.AppendControlCancel(nil, c.ID)) // a dead transport needs no cancel
+		_ = l.write(protocol.AppendControlCancel(nil, c.ID), FromHost) // a dead transport needs no cancel
 	}
 	c.answer.Fail(why)
 }

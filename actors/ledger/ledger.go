@@ -83,12 +83,24 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+// Class says what becomes of a line for the agent when there is no room for it.
+type Class int
+
+// Classes of lines.
+const (
+	FromHost Class = iota // a call or a user message: it waits
+	Answer                // to a request of the agent: a denial goes in its place
+	Denial                // is always taken: the agent must hear it
+	Again                 // an answer that was given before: it is dropped
+)
+
 // Outlet is where lines for the agent go.
 type Outlet interface {
 	// Write queues whole lines and never blocks. It fails with [ErrTooLarge],
-	// with [ErrNoRoom], or because the transport is closed. After ErrNoRoom the
-	// router is told when there is room.
-	Write(lines []byte) error
+	// with [ErrNoRoom], or because the transport is closed. After ErrNoRoom for
+	// a line of the host's, or for an answer, the router is told when there is
+	// room.
+	Write(lines []byte, as Class) error
 }
 
 // Config is what a ledger needs of its surroundings.
@@ -126,7 +138,8 @@ type Ledger struct {
 	outlet   Outlet
 	order    uint64 // of calls and turns, as the user made them
 	closing  bool
-	reader   signal // wakes a reader that waits for credit
+	reader   signal    // wakes a reader that waits for credit
+	deafAt   time.Time // since when the agent takes no answers; zero when it does
 
 	terminal bool
 	reason   error
@@ -171,15 +184,25 @@ func (l *Ledger) Connected() bool {
 	return l.outlet != nil
 }
 
-func (l *Ledger) write(line []byte) error {
+func (l *Ledger) write(line []byte, as Class) error {
 	if l.outlet == nil {
 		return ErrTransportClosed
 	}
-	switch err := l.outlet.Write(line); {
+	switch err := l.outlet.Write(line, as); {
 	case err == nil || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrNoRoom):
 		return err
 	default:
 		return fmt.Errorf("%w: %w", ErrTransportClosed, err)
+	}
+}
+
+// Deaf notes whether the reader waits for the agent to take its answers.
+func (l *Ledger) Deaf(yes bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deafAt = time.Time{}
+	if yes {
+		l.deafAt = l.cfg.Clock.Now()
 	}
 }
 

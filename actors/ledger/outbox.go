@@ -79,7 +79,7 @@ func (l *Ledger) writeCall(c *Call) error {
 		fail(err)
 		return nil
 	}
-	switch err := l.write(line); {
+	switch err := l.write(line, FromHost); {
 	case errors.Is(err, ErrTooLarge):
 		fail(err)
 	case err != nil:
@@ -96,7 +96,7 @@ func (l *Ledger) writeTurn(t *Turn, encode func(*protocol.UserMessage) ([]byte, 
 		l.endTurn(t, nil, fmt.Errorf("encode user message %s: %w", t.UUID, err))
 		return nil
 	}
-	switch err := l.write(line); {
+	switch err := l.write(line, FromHost); {
 	case errors.Is(err, ErrTooLarge):
 		l.endTurn(t, nil, fmt.Errorf("user message %s of %d bytes: %w", t.UUID, len(line), err))
 	case err != nil:

@@ -110,7 +110,7 @@ func (l *Ledger) admit(f protocol.Frame) *Request {
 	if known || l.requests.open[f.RequestID] != nil {
 		l.cfg.Emit(event.UnexpectedFrame{Type: f.Type, Subtype: f.Subtype, RequestID: f.RequestID})
 		if answer != nil {
-			_ = l.write(answer)
+			_ = l.write(answer, Again)
 		}
 		return nil
 	}
@@ -199,11 +199,14 @@ func encodeAnswer(id string, response json.RawMessage, errText string) ([]byte, 
 	return protocol.AppendControlSuccess(nil, id, response)
 }
 
-func (l *Ledger) commit(r *Request, line []byte) {
+// commit gives the one answer of a request.
+func (l *Ledger) commit(r *Request, line []byte) { l.commitAs(r, line, Answer) }
+
+func (l *Ledger) commitAs(r *Request, line []byte, as Class) {
 	l.settle(r, requestAnswered)
-	if err := l.write(line); err != nil {
-		// The answer does not fit, or the agent is gone. A deny is small; if
-		// even that cannot be written there is no agent left to be harmed.
+	if err := l.write(line, as); err != nil {
+		// The answer does not fit, or the agent is gone. A denial is always
+		// taken: if it is not, there is no agent left to be harmed.
 		if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrNoRoom) {
 			l.cfg.Emit(event.CallbackFailed{
 				Kind: r.Kind.String(), Name: r.Frame.Subtype, RequestID: r.ID,
@@ -212,7 +215,7 @@ func (l *Ledger) commit(r *Request, line []byte) {
 		}
 		if deny, err := l.denial(r, "the answer could not be written"); err == nil {
 			line = deny
-			_ = l.write(line)
+			_ = l.write(line, Denial)
 		}
 	}
 	l.requests.past.add(r.ID, line, l.cfg.Limits.Answers)
@@ -240,7 +243,7 @@ func (l *Ledger) deny(r *Request, reason string) {
 	if err != nil {
 		line = protocol.AppendControlError(nil, r.ID, reason, "")
 	}
-	l.commit(r, line)
+	l.commitAs(r, line, Denial)
 }
 
 func (l *Ledger) denyAll(kind Kind, reason string) {

@@ -304,6 +304,34 @@ func TestAnAnswerThatDoesNotFitBecomesADeny(t *testing.T) {
 	}
 }
 
+func TestClassesOfLines(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	require.NoError(t, r.WriteCalls())
+	r.turn("u")
+	r.call("interrupt")
+	require.NoError(t, r.WriteCalls())
+	r.Answer(r.ask("a"), json.RawMessage(allow), "")
+	r.read(permission("a"))
+	r.Fail(r.ask("b"), "no", errNoDecision)
+	r.ask("c")
+	r.ask("d")
+	r.FailTaken(ledger.Permission, "gone")
+	r.out.fail = func(line string) error {
+		if strings.Contains(line, "allow") {
+			return ledger.ErrNoRoom
+		}
+		return nil
+	}
+	r.Answer(r.ask("e"), json.RawMessage(allow), "")
+	r.BeginClosing(true)
+	r.read(permission("f"))
+	assert.Equal(t, []ledger.Class{
+		ledger.FromHost, ledger.FromHost, ledger.Answer, ledger.Again,
+		ledger.Denial, ledger.Denial, ledger.Denial, ledger.Answer, ledger.Denial, ledger.Denial,
+	}, r.out.as)
+}
+
 func TestNobodyIsLeftToBeAnswered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

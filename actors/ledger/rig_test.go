@@ -33,10 +33,12 @@ type rig struct {
 // outlet takes lines for the agent, or refuses them.
 type outlet struct {
 	lines []string
+	as    []ledger.Class
 	fail  func(line string) error // nil: everything is taken
 }
 
-func (o *outlet) Write(b []byte) error {
+func (o *outlet) Write(b []byte, as ledger.Class) error {
+	o.as = append(o.as, as)
 	if o.fail != nil {
 		if err := o.fail(string(b)); err != nil {
 			return err

@@ -21,7 +21,7 @@ type Snapshot struct {
 	Stalled         bool  // the reader stands still until they are consumed
 	OpenTurns       int
 	BackgroundTasks int
-	Waits           []Wait // the consumer, calls, requests, turns; each oldest first
+	Waits           []Wait // the consumer, the agent, calls, requests, turns; each oldest first
 }
 
 // StalledFor is how long the reader has stood still for want of a consumer;
@@ -46,6 +46,9 @@ func (l *Ledger) Snapshot() Snapshot {
 	}
 	if l.stream.stalled {
 		s.Waits = append(s.Waits, Wait{What: "consumer", Age: now.Sub(l.stream.stalledAt), Limit: l.cfg.Limits.Consumer})
+	}
+	if !l.deafAt.IsZero() {
+		s.Waits = append(s.Waits, Wait{What: "agent to take its answers", Age: now.Sub(l.deafAt)})
 	}
 	for _, c := range l.calls.inOrder() {
 		s.Waits = append(s.Waits, Wait{What: "control request " + c.Subtype, ID: c.ID, Age: now.Sub(c.Opened), Limit: c.Limit})

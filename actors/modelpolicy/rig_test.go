@@ -50,7 +50,7 @@ func newRig(t *testing.T, build func(*ledger.Ledger) *dispatch.Actor, deny func(
 }
 
 // Write implements ledger.Outlet.
-func (r *rig) Write(b []byte) error {
+func (r *rig) Write(b []byte, _ ledger.Class) error {
 	r.lines = append(r.lines, strings.TrimSuffix(string(b), "\n"))
 	return nil
 }

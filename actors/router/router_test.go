@@ -83,7 +83,7 @@ func listen[M any](t *testing.T, sys *kernel.System, name string, heard func()) 
 }
 
 // Write implements ledger.Outlet.
-func (r *rig) Write(b []byte) error {
+func (r *rig) Write(b []byte, _ ledger.Class) error {
 	if r.full {
 		return ledger.ErrNoRoom
 	}

@@ -88,9 +88,18 @@ func (k *Link) mute() {
 	k.cfg.Moved()
 }
 
-// awaitCredit waits until the consumer has made room, and, for a line that
+// awaitCredit waits until the agent has taken some of its answers, until the
+// consumer has made room, and, for a line that
 // grows large, until the runtime's budget grants more.
 func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
+	for wait := k.writer.crammed(); wait != nil; wait = k.writer.crammed() {
+		k.cfg.Ledger.Deaf(true)
+		err := k.cfg.Exec.Await(k.reading, wait)
+		k.cfg.Ledger.Deaf(false)
+		if err != nil {
+			return err
+		}
+	}
 	for {
 		must := k.mustRead()
 		wait := k.cfg.Ledger.ReadWait(must)

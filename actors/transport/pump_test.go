@@ -168,6 +168,100 @@ func TestTwoFullPipes(t *testing.T) {
 	r.ended()
 }
 
+// answer refuses whatever the agent has asked, as the router does.
+func (r *rig) answer() (n int) {
+	for {
+		f, _, ok := r.ledger.DeliverContent()
+		if !ok {
+			return n
+		}
+		r.ledger.Open(f)
+		for _, q := range r.ledger.Take(ledger.Other) {
+			r.ledger.Answer(q, nil, q.Frame.Subtype)
+			n++
+		}
+	}
+}
+
+// TestAnAgentThatAsksAndDoesNotRead makes more requests than answers may wait.
+func TestAnAgentThatAsksAndDoesNotRead(t *testing.T) {
+	t.Parallel()
+	for name, repeat := range map[string]bool{"requests": false, "one request": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const requests, size = 300, 60_000
+			r := newRig(t).up()
+			r.proc.out.chunk = 32 << 10
+			r.proc.in.blocked = make(chan struct{})
+			for i := range requests {
+				id := fmt.Sprint("q", i)
+				if repeat {
+					id = "q"
+				}
+				r.proc.say(`{"type":"control_request","request_id":"` + id + `","request":{"subtype":"` + strings.Repeat("x", size) + `"}}`)
+			}
+			answered := 0
+			for range requests {
+				r.pass(time.Minute)
+				answered += r.answer()
+			}
+			assert.NotEmpty(t, r.proc.out.buf, "it is not read from")
+			assert.Len(t, r.proc.in.got.Bytes(), 0)
+			waits := r.ledger.Snapshot().Waits
+			require.Len(t, waits, 1)
+			assert.Equal(t, "agent to take its answers", waits[0].What)
+			assert.Greater(t, waits[0].Age, time.Hour)
+			if !repeat {
+				assert.Less(t, answered, (8<<20+8<<20)/size, "the bound, and what had been read by then")
+			}
+
+			close(r.proc.in.blocked) // it reads at last
+			r.proc.in.blocked = nil
+			for len(r.proc.out.buf) > 0 {
+				r.settle()
+				answered += r.answer()
+			}
+			r.settle()
+			answered += r.answer()
+			r.settle()
+			assert.Empty(t, r.ledger.Snapshot().Waits)
+			if repeat {
+				assert.Equal(t, 1, answered)
+			} else {
+				assert.Equal(t, requests, answered)
+				assert.Equal(t, requests, strings.Count(r.proc.in.got.String(), "\n"), "answered-once")
+			}
+			r.proc.exit(transport.ExitStatus{})()
+			r.ended()
+		})
+	}
+}
+
+// TestAnAgentThatAsksDoesNotReadAndEnds leaves more than is read before.
+func TestAnAgentThatAsksDoesNotReadAndEnds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	r.proc.out.chunk = 32 << 10
+	r.proc.in.blocked = make(chan struct{})
+	for i := range 300 {
+		r.proc.say(fmt.Sprintf(`{"type":"control_request","request_id":"q%d","request":{"subtype":"%s"}}`, i, strings.Repeat("x", 60_000)))
+	}
+	r.proc.say(assistant(1))
+	for range 300 {
+		r.settle()
+		r.answer()
+	}
+	require.NotEmpty(t, r.ledger.Snapshot().Waits)
+	r.proc.exit(transport.ExitStatus{})()
+	for range 300 {
+		r.settle()
+		r.answer()
+	}
+	assert.Equal(t, []string{assistant(1)}, r.content(), "ordered-lossless")
+	r.ended()
+	assert.Empty(t, r.ledger.Snapshot().Waits)
+}
+
 func TestLinesGrowWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	const size = 3 << 20

@@ -9,12 +9,13 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// Bounds of the write queue, in bytes. A small line, such as a deny, always
-// finds room: there are no more of them than requests, calls and turns, which
-// have bounds of their own.
+// Bounds of the write queue, in bytes. A small line always finds room: the
+// user's are as many as calls and turns, and of answers there may be answerBound
+// before nothing more is read that could want one.
 const (
-	writeBound = 32 << 20
-	smallLine  = 64 << 10
+	writeBound  = 32 << 20
+	smallLine   = 64 << 10
+	answerBound = 8 << 20
 )
 
 // writer is the one writer of an agent's stdin. Its task runs only while
@@ -30,6 +31,8 @@ type writer struct {
 	mu      sync.Mutex
 	queue   []byte
 	spare   []byte
+	answers int           // bytes of answers that never wait, not yet taken by the agent
+	eased   chan struct{} // closed when they are fewer; nil when nobody waits
 	writing bool
 	refused bool // somebody waits for room
 	ending  bool // close stdin when the queue is empty
@@ -37,25 +40,68 @@ type writer struct {
 }
 
 // Write implements ledger.Outlet.
-func (w *writer) Write(lines []byte) error {
+func (w *writer) Write(lines []byte, as ledger.Class) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err != nil {
+	small := len(lines) <= smallLine
+	switch {
+	case w.err != nil:
 		return w.err
-	}
-	if w.ending {
+	case w.ending:
 		return io.ErrClosedPipe
-	}
-	if len(lines) > writeBound {
+	case as == ledger.Denial:
+	case len(lines) > writeBound:
 		return ledger.ErrTooLarge
-	}
-	if len(w.queue)+len(lines) > writeBound && len(lines) > smallLine {
+	case as == ledger.Again && w.answers > answerBound:
+		return ledger.ErrNoRoom
+	case !small && len(w.queue)+len(lines) > writeBound:
 		w.refused = true
 		return ledger.ErrNoRoom
+	}
+	if as == ledger.Denial || as != ledger.FromHost && small {
+		w.answers += len(lines)
 	}
 	w.queue = append(w.queue, lines...)
 	w.start()
 	return nil
+}
+
+// crammed returns nil, or what to wait for before anything is read that could
+// want another answer.
+//
+// An agent may be unable to read before it is read from, so what is written to
+// it must never stop the reader (see mustRead): two full pipes would wait for
+// each other. Small answers and denials are the exception, as nothing else
+// bounds them: the agent asked for each, and one that has answerBound of them
+// before it in its stdin was written to all the time and did not read. What the
+// user makes of any size does not count: messages, calls, and large answers,
+// which are denied when there is no room.
+func (w *writer) crammed() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.answers <= answerBound {
+		return nil
+	}
+	if w.eased == nil {
+		w.eased = make(chan struct{})
+	}
+	return w.eased
+}
+
+// taken notes that the agent has taken some answers, or never will; mu is held.
+func (w *writer) taken(answers int) {
+	w.answers -= answers
+	if w.eased != nil && w.answers <= answerBound {
+		close(w.eased)
+		w.eased = nil
+	}
+}
+
+// giveUp fails every later write and drops what is queued; mu is held.
+func (w *writer) giveUp(err error) {
+	w.err = err
+	w.queue = nil
+	w.taken(w.answers)
 }
 
 // CloseAfterFlush closes stdin once everything queued is written.
@@ -93,7 +139,7 @@ func (w *writer) run() {
 			}
 			return
 		}
-		chunk := w.queue
+		chunk, answers := w.queue, w.answers
 		w.queue, w.spare = w.spare[:0], nil
 		w.mu.Unlock()
 
@@ -108,11 +154,15 @@ func (w *writer) run() {
 		if cap(chunk) <= smallLine {
 			w.spare = chunk[:0]
 		}
-		if err != nil && w.err == nil {
-			w.err = err
+		switch {
+		case w.err != nil:
+		case err != nil:
+			w.giveUp(err)
 			w.mu.Unlock()
 			w.failed(err)
 			continue
+		default:
+			w.taken(answers)
 		}
 		w.mu.Unlock()
 	}
@@ -123,7 +173,7 @@ func (w *writer) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil {
-		w.err = err
+		w.giveUp(err)
 	}
 }
 

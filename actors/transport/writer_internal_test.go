@@ -87,7 +87,7 @@ func TestWritesAreQueuedAndWrittenTogether(t *testing.T) {
 	t.Parallel()
 	r := newWriterRig(t)
 	for i := range 10 {
-		require.NoError(t, r.Write(fmt.Appendf(nil, "%d\n", i)))
+		require.NoError(t, r.Write(fmt.Appendf(nil, "%d\n", i), ledger.FromHost))
 	}
 	assert.True(t, r.Pending())
 	assert.Empty(t, r.in.got.String(), "never inline")
@@ -96,7 +96,7 @@ func TestWritesAreQueuedAndWrittenTogether(t *testing.T) {
 	assert.Equal(t, 1, r.in.writes)
 	assert.Equal(t, 1, r.pressed)
 	assert.False(t, r.Pending())
-	require.NoError(t, r.Write([]byte("10\n")))
+	require.NoError(t, r.Write([]byte("10\n"), ledger.FromHost))
 	r.run(t)
 	assert.True(t, strings.HasSuffix(r.in.got.String(), "9\n10\n"))
 	assert.Zero(t, r.in.closed)
@@ -107,14 +107,14 @@ func TestABlockedStdinIsPending(t *testing.T) {
 	t.Parallel()
 	r := newWriterRig(t)
 	r.in.blocked = make(chan struct{})
-	require.NoError(t, r.Write([]byte("a\n")))
+	require.NoError(t, r.Write([]byte("a\n"), ledger.FromHost))
 	r.run(t)
 	assert.True(t, r.Pending())
-	require.NoError(t, r.Write([]byte("b\n")), "nothing blocks but the task")
+	require.NoError(t, r.Write([]byte("b\n"), ledger.FromHost), "nothing blocks but the task")
 	r.CloseAfterFlush()
 	r.run(t)
 	assert.Zero(t, r.in.closed, "not before what is queued")
-	require.ErrorIs(t, r.Write([]byte("c\n")), io.ErrClosedPipe)
+	require.ErrorIs(t, r.Write([]byte("c\n"), ledger.FromHost), io.ErrClosedPipe)
 	close(r.in.blocked)
 	r.run(t)
 	assert.Equal(t, "a\nb\n", r.in.got.String())
@@ -136,22 +136,122 @@ func TestTheQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	r := newWriterRig(t)
 	r.in.blocked = make(chan struct{})
-	require.ErrorIs(t, r.Write(make([]byte, writeBound+1)), ledger.ErrTooLarge, "however empty the queue")
+	require.ErrorIs(t, r.Write(make([]byte, writeBound+1), ledger.FromHost), ledger.ErrTooLarge, "however empty the queue")
 	half := make([]byte, writeBound/2)
-	require.NoError(t, r.Write(half))
+	require.NoError(t, r.Write(half, ledger.FromHost))
 	r.run(t) // the first half is being written
-	require.NoError(t, r.Write(half))
-	require.NoError(t, r.Write(half), "the bound is of the queue")
-	require.ErrorIs(t, r.Write(make([]byte, smallLine+1)), ledger.ErrNoRoom)
+	require.NoError(t, r.Write(half, ledger.FromHost))
+	require.NoError(t, r.Write(half, ledger.FromHost), "the bound is of the queue")
+	require.ErrorIs(t, r.Write(make([]byte, smallLine+1), ledger.FromHost), ledger.ErrNoRoom)
 	for range 100 {
-		require.NoError(t, r.Write(make([]byte, smallLine)), "an answer always finds room")
+		require.NoError(t, r.Write(make([]byte, smallLine), ledger.FromHost), "a small line always finds room")
 	}
 	assert.Zero(t, r.room)
 	close(r.in.blocked)
 	r.run(t)
 	assert.Equal(t, 1, r.room, "whoever was refused is told, once")
 	assert.Equal(t, 3*len(half)+100*smallLine, r.in.got.Len())
-	require.NoError(t, r.Write(make([]byte, writeBound)))
+	require.NoError(t, r.Write(make([]byte, writeBound), ledger.FromHost))
+}
+
+func TestWhatBecomesOfALineWithoutRoom(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		as    ledger.Class
+		size  int
+		want  error
+		waits bool
+	}{
+		"a message":                {ledger.FromHost, smallLine + 1, ledger.ErrNoRoom, true},
+		"a small message":          {ledger.FromHost, smallLine, nil, false},
+		"an answer":                {ledger.Answer, smallLine + 1, ledger.ErrNoRoom, true},
+		"a small answer":           {ledger.Answer, smallLine, nil, false},
+		"a denial":                 {ledger.Denial, smallLine + 1, nil, false},
+		"a denial of any size":     {ledger.Denial, writeBound + 1, nil, false},
+		"an answer, again":         {ledger.Again, smallLine + 1, ledger.ErrNoRoom, true},
+		"an answer of any size":    {ledger.Answer, writeBound + 1, ledger.ErrTooLarge, false},
+		"a small answer, again":    {ledger.Again, smallLine, nil, false},
+		"a message that is larger": {ledger.FromHost, writeBound + 1, ledger.ErrTooLarge, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newWriterRig(t)
+			r.in.blocked = make(chan struct{})
+			require.NoError(t, r.Write([]byte("\n"), ledger.FromHost))
+			r.run(t)
+			require.NoError(t, r.Write(make([]byte, writeBound), ledger.FromHost))
+			require.ErrorIs(t, r.Write(make([]byte, c.size), c.as), c.want)
+			close(r.in.blocked)
+			r.run(t)
+			assert.Equal(t, c.waits, r.room > 0)
+		})
+	}
+}
+
+// TestAnswersThatAreNotTaken is what stops the reader, and what does not.
+func TestAnswersThatAreNotTaken(t *testing.T) {
+	t.Parallel()
+	r := newWriterRig(t)
+	blocked := make(chan struct{})
+	r.in.blocked = blocked
+	for range 3 {
+		require.NoError(t, r.Write(make([]byte, answerBound), ledger.FromHost))
+		require.NoError(t, r.Write(make([]byte, smallLine), ledger.FromHost))
+		require.NoError(t, r.Write(make([]byte, smallLine+1), ledger.Answer))
+	}
+	require.Nil(t, r.crammed(), "what the user makes does not count")
+	for range answerBound / smallLine {
+		require.Nil(t, r.crammed())
+		require.NoError(t, r.Write(make([]byte, smallLine), ledger.Answer))
+		r.run(t) // the first is being written, which counts
+	}
+	require.Nil(t, r.crammed())
+	require.NoError(t, r.Write([]byte("x"), ledger.Denial))
+	eased := r.crammed()
+	require.NotNil(t, eased)
+	assert.Equal(t, eased, r.crammed())
+	require.ErrorIs(t, r.Write([]byte("x"), ledger.Again), ledger.ErrNoRoom, "the agent has it before it, or reads nothing")
+	require.NoError(t, r.Write([]byte("x"), ledger.Answer), "what was read is answered")
+	r.run(t)
+	require.NotNil(t, r.crammed())
+	close(blocked)
+	r.run(t)
+	assert.Nil(t, r.crammed())
+	_, open := <-eased
+	assert.False(t, open)
+	assert.Zero(t, r.answers)
+}
+
+func TestNobodyWaitsForAnAgentThatIsGone(t *testing.T) {
+	t.Parallel()
+	for name, gone := range map[string]func(r *writerRig){
+		"it has exited":      func(r *writerRig) { r.fail(errExited) },
+		"it does not listen": func(r *writerRig) { r.in.fail = errors.New("broken pipe"); close(r.in.blocked) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newWriterRig(t)
+			r.in.blocked = make(chan struct{})
+			for range 2 {
+				require.NoError(t, r.Write(make([]byte, answerBound), ledger.Denial))
+				r.run(t)
+			}
+			eased := r.crammed()
+			require.NotNil(t, eased)
+			gone(r)
+			r.run(t)
+			assert.Nil(t, r.crammed())
+			_, open := <-eased
+			assert.False(t, open)
+			assert.Nil(t, r.queue, "what nobody will take is not kept")
+			assert.Zero(t, r.answers)
+			if name == "it has exited" {
+				close(r.in.blocked) // the write that was under way ends after all
+				r.run(t)
+				assert.Zero(t, r.answers)
+			}
+		})
+	}
 }
 
 func TestAFailingWrite(t *testing.T) {
@@ -159,9 +259,9 @@ func TestAFailingWrite(t *testing.T) {
 	r := newWriterRig(t)
 	broken := errors.New("broken pipe")
 	r.in.fail = broken
-	require.NoError(t, r.Write([]byte("a\n")))
+	require.NoError(t, r.Write([]byte("a\n"), ledger.FromHost))
 	r.run(t)
-	require.ErrorIs(t, r.Write([]byte("b\n")), broken)
+	require.ErrorIs(t, r.Write([]byte("b\n"), ledger.FromHost), broken)
 	assert.Equal(t, []error{broken}, r.failed)
 	assert.Equal(t, 1, r.in.writes)
 	assert.False(t, r.Pending())
@@ -177,11 +277,11 @@ func TestAWriteThatFailsWhileMoreIsQueued(t *testing.T) {
 	r := newWriterRig(t)
 	r.in.blocked = make(chan struct{})
 	r.in.fail = errors.New("broken pipe")
-	require.NoError(t, r.Write([]byte("a\n")))
+	require.NoError(t, r.Write([]byte("a\n"), ledger.FromHost))
 	r.run(t)
-	require.NoError(t, r.Write([]byte("b\n")))
-	require.NoError(t, r.Write(make([]byte, writeBound-2)))
-	require.ErrorIs(t, r.Write(make([]byte, smallLine+1)), ledger.ErrNoRoom)
+	require.NoError(t, r.Write([]byte("b\n"), ledger.FromHost))
+	require.NoError(t, r.Write(make([]byte, writeBound-2), ledger.FromHost))
+	require.ErrorIs(t, r.Write(make([]byte, smallLine+1), ledger.FromHost), ledger.ErrNoRoom)
 	close(r.in.blocked)
 	r.run(t)
 	assert.Equal(t, 1, r.in.writes, "nothing more is tried")
@@ -195,7 +295,7 @@ func TestAWriterThatIsToldOfTheExit(t *testing.T) {
 	r := newWriterRig(t)
 	r.fail(errExited)
 	r.fail(errors.New("later"))
-	require.ErrorIs(t, r.Write([]byte("a\n")), errExited)
+	require.ErrorIs(t, r.Write([]byte("a\n"), ledger.FromHost), errExited)
 	r.run(t)
 	assert.Zero(t, r.in.writes)
 	assert.Empty(t, r.failed, "that is for writes")
@@ -212,7 +312,7 @@ func TestManyWriters(t *testing.T) {
 	for id := range writers {
 		wg.Go(func() {
 			for i := range lines {
-				assert.NoError(t, w.Write(fmt.Appendf(nil, "%d %d %s\n", id, i, strings.Repeat("x", i%300))))
+				assert.NoError(t, w.Write(fmt.Appendf(nil, "%d %d %s\n", id, i, strings.Repeat("x", i%300)), ledger.FromHost))
 			}
 		})
 	}
