@@ -12,7 +12,8 @@ import (
 
 var (
 	errAgentMCPServer    = errors.New("dialect: an agent's MCP server is a name or an object with one key")
-	errSystemPromptShape = errors.New(`dialect: a system prompt is a string, a list of strings, or an object of type "preset" or "custom"`)
+	errSecretShape       = errors.New(`dialect: a secret is a text, or {"envVar": NAME}`)
+	errSystemPromptShape = errors.New(`dialect: a system prompt is a string, a list of strings, or an object of type "preset", "custom" or "file"`)
 )
 
 // marshal encodes v as the vendors do: compact, without escaping <, > and &.
@@ -86,7 +87,22 @@ func jsonKeys(t reflect.Type) map[string]bool {
 // UnmarshalJSON decodes an agent's definition, unknown keys into Extra.
 func (a *AgentDefinition) UnmarshalJSON(b []byte) error {
 	type plain AgentDefinition
-	return unmarshalWith(b, (*plain)(a), &a.Extra)
+	var servers struct {
+		List agentServers `json:"mcpServers"`
+	}
+	err := json.Unmarshal(b, &servers)
+	if err == nil {
+		var rest map[string]json.RawMessage
+		if err = json.Unmarshal(b, &rest); err != nil {
+			return err
+		}
+		delete(rest, "mcpServers")
+		if b, err = json.Marshal(rest); err == nil {
+			err = unmarshalWith(b, (*plain)(a), &a.Extra)
+		}
+		a.MCPServers = servers.List
+	}
+	return err
 }
 
 // mcpServerJSON is MCPServer as the vendors write it: the timeout in milliseconds.

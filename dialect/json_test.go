@@ -17,11 +17,16 @@ import (
 // roundTrip decodes a vendor's document into v and compares what v encodes to.
 func roundTrip[T any](t *testing.T, doc string) T {
 	t.Helper()
+	return roundTripTo[T](t, doc, doc)
+}
+
+func roundTripTo[T any](t *testing.T, doc, want string) T {
+	t.Helper()
 	var v T
 	require.NoError(t, json.Unmarshal([]byte(doc), &v))
 	got, err := json.Marshal(v)
 	require.NoError(t, err)
-	assert.JSONEq(t, doc, string(got))
+	assert.JSONEq(t, want, string(got))
 	return v
 }
 
@@ -68,7 +73,13 @@ func TestAgentDefinitionReadsWhatVendorsWrite(t *testing.T) {
 	all, err := json.Marshal(dialect.AgentDefinition{Tools: dialect.All()})
 	require.NoError(t, err)
 	assert.NotContains(t, string(all), "tools")
-	for _, bad := range []string{`{"mcpServers":[{}]}`, `{"mcpServers":[{"a":{},"b":{}}]}`, `{"mcpServers":[3]}`} {
+	several := roundTripTo[dialect.AgentDefinition](t, `{"description":"d","prompt":"p","mcpServers":[{"b":{"command":"c"},"a":{"command":"c"}}]}`,
+		`{"description":"d","prompt":"p","mcpServers":[{"a":{"command":"c"}},{"b":{"command":"c"}}]}`)
+	assert.Len(t, several.MCPServers, 2)
+	for _, doc := range []string{`{"description":"d","prompt":"p","mcpServers":[],"skills":[],"disallowedTools":[]}`, `{"description":"d","prompt":"p"}`} {
+		roundTrip[dialect.AgentDefinition](t, doc)
+	}
+	for _, bad := range []string{`{"mcpServers":[{}]}`, `{"mcpServers":[3]}`, `{"mcpServers":{}}`, `[]`} {
 		assert.Error(t, json.Unmarshal([]byte(bad), &a), bad)
 	}
 }
@@ -80,6 +91,11 @@ func TestSandboxReadsWhatVendorsWrite(t *testing.T) {
 		"ignoreViolations":{"*":["/tmp"]},"credentials":{"files":[]}}`)
 	assert.Equal(t, dialect.Some(0), s.Network.HTTPProxyPort)
 	assert.Len(t, s.Extra, 1)
+	// What is said explicitly stays, and nothing else is said.
+	for _, doc := range []string{`{}`, `{"enabled":false,"excludedCommands":[],"network":{"allowLocalBinding":false,"allowUnixSockets":[]},
+		"filesystem":{"denyRead":[],"allowManagedReadPathsOnly":false},"ignoreViolations":{},"enableWeakerNestedSandbox":false}`} {
+		roundTrip[dialect.Sandbox](t, doc)
+	}
 }
 
 func TestSystemPromptReadsWhatVendorsWrite(t *testing.T) {
@@ -91,6 +107,7 @@ func TestSystemPromptReadsWhatVendorsWrite(t *testing.T) {
 		`["a","b"]`: dialect.PromptText("a", "b"),
 		`{"type":"preset","append":"x","excludeDynamicSections":true,"snapshot":false}`: {Preset: true, Append: "x",
 			ExcludeDynamicSections: true, Snapshot: dialect.Some(false)},
+		`{"type":"file","path":"p.md"}`:                    {File: "p.md"},
 		`{"type":"custom","prompt":["a"],"snapshot":true}`: {Blocks: []string{"a"}, Snapshot: dialect.Some(true)},
 	} {
 		assert.Equal(t, want, roundTrip[dialect.SystemPrompt](t, doc), doc)
@@ -98,7 +115,7 @@ func TestSystemPromptReadsWhatVendorsWrite(t *testing.T) {
 	var p dialect.SystemPrompt
 	require.NoError(t, json.Unmarshal([]byte(`{"type":"preset","preset":"claude_code"}`), &p))
 	assert.Equal(t, dialect.PresetPrompt(""), p)
-	for _, bad := range []string{`3`, `{"type":"file","path":"x"}`, `[1]`} {
+	for _, bad := range []string{`3`, `{"type":"other"}`, `[1]`} {
 		assert.Error(t, json.Unmarshal([]byte(bad), &p), bad)
 	}
 }
@@ -133,6 +150,28 @@ func TestAuthHidesItsSecrets(t *testing.T) {
 		}
 	}
 	assert.Equal(t, "accessToken from $QODER_PERSONAL_ACCESS_TOKEN", dialect.AccessTokenFromEnv("").String())
+}
+
+func TestAuthReadsWhatVendorsWrite(t *testing.T) {
+	t.Parallel()
+	for doc, want := range map[string]*dialect.Auth{
+		`{"type":"accessToken","accessToken":"T"}`:                     dialect.AccessToken("T"),
+		`{"type":"accessToken","accessToken":{"envVar":"MY_PAT"}}`:     dialect.AccessTokenFromEnv("MY_PAT"),
+		`{"type":"accessToken","accessToken":{"envVar":""}}`:           dialect.AccessTokenFromEnv(""),
+		`{"type":"accessToken","envVar":"MY_PAT"}`:                     dialect.AccessTokenFromEnv("MY_PAT"),
+		`{"type":"qodercli"}`:                                          dialect.QoderCLIAuth(),
+		`{"type":"serviceAccount","serviceAccountKey":"K"}`:            dialect.ServiceAccountKey("K"),
+		`{"type":"serviceAccount","serviceAccountKey":{"envVar":"K"}}`: {Type: dialect.AuthServiceAccount, EnvVar: "K"},
+		`{"type":"serviceAccount"}`:                                    dialect.ServiceAccountTokens(),
+		`{"type":"jobToken"}`:                                          dialect.JobTokens(),
+	} {
+		var got dialect.Auth
+		require.NoError(t, json.Unmarshal([]byte(doc), &got), doc)
+		assert.Equal(t, *want, got, doc)
+	}
+	for _, bad := range []string{`[]`, `{"accessToken":{}}`, `{"accessToken":3}`} {
+		assert.Error(t, json.Unmarshal([]byte(bad), new(dialect.Auth)), bad)
+	}
 }
 
 func FuzzDecodeOptions(f *testing.F) {

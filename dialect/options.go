@@ -231,8 +231,8 @@ type Options struct {
 
 	// ParentEnv is the environment that Env is merged over, as of os.Environ; nil: treated as empty.
 	ParentEnv []string `json:"-"`
-	// ExperimentalCloudAgent runs the agent in Qoder's cloud. No backend: it is not a process.
-	ExperimentalCloudAgent json.RawMessage `json:"experimentalCloudAgent,omitempty"`
+	// ExperimentalCloudAgent runs the session in Qoder's cloud. It is checked and refused: not in this release.
+	ExperimentalCloudAgent *CloudAgent `json:"experimentalCloudAgent,omitempty"`
 }
 
 // Delivery says how a list reaches the agent.

@@ -14,17 +14,19 @@ type AgentDefinition struct {
 	Description string `json:"description"`
 	// Prompt is the agent's system prompt. Required.
 	Prompt string `json:"prompt"`
-	// Tools the agent may use; zero: what the main session has. None() leaves it without tools.
+	// Tools the agent may use; zero or All(): the agent's default for subagents. None() leaves it without tools. The
+	// tool Agent does nothing for a subagent: it starts none of its own (on Qoder an error, on Claude a Warning).
 	Tools Set `json:"tools,omitzero"`
 	// DisallowedTools are taken away from Tools.
-	DisallowedTools []string `json:"disallowedTools,omitempty"`
+	DisallowedTools []string `json:"disallowedTools,omitzero"`
 	// Model is a name or alias; inherit: the main session's; empty: the agent's default.
 	Model string `json:"model,omitempty"`
 	// MCPServers the agent may use, by name or with a configuration of its own.
-	MCPServers []AgentMCPServer `json:"mcpServers,omitempty"`
+	MCPServers []AgentMCPServer `json:"mcpServers,omitzero"`
 	// Skills are loaded into the agent's context from the start.
-	Skills []string `json:"skills,omitempty"`
-	// InitialPrompt is the first user message when the agent runs as the main session's.
+	Skills []string `json:"skills,omitzero"`
+	// InitialPrompt is the first user message when the agent runs as the main session's (Options.Agent). In a subagent
+	// it is ignored.
 	InitialPrompt string `json:"initialPrompt,omitempty"`
 	// MaxTurns limits the agent's model calls.
 	MaxTurns Opt[int] `json:"maxTurns,omitzero"`
@@ -49,6 +51,33 @@ func (a AgentDefinition) MarshalJSON() ([]byte, error) {
 		a.Tools = Set{}
 	}
 	return MarshalWith(plain(a), a.Extra)
+}
+
+// agentServers is a list of servers, of which the vendors' documents put several into one object.
+type agentServers []AgentMCPServer
+
+func (l *agentServers) UnmarshalJSON(b []byte) error {
+	var raw []json.RawMessage
+	if err := json.Unmarshal(b, &raw); err != nil || raw == nil { // null is no list
+		return err
+	}
+	*l = make(agentServers, 0, len(raw))
+	for _, entry := range raw {
+		var several map[string]MCPServer
+		if err := json.Unmarshal(entry, &several); err == nil && len(several) > 1 {
+			for _, name := range slices.Sorted(maps.Keys(several)) {
+				config := several[name]
+				*l = append(*l, AgentMCPServer{Name: name, Config: &config})
+			}
+			continue
+		}
+		var one AgentMCPServer
+		if err := json.Unmarshal(entry, &one); err != nil {
+			return err
+		}
+		*l = append(*l, one)
+	}
+	return nil
 }
 
 // AgentMCPServer is a server of an agent: the name of one of the session's, or with Config one of its own.

@@ -36,7 +36,7 @@ func JSONSchema(schema json.RawMessage) *OutputFormat {
 }
 
 // SystemPrompt replaces the agent's system prompt (Blocks), or keeps and extends it (Preset). The zero value is "not
-// given". In JSON it is a string, a list of strings, or the vendors' {"type":"preset"…} and {"type":"custom"…}.
+// given". In JSON it is a string, a list of strings, or the vendors' objects of type preset, custom and file.
 type SystemPrompt struct {
 	// Blocks is the whole prompt. Several blocks are joined; DynamicBoundary as a block of its own divides what may
 	// be cached from what changes. An empty prompt is one empty block. Qoder takes one block.
@@ -50,6 +50,9 @@ type SystemPrompt struct {
 	// Snapshot records the prompt at the first request and sends the record from then on; absent: the agent's
 	// default (true on Claude Code 2.1.329). Claude.
 	Snapshot Opt[bool]
+	// File is a file with the whole prompt: {"type":"file","path":…}. Package sdk reads it, relative to Cwd, when the
+	// session is made, so that it works the same on every backend.
+	File string
 }
 
 // DynamicBoundary divides the static from the dynamic blocks of a system prompt. Claude.
@@ -63,7 +66,7 @@ func PresetPrompt(text string) SystemPrompt { return SystemPrompt{Preset: true, 
 
 // IsZero reports whether no prompt was given.
 func (p SystemPrompt) IsZero() bool {
-	return p.Blocks == nil && !p.Preset && p.Append == "" && !p.ExcludeDynamicSections && p.Snapshot.IsZero()
+	return p.Blocks == nil && !p.Preset && p.Append == "" && !p.ExcludeDynamicSections && p.Snapshot.IsZero() && p.File == ""
 }
 
 // systemPromptJSON is the vendors' object form.
@@ -74,6 +77,7 @@ type systemPromptJSON struct {
 	Append                 string    `json:"append,omitempty"`
 	ExcludeDynamicSections bool      `json:"excludeDynamicSections,omitempty"`
 	Snapshot               Opt[bool] `json:"snapshot,omitzero"`
+	Path                   string    `json:"path,omitempty"`
 }
 
 // textList is a list of strings that may be written as one string.
@@ -96,6 +100,8 @@ func (p SystemPrompt) MarshalJSON() ([]byte, error) {
 	case p.Preset:
 		return marshal(systemPromptJSON{Type: "preset", Append: p.Append,
 			ExcludeDynamicSections: p.ExcludeDynamicSections, Snapshot: p.Snapshot})
+	case p.File != "":
+		return marshal(systemPromptJSON{Type: "file", Path: p.File, Snapshot: p.Snapshot})
 	case !p.Snapshot.IsZero():
 		return marshal(systemPromptJSON{Type: "custom", Prompt: p.Blocks, Snapshot: p.Snapshot})
 	case len(p.Blocks) == 1:
@@ -124,6 +130,8 @@ func (p *SystemPrompt) UnmarshalJSON(b []byte) error {
 	switch o.Type {
 	case "preset":
 		*p = SystemPrompt{Preset: true, Append: o.Append, ExcludeDynamicSections: o.ExcludeDynamicSections, Snapshot: o.Snapshot}
+	case "file":
+		*p = SystemPrompt{File: o.Path, Snapshot: o.Snapshot}
 	case "custom":
 		*p = SystemPrompt{Blocks: o.Prompt, Snapshot: o.Snapshot}
 	default:

@@ -82,7 +82,7 @@ func samples() map[string]func(*dialect.Options) {
 		"PermissionPrompts":               func(x o) { x.PermissionPrompts = "host" },
 		"PlanMode":                        func(x o) { x.PlanMode = dialect.Some(true) },
 		"Sandbox": func(x o) {
-			x.Sandbox = &dialect.Sandbox{Enabled: true, Extra: map[string]json.RawMessage{"credentials": raw}}
+			x.Sandbox = &dialect.Sandbox{Enabled: dialect.Some(true), Extra: map[string]json.RawMessage{"credentials": raw}}
 		},
 		"SecurityScan":    func(x o) { x.SecurityScan = &dialect.SecurityScan{L3DeepScan: true} },
 		"Continue":        func(x o) { x.Continue = true },
@@ -139,7 +139,9 @@ func samples() map[string]func(*dialect.Options) {
 		"AgentProgressSummaries": func(x o) { x.AgentProgressSummaries = true },
 		"PerTaskStopAffordance":  func(x o) { x.PerTaskStopAffordance = true },
 		"ParentEnv":              func(x o) { x.ParentEnv = []string{"QODERCLI_PATH=/opt/q", "CLAUDE_CODE_EXECUTABLE=/opt/c"} },
-		"ExperimentalCloudAgent": func(x o) { x.ExperimentalCloudAgent = raw },
+		"ExperimentalCloudAgent": func(x o) {
+			x.ExperimentalCloudAgent = &dialect.CloudAgent{Session: dialect.CloudSession{ID: "s"}}
+		},
 	}
 }
 

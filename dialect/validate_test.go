@@ -37,6 +37,13 @@ func TestImpossibleOnAnyBackend(t *testing.T) {
 	hook := func(h dialect.HookRegistration) func(o) {
 		return func(x o) { x.Hooks = []dialect.HookRegistration{h} }
 	}
+	skill := func(name string) func(o) { return func(x o) { x.Skills = dialect.Only(name) } }
+	cloud := func(c dialect.CloudAgent) func(o) { return func(x o) { x.ExperimentalCloudAgent = &c } }
+	made := dialect.CloudSession{Create: &dialect.CloudSessionCreate{EnvironmentID: "e"}}
+	create := func(c dialect.CloudAgentCreate) func(o) {
+		c.Name, c.Model = "n", "auto"
+		return cloud(dialect.CloudAgent{Agent: &dialect.CloudAgentReference{Create: &c}, Session: made})
+	}
 	allow := func(rules ...string) func(o) { return func(x o) { x.AllowedTools = rules } }
 	for want, cases := range map[string][]func(o){
 		"PermissionPromptToolName": {
@@ -48,9 +55,10 @@ func TestImpossibleOnAnyBackend(t *testing.T) {
 			func(x o) { x.PermissionMode = protocol.ModeDelegate }},
 		"AllowedTools": {allow(""), allow("Read,Bash"), allow("Read Bash"), allow("Bash(ls"), allow("Bash(a)b)"),
 			allow("Bash(a),Bash(*)"), allow("Bash((a)"), allow(`Bash(a\)`), allow("(x)"), allow("a)b")},
-		"DisallowedTools":            {func(x o) { x.DisallowedTools = []string{"Read, Write"} }},
-		"Tools":                      {func(x o) { x.Tools = dialect.Only("Read,Bash") }, func(x o) { x.Tools = dialect.Only("") }},
-		"Skills":                     {func(x o) { x.Skills = dialect.Only("pdf),Bash(*") }, func(x o) { x.Skills = dialect.Only("*") }},
+		"DisallowedTools": {func(x o) { x.DisallowedTools = []string{"Read, Write"} }},
+		"Tools":           {func(x o) { x.Tools = dialect.Only("Read,Bash") }, func(x o) { x.Tools = dialect.Only("") }},
+		"Skills": {skill("pdf),Bash(*"), skill("*"), skill(""), skill(" pdf"), skill("a,b"), skill("a\nb"), skill("p:*"), skill("p *"),
+			skill("/pdf"), skill(`a\\b`), skill(`a\`)},
 		"ForkSession":                {func(x o) { x.ForkSession = true }},
 		"ResumeSessionAt":            {func(x o) { x.ResumeSessionAt = "m" }},
 		"ResumeDropsTurn":            {func(x o) { x.Resume, x.ResumeDropsTurn = "r", "m" }},
@@ -98,13 +106,31 @@ func TestImpossibleOnAnyBackend(t *testing.T) {
 		"Hooks[0].Event":                    {hook(dialect.HookRegistration{CallbackIDs: []string{"h"}})},
 		"Hooks[0].CallbackIDs":              {hook(dialect.HookRegistration{Event: "Stop"}), hook(dialect.HookRegistration{Event: "Stop", CallbackIDs: []string{"h", "h"}})},
 		"Hooks[0].Timeout":                  {hook(dialect.HookRegistration{Event: "Stop", CallbackIDs: []string{"h"}, Timeout: -time.Second})},
-		"ExperimentalCloudAgent":            {func(x o) { x.ExperimentalCloudAgent = json.RawMessage(`{}`) }},
-		"UnsetEnv":                          {func(x o) { x.Env, x.UnsetEnv = map[string]string{"A": "1"}, []string{"A"} }, func(x o) { x.UnsetEnv = []string{""} }},
-		`Env["A=B"]`:                        {func(x o) { x.Env = map[string]string{"A=B": "1"} }},
-		`Env["A"]`:                          {func(x o) { x.Env = map[string]string{"A": "\x00"} }},
-		`ExtraArgs["--model"]`:              {func(x o) { x.ExtraArgs = map[string]dialect.Opt[string]{"--model": {}} }},
-		`ExtraArgs["a b"]`:                  {func(x o) { x.ExtraArgs = map[string]dialect.Opt[string]{"a b": {}} }},
-		`ExtraArgs["model"]`:                {func(x o) { x.Model, x.ExtraArgs = "m", map[string]dialect.Opt[string]{"model": dialect.Some("n")} }},
+		"ExperimentalCloudAgent": {func(x o) {
+			x.ExperimentalCloudAgent = &dialect.CloudAgent{Session: dialect.CloudSession{ID: "s"}}
+		}},
+		"ExperimentalCloudAgent.Session": {cloud(dialect.CloudAgent{}),
+			cloud(dialect.CloudAgent{Session: dialect.CloudSession{ID: "s", Create: made.Create}})},
+		"ExperimentalCloudAgent.Agent": {
+			cloud(dialect.CloudAgent{Session: made}),
+			cloud(dialect.CloudAgent{Agent: &dialect.CloudAgentReference{ID: "a"}, Session: dialect.CloudSession{ID: "s"}}),
+			cloud(dialect.CloudAgent{Agent: &dialect.CloudAgentReference{}, Session: made}),
+			cloud(dialect.CloudAgent{Agent: &dialect.CloudAgentReference{ID: "a", Create: &dialect.CloudAgentCreate{Name: "n", Model: "auto"}}, Session: made})},
+		"ExperimentalCloudAgent.Session.Create.EnvironmentID": {cloud(dialect.CloudAgent{
+			Agent: &dialect.CloudAgentReference{ID: "a"}, Session: dialect.CloudSession{Create: &dialect.CloudSessionCreate{}}})},
+		"ExperimentalCloudAgent.Agent.Create.Tools[0].EnabledTools": {create(dialect.CloudAgentCreate{Tools: []dialect.CloudToolset{{Type: "agent_toolset_20260401", EnabledTools: []string{"rm"}}}})},
+		"ExperimentalCloudAgent.Agent.Create.Tools[0].Type":         {create(dialect.CloudAgentCreate{Tools: []dialect.CloudToolset{{}}})},
+		"ExperimentalCloudAgent.Agent.Create.MCPServers[0].URL":     {create(dialect.CloudAgentCreate{MCPServers: []dialect.CloudMCPServer{{Type: "url", Name: "m", URL: "file:///x"}}})},
+		"ExperimentalCloudAgent.Agent.Create.Skills[0].SkillID":     {create(dialect.CloudAgentCreate{Skills: []dialect.CloudSkill{{Type: "custom"}}})},
+		"ExperimentalCloudAgent.Stream.DeltaFlushIntervalMs":        {cloud(dialect.CloudAgent{Session: dialect.CloudSession{ID: "s"}, Stream: &dialect.CloudStream{DeltaFlushIntervalMs: dialect.Some(-1)}})},
+		"SystemPrompt.File": {func(x o) { x.SystemPrompt = dialect.SystemPrompt{File: "p"} },
+			func(x o) { x.SystemPrompt = dialect.SystemPrompt{File: "p", Blocks: []string{"a"}} }},
+		"UnsetEnv":             {func(x o) { x.Env, x.UnsetEnv = map[string]string{"A": "1"}, []string{"A"} }, func(x o) { x.UnsetEnv = []string{""} }},
+		`Env["A=B"]`:           {func(x o) { x.Env = map[string]string{"A=B": "1"} }},
+		`Env["A"]`:             {func(x o) { x.Env = map[string]string{"A": "\x00"} }},
+		`ExtraArgs["--model"]`: {func(x o) { x.ExtraArgs = map[string]dialect.Opt[string]{"--model": {}} }},
+		`ExtraArgs["a b"]`:     {func(x o) { x.ExtraArgs = map[string]dialect.Opt[string]{"a b": {}} }},
+		`ExtraArgs["model"]`:   {func(x o) { x.Model, x.ExtraArgs = "m", map[string]dialect.Opt[string]{"model": dialect.Some("n")} }},
 		`ExtraArgs["permission-prompt-tool"]`: {func(x o) {
 			x.HasCanUseTool, x.ExtraArgs = true, map[string]dialect.Opt[string]{"permission-prompt-tool": dialect.Some("x")}
 		}},
@@ -129,7 +155,7 @@ func TestRulesThatAreFine(t *testing.T) {
 	t.Parallel()
 	o := dialect.Options{
 		AllowedTools: []string{"Read", "Bash(git:*)", "Bash(a, b)", "Bash(echo (x))", `Bash(echo \))`, "mcp__s__*", "Bash()"},
-		Tools:        dialect.Only("Read", "mcp__s__*"), Skills: dialect.Only("plugin:skill"),
+		Tools:        dialect.Only("Read", "mcp__s__*"), Skills: dialect.Only("plugin:skill", "a skill"),
 		Agents: map[string]dialect.AgentDefinition{"main": {Description: "d", Prompt: "p"}}, Agent: "main",
 	}
 	o.Tools = dialect.Only("Read", "Skill") // no Agent tool: the only agent is the main session's
@@ -213,7 +239,7 @@ func TestWhatHidesTheCallbackIsNamed(t *testing.T) {
 		assert.Equal(t, want, hidden(x, name), name)
 	}
 	x := dialect.Options{HasCanUseTool: true, PermissionMode: protocol.ModeAcceptEdits, PermissionPrompts: "none",
-		Sandbox:      &dialect.Sandbox{Enabled: true, AutoAllowBashIfSandboxed: dialect.Some(true)},
+		Sandbox:      &dialect.Sandbox{Enabled: dialect.Some(true), AutoAllowBashIfSandboxed: dialect.Some(true)},
 		SettingsPath: "/s", SettingsContent: []byte(`{"permissions":{"allow":["Glob"]}}`),
 		ExtraArgs: map[string]dialect.Opt[string]{"dangerously-skip-permissions": {}}}
 	assert.Equal(t, []string{"Glob", "acceptEdits", "PermissionPrompts none", "Sandbox.AutoAllowBashIfSandboxed",

@@ -15,7 +15,7 @@ import (
 
 // Backend is an agent to talk to. Make one with [Claude], [Qoder] or
 // [InMemory]; any agent.Program is one, too, and speaks as Claude Code does
-// unless its method Dialect() agent.Dialect says otherwise.
+// unless its method AgentDialect() agent.Dialect, or Dialect(), says otherwise.
 type Backend interface {
 	// AgentName is the agent's name in reports.
 	AgentName() string
@@ -41,7 +41,8 @@ type QoderConfig struct {
 // Qoder is qodercli.
 func Qoder(c QoderConfig) Backend { return &cli{qoder.New(), c.Path} }
 
-// InMemory is an agent in this process that speaks like a given CLI.
+// InMemory is an agent in this process that speaks like a given CLI, whatever
+// it says itself.
 func InMemory(p agent.Program, like agent.Dialect) Backend { return &inMemory{p, like} }
 
 type cli struct {
@@ -63,7 +64,7 @@ func (m *inMemory) AgentName() string {
 	return m.Program.AgentName()
 }
 
-func (m *inMemory) Dialect() agent.Dialect { return m.like }
+func (m *inMemory) AgentDialect() agent.Dialect { return m.like }
 
 // chosen is a backend in the terms of package runtime.
 type chosen struct {
@@ -105,8 +106,15 @@ func choose(b Backend, o *dialect.Options, spawned bool) (chosen, error) {
 
 func inProcess(p agent.Program) (chosen, error) {
 	like := agent.Claude
-	if s, ok := p.(interface{ Dialect() agent.Dialect }); ok && s.Dialect() != "" {
-		like = s.Dialect()
+	var says agent.Dialect
+	switch p := p.(type) {
+	case interface{ AgentDialect() agent.Dialect }:
+		says = p.AgentDialect()
+	case interface{ Dialect() agent.Dialect }:
+		says = p.Dialect()
+	}
+	if says != "" {
+		like = says
 	}
 	switch like {
 	case agent.Claude:

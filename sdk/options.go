@@ -282,6 +282,6 @@ type Options struct {
 	// PerTaskStopAffordance: the user can stop tasks one by one, so an interrupt spares them: initialize. Claude.
 	PerTaskStopAffordance bool `json:"perTaskStopAffordance,omitempty"`
 
-	// ExperimentalCloudAgent runs the agent in Qoder's cloud. No backend: it is not a process.
-	ExperimentalCloudAgent json.RawMessage `json:"experimentalCloudAgent,omitempty"`
+	// ExperimentalCloudAgent runs the session in Qoder's cloud. It is checked and refused: not in this release.
+	ExperimentalCloudAgent *CloudAgent `json:"experimentalCloudAgent,omitempty"`
 }

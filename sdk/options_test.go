@@ -210,7 +210,7 @@ func TestSettingsFileIsReadWhereTheAgentReadsIt(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "s.json"), []byte(`{"model":"opus"}`), 0o600))
 	o := &sdk.Options{
 		Backend: scripted.New(), Cwd: dir, SettingsPath: "s.json",
-		Sandbox: &sdk.Sandbox{Enabled: true}, // has to be merged into the file's settings
+		Sandbox: &sdk.Sandbox{Enabled: sdk.Some(true)}, // has to be merged into the file's settings
 	}
 	_, err := sdk.Run(t.Context(), "hi", o)
 	require.NoError(t, err)

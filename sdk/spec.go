@@ -49,6 +49,7 @@ func (o *Options) spec() (runtime.Spec, error) {
 	if o.Spawner == nil { // elsewhere the path may mean another file
 		problems = append(problems, readSettings(&data))
 	}
+	problems = append(problems, readPrompt(&data))
 	spec := runtime.Spec{
 		Dialect: backend.dialect, Program: backend.program, Spawner: o.Spawner, Options: data,
 		CanUseTool: o.CanUseTool, PermissionTimeout: o.PermissionTimeout,
@@ -130,14 +131,33 @@ func readSettings(d *dialect.Options) error {
 	if d.SettingsPath == "" {
 		return nil
 	}
-	path := d.SettingsPath
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(d.Cwd, path)
-	}
-	content, err := os.ReadFile(path)
+	content, err := os.ReadFile(inCwd(d, d.SettingsPath))
 	if err != nil {
 		return &ConfigError{Option: "SettingsPath", Problem: fmt.Sprintf("cannot be read: %v", err), Fix: "give a file that is there, or the settings themselves in Settings"}
 	}
 	d.SettingsContent = content
 	return nil
+}
+
+// readPrompt reads the file that the system prompt is in.
+func readPrompt(d *dialect.Options) error {
+	s := &d.SystemPrompt
+	if s.File == "" || s.Preset || s.Blocks != nil { // the dialect refuses two prompts
+		return nil
+	}
+	content, err := os.ReadFile(inCwd(d, s.File))
+	if err != nil {
+		s.File = "" // told here
+		return &ConfigError{Option: "SystemPrompt.File", Problem: fmt.Sprintf("cannot be read: %v", err), Fix: "give a file that is there, or the text itself in Blocks"}
+	}
+	s.Blocks, s.File = []string{string(content)}, ""
+	return nil
+}
+
+// inCwd is a path as the agent resolves it.
+func inCwd(d *dialect.Options, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(d.Cwd, path)
 }

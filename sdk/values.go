@@ -44,11 +44,32 @@ type (
 	SandboxNetwork = dialect.SandboxNetwork
 	// SecurityScan chooses the scans of generated code.
 	SecurityScan = dialect.SecurityScan
-	// SystemPrompt replaces the agent's system prompt (Blocks), or keeps and extends
-	// it (Preset).
+	// SystemPrompt replaces the agent's system prompt (Blocks, File), or keeps and
+	// extends it (Preset).
 	SystemPrompt = dialect.SystemPrompt
 	// Thinking sets the model's extended thinking.
 	Thinking = dialect.Thinking
+	// CloudAgent runs the session in Qoder's cloud. Not in this release.
+	CloudAgent = dialect.CloudAgent
+	// CloudAgentReference is an agent in the cloud.
+	CloudAgentReference = dialect.CloudAgentReference
+	// CloudAgentCreate is an agent to be made in the cloud.
+	CloudAgentCreate = dialect.CloudAgentCreate
+	// CloudToolset is a set of tools of an agent in the cloud.
+	CloudToolset = dialect.CloudToolset
+	// CloudMCPServer is an MCP server of an agent in the cloud.
+	CloudMCPServer = dialect.CloudMCPServer
+	// CloudSkill is a skill of an agent in the cloud.
+	CloudSkill = dialect.CloudSkill
+	// CloudSession is a session in the cloud.
+	CloudSession = dialect.CloudSession
+	// CloudSessionCreate is a session to be made in the cloud.
+	CloudSessionCreate = dialect.CloudSessionCreate
+	// CloudResource is a file in a session of the cloud.
+	CloudResource = dialect.CloudResource
+	// CloudStream tunes how the events of a session in the cloud come.
+	CloudStream = dialect.CloudStream
+
 	// ToolConfig tunes built-in tools.
 	ToolConfig = dialect.ToolConfig
 	// AskUserQuestionConfig tunes the AskUserQuestion tool.
@@ -100,6 +121,10 @@ func PromptText(blocks ...string) SystemPrompt { return dialect.PromptText(block
 
 // PresetPrompt is the agent's own system prompt, with text added unless empty.
 func PresetPrompt(text string) SystemPrompt { return dialect.PresetPrompt(text) }
+
+// PromptFile is a system prompt that is read from a file, relative to Cwd, when
+// the session is made.
+func PromptFile(path string) SystemPrompt { return SystemPrompt{File: path} }
 
 // JSONSchema asks for an answer that satisfies a JSON Schema object. See also
 // [RunAs].

@@ -60,15 +60,23 @@ func New(opts ...Option) *Agent {
 // AgentName implements [agent.Program].
 func (a *Agent) AgentName() string { return "scripted" }
 
+// AgentDialect says whose CLI the agent speaks like, so that package sdk need
+// not be told.
+func (a *Agent) AgentDialect() agent.Dialect {
+	switch {
+	case a.Dialect != "":
+		return a.Dialect
+	case a.Script != nil && a.Script.Dialect != "":
+		return a.Script.Dialect
+	}
+	return agent.Claude
+}
+
 // Serve implements [agent.Program].
 func (a *Agent) Serve(l agent.Launch, p agent.Port) agent.Exit {
 	s := a.Script
 	if s == nil {
 		s = Demo()
-	}
-	dialect := a.Dialect
-	if dialect == "" {
-		dialect = s.Dialect
 	}
 	r := &run{agent: a, script: s, resumed: resumed(l.Args)}
 	port, faults := spoiled(p, &s.Misbehave, r.deathByLines())
@@ -76,7 +84,7 @@ func (a *Agent) Serve(l agent.Launch, p agent.Port) agent.Exit {
 		return *exit
 	}
 	exit := agent.Run(l, port, agent.Config{
-		Dialect: dialect, Version: s.Version, ProtocolVersion: s.ProtocolVersion,
+		Dialect: a.AgentDialect(), Version: s.Version, ProtocolVersion: s.ProtocolVersion,
 		SessionID: s.SessionID, Model: s.Model, Capabilities: s.Capabilities,
 		Initialize: s.Initialize, Init: s.Init, CostPerCall: s.CostPerCall,
 		Handshake: s.MCPHandshake, State: toSwitch(s.SessionState), Partials: toSwitch(s.Partials),

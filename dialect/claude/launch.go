@@ -17,6 +17,7 @@ const (
 // arguments makes the argument list in the SDK's order.
 func arguments(o *dialect.Options, l *dialect.Launch, p *build.Problems) []string {
 	a := build.NewArgs(p, "--output-format", "stream-json", "--verbose", "--input-format", "stream-json")
+	a.JoinDashes()
 	modelArgs(o, a)
 	a.Switch("Debug", "--debug", o.Debug && o.DebugFile == "")
 	a.JoinedIf("DebugFile", "--debug-file", o.DebugFile)
@@ -29,12 +30,11 @@ func arguments(o *dialect.Options, l *dialect.Launch, p *build.Problems) []strin
 	a.Switch("Continue", "--continue", o.Continue && o.Resume == "")
 	a.JoinedIf("Resume", "--resume", o.Resume)
 	if !rulesInSettings(o) {
-		a.JoinedIf("AllowedTools", "--allowedTools", strings.Join(allowedTools(o), ","))
+		a.JoinedIf("AllowedTools", "--allowedTools", strings.Join(build.AllowedTools(o), ","))
 		a.JoinedIf("DisallowedTools", "--disallowedTools", strings.Join(o.DisallowedTools, ","))
 	}
 	set(a, "Tools", "--tools", o.Tools, "default")
 	mcpArgs(o, l, a, p)
-	a.Switch("Delivery", "--await-initialize", awaitsInitialize(o))
 	set(a, "SettingSources", "--setting-sources", o.SettingSources, "user,project,local")
 	a.Switch("StrictMCPConfig", "--strict-mcp-config", o.StrictMCPConfig)
 	a.JoinedIf("PermissionMode", "--permission-mode", string(o.PermissionMode))
@@ -43,10 +43,11 @@ func arguments(o *dialect.Options, l *dialect.Launch, p *build.Problems) []strin
 	a.Switch("IncludeHookEvents", "--include-hook-events", o.IncludeHookEvents)
 	a.Switch("IncludePartialMessages", "--include-partial-messages", o.IncludePartialMessages)
 	a.Switch("SessionStore", "--session-mirror", o.HasSessionStore)
+	a.JoinedIf("ProjectConfigRoot", "--project-config-root", o.ProjectConfigRoot)
 	for _, dir := range o.AdditionalDirectories {
 		a.Joined("AdditionalDirectories", "--add-dir", dir)
 	}
-	a.JoinedIf("ProjectConfigRoot", "--project-config-root", o.ProjectConfigRoot)
+	a.Switch("Delivery", "--await-initialize", awaitsInitialize(o))
 	pluginArgs(o, a)
 	a.Switch("ForkSession", "--fork-session", o.ForkSession)
 	a.JoinedIf("ResumeSessionAt", "--resume-session-at", o.ResumeSessionAt)
@@ -62,7 +63,7 @@ func arguments(o *dialect.Options, l *dialect.Launch, p *build.Problems) []strin
 func modelArgs(o *dialect.Options, a *build.Args) {
 	thinkingArgs(o, a)
 	a.JoinedIf("Effort", "--effort", o.Effort)
-	if n, ok := o.MaxTurns.Value(); ok {
+	if n := o.MaxTurns.Or(0); n != 0 { // the SDK takes 0 for "not given"
 		a.Joined("MaxTurns", "--max-turns", strconv.Itoa(n))
 	}
 	if usd, ok := o.MaxBudgetUSD.Value(); ok {
@@ -97,19 +98,9 @@ func thinkingArgs(o *dialect.Options, a *build.Args) {
 	} else {
 		a.Joined("Thinking", "--thinking", t.Type)
 	}
-	a.JoinedIf("Thinking.Display", "--thinking-display", t.Display)
-}
-
-// allowedTools are the user's rules and those that the skills need.
-func allowedTools(o *dialect.Options) []string {
-	rules := append([]string(nil), o.AllowedTools...)
-	if o.Skills.IsAll() {
-		return append(rules, "Skill")
+	if t.Type != dialect.ThinkingDisabled {
+		a.JoinedIf("Thinking.Display", "--thinking-display", t.Display)
 	}
-	for _, s := range o.Skills.Names() {
-		rules = append(rules, "Skill("+s+")")
-	}
-	return rules
 }
 
 // set adds --flag=a,b, or --flag= for none, or --flag=<all>; nothing for the agent's default.
@@ -148,8 +139,16 @@ func environment(o *dialect.Options, l *dialect.Launch, p *build.Problems) {
 	if o.ToolConfig != nil && o.ToolConfig.AskUserQuestion.PreviewFormat != "" {
 		e.Default("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT", o.ToolConfig.AskUserQuestion.PreviewFormat)
 	}
-	if _, given := o.Env["CLAUDECODE"]; !given {
-		e.Unset("CLAUDECODE")
+	drop := []string{"CLAUDECODE", "NODE_OPTIONS"}
+	if v, _ := o.LookupEnv("DEBUG_CLAUDE_AGENT_SDK"); build.Truthy(v) {
+		e.Default("DEBUG", "1")
+	} else {
+		drop = append(drop, "DEBUG")
+	}
+	for _, name := range drop {
+		if _, given := o.Env[name]; !given {
+			e.Unset(name)
+		}
 	}
 	l.Env, l.Unset = e.Vars(), e.Removed()
 }

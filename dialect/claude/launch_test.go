@@ -73,8 +73,8 @@ func TestEnvironmentIsMerged(t *testing.T) {
 		{Name: "CLAUDE_CODE_SDK_READS_SESSION_STATE", Value: "1"},
 		{Name: "FOO", Value: "bar", Secret: true},
 	}, l.Env)
-	assert.Equal(t, []string{"CLAUDECODE", "CLAUDE_AGENT_SDK_VERSION", "SECRET_OF_PARENT"}, l.Unset)
-	assert.Empty(t, launch(t, dialect.Options{Env: map[string]string{"CLAUDECODE": "1"}}).Unset)
+	assert.Equal(t, []string{"CLAUDECODE", "CLAUDE_AGENT_SDK_VERSION", "DEBUG", "NODE_OPTIONS", "SECRET_OF_PARENT"}, l.Unset)
+	assert.Empty(t, launch(t, dialect.Options{Env: map[string]string{"CLAUDECODE": "1", "NODE_OPTIONS": "", "DEBUG": "*"}}).Unset)
 }
 
 func TestCredentialsGoByFile(t *testing.T) {
@@ -100,12 +100,12 @@ func TestCredentialsGoByFile(t *testing.T) {
 	l := launch(t, dialect.Options{Settings: json.RawMessage(`{"env":{"K":"k"}}`)})
 	assert.Equal(t, []string{"--settings", "{{file:settings.json}}"}, l.Args[5:])
 	l = launch(t, dialect.Options{Sandbox: &dialect.Sandbox{Extra: map[string]json.RawMessage{"credentials": json.RawMessage(`{}`)}}})
-	assert.JSONEq(t, `{"sandbox":{"enabled":false,"failIfUnavailable":true,"credentials":{}}}`, file(t, l, "settings.json"))
+	assert.JSONEq(t, `{"sandbox":{"credentials":{}}}`, file(t, l, "settings.json"))
 }
 
 func TestSettingsAreMerged(t *testing.T) {
 	t.Parallel()
-	sandbox := &dialect.Sandbox{Enabled: true, FailIfUnavailable: dialect.Some(false)}
+	sandbox := &dialect.Sandbox{Enabled: dialect.Some(true), FailIfUnavailable: dialect.Some(false)}
 	l := launch(t, dialect.Options{SettingsPath: "/s.json", SettingsContent: []byte(`{"model":"m","n":12345678901234567890}`), Sandbox: sandbox})
 	assert.JSONEq(t, `{"model":"m","n":12345678901234567890,"sandbox":{"enabled":true,"failIfUnavailable":false}}`,
 		file(t, l, "settings.json"))

@@ -22,12 +22,15 @@ func pluginsInInitialize(o *dialect.Options) bool {
 	return o.PluginDelivery == dialect.DeliverInInitialize && len(o.Plugins) > 0
 }
 
-// externalServers are the external servers as the agent reads them. Tool policies are rules in the settings.
+// externalServers are the external servers as the agent reads them. It has tool policies for remote servers alone, and
+// those of --mcp-config are not all it goes by: policies are rules in the settings as well, see build.MergeToolPolicies.
 func externalServers(o *dialect.Options) map[string]dialect.MCPServer {
 	servers := maps.Clone(o.MCPServers)
 	for name, s := range servers {
-		s.Tools = nil
-		servers[name] = s
+		if s.Type != "http" && s.Type != "sse" {
+			s.Tools = nil
+			servers[name] = s
+		}
 	}
 	return servers
 }
@@ -60,7 +63,7 @@ func sdkServers(o *dialect.Options, req *build.Object) {
 			configs.Set(s.Name, map[string]float64{"timeout": dialect.Millis(s.Timeout)})
 			withConfig = true
 		}
-		if s.InitializeResult != nil {
+		if s.InitializeResult != nil && !withoutManifests(o) {
 			var m build.Object
 			m.Set("initializeResult", s.InitializeResult)
 			m.SetIf(s.ToolsListResult != nil, "toolsListResult", s.ToolsListResult)
@@ -71,6 +74,12 @@ func sdkServers(o *dialect.Options, req *build.Object) {
 	req.Set("sdkMcpServers", names)
 	req.SetIf(withConfig, "sdkMcpServerConfigs", &configs)
 	req.SetIf(withManifest, "sdkMcpServerManifests", &manifests)
+}
+
+// withoutManifests reports whether the host's environment has the agent ask each server itself, as the SDK reads it.
+func withoutManifests(o *dialect.Options) bool {
+	v, _ := o.LookupHostEnv("CLAUDE_AGENT_SDK_DISABLE_MCP_MANIFESTS")
+	return build.Truthy(v)
 }
 
 // compact takes the white space out of a JSON text; one that is no JSON is reported elsewhere.

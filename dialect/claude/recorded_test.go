@@ -132,7 +132,7 @@ func cases() map[string]dialect.Options {
 		"settingSourcesEmpty": {SettingSources: dialect.None()},
 		"settingsObj":         {Settings: json.RawMessage(`{"model":"x","permissions":{"allow":["Bash(*)"]}}`)},
 		"managedSettings":     {ManagedSettings: json.RawMessage(`{"permissions":{"deny":["Bash"]}}`)},
-		"sandbox":             {Sandbox: &dialect.Sandbox{Enabled: true}},
+		"sandbox":             {Sandbox: &dialect.Sandbox{Enabled: dialect.Some(true)}},
 		"partial":             {IncludePartialMessages: true},
 		"hookEvents":          {IncludeHookEvents: true},
 		"forwardSub":          {ForwardSubagentText: true},

@@ -16,14 +16,12 @@ func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build
 	}
 	build.MergeToolPolicies(o, s, p)
 	if rulesInSettings(o) {
-		build.MergeRules(s, p, "AllowedTools", "permissions.allow", allowedTools(o))
+		build.MergeRules(s, p, "AllowedTools", "permissions.allow", build.AllowedTools(o))
 		build.MergeRules(s, p, "DisallowedTools", "permissions.deny", o.DisallowedTools)
 	}
 	if o.Sandbox != nil {
-		sandbox := *o.Sandbox
-		sandbox.FailIfUnavailable = dialect.Some(sandbox.FailIfUnavailable.Or(true))
-		credential = credential || len(sandbox.Extra) > 0
-		if err := s.Set("sandbox", sandbox); err != nil {
+		credential = credential || len(o.Sandbox.Extra) > 0
+		if err := mergeSandbox(s, o.Sandbox); err != nil {
 			p.Addf("Sandbox", "the settings it is merged into: %v", err)
 		}
 	}
@@ -39,7 +37,7 @@ func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build
 // passed at launch mean the same.
 func rulesInSettings(o *dialect.Options) bool {
 	const flag = len("--disallowedTools=")
-	return flag+len(strings.Join(allowedTools(o), ",")) > build.MaxArg ||
+	return flag+len(strings.Join(build.AllowedTools(o), ",")) > build.MaxArg ||
 		flag+len(strings.Join(o.DisallowedTools, ",")) > build.MaxArg
 }
 

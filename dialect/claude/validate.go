@@ -13,6 +13,12 @@ import (
 // check finds what is wrong for Claude Code alone.
 func check(o *dialect.Options, p *build.Problems) {
 	checkLacks(o, p)
+	p.AddIf(o.FallbackModel != "" && o.FallbackModel == o.Model, "FallbackModel", fmt.Sprintf("%q is Model itself", o.Model), "name another model")
+	p.AddIf(o.HasSessionStore && o.EnableFileCheckpointing.Or(false), "EnableFileCheckpointing",
+		"copies of files are not in a session store, so nothing could be rewound after a resume", "leave one of them out")
+	if n, given := o.MaxTurns.Value(); given && n == 0 {
+		p.Warn("MaxTurns", "", "0 is no limit on this backend, as in the vendor's SDK", "leave it out")
+	}
 	p.AddIf(o.SessionID != "" && !isUUID(o.SessionID), "SessionID", fmt.Sprintf("%q is not a UUID", o.SessionID), "give a UUID, or leave it out")
 	p.AddIf(o.SessionID != "" && (o.Resume != "" || o.Continue) && !o.ForkSession, "SessionID",
 		"the resumed session keeps its own id; the agent refuses to start", "set ForkSession, or leave SessionID out")
@@ -28,6 +34,18 @@ func check(o *dialect.Options, p *build.Problems) {
 		f := o.ToolConfig.AskUserQuestion.PreviewFormat
 		p.AddIf(!slices.Contains([]string{"", "markdown", "html"}, f), "ToolConfig.AskUserQuestion.PreviewFormat",
 			fmt.Sprintf("%q is not known", f), "use markdown or html")
+	}
+	for _, at := range build.SpawningAgents(o) {
+		p.Warn(at, "Agent", "a subagent may not be able to start agents of its own", "leave it out")
+	}
+	efforts := map[string]string{"Effort": o.Effort}
+	for name, a := range o.Agents {
+		efforts[fmt.Sprintf("Agents[%q].Effort", name)] = a.Effort
+	}
+	for _, at := range slices.Sorted(maps.Keys(efforts)) {
+		if e := efforts[at]; !slices.Contains([]string{"", "low", "medium", "high", "xhigh", "max"}, e) {
+			p.Warn(at, e, "is not a level of effort that is known, and the agent ignores one it does not know", "use low, medium, high, xhigh or max")
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
 		checkNoQoderTools(p, fmt.Sprintf("MCPServers[%q]", name), o.MCPServers[name].Tools)
@@ -46,6 +64,7 @@ func checkNoQoderTools(p *build.Problems, at string, tools []dialect.MCPTool) {
 
 // checkLacks reports the options that other backends have.
 func checkLacks(o *dialect.Options, p *build.Problems) {
+	p.Lacks("ExperimentalCloudAgent", o.ExperimentalCloudAgent != nil, "leave it out: it is Qoder's")
 	p.Lacks("Auth", o.Auth != nil, "log in with claude, or set ANTHROPIC_API_KEY in Env")
 	p.Lacks("Proxy", o.Proxy != "", "set HTTPS_PROXY in Env")
 	p.Lacks("VPCEndpoint", o.VPCEndpoint != "", "set ANTHROPIC_BASE_URL in Env")

@@ -21,13 +21,29 @@ func (Dialect) UserLine(o *dialect.Options, m *protocol.UserMessage) ([]byte, er
 
 // Encode implements dialect.Dialect.
 func (Dialect) Encode(r protocol.HostRequest) (json.RawMessage, error) {
-	if _, raw := r.(*protocol.UnknownHostRequest); raw {
-		return protocol.MarshalRequest(r, protocol.SubtypeOnly)
+	if raw, ok := r.(*protocol.UnknownHostRequest); ok {
+		return encodeUnknown(raw)
 	}
 	if foreign(r.Subtype()) {
 		return nil, &dialect.UnsupportedCapabilityError{Backend: Name, Request: r.Subtype()}
 	}
 	return protocol.MarshalRequest(spelled(r), discriminator(r.Subtype()))
+}
+
+// encodeUnknown gives a request that came as JSON the type that the CLI's own kinds have, unless it says one itself.
+func encodeUnknown(r *protocol.UnknownHostRequest) (json.RawMessage, error) {
+	body, err := protocol.MarshalRequest(r, protocol.SubtypeOnly)
+	if err != nil || discriminator(r.Subtype()) == protocol.SubtypeOnly {
+		return body, err
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(body, &keys); err != nil {
+		return nil, fmt.Errorf("qoder: encode %s request: %w", r.Subtype(), err)
+	}
+	if _, said := keys["type"]; said {
+		return body, nil
+	}
+	return build.WithKey(body, "type", r.Subtype())
 }
 
 // spelled puts a request into the CLI's own words where they differ.

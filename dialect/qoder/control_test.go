@@ -48,7 +48,9 @@ func TestRequestsInTheAgentsOwnWords(t *testing.T) {
 		"yolo pointer":   {&yolo, `{"type":"set_permission_mode","mode":"bypassPermissions","subtype":"set_permission_mode"}`},
 		"default model":  {&protocol.SetModelRequest{}, `{"type":"set_model","model":"","subtype":"set_model"}`},
 		"rewind of both": {&protocol.RewindRequest{UserMessageID: "u"}, `{"type":"rewind","user_message_id":"u","scope":"both","subtype":"rewind"}`},
-		"raw":            {&protocol.UnknownHostRequest{Name: "x", Raw: json.RawMessage(`{"subtype":"x","a":1}`)}, `{"subtype":"x","a":1}`},
+		"raw":            {&protocol.UnknownHostRequest{Name: "x", Raw: json.RawMessage(`{"subtype":"x","a":1}`)}, `{"subtype":"x","a":1,"type":"x"}`},
+		"raw, own type":  {&protocol.UnknownHostRequest{Name: "x", Raw: json.RawMessage(`{"subtype":"x","type":"y"}`)}, `{"subtype":"x","type":"y"}`},
+		"raw, newer":     {&protocol.UnknownHostRequest{Name: "get_goal", Raw: json.RawMessage(`{"subtype":"get_goal"}`)}, `{"subtype":"get_goal"}`},
 	} {
 		got, err := qoder.New().Encode(c.request)
 		require.NoError(t, err, name)

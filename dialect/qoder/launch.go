@@ -68,11 +68,13 @@ func permissionArgs(o *dialect.Options, a *build.Args) {
 		a.Switch("AllowDangerouslySkipPermissions", "--dangerously-skip-permissions", o.AllowDangerouslySkipPermissions)
 	}
 	a.Switch("IncludePartialMessages", "--include-partial-messages", o.IncludePartialMessages)
-	for _, rule := range allowedTools(o) {
-		a.Split("AllowedTools", "--allowed-tools", rule)
-	}
-	for _, rule := range o.DisallowedTools {
-		a.Split("DisallowedTools", "--disallowed-tools", rule)
+	if !rulesInSettings(o) {
+		for _, rule := range build.AllowedTools(o) {
+			a.Split("AllowedTools", "--allowed-tools", rule)
+		}
+		for _, rule := range o.DisallowedTools {
+			a.Split("DisallowedTools", "--disallowed-tools", rule)
+		}
 	}
 	if o.Tools.IsDefault() {
 		a.Split("Tools", "--tools", strings.Join(defaultTools(o), ","))
@@ -97,18 +99,6 @@ func defaultTools(o *dialect.Options) []string {
 		"NotebookEdit", "Read", "Skill"}
 	tools = append(tools, tasks...)
 	return append(tools, "UpdateGoal", "WebFetch", "WebSearch", "Write")
-}
-
-// allowedTools are the user's rules and those that the skills need.
-func allowedTools(o *dialect.Options) []string {
-	rules := append([]string(nil), o.AllowedTools...)
-	if o.Skills.IsAll() {
-		return append(rules, "Skill")
-	}
-	for _, s := range o.Skills.Names() {
-		rules = append(rules, "Skill("+s+")")
-	}
-	return rules
 }
 
 // set adds --flag a,b, or --flag "" for none, or --flag <all>; nothing for the agent's default.

@@ -163,7 +163,7 @@ func cases() map[string]dialect.Options {
 		"resumeDropsTurn":                  {Resume: uuid1, ResumeSessionAt: uuid3, ResumeDropsTurn: uuid4},
 		"resumeSessionAt":                  {Resume: uuid1, ResumeSessionAt: uuid3},
 		"resumeSessionAt-noresume":         {ResumeSessionAt: uuid3},
-		"sandbox":                          {Sandbox: &dialect.Sandbox{Enabled: true}},
+		"sandbox":                          {Sandbox: &dialect.Sandbox{Enabled: dialect.Some(true)}},
 		"securityScan":                     {SecurityScan: &dialect.SecurityScan{L1StaticCheck: true}},
 		"sessionId":                        {SessionID: uuid2},
 		"sessionId-nonuuid":                {SessionID: "abc"},

@@ -1,6 +1,8 @@
 package qoder
 
 import (
+	"slices"
+
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 )
@@ -8,7 +10,8 @@ import (
 // settingsArgs adds --settings: the user's document or path, with what other options merge into it.
 func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Problems) {
 	checkpoint := o.EnableFileCheckpointing.Or(false)
-	merge := len(o.AdditionalDirectories) > 0 || checkpoint || o.SecurityScan != nil || build.HasToolPolicies(o)
+	merge := len(o.AdditionalDirectories) > 0 || checkpoint || o.SecurityScan != nil || build.HasToolPolicies(o) ||
+		rulesInSettings(o)
 	s, credential := build.UserSettings(o, p, merge)
 	if s == nil {
 		a.SplitIf("SettingsPath", "--settings", o.SettingsPath)
@@ -20,6 +23,10 @@ func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build
 		}
 	}
 	build.MergeToolPolicies(o, s, p)
+	if rulesInSettings(o) {
+		build.MergeRules(s, p, "AllowedTools", "permissions.allow", build.AllowedTools(o))
+		build.MergeRules(s, p, "DisallowedTools", "permissions.deny", o.DisallowedTools)
+	}
 	if len(o.AdditionalDirectories) > 0 {
 		put("AdditionalDirectories", s.Append("permissions.additionalDirectories", o.AdditionalDirectories...))
 	}
@@ -41,6 +48,16 @@ func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build
 		return
 	}
 	a.Split("Settings", "--settings", build.Document(l, "settings.json", doc, credential))
+}
+
+// rulesInSettings reports whether the permission rules are too many for the argument list, which has a length of its
+// own beside that of each argument. Rules in the settings that are passed at launch mean the same.
+func rulesInSettings(o *dialect.Options) bool {
+	size := 0
+	for _, rule := range slices.Concat(build.AllowedTools(o), o.DisallowedTools) {
+		size += len("--disallowed-tools") + len(rule)
+	}
+	return size > build.MaxArg
 }
 
 // snakeMode is a permission mode as the CLI's settings spell it.

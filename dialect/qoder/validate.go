@@ -2,9 +2,11 @@ package qoder
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // check finds what is wrong for qodercli alone.
@@ -14,15 +16,35 @@ func check(o *dialect.Options, p *build.Problems) {
 	p.AddIf(len(o.SystemPrompt.Blocks) > 1, "SystemPrompt.Blocks", "has several blocks, and this backend takes one", "join them")
 	p.Lacks("SystemPrompt.ExcludeDynamicSections", o.SystemPrompt.ExcludeDynamicSections, "")
 	p.Lacks("SystemPrompt.Snapshot", !o.SystemPrompt.Snapshot.IsZero(), "")
+	for _, at := range build.SpawningAgents(o) {
+		p.Add(at, "has the Agent tool, and a subagent cannot start agents of its own", "leave it out")
+	}
+	checkAgentTool(o, p)
 	for i, pl := range o.Plugins {
 		p.Lacks(fmt.Sprintf("Plugins[%d].SkipMCPDiscovery", i), pl.SkipMCPDiscovery, "use AllowedMCPServerNames")
 	}
 	for i, h := range o.Hooks {
 		p.Lacks(fmt.Sprintf("Hooks[%d].OnFailure", i), h.OnFailure != "", "gates deny in any case")
 	}
+	p.AddIf(o.ExperimentalCloudAgent != nil, "ExperimentalCloudAgent", "is not in this release", "leave it out, and run the agent as a process")
 	p.NoEffect("DebugFile", o.DebugFile != "")
 	p.NoEffect("IncludeHookEvents", o.IncludeHookEvents)
 	p.NoEffect("ToolConfig", o.ToolConfig != nil)
+}
+
+// checkAgentTool warns when subagents are given that nothing lets the model call. The documents want the Agent tool
+// among the allowed ones.
+func checkAgentTool(o *dialect.Options, p *build.Problems) {
+	allowed := o.HasCanUseTool || o.PermissionPromptToolName != "" || o.PermissionMode == protocol.ModeYolo ||
+		o.PermissionMode == protocol.ModeBypassPermissions
+	for _, rule := range o.AllowedTools {
+		name, _, _ := strings.Cut(rule, "(")
+		allowed = allowed || name == "Agent"
+	}
+	_, own := o.Agents[o.Agent]
+	if subagents := len(o.Agents) > 1 || len(o.Agents) == 1 && !own; subagents && !allowed {
+		p.Warn("Agents", "AllowedTools", "the Agent tool is not allowed, so each call of an agent needs a permission that nobody gives", "add Agent to AllowedTools")
+	}
 }
 
 // checkLacks reports the options that other backends have, those included that Qoder's documents list and its SDK

@@ -14,9 +14,10 @@ const MaxArg = 128*1024 - 1
 
 // Args is an argument list in the making. Each method names the option the argument comes from, for the errors.
 type Args struct {
-	list  []string
-	flags map[string]string // flag → option
-	p     *Problems
+	list   []string
+	flags  map[string]string // flag → option
+	p      *Problems
+	dashes bool
 }
 
 // NewArgs returns a list that begins with fixed arguments.
@@ -64,8 +65,17 @@ func (a *Args) JoinedIf(option, flag, value string) {
 	}
 }
 
+// JoinDashes has Split join a value that begins with a dash, so that it is not taken for a flag.
+func (a *Args) JoinDashes() { a.dashes = true }
+
 // Split adds "--flag" and "value", empty or not.
-func (a *Args) Split(option, flag, value string) { a.add(option, flag, flag, value) }
+func (a *Args) Split(option, flag, value string) {
+	if a.dashes && len(value) > 1 && value[0] == '-' {
+		a.Joined(option, flag, value)
+		return
+	}
+	a.add(option, flag, flag, value)
+}
 
 // SplitIf adds "--flag" and "value" unless value is empty.
 func (a *Args) SplitIf(option, flag, value string) {

@@ -27,7 +27,7 @@ func Check(o *dialect.Options, p *Problems, modes ...protocol.PermissionMode) {
 	checkAgents(o, p, modes)
 	checkMCP(o, p)
 	checkHooks(o, p)
-	p.Lacks("ExperimentalCloudAgent", o.ExperimentalCloudAgent != nil, "run the agent as a process")
+	checkCloud(o, p)
 }
 
 func checkPermissions(o *dialect.Options, p *Problems, modes []protocol.PermissionMode) {
@@ -45,8 +45,8 @@ func checkPermissions(o *dialect.Options, p *Problems, modes []protocol.Permissi
 	for _, r := range o.DisallowedTools {
 		checkRule(p, "DisallowedTools", r)
 	}
-	checkNames(p, "Tools", o.Tools.Names(), "")
-	checkNames(p, "Skills", o.Skills.Names(), "*")
+	checkNames(p, "Tools", o.Tools.Names())
+	checkSkills(p, o.Skills.Names())
 	if o.Tools.IsNone() || (o.Tools.Names() != nil && !o.Tools.Has("Skill")) {
 		if o.Skills.IsAll() || o.Skills.Names() != nil {
 			p.Warn("Skills", "Tools", "the Skill tool is not among Tools, so no skill can be called", "add Skill to Tools")
@@ -99,11 +99,11 @@ func checkRule(p *Problems, option, rule string) {
 	}
 }
 
-// checkNames refuses names that would be taken for several, or for a pattern that more stands for.
-func checkNames(p *Problems, option string, names []string, more string) {
+// checkNames refuses names that would be taken for several.
+func checkNames(p *Problems, option string, names []string) {
 	for _, n := range names {
-		if n == "" || strings.ContainsAny(n, ",() \t\r\n"+more) {
-			p.Addf(option, "%q is not a name: it is empty, or has a comma, a parenthesis, a space or a pattern in it", n)
+		if n == "" || strings.ContainsAny(n, ",() \t\r\n") {
+			p.Addf(option, "%q is not a name: it is empty, or has a comma, a parenthesis or a space in it", n)
 		}
 	}
 }
@@ -140,6 +140,8 @@ func checkValues(o *dialect.Options, p *Problems) {
 	if t := o.Thinking; t != nil {
 		known := []string{dialect.ThinkingAdaptive, dialect.ThinkingEnabled, dialect.ThinkingDisabled}
 		p.AddIf(!slices.Contains(known, t.Type), "Thinking.Type", fmt.Sprintf("%q is not known", t.Type), fmt.Sprintf("use one of %v", known))
+		p.AddIf(!slices.Contains([]string{"", "summarized", "omitted"}, t.Display), "Thinking.Display",
+			fmt.Sprintf("%q is not known", t.Display), "use summarized or omitted")
 		if n, ok := t.BudgetTokens.Value(); ok && (n <= 0 || t.Type != dialect.ThinkingEnabled) {
 			p.Add("Thinking.BudgetTokens", fmt.Sprintf("is %d for type %q", n, t.Type), "a budget is above zero and for type enabled")
 		}
@@ -147,7 +149,7 @@ func checkValues(o *dialect.Options, p *Problems) {
 	for _, s := range o.SettingSources.Names() {
 		p.AddIf(!slices.Contains([]string{"user", "project", "local"}, s), "SettingSources", fmt.Sprintf("%q is not a source", s), "use user, project, local")
 	}
-	checkNames(p, "Betas", o.Betas, "")
+	checkNames(p, "Betas", o.Betas)
 	for i, d := range o.AdditionalDirectories {
 		p.AddIf(d == "", fmt.Sprintf("AdditionalDirectories[%d]", i), "is empty", "give a path")
 	}
@@ -185,6 +187,8 @@ func checkDocuments(o *dialect.Options, p *Problems) {
 
 func checkPrompt(o *dialect.Options, p *Problems) {
 	s := o.SystemPrompt
+	p.AddIf(s.File != "" && (s.Preset || s.Blocks != nil), "SystemPrompt.File", "cannot stand beside Blocks or Preset", "use one of them")
+	p.AddIf(s.File != "" && !s.Preset && s.Blocks == nil, "SystemPrompt.File", "has to be read by whoever makes the session", "put its text in Blocks")
 	p.AddIf(s.Preset && s.Blocks != nil, "SystemPrompt", "has Blocks, which replace the agent's prompt, and Preset, which keeps it", "use one of them")
 	p.AddIf(!s.Preset && s.Append != "", "SystemPrompt.Append", "there is no preset to add to", "set Preset")
 	p.AddIf(!s.Preset && s.ExcludeDynamicSections, "SystemPrompt.ExcludeDynamicSections", "there is no preset to take them from", "set Preset")
@@ -209,6 +213,22 @@ func checkHooks(o *dialect.Options, p *Problems) {
 // agentTools are the names of the tool that runs subagents: the older and the newer.
 func agentTools() []string { return []string{"Agent", "Task"} }
 
+func isAgentTool(t string) bool {
+	name, _, _ := strings.Cut(t, "(")
+	return slices.Contains(agentTools(), name)
+}
+
+// SpawningAgents are the subagents whose tools have the Agent tool, as paths of options.
+func SpawningAgents(o *dialect.Options) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(o.Agents)) {
+		if name != o.Agent && slices.ContainsFunc(o.Agents[name].Tools.Names(), isAgentTool) {
+			out = append(out, fmt.Sprintf("Agents[%q].Tools", name))
+		}
+	}
+	return out
+}
+
 func checkAgents(o *dialect.Options, p *Problems, modes []protocol.PermissionMode) {
 	callable := false
 	for _, name := range slices.Sorted(maps.Keys(o.Agents)) {
@@ -228,12 +248,19 @@ func checkAgents(o *dialect.Options, p *Problems, modes []protocol.PermissionMod
 				p.AddIf(len(s.Config.Tools) > 0, sub+".Tools", "policies hold for the session's servers only", "put the server in MCPServers")
 			}
 		}
-		callable = callable || name != o.Agent
+		if name != o.Agent {
+			callable = true
+			if a.InitialPrompt != "" {
+				p.Warn(at+".InitialPrompt", "Agent", "is for the agent of the main session, and ignored in a subagent", "leave it out, or name the agent in Agent")
+			}
+		}
 	}
 	if !callable {
 		return
 	}
-	isAgentTool := func(t string) bool { return slices.Contains(agentTools(), t) }
+	main := o.Agents[o.Agent].Tools
+	p.AddIf(main.IsNone() || (main.Names() != nil && !slices.ContainsFunc(main.Names(), isAgentTool)),
+		"Agents", fmt.Sprintf("cannot be called: the Agent tool is not among the tools of %q, which the main session runs as", o.Agent), "add Agent to its Tools")
 	p.AddIf(o.Tools.IsNone() || (o.Tools.Names() != nil && !slices.ContainsFunc(o.Tools.Names(), isAgentTool)),
 		"Agents", "cannot be called: the Agent tool is not among Tools", "add Agent to Tools")
 	p.AddIf(slices.ContainsFunc(o.DisallowedTools, isAgentTool),

@@ -37,8 +37,7 @@ func checkServer(p *Problems, at string, s dialect.MCPServer) {
 		p.AddIf(s.Command == "", at+".Command", "is empty", "give the server's program, or set Type and URL")
 		p.AddIf(s.URL != "", at+".URL", "is not for a stdio server", "set Type to http or sse")
 	case "http", "sse":
-		u, err := url.Parse(s.URL)
-		p.AddIf(err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"), at+".URL", "is not an http or https URL", "give the server's URL")
+		p.AddIf(!isHTTP(s.URL), at+".URL", "is not an http or https URL", "give the server's URL")
 		p.AddIf(s.Command != "", at+".Command", "is not for a server with a URL", "set Type to stdio")
 	case "sdk":
 		p.Add(at+".Type", "sdk is for servers that run in the host", "pass the server itself")
@@ -46,6 +45,12 @@ func checkServer(p *Problems, at string, s dialect.MCPServer) {
 		p.Add(at+".Type", fmt.Sprintf("%q is not known", s.Type), "use stdio, http or sse")
 	}
 	p.AddIf(s.Timeout < 0, at+".Timeout", "is negative", "give 0 for the agent's default")
+}
+
+// isHTTP reports whether raw is a URL of a server on the web.
+func isHTTP(raw string) bool {
+	u, err := url.Parse(raw)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 func checkTools(p *Problems, at string, tools []dialect.MCPTool) {

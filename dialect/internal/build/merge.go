@@ -60,7 +60,7 @@ func toolPolicies(o *dialect.Options) []toolPolicy {
 // HasToolPolicies reports whether any tool of an MCP server has a permission policy.
 func HasToolPolicies(o *dialect.Options) bool { return len(toolPolicies(o)) > 0 }
 
-// ToolRule is the permission rule that names a tool of an MCP server.
+// ToolRule is the permission rule that names a tool of an MCP server. The agents write a space as an underscore.
 func ToolRule(server, tool string) string {
 	return strings.ReplaceAll("mcp__"+server+"__"+tool, " ", "_")
 }

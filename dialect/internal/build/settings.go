@@ -25,12 +25,27 @@ func ParseSettings(raw []byte) (*Settings, error) {
 	if !IsObject(raw) {
 		return nil, errors.New("is not a JSON object")
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	if err := dec.Decode(&s.doc); err != nil {
+	if err := decodeTree(raw, &s.doc); err != nil {
 		return nil, fmt.Errorf("is not a JSON object: %w", err)
 	}
 	return s, nil
+}
+
+// Tree is a value that encodes to a JSON object as the maps and lists of settings.
+func Tree(v any) (map[string]any, error) {
+	raw, err := JSON(v)
+	if err != nil {
+		return nil, err
+	}
+	var tree map[string]any
+	return tree, decodeTree(raw, &tree)
+}
+
+// decodeTree keeps the digits of numbers.
+func decodeTree(raw []byte, tree *map[string]any) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	return dec.Decode(tree)
 }
 
 // Merged reports whether anything was merged in.

@@ -1,0 +1,44 @@
+package dialect
+
+import "encoding/json"
+
+// secretJSON is a secret as the vendor's documents write it: the text itself, or {"envVar": NAME}.
+type secretJSON struct {
+	text, envVar string
+}
+
+func (s *secretJSON) UnmarshalJSON(b []byte) error {
+	if json.Unmarshal(b, &s.text) == nil {
+		return nil
+	}
+	var from struct {
+		EnvVar *string `json:"envVar"`
+	}
+	if err := json.Unmarshal(b, &from); err != nil || from.EnvVar == nil {
+		return errSecretShape
+	}
+	if s.envVar = *from.EnvVar; s.envVar == "" {
+		s.envVar = DefaultTokenEnv
+	}
+	return nil
+}
+
+// UnmarshalJSON decodes an Auth. AccessToken and ServiceAccountKey may be a text, or {"envVar": NAME}, which is EnvVar.
+func (a *Auth) UnmarshalJSON(b []byte) error {
+	var w struct {
+		Type              AuthType   `json:"type"`
+		AccessToken       secretJSON `json:"accessToken"`
+		EnvVar            string     `json:"envVar"`
+		ServiceAccountKey secretJSON `json:"serviceAccountKey"`
+	}
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	*a = Auth{Type: w.Type, AccessToken: w.AccessToken.text, ServiceAccountKey: w.ServiceAccountKey.text, EnvVar: w.EnvVar}
+	for _, from := range []string{w.AccessToken.envVar, w.ServiceAccountKey.envVar} {
+		if from != "" {
+			a.EnvVar = from
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package claude_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+)
+
+// TestOptionsThatMeet is what options make together, where that is more than each makes alone.
+func TestOptionsThatMeet(t *testing.T) {
+	t.Parallel()
+	type o = dialect.Options
+	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
+	some := dialect.Some[bool]
+	disabled := dialect.Thinking{Type: dialect.ThinkingDisabled, Display: "omitted"}
+	remote := map[string]dialect.MCPServer{"r": {Type: "http", URL: "https://h", Tools: []dialect.MCPTool{{Name: "t", PermissionPolicy: dialect.AlwaysDeny}}}}
+	for name, c := range map[string]struct {
+		o    o
+		argv []string
+	}{
+		"no limit":                      {o{MaxTurns: dialect.Some(0)}, nil},
+		"disabled thinking has no form": {o{Thinking: &disabled}, []string{"--thinking=disabled"}},
+		"budget and display": {o{Thinking: &dialect.Thinking{Type: "enabled", BudgetTokens: dialect.Some(7), Display: "omitted"}, Effort: "max"},
+			[]string{"--max-thinking-tokens=7", "--thinking-display=omitted", "--effort=max"}},
+		"a skill that is allowed anyway": {o{AllowedTools: []string{"Skill(a)", "Read"}, Skills: dialect.Only("a", "b c")},
+			[]string{"--allowedTools=Skill(a),Read,Skill(b c)"}},
+		"skills that are allowed anyway":   {o{AllowedTools: []string{"Skill"}, Skills: dialect.All()}, []string{"--allowedTools=Skill"}},
+		"no skills, no tools, no sources":  {o{Skills: dialect.None(), Tools: dialect.None(), SettingSources: dialect.None()}, []string{"--tools=", "--setting-sources="}},
+		"skills with a narrow set":         {o{Skills: dialect.Only("a"), Tools: dialect.Only("Skill", "Read")}, []string{"--allowedTools=Skill(a)", "--tools=Skill,Read"}},
+		"everything":                       {o{Tools: dialect.All(), SettingSources: dialect.All()}, []string{"--tools=default", "--setting-sources=user,project,local"}},
+		"a file says where to debug":       {o{Debug: true, DebugFile: "/d"}, []string{"--debug-file=/d"}},
+		"where the work is":                {o{ProjectConfigRoot: "/p", AdditionalDirectories: []string{"/a"}, IncludePartialMessages: true}, []string{"--include-partial-messages", "--project-config-root=/p", "--add-dir=/a"}},
+		"a session store":                  {o{HasSessionStore: true, IncludePartialMessages: true, AdditionalDirectories: []string{"/a"}}, []string{"--include-partial-messages", "--session-mirror", "--add-dir=/a"}},
+		"a plugin in initialize, dirs":     {o{Plugins: []dialect.Plugin{{Path: "/p"}}, PluginDelivery: dialect.DeliverInInitialize, AdditionalDirectories: []string{"/a"}, ForkSession: true, Continue: true}, []string{"--continue", "--add-dir=/a", "--await-initialize", "--fork-session"}},
+		"values with a dash":               {o{ExtraArgs: map[string]dialect.Opt[string]{"n": dialect.Some("-5"), "d": dialect.Some("-"), "e": dialect.Some("")}}, []string{"--d", "-", "--e", "", "--n=-5"}},
+		"rules, then modes":                {o{PermissionMode: "bypassPermissions", AllowDangerouslySkipPermissions: true, FallbackModel: "f", StrictMCPConfig: true}, []string{"--strict-mcp-config", "--permission-mode=bypassPermissions", "--allow-dangerously-skip-permissions", "--fallback-model=f"}},
+		"fork under an id":                 {o{Resume: uuidA, ForkSession: true, SessionID: uuidB, ResumeSessionAt: uuidC, ResumeDropsTurn: uuidD}, []string{"--resume=" + uuidA, "--fork-session", "--resume-session-at=" + uuidC, "--resume-drops-turn=" + uuidD, "--session-id=" + uuidB}},
+		"a path and a path":                {o{MCPConfigPath: "/m.json", SettingsPath: "/s.json", ManagedSettings: raw(`{"model":"x"}`)}, []string{"--mcp-config", "/m.json", "--managed-settings", `{"model":"x"}`, "--settings", "/s.json"}},
+		"a remote server with a policy":    {o{MCPServers: remote}, []string{"--mcp-config", `{"mcpServers":{"r":{"tools":[{"name":"t","permission_policy":"always_deny"}],"type":"http","url":"https://h"}}}`, "--settings", `{"permissions":{"allow":[],"ask":[],"deny":["mcp__r__t"]}}`}},
+		"a sandbox":                        {o{Sandbox: &dialect.Sandbox{Enabled: some(true)}}, []string{"--settings", `{"sandbox":{"enabled":true,"failIfUnavailable":true}}`}},
+		"a sandbox that may be missing":    {o{Sandbox: &dialect.Sandbox{Enabled: some(true), FailIfUnavailable: some(false)}}, []string{"--settings", `{"sandbox":{"enabled":true,"failIfUnavailable":false}}`}},
+		"a sandbox that is off":            {o{Sandbox: &dialect.Sandbox{Enabled: some(false)}}, []string{"--settings", `{"sandbox":{"enabled":false}}`}},
+		"a sandbox that says nothing much": {o{Sandbox: &dialect.Sandbox{Network: &dialect.SandboxNetwork{AllowLocalBinding: some(false)}}}, []string{"--settings", `{"sandbox":{"network":{"allowLocalBinding":false}}}`}},
+	} {
+		l := launch(t, c.o)
+		assert.Equal(t, compactArgs(c.argv), compactArgs(l.Args[5:]), name)
+	}
+}
+
+// TestSandboxIsMergedIntoTheSettings is the merge of the vendor's SDK: objects by key, denials joined, the rest replaced.
+func TestSandboxIsMergedIntoTheSettings(t *testing.T) {
+	t.Parallel()
+	some := dialect.Some[bool]
+	box := &dialect.Sandbox{
+		Enabled: some(true), ExcludedCommands: []string{"docker"},
+		Network:          &dialect.SandboxNetwork{AllowedDomains: []string{"b"}, DeniedDomains: []string{"x", "z"}, SOCKSProxyPort: dialect.Some(2)},
+		Filesystem:       &dialect.SandboxFilesystem{DenyRead: []string{"/b"}, AllowWrite: []string{"/w"}},
+		IgnoreViolations: map[string][]string{"file": {"/tmp"}},
+	}
+	settings := `{"model":"m","sandbox":{"enabled":false,"failIfUnavailable":false,"excludedCommands":["make"],"other":1,
+		"network":{"allowedDomains":["a"],"deniedDomains":["x","y"],"httpProxyPort":1,"socksProxyPort":1},
+		"filesystem":{"disabled":true,"denyRead":["/a"],"denyWrite":["/c"],"allowWrite":["/v"]},"ignoreViolations":{"network":["h"]}}}`
+	want := `{"model":"m","sandbox":{"enabled":true,"failIfUnavailable":false,"excludedCommands":["docker"],"other":1,
+		"network":{"allowedDomains":["b"],"deniedDomains":["x","y","z"],"socksProxyPort":2},
+		"filesystem":{"denyRead":["/a","/b"],"denyWrite":["/c"],"allowWrite":["/w"]},"ignoreViolations":{"network":["h"],"file":["/tmp"]}}}`
+	inline := launch(t, dialect.Options{Settings: json.RawMessage(settings), Sandbox: box})
+	assert.JSONEq(t, want, file(t, inline, "settings.json"), "settings with unknown keys can hold a credential")
+	read := launch(t, dialect.Options{SettingsPath: "/s", SettingsContent: []byte(settings), Sandbox: box})
+	assert.JSONEq(t, want, file(t, read, "settings.json"))
+
+	other := launch(t, dialect.Options{Settings: json.RawMessage(`{"sandbox":true}`), Sandbox: &dialect.Sandbox{Enabled: some(false)}})
+	assert.JSONEq(t, `{"sandbox":{"enabled":false}}`, file(t, other, "settings.json"))
+}
+
+func TestVariablesOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	value := func(l dialect.Launch, name string) string {
+		for _, v := range l.Env {
+			if v.Name == name {
+				return v.Value
+			}
+		}
+		return ""
+	}
+	for v, want := range map[string]string{"1": "1", "true": "1", "0": "", "": ""} {
+		l := launch(t, dialect.Options{ParentEnv: []string{"DEBUG_CLAUDE_AGENT_SDK=" + v, "DEBUG=express:*"}})
+		assert.Equal(t, want, value(l, "DEBUG"), v)
+		assert.Equal(t, want == "", slices.Contains(l.Unset, "DEBUG"), v)
+	}
+	host := dialect.Options{SDKMCPServers: []dialect.SDKMCPServer{inproc()}}
+	assert.Contains(t, initialize(t, host), "sdkMcpServerManifests")
+	host.ParentEnv = []string{"CLAUDE_AGENT_SDK_DISABLE_MCP_MANIFESTS=1"}
+	assert.NotContains(t, initialize(t, host), "sdkMcpServerManifests", "the agent asks the server itself")
+	assert.Contains(t, initialize(t, host), "sdkMcpServers")
+}
+
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	def := dialect.AgentDefinition{Description: "d", Prompt: "p"}
+	starts, asks, main := def, def, def
+	starts.Tools, asks.InitialPrompt, main.InitialPrompt, main.Tools = dialect.Only("Agent(x)"), "go", "go", dialect.Only("Agent")
+	asks.Effort = "huge"
+	o := dialect.Options{Agent: "main", MaxTurns: dialect.Some(0), Effort: "hard",
+		Agents: map[string]dialect.AgentDefinition{"starts": starts, "asks": asks, "main": main}}
+	warnings, err := claude.New().Validate(&o)
+	require.NoError(t, err)
+	var about []string
+	for _, w := range warnings {
+		about = append(about, w.Option)
+	}
+	assert.Equal(t, []string{`Agents["asks"].InitialPrompt`, "MaxTurns", `Agents["starts"].Tools`, `Agents["asks"].Effort`, "Effort"}, about)
+}
+
+func TestOptionsThatCannotMeet(t *testing.T) {
+	t.Parallel()
+	def := dialect.AgentDefinition{Description: "d", Prompt: "p"}
+	main := def
+	main.Tools = dialect.Only("Read")
+	for option, o := range map[string]dialect.Options{
+		"FallbackModel":           {Model: "m", FallbackModel: "m"},
+		"EnableFileCheckpointing": {EnableFileCheckpointing: dialect.Some(true), HasSessionStore: true},
+		"Thinking.Display":        {Thinking: &dialect.Thinking{Type: "adaptive", Display: "full"}},
+		"Agents":                  {Agent: "main", Agents: map[string]dialect.AgentDefinition{"main": main, "sub": def}},
+		"ExperimentalCloudAgent":  {ExperimentalCloudAgent: &dialect.CloudAgent{Session: dialect.CloudSession{ID: "s"}}},
+	} {
+		_, err := claude.New().Validate(&o)
+		require.Len(t, dialect.ConfigErrors(err), 1, "%s: %v", option, err)
+		assert.Equal(t, option, dialect.ConfigErrors(err)[0].Option)
+		assert.Equal(t, "claude", dialect.ConfigErrors(err)[0].Backend)
+	}
+}
