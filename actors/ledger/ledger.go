@@ -45,7 +45,9 @@ type Limits struct {
 	// who reads the messages; then the session fails. Default: none.
 	Consumer time.Duration
 	// Requests bounds how many requests of the agent are open at once; beyond it
-	// they are denied. Default: 16,384.
+	// they are denied. Default: 4096. So are they beyond 16 MiB of open
+	// requests, those above 1 MiB not counted, of which there may be 64 MiB; one
+	// alone may have any size.
 	Requests int
 	// Initialize bounds the initialize call. Default: 120 s; negative: none.
 	Initialize time.Duration
@@ -76,7 +78,7 @@ func (l Limits) withDefaults() Limits {
 		l.Answers = 1024
 	}
 	if l.Requests <= 0 {
-		l.Requests = 16384
+		l.Requests = 4096
 	}
 	def(&l.Initialize, 120*time.Second)
 	def(&l.Control, 60*time.Second)

@@ -70,8 +70,19 @@ type Request struct {
 	cancel context.CancelCauseFunc
 }
 
+// Bounds of the lines that open requests keep, in bytes. Those above [LargeLine]
+// are counted apart: while they are open they also keep their part of the
+// runtime's budget.
+const (
+	requestBytes      = 16 << 20
+	largeRequestBytes = 64 << 20
+	requestCost       = 512 // of each, besides its line
+)
+
 type requests struct {
 	open    map[string]*Request // neither answered nor cancelled
+	bytes   int64               // of the open ones up to LargeLine
+	large   int64               // of the others
 	untaken [Other + 1]fifo[*Request]
 	gates   int // permission requests among the open ones
 	seq     uint64
@@ -96,12 +107,37 @@ func (l *Ledger) open(f protocol.Frame) (kind Kind, ok bool) {
 	case l.closing:
 		l.deny(r, "the session is closing")
 		return 0, false
-	case len(l.requests.open) > l.cfg.Limits.Requests:
+	case l.tooManyOpen(r):
 		l.deny(r, "too many requests are open")
 		return 0, false
 	}
 	l.requests.untaken[r.Kind].push(r)
 	return r.Kind, true
+}
+
+// tooManyOpen judges the request that came last. A large one alone is never too
+// many.
+func (l *Ledger) tooManyOpen(r *Request) bool {
+	q := &l.requests
+	if len(q.open) > l.cfg.Limits.Requests {
+		return true
+	}
+	if size := int64(len(r.Frame.Raw)); size > LargeLine {
+		return q.large > max(largeRequestBytes, size)
+	}
+	return q.bytes > requestBytes
+}
+
+// keep counts what a request holds while it is open; n is 1 when it opens, and
+// -1 when it is over.
+func (l *Ledger) keep(r *Request, n int64) {
+	size := int64(len(r.Frame.Raw))
+	if size > LargeLine {
+		l.requests.large += n * size
+		l.stream.budget.Charge(n * size)
+		return
+	}
+	l.requests.bytes += n * (size + requestCost)
 }
 
 // admit registers a request under its id; nil when the id is known.
@@ -120,6 +156,7 @@ func (l *Ledger) admit(f protocol.Frame) *Request {
 		Opened: l.cfg.Clock.Now(), seq: l.requests.seq,
 	}
 	l.requests.open[r.ID] = r
+	l.keep(r, 1)
 	if r.Kind == Permission {
 		l.requests.gates++
 	}
@@ -224,6 +261,7 @@ func (l *Ledger) commitAs(r *Request, line []byte, as Class) {
 func (l *Ledger) settle(r *Request, state requestState) {
 	r.state = state
 	delete(l.requests.open, r.ID)
+	l.keep(r, -1)
 	if r.Kind == Permission {
 		l.requests.gates--
 	}

@@ -363,3 +363,50 @@ func TestOpenRequestsAreBounded(t *testing.T) {
 	assert.Empty(t, r.wrote())
 	assert.Len(t, r.Take(ledger.Hook), 1)
 }
+
+// sized is a permission request of about that many bytes.
+func sized(id string, size int) string {
+	return fmt.Sprintf(`{"type":"control_request","request_id":%q,"request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"v":"%s"}}}`, id, strings.Repeat("x", size))
+}
+
+func TestOpenRequestsAreBoundedByTheirBytes(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string]int{"small": 1000, "up to a large line": 1 << 19} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, limits(ledger.Limits{Requests: 1 << 20}))
+			var open []*ledger.Request
+			n := 0
+			for ; len(open) == n; n++ {
+				r.read(sized(fmt.Sprint(n), size))
+				open = append(open, r.Take(ledger.Permission)...)
+			}
+			assert.InDelta(t, (16<<20)/(size+600), len(open), float64(len(open))/50+1)
+			assert.Equal(t, []string{fmt.Sprint(n-1, " ", deny("too many requests are open"))}, r.answers())
+			assert.Equal(t, n-1, r.Gates())
+
+			r.Answer(open[0], json.RawMessage(allow), "")
+			r.read(cancelRequest(open[1].ID), sized("more", size), sized("most", size), sized("too many", size))
+			assert.Len(t, r.Take(ledger.Permission), 2, "what is over makes room")
+			r.BeginClosing(true)
+			assert.Zero(t, r.Unanswered())
+		})
+	}
+}
+
+func TestALargeRequestAlone(t *testing.T) {
+	t.Parallel()
+	r, b := large(t)
+	r.putLarge(sized("a", 65<<20)) // above any bound
+	r.sort()
+	require.Len(t, r.Take(ledger.Permission), 1)
+	used := b.Used()
+	assert.Greater(t, used, int64(65<<20), "it draws on the budget as long as it is open")
+	r.putLarge(sized("b", 2<<20))
+	r.read(sized("c", 100))
+	assert.Equal(t, []string{"b " + deny("too many requests are open")}, r.answers())
+	assert.Equal(t, used, b.Used())
+	assert.Len(t, r.Take(ledger.Permission), 1, "small ones are counted apart")
+	r.Terminate(nil)
+	assert.Zero(t, b.Used())
+}
