@@ -1,0 +1,211 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// AskUserQuestionInput asks the user one to four questions. It comes to the
+// permission callback, which answers by allowing it with [Answers] filled in;
+// see [AskUserQuestionInput.Answer].
+//
+// Qoder's document has one question with a list of strings. Its CLI declares
+// this shape to the model, as Claude's does; the one of the document decodes
+// to Question, Choices and Default.
+//
+// [Answers]: #AskUserQuestionInput.Answers
+type AskUserQuestionInput struct {
+	Questions []Question `json:"questions,omitempty"`
+	// Answers are by the text of the question. Several choices of one question
+	// are joined by ", ", as qodercli does.
+	Answers     map[string]string         `json:"answers,omitempty"`
+	Annotations map[string]QuestionRemark `json:"annotations,omitempty"`
+	Metadata    *QuestionMetadata         `json:"metadata,omitempty"`
+
+	Question string   `json:"question,omitempty"`
+	Choices  []string `json:"options,omitempty"`
+	Default  string   `json:"default,omitempty"`
+	Extra    `json:"-"`
+}
+
+// Tool implements [Input].
+func (*AskUserQuestionInput) Tool() string { return AskUserQuestion }
+
+// Answer notes the answer to a question, which is one of those asked.
+func (in *AskUserQuestionInput) Answer(question, answer string) error {
+	for _, q := range in.Questions {
+		if q.Question == question {
+			if in.Answers == nil {
+				in.Answers = map[string]string{}
+			}
+			in.Answers[question] = answer
+			return nil
+		}
+	}
+	return fmt.Errorf("tools: %s does not ask %q; use the text of one of its Questions", AskUserQuestion, question)
+}
+
+// Question is one question, with two to four options.
+type Question struct {
+	Question string `json:"question"`
+	// Header is a label of a word or two.
+	Header      string           `json:"header,omitempty"`
+	Options     []QuestionOption `json:"options,omitempty"`
+	MultiSelect bool             `json:"multiSelect,omitempty"`
+}
+
+// QuestionOption is one answer to choose. The user may also give another.
+type QuestionOption struct {
+	Label       string `json:"label"`
+	Description string `json:"description,omitempty"`
+	// Preview is Markdown or HTML, as Options.ToolConfig has it.
+	Preview string `json:"preview,omitempty"`
+}
+
+// QuestionRemark is what the user said or did besides choosing.
+type QuestionRemark struct {
+	Preview    string `json:"preview,omitempty"`
+	Notes      string `json:"notes,omitempty"`
+	Unanswered string `json:"unanswered,omitempty"` // skipped, replied_in_chat, dismissed
+}
+
+// QuestionMetadata says where the questions come from.
+type QuestionMetadata struct {
+	Source string `json:"source,omitempty"`
+}
+
+// AskUserQuestionOutput is the questions with their answers.
+type AskUserQuestionOutput struct {
+	Questions   []Question                `json:"questions,omitempty"`
+	Answers     map[string]string         `json:"answers,omitempty"`
+	Annotations map[string]QuestionRemark `json:"annotations,omitempty"`
+	// Response is what the user wrote in place of answers.
+	Response     string          `json:"response,omitempty"`
+	AFKTimeoutMS protocol.Millis `json:"afkTimeoutMs,omitempty"`
+	Answer       string          `json:"answer,omitempty"` // Qoder's document
+}
+
+func (*AskUserQuestionOutput) isOutput() {}
+
+// SendMessageInput sends a message to another agent.
+type SendMessageInput struct {
+	To      string `json:"to,omitempty"`
+	Summary string `json:"summary,omitempty"`
+	// Message is a text on Claude Code 2.1.329; earlier releases also took an
+	// object, such as a request to shut down.
+	Message        json.RawMessage `json:"message,omitempty"`
+	NotifyWhenIdle bool            `json:"notify_when_idle,omitempty"`
+	// What Claude Code 2.1.329 adds to the call before it is run (observed).
+	Type          string `json:"type,omitempty"` // message
+	Recipient     string `json:"recipient,omitempty"`
+	RecipientKind string `json:"recipient_kind,omitempty"` // name
+	Content       string `json:"content,omitempty"`
+	Extra         `json:"-"`
+}
+
+// Tool implements [Input].
+func (*SendMessageInput) Tool() string { return SendMessage }
+
+// SendMessageOutput says whether the message was sent.
+type SendMessageOutput struct {
+	Success bool   `json:"success"`
+	Message string `json:"message,omitempty"`
+	// Display is Message for the user.
+	Display string `json:"display,omitempty"`
+}
+
+func (*SendMessageOutput) isOutput() {}
+
+// SkillInput runs a skill or a slash command.
+type SkillInput struct {
+	Skill string `json:"skill"`
+	Args  string `json:"args,omitempty"`
+	Extra `json:"-"`
+}
+
+// Tool implements [Input].
+func (*SkillInput) Tool() string { return Skill }
+
+// SkillOutput is a skill that was loaded (inline) or has run (forked).
+type SkillOutput struct {
+	Success      bool     `json:"success"`
+	CommandName  string   `json:"commandName"`
+	Status       string   `json:"status,omitempty"` // inline, forked
+	AllowedTools []string `json:"allowedTools,omitempty"`
+	Model        string   `json:"model,omitempty"`
+	AgentID      string   `json:"agentId,omitempty"`
+	Result       string   `json:"result,omitempty"`
+}
+
+func (*SkillOutput) isOutput() {}
+
+// ToolSearchInput looks for tools whose schemas are not loaded yet.
+type ToolSearchInput struct {
+	Query      string `json:"query"`
+	MaxResults int    `json:"max_results,omitempty"`
+	Extra      `json:"-"`
+}
+
+// Tool implements [Input].
+func (*ToolSearchInput) Tool() string { return ToolSearch }
+
+// ToolSearchOutput is the tools that were found, by name.
+type ToolSearchOutput struct {
+	Query              string   `json:"query"`
+	Matches            []string `json:"matches"`
+	TotalDeferredTools int      `json:"total_deferred_tools"`
+}
+
+func (*ToolSearchOutput) isOutput() {}
+
+// StructuredOutputInput is the value that the model gives for the session's
+// JSON schema.
+type StructuredOutputInput struct {
+	Value json.RawMessage
+}
+
+// Tool implements [Input].
+func (*StructuredOutputInput) Tool() string { return StructuredOutput }
+
+func (*StructuredOutputInput) isInput()      {}
+func (*StructuredOutputInput) extra() *Extra { return nil }
+
+// UnmarshalJSON keeps the whole value.
+func (in *StructuredOutputInput) UnmarshalJSON(b []byte) error {
+	in.Value = append(json.RawMessage(nil), b...)
+	return nil
+}
+
+// MarshalJSON returns the value as it came.
+func (in *StructuredOutputInput) MarshalJSON() ([]byte, error) { return orNull(in.Value), nil }
+
+// ConfigInput reads or changes a setting: Setting and Value are Claude's, the
+// rest is of Qoder's document.
+type ConfigInput struct {
+	Setting string          `json:"setting,omitempty"`
+	Value   json.RawMessage `json:"value,omitempty"` // absent reads
+	Action  string          `json:"action,omitempty"`
+	Key     string          `json:"key,omitempty"`
+	Scope   string          `json:"scope,omitempty"`
+	Extra   `json:"-"`
+}
+
+// Tool implements [Input].
+func (*ConfigInput) Tool() string { return Config }
+
+// ConfigOutput is a setting that was read or changed; each value is the
+// setting's own. Values is of Qoder's document.
+type ConfigOutput struct {
+	Success       bool                       `json:"success"`
+	Operation     string                     `json:"operation,omitempty"` // get, set
+	Setting       string                     `json:"setting,omitempty"`
+	Value         json.RawMessage            `json:"value,omitempty"`
+	PreviousValue json.RawMessage            `json:"previousValue,omitempty"`
+	NewValue      json.RawMessage            `json:"newValue,omitempty"`
+	Values        map[string]json.RawMessage `json:"values,omitempty"`
+	Error         string                     `json:"error,omitempty"`
+}
+
+func (*ConfigOutput) isOutput() {}

@@ -1,0 +1,203 @@
+package tools
+
+import (
+	"encoding/json"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// MCPToolInput is the call of an MCP server's tool, mcp__server__tool.
+type MCPToolInput struct {
+	Server string
+	Name   string
+	// Arguments are of the tool's own schema.
+	Arguments json.RawMessage
+}
+
+// Tool implements [Input]: the full name.
+func (in *MCPToolInput) Tool() string { return MCPName(in.Server, in.Name) }
+
+func (*MCPToolInput) isInput()      {}
+func (*MCPToolInput) extra() *Extra { return nil }
+
+// UnmarshalJSON keeps the arguments.
+func (in *MCPToolInput) UnmarshalJSON(b []byte) error {
+	in.Arguments = append(json.RawMessage(nil), b...)
+	return nil
+}
+
+// MarshalJSON returns the arguments as they came.
+func (in *MCPToolInput) MarshalJSON() ([]byte, error) {
+	if isNull(in.Arguments) {
+		return []byte("{}"), nil
+	}
+	return in.Arguments, nil
+}
+
+// MCPToolOutput is the result of an MCP server's tool: its content blocks
+// (observed on Claude Code 2.1.329), or an object.
+type MCPToolOutput struct {
+	Content protocol.Content
+	// Object is the output if it is no list: structured content, or Qoder's
+	// {content, isError}.
+	Object json.RawMessage
+}
+
+func (*MCPToolOutput) isOutput() {}
+
+// UnmarshalJSON decodes a list of blocks or any other value.
+func (o *MCPToolOutput) UnmarshalJSON(b []byte) error {
+	*o = MCPToolOutput{}
+	if len(b) > 0 && b[0] == '[' {
+		return o.Content.UnmarshalJSON(b)
+	}
+	o.Object = append(json.RawMessage(nil), b...)
+	return nil
+}
+
+// MarshalJSON encodes the blocks or the object.
+func (o *MCPToolOutput) MarshalJSON() ([]byte, error) {
+	if o.Object != nil {
+		return o.Object, nil
+	}
+	return o.Content.MarshalJSON()
+}
+
+// MCPInput is a call of an MCP tool under the name Mcp. Qoder's document.
+type MCPInput struct {
+	ServerName string          `json:"server_name,omitempty"`
+	ToolName   string          `json:"tool_name,omitempty"`
+	Arguments  json.RawMessage `json:"arguments,omitempty"`
+	Extra      `json:"-"`
+}
+
+// Tool implements [Input].
+func (*MCPInput) Tool() string { return MCP }
+
+// ListMCPResourcesInput lists the resources of MCP servers.
+type ListMCPResourcesInput struct {
+	Server     string `json:"server,omitempty"`      // "" is all
+	ServerName string `json:"server_name,omitempty"` // Server in Qoder's document
+	Extra      `json:"-"`
+}
+
+// Tool implements [Input].
+func (*ListMCPResourcesInput) Tool() string { return ListMCPResources }
+
+// ListMCPResourcesOutput is a list of resources: a bare list on Claude's wire,
+// in an object with ServerName in Qoder's document.
+type ListMCPResourcesOutput struct {
+	Resources  []MCPResource
+	ServerName string
+}
+
+func (*ListMCPResourcesOutput) isOutput() {}
+
+type listMCPResources struct {
+	Resources  []MCPResource `json:"resources"`
+	ServerName string        `json:"server_name,omitempty"`
+}
+
+// UnmarshalJSON decodes a list or an object.
+func (o *ListMCPResourcesOutput) UnmarshalJSON(b []byte) error {
+	*o = ListMCPResourcesOutput{}
+	if len(b) > 0 && b[0] == '[' {
+		return json.Unmarshal(b, &o.Resources)
+	}
+	var p listMCPResources
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*o = ListMCPResourcesOutput(p)
+	return nil
+}
+
+// MarshalJSON encodes an object if there is a ServerName, else a list.
+func (o *ListMCPResourcesOutput) MarshalJSON() ([]byte, error) {
+	if o.ServerName != "" {
+		return marshal(listMCPResources(*o))
+	}
+	if o.Resources == nil {
+		return []byte("[]"), nil
+	}
+	return marshal(o.Resources)
+}
+
+// MCPResource is a resource of an MCP server.
+type MCPResource struct {
+	URI         string `json:"uri"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	MIMEType    string `json:"mimeType,omitempty"`
+	Server      string `json:"server,omitempty"`
+}
+
+// ReadMCPResourceInput reads a resource of an MCP server.
+type ReadMCPResourceInput struct {
+	Server     string `json:"server,omitempty"`
+	ServerName string `json:"server_name,omitempty"` // Server in Qoder's document
+	URI        string `json:"uri"`
+	Extra      `json:"-"`
+}
+
+// Tool implements [Input].
+func (*ReadMCPResourceInput) Tool() string { return ReadMCPResource }
+
+// ReadMCPResourceOutput is what a resource holds.
+type ReadMCPResourceOutput struct {
+	Contents []MCPResourceContent `json:"contents"`
+	Error    string               `json:"error,omitempty"`
+}
+
+func (*ReadMCPResourceOutput) isOutput() {}
+
+// MCPResourceContent is a part of a resource. A blob goes to a file on the
+// agent's host.
+type MCPResourceContent struct {
+	URI         string `json:"uri"`
+	MIMEType    string `json:"mimeType,omitempty"`
+	Text        string `json:"text,omitempty"`
+	BlobSavedTo string `json:"blobSavedTo,omitempty"`
+}
+
+// ReadMCPResourceDirInput lists the resources below one of an MCP server.
+type ReadMCPResourceDirInput struct {
+	Server string `json:"server"`
+	URI    string `json:"uri"`
+	Extra  `json:"-"`
+}
+
+// Tool implements [Input].
+func (*ReadMCPResourceDirInput) Tool() string { return ReadMCPResourceDir }
+
+// ReadMCPResourceDirOutput is the resources that were found.
+type ReadMCPResourceDirOutput struct {
+	Resources []MCPResource `json:"resources"`
+	Error     string        `json:"error,omitempty"`
+}
+
+func (*ReadMCPResourceDirOutput) isOutput() {}
+
+// RefreshMCPToolsInput asks MCP servers for their tools again.
+type RefreshMCPToolsInput struct {
+	Server string `json:"server,omitempty"` // "" is all
+	Extra  `json:"-"`
+}
+
+// Tool implements [Input].
+func (*RefreshMCPToolsInput) Tool() string { return RefreshMCPTools }
+
+// RefreshMCPToolsOutput is what became of each server.
+type RefreshMCPToolsOutput []MCPRefresh
+
+func (*RefreshMCPToolsOutput) isOutput() {}
+
+// MCPRefresh is what became of one server.
+type MCPRefresh struct {
+	Server    string   `json:"server"`
+	Status    string   `json:"status"` // refreshed, error, not_connected
+	ToolCount int      `json:"toolCount,omitempty"`
+	Added     []string `json:"added,omitempty"`
+	Removed   []string `json:"removed,omitempty"`
+	Error     string   `json:"error,omitempty"`
+}

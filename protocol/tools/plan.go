@@ -1,0 +1,226 @@
+package tools
+
+import (
+	"encoding/json"
+)
+
+// The states of a [Todo] and of a [PlanTask].
+const (
+	StatusPending    = "pending"
+	StatusInProgress = "in_progress"
+	StatusCompleted  = "completed"
+	// StatusDeleted removes a task, in [TaskUpdateInput].
+	StatusDeleted = "deleted"
+	// StatusCancelled and StatusBlocked are Qoder's.
+	StatusCancelled = "cancelled"
+	StatusBlocked   = "blocked"
+)
+
+// Todo is an entry of the list that [TodoWriteInput] replaces.
+type Todo struct {
+	Content string `json:"content,omitempty"`
+	// Description is Content as qodercli 1.1.52 declares it to the model; its
+	// document has Content.
+	Description string `json:"description,omitempty"`
+	Status      string `json:"status"`
+	// ActiveForm is the text while the entry is in progress. Claude's.
+	ActiveForm string `json:"activeForm,omitempty"`
+	ID         string `json:"id,omitempty"`       // Qoder's
+	Priority   string `json:"priority,omitempty"` // low, medium, high; Qoder's
+}
+
+// Text is what the entry says, whatever it is called.
+func (t Todo) Text() string {
+	if t.Content != "" {
+		return t.Content
+	}
+	return t.Description
+}
+
+// TodoWriteInput replaces the whole list of what is to be done.
+type TodoWriteInput struct {
+	Todos []Todo `json:"todos"`
+	Extra `json:"-"`
+}
+
+// Tool implements [Input].
+func (*TodoWriteInput) Tool() string { return TodoWrite }
+
+// TodoWriteOutput is the list before and after. Todos, Success and Error are of
+// Qoder's document; its CLI declares the lists, with an empty one before, and
+// an empty one after when all is completed.
+type TodoWriteOutput struct {
+	OldTodos []Todo `json:"oldTodos,omitempty"`
+	NewTodos []Todo `json:"newTodos,omitempty"`
+	Todos    []Todo `json:"todos,omitempty"`
+	Success  bool   `json:"success,omitempty"`
+	Error    string `json:"error,omitempty"`
+}
+
+func (*TodoWriteOutput) isOutput() {}
+
+// TaskCreateInput adds a task to the plan. Its id comes with the output.
+type TaskCreateInput struct {
+	Subject     string `json:"subject"`
+	Description string `json:"description"`
+	ActiveForm  string `json:"activeForm,omitempty"`
+	// Metadata is an object of the model's own.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	Extra    `json:"-"`
+}
+
+// Tool implements [Input].
+func (*TaskCreateInput) Tool() string { return TaskCreate }
+
+// PlanTask is a task of the plan, as the Task tools report it. Not every one of
+// them sets every field.
+type PlanTask struct {
+	ID          string   `json:"id"`
+	Subject     string   `json:"subject"`
+	Description string   `json:"description,omitempty"`
+	Status      string   `json:"status,omitempty"`
+	Owner       string   `json:"owner,omitempty"`
+	Blocks      []string `json:"blocks,omitempty"`    // ids
+	BlockedBy   []string `json:"blockedBy,omitempty"` // ids
+}
+
+// TaskCreateOutput is the task that was created.
+type TaskCreateOutput struct {
+	Task PlanTask `json:"task"`
+}
+
+func (*TaskCreateOutput) isOutput() {}
+
+// TaskGetInput asks for a task.
+type TaskGetInput struct {
+	TaskID string `json:"taskId"`
+	Extra  `json:"-"`
+}
+
+// Tool implements [Input].
+func (*TaskGetInput) Tool() string { return TaskGet }
+
+// TaskGetOutput is the task; nil if there is none.
+type TaskGetOutput struct {
+	Task *PlanTask `json:"task"`
+}
+
+func (*TaskGetOutput) isOutput() {}
+
+// TaskUpdateInput changes a task. What is empty stays.
+type TaskUpdateInput struct {
+	TaskID       string          `json:"taskId"`
+	Subject      string          `json:"subject,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	ActiveForm   string          `json:"activeForm,omitempty"`
+	Status       string          `json:"status,omitempty"`
+	AddBlocks    []string        `json:"addBlocks,omitempty"`
+	AddBlockedBy []string        `json:"addBlockedBy,omitempty"`
+	Owner        string          `json:"owner,omitempty"`
+	Metadata     json.RawMessage `json:"metadata,omitempty"`
+	Extra        `json:"-"`
+}
+
+// Tool implements [Input].
+func (*TaskUpdateInput) Tool() string { return TaskUpdate }
+
+// TaskUpdateOutput says what changed.
+type TaskUpdateOutput struct {
+	Success       bool          `json:"success"`
+	TaskID        string        `json:"taskId"`
+	UpdatedFields []string      `json:"updatedFields,omitempty"`
+	StatusChange  *StatusChange `json:"statusChange,omitempty"`
+	Error         string        `json:"error,omitempty"`
+	// VerificationNudgeNeeded is of Claude Code before 2.1.329.
+	VerificationNudgeNeeded bool `json:"verificationNudgeNeeded,omitempty"`
+}
+
+func (*TaskUpdateOutput) isOutput() {}
+
+// StatusChange is a change of a task's status.
+type StatusChange struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// TaskListInput asks for all tasks.
+type TaskListInput struct {
+	Extra `json:"-"`
+}
+
+// Tool implements [Input].
+func (*TaskListInput) Tool() string { return TaskList }
+
+// TaskListOutput is all tasks.
+type TaskListOutput struct {
+	Tasks []PlanTask `json:"tasks"`
+}
+
+func (*TaskListOutput) isOutput() {}
+
+// EnterPlanModeInput asks to plan before anything is changed.
+type EnterPlanModeInput struct {
+	Reason string `json:"reason,omitempty"` // Qoder's
+	Extra  `json:"-"`
+}
+
+// Tool implements [Input].
+func (*EnterPlanModeInput) Tool() string { return EnterPlanMode }
+
+// EnterPlanModeOutput says that plan mode is on.
+type EnterPlanModeOutput struct {
+	Message string `json:"message,omitempty"`
+	// Summary and Payload are Qoder's.
+	Summary string `json:"summary,omitempty"`
+	Payload string `json:"payload,omitempty"`
+}
+
+func (*EnterPlanModeOutput) isOutput() {}
+
+// ExitPlanModeInput asks for the approval of a plan. Claude Code 2.1.329 drops
+// the plan from the input and keeps it in a file; 2.1.197 passes it (observed).
+type ExitPlanModeInput struct {
+	// AllowedPrompts are what the plan needs to be allowed.
+	AllowedPrompts []AllowedPrompt `json:"allowedPrompts,omitempty"`
+	Plan           string          `json:"plan,omitempty"`
+	PlanFilePath   string          `json:"planFilePath,omitempty"`
+
+	// Of older releases: hand the plan to a remote session.
+	PushToRemote       bool   `json:"pushToRemote,omitempty"`
+	RemoteSessionID    string `json:"remoteSessionId,omitempty"`
+	RemoteSessionURL   string `json:"remoteSessionUrl,omitempty"`
+	RemoteSessionTitle string `json:"remoteSessionTitle,omitempty"`
+
+	Confirm bool `json:"confirm,omitempty"` // Qoder's document
+	Extra   `json:"-"`
+}
+
+// Tool implements [Input].
+func (*ExitPlanModeInput) Tool() string { return ExitPlanMode }
+
+// AllowedPrompt is a kind of call in words, such as "run tests".
+type AllowedPrompt struct {
+	Tool   string `json:"tool"` // Bash
+	Prompt string `json:"prompt"`
+}
+
+// ExitPlanModeOutput is the plan that was approved.
+type ExitPlanModeOutput struct {
+	// Plan is nil if there was none.
+	Plan    *string `json:"plan"`
+	IsAgent bool    `json:"isAgent"`
+	// FilePath is where the plan is kept, on the agent's host.
+	FilePath               string `json:"filePath,omitempty"`
+	PlanWasEdited          bool   `json:"planWasEdited,omitempty"`
+	HasTaskTool            bool   `json:"hasTaskTool,omitempty"`
+	AwaitingLeaderApproval bool   `json:"awaitingLeaderApproval,omitempty"`
+	RequestID              string `json:"requestId,omitempty"`
+	// Status is approved or rejected, with Feedback. Qoder's.
+	Status   string `json:"status,omitempty"`
+	Feedback string `json:"feedback,omitempty"`
+	// Success and Error are of Qoder's document.
+	Success bool   `json:"success,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+func (*ExitPlanModeOutput) isOutput() {}
