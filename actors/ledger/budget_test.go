@@ -191,6 +191,37 @@ func TestASmallLineIsFree(t *testing.T) {
 	assert.Zero(t, b.Used(), "neither taken nor given")
 }
 
+func TestASessionThatEndedOwesNothing(t *testing.T) {
+	t.Parallel()
+	r, b := large(t)
+	r.putLarge(padded("assistant", 2<<20))
+	r.sort()
+	r.putLarge(padded("assistant", 3<<20)) // the router no longer runs
+	r.BeginClosing(false)
+	broken := errors.New("broken")
+	r.Terminate(broken)
+	assert.Zero(t, b.Used(), "whether anybody ever reads it is not the runtime's business any more")
+	r.sort()
+	lines, err := r.drain(r.consume(), nil)
+	require.ErrorIs(t, err, broken)
+	assert.Len(t, lines, 2, "it can still be read")
+	assert.Zero(t, b.Used())
+}
+
+// TestOutputThatComesTooLate is what a reader puts that could not be ended with
+// its link.
+func TestOutputThatComesTooLate(t *testing.T) {
+	t.Parallel()
+	r, b := large(t)
+	r.EndOfInput()
+	r.Budget().Charge(2 << 20)
+	assert.False(t, r.Put(r.frames(padded("assistant", 2<<20), assistant(1))))
+	assert.False(t, r.PutSkipped([]byte(`{"type":"result"`)))
+	assert.Zero(t, b.Used())
+	assert.Zero(t, r.Snapshot().Unread)
+	assert.True(t, r.Drained())
+}
+
 var errEnough = errors.New("enough")
 
 func TestWaitingForABudgetEndsWithItsContext(t *testing.T) {

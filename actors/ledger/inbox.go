@@ -22,6 +22,14 @@ type arrival struct {
 func (l *Ledger) Put(frames []protocol.Frame) (tell bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.eof { // the session did not wait for it
+		for _, f := range frames {
+			if n := int64(len(f.Raw)); n > LargeLine {
+				l.cfg.Budget.Release(n)
+			}
+		}
+		return false
+	}
 	tell = l.inbox.len() == 0 && len(frames) > 0
 	for _, f := range frames {
 		l.arrive(arrival{Frame: f})
@@ -40,6 +48,9 @@ func (l *Ledger) Put(frames []protocol.Frame) (tell bool) {
 func (l *Ledger) PutSkipped(head []byte) (tell bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.eof {
+		return false
+	}
 	tell = l.inbox.len() == 0
 	l.arrive(arrival{Frame: protocol.Frame{Raw: head}, skipped: true})
 	return tell

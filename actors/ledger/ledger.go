@@ -243,6 +243,7 @@ func (l *Ledger) Terminate(reason error) {
 	l.calls.failAll(end)
 	l.turns.failAll(end, l.stream.pushed)
 	l.outlet = nil
+	l.stream.settle()
 	l.stream.unstall()
 	l.reader.fire()
 	l.stream.wake.fire()

@@ -74,6 +74,13 @@ func (s *stream) release(n int) {
 	}
 }
 
+// settle gives back what the session has of the runtime's budget: what is left of
+// it belongs to whoever keeps it.
+func (s *stream) settle() {
+	s.budget.Release(s.largeBytes)
+	s.budget = nil
+}
+
 func (s *stream) unstall() { s.stalled, s.stalledAt = false, time.Time{} }
 
 func (s *stream) clear() {
