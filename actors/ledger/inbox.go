@@ -34,7 +34,7 @@ func (l *Ledger) Put(frames []protocol.Frame) (tell bool) {
 	for _, f := range frames {
 		l.arrive(arrival{Frame: f})
 	}
-	if l.stream.heldBytes > l.cfg.Limits.HardBytes && l.stream.partialBytes > 0 {
+	if l.stream.weight() > l.cfg.Limits.HardBytes && l.stream.partials > 0 {
 		if count, bytes := l.stream.dropPartials(l.cfg.Limits.HardBytes * 3 / 4); count > 0 {
 			l.cfg.Emit(event.Dropped{Count: count, Bytes: bytes})
 		}
@@ -79,10 +79,7 @@ func (l *Ledger) ReadWait(pressed bool) <-chan struct{} {
 	// Calls of the host and the end of a closing session lie behind what is
 	// unread, so the bound gives way for them, up to the hard one.
 	mayExceed := pressed || l.closing || l.calls.waiting() > 0
-	// Partial messages can be dropped, and large lines have a budget of their
-	// own: neither counts for the hard bound.
-	firm := l.stream.heldBytes - l.stream.partialBytes - l.stream.largeBytes
-	if mayExceed && firm < l.cfg.Limits.HardBytes {
+	if mayExceed && l.stream.firm() < l.cfg.Limits.HardBytes {
 		l.stream.unstall()
 		return nil
 	}
@@ -137,7 +134,7 @@ func (l *Ledger) DeliverContent() (control protocol.Frame, edge, ok bool) {
 			moved = true
 			continue
 		}
-		if isControl(f.Type) {
+		if IsControl(f.Type) {
 			control, ok = f.Frame, true
 			break
 		}
@@ -176,7 +173,9 @@ func (l *Ledger) Skip() {
 	}
 }
 
-func isControl(typ string) bool {
+// IsControl says whether frames of that type are for the host, and not for the
+// user's stream.
+func IsControl(typ string) bool {
 	switch typ {
 	case protocol.TypeControlRequest, protocol.TypeControlResponse,
 		protocol.TypeControlCancel, protocol.TypeControlCancelAlias,

@@ -143,7 +143,7 @@ func TestAReaderUnderPressureGoesOn(t *testing.T) {
 
 func TestPastTheHardBoundPartialsGoOldestFirst(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 4000})).ready()
+	r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 6000})).ready()
 	call, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt"}`))
 	require.NoError(t, err)
 	var want []string
@@ -299,4 +299,35 @@ func TestPartialsThatWereReadNoLongerCount(t *testing.T) {
 		r.read(padded("assistant", 1000))
 	}
 	assert.NotNil(t, r.ReadWait(true))
+}
+
+// TestAMessageTakesMoreThanItsBytes floods with the smallest messages there are.
+func TestAMessageTakesMoreThanItsBytes(t *testing.T) {
+	t.Parallel()
+	const line, hard = `{"type":"x"}`, 64 << 10
+	t.Run("messages", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, limits(ledger.Limits{Messages: 10, HardBytes: hard})).ready()
+		call := r.call("interrupt")
+		for range hard / 256 {
+			if r.mayRead() {
+				r.read(line)
+			}
+		}
+		assert.True(t, isClosed(call.Done()))
+		assert.InDelta(t, hard/(256+len(line)), r.Snapshot().Unread, 1)
+	})
+	t.Run("partial messages", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, limits(ledger.Limits{Messages: 10, HardBytes: hard})).ready()
+		call := r.call("interrupt")
+		const partial = `{"type":"stream_event"}`
+		for range hard / 128 {
+			require.True(t, r.mayRead(), "they give way")
+			r.read(partial)
+			require.LessOrEqual(t, r.Snapshot().Unread, hard/(256+len(partial))+1)
+		}
+		assert.False(t, isClosed(call.Done()))
+		assert.NotEmpty(t, eventsOf[event.Dropped](r))
+	})
 }

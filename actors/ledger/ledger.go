@@ -39,7 +39,8 @@ type Limits struct {
 	Messages int
 	Bytes    int64
 	// HardBytes bounds it while the reader must go on because a control call
-	// waits for its answer. Default: 8 MiB.
+	// waits for its answer; each message then counts as 256 bytes more than it
+	// has. Default: 8 MiB.
 	HardBytes int64
 	// Consumer bounds how long the reader may stand still for want of somebody
 	// who reads the messages; then the session fails. Default: none.

@@ -104,7 +104,7 @@ func (m *model) put(line string, do func()) bool {
 
 // full finds the calls that a ledger fails because nobody reads.
 func (m *model) full() {
-	if m.mayRead() {
+	if m.mayRead() || len(m.inbox) > 0 { // an answer may be among what is not sorted yet
 		return
 	}
 	for _, c := range m.calls {

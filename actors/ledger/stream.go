@@ -23,7 +23,8 @@ type stream struct {
 	entries      fifo[Entry]
 	held         int
 	heldBytes    int64
-	partialBytes int64  // of heldBytes, what could still be dropped
+	partials     int    // of held, what could still be dropped
+	partialBytes int64  // their bytes
 	largeBytes   int64  // of heldBytes, lines that draw on the budget
 	pushed       uint64 // entries ever
 	consumer     *Consumer
@@ -40,9 +41,7 @@ func (s *stream) push(e Entry) {
 		s.release(len(e.Frame.Raw))
 		return
 	}
-	if e.Frame.Type == "stream_event" {
-		s.partialBytes += int64(len(e.Frame.Raw))
-	}
+	s.partial(&e, 1)
 	e.seq = s.pushed
 	s.pushed++
 	s.entries.push(e)
@@ -50,11 +49,28 @@ func (s *stream) push(e Entry) {
 
 func (s *stream) pop() Entry {
 	e := s.entries.pop()
-	if e.Frame.Type == "stream_event" {
-		s.partialBytes -= int64(len(e.Frame.Raw))
-	}
+	s.partial(&e, -1)
 	s.release(len(e.Frame.Raw))
 	return e
+}
+
+// partial counts an entry that can be dropped.
+func (s *stream) partial(e *Entry, n int) {
+	if e.Frame.Type == "stream_event" {
+		s.partials += n
+		s.partialBytes += int64(n) * int64(len(e.Frame.Raw))
+	}
+}
+
+// messageCost is what a message takes besides its line, in bytes.
+const messageCost = 256
+
+// weight is the memory of what is held.
+func (s *stream) weight() int64 { return s.heldBytes + int64(s.held)*messageCost }
+
+// firm is the memory of what neither can be dropped nor has a budget of its own.
+func (s *stream) firm() int64 {
+	return s.weight() - s.partialBytes - int64(s.partials)*messageCost - s.largeBytes
 }
 
 func (s *stream) hold(n int) {
@@ -89,17 +105,17 @@ func (s *stream) clear() {
 	}
 }
 
-// dropPartials removes partial messages, oldest first, until held is at most
-// target bytes.
+// dropPartials removes partial messages, oldest first, until what is held weighs
+// at most target.
 func (s *stream) dropPartials(target int64) (count int, bytes int64) {
 	kept := fifo[Entry]{}
 	for s.entries.len() > 0 {
 		e := s.entries.pop()
-		if e.Frame.Type == "stream_event" && s.heldBytes > target {
+		if e.Frame.Type == "stream_event" && s.weight() > target {
 			n := len(e.Frame.Raw)
 			count++
 			bytes += int64(n)
-			s.partialBytes -= int64(n)
+			s.partial(&e, -1)
 			s.release(n)
 			continue
 		}

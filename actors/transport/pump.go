@@ -19,6 +19,8 @@ func (k *Link) pumpStdout() {
 		lines   = protocol.NewSplitter(k.cfg.MaxLine)
 		frames  []protocol.Frame
 		charged int64 // bytes of the unfinished line that the budget granted
+		thrift  thrift
+		kept    int // bytes of messages in the present read
 	)
 	defer func() {
 		k.cfg.Ledger.Budget().Release(charged)
@@ -46,6 +48,15 @@ func (k *Link) pumpStdout() {
 				k.cfg.Ledger.Budget().Done(k)
 				charged = 0
 			}
+			switch {
+			case f.Type == protocol.TypeControlRequest: // kept while it is open
+				if len(f.Raw) < smallPart {
+					f.Raw = bytes.Clone(f.Raw) // what it knows of itself are offsets
+				}
+			case !ledger.IsControl(f.Type):
+				f.Raw = thrift.keep(f.Raw)
+				kept += len(f.Raw)
+			}
 			frames = append(frames, f)
 		}
 	}
@@ -65,6 +76,8 @@ func (k *Link) pumpStdout() {
 			}
 		}
 		put()
+		thrift.read(n, kept)
+		kept = 0
 		if err != nil {
 			break
 		}
