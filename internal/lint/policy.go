@@ -73,6 +73,7 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 // below it, for itself alone.
 var layers = [...][]string{
 	{"protocol"},
+	{"policy"},
 	{"dialect"},
 	{"dialect/internal/build"},
 	{"dialect/claude", "dialect/qoder"},
@@ -86,7 +87,7 @@ var layers = [...][]string{
 	{"actors/ledger"},
 	{"actors/message"},
 	{"actors/dispatch"},
-	{"actors/transport", "actors/router", "actors/hooks", "actors/permission", "actors/mcp", "actors/modelpolicy"},
+	{"actors/transport", "actors/router", "actors/hooks", "actors/permission", "actors/mcp", "actors/modelpolicy", "actors/inquiry"},
 	{"actors"},
 	{"runtime"},
 	{"sdk"},
@@ -99,6 +100,7 @@ var layers = [...][]string{
 // alone narrows some entries to fewer packages than their place would allow.
 var alone = map[string][]string{
 	"protocol":             {},
+	"policy":               {"protocol"},
 	"agent":                {"protocol"},
 	"internal/osproc":      {"internal/kernel"},
 	"conformance/modelapi": {},

@@ -1,0 +1,149 @@
+package policy
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// part is something in a call that a specifier can be about: a simple command,
+// a path, a host, a name.
+type part interface {
+	String() string
+	// stopped says how far the specifier of a deny or ask rule fits.
+	stopped(specifier) match
+	// covered reports whether the specifier of an allow rule fits; why says, if
+	// there is something to say, what keeps it from fitting.
+	covered(specifier) (fits bool, why string)
+}
+
+// subject is a call as the rules see it.
+type subject struct {
+	parts []part
+	// unclear is why the parts are not all there is to the call, or not what
+	// they seem; "" when they are.
+	unclear string
+	// never is set when no rule may allow the call.
+	never bool
+}
+
+// read takes the call apart, as the tool named in it would.
+func (p *Policy) read(c Call) subject {
+	shell, file, named := c.Tool == "Bash", readsFiles(c.Tool) || editsFiles(c.Tool), c.Tool == "Skill" || isAgentTool(c.Tool)
+	if !shell && !file && !named && c.Tool != "WebFetch" {
+		return subject{}
+	}
+	in, err := parseInput(c.Input)
+	switch {
+	case err != nil:
+		return subject{unclear: "the input is not a JSON object", never: true}
+	case shell:
+		return readShell(in)
+	case file:
+		return p.readFile(c.Tool, in)
+	case named:
+		return readNames(c.Tool, in)
+	}
+	return readURL(in)
+}
+
+// input is a tool's input with exact keys: Go's decoder would also take
+// "Command" for "command", which the agents do not.
+type input map[string]json.RawMessage
+
+func parseInput(raw json.RawMessage) (input, error) {
+	in := input{}
+	err := json.Unmarshal(raw, &in)
+	return in, err
+}
+
+// text is the string under a key. ok is false when what is there is no string.
+func (in input) text(key string) (s string, present, ok bool) {
+	raw, present := in[key]
+	if !present || string(raw) == "null" {
+		return "", false, true
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return "", true, false
+	}
+	return s, true, true
+}
+
+// texts are the strings under any of the keys, each once. ok is false when one
+// of them is not a string, or is empty.
+func (in input) texts(keys ...string) (all []string, ok bool) {
+	ok = true
+	for _, key := range keys {
+		s, present, isText := in.text(key)
+		if present && (!isText || s == "") {
+			ok = false
+			continue
+		}
+		if present && !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all, ok
+}
+
+// readsFiles reports whether Read rules are about the tool.
+func readsFiles(tool string) bool {
+	switch tool {
+	case "Read", "Grep", "Glob", "LS", "NotebookRead":
+		return true
+	}
+	return false
+}
+
+// editsFiles reports whether Edit rules are about the tool.
+func editsFiles(tool string) bool {
+	switch tool {
+	case "Edit", "Write", "MultiEdit", "NotebookEdit":
+		return true
+	}
+	return false
+}
+
+// isAgentTool reports whether the tool runs subagents: it has two names.
+func isAgentTool(tool string) bool { return tool == "Agent" || tool == "Task" }
+
+const mcpPrefix = "mcp__"
+
+// namesMCP reports whether an MCP rule is about the tool. The names of servers
+// and tools may themselves hold the separator, so that mcp__a__b__c has two
+// readings; without the server's name only wide takes both.
+func namesMCP(rule string, c Call, wide bool) bool {
+	if !strings.HasPrefix(c.Tool, mcpPrefix) {
+		return false
+	}
+	start, glob := strings.CutSuffix(rule, "*")
+	if !glob {
+		if strings.Contains(rule[len(mcpPrefix):], "__") {
+			return rule == c.Tool || wide && strings.HasPrefix(c.Tool, rule+"__")
+		}
+		start = rule + "__"
+	}
+	if !strings.HasPrefix(c.Tool, start) {
+		return false
+	}
+	if wide {
+		return true
+	}
+	if c.MCPServer != "" {
+		// The rule's server is what stands before its last separator, and has
+		// to be the whole of the call's.
+		server := mcpPrefix + wireName(c.MCPServer) + "__"
+		return strings.HasPrefix(c.Tool, server) && strings.HasPrefix(start, server)
+	}
+	return strings.Count(c.Tool[len(mcpPrefix):], "__") == 1
+}
+
+// wireName is a server's name in the names of its tools.
+func wireName(server string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, server)
+}

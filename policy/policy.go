@@ -1,0 +1,181 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"path"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Rules are what a policy is made of. The zero value asks about everything.
+//
+// A rule is the name of a tool, for every call of it, or a name with a
+// specifier in parentheses:
+//
+//	Bash(git status)         the command with exactly these words
+//	Bash(git:*), Bash(git *) the command with these words first
+//	Read(src/**)             Read, Grep, Glob and their kin on such a path
+//	Edit(/docs/*.md)         Edit, Write and their kin on such a path
+//	Write(notes.txt)         any other tool with a path: that tool alone
+//	WebFetch(domain:go.dev)  a host; domain:*.go.dev its subdomains
+//	Skill(commit), Agent(Explore)
+//	mcp__server, mcp__server__*, mcp__server__tool, mcp__server__get_*
+//
+// Paths are gitignore patterns: //x from the root of the file system, ~/x from
+// Home, /x from Root, ./x and a/b from Cwd, and x alone at any depth below Cwd.
+// What a pattern matches it matches with everything below.
+type Rules struct {
+	Allow []string `json:"allow,omitempty"`
+	Ask   []string `json:"ask,omitempty"`
+	Deny  []string `json:"deny,omitempty"`
+
+	// Cwd is where relative paths start, Root where the paths of rules that
+	// begin with a slash do (empty: Cwd), and Home what ~ stands for. Each is
+	// an absolute path with forward slashes; a rule that needs a missing one
+	// does not compile.
+	Cwd  string `json:"cwd,omitempty"`
+	Root string `json:"root,omitempty"`
+	Home string `json:"home,omitempty"`
+	// Resolve follows the symbolic links of an absolute path, for example
+	// filepath.EvalSymlinks. Then rules are about the path as it is written and
+	// about what it stands for: denied when either is, allowed when both are. A
+	// path that does not resolve is not allowed. nil: links are not followed.
+	Resolve func(path string) (string, error) `json:"-"`
+}
+
+// Policy is rules ready for use. It may be used concurrently.
+type Policy struct {
+	allow, ask, deny []rule
+	places           places
+	resolve          func(string) (string, error)
+}
+
+// Compile parses the rules. Its error joins a *[ParseError] for each rule that
+// is wrong.
+func Compile(r Rules) (*Policy, error) {
+	p := &Policy{resolve: r.Resolve, places: places{cwd: r.Cwd, root: r.Root, home: r.Home}}
+	if p.places.root == "" {
+		p.places.root = r.Cwd
+	}
+	var problems []error
+	for _, place := range []struct{ name, value string }{{"Cwd", r.Cwd}, {"Root", r.Root}, {"Home", r.Home}} {
+		if place.value != "" && !path.IsAbs(place.value) {
+			problems = append(problems, &ParseError{List: place.name, Index: -1, Rule: place.value, Problem: "is not an absolute path", Fix: "begin it with a slash"})
+		}
+	}
+	list := func(behavior protocol.PermissionBehavior, texts []string) []rule {
+		rules := make([]rule, 0, len(texts))
+		for i, text := range texts {
+			rule, err := parseRule(Rule{Behavior: behavior, Index: i, Text: text}, p.places)
+			if err != nil {
+				problems = append(problems, err)
+			}
+			rules = append(rules, rule)
+		}
+		return rules
+	}
+	p.deny = list(protocol.BehaviorDeny, r.Deny)
+	p.ask = list(protocol.BehaviorAsk, r.Ask)
+	p.allow = list(protocol.BehaviorAllow, r.Allow)
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Call is a tool call.
+type Call struct {
+	// Tool is the name as the agent gives it.
+	Tool string
+	// Input is the tool's input, a JSON object.
+	Input json.RawMessage
+	// MCPServer is the server of an MCP tool, if the agent says so. Without it
+	// a rule about a server allows only tools whose name can be split one way.
+	MCPServer string
+}
+
+// Decide says what the rules make of the call: allow, ask or deny.
+func (p *Policy) Decide(c Call) protocol.PermissionBehavior { return p.Explain(c).Behavior }
+
+// Explain decides, and says which rule decided and why.
+func (p *Policy) Explain(c Call) Explanation {
+	s := p.read(c)
+	doubt, found := Explanation{}, false
+	for _, r := range p.deny {
+		m, about := r.stops(c, s)
+		if m == yes {
+			return r.decides(about, "")
+		}
+		if m == maybe && !found {
+			doubt, found = r.decides(about, doubtful(s)), true
+			doubt.Behavior = protocol.BehaviorAsk
+		}
+	}
+	for _, r := range p.ask {
+		if m, about := r.stops(c, s); m != no {
+			why := ""
+			if m == maybe {
+				why = doubtful(s)
+			}
+			return r.decides(about, why)
+		}
+	}
+	if found {
+		return doubt
+	}
+	return p.allowed(c, s)
+}
+
+func doubtful(s subject) string {
+	if s.unclear != "" {
+		return "cannot be ruled out: " + s.unclear
+	}
+	return "cannot be ruled out"
+}
+
+// allowed looks for allow rules that together fit all of the call.
+func (p *Policy) allowed(c Call, s subject) Explanation {
+	ask := Explanation{Behavior: protocol.BehaviorAsk, Reason: s.unclear}
+	if s.never {
+		return ask
+	}
+	for _, r := range p.allow {
+		if r.spec == nil && r.names(c, false) {
+			return r.decides("", "")
+		}
+	}
+	if s.unclear != "" {
+		return ask
+	}
+	var parts []Explanation
+	for _, part := range s.parts {
+		found := Explanation{Behavior: protocol.BehaviorAsk, About: part.String(), Reason: "no rule is about it"}
+		for _, r := range p.allow {
+			if r.spec == nil || !r.names(c, false) {
+				continue
+			}
+			fits, why := part.covered(r.spec)
+			if fits {
+				found = r.decides(part.String(), "")
+				break
+			}
+			if why != "" {
+				found.Reason = why
+			}
+		}
+		if found.Behavior != protocol.BehaviorAllow {
+			return found
+		}
+		parts = append(parts, found)
+	}
+	if len(parts) == 0 {
+		ask.Reason = "no rule is about it"
+		return ask
+	}
+	all := parts[0]
+	if len(parts) > 1 {
+		all.Parts = parts
+	}
+	return all
+}

@@ -1,0 +1,71 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// runsArguments reports whether a program runs the command in its arguments.
+func runsArguments(name string) bool {
+	switch programName(name) {
+	case "env", "command", "builtin", "exec", "nohup", "nice", "ionice", "chrt", "taskset", "time", "timeout", "stdbuf",
+		"setsid", "unbuffer", "setarch", "noglob", "nocorrect", "-", "sudo", "doas", "pkexec", "runuser", "chroot", "unshare", "nsenter",
+		"xargs", "parallel", "busybox", "toybox", "strace", "ltrace", "watch", "flock", "systemd-run", "faketime", "caffeinate":
+		return true
+	}
+	return false
+}
+
+// opaque reports whether nothing can be ruled out of a command: it runs what
+// stands in its arguments, its input or a file, in a language of its own.
+func opaque(words []string) bool {
+	name, args := programName(words[0]), words[1:]
+	switch name {
+	case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "rbash", "pwsh", "powershell", "cmd", "busybox", "toybox",
+		"eval", "source", ".", "trap", "alias", "enable", "hash", "fc", "xargs", "parallel", "su", "ssh", "script", "watch", "at", "batch", "crontab",
+		"awk", "gawk", "mawk", "nawk", "sed", "ed", "ex", "vi", "vim", "nvim", "emacs", "osascript", "expect", "gdb", "lldb", "tclsh", "systemd-run":
+		return true
+	}
+	if isInterpreter(name) {
+		// With the name of a script first, what it runs is not in the command.
+		return len(args) == 0 || strings.HasPrefix(args[0], "-") || args[0] == "eval"
+	}
+	if !runsArguments(name) {
+		return false
+	}
+	return slices.ContainsFunc(args, func(a string) bool {
+		// env -S splits, sudo -s and -i start a shell.
+		return strings.HasPrefix(a, "-") && strings.ContainsAny(strings.TrimLeft(a, "-"), "sSi")
+	}) || slices.ContainsFunc(args, func(a string) bool { return opaqueName(a) })
+}
+
+// opaqueName reports whether a word behind a program that runs its arguments
+// names one of those that nothing is known about.
+func opaqueName(w string) bool {
+	return !strings.HasPrefix(w, "-") && !runsArguments(w) && (isInterpreter(programName(w)) || opaque([]string{w}))
+}
+
+func isInterpreter(name string) bool {
+	name = strings.TrimRight(name, "0123456789.")
+	switch name {
+	case "python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "luajit", "r", "rscript", "julia", "tsx", "ts-node":
+		return true
+	}
+	return false
+}
+
+// scripts are the arguments that are shell scripts themselves.
+func scripts(words []string) []string {
+	for i, w := range words {
+		switch programName(w) {
+		case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "su", "script", "watch":
+			return words[i+1:]
+		case "eval":
+			return []string{strings.Join(words[i+1:], " ")}
+		}
+		if i == 0 && !runsArguments(w) {
+			return nil
+		}
+	}
+	return nil
+}

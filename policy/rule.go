@@ -1,0 +1,179 @@
+package policy
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// match is how far a deny or ask rule fits.
+type match int
+
+const (
+	no    match = iota
+	maybe       // cannot be ruled out
+	yes
+)
+
+// specifier is what stands in a rule's parentheses, in the form of the tool:
+// *commandSpec, *pathSpec, *hostSpec or *nameSpec; nil is every call.
+type specifier any
+
+// rule is a rule ready for use.
+type rule struct {
+	Rule
+	tool string
+	spec specifier
+}
+
+func (r *rule) decides(about, reason string) Explanation {
+	return Explanation{Behavior: r.Behavior, Rule: r.Rule, About: about, Reason: reason}
+}
+
+// stops says how far a deny or ask rule fits the call, and which part of it.
+func (r *rule) stops(c Call, s subject) (m match, about string) {
+	if !r.names(c, true) {
+		return no, ""
+	}
+	if r.spec == nil {
+		return yes, ""
+	}
+	if s.unclear != "" {
+		m = maybe
+	}
+	for _, part := range s.parts {
+		if got := part.stopped(r.spec); got > m {
+			m, about = got, part.String()
+		}
+	}
+	return m, about
+}
+
+// names reports whether the rule is about the call's tool. Where a name can be
+// read in more than one way, wide takes any of them.
+func (r *rule) names(c Call, wide bool) bool {
+	switch {
+	case r.tool == c.Tool, r.tool == "*":
+		return true
+	case isAgentTool(r.tool) && isAgentTool(c.Tool):
+		return true
+	case wide && strings.EqualFold(r.tool, c.Tool):
+		return true
+	case strings.HasPrefix(r.tool, mcpPrefix):
+		return namesMCP(r.tool, c, wide)
+	case r.spec == nil:
+		return false
+	case r.tool == "Read":
+		return readsFiles(c.Tool)
+	case r.tool == "Edit":
+		return editsFiles(c.Tool)
+	}
+	return false
+}
+
+// ParseRule parses one rule into the form in which agents exchange rules. The
+// error is a *[ParseError]. It checks the outer form; only [Compile] knows
+// whether the specifier is one.
+func ParseRule(text string) (protocol.PermissionRule, error) {
+	tool, content, _, err := split(Rule{Text: text, Index: -1})
+	if err != nil {
+		return protocol.PermissionRule{}, err
+	}
+	return protocol.PermissionRule{ToolName: tool, RuleContent: content}, nil
+}
+
+// FormatRule is the text of a rule, the reverse of [ParseRule].
+func FormatRule(r protocol.PermissionRule) string {
+	if r.RuleContent == "" {
+		return r.ToolName
+	}
+	return r.ToolName + "(" + strings.NewReplacer(`\`, `\\`, `(`, `\(`, `)`, `\)`).Replace(r.RuleContent) + ")"
+}
+
+func parseRule(src Rule, at places) (rule, error) {
+	r := rule{Rule: src}
+	tool, content, offset, err := split(src)
+	if err != nil {
+		return r, err
+	}
+	r.tool = tool
+	bad := func(offset int, problem, fix string) (rule, error) { return r, src.bad(offset, problem, fix) }
+	if offset == 0 || content == "*" {
+		switch {
+		case tool == "*" && src.Behavior == protocol.BehaviorAllow:
+			return bad(0, "allows every tool", "name the tools")
+		case tool == "*" || !strings.Contains(tool, "*"):
+			return r, nil
+		case !strings.HasPrefix(tool, mcpPrefix) || strings.Index(tool, "*") != len(tool)-1 || strings.Count(tool[len(mcpPrefix):], "__") < 1:
+			return bad(strings.Index(tool, "*"), "has a wildcard in the tool's name", "a wildcard can only end the name of an MCP tool: mcp__server__*")
+		}
+		return r, nil
+	}
+	var wrong *flaw
+	switch {
+	case strings.Contains(tool, "*"), strings.HasPrefix(tool, mcpPrefix):
+		return bad(offset-1, "has a specifier, which MCP tools and wildcards do not take", "leave the parentheses out")
+	case tool == "Bash":
+		r.spec, wrong = parseCommand(content, src.Behavior)
+	case readsFiles(tool) || editsFiles(tool):
+		r.spec, wrong = parsePath(content, at)
+	case tool == "WebFetch":
+		r.spec, wrong = parseHost(content)
+	case tool == "Skill" || isAgentTool(tool):
+		r.spec, wrong = parseName(content)
+	default:
+		return bad(offset-1, "no specifier is known for "+tool, "leave the parentheses out, for every call of the tool")
+	}
+	if wrong != nil {
+		return bad(offset+wrong.offset, wrong.what, wrong.fix)
+	}
+	return r, nil
+}
+
+// flaw is what is wrong with a specifier, at a byte of it.
+type flaw struct {
+	offset    int
+	what, fix string
+}
+
+func (r Rule) bad(offset int, problem, fix string) error {
+	return &ParseError{List: string(r.Behavior), Index: r.Index, Rule: r.Text, Offset: offset, Problem: problem, Fix: fix}
+}
+
+// split takes a rule apart. offset is where the content starts in the text, 0
+// without parentheses. In the content \( \) and \\ stand for the characters.
+func split(r Rule) (tool, content string, offset int, err error) {
+	text := r.Text
+	open := strings.IndexByte(text, '(')
+	tool = text
+	if open >= 0 {
+		tool = text[:open]
+	}
+	if tool == "" {
+		return "", "", 0, r.bad(0, "names no tool", "write it as Tool or Tool(specifier)")
+	}
+	for i, c := range tool {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && !strings.ContainsRune("_-*.:", c) {
+			return "", "", 0, r.bad(i, "has a character that no tool's name has", "write it as Tool or Tool(specifier)")
+		}
+	}
+	if open < 0 {
+		return tool, "", 0, nil
+	}
+	if !strings.HasSuffix(text, ")") {
+		return "", "", 0, r.bad(len(text), "does not end with its closing parenthesis", "write it as Tool(specifier)")
+	}
+	raw := text[open+1 : len(text)-1]
+	if strings.TrimSpace(raw) == "" {
+		return "", "", 0, r.bad(open, "has nothing between its parentheses", "leave them out, for every call of the tool")
+	}
+	if !utf8.ValidString(raw) {
+		return "", "", 0, r.bad(open+1, "is not UTF-8", "")
+	}
+	if trailing := len(raw) - len(strings.TrimRight(raw, `\`)); trailing%2 == 1 {
+		return "", "", 0, r.bad(len(text)-1, "has its closing parenthesis escaped", `write a backslash as \\`)
+	}
+	return tool, strings.NewReplacer(`\\`, `\`, `\(`, `(`, `\)`, `)`).Replace(raw), open + 1, nil
+}
