@@ -18,8 +18,10 @@ type AssistantMessage struct {
 	// unknown, …
 	Error             string `json:"error,omitempty"`
 	IsAPIErrorMessage bool   `json:"is_api_error_message,omitempty"`
-	APIErrorStatus    int    `json:"api_error_status,omitempty"`
-	APIErrorType      string `json:"api_error_type,omitempty"`
+	// QoderAPIError is IsAPIErrorMessage as Qoder's SDK spells it.
+	QoderAPIError  bool   `json:"isApiErrorMessage,omitempty"`
+	APIErrorStatus int    `json:"api_error_status,omitempty"`
+	APIErrorType   string `json:"api_error_type,omitempty"`
 
 	// Aborted marks the part that an interrupted stream had reached.
 	Aborted                       bool     `json:"aborted,omitempty"`
@@ -98,6 +100,13 @@ type Usage struct {
 	ServiceTier              string         `json:"service_tier,omitempty"`
 	InferenceGeo             string         `json:"inference_geo,omitempty"`
 	Speed                    string         `json:"speed,omitempty"`
+	// Qoder's: what the request was metered at, after and before discounts,
+	// and the share of the context window that is used, 0 to 1.
+	Credits           float64 `json:"credits,omitempty"`
+	OriginalCredits   float64 `json:"original_credits,omitempty"`
+	Billable          *bool   `json:"billable,omitempty"`
+	ContextUsageRatio float64 `json:"context_usage_ratio,omitempty"`
+	RequestID         string  `json:"request_id,omitempty"`
 	// Iterations and FallbackCredit are the API's own, as they came.
 	Iterations     json.RawMessage `json:"iterations,omitempty"`
 	FallbackCredit json.RawMessage `json:"fallback_credit,omitempty"`

@@ -28,10 +28,35 @@ type ApplyFlagSettingsResponse struct {
 	Applied AppliedSettings `json:"applied"`
 }
 
-// AppliedSettings are the settings that took effect.
+// AppliedSettings are the settings that took effect, as Claude Code 2.1.329
+// declares them; qodercli 1.1.52 sends Effort and Ultracode (observed).
 type AppliedSettings struct {
-	Effort    Effort `json:"effort,omitempty"`
-	Ultracode bool   `json:"ultracode,omitempty"`
+	Model  string `json:"model,omitempty"`
+	Effort Effort `json:"effort,omitempty"`
+	// Advisor is the model that advises; "" if none does.
+	Advisor string `json:"advisor,omitempty"`
+	// Ultracode is in effect; Requested whether or not it can be; Available
+	// if it can be.
+	Ultracode           bool `json:"ultracode,omitempty"`
+	UltracodeRequested  bool `json:"ultracodeRequested,omitempty"`
+	UltracodeAvailable  bool `json:"ultracodeAvailable,omitempty"`
+	UltrathinkAvailable bool `json:"ultrathinkAvailable,omitempty"`
+
+	// How files outside of the session's directories are closed to the tools.
+	OutsideReadsBlocked                 bool                 `json:"outsideFileToolReadsBlocked,omitempty"`
+	OutsideWritesBlocked                bool                 `json:"outsideFileToolWritesBlocked,omitempty"`
+	OutsideBlocksCountLaunchFoldersOnly bool                 `json:"outsideBlocksCountLaunchFoldersOnly,omitempty"`
+	ConfigRootsWithheld                 []WithheldConfigRoot `json:"additionalDirectoryConfigRootsWithheld,omitempty"`
+	LaunchEnvLeftOwnFilesInPlace        bool                 `json:"launchEnvLeftOwnFilesInPlace,omitempty"`
+}
+
+// WithheldConfigRoot is an additional directory whose settings do not count.
+type WithheldConfigRoot struct {
+	Dir             string `json:"dir"`
+	Root            string `json:"root,omitempty"`
+	Reads           string `json:"reads"` // root_less_entries, nothing
+	Reason          string `json:"reason"`
+	EntriesWithheld int    `json:"entriesWithheld,omitempty"`
 }
 
 // SettingsResponse answers a [GetSettingsRequest]. The values are in the

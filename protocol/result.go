@@ -74,6 +74,14 @@ type ResultMessage struct {
 	PermissionDenials         []PermissionDenial    `json:"permission_denials"`
 	SubagentStats             *SubagentStats        `json:"subagent_stats,omitempty"`
 	SafetyStops               int                   `json:"safety_stops,omitempty"`
+	CredentialExpiresAt       string                `json:"credential_expires_at,omitempty"` // RFC 3339
+	PolicyAnswer              string                `json:"policy_answer,omitempty"`
+	PolicyAnswerReason        string                `json:"policy_answer_reason,omitempty"`
+	// Why a turn failed, of those reasons that have a key of their own.
+	MessageUndelivered       string             `json:"message_undelivered,omitempty"` // session_not_opened, send_failed
+	InvalidConfigFile        *InvalidConfigFile `json:"invalid_config_file,omitempty"`
+	InterruptedByShutdown    bool               `json:"interrupted_by_shutdown,omitempty"`
+	StoppedByPermissionCheck bool               `json:"stopped_by_permission_check,omitempty"`
 	FastMode
 
 	Timings
@@ -92,6 +100,15 @@ func (m *ResultMessage) Text() string {
 		return m.Result
 	}
 	return strings.Join(m.Errors, "\n")
+}
+
+// InvalidConfigFile is a configuration that could not be read, which kept the
+// agent from starting.
+type InvalidConfigFile struct {
+	Path           string `json:"path"`
+	IsGlobal       bool   `json:"is_global"`
+	BackupSearched bool   `json:"backup_searched"`
+	BackupPath     string `json:"backup_path,omitempty"`
 }
 
 // Timings are a result's measured times. Those that end in WallMS are
@@ -143,6 +160,8 @@ type ModelUsage struct {
 	CanonicalModel                      string  `json:"canonicalModel,omitempty"`
 	Provider                            string  `json:"provider,omitempty"`
 	CostBasis                           string  `json:"costBasis,omitempty"` // list, managed, unknown
+	// Credits is Qoder's, of the whole session so far.
+	Credits float64 `json:"credits,omitempty"`
 }
 
 // PermissionDenial is a tool call that was denied in the turn.
@@ -150,6 +169,10 @@ type PermissionDenial struct {
 	ToolName  string          `json:"tool_name"`
 	ToolUseID string          `json:"tool_use_id"`
 	ToolInput json.RawMessage `json:"tool_input,omitempty"`
+	// The rest is Qoder's, as its SDK declares it.
+	Message            string `json:"message,omitempty"`
+	DecisionReasonType string `json:"decision_reason_type,omitempty"`
+	DecisionReason     string `json:"decision_reason,omitempty"`
 }
 
 // DeferredToolUse is the tool call that a hook deferred, which ended the turn.

@@ -19,6 +19,20 @@ type PartialAssistantMessage struct {
 	UserMessageUUID  string   `json:"user_message_uuid,omitempty"`
 	UserMessageUUIDs []string `json:"user_message_uuids,omitempty"`
 	ResumeReason     string   `json:"resume_reason,omitempty"`
+	// AbandonedBlocks is on a message_stop that the agent made itself, having
+	// given the response up.
+	AbandonedBlocks *AbandonedBlocks `json:"abandoned_blocks,omitempty"`
+	// TextRunsJoined is on the message_start of a response whose adjacent
+	// text blocks come as one block of one assistant message.
+	TextRunsJoined bool     `json:"text_runs_joined,omitempty"`
+	OwedRows       []string `json:"owed_rows,omitempty"`
+}
+
+// AbandonedBlocks says which blocks of a response never come as an assistant
+// message: FromBlockIndex and those after it (declared by Claude Code 2.1.329).
+type AbandonedBlocks struct {
+	APIMessageID   string `json:"api_message_id"`
+	FromBlockIndex int    `json:"from_block_index"` // 0 is the whole response
 }
 
 func (*PartialAssistantMessage) wire() (string, string) { return "stream_event", "" }

@@ -56,6 +56,8 @@ func newSystemMessage(subtype string) Message {
 		return new(ModelRefusalFallbackMessage)
 	case "model_refusal_no_fallback":
 		return new(ModelRefusalNoFallbackMessage)
+	case "model_fallback":
+		return new(ModelFallbackMessage)
 	case "plugin_install":
 		return new(PluginInstallMessage)
 	case "session_writes_lost":
@@ -105,9 +107,15 @@ type InitMessage struct {
 
 	OriginalCwd           string          `json:"original_cwd,omitempty"`
 	AdditionalDirectories []string        `json:"additional_directories,omitempty"`
-	MemoryPaths           json.RawMessage `json:"memory_paths,omitempty"`
+	MemoryPaths           *MemoryPaths    `json:"memory_paths,omitempty"`
+	ScratchpadPath        string          `json:"scratchpad_path,omitempty"`
+	SyncedSkillsPath      string          `json:"synced_skills_path,omitempty"`
 	MessagingSocketPath   string          `json:"messaging_socket_path,omitempty"`
 	UserMessageUUIDs      []string        `json:"user_message_uuids,omitempty"`
+	PluginWarnings        []PluginError   `json:"plugin_warnings,omitempty"`
+	MCPServerErrors       []MCPStartError `json:"mcp_server_errors,omitempty"`
+	// StartupTiming is the agent's own measure, as it came.
+	StartupTiming map[string]json.RawMessage `json:"startup_timing,omitempty"`
 	FastMode
 
 	PerTurnEffortActive     bool `json:"per_turn_effort_active,omitempty"`
@@ -127,6 +135,19 @@ type MCPServer struct {
 	Source string `json:"source,omitempty"`
 }
 
+// MemoryPaths are the directories of the agent's memories.
+type MemoryPaths struct {
+	Auto string `json:"auto,omitempty"`
+	Team string `json:"team,omitempty"`
+}
+
+// MCPStartError is an MCP server that was left out.
+type MCPStartError struct {
+	Name    string `json:"name"`
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
 // Plugin is a loaded plugin.
 type Plugin struct {
 	Name    string `json:"name"`
@@ -141,6 +162,15 @@ type PluginError struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 	Path    string `json:"path,omitempty"`
+	// ManagedLock is set if the organization decides on the plugin.
+	ManagedLock *PluginLock `json:"managed_lock,omitempty"`
+}
+
+// PluginLock is an organization's decision on a plugin.
+type PluginLock struct {
+	PluginEnabled bool   `json:"plugin_enabled"`
+	Name          string `json:"name"`
+	Marketplace   string `json:"marketplace,omitempty"`
 }
 
 // SlashCommand is a slash command or a skill.
@@ -162,6 +192,13 @@ type StatusMessage struct {
 	// CompactResult is success or failed, at the end of a compaction.
 	CompactResult string `json:"compact_result,omitempty"`
 	CompactError  string `json:"compact_error,omitempty"`
+	// CompactOutputChars is how much of the summary was written, while an
+	// automatic compaction goes on.
+	CompactOutputChars int64 `json:"compact_output_chars,omitempty"`
+	// ResumeHeldForPlan says that an interrupted turn was not run again,
+	// because it was in plan mode.
+	ResumeHeldForPlan bool     `json:"resume_held_for_plan,omitempty"`
+	UserMessageUUIDs  []string `json:"user_message_uuids,omitempty"`
 }
 
 func (*StatusMessage) wire() (string, string) { return "system", "status" }
@@ -194,6 +231,8 @@ type CompactBoundaryMessage struct {
 	Common
 	Metadata          CompactMetadata `json:"compact_metadata"`
 	LogicalParentUUID string          `json:"logical_parent_uuid,omitempty"`
+	// Historical marks replayed history.
+	Historical bool `json:"historical,omitempty"`
 }
 
 func (*CompactBoundaryMessage) wire() (string, string) { return "system", "compact_boundary" }
@@ -204,6 +243,10 @@ type CompactMetadata struct {
 	PreTokens               int64              `json:"pre_tokens"`
 	PostTokens              int64              `json:"post_tokens,omitempty"`
 	CumulativeDroppedTokens int64              `json:"cumulative_dropped_tokens,omitempty"`
+	MessagesSummarized      int                `json:"messages_summarized,omitempty"`
+	Precomputed             bool               `json:"precomputed,omitempty"`
+	UserContext             string             `json:"user_context,omitempty"`
+	DiscoveredTools         []string           `json:"pre_compact_discovered_tools,omitempty"`
 	DurationMS              Millis             `json:"duration_ms,omitempty"`
 	PreservedSegment        *PreservedSegment  `json:"preserved_segment,omitempty"`
 	PreservedMessages       *PreservedMessages `json:"preserved_messages,omitempty"`
@@ -220,6 +263,7 @@ type PreservedSegment struct {
 type PreservedMessages struct {
 	AnchorUUID string   `json:"anchor_uuid"`
 	UUIDs      []string `json:"uuids"`
+	AllUUIDs   []string `json:"all_uuids,omitempty"`
 }
 
 // APIRetryMessage is system/api_retry: a call of the model failed and is made
@@ -280,12 +324,27 @@ func (*ModelRefusalNoFallbackMessage) wire() (string, string) {
 	return "system", "model_refusal_no_fallback"
 }
 
+// ModelFallbackMessage is system/model_fallback: another model answers, for the
+// first could not (declared by Claude Code 2.1.329).
+type ModelFallbackMessage struct {
+	Common
+	// Trigger is model_not_found, permission_denied, overloaded,
+	// server_error, last_resort or model_blocked.
+	Trigger       string `json:"trigger"`
+	OriginalModel string `json:"original_model"`
+	FallbackModel string `json:"fallback_model"`
+	Content       string `json:"content"`
+}
+
+func (*ModelFallbackMessage) wire() (string, string) { return "system", "model_fallback" }
+
 // ModelRefusal describes a refusal.
 type ModelRefusal struct {
 	OriginalModel          string `json:"original_model,omitempty"`
 	RequestID              string `json:"request_id,omitempty"`
 	APIRefusalCategory     string `json:"api_refusal_category,omitempty"`
 	APIRefusalExplanation  string `json:"api_refusal_explanation,omitempty"`
+	SawCyberRefusal        bool   `json:"saw_cyber_refusal,omitempty"`
 	RefusedUserMessageUUID string `json:"refused_user_message_uuid,omitempty"`
 	Content                string `json:"content,omitempty"`
 }

@@ -8,6 +8,7 @@ type PermissionDeniedMessage struct {
 	ToolUseID          string `json:"tool_use_id"`
 	AgentID            string `json:"agent_id,omitempty"`
 	DecisionReasonType string `json:"decision_reason_type,omitempty"`
+	DecisionReasonCode string `json:"decision_reason_code,omitempty"`
 	DecisionReason     string `json:"decision_reason,omitempty"`
 	Message            string `json:"message"`
 }
@@ -23,15 +24,35 @@ type InformationalMessage struct {
 	ToolUseID           string               `json:"tool_use_id,omitempty"`
 	PreventContinuation bool                 `json:"prevent_continuation,omitempty"`
 	PromptSubmitOutcome *PromptSubmitOutcome `json:"prompt_submit_outcome,omitempty"`
+	ModelRestriction    *ModelRestriction    `json:"model_restriction,omitempty"`
+	HookNoVerdict       *HookNoVerdict       `json:"hook_no_verdict,omitempty"`
 }
 
 func (*InformationalMessage) wire() (string, string) { return "system", "informational" }
 
+// ModelRestriction is a model that the organization does not allow, and the one
+// that is used in its place.
+type ModelRestriction struct {
+	RequestedModel string `json:"requested_model"`
+	EffectiveModel string `json:"effective_model"`
+	At             string `json:"at,omitempty"` // start, switch, resume
+}
+
+// HookNoVerdict is a hook that did not decide.
+type HookNoVerdict struct {
+	HookEvent  HookEvent `json:"hook_event"`
+	ToolUseID  string    `json:"tool_use_id"`
+	TimedOut   bool      `json:"timed_out"`
+	PluginID   string    `json:"plugin_id,omitempty"`
+	PluginRoot string    `json:"plugin_root,omitempty"`
+}
+
 // PromptSubmitOutcome says what became of a prompt that a hook looked at.
 type PromptSubmitOutcome struct {
-	Kind       string `json:"kind"` // blocked_by_hook
-	PromptKept bool   `json:"prompt_kept"`
-	Reason     string `json:"reason,omitempty"`
+	Kind          string `json:"kind"` // blocked_by_hook
+	NoVerdictKind string `json:"no_verdict_kind,omitempty"`
+	PromptKept    bool   `json:"prompt_kept"`
+	Reason        string `json:"reason,omitempty"`
 }
 
 // NotificationMessage is system/notification: a short text for a status line.

@@ -19,6 +19,16 @@ func newQoderSystemMessage(subtype string) Message {
 		return new(BridgeStateMessage)
 	case "post_turn_summary":
 		return new(PostTurnSummaryMessage)
+	case "model_queue_status":
+		return new(ModelQueueStatusMessage)
+	case "memory_generation":
+		return new(MemoryGenerationMessage)
+	case "memory_consumption":
+		return new(MemoryConsumptionMessage)
+	case "skill_evolution":
+		return new(SkillEvolutionMessage)
+	case "artifacts_update":
+		return new(ArtifactsUpdateMessage)
 	}
 	return nil
 }
@@ -54,7 +64,8 @@ type Goal struct {
 // GoalUpdatedMessage is Qoder's system/goal_updated.
 type GoalUpdatedMessage struct {
 	Common
-	Goal Goal `json:"goal"`
+	Goal   Goal   `json:"goal"`
+	Reason string `json:"reason,omitempty"` // safety-limit, blocked, …
 }
 
 func (*GoalUpdatedMessage) wire() (string, string) { return "system", "goal_updated" }

@@ -5,18 +5,24 @@ package protocol
 // (observed on Claude Code 2.1.329).
 type TaskStartedMessage struct {
 	Common
-	TaskID         string `json:"task_id"`
-	RunID          string `json:"run_id,omitempty"`
-	ToolUseID      string `json:"tool_use_id,omitempty"`
-	Description    string `json:"description"`
-	SubagentType   string `json:"subagent_type,omitempty"`
-	IsBackgrounded bool   `json:"is_backgrounded,omitempty"`
-	SpawnDepth     int    `json:"spawn_depth,omitempty"`
-	TaskType       string `json:"task_type,omitempty"` // local_agent, local_bash, …
-	WorkflowName   string `json:"workflow_name,omitempty"`
-	Prompt         string `json:"prompt,omitempty"`
-	SkipTranscript bool   `json:"skip_transcript,omitempty"`
-	Ambient        bool   `json:"ambient,omitempty"`
+	TaskID       string `json:"task_id"`
+	RunID        string `json:"run_id,omitempty"`
+	ToolUseID    string `json:"tool_use_id,omitempty"`
+	Description  string `json:"description"`
+	SubagentType string `json:"subagent_type,omitempty"`
+	// IsBackgrounded is nil if the agent does not say (Qoder).
+	IsBackgrounded *bool `json:"is_backgrounded,omitempty"`
+	// Awaited: a tool call waits for the task; no turn about it follows.
+	Awaited    bool `json:"awaited,omitempty"`
+	SpawnDepth int  `json:"spawn_depth,omitempty"`
+	// ParentTaskID is the subagent that started the task; "" for the main agent.
+	ParentTaskID   string   `json:"parent_task_id,omitempty"`
+	Tools          []string `json:"tools,omitempty"`     // a subagent's, by name; Qoder's
+	TaskType       string   `json:"task_type,omitempty"` // local_agent, local_bash, …
+	WorkflowName   string   `json:"workflow_name,omitempty"`
+	Prompt         string   `json:"prompt,omitempty"`
+	SkipTranscript bool     `json:"skip_transcript,omitempty"`
+	Ambient        bool     `json:"ambient,omitempty"`
 }
 
 func (*TaskStartedMessage) wire() (string, string) { return "system", "task_started" }
@@ -77,6 +83,7 @@ type TaskNotificationMessage struct {
 	OutputFile      string            `json:"output_file"`
 	Summary         string            `json:"summary"`
 	SummaryIsReport bool              `json:"summary_is_report,omitempty"`
+	Handback        string            `json:"handback,omitempty"`
 	Usage           *TaskUsage        `json:"usage,omitempty"`
 	ResourceLinks   []MCPResourceLink `json:"resource_links,omitempty"`
 	SkipTranscript  bool              `json:"skip_transcript,omitempty"`
@@ -103,16 +110,22 @@ type BackgroundTask struct {
 	TaskType     string `json:"task_type"`
 	SubagentType string `json:"subagent_type,omitempty"`
 	Description  string `json:"description"`
+	ParentTaskID string `json:"parent_task_id,omitempty"`
 	Ambient      bool   `json:"ambient,omitempty"`
+	Awaited      bool   `json:"awaited,omitempty"`
+	OffHost      bool   `json:"off_host,omitempty"`
 }
 
 // HookStartedMessage is system/hook_started. Only command hooks are reported,
 // never the host's own callbacks (observed on Claude Code 2.1.329).
 type HookStartedMessage struct {
 	Common
-	HookID    string    `json:"hook_id"`
-	HookName  string    `json:"hook_name"`
-	HookEvent HookEvent `json:"hook_event"`
+	HookID     string    `json:"hook_id"`
+	HookName   string    `json:"hook_name"`
+	HookEvent  HookEvent `json:"hook_event"`
+	Origin     string    `json:"origin,omitempty"`
+	Label      string    `json:"label,omitempty"`
+	PluginName string    `json:"plugin_name,omitempty"`
 }
 
 func (*HookStartedMessage) wire() (string, string) { return "system", "hook_started" }
@@ -126,6 +139,8 @@ type HookProgressMessage struct {
 	Stdout    string    `json:"stdout"`
 	Stderr    string    `json:"stderr"`
 	Output    string    `json:"output"`
+	// Backgrounded: the turn no longer waits for the hook.
+	Backgrounded bool `json:"backgrounded,omitempty"`
 }
 
 func (*HookProgressMessage) wire() (string, string) { return "system", "hook_progress" }

@@ -70,6 +70,7 @@ type ToolUseSummaryMessage struct {
 	Common
 	Summary             string   `json:"summary"`
 	PrecedingToolUseIDs []string `json:"preceding_tool_use_ids"`
+	Timestamp           string   `json:"timestamp,omitempty"` // RFC 3339
 }
 
 func (*ToolUseSummaryMessage) wire() (string, string) { return "tool_use_summary", "" }
@@ -119,6 +120,8 @@ type ConversationResetMessage struct {
 	Trigger           string `json:"trigger,omitempty"` // clear, plan_mode_exit, fresh_session, …
 	UserMessageUUID   string `json:"user_message_uuid,omitempty"`
 	Timestamp         string `json:"timestamp,omitempty"` // RFC 3339
+	// UserMessageFromHuman: a person typed the command that reset it.
+	UserMessageFromHuman bool `json:"user_message_from_human,omitempty"`
 }
 
 func (*ConversationResetMessage) wire() (string, string) { return "conversation_reset", "" }
@@ -137,6 +140,10 @@ const (
 	LifecycleStarted   = "started"
 	LifecycleCompleted = "completed"
 	LifecycleCancelled = "cancelled"
+	// LifecycleDiscarded and LifecycleRefused also end a line that was never
+	// started. Declared by Claude Code 2.1.329, the first by Qoder's SDK, too.
+	LifecycleDiscarded = "discarded"
+	LifecycleRefused   = "refused"
 )
 
 // CommandLifecycleMessage follows one user line that has a uuid. A line whose
@@ -146,6 +153,11 @@ type CommandLifecycleMessage struct {
 	Common
 	CommandUUID string `json:"command_uuid"`
 	State       string `json:"state"`
+	// Of a line that the agent wrote for itself: a scheduled wakeup. The time
+	// is milliseconds since the Unix epoch.
+	WakeupSource string  `json:"wakeup_source,omitempty"`
+	ScheduledFor float64 `json:"scheduled_for,omitempty"`
+	RanAhead     bool    `json:"ran_ahead,omitempty"`
 }
 
 func (*CommandLifecycleMessage) wire() (string, string) { return "command_lifecycle", "" }

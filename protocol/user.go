@@ -55,6 +55,8 @@ type ToolResultMeta struct {
 	PermissionDecision *PermissionDecision `json:"permission_decision,omitempty"`
 	// NonExecutionKind is permission-rule, user-rejected, …; "" if it ran.
 	NonExecutionKind string `json:"non_execution_kind,omitempty"`
+	// UserFeedback is what the user said with a no. Qoder's.
+	UserFeedback string `json:"user_feedback,omitempty"`
 }
 
 // PermissionDecision is what was decided on a tool call, and by whom.
@@ -67,7 +69,7 @@ type PermissionDecision struct {
 // Origin says where a turn or a user line comes from. Only Kind is always set.
 type Origin struct {
 	// Kind is human, channel, peer, task-notification, coordinator,
-	// observer, auto-continuation, …
+	// observer, auto-continuation, … Qoder's: bridge, with SessionID.
 	Kind            string `json:"kind"`
 	Subkind         string `json:"subkind,omitempty"`
 	Producer        string `json:"producer,omitempty"`
@@ -81,6 +83,7 @@ type Origin struct {
 	SenderTaskID    string `json:"senderTaskId,omitempty"`
 	Body            string `json:"body,omitempty"`
 	VerifiedPeerPID int    `json:"verifiedPeerPid,omitempty"`
+	SessionID       string `json:"sessionId,omitempty"`
 }
 
 // UserLineForm says which keys a user line of the host has even if empty.
