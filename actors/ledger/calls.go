@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -140,7 +139,7 @@ func (l *Ledger) Settle(f protocol.Frame) *Call {
 	defer l.popControl()
 	c := l.calls.open[f.RequestID]
 	if c == nil {
-		l.cfg.Emit(event.UnexpectedFrame{Type: f.Type, Subtype: f.Subtype, RequestID: f.RequestID})
+		l.cfg.Emit(unexpected(f))
 		return nil
 	}
 	delete(l.calls.open, c.ID)

@@ -22,6 +22,7 @@ type facts struct {
 	agentRunning bool
 	skipped      bool            // a line above the ceiling may have been the result
 	tasks        map[string]bool // background tasks by id
+	overflow     bool            // there were more than are kept, and it was said
 	levels       bool            // the agent reports tasks as a level
 	quietUntil   time.Time       // a turn may still follow the last task
 	lastResult   *protocol.ResultMessage
@@ -130,47 +131,6 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 // quietPeriod is how long a turn that the agent starts by itself may follow
 // the end of its last background task. Observed on Claude Code 2.1.329: 21 ms.
 const quietPeriod = time.Second
-
-func (l *Ledger) task(f *protocol.Frame) bool {
-	var m struct {
-		Tasks []struct {
-			TaskID string `json:"task_id"`
-		} `json:"tasks"`
-		TaskID       string `json:"task_id"`
-		Backgrounded *bool  `json:"is_backgrounded"`
-	}
-	if json.Unmarshal(f.Raw, &m) != nil {
-		return false
-	}
-	before := len(l.facts.tasks)
-	switch {
-	case f.Subtype == "background_tasks_changed":
-		l.facts.levels = true
-		l.facts.tasks = make(map[string]bool, len(m.Tasks))
-		for _, t := range m.Tasks {
-			l.facts.tasks[t.TaskID] = true
-		}
-	case l.facts.levels:
-		return false // the level is the truth
-	case f.Subtype == "task_started" && (m.Backgrounded == nil || *m.Backgrounded):
-		if l.facts.tasks == nil {
-			l.facts.tasks = make(map[string]bool)
-		}
-		l.facts.tasks[m.TaskID] = true
-	case f.Subtype == "task_notification":
-		delete(l.facts.tasks, m.TaskID)
-	}
-	if before > 0 && len(l.facts.tasks) == 0 && !l.running() {
-		l.facts.quietUntil = l.cfg.Clock.Now().Add(quietPeriod)
-		l.cfg.Clock.AfterFunc(quietPeriod, func() {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.turns.idle.fire()
-		})
-	}
-	l.turns.idle.fire()
-	return true
-}
 
 func (l *Ledger) quiet() bool {
 	return l.facts.quietUntil.IsZero() || !l.cfg.Clock.Now().Before(l.facts.quietUntil)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/event"
 )
 
 const (
@@ -175,4 +177,46 @@ func TestATurnThatAnInterruptCancelledIsOver(t *testing.T) {
 	call := r.call("interrupt")
 	r.read(success(call.ID, `{"cancelled":["a"]}`))
 	assert.Zero(t, over())
+}
+
+func TestTasksAreBounded(t *testing.T) {
+	t.Parallel()
+	const most = 4096
+	id := func(i int) string { return fmt.Sprintf("%0256d", i) }
+	for name, start := range map[string]func(r *rig, n int){
+		"one by one": func(r *rig, n int) {
+			for i := range n {
+				r.read(taskStarted(id(i), ""))
+			}
+		},
+		"as a level": func(r *rig, n int) {
+			ids := make([]string, n)
+			for i := range ids {
+				ids[i] = id(i)
+			}
+			r.read(taskLevel(ids...))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			start(r, most)
+			assert.Len(t, r.BackgroundTasks(), most)
+			r.read(taskStarted(id(0), "")) // it is known
+			assert.Empty(t, r.events)
+			start(r, most+100)
+			assert.Len(t, r.BackgroundTasks(), most)
+			warnings := eventsOf[event.Warning](r)
+			require.Len(t, warnings, 1, "it is said once")
+			assert.Contains(t, warnings[0].Problem, "4096")
+		})
+	}
+	t.Run("an id that is too long", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		r.read(taskStarted(id(1)+"x", ""))
+		assert.Empty(t, r.BackgroundTasks())
+		assert.Len(t, eventsOf[event.Warning](r), 1)
+		assert.Zero(t, r.awaitIdle()(), "it is not waited for")
+	})
 }

@@ -1,6 +1,6 @@
 package ledger
 
-// memoryBytes bounds the answers that are kept for repeated ids.
+// memoryBytes bounds the ids and answers that are kept.
 const memoryBytes = 8 << 20
 
 // memory remembers answered request ids, so that a repeated one is not run
@@ -12,7 +12,8 @@ type memory struct {
 }
 
 // add keeps the answer of an id; nil when there was none. Beyond limit ids, or
-// memoryBytes, the oldest are forgotten.
+// memoryBytes, the oldest are forgotten, and an id too long to be kept is at
+// once.
 func (m *memory) add(id string, answer []byte, limit int) {
 	if m.answers == nil {
 		m.answers = make(map[string][]byte)
@@ -22,10 +23,10 @@ func (m *memory) add(id string, answer []byte, limit int) {
 	}
 	m.answers[id] = answer
 	m.order.push(id)
-	m.bytes += len(answer)
+	m.bytes += len(id) + len(answer)
 	for m.order.len() > limit || m.bytes > memoryBytes {
 		old := m.order.pop()
-		m.bytes -= len(m.answers[old])
+		m.bytes -= len(old) + len(m.answers[old])
 		delete(m.answers, old)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/event"
@@ -144,7 +145,7 @@ func (l *Ledger) keep(r *Request, n int64) {
 func (l *Ledger) admit(f protocol.Frame) *Request {
 	answer, known := l.requests.past.recall(f.RequestID)
 	if known || l.requests.open[f.RequestID] != nil {
-		l.cfg.Emit(event.UnexpectedFrame{Type: f.Type, Subtype: f.Subtype, RequestID: f.RequestID})
+		l.cfg.Emit(unexpected(f))
 		if answer != nil {
 			_ = l.write(answer, Again)
 		}
@@ -218,7 +219,7 @@ func (l *Ledger) Answer(r *Request, response json.RawMessage, errText string) bo
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.state > requestTaken {
-		l.cfg.Emit(event.LateAnswer{Kind: r.Kind.String(), RequestID: r.ID})
+		l.cfg.Emit(event.LateAnswer{Kind: r.Kind.String(), RequestID: short(r.ID)})
 		return false
 	}
 	if err != nil {
@@ -246,7 +247,7 @@ func (l *Ledger) commitAs(r *Request, line []byte, as Class) {
 		// taken: if it is not, there is no agent left to be harmed.
 		if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrNoRoom) {
 			l.cfg.Emit(event.CallbackFailed{
-				Kind: r.Kind.String(), Name: r.Frame.Subtype, RequestID: r.ID,
+				Kind: r.Kind.String(), Name: short(r.Frame.Subtype), RequestID: short(r.ID),
 				Err: fmt.Errorf("answer of %d bytes: %w", len(line), err),
 			})
 		}
@@ -350,4 +351,16 @@ func (l *Ledger) FailAllTaken(reason string) {
 	for kind := Permission; kind < anyKind; kind++ {
 		l.FailTaken(kind, reason)
 	}
+}
+
+func unexpected(f protocol.Frame) event.UnexpectedFrame {
+	return event.UnexpectedFrame{Type: short(f.Type), Subtype: short(f.Subtype), RequestID: short(f.RequestID)}
+}
+
+// short is what a report shows of an agent's word: reports are kept.
+func short(s string) string {
+	if len(s) > 256 {
+		return strings.Clone(s[:256]) + "…"
+	}
+	return s
 }

@@ -189,6 +189,43 @@ func TestRememberedBytesAreBounded(t *testing.T) {
 	assert.Len(t, r.Take(ledger.Permission), count-15)
 }
 
+func TestRememberedIDsAreBoundedByTheirBytes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	long := func(i int) string { return fmt.Sprint(i, strings.Repeat("x", 1<<20)) }
+	for i := range 12 {
+		r.read(request(long(i), "of_next_week"))
+		for _, q := range r.Take(ledger.Other) {
+			r.Answer(q, nil, "")
+		}
+	}
+	r.wrote()
+	known := 0
+	for i := range 12 {
+		r.read(request(long(i), "of_next_week"))
+		known += 1 - len(r.Take(ledger.Other))
+	}
+	assert.Equal(t, 7, known, "8 MiB of ids, and what belongs to them")
+	r.read(request(strings.Repeat("y", 9<<20), "of_next_week"))
+	require.Len(t, r.Take(ledger.Other), 1)
+}
+
+func TestReportsAreShort(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	long := strings.Repeat("x", 1000)
+	q := r.ask(long)
+	r.read(request(long, long), success(long, "{}"))
+	r.Fail(q, "no", errNoDecision)
+	r.Answer(q, nil, "")
+	r.Answer(q, json.RawMessage(allow), "")
+	require.NotEmpty(t, r.events)
+	for _, e := range r.events {
+		assert.Less(t, len(fmt.Sprint(e)), 600, "%T", e)
+		assert.Contains(t, fmt.Sprint(e), "xxx…")
+	}
+}
+
 func TestTheAgentTakesARequestBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
