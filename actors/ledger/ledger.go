@@ -46,7 +46,7 @@ type Limits struct {
 	// who reads the messages; then the session fails. Default: none.
 	Consumer time.Duration
 	// Requests bounds how many requests of the agent are open at once; beyond it
-	// they are denied. Default: 4096. So are they beyond 16 MiB of open
+	// they are denied. Default: 4096. So are they beyond 12 MiB of open
 	// requests, those above 1 MiB not counted, of which there may be 64 MiB; one
 	// alone may have any size.
 	Requests int

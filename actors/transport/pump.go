@@ -49,8 +49,8 @@ func (k *Link) pumpStdout() {
 				charged = 0
 			}
 			switch {
-			case f.Type == protocol.TypeControlRequest: // kept while it is open
-				if len(f.Raw) < smallPart {
+			case f.Type == protocol.TypeControlRequest: // may stay open for long
+				if len(f.Raw) <= ledger.LargeLine {
 					f.Raw = bytes.Clone(f.Raw) // what it knows of itself are offsets
 				}
 			case !ledger.IsControl(f.Type):
