@@ -288,6 +288,35 @@ func TestNobodyWillRead(t *testing.T) {
 	})
 }
 
+// TestAConsumerThatIsSlow reads all the time, and never fast enough for the
+// reader to go on before the limit. It may; once it stops, the session ends.
+func TestAConsumerThatIsSlow(t *testing.T) {
+	t.Parallel()
+	inSimulation(t, 1, runtime.Config{}, func(s *stage) {
+		const lines = 50
+		spec := s.manyLines(lines)
+		spec.Limits.Consumer = time.Minute
+		session := s.open(spec)
+		turn, n := s.send(session), 0
+		for _, err := range turn.Messages(s.ctx) {
+			require.NoError(s, err)
+			n++
+			s.pass(50 * time.Second)
+		}
+		assert.Equal(s, lines+1, n)
+		require.NoError(s, session.Err())
+
+		turn = s.send(session)
+		for _, err := range turn.Messages(s.ctx) {
+			require.NoError(s, err)
+			s.pass(61 * time.Second)
+			require.ErrorIs(s, session.Err(), ledger.ErrConsumerStalled)
+			break
+		}
+		s.await(session.Done())
+	})
+}
+
 // TestConsumersInTurn breaks off, panics out of the loop, gives up, and lets
 // another read on: together they see every message once and in order.
 func TestConsumersInTurn(t *testing.T) {

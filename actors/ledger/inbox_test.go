@@ -284,6 +284,24 @@ func TestAStalledConsumerIsWaitedFor(t *testing.T) {
 	assert.False(t, r.Snapshot().Stalled)
 }
 
+func TestAConsumerThatIsSlowIsNotStalled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Messages: 10}))
+	for i := range 10 {
+		r.read(assistant(i))
+	}
+	require.False(t, r.mayRead())
+	c := r.consume()
+	for range 4 { // more are needed for the reader to go on
+		pass(t, r.sched, time.Minute)
+		assert.Equal(t, time.Minute, r.StalledFor())
+		_, err := c.Next(t.Context())
+		require.NoError(t, err)
+		assert.Zero(t, r.StalledFor(), "somebody reads")
+		assert.True(t, r.Snapshot().Stalled)
+	}
+}
+
 func TestPartialsThatWereReadNoLongerCount(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 4000}))

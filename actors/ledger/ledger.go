@@ -14,9 +14,10 @@ import (
 var (
 	// ErrBusy says that another consumer is reading the stream.
 	ErrBusy = errors.New("another consumer is reading this session's messages; end it first")
-	// ErrConsumerStalled says that an answer lies behind more unread messages
-	// than the hard bound allows.
-	ErrConsumerStalled = errors.New("the messages are not read, and the answer lies behind more of them than may be held; read the messages, or set Discard")
+	// ErrConsumerStalled says that nobody reads the messages: an answer lies
+	// behind more of them than the hard bound allows, or [Limits.Consumer] has
+	// passed.
+	ErrConsumerStalled = errors.New("nobody reads the messages, and no more of them may be held: read them, or set Discard")
 	// ErrTransportClosed says that the agent cannot be written to any more.
 	ErrTransportClosed = errors.New("the agent's transport is closed")
 	// ErrClosed says that the session was closed.
@@ -42,8 +43,8 @@ type Limits struct {
 	// waits for its answer; each message then counts as 256 bytes more than it
 	// has. Default: 8 MiB.
 	HardBytes int64
-	// Consumer bounds how long the reader may stand still for want of somebody
-	// who reads the messages; then the session fails. Default: none.
+	// Consumer bounds how long nobody may read a message while the reader stands
+	// still for want of room; then the session fails. Default: none.
 	Consumer time.Duration
 	// Requests bounds how many requests of the agent are open at once; beyond it
 	// they are denied. Default: 4096. So are they beyond 12 MiB of open

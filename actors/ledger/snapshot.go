@@ -24,8 +24,8 @@ type Snapshot struct {
 	Waits           []Wait // the consumer, the agent, calls, requests, turns; each oldest first
 }
 
-// StalledFor is how long the reader has stood still for want of a consumer;
-// zero when it does not.
+// StalledFor is how long nobody has read anything while the reader stands still
+// for want of a consumer; zero when it does not.
 func (l *Ledger) StalledFor() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

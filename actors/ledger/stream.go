@@ -184,6 +184,9 @@ func (c *Consumer) next(t *Turn) (Entry, <-chan struct{}, error) {
 	s := &l.stream
 	if s.entries.len() > 0 && (t == nil || t.state != TurnEnded || s.entries.front().seq < t.endsAt) {
 		e := s.pop()
+		if s.stalled {
+			s.stalledAt = l.cfg.Clock.Now() // somebody reads
+		}
 		if s.stalled && s.held <= l.cfg.Limits.Messages/2 && s.heldBytes <= l.cfg.Limits.Bytes/2 {
 			s.unstall()
 			l.reader.fire()
