@@ -1,0 +1,142 @@
+package bench_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors/router"
+	"github.com/agent-troupe/troupe/bench/internal/fast"
+	"github.com/agent-troupe/troupe/bench/internal/measure"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+const (
+	delta = `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some words of it "}},` +
+		`"session_id":"00000000-0000-4000-8000-000000000000","parent_tool_use_id":null,"uuid":"00000000-0000-4000-8000-000000000001"}` + "\n"
+	hookCall = `{"type":"control_request","request_id":"r1","request":{"subtype":"hook_callback","callback_id":"hook_0","tool_use_id":"t",` +
+		`"input":{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"true"}}}}`
+)
+
+// BenchmarkCodec takes one stream event from bytes to its text.
+func BenchmarkCodec(b *testing.B) {
+	b.ReportAllocs()
+	b.SetBytes(int64(len(delta)))
+	var s protocol.Splitter
+	text := 0
+	for b.Loop() {
+		s.Commit(copy(s.Buffer(), delta))
+		for l, ok := s.Next(); ok; l, ok = s.Next() {
+			f, err := protocol.ParseFrame(l.Data)
+			if err != nil {
+				b.Fatal(err)
+			}
+			text += len(protocol.TextOf(protocol.DecodeMessage(f)))
+		}
+	}
+	require.Positive(b, text)
+}
+
+// BenchmarkRequest decodes a hook's call and encodes the answer to it.
+func BenchmarkRequest(b *testing.B) {
+	b.ReportAllocs()
+	var out []byte
+	for b.Loop() {
+		f, err := protocol.ParseFrame([]byte(hookCall))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := protocol.DecodeAgentRequest(f); err != nil {
+			b.Fatal(err)
+		}
+		if out, err = protocol.AppendControlSuccess(out[:0], f.RequestID, json.RawMessage(`{}`)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRouterHop takes one request from the reader's hands through the
+// router to a callback actor, which does nothing with it.
+func BenchmarkRouterHop(b *testing.B) {
+	sys := kernel.NewSystem(kernel.Config{})
+	l := ledger.New(ledger.Config{
+		Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(),
+		Deny: func(*ledger.Request, string) ([]byte, string) { return nil, "denied" },
+	})
+	l.SetInitialized(nil)
+	heard := make(chan struct{})
+	session := stub[message.ToSession](b, sys, "session", func() {})
+	callback := stub[message.ToCallback](b, sys, "callback", func() { heard <- struct{}{} })
+	ref, err := kernel.SpawnRoot[message.ToRouter](sys, "router", router.New(router.Config{
+		Ledger: l, Dialect: claude.New(), Options: &dialect.Options{}, Session: session,
+		Callbacks: map[ledger.Kind]*kernel.Address[message.ToCallback]{ledger.Hook: callback},
+	}))
+	require.NoError(b, err)
+	f, err := protocol.ParseFrame([]byte(hookCall))
+	require.NoError(b, err)
+	b.ReportAllocs()
+	for b.Loop() {
+		if l.Put([]protocol.Frame{f}) {
+			ref.Tell(message.FramesReady{})
+		}
+		<-heard
+		for _, r := range l.Take(ledger.Hook) {
+			l.Answer(r, json.RawMessage("{}"), "")
+		}
+		f.RequestID = kernel.NewID(sys.Rand())
+	}
+}
+
+// stub is an actor that calls heard for each message.
+type actorStub[M any] struct{ heard func() }
+
+func (actorStub[M]) Start(*kernel.Context[M]) error       { return nil }
+func (s actorStub[M]) Handle(*kernel.Context[M], M) error { s.heard(); return nil }
+func (actorStub[M]) Stop(*kernel.Context[M])              {}
+
+func stub[M any](b *testing.B, sys *kernel.System, name string, heard func()) *kernel.Address[M] {
+	b.Helper()
+	ref, err := kernel.SpawnRoot[M](sys, name, actorStub[M]{heard})
+	require.NoError(b, err)
+	var a kernel.Address[M]
+	a.Point(ref)
+	return &a
+}
+
+// BenchmarkSession has whole turns with an agent inside this process.
+func BenchmarkSession(b *testing.B) {
+	hook := sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+		return sdk.PreToolUseOutput{}, nil
+	}, sdk.Match("Bash"))
+	for _, mode := range []string{measure.Stream, measure.Hook} {
+		b.Run(mode, func(b *testing.B) {
+			c := sdk.NewClient(&sdk.Options{Backend: fast.Program{}, Hooks: []sdk.Hook{hook}, IncludePartialMessages: true})
+			require.NoError(b, c.Connect(b.Context()))
+			defer func() { require.NoError(b, c.Close(context.Background())) }()
+			b.ReportAllocs()
+			b.ResetTimer()
+			turn, err := c.Send(b.Context(), sdk.UserText(measure.Prompt(mode, b.N)))
+			require.NoError(b, err)
+			for _, err := range turn.Messages(b.Context()) {
+				require.NoError(b, err)
+			}
+			b.StopTimer()
+		})
+	}
+	b.Run("open", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			c := sdk.NewClient(&sdk.Options{Backend: fast.Program{}})
+			require.NoError(b, c.Connect(b.Context()))
+			require.NoError(b, c.Close(b.Context()))
+		}
+	})
+}

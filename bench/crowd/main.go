@@ -1,0 +1,42 @@
+// Command crowd opens many sessions on scripted agents inside this one process,
+// holds them, closes them, and prints one line of JSON: how long that took,
+// what one session and its agent take together, and what is left.
+//
+//	go run ./bench/crowd -sessions 10000
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/bench/internal/drive"
+)
+
+func main() {
+	log.SetFlags(0)
+	many := 10000
+	if os.Getenv("TROUPE_SMOKE") != "" {
+		many = 50
+	}
+	sessions := flag.Int("sessions", many, "sessions at once")
+	turns := flag.Bool("turns", false, "have a turn with each session before it is held")
+	flag.Parse()
+	if flag.NArg() > 0 || *sessions < 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	figures, err := drive.Many(context.Background(), scripted.New(), *sessions, *turns)
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := json.Marshal(figures)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(b))
+}

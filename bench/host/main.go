@@ -1,0 +1,79 @@
+// Command host drives an agent through package sdk and prints one line of JSON
+// on stdout, the figures:
+//
+//	go run ./bench/host -agent PATH -mode stream|hook|perm|mcp|idle -n N -sessions K
+//
+// The agent is any program that speaks Claude Code's dialect. It is told what
+// to do by the prompt of its one turn, "<mode> <n>", and by BENCH_MODE and
+// BENCH_N. Without -agent it is the minimal one of bench/fastagent. README.md in
+// bench says what the modes and the figures are.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"runtime/pprof"
+
+	"github.com/agent-troupe/troupe/bench/internal/drive"
+	"github.com/agent-troupe/troupe/bench/internal/fast"
+	"github.com/agent-troupe/troupe/bench/internal/measure"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+func main() {
+	fast.Play()
+	log.SetFlags(0)
+	agent := flag.String("agent", "", "agent program; empty: the minimal one")
+	mode := flag.String("mode", measure.Stream, "stream, hook, perm, mcp or idle")
+	n := flag.Int("n", 1000, "events or callbacks of each turn")
+	sessions := flag.Int("sessions", 1, "sessions at once")
+	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
+	flag.Parse()
+	if flag.NArg() > 0 || !measure.Known(*mode) || *n < 0 || *sessions < 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	job := drive.Job{Backend: sdk.Claude(sdk.ClaudeConfig{Path: *agent}), Mode: *mode, N: *n, Sessions: *sessions}
+	if *agent == "" {
+		path, env, err := fast.Self()
+		if err != nil {
+			log.Fatal(err)
+		}
+		job.Backend, job.Env = sdk.Claude(sdk.ClaudeConfig{Path: path}), env
+	}
+	stop, err := profiled(*profile)
+	if err != nil {
+		log.Fatal(err)
+	}
+	line, _, err := drive.Run(context.Background(), job)
+	err = errors.Join(err, stop())
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := json.Marshal(line)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(b))
+}
+
+// profiled starts a profile, unless file is empty, and returns what ends it.
+func profiled(file string) (stop func() error, err error) {
+	if file == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	stop = func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}
+	return stop, pprof.StartCPUProfile(f)
+}

@@ -1,0 +1,79 @@
+package drive
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/agent-troupe/troupe/bench/internal/measure"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// Crowd are the figures of many sessions in one process.
+type Crowd struct {
+	Sessions   int     `json:"sessions"`
+	OpenMillis float64 `json:"open_ms"`
+	RSSEach    float64 `json:"rss_kb_each"`  // KiB
+	HeapEach   float64 `json:"heap_kb_each"` // KiB
+	Goroutines float64 `json:"goroutines_each"`
+	CloseMilli float64 `json:"close_ms"`
+	Left       int     `json:"goroutines_left"`
+}
+
+// Many opens n sessions on agents of this process, each of which has a turn if
+// turns is set, holds them, and closes them.
+func Many(ctx context.Context, backend sdk.Backend, n int, turns bool) (f Crowd, err error) {
+	r := &run{Job: Job{Backend: backend, Mode: measure.Idle}}
+	if err := r.warmUp(ctx); err != nil {
+		return f, err
+	}
+	before := settled(0)
+	f.Sessions = n
+	clients := make([]*sdk.Client, n)
+	began := time.Now()
+	err = each(n, atOnce, func(i int) error {
+		clients[i] = sdk.NewClient(&sdk.Options{Backend: backend})
+		err := clients[i].Connect(ctx)
+		if err == nil && turns {
+			_, _, err = r.turn(ctx, clients[i])
+		}
+		return err
+	})
+	f.OpenMillis = millis(began)
+	held := settled(-1)
+	each1 := func(now, then int64) float64 { return float64(now-then) / 1024 / float64(n) }
+	f.RSSEach, f.HeapEach = each1(held.rss, before.rss), each1(held.heap, before.heap)
+	f.Goroutines = float64(held.goroutines-before.goroutines) / float64(n)
+
+	began = time.Now()
+	closed := each(n, n, func(i int) error {
+		if clients[i] == nil {
+			return nil
+		}
+		return clients[i].Close(context.WithoutCancel(ctx))
+	})
+	f.CloseMilli = millis(began)
+	f.Left = settled(before.goroutines).goroutines - before.goroutines
+	return f, errors.Join(err, closed)
+}
+
+type reading struct {
+	rss, heap  int64
+	goroutines int
+}
+
+// settled reads the memory once garbage is gone, and the number of goroutines
+// once it has come down to want, or does not come down any more.
+func settled(want int) reading {
+	for range 100 {
+		if want < 0 || runtime.NumGoroutine() <= want {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	measure.Settle()
+	return reading{measure.RSS(), measure.Heap(), runtime.NumGoroutine()}
+}
+
+func millis(since time.Time) float64 { return float64(time.Since(since).Microseconds()) / 1e3 }

@@ -1,0 +1,40 @@
+package drive_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/bench/internal/drive"
+	"github.com/agent-troupe/troupe/bench/internal/fast"
+	"github.com/agent-troupe/troupe/bench/internal/measure"
+)
+
+// Not parallel: they read the figures of the whole process.
+
+func TestEveryModeReportsItsFigures(t *testing.T) {
+	for mode, messages := range map[string]int64{
+		measure.Stream: 32, measure.Hook: 2, measure.Perm: 2, measure.MCP: 2, measure.Idle: 2,
+	} {
+		t.Run(mode, func(t *testing.T) {
+			line, hops, err := drive.Run(t.Context(), drive.Job{Backend: fast.Program{}, Mode: mode, N: 30, Sessions: 3})
+			require.NoError(t, err)
+			assert.Equal(t, 3*messages, line.Messages)
+			assert.Equal(t, []any{mode, 30, 3}, []any{line.Mode, line.N, line.Sessions})
+			assert.Positive(t, line.WallMillis)
+			assert.Equal(t, mode != measure.Idle, line.CLINanos > 0)
+			assert.GreaterOrEqual(t, hops, 0.0)
+		})
+	}
+}
+
+func TestNoCallbackRunsOnTheReader(t *testing.T) {
+	require.NoError(t, drive.Probe(t.Context(), drive.Job{Backend: fast.Program{}}))
+}
+
+func TestACrowdLeavesNothing(t *testing.T) {
+	figures, err := drive.Many(t.Context(), fast.Program{}, 20, true)
+	require.NoError(t, err)
+	assert.Zero(t, figures.Left)
+}

@@ -1,0 +1,260 @@
+package fast
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/bench/internal/measure"
+)
+
+// EventSize is the length of one stream event, its newline included.
+const EventSize = 200
+
+// session stands for every id: short, so that an event has room for text.
+const session = "fast-1"
+
+// Serve speaks to a host until in ends. getenv may say what the prompt
+// does not.
+func Serve(in io.Reader, out io.Writer, getenv func(string) string) error {
+	a := &talk{in: bufio.NewReaderSize(in, 64<<10), out: out, getenv: getenv, hook: "hook_0"}
+	for {
+		line, err := a.in.ReadBytes('\n')
+		var l hostLine
+		if len(line) > 0 {
+			if err := json.Unmarshal(line, &l); err != nil {
+				return fmt.Errorf("line of the host: %w", err)
+			}
+			if err := a.take(l); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// talk is one conversation.
+type talk struct {
+	in     *bufio.Reader
+	out    io.Writer
+	getenv func(string) string
+	hook   string // the callback id of the host's PreToolUse hook
+	seq    int    // of the agent's requests
+	line   []byte // the line being written
+}
+
+// hostLine is what a host writes, as far as it matters.
+type hostLine struct {
+	Type      string          `json:"type"`
+	RequestID string          `json:"request_id"`
+	Request   json.RawMessage `json:"request"`
+	Response  struct {
+		Subtype   string          `json:"subtype"`
+		RequestID string          `json:"request_id"`
+		Response  json.RawMessage `json:"response"`
+	} `json:"response"`
+	Message struct {
+		Content json.RawMessage `json:"content"`
+	} `json:"message"`
+}
+
+func (a *talk) take(l hostLine) error {
+	switch l.Type {
+	case "control_request":
+		var init struct {
+			Hooks map[string][]struct {
+				IDs []string `json:"hookCallbackIds"`
+			} `json:"hooks"`
+		}
+		if json.Unmarshal(l.Request, &init) == nil {
+			for _, h := range init.Hooks["PreToolUse"] {
+				a.hook = append(h.IDs, a.hook)[0]
+			}
+		}
+		return a.printf(`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":{"commands":[],"models":[]}}}`, l.RequestID)
+	case "user":
+		return a.turn(promptOf(l.Message.Content))
+	}
+	return nil
+}
+
+// promptOf reads the content of a user message: a string, or blocks.
+func promptOf(content json.RawMessage) string {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+	var blocks []struct {
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(content, &blocks) // what is neither says nothing
+	var all strings.Builder
+	for _, b := range blocks {
+		all.WriteString(b.Text)
+	}
+	return all.String()
+}
+
+func (a *talk) turn(prompt string) error {
+	mode, n := measure.Asked(prompt, a.getenv)
+	if err := a.printf(`{"type":"system","subtype":"init","session_id":%q,"model":"fast","cwd":"/","tools":[],"mcp_servers":[],"permissionMode":"default","uuid":%q}`, session, session); err != nil {
+		return err
+	}
+	var ns int64
+	var err error
+	switch mode {
+	case measure.Stream:
+		ns, err = a.stream(n)
+	case measure.Hook:
+		ns, err = a.repeat(n, a.askHook)
+	case measure.Perm:
+		ns, err = a.repeat(n, a.askPermission)
+	case measure.MCP:
+		if err = a.handshake(); err == nil {
+			ns, err = a.repeat(n, a.callTool)
+		}
+	case measure.Probe:
+		err = a.probe()
+	}
+	if err != nil {
+		return err
+	}
+	return a.printf(`{"type":"result","subtype":"success","is_error":false,"num_turns":1,"duration_ms":1,"duration_api_ms":0,"total_cost_usd":0,"result":%q,"session_id":%q,"uuid":%q}`,
+		measure.Result(ns), session, session)
+}
+
+// stream writes n events of [EventSize] bytes, each by itself, as agents do.
+func (a *talk) stream(n int) (int64, error) {
+	e := event()
+	began := time.Now()
+	for range n {
+		if _, err := a.out.Write(e); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began).Nanoseconds(), nil
+}
+
+func event() []byte {
+	const form = `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}},"session_id":"` +
+		session + `","parent_tool_use_id":null,"uuid":"` + session + `"}` + "\n"
+	text := max(EventSize-(len(form)-2), 0)
+	return fmt.Appendf(nil, form, strings.Repeat("x", text))
+}
+
+// repeat asks n times, one after the other, and returns how long it waited.
+func (a *talk) repeat(n int, ask func() error) (int64, error) {
+	began := time.Now()
+	for range n {
+		if err := ask(); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(began).Nanoseconds(), nil
+}
+
+const toolUse = `"tool_use_id":"toolu_bench","tool_name":"Bash"`
+
+func (a *talk) askHook() error {
+	return a.ask(`{"subtype":"hook_callback","callback_id":"` + a.hook + `","tool_use_id":"toolu_bench","input":{"session_id":"` + session +
+		`","transcript_path":"/t","cwd":"/","hook_event_name":"PreToolUse",` + toolUse + `,"tool_input":{"command":"true"}}}`)
+}
+
+func (a *talk) askPermission() error {
+	return a.ask(`{"subtype":"can_use_tool",` + toolUse + `,"display_name":"Bash","input":{"command":"true"},"permission_suggestions":[]}`)
+}
+
+func (a *talk) callTool() error {
+	return a.message(`{"jsonrpc":"2.0","id":` + strconv.Itoa(a.seq+1) + `,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}`)
+}
+
+func (a *talk) handshake() error {
+	for _, m := range []string{
+		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"fast","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
+	} {
+		if err := a.message(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *talk) message(m string) error {
+	return a.ask(`{"subtype":"mcp_message","server_name":"bench","message":` + m + `}`)
+}
+
+// probe asks a hook and writes an event before it has the answer.
+func (a *talk) probe() error {
+	id, err := a.request(`{"subtype":"hook_callback","callback_id":"` + a.hook + `","tool_use_id":"toolu_bench","input":{"hook_event_name":"PreToolUse",` + toolUse + `,"tool_input":{}}}`)
+	if err != nil {
+		return err
+	}
+	if _, err := a.out.Write(event()); err != nil {
+		return err
+	}
+	return a.await(id)
+}
+
+func (a *talk) ask(request string) error {
+	id, err := a.request(request)
+	if err != nil {
+		return err
+	}
+	return a.await(id)
+}
+
+func (a *talk) request(request string) (id string, err error) {
+	a.seq++
+	id = "r" + strconv.Itoa(a.seq)
+	a.line = append(a.line[:0], `{"type":"control_request","request_id":"`...)
+	a.line = append(a.line, id...)
+	a.line = append(a.line, `","request":`...)
+	a.line = append(a.line, request...)
+	a.line = append(a.line, "}\n"...)
+	_, err = a.out.Write(a.line)
+	return id, err
+}
+
+// await reads until the answer to id is there.
+func (a *talk) await(id string) error {
+	for {
+		line, err := a.in.ReadSlice('\n')
+		if err != nil {
+			return fmt.Errorf("waiting for the answer to %s: %w", id, err)
+		}
+		var l hostLine
+		if err := json.Unmarshal(line, &l); err != nil {
+			return fmt.Errorf("line of the host: %w", err)
+		}
+		switch {
+		case l.Response.RequestID != id:
+			err = a.take(l)
+		case l.Response.Subtype != "success":
+			err = fmt.Errorf("request %s was refused: %s", id, line)
+		default:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (a *talk) printf(format string, args ...any) error {
+	a.line = fmt.Appendf(a.line[:0], format, args...)
+	a.line = append(a.line, '\n')
+	_, err := a.out.Write(a.line)
+	return err
+}

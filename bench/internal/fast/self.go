@@ -1,0 +1,32 @@
+package fast
+
+import (
+	"fmt"
+	"os"
+)
+
+const roleEnv = "BENCH_ROLE"
+
+// Self makes a program its own agent: with the returned variables in its
+// environment, the program at path is this agent, if its main begins with
+// [Play].
+func Self() (path string, env map[string]string, err error) {
+	path, err = os.Executable()
+	return path, map[string]string{roleEnv: "agent"}, err
+}
+
+// Play is the agent, if [Self] says so; then it does not return.
+func Play() {
+	if os.Getenv(roleEnv) == "agent" {
+		Main()
+	}
+}
+
+// Main is the agent's main function. It does not return.
+func Main() {
+	if err := Serve(os.Stdin, os.Stdout, os.Getenv); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
