@@ -88,20 +88,38 @@ type CanUseToolRequest struct {
 	BlockedPath           string             `json:"blocked_path,omitempty"`
 
 	// DecisionReason says why the agent asks. DecisionReasonType is rule,
-	// mode, subcommandResults, hook, workingDir, safetyCheck, classifier, ….
+	// mode, subcommandResults, hook, workingDir, safetyCheck, classifier, …;
+	// DecisionReasonCode narrows some of them. Claude Code sends none for a
+	// tool that no rule allows (observed on 2.1.329).
 	DecisionReason           string          `json:"decision_reason,omitempty"`
 	DecisionReasonType       string          `json:"decision_reason_type,omitempty"`
+	DecisionReasonCode       string          `json:"decision_reason_code,omitempty"`
+	DecisionReasonRuleSource string          `json:"decision_reason_rule_source,omitempty"`
 	DecisionReasonHookEvent  HookEvent       `json:"decision_reason_hook_event,omitempty"`
 	DecisionReasonHookSource string          `json:"decision_reason_hook_source,omitempty"`
 	MatchedAskRule           *MatchedAskRule `json:"matched_ask_rule,omitempty"`
-	ClassifierApprovable     bool            `json:"classifier_approvable,omitempty"`
-	SuppressAlwaysAllowRule  bool            `json:"suppress_always_allow_rule,omitempty"`
-	DefaultToNo              bool            `json:"default_to_no,omitempty"`
+	// ClassifierApprovable is set when a safety check has part in the
+	// question: true if a classifier may approve all of them, false if a person
+	// has to.
+	ClassifierApprovable *bool `json:"classifier_approvable,omitempty"`
+	// SuppressAlwaysAllowRule: do not offer a person to allow this for good.
+	// DefaultToNo: do not offer to allow it as the first choice.
+	SuppressAlwaysAllowRule bool `json:"suppress_always_allow_rule,omitempty"`
+	DefaultToNo             bool `json:"default_to_no,omitempty"`
 	// RequiresUserInteraction is set for AskUserQuestion and ExitPlanMode:
 	// an allow without a person's word means nothing there.
 	RequiresUserInteraction bool                 `json:"requires_user_interaction,omitempty"`
 	MCPServer               *MCPServerProvenance `json:"mcp_server,omitempty"`
-	ServerPolicyAskOnly     bool                 `json:"server_policy_ask_only,omitempty"`
+	// ServerPolicyAskOnly: nothing asked for a person but the default for a
+	// tool that no rule allows, or the host's own policy for an MCP tool.
+	ServerPolicyAskOnly bool `json:"server_policy_ask_only,omitempty"`
+	// ServerPrompt is the question of an MCP server, in its own words, and
+	// Plugin the plugin that started the run. Both are untrusted.
+	ServerPrompt string `json:"server_prompt,omitempty"`
+	Plugin       string `json:"plugin,omitempty"`
+	// ExitPlanMode is about the plan to approve, of a shape that was never
+	// observed. Qoder's document has it; its SDK does not pass it on.
+	ExitPlanMode json.RawMessage `json:"exit_plan_mode,omitempty"`
 
 	// Qoder's: what kind of question it is, what a person may choose, and
 	// an object about it of a shape of the kind's own.

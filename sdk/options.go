@@ -40,6 +40,12 @@ type Options struct {
 	// CanUseTool decides on the tool calls that no rule decides. nil: the
 	// agent decides by its permission mode.
 	CanUseTool CanUseTool `json:"-"`
+	// Policy decides by rules before CanUseTool, which is asked about what the
+	// rules leave open; without a CanUseTool that is denied. Deny and ask rules
+	// also hold for calls that the agent would not ask about: they are a
+	// PreToolUse hook, too. An allow rule does not stand in for a person where
+	// the agent asks for one.
+	Policy *Policy `json:"policy,omitempty"`
 	// PermissionTimeout denies a call that CanUseTool has not decided. 0: it may
 	// take for ever; a person may be asleep.
 	PermissionTimeout time.Duration `json:"permissionTimeout,omitempty"`

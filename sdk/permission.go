@@ -34,8 +34,12 @@ type (
 	DecisionClassification = protocol.DecisionClassification
 )
 
-// The permission modes. ModeYolo is Qoder's name for ModeBypassPermissions;
-// both need Options.AllowDangerouslySkipPermissions.
+// The permission modes, for calls that no rule decides. ModeDefault asks,
+// ModeAcceptEdits lets files be edited, ModePlan lets nothing be changed,
+// ModeDontAsk denies, ModeAuto leaves it to the agent's classifier.
+// ModeBypassPermissions asks about nothing, and ModeYolo is Qoder's name for it;
+// both need Options.AllowDangerouslySkipPermissions. ModeDelegate is of older
+// releases of Claude Code, and refused.
 const (
 	ModeDefault           = protocol.ModeDefault
 	ModeAcceptEdits       = protocol.ModeAcceptEdits
@@ -44,6 +48,7 @@ const (
 	ModeDontAsk           = protocol.ModeDontAsk
 	ModeAuto              = protocol.ModeAuto
 	ModeYolo              = protocol.ModeYolo
+	ModeDelegate          = protocol.ModeDelegate
 )
 
 // Verdicts of a [PermissionResult] or a [PermissionUpdate]; BehaviorAsk is for
@@ -89,6 +94,22 @@ func AllowInput(input json.RawMessage) PermissionResult {
 // Deny keeps the call from running; the model reads why.
 func Deny(message string) PermissionResult {
 	return PermissionResult{Behavior: BehaviorDeny, Message: message}
+}
+
+// DenyAndStop keeps the call from running and ends the turn.
+func DenyAndStop(message string) PermissionResult {
+	return PermissionResult{Behavior: BehaviorDeny, Message: message, Interrupt: true, DecisionClassification: UserReject}
+}
+
+// AllowAlways lets the call run and takes up the updates that the agent
+// suggests, so that it need not ask again. Where it suggests none, or says not
+// to offer this, the call is allowed once.
+func AllowAlways(r *ToolPermissionRequest) PermissionResult {
+	result := Allow()
+	if suggested := r.Suggestions(); len(suggested) > 0 && !r.SuppressAlwaysAllowRule {
+		result.UpdatedPermissions, result.DecisionClassification = suggested, UserPermanent
+	}
+	return result
 }
 
 // What the choice of a model is made of. Qoder.

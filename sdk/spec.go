@@ -50,6 +50,8 @@ func (o *Options) spec() (runtime.Spec, error) {
 		problems = append(problems, readSettings(&data))
 	}
 	problems = append(problems, readPrompt(&data))
+	rules, wrong := o.compilePolicy()
+	problems = append(problems, wrong...)
 	spec := runtime.Spec{
 		Dialect: backend.dialect, Program: backend.program, Spawner: o.Spawner, Options: data,
 		CanUseTool: o.CanUseTool, PermissionTimeout: o.PermissionTimeout,
@@ -59,6 +61,11 @@ func (o *Options) spec() (runtime.Spec, error) {
 	}
 	if spec.Limits.Initialize == 0 {
 		spec.Limits.Initialize = o.InitializeTimeout
+	}
+	if rules != nil {
+		keeper := &gatekeeper{rules, o.CanUseTool}
+		first := keeper.hook()
+		spec.CanUseTool, spec.Hooks = keeper.decide, append(spec.Hooks, first.registered())
 	}
 	for i := range o.Hooks {
 		spec.Hooks = append(spec.Hooks, o.Hooks[i].registered())
@@ -81,7 +88,7 @@ func (o *Options) dialectProblems(spec runtime.Spec) error {
 		return nil
 	}
 	data := spec.Options
-	data.HasCanUseTool, data.HasResolveModel = o.CanUseTool != nil, o.ResolveModel != nil
+	data.HasCanUseTool, data.HasResolveModel = o.CanUseTool != nil || o.Policy != nil && o.PermissionPromptToolName == "", o.ResolveModel != nil
 	_, err := spec.Dialect.Validate(&data)
 	return err
 }

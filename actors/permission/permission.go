@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
@@ -42,9 +43,22 @@ func New(l *ledger.Ledger, d dialect.Dialect, decide Func, limit time.Duration, 
 			if err != nil {
 				return nil, err
 			}
-			return d.PermissionAnswer(ask, result)
+			return d.PermissionAnswer(ask, complete(result))
 		}
 		return job, nil
 	}
 	return &dispatch.Actor{Kind: ledger.Permission, Ledger: l, Prepare: prepare, Changed: changed}
+}
+
+// complete fills in where updates are kept: an agent that misses it refuses
+// the whole answer, and with it a call that was allowed.
+func complete(result protocol.PermissionResult) protocol.PermissionResult {
+	updates := slices.Clone(result.UpdatedPermissions)
+	for i := range updates {
+		if updates[i].Destination == "" {
+			updates[i].Destination = protocol.ToSession
+		}
+	}
+	result.UpdatedPermissions = updates
+	return result
 }

@@ -42,6 +42,10 @@ func TestTheUserDecides(t *testing.T) {
 		"allow": {result: protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, want: `"behavior":"allow"`},
 		"allow something else": {result: protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: json.RawMessage(`{"command":"pwd"}`)},
 			want: `{"behavior":"allow","toolUseID":"toolu_1","updatedInput":{"command":"pwd"}}`},
+		"allow with updates": {result: protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedPermissions: []protocol.PermissionUpdate{
+			{Type: protocol.SetMode, Mode: protocol.ModePlan}, {Type: protocol.AddDirectories, Directories: []string{"/x"}, Destination: protocol.ToUserSettings},
+		}}, want: `{"behavior":"allow","toolUseID":"toolu_1","updatedInput":{"command":"ls"},"updatedPermissions":[` +
+			`{"type":"setMode","mode":"plan","destination":"session"},{"type":"addDirectories","directories":["/x"],"destination":"userSettings"}]}`},
 		"deny": {result: protocol.PermissionResult{Behavior: protocol.BehaviorDeny, Message: "no", Interrupt: true},
 			want: `{"behavior":"deny","toolUseID":"toolu_1","message":"no","interrupt":true}`},
 		"the zero result is a deny": {want: `{"behavior":"deny","toolUseID":"toolu_1","message":"` + protocol.DefaultDenyMessage + `"}`},

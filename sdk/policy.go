@@ -1,0 +1,153 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-troupe/troupe/policy"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Policy decides about tool calls by rules, for [Options].Policy. The syntax is
+// in the documentation of package policy, with which a program can also try
+// rules out and have a decision explained.
+//
+// Cwd, Root and Home are filled in: with Options.Cwd, with Cwd, and with the
+// HOME that the agent gets. Where the agent runs on another machine, set them.
+type Policy = policy.Rules
+
+// gatekeeper is a policy with a callback behind it.
+type gatekeeper struct {
+	policy *policy.Policy
+	ask    CanUseTool // nil: nobody is there
+}
+
+// compilePolicy is the policy that the options name, nil if none.
+func (o *Options) compilePolicy() (*policy.Policy, []error) {
+	if o.Policy == nil {
+		return nil, nil
+	}
+	rules := *o.Policy
+	if rules.Cwd == "" {
+		if dir, err := filepath.Abs(o.Cwd); err == nil {
+			rules.Cwd = slashed(dir)
+		}
+	}
+	if rules.Home == "" {
+		if home, err := os.UserHomeDir(); err == nil {
+			rules.Home = slashed(home)
+		}
+		if home, given := o.Env["HOME"]; given {
+			rules.Home = slashed(home)
+		}
+	}
+	compiled, err := policy.Compile(rules)
+	var problems []error
+	if o.PermissionPromptToolName != "" {
+		problems = append(problems, &ConfigError{Option: "Policy", Problem: "cannot stand beside PermissionPromptToolName: one of them decides", Fix: "leave one of them out"})
+	}
+	for _, wrong := range parseErrors(err) {
+		option, problem := "Policy."+strings.ToUpper(wrong.List[:1])+wrong.List[1:], fmt.Sprintf("%q", wrong.Rule)
+		if wrong.Index >= 0 {
+			option += fmt.Sprintf("[%d]", wrong.Index)
+		}
+		if wrong.Offset > 0 {
+			problem += fmt.Sprintf(" at byte %d", wrong.Offset)
+		}
+		problems = append(problems, &ConfigError{Option: option, Problem: problem + " " + wrong.Problem, Fix: wrong.Fix})
+	}
+	return compiled, problems
+}
+
+// slashed writes an absolute path as policies have it.
+func slashed(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return path
+}
+
+// parseErrors are the errors that [policy.Compile] joins.
+func parseErrors(err error) []*policy.ParseError {
+	var all []*policy.ParseError
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		for _, err := range joined.Unwrap() {
+			var one *policy.ParseError
+			if errors.As(err, &one) {
+				all = append(all, one)
+			}
+		}
+	}
+	return all
+}
+
+// hook holds every call against the policy before the agent decides, also the
+// calls that it would not ask about. What no rule is about is left to the agent.
+func (g *gatekeeper) hook() Hook {
+	return OnPreToolUse(func(_ context.Context, in *PreToolUseInput) (PreToolUseOutput, error) {
+		why := g.policy.Explain(policyCall(in.ToolName, in.ToolInput, in.MCPServer))
+		switch {
+		case why.Behavior == BehaviorDeny:
+			return DenyPreToolUse(denialBy(why)), nil
+		case why.Behavior == BehaviorAsk && why.Rule.Text != "":
+			return PreToolUseOutput{PermissionDecision: HookAsk, PermissionDecisionReason: why.String()}, nil
+		}
+		return PreToolUseOutput{}, nil
+	})
+}
+
+// decide is the CanUseTool of a session with a policy.
+func (g *gatekeeper) decide(ctx context.Context, r *ToolPermissionRequest) (PermissionResult, error) {
+	call := policyCall(r.ToolName, r.Input, r.MCPServer)
+	why := g.policy.Explain(call)
+	switch {
+	case why.Behavior == BehaviorDeny:
+		return Deny(denialBy(why)), nil
+	case why.Behavior == BehaviorAllow && !wantsPerson(r):
+		return Allow(), nil
+	case g.ask == nil:
+		return Deny("No rule of the host's policy allows this call, and there is nobody to ask."), nil
+	}
+	result, err := g.ask(ctx, r)
+	if err == nil && result.Allowed() && result.UpdatedInput != nil {
+		call.Input = result.UpdatedInput
+		if why := g.policy.Explain(call); why.Behavior == BehaviorDeny {
+			return Deny(denialBy(why)), nil
+		}
+	}
+	return result, err
+}
+
+func policyCall(tool string, input []byte, server *protocol.MCPServerProvenance) policy.Call {
+	c := policy.Call{Tool: tool, Input: input}
+	if server != nil {
+		c.MCPServer = server.Name
+	}
+	return c
+}
+
+func denialBy(why policy.Explanation) string {
+	return fmt.Sprintf("The host's policy denies this call by the rule %s.", why.Rule.Text)
+}
+
+// wantsPerson reports whether the agent asks for more than the word of a rule:
+// the call is a question to a person, or somebody else's rule, hook, mode or
+// safety check wants one. Reasons that are not known count as such.
+func wantsPerson(r *ToolPermissionRequest) bool {
+	if r.RequiresUserInteraction || r.MatchedAskRule != nil || r.ClassifierApprovable != nil {
+		return true
+	}
+	switch r.DecisionReasonType {
+	case "", "other", "workingDir", "subcommandResults":
+		return false
+	case "rule":
+		return !r.ServerPolicyAskOnly
+	}
+	return true
+}

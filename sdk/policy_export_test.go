@@ -1,0 +1,13 @@
+package sdk
+
+import "testing"
+
+// DecideByPolicy is the CanUseTool of a session with the policy.
+func DecideByPolicy(tb testing.TB, p Policy, behind CanUseTool) CanUseTool {
+	tb.Helper()
+	compiled, problems := (&Options{Policy: &p}).compilePolicy()
+	if problems != nil {
+		tb.Fatal(problems)
+	}
+	return (&gatekeeper{compiled, behind}).decide
+}

@@ -1,0 +1,104 @@
+package sdk
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/protocol/tools"
+)
+
+// What the agent asks a person through CanUseTool.
+type (
+	// Question is one of AskUserQuestion's, with its options.
+	Question = tools.Question
+	// QuestionOption is one of the answers to choose from.
+	QuestionOption = tools.QuestionOption
+	// Plan is what ExitPlanMode asks to approve.
+	Plan struct {
+		// Text is the plan in Markdown, "" when the agent keeps it in a file:
+		// FilePath, if it says so, on the agent's host.
+		Text     string
+		FilePath string
+		// AllowedPrompts are what the plan will ask to be allowed, in words.
+		AllowedPrompts []tools.AllowedPrompt
+	}
+)
+
+// QuestionsOf are the questions of an AskUserQuestion call, which arrives at
+// CanUseTool like any other; nil for other calls.
+func QuestionsOf(r *ToolPermissionRequest) []Question {
+	if in, ok := inputOf[*tools.AskUserQuestionInput](r); ok {
+		return in.Questions
+	}
+	return nil
+}
+
+// AnswerQuestions answers an AskUserQuestion call. The keys of answers are the
+// texts of the questions; the values are the labels that were chosen, or the
+// person's own words. A question may stay without an answer. It is an error to
+// answer what was not asked, or to choose several where one can be chosen.
+func AnswerQuestions(r *ToolPermissionRequest, answers map[string][]string) (PermissionResult, error) {
+	in, ok := inputOf[*tools.AskUserQuestionInput](r)
+	if !ok {
+		return PermissionResult{}, fmt.Errorf("answer questions: %s asks none", r.ToolName)
+	}
+	for _, question := range slices.Sorted(maps.Keys(answers)) {
+		chosen := answers[question]
+		for _, q := range in.Questions {
+			if q.Question == question && !q.MultiSelect && len(chosen) > 1 {
+				return PermissionResult{}, fmt.Errorf("answer questions: %q takes one answer, and has %d", question, len(chosen))
+			}
+		}
+		if len(chosen) == 0 {
+			continue
+		}
+		if err := in.Answer(question, strings.Join(chosen, ", ")); err != nil {
+			return PermissionResult{}, fmt.Errorf("answer questions: %w", err)
+		}
+	}
+	input := map[string]json.RawMessage{}
+	if err := json.Unmarshal(r.Input, &input); err != nil {
+		return PermissionResult{}, fmt.Errorf("answer questions: %w", err)
+	}
+	noted, err := json.Marshal(in.Answers)
+	if err != nil {
+		return PermissionResult{}, fmt.Errorf("answer questions: %w", err)
+	}
+	input["answers"] = noted // what else is in the input stays as it is
+	answered, err := json.Marshal(input)
+	if err != nil {
+		return PermissionResult{}, fmt.Errorf("answer questions: %w", err)
+	}
+	return AllowInput(answered), nil
+}
+
+// PlanOf is the plan of an ExitPlanMode call; ok is false for other calls.
+// Claude Code 2.1.329 keeps the plan in a file and sends an empty input when
+// there is no such file (observed); then the Plan is empty.
+func PlanOf(r *ToolPermissionRequest) (plan Plan, ok bool) {
+	in, ok := inputOf[*tools.ExitPlanModeInput](r)
+	if !ok {
+		return Plan{}, false
+	}
+	return Plan{Text: in.Plan, FilePath: in.PlanFilePath, AllowedPrompts: in.AllowedPrompts}, true
+}
+
+// ApprovePlan approves the plan of an ExitPlanMode call. The agent goes on in
+// the mode, "" is the one from before the plan. Deny sends it back to planning,
+// with the reason as the person's remarks.
+func ApprovePlan(mode PermissionMode) PermissionResult {
+	result := Allow()
+	if mode != "" {
+		result.UpdatedPermissions = []PermissionUpdate{{Type: SetMode, Mode: mode, Destination: ToSession}}
+	}
+	return result
+}
+
+func inputOf[In tools.Input](r *ToolPermissionRequest) (In, bool) {
+	decoded, err := tools.DecodeInput(r.ToolName, r.Input)
+	in, ok := decoded.(In)
+	return in, ok && err == nil
+}
