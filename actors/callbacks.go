@@ -98,7 +98,7 @@ func (b *callbacks) spawnChild(c *kernel.Context[message.ToCallbacks], child, na
 func (k *Core) newCallback(kind ledger.Kind) *dispatch.Actor {
 	switch kind {
 	case ledger.Hook:
-		return hooks.New(k.Ledger, k.cfg.Hooks, k.changed)
+		return hooks.New(k.Ledger, k.cfg.Dialect, k.cfg.Hooks, k.changed)
 	case ledger.Permission:
 		return permission.New(k.Ledger, k.cfg.Dialect, k.cfg.CanUseTool, k.cfg.PermissionTimeout, k.changed)
 	case ledger.MCP:

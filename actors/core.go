@@ -84,8 +84,8 @@ func NewCore(cfg Config) *Core {
 	}
 	k := &Core{cfg: cfg}
 	k.Bridge = mcp.NewBridge(mcp.BridgeConfig{
-		Servers: cfg.MCPServers, Exec: cfg.System.Executor(), Notify: k.mcpNotify,
-		NotificationReply: cfg.Dialect.Traits().MCPNotificationReply,
+		Servers: cfg.MCPServers, Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Notify: k.mcpNotify,
+		NotificationReply: cfg.Dialect.Traits().MCPNotificationReply, UnknownServer: cfg.Dialect.Traits().MCPUnknownServer,
 	})
 	k.callback = map[ledger.Kind]*kernel.Address[message.ToCallback]{
 		ledger.Permission: {}, ledger.Hook: {}, ledger.MCP: {}, ledger.ModelPolicy: {},
@@ -163,8 +163,7 @@ func (k *Core) denial(r *ledger.Request, reason string) (response []byte, errTex
 		}
 		return k.cfg.Dialect.PermissionFailure(ask, reason), ""
 	case ledger.Hook:
-		response, errText := k.cfg.Dialect.HookFailure(hooks.EventOf(k.cfg.Hooks, r), reason)
-		return response, errText
+		return hooks.Denial(k.cfg.Dialect, k.cfg.Hooks, r, reason)
 	case ledger.MCP:
 		return mcp.Denial(r, reason)
 	}

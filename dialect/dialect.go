@@ -82,6 +82,8 @@ type Traits struct {
 	ExecutableEnv   string   // environment variable that names the executable; empty when there is none
 
 	MCPNotificationReply json.RawMessage // what mcp_response holds in the answer to a JSON-RPC notification
+	MCPUnknownServer     string          // the error answer for an in-process server that is not there, before its name
+	UnknownHook          string          // the error answer for a hook that was never registered, before its callback id
 	ElicitationFallback  string          // the action that answers an elicitation when there is no callback
 }
 

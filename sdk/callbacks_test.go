@@ -226,11 +226,11 @@ func TestStopHookSendsTheAgentBack(t *testing.T) {
 			Turns:       []scripted.Turn{turn(scripted.Text("half"))},
 			OnStopBlock: scripted.Steps{scripted.Text("whole")},
 		})
-		o.Hooks = []sdk.Hook{sdk.OnStop(func(_ context.Context, in *sdk.StopInput) (sdk.ContextOutput, error) {
+		o.Hooks = []sdk.Hook{sdk.OnStop(func(_ context.Context, in *sdk.StopInput) (sdk.FeedbackOutput, error) {
 			if in.StopHookActive {
-				return sdk.ContextOutput{}, nil
+				return sdk.FeedbackOutput{}, nil
 			}
-			return sdk.ContextOutput{Decision: sdk.DecisionBlock, Reason: "go on"}, nil
+			return sdk.FeedbackOutput{Decision: sdk.DecisionBlock, Reason: "go on"}, nil
 		})}
 		r, err := sdk.Run(w.Context(), "hi", o)
 		require.NoError(w, err)

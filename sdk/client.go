@@ -98,9 +98,9 @@ func (c *Client) open(ctx context.Context, home *runtime.Runtime) (link, error) 
 		return l, err
 	}
 	l.dialect = spec.Dialect
-	l.servers = ownServers(&spec)
+	l.servers = newServers(&spec)
 	if l.session, err = home.Open(ctx, spec); err != nil {
-		return l, errors.Join(err, l.closeServers(context.WithoutCancel(ctx)))
+		return l, errors.Join(err, l.servers.close(context.WithoutCancel(ctx)))
 	}
 	l.closeServersAtEnd(home)
 	return l, nil
@@ -149,7 +149,7 @@ func (c *Client) Close(ctx context.Context) error {
 		return nil // Connect failed, and has cleaned up
 	}
 	err := d.session.Close(bounded)
-	return ended(ctx, errors.Join(err, d.closeServers(bounded)))
+	return ended(ctx, errors.Join(err, d.servers.close(bounded)))
 }
 
 // Send hands a user message to the agent; [UserText] makes one. It returns once

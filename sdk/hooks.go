@@ -9,6 +9,7 @@ import (
 	"regexp/syntax"
 	"time"
 
+	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 )
@@ -17,13 +18,20 @@ import (
 // [OnPreToolUse] and its kin, or [OnEvent].
 //
 // A handler may be called many times at once. The zero output lets everything
-// go on. When a handler fails, panics or takes too long, what it guards is
-// denied; the error's text goes to the session's events, not to the model.
+// go on. When the handler of a gate fails, panics or takes too long, what it
+// guards is denied, see [OnFailure]; the error's text goes to the session's
+// events, not to the model. Its context ends when the agent takes the question
+// back, as it does when the turn is interrupted.
+//
+// Several hooks of one event are all asked, at the same time, and the agent puts
+// their outputs together: a deny or a block wins, then an ask; of several updated
+// inputs or outputs one wins; contexts are all told. Troupe adds nothing to that.
 type Hook struct {
-	event   HookEvent
-	matcher string
-	timeout time.Duration
-	run     func(context.Context, *HookCall) (json.RawMessage, error)
+	event     HookEvent
+	matcher   string
+	timeout   time.Duration
+	onFailure FailureAction
+	run       func(context.Context, *HookCall) (json.RawMessage, error)
 }
 
 // HookCall is one firing of a hook, as [OnEvent] sees it.
@@ -40,6 +48,24 @@ func Match(pattern string) HookOption { return func(h *Hook) { h.matcher = patte
 // Timeout is how long the agent waits for the hook; default: 60 s. The handler
 // gets a tenth less, at most a second, so that its own denial is in time.
 func Timeout(d time.Duration) HookOption { return func(h *Hook) { h.timeout = d } }
+
+// FailureAction is what becomes of what a hook guards when the hook fails: its
+// handler returned an error, panicked, took too long, or answered something that
+// the agent refuses.
+type FailureAction string
+
+const (
+	// BlockOnFailure blocks it. It is what gates do that say nothing else.
+	BlockOnFailure FailureAction = dialect.HookBlock
+	// ContinueOnFailure lets it go on, as if the hook had not been there. It is
+	// what all other events do that say nothing else.
+	ContinueOnFailure FailureAction = dialect.HookContinue
+)
+
+// OnFailure says what becomes of what the hook guards when the hook fails. A
+// gate with ContinueOnFailure is none: use it for handlers that only watch. Stop,
+// SubagentStop, TaskCompleted and TeammateIdle always go on. Claude.
+func OnFailure(a FailureAction) HookOption { return func(h *Hook) { h.onFailure = a } }
 
 // OnEvent hooks any event by its name, also one that this package does not
 // know. The handler returns a hook output object of the vendor's; nil goes on.
@@ -112,5 +138,5 @@ func validPattern(pattern string) error {
 }
 
 func (h *Hook) registered() runtime.Hook {
-	return runtime.Hook{Event: h.event, Matcher: h.matcher, Timeout: h.timeout, Func: h.run}
+	return runtime.Hook{Event: h.event, Matcher: h.matcher, Timeout: h.timeout, OnFailure: string(h.onFailure), Func: h.run}
 }

@@ -134,12 +134,12 @@ func OnPostToolUse(h func(context.Context, *PostToolUseInput) (PostToolUseOutput
 }
 
 // OnPostToolUseFailure runs after a tool call that failed.
-func OnPostToolUseFailure(h func(context.Context, *PostToolUseFailureInput) (ContextOutput, error), o ...HookOption) Hook {
+func OnPostToolUseFailure(h func(context.Context, *PostToolUseFailureInput) (FeedbackOutput, error), o ...HookOption) Hook {
 	return typed(HookPostToolUseFailure, h, o)
 }
 
 // OnPostToolBatch runs once after the tool calls of one model message. Claude.
-func OnPostToolBatch(h func(context.Context, *PostToolBatchInput) (ContextOutput, error), o ...HookOption) Hook {
+func OnPostToolBatch(h func(context.Context, *PostToolBatchInput) (FeedbackOutput, error), o ...HookOption) Hook {
 	return typed(HookPostToolBatch, h, o)
 }
 
@@ -180,7 +180,7 @@ func OnSessionEnd(h func(context.Context, *SessionEndInput) (HookOutput, error),
 
 // OnStop runs when the agent is about to end its turn; DecisionBlock sends it
 // back to work.
-func OnStop(h func(context.Context, *StopInput) (ContextOutput, error), o ...HookOption) Hook {
+func OnStop(h func(context.Context, *StopInput) (FeedbackOutput, error), o ...HookOption) Hook {
 	return typed(HookStop, h, o)
 }
 
@@ -196,12 +196,12 @@ func OnSubagentStart(h func(context.Context, *SubagentStartInput) (ContextOutput
 
 // OnSubagentStop runs when a subagent is about to stop; DecisionBlock sends it
 // back to work.
-func OnSubagentStop(h func(context.Context, *SubagentStopInput) (ContextOutput, error), o ...HookOption) Hook {
+func OnSubagentStop(h func(context.Context, *SubagentStopInput) (FeedbackOutput, error), o ...HookOption) Hook {
 	return typed(HookSubagentStop, h, o)
 }
 
-// OnPreCompact runs before a compaction.
-func OnPreCompact(h func(context.Context, *PreCompactInput) (HookOutput, error), o ...HookOption) Hook {
+// OnPreCompact runs before a compaction; DecisionBlock keeps Claude Code from it.
+func OnPreCompact(h func(context.Context, *PreCompactInput) (BlockOutput, error), o ...HookOption) Hook {
 	return typed(HookPreCompact, h, o)
 }
 
@@ -259,7 +259,7 @@ func OnElicitationResult(h func(context.Context, *ElicitationResultInput) (Elici
 
 // OnConfigChange runs when a settings file changed; DecisionBlock keeps it from
 // taking effect. Claude.
-func OnConfigChange(h func(context.Context, *ConfigChangeInput) (HookOutput, error), o ...HookOption) Hook {
+func OnConfigChange(h func(context.Context, *ConfigChangeInput) (BlockOutput, error), o ...HookOption) Hook {
 	return typed(HookConfigChange, h, o)
 }
 

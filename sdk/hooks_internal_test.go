@@ -45,9 +45,13 @@ func eventHooks(t *testing.T) []struct {
 	specific := func(event, fields string) string {
 		return `"hookSpecificOutput":{"hookEventName":"` + event + `",` + fields + `}`
 	}
-	contextOutput := ContextOutput{Decision: DecisionBlock, Reason: "r", AdditionalContext: "c"}
-	withContext := func(event string) string { return decided + "," + specific(event, `"additionalContext":"c"`) }
-	blocked := HookOutput{Decision: DecisionBlock, Reason: "r"}
+	contextOutput := ContextOutput{AdditionalContext: "c"}
+	withContext := func(event string) string { return specific(event, `"additionalContext":"c"`) }
+	feedback := FeedbackOutput{Decision: DecisionBlock, Reason: "r", AdditionalContext: "c"}
+	withFeedback := func(event string) string { return decided + "," + specific(event, `"additionalContext":"c"`) }
+	blocked := BlockOutput{Decision: DecisionBlock, Reason: "r"}
+	ended := HookOutput{HookCommon{Continue: Some(false)}}
+	stopped := `"continue":false`
 	verdict := Deny("no")
 	return []struct {
 		zero, full Hook
@@ -59,8 +63,8 @@ func eventHooks(t *testing.T) []struct {
 		{OnPostToolUse(answering[PostToolUseInput](t, PostToolUseOutput{})),
 			OnPostToolUse(answering[PostToolUseInput](t, PostToolUseOutput{Decision: DecisionBlock, Reason: "r", AdditionalContext: "c", ClassifierContext: "k", UpdatedToolOutput: json.RawMessage(`{}`), UpdatedMCPToolOutput: json.RawMessage(`[]`)})),
 			decided + "," + specific("PostToolUse", `"additionalContext":"c","classifierContext":"k","updatedToolOutput":{},"updatedMCPToolOutput":[]`)},
-		{OnPostToolUseFailure(answering[PostToolUseFailureInput](t, ContextOutput{})), OnPostToolUseFailure(answering[PostToolUseFailureInput](t, contextOutput)), withContext("PostToolUseFailure")},
-		{OnPostToolBatch(answering[PostToolBatchInput](t, ContextOutput{})), OnPostToolBatch(answering[PostToolBatchInput](t, contextOutput)), withContext("PostToolBatch")},
+		{OnPostToolUseFailure(answering[PostToolUseFailureInput](t, FeedbackOutput{})), OnPostToolUseFailure(answering[PostToolUseFailureInput](t, feedback)), withFeedback("PostToolUseFailure")},
+		{OnPostToolBatch(answering[PostToolBatchInput](t, FeedbackOutput{})), OnPostToolBatch(answering[PostToolBatchInput](t, feedback)), withFeedback("PostToolBatch")},
 		{OnPermissionRequest(answering[PermissionRequestInput](t, PermissionRequestOutput{})),
 			OnPermissionRequest(answering[PermissionRequestInput](t, PermissionRequestOutput{Decision: &verdict})),
 			specific("PermissionRequest", `"decision":{"behavior":"deny","message":"no"}`)},
@@ -75,37 +79,37 @@ func eventHooks(t *testing.T) []struct {
 		{OnSessionStart(answering[SessionStartInput](t, SessionStartOutput{})),
 			OnSessionStart(answering[SessionStartInput](t, SessionStartOutput{AdditionalContext: "c", InitialUserMessage: "m", SessionTitle: "t", WatchPaths: []string{"p"}, ReloadSkills: true})),
 			specific("SessionStart", `"additionalContext":"c","initialUserMessage":"m","sessionTitle":"t","watchPaths":["p"],"reloadSkills":true`)},
-		{OnSessionEnd(answering[SessionEndInput](t, HookOutput{})), OnSessionEnd(answering[SessionEndInput](t, blocked)), decided},
-		{OnStop(answering[StopInput](t, ContextOutput{})), OnStop(answering[StopInput](t, contextOutput)), withContext("Stop")},
-		{OnStopFailure(answering[StopFailureInput](t, HookOutput{})), OnStopFailure(answering[StopFailureInput](t, blocked)), decided},
+		{OnSessionEnd(answering[SessionEndInput](t, HookOutput{})), OnSessionEnd(answering[SessionEndInput](t, ended)), stopped},
+		{OnStop(answering[StopInput](t, FeedbackOutput{})), OnStop(answering[StopInput](t, feedback)), withFeedback("Stop")},
+		{OnStopFailure(answering[StopFailureInput](t, HookOutput{})), OnStopFailure(answering[StopFailureInput](t, ended)), stopped},
 		{OnSubagentStart(answering[SubagentStartInput](t, ContextOutput{})), OnSubagentStart(answering[SubagentStartInput](t, contextOutput)), withContext("SubagentStart")},
-		{OnSubagentStop(answering[SubagentStopInput](t, ContextOutput{})), OnSubagentStop(answering[SubagentStopInput](t, contextOutput)), withContext("SubagentStop")},
-		{OnPreCompact(answering[PreCompactInput](t, HookOutput{})), OnPreCompact(answering[PreCompactInput](t, blocked)), decided},
-		{OnPostCompact(answering[PostCompactInput](t, HookOutput{})), OnPostCompact(answering[PostCompactInput](t, blocked)), decided},
+		{OnSubagentStop(answering[SubagentStopInput](t, FeedbackOutput{})), OnSubagentStop(answering[SubagentStopInput](t, feedback)), withFeedback("SubagentStop")},
+		{OnPreCompact(answering[PreCompactInput](t, BlockOutput{})), OnPreCompact(answering[PreCompactInput](t, blocked)), decided},
+		{OnPostCompact(answering[PostCompactInput](t, HookOutput{})), OnPostCompact(answering[PostCompactInput](t, ended)), stopped},
 		{OnPreModelSwitch(answering[PreModelSwitchInput](t, PreModelSwitchOutput{})),
 			OnPreModelSwitch(answering[PreModelSwitchInput](t, PreModelSwitchOutput{PermissionDecision: HookDeny, PermissionDecisionReason: "r"})),
 			specific("PreModelSwitch", `"permissionDecision":"deny","permissionDecisionReason":"r"`)},
 		{OnPostModelSwitch(answering[PostModelSwitchInput](t, ContextOutput{})), OnPostModelSwitch(answering[PostModelSwitchInput](t, contextOutput)), withContext("PostModelSwitch")},
 		{OnNotification(answering[NotificationInput](t, ContextOutput{})), OnNotification(answering[NotificationInput](t, contextOutput)), withContext("Notification")},
 		{OnSetup(answering[SetupInput](t, ContextOutput{})), OnSetup(answering[SetupInput](t, contextOutput)), withContext("Setup")},
-		{OnTeammateIdle(answering[TeammateIdleInput](t, HookOutput{})), OnTeammateIdle(answering[TeammateIdleInput](t, blocked)), decided},
-		{OnTaskCreated(answering[TaskCreatedInput](t, HookOutput{})), OnTaskCreated(answering[TaskCreatedInput](t, blocked)), decided},
-		{OnTaskCompleted(answering[TaskCompletedInput](t, HookOutput{})), OnTaskCompleted(answering[TaskCompletedInput](t, blocked)), decided},
+		{OnTeammateIdle(answering[TeammateIdleInput](t, HookOutput{})), OnTeammateIdle(answering[TeammateIdleInput](t, ended)), stopped},
+		{OnTaskCreated(answering[TaskCreatedInput](t, HookOutput{})), OnTaskCreated(answering[TaskCreatedInput](t, ended)), stopped},
+		{OnTaskCompleted(answering[TaskCompletedInput](t, HookOutput{})), OnTaskCompleted(answering[TaskCompletedInput](t, ended)), stopped},
 		{OnElicitation(answering[ElicitationInput](t, ElicitationOutput{})),
 			OnElicitation(answering[ElicitationInput](t, ElicitationOutput{Action: "accept", Content: json.RawMessage(`{}`)})),
 			specific("Elicitation", `"action":"accept","content":{}`)},
 		{OnElicitationResult(answering[ElicitationResultInput](t, ElicitationOutput{})),
 			OnElicitationResult(answering[ElicitationResultInput](t, ElicitationOutput{Action: "decline"})), specific("ElicitationResult", `"action":"decline"`)},
-		{OnConfigChange(answering[ConfigChangeInput](t, HookOutput{})), OnConfigChange(answering[ConfigChangeInput](t, blocked)), decided},
+		{OnConfigChange(answering[ConfigChangeInput](t, BlockOutput{})), OnConfigChange(answering[ConfigChangeInput](t, blocked)), decided},
 		{OnWorktreeCreate(answering[WorktreeCreateInput](t, WorktreeCreateOutput{})),
 			OnWorktreeCreate(answering[WorktreeCreateInput](t, WorktreeCreateOutput{WorktreePath: "p"})), specific("WorktreeCreate", `"worktreePath":"p"`)},
-		{OnWorktreeRemove(answering[WorktreeRemoveInput](t, HookOutput{})), OnWorktreeRemove(answering[WorktreeRemoveInput](t, blocked)), decided},
-		{OnInstructionsLoaded(answering[InstructionsLoadedInput](t, HookOutput{})), OnInstructionsLoaded(answering[InstructionsLoadedInput](t, blocked)), decided},
+		{OnWorktreeRemove(answering[WorktreeRemoveInput](t, HookOutput{})), OnWorktreeRemove(answering[WorktreeRemoveInput](t, ended)), stopped},
+		{OnInstructionsLoaded(answering[InstructionsLoadedInput](t, HookOutput{})), OnInstructionsLoaded(answering[InstructionsLoadedInput](t, ended)), stopped},
 		{OnCwdChanged(answering[CwdChangedInput](t, WatchPathsOutput{})),
 			OnCwdChanged(answering[CwdChangedInput](t, WatchPathsOutput{WatchPaths: []string{"p"}})), specific("CwdChanged", `"watchPaths":["p"]`)},
 		{OnFileChanged(answering[FileChangedInput](t, WatchPathsOutput{})),
 			OnFileChanged(answering[FileChangedInput](t, WatchPathsOutput{WatchPaths: []string{"p"}})), specific("FileChanged", `"watchPaths":["p"]`)},
-		{OnDirectoryAdded(answering[DirectoryAddedInput](t, HookOutput{})), OnDirectoryAdded(answering[DirectoryAddedInput](t, blocked)), decided},
+		{OnDirectoryAdded(answering[DirectoryAddedInput](t, HookOutput{})), OnDirectoryAdded(answering[DirectoryAddedInput](t, ended)), stopped},
 		{OnMessageDisplay(answering[MessageDisplayInput](t, MessageDisplayOutput{})),
 			OnMessageDisplay(answering[MessageDisplayInput](t, MessageDisplayOutput{DisplayContent: "d"})), specific("MessageDisplay", `"displayContent":"d"`)},
 	}
@@ -136,7 +140,7 @@ func TestWhatEveryHookCanSay(t *testing.T) {
 func TestHookFailures(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	h := OnStop(func(context.Context, *StopInput) (ContextOutput, error) { return ContextOutput{}, broken })
+	h := OnStop(func(context.Context, *StopInput) (FeedbackOutput, error) { return FeedbackOutput{}, broken })
 	_, err := h.run(t.Context(), &HookCall{Input: json.RawMessage(`{}`)})
 	require.ErrorIs(t, err, broken)
 	_, err = h.run(t.Context(), &HookCall{Input: json.RawMessage(`[]`)})

@@ -62,8 +62,11 @@ func (c HookCommon) decided(decision, reason string, specific protocol.HookSpeci
 	return out
 }
 
-// HookOutput is the output of events that allow no more than to go on or not.
-type HookOutput struct {
+// HookOutput is the output of events that allow no decision.
+type HookOutput struct{ HookCommon }
+
+// BlockOutput is the output of events that can be kept from happening.
+type BlockOutput struct {
 	// Decision is DecisionBlock, or "" to go on. Reason says why.
 	Decision, Reason string
 	HookCommon
@@ -104,6 +107,13 @@ type PostToolUseOutput struct {
 
 // ContextOutput adds context.
 type ContextOutput struct {
+	// AdditionalContext is told to the model.
+	AdditionalContext string
+	HookCommon
+}
+
+// FeedbackOutput tells the model something after the fact.
+type FeedbackOutput struct {
 	// Decision DecisionBlock sends the agent back to work (Stop, SubagentStop)
 	// or shows Reason to the model.
 	Decision, Reason string
@@ -186,7 +196,9 @@ type MessageDisplayOutput struct {
 	HookCommon
 }
 
-func (o HookOutput) wire(HookEvent) protocol.HookJSONOutput {
+func (o HookOutput) wire(HookEvent) protocol.HookJSONOutput { return o.json(nil) }
+
+func (o BlockOutput) wire(HookEvent) protocol.HookJSONOutput {
 	return o.decided(o.Decision, o.Reason, nil)
 }
 
@@ -213,10 +225,19 @@ func (o PostToolUseOutput) wire(HookEvent) protocol.HookJSONOutput {
 }
 
 func (o ContextOutput) wire(event HookEvent) protocol.HookJSONOutput {
-	if o.AdditionalContext == "" {
-		return o.decided(o.Decision, o.Reason, nil)
+	return o.json(told(event, o.AdditionalContext))
+}
+
+func (o FeedbackOutput) wire(event HookEvent) protocol.HookJSONOutput {
+	return o.decided(o.Decision, o.Reason, told(event, o.AdditionalContext))
+}
+
+// told is the part of an output that tells the model something.
+func told(event HookEvent, text string) protocol.HookSpecificOutput {
+	if text == "" {
+		return nil
 	}
-	return o.decided(o.Decision, o.Reason, &protocol.ContextOutput{Name: event, AdditionalContext: o.AdditionalContext})
+	return &protocol.ContextOutput{Name: event, AdditionalContext: text}
 }
 
 func (o UserPromptSubmitOutput) wire(HookEvent) protocol.HookJSONOutput {

@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"context"
-	"errors"
 	"iter"
 
 	"github.com/agent-troupe/troupe/dialect"
@@ -13,42 +12,18 @@ import (
 type link struct {
 	session *runtime.Session
 	dialect dialect.Dialect
-	servers []*MCPServer // those that have something to close
-}
-
-// ownServers gives each wrapped MCP server of the spec a connection of the
-// session's own.
-func ownServers(spec *runtime.Spec) []*MCPServer {
-	var own []*MCPServer
-	for i, s := range spec.MCPServers {
-		if m, ok := s.(*MCPServer); ok {
-			m = m.forSession()
-			spec.MCPServers[i] = m
-			if _, wrapped := m.served.(*wrappedServer); wrapped {
-				own = append(own, m)
-			}
-		}
-	}
-	return own
-}
-
-func (l *link) closeServers(ctx context.Context) error {
-	var errs []error
-	for _, s := range l.servers {
-		errs = append(errs, s.Close(ctx))
-	}
-	return errors.Join(errs...)
+	servers *servers
 }
 
 // closeServersAtEnd is for sessions that end without a Close.
 func (l *link) closeServersAtEnd(home *runtime.Runtime) {
-	if len(l.servers) == 0 {
+	session, servers := l.session, l.servers
+	if !servers.unwatched() {
 		return
 	}
-	servers := *l
 	home.Executor().Go(func() {
-		_ = home.Executor().Await(context.Background(), servers.session.Done())
-		_ = servers.closeServers(context.Background()) // whoever waits is told by Client.Close
+		_ = home.Executor().Await(context.Background(), session.Done())
+		_ = servers.close(context.Background()) // whoever waits is told by Client.Close
 	})
 }
 

@@ -28,7 +28,7 @@ type MCPServer struct {
 type servant interface {
 	manifest() (initialize, tools json.RawMessage, err error)
 	timeout(tool string) time.Duration
-	enter(tool string) *turn
+	enter(tool string) *mcp.Turn
 	handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 	// fresh is the same servant without connections.
 	fresh() servant
@@ -101,7 +101,7 @@ func (s *MCPServer) Sequential() *MCPServer {
 		return s
 	}
 	ordered := *tools
-	ordered.order = newGate(1)
+	ordered.order = mcp.NewGate(1)
 	return &MCPServer{name: s.name, served: &ordered}
 }
 

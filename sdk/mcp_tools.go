@@ -17,7 +17,7 @@ type toolServer struct {
 	info   map[string]string // serverInfo
 	list   json.RawMessage   // result of tools/list
 	byName map[string]*toolDef
-	order  *gate // nil: no order
+	order  *mcp.Gate // nil: no order
 }
 
 func (s *toolServer) manifest() (initialize, tools json.RawMessage, err error) {
@@ -44,16 +44,16 @@ func (s *toolServer) timeout(tool string) time.Duration {
 
 // gateOf is where calls of a tool wait for each other. One gate is enough: what
 // runs alone on the server also runs alone as a tool.
-func (s *toolServer) gateOf(d *toolDef) *gate {
+func (s *toolServer) gateOf(d *toolDef) *mcp.Gate {
 	if s.order != nil && !d.annotations.ReadOnly {
 		return s.order
 	}
 	return d.gate
 }
 
-func (s *toolServer) enter(tool string) *turn {
+func (s *toolServer) enter(tool string) *mcp.Turn {
 	if d := s.byName[tool]; d != nil {
-		return s.gateOf(d).enter()
+		return s.gateOf(d).Enter()
 	}
 	return nil
 }
@@ -89,9 +89,9 @@ func (s *toolServer) call(ctx context.Context, params json.RawMessage) (json.Raw
 		return refusal("Tool %s not found", p.Name), nil
 	}
 	// The bridge takes a place when the call arrives; without one this is it.
-	place, ok := mcp.PlaceFromContext(ctx).(*turn)
-	if gate := s.gateOf(d); !ok || place.gate != gate {
-		place = gate.enter()
+	place, ok := mcp.PlaceFromContext(ctx).(*mcp.Turn)
+	if gate := s.gateOf(d); !ok || !place.At(gate) {
+		place = gate.Enter()
 	}
 	defer place.Leave()
 	result, err := d.call(ctx, place, p.Arguments, p.Meta)
@@ -110,7 +110,7 @@ func refusal(format string, args ...any) json.RawMessage {
 
 // call runs the tool once. Its error is a *badArguments, the cause of ctx, or
 // a *kernel.PanicError.
-func (d *toolDef) call(ctx context.Context, place *turn, args, meta json.RawMessage) (result json.RawMessage, err error) {
+func (d *toolDef) call(ctx context.Context, place *mcp.Turn, args, meta json.RawMessage) (result json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			result, err = nil, &kernel.PanicError{Value: p, Message: "tool " + d.name, Stack: debug.Stack()}
@@ -120,7 +120,7 @@ func (d *toolDef) call(ctx context.Context, place *turn, args, meta json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	if err := place.wait(ctx); err != nil {
+	if err := place.Wait(ctx); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {

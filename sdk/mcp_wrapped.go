@@ -26,7 +26,7 @@ type wrappedServer struct {
 
 func (w *wrappedServer) fresh() servant               { return &wrappedServer{server: w.server} }
 func (w *wrappedServer) timeout(string) time.Duration { return 0 }
-func (w *wrappedServer) enter(string) *turn           { return nil }
+func (w *wrappedServer) enter(string) *mcp.Turn       { return nil }
 
 // connected returns the connection. The handshake is on its way, ahead of
 // whatever the caller asks.

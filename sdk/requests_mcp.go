@@ -28,7 +28,9 @@ type (
 	PermissionRulesState = protocol.PermissionRulesState
 )
 
-// MCPStatus is the state of the agent's MCP servers.
+// MCPStatus is the state of the agent's MCP servers, with the tools by which it
+// knows them: under the names that the servers gave, see [MCPToolName], and with
+// annotations that have lost their Hint (readOnly for readOnlyHint).
 func (c *Client) MCPStatus(ctx context.Context) ([]MCPServerStatus, error) {
 	r, err := ask[protocol.MCPStatusResponse](ctx, c, protocol.MCPStatusRequest{})
 	if err != nil {
@@ -37,23 +39,16 @@ func (c *Client) MCPStatus(ctx context.Context) ([]MCPServerStatus, error) {
 	return r.All(), nil
 }
 
-// ReconnectMCPServer connects a server again.
+// ReconnectMCPServer connects a server again: the agent asks it anew for its
+// tools. A name that the agent does not know is a *[ControlError].
 func (c *Client) ReconnectMCPServer(ctx context.Context, server string) error {
 	return c.Call(ctx, protocol.MCPReconnectRequest{ServerName: server}, nil)
 }
 
-// ToggleMCPServer turns a server on or off.
+// ToggleMCPServer turns a server on or off. One that was off is asked anew for
+// its tools.
 func (c *Client) ToggleMCPServer(ctx context.Context, server string, enabled bool) error {
 	return c.Call(ctx, protocol.MCPToggleRequest{ServerName: server, Enabled: enabled}, nil)
-}
-
-// SetMCPServers replaces all servers that were set this way before. Servers of
-// Options.SDKMCPServers that are to stay are given as type sdk with their name.
-func (c *Client) SetMCPServers(ctx context.Context, servers map[string]MCPServerSetting) (*MCPSetServersResponse, error) {
-	if servers == nil {
-		servers = map[string]MCPServerSetting{}
-	}
-	return ask[MCPSetServersResponse](ctx, c, protocol.MCPSetServersRequest{Servers: servers})
 }
 
 // ReadMCPResource reads a resource of a server. Claude.

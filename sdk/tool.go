@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/agent-troupe/troupe/actors/mcp"
 )
 
 // Tool is a tool of an in-process MCP server, made by [NewTool] or [RawTool].
@@ -22,7 +24,7 @@ type toolDef struct {
 	annotations       toolAnnotations
 	meta              map[string]any
 	timeout           time.Duration
-	gate              *gate // nil: no limit
+	gate              *mcp.Gate // nil: no limit
 	run               func(context.Context, *arguments) (*ToolResult, error)
 	problems          []problem
 }
@@ -200,8 +202,8 @@ func ToolMeta(key string, value any) ToolOption {
 }
 
 // ToolTimeout bounds one call of the tool, the wait for its turn included.
-// 0: 10 min; negative: no limit. When it passes, the model is told and the
-// handler's context ends.
+// 0: 10 min; negative: no limit. [Progress] starts it anew. When it passes, the
+// model is told and the handler's context ends.
 func ToolTimeout(d time.Duration) ToolOption { return func(def *toolDef) { def.timeout = d } }
 
 // MaxConcurrent lets at most n calls of the tool run at a time, those of all
@@ -213,6 +215,6 @@ func MaxConcurrent(n int) ToolOption {
 			d.problem(fmt.Sprintf("MaxConcurrent is %d", n), "give a positive number, or leave the option out")
 			return
 		}
-		d.gate = newGate(n)
+		d.gate = mcp.NewGate(n)
 	}
 }

@@ -44,12 +44,15 @@ func (c *toolCall) end() {
 
 // Progress tells the agent how far the tool call of ctx has come. progress must
 // grow with each call; total is 0 when it is not known; message may be empty.
+// It is a sign of life: the call's [ToolTimeout] starts anew, whether or not the
+// agent hears of it.
 //
 // It reports whether the agent was told. It was not when the agent asked for no
 // progress, when the call is over, when ctx is not that of a tool's handler, or
 // when the session has ended. It does not block, and is safe for concurrent
 // use.
 func Progress(ctx context.Context, progress, total float64, message string) bool {
+	mcp.Alive(ctx)
 	c := callOf(ctx)
 	notify, ok := mcp.NotifierFromContext(ctx)
 	if c == nil || c.token == nil || !ok {

@@ -23,6 +23,12 @@ type Job struct {
 	SetBy string
 	// Expired, if set, is the error of a callback that ran out of time.
 	Expired error
+	// Deadline, if set, takes the place of Limit once it is over, and after
+	// Begin: it says how long the callback may take by now.
+	Deadline func() Deadline
+	// Begin, if set, runs before Run on the same task. Its error fails the
+	// request.
+	Begin func(ctx context.Context) error
 	// Run calls the user. It returns the response of a success. An error
 	// answers the request in its place, whatever stands beside it: gates deny,
 	// the rest answers an error. Only a *[Reported] lets the response stand.
@@ -30,6 +36,13 @@ type Job struct {
 	// Done, if set, is called once, after Run or in its place when the request
 	// was cancelled before.
 	Done func()
+}
+
+// Deadline is a limit that is not known beforehand, or moves.
+type Deadline struct {
+	Limit   time.Duration // counted from Since; zero and less mean none
+	Since   time.Time
+	Expired error
 }
 
 // Reported is an error that the response already tells: it is reported, and
@@ -79,10 +92,11 @@ type Actor struct {
 }
 
 type run struct {
-	cancel  context.CancelCauseFunc
-	timer   kernel.Timer
-	expired error
-	name    string
+	cancel   context.CancelCauseFunc
+	timer    kernel.Timer
+	expired  error
+	deadline func() Deadline
+	name     string
 }
 
 // errActorGone is the cause that a callback's context ends with when its actor
@@ -105,7 +119,7 @@ func (a *Actor) Handle(c *kernel.Context[message.ToCallback], m message.ToCallba
 	case message.CallbackDone:
 		a.done(m.Request)
 	case message.CallbackExpired:
-		a.expire(m.Request)
+		a.expire(c, m.Request)
 	default:
 		return fmt.Errorf("%v: unexpected message %T", a.Kind, m)
 	}
@@ -142,7 +156,7 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 		return
 	}
 	a.Ledger.Describe(r, job.Name, job.Limit)
-	running := &run{cancel: cancel, name: job.Name}
+	running := &run{cancel: cancel, name: job.Name, deadline: job.Deadline}
 	if job.Limit > 0 {
 		running.expired = job.Expired
 		if running.expired == nil {
@@ -172,20 +186,27 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 			cancel(context.Canceled)
 			self.Tell(message.CallbackDone{Request: r})
 		}()
-		response, err = call(ctx, job)
+		response, err = call(ctx, job, func() { self.Tell(message.CallbackExpired{Request: r}) })
 	})
 }
 
 var errNoReturn = errors.New("the callback ended its goroutine instead of returning (runtime.Goexit does that, and so does FailNow of a test)")
 
-// call runs the callback and turns a panic into an error.
-func call(ctx context.Context, job Job) (response json.RawMessage, err error) {
+// call runs the callback and turns a panic into an error. begun says that the
+// deadline may have moved.
+func call(ctx context.Context, job Job, begun func()) (response json.RawMessage, err error) {
 	defer job.done()
 	defer func() {
 		if p := recover(); p != nil {
 			err = &kernel.PanicError{Value: p, Message: job.Name, Stack: debug.Stack()}
 		}
 	}()
+	if job.Begin != nil {
+		if err := job.Begin(ctx); err != nil {
+			return nil, err
+		}
+		begun()
+	}
 	return job.Run(ctx)
 }
 
@@ -226,11 +247,31 @@ func (a *Actor) done(request *ledger.Request) {
 
 // expire answers for a callback that took too long. Its task may go on; its
 // answer will be late.
-func (a *Actor) expire(request *ledger.Request) {
+func (a *Actor) expire(c *kernel.Context[message.ToCallback], request *ledger.Request) {
 	r := a.running[request]
-	if r == nil {
+	if r == nil || r.deadline != nil && a.goesOn(c, request, r) {
 		return
 	}
 	a.fail(request, r.name, r.expired)
 	a.Changed()
+}
+
+// goesOn reports whether a deadline that moves is still ahead, and waits for it.
+func (a *Actor) goesOn(c *kernel.Context[message.ToCallback], request *ledger.Request, r *run) bool {
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+	d := r.deadline()
+	a.Ledger.Describe(request, r.name, max(d.Limit, 0))
+	if d.Limit <= 0 {
+		return true
+	}
+	left := d.Limit - c.Now().Sub(d.Since)
+	if left > 0 {
+		r.timer = c.After(left, message.CallbackExpired{Request: request})
+		return true
+	}
+	r.expired = d.Expired
+	return false
 }

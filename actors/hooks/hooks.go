@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
@@ -31,18 +33,24 @@ type Hook struct {
 	Event   protocol.HookEvent
 	Matcher string        // regular expression over tool names; empty: all
 	Timeout time.Duration // zero: 60 s
-	Func    Func
+	// OnFailure says what becomes of what the hook guards when the hook fails:
+	// dialect.HookBlock or dialect.HookContinue. Empty: gates block, the rest
+	// continues.
+	OnFailure string
+	Func      Func
 }
 
 // CallbackID names the i-th hook on the wire.
-func CallbackID(i int) string { return fmt.Sprintf("hook_%d", i) }
+func CallbackID(i int) string { return idPrefix + strconv.Itoa(i) }
+
+const idPrefix = "hook_" // the vendors'
 
 // Registrations is what the initialize call says of the hooks.
 func Registrations(all []Hook) []dialect.HookRegistration {
 	regs := make([]dialect.HookRegistration, len(all))
 	for i, h := range all {
 		regs[i] = dialect.HookRegistration{
-			Event: h.Event, Matcher: h.Matcher, Timeout: h.Timeout, CallbackIDs: []string{CallbackID(i)},
+			Event: h.Event, Matcher: h.Matcher, Timeout: h.Timeout, OnFailure: h.OnFailure, CallbackIDs: []string{CallbackID(i)},
 		}
 	}
 	return regs
@@ -57,12 +65,17 @@ func HostLimit(t time.Duration) time.Duration {
 	return t - min(t/10, time.Second)
 }
 
-// New returns the actor.
-func New(l *ledger.Ledger, all []Hook, changed func()) *dispatch.Actor {
-	byID := make(map[string]*Hook, len(all))
-	for i := range all {
-		byID[CallbackID(i)] = &all[i]
+// registered is the hook behind a callback id; nil if there is none.
+func registered(all []Hook, id string) *Hook {
+	i, err := strconv.Atoi(strings.TrimPrefix(id, idPrefix))
+	if err != nil || i < 0 || i >= len(all) || CallbackID(i) != id {
+		return nil
 	}
+	return &all[i]
+}
+
+// New returns the actor.
+func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func()) *dispatch.Actor {
 	prepare := func(r *ledger.Request) (dispatch.Job, error) {
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {
@@ -72,9 +85,9 @@ func New(l *ledger.Ledger, all []Hook, changed func()) *dispatch.Actor {
 		if !ok {
 			return dispatch.Job{}, fmt.Errorf("hook_callback request: decoded as %T", req)
 		}
-		hook := byID[ask.CallbackID]
+		hook := registered(all, ask.CallbackID)
 		if hook == nil {
-			return dispatch.Job{Name: ask.CallbackID}, unknownHook(ask.CallbackID)
+			return dispatch.Job{Name: ask.CallbackID}, unknownHook(d, ask.CallbackID)
 		}
 		call := &Call{Event: hook.Event, Input: ask.Input, ToolUseID: ask.ToolUseID}
 		return dispatch.Job{
@@ -94,19 +107,29 @@ func New(l *ledger.Ledger, all []Hook, changed func()) *dispatch.Actor {
 	return &dispatch.Actor{Kind: ledger.Hook, Ledger: l, Prepare: prepare, Changed: changed}
 }
 
-// EventOf tells which event a hook_callback request belongs to: what was
-// registered under its id, else what its input says.
-func EventOf(all []Hook, r *ledger.Request) protocol.HookEvent {
+// Denial answers for a hook that gave no answer: gates deny, the rest is told
+// reason as an error, of which the agent makes what the registration says.
+func Denial(d dialect.Dialect, all []Hook, r *ledger.Request, reason string) (response []byte, errText string) {
 	req, err := protocol.DecodeAgentRequest(r.Frame)
 	ask, ok := req.(*protocol.HookCallbackRequest)
-	if err != nil || !ok {
-		return protocol.HookPreToolUse // unreadable: treat it as the strictest gate
-	}
-	for i := range all {
-		if CallbackID(i) == ask.CallbackID {
-			return all[i].Event
+	event := protocol.HookPreToolUse // unreadable: treat it as the strictest gate
+	if err == nil && ok {
+		h := registered(all, ask.CallbackID)
+		switch {
+		case h == nil:
+			event = eventOf(ask)
+		case h.OnFailure == dialect.HookContinue:
+			return nil, reason
+		default:
+			event = h.Event
 		}
 	}
+	response, errText = d.HookFailure(event, reason)
+	return response, errText
+}
+
+// eventOf is the event that a request names.
+func eventOf(ask *protocol.HookCallbackRequest) protocol.HookEvent {
 	var input struct {
 		Event protocol.HookEvent `json:"hook_event_name"`
 	}
@@ -116,9 +139,9 @@ func EventOf(all []Hook, r *ledger.Request) protocol.HookEvent {
 	return input.Event
 }
 
-func unknownHook(id string) error {
+func unknownHook(d dialect.Dialect, id string) error {
 	return &dispatch.Spoken{
-		Reason: "No hook callback found for ID: " + id,
+		Reason: d.Traits().UnknownHook + id,
 		Err:    fmt.Errorf("the agent called hook %q, which was never registered", id),
 	}
 }

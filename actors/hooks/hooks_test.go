@@ -16,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -26,10 +27,9 @@ func fire(callback, input string) string {
 func actor(t *testing.T, all []hooks.Hook) *rig {
 	t.Helper()
 	return newRig(t,
-		func(l *ledger.Ledger) *dispatch.Actor { return hooks.New(l, all, func() {}) },
+		func(l *ledger.Ledger) *dispatch.Actor { return hooks.New(l, claude.New(), all, func() {}) },
 		func(q *ledger.Request, reason string) ([]byte, string) {
-			response, errText := claude.New().HookFailure(hooks.EventOf(all, q), reason)
-			return response, errText
+			return hooks.Denial(claude.New(), all, q, reason)
 		})
 }
 
@@ -154,25 +154,66 @@ func TestRegistrations(t *testing.T) {
 	t.Parallel()
 	assert.Empty(t, hooks.Registrations(nil))
 	assert.Equal(t, []dialect.HookRegistration{
-		{Event: protocol.HookPreToolUse, Matcher: "Bash|Write", Timeout: time.Second, CallbackIDs: []string{"hook_0"}},
+		{Event: protocol.HookPreToolUse, Matcher: "Bash|Write", Timeout: time.Second, OnFailure: "block", CallbackIDs: []string{"hook_0"}},
 		{Event: protocol.HookStop, CallbackIDs: []string{"hook_1"}},
 	}, hooks.Registrations([]hooks.Hook{
-		{Event: protocol.HookPreToolUse, Matcher: "Bash|Write", Timeout: time.Second},
+		{Event: protocol.HookPreToolUse, Matcher: "Bash|Write", Timeout: time.Second, OnFailure: "block"},
 		{Event: protocol.HookStop},
 	}))
 }
 
-func TestEventOf(t *testing.T) {
+func TestDenial(t *testing.T) {
 	t.Parallel()
-	all := []hooks.Hook{{Event: protocol.HookStop}}
-	for line, want := range map[string]protocol.HookEvent{
-		fire("hook_0", `{"hook_event_name":"PreToolUse"}`): protocol.HookStop, // what was registered counts
-		fire("hook_1", `{"hook_event_name":"SessionEnd"}`): "SessionEnd",
-		fire("hook_1", `{}`): protocol.HookPreToolUse,
-		`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","callback_id":[]}}`: protocol.HookPreToolUse,
+	all := []hooks.Hook{
+		{Event: protocol.HookStop},
+		{Event: protocol.HookPreToolUse},
+		{Event: protocol.HookPreToolUse, OnFailure: dialect.HookBlock},
+		{Event: protocol.HookPreToolUse, OnFailure: dialect.HookContinue},
+	}
+	for line, gate := range map[string]bool{
+		fire("hook_0", `{"hook_event_name":"PreToolUse"}`): false, // what was registered counts
+		fire("hook_1", `{}`): true,
+		fire("hook_2", `{}`): true,
+		fire("hook_3", `{}`): false, // as its owner wants it
+		fire("hook_4", `{"hook_event_name":"SessionEnd"}`): false,
+		fire("hook_4", `{}`):                                true,
+		fire("hook_01", `{}`):                               true, // no id of ours
+		fire("hook_-1", `{}`):                               true,
+		fire("x", `{"hook_event_name":"UserPromptSubmit"}`): true,
+		`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","callback_id":[]}}`: true,
 	} {
 		f, err := protocol.ParseFrame([]byte(line))
 		require.NoError(t, err)
-		assert.Equal(t, want, hooks.EventOf(all, &ledger.Request{Frame: f}), line)
+		response, errText := hooks.Denial(claude.New(), all, &ledger.Request{Frame: f}, "why not")
+		if gate {
+			assert.Contains(t, string(response), "why not", line)
+			assert.Empty(t, errText, line)
+		} else {
+			assert.Nil(t, response, line)
+			assert.Equal(t, "why not", errText, line)
+		}
 	}
+}
+
+func TestAHookThatMayFail(t *testing.T) {
+	t.Parallel()
+	r := actor(t, []hooks.Hook{{Event: protocol.HookPreToolUse, OnFailure: dialect.HookContinue, Func: func(context.Context, *hooks.Call) (json.RawMessage, error) {
+		return nil, errors.New("a secret")
+	}}})
+	r.ask(fire("hook_0", `{}`), 0)
+	require.Len(t, r.lines, 1)
+	assert.Contains(t, r.lines[0], `"subtype":"error"`, "the agent then does what the registration says")
+	assert.Equal(t, "the callback failed", r.answer())
+	require.Len(t, r.failed, 1, "it is reported all the same")
+}
+
+func TestTheTextForAnUnknownHookIsTheDialects(t *testing.T) {
+	t.Parallel()
+	r := newRig(t,
+		func(l *ledger.Ledger) *dispatch.Actor { return hooks.New(l, qoder.New(), nil, func() {}) },
+		func(q *ledger.Request, reason string) ([]byte, string) {
+			return hooks.Denial(qoder.New(), nil, q, reason)
+		})
+	r.ask(fire("hook_9", `{"hook_event_name":"Stop"}`), 0)
+	assert.Equal(t, "Unknown hook callback: hook_9", r.answer())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -40,8 +41,9 @@ const (
 
 func bridge(servers ...Server) *Bridge {
 	return NewBridge(BridgeConfig{
-		Servers: servers, Exec: kernel.GoExecutor{}, NotificationReply: json.RawMessage(claudeReply),
-		Notify: func(string, string, json.RawMessage) error { return errors.New("no session") },
+		Servers: servers, Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, NotificationReply: json.RawMessage(claudeReply),
+		UnknownServer: "SDK MCP server not found: ",
+		Notify:        func(string, string, json.RawMessage) error { return errors.New("no session") },
 	})
 }
 
@@ -58,7 +60,12 @@ func request(t *testing.T, server, message string) *ledger.Request {
 // job is what the actor would run for a message.
 func job(t *testing.T, b *Bridge, server, message string) dispatch.Job {
 	t.Helper()
-	j, err := b.prepare(request(t, server, message))
+	return jobOf(t, b, server, message, func() { t.Error("the request was dropped") })
+}
+
+func jobOf(t *testing.T, b *Bridge, server, message string, drop func()) dispatch.Job {
+	t.Helper()
+	j, err := b.prepare(request(t, server, message), drop)
 	require.NoError(t, err)
 	return j
 }
@@ -67,6 +74,11 @@ func job(t *testing.T, b *Bridge, server, message string) dispatch.Job {
 func run(ctx context.Context, j dispatch.Job) (string, error) {
 	if j.Done != nil {
 		defer j.Done()
+	}
+	if j.Begin != nil {
+		if err := j.Begin(ctx); err != nil {
+			return "", err
+		}
 	}
 	got, err := j.Run(ctx)
 	return string(got), err
@@ -86,6 +98,8 @@ func TestReplies(t *testing.T) {
 			return nil, errors.Join(errors.New("x"), &RPCError{Code: CodeInternal, Message: "inside"})
 		case "tools/call":
 			return nil, errors.New("handler exploded")
+		case "plain error":
+			return nil, errors.New("out of order")
 		case "panics":
 			panic("boom")
 		}
@@ -100,7 +114,8 @@ func TestReplies(t *testing.T) {
 		"error":          {`{"jsonrpc":"2.0","id":6,"method":"refused"}`, `{"jsonrpc":"2.0","id":6,"error":{"code":-32602,"message":"no","data":{"a":1}}}`},
 		"error, inside":  {`{"jsonrpc":"2.0","id":6,"method":"wrapped"}`, `{"jsonrpc":"2.0","id":6,"error":{"code":-32603,"message":"inside"}}`},
 		"tool error":     {`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"t"}}`, `{"jsonrpc":"2.0","id":6,"result":{"content":[{"type":"text","text":"handler exploded"}],"isError":true}}`},
-		"panic":          {`{"jsonrpc":"2.0","id":6,"method":"panics"}`, `{"jsonrpc":"2.0","id":6,"result":{"content":[{"type":"text","text":"the tool panicked: boom"}],"isError":true}}`},
+		"plain error":    {`{"jsonrpc":"2.0","id":6,"method":"plain error"}`, `{"jsonrpc":"2.0","id":6,"error":{"code":-32603,"message":"out of order"}}`},
+		"panic":          {`{"jsonrpc":"2.0","id":6,"method":"panics"}`, `{"jsonrpc":"2.0","id":6,"error":{"code":-32603,"message":"the MCP server panicked: boom"}}`},
 		"notification":   {`{"jsonrpc":"2.0","method":"notifications/initialized"}`, claudeReply},
 		"unknown cancel": {`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`, claudeReply},
 		"broken cancel":  {`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}`, claudeReply},
@@ -129,7 +144,7 @@ func TestNotificationReplyIsTheDialects(t *testing.T) {
 
 func TestUnknownServer(t *testing.T) {
 	t.Parallel()
-	_, err := bridge(&fake{name: "srv"}).prepare(request(t, "nosuch", `{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	_, err := bridge(&fake{name: "srv"}).prepare(request(t, "nosuch", `{"jsonrpc":"2.0","id":1,"method":"ping"}`), nil)
 	var refusal *dispatch.Refusal
 	require.ErrorAs(t, err, &refusal)
 	assert.Equal(t, "SDK MCP server not found: nosuch", refusal.Text)
@@ -138,11 +153,11 @@ func TestUnknownServer(t *testing.T) {
 func TestBrokenMessages(t *testing.T) {
 	t.Parallel()
 	b := bridge(&fake{name: "srv"})
-	_, err := b.prepare(request(t, "srv", `[1]`))
+	_, err := b.prepare(request(t, "srv", `[1]`), nil)
 	assert.ErrorContains(t, err, "srv")
 	other, err := protocol.ParseFrame([]byte(`{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`))
 	require.NoError(t, err)
-	_, err = b.prepare(&ledger.Request{Frame: other})
+	_, err = b.prepare(&ledger.Request{Frame: other}, nil)
 	assert.ErrorContains(t, err, "mcp_message")
 }
 
@@ -151,66 +166,80 @@ func TestLimitsAndNames(t *testing.T) {
 	b := bridge(&fake{name: "srv", timeout: map[string]time.Duration{"short": time.Second, "endless": -1}})
 	for message, want := range map[string]dispatch.Job{
 		`{"id":1,"method":"tools/call","params":{"name":"short"}}`:   {Name: "mcp__srv__short", Limit: time.Second},
-		`{"id":1,"method":"tools/call","params":{"name":"endless"}}`: {Name: "mcp__srv__endless"},
+		`{"id":1,"method":"tools/call","params":{"name":"endless"}}`: {Name: "mcp__srv__endless", Limit: -1},
 		`{"id":1,"method":"tools/call","params":{"name":"plain"}}`:   {Name: "mcp__srv__plain", Limit: DefaultTimeout},
 		`{"id":1,"method":"tools/call","params":7}`:                  {Name: "srv tools/call", Limit: DefaultTimeout},
 		`{"id":1,"method":"tools/list"}`:                             {Name: "srv tools/list", Limit: DefaultTimeout},
-		`{"method":"notifications/initialized"}`:                     {Name: "srv notifications/initialized"},
 	} {
 		j := job(t, b, "srv", message)
 		assert.Equal(t, want.Name, j.Name, message)
-		assert.Equal(t, want.Limit, j.Limit, message)
-		if j.Done != nil {
-			j.Done()
-		}
+		assert.Equal(t, DefaultTimeout, j.Limit, "until the server has been asked")
+		assert.Equal(t, DefaultTimeout, j.Deadline().Limit, message)
+		require.NoError(t, j.Begin(t.Context()))
+		assert.Equal(t, want.Limit, j.Deadline().Limit, message)
+		j.Done()
 	}
+	notification := job(t, b, "srv", `{"method":"notifications/initialized"}`)
+	assert.Equal(t, "srv notifications/initialized", notification.Name)
+	assert.Zero(t, notification.Limit)
 }
 
 func TestCancelled(t *testing.T) {
 	t.Parallel()
-	began := make(chan string, 2)
-	s := &fake{name: "srv", handle: func(ctx context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {
-		began <- string(params)
-		<-ctx.Done()
-		return nil, context.Cause(ctx)
-	}}
-	other := &fake{name: "other", handle: s.handle}
-	b := bridge(s, other)
-	type reply struct {
-		text string
-		err  error
-	}
-	start := func(server, id string) chan reply {
-		done := make(chan reply, 1)
-		j := job(t, b, server, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"slow"}}`)
-		go func() {
-			text, err := run(context.Background(), j)
-			done <- reply{text, err}
-		}()
-		<-began
-		return done
+	s := &fake{name: "srv", handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) { return nil, nil }}
+	b := bridge(s, &fake{name: "other", handle: s.handle})
+	var dropped []string
+	arrive := func(server, id string) dispatch.Job {
+		return jobOf(t, b, server, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"slow"}}`,
+			func() { dropped = append(dropped, server+" "+id) })
 	}
 	cancel := func(server, id string) {
 		got, err := run(context.Background(), job(t, b, server, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId": `+id+` ,"reason":"x"}}`))
 		require.NoError(t, err)
 		assert.JSONEq(t, `{"mcp_response":`+claudeReply+`}`, got)
 	}
-	number, text := start("srv", `10`), start("srv", `"10"`)
-	cancel("other", `10`) // the same id of another server is another call
-	elsewhere := start("other", `10`)
-	assert.Empty(t, number)
+	number, text, elsewhere := arrive("srv", `10`), arrive("srv", `"10"`), arrive("other", `10`)
+	cancel("srv", `11`)
+	assert.Empty(t, dropped)
 	cancel("srv", `10`)
-	r := <-number
-	require.NoError(t, r.err)
-	assert.Contains(t, r.text, `"isError":true`)
-	assert.Contains(t, r.text, `context canceled`)
-	assert.Empty(t, text, "a string is another id than a number")
-	cancel("srv", `"10"`)
-	<-text
-	cancel("other", `10`)
-	<-elsewhere
+	cancel("srv", `"10"`) // a string is another id than a number
+	cancel("other", `10`) // the same id of another server is another call
+	assert.Equal(t, []string{`srv 10`, `srv "10"`, `other 10`}, dropped)
+	for _, j := range []dispatch.Job{number, text, elsewhere} {
+		j.Done()
+	}
 	cancel("srv", `10`) // too late: nothing
+	assert.Len(t, dropped, 3)
 	assert.Empty(t, b.calls)
+}
+
+// An id may come again: the end of the first call is not that of the second.
+func TestACallThatHasAnIDOfBefore(t *testing.T) {
+	t.Parallel()
+	b := bridge(&fake{name: "srv"})
+	const message = `{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":"p"}}}`
+	dropped := 0
+	first, second := job(t, b, "srv", message), jobOf(t, b, "srv", message, func() { dropped++ })
+	first.Done()
+	_, err := run(context.Background(), job(t, b, "srv", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":10}}`))
+	require.NoError(t, err)
+	assert.Equal(t, 1, dropped)
+	second.Done()
+	assert.Empty(t, b.calls)
+	assert.Empty(t, b.tokens)
+}
+
+func TestServersComeAndGo(t *testing.T) {
+	t.Parallel()
+	b := bridge(&fake{name: "srv"})
+	assert.False(t, b.Add(&fake{name: "srv"}), "the name is taken")
+	assert.True(t, b.Add(&fake{name: "more"}))
+	job(t, b, "more", `{"id":1,"method":"ping"}`).Done()
+	b.Remove("srv")
+	_, err := b.prepare(request(t, "srv", `{"id":1,"method":"ping"}`), nil)
+	require.Error(t, err)
+	assert.True(t, b.Add(&fake{name: "srv"}))
+	job(t, b, "srv", `{"id":1,"method":"ping"}`).Done()
 }
 
 func TestTheEndOfTheScopeReachesTheServer(t *testing.T) {
@@ -258,8 +287,9 @@ func TestPlaces(t *testing.T) {
 	}
 	b := bridge(o)
 	j := job(t, b, "srv", `{"id":1,"method":"tools/call","params":{"name":"write"}}`)
-	assert.Equal(t, place{entered: 1}, *p, "the place is taken as the call arrives")
+	assert.Zero(t, *p, "the server is not asked on the actor")
 	_, err := run(context.Background(), j)
+	assert.Equal(t, 1, p.entered)
 	require.ErrorAs(t, err, new(*kernel.PanicError))
 	assert.Same(t, p, seen)
 	assert.Positive(t, p.left)
@@ -273,7 +303,51 @@ func TestPlaces(t *testing.T) {
 
 	*p = place{}
 	job(t, b, "srv", `{"id":2,"method":"tools/call","params":{"name":"write"}}`).Done() // cancelled before it ran
+	assert.Zero(t, *p)
+	_, err = run(context.Background(), job(t, b, "srv", `{"id":3,"method":"tools/call","params":{"name":"write"}}`))
+	require.ErrorAs(t, err, new(*kernel.PanicError), "and holds up nobody")
 	assert.Equal(t, place{entered: 1, left: 1}, *p)
+}
+
+// Places are taken in the order in which the calls arrive, in whatever order
+// their tasks start.
+func TestPlacesAreTakenInOrder(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(50) {
+		s := sim.New(seed)
+		var order []string
+		o := &recorder{fake: fake{name: "srv", handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) { return nil, nil }}}
+		o.enter = func(tool string) { order = append(order, tool) }
+		b := NewBridge(BridgeConfig{Servers: []Server{o}, Clock: s, Exec: s})
+		var want []string
+		for i := range 8 {
+			tool := fmt.Sprint("t", i)
+			j := jobOf(t, b, "srv", fmt.Sprintf(`{"id":%d,"method":"tools/call","params":{"name":%q}}`, i, tool), nil)
+			if i == 3 {
+				j.Done() // gave up before it began
+				continue
+			}
+			want = append(want, tool)
+			s.Go(func() {
+				_, err := run(context.Background(), j)
+				assert.NoError(t, err)
+			})
+		}
+		require.NoError(t, s.Run(10_000))
+		assert.Equal(t, want, order, "seed %d", seed)
+		s.Close()
+	}
+}
+
+// recorder notes who enters.
+type recorder struct {
+	fake
+	enter func(tool string)
+}
+
+func (r *recorder) Enter(tool string) Place {
+	r.enter(tool)
+	return nil
 }
 
 func TestWhatAServerIsGiven(t *testing.T) {
@@ -287,7 +361,7 @@ func TestWhatAServerIsGiven(t *testing.T) {
 		close(open)
 		return nil, Await(ctx, open)
 	}}
-	b := NewBridge(BridgeConfig{Servers: []Server{s}, Exec: kernel.GoExecutor{}, Notify: func(server, method string, params json.RawMessage) error {
+	b := NewBridge(BridgeConfig{Servers: []Server{s}, Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, Notify: func(server, method string, params json.RawMessage) error {
 		sent = append(sent, server+" "+method+" "+string(params))
 		return nil
 	}})
@@ -372,7 +446,7 @@ func FuzzBridge(f *testing.F) {
 		}
 		r := request(t, "srv", string(message))
 		Denial(r, "no")
-		j, err := b.prepare(r)
+		j, err := b.prepare(r, func() {})
 		if err != nil {
 			return
 		}
@@ -383,20 +457,4 @@ func FuzzBridge(f *testing.F) {
 		require.NotEmpty(t, answer.MCPResponse)
 		require.Empty(t, b.calls)
 	})
-}
-
-// The agent's cancel may run before the call's own task has begun.
-func TestCancelledBeforeItBegan(t *testing.T) {
-	t.Parallel()
-	s := &fake{name: "srv", handle: func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
-		assert.ErrorIs(t, context.Cause(ctx), context.Canceled)
-		return nil, nil
-	}}
-	b := bridge(s)
-	call := job(t, b, "srv", `{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"slow"}}`)
-	cancel := job(t, b, "srv", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":10}}`)
-	_, err := run(context.Background(), cancel)
-	require.NoError(t, err)
-	_, err = run(context.Background(), call)
-	require.NoError(t, err)
 }

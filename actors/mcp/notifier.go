@@ -17,6 +17,7 @@ const (
 	notifierKey contextKey = iota
 	executorKey
 	placeKey
+	aliveKey
 )
 
 // ContextWithNotifier returns a context whose server can send notifications,
@@ -30,6 +31,14 @@ func ContextWithNotifier(ctx context.Context, notify func(method string, params 
 func NotifierFromContext(ctx context.Context) (func(method string, params json.RawMessage) error, bool) {
 	notify, _ := ctx.Value(notifierKey).(func(method string, params json.RawMessage) error)
 	return notify, notify != nil
+}
+
+// Alive is a sign of life of the call of ctx: its deadline starts anew. Telling
+// the agent of progress is one, too.
+func Alive(ctx context.Context) {
+	if progressed, ok := ctx.Value(aliveKey).(func()); ok {
+		progressed()
+	}
 }
 
 // ContextWithExecutor returns a context whose server waits by the executor's
@@ -52,8 +61,9 @@ func Await(ctx context.Context, done <-chan struct{}) error {
 // the agent made them. Handle alone cannot know it: each call is a task of its
 // own, and tasks start in any order.
 type Orderer interface {
-	// Enter takes the place of a tools/call of this tool. It does not block. A
-	// nil place means that the call waits for no other.
+	// Enter takes the place of a tools/call of this tool. It does not block,
+	// and is called for one call of a session at a time, in their order. A nil
+	// place means that the call waits for no other.
 	Enter(tool string) Place
 }
 

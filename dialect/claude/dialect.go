@@ -41,6 +41,8 @@ func (Dialect) Traits() dialect.Traits {
 		ExecutableEnv:   "CLAUDE_CODE_EXECUTABLE",
 
 		MCPNotificationReply: json.RawMessage(`{"jsonrpc":"2.0","result":{},"id":0}`),
+		MCPUnknownServer:     "SDK MCP server not found: ",
+		UnknownHook:          "No hook callback found for ID: ",
 		ElicitationFallback:  protocol.ElicitDecline,
 	}
 }

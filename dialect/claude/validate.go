@@ -13,6 +13,7 @@ import (
 // check finds what is wrong for Claude Code alone.
 func check(o *dialect.Options, p *build.Problems) {
 	checkLacks(o, p)
+	checkHooks(o, p)
 	p.AddIf(o.FallbackModel != "" && o.FallbackModel == o.Model, "FallbackModel", fmt.Sprintf("%q is Model itself", o.Model), "name another model")
 	p.AddIf(o.HasSessionStore && o.EnableFileCheckpointing.Or(false), "EnableFileCheckpointing",
 		"copies of files are not in a session store, so nothing could be rewound after a resume", "leave one of them out")

@@ -40,6 +40,8 @@ func (Dialect) Traits() dialect.Traits {
 		ExecutableEnv:   "QODERCLI_PATH",
 
 		MCPNotificationReply: json.RawMessage(`{"jsonrpc":"2.0"}`),
+		MCPUnknownServer:     "Unknown in-process MCP server: ",
+		UnknownHook:          "Unknown hook callback: ",
 		ElicitationFallback:  protocol.ElicitCancel,
 	}
 }

@@ -23,9 +23,7 @@ func check(o *dialect.Options, p *build.Problems) {
 	for i, pl := range o.Plugins {
 		p.Lacks(fmt.Sprintf("Plugins[%d].SkipMCPDiscovery", i), pl.SkipMCPDiscovery, "use AllowedMCPServerNames")
 	}
-	for i, h := range o.Hooks {
-		p.Lacks(fmt.Sprintf("Hooks[%d].OnFailure", i), h.OnFailure != "", "gates deny in any case")
-	}
+	checkHooks(o, p)
 	p.AddIf(o.ExperimentalCloudAgent != nil, "ExperimentalCloudAgent", "is not in this release", "leave it out, and run the agent as a process")
 	p.NoEffect("DebugFile", o.DebugFile != "")
 	p.NoEffect("IncludeHookEvents", o.IncludeHookEvents)

@@ -1,0 +1,173 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// call is a request of the agent from its arrival on.
+type call struct {
+	b      *Bridge
+	server *member
+	msg    *rpcMessage
+	key    callKey
+	token  callKey // empty id: the agent wants no progress
+	tool   string  // empty for anything but tools/call
+	name   string  // for reports
+	turn   *Turn   // nil: the server orders nothing
+	drop   func()
+
+	place Place // owned by the call's task
+
+	mu    sync.Mutex
+	limit time.Duration
+	since time.Time // of the last sign of life
+	moved bool      // there was progress
+}
+
+func (b *Bridge) arrive(server *member, name string, m *rpcMessage, drop func()) *call {
+	t := m.toolCall()
+	c := &call{
+		b: b, server: server, msg: m, key: callKey{name, spelled(m.ID)}, tool: t.Name,
+		name: name + " " + m.Method, drop: drop, limit: DefaultTimeout, since: b.cfg.Clock.Now(),
+	}
+	if t.Name != "" {
+		c.name = "mcp__" + name + "__" + t.Name
+		if _, ok := server.Server.(Orderer); ok {
+			c.turn = server.gate.Enter()
+		}
+	}
+	if token := spelled(t.Meta.ProgressToken); token != "" && token != "null" {
+		c.token = callKey{name, token}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.calls[c.key] = c
+	if c.token.id != "" {
+		b.tokens[c.token] = c
+	}
+	return c
+}
+
+func (c *call) job() dispatch.Job {
+	return dispatch.Job{
+		Name: c.name, Limit: DefaultTimeout, SetBy: "the default",
+		Begin: c.begin, Deadline: c.deadline, Run: c.run, Done: c.done,
+	}
+}
+
+// begin asks the server for what it has to say before the call, in the order
+// of the agent's calls.
+func (c *call) begin(ctx context.Context) error {
+	if c.turn != nil {
+		defer c.turn.Leave()
+		if err := c.turn.Wait(ContextWithExecutor(ctx, c.b.cfg.Exec)); err != nil {
+			return err
+		}
+		c.place = c.server.Server.(Orderer).Enter(c.tool)
+	}
+	limit := c.server.Timeout(c.tool)
+	if limit == 0 {
+		limit = DefaultTimeout
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limit = limit
+	return nil
+}
+
+// deadline counts from the last sign of life.
+func (c *call) deadline() dispatch.Deadline {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	how := "did not finish within"
+	if c.moved {
+		how = "made no progress for"
+	}
+	return dispatch.Deadline{Limit: c.limit, Since: c.since, Expired: &dispatch.Spoken{
+		Reason: fmt.Sprintf("%s %s %v", c.name, how, c.limit),
+		Err: &kernel.TimeoutError{
+			What: fmt.Sprintf("%v callback for %s", ledger.MCP, c.name), Limit: c.limit, SetBy: "the tool's Timeout",
+		},
+	}}
+}
+
+func (c *call) progressed() {
+	now := c.b.cfg.Clock.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.since, c.moved = now, true
+}
+
+func (c *call) run(ctx context.Context) (json.RawMessage, error) {
+	ctx = ContextWithExecutor(ctx, c.b.cfg.Exec)
+	ctx = ContextWithNotifier(ctx, func(method string, params json.RawMessage) error {
+		return c.b.tell(c.key.server, method, params)
+	})
+	ctx = context.WithValue(ctx, aliveKey, c.progressed)
+	if c.place != nil {
+		ctx = ContextWithPlace(ctx, c.place)
+	}
+	result, err := c.safely(ctx)
+	reply := rpcMessage{JSONRPC: "2.0", ID: c.msg.ID, Result: result}
+	var rpc *RPCError
+	var panicked *kernel.PanicError
+	switch {
+	case errors.As(err, &panicked):
+		what := "the MCP server"
+		if c.tool != "" {
+			what = "the tool"
+		}
+		reply = failed(c.msg, fmt.Sprintf("%s panicked: %v", what, panicked.Value))
+	case errors.As(err, &rpc):
+		reply.Result, reply.Error = nil, rpc
+	case err != nil:
+		reply = failed(c.msg, err.Error())
+	case result == nil:
+		reply.Result = json.RawMessage("{}")
+	}
+	answer, wrapErr := wrap(reply)
+	if wrapErr != nil {
+		return nil, wrapErr
+	}
+	if panicked != nil {
+		return answer, &dispatch.Reported{Err: panicked} // the model has its result, the host its report
+	}
+	return answer, nil
+}
+
+// safely turns a panic of a tool into an error that the model can see.
+func (c *call) safely(ctx context.Context) (result json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, &kernel.PanicError{Value: p, Message: c.msg.Method, Stack: debug.Stack()}
+		}
+	}()
+	return c.server.Handle(ctx, c.msg.Method, c.msg.Params)
+}
+
+// done runs once, also for a call that never ran.
+func (c *call) done() {
+	b := c.b
+	b.mu.Lock()
+	if b.calls[c.key] == c {
+		delete(b.calls, c.key)
+	}
+	if b.tokens[c.token] == c {
+		delete(b.tokens, c.token)
+	}
+	b.mu.Unlock()
+	c.turn.Leave()
+	if c.place != nil {
+		c.place.Leave()
+	}
+}

@@ -1,0 +1,194 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+// MCPToolName is what the agent calls a tool of an MCP server, in permission
+// rules, hook matchers and callbacks alike: mcp__server__tool, with _ in place
+// of spaces.
+func MCPToolName(server, tool string) string {
+	return strings.ReplaceAll("mcp__"+server+"__"+tool, " ", "_")
+}
+
+// servers are the in-process MCP servers of one session.
+type servers struct {
+	changes *mcp.Gate // one at a time
+
+	mu      sync.Mutex
+	given   map[string]*MCPServer // by name, as the caller gave them
+	own     map[string]*MCPServer // of them, what has something to close: the session's own connections
+	watched bool                  // somebody waits for the session's end to close them
+	closed  bool
+}
+
+// newServers gives each wrapped MCP server of the spec a connection of the
+// session's own.
+func newServers(spec *runtime.Spec) *servers {
+	all := &servers{changes: mcp.NewGate(1), given: map[string]*MCPServer{}, own: map[string]*MCPServer{}}
+	for i, s := range spec.MCPServers {
+		if m, ok := s.(*MCPServer); ok {
+			spec.MCPServers[i] = all.add(m)
+		}
+	}
+	return all
+}
+
+// add keeps a server, and returns what serves the session.
+func (s *servers) add(m *MCPServer) *MCPServer {
+	served := m.forSession()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.given[m.name] = m
+	if _, wrapped := served.served.(*wrappedServer); wrapped {
+		s.own[m.name] = served
+		if s.closed {
+			_ = served.served.close(context.Background()) // it has not been used: nothing to wait for
+		}
+	}
+	return served
+}
+
+// remove forgets a server, and returns what is to be closed, if anything.
+func (s *servers) remove(name string) *MCPServer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.own[name]
+	delete(s.given, name)
+	delete(s.own, name)
+	return own
+}
+
+func (s *servers) names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.given))
+}
+
+func (s *servers) get(name string) *MCPServer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.given[name]
+}
+
+// close ends the connections of the session.
+func (s *servers) close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	own := maps.Clone(s.own)
+	s.mu.Unlock()
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		errs = append(errs, own[name].Close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// unwatched reports, once, that there is something to close at the session's end.
+func (s *servers) unwatched() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.watched || len(s.own) == 0 {
+		return false
+	}
+	s.watched = true
+	return true
+}
+
+// SetMCPServers replaces the MCP servers of the running session, but for those
+// of Options.MCPServers and of settings files: external are servers of the
+// agent's, own run in this process. What stays is given again; a server of
+// Options.SDKMCPServers that is not is removed (observed on Claude Code
+// 2.1.329). The agent asks new servers for their tools after it has answered.
+//
+// The answer says what was added and removed, and which servers the agent did
+// not take. A name that is given twice, or now belongs to another server of this
+// process, is a [ConfigError]. Servers of this process are Claude's alone.
+func (c *Client) SetMCPServers(ctx context.Context, external map[string]MCPServerSetting, own ...*MCPServer) (*MCPSetServersResponse, error) {
+	d, err := c.connected()
+	if err != nil {
+		return nil, err
+	}
+	if len(own) > 0 && d.dialect.Name() == qoder.Name {
+		return nil, &UnsupportedCapabilityError{Backend: qoder.Name, Request: "mcp_set_servers with in-process servers"}
+	}
+	change := d.servers.changes.Enter()
+	defer change.Leave()
+	if err := change.Wait(mcp.ContextWithExecutor(ctx, d.home.Executor())); err != nil {
+		return nil, ended(ctx, err)
+	}
+	settings, err := d.servers.settings(external, own)
+	if err != nil {
+		return nil, err
+	}
+	var added []string
+	for _, s := range own {
+		if d.servers.get(s.name) == nil {
+			d.session.AddMCPServer(d.servers.add(s))
+			added = append(added, s.name)
+		}
+	}
+	d.closeServersAtEnd(d.home)
+	r, err := ask[MCPSetServersResponse](ctx, c, protocol.MCPSetServersRequest{Servers: settings})
+	var drop []string
+	var refused *ControlError
+	switch {
+	case errors.As(err, &refused):
+		drop = added // the agent does not know them
+	case err == nil:
+		for _, name := range d.servers.names() {
+			if _, stays := settings[name]; !stays || r.Errors[name] != "" {
+				drop = append(drop, name)
+			}
+		}
+	}
+	for _, name := range drop {
+		d.session.RemoveMCPServer(name)
+		if s := d.servers.remove(name); s != nil {
+			err = errors.Join(err, s.Close(ctx))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// settings is what the agent is told.
+func (s *servers) settings(external map[string]MCPServerSetting, own []*MCPServer) (map[string]MCPServerSetting, error) {
+	settings := maps.Clone(external)
+	if settings == nil {
+		settings = map[string]MCPServerSetting{}
+	}
+	var problems []error
+	bad := func(i int, problem, fix string) {
+		problems = append(problems, &dialect.ConfigError{Option: fmt.Sprintf("SetMCPServers: own[%d]", i), Problem: problem, Fix: fix})
+	}
+	for i, m := range own {
+		if m == nil {
+			bad(i, "is nil", "make it with sdk.NewMCPServer")
+			continue
+		}
+		if _, taken := settings[m.name]; taken {
+			bad(i, fmt.Sprintf("another server is called %q, too", m.name), "rename one of them")
+		}
+		if have := s.get(m.name); have != nil && have != m {
+			bad(i, fmt.Sprintf("the session has another server %q, and the agent would keep that one's tools", m.name),
+				"rename it, or first set the servers without the other one")
+		}
+		settings[m.name] = MCPServerSetting{Type: "sdk", Name: m.name}
+	}
+	return settings, errors.Join(problems...)
+}
