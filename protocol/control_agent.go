@@ -89,8 +89,8 @@ type CanUseToolRequest struct {
 
 	// DecisionReason says why the agent asks. DecisionReasonType is rule,
 	// mode, subcommandResults, hook, workingDir, safetyCheck, classifier, …;
-	// DecisionReasonCode narrows some of them. Claude Code sends none for a
-	// tool that no rule allows (observed on 2.1.329).
+	// DecisionReasonCode narrows some of them. Claude Code sends none, or
+	// other, for a call that no rule allows (observed on 2.1.329).
 	DecisionReason           string          `json:"decision_reason,omitempty"`
 	DecisionReasonType       string          `json:"decision_reason_type,omitempty"`
 	DecisionReasonCode       string          `json:"decision_reason_code,omitempty"`

@@ -194,8 +194,8 @@ const (
 )
 
 // PermissionUpdate is a change of the permission rules. Without a Destination
-// Claude Code refuses the whole answer, and with it the call (observed on
-// 2.1.329); the host fills in ToSession.
+// Claude Code does nothing with it (observed on 2.1.329), so the host fills in
+// ToSession.
 type PermissionUpdate struct {
 	Type        PermissionUpdateType  `json:"type"`
 	Rules       []PermissionRule      `json:"rules,omitempty"`

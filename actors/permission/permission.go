@@ -50,8 +50,8 @@ func New(l *ledger.Ledger, d dialect.Dialect, decide Func, limit time.Duration, 
 	return &dispatch.Actor{Kind: ledger.Permission, Ledger: l, Prepare: prepare, Changed: changed}
 }
 
-// complete fills in where updates are kept: an agent that misses it refuses
-// the whole answer, and with it a call that was allowed.
+// complete fills in where updates are kept. Claude Code drops those that do not
+// say it, without a word (observed on 2.1.329).
 func complete(result protocol.PermissionResult) protocol.PermissionResult {
 	updates := slices.Clone(result.UpdatedPermissions)
 	for i := range updates {

@@ -1,0 +1,88 @@
+//go:build conformance
+
+package conformance_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+func TestPolicyRulesDecide(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		policy  sdk.Policy
+		command string
+		nobody  bool
+		asked   int
+		made    bool
+	}{
+		"allow":              {sdk.Policy{Allow: []string{"Bash(touch:*)"}}, "touch made", false, 0, true},
+		"allow, nobody":      {sdk.Policy{Allow: []string{"Bash(touch:*)"}}, "touch made", true, 0, true},
+		"deny":               {sdk.Policy{Allow: []string{"Bash"}, Deny: []string{"Bash(touch:*)"}}, "echo x; touch made", false, 0, false},
+		"ask":                {sdk.Policy{Allow: []string{"Bash"}, Ask: []string{"Bash(touch:*)"}}, "touch made", false, 1, true},
+		"ask, nobody":        {sdk.Policy{Allow: []string{"Bash"}, Ask: []string{"Bash(touch:*)"}}, "touch made", true, 0, false},
+		"no rule, nobody":    {sdk.Policy{Allow: []string{"Bash(mkdir:*)"}}, "touch made", true, 0, false},
+		"not a literal word": {sdk.Policy{Allow: []string{"Bash(touch:*)"}}, "touch $(echo made)", true, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			a := &asker{}
+			o := r.options()
+			o.Policy = &tc.policy
+			if !tc.nobody {
+				o.CanUseTool = a.decide
+			}
+			_, result := r.once(o, r.run(tc.command))
+			assert.Len(t, a.since(), tc.asked)
+			if tc.made {
+				assert.FileExists(t, r.at("made"))
+				assert.Empty(t, result.PermissionDenials)
+				return
+			}
+			assert.NoFileExists(t, r.at("made"))
+			assert.Len(t, result.PermissionDenials, 1)
+		})
+	}
+}
+
+// What the agent would not ask about, a policy still decides.
+func TestPolicyIsNotPassedBy(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.PermissionMode, o.AllowDangerouslySkipPermissions = sdk.ModeBypassPermissions, true
+	o.AllowedTools = []string{"Bash"}
+	o.Policy = &sdk.Policy{Deny: []string{"Bash(touch:*)", "Read(secret)"}}
+	c := r.connect(o)
+
+	all, result := r.ask(c, r.run("touch made"))
+	assert.NoFileExists(t, r.at("made"))
+	assert.Len(t, result.PermissionDenials, 1)
+	assert.Contains(t, r.toolResult(all).Content.Text(), "Bash(touch:*)")
+
+	r.model.Script("read", modelapi.Say(modelapi.ToolUse("Read", modelapi.Args{"file_path": r.at("secret")})), modelapi.Say(modelapi.Text("Read done.")))
+	all, _ = r.ask(c, "read it [[scn:read]]")
+	assert.Contains(t, r.toolResult(all).Content.Text(), "Read(secret)")
+
+	_, result = r.ask(c, r.run("mkdir dir"))
+	assert.DirExists(t, r.at("dir"))
+	assert.Empty(t, result.PermissionDenials)
+	r.close(c)
+}
+
+// A subagent's calls are under the policy as well.
+func TestPolicyForSubagents(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.AllowedTools = []string{"Bash"}
+	o.Policy = &sdk.Policy{Deny: []string{"Bash(touch *)"}}
+	_, result := r.once(o, "delegate [[scn:agentfg]]")
+	assert.NoFileExists(t, r.at("made-by-bash"))
+	assert.False(t, result.Failed())
+}
