@@ -5,6 +5,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/inquiry"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/actors/message"
@@ -14,7 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
-// callbacks supervises, one_for_one, the four actors that call the user back.
+// callbacks supervises, one_for_one, the actors that call the user back.
 type callbacks struct {
 	core *Core
 	driver[message.ToCallbacks]
@@ -25,7 +26,7 @@ var callbackKinds = [...]struct {
 	name string
 	kind ledger.Kind
 }{
-	{"hooks", ledger.Hook}, {"permission", ledger.Permission}, {"mcp", ledger.MCP}, {"modelpolicy", ledger.ModelPolicy},
+	{"hooks", ledger.Hook}, {"permission", ledger.Permission}, {"mcp", ledger.MCP}, {"modelpolicy", ledger.ModelPolicy}, {"inquiry", ledger.Inquiry},
 }
 
 func newCallbacks(k *Core) (*callbacks, error) {
@@ -103,6 +104,8 @@ func (k *Core) newCallback(kind ledger.Kind) *dispatch.Actor {
 		return permission.New(k.Ledger, k.cfg.Dialect, k.cfg.CanUseTool, k.cfg.PermissionTimeout, k.changed)
 	case ledger.MCP:
 		return mcp.New(k.Ledger, k.Bridge, k.changed)
+	case ledger.Inquiry:
+		return inquiry.New(k.Ledger, k.cfg.Dialect, k.cfg.Inquiries, k.changed)
 	default:
 		return modelpolicy.New(k.Ledger, k.cfg.Dialect, k.cfg.ResolveModel, k.cfg.ResolveModelLimit, k.changed)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/inquiry"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/actors/message"
@@ -45,6 +46,7 @@ type Config struct {
 	MCPServers         []mcp.Server
 	ResolveModel       modelpolicy.Func
 	ResolveModelLimit  time.Duration
+	Inquiries          inquiry.Callbacks
 	ActorIntensity     supervisor.Intensity
 	ActorBackoff       supervisor.Backoff
 	Emit               func(event.Event)
@@ -88,12 +90,12 @@ func NewCore(cfg Config) *Core {
 		NotificationReply: cfg.Dialect.Traits().MCPNotificationReply, UnknownServer: cfg.Dialect.Traits().MCPUnknownServer,
 	})
 	k.callback = map[ledger.Kind]*kernel.Address[message.ToCallback]{
-		ledger.Permission: {}, ledger.Hook: {}, ledger.MCP: {}, ledger.ModelPolicy: {},
+		ledger.Permission: {}, ledger.Hook: {}, ledger.MCP: {}, ledger.ModelPolicy: {}, ledger.Inquiry: {},
 	}
 	k.Ledger = ledger.New(ledger.Config{
 		Clock: cfg.System.Clock(), Rand: cfg.System.Rand(), Exec: cfg.System.Executor(),
 		Limits: cfg.Limits, Budget: cfg.Budget, Discard: cfg.Discard, Emit: cfg.Emit, Deny: k.denial,
-		CheckVersion: k.checkVersion,
+		CheckVersion: k.checkVersion, ErrorCodeKey: cfg.Dialect.Traits().ErrorCodeKey,
 	})
 	k.Link = transport.NewLink(transport.LinkConfig{
 		Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Spawner: cfg.Spawner,
@@ -166,6 +168,8 @@ func (k *Core) denial(r *ledger.Request, reason string) (response []byte, errTex
 		return hooks.Denial(k.cfg.Dialect, k.cfg.Hooks, r, reason)
 	case ledger.MCP:
 		return mcp.Denial(r, reason)
+	case ledger.Inquiry:
+		return inquiry.Denial(k.cfg.Dialect, r, reason)
 	}
 	return nil, reason
 }
@@ -187,21 +191,8 @@ func (k *Core) mcpNotify(server, method string, params json.RawMessage) error {
 	return nil
 }
 
-// other answers requests that belong to none of the callbacks. What would ask
-// a person is declined in the dialect's way.
+// other answers requests that belong to none of the callbacks.
 func (k *Core) other(r *ledger.Request) (json.RawMessage, string) {
-	switch r.Frame.Subtype {
-	case "elicitation":
-		answer, err := json.Marshal(protocol.ElicitationResult{Action: k.cfg.Dialect.Traits().ElicitationFallback})
-		if err == nil {
-			return answer, ""
-		}
-	case "request_user_dialog":
-		answer, err := json.Marshal(protocol.UserDialogResult{Behavior: protocol.DialogCancelled})
-		if err == nil {
-			return answer, ""
-		}
-	}
 	return nil, "Unsupported control request subtype: " + r.Frame.Subtype
 }
 

@@ -68,7 +68,7 @@ func TestWhatIsAnsweredForACallback(t *testing.T) {
 	}
 }
 
-func TestWhatIsAnsweredWithoutACallback(t *testing.T) {
+func TestWhoeverCouldNotBeAskedHasNotAgreed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		dialect         dialect.Dialect
@@ -77,11 +77,14 @@ func TestWhatIsAnsweredWithoutACallback(t *testing.T) {
 	}{
 		{claude.New(), `{"subtype":"elicitation","mcp_server_name":"s"}`, `{"action":"decline"}`, ""},
 		{qoder.New(), `{"subtype":"elicitation","mcp_server_name":"s"}`, `{"action":"cancel"}`, ""},
+		{qoder.New(), `{"type":"elicitation_response","prompt":"s"}`, `{"action":"cancel"}`, ""},
 		{claude.New(), `{"subtype":"request_user_dialog","dialog_kind":"x"}`, `{"behavior":"cancelled"}`, ""},
-		{claude.New(), `{"subtype":"of_next_week"}`, "", "Unsupported control request subtype: of_next_week"},
-		{qoder.New(), `{"type":"of_next_week"}`, "", "Unsupported control request subtype: of_next_week"},
+		{qoder.New(), `{"type":"memory_should_generate"}`, `{"run":false,"reason":"why"}`, ""},
+		{qoder.New(), `{"type":"skill_evolution_should_review"}`, `{"run":false,"reason":"why"}`, ""},
+		{qoder.New(), `{"type":"fetch_job_token"}`, "", "why"},
+		{qoder.New(), `{"type":"resolve_session_artifacts"}`, "", "why"},
 	} {
-		response, errText := newCore(t, c.dialect).other(asked(t, c.inner))
+		response, errText := newCore(t, c.dialect).denial(asked(t, c.inner), "why")
 		assert.Equal(t, c.errText, errText, c.inner)
 		if c.response == "" {
 			assert.Empty(t, response)
@@ -89,6 +92,8 @@ func TestWhatIsAnsweredWithoutACallback(t *testing.T) {
 			assert.JSONEq(t, c.response, string(response), "%s %s", c.dialect.Name(), c.inner)
 		}
 	}
+	_, errText := newCore(t, claude.New()).other(asked(t, `{"type":"of_next_week"}`))
+	assert.Equal(t, "Unsupported control request subtype: of_next_week", errText)
 }
 
 func TestProtocolVersions(t *testing.T) {

@@ -329,6 +329,7 @@ func (k *Core) exitReason(link transport.Status) error {
 		e.LastResult = strings.TrimSpace(r.Subtype + " " + r.Text())
 	}
 	if expired := k.cfg.Dialect.Traits().AuthExpiredExit; expired != 0 && link.Exit.Code == expired {
+		k.Ledger.AuthExpired(e.Error())
 		return &transport.AuthError{Backend: k.cfg.Dialect.Name(), Err: e}
 	}
 	if link.Err != nil {

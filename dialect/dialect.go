@@ -84,6 +84,7 @@ type Traits struct {
 	MCPNotificationReply json.RawMessage // what mcp_response holds in the answer to a JSON-RPC notification
 	MCPUnknownServer     string          // the error answer for an in-process server that is not there, before its name
 	UnknownHook          string          // the error answer for a hook that was never registered, before its callback id
+	ErrorCodeKey         string          // the key under which an error answer names its code
 	ElicitationFallback  string          // the action that answers an elicitation when there is no callback
 }
 

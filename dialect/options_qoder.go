@@ -1,9 +1,6 @@
 package dialect
 
-import (
-	"encoding/json"
-	"fmt"
-)
+import "fmt"
 
 // AuthType is a way for qodercli to log in.
 type AuthType string
@@ -70,22 +67,3 @@ func (a *Auth) String() string {
 
 // GoString is String; it keeps %#v from showing secrets.
 func (a *Auth) GoString() string { return "dialect.Auth(" + a.String() + ")" }
-
-// Memory turns on Qoder's memory. An empty Memory sends nothing.
-type Memory struct {
-	// Mode is native, or another mode of the agent's.
-	Mode         string    `json:"mode,omitempty"`
-	ProjectScope Opt[bool] `json:"projectScope,omitzero"`
-	// HasShouldGenerate: the host answers memory_should_generate requests.
-	HasShouldGenerate bool `json:"-"`
-	// Extra are further keys, passed on as they are.
-	Extra map[string]json.RawMessage `json:"-"`
-}
-
-// Evolution turns on Qoder's evolution of skills. An empty Evolution sends nothing.
-type Evolution struct {
-	// HasShouldReview: the host answers skill_evolution_should_review requests.
-	HasShouldReview bool `json:"-"`
-	// Skill is the object of settings for skills.
-	Skill map[string]json.RawMessage `json:"skill,omitempty"`
-}

@@ -186,6 +186,8 @@ type ElicitationRequest struct {
 	Title           string          `json:"title,omitempty"`
 	DisplayName     string          `json:"display_name,omitempty"`
 	Description     string          `json:"description,omitempty"`
+	// Options are the answers to choose from; only in Qoder's older form.
+	Options []string `json:"options,omitempty"`
 }
 
 // ElicitationPromptRequest is elicitation_response, an older form of an

@@ -360,7 +360,7 @@ func TestShutdownRunsOutOfTime(t *testing.T) {
 		})
 		err := w.Shutdown(ctx)
 		require.ErrorIs(t, err, enough)
-		require.EqualError(t, err, "1 sessions have not ended: deaf (closing): enough")
+		require.Regexp(t, `^1 sessions have not ended: deaf \((ready|running|closing)\): enough$`, err.Error())
 		assert.Equal(t, runtime.StateClosed, polite.State())
 		require.NoError(t, w.Executor().Await(context.Background(), deafOne.Done()), "it was killed")
 		require.NoError(t, w.Shutdown(context.Background()))

@@ -23,6 +23,7 @@ func (s *Session) config() (actors.Config, error) {
 	opts.Hooks = hooks.Registrations(spec.Hooks)
 	opts.HasCanUseTool = opts.HasCanUseTool || spec.CanUseTool != nil
 	opts.HasResolveModel = opts.HasResolveModel || spec.ResolveModel != nil
+	inquiries(&opts, &spec.Inquiries)
 	if opts.ParentEnv == nil {
 		opts.ParentEnv = os.Environ()
 	}
@@ -62,9 +63,31 @@ func (s *Session) config() (actors.Config, error) {
 		MaxLine:        spec.MaxLine, Limits: spec.Limits, Budget: s.rt.budget, Discard: spec.Discard,
 		Hooks: spec.Hooks, CanUseTool: spec.CanUseTool, PermissionTimeout: spec.PermissionTimeout,
 		MCPServers: spec.MCPServers, ResolveModel: spec.ResolveModel, ResolveModelLimit: spec.ResolveModelTimeout,
+		Inquiries:      limited(spec.Inquiries, &opts),
 		ActorIntensity: spec.ActorIntensity, ActorBackoff: actorBackoff(spec.ActorBackoff),
 		Emit: s.emit, Stderr: spec.Stderr, PanicOnIllegalStep: s.rt.strict,
 	}, nil
+}
+
+// inquiries tells the dialect which questions have somebody to answer them. What
+// the caller's pointers hold stays the caller's.
+func inquiries(o *dialect.Options, c *Inquiries) {
+	o.HasElicitation = o.HasElicitation || c.Elicitation != nil
+	o.HasUserDialog = o.HasUserDialog || c.UserDialog != nil
+	if c.ShouldGenerateMemory != nil {
+		m := dialect.Memory{}
+		if o.Memory != nil {
+			m = *o.Memory
+		}
+		m.HasShouldGenerate, o.Memory = true, &m
+	}
+	if c.ShouldReviewSkills != nil {
+		e := dialect.Evolution{}
+		if o.Evolution != nil {
+			e = *o.Evolution
+		}
+		e.HasShouldReview, o.Evolution = true, &e
+	}
 }
 
 func actorBackoff(b supervisor.Backoff) supervisor.Backoff {
@@ -72,6 +95,17 @@ func actorBackoff(b supervisor.Backoff) supervisor.Backoff {
 		return supervisor.Backoff{Initial: 10 * time.Millisecond, Max: time.Second}
 	}
 	return b
+}
+
+// limited fills in the limits that the options name.
+func limited(c Inquiries, o *dialect.Options) Inquiries {
+	if m := o.Memory; m != nil && m.Generation != nil && m.Generation.TurnComplete != nil {
+		c.MemoryLimit = first(c.MemoryLimit, m.Generation.TurnComplete.Timeout)
+	}
+	if e := o.Evolution; e != nil && e.Skill != nil && e.Skill.Generation != nil && e.Skill.Generation.TurnComplete != nil {
+		c.SkillsLimit = first(c.SkillsLimit, e.Skill.Generation.TurnComplete.Timeout)
+	}
+	return c
 }
 
 func first(ds ...time.Duration) time.Duration {

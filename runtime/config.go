@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/inquiry"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/actors/modelpolicy"
@@ -51,6 +52,8 @@ type (
 	CanUseTool = permission.Func
 	// ResolveModel chooses the model of a call.
 	ResolveModel = modelpolicy.Func
+	// Inquiries answer what the agent asks besides.
+	Inquiries = inquiry.Callbacks
 	// MCPServer is an in-process MCP server.
 	MCPServer = mcp.Server
 	// Limits bounds what a session holds and how long it waits.
@@ -87,6 +90,11 @@ type Spec struct {
 	// ResolveModelTimeout fails a model request that nobody answers. Default:
 	// 500 ms; negative: none.
 	ResolveModelTimeout time.Duration
+	// Inquiries answer what the agent asks besides.
+	Inquiries Inquiries
+	// OnAuthExpired is told, once in a session and on a goroutine of its own,
+	// that the agent's login is missing or has expired. Optional.
+	OnAuthExpired func(reason string)
 
 	Limits Limits
 	// Graces override the dialect's; zero fields keep them.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -81,9 +82,28 @@ func (s *Session) emit(e event.Event) {
 	if s.events != nil {
 		s.events.push(r)
 	}
-	if _, ended := e.(event.Ended); ended {
+	switch e := e.(type) {
+	case event.Ended:
 		s.rt.remove(s)
+	case event.AuthExpired:
+		s.authExpired(e.Reason)
 	}
+}
+
+func (s *Session) authExpired(reason string) {
+	tell := s.spec.OnAuthExpired
+	if tell == nil {
+		return
+	}
+	s.rt.sys.Executor().Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				err := &kernel.PanicError{Value: p, Message: "OnAuthExpired", Stack: debug.Stack()}
+				s.emit(event.CallbackFailed{Kind: "event", Name: "OnAuthExpired", Err: err})
+			}
+		}()
+		tell(reason)
+	})
 }
 
 // observerFailed reports a panic of Spec.OnEvent to everybody else.

@@ -28,6 +28,8 @@ type (
 	UnexpectedFrameEvent = event.UnexpectedFrame
 	// WarningEvent is a configuration that is legal and probably not meant.
 	WarningEvent = event.Warning
+	// AuthExpiredEvent says that the agent's login is missing or has expired.
+	AuthExpiredEvent = event.AuthExpired
 	// StderrEvent is a line of the agent's stderr.
 	StderrEvent = event.Stderr
 	// EndedEvent is the end of the session, with the reason chain.

@@ -59,6 +59,22 @@ type Options struct {
 	// ResolveModelTimeout fails the call when ResolveModel has not chosen. 0:
 	// 500 ms; negative: none. Qoder.
 	ResolveModelTimeout time.Duration `json:"resolveModelTimeout,omitempty"`
+	// OnElicitation answers what MCP servers ask the person. nil: turned down.
+	OnElicitation ElicitationHandler `json:"-"`
+	// OnUserDialog shows the dialogs of SupportedDialogKinds, and needs them. Claude.
+	OnUserDialog UserDialogHandler `json:"-"`
+	// FetchJobToken gets the job tokens that Auth promises. Qoder.
+	FetchJobToken FetchJobToken `json:"-"`
+	// FetchServiceAccountToken gets the service account's tokens that Auth promises. Qoder.
+	FetchServiceAccountToken FetchServiceAccountToken `json:"-"`
+	// OnAuthExpired is told, once in a session, that the agent's login is missing or has expired.
+	OnAuthExpired func(reason string) `json:"-"`
+	// ShouldGenerateMemory decides whether a turn is worth a memory: initialize. Qoder.
+	ShouldGenerateMemory TurnGate `json:"-"`
+	// ShouldReviewSkills decides whether a turn is worth a review of the skills: initialize. Qoder.
+	ShouldReviewSkills TurnGate `json:"-"`
+	// ResolveSessionArtifacts says where the files of a session are. Qoder.
+	ResolveSessionArtifacts ResolveSessionArtifacts `json:"-"`
 	// OnEvent is told what happens to the session: changes of its state,
 	// callbacks that failed, restarts, warnings. One event at a time and in
 	// order; when it falls behind by more than 1,024 the oldest are lost.
@@ -270,7 +286,7 @@ type Options struct {
 
 	// Dialogs.
 
-	// SupportedDialogKinds are the dialogs the host can show: initialize. It needs a callback that shows them, which this release lacks. Claude.
+	// SupportedDialogKinds are the dialogs that OnUserDialog can show: initialize. Claude.
 	SupportedDialogKinds []string `json:"supportedDialogKinds,omitempty"`
 
 	// Stream.

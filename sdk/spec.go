@@ -46,6 +46,7 @@ func (o *Options) spec() (runtime.Spec, error) {
 	}
 	problems = append(problems, o.checkBounds()...)
 	problems = append(problems, o.checkServers()...)
+	problems = append(problems, o.checkTokens()...)
 	if o.Spawner == nil { // elsewhere the path may mean another file
 		problems = append(problems, readSettings(&data))
 	}
@@ -56,6 +57,7 @@ func (o *Options) spec() (runtime.Spec, error) {
 		Dialect: backend.dialect, Program: backend.program, Spawner: o.Spawner, Options: data,
 		CanUseTool: o.CanUseTool, PermissionTimeout: o.PermissionTimeout,
 		ResolveModel: o.ResolveModel, ResolveModelTimeout: o.ResolveModelTimeout,
+		Inquiries: o.inquiries(), OnAuthExpired: o.OnAuthExpired,
 		Limits: o.Limits, Graces: o.Graces, InterruptGrace: o.InterruptGrace,
 		MaxLine: o.MaxLine, Discard: o.Discard, OnEvent: o.OnEvent, Stderr: o.Stderr,
 	}
@@ -89,6 +91,7 @@ func (o *Options) dialectProblems(spec runtime.Spec) error {
 	}
 	data := spec.Options
 	data.HasCanUseTool, data.HasResolveModel = o.CanUseTool != nil || o.Policy != nil && o.PermissionPromptToolName == "", o.ResolveModel != nil
+	data.HasElicitation, data.HasUserDialog = o.OnElicitation != nil, o.OnUserDialog != nil
 	_, err := spec.Dialect.Validate(&data)
 	return err
 }

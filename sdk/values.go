@@ -30,8 +30,20 @@ type (
 	Delivery = dialect.Delivery
 	// Evolution turns on Qoder's evolution of skills.
 	Evolution = dialect.Evolution
+	// SkillEvolution is how skills evolve.
+	SkillEvolution = dialect.SkillEvolution
+	// SkillGeneration is when skills are reviewed.
+	SkillGeneration = dialect.SkillGeneration
 	// Memory turns on Qoder's memory.
 	Memory = dialect.Memory
+	// MemoryGeneration is when memories are made.
+	MemoryGeneration = dialect.MemoryGeneration
+	// MemoryConsumption is what the model is given of the memories.
+	MemoryConsumption = dialect.MemoryConsumption
+	// MemoryFile is a file of memories.
+	MemoryFile = dialect.MemoryFile
+	// TurnComplete is work at the end of a turn.
+	TurnComplete = dialect.TurnComplete
 	// OutputFormat asks the model for an answer of a given shape.
 	OutputFormat = dialect.OutputFormat
 	// Plugin is a directory with skills, agents, hooks and MCP servers.
@@ -142,3 +154,10 @@ func QoderCLIAuth() *Auth { return dialect.QoderCLIAuth() }
 
 // ServiceAccountKey logs in with a service account's key. Qoder.
 func ServiceAccountKey(key string) *Auth { return dialect.ServiceAccountKey(key) }
+
+// ServiceAccountTokens logs in with a service account's tokens, which
+// Options.FetchServiceAccountToken gets. Qoder.
+func ServiceAccountTokens() *Auth { return dialect.ServiceAccountTokens() }
+
+// JobTokens logs in with job tokens, which Options.FetchJobToken gets. Qoder.
+func JobTokens() *Auth { return dialect.JobTokens() }

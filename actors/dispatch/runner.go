@@ -62,9 +62,10 @@ type Spoken struct {
 func (s *Spoken) Error() string { return s.Err.Error() }
 func (s *Spoken) Unwrap() error { return s.Err }
 
-// Refusal is an error that is answered with an error of this text.
+// Refusal is an error that is answered with an error of this text and code.
 type Refusal struct {
 	Text string
+	Code string // may be empty
 	Err  error
 }
 
@@ -222,7 +223,7 @@ func (a *Actor) fail(r *ledger.Request, name string, err error) {
 	var answered bool
 	// A gate is never answered with an error: the agent may take it for a yes.
 	if errors.As(err, &refusal) && a.Kind != ledger.Hook && a.Kind != ledger.Permission {
-		answered = a.Ledger.Answer(r, nil, refusal.Text)
+		answered = a.Ledger.Refuse(r, refusal.Text, refusal.Code)
 	} else {
 		answered = a.Ledger.Fail(r, reason, err)
 	}

@@ -77,6 +77,10 @@ type UnexpectedFrame struct{ Type, Subtype, RequestID string }
 // Warning is a configuration that is legal and probably not meant.
 type Warning struct{ Problem string }
 
+// AuthExpired says that the agent's login is missing or has expired. It comes
+// once in a session.
+type AuthExpired struct{ Reason string }
+
 // Stderr is a line of the agent's stderr.
 type Stderr struct{ Line string }
 
@@ -93,6 +97,7 @@ func (CallbackFailed) isEvent()  {}
 func (LateAnswer) isEvent()      {}
 func (UnexpectedFrame) isEvent() {}
 func (Warning) isEvent()         {}
+func (AuthExpired) isEvent()     {}
 func (Stderr) isEvent()          {}
 func (Ended) isEvent()           {}
 
@@ -125,6 +130,9 @@ func (UnexpectedFrame) Level() slog.Level { return slog.LevelInfo }
 
 // Level implements [Event].
 func (Warning) Level() slog.Level { return slog.LevelWarn }
+
+// Level implements [Event].
+func (AuthExpired) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
 func (Stderr) Level() slog.Level { return slog.LevelDebug }
@@ -162,7 +170,10 @@ func (e UnexpectedFrame) String() string {
 	return fmt.Sprintf("unexpected %s %s for id %q ignored", e.Type, e.Subtype, e.RequestID)
 }
 func (e Warning) String() string { return e.Problem }
-func (e Stderr) String() string  { return "agent stderr: " + e.Line }
+func (e AuthExpired) String() string {
+	return "the agent's login is missing or has expired: " + e.Reason
+}
+func (e Stderr) String() string { return "agent stderr: " + e.Line }
 func (e Ended) String() string {
 	if e.Reason == nil {
 		return "session closed"
@@ -199,6 +210,9 @@ func (e UnexpectedFrame) LogValue() slog.Value { return slog.StringValue(e.Strin
 
 // LogValue implements [slog.LogValuer].
 func (e Warning) LogValue() slog.Value { return slog.StringValue(e.String()) }
+
+// LogValue implements [slog.LogValuer].
+func (e AuthExpired) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
 func (e Stderr) LogValue() slog.Value { return slog.StringValue(e.String()) }

@@ -269,8 +269,8 @@ func TestAnswersListRequestsThatWait(t *testing.T) {
 			c := r.call("initialize", ledger.Setup())
 			r.read(fmt.Sprintf(answer, c.ID), permission("p"))
 			require.Len(t, r.Take(ledger.Permission), 1, "once, although it came twice")
-			require.Len(t, r.Take(ledger.Other), 1)
-			assert.Equal(t, 1, r.Gates())
+			require.Len(t, r.Take(ledger.Inquiry), 1)
+			assert.Equal(t, 2, r.Gates())
 			assert.Equal(t, 2, r.Unanswered())
 		})
 	}

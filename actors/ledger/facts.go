@@ -1,12 +1,14 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -26,6 +28,7 @@ type facts struct {
 	levels       bool            // the agent reports tasks as a level
 	quietUntil   time.Time       // a turn may still follow the last task
 	lastResult   *protocol.ResultMessage
+	authExpired  bool // and told
 }
 
 // observe takes note of what a content frame says about turns, tasks and the
@@ -36,6 +39,9 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 	case "result":
 		r := resultOf(*f)
 		l.facts.lastResult, l.facts.skipped = r, false
+		if r.IsError && (r.APIErrorStatus == 401 || r.TerminalReason == "auth_required" || r.TerminalReason == "auth_payload_missing") {
+			l.authExpired(r.Text())
+		}
 		e.Turns = l.resultTurns(r)
 		for _, t := range e.Turns {
 			l.endTurn(t, r, nil)
@@ -43,6 +49,8 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 		l.facts.quietUntil = time.Time{}
 		l.turns.idle.fire()
 		return true
+	case "assistant":
+		l.assistant(f)
 	case "command_lifecycle":
 		return l.lifecycle(f)
 	case "system":
@@ -62,6 +70,34 @@ func resultOf(f protocol.Frame) *protocol.ResultMessage {
 		}
 	}
 	return &protocol.ResultMessage{Subtype: f.Subtype, IsError: true, Errors: []string{"the result frame did not decode"}}
+}
+
+var authFailed = []byte(`"authentication_failed"`)
+
+// assistant looks for the agent's word that it is not logged in. Both agents
+// write it into a message of their own making (observed on Claude Code 2.1.329
+// and qodercli 1.1.52).
+func (l *Ledger) assistant(f *protocol.Frame) {
+	if l.facts.authExpired || !bytes.Contains(f.Raw, authFailed) {
+		return
+	}
+	if m, ok := protocol.DecodeMessage(*f).(*protocol.AssistantMessage); ok && m.Error == "authentication_failed" {
+		l.authExpired(protocol.TextOf(m))
+	}
+}
+
+// AuthExpired notes that the login is missing or has expired, and tells it once.
+func (l *Ledger) AuthExpired(reason string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.authExpired(reason)
+}
+
+func (l *Ledger) authExpired(reason string) {
+	if !l.facts.authExpired {
+		l.facts.authExpired = true
+		l.cfg.Emit(event.AuthExpired{Reason: reason})
+	}
 }
 
 func (l *Ledger) lifecycle(f *protocol.Frame) bool {

@@ -139,7 +139,7 @@ func (l *Ledger) DeliverContent() (control protocol.Frame, edge, ok bool) {
 			break
 		}
 		e := Entry{Frame: f.Frame}
-		if f.Type != "stream_event" && f.Type != "assistant" {
+		if f.Type != "stream_event" {
 			if l.observe(&e) {
 				edge = true
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Errors that users meet.
@@ -119,6 +120,8 @@ type Config struct {
 	Discard bool
 	// Emit receives events. It must not call back into the ledger.
 	Emit func(event.Event)
+	// ErrorCodeKey is the key of the code in an error answer. Default: Claude's.
+	ErrorCodeKey string
 	// CheckVersion judges the protocol version that the agent's first
 	// system/init names; "" when it names none. An error ends the session.
 	CheckVersion func(version string) error
@@ -155,6 +158,9 @@ func New(cfg Config) *Ledger {
 	cfg.Limits = cfg.Limits.withDefaults()
 	if cfg.Emit == nil {
 		cfg.Emit = func(event.Event) {}
+	}
+	if cfg.ErrorCodeKey == "" {
+		cfg.ErrorCodeKey = protocol.ErrorCodeKeyClaude
 	}
 	if cfg.CheckVersion == nil {
 		cfg.CheckVersion = func(string) error { return nil }

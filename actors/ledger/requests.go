@@ -23,12 +23,13 @@ const (
 	Hook                    // hook_callback
 	MCP                     // mcp_message
 	ModelPolicy             // get_model_policy
+	Inquiry                 // what the agent asks of its host besides
 	Other                   // everything else; answered by the router
 	anyKind
 )
 
 func (k Kind) String() string {
-	return [...]string{"permission", "hook", "mcp", "model policy", "other", "any"}[k]
+	return [...]string{"permission", "hook", "mcp", "model policy", "inquiry", "other", "any"}[k]
 }
 
 // KindOf sorts a control request by its subtype.
@@ -42,6 +43,10 @@ func KindOf(subtype string) Kind {
 		return MCP
 	case "get_model_policy":
 		return ModelPolicy
+	case "elicitation", "elicitation_response", "request_user_dialog",
+		"fetch_job_token", "fetch_service_account_token",
+		"memory_should_generate", "skill_evolution_should_review", "resolve_session_artifacts":
+		return Inquiry
 	}
 	return Other
 }
@@ -80,12 +85,21 @@ const (
 	requestCost       = 512 // of each, besides its line
 )
 
+// asksPerson says whether the answer may have to wait for a person.
+func (r *Request) asksPerson() bool {
+	switch r.Frame.Subtype {
+	case "can_use_tool", "elicitation", "elicitation_response", "request_user_dialog":
+		return true
+	}
+	return false
+}
+
 type requests struct {
 	open    map[string]*Request // neither answered nor cancelled
 	bytes   int64               // of the open ones up to LargeLine
 	large   int64               // of the others
 	untaken [Other + 1]fifo[*Request]
-	gates   int // permission requests among the open ones
+	gates   int // those among the open ones that wait for a person
 	seq     uint64
 	past    memory
 }
@@ -158,7 +172,7 @@ func (l *Ledger) admit(f protocol.Frame) *Request {
 	}
 	l.requests.open[r.ID] = r
 	l.keep(r, 1)
-	if r.Kind == Permission {
+	if r.asksPerson() {
 		l.requests.gates++
 	}
 	return r
@@ -230,6 +244,19 @@ func (l *Ledger) Answer(r *Request, response json.RawMessage, errText string) bo
 	return true
 }
 
+// Refuse gives an error as the one answer of a request, with a code that tells
+// the agent what is missing; an empty code is left out.
+func (l *Ledger) Refuse(r *Request, text, code string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.state > requestTaken {
+		l.cfg.Emit(event.LateAnswer{Kind: r.Kind.String(), RequestID: r.ID})
+		return false
+	}
+	l.commit(r, protocol.AppendControlErrorAs(nil, r.ID, text, l.cfg.ErrorCodeKey, code))
+	return true
+}
+
 func encodeAnswer(id string, response json.RawMessage, errText string) ([]byte, error) {
 	if errText != "" {
 		return protocol.AppendControlError(nil, id, errText, ""), nil
@@ -263,7 +290,7 @@ func (l *Ledger) settle(r *Request, state requestState) {
 	r.state = state
 	delete(l.requests.open, r.ID)
 	l.keep(r, -1)
-	if r.Kind == Permission {
+	if r.asksPerson() {
 		l.requests.gates--
 	}
 	if r.cancel != nil {
@@ -332,7 +359,8 @@ func (l *Ledger) Cancel(f protocol.Frame) {
 	l.requests.past.add(r.ID, nil, l.cfg.Limits.Answers)
 }
 
-// Gates is the number of permission requests that wait for their answer.
+// Gates is the number of requests that wait for a person: permissions,
+// elicitations, dialogs.
 func (l *Ledger) Gates() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

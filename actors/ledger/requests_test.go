@@ -59,7 +59,7 @@ func TestRequestsAreSortedByKind(t *testing.T) {
 	t.Parallel()
 	for subtype, kind := range map[string]ledger.Kind{
 		"can_use_tool": ledger.Permission, "hook_callback": ledger.Hook, "mcp_message": ledger.MCP,
-		"get_model_policy": ledger.ModelPolicy, "elicitation": ledger.Other, "of_next_week": ledger.Other, "": ledger.Other,
+		"get_model_policy": ledger.ModelPolicy, "elicitation": ledger.Inquiry, "of_next_week": ledger.Other, "": ledger.Other,
 	} {
 		r := newRig(t)
 		r.put(request("x", subtype))

@@ -88,7 +88,7 @@ func (a *Actor) sort() {
 		switch f.Type {
 		case protocol.TypeControlResponse:
 			if a.settle(f) { // its answer may list requests that wait
-				wake[ledger.Permission], wake[ledger.Other] = true, true
+				wake[ledger.Permission], wake[ledger.Inquiry] = true, true
 			}
 		case protocol.TypeControlRequest:
 			if kind, ok := a.cfg.Ledger.Open(f); ok {

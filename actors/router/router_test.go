@@ -113,7 +113,7 @@ func newRig(t *testing.T, limits ...ledger.Limits) *rig {
 			return nil, "Unsupported control request subtype: " + q.Frame.Subtype
 		},
 	}
-	for _, kind := range []ledger.Kind{ledger.Permission, ledger.Hook, ledger.MCP, ledger.ModelPolicy} {
+	for _, kind := range []ledger.Kind{ledger.Permission, ledger.Hook, ledger.MCP, ledger.ModelPolicy, ledger.Inquiry} {
 		r.cfg.Callbacks[kind] = listen[message.ToCallback](t, r.sys, kind.String(), func() { r.woken = append(r.woken, kind) })
 	}
 	t.Cleanup(r.sched.Close)
@@ -376,11 +376,11 @@ func TestInitializeIsAskedForAgainAfterACrash(t *testing.T) {
 func TestRequestsWakeWhoAnswersThem(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
-	r.read(request("a", "can_use_tool"), request("b", "hook_callback"), request("c", "can_use_tool"), request("d", "mcp_message"), request("e", "get_model_policy"))
+	r.read(request("a", "can_use_tool"), request("b", "hook_callback"), request("c", "can_use_tool"), request("d", "mcp_message"), request("e", "get_model_policy"), request("f", "elicitation"))
 	slices.Sort(r.woken)
-	assert.Equal(t, []ledger.Kind{ledger.Permission, ledger.Hook, ledger.MCP, ledger.ModelPolicy}, slices.Compact(r.woken))
+	assert.Equal(t, []ledger.Kind{ledger.Permission, ledger.Hook, ledger.MCP, ledger.ModelPolicy, ledger.Inquiry}, slices.Compact(r.woken))
 	assert.Positive(t, r.told)
-	assert.Equal(t, 5, r.Unanswered())
+	assert.Equal(t, 6, r.Unanswered())
 	r.woken = nil
 	r.read(request("a", "can_use_tool"))
 	assert.Empty(t, r.woken, "a repeated id wakes nobody")
@@ -389,12 +389,11 @@ func TestRequestsWakeWhoAnswersThem(t *testing.T) {
 func TestRequestsThatAreNoCallbacksBusiness(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
-	r.read(request("a", "of_next_week"), request("b", "elicitation"), `{"type":"control_request","request_id":"c"}`)
-	require.Len(t, r.lines, 3)
+	r.read(request("a", "of_next_week"), `{"type":"control_request","request_id":"c"}`)
+	require.Len(t, r.lines, 2)
 	assert.Contains(t, r.lines[0], `"error":"Unsupported control request subtype: of_next_week"`)
 	assert.Contains(t, r.lines[0], `"request_id":"a"`)
-	assert.Contains(t, r.lines[1], `"response":{"action":"decline"}`)
-	assert.Contains(t, r.lines[2], `"subtype":"error"`, "an answer to what cannot be read, too")
+	assert.Contains(t, r.lines[1], `"subtype":"error"`, "an answer to what cannot be read, too")
 	assert.Empty(t, r.woken)
 	assert.Zero(t, r.Unanswered())
 }
@@ -422,8 +421,9 @@ func TestRequestsThatAnAnswerLists(t *testing.T) {
 		id, request("p", "can_use_tool"), request("d", "request_user_dialog")))
 	assert.Contains(t, r.woken, ledger.Permission)
 	assert.Len(t, r.Take(ledger.Permission), 1)
-	require.Len(t, r.lines, 1)
-	assert.Contains(t, r.lines[0], `"request_id":"d"`)
+	assert.Contains(t, r.woken, ledger.Inquiry)
+	assert.Len(t, r.Take(ledger.Inquiry), 1)
+	assert.Empty(t, r.lines)
 
 	call := r.call("set_model")
 	r.settle()

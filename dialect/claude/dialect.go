@@ -43,6 +43,7 @@ func (Dialect) Traits() dialect.Traits {
 		MCPNotificationReply: json.RawMessage(`{"jsonrpc":"2.0","result":{},"id":0}`),
 		MCPUnknownServer:     "SDK MCP server not found: ",
 		UnknownHook:          "No hook callback found for ID: ",
+		ErrorCodeKey:         protocol.ErrorCodeKeyClaude,
 		ElicitationFallback:  protocol.ElicitDecline,
 	}
 }

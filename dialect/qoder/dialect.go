@@ -42,6 +42,7 @@ func (Dialect) Traits() dialect.Traits {
 		MCPNotificationReply: json.RawMessage(`{"jsonrpc":"2.0"}`),
 		MCPUnknownServer:     "Unknown in-process MCP server: ",
 		UnknownHook:          "Unknown hook callback: ",
+		ErrorCodeKey:         protocol.ErrorCodeKeyQoder,
 		ElicitationFallback:  protocol.ElicitCancel,
 	}
 }

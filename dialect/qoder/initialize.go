@@ -47,44 +47,6 @@ func (Dialect) Initialize(o *dialect.Options) (json.RawMessage, error) {
 	return req.JSON()
 }
 
-// Identifiers of the callbacks that are not hooks.
-const (
-	MemoryCallbackID    = "memory_should_generate_0"
-	EvolutionCallbackID = "skill_evolution_should_review_0"
-)
-
-func memory(m *dialect.Memory, req *build.Object) {
-	if m == nil || (m.Mode == "" && m.ProjectScope.IsZero() && !m.HasShouldGenerate && len(m.Extra) == 0) {
-		return
-	}
-	doc := struct {
-		Requester      string            `json:"requester"`
-		Mode           string            `json:"mode,omitempty"`
-		ProjectScope   dialect.Opt[bool] `json:"projectScope,omitzero"`
-		ShouldGenerate string            `json:"shouldGenerate,omitempty"`
-	}{Requester: "sdk", Mode: m.Mode, ProjectScope: m.ProjectScope}
-	if m.HasShouldGenerate {
-		doc.ShouldGenerate = MemoryCallbackID
-	}
-	raw, err := dialect.MarshalWith(doc, m.Extra)
-	req.SetRaw("memory", raw, err)
-}
-
-func evolution(e *dialect.Evolution, req *build.Object) {
-	if e == nil || (!e.HasShouldReview && len(e.Skill) == 0) {
-		return
-	}
-	doc := struct {
-		Requester    string `json:"requester"`
-		ShouldReview string `json:"shouldReview,omitempty"`
-	}{Requester: "sdk"}
-	if e.HasShouldReview {
-		doc.ShouldReview = EvolutionCallbackID
-	}
-	skill, err := dialect.MarshalWith(doc, e.Skill)
-	req.SetRaw("evolution", slices.Concat([]byte(`{"skill":`), skill, []byte("}")), err)
-}
-
 // AfterInitialize implements dialect.Dialect.
 func (Dialect) AfterInitialize(o *dialect.Options) []protocol.HostRequest {
 	var out []protocol.HostRequest

@@ -183,10 +183,24 @@ func TestInitializeFields(t *testing.T) {
 		"append":     {dialect.Options{SystemPrompt: dialect.PresetPrompt("x")}, "appendSystemPrompt", `"x"`},
 		"servers":    {dialect.Options{SDKMCPServers: []dialect.SDKMCPServer{{Name: "b"}, {Name: "a"}}}, "sdkMcpServers", `["b","a"]`},
 		"some skill": {dialect.Options{Skills: dialect.Only("pdf")}, "skills", `["pdf"]`},
-		"memory": {dialect.Options{Memory: &dialect.Memory{HasShouldGenerate: true, Extra: map[string]json.RawMessage{"z": json.RawMessage(`1`)}}},
-			"memory", `{"requester":"sdk","shouldGenerate":"memory_should_generate_0","z":1}`},
-		"evolution": {dialect.Options{Evolution: &dialect.Evolution{HasShouldReview: true, Skill: map[string]json.RawMessage{"mode": json.RawMessage(`"x"`)}}},
-			"evolution", `{"skill":{"requester":"sdk","shouldReview":"skill_evolution_should_review_0","mode":"x"}}`},
+		"memory callback alone": {dialect.Options{Memory: &dialect.Memory{HasShouldGenerate: true, Extra: map[string]json.RawMessage{"z": json.RawMessage(`1`)}}},
+			"memory", `{"requester":"sdk","generation":{"turnComplete":{"shouldGenerateCallbackId":"memory_should_generate_0"}},"z":1}`},
+		"memory, as the vendor's SDK sent it": {dialect.Options{Memory: &dialect.Memory{Mode: "custom",
+			Generation: &dialect.MemoryGeneration{Enabled: dialect.Some(true), Prompt: "pp",
+				TurnComplete: &dialect.TurnComplete{Enabled: dialect.Some(true), Timeout: 100 * time.Millisecond}},
+			Consumption: &dialect.MemoryConsumption{Enabled: dialect.Some(true), MaxTokens: dialect.Some(10),
+				Files: []dialect.MemoryFile{{ID: "f1", Path: "/srv/x.md", Required: dialect.Some(true)}}},
+			HasShouldGenerate: true}},
+			"memory", `{"requester":"sdk","mode":"custom","generation":{"enabled":true,"prompt":"pp","turnComplete":{"enabled":true,` +
+				`"shouldGenerateCallbackId":"memory_should_generate_0","timeoutMs":100}},"consumption":{"enabled":true,` +
+				`"files":[{"id":"f1","path":"/srv/x.md","required":true}],"maxTokens":10}}`},
+		"evolution, as the vendor's SDK sent it": {dialect.Options{Evolution: &dialect.Evolution{HasShouldReview: true,
+			Skill: &dialect.SkillEvolution{Mode: "custom", Generation: &dialect.SkillGeneration{Enabled: dialect.Some(true),
+				TurnComplete: &dialect.TurnComplete{Enabled: dialect.Some(true)}}}}},
+			"evolution", `{"skill":{"requester":"sdk","mode":"custom","generation":{"enabled":true,` +
+				`"turnComplete":{"enabled":true,"shouldReviewCallbackId":"skill_evolution_should_review_0"}}}}`},
+		"evolution without settings": {dialect.Options{Evolution: &dialect.Evolution{Skill: &dialect.SkillEvolution{}}},
+			"evolution", `{"skill":{"requester":"sdk"}}`},
 		"overrides": {dialect.Options{SDKMCPServers: []dialect.SDKMCPServer{{Name: "s", Tools: []dialect.MCPTool{{Name: "t", ExposedName: "x"}}}}},
 			"sdkMcpToolOverrides", `{"s":{"t":{"exposedName":"x"}}}`},
 	} {

@@ -1,0 +1,70 @@
+package inquiry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+type run = func(context.Context) (json.RawMessage, error)
+
+// modern puts the older form of an elicitation into the words of the newer.
+func modern(r *protocol.ElicitationPromptRequest) *protocol.ElicitationRequest {
+	return &protocol.ElicitationRequest{ElicitationID: r.ElicitationID, Message: r.Prompt, Options: r.Options}
+}
+
+// elicit answers an elicitation. Without a callback it is turned down in the
+// dialect's way: Claude's SDK declines, Qoder's cancels (observed on 0.3.329 and
+// 1.0.39).
+func elicit(c *Callbacks, req *protocol.ElicitationRequest, d dialect.Dialect) run {
+	return func(ctx context.Context) (json.RawMessage, error) {
+		if c.Elicitation == nil {
+			return json.Marshal(protocol.ElicitationResult{Action: d.Traits().ElicitationFallback})
+		}
+		result, err := c.Elicitation(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		switch result.Action {
+		case "":
+			result.Action = d.Traits().ElicitationFallback
+		case protocol.ElicitAccept, protocol.ElicitDecline, protocol.ElicitCancel:
+		default:
+			return nil, fmt.Errorf("elicitation: Action is %q; want %q, %q or %q",
+				result.Action, protocol.ElicitAccept, protocol.ElicitDecline, protocol.ElicitCancel)
+		}
+		if result.Action != protocol.ElicitAccept {
+			result.Content = nil // nobody agreed to send it
+		}
+		return json.Marshal(result)
+	}
+}
+
+// dialog answers a dialog. Without a callback it is cancelled: an agent whose
+// question is never answered waits for ever.
+func dialog(c *Callbacks, req *protocol.UserDialogRequest) run {
+	return func(ctx context.Context) (json.RawMessage, error) {
+		result := protocol.UserDialogResult{Behavior: protocol.DialogCancelled}
+		if c.UserDialog != nil {
+			var err error
+			if result, err = c.UserDialog(ctx, req); err != nil {
+				return nil, err
+			}
+		}
+		switch result.Behavior {
+		case "":
+			result.Behavior = protocol.DialogCancelled
+		case protocol.DialogCompleted, protocol.DialogCancelled:
+		default:
+			return nil, fmt.Errorf("dialog %s: Behavior is %q; want %q or %q",
+				req.DialogKind, result.Behavior, protocol.DialogCompleted, protocol.DialogCancelled)
+		}
+		if result.Behavior != protocol.DialogCompleted {
+			result.Result = nil
+		}
+		return json.Marshal(result)
+	}
+}
