@@ -1,0 +1,195 @@
+package view
+
+import (
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/protocol/tools"
+)
+
+// AgentNode is the main agent or a subagent.
+type AgentNode struct {
+	// ToolUseID is the call that started the subagent, and what its messages
+	// have as ParentToolUseID; "" for the main agent.
+	ToolUseID string
+	// AgentID is the subagent's id, which is its task id; "" until it is known.
+	AgentID     string
+	Type        string // such as general-purpose
+	Description string
+	Parent      *AgentNode // nil for the main agent
+	Children    []*AgentNode
+	// Messages counts what the agent's model and tools said.
+	Messages int
+	// Status is running, completed, failed, stopped or killed; "" for the main
+	// agent.
+	Status string
+	Usage  protocol.TaskUsage
+}
+
+// Depth is 0 for the main agent.
+func (n *AgentNode) Depth() int {
+	depth := 0
+	for n = n.Parent; n != nil; n = n.Parent {
+		depth++
+	}
+	return depth
+}
+
+// Agents is the tree of a session's agents. A subagent is known by the call
+// that started it, by its id, or by both; the messages of one may come before
+// its start was told, and long after its call has its result.
+type Agents struct {
+	root   AgentNode
+	byCall map[string]*AgentNode
+	byID   map[string]*AgentNode
+}
+
+// Root is the main agent.
+func (a *Agents) Root() *AgentNode { return &a.root }
+
+// ByToolUse returns the subagent that a call started, nil if there is none.
+func (a *Agents) ByToolUse(id string) *AgentNode { return a.byCall[id] }
+
+// ByID returns the subagent with an id, nil if there is none.
+func (a *Agents) ByID(id string) *AgentNode { return a.byID[id] }
+
+// Add takes a message and returns the agent that it is of or about: the main
+// agent, if no other.
+func (a *Agents) Add(m protocol.Message) *AgentNode {
+	switch m := known(m).(type) {
+	case *protocol.AssistantMessage:
+		node := a.of(m.ParentToolUseID, m.SubagentFields)
+		node.Messages++
+		for _, u := range protocol.ToolUses(m) {
+			if tools.Canonical(u.Name) == tools.Agent {
+				a.called(node, u)
+			}
+		}
+		return node
+	case *protocol.UserMessage:
+		node := a.of(m.ParentToolUseID, m.SubagentFields)
+		if !m.IsReplay {
+			node.Messages++
+		}
+		a.returned(m)
+		return node
+	case *protocol.TaskStartedMessage:
+		if m.SubagentType == "" && m.TaskType != "local_agent" {
+			break
+		}
+		node := a.of(m.ToolUseID, protocol.SubagentFields{AgentID: m.TaskID, SubagentType: m.SubagentType, TaskDescription: m.Description})
+		node.Status = TaskRunning
+		if parent := a.byID[m.ParentTaskID]; parent != nil {
+			a.move(node, parent)
+		}
+		return node
+	case *protocol.TaskProgressMessage:
+		if node := a.byID[m.TaskID]; node != nil {
+			node.Usage = m.Usage
+			return node
+		}
+	case *protocol.TaskUpdatedMessage:
+		if node := a.byID[m.TaskID]; node != nil {
+			set(&node.Status, m.Patch.Status)
+			return node
+		}
+	case *protocol.TaskNotificationMessage:
+		if node := a.byID[m.TaskID]; node != nil {
+			set(&node.Status, m.Status)
+			if m.Usage != nil {
+				node.Usage = *m.Usage
+			}
+			return node
+		}
+	case *protocol.PartialAssistantMessage:
+		return a.of(m.ParentToolUseID, protocol.SubagentFields{})
+	}
+	return &a.root
+}
+
+// of finds a subagent by its call and its id, or makes it, and notes what is
+// said of it.
+func (a *Agents) of(call string, says protocol.SubagentFields) *AgentNode {
+	if call == "" && says.AgentID == "" {
+		return &a.root
+	}
+	node := a.byCall[call]
+	if node == nil {
+		node = a.byID[says.AgentID]
+	}
+	if node == nil {
+		if a.byCall == nil {
+			a.byCall, a.byID = map[string]*AgentNode{}, map[string]*AgentNode{}
+		}
+		node = &AgentNode{Parent: &a.root, Status: TaskRunning}
+		a.root.Children = append(a.root.Children, node)
+	}
+	set(&node.Type, says.SubagentType)
+	set(&node.Description, says.TaskDescription)
+	if call != "" && node.ToolUseID == "" {
+		node.ToolUseID, a.byCall[call] = call, node
+	}
+	if says.AgentID != "" && node.AgentID == "" {
+		node.AgentID, a.byID[says.AgentID] = says.AgentID, node
+	}
+	return node
+}
+
+// called notes a call that starts a subagent.
+func (a *Agents) called(by *AgentNode, u *protocol.ToolUseBlock) {
+	node := a.of(u.ID, protocol.SubagentFields{})
+	if in, ok := decoded[*tools.AgentInput](tools.DecodeInput(u.Name, u.Input)); ok {
+		set(&node.Type, in.SubagentType)
+		set(&node.Description, in.Description)
+	}
+	a.move(node, by)
+}
+
+// returned notes the result of a call that started a subagent.
+func (a *Agents) returned(m *protocol.UserMessage) {
+	results := protocol.ToolResults(m)
+	if len(results) != 1 {
+		return
+	}
+	node := a.byCall[results[0].ToolUseID]
+	if node == nil {
+		return
+	}
+	out, ok := decoded[*tools.AgentOutput](tools.DecodeOutput(tools.Agent, m.ToolUseResult))
+	if !ok {
+		if results[0].IsError && node.Status == TaskRunning {
+			node.Status = TaskFailed
+		}
+		return
+	}
+	a.of(node.ToolUseID, protocol.SubagentFields{AgentID: out.AgentID, SubagentType: out.AgentType})
+	if out.Status == tools.AgentCompleted {
+		node.Status = TaskCompleted
+		node.Usage = protocol.TaskUsage{TotalTokens: out.TotalTokens, ToolUses: out.TotalToolUseCount, DurationMS: out.TotalDurationMS}
+	}
+}
+
+// move puts a subagent below the agent that started it.
+func (a *Agents) move(node, parent *AgentNode) {
+	for up := parent; up != nil; up = up.Parent {
+		if up == node {
+			return // what is said cannot be
+		}
+	}
+	if node.Parent == parent {
+		return
+	}
+	siblings := node.Parent.Children
+	for i, n := range siblings {
+		if n == node {
+			node.Parent.Children = append(siblings[:i:i], siblings[i+1:]...)
+			break
+		}
+	}
+	node.Parent = parent
+	parent.Children = append(parent.Children, node)
+}
+
+// decoded narrows what a decoder returned.
+func decoded[T any](v any, err error) (T, bool) {
+	t, ok := v.(T)
+	return t, ok && err == nil
+}

@@ -1,0 +1,149 @@
+package view
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Amount is money and credits, which are never added to each other: Claude
+// counts US dollars, Qoder its own credits.
+type Amount struct {
+	USD     float64
+	Credits float64
+}
+
+func (a Amount) plus(b Amount) Amount  { return Amount{a.USD + b.USD, a.Credits + b.Credits} }
+func (a Amount) minus(b Amount) Amount { return Amount{a.USD - b.USD, a.Credits - b.Credits} }
+
+// TurnCost is what one turn cost.
+type TurnCost struct {
+	Result *protocol.ResultMessage
+	Amount
+	// Models is what each model used in the turn, by name.
+	Models map[string]protocol.ModelUsage
+}
+
+// Costs is the ledger of what a session costs: per turn, and for all turns that
+// it saw. The agents report sums; a turn is the difference, or what the agent
+// says that the turn used. A result that comes again is not counted again.
+//
+// A session that was resumed brings the costs of its earlier life ([Costs.Before]),
+// and an agent may begin to count anew: Claude Code 2.1.329 does after /clear
+// (observed).
+type Costs struct {
+	turns  []TurnCost
+	spent  Amount
+	before Amount
+	models map[string]protocol.ModelUsage
+
+	seen     map[string]bool // uuids of results
+	began    bool
+	last     Amount // the last sums that were reported
+	sums     map[string]protocol.ModelUsage
+	expected Amount // what the next sum stands on
+}
+
+// Turns returns the turns in the order in which they ended.
+func (c *Costs) Turns() []TurnCost { return c.turns }
+
+// Spent is the sum of the turns.
+func (c *Costs) Spent() Amount { return c.spent }
+
+// Before is what the session had cost before the first turn: in an earlier life
+// that was resumed.
+func (c *Costs) Before() Amount { return c.before }
+
+// Reported is the agent's own sum, in the last result.
+func (c *Costs) Reported() Amount { return c.last }
+
+// Gap is by how much the agent's own sum is above what this ledger makes it;
+// zero when they agree. Rounding of a sum is no gap.
+func (c *Costs) Gap() Amount {
+	gap := c.last.minus(c.expected)
+	return Amount{USD: withoutRounding(gap.USD, c.last.USD), Credits: withoutRounding(gap.Credits, c.last.Credits)}
+}
+
+func withoutRounding(gap, of float64) float64 {
+	if math.Abs(gap) <= 1e-9*max(1, math.Abs(of)) {
+		return 0
+	}
+	return gap
+}
+
+// Models returns what each model used in all turns, by name.
+func (c *Costs) Models() map[string]protocol.ModelUsage { return maps.Clone(c.models) }
+
+// ModelNames returns the names of the models in alphabetical order.
+func (c *Costs) ModelNames() []string { return slices.Sorted(maps.Keys(c.models)) }
+
+// Add takes a message and returns the turn that it ended, or nil.
+func (c *Costs) Add(m protocol.Message) *TurnCost {
+	r, ok := known(m).(*protocol.ResultMessage)
+	if !ok || c.seen[r.UUID] {
+		return nil
+	}
+	if c.seen == nil {
+		c.seen, c.models = map[string]bool{}, map[string]protocol.ModelUsage{}
+	}
+	if r.UUID != "" {
+		c.seen[r.UUID] = true
+	}
+	turn := TurnCost{Result: r, Models: r.ModelUsageSinceLastResult}
+	sum := Amount{USD: r.TotalCostUSD, Credits: r.TotalCredits}
+	if sum.USD < c.last.USD && withoutRounding(sum.USD-c.last.USD, c.last.USD) != 0 || sum.Credits < c.last.Credits {
+		c.expected, c.last, c.sums = Amount{}, Amount{}, nil // it counts anew
+	}
+	turn.Amount = sum.minus(c.last)
+	if turn.Models == nil {
+		turn.Models = difference(r.ModelUsage, c.sums)
+	} else {
+		turn.USD = 0
+		for _, name := range slices.Sorted(maps.Keys(turn.Models)) {
+			turn.USD += turn.Models[name].CostUSD
+		}
+	}
+	if !c.began {
+		c.began = true
+		c.before = sum.minus(turn.Amount)
+		c.before.USD = withoutRounding(c.before.USD, sum.USD)
+		c.expected = c.before
+	}
+	c.spent = c.spent.plus(turn.Amount)
+	c.expected = c.expected.plus(turn.Amount)
+	c.last, c.sums = sum, r.ModelUsage
+	for name, u := range turn.Models { //troupe:maporder sums by key
+		c.models[name] = tally(u, c.models[name], u, 1)
+	}
+	c.turns = append(c.turns, turn)
+	return &c.turns[len(c.turns)-1]
+}
+
+// difference is what was used since the sums before.
+func difference(sums, before map[string]protocol.ModelUsage) map[string]protocol.ModelUsage {
+	out := make(map[string]protocol.ModelUsage, len(sums))
+	none := protocol.ModelUsage{}
+	for name, u := range sums { //troupe:maporder one entry by key
+		if d := tally(u, u, before[name], -1); d != tally(u, none, none, 1) {
+			out[name] = d
+		}
+	}
+	return out
+}
+
+// tally returns of with the counters of a + sign*b; names and limits stay.
+func tally(of, a, b protocol.ModelUsage, sign int64) protocol.ModelUsage {
+	of.InputTokens = a.InputTokens + sign*b.InputTokens
+	of.OutputTokens = a.OutputTokens + sign*b.OutputTokens
+	of.ThinkingTokens = a.ThinkingTokens + sign*b.ThinkingTokens
+	of.CacheReadInputTokens = a.CacheReadInputTokens + sign*b.CacheReadInputTokens
+	of.CacheCreationInputTokens = a.CacheCreationInputTokens + sign*b.CacheCreationInputTokens
+	of.CacheCreationEphemeral1hInputTokens = a.CacheCreationEphemeral1hInputTokens + sign*b.CacheCreationEphemeral1hInputTokens
+	of.CacheCreationEphemeral5mInputTokens = a.CacheCreationEphemeral5mInputTokens + sign*b.CacheCreationEphemeral5mInputTokens
+	of.WebSearchRequests = a.WebSearchRequests + sign*b.WebSearchRequests
+	of.CostUSD = a.CostUSD + float64(sign)*b.CostUSD
+	of.Credits = a.Credits + float64(sign)*b.Credits
+	return of
+}

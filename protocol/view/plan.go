@@ -1,0 +1,160 @@
+package view
+
+import (
+	"slices"
+
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/protocol/tools"
+)
+
+// PlanEntry is something that the agent means to do.
+type PlanEntry struct {
+	// ID is set for entries of the Task tools; "" for those of TodoWrite.
+	ID          string
+	Content     string
+	Description string
+	// ActiveForm is the text while the entry is in progress; "" if there is none.
+	ActiveForm string
+	Status     string // pending, in_progress, completed; Qoder's: cancelled, blocked
+	Priority   string // low, medium, high; Qoder's
+	Owner      string
+	BlockedBy  []string // ids
+}
+
+// Plan is what the main agent means to do, from its TodoWrite calls and from
+// the Task tools, whichever it uses. A call counts when its result says that it
+// was made; subagents share the tasks and have todos of their own, which do not
+// count here.
+type Plan struct {
+	calls ToolCalls
+	todos []PlanEntry
+	tasks []PlanEntry
+}
+
+// PlanEntries returns the plan that messages leave behind.
+func PlanEntries(messages ...protocol.Message) []PlanEntry {
+	var p Plan
+	for _, m := range messages {
+		p.Add(m)
+	}
+	return p.Entries()
+}
+
+// Entries returns the plan: tasks by age, then todos in their order.
+func (p *Plan) Entries() []PlanEntry { return slices.Concat(p.tasks, p.todos) }
+
+// Add takes a message and reports whether the plan has changed.
+func (p *Plan) Add(m protocol.Message) bool {
+	changed := false
+	for _, call := range p.calls.Add(m) {
+		if call.State == CallDone && p.apply(call) {
+			changed = true
+		}
+	}
+	if _, ok := known(m).(*protocol.ResultMessage); ok {
+		p.calls.Forget()
+	}
+	return changed
+}
+
+func (p *Plan) apply(call *ToolCall) bool {
+	in, err := call.Input()
+	if err != nil {
+		return false
+	}
+	out, err := call.Output()
+	if err != nil {
+		out = nil
+	}
+	switch in := in.(type) {
+	case *tools.TodoWriteInput:
+		if call.ParentToolUseID != "" {
+			return false
+		}
+		p.todos = nil
+		for _, t := range in.Todos {
+			p.todos = append(p.todos, PlanEntry{Content: t.Text(), ActiveForm: t.ActiveForm, Status: t.Status, Priority: t.Priority})
+		}
+		return true
+	case *tools.TaskCreateInput:
+		made, ok := out.(*tools.TaskCreateOutput)
+		if !ok || made.Task.ID == "" {
+			return false
+		}
+		e := p.task(made.Task.ID)
+		e.Content, e.Description, e.ActiveForm = in.Subject, in.Description, in.ActiveForm
+		return true
+	case *tools.TaskUpdateInput:
+		done, ok := out.(*tools.TaskUpdateOutput)
+		return ok && done.Success && p.update(in)
+	case *tools.TaskGetInput:
+		got, ok := out.(*tools.TaskGetOutput)
+		return ok && got.Task != nil && p.merge(got.Task)
+	case *tools.TaskListInput:
+		list, ok := out.(*tools.TaskListOutput)
+		return ok && p.replace(list.Tasks)
+	}
+	return false
+}
+
+// task finds an entry, or makes it.
+func (p *Plan) task(id string) *PlanEntry {
+	i := slices.IndexFunc(p.tasks, func(e PlanEntry) bool { return e.ID == id })
+	if i < 0 {
+		p.tasks = append(p.tasks, PlanEntry{ID: id, Status: tools.StatusPending})
+		i = len(p.tasks) - 1
+	}
+	return &p.tasks[i]
+}
+
+func (p *Plan) update(in *tools.TaskUpdateInput) bool {
+	if in.Status == tools.StatusDeleted {
+		p.tasks = slices.DeleteFunc(p.tasks, func(e PlanEntry) bool { return e.ID == in.TaskID })
+		return true
+	}
+	e := p.task(in.TaskID)
+	set(&e.Content, in.Subject)
+	set(&e.Description, in.Description)
+	set(&e.ActiveForm, in.ActiveForm)
+	set(&e.Status, in.Status)
+	set(&e.Owner, in.Owner)
+	e.BlockedBy = union(e.BlockedBy, in.AddBlockedBy)
+	for _, id := range in.AddBlocks {
+		blocked := p.task(id)
+		blocked.BlockedBy = union(blocked.BlockedBy, []string{in.TaskID})
+	}
+	return true
+}
+
+func (p *Plan) merge(t *tools.PlanTask) bool {
+	e := p.task(t.ID)
+	set(&e.Content, t.Subject)
+	set(&e.Description, t.Description)
+	set(&e.Status, t.Status)
+	set(&e.Owner, t.Owner)
+	e.BlockedBy = union(nil, t.BlockedBy)
+	return true
+}
+
+// replace takes the list of all tasks there are.
+func (p *Plan) replace(tasks []tools.PlanTask) bool {
+	before := p.tasks
+	p.tasks = nil
+	for i := range tasks {
+		if at := slices.IndexFunc(before, func(e PlanEntry) bool { return e.ID == tasks[i].ID }); at >= 0 {
+			p.tasks = append(p.tasks, before[at])
+		}
+		p.merge(&tasks[i])
+	}
+	return true
+}
+
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
