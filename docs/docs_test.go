@@ -73,6 +73,7 @@ func printed() map[string]error {
 		"ErrShutdown":                sdk.ErrShutdown,
 		"ErrTooLarge":                sdk.ErrTooLarge,
 		"ErrTransportClosed":         sdk.ErrTransportClosed,
+		"LoadError":                  &sdk.LoadError{File: "options.yaml", Line: 3, Column: 1, Key: "max_turns", Problem: "is not known", Fix: "did you mean maxTurns?"},
 		"LeftoverError":              &sdk.LeftoverError{Processes: []transport.ProcInfo{{PID: 4711, Command: "node"}}},
 		"ModelPolicyTimeoutError":    &sdk.ModelPolicyTimeoutError{Limit: 500 * time.Millisecond},
 		"ProtocolError":              &sdk.ProtocolError{Kind: protocol.NotJSON, Head: []byte("oops"), Len: 4},

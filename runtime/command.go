@@ -18,26 +18,9 @@ import (
 // the options before anything starts.
 func (s *Session) config() (actors.Config, error) {
 	spec := &s.spec
-	opts := spec.Options
-	opts.SDKMCPServers = slices.Clip(opts.SDKMCPServers) // the caller's array stays the caller's
-	opts.Hooks = hooks.Registrations(spec.Hooks)
-	opts.HasCanUseTool = opts.HasCanUseTool || spec.CanUseTool != nil
-	opts.HasResolveModel = opts.HasResolveModel || spec.ResolveModel != nil
-	inquiries(&opts, &spec.Inquiries)
-	if opts.ParentEnv == nil {
-		opts.ParentEnv = os.Environ()
-	}
-	for _, m := range spec.MCPServers {
-		initialize, tools, err := m.Manifest()
-		if err != nil {
-			return actors.Config{}, &dialect.ConfigError{
-				Option: "mcpServers." + m.Name(), Backend: spec.Dialect.Name(),
-				Problem: err.Error(), Fix: "mend the server's tools",
-			}
-		}
-		opts.SDKMCPServers = append(opts.SDKMCPServers, dialect.SDKMCPServer{
-			Name: m.Name(), InitializeResult: initialize, ToolsListResult: tools,
-		})
+	opts, err := spec.facts()
+	if err != nil {
+		return actors.Config{}, err
 	}
 	warnings, err := spec.Dialect.Validate(&opts)
 	if err != nil {
@@ -67,6 +50,33 @@ func (s *Session) config() (actors.Config, error) {
 		ActorIntensity: spec.ActorIntensity, ActorBackoff: actorBackoff(spec.ActorBackoff),
 		Emit: s.emit, Stderr: spec.Stderr, PanicOnIllegalStep: s.rt.strict,
 	}, nil
+}
+
+// facts are the options with what is known of the callbacks, the servers and the
+// environment.
+func (spec *Spec) facts() (dialect.Options, error) {
+	opts := spec.Options
+	opts.SDKMCPServers = slices.Clip(opts.SDKMCPServers) // the caller's array stays the caller's
+	opts.Hooks = hooks.Registrations(spec.Hooks)
+	opts.HasCanUseTool = opts.HasCanUseTool || spec.CanUseTool != nil
+	opts.HasResolveModel = opts.HasResolveModel || spec.ResolveModel != nil
+	inquiries(&opts, &spec.Inquiries)
+	if opts.ParentEnv == nil {
+		opts.ParentEnv = os.Environ()
+	}
+	for _, m := range spec.MCPServers {
+		initialize, tools, err := m.Manifest()
+		if err != nil {
+			return opts, &dialect.ConfigError{
+				Option: "mcpServers." + m.Name(), Backend: spec.Dialect.Name(),
+				Problem: err.Error(), Fix: "mend the server's tools",
+			}
+		}
+		opts.SDKMCPServers = append(opts.SDKMCPServers, dialect.SDKMCPServer{
+			Name: m.Name(), InitializeResult: initialize, ToolsListResult: tools,
+		})
+	}
+	return opts, nil
 }
 
 // inquiries tells the dialect which questions have somebody to answer them. What

@@ -20,7 +20,10 @@ const nameScripted = "scripted"
 // chooseAgent sets the backend, and says which it is. stoodIn is true when the
 // scripted agent plays because nothing else is there.
 func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err error) {
-	if s.path != "" && s.agent == "" {
+	if s.path != "" {
+		s.opts.PathToExecutable = "" // the flag wins over the file
+	}
+	if (s.path != "" || s.opts.PathToExecutable != "") && s.agent == "" {
 		return false, &usageError{"--path does not say whose program it is", "add --agent claude or --agent qoder"}
 	}
 	if s.agent == "" {
@@ -42,7 +45,9 @@ func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err er
 		s.opts.Backend = sdk.Claude(sdk.ClaudeConfig{Path: s.path})
 	case qoder.Name:
 		s.opts.Backend = sdk.Qoder(sdk.QoderConfig{Path: s.path})
-		s.opts.Auth = qoderAuth(s.variable(getenv))
+		if s.opts.Auth == nil {
+			s.opts.Auth = qoderAuth(s.variable(getenv))
+		}
 	case nameScripted:
 		return stoodIn, s.playScript(file)
 	default:
@@ -64,8 +69,8 @@ func (s *settings) playScript(file string) error {
 			return &usageError{problem: err.Error()}
 		}
 	}
-	s.opts.Backend = sdk.InMemory(scripted.New(scripted.WithScript(script)), script.Dialect)
-	if script.Dialect == agent.Qoder {
+	s.opts.Backend = scripted.New(scripted.WithScript(script))
+	if script.Dialect == agent.Qoder && s.opts.Auth == nil {
 		s.opts.Auth = sdk.QoderCLIAuth()
 	}
 	return nil

@@ -15,6 +15,7 @@ func help() string {
 
 Usage:
   troupe run [flags] PROMPT   one prompt, and what comes of it
+  troupe options [flags]      what an agent would be launched with; starts nothing
   troupe version              what this program is
   troupe help [COMMAND]       this text, or every flag of a command
 
@@ -29,6 +30,8 @@ func helpCommand(c *console, args []string) int {
 		return c.print(help())
 	case args[0] == "run":
 		return c.print(runHelp())
+	case args[0] == "options":
+		return c.print(optionsHelp())
 	case args[0] == "version":
 		return c.print("Usage: troupe version\n\nPrints the version of this program.\n")
 	}
@@ -49,20 +52,26 @@ beforehand.
 
 Ctrl-C interrupts the agent; a second one closes the session in order; a third kills the agent.
 `)
-	for _, group := range []struct {
-		title string
-		flags []flagSpec
-	}{
+	writeFlags(&b, []flagGroup{
 		{"The agent", agentFlags()}, {"Output", outputFlags()}, {"Permissions", permissionFlags()},
 		{"Sessions", sessionFlags()}, {"Log", logFlags()},
-	} {
-		b.WriteString("\n" + group.title + ":\n")
-		for _, f := range group.flags {
-			writeFlag(&b, f)
-		}
-	}
+	})
 	b.WriteString("\n" + exitCodes)
 	return b.String()
+}
+
+type flagGroup struct {
+	title string
+	flags []flagSpec
+}
+
+func writeFlags(b *strings.Builder, groups []flagGroup) {
+	for _, group := range groups {
+		b.WriteString("\n" + group.title + ":\n")
+		for _, f := range group.flags {
+			writeFlag(b, f)
+		}
+	}
 }
 
 func writeFlag(b *strings.Builder, f flagSpec) {

@@ -17,6 +17,7 @@ import (
 // settings is what the arguments of troupe run say.
 type settings struct {
 	words      []string // the prompt
+	config     string   // a file of options, or ""
 	agent      string   // "" for whatever is installed
 	path       string
 	output     string
@@ -45,6 +46,7 @@ func runFlags() []flagSpec {
 func agentFlags() []flagSpec {
 	return []flagSpec{
 		{name: "agent", short: "a", arg: "NAME", help: "claude, qoder, or scripted[:FILE] (a script in YAML); default: the one installed", set: text(func(s *settings) *string { return &s.agent })},
+		{name: "config", arg: "FILE", help: "options in YAML or JSON; flags win over it", set: text(func(s *settings) *string { return &s.config })},
 		{name: "path", arg: "FILE", option: "PathToExecutable", help: "the agent's program, when it is not on PATH; needs --agent", set: text(func(s *settings) *string { return &s.path })},
 		{name: "model", short: "m", arg: "NAME", option: "Model", help: "the model", set: text(func(s *settings) *string { return &s.opts.Model })},
 		{name: "system-prompt", arg: "TEXT", option: "SystemPrompt", help: "replaces the agent's system prompt", set: func(s *settings, v string) error { s.opts.SystemPrompt = sdk.PromptText(v); return nil }},
@@ -180,6 +182,7 @@ func setEnv(s *settings, v string) error {
 		s.opts.Env = map[string]string{}
 	}
 	s.opts.Env[name] = value
+	s.opts.UnsetEnv = slices.DeleteFunc(s.opts.UnsetEnv, func(gone string) bool { return gone == name })
 	return nil
 }
 
@@ -200,21 +203,39 @@ func setMCP(s *settings, v string) error {
 	if config.Servers == nil {
 		return errors.New(`not an MCP configuration: the key "mcpServers" is missing`)
 	}
-	s.opts.MCPServers = config.Servers
+	s.opts.MCPServers, s.opts.MCPConfigPath = config.Servers, ""
 	return nil
+}
+
+// parseFlags reads arguments over the options of the file that --config names.
+// Rules, directories and variables add to those in the file; any other flag
+// replaces what is there.
+func parseFlags(specs []flagSpec, args []string, s *settings) error {
+	found := &settings{}
+	if err := parse(specs, args, found); err != nil {
+		return err
+	}
+	if found.config != "" && !found.help {
+		opts, err := sdk.LoadOptionsFile(found.config)
+		if err != nil {
+			return &usageError{problem: err.Error()}
+		}
+		s.opts = *opts
+	}
+	return parse(specs, args, s)
 }
 
 // parseRun reads the arguments of troupe run.
 func parseRun(args []string) (*settings, error) {
 	s := &settings{output: outputText, level: slog.LevelWarn}
-	if err := parse(runFlags(), args, s); err != nil {
+	if err := parseFlags(runFlags(), args, s); err != nil {
 		return nil, err
 	}
 	if s.help {
 		return s, nil
 	}
-	if s.appendText != "" && !s.opts.SystemPrompt.IsZero() {
-		return nil, &usageError{"--append-system-prompt adds to the agent's own prompt, and --system-prompt replaces it", "leave one of them out"}
+	if err := s.appendPrompt(); err != nil {
+		return nil, err
 	}
 	if s.opts.SystemPrompt.IsZero() {
 		// Zero is Claude Code without any prompt: not what somebody at a
@@ -229,4 +250,20 @@ func parseRun(args []string) (*settings, error) {
 	}
 	s.opts.IncludePartialMessages = s.partial || s.output == outputText
 	return s, nil
+}
+
+// appendPrompt adds --append-system-prompt to the prompt that is kept.
+func (s *settings) appendPrompt() error {
+	prompt := &s.opts.SystemPrompt
+	switch {
+	case s.appendText == "" || prompt.IsZero():
+		if s.appendText != "" {
+			*prompt = sdk.PresetPrompt(s.appendText)
+		}
+	case !prompt.Preset:
+		return &usageError{"--append-system-prompt adds to the agent's own prompt, and --system-prompt replaces it", "leave one of them out"}
+	default:
+		prompt.Append = s.appendText
+	}
+	return nil
 }

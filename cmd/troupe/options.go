@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// optionsFlags are the flags of troupe options: those of troupe run that reach
+// the agent.
+func optionsFlags() []flagSpec {
+	return slices.Concat(agentFlags(), planFlags(), ruleFlags(), sessionFlags())
+}
+
+func planFlags() []flagSpec {
+	return []flagSpec{
+		{name: "output", short: "o", arg: "FORM", help: "text or json; default: text", set: oneOf(func(s *settings) *string { return &s.output }, outputText, outputJSON)},
+		{name: "help", short: "h", help: "this text", set: on(func(s *settings) *bool { return &s.help })},
+	}
+}
+
+// ruleFlags are the permission flags without those that answer.
+func ruleFlags() []flagSpec {
+	return slices.DeleteFunc(permissionFlags(), func(f flagSpec) bool { return f.name == "yes" || f.name == "no" })
+}
+
+func optionsHelp() string {
+	var b strings.Builder
+	b.WriteString(`Usage: troupe options [flags]
+
+Prints what an agent would be launched with: its arguments, the variables that are added to its
+environment, the files that are written for it, and the first control requests. Secrets are masked.
+Nothing is started. A configuration is all of it: unlike troupe run, which answers the agent's
+questions, nothing is added.
+`)
+	writeFlags(&b, []flagGroup{
+		{"The agent", agentFlags()}, {"Output", planFlags()}, {"Permissions", ruleFlags()}, {"Sessions", sessionFlags()},
+	})
+	return b.String()
+}
+
+// optionsCommand is troupe options.
+func optionsCommand(p process, c *console, args []string) int {
+	s := &settings{output: outputText}
+	if err := parseFlags(optionsFlags(), args, s); err != nil {
+		return c.usage(err)
+	}
+	if s.help {
+		return c.print(optionsHelp())
+	}
+	if len(s.words) > 0 {
+		return c.usage(&usageError{"troupe options takes no prompt", "leave it out"})
+	}
+	if err := s.appendPrompt(); err != nil {
+		return c.usage(err)
+	}
+	if _, err := s.chooseAgent(p.getenv); err != nil {
+		return c.usage(err)
+	}
+	plan, err := s.opts.Plan()
+	if err != nil {
+		return c.usage(&usageError{problem: inFlags(err.Error())})
+	}
+	if s.output == outputJSON {
+		raw, err := json.MarshalIndent(plan, "", "  ")
+		if err != nil {
+			return c.usage(&usageError{problem: err.Error()})
+		}
+		return c.print(string(raw) + "\n")
+	}
+	return c.print(planText(plan))
+}
+
+// planText is a plan for people.
+func planText(p *sdk.LaunchPlan) string {
+	var b strings.Builder
+	line := func(name, format string, a ...any) {
+		text := strings.TrimSuffix(fmt.Sprintf(format, a...), "\n")
+		for i, l := range strings.Split(text, "\n") {
+			if i > 0 {
+				name = ""
+			}
+			b.WriteString(strings.TrimRight(fmt.Sprintf("%-12s%s", name, l), " ") + "\n")
+		}
+	}
+	line("agent", "%s", p.Backend)
+	program := p.Path
+	if program == "" {
+		program = strings.Join(p.Names, " or ") + ", on the agent's PATH"
+	}
+	line("program", "%s", strings.Join(append(slices.Clone(p.Interpreter), program), " "))
+	if p.Dir != "" {
+		line("directory", "%s", p.Dir)
+	}
+	line("arguments", "%s", argumentLines(p.Args))
+	var vars []string
+	for _, v := range p.Env {
+		vars = append(vars, v.Name+"="+v.Value)
+	}
+	if p.CleanEnv {
+		line("environment", "%s\nand nothing else", strings.Join(vars, "\n"))
+	} else {
+		line("environment", "%s", strings.Join(append(vars, without(p.Unset)...), "\n"))
+	}
+	for _, f := range p.Files {
+		line("file", "%s, %d bytes: %s\n%s", f.Name, f.Size, f.Reason, prettyJSON(f.Content))
+	}
+	line("initialize", "%s", prettyJSON(p.Initialize))
+	for _, r := range p.Requests {
+		line("then", "%s", prettyJSON(r))
+	}
+	for _, w := range p.Warnings {
+		line("warning", "%s", inFlags(w.String()))
+	}
+	return b.String()
+}
+
+// argumentLines has each flag on a line with its value.
+func argumentLines(args []string) string {
+	var lines []string
+	for i, a := range args {
+		if i > 0 && !strings.HasPrefix(a, "--") && strings.HasPrefix(args[i-1], "--") && !strings.Contains(args[i-1], "=") {
+			lines[len(lines)-1] += " " + shellQuoted(a)
+			continue
+		}
+		lines = append(lines, shellQuoted(a))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shellQuoted is an argument as a shell takes it.
+func shellQuoted(arg string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./,:@%+{}"
+	if arg != "" && strings.Trim(arg, plain) == "" {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
+
+func without(names []string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = "without " + n
+	}
+	return out
+}
+
+func prettyJSON(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}

@@ -1,0 +1,45 @@
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/agent-troupe/troupe/dialect"
+)
+
+// Plan is how a session would start its agent, and what it would say first. It
+// holds secrets: see dialect.EnvVar.Secret and dialect.File.
+type Plan struct {
+	Launch     dialect.Launch
+	Initialize json.RawMessage
+	// Requests follow the answer to initialize, before the first user message.
+	Requests []json.RawMessage
+	Warnings []dialect.Warning
+}
+
+// Plan says how the spec's agent would be started, and starts nothing. It fails
+// as Open does when the options cannot work.
+func (spec *Spec) Plan() (*Plan, error) {
+	opts, err := spec.facts()
+	if err != nil {
+		return nil, err
+	}
+	d, p := spec.Dialect, &Plan{}
+	if p.Warnings, err = d.Validate(&opts); err != nil {
+		return nil, err
+	}
+	if p.Launch, err = d.Launch(&opts); err != nil {
+		return nil, err
+	}
+	if p.Initialize, err = d.Initialize(&opts); err != nil {
+		return nil, err
+	}
+	for _, req := range d.AfterInitialize(&opts) {
+		raw, err := d.Encode(req)
+		if err != nil {
+			return nil, fmt.Errorf("runtime: plan %s: %w", req.Subtype(), err)
+		}
+		p.Requests = append(p.Requests, raw)
+	}
+	return p, nil
+}

@@ -1,0 +1,298 @@
+package sdk
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// decode reads n into v, which is settable. at is the path of n, for errors.
+// What is wrong is reported, and decoding goes on.
+func (r *configReader) decode(n *configNode, v reflect.Value, at string) {
+	n = r.expand(n, at)
+	if form := configForm(v.Type()); form != nil {
+		form(r, n, v, at)
+		return
+	}
+	if unmarshal, ok := v.Addr().Interface().(json.Unmarshaler); ok && v.NumMethod() > 0 && optional(v) {
+		r.decodeOpt(n, v, unmarshal, at)
+		return
+	}
+	if n.kind == configNull && v.Kind() != reflect.Struct { // an object of ours that is null is a mistake
+		v.SetZero()
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		r.decode(n, v.Elem(), at)
+	case reflect.Struct:
+		r.decodeStruct(n, v, at)
+	case reflect.Map:
+		r.decodeMap(n, v, at)
+	case reflect.Slice:
+		if r.want(n, configList, at) {
+			v.Set(reflect.MakeSlice(v.Type(), len(n.list), len(n.list)))
+			for i, item := range n.list {
+				r.decode(item, v.Index(i), fmt.Sprintf("%s[%d]", at, i))
+			}
+		}
+	default:
+		r.decodeScalar(n, v, at)
+	}
+}
+
+// want reports whether n is of a kind, and fails if not.
+func (r *configReader) want(n *configNode, kind configKind, at string) bool {
+	if n.kind != kind {
+		r.mismatch(n, kind.String(), at)
+	}
+	return n.kind == kind
+}
+
+func (r *configReader) mismatch(n *configNode, want, at string) {
+	fix := ""
+	if strings.HasPrefix(want, configText.String()) && (n.kind == configNumber || n.kind == configBool) {
+		fix = "put it in quotes"
+	}
+	r.fail(n, at, fmt.Sprintf("is %s, and has to be %s", n.kind, want), fix)
+}
+
+func (r *configReader) decodeScalar(n *configNode, v reflect.Value, at string) {
+	switch v.Kind() {
+	case reflect.String:
+		if r.want(n, configText, at) {
+			v.SetString(n.text)
+		}
+	case reflect.Bool:
+		if b, err := strconv.ParseBool(n.text); n.kind == configBool || n.expanded && err == nil {
+			v.SetBool(b)
+			return
+		}
+		r.mismatch(n, configBool.String(), at)
+	case reflect.Int, reflect.Int64:
+		if n.kind != configNumber && !n.expanded {
+			r.mismatch(n, "a whole number", at)
+			return
+		}
+		i, err := strconv.ParseInt(n.text, 10, 64)
+		if err != nil || v.OverflowInt(i) {
+			r.fail(n, at, fmt.Sprintf("is %s, and has to be a whole number", n.text), "")
+			return
+		}
+		v.SetInt(i)
+	case reflect.Float64:
+		f, err := strconv.ParseFloat(n.text, 64)
+		if err != nil || n.kind != configNumber && !n.expanded {
+			r.mismatch(n, configNumber.String(), at)
+			return
+		}
+		v.SetFloat(f)
+	default:
+		r.fail(n, at, "cannot be given in a configuration", "set it in Go")
+	}
+}
+
+func (r *configReader) decodeMap(n *configNode, v reflect.Value, at string) {
+	if !r.want(n, configObject, at) {
+		return
+	}
+	v.Set(reflect.MakeMapWithSize(v.Type(), len(n.pairs)))
+	r.each(n, at, func(key, value *configNode, at string) {
+		item := reflect.New(v.Type().Elem()).Elem()
+		r.decode(value, item, at)
+		v.SetMapIndex(reflect.ValueOf(key.text).Convert(v.Type().Key()), item)
+	})
+}
+
+// each calls f for every key of an object, and reports those that come twice.
+func (r *configReader) each(n *configNode, at string, f func(key, value *configNode, at string)) {
+	seen := map[string]bool{}
+	for _, p := range n.pairs {
+		path := configPath(at, p.key.text)
+		if seen[p.key.text] {
+			r.fail(p.key, path, "stands here twice", "leave one of them out")
+			continue
+		}
+		seen[p.key.text] = true
+		f(p.key, p.value, path)
+	}
+}
+
+func configPath(at, key string) string {
+	if at == "" {
+		return key
+	}
+	return at + "." + key
+}
+
+// configField is a key of an object and the field it is for.
+type configField struct {
+	index int
+	ms    bool // a duration, given in milliseconds
+}
+
+const extraKey = "extra"
+
+// configKeys are the keys that a struct takes.
+func configKeys(t reflect.Type) map[string]configField {
+	keys := map[string]configField{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Name == "Extra" && f.Type == reflect.TypeFor[map[string]json.RawMessage]():
+			keys[extraKey] = configField{index: i}
+		case name == "-" || name == "" || !f.IsExported():
+		default:
+			keys[name] = configField{index: i}
+			if f.Type == reflect.TypeFor[time.Duration]() {
+				keys[name+"Ms"] = configField{index: i, ms: true}
+			}
+		}
+	}
+	return keys
+}
+
+func (r *configReader) decodeStruct(n *configNode, v reflect.Value, at string) {
+	if !r.want(n, configObject, at) {
+		return
+	}
+	keys, by := configKeys(v.Type()), map[int]string{}
+	r.each(n, at, func(key, value *configNode, at string) {
+		f, known := keys[key.text]
+		switch {
+		case !known:
+			r.unknown(key, at, keys)
+		case by[f.index] != "":
+			r.fail(key, at, "says the same as "+by[f.index], "leave one of them out")
+		case f.ms:
+			by[f.index] = key.text
+			r.millis(value, v.Field(f.index), at)
+		default:
+			by[f.index] = key.text
+			r.decode(value, v.Field(f.index), at)
+		}
+	})
+}
+
+// unknown reports a key that is not among keys.
+func (r *configReader) unknown(n *configNode, at string, keys map[string]configField) {
+	best, least := "", 3
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		if d := distance(plainKey(name), plainKey(n.text)); d < least && d < len(name)/2 {
+			best, least = name, d
+		}
+	}
+	fix := "look for it in the documentation of sdk.Options"
+	if best != "" {
+		fix = "did you mean " + best + "?"
+	}
+	r.fail(n, at, "is not known", fix)
+}
+
+// distance is Levenshtein's, as far as it is small: keys are short.
+func distance(a, b string) int {
+	if len(b) > 64 {
+		return len(b)
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
+
+// plainKey is a key without what its writers differ in: the vendors' SDKs for
+// Python write max_turns, that for TypeScript maxTurns.
+func plainKey(key string) string {
+	return strings.Map(func(c rune) rune {
+		if c == '_' || c == '-' {
+			return -1
+		}
+		return unicode.ToLower(c)
+	}, key)
+}
+
+// millis reads a number of milliseconds.
+func (r *configReader) millis(n *configNode, v reflect.Value, at string) {
+	n = r.expand(n, at)
+	ms, err := strconv.ParseFloat(n.text, 64)
+	if err != nil || n.kind != configNumber && !n.expanded {
+		r.mismatch(n, "a number of milliseconds", at)
+		return
+	}
+	ns := ms * float64(time.Millisecond)
+	if ns >= 1<<63 || ns < -1<<63 {
+		r.fail(n, at, fmt.Sprintf("is %s, which is out of range", n.text), "")
+		return
+	}
+	v.SetInt(int64(ns))
+}
+
+// optional reports whether v is an Opt.
+func optional(v reflect.Value) bool {
+	return strings.HasPrefix(v.Type().Name(), "Opt[")
+}
+
+// decodeOpt reads an Opt by way of the value that it holds.
+func (r *configReader) decodeOpt(n *configNode, v reflect.Value, into json.Unmarshaler, at string) {
+	if n.kind == configNull {
+		v.SetZero()
+		return
+	}
+	held := reflect.New(v.MethodByName("Value").Type().Out(0))
+	before := len(r.errs)
+	r.decode(n, held.Elem(), at)
+	if len(r.errs) > before {
+		return
+	}
+	doc, err := json.Marshal(held.Interface())
+	if err == nil {
+		err = into.UnmarshalJSON(doc)
+	}
+	if err != nil {
+		r.fail(n, at, err.Error(), "")
+	}
+}
+
+// raw is a document that is passed on, as JSON, with what its values ask of the
+// environment.
+func (r *configReader) raw(n *configNode, at string) json.RawMessage {
+	var b bytes.Buffer
+	r.expandAll(n, at).json(&b)
+	return b.Bytes()
+}
+
+func (r *configReader) expandAll(n *configNode, at string) *configNode {
+	out := *r.expand(n, at)
+	out.list, out.pairs = nil, nil
+	if out.kind == configText {
+		return &out
+	}
+	for i, item := range n.list {
+		out.list = append(out.list, r.expandAll(item, fmt.Sprintf("%s[%d]", at, i)))
+	}
+	r.each(n, at, func(key, value *configNode, at string) {
+		out.pairs = append(out.pairs, configPair{key, r.expandAll(value, at)})
+	})
+	return &out
+}

@@ -1,0 +1,204 @@
+package sdk
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/dialect"
+)
+
+// LaunchPlan is how a session with some options would start its agent, and what
+// it would say first. Secrets are masked; it may be shown.
+type LaunchPlan struct {
+	// Backend is claude or qoder: whose words these are.
+	Backend string `json:"backend"`
+	// Path is the program; "": one of Names, on the agent's PATH.
+	Path  string   `json:"path,omitempty"`
+	Names []string `json:"names,omitempty"`
+	// Interpreter runs Path, if it is a script.
+	Interpreter []string `json:"interpreter,omitempty"`
+	// Args are the agent's arguments. {{file:NAME}} stands for the path of one of
+	// Files.
+	Args []string `json:"args"`
+	// Dir is the working directory; "": the caller's.
+	Dir string `json:"dir,omitempty"`
+	// Env are the variables that are added to the inherited ones, Unset those that
+	// are taken away. CleanEnv inherits none.
+	Env      []PlannedVar `json:"env"`
+	Unset    []string     `json:"unset,omitempty"`
+	CleanEnv bool         `json:"cleanEnv,omitempty"`
+	// Files are written for the agent, mode 0600, and removed when it is gone.
+	Files []PlannedFile `json:"files,omitempty"`
+	// Initialize is the first control request, and Requests are those that follow
+	// its answer.
+	Initialize json.RawMessage   `json:"initialize"`
+	Requests   []json.RawMessage `json:"requests,omitempty"`
+	// Warnings are what is legal and probably unintended.
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// PlannedVar is a variable of the agent's environment.
+type PlannedVar struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// PlannedFile is a file that is written for the agent.
+type PlannedFile struct {
+	Name    string          `json:"name"`
+	Reason  string          `json:"reason"`
+	Size    int             `json:"size"`
+	Content json.RawMessage `json:"content"`
+}
+
+// Masked stands for a secret in a [LaunchPlan].
+const Masked = "***"
+
+// Plan says what a session with these options would start and say first. It
+// starts nothing, and looks for no program unless Backend is nil. Files that the
+// options name are read. It fails as opening a session would: with a
+// *[ConfigError] for each option that cannot work.
+func (o *Options) Plan() (*LaunchPlan, error) {
+	spec, err := o.spec()
+	if err != nil {
+		return nil, err
+	}
+	p, err := spec.Plan()
+	if err != nil {
+		return nil, err
+	}
+	l := p.Launch
+	out := &LaunchPlan{
+		Backend: spec.Dialect.Name(), Path: l.Path, Interpreter: l.Interpreter, Args: l.Args, Dir: l.Dir,
+		Unset: l.Unset, CleanEnv: l.CleanEnv, Warnings: p.Warnings,
+		Initialize: masked(p.Initialize, maskRequest), Env: make([]PlannedVar, 0, len(l.Env)),
+	}
+	if l.Path == "" {
+		out.Names = l.Names
+	}
+	for _, v := range l.Env {
+		out.Env = append(out.Env, plannedVar(v))
+	}
+	for _, f := range l.Files {
+		out.Files = append(out.Files, PlannedFile{Name: f.Name, Reason: f.Reason, Size: len(f.Content),
+			Content: masked(f.Content, maskFile)})
+	}
+	for _, raw := range p.Requests {
+		out.Requests = append(out.Requests, masked(raw, maskRequest))
+	}
+	return out, nil
+}
+
+func plannedVar(v dialect.EnvVar) PlannedVar {
+	if v.Secret {
+		return PlannedVar{v.Name, Masked}
+	}
+	return PlannedVar{v.Name, v.Value}
+}
+
+// masked is a document after mask has hidden what is secret in it.
+func masked(raw []byte, mask func(*configNode)) json.RawMessage {
+	if !json.Valid(raw) {
+		return json.RawMessage(quoted(Masked))
+	}
+	d := &jsonTree{dec: json.NewDecoder(bytes.NewReader(raw)), raw: raw}
+	d.dec.UseNumber()
+	n, err := d.value()
+	if err != nil {
+		return json.RawMessage(quoted(Masked))
+	}
+	mask(n)
+	var b bytes.Buffer
+	n.json(&b)
+	return b.Bytes()
+}
+
+// maskRequest hides what stands under keys that can hold a secret.
+func maskRequest(n *configNode) {
+	secret := []string{"env", "headers", "headersHelper", "oauth", "args", "managedSettings", "proxy"}
+	for _, p := range n.pairs {
+		switch {
+		case p.key.text == "mcpServers" && p.value.kind == configObject:
+			maskServers(p.value)
+		case slices.Contains(secret, p.key.text):
+			maskAll(p.value)
+		default:
+			maskRequest(p.value)
+		}
+	}
+	for _, item := range n.list {
+		maskRequest(item)
+	}
+}
+
+// maskFile hides all but what is known to hold no secret: the document is in a
+// file because it can hold some.
+func maskFile(n *configNode) {
+	for _, p := range n.pairs {
+		switch p.key.text {
+		case "mcpServers":
+			maskServers(p.value)
+		case "sandbox":
+			maskBut(p.value, "enabled", "failIfUnavailable", "autoAllowBashIfSandboxed", "excludedCommands",
+				"allowUnsandboxedCommands", "network", "filesystem", "ignoreViolations", "enableWeakerNestedSandbox")
+		case "type", "model", "outputStyle", "permissions", "general", "securityScan", "jobTokenProvider", "serviceAccountTokenProvider":
+		default:
+			maskAll(p.value)
+		}
+	}
+}
+
+func maskServers(n *configNode) {
+	for _, p := range n.pairs {
+		maskBut(p.value, "type", "command", "url", "tools", "toolOverrides", "timeout", "alwaysLoad")
+		for _, field := range p.value.pairs {
+			if field.key.text == "url" && field.value.kind == configText {
+				field.value.text = maskedURL(field.value.text)
+			}
+		}
+	}
+}
+
+func maskBut(n *configNode, plain ...string) {
+	for _, p := range n.pairs {
+		if !slices.Contains(plain, p.key.text) {
+			maskAll(p.value)
+		}
+	}
+}
+
+func maskAll(n *configNode) {
+	switch n.kind {
+	case configText:
+		n.text = Masked
+	case configNumber:
+		n.kind, n.text = configText, Masked
+	}
+	for _, item := range n.list {
+		maskAll(item)
+	}
+	for _, p := range n.pairs {
+		maskAll(p.value)
+	}
+}
+
+// maskedURL hides who logs in, and what is asked for.
+func maskedURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return Masked
+	}
+	if u.User != nil {
+		u.User = url.User(Masked)
+	}
+	if u.RawQuery != "" {
+		u.RawQuery = Masked
+	}
+	if u.Fragment != "" {
+		u.Fragment = Masked
+	}
+	return strings.ReplaceAll(u.String(), url.PathEscape(Masked), Masked)
+}
