@@ -1,11 +1,12 @@
 // Package sdk drives coding agents: Claude Code, qodercli, or an agent in this
 // process. It is the package most programs import.
 //
-//	for m, err := range sdk.Query(ctx, sdk.Input("What is in this repo?"), nil) {
+//	answer := sdk.Query(ctx, sdk.Input("What is in this repo?"), nil)
+//	for text, err := range sdk.TextDeltas(answer) {
 //		if err != nil {
 //			return err
 //		}
-//		fmt.Print(sdk.TextOf(m))
+//		fmt.Println(text)
 //	}
 //
 // [Query] and [Run] are for one prompt, [RunAs] for one whose answer has the

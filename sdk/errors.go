@@ -15,6 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/supervisor"
 )
 
 // Errors, to be matched with errors.As.
@@ -48,6 +49,13 @@ type (
 	// ModelPolicyTimeoutError says that ResolveModel took too long. The agent's
 	// call fails; it comes in a [CallbackFailedEvent].
 	ModelPolicyTimeoutError = modelpolicy.TimeoutError
+	// PanicError says that a callback of the program, or an actor, panicked. It
+	// comes in a [CallbackFailedEvent] or an [ActorFailedEvent], and as the reason
+	// of a session that failed.
+	PanicError = kernel.PanicError
+	// SupervisorError says that a session failed because its actors crashed too
+	// often. It matches the reasons of the crashes.
+	SupervisorError = supervisor.Failure
 )
 
 // Errors, to be matched with errors.Is.
@@ -59,6 +67,9 @@ var (
 	// ErrConsumerStalled says that an answer lies behind more unread messages
 	// than may be held, or that nobody read for as long as Limits.Consumer says.
 	ErrConsumerStalled = ledger.ErrConsumerStalled
+	// ErrNoRoom says that the agent does not read what is written to it, and that
+	// no more is held for it.
+	ErrNoRoom = ledger.ErrNoRoom
 	// ErrNotConnected says that [Client.Connect] was not called, or failed.
 	ErrNotConnected = errors.New("the client is not connected; call Connect first")
 	// ErrNotRun says that a user message ended without a result: it was

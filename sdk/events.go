@@ -1,6 +1,9 @@
 package sdk
 
-import "github.com/agent-troupe/troupe/actors/event"
+import (
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/supervisor"
+)
 
 // Events of a session, in EventRecord.Event. [Event] is any of the rest; a type
 // switch over it needs a default.
@@ -34,4 +37,29 @@ type (
 	StderrEvent = event.Stderr
 	// EndedEvent is the end of the session, with the reason chain.
 	EndedEvent = event.Ended
+)
+
+// What a supervisor saw or decided, in SupervisionEvent.Decision. A type switch
+// over them needs a default.
+type (
+	// ChildStartedDecision says that an incarnation of a child was asked for.
+	ChildStartedDecision = supervisor.ChildStarted
+	// ChildFailedDecision says that a child ended by itself.
+	ChildFailedDecision = supervisor.ChildFailed
+	// ChildStoppedDecision says that a child ended because it was asked to.
+	ChildStoppedDecision = supervisor.ChildStopped
+	// ChildStuckDecision says that a child was killed and has not ended.
+	ChildStuckDecision = supervisor.ChildStuck
+	// RestartScheduledDecision says that children come back after a delay.
+	RestartScheduledDecision = supervisor.RestartScheduled
+	// RestartedDecision says that the children of a restart were asked for again.
+	RestartedDecision = supervisor.Restarted
+	// IntensityExceededDecision says that a failure was one too many.
+	IntensityExceededDecision = supervisor.IntensityExceeded
+	// EscalatedDecision says that the supervisor has given up.
+	EscalatedDecision = supervisor.Escalated
+	// StoppingDecision says that the supervisor began to stop its children.
+	StoppingDecision = supervisor.Stopping
+	// StoppedDecision says that the supervisor has ended.
+	StoppedDecision = supervisor.Stopped
 )

@@ -11,6 +11,8 @@ type (
 	APIRetryMessage = protocol.APIRetryMessage
 	// ActiveGoalMessage is Claude's active_goal; a nil Value means there is none.
 	ActiveGoalMessage = protocol.ActiveGoalMessage
+	// ArtifactsUpdateMessage is Qoder's system/artifacts_update.
+	ArtifactsUpdateMessage = protocol.ArtifactsUpdateMessage
 	// AssistantMessage is a message of the model.
 	AssistantMessage = protocol.AssistantMessage
 	// AuthStatusMessage reports a login that is under way.
@@ -56,10 +58,18 @@ type (
 	LocalCommandOutputMessage = protocol.LocalCommandOutputMessage
 	// MCPStatusChangeMessage is Qoder's system/mcp_status_change.
 	MCPStatusChangeMessage = protocol.MCPStatusChangeMessage
+	// MemoryConsumptionMessage is Qoder's system/memory_consumption.
+	MemoryConsumptionMessage = protocol.MemoryConsumptionMessage
+	// MemoryGenerationMessage is Qoder's system/memory_generation.
+	MemoryGenerationMessage = protocol.MemoryGenerationMessage
 	// MemoryRecallMessage is system/memory_recall.
 	MemoryRecallMessage = protocol.MemoryRecallMessage
 	// MirrorErrorMessage is system/mirror_error.
 	MirrorErrorMessage = protocol.MirrorErrorMessage
+	// ModelFallbackMessage is system/model_fallback.
+	ModelFallbackMessage = protocol.ModelFallbackMessage
+	// ModelQueueStatusMessage is Qoder's system/model_queue_status.
+	ModelQueueStatusMessage = protocol.ModelQueueStatusMessage
 	// ModelRefusalFallbackMessage is system/model_refusal_fallback.
 	ModelRefusalFallbackMessage = protocol.ModelRefusalFallbackMessage
 	// ModelRefusalNoFallbackMessage is system/model_refusal_no_fallback.
@@ -88,6 +98,8 @@ type (
 	SessionTitleChangedMessage = protocol.SessionTitleChangedMessage
 	// SessionWritesLostMessage is system/session_writes_lost.
 	SessionWritesLostMessage = protocol.SessionWritesLostMessage
+	// SkillEvolutionMessage is Qoder's system/skill_evolution.
+	SkillEvolutionMessage = protocol.SkillEvolutionMessage
 	// StatusMessage is system/status.
 	StatusMessage = protocol.StatusMessage
 	// StreamlinedTextMessage is text for another output mode.

@@ -151,7 +151,9 @@ func (c *Client) StopTask(ctx context.Context, taskID string) error {
 }
 
 // BackgroundTasks moves running tasks to the background: that of a tool call,
-// or with "" all. It reports whether there were any.
+// or with "" all. It reports whether there was one, as far as the agent tells:
+// asked for all, neither agent does, and it is true (observed on Claude Code
+// 2.1.329 and qodercli 1.1.52).
 func (c *Client) BackgroundTasks(ctx context.Context, toolUseID string) (bool, error) {
 	r, err := ask[protocol.BackgroundTasksResponse](ctx, c, protocol.BackgroundTasksRequest{ToolUseID: toolUseID})
 	if err != nil {
