@@ -1,0 +1,39 @@
+package claude_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+func TestHooksThatAreNeverCalled(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		hook dialect.HookRegistration
+		says string // empty: nothing
+	}{
+		"Setup":                          {dialect.HookRegistration{Event: protocol.HookSetup}, "never calls"},
+		"SessionEnd":                     {dialect.HookRegistration{Event: protocol.HookSessionEnd}, "never calls"},
+		"SessionStart":                   {dialect.HookRegistration{Event: protocol.HookSessionStart}, "after a compaction only"},
+		"SessionStart of a startup":      {dialect.HookRegistration{Event: protocol.HookSessionStart, Matcher: "startup"}, "after a compaction only"},
+		"SessionStart of a compaction":   {dialect.HookRegistration{Event: protocol.HookSessionStart, Matcher: "compact"}, ""},
+		"an event of next week":          {dialect.HookRegistration{Event: "NextWeek"}, "NextWeek, an event that this library does not know"},
+		"an event that is always called": {dialect.HookRegistration{Event: protocol.HookPreToolUse}, ""},
+	} {
+		c.hook.CallbackIDs = []string{"hook_0"}
+		warnings, err := claude.New().Validate(&dialect.Options{Hooks: []dialect.HookRegistration{c.hook}})
+		require.NoError(t, err, name)
+		if c.says == "" {
+			assert.Empty(t, warnings, name)
+			continue
+		}
+		require.Len(t, warnings, 1, name)
+		assert.Equal(t, "Hooks[0]", warnings[0].Option, name)
+		assert.Contains(t, warnings[0].String(), c.says, name)
+	}
+}
