@@ -158,6 +158,9 @@ type Options struct {
 	Betas []string `json:"betas,omitempty"`
 	// OutputFormat asks for structured output: --json-schema and initialize. Claude.
 	OutputFormat *OutputFormat `json:"outputFormat,omitempty"`
+	// OutputRepairs is how often [RunAs] asks the model again, each time for a turn's price, when its answer is missing
+	// or does not fit. 0: once; negative: never. No wire effect.
+	OutputRepairs int `json:"outputRepairs,omitempty"`
 	// ModelRequestPatches goes to initialize as it is. Qoder.
 	ModelRequestPatches json.RawMessage `json:"modelRequestPatches,omitempty"`
 

@@ -270,6 +270,50 @@ func TestRunAs(t *testing.T) {
 	})
 }
 
+func TestRunAsAsksAgain(t *testing.T) {
+	t.Parallel()
+	cold := turn(&scripted.Result{Structured: map[string]any{"city": "Bonn", "celsius": "warm"}})
+	right := turn(&scripted.Result{Structured: map[string]any{"city": "Bonn", "celsius": 21}})
+	silent := turn(scripted.Text("no idea"))
+	for name, c := range map[string]struct {
+		turns   []scripted.Turn
+		repairs int
+		fits    bool
+		prompts int
+	}{
+		"does not fit, then fits":       {[]scripted.Turn{cold, right}, 0, true, 2},
+		"none, then fits":               {[]scripted.Turn{silent, right}, 0, true, 2},
+		"one repair is not enough":      {[]scripted.Turn{cold, silent, right}, 0, false, 2},
+		"two are":                       {[]scripted.Turn{cold, silent, right}, 2, true, 3},
+		"never":                         {[]scripted.Turn{cold, right}, -1, false, 1},
+		"a turn that fails is no shape": {[]scripted.Turn{turn(&scripted.Result{Subtype: "error_max_turns"}), right}, 0, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				o := w.options(c.turns...)
+				o.OutputRepairs = c.repairs
+				var prompts []string
+				o.Hooks = []sdk.Hook{sdk.OnUserPromptSubmit(func(_ context.Context, in *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
+					prompts = append(prompts, in.Prompt)
+					return sdk.UserPromptSubmitOutput{}, nil
+				})}
+				v, r, err := sdk.RunAs[weather](w.Context(), "hi", o)
+				require.Len(w, prompts, c.prompts)
+				if c.fits {
+					require.NoError(w, err)
+					assert.Equal(w, weather{"Bonn", 21}, v)
+					assert.Contains(w, prompts[1], "cannot be used")
+					return
+				}
+				require.Error(w, err)
+				require.NotNil(w, r)
+				assert.Zero(w, v)
+			})
+		})
+	}
+}
+
 func TestRunAsWithoutAnAnswerThatFits(t *testing.T) {
 	t.Parallel()
 	for name, result := range map[string]scripted.Result{
@@ -281,7 +325,7 @@ func TestRunAsWithoutAnAnswerThatFits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in(t, func(w *world) {
-				v, r, err := sdk.RunAs[weather](w.Context(), "hi", w.options(turn(&result)))
+				v, r, err := sdk.RunAs[weather](w.Context(), "hi", w.options(turn(&result), turn(&result)))
 				var shape *sdk.StructuredOutputError
 				require.ErrorAs(w, err, &shape)
 				assert.Same(w, r, shape.Result)
