@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// The states of a [Todo] and of a [PlanTask].
+// The states of a [ListEntry] and of a [PlanTask].
 const (
 	StatusPending    = "pending"
 	StatusInProgress = "in_progress"
@@ -16,8 +16,8 @@ const (
 	StatusBlocked   = "blocked"
 )
 
-// Todo is an entry of the list that [TodoWriteInput] replaces.
-type Todo struct {
+// ListEntry is an entry of the list that [TodoWriteInput] replaces.
+type ListEntry struct {
 	Content string `json:"content,omitempty"`
 	// Description is Content as qodercli 1.1.52 declares it to the model; its
 	// document has Content.
@@ -30,7 +30,7 @@ type Todo struct {
 }
 
 // Text is what the entry says, whatever it is called.
-func (t Todo) Text() string {
+func (t ListEntry) Text() string {
 	if t.Content != "" {
 		return t.Content
 	}
@@ -39,7 +39,7 @@ func (t Todo) Text() string {
 
 // TodoWriteInput replaces the whole list of what is to be done.
 type TodoWriteInput struct {
-	Todos []Todo `json:"todos"`
+	Todos []ListEntry `json:"todos"`
 	Extra `json:"-"`
 }
 
@@ -50,11 +50,11 @@ func (*TodoWriteInput) Tool() string { return TodoWrite }
 // Qoder's document; its CLI declares the lists, with an empty one before, and
 // an empty one after when all is completed.
 type TodoWriteOutput struct {
-	OldTodos []Todo `json:"oldTodos,omitempty"`
-	NewTodos []Todo `json:"newTodos,omitempty"`
-	Todos    []Todo `json:"todos,omitempty"`
-	Success  bool   `json:"success,omitempty"`
-	Error    string `json:"error,omitempty"`
+	OldTodos []ListEntry `json:"oldTodos,omitempty"`
+	NewTodos []ListEntry `json:"newTodos,omitempty"`
+	Todos    []ListEntry `json:"todos,omitempty"`
+	Success  bool        `json:"success,omitempty"`
+	Error    string      `json:"error,omitempty"`
 }
 
 func (*TodoWriteOutput) isOutput() {}

@@ -2,7 +2,7 @@ package tools
 
 // SendFeedbackInput drafts feedback to the vendor.
 type SendFeedbackInput struct {
-	Type         string `json:"type"` // bug, idea, missing_capability
+	Type         string `json:"type"` // idea, missing_capability, …
 	Title        string `json:"title"`
 	Details      string `json:"details"`
 	Area         string `json:"area,omitempty"`

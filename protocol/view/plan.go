@@ -86,13 +86,25 @@ func (p *Plan) apply(call *ToolCall) bool {
 		return true
 	case *tools.TaskUpdateInput:
 		done, ok := out.(*tools.TaskUpdateOutput)
-		return ok && done.Success && p.update(in)
+		if !ok || !done.Success {
+			return false
+		}
+		p.update(in)
+		return true
 	case *tools.TaskGetInput:
 		got, ok := out.(*tools.TaskGetOutput)
-		return ok && got.Task != nil && p.merge(got.Task)
+		if !ok || got.Task == nil {
+			return false
+		}
+		p.merge(got.Task)
+		return true
 	case *tools.TaskListInput:
 		list, ok := out.(*tools.TaskListOutput)
-		return ok && p.replace(list.Tasks)
+		if !ok {
+			return false
+		}
+		p.replace(list.Tasks)
+		return true
 	}
 	return false
 }
@@ -107,10 +119,10 @@ func (p *Plan) task(id string) *PlanEntry {
 	return &p.tasks[i]
 }
 
-func (p *Plan) update(in *tools.TaskUpdateInput) bool {
+func (p *Plan) update(in *tools.TaskUpdateInput) {
 	if in.Status == tools.StatusDeleted {
 		p.tasks = slices.DeleteFunc(p.tasks, func(e PlanEntry) bool { return e.ID == in.TaskID })
-		return true
+		return
 	}
 	e := p.task(in.TaskID)
 	set(&e.Content, in.Subject)
@@ -123,21 +135,19 @@ func (p *Plan) update(in *tools.TaskUpdateInput) bool {
 		blocked := p.task(id)
 		blocked.BlockedBy = union(blocked.BlockedBy, []string{in.TaskID})
 	}
-	return true
 }
 
-func (p *Plan) merge(t *tools.PlanTask) bool {
+func (p *Plan) merge(t *tools.PlanTask) {
 	e := p.task(t.ID)
 	set(&e.Content, t.Subject)
 	set(&e.Description, t.Description)
 	set(&e.Status, t.Status)
 	set(&e.Owner, t.Owner)
 	e.BlockedBy = union(nil, t.BlockedBy)
-	return true
 }
 
 // replace takes the list of all tasks there are.
-func (p *Plan) replace(tasks []tools.PlanTask) bool {
+func (p *Plan) replace(tasks []tools.PlanTask) {
 	before := p.tasks
 	p.tasks = nil
 	for i := range tasks {
@@ -146,7 +156,6 @@ func (p *Plan) replace(tasks []tools.PlanTask) bool {
 		}
 		p.merge(&tasks[i])
 	}
-	return true
 }
 
 func union(a, b []string) []string {
