@@ -46,6 +46,7 @@ func everything() *sdk.Options {
 		Thinking:          &sdk.Thinking{Type: sdk.ThinkingEnabled, BudgetTokens: sdk.Some(4096), Display: "summarized"},
 		MaxThinkingTokens: sdk.Some(0), Effort: "xhigh", Betas: []string{"context-1m-2025-08-07"},
 		OutputFormat:        sdk.JSONSchema(raw(`{"type":"object","required":["a"]}`)),
+		OutputRepairs:       2,
 		ModelRequestPatches: raw(`{"gpt":{"systemPrompt":"x"}}`),
 		MaxTurns:            sdk.Some(0), MaxBudgetUSD: sdk.Some(1.5), TaskBudget: sdk.Some(5000), GoalMaxTurns: sdk.Some(7),
 		InitializeTimeout: 20 * time.Second,
