@@ -219,7 +219,7 @@ func (s *session) check(c *kernel.Context[message.ToSession]) error {
 		s.checkClosing(c)
 	case k.State() == Starting && link.Phase == transport.Up:
 		return s.enter(Initializing, "")
-	case k.State() == Initializing && k.Ledger.Initialized() != nil:
+	case k.State() == Initializing && k.Ledger.Initialized() != nil && !k.Ledger.SettingUp():
 		if err := s.enter(Ready, ""); err != nil {
 			return err
 		}
@@ -390,18 +390,24 @@ func (s *session) describeTree(reply *kernel.Promise[[]message.ActorInfo]) {
 	})
 }
 
+// pass changes the state of a session that has no actor, if that is legal.
+func (k *Core) pass(to State, why string) {
+	if from := k.State(); legal(from, to) {
+		k.state.Store(int32(to))
+		k.cfg.Emit(event.StateChanged{From: from.String(), To: to.String(), Reason: why})
+	}
+}
+
 // Fail ends a session that has no actor any more and will get none: its
 // process is ended, what it wrote is delivered, and everything that waits
 // learns the reason. It blocks until the link has ended and must run on a
 // task of its own.
 func (k *Core) Fail(reason error) {
+	k.pass(Closing, reason.Error())
 	k.Ledger.BeginClosing(false)
 	k.Link.Abort()
 	_ = k.cfg.System.Executor().Await(context.Background(), k.Link.Done())
 	k.flush()
-	if from := k.State(); !from.Terminal() {
-		k.state.Store(int32(Failed))
-		k.cfg.Emit(event.StateChanged{From: from.String(), To: Failed.String(), Reason: reason.Error()})
-	}
+	k.pass(Failed, "")
 	k.Ledger.Terminate(errors.Join(reason, k.Link.Status().Leftover))
 }

@@ -96,7 +96,7 @@ func (rt *Runtime) Open(ctx context.Context, spec Spec) (*Session, error) {
 		s.core.Link.Abort()
 		return nil, errors.Join(fmt.Errorf("open session %s: %w", s.id, err), s.Close(context.WithoutCancel(ctx)))
 	}
-	if s.core.Ledger.Initialized() == nil {
+	if s.core.Ledger.Initialized() == nil || s.core.Ledger.InitFailure() != nil {
 		_ = rt.sys.Executor().Await(context.WithoutCancel(ctx), s.core.Ledger.Done())
 		if reason := s.core.Ledger.Reason(); reason != nil {
 			return nil, reason

@@ -34,6 +34,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/supervisor"
 )
 
 // TestEdgeExitInATurn: an end without a result is an error that says how the
@@ -931,4 +932,30 @@ func TestEdgeAgentLeavesItsGroup(t *testing.T) {
 	require.NoError(t, s.Close(ctx))
 	assert.Less(t, time.Since(began), 8*time.Second, "it need not wait for the end of the ladder")
 	assert.Empty(t, withToken(t, tokenOf(spec)), "no-orphans")
+}
+
+// TestEdgeStatesOfASessionThatIsGivenUp: a session whose actor crashes too often
+// ends like any other, over closing.
+func TestEdgeStatesOfASessionThatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for seed := range seeds(t, 20, 10) {
+		w := newWorld(t, seed, func(_ int, actor string, _ kernel.Moment) bool { return strings.HasPrefix(actor, "s#") })
+		spec := w.spec(&scripted.Script{})
+		spec.ActorIntensity = supervisor.Intensity{Max: 3, Window: time.Hour}
+		var states []string
+		spec.OnEvent = func(r runtime.EventRecord) {
+			if changed, ok := r.Event.(event.StateChanged); ok {
+				states = append(states, changed.From, changed.To)
+			}
+		}
+		s, err := w.rt.Open(context.Background(), spec)
+		if err == nil { // it was ready for a moment
+			require.NoError(t, w.rt.Executor().Await(context.Background(), s.Done()))
+			err = s.Err()
+		}
+		require.ErrorContains(t, err, "killed by the test", "seed %d", seed)
+		w.finish(t)
+		require.NotEmpty(t, states)
+		require.Equal(t, []string{"closing", "closing", "failed"}, states[len(states)-3:], "seed %d", seed)
+	}
 }

@@ -467,3 +467,34 @@ func TestEdgeProtocolVersionInSimulation(t *testing.T) {
 		w.finish(t)
 	}
 }
+
+// TestEdgeOpenWaitsForItsOptions: what an option sends after initialize is part
+// of the start, and a session whose agent refuses it is not opened.
+func TestEdgeOpenWaitsForItsOptions(t *testing.T) {
+	t.Parallel()
+	for seed := range seeds(t, 20, 10) {
+		for refuse := range 2 {
+			w := newWorld(t, seed, nil)
+			script := &scripted.Script{Dialect: agent.Qoder}
+			script.Misbehave.AnswerDelay = time.Second
+			if refuse > 0 {
+				script.Misbehave.Refuse = []string{"set_plan_mode"}
+			}
+			spec := w.spec(script)
+			spec.Dialect, spec.Options.Auth = qoder.New(), dialect.QoderCLIAuth()
+			spec.Options.PlanMode = dialect.Some(true)
+			began := w.sched.Now()
+			s, err := w.rt.Open(context.Background(), spec)
+			if refuse > 0 {
+				var refusal *ledger.ControlError
+				require.ErrorAs(t, err, &refusal, "seed %d", seed)
+				require.Equal(t, "set_plan_mode", refusal.Request)
+				require.Nil(t, s)
+			} else {
+				require.NoError(t, err, "seed %d", seed)
+				require.GreaterOrEqual(t, w.sched.Now().Sub(began), time.Second, "seed %d", seed)
+			}
+			w.finish(t)
+		}
+	}
+}

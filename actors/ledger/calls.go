@@ -131,6 +131,19 @@ func (l *Ledger) OpenCall(subtype string, request json.RawMessage, opts ...CallO
 	return c, nil
 }
 
+// SettingUp reports whether a call is open without which the session cannot be
+// used.
+func (l *Ledger) SettingUp() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.calls.open { //troupe:maporder any will do
+		if c.Setup {
+			return true
+		}
+	}
+	return false
+}
+
 // Settle handles the control_response at the head of the inbox and returns the
 // call it answers, or nil when nobody waits for it.
 func (l *Ledger) Settle(f protocol.Frame) *Call {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -27,6 +28,7 @@ type facts struct {
 	overflow     bool            // there were more than are kept, and it was said
 	levels       bool            // the agent reports tasks as a level
 	quietUntil   time.Time       // a turn may still follow the last task
+	quiet        kernel.Timer    // runs out then; nil before the first
 	lastResult   *protocol.ResultMessage
 	authExpired  bool // and told
 }

@@ -220,3 +220,13 @@ func TestTasksAreBounded(t *testing.T) {
 		assert.Zero(t, r.awaitIdle()(), "it is not waited for")
 	})
 }
+
+func TestTheEndLeavesNoTimer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.read(taskStarted("a", ""), taskEnded("a"), taskStarted("b", ""), taskEnded("b"))
+	start := r.sched.Now()
+	r.Terminate(nil)
+	require.NoError(t, r.sched.Run(100))
+	assert.Equal(t, start, r.sched.Now(), "nothing is waited for")
+}

@@ -251,6 +251,7 @@ func (l *Ledger) Terminate(reason error) {
 	l.calls.failAll(end)
 	l.turns.failAll(end, l.stream.pushed)
 	l.outlet = nil
+	l.facts.stopQuiet()
 	l.stream.settle()
 	l.stream.unstall()
 	l.reader.fire()

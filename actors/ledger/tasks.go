@@ -46,7 +46,8 @@ func (l *Ledger) task(f *protocol.Frame) bool {
 	}
 	if before > 0 && len(l.facts.tasks) == 0 && !l.running() {
 		l.facts.quietUntil = l.cfg.Clock.Now().Add(quietPeriod)
-		l.cfg.Clock.AfterFunc(quietPeriod, func() {
+		l.facts.stopQuiet()
+		l.facts.quiet = l.cfg.Clock.AfterFunc(quietPeriod, func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.turns.idle.fire()
@@ -54,6 +55,12 @@ func (l *Ledger) task(f *protocol.Frame) bool {
 	}
 	l.turns.idle.fire()
 	return true
+}
+
+func (f *facts) stopQuiet() {
+	if f.quiet != nil {
+		f.quiet.Stop()
+	}
 }
 
 func (l *Ledger) addTask(id string) {
