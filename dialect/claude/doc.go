@@ -7,12 +7,17 @@
 //   - options.env is merged over the parent's environment; the SDK replaces it.
 //   - A settings or MCP document that can hold a credential, or is longer than an argument may be, goes by 0600 file
 //     (managed settings: in the initialize request). The SDK puts all of them in argv.
-//   - Policies for single MCP tools become permission rules in the settings, for every kind of server.
+//   - Policies for single MCP tools become permission rules in the settings, for every kind of server; those of remote
+//     servers stand in --mcp-config besides, where the SDK has them alone.
+//   - A sandbox is merged into a settings file; the SDK refuses the two together.
 //   - Hooks that are gates say onFailure: block, so that an answer which does not validate denies.
 //   - An allow always carries updatedInput, the original input if the host changed nothing.
-//   - Continue is left out beside Resume, which names the session.
 //   - ExtraArgs stand in the order of their keys.
-//   - CLAUDECODE is removed, so that an agent can be started from within another one's tool.
+//   - CLAUDECODE is removed, so that an agent can be started from within another one's tool. NODE_OPTIONS and DEBUG,
+//     which the SDK removes, too, stay when the user gives them.
+//   - What the CLI refuses at start is an error before it: a session id beside a resume without a fork, a cut without
+//     Resume, an id that is no UUID, a budget of zero.
+//   - A .cjs file is a script like its kin, and the case of an extension does not count.
 //
 // Options that the recordings do not have (--session-mirror, a file for --mcp-config and --settings, the schema and
 // managed settings by initialize alone) were tried on the CLI itself, but for --session-mirror, of which only the flag

@@ -44,10 +44,6 @@ const (
 
 func deviations() map[string]deviation {
 	return map[string]deviation{
-		"contResume": {
-			reason: "Resume names the session, so Continue says nothing more",
-			argv:   []string{"--resume=" + uuidA},
-		},
 		"extraArgs": {
 			reason: "a Go map has no order, so the keys are sorted",
 			argv:   []string{"--foo", "bar", "--replay-user-messages"},

@@ -11,5 +11,8 @@
 //   - Options that the SDK takes in its documents and has no wire for are errors.
 //   - Resume options without Resume, and modes that skip permissions without AllowDangerouslySkipPermissions, are
 //     errors: the CLI refuses the first, the documents the second.
+//   - NODE_OPTIONS stays when the user gives it.
+//   - Too many permission rules for the argument list go to the settings.
+//   - A .cjs file is a script like its kin.
 //   - ExtraArgs stand in the order of their keys.
 package qoder
