@@ -29,7 +29,8 @@ type PartialAssistantMessage struct {
 }
 
 // AbandonedBlocks says which blocks of a response never come as an assistant
-// message: FromBlockIndex and those after it (declared by Claude Code 2.1.329).
+// message: FromBlockIndex and those after it (observed on Claude Code 2.1.329,
+// when an answer of the model broke off).
 type AbandonedBlocks struct {
 	APIMessageID   string `json:"api_message_id"`
 	FromBlockIndex int    `json:"from_block_index"` // 0 is the whole response
