@@ -303,5 +303,10 @@ func TestEveryOptionIsDescribed(t *testing.T) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[sdk.Options]()) {
 		doc := docs["Options."+f.Name]
 		assert.True(t, strings.HasPrefix(doc, f.Name), "sdk.Options.%s: %q", f.Name, doc)
+		if f.Tag.Get("json") == "-" {
+			continue
+		}
+		assert.Contains(t, doc, "Default: ", "sdk.Options.%s", f.Name)
+		assert.Regexp(t, `(Both|Claude|Qoder): |Host only`, doc, "sdk.Options.%s says what becomes of it", f.Name)
 	}
 }
