@@ -143,10 +143,12 @@ func (w *wire) understood(t *testing.T) {
 }
 
 // answered checks that the host answered each request of the agent once, before
-// it closed stdin, unless the agent took the request back.
+// it closed stdin, unless the agent took the request back, by a cancel frame or
+// by the notification that cancels an MCP call.
 func (w *wire) answered(t *testing.T) {
 	t.Helper()
 	open, answers := map[string]string{}, map[string]int{}
+	calls := map[string]string{} // MCP calls: their requests
 	for _, s := range w.said() {
 		if s.text == stdinClosed {
 			assert.Empty(t, open, "requests that were open when stdin was closed")
@@ -156,6 +158,12 @@ func (w *wire) answered(t *testing.T) {
 		case !ok:
 		case s.who == "agent" && c.Type == protocol.TypeControlRequest:
 			open[c.RequestID] = s.text
+			m := c.Request.Message
+			if id := string(m.ID); id != "" {
+				calls[c.Request.ServerName+" "+id] = c.RequestID
+			} else if m.Method == "notifications/cancelled" {
+				delete(open, calls[c.Request.ServerName+" "+string(m.Params.RequestID)])
+			}
 		case s.who == "agent" && c.Type == protocol.TypeControlCancel:
 			delete(open, c.RequestID)
 		case s.who == "host" && c.Type == protocol.TypeControlResponse:
@@ -171,7 +179,15 @@ type control struct {
 	Type      string `json:"type"`
 	RequestID string `json:"request_id"`
 	Request   struct {
-		Subtype string `json:"subtype"`
+		Subtype    string `json:"subtype"`
+		ServerName string `json:"server_name"`
+		Message    struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+			Params struct {
+				RequestID json.RawMessage `json:"requestId"`
+			} `json:"params"`
+		} `json:"message"`
 	} `json:"request"`
 	Response struct {
 		Subtype   string          `json:"subtype"`

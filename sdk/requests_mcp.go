@@ -40,7 +40,9 @@ func (c *Client) MCPStatus(ctx context.Context) ([]MCPServerStatus, error) {
 }
 
 // ReconnectMCPServer connects a server again: the agent asks it anew for its
-// tools. A name that the agent does not know is a *[ControlError].
+// tools. A name that the agent does not know is a *[ControlError], and so is, on
+// Claude Code, a server of this process: turn it off and on instead (observed on
+// 2.1.329).
 func (c *Client) ReconnectMCPServer(ctx context.Context, server string) error {
 	return c.Call(ctx, protocol.MCPReconnectRequest{ServerName: server}, nil)
 }
