@@ -267,22 +267,29 @@ func (l *Lane) readDecision(c *call, g gate, p *pending) (gate, string) {
 }
 
 // update applies updatedPermissions and returns the mode they set, "" if none.
+// Those that do not say where they are kept are dropped, as observed.
 func (p *permissions) update(updates []protocol.PermissionUpdate) string {
 	mode := ""
 	for _, u := range updates {
-		switch u.Type {
-		case protocol.SetMode:
+		list := &p.allow
+		if u.Behavior == protocol.BehaviorDeny {
+			list = &p.disallow
+		}
+		var rules []rule
+		for _, r := range u.Rules {
+			rules = append(rules, rule{tool: r.ToolName, content: r.RuleContent})
+		}
+		switch {
+		case u.Destination == "":
+		case u.Type == protocol.SetMode:
 			mode = string(u.Mode)
-		case protocol.AddRules:
-			for _, r := range u.Rules {
-				added := rule{tool: r.ToolName, content: r.RuleContent}
-				switch u.Behavior {
-				case protocol.BehaviorAllow:
-					p.allow = append(p.allow, added)
-				case protocol.BehaviorDeny:
-					p.disallow = append(p.disallow, added)
-				}
-			}
+		case u.Behavior != protocol.BehaviorAllow && u.Behavior != protocol.BehaviorDeny:
+		case u.Type == protocol.AddRules:
+			*list = append(*list, rules...)
+		case u.Type == protocol.ReplaceRules:
+			*list = rules
+		case u.Type == protocol.RemoveRules:
+			*list = slices.DeleteFunc(*list, func(r rule) bool { return slices.Contains(rules, r) })
 		}
 	}
 	return mode

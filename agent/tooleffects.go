@@ -12,7 +12,9 @@ func (l *Lane) changeMode(c *call) {
 	case "EnterPlanMode":
 		l.e.perms.change(l.e, "plan")
 	case "ExitPlanMode":
-		l.e.perms.change(l.e, "default")
+		if l.e.perms.mode == "plan" { // the approval may have set another
+			l.e.perms.change(l.e, "default")
+		}
 	}
 }
 

@@ -117,6 +117,61 @@ turns:
 	require.Empty(t, p.pick("result")[0].get("permission_denials"))
 }
 
+// The answer to the first question changes the rules; the calls that are still
+// asked about show them.
+func TestRulesChanged(t *testing.T) {
+	t.Parallel()
+	update := func(kind, destination string, tools ...string) map[string]any {
+		rules := []any{}
+		for _, name := range tools {
+			rules = append(rules, map[string]any{"toolName": name})
+		}
+		u := map[string]any{"type": kind, "behavior": "allow", "rules": rules}
+		if destination != "" {
+			u["destination"] = destination
+		}
+		return u
+	}
+	for name, tt := range map[string]struct {
+		updates []any
+		asked   []any
+	}{
+		"added":               {[]any{update("addRules", "session", "Edit")}, []any{"Write"}},
+		"without destination": {[]any{update("addRules", "", "Edit")}, []any{"Write", "Edit"}},
+		"replaced":            {[]any{update("replaceRules", "session", "Edit")}, []any{"Write", "Bash"}},
+		"removed":             {[]any{update("removeRules", "session", "Bash", "x")}, []any{"Write", "Edit", "Bash"}},
+		"a mode":              {[]any{map[string]any{"type": "setMode", "mode": "acceptEdits", "destination": "session"}}, []any{"Write"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newTape(t)
+			p.send(initialize(nil))
+			p.send(user("go"))
+			p.closing(1)
+			first := true
+			p.answering("can_use_tool", func(f frame) any {
+				answer := map[string]any{"behavior": "allow"}
+				if first {
+					answer["updatedPermissions"], first = tt.updates, false
+				}
+				return success(f.str("request_id"), answer)
+			})
+			effects(p, `
+turns:
+- steps:
+  - tool_use: {name: Write, effect: n}
+  - tool_use: {name: Edit, effect: n}
+  - tool_use: {name: Bash, effect: n}
+`, "--permission-prompt-tool=stdio", "--allowedTools=Bash")
+			var asked []any
+			for _, f := range p.pick("control_request can_use_tool") {
+				asked = append(asked, f.get("request", "tool_name"))
+			}
+			require.Equal(t, tt.asked, asked)
+		})
+	}
+}
+
 func TestModes(t *testing.T) {
 	t.Parallel()
 	const script = `

@@ -1,17 +1,17 @@
-// Command permission decides in Go what the agent may do: it allows reads,
-// sends writes to a scratch directory, and asks a person about all else.
+// Command approval asks a person in the terminal what the agent may do. Reads
+// it allows by itself, writes it sends to a scratch directory, the agent's
+// questions it passes on, and all else waits for a word.
 //
-//	go run ./examples/permission                 # a scripted agent, no account
-//	go run ./examples/permission -agent claude   # Claude Code; or qoder
+//	go run ./examples/approval                 # a scripted agent, no account
+//	go run ./examples/approval -agent claude   # Claude Code; or qoder
 //
 // What to see: the read goes through, the file is written elsewhere than the
-// agent said, and the command waits for your y; anything else denies it, and so
-// does the end of the input.
+// agent said, and the question and the command wait for you. "always" also
+// changes the agent's rules, "stop" ends the turn; the end of the input denies.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -23,32 +23,6 @@ import (
 
 	"github.com/agent-troupe/troupe/sdk"
 )
-
-// policy decides. It may be asked about many calls at once.
-type policy struct {
-	scratch string
-	person  *person
-}
-
-func (p *policy) decide(ctx context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
-	switch r.ToolName {
-	case "Read", "Glob", "Grep":
-		return sdk.Allow(), nil
-	case "Write":
-		input := map[string]any{}
-		if err := json.Unmarshal(r.Input, &input); err != nil {
-			return sdk.PermissionResult{}, err // an error denies, and so does the zero result
-		}
-		path, _ := input["file_path"].(string)
-		input["file_path"] = filepath.Join(p.scratch, filepath.Base(path))
-		moved, err := json.Marshal(input)
-		return sdk.AllowInput(moved), err
-	}
-	if p.person.agrees(ctx, fmt.Sprintf("may it use %s with %s?", r.ToolName, r.Input)) {
-		return sdk.Allow(), nil
-	}
-	return sdk.Deny("The user said no. Do without it."), nil
-}
 
 func main() {
 	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
@@ -74,7 +48,7 @@ func run(ctx context.Context, agent, prompt, scratch string, answers io.Reader) 
 	if err != nil {
 		return err
 	}
-	opts.CanUseTool = (&policy{scratch, newPerson(answers)}).decide
+	opts.CanUseTool = (&gate{scratch, newPerson(answers)}).decide
 	for m, err := range sdk.Query(ctx, sdk.Input(prompt), opts) {
 		if err != nil {
 			return err

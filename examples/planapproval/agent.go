@@ -3,21 +3,23 @@ package main
 import (
 	"fmt"
 
-	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
 // options names the agent. The scripted one does the same every time.
 func options(name string) (*sdk.Options, error) {
+	plan := func(text string) scripted.Step {
+		return &scripted.ToolUse{Name: "ExitPlanMode", Input: map[string]any{"plan": text}, Result: "approved"}
+	}
 	switch name {
 	case "scripted":
 		return &sdk.Options{Backend: scripted.New(scripted.WithTurns(
 			scripted.Turn{Steps: scripted.Steps{
-				&scripted.ToolUse{Name: "Read", Input: map[string]any{"file_path": "/repo/go.mod"}, Gate: agent.GateAsk, Result: "module example"},
-				&scripted.ToolUse{Name: "Write", Input: map[string]any{"file_path": "/repo/notes.txt", "content": "A module."}, Result: "wrote ${input}"},
-				&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "go test ./..."}, Gate: agent.GateAsk, Result: "ok"},
-				scripted.Text("That is how far you let me go."),
+				plan("1. Write hello.go."),
+				plan("1. Write hello.go.\n2. Write its test."),
+				&scripted.ToolUse{Name: "Write", Input: map[string]any{"file_path": "hello.go", "content": "package hello"}, Result: "written"},
+				scripted.Text("So be it."),
 			}},
 		))}, nil
 	case "claude":

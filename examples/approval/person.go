@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 )
 
@@ -19,22 +20,22 @@ func newPerson(r io.Reader) *person {
 	go func() {
 		defer close(lines)
 		for s := bufio.NewScanner(r); s.Scan(); {
-			lines <- s.Text()
+			lines <- strings.TrimSpace(s.Text())
 		}
 	}()
 	return &person{lines: lines}
 }
 
-// agrees reports whether the answer is y. It waits until there is one, or the
-// agent no longer wants to know.
-func (p *person) agrees(ctx context.Context, question string) bool {
+// asked waits for the answer. there is false when nobody is, or when the agent
+// no longer wants to know.
+func (p *person) asked(ctx context.Context, question string) (answer string, there bool) {
 	p.one.Lock()
 	defer p.one.Unlock()
-	fmt.Println(question, "(y or n)")
+	fmt.Println(question)
 	select {
-	case line := <-p.lines:
-		return line == "y"
+	case answer, there = <-p.lines:
+		return answer, there
 	case <-ctx.Done():
-		return false
+		return "", false
 	}
 }

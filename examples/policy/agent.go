@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// options names the agent. The scripted one does the same every time.
+func options(name string) (*sdk.Options, error) {
+	shell := func(command, result string) scripted.Step {
+		return &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": command}, Gate: agent.GateAsk, Result: result}
+	}
+	read := func(path string) scripted.Step {
+		return &scripted.ToolUse{Name: "Read", Input: map[string]any{"file_path": path}, Result: "what is in " + path}
+	}
+	switch name {
+	case "scripted":
+		return &sdk.Options{Backend: scripted.New(scripted.WithTurns(
+			scripted.Turn{Steps: scripted.Steps{
+				read("go.mod"),
+				read("deploy/.env"),
+				shell("git log --oneline | go test ./...", "ok"),
+				shell("git status; sudo -u ci git push", "pushed"),
+				shell("git log > /etc/motd", "written"),
+				scripted.Text("The rules are strict."),
+			}},
+		))}, nil
+	case "claude":
+		return &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), SystemPrompt: sdk.PresetPrompt("")}, nil
+	case "qoder":
+		return &sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.QoderCLIAuth()}, nil
+	}
+	return nil, fmt.Errorf("-agent %q is not known: use scripted, claude or qoder", name)
+}

@@ -1,0 +1,97 @@
+// Command policy puts rules in front of the agent's tools: what they allow and
+// deny nobody is asked about, and what they leave open is denied here, because
+// nobody is there.
+//
+//	go run ./examples/policy                           # a scripted agent, no account
+//	go run ./examples/policy -agent claude             # Claude Code; or qoder
+//	go run ./examples/policy -explain 'git push -f'    # what the rules make of a command
+//
+// What to see: the reads and the git log go through, the secret is not read
+// although the agent would not have asked, and the command that hides a push is
+// denied with the name of the rule.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/agent-troupe/troupe/policy"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// rules are what the agent may do. Deny comes before ask, ask before allow.
+func rules() *sdk.Policy {
+	return &sdk.Policy{
+		Allow: []string{"Bash(git:*)", "Bash(go test *)", "Read(./**)", "WebFetch(domain:go.dev)"},
+		Ask:   []string{"Bash(git commit:*)"},
+		Deny:  []string{"Bash(git push:*)", "Read(.env)"},
+		Cwd:   "/repo", // where the scripted agent pretends to be
+	}
+}
+
+func main() {
+	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
+	command := flag.String("explain", "", "a shell command to explain, without an agent")
+	flag.Parse()
+	if *command != "" {
+		if err := explain(*command); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	prompt := "Look around, and publish what is there."
+	if flag.NArg() > 0 {
+		prompt = strings.Join(flag.Args(), " ")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *agent, prompt); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// explain says which rule decides about a shell command, and why.
+func explain(command string) error {
+	compiled, err := policy.Compile(*rules())
+	if err != nil {
+		return err
+	}
+	input, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		return err
+	}
+	fmt.Println(compiled.Explain(policy.Call{Tool: "Bash", Input: input}))
+	return nil
+}
+
+func run(ctx context.Context, agent, prompt string) error {
+	opts, err := options(agent)
+	if err != nil {
+		return err
+	}
+	opts.Policy = rules()
+	if agent != "scripted" {
+		opts.Policy.Cwd = "" // the working directory of the agent
+	}
+	for m, err := range sdk.Query(ctx, sdk.Input(prompt), opts) {
+		if err != nil {
+			return err
+		}
+		for _, call := range sdk.ToolUses(m) {
+			fmt.Printf("calls %s %s\n", call.Name, call.Input)
+		}
+		for _, result := range sdk.ToolResults(m) {
+			fmt.Println("gets", result.Content.Text())
+		}
+		if answer, ok := m.(*sdk.ResultMessage); ok {
+			fmt.Printf("says %s (%d calls denied)\n", answer.Text(), len(answer.PermissionDenials))
+		}
+	}
+	return nil
+}
