@@ -188,7 +188,7 @@ func (s *commandSpec) stops(c command, depth int) match {
 			}
 		}
 	}
-	if opaque(words) || !plain(words[0]) || s.mentioned(words) {
+	if opaque(words) || !plain(words[0]) || s.mentioned(c.script) {
 		return maybe
 	}
 	return no
@@ -234,31 +234,66 @@ func (s *commandSpec) joined(words []string) bool {
 }
 
 // mentioned reports whether all that the rule names stands somewhere in the
-// words, in whatever order: git -c x push, find -exec git push, echo push.
-func (s *commandSpec) mentioned(words []string) bool {
-	found := map[string]bool{}
-	for _, w := range words {
-		for _, token := range tokens(w) {
-			found[token] = true
+// commands, in whatever order: git -c x push, find -exec git push, or
+// ln -s /bin/git x; ./x push.
+func (s *commandSpec) mentioned(script []command) bool {
+	found, options, all := map[string]bool{}, []string{}, ""
+	for _, c := range script {
+		for i, w := range c.known() {
+			for _, token := range tokens(w) {
+				found[token] = true
+			}
+			if i == 0 {
+				found[programName(w)] = true
+			}
+			if isOption(w) {
+				options = append(options, strings.ToLower(w))
+			}
+			all += strings.ToLower(w) + " "
 		}
 	}
-	found[programName(words[0])] = true
-	all := strings.ToLower(strings.Join(words, " "))
 	for i, w := range s.words {
-		named := tokens(w[0])
-		if i == 0 {
-			named = []string{programName(w[0])}
-		}
 		switch {
 		case !w.literal():
 			if slices.ContainsFunc(w, func(piece string) bool { return !strings.Contains(all, strings.ToLower(piece)) }) {
 				return false
 			}
-		case slices.ContainsFunc(named, func(token string) bool { return !found[token] }):
+		case i == 0:
+			if !found[programName(w[0])] {
+				return false
+			}
+		case isOption(w[0]):
+			if !found[strings.ToLower(w[0])] && !spelled(strings.ToLower(w[0]), options) {
+				return false
+			}
+		case slices.ContainsFunc(tokens(w[0]), func(token string) bool { return !found[token] }):
 			return false
 		}
 	}
 	return true
+}
+
+func isOption(w string) bool { return len(w) > 1 && w[0] == '-' && w != "--" }
+
+// spelled reports whether some of the options may be another spelling of one:
+// shortened, bundled, or short for long.
+func spelled(option string, given []string) bool {
+	long := strings.HasPrefix(option, "--")
+	letters := ""
+	for _, g := range given {
+		name, _, _ := strings.Cut(g, "=")
+		switch isLong := strings.HasPrefix(g, "--"); {
+		case isLong != long:
+			return true
+		case isLong:
+			if strings.HasPrefix(name, option) || strings.HasPrefix(option, name) {
+				return true
+			}
+		default:
+			letters += g[1:]
+		}
+	}
+	return !long && !strings.ContainsFunc(option[1:], func(r rune) bool { return !strings.ContainsRune(letters, r) })
 }
 
 // tokens are the pieces of a word that could be words of a command, in lower

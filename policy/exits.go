@@ -11,22 +11,22 @@ import (
 // complete, and no list could be.
 func wayOut(fixed, words []string) string {
 	name := programName(words[0])
-	if runsArguments(name) || opaque(words[:1]) && !isInterpreter(name) {
+	if runsArguments(name) || isShell(name) {
 		// The rule has to say what is run.
-		inner := slices.DeleteFunc(slices.Clone(fixed[min(1, len(fixed)):]), func(w string) bool {
-			return strings.HasPrefix(w, "-") || strings.Contains(w, "=") || strings.Trim(w, "0123456789.smhd") == ""
+		inner := 1 + slices.IndexFunc(fixed[min(1, len(fixed)):], func(w string) bool {
+			return !isOption(w) && !strings.Contains(w, "=") && strings.Trim(w, "0123456789.smhd") != ""
 		})
-		if len(inner) == 0 {
+		switch {
+		case inner == 0:
 			return name + " runs other commands, and the rule does not say which"
-		}
-		if opaqueName(inner[0]) || runsArguments(inner[0]) {
-			return inner[0] + " runs other commands"
+		case runsArguments(name):
+			return wayOut(fixed[inner:], words[inner:])
 		}
 	}
 	leading := true // no argument yet that is not an option
 	for i := 1; i < len(words); i++ {
 		a := argument{text: words[i], words: words, leading: leading}
-		leading = leading && strings.HasPrefix(words[i], "-")
+		leading = leading && isOption(words[i])
 		if i < len(fixed) {
 			continue // the rule itself says so
 		}

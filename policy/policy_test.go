@@ -240,7 +240,7 @@ func TestExplain(t *testing.T) {
 		{bash("sed x"), "Bash(git push:*)", `ask: the ask rule Bash(git push:*) cannot be ruled out ("sed x")`},
 		{bash("git log > x"), "Bash(git push:*)", `ask: the ask rule Bash(git push:*) cannot be ruled out: it has a redirection`},
 		{bash("ls"), "", `ask: "ls": no rule is about it`},
-		{bash("git --exec-path=x log"), "", `ask: "git --exec-path=x log": --exec-path=x can make git run another command`},
+		{bash("git --exec-path=x log"), "Bash(git push:*)", `ask: the ask rule Bash(git push:*) cannot be ruled out ("git --exec-path=x log")`},
 		{call("Write", `{"file_path":"a"}`), "", `ask: "/repo/sub/a": no rule is about it`},
 		{call("WebSearch", `{}`), "", `ask: no rule is about it`},
 		{call("Bash", `7`), "Bash(git push:*)", `ask: the ask rule Bash(git push:*) cannot be ruled out: the input is not a JSON object`},
@@ -249,6 +249,8 @@ func TestExplain(t *testing.T) {
 		assert.Equal(t, c.want, got.String())
 		assert.Equal(t, c.rule, got.Rule.Text)
 	}
+	assert.Equal(t, `ask: "git --exec-path=x log": --exec-path=x can make git run another command`,
+		compile(t, policy.Rules{Allow: []string{"Bash(git:*)"}}).Explain(bash("git --exec-path=x log")).String())
 	got := p.Explain(bash("git log; go test ./x"))
 	require.Len(t, got.Parts, 2)
 	assert.Equal(t, policy.Rule{Behavior: allow, Index: 1, Text: "Bash(go test *)"}, got.Parts[1].Rule)

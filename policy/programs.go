@@ -20,29 +20,47 @@ func runsArguments(name string) bool {
 // stands in its arguments, its input or a file, in a language of its own.
 func opaque(words []string) bool {
 	name, args := programName(words[0]), words[1:]
+	if isShell(name) {
+		return true
+	}
+	if isInterpreter(name) && (len(args) == 0 || isOption(args[0]) || args[0] == "eval") {
+		return true // with the name of a script first, what it runs is not in the command
+	}
+	if slices.ContainsFunc(args, opaqueName) {
+		return true // whatever the program makes of it: docker run x sh -c …
+	}
+	leading := true
+	for _, w := range args {
+		if (argument{text: w, words: words, leading: leading}).runsMore(name) {
+			return true
+		}
+		leading = leading && isOption(w)
+	}
+	// env -S splits its argument, sudo -s and -i start a shell.
+	return runsArguments(name) && slices.ContainsFunc(args, func(a string) bool { return isOption(a) && strings.ContainsAny(a, "sSi") })
+}
+
+// isShell reports whether a program runs commands that are written in a
+// language of its own, or changes what later commands mean.
+func isShell(name string) bool {
 	switch name {
 	case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "rbash", "pwsh", "powershell", "cmd", "busybox", "toybox",
 		"eval", "source", ".", "trap", "alias", "enable", "hash", "fc", "xargs", "parallel", "su", "ssh", "script", "watch", "at", "batch", "crontab",
 		"awk", "gawk", "mawk", "nawk", "sed", "ed", "ex", "vi", "vim", "nvim", "emacs", "osascript", "expect", "gdb", "lldb", "tclsh", "systemd-run":
 		return true
 	}
-	if isInterpreter(name) {
-		// With the name of a script first, what it runs is not in the command.
-		return len(args) == 0 || strings.HasPrefix(args[0], "-") || args[0] == "eval"
-	}
-	if !runsArguments(name) {
-		return false
-	}
-	return slices.ContainsFunc(args, func(a string) bool {
-		// env -S splits, sudo -s and -i start a shell.
-		return strings.HasPrefix(a, "-") && strings.ContainsAny(strings.TrimLeft(a, "-"), "sSi")
-	}) || slices.ContainsFunc(args, func(a string) bool { return opaqueName(a) })
+	return false
 }
 
-// opaqueName reports whether a word behind a program that runs its arguments
-// names one of those that nothing is known about.
+// opaqueName reports whether a word names a program of which nothing can be
+// ruled out.
 func opaqueName(w string) bool {
-	return !strings.HasPrefix(w, "-") && !runsArguments(w) && (isInterpreter(programName(w)) || opaque([]string{w}))
+	name := programName(w)
+	switch name {
+	case ".", "at", "ed", "ex", "r", "watch", "script", "batch", "hash", "enable":
+		return false // more often something else
+	}
+	return !isOption(w) && (isInterpreter(name) || isShell(name))
 }
 
 func isInterpreter(name string) bool {

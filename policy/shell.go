@@ -62,6 +62,9 @@ func parseShell(text string) (commands []command, unclear string) {
 	if len(commands) == 0 {
 		unclear = orElse(unclear, "it has no command")
 	}
+	for i := range commands {
+		commands[i].script = commands
+	}
 	return commands, unclear
 }
 
@@ -123,7 +126,8 @@ func oddity(s *syntax.Stmt) string {
 
 // command is a simple command, as far as its words are known.
 type command struct {
-	words []word
+	words  []word
+	script []command // all that stand with it
 }
 
 // word is a word of a command after quotes are taken away.
