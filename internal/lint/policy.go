@@ -13,7 +13,7 @@ const modulePath = "github.com/agent-troupe/troupe"
 
 // tools are the trees that are programs or drive them: they own their clock and
 // their goroutines, and no simulation runs them.
-var tools = [...]string{"cmd", "examples", "bench", "conformance", "internal/lint"}
+var tools = [...]string{"cmd", "examples", "bench", "conformance", "internal/lint", "internal/parity"}
 
 // rel is the package's path inside the module, and false for any other module
 // and for the main package the go command makes up to run tests.
@@ -94,7 +94,7 @@ var layers = [...][]string{
 	{"fleet"},
 	{"simtests"},
 	{"conformance/modelapi"},
-	{"cmd", "examples", "bench", "conformance", "internal/lint"},
+	{"cmd", "examples", "bench", "conformance", "internal/lint", "internal/parity"},
 }
 
 // alone narrows some entries to fewer packages than their place would allow.
@@ -105,6 +105,7 @@ var alone = map[string][]string{
 	"internal/osproc":      {"internal/kernel"},
 	"conformance/modelapi": {},
 	"internal/lint":        {},
+	"internal/parity":      {},
 }
 
 // confined names the modules that only one tree may import.
