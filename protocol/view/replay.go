@@ -1,0 +1,23 @@
+package view
+
+import "github.com/agent-troupe/troupe/protocol"
+
+// Replayed reports whether m tells again what was told before: the echo of a
+// user line, or history that a resumed session shows.
+func Replayed(m protocol.Message) bool {
+	switch m := known(m).(type) {
+	case *protocol.UserMessage:
+		return m.IsReplay
+	case *protocol.CompactBoundaryMessage:
+		return m.Historical
+	}
+	return false
+}
+
+// known returns what is known of a message of which some field did not decode.
+func known(m protocol.Message) protocol.Message {
+	if u, ok := m.(*protocol.UnknownMessage); ok && u.Partial != nil {
+		return u.Partial
+	}
+	return m
+}
