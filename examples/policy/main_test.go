@@ -35,7 +35,7 @@ func Example_explain() {
 	// allow: the allow rule Bash(git:*) is about "git log"
 	// allow: Bash(git:*) is about "git log", Bash(go test *) is about "go test ./..."
 	// ask: the ask rule Bash(git commit:*) is about "git commit -m x"
-	// ask: the deny rule Bash(git push:*) cannot be ruled out ("git -c core.pager=sh log")
+	// ask: the ask rule Bash(git commit:*) cannot be ruled out ("git -c core.pager=sh log")
 	// deny: the deny rule Bash(git push:*) is about "git push"
 	// deny: the deny rule Bash(git push:*) is about "git push"
 	// ask: "make": no rule is about it
