@@ -6,7 +6,6 @@ import (
 	"context"
 	"maps"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,9 +15,8 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-func TestSubagentInTheForeground(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkSubagentInTheForeground(t *testing.T, rel release) {
+	r := rel.rig(t)
 	o := r.options()
 	o.AllowedTools = []string{"Bash"}
 	c := r.connect(o)
@@ -43,7 +41,7 @@ func TestSubagentInTheForeground(t *testing.T) {
 	assert.Equal(t, []string{"Bash", "hi-from-bash"}, nested)
 	started := only[*sdk.TaskStartedMessage](all)
 	require.Len(t, started, 1)
-	assert.False(t, *started[0].IsBackgrounded)
+	rel.backgrounded(t, false, started[0])
 	assert.Equal(t, call, started[0].ToolUseID)
 	ended := only[*sdk.TaskNotificationMessage](all)
 	require.Len(t, ended, 1)
@@ -71,9 +69,8 @@ func (r *rig) delegate(task string) string {
 
 // One message has two results: its own, and that of the turn which the agent
 // starts when the background work is done.
-func TestSubagentInTheBackground(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkSubagentInTheBackground(t *testing.T, rel release) {
+	r := rel.rig(t)
 	call, release := r.waiting(nil)
 	r.model.Script("nested", modelapi.Say(call), modelapi.Say(modelapi.Text("Nested done.")))
 	o := r.options()
@@ -97,15 +94,14 @@ func TestSubagentInTheBackground(t *testing.T) {
 	assert.Len(t, only[*sdk.InitMessage](all), 2)
 	started := only[*sdk.TaskStartedMessage](all)
 	require.Len(t, started, 1)
-	assert.True(t, *started[0].IsBackgrounded)
+	rel.backgrounded(t, true, started[0])
 	ended := only[*sdk.TaskNotificationMessage](all)
 	require.Len(t, ended, 1)
 	assert.Equal(t, "completed", ended[0].Status)
 }
 
-func TestRunReturnsAfterTheBackgroundWork(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkRunReturnsAfterTheBackgroundWork(t *testing.T, rel release) {
+	r := rel.rig(t)
 	call, release := r.waiting(nil)
 	r.model.Script("nested", modelapi.Say(call), modelapi.Say(modelapi.Text("Nested done.")))
 	prompt := r.delegate("wait [[scn:nested]]")
@@ -122,9 +118,8 @@ func TestRunReturnsAfterTheBackgroundWork(t *testing.T) {
 	r.nothingRuns()
 }
 
-func TestShellInTheBackground(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkShellInTheBackground(t *testing.T, rel release) {
+	r := rel.rig(t)
 	call, release := r.waiting(modelapi.Args{"run_in_background": true})
 	r.model.Script("shell", modelapi.Say(call), modelapi.Say(modelapi.Text("Started.")), modelapi.Say(modelapi.Text("Notified.")))
 	o := r.options()
@@ -148,6 +143,27 @@ func TestShellInTheBackground(t *testing.T) {
 	output, err := os.ReadFile(ended[0].OutputFile)
 	require.NoError(t, err)
 	assert.Contains(t, string(output), "released")
+}
+
+// Where a subagent runs that was started without a word on it is a habit of the
+// release.
+func checkSubagentWithoutAWordOnWhere(t *testing.T, rel release) {
+	r := rel.rig(t)
+	o := r.options()
+	o.AllowedTools = []string{"Bash"}
+	all, err := sdk.Collect(sdk.Query(r.ctx, sdk.Input("delegate [[scn:agent]]"), o))
+	require.NoError(t, err)
+	r.nothingRuns()
+	results := only[*sdk.ResultMessage](all)
+	if rel.agentInBackground {
+		require.Len(t, results, 2)
+		require.NotNil(t, results[1].Origin)
+		assert.Equal(t, "task-notification", results[1].Origin.Kind)
+	} else {
+		require.Len(t, results, 1)
+	}
+	assert.Equal(t, "Agent done.", results[0].Result)
+	assert.Len(t, only[*sdk.TaskNotificationMessage](all), 1)
 }
 
 // Permission is asked for after the first result, so stdin must be open still.
@@ -199,22 +215,19 @@ func TestCloseWhileAShellRunsInTheBackground(t *testing.T) {
 
 // The end of background work starts a turn, also after the end of stdin. A
 // close must not let that happen.
-func TestCloseStartsNoTurnForBackgroundWork(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkCloseStartsNoTurnForBackgroundWork(t *testing.T, rel release) {
+	r := rel.rig(t)
 	call, release := r.waiting(modelapi.Args{"run_in_background": true})
 	r.model.Script("shell", modelapi.Say(call), modelapi.Say(modelapi.Text("Started.")), modelapi.Say(shell("touch late")))
 	o := r.options()
 	o.AllowedTools = []string{"Bash"}
 	c := r.connect(o)
-	events := c.Events(r.ctx)
 	_, result := r.ask(c, "in the background [[scn:shell]]")
 	assert.Equal(t, "Started.", result.Result)
-	for e := range events {
-		if strings.Contains(e.Event.String(), "-> ready") {
-			break
-		}
-	}
+	r.eventually("the end of the turn", func(e sdk.Event) bool {
+		s, ok := e.(sdk.StateChangedEvent)
+		return ok && s.From == "running" && s.To == "ready"
+	})
 	closed := make(chan error, 1)
 	go func() { closed <- c.Close(r.ctx) }()
 	require.NoError(t, r.wire.await(r.ctx, func(s spoken) bool { return s.text == stdinClosed || s.text == "SIGTERM" }))

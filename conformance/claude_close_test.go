@@ -45,9 +45,8 @@ func (r *rig) left(code int) {
 	}
 }
 
-func TestCloseWhileIdle(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkCloseWhileIdle(t *testing.T, rel release) {
+	r := rel.rig(t)
 	c := r.connect(r.patient())
 	r.ask(c, "hi [[scn:text]]")
 	require.NoError(t, c.AwaitIdle(r.ctx))
@@ -69,9 +68,8 @@ func TestCloseBeforeTheFirstMessage(t *testing.T) {
 // The ladder: the turn is interrupted, which ends the command, and the agent
 // leaves at the end of stdin without a signal. Its exit code tells that the
 // last result was an error.
-func TestCloseWhileAToolRuns(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkCloseWhileAToolRuns(t *testing.T, rel release) {
+	r := rel.rig(t)
 	prompt, running := r.hold()
 	o := r.patient()
 	o.AllowedTools = []string{"Bash"}
@@ -306,8 +304,7 @@ func TestAgentThatRefusesItsArguments(t *testing.T) {
 
 // The shell of a killed agent lives on in a session of its own, under another
 // parent. The sweep finds it.
-func TestKilledAgent(t *testing.T) {
-	t.Parallel()
+func checkKilledAgent(t *testing.T, rel release) {
 	for name, tc := range map[string]struct {
 		signal os.Signal
 		ends   string
@@ -317,7 +314,7 @@ func TestKilledAgent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := rel.rig(t)
 			prompt, running := r.hold()
 			o := r.options()
 			o.AllowedTools = []string{"Bash"}

@@ -31,9 +31,8 @@ func (r *rig) guarded(hook preToolUse, o ...sdk.HookOption) *sdk.Options {
 	return opts
 }
 
-func TestPreToolUseHookDenies(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkPreToolUseHookDenies(t *testing.T, rel release) {
+	r := rel.rig(t)
 	o := r.guarded(func(_ context.Context, in *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 		assert.Equal(t, "Bash", in.ToolName)
 		assert.Equal(t, "touch denied", command(t, in.ToolInput))
@@ -52,9 +51,8 @@ func TestPreToolUseHookDenies(t *testing.T) {
 	assert.False(t, result.Failed())
 }
 
-func TestPreToolUseHookModifiesTheInput(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkPreToolUseHookModifiesTheInput(t *testing.T, rel release) {
+	r := rel.rig(t)
 	o := r.guarded(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 		return sdk.PreToolUseOutput{UpdatedInput: input(t, "touch instead")}, nil
 	})
@@ -97,8 +95,7 @@ func TestPreToolUseHookAllowsInPlaceOfCanUseTool(t *testing.T) {
 
 // The host answers with a deny of its own. An error answer would do only where
 // the agent knows the onFailure of a hook.
-func TestPreToolUseHookThatDoesNotDecide(t *testing.T) {
-	t.Parallel()
+func checkPreToolUseHookThatDoesNotDecide(t *testing.T, rel release) {
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	for name, hook := range map[string]preToolUse{
@@ -115,7 +112,7 @@ func TestPreToolUseHookThatDoesNotDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := rel.rig(t)
 			all, result := r.once(r.guarded(hook, sdk.Timeout(10*time.Second)), r.touch("denied"))
 			assert.NoFileExists(t, r.at("denied"))
 			told := r.toolResult(all)

@@ -14,9 +14,8 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-func TestInterruptWhileTheModelStreams(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkInterruptWhileTheModelStreams(t *testing.T, rel release) {
+	r := rel.rig(t)
 	r.model.Script("stuck", modelapi.Always(modelapi.Reply{
 		Blocks: []modelapi.Block{modelapi.Text("begun, not ended")}, Chunks: 2, ChunkDelay: time.Hour,
 	}))
@@ -40,7 +39,7 @@ func TestInterruptWhileTheModelStreams(t *testing.T) {
 	assert.Equal(t, "aborted_streaming", result.TerminalReason)
 	said := only[*sdk.AssistantMessage](all)
 	require.Len(t, said, 1)
-	assert.True(t, said[0].Aborted)
+	assert.Equal(t, rel.aborted, said[0].Aborted)
 	assert.Equal(t, "begun, n", sdk.TextOf(said[0]))
 
 	_, after := r.ask(c, "and now [[scn:text]]")
@@ -48,9 +47,8 @@ func TestInterruptWhileTheModelStreams(t *testing.T) {
 	r.close(c)
 }
 
-func TestInterruptWhileAToolRuns(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkInterruptWhileAToolRuns(t *testing.T, rel release) {
+	r := rel.rig(t)
 	prompt, running := r.hold()
 	o := r.options()
 	o.AllowedTools = []string{"Bash"}
@@ -73,9 +71,8 @@ func TestInterruptWhileAToolRuns(t *testing.T) {
 	r.close(c)
 }
 
-func TestInterruptWhilePermissionIsPending(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkInterruptWhilePermissionIsPending(t *testing.T, rel release) {
+	r := rel.rig(t)
 	asked, ended := make(chan struct{}, 1), make(chan error, 1)
 	o := r.options()
 	o.CanUseTool = func(ctx context.Context, _ *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {

@@ -32,8 +32,7 @@ func (r *rig) served(h func(context.Context, echoInput) (*sdk.ToolResult, error)
 	return o
 }
 
-func TestToolOfThisProcess(t *testing.T) {
-	t.Parallel()
+func checkToolOfThisProcess(t *testing.T, rel release) {
 	for name, tc := range map[string]struct {
 		handler func(context.Context, echoInput) (*sdk.ToolResult, error)
 		isError bool
@@ -56,7 +55,7 @@ func TestToolOfThisProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := rel.rig(t)
 			c := r.connect(r.served(tc.handler))
 			all, result := r.ask(c, "use the tool [[scn:mcp]]")
 			told := r.toolResult(all)
@@ -70,6 +69,11 @@ func TestToolOfThisProcess(t *testing.T) {
 			assert.Contains(t, seen.ToolResults()[0].Text, tc.says)
 			assert.Len(t, r.failed(), tc.failed)
 
+			want := []string{"tools/call"}
+			if rel.handshake {
+				want = []string{"initialize", "notifications/initialized", "tools/list", "tools/call"}
+			}
+			assert.Equal(t, want, r.wire.rpcs())
 			init := only[*sdk.InitMessage](all)[0]
 			require.Len(t, init.MCPServers, 1)
 			assert.Equal(t, "connected", init.MCPServers[0].Status)

@@ -50,9 +50,8 @@ func TestPermissionAllowed(t *testing.T) {
 	assert.Empty(t, result.PermissionDenials)
 }
 
-func TestPermissionAllowedWithAnotherInput(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkPermissionAllowedWithAnotherInput(t *testing.T, rel release) {
+	r := rel.rig(t)
 	o := r.options()
 	o.CanUseTool = func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 		return sdk.AllowInput(input(t, "touch instead")), nil
@@ -64,9 +63,8 @@ func TestPermissionAllowedWithAnotherInput(t *testing.T) {
 	assert.Equal(t, "touch original", command(t, use.Input), "the message shows what the model wrote")
 }
 
-func TestPermissionDenied(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkPermissionDenied(t *testing.T, rel release) {
+	r := rel.rig(t)
 	o := r.options()
 	o.CanUseTool = r.denyAll("not on a Sunday")
 	all, result := r.once(o, r.touch("denied"))
@@ -104,8 +102,7 @@ func TestPermissionDeniedWithInterrupt(t *testing.T) {
 
 // A gate that does not decide is a gate that denies, in words that do not tell
 // the model what went wrong in the host.
-func TestPermissionCallbackThatDoesNotDecide(t *testing.T) {
-	t.Parallel()
+func checkPermissionCallbackThatDoesNotDecide(t *testing.T, rel release) {
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	for name, decide := range map[string]sdk.CanUseTool{
@@ -125,7 +122,7 @@ func TestPermissionCallbackThatDoesNotDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := rel.rig(t)
 			o := r.options()
 			o.CanUseTool = decide
 			if name == "never" {

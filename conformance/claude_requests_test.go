@@ -23,7 +23,7 @@ func TestInitialized(t *testing.T) {
 	c := r.connect(r.options())
 	init, err := c.Initialized()
 	require.NoError(t, err)
-	assert.Equal(t, conformance.ClaudeVersion(), init.ClaudeCodeVersion)
+	assert.Equal(t, conformance.Claude.Version(), init.ClaudeCodeVersion)
 	assert.Equal(t, r.rt.Sessions()[0].PID(), init.PID)
 	commands, err := c.Commands()
 	require.NoError(t, err)

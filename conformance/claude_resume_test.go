@@ -30,9 +30,8 @@ func (r *rig) recalls(o *sdk.Options) *sdk.ResultMessage {
 	return result
 }
 
-func TestResume(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkResume(t *testing.T, rel release) {
+	r := rel.rig(t)
 	id := r.remembered()
 	o := r.options()
 	o.Resume = id

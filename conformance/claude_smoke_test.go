@@ -51,7 +51,7 @@ func startRaw(t *testing.T, model *modelapi.Server, home string, args ...string)
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), turnLimit)
 	argv := append([]string{"--output-format", "stream-json", "--verbose", "--input-format", "stream-json", "--setting-sources="}, args...)
-	cmd := exec.CommandContext(ctx, conformance.ClaudeCLI(t), argv...)
+	cmd := exec.CommandContext(ctx, conformance.Claude.CLI(t), argv...)
 	cmd.Dir = t.TempDir()
 	cmd.Env = conformance.OfflineEnv(model.URL(), home)
 	c := &rawCLI{stderr: &bytes.Buffer{}, cmd: cmd}
@@ -129,9 +129,9 @@ func startModel(t *testing.T, c modelapi.Config) *modelapi.Server {
 
 func TestClaudeVersionIsThePinnedOne(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), conformance.ClaudeCLI(t), "--version").Output()
+	out, err := exec.CommandContext(t.Context(), conformance.Claude.CLI(t), "--version").Output()
 	require.NoError(t, err)
-	assert.Equal(t, conformance.ClaudeVersion(), strings.Fields(string(out))[0])
+	assert.Equal(t, conformance.Claude.Version(), strings.Fields(string(out))[0])
 }
 
 func TestClaudeTextTurn(t *testing.T) {
@@ -145,7 +145,7 @@ func TestClaudeTextTurn(t *testing.T) {
 	ready := cli.next(t, "control_response")
 	assert.Equal(t, "success", ready.Response.Subtype)
 	assert.Equal(t, "init-1", ready.Response.RequestID)
-	assert.Equal(t, conformance.ClaudeVersion(), ready.Response.Response.Version)
+	assert.Equal(t, conformance.Claude.Version(), ready.Response.Response.Version)
 	result := cli.next(t, "result")
 	assert.Equal(t, "success", result.Subtype)
 	assert.False(t, result.IsError)

@@ -15,9 +15,8 @@ type structuredAnswer struct {
 	Answer string `json:"answer" jsonschema:"the answer in words"`
 }
 
-func TestStructuredOutput(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkStructuredOutput(t *testing.T, rel release) {
+	r := rel.rig(t)
 	v, result, err := sdk.RunAs[structuredAnswer](r.ctx, "answer [[scn:structured]]", r.options())
 	require.NoError(t, err)
 	assert.Equal(t, structuredAnswer{"42"}, v)

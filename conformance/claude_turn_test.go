@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-func TestText(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkText(t *testing.T, rel release) {
+	r := rel.rig(t)
 	c := r.connect(r.options())
 	assert.Empty(t, c.SessionID(), "it is told in the first turn")
 
@@ -29,7 +29,7 @@ func TestText(t *testing.T) {
 	assert.False(t, result.Failed())
 	assert.Equal(t, "Hello from the scripted model.", result.Result)
 	assert.Equal(t, "completed", result.TerminalReason)
-	assert.Equal(t, []string{turn.UUID()}, result.UserMessageUUIDs)
+	rel.names(t, result, turn)
 	assert.Empty(t, only[*sdk.UnknownMessage](all), "messages that were not understood")
 	for _, m := range all {
 		assert.NotEmpty(t, m.Raw())
@@ -40,6 +40,15 @@ func TestText(t *testing.T) {
 	assert.Equal(t, "second turn", again.Result)
 	assert.Equal(t, result.SessionID, again.SessionID)
 	r.close(c)
+
+	said := map[string]bool{}
+	for _, s := range r.wire.said() {
+		if f, err := protocol.ParseFrame([]byte(s.text)); err == nil && s.who == "agent" {
+			said[f.Type+"/"+f.Subtype] = true
+		}
+	}
+	assert.Equal(t, rel.levels, said["system/session_state_changed"])
+	assert.Equal(t, rel.levels, said["command_lifecycle/"])
 }
 
 func TestThinking(t *testing.T) {
@@ -107,9 +116,8 @@ func TestTextDeltas(t *testing.T) {
 	}
 }
 
-func TestAllowedToolIsNotAskedFor(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkAllowedToolIsNotAskedFor(t *testing.T, rel release) {
+	r := rel.rig(t)
 	o := r.options()
 	o.AllowedTools = []string{"Bash(touch:*)"}
 	o.CanUseTool = r.noAsk()
@@ -124,9 +132,8 @@ func TestAllowedToolIsNotAskedFor(t *testing.T) {
 	assert.Equal(t, uses[0].ID, r.toolResult(all).ToolUseID)
 }
 
-func TestQueuedMessagesAreTurnsOfTheirOwn(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkQueuedMessagesAreTurnsOfTheirOwn(t *testing.T, rel release) {
+	r := rel.rig(t)
 	c := r.connect(r.options())
 	first := r.send(c, "one [[scn:echo first]]")
 	second := r.send(c, "two [[scn:echo second]]")
@@ -138,14 +145,13 @@ func TestQueuedMessagesAreTurnsOfTheirOwn(t *testing.T) {
 		result, err := turn.Result(r.ctx)
 		require.NoError(t, err)
 		assert.Equal(t, want, result.Result)
-		assert.Equal(t, []string{turn.UUID()}, result.UserMessageUUIDs)
+		rel.names(t, result, turn)
 	}
 	r.close(c)
 }
 
-func TestMaxTurns(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkMaxTurns(t *testing.T, rel release) {
+	r := rel.rig(t)
 	o := r.options()
 	o.MaxTurns = sdk.Some(2)
 	o.AllowedTools = []string{"Bash"}
@@ -161,16 +167,15 @@ func TestMaxTurns(t *testing.T) {
 	r.nothingRuns()
 }
 
-func TestAPIErrorIsASuccessThatFailed(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkAPIErrorIsASuccessThatFailed(t *testing.T, rel release) {
+	r := rel.rig(t)
 	result, err := sdk.Run(r.ctx, "fail [[scn:err400]]", r.options())
 	var failed *sdk.ResultError
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, "success", result.Subtype)
 	assert.True(t, result.IsError)
 	assert.True(t, result.Failed())
-	assert.Equal(t, "api_error", result.TerminalReason)
+	assert.Equal(t, rel.apiError, result.TerminalReason)
 	assert.Equal(t, 400, result.APIErrorStatus)
 	assert.Contains(t, err.Error(), "scripted 400")
 	assert.False(t, sdk.Retryable(err))
@@ -285,21 +290,26 @@ func TestRefusedRequestIsAControlError(t *testing.T) {
 	r.close(c)
 }
 
-func TestCompact(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
+func checkCompact(t *testing.T, rel release) {
+	r := rel.rig(t)
 	c := r.connect(r.options())
 	r.ask(c, "remember this [[scn:text]]")
 	all, result := r.ask(c, "/compact")
 	assert.False(t, result.Failed())
-	boundaries := only[*sdk.CompactBoundaryMessage](all)
-	require.Len(t, boundaries, 1)
-	assert.Equal(t, "manual", boundaries[0].Metadata.Trigger)
+	var triggers []string
+	for _, b := range only[*sdk.CompactBoundaryMessage](all) {
+		triggers = append(triggers, b.Metadata.Trigger)
+	}
+	if rel.compacted == "success" {
+		assert.Equal(t, []string{"manual"}, triggers)
+	} else {
+		assert.Empty(t, triggers)
+	}
 	var statuses []string
 	for _, m := range only[*sdk.StatusMessage](all) {
 		statuses = append(statuses, m.Status+m.CompactResult)
 	}
-	assert.Equal(t, []string{"compacting", "success"}, statuses)
+	assert.Equal(t, []string{"compacting", rel.compacted}, statuses)
 
 	_, after := r.ask(c, "go on [[scn:echo after]]")
 	assert.Equal(t, "after", after.Result)

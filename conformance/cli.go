@@ -11,55 +11,79 @@ import (
 	"testing"
 )
 
+// Agent is a release of an agent CLI that the tests run against.
+type Agent string
+
+// The agents, by their names in agents.txt.
 const (
-	// EnvCLI names the Claude Code binary to use instead of the cached one.
-	EnvCLI = "TROUPE_CLAUDE_CLI"
-	// EnvMode set to "require" turns the skip of a missing CLI into a failure.
-	EnvMode = "TROUPE_CONFORMANCE"
+	// Claude is the release of Claude Code the tests are written against.
+	Claude Agent = "claude"
+	// ClaudeOlder is one that does without much of what the later one says.
+	ClaudeOlder Agent = "claude-older"
+	// Qoder is qodercli.
+	Qoder Agent = "qoder"
 )
 
-//go:embed claude-version.txt
-var claudeVersion string
+// EnvMode set to "require" turns the skip of a missing CLI into a failure.
+const EnvMode = "TROUPE_CONFORMANCE"
 
-// ClaudeVersion is the release of Claude Code the tests are written against.
-// .ci/conformance-install installs the same one.
-func ClaudeVersion() string { return strings.TrimSpace(claudeVersion) }
+//go:embed agents.txt
+var agents string
 
-// ClaudeCLI returns the path of the Claude Code binary: [EnvCLI] when it is
-// set, else the one that .ci/conformance-install put into the user's cache. A
-// binary named by [EnvCLI] must exist. Without a cached one the test is
-// skipped, or fails when [EnvMode] is "require".
-func ClaudeCLI(tb testing.TB) string {
+// Version is the pinned release. .ci/conformance-install installs the same one.
+func (a Agent) Version() string {
+	for line := range strings.Lines(agents) {
+		if name, version, ok := strings.Cut(line, " "); ok && name == string(a) {
+			return strings.TrimSpace(version)
+		}
+	}
+	return ""
+}
+
+// Env is the environment variable that names a program to use instead of the
+// cached one, such as TROUPE_CLAUDE_OLDER_CLI.
+func (a Agent) Env() string {
+	return "TROUPE_" + strings.ToUpper(strings.ReplaceAll(string(a), "-", "_")) + "_CLI"
+}
+
+// CLI returns the path of the agent's program: the one that [Agent.Env] names,
+// which must exist, else the one that .ci/conformance-install put into the
+// user's cache. Without that one the test is skipped, or fails when [EnvMode]
+// is "require".
+func (a Agent) CLI(tb testing.TB) string {
 	tb.Helper()
-	if path := os.Getenv(EnvCLI); path != "" {
+	if path := os.Getenv(a.Env()); path != "" {
 		if err := executable(path); err != nil {
-			tb.Fatalf("conformance: %s: %v", EnvCLI, err)
+			tb.Fatalf("conformance: %s: %v", a.Env(), err)
 		}
 		return path
 	}
-	path, err := cachedCLI()
+	path, err := a.cached()
 	if err == nil {
 		err = executable(path)
 	}
 	if err == nil {
 		return path
 	}
-	const hint = "conformance: NOT RUN: no Claude Code %s: %v; run .ci/conformance-install, or set %s"
+	const hint = "conformance: NOT RUN: no %s %s: %v; run .ci/conformance-install, or set %s"
 	if os.Getenv(EnvMode) == "require" {
-		tb.Fatalf(hint, ClaudeVersion(), err, EnvCLI)
+		tb.Fatalf(hint, a, a.Version(), err, a.Env())
 	}
-	fmt.Fprintf(os.Stderr, hint+"\n", ClaudeVersion(), err, EnvCLI)
-	tb.Skipf(hint, ClaudeVersion(), err, EnvCLI)
+	fmt.Fprintf(os.Stderr, hint+"\n", a, a.Version(), err, a.Env())
+	tb.Skipf(hint, a, a.Version(), err, a.Env())
 	return ""
 }
 
-// cachedCLI is where .ci/conformance-install puts the binary.
-func cachedCLI() (string, error) {
+// cached is where .ci/conformance-install puts the program.
+func (a Agent) cached() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(cache, "troupe", "claude-code", ClaudeVersion(), "claude"), nil
+	if a == Qoder {
+		return filepath.Join(cache, "troupe", "qodercli", a.Version(), "bundle", "qodercli.js"), nil
+	}
+	return filepath.Join(cache, "troupe", "claude-code", a.Version(), "claude"), nil
 }
 
 func executable(path string) error {
@@ -76,7 +100,8 @@ func executable(path string) error {
 // OfflineEnv is the whole environment ("KEY=value") Claude Code needs to run
 // turns without an account and without a network: the model at modelURL, all
 // state and temporary files under home, and of the caller's environment only
-// PATH. Observed on Claude Code 2.1.329 with nothing but a loopback interface.
+// PATH. Observed on Claude Code 2.1.329 and 2.1.197 with nothing but a loopback
+// interface.
 func OfflineEnv(modelURL, home string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"),

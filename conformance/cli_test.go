@@ -13,9 +13,12 @@ import (
 	"github.com/agent-troupe/troupe/conformance"
 )
 
-func TestClaudeVersionIsARelease(t *testing.T) {
+func TestVersionsAreReleases(t *testing.T) {
 	t.Parallel()
-	assert.Regexp(t, `^\d+\.\d+\.\d+$`, conformance.ClaudeVersion())
+	for _, agent := range []conformance.Agent{conformance.Claude, conformance.ClaudeOlder, conformance.Qoder} {
+		assert.Regexp(t, `^\d+\.\d+\.\d+$`, agent.Version(), agent)
+	}
+	assert.NotEqual(t, conformance.Claude.Version(), conformance.ClaudeOlder.Version())
 }
 
 func TestOfflineEnvLeaksNothing(t *testing.T) {
@@ -26,16 +29,16 @@ func TestOfflineEnvLeaksNothing(t *testing.T) {
 	assert.NotContains(t, env, "ANTHROPIC_AUTH_TOKEN=secret")
 }
 
-func TestClaudeCLITakesTheNamedBinary(t *testing.T) {
+func TestCLITakesTheNamedProgram(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "claude")
 	require.NoError(t, os.WriteFile(path, nil, 0o700))
-	t.Setenv(conformance.EnvCLI, path)
-	assert.Equal(t, path, conformance.ClaudeCLI(t))
+	t.Setenv("TROUPE_CLAUDE_OLDER_CLI", path)
+	assert.Equal(t, path, conformance.ClaudeOlder.CLI(t))
 }
 
 // The three ways of not finding a CLI end a test, so each plays out in a test
 // process of its own.
-func TestClaudeCLIWithoutABinary(t *testing.T) {
+func TestCLIWithoutAProgram(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the cache is looked for under XDG_CACHE_HOME")
@@ -47,8 +50,8 @@ func TestClaudeCLIWithoutABinary(t *testing.T) {
 	}{
 		"absent":         {nil, false, "NOT RUN"},
 		"required":       {[]string{conformance.EnvMode + "=require"}, true, "NOT RUN"},
-		"named, missing": {[]string{conformance.EnvCLI + "=/nosuch/claude"}, true, "/nosuch/claude"},
-		"named, a dir":   {[]string{conformance.EnvCLI + "=/"}, true, "not an executable file"},
+		"named, missing": {[]string{"TROUPE_CLAUDE_CLI=/nosuch/claude"}, true, "/nosuch/claude"},
+		"named, a dir":   {[]string{"TROUPE_CLAUDE_CLI=/"}, true, "not an executable file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,6 +69,6 @@ func TestChild(t *testing.T) {
 	if os.Getenv("TROUPE_CONFORMANCE_CHILD") == "" {
 		return // only a test process of the test above plays it
 	}
-	conformance.ClaudeCLI(t)
+	conformance.Claude.CLI(t)
 	t.Error("found a CLI where there is none")
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +27,8 @@ import (
 // rig is what one test has to itself: a model, a directory, a runtime, and a
 // record of all that its agents and the host said to each other.
 type rig struct {
-	t     *testing.T
+	t *testing.T
+	release
 	ctx   context.Context // bounds the whole test
 	model *modelapi.Server
 	rt    *runtime.Runtime
@@ -37,12 +39,19 @@ type rig struct {
 
 	mu     sync.Mutex
 	events []sdk.EventRecord
+	noted  chan struct{} // closed and replaced with each new event
 }
 
+// newRig is one with the release that the tests are written against.
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return releases()[0].rig(t)
+}
+
+func (rel release) rig(t *testing.T) *rig {
+	t.Helper()
 	root := t.TempDir()
-	r := &rig{t: t, root: root, home: filepath.Join(root, "home"), dir: filepath.Join(root, "work"), wire: newWire()}
+	r := &rig{t: t, release: rel, root: root, home: filepath.Join(root, "home"), dir: filepath.Join(root, "work"), wire: newWire(), noted: make(chan struct{})}
 	require.NoError(t, os.Mkdir(r.home, 0o700))
 	require.NoError(t, os.Mkdir(r.dir, 0o700))
 	r.model = startModel(t, modelapi.Config{WorkDir: r.dir})
@@ -98,7 +107,7 @@ func (r *rig) options() *sdk.Options {
 		env[name] = value
 	}
 	return &sdk.Options{
-		Backend: sdk.Claude(sdk.ClaudeConfig{Path: conformance.ClaudeCLI(r.t)}),
+		Backend: sdk.Claude(sdk.ClaudeConfig{Path: r.agent.CLI(r.t)}),
 		Runtime: r.rt, Spawner: r.wire,
 		Cwd: r.dir, CleanEnv: true, Env: env, SettingSources: sdk.None(),
 		AdditionalDirectories: []string{r.dir}, // an argument that names the rig
@@ -110,6 +119,23 @@ func (r *rig) record(e sdk.EventRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
+	close(r.noted)
+	r.noted = make(chan struct{})
+}
+
+// eventually waits for an event, which may have come already.
+func (r *rig) eventually(what string, match func(sdk.Event) bool) {
+	r.t.Helper()
+	for {
+		r.mu.Lock()
+		found := slices.ContainsFunc(r.events, func(e sdk.EventRecord) bool { return match(e.Event) })
+		noted := r.noted
+		r.mu.Unlock()
+		if found {
+			return
+		}
+		await(r, what, noted)
+	}
 }
 
 // connect starts an agent.

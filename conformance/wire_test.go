@@ -174,6 +174,17 @@ func (w *wire) answered(t *testing.T) {
 	}
 }
 
+// rpcs are the JSON-RPC methods that the agent called.
+func (w *wire) rpcs() []string {
+	var methods []string
+	for _, s := range w.said() {
+		if c, ok := s.control(); ok && s.who == "agent" && c.Request.Message.Method != "" {
+			methods = append(methods, c.Request.Message.Method)
+		}
+	}
+	return methods
+}
+
 // control is the control frame that a line holds, if it holds one.
 type control struct {
 	Type      string `json:"type"`
