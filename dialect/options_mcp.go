@@ -53,6 +53,15 @@ const (
 	AlwaysDeny  = "always_deny"
 )
 
+// SDKMCPServerConfig is what the agent is told of an MCP server that runs in the host.
+type SDKMCPServerConfig struct {
+	// Timeout limits a tool call; 0: the agent's default. Claude: initialize.sdkMcpServerConfigs, in milliseconds.
+	Timeout time.Duration `json:"timeout,omitempty"`
+	// Tools are policies for single tools: permission rules in the settings. Qoder shows them to the model as ExposedName
+	// and AlwaysLoad say: initialize.sdkMcpToolOverrides.
+	Tools []MCPTool `json:"tools,omitempty"`
+}
+
 // SDKMCPServer is an MCP server that runs in the host and is reached by mcp_message requests.
 type SDKMCPServer struct {
 	// Name is the server's key; tools are called mcp__NAME__TOOL.

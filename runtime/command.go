@@ -72,8 +72,10 @@ func (spec *Spec) facts() (dialect.Options, error) {
 				Problem: err.Error(), Fix: "mend the server's tools",
 			}
 		}
+		config := spec.MCPServerConfigs[m.Name()]
 		opts.SDKMCPServers = append(opts.SDKMCPServers, dialect.SDKMCPServer{
 			Name: m.Name(), InitializeResult: initialize, ToolsListResult: tools,
+			Timeout: config.Timeout, Tools: config.Tools,
 		})
 	}
 	return opts, nil

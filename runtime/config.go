@@ -86,7 +86,9 @@ type Spec struct {
 	// Default: none, a person may be asleep.
 	PermissionTimeout time.Duration
 	MCPServers        []MCPServer
-	ResolveModel      ResolveModel
+	// MCPServerConfigs are limits and tool policies of MCPServers, by name.
+	MCPServerConfigs map[string]dialect.SDKMCPServerConfig
+	ResolveModel     ResolveModel
 	// ResolveModelTimeout fails a model request that nobody answers. Default:
 	// 500 ms; negative: none.
 	ResolveModelTimeout time.Duration

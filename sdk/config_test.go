@@ -83,6 +83,8 @@ func everything() *sdk.Options {
 			"web": {Type: "http", URL: "https://h/mcp", Headers: map[string]string{"A": "b"}, OAuth: raw(`{"clientId":"c"}`),
 				Extra: map[string]json.RawMessage{"displayName": raw(`"W"`)}},
 		},
+		SDKMCPServerConfigs: map[string]sdk.SDKMCPServerConfig{"host": {Timeout: 1500 * time.Millisecond,
+			Tools: []sdk.MCPToolPolicy{{Name: "t", PermissionPolicy: sdk.AlwaysAsk}}}},
 		MCPServersDelivery: sdk.DeliverInInitialize, StrictMCPConfig: true, AllowedMCPServerNames: []string{"db"},
 		SupportedDialogKinds: []string{"refusal_fallback_prompt"}, IncludePartialMessages: true, IncludeHookEvents: true,
 		ForwardSubagentText: true, PromptSuggestions: true, AgentProgressSummaries: true, PerTaskStopAffordance: true,

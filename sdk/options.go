@@ -335,6 +335,9 @@ type Options struct {
 	// MCPConfigPath (mcpServers as a path) is a file of external servers. Not together with MCPServers. Default: none.
 	// Both: --mcp-config.
 	MCPConfigPath string `json:"mcpConfigPath,omitempty"`
+	// SDKMCPServerConfigs are limits and tool policies of SDKMCPServers, by name. Default: none. Both: permission rules in
+	// the settings. Claude: initialize.sdkMcpServerConfigs. Qoder: initialize.sdkMcpToolOverrides.
+	SDKMCPServerConfigs map[string]SDKMCPServerConfig `json:"sdkMcpServerConfigs,omitempty"`
 	// MCPServersDelivery says how MCPServers reach the agent. Default: DeliverByLaunch. Claude: DeliverInInitialize
 	// makes it --await-initialize and initialize.mcpServers.
 	MCPServersDelivery Delivery `json:"mcpServersDelivery,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -80,6 +81,30 @@ func TestPlanIsWhatASessionLaunches(t *testing.T) {
 		options = append(options, e.Option)
 	}
 	assert.Equal(t, []string{"SystemPrompt.File", "MaxTurns"}, options)
+}
+
+func TestServersOfThisProcessHavePolicies(t *testing.T) {
+	t.Parallel()
+	echo := sdk.NewTool("echo", "Echoes.", func(context.Context, struct{}) (*sdk.ToolResult, error) { return nil, nil })
+	server, err := sdk.NewMCPServer("host", "1", echo)
+	require.NoError(t, err)
+	o := &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), SDKMCPServers: []*sdk.MCPServer{server},
+		SDKMCPServerConfigs: map[string]sdk.SDKMCPServerConfig{"host": {Timeout: 1500 * time.Millisecond,
+			Tools: []sdk.MCPToolPolicy{{Name: "echo", PermissionPolicy: sdk.AlwaysDeny}}}}}
+	p, err := o.Plan()
+	require.NoError(t, err)
+	assert.Contains(t, string(p.Initialize), `"sdkMcpServerConfigs":{"host":{"timeout":1500}}`)
+	assert.Contains(t, p.Args, `{"permissions":{"allow":[],"ask":[],"deny":["mcp__host__echo"]}}`)
+
+	o.Backend, o.Auth = sdk.Qoder(sdk.QoderConfig{}), sdk.QoderCLIAuth()
+	o.SDKMCPServerConfigs = map[string]sdk.SDKMCPServerConfig{"host": {Tools: []sdk.MCPToolPolicy{{Name: "echo", ExposedName: "say"}}}}
+	p, err = o.Plan()
+	require.NoError(t, err)
+	assert.Contains(t, string(p.Initialize), `"sdkMcpToolOverrides":{"host":{"echo":{"exposedName":"say"}}}`)
+
+	o.SDKMCPServerConfigs = map[string]sdk.SDKMCPServerConfig{"hots": {}}
+	_, err = o.Plan()
+	require.ErrorContains(t, err, `SDKMCPServerConfigs["hots"]`)
 }
 
 func TestQoderRequestsArePlanned(t *testing.T) {

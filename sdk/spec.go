@@ -3,9 +3,11 @@ package sdk
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,7 +61,7 @@ func (o *Options) spec() (runtime.Spec, error) {
 		ResolveModel: o.ResolveModel, ResolveModelTimeout: o.ResolveModelTimeout,
 		Inquiries: o.inquiries(), OnAuthExpired: o.OnAuthExpired,
 		Limits: o.Limits, Graces: o.Graces, InterruptGrace: o.InterruptGrace,
-		MaxLine: o.MaxLine, Discard: o.Discard, OnEvent: o.OnEvent, Stderr: o.Stderr,
+		MCPServerConfigs: o.SDKMCPServerConfigs, MaxLine: o.MaxLine, Discard: o.Discard, OnEvent: o.OnEvent, Stderr: o.Stderr,
 	}
 	if spec.Limits.Initialize == 0 {
 		spec.Limits.Initialize = o.InitializeTimeout
@@ -127,6 +129,12 @@ func (o *Options) checkBounds() []error {
 
 func (o *Options) checkServers() []error {
 	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(o.SDKMCPServerConfigs)) {
+		if !slices.ContainsFunc(o.SDKMCPServers, func(s *MCPServer) bool { return s != nil && s.Name() == name }) {
+			problems = append(problems, &ConfigError{Option: fmt.Sprintf("SDKMCPServerConfigs[%q]", name),
+				Problem: "is for a server that is not there", Fix: "name one of SDKMCPServers"})
+		}
+	}
 	for i, s := range o.SDKMCPServers {
 		if s == nil {
 			problems = append(problems, &ConfigError{Option: fmt.Sprintf("SDKMCPServers[%d]", i), Problem: "is nil", Fix: "make it with sdk.NewMCPServer"})

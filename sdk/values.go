@@ -22,6 +22,8 @@ type (
 	AgentMCPServer = dialect.AgentMCPServer
 	// MCPServerConfig is an MCP server outside of this process.
 	MCPServerConfig = dialect.MCPServer
+	// SDKMCPServerConfig is what the agent is told of an MCP server in this process.
+	SDKMCPServerConfig = dialect.SDKMCPServerConfig
 	// MCPToolPolicy is the policy for one tool of an MCP server.
 	MCPToolPolicy = dialect.MCPTool
 	// Auth is how qodercli logs in.

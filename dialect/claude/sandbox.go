@@ -58,12 +58,12 @@ func limits(network map[string]any) bool {
 func mergeObjects(own, given map[string]any, path string) map[string]any {
 	out := make(map[string]any, len(own)+len(given))
 	maps.Copy(out, own)
-	for key, v := range given {
+	for _, key := range slices.Sorted(maps.Keys(given)) {
 		at := key
 		if path != "" {
 			at = path + "." + key
 		}
-		switch v := v.(type) {
+		switch v := given[key].(type) {
 		case map[string]any:
 			if old, ok := out[key].(map[string]any); ok && !whole(at) {
 				out[key] = mergeObjects(old, v, at)
@@ -75,7 +75,7 @@ func mergeObjects(own, given map[string]any, path string) map[string]any {
 				continue
 			}
 		}
-		out[key] = v
+		out[key] = given[key]
 	}
 	return out
 }

@@ -2,6 +2,8 @@ package qoder
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/agent-troupe/troupe/dialect"
@@ -20,6 +22,11 @@ func check(o *dialect.Options, p *build.Problems) {
 		p.Add(at, "has the Agent tool, and a subagent cannot start agents of its own", "leave it out")
 	}
 	checkAgentTool(o, p)
+	for _, name := range slices.Sorted(maps.Keys(o.Agents)) {
+		if e := o.Agents[name].Effort; !slices.Contains([]string{"", "low", "medium", "high", "max"}, e) {
+			p.Warn(fmt.Sprintf("Agents[%q].Effort", name), e, "is not a level of effort that the documents have", "use low, medium, high or max")
+		}
+	}
 	for i, pl := range o.Plugins {
 		p.Lacks(fmt.Sprintf("Plugins[%d].SkipMCPDiscovery", i), pl.SkipMCPDiscovery, "use AllowedMCPServerNames")
 	}

@@ -13,12 +13,13 @@ import (
 // Settings is a settings object that options are merged into.
 type Settings struct {
 	doc    map[string]any
+	raw    []byte // as given
 	merged bool
 }
 
 // ParseSettings reads a settings object; nil or blank gives an empty one.
 func ParseSettings(raw []byte) (*Settings, error) {
-	s := &Settings{doc: map[string]any{}}
+	s := &Settings{doc: map[string]any{}, raw: raw}
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return s, nil
 	}
@@ -126,5 +127,10 @@ func (s *Settings) Strings(path string) []string {
 	return out
 }
 
-// JSON encodes the settings with sorted keys.
-func (s *Settings) JSON() (json.RawMessage, error) { return JSON(s.doc) }
+// JSON encodes the settings: in the order given, and with sorted keys once something is merged in.
+func (s *Settings) JSON() (json.RawMessage, error) {
+	if !s.merged && IsObject(s.raw) {
+		return JSON(json.RawMessage(s.raw))
+	}
+	return JSON(s.doc)
+}
