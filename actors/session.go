@@ -240,12 +240,11 @@ func (s *session) check(c *kernel.Context[message.ToSession]) error {
 func (s *session) settle(c *kernel.Context[message.ToSession]) error {
 	k := s.core
 	k.Ledger.MarkReady()
-	snap := k.Ledger.Snapshot()
 	to := Ready
 	switch {
 	case k.Ledger.Gates() > 0:
 		to = AwaitingHost
-	case snap.Stalled:
+	case k.Ledger.Stalled():
 		to = AwaitingConsumer
 		if limit := k.Ledger.Limits().Consumer; limit > 0 && !s.watching {
 			s.watching = true

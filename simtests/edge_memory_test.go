@@ -442,3 +442,94 @@ func object(t testing.TB, raw []byte) map[string]any {
 	require.NoError(t, json.Unmarshal(raw, &o), "%s", raw)
 	return o
 }
+
+// TestMemoryWhateverTheAgentWrites lets agents write without end whatever a
+// host might want to keep: the memory is bounded.
+func TestMemoryWhateverTheAgentWrites(t *testing.T) { // alone: it measures memory
+	pad := strings.Repeat("x", 64<<10)
+	request := func(id, body string) string {
+		return `{"type":"control_request","request_id":"` + id + `","request":` + body + `}`
+	}
+	for name, c := range map[string]struct {
+		line   func(id string) string
+		volume int  // bytes written; 0: much
+		deaf   bool // the agent reads nothing
+		drops  bool // the user wants no messages
+	}{
+		"noise":                   {line: func(string) string { return pad }},
+		"lines that are too long": {line: func(string) string { return strings.Repeat(pad, 80) }},
+		"messages":                {line: func(id string) string { return `{"type":"note","id":"` + id + `"}` }},
+		"messages amid the unread": {line: func(id string) string {
+			return `{"type":"note"}` + "\n" + `{"type":"keep_alive","v":"` + pad[:32<<10] + `"}`
+		}},
+		"frames for nobody": {line: func(string) string { return `{"type":"transcript_mirror","v":"` + pad + `"}` }},
+		"answers to nothing": {line: func(id string) string {
+			return `{"type":"control_response","response":{"subtype":"success","request_id":"` + id + pad + `"}}`
+		}},
+		"cancels of nothing":         {line: func(id string) string { return `{"type":"control_cancel_request","request_id":"` + id + pad + `"}` }},
+		"requests that are answered": {volume: scaled(8*mib, 1024*mib), line: func(id string) string { return request(id, `{"subtype":"`+pad+`"}`) }},
+		"results of nothing":         {line: func(string) string { return `{"type":"result","result":"` + pad + `"}` }, volume: scaled(8*mib, 1024*mib), drops: true},
+		"requests nobody knows":      {line: func(id string) string { return request(id, `{"subtype":"x"}`) }, deaf: true},
+		"one request over and over":  {line: func(string) string { return request("q", `{"subtype":"`+pad[:60<<10]+`"}`) }, deaf: true},
+		"gates nobody decides": {volume: scaled(20*mib, 1024*mib), line: func(id string) string {
+			return request(id, `{"subtype":"can_use_tool","tool_name":"Bash","input":{"v":"`+pad+`"}}`)
+		}},
+		"gates that are tiny": {volume: scaled(6*mib, 256*mib), line: func(id string) string {
+			return request(id, `{"subtype":"can_use_tool","tool_name":"Bash","input":{}}`) + "\n" + `{"type":"keep_alive","v":"` + pad[:1<<10] + `"}`
+		}},
+		"gates that are taken back": {line: func(id string) string {
+			return request(id, `{"subtype":"can_use_tool","tool_name":"Bash","input":{"v":"`+pad+`"}}`) +
+				"\n" + `{"type":"control_cancel_request","request_id":"` + id + `"}`
+		}},
+		"long request ids": {line: func(id string) string { return request(id+strings.Repeat(pad, 24), `{"subtype":"x"}`) }},
+		"tasks without end": {line: func(id string) string {
+			return `{"type":"system","subtype":"task_started","task_id":"` + id + pad[:200] + `"}`
+		}, volume: scaled(4*mib, 256*mib), drops: true},
+		"long task ids": {line: func(id string) string {
+			return `{"type":"system","subtype":"task_started","task_id":"` + id + pad + `"}`
+		}, drops: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inSimulation(t, 1, runtime.Config{}, func(s *stage) {
+				if c.volume == 0 {
+					c.volume = scaled(40*mib, 1024*mib)
+				}
+				spec := s.spec(func(h *hand) {
+					h.prompt()
+					for n, wrote := 0, 0; wrote < c.volume; n++ {
+						line := c.line("q" + strconv.Itoa(n))
+						h.say(line)
+						wrote += len(line)
+						for heard := !c.deaf; heard; {
+							_, heard = h.next(0)
+						}
+					}
+					if c.deaf {
+						s.pass(time.Hour)
+					}
+				})
+				spec.MaxLine = 4 * mib
+				spec.Discard = c.drops
+				spec.Limits.Requests = 4096 // each has a task, of which the race detector takes 8,128
+				spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+					return protocol.PermissionResult{}, s.rt.Executor().Await(ctx, nil)
+				}
+				session := s.open(spec)
+				idle := footprint()
+				s.send(session)
+				reader := s.task(func() {
+					for _, err := range session.Messages(s.ctx) {
+						assert.NoError(s, err)
+						s.await(session.Done()) // and reads no more
+					}
+				})
+				s.pass(time.Second) // by then nothing moves
+				peak := footprint() - idle
+				t.Logf("%d MiB", peak/mib)
+				assert.Less(s, peak, int64(aboveIdle))
+				s.close(session)
+				s.await(reader)
+			})
+		})
+	}
+}

@@ -24,6 +24,13 @@ type Snapshot struct {
 	Waits           []Wait // the consumer, the agent, calls, requests, turns; each oldest first
 }
 
+// Stalled reports whether the reader stands still for want of a consumer.
+func (l *Ledger) Stalled() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stream.stalled
+}
+
 // StalledFor is how long nobody has read anything while the reader stands still
 // for want of a consumer; zero when it does not.
 func (l *Ledger) StalledFor() time.Duration {
