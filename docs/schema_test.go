@@ -252,7 +252,7 @@ func TestSchemaIsUpToDate(t *testing.T) {
 	t.Parallel()
 	got := generated(t)
 	if *update {
-		require.NoError(t, os.WriteFile("options.schema.json", got, 0o644)) //nolint:gosec // a document
+		require.NoError(t, os.WriteFile("options.schema.json", got, 0o644))
 	}
 	want, err := os.ReadFile("options.schema.json")
 	require.NoError(t, err)
@@ -284,7 +284,7 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 		"model: {$env: NAME}": false, "closeTimeout: 5": false, "closeTimeout: soon": false, "sandbox: {netwrk: {}}": false,
 		"systemPrompt: {type: text}": false, "auth: {type: password}": false, "mcpServers: {a: {type: sdk}}": false,
 		"mcpServers: {a: {comand: x}}": false, "settings: [1]": false, "managedSettings: x": false, "canUseTool: x": false,
-		"allowedTools: Read": false, "agents: {a: {descripton: d}}": false, "plugins: [{typ: local}]": false,
+		"allowedTools: Read": false, "agents: {a: {promt: d}}": false, "plugins: [{typ: local}]": false,
 	} {
 		_, loaded := sdk.LoadOptions(strings.NewReader(doc), there)
 		assert.Equal(t, fine, loaded == nil, "the loader: %s\n%v", doc, loaded)

@@ -30,7 +30,8 @@ func mergeSandbox(s *build.Settings, box *dialect.Sandbox) error {
 	merged := mergeObjects(own, given, "")
 	if files, ok := given["filesystem"].(map[string]any); ok && files["disabled"] == nil {
 		// Rules for files mean that files are confined.
-		if at, ok := merged["filesystem"].(map[string]any); ok && at["disabled"] == true {
+		at, _ := merged["filesystem"].(map[string]any)
+		if off, _ := at["disabled"].(bool); off {
 			delete(at, "disabled")
 		}
 	}
@@ -52,7 +53,8 @@ func mergeSandbox(s *build.Settings, box *dialect.Sandbox) error {
 // limits reports whether a network section says which domains may be reached.
 func limits(network map[string]any) bool {
 	denied, _ := network["deniedDomains"].([]any)
-	return network["allowedDomains"] != nil || len(denied) > 0 || network["strictAllowlist"] == true
+	strict, _ := network["strictAllowlist"].(bool)
+	return network["allowedDomains"] != nil || len(denied) > 0 || strict
 }
 
 func mergeObjects(own, given map[string]any, path string) map[string]any {
