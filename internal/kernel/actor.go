@@ -94,7 +94,7 @@ func (a *adapter[M]) newMailbox() actor.Mailbox {
 	if a.ctx.sys.cfg.OneMessagePerStep {
 		a.life.mailbox = &stepMailbox{}
 	} else {
-		a.life.mailbox = unbounded()
+		a.life.mailbox = &mailbox{sys: a.ctx.sys}
 	}
 	return a.life.mailbox
 }
@@ -252,6 +252,25 @@ func (c *Context[M]) Now() time.Time { return c.sys.cfg.Clock.Now() }
 func (c *Context[M]) After(d time.Duration, m M) Timer {
 	self := c.self
 	return c.sys.cfg.Clock.AfterFunc(d, func() { self.Tell(m) })
+}
+
+// Go runs fn as a task of the system's executor, no sooner than the actor has
+// handled what it was told: the task may block, the actor does not. It may get
+// the goroutine that the actor ran on.
+func (c *Context[M]) Go(fn func()) {
+	if t := c.turn(); t != nil {
+		t.tasks = append(t.tasks, fn)
+		return
+	}
+	c.sys.cfg.Executor.Go(fn)
+}
+
+// turn is the actor's present turn; nil where none can be prolonged.
+func (c *Context[M]) turn() *Turn {
+	if box, ok := c.adapter.life.mailbox.(*mailbox); ok && c.sys.prolong {
+		return box.turn
+	}
+	return nil
 }
 
 // StopSelf ends the actor after the current message, without a failure.

@@ -1,77 +1,159 @@
 package kernel
 
-import "github.com/asynkron/protoactor-go/actor"
+import (
+	"runtime"
+	"sync"
 
-// unbounded is the only production mailbox: bounds are kept by credits at the
-// edges, where waiting is possible.
-func unbounded() actor.Mailbox { return actor.Unbounded()() }
+	"github.com/asynkron/protoactor-go/actor"
+)
 
-// stepMailbox handles one message per dispatch, so that a single-threaded
-// scheduler decides the order message by message. It is not safe for
-// concurrent use and needs none.
-type stepMailbox struct {
-	system, user []any
-	suspended    bool
-	scheduled    bool
-	invoker      actor.MessageInvoker
-	dispatcher   actor.Dispatcher
+// mailbox is the production mailbox: unbounded, because bounds are kept by
+// credits at the edges, where waiting is possible. It takes no memory while it
+// is empty.
+type mailbox struct {
+	sys        *System
+	invoker    actor.MessageInvoker
+	dispatcher actor.Dispatcher
+
+	mu        sync.Mutex
+	system    []any
+	user      []any
+	suspended bool
+	running   bool  // a turn is at work, or is bound to be
+	held      int   // turns that will take it up themselves
+	turn      *Turn // of the goroutine at work
 }
 
-func (m *stepMailbox) PostUserMessage(x any) {
-	if x == nil {
-		panic("kernel: nil message")
-	}
+// PostUserMessage implements actor.Mailbox.
+func (m *mailbox) PostUserMessage(x any) {
+	m.mu.Lock()
 	m.user = append(m.user, x)
 	m.schedule()
+	m.mu.Unlock()
 }
 
-func (m *stepMailbox) PostSystemMessage(x any) {
+// PostSystemMessage implements actor.Mailbox.
+func (m *mailbox) PostSystemMessage(x any) {
+	m.mu.Lock()
 	m.system = append(m.system, x)
 	m.schedule()
+	m.mu.Unlock()
 }
 
-func (m *stepMailbox) RegisterHandlers(i actor.MessageInvoker, d actor.Dispatcher) {
+// RegisterHandlers implements actor.Mailbox.
+func (m *mailbox) RegisterHandlers(i actor.MessageInvoker, d actor.Dispatcher) {
 	m.invoker, m.dispatcher = i, d
 }
 
-func (m *stepMailbox) Start() {}
+// Start implements actor.Mailbox.
+func (m *mailbox) Start() {}
 
-func (m *stepMailbox) UserMessageCount() int { return len(m.user) }
-
-func (m *stepMailbox) runnable() bool {
-	return len(m.system) > 0 || (!m.suspended && len(m.user) > 0)
+// UserMessageCount implements actor.Mailbox.
+func (m *mailbox) UserMessageCount() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.user)
 }
 
-func (m *stepMailbox) schedule() {
-	if !m.scheduled && m.runnable() {
-		m.scheduled = true
-		m.dispatcher.Schedule(m.step)
+// due reports whether somebody must take the mailbox up, who then does; mu is
+// held.
+func (m *mailbox) due() bool {
+	if m.running || m.held > 0 || len(m.system) == 0 && (m.suspended || len(m.user) == 0) {
+		return false
+	}
+	m.running = true
+	return true
+}
+
+func (m *mailbox) schedule() {
+	if m.due() {
+		m.dispatcher.Schedule(m.process)
 	}
 }
 
-func (m *stepMailbox) step() {
+// hold keeps the mailbox from being scheduled until release.
+func (m *mailbox) hold() {
+	m.mu.Lock()
+	m.held++
+	m.mu.Unlock()
+}
+
+// release reports whether the caller has to see to it that the mailbox is
+// processed.
+func (m *mailbox) release() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held--
+	return m.due()
+}
+
+// process handles what is there and then whatever that left to do.
+func (m *mailbox) process() {
+	t := m.sys.newTurn()
+	m.run(t)
+	t.Run()
+	t.Finish()
+}
+
+// run handles messages until there are none.
+func (m *mailbox) run(t *Turn) {
+	m.turn = t
+	for handled := 1; m.step(); handled++ {
+		if handled%m.dispatcher.Throughput() == 0 {
+			t.spread() // nobody waits for the end of a long queue
+			runtime.Gosched()
+		}
+	}
+}
+
+// step handles one message and reports whether it may be called again.
+func (m *mailbox) step() bool {
+	m.mu.Lock()
 	var msg any
+	switch {
+	case len(m.system) > 0:
+		msg = m.system[0]
+		m.system = advance(m.system)
+		switch msg.(type) {
+		case *actor.SuspendMailbox:
+			m.suspended = true
+			m.mu.Unlock()
+			return true
+		case *actor.ResumeMailbox:
+			m.suspended = false
+			m.mu.Unlock()
+			return true
+		}
+		m.mu.Unlock()
+		m.invoke(msg, m.invoker.InvokeSystemMessage)
+	case len(m.user) > 0 && !m.suspended:
+		msg = m.user[0]
+		m.user = advance(m.user)
+		m.mu.Unlock()
+		m.invoke(msg, m.invoker.InvokeUserMessage)
+	default:
+		m.turn, m.running = nil, false
+		m.mu.Unlock()
+		return false
+	}
+	return true
+}
+
+func (m *mailbox) invoke(msg any, by func(any)) {
 	defer func() {
 		if r := recover(); r != nil {
 			m.invoker.EscalateFailure(r, msg)
 		}
-		m.scheduled = false
-		m.schedule()
 	}()
-	if len(m.system) > 0 {
-		msg, m.system = m.system[0], m.system[1:]
-		switch msg.(type) {
-		case *actor.SuspendMailbox:
-			m.suspended = true
-		case *actor.ResumeMailbox:
-			m.suspended = false
-		default:
-			m.invoker.InvokeSystemMessage(msg)
-		}
-		return
+	by(msg)
+}
+
+// advance drops the first message. An empty queue gives up what it needed at
+// its longest.
+func advance(q []any) []any {
+	q[0] = nil
+	if q = q[1:]; len(q) > 0 {
+		return q
 	}
-	if !m.suspended && len(m.user) > 0 {
-		msg, m.user = m.user[0], m.user[1:]
-		m.invoker.InvokeUserMessage(msg)
-	}
+	return nil
 }

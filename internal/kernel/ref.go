@@ -89,3 +89,36 @@ func (a *Address[M]) Tell(m M) bool {
 	r.Tell(m)
 	return true
 }
+
+// TellAfter is Tell by somebody who has a turn and is about to end it: the
+// receiver then runs on the same goroutine, if nobody else runs it. A nil t is
+// nobody's turn.
+func (a *Address[M]) TellAfter(t Turner, m M) bool {
+	r := a.target.Load()
+	if r == nil {
+		return false
+	}
+	var mine *Turn
+	if t != nil {
+		mine = t.turn()
+	}
+	box := r.mailbox()
+	if mine == nil || box == nil {
+		r.Tell(m)
+		return true
+	}
+	box.hold()
+	r.Tell(m)
+	if box.release() {
+		mine.actors = append(mine.actors, box)
+	}
+	return true
+}
+
+func (r Ref[M]) mailbox() *mailbox {
+	if r.life == nil {
+		return nil
+	}
+	box, _ := r.life.mailbox.(*mailbox)
+	return box
+}

@@ -12,8 +12,8 @@ import (
 // Config holds the seams of a [System]. The zero value is the production set.
 type Config struct {
 	Clock      Clock      // default: NewClock(nil), the wall clock
-	Dispatcher Dispatcher // default: a goroutine for each wake-up
-	Executor   Executor   // default: GoExecutor
+	Dispatcher Dispatcher // default: goroutines
+	Executor   Executor   // default: goroutines
 	Rand       Rand       // default: NewRand with a seed of the operating system
 	// OneMessagePerStep makes an actor yield to the dispatcher after each
 	// message, so that a simulation can interleave actors message by message.
@@ -40,6 +40,7 @@ var ErrStopped = errors.New("kernel: actor stopped")
 type System struct {
 	cfg         Config
 	sys         *actor.ActorSystem
+	prolong     bool // a goroutine may go on with what its actor left to do
 	deadLetters atomic.Int64
 }
 
@@ -48,11 +49,13 @@ func NewSystem(cfg Config) *System {
 	if cfg.Clock == nil {
 		cfg.Clock = NewClock(nil)
 	}
+	pool := &workers{}
+	prolong := cfg.Dispatcher == nil && cfg.Executor == nil
 	if cfg.Dispatcher == nil {
-		cfg.Dispatcher = GoDispatcher{}
+		cfg.Dispatcher = pool
 	}
 	if cfg.Executor == nil {
-		cfg.Executor = GoExecutor{}
+		cfg.Executor = pool
 	}
 	if cfg.Rand == nil {
 		cfg.Rand = NewRand(nil)
@@ -60,7 +63,7 @@ func NewSystem(cfg Config) *System {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &System{cfg: cfg}
+	s := &System{cfg: cfg, prolong: prolong}
 	s.sys = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return cfg.Logger
 	}))
