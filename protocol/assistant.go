@@ -22,9 +22,14 @@ type AssistantMessage struct {
 	QoderAPIError  bool   `json:"isApiErrorMessage,omitempty"`
 	APIErrorStatus int    `json:"api_error_status,omitempty"`
 	APIErrorType   string `json:"api_error_type,omitempty"`
+	// APIError names an error of the agent's own, such as max_output_tokens.
+	APIError string `json:"api_error,omitempty"`
 
 	// Aborted marks the part that an interrupted stream had reached.
-	Aborted                       bool     `json:"aborted,omitempty"`
+	Aborted bool `json:"aborted,omitempty"`
+	// Historical marks replayed history.
+	Historical                    bool     `json:"historical,omitempty"`
+	RefusedMessageID              string   `json:"refused_message_id,omitempty"`
 	ResumeReason                  string   `json:"resume_reason,omitempty"`
 	ResumedFromIncompleteThinking bool     `json:"resumed_from_incomplete_thinking,omitempty"`
 	Supersedes                    []string `json:"supersedes,omitempty"` // uuids
@@ -59,12 +64,15 @@ type ToolUseMeta struct {
 	ToolName          string `json:"tool_name,omitempty"`
 	DisplayName       string `json:"display_name,omitempty"`
 	ServerDisplayName string `json:"server_display_name,omitempty"`
+	ServerID          string `json:"server_id,omitempty"`
+	IconURL           string `json:"icon_url,omitempty"`
 }
 
 // LocalCommandRun is the slash command that a line is the output of.
 type LocalCommandRun struct {
 	Command string `json:"command"`
 	Args    string `json:"args"`
+	Plugin  string `json:"plugin,omitempty"`
 }
 
 // APIMessage is the message object of the model's API.

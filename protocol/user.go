@@ -29,14 +29,28 @@ type UserMessage struct {
 	// IsReplay marks the echo of a line that was already accepted.
 	IsReplay bool `json:"isReplay,omitempty"`
 	// IsSynthetic marks a line that the agent wrote for itself.
-	IsSynthetic     bool            `json:"isSynthetic,omitempty"`
-	FileAttachments json.RawMessage `json:"file_attachments,omitempty"`
+	IsSynthetic bool `json:"isSynthetic,omitempty"`
+	// Historical marks replayed history.
+	Historical bool `json:"historical,omitempty"`
+	// IsCompactSummary marks the summary that a compaction left.
+	IsCompactSummary bool `json:"is_compact_summary,omitempty"`
+	IsMeta           bool `json:"is_meta,omitempty"`
+	// PlanContent is the plan that was approved.
+	PlanContent           string          `json:"plan_content,omitempty"`
+	PermissionMode        PermissionMode  `json:"permission_mode,omitempty"`
+	InterruptedMessageID  string          `json:"interrupted_message_id,omitempty"`
+	RetractedMessageUUIDs []string        `json:"retracted_message_uuids,omitempty"`
+	FileAttachments       json.RawMessage `json:"file_attachments,omitempty"`
 
 	// ToolUseResult is the tool's structured output, of a shape of the
 	// tool's own, or a string that begins with "Error: ".
-	ToolUseResult    json.RawMessage  `json:"tool_use_result,omitempty"`
-	ToolResultMeta   []ToolResultMeta `json:"tool_result_meta,omitempty"`
-	RefusedMessageID string           `json:"refused_message_id,omitempty"`
+	ToolUseResult  json.RawMessage  `json:"tool_use_result,omitempty"`
+	ToolResultMeta []ToolResultMeta `json:"tool_result_meta,omitempty"`
+	MCPMeta        *MCPResultMeta   `json:"mcp_meta,omitempty"`
+	// Where a tool result or what a tool says comes from.
+	SourceToolUseID         string `json:"source_tool_use_id,omitempty"`
+	SourceToolAssistantUUID string `json:"source_tool_assistant_uuid,omitempty"`
+	RefusedMessageID        string `json:"refused_message_id,omitempty"`
 	SubagentFields
 }
 
@@ -55,8 +69,19 @@ type ToolResultMeta struct {
 	PermissionDecision *PermissionDecision `json:"permission_decision,omitempty"`
 	// NonExecutionKind is permission-rule, user-rejected, …; "" if it ran.
 	NonExecutionKind string `json:"non_execution_kind,omitempty"`
-	// UserFeedback is what the user said with a no. Qoder's.
+	// UserFeedback is what the user said with a no.
 	UserFeedback string `json:"user_feedback,omitempty"`
+	// BuiltInTool and RunInput are what ran, if that is not what the model
+	// called: the tool's name, and its input as JSON.
+	BuiltInTool string `json:"built_in_tool,omitempty"`
+	RunInput    string `json:"run_input,omitempty"`
+}
+
+// MCPResultMeta is what the result of an MCP tool carries beside its content.
+type MCPResultMeta struct {
+	Meta              json.RawMessage   `json:"_meta,omitempty"`
+	StructuredContent json.RawMessage   `json:"structured_content,omitempty"`
+	ResourceLinks     []MCPResourceLink `json:"resource_links,omitempty"`
 }
 
 // PermissionDecision is what was decided on a tool call, and by whom.
@@ -64,6 +89,14 @@ type PermissionDecision struct {
 	Decision   string `json:"decision"` // accept, reject
 	Source     string `json:"source"`   // config, user_temporary, user_reject, hook, …
 	ReasonType string `json:"reason_type,omitempty"`
+	// AutoModeRule is the rule that decided in permission mode auto.
+	AutoModeRule *AutoModeRule `json:"auto_mode_rule,omitempty"`
+}
+
+// AutoModeRule is a rule of permission mode auto.
+type AutoModeRule struct {
+	List string `json:"list"` // allow, soft_deny
+	Name string `json:"name"`
 }
 
 // Origin says where a turn or a user line comes from. Only Kind is always set.

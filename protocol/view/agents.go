@@ -57,7 +57,9 @@ func (a *Agents) Add(m protocol.Message) *AgentNode {
 	switch m := known(m).(type) {
 	case *protocol.AssistantMessage:
 		node := a.of(m.ParentToolUseID, m.SubagentFields)
-		node.Messages++
+		if !m.Historical {
+			node.Messages++
+		}
 		for _, u := range protocol.ToolUses(m) {
 			if tools.Canonical(u.Name) == tools.Agent {
 				a.called(node, u)
@@ -66,7 +68,7 @@ func (a *Agents) Add(m protocol.Message) *AgentNode {
 		return node
 	case *protocol.UserMessage:
 		node := a.of(m.ParentToolUseID, m.SubagentFields)
-		if !m.IsReplay {
+		if !Replayed(m) {
 			node.Messages++
 		}
 		a.returned(m)

@@ -38,6 +38,8 @@ type Draft struct {
 	Done bool
 	// Aborted: the message was interrupted, its last block may end anywhere.
 	Aborted bool
+	// Replayed: it is history that a resumed session shows.
+	Replayed bool
 	// Retracted: the agent took the message back, and goes on in another.
 	Retracted bool
 
@@ -83,6 +85,8 @@ func (d *Drafts) Add(m protocol.Message) *Draft {
 	case *protocol.AssistantMessage:
 		d.retract(m.Supersedes)
 		return d.message(m)
+	case *protocol.UserMessage:
+		return d.retract(m.RetractedMessageUUIDs)
 	case *protocol.ModelRefusalFallbackMessage:
 		return d.retract(m.RetractedMessageUUIDs)
 	}
@@ -175,7 +179,7 @@ func (d *Drafts) message(m *protocol.AssistantMessage) *Draft {
 	}
 	draft := d.byID[draftKey{m.ParentToolUseID, m.Message.ID}]
 	if draft == nil {
-		draft = d.begin(&Draft{ID: m.Message.ID, ParentToolUseID: m.ParentToolUseID, Model: m.Message.Model})
+		draft = d.begin(&Draft{ID: m.Message.ID, ParentToolUseID: m.ParentToolUseID, Model: m.Message.Model, Replayed: m.Historical})
 	}
 	if m.Message.StopReason != "" {
 		draft.StopReason = m.Message.StopReason

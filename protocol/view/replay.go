@@ -7,7 +7,9 @@ import "github.com/agent-troupe/troupe/protocol"
 func Replayed(m protocol.Message) bool {
 	switch m := known(m).(type) {
 	case *protocol.UserMessage:
-		return m.IsReplay
+		return m.IsReplay || m.Historical
+	case *protocol.AssistantMessage:
+		return m.Historical
 	case *protocol.CompactBoundaryMessage:
 		return m.Historical
 	}

@@ -26,12 +26,15 @@ type ToolCall struct {
 	ID   string
 	Name string
 	// Raw is the input as the model wrote it. A callback may have run the call
-	// with another, which is not reported (observed on Claude Code 2.1.329).
+	// with another, which Claude Code 2.1.329 does not report (observed), or in
+	// Decision.RunInput (declared).
 	Raw json.RawMessage
 	// ParentToolUseID is the call whose subagent made this one; "" for the main
 	// agent.
 	ParentToolUseID string
 	State           CallState
+	// Replayed: it is history that a resumed session shows.
+	Replayed bool
 	// Result is what the model was told; nil while the call runs.
 	Result *protocol.ToolResultBlock
 	// RawOutput is the structured output, of a shape of the tool's own; nil if
@@ -128,7 +131,7 @@ func (c *ToolCalls) calls(m *protocol.AssistantMessage) []*ToolCall {
 		if c.by[u.ID] != nil {
 			continue // told again
 		}
-		call := &ToolCall{ID: u.ID, Name: u.Name, Raw: u.Input, ParentToolUseID: m.ParentToolUseID, State: CallRunning}
+		call := &ToolCall{ID: u.ID, Name: u.Name, Raw: u.Input, ParentToolUseID: m.ParentToolUseID, State: CallRunning, Replayed: m.Historical}
 		if c.by == nil {
 			c.by = map[string]*ToolCall{}
 		}

@@ -226,6 +226,29 @@ func TestNestedAgents(t *testing.T) {
 	assert.Equal(t, TaskFailed, a.ByID("a1").Status)
 }
 
+// History that is shown again is marked, and not counted.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	old := line("", "m", "u", &protocol.ToolUseBlock{ID: "t", Name: "Bash"})
+	old.Historical = true
+	result := told("t", "")
+	result.Historical = true
+	var d Drafts
+	var c ToolCalls
+	var a Agents
+	for _, m := range []protocol.Message{old, result} {
+		d.Add(m)
+		c.Add(m)
+		a.Add(m)
+		assert.True(t, Replayed(m))
+	}
+	assert.True(t, d.All()[0].Replayed)
+	assert.True(t, c.Get("t").Replayed)
+	assert.Equal(t, CallDone, c.Get("t").State)
+	assert.Zero(t, a.Root().Messages)
+	assert.False(t, Replayed(line("", "m", "u")))
+}
+
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	var s Status
