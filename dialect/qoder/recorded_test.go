@@ -270,11 +270,15 @@ func checkLaunch(t *testing.T, o *dialect.Options, r recording, dev deviation) {
 	for _, name := range removed {
 		assert.Contains(t, l.Unset, name)
 	}
+	// The recorder had no more of these in its environment than it says.
+	assert.Subset(t, []string{"NODE_OPTIONS", "QODER_SERVICE_ACCOUNT_KEY"}, l.Unset)
+	assert.Equal(t, o.Cwd, l.Dir)
 
 	files := map[string]string{}
 	for _, f := range l.Files {
 		files[f.Name] = string(f.Content)
 	}
+	assert.NotContains(t, files, "mcp.json", "no recorded server holds a credential")
 	assert.JSONEq(t, string(r.Auth.Content), files["payload.json"])
 	if strings.Contains(r.SettingsFile.Path, "<TMPDIR>") {
 		assert.JSONEq(t, string(r.SettingsFile.Content), files["settings.json"])

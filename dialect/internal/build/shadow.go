@@ -28,14 +28,16 @@ func CheckShadows(o *dialect.Options, p *Problems) {
 		warn(string(o.PermissionMode), "the permission mode allows every call, and the callback is not asked", "use another mode")
 	case "acceptEdits":
 		warn(string(o.PermissionMode), "the permission mode allows edits of files, and the callback is not asked for them", "use another mode to be asked")
+	case "auto":
+		warn(string(o.PermissionMode), "the agent allows what it takes for safe, and the callback is not asked for that", "use another mode to be asked")
 	case "dontAsk":
 		warn(string(o.PermissionMode), "the permission mode denies what no rule allows, and the callback is not asked", "use another mode to be asked")
 	}
 	if o.PermissionPrompts == "none" {
 		warn("PermissionPrompts none", "denies what no rule allows, and the callback is not asked", "use host")
 	}
-	if s := o.Sandbox; s != nil && s.AutoAllowBashIfSandboxed.Or(false) {
-		warn("Sandbox.AutoAllowBashIfSandboxed", "allows sandboxed commands, and the callback is not asked for them", "leave it out to be asked")
+	if s := o.Sandbox; s != nil && s.AutoAllowBashIfSandboxed.Or(s.Enabled.Or(false)) { // absent is true
+		warn("Sandbox.AutoAllowBashIfSandboxed", "allows sandboxed commands, and the callback is not asked for them", "set it to false to be asked")
 	}
 	for _, key := range []string{"dangerously-skip-permissions", "yolo"} {
 		if _, given := o.ExtraArgs[key]; given {
