@@ -3,6 +3,7 @@
 package conformance_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -85,4 +86,53 @@ func TestPolicyForSubagents(t *testing.T) {
 	_, result := r.once(o, "delegate [[scn:agentfg]]")
 	assert.NoFileExists(t, r.at("made-by-bash"))
 	assert.False(t, result.Failed())
+}
+
+// A hook of the user's that allows does not outrank the policy: the agent takes
+// the strictest of its hooks.
+func TestPolicyBesideAHookThatAllows(t *testing.T) {
+	t.Parallel()
+	allows := sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+		return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, nil
+	})
+	for name, tc := range map[string]struct {
+		policy sdk.Policy
+		asked  int
+		made   bool
+	}{
+		"deny":    {sdk.Policy{Deny: []string{"Bash(touch:*)"}}, 0, false},
+		"ask":     {sdk.Policy{Ask: []string{"Bash(touch:*)"}}, 1, true},
+		"no rule": {sdk.Policy{}, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			a := &asker{}
+			o := r.options()
+			o.Policy, o.Hooks, o.CanUseTool = &tc.policy, []sdk.Hook{allows}, a.decide
+			_, _ = r.once(o, r.run("touch made"))
+			assert.Len(t, a.since(), tc.asked)
+			if tc.made {
+				assert.FileExists(t, r.at("made"))
+			} else {
+				assert.NoFileExists(t, r.at("made"))
+			}
+		})
+	}
+}
+
+// What a hook of the user's puts in place of the input is held against the
+// policy if the agent still asks.
+func TestPolicyAfterAHookThatModifies(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.Hooks = []sdk.Hook{sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+		return sdk.PreToolUseOutput{UpdatedInput: input(t, "touch made")}, nil
+	})}
+	o.Policy = &sdk.Policy{Allow: []string{"Bash(mkdir:*)"}, Deny: []string{"Bash(touch:*)"}}
+	_, result := r.once(o, r.run("mkdir dir"))
+	assert.NoFileExists(t, r.at("made"))
+	assert.NoDirExists(t, r.at("dir"))
+	assert.Len(t, result.PermissionDenials, 1)
 }
