@@ -97,7 +97,7 @@ func (e *ShapeError) Error() string {
 func (e *ShapeError) Unwrap() error { return e.Err }
 
 // DecodeInput turns the name and the input of a tool call into a typed value,
-// which is never nil. A tool that is not known is an *[UnknownInput] without an
+// which is never nil. Members are taken by their exact names, as the agents do. A tool that is not known is an *[UnknownInput] without an
 // error; one that is known and has another shape is an *[UnknownInput] with a
 // *[ShapeError]. An absent or null input is an empty object.
 func DecodeInput(name string, raw json.RawMessage) (Input, error) {
@@ -157,9 +157,13 @@ var errNotObject = errors.New("it is not an object")
 // shapeError says where in raw err occurred.
 func shapeError(name string, output bool, raw json.RawMessage, err error) error {
 	e := &ShapeError{Tool: name, Output: output, Err: err}
+	var prefix string
+	if m := (*memberError)(nil); errors.As(err, &m) {
+		e.Path, e.Err, prefix, raw = m.name, m.err, m.name, m.raw
+	}
 	var typ *json.UnmarshalTypeError
 	if errors.As(err, &typ) {
-		e.Path = pathAt(raw, typ.Offset)
+		e.Path = joined(prefix, pathAt(raw, typ.Offset))
 		e.Err = fmt.Errorf("%s stands where %s belongs", found(typ.Value), wanted(typ.Type))
 	}
 	return e

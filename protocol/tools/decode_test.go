@@ -122,6 +122,27 @@ func TestExtraSurvivesAChange(t *testing.T) {
 	assert.JSONEq(t, `{"a":1,"b":null}`, string(again))
 }
 
+// A name in another case is another member: what the agent does not read must
+// not stand for what it runs.
+func TestNamesAreExact(t *testing.T) {
+	t.Parallel()
+	for _, given := range []string{
+		`{"command":"rm -rf /","Command":"ls"}`,
+		`{"Command":"ls","command":"rm -rf /"}`,
+		`{"command":"ls","command":"rm -rf /","COMMAND":"ls"}`, // the last of the same counts, as in JavaScript
+	} {
+		in, err := DecodeInput(Bash, raw(given))
+		require.NoError(t, err)
+		assert.Equal(t, "rm -rf /", in.(*BashInput).Command, given)
+	}
+	in, err := DecodeInput(Bash, raw(`{"Command":"ls"}`))
+	require.NoError(t, err)
+	assert.Equal(t, &BashInput{Extra: Extra{"Command": raw(`"ls"`)}}, in)
+	again, err := EncodeInput(in)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"command":"","Command":"ls"}`, string(again))
+}
+
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for from, to := range map[string]string{

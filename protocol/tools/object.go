@@ -35,42 +35,49 @@ func marshal(v any) (json.RawMessage, error) {
 
 // decode fills v from an object, and extra with the members that v has no
 // field for.
+//
+// A member is taken for a field by its exact name. encoding/json would take
+// Command for command, and the last of the two: a rule would then look at
+// another command than the one the agent runs.
 func decode(raw json.RawMessage, v any, extra *Extra) error {
 	if b := bytes.TrimSpace(raw); len(b) == 0 || b[0] != '{' {
 		return errNotObject
 	}
-	if err := json.Unmarshal(raw, v); err != nil {
-		return err
-	}
-	if extra == nil {
-		return nil
+	if extra == nil { // it keeps the whole object
+		return json.Unmarshal(raw, v)
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return err
 	}
-	dropKnown(members, reflect.TypeOf(v).Elem())
+	fields := reflect.ValueOf(v).Elem()
+	for i := range fields.NumField() {
+		name, _, _ := strings.Cut(fields.Type().Field(i).Tag.Get("json"), ",")
+		member, ok := members[name]
+		if !ok || name == "" || name == "-" {
+			continue
+		}
+		delete(members, name)
+		if err := json.Unmarshal(member, fields.Field(i).Addr().Interface()); err != nil {
+			return &memberError{name: name, raw: member, err: err}
+		}
+	}
 	if len(members) > 0 {
 		*extra = members
 	}
 	return nil
 }
 
-// dropKnown removes the members that encoding/json finds a field for, which it
-// matches without regard to case.
-func dropKnown(members map[string]json.RawMessage, t reflect.Type) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct {
-			dropKnown(members, f.Type)
-		}
-		if name == "" || name == "-" {
-			continue
-		}
-		maps.DeleteFunc(members, func(key string, _ json.RawMessage) bool { return strings.EqualFold(key, name) })
-	}
+// memberError says which member of an object does not decode.
+type memberError struct {
+	name string
+	raw  json.RawMessage
+	err  error
 }
+
+func (e *memberError) Error() string { return e.name + ": " + e.err.Error() }
+
+func (e *memberError) Unwrap() error { return e.err }
 
 // withExtra returns the object obj with more members, in the order of their keys.
 func withExtra(obj json.RawMessage, more Extra) (json.RawMessage, error) {
@@ -137,6 +144,14 @@ func wanted(t reflect.Type) string {
 		return "an object"
 	}
 	return "a number"
+}
+
+// joined puts a path behind the name of the member that it begins in.
+func joined(name, path string) string {
+	if name == "" || path == "" || path[0] == '[' {
+		return name + path
+	}
+	return name + "." + path
 }
 
 // pathAt returns the path of the innermost value of raw that begins before the

@@ -40,6 +40,9 @@ type ToolCall struct {
 	// RawOutput is the structured output, of a shape of the tool's own; nil if
 	// there is none.
 	RawOutput json.RawMessage
+	// MCP is what an MCP tool's result carries beside its content; nil if there
+	// is nothing.
+	MCP *protocol.MCPResultMeta
 	// Decision says who allowed or denied the call, if the agent told.
 	Decision *protocol.ToolResultMeta
 	// Elapsed is how long the call had run when it last gave a sign of life.
@@ -152,7 +155,7 @@ func (c *ToolCalls) results(m *protocol.UserMessage) []*ToolCall {
 		}
 		call.Result = r
 		if len(results) == 1 { // else it is not said whose it is
-			call.RawOutput = m.ToolUseResult
+			call.RawOutput, call.MCP = m.ToolUseResult, m.MCPMeta
 		}
 		denied := call.State == CallDenied
 		for i := range m.ToolResultMeta {
