@@ -216,11 +216,19 @@ func TestRunThatFails(t *testing.T) {
 		assert.True(w, sdk.Retryable(err))
 		require.EqualError(w, err, "the run ended in an error (api_error): Overloaded")
 
-		_, err = sdk.Run(w.Context(), "hi", w.options(turn(&scripted.Result{IsError: &yes, APIErrorStatus: 401})))
-		var auth *sdk.AuthError
-		require.ErrorAs(w, err, &auth)
-		require.ErrorAs(w, err, &result)
-		assert.False(w, sdk.Retryable(err))
+		for _, refused := range []scripted.Turn{
+			turn(&scripted.Result{IsError: &yes, APIErrorStatus: 401}),
+			turn(&scripted.Message{Fields: map[string]any{
+				"type": "assistant", "error": "authentication_failed", "parent_tool_use_id": nil,
+				"message": map[string]any{"role": "assistant", "content": []any{map[string]any{"type": "text", "text": "Not logged in"}}},
+			}}, &scripted.Result{IsError: &yes}),
+		} {
+			_, err = sdk.Run(w.Context(), "hi", w.options(refused))
+			var auth *sdk.AuthError
+			require.ErrorAs(w, err, &auth)
+			require.ErrorAs(w, err, &result)
+			assert.False(w, sdk.Retryable(err))
+		}
 	})
 }
 

@@ -36,12 +36,18 @@ func copied(o *Options) *Options {
 type outcome struct {
 	last     *ResultMessage
 	limited  *RateLimitMessage
+	refused  bool // the agent said that it is not logged in
 	replaces func(last *ResultMessage) bool
 }
 
 func (o *outcome) note(m Message) {
-	if l, ok := m.(*RateLimitMessage); ok {
-		o.limited = l
+	switch m := m.(type) {
+	case *RateLimitMessage:
+		o.limited = m
+	case *AssistantMessage:
+		// Without a login at all no status stands in the result (observed on
+		// Claude Code 2.1.329).
+		o.refused = o.refused || m.Error == "authentication_failed"
 	}
 	if r := resultOf(m); r != nil && (o.last == nil || o.replaces(o.last) || r.StructuredOutput != nil) {
 		o.last = r
@@ -56,7 +62,7 @@ func (o *outcome) err(c *Client) error {
 		return nil
 	}
 	failed := &ResultError{Result: o.last, RetryAfter: c.opts.untilReset(o.limited)}
-	if o.last.APIErrorStatus == 401 || o.last.APIErrorType == "authentication_error" {
+	if o.refused || o.last.APIErrorStatus == 401 || o.last.APIErrorType == "authentication_error" {
 		return &AuthError{Backend: c.dialing.dialect.Name(), Err: failed}
 	}
 	return failed
