@@ -125,7 +125,7 @@ func (d *Drafts) event(m *protocol.PartialAssistantMessage) *Draft {
 		return draft
 	}
 	draft := d.open[m.ParentToolUseID]
-	if draft == nil {
+	if draft == nil || m.APIMessageID != "" && m.APIMessageID != draft.ID {
 		return nil // its beginning was dropped, or forgotten
 	}
 	switch e := m.Event.(type) {

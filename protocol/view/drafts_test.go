@@ -147,6 +147,41 @@ func TestAssembledIsWhole(t *testing.T) {
 	})
 }
 
+// TestDroppedPieces: partial messages may be dropped when nobody reads. What is
+// whole comes all the same, and is what stays.
+func TestDroppedPieces(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var d Drafts
+		want := map[string]protocol.Content{}
+		for w := range 3 {
+			id := fmt.Sprint("msg", w)
+			feed := func(e protocol.StreamEvent) {
+				if !rapid.Bool().Draw(t, "dropped") {
+					m := event("", e)
+					m.APIMessageID = id
+					d.Add(wire(t, m))
+				}
+			}
+			feed(&protocol.MessageStart{Message: protocol.APIMessage{ID: id, Role: "assistant", Content: protocol.Content{}}})
+			for i := range rapid.IntRange(1, 3).Draw(t, "blocks") {
+				block, events := drawBlock(t, i)
+				for _, e := range events {
+					feed(e)
+				}
+				d.Add(wire(t, line("", id, fmt.Sprint("u", w, i), block)))
+				feed(&protocol.ContentBlockStop{Index: i})
+				want[id] = append(want[id], block)
+			}
+			feed(&protocol.MessageStop{})
+		}
+		require.Len(t, d.All(), 3)
+		for _, draft := range d.All() {
+			require.Equal(t, encode(t, want[draft.ID]), encode(t, draft.Content()))
+		}
+	})
+}
+
 func encode(t require.TestingT, c protocol.Content) string {
 	if c == nil {
 		c = protocol.Content{}
