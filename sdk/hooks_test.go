@@ -1,0 +1,97 @@
+package sdk_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+func TestBadPatternsAreFoundBeforeAnythingStarts(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		o := w.options()
+		for _, pattern := range []string{"Bash|(", "[", "*Bash", "*", "", "^(?!Read).*$"} { // the last is JavaScript
+			o.Hooks = append(o.Hooks, sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+				return sdk.PreToolUseOutput{}, nil
+			}, sdk.Match(pattern)))
+		}
+		all := sdk.ConfigErrors(sdk.NewClient(o).Connect(w.Context()))
+		require.Len(w, all, 3)
+		for i, e := range all {
+			assert.Contains(w, e.Option, "Hooks["+string(rune('0'+i))+"].Match")
+		}
+	})
+}
+
+// A hook that only watches may fail; one that says so blocks by failing.
+func TestOnFailure(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		options []sdk.HookOption
+		runs    bool
+	}{
+		"a gate":            {nil, false},
+		"a gate, in words":  {[]sdk.HookOption{sdk.OnFailure(sdk.BlockOnFailure)}, false},
+		"one that watches":  {[]sdk.HookOption{sdk.OnFailure(sdk.ContinueOnFailure)}, true},
+		"the last one wins": {[]sdk.HookOption{sdk.OnFailure(sdk.ContinueOnFailure), sdk.OnFailure(sdk.BlockOnFailure)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				o := w.options(bash())
+				o.AllowedTools = []string{"Bash"}
+				o.Hooks = []sdk.Hook{sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+					return sdk.PreToolUseOutput{}, errors.New("the metrics are down")
+				}, tc.options...)}
+				l := record(o)
+				all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+				require.NoError(w, err)
+				_, failed := toolResult(w, all)
+				assert.Equal(w, tc.runs, !failed)
+				assert.Len(w, w.failures(l), 1, "the operator is told in any case")
+			})
+		})
+	}
+	in(t, func(w *world) {
+		hook := sdk.OnStop(func(context.Context, *sdk.StopInput) (sdk.FeedbackOutput, error) { return sdk.FeedbackOutput{}, nil }, sdk.OnFailure("perhaps"))
+		o := w.options()
+		o.Hooks = []sdk.Hook{hook}
+		require.ErrorContains(w, sdk.NewClient(o).Connect(w.Context()), `"perhaps" is not known`)
+		o = w.script(scripted.Script{Dialect: agent.Qoder})
+		o.Auth, o.Hooks = sdk.QoderCLIAuth(), []sdk.Hook{hook}
+		require.ErrorContains(w, sdk.NewClient(o).Connect(w.Context()), "Hooks[0].OnFailure")
+	})
+}
+
+// Hooks that the agent never calls are told of, in an event and in the list.
+func TestWarningsOfHooks(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		o := w.options()
+		o.Hooks = []sdk.Hook{
+			sdk.OnSetup(func(context.Context, *sdk.SetupInput) (sdk.ContextOutput, error) { return sdk.ContextOutput{}, nil }),
+			sdk.OnSessionEnd(func(context.Context, *sdk.SessionEndInput) (sdk.HookOutput, error) { return sdk.HookOutput{}, nil }),
+			sdk.OnSessionStart(func(context.Context, *sdk.SessionStartInput) (sdk.SessionStartOutput, error) {
+				return sdk.SessionStartOutput{}, nil
+			}),
+			sdk.OnStop(func(context.Context, *sdk.StopInput) (sdk.FeedbackOutput, error) { return sdk.FeedbackOutput{}, nil }),
+		}
+		c := w.connect(o)
+		var warned []string
+		for _, warning := range c.Warnings() {
+			if strings.HasPrefix(warning.Option, "Hooks[") {
+				warned = append(warned, warning.Option)
+			}
+		}
+		assert.Equal(w, []string{"Hooks[0]", "Hooks[1]", "Hooks[2]"}, warned)
+		w.close(c)
+	})
+}
