@@ -160,11 +160,31 @@ func (c command) covered(spec specifier) (bool, string) {
 
 // stopped implements part.
 func (c command) stopped(spec specifier) match {
-	s, ok := spec.(*commandSpec)
-	if !ok {
-		return no
+	switch s := spec.(type) {
+	case *commandSpec:
+		return s.stops(c, 0)
+	case *pathSpec:
+		for _, w := range c.words {
+			if s.mentioned(w.text) {
+				return maybe
+			}
+		}
 	}
-	return s.stops(c, 0)
+	return no
+}
+
+// target is a file that a redirection names.
+type target string
+
+func (t target) String() string { return string(t) }
+
+func (t target) covered(specifier) (bool, string) { return false, "" }
+
+func (t target) stopped(spec specifier) match {
+	if s, ok := spec.(*pathSpec); ok && s.mentioned(string(t)) {
+		return maybe
+	}
+	return no
 }
 
 // maxNested is how deep commands in the arguments of commands are read.
@@ -180,7 +200,7 @@ func (s *commandSpec) stops(c command, depth int) match {
 	}
 	if depth < maxNested {
 		for _, script := range scripts(words) {
-			inner, _ := parseShell(script) // what is unclear about it is opaque anyway
+			inner, _, _ := parseShell(script) // what is unclear about it is opaque anyway
 			for _, c := range inner {
 				if s.stops(c, depth+1) == yes {
 					return yes

@@ -73,8 +73,7 @@ func TestCommands(t *testing.T) {
 	cases := readCommands(t)
 	require.Greater(t, len(cases), 200)
 	for _, c := range cases {
-		p, err := policy.Compile(c.rules)
-		require.NoError(t, err, "line %d", c.line)
+		p := compile(t, c.rules)
 		got := p.Explain(bash(c.command))
 		assert.Equal(t, c.want, got.Behavior, "line %d: %q\n%s", c.line, c.command, got)
 		assert.Equal(t, got.Behavior, p.Decide(bash(c.command)))

@@ -14,6 +14,7 @@ type pathSpec struct {
 	base     []string // the directory that the pattern starts from
 	segments []string // each for path.Match, or **
 	below    bool     // the pattern is a directory: it matches what is in it
+	at       places
 }
 
 func parsePath(content string, at places) (*pathSpec, *flaw) {
@@ -41,7 +42,7 @@ func parsePath(content string, at places) (*pathSpec, *flaw) {
 	if base == "" {
 		return nil, bad(0, "needs Rules."+field, "set it, or begin the pattern with // for the root of the file system")
 	}
-	s := &pathSpec{base: segmentsOf(base), below: strings.HasSuffix(pattern, "/")}
+	s := &pathSpec{base: segmentsOf(base), below: strings.HasSuffix(pattern, "/"), at: at}
 	offset := len(content) - len(pattern)
 	if !anchored {
 		s.segments = []string{"**"}
@@ -87,7 +88,7 @@ func (s *pathSpec) fold() *pathSpec {
 		}
 		return out
 	}
-	return &pathSpec{lower(s.base), lower(s.segments), s.below}
+	return &pathSpec{lower(s.base), lower(s.segments), s.below, s.at}
 }
 
 // under cuts the base off an absolute path.
@@ -118,6 +119,17 @@ func (s *pathSpec) fits(file []string) bool {
 		}
 	}
 	return false
+}
+
+// mentioned reports whether a word of a shell command names a file that the
+// pattern matches: .env, --file=.env, HEAD:.env, 'cat .env'.
+func (s *pathSpec) mentioned(word string) bool {
+	folded := s.fold()
+	pieces := strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&()<>{}$=:@,", r) })
+	return slices.ContainsFunc(append(pieces, word), func(piece string) bool {
+		file, ok := s.at.absolute(piece)
+		return ok && piece != "" && folded.fits(segmentsOf(strings.ToLower(file)))
+	})
 }
 
 // holds reports whether the pattern matches all that is in the directory.

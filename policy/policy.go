@@ -24,7 +24,8 @@ import (
 //
 // Paths are gitignore patterns: //x from the root of the file system, ~/x from
 // Home, /x from Root, ./x and a/b from Cwd, and x alone at any depth below Cwd.
-// What a pattern matches it matches with everything below.
+// What a pattern matches it matches with everything below. A shell command that
+// names a path that a Read or Edit rule denies or asks about asks, too.
 type Rules struct {
 	Allow []string `json:"allow,omitempty"`
 	Ask   []string `json:"ask,omitempty"`

@@ -39,7 +39,8 @@ func (r *rule) stops(c Call, s subject) (m match, about string) {
 	if r.spec == nil {
 		return yes, ""
 	}
-	if s.unclear != "" {
+	_, file := r.spec.(*pathSpec)
+	if s.unclear != "" && (c.Tool != "Bash" || !file) {
 		m = maybe
 	}
 	for _, part := range s.parts {
@@ -65,9 +66,9 @@ func (r *rule) names(c Call, wide bool) bool {
 	case r.spec == nil:
 		return false
 	case r.tool == "Read":
-		return readsFiles(c.Tool)
+		return readsFiles(c.Tool) || wide && c.Tool == "Bash"
 	case r.tool == "Edit":
-		return editsFiles(c.Tool)
+		return editsFiles(c.Tool) || wide && c.Tool == "Bash"
 	}
 	return false
 }

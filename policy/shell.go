@@ -19,10 +19,13 @@ func readShell(in input) subject {
 	if !ok || strings.TrimSpace(text) == "" {
 		return subject{unclear: "the input has no command", never: true}
 	}
-	commands, unclear := parseShell(text)
+	commands, targets, unclear := parseShell(text)
 	s := subject{unclear: unclear}
 	for _, c := range commands {
 		s.parts = append(s.parts, c)
+	}
+	for _, t := range targets {
+		s.parts = append(s.parts, t)
 	}
 	if raw, given := in["dangerouslyDisableSandbox"]; given && string(raw) != "false" {
 		s.unclear, s.never = "it asks to run outside the sandbox", true
@@ -30,12 +33,12 @@ func readShell(in input) subject {
 	return s
 }
 
-// parseShell finds the simple commands of a script, wherever they stand in it.
-// unclear says why the script is more than literal words in simple commands,
+// parseShell finds the simple commands of a script and the targets of its
+// redirections, wherever they stand in it. unclear says why the script is more than literal words in simple commands,
 // chained by ; && || | and newlines; "" when it is not.
-func parseShell(text string) (commands []command, unclear string) {
+func parseShell(text string) (commands []command, targets []target, unclear string) {
 	if len(text) > maxCommand {
-		return nil, "the command is too long to be read"
+		return nil, nil, "the command is too long to be read"
 	}
 	if what := unseen(text); what != "" {
 		unclear = what
@@ -43,13 +46,17 @@ func parseShell(text string) (commands []command, unclear string) {
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 	file, err := parser.Parse(strings.NewReader(text), "")
 	if err != nil {
-		return nil, fmt.Sprintf("the command cannot be read: %v", err)
+		return nil, nil, fmt.Sprintf("the command cannot be read: %v", err)
 	}
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch node := node.(type) {
 		case *syntax.CallExpr:
 			if len(node.Args) > 0 {
 				commands = append(commands, readCommand(node))
+			}
+		case *syntax.Redirect:
+			if node.Word != nil {
+				targets = append(targets, target(readWord(node.Word).text))
 			}
 		case *syntax.Comment:
 			unclear = orElse(unclear, "it has a comment")
@@ -65,7 +72,7 @@ func parseShell(text string) (commands []command, unclear string) {
 	for i := range commands {
 		commands[i].script = commands
 	}
-	return commands, unclear
+	return commands, targets, unclear
 }
 
 func orElse(first, second string) string {
