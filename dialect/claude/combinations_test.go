@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/internal/parity"
 )
 
 // TestOptionsThatMeet is what options make together, where that is more than each makes alone.
@@ -80,6 +81,7 @@ func TestSandboxIsMergedIntoTheSettings(t *testing.T) {
 
 func TestVariablesOfTheDocuments(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/env/DEBUG_CLAUDE_AGENT_SDK", "claude/env/CLAUDE_AGENT_SDK_DISABLE_MCP_MANIFESTS")
 	value := func(l dialect.Launch, name string) string {
 		for _, v := range l.Env {
 			if v.Name == name {

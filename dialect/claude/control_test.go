@@ -10,6 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/internal/build/recorded"
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -136,6 +137,7 @@ func TestUserLineKeepsTheCallersMessage(t *testing.T) {
 
 func TestResume(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/env/CLAUDE_CODE_RESUME_INTERRUPTED_TURN")
 	o := &dialect.Options{Continue: true, ForkSession: true, ResumeSessionAt: uuidB, ResumeDropsTurn: uuidC,
 		SessionID: uuidD, Model: "m", Env: map[string]string{"A": "1"}}
 	next, err := claude.New().Resume(o, uuidA, true)

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/internal/parity"
 )
 
 func launch(t *testing.T, o dialect.Options) dialect.Launch {
@@ -43,6 +44,8 @@ func initialize(t *testing.T, o dialect.Options) map[string]json.RawMessage {
 
 func TestProgram(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/option/executable", "claude/option/executableArgs", "claude/option/pathToClaudeCodeExecutable",
+		"claude/option/cwd", "claude/env/CLAUDE_CODE_EXECUTABLE")
 	l := launch(t, dialect.Options{Cwd: "/w", CleanEnv: true})
 	assert.Empty(t, l.Path)
 	assert.Equal(t, []string{"claude"}, l.Names)
@@ -64,6 +67,7 @@ func TestProgram(t *testing.T) {
 
 func TestEnvironmentIsMerged(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/env/CLAUDE_CODE_ENTRYPOINT", "claude/env/CLAUDE_AGENT_SDK_VERSION", "claude/env/CLAUDE_CODE_SDK_READS_SESSION_STATE")
 	l := launch(t, dialect.Options{
 		Env:      map[string]string{"FOO": "bar", "CLAUDE_CODE_ENTRYPOINT": "mine"},
 		UnsetEnv: []string{"SECRET_OF_PARENT", "CLAUDE_AGENT_SDK_VERSION"},

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -56,6 +57,7 @@ func initialize(t *testing.T, o dialect.Options) map[string]json.RawMessage {
 
 func TestProgram(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "qoder/option/pathToQoderCLIExecutable", "qoder/env/QODERCLI_PATH")
 	l := launch(t, dialect.Options{ParentEnv: []string{"QODERCLI_PATH=/opt/qodercli"}})
 	assert.Equal(t, "/opt/qodercli", l.Path)
 	assert.Equal(t, []string{"qodercli"}, l.Names)
@@ -66,6 +68,7 @@ func TestProgram(t *testing.T) {
 
 func TestLogins(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "qoder/env/QODER_SERVICE_ACCOUNT_KEY", "qoder/env/QODER_SDK_AUTH_PAYLOAD_FILE", "qoder/error/AuthNotConfiguredError", "qoder/error/AuthAccessTokenEnvVarError")
 	for name, c := range map[string]struct {
 		options dialect.Options
 		payload string
@@ -103,6 +106,7 @@ func TestLogins(t *testing.T) {
 
 func TestTaskToolsFollowTheAgentsEnvironment(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "qoder/env/QODER_FEATURE_TASKS")
 	for name, c := range map[string]struct {
 		options dialect.Options
 		todo    bool

@@ -1,0 +1,186 @@
+package claude_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/internal/parity"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// wire is what an option puts on the wire, beside what every launch has.
+type wire struct {
+	argv []string
+	init map[string]string // fields of initialize, but for an empty systemPrompt
+	env  map[string]string
+	user string // of the user line
+	hold bool   // the first user line waits for initialize
+}
+
+// TestEveryOption is the vendor's table of options, one by one: by row of the ledger.
+func TestEveryOption(t *testing.T) {
+	t.Parallel()
+	type o = dialect.Options
+	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
+	argv := func(a ...string) wire { return wire{argv: a} }
+	field := func(name, value string) wire { return wire{init: map[string]string{name: value}} }
+	env := func(name, value string) wire { return wire{env: map[string]string{name: value}} }
+	stdio := map[string]dialect.MCPServer{"s": {Command: "c"}}
+	for row, c := range map[string]struct {
+		o    o
+		want wire
+	}{
+		"option/model":                                  {o{Model: "m"}, argv("--model=m")},
+		"option/fallbackModel":                          {o{FallbackModel: "f,g"}, argv("--fallback-model=f,g")},
+		"option/agent":                                  {o{Agent: "a"}, argv("--agent=a")},
+		"option/agents":                                 {o{Agents: map[string]dialect.AgentDefinition{"a": {Description: "d", Prompt: "p"}}}, field("agents", `{"a":{"description":"d","prompt":"p"}}`)},
+		"option/maxTurns":                               {o{MaxTurns: dialect.Some(3)}, argv("--max-turns=3")},
+		"option/maxBudgetUsd":                           {o{MaxBudgetUSD: dialect.Some(1.5)}, argv("--max-budget-usd=1.5")},
+		"option/taskBudget":                             {o{TaskBudget: dialect.Some(5)}, argv("--task-budget=5")},
+		"option/maxThinkingTokens":                      {o{MaxThinkingTokens: dialect.Some(0)}, argv("--thinking=disabled")},
+		"option/thinking":                               {o{Thinking: &dialect.Thinking{Type: dialect.ThinkingEnabled, BudgetTokens: dialect.Some(9)}}, argv("--max-thinking-tokens=9")},
+		"option/thinking.display":                       {o{Thinking: &dialect.Thinking{Type: dialect.ThinkingAdaptive, Display: "omitted"}}, argv("--thinking=adaptive", "--thinking-display=omitted")},
+		"option/effort":                                 {o{Effort: "low"}, argv("--effort=low")},
+		"option/betas":                                  {o{Betas: []string{"a", "b"}}, argv("--betas=a,b")},
+		"option/outputFormat":                           {o{OutputFormat: dialect.JSONSchema(raw(`{"type":"object"}`))}, wire{argv: []string{`--json-schema={"type":"object"}`}, init: map[string]string{"jsonSchema": `{"type":"object"}`}}},
+		"option/permissionMode":                         {o{PermissionMode: protocol.ModePlan}, argv("--permission-mode=plan")},
+		"option/allowDangerouslySkipPermissions":        {o{AllowDangerouslySkipPermissions: true}, argv("--allow-dangerously-skip-permissions")},
+		"option/canUseTool":                             {o{HasCanUseTool: true}, argv("--permission-prompt-tool=stdio")},
+		"option/permissionPromptToolName":               {o{PermissionPromptToolName: "mcp__a__b"}, argv("--permission-prompt-tool=mcp__a__b")},
+		"option/permissionPrompts":                      {o{PermissionPrompts: "none"}, argv("--permission-prompts=none")},
+		"option/continue":                               {o{Continue: true}, argv("--continue")},
+		"option/resume":                                 {o{Resume: uuidA}, argv("--resume=" + uuidA)},
+		"option/forkSession":                            {o{Resume: uuidA, ForkSession: true}, argv("--resume="+uuidA, "--fork-session")},
+		"option/resumeSessionAt":                        {o{Resume: uuidA, ResumeSessionAt: uuidB}, argv("--resume="+uuidA, "--resume-session-at="+uuidB)},
+		"option/resumeDropsTurn":                        {o{Resume: uuidA, ResumeSessionAt: uuidB, ResumeDropsTurn: uuidC}, argv("--resume="+uuidA, "--resume-session-at="+uuidB, "--resume-drops-turn="+uuidC)},
+		"option/sessionId":                              {o{SessionID: uuidD}, argv("--session-id=" + uuidD)},
+		"option/persistSession":                         {o{PersistSession: dialect.Some(false)}, argv("--no-session-persistence")},
+		"option/allowedTools":                           {o{AllowedTools: []string{"Read", "Bash(git:*)"}}, argv("--allowedTools=Read,Bash(git:*)")},
+		"option/disallowedTools":                        {o{DisallowedTools: []string{"Bash", "Write"}}, argv("--disallowedTools=Bash,Write")},
+		"option/tools":                                  {o{Tools: dialect.None()}, argv("--tools=")},
+		"option/toolAliases":                            {o{ToolAliases: map[string]string{"Bash": "b"}}, field("toolAliases", `{"Bash":"b"}`)},
+		"option/mcpServers":                             {o{MCPServers: stdio}, argv("--mcp-config", `{"mcpServers":{"s":{"command":"c"}}}`)},
+		"option/mcpServersDelivery":                     {o{MCPServers: stdio, MCPServersDelivery: dialect.DeliverInInitialize}, wire{argv: []string{"--await-initialize"}, init: map[string]string{"mcpServers": `{"s":{"command":"c"}}`}, hold: true}},
+		"option/mcpServers.sdk":                         {o{SDKMCPServers: []dialect.SDKMCPServer{{Name: "h"}}}, field("sdkMcpServers", `["h"]`)},
+		"option/mcpServers.sdk.timeout":                 {o{SDKMCPServers: []dialect.SDKMCPServer{{Name: "h", Timeout: 1500 * time.Millisecond}}}, wire{init: map[string]string{"sdkMcpServers": `["h"]`, "sdkMcpServerConfigs": `{"h":{"timeout":1500}}`}}},
+		"option/strictMcpConfig":                        {o{StrictMCPConfig: true}, argv("--strict-mcp-config")},
+		"option/settingSources":                         {o{SettingSources: dialect.Only("user", "project")}, argv("--setting-sources=user,project")},
+		"option/settings":                               {o{Settings: raw(`{"model":"x"}`)}, argv("--settings", `{"model":"x"}`)},
+		"option/sandbox":                                {o{Sandbox: &dialect.Sandbox{Enabled: dialect.Some(true)}}, argv("--settings", `{"sandbox":{"enabled":true,"failIfUnavailable":true}}`)},
+		"option/managedSettings":                        {o{ManagedSettings: raw(`{"model":"x"}`)}, argv("--managed-settings", `{"model":"x"}`)},
+		"option/includePartialMessages":                 {o{IncludePartialMessages: true}, argv("--include-partial-messages")},
+		"option/includeHookEvents":                      {o{IncludeHookEvents: true}, argv("--include-hook-events")},
+		"option/forwardSubagentText":                    {o{ForwardSubagentText: true}, field("forwardSubagentText", `true`)},
+		"option/promptSuggestions":                      {o{PromptSuggestions: true}, field("promptSuggestions", `true`)},
+		"option/agentProgressSummaries":                 {o{AgentProgressSummaries: true}, field("agentProgressSummaries", `true`)},
+		"option/perTaskStopAffordance":                  {o{PerTaskStopAffordance: true}, field("perTaskStopAffordance", `true`)},
+		"option/planModeInstructions":                   {o{PlanModeInstructions: "p"}, field("planModeInstructions", `"p"`)},
+		"option/title":                                  {o{Title: "t"}, field("title", `"t"`)},
+		"option/supportedDialogKinds":                   {o{HasUserDialog: true, SupportedDialogKinds: []string{"k"}}, field("supportedDialogKinds", `["k"]`)},
+		"option/hooks":                                  {o{Hooks: []dialect.HookRegistration{{Event: protocol.HookStop, CallbackIDs: []string{"hook_0"}, Timeout: 1500 * time.Millisecond}}}, field("hooks", `{"Stop":[{"hookCallbackIds":["hook_0"],"timeout":1.5}]}`)},
+		"option/skills":                                 {o{Skills: dialect.Only("a", "b")}, wire{argv: []string{"--allowedTools=Skill(a),Skill(b)"}, init: map[string]string{"skills": `["a","b"]`}}},
+		"option/additionalDirectories":                  {o{AdditionalDirectories: []string{"/a", "/b"}}, argv("--add-dir=/a", "--add-dir=/b")},
+		"option/projectConfigRoot":                      {o{ProjectConfigRoot: "/p"}, argv("--project-config-root=/p")},
+		"option/plugins":                                {o{Plugins: []dialect.Plugin{{Path: "/p"}}}, argv("--plugin-dir=/p")},
+		"option/plugins.skipMcpDiscovery":               {o{Plugins: []dialect.Plugin{{Path: "/p", SkipMCPDiscovery: true}}}, argv("--plugin-dir-no-mcp=/p")},
+		"option/pluginDelivery":                         {o{Plugins: []dialect.Plugin{{Path: "/p"}}, PluginDelivery: dialect.DeliverInInitialize}, wire{argv: []string{"--await-initialize"}, init: map[string]string{"plugins": `[{"type":"local","path":"/p"}]`}, hold: true}},
+		"option/debug":                                  {o{Debug: true}, argv("--debug")},
+		"option/debugFile":                              {o{DebugFile: "/d"}, argv("--debug-file=/d")},
+		"option/verbatimPrompts":                        {o{VerbatimPrompts: true}, wire{user: `"client_composed":true`}},
+		"option/enableFileCheckpointing":                {o{EnableFileCheckpointing: dialect.Some(true)}, env("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "true")},
+		"option/toolConfig":                             {o{ToolConfig: &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "html"}}}, env("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT", "html")},
+		"option/extraArgs":                              {o{ExtraArgs: map[string]dialect.Opt[string]{"k": dialect.Some("v"), "l": {}}}, argv("--k", "v", "--l")},
+		"option/env":                                    {o{Env: map[string]string{"A": "b"}}, env("A", "b")},
+		"option/systemPrompt":                           {o{SystemPrompt: dialect.PromptText("a", "b")}, field("systemPrompt", `["a","b"]`)},
+		"option/systemPrompt.preset":                    {o{SystemPrompt: dialect.PresetPrompt("x")}, wire{init: map[string]string{"systemPrompt": "", "appendSystemPrompt": `"x"`}}},
+		"option/systemPrompt.custom":                    {o{SystemPrompt: dialect.SystemPrompt{Blocks: []string{"a"}, Snapshot: dialect.Some(true)}}, wire{init: map[string]string{"systemPrompt": `["a"]`, "systemPromptSnapshot": `true`}}},
+		"option/systemPrompt.excludeDynamicSections":    {o{SystemPrompt: dialect.SystemPrompt{Preset: true, ExcludeDynamicSections: true}}, wire{init: map[string]string{"systemPrompt": "", "excludeDynamicSections": `true`}}},
+		"option/systemPrompt.snapshot":                  {o{SystemPrompt: dialect.SystemPrompt{Preset: true, Snapshot: dialect.Some(true)}}, wire{init: map[string]string{"systemPrompt": "", "systemPromptSnapshot": `true`}}},
+		"env/CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": {o{EnableFileCheckpointing: dialect.Some(true)}, env("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "true")},
+		"env/CLAUDE_CODE_QUESTION_PREVIEW_FORMAT":       {o{ToolConfig: &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "markdown"}}}, env("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT", "markdown")},
+		"env/CLAUDE_CODE_MAX_RETRIES":                   {o{Env: map[string]string{"CLAUDE_CODE_MAX_RETRIES": "2"}}, env("CLAUDE_CODE_MAX_RETRIES", "2")},
+		"env/CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS":     {o{Env: map[string]string{"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1"}}, env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1")},
+		"env/CLAUDE":                                    {o{Env: map[string]string{"CLAUDE": "/home/of/settings"}}, env("CLAUDE", "/home/of/settings")},
+	} {
+		t.Run(row, func(t *testing.T) {
+			t.Parallel()
+			parity.Covers(t, "claude/"+row)
+			checkWire(t, &c.o, c.want)
+		})
+	}
+}
+
+func checkWire(t *testing.T, o *dialect.Options, want wire) {
+	t.Helper()
+	l, err := claude.New().Launch(o)
+	require.NoError(t, err)
+	assert.Equal(t, compactArgs(want.argv), compactArgs(l.Args[5:]))
+	assert.Empty(t, l.Files)
+	assert.Equal(t, want.hold, l.HoldFirstUserLine)
+
+	env := map[string]string{"CLAUDE_CODE_ENTRYPOINT": "sdk-ts", "CLAUDE_AGENT_SDK_VERSION": "0.3.329", "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"}
+	for name, value := range want.env {
+		env[name] = value
+	}
+	got := map[string]string{}
+	for _, v := range l.Env {
+		got[v.Name] = v.Value
+	}
+	assert.Equal(t, env, got)
+
+	fields := map[string]string{"systemPrompt": `[""]`, "subtype": `"initialize"`}
+	for name, value := range want.init {
+		fields[name] = value
+		if value == "" {
+			delete(fields, name)
+		}
+	}
+	keys := initialize(t, *o)
+	for name, value := range fields {
+		assert.JSONEq(t, value, string(keys[name]), name)
+		delete(keys, name)
+	}
+	assert.Empty(t, keys)
+
+	line, err := claude.New().UserLine(o, &protocol.UserMessage{Message: protocol.UserContent{Content: protocol.TextContent("hi")}})
+	require.NoError(t, err)
+	assert.Contains(t, string(line), want.user)
+	if want.user == "" {
+		assert.JSONEq(t, `{"type":"user","session_id":"","message":{"role":"user","content":[{"type":"text","text":"hi"}]},"parent_tool_use_id":null}`, string(line))
+	}
+}
+
+// The modes of the vendor, those that its types have dropped included.
+func TestEveryMode(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []protocol.PermissionMode{protocol.ModeDefault, protocol.ModeAcceptEdits, protocol.ModeBypassPermissions,
+		protocol.ModePlan, protocol.ModeDelegate, protocol.ModeDontAsk, protocol.ModeAuto} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			parity.Covers(t, "claude/mode/"+string(mode))
+			o := dialect.Options{PermissionMode: mode}
+			if mode == protocol.ModeDelegate {
+				_, err := claude.New().Validate(&o)
+				require.Len(t, dialect.ConfigErrors(err), 1, "2.1.329 has it no more")
+				assert.Equal(t, "PermissionMode", dialect.ConfigErrors(err)[0].Option)
+				return
+			}
+			if mode == protocol.ModeBypassPermissions {
+				_, err := claude.New().Validate(&o)
+				require.Len(t, dialect.ConfigErrors(err), 1, "it wants the explicit flag")
+				assert.Equal(t, "PermissionMode", dialect.ConfigErrors(err)[0].Option)
+				o.AllowDangerouslySkipPermissions = true
+			}
+			assert.Contains(t, launch(t, o).Args, "--permission-mode="+string(mode))
+			request, err := claude.New().Encode(protocol.SetPermissionModeRequest{Mode: mode})
+			require.NoError(t, err)
+			assert.JSONEq(t, `{"subtype":"set_permission_mode","mode":"`+string(mode)+`"}`, string(request))
+		})
+	}
+}

@@ -1,0 +1,279 @@
+package qoder_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/internal/parity"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// wire is what an option puts on the wire, beside what every launch has.
+type wire struct {
+	argv    []string // besides the fixed arguments
+	init    map[string]string
+	env     map[string]string
+	payload string // of the login
+	user    string // of the user line
+	after   string // a request after initialize
+	refused string // the option of the ConfigError instead
+	warned  string // the option of a warning: it goes nowhere
+}
+
+// TestEveryOption is the vendor's table of options, one by one: by row of the ledger.
+func TestEveryOption(t *testing.T) {
+	t.Parallel()
+	type o = dialect.Options
+	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
+	argv := func(a ...string) wire { return wire{argv: a} }
+	field := func(name, value string) wire { return wire{init: map[string]string{name: value}} }
+	payload := func(json string) wire { return wire{payload: json} }
+	refused := func(option string) wire { return wire{refused: option} }
+	servers := func(s dialect.MCPServer) o { return o{MCPServers: map[string]dialect.MCPServer{"s": s}} }
+	box := func(s dialect.Sandbox) o { return o{Sandbox: &s} }
+	agent := func(set func(*dialect.AgentDefinition)) o {
+		d := dialect.AgentDefinition{Description: "d", Prompt: "p"}
+		set(&d)
+		return o{Agents: map[string]dialect.AgentDefinition{"a": d}}
+	}
+	inside := func(more string) wire { return field("agents", `{"a":{"description":"d","prompt":"p"`+more+`}}`) }
+	def := func(set func(*dialect.AgentDefinition), more string) struct {
+		o    o
+		want wire
+	} {
+		return struct {
+			o    o
+			want wire
+		}{agent(set), inside(more)}
+	}
+	for row, c := range map[string]struct {
+		o    o
+		want wire
+	}{
+		"option/additionalDirectories":  {o{AdditionalDirectories: []string{"/a", "b"}}, argv("--settings", `{"permissions":{"additionalDirectories":["/a","b"]}}`, "--add-dir", "/a", "--add-dir", "b")},
+		"option/agent":                  {o{Agent: "a"}, argv("--agent", "a")},
+		"option/agents":                 def(func(*dialect.AgentDefinition) {}, ``),
+		"option/agents.description":     def(func(d *dialect.AgentDefinition) { d.Description = "d" }, ``),
+		"option/agents.prompt":          def(func(d *dialect.AgentDefinition) { d.Prompt = "p" }, ``),
+		"option/agents.tools":           def(func(d *dialect.AgentDefinition) { d.Tools = dialect.Only("Read") }, `,"tools":["Read"]`),
+		"option/agents.disallowedTools": def(func(d *dialect.AgentDefinition) { d.DisallowedTools = []string{"Bash"} }, `,"disallowedTools":["Bash"]`),
+		"option/agents.model":           def(func(d *dialect.AgentDefinition) { d.Model = "inherit" }, `,"model":"inherit"`),
+		"option/agents.mcpServers": def(func(d *dialect.AgentDefinition) {
+			d.MCPServers = []dialect.AgentMCPServer{{Name: "x"}, {Name: "y", Config: &dialect.MCPServer{Command: "c"}}}
+		}, `,"mcpServers":["x",{"y":{"command":"c"}}]`),
+		"option/agents.skills":                   def(func(d *dialect.AgentDefinition) { d.Skills = []string{"s"} }, `,"skills":["s"]`),
+		"option/agents.initialPrompt":            def(func(d *dialect.AgentDefinition) { d.InitialPrompt = "i" }, `,"initialPrompt":"i"`),
+		"option/agents.maxTurns":                 def(func(d *dialect.AgentDefinition) { d.MaxTurns = dialect.Some(6) }, `,"maxTurns":6`),
+		"option/agents.effort":                   def(func(d *dialect.AgentDefinition) { d.Effort = "high" }, `,"effort":"high"`),
+		"option/agents.permissionMode":           def(func(d *dialect.AgentDefinition) { d.PermissionMode = protocol.ModePlan }, `,"permissionMode":"plan"`),
+		"option/allowedTools":                    {o{AllowedTools: []string{"Read", "Bash(a, b)"}}, argv("--allowed-tools", "Read", "--allowed-tools", "Bash(a, b)")},
+		"option/disallowedTools":                 {o{DisallowedTools: []string{"Bash"}}, argv("--disallowed-tools", "Bash")},
+		"option/tools":                           {o{Tools: dialect.Only("Read", "Bash")}, argv("--tools", "Read,Bash")},
+		"option/skills":                          {o{Skills: dialect.Only("a")}, wire{argv: []string{"--allowed-tools", "Skill(a)"}, init: map[string]string{"skills": `["a"]`}}},
+		"option/extensions":                      {o{Extensions: []string{"a", "b"}}, argv("--extensions", "a", "--extensions", "b")},
+		"option/model":                           {o{Model: "auto"}, argv("--model", "auto")},
+		"option/resolveModel":                    {o{HasResolveModel: true}, field("modelPolicyProvider", `true`)},
+		"option/permissionMode":                  {o{PermissionMode: protocol.ModeAcceptEdits}, argv("--permission-mode", "acceptEdits")},
+		"option/allowDangerouslySkipPermissions": {o{AllowDangerouslySkipPermissions: true}, argv("--dangerously-skip-permissions")},
+		"option/canUseTool":                      {o{HasCanUseTool: true}, argv("--permission-prompt-tool", "stdio")},
+		"option/permissionPromptToolName":        {o{PermissionPromptToolName: "mcp__a__b"}, argv("--permission-prompt-tool", "mcp__a__b")},
+		"option/planMode":                        {o{PlanMode: dialect.Some(true)}, wire{after: `{"subtype":"set_plan_mode","active":true}`}},
+		"option/goalMaxTurns":                    {o{GoalMaxTurns: dialect.Some(7)}, wire{after: `{"subtype":"set_goal_max_turns","max_turns":7}`}},
+		"option/systemPrompt":                    {o{SystemPrompt: dialect.PromptText("s")}, field("systemPrompt", `"s"`)},
+		"option/systemPrompt.preset":             {o{SystemPrompt: dialect.PresetPrompt("x")}, field("appendSystemPrompt", `"x"`)},
+		"option/modelRequestPatches":             {o{ModelRequestPatches: raw(`{"m":{"a":1}}`)}, field("modelRequestPatches", `{"m":{"a":1}}`)},
+		"option/hooks":                           {o{Hooks: []dialect.HookRegistration{{Event: protocol.HookStop, Matcher: "x", CallbackIDs: []string{"hook_0"}, Timeout: 1500 * time.Millisecond}}}, field("hooks", `{"Stop":[{"matcher":"x","hookCallbackIds":["hook_0"],"timeout":1.5}]}`)},
+		"option/mcpServers":                      {o{MCPConfigPath: "/m.json"}, argv("--mcp-config", "/m.json")},
+		"option/mcpServers.stdio":                {servers(dialect.MCPServer{Command: "c"}), argv("--mcp-config", `{"mcpServers":{"s":{"command":"c"}}}`)},
+		"option/mcpServers.sse":                  {servers(dialect.MCPServer{Type: "sse", URL: "https://h"}), argv("--mcp-config", `{"mcpServers":{"s":{"type":"sse","url":"https://h"}}}`)},
+		"option/mcpServers.http":                 {servers(dialect.MCPServer{Type: "http", URL: "https://h"}), argv("--mcp-config", `{"mcpServers":{"s":{"type":"http","url":"https://h"}}}`)},
+		"option/mcpServers.sdk":                  {o{SDKMCPServers: []dialect.SDKMCPServer{{Name: "h"}}}, field("sdkMcpServers", `["h"]`)},
+		"option/mcpServers.tools": {servers(dialect.MCPServer{Command: "c", Tools: []dialect.MCPTool{{Name: "t u", PermissionPolicy: dialect.AlwaysAsk}}}),
+			argv("--mcp-config", `{"mcpServers":{"s":{"command":"c"}}}`, "--settings", `{"permissions":{"allow":[],"ask":["mcp__s__t_u"],"deny":[]}}`)},
+		"option/allowedMcpServerNames":             {o{AllowedMCPServerNames: []string{"a", "b"}}, argv("--allowed-mcp-server-names", "a", "--allowed-mcp-server-names", "b")},
+		"option/strictMcpConfig":                   {o{StrictMCPConfig: true}, argv("--strict-mcp-config")},
+		"option/settings":                          {o{Settings: raw(`{"model":"m"}`)}, argv("--settings", `{"model":"m"}`)},
+		"option/settingSources":                    {o{SettingSources: dialect.Only("user", "local")}, argv("--setting-sources", "user,local")},
+		"option/securityScan":                      {o{SecurityScan: &dialect.SecurityScan{L3DeepScan: true}}, argv("--settings", `{"securityScan":{"l1StaticCheck":false,"l2LightweightScan":false,"l3DeepScan":true}}`)},
+		"option/enableFileCheckpointing":           {o{EnableFileCheckpointing: dialect.Some(true)}, wire{argv: []string{"--settings", `{"general":{"fileCheckpointing":{"enabled":true}}}`}, init: map[string]string{"enableFileCheckpointing": `true`}}},
+		"option/resume":                            {o{Resume: uuid1}, argv("--resume", uuid1)},
+		"option/continue":                          {o{Continue: true}, argv("--continue")},
+		"option/forkSession":                       {o{Resume: uuid1, ForkSession: true}, argv("--resume", uuid1, "--fork-session")},
+		"option/resumeSessionAt":                   {o{Resume: uuid1, ResumeSessionAt: uuid2}, argv("--resume", uuid1, "--resume-session-at="+uuid2)},
+		"option/resumeDropsTurn":                   {o{Resume: uuid1, ResumeSessionAt: uuid2, ResumeDropsTurn: uuid3}, argv("--resume", uuid1, "--resume-session-at="+uuid2, "--resume-drops-turn="+uuid3)},
+		"option/sessionId":                         {o{SessionID: uuid1}, argv("--session-id", uuid1)},
+		"option/persistSession":                    {o{PersistSession: dialect.Some(false)}, argv("--no-session-persistence")},
+		"option/maxTurns":                          {o{MaxTurns: dialect.Some(0)}, argv("--max-turns", "0")},
+		"option/includePartialMessages":            {o{IncludePartialMessages: true}, argv("--include-partial-messages")},
+		"option/plugins":                           {o{Plugins: []dialect.Plugin{{Path: "/p"}}}, argv("--plugin-dir", "/p")},
+		"option/proxy":                             {o{Proxy: "http://p:1"}, argv("--proxy", "http://p:1")},
+		"option/vpcEndpoint":                       {o{VPCEndpoint: "v"}, wire{env: map[string]string{"QODER_VPC_ENDPOINT": "v"}}},
+		"option/promptSuggestions":                 {o{PromptSuggestions: true}, field("promptSuggestions", `true`)},
+		"option/memory":                            {o{Memory: &dialect.Memory{Mode: "native"}}, field("memory", `{"requester":"sdk","mode":"native"}`)},
+		"option/evolution":                         {o{Evolution: &dialect.Evolution{Skill: &dialect.SkillEvolution{Mode: "native"}}}, field("evolution", `{"skill":{"requester":"sdk","mode":"native"}}`)},
+		"option/customContext":                     {o{CustomContext: raw(`{"a":1}`)}, wire{user: `"custom_context":{"a":1}`}},
+		"option/extraArgs":                         {o{ExtraArgs: map[string]dialect.Opt[string]{"k": dialect.Some("v"), "l": {}}}, argv("--k", "v", "--l")},
+		"option/debug":                             {o{Debug: true}, argv("--debug")},
+		"option/env":                               {o{Env: map[string]string{"A": "b"}}, wire{env: map[string]string{"A": "b"}}},
+		"option/initializeTimeoutMs":               {o{InitializeTimeout: 3 * time.Second}, field("initializeTimeoutMs", `3000`)},
+		"option/auth":                              {o{Auth: &dialect.Auth{Type: dialect.AuthServiceAccount, EnvVar: "K"}, Env: map[string]string{"K": "k"}}, payload(`{"type":"serviceAccount","serviceAccountKey":"k"}`)},
+		"option/auth.accessToken":                  {o{Auth: dialect.AccessToken("T")}, payload(`{"type":"accessToken","accessToken":"T"}`)},
+		"option/auth.accessToken.envVar":           {o{Auth: dialect.AccessTokenFromEnv("V"), ParentEnv: []string{"V=T"}}, payload(`{"type":"accessToken","accessToken":"T"}`)},
+		"option/auth.qodercli":                     {o{Auth: dialect.QoderCLIAuth()}, payload(`{"type":"qodercli"}`)},
+		"option/auth.serviceAccount.key":           {o{Auth: dialect.ServiceAccountKey("K")}, payload(`{"type":"serviceAccount","serviceAccountKey":"K"}`)},
+		"option/auth.serviceAccount.fetch":         {o{Auth: dialect.ServiceAccountTokens()}, payload(`{"type":"serviceAccount","serviceAccountTokenProvider":"host"}`)},
+		"option/auth.jobToken":                     {o{Auth: dialect.JobTokens()}, payload(`{"type":"jobToken","jobTokenProvider":"host"}`)},
+		"option/debugFile":                         {o{DebugFile: "/d"}, wire{warned: "DebugFile"}},
+		"option/toolConfig":                        {o{ToolConfig: &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "html"}}}, wire{warned: "ToolConfig"}},
+		"option/includeHookEvents":                 {o{IncludeHookEvents: true}, wire{warned: "IncludeHookEvents"}},
+		"option/fallbackModel":                     {o{FallbackModel: "f"}, refused("FallbackModel")},
+		"option/planModeInstructions":              {o{PlanModeInstructions: "p"}, refused("PlanModeInstructions")},
+		"option/outputFormat":                      {o{OutputFormat: dialect.JSONSchema(raw(`{}`))}, refused("OutputFormat")},
+		"option/thinking":                          {o{Thinking: &dialect.Thinking{Type: "adaptive"}}, refused("Thinking")},
+		"option/effort":                            {o{Effort: "low"}, refused("Effort")},
+		"option/maxThinkingTokens":                 {o{MaxThinkingTokens: dialect.Some(1)}, refused("MaxThinkingTokens")},
+		"option/maxBudgetUsd":                      {o{MaxBudgetUSD: dialect.Some(1.0)}, refused("MaxBudgetUSD")},
+		"option/betas":                             {o{Betas: []string{"b"}}, refused("Betas")},
+		"option/sandbox":                           {box(dialect.Sandbox{Enabled: dialect.Some(true)}), refused("Sandbox")},
+		"option/sandbox.enabled":                   {box(dialect.Sandbox{Enabled: dialect.Some(false)}), refused("Sandbox")},
+		"option/sandbox.autoAllowBashIfSandboxed":  {box(dialect.Sandbox{AutoAllowBashIfSandboxed: dialect.Some(true)}), refused("Sandbox")},
+		"option/sandbox.excludedCommands":          {box(dialect.Sandbox{ExcludedCommands: []string{"docker"}}), refused("Sandbox")},
+		"option/sandbox.allowUnsandboxedCommands":  {box(dialect.Sandbox{AllowUnsandboxedCommands: dialect.Some(true)}), refused("Sandbox")},
+		"option/sandbox.network":                   {box(dialect.Sandbox{Network: &dialect.SandboxNetwork{}}), refused("Sandbox")},
+		"option/sandbox.filesystem":                {box(dialect.Sandbox{Filesystem: &dialect.SandboxFilesystem{}}), refused("Sandbox")},
+		"option/sandbox.ignoreViolations":          {box(dialect.Sandbox{IgnoreViolations: map[string][]string{"file": {"/a"}}}), refused("Sandbox")},
+		"option/sandbox.enableWeakerNestedSandbox": {box(dialect.Sandbox{EnableWeakerNestedSandbox: dialect.Some(true)}), refused("Sandbox")},
+		"env/QODER_VPC_ENDPOINT":                   {o{VPCEndpoint: "w"}, wire{env: map[string]string{"QODER_VPC_ENDPOINT": "w"}}},
+	} {
+		t.Run(row, func(t *testing.T) {
+			t.Parallel()
+			parity.Covers(t, "qoder/"+row)
+			if c.o.Auth == nil {
+				c.o.Auth = dialect.AccessToken("PAT")
+				c.want.payload = `{"type":"accessToken","accessToken":"PAT"}`
+			}
+			checkWire(t, &c.o, c.want)
+		})
+	}
+}
+
+func checkWire(t *testing.T, o *dialect.Options, want wire) {
+	t.Helper()
+	d := qoder.New()
+	warnings, err := d.Validate(o)
+	if want.refused != "" {
+		require.Len(t, dialect.ConfigErrors(err), 1, "%v", err)
+		assert.Equal(t, want.refused, dialect.ConfigErrors(err)[0].Option)
+		assert.Equal(t, "qoder", dialect.ConfigErrors(err)[0].Backend)
+		return
+	}
+	require.NoError(t, err)
+	if want.warned != "" {
+		require.Len(t, warnings, 1)
+		assert.Equal(t, want.warned, warnings[0].Option)
+	}
+	l, err := d.Launch(o)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"--print", "--output-format", "stream-json", "--input-format", "stream-json"}, l.Args[:5])
+	rest := slices.Clone(l.Args[5:])
+	for _, flag := range []string{"--disable-builtin-skills", "--tools"} {
+		i := slices.Index(rest, flag)
+		require.GreaterOrEqual(t, i, 0, flag)
+		switch {
+		case flag != "--tools":
+			rest = slices.Delete(rest, i, i+1)
+		case slices.Contains(want.argv, "--tools"):
+		default:
+			assert.True(t, strings.HasPrefix(rest[i+1], "Agent,AskUserQuestion,Bash,"), rest[i+1])
+			rest = slices.Delete(rest, i, i+2)
+		}
+	}
+	assert.Equal(t, canonical(want.argv), canonical(rest))
+
+	env := map[string]string{}
+	for _, v := range l.Env {
+		env[v.Name] = v.Value
+	}
+	assert.Equal(t, "sdk-ts", env["QODER_AGENT_SDK_ENTRYPOINT"])
+	for name, value := range want.env {
+		assert.Equal(t, value, env[name], name)
+	}
+	assert.JSONEq(t, want.payload, file(t, l, "payload.json"))
+
+	fields := map[string]string{"type": `"initialize"`, "subtype": `"initialize"`, "modelPolicyProvider": `false`, "supportsCatalogReadyInitialize": `true`,
+		"supportsAvailableModelsUpdate": `true`, "supportsCommandsChanged": `true`, "initializeTimeoutMs": `120000`}
+	for name, value := range want.init {
+		fields[name] = value
+	}
+	keys := initialize(t, *o)
+	for name, value := range fields {
+		assert.JSONEq(t, value, string(keys[name]), name)
+		delete(keys, name)
+	}
+	assert.Empty(t, keys)
+
+	after := d.AfterInitialize(o)
+	if want.after == "" {
+		assert.Empty(t, after)
+	} else if assert.Len(t, after, 1) {
+		request, err := d.Encode(after[0])
+		require.NoError(t, err)
+		assert.JSONEq(t, want.after, string(request))
+	}
+	line, err := d.UserLine(o, &protocol.UserMessage{Message: protocol.UserContent{Content: protocol.TextContent("hi")}})
+	require.NoError(t, err)
+	assert.Contains(t, string(line), want.user)
+	assert.Equal(t, want.user != "", strings.Contains(string(line), "custom_context"))
+}
+
+func TestEveryMode(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []protocol.PermissionMode{protocol.ModeDefault, protocol.ModeAcceptEdits, protocol.ModeBypassPermissions,
+		protocol.ModeYolo, protocol.ModePlan, protocol.ModeDontAsk, protocol.ModeAuto} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			parity.Covers(t, "qoder/mode/"+string(mode))
+			o := dialect.Options{Auth: dialect.QoderCLIAuth(), PermissionMode: mode}
+			said := mode
+			if mode == protocol.ModeYolo || mode == protocol.ModeBypassPermissions {
+				_, err := qoder.New().Validate(&o)
+				require.Len(t, dialect.ConfigErrors(err), 1, "it wants the explicit flag")
+				assert.Equal(t, "PermissionMode", dialect.ConfigErrors(err)[0].Option)
+				o.AllowDangerouslySkipPermissions = true
+				said = protocol.ModeBypassPermissions
+			}
+			args := launch(t, o).Args
+			if mode == protocol.ModeYolo {
+				assert.Contains(t, args, "--yolo")
+				assert.NotContains(t, args, "--permission-mode")
+			} else {
+				assert.Equal(t, string(mode), after(args, "--permission-mode"))
+			}
+			request, err := qoder.New().Encode(protocol.SetPermissionModeRequest{Mode: mode})
+			require.NoError(t, err)
+			assert.JSONEq(t, `{"type":"set_permission_mode","mode":"`+string(said)+`","subtype":"set_permission_mode"}`, string(request), "the agent has no yolo there")
+		})
+	}
+}
+
+// What the agent is started in.
+func TestSurroundings(t *testing.T) {
+	t.Parallel()
+	parity.Covers(t, "qoder/option/cwd", "qoder/option/executable", "qoder/option/executableArgs",
+		"qoder/env/QODER_AGENT_SDK_ENTRYPOINT", "qoder/env/QODER_AGENT_SDK_VERSION", "qoder/env/NODE_OPTIONS")
+	l := launch(t, dialect.Options{Cwd: "/w", PathToExecutable: "/opt/cli.mjs", Executable: "bun", ExecutableArgs: []string{"--smol"}})
+	assert.Equal(t, "/w", l.Dir)
+	assert.Equal(t, "/opt/cli.mjs", l.Path)
+	assert.Equal(t, []string{"bun", "--smol"}, l.Interpreter)
+	assert.Contains(t, l.Env, dialect.EnvVar{Name: "QODER_AGENT_SDK_ENTRYPOINT", Value: "sdk-ts"})
+	assert.Contains(t, l.Env, dialect.EnvVar{Name: "QODER_AGENT_SDK_VERSION", Value: "1.0.39"})
+	assert.Contains(t, l.Unset, "NODE_OPTIONS")
+}
