@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"encoding/json"
+	"io"
 	"testing"
 	"time"
 
@@ -266,6 +267,50 @@ func TestClosingIsBounded(t *testing.T) {
 	assert.NotNil(t, r.ReadWait(true))
 	c.Release()
 	assert.True(t, r.mayRead(), "what nobody reads is dropped")
+}
+
+// TestTheEndIsReadWhateverIsUnread: the answer to the interrupt of a close, and
+// the end itself, lie behind what nobody reads.
+func TestTheEndIsReadWhateverIsUnread(t *testing.T) {
+	t.Parallel()
+	for _, abandon := range []bool{true, false} {
+		r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 4000}))
+		r.consume()
+		r.read(padded("assistant", 1000))
+		wait := r.ReadWait(false)
+		require.NotNil(t, wait)
+		r.BeginClosing(abandon)
+		require.True(t, isClosed(wait))
+		require.True(t, r.mayRead(), "abandoned %v", abandon)
+		r.read(padded("assistant", 1000))
+		assert.EqualValues(t, 2000, r.Snapshot().UnreadBytes, "a consumer keeps what it is reading")
+	}
+}
+
+// TestWhoLeavesTheLoopWhileClosing breaks out of it: what is there goes, and so
+// does what comes later, which nobody would ever make room for.
+func TestWhoLeavesTheLoopWhileClosing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Messages: 4, Bytes: 1000, HardBytes: 4000}))
+	c := r.consume()
+	r.BeginClosing(true)
+	for range 4 {
+		r.read(padded("assistant", 1000))
+	}
+	wait := r.ReadWait(false)
+	require.NotNil(t, wait)
+	c.Release()
+	assert.True(t, isClosed(wait), "the reader goes on")
+	assert.Zero(t, r.Snapshot().Unread)
+	for range 20 {
+		require.True(t, r.mayRead())
+		r.read(padded("assistant", 1000))
+		require.Zero(t, r.Snapshot().Unread)
+	}
+	r.Terminate(nil)
+	lines, err := r.drain(r.consume(), nil)
+	require.ErrorIs(t, err, io.EOF)
+	assert.Empty(t, lines)
 }
 
 func TestAStalledConsumerIsWaitedFor(t *testing.T) {
