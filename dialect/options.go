@@ -241,6 +241,8 @@ type Delivery string
 const (
 	// DeliverByLaunch is the zero value: arguments and files.
 	DeliverByLaunch Delivery = ""
+	// DeliverInArgv is the vendor's word for the same.
+	DeliverInArgv Delivery = "argv"
 	// DeliverInInitialize is the initialize request. The first user line then waits for its response, and an
 	// agent too old to read it is found out by CheckInitialize.
 	DeliverInInitialize Delivery = "initialize"

@@ -157,6 +157,7 @@ func TestRulesThatAreFine(t *testing.T) {
 		AllowedTools: []string{"Read", "Bash(git:*)", "Bash(a, b)", "Bash(echo (x))", `Bash(echo \))`, "mcp__s__*", "Bash()"},
 		Tools:        dialect.Only("Read", "mcp__s__*"), Skills: dialect.Only("plugin:skill", "a skill"),
 		Agents: map[string]dialect.AgentDefinition{"main": {Description: "d", Prompt: "p"}}, Agent: "main",
+		PluginDelivery: dialect.DeliverInArgv, MCPServersDelivery: dialect.DeliverInArgv,
 	}
 	o.Tools = dialect.Only("Read", "Skill") // no Agent tool: the only agent is the main session's
 	for name, d := range dialects() {

@@ -109,6 +109,7 @@ const (
 	ThinkingDisabled = dialect.ThinkingDisabled
 
 	DeliverByLaunch     = dialect.DeliverByLaunch
+	DeliverInArgv       = dialect.DeliverInArgv
 	DeliverInInitialize = dialect.DeliverInInitialize
 
 	AlwaysAllow = dialect.AlwaysAllow

@@ -13,6 +13,8 @@
 //   - Hooks that are gates say onFailure: block, so that an answer which does not validate denies.
 //   - An allow always carries updatedInput, the original input if the host changed nothing.
 //   - ExtraArgs stand in the order of their keys.
+//   - The variables that name the SDK are set whatever the parent's are, unless Env has them; the SDK keeps those it
+//     inherits.
 //   - CLAUDECODE is removed, so that an agent can be started from within another one's tool. NODE_OPTIONS and DEBUG,
 //     which the SDK removes, too, stay when the user gives them.
 //   - What the CLI refuses at start is an error before it: a session id beside a resume without a fork, a cut without

@@ -162,8 +162,8 @@ func checkValues(o *dialect.Options, p *Problems) {
 }
 
 func checkDelivery(p *Problems, option string, d dialect.Delivery) {
-	p.AddIf(d != dialect.DeliverByLaunch && d != dialect.DeliverInInitialize, option,
-		fmt.Sprintf("%q is not known", d), "use initialize or leave it out")
+	p.AddIf(!slices.Contains([]dialect.Delivery{dialect.DeliverByLaunch, dialect.DeliverInArgv, dialect.DeliverInInitialize}, d), option,
+		fmt.Sprintf("%q is not known", d), "use argv or initialize, or leave it out")
 }
 
 func checkDocuments(o *dialect.Options, p *Problems) {
