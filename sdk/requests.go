@@ -79,8 +79,12 @@ func (c *Client) SetPermissionMode(ctx context.Context, mode PermissionMode) err
 }
 
 // SetModel changes the model; "" goes back to the default. Claude Code takes
-// names that it does not know, too (observed on 2.1.329).
+// names that it does not know, too (observed on 2.1.329). With
+// Options.ResolveModel it would change nothing and is a *[ConfigError].
 func (c *Client) SetModel(ctx context.Context, model string) error {
+	if err := c.modelIsResolved(); err != nil {
+		return err
+	}
 	req := protocol.SetModelRequest{}
 	if model != "" {
 		req.Model = &model

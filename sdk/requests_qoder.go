@@ -2,6 +2,8 @@ package sdk
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -29,7 +31,13 @@ type (
 	BYOKProvider = protocol.BYOKProvider
 	// BYOKTarget names a provider.
 	BYOKTarget = protocol.BYOKTarget
-	// SuccessResponse answers [Client.CheckBYOKConfig].
+	// ValidateBYOKModelRequest tries a model of the user's own.
+	ValidateBYOKModelRequest = protocol.ValidateBYOKModelRequest
+	// RemoteProjectionRequest mirrors a session to a remote one.
+	RemoteProjectionRequest = protocol.EnableRemoteProjectionRequest
+	// RemoteProjection answers [Client.EnableRemoteProjection].
+	RemoteProjection = protocol.RemoteProjectionResponse
+	// SuccessResponse answers [Client.CheckBYOKConfig] and [Client.ValidateBYOKModel].
 	SuccessResponse = protocol.SuccessResponse
 )
 
@@ -160,13 +168,52 @@ func (c *Client) InjectMCPToken(ctx context.Context, server, token string) error
 	return c.Call(ctx, protocol.MCPInjectTokenRequest{ServerName: server, Token: protocol.MCPToken{AccessToken: token}}, nil)
 }
 
-// BYOKProviders lists the providers of models of the user's own.
+// BYOKProviders lists the providers of models of the user's own: nil when this
+// release of the agent has no such list, empty when the account may not use it.
 func (c *Client) BYOKProviders(ctx context.Context) ([]BYOKProvider, error) {
 	r, err := ask[protocol.BYOKProvidersResponse](ctx, c, protocol.GetBYOKConfigRequest{})
+	if refused(err) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
+	if r.Providers == nil {
+		r.Providers = []BYOKProvider{}
+	}
 	return r.Providers, nil
+}
+
+// refused says whether the agent does not know the request at all (the text was
+// observed on qodercli 1.1.52).
+func refused(err error) bool {
+	var control *ControlError
+	return errors.As(err, &control) &&
+		(control.Code == "unsupported_request" || strings.HasPrefix(control.Message, "Unsupported control request"))
+}
+
+// BYOKConfigs lists the configured providers.
+func (c *Client) BYOKConfigs(ctx context.Context) ([]BYOKConfig, error) {
+	r, err := ask[protocol.BYOKConfigsResponse](ctx, c, protocol.ListBYOKConfigsRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return r.Configs, nil
+}
+
+// ValidateBYOKModel tries a model of the user's own.
+func (c *Client) ValidateBYOKModel(ctx context.Context, req ValidateBYOKModelRequest) (*SuccessResponse, error) {
+	return ask[SuccessResponse](ctx, c, req)
+}
+
+// EnableRemoteProjection mirrors the session to a remote one.
+func (c *Client) EnableRemoteProjection(ctx context.Context, req RemoteProjectionRequest) (*RemoteProjection, error) {
+	return ask[RemoteProjection](ctx, c, req)
+}
+
+// DisableRemoteProjection ends that.
+func (c *Client) DisableRemoteProjection(ctx context.Context) (*RemoteProjection, error) {
+	return ask[RemoteProjection](ctx, c, protocol.DisableRemoteProjectionRequest{})
 }
 
 // CreateBYOKConfig adds a provider of models of the user's own.

@@ -1,0 +1,89 @@
+// Command modelrouter chooses the model of every call by its purpose: the strong
+// one for the conversation, a cheap one for side work, the user's own for
+// subagents.
+//
+//	go run ./examples/modelrouter                # a scripted agent, no account
+//	go run ./examples/modelrouter -agent qoder   # Qoder CLI; Claude Code has no such callback
+//
+// What to see: each call is routed, a purpose that nobody thought of as well. The
+// choice is made from memory: the agent waits 500 ms for it and then gives up the
+// call.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// routes are the models by purpose. The set of purposes is open.
+type routes struct {
+	byPurpose map[string]string
+	otherwise string
+	own       sdk.CustomModel // for subagents, if it has a key
+	log       io.Writer
+}
+
+func (r *routes) resolve(_ context.Context, q *sdk.ModelPolicyRequest) (sdk.ModelPolicyResult, error) {
+	if q.Purpose == "subagent" && r.own.APIKey != "" {
+		fmt.Fprintln(r.log, "subagent -> the user's own,", r.own) // the key is not shown
+		return sdk.UseOwnModel("own-model", r.own), nil
+	}
+	model, ok := r.byPurpose[q.Purpose]
+	if !ok || !available(q.Models, model) {
+		model = r.otherwise
+	}
+	fmt.Fprintln(r.log, q.Purpose, "->", model)
+	return sdk.UseModel(model), nil
+}
+
+// available says whether the account has the model. A list that is not there
+// excludes nothing.
+func available(models []sdk.ModelInfo, name string) bool {
+	for _, m := range models {
+		if m.Value == name {
+			return true
+		}
+	}
+	return len(models) == 0
+}
+
+func main() {
+	agent := flag.String("agent", "scripted", "scripted or qoder")
+	flag.Parse()
+	prompt := "Summarize the page and compare it with ours."
+	if flag.NArg() > 0 {
+		prompt = strings.Join(flag.Args(), " ")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *agent, prompt, os.Getenv("OWN_MODEL_KEY"), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, agent, prompt, key string, out io.Writer) error {
+	opts, err := options(agent)
+	if err != nil {
+		return err
+	}
+	router := &routes{
+		byPurpose: map[string]string{"main": "performance", "web_fetch": "lite", "compact": "lite"},
+		otherwise: "auto", log: out,
+		own: sdk.CustomModel{Provider: "acme", APIKey: key},
+	}
+	opts.ResolveModel = router.resolve
+	answer, err := sdk.Run(ctx, prompt, opts)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, answer.Text())
+	return nil
+}

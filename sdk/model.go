@@ -1,0 +1,38 @@
+package sdk
+
+import "encoding/json"
+
+// KeepModel leaves the agent its own choice of the model.
+func KeepModel() ModelPolicyResult { return ModelPolicyResult{} }
+
+// UseModel chooses a model by its name. The agent refuses an empty one, and the
+// call with it.
+func UseModel(name string) ModelPolicyResult { return ModelPolicyResult{Model: &name} }
+
+// UseOwnModel routes the call to a model of the user's own (BYOK). The key goes
+// to the agent and nowhere else.
+func UseOwnModel(name string, credentials CustomModel) ModelPolicyResult {
+	return ModelPolicyResult{Model: &name, CustomModel: &credentials}
+}
+
+// WithParameters adds parameters for the model, such as temperature: a value that
+// marshals to a JSON object.
+func WithParameters(r ModelPolicyResult, parameters any) (ModelPolicyResult, error) {
+	raw, err := json.Marshal(parameters)
+	if err != nil {
+		return ModelPolicyResult{}, err
+	}
+	r.Parameters = raw
+	return r, nil
+}
+
+// modelIsResolved is the error of choosing a model that ResolveModel chooses.
+func (c *Client) modelIsResolved() error {
+	if c.opts.ResolveModel == nil {
+		return nil
+	}
+	return &ConfigError{
+		Option: "ResolveModel", Problem: "chooses the model of every call, and SetModel would change nothing",
+		Fix: "let ResolveModel answer with the model",
+	}
+}

@@ -1,0 +1,142 @@
+package sdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+func TestRequestsThatTheDocumentsDoNotName(t *testing.T) {
+	t.Parallel()
+	type call = func(context.Context, *sdk.Client) (any, error)
+	nothing := func(err error) (any, error) { return nil, err }
+	for name, tc := range map[string]struct {
+		like          agent.Dialect
+		call          call
+		asked, answer string
+		want          any
+	}{
+		"FileSuggestions": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.FileSuggestions(ctx, "go")) },
+			`{"subtype":"file_suggestions","query":"go"}`, `{"suggestions":[{"path":"go.mod","score":1}]}`, []sdk.FileSuggestion{{Path: "go.mod", Score: 1}}},
+		"BinaryVersion": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.BinaryVersion(ctx)) },
+			`{"subtype":"get_binary_version"}`, `{"version":"2"}`, &sdk.BinaryVersion{Version: "2"}},
+		"ListModels": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ListModels(ctx)) },
+			`{"subtype":"list_models"}`, `{"models":[{"value":"m"}]}`, []sdk.ModelInfo{{Value: "m"}}},
+		"SessionCost": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.SessionCost(ctx)) },
+			`{"subtype":"get_session_cost"}`, `{"text":"$1"}`, "$1"},
+		"ExportConversation": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ExportConversation(ctx)) },
+			`{"subtype":"export_conversation"}`, `{"text":"t","default_filename":"f"}`, &sdk.ConversationText{Text: "t", DefaultFilename: "f"}},
+		"Plan": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.Plan(ctx)) },
+			`{"subtype":"get_plan"}`, `{"exists":true,"content":"c","path":"p"}`, &sdk.PlanFile{Exists: true, Content: "c", Path: "p"}},
+		"StatusPage": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.StatusPage(ctx)) },
+			`{"subtype":"get_status"}`, `{"sections":[{"title":"t","rows":[{"label":"l","value":"v"}]}]}`,
+			&sdk.StatusPage{Sections: []sdk.StatusSection{{Title: "t", Rows: []sdk.StatusRow{{Label: "l", Value: "v"}}}}}},
+		"CallMCPTool": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			var r struct{ X int }
+			err := c.CallMCPTool(ctx, sdk.MCPCallRequest{Tool: "mcp__db__q", Arguments: json.RawMessage(`{"a":1}`)}, &r)
+			return r.X, err
+		}, `{"subtype":"mcp_call","tool":"mcp__db__q","arguments":{"a":1}}`, `{"x":7}`, 7},
+		"RegisterRepoRoot": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return nothing(c.RegisterRepoRoot(ctx, sdk.RegisterRepoRootRequest{Directory: "/r", ReloadSkills: true}))
+		}, `{"subtype":"register_repo_root","directory":"/r","reload_skills":true}`, ``, nil},
+		"SetColor": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.SetColor(ctx, "red")) },
+			`{"subtype":"set_color","color":"red"}`, ``, nil},
+		"SetHasSubscribers": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return nothing(c.SetHasSubscribers(ctx, sdk.Some(true)))
+		}, `{"subtype":"set_has_subscribers","has_subscribers":true}`, ``, nil},
+		"SetHasSubscribers, not known": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return nothing(c.SetHasSubscribers(ctx, sdk.Opt[bool]{}))
+		}, `{"subtype":"set_has_subscribers","has_subscribers":null}`, ``, nil},
+
+		"BYOKConfigs": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.BYOKConfigs(ctx)) },
+			`{"type":"list_byok_configs","subtype":"list_byok_configs"}`, `{"configs":[{"providerId":"p"}]}`, []sdk.BYOKConfig{{ProviderID: "p"}}},
+		"ValidateBYOKModel": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.ValidateBYOKModel(ctx, sdk.ValidateBYOKModelRequest{Provider: "p", Model: "m", APIKey: "k"}))
+		}, `{"type":"validate_byok_model","provider":"p","model":"m","api_key":"k","subtype":"validate_byok_model"}`, `{"success":true}`, &sdk.SuccessResponse{Success: true}},
+		"EnableRemoteProjection": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(c.EnableRemoteProjection(ctx, sdk.RemoteProjectionRequest{RemoteSessionID: "r"}))
+		}, `{"type":"enable_remote_projection","remote_session_id":"r","subtype":"enable_remote_projection"}`, `{"remote_session_id":"r"}`,
+			&sdk.RemoteProjection{RemoteSessionID: "r"}},
+		"DisableRemoteProjection": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.DisableRemoteProjection(ctx)) },
+			`{"type":"disable_remote_projection","subtype":"disable_remote_projection"}`, `{}`, &sdk.RemoteProjection{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var kind struct{ Subtype string }
+			require.NoError(t, json.Unmarshal([]byte(tc.asked), &kind))
+			p := &prompter{
+				like: tc.like, subtype: kind.Subtype, asked: make(chan json.RawMessage, 2),
+				Agent: scripted.New(scripted.WithScript(&scripted.Script{Dialect: tc.like, Capabilities: []string{"byok_config_management_v1"}})),
+			}
+			if tc.answer != "" {
+				p.answer = json.RawMessage(tc.answer)
+			}
+			o := &sdk.Options{Backend: p}
+			if tc.like == agent.Qoder {
+				o.Auth = sdk.QoderCLIAuth()
+			}
+			c := sdk.NewClient(o)
+			require.NoError(t, c.Connect(t.Context()))
+			got, err := tc.call(t.Context(), c)
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, got)
+			assert.JSONEq(t, tc.asked, string(<-p.asked))
+			require.NoError(t, c.Close(context.Background()))
+		})
+	}
+}
+
+func TestModelsThatSomebodyElseChooses(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		script := scripted.Script{Dialect: agent.Qoder}
+		o := &sdk.Options{Runtime: w.rt, Backend: sdk.InMemory(scripted.New(scripted.WithScript(&script)), agent.Qoder), Auth: sdk.QoderCLIAuth()}
+		o.ResolveModel = func(context.Context, *sdk.ModelPolicyRequest) (sdk.ModelPolicyResult, error) {
+			return sdk.KeepModel(), nil
+		}
+		c := w.connect(o)
+		var config *sdk.ConfigError
+		require.ErrorAs(w, c.SetModel(w.Context(), "auto"), &config)
+		assert.Equal(w, "ResolveModel", config.Option)
+		w.close(c)
+	})
+	_, err := sdk.Run(t.Context(), "hi", &sdk.Options{Backend: scripted.New(), ResolveModel: func(context.Context, *sdk.ModelPolicyRequest) (sdk.ModelPolicyResult, error) {
+		return sdk.KeepModel(), nil
+	}})
+	var config *sdk.ConfigError
+	require.ErrorAs(t, err, &config)
+	assert.Equal(t, "ResolveModel", config.Option)
+	assert.Equal(t, "claude", config.Backend)
+}
+
+// As the vendor's SDK answered (observed on the Qoder SDK 1.0.39).
+func TestFormsOfAModelPolicy(t *testing.T) {
+	t.Parallel()
+	warm, err := sdk.WithParameters(sdk.UseOwnModel("m", sdk.CustomModel{Provider: "a", APIKey: "k", Style: "anthropic", URL: "http://u", IsVL: true}),
+		map[string]int{"temperature": 1})
+	require.NoError(t, err)
+	for want, result := range map[string]sdk.ModelPolicyResult{
+		`{"type":"get_model_policy"}`:                       sdk.KeepModel(),
+		`{"type":"get_model_policy","model":"performance"}`: sdk.UseModel("performance"),
+		`{"type":"get_model_policy","model":""}`:            sdk.UseModel(""),
+		`{"type":"get_model_policy","model":"gpt-x","custom_model":{"provider":"openai","api_key":"sk","style":"openai"}}`: sdk.UseOwnModel("gpt-x",
+			sdk.CustomModel{Provider: "openai", APIKey: "sk"}),
+		`{"type":"get_model_policy","parameters":{"temperature":1},"model":"m","custom_model":{"provider":"a","api_key":"k","style":"anthropic","url":"http://u","isVl":true}}`: warm,
+	} {
+		in(t, func(w *world) {
+			o := &sdk.Options{ResolveModel: func(context.Context, *sdk.ModelPolicyRequest) (sdk.ModelPolicyResult, error) { return result, nil }}
+			got, failed := inquire(w, o, agent.Qoder, &scripted.ModelPolicy{})
+			assert.JSONEq(w, want, got)
+			assert.Empty(w, failed)
+		})
+	}
+	_, err = sdk.WithParameters(sdk.KeepModel(), func() {})
+	assert.Error(t, err)
+}
