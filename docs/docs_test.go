@@ -67,6 +67,7 @@ func printed() map[string]error {
 		"ErrClosed":                  sdk.ErrClosed,
 		"ErrConsumerStalled":         sdk.ErrConsumerStalled,
 		"ErrMCPServerClosed":         sdk.ErrMCPServerClosed,
+		"ErrNoRoom":                  sdk.ErrNoRoom,
 		"ErrNotConnected":            sdk.ErrNotConnected,
 		"ErrNotRun":                  sdk.ErrNotRun,
 		"ErrResultSkipped":           sdk.ErrResultSkipped,
@@ -76,6 +77,7 @@ func printed() map[string]error {
 		"LoadError":                  &sdk.LoadError{File: "options.yaml", Line: 3, Column: 1, Key: "max_turns", Problem: "is not known", Fix: "did you mean maxTurns?"},
 		"LeftoverError":              &sdk.LeftoverError{Processes: []transport.ProcInfo{{PID: 4711, Command: "node"}}},
 		"ModelPolicyTimeoutError":    &sdk.ModelPolicyTimeoutError{Limit: 500 * time.Millisecond},
+		"PanicError":                 &sdk.PanicError{Message: "PreToolUse", Value: "boom"},
 		"ProtocolError":              &sdk.ProtocolError{Kind: protocol.NotJSON, Head: []byte("oops"), Len: 4},
 		"ProtocolVersionError":       &sdk.ProtocolVersionError{Backend: "qoder", Version: "2.0", Major: "1"},
 		"ResultError":                &sdk.ResultError{Result: result},
@@ -85,6 +87,7 @@ func printed() map[string]error {
 		"ExitError":                  &sdk.ExitError{During: "a turn", Status: transport.ExitStatus{Code: 3}, StderrTail: "something broke"},
 		"StartError":                 &sdk.StartError{Err: errors.New(`lookup "claude": file does not exist (searched /usr/bin, /bin): install it, or give its path`)},
 		"StreamError":                nil, // no Go error
+		"SupervisorError":            nil, // its text names an actor
 	}
 }
 
