@@ -57,7 +57,11 @@ func decodeRequest(f *Frame, r Request) error {
 	if f.Type != TypeControlRequest {
 		return fmt.Errorf("protocol: decode request: line is a %q, not a %s", f.Type, TypeControlRequest)
 	}
-	if err := json.Unmarshal(f.Body(), r); err != nil {
+	body := f.Body()
+	if s, ok := r.(scannable); ok && json.Valid(body) && scanObject(body, s) {
+		return nil
+	}
+	if err := json.Unmarshal(body, r); err != nil {
 		return fmt.Errorf("protocol: decode %s request %q: %w", f.Subtype, f.RequestID, err)
 	}
 	return nil

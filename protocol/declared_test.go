@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Lines that no recording holds, in the form that the vendors' types declare.
-func TestDeclaredMessages(t *testing.T) {
-	t.Parallel()
-	for _, line := range []string{
+// declaredLines are lines that no recording holds, in the form that the
+// vendors' types declare.
+func declaredLines() []string {
+	return []string{
 		`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1795172971,"rateLimitType":"five_hour","utilization":0.97,"overageStatus":"allowed","overageResetsAt":1,"overageDisabledReason":"out_of_credits","isUsingOverage":true,"overageInUse":true,"surpassedThreshold":0.9,"limitScope":"service","errorCode":"credits_required","canUserPurchaseCredits":true,"hasChargeableSavedPaymentMethod":true},"uuid":"u","session_id":"s"}`,
 		`{"type":"tool_progress","tool_use_id":"t-heartbeat-0","tool_name":"Bash","parent_tool_use_id":"t","elapsed_time_seconds":30.5,"task_id":"k","heartbeat":true,"subagent_type":"g","subagent_retry":{"agent_id":"a","attempt":1,"max_retries":2,"retry_delay_ms":3.5,"error_status":529,"error_category":"overloaded"},"uuid":"u","session_id":"s"}`,
 		`{"type":"tool_use_summary","summary":"s","preceding_tool_use_ids":["a"],"uuid":"u","session_id":"s"}`,
@@ -66,7 +66,12 @@ func TestDeclaredMessages(t *testing.T) {
 		`{"type":"user","message":{"role":"user","content":"x"},"parent_tool_use_id":null,"origin":{"kind":"bridge","sessionId":"s"},"tool_result_meta":[{"id":"i","non_execution_kind":"user-rejected","user_feedback":"f"}],"uuid":"u","session_id":"s"}`,
 		`{"type":"user","message":{"role":"user","content":"x"},"parent_tool_use_id":null,"origin":{"kind":"peer","from":"f","fromMode":"bypass","name":"n","fromSession":"s","senderTaskId":"t","body":"b","verifiedPeerPid":7},"priority":"later","pasted_content":["p"],"inline_pastes":["i"],"file_attachments":[1],"uuid":"u","session_id":"s"}`,
 		`{"type":"assistant","message":{"role":"assistant","content":[]},"supersedes":["x"],"resumed_from_incomplete_thinking":true,"usage_report":{"session":{"total_cost_usd":1.5,"total_api_duration_ms":2,"total_duration_ms":3,"total_lines_added":4,"total_lines_removed":5,"model_usage":{}},"rate_limits":{"limits":null}},"uuid":"u","session_id":"s"}`,
-	} {
+	}
+}
+
+func TestDeclaredMessages(t *testing.T) {
+	t.Parallel()
+	for _, line := range declaredLines() {
 		m := decode(t, line)
 		require.IsNotType(t, &UnknownMessage{}, m, line)
 		again, err := MarshalMessage(m)

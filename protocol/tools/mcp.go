@@ -38,8 +38,7 @@ func (in *MCPToolInput) MarshalJSON() ([]byte, error) {
 // (observed on Claude Code 2.1.329), or an object.
 type MCPToolOutput struct {
 	Content protocol.Content
-	// Object is the output if it is no list: structured content, or Qoder's
-	// {content, isError}.
+	// Object is the output if it is no list: structured content.
 	Object json.RawMessage
 }
 
@@ -73,6 +72,15 @@ type MCPInput struct {
 
 // Tool implements [Input].
 func (*MCPInput) Tool() string { return MCP }
+
+// MCPOutput is the result of such a call. Qoder's document.
+type MCPOutput struct {
+	// Content is the tool's own.
+	Content json.RawMessage `json:"content,omitempty"`
+	IsError bool            `json:"isError,omitempty"`
+}
+
+func (*MCPOutput) isOutput() {}
 
 // ListMCPResourcesInput lists the resources of MCP servers.
 type ListMCPResourcesInput struct {

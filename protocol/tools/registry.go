@@ -208,7 +208,7 @@ func newSessionOutput(name string) Output {
 	case RefreshMCPTools:
 		return new(RefreshMCPToolsOutput)
 	case MCP:
-		return new(MCPToolOutput)
+		return new(MCPOutput)
 	case ReportFindings:
 		return new(ReportFindingsOutput)
 	case SendFeedback:
