@@ -1,0 +1,126 @@
+//go:build conformance
+
+package conformance_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// place makes a file in the agent's working directory.
+func (r *rig) place(name, content string) {
+	r.t.Helper()
+	require.NoError(r.t, os.MkdirAll(filepath.Dir(r.at(name)), 0o700))
+	require.NoError(r.t, os.WriteFile(r.at(name), []byte(content), 0o600))
+}
+
+func (r *rig) git(args ...string) error {
+	cmd := exec.CommandContext(r.ctx, "git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...)
+	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), "HOME="+r.home)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Logf("git %v: %s", args, out)
+	}
+	return err
+}
+
+func TestPromptExpansionHook(t *testing.T) {
+	t.Parallel()
+	for name, blocks := range map[string]bool{"adds context": false, "blocks": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.place(".claude/commands/greet.md", "Say hello to $ARGUMENTS [[scn:text]]\n")
+			o := r.hooked(sdk.OnUserPromptExpansion(func(_ context.Context, in *sdk.UserPromptExpansionInput) (sdk.UserPromptExpansionOutput, error) {
+				assert.Equal(t, "greet", in.CommandName)
+				assert.Equal(t, "everybody", in.CommandArgs)
+				if blocks {
+					return sdk.UserPromptExpansionOutput{Decision: sdk.DecisionBlock, Reason: "no greetings"}, nil
+				}
+				return sdk.UserPromptExpansionOutput{AdditionalContext: "they are tired"}, nil
+			}))
+			o.SettingSources = sdk.Only("project")
+			r.once(o, "/greet everybody")
+			if blocks {
+				assert.Empty(t, r.model.Requests(), "the model was not asked")
+				return
+			}
+			seen := texts(r.modelSaw("text"))
+			assert.Contains(t, seen, "Say hello to everybody")
+			assert.Contains(t, seen, "they are tired")
+		})
+	}
+}
+
+func TestConfigChangeHook(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.place(".claude/settings.json", `{}`)
+	changed := make(chan string, 8)
+	o := r.hooked(sdk.OnConfigChange(func(_ context.Context, in *sdk.ConfigChangeInput) (sdk.BlockOutput, error) {
+		assert.Equal(t, "project_settings", in.Source)
+		changed <- in.FilePath
+		return sdk.BlockOutput{Decision: sdk.DecisionBlock, Reason: "not while we work"}, nil
+	}))
+	o.SettingSources, o.AllowedTools = sdk.Only("project"), nil
+	o.CanUseTool = r.denyAll("asked all the same")
+	c := r.connect(o)
+	r.ask(c, "hello [[scn:text]]")
+	r.place(".claude/settings.json", `{"permissions":{"allow":["Bash"]}}`)
+	assert.Equal(t, r.at(".claude/settings.json"), await(r, "the hook", changed))
+	all, _ := r.ask(c, r.touch("denied"))
+	assert.Equal(t, "asked all the same", r.toolResult(all).Content.Text(), "the new rule did not take effect")
+	r.close(c)
+}
+
+func TestWorktreeHooks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.place("file.txt", "x\n")
+	require.NoError(t, r.git("init", "-q"))
+	require.NoError(t, r.git("add", "."))
+	require.NoError(t, r.git("commit", "-q", "-m", "x"))
+	tree := filepath.Join(r.root, "tree")
+	o := r.hooked(sdk.OnWorktreeCreate(func(_ context.Context, in *sdk.WorktreeCreateInput) (sdk.WorktreeCreateOutput, error) {
+		assert.Equal(t, "w", in.Name)
+		return sdk.WorktreeCreateOutput{WorktreePath: tree}, r.git("worktree", "add", "-q", tree)
+	}))
+	o.AllowedTools = append(o.AllowedTools, "EnterWorktree")
+	r.model.Script("tree",
+		modelapi.Say(modelapi.ToolUse("ToolSearch", modelapi.Args{"query": "select:EnterWorktree"})),
+		modelapi.Say(modelapi.ToolUse("EnterWorktree", modelapi.Args{"name": "w"})),
+		modelapi.Say(shell("pwd")), modelapi.Say(modelapi.Text("There.")))
+	r.once(o, "go there [[scn:tree]]")
+	told := r.modelSaw("tree").ToolResults()
+	require.Len(t, told, 3)
+	assert.Contains(t, told[2].Text, tree)
+}
+
+func TestInstructionsHook(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.place("CLAUDE.md", "Be brief.\n")
+	r.place("below/CLAUDE.md", "Be very brief.\n")
+	r.place("below/file.txt", "x\n")
+	loaded := make(chan *sdk.InstructionsLoadedInput, 8)
+	o := r.hooked(sdk.OnInstructionsLoaded(func(_ context.Context, in *sdk.InstructionsLoadedInput) (sdk.HookOutput, error) {
+		loaded <- in
+		return sdk.HookOutput{}, nil
+	}))
+	o.SettingSources = sdk.Only("project")
+	c := r.connect(o)
+	r.ask(c, r.calls(modelapi.ToolUse("Read", modelapi.Args{"file_path": r.at("below/file.txt")})))
+	in := await(r, "the hook", loaded)
+	assert.Equal(t, "CLAUDE.md", filepath.Base(in.FilePath))
+	assert.NotEmpty(t, in.LoadReason)
+	r.close(c)
+}
