@@ -136,7 +136,7 @@ func (l *Ledger) OpenCall(subtype string, request json.RawMessage, opts ...CallO
 func (l *Ledger) SettingUp() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, c := range l.calls.open { //troupe:maporder any will do
+	for _, c := range l.calls.open {
 		if c.Setup {
 			return true
 		}
