@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -94,6 +95,7 @@ func pieces(t *rapid.T, s string) []string {
 // or none.
 func TestAssembledIsWhole(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/feature/Text-Streaming", "claude/feature/Thinking-Blocks")
 	rapid.Check(t, func(t *rapid.T) {
 		var d Drafts
 		var want [2]protocol.Content

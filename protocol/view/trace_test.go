@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -89,6 +90,7 @@ func eachRecording(t *testing.T, f func(t *testing.T, name string, messages []pr
 // TestRecordings holds each view to what the recordings say otherwise.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/feature/Tool-Calls", "claude/feature/Tool-Results")
 	streams, replays := 0, 0
 	eachRecording(t, func(t *testing.T, name string, messages []protocol.Message) {
 		t.Helper()

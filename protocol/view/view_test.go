@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -55,6 +56,7 @@ func TestPlanFromTheTaskTools(t *testing.T) {
 
 func TestPlanFromTodos(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/feature/Plan-Mode-(TodoWrite)")
 	todos := `{"todos":[{"content":"One","status":"in_progress","activeForm":"Doing one"},{"description":"Two","status":"pending","priority":"high"}]}`
 	messages := call("1", "TodoWrite", todos, `{"oldTodos":[],"newTodos":[]}`)
 	want := []PlanEntry{{Content: "One", ActiveForm: "Doing one", Status: "in_progress"}, {Content: "Two", Status: "pending", Priority: "high"}}
@@ -80,6 +82,7 @@ func result(uuid string, usd, credits float64, models map[string]protocol.ModelU
 
 func TestCostsOfAnAgentThatReportsSums(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/feature/Cost/Usage-Stats")
 	var c Costs
 	require.NotNil(t, c.Add(result("1", 0.1, 2, map[string]protocol.ModelUsage{"a": {InputTokens: 5, CostUSD: 0.1, Credits: 2}})))
 	require.Nil(t, c.Add(result("1", 0.1, 2, nil)), "told again")
@@ -129,6 +132,7 @@ func TestAResultThatHalfDecodes(t *testing.T) {
 
 func TestProgressOfACall(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/feature/Tool-Progress", "claude/feature/Tool-Use-Summary")
 	var c ToolCalls
 	c.Add(call("t", "Bash", `{"command":"make"}`, "")[0])
 	changed := c.Add(&protocol.ToolProgressMessage{Common: protocol.Common{ParentToolUseID: "t"}, ToolUseID: "t-heartbeat-0", Heartbeat: true, ElapsedTimeSeconds: 30})
@@ -166,6 +170,7 @@ func TestCallsThatGetNoResult(t *testing.T) {
 // of the call is all there is.
 func TestBackgroundTasksByEdges(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/feature/Background-Tasks", "claude/feature/Background-Bash", "claude/feature/Background-Agents")
 	var tasks Tasks
 	require.Len(t, tasks.Add(told("t1", `{"kind":"backgrounded","taskId":"b1","outputFile":"/o"}`)), 1)
 	tasks.Add(&protocol.TaskStartedMessage{TaskID: "a1", ToolUseID: "t2"})
@@ -194,6 +199,7 @@ func TestBackgroundTasksByEdges(t *testing.T) {
 
 func TestNestedAgents(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/feature/Sub-Agent-Messages")
 	var a Agents
 	use := func(id string) protocol.ContentBlock {
 		return &protocol.ToolUseBlock{ID: id, Name: "Task", Input: json.RawMessage(`{"subagent_type":"rev","description":"d"}`)}
@@ -251,6 +257,7 @@ func TestHistory(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/feature/Auth-Status", "claude/feature/Hook-Status", "claude/feature/Compact-Boundary", "claude/feature/Files-Persisted", "claude/feature/Status-Updates")
 	var s Status
 	feed := func(m protocol.Message) { assert.True(t, s.Add(m), "%T", m) }
 	feed(&protocol.InitMessage{Common: protocol.Common{SessionID: "s"}, Model: "m", PermissionMode: "default"})
