@@ -204,3 +204,25 @@ func TestPermissionPromptTool(t *testing.T) {
 		})
 	}
 }
+
+func TestPermissionPromptsNone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.CanUseTool, o.PermissionPrompts = r.noAsk(), "none"
+	_, result := r.once(o, r.touch("denied"))
+	assert.NoFileExists(t, r.at("denied"))
+	assert.Len(t, result.PermissionDenials, 1)
+}
+
+// In auto mode the agent decides by itself; what is harmless runs.
+func TestModeAuto(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.CanUseTool, o.PermissionMode = r.noAsk(), sdk.ModeAuto
+	all, result := r.once(o, r.touch("made"))
+	assert.FileExists(t, r.at("made"))
+	assert.Empty(t, result.PermissionDenials)
+	assert.Equal(t, sdk.ModeAuto, only[*sdk.InitMessage](all)[0].PermissionMode)
+}
