@@ -177,8 +177,9 @@ type EnterPlanModeOutput struct {
 
 func (*EnterPlanModeOutput) isOutput() {}
 
-// ExitPlanModeInput asks for the approval of a plan. Claude Code 2.1.329 drops
-// the plan from the input and keeps it in a file; 2.1.197 passes it (observed).
+// ExitPlanModeInput asks for the approval of a plan. Claude Code 2.1.329 drops a
+// Plan of the model's own and gives that of its plan file, with PlanFilePath, if
+// there is such a file; 2.1.197 passes the model's (observed).
 type ExitPlanModeInput struct {
 	// AllowedPrompts are what the plan needs to be allowed.
 	AllowedPrompts []AllowedPrompt `json:"allowedPrompts,omitempty"`
