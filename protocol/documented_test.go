@@ -193,3 +193,52 @@ func TestControlLines(t *testing.T) {
 		assert.IsType(t, &UnknownMessage{}, DecodeMessage(f), "it is no message")
 	}
 }
+
+// TestEveryCallbackType is about the types that Qoder's documents give to
+// callbacks and answers: no key of theirs is without a field.
+func TestEveryCallbackType(t *testing.T) {
+	t.Parallel()
+	const models = `"models":[{"key":"k","display_name":"d","is_vl":true,"is_reasoning":true,"format":"openai","max_input_tokens":9}]`
+	const types = `"types":[{"key":"cp","display_name":"d",` + models + `}]`
+	provider := func(more string) string {
+		return `{"providers":[{"key":"k","display_name":"d","api_key_url":"a","url":"u",` + more + `}]}`
+	}
+	for row, c := range map[string]struct {
+		v  any
+		in string
+	}{
+		"qoder/callback/ModelPolicyContext": {&ModelPolicyRequest{}, `{"purpose":"main","sessionId":"s","agentId":"a","turnIndex":3,"models":[{"value":"v","displayName":"d","isEnabled":true}]}`},
+		"qoder/callback/ModelPolicyResult":  {&ModelPolicyReply{}, `{"type":"get_model_policy","model":"m","parameters":{"temperature":1}}`},
+		"qoder/callback/CustomModel":        {&ModelPolicyReply{}, `{"type":"get_model_policy","model":"m","custom_model":{"provider":"p","api_key":"k","url":"u","style":"anthropic"}}`},
+		"qoder/callback/BYOKProviderInfo":   {&BYOKProvidersResponse{}, provider(types)},
+		"qoder/callback/BYOKFieldInfo":      {&BYOKProvidersResponse{}, provider(`"fields":[{"key":"k","display_name":"d","type":"free_input","mandatory":true}]`)},
+		"qoder/callback/BYOKModelTypeInfo":  {&BYOKProvidersResponse{}, provider(types)},
+		"qoder/callback/BYOKModelInfo":      {&BYOKProvidersResponse{}, provider(types)},
+		"qoder/callback/ModelInfo":          {&ModelsResponse{}, `{"models":[{"value":"v","displayName":"d","isEnabled":true}]}`},
+		"qoder/callback/McpToolInfo":        {&MCPStatusResponse{}, `{"servers":[{"name":"n","status":"connected","tools":[{"name":"t","description":"d","annotations":{"readOnly":true,"destructive":true,"openWorld":true}}]}]}`},
+		"qoder/callback/HookJSONOutput":     {&HookJSONOutput{}, `{"continue":false,"stopReason":"s","decision":"block","reason":"r","hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"defer","permissionDecisionReason":"r","updatedInput":{"a":1},"additionalContext":"c"}}`},
+	} {
+		t.Run(row, func(t *testing.T) {
+			t.Parallel()
+			parity.Covers(t, row)
+			require.NoError(t, json.Unmarshal([]byte(c.in), c.v))
+			again, err := marshal(c.v)
+			require.NoError(t, err)
+			assert.JSONEq(t, c.in, string(again))
+		})
+	}
+}
+
+// The purposes of the documents; the set is open, so each comes through as it is.
+func TestEveryPurpose(t *testing.T) {
+	t.Parallel()
+	parity.Covers(t, "qoder/callback/QoderModelPurpose")
+	for _, purpose := range []string{"main", "plan", "task", "compact", "title", "suggestion", "generate", "hook_prompt", "subagent",
+		"web_fetch", "image_gen", "compression", "utility", "of_next_week"} {
+		r, err := DecodeAgentRequest(frame(t, `{"type":"control_request","request_id":"r","request":{"type":"get_model_policy","purpose":"`+purpose+`"}}`))
+		require.NoError(t, err)
+		policy, ok := r.(*ModelPolicyRequest)
+		require.True(t, ok)
+		assert.Equal(t, purpose, string(policy.Purpose))
+	}
+}
