@@ -94,6 +94,39 @@ func (a argument) runsMore(program string) bool {
 		return a.short("PH") || a.long("pager", "html", "preprocessor")
 	case "less", "more":
 		return strings.HasPrefix(a.text, "+")
+	case "split":
+		return a.long("filter")
+	case "sdiff", "diff3":
+		return a.long("diff-program")
+	case "wget":
+		return a.long("use-askpass", "config", "execute") || a.short("e")
+	case "curl":
+		return a.short("K") || a.long("config")
+	case "gcc", "g++", "cc", "clang":
+		return a.flag("wrapper", "fplugin", "B", "specs")
+	case "hg":
+		return a.long("config")
+	case "svn":
+		return a.long("config-option", "editor-cmd", "diff-cmd")
+	case "gh":
+		return a.leading && a.is("alias", "extension")
+	}
+	return a.changesShell(program)
+}
+
+// changesShell knows the builtins that change what later commands mean, or
+// evaluate a name: even quoted, read 'x[$(rm)]' runs rm.
+func (a argument) changesShell(builtin string) bool {
+	switch builtin {
+	case "printf":
+		return strings.HasPrefix(a.text, "-v")
+	case "test":
+		return a.is("-v", "-R")
+	case "wait", "jobs":
+		return a.short("px")
+	case "read", "mapfile", "readarray", "getopts", "unset", "let", "export", "declare", "typeset", "local", "readonly",
+		"compgen", "complete", "bind", "zmodload", "autoload", "functions":
+		return true
 	}
 	return false
 }

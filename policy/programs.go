@@ -66,7 +66,7 @@ func opaqueName(w string) bool {
 func isInterpreter(name string) bool {
 	name = strings.TrimRight(name, "0123456789.")
 	switch name {
-	case "python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "luajit", "r", "rscript", "julia", "tsx", "ts-node":
+	case "python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "luajit", "r", "rscript", "julia", "tsx", "ts-node", "psql", "mysql", "sqlite":
 		return true
 	}
 	return false
