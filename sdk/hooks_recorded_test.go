@@ -347,13 +347,13 @@ func plain(v any) any {
 }
 
 // saysJSON is a hook that answers with given JSON.
-func saysJSON(event sdk.HookEvent, answer string, o ...sdk.HookOption) sdk.Hook {
+func saysJSON(event sdk.HookEvent, answer string) sdk.Hook {
 	return sdk.OnEvent(string(event), func(context.Context, *sdk.HookCall) (json.RawMessage, error) {
 		if answer == "" {
 			return nil, nil
 		}
 		return json.RawMessage(answer), nil
-	}, o...)
+	})
 }
 
 var errTold = errors.New("an error")

@@ -2,7 +2,6 @@ package sdk_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -131,9 +130,7 @@ func TestWrappedServerThatWasAddedLater(t *testing.T) {
 			assert.Equal(t, 1, clients())
 			end(t, c)
 			require.Eventually(t, func() bool { return clients() == 0 }, 20*time.Second, time.Millisecond)
-			if err := c.Close(context.Background()); err != nil {
-				assert.False(t, errors.Is(err, context.DeadlineExceeded), "%v", err)
-			}
+			_ = c.Close(context.Background()) // of an agent that died
 		})
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"os/signal"
@@ -28,7 +27,6 @@ import (
 // store is what the tools work on.
 type store struct {
 	pause time.Duration // for one record
-	out   io.Writer
 
 	mu      sync.Mutex
 	records map[string]int
@@ -54,7 +52,7 @@ func (s *store) load(ctx context.Context, in importInput) (*sdk.ToolResult, erro
 		s.mu.Unlock()
 		message := fmt.Sprintf("%d of %d records", i+1, in.Records)
 		if sdk.Progress(ctx, float64(i+1), float64(in.Records), message) {
-			fmt.Fprintln(s.out, "progress:", message)
+			fmt.Println("progress:", message)
 		}
 	}
 	return sdk.JSONResult(map[string]any{"source": in.Source, "copied": in.Records}), nil
@@ -90,13 +88,13 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *agent, prompt, 200*time.Millisecond, os.Stdout); err != nil {
+	if err := run(ctx, *agent, prompt, 200*time.Millisecond); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, agent, prompt string, pause time.Duration, out io.Writer) error {
-	s := &store{pause: pause, out: out, records: map[string]int{}}
+func run(ctx context.Context, agent, prompt string, pause time.Duration) error {
+	s := &store{pause: pause, records: map[string]int{}}
 	server, err := s.server()
 	if err != nil {
 		return err
@@ -112,13 +110,13 @@ func run(ctx context.Context, agent, prompt string, pause time.Duration, out io.
 			return err
 		}
 		for _, call := range sdk.ToolUses(m) {
-			fmt.Fprintf(out, "calls %s %s\n", call.Name, call.Input)
+			fmt.Printf("calls %s %s\n", call.Name, call.Input)
 		}
 		for _, result := range sdk.ToolResults(m) {
-			fmt.Fprintln(out, "gets", result.Content.Text())
+			fmt.Println("gets", result.Content.Text())
 		}
 		if answer, ok := m.(*sdk.ResultMessage); ok {
-			fmt.Fprintln(out, "says", answer.Text())
+			fmt.Println("says", answer.Text())
 		}
 	}
 	return nil

@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +14,7 @@ import (
 )
 
 func Example() {
-	if err := run(context.Background(), "scripted", "Import the records.", time.Millisecond, os.Stdout); err != nil {
+	if err := run(context.Background(), "scripted", "Import the records.", time.Millisecond); err != nil {
 		fmt.Println(err)
 	}
 	// Unordered output:
@@ -34,7 +31,7 @@ func Example() {
 // An agent that gives up ends the import.
 func TestAnImportThatNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
-	s := &store{pause: 5 * time.Millisecond, out: io.Discard, records: map[string]int{}}
+	s := &store{pause: 5 * time.Millisecond, records: map[string]int{}}
 	server, err := s.server()
 	require.NoError(t, err)
 	result, err := sdk.Run(t.Context(), "go", &sdk.Options{
@@ -55,6 +52,6 @@ func TestAnImportThatNobodyWaitsFor(t *testing.T) {
 
 func TestUnknownAgent(t *testing.T) {
 	t.Parallel()
-	err := run(t.Context(), "nobody", "", time.Millisecond, new(strings.Builder))
+	err := run(t.Context(), "nobody", "", time.Millisecond)
 	require.ErrorContains(t, err, "nobody")
 }
