@@ -32,8 +32,8 @@ type MCPReadResourceRequest struct {
 	URI        string `json:"uri"`
 }
 
-// MCPCallRequest calls an MCP tool. The form of the answer has not been
-// observed.
+// MCPCallRequest calls an MCP tool, by the name that the model knows it by. The
+// answer is an [MCPCallResponse].
 type MCPCallRequest struct {
 	Tool        string          `json:"tool"`
 	Arguments   json.RawMessage `json:"arguments,omitempty"`

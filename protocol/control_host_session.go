@@ -133,8 +133,8 @@ type SetCwdRequest struct {
 	TrustedDirectory string `json:"trusted_directory,omitempty"`
 }
 
-// EndSessionRequest ends the session; the process stays until its input ends
-// (observed on qodercli 1.1.52). No answer value.
+// EndSessionRequest ends the session. Claude Code 2.1.329 then exits with code
+// 0; qodercli 1.1.52 stays until its input ends (observed). No answer value.
 type EndSessionRequest struct{}
 
 // SideQuestionTurn is an earlier side question and its answer.

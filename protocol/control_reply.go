@@ -65,6 +65,9 @@ type SettingsResponse struct {
 	Sources   SettingsSources  `json:"sources,omitempty"`
 	Effective json.RawMessage  `json:"effective,omitempty"`
 	Applied   *AppliedSettings `json:"applied,omitempty"`
+	// ServedSettingsState says whether an organization serves settings:
+	// ineligible, … (observed on Claude Code 2.1.329).
+	ServedSettingsState string `json:"served_settings_state,omitempty"`
 }
 
 // SettingsSources are the settings by source. On the wire they are a list of
@@ -165,6 +168,10 @@ type SetCwdResponse struct {
 	TranscriptRelocated bool   `json:"transcript_relocated,omitempty"`
 	// Directory is what must be trusted, with needs_trust.
 	Directory string `json:"directory,omitempty"`
+	// Reason and Message say why it was rejected: not_found, … (observed on
+	// Claude Code 2.1.329).
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 }
 
 // TextResponse answers a [SessionCostRequest] or an

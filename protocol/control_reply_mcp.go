@@ -66,6 +66,15 @@ type MCPReadResourceResponse struct {
 	Contents []MCPResource `json:"contents"`
 }
 
+// MCPCallResponse answers an [MCPCallRequest] with the result of the tool, as
+// MCP has it (observed on Claude Code 2.1.329).
+type MCPCallResponse struct {
+	Content           json.RawMessage `json:"content,omitempty"` // a list of content blocks
+	StructuredContent json.RawMessage `json:"structuredContent,omitempty"`
+	IsError           bool            `json:"isError,omitempty"`
+	Meta              json.RawMessage `json:"_meta,omitempty"`
+}
+
 // MCPResource is the content of a resource: Text, or Blob in base64.
 type MCPResource struct {
 	URI      string          `json:"uri"`

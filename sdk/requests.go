@@ -108,8 +108,9 @@ func (c *Client) ApplyFlagSettings(ctx context.Context, settings json.RawMessage
 	return ask[ApplyFlagSettingsResponse](ctx, c, protocol.ApplyFlagSettingsRequest{Settings: settings})
 }
 
-// UpdateSettings writes an object of settings to a settings file: localSettings
-// or userSettings. Claude.
+// UpdateSettings writes an object of settings to a settings file that the
+// session loads. Claude Code 2.1.329 takes outputStyle in localSettings and
+// effortLevel in userSettings, and refuses all else. Claude.
 func (c *Client) UpdateSettings(ctx context.Context, source string, settings json.RawMessage) error {
 	return c.Call(ctx, protocol.UpdateSettingsRequest{Source: source, Settings: settings}, nil)
 }
