@@ -110,38 +110,6 @@ func (w *wire) String() string {
 	return b.String()
 }
 
-// understood checks that all the agent said is of a type that the protocol
-// package knows, and decodes.
-func (w *wire) understood(t *testing.T) {
-	t.Helper()
-	for _, s := range w.said() {
-		if s.who != "agent" {
-			continue
-		}
-		f, err := protocol.ParseFrame([]byte(s.text))
-		if !assert.NoError(t, err, s.text) {
-			continue
-		}
-		switch f.Type {
-		case protocol.TypeControlRequest:
-			req, err := protocol.DecodeAgentRequest(f)
-			assert.NoError(t, err, s.text)
-			_, unknown := req.(*protocol.UnknownAgentRequest)
-			assert.False(t, unknown, s.text)
-		case protocol.TypeControlResponse:
-			_, err := protocol.DecodeControlResponse(f)
-			assert.NoError(t, err, s.text)
-		case protocol.TypeControlCancel:
-		default:
-			u, unknown := protocol.DecodeMessage(f).(*protocol.UnknownMessage)
-			if unknown {
-				assert.NoError(t, u.Err)
-			}
-			assert.False(t, unknown, s.text)
-		}
-	}
-}
-
 // answered checks that the host answered each request of the agent once, before
 // it closed stdin, unless the agent took the request back, by a cancel frame or
 // by the notification that cancels an MCP call.
