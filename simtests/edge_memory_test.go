@@ -481,7 +481,7 @@ func TestMemoryWhateverTheAgentWrites(t *testing.T) { // alone: it measures memo
 			return request(id, `{"subtype":"can_use_tool","tool_name":"Bash","input":{"v":"`+pad+`"}}`) +
 				"\n" + `{"type":"control_cancel_request","request_id":"` + id + `"}`
 		}},
-		"long request ids": {line: func(id string) string { return request(id+strings.Repeat(pad, 24), `{"subtype":"x"}`) }},
+		"long request ids": {line: func(id string) string { return request(id+strings.Repeat(pad, 12), `{"subtype":"x"}`) }},
 		"tasks without end": {line: func(id string) string {
 			return `{"type":"system","subtype":"task_started","task_id":"` + id + pad[:200] + `"}`
 		}, volume: scaled(4*mib, 256*mib), drops: true},

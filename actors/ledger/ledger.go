@@ -48,7 +48,7 @@ type Limits struct {
 	// still for want of room; then the session fails. Default: none.
 	Consumer time.Duration
 	// Requests bounds how many requests of the agent are open at once; beyond it
-	// they are denied. Default: 16,384. So are they beyond 12 MiB of open
+	// they are denied. Default: 16,384. So are they beyond 10 MiB of open
 	// requests, those above 1 MiB not counted, of which there may be 64 MiB; one
 	// alone may have any size.
 	Requests int

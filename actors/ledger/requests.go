@@ -80,7 +80,7 @@ type Request struct {
 // are counted apart: while they are open they also keep their part of the
 // runtime's budget.
 const (
-	requestBytes      = 12 << 20
+	requestBytes      = 10 << 20
 	largeRequestBytes = 64 << 20
 	requestCost       = 512 // of each, besides its line
 )

@@ -418,7 +418,7 @@ func TestOpenRequestsAreBoundedByTheirBytes(t *testing.T) {
 				r.read(sized(fmt.Sprint(n), size))
 				open = append(open, r.Take(ledger.Permission)...)
 			}
-			assert.InDelta(t, (12<<20)/(size+600), len(open), float64(len(open))/50+1)
+			assert.InDelta(t, (10<<20)/(size+600), len(open), float64(len(open))/50+1)
 			assert.Equal(t, []string{fmt.Sprint(n-1, " ", deny("too many requests are open"))}, r.answers())
 			assert.Equal(t, n-1, r.Gates())
 
