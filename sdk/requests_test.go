@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -63,18 +64,66 @@ func (t *tap) Next(wait time.Duration) ([]byte, error) {
 // one makes a value of what a method returns besides its error.
 func one[T any](v T, err error) (any, error) { return v, err }
 
+// requestCase is a method, what it sends, and what it makes of the answer.
+type requestCase struct {
+	like   agent.Dialect
+	call   func(context.Context, *sdk.Client) (any, error)
+	asked  string
+	answer string
+	want   any
+}
+
+func (tc requestCase) check(t *testing.T) {
+	t.Helper()
+	var kind struct{ Subtype string }
+	require.NoError(t, json.Unmarshal([]byte(tc.asked), &kind))
+	p := &prompter{
+		like: tc.like, subtype: kind.Subtype, asked: make(chan json.RawMessage, 2),
+		Agent: scripted.New(scripted.WithScript(&scripted.Script{Dialect: tc.like, Capabilities: []string{
+			"goal_v1", "goal_max_turns_v1", "plan_mode_v1", "session_rewind_v1", "skill_evolution_v1", "byok_config_management_v1",
+			"background_tasks_v1", "side_question_v1", "reload_skills_v1",
+		}})),
+	}
+	if tc.answer != "" {
+		p.answer = json.RawMessage(tc.answer)
+	}
+	o := &sdk.Options{Backend: p}
+	if tc.like == agent.Qoder {
+		o.Auth = sdk.QoderCLIAuth()
+	}
+	c := sdk.NewClient(o)
+	require.NoError(t, c.Connect(t.Context()))
+	got, err := tc.call(t.Context(), c)
+	require.NoError(t, err)
+	assert.Equal(t, tc.want, got)
+	assert.JSONEq(t, tc.asked, string(<-p.asked))
+	require.NoError(t, c.Close(context.Background()))
+}
+
+// methodOf is what the vendors call a method of the client: what the cases of
+// TestRequests are called, but for those that are another form of one.
+func methodOf(name string) string {
+	return map[string]string{
+		"Interrupt": "interrupt", "SetPermissionMode": "setPermissionMode", "SetModel": "setModel", "SetMaxThinkingTokens": "setMaxThinkingTokens",
+		"ApplyFlagSettings": "applyFlagSettings", "UpdateSettings": "updateSettings", "ContextUsage": "getContextUsage", "Usage": "usage_EXPERIMENTAL",
+		"ReadFile": "readFile", "RewindFiles": "rewindFiles", "SeedReadState": "seedReadState", "StopTask": "stopTask", "BackgroundTasks": "backgroundTasks",
+		"CancelMessage": "cancelAsyncMessage", "GenerateTitle": "generateSessionTitle", "MCPStatus": "mcpServerStatus", "ReconnectMCPServer": "reconnectMcpServer",
+		"ToggleMCPServer": "toggleMcpServer", "SetMCPServers": "setMcpServers", "ReadMCPResource": "readMcpResource",
+		"OverrideMCPPermissionMode": "setMcpPermissionModeOverride", "ReloadPlugins": "reloadPlugins", "ReloadSkills": "reloadSkills",
+		"ReloadOutputStyles": "reloadOutputStyles", "SetGoal": "setGoal", "Goal": "getGoal", "ClearGoal": "clearGoal", "SetGoalMaxTurns": "setGoalMaxTurns",
+		"SetPlanMode": "setPlanMode", "PlanMode": "getPlanMode", "SetProxy": "setProxy", "Rewind": "rewind", "AddDirectories": "addDirectories",
+		"AvailableModels": "getAvailableModels", "AccountInfo": "accountInfo", "UsageInfo": "getUsageInfo", "Plugins": "listPlugins",
+		"FlushMemory": "flushMemory", "RefreshMemory": "refreshMemory", "FlushSkillEvolution": "flushSkillEvolution", "InjectMCPToken": "injectMcpToken",
+		"BYOKProviders": "listByokProviders", "CreateBYOKConfig": "createByokConfig", "UpdateBYOKConfig": "updateByokConfig",
+		"DeleteBYOKConfig": "deleteByokConfig", "CheckBYOKConfig": "checkByokConfig",
+	}[name]
+}
+
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	type call = func(context.Context, *sdk.Client) (any, error)
 	nothing := func(err error) (any, error) { return nil, err }
 	noon := time.UnixMilli(1_767_268_800_000)
-	for name, tc := range map[string]struct {
-		like   agent.Dialect
-		call   call
-		asked  string
-		answer string
-		want   any
-	}{
+	for name, tc := range map[string]requestCase{
 		"Interrupt": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.Interrupt(ctx)) },
 			`{"subtype":"interrupt"}`, `{"still_queued":["a"]}`, &sdk.InterruptReceipt{StillQueued: []string{"a"}}},
 		"InterruptAll": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.InterruptAll(ctx)) },
@@ -240,28 +289,14 @@ func TestRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var kind struct{ Subtype string }
-			require.NoError(t, json.Unmarshal([]byte(tc.asked), &kind))
-			p := &prompter{
-				like: tc.like, subtype: kind.Subtype, asked: make(chan json.RawMessage, 2),
-				Agent: scripted.New(scripted.WithScript(&scripted.Script{Dialect: tc.like, Capabilities: []string{
-					"goal_v1", "goal_max_turns_v1", "plan_mode_v1", "session_rewind_v1", "skill_evolution_v1", "byok_config_management_v1",
-				}})),
+			if method := methodOf(name); method != "" {
+				vendor := "claude"
+				if tc.like == agent.Qoder {
+					vendor = "qoder"
+				}
+				parity.Covers(t, vendor+"/method/"+method)
 			}
-			if tc.answer != "" {
-				p.answer = json.RawMessage(tc.answer)
-			}
-			o := &sdk.Options{Backend: p}
-			if tc.like == agent.Qoder {
-				o.Auth = sdk.QoderCLIAuth()
-			}
-			c := sdk.NewClient(o)
-			require.NoError(t, c.Connect(t.Context()))
-			got, err := tc.call(t.Context(), c)
-			require.NoError(t, err)
-			assert.Equal(t, tc.want, got)
-			assert.JSONEq(t, tc.asked, string(<-p.asked))
-			require.NoError(t, c.Close(context.Background()))
+			tc.check(t)
 		})
 	}
 }
