@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -117,12 +118,17 @@ func eventHooks(t *testing.T) []struct {
 
 func TestHookOfEachEvent(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/function/HOOK_EVENTS")
 	var events []HookEvent
 	for _, h := range eventHooks(t) {
 		events = append(events, h.zero.event)
-		assert.Equal(t, "{}", fired(t, h.zero), "the zero output of %s must let everything go on", h.zero.event)
-		assert.Equal(t, "{"+h.want+"}", fired(t, h.full), "%s", h.full.event)
-		assert.Equal(t, h.zero.event, h.full.event)
+		t.Run(string(h.zero.event), func(t *testing.T) {
+			t.Parallel()
+			parity.Covers(t, "claude/hook/"+string(h.zero.event))
+			assert.Equal(t, "{}", fired(t, h.zero), "the zero output must let everything go on")
+			assert.Equal(t, "{"+h.want+"}", fired(t, h.full))
+			assert.Equal(t, h.zero.event, h.full.event)
+		})
 	}
 	assert.ElementsMatch(t, protocol.HookEvents(), events, "events without a constructor of their own")
 }

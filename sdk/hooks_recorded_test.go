@@ -22,6 +22,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -199,6 +200,7 @@ const (
 
 func TestAnswersOfTheVendorsSDKs(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "both/ask/hook_callback", "both/ask/mcp_message", "both/ask/can_use_tool", "qoder/callback/HookCallbackMatcher")
 	for name, build := range map[string]func(*testing.T, kernel.Executor) comparison{
 		"claude hooks": claudeHooks, "claude permissions": claudePermissions, "claude MCP": claudeMCP,
 		"claude without callbacks": claudeWithoutCallbacks,

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -169,6 +170,7 @@ func replay(t *testing.T, s *sdk.MCPServer, tr traced) {
 
 func TestClaudesRecording(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/function/createSdkMcpServer", "claude/feature/MCP-Server-Integration")
 	tr := readTrace(t, "claude/sdk-recorder/cb-mcp.ndjson", "srv")
 	s, err := sdk.NewMCPServer("srv", "1.2.3",
 		sdk.NewTool("echo", "d", echo),
@@ -200,6 +202,7 @@ func TestClaudesManifestOfToolsThatAreAlwaysLoaded(t *testing.T) {
 
 func TestQodersRecording(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "qoder/function/createSdkMcpServer")
 	tr := readTrace(t, "qoder/c2s-mcp.ndjson", "k1")
 	type greeting struct {
 		Name string  `json:"name" jsonschema:"n"`

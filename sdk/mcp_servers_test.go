@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -23,6 +24,7 @@ func says(t *testing.T, name, text string) *sdk.MCPServer {
 
 func TestServersThatComeAndGo(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/method/setMcpServers", "claude/method/toggleMcpServer", "claude/method/mcpServerStatus", "claude/feature/Dynamic-MCP")
 	in(t, func(w *world) {
 		call := func(server string) scripted.Turn {
 			return turn(&scripted.MCPCall{Server: server, Tool: "say", Gate: agent.GateAllow})
