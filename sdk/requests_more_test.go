@@ -10,19 +10,14 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
 func TestRequestsThatTheDocumentsDoNotName(t *testing.T) {
 	t.Parallel()
-	type call = func(context.Context, *sdk.Client) (any, error)
 	nothing := func(err error) (any, error) { return nil, err }
-	for name, tc := range map[string]struct {
-		like          agent.Dialect
-		call          call
-		asked, answer string
-		want          any
-	}{
+	for name, tc := range map[string]requestCase{
 		"FileSuggestions": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.FileSuggestions(ctx, "go")) },
 			`{"subtype":"file_suggestions","query":"go"}`, `{"suggestions":[{"path":"go.mod","score":1}]}`, []sdk.FileSuggestion{{Path: "go.mod", Score: 1}}},
 		"BinaryVersion": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.BinaryVersion(ctx)) },
@@ -69,26 +64,10 @@ func TestRequestsThatTheDocumentsDoNotName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var kind struct{ Subtype string }
-			require.NoError(t, json.Unmarshal([]byte(tc.asked), &kind))
-			p := &prompter{
-				like: tc.like, subtype: kind.Subtype, asked: make(chan json.RawMessage, 2),
-				Agent: scripted.New(scripted.WithScript(&scripted.Script{Dialect: tc.like, Capabilities: []string{"byok_config_management_v1"}})),
+			if method := methodOf(name); method != "" {
+				parity.Covers(t, "qoder/method/"+method)
 			}
-			if tc.answer != "" {
-				p.answer = json.RawMessage(tc.answer)
-			}
-			o := &sdk.Options{Backend: p}
-			if tc.like == agent.Qoder {
-				o.Auth = sdk.QoderCLIAuth()
-			}
-			c := sdk.NewClient(o)
-			require.NoError(t, c.Connect(t.Context()))
-			got, err := tc.call(t.Context(), c)
-			require.NoError(t, err)
-			assert.Equal(t, tc.want, got)
-			assert.JSONEq(t, tc.asked, string(<-p.asked))
-			require.NoError(t, c.Close(context.Background()))
+			tc.check(t)
 		})
 	}
 }

@@ -115,7 +115,8 @@ func methodOf(name string) string {
 		"AvailableModels": "getAvailableModels", "AccountInfo": "accountInfo", "UsageInfo": "getUsageInfo", "Plugins": "listPlugins",
 		"FlushMemory": "flushMemory", "RefreshMemory": "refreshMemory", "FlushSkillEvolution": "flushSkillEvolution", "InjectMCPToken": "injectMcpToken",
 		"BYOKProviders": "listByokProviders", "CreateBYOKConfig": "createByokConfig", "UpdateBYOKConfig": "updateByokConfig",
-		"DeleteBYOKConfig": "deleteByokConfig", "CheckBYOKConfig": "checkByokConfig",
+		"DeleteBYOKConfig": "deleteByokConfig", "CheckBYOKConfig": "checkByokConfig", "BYOKConfigs": "listByokConfigs",
+		"ValidateBYOKModel": "validateByokModel", "EnableRemoteProjection": "enableRemoteProjection", "DisableRemoteProjection": "disableRemoteProjection",
 	}[name]
 }
 
