@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/agent-troupe/troupe/sdk"
 )
 
-// TestContinueBesideResume has both on the command line, as the vendor's SDK has
-// them: Resume says which session it is.
+// TestContinueBesideResume is why Continue is left out beside Resume, where the
+// vendor's SDK passes both on.
 func TestContinueBesideResume(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -18,6 +20,11 @@ func TestContinueBesideResume(t *testing.T) {
 	assert.NotEqual(t, older, newer)
 
 	o := r.options()
+	o.Resume, o.ExtraArgs = older, map[string]sdk.Opt[string]{"continue": {}}
+	_, result := r.once(o, "hi [[scn:text]]")
+	assert.Equal(t, newer, result.SessionID, "with both of them the CLI continues")
+
+	o = r.options()
 	o.Resume, o.Continue = older, true
 	assert.Equal(t, older, r.recalls(o).SessionID)
 

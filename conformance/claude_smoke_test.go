@@ -34,10 +34,13 @@ type rawCLI struct {
 }
 
 type frame struct {
-	Type     string `json:"type"`
-	Subtype  string `json:"subtype"`
-	Result   string `json:"result"`
-	IsError  bool   `json:"is_error"`
+	Type    string `json:"type"`
+	Subtype string `json:"subtype"`
+	Result  string `json:"result"`
+	IsError bool   `json:"is_error"`
+	Request struct {
+		Subtype string `json:"subtype"`
+	} `json:"request"`
 	Response struct {
 		Subtype   string `json:"subtype"`
 		RequestID string `json:"request_id"`
