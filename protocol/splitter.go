@@ -6,7 +6,7 @@ import "bytes"
 const DefaultMaxLine = 64 << 20
 
 const (
-	minChunk  = 4 << 10  // first and smallest chunk
+	minChunk  = 1 << 10  // first and smallest chunk
 	maxChunk  = 32 << 10 // largest chunk that is not forced by one long line
 	minRead   = 512      // a chunk with less free space than this is given up
 	oversized = 256      // bytes of an oversize line kept for diagnostics
@@ -55,12 +55,13 @@ func NewSplitter(maxLine int) *Splitter {
 }
 
 // Buffer returns free space to read into, never empty. Its size follows the
-// traffic: from 4 KiB up to 32 KiB while reads fill it, down again when they
+// traffic: from 1 KiB up to 32 KiB while reads fill it, down again when they
 // do not, and as needed for a long line. It is valid until the next call.
 func (s *Splitter) Buffer() []byte {
 	// A chunk is given up when it is full, or when nothing of it is pending
 	// and traffic has become too thin for its size.
-	if cap(s.chunk)-len(s.chunk) < minRead || s.Pending() == 0 && cap(s.chunk) > 4*s.size {
+	tooLarge := cap(s.chunk) > 4*s.size || s.size == minChunk && cap(s.chunk) > minChunk
+	if cap(s.chunk)-len(s.chunk) < minRead || s.Pending() == 0 && tooLarge {
 		s.grow()
 	}
 	b := s.chunk[len(s.chunk):cap(s.chunk)]

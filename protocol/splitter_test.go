@@ -155,7 +155,7 @@ func TestSplitterBufferFollowsTraffic(t *testing.T) {
 		grown = fill()
 	}
 	assert.Equal(t, maxChunk, grown)
-	for range 4 {
+	for range 5 {
 		copy(s.Buffer(), "{}\n")
 		s.Commit(3)
 		_, ok := s.Next()

@@ -16,8 +16,7 @@ import (
 
 // config turns the spec into what the actors need. It finds every mistake in
 // the options before anything starts.
-func (s *Session) config() (actors.Config, error) {
-	spec := &s.spec
+func (s *Session) config(spec *Spec) (actors.Config, error) {
 	opts, err := spec.facts()
 	if err != nil {
 		return actors.Config{}, err
@@ -36,7 +35,7 @@ func (s *Session) config() (actors.Config, error) {
 	traits := spec.Dialect.Traits()
 	return actors.Config{
 		ID: s.id, System: s.rt.sys, Dialect: spec.Dialect, Options: &opts,
-		Command: command, Spawner: s.spawner(),
+		Command: command, Spawner: s.rt.spawnerFor(spec),
 		Graces: transport.Graces{
 			EOF:       first(spec.Graces.EOF, traits.EOFGrace, 5*time.Second),
 			Terminate: first(spec.Graces.Terminate, traits.TermGrace, 5*time.Second),
@@ -129,14 +128,14 @@ func first(ds ...time.Duration) time.Duration {
 	return 0
 }
 
-func (s *Session) spawner() transport.Spawner {
+func (rt *Runtime) spawnerFor(spec *Spec) transport.Spawner {
 	switch {
-	case s.spec.Spawner != nil:
-		return s.spec.Spawner
-	case s.spec.Program != nil:
-		return transport.InMemory{Clock: s.rt.sys.Clock(), Exec: s.rt.sys.Executor(), Program: s.spec.Program}
+	case spec.Spawner != nil:
+		return spec.Spawner
+	case spec.Program != nil:
+		return transport.InMemory{Clock: rt.sys.Clock(), Exec: rt.sys.Executor(), Program: spec.Program}
 	}
-	return s.rt.spawner
+	return rt.spawner
 }
 
 func commandOf(l dialect.Launch, parent []string, traits dialect.Traits) transport.Command {
@@ -156,11 +155,11 @@ func commandOf(l dialect.Launch, parent []string, traits dialect.Traits) transpo
 // environment merges what the launch adds over the parent's environment,
 // sorted, so that the same options give the same bytes.
 func environment(l dialect.Launch, parent []string) []string {
-	vars := make(map[string]string)
+	vars := make(map[string]string) // by name, "name=value"
 	if !l.CleanEnv {
 		for _, kv := range parent {
-			if name, value, ok := strings.Cut(kv, "="); ok && name != "" {
-				vars[name] = value
+			if name, _, ok := strings.Cut(kv, "="); ok && name != "" {
+				vars[name] = kv // all sessions share its bytes
 			}
 		}
 	}
@@ -168,11 +167,11 @@ func environment(l dialect.Launch, parent []string) []string {
 		delete(vars, name)
 	}
 	for _, v := range l.Env {
-		vars[v.Name] = v.Value
+		vars[v.Name] = v.Name + "=" + v.Value
 	}
 	env := make([]string, 0, len(vars))
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		env = append(env, name+"="+vars[name])
+		env = append(env, vars[name])
 	}
 	return env
 }

@@ -40,12 +40,13 @@ const (
 
 // Session is one conversation with one agent. It is safe for concurrent use.
 type Session struct {
-	id       string
-	rt       *Runtime
-	spec     Spec
-	core     *actors.Core
-	warnings []dialect.Warning
-	events   *handler // nil without Spec.OnEvent
+	id          string
+	rt          *Runtime
+	dialect     dialect.Dialect
+	core        *actors.Core
+	warnings    []dialect.Warning
+	events      *handler            // nil without Spec.OnEvent
+	authExpires func(reason string) // nil without Spec.OnAuthExpired
 }
 
 func (rt *Runtime) newSession(spec Spec) (*Session, error) {
@@ -58,11 +59,11 @@ func (rt *Runtime) newSession(spec Spec) (*Session, error) {
 	if strings.ContainsAny(spec.ID, "/#") {
 		return nil, fmt.Errorf("open: session id %q must not contain / or #", spec.ID)
 	}
-	s := &Session{id: spec.ID, rt: rt, spec: spec}
+	s := &Session{id: spec.ID, rt: rt, dialect: spec.Dialect, authExpires: spec.OnAuthExpired}
 	if spec.OnEvent != nil {
 		s.events = &handler{exec: rt.sys.Executor(), handle: spec.OnEvent, failed: s.observerFailed}
 	}
-	cfg, err := s.config()
+	cfg, err := s.config(&spec)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func (s *Session) emit(e event.Event) {
 }
 
 func (s *Session) authExpired(reason string) {
-	tell := s.spec.OnAuthExpired
+	tell := s.authExpires
 	if tell == nil {
 		return
 	}
@@ -278,10 +279,10 @@ func (s *Session) Messages(ctx context.Context) iter.Seq2[protocol.Message, erro
 // nil. limit zero takes Limits.Control, negative means none. A refusal is a
 // *ledger.ControlError.
 func (s *Session) Call(ctx context.Context, req protocol.HostRequest, resp any, limit time.Duration) error {
-	if need := s.spec.Dialect.Capability(req); need != "" && !contains(s.Capabilities(), need) {
-		return &dialect.UnsupportedCapabilityError{Backend: s.spec.Dialect.Name(), Capability: need, Request: req.Subtype()}
+	if need := s.dialect.Capability(req); need != "" && !contains(s.Capabilities(), need) {
+		return &dialect.UnsupportedCapabilityError{Backend: s.dialect.Name(), Capability: need, Request: req.Subtype()}
 	}
-	body, err := s.spec.Dialect.Encode(req)
+	body, err := s.dialect.Encode(req)
 	if err != nil {
 		return err
 	}

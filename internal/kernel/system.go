@@ -3,6 +3,7 @@ package kernel
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -67,6 +68,10 @@ func NewSystem(cfg Config) *System {
 	s.sys = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return cfg.Logger
 	}))
+	// A thousand maps of 32 shards each are 3 MB, and every actor the first of
+	// its shard.
+	pids := s.sys.ProcessRegistry.LocalPIDs
+	pids.LocalPIDs = slices.Clone(pids.LocalPIDs[:8])
 	// The stock event stream throttles dead letters with a goroutine and a
 	// wall-clock ticker, and logs message contents. This one keeps the single
 	// duty we need: a watch on a dead actor is answered.
