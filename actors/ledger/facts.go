@@ -74,13 +74,13 @@ func resultOf(f protocol.Frame) *protocol.ResultMessage {
 	return &protocol.ResultMessage{Subtype: f.Subtype, IsError: true, Errors: []string{"the result frame did not decode"}}
 }
 
-var authFailed = []byte(`"authentication_failed"`)
+const authFailed = `"authentication_failed"`
 
 // assistant looks for the agent's word that it is not logged in. Both agents
 // write it into a message of their own making (observed on Claude Code 2.1.329
 // and qodercli 1.1.52).
 func (l *Ledger) assistant(f *protocol.Frame) {
-	if l.facts.authExpired || !bytes.Contains(f.Raw, authFailed) {
+	if l.facts.authExpired || !bytes.Contains(f.Raw, []byte(authFailed)) {
 		return
 	}
 	if m, ok := protocol.DecodeMessage(*f).(*protocol.AssistantMessage); ok && m.Error == "authentication_failed" {

@@ -206,7 +206,7 @@ func TestAnAgentThatAsksAndDoesNotRead(t *testing.T) {
 				answered += r.answer()
 			}
 			assert.NotEmpty(t, r.proc.out.buf, "it is not read from")
-			assert.Len(t, r.proc.in.got.Bytes(), 0)
+			assert.Empty(t, r.proc.in.got.Bytes())
 			waits := r.ledger.Snapshot().Waits
 			require.Len(t, waits, 1)
 			assert.Equal(t, "agent to take its answers", waits[0].What)
