@@ -10,6 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/router"
+	"github.com/agent-troupe/troupe/bench/internal/drive"
 	"github.com/agent-troupe/troupe/bench/internal/fast"
 	"github.com/agent-troupe/troupe/bench/internal/measure"
 	"github.com/agent-troupe/troupe/dialect"
@@ -111,14 +112,12 @@ func stub[M any](b *testing.B, sys *kernel.System, name string, heard func()) *k
 	return &a
 }
 
-// BenchmarkSession has whole turns with an agent inside this process.
+// BenchmarkSession has whole turns with an agent inside this process: the time
+// of one event, or of one callback, the agent's part included.
 func BenchmarkSession(b *testing.B) {
-	hook := sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
-		return sdk.PreToolUseOutput{}, nil
-	}, sdk.Match("Bash"))
-	for _, mode := range []string{measure.Stream, measure.Hook} {
+	for _, mode := range []string{measure.Stream, measure.Hook, measure.Perm, measure.MCP} {
 		b.Run(mode, func(b *testing.B) {
-			c := sdk.NewClient(&sdk.Options{Backend: fast.Program{}, Hooks: []sdk.Hook{hook}, IncludePartialMessages: true})
+			c := sdk.NewClient(drive.Job{Backend: fast.Program{}, Mode: mode}.Options(nil))
 			require.NoError(b, c.Connect(b.Context()))
 			defer func() { require.NoError(b, c.Close(context.Background())) }()
 			b.ReportAllocs()

@@ -99,7 +99,7 @@ func measured(part string, s size) error {
 	case mode == measure.Probe:
 		err = drive.Probe(ctx, job)
 	case mode == "crowd":
-		f.Crowd, err = drive.Many(ctx, scripted.New(), s.crowd, false)
+		f.Crowd, err = drive.Many(ctx, drive.Job{Backend: scripted.New(), Sessions: s.crowd}, false)
 	default:
 		if mode == measure.Idle {
 			job.Sessions = s.idle

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/bench/internal/drive"
+	"github.com/agent-troupe/troupe/bench/internal/measure"
 )
 
 func main() {
@@ -25,12 +26,13 @@ func main() {
 	}
 	sessions := flag.Int("sessions", many, "sessions at once")
 	turns := flag.Bool("turns", false, "have a turn with each session before it is held")
+	heap := flag.String("memprofile", "", "write a heap profile to this file while all sessions are open")
 	flag.Parse()
 	if flag.NArg() > 0 || *sessions < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	figures, err := drive.Many(context.Background(), scripted.New(), *sessions, *turns)
+	figures, err := drive.Many(context.Background(), drive.Job{Backend: scripted.New(), Sessions: *sessions, Held: measure.HeapProfile(*heap)}, *turns)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"runtime/pprof"
 
 	"github.com/agent-troupe/troupe/bench/internal/drive"
 	"github.com/agent-troupe/troupe/bench/internal/fast"
@@ -33,12 +32,13 @@ func main() {
 	n := flag.Int("n", 1000, "events or callbacks of each turn")
 	sessions := flag.Int("sessions", 1, "sessions at once")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
+	heap := flag.String("memprofile", "", "write a heap profile to this file while all sessions are open")
 	flag.Parse()
 	if flag.NArg() > 0 || !measure.Known(*mode) || *n < 0 || *sessions < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	job := drive.Job{Backend: sdk.Claude(sdk.ClaudeConfig{Path: *agent}), Mode: *mode, N: *n, Sessions: *sessions}
+	job := drive.Job{Backend: sdk.Claude(sdk.ClaudeConfig{Path: *agent}), Mode: *mode, N: *n, Sessions: *sessions, Held: measure.HeapProfile(*heap)}
 	if *agent == "" {
 		path, env, err := fast.Self()
 		if err != nil {
@@ -46,7 +46,7 @@ func main() {
 		}
 		job.Backend, job.Env = sdk.Claude(sdk.ClaudeConfig{Path: path}), env
 	}
-	stop, err := profiled(*profile)
+	stop, err := measure.CPUProfile(*profile)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -60,20 +60,4 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println(string(b))
-}
-
-// profiled starts a profile, unless file is empty, and returns what ends it.
-func profiled(file string) (stop func() error, err error) {
-	if file == "" {
-		return func() error { return nil }, nil
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return nil, err
-	}
-	stop = func() error {
-		pprof.StopCPUProfile()
-		return f.Close()
-	}
-	return stop, pprof.StartCPUProfile(f)
 }

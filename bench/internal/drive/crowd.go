@@ -21,10 +21,11 @@ type Crowd struct {
 	Left       int     `json:"goroutines_left"`
 }
 
-// Many opens n sessions on agents of this process, each of which has a turn if
+// Many opens the sessions on agents of this process, each of which has a turn if
 // turns is set, holds them, and closes them.
-func Many(ctx context.Context, backend sdk.Backend, n int, turns bool) (f Crowd, err error) {
-	r := &run{Job: Job{Backend: backend, Mode: measure.Idle}}
+func Many(ctx context.Context, j Job, turns bool) (f Crowd, err error) {
+	j.Mode = measure.Idle
+	n, r := j.Sessions, &run{Job: j}
 	if err := r.warmUp(ctx); err != nil {
 		return f, err
 	}
@@ -33,7 +34,7 @@ func Many(ctx context.Context, backend sdk.Backend, n int, turns bool) (f Crowd,
 	clients := make([]*sdk.Client, n)
 	began := time.Now()
 	err = each(n, atOnce, func(i int) error {
-		clients[i] = sdk.NewClient(&sdk.Options{Backend: backend})
+		clients[i] = sdk.NewClient(&sdk.Options{Backend: j.Backend})
 		err := clients[i].Connect(ctx)
 		if err == nil && turns {
 			_, _, err = r.turn(ctx, clients[i])
@@ -42,10 +43,13 @@ func Many(ctx context.Context, backend sdk.Backend, n int, turns bool) (f Crowd,
 	})
 	f.OpenMillis = millis(began)
 	held := settled(-1)
-	each1 := func(now, then int64) float64 { return float64(now-then) / 1024 / float64(n) }
-	f.RSSEach, f.HeapEach = each1(held.rss, before.rss), each1(held.heap, before.heap)
+	share := func(now, then int64) float64 { return float64(now-then) / 1024 / float64(n) }
+	f.RSSEach, f.HeapEach = share(held.rss, before.rss), share(held.heap, before.heap)
 	f.Goroutines = float64(held.goroutines-before.goroutines) / float64(n)
 
+	if j.Held != nil {
+		err = errors.Join(err, j.Held())
+	}
 	began = time.Now()
 	closed := each(n, n, func(i int) error {
 		if clients[i] == nil {

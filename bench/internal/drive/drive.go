@@ -22,6 +22,8 @@ type Job struct {
 	Mode     string
 	N        int // events or callbacks of each turn
 	Sessions int // 0 is 1
+	// Held, if set, is called while all sessions are held.
+	Held func() error
 }
 
 // atOnce is how many sessions are opened, or closed, at the same time.
@@ -52,6 +54,9 @@ func Run(ctx context.Context, j Job) (line measure.Line, hops float64, err error
 	measure.Settle()
 	r.line.RSS, r.line.Heap = measure.MB(measure.RSS()), measure.MB(measure.Heap())
 	r.line.Goroutines = runtime.NumGoroutine()
+	if j.Held != nil {
+		return r.line, hops, j.Held()
+	}
 	return r.line, hops, nil
 }
 
@@ -65,7 +70,7 @@ type run struct {
 }
 
 func (r *run) warmUp(ctx context.Context) error {
-	c := sdk.NewClient(r.options(nil))
+	c := sdk.NewClient(r.Options(nil))
 	err := c.Connect(ctx)
 	if err == nil {
 		_, _, err = r.turn(ctx, c)
@@ -79,7 +84,7 @@ func (r *run) have(ctx context.Context) error {
 	r.clients = make([]*sdk.Client, r.Sessions)
 	began := time.Now()
 	err := each(r.Sessions, atOnce, func(i int) error {
-		c := sdk.NewClient(r.options(nil))
+		c := sdk.NewClient(r.Options(nil))
 		r.clients[i] = c
 		if err := c.Connect(ctx); err != nil {
 			return err
@@ -144,18 +149,18 @@ func (r *run) close() error {
 	})
 }
 
-// options are those of one session; hook is what its PreToolUse hook does, if
+// Options are those of one session; hook is what its PreToolUse hook does, if
 // it is not to return the zero value at once.
-func (r *run) options(hook func(context.Context) error) *sdk.Options {
+func (j Job) Options(hook func(context.Context) error) *sdk.Options {
 	o := &sdk.Options{
-		Backend: r.Backend,
-		Env:     map[string]string{measure.ModeEnv: r.Mode, measure.CountEnv: strconv.Itoa(r.N)},
+		Backend: j.Backend,
+		Env:     map[string]string{measure.ModeEnv: j.Mode, measure.CountEnv: strconv.Itoa(j.N)},
 		Stderr:  func(line string) { fmt.Fprintln(os.Stderr, "agent:", line) },
 	}
-	for k, v := range r.Env {
+	for k, v := range j.Env {
 		o.Env[k] = v
 	}
-	switch r.Mode {
+	switch j.Mode {
 	case measure.Stream:
 		o.IncludePartialMessages = true
 	case measure.Hook, measure.Probe:

@@ -34,7 +34,7 @@ func TestNoCallbackRunsOnTheReader(t *testing.T) {
 }
 
 func TestACrowdLeavesNothing(t *testing.T) {
-	figures, err := drive.Many(t.Context(), fast.Program{}, 20, true)
+	figures, err := drive.Many(t.Context(), drive.Job{Backend: fast.Program{}, Sessions: 20}, true)
 	require.NoError(t, err)
 	assert.Zero(t, figures.Left)
 }

@@ -20,7 +20,7 @@ func Probe(ctx context.Context, j Job) (err error) {
 	j.Mode, j.N = measure.Probe, 1
 	r := &run{Job: j}
 	delivered := make(chan struct{})
-	c := sdk.NewClient(r.options(func(ctx context.Context) error {
+	c := sdk.NewClient(r.Options(func(ctx context.Context) error {
 		select {
 		case <-delivered:
 			return nil
