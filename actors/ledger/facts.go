@@ -115,9 +115,9 @@ func (l *Ledger) lifecycle(f *protocol.Frame) bool {
 		return false
 	}
 	switch m.State {
-	case "started":
+	case protocol.LifecycleStarted:
 		t.state = TurnStarted
-	case "completed", "cancelled":
+	case protocol.LifecycleCompleted, protocol.LifecycleCancelled, protocol.LifecycleDiscarded, protocol.LifecycleRefused:
 		if t.state < TurnStarted {
 			// Never begun and over: a uuid the agent knew, or a message
 			// cancelled in its queue. No result will come.

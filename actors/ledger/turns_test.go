@@ -115,6 +115,8 @@ func TestTheAgentMayRunAMessageNever(t *testing.T) {
 	}{
 		"a uuid it knew":          {[]string{"completed"}, true},
 		"cancelled in its queue":  {[]string{"queued", "cancelled"}, true},
+		"thrown away":             {[]string{"queued", "discarded"}, true},
+		"refused":                 {[]string{"refused"}, true},
 		"queued":                  {[]string{"queued"}, false},
 		"started":                 {[]string{"queued", "started"}, false},
 		"its result comes later":  {[]string{"queued", "started", "completed"}, false},
