@@ -261,8 +261,7 @@ type Options struct {
 
 	// Session.
 
-	// Continue takes up the most recent session of Cwd. Default: false. Both: --continue, left out beside Resume on
-	// Qoder.
+	// Continue takes up the most recent session of Cwd. Default: false. Both: --continue, left out beside Resume.
 	Continue bool `json:"continue,omitempty"`
 	// Resume takes up a session by id; it wins over Continue. Default: a new session. Both: --resume.
 	Resume string `json:"resume,omitempty"`

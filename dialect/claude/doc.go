@@ -12,6 +12,7 @@
 //   - A sandbox is merged into a settings file; the SDK refuses the two together.
 //   - Hooks that are gates say onFailure: block, so that an answer which does not validate denies.
 //   - An allow always carries updatedInput, the original input if the host changed nothing.
+//   - Continue is left out beside Resume: given both the CLI continues, and takes another session than Resume names.
 //   - ExtraArgs stand in the order of their keys.
 //   - The variables that name the SDK are set whatever the parent's are, unless Env has them; the SDK keeps those it
 //     inherits.

@@ -27,7 +27,7 @@ func arguments(o *dialect.Options, l *dialect.Launch, p *build.Problems) []strin
 		a.JoinedIf("PermissionPromptToolName", "--permission-prompt-tool", o.PermissionPromptToolName)
 	}
 	a.JoinedIf("PermissionPrompts", "--permission-prompts", o.PermissionPrompts)
-	a.Switch("Continue", "--continue", o.Continue)
+	a.Switch("Continue", "--continue", o.Continue && o.Resume == "")
 	a.JoinedIf("Resume", "--resume", o.Resume)
 	if !rulesInSettings(o) {
 		a.JoinedIf("AllowedTools", "--allowedTools", strings.Join(build.AllowedTools(o), ","))

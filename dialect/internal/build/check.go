@@ -115,7 +115,7 @@ func checkSession(o *dialect.Options, p *Problems) {
 	p.AddIf(o.HasSessionStore && !o.PersistSession.Or(true), "PersistSession",
 		"a session store mirrors the session's file, and false keeps it from being written", "leave it out")
 	if o.Continue && o.Resume != "" {
-		p.Warn("Continue", "Resume", "Resume names the session, and Continue says nothing more", "leave Continue out")
+		p.Warn("Continue", "Resume", "Resume names the session, so Continue is left out", "leave Continue out")
 	}
 }
 
