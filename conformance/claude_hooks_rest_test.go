@@ -4,6 +4,7 @@ package conformance_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -123,4 +124,66 @@ func TestInstructionsHook(t *testing.T) {
 	assert.Equal(t, "CLAUDE.md", filepath.Base(in.FilePath))
 	assert.NotEmpty(t, in.LoadReason)
 	r.close(c)
+}
+
+func TestElicitationHooks(t *testing.T) {
+	t.Parallel()
+	type elicit = func(context.Context, *sdk.ElicitationInput) (sdk.ElicitationOutput, error)
+	for name, tc := range map[string]struct {
+		hook   elicit
+		result func(context.Context, *sdk.ElicitationResultInput) (sdk.ElicitationOutput, error)
+		told   string
+		failed int
+	}{
+		"turns it down": {
+			hook: func(_ context.Context, in *sdk.ElicitationInput) (sdk.ElicitationOutput, error) {
+				assert.Equal(t, "asking", in.MCPServerName)
+				return sdk.ElicitationOutput{Action: "decline"}, nil
+			},
+			told: `{"action":"decline"}`,
+		},
+		"turns the answer down": {
+			result: func(_ context.Context, in *sdk.ElicitationResultInput) (sdk.ElicitationOutput, error) {
+				assert.Equal(t, "accept", in.Action)
+				return sdk.ElicitationOutput{Action: "decline"}, nil
+			},
+			told: `{"action":"decline"}`,
+		},
+		"fails after the answer": {
+			result: func(context.Context, *sdk.ElicitationResultInput) (sdk.ElicitationOutput, error) {
+				panic("secret trouble")
+			},
+			told: `{"action":"decline"}`, failed: 1,
+		},
+		"fails": {
+			hook: func(context.Context, *sdk.ElicitationInput) (sdk.ElicitationOutput, error) {
+				return sdk.ElicitationOutput{Action: "accept"}, errors.New("secret trouble")
+			},
+			told: `{"action":"decline"}`, failed: 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.model.Script("elicit", modelapi.Say(modelapi.ToolUse("mcp__asking__form", modelapi.Args{})), modelapi.Say(modelapi.Text("Asked.")))
+			o := r.options()
+			o.MCPServers = map[string]sdk.MCPServerConfig{"asking": {
+				Command: os.Args[0], Args: []string{"-test.run=^TestAskingServer$"}, Env: map[string]string{askingServer: "nested"}, AlwaysLoad: true,
+			}}
+			o.AllowedTools = []string{"mcp__asking"}
+			o.OnElicitation = func(context.Context, *sdk.ElicitationRequest) (sdk.ElicitationResult, error) {
+				assert.Nil(t, tc.hook, "the person was asked")
+				return sdk.AcceptElicitation(map[string]string{"name": "Zed"})
+			}
+			if tc.hook != nil {
+				o.Hooks = append(o.Hooks, sdk.OnElicitation(tc.hook))
+			}
+			if tc.result != nil {
+				o.Hooks = append(o.Hooks, sdk.OnElicitationResult(tc.result))
+			}
+			all, _ := r.once(o, "ask me [[scn:elicit]]")
+			assert.JSONEq(t, tc.told, r.toolResult(all).Content.Text())
+			assert.Len(t, r.failed(), tc.failed)
+		})
+	}
 }

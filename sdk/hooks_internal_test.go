@@ -100,7 +100,7 @@ func eventHooks(t *testing.T) []struct {
 			OnElicitation(answering[ElicitationInput](t, ElicitationOutput{Action: "accept", Content: json.RawMessage(`{}`)})),
 			specific("Elicitation", `"action":"accept","content":{}`)},
 		{OnElicitationResult(answering[ElicitationResultInput](t, ElicitationOutput{})),
-			OnElicitationResult(answering[ElicitationResultInput](t, ElicitationOutput{Action: "decline"})), specific("ElicitationResult", `"action":"decline"`)},
+			OnElicitationResult(answering[ElicitationResultInput](t, ElicitationOutput{Action: "decline"})), `"decision":"block",` + specific("ElicitationResult", `"action":"decline"`)},
 		{OnConfigChange(answering[ConfigChangeInput](t, BlockOutput{})), OnConfigChange(answering[ConfigChangeInput](t, blocked)), decided},
 		{OnWorktreeCreate(answering[WorktreeCreateInput](t, WorktreeCreateOutput{})),
 			OnWorktreeCreate(answering[WorktreeCreateInput](t, WorktreeCreateOutput{WorktreePath: "p"})), specific("WorktreeCreate", `"worktreePath":"p"`)},

@@ -173,8 +173,11 @@ type PermissionDeniedOutput struct {
 
 // ElicitationOutput answers in place of a person.
 type ElicitationOutput struct {
-	Action  string          // "", accept, decline or cancel
-	Content json.RawMessage // with accept
+	// Action is "", accept, decline or cancel; Content goes with accept. Claude
+	// Code 2.1.329 lets a callback only turn the question down, by decline or
+	// cancel: accept and Content it heeds from command hooks alone.
+	Action  string
+	Content json.RawMessage
 	HookCommon
 }
 
@@ -295,7 +298,11 @@ func (o ElicitationOutput) wire(event HookEvent) protocol.HookJSONOutput {
 	if o.Action == "" && o.Content == nil {
 		return o.json(nil)
 	}
-	return o.json(&protocol.ElicitationOutput{Name: event, Action: o.Action, Content: o.Content})
+	decision := ""
+	if o.Action == protocol.ElicitDecline || o.Action == protocol.ElicitCancel {
+		decision = DecisionBlock // what callbacks are heeded by
+	}
+	return o.decided(decision, "", &protocol.ElicitationOutput{Name: event, Action: o.Action, Content: o.Content})
 }
 
 func (o WatchPathsOutput) wire(event HookEvent) protocol.HookJSONOutput {

@@ -59,7 +59,7 @@ func isGate(event protocol.HookEvent) bool {
 
 // refusal is the answer that refuses, for the events that can be refused.
 func refusal(event protocol.HookEvent, reason string) (any, bool) {
-	block := map[string]string{"decision": protocol.DecisionBlock, "reason": reason}
+	block := map[string]any{"decision": protocol.DecisionBlock, "reason": reason}
 	specific := func(v map[string]any) any {
 		v["hookEventName"] = event
 		return map[string]any{"hookSpecificOutput": v}
@@ -70,7 +70,9 @@ func refusal(event protocol.HookEvent, reason string) (any, bool) {
 	case protocol.HookPermissionRequest:
 		return specific(map[string]any{"decision": map[string]string{"behavior": "deny", "message": reason}}), true
 	case protocol.HookElicitation, protocol.HookElicitationResult:
-		return specific(map[string]any{"action": protocol.ElicitDecline}), true
+		// The action alone is heeded from command hooks only (observed on 2.1.329).
+		block["hookSpecificOutput"] = map[string]any{"hookEventName": event, "action": protocol.ElicitDecline}
+		return block, true
 	case protocol.HookUserPromptSubmit, protocol.HookUserPromptExpansion, protocol.HookConfigChange:
 		return block, true
 	}
