@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -257,6 +258,7 @@ func TestHookOfAnyEvent(t *testing.T) {
 
 func TestResolveModel(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "qoder/ask/get_model_policy", "qoder/option/resolveModelTimeoutMs", "qoder/error/ModelPolicyTimeoutError")
 	for name, late := range map[string]bool{"in time": false, "late": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

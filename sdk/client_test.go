@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -27,6 +28,7 @@ func (w *world) say(c *sdk.Client, text string) *sdk.ResultMessage {
 
 func TestConversation(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/function/unstable_v2_createSession", "claude/function/startup")
 	in(t, func(w *world) {
 		c := w.connect(w.options(turn(scripted.Text("one")), turn(scripted.Text("two"))))
 		assert.Equal(w, runtime.StateReady, c.State())
@@ -130,6 +132,7 @@ func TestInterruptAllCancelsWhatIsQueued(t *testing.T) {
 
 func TestCloseAgainAndAgain(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/method/close")
 	in(t, func(w *world) {
 		c := w.connect(w.options())
 		w.close(c)
@@ -252,6 +255,7 @@ func TestCloseWhileConnecting(t *testing.T) {
 
 func TestCancelledContext(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/option/abortController", "claude/error/AbortError")
 	why := errors.New("the user went home")
 	check := func(w *world, err error) {
 		w.Helper()
@@ -372,6 +376,7 @@ func TestRequestThatTheBackendLacks(t *testing.T) {
 
 func TestInitialized(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/method/initializationResult", "claude/method/supportedCommands", "claude/method/supportedModels", "claude/method/supportedAgents", "claude/method/accountInfo", "claude/feature/Account-Info", "claude/feature/Slash-Commands/Skills")
 	in(t, func(w *world) {
 		c := w.connect(w.script(scripted.Script{Initialize: map[string]any{
 			"commands": []any{map[string]any{"name": "compact", "description": "d", "argumentHint": ""}},
@@ -412,6 +417,7 @@ func TestWarningsAreToldAsEventsToo(t *testing.T) {
 
 func TestStderr(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/option/stderr")
 	in(t, func(w *world) {
 		seen := make(chan struct{})
 		o := w.options(turn(scripted.Stderr("look out"), scripted.Text("one")))

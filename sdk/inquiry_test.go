@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -85,6 +86,17 @@ func TestWhatTheAgentAsksBesides(t *testing.T) {
 	kinds := []string{"pick"}
 	until := time.UnixMilli(1_900_000_000_000)
 
+	rows := map[string][]string{
+		"a form":             {"both/ask/elicitation", "claude/option/onElicitation"},
+		"a form on Qoder":    {"both/ask/elicitation", "qoder/option/onElicitation"},
+		"the older form":     {"qoder/ask/elicitation_response"},
+		"a dialog":           {"claude/ask/request_user_dialog", "claude/option/onUserDialog"},
+		"a job token":        {"qoder/ask/fetch_job_token"},
+		"an account's token": {"qoder/ask/fetch_service_account_token"},
+		"a memory":           {"qoder/ask/memory_should_generate"},
+		"a review":           {"qoder/ask/skill_evolution_should_review"},
+		"files":              {"qoder/ask/resolve_session_artifacts", "qoder/option/resolveSessionArtifacts"},
+	}
 	for name, c := range map[string]struct {
 		like    agent.Dialect
 		ask     scripted.Step
@@ -141,6 +153,9 @@ func TestWhatTheAgentAsksBesides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if rows := rows[name]; rows != nil {
+				parity.Covers(t, rows...)
+			}
 			in(t, func(w *world) {
 				o := c.options
 				got, failed := inquire(w, &o, c.like, c.ask)
@@ -222,6 +237,7 @@ func TestTokensThatNobodyProvides(t *testing.T) {
 
 func TestAuthExpired(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "qoder/option/onAuthExpired")
 	in(t, func(w *world) {
 		told := make(chan struct{})
 		var reason string

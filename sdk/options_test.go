@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -161,6 +162,7 @@ func TestNilOptions(t *testing.T) { // changes the environment: not parallel
 
 func TestStartErrorSaysWhatAndWhere(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/error/ReferenceError")
 	missing := filepath.Join(t.TempDir(), "claude")
 	err := sdk.NewClient(&sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{Path: missing})}).Connect(t.Context())
 	var start *sdk.StartError

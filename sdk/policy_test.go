@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -151,6 +152,7 @@ func TestPolicyBesideAPromptTool(t *testing.T) {
 
 func TestQuestions(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/feature/AskUserQuestion")
 	ask := &sdk.ToolPermissionRequest{ToolName: "AskUserQuestion", Input: json.RawMessage(
 		`{"questions":[{"question":"Which color?","header":"Color","options":[{"label":"Red","description":"r"},{"label":"Blue"}],"multiSelect":false},` +
 			`{"question":"Which sizes?","options":[{"label":"S"},{"label":"M"}],"multiSelect":true,"new":1}],"metadata":{"source":"x"}}`)}
@@ -184,6 +186,7 @@ func TestQuestions(t *testing.T) {
 
 func TestPlans(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/feature/Exit-Plan-Mode")
 	ask := &sdk.ToolPermissionRequest{ToolName: "ExitPlanMode", Input: json.RawMessage(`{"plan":"# Do it","planFilePath":"/p.md","allowedPrompts":[{"tool":"Bash","prompt":"run tests"}]}`)}
 	plan, ok := sdk.PlanOf(ask)
 	require.True(t, ok)

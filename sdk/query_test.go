@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -20,6 +21,7 @@ const hour = scripted.Delay(time.Hour)
 
 func TestQueryOnePrompt(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/function/query")
 	in(t, func(w *world) {
 		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("hello")))))
 		require.NoError(w, err)
@@ -67,6 +69,7 @@ func TestQueryOfNothing(t *testing.T) {
 
 func TestBreakingOutClosesTheSession(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/method/return")
 	in(t, func(w *world) {
 		ctx, cancel := context.WithCancel(w.Context())
 		for m, err := range sdk.Query(ctx, sdk.Input("hi"), w.options(turn(scripted.Text("one"), hour, scripted.Text("two")))) {
@@ -190,6 +193,7 @@ func TestInputsEndWithTheLoop(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/function/unstable_v2_prompt")
 	in(t, func(w *world) {
 		o := w.options(turn(scripted.Text("hello")))
 		o.Discard = true // Run reads the results all the same
@@ -202,6 +206,7 @@ func TestRun(t *testing.T) {
 
 func TestRunThatFails(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/error/returned-an-error-result")
 	in(t, func(w *world) {
 		yes := true
 		failed := &scripted.Result{IsError: &yes, APIErrorStatus: 529, TerminalReason: "api_error"}
@@ -269,6 +274,7 @@ type weather struct {
 
 func TestRunAs(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/feature/Structured-Output")
 	in(t, func(w *world) {
 		v, r, err := sdk.RunAs[weather](w.Context(), "hi", w.options(turn(
 			&scripted.Result{Structured: map[string]any{"city": "Bonn", "celsius": 21}})))
@@ -382,6 +388,7 @@ func TestAgentThatDies(t *testing.T) {
 
 func TestExpiredLoginOfQoder(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "qoder/error/exit-code-41", "qoder/function/accessToken")
 	in(t, func(w *world) {
 		o := w.script(scripted.Script{Dialect: agent.Qoder, Turns: []scripted.Turn{turn(&scripted.Exit{Code: 41})}})
 		o.Backend = sdk.InMemory(o.Backend.(*scripted.Agent), agent.Qoder)

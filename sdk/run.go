@@ -62,7 +62,9 @@ func (o *outcome) err(c *Client) error {
 		return nil
 	}
 	failed := &ResultError{Result: o.last, RetryAfter: c.opts.untilReset(o.limited)}
-	if o.refused || o.last.APIErrorStatus == 401 || o.last.APIErrorType == "authentication_error" {
+	reason := o.last.TerminalReason
+	if o.refused || o.last.APIErrorStatus == 401 || o.last.APIErrorType == "authentication_error" ||
+		reason == "auth_required" || reason == "auth_payload_missing" { // Qoder's, observed on qodercli 1.1.52
 		return &AuthError{Backend: c.dialing.dialect.Name(), Err: failed}
 	}
 	return failed
