@@ -101,7 +101,8 @@ func NewCore(cfg Config) *Core {
 		Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Spawner: cfg.Spawner,
 		Command: cfg.Command, Graces: cfg.Graces, MaxLine: cfg.MaxLine, Ledger: k.Ledger,
 		Moved:  k.linkMoved,
-		Frames: func() { k.router.Tell(message.FramesReady{}) },
+		Turn:   cfg.System.NewTurn,
+		Frames: func(t kernel.Turner) { k.router.TellAfter(t, message.FramesReady{}) },
 		Stderr: k.stderr,
 	})
 	return k

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/event"
@@ -89,15 +90,19 @@ type Actor struct {
 	// Changed tells the session that a gate was opened or answered.
 	Changed func()
 
+	mu      sync.Mutex // tasks take themselves out
 	running map[*ledger.Request]*run
+	started uint64
+	alarm   kernel.Timer // nil: none
+	ringsAt time.Time    // when alarm does
 }
 
 type run struct {
-	cancel   context.CancelCauseFunc
-	timer    kernel.Timer
-	expired  error
-	deadline func() Deadline
-	name     string
+	Job
+	request *ledger.Request
+	seq     uint64
+	cancel  context.CancelCauseFunc
+	due     time.Time // zero: it may take for ever
 }
 
 // errActorGone is the cause that a callback's context ends with when its actor
@@ -114,13 +119,11 @@ func (a *Actor) Start(c *kernel.Context[message.ToCallback]) error {
 
 // Handle implements [kernel.Behavior].
 func (a *Actor) Handle(c *kernel.Context[message.ToCallback], m message.ToCallback) error {
-	switch m := m.(type) {
+	switch m.(type) {
 	case message.RequestsReady:
 		a.take(c)
-	case message.CallbackDone:
-		a.done(m.Request)
-	case message.CallbackExpired:
-		a.expire(c, m.Request)
+	case message.CallbacksDue:
+		a.expire(c)
 	default:
 		return fmt.Errorf("%v: unexpected message %T", a.Kind, m)
 	}
@@ -129,10 +132,12 @@ func (a *Actor) Handle(c *kernel.Context[message.ToCallback], m message.ToCallba
 
 // Stop implements [kernel.Behavior]: every callback's scope ends.
 func (a *Actor) Stop(*kernel.Context[message.ToCallback]) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.alarm != nil {
+		a.alarm.Stop()
+	}
 	for _, r := range a.running { //troupe:maporder ending a scope sends nothing
-		if r.timer != nil {
-			r.timer.Stop()
-		}
 		r.cancel(errActorGone)
 	}
 }
@@ -147,7 +152,7 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 	job, err := a.Prepare(r)
 	if err != nil {
 		a.fail(r, job.Name, err)
-		a.Changed()
+		a.changed()
 		return
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -157,38 +162,39 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 		return
 	}
 	a.Ledger.Describe(r, job.Name, job.Limit)
-	running := &run{cancel: cancel, name: job.Name, deadline: job.Deadline}
+	running := &run{Job: job, request: r, cancel: cancel}
 	if job.Limit > 0 {
-		running.expired = job.Expired
-		if running.expired == nil {
-			what := fmt.Sprintf("%v callback for %s", a.Kind, job.Name)
-			running.expired = &Spoken{
-				Reason: "no decision was made in time",
-				Err:    &kernel.TimeoutError{What: what, Limit: job.Limit, SetBy: job.SetBy},
-			}
-		}
-		running.timer = c.After(job.Limit, message.CallbackExpired{Request: r})
+		running.due = c.Now().Add(job.Limit)
 	}
-	a.running[r] = running
-	self := c.Self()
-	c.System().Executor().Go(func() {
+	a.enter(c, running)
+	self, clock := c.Self(), c.System().Clock()
+	c.Go(func() {
 		var response json.RawMessage
 		err := errNoReturn
 		defer func() {
-			var told *Reported
-			switch {
-			case err == nil:
-				a.Ledger.Answer(r, response, "")
-			case !errors.As(err, &told):
-				a.fail(r, job.Name, err)
-			case a.Ledger.Answer(r, response, ""):
-				a.report(r, job.Name, told.Err)
-			}
+			a.Ledger.WriteThrough(func() { a.settle(r, job.Name, response, err) })
 			cancel(context.Canceled)
-			self.Tell(message.CallbackDone{Request: r})
+			a.leave(r)
 		}()
-		response, err = call(ctx, job, func() { self.Tell(message.CallbackExpired{Request: r}) })
+		response, err = call(ctx, job, func() {
+			if a.moved(running, clock) {
+				self.Tell(message.CallbacksDue{})
+			}
+		})
 	})
+}
+
+// settle answers a request whose callback has ended.
+func (a *Actor) settle(r *ledger.Request, name string, response json.RawMessage, err error) {
+	var told *Reported
+	switch {
+	case err == nil:
+		a.Ledger.Answer(r, response, "")
+	case !errors.As(err, &told):
+		a.fail(r, name, err)
+	case a.Ledger.Answer(r, response, ""):
+		a.report(r, name, told.Err)
+	}
 }
 
 var errNoReturn = errors.New("the callback ended its goroutine instead of returning (runtime.Goexit does that, and so does FailNow of a test)")
@@ -236,43 +242,29 @@ func (a *Actor) report(r *ledger.Request, name string, err error) {
 	a.Ledger.Emit(event.CallbackFailed{Kind: a.Kind.String(), Name: name, RequestID: r.ID, Err: err})
 }
 
-func (a *Actor) done(request *ledger.Request) {
-	if r := a.running[request]; r != nil {
-		if r.timer != nil {
-			r.timer.Stop()
-		}
-		delete(a.running, request)
-	}
-	a.Changed()
+// enter notes a callback that is about to run.
+func (a *Actor) enter(c *kernel.Context[message.ToCallback], r *run) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.started++
+	r.seq = a.started
+	a.running[r.request] = r
+	a.arm(c, r.due)
 }
 
-// expire answers for a callback that took too long. Its task may go on; its
-// answer will be late.
-func (a *Actor) expire(c *kernel.Context[message.ToCallback], request *ledger.Request) {
-	r := a.running[request]
-	if r == nil || r.deadline != nil && a.goesOn(c, request, r) {
-		return
-	}
-	a.fail(request, r.name, r.expired)
-	a.Changed()
+// leave forgets a callback whose task has ended. The alarm stays: the next
+// callback will want it, and finding nothing to do costs less than to wind it up
+// for each.
+func (a *Actor) leave(request *ledger.Request) {
+	a.mu.Lock()
+	delete(a.running, request)
+	a.mu.Unlock()
+	a.changed()
 }
 
-// goesOn reports whether a deadline that moves is still ahead, and waits for it.
-func (a *Actor) goesOn(c *kernel.Context[message.ToCallback], request *ledger.Request, r *run) bool {
-	if r.timer != nil {
-		r.timer.Stop()
-		r.timer = nil
+// changed tells the session, which shows that a person is asked.
+func (a *Actor) changed() {
+	if a.Kind.AsksPeople() {
+		a.Changed()
 	}
-	d := r.deadline()
-	a.Ledger.Describe(request, r.name, max(d.Limit, 0))
-	if d.Limit <= 0 {
-		return true
-	}
-	left := d.Limit - c.Now().Sub(d.Since)
-	if left > 0 {
-		r.timer = c.After(left, message.CallbackExpired{Request: request})
-		return true
-	}
-	r.expired = d.Expired
-	return false
 }

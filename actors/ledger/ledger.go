@@ -108,6 +108,16 @@ type Outlet interface {
 	Write(lines []byte, as Class) error
 }
 
+// Flusher is an [Outlet] that a task may write to by itself, which spares the
+// way through another one.
+type Flusher interface {
+	// Claim keeps what is queued from now on from being written, until Flush. It
+	// reports false when somebody else is writing.
+	Claim() bool
+	// Flush writes what is queued. It may block.
+	Flush()
+}
+
 // Config is what a ledger needs of its surroundings.
 type Config struct {
 	Clock  kernel.Clock
@@ -204,6 +214,18 @@ func (l *Ledger) write(line []byte, as Class) error {
 	default:
 		return fmt.Errorf("%w: %w", ErrTransportClosed, err)
 	}
+}
+
+// WriteThrough calls do, and then writes what do queued for the agent, unless
+// somebody else is writing. It is for tasks, which may block.
+func (l *Ledger) WriteThrough(do func()) {
+	l.mu.Lock()
+	out, ok := l.outlet.(Flusher)
+	l.mu.Unlock()
+	if ok && out.Claim() {
+		defer out.Flush()
+	}
+	do()
 }
 
 // Deaf notes whether the reader waits for the agent to take its answers.

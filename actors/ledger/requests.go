@@ -32,6 +32,10 @@ func (k Kind) String() string {
 	return [...]string{"permission", "hook", "mcp", "model policy", "inquiry", "other", "any"}[k]
 }
 
+// AsksPeople says whether requests of the kind may wait for a person, which the
+// session's state shows.
+func (k Kind) AsksPeople() bool { return k == Permission || k == Inquiry }
+
 // KindOf sorts a control request by its subtype.
 func KindOf(subtype string) Kind {
 	switch subtype {

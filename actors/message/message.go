@@ -1,7 +1,6 @@
 package message
 
 import (
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
@@ -91,15 +90,12 @@ type ToCallback interface{ toCallback() }
 // From: router.
 type RequestsReady struct{}
 
-// CallbackDone says that a callback's task has ended. From: the task.
-type CallbackDone struct{ Request *ledger.Request }
+// CallbacksDue says that the time of a callback may be over. From: the clock,
+// and a task whose callback has a shorter time than was thought.
+type CallbacksDue struct{}
 
-// CallbackExpired says that a callback's time is over. From: the clock.
-type CallbackExpired struct{ Request *ledger.Request }
-
-func (RequestsReady) toCallback()   {}
-func (CallbackDone) toCallback()    {}
-func (CallbackExpired) toCallback() {}
+func (RequestsReady) toCallback() {}
+func (CallbacksDue) toCallback()  {}
 
 // ToCallbacks is what the supervisor of the callback actors takes.
 type ToCallbacks interface{ toCallbacks() }

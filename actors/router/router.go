@@ -64,7 +64,7 @@ func (a *Actor) Stop(*kernel.Context[message.ToRouter]) {
 // work does all there is to do: sort what came, write what waits, set the
 // timer of the next deadline. Doing it twice does no harm.
 func (a *Actor) work(c *kernel.Context[message.ToRouter]) error {
-	a.sort()
+	a.sort(c)
 	if err := a.write(); err != nil && !errors.Is(err, ledger.ErrTransportClosed) && !errors.Is(err, ledger.ErrNoRoom) {
 		return err
 	}
@@ -76,7 +76,7 @@ func (a *Actor) work(c *kernel.Context[message.ToRouter]) error {
 }
 
 // sort empties the inbox.
-func (a *Actor) sort() {
+func (a *Actor) sort(c *kernel.Context[message.ToRouter]) {
 	var wake [ledger.Other + 1]bool
 	changed := false
 	for {
@@ -93,7 +93,7 @@ func (a *Actor) sort() {
 		case protocol.TypeControlRequest:
 			if kind, ok := a.cfg.Ledger.Open(f); ok {
 				wake[kind] = true
-				changed = true
+				changed = changed || kind.AsksPeople()
 			}
 		case protocol.TypeControlCancel, protocol.TypeControlCancelAlias:
 			a.cfg.Ledger.Cancel(f)
@@ -104,7 +104,7 @@ func (a *Actor) sort() {
 	}
 	for kind, address := range wake {
 		if address && ledger.Kind(kind) != ledger.Other {
-			a.cfg.Callbacks[ledger.Kind(kind)].Tell(message.RequestsReady{})
+			a.cfg.Callbacks[ledger.Kind(kind)].TellAfter(c, message.RequestsReady{})
 		}
 	}
 	if wake[ledger.Other] {

@@ -37,7 +37,11 @@ type LinkConfig struct {
 	MaxLine int // bytes; 0: 64 MiB
 	Ledger  *ledger.Ledger
 	// Moved tells the transport actor, Frames the router. Both only send.
-	Moved, Frames func()
+	Moved func()
+	// Frames may be given the turn of the caller, who runs it then.
+	Frames func(kernel.Turner)
+	// Turn returns a turn for the reader. Optional.
+	Turn func() *kernel.Turn
 	// Stderr receives each line of the agent's stderr, without its newline,
 	// on a task of the link. Optional.
 	Stderr func(line string)
@@ -80,6 +84,9 @@ func NewLink(cfg LinkConfig) *Link {
 	}
 	if cfg.Graces.Sweep <= 0 {
 		cfg.Graces.Sweep = 10 * time.Second
+	}
+	if cfg.Turn == nil {
+		cfg.Turn = func() *kernel.Turn { return nil }
 	}
 	k := &Link{cfg: cfg, stderr: tail{max: 16 << 10}, noise: tail{max: 2 << 10}}
 	k.life, k.cancel = context.WithCancelCause(context.Background())
@@ -138,7 +145,7 @@ func (k *Link) launch() {
 		exec: k.cfg.Exec, out: proc.Stdin(),
 		pressed: k.cfg.Ledger.WakeReader,
 		failed:  k.writeFailed,
-		room:    k.cfg.Frames,
+		room:    func() { k.cfg.Frames(nil) },
 	}
 	k.outputs = 1
 	if proc.Stderr() != nil {
@@ -146,11 +153,11 @@ func (k *Link) launch() {
 		k.cfg.Exec.Go(k.pumpStderr)
 	}
 	k.cfg.Ledger.SetOutlet(k.writer)
-	k.cfg.Exec.Go(k.pumpStdout)
+	k.cfg.Exec.Go(newPump(k).task)
 	k.cfg.Exec.Go(k.awaitExit)
 	k.mu.Unlock()
-	k.advance()    // a close that came during the launch
-	k.cfg.Frames() // there is somebody to write to
+	k.advance()       // a close that came during the launch
+	k.cfg.Frames(nil) // there is somebody to write to
 	k.cfg.Moved()
 }
 
@@ -247,7 +254,7 @@ func (k *Link) end(settle func()) {
 	k.cfg.Ledger.SetOutlet(nil)
 	k.cfg.Ledger.EndOfInput()
 	k.cancel(errExited)
-	k.cfg.Frames()
+	k.cfg.Frames(nil)
 	k.cfg.Moved()
 }
 

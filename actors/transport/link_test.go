@@ -410,7 +410,7 @@ func TestManyLinksInProduction(t *testing.T) {
 			link := transport.NewLink(transport.LinkConfig{
 				Clock: sys.Clock(), Exec: sys.Executor(), Graces: graces, Ledger: l,
 				Spawner: transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: echo},
-				Moved:   func() { address.Tell(message.LinkMoved{}) }, Frames: func() {}, Stderr: func(string) {},
+				Moved:   func() { address.Tell(message.LinkMoved{}) }, Frames: func(kernel.Turner) {}, Stderr: func(string) {},
 			})
 			ref, err := kernel.SpawnRoot[message.ToTransport](sys, "transport#1", &transport.Actor{Link: link, Changed: func() {}})
 			require.NoError(t, err)

@@ -189,7 +189,9 @@ func TestAKilledInMemoryAgentWritesNothingMore(t *testing.T) {
 			assert.NoError(t, port.Write([]byte("before\n")))
 			close(blocked)
 			err := port.Write(make([]byte, 1<<20)) // nobody reads
-			assert.ErrorIs(t, err, io.ErrClosedPipe)
+			if !errors.Is(err, agent.ErrKilled) {  // it died before it wrote
+				assert.ErrorIs(t, err, io.ErrClosedPipe)
+			}
 			assert.ErrorIs(t, port.Write([]byte("after\n")), agent.ErrKilled)
 			_, err = port.Next(-1)
 			assert.ErrorIs(t, err, agent.ErrKilled)

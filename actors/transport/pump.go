@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"io"
 
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
@@ -9,79 +10,105 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// pumpStdout cuts the agent's stdout into frames and puts them in the inbox.
-// It reads only while there is credit.
-func (k *Link) pumpStdout() {
-	defer k.mute()
-	defer k.outputEnded()
-	var (
-		out     = k.proc.Stdout()
-		lines   = protocol.NewSplitter(k.cfg.MaxLine)
-		frames  []protocol.Frame
-		charged int64 // bytes of the unfinished line that the budget granted
-		thrift  thrift
-		kept    int // bytes of messages in the present read
-	)
-	defer func() {
-		k.cfg.Ledger.Budget().Release(charged)
-		k.cfg.Ledger.Budget().Done(k)
-	}()
-	put := func() {
-		if len(frames) > 0 {
-			if k.cfg.Ledger.Put(frames) {
-				k.cfg.Frames()
-			}
-			clear(frames)
-			frames = frames[:0]
+// pump cuts the agent's stdout into frames and puts them in the inbox. It reads
+// only while there is credit.
+type pump struct {
+	*Link
+	out     io.Reader
+	lines   *protocol.Splitter
+	frames  []protocol.Frame
+	charged int64 // bytes of the unfinished line that the budget granted
+	thrift  thrift
+	kept    int  // bytes of messages in the present read
+	tell    bool // the router has to hear of it
+}
+
+func newPump(k *Link) *pump {
+	return &pump{Link: k, out: k.proc.Stdout(), lines: protocol.NewSplitter(k.cfg.MaxLine)}
+}
+
+// task reads until what it read calls somebody back. Then another task reads
+// on, and this one is the callback's: a request does not wait for a goroutine to
+// be woken, and the reader does not wait for the callback.
+func (p *pump) task() {
+	for p.read() {
+		if !p.tell {
+			continue
 		}
-	}
-	take := func(line protocol.Line) {
-		if line.Oversize > 0 {
-			put() // what came before it
-			k.skip(line)
+		p.tell = false
+		turn := p.cfg.Turn()
+		p.cfg.Frames(turn)
+		if turn.Run(); turn.Left() {
+			p.cfg.Exec.Go(p.task)
+			turn.Finish()
 			return
 		}
-		if f, ok := k.frame(line); ok {
-			if n := int64(len(f.Raw)); n > ledger.LargeLine {
-				// The line's own charge replaces what it was granted so far.
-				k.cfg.Ledger.Budget().Charge(n - charged)
-				k.cfg.Ledger.Budget().Done(k)
-				charged = 0
-			}
-			switch {
-			case f.Type == protocol.TypeControlRequest: // may stay open for long
-				if len(f.Raw) <= ledger.LargeLine {
-					f.Raw = bytes.Clone(f.Raw) // what it knows of itself are offsets
-				}
-			case !ledger.IsControl(f.Type):
-				f.Raw = thrift.keep(f.Raw)
-				kept += len(f.Raw)
-			}
-			frames = append(frames, f)
+	}
+	if p.tell {
+		p.cfg.Frames(nil)
+	}
+	p.cfg.Ledger.Budget().Release(p.charged)
+	p.cfg.Ledger.Budget().Done(p.Link)
+	p.outputEnded()
+	p.mute()
+}
+
+// read reports whether there may be more to read.
+func (p *pump) read() bool {
+	if p.awaitCredit(p.lines, &p.charged) != nil {
+		p.Giveup(ledger.ErrConsumerStalled) // the agent is gone and nobody reads what it left
+		return false
+	}
+	n, err := p.out.Read(p.lines.Buffer())
+	p.lines.Commit(n)
+	for line, ok := p.lines.Next(); ok; line, ok = p.lines.Next() {
+		p.take(line)
+	}
+	if err != nil {
+		if line, ok := p.lines.Finish(); ok {
+			p.take(line)
 		}
 	}
-	for {
-		if k.awaitCredit(lines, &charged) != nil {
-			k.Giveup(ledger.ErrConsumerStalled) // the agent is gone and nobody reads what it left
-			break
-		}
-		n, err := out.Read(lines.Buffer())
-		lines.Commit(n)
-		for line, ok := lines.Next(); ok; line, ok = lines.Next() {
-			take(line)
-		}
-		if err != nil {
-			if line, ok := lines.Finish(); ok {
-				take(line)
-			}
-		}
-		put()
-		thrift.read(n, kept)
-		kept = 0
-		if err != nil {
-			break
-		}
+	p.put()
+	p.thrift.read(n, p.kept)
+	p.kept = 0
+	return err == nil
+}
+
+func (p *pump) put() {
+	if len(p.frames) > 0 {
+		p.tell = p.cfg.Ledger.Put(p.frames) || p.tell
+		clear(p.frames)
+		p.frames = p.frames[:0]
 	}
+}
+
+func (p *pump) take(line protocol.Line) {
+	if line.Oversize > 0 {
+		p.put() // what came before it
+		p.skip(line)
+		return
+	}
+	f, ok := p.frame(line)
+	if !ok {
+		return
+	}
+	if n := int64(len(f.Raw)); n > ledger.LargeLine {
+		// The line's own charge replaces what it was granted so far.
+		p.cfg.Ledger.Budget().Charge(n - p.charged)
+		p.cfg.Ledger.Budget().Done(p.Link)
+		p.charged = 0
+	}
+	switch {
+	case f.Type == protocol.TypeControlRequest: // may stay open for long
+		if len(f.Raw) <= ledger.LargeLine {
+			f.Raw = bytes.Clone(f.Raw) // what it knows of itself are offsets
+		}
+	case !ledger.IsControl(f.Type):
+		f.Raw = p.thrift.keep(f.Raw)
+		p.kept += len(f.Raw)
+	}
+	p.frames = append(p.frames, f)
 }
 
 // mute ends an agent that lives on after the end of its stdout: no answer and
@@ -156,11 +183,9 @@ func (k *Link) mustRead() bool {
 }
 
 // skip reports a line above the ceiling.
-func (k *Link) skip(line protocol.Line) {
-	k.cfg.Ledger.Emit(event.Oversize{Length: line.Oversize, Ceiling: k.maxLine(), Head: string(line.Head)})
-	if k.cfg.Ledger.PutSkipped(line.Head) {
-		k.cfg.Frames()
-	}
+func (p *pump) skip(line protocol.Line) {
+	p.cfg.Ledger.Emit(event.Oversize{Length: line.Oversize, Ceiling: p.maxLine(), Head: string(line.Head)})
+	p.tell = p.cfg.Ledger.PutSkipped(line.Head) || p.tell
 }
 
 func (k *Link) frame(line protocol.Line) (protocol.Frame, bool) {

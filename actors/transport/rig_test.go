@@ -62,7 +62,7 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 			Clock: r.sched, Exec: r.sched, Spawner: r.proc, Graces: graces,
 			Command: transport.Command{Path: "/bin/agent", Dir: "/work"},
 			Moved:   func() { r.moved++; r.address.Tell(message.LinkMoved{}) },
-			Frames:  func() { r.frames++ },
+			Frames:  func(kernel.Turner) { r.frames++ },
 			Stderr:  func(line string) { r.stderr = append(r.stderr, line) },
 		},
 		ledger: ledger.Config{

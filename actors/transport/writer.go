@@ -104,6 +104,20 @@ func (w *writer) giveUp(err error) {
 	w.taken(w.answers)
 }
 
+// Claim implements ledger.Flusher.
+func (w *writer) Claim() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.writing {
+		return false
+	}
+	w.writing = true
+	return true
+}
+
+// Flush implements ledger.Flusher.
+func (w *writer) Flush() { w.run() }
+
 // CloseAfterFlush closes stdin once everything queued is written.
 func (w *writer) CloseAfterFlush() {
 	w.mu.Lock()

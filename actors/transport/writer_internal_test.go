@@ -193,12 +193,12 @@ func TestAnswersThatAreNotTaken(t *testing.T) {
 	for range 3 {
 		require.NoError(t, r.Write(make([]byte, answerBound), ledger.FromHost))
 		require.NoError(t, r.Write(make([]byte, smallLine), ledger.FromHost))
-		require.NoError(t, r.Write(make([]byte, smallLine+1), ledger.Answer))
+		require.NoError(t, r.Write(make([]byte, smallLine+1), ledger.FromHost))
 	}
 	require.Nil(t, r.crammed(), "what the user makes does not count")
 	for range answerBound / smallLine {
 		require.Nil(t, r.crammed())
-		require.NoError(t, r.Write(make([]byte, smallLine), ledger.Answer))
+		require.NoError(t, r.Write(make([]byte, smallLine), ledger.FromHost))
 		r.run(t) // the first is being written, which counts
 	}
 	require.Nil(t, r.crammed())
@@ -327,4 +327,22 @@ func TestManyWriters(t *testing.T) {
 	for _, n := range next {
 		assert.Equal(t, lines, n)
 	}
+}
+
+func TestATaskWritesByItself(t *testing.T) {
+	t.Parallel()
+	r := newWriterRig(t)
+	require.True(t, r.Claim())
+	require.False(t, r.Claim(), "one at a time")
+	require.NoError(t, r.Write([]byte("a\n"), ledger.FromHost))
+	require.NoError(t, r.Write([]byte("b\n"), ledger.FromHost))
+	require.NoError(t, r.sched.Run(100))
+	require.Empty(t, r.in.got.String(), "no other task writes what was claimed")
+	r.sched.Go(r.Flush)
+	require.NoError(t, r.sched.Run(100))
+	assert.Equal(t, "a\nb\n", r.in.got.String())
+	assert.False(t, r.Pending())
+	require.NoError(t, r.Write([]byte("c\n"), ledger.FromHost))
+	require.NoError(t, r.sched.Run(100))
+	assert.Equal(t, "a\nb\nc\n", r.in.got.String(), "then everything is as before")
 }
