@@ -66,10 +66,10 @@ func (a *answers) prepare(r *ledger.Request) (dispatch.Job, error) {
 		job.Run = dialog(c, req)
 	case *protocol.FetchJobTokenRequest:
 		job.Limit = DefaultTimeout
-		job.Run = fetch(req, c.JobToken, jobToken)
+		job.Run = fetch(req, c.JobToken, jobToken())
 	case *protocol.FetchServiceAccountTokenRequest:
 		job.Limit = DefaultTimeout
-		job.Run = fetch(req, c.ServiceAccountToken, serviceAccountToken)
+		job.Run = fetch(req, c.ServiceAccountToken, serviceAccountToken())
 	case *protocol.MemoryShouldGenerateRequest:
 		job.Limit, job.SetBy = orDefault(c.MemoryLimit), "Memory"
 		job.Run = consult("memory shouldGenerate", c.ShouldGenerateMemory, req.CallbackID, dialect.MemoryCallbackID, &req.Input)

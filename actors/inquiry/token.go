@@ -43,10 +43,13 @@ func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 // (observed on the Qoder SDK 1.0.39).
 type tokenKind struct{ option, name, code string }
 
-var (
-	jobToken            = tokenKind{"fetchJobToken", "Job Token", "job_token_unavailable"}
-	serviceAccountToken = tokenKind{"fetchServiceAccountToken", "Service Account Token", "service_account_token_unavailable"}
-)
+func jobToken() tokenKind {
+	return tokenKind{"fetchJobToken", "Job Token", "job_token_unavailable"}
+}
+
+func serviceAccountToken() tokenKind {
+	return tokenKind{"fetchServiceAccountToken", "Service Account Token", "service_account_token_unavailable"}
+}
 
 // earliest is the first millisecond that is taken for one: a smaller number is a
 // time in seconds by mistake.
