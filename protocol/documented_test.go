@@ -242,3 +242,16 @@ func TestEveryPurpose(t *testing.T) {
 		assert.Equal(t, purpose, string(policy.Purpose))
 	}
 }
+
+// Why a session ended is one of a few words, and what comes next week.
+func TestExitReasons(t *testing.T) {
+	t.Parallel()
+	parity.Covers(t, "claude/function/EXIT_REASONS")
+	for _, reason := range []string{"clear", "logout", "prompt_input_exit", "other", "bypass_permissions_disabled", "of_next_week"} {
+		in, err := DecodeHookInput(json.RawMessage(`{"hook_event_name":"SessionEnd","session_id":"s","reason":"` + reason + `"}`))
+		require.NoError(t, err)
+		end, ok := in.(*SessionEndInput)
+		require.True(t, ok)
+		assert.Equal(t, reason, end.Reason)
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
@@ -91,6 +92,7 @@ func use(id, tool string, arguments map[string]any) *scripted.MCPCall {
 
 func TestToolsInASession(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/function/tool", "qoder/function/tool", "both/ask/mcp_message", "claude/feature/MCP-Server-Integration")
 	everywhere(t, func(t *testing.T, d dialect.Dialect, rt *runtime.Runtime, ex kernel.Executor) {
 		var began atomic.Bool
 		var cause error

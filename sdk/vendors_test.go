@@ -18,6 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/protocol/view"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -408,4 +409,71 @@ func TestClosedBeforeTheAnswer(t *testing.T) {
 	<-p.errors // the agent has read it
 	require.NoError(t, c.Close(context.Background()))
 	require.ErrorIs(t, <-failed, sdk.ErrClosed)
+}
+
+// A session is taken up again where it ended, or a copy of it under an id of its own.
+func TestResumeAndFork(t *testing.T) {
+	t.Parallel()
+	parity.Covers(t, "claude/function/unstable_v2_resumeSession", "claude/feature/Session-Resume/Fork")
+	in(t, func(w *world) {
+		kept := &scripted.MemoryHistory{}
+		run := func(o sdk.Options) *sdk.ResultMessage {
+			o.Runtime, o.Cwd = w.rt, "/"
+			o.Backend = scripted.New(scripted.WithHistory(kept), scripted.WithScript(&scripted.Script{Default: scripted.Steps{scripted.Text("${history}")}}))
+			r, err := sdk.Run(w.Context(), "remember 42", &o)
+			require.NoError(w, err)
+			return r
+		}
+		first := run(sdk.Options{})
+		again := run(sdk.Options{Resume: first.SessionID})
+		assert.Equal(w, first.SessionID, again.SessionID)
+		assert.Contains(w, again.Result, "remember 42", "the history")
+		fork := run(sdk.Options{Resume: first.SessionID, ForkSession: true})
+		assert.NotEqual(w, first.SessionID, fork.SessionID)
+		assert.Contains(w, fork.Result, "remember 42")
+	})
+}
+
+// The mode and the model of a running session change, and it tells.
+func TestModesAndModelsOfASession(t *testing.T) {
+	t.Parallel()
+	parity.Covers(t, "claude/feature/Permission-Modes", "claude/feature/Model-Switching")
+	in(t, func(w *world) {
+		o := w.options(turn(scripted.Text("one")), turn(scripted.Text("two")))
+		o.PermissionMode, o.Model = sdk.ModeAcceptEdits, "sonnet"
+		c := w.connect(o)
+		defer w.close(c)
+		state := func(prompt string) view.Status {
+			var s view.Status
+			t, err := c.Send(w.Context(), sdk.UserText(prompt))
+			require.NoError(w, err)
+			all, err := sdk.Collect(t.Messages(w.Context()))
+			require.NoError(w, err)
+			for _, m := range all {
+				s.Add(m)
+			}
+			return s
+		}
+		s := state("hi")
+		assert.Equal(w, sdk.ModeAcceptEdits, s.PermissionMode)
+		assert.Equal(w, "sonnet", s.Model)
+		require.NoError(w, c.SetPermissionMode(w.Context(), sdk.ModePlan))
+		require.NoError(w, c.SetModel(w.Context(), "opus"))
+		s = state("and?")
+		assert.Equal(w, sdk.ModePlan, s.PermissionMode)
+		assert.Equal(w, "opus", s.Model)
+	})
+}
+
+// Copies of changed files are asked for at the start, and files are taken back by request.
+func TestFileCheckpointing(t *testing.T) {
+	t.Parallel()
+	parity.Covers(t, "claude/feature/File-Checkpointing")
+	o := &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), EnableFileCheckpointing: sdk.Some(true)}
+	p, err := o.Plan()
+	require.NoError(t, err)
+	assert.Contains(t, p.Env, sdk.PlannedVar{Name: "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", Value: "true"})
+	requestCase{agent.Claude, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.RewindFiles(ctx, "u", false)) },
+		`{"subtype":"rewind_files","user_message_id":"u"}`, `{"canRewind":true,"filesChanged":["f"],"insertions":1,"deletions":2}`,
+		&sdk.RewindFilesResponse{CanRewind: true, FilesChanged: []string{"f"}, Insertions: 1, Deletions: 2}}.check(t)
 }

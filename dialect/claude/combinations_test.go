@@ -57,6 +57,7 @@ func TestOptionsThatMeet(t *testing.T) {
 // TestSandboxIsMergedIntoTheSettings is the merge of the vendor's SDK: objects by key, denials joined, the rest replaced.
 func TestSandboxIsMergedIntoTheSettings(t *testing.T) {
 	t.Parallel()
+	parity.Covers(t, "claude/feature/Sandbox-Config")
 	some := dialect.Some[bool]
 	box := &dialect.Sandbox{
 		Enabled: some(true), ExcludedCommands: []string{"docker"},

@@ -102,6 +102,8 @@ func TestEveryOption(t *testing.T) {
 		"option/systemPrompt.custom":                    {o{SystemPrompt: dialect.SystemPrompt{Blocks: []string{"a"}, Snapshot: dialect.Some(true)}}, wire{init: map[string]string{"systemPrompt": `["a"]`, "systemPromptSnapshot": `true`}}},
 		"option/systemPrompt.excludeDynamicSections":    {o{SystemPrompt: dialect.SystemPrompt{Preset: true, ExcludeDynamicSections: true}}, wire{init: map[string]string{"systemPrompt": "", "excludeDynamicSections": `true`}}},
 		"option/systemPrompt.snapshot":                  {o{SystemPrompt: dialect.SystemPrompt{Preset: true, Snapshot: dialect.Some(true)}}, wire{init: map[string]string{"systemPrompt": "", "systemPromptSnapshot": `true`}}},
+		"feature/Plugins":                               {o{Plugins: []dialect.Plugin{{Path: "/p"}, {Path: "/q"}}}, argv("--plugin-dir=/p", "--plugin-dir=/q")},
+		"feature/Betas":                                 {o{Betas: []string{"context-1m-2025-08-07"}}, argv("--betas=context-1m-2025-08-07")},
 		"env/CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": {o{EnableFileCheckpointing: dialect.Some(true)}, env("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "true")},
 		"env/CLAUDE_CODE_QUESTION_PREVIEW_FORMAT":       {o{ToolConfig: &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "markdown"}}}, env("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT", "markdown")},
 		"env/CLAUDE_CODE_MAX_RETRIES":                   {o{Env: map[string]string{"CLAUDE_CODE_MAX_RETRIES": "2"}}, env("CLAUDE_CODE_MAX_RETRIES", "2")},
@@ -166,6 +168,7 @@ func TestEveryMode(t *testing.T) {
 			parity.Covers(t, "claude/mode/"+string(mode))
 			o := dialect.Options{PermissionMode: mode}
 			if mode == protocol.ModeDelegate {
+				parity.Covers(t, "claude/feature/Delegate-Mode")
 				_, err := claude.New().Validate(&o)
 				require.Len(t, dialect.ConfigErrors(err), 1, "2.1.329 has it no more")
 				assert.Equal(t, "PermissionMode", dialect.ConfigErrors(err)[0].Option)
