@@ -75,6 +75,7 @@ func New(spec Spec, rnd kernel.Rand, observe func(Event)) (*Supervisor, error) {
 		observe = func(Event) {}
 	}
 	s := &Supervisor{spec: spec.withDefaults(), rnd: rnd, observe: observe, index: make(map[string]int, len(spec.Children))}
+	s.children = make([]child, 0, len(s.spec.Children))
 	for i, c := range s.spec.Children {
 		s.index[c.Name] = i
 		s.children = append(s.children, child{spec: c, backoff: BackoffState{Backoff: s.spec.Backoff}})

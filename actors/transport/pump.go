@@ -211,7 +211,7 @@ func head(b []byte) []byte { return b[:min(len(b), 256)] }
 // on it.
 func (k *Link) pumpStderr() {
 	defer k.outputEnded()
-	buf := make([]byte, 1024)
+	buf := make([]byte, 512)
 	var line []byte
 	flush := func() {
 		if len(line) > 0 && k.cfg.Stderr != nil {

@@ -81,13 +81,29 @@ func newAdapter[M any](s *System, name string, b Behavior[M]) *adapter[M] {
 	return a
 }
 
-// props is the one factory: nothing is inherited by children, so every actor
-// gets its dispatcher, mailbox and strategy here.
-func (a *adapter[M]) props() *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor { return a },
-		actor.WithDispatcher(a.ctx.sys.cfg.Dispatcher),
-		actor.WithMailbox(a.newMailbox),
+// incarnation is an adapter, whatever its messages are.
+type incarnation interface {
+	actor.Actor
+	newMailbox() actor.Mailbox
+}
+
+// newProps is the one factory: nothing is inherited by children, so every actor
+// gets its dispatcher, mailbox and strategy here. All actors share what it
+// makes; spawn says whose turn it is.
+func (s *System) newProps() *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor { return s.spawning },
+		actor.WithDispatcher(s.cfg.Dispatcher),
+		actor.WithMailbox(func() actor.Mailbox { return s.spawning.newMailbox() }),
 		actor.WithSupervisor(stopOnFailure{}))
+}
+
+// spawn calls by, which starts a as an actor.
+func (s *System) spawn(a incarnation, by func(*actor.Props) (*actor.PID, error)) (*actor.PID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spawning = a
+	defer func() { s.spawning = nil }()
+	return by(s.props)
 }
 
 func (a *adapter[M]) newMailbox() actor.Mailbox {
@@ -290,7 +306,7 @@ func Spawn[P, M any](c *Context[P], name string, b Behavior[M]) (Ref[M], error) 
 		return Ref[M]{}, fmt.Errorf("kernel: spawn %s: parent is stopping: %w", name, ErrStopped)
 	}
 	a := newAdapter(c.sys, name, b)
-	pid, err := c.actor.SpawnNamed(a.props(), name)
+	pid, err := c.sys.spawn(a, func(p *actor.Props) (*actor.PID, error) { return c.actor.SpawnNamed(p, name) })
 	if err != nil {
 		return Ref[M]{}, spawnError(name, err)
 	}

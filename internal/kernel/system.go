@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -43,6 +44,10 @@ type System struct {
 	sys         *actor.ActorSystem
 	prolong     bool // a goroutine may go on with what its actor left to do
 	deadLetters atomic.Int64
+
+	mu       sync.Mutex
+	props    *actor.Props
+	spawning incarnation // guarded by mu
 }
 
 // NewSystem returns a system without actors. It starts no goroutine.
@@ -65,6 +70,7 @@ func NewSystem(cfg Config) *System {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &System{cfg: cfg, prolong: prolong}
+	s.props = s.newProps()
 	s.sys = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return cfg.Logger
 	}))
@@ -113,7 +119,7 @@ func (s *System) DeadLetters() int64 { return s.deadLetters.Load() }
 // SpawnRoot starts an actor that has no parent. Its name must be unique.
 func SpawnRoot[M any](s *System, name string, b Behavior[M]) (Ref[M], error) {
 	a := newAdapter(s, name, b)
-	pid, err := s.sys.Root.SpawnNamed(a.props(), name)
+	pid, err := s.spawn(a, func(p *actor.Props) (*actor.PID, error) { return s.sys.Root.SpawnNamed(p, name) })
 	if err != nil {
 		return Ref[M]{}, spawnError(name, err)
 	}
