@@ -216,6 +216,7 @@ func TestEveryCallbackType(t *testing.T) {
 		"qoder/callback/BYOKModelInfo":      {&BYOKProvidersResponse{}, provider(types)},
 		"qoder/callback/ModelInfo":          {&ModelsResponse{}, `{"models":[{"value":"v","displayName":"d","isEnabled":true}]}`},
 		"qoder/callback/McpToolInfo":        {&MCPStatusResponse{}, `{"servers":[{"name":"n","status":"connected","tools":[{"name":"t","description":"d","annotations":{"readOnly":true,"destructive":true,"openWorld":true}}]}]}`},
+		"qoder/callback/BaseHookInput":      {&HookBase{}, `{"hook_event_name":"Stop","session_id":"s","transcript_path":"/t","cwd":"/c"}`},
 		"qoder/callback/HookJSONOutput":     {&HookJSONOutput{}, `{"continue":false,"stopReason":"s","decision":"block","reason":"r","hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"defer","permissionDecisionReason":"r","updatedInput":{"a":1},"additionalContext":"c"}}`},
 	} {
 		t.Run(row, func(t *testing.T) {
@@ -239,7 +240,7 @@ func TestEveryPurpose(t *testing.T) {
 		require.NoError(t, err)
 		policy, ok := r.(*ModelPolicyRequest)
 		require.True(t, ok)
-		assert.Equal(t, purpose, string(policy.Purpose))
+		assert.Equal(t, purpose, policy.Purpose)
 	}
 }
 

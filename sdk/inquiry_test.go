@@ -237,7 +237,7 @@ func TestTokensThatNobodyProvides(t *testing.T) {
 
 func TestAuthExpired(t *testing.T) {
 	t.Parallel()
-	parity.Covers(t, "qoder/option/onAuthExpired")
+	parity.Covers(t, "qoder/option/onAuthExpired", "qoder/error/authentication_failed")
 	in(t, func(w *world) {
 		told := make(chan struct{})
 		var reason string
@@ -246,7 +246,7 @@ func TestAuthExpired(t *testing.T) {
 				`"model":"<synthetic>","content":[{"type":"text","text":"` + text + `"}]},"parent_tool_use_id":null,"session_id":"s","uuid":"u"}`)
 			return &raw
 		}
-		o := w.options(turn(line("Not logged in"), line("again"), scripted.Text("done")))
+		o := w.like(agent.Qoder, script(turn(line("Not logged in"), line("again"), scripted.Text("done"))))
 		o.OnAuthExpired = func(r string) { // once, or close panics
 			reason = r
 			close(told)

@@ -68,7 +68,8 @@ func TestProgram(t *testing.T) {
 
 func TestLogins(t *testing.T) {
 	t.Parallel()
-	parity.Covers(t, "qoder/env/QODER_SERVICE_ACCOUNT_KEY", "qoder/env/QODER_SDK_AUTH_PAYLOAD_FILE", "qoder/error/AuthNotConfiguredError", "qoder/error/AuthAccessTokenEnvVarError")
+	parity.Covers(t, "qoder/env/QODER_SERVICE_ACCOUNT_KEY", "qoder/env/QODER_SDK_AUTH_PAYLOAD_FILE", "qoder/error/AuthNotConfiguredError", "qoder/error/AuthAccessTokenEnvVarError",
+		"qoder/env/QODER_PERSONAL_ACCESS_TOKEN")
 	for name, c := range map[string]struct {
 		options dialect.Options
 		payload string
