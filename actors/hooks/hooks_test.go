@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
@@ -24,10 +25,10 @@ func fire(callback, input string) string {
 	return fmt.Sprintf(`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","callback_id":%q,"tool_use_id":"toolu_1","input":%s}}`, callback, input)
 }
 
-func actor(t *testing.T, all []hooks.Hook) *rig {
+func actor(t *testing.T, all []hooks.Hook) *dispatchtest.Rig {
 	t.Helper()
-	return newRig(t,
-		func(l *ledger.Ledger) *dispatch.Actor { return hooks.New(l, claude.New(), all, func() {}) },
+	return dispatchtest.New(t,
+		func(r *dispatchtest.Rig) *dispatch.Actor { return hooks.New(r.Ledger, claude.New(), all, func() {}) },
 		func(q *ledger.Request, reason string) ([]byte, string) {
 			return hooks.Denial(claude.New(), all, q, reason)
 		})
@@ -56,12 +57,12 @@ func TestAHookAnswers(t *testing.T) {
 					return json.RawMessage(c.answer), nil
 				}},
 			})
-			r.ask(fire(hooks.CallbackID(1), `{"n":1}`), 0)
-			require.Len(t, r.lines, 1)
-			assert.Contains(t, r.lines[0], `"subtype":"success"`)
-			assert.Equal(t, c.want, r.answer())
+			r.Ask(fire(hooks.CallbackID(1), `{"n":1}`), 0)
+			require.Len(t, r.Lines, 1)
+			assert.Contains(t, r.Lines[0], `"subtype":"success"`)
+			assert.Equal(t, c.want, r.Answer())
 			assert.Equal(t, []hooks.Call{{Event: protocol.HookPreToolUse, Input: json.RawMessage(`{"n":1}`), ToolUseID: "toolu_1"}}, calls)
-			assert.Empty(t, r.failed)
+			assert.Empty(t, r.Failed)
 		})
 	}
 }
@@ -84,16 +85,16 @@ func TestHooksThatFail(t *testing.T) {
 				protocol.HookPreToolUse: true, protocol.HookPermissionRequest: true, protocol.HookPostToolUse: false, "OfNextWeek": false,
 			} {
 				r := actor(t, []hooks.Hook{{Event: event, Func: c.fn}})
-				r.ask(fire("hook_0", `{}`), 0)
-				require.Len(t, r.lines, 1)
+				r.Ask(fire("hook_0", `{}`), 0)
+				require.Len(t, r.Lines, 1)
 				if gate {
-					assert.Contains(t, r.lines[0], `"subtype":"success"`, "%s: an error would let the tool run", event)
-					assert.Contains(t, r.answer(), `deny`)
+					assert.Contains(t, r.Lines[0], `"subtype":"success"`, "%s: an error would let the tool run", event)
+					assert.Contains(t, r.Answer(), `deny`)
 				} else {
-					assert.Contains(t, r.lines[0], `"subtype":"error"`, event)
+					assert.Contains(t, r.Lines[0], `"subtype":"error"`, event)
 				}
-				assert.Contains(t, r.answer(), c.reason)
-				assert.NotContains(t, r.answer(), "secret")
+				assert.Contains(t, r.Answer(), c.reason)
+				assert.NotContains(t, r.Answer(), "secret")
 			}
 		})
 	}
@@ -111,16 +112,16 @@ func TestAHookThatIsTooSlow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			assert.Equal(t, c.limit, hooks.HostLimit(c.timeout))
-			var r *rig
+			var r *dispatchtest.Rig
 			r = actor(t, []hooks.Hook{{Event: protocol.HookPreToolUse, Timeout: c.timeout, Func: func(ctx context.Context, _ *hooks.Call) (json.RawMessage, error) {
-				return nil, r.sched.Await(ctx, make(chan struct{}))
+				return nil, r.Sched.Await(ctx, make(chan struct{}))
 			}}})
-			r.ask(fire("hook_0", `{}`), c.limit-1)
-			require.Empty(t, r.lines)
-			r.pass(1)
-			assert.Contains(t, r.answer(), "no decision was made in time")
-			assert.Contains(t, r.answer(), "deny")
-			require.ErrorContains(t, r.failed[0], "set by the hook's Timeout")
+			r.Ask(fire("hook_0", `{}`), c.limit-1)
+			require.Empty(t, r.Lines)
+			r.Pass(1)
+			assert.Contains(t, r.Answer(), "no decision was made in time")
+			assert.Contains(t, r.Answer(), "deny")
+			require.ErrorContains(t, r.Failed[0], "set by the hook's Timeout")
 		})
 	}
 }
@@ -134,20 +135,20 @@ func TestAHookThatWasNeverRegistered(t *testing.T) {
 		`7`:                                 true,
 	} {
 		r := actor(t, nil)
-		r.ask(fire("hook_9", input), 0)
-		assert.Equal(t, gate, json.Valid([]byte(r.answer())), "%s: a gate denies, the rest is an error", input)
-		assert.Contains(t, r.answer(), "No hook callback found for ID: hook_9")
-		require.Len(t, r.failed, 1)
-		require.ErrorContains(t, r.failed[0], `"hook_9"`)
+		r.Ask(fire("hook_9", input), 0)
+		assert.Equal(t, gate, json.Valid([]byte(r.Answer())), "%s: a gate denies, the rest is an error", input)
+		assert.Contains(t, r.Answer(), "No hook callback found for ID: hook_9")
+		require.Len(t, r.Failed, 1)
+		require.ErrorContains(t, r.Failed[0], `"hook_9"`)
 	}
 }
 
 func TestAnUnreadableHookRequestIsAGate(t *testing.T) {
 	t.Parallel()
 	r := actor(t, nil)
-	r.ask(`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","callback_id":7}}`, 0)
-	assert.Contains(t, r.answer(), "deny")
-	require.ErrorContains(t, r.failed[0], "hook_callback request")
+	r.Ask(`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","callback_id":7}}`, 0)
+	assert.Contains(t, r.Answer(), "deny")
+	require.ErrorContains(t, r.Failed[0], "hook_callback request")
 }
 
 func TestRegistrations(t *testing.T) {
@@ -200,20 +201,20 @@ func TestAHookThatMayFail(t *testing.T) {
 	r := actor(t, []hooks.Hook{{Event: protocol.HookPreToolUse, OnFailure: dialect.HookContinue, Func: func(context.Context, *hooks.Call) (json.RawMessage, error) {
 		return nil, errors.New("a secret")
 	}}})
-	r.ask(fire("hook_0", `{}`), 0)
-	require.Len(t, r.lines, 1)
-	assert.Contains(t, r.lines[0], `"subtype":"error"`, "the agent then does what the registration says")
-	assert.Equal(t, "the callback failed", r.answer())
-	require.Len(t, r.failed, 1, "it is reported all the same")
+	r.Ask(fire("hook_0", `{}`), 0)
+	require.Len(t, r.Lines, 1)
+	assert.Contains(t, r.Lines[0], `"subtype":"error"`, "the agent then does what the registration says")
+	assert.Equal(t, "the callback failed", r.Answer())
+	require.Len(t, r.Failed, 1, "it is reported all the same")
 }
 
 func TestTheTextForAnUnknownHookIsTheDialects(t *testing.T) {
 	t.Parallel()
-	r := newRig(t,
-		func(l *ledger.Ledger) *dispatch.Actor { return hooks.New(l, qoder.New(), nil, func() {}) },
+	r := dispatchtest.New(t,
+		func(r *dispatchtest.Rig) *dispatch.Actor { return hooks.New(r.Ledger, qoder.New(), nil, func() {}) },
 		func(q *ledger.Request, reason string) ([]byte, string) {
 			return hooks.Denial(qoder.New(), nil, q, reason)
 		})
-	r.ask(fire("hook_9", `{"hook_event_name":"Stop"}`), 0)
-	assert.Equal(t, "Unknown hook callback: hook_9", r.answer())
+	r.Ask(fire("hook_9", `{"hook_event_name":"Stop"}`), 0)
+	assert.Equal(t, "Unknown hook callback: hook_9", r.Answer())
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/kernel/sim"
 )
 
 // served is the actor in virtual time, with one server.
-func served(t *testing.T, s Server) *rig {
+func served(t *testing.T, s Server) *dispatchtest.Rig {
 	t.Helper()
-	return newRig(t, func(l *ledger.Ledger, sched *sim.Scheduler) *dispatch.Actor {
-		return New(l, NewBridge(BridgeConfig{
-			Servers: []Server{s}, Clock: sched, Exec: sched, NotificationReply: json.RawMessage(claudeReply),
+	return dispatchtest.New(t, func(r *dispatchtest.Rig) *dispatch.Actor {
+		return New(r.Ledger, NewBridge(BridgeConfig{
+			Servers: []Server{s}, Clock: r.Sched, Exec: r.Sched, NotificationReply: json.RawMessage(claudeReply),
 			Notify: func(string, string, json.RawMessage) error { return nil },
 		}), func() {})
 	}, func(q *ledger.Request, reason string) ([]byte, string) { return Denial(q, reason) })
@@ -38,12 +38,12 @@ func toolsCall(id int, tool string) string {
 }
 
 // wait is a server whose tools wait, and tell of progress at given moments.
-func wait(r **rig, timeout time.Duration, progress ...time.Duration) *fake {
+func wait(r **dispatchtest.Rig, timeout time.Duration, progress ...time.Duration) *fake {
 	return &fake{name: "srv", timeout: map[string]time.Duration{"slow": timeout},
 		handle: func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
 			for i, at := range progress {
 				moment := make(chan struct{})
-				(*r).sched.AfterFunc(at, func() { close(moment) })
+				(*r).Sched.AfterFunc(at, func() { close(moment) })
 				if err := Await(ctx, moment); err != nil {
 					return nil, err
 				}
@@ -74,25 +74,25 @@ func TestToolsDeadline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var r *rig
+			var r *dispatchtest.Rig
 			r = served(t, wait(&r, c.timeout, c.progress...))
-			r.ask(toolsCall(1, "slow"), c.expires-1)
-			require.Empty(t, r.lines)
-			r.pass(1)
-			require.Len(t, r.lines, 1)
-			assert.JSONEq(t, fmt.Sprintf(`{"mcp_response":{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":%q}],"isError":true}}}`, c.says), r.answer())
-			require.Len(t, r.failed, 1)
+			r.Ask(toolsCall(1, "slow"), c.expires-1)
+			require.Empty(t, r.Lines)
+			r.Pass(1)
+			require.Len(t, r.Lines, 1)
+			assert.JSONEq(t, fmt.Sprintf(`{"mcp_response":{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":%q}],"isError":true}}}`, c.says), r.Answer())
+			require.Len(t, r.Failed, 1)
 			var late *kernel.TimeoutError
-			require.ErrorAs(t, r.failed[0], &late)
+			require.ErrorAs(t, r.Failed[0], &late)
 			assert.Equal(t, "mcp callback for mcp__srv__slow", late.What)
 		})
 	}
 	t.Run("none", func(t *testing.T) {
 		t.Parallel()
-		var r *rig
+		var r *dispatchtest.Rig
 		r = served(t, wait(&r, -1))
-		r.ask(toolsCall(1, "slow"), 1000*time.Hour)
-		assert.Empty(t, r.lines)
+		r.Ask(toolsCall(1, "slow"), 1000*time.Hour)
+		assert.Empty(t, r.Lines)
 	})
 }
 
@@ -100,14 +100,14 @@ func TestToolsDeadline(t *testing.T) {
 // handler heeds it, nor later, nor when its time is over.
 func TestACancelledCallIsNotAnswered(t *testing.T) {
 	t.Parallel()
-	var r *rig
+	var r *dispatchtest.Rig
 	var causes []error
 	s := &fake{name: "srv", timeout: map[string]time.Duration{"deaf": time.Minute},
 		handle: func(ctx context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {
 			if (&rpcMessage{Method: "tools/call", Params: params}).toolCall().Name == "deaf" {
-				ctx = ContextWithExecutor(context.Background(), r.sched)
+				ctx = ContextWithExecutor(context.Background(), r.Sched)
 				over := make(chan struct{})
-				r.sched.AfterFunc(2*time.Minute, func() { close(over) })
+				r.Sched.AfterFunc(2*time.Minute, func() { close(over) })
 				return json.RawMessage(`{"late":true}`), Await(ctx, over)
 			}
 			err := Await(ctx, make(chan struct{}))
@@ -115,20 +115,20 @@ func TestACancelledCallIsNotAnswered(t *testing.T) {
 			return nil, err
 		}}
 	r = served(t, s)
-	r.ask(toolsCall(1, "heeds"), 0)
-	r.ask(toolsCall(2, "deaf"), 0)
+	r.Ask(toolsCall(1, "heeds"), 0)
+	r.Ask(toolsCall(2, "deaf"), 0)
 	for i := 1; i <= 2; i++ {
-		r.ask(rpcLine(fmt.Sprint("n", i), fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i)), 0)
-		assert.JSONEq(t, `{"mcp_response":`+claudeReply+`}`, r.answer())
+		r.Ask(rpcLine(fmt.Sprint("n", i), fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i)), 0)
+		assert.JSONEq(t, `{"mcp_response":`+claudeReply+`}`, r.Answer())
 	}
 	require.Len(t, causes, 1)
 	require.ErrorIs(t, causes[0], context.Canceled)
-	r.pass(time.Hour)
-	assert.Len(t, r.lines, 2, "the notifications have theirs")
-	assert.Empty(t, r.failed)
-	assert.Zero(t, r.ledger.Unanswered())
-	r.ask(toolsCall(1, "heeds"), time.Hour)
-	assert.Len(t, r.lines, 2, "nor when the agent repeats itself")
+	r.Pass(time.Hour)
+	assert.Len(t, r.Lines, 2, "the notifications have theirs")
+	assert.Empty(t, r.Failed)
+	assert.Zero(t, r.Ledger.Unanswered())
+	r.Ask(toolsCall(1, "heeds"), time.Hour)
+	assert.Len(t, r.Lines, 2, "nor when the agent repeats itself")
 }
 
 // rude is a server that fails where it is only asked.
@@ -159,12 +159,12 @@ func TestAServerThatPanicsBeforeTheCall(t *testing.T) {
 			r := served(t, &rude{where: where, fake: fake{name: "srv", handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 				return json.RawMessage(`{"ran":true}`), nil
 			}}})
-			r.ask(toolsCall(1, "rude"), 0)
-			assert.JSONEq(t, `{"mcp_response":{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"the callback failed"}],"isError":true}}}`, r.answer())
-			require.Len(t, r.failed, 1)
-			require.ErrorAs(t, r.failed[0], new(*kernel.PanicError))
-			r.ask(toolsCall(2, "polite"), 0)
-			assert.JSONEq(t, `{"mcp_response":{"jsonrpc":"2.0","id":2,"result":{"ran":true}}}`, r.answer(), "the actor lives")
+			r.Ask(toolsCall(1, "rude"), 0)
+			assert.JSONEq(t, `{"mcp_response":{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"the callback failed"}],"isError":true}}}`, r.Answer())
+			require.Len(t, r.Failed, 1)
+			require.ErrorAs(t, r.Failed[0], new(*kernel.PanicError))
+			r.Ask(toolsCall(2, "polite"), 0)
+			assert.JSONEq(t, `{"mcp_response":{"jsonrpc":"2.0","id":2,"result":{"ran":true}}}`, r.Answer(), "the actor lives")
 		})
 	}
 }
@@ -172,12 +172,12 @@ func TestAServerThatPanicsBeforeTheCall(t *testing.T) {
 // A server that does not say how long its tool may take is not waited for.
 func TestAServerThatHangsBeforeTheCall(t *testing.T) {
 	t.Parallel()
-	var r *rig
-	r = served(t, &hanging{fake: fake{name: "srv"}, exec: func() kernel.Executor { return r.sched }})
-	r.ask(toolsCall(1, "slow"), DefaultTimeout-1)
-	require.Empty(t, r.lines)
-	r.pass(1)
-	assert.Contains(t, r.answer(), "did not finish within 10m0s")
+	var r *dispatchtest.Rig
+	r = served(t, &hanging{fake: fake{name: "srv"}, exec: func() kernel.Executor { return r.Sched }})
+	r.Ask(toolsCall(1, "slow"), DefaultTimeout-1)
+	require.Empty(t, r.Lines)
+	r.Pass(1)
+	assert.Contains(t, r.Answer(), "did not finish within 10m0s")
 }
 
 type hanging struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/modelpolicy"
 	"github.com/agent-troupe/troupe/dialect"
@@ -20,10 +21,12 @@ import (
 
 const ask = `{"type":"control_request","request_id":"m","request":{"subtype":"get_model_policy","purpose":"subagent","models":[]}}`
 
-func policy(t *testing.T, d dialect.Dialect, resolve modelpolicy.Func, limit time.Duration) *rig {
+func policy(t *testing.T, d dialect.Dialect, resolve modelpolicy.Func, limit time.Duration) *dispatchtest.Rig {
 	t.Helper()
-	return newRig(t,
-		func(l *ledger.Ledger) *dispatch.Actor { return modelpolicy.New(l, d, resolve, limit, func() {}) },
+	return dispatchtest.New(t,
+		func(r *dispatchtest.Rig) *dispatch.Actor {
+			return modelpolicy.New(r.Ledger, d, resolve, limit, func() {})
+		},
 		func(_ *ledger.Request, reason string) ([]byte, string) { return nil, reason })
 }
 
@@ -35,10 +38,10 @@ func TestTheUserChoosesAModel(t *testing.T) {
 		seen = q
 		return protocol.ModelPolicyReply{Model: &model}, nil
 	}, 0)
-	r.ask(ask, 0)
-	assert.Contains(t, r.answer(), `"model":"fast"`)
+	r.Ask(ask, 0)
+	assert.Contains(t, r.Answer(), `"model":"fast"`)
 	assert.Equal(t, "subagent", seen.Purpose)
-	assert.Empty(t, r.failed)
+	assert.Empty(t, r.Failed)
 }
 
 func TestAChoiceThatFails(t *testing.T) {
@@ -62,13 +65,13 @@ func TestAChoiceThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := policy(t, c.dialect, c.resolve, 0)
-			r.ask(ask, 0)
-			require.Len(t, r.lines, 1)
-			assert.Contains(t, r.lines[0], `"subtype":"error"`)
-			assert.NotContains(t, r.answer(), "odd")
-			require.Len(t, r.failed, 1)
+			r.Ask(ask, 0)
+			require.Len(t, r.Lines, 1)
+			assert.Contains(t, r.Lines[0], `"subtype":"error"`)
+			assert.NotContains(t, r.Answer(), "odd")
+			require.Len(t, r.Failed, 1)
 			if c.is != nil {
-				require.ErrorIs(t, r.failed[0], c.is)
+				require.ErrorIs(t, r.Failed[0], c.is)
 			}
 		})
 	}
@@ -86,22 +89,22 @@ func TestAChoiceThatTakesTooLong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var r *rig
+			var r *dispatchtest.Rig
 			r = policy(t, qoder.New(), func(ctx context.Context, _ *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
-				return protocol.ModelPolicyReply{}, r.sched.Await(ctx, make(chan struct{}))
+				return protocol.ModelPolicyReply{}, r.Sched.Await(ctx, make(chan struct{}))
 			}, c.limit)
 			if c.after == 0 {
-				r.ask(ask, 1000*time.Hour)
-				assert.Empty(t, r.lines)
+				r.Ask(ask, 1000*time.Hour)
+				assert.Empty(t, r.Lines)
 				return
 			}
-			r.ask(ask, c.after-1)
-			require.Empty(t, r.lines)
-			r.pass(1)
-			assert.Contains(t, r.answer(), c.text)
+			r.Ask(ask, c.after-1)
+			require.Empty(t, r.Lines)
+			r.Pass(1)
+			assert.Contains(t, r.Answer(), c.text)
 			var timeout *modelpolicy.TimeoutError
-			require.ErrorAs(t, r.failed[0], &timeout)
-			require.ErrorIs(t, r.failed[0], context.DeadlineExceeded)
+			require.ErrorAs(t, r.Failed[0], &timeout)
+			require.ErrorIs(t, r.Failed[0], context.DeadlineExceeded)
 			assert.Equal(t, c.after, timeout.Limit)
 		})
 	}
@@ -110,7 +113,7 @@ func TestAChoiceThatTakesTooLong(t *testing.T) {
 func TestAModelRequestThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	r := policy(t, qoder.New(), nil, 0)
-	r.ask(`{"type":"control_request","request_id":"m","request":{"subtype":"get_model_policy","purpose":7}}`, 0)
-	assert.Contains(t, r.lines[0], `"subtype":"error"`)
-	require.ErrorContains(t, r.failed[0], "get_model_policy request")
+	r.Ask(`{"type":"control_request","request_id":"m","request":{"subtype":"get_model_policy","purpose":7}}`, 0)
+	assert.Contains(t, r.Lines[0], `"subtype":"error"`)
+	require.ErrorContains(t, r.Failed[0], "get_model_policy request")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/permission"
 	"github.com/agent-troupe/troupe/dialect"
@@ -33,13 +34,13 @@ func told(t *testing.T, d dialect.Dialect, request string) *protocol.CanUseToolR
 // exchange takes a request through the gate, and returns the answer.
 func exchange(t *testing.T, d dialect.Dialect, request string, decide permission.Func) string {
 	t.Helper()
-	r := newRig(t,
-		func(l *ledger.Ledger) *dispatch.Actor { return permission.New(l, d, decide, 0, func() {}) },
+	r := dispatchtest.New(t,
+		func(r *dispatchtest.Rig) *dispatch.Actor { return permission.New(r.Ledger, d, decide, 0, func() {}) },
 		func(_ *ledger.Request, reason string) ([]byte, string) {
 			return d.PermissionFailure(&protocol.CanUseToolRequest{ToolUseID: "toolu_1"}, reason), ""
 		})
-	r.ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool",`+request+`}}`, 0)
-	return r.answer()
+	r.Ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool",`+request+`}}`, 0)
+	return r.Answer()
 }
 
 func dialects() map[string]dialect.Dialect {
@@ -157,23 +158,23 @@ func TestTheAgentNoLongerWantsToKnow(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "qoder/permission/signal")
 	for name, d := range dialects() {
-		var r *rig
+		var r *dispatchtest.Rig
 		var ended error
-		r = newRig(t,
-			func(l *ledger.Ledger) *dispatch.Actor {
-				return permission.New(l, d, func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
-					ended = r.sched.Await(ctx, make(chan struct{}))
+		r = dispatchtest.New(t,
+			func(r *dispatchtest.Rig) *dispatch.Actor {
+				return permission.New(r.Ledger, d, func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+					ended = r.Sched.Await(ctx, make(chan struct{}))
 					return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
 				}, 0, func() {})
 			},
 			func(*ledger.Request, string) ([]byte, string) { return []byte(`{}`), "" })
-		r.ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`, 0)
+		r.Ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`, 0)
 		back, err := protocol.ParseFrame([]byte(`{"type":"control_cancel_request","request_id":"p"}`))
 		require.NoError(t, err)
-		r.ledger.Put([]protocol.Frame{back})
-		r.ledger.Cancel(back)
-		r.pass(0)
+		r.Ledger.Put([]protocol.Frame{back})
+		r.Ledger.Cancel(back)
+		r.Pass(0)
 		require.ErrorIs(t, ended, context.Canceled, name)
-		assert.Empty(t, r.lines, "what the agent took back is not answered")
+		assert.Empty(t, r.Lines, "what the agent took back is not answered")
 	}
 }

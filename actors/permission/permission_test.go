@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/permission"
 	"github.com/agent-troupe/troupe/dialect/claude"
@@ -19,11 +20,13 @@ import (
 
 const ask = `{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"toolu_1"}}`
 
-func gate(t *testing.T, decide permission.Func, limit time.Duration) *rig {
+func gate(t *testing.T, decide permission.Func, limit time.Duration) *dispatchtest.Rig {
 	t.Helper()
 	d := claude.New()
-	return newRig(t,
-		func(l *ledger.Ledger) *dispatch.Actor { return permission.New(l, d, decide, limit, func() {}) },
+	return dispatchtest.New(t,
+		func(r *dispatchtest.Rig) *dispatch.Actor {
+			return permission.New(r.Ledger, d, decide, limit, func() {})
+		},
 		func(_ *ledger.Request, reason string) ([]byte, string) {
 			return d.PermissionFailure(&protocol.CanUseToolRequest{ToolUseID: "toolu_1"}, reason), ""
 		})
@@ -66,21 +69,21 @@ func TestTheUserDecides(t *testing.T) {
 				}
 				return c.result, c.err
 			}, 0)
-			r.ask(ask, 0)
-			require.Len(t, r.lines, 1)
+			r.Ask(ask, 0)
+			require.Len(t, r.Lines, 1)
 			if c.want[0] == '{' {
-				assert.JSONEq(t, c.want, r.answer())
+				assert.JSONEq(t, c.want, r.Answer())
 			} else {
-				assert.Contains(t, r.answer(), c.want)
+				assert.Contains(t, r.Answer(), c.want)
 			}
-			assert.NotContains(t, r.answer(), "secret", "what went wrong is the user's business")
-			assert.Contains(t, r.lines[0], `"subtype":"success"`, "a gate never answers an error")
+			assert.NotContains(t, r.Answer(), "secret", "what went wrong is the user's business")
+			assert.Contains(t, r.Lines[0], `"subtype":"success"`, "a gate never answers an error")
 			require.NotNil(t, seen)
 			assert.Equal(t, "Bash", seen.ToolName)
 			assert.JSONEq(t, `{"command":"ls"}`, string(seen.Input))
 			if c.fails != nil {
-				require.Len(t, r.failed, 1)
-				require.ErrorIs(t, r.failed[0], c.fails)
+				require.Len(t, r.Failed, 1)
+				require.ErrorIs(t, r.Failed[0], c.fails)
 			}
 		})
 	}
@@ -89,10 +92,10 @@ func TestTheUserDecides(t *testing.T) {
 func TestNobodyIsNamedToDecide(t *testing.T) {
 	t.Parallel()
 	r := gate(t, nil, 0)
-	r.ask(ask, 0)
-	assert.Contains(t, r.answer(), `"behavior":"deny"`)
-	require.Len(t, r.failed, 1)
-	require.ErrorIs(t, r.failed[0], permission.ErrNoCallback)
+	r.Ask(ask, 0)
+	assert.Contains(t, r.Answer(), `"behavior":"deny"`)
+	require.Len(t, r.Failed, 1)
+	require.ErrorIs(t, r.Failed[0], permission.ErrNoCallback)
 }
 
 func TestARequestThatCannotBeRead(t *testing.T) {
@@ -101,10 +104,10 @@ func TestARequestThatCannotBeRead(t *testing.T) {
 		t.Error("asked")
 		return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
 	}, 0)
-	r.ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":7}}`, 0)
-	assert.Contains(t, r.answer(), `"behavior":"deny"`)
-	require.Len(t, r.failed, 1)
-	require.ErrorContains(t, r.failed[0], "can_use_tool request")
+	r.Ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":7}}`, 0)
+	assert.Contains(t, r.Answer(), `"behavior":"deny"`)
+	require.Len(t, r.Failed, 1)
+	require.ErrorContains(t, r.Failed[0], "can_use_tool request")
 }
 
 func TestHowLongAPersonMayThink(t *testing.T) {
@@ -118,17 +121,17 @@ func TestHowLongAPersonMayThink(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var r *rig
+			var r *dispatchtest.Rig
 			r = gate(t, func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
-				return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, r.sched.Await(ctx, make(chan struct{}))
+				return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, r.Sched.Await(ctx, make(chan struct{}))
 			}, c.limit)
-			r.ask(ask, 24*time.Hour)
+			r.Ask(ask, 24*time.Hour)
 			if !c.want {
-				assert.Empty(t, r.lines)
+				assert.Empty(t, r.Lines)
 				return
 			}
-			assert.Contains(t, r.answer(), "no decision was made in time")
-			require.ErrorContains(t, r.failed[0], "permission callback for Bash: no answer within 1m0s (set by PermissionTimeout)")
+			assert.Contains(t, r.Answer(), "no decision was made in time")
+			require.ErrorContains(t, r.Failed[0], "permission callback for Bash: no answer within 1m0s (set by PermissionTimeout)")
 		})
 	}
 }

@@ -1,0 +1,103 @@
+package dispatchtest
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Rig is a callback actor in virtual time, with a record of its answers and
+// failures.
+type Rig struct {
+	Sched  *sim.Scheduler
+	Ledger *ledger.Ledger
+	Lines  []string // what was written to the agent
+	Failed []error  // what the events say of callbacks
+
+	t   *testing.T
+	ref kernel.Ref[message.ToCallback]
+}
+
+// New runs what build returns; deny answers for callbacks that fail.
+func New(t *testing.T, build func(*Rig) *dispatch.Actor, deny func(*ledger.Request, string) ([]byte, string)) *Rig {
+	t.Helper()
+	r := &Rig{t: t, Sched: sim.New(1)}
+	sys := kernel.NewSystem(r.Sched.Config())
+	r.Ledger = ledger.New(ledger.Config{
+		Clock: r.Sched, Rand: r.Sched, Exec: r.Sched, Deny: deny,
+		Emit: func(e event.Event) {
+			if f, ok := e.(event.CallbackFailed); ok {
+				r.Failed = append(r.Failed, f.Err)
+			}
+		},
+	})
+	r.Ledger.SetOutlet(r)
+	ref, err := kernel.SpawnRoot[message.ToCallback](sys, "actor", build(r))
+	r.must(err)
+	r.ref = ref
+	t.Cleanup(r.Sched.Close)
+	return r
+}
+
+func (r *Rig) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Write implements [ledger.Outlet].
+func (r *Rig) Write(b []byte, _ ledger.Class) error {
+	r.Lines = append(r.Lines, strings.TrimSuffix(string(b), "\n"))
+	return nil
+}
+
+// Ask gives a request of the agent to the actor and lets time go by.
+func (r *Rig) Ask(line string, d time.Duration) {
+	r.t.Helper()
+	f, err := protocol.ParseFrame([]byte(line))
+	r.must(err)
+	r.Ledger.Put([]protocol.Frame{f})
+	f, _, ok := r.Ledger.DeliverContent()
+	if !ok {
+		r.t.Fatalf("%s is no control frame", line)
+	}
+	r.Ledger.Open(f)
+	r.ref.Tell(message.RequestsReady{})
+	r.Pass(0)
+	r.Pass(d)
+}
+
+// Pass lets time go by.
+func (r *Rig) Pass(d time.Duration) {
+	r.t.Helper()
+	over := make(chan struct{})
+	r.Sched.AfterFunc(d, func() { close(over) })
+	r.must(r.Sched.Await(context.Background(), over))
+}
+
+// Answer is the response to the last request, or its error text.
+func (r *Rig) Answer() string {
+	r.t.Helper()
+	if len(r.Lines) == 0 {
+		r.t.Fatal("no answer")
+	}
+	var m struct {
+		Response struct {
+			Error    string          `json:"error"`
+			Response json.RawMessage `json:"response"`
+		} `json:"response"`
+	}
+	r.must(json.Unmarshal([]byte(r.Lines[len(r.Lines)-1]), &m))
+	return m.Response.Error + string(m.Response.Response)
+}
