@@ -319,36 +319,5 @@ func (s *signal) fire() {
 	}
 }
 
-// fifo is a queue that does not keep what it gave out.
-type fifo[T any] struct {
-	items []T
-	head  int
-}
-
-func (f *fifo[T]) len() int { return len(f.items) - f.head }
-func (f *fifo[T]) push(v T) { f.items = append(f.items, v) }
-func (f *fifo[T]) front() *T {
-	return &f.items[f.head]
-}
-
-func (f *fifo[T]) pop() T {
-	var zero T
-	v := f.items[f.head]
-	f.items[f.head] = zero
-	f.head++
-	switch {
-	case f.head == len(f.items):
-		f.items, f.head = f.items[:0], 0
-		if cap(f.items) > 256 {
-			f.items = nil
-		}
-	case f.head > 256 && f.head*2 > len(f.items):
-		n := copy(f.items, f.items[f.head:])
-		clear(f.items[n:])
-		f.items, f.head = f.items[:n], 0
-	}
-	return v
-}
-
 // Emit reports an event of the session.
 func (l *Ledger) Emit(e event.Event) { l.cfg.Emit(e) }

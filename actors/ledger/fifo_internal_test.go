@@ -1,0 +1,44 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+)
+
+func TestAFifoIsAQueue(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var f fifo[*int]
+		var model []*int
+		for range rapid.IntRange(1, 20).Draw(t, "bursts") {
+			for range rapid.IntRange(0, 300).Draw(t, "in") {
+				v := new(int)
+				f.push(v)
+				model = append(model, v)
+			}
+			for range rapid.IntRange(0, 300).Draw(t, "out") {
+				if len(model) == 0 {
+					break
+				}
+				assert.Same(t, model[0], *f.front())
+				assert.Same(t, model[0], f.pop())
+				model = model[1:]
+			}
+			assert.Equal(t, len(model), f.len())
+			held := 0
+			for _, block := range f.blocks {
+				for _, v := range block[:cap(block)] {
+					if v != nil {
+						held++
+					}
+				}
+			}
+			assert.Equal(t, len(model), held, "what was given out is not kept")
+			if len(model) == 0 {
+				assert.LessOrEqual(t, len(f.blocks), 1)
+			}
+		}
+	})
+}
