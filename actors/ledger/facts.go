@@ -23,6 +23,7 @@ type facts struct {
 	sessionID    string
 	capabilities []string
 	agentRunning bool
+	saysStarted  bool            // the agent says when it begins with a user message
 	skipped      bool            // a line above the ceiling may have been the result
 	tasks        map[string]bool // background tasks by id
 	overflow     bool            // there were more than are kept, and it was said
@@ -116,8 +117,11 @@ func (l *Ledger) lifecycle(f *protocol.Frame) bool {
 	}
 	switch m.State {
 	case protocol.LifecycleStarted:
-		t.state = TurnStarted
+		t.state, l.facts.saysStarted = TurnStarted, true
 	case protocol.LifecycleCompleted, protocol.LifecycleCancelled, protocol.LifecycleDiscarded, protocol.LifecycleRefused:
+		if m.State == protocol.LifecycleCancelled && t.begun && !l.facts.saysStarted {
+			t.state = TurnStarted // qodercli 1.1.52 gives a failed turn's result after this
+		}
 		if t.state < TurnStarted {
 			// Never begun and over: a uuid the agent knew, or a message
 			// cancelled in its queue. No result will come.
@@ -139,6 +143,9 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 		if json.Unmarshal(f.Raw, &m) == nil {
 			first := l.facts.sessionID == ""
 			l.facts.sessionID, l.facts.capabilities = m.SessionID, m.Capabilities
+			if i := slices.IndexFunc(l.turns.open, func(t *Turn) bool { return t.state >= TurnWritten }); i >= 0 {
+				l.turns.open[i].begun = true // each turn begins with one
+			}
 			if err := l.cfg.CheckVersion(m.Version); err != nil && first {
 				l.facts.initFailure = err
 			}

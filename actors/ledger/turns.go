@@ -33,6 +33,7 @@ type Turn struct {
 
 	seq    uint64
 	state  TurnState
+	begun  bool   // a turn was begun while it was the oldest that was written
 	endsAt uint64 // the entries of the stream before this one belong to it
 	result *kernel.Promise[*protocol.ResultMessage]
 }

@@ -143,6 +143,27 @@ func TestTheAgentMayRunAMessageNever(t *testing.T) {
 	}
 }
 
+// qodercli says of a turn that fails: queued, cancelled, and then the result.
+func TestATurnThatBeganHasAResultThoughItIsCancelled(t *testing.T) {
+	t.Parallel()
+	const init = `{"type":"system","subtype":"init","session_id":"s"}`
+	r := newRig(t).ready()
+	r.read(init) // of no turn
+	turn, other := r.turn("a"), r.turn("b")
+	r.read(lifecycle("a", "queued"), lifecycle("b", "queued"), init, lifecycle("b", "cancelled"))
+	r.requireEnded(ledger.ErrNotRun, other)
+	r.read(lifecycle("a", "cancelled"))
+	r.requireOpen(turn)
+	r.read(plainResult)
+	r.requireEnded(nil, turn)
+
+	r = newRig(t).ready() // an agent that says when it starts
+	turn, other = r.turn("a"), r.turn("b")
+	r.read(lifecycle("a", "started"), init, resultOf("a"), init, lifecycle("b", "cancelled"))
+	r.requireEnded(nil, turn)
+	r.requireEnded(ledger.ErrNotRun, other)
+}
+
 func TestAnInterruptsReceiptEndsWhatItTookAlong(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).ready()
