@@ -52,16 +52,21 @@ func (w *wire) understood(t *testing.T) {
 			}
 		case protocol.TypeControlCancel:
 		default:
-			m := protocol.DecodeMessage(f)
-			if u, unknown := m.(*protocol.UnknownMessage); unknown {
-				assert.Fail(t, "unknown message", "%v\n%s", u.Err, s.text)
-				continue
-			}
-			again, err := protocol.MarshalMessage(m)
-			assert.NoError(t, err, s.text)
-			kept(t, f.Type+"/"+f.Subtype, f.Raw, again)
+			understoodMessage(t, f)
 		}
 	}
+}
+
+func understoodMessage(t *testing.T, f protocol.Frame) {
+	t.Helper()
+	m := protocol.DecodeMessage(f)
+	if u, unknown := m.(*protocol.UnknownMessage); unknown {
+		assert.Fail(t, "unknown message", "%v\n%s", u.Err, f.Raw)
+		return
+	}
+	again, err := protocol.MarshalMessage(m)
+	assert.NoError(t, err, "%s", f.Raw)
+	kept(t, f.Type+"/"+f.Subtype, f.Raw, again)
 }
 
 func understoodRequest(t *testing.T, f protocol.Frame) {
@@ -221,6 +226,20 @@ func answerTo(kind string) any {
 		return new(protocol.MCPReadResourceResponse)
 	case "mcp_authenticate":
 		return new(protocol.MCPAuthenticateResponse)
+	case "set_goal", "get_goal":
+		return new(protocol.GoalResponse)
+	case "clear_goal":
+		return new(protocol.ClearGoalResponse)
+	case "set_goal_max_turns":
+		return new(protocol.GoalMaxTurnsResponse)
+	case "set_plan_mode", "get_plan_mode":
+		return new(protocol.PlanModeResponse)
+	case "get_byok_config":
+		return new(protocol.BYOKProvidersResponse)
+	case "list_byok_configs":
+		return new(protocol.BYOKConfigsResponse)
+	case "validate_byok_model", "check_byok_config":
+		return new(protocol.SuccessResponse)
 	case "mcp_call":
 		return new(protocol.MCPCallResponse)
 	case "set_mcp_permission_mode_override":

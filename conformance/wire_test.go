@@ -24,6 +24,7 @@ import (
 // wire starts agents as the runtime does, and listens to the pipes.
 type wire struct {
 	transport.Spawner
+	edit  func([]byte) []byte // changes what the host writes; nil does not
 	start time.Time
 
 	mu    sync.Mutex
@@ -208,9 +209,15 @@ type tapIn struct {
 }
 
 func (t *tapIn) Write(b []byte) (int, error) {
-	n, err := t.WriteCloser.Write(b)
-	t.add(b[:n])
-	return n, err
+	if t.wire.edit == nil {
+		n, err := t.WriteCloser.Write(b)
+		t.add(b[:n])
+		return n, err
+	}
+	edited := t.wire.edit(b)
+	n, err := t.WriteCloser.Write(edited)
+	t.add(edited[:n])
+	return len(b), err
 }
 
 func (t *tapIn) Close() error {

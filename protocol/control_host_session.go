@@ -134,7 +134,8 @@ type SetCwdRequest struct {
 }
 
 // EndSessionRequest ends the session. Claude Code 2.1.329 then exits with code
-// 0; qodercli 1.1.52 stays until its input ends (observed). No answer value.
+// 0, and so does qodercli 1.1.52, unless it has refused to be initialized
+// (observed). No answer value.
 type EndSessionRequest struct{}
 
 // SideQuestionTurn is an earlier side question and its answer.
