@@ -133,9 +133,9 @@ type SetCwdRequest struct {
 	TrustedDirectory string `json:"trusted_directory,omitempty"`
 }
 
-// EndSessionRequest ends the session. Claude Code 2.1.329 then exits with code
-// 0, and so does qodercli 1.1.52, unless it has refused to be initialized
-// (observed). No answer value.
+// EndSessionRequest ends the session. Claude Code 2.1.329 then exits with code 0;
+// an initialized qodercli 1.1.52 leaves, too, and one that refused to be stays
+// until its input ends (observed). No answer value.
 type EndSessionRequest struct{}
 
 // SideQuestionTurn is an earlier side question and its answer.
