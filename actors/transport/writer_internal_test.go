@@ -193,12 +193,12 @@ func TestAnswersThatAreNotTaken(t *testing.T) {
 	for range 3 {
 		require.NoError(t, r.Write(make([]byte, answerBound), ledger.FromHost))
 		require.NoError(t, r.Write(make([]byte, smallLine), ledger.FromHost))
-		require.NoError(t, r.Write(make([]byte, smallLine+1), ledger.FromHost))
+		require.NoError(t, r.Write(make([]byte, smallLine+1), ledger.Answer))
 	}
 	require.Nil(t, r.crammed(), "what the user makes does not count")
 	for range answerBound / smallLine {
 		require.Nil(t, r.crammed())
-		require.NoError(t, r.Write(make([]byte, smallLine), ledger.FromHost))
+		require.NoError(t, r.Write(make([]byte, smallLine), ledger.Answer))
 		r.run(t) // the first is being written, which counts
 	}
 	require.Nil(t, r.crammed())
