@@ -62,6 +62,8 @@ const (
 // first column is called id.
 func Parse(text string) (*Ledger, error) {
 	l := &Ledger{index: map[string]int{}, lines: strings.Split(text, "\n")}
+	id := regexp.MustCompile(`^(claude|qoder|both)/[a-z-]+/[^ ]+$`)
+	symbol := regexp.MustCompile("`([^`]+)`")
 	inside := false
 	for n, line := range l.lines {
 		if !strings.HasPrefix(line, "|") {
@@ -74,7 +76,8 @@ func Parse(text string) (*Ledger, error) {
 			inside = true
 		case !inside || strings.Trim(cells[0], "-: ") == "":
 		default:
-			row, err := parse(cells, n)
+			row, err := parse(cells, id, symbol)
+			row.line = n
 			if err == nil && l.Row(row.ID) != nil {
 				err = fmt.Errorf("row %s stands there twice", row.ID)
 			}
@@ -96,15 +99,15 @@ func split(line string) []string {
 	return cells
 }
 
-func parse(cells []string, line int) (Row, error) {
+func parse(cells []string, id, symbol *regexp.Regexp) (Row, error) {
 	if len(cells) != 5 {
 		return Row{}, fmt.Errorf("%d columns; there are five: id, name, source, here, state", len(cells))
 	}
-	r := Row{ID: plain(cells[0]), Name: plain(cells[1]), Source: cells[2], line: line}
-	for _, s := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[3], -1) {
+	r := Row{ID: plain(cells[0]), Name: plain(cells[1]), Source: cells[2]}
+	for _, s := range symbol.FindAllStringSubmatch(cells[3], -1) {
 		r.Symbols = append(r.Symbols, s[1])
 	}
-	if !regexp.MustCompile(`^(claude|qoder|both)/[a-z-]+/[^ ]+$`).MatchString(r.ID) {
+	if !id.MatchString(r.ID) {
 		return Row{}, fmt.Errorf("%q is no id: vendor/kind/name, without spaces", r.ID)
 	}
 	state := cells[4]

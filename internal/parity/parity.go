@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ func Covers(t testing.TB, ids ...string) {
 	if err != nil {
 		t.Fatalf("parity: %v", err)
 	}
-	ledger, err := Read(root)
+	ledger, err := os.ReadFile(path(root))
 	if err != nil {
 		t.Fatalf("parity: %v", err)
 	}
@@ -33,7 +34,8 @@ func Covers(t testing.TB, ids ...string) {
 		t.Errorf("parity: %d rows for one test; from 1 to %d, or split it into subtests", len(ids), MaxRows)
 	}
 	for _, id := range ids {
-		if ledger.Row(id) == nil {
+		// Not parsed: that is for the tests of this package, and takes its time.
+		if !bytes.Contains(ledger, []byte("\n| `"+id+"` |")) {
 			t.Errorf("parity: docs/parity.md has no row %q", id)
 		}
 	}
