@@ -95,7 +95,9 @@ func measured(part string, s size) error {
 	switch {
 	case loop == 1:
 		path, _, _ := fast.Self()
+		before := measure.Switches()
 		f.Line, err = bare.Run([]string{path}, env, mode, job.N)
+		f.Hops = float64(measure.Switches()-before) / float64(max(job.N, 1))
 	case mode == measure.Probe:
 		err = drive.Probe(ctx, job)
 	case mode == "crowd":
@@ -155,9 +157,9 @@ func (s size) compare() error {
 		return errors.Join(drive.ErrOnReader, err)
 	}
 	fmt.Printf("no callback ran on the reader; medians of %d runs\n\n", s.runs)
-	fmt.Printf("%-7s %8s  %12s %12s  %6s %6s  %s\n", "mode", "n", "bare loop", "session", "ratio", "goal", "hops per callback")
+	fmt.Printf("%-7s %8s  %12s %12s  %6s %6s  %s\n", "mode", "n", "bare loop", "session", "ratio", "goal", "hops per callback (bare loop)")
 	for _, g := range goals {
-		var loops, sessions, ratios, hops []float64
+		var loops, sessions, ratios, hops, loopHops []float64
 		for range s.runs {
 			loop, err := s.run("bare " + g.mode)
 			if err != nil {
@@ -169,9 +171,9 @@ func (s size) compare() error {
 			}
 			a, b := cost(loop.Line), cost(session.Line)
 			loops, sessions, ratios = append(loops, a), append(sessions, b), append(ratios, b/a)
-			hops = append(hops, session.Hops)
+			hops, loopHops = append(hops, session.Hops), append(loopHops, loop.Hops)
 		}
-		n, unit, hop := s.count(g.mode), "µs each", fmt.Sprintf("%.1f", median(hops))
+		n, unit, hop := s.count(g.mode), "µs each", fmt.Sprintf("%.1f (%.1f)", median(hops), median(loopHops))
 		if g.mode == measure.Stream {
 			unit, hop = "ms", ""
 		}

@@ -6,8 +6,8 @@ import "runtime/metrics"
 // at by the Go runtime.
 const tracked = 8
 
-// Switches is how often goroutines of this program were made to run, nearly:
-// the runtime counts one in eight.
+// Switches is how often goroutines of this program gave up running, for a wait or
+// a system call, nearly: the runtime looks at one in eight.
 func Switches() int64 {
 	sample := []metrics.Sample{{Name: "/sched/latencies:seconds"}}
 	metrics.Read(sample)
