@@ -42,10 +42,11 @@ type AssistantMessage struct {
 	ToolUseMeta []ToolUseMeta `json:"tool_use_meta,omitempty"`
 
 	// The output of a local slash command such as /context or /usage.
-	LocalCommandSource string               `json:"local_command_source,omitempty"`
-	LocalCommandRun    *LocalCommandRun     `json:"local_command_run,omitempty"`
-	ContextUsage       *ContextUsageSummary `json:"context_usage,omitempty"`
-	UsageReport        *UsageSummary        `json:"usage_report,omitempty"`
+	LocalCommandSource  string               `json:"local_command_source,omitempty"`
+	LocalCommandRun     *LocalCommandRun     `json:"local_command_run,omitempty"`
+	LocalCommandOutcome *LocalCommandOutcome `json:"local_command_outcome,omitempty"`
+	ContextUsage        *ContextUsageSummary `json:"context_usage,omitempty"`
+	UsageReport         *UsageSummary        `json:"usage_report,omitempty"`
 }
 
 func (*AssistantMessage) wire() (string, string) { return "assistant", "" }
@@ -73,6 +74,12 @@ type LocalCommandRun struct {
 	Command string `json:"command"`
 	Args    string `json:"args"`
 	Plugin  string `json:"plugin,omitempty"`
+}
+
+// LocalCommandOutcome says how a slash command ended (observed on Claude Code
+// 2.1.329).
+type LocalCommandOutcome struct {
+	Kind string `json:"kind"` // failed, …
 }
 
 // APIMessage is the message object of the model's API.
