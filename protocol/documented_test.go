@@ -256,3 +256,28 @@ func TestExitReasons(t *testing.T) {
 		assert.Equal(t, reason, end.Reason)
 	}
 }
+
+// TestEveryPermissionUpdate is about what a decision can change besides, and where it is kept.
+func TestEveryPermissionUpdate(t *testing.T) {
+	t.Parallel()
+	rules := `"rules":[{"toolName":"Bash","ruleContent":"git:*"}],"behavior":"deny"`
+	for kind, fields := range map[string]string{
+		"addRules": rules, "replaceRules": rules, "removeRules": rules, "setMode": `"mode":"plan"`,
+		"addDirectories": `"directories":["/a"]`, "removeDirectories": `"directories":["/a"]`,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			parity.Covers(t, "both/permission/update."+kind)
+			for _, to := range []PermissionDestination{ToUserSettings, ToProjectSettings, ToLocalSettings, ToSession, ToCLIArg} {
+				raw := `{"type":"` + kind + `",` + fields + `,"destination":"` + string(to) + `"}`
+				var update PermissionUpdate
+				require.NoError(t, json.Unmarshal([]byte(raw), &update))
+				assert.Equal(t, PermissionUpdateType(kind), update.Type)
+				assert.Equal(t, to, update.Destination)
+				again, err := marshal(update)
+				require.NoError(t, err)
+				assert.JSONEq(t, raw, string(again))
+			}
+		})
+	}
+}
