@@ -148,12 +148,20 @@ func compare(lost map[string]bool, path string, before, after any) {
 // zero reports whether a value is the zero of its type.
 func zero(v any) bool {
 	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case float64:
+		return v == 0
 	case []any:
 		return len(v) == 0
 	case map[string]any:
 		return len(v) == 0
 	}
-	return v == nil || v == false || v == "" || v == 0.0
+	return false
 }
 
 func generic(t *testing.T, b []byte) (v any) {
