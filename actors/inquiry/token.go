@@ -51,6 +51,8 @@ func serviceAccountToken() tokenKind {
 	return tokenKind{"fetchServiceAccountToken", "Service Account Token", "service_account_token_unavailable"}
 }
 
+var errNotConfigured = errors.New("no callback is configured")
+
 // earliest is the first millisecond that is taken for one: a smaller number is a
 // time in seconds by mistake.
 const earliest = 1_000_000_000_000
@@ -61,8 +63,7 @@ func fetch[R any](req R, callback func(context.Context, R) (Token, error), kind 
 	}
 	return func(ctx context.Context) (json.RawMessage, error) {
 		if callback == nil {
-			text := "No " + kind.option + " callback configured"
-			return nil, refuse(text, errors.New(text))
+			return nil, refuse("No "+kind.option+" callback configured", errNotConfigured)
 		}
 		missing := "Host did not provide a " + kind.name
 		token, err := callback(ctx, req)
@@ -101,8 +102,10 @@ func consult(what string, gate Gate, id, known string, turn *protocol.TurnInfo) 
 func artifacts(c *Callbacks, req *protocol.ResolveSessionArtifactsRequest) run {
 	return func(ctx context.Context) (json.RawMessage, error) {
 		if c.SessionArtifacts == nil {
-			text := "No resolveSessionArtifacts callback configured"
-			return nil, &dispatch.Refusal{Text: text, Code: "resolve_session_artifacts_unavailable", Err: errors.New(text)}
+			return nil, &dispatch.Refusal{
+				Text: "No resolveSessionArtifacts callback configured",
+				Code: "resolve_session_artifacts_unavailable", Err: errNotConfigured,
+			}
 		}
 		answer, err := c.SessionArtifacts(ctx, req)
 		if err != nil {

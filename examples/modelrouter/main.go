@@ -28,19 +28,19 @@ type routes struct {
 	byPurpose map[string]string
 	otherwise string
 	own       sdk.CustomModel // for subagents, if it has a key
-	log       io.Writer
+	say       func(...any)
 }
 
 func (r *routes) resolve(_ context.Context, q *sdk.ModelPolicyRequest) (sdk.ModelPolicyResult, error) {
 	if q.Purpose == "subagent" && r.own.APIKey != "" {
-		fmt.Fprintln(r.log, "subagent -> the user's own,", r.own) // the key is not shown
+		r.say("subagent -> the user's own,", r.own) // the key is not shown
 		return sdk.UseOwnModel("own-model", r.own), nil
 	}
 	model, ok := r.byPurpose[q.Purpose]
 	if !ok || !available(q.Models, model) {
 		model = r.otherwise
 	}
-	fmt.Fprintln(r.log, q.Purpose, "->", model)
+	r.say(q.Purpose, "->", model)
 	return sdk.UseModel(model), nil
 }
 
@@ -74,9 +74,10 @@ func run(ctx context.Context, agent, prompt, key string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	say := func(what ...any) { _, _ = fmt.Fprintln(out, what...) }
 	router := &routes{
 		byPurpose: map[string]string{"main": "performance", "web_fetch": "lite", "compact": "lite"},
-		otherwise: "auto", log: out,
+		otherwise: "auto", say: say,
 		own: sdk.CustomModel{Provider: "acme", APIKey: key},
 	}
 	opts.ResolveModel = router.resolve
@@ -84,6 +85,6 @@ func run(ctx context.Context, agent, prompt, key string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, answer.Text())
+	say(answer.Text())
 	return nil
 }
