@@ -5,150 +5,285 @@ import (
 	"strings"
 )
 
-// wayOut says why words that fit a rule with a wildcard are more than the rule
-// can have meant: they make the program run another one. fixed are the words
-// that the rule spells out. The list is of the ways that are known; it is not
-// complete, and no list could be.
-func wayOut(fixed, words []string) string {
-	name := programName(words[0])
-	if runsArguments(name) || isShell(name) {
-		// The rule has to say what is run.
-		inner := 1 + slices.IndexFunc(fixed[min(1, len(fixed)):], func(w string) bool {
-			return !isOption(w) && !strings.Contains(w, "=") && strings.Trim(w, "0123456789.smhd") != ""
-		})
+// wayOut says why words that fit a rule with a wildcard may be more than the
+// rule can have meant: they can make the program run another one, or write any
+// file. said is how many words the rule spells out. What a program that is not
+// in [harmless] does with its words the rule has to answer for.
+func wayOut(words []string, said int) string {
+	return (&reading{words: words, said: said}).wayOut()
+}
+
+// runsUnseen reports whether words can make a program run what does not stand
+// in them as a command.
+func runsUnseen(words []string) bool {
+	return (&reading{words: words, said: 1, seen: true}).wayOut() != ""
+}
+
+// reading goes through a command along the lines of [harmless].
+type reading struct {
+	words []string
+	said  int
+	// seen is set when a command in the words is read by whoever asks, and
+	// files do not matter.
+	seen bool
+
+	usage    usage
+	operands int  // how many there were
+	literal  bool // there are no options any more
+}
+
+func (r *reading) wayOut() string {
+	name := programName(r.words[0])
+	r.usage = usageOf([]string{name})
+	if short := strings.TrimRight(name, "0123456789.-"); !r.usage.known && short != "" {
+		r.usage = usageOf([]string{short})
+	}
+	if !r.usage.known {
+		return ""
+	}
+	for i := 1; i < len(r.words); i++ {
+		w := r.words[i]
 		switch {
-		case inner == 0:
-			return name + " runs other commands, and the rule does not say which"
-		case runsArguments(name):
-			return wayOut(fixed[inner:], words[inner:])
+		case r.operands == 0 && slices.Contains(r.usage.inner, w):
+			r.usage = usageOf(append(r.usage.path, w))
+		case !r.literal && w == "--" && slices.Contains(r.usage.options, w):
+			r.literal = true
+		case !r.literal && len(w) > 1 && w[0] == '-':
+			valued, why, done := r.option(i)
+			if why != "" || done {
+				return why
+			}
+			if valued {
+				i++
+			}
+		default:
+			why, done := r.operand(i)
+			if why != "" || done {
+				return why
+			}
 		}
 	}
-	leading := true // no argument yet that is not an option
-	for i := 1; i < len(words); i++ {
-		a := argument{text: words[i], words: words, leading: leading}
-		leading = leading && isOption(words[i])
-		if i < len(fixed) {
-			continue // the rule itself says so
-		}
-		if a.runsMore(name) {
-			return words[i] + " can make " + name + " run another command"
-		}
+	if missing := r.usage.operands[min(r.operands, len(r.usage.operands)):]; !r.seen && slices.ContainsFunc(missing, spoken) {
+		return name + " runs what the rule does not say"
 	}
 	return ""
 }
 
-// argument is one of a program's arguments.
-type argument struct {
-	text    string
-	words   []string // the whole command
-	leading bool     // nothing but options stands before it
-}
+// spoken reports whether only a rule may say such an operand.
+func spoken(kind string) bool { return kind == "said" || kind == "run" || kind == "shell" }
 
-// long reports whether it is one of the long options, perhaps shortened.
-func (a argument) long(options ...string) bool {
-	given, _, _ := strings.Cut(a.text, "=")
-	return len(given) > 3 && strings.HasPrefix(given, "--") &&
-		slices.ContainsFunc(options, func(o string) bool { return strings.HasPrefix("--"+o, given) })
-}
-
-// short reports whether it has one of the letters as an option.
-func (a argument) short(letters string) bool {
-	return len(a.text) > 1 && a.text[0] == '-' && a.text[1] != '-' && strings.ContainsAny(a.text[1:], letters)
-}
-
-// flag reports whether it is an option of one of the names, with one dash or
-// two, with or without a value.
-func (a argument) flag(names ...string) bool {
-	name, _, _ := strings.Cut(strings.TrimLeft(a.text, "-"), "=")
-	return a.text[:min(1, len(a.text))] == "-" && slices.Contains(names, name)
-}
-
-func (a argument) is(words ...string) bool { return slices.Contains(words, a.text) }
-
-// runsMore reports whether it makes the program run another one.
-func (a argument) runsMore(program string) bool {
-	switch program {
-	case "git":
-		return a.runsMoreInGit()
-	case "find":
-		return a.is("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fls") || strings.HasPrefix(a.text, "-fprint")
-	case "fd", "fdfind":
-		return a.short("xX") || a.long("exec", "exec-batch")
-	case "rg":
-		return a.long("pre", "hostname-bin") || a.is("--pre")
-	case "tar", "bsdtar", "gtar":
-		return a.short("IF") || a.long("to-command", "checkpoint-action", "use-compress-program", "rsh-command", "info-script", "new-volume-script")
-	case "zip":
-		return a.short("T") || a.long("unzip-command")
-	case "rsync":
-		return a.short("e") || a.long("rsh", "rsync-path")
-	case "scp", "sftp":
-		return a.short("oSDF")
-	case "sort":
-		return a.short("o") || a.long("compress-program", "output")
-	case "go":
-		return a.leading && a.is("run", "generate", "tool") || a.flag("exec", "toolexec", "vettool", "C")
-	case "make", "gmake":
-		return a.short("fCI") || a.long("eval", "file", "makefile", "directory", "include-dir") || strings.Contains(a.text, "=")
-	case "man":
-		return a.short("PH") || a.long("pager", "html", "preprocessor")
-	case "less", "more":
-		return strings.HasPrefix(a.text, "+")
-	case "split":
-		return a.long("filter")
-	case "sdiff", "diff3":
-		return a.long("diff-program")
-	case "wget":
-		return a.long("use-askpass", "config", "execute") || a.short("e")
-	case "curl":
-		return a.short("K") || a.long("config")
-	case "gcc", "g++", "cc", "clang":
-		return a.flag("wrapper", "fplugin", "B", "specs")
-	case "hg":
-		return a.long("config")
-	case "svn":
-		return a.long("config-option", "editor-cmd", "diff-cmd")
-	case "gh":
-		return a.leading && a.is("alias", "extension")
+// option reads the option at i. valued is set when the next word is its value,
+// done when nothing behind it needs a look.
+func (r *reading) option(i int) (valued bool, why string, done bool) {
+	w := r.words[i]
+	class, value, valued := r.usage.option(w)
+	if valued && i+1 < len(r.words) {
+		value = r.words[i+1]
 	}
-	return a.changesShell(program)
-}
-
-// changesShell knows the builtins that change what later commands mean, or
-// evaluate a name: even quoted, read 'x[$(rm)]' runs rm.
-func (a argument) changesShell(builtin string) bool {
-	switch builtin {
-	case "printf":
-		return strings.HasPrefix(a.text, "-v")
-	case "test":
-		return a.is("-v", "-R")
-	case "wait", "jobs":
-		return a.short("px")
-	case "read", "mapfile", "readarray", "getopts", "unset", "let", "export", "declare", "typeset", "local", "readonly",
-		"compgen", "complete", "bind", "zmodload", "autoload", "functions":
-		return true
+	free := class == '-' || class == '>' && (r.seen || value == "-" || value == "/dev/null")
+	switch {
+	case class == 0 && i < r.said:
+		return false, r.beyond(i), true
+	case !free && i >= r.said:
+		return false, r.unsafe(w), true
+	case !valued || i+1 < r.said || i+1 == len(r.words):
+		return valued, "", false
+	case !free, isOption(value) && !number(value):
+		return false, r.unsafe(w + " " + value), true
 	}
-	return false
+	return true, "", false
 }
 
-// runsMoreInGit knows git's ways: options before the subcommand change its
-// configuration, and some subcommands and options run what they are given.
-func (a argument) runsMoreInGit() bool {
-	option := strings.HasPrefix(a.text, "-")
-	if a.leading {
-		if option {
-			return !a.is("--version", "--help", "-h", "-v", "--no-pager", "-P")
+// operand reads a word that is no option.
+func (r *reading) operand(i int) (why string, done bool) {
+	w, kind := r.words[i], ""
+	if n := len(r.usage.operands); n > 0 {
+		kind = r.usage.operands[min(r.operands, n-1)]
+	}
+	r.operands++
+	spelled := i < r.said
+	switch kind {
+	case "":
+		if spelled {
+			return r.beyond(i), true
 		}
-		return a.is("config", "filter-branch", "difftool", "mergetool", "daemon", "shell", "instaweb", "send-email", "credential", "hook",
-			"bisect", "submodule", "remote-ext", "remote-fd", "upload-pack", "receive-pack", "upload-archive", "gui", "citool", "svn", "p4")
+		return r.unsafe(w), true
+	case "rest":
+		return "", true
+	case "run", "shell":
+		if strings.Contains(w, "=") {
+			r.operands-- // of the environment
+			return "", false
+		}
+		return r.command(i, kind), true
 	}
-	// Letters mean different things to different subcommands.
-	with := func(letters string, subcommands ...string) bool {
-		return a.short(letters) && slices.ContainsFunc(subcommands, func(c string) bool { return slices.Contains(a.words, c) })
+	if spelled || r.fits(kind, w) || kind == "bundle" && i > 1 {
+		return "", false
 	}
-	if with("cu", "clone") || with("x", "rebase") || with("O", "grep") || with("s", "merge", "pull", "rebase") {
-		return true
-	}
-	return strings.Contains(a.text, "ext::") || a.long("upload-pack", "receive-pack", "exec", "extcmd", "open-files-in-pager",
-		"ext-diff", "textconv", "config", "template", "strategy", "upload-archive")
+	return r.unsafe(w), true
 }
+
+func (r *reading) fits(kind, w string) bool {
+	switch kind {
+	case "plain":
+		return !strings.HasPrefix(w, "+") && !strings.HasPrefix(w, "@") && !strings.Contains(w, "=") && !strings.Contains(w, "::")
+	case "value":
+		return !strings.Contains(w, "[")
+	case "repo":
+		// A directory could have hooks, and other transports are programs.
+		for _, start := range []string{"https://", "http://", "ssh://", "git@"} {
+			if strings.HasPrefix(w, start) {
+				return true
+			}
+		}
+		return !strings.ContainsAny(w, "/.:+@=")
+	case "said":
+		return r.seen
+	case "bundle":
+		return !strings.ContainsFunc(w, func(letter rune) bool {
+			class, _, _ := r.usage.option("-" + string(letter))
+			return class != '-' && (class != '>' || !r.seen)
+		})
+	}
+	return true
+}
+
+// command reads the command that a program runs.
+func (r *reading) command(i int, kind string) string {
+	name := r.words[0]
+	if i >= r.said && !r.seen {
+		return name + " runs other commands, and the rule does not say which"
+	}
+	inner := r.words[i:]
+	for n, w := range inner {
+		if kind == "shell" && i+n >= r.said && strings.ContainsFunc(w, special) {
+			return name + " hands " + w + " to a shell"
+		}
+	}
+	if programName(name) == "xargs" && usageOf([]string{programName(inner[0])}).known {
+		return "what xargs gives to " + inner[0] + " is not known"
+	}
+	return (&reading{words: inner, said: r.said - i, seen: r.seen}).wayOut()
+}
+
+// special reports whether a shell may take a character for more than itself.
+func special(r rune) bool {
+	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+	return !letter && !strings.ContainsRune("_-./:,@%+", r)
+}
+
+// beyond is for a rule that itself goes beyond what is known: it holds for the
+// words that it says.
+func (r *reading) beyond(i int) string {
+	if len(r.words) > r.said {
+		return "what " + r.words[r.said] + " means behind " + r.words[i] + " is not known"
+	}
+	return ""
+}
+
+func (r *reading) unsafe(what string) string {
+	return what + " may make " + r.words[0] + " do more than the rule says"
+}
+
+// usage is a line of [harmless].
+type usage struct {
+	known    bool
+	path     []string
+	options  []string
+	operands []string
+	inner    []string // words with a line of their own
+}
+
+func usageOf(path []string) usage {
+	u := usage{path: path}
+	for line := range strings.Lines(harmless) {
+		head, all, found := strings.Cut(line, ":")
+		names := strings.Fields(head)
+		if !found || len(names) < len(path) || !leads(names, path) {
+			continue
+		}
+		u.known = true
+		if len(names) > len(path) {
+			u.inner = append(u.inner, strings.Split(names[len(path)], "|")...)
+			continue
+		}
+		for _, token := range strings.Fields(all) {
+			if strings.ContainsAny(token[:1], "-!>") {
+				u.options = append(u.options, token)
+			} else {
+				u.operands = append(u.operands, token)
+			}
+		}
+	}
+	return u
+}
+
+// leads reports whether a path leads to a line, or past it.
+func leads(names, path []string) bool {
+	for i, word := range path {
+		if !slices.Contains(strings.Split(names[i], "|"), word) {
+			return false
+		}
+	}
+	return true
+}
+
+// option says what is known of an option: '-', '!' or '>' as in [harmless], 0
+// when nothing is. valued is set when its value is the next word; a value in
+// the same word is returned.
+func (u usage) option(w string) (class byte, value string, valued bool) {
+	name, value, attached := strings.Cut(w, "=")
+	for _, o := range u.options {
+		class, o := unmarked(o)
+		switch {
+		case o == w, o == name+"?", o == name+"=" && attached:
+			return class, value, false
+		case o == w+"=":
+			return class, "", true
+		}
+	}
+	switch {
+	case strings.HasPrefix(w, "--"):
+		return 0, "", false
+	case number(w) && slices.Contains(u.options, "-#"):
+		return '-', "", false
+	case slices.Contains(u.options, "-word"):
+		return 0, "", false
+	}
+	return u.letters(w[1:])
+}
+
+// letters is option for short options in one word, with the least harmless of
+// their classes.
+func (u usage) letters(word string) (worst byte, value string, valued bool) {
+	worst = '-'
+	for i := range len(word) {
+		letter := "-" + word[i:i+1]
+		n := slices.IndexFunc(u.options, func(o string) bool {
+			_, o = unmarked(o)
+			return o == letter || o == letter+"=" || o == letter+"?"
+		})
+		if n < 0 {
+			return 0, "", false
+		}
+		class, o := unmarked(u.options[n])
+		if class != '-' && worst != '!' {
+			worst = class
+		}
+		if o != letter {
+			return worst, word[i+1:], o == letter+"=" && i == len(word)-1
+		}
+	}
+	return worst, "", false
+}
+
+// unmarked takes the mark off an option of [harmless].
+func unmarked(o string) (class byte, option string) {
+	if o[0] == '-' {
+		return '-', o
+	}
+	return o[0], o[1:]
+}
+
+// number reports whether an option is a number.
+func number(w string) bool { return len(w) > 1 && strings.Trim(w[1:], "0123456789") == "" }

@@ -29,15 +29,7 @@ func opaque(words []string) bool {
 	if slices.ContainsFunc(args, opaqueName) {
 		return true // whatever the program makes of it: docker run x sh -c …
 	}
-	leading := true
-	for _, w := range args {
-		if (argument{text: w, words: words, leading: leading}).runsMore(name) {
-			return true
-		}
-		leading = leading && isOption(w)
-	}
-	// env -S splits its argument, sudo -s and -i start a shell.
-	return runsArguments(name) && slices.ContainsFunc(args, func(a string) bool { return isOption(a) && strings.ContainsAny(a, "sSi") })
+	return runsUnseen(words)
 }
 
 // isShell reports whether a program runs commands that are written in a
