@@ -84,7 +84,7 @@ func (r *configReader) decodeScalar(n *configNode, v reflect.Value, at string) {
 		}
 		i, err := strconv.ParseInt(n.text, 10, 64)
 		if err != nil || v.OverflowInt(i) {
-			r.fail(n, at, fmt.Sprintf("is %s, and has to be a whole number", n.text), "")
+			r.fail(n, at, fmt.Sprintf("is %s, and has to be a whole number", n.shown()), "")
 			return
 		}
 		v.SetInt(i)
@@ -242,7 +242,7 @@ func (r *configReader) millis(n *configNode, v reflect.Value, at string) {
 	}
 	ns := ms * float64(time.Millisecond)
 	if ns >= 1<<63 || ns < -1<<63 {
-		r.fail(n, at, fmt.Sprintf("is %s, which is out of range", n.text), "")
+		r.fail(n, at, fmt.Sprintf("is %s, which is out of range", n.shown()), "")
 		return
 	}
 	v.SetInt(int64(ns))

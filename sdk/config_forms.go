@@ -187,7 +187,7 @@ func (r *configReader) auth(n *configNode, v reflect.Value, at string) {
 	})
 	known := []dialect.AuthType{dialect.AuthAccessToken, dialect.AuthQoderCLI, dialect.AuthServiceAccount, dialect.AuthJobToken}
 	if !slices.Contains(known, a.Type) {
-		r.fail(n, configPath(at, "type"), fmt.Sprintf("is %q, which is not known", a.Type), fmt.Sprintf("use one of %v", known))
+		r.fail(n, configPath(at, "type"), "is not known", fmt.Sprintf("use one of %v", known))
 	}
 	v.Set(reflect.ValueOf(a))
 }

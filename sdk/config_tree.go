@@ -25,6 +25,15 @@ type configNode struct {
 	line, column int
 }
 
+// shown is the text for an error. What a variable of the environment holds may
+// be a secret.
+func (n *configNode) shown() string {
+	if n.expanded {
+		return "another value"
+	}
+	return n.text
+}
+
 type configPair struct {
 	key   *configNode // a text
 	value *configNode
@@ -120,8 +129,8 @@ func (r *configReader) syntax(err error) {
 type jsonTree struct {
 	dec *json.Decoder
 	raw []byte
-	// line counts the lines up to offset.
-	offset, line, start int
+	// line and column are those of offset, from 0.
+	offset, line, column int
 }
 
 // place is where the next token stands.
@@ -131,11 +140,14 @@ func (d *jsonTree) place() (line, column int) {
 		at++
 	}
 	for ; d.offset < at; d.offset++ {
-		if d.raw[d.offset] == '\n' {
-			d.line, d.start = d.line+1, d.offset+1
+		switch c := d.raw[d.offset]; {
+		case c == '\n':
+			d.line, d.column = d.line+1, 0
+		case c&0xC0 != 0x80: // the first byte of a character
+			d.column++
 		}
 	}
-	return d.line + 1, len([]rune(string(d.raw[d.start:at]))) + 1
+	return d.line + 1, d.column + 1
 }
 
 func (d *jsonTree) value() (*configNode, error) {
@@ -333,7 +345,7 @@ func (r *configReader) expand(n *configNode, at string) *configNode {
 	}
 	names := regexp.MustCompile(envTemplate)
 	if !names.MatchString(value.text) {
-		r.fail(value, at, fmt.Sprintf("$env names no variable in %q", value.text), `write {"$env": "${NAME}"}`)
+		r.fail(value, at, "$env names no variable", `write {"$env": "${NAME}"}`)
 		return out
 	}
 	out.text = names.ReplaceAllStringFunc(value.text, func(ref string) string {

@@ -72,7 +72,7 @@ func (o *Options) Plan() (*LaunchPlan, error) {
 	}
 	l := p.Launch
 	out := &LaunchPlan{
-		Backend: spec.Dialect.Name(), Path: l.Path, Interpreter: l.Interpreter, Args: l.Args, Dir: l.Dir,
+		Backend: spec.Dialect.Name(), Path: l.Path, Interpreter: l.Interpreter, Args: o.maskedArgs(l.Args), Dir: l.Dir,
 		Unset: l.Unset, CleanEnv: l.CleanEnv, Warnings: p.Warnings,
 		Initialize: masked(p.Initialize, maskRequest), Env: make([]PlannedVar, 0, len(l.Env)),
 	}
@@ -90,6 +90,28 @@ func (o *Options) Plan() (*LaunchPlan, error) {
 		out.Requests = append(out.Requests, masked(raw, maskRequest))
 	}
 	return out, nil
+}
+
+// maskedArgs are the arguments without the values of ExtraArgs, of which nobody
+// knows what they are.
+func (o *Options) maskedArgs(args []string) []string {
+	out := slices.Clone(args)
+	for key, extra := range o.ExtraArgs { //troupe:maporder each has a flag of its own
+		value, given := extra.Value()
+		if !given || value == "" {
+			continue
+		}
+		flag := "--" + key
+		for i, arg := range args {
+			switch {
+			case arg == flag+"="+value:
+				out[i] = flag + "=" + Masked
+			case i > 0 && args[i-1] == flag && arg == value:
+				out[i] = Masked
+			}
+		}
+	}
+	return out
 }
 
 func plannedVar(v dialect.EnvVar) PlannedVar {
@@ -118,11 +140,14 @@ func masked(raw []byte, mask func(*configNode)) json.RawMessage {
 
 // maskRequest hides what stands under keys that can hold a secret.
 func maskRequest(n *configNode) {
-	secret := []string{"env", "headers", "headersHelper", "oauth", "args", "managedSettings", "proxy"}
+	secret := []string{"env", "headers", "headersHelper", "oauth", "args", "managedSettings", "modelRequestPatches", "proxy"}
 	for _, p := range n.pairs {
 		switch {
-		case p.key.text == "mcpServers" && p.value.kind == configObject:
+		case p.key.text == "mcpServers":
 			maskServers(p.value)
+			for _, servers := range p.value.list { // those of a subagent
+				maskServers(servers)
+			}
 		case slices.Contains(secret, p.key.text):
 			maskAll(p.value)
 		default:

@@ -144,8 +144,12 @@ func wantsPerson(r *ToolPermissionRequest) bool {
 		return true
 	}
 	switch r.DecisionReasonType {
-	case "", "other", "workingDir", "subcommandResults":
+	case "", "other", "workingDir":
 		return false
+	case "subcommandResults":
+		// Where an ask rule is about one of the commands the agent suggests no
+		// rules (observed on Claude Code 2.1.329), and says no more.
+		return len(r.Suggestions()) == 0
 	case "rule":
 		return !r.ServerPolicyAskOnly
 	}

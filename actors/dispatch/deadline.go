@@ -71,12 +71,14 @@ func (a *Actor) expire(c *kernel.Context[message.ToCallback]) {
 	slices.SortFunc(late, func(x, y *run) int {
 		return cmp.Or(x.due.Compare(y.due), cmp.Compare(x.seq, y.seq))
 	})
-	for _, r := range late {
+	why := make([]error, len(late)) // their tasks may still look, and write what they see
+	for i, r := range late {
 		delete(a.running, r.request)
+		why[i] = a.expired(r)
 	}
 	a.mu.Unlock()
-	for _, r := range late {
-		a.fail(r.request, r.Name, a.expired(r))
+	for i, r := range late {
+		a.fail(r.request, r.Name, why[i])
 		a.changed()
 	}
 }

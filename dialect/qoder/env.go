@@ -15,7 +15,7 @@ func environment(o *dialect.Options, l *dialect.Launch, p *build.Problems) {
 	e.Default("QODER_AGENT_SDK_ENTRYPOINT", entrypoint)
 	e.Default("QODER_AGENT_SDK_VERSION", sdkVersion)
 	if o.VPCEndpoint != "" {
-		e.Set("QODER_VPC_ENDPOINT", o.VPCEndpoint, false)
+		e.Set("QODER_VPC_ENDPOINT", o.VPCEndpoint, build.URLCredential(o.VPCEndpoint))
 	}
 	if o.Proxy != "" && build.URLCredential(o.Proxy) {
 		e.Set("HTTPS_PROXY", o.Proxy, true)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -58,7 +59,9 @@ type DraftBlock struct {
 
 	index     int // of its stream events
 	confirmed bool
-	input     []byte
+	// text grows into the field that it is for, whose text shares its bytes: to
+	// copy all for each delta would take the square of the length.
+	text *strings.Builder
 }
 
 // Content is the content of the message so far.
@@ -253,11 +256,11 @@ func (b *DraftBlock) add(delta protocol.Delta) {
 	switch delta := delta.(type) {
 	case *protocol.DeltaText:
 		if t, ok := b.Content.(*protocol.TextBlock); ok {
-			t.Text += delta.Text
+			b.grow(&t.Text, delta.Text)
 		}
 	case *protocol.DeltaThinking:
 		if t, ok := b.Content.(*protocol.ThinkingBlock); ok {
-			t.Thinking += delta.Thinking
+			b.grow(&t.Thinking, delta.Thinking)
 		}
 	case *protocol.DeltaSignature:
 		if t, ok := b.Content.(*protocol.ThinkingBlock); ok {
@@ -268,18 +271,27 @@ func (b *DraftBlock) add(delta protocol.Delta) {
 			t.Citations = appended(t.Citations, delta.Citation)
 		}
 	case *protocol.DeltaInputJSON:
-		b.input = append(b.input, delta.PartialJSON...)
-		b.PartialInput = string(b.input)
+		b.grow(&b.PartialInput, delta.PartialJSON)
 	}
+}
+
+// grow adds to the one text of the block that deltas add to.
+func (b *DraftBlock) grow(to *string, more string) {
+	if b.text == nil {
+		b.text = &strings.Builder{}
+		b.text.WriteString(*to)
+	}
+	b.text.WriteString(more)
+	*to = b.text.String()
 }
 
 // finish ends the block: a tool call's input is whole now.
 func (b *DraftBlock) finish() {
 	b.Complete = true
-	if len(b.input) == 0 || b.confirmed || !json.Valid(b.input) {
+	input := json.RawMessage(b.PartialInput)
+	if len(input) == 0 || b.confirmed || !json.Valid(input) {
 		return // an input that breaks off stays in PartialInput
 	}
-	input := json.RawMessage(b.input)
 	switch t := b.Content.(type) {
 	case *protocol.ToolUseBlock:
 		t.Input = input
@@ -290,7 +302,7 @@ func (b *DraftBlock) finish() {
 	default:
 		return
 	}
-	b.input, b.PartialInput = nil, ""
+	b.text, b.PartialInput = nil, ""
 }
 
 // cloned copies the blocks that deltas add to.

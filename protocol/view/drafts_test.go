@@ -276,3 +276,37 @@ func TestDraftsWithoutABeginning(t *testing.T) {
 	assert.Empty(t, d.All())
 	assert.Nil(t, d.Add(event("", &protocol.ContentBlockDelta{Delta: &protocol.DeltaText{Text: "x"}})))
 }
+
+// A long block is not copied for each of its deltas.
+func TestLongBlocksTakeTheirLength(t *testing.T) {
+	for start, delta := range map[string]string{
+		`{"type":"text","text":""}`:                              `{"type":"text_delta","text":"0123456789"}`,
+		`{"type":"tool_use","id":"t","name":"Write","input":{}}`: `{"type":"input_json_delta","partial_json":"0123456789"}`,
+	} {
+		event := func(json string) protocol.Message {
+			f, err := protocol.ParseFrame([]byte(`{"type":"stream_event","uuid":"u","session_id":"s","parent_tool_use_id":null,"event":` + json + `}`))
+			require.NoError(t, err)
+			return protocol.DecodeMessage(f)
+		}
+		begin := []protocol.Message{event(`{"type":"message_start","message":{"id":"m"}}`), event(`{"type":"content_block_start","index":0,"content_block":` + start + `}`)}
+		more := event(`{"type":"content_block_delta","index":0,"delta":` + delta + `}`)
+		allocs := testing.AllocsPerRun(1, func() {
+			var d Drafts
+			for _, m := range begin {
+				d.Add(m)
+			}
+			for range 10_000 {
+				d.Add(more)
+			}
+			require.Equal(t, 100_000, len(d.All()[0].Blocks[0].PartialInput)+len(textOf(d.All()[0])))
+		})
+		require.Less(t, allocs, 1000.0)
+	}
+}
+
+func textOf(d *Draft) string {
+	if b, ok := d.Blocks[0].Content.(*protocol.TextBlock); ok {
+		return b.Text
+	}
+	return ""
+}

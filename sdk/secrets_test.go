@@ -1,0 +1,65 @@
+package sdk
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Nothing that can be a secret is in a plan.
+func TestPlansShowNoSecrets(t *testing.T) {
+	t.Parallel()
+	for backend, doc := range map[Backend]string{
+		Claude(ClaudeConfig{Path: "/bin/x"}): `{"extraArgs":{"api-key":"SECRET","dashed":"-SECRET"},
+			"agents":{"a":{"description":"d","prompt":"p","mcpServers":[{"s":{"type":"http","url":"https://u:SECRET@h/x?token=SECRET","headers":{"A":"SECRET"},"extra":{"apiKey":"SECRET"}}}]}}}`,
+		Qoder(QoderConfig{Path: "/bin/x"}): `{"auth":{"type":"accessToken","accessToken":"SECRET"},"vpcEndpoint":"https://u:SECRET@h",
+			"modelRequestPatches":{"body":{"api_key":"SECRET"}},"extraArgs":{"token":"SECRET"}}`,
+	} {
+		o, err := LoadOptions(strings.NewReader(doc))
+		require.NoError(t, err)
+		o.Backend = backend
+		p, err := o.Plan()
+		require.NoError(t, err)
+		shown, err := json.Marshal(p)
+		require.NoError(t, err)
+		assert.NotContains(t, string(shown), "SECRET")
+	}
+}
+
+// What a variable holds is not in an error.
+func TestLoadErrorsShowNoSecrets(t *testing.T) {
+	t.Parallel()
+	for _, doc := range []string{`{"maxTurns":{"$env":"${K}"}}`, `{"auth":{"type":{"$env":"${K}"}}}`, `{"model":{"$env":"SECRET"}}`, `{"initializeTimeoutMs":{"$env":"${K}"}}`} {
+		_, err := LoadOptions(strings.NewReader(doc), ExpandWith(func(string) (string, bool) { return "SECRET", true }))
+		require.Error(t, err, doc)
+		assert.NotContains(t, err.Error(), "SECRET", doc)
+	}
+}
+
+// A document on one line is read in the time of its length.
+func TestLoadALongLine(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&b, `"é%d":"x",`, i)
+	}
+	_, err := LoadOptions(strings.NewReader(`{"env":{` + b.String() + `"Z":1}}`))
+	var wrong *LoadError
+	require.ErrorAs(t, err, &wrong)
+	assert.Equal(t, len([]rune(b.String()))+13, wrong.Column)
+}
+
+// The agent says no more of an ask rule about a part of a command.
+func TestAskRulesAboutPartsWantAPerson(t *testing.T) {
+	t.Parallel()
+	r := &ToolPermissionRequest{DecisionReasonType: "subcommandResults"}
+	assert.True(t, wantsPerson(r))
+	r.PermissionSuggestions = []protocol.PermissionUpdate{{Type: AddRules}}
+	assert.False(t, wantsPerson(r))
+}
