@@ -3,7 +3,6 @@ package policy
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 )
 
 // part is something in a call that a specifier can be about: a simple command,
@@ -25,11 +24,13 @@ type subject struct {
 	unclear string
 	// never is set when no rule may allow the call.
 	never bool
+	// elsewhere is set when relative paths do not start at Cwd.
+	elsewhere bool
 }
 
 // read takes the call apart, as the tool named in it would.
 func (p *Policy) read(c Call) subject {
-	shell, file, named := c.Tool == "Bash", readsFiles(c.Tool) || editsFiles(c.Tool), c.Tool == "Skill" || isAgentTool(c.Tool)
+	shell, file, named := runsShell(c.Tool), readsFiles(c.Tool) || editsFiles(c.Tool), c.Tool == "Skill" || isAgentTool(c.Tool)
 	if !shell && !file && !named && c.Tool != "WebFetch" {
 		return subject{}
 	}
@@ -37,8 +38,14 @@ func (p *Policy) read(c Call) subject {
 	switch {
 	case err != nil:
 		return subject{unclear: "the input is not a JSON object", never: true}
+	case c.Tool == "Monitor" && in["command"] == nil:
+		return subject{unclear: "it runs no command"}
 	case shell:
-		return readShell(in)
+		s := p.readShell(in)
+		if c.Tool == "PowerShell" {
+			s.unclear = "the command is of another shell"
+		}
+		return s
 	case file:
 		return p.readFile(c.Tool, in)
 	case named:
@@ -86,6 +93,9 @@ func (in input) texts(keys ...string) (all []string, ok bool) {
 	return all, ok
 }
 
+// runsShell reports whether deny and ask rules about Bash are about the tool.
+func runsShell(tool string) bool { return tool == "Bash" || tool == "Monitor" || tool == "PowerShell" }
+
 // readsFiles reports whether Read rules are about the tool.
 func readsFiles(tool string) bool {
 	switch tool {
@@ -106,44 +116,3 @@ func editsFiles(tool string) bool {
 
 // isAgentTool reports whether the tool runs subagents: it has two names.
 func isAgentTool(tool string) bool { return tool == "Agent" || tool == "Task" }
-
-const mcpPrefix = "mcp__"
-
-// namesMCP reports whether an MCP rule is about the tool. The names of servers
-// and tools may themselves hold the separator, so that mcp__a__b__c has two
-// readings; without the server's name only wide takes both.
-func namesMCP(rule string, c Call, wide bool) bool {
-	if !strings.HasPrefix(c.Tool, mcpPrefix) {
-		return false
-	}
-	start, glob := strings.CutSuffix(rule, "*")
-	if !glob {
-		if strings.Contains(rule[len(mcpPrefix):], "__") {
-			return rule == c.Tool || wide && strings.HasPrefix(c.Tool, rule+"__")
-		}
-		start = rule + "__"
-	}
-	if !strings.HasPrefix(c.Tool, start) {
-		return false
-	}
-	if wide {
-		return true
-	}
-	if c.MCPServer != "" {
-		// The rule's server is what stands before its last separator, and has
-		// to be the whole of the call's.
-		server := mcpPrefix + wireName(c.MCPServer) + "__"
-		return strings.HasPrefix(c.Tool, server) && strings.HasPrefix(start, server)
-	}
-	return strings.Count(c.Tool[len(mcpPrefix):], "__") == 1
-}
-
-// wireName is a server's name in the names of its tools.
-func wireName(server string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
-			return r
-		}
-		return '_'
-	}, server)
-}

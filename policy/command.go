@@ -164,8 +164,11 @@ func (c command) stopped(spec specifier) match {
 	case *commandSpec:
 		return s.stops(c, 0)
 	case *pathSpec:
+		if c.script.lost {
+			return maybe
+		}
 		for _, w := range c.words {
-			if s.mentioned(w.text) {
+			if s.mentioned(w.text, c.script.from) {
 				return maybe
 			}
 		}
@@ -174,14 +177,17 @@ func (c command) stopped(spec specifier) match {
 }
 
 // target is a file that a redirection names.
-type target string
+type target struct {
+	text   string
+	script *vocabulary
+}
 
-func (t target) String() string { return string(t) }
+func (t target) String() string { return t.text }
 
 func (t target) covered(specifier) (bool, string) { return false, "" }
 
 func (t target) stopped(spec specifier) match {
-	if s, ok := spec.(*pathSpec); ok && s.mentioned(string(t)) {
+	if s, ok := spec.(*pathSpec); ok && s.mentioned(t.text, t.script.from) {
 		return maybe
 	}
 	return no
@@ -208,7 +214,7 @@ func (s *commandSpec) stops(c command, depth int) match {
 			}
 		}
 	}
-	if opaque(words) || !plain(words[0]) || s.mentioned(c.script) {
+	if c.opaque || !plain(words[0]) || s.mentioned(c.script) {
 		return maybe
 	}
 	return no
@@ -256,26 +262,12 @@ func (s *commandSpec) joined(words []string) bool {
 // mentioned reports whether all that the rule names stands somewhere in the
 // commands, in whatever order: git -c x push, find -exec git push, or
 // ln -s /bin/git x; ./x push.
-func (s *commandSpec) mentioned(script []command) bool {
-	found, options, all := map[string]bool{}, []string{}, ""
-	for _, c := range script {
-		for i, w := range c.known() {
-			for _, token := range tokens(w) {
-				found[token] = true
-			}
-			if i == 0 {
-				found[programName(w)] = true
-			}
-			if isOption(w) {
-				options = append(options, strings.ToLower(w))
-			}
-			all += strings.ToLower(w) + " "
-		}
-	}
+func (s *commandSpec) mentioned(script *vocabulary) bool {
+	found := script.tokens
 	for i, w := range s.words {
 		switch {
 		case !w.literal():
-			if slices.ContainsFunc(w, func(piece string) bool { return !strings.Contains(all, strings.ToLower(piece)) }) {
+			if slices.ContainsFunc(w, func(piece string) bool { return !strings.Contains(script.all, strings.ToLower(piece)) }) {
 				return false
 			}
 		case i == 0:
@@ -283,7 +275,7 @@ func (s *commandSpec) mentioned(script []command) bool {
 				return false
 			}
 		case isOption(w[0]):
-			if !found[strings.ToLower(w[0])] && !spelled(strings.ToLower(w[0]), options) {
+			if !found[strings.ToLower(w[0])] && !spelled(strings.ToLower(w[0]), script.options) {
 				return false
 			}
 		case slices.ContainsFunc(tokens(w[0]), func(token string) bool { return !found[token] }):

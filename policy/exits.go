@@ -35,7 +35,7 @@ type reading struct {
 func (r *reading) wayOut() string {
 	name := programName(r.words[0])
 	r.usage = usageOf([]string{name})
-	if short := strings.TrimRight(name, "0123456789.-"); !r.usage.known && short != "" {
+	if short := strings.TrimRight(name, "0123456789.-"); !r.usage.known && short != "" && short != name {
 		r.usage = usageOf([]string{short})
 	}
 	if !r.usage.known {
@@ -198,8 +198,11 @@ func usageOf(path []string) usage {
 	u := usage{path: path}
 	for line := range strings.Lines(harmless) {
 		head, all, found := strings.Cut(line, ":")
+		if first, _, _ := strings.Cut(head, " "); !found || !isOneOf(first, path[0]) {
+			continue
+		}
 		names := strings.Fields(head)
-		if !found || len(names) < len(path) || !leads(names, path) {
+		if len(names) < len(path) || !leads(names, path) {
 			continue
 		}
 		u.known = true
@@ -221,11 +224,22 @@ func usageOf(path []string) usage {
 // leads reports whether a path leads to a line, or past it.
 func leads(names, path []string) bool {
 	for i, word := range path {
-		if !slices.Contains(strings.Split(names[i], "|"), word) {
+		if !isOneOf(names[i], word) {
 			return false
 		}
 	}
 	return true
+}
+
+// isOneOf reports whether a word is one of those between bars.
+func isOneOf(names, word string) bool {
+	for names != "" {
+		var name string
+		if name, names, _ = strings.Cut(names, "|"); name == word {
+			return true
+		}
+	}
+	return false
 }
 
 // option says what is known of an option: '-', '!' or '>' as in [harmless], 0
@@ -235,10 +249,12 @@ func (u usage) option(w string) (class byte, value string, valued bool) {
 	name, value, attached := strings.Cut(w, "=")
 	for _, o := range u.options {
 		class, o := unmarked(o)
+		form, found := strings.CutPrefix(o, name)
 		switch {
-		case o == w, o == name+"?", o == name+"=" && attached:
+		case !found:
+		case form == "" && !attached, form == "?", form == "=" && attached:
 			return class, value, false
-		case o == w+"=":
+		case form == "=":
 			return class, "", true
 		}
 	}

@@ -40,6 +40,9 @@ func (p *Policy) readFile(tool string, in input) subject {
 		if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }) {
 			s.unclear = "the path has characters that cannot be seen"
 		}
+		if text != strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' }) {
+			s.unclear = "the path has white space around it, which the agent may take away"
+		}
 		s.parts = append(s.parts, newFile(clean, tree))
 		if p.resolve == nil {
 			continue

@@ -68,11 +68,15 @@ func (n namePart) stopped(spec specifier) match {
 	folded := nameSpec{strings.ToLower(s.name), s.open}
 	// A name may be followed by arguments, and qualified by a plugin's name.
 	name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(string(n))), " ")
-	_, unqualified, _ := strings.Cut(name, ":")
-	switch {
-	case n.fits(&folded, name):
+	if n.fits(&folded, name) {
 		return yes
-	case unqualified != "" && n.fits(&folded, unqualified), !plain(string(n)):
+	}
+	for _, unqualified, more := strings.Cut(name, ":"); more; _, unqualified, more = strings.Cut(unqualified, ":") {
+		if n.fits(&folded, unqualified) {
+			return maybe
+		}
+	}
+	if !plain(string(n)) {
 		return maybe
 	}
 	return no

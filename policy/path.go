@@ -68,7 +68,19 @@ func classes(segment string) string {
 	if segment == "**" {
 		return segment
 	}
-	return strings.ReplaceAll(segment, "[!", "[^")
+	var b strings.Builder
+	for i := 0; i < len(segment); i++ {
+		b.WriteByte(segment[i])
+		switch rest := segment[i+1:]; {
+		case segment[i] == '\\' && rest != "":
+			i++
+			b.WriteByte(segment[i])
+		case segment[i] == '[' && strings.HasPrefix(rest, "!"):
+			i++
+			b.WriteByte('^')
+		}
+	}
+	return b.String()
 }
 
 func segmentsOf(clean string) []string {
@@ -122,13 +134,19 @@ func (s *pathSpec) fits(file []string) bool {
 }
 
 // mentioned reports whether a word of a shell command names a file that the
-// pattern matches: .env, --file=.env, HEAD:.env, 'cat .env'.
-func (s *pathSpec) mentioned(word string) bool {
+// pattern matches, seen from one of the directories: .env, --file=.env, HEAD:.env, 'cat .env'.
+func (s *pathSpec) mentioned(word string, from []string) bool {
 	folded := s.fold()
 	pieces := strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&()<>{}$=:@,", r) })
+	if isOption(word) && len(word) > 2 {
+		pieces = append(pieces, word[2:]) // -ffile
+	}
 	return slices.ContainsFunc(append(pieces, word), func(piece string) bool {
-		file, ok := s.at.absolute(piece)
-		return ok && piece != "" && folded.fits(segmentsOf(strings.ToLower(file)))
+		return piece != "" && slices.ContainsFunc(from, func(dir string) bool {
+			file, ok := s.at.absolute(below(dir, piece))
+			lower := segmentsOf(strings.ToLower(file))
+			return ok && (folded.fits(lower) || folded.holds(lower) || newFile(file, false).odd)
+		})
 	})
 }
 

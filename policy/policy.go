@@ -94,6 +94,8 @@ type Call struct {
 	// MCPServer is the server of an MCP tool, if the agent says so. Without it
 	// a rule about a server allows only tools whose name can be split one way.
 	MCPServer string
+
+	via string // the tool that was called to reach Tool, if it is another
 }
 
 // Decide says what the rules make of the call: allow, ask or deny.
@@ -101,6 +103,7 @@ func (p *Policy) Decide(c Call) protocol.PermissionBehavior { return p.Explain(c
 
 // Explain decides, and says which rule decided and why.
 func (p *Policy) Explain(c Call) Explanation {
+	c = throughMCP(c)
 	s := p.read(c)
 	doubt, found := Explanation{}, false
 	for _, r := range p.deny {
@@ -146,7 +149,10 @@ func (p *Policy) allowed(c Call, s subject) Explanation {
 			return r.decides("", "")
 		}
 	}
-	if s.unclear != "" {
+	if s.elsewhere {
+		ask.Reason = "it runs in another directory"
+	}
+	if s.unclear != "" || s.elsewhere {
 		return ask
 	}
 	var parts []Explanation

@@ -35,10 +35,15 @@ func opaque(words []string) bool {
 // isShell reports whether a program runs commands that are written in a
 // language of its own, or changes what later commands mean.
 func isShell(name string) bool {
+	if short := strings.TrimSuffix(strings.TrimRight(name, "0123456789.-"), "-static"); short != name && short != "" && isShell(short) {
+		return true
+	}
 	switch name {
-	case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "rbash", "pwsh", "powershell", "cmd", "busybox", "toybox",
+	case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "yash", "fish", "csh", "tcsh", "rbash", "nu", "elvish", "xonsh", "rc", "es", "pwsh", "powershell", "cmd", "busybox", "toybox",
 		"eval", "source", ".", "trap", "alias", "enable", "hash", "fc", "xargs", "parallel", "su", "ssh", "script", "watch", "at", "batch", "crontab",
-		"awk", "gawk", "mawk", "nawk", "sed", "ed", "ex", "vi", "vim", "nvim", "emacs", "osascript", "expect", "gdb", "lldb", "tclsh", "systemd-run":
+		"awk", "gawk", "mawk", "nawk", "sed", "ed", "ex", "vi", "vim", "view", "vimdiff", "rview", "gvim", "nvim", "emacs",
+		"osascript", "expect", "gdb", "lldb", "tclsh", "systemd-run", "m4", "gnuplot", "irb", "ipython", "guile", "racket", "ocaml", "scala", "ghci",
+		"elixir", "iex", "erl", "octave", "jshell", "groovy", "dc", "psql", "mysql", "sqlite":
 		return true
 	}
 	return false
@@ -49,7 +54,7 @@ func isShell(name string) bool {
 func opaqueName(w string) bool {
 	name := programName(w)
 	switch name {
-	case ".", "at", "ed", "ex", "r", "watch", "script", "batch", "hash", "enable":
+	case ".", "at", "ed", "ex", "r", "watch", "script", "batch", "hash", "enable", "view", "rc", "es", "nu", "scala", "elixir", "mysql", "sqlite", "psql", "octave", "ocaml", "racket", "groovy":
 		return false // more often something else
 	}
 	return !isOption(w) && (isInterpreter(name) || isShell(name))
@@ -58,7 +63,7 @@ func opaqueName(w string) bool {
 func isInterpreter(name string) bool {
 	name = strings.TrimRight(name, "0123456789.")
 	switch name {
-	case "python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "luajit", "r", "rscript", "julia", "tsx", "ts-node", "psql", "mysql", "sqlite":
+	case "python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "luajit", "r", "rscript", "julia", "tsx", "ts-node":
 		return true
 	}
 	return false

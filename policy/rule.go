@@ -34,13 +34,16 @@ func (r *rule) decides(about, reason string) Explanation {
 // stops says how far a deny or ask rule fits the call, and which part of it.
 func (r *rule) stops(c Call, s subject) (m match, about string) {
 	if !r.names(c, true) {
+		if strings.HasPrefix(r.tool, mcpPrefix) && reachesMCP(c.Tool) {
+			return maybe, "" // it does not say which server
+		}
 		return no, ""
 	}
 	if r.spec == nil {
 		return yes, ""
 	}
 	_, file := r.spec.(*pathSpec)
-	if s.unclear != "" && (c.Tool != "Bash" || !file) {
+	if s.unclear != "" && (!runsShell(c.Tool) || !file) || s.elsewhere && file || len(s.parts) == 0 {
 		m = maybe
 	}
 	for _, part := range s.parts {
@@ -55,20 +58,22 @@ func (r *rule) stops(c Call, s subject) (m match, about string) {
 // read in more than one way, wide takes any of them.
 func (r *rule) names(c Call, wide bool) bool {
 	switch {
-	case r.tool == c.Tool, r.tool == "*":
+	case r.tool == c.Tool, r.tool == "*", c.via != "" && r.tool == c.via:
 		return true
 	case isAgentTool(r.tool) && isAgentTool(c.Tool):
 		return true
 	case wide && strings.EqualFold(r.tool, c.Tool):
 		return true
+	case wide && r.tool == "Bash" && runsShell(c.Tool):
+		return true
 	case strings.HasPrefix(r.tool, mcpPrefix):
-		return namesMCP(r.tool, c, wide)
+		return (wide || c.via == "" || c.via == "Mcp") && namesMCP(r.tool, c, wide)
 	case r.spec == nil:
 		return false
 	case r.tool == "Read":
-		return readsFiles(c.Tool) || wide && c.Tool == "Bash"
+		return readsFiles(c.Tool) || wide && runsShell(c.Tool)
 	case r.tool == "Edit":
-		return editsFiles(c.Tool) || wide && c.Tool == "Bash"
+		return editsFiles(c.Tool) || wide && runsShell(c.Tool)
 	}
 	return false
 }

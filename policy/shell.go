@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,7 +15,7 @@ import (
 const maxCommand = 16 << 10
 
 // readShell takes a shell command apart into its simple commands.
-func readShell(in input) subject {
+func (p *Policy) readShell(in input) subject {
 	text, _, ok := in.text("command")
 	if !ok || strings.TrimSpace(text) == "" {
 		return subject{unclear: "the input has no command", never: true}
@@ -26,6 +27,10 @@ func readShell(in input) subject {
 	}
 	for _, t := range targets {
 		s.parts = append(s.parts, t)
+	}
+	if dir, given, ok := in.text("dir_path"); given && (!ok || dir != "") { // Qoder's
+		at, known := p.places.absolute(dir)
+		s.elsewhere = !ok || !known || at != path.Clean(p.places.cwd)
 	}
 	if raw, given := in["dangerouslyDisableSandbox"]; given && string(raw) != "false" {
 		s.unclear, s.never = "it asks to run outside the sandbox", true
@@ -56,7 +61,7 @@ func parseShell(text string) (commands []command, targets []target, unclear stri
 			}
 		case *syntax.Redirect:
 			if node.Word != nil {
-				targets = append(targets, target(readWord(node.Word).text))
+				targets = append(targets, target{text: readWord(node.Word).text})
 			}
 		case *syntax.Comment:
 			unclear = orElse(unclear, "it has a comment")
@@ -69,8 +74,15 @@ func parseShell(text string) (commands []command, targets []target, unclear stri
 	if len(commands) == 0 {
 		unclear = orElse(unclear, "it has no command")
 	}
+	said := vocabularyOf(commands)
+	for i := range targets {
+		targets[i].script = said
+	}
 	for i := range commands {
-		commands[i].script = commands
+		commands[i].script = said
+		if words := commands[i].known(); len(words) == len(commands[i].words) {
+			commands[i].opaque = opaque(words)
+		}
 	}
 	return commands, targets, unclear
 }
@@ -134,7 +146,8 @@ func oddity(s *syntax.Stmt) string {
 // command is a simple command, as far as its words are known.
 type command struct {
 	words  []word
-	script []command // all that stand with it
+	script *vocabulary // of all that stand with it
+	opaque bool        // nothing can be ruled out, see [opaque]
 }
 
 // word is a word of a command after quotes are taken away.
