@@ -15,7 +15,8 @@ import (
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
-// callbacks supervises, one_for_one, the actors that call the user back.
+// callbacks supervises, one_for_one, the actors that call the user back. Each is
+// started when the first request for it waits: most sessions need few of them.
 type callbacks struct {
 	core *Core
 	driver[message.ToCallbacks]
@@ -35,9 +36,6 @@ func newCallbacks(k *Core) (*callbacks, error) {
 		Name: k.cfg.ID + "/callbacks", Strategy: supervisor.OneForOne,
 		Intensity: k.cfg.ActorIntensity, Backoff: k.cfg.ActorBackoff,
 	}
-	for _, child := range callbackKinds {
-		spec.Children = append(spec.Children, supervisor.Child{Name: child.name})
-	}
 	sup, err := supervisor.New(spec, k.cfg.System.Rand(), observe(k.cfg.Emit))
 	if err != nil {
 		return nil, err
@@ -52,13 +50,46 @@ func newCallbacks(k *Core) (*callbacks, error) {
 
 // Start implements [kernel.Behavior].
 func (b *callbacks) Start(c *kernel.Context[message.ToCallbacks]) error {
+	b.core.uncall() // the children of an incarnation before
 	b.driver.start(c)
+	return b.look(c)
+}
+
+// look starts the actors that requests wait for.
+func (b *callbacks) look(c *kernel.Context[message.ToCallbacks]) error {
+	for _, k := range callbackKinds {
+		if b.core.Ledger.Waiting(k.kind) {
+			if err := b.want(c, k.name); err != nil {
+				return err
+			}
+		}
+	}
 	return b.failure
+}
+
+// uncall forgets the actors that call back: they are gone with their parent. What
+// they were told meanwhile waits in the ledger.
+func (k *Core) uncall() {
+	for _, kind := range callbackKinds {
+		k.callback[kind.kind].Clear()
+	}
+}
+
+// uncalled reports whether requests wait for an actor that calls back.
+func (k *Core) uncalled() bool {
+	for _, kind := range callbackKinds {
+		if k.Ledger.Waiting(kind.kind) {
+			return true
+		}
+	}
+	return false
 }
 
 // Handle implements [kernel.Behavior].
 func (b *callbacks) Handle(c *kernel.Context[message.ToCallbacks], m message.ToCallbacks) error {
 	switch m := m.(type) {
+	case message.RequestsReady:
+		return b.look(c)
 	case message.CallbacksTimer:
 		b.fire(c, m.Token)
 	case message.Describe:

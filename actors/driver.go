@@ -41,6 +41,13 @@ func (d *driver[M]) start(c *kernel.Context[M]) {
 	d.do(c, d.sup.Start(c.Now()))
 }
 
+// want starts a child unless it was started before.
+func (d *driver[M]) want(c *kernel.Context[M], child string) error {
+	actions, err := d.sup.StartChild(c.Now(), supervisor.Child{Name: child})
+	d.do(c, actions)
+	return err
+}
+
 func (d *driver[M]) fire(c *kernel.Context[M], token uint64) {
 	d.do(c, d.sup.Timer(c.Now(), supervisor.Token(token)))
 }

@@ -33,7 +33,7 @@ func NewSession(k *Core) (kernel.Behavior[message.ToSession], error) {
 	sup, err := supervisor.New(supervisor.Spec{
 		Name: k.cfg.ID, Strategy: supervisor.RestForOne,
 		Intensity: k.cfg.ActorIntensity, Backoff: k.cfg.ActorBackoff,
-		Children: []supervisor.Child{{Name: "transport"}, {Name: "router"}, {Name: "callbacks"}},
+		Children: []supervisor.Child{{Name: "transport"}, {Name: "router"}}, // callbacks with the first request
 	}, k.cfg.System.Rand(), observe(k.cfg.Emit))
 	if err != nil {
 		return nil, err
@@ -49,7 +49,9 @@ func NewSession(k *Core) (kernel.Behavior[message.ToSession], error) {
 func (s *session) Start(c *kernel.Context[message.ToSession]) error {
 	k := s.core
 	k.session.Point(c.Self())
-	k.Ledger.FailAllTaken("the host could not decide") // of an incarnation before
+	k.callbacks.Clear() // of an incarnation before
+	k.uncall()
+	k.Ledger.FailAllTaken("the host could not decide")
 	if k.State() == Admitting {
 		if err := s.enter(Starting, ""); err != nil {
 			return err
@@ -110,14 +112,14 @@ func (s *session) spawnChild(c *kernel.Context[message.ToSession], child, name s
 	case "router":
 		return spawnAt[message.ToSession, message.ToRouter](c, name, router.New(router.Config{
 			Ledger: k.Ledger, Dialect: k.cfg.Dialect, Options: k.cfg.Options,
-			Session: &k.session, Callbacks: k.callback, Other: k.other,
+			Session: &k.session, Callbacks: k.callback, Uncalled: &k.callbacks, Other: k.other,
 		}), &k.router, message.WorkReady{})
 	default:
 		b, err := newCallbacks(k)
 		if err != nil {
 			return nil, err
 		}
-		return spawnAt[message.ToSession, message.ToCallbacks](c, name, b, &k.callbacks)
+		return spawnAt[message.ToSession, message.ToCallbacks](c, name, b, &k.callbacks, message.RequestsReady{})
 	}
 }
 
@@ -202,6 +204,11 @@ func (s *session) check(c *kernel.Context[message.ToSession]) error {
 	k := s.core
 	if k.closeWanted.Load() {
 		s.close(c, nil)
+	}
+	if !k.callbacks.Ref().Valid() && k.uncalled() {
+		if err := s.want(c, "callbacks"); err != nil {
+			return err
+		}
 	}
 	link := k.Link.Status()
 	switch {

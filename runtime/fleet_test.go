@@ -81,7 +81,11 @@ func TestASessionWhoseActorKeepsCrashing(t *testing.T) {
 						return armed && at == kernel.AfterMessage && strings.HasPrefix(actor, victim)
 					}
 				})
-				spec := w.spec(turns(scripted.Steps{scripted.Delay(time.Second), gate(), gate(), gate(), gate(), gate(), scripted.Delay(time.Hour)}))
+				steps := scripted.Steps{scripted.Delay(time.Second)}
+				for range 12 {
+					steps = append(steps, gate())
+				}
+				spec := w.spec(turns(append(steps, scripted.Delay(time.Hour))))
 				spec.ID, spec.CanUseTool = "s", allow
 				spec.ActorIntensity = supervisor.Intensity{Max: 2, Window: time.Hour}
 				s := w.open(spec)

@@ -39,8 +39,7 @@ func TestTheTreeOfASession(t *testing.T) {
 		assert.Equal(t, s.AgentSessionID(), got.AgentSessionID)
 		assert.Equal(t, "up", got.Transport)
 		assert.Equal(t, []string{
-			"s#1", "transport#1", "router#1", "callbacks#1",
-			"callbacks/hooks#1", "callbacks/permission#1", "callbacks/mcp#1", "callbacks/modelpolicy#1", "callbacks/inquiry#1",
+			"s#1", "transport#1", "router#1",
 		}, names(got.Actors))
 		for _, a := range got.Actors {
 			assert.Equal(t, "running", a.State, a.Name)

@@ -14,7 +14,6 @@ type Supervisor struct {
 	spec     Spec
 	rnd      kernel.Rand
 	observe  func(Event)
-	index    map[string]int
 	children []child
 	restarts []*restart // under way; at most one unless one_for_one
 	failures []Failed   // within the intensity window, oldest first
@@ -74,13 +73,22 @@ func New(spec Spec, rnd kernel.Rand, observe func(Event)) (*Supervisor, error) {
 	if observe == nil {
 		observe = func(Event) {}
 	}
-	s := &Supervisor{spec: spec.withDefaults(), rnd: rnd, observe: observe, index: make(map[string]int, len(spec.Children))}
-	s.children = make([]child, 0, len(s.spec.Children))
-	for i, c := range s.spec.Children {
-		s.index[c.Name] = i
-		s.children = append(s.children, child{spec: c, backoff: BackoffState{Backoff: s.spec.Backoff}})
+	s := &Supervisor{spec: spec.withDefaults(), rnd: rnd, observe: observe}
+	s.children = make([]child, 0, len(spec.Children))
+	for _, c := range s.spec.Children {
+		s.add(c)
 	}
+	s.spec.Children = nil // each is in its child
 	return s, nil
+}
+
+func (s *Supervisor) add(c Child) {
+	s.children = append(s.children, child{spec: c, backoff: BackoffState{Backoff: s.spec.Backoff}})
+}
+
+// index is the place of a child; -1 when there is none of that name.
+func (s *Supervisor) index(name string) int {
+	return slices.IndexFunc(s.children, func(c child) bool { return c.spec.Name == name })
 }
 
 // Start starts the children. A second start, or one after a stop, does nothing.
@@ -93,6 +101,25 @@ func (s *Supervisor) Start(now time.Time) []Action {
 		s.start(i)
 	}
 	return s.flush()
+}
+
+// StartChild adds a child after the others and starts it, as OTP's start_child
+// does. One whose name is taken is left as it is, and before the start or once
+// the end has begun nothing is added; both are counted as ignored. The errors,
+// joined, are of type [*SpecError].
+func (s *Supervisor) StartChild(now time.Time, c Child) ([]Action, error) {
+	one := Spec{Name: s.spec.Name, Children: []Child{c}}
+	if err := one.validate(); err != nil {
+		return nil, err
+	}
+	if s.phase != supervising || s.index(c.Name) >= 0 {
+		s.ignored++
+		return nil, nil
+	}
+	s.now = now
+	s.add(one.withDefaults().Children[0])
+	s.start(len(s.children) - 1)
+	return s.flush(), nil
 }
 
 // ChildUp tells that a child has started. Nothing waits for it: it moves the
@@ -163,8 +190,8 @@ func (s *Supervisor) Timer(now time.Time, t Token) []Action {
 // that waits for its restart no longer does; a transient one that ended comes
 // back. Unknown and temporary children are left alone, and counted as ignored.
 func (s *Supervisor) RestartChild(now time.Time, name string, reason error) []Action {
-	i, known := s.index[name]
-	if !known || s.children[i].spec.Class == Temporary || s.phase != supervising {
+	i := s.index(name)
+	if i < 0 || s.children[i].spec.Class == Temporary || s.phase != supervising {
 		s.ignored++
 		return nil
 	}
@@ -191,8 +218,8 @@ func (s *Supervisor) Ignored() int { return s.ignored }
 
 // present returns the child if that incarnation of it has not ended.
 func (s *Supervisor) present(name string, incarnation int) *child {
-	i, known := s.index[name]
-	if !known || s.phase == ended {
+	i := s.index(name)
+	if i < 0 || s.phase == ended {
 		return nil
 	}
 	if c := &s.children[i]; c.incarnation == incarnation && c.state != StateStopped {
@@ -212,7 +239,7 @@ func (s *Supervisor) failed(c *child) {
 		return
 	}
 	c.restarts++
-	r := s.restart(s.index[c.spec.Name], c.reason)
+	r := s.restart(s.index(c.spec.Name), c.reason)
 	r.delay = max(r.delay, c.backoff.Next(s.rnd))
 }
 

@@ -388,6 +388,29 @@ func TestRestartOnPurpose(t *testing.T) {
 	})
 }
 
+func TestStartChildAddsAChildAfterTheOthers(t *testing.T) {
+	t.Parallel()
+	add := func(r *rig, name string) []string {
+		actions, err := r.StartChild(r.now, supervisor.Child{Name: name})
+		require.NoError(t, err)
+		return r.words(actions)
+	}
+	r := newRig(t, supervisor.Spec{Strategy: supervisor.RestForOne, Backoff: atOnce, Children: abc(supervisor.Permanent)})
+	assert.Empty(t, add(r, "d"), "not started yet")
+	r.start()
+	assert.Equal(t, []string{"start d#1"}, add(r, "d"))
+	assert.Empty(t, add(r, "d"), "the name is taken")
+	assert.Equal(t, 2, r.Ignored())
+	assert.Equal(t, []string{"stop d#1", "stop c#1", "start b#2", "start c#2", "start d#2"}, r.obey(r.down("b", errBoom)))
+	r.down("d", errBoom)
+	assert.Equal(t, 1, r.state("d").Restarts)
+	_, err := r.StartChild(r.now, supervisor.Child{})
+	var mistake *supervisor.SpecError
+	require.ErrorAs(t, err, &mistake)
+	assert.Equal(t, []string{"stop d#3", "stop c#2", "stop b#2", "stop a#1", "stopped"}, r.obey(r.stop(nil)))
+	assert.Empty(t, add(r, "e"), "it has ended")
+}
+
 func TestStopDuringARestart(t *testing.T) {
 	t.Parallel()
 	spec := supervisor.Spec{Strategy: supervisor.OneForAll, Backoff: supervisor.Backoff{Initial: time.Hour}, Children: abc(supervisor.Permanent)}

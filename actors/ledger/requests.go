@@ -197,6 +197,14 @@ func (l *Ledger) Take(kind Kind) []*Request {
 	return taken
 }
 
+// Waiting reports whether requests of a kind may be there that nobody has
+// taken.
+func (l *Ledger) Waiting(kind Kind) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.requests.untaken[kind].len() > 0
+}
+
 // Scope binds the callback's context to the request: when the agent cancels
 // it, or it is answered without the callback, cancel is called. It reports
 // false when that has happened already.

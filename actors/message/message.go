@@ -86,8 +86,9 @@ func (DeadlineReached) toRouter() {}
 // ToCallback is what the four callback actors take.
 type ToCallback interface{ toCallback() }
 
-// RequestsReady says that requests of the actor's kind wait in the ledger.
-// From: router.
+// RequestsReady says that requests of the actor's kind wait in the ledger, or,
+// to the supervisor of the callback actors, that nobody may be there to take
+// some. From: router.
 type RequestsReady struct{}
 
 // CallbacksDue says that the time of a callback may be over. From: the clock,
@@ -103,5 +104,6 @@ type ToCallbacks interface{ toCallbacks() }
 // CallbacksTimer is a timer of that supervisor. From: the clock.
 type CallbacksTimer struct{ Token uint64 }
 
+func (RequestsReady) toCallbacks()  {}
 func (CallbacksTimer) toCallbacks() {}
 func (Describe) toCallbacks()       {}

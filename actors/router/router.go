@@ -20,6 +20,9 @@ type Config struct {
 	// Session, and one address for each kind of callback.
 	Session   *kernel.Address[message.ToSession]
 	Callbacks map[ledger.Kind]*kernel.Address[message.ToCallback]
+	// Uncalled hears of requests that none of them is there for, or Session does
+	// when that is not there either.
+	Uncalled *kernel.Address[message.ToCallbacks]
 	// Other answers requests that are no callback's business: a response, or
 	// an error text.
 	Other func(r *ledger.Request) (response json.RawMessage, errText string)
@@ -104,7 +107,7 @@ func (a *Actor) sort(c *kernel.Context[message.ToRouter]) {
 	}
 	for kind, address := range wake {
 		if address && ledger.Kind(kind) != ledger.Other {
-			a.cfg.Callbacks[ledger.Kind(kind)].TellAfter(c, message.RequestsReady{})
+			changed = a.call(c, ledger.Kind(kind)) || changed
 		}
 	}
 	if wake[ledger.Other] {
@@ -116,6 +119,13 @@ func (a *Actor) sort(c *kernel.Context[message.ToRouter]) {
 	if changed {
 		a.cfg.Session.Tell(message.LedgerChanged{})
 	}
+}
+
+// call tells the actor that takes requests of a kind, or else the one that
+// starts it. It reports whether the session has to hear, since neither is there.
+func (a *Actor) call(c *kernel.Context[message.ToRouter], kind ledger.Kind) bool {
+	return !a.cfg.Callbacks[kind].TellAfter(c, message.RequestsReady{}) &&
+		a.cfg.Ledger.Waiting(kind) && !a.cfg.Uncalled.TellAfter(c, message.RequestsReady{})
 }
 
 // settle handles an answer and reports whether somebody waited for it.

@@ -44,6 +44,7 @@ type rig struct {
 	events  []event.Event
 	told    int           // messages to the session
 	woken   []ledger.Kind // messages to callback actors
+	missed  int           // messages to their supervisor
 	dialect stubDialect
 }
 
@@ -106,6 +107,7 @@ func newRig(t *testing.T, limits ...ledger.Limits) *rig {
 		Ledger: r.Ledger, Dialect: &r.dialect, Options: &dialect.Options{},
 		Session:   listen[message.ToSession](t, r.sys, "session", func() { r.told++ }),
 		Callbacks: make(map[ledger.Kind]*kernel.Address[message.ToCallback]),
+		Uncalled:  listen[message.ToCallbacks](t, r.sys, "callbacks", func() { r.missed++ }),
 		Other: func(q *ledger.Request) (json.RawMessage, string) {
 			if q.Frame.Subtype == "elicitation" {
 				return json.RawMessage(`{"action":"decline"}`), ""
@@ -384,6 +386,22 @@ func TestRequestsWakeWhoAnswersThem(t *testing.T) {
 	r.woken = nil
 	r.read(request("a", "can_use_tool"))
 	assert.Empty(t, r.woken, "a repeated id wakes nobody")
+	assert.Zero(t, r.missed)
+}
+
+// TestRequestsForNobody are those of a kind that has no actor yet, or just now.
+func TestRequestsForNobody(t *testing.T) {
+	t.Parallel()
+	r := initialized(t)
+	r.cfg.Callbacks[ledger.Hook].Clear()
+	r.read(request("a", "hook_callback"))
+	assert.Equal(t, 1, r.missed, "their supervisor starts it")
+	assert.Zero(t, r.told)
+	r.cfg.Uncalled.Clear()
+	r.read(request("b", "hook_callback"))
+	assert.Equal(t, 1, r.missed)
+	assert.Positive(t, r.told, "the session starts the supervisor")
+	assert.Len(t, r.Take(ledger.Hook), 2)
 }
 
 func TestRequestsThatAreNoCallbacksBusiness(t *testing.T) {
