@@ -185,12 +185,19 @@ func (k *Core) mcpNotify(server, method string, params json.RawMessage) error {
 	if err != nil {
 		return err
 	}
+	if k.Ledger.Calls() >= maxNotices { // nobody hears them
+		return ledger.ErrNoRoom
+	}
 	if _, err := k.Ledger.OpenCall("mcp_message", request); err != nil {
 		return err
 	}
 	k.WorkReady()
 	return nil
 }
+
+// maxNotices is how many calls may be open before notifications of in-process
+// servers are turned away.
+const maxNotices = 1024
 
 // other answers requests that belong to none of the callbacks.
 func (k *Core) other(r *ledger.Request) (json.RawMessage, string) {

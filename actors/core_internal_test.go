@@ -126,3 +126,14 @@ func TestTailsAreBounded(t *testing.T) {
 	assert.Len(t, long, 2048+len("…"))
 	assert.Contains(t, long, "end")
 }
+
+// An agent that does not answer does not make the notifications of a tool pile up.
+func TestNotificationsHaveABound(t *testing.T) {
+	t.Parallel()
+	k := newCore(t, claude.New())
+	for range maxNotices {
+		require.NoError(t, k.mcpNotify("s", "notifications/progress", nil))
+	}
+	require.ErrorIs(t, k.mcpNotify("s", "notifications/progress", nil), ledger.ErrNoRoom)
+	assert.Equal(t, maxNotices, k.Ledger.Calls())
+}

@@ -331,9 +331,7 @@ func (k *Core) exitReason(link transport.Status) error {
 	case k.Ledger.Running():
 		e.During = "a turn"
 	}
-	if r := k.Ledger.LastResult(); r != nil && r.IsError {
-		e.LastResult = strings.TrimSpace(r.Subtype + " " + r.Text())
-	}
+	e.LastResult = k.Ledger.LastFailure()
 	if expired := k.cfg.Dialect.Traits().AuthExpiredExit; expired != 0 && link.Exit.Code == expired {
 		k.Ledger.AuthExpired(e.Error())
 		return &transport.AuthError{Backend: k.cfg.Dialect.Name(), Err: e}

@@ -23,8 +23,9 @@ import (
 type Config struct {
 	// Clock drives every deadline and delay. Default: the wall clock.
 	Clock clock.Clock
-	// Logger receives the events of all sessions at their own levels.
-	// Default: none.
+	// Logger receives the events of all sessions at their own levels, one at a
+	// time and in order; when it falls behind by more than 1,024 the oldest are
+	// lost. Default: none.
 	Logger *slog.Logger
 	// LineBudget bounds the memory that lines above 1 MiB take in all
 	// sessions together, in bytes. Default: 512 MiB.

@@ -16,8 +16,8 @@ const eventQueue = 1024
 
 // bus hands events to every reader. Publishing never blocks.
 type bus struct {
-	exec   kernel.Executor
-	logger *slog.Logger
+	exec kernel.Executor
+	log  *handler // nil without a logger
 
 	mu    sync.Mutex
 	subs  []*subscription
@@ -34,8 +34,8 @@ type subscription struct {
 }
 
 func (b *bus) publish(r event.Record) {
-	if b.logger != nil && b.logger.Enabled(context.Background(), r.Event.Level()) {
-		b.logger.Log(context.Background(), r.Event.Level(), r.Event.String(), "session", r.Session)
+	if b.log != nil {
+		b.log.push(r)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,6 +44,14 @@ func (b *bus) publish(r event.Record) {
 			s.push(r)
 		}
 	}
+}
+
+// logTo makes events lines of a log. Whoever emits holds locks that the log's
+// handler may need, so it runs on a task of its own.
+func (b *bus) logTo(logger *slog.Logger) {
+	b.log = &handler{exec: b.exec, failed: func(error) {}, handle: func(r event.Record) {
+		logger.Log(context.Background(), r.Event.Level(), r.Event.String(), "session", r.Session)
+	}}
 }
 
 func (s *subscription) push(r event.Record) {
@@ -77,6 +85,22 @@ type handler struct {
 	mu      sync.Mutex
 	queue   []event.Record
 	running bool
+	idle    chan struct{} // closed when nothing is left; nil when nobody waits
+}
+
+// drained is closed when every event so far was handled.
+func (h *handler) drained() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.idle == nil {
+		h.idle = make(chan struct{})
+	}
+	idle := h.idle
+	if !h.running {
+		close(idle)
+		h.idle = nil
+	}
+	return idle
 }
 
 func (h *handler) push(r event.Record) {
@@ -97,6 +121,10 @@ func (h *handler) run() {
 		h.mu.Lock()
 		if len(h.queue) == 0 {
 			h.queue, h.running = nil, false
+			if h.idle != nil {
+				close(h.idle)
+				h.idle = nil
+			}
 			h.mu.Unlock()
 			return
 		}

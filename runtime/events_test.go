@@ -234,3 +234,38 @@ func TestEventsAreLoggedAtTheirLevels(t *testing.T) {
 	assert.Contains(t, lines[0], "WARN noise from the agent")
 	assert.Contains(t, lines[1], "ERROR session failed: agent ended during a turn: exit code 3")
 }
+
+// asking is a log handler that asks the runtime something for each line.
+type asking struct {
+	slog.Handler
+	rt *runtime.Runtime
+}
+
+func (a *asking) Handle(ctx context.Context, r slog.Record) error {
+	for _, s := range a.rt.Sessions() {
+		r.AddAttrs(slog.String("agent", s.AgentSessionID()))
+	}
+	return a.Handler.Handle(ctx, r)
+}
+
+func TestALogHandlerMayAskTheSession(t *testing.T) {
+	t.Parallel()
+	var lines []string
+	h := &asking{Handler: records{mu: new(sync.Mutex), lines: &lines}}
+	s := sim.New(1)
+	defer s.Close()
+	rt, err := runtime.NewOn(runtime.Config{Logger: slog.New(h)}, s.Config())
+	require.NoError(t, err)
+	h.rt = rt
+	session, err := rt.Open(t.Context(), runtime.Spec{Dialect: claude.New(), Program: scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{
+		scripted.Raw("not JSON"), scripted.Raw(`{"type":"control_response","response":{"subtype":"success","request_id":"nobody"}}`),
+	}}))})
+	require.NoError(t, err)
+	turn, err := session.Send(t.Context(), text("go"))
+	require.NoError(t, err)
+	_, err = turn.Result(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, session.Close(t.Context()))
+	require.NoError(t, rt.Shutdown(t.Context()))
+	assert.NotEmpty(t, lines)
+}

@@ -59,7 +59,10 @@ func NewOn(cfg Config, seams kernel.Config) (*Runtime, error) {
 		rt.actorFailed(c)
 	}
 	rt.sys = kernel.NewSystem(seams)
-	rt.bus = &bus{exec: rt.sys.Executor(), logger: cfg.Logger}
+	rt.bus = &bus{exec: rt.sys.Executor()}
+	if cfg.Logger != nil {
+		rt.bus.logTo(cfg.Logger)
+	}
 	rt.spawner = transport.NewProcessSpawner(transport.ProcessConfig{
 		Clock: rt.sys.Clock(), Exec: rt.sys.Executor(), Rand: rt.sys.Rand(),
 		KeepProcess: cfg.KeepProcess, TempDir: cfg.TempDir,
@@ -181,6 +184,9 @@ func (rt *Runtime) Shutdown(ctx context.Context) error {
 		return err
 	}
 	rt.bus.end()
+	if log := rt.bus.log; log != nil { // the last lines are the ones that are missed
+		return rt.sys.Executor().Await(ctx, log.drained())
+	}
 	return nil
 }
 

@@ -172,9 +172,12 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 		var response json.RawMessage
 		err := errNoReturn
 		defer func() {
-			a.Ledger.WriteThrough(func() { a.settle(r, job.Name, response, err) })
-			cancel(context.Canceled)
-			a.leave(r)
+			// The agent may not read: whoever waits for the decision does not wait for that.
+			a.Ledger.WriteThrough(func() {
+				a.settle(r, job.Name, response, err)
+				cancel(context.Canceled)
+				a.leave(r)
+			})
 		}()
 		response, err = call(ctx, job, func() {
 			if a.moved(running, clock) {
@@ -202,12 +205,12 @@ var errNoReturn = errors.New("the callback ended its goroutine instead of return
 // call runs the callback and turns a panic into an error. begun says that the
 // deadline may have moved.
 func call(ctx context.Context, job Job, begun func()) (response json.RawMessage, err error) {
-	defer job.done()
 	defer func() {
 		if p := recover(); p != nil {
 			err = &kernel.PanicError{Value: p, Message: job.Name, Stack: debug.Stack()}
 		}
 	}()
+	defer job.done()
 	if job.Begin != nil {
 		if err := job.Begin(ctx); err != nil {
 			return nil, err
@@ -239,7 +242,7 @@ func (a *Actor) fail(r *ledger.Request, name string, err error) {
 }
 
 func (a *Actor) report(r *ledger.Request, name string, err error) {
-	a.Ledger.Emit(event.CallbackFailed{Kind: a.Kind.String(), Name: name, RequestID: r.ID, Err: err})
+	a.Ledger.Emit(event.CallbackFailed{Kind: a.Kind.String(), Name: ledger.Short(name), RequestID: ledger.Short(r.ID), Err: err})
 }
 
 // enter notes a callback that is about to run.

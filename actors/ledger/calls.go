@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -98,6 +99,13 @@ func Within(d time.Duration, setBy string) CallOption {
 	return func(c *Call) { c.Limit, c.SetBy = d, setBy }
 }
 
+// Calls is the number of calls that wait for their answer.
+func (l *Ledger) Calls() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls.waiting()
+}
+
 // OpenCall registers a control request under an id of its own. The router
 // writes it when the agent is ready.
 func (l *Ledger) OpenCall(subtype string, request json.RawMessage, opts ...CallOption) (*Call, error) {
@@ -162,9 +170,11 @@ func (l *Ledger) Settle(f protocol.Frame) *Call {
 		return c
 	}
 	for _, pending := range resp.PendingPermissionRequests {
+		pending.Raw = bytes.Clone(pending.Raw) // not the whole answer
 		l.open(pending)
 	}
 	for _, pending := range resp.PendingUserDialogRequests {
+		pending.Raw = bytes.Clone(pending.Raw) // not the whole answer
 		l.open(pending)
 	}
 	if resp.Failed() {

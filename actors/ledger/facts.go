@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,8 +31,8 @@ type facts struct {
 	levels       bool            // the agent reports tasks as a level
 	quietUntil   time.Time       // a turn may still follow the last task
 	quiet        kernel.Timer    // runs out then; nil before the first
-	lastResult   *protocol.ResultMessage
-	authExpired  bool // and told
+	failure      string          // what the last result said, if it was an error
+	authExpired  bool            // and told
 }
 
 // observe takes note of what a content frame says about turns, tasks and the
@@ -41,7 +42,10 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 	switch f.Type {
 	case "result":
 		r := resultOf(*f)
-		l.facts.lastResult, l.facts.skipped = r, false
+		l.facts.failure, l.facts.skipped = "", false
+		if r.IsError {
+			l.facts.failure = strings.TrimSpace(r.Subtype + " " + Short(r.Text()))
+		}
 		if r.IsError && (r.APIErrorStatus == 401 || r.TerminalReason == "auth_required" || r.TerminalReason == "auth_payload_missing") {
 			l.authExpired(r.Text())
 		}
@@ -99,7 +103,7 @@ func (l *Ledger) AuthExpired(reason string) {
 func (l *Ledger) authExpired(reason string) {
 	if !l.facts.authExpired {
 		l.facts.authExpired = true
-		l.cfg.Emit(event.AuthExpired{Reason: reason})
+		l.cfg.Emit(event.AuthExpired{Reason: Short(reason)})
 	}
 }
 
@@ -248,11 +252,11 @@ func (l *Ledger) Capabilities() []string {
 	return slices.Clone(l.facts.capabilities)
 }
 
-// LastResult is the latest result of the session, or nil.
-func (l *Ledger) LastResult() *protocol.ResultMessage {
+// LastFailure is what the latest result said if it was an error, else "".
+func (l *Ledger) LastFailure() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.facts.lastResult
+	return l.facts.failure
 }
 
 // BackgroundTasks lists the ids of the tasks that live, sorted.

@@ -134,7 +134,7 @@ func TestFactsOfTheAgent(t *testing.T) {
 	assert.Nil(t, r.Initialized())
 	assert.Empty(t, r.Capabilities())
 	assert.Empty(t, r.SessionID())
-	assert.Nil(t, r.LastResult())
+	assert.Empty(t, r.LastFailure())
 
 	r.SetInitialized(json.RawMessage(`{"capabilities":["a","b"]}`))
 	assert.Equal(t, []string{"a", "b"}, r.Capabilities())

@@ -245,10 +245,11 @@ func (l *Ledger) Answer(r *Request, response json.RawMessage, errText string) bo
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.state > requestTaken {
-		l.cfg.Emit(event.LateAnswer{Kind: r.Kind.String(), RequestID: short(r.ID)})
+		l.cfg.Emit(event.LateAnswer{Kind: r.Kind.String(), RequestID: Short(r.ID)})
 		return false
 	}
 	if err != nil {
+		l.cfg.Emit(event.CallbackFailed{Kind: r.Kind.String(), Name: Short(r.name), RequestID: Short(r.ID), Err: err})
 		l.deny(r, "the answer could not be encoded")
 		return false
 	}
@@ -262,7 +263,7 @@ func (l *Ledger) Refuse(r *Request, text, code string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.state > requestTaken {
-		l.cfg.Emit(event.LateAnswer{Kind: r.Kind.String(), RequestID: r.ID})
+		l.cfg.Emit(event.LateAnswer{Kind: r.Kind.String(), RequestID: Short(r.ID)})
 		return false
 	}
 	l.commit(r, protocol.AppendControlErrorAs(nil, r.ID, text, l.cfg.ErrorCodeKey, code))
@@ -286,7 +287,7 @@ func (l *Ledger) commitAs(r *Request, line []byte, as Class) {
 		// taken: if it is not, there is no agent left to be harmed.
 		if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrNoRoom) {
 			l.cfg.Emit(event.CallbackFailed{
-				Kind: r.Kind.String(), Name: short(r.Frame.Subtype), RequestID: short(r.ID),
+				Kind: r.Kind.String(), Name: Short(r.Frame.Subtype), RequestID: Short(r.ID),
 				Err: fmt.Errorf("answer of %d bytes: %w", len(line), err),
 			})
 		}
@@ -394,11 +395,11 @@ func (l *Ledger) FailAllTaken(reason string) {
 }
 
 func unexpected(f protocol.Frame) event.UnexpectedFrame {
-	return event.UnexpectedFrame{Type: short(f.Type), Subtype: short(f.Subtype), RequestID: short(f.RequestID)}
+	return event.UnexpectedFrame{Type: Short(f.Type), Subtype: Short(f.Subtype), RequestID: Short(f.RequestID)}
 }
 
-// short is what a report shows of an agent's word: reports are kept.
-func short(s string) string {
+// Short is what a report shows of an agent's word: reports are kept.
+func Short(s string) string {
 	if len(s) > 256 {
 		return strings.Clone(s[:256]) + "…"
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -11,9 +12,12 @@ import (
 // ErrResultSkipped says that a turn's result was a line above the ceiling.
 var ErrResultSkipped = errors.New("the turn's result was longer than a line may be and was skipped; raise MaxLine")
 
+// ErrAnswerSkipped says that the answer to a call was a line above the ceiling.
+var ErrAnswerSkipped = errors.New("the answer was longer than a line may be and was skipped; raise MaxLine")
+
 // skipped handles a line above the ceiling at its place in the inbox. A result
-// ends its turn with [ErrResultSkipped], a request is denied; what may be a
-// result, for all that is known of it, is one if the agent then says that it is
+// ends its turn with [ErrResultSkipped], an answer its call with
+// [ErrAnswerSkipped], a request is denied; what may be a result, for all that is known of it, is one if the agent then says that it is
 // idle. It reports whether a turn ended.
 func (l *Ledger) skipped(head []byte) (ended bool) {
 	o := outlineOf(head)
@@ -29,6 +33,15 @@ func (l *Ledger) skipped(head []byte) (ended bool) {
 			r.Kind = Hook // what denies a hook denies everything
 		}
 		l.deny(r, "the request was longer than a line may be")
+	case o.typ == protocol.TypeControlResponse && l.calls.open[o.id] != nil:
+		c := l.calls.open[o.id]
+		delete(l.calls.open, c.ID)
+		err := fmt.Errorf("control request %s: %w", c.Subtype, ErrAnswerSkipped)
+		if c.Setup {
+			l.facts.initFailure = err
+		}
+		c.answer.Fail(err)
+		return true
 	case o.typ == "" && o.object:
 		l.facts.skipped = true
 	}
@@ -68,10 +81,14 @@ func outlineOf(head []byte) (o outline) {
 			return d.Decode(&o.typ)
 		case "request_id":
 			return d.Decode(&o.id)
-		case "request":
+		case "request", "response":
+			answer := key == "response"
 			return members(d, func(key string) error {
-				if key == "subtype" {
+				switch {
+				case key == "subtype":
 					return d.Decode(&o.subtype)
+				case key == "request_id" && answer:
+					return d.Decode(&o.id)
 				}
 				return d.Decode(&rest)
 			})

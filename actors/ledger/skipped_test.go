@@ -40,6 +40,18 @@ func TestALineThatWasSkipped(t *testing.T) {
 		r.requireSkipped(turn)
 		assert.False(t, r.InFlight())
 	})
+	t.Run("an answer ends its call", func(t *testing.T) {
+		t.Parallel()
+		r, turn := open(t)
+		call, other := r.call("set_model"), r.call("get_usage")
+		r.skip(`{"type":"control_response","response":{"subtype":"success","request_id":"` + call.ID + `","response":{"a":"aaa`)
+		require.True(t, isClosed(call.Done()))
+		_, err := call.Answer()
+		require.ErrorIs(t, err, ledger.ErrAnswerSkipped)
+		assert.False(t, isClosed(other.Done()))
+		assert.False(t, isClosed(turn.Done()))
+		r.skip(`{"type":"control_response","response":{"subtype":"success","request_id":"nobody","response":{"a":"aaa`)
+	})
 	t.Run("one that may be a result does, once the agent says it is idle", func(t *testing.T) {
 		t.Parallel()
 		r, turn := open(t)

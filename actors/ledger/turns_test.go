@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -87,7 +88,6 @@ func TestResultsFindTheirTurns(t *testing.T) {
 				}
 			}
 			assert.Equal(t, c.ended, ended)
-			assert.NotNil(t, r.LastResult())
 			assert.Equal(t, 3-len(ended), r.Snapshot().OpenTurns)
 			lines, err := r.drain(r.consume(), nil)
 			require.NoError(t, err)
@@ -346,4 +346,14 @@ func TestNothingIsWrittenAfterClose(t *testing.T) {
 	assert.Equal(t, interrupt.ID, frame(t, lines[0]).RequestID)
 	r.Terminate(nil)
 	r.requireEnded(ledger.ErrClosed, queued)
+}
+
+func TestOfAResultOnlyItsFailureIsKept(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).ready()
+	r.read(`{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["` + strings.Repeat("x", 1<<20) + `"],"session_id":"s"}`)
+	assert.Contains(t, r.LastFailure(), "error_during_execution x")
+	assert.Less(t, len(r.LastFailure()), 1<<10)
+	r.read(plainResult)
+	assert.Empty(t, r.LastFailure())
 }

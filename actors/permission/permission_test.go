@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,4 +135,24 @@ func TestHowLongAPersonMayThink(t *testing.T) {
 			require.ErrorContains(t, r.Failed[0], "permission callback for Bash: no answer within 1m0s (set by PermissionTimeout)")
 		})
 	}
+}
+
+// A report is kept until somebody reads it.
+func TestReportsAreShortWhateverTheAgentCallsATool(t *testing.T) {
+	t.Parallel()
+	r := gate(t, nil, 0)
+	long := strings.Repeat("x", 1<<20)
+	r.Ask(`{"type":"control_request","request_id":"`+long+`","request":{"subtype":"can_use_tool","tool_name":"`+long+`","input":{}}}`, 0)
+	require.Len(t, r.Events, 1)
+	assert.Less(t, len(r.Events[0].Name)+len(r.Events[0].RequestID)+len(r.Events[0].Err.Error()), 1<<10)
+}
+
+func TestAnAnswerThatCannotBeWrittenIsReported(t *testing.T) {
+	t.Parallel()
+	r := gate(t, func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+		return protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: json.RawMessage(`{broken`)}, nil
+	}, 0)
+	r.Ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`, 0)
+	assert.Contains(t, r.Answer(), `"deny"`)
+	require.NotEmpty(t, r.Events)
 }

@@ -161,10 +161,8 @@ func (w *writer) run() {
 		_, err := w.out.Write(chunk)
 
 		w.mu.Lock()
-		if w.refused {
-			w.refused = false
-			defer w.room()
-		}
+		room := w.refused
+		w.refused = false
 		if cap(chunk) <= smallLine {
 			w.spare = chunk[:0]
 		}
@@ -174,11 +172,17 @@ func (w *writer) run() {
 			w.giveUp(err)
 			w.mu.Unlock()
 			w.failed(err)
+			if room {
+				w.room()
+			}
 			continue
 		default:
 			w.taken(answers)
 		}
 		w.mu.Unlock()
+		if room {
+			w.room()
+		}
 	}
 }
 

@@ -346,3 +346,26 @@ func TestATaskWritesByItself(t *testing.T) {
 	require.NoError(t, r.sched.Run(100))
 	assert.Equal(t, "a\nb\nc\n", r.in.got.String(), "then everything is as before")
 }
+
+// Whoever found no room is told as soon as there is some, not when nothing is
+// queued any more.
+func TestRoomIsToldWhileMoreIsQueued(t *testing.T) {
+	t.Parallel()
+	r := newWriterRig(t)
+	first := make(chan struct{})
+	r.in.blocked = first
+	require.NoError(t, r.Write([]byte("a\n"), ledger.FromHost))
+	r.run(t) // it waits in stdin
+	r.mu.Lock()
+	r.refused = true
+	r.mu.Unlock()
+	require.NoError(t, r.Write([]byte("b\n"), ledger.FromHost))
+	second := make(chan struct{})
+	r.in.blocked = second
+	close(first)
+	r.run(t)
+	assert.Equal(t, 1, r.room, "b is still on its way")
+	close(second)
+	r.run(t)
+	assert.Equal(t, "a\nb\n", r.in.got.String())
+}

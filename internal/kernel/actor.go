@@ -213,13 +213,23 @@ func (a *adapter[M]) fail(c actor.Context, reason error) {
 	if !errors.Is(reason, errStopSelf) {
 		if s, ok := a.behavior.(Survivor[M]); ok {
 			a.report(reason)
-			s.Survive(&a.ctx, reason)
+			a.survive(s, reason)
 			return
 		}
 		a.crashed(reason)
 	}
 	a.stopping = true
 	c.Stop(c.Self())
+}
+
+// survive keeps a panic from the library, which would restart the actor.
+func (a *adapter[M]) survive(s Survivor[M], reason error) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.report(&PanicError{Value: p, Message: "survive", Stack: debug.Stack()})
+		}
+	}()
+	s.Survive(&a.ctx, reason)
 }
 
 func (a *adapter[M]) crashed(reason error) {
@@ -231,6 +241,7 @@ func (a *adapter[M]) crashed(reason error) {
 
 func (a *adapter[M]) report(reason error) {
 	if report := a.ctx.sys.cfg.OnCrash; report != nil {
+		defer func() { _ = recover() }() // who listens must not harm who failed
 		report(Crash{Actor: a.path, Reason: reason})
 	}
 }

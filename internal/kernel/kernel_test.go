@@ -246,3 +246,32 @@ func TestDeadLettersAreCounted(t *testing.T) {
 	assert.EqualValues(t, 1, sys.DeadLetters())
 	assert.Panics(t, func() { ref.Tell(nil) })
 }
+
+// tough is an actor that fails and lives, and whose rescue fails as well.
+type tough struct{ node }
+
+func (*tough) Survive(*kernel.Context[msg], error) { panic("again") }
+
+func TestASurvivorLivesWhateverItsRescueDoes(t *testing.T) {
+	t.Parallel()
+	s := sim.New(1)
+	defer s.Close()
+	cfg := s.Config()
+	crashes := 0
+	cfg.OnCrash = func(kernel.Crash) {
+		crashes++
+		panic("whoever listens fails, too")
+	}
+	ref, err := kernel.SpawnRoot[msg](kernel.NewSystem(cfg), "root", &tough{})
+	require.NoError(t, err)
+	for range 3 {
+		ref.Tell(crash{errors.New("a bug")})
+		reply := kernel.NewPromise[int]()
+		ref.Tell(ping{reply})
+		started, err := reply.Wait(t.Context(), s)
+		require.NoError(t, err)
+		assert.Equal(t, 1, started, "never restarted")
+	}
+	assert.Equal(t, 6, crashes, "each failure, and that of each rescue")
+	require.NoError(t, kernel.StopAndWait(t.Context(), ref))
+}

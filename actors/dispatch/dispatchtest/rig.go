@@ -23,6 +23,7 @@ type Rig struct {
 	Ledger *ledger.Ledger
 	Lines  []string // what was written to the agent
 	Failed []error  // what the events say of callbacks
+	Events []event.CallbackFailed
 
 	t   *testing.T
 	ref kernel.Ref[message.ToCallback]
@@ -37,7 +38,7 @@ func New(t *testing.T, build func(*Rig) *dispatch.Actor, deny func(*ledger.Reque
 		Clock: r.Sched, Rand: r.Sched, Exec: r.Sched, Deny: deny,
 		Emit: func(e event.Event) {
 			if f, ok := e.(event.CallbackFailed); ok {
-				r.Failed = append(r.Failed, f.Err)
+				r.Failed, r.Events = append(r.Failed, f.Err), append(r.Events, f)
 			}
 		},
 	})
