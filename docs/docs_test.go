@@ -63,6 +63,7 @@ func printed() map[string]error {
 		"AuthError":                  &sdk.AuthError{Backend: "claude", Err: errors.New("…")},
 		"ConfigError":                &sdk.ConfigError{Option: "MaxTurns", Backend: "claude", Problem: "is -1", Fix: "a limit is not negative"},
 		"ControlError":               &sdk.ControlError{Request: "set_permission_mode", Code: "invalid_mode", Message: "…"},
+		"ErrAnswerSkipped":           sdk.ErrAnswerSkipped,
 		"ErrBusy":                    sdk.ErrBusy,
 		"ErrClosed":                  sdk.ErrClosed,
 		"ErrConsumerStalled":         sdk.ErrConsumerStalled,

@@ -75,6 +75,9 @@ var (
 	// ErrNotRun says that a user message ended without a result: it was
 	// cancelled while it was queued, or the agent had seen its uuid before.
 	ErrNotRun = ledger.ErrNotRun
+	// ErrAnswerSkipped says that the answer to a request was a line longer than
+	// Options.MaxLine.
+	ErrAnswerSkipped = ledger.ErrAnswerSkipped
 	// ErrResultSkipped says that a turn's result was a line longer than
 	// Options.MaxLine.
 	ErrResultSkipped = ledger.ErrResultSkipped
