@@ -46,6 +46,9 @@ func (r *reading) wayOut() string {
 		switch {
 		case r.operands == 0 && slices.Contains(r.usage.inner, w):
 			r.usage = usageOf(append(r.usage.path, w))
+			if r.usage.named && i >= r.said && !r.seen {
+				return w + " is more than a rule about " + name + " says"
+			}
 		case !r.literal && w == "--" && slices.Contains(r.usage.options, w):
 			r.literal = true
 		case !r.literal && len(w) > 1 && w[0] == '-':
@@ -86,12 +89,12 @@ func (r *reading) option(i int) (valued bool, why string, done bool) {
 		return false, r.beyond(i), true
 	case !free && i >= r.said:
 		return false, r.unsafe(w), true
-	case !valued || i+1 < r.said || i+1 == len(r.words):
-		return valued, "", false
-	case !free, isOption(value) && !number(value):
+	case i >= r.said && isOption(value) && !number(value):
+		return false, r.unsafe(value), true
+	case valued && i+1 >= r.said && i+1 < len(r.words) && (!free || isOption(value) && !number(value)):
 		return false, r.unsafe(w + " " + value), true
 	}
-	return true, "", false
+	return valued, "", false
 }
 
 // operand reads a word that is no option.
@@ -129,6 +132,10 @@ func (r *reading) fits(kind, w string) bool {
 		return !strings.HasPrefix(w, "+") && !strings.HasPrefix(w, "@") && !strings.Contains(w, "=") && !strings.Contains(w, "::")
 	case "value":
 		return !strings.Contains(w, "[")
+	case "arg":
+		return !strings.HasPrefix(w, "+") && !strings.HasPrefix(w, "@")
+	case "below":
+		return !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "~") && !slices.Contains(strings.Split(w, "/"), "..")
 	case "repo":
 		// A directory could have hooks, and other transports are programs.
 		for _, start := range []string{"https://", "http://", "ssh://", "git@"} {
@@ -136,7 +143,7 @@ func (r *reading) fits(kind, w string) bool {
 				return true
 			}
 		}
-		return !strings.ContainsAny(w, "/.:+@=")
+		return w == "origin" || w == "upstream"
 	case "said":
 		return r.seen
 	case "bundle":
@@ -184,122 +191,3 @@ func (r *reading) beyond(i int) string {
 func (r *reading) unsafe(what string) string {
 	return what + " may make " + r.words[0] + " do more than the rule says"
 }
-
-// usage is a line of [harmless].
-type usage struct {
-	known    bool
-	path     []string
-	options  []string
-	operands []string
-	inner    []string // words with a line of their own
-}
-
-func usageOf(path []string) usage {
-	u := usage{path: path}
-	for line := range strings.Lines(harmless) {
-		head, all, found := strings.Cut(line, ":")
-		if first, _, _ := strings.Cut(head, " "); !found || !isOneOf(first, path[0]) {
-			continue
-		}
-		names := strings.Fields(head)
-		if len(names) < len(path) || !leads(names, path) {
-			continue
-		}
-		u.known = true
-		if len(names) > len(path) {
-			u.inner = append(u.inner, strings.Split(names[len(path)], "|")...)
-			continue
-		}
-		for _, token := range strings.Fields(all) {
-			if strings.ContainsAny(token[:1], "-!>") {
-				u.options = append(u.options, token)
-			} else {
-				u.operands = append(u.operands, token)
-			}
-		}
-	}
-	return u
-}
-
-// leads reports whether a path leads to a line, or past it.
-func leads(names, path []string) bool {
-	for i, word := range path {
-		if !isOneOf(names[i], word) {
-			return false
-		}
-	}
-	return true
-}
-
-// isOneOf reports whether a word is one of those between bars.
-func isOneOf(names, word string) bool {
-	for names != "" {
-		var name string
-		if name, names, _ = strings.Cut(names, "|"); name == word {
-			return true
-		}
-	}
-	return false
-}
-
-// option says what is known of an option: '-', '!' or '>' as in [harmless], 0
-// when nothing is. valued is set when its value is the next word; a value in
-// the same word is returned.
-func (u usage) option(w string) (class byte, value string, valued bool) {
-	name, value, attached := strings.Cut(w, "=")
-	for _, o := range u.options {
-		class, o := unmarked(o)
-		form, found := strings.CutPrefix(o, name)
-		switch {
-		case !found:
-		case form == "" && !attached, form == "?", form == "=" && attached:
-			return class, value, false
-		case form == "=":
-			return class, "", true
-		}
-	}
-	switch {
-	case strings.HasPrefix(w, "--"):
-		return 0, "", false
-	case number(w) && slices.Contains(u.options, "-#"):
-		return '-', "", false
-	case slices.Contains(u.options, "-word"):
-		return 0, "", false
-	}
-	return u.letters(w[1:])
-}
-
-// letters is option for short options in one word, with the least harmless of
-// their classes.
-func (u usage) letters(word string) (worst byte, value string, valued bool) {
-	worst = '-'
-	for i := range len(word) {
-		letter := "-" + word[i:i+1]
-		n := slices.IndexFunc(u.options, func(o string) bool {
-			_, o = unmarked(o)
-			return o == letter || o == letter+"=" || o == letter+"?"
-		})
-		if n < 0 {
-			return 0, "", false
-		}
-		class, o := unmarked(u.options[n])
-		if class != '-' && worst != '!' {
-			worst = class
-		}
-		if o != letter {
-			return worst, word[i+1:], o == letter+"=" && i == len(word)-1
-		}
-	}
-	return worst, "", false
-}
-
-// unmarked takes the mark off an option of [harmless].
-func unmarked(o string) (class byte, option string) {
-	if o[0] == '-' {
-		return '-', o
-	}
-	return o[0], o[1:]
-}
-
-// number reports whether an option is a number.
-func number(w string) bool { return len(w) > 1 && strings.Trim(w[1:], "0123456789") == "" }

@@ -3,7 +3,8 @@ package policy
 // harmless says what is known of programs that can be made to run others or to
 // write any file. A line has a program, or one of its subcommands, then the
 // options that do neither, then the other words it takes, in order; the last of
-// these stands for all that follow. What is not here is not harmless.
+// these stands for all that follow. A line that begins with a tab goes on with
+// the one before. What is not here is not harmless.
 //
 //	-x --long         an option without a value
 //	-x= --long=       with one, in the same word or the next
@@ -16,104 +17,203 @@ package policy
 //	*                 a word
 //	plain             a word without = :: and a leading + or @
 //	value             a word without [, in which shells evaluate
-//	repo              a remote repository: origin, https://…, git@…
+//	arg               a word without a leading + or @
+//	below             a path that does not lead out of the directory
+//	repo              a remote repository: origin, upstream, https://…, git@…
 //	said              a word that only the rule may say: a script, a host
 //	run               the first word of a command, which only the rule may say
 //	shell             the same, when a shell reads the words once more
 //	bundle            letters of options, as in tar czf
 //	rest              whatever
+//	named             no word: only a rule that says the subcommand is about it
 const harmless = `
-git: --version --help -h -v --no-pager -P --no-optional-locks --no-replace-objects --literal-pathspecs !-C= !-c= !--git-dir= !--work-tree= !--namespace= !--config-env= !--attr-source= !-p !--paginate !--bare
-git status: -s -b -u? -v -z --short --branch --porcelain? --long --verbose --show-stash --ahead-behind --no-ahead-behind --ignored? --untracked-files? --no-renames -- plain
-git log|show|diff|whatchanged|shortlog|reflog|rev-list|diff-tree|diff-index|diff-files|range-diff: -# -p -u -s -n= -U? -S= -G= -L= -M? -C? -D -R -B? -a -b -c -g -i -r -t -w -z -m -E -F -P --oneline --graph --all --stat? --numstat --shortstat --dirstat? --name-only --name-status --summary --patch --no-patch --patch-with-stat --raw --decorate? --no-decorate --color? --no-color --word-diff? --color-words? --abbrev? --abbrev-commit --no-abbrev-commit --pretty? --format= --date= --since= --after= --until= --before= --author= --committer= --grep= --invert-grep --all-match --max-count= --skip= --reverse --merges --no-merges --first-parent --follow --cached --staged --merge-base --exit-code --quiet --check --full-index --binary --minimal --patience --histogram --diff-algorithm= --diff-filter= --find-renames? --find-copies? --no-renames --relative? --text --ignore-all-space --ignore-space-change --ignore-space-at-eol --ignore-blank-lines --ignore-cr-at-eol --unified= --function-context --no-ext-diff --no-textconv --no-prefix --pickaxe-all --pickaxe-regex --branches? --tags? --remotes? --topo-order --date-order --author-date-order --left-right --cherry-pick --cherry --cherry-mark --boundary --simplify-by-decoration --full-history --ancestry-path --parents --children --count --source --walk-reflogs --numbered --email --no-notes --notes? --no-index --left-only --right-only --objects --not --submodule? --show-pulls >--output= -- plain
-git add: -A -u -v -n -f -N --all --update --verbose --dry-run --force --intent-to-add --chmod= --ignore-errors --renormalize --refresh --no-all -- plain
-git commit: -m= -a -F= -s -q -v -o -i -u? --message= --all --file= --amend --no-edit --signoff --quiet --verbose --allow-empty --allow-empty-message --author= --date= --fixup= --squash= -C= --reuse-message= --reset-author --dry-run --short --porcelain --only --include --cleanup= -- plain
-git branch: -a -r -v -d -D -m -M -c -C -f -l -q -u= -t --list --all --remotes --show-current --contains? --no-contains? --merged? --no-merged? --sort= --format= --points-at= --set-upstream-to= --unset-upstream --delete --move --copy --force --quiet --verbose --color? --no-color --no-track --track? -- plain
-git checkout|switch|restore: -b= -B= -c= -C= -f -q -t -d -s= -S -W -m -l --detach --orphan= --track? --no-track --ours --theirs --source= --staged --worktree --force --quiet --guess --no-guess --create= --force-create= --discard-changes --merge --progress --no-progress --overlay --no-overlay -- plain
-git merge: --ff --no-ff --ff-only --squash --no-squash --commit --no-commit --no-edit --abort --quit --continue -m= -n -q -v --quiet --verbose --stat --no-stat --allow-unrelated-histories --signoff --autostash --no-autostash --log? plain
-git rebase: --onto= --continue --abort --skip --quit --autostash --no-autostash --root -q -v -n --quiet --verbose --keep-base --no-ff --update-refs --fork-point --no-fork-point --reapply-cherry-picks --stat plain
-git fetch|pull: -a -p -t -n -q -v -f -P -j= --all --append --prune --tags --no-tags --quiet --verbose --dry-run --force --depth= --deepen= --unshallow --shallow-since= --jobs= --prune-tags --progress --no-progress --set-upstream --atomic --rebase? --no-rebase --ff --no-ff --ff-only --no-edit --autostash --no-autostash --no-commit --squash --stat --no-stat repo plain
-git push: -u -n -q -v -d -f --set-upstream --tags --follow-tags --all --branches --dry-run --quiet --verbose --progress --no-progress --atomic --delete --force --force-with-lease? --force-if-includes --prune --porcelain --thin --no-thin repo plain
-git clone: -b= -q -v -n -l -s -o= -j= --depth= --branch= --single-branch --no-single-branch --no-tags --quiet --verbose --progress --bare --mirror --no-checkout --filter= --origin= --jobs= --sparse --shallow-since= repo plain
+git: --version --help -h -v --no-pager -P --no-optional-locks --no-replace-objects --literal-pathspecs !-C= !-c= !--git-dir= !--work-tree=
+	!--namespace= !--config-env= !--attr-source= !-p !--paginate !--bare
+git status: -s -b -u? -v -z --short --branch --porcelain? --long --verbose --show-stash --ahead-behind --no-ahead-behind --ignored?
+	--untracked-files? --no-renames -- plain
+git log|show|diff|whatchanged|shortlog|reflog|rev-list|diff-tree|diff-index|diff-files|range-diff: -# -p -u -s -n= -U? -S= -G= -L= -M? -C? -D -R
+	-B? -a -b -c -g -i -r -t -w -z -m -E -F -P --oneline --graph --all --stat? --numstat --shortstat --dirstat? --name-only --name-status --summary
+	--patch --no-patch --patch-with-stat --raw --decorate? --no-decorate --color? --no-color --word-diff? --color-words? --abbrev? --abbrev-commit
+	--no-abbrev-commit --pretty? --format= --date= --since= --after= --until= --before= --author= --committer= --grep= --invert-grep --all-match
+	--max-count= --skip= --reverse --merges --no-merges --first-parent --follow --cached --staged --merge-base --exit-code --quiet --check
+	--full-index --binary --minimal --patience --histogram --diff-algorithm= --diff-filter= --find-renames? --find-copies? --no-renames --relative?
+	--text --ignore-all-space --ignore-space-change --ignore-space-at-eol --ignore-blank-lines --ignore-cr-at-eol --unified= --function-context
+	--no-ext-diff --no-textconv --no-prefix --pickaxe-all --pickaxe-regex --branches? --tags? --remotes? --topo-order --date-order
+	--author-date-order --left-right --cherry-pick --cherry --cherry-mark --boundary --simplify-by-decoration --full-history --ancestry-path
+	--parents --children --count --source --walk-reflogs --numbered --email --no-notes --notes? --no-index --left-only --right-only --objects --not
+	--submodule? --show-pulls >--output= -- plain
+git add: -A -u -v -n -f -N --all --update --verbose --dry-run --force --intent-to-add --chmod= --ignore-errors --renormalize --refresh --no-all --
+	plain
+git commit: -m= -a -F= -s -q -v -o -i -u? --message= --all --file= --amend --no-edit --signoff --quiet --verbose --allow-empty
+	--allow-empty-message --author= --date= --fixup= --squash= -C= --reuse-message= --reset-author --dry-run --short --porcelain --only --include
+	--cleanup= -- plain
+git branch: -a -r -v -d -D -m -M -c -C -f -l -q -u= -t --list --all --remotes --show-current --contains? --no-contains? --merged? --no-merged?
+	--sort= --format= --points-at= --set-upstream-to= --unset-upstream --delete --move --copy --force --quiet --verbose --color? --no-color
+	--no-track --track? -- plain
+git checkout|switch|restore: -b= -B= -c= -C= -f -q -t -d -s= -S -W -m -l --detach --orphan= --track? --no-track --ours --theirs --source= --staged
+	--worktree --force --quiet --guess --no-guess --create= --force-create= --discard-changes --merge --progress --no-progress --overlay --no-overlay
+	-- plain
+git merge: --ff --no-ff --ff-only --squash --no-squash --commit --no-commit --no-edit --abort --quit --continue -m= -n -q -v --quiet --verbose
+	--stat --no-stat --allow-unrelated-histories --signoff --autostash --no-autostash --log? plain
+git rebase: --onto= --continue --abort --skip --quit --autostash --no-autostash --root -q -v -n --quiet --verbose --keep-base --no-ff
+	--update-refs --fork-point --no-fork-point --reapply-cherry-picks --stat plain
+git fetch|pull: -a -p -t -n -q -v -f -P -j= --all --append --prune --tags --no-tags --quiet --verbose --dry-run --force --depth= --deepen=
+	--unshallow --shallow-since= --jobs= --prune-tags --progress --no-progress --set-upstream --atomic --rebase? --no-rebase --ff --no-ff --ff-only
+	--no-edit --autostash --no-autostash --no-commit --squash --stat --no-stat repo plain
+git push: -u -n -q -v -d -f --set-upstream --tags --follow-tags --all --branches --dry-run --quiet --verbose --progress --no-progress --atomic
+	--delete --force --force-with-lease? --force-if-includes --prune --porcelain --thin --no-thin repo plain
+git clone: -b= -q -v -n -l -s -o= -j= --depth= --branch= --single-branch --no-single-branch --no-tags --quiet --verbose --progress --bare --mirror
+	--no-checkout --filter= --origin= --jobs= --sparse --shallow-since= repo below
 git ls-remote: -h -t -q --heads --tags --refs --quiet --exit-code --get-url --symref --sort= repo plain
 git remote: -v --verbose
 git remote show|get-url|prune|update|rename|remove|rm: -n -p -v --all --push --dry-run --prune plain
 git remote add|set-url: -f -t= -m= --tags --no-tags --push plain repo
 git stash: -u -k -q -a --include-untracked --keep-index --no-keep-index --quiet --all
-git stash list|show|push|pop|apply|drop|branch|clear|store|create: -m= -u -k -q -a -S -p --stat --name-only --message= --include-untracked --keep-index --no-keep-index --quiet --all --index --staged --patch --oneline -- plain
-git tag: -l -a -m= -d -f -v -n? --list --contains? --no-contains? --merged? --no-merged? --points-at? --sort= --format= --delete --force --annotate --message= --column? plain
+git stash list|show|push|pop|apply|drop|branch|clear|store|create: -m= -u -k -q -a -S -p --stat --name-only --message= --include-untracked
+	--keep-index --no-keep-index --quiet --all --index --staged --patch --oneline -- plain
+git tag: -l -a -m= -d -f -v -n? --list --contains? --no-contains? --merged? --no-merged? --points-at? --sort= --format= --delete --force
+	--annotate --message= --column? plain
 git rm|mv: -r -f -n -q -k -v --cached --dry-run --force --quiet --ignore-unmatch --sparse -- plain
-git reset|revert|cherry-pick: -q -n -m= -x -s -N --soft --mixed --hard --merge --keep --quiet --no-commit --no-edit --mainline= --continue --abort --skip --quit --ff --signoff --allow-empty --no-refresh -- plain
-git blame|annotate: -L= -w -C? -M? -s -e -l -t -p -f -n -b --porcelain --line-porcelain --date= --show-email --show-name --show-number --since= --root --abbrev= --reverse -- plain
-git rev-parse: --show-toplevel --git-dir --absolute-git-dir --git-common-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository --show-prefix --show-cdup --abbrev-ref? --short? --verify -q --quiet --symbolic --symbolic-full-name --all --branches? --tags? --remotes? --default= -- plain
-git describe: --tags --all --always --long --dirty? --broken? --abbrev? --match= --exclude= --exact-match --first-parent --contains --candidates= plain
-git ls-files: -c -d -m -o -i -s -u -k -v -z -t -x= --cached --deleted --modified --others --ignored --stage --unmerged --exclude-standard --exclude= --error-unmatch --full-name --eol --directory --no-empty-directory --debug -- plain
+git reset|revert|cherry-pick: -q -n -m= -x -s -N --soft --mixed --hard --merge --keep --quiet --no-commit --no-edit --mainline= --continue --abort
+	--skip --quit --ff --signoff --allow-empty --no-refresh -- plain
+git blame|annotate: -L= -w -C? -M? -s -e -l -t -p -f -n -b --porcelain --line-porcelain --date= --show-email --show-name --show-number --since=
+	--root --abbrev= --reverse -- plain
+git rev-parse: --show-toplevel --git-dir --absolute-git-dir --git-common-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository
+	--is-shallow-repository --show-prefix --show-cdup --abbrev-ref? --short? --verify -q --quiet --symbolic --symbolic-full-name --all --branches?
+	--tags? --remotes? --default= -- plain
+git describe: --tags --all --always --long --dirty? --broken? --abbrev? --match= --exclude= --exact-match --first-parent --contains --candidates=
+	plain
+git ls-files: -c -d -m -o -i -s -u -k -v -z -t -x= --cached --deleted --modified --others --ignored --stage --unmerged --exclude-standard
+	--exclude= --error-unmatch --full-name --eol --directory --no-empty-directory --debug -- plain
 git ls-tree: -r -t -d -l -z --name-only --name-status --object-only --long --full-name --full-tree --abbrev? --format= plain
 git cat-file: -t -s -e -p --batch-check? plain
-git grep: -# -n -i -I -l -L -c -w -v -E -F -P -G -e= -h -H -o -q -A= -B= -C= -W -p -r -z -a --name-only --line-number --ignore-case --word-regexp --invert-match --files-with-matches --files-without-match --count --only-matching --cached --untracked --no-index --all-match --and --or --not --heading --break --max-depth= --extended-regexp --fixed-strings --perl-regexp --quiet --column --show-function --function-context --color? --no-color -- *
-git merge-base|show-ref|for-each-ref|name-rev|symbolic-ref|write-tree|mktree|hash-object|count-objects|fsck|var|version|check-ignore|check-attr|cherry|show-branch|verify-commit|verify-tag|merge-tree|patch-id|stripspace: -a -d -q -s -t= -v -w -z -n -H --all --octopus --independent --is-ancestor --fork-point --heads --tags --format= --sort= --count? --points-at= --merged? --no-merged? --contains? --no-contains? --verify --hash? --stdin --short --always --name-only --refs= --full --human-readable --verbose --no-index --non-matching --write-tree --messages --stable -- plain
+git grep: -# -n -i -I -l -L -c -w -v -E -F -P -G -e= -h -H -o -q -A= -B= -C= -W -p -r -z -a --name-only --line-number --ignore-case --word-regexp
+	--invert-match --files-with-matches --files-without-match --count --only-matching --cached --untracked --no-index --all-match --and --or --not
+	--heading --break --max-depth= --extended-regexp --fixed-strings --perl-regexp --quiet --column --show-function --function-context --color?
+	--no-color -- *
+git merge-base|show-ref|for-each-ref|name-rev|symbolic-ref|write-tree|mktree|hash-object|count-objects|fsck|var|version|check-ignore|check-attr|cherry|show-branch|verify-commit|verify-tag|merge-tree|patch-id|stripspace:
+	-a -d -q -s -t= -v -w -z -n -H --all --octopus --independent --is-ancestor --fork-point --heads --tags --format= --sort= --count? --points-at=
+	--merged? --no-merged? --contains? --no-contains? --verify --hash? --stdin --short --always --name-only --refs= --full --human-readable --verbose
+	--no-index --non-matching --write-tree --messages --stable -- plain
 git config: --global --local --system --worktree --show-origin --show-scope --includes --no-includes -z --null
-git config --get|--get-all|--get-regexp|--list|-l: --global --local --system --worktree --show-origin --show-scope --name-only --includes --no-includes --type= --bool --int --path -z --null plain
+git config --get|--get-all|--get-regexp|--list|-l: --global --local --system --worktree --show-origin --show-scope --name-only --includes
+	--no-includes --type= --bool --int --path -z --null plain
 git submodule: -q --quiet
 git submodule status|summary: --recursive --cached --files -- plain
 git bisect start|good|bad|old|new|skip|reset|log|next|terms: --first-parent --no-checkout --term-good --term-bad -- plain
 git worktree list|prune|lock|unlock: -v -z -n --porcelain --verbose --dry-run --reason= plain
 git notes list|show|get-ref: plain
 git archive: -v -l -# --list --verbose --format= --prefix= >-o= >--output= !--remote= !--exec= plain
-git format-patch: --stdout -# -n -N -s -k -M? --signoff --numbered --no-numbered --start-number= --subject-prefix= --base= --thread? --no-stat --root plain
-git apply|am: -R -3 -p? -v -q --check --stat --numstat --summary --cached --index --reverse --3way --whitespace= --recount --reject --abort --continue --skip --quit --signoff -- plain
+git format-patch: --stdout -# -n -N -s -k -M? --signoff --numbered --no-numbered --start-number= --subject-prefix= --base= --thread? --no-stat
+	--root plain
+git apply|am: -R -3 -p? -v -q --check --stat --numstat --summary --cached --index --reverse --3way --whitespace= --recount --reject --abort
+	--continue --skip --quit --signoff -- plain
 git clean: -n -d -f -x -X -q -e= --dry-run --force --quiet --exclude= -- plain
-git init: -q --quiet -b= --initial-branch= --bare --object-format= plain
+git init: -q --quiet -b= --initial-branch= --bare --object-format= below
 git gc|prune|pack-refs|repack: -q -n -v -a -d -l --quiet --auto --aggressive --prune? --all --dry-run --no-prune
 git help: -a -g
-hg status|st|log|diff|id|identify|branch|branches|tags|summary|annotate|files|manifest|heads|parents: -r= -l= -v -q -p -a -m -n -u -c -g --rev= --limit= --stat --git *
-svn status|st|log|info|diff|list|ls|cat|blame: -r= -l= -v -q -u --revision= --limit= --verbose --quiet --stop-on-copy --summarize --xml *
+hg status|st|log|diff|id|identify|branch|branches|tags|summary|annotate|files|manifest|heads|parents: -r= -l= -v -q -p -a -m -n -u -c -g --rev=
+	--limit= --stat --git plain
+svn status|st|log|info|diff|list|ls|cat|blame: -r= -l= -v -q -u --revision= --limit= --verbose --quiet --stop-on-copy --summarize --xml plain
 gh: --version --help
-gh pr|issue|run|repo|release|workflow|label|cache list|ls|view|status|diff|checks: -R= -L= -s= -l= -q= -t= -c --repo= --limit= --state= --label= --author= --assignee= --search= --json= --jq= --template= --comments --log --log-failed --name-only --patch --required --job= --branch= --workflow= --user= --exit-status *
-gh pr|issue create|comment|close|reopen|edit|ready|merge|checkout|review: -R= -t= -b= -B= -H= -l= -a= -r= -d -f -m -s --repo= --title= --body= --base= --head= --label= --add-label= --remove-label= --assignee= --reviewer= --draft --fill --merge --squash --rebase --delete-branch --auto --approve --comment --request-changes --reason= *
+gh pr|issue|run|repo|release|workflow|label|cache list|ls|view|status|diff|checks: -R= -L= -s= -l= -q= -t= -c --repo= --limit= --state= --label=
+	--author= --assignee= --search= --json= --jq= --template= --comments --log --log-failed --name-only --patch --required --job= --branch=
+	--workflow= --user= --exit-status *
+gh pr|issue create|comment|close|reopen|edit|ready|merge|checkout|review: -R= -t= -b= -B= -H= -l= -a= -r= -d -f -m -s --repo= --title= --body=
+	--base= --head= --label= --add-label= --remove-label= --assignee= --reviewer= --draft --fill --merge --squash --rebase --delete-branch --auto
+	--approve --comment --request-changes --reason= *
 gh auth status: --hostname=
 
-find: -word -H -L -P -name= -iname= -path= -ipath= -wholename= -iwholename= -regex= -iregex= -regextype= -lname= -ilname= -type= -xtype= -maxdepth= -mindepth= -size= -mtime= -mmin= -atime= -amin= -ctime= -cmin= -newer= -newermt= -anewer= -cnewer= -samefile= -perm= -user= -group= -uid= -gid= -links= -inum= -fstype= -empty -not -a -o -and -or -print -print0 -printf= -ls -prune -quit -mount -xdev -depth -daystart -follow -noleaf -readable -writable -executable -true -false -nouser -nogroup *
-fd|fdfind: -word -H -I -u -s -i -g -F -a -l -L -p -0 -1 -q -t= -e= -E= -d= -c= -j= -S= --hidden --no-ignore --no-ignore-vcs --unrestricted --case-sensitive --ignore-case --glob --fixed-strings --absolute-path --list-details --follow --full-path --print0 --type= --extension= --exclude= --max-depth= --min-depth= --exact-depth= --max-results= --size= --changed-within= --changed-before= --color= --strip-cwd-prefix -- *
-rg: -# -n -N -i -s -S -w -x -v -l -c -o -q -F -P -U -H -I -L -a -h -u -p -0 -b -A= -B= -C= -e= -g= -t= -T= -m= -M= -j= -E= -r= -d= --hidden --no-ignore --no-ignore-vcs --files --files-with-matches --files-without-match --count --count-matches --line-number --no-line-number --ignore-case --case-sensitive --smart-case --word-regexp --line-regexp --fixed-strings --glob= --iglob= --type= --type-not= --type-list --max-count= --max-depth= --max-columns= --context= --after-context= --before-context= --regexp= --replace= --sort= --sortr= --json --stats --heading --no-heading --color= --colors= --only-matching --multiline --multiline-dotall --pcre2 --follow --null --vimgrep --column --trim --passthru --invert-match --no-messages --no-filename --with-filename --text --quiet --unrestricted --pretty --version --no-config -- *
-tar|gtar|bsdtar: -c -x -t -z -j -J -v -f= -k -p -m -r -u -h -a -O --create --extract --get --list --gzip --gunzip --bzip2 --xz --zstd --verbose --file= --exclude= --exclude-vcs --strip-components= --keep-old-files --wildcards --no-same-owner --no-same-permissions --to-stdout --auto-compress --dereference --append --update --sort= --owner= --group= --numeric-owner --mtime= >-C= >-P >--directory= >--absolute-names bundle *
+find: -word -H -L -P -name= -iname= -path= -ipath= -wholename= -iwholename= -regex= -iregex= -regextype= -lname= -ilname= -type= -xtype=
+	-maxdepth= -mindepth= -size= -mtime= -mmin= -atime= -amin= -ctime= -cmin= -newer= -newermt= -anewer= -cnewer= -samefile= -perm= -user= -group=
+	-uid= -gid= -links= -inum= -fstype= -empty -not -a -o -and -or -print -print0 -printf= -ls -prune -quit -mount -xdev -depth -daystart -follow
+	-noleaf -readable -writable -executable -true -false -nouser -nogroup *
+fd|fdfind: -word -H -I -u -s -i -g -F -a -l -L -p -0 -1 -q -t= -e= -E= -d= -c= -j= -S= --hidden --no-ignore --no-ignore-vcs --unrestricted
+	--case-sensitive --ignore-case --glob --fixed-strings --absolute-path --list-details --follow --full-path --print0 --type= --extension=
+	--exclude= --max-depth= --min-depth= --exact-depth= --max-results= --size= --changed-within= --changed-before= --color= --strip-cwd-prefix -- *
+rg: -# -n -N -i -s -S -w -x -v -l -c -o -q -F -P -U -H -I -L -a -h -u -p -0 -b -A= -B= -C= -e= -g= -t= -T= -m= -M= -j= -E= -r= -d= --hidden
+	--no-ignore --no-ignore-vcs --files --files-with-matches --files-without-match --count --count-matches --line-number --no-line-number
+	--ignore-case --case-sensitive --smart-case --word-regexp --line-regexp --fixed-strings --glob= --iglob= --type= --type-not= --type-list
+	--max-count= --max-depth= --max-columns= --context= --after-context= --before-context= --regexp= --replace= --sort= --sortr= --json --stats
+	--heading --no-heading --color= --colors= --only-matching --multiline --multiline-dotall --pcre2 --follow --null --vimgrep --column --trim
+	--passthru --invert-match --no-messages --no-filename --with-filename --text --quiet --unrestricted --pretty --version --no-config -- *
+tar|gtar|bsdtar: -c -x -t -z -j -J -v -f= -k -p -m -r -u -h -a -O --create --extract --get --list --gzip --gunzip --bzip2 --xz --zstd --verbose
+	--file= --exclude= --exclude-vcs --strip-components= --keep-old-files --wildcards --no-same-owner --no-same-permissions --to-stdout
+	--auto-compress --dereference --append --update --sort= --owner= --group= --numeric-owner --mtime= >-C= >-P >--directory= >--absolute-names
+	bundle *
 zip: -# -r -q -j -v -u -m -y -l -x -i -e -D -X *
-rsync: -# -a -v -z -r -h -n -u -t -l -p -x -c -q -P -i -C -m -o -g -k -L -H -A -X -R -W -S --archive --verbose --recursive --delete --delete-after --delete-before --progress --stats --dry-run --exclude= --include= --checksum --compress --partial --human-readable --update --times --links --perms --itemize-changes --bwlimit= --max-size= --min-size= --ignore-existing --size-only --info= *
+rsync: -# -a -v -z -r -h -n -u -t -l -p -x -c -q -P -i -C -m -o -g -k -L -H -A -X -R -W -S --archive --verbose --recursive --delete --delete-after
+	--delete-before --progress --stats --dry-run --exclude= --include= --checksum --compress --partial --human-readable --update --times --links
+	--perms --itemize-changes --bwlimit= --max-size= --min-size= --ignore-existing --size-only --info= *
 scp: -r -p -q -v -C -4 -6 -B -3 -P= -i= -l= *
-sort: -b -d -f -g -i -M -h -n -R -r -V -c -C -m -s -u -z -k= -t= -S= --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort --reverse --version-sort --check? --merge --stable --unique --zero-terminated --key= --field-separator= --parallel= >-o= >--output= >-T= -- *
-split: -# -l= -b= -n= -a= -C= -d -x -e -u --lines= --bytes= --line-bytes= --number= --suffix-length= --numeric-suffixes? --hex-suffixes? --additional-suffix= --verbose *
+sort: -b -d -f -g -i -M -h -n -R -r -V -c -C -m -s -u -z -k= -t= -S= --ignore-leading-blanks --dictionary-order --ignore-case
+	--general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort --reverse --version-sort --check?
+	--merge --stable --unique --zero-terminated --key= --field-separator= --parallel= >-o= >--output= >-T= -- *
+split: -# -l= -b= -n= -a= -C= -d -x -e -u --lines= --bytes= --line-bytes= --number= --suffix-length= --numeric-suffixes? --hex-suffixes?
+	--additional-suffix= --verbose * below
 uniq: -c -d -D -i -u -z -f= -s= -w= --count --repeated --ignore-case --unique --skip-fields= --skip-chars= --check-chars= --zero-terminated
 sdiff|diff3: -a -b -B -d -E -i -l -m -s -t -w= -W -x -X -e -3 -A --text --merge --ignore-case --suppress-common-lines --width= *
 man: -k -f -w -a -K --whatis --apropos --where --all plain
 less|more: -# -N -S -R -F -X -i -n -s -E -e -M -m plain
-bat|batcat: -n -p -A -s -P --plain --number --show-all --style= --color= --decorations= --paging= -l= -r= -H= --language= --line-range= --highlight-line= --theme= --wrap= --no-pager --tabs= -- *
+bat|batcat: -n -p -A -s -P --plain --number --show-all --style= --color= --decorations= --paging= -l= -r= -H= --language= --line-range=
+	--highlight-line= --theme= --wrap= --no-pager --tabs= -- *
 delta:
-wget: -q -c -S -N -v -nv -t= -T= -U= --quiet --continue --server-response --spider --verbose --no-verbose --show-progress --timestamping --tries= --timeout= --user-agent= --header= --max-redirect= >-O= >-P= >--output-document= >--directory-prefix= *
-curl: -s -S -f -L -i -I -v -k -g -G -N -0 -4 -6 -# -X= -H= -d= -A= -e= -m= -u= -r= -F= --silent --show-error --fail --fail-with-body --location --include --head --verbose --insecure --get --compressed --http1.1 --http2 --request= --header= --data= --data-raw= --data-urlencode= --data-binary= --json= --form= --user-agent= --referer= --user= --max-time= --connect-timeout= --retry= --retry-delay= --retry-all-errors --max-redirs= --range= --url= --oauth2-bearer= --no-progress-meter --progress-bar >-o= >-O >-D= >-c= >--output= >--remote-name >--dump-header= >--cookie-jar= *
+wget: -q -S -v -nv -t= -T= -U= --quiet --server-response --spider --verbose --no-verbose --show-progress --tries= --timeout= --user-agent=
+	--header= --max-redirect= >-O= >-P= >--output-document= >--directory-prefix= *
+curl: -s -S -f -L -i -I -v -k -g -G -N -0 -4 -6 -# -X= -H= -d= -A= -e= -m= -u= -r= -F= --silent --show-error --fail --fail-with-body --location
+	--include --head --verbose --insecure --get --compressed --http1.1 --http2 --request= --header= --data= --data-raw= --data-urlencode=
+	--data-binary= --json= --form= --user-agent= --referer= --user= --max-time= --connect-timeout= --retry= --retry-delay= --retry-all-errors
+	--max-redirs= --range= --url= --oauth2-bearer= --no-progress-meter --progress-bar >-o= >-O >-D= >-c= >--output= >--remote-name >--dump-header=
+	>--cookie-jar= *
 
 go: -word !-C=
-go build|install|test|vet|list|get: -word -a -v -x -n -i -p= -race -msan -asan -cover -covermode= -coverpkg= -mod= -tags= -trimpath -buildvcs= -buildmode= -u -t -m -d -e -deps -test -find -compiled -json -f= -run= -bench= -benchmem -benchtime= -count= -timeout= -parallel= -cpu= -short -failfast -shuffle= -vet= -list= -skip= -fuzz= -fuzztime= -fullpath >-o= >-coverprofile= >-cpuprofile= >-memprofile= >-blockprofile= >-mutexprofile= >-trace= >-outputdir= *
+go build|test|vet|list|get: -word -a -v -x -n -i -p= -race -msan -asan -cover -covermode= -coverpkg= -mod= -tags= -trimpath -buildvcs= -buildmode=
+	-u -t -m -d -e -deps -test -find -compiled -json -f= -run= -bench= -benchmem -benchtime= -count= -timeout= -parallel= -cpu= -short -failfast
+	-shuffle= -vet= -list= -skip= -fuzz= -fuzztime= -fullpath >-o= >-coverprofile= >-cpuprofile= >-memprofile= >-blockprofile= >-mutexprofile=
+	>-trace= >-outputdir= *
 go doc|fmt|help|clean: -word -n -x -u -all -c -cmd -short -src -cache -testcache -modcache -fuzzcache *
 go mod tidy|download|verify|graph|why|vendor: -word -v -x -m -e -json -go= -compat= -vendor *
 go env: -word -json -changed plain
 go version: -word -m -v *
-make|gmake: -k -s -n -i -q -r -R -w -d -t -S -B -p -j? -l? -O? --jobs? --silent --quiet --dry-run --just-print --keep-going --ignore-errors --question --always-make --no-print-directory --print-directory --trace --debug? --touch --version plain
-gcc|g++|cc|c++|clang|clang++: -c -g -g0 -g1 -g2 -g3 -w -v -O? -o= -I= -L= -l= -D= -U= -x= -std= -Wall -Wextra -Werror -Wpedantic -Wshadow -Wconversion -Wno-unused -pedantic -pthread -pipe -shared -static -fPIC -fpic -fPIE -fno-exceptions -fno-rtti -fsanitize=address -fsanitize=undefined -fsyntax-only -march= -mtune= -m32 -m64 --version plain
+make|gmake: -k -s -n -i -q -r -R -w -d -t -S -B -p -j? -l? -O? --jobs? --silent --quiet --dry-run --just-print --keep-going --ignore-errors
+	--question --always-make --no-print-directory --print-directory --trace --debug? --touch --version plain
+gcc|g++|cc|c++|clang|clang++: -c -g -g0 -g1 -g2 -g3 -w -v -O? >-o= -I= -L= -l= -D= -U= -x= -std= -Wall -Wextra -Werror -Wpedantic -Wshadow
+	-Wconversion -Wno-unused -pedantic -pthread -pipe -shared -static -fPIC -fpic -fPIE -fno-exceptions -fno-rtti -fsanitize=address
+	-fsanitize=undefined -fsyntax-only -march= -mtune= -m32 -m64 --version plain
 npm|pnpm|yarn: -v -s --version --silent
-npm|pnpm|yarn run|run-script|test|t|start|stop|restart|build|lint|format|check|typecheck|dev: -s -w= -r --silent --if-present --workspace= --workspaces --recursive --filter= -- *
-npm|pnpm|yarn install|i|ci|add|remove|rm|uninstall|un|update|up|upgrade|outdated|ls|list|audit|view|info|show|why|explain|search|root|bin|fund|prune|dedupe|ping|whoami|pack|publish|version|help|doctor: -D -E -g -S -P -O -L -y --save --save-dev --save-prod --save-optional --save-peer --save-exact --no-save --global --production --dev --omit= --include= --frozen-lockfile --no-frozen-lockfile --ignore-scripts --no-audit --no-fund --legacy-peer-deps --json --long --all --parseable --depth= --tag= --access= --dry-run --prefer-offline --offline --silent --workspaces --latest *
+npm|pnpm|yarn run|run-script|test|t|start|stop|restart|build|lint|format|check|typecheck|dev: -s -w= -r --silent --if-present --workspace=
+	--workspaces --recursive --filter= -- *
+npm|pnpm|yarn install|i|add|update|up|upgrade: -D -E -g -S -P -O -L --save --save-dev --save-prod --save-optional --save-peer --save-exact
+	--no-save --global --production --dev --omit= --include= --frozen-lockfile --no-frozen-lockfile --ignore-scripts --no-audit --no-fund
+	--legacy-peer-deps --prefer-offline --offline --silent --workspaces --latest named *
+npm|pnpm|yarn ci|remove|rm|uninstall|un|outdated|ls|list|audit|view|info|show|why|explain|search|root|bin|fund|prune|dedupe|ping|whoami|pack|publish|version|help|doctor:
+	-D -E -g -S -P -O -L -y --save --save-dev --save-prod --save-optional --save-peer --save-exact --no-save --global --production --dev --omit=
+	--include= --frozen-lockfile --no-frozen-lockfile --ignore-scripts --no-audit --no-fund --legacy-peer-deps --json --long --all --parseable
+	--depth= --tag= --access= --dry-run --prefer-offline --offline --silent --workspaces --latest *
 npx|bunx: -y --yes --no --no-install run
 cargo: -V --version -v -q
-cargo run|test|bench: -q -v -r -p= -F= -j= --quiet --verbose --release --package= --all-features --features= --no-default-features --lib --bin= --bins --test= --tests --example= --examples --bench= --benches --all --workspace --exclude= --all-targets --doc --locked --offline --frozen --jobs= --no-run --no-fail-fast --message-format= --color= -- *
-cargo build|b|check|c|clippy|doc|fmt|tree|metadata|update|clean|fetch|add|remove|search|pkgid: -q -v -r -p= -F= -j= --quiet --verbose --release --package= --all-features --features= --no-default-features --no-deps --lib --bin= --bins --test= --tests --example= --examples --all --workspace --exclude= --all-targets --locked --offline --frozen --jobs= --message-format= --format-version= --dev --build --check --dry-run --depth= --invert= --duplicates --color= *
-pytest|py.test: -v -q -x -s -l -k= -m= -n= -r= --verbose --quiet --exitfirst --tb= --lf --ff --last-failed --failed-first --sw --stepwise --maxfail= --durations= --collect-only --co --no-header --no-summary --cache-clear --showlocals --color= --capture= --markers --fixtures --setup-show --timeout= *
+cargo run|test|bench: -q -v -r -p= -F= -j= --quiet --verbose --release --package= --all-features --features= --no-default-features --lib --bin=
+	--bins --test= --tests --example= --examples --bench= --benches --all --workspace --exclude= --all-targets --doc --locked --offline --frozen
+	--jobs= --no-run --no-fail-fast --message-format= --color= -- *
+cargo build|b|check|c|clippy|doc|fmt|tree|metadata|update|clean|fetch|add|remove|search|pkgid: -q -v -r -p= -F= -j= --quiet --verbose --release
+	--package= --all-features --features= --no-default-features --no-deps --lib --bin= --bins --test= --tests --example= --examples --all --workspace
+	--exclude= --all-targets --locked --offline --frozen --jobs= --message-format= --format-version= --dev --build --check --dry-run --depth=
+	--invert= --duplicates --color= *
+pytest|py.test: -v -q -x -s -l -k= -m= -n= -r= --verbose --quiet --exitfirst --tb= --lf --ff --last-failed --failed-first --sw --stepwise
+	--maxfail= --durations= --collect-only --co --no-header --no-summary --cache-clear --showlocals --color= --capture= --markers --fixtures
+	--setup-show --timeout= arg
 apt|apt-get: -y -q -s -d --yes --quiet --simulate --dry-run --download-only
-apt|apt-get update|upgrade|install|remove|purge|autoremove|clean|list|show|search|policy|download: -y -q -s -d -a --yes --quiet --simulate --dry-run --download-only --no-install-recommends --reinstall --installed --upgradable --all-versions plain
-docker|podman ps|images|logs|inspect|version|info|stats|top|port|history|search|diff: -a -q -t --all --quiet --no-trunc --no-stream --format= --filter= --tail= --since= --until= --timestamps --follow *
+apt|apt-get update|upgrade|remove|purge|autoremove|clean|list|show|search|policy: -y -q -s -d -a --yes --quiet --simulate --dry-run
+	--download-only --installed --upgradable --all-versions plain
+apt|apt-get install: -y -q -s -d --yes --quiet --simulate --dry-run --download-only --no-install-recommends --reinstall named plain
+docker|podman ps|images|logs|inspect|version|info|stats|top|port|history|search|diff: -a -q -t --all --quiet --no-trunc --no-stream --format=
+	--filter= --tail= --since= --until= --timestamps --follow *
+docker|podman build|pull|start|stop|restart|rm|rmi: -t= -q -f --tag= --quiet --force --no-cache --pull --platform= named *
 docker|podman run|exec: -i -t --rm said run
 
 env: -i -0 -v -u= --unset= --ignore-environment --null !-C= !--chdir= -- run
-sudo: -A -b -n -E -H -K -k -P -p= -u= -g= -U= -r= -t= -C= -T= --user= --group= --non-interactive --preserve-env? --set-home --prompt= !-h= !-D= !-R= --chdir= --chroot= -- run
+sudo: -A -b -n -E -H -K -k -P -p= -u= -g= -U= -r= -t= -C= -T= --user= --group= --non-interactive --preserve-env? --set-home --prompt= !-h= !-D=
+	!-R= --chdir= --chroot= -- run
 doas: -n -u= -C= run
 pkexec: --user= --disable-internal-agent --keep-cwd run
 runuser: -u= --user= -- run
@@ -137,7 +237,8 @@ flock: -n -x -e -s -u -o -F -w= -E= --nonblock --exclusive --shared --unlock --n
 faketime: -f --exclude-monotonic said run
 caffeinate: -d -i -m -s -u -t= run
 systemd-run: -t -P -q -u= -p= --user --system --scope --wait --pty --pipe --quiet --collect --unit= --property= run
-xargs: -0 -r -t -x -I= -n= -P= -L= -d= -s= -E= -a= --null --no-run-if-empty --verbose --exit --max-args= --max-procs= --max-lines= --replace= --delimiter= --arg-file= run
+xargs: -0 -r -t -x -I= -n= -P= -L= -d= -s= -E= -a= --null --no-run-if-empty --verbose --exit --max-args= --max-procs= --max-lines= --replace=
+	--delimiter= --arg-file= run
 busybox|toybox: run
 ssh: -4 -6 -a -C -N -n -q -T -t -v -x -i= -l= -p= said shell
 watch: -b -c -d -e -g -p -t -x -n= --beep --color --differences? --errexit --chgexit --precise --no-title --exec --interval= shell
