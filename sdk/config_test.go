@@ -209,7 +209,9 @@ func TestLoadErrorsHaveAPlace(t *testing.T) {
 		"model: a\n---\nmodel: b":                           {"3:1: begins a second document; give one document"},
 		"{\"model\":\"a\",\n \"model\":\"b\"}":              {"2:2: model stands here twice; leave one of them out"},
 		"model: a\nmodel: b":                                {`2:1: mapping key "model" already defined at [1:1]; write YAML or JSON`},
-		strings.Repeat("[", 2000):                           {"has brackets more than 1000 deep; make it flatter"},
+		strings.Repeat("[", 2000):                           {"has brackets or dashes more than 1000 deep; make it flatter"},
+		"model: x\n" + strings.Repeat("- ", 20_000):         {"has brackets or dashes more than 1000 deep; make it flatter"},
+		strings.Repeat("? ", 20_000):                        {"has brackets or dashes more than 1000 deep; make it flatter"},
 	} {
 		o, err := sdk.LoadOptions(strings.NewReader(doc), vars())
 		assert.Nil(t, o, doc)
@@ -294,4 +296,12 @@ func FuzzLoadOptions(f *testing.F) {
 			t.Fatalf("not a LoadError: %v", err)
 		}
 	})
+}
+
+// Only what a line begins with nests.
+func TestLoadTakesDashesInATextAsText(t *testing.T) {
+	t.Parallel()
+	o, err := sdk.LoadOptions(strings.NewReader(`{"model": "` + strings.Repeat("- ", 5000) + `"}`))
+	require.NoError(t, err)
+	assert.Len(t, o.Model, 10_000)
 }

@@ -64,7 +64,7 @@ func (r *configReader) parse(raw []byte) *configNode {
 		return nil
 	}
 	if most := 10 * maxConfigDepth; depth(raw) > most { // the parser of YAML would take all of the stack
-		r.fail(nil, "", fmt.Sprintf("has brackets more than %d deep", most), "make it flatter")
+		r.fail(nil, "", fmt.Sprintf("has brackets or dashes more than %d deep", most), "make it flatter")
 		return nil
 	}
 	if raw[0] == '{' && json.Valid(raw) { // YAML does not take all of JSON: tabs, surrogates
@@ -97,17 +97,29 @@ func (r *configReader) parse(raw []byte) *configNode {
 	return root
 }
 
-// depth is how deep brackets stand in each other at most. Those in texts count
-// as well, since only YAML knows which they are.
+// depth is how deep brackets stand in each other at most, or the lists and keys
+// with which a line begins. Those in texts count as well, since only YAML knows
+// which they are.
 func depth(raw []byte) int {
-	depth, most := 0, 0
+	depth, most, dashes, begins := 0, 0, 0, true
 	for _, c := range raw {
 		switch c {
 		case '{', '[':
 			depth++
-			most = max(most, depth)
 		case '}', ']':
 			depth = max(0, depth-1)
+		case '-', '?':
+			dashes++
+		}
+		switch c {
+		case '\n', '\r':
+			dashes, begins = 0, true
+		case '-', '?', ' ', '\t':
+		default:
+			begins = false
+		}
+		if most = max(most, depth); begins {
+			most = max(most, dashes)
 		}
 	}
 	return most

@@ -176,7 +176,7 @@ func rules(field func(*settings) *[]string) setting {
 func setEnv(s *settings, v string) error {
 	name, value, ok := strings.Cut(v, "=")
 	if !ok || name == "" {
-		return fmt.Errorf("%q is not NAME=VALUE", v)
+		return errors.New("it is not NAME=VALUE") // and may be a secret without its name
 	}
 	if s.opts.Env == nil {
 		s.opts.Env = map[string]string{}
