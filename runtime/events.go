@@ -117,9 +117,16 @@ func (h *handler) push(r event.Record) {
 }
 
 func (h *handler) run() {
+	over := false
+	defer func() {
+		if !over { // the user's function has ended the goroutine
+			h.exec.Go(h.run)
+		}
+	}()
 	for {
 		h.mu.Lock()
 		if len(h.queue) == 0 {
+			over = true
 			h.queue, h.running = nil, false
 			if h.idle != nil {
 				close(h.idle)

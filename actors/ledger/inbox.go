@@ -72,9 +72,12 @@ func (l *Ledger) ReadWait(pressed bool) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	full := l.stream.held >= l.cfg.Limits.Messages || l.stream.heldBytes >= l.cfg.Limits.Bytes
-	if !full || l.stream.discard {
+	if !full || l.stream.discard && l.inbox.len() == 0 {
 		l.stream.unstall()
 		return nil
+	}
+	if l.stream.discard { // what is held waits for the router, not for a consumer
+		return l.reader.wait()
 	}
 	// Calls of the host and the end of a closing session lie behind what is
 	// unread, so the bound gives way for them, up to the hard one.

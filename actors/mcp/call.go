@@ -74,6 +74,7 @@ func (c *call) begin(ctx context.Context) error {
 			return err
 		}
 		c.place = c.server.Server.(Orderer).Enter(c.tool)
+		c.turn.Leave() // the rest needs no order
 	}
 	limit := c.server.Timeout(c.tool)
 	if limit == 0 {
