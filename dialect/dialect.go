@@ -74,6 +74,7 @@ type Traits struct {
 	ReportsState           bool // tells running from idle (session_state_changed)
 	ReportsBackgroundTasks bool // tells which background tasks live, as a level
 	RerunsInterruptedTurn  bool // can re-run an interrupted turn by itself on resume
+	ResultAfterCancelled   bool // says that a turn which fails is cancelled, and then gives its result
 	RepeatsSystemInit      bool // sends system/init again at the start of each turn
 
 	ProtocolMajor   string   // required major of system/init's protocol_version; empty when the agent has none

@@ -123,8 +123,8 @@ func (l *Ledger) lifecycle(f *protocol.Frame) bool {
 	case protocol.LifecycleStarted:
 		t.state, l.facts.saysStarted = TurnStarted, true
 	case protocol.LifecycleCompleted, protocol.LifecycleCancelled, protocol.LifecycleDiscarded, protocol.LifecycleRefused:
-		if m.State == protocol.LifecycleCancelled && t.begun && !l.facts.saysStarted {
-			t.state = TurnStarted // qodercli 1.1.52 gives a failed turn's result after this
+		if m.State == protocol.LifecycleCancelled && t.begun && l.cfg.ResultAfterCancelled && !l.facts.saysStarted {
+			t.state = TurnStarted // its result comes
 		}
 		if t.state < TurnStarted {
 			// Never begun and over: a uuid the agent knew, or a message

@@ -130,6 +130,8 @@ type Config struct {
 	Discard bool
 	// Emit receives events. It must not call back into the ledger.
 	Emit func(event.Event)
+	// ResultAfterCancelled is the dialect's trait of that name.
+	ResultAfterCancelled bool
 	// ErrorCodeKey is the key of the code in an error answer. Default: Claude's.
 	ErrorCodeKey string
 	// CheckVersion judges the protocol version that the agent's first

@@ -147,7 +147,7 @@ func TestTheAgentMayRunAMessageNever(t *testing.T) {
 func TestATurnThatBeganHasAResultThoughItIsCancelled(t *testing.T) {
 	t.Parallel()
 	const init = `{"type":"system","subtype":"init","session_id":"s"}`
-	r := newRig(t).ready()
+	r := newRig(t, func(c *ledger.Config) { c.ResultAfterCancelled = true }).ready()
 	r.read(init) // of no turn
 	turn, other := r.turn("a"), r.turn("b")
 	r.read(lifecycle("a", "queued"), lifecycle("b", "queued"), init, lifecycle("b", "cancelled"))
@@ -157,7 +157,12 @@ func TestATurnThatBeganHasAResultThoughItIsCancelled(t *testing.T) {
 	r.read(plainResult)
 	r.requireEnded(nil, turn)
 
-	r = newRig(t).ready() // an agent that says when it starts
+	r = newRig(t).ready() // another agent
+	turn = r.turn("a")
+	r.read(init, lifecycle("a", "cancelled"))
+	r.requireEnded(ledger.ErrNotRun, turn)
+
+	r = newRig(t, func(c *ledger.Config) { c.ResultAfterCancelled = true }).ready() // one that says when it starts
 	turn, other = r.turn("a"), r.turn("b")
 	r.read(lifecycle("a", "started"), init, resultOf("a"), init, lifecycle("b", "cancelled"))
 	r.requireEnded(nil, turn)

@@ -32,7 +32,8 @@ func (Dialect) Traits() dialect.Traits {
 		KillGrace:      5 * time.Second,
 		InterruptGrace: 5 * time.Second,
 
-		HoldFirstUserLine: true,
+		HoldFirstUserLine:    true,
+		ResultAfterCancelled: true, // observed on qodercli 1.1.52
 
 		ProtocolMajor:   "1",
 		AuthExpiredExit: 41,
