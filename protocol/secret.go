@@ -3,6 +3,7 @@ package protocol
 import (
 	"fmt"
 	"log/slog"
+	"net/url"
 )
 
 // The types below hold secrets. Printing or logging them says that there is one,
@@ -16,12 +17,20 @@ func hide(secret *string) {
 	}
 }
 
+// hideIn hides who logs in at a URL.
+func hideIn(address *string) {
+	if u, err := url.Parse(*address); err != nil || u.User != nil {
+		*address = hidden
+	}
+}
+
 func show(v any) string { return fmt.Sprintf("%+v", v) }
 
 type plainCustomModel CustomModel
 
 func (m CustomModel) shown() plainCustomModel {
 	hide(&m.APIKey)
+	hideIn(&m.URL)
 	return plainCustomModel(m)
 }
 
@@ -38,6 +47,7 @@ type plainBYOKConfig BYOKConfig
 
 func (c BYOKConfig) shown() plainBYOKConfig {
 	hide(&c.APIKey)
+	hideIn(&c.BaseURL)
 	return plainBYOKConfig(c)
 }
 
@@ -54,6 +64,7 @@ type plainValidate ValidateBYOKModelRequest
 
 func (r ValidateBYOKModelRequest) shown() plainValidate {
 	hide(&r.APIKey)
+	hideIn(&r.URL)
 	return plainValidate(r)
 }
 
@@ -63,17 +74,54 @@ func (r ValidateBYOKModelRequest) String() string { return show(r.shown()) }
 // GoString hides the key.
 func (r ValidateBYOKModelRequest) GoString() string { return r.String() }
 
+// LogValue hides the key.
+func (r ValidateBYOKModelRequest) LogValue() slog.Value { return slog.StringValue(r.String()) }
+
 // String hides the token.
 func (t TokenReply) String() string { return "TokenReply(" + hidden + ")" }
 
 // GoString hides the token.
 func (t TokenReply) GoString() string { return t.String() }
 
+// LogValue hides the token.
+func (t TokenReply) LogValue() slog.Value { return slog.StringValue(t.String()) }
+
 // String hides the token.
 func (t MCPToken) String() string { return "MCPToken(" + hidden + ")" }
 
 // GoString hides the token.
 func (t MCPToken) GoString() string { return t.String() }
+
+// LogValue hides the token.
+func (t MCPToken) LogValue() slog.Value { return slog.StringValue(t.String()) }
+
+// LogValue hides the key.
+func (r CreateBYOKConfigRequest) LogValue() slog.Value {
+	return slog.GroupValue(slog.Any("config", r.Config))
+}
+
+// LogValue hides the key.
+func (r UpdateBYOKConfigRequest) LogValue() slog.Value {
+	return slog.GroupValue(slog.Any("config", r.Config))
+}
+
+// LogValue hides the key.
+func (r CheckBYOKConfigRequest) LogValue() slog.Value {
+	return slog.GroupValue(slog.Any("config", r.Config))
+}
+
+// LogValue hides the key.
+func (r BYOKConfigResponse) LogValue() slog.Value {
+	return slog.GroupValue(slog.Any("config", r.Config))
+}
+
+// LogValue hides the keys.
+func (r BYOKConfigsResponse) LogValue() slog.Value { return slog.StringValue(show(r.Configs)) }
+
+// LogValue hides the token.
+func (r MCPInjectTokenRequest) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("serverName", r.ServerName), slog.Any("token", r.Token))
+}
 
 // LogValue keeps the key of a model of the user's own out of logs.
 func (r ModelPolicyReply) LogValue() slog.Value {
