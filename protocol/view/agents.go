@@ -1,6 +1,8 @@
 package view
 
 import (
+	"slices"
+
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/protocol/tools"
 )
@@ -31,6 +33,16 @@ func (n *AgentNode) Depth() int {
 		depth++
 	}
 	return depth
+}
+
+// below reports whether another subagent started this one, or one before it.
+func (n *AgentNode) below(other *AgentNode) bool {
+	for up := n.Parent; up != nil; up = up.Parent {
+		if up == other {
+			return true
+		}
+	}
+	return false
 }
 
 // Agents is the tree of a session's agents. A subagent is known by the call
@@ -113,9 +125,12 @@ func (a *Agents) of(call string, says protocol.SubagentFields) *AgentNode {
 	if call == "" && says.AgentID == "" {
 		return &a.root
 	}
-	node := a.byCall[call]
-	if node == nil {
-		node = a.byID[says.AgentID]
+	node, known := a.byCall[call], a.byID[says.AgentID]
+	switch {
+	case node == nil:
+		node = known
+	case known != nil && known != node && node.AgentID == "" && known.ToolUseID == "":
+		a.merge(node, known)
 	}
 	if node == nil {
 		if a.byCall == nil {
@@ -133,6 +148,31 @@ func (a *Agents) of(call string, says protocol.SubagentFields) *AgentNode {
 		node.AgentID, a.byID[says.AgentID] = says.AgentID, node
 	}
 	return node
+}
+
+// merge makes one of two that turn out to be the same subagent: node was known by
+// its call, other by its id.
+func (a *Agents) merge(node, other *AgentNode) {
+	if node.below(other) || other.below(node) {
+		return // what is said cannot be
+	}
+	for _, child := range slices.Clone(other.Children) {
+		a.move(child, node)
+	}
+	if node.Parent == &a.root {
+		a.move(node, other.Parent)
+	}
+	other.Parent.Children = slices.DeleteFunc(other.Parent.Children, func(n *AgentNode) bool { return n == other })
+	node.Messages += other.Messages
+	set(&node.Type, other.Type)
+	set(&node.Description, other.Description)
+	if other.Status != TaskRunning {
+		node.Status = other.Status
+	}
+	if other.Usage != (protocol.TaskUsage{}) {
+		node.Usage = other.Usage
+	}
+	node.AgentID, a.byID[other.AgentID] = other.AgentID, node
 }
 
 // called notes a call that starts a subagent.
@@ -171,13 +211,8 @@ func (a *Agents) returned(m *protocol.UserMessage) {
 
 // move puts a subagent below the agent that started it.
 func (a *Agents) move(node, parent *AgentNode) {
-	for up := parent; up != nil; up = up.Parent {
-		if up == node {
-			return // what is said cannot be
-		}
-	}
-	if node.Parent == parent {
-		return
+	if parent == node || parent.below(node) || node.Parent == parent {
+		return // what is said cannot be, or is so
 	}
 	siblings := node.Parent.Children
 	for i, n := range siblings {

@@ -46,10 +46,14 @@ type Costs struct {
 	expected Amount // what the next sum stands on
 }
 
-// Turns returns the turns in the order in which they ended.
+// Turns returns the turns in the order in which they ended, since Forget.
 func (c *Costs) Turns() []TurnCost { return c.turns }
 
-// Spent is the sum of the turns.
+// Forget drops the turns and the messages they hold; the sums stay. A result
+// that comes again is still not counted again.
+func (c *Costs) Forget() { c.turns = nil }
+
+// Spent is the sum of the turns, of those forgotten too.
 func (c *Costs) Spent() Amount { return c.spent }
 
 // Before is what the session had cost before the first turn: in an earlier life

@@ -63,6 +63,7 @@ func (s *Status) Add(m protocol.Message) bool {
 		s.Retry = nil
 	case *protocol.ResultMessage:
 		s.Retry, s.Activity = nil, ""
+		s.Hooks = nil // those that were interrupted tell nothing more
 	case *protocol.AuthStatusMessage:
 		s.Auth = m
 		if !m.IsAuthenticating && m.Error == "" {

@@ -105,6 +105,10 @@ func TestCostsOfAnAgentThatReportsSums(t *testing.T) {
 	assert.Equal(t, Amount{USD: 0.05, Credits: 1}, c.Reported())
 	assert.Zero(t, c.Gap())
 	assert.Len(t, c.Turns(), 3)
+	c.Forget()
+	assert.Empty(t, c.Turns())
+	require.Nil(t, c.Add(result("3", 0.05, 1, nil)), "told again")
+	assert.InDelta(t, 0.35, c.Spent().USD, 1e-12)
 }
 
 func TestCostsOfAResumedSession(t *testing.T) {
@@ -232,6 +236,32 @@ func TestNestedAgents(t *testing.T) {
 	assert.Equal(t, TaskFailed, a.ByID("a1").Status)
 }
 
+// A subagent that was told of by its id, and by its call, is one.
+func TestAgentsWithTwoBeginnings(t *testing.T) {
+	t.Parallel()
+	var a Agents
+	a.Add(&protocol.TaskStartedMessage{TaskID: "a1", TaskType: "local_agent", SubagentType: "rev"})
+	a.Add(&protocol.TaskStartedMessage{TaskID: "a2", TaskType: "local_agent", ParentTaskID: "a1"})
+	a.Add(line("", "m0", "u0", &protocol.ToolUseBlock{ID: "t1", Name: "Task", Input: json.RawMessage(`{"description":"d"}`)}))
+	require.Len(t, a.Root().Children, 2, "nothing says yet that they are one")
+	both := line("t1", "m1", "u1", &protocol.TextBlock{Text: "hi"})
+	both.AgentID = "a1"
+	node := a.Add(both)
+	assert.Same(t, a.ByID("a1"), node)
+	assert.Same(t, a.ByToolUse("t1"), node)
+	assert.Equal(t, []*AgentNode{node}, a.Root().Children)
+	assert.Equal(t, []*AgentNode{a.ByID("a2")}, node.Children)
+	assert.Equal(t, []string{"rev", "d", "a1", "t1"}, []string{node.Type, node.Description, node.AgentID, node.ToolUseID})
+	a.Add(&protocol.TaskNotificationMessage{TaskID: "a1", Status: TaskCompleted})
+	assert.Equal(t, TaskCompleted, node.Status)
+	// Not where one started the other.
+	a.Add(line("t1", "m2", "u2", &protocol.ToolUseBlock{ID: "t2", Name: "Task", Input: json.RawMessage(`{}`)}))
+	odd := line("t2", "m3", "u3", &protocol.TextBlock{Text: "hi"})
+	odd.AgentID = "a2"
+	a.Add(odd)
+	assert.Equal(t, 2, a.ByID("a2").Depth())
+}
+
 // History that is shown again is marked, and not counted.
 func TestHistory(t *testing.T) {
 	t.Parallel()
@@ -295,7 +325,9 @@ func TestStatus(t *testing.T) {
 	}, s)
 	feed(&protocol.GoalClearedMessage{})
 	feed(&protocol.ConversationResetMessage{})
+	feed(&protocol.HookStartedMessage{HookID: "3"})
 	feed(&protocol.ResultMessage{})
+	assert.Empty(t, s.Hooks, "an interrupted hook tells nothing more")
 	assert.Nil(t, s.Goal)
 	assert.Nil(t, s.Compaction)
 }
