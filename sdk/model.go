@@ -1,6 +1,9 @@
 package sdk
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // KeepModel leaves the agent its own choice of the model.
 func KeepModel() ModelPolicyResult { return ModelPolicyResult{} }
@@ -21,6 +24,9 @@ func WithParameters(r ModelPolicyResult, parameters any) (ModelPolicyResult, err
 	raw, err := json.Marshal(parameters)
 	if err != nil {
 		return ModelPolicyResult{}, err
+	}
+	if raw[0] != '{' {
+		return ModelPolicyResult{}, fmt.Errorf("sdk: the parameters for the model are %T, which is no JSON object; give a struct or a map", parameters)
 	}
 	r.Parameters = raw
 	return r, nil

@@ -116,6 +116,8 @@ func TestFormsOfAModelPolicy(t *testing.T) {
 			assert.Empty(w, failed)
 		})
 	}
-	_, err = sdk.WithParameters(sdk.KeepModel(), func() {})
-	assert.Error(t, err)
+	for _, parameters := range []any{func() {}, 3, "x", []int{1}, nil} {
+		_, err = sdk.WithParameters(sdk.KeepModel(), parameters)
+		assert.Error(t, err, "%v", parameters)
+	}
 }
