@@ -80,18 +80,19 @@ func spoken(kind string) bool { return kind == "said" || kind == "run" || kind =
 func (r *reading) option(i int) (valued bool, why string, done bool) {
 	w := r.words[i]
 	class, value, valued := r.usage.option(w)
+	at := i // of the value
 	if valued && i+1 < len(r.words) {
-		value = r.words[i+1]
+		at = i + 1
+		value = r.words[at]
 	}
 	free := class == '-' || class == '>' && (r.seen || value == "-" || value == "/dev/null")
+	odd := isOption(value) && !number(value) || r.usage.local && strings.Contains(value, ":")
 	switch {
 	case class == 0 && i < r.said:
 		return false, r.beyond(i), true
-	case !free && i >= r.said:
+	case !free && i >= r.said, odd && at == i && i >= r.said:
 		return false, r.unsafe(w), true
-	case i >= r.said && isOption(value) && !number(value):
-		return false, r.unsafe(value), true
-	case valued && i+1 >= r.said && i+1 < len(r.words) && (!free || isOption(value) && !number(value)):
+	case at > i && at >= r.said && (odd || !free):
 		return false, r.unsafe(w + " " + value), true
 	}
 	return valued, "", false
@@ -105,6 +106,9 @@ func (r *reading) operand(i int) (why string, done bool) {
 	}
 	r.operands++
 	spelled := i < r.said
+	if r.usage.local && strings.Contains(w, ":") && !spelled {
+		return r.unsafe(w), true
+	}
 	switch kind {
 	case "":
 		if spelled {
@@ -134,6 +138,8 @@ func (r *reading) fits(kind, w string) bool {
 		return !strings.Contains(w, "[")
 	case "arg":
 		return !strings.HasPrefix(w, "+") && !strings.HasPrefix(w, "@")
+	case "peer":
+		return !strings.Contains(w, "@-")
 	case "below":
 		return !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "~") && !slices.Contains(strings.Split(w, "/"), "..")
 	case "repo":

@@ -20,11 +20,13 @@ package policy
 //	arg               a word without a leading + or @
 //	below             a path that does not lead out of the directory
 //	repo              a remote repository: origin, upstream, https://…, git@…
+//	peer              a file, here or on a host, whose name does not look like an option
 //	said              a word that only the rule may say: a script, a host
 //	run               the first word of a command, which only the rule may say
 //	shell             the same, when a shell reads the words once more
 //	bundle            letters of options, as in tar czf
 //	rest              whatever
+//	local             no word: of files here, a colon in a name is of a host
 //	named             no word: only a rule that says the subcommand is about it
 const harmless = `
 git: --version --help -h -v --no-pager -P --no-optional-locks --no-replace-objects --literal-pathspecs !-C= !-c= !--git-dir= !--work-tree=
@@ -137,15 +139,15 @@ rg: -# -n -N -i -s -S -w -x -v -l -c -o -q -F -P -U -H -I -L -a -h -u -p -0 -b -
 	--max-count= --max-depth= --max-columns= --context= --after-context= --before-context= --regexp= --replace= --sort= --sortr= --json --stats
 	--heading --no-heading --color= --colors= --only-matching --multiline --multiline-dotall --pcre2 --follow --null --vimgrep --column --trim
 	--passthru --invert-match --no-messages --no-filename --with-filename --text --quiet --unrestricted --pretty --version --no-config -- *
-tar|gtar|bsdtar: -c -x -t -z -j -J -v -f= -k -p -m -r -u -h -a -O --create --extract --get --list --gzip --gunzip --bzip2 --xz --zstd --verbose
+tar|gtar|bsdtar: local -c -x -t -z -j -J -v -f= -k -p -m -r -u -h -a -O --create --extract --get --list --gzip --gunzip --bzip2 --xz --zstd --verbose
 	--file= --exclude= --exclude-vcs --strip-components= --keep-old-files --wildcards --no-same-owner --no-same-permissions --to-stdout
 	--auto-compress --dereference --append --update --sort= --owner= --group= --numeric-owner --mtime= >-C= >-P >--directory= >--absolute-names
 	bundle *
 zip: -# -r -q -j -v -u -m -y -l -x -i -e -D -X *
 rsync: -# -a -v -z -r -h -n -u -t -l -p -x -c -q -P -i -C -m -o -g -k -L -H -A -X -R -W -S --archive --verbose --recursive --delete --delete-after
 	--delete-before --progress --stats --dry-run --exclude= --include= --checksum --compress --partial --human-readable --update --times --links
-	--perms --itemize-changes --bwlimit= --max-size= --min-size= --ignore-existing --size-only --info= *
-scp: -r -p -q -v -C -4 -6 -B -3 -P= -i= -l= *
+	--perms --itemize-changes --bwlimit= --max-size= --min-size= --ignore-existing --size-only --info= peer
+scp: -r -p -q -v -C -4 -6 -B -3 -P= -i= -l= peer
 sort: -b -d -f -g -i -M -h -n -R -r -V -c -C -m -s -u -z -k= -t= -S= --ignore-leading-blanks --dictionary-order --ignore-case
 	--general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort --reverse --version-sort --check?
 	--merge --stable --unique --zero-terminated --key= --field-separator= --parallel= >-o= >--output= >-T= -- *

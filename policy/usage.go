@@ -12,7 +12,8 @@ type usage struct {
 	options  []string
 	operands []string
 	inner    []string // words with a line of their own
-	named    bool
+	named    bool     // only a rule that says the last word of the path is about it
+	local    bool     // names with a colon are of other hosts
 }
 
 func usageOf(path []string) usage {
@@ -50,6 +51,8 @@ func (u *usage) add(tokens string) {
 		switch {
 		case token == "named":
 			u.named = true
+		case token == "local":
+			u.local = true
 		case strings.ContainsAny(token[:1], "-!>"):
 			u.options = append(u.options, token)
 		default:
