@@ -147,14 +147,18 @@ func (k *Link) launch() {
 		failed:  k.writeFailed,
 		room:    func() { k.cfg.Frames(nil) },
 	}
+	afterExit, onStderr := k.cfg.Exec.Go, k.cfg.Exec.Go
+	if a, ok := proc.(announcer); ok {
+		afterExit, onStderr = a.AfterExit, a.OnStderr
+	}
 	k.outputs = 1
 	if proc.Stderr() != nil {
 		k.outputs = 2
-		k.cfg.Exec.Go(k.pumpStderr)
+		onStderr(k.pumpStderr)
 	}
 	k.cfg.Ledger.SetOutlet(k.writer)
 	k.cfg.Exec.Go(newPump(k).task)
-	k.cfg.Exec.Go(k.awaitExit)
+	afterExit(k.awaitExit)
 	k.mu.Unlock()
 	k.advance()       // a close that came during the launch
 	k.cfg.Frames(nil) // there is somebody to write to

@@ -48,6 +48,7 @@ type memoryProcess struct {
 	mu      sync.Mutex
 	signals []error
 	dead    bool
+	after   func() // see AfterExit
 	eofSeen bool
 	line    []byte // of stdin, not yet whole
 }
@@ -65,7 +66,7 @@ func (p *memoryProcess) serve(program agent.Program, l agent.Launch) {
 		p.stdin.closeRead()
 		_ = p.stdout.Close()
 		_ = p.stderr.Close()
-		close(p.exited)
+		p.exit()
 	}()
 	exit = program.Serve(l, (*memoryPort)(p))
 	p.mu.Lock()
@@ -80,6 +81,31 @@ func (p *memoryProcess) Stdin() io.WriteCloser   { return p.stdin }
 func (p *memoryProcess) Stdout() io.Reader       { return p.stdout }
 func (p *memoryProcess) Stderr() io.Reader       { return p.stderr }
 func (p *memoryProcess) Exited() <-chan struct{} { return p.exited }
+
+// OnStderr implements announcer.
+func (p *memoryProcess) OnStderr(fn func()) { p.stderr.onChange(fn) }
+
+// AfterExit implements announcer.
+func (p *memoryProcess) AfterExit(fn func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.exited:
+		p.exec.Go(fn)
+	default:
+		p.after = fn
+	}
+}
+
+func (p *memoryProcess) exit() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.exited)
+	if p.after != nil {
+		p.exec.Go(p.after)
+		p.after = nil
+	}
+}
 
 func (p *memoryProcess) Signal(s Signal) error {
 	if s == Interrupt {

@@ -22,6 +22,7 @@ type pipe struct {
 	noWriter bool // the write end is closed: reads drain, then end
 	noReader bool // the read end is closed: writes fail
 	changed  chan struct{}
+	first    func() // a task for the first change; see onChange
 }
 
 func newPipe(exec kernel.Executor) *pipe { return &pipe{exec: exec} }
@@ -34,7 +35,21 @@ func (p *pipe) wait() <-chan struct{} {
 	return p.changed
 }
 
+// onChange has fn run as a task once anything was written, or an end closed.
+func (p *pipe) onChange(fn func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.first = fn
+	if len(p.buf) > 0 || p.noWriter || p.noReader {
+		p.fire()
+	}
+}
+
 func (p *pipe) fire() {
+	if p.first != nil {
+		p.exec.Go(p.first)
+		p.first = nil
+	}
 	if p.changed != nil {
 		close(p.changed)
 		p.changed = nil
@@ -74,7 +89,7 @@ func (p *pipe) skip(n int) {
 	p.readOff += n
 	if p.readOff == len(p.buf) {
 		p.buf, p.readOff = p.buf[:0], 0
-		if cap(p.buf) > 4<<10 {
+		if cap(p.buf) > 512 {
 			p.buf = nil
 		}
 	}

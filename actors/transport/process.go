@@ -59,6 +59,9 @@ func (o *osProcess) Stderr() io.Reader       { return o.p.Stderr() }
 func (o *osProcess) Exited() <-chan struct{} { return o.p.Exited() }
 func (o *osProcess) Kill() error             { return o.p.Kill() }
 
+func (o *osProcess) AfterExit(fn func()) { o.p.AfterExit(fn) }
+func (o *osProcess) OnStderr(fn func())  { o.p.OnStderr(fn) }
+
 func (o *osProcess) Signal(s Signal) error {
 	if s == Interrupt {
 		return o.p.Signal(syscall.SIGINT)

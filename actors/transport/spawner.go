@@ -93,6 +93,15 @@ type Process interface {
 	Reap() (ExitStatus, error)
 }
 
+// announcer is a [Process] that needs no goroutine to wait for what may never
+// come. Each method is called once; fn runs as a task.
+type announcer interface {
+	// AfterExit has fn run once Exited is closed.
+	AfterExit(fn func())
+	// OnStderr has fn run when Stderr can be read from, has ended or is closed.
+	OnStderr(fn func())
+}
+
 // Graces are the waits of the close ladder.
 type Graces struct {
 	EOF       time.Duration // from closing stdin to SIGTERM

@@ -13,7 +13,7 @@ const (
 	pollMax = 100 * time.Millisecond
 )
 
-// pollExit closes p.exited when the leader has exited, by asking on the clock.
+// pollExit calls p.exit when the leader has exited, by asking on the clock.
 func pollExit(clk kernel.Clock, p *Process) {
 	var ask func()
 	wait := pollMin
@@ -22,7 +22,7 @@ func pollExit(clk kernel.Clock, p *Process) {
 		gone := p.leader.exited(p.pid)
 		p.mu.Unlock()
 		if gone {
-			close(p.exited)
+			p.exit()
 			return
 		}
 		wait = min(2*wait, pollMax) // before the timer is set: the next call reads it

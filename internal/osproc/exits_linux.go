@@ -1,6 +1,7 @@
 package osproc
 
 import (
+	"errors"
 	"os"
 	"sync"
 
@@ -9,47 +10,92 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// exitWatcher tells of exits through pidfds. They are in an epoll set of its
-// own, and that set is in the runtime's poller, so that one parked goroutine
-// serves all processes. Goroutine and set go when no process is watched.
+// exitWatcher tells of exits through pidfds, and of the first output on a
+// stderr. They are in an epoll set of its own, and that set is in the runtime's
+// poller, so that one parked goroutine serves all processes. Goroutine and set
+// go when nothing is watched.
 type exitWatcher struct {
 	clock kernel.Clock
 	exec  kernel.Executor
 
 	mu      sync.Mutex
-	set     *os.File         // the epoll set; nil while nothing is watched
-	setFD   int              // its descriptor: File.Fd would make it blocking
-	waiting map[int]*Process // by pidfd
+	set     *os.File // the epoll set; nil while nothing is watched
+	setFD   int      // its descriptor: File.Fd would make it blocking
+	waiting map[int32]watched
+	last    int32 // key in waiting: a descriptor may be closed, and be another's, before its event is read
+}
+
+// watched is a descriptor that becomes readable once.
+type watched struct {
+	fd    int
+	ready func() // must not block
+	lost  func() // takes the place of ready when the poller fails
 }
 
 func (w *exitWatcher) init(clk kernel.Clock, exec kernel.Executor) {
 	w.clock, w.exec = clk, exec
-	w.waiting = make(map[int]*Process)
+	w.waiting = make(map[int32]watched)
 }
 
-// watch closes p.exited once the leader has exited.
+// watch calls p.exit once the leader has exited.
 func (w *exitWatcher) watch(p *Process) {
-	if !p.leader.hasFD || w.add(p) != nil {
-		pollExit(w.clock, p)
+	poll := func() { pollExit(w.clock, p) }
+	if !p.leader.hasFD {
+		poll()
+	} else if _, err := w.add(watched{p.leader.pidfd, p.exit, poll}); err != nil {
+		poll()
 	}
 }
 
-func (w *exitWatcher) add(p *Process) error {
+// watchOutput has fn run as a task once f can be read from, or has ended. Before
+// f is closed, unwatch must be called.
+func (w *exitWatcher) watchOutput(f *os.File, fn func()) (unwatch func()) {
+	run := func() { w.exec.Go(fn) }
+	conn, err := f.SyscallConn()
+	var key int32
+	if err == nil {
+		ctl := conn.Control(func(fd uintptr) { key, err = w.add(watched{int(fd), run, run}) })
+		err = errors.Join(ctl, err)
+	}
+	if err != nil {
+		run()
+		return func() {}
+	}
+	return func() { w.unwatch(key) }
+}
+
+// unwatch runs what the descriptor did not have run yet.
+func (w *exitWatcher) unwatch(key int32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e, ok := w.waiting[key]; ok {
+		w.forget(key, e)
+		w.closeIfIdle()
+		e.ready()
+	}
+}
+
+func (w *exitWatcher) add(e watched) (key int32, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.set == nil {
 		if err := w.open(); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	fd := p.leader.pidfd
-	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}
-	if err := unix.EpollCtl(w.setFD, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
+	w.last++
+	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: w.last}
+	if err := unix.EpollCtl(w.setFD, unix.EPOLL_CTL_ADD, e.fd, &ev); err != nil {
 		w.closeIfIdle()
-		return err
+		return 0, err
 	}
-	w.waiting[fd] = p
-	return nil
+	w.waiting[w.last] = e
+	return w.last, nil
+}
+
+func (w *exitWatcher) forget(key int32, e watched) {
+	delete(w.waiting, key)
+	_ = unix.EpollCtl(w.setFD, unix.EPOLL_CTL_DEL, e.fd, nil)
 }
 
 func (w *exitWatcher) open() error {
@@ -98,14 +144,10 @@ func (w *exitWatcher) announce(events []unix.EpollEvent) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, ev := range events {
-		fd := int(ev.Fd)
-		p, ok := w.waiting[fd]
-		if !ok {
-			continue
+		if e, ok := w.waiting[ev.Fd]; ok {
+			w.forget(ev.Fd, e)
+			e.ready()
 		}
-		delete(w.waiting, fd)
-		_ = unix.EpollCtl(w.setFD, unix.EPOLL_CTL_DEL, fd, nil)
-		close(p.exited)
 	}
 	return !w.closeIfIdle()
 }
@@ -128,9 +170,9 @@ func (w *exitWatcher) giveUp(set *os.File) {
 	if w.set != set {
 		return
 	}
-	//troupe:maporder each exit is watched for itself
-	for _, p := range w.waiting {
-		pollExit(w.clock, p)
+	//troupe:maporder each is watched for itself
+	for _, e := range w.waiting {
+		e.lost()
 	}
 	clear(w.waiting)
 	w.closeIfIdle()

@@ -2,11 +2,24 @@
 
 package osproc
 
-import "github.com/agent-troupe/troupe/internal/kernel"
+import (
+	"os"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
 
 // exitWatcher tells of exits by polling.
-type exitWatcher struct{ clock kernel.Clock }
+type exitWatcher struct {
+	clock kernel.Clock
+	exec  kernel.Executor
+}
 
-func (w *exitWatcher) init(clk kernel.Clock, _ kernel.Executor) { w.clock = clk }
+func (w *exitWatcher) init(clk kernel.Clock, exec kernel.Executor) { w.clock, w.exec = clk, exec }
 
 func (w *exitWatcher) watch(p *Process) { pollExit(w.clock, p) }
+
+// watchOutput has fn run as a task at once: nothing tells of output here.
+func (w *exitWatcher) watchOutput(_ *os.File, fn func()) (unwatch func()) {
+	w.exec.Go(fn)
+	return func() {}
+}

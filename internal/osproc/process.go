@@ -76,6 +76,9 @@ type Process struct {
 	reaped bool
 	status ExitStatus
 	err    error
+	after  func() // see AfterExit
+
+	stderrUnwatched func() // see OnStderr; called before stderr is closed
 }
 
 // PID is the leader's process id.
@@ -97,11 +100,66 @@ func (p *Process) Stdin() WritePipe { return p.stdin }
 func (p *Process) Stdout() ReadPipe { return p.stdout }
 
 // Stderr is like Stdout.
-func (p *Process) Stderr() ReadPipe { return p.stderr }
+func (p *Process) Stderr() ReadPipe { return stderrPipe{p.stderr, p} }
+
+// stderrPipe is no longer watched when it is closed.
+type stderrPipe struct {
+	*os.File
+	p *Process
+}
+
+func (s stderrPipe) Close() error {
+	s.p.unwatchStderr()
+	return s.File.Close()
+}
+
+// OnStderr has fn run as a task of the executor, once, when there is something
+// to read from Stderr, or that has ended or is closed. Until then it costs no
+// goroutine on Linux; elsewhere fn runs at once. It may be called once.
+func (p *Process) OnStderr(fn func()) {
+	unwatch := p.launcher.exits.watchOutput(p.stderr, fn)
+	p.mu.Lock()
+	p.stderrUnwatched = unwatch
+	p.mu.Unlock()
+}
+
+func (p *Process) unwatchStderr() {
+	p.mu.Lock()
+	unwatch := p.stderrUnwatched
+	p.stderrUnwatched = nil
+	p.mu.Unlock()
+	if unwatch != nil {
+		unwatch()
+	}
+}
 
 // Exited is closed when the leader has exited. It is not collected yet, so the
 // group can still be signalled.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// AfterExit has fn run as a task of the executor once Exited is closed, which
+// costs no goroutine until then. It may be called once.
+func (p *Process) AfterExit(fn func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.exited:
+		p.launcher.cfg.Executor.Go(fn)
+	default:
+		p.after = fn
+	}
+}
+
+// exit notes that the leader has exited.
+func (p *Process) exit() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.exited)
+	if p.after != nil {
+		p.launcher.cfg.Executor.Go(p.after)
+		p.after = nil
+	}
+}
 
 // Signal sends sig to the whole group. It returns ErrExited, and signals
 // nobody, once the leader was reaped. A group of which only the exited leader
@@ -142,6 +200,7 @@ func (p *Process) Reap() (ExitStatus, error) {
 	default:
 		return ExitStatus{}, ErrRunning
 	}
+	p.unwatchStderr()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
