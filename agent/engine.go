@@ -324,7 +324,9 @@ func (e *engine) flush() {
 	}
 	e.onPort(func() {
 		err := e.port.Write(e.out)
-		e.out = e.out[:0]
+		if e.out = e.out[:0]; e.turn == nil {
+			e.out = nil // nothing may come for long
+		}
 		var x *ExitError
 		switch {
 		case err == nil:

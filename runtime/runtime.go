@@ -34,6 +34,8 @@ type Runtime struct {
 	sessions map[string]*Session
 	waiting  []*Session // registered, not started
 	closing  bool
+	parent   []string // environment that the last session was given
+	environ  []string // and that of its agent
 }
 
 // New returns a runtime without sessions.
@@ -121,6 +123,17 @@ func (rt *Runtime) register(s *Session) error {
 	rt.sessions[s.id] = s
 	rt.waiting = append(rt.waiting, s)
 	return nil
+}
+
+// share returns *last if it is the same as now, which then becomes garbage:
+// sessions have the same environment as a rule.
+func (rt *Runtime) share(last *[]string, now []string) []string {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if !slices.Equal(*last, now) {
+		*last = now
+	}
+	return *last
 }
 
 func (rt *Runtime) remove(s *Session) {

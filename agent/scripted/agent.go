@@ -54,6 +54,9 @@ func New(opts ...Option) *Agent {
 	for _, o := range opts {
 		o(a)
 	}
+	if a.Script == nil {
+		a.Script = Demo() // one for all conversations
+	}
 	return a
 }
 
