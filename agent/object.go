@@ -13,33 +13,33 @@ import (
 type Object map[string]any
 
 // MarshalJSON implements [json.Marshaler].
-func (o Object) MarshalJSON() ([]byte, error) {
+func (o Object) MarshalJSON() ([]byte, error) { return encode(o) }
+
+func (o Object) write(b *bytes.Buffer) error {
 	if o == nil {
-		return []byte("null"), nil
+		b.WriteString("null")
+		return nil
 	}
-	var b bytes.Buffer
 	b.WriteByte('{')
+	first := true
 	put := func(key string) error {
-		if b.Len() > 1 {
+		if !first {
 			b.WriteByte(',')
 		}
-		k, err := encode(key)
-		if err != nil {
+		first = false
+		if err := write(b, key); err != nil {
 			return err
 		}
-		v, err := encode(o[key])
-		if err != nil {
+		b.WriteByte(':')
+		if err := write(b, o[key]); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
-		b.Write(k)
-		b.WriteByte(':')
-		b.Write(v)
 		return nil
 	}
 	for _, key := range []string{"type", "subtype"} {
 		if _, ok := o[key]; ok {
 			if err := put(key); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
@@ -48,11 +48,11 @@ func (o Object) MarshalJSON() ([]byte, error) {
 			continue
 		}
 		if err := put(key); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	b.WriteByte('}')
-	return b.Bytes(), nil
+	return nil
 }
 
 // with returns o with more's members added or replaced; o itself is unchanged.
@@ -69,10 +69,23 @@ func (o Object) with(more Object) Object {
 // encode is json.Marshal without HTML escapes, which no agent writes.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	if err := write(&b, v); err != nil {
 		return nil, err
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+	return b.Bytes(), nil
+}
+
+// write writes objects in objects to the same buffer: marshalling each by itself
+// would copy it once for every object around it.
+func write(b *bytes.Buffer, v any) error {
+	if o, ok := v.(Object); ok {
+		return o.write(b)
+	}
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	b.Truncate(b.Len() - 1) // the newline
+	return nil
 }
