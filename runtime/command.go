@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -30,7 +29,9 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 	if err != nil {
 		return actors.Config{}, err
 	}
+	opts.ParentEnv = s.rt.share(&s.rt.parent, opts.ParentEnv)
 	command := commandOf(launch, opts.ParentEnv, spec.Dialect.Traits())
+	command.Env = s.rt.share(&s.rt.environ, command.Env)
 	command.Seed = s.rt.sys.Rand().Uint64()
 	traits := spec.Dialect.Traits()
 	return actors.Config{
@@ -155,25 +156,34 @@ func commandOf(l dialect.Launch, parent []string, traits dialect.Traits) transpo
 // environment merges what the launch adds over the parent's environment,
 // sorted, so that the same options give the same bytes.
 func environment(l dialect.Launch, parent []string) []string {
-	vars := make(map[string]string) // by name, "name=value"
+	env := make([]string, 0, len(parent)+len(l.Env))
 	if !l.CleanEnv {
 		for _, kv := range parent {
-			if name, _, ok := strings.Cut(kv, "="); ok && name != "" {
-				vars[name] = kv // all sessions share its bytes
+			if name := nameOf(kv); name != "" && !slices.Contains(l.Unset, name) {
+				env = append(env, kv) // all sessions share its bytes
 			}
 		}
 	}
-	for _, name := range l.Unset {
-		delete(vars, name)
-	}
 	for _, v := range l.Env {
-		vars[v.Name] = v.Name + "=" + v.Value
+		env = append(env, v.Name+"="+v.Value)
 	}
-	env := make([]string, 0, len(vars))
-	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		env = append(env, vars[name])
+	slices.SortStableFunc(env, func(a, b string) int { return strings.Compare(nameOf(a), nameOf(b)) })
+	merged := env[:0]
+	for i, kv := range env {
+		if i+1 == len(env) || nameOf(kv) != nameOf(env[i+1]) { // the last of a name counts
+			merged = append(merged, kv)
+		}
 	}
-	return env
+	return merged
+}
+
+// nameOf is the name in "name=value"; empty when there is none.
+func nameOf(kv string) string {
+	name, _, ok := strings.Cut(kv, "=")
+	if !ok {
+		return ""
+	}
+	return name
 }
 
 func lookupEnv(env []string, name string) string {
