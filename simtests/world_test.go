@@ -186,7 +186,9 @@ func (w *world) play(ctx context.Context, spec runtime.Spec, prompts ...string) 
 func (w *world) finish(t *testing.T) {
 	t.Helper()
 	require.NoError(t, w.rt.Shutdown(context.Background()), "seed %d", w.seed)
+	at := w.sched.Now()
 	require.NoError(t, w.sched.Run(1_000_000), "seed %d", w.seed)
+	require.Equal(t, at, w.sched.Now(), "seed %d: a timer outlives the runtime", w.seed)
 	require.Zero(t, w.sched.Parked(), "seed %d: tasks left waiting", w.seed)
 	w.sched.Close()
 }

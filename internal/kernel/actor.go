@@ -186,6 +186,7 @@ func (a *adapter[M]) stop() {
 		return
 	}
 	a.stopped = true
+	defer func() { a.ctx.timers.end() }()
 	defer func() {
 		if r := recover(); r != nil {
 			a.crashed(&PanicError{Value: r, Message: "stop", Stack: debug.Stack()})
@@ -264,6 +265,7 @@ type Context[M any] struct {
 	actor    actor.Context
 	self     Ref[M]
 	children map[string]*life
+	timers   *timers // nil before the first
 }
 
 // Self is the actor's own address.
@@ -275,10 +277,14 @@ func (c *Context[M]) System() *System { return c.sys }
 // Now is the time on the system's clock.
 func (c *Context[M]) Now() time.Time { return c.sys.cfg.Clock.Now() }
 
-// After sends m to the actor itself, d from now.
+// After sends m to the actor itself, d from now, unless the actor has stopped
+// by then.
 func (c *Context[M]) After(d time.Duration, m M) Timer {
+	if c.timers == nil {
+		c.timers = &timers{}
+	}
 	self := c.self
-	return c.sys.cfg.Clock.AfterFunc(d, func() { self.Tell(m) })
+	return c.timers.after(c.sys.cfg.Clock, d, func() { self.Tell(m) })
 }
 
 // Go runs fn as a task of the system's executor, no sooner than the actor has

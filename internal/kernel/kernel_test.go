@@ -275,3 +275,39 @@ func TestASurvivorLivesWhateverItsRescueDoes(t *testing.T) {
 	assert.Equal(t, 6, crashes, "each failure, and that of each rescue")
 	require.NoError(t, kernel.StopAndWait(t.Context(), ref))
 }
+
+// sleeper sets a timer for each message.
+type sleeper struct{ woken int }
+
+func (s *sleeper) Start(c *kernel.Context[msg]) error {
+	c.After(time.Second, mute{})
+	c.After(time.Minute, mute{}).Stop()
+	c.After(time.Hour, mute{})
+	return nil
+}
+
+func (s *sleeper) Handle(c *kernel.Context[msg], m msg) error {
+	if _, ok := m.(quit); ok {
+		c.StopSelf()
+		return nil
+	}
+	s.woken++
+	return nil
+}
+
+func (s *sleeper) Stop(c *kernel.Context[msg]) { c.After(time.Hour, mute{}) }
+
+func TestTimersEndWithTheirActor(t *testing.T) {
+	t.Parallel()
+	sched := sim.New(1)
+	defer sched.Close()
+	sys := kernel.NewSystem(sched.Config())
+	s, start := &sleeper{}, sched.Now()
+	ref, err := kernel.SpawnRoot[msg](sys, "sleeper", s)
+	require.NoError(t, err)
+	sched.Go(func() { sched.AfterFunc(2*time.Second, func() { ref.Tell(quit{}) }) })
+	require.NoError(t, sched.Run(1000))
+	assert.Equal(t, 1, s.woken)
+	assert.Equal(t, 2*time.Second, sched.Now().Sub(start), "nothing waits for the hour")
+	assert.Zero(t, sys.DeadLetters())
+}
