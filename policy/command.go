@@ -151,7 +151,7 @@ func (c command) covered(spec specifier) (bool, string) {
 		return false, "the program's name is disguised"
 	}
 	if s.wild() {
-		if why := wayOut(words, len(s.fixed())); why != "" {
+		if why := wayOut(s, words); why != "" {
 			return false, why
 		}
 	}

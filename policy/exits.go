@@ -7,10 +7,15 @@ import (
 
 // wayOut says why words that fit a rule with a wildcard may be more than the
 // rule can have meant: they can make the program run another one, or write any
-// file. said is how many words the rule spells out. What a program that is not
-// in [harmless] does with its words the rule has to answer for.
-func wayOut(words []string, said int) string {
-	return (&reading{words: words, said: said}).wayOut()
+// file. What a program that is not in [harmless] does with its words the rule has
+// to answer for.
+func wayOut(s *commandSpec, words []string) string {
+	r := &reading{words: words, said: len(s.fixed())}
+	if r.said > 0 && r.said < len(s.words) && r.said < len(words) {
+		start, w := s.words[r.said][0], words[r.said]
+		r.below = strings.Contains(start, "/") && strings.HasPrefix(w, start) && !slices.Contains(strings.Split(w, "/"), "..")
+	}
+	return r.wayOut()
 }
 
 // runsUnseen reports whether words can make a program run what does not stand
@@ -22,7 +27,8 @@ func runsUnseen(words []string) bool {
 // reading goes through a command along the lines of [harmless].
 type reading struct {
 	words []string
-	said  int
+	said  int  // how many words the rule spells out
+	below bool // of the next it spells out the directory
 	// seen is set when a command in the words is read by whoever asks, and
 	// files do not matter.
 	seen bool
@@ -73,7 +79,9 @@ func (r *reading) wayOut() string {
 }
 
 // spoken reports whether only a rule may say such an operand.
-func spoken(kind string) bool { return kind == "said" || kind == "run" || kind == "shell" }
+func spoken(kind string) bool {
+	return kind == "said" || kind == "script" || kind == "run" || kind == "shell"
+}
 
 // option reads the option at i. valued is set when the next word is its value,
 // done when nothing behind it needs a look.
@@ -124,7 +132,7 @@ func (r *reading) operand(i int) (why string, done bool) {
 		}
 		return r.command(i, kind), true
 	}
-	if spelled || r.fits(kind, w) || kind == "bundle" && i > 1 {
+	if spelled || kind == "script" && i == r.said && r.below || r.fits(kind, w) || kind == "bundle" && i > 1 {
 		return "", false
 	}
 	return r.unsafe(w), true
@@ -150,7 +158,7 @@ func (r *reading) fits(kind, w string) bool {
 			}
 		}
 		return w == "origin" || w == "upstream"
-	case "said":
+	case "said", "script":
 		return r.seen
 	case "bundle":
 		return !strings.ContainsFunc(w, func(letter rune) bool {
@@ -176,7 +184,7 @@ func (r *reading) command(i int, kind string) string {
 	if programName(name) == "xargs" && usageOf([]string{programName(inner[0])}).known {
 		return "what xargs gives to " + inner[0] + " is not known"
 	}
-	return (&reading{words: inner, said: r.said - i, seen: r.seen}).wayOut()
+	return (&reading{words: inner, said: r.said - i, below: r.below, seen: r.seen}).wayOut()
 }
 
 // special reports whether a shell may take a character for more than itself.

@@ -22,6 +22,7 @@ package policy
 //	repo              a remote repository: origin, upstream, https://…, git@…
 //	peer              a file, here or on a host, whose name does not look like an option
 //	said              a word that only the rule may say: a script, a host
+//	script            the same, or a file in a directory that the rule says: scripts/*
 //	run               the first word of a command, which only the rule may say
 //	shell             the same, when a shell reads the words once more
 //	bundle            letters of options, as in tar czf
@@ -245,13 +246,13 @@ busybox|toybox: run
 ssh: -4 -6 -a -C -N -n -q -T -t -v -x -i= -l= -p= said shell
 watch: -b -c -d -e -g -p -t -x -n= --beep --color --differences? --errexit --chgexit --precise --no-title --exec --interval= shell
 eval: shell
-sh|bash|dash|ash|zsh|ksh|mksh|fish|csh|tcsh|rbash|yash: -e -u -x -l -o= !-c= said rest
-source|.: said rest
-python|pypy|ipython: -u -b -B -d -E -I -O -P -q -s -S -v -x -W= -X= !-c= said rest
+sh|bash|dash|ash|zsh|ksh|mksh|fish|csh|tcsh|rbash|yash: -e -u -x -l -o= !-c= script rest
+source|.: script rest
+python|pypy|ipython: -u -b -B -d -E -I -O -P -q -s -S -v -x -W= -X= !-c= script rest
 python|pypy|ipython -m: run
-perl|ruby|php|lua|luajit|r|rscript|julia|tsx|ts-node: !-e= said rest
-node|nodejs: --test --enable-source-maps !-e= said rest
-deno|bun run|test: said rest
+perl|ruby|php|lua|luajit|r|rscript|julia|tsx|ts-node: !-e= script rest
+node|nodejs: --test --enable-source-maps !-e= script rest
+deno|bun run|test: script rest
 sed: -n -E -r -z -s -u --quiet --silent --regexp-extended --posix --null-data --separate !-e= !--expression= >-i? >--in-place? said *
 awk|gawk|mawk|nawk: -F= -v= said *
 sftp|su|script|parallel|at|batch|crontab|trap|alias|enable|hash|fc|ed|ex|vi|vim|view|nvim|vimdiff|rview|gvim|emacs|osascript|expect|gdb|lldb|tclsh|pwsh|powershell|cmd|psql|mysql|sqlite|m4|gnuplot|bc|dc:

@@ -13,7 +13,7 @@ import (
 func TestHarmlessIsATable(t *testing.T) {
 	t.Parallel()
 	option := regexp.MustCompile(`^[!>]?(-#|-[A-Za-z0-9#]|--?[A-Za-z0-9][A-Za-z0-9.=-]*|--)[=?]?$`)
-	kinds := []string{"*", "plain", "value", "arg", "below", "peer", "repo", "said", "run", "shell", "bundle", "rest"}
+	kinds := []string{"*", "plain", "value", "arg", "below", "peer", "repo", "said", "script", "run", "shell", "bundle", "rest"}
 	lines := map[string]bool{}
 	for line := range strings.Lines(strings.ReplaceAll(harmless, "\n\t", " ")) {
 		head, _, found := strings.Cut(line, ":")
