@@ -59,3 +59,15 @@ func TestLongScripts(t *testing.T) {
 	allocs := testing.AllocsPerRun(1, func() { p.Explain(call) })
 	assert.Less(t, allocs, float64(4<<20))
 }
+
+// A rule about every command is about those of all tools, an allow rule about
+// its own tool alone.
+func TestBareRulesAboutCommands(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"Bash", "Monitor", "PowerShell"} {
+		c := call(tool, `{"command":"ls"}`)
+		assert.Equal(t, deny, compile(t, policy.Rules{Allow: []string{tool}, Deny: []string{"Bash"}}).Decide(c), tool)
+		assert.Equal(t, allow, compile(t, policy.Rules{Allow: []string{tool}}).Decide(c), tool)
+		assert.Equal(t, tool == "Bash", compile(t, policy.Rules{Allow: []string{"Bash"}}).Decide(c) == allow, tool)
+	}
+}
