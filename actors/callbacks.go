@@ -124,7 +124,7 @@ func (b *callbacks) spawnChild(c *kernel.Context[message.ToCallbacks], child, na
 			kind = k.kind
 		}
 	}
-	return spawnAt[message.ToCallbacks, message.ToCallback](c, name, b.core.newCallback(kind), b.core.callback[kind], message.RequestsReady{})
+	return spawnAt[message.ToCallbacks, message.ToCallback](c, name, b.core.newCallback(kind), &b.core.callback[kind], message.RequestsReady{})
 }
 
 func (k *Core) newCallback(kind ledger.Kind) *dispatch.Actor {

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/modelpolicy"
 	"github.com/agent-troupe/troupe/actors/permission"
+	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -66,7 +67,7 @@ type Core struct {
 	session   kernel.Address[message.ToSession]
 	transport kernel.Address[message.ToTransport]
 	router    kernel.Address[message.ToRouter]
-	callback  map[ledger.Kind]*kernel.Address[message.ToCallback]
+	callback  router.Callbacks
 	callbacks kernel.Address[message.ToCallbacks]
 
 	state       atomic.Int32
@@ -89,9 +90,6 @@ func NewCore(cfg Config) *Core {
 		Servers: cfg.MCPServers, Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Notify: k.mcpNotify,
 		NotificationReply: cfg.Dialect.Traits().MCPNotificationReply, UnknownServer: cfg.Dialect.Traits().MCPUnknownServer,
 	})
-	k.callback = map[ledger.Kind]*kernel.Address[message.ToCallback]{
-		ledger.Permission: {}, ledger.Hook: {}, ledger.MCP: {}, ledger.ModelPolicy: {}, ledger.Inquiry: {},
-	}
 	k.Ledger = ledger.New(ledger.Config{
 		Clock: cfg.System.Clock(), Rand: cfg.System.Rand(), Exec: cfg.System.Executor(),
 		Limits: cfg.Limits, Budget: cfg.Budget, Discard: cfg.Discard, Emit: cfg.Emit, Deny: k.denial,

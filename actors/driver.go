@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/message"
@@ -18,7 +19,7 @@ type driver[M any] struct {
 	// ended is called when the supervisor has stopped or given up for good.
 	ended func(c *kernel.Context[M], reason error)
 
-	live map[string]liveChild // by the name given to spawn
+	live []liveChild
 }
 
 // probe is a child's ref, whatever its messages are.
@@ -29,6 +30,7 @@ type probe interface {
 }
 
 type liveChild struct {
+	name        string // given to spawn
 	child       string
 	incarnation int
 	ref         probe
@@ -37,7 +39,6 @@ type liveChild struct {
 func childName(child string, incarnation int) string { return fmt.Sprintf("%s#%d", child, incarnation) }
 
 func (d *driver[M]) start(c *kernel.Context[M]) {
-	d.live = make(map[string]liveChild)
 	d.do(c, d.sup.Start(c.Now()))
 }
 
@@ -59,11 +60,12 @@ func (d *driver[M]) stop(c *kernel.Context[M], reason error) {
 // down feeds the end of a child to the supervisor and returns the child's name
 // without its incarnation.
 func (d *driver[M]) down(c *kernel.Context[M], dead kernel.Down, before func(child string)) {
-	l, ok := d.live[dead.Name]
-	if !ok {
+	i := d.find(dead.Name)
+	if i < 0 {
 		return
 	}
-	delete(d.live, dead.Name)
+	l := d.live[i]
+	d.live = slices.Delete(d.live, i, i+1)
 	before(l.child)
 	d.do(c, d.sup.ChildDown(c.Now(), l.child, l.incarnation, dead.Reason))
 }
@@ -84,7 +86,7 @@ func (d *driver[M]) do(c *kernel.Context[M], actions []supervisor.Action) {
 					failures = append(failures, failure{a, err})
 					continue
 				}
-				d.live[name] = liveChild{a.Name, a.Incarnation, ref}
+				d.live = append(d.live, liveChild{name, a.Name, a.Incarnation, ref})
 				d.sup.ChildUp(c.Now(), a.Name, a.Incarnation)
 			case supervisor.StopChild:
 				d.stopChild(c, a.Name, a.Incarnation)
@@ -109,9 +111,14 @@ func (d *driver[M]) do(c *kernel.Context[M], actions []supervisor.Action) {
 }
 
 func (d *driver[M]) stopChild(c *kernel.Context[M], child string, incarnation int) {
-	if l, ok := d.live[childName(child, incarnation)]; ok {
-		c.StopChild(l.ref)
+	if i := d.find(childName(child, incarnation)); i >= 0 {
+		c.StopChild(d.live[i].ref)
 	}
+}
+
+// find is the place of a child in live; -1 when it is not there.
+func (d *driver[M]) find(name string) int {
+	return slices.IndexFunc(d.live, func(l liveChild) bool { return l.name == name })
 }
 
 // describe lists the children for Tree.
@@ -122,8 +129,8 @@ func (d *driver[M]) describe(prefix string) []message.ActorInfo {
 		if s.Reason != nil {
 			info.LastFailure = s.Reason.Error()
 		}
-		if l, ok := d.live[childName(s.Name, s.Incarnation)]; ok {
-			info.Depth, info.Handled = l.ref.Depth(), l.ref.Handled()
+		if i := d.find(childName(s.Name, s.Incarnation)); i >= 0 {
+			info.Depth, info.Handled = d.live[i].ref.Depth(), d.live[i].ref.Handled()
 		}
 		infos = append(infos, info)
 	}

@@ -112,7 +112,7 @@ func (s *session) spawnChild(c *kernel.Context[message.ToSession], child, name s
 	case "router":
 		return spawnAt[message.ToSession, message.ToRouter](c, name, router.New(router.Config{
 			Ledger: k.Ledger, Dialect: k.cfg.Dialect, Options: k.cfg.Options,
-			Session: &k.session, Callbacks: k.callback, Uncalled: &k.callbacks, Other: k.other,
+			Session: &k.session, Callbacks: &k.callback, Uncalled: &k.callbacks, Other: k.other,
 		}), &k.router, message.WorkReady{})
 	default:
 		b, err := newCallbacks(k)

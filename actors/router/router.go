@@ -14,12 +14,11 @@ import (
 
 // Config is what a router needs.
 type Config struct {
-	Ledger  *ledger.Ledger
-	Dialect dialect.Dialect
-	Options *dialect.Options
-	// Session, and one address for each kind of callback.
+	Ledger    *ledger.Ledger
+	Dialect   dialect.Dialect
+	Options   *dialect.Options
 	Session   *kernel.Address[message.ToSession]
-	Callbacks map[ledger.Kind]*kernel.Address[message.ToCallback]
+	Callbacks *Callbacks
 	// Uncalled hears of requests that none of them is there for, or Session does
 	// when that is not there either.
 	Uncalled *kernel.Address[message.ToCallbacks]
@@ -27,6 +26,9 @@ type Config struct {
 	// an error text.
 	Other func(r *ledger.Request) (response json.RawMessage, errText string)
 }
+
+// Callbacks are the addresses of the actors that call back, by kind.
+type Callbacks [ledger.Other]kernel.Address[message.ToCallback]
 
 // Actor is the router. A new incarnation finds in the ledger what the last one
 // left.

@@ -106,7 +106,7 @@ func newRig(t *testing.T, limits ...ledger.Limits) *rig {
 	r.cfg = router.Config{
 		Ledger: r.Ledger, Dialect: &r.dialect, Options: &dialect.Options{},
 		Session:   listen[message.ToSession](t, r.sys, "session", func() { r.told++ }),
-		Callbacks: make(map[ledger.Kind]*kernel.Address[message.ToCallback]),
+		Callbacks: new(router.Callbacks),
 		Uncalled:  listen[message.ToCallbacks](t, r.sys, "callbacks", func() { r.missed++ }),
 		Other: func(q *ledger.Request) (json.RawMessage, string) {
 			if q.Frame.Subtype == "elicitation" {
@@ -116,7 +116,7 @@ func newRig(t *testing.T, limits ...ledger.Limits) *rig {
 		},
 	}
 	for _, kind := range []ledger.Kind{ledger.Permission, ledger.Hook, ledger.MCP, ledger.ModelPolicy, ledger.Inquiry} {
-		r.cfg.Callbacks[kind] = listen[message.ToCallback](t, r.sys, kind.String(), func() { r.woken = append(r.woken, kind) })
+		r.cfg.Callbacks[kind].Point(listen[message.ToCallback](t, r.sys, kind.String(), func() { r.woken = append(r.woken, kind) }).Ref())
 	}
 	t.Cleanup(r.sched.Close)
 	return r
