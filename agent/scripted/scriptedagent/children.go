@@ -18,10 +18,27 @@ const childArg = "--scriptedagent-child"
 // defaultLifetime ends a child nobody has swept.
 const defaultLifetime = 10 * time.Minute
 
+// child is a child with the time at which it ends. It is a time and not a span,
+// because the successors of one that forks share it: were each to take off what
+// it slept, those that nobody sweeps would go on for as long as a busy machine
+// takes to start them all.
+type child struct {
+	scripted.Child
+	Until time.Time
+}
+
 // spawn starts a child: this binary again, with the child's token and
 // description in its arguments.
 func spawn(c scripted.Child) error {
-	cmd, err := command(c)
+	lifetime := c.Lifetime
+	if lifetime <= 0 {
+		lifetime = defaultLifetime
+	}
+	return child{c, time.Now().Add(lifetime)}.spawn()
+}
+
+func (c child) spawn() error {
+	cmd, err := c.command()
 	if err != nil {
 		return err
 	}
@@ -34,7 +51,7 @@ func spawn(c scripted.Child) error {
 	return cmd.Process.Release()
 }
 
-func command(c scripted.Child) (*exec.Cmd, error) {
+func (c child) command() (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this binary: %w", err)
@@ -53,7 +70,7 @@ func command(c scripted.Child) (*exec.Cmd, error) {
 
 // childMain is the child.
 func childMain(args []string) int {
-	var c scripted.Child
+	var c child
 	if len(args) != 2 || json.Unmarshal([]byte(args[1]), &c) != nil {
 		return 2
 	}
@@ -62,21 +79,18 @@ func childMain(args []string) int {
 	}
 	if c.Reparent {
 		c.Reparent = false
-		if spawn(c) != nil {
+		if c.spawn() != nil {
 			return 1
 		}
 		return 0
 	}
-	if c.Lifetime <= 0 {
-		c.Lifetime = defaultLifetime
-	}
-	if c.Forks <= 0 || c.Forks >= c.Lifetime {
-		time.Sleep(c.Lifetime)
+	left := time.Until(c.Until)
+	if c.Forks <= 0 || c.Forks >= left {
+		time.Sleep(left)
 		return 0
 	}
 	time.Sleep(c.Forks)
-	c.Lifetime -= c.Forks
-	if spawn(c) != nil {
+	if c.spawn() != nil {
 		return 1
 	}
 	return 0

@@ -319,6 +319,9 @@ func TestChildren(t *testing.T) {
 				require.NoError(t, err)
 				require.Contains(t, link, "pipe:")
 			}
+			if strings.Contains(tt.child, "trap_term") { // its name shows before it has come so far
+				require.Eventually(t, func() bool { return ignores(t, pids[0], syscall.SIGTERM) }, 5*time.Second, 5*time.Millisecond)
+			}
 			require.NoError(t, syscall.Kill(-agent, syscall.SIGTERM))
 			if !tt.survives {
 				require.Eventually(t, func() bool { return len(born(t, tok)) == 0 }, 5*time.Second, 5*time.Millisecond)
@@ -328,6 +331,19 @@ func TestChildren(t *testing.T) {
 			require.Len(t, born(t, tok), 1)
 		})
 	}
+}
+
+// ignores says whether a process has come to ignore a signal.
+func ignores(t *testing.T, pid int, sig syscall.Signal) bool {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(b), "SigIgn:\t")
+	var mask uint64
+	_, err = fmt.Sscanf(rest, "%x", &mask)
+	return err == nil && mask&(1<<(sig-1)) != 0
 }
 
 func zombie(t *testing.T, pid int) bool {
