@@ -76,9 +76,11 @@ func BenchmarkRouterHop(b *testing.B) {
 	heard := make(chan struct{})
 	session := stub[message.ToSession](b, sys, "session", func() {})
 	callback := stub[message.ToCallback](b, sys, "callback", func() { heard <- struct{}{} })
+	var callbacks router.Callbacks
+	callbacks[ledger.Hook].Point(callback.Ref())
 	ref, err := kernel.SpawnRoot[message.ToRouter](sys, "router", router.New(router.Config{
 		Ledger: l, Dialect: claude.New(), Options: &dialect.Options{}, Session: session,
-		Callbacks: map[ledger.Kind]*kernel.Address[message.ToCallback]{ledger.Hook: callback},
+		Callbacks: &callbacks,
 	}))
 	require.NoError(b, err)
 	f, err := protocol.ParseFrame([]byte(hookCall))
