@@ -171,15 +171,16 @@ func TestInitializeGoesWrong(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		fault string
+		limit time.Duration // 0: the default
 		check func(*testing.T, error)
 	}{
-		"refused": {"{mode: refuse, error: not today, code: nope}", func(t *testing.T, err error) {
+		"refused": {"{mode: refuse, error: not today, code: nope}", 0, func(t *testing.T, err error) {
 			var refused *ledger.ControlError
 			require.ErrorAs(t, err, &refused)
 			assert.Equal(t, "nope", refused.Code)
 			assert.ErrorContains(t, err, "not today")
 		}},
-		"never answered": {"{mode: never}", func(t *testing.T, err error) {
+		"never answered": {"{mode: never}", 2 * time.Second, func(t *testing.T, err error) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			assert.ErrorContains(t, err, "initialize: no answer within")
 		}},
@@ -192,7 +193,7 @@ func TestInitializeGoesWrong(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			spec := processSpec(t, token, hello+"misbehave: {initialize: "+c.fault+"}")
-			spec.Limits.Initialize = 2 * time.Second
+			spec.Limits.Initialize = c.limit
 			_, err = rt.Open(ctx, spec)
 			c.check(t, err)
 			assert.Empty(t, withToken(t, token), "no-orphans")
