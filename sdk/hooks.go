@@ -25,7 +25,7 @@ import (
 //
 // Several hooks of one event are all asked, at the same time, and the agent puts
 // their outputs together: a deny or a block wins, then an ask; of several updated
-// inputs or outputs that of the hook which answers last; contexts are all told
+// inputs or outputs that of one of them, by time and not by order; contexts are all told
 // (observed on Claude Code 2.1.329). Troupe adds nothing to that.
 type Hook struct {
 	event     HookEvent
