@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/agent-troupe/troupe/internal/spell"
 )
 
 // decode reads n into v, which is settable. at is the path of n, for errors.
@@ -187,7 +189,7 @@ func (r *configReader) decodeStruct(n *configNode, v reflect.Value, at string) {
 func (r *configReader) unknown(n *configNode, at string, keys map[string]configField) {
 	best, least := "", 3
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		if d := distance(plainKey(name), plainKey(n.text)); d < least && d < len(name)/2 {
+		if d := spell.Distance(plainKey(name), plainKey(n.text)); d < least && d < len(name)/2 {
 			best, least = name, d
 		}
 	}
@@ -196,29 +198,6 @@ func (r *configReader) unknown(n *configNode, at string, keys map[string]configF
 		fix = "did you mean " + best + "?"
 	}
 	r.fail(n, at, "is not known", fix)
-}
-
-// distance is Levenshtein's, as far as it is small: keys are short.
-func distance(a, b string) int {
-	if len(b) > 64 {
-		return len(b)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }
 
 // plainKey is a key without what its writers differ in: the vendors' SDKs for

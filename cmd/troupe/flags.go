@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/agent-troupe/troupe/internal/spell"
 )
 
 // flagSpec is a flag of a command.
@@ -87,31 +89,11 @@ func unknownCommand(name string) error {
 func nearest(name string, names []string) string {
 	best, least := "", 3
 	for _, n := range names {
-		if d := distance(name, n); d < least && d < len(n) {
+		if d := spell.Distance(name, n); d < least && d < len(n) {
 			best, least = n, d
 		}
 	}
 	return best
-}
-
-// distance is Levenshtein's.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }
 
 // split cuts a list at the commas outside of parentheses: a permission rule may
