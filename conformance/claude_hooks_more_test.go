@@ -72,7 +72,7 @@ func TestSeveralHooksOfOneEvent(t *testing.T) {
 		assert.NoFileExists(t, r.at("original"))
 		_, one := os.Stat(r.at("one"))
 		_, other := os.Stat(r.at("other"))
-		assert.True(t, (one == nil) != (other == nil), "one of them, whole")
+		assert.NotEqual(t, one == nil, other == nil, "one of them, whole")
 	})
 	t.Run("one updated output wins", func(t *testing.T) {
 		t.Parallel()
