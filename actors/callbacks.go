@@ -130,14 +130,14 @@ func (b *callbacks) spawnChild(c *kernel.Context[message.ToCallbacks], child, na
 func (k *Core) newCallback(kind ledger.Kind) *dispatch.Actor {
 	switch kind {
 	case ledger.Hook:
-		return hooks.New(k.Ledger, k.cfg.Dialect, k.cfg.Hooks, k.changed)
+		return hooks.New(k.Ledger, k.cfg.Dialect, k.cfg.Hooks, k.gated)
 	case ledger.Permission:
-		return permission.New(k.Ledger, k.cfg.Dialect, k.cfg.CanUseTool, k.cfg.PermissionTimeout, k.changed)
+		return permission.New(k.Ledger, k.cfg.Dialect, k.cfg.CanUseTool, k.cfg.PermissionTimeout, k.gated)
 	case ledger.MCP:
-		return mcp.New(k.Ledger, k.Bridge, k.changed)
+		return mcp.New(k.Ledger, k.Bridge, k.gated)
 	case ledger.Inquiry:
-		return inquiry.New(k.Ledger, k.cfg.Dialect, k.cfg.Inquiries, k.changed)
+		return inquiry.New(k.Ledger, k.cfg.Dialect, k.cfg.Inquiries, k.gated)
 	default:
-		return modelpolicy.New(k.Ledger, k.cfg.Dialect, k.cfg.ResolveModel, k.cfg.ResolveModelLimit, k.changed)
+		return modelpolicy.New(k.Ledger, k.cfg.Dialect, k.cfg.ResolveModel, k.cfg.ResolveModelLimit, k.gated)
 	}
 }

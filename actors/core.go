@@ -99,8 +99,8 @@ func NewCore(cfg Config) *Core {
 	k.Link = transport.NewLink(transport.LinkConfig{
 		Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Spawner: cfg.Spawner,
 		Command: cfg.Command, Graces: cfg.Graces, MaxLine: cfg.MaxLine, Ledger: k.Ledger,
-		Moved:  k.linkMoved,
-		Turn:   cfg.System.NewTurn,
+		Moved: k.linkMoved,
+		Turn:  cfg.System.NewTurn, Relief: cfg.System.NewRelief,
 		Frames: func(t kernel.Turner) { k.router.TellAfter(t, message.FramesReady{}) },
 		Stderr: k.stderr,
 	})
@@ -137,6 +137,8 @@ func (k *Core) linkMoved() {
 }
 
 func (k *Core) changed() { k.session.Tell(message.LedgerChanged{}) }
+
+func (k *Core) gated(t kernel.Turner) { k.session.TellAfter(t, message.LedgerChanged{}) }
 
 func (k *Core) stderr(line string) {
 	k.cfg.Emit(event.Stderr{Line: line})

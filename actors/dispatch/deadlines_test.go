@@ -44,7 +44,7 @@ func TestATaskLooksWhileItsDeadlineIsOver(t *testing.T) {
 	}
 	ref, err := kernel.SpawnRoot[message.ToCallback](r.sys, "permission", &dispatch.Actor{
 		Kind: ledger.Permission, Ledger: r.Ledger, Prepare: prepare,
-		Changed: func() { // a is late; b, too, and its task is let go
+		Changed: func(kernel.Turner) { // a is late; b, too, and its task is let go
 			first.Do(func() { close(begin); <-looked })
 		},
 	})

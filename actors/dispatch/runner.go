@@ -88,7 +88,7 @@ type Actor struct {
 	Ledger  *ledger.Ledger
 	Prepare Prepare
 	// Changed tells the session that a gate was opened or answered.
-	Changed func()
+	Changed func(t kernel.Turner)
 
 	mu      sync.Mutex // tasks take themselves out
 	running map[*ledger.Request]*run
@@ -152,7 +152,7 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 	job, err := a.Prepare(r)
 	if err != nil {
 		a.fail(r, job.Name, err)
-		a.changed()
+		a.changed(c)
 		return
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -167,20 +167,25 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 		running.due = c.Now().Add(job.Limit)
 	}
 	a.enter(c, running)
-	self, clock := c.Self(), c.System().Clock()
+	self, system := c.Self(), c.System()
 	c.Go(func() {
 		var response json.RawMessage
 		err := errNoReturn
 		defer func() {
-			// The agent may not read: whoever waits for the decision does not wait for that.
-			a.Ledger.WriteThrough(func() {
+			write := a.Ledger.WriteThrough(func() {
 				a.settle(r, job.Name, response, err)
 				cancel(context.Canceled)
 				a.leave(r)
 			})
+			if !a.Kind.AsksPeople() {
+				write()
+				return
+			}
+			// The agent may not read: the session does not wait for that.
+			system.Meanwhile(write, func() { a.left(system) })
 		}()
 		response, err = call(ctx, job, func() {
-			if a.moved(running, clock) {
+			if a.moved(running, system.Clock()) {
 				self.Tell(message.CallbacksDue{})
 			}
 		})
@@ -260,14 +265,21 @@ func (a *Actor) enter(c *kernel.Context[message.ToCallback], r *run) {
 // for each.
 func (a *Actor) leave(request *ledger.Request) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	delete(a.running, request)
-	a.mu.Unlock()
-	a.changed()
+}
+
+// left tells the session that somebody has decided.
+func (a *Actor) left(system *kernel.System) {
+	turn := system.NewTurn()
+	a.Changed(turn)
+	turn.Run()
+	turn.Finish()
 }
 
 // changed tells the session, which shows that a person is asked.
-func (a *Actor) changed() {
+func (a *Actor) changed(t kernel.Turner) {
 	if a.Kind.AsksPeople() {
-		a.Changed()
+		a.Changed(t)
 	}
 }

@@ -94,7 +94,7 @@ func (r *rig) start() {
 	r.lives++
 	ref, err := kernel.SpawnRoot[message.ToCallback](r.sys, fmt.Sprintf("permission#%d", r.lives), &dispatch.Actor{
 		Kind: ledger.Permission, Ledger: r.Ledger, Prepare: func(q *ledger.Request) (dispatch.Job, error) { return r.prepare(q) },
-		Changed: func() { r.mu.Lock(); r.changed++; r.mu.Unlock() },
+		Changed: func(kernel.Turner) { r.mu.Lock(); r.changed++; r.mu.Unlock() },
 	})
 	require.NoError(r.t, err)
 	r.ref = ref

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -75,7 +76,7 @@ func registered(all []Hook, id string) *Hook {
 }
 
 // New returns the actor.
-func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func()) *dispatch.Actor {
+func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func(kernel.Turner)) *dispatch.Actor {
 	prepare := func(r *ledger.Request) (dispatch.Job, error) {
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -28,7 +29,9 @@ func fire(callback, input string) string {
 func actor(t *testing.T, all []hooks.Hook) *dispatchtest.Rig {
 	t.Helper()
 	return dispatchtest.New(t,
-		func(r *dispatchtest.Rig) *dispatch.Actor { return hooks.New(r.Ledger, claude.New(), all, func() {}) },
+		func(r *dispatchtest.Rig) *dispatch.Actor {
+			return hooks.New(r.Ledger, claude.New(), all, func(kernel.Turner) {})
+		},
 		func(q *ledger.Request, reason string) ([]byte, string) {
 			return hooks.Denial(claude.New(), all, q, reason)
 		})
@@ -211,7 +214,9 @@ func TestAHookThatMayFail(t *testing.T) {
 func TestTheTextForAnUnknownHookIsTheDialects(t *testing.T) {
 	t.Parallel()
 	r := dispatchtest.New(t,
-		func(r *dispatchtest.Rig) *dispatch.Actor { return hooks.New(r.Ledger, qoder.New(), nil, func() {}) },
+		func(r *dispatchtest.Rig) *dispatch.Actor {
+			return hooks.New(r.Ledger, qoder.New(), nil, func(kernel.Turner) {})
+		},
 		func(q *ledger.Request, reason string) ([]byte, string) {
 			return hooks.Denial(qoder.New(), nil, q, reason)
 		})

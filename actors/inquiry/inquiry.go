@@ -9,6 +9,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -40,7 +41,7 @@ type Callbacks struct {
 type Gate func(context.Context, *protocol.TurnInfo) (protocol.ShouldRunReply, error)
 
 // New returns the actor.
-func New(l *ledger.Ledger, d dialect.Dialect, callbacks Callbacks, changed func()) *dispatch.Actor {
+func New(l *ledger.Ledger, d dialect.Dialect, callbacks Callbacks, changed func(kernel.Turner)) *dispatch.Actor {
 	a := &answers{callbacks: callbacks, dialect: d}
 	return &dispatch.Actor{Kind: ledger.Inquiry, Ledger: l, Prepare: a.prepare, Changed: changed}
 }

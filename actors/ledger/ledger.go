@@ -218,16 +218,25 @@ func (l *Ledger) write(line []byte, as Class) error {
 	}
 }
 
-// WriteThrough calls do, and then writes what do queued for the agent, unless
-// somebody else is writing. It is for tasks, which may block.
-func (l *Ledger) WriteThrough(do func()) {
+// WriteThrough calls do. What it queues for the agent is written by flush, which
+// the caller has to call and which may block, unless somebody else is writing.
+func (l *Ledger) WriteThrough(do func()) (flush func()) {
 	l.mu.Lock()
 	out, ok := l.outlet.(Flusher)
 	l.mu.Unlock()
-	if ok && out.Claim() {
-		defer out.Flush()
+	if !ok || !out.Claim() {
+		do()
+		return func() {}
 	}
+	done := false
+	defer func() {
+		if !done { // it panicked
+			out.Flush()
+		}
+	}()
 	do()
+	done = true
+	return out.Flush
 }
 
 // Deaf notes whether the reader waits for the agent to take its answers.

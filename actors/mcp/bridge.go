@@ -106,7 +106,7 @@ func (b *Bridge) Remove(name string) {
 }
 
 // New returns the actor.
-func New(l *ledger.Ledger, b *Bridge, changed func()) *dispatch.Actor {
+func New(l *ledger.Ledger, b *Bridge, changed func(kernel.Turner)) *dispatch.Actor {
 	prepare := func(r *ledger.Request) (dispatch.Job, error) {
 		return b.prepare(r, func() { l.Drop(r) })
 	}

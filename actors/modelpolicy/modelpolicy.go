@@ -10,6 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -40,7 +41,7 @@ func expired(limit time.Duration) error {
 }
 
 // New returns the actor. limit zero means 500 ms, negative none.
-func New(l *ledger.Ledger, d dialect.Dialect, resolve Func, limit time.Duration, changed func()) *dispatch.Actor {
+func New(l *ledger.Ledger, d dialect.Dialect, resolve Func, limit time.Duration, changed func(kernel.Turner)) *dispatch.Actor {
 	if limit == 0 {
 		limit = DefaultTimeout
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -25,7 +26,7 @@ func policy(t *testing.T, d dialect.Dialect, resolve modelpolicy.Func, limit tim
 	t.Helper()
 	return dispatchtest.New(t,
 		func(r *dispatchtest.Rig) *dispatch.Actor {
-			return modelpolicy.New(r.Ledger, d, resolve, limit, func() {})
+			return modelpolicy.New(r.Ledger, d, resolve, limit, func(kernel.Turner) {})
 		},
 		func(_ *ledger.Request, reason string) ([]byte, string) { return nil, reason })
 }

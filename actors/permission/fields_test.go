@@ -15,6 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -35,7 +36,9 @@ func told(t *testing.T, d dialect.Dialect, request string) *protocol.CanUseToolR
 func exchange(t *testing.T, d dialect.Dialect, request string, decide permission.Func) string {
 	t.Helper()
 	r := dispatchtest.New(t,
-		func(r *dispatchtest.Rig) *dispatch.Actor { return permission.New(r.Ledger, d, decide, 0, func() {}) },
+		func(r *dispatchtest.Rig) *dispatch.Actor {
+			return permission.New(r.Ledger, d, decide, 0, func(kernel.Turner) {})
+		},
 		func(_ *ledger.Request, reason string) ([]byte, string) {
 			return d.PermissionFailure(&protocol.CanUseToolRequest{ToolUseID: "toolu_1"}, reason), ""
 		})
@@ -165,7 +168,7 @@ func TestTheAgentNoLongerWantsToKnow(t *testing.T) {
 				return permission.New(r.Ledger, d, func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 					ended = r.Sched.Await(ctx, make(chan struct{}))
 					return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
-				}, 0, func() {})
+				}, 0, func(kernel.Turner) {})
 			},
 			func(*ledger.Request, string) ([]byte, string) { return []byte(`{}`), "" })
 		r.Ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`, 0)

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/permission"
 	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -26,7 +27,7 @@ func gate(t *testing.T, decide permission.Func, limit time.Duration) *dispatchte
 	d := claude.New()
 	return dispatchtest.New(t,
 		func(r *dispatchtest.Rig) *dispatch.Actor {
-			return permission.New(r.Ledger, d, decide, limit, func() {})
+			return permission.New(r.Ledger, d, decide, limit, func(kernel.Turner) {})
 		},
 		func(_ *ledger.Request, reason string) ([]byte, string) {
 			return d.PermissionFailure(&protocol.CanUseToolRequest{ToolUseID: "toolu_1"}, reason), ""

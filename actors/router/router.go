@@ -119,7 +119,7 @@ func (a *Actor) sort(c *kernel.Context[message.ToRouter]) {
 		}
 	}
 	if changed {
-		a.cfg.Session.Tell(message.LedgerChanged{})
+		a.cfg.Session.TellAfter(c, message.LedgerChanged{})
 	}
 }
 

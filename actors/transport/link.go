@@ -40,8 +40,10 @@ type LinkConfig struct {
 	Moved func()
 	// Frames may be given the turn of the caller, who runs it then.
 	Frames func(kernel.Turner)
-	// Turn returns a turn for the reader. Optional.
-	Turn func() *kernel.Turn
+	// Turn returns a turn for the reader, and Relief what keeps it reading while
+	// the turn's tasks run. Optional, but only both.
+	Turn   func() *kernel.Turn
+	Relief func(job func()) *kernel.Relief
 	// Stderr receives each line of the agent's stderr, without its newline,
 	// on a task of the link. Optional.
 	Stderr func(line string)

@@ -21,15 +21,16 @@ type pump struct {
 	thrift  thrift
 	kept    int  // bytes of messages in the present read
 	tell    bool // the router has to hear of it
+	relief  *kernel.Relief
 }
 
 func newPump(k *Link) *pump {
 	return &pump{Link: k, out: k.proc.Stdout(), lines: protocol.NewSplitter(k.cfg.MaxLine)}
 }
 
-// task reads until what it read calls somebody back. Then another task reads
-// on, and this one is the callback's: a request does not wait for a goroutine to
-// be woken, and the reader does not wait for the callback.
+// task reads, and runs what it read calls back: a request does not wait for a
+// goroutine to be woken. Nor does the reader wait for a callback that takes its
+// time: another task reads on.
 func (p *pump) task() {
 	for p.read() {
 		if !p.tell {
@@ -39,9 +40,12 @@ func (p *pump) task() {
 		turn := p.cfg.Turn()
 		p.cfg.Frames(turn)
 		if turn.Run(); turn.Left() {
-			p.cfg.Exec.Go(p.task)
-			turn.Finish()
-			return
+			if p.relief == nil {
+				p.relief = p.cfg.Relief(p.task)
+			}
+			if !p.relief.During(turn.Finish) {
+				return
+			}
 		}
 	}
 	if p.tell {

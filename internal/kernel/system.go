@@ -44,6 +44,7 @@ type System struct {
 	sys         *actor.ActorSystem
 	prolong     bool // a goroutine may go on with what its actor left to do
 	deadLetters atomic.Int64
+	overseer    overseer
 
 	mu       sync.Mutex
 	props    *actor.Props
