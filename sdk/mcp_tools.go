@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // toolServer serves tools without a connection and without goroutines.
@@ -76,12 +77,8 @@ func (s *toolServer) handle(ctx context.Context, method string, params json.RawM
 }
 
 func (s *toolServer) call(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
-	var p struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-		Meta      json.RawMessage `json:"_meta"`
-	}
-	if err := json.Unmarshal(params, &p); err != nil {
+	p, err := readCall(params)
+	if err != nil {
 		return nil, &mcp.RPCError{Code: mcp.CodeInvalidParams, Message: "tools/call: params: " + err.Error()}
 	}
 	d := s.byName[p.Name]
@@ -99,6 +96,37 @@ func (s *toolServer) call(ctx context.Context, params json.RawMessage) (json.Raw
 		return refusal("Input validation error: Invalid arguments for tool %s: %s", d.name, bad), nil
 	}
 	return result, err
+}
+
+// callParams are the params of tools/call.
+type callParams struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Meta      json.RawMessage `json:"_meta"`
+}
+
+// readCall has a way past encoding/json for what agents usually send.
+func readCall(params json.RawMessage) (p callParams, err error) {
+	usual := json.Valid(params)
+	for key, value := range protocol.Members(params) {
+		switch string(key) {
+		case "name":
+			var text bool
+			p.Name, text = protocol.StringValue(value)
+			usual = usual && text
+		case "arguments":
+			p.Arguments = value
+		case "_meta":
+			p.Meta = value
+		default:
+			usual = false
+		}
+	}
+	if usual && p.Name != "" {
+		return p, nil
+	}
+	p = callParams{}
+	return p, json.Unmarshal(params, &p)
 }
 
 // refusal is the result of a call that no tool has seen. The words before the

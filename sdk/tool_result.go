@@ -76,6 +76,9 @@ func marshalResult(r *ToolResult) (json.RawMessage, error) {
 	if r == nil {
 		return nil, errors.New("it returned neither a result nor an error")
 	}
+	if b, ok := marshalText(r); ok {
+		return b, nil
+	}
 	c := *r // it may be shared: nothing is written to it
 	if len(c.Content) == 0 {
 		if c.StructuredContent == nil {
@@ -97,6 +100,29 @@ func marshalResult(r *ToolResult) (json.RawMessage, error) {
 		return nil, fmt.Errorf("its result is not JSON: %w", err)
 	}
 	return b, nil
+}
+
+// marshalText is a short way for what most tools return: one text, which may
+// tell of an error. It reports false for any other.
+func marshalText(r *ToolResult) (json.RawMessage, bool) {
+	if len(r.Content) != 1 || r.StructuredContent != nil || r.Meta != nil ||
+		r.InputRequests != nil || r.RequestState != "" {
+		return nil, false
+	}
+	c, ok := r.Content[0].(*mcpsdk.TextContent)
+	if !ok || c == nil || c.Annotations != nil || c.Meta != nil {
+		return nil, false
+	}
+	text, err := plainJSON(c.Text)
+	if err != nil {
+		return nil, false
+	}
+	b := append([]byte(`{"content":[{"type":"text","text":`), text...)
+	b = append(b, "}]"...)
+	if r.IsError {
+		b = append(b, `,"isError":true`...)
+	}
+	return append(b, '}'), true
 }
 
 // blockProblem finds what would make the agent refuse the whole answer.

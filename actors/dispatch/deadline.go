@@ -45,7 +45,7 @@ func (a *Actor) look(r *run, now time.Time) bool {
 		a.Ledger.Describe(r.request, r.Name, max(d.Limit, 0))
 		r.due = time.Time{}
 		if d.Limit > 0 {
-			r.due, r.Expired = d.Since.Add(d.Limit), d.Expired
+			r.due = d.Since.Add(d.Limit)
 		}
 	}
 	return !r.due.IsZero() && !now.Before(r.due)
@@ -86,7 +86,7 @@ func (a *Actor) expire(c *kernel.Context[message.ToCallback]) {
 // expired is the error of a callback that ran out of time.
 func (a *Actor) expired(r *run) error {
 	if r.Expired != nil {
-		return r.Expired
+		return r.Expired()
 	}
 	what := fmt.Sprintf("%v callback for %s", a.Kind, r.Name)
 	return &Spoken{

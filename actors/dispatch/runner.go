@@ -23,7 +23,7 @@ type Job struct {
 	Limit time.Duration
 	SetBy string
 	// Expired, if set, is the error of a callback that ran out of time.
-	Expired error
+	Expired func() error
 	// Deadline, if set, takes the place of Limit once it is over, and after
 	// Begin: it says how long the callback may take by now.
 	Deadline func() Deadline
@@ -41,9 +41,8 @@ type Job struct {
 
 // Deadline is a limit that is not known beforehand, or moves.
 type Deadline struct {
-	Limit   time.Duration // counted from Since; zero and less mean none
-	Since   time.Time
-	Expired error
+	Limit time.Duration // counted from Since; zero and less mean none
+	Since time.Time
 }
 
 // Reported is an error that the response already tells: it is reported, and

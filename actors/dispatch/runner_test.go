@@ -276,7 +276,8 @@ func TestAnErrorOfItsOwnForTheDeadline(t *testing.T) {
 	r := inSim(t, nil, 0)
 	r.prepare = func(*ledger.Request) (dispatch.Job, error) {
 		return dispatch.Job{
-			Name: "x", Limit: time.Second, Expired: &dispatch.Spoken{Reason: "too slow", Err: errOdd},
+			Name: "x", Limit: time.Second,
+			Expired: func() error { return &dispatch.Spoken{Reason: "too slow", Err: errOdd} },
 			Run: func(ctx context.Context) (json.RawMessage, error) {
 				return nil, r.sched.Await(ctx, make(chan struct{}))
 			},

@@ -104,7 +104,7 @@ func TestACancelledCallIsNotAnswered(t *testing.T) {
 	var causes []error
 	s := &fake{name: "srv", timeout: map[string]time.Duration{"deaf": time.Minute},
 		handle: func(ctx context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {
-			if (&rpcMessage{Method: "tools/call", Params: params}).toolCall().Name == "deaf" {
+			if name, _ := (&rpcMessage{Method: "tools/call", Params: params}).toolCall(); name == "deaf" {
 				ctx = ContextWithExecutor(context.Background(), r.Sched)
 				over := make(chan struct{})
 				r.Sched.AfterFunc(2*time.Minute, func() { close(over) })

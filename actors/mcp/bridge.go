@@ -130,8 +130,8 @@ func (b *Bridge) prepare(r *ledger.Request, drop func()) (dispatch.Job, error) {
 	if server == nil {
 		return dispatch.Job{Name: ask.ServerName}, b.unknownServer(ask.ServerName)
 	}
-	var m rpcMessage
-	if err := json.Unmarshal(ask.Message, &m); err != nil {
+	m, err := readRPC(ask.Message)
+	if err != nil {
 		return dispatch.Job{Name: ask.ServerName}, fmt.Errorf("mcp_message for %s: %w", ask.ServerName, err)
 	}
 	if len(m.ID) == 0 {

@@ -35,18 +35,18 @@ type call struct {
 }
 
 func (b *Bridge) arrive(server *member, name string, m *rpcMessage, drop func()) *call {
-	t := m.toolCall()
+	tool, progress := m.toolCall()
 	c := &call{
-		b: b, server: server, msg: m, key: callKey{name, spelled(m.ID)}, tool: t.Name,
+		b: b, server: server, msg: m, key: callKey{name, spelled(m.ID)}, tool: tool,
 		name: name + " " + m.Method, drop: drop, limit: DefaultTimeout, since: b.cfg.Clock.Now(),
 	}
-	if t.Name != "" {
-		c.name = "mcp__" + name + "__" + t.Name
+	if tool != "" {
+		c.name = "mcp__" + name + "__" + tool
 		if _, ok := server.Server.(Orderer); ok {
 			c.turn = server.gate.Enter()
 		}
 	}
-	if token := spelled(t.Meta.ProgressToken); token != "" && token != "null" {
+	if token := spelled(progress); token != "" && token != "null" {
 		c.token = callKey{name, token}
 	}
 	b.mu.Lock()
@@ -61,7 +61,7 @@ func (b *Bridge) arrive(server *member, name string, m *rpcMessage, drop func())
 func (c *call) job() dispatch.Job {
 	return dispatch.Job{
 		Name: c.name, Limit: DefaultTimeout, SetBy: "the default",
-		Begin: c.begin, Deadline: c.deadline, Run: c.run, Done: c.done,
+		Begin: c.begin, Deadline: c.deadline, Expired: c.expired, Run: c.run, Done: c.done,
 	}
 }
 
@@ -90,16 +90,22 @@ func (c *call) begin(ctx context.Context) error {
 func (c *call) deadline() dispatch.Deadline {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return dispatch.Deadline{Limit: c.limit, Since: c.since}
+}
+
+func (c *call) expired() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	how := "did not finish within"
 	if c.moved {
 		how = "made no progress for"
 	}
-	return dispatch.Deadline{Limit: c.limit, Since: c.since, Expired: &dispatch.Spoken{
+	return &dispatch.Spoken{
 		Reason: fmt.Sprintf("%s %s %v", c.name, how, c.limit),
 		Err: &kernel.TimeoutError{
 			What: fmt.Sprintf("%v callback for %s", ledger.MCP, c.name), Limit: c.limit, SetBy: "the tool's Timeout",
 		},
-	}}
+	}
 }
 
 func (c *call) progressed() {
@@ -133,8 +139,10 @@ func (c *call) run(ctx context.Context) (json.RawMessage, error) {
 		reply.Result, reply.Error = nil, rpc
 	case err != nil:
 		reply = failed(c.msg, err.Error())
-	case result == nil:
-		reply.Result = json.RawMessage("{}")
+	case len(result) == 0:
+		return wrapResult(c.msg.ID, json.RawMessage("{}")), nil
+	default:
+		return wrapResult(c.msg.ID, result), nil
 	}
 	answer, wrapErr := wrap(reply)
 	if wrapErr != nil {

@@ -20,7 +20,7 @@ func NewGate(capacity int) *Gate { return &Gate{free: capacity} }
 // Turn is a call's place at a gate. The nil Turn is that of a call without one.
 type Turn struct {
 	gate  *Gate
-	ready chan struct{} // closed when the call may run
+	ready chan struct{} // closed when the call may run; nil: at once
 	holds bool
 	left  bool
 }
@@ -30,11 +30,16 @@ func (g *Gate) Enter() *Turn {
 	if g == nil {
 		return nil
 	}
-	t := &Turn{gate: g, ready: make(chan struct{})}
+	t := &Turn{gate: g}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.free > 0 { // so nobody waits
+		g.free--
+		t.holds = true
+		return t
+	}
+	t.ready = make(chan struct{})
 	g.queue = append(g.queue, t)
-	g.admit()
 	return t
 }
 
@@ -54,7 +59,7 @@ func (t *Turn) At(g *Gate) bool { return t == nil && g == nil || t != nil && t.g
 // Wait blocks until it is the call's turn, or ctx ends. It waits by the rules
 // of the executor that ctx carries.
 func (t *Turn) Wait(ctx context.Context) error {
-	if t == nil {
+	if t == nil || t.ready == nil {
 		return nil
 	}
 	return Await(ctx, t.ready)

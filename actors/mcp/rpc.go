@@ -33,22 +33,56 @@ type rpcMessage struct {
 	Error   *RPCError       `json:"error,omitempty"`
 }
 
+// readRPC reads a message, which is valid JSON.
+func readRPC(valid json.RawMessage) (m rpcMessage, err error) {
+	for key, value := range protocol.Members(valid) {
+		known := true
+		switch string(key) {
+		case "jsonrpc":
+			m.JSONRPC, known = protocol.StringValue(value)
+		case "id":
+			m.ID = value
+		case "method":
+			m.Method, known = protocol.StringValue(value)
+		case "params":
+			m.Params = value
+		default:
+			known = false
+		}
+		if !known { // a reply, or not the usual form
+			m = rpcMessage{}
+			return m, json.Unmarshal(valid, &m)
+		}
+	}
+	if m.Method == "" {
+		err = json.Unmarshal(valid, &m)
+	}
+	return m, err
+}
+
 // callsTool reports whether what goes wrong is told to the model as a result.
 func (m *rpcMessage) callsTool() bool { return m.Method == "tools/call" }
 
-// toolCall is what the bridge reads of the params of tools/call.
-type toolCall struct {
-	Name string `json:"name"`
-	Meta struct {
-		ProgressToken json.RawMessage `json:"progressToken"`
-	} `json:"_meta"`
-}
-
-func (m *rpcMessage) toolCall() (c toolCall) {
-	if m.callsTool() {
-		_ = json.Unmarshal(m.Params, &c) // the server reports bad params itself
+// toolCall reads the tool's name from the params of tools/call, and the token of
+// the progress that the agent wants to hear of. The server reports bad params
+// itself.
+func (m *rpcMessage) toolCall() (name string, token json.RawMessage) {
+	if !m.callsTool() {
+		return "", nil
 	}
-	return c
+	for key, value := range protocol.Members(m.Params) {
+		switch string(key) {
+		case "name":
+			name, _ = protocol.StringValue(value)
+		case "_meta":
+			for key, value := range protocol.Members(value) {
+				if string(key) == "progressToken" {
+					token = value
+				}
+			}
+		}
+	}
+	return name, token
 }
 
 // failed is the reply to a request that a server failed: the model reads why a
@@ -67,6 +101,15 @@ func wrap(reply any) (json.RawMessage, error) {
 	return json.Marshal(struct {
 		Response any `json:"mcp_response"`
 	}{reply})
+}
+
+// wrapResult is wrap for the usual reply. What id and result are is looked at when
+// the answer is written.
+func wrapResult(id, result json.RawMessage) json.RawMessage {
+	const open, middle, end = `{"mcp_response":{"jsonrpc":"2.0","id":`, `,"result":`, `}}`
+	b := make([]byte, 0, len(open)+len(id)+len(middle)+len(result)+len(end))
+	b = append(append(b, open...), id...)
+	return append(append(append(b, middle...), result...), end...)
 }
 
 // Notification is the message of the host's own mcp_message request.

@@ -46,7 +46,7 @@ func New(l *ledger.Ledger, d dialect.Dialect, resolve Func, limit time.Duration,
 		limit = DefaultTimeout
 	}
 	prepare := func(r *ledger.Request) (dispatch.Job, error) {
-		job := dispatch.Job{Name: "get_model_policy", Limit: max(limit, 0), SetBy: "ResolveModelTimeout", Expired: expired(limit)}
+		job := dispatch.Job{Name: "get_model_policy", Limit: max(limit, 0), SetBy: "ResolveModelTimeout", Expired: func() error { return expired(limit) }}
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {
 			return job, fmt.Errorf("get_model_policy request: %w", err)
