@@ -90,20 +90,25 @@ func (m *mailbox) release() bool {
 // process handles what is there and then whatever that left to do.
 func (m *mailbox) process() {
 	t := m.sys.newTurn()
-	m.run(t)
+	for !m.run(t) {
+		runtime.Gosched()
+	}
 	t.Run()
 	t.Finish()
 }
 
-// run handles messages until there are none.
-func (m *mailbox) run(t *Turn) {
+// run handles messages, and reports false when there are more than is a turn's
+// share: nobody waits for the end of a long queue, and what the turn had to do
+// has been given to others.
+func (m *mailbox) run(t *Turn) bool {
 	m.turn = t
 	for handled := 1; m.step(); handled++ {
-		if handled%m.dispatcher.Throughput() == 0 {
-			t.spread() // nobody waits for the end of a long queue
-			runtime.Gosched()
+		if handled == m.dispatcher.Throughput() {
+			t.spread()
+			return false
 		}
 	}
+	return true
 }
 
 // step handles one message and reports whether it may be called again.

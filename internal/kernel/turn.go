@@ -39,7 +39,9 @@ func (t *Turn) Run() {
 	for len(t.actors) > 0 {
 		next := t.actors[0]
 		t.actors = slices.Delete(t.actors, 0, 1)
-		next.run(t)
+		if !next.run(t) {
+			next.dispatcher.Schedule(next.process) // whoever has the turn has more to do
+		}
 	}
 }
 

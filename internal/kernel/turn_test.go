@@ -102,6 +102,32 @@ func TestATurnLeavesABusyActorToWhoRunsIt(t *testing.T) {
 	assert.False(t, turn.Left())
 }
 
+func TestATurnIsNotKeptByAnActorThatIsNeverDone(t *testing.T) {
+	t.Parallel()
+	sys := kernel.NewSystem(kernel.Config{})
+	a := links(t, sys, "a")[0]
+	here, mine, all := goroutine(), 0, 0
+	done := make(chan struct{})
+	var again order
+	again = func(*kernel.Context[order]) {
+		if all++; goroutine() == here {
+			mine++
+		}
+		if all == 5000 {
+			close(done)
+			return
+		}
+		a.Tell(again)
+	}
+	turn := sys.NewTurn()
+	a.TellAfter(turn, again)
+	turn.Run()
+	turn.Finish()
+	<-done
+	assert.Positive(t, mine)
+	assert.Less(t, mine, 1000, "whoever has the turn has more to do")
+}
+
 func TestNothingIsLostBetweenTurns(t *testing.T) {
 	t.Parallel()
 	sys := kernel.NewSystem(kernel.Config{})
