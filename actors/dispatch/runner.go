@@ -34,6 +34,9 @@ type Job struct {
 	// answers the request in its place, whatever stands beside it: gates deny,
 	// the rest answers an error. Only a *[Reported] lets the response stand.
 	Run func(ctx context.Context) (json.RawMessage, error)
+	// Over, if set, is called when the request is answered or cancelled, though
+	// Begin or Run may go on. It is quick, and may be called again.
+	Over func()
 	// Done, if set, is called once, after Run or in its place when the request
 	// was cancelled before.
 	Done func()
@@ -155,6 +158,10 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 		return
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
+	if job.Over != nil {
+		end := cancel
+		cancel = func(cause error) { end(cause); job.Over() }
+	}
 	if !a.Ledger.Scope(r, cancel) {
 		cancel(context.Canceled)
 		job.done()

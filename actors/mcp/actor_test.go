@@ -180,6 +180,34 @@ func TestAServerThatHangsBeforeTheCall(t *testing.T) {
 	assert.Contains(t, r.Answer(), "did not finish within 10m0s")
 }
 
+// A place that is never given holds up its own call, and others only as long.
+func TestAServerThatHangsOverAPlace(t *testing.T) {
+	t.Parallel()
+	var r *dispatchtest.Rig
+	s := &recorder{fake: fake{name: "srv", handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`{"ran":true}`), nil
+	}}}
+	s.enter = func(tool string) {
+		if tool == "stuck" {
+			_ = r.Sched.Await(context.Background(), make(chan struct{}))
+		}
+	}
+	r = served(t, s)
+	r.Ask(toolsCall(1, "stuck"), time.Minute)
+	r.Ask(toolsCall(2, "quick"), time.Minute)
+	require.Empty(t, r.Lines, "it comes after the first")
+	r.Ask(rpcLine("n", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`), 0)
+	require.Len(t, r.Lines, 2)
+	assert.JSONEq(t, `{"mcp_response":{"jsonrpc":"2.0","id":2,"result":{"ran":true}}}`, r.Answer())
+
+	r.Ask(toolsCall(3, "stuck"), DefaultTimeout-time.Second)
+	r.Ask(toolsCall(4, "quick"), 0)
+	require.Len(t, r.Lines, 2)
+	r.Pass(time.Second)
+	require.Len(t, r.Lines, 4, "the first has had its time")
+	assert.JSONEq(t, `{"mcp_response":{"jsonrpc":"2.0","id":4,"result":{"ran":true}}}`, r.Answer())
+}
+
 type hanging struct {
 	fake
 	exec func() kernel.Executor

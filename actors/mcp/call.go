@@ -62,6 +62,7 @@ func (c *call) job() dispatch.Job {
 	return dispatch.Job{
 		Name: c.name, Limit: DefaultTimeout, SetBy: "the default",
 		Begin: c.begin, Deadline: c.deadline, Expired: c.expired, Run: c.run, Done: c.done,
+		Over: c.turn.Leave, // an Enter that hangs holds up no other call for longer
 	}
 }
 
