@@ -157,8 +157,10 @@ type Ledger struct {
 	outlet   Outlet
 	order    uint64 // of calls and turns, as the user made them
 	closing  bool
-	reader   signal    // wakes a reader that waits for credit
-	deafAt   time.Time // since when the agent takes no answers; zero when it does
+	reader   signal // wakes a reader that waits for credit
+	// What the reader waits for other than its consumer, if it does.
+	readerWaits string
+	readerSince time.Time
 
 	terminal bool
 	reason   error
@@ -239,14 +241,12 @@ func (l *Ledger) WriteThrough(do func()) (flush func()) {
 	return out.Flush
 }
 
-// Deaf notes whether the reader waits for the agent to take its answers.
-func (l *Ledger) Deaf(yes bool) {
+// ReaderWaits notes what the reader waits for, other than its consumer: "" when
+// it does not.
+func (l *Ledger) ReaderWaits(what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.deafAt = time.Time{}
-	if yes {
-		l.deafAt = l.cfg.Clock.Now()
-	}
+	l.readerWaits, l.readerSince = what, l.cfg.Clock.Now()
 }
 
 // BeginClosing turns away new work: turns and calls fail, and requests of the

@@ -54,8 +54,8 @@ func (l *Ledger) Snapshot() Snapshot {
 	if l.stream.stalled {
 		s.Waits = append(s.Waits, Wait{What: "consumer", Age: now.Sub(l.stream.stalledAt), Limit: l.cfg.Limits.Consumer})
 	}
-	if !l.deafAt.IsZero() {
-		s.Waits = append(s.Waits, Wait{What: "agent to take its answers", Age: now.Sub(l.deafAt)})
+	if l.readerWaits != "" {
+		s.Waits = append(s.Waits, Wait{What: l.readerWaits, Age: now.Sub(l.readerSince)})
 	}
 	for _, c := range l.calls.inOrder() {
 		s.Waits = append(s.Waits, Wait{What: "control request " + c.Subtype, ID: c.ID, Age: now.Sub(c.Opened), Limit: c.Limit})

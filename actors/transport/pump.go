@@ -137,9 +137,9 @@ func (k *Link) mute() {
 // grows large, until the runtime's budget grants more.
 func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
 	for wait := k.writer.crammed(); wait != nil; wait = k.writer.crammed() {
-		k.cfg.Ledger.Deaf(true)
+		k.cfg.Ledger.ReaderWaits("agent to take its answers")
 		err := k.cfg.Exec.Await(k.reading, wait)
-		k.cfg.Ledger.Deaf(false)
+		k.cfg.Ledger.ReaderWaits("")
 		if err != nil {
 			return err
 		}
@@ -170,7 +170,10 @@ func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
 		}
 	case pending > *charged:
 		grant := max(pending-*charged, ledger.LargeLine)
-		if err := k.cfg.Ledger.Budget().Acquire(k.reading, k.cfg.Exec, k, grant); err != nil {
+		k.cfg.Ledger.ReaderWaits("room for a large line among those of all sessions")
+		err := k.cfg.Ledger.Budget().Acquire(k.reading, k.cfg.Exec, k, grant)
+		k.cfg.Ledger.ReaderWaits("")
+		if err != nil {
 			return err
 		}
 		*charged += grant

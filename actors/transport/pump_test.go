@@ -308,9 +308,14 @@ func TestALinkThatEndsWaitsForNoBudget(t *testing.T) {
 	require.NoError(t, budget.Acquire(t.Context(), r.sched, "somebody", 2<<20)) // and keeps it
 	r.proc.out.chunk = 32 << 10
 	r.proc.say(padded(3 << 20))
-	r.settle()
+	r.pass(time.Minute)
+	waits := r.ledger.Snapshot().Waits
+	require.Len(t, waits, 1)
+	assert.Contains(t, waits[0].What, "large line")
+	assert.Equal(t, time.Minute, waits[0].Age)
 	r.proc.exit(transport.ExitStatus{})()
 	r.ended()
-	assert.Equal(t, 4*time.Second, r.sched.Now().Sub(r.start))
+	assert.Equal(t, time.Minute+4*time.Second, r.sched.Now().Sub(r.start))
 	assert.EqualValues(t, 2<<20, budget.Used(), "what was granted went back")
+	assert.Empty(t, r.ledger.Snapshot().Waits)
 }
