@@ -149,12 +149,12 @@ func (r *reading) fits(kind, w string) bool {
 	case "peer":
 		return !strings.Contains(w, "@-")
 	case "below":
-		return !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "~") && !slices.Contains(strings.Split(w, "/"), "..")
+		return !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "~") && !slices.Contains(strings.Split(w, "/"), "..") && !inGit(w)
 	case "repo":
 		// A directory could have hooks, and other transports are programs.
 		for _, start := range []string{"https://", "http://", "ssh://", "git@"} {
 			if strings.HasPrefix(w, start) {
-				return true
+				return !inGit(w) // the name for its clone
 			}
 		}
 		return w == "origin" || w == "upstream"
@@ -167,6 +167,14 @@ func (r *reading) fits(kind, w string) bool {
 		})
 	}
 	return true
+}
+
+// inGit reports whether a path may lead to a repository's own files, whose
+// configuration names programs.
+func inGit(path string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(path), func(r rune) bool { return strings.ContainsRune(`/\: `, r) }), func(segment string) bool {
+		return segment == ".git" || strings.HasPrefix(segment, ".git.") || strings.HasPrefix(segment, "git~")
+	})
 }
 
 // command reads the command that a program runs.

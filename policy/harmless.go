@@ -18,7 +18,7 @@ package policy
 //	plain             a word without = :: and a leading + or @
 //	value             a word without [, in which shells evaluate
 //	arg               a word without a leading + or @
-//	below             a path that does not lead out of the directory
+//	below             a path that does not lead out of the directory, nor into .git
 //	repo              a remote repository: origin, upstream, https://…, git@…
 //	peer              a file, here or on a host, whose name does not look like an option
 //	said              a word that only the rule may say: a script, a host
