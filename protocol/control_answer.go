@@ -52,7 +52,9 @@ type ModelPolicyReply struct {
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 }
 
-// CustomModel are the credentials of a model of the user's own.
+// CustomModel are the credentials of a model of the user's own. Printed or logged
+// it hides the key; marshalled it does not, and so a JSON log shows the key of
+// one that stands in a slice, a map or a struct.
 type CustomModel struct {
 	Provider string `json:"provider"`
 	APIKey   string `json:"api_key"` // a secret

@@ -98,7 +98,8 @@ type EnableRemoteProjectionRequest struct {
 // [RemoteProjectionResponse].
 type DisableRemoteProjectionRequest struct{}
 
-// BYOKConfig configures a provider of models of the user's own.
+// BYOKConfig configures a provider of models of the user's own. It hides and shows
+// its key as a [CustomModel] does.
 type BYOKConfig struct {
 	ProviderID string      `json:"providerId"`
 	BaseURL    string      `json:"baseUrl,omitempty"`

@@ -7,7 +7,8 @@ import (
 )
 
 // The types below hold secrets. Printing or logging them says that there is one,
-// and not which; on the wire they are whole.
+// and not which; on the wire they are whole. So they are in a slice that is logged
+// as JSON: slog marshals it, and nothing tells a log from the wire then.
 
 const hidden = "(hidden)"
 
