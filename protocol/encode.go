@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -27,7 +28,9 @@ func AppendControlRequest(dst []byte, id string, request json.RawMessage) ([]byt
 // A nil response leaves the key out, as for a call without a result; JSON null
 // is written as null.
 func AppendControlSuccess(dst []byte, id string, response json.RawMessage) ([]byte, error) {
-	out := append(dst, `{"type":"control_response","response":{"subtype":"success","request_id":`...)
+	const open = `{"type":"control_response","response":{"subtype":"success","request_id":`
+	out := slices.Grow(dst, len(open)+len(id)+len(response)+len(`"","response":}}`)+1)
+	out = append(out, open...)
 	out = appendString(out, id)
 	if response != nil {
 		var err error

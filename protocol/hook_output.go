@@ -53,6 +53,9 @@ type hookOutputJSON struct {
 
 // MarshalJSON encodes the answer with its hookSpecificOutput.
 func (o HookJSONOutput) MarshalJSON() ([]byte, error) {
+	if o == (HookJSONOutput{}) {
+		return []byte("{}"), nil
+	}
 	out := hookOutputJSON{plainHookOutput: plainHookOutput(o)}
 	if o.Specific != nil {
 		b, err := marshal(o.Specific)

@@ -106,10 +106,11 @@ func (r *CanUseToolRequest) scan(key, value []byte) bool {
 
 // UnmarshalJSON decodes the input.
 func (in *PreToolUseInput) UnmarshalJSON(b []byte) error {
-	if scanned := *in; scanObject(b, &scanned) {
-		*in = scanned
+	before := *in
+	if scanObject(b, in) {
 		return nil
 	}
+	*in = before
 	type plain PreToolUseInput
 	return json.Unmarshal(b, (*plain)(in))
 }
@@ -129,10 +130,11 @@ func (in *PreToolUseInput) scan(key, value []byte) bool {
 
 // UnmarshalJSON decodes the input.
 func (in *PostToolUseInput) UnmarshalJSON(b []byte) error {
-	if scanned := *in; scanObject(b, &scanned) {
-		*in = scanned
+	before := *in
+	if scanObject(b, in) {
 		return nil
 	}
+	*in = before
 	type plain PostToolUseInput
 	return json.Unmarshal(b, (*plain)(in))
 }

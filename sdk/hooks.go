@@ -94,15 +94,23 @@ func typed[In any, Out hookOutput](event HookEvent, h func(context.Context, *In)
 	}
 	return newHook(event, func(ctx context.Context, c *HookCall) (json.RawMessage, error) {
 		in := new(In)
-		if err := json.Unmarshal(c.Input, in); err != nil {
+		if err := decodeInput(c.Input, in); err != nil {
 			return nil, fmt.Errorf("input of hook %s: %w", event, err)
 		}
 		out, err := h(ctx, in)
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(out.wire(event))
+		return out.wire(event).MarshalJSON()
 	}, o)
+}
+
+// decodeInput decodes a part of a request, which is valid JSON.
+func decodeInput(valid json.RawMessage, in any) error {
+	if u, ok := in.(json.Unmarshaler); ok {
+		return u.UnmarshalJSON(valid)
+	}
+	return json.Unmarshal(valid, in)
 }
 
 // problem is what is wrong with the hook, nil if nothing is.

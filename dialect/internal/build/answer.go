@@ -19,7 +19,7 @@ func PermissionAnswer(req *protocol.CanUseToolRequest, res protocol.PermissionRe
 	if res.Allowed() && !IsObject(res.UpdatedInput) {
 		return nil, fmt.Errorf("permission answer for %s: the updated input is not a JSON object", req.ToolName)
 	}
-	return JSON(res)
+	return res.MarshalJSON()
 }
 
 // PermissionFailure encodes a denial. An empty reason gets a general one.
