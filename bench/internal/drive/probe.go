@@ -13,16 +13,31 @@ import (
 // ErrOnReader says that a callback holds up the reader of the agent's output.
 var ErrOnReader = errors.New("a callback ran on the reader: a message behind it was not delivered until it had returned")
 
+// quick is how many hooks that return at once are between the two of [Probe].
+const quick = 200
+
 // Probe finds out whether a callback may take its time: the agent asks a hook
 // and writes an event behind the question, and the hook waits until the event
-// has been delivered.
+// has been delivered. It does so twice: before and after many hooks that return
+// at once.
 func Probe(ctx context.Context, j Job) (err error) {
-	j.Mode, j.N = measure.Probe, 1
+	j.Mode, j.N = measure.Probe, quick
 	r := &run{Job: j}
-	delivered := make(chan struct{})
+	delivered := [2]chan struct{}{make(chan struct{}), make(chan struct{})}
+	calls := 0 // the agent asks one after the other
 	c := sdk.NewClient(r.Options(func(ctx context.Context) error {
+		calls++
+		var event <-chan struct{}
+		switch calls {
+		case 1:
+			event = delivered[0]
+		case quick + 2:
+			event = delivered[1]
+		default:
+			return nil
+		}
 		select {
-		case <-delivered:
+		case <-event:
 			return nil
 		case <-time.After(5 * time.Second):
 			return ErrOnReader
@@ -39,19 +54,19 @@ func Probe(ctx context.Context, j Job) (err error) {
 	if err != nil {
 		return err
 	}
-	seen := false
+	seen := 0
 	for m, err := range turn.Messages(ctx) {
 		if err != nil {
 			return err
 		}
-		if _, ok := m.(*sdk.PartialAssistantMessage); ok && !seen {
-			seen = true
-			close(delivered)
+		if _, ok := m.(*sdk.PartialAssistantMessage); ok && seen < len(delivered) {
+			close(delivered[seen])
+			seen++
 		}
 	}
 	switch {
-	case !seen:
-		return fmt.Errorf("the agent wrote no event behind its question, in %v", time.Since(began))
+	case seen < len(delivered):
+		return fmt.Errorf("the agent wrote %d events behind its questions, in %v", seen, time.Since(began))
 	case time.Since(began) > 4*time.Second:
 		return ErrOnReader
 	}

@@ -124,7 +124,7 @@ func (a *talk) turn(prompt string) error {
 			ns, err = a.repeat(n, a.callTool)
 		}
 	case measure.Probe:
-		err = a.probe()
+		err = a.probe(n)
 	}
 	if err != nil {
 		return err
@@ -195,8 +195,19 @@ func (a *talk) message(m string) error {
 	return a.ask(`{"subtype":"mcp_message","server_name":"bench","message":` + m + `}`)
 }
 
-// probe asks a hook and writes an event before it has the answer.
-func (a *talk) probe() error {
+// probe asks a hook, and writes an event before it has the answer: at first, and
+// after n questions without.
+func (a *talk) probe(n int) error {
+	if err := a.askAndWrite(); err != nil {
+		return err
+	}
+	if _, err := a.repeat(n, a.askHook); err != nil {
+		return err
+	}
+	return a.askAndWrite()
+}
+
+func (a *talk) askAndWrite() error {
 	id, err := a.request(`{"subtype":"hook_callback","callback_id":"` + a.hook + `","tool_use_id":"toolu_bench","input":{"hook_event_name":"PreToolUse",` + toolUse + `,"tool_input":{}}}`)
 	if err != nil {
 		return err
