@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
@@ -19,10 +20,12 @@ type State = runtime.State
 // Client holds a conversation of many turns. It is safe for concurrent use,
 // except that one goroutine at a time may read its messages.
 type Client struct {
-	opts Options
+	closeTimeout time.Duration
+	picksModel   bool // ResolveModel does
 
 	mu      sync.Mutex
-	dialing *dial // the present or last attempt to connect
+	opts    *Options // the client's own; nil once connected
+	dialing *dial    // the present or last attempt to connect
 	closed  bool
 }
 
@@ -37,11 +40,11 @@ type dial struct {
 // NewClient returns a client that is not connected. Nothing is checked or
 // started before [Client.Connect]. opts may be nil.
 func NewClient(opts *Options) *Client {
-	c := &Client{}
+	own := Options{}
 	if opts != nil {
-		c.opts = *opts
+		own = *opts
 	}
-	return c
+	return &Client{opts: &own, closeTimeout: own.closeTimeout(), picksModel: own.ResolveModel != nil}
 }
 
 // Connect starts the agent and waits until it is initialized. When it fails
@@ -53,35 +56,28 @@ func NewClient(opts *Options) *Client {
 // anything starts. An agent that cannot be started is a *[StartError], one that
 // ends at once an *[ExitError], one that refuses a *[ControlError].
 func (c *Client) Connect(ctx context.Context) error {
-	home, err := c.opts.home()
+	c.mu.Lock()
+	if d := c.dialing; d != nil && !c.closed {
+		c.mu.Unlock()
+		_, err := d.done.Wait(ctx, d.home.Executor())
+		return ended(ctx, err)
+	}
+	d, dialing, err := c.dial(ctx)
+	opts := c.opts
+	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
+	defer d.cancel(nil)
+	d.link, err = opts.open(dialing, d.home)
 	c.mu.Lock()
-	switch d := c.dialing; {
-	case c.closed:
-		c.mu.Unlock()
-		return ErrClosed
-	case d != nil:
-		c.mu.Unlock()
-		_, err := d.done.Wait(ctx, home.Executor())
-		return ended(ctx, err)
-	}
-	if ctx.Err() != nil {
-		c.mu.Unlock()
-		return ended(ctx, context.Cause(ctx))
-	}
-	dialing, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	d := &dial{home: home, cancel: cancel, done: kernel.NewPromise[struct{}]()}
-	c.dialing = d
-	c.mu.Unlock()
-
-	d.link, err = c.open(dialing, home)
-	if err != nil {
-		c.mu.Lock()
+	if err == nil {
+		c.opts = nil
+	} else {
 		c.dialing = nil
-		c.mu.Unlock()
+	}
+	c.mu.Unlock()
+	if err != nil {
 		err = ended(ctx, err)
 		d.done.Fail(err)
 		return err
@@ -90,10 +86,27 @@ func (c *Client) Connect(ctx context.Context) error {
 	return nil
 }
 
+// dial begins an attempt to connect; mu is held.
+func (c *Client) dial(ctx context.Context) (*dial, context.Context, error) {
+	if c.closed {
+		return nil, nil, ErrClosed
+	}
+	if ctx.Err() != nil {
+		return nil, nil, ended(ctx, context.Cause(ctx))
+	}
+	home, err := c.opts.home()
+	if err != nil {
+		return nil, nil, err
+	}
+	dialing, cancel := context.WithCancelCause(ctx)
+	c.dialing = &dial{home: home, cancel: cancel, done: kernel.NewPromise[struct{}]()}
+	return c.dialing, dialing, nil
+}
+
 // open starts the session.
-func (c *Client) open(ctx context.Context, home *runtime.Runtime) (link, error) {
+func (o *Options) open(ctx context.Context, home *runtime.Runtime) (link, error) {
 	var l link
-	spec, err := c.opts.spec()
+	spec, err := o.spec()
 	if err != nil {
 		return l, err
 	}
@@ -138,7 +151,7 @@ func (c *Client) Close(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
-	limit := &TimeoutError{What: "close session", Limit: c.opts.closeTimeout(), SetBy: "CloseTimeout"}
+	limit := &TimeoutError{What: "close session", Limit: c.closeTimeout, SetBy: "CloseTimeout"}
 	bounded, cancel := kernel.WithTimeout(ctx, d.home.Clock(), limit)
 	defer cancel()
 	d.cancel(ErrClosed) // of a Connect that is under way

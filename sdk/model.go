@@ -34,7 +34,7 @@ func WithParameters(r ModelPolicyResult, parameters any) (ModelPolicyResult, err
 
 // modelIsResolved is the error of choosing a model that ResolveModel chooses.
 func (c *Client) modelIsResolved() error {
-	if c.opts.ResolveModel == nil {
+	if !c.picksModel {
 		return nil
 	}
 	return &ConfigError{

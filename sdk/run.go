@@ -3,6 +3,8 @@ package sdk
 import (
 	"context"
 	"time"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
 // Run asks one prompt and returns the session's last result, once nothing is
@@ -61,7 +63,7 @@ func (o *outcome) err(c *Client) error {
 	case !o.last.Failed():
 		return nil
 	}
-	failed := &ResultError{Result: o.last, RetryAfter: c.opts.untilReset(o.limited)}
+	failed := &ResultError{Result: o.last, RetryAfter: untilReset(c.dialing.home.Clock(), o.limited)}
 	reason := o.last.TerminalReason
 	if o.refused || o.last.APIErrorStatus == 401 || o.last.APIErrorType == "authentication_error" ||
 		reason == "auth_required" || reason == "auth_payload_missing" { // Qoder's, observed on qodercli 1.1.52
@@ -71,10 +73,9 @@ func (o *outcome) err(c *Client) error {
 }
 
 // untilReset is how long a limit that was reached still holds; 0 if none was.
-func (o *Options) untilReset(m *RateLimitMessage) time.Duration {
-	home, err := o.home()
-	if m == nil || m.Info.Status != "rejected" || m.Info.ResetsAt <= 0 || err != nil {
+func untilReset(c kernel.Clock, m *RateLimitMessage) time.Duration {
+	if m == nil || m.Info.Status != "rejected" || m.Info.ResetsAt <= 0 {
 		return 0
 	}
-	return max(time.Unix(int64(m.Info.ResetsAt), 0).Sub(home.Clock().Now()), 0)
+	return max(time.Unix(int64(m.Info.ResetsAt), 0).Sub(c.Now()), 0)
 }
