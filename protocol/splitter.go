@@ -184,6 +184,14 @@ func (s *Splitter) Skip() {
 	s.start, s.scan = len(s.chunk), len(s.chunk)
 }
 
+// Rest gives up the buffer if it holds no byte of a pending line, for a caller
+// who may wait long for the next one.
+func (s *Splitter) Rest() {
+	if s.Pending() == 0 {
+		s.chunk, s.start, s.scan = nil, 0, 0
+	}
+}
+
 // Finish returns the last line of a stream that does not end in a newline.
 // Call it at end of stream until it returns false; it first gives the
 // complete lines that Next has not given yet.

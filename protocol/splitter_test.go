@@ -30,6 +30,9 @@ func split(s *Splitter, stream []byte, cuts []int) []Line {
 			}
 			out = append(out, l)
 		}
+		if i%2 == 1 {
+			s.Rest() // loses nothing, whenever it is called
+		}
 	}
 	for {
 		l, ok := s.Finish()
@@ -163,6 +166,24 @@ func TestSplitterBufferFollowsTraffic(t *testing.T) {
 	}
 	s.Buffer()
 	assert.LessOrEqual(t, cap(s.chunk), minChunk, "an idle stream holds a small chunk")
+}
+
+func TestSplitterRests(t *testing.T) {
+	t.Parallel()
+	s := NewSplitter(0)
+	s.Commit(copy(s.Buffer(), "one\ntw"))
+	l, ok := s.Next()
+	require.True(t, ok)
+	_, ok = s.Next()
+	require.False(t, ok)
+	s.Rest()
+	assert.Equal(t, 2, s.Pending())
+	s.Commit(copy(s.Buffer(), "o\n"))
+	l2, ok := s.Next()
+	require.True(t, ok)
+	assert.Equal(t, []string{"one", "two"}, []string{string(l.Data), string(l2.Data)})
+	s.Rest()
+	assert.Zero(t, cap(s.chunk), "nothing is held of a stream that is silent")
 }
 
 func TestSplitterLongLine(t *testing.T) {

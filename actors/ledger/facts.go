@@ -200,7 +200,7 @@ func (l *Ledger) SetInitialized(response json.RawMessage) {
 	if response == nil {
 		response = json.RawMessage("null")
 	}
-	l.facts.initialized = response
+	l.facts.initialized = bytes.Clone(response) // not the buffer that it was read into
 	var m struct {
 		Capabilities []string `json:"capabilities"`
 	}

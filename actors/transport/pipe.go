@@ -22,7 +22,7 @@ type pipe struct {
 	noWriter bool // the write end is closed: reads drain, then end
 	noReader bool // the read end is closed: writes fail
 	changed  chan struct{}
-	first    func() // a task for the first change; see onChange
+	next     func() // a task for the next change; see onChange
 }
 
 func newPipe(exec kernel.Executor) *pipe { return &pipe{exec: exec} }
@@ -39,16 +39,30 @@ func (p *pipe) wait() <-chan struct{} {
 func (p *pipe) onChange(fn func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.first = fn
-	if len(p.buf) > 0 || p.noWriter || p.noReader {
+	p.next = fn
+	if p.readable() {
 		p.fire()
 	}
 }
 
+// untilReadable reports false when a read would not wait; else fn is run as a
+// task at the next change.
+func (p *pipe) untilReadable(fn func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.readable() {
+		return false
+	}
+	p.next = fn
+	return true
+}
+
+func (p *pipe) readable() bool { return len(p.buf) > p.readOff || p.noWriter || p.noReader }
+
 func (p *pipe) fire() {
-	if p.first != nil {
-		p.exec.Go(p.first)
-		p.first = nil
+	if p.next != nil {
+		p.exec.Go(p.next)
+		p.next = nil
 	}
 	if p.changed != nil {
 		close(p.changed)

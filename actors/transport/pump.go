@@ -32,7 +32,13 @@ func newPump(k *Link) *pump {
 // goroutine to be woken. Nor does the reader wait for a callback that takes its
 // time: another task reads on.
 func (p *pump) task() {
-	for p.read() {
+	for {
+		if p.rests() {
+			return
+		}
+		if !p.read() {
+			break
+		}
 		if !p.tell {
 			continue
 		}
@@ -55,6 +61,18 @@ func (p *pump) task() {
 	p.cfg.Ledger.Budget().Done(p.Link)
 	p.outputEnded()
 	p.mute()
+}
+
+// rests reports whether there is nothing to read, and a task is to go on once
+// there is: an agent in memory is waited for without a goroutine or a buffer.
+func (p *pump) rests() bool {
+	out, ok := p.out.(*pipe)
+	if !ok {
+		return false
+	}
+	p.lines.Rest()
+	p.frames = nil
+	return out.untilReadable(p.task)
 }
 
 // read reports whether there may be more to read.
