@@ -6,7 +6,9 @@
 // and the host's control requests, queues user messages, asks the gates the
 // host registered (hooks, permission), carries MCP calls to the host's
 // in-process servers, keeps background tasks, and ends the way the real CLIs
-// end. The program supplies the turns: a func(*[Turn]) error.
+// end. The program supplies the turns: a func(*[Turn]) error. A program that
+// is an [Opener] is played by whoever has something for it, and needs no
+// goroutine while it waits; a [Conversation] is what it needs for that.
 //
 // The engine is single-threaded over its port. Everything that goes on at the
 // same time (a turn, parallel tool calls, background tasks) is a [Strand], a

@@ -93,15 +93,18 @@ type engine struct {
 	flags  flags
 	ids    *ids
 
-	waited  time.Duration // sum of the waits that ran out, when the port is no Elapser
-	strands []*Strand
-	current *Strand
-	job     func() // what current wants done on the engine's goroutine
-	looks   int    // how often the port was asked
-	out     []byte
-	exit    *Exit
-	eof     bool // the host closed stdin
-	leaving bool // SIGINT or SIGTERM: end when the turn has ended
+	polls    bool          // receive does not wait for the host; see Conversation.Play
+	rests    bool          // and has found nothing to do before the host says something
+	waited   time.Duration // sum of the waits that ran out, when the port is no Elapser
+	strands  []*Strand
+	current  *Strand
+	job      func() // what current wants done on the engine's goroutine
+	looks    int    // how often the port was asked
+	out      []byte
+	exit     *Exit
+	eof      bool // the host closed stdin
+	restored bool // what an earlier life of the session left was looked for
+	leaving  bool // SIGINT or SIGTERM: end when the turn has ended
 
 	session  session
 	perms    permissions
@@ -120,24 +123,6 @@ type engine struct {
 	calls      int // model calls
 	results    int
 	lastError  bool // the last result had is_error
-}
-
-// Run serves one conversation over p and returns how the agent ended.
-func Run(l Launch, p Port, cfg Config) Exit {
-	e := newEngine(l, p, cfg)
-	defer e.stopStrands()
-	e.restore()
-	for e.exit == nil {
-		e.schedule()
-		e.flush()
-		if e.exit == nil && e.finished() {
-			e.quit(e.naturalExit())
-		}
-		if e.exit == nil {
-			e.receive()
-		}
-	}
-	return *e.exit
 }
 
 func newEngine(l Launch, p Port, cfg Config) *engine {
@@ -173,7 +158,15 @@ func (e *engine) receive() {
 	if starting {
 		wait = 0 // what is already there belongs before the turn
 	}
+	polled := e.polls && wait < 0
+	if polled {
+		wait = 0
+	}
 	line, err := e.port.Next(wait)
+	if polled && errors.Is(err, ErrWaited) {
+		e.rests = true
+		return
+	}
 	e.looks++
 	switch {
 	case err == nil:

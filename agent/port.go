@@ -73,3 +73,17 @@ type Program interface {
 	AgentName() string
 	Serve(l Launch, p Port) Exit
 }
+
+// Opener is a [Program] that needs no goroutine while it waits for its host:
+// whoever opens a conversation plays it whenever there is something for it.
+type Opener interface {
+	Program
+	// Open begins a conversation with the program asked; nil when that is not
+	// the receiver but one that embeds it: its Serve is its own.
+	Open(asked Program, l Launch, p Port) Player
+}
+
+// Player plays one conversation as [Conversation.Play] does.
+type Player interface {
+	Play() (x Exit, ended bool)
+}

@@ -31,8 +31,29 @@ func (m InMemory) Spawn(_ context.Context, c Command) (Process, error) {
 		exited: make(chan struct{}),
 	}
 	launch := agent.Launch{Args: c.Args, Env: c.Env, Dir: c.Dir, Seed: c.Seed}
-	m.Exec.Go(func() { p.serve(m.Program, launch) })
+	p.talk = player{program: m.Program, launch: launch, port: (*memoryPort)(p)}
+	m.Exec.Go(p.serve)
 	return p, nil
+}
+
+// player is a conversation with a program that is not yet begun.
+type player struct {
+	program agent.Program
+	launch  agent.Launch
+	port    agent.Port
+	begun   agent.Player
+}
+
+// Play implements [agent.Player]; a program that needs a goroutine of its own is
+// played in one go.
+func (p *player) Play() (agent.Exit, bool) {
+	if o, ok := p.program.(agent.Opener); ok && p.begun == nil {
+		p.begun = o.Open(p.program, p.launch, p.port)
+	}
+	if p.begun == nil {
+		return p.program.Serve(p.launch, p.port), true
+	}
+	return p.begun.Play()
 }
 
 // memoryProcess is both ends of an in-memory agent: the host's Process and the
@@ -41,6 +62,7 @@ type memoryProcess struct {
 	clock                 kernel.Clock
 	exec                  kernel.Executor
 	born                  time.Time
+	talk                  player
 	stdin, stdout, stderr *pipe
 	exited                chan struct{}
 	status                ExitStatus
@@ -53,27 +75,40 @@ type memoryProcess struct {
 	line    []byte // of stdin, not yet whole
 }
 
-func (p *memoryProcess) serve(program agent.Program, l agent.Launch) {
-	exit := agent.Exit{Code: 2}
+// serve plays until the agent has ended, or waits for its host: then a task goes
+// on when there is something for it.
+func (p *memoryProcess) serve() {
+	exit, ended := agent.Exit{}, false
 	defer func() {
 		if r := recover(); r != nil {
 			p.stderr.push([]byte("the in-memory agent panicked\n"))
 		}
-		p.status = ExitStatus{Code: exit.Code}
-		if exit.Signal != "" {
-			p.status = ExitStatus{Code: -1, Signal: "SIG" + exit.Signal}
+		if ended {
+			p.end(exit)
 		}
-		p.stdin.closeRead()
-		_ = p.stdout.Close()
-		_ = p.stderr.Close()
-		p.exit()
 	}()
-	exit = program.Serve(l, (*memoryPort)(p))
+	for !ended {
+		exit, ended = agent.Exit{Code: 2}, true // should play not return
+		if exit, ended = p.talk.Play(); !ended && (*memoryPort)(p).rests(p.serve) {
+			return
+		}
+	}
+}
+
+func (p *memoryProcess) end(exit agent.Exit) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.dead {
 		exit = agent.Exit{Signal: "KILL"}
 	}
+	p.mu.Unlock()
+	p.status = ExitStatus{Code: exit.Code}
+	if exit.Signal != "" {
+		p.status = ExitStatus{Code: -1, Signal: "SIG" + exit.Signal}
+	}
+	p.stdin.closeRead()
+	_ = p.stdout.Close()
+	_ = p.stderr.Close()
+	p.exit()
 }
 
 func (p *memoryProcess) PID() int                { return 0 }
@@ -161,16 +196,16 @@ func (p *memoryPort) Next(wait time.Duration) ([]byte, error) {
 			return line, err
 		}
 		p.stdin.mu.Lock()
-		ready := len(p.stdin.buf) > p.stdin.readOff || (p.stdin.noWriter && !p.eofSeen)
-		over := expired || wait == 0
-		ch := p.stdin.wait()
-		p.stdin.mu.Unlock()
-		if ready {
-			continue
-		}
-		if over {
+		ready := p.ready()
+		if over := expired || wait == 0; ready || over {
+			p.stdin.mu.Unlock()
+			if ready {
+				continue
+			}
 			return nil, agent.ErrWaited
 		}
+		ch := p.stdin.wait()
+		p.stdin.mu.Unlock()
 		if err := p.pending(); err != nil { // a signal between poll and wait
 			return nil, err
 		}
@@ -178,6 +213,32 @@ func (p *memoryPort) Next(wait time.Duration) ([]byte, error) {
 			return nil, agent.ErrKilled
 		}
 	}
+}
+
+// ready reports whether stdin has anything to tell; its mu is held.
+func (p *memoryPort) ready() bool {
+	return len(p.stdin.buf) > p.stdin.readOff || (p.stdin.noWriter && !p.eofSeen)
+}
+
+// rests reports whether there is nothing to tell, and again is to run as a task
+// once there is.
+func (p *memoryPort) rests(again func()) bool {
+	p.stdin.mu.Lock()
+	ready := p.ready()
+	if !ready {
+		p.stdin.next = again
+	}
+	p.stdin.mu.Unlock()
+	if !ready && p.signalled() { // a signal that came between
+		p.stdin.wake()
+	}
+	return !ready
+}
+
+func (p *memoryPort) signalled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dead || len(p.signals) > 0
 }
 
 // pending is the signal that arrived first, or nil.

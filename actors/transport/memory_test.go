@@ -181,6 +181,108 @@ func untilErr(want error) program {
 	}
 }
 
+// steps is a program that is played: each call is a step. What embeds it is
+// served.
+type steps func(agent.Port) (x agent.Exit, ended bool)
+
+func (*steps) AgentName() string                         { return "test" }
+func (*steps) Serve(agent.Launch, agent.Port) agent.Exit { return agent.Exit{Code: 77} }
+func (s *steps) Open(asked agent.Program, _ agent.Launch, p agent.Port) agent.Player {
+	if asked != agent.Program(s) {
+		return nil
+	}
+	return playing{*s, p}
+}
+
+type playing struct {
+	step steps
+	port agent.Port
+}
+
+func (p playing) Play() (agent.Exit, bool) { return p.step(p.port) }
+
+// echoing says back what is there, until its stdin ends, or what want is comes.
+func echoing(want error) *steps {
+	s := steps(func(p agent.Port) (agent.Exit, bool) {
+		for {
+			line, err := p.Next(0)
+			switch {
+			case err == nil && string(line) == "panic":
+				panic("odd")
+			case err == nil:
+				_ = p.Write(append(line, '\n'))
+			case errors.Is(err, agent.ErrWaited):
+				return agent.Exit{}, false
+			case errors.Is(err, want):
+				return agent.Exit{Code: 9}, true
+			}
+		}
+	})
+	return &s
+}
+
+func TestAnInMemoryAgentThatIsPlayed(t *testing.T) {
+	t.Parallel()
+	line := func(line string) func(p transport.Process) {
+		return func(p transport.Process) { _, _ = p.Stdin().Write([]byte(line + "\n")) }
+	}
+	for name, c := range map[string]struct {
+		until error
+		act   func(p transport.Process)
+		want  transport.ExitStatus
+	}{
+		"EOF":     {io.EOF, func(p transport.Process) { _ = p.Stdin().Close() }, transport.ExitStatus{Code: 9}},
+		"SIGTERM": {agent.ErrTerminated, func(p transport.Process) { _ = p.Signal(transport.Terminate) }, transport.ExitStatus{Code: 9}},
+		"SIGINT after EOF": {agent.ErrInterrupted, func(p transport.Process) {
+			_ = p.Stdin().Close()
+			_ = p.Signal(transport.Interrupt)
+		}, transport.ExitStatus{Code: 9}},
+		"SIGKILL": {agent.ErrKilled, func(p transport.Process) { _ = p.Kill() }, killed},
+		"a panic": {io.EOF, line("panic"), transport.ExitStatus{Code: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			both(t, func(t *testing.T, w *world) {
+				p := w.spawn(t, echoing(c.until))
+				got := make([]byte, 4)
+				for _, s := range []string{"one", "two"} {
+					w.do(t, func() {
+						line(s)(p)
+						_, err := io.ReadFull(p.Stdout(), got)
+						assert.NoError(t, err)
+					})
+					assert.Equal(t, s+"\n", string(got))
+				}
+				c.act(p)
+				assert.Equal(t, c.want, w.exit(t, p))
+			})
+		})
+	}
+}
+
+// TestAPlayedAgentMissesNothing closes stdin, or signals, while the agent is
+// about to rest.
+func TestAPlayedAgentMissesNothing(t *testing.T) {
+	t.Parallel()
+	w := &world{clock: kernel.NewClock(nil), exec: kernel.GoExecutor{}}
+	for i := range 500 {
+		until, act := io.EOF, func(p transport.Process) { _ = p.Stdin().Close() }
+		if i%2 == 1 {
+			until, act = agent.ErrTerminated, func(p transport.Process) { _ = p.Signal(transport.Terminate) }
+		}
+		p := w.spawn(t, echoing(until))
+		act(p)
+		w.await(t, p.Exited())
+	}
+}
+
+func TestAProgramThatEmbedsAPlayedOneIsServed(t *testing.T) {
+	t.Parallel()
+	w := &world{clock: kernel.NewClock(nil), exec: kernel.GoExecutor{}}
+	p := w.spawn(t, struct{ *steps }{echoing(io.EOF)})
+	assert.Equal(t, transport.ExitStatus{Code: 77}, w.exit(t, p))
+}
+
 func TestAKilledInMemoryAgentWritesNothingMore(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, w *world) {

@@ -77,16 +77,37 @@ func (a *Agent) AgentDialect() agent.Dialect {
 
 // Serve implements [agent.Program].
 func (a *Agent) Serve(l agent.Launch, p agent.Port) agent.Exit {
+	t := a.open(l, p)
+	if exit := t.run.start(p); exit != nil {
+		return *exit
+	}
+	return t.end(t.Run())
+}
+
+// Open implements [agent.Opener].
+func (a *Agent) Open(asked agent.Program, l agent.Launch, p agent.Port) agent.Player {
+	if asked != agent.Program(a) {
+		return nil
+	}
+	return a.open(l, p)
+}
+
+// talk is one conversation.
+type talk struct {
+	*agent.Conversation
+	run    *run
+	faults *faultPort
+	port   agent.Port // the real one; nil once something was played
+}
+
+func (a *Agent) open(l agent.Launch, p agent.Port) *talk {
 	s := a.Script
 	if s == nil {
 		s = Demo()
 	}
 	r := &run{agent: a, script: s, resumed: resumed(l.Args)}
 	port, faults := spoiled(p, &s.Misbehave, r.deathByLines())
-	if exit := r.start(p); exit != nil {
-		return *exit
-	}
-	exit := agent.Run(l, port, agent.Config{
+	return &talk{run: r, faults: faults, port: p, Conversation: agent.Open(l, port, agent.Config{
 		Dialect: a.AgentDialect(), Version: s.Version, ProtocolVersion: s.ProtocolVersion,
 		SessionID: s.SessionID, Model: s.Model, Capabilities: s.Capabilities,
 		Initialize: s.Initialize, Init: s.Init, CostPerCall: s.CostPerCall,
@@ -94,11 +115,30 @@ func (a *Agent) Serve(l agent.Launch, p agent.Port) agent.Exit {
 		History:  a.history(l),
 		Turn:     func(t *agent.Turn) error { return r.player(t).play(s.choose(r, t.Prompt())) },
 		Continue: r.goOn, Control: r.control, At: r.at,
-	})
-	if r.died {
+	})}
+}
+
+// Play implements [agent.Player].
+func (t *talk) Play() (agent.Exit, bool) {
+	if p := t.port; p != nil {
+		t.port = nil
+		if exit := t.run.start(p); exit != nil {
+			return *exit, true
+		}
+	}
+	exit, ended := t.Conversation.Play()
+	if ended {
+		exit = t.end(exit)
+	}
+	return exit, ended
+}
+
+// end is what happens after the conversation.
+func (t *talk) end(exit agent.Exit) agent.Exit {
+	if t.run.died {
 		return exit
 	}
-	return faults.linger(exit)
+	return t.faults.linger(exit)
 }
 
 func (a *Agent) history(l agent.Launch) agent.History {

@@ -163,6 +163,11 @@ type golden struct {
 
 func (g golden) run(t *testing.T) *tape {
 	t.Helper()
+	return g.with(t, (*scripted.Agent).Serve)
+}
+
+func (g golden) with(t *testing.T, serve func(*scripted.Agent, agent.Launch, agent.Port) agent.Exit) *tape {
+	t.Helper()
 	tr := readTrace(t, g.trace)
 	p := newTape(t)
 	tr.play(p, time.Millisecond)
@@ -178,7 +183,7 @@ func (g golden) run(t *testing.T) *tape {
 		scripted.WithScript(parse(t, g.script)),
 		scripted.WithEffect(func(string, string) error { return nil }),
 	)
-	exit := a.Serve(agent.Launch{Args: args, Env: env, Dir: "/work", Seed: 7}, p)
+	exit := serve(a, agent.Launch{Args: args, Env: env, Dir: "/work", Seed: 7}, p)
 	require.False(t, p.stuck, "the agent waits for what the trace does not have:\n%s", strings.Join(kinds(p.frames), "\n"))
 
 	race := func(k string) bool {
@@ -301,9 +306,35 @@ func TestGolden(t *testing.T) {
 	for _, g := range goldens() {
 		t.Run(g.trace, func(t *testing.T) {
 			t.Parallel()
-			g.run(t)
+			served := g.run(t)
+			played := g.with(t, openAndPlay)
+			require.Equal(t, served.out.String(), played.out.String())
 		})
 	}
+}
+
+// openAndPlay is Serve by somebody who opens the conversation and plays it.
+func openAndPlay(a *scripted.Agent, l agent.Launch, port agent.Port) agent.Exit {
+	p := port.(*tape)
+	talk := a.Open(a, l, p)
+	for {
+		exit, ended := talk.Play()
+		if ended {
+			return exit
+		}
+		if len(p.in) == 0 {
+			p.stuck = true
+			p.errAt(p.now, agent.ErrKilled)
+		}
+		p.now = max(p.now, p.in[0].at)
+	}
+}
+
+func TestAProgramThatEmbedsAnotherIsServed(t *testing.T) {
+	t.Parallel()
+	outer := struct{ *scripted.Agent }{scripted.New()}
+	require.Nil(t, outer.Open(outer, agent.Launch{}, newTape(t)), "its Serve may be its own")
+	require.NotNil(t, outer.Open(outer.Agent, agent.Launch{}, newTape(t)))
 }
 
 func goldens() []golden {
