@@ -83,29 +83,6 @@ func TestConfigChangeHook(t *testing.T) {
 	r.close(c)
 }
 
-func TestWorktreeHooks(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.place("file.txt", "x\n")
-	require.NoError(t, r.git("init", "-q"))
-	require.NoError(t, r.git("add", "."))
-	require.NoError(t, r.git("commit", "-q", "-m", "x"))
-	tree := filepath.Join(r.root, "tree")
-	o := r.hooked(sdk.OnWorktreeCreate(func(_ context.Context, in *sdk.WorktreeCreateInput) (sdk.WorktreeCreateOutput, error) {
-		assert.Equal(t, "w", in.Name)
-		return sdk.WorktreeCreateOutput{WorktreePath: tree}, r.git("worktree", "add", "-q", tree)
-	}))
-	o.AllowedTools = append(o.AllowedTools, "EnterWorktree")
-	r.model.Script("tree",
-		modelapi.Say(modelapi.ToolUse("ToolSearch", modelapi.Args{"query": "select:EnterWorktree"})),
-		modelapi.Say(modelapi.ToolUse("EnterWorktree", modelapi.Args{"name": "w"})),
-		modelapi.Say(shell("pwd")), modelapi.Say(modelapi.Text("There.")))
-	r.once(o, "go there [[scn:tree]]")
-	told := r.modelSaw("tree").ToolResults()
-	require.Len(t, told, 3)
-	assert.Contains(t, told[2].Text, tree)
-}
-
 func TestInstructionsHook(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -165,12 +142,7 @@ func TestElicitationHooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			r.model.Script("elicit", modelapi.Say(modelapi.ToolUse("mcp__asking__form", modelapi.Args{})), modelapi.Say(modelapi.Text("Asked.")))
-			o := r.options()
-			o.MCPServers = map[string]sdk.MCPServerConfig{"asking": {
-				Command: os.Args[0], Args: []string{"-test.run=^TestAskingServer$"}, Env: map[string]string{askingServer: "nested"}, AlwaysLoad: true,
-			}}
-			o.AllowedTools = []string{"mcp__asking"}
+			o := r.asks()
 			o.OnElicitation = func(context.Context, *sdk.ElicitationRequest) (sdk.ElicitationResult, error) {
 				assert.Nil(t, tc.hook, "the person was asked")
 				return sdk.AcceptElicitation(map[string]string{"name": "Zed"})

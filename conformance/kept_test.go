@@ -222,6 +222,8 @@ func answerTo(kind string) any {
 		return new(protocol.PluginsResponse)
 	case "account_info":
 		return new(protocol.AccountInfoResponse)
+	case "register_repo_root":
+		return new(protocol.RegisterRepoRootResponse)
 	case "add_directories":
 		return new(protocol.AddDirectoriesResponse)
 	case "set_proxy":

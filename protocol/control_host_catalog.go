@@ -47,8 +47,9 @@ type HooksListingRequest struct{}
 // [PermissionRulesResponse].
 type ListPermissionRulesRequest struct{}
 
-// RegisterRepoRootRequest adds a repository to the workspace. No answer value
-// is declared.
+// RegisterRepoRootRequest adds a directory below the working directory, or
+// below one that was added at launch, to the workspace. Answered with a
+// [RegisterRepoRootResponse] (observed on Claude Code 2.1.329).
 type RegisterRepoRootRequest struct {
 	Directory      string `json:"directory"`
 	ReloadClaudeMD bool   `json:"reload_claude_md,omitempty"`

@@ -275,6 +275,11 @@ type AddDirectoriesResponse struct {
 	Directories []string          `json:"directories,omitempty"`
 }
 
+// RegisterRepoRootResponse answers a [RegisterRepoRootRequest].
+type RegisterRepoRootResponse struct {
+	Directory string `json:"directory"` // absolute, symbolic links resolved
+}
+
 // FailedDirectory is a directory that could not be added.
 type FailedDirectory struct {
 	Path  string `json:"path"`

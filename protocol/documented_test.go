@@ -72,6 +72,7 @@ func TestEveryMessage(t *testing.T) {
 		"claude/message/system/plugin_install":            {&PluginInstallMessage{}, system(`"subtype":"plugin_install","status":"failed","name":"n","error":"e"`)},
 		"claude/message/system/session_writes_lost":       {&SessionWritesLostMessage{}, system(`"subtype":"session_writes_lost","error_code":"ENOSPC","lost":["transcript"]`)},
 		"claude/message/system/worker_shutting_down":      {&WorkerShuttingDownMessage{}, system(`"subtype":"worker_shutting_down","reason":"r"`)},
+		"claude/message/system/ui_invalidate":             {&UIInvalidateMessage{}, system(`"subtype":"ui_invalidate","event":"ui.render","prompts_screened":true,"instances":[{"surface":"s","component":"Theme","instance_id":"i"}]`)},
 		"qoder/message/system/mcp_status_change":          {&MCPStatusChangeMessage{}, system(`"subtype":"mcp_status_change","servers":[{"name":"n","status":"connected","tools":[{"name":"t"}]}]`)},
 		"qoder/message/system/session_title_changed":      {&SessionTitleChangedMessage{}, system(`"subtype":"session_title_changed","title":"t","source":"ai","revision":3`)},
 		"qoder/message/system/bridge_state":               {&BridgeStateMessage{}, system(`"subtype":"bridge_state","state":"connected","detail":"d"`)},

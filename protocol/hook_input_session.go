@@ -152,7 +152,8 @@ type TeammateIdleInput struct {
 	TeamName     string `json:"team_name"`
 }
 
-// TeamTask is a task of a team's list.
+// TeamTask is a task of the model's list. The names are those of the team's
+// member that works on it; none outside a team.
 type TeamTask struct {
 	TaskID          string `json:"task_id"`
 	TaskSubject     string `json:"task_subject"`
@@ -161,13 +162,14 @@ type TeamTask struct {
 	TeamName        string `json:"team_name,omitempty"`
 }
 
-// TaskCreatedInput comes when a task was put on the list.
+// TaskCreatedInput comes when the model has put a task on its list, of a team
+// or its own.
 type TaskCreatedInput struct {
 	HookBase
 	TeamTask
 }
 
-// TaskCompletedInput comes when a task was done.
+// TaskCompletedInput comes when the model would mark a task as done.
 type TaskCompletedInput struct {
 	HookBase
 	TeamTask

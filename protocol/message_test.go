@@ -209,7 +209,7 @@ func TestMessageNames(t *testing.T) {
 		"system/local_command_output", "system/control_request_progress", "system/commands_changed",
 		"system/memory_recall", "system/mirror_error", "system/model_refusal_fallback",
 		"system/model_refusal_no_fallback", "system/plugin_install", "system/session_writes_lost",
-		"system/worker_shutting_down", "system/plan_mode_changed", "system/goal_updated",
+		"system/worker_shutting_down", "system/ui_invalidate", "system/plan_mode_changed", "system/goal_updated",
 		"system/goal_cleared", "system/available_models_update", "system/mcp_status_change",
 		"system/session_title_changed", "system/bridge_state", "system/post_turn_summary",
 		"tool_progress", "tool_use_summary", "auth_status", "rate_limit_event", "conversation_reset",

@@ -64,6 +64,8 @@ func newSystemMessage(subtype string) Message {
 		return new(SessionWritesLostMessage)
 	case "worker_shutting_down":
 		return new(WorkerShuttingDownMessage)
+	case "ui_invalidate":
+		return new(UIInvalidateMessage)
 	}
 	return newQoderSystemMessage(subtype)
 }

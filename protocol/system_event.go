@@ -26,6 +26,7 @@ type InformationalMessage struct {
 	PromptSubmitOutcome *PromptSubmitOutcome `json:"prompt_submit_outcome,omitempty"`
 	ModelRestriction    *ModelRestriction    `json:"model_restriction,omitempty"`
 	HookNoVerdict       *HookNoVerdict       `json:"hook_no_verdict,omitempty"`
+	Timestamp           string               `json:"timestamp,omitempty"` // RFC 3339
 }
 
 func (*InformationalMessage) wire() (string, string) { return "system", "informational" }
@@ -198,4 +199,25 @@ type WorkerShuttingDownMessage struct {
 
 func (*WorkerShuttingDownMessage) wire() (string, string) {
 	return "system", "worker_shutting_down"
+}
+
+// UIInvalidateMessage is system/ui_invalidate: what plugins draw for an
+// attached screen is out of date. A host that draws nothing for plugins passes
+// it over. Seen with the setting disableAllHooks (Claude Code 2.1.329).
+type UIInvalidateMessage struct {
+	Common
+	Event string `json:"event"` // ui.render
+	// PromptsScreened: a plugin may change what is recorded of a prompt.
+	PromptsScreened bool `json:"prompts_screened,omitempty"`
+	// Instances are those that are out of date; none given: all of them.
+	Instances []UIInstance `json:"instances,omitempty"`
+}
+
+func (*UIInvalidateMessage) wire() (string, string) { return "system", "ui_invalidate" }
+
+// UIInstance is something that a plugin has drawn.
+type UIInstance struct {
+	Surface    string `json:"surface"`
+	Component  string `json:"component"`
+	InstanceID string `json:"instance_id"`
 }

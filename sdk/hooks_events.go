@@ -97,9 +97,9 @@ type (
 	SetupInput = protocol.SetupInput
 	// TeammateIdleInput comes when a teammate has nothing to do.
 	TeammateIdleInput = protocol.TeammateIdleInput
-	// TaskCreatedInput comes when a task was put on the list.
+	// TaskCreatedInput comes when the model has put a task on its list.
 	TaskCreatedInput = protocol.TaskCreatedInput
-	// TaskCompletedInput comes when a task was done.
+	// TaskCompletedInput comes when the model would mark a task as done.
 	TaskCompletedInput = protocol.TaskCompletedInput
 	// ElicitationInput comes when an MCP server asks the person something.
 	ElicitationInput = protocol.ElicitationInput
@@ -149,7 +149,8 @@ func OnPermissionRequest(h func(context.Context, *PermissionRequestInput) (Permi
 	return typed(HookPermissionRequest, h, o)
 }
 
-// OnPermissionDenied runs after a tool call was denied.
+// OnPermissionDenied runs after a tool call was denied; on Claude Code only
+// after the check of auto mode denied it (observed on 2.1.329).
 func OnPermissionDenied(h func(context.Context, *PermissionDeniedInput) (PermissionDeniedOutput, error), o ...HookOption) Hook {
 	return typed(HookPermissionDenied, h, o)
 }
@@ -220,7 +221,8 @@ func OnPostModelSwitch(h func(context.Context, *PostModelSwitchInput) (ContextOu
 	return typed(HookPostModelSwitch, h, o)
 }
 
-// OnNotification runs when the agent would notify a person. Claude.
+// OnNotification runs when the agent would notify a person. Claude, which
+// heeds nothing of the output (observed on 2.1.329).
 func OnNotification(h func(context.Context, *NotificationInput) (ContextOutput, error), o ...HookOption) Hook {
 	return typed(HookNotification, h, o)
 }
@@ -231,18 +233,21 @@ func OnSetup(h func(context.Context, *SetupInput) (ContextOutput, error), o ...H
 	return typed(HookSetup, h, o)
 }
 
-// OnTeammateIdle runs when a teammate has nothing to do. Claude.
-func OnTeammateIdle(h func(context.Context, *TeammateIdleInput) (HookOutput, error), o ...HookOption) Hook {
+// OnTeammateIdle runs in the session of a teammate that has nothing to do;
+// DecisionBlock sends it back to work, with the reason. Claude.
+func OnTeammateIdle(h func(context.Context, *TeammateIdleInput) (BlockOutput, error), o ...HookOption) Hook {
 	return typed(HookTeammateIdle, h, o)
 }
 
-// OnTaskCreated runs when a task was put on a team's list. Claude.
-func OnTaskCreated(h func(context.Context, *TaskCreatedInput) (HookOutput, error), o ...HookOption) Hook {
+// OnTaskCreated runs when the model has put a task on its list; DecisionBlock
+// takes it off again, and the model reads the reason. Claude.
+func OnTaskCreated(h func(context.Context, *TaskCreatedInput) (BlockOutput, error), o ...HookOption) Hook {
 	return typed(HookTaskCreated, h, o)
 }
 
-// OnTaskCompleted runs when a task of a team's list was done. Claude.
-func OnTaskCompleted(h func(context.Context, *TaskCompletedInput) (HookOutput, error), o ...HookOption) Hook {
+// OnTaskCompleted runs when the model would mark a task as done; DecisionBlock
+// leaves it open, and the model reads the reason. Claude.
+func OnTaskCompleted(h func(context.Context, *TaskCompletedInput) (BlockOutput, error), o ...HookOption) Hook {
 	return typed(HookTaskCompleted, h, o)
 }
 
@@ -278,12 +283,17 @@ func OnInstructionsLoaded(h func(context.Context, *InstructionsLoadedInput) (Hoo
 	return typed(HookInstructionsLoaded, h, o)
 }
 
-// OnCwdChanged runs when the working directory changed.
+// OnCwdChanged runs when the working directory changed. Claude Code calls it
+// only if its settings have a hook for it, or for FileChanged, and heeds
+// nothing of the output (observed on 2.1.329).
 func OnCwdChanged(h func(context.Context, *CwdChangedInput) (WatchPathsOutput, error), o ...HookOption) Hook {
 	return typed(HookCwdChanged, h, o)
 }
 
-// OnFileChanged runs when a watched file changed.
+// OnFileChanged runs when a watched file changed. Claude Code watches what the
+// matcher of a FileChanged hook in its settings or the WatchPaths of a
+// SessionStart hook name, and heeds nothing of the output (observed on 2.1.329).
+// [Match] is about the file's name without its directory.
 func OnFileChanged(h func(context.Context, *FileChangedInput) (WatchPathsOutput, error), o ...HookOption) Hook {
 	return typed(HookFileChanged, h, o)
 }

@@ -120,6 +120,8 @@ type (
 	ToolProgressMessage = protocol.ToolProgressMessage
 	// ToolUseSummaryMessage sums up several tool calls in one line of text.
 	ToolUseSummaryMessage = protocol.ToolUseSummaryMessage
+	// UIInvalidateMessage is system/ui_invalidate.
+	UIInvalidateMessage = protocol.UIInvalidateMessage
 	// UnknownMessage is a line of a type or subtype that this package does not know,
 	// or of one it knows whose fields do not decode.
 	UnknownMessage = protocol.UnknownMessage

@@ -100,13 +100,28 @@ func (a answer) writeStream(w http.ResponseWriter, pause func(time.Duration) err
 	for i, b := range a.Blocks {
 		a.writeBlock(s, i, b)
 	}
-	s.event(object{
-		"type":  "message_delta",
-		"delta": object{"stop_reason": a.stop(), "stop_sequence": nil},
-		"usage": object{"output_tokens": 5},
-	})
+	delta := object{"stop_reason": a.stop(), "stop_sequence": nil}
+	if a.Check != nil {
+		delta["safeguard_results"] = a.verdicts()
+	}
+	s.event(object{"type": "message_delta", "delta": delta, "usage": object{"output_tokens": 5}})
 	s.event(object{"type": "message_stop"})
 	return s.err
+}
+
+// verdicts has the form that Claude Code 2.1.329 reads.
+func (a answer) verdicts() []object {
+	verdict := object{"type": "evaluated", "outcome": "not_flagged"}
+	if a.Check.Flagged {
+		verdict = object{"type": "evaluated", "outcome": "flagged", "explanation": a.Check.Explanation}
+	}
+	calls := object{}
+	for i, b := range a.Blocks {
+		if b.kind == kindToolUse {
+			calls[a.toolUseID(i)] = verdict
+		}
+	}
+	return []object{{"type": "dangerous_tool_use", "status": object{"type": "available", "tool_uses": calls}}}
 }
 
 func (a answer) writeBlock(s *stream, i int, b Block) {

@@ -50,6 +50,10 @@ type Reply struct {
 	// Stop is the stop reason. Empty means "tool_use" when a block calls a
 	// tool, and "end_turn" otherwise.
 	Stop string
+	// Check is what the endpoint's safety check has found about the tool calls
+	// of a streamed answer; nil for an endpoint that checks nothing. Claude Code
+	// asks for it in auto mode (observed on 2.1.329).
+	Check *Check
 
 	// Delay is waited before the first byte.
 	Delay time.Duration
@@ -65,6 +69,13 @@ type Reply struct {
 	// Hang never answers: the call ends when the client leaves or the server
 	// closes.
 	Hang bool
+}
+
+// Check is the verdict of a safety check. The zero value finds no danger.
+type Check struct {
+	// Flagged says that the calls are dangerous, Explanation why.
+	Flagged     bool
+	Explanation string
 }
 
 // Failure is an HTTP error of the endpoint, counted per scenario, argument and

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -10,7 +11,8 @@ import (
 )
 
 // checkHooks warns of handlers that Claude Code never calls. Setup, SessionEnd and the SessionStart of a startup run as
-// command hooks of the settings alone (observed on 2.1.197 and 2.1.329).
+// command hooks of the settings alone (observed on 2.1.197 and 2.1.329). For CwdChanged and FileChanged it looks whether
+// the settings have such hooks, and then calls the host's, too (observed on 2.1.329).
 func checkHooks(o *dialect.Options, p *build.Problems) {
 	for i, h := range o.Hooks {
 		at := fmt.Sprintf("Hooks[%d]", i)
@@ -20,8 +22,28 @@ func checkHooks(o *dialect.Options, p *build.Problems) {
 		case h.Event == protocol.HookSessionStart && h.Matcher != "compact":
 			p.Warn(at, "", "is for SessionStart, which Claude Code calls a host back for after a compaction only",
 				`match "compact", or act on the init message`)
+		case h.Event == protocol.HookCwdChanged && !inSettings(o, protocol.HookCwdChanged, protocol.HookFileChanged):
+			p.Warn(at, "", "is for CwdChanged, which Claude Code calls a host back for only if its settings have a hook for it",
+				`add one that does nothing, such as {"type":"command","command":"true"}`)
+		case h.Event == protocol.HookFileChanged && !inSettings(o, protocol.HookFileChanged) && !hooked(o, protocol.HookSessionStart):
+			p.Warn(at, "", "is for FileChanged, and Claude Code is told of no file to watch",
+				"name it as the matcher of a FileChanged hook in the settings, or in the WatchPaths of a SessionStart hook")
 		case h.Event != "" && !slices.Contains(protocol.HookEvents(), h.Event):
 			p.Warn(at, "", fmt.Sprintf("is for %s, an event that this library does not know", h.Event), "see that the agent does, and how it is spelled")
 		}
 	}
+}
+
+// inSettings reports whether the settings have hooks for one of the events. Those in files are not known.
+func inSettings(o *dialect.Options, events ...protocol.HookEvent) bool {
+	var settings struct {
+		Hooks map[protocol.HookEvent]json.RawMessage `json:"hooks"`
+	}
+	// Settings that are no object are reported elsewhere.
+	return json.Unmarshal(o.Settings, &settings) == nil &&
+		slices.ContainsFunc(events, func(e protocol.HookEvent) bool { return settings.Hooks[e] != nil })
+}
+
+func hooked(o *dialect.Options, event protocol.HookEvent) bool {
+	return slices.ContainsFunc(o.Hooks, func(h dialect.HookRegistration) bool { return h.Event == event })
 }

@@ -1,6 +1,7 @@
 package claude_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,19 +15,29 @@ import (
 func TestHooksThatAreNeverCalled(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		hook dialect.HookRegistration
-		says string // empty: nothing
+		hook     dialect.HookRegistration
+		says     string // empty: nothing
+		settings string
 	}{
-		"Setup":                          {dialect.HookRegistration{Event: protocol.HookSetup}, "never calls"},
-		"SessionEnd":                     {dialect.HookRegistration{Event: protocol.HookSessionEnd}, "never calls"},
-		"SessionStart":                   {dialect.HookRegistration{Event: protocol.HookSessionStart}, "after a compaction only"},
-		"SessionStart of a startup":      {dialect.HookRegistration{Event: protocol.HookSessionStart, Matcher: "startup"}, "after a compaction only"},
-		"SessionStart of a compaction":   {dialect.HookRegistration{Event: protocol.HookSessionStart, Matcher: "compact"}, ""},
-		"an event of next week":          {dialect.HookRegistration{Event: "NextWeek"}, "NextWeek, an event that this library does not know"},
-		"an event that is always called": {dialect.HookRegistration{Event: protocol.HookPreToolUse}, ""},
+		"Setup":                          {dialect.HookRegistration{Event: protocol.HookSetup}, "never calls", ""},
+		"SessionEnd":                     {dialect.HookRegistration{Event: protocol.HookSessionEnd}, "never calls", ""},
+		"SessionStart":                   {dialect.HookRegistration{Event: protocol.HookSessionStart}, "after a compaction only", ""},
+		"SessionStart of a startup":      {dialect.HookRegistration{Event: protocol.HookSessionStart, Matcher: "startup"}, "after a compaction only", ""},
+		"SessionStart of a compaction":   {dialect.HookRegistration{Event: protocol.HookSessionStart, Matcher: "compact"}, "", ""},
+		"an event of next week":          {dialect.HookRegistration{Event: "NextWeek"}, "NextWeek, an event that this library does not know", ""},
+		"CwdChanged":                     {dialect.HookRegistration{Event: protocol.HookCwdChanged}, "only if its settings", `{"hooks":{"Stop":[]}}`},
+		"CwdChanged in the settings":     {dialect.HookRegistration{Event: protocol.HookCwdChanged}, "", `{"hooks":{"CwdChanged":[{}]}}`},
+		"CwdChanged with files watched":  {dialect.HookRegistration{Event: protocol.HookCwdChanged}, "", `{"hooks":{"FileChanged":[{}]}}`},
+		"FileChanged":                    {dialect.HookRegistration{Event: protocol.HookFileChanged}, "told of no file", `{"hooks":{"CwdChanged":[{}]}}`},
+		"FileChanged in the settings":    {dialect.HookRegistration{Event: protocol.HookFileChanged}, "", `{"hooks":{"FileChanged":[{}]}}`},
+		"an event that is always called": {dialect.HookRegistration{Event: protocol.HookPreToolUse}, "", ""},
 	} {
 		c.hook.CallbackIDs = []string{"hook_0"}
-		warnings, err := claude.New().Validate(&dialect.Options{Hooks: []dialect.HookRegistration{c.hook}})
+		o := &dialect.Options{Hooks: []dialect.HookRegistration{c.hook}}
+		if c.settings != "" {
+			o.Settings = json.RawMessage(c.settings)
+		}
+		warnings, err := claude.New().Validate(o)
 		require.NoError(t, err, name)
 		if c.says == "" {
 			assert.Empty(t, warnings, name)
@@ -36,4 +47,14 @@ func TestHooksThatAreNeverCalled(t *testing.T) {
 		assert.Equal(t, "Hooks[0]", warnings[0].Option, name)
 		assert.Contains(t, warnings[0].String(), c.says, name)
 	}
+}
+
+func TestFilesThatASessionStartHookWatches(t *testing.T) {
+	t.Parallel()
+	warnings, err := claude.New().Validate(&dialect.Options{Hooks: []dialect.HookRegistration{
+		{Event: protocol.HookFileChanged, CallbackIDs: []string{"hook_0"}},
+		{Event: protocol.HookSessionStart, Matcher: "compact", CallbackIDs: []string{"hook_1"}},
+	}})
+	require.NoError(t, err)
+	assert.Empty(t, warnings)
 }
