@@ -12,8 +12,10 @@ func (e *engine) document(request protocol.HostRequest) (answer any, ok bool) {
 	switch request.Subtype() {
 	case "set_max_thinking_tokens", "apply_flag_settings", "update_settings", "seed_read_state",
 		"rename_session", "set_color", "set_has_subscribers", "register_repo_root", "mcp_message",
-		"end_session", "set_cwd", "claim_session":
+		"end_session", "set_cwd":
 		return nil, true
+	case "claim_session":
+		return Object{"status": "ok", "session_id": e.session.id, "sdk_mcp_settled": true}, true
 	case "set_mcp_permission_mode_override", "background_tasks", "reload_output_styles", "get_hooks_listing",
 		"list_permission_rules", "get_plan", "submit_feedback":
 		return Object{}, true

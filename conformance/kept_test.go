@@ -210,6 +210,8 @@ func answerTo(kind string) any {
 		return new(protocol.SideQuestionResponse)
 	case "set_cwd":
 		return new(protocol.SetCwdResponse)
+	case "claim_session":
+		return new(protocol.ClaimSessionResponse)
 	case "get_models", "list_models":
 		return new(protocol.ModelsResponse)
 	case "reload_plugins":

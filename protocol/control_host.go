@@ -89,6 +89,8 @@ func newHostRequest(subtype string) HostRequest {
 		return new(SideQuestionRequest)
 	case "set_cwd":
 		return new(SetCwdRequest)
+	case "claim_session":
+		return new(ClaimSessionRequest)
 	case "end_session":
 		return new(EndSessionRequest)
 	case "list_models":

@@ -133,6 +133,40 @@ type SetCwdRequest struct {
 	TrustedDirectory string `json:"trusted_directory,omitempty"`
 }
 
+// ClaimSessionRequest makes a session of a parked Claude Code, one that was
+// started with --await-claim: it moves to Cwd as if it had been started there,
+// and then runs its SessionStart hooks. It is taken once, before any turn. What is
+// refused leaves the process parked. The answer is a [ClaimSessionResponse]. The
+// fields are those that Claude Code 2.1.329 declares.
+type ClaimSessionRequest struct {
+	// Cwd is the session's directory; ~ is expanded.
+	Cwd string `json:"cwd"`
+	// Env may hold what a session brings with it, such as a token; the agent
+	// refuses what it has read at its start.
+	Env map[string]string `json:"env,omitempty"`
+	// AdditionalDirectories are further ones that the session may work in.
+	AdditionalDirectories []string       `json:"additional_directories,omitempty"`
+	PermissionMode        PermissionMode `json:"permission_mode,omitempty"`
+	SystemPrompt          []string       `json:"system_prompt,omitempty"`
+	AppendSystemPrompt    string         `json:"append_system_prompt,omitempty"`
+	// Agents are definitions by name, as initialize takes them.
+	Agents json.RawMessage `json:"agents,omitempty"`
+	Title  string          `json:"title,omitempty"`
+	// SDKMCPServers are the names of the in-process servers that the session has;
+	// nil keeps those of the parked process.
+	SDKMCPServers []string `json:"sdk_mcp_servers,omitempty"`
+	// IncludeInitialize has the answer hold what initialize says in Cwd.
+	IncludeInitialize bool            `json:"include_initialize,omitempty"`
+	WorkspaceTrust    *WorkspaceTrust `json:"workspace_trust,omitempty"`
+}
+
+// WorkspaceTrust is the host's word that the user trusts a directory.
+type WorkspaceTrust struct {
+	Accepted bool `json:"accepted"`
+	// Directory is an absolute path.
+	Directory string `json:"directory"`
+}
+
 // EndSessionRequest ends the session. Claude Code 2.1.329 then exits with code 0;
 // an initialized qodercli 1.1.52 leaves, too, and one that refused to be stays
 // until its input ends (observed). No answer value.
@@ -206,6 +240,9 @@ func (SideQuestionRequest) Subtype() string { return "side_question" }
 
 // Subtype implements [Request].
 func (SetCwdRequest) Subtype() string { return "set_cwd" }
+
+// Subtype implements [Request].
+func (ClaimSessionRequest) Subtype() string { return "claim_session" }
 
 // Subtype implements [Request].
 func (EndSessionRequest) Subtype() string { return "end_session" }

@@ -174,6 +174,23 @@ type SetCwdResponse struct {
 	Message string `json:"message,omitempty"`
 }
 
+// ClaimSessionResponse answers a [ClaimSessionRequest]. A refusal is an error whose
+// text begins with its reason: not_a_spare, already_claimed, busy, turn_started,
+// cwd_not_found, env_key_not_claimable:<KEY>, …
+type ClaimSessionResponse struct {
+	Status string `json:"status"` // ok
+	// Cwd is where the session runs; empty for a path that cannot be shown.
+	Cwd       string `json:"cwd,omitempty"`
+	SessionID string `json:"session_id"`
+	ParkedMS  Millis `json:"parked_ms,omitempty"`
+	// SDKMCPSettled says that the in-process servers were connected by then.
+	SDKMCPSettled bool `json:"sdk_mcp_settled"`
+	// Initialize is what initialize says in Cwd, if it was asked for.
+	Initialize json.RawMessage `json:"initialize,omitempty"`
+	// WorkspaceTrustRecorded answers WorkspaceTrust.
+	WorkspaceTrustRecorded *bool `json:"workspace_trust_recorded,omitempty"`
+}
+
 // TextResponse answers a [SessionCostRequest] or an
 // [ExportConversationRequest].
 type TextResponse struct {

@@ -39,5 +39,8 @@ func (r *Reader) Close() { r.c.Release() }
 // Clock is the clock of every deadline in this runtime.
 func (rt *Runtime) Clock() kernel.Clock { return rt.sys.Clock() }
 
+// Rand is the source of randomness in this runtime.
+func (rt *Runtime) Rand() kernel.Rand { return rt.sys.Rand() }
+
 // Executor runs whatever may block in this runtime.
 func (rt *Runtime) Executor() kernel.Executor { return rt.sys.Executor() }

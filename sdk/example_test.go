@@ -150,3 +150,32 @@ func ExampleCanUseTool() {
 	// may it use Bash with {"command":"make"}
 	// built
 }
+
+// A Claude Code that is started before anybody knows where it will work.
+func ExamplePrewarm() {
+	ctx := context.Background()
+	spare, err := sdk.Prewarm(ctx, &sdk.Options{Backend: scripted.New()}) // usually sdk.Claude
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer spare.Close(ctx)
+
+	// Later, when the user has chosen a directory:
+	if _, err := spare.Claim(ctx, sdk.Claim{Cwd: "/repo", PermissionMode: sdk.ModePlan}); err != nil {
+		fmt.Println(err) // it stays parked; a session of its own may do
+		return
+	}
+	turn, err := spare.Send(ctx, sdk.UserText("Say hello."))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := turn.Result(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.Subtype)
+	// Output: success
+}

@@ -54,6 +54,7 @@ func TestEveryRequest(t *testing.T) {
 		`{"subtype":"rename_session","title":"t"}`,
 		`{"subtype":"side_question","question":"q","history":[{"question":"a","response":"b"}]}`,
 		`{"subtype":"set_cwd","path":"p"}`,
+		`{"subtype":"claim_session","cwd":"p","env":{"A":"b"},"additional_directories":["d"],"permission_mode":"plan","system_prompt":["s"],"append_system_prompt":"a","agents":{"a":{"description":"d","prompt":"p"}},"title":"t","sdk_mcp_servers":["s"],"include_initialize":true,"workspace_trust":{"accepted":true,"directory":"/d"}}`,
 		`{"subtype":"list_models"}`,
 		`{"subtype":"file_suggestions","query":"q"}`,
 		`{"subtype":"get_binary_version"}`,

@@ -88,7 +88,7 @@ func discriminator(subtype string) protocol.Discriminator {
 func foreign(subtype string) bool {
 	switch subtype {
 	case "update_settings", "get_usage", "get_session_cost", "read_file", "get_task_output", "rename_session",
-		"set_cwd", "list_models", "reload_output_styles", "file_suggestions", "get_binary_version",
+		"set_cwd", "claim_session", "list_models", "reload_output_styles", "file_suggestions", "get_binary_version",
 		"get_hooks_listing", "list_permission_rules", "register_repo_root", "set_color", "get_plan", "get_status",
 		"remote_control", "mcp_read_resource", "mcp_call", "set_mcp_permission_mode_override":
 		return true
