@@ -1,0 +1,304 @@
+//go:build linux
+
+package simtests_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+// TestInterruptNeverOpensAGate interrupts a turn whose gates are being decided.
+// They say yes once the receipt is there, and nothing runs; the next turn does.
+func TestInterruptNeverOpensAGate(t *testing.T) {
+	t.Parallel()
+	for _, gate := range []string{"permission", "hook"} {
+		t.Run(gate, func(t *testing.T) {
+			t.Parallel()
+			for seed := range seeds(t, 10, 50) {
+				where := fmt.Sprintf("seed %d", seed)
+				w := newWorld(t, seed, nil)
+				script := gated("count")
+				script.Turns = append(script.Turns, scripted.Turn{Steps: scripted.Steps{
+					&scripted.ToolUse{ID: "second", Name: "Bash", Gate: agent.GateAsk, Effect: "count"}, scripted.Text("on"),
+				}})
+				spec := w.spec(script)
+				asked, over, ended := 0, make(chan struct{}), 0
+				wait := func(ctx context.Context) {
+					if asked++; asked > 2 {
+						return // of the second turn
+					}
+					_ = w.sched.Await(context.Background(), over)
+					if ctx.Err() != nil {
+						ended++
+					}
+				}
+				if gate == "permission" {
+					spec.Hooks = nil
+					spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+						wait(ctx)
+						return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
+					}
+				} else {
+					spec.CanUseTool = nil
+					spec.Hooks[0].Func = func(ctx context.Context, _ *runtime.HookCall) (json.RawMessage, error) {
+						wait(ctx)
+						return json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}`), nil
+					}
+				}
+				ctx := context.Background()
+				s, err := w.rt.Open(ctx, spec)
+				require.NoError(t, err)
+				turn, err := s.Send(ctx, userText("go"))
+				require.NoError(t, err)
+				for asked < 2 {
+					require.True(t, w.sched.Step(), where)
+				}
+				require.NoError(t, s.Call(ctx, &protocol.InterruptRequest{}, nil, 0), where)
+				close(over)
+				result, err := turn.Result(ctx)
+				require.NoError(t, err, where)
+				require.True(t, result.Failed(), where)
+				require.NoError(t, s.AwaitIdle(ctx))
+				require.Empty(t, w.effects, "%s: fail-closed", where)
+
+				turn, err = s.Send(ctx, userText("on"))
+				require.NoError(t, err)
+				_, err = turn.Result(ctx)
+				require.NoError(t, err)
+				require.Len(t, w.effects, 1, where)
+				require.Contains(t, w.effects[0], "second", where)
+				require.NoError(t, s.Close(ctx))
+				w.finish(t)
+				require.Equal(t, 2, ended, "%s: the callbacks are told", where)
+			}
+		})
+	}
+}
+
+// slowTools is an in-process MCP server whose tool takes its time, and says
+// every so often that it is alive.
+type slowTools struct {
+	echoServer
+	takes, alive time.Duration
+	pass         func(ctx context.Context, d time.Duration) error
+}
+
+func (s slowTools) Handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	if method != "tools/call" {
+		return s.echoServer.Handle(ctx, method, params)
+	}
+	for rest := s.takes; rest > 0; rest -= s.alive {
+		if err := s.pass(ctx, min(rest, s.alive)); err != nil {
+			return nil, err
+		}
+		mcp.Alive(ctx)
+	}
+	return json.RawMessage(`{"content":[{"type":"text","text":"at last"}]}`), nil
+}
+
+// TestToolsThatTakeLong: a tool of the host's has its own deadline, which a sign
+// of life starts anew, and which is seen while it runs. No other clock ends it.
+func TestToolsThatTakeLong(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		takes, alive time.Duration
+		ends         bool
+	}{
+		"9 minutes of silence":  {9 * time.Minute, time.Hour, true},
+		"11 minutes of silence": {11 * time.Minute, time.Hour, false},
+		"12 hours of progress":  {12 * time.Hour, 9 * time.Minute, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range seeds(t, 4, 100) {
+				w := newWorld(t, seed, nil)
+				spec := w.spec(&scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{
+					&scripted.MCPCall{Server: "tools", Tool: "echo", Gate: agent.GateAllow}, scripted.Text("done"),
+				}}}})
+				spec.MCPServers = []runtime.MCPServer{slowTools{takes: c.takes, alive: c.alive, pass: func(ctx context.Context, d time.Duration) error {
+					over := make(chan struct{})
+					defer w.sched.AfterFunc(d, func() { close(over) }).Stop()
+					return w.sched.Await(ctx, over)
+				}}}
+				ctx := context.Background()
+				s, err := w.rt.Open(ctx, spec)
+				require.NoError(t, err)
+				turn, err := s.Send(ctx, userText("go"))
+				require.NoError(t, err)
+				began := w.sched.Now()
+				seen := false
+				w.sched.AfterFunc(5*time.Minute, func() {
+					w.sched.Go(func() {
+						for _, wait := range s.Tree(ctx).Waits {
+							seen = seen || wait.What == "mcp request mcp__tools__echo" && wait.Limit == 10*time.Minute
+						}
+					})
+				})
+				var answer string
+				for m, err := range turn.Messages(ctx) {
+					require.NoError(t, err)
+					if raw := string(m.Raw()); strings.Contains(raw, "tool_result") {
+						answer = raw
+					}
+				}
+				if c.ends {
+					require.Contains(t, answer, "at last")
+					require.GreaterOrEqual(t, w.sched.Now().Sub(began), c.takes)
+				} else {
+					require.Contains(t, answer, "did not finish within 10m0s")
+				}
+				require.True(t, seen, "its wait is shown, with its limit")
+				require.NoError(t, s.Close(ctx))
+				w.finish(t)
+			}
+		})
+	}
+}
+
+// TestGatesAreAnsweredWhileNobodyReads: hundreds of calls are decided although
+// nobody takes a single message, and the messages are there afterwards.
+func TestGatesAreAnsweredWhileNobodyReads(t *testing.T) {
+	t.Parallel()
+	const calls = 500
+	var steps scripted.Steps
+	for i := range calls {
+		steps = append(steps, &scripted.ToolUse{ID: fmt.Sprint("t", i), Name: "Bash", Gate: agent.GateAsk, Effect: "count"})
+	}
+	for seed := range seeds(t, 2, 500) {
+		w := newWorld(t, seed, nil)
+		spec := w.spec(&scripted.Script{Turns: []scripted.Turn{{Steps: append(steps, scripted.Text("done"))}}})
+		ctx := context.Background()
+		s, err := w.rt.Open(ctx, spec)
+		require.NoError(t, err)
+		turn, err := s.Send(ctx, userText("go"))
+		require.NoError(t, err)
+		require.NoError(t, w.sched.Await(ctx, turn.Done()), "seed %d", seed)
+		require.Len(t, w.effects, calls, "each gate was answered")
+		require.Equal(t, calls, w.allowed)
+		for m, err := range turn.Messages(ctx) {
+			require.NoError(t, err)
+			w.read = append(w.read, string(m.Raw()))
+		}
+		require.Equal(t, w.wrote[:len(w.read)], w.read, "seed %d: ordered-lossless", seed)
+		require.Contains(t, w.read[len(w.read)-1], `"result"`)
+		require.NoError(t, s.Close(ctx))
+		w.finish(t)
+	}
+}
+
+// TestADeathIsSeenAtOnce: an agent dies while nothing is asked of it and nobody
+// looks. The session says so at that instant, and so does whatever comes later.
+func TestADeathIsSeenAtOnce(t *testing.T) {
+	t.Parallel()
+	for seed := range seeds(t, 10, 50) {
+		inSimulation(t, seed, runtime.Config{}, func(s *stage) {
+			var died time.Time
+			spec := s.spec(func(h *hand) {
+				h.say(resultLine(h.prompt()))
+				h.pass(time.Minute)
+				died = s.rt.Clock().Now()
+				panic(exited{Code: 7})
+			})
+			var told time.Time
+			spec.OnEvent = func(r runtime.EventRecord) {
+				if _, over := r.Event.(event.Ended); over {
+					told = r.At
+				}
+			}
+			session := s.open(spec)
+			_, err := s.send(session).Result(s.ctx)
+			require.NoError(s, err)
+			s.pass(2 * time.Minute)
+			assert.Equal(s, runtime.StateFailed, session.State())
+			assert.Equal(s, died, told, "at that instant")
+			assert.Empty(s, s.rt.Sessions())
+			var exit *transport.ExitError
+			require.ErrorAs(s, session.Err(), &exit)
+			assert.Equal(s, "idle", exit.During)
+			assert.Equal(s, 7, exit.Status.Code)
+			_, err = session.Send(s.ctx, userText("anybody?"))
+			require.ErrorAs(s, err, &exit, "a message says why")
+			err = session.Call(s.ctx, &protocol.InterruptRequest{}, nil, 0)
+			require.ErrorAs(s, err, &exit, "and so does a request")
+		})
+	}
+}
+
+// TestAWaitingSessionDoesNothing lets an hour pass in which a session only
+// waits, for whatever it may be: nothing of it runs meanwhile.
+func TestAWaitingSessionDoesNothing(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]func(s *stage, over <-chan struct{}) (*runtime.Session, runtime.State){
+		"idle": func(s *stage, _ <-chan struct{}) (*runtime.Session, runtime.State) {
+			session := s.open(s.spec(func(h *hand) { h.say(resultLine(h.prompt())) }))
+			_, err := s.send(session).Result(s.ctx)
+			require.NoError(s, err)
+			return session, runtime.StateReady
+		},
+		"in a turn": func(s *stage, _ <-chan struct{}) (*runtime.Session, runtime.State) {
+			session := s.open(s.spec(func(h *hand) { h.prompt() }))
+			s.send(session)
+			return session, runtime.StateRunning
+		},
+		"for a decision": func(s *stage, _ <-chan struct{}) (*runtime.Session, runtime.State) {
+			spec := s.spec(func(h *hand) {
+				h.prompt()
+				h.ask("q", callbackKinds()[0].request)
+			})
+			spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				return protocol.PermissionResult{}, s.rt.Executor().Await(ctx, nil)
+			}
+			session := s.open(spec)
+			s.send(session)
+			return session, runtime.StateAwaitingHost
+		},
+		"for its consumer": func(s *stage, _ <-chan struct{}) (*runtime.Session, runtime.State) {
+			session := s.open(s.manyLines(300))
+			s.send(session)
+			return session, runtime.StateAwaitingConsumer
+		},
+		"for an agent that hears nothing": func(s *stage, over <-chan struct{}) (*runtime.Session, runtime.State) {
+			session := s.open(s.spec(func(h *hand) {
+				h.prompt()
+				_ = s.rt.Executor().Await(context.Background(), over)
+			}))
+			for range 3 {
+				_, err := session.Send(s.ctx, userText(strings.Repeat("m", mib/4)))
+				require.NoError(s, err)
+			}
+			return session, runtime.StateRunning
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range seeds(t, 4, 100) {
+				inSimulation(t, seed, runtime.Config{}, func(s *stage) {
+					over := make(chan struct{})
+					session, state := begin(s, over)
+					s.pass(time.Minute) // whatever was under way
+					require.Equal(s, state, session.State())
+					before := s.sched.Steps()
+					s.pass(time.Hour)
+					assert.LessOrEqual(s, s.sched.Steps()-before, 2, "the hour itself, and nothing else")
+					close(over)
+					s.close(session)
+				})
+			}
+		})
+	}
+}
