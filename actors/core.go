@@ -45,6 +45,7 @@ type Config struct {
 	CanUseTool         permission.Func
 	PermissionTimeout  time.Duration
 	MCPServers         []mcp.Server
+	MCPLimits          map[string]time.Duration // of tools without a limit, by server
 	ResolveModel       modelpolicy.Func
 	ResolveModelLimit  time.Duration
 	Inquiries          inquiry.Callbacks
@@ -87,7 +88,7 @@ func NewCore(cfg Config) *Core {
 	}
 	k := &Core{cfg: cfg}
 	k.Bridge = mcp.NewBridge(mcp.BridgeConfig{
-		Servers: cfg.MCPServers, Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Notify: k.mcpNotify,
+		Servers: cfg.MCPServers, Limits: cfg.MCPLimits, Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Notify: k.mcpNotify,
 		NotificationReply: cfg.Dialect.Traits().MCPNotificationReply, UnknownServer: cfg.Dialect.Traits().MCPUnknownServer,
 	})
 	k.Ledger = ledger.New(ledger.Config{

@@ -33,19 +33,15 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 	command := commandOf(launch, opts.ParentEnv, spec.Dialect.Traits())
 	command.Env = s.rt.share(&s.rt.environ, command.Env)
 	command.Seed = s.rt.sys.Rand().Uint64()
-	traits := spec.Dialect.Traits()
+	graces, interrupt := spec.graces()
 	return actors.Config{
 		ID: s.id, System: s.rt.sys, Dialect: spec.Dialect, Options: &opts,
 		Command: command, Spawner: s.rt.spawnerFor(spec),
-		Graces: transport.Graces{
-			EOF:       first(spec.Graces.EOF, traits.EOFGrace, 5*time.Second),
-			Terminate: first(spec.Graces.Terminate, traits.TermGrace, 5*time.Second),
-			Drain:     spec.Graces.Drain, Sweep: spec.Graces.Sweep,
-		},
-		InterruptGrace: first(spec.InterruptGrace, traits.InterruptGrace, 5*time.Second),
-		MaxLine:        spec.MaxLine, Limits: spec.Limits, Budget: s.rt.budget, Discard: spec.Discard,
+		Graces: graces, InterruptGrace: interrupt,
+		MaxLine: spec.MaxLine, Limits: spec.Limits, Budget: s.rt.budget, Discard: spec.Discard,
 		Hooks: spec.Hooks, CanUseTool: spec.CanUseTool, PermissionTimeout: spec.PermissionTimeout,
-		MCPServers: spec.MCPServers, ResolveModel: spec.ResolveModel, ResolveModelLimit: spec.ResolveModelTimeout,
+		MCPServers: spec.MCPServers, MCPLimits: spec.mcpLimits(),
+		ResolveModel: spec.ResolveModel, ResolveModelLimit: spec.ResolveModelTimeout,
 		Inquiries:      limited(spec.Inquiries, &opts),
 		ActorIntensity: spec.ActorIntensity, ActorBackoff: actorBackoff(spec.ActorBackoff),
 		Emit: s.emit, Stderr: spec.Stderr, PanicOnIllegalStep: s.rt.strict,
@@ -100,6 +96,28 @@ func inquiries(o *dialect.Options, c *Inquiries) {
 		}
 		e.HasShouldReview, o.Evolution = true, &e
 	}
+}
+
+// mcpLimits are the servers' limits for their tools: what the agent is told
+// holds here, too.
+func (spec *Spec) mcpLimits() map[string]time.Duration {
+	limits := make(map[string]time.Duration)
+	for _, s := range spec.MCPServers {
+		if d := spec.MCPServerConfigs[s.Name()].Timeout; d > 0 {
+			limits[s.Name()] = d
+		}
+	}
+	return limits
+}
+
+// graces are the waits on the way down, the dialect's where none are given.
+func (spec *Spec) graces() (g Graces, interrupt time.Duration) {
+	traits := spec.Dialect.Traits()
+	return Graces{
+		EOF:       first(spec.Graces.EOF, traits.EOFGrace, 5*time.Second),
+		Terminate: first(spec.Graces.Terminate, traits.TermGrace, 5*time.Second),
+		Drain:     spec.Graces.Drain, Sweep: spec.Graces.Sweep,
+	}.WithDefaults(), first(spec.InterruptGrace, traits.InterruptGrace, 5*time.Second)
 }
 
 func actorBackoff(b supervisor.Backoff) supervisor.Backoff {

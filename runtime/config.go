@@ -87,7 +87,8 @@ type Spec struct {
 	// Default: none, a person may be asleep.
 	PermissionTimeout time.Duration
 	MCPServers        []MCPServer
-	// MCPServerConfigs are limits and tool policies of MCPServers, by name.
+	// MCPServerConfigs are limits and tool policies of MCPServers, by name. A
+	// limit is that of the server's tools that have none of their own.
 	MCPServerConfigs map[string]dialect.SDKMCPServerConfig
 	ResolveModel     ResolveModel
 	// ResolveModelTimeout fails a model request that nobody answers. Default:

@@ -15,6 +15,8 @@ type Plan struct {
 	// Requests follow the answer to initialize, before the first user message.
 	Requests []json.RawMessage
 	Warnings []dialect.Warning
+	// Timeouts are the limits that would be in force on this side.
+	Timeouts []Timeout
 }
 
 // Plan says how the spec's agent would be started, and starts nothing. It fails
@@ -41,5 +43,6 @@ func (spec *Spec) Plan() (*Plan, error) {
 		}
 		p.Requests = append(p.Requests, raw)
 	}
+	p.Timeouts = spec.timeouts(&opts)
 	return p, nil
 }

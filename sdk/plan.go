@@ -2,7 +2,9 @@ package sdk
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -36,6 +38,8 @@ type LaunchPlan struct {
 	// its answer.
 	Initialize json.RawMessage   `json:"initialize"`
 	Requests   []json.RawMessage `json:"requests,omitempty"`
+	// Timeouts are the limits in force, those of the agent itself not among them.
+	Timeouts []PlannedTimeout `json:"timeouts"`
 	// Warnings are what is legal and probably unintended.
 	Warnings []Warning `json:"warnings,omitempty"`
 }
@@ -66,8 +70,9 @@ func (o *Options) Plan() (*LaunchPlan, error) {
 	if err != nil {
 		return nil, err
 	}
+	servers := newServers(&spec)
 	p, err := spec.Plan()
-	if err != nil {
+	if err = errors.Join(err, servers.close(context.Background())); err != nil {
 		return nil, err
 	}
 	l := p.Launch
@@ -89,6 +94,7 @@ func (o *Options) Plan() (*LaunchPlan, error) {
 	for _, raw := range p.Requests {
 		out.Requests = append(out.Requests, masked(raw, maskRequest))
 	}
+	out.Timeouts = o.timeouts(p)
 	return out, nil
 }
 

@@ -62,7 +62,8 @@ type Limits struct {
 	Answers int
 }
 
-func (l Limits) withDefaults() Limits {
+// WithDefaults fills in what was left out.
+func (l Limits) WithDefaults() Limits {
 	def := func(v *time.Duration, d time.Duration) {
 		if *v == 0 {
 			*v = d
@@ -169,7 +170,7 @@ type Ledger struct {
 
 // New returns an empty ledger.
 func New(cfg Config) *Ledger {
-	cfg.Limits = cfg.Limits.withDefaults()
+	cfg.Limits = cfg.Limits.WithDefaults()
 	if cfg.Emit == nil {
 		cfg.Emit = func(event.Event) {}
 	}

@@ -38,8 +38,11 @@ type Server interface {
 // BridgeConfig is what a bridge needs.
 type BridgeConfig struct {
 	Servers []Server
-	Clock   kernel.Clock
-	Exec    kernel.Executor
+	// Limits are those of tools whose server has none for them, by the server's
+	// name. Default: [DefaultTimeout].
+	Limits map[string]time.Duration
+	Clock  kernel.Clock
+	Exec   kernel.Executor
 	// NotificationReply is what the agent gets in answer to a notification.
 	NotificationReply json.RawMessage
 	// UnknownServer is what the agent is told of a server that is not there,

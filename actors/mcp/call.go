@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,10 +78,7 @@ func (c *call) begin(ctx context.Context) error {
 		c.place = c.server.Server.(Orderer).Enter(c.tool)
 		c.turn.Leave() // the rest needs no order
 	}
-	limit := c.server.Timeout(c.tool)
-	if limit == 0 {
-		limit = DefaultTimeout
-	}
+	limit := cmp.Or(c.server.Timeout(c.tool), c.b.cfg.Limits[c.key.server], DefaultTimeout)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.limit = limit

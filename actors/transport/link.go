@@ -81,12 +81,7 @@ type Link struct {
 
 // NewLink returns a link that is idle.
 func NewLink(cfg LinkConfig) *Link {
-	if cfg.Graces.Drain <= 0 {
-		cfg.Graces.Drain = 2 * time.Second
-	}
-	if cfg.Graces.Sweep <= 0 {
-		cfg.Graces.Sweep = 10 * time.Second
-	}
+	cfg.Graces = cfg.Graces.WithDefaults()
 	if cfg.Turn == nil {
 		cfg.Turn = func() *kernel.Turn { return nil }
 	}

@@ -109,3 +109,15 @@ type Graces struct {
 	Drain     time.Duration // from the exit to the end of its output
 	Sweep     time.Duration // for the sweep
 }
+
+// WithDefaults fills in the two that are no dialect's: 2 s for Drain, 10 s for
+// Sweep.
+func (g Graces) WithDefaults() Graces {
+	if g.Drain <= 0 {
+		g.Drain = 2 * time.Second
+	}
+	if g.Sweep <= 0 {
+		g.Sweep = 10 * time.Second
+	}
+	return g
+}

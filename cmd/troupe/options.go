@@ -33,7 +33,8 @@ func optionsHelp() string {
 	b.WriteString(`Usage: troupe options [flags]
 
 Prints what an agent would be launched with: its arguments, the variables that are added to its
-environment, the files that are written for it, and the first control requests. Secrets are masked.
+environment, the files that are written for it, the first control requests, and how long a session
+waits for what. Secrets are masked.
 Nothing is started. A configuration is all of it: unlike troupe run, which answers the agent's
 questions, nothing is added.
 `)
@@ -113,10 +114,32 @@ func planText(p *sdk.LaunchPlan) string {
 	for _, r := range p.Requests {
 		line("then", "%s", prettyJSON(r))
 	}
+	line("limits", "%s", limitLines(p.Timeouts))
 	for _, w := range p.Warnings {
 		line("warning", "%s", inFlags(w.String()))
 	}
 	return b.String()
+}
+
+// limitLines says how long each wait may be, and which option says so.
+func limitLines(limits []sdk.PlannedTimeout) string {
+	lines := make([]string, len(limits))
+	for i, t := range limits {
+		limit := "none"
+		if t.Limit > 0 {
+			limit = t.Limit.String()
+		}
+		var by string
+		switch {
+		case t.Option == "":
+		case t.Default:
+			by = "the default of " + t.Option
+		default:
+			by = t.Option
+		}
+		lines[i] = strings.TrimRight(fmt.Sprintf("%-9s %-44s %s", limit, t.What, by), " ")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // argumentLines has each flag on a line with its value.

@@ -1,0 +1,104 @@
+package runtime
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/inquiry"
+	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/actors/modelpolicy"
+	"github.com/agent-troupe/troupe/dialect"
+)
+
+// Timeout is a limit that is in force in a session.
+type Timeout struct {
+	What    string        // what is waited for
+	Limit   time.Duration // 0: there is none
+	Option  string        // what sets it, as in a *kernel.TimeoutError; empty: nothing does
+	Default bool          // the option was not given
+}
+
+// timeouts lists the limits of what a session of the spec may wait for, in the
+// order of its life. o are the spec's facts.
+func (spec *Spec) timeouts(o *dialect.Options) []Timeout {
+	var list []Timeout
+	add := func(what, option string, given, inForce time.Duration) {
+		list = append(list, Timeout{what, max(inForce, 0), option, given == 0})
+	}
+	limits := spec.Limits.WithDefaults()
+	add("the answer to initialize", "Limits.Initialize", spec.Limits.Initialize, limits.Initialize)
+	add("the answer to any other request", "Limits.Control", spec.Limits.Control, limits.Control)
+	add("somebody to read the messages", "Limits.Consumer", spec.Limits.Consumer, limits.Consumer)
+	if spec.CanUseTool != nil {
+		add("a permission", "PermissionTimeout", spec.PermissionTimeout, spec.PermissionTimeout)
+	}
+	for _, h := range spec.Hooks {
+		what := "a hook of " + string(h.Event)
+		if h.Matcher != "" {
+			what += " for " + h.Matcher
+		}
+		add(what, "the hook's Timeout", h.Timeout, hooks.HostLimit(h.Timeout))
+	}
+	for _, s := range spec.MCPServers {
+		ofServer := spec.MCPServerConfigs[s.Name()].Timeout
+		for _, tool := range toolsOf(s.Name(), o) {
+			option, given := "the tool's Timeout", s.Timeout(tool)
+			if given == 0 && ofServer > 0 {
+				option, given = "SDKMCPServerConfigs["+strconv.Quote(s.Name())+"].Timeout", ofServer
+			}
+			add("a call of mcp__"+s.Name()+"__"+tool, option, given, cmp.Or(given, mcp.DefaultTimeout))
+		}
+	}
+	if spec.ResolveModel != nil {
+		given := spec.ResolveModelTimeout
+		add("a model", "ResolveModelTimeout", given, cmp.Or(given, modelpolicy.DefaultTimeout))
+	}
+	list = append(list, inquiryTimeouts(limited(spec.Inquiries, o))...)
+	graces, interrupt := spec.graces()
+	add("close: an interrupted turn", "InterruptGrace", spec.InterruptGrace, interrupt)
+	add("close: the exit after the end of stdin", "Graces.EOF", spec.Graces.EOF, graces.EOF)
+	add("close: the exit after SIGTERM", "Graces.Terminate", spec.Graces.Terminate, graces.Terminate)
+	add("close: the rest of the output", "Graces.Drain", spec.Graces.Drain, graces.Drain)
+	add("close: the sweep of what is left", "Graces.Sweep", spec.Graces.Sweep, graces.Sweep)
+	return list
+}
+
+func inquiryTimeouts(c Inquiries) []Timeout {
+	var list []Timeout
+	add := func(there bool, what, option string, given, otherwise time.Duration) {
+		if there {
+			list = append(list, Timeout{what, cmp.Or(given, otherwise), option, given == 0})
+		}
+	}
+	add(c.Elicitation != nil, "an elicitation", "", 0, 0)
+	add(c.UserDialog != nil, "a dialog", "", 0, 0)
+	add(c.JobToken != nil, "a job token", "", 0, inquiry.DefaultTimeout)
+	add(c.ServiceAccountToken != nil, "a service account's token", "", 0, inquiry.DefaultTimeout)
+	add(c.ShouldGenerateMemory != nil, "whether to generate a memory", "Memory", c.MemoryLimit, inquiry.DefaultTimeout)
+	add(c.ShouldReviewSkills != nil, "whether to review the skills", "Evolution", c.SkillsLimit, inquiry.DefaultTimeout)
+	add(c.SessionArtifacts != nil, "the artifacts of a session", "", 0, inquiry.DefaultTimeout)
+	return list
+}
+
+// toolsOf are the names in a server's manifest, sorted.
+func toolsOf(server string, o *dialect.Options) []string {
+	i := slices.IndexFunc(o.SDKMCPServers, func(s dialect.SDKMCPServer) bool { return s.Name == server })
+	var list struct {
+		Tools []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
+	}
+	if i < 0 || json.Unmarshal(o.SDKMCPServers[i].ToolsListResult, &list) != nil {
+		return nil // the agent will ask
+	}
+	names := make([]string, len(list.Tools))
+	for i, t := range list.Tools {
+		names[i] = t.Name
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,56 @@
+package sdk
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+// PlannedTimeout is how long a session waits for something. In JSON the limit is
+// a text such as "1m30s"; "0s" is no limit.
+type PlannedTimeout struct {
+	What string
+	// Limit is how long; 0: for ever.
+	Limit time.Duration
+	// Option is what sets the limit, as [TimeoutError] names it; "": nothing does.
+	Option string
+	// Default says that Option was not given.
+	Default bool
+}
+
+type plannedTimeout struct {
+	What    string `json:"what"`
+	Limit   string `json:"limit"`
+	Option  string `json:"option,omitempty"`
+	Default bool   `json:"default,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (t PlannedTimeout) MarshalJSON() ([]byte, error) {
+	return json.Marshal(plannedTimeout{t.What, t.Limit.String(), t.Option, t.Default})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *PlannedTimeout) UnmarshalJSON(raw []byte) error {
+	var p plannedTimeout
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return err
+	}
+	limit, err := time.ParseDuration(p.Limit)
+	*t = PlannedTimeout{p.What, limit, p.Option, p.Default}
+	return err
+}
+
+// timeouts are the plan's, under the names of the options that the caller gave,
+// and those of this package.
+func (o *Options) timeouts(p *runtime.Plan) []PlannedTimeout {
+	all := make([]PlannedTimeout, 0, len(p.Timeouts)+1)
+	for _, t := range p.Timeouts {
+		if t.Option == "Limits.Initialize" && o.Limits.Initialize == 0 && o.InitializeTimeout != 0 {
+			t.Option = "InitializeTimeout"
+		}
+		all = append(all, PlannedTimeout(t))
+	}
+	return append(all, PlannedTimeout{"close: all of it", max(o.closeTimeout(), 0), "CloseTimeout", o.CloseTimeout == 0})
+}

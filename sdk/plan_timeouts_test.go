@@ -1,0 +1,126 @@
+package sdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// Every limit in force, and who set it.
+func TestPlanShowsTimeouts(t *testing.T) {
+	t.Parallel()
+	allow := func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		return sdk.PermissionResult{}, nil
+	}
+	nothing := func(context.Context, struct{}) (*sdk.ToolResult, error) { return nil, nil }
+	own, err := sdk.NewMCPServer("own", "1", sdk.NewTool("quick", "d", nothing, sdk.ToolTimeout(time.Second)),
+		sdk.NewTool("plain", "d", nothing), sdk.NewTool("endless", "d", nothing, sdk.ToolTimeout(-1)))
+	require.NoError(t, err)
+	wrapped, err := sdk.WrapMCPServer("wrapped", officialServer())
+	require.NoError(t, err)
+	hook := func(context.Context, *sdk.StopInput) (sdk.FeedbackOutput, error) { return sdk.FeedbackOutput{}, nil }
+	o := &sdk.Options{
+		Backend: sdk.Claude(sdk.ClaudeConfig{}), CanUseTool: allow, PermissionTimeout: time.Hour, InitializeTimeout: time.Minute,
+		CloseTimeout: -1, SDKMCPServers: []*sdk.MCPServer{own, wrapped},
+		SDKMCPServerConfigs: map[string]sdk.SDKMCPServerConfig{"wrapped": {Timeout: 2 * time.Hour}},
+		Hooks:               []sdk.Hook{sdk.OnStop(hook), sdk.OnStop(hook, sdk.Timeout(5*time.Second))},
+		OnElicitation: func(context.Context, *sdk.ElicitationRequest) (sdk.ElicitationResult, error) {
+			return sdk.ElicitationResult{}, nil
+		},
+		Limits: sdk.Limits{Control: -1, Consumer: 3 * time.Minute}, Graces: sdk.Graces{Drain: time.Second},
+	}
+	p, err := o.Plan()
+	require.NoError(t, err)
+	want := []sdk.PlannedTimeout{
+		{"the answer to initialize", time.Minute, "InitializeTimeout", false},
+		{"the answer to any other request", 0, "Limits.Control", false},
+		{"somebody to read the messages", 3 * time.Minute, "Limits.Consumer", false},
+		{"a permission", time.Hour, "PermissionTimeout", false},
+		{"a hook of Stop", 59 * time.Second, "the hook's Timeout", true},
+		{"a hook of Stop", 4500 * time.Millisecond, "the hook's Timeout", false},
+		{"a call of mcp__own__endless", 0, "the tool's Timeout", false},
+		{"a call of mcp__own__plain", 10 * time.Minute, "the tool's Timeout", true},
+		{"a call of mcp__own__quick", time.Second, "the tool's Timeout", false},
+		{"a call of mcp__wrapped__wait", 2 * time.Hour, `SDKMCPServerConfigs["wrapped"].Timeout`, false},
+		{"an elicitation", 0, "", true},
+		{"close: an interrupted turn", 2 * time.Second, "InterruptGrace", true},
+		{"close: the exit after the end of stdin", 2 * time.Second, "Graces.EOF", true},
+		{"close: the exit after SIGTERM", 5 * time.Second, "Graces.Terminate", true},
+		{"close: the rest of the output", time.Second, "Graces.Drain", false},
+		{"close: the sweep of what is left", 10 * time.Second, "Graces.Sweep", true},
+		{"close: all of it", 0, "CloseTimeout", false},
+	}
+	assert.Equal(t, want, p.Timeouts)
+
+	raw, err := json.Marshal(p.Timeouts)
+	require.NoError(t, err)
+	assert.Contains(t, string(raw), `{"what":"a hook of Stop","limit":"4.5s","option":"the hook's Timeout"}`)
+	var again []sdk.PlannedTimeout
+	require.NoError(t, json.Unmarshal(raw, &again))
+	assert.Equal(t, want, again)
+}
+
+func officialServer() *mcpsdk.Server {
+	server := mcpsdk.NewServer(&mcpsdk.Implementation{Name: "wrapped", Version: "1"}, nil)
+	mcpsdk.AddTool(server, &mcpsdk.Tool{Name: "wait", Description: "d"},
+		func(context.Context, *mcpsdk.CallToolRequest, struct{}) (*mcpsdk.CallToolResult, any, error) {
+			return &mcpsdk.CallToolResult{}, nil, nil
+		})
+	return server
+}
+
+// The limit that the agent is told for a server holds on this side, too: a tool
+// may take longer than the default, or less.
+func TestTheLimitOfAServer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		server, tool time.Duration
+		ends         bool
+	}{
+		"none":                 {0, 0, false},
+		"the server's":         {time.Hour, 0, true},
+		"the tool's own first": {time.Hour, time.Minute, false},
+		"shorter":              {time.Minute, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				if w.sim == nil {
+					return // half an hour
+				}
+				server, err := sdk.NewMCPServer("host", "1", sdk.NewTool("slow", "Takes half an hour.", func(ctx context.Context, _ struct{}) (*sdk.ToolResult, error) {
+					over := make(chan struct{})
+					defer w.sim.AfterFunc(30*time.Minute, func() { close(over) }).Stop()
+					return sdk.Text("at last"), w.sim.Await(ctx, over)
+				}, sdk.ToolTimeout(c.tool)))
+				require.NoError(w, err)
+				o := w.options(turn(&scripted.MCPCall{Server: "host", Tool: "slow", Gate: agent.GateAllow}, scripted.Text("done")))
+				o.SDKMCPServers = []*sdk.MCPServer{server}
+				o.SDKMCPServerConfigs = map[string]sdk.SDKMCPServerConfig{"host": {Timeout: c.server}}
+				all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+				require.NoError(w, err)
+				var told []string
+				for _, m := range all {
+					for _, r := range sdk.ToolResults(m) {
+						told = append(told, r.Content.Text())
+					}
+				}
+				require.Len(w, told, 1)
+				if c.ends {
+					assert.Equal(w, "at last", told[0])
+				} else {
+					assert.Contains(w, told[0], "did not finish within")
+				}
+			})
+		})
+	}
+}
