@@ -60,10 +60,11 @@ type Config struct {
 // them: each incarnation of an actor borrows it. The fields are safe for
 // concurrent use or owned by the session actor, as marked.
 type Core struct {
-	cfg    Config
-	Ledger *ledger.Ledger
-	Link   *transport.Link
-	Bridge *mcp.Bridge
+	cfg     Config // without what only the opening needs
+	opening router.Opening
+	Ledger  *ledger.Ledger
+	Link    *transport.Link
+	Bridge  *mcp.Bridge
 
 	session   kernel.Address[message.ToSession]
 	transport kernel.Address[message.ToTransport]
@@ -86,7 +87,8 @@ func NewCore(cfg Config) *Core {
 	if cfg.Emit == nil {
 		cfg.Emit = func(event.Event) {}
 	}
-	k := &Core{cfg: cfg}
+	k := &Core{cfg: cfg, opening: router.Open(cfg.Options)}
+	k.cfg.Options, k.cfg.Command = nil, transport.Command{}
 	k.Bridge = mcp.NewBridge(mcp.BridgeConfig{
 		Servers: cfg.MCPServers, Limits: cfg.MCPLimits, Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Notify: k.mcpNotify,
 		NotificationReply: cfg.Dialect.Traits().MCPNotificationReply, UnknownServer: cfg.Dialect.Traits().MCPUnknownServer,

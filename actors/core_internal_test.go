@@ -20,7 +20,7 @@ func newCore(t *testing.T, d dialect.Dialect, all ...hooks.Hook) *Core {
 	t.Helper()
 	s := sim.New(1)
 	t.Cleanup(s.Close)
-	return NewCore(Config{ID: "s", System: kernel.NewSystem(s.Config()), Dialect: d, Hooks: all})
+	return NewCore(Config{ID: "s", System: kernel.NewSystem(s.Config()), Dialect: d, Options: &dialect.Options{}, Hooks: all})
 }
 
 // asked is a request of the agent, by its inner object.

@@ -111,7 +111,7 @@ func (s *session) spawnChild(c *kernel.Context[message.ToSession], child, name s
 		return spawnAt[message.ToSession, message.ToTransport](c, name, &transport.Actor{Link: k.Link, Changed: k.changed}, &k.transport, message.LinkMoved{})
 	case "router":
 		return spawnAt[message.ToSession, message.ToRouter](c, name, router.New(router.Config{
-			Ledger: k.Ledger, Dialect: k.cfg.Dialect, Options: k.cfg.Options,
+			Ledger: k.Ledger, Dialect: k.cfg.Dialect, Opening: &k.opening,
 			Session: &k.session, Callbacks: &k.callback, Uncalled: &k.callbacks, Other: k.other,
 		}), &k.router, message.WorkReady{})
 	default:

@@ -79,7 +79,7 @@ func BenchmarkRouterHop(b *testing.B) {
 	var callbacks router.Callbacks
 	callbacks[ledger.Hook].Point(callback.Ref())
 	ref, err := kernel.SpawnRoot[message.ToRouter](sys, "router", router.New(router.Config{
-		Ledger: l, Dialect: claude.New(), Options: &dialect.Options{}, Session: session,
+		Ledger: l, Dialect: claude.New(), Opening: new(router.Open(&dialect.Options{})), Session: session,
 		Callbacks: &callbacks,
 	}))
 	require.NoError(b, err)

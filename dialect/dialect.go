@@ -34,7 +34,7 @@ type Dialect interface {
 	AfterInitialize(o *Options) []protocol.HostRequest
 
 	// UserLine encodes a user message as one line, newline included, with what the options add to every message.
-	UserLine(o *Options, m *protocol.UserMessage) ([]byte, error)
+	UserLine(d UserDefaults, m *protocol.UserMessage) ([]byte, error)
 
 	// Encode returns the inner request object of a control request, with the dialect's discriminators. A request
 	// this agent never serves gives an *UnsupportedCapabilityError.
@@ -60,6 +60,17 @@ type Dialect interface {
 
 	// Traits are the agent's habits that shape how it is driven.
 	Traits() Traits
+}
+
+// UserDefaults are what options add to every user message: all that is needed of them once the agent is initialized.
+type UserDefaults struct {
+	VerbatimPrompts bool            // see Options
+	CustomContext   json.RawMessage // see Options
+}
+
+// UserDefaults returns what o adds to every user message.
+func (o *Options) UserDefaults() UserDefaults {
+	return UserDefaults{VerbatimPrompts: o.VerbatimPrompts, CustomContext: o.CustomContext}
 }
 
 // Traits are an agent's habits. All durations are defaults that the user may override.

@@ -47,7 +47,7 @@ func wireOf(t require.TestingT, d dialect.Dialect, o *dialect.Options) wire {
 		require.NoError(t, err)
 		w.After = append(w.After, string(raw))
 	}
-	line, err := d.UserLine(o, &protocol.UserMessage{Message: protocol.UserContent{Content: protocol.TextContent("hi")}})
+	line, err := d.UserLine(o.UserDefaults(), &protocol.UserMessage{Message: protocol.UserContent{Content: protocol.TextContent("hi")}})
 	require.NoError(t, err)
 	w.UserLine = string(line)
 	return w

@@ -59,7 +59,13 @@ func (c *Call) Done() <-chan struct{} { return c.answer.Done() }
 func (c *Call) Answer() (*protocol.ControlResponse, error) { return c.answer.Value() }
 
 type calls struct {
-	open map[string]*Call
+	open map[string]*Call // nil when there are none
+}
+
+func (c *calls) close(call *Call) {
+	if delete(c.open, call.ID); len(c.open) == 0 {
+		c.open = nil
+	}
 }
 
 func (c *calls) waiting() int { return len(c.open) }
@@ -77,7 +83,7 @@ func (c *calls) inOrder() []*Call {
 
 func (c *calls) failAll(err error) {
 	for _, call := range c.inOrder() {
-		delete(c.open, call.ID)
+		c.close(call)
 		call.answer.Fail(err)
 	}
 }
@@ -131,6 +137,9 @@ func (l *Ledger) OpenCall(subtype string, request json.RawMessage, opts ...CallO
 	l.order++
 	c.seq = l.order
 	c.Opened = l.cfg.Clock.Now()
+	if l.calls.open == nil {
+		l.calls.open = make(map[string]*Call)
+	}
 	l.calls.open[c.ID] = c
 	if subtype == "initialize" {
 		l.facts.initSent = true
@@ -163,7 +172,7 @@ func (l *Ledger) Settle(f protocol.Frame) *Call {
 		l.cfg.Emit(unexpected(f))
 		return nil
 	}
-	delete(l.calls.open, c.ID)
+	l.calls.close(c)
 	resp, err := protocol.DecodeControlResponse(f)
 	if err != nil {
 		c.answer.Fail(err)
@@ -198,7 +207,7 @@ func (l *Ledger) endCancelled(resp *protocol.ControlResponse) {
 		return
 	}
 	for _, id := range receipt.Cancelled {
-		if t := l.turns.byUUID[id]; t != nil {
+		if t := l.turns.byUUID(id); t != nil {
 			l.endTurn(t, nil, ErrNotRun)
 		}
 	}
@@ -246,7 +255,7 @@ func (l *Ledger) Abandon(c *Call, why error) {
 }
 
 func (l *Ledger) dropCall(c *Call, why error) {
-	delete(l.calls.open, c.ID)
+	l.calls.close(c)
 	if c.Setup {
 		l.facts.initFailure = why
 	}

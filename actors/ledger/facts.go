@@ -115,7 +115,7 @@ func (l *Ledger) lifecycle(f *protocol.Frame) bool {
 	if json.Unmarshal(f.Raw, &m) != nil {
 		return false
 	}
-	t := l.turns.byUUID[m.CommandUUID]
+	t := l.turns.byUUID(m.CommandUUID)
 	if t == nil {
 		return false
 	}

@@ -32,6 +32,13 @@ func (f *fifo[T]) push(v T) {
 	f.n++
 }
 
+// rest gives up the block that an empty fifo keeps: nothing may come for long.
+func (f *fifo[T]) rest() {
+	if f.n == 0 {
+		f.blocks = nil
+	}
+}
+
 func (f *fifo[T]) pop() T {
 	var zero T
 	first := f.blocks[0]

@@ -182,9 +182,6 @@ func New(cfg Config) *Ledger {
 	}
 	l := &Ledger{cfg: cfg, done: make(chan struct{})}
 	l.facts.ready = make(chan struct{})
-	l.calls.open = make(map[string]*Call)
-	l.requests.open = make(map[string]*Request)
-	l.turns.byUUID = make(map[string]*Turn)
 	l.stream.discard, l.stream.budget = cfg.Discard, cfg.Budget
 	return l
 }

@@ -71,7 +71,7 @@ func (l *Ledger) WriteOut(encode func(*protocol.UserMessage) ([]byte, error)) (t
 
 func (l *Ledger) writeCall(c *Call) error {
 	fail := func(err error) {
-		delete(l.calls.open, c.ID)
+		l.calls.close(c)
 		c.answer.Fail(fmt.Errorf("control request %s: %w", c.Subtype, err))
 	}
 	line, err := protocol.AppendControlRequest(nil, c.ID, c.request)

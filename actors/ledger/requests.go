@@ -174,6 +174,9 @@ func (l *Ledger) admit(f protocol.Frame) *Request {
 		ID: f.RequestID, Kind: KindOf(f.Subtype), Frame: f,
 		Opened: l.cfg.Clock.Now(), seq: l.requests.seq,
 	}
+	if l.requests.open == nil {
+		l.requests.open = make(map[string]*Request)
+	}
 	l.requests.open[r.ID] = r
 	l.keep(r, 1)
 	if r.asksPerson() {

@@ -35,7 +35,7 @@ func (l *Ledger) skipped(head []byte) (ended bool) {
 		l.deny(r, "the request was longer than a line may be")
 	case o.typ == protocol.TypeControlResponse && l.calls.open[o.id] != nil:
 		c := l.calls.open[o.id]
-		delete(l.calls.open, c.ID)
+		l.calls.close(c)
 		err := fmt.Errorf("control request %s: %w", c.Subtype, ErrAnswerSkipped)
 		if c.Setup {
 			l.facts.initFailure = err

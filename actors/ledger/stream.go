@@ -149,6 +149,8 @@ func (c *Consumer) Release() {
 		return
 	}
 	c.l.stream.consumer = nil
+	c.l.inbox.rest()
+	c.l.stream.entries.rest()
 	if c.l.stream.abandoned {
 		c.l.stream.discard = true
 		c.l.stream.clear()

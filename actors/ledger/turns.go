@@ -45,9 +45,18 @@ func (t *Turn) Done() <-chan struct{} { return t.result.Done() }
 func (t *Turn) Result() (*protocol.ResultMessage, error) { return t.result.Value() }
 
 type turns struct {
-	open   []*Turn // in order of arrival, not ended
-	byUUID map[string]*Turn
-	idle   signal // fires whenever the session may have become idle
+	open []*Turn // in order of arrival, not ended
+	idle signal  // fires whenever the session may have become idle
+}
+
+// byUUID is the open turn of that uuid, or nil: there are few.
+func (t *turns) byUUID(id string) *Turn {
+	for _, turn := range t.open {
+		if turn.UUID == id {
+			return turn
+		}
+	}
+	return nil
 }
 
 // OpenTurn takes a user message. A message without a uuid gets one: results,
@@ -63,14 +72,13 @@ func (l *Ledger) OpenTurn(m *protocol.UserMessage) (*Turn, error) {
 		c.UUID = kernel.NewUUID(l.cfg.Rand)
 		m = &c
 	}
-	if _, dup := l.turns.byUUID[m.UUID]; dup {
+	if l.turns.byUUID(m.UUID) != nil {
 		return nil, fmt.Errorf("a message with uuid %s is already under way: every message needs a uuid of its own", m.UUID)
 	}
 	t := &Turn{UUID: m.UUID, Message: m, Opened: l.cfg.Clock.Now(), result: kernel.NewPromise[*protocol.ResultMessage]()}
 	l.order++
 	t.seq = l.order
 	l.turns.open = append(l.turns.open, t)
-	l.turns.byUUID[t.UUID] = t
 	return t, nil
 }
 
@@ -106,7 +114,6 @@ func (l *Ledger) endTurn(t *Turn, r *protocol.ResultMessage, err error) {
 		return
 	}
 	l.turns.open = slices.Delete(l.turns.open, i, i+1)
-	delete(l.turns.byUUID, t.UUID)
 	t.state, t.endsAt = TurnEnded, l.stream.pushed
 	if r != nil {
 		t.endsAt++ // the result itself is about to be pushed
@@ -128,7 +135,6 @@ func (t *turns) failAll(err error, endsAt uint64) {
 		turn.result.Fail(err)
 	}
 	t.open = nil
-	clear(t.byUUID)
 	t.idle.fire()
 }
 
@@ -141,7 +147,7 @@ func (l *Ledger) resultTurns(r *protocol.ResultMessage) []*Turn {
 		uuids = []string{r.UserMessageUUID}
 	}
 	for _, id := range uuids {
-		if t := l.turns.byUUID[id]; t != nil {
+		if t := l.turns.byUUID(id); t != nil {
 			ended = append(ended, t)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 type Config struct {
 	Ledger    *ledger.Ledger
 	Dialect   dialect.Dialect
-	Options   *dialect.Options
+	Opening   *Opening
 	Session   *kernel.Address[message.ToSession]
 	Callbacks *Callbacks
 	// Uncalled hears of requests that none of them is there for, or Session does
@@ -25,6 +25,18 @@ type Config struct {
 	// Other answers requests that are no callback's business: a response, or
 	// an error text.
 	Other func(r *ledger.Request) (response json.RawMessage, errText string)
+}
+
+// Opening is what a session says first. The incarnations of its router own it,
+// one after the other.
+type Opening struct {
+	options  *dialect.Options // nil once the agent is initialized
+	defaults dialect.UserDefaults
+}
+
+// Open returns the opening that the options ask for.
+func Open(o *dialect.Options) Opening {
+	return Opening{options: o, defaults: o.UserDefaults()}
 }
 
 // Callbacks are the addresses of the actors that call back, by kind.
@@ -150,10 +162,10 @@ func (a *Actor) settle(f protocol.Frame) bool {
 // initialized checks the answer to initialize and makes the calls that the
 // dialect wants before the first user message.
 func (a *Actor) initialized(response json.RawMessage) error {
-	if err := a.cfg.Dialect.CheckInitialize(a.cfg.Options, response); err != nil {
+	if err := a.cfg.Dialect.CheckInitialize(a.cfg.Opening.options, response); err != nil {
 		return err
 	}
-	for _, req := range a.cfg.Dialect.AfterInitialize(a.cfg.Options) {
+	for _, req := range a.cfg.Dialect.AfterInitialize(a.cfg.Opening.options) {
 		body, err := a.cfg.Dialect.Encode(req)
 		if err != nil {
 			return err
@@ -163,6 +175,7 @@ func (a *Actor) initialized(response json.RawMessage) error {
 		}
 	}
 	a.cfg.Ledger.SetInitialized(response)
+	a.cfg.Opening.options = nil
 	return nil
 }
 
@@ -177,7 +190,7 @@ func (a *Actor) write() error {
 		}
 	}
 	turns, err := a.cfg.Ledger.WriteOut(func(m *protocol.UserMessage) ([]byte, error) {
-		return a.cfg.Dialect.UserLine(a.cfg.Options, m)
+		return a.cfg.Dialect.UserLine(a.cfg.Opening.defaults, m)
 	})
 	if turns {
 		a.cfg.Session.Tell(message.LedgerChanged{})
@@ -190,7 +203,7 @@ func (a *Actor) initialize() error {
 	if !a.cfg.Ledger.Connected() || a.cfg.Ledger.InitSent() {
 		return nil
 	}
-	request, err := a.cfg.Dialect.Initialize(a.cfg.Options)
+	request, err := a.cfg.Dialect.Initialize(a.cfg.Opening.options)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func newRig(t *testing.T, limits ...ledger.Limits) *rig {
 		Deny: func(_ *ledger.Request, reason string) ([]byte, string) { return nil, reason },
 	})
 	r.cfg = router.Config{
-		Ledger: r.Ledger, Dialect: &r.dialect, Options: &dialect.Options{},
+		Ledger: r.Ledger, Dialect: &r.dialect, Opening: new(router.Open(&dialect.Options{})),
 		Session:   listen[message.ToSession](t, r.sys, "session", func() { r.told++ }),
 		Callbacks: new(router.Callbacks),
 		Uncalled:  listen[message.ToCallbacks](t, r.sys, "callbacks", func() { r.missed++ }),

@@ -55,11 +55,10 @@ type Link struct {
 	cfg    LinkConfig
 	life   context.Context // ends when the link has ended
 	cancel context.CancelCauseFunc
-	// reading ends when what is still unread is given up.
+	// reading ends with life, or before, when what is still unread is given up.
 	reading  context.Context
 	stopRead context.CancelCauseFunc
-	// launching ends when the launch is no longer wanted.
-	launching  context.Context
+	// stopLaunch says that the launch is no longer wanted; nil when there is none.
 	stopLaunch context.CancelCauseFunc
 
 	stderr tail
@@ -87,8 +86,7 @@ func NewLink(cfg LinkConfig) *Link {
 	}
 	k := &Link{cfg: cfg, stderr: tail{max: 16 << 10}, noise: tail{max: 2 << 10}}
 	k.life, k.cancel = context.WithCancelCause(context.Background())
-	k.reading, k.stopRead = context.WithCancelCause(k.life)
-	k.launching, k.stopLaunch = context.WithCancelCause(k.life)
+	k.reading, k.stopRead = context.WithCancelCause(context.Background())
 	return k
 }
 
@@ -126,16 +124,21 @@ func (k *Link) Launch() {
 		return
 	}
 	k.phase = Launching
-	k.cfg.Exec.Go(k.launch)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	k.stopLaunch = cancel
+	k.cfg.Exec.Go(func() { k.launch(ctx) })
 }
 
-func (k *Link) launch() {
-	proc, err := k.spawn()
+func (k *Link) launch(ctx context.Context) {
+	proc, err := k.spawn(ctx)
 	if err != nil {
 		k.end(func() { k.err = startError(k.cfg.Command, err) })
 		return
 	}
 	k.mu.Lock()
+	k.stopLaunch(nil)
+	k.stopLaunch = nil
+	k.cfg.Command = Command{Path: k.cfg.Command.Path} // the rest has served
 	k.proc = proc
 	k.phase = Up
 	k.writer = &writer{
@@ -163,13 +166,13 @@ func (k *Link) launch() {
 }
 
 // spawn guards against a spawner of the user's that panics.
-func (k *Link) spawn() (p Process, err error) {
+func (k *Link) spawn(ctx context.Context) (p Process, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &kernel.PanicError{Value: r, Message: "Spawn", Stack: debug.Stack()}
 		}
 	}()
-	p, err = k.cfg.Spawner.Spawn(k.launching, k.cfg.Command)
+	p, err = k.cfg.Spawner.Spawn(ctx, k.cfg.Command)
 	if err == nil && p == nil {
 		err = errors.New("the spawner returned neither a process nor an error")
 	}
@@ -255,6 +258,7 @@ func (k *Link) end(settle func()) {
 	k.cfg.Ledger.SetOutlet(nil)
 	k.cfg.Ledger.EndOfInput()
 	k.cancel(errExited)
+	k.stopRead(errExited)
 	k.cfg.Frames(nil)
 	k.cfg.Moved()
 }

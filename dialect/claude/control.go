@@ -10,9 +10,9 @@ import (
 )
 
 // UserLine implements dialect.Dialect.
-func (Dialect) UserLine(o *dialect.Options, m *protocol.UserMessage) ([]byte, error) {
+func (Dialect) UserLine(d dialect.UserDefaults, m *protocol.UserMessage) ([]byte, error) {
 	line := *m
-	line.ClientComposed = line.ClientComposed || o.VerbatimPrompts
+	line.ClientComposed = line.ClientComposed || d.VerbatimPrompts
 	return protocol.AppendUserLine(nil, &line, protocol.SessionIDAlways)
 }
 

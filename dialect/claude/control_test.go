@@ -125,12 +125,12 @@ func TestModelPolicyIsUnsupported(t *testing.T) {
 func TestUserLineKeepsTheCallersMessage(t *testing.T) {
 	t.Parallel()
 	m := &protocol.UserMessage{Message: protocol.UserContent{Content: protocol.TextContent("hi")}}
-	_, err := claude.New().UserLine(&dialect.Options{VerbatimPrompts: true}, m)
+	_, err := claude.New().UserLine(dialect.UserDefaults{VerbatimPrompts: true}, m)
 	require.NoError(t, err)
 	assert.False(t, m.ClientComposed)
 
 	m.ClientComposed = true
-	line, err := claude.New().UserLine(&dialect.Options{}, m)
+	line, err := claude.New().UserLine(dialect.UserDefaults{}, m)
 	require.NoError(t, err)
 	assert.Contains(t, string(line), `"client_composed":true`, "one message alone can ask for it")
 }

@@ -150,7 +150,7 @@ func checkWire(t *testing.T, o *dialect.Options, want wire) {
 	}
 	assert.Empty(t, keys)
 
-	line, err := claude.New().UserLine(o, &protocol.UserMessage{Message: protocol.UserContent{Content: protocol.TextContent("hi")}})
+	line, err := claude.New().UserLine(o.UserDefaults(), &protocol.UserMessage{Message: protocol.UserContent{Content: protocol.TextContent("hi")}})
 	require.NoError(t, err)
 	assert.Contains(t, string(line), want.user)
 	if want.user == "" {

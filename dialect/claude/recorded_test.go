@@ -282,7 +282,7 @@ func checkInitialize(t *testing.T, o *dialect.Options, r recording, dev deviatio
 
 func checkUserLine(t *testing.T, o *dialect.Options, r recording) {
 	t.Helper()
-	line, err := claude.New().UserLine(o, &protocol.UserMessage{
+	line, err := claude.New().UserLine(o.UserDefaults(), &protocol.UserMessage{
 		Message: protocol.UserContent{Content: protocol.TextContent("hi")}})
 	require.NoError(t, err)
 	require.True(t, bytes.HasSuffix(line, []byte("\n")))

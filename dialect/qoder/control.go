@@ -11,10 +11,10 @@ import (
 )
 
 // UserLine implements dialect.Dialect.
-func (Dialect) UserLine(o *dialect.Options, m *protocol.UserMessage) ([]byte, error) {
+func (Dialect) UserLine(d dialect.UserDefaults, m *protocol.UserMessage) ([]byte, error) {
 	line := *m
 	if line.CustomContext == nil {
-		line.CustomContext = o.CustomContext
+		line.CustomContext = d.CustomContext
 	}
 	return protocol.AppendUserLine(nil, &line, protocol.SessionIDIfSet)
 }

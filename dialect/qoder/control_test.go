@@ -188,7 +188,7 @@ func TestUserLineKeepsItsOwnContext(t *testing.T) {
 	o := &dialect.Options{CustomContext: json.RawMessage(`{"a":1}`)}
 	m := &protocol.UserMessage{CustomContext: json.RawMessage(`{"b":2}`),
 		Message: protocol.UserContent{Content: protocol.TextContent("hi")}}
-	line, err := qoder.New().UserLine(o, m)
+	line, err := qoder.New().UserLine(o.UserDefaults(), m)
 	require.NoError(t, err)
 	assert.Contains(t, string(line), `"custom_context":{"b":2}`)
 }

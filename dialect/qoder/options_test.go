@@ -228,7 +228,7 @@ func checkWire(t *testing.T, o *dialect.Options, want wire) {
 		require.NoError(t, err)
 		assert.JSONEq(t, want.after, string(request))
 	}
-	line, err := d.UserLine(o, &protocol.UserMessage{Message: protocol.UserContent{Content: protocol.TextContent("hi")}})
+	line, err := d.UserLine(o.UserDefaults(), &protocol.UserMessage{Message: protocol.UserContent{Content: protocol.TextContent("hi")}})
 	require.NoError(t, err)
 	assert.Contains(t, string(line), want.user)
 	assert.Equal(t, want.user != "", strings.Contains(string(line), "custom_context"))

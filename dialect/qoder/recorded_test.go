@@ -334,7 +334,7 @@ func checkStdin(t *testing.T, o *dialect.Options, r recording, dev deviation) {
 		UUID string `json:"uuid"`
 	}
 	require.NoError(t, json.Unmarshal(user, &recorded))
-	line, err := d.UserLine(o, &protocol.UserMessage{Common: protocol.Common{UUID: recorded.UUID},
+	line, err := d.UserLine(o.UserDefaults(), &protocol.UserMessage{Common: protocol.Common{UUID: recorded.UUID},
 		Message: protocol.UserContent{Content: protocol.TextContent("hello")}})
 	require.NoError(t, err)
 	assert.JSONEq(t, string(user), string(line))

@@ -1,15 +1,24 @@
 package drive_test
 
 import (
+	"os"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/bench/internal/drive"
 	"github.com/agent-troupe/troupe/bench/internal/fast"
 	"github.com/agent-troupe/troupe/bench/internal/measure"
+	"github.com/agent-troupe/troupe/sdk"
 )
+
+func TestMain(m *testing.M) {
+	fast.Play() // where it is an agent of this very test
+	os.Exit(m.Run())
+}
 
 // Not parallel: they read the figures of the whole process.
 
@@ -37,4 +46,21 @@ func TestACrowdLeavesNothing(t *testing.T) {
 	figures, err := drive.Many(t.Context(), drive.Job{Backend: fast.Program{}, Sessions: 20}, true)
 	require.NoError(t, err)
 	assert.Zero(t, figures.Left)
+}
+
+func TestAnIdleSessionHasOneGoroutineAtMost(t *testing.T) {
+	figures, err := drive.Many(t.Context(), drive.Job{Backend: scripted.New(), Sessions: 20}, false)
+	require.NoError(t, err)
+	assert.Less(t, figures.Goroutines, 0.5, "in memory none, the agent's included")
+
+	path, env, err := fast.Self()
+	require.NoError(t, err)
+	before := runtime.NumGoroutine()
+	held := 0
+	_, _, err = drive.Run(t.Context(), drive.Job{
+		Backend: sdk.Claude(sdk.ClaudeConfig{Path: path}), Env: env, Mode: measure.Idle, N: 1, Sessions: 10,
+		Held: func() error { held = runtime.NumGoroutine() - before; return nil },
+	})
+	require.NoError(t, err)
+	assert.LessOrEqual(t, held, 10+5, "its reader; what all share comes on top")
 }
