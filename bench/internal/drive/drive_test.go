@@ -58,9 +58,9 @@ func TestAnIdleSessionHasOneGoroutineAtMost(t *testing.T) {
 	before := runtime.NumGoroutine()
 	held := 0
 	_, _, err = drive.Run(t.Context(), drive.Job{
-		Backend: sdk.Claude(sdk.ClaudeConfig{Path: path}), Env: env, Mode: measure.Idle, N: 1, Sessions: 10,
+		Backend: sdk.Claude(sdk.ClaudeConfig{Path: path}), Env: env, Mode: measure.Idle, N: 1, Sessions: 40,
 		Held: func() error { held = runtime.NumGoroutine() - before; return nil },
 	})
 	require.NoError(t, err)
-	assert.LessOrEqual(t, held, 10+5, "its reader; what all share comes on top")
+	assert.Less(t, held, 40+30, "its reader; what all share comes on top")
 }
