@@ -56,7 +56,8 @@ type PermissionResult struct {
 	// original; Qoder's SDK always sends the original back, so its dialect
 	// fills it in. Only with allow.
 	UpdatedInput json.RawMessage
-	// UpdatedPermissions are applied at once. Only with allow.
+	// UpdatedPermissions are applied at once, and kept for the session where they
+	// do not say how long. Only with allow.
 	UpdatedPermissions []PermissionUpdate
 	// Message tells the model why; "" is DefaultDenyMessage. Only with deny.
 	Message string
@@ -99,7 +100,7 @@ func (r PermissionResult) MarshalJSON() ([]byte, error) {
 	if r.Allowed() {
 		out.Behavior = BehaviorAllow
 		out.UpdatedInput = r.UpdatedInput
-		out.UpdatedPermissions = r.UpdatedPermissions
+		out.UpdatedPermissions = kept(r.UpdatedPermissions)
 	} else {
 		message := r.Message
 		if message == "" {
@@ -122,6 +123,17 @@ func (r PermissionResult) MarshalJSON() ([]byte, error) {
 		b = append(b, r.Extra[key]...)
 	}
 	return append(b, '}'), nil
+}
+
+// kept fills in where updates are kept.
+func kept(updates []PermissionUpdate) []PermissionUpdate {
+	updates = slices.Clone(updates)
+	for i := range updates {
+		if updates[i].Destination == "" {
+			updates[i].Destination = ToSession
+		}
+	}
+	return updates
 }
 
 func isPermissionKey(key string) bool {

@@ -84,6 +84,25 @@ func TestPermission(t *testing.T) {
 	}
 }
 
+// An input that could not be made is not the one that the model wrote.
+func TestPermissionForNoInput(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		for _, input := range []json.RawMessage{nil, {}, json.RawMessage("null"), json.RawMessage("[]"), json.RawMessage(`{"a":`)} {
+			o := w.options(bash())
+			o.CanUseTool = func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+				return sdk.AllowInput(input), nil
+			}
+			l := record(o)
+			all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+			require.NoError(w, err)
+			_, denied := toolResult(w, all)
+			assert.True(w, denied, "%q", input)
+			assert.Len(w, w.failures(l), 1, "%q", input)
+		}
+	})
+}
+
 func TestPermissionSeesTheCall(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {

@@ -69,7 +69,8 @@ const (
 func OnFailure(a FailureAction) HookOption { return func(h *Hook) { h.onFailure = a } }
 
 // OnEvent hooks any event by its name, also one that this package does not
-// know. The handler returns a hook output object of the vendor's; nil goes on.
+// know. The handler returns a hook output object of the vendor's; nil goes on. Of
+// a gate, what is no JSON object is a failure.
 func OnEvent(name string, h func(context.Context, *HookCall) (json.RawMessage, error), o ...HookOption) Hook {
 	return newHook(HookEvent(name), h, o)
 }
@@ -101,7 +102,11 @@ func typed[In any, Out hookOutput](event HookEvent, h func(context.Context, *In)
 		if err != nil {
 			return nil, err
 		}
-		return out.wire(event).MarshalJSON()
+		answer := out.wire(event)
+		if err := usable(answer); err != nil {
+			return nil, fmt.Errorf("output of hook %s: %w", event, err)
+		}
+		return answer.MarshalJSON()
 	}, o)
 }
 

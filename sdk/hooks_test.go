@@ -2,6 +2,7 @@ package sdk_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -69,6 +70,56 @@ func TestOnFailure(t *testing.T) {
 		o.Auth, o.Hooks = sdk.QoderCLIAuth(), []sdk.Hook{hook}
 		require.ErrorContains(w, sdk.NewClient(o).Connect(w.Context()), "Hooks[0].OnFailure")
 	})
+}
+
+// What an agent might take for no decision is a failure of the gate.
+func TestGatesWhoseOutputIsNone(t *testing.T) {
+	t.Parallel()
+	typed := func(out sdk.PreToolUseOutput) sdk.Hook {
+		return sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) { return out, nil })
+	}
+	raw := func(out string) sdk.Hook {
+		return sdk.OnEvent("PreToolUse", func(context.Context, *sdk.HookCall) (json.RawMessage, error) { return json.RawMessage(out), nil })
+	}
+	for name, hook := range map[string]sdk.Hook{
+		"decision":     typed(sdk.PreToolUseOutput{PermissionDecision: "Deny"}),
+		"no object":    typed(sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow, UpdatedInput: json.RawMessage("42")}),
+		"empty":        typed(sdk.PreToolUseOutput{UpdatedInput: json.RawMessage{}}),
+		"broken":       typed(sdk.PreToolUseOutput{UpdatedInput: json.RawMessage("{")}),
+		"raw no JSON":  raw("deny"),
+		"raw empty":    raw(""),
+		"raw text":     raw(`"deny"`),
+		"raw unclosed": raw(`{"decision":"block"`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				for _, dialect := range []agent.Dialect{agent.Claude, agent.Qoder} {
+					o := w.script(scripted.Script{Dialect: dialect, Turns: []scripted.Turn{bash()}})
+					if dialect == agent.Qoder {
+						o.Auth = sdk.QoderCLIAuth()
+					}
+					o.AllowedTools, o.Hooks = []string{"Bash"}, []sdk.Hook{hook}
+					l := record(o)
+					all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+					require.NoError(w, err)
+					_, denied := toolResult(w, all)
+					assert.True(w, denied, "%v", dialect)
+					assert.Len(w, w.failures(l), 1, "%v", dialect)
+				}
+			})
+		})
+	}
+}
+
+// A rule that a hook grants is kept as one that CanUseTool grants is.
+func TestAHookGrantsARule(t *testing.T) {
+	t.Parallel()
+	out := sdk.AllowAlways(&sdk.ToolPermissionRequest{PermissionSuggestions: []sdk.PermissionUpdate{{Type: sdk.SetMode, Mode: sdk.ModeAcceptEdits}}})
+	wire, err := json.Marshal(out)
+	require.NoError(t, err)
+	assert.Contains(t, string(wire), `"destination":"session"`)
+	assert.Empty(t, out.UpdatedPermissions[0].Destination)
 }
 
 // Hooks that the agent never calls are told of, in an event and in the list.

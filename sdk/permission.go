@@ -86,8 +86,11 @@ const (
 func Allow() PermissionResult { return PermissionResult{Behavior: BehaviorAllow} }
 
 // AllowInput lets the call run with another input, a JSON object in the tool's
-// own shape.
+// own shape. With anything else, nil included, the call is denied.
 func AllowInput(input json.RawMessage) PermissionResult {
+	if input == nil {
+		input = json.RawMessage{} // nil would be the input as it was
+	}
 	return PermissionResult{Behavior: BehaviorAllow, UpdatedInput: input}
 }
 

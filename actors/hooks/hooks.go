@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -99,13 +100,23 @@ func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func(kernel.Tu
 					return nil, err // whatever was answered beside it: a gate that fails denies
 				}
 				if out == nil {
-					out = json.RawMessage("{}")
+					return json.RawMessage("{}"), nil
+				}
+				// What is no object an agent may take for no decision.
+				if _, open := d.HookFailure(hook.Event, ""); open == "" && !isObject(out) {
+					return nil, fmt.Errorf("the output of hook %s is not a JSON object", hook.Event)
 				}
 				return out, nil
 			},
 		}, nil
 	}
 	return &dispatch.Actor{Kind: ledger.Hook, Ledger: l, Prepare: prepare, Changed: changed}
+}
+
+// isObject reports whether the output of a hook is one, or null, which is none.
+func isObject(out json.RawMessage) bool {
+	out = bytes.TrimSpace(out)
+	return bytes.HasPrefix(out, []byte("{")) || string(out) == "null"
 }
 
 // Denial answers for a hook that gave no answer: gates deny, the rest is told

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
@@ -44,22 +43,9 @@ func New(l *ledger.Ledger, d dialect.Dialect, decide Func, limit time.Duration, 
 			if err != nil {
 				return nil, err
 			}
-			return d.PermissionAnswer(ask, complete(result))
+			return d.PermissionAnswer(ask, result)
 		}
 		return job, nil
 	}
 	return &dispatch.Actor{Kind: ledger.Permission, Ledger: l, Prepare: prepare, Changed: changed}
-}
-
-// complete fills in where updates are kept. Claude Code drops those that do not
-// say it, without a word (observed on 2.1.329).
-func complete(result protocol.PermissionResult) protocol.PermissionResult {
-	updates := slices.Clone(result.UpdatedPermissions)
-	for i := range updates {
-		if updates[i].Destination == "" {
-			updates[i].Destination = protocol.ToSession
-		}
-	}
-	result.UpdatedPermissions = updates
-	return result
 }

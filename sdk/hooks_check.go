@@ -1,0 +1,52 @@
+package sdk
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// usable finds what no agent could take a typed output for. What one of them
+// makes of it may be that there is no decision, and so a gate would let through
+// what its handler meant to stop.
+func usable(out protocol.HookJSONOutput) error {
+	if err := oneOf("Decision", out.Decision, DecisionApprove, DecisionBlock); err != nil {
+		return err
+	}
+	switch s := out.Specific.(type) {
+	case *protocol.PreToolUseOutput:
+		if err := oneOf("PermissionDecision", s.PermissionDecision, HookAllow, HookDeny, HookAsk, HookDefer); err != nil {
+			return err
+		}
+		return objectIn("UpdatedInput", s.UpdatedInput)
+	case *protocol.PreModelSwitchOutput:
+		return oneOf("PermissionDecision", s.PermissionDecision, HookAllow, HookDeny, HookAsk)
+	case *protocol.PermissionRequestOutput:
+		return objectIn("Decision.UpdatedInput", s.Decision.UpdatedInput)
+	case *protocol.ElicitationOutput:
+		return oneOf("Action", s.Action, protocol.ElicitAccept, protocol.ElicitDecline, protocol.ElicitCancel)
+	}
+	return nil
+}
+
+func oneOf[S ~string](field string, value S, all ...S) error {
+	if value == "" || slices.Contains(all, value) {
+		return nil
+	}
+	names := make([]string, len(all))
+	for i, one := range all {
+		names[i] = string(one)
+	}
+	return fmt.Errorf("%s is %q; it can be %s, or empty", field, value, strings.Join(names, ", "))
+}
+
+func objectIn(field string, value json.RawMessage) error {
+	if value == nil || json.Valid(value) && bytes.HasPrefix(bytes.TrimSpace(value), []byte("{")) {
+		return nil
+	}
+	return fmt.Errorf("%s is not a JSON object", field)
+}
