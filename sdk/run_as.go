@@ -30,7 +30,7 @@ func RunAs[T any](ctx context.Context, prompt string, opts *Options) (T, *Result
 	}
 	schema, err := schemaOf(reflect.TypeFor[T]())
 	if err != nil {
-		return none, nil, &ConfigError{Option: "OutputFormat", Problem: fmt.Sprintf("%v has no JSON schema: %v", reflect.TypeFor[T](), err), Fix: "use a struct"}
+		return none, nil, &ConfigError{Option: "OutputFormat", Problem: fmt.Sprintf("%v has no JSON schema: %v", reflect.TypeFor[T](), err), Fix: "use a struct, or a map with string keys, that does not contain itself; or Run with an OutputFormat of your own"}
 	}
 	o.OutputFormat = JSONSchema(schema.listed)
 	o.Discard = false

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
@@ -100,6 +101,14 @@ func ownForms(t reflect.Type) map[reflect.Type]*jsonschema.Schema {
 			return
 		}
 		seen[t] = true
+		switch t {
+		case reflect.TypeFor[big.Int](): // it reads no quoted number
+			forms[t] = &jsonschema.Schema{Type: "integer"}
+			return
+		case reflect.TypeFor[json.Number]():
+			forms[t] = &jsonschema.Schema{Type: "number"}
+			return
+		}
 		switch t.PkgPath() {
 		case "time", "math/big", "log/slog":
 			return // the schema library knows these
@@ -151,6 +160,10 @@ func refine(t reflect.Type, s *jsonschema.Schema) error {
 		if s.AdditionalProperties != nil {
 			return refine(t.Elem(), s.AdditionalProperties)
 		}
+	case reflect.Interface:
+		if t.NumMethod() > 0 && s.Type == "" {
+			return fmt.Errorf("%v is an interface with methods, and JSON cannot say what is in it", t)
+		}
 	case reflect.Struct:
 		for _, f := range reflect.VisibleFields(t) {
 			if err := refineField(f, s); err != nil {
@@ -164,8 +177,11 @@ func refine(t reflect.Type, s *jsonschema.Schema) error {
 func refineField(f reflect.StructField, s *jsonschema.Schema) error {
 	name, settings, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if f.Anonymous {
-		if name != "" && name != "-" {
+		switch {
+		case name != "" && name != "-":
 			return errors.New("an embedded field with a JSON name is not supported; name the field in Go")
+		case name == "" && f.Type.Kind() == reflect.Pointer && !f.IsExported():
+			return errors.New("JSON cannot fill an embedded pointer to an unexported struct; embed the struct itself")
 		}
 		return nil // its fields come by themselves
 	}

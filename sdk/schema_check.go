@@ -82,7 +82,7 @@ func decodeFlat(raw json.RawMessage) (map[string]any, bool) {
 }
 
 // decodePlain reads one JSON value; its numbers are int64, uint64 or float64,
-// whichever holds them first, so that none loses digits it had.
+// whichever holds them first, so that no whole number of 64 bits loses digits.
 func decodePlain(raw json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"net/netip"
 	"strings"
 	"testing"
@@ -98,8 +99,11 @@ func TestSchemaOfAType(t *testing.T) {
 			B []byte          `json:"b"`
 			R json.RawMessage `json:"r" jsonschema:"anything"`
 			O ownJSON         `json:"o" jsonschema:"its own"`
+			I *big.Int        `json:"i"`
+			N json.Number     `json:"n"`
 		}](t), object(`"t":{"type":"string"},"a":{"type":"string"},"b":{"type":"string","contentEncoding":"base64"},`+
-			`"r":{"description":"anything"},"o":{"description":"its own"}`, "t", "a", "b", "r", "o")},
+			`"r":{"description":"anything"},"o":{"description":"its own"},"i":{"type":["null","integer"]},"n":{"type":"number"}`,
+			"t", "a", "b", "r", "o", "i", "n")},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -134,6 +138,8 @@ func TestTypesWithoutASchema(t *testing.T) {
 	assert.Contains(t, problem(toolOf[struct {
 		base `json:"b"`
 	}]()), "field base: an embedded field with a JSON name")
+	assert.Contains(t, problem(toolOf[struct{ *base }]()), "field base: JSON cannot fill an embedded pointer")
+	assert.Contains(t, problem(toolOf[struct{ S []fmt.Stringer }]()), "field S: fmt.Stringer is an interface with methods")
 	assert.Contains(t, problem(toolOf[struct {
 		N int `json:"n,string"`
 	}]()), `field N: the JSON option "string"`)
@@ -276,7 +282,9 @@ func TestArgumentsReachTheHandler(t *testing.T) {
 			A string `json:"a,omitempty" enum:"x"`
 			B string `json:"b,omitempty"`
 		} `json:"s,omitzero"`
-		Any any `json:"any,omitempty"`
+		Any any         `json:"any,omitempty"`
+		B   *big.Int    `json:"b,omitempty"`
+		N   json.Number `json:"n,omitempty"`
 	}
 	var got numbers
 	s := server(t, sdk.NewTool("it", "d", func(_ context.Context, in numbers) (*sdk.ToolResult, error) {
@@ -291,6 +299,8 @@ func TestArgumentsReachTheHandler(t *testing.T) {
 		`{"i":1e3}`:                  {I: 1000},
 		`{"f":3,"any":[1.50]}`:       {F: 3, Any: []any{1.5}},
 		`{"f":1e300}`:                {F: 1e300},
+		`{"b":18446744073709551615}`: {B: new(big.Int).SetUint64(math.MaxUint64)},
+		`{"n":1.25}`:                 {N: "1.25"},
 	} {
 		assert.Equal(t, "ok", call(t, s, "it", args).text(), args)
 		assert.Equal(t, want, got, args)
