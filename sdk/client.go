@@ -271,6 +271,9 @@ func (c *Client) Call(ctx context.Context, req HostRequest, resp any) error {
 	if err != nil {
 		return err
 	}
+	if req == nil {
+		return errors.New("control request: there is none to make; give a request, or use Control")
+	}
 	return ended(ctx, d.session.Call(ctx, req, resp, 0))
 }
 
@@ -278,6 +281,9 @@ func (c *Client) Call(ctx context.Context, req HostRequest, resp any) error {
 // encoded as a JSON object, nil as an empty one; its subtype is added. resp is
 // decoded into and may be nil.
 func (c *Client) Control(ctx context.Context, subtype string, req, resp any) error {
+	if subtype == "" {
+		return errors.New("control request: it has no subtype; an agent would not answer it")
+	}
 	body, err := controlBody(subtype, req)
 	if err != nil {
 		return err

@@ -302,6 +302,8 @@ func TestCancelledContext(t *testing.T) {
 			require.NoError(w, err)
 			_, err = t.Result(cancelled(w))
 			check(w, err)
+			_, err = c.Send(cancelled(w), sdk.UserText("and more"))
+			check(w, err)
 			check(w, c.AwaitIdle(cancelled(w)))
 		},
 		"of a request": func(w *world) {
@@ -357,6 +359,8 @@ func TestControl(t *testing.T) {
 		assert.True(w, json.Valid(raw))
 		require.ErrorContains(w, c.Control(w.Context(), "x", []int{1}, nil), "not a JSON object")
 		require.ErrorContains(w, c.Control(w.Context(), "x", func() {}, nil), "not a JSON object")
+		require.ErrorContains(w, c.Control(w.Context(), "", nil, nil), "no subtype")
+		require.Error(w, c.Call(w.Context(), nil, nil))
 		var refused *sdk.ControlError
 		require.ErrorAs(w, c.Control(w.Context(), "no_such_thing", nil, nil), &refused)
 	})

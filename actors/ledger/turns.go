@@ -87,6 +87,9 @@ const maxQueued = 256
 
 // AwaitRoom waits until the queue of user messages has room.
 func (l *Ledger) AwaitRoom(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	for {
 		l.mu.Lock()
 		if l.closing || len(l.turns.open) < maxQueued {
