@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/agent-troupe/troupe/actors/inquiry"
 	"github.com/agent-troupe/troupe/dialect"
@@ -81,8 +82,14 @@ func AcceptElicitation(content any) (ElicitationResult, error) {
 		return r, nil
 	}
 	raw, err := json.Marshal(content)
+	if err != nil {
+		return ElicitationResult{}, err
+	}
+	if raw[0] != '{' {
+		return ElicitationResult{}, fmt.Errorf("sdk: the values of the form are %T, which is no JSON object; give a struct or a map", content)
+	}
 	r.Content = raw
-	return r, err
+	return r, nil
 }
 
 func (o *Options) inquiries() runtime.Inquiries {

@@ -115,6 +115,7 @@ func TestWhatTheAgentAsksBesides(t *testing.T) {
 		// The vendors send the error's text; ours goes to events.
 		"elicitation fails":  {agent.Claude, elicit, sdk.Options{OnElicitation: answer(yes, errOdd)}, `{"action":"decline"}`, "odd"},
 		"elicitation panics": {agent.Qoder, elicit, sdk.Options{OnElicitation: func(context.Context, *sdk.ElicitationRequest) (sdk.ElicitationResult, error) { panic(errOdd) }}, `{"action":"cancel"}`, "odd"},
+		"no object":          {agent.Claude, elicit, sdk.Options{OnElicitation: answer(sdk.ElicitationResult{Action: sdk.ElicitAccept, Content: json.RawMessage(`[1]`)}, nil)}, `{"action":"decline"}`, "not a JSON object"},
 		"no such action":     {agent.Claude, elicit, sdk.Options{OnElicitation: answer(sdk.ElicitationResult{Action: "maybe"}, nil)}, `{"action":"decline"}`, `Action is "maybe"`},
 
 		"a dialog":           {agent.Claude, dialog, sdk.Options{SupportedDialogKinds: kinds, OnUserDialog: show(picked, nil)}, `{"behavior":"completed","result":{"choice":1}}`, ""},
@@ -189,6 +190,18 @@ func TestAGateOfATurnThatTakesTooLong(t *testing.T) {
 		assert.Equal(w, "Memory", timeout.SetBy)
 		assert.False(w, o.Memory.HasShouldGenerate, "the caller's struct stays the caller's")
 	})
+}
+
+func TestAcceptElicitation(t *testing.T) {
+	t.Parallel()
+	r, err := sdk.AcceptElicitation(nil)
+	require.NoError(t, err)
+	assert.Equal(t, sdk.ElicitationResult{Action: sdk.ElicitAccept}, r)
+	for _, values := range []any{7, "x", []int{1}, map[string]any(nil), func() {}} {
+		r, err = sdk.AcceptElicitation(values)
+		require.Error(t, err, "%T", values)
+		assert.Empty(t, r.Action, "%T: nobody has agreed", values)
+	}
 }
 
 func TestASessionThatWaitsForAForm(t *testing.T) {

@@ -1,8 +1,10 @@
 package inquiry
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/agent-troupe/troupe/dialect"
@@ -38,6 +40,9 @@ func elicit(c *Callbacks, req *protocol.ElicitationRequest, d dialect.Dialect) r
 		}
 		if result.Action != protocol.ElicitAccept {
 			result.Content = nil // nobody agreed to send it
+		}
+		if result.Content != nil && !bytes.HasPrefix(bytes.TrimSpace(result.Content), []byte("{")) {
+			return nil, errors.New("elicitation: Content is not a JSON object")
 		}
 		return json.Marshal(result)
 	}
