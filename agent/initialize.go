@@ -2,7 +2,6 @@ package agent
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -212,7 +211,7 @@ func (e *engine) tools() []string {
 	names = slices.DeleteFunc(names, func(n string) bool { return anyCovers(e.perms.disallow, n, nil) })
 	for _, s := range e.host.servers {
 		for _, tool := range s.tools {
-			names = append(names, "mcp__"+strings.ReplaceAll(s.name, " ", "_")+"__"+tool)
+			names = append(names, protocol.MCPToolName(s.name, tool))
 		}
 	}
 	slices.Sort(names)

@@ -245,17 +245,34 @@ func TestServersComeAndGoWhileTheSessionRuns(t *testing.T) {
 	r.close(c)
 }
 
-func TestNamesWithSpaces(t *testing.T) {
+func TestNamesOfMoreThanLetters(t *testing.T) {
+	t.Parallel()
+	for _, name := range []struct{ server, tool string }{{"my srv", "do it"}, {"my.srv ü", "do/it😀"}} {
+		t.Run(name.server, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			s := r.server(name.server, sdk.NewTool(name.tool, "Does it.", func(context.Context, nothing) (*sdk.ToolResult, error) { return sdk.Text("did it"), nil }, sdk.AlwaysLoad()))
+			o := r.options()
+			o.SDKMCPServers = []*sdk.MCPServer{s}
+			o.AllowedTools = []string{sdk.MCPToolName(name.server, name.tool)}
+			o.CanUseTool = r.noAsk()
+			r.once(o, r.calls(modelapi.ToolUse(sdk.MCPToolName(name.server, name.tool), modelapi.Args{})))
+			require.Len(t, r.told(), 1)
+			assert.Equal(t, "did it", r.told()[0].Text)
+		})
+	}
+}
+
+func TestAPolicyDeniesAToolByItsOwnName(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	s := r.server("my srv", sdk.NewTool("do it", "Does it.", func(context.Context, nothing) (*sdk.ToolResult, error) { return sdk.Text("did it"), nil }, sdk.AlwaysLoad()))
 	o := r.options()
-	o.SDKMCPServers = []*sdk.MCPServer{s}
-	o.AllowedTools = []string{sdk.MCPToolName("my srv", "do it")}
-	o.CanUseTool = r.noAsk()
-	r.once(o, r.calls(modelapi.ToolUse(sdk.MCPToolName("my srv", "do it"), modelapi.Args{})))
+	o.SDKMCPServers = []*sdk.MCPServer{r.server("my.srv", sdk.NewTool("drop.all", "Drops.", func(context.Context, nothing) (*sdk.ToolResult, error) { return sdk.Text("dropped"), nil }, sdk.AlwaysLoad()))}
+	o.SDKMCPServerConfigs = map[string]sdk.SDKMCPServerConfig{"my.srv": {Tools: []sdk.MCPToolPolicy{{Name: "drop.all", PermissionPolicy: sdk.AlwaysDeny}}}}
+	o.PermissionMode, o.AllowDangerouslySkipPermissions = sdk.ModeBypassPermissions, true
+	r.once(o, r.calls(modelapi.ToolUse(sdk.MCPToolName("my.srv", "drop.all"), modelapi.Args{})))
 	require.Len(t, r.told(), 1)
-	assert.Equal(t, "did it", r.told()[0].Text)
+	assert.True(t, r.told()[0].IsError)
 }
 
 // stdioServer makes this test binary an MCP server on stdio.

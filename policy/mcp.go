@@ -1,6 +1,10 @@
 package policy
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
 
 const mcpPrefix = "mcp__"
 
@@ -30,7 +34,7 @@ func throughMCP(c Call) Call {
 	if !ok || len(servers) != 1 || tool == "" {
 		return c
 	}
-	return Call{Tool: mcpPrefix + wireName(servers[0]) + "__" + wireName(tool), Input: arguments, MCPServer: servers[0], via: c.Tool}
+	return Call{Tool: mcpPrefix + protocol.MCPName(servers[0]) + "__" + protocol.MCPName(tool), Input: arguments, MCPServer: servers[0], via: c.Tool}
 }
 
 // namesMCP reports whether an MCP rule is about the tool. The names of servers
@@ -39,6 +43,13 @@ func throughMCP(c Call) Call {
 func namesMCP(rule string, c Call, wide bool) bool {
 	if !strings.HasPrefix(c.Tool, mcpPrefix) {
 		return false
+	}
+	if wide { // a rule may have the names as their servers do
+		name, glob := strings.CutSuffix(rule, "*")
+		rule, c.Tool = protocol.MCPName(name), protocol.MCPName(c.Tool)
+		if glob {
+			rule += "*"
+		}
 	}
 	start, glob := strings.CutSuffix(rule, "*")
 	if !glob {
@@ -56,19 +67,9 @@ func namesMCP(rule string, c Call, wide bool) bool {
 	if c.MCPServer != "" {
 		// The rule's server is what stands before its last separator, and has
 		// to be the whole of the call's.
-		server := mcpPrefix + wireName(c.MCPServer) + "__"
+		server := mcpPrefix + protocol.MCPName(c.MCPServer) + "__"
 		return strings.HasPrefix(c.Tool, server) && strings.HasPrefix(start, server)
 	}
 	name := c.Tool[len(mcpPrefix):]
 	return strings.Index(name, "__") == strings.LastIndex(name, "__")
-}
-
-// wireName is a server's name in the names of its tools.
-func wireName(server string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
-			return r
-		}
-		return '_'
-	}, server)
 }

@@ -204,6 +204,19 @@ func TestMCPServers(t *testing.T) {
 	}
 }
 
+// A rule may have a name as its server does; the agents write it otherwise.
+func TestMCPServersByTheirOwnNames(t *testing.T) {
+	t.Parallel()
+	p := compile(t, policy.Rules{Deny: []string{"mcp__my.srv__drop", "mcp__other.srv", "mcp__third.srv__get.*"}, Allow: []string{"mcp__fourth.srv"}})
+	for tool, want := range map[string]protocol.PermissionBehavior{
+		"mcp__my_srv__drop": deny, "mcp__my.srv__drop": deny, "mcp__my_srv__keep": ask,
+		"mcp__other_srv__x": deny, "mcp__third_srv__get_all": deny, "mcp__third_srv__set": ask,
+		"mcp__fourth_srv__x": ask, // there may be a server of that name
+	} {
+		assert.Equal(t, want, p.Decide(policy.Call{Tool: tool}), tool)
+	}
+}
+
 func TestDenyBeforeAskBeforeAllow(t *testing.T) {
 	t.Parallel()
 	p := compile(t, policy.Rules{

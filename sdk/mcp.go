@@ -56,6 +56,7 @@ func NewMCPServer(name, version string, tools ...Tool) (*MCPServer, error) {
 	}
 	s := &toolServer{info: map[string]string{"name": name, "version": version}, byName: make(map[string]*toolDef)}
 	listed := make([]json.RawMessage, 0, len(tools))
+	called := map[string]string{} // by the names that agents give them
 	for i, t := range tools {
 		option := fmt.Sprintf("%s.Tools[%d]", option, i)
 		if t.def == nil {
@@ -68,8 +69,15 @@ func NewMCPServer(name, version string, tools ...Tool) (*MCPServer, error) {
 		for _, p := range t.def.problems {
 			bad(option, p.what, p.fix)
 		}
-		if t.def.name != "" && s.byName[t.def.name] != nil {
+		wire := MCPToolName(name, t.def.name)
+		switch other, taken := called[wire]; {
+		case t.def.name == "":
+		case taken && other == t.def.name:
 			bad(option, "another tool of the server has the same name", "rename one of them")
+		case taken: // the agent would list the first alone
+			bad(option, fmt.Sprintf("agents call it %s, and the tool %q, too", wire, other), "rename one of them")
+		default:
+			called[wire] = t.def.name
 		}
 		s.byName[t.def.name] = t.def
 		if len(errs) > 0 {

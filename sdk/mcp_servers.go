@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
@@ -17,11 +16,9 @@ import (
 )
 
 // MCPToolName is what the agent calls a tool of an MCP server, in permission
-// rules, hook matchers and callbacks alike: mcp__server__tool, with _ in place
-// of spaces.
-func MCPToolName(server, tool string) string {
-	return strings.ReplaceAll("mcp__"+server+"__"+tool, " ", "_")
-}
+// rules, hook matchers and callbacks alike: mcp__server__tool, with _ in place of
+// all but ASCII letters, digits, _ and - (observed on Claude Code 2.1.329).
+func MCPToolName(server, tool string) string { return protocol.MCPToolName(server, tool) }
 
 // servers are the in-process MCP servers of one session.
 type servers struct {

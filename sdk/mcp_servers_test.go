@@ -139,5 +139,5 @@ func TestWrappedServerThatWasAddedLater(t *testing.T) {
 
 func TestMCPToolName(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "mcp__my_srv__do_it", sdk.MCPToolName("my srv", "do it"))
+	assert.Equal(t, "mcp__my_srv__do_it", sdk.MCPToolName("my.srv", "do it"))
 }

@@ -129,6 +129,15 @@ func TestNewMCPServerFindsEveryMistake(t *testing.T) {
 	}, all)
 }
 
+// Agents know tools by names with fewer characters, and list one of two alone.
+func TestToolsOfOneNameForTheAgent(t *testing.T) {
+	t.Parallel()
+	_, err := sdk.NewMCPServer("a b", "", sdk.NewTool("do it", "d", echo), sdk.NewTool("do.it", "d", echo), sdk.NewTool("do-it", "d", echo))
+	all := dialect.ConfigErrors(err)
+	require.Len(t, all, 1)
+	assert.Contains(t, all[0].Error(), `Tools[1] (do.it): agents call it mcp__a_b__do_it, and the tool "do it", too; rename one of them`)
+}
+
 func TestWrapMCPServerNeedsNameAndServer(t *testing.T) {
 	t.Parallel()
 	_, err := sdk.WrapMCPServer("", nil)

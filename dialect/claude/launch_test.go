@@ -140,11 +140,11 @@ func TestToolPoliciesAreRules(t *testing.T) {
 		Settings:   json.RawMessage(`{"permissions":{"allow":["Read","mcp__a_b__t"]}}`),
 		MCPServers: policies(),
 		SDKMCPServers: []dialect.SDKMCPServer{{Name: "host", Tools: []dialect.MCPTool{
-			{Name: "x", PermissionPolicy: dialect.AlwaysAsk}, {Name: "y", PermissionPolicy: dialect.AlwaysDeny}}}},
+			{Name: "x", PermissionPolicy: dialect.AlwaysAsk}, {Name: "y.z", PermissionPolicy: dialect.AlwaysDeny}}}},
 	}
 	l := launch(t, o)
 	assert.Equal(t, []string{"--mcp-config", `{"mcpServers":{"a b":{"command":"c"}}}`}, l.Args[5:7])
-	assert.JSONEq(t, `{"permissions":{"allow":["Read","mcp__a_b__t"],"ask":["mcp__host__x"],"deny":["mcp__host__y"]}}`, l.Args[8])
+	assert.JSONEq(t, `{"permissions":{"allow":["Read","mcp__a_b__t"],"ask":["mcp__host__x"],"deny":["mcp__host__y_z","mcp__host__y.z"]}}`, l.Args[8])
 }
 
 func TestWhatIsTooLongForAnArgument(t *testing.T) {

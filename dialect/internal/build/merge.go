@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // UserSettings returns the settings of the user to merge into, and whether they can hold a credential. What was in a
@@ -60,8 +61,12 @@ func toolPolicies(o *dialect.Options) []toolPolicy {
 // HasToolPolicies reports whether any tool of an MCP server has a permission policy.
 func HasToolPolicies(o *dialect.Options) bool { return len(toolPolicies(o)) > 0 }
 
-// ToolRule is the permission rule that names a tool of an MCP server. The agents write a space as an underscore.
-func ToolRule(server, tool string) string {
+// ToolRule is the permission rule that names a tool of an MCP server.
+func ToolRule(server, tool string) string { return protocol.MCPToolName(server, tool) }
+
+// spacedRule is the same as the vendors' SDKs write it. Claude Code knows no tool by it when there is more than spaces
+// in a name (observed on 2.1.329); of qodercli it has not been seen.
+func spacedRule(server, tool string) string {
 	return strings.ReplaceAll("mcp__"+server+"__"+tool, " ", "_")
 }
 
@@ -81,6 +86,9 @@ func MergeToolPolicies(o *dialect.Options, s *Settings, p *Problems) {
 		for _, t := range policies {
 			if t.tool.PermissionPolicy == l.policy {
 				rules = append(rules, ToolRule(t.server, t.tool.Name))
+				if spaced := spacedRule(t.server, t.tool.Name); spaced != rules[len(rules)-1] {
+					rules = append(rules, spaced)
+				}
 			}
 		}
 		MergeRules(s, p, "MCPServers", l.path, rules)
