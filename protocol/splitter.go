@@ -184,11 +184,11 @@ func (s *Splitter) Skip() {
 	s.start, s.scan = len(s.chunk), len(s.chunk)
 }
 
-// Rest gives up the buffer if it holds no byte of a pending line, for a caller
-// who may wait long for the next one.
+// Rest gives up the buffer, and begins anew with a small one, if no byte of a
+// line is pending. For a caller who may have to wait long for the next.
 func (s *Splitter) Rest() {
 	if s.Pending() == 0 {
-		s.chunk, s.start, s.scan = nil, 0, 0
+		s.chunk, s.start, s.scan, s.size = nil, 0, 0, 0
 	}
 }
 

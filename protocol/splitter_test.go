@@ -184,6 +184,7 @@ func TestSplitterRests(t *testing.T) {
 	assert.Equal(t, []string{"one", "two"}, []string{string(l.Data), string(l2.Data)})
 	s.Rest()
 	assert.Zero(t, cap(s.chunk), "nothing is held of a stream that is silent")
+	assert.Len(t, s.Buffer(), minChunk)
 }
 
 func TestSplitterLongLine(t *testing.T) {

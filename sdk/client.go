@@ -32,7 +32,7 @@ type Client struct {
 // dial is an attempt to connect, and then the connection.
 type dial struct {
 	home   *runtime.Runtime
-	cancel context.CancelCauseFunc
+	cancel context.CancelCauseFunc // of the attempt; nil once connected
 	done   *kernel.Promise[struct{}]
 	link   // set before done resolves
 }
@@ -62,17 +62,18 @@ func (c *Client) Connect(ctx context.Context) error {
 		_, err := d.done.Wait(ctx, d.home.Executor())
 		return ended(ctx, err)
 	}
-	d, dialing, err := c.dial(ctx)
+	dialing, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	d, err := c.dial(ctx, cancel)
 	opts := c.opts
 	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	defer d.cancel(nil)
 	d.link, err = opts.open(dialing, d.home)
 	c.mu.Lock()
 	if err == nil {
-		c.opts = nil
+		c.opts, d.cancel = nil, nil
 	} else {
 		c.dialing = nil
 	}
@@ -87,20 +88,19 @@ func (c *Client) Connect(ctx context.Context) error {
 }
 
 // dial begins an attempt to connect; mu is held.
-func (c *Client) dial(ctx context.Context) (*dial, context.Context, error) {
+func (c *Client) dial(ctx context.Context, cancel context.CancelCauseFunc) (*dial, error) {
 	if c.closed {
-		return nil, nil, ErrClosed
+		return nil, ErrClosed
 	}
 	if ctx.Err() != nil {
-		return nil, nil, ended(ctx, context.Cause(ctx))
+		return nil, ended(ctx, context.Cause(ctx))
 	}
 	home, err := c.opts.home()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	dialing, cancel := context.WithCancelCause(ctx)
 	c.dialing = &dial{home: home, cancel: cancel, done: kernel.NewPromise[struct{}]()}
-	return c.dialing, dialing, nil
+	return c.dialing, nil
 }
 
 // open starts the session.
@@ -147,6 +147,9 @@ func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
 	d := c.dialing
+	if d != nil && d.cancel != nil {
+		d.cancel(ErrClosed) // a Connect that is under way
+	}
 	c.mu.Unlock()
 	if d == nil {
 		return nil
@@ -154,7 +157,6 @@ func (c *Client) Close(ctx context.Context) error {
 	limit := &TimeoutError{What: "close session", Limit: c.closeTimeout, SetBy: "CloseTimeout"}
 	bounded, cancel := kernel.WithTimeout(ctx, d.home.Clock(), limit)
 	defer cancel()
-	d.cancel(ErrClosed) // of a Connect that is under way
 	if _, err := d.done.Wait(bounded, d.home.Executor()); err != nil {
 		if bounded.Err() != nil {
 			return ended(ctx, err)

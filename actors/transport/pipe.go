@@ -40,7 +40,7 @@ func (p *pipe) onChange(fn func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.next = fn
-	if p.readable() {
+	if p.ready() {
 		p.fire()
 	}
 }
@@ -50,14 +50,21 @@ func (p *pipe) onChange(fn func()) {
 func (p *pipe) untilReadable(fn func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.readable() {
+	if p.ready() {
 		return false
 	}
 	p.next = fn
 	return true
 }
 
-func (p *pipe) readable() bool { return len(p.buf) > p.readOff || p.noWriter || p.noReader }
+// readable reports whether a read would not wait.
+func (p *pipe) readable() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ready()
+}
+
+func (p *pipe) ready() bool { return len(p.buf) > p.readOff || p.noWriter || p.noReader }
 
 func (p *pipe) fire() {
 	if p.next != nil {

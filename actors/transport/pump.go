@@ -18,6 +18,7 @@ type pump struct {
 	lines   *protocol.Splitter
 	frames  []protocol.Frame
 	charged int64 // bytes of the unfinished line that the budget granted
+	quiet   bool  // an agent that has written this may say nothing for long
 	thrift  thrift
 	kept    int  // bytes of messages in the present read
 	tell    bool // the router has to hear of it
@@ -67,7 +68,7 @@ func (p *pump) task() {
 // there is: an agent in memory is waited for without a goroutine or a buffer.
 func (p *pump) rests() bool {
 	out, ok := p.out.(*pipe)
-	if !ok {
+	if !ok || out.readable() {
 		return false
 	}
 	p.lines.Rest()
@@ -90,6 +91,10 @@ func (p *pump) read() bool {
 		if line, ok := p.lines.Finish(); ok {
 			p.take(line)
 		}
+	}
+	if p.quiet {
+		p.lines.Rest()
+		p.quiet = false
 	}
 	p.put()
 	p.thrift.read(n, p.kept)
@@ -130,6 +135,7 @@ func (p *pump) take(line protocol.Line) {
 		f.Raw = p.thrift.keep(f.Raw)
 		p.kept += len(f.Raw)
 	}
+	p.quiet = f.Type == protocol.TypeControlResponse || f.Type == "result"
 	p.frames = append(p.frames, f)
 }
 
