@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -116,7 +117,7 @@ type plainMCPServer MCPServer
 
 // MarshalJSON encodes the server as the vendors write it, with its Extra keys.
 func (s MCPServer) MarshalJSON() ([]byte, error) {
-	return MarshalWith(mcpServerJSON{plainMCPServer(s), Millis(s.Timeout), s.Tools}, s.Extra)
+	return MarshalWith(mcpServerJSON{plainMCPServer(s), float64(WholeMillis(s.Timeout)), s.Tools}, s.Extra)
 }
 
 // UnmarshalJSON decodes what the vendors write, unknown keys into Extra.
@@ -132,6 +133,24 @@ func (s *MCPServer) UnmarshalJSON(b []byte) error {
 	*s = MCPServer(w.plainMCPServer)
 	s.Timeout, s.Tools = time.Duration(timeout), w.Policies
 	return nil
+}
+
+// Misplaced are the keys of extra that v has a field for, sorted. MarshalWith leaves them out.
+func Misplaced(v any, extra map[string]json.RawMessage) []string {
+	known := jsonKeys(reflect.TypeOf(v))
+	return slices.Sorted(func(yield func(string) bool) {
+		for key := range extra { //troupe:maporder they are sorted
+			if known[key] && !yield(key) {
+				return
+			}
+		}
+	})
+}
+
+// WholeMillis is d in milliseconds, rounded up: Claude Code drops a server, with no word, whose timeout is a fraction
+// (observed on 2.1.329).
+func WholeMillis(d time.Duration) int64 {
+	return int64(d/time.Millisecond) + min(1, int64(d%time.Millisecond))
 }
 
 // Millis is d in milliseconds, as the wire has it.

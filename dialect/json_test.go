@@ -88,7 +88,7 @@ func TestSandboxReadsWhatVendorsWrite(t *testing.T) {
 	t.Parallel()
 	s := roundTrip[dialect.Sandbox](t, `{"enabled":true,"failIfUnavailable":false,"autoAllowBashIfSandboxed":true,
 		"network":{"httpProxyPort":0,"allowLocalBinding":true},"filesystem":{"denyRead":["/etc"]},
-		"ignoreViolations":{"*":["/tmp"]},"credentials":{"files":[]}}`)
+		"ignoreViolations":{"*":["/tmp"]},"credentials":{"files":[]},"newer":1}`)
 	assert.Equal(t, dialect.Some(0), s.Network.HTTPProxyPort)
 	assert.Len(t, s.Extra, 1)
 	// What is said explicitly stays, and nothing else is said.

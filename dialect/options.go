@@ -58,7 +58,7 @@ type Options struct {
 	FallbackModel string `json:"fallbackModel,omitempty"`
 	// Thinking sets extended thinking: --thinking, --max-thinking-tokens, --thinking-display. Claude.
 	Thinking *Thinking `json:"thinking,omitempty"`
-	// MaxThinkingTokens is the older form of Thinking: 0 disables. Not together with Thinking. Claude.
+	// MaxThinkingTokens is the older form of Thinking: 0 disables. Thinking wins. Claude.
 	MaxThinkingTokens Opt[int] `json:"maxThinkingTokens,omitzero"`
 	// Effort is low, medium, high, xhigh or max: --effort. Claude.
 	Effort string `json:"effort,omitempty"`
@@ -205,6 +205,8 @@ type Options struct {
 	Hooks []HookRegistration `json:"-"`
 	// HasResolveModel: the host answers get_model_policy requests: initialize. Qoder.
 	HasResolveModel bool `json:"-"`
+	// HasSessionArtifacts: the host answers resolve_session_artifacts requests: initialize. Qoder.
+	HasSessionArtifacts bool `json:"-"`
 	// HasElicitation: the host answers elicitation requests. No wire effect.
 	HasElicitation bool `json:"-"`
 	// HasUserDialog: the host answers request_user_dialog requests. Claude.

@@ -24,6 +24,17 @@ type Sandbox struct {
 	IgnoreViolations map[string][]string `json:"ignoreViolations,omitzero"`
 	// EnableWeakerNestedSandbox works inside unprivileged containers, at a loss; absent: false.
 	EnableWeakerNestedSandbox Opt[bool] `json:"enableWeakerNestedSandbox,omitzero"`
+	// EnableWeakerNetworkIsolation, AllowNestedUserNamespaces and AllowAppleEvents give up a part of the isolation; absent:
+	// false.
+	EnableWeakerNetworkIsolation Opt[bool] `json:"enableWeakerNetworkIsolation,omitzero"`
+	AllowNestedUserNamespaces    Opt[bool] `json:"allowNestedUserNamespaces,omitzero"`
+	AllowAppleEvents             Opt[bool] `json:"allowAppleEvents,omitzero"`
+	// Credentials hides credentials from commands.
+	Credentials *SandboxCredentials `json:"credentials,omitempty"`
+	// Ripgrep, BwrapPath and SocatPath are the programs that the sandbox is made of; absent: those on PATH.
+	Ripgrep   *SandboxRipgrep `json:"ripgrep,omitempty"`
+	BwrapPath string          `json:"bwrapPath,omitempty"`
+	SocatPath string          `json:"socatPath,omitempty"`
 	// Extra are further keys, passed on as they are.
 	Extra map[string]json.RawMessage `json:"-"`
 }
@@ -45,6 +56,8 @@ type SandboxNetwork struct {
 	// AllowedDomains may be reached; DeniedDomains not, which wins.
 	AllowedDomains []string `json:"allowedDomains,omitzero"`
 	DeniedDomains  []string `json:"deniedDomains,omitzero"`
+	// StrictAllowlist denies what is not allowed without asking; absent: false.
+	StrictAllowlist Opt[bool] `json:"strictAllowlist,omitzero"`
 	// AllowManagedDomainsOnly leaves it to the managed settings to allow domains.
 	AllowManagedDomainsOnly Opt[bool] `json:"allowManagedDomainsOnly,omitzero"`
 	// AllowLocalBinding lets commands listen on local ports; absent: false.
@@ -56,6 +69,10 @@ type SandboxNetwork struct {
 	// HTTPProxyPort and SOCKSProxyPort are ports of your own proxies on localhost.
 	HTTPProxyPort  Opt[int] `json:"httpProxyPort,omitzero"`
 	SOCKSProxyPort Opt[int] `json:"socksProxyPort,omitzero"`
+	// AllowMachLookup are services of macOS that may be looked up.
+	AllowMachLookup []string `json:"allowMachLookup,omitzero"`
+	// TLSTerminate has the sandbox's proxy look into TLS.
+	TLSTerminate *SandboxTLS `json:"tlsTerminate,omitempty"`
 }
 
 // SandboxFilesystem limits what sandboxed commands may read and write. Entries are paths or patterns.
@@ -67,6 +84,50 @@ type SandboxFilesystem struct {
 	AllowRead []string `json:"allowRead,omitzero"`
 	// AllowManagedReadPathsOnly leaves it to the managed settings to make such exceptions; absent: false.
 	AllowManagedReadPathsOnly Opt[bool] `json:"allowManagedReadPathsOnly,omitzero"`
+	// Disabled leaves files alone; absent: false.
+	Disabled Opt[bool] `json:"disabled,omitzero"`
+}
+
+// SandboxCredentials hides credentials from sandboxed commands.
+type SandboxCredentials struct {
+	// Files and EnvVars are what is hidden. A deny wins over a mask for the same.
+	Files   []SandboxCredential `json:"files,omitzero"`
+	EnvVars []SandboxCredential `json:"envVars,omitzero"`
+	// AllowPlaintextInject lets a masked value be sent without TLS; absent: false.
+	AllowPlaintextInject Opt[bool] `json:"allowPlaintextInject,omitzero"`
+	// AWSPairs are keys that sign requests together, as the vendor's types have them.
+	AWSPairs json.RawMessage `json:"awsPairs,omitempty"`
+	// SigV4 says what becomes of signed requests, as the vendor's types have it.
+	SigV4 json.RawMessage `json:"sigv4,omitempty"`
+}
+
+// SandboxCredential is a file (Path) or a variable (Name) with a credential in it.
+type SandboxCredential struct {
+	Path string `json:"path,omitempty"`
+	Name string `json:"name,omitempty"`
+	// Mode is deny, or mask: the command sees another value, and the real one goes to InjectHosts.
+	Mode string `json:"mode"`
+	// Extract is a pattern for the part that is masked; OnExtractNoMatch is deny, error or warn.
+	Extract          string `json:"extract,omitempty"`
+	OnExtractNoMatch string `json:"onExtractNoMatch,omitempty"`
+	// Decode is jwt, with MaskClaims.
+	Decode     string   `json:"decode,omitempty"`
+	MaskClaims []string `json:"maskClaims,omitzero"`
+	// MaskDuplicates masks the value wherever it stands in a file.
+	MaskDuplicates Opt[bool] `json:"maskDuplicates,omitzero"`
+	InjectHosts    []string  `json:"injectHosts,omitzero"`
+}
+
+// SandboxRipgrep is the ripgrep that the sandbox uses.
+type SandboxRipgrep struct {
+	Command string   `json:"command"`
+	Args    []string `json:"args,omitzero"`
+}
+
+// SandboxTLS is the certificate authority that ends TLS in the sandbox's proxy.
+type SandboxTLS struct {
+	CACertPath string `json:"caCertPath,omitempty"`
+	CAKeyPath  string `json:"caKeyPath,omitempty"`
 }
 
 // SecurityScan chooses the scans of generated code. All three levels are sent. Qoder.

@@ -172,7 +172,8 @@ func isSilent(silent map[string][]string, field, name string) bool {
 // TestRefusalsNameTheirOption: an option that a backend lacks is refused under its own name.
 func TestRefusalsNameTheirOption(t *testing.T) {
 	t.Parallel()
-	renamed := map[string]string{"HasResolveModel": "ResolveModel", "HasUserDialog": "OnUserDialog"}
+	renamed := map[string]string{"HasResolveModel": "ResolveModel", "HasUserDialog": "OnUserDialog",
+		"HasSessionArtifacts": "ResolveSessionArtifacts"}
 	for field, sample := range samples() {
 		for name, d := range dialects() {
 			o := start(name)

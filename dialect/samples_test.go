@@ -66,7 +66,7 @@ func samples() map[string]func(*dialect.Options) {
 		"Title":                func(x o) { x.Title = "t" },
 		"VerbatimPrompts":      func(x o) { x.VerbatimPrompts = true },
 		"CustomContext":        func(x o) { x.CustomContext = raw },
-		"Memory":               func(x o) { x.Memory = &dialect.Memory{Mode: "native", HasShouldGenerate: true} },
+		"Memory":               func(x o) { x.Memory = &dialect.Memory{Mode: "custom", HasShouldGenerate: true} },
 		"Evolution":            func(x o) { x.Evolution = &dialect.Evolution{HasShouldReview: true} },
 		"Tools":                func(x o) { x.Tools = dialect.Only("Read", "Agent", "Skill") },
 		"AllowedTools":         func(x o) { x.AllowedTools = []string{"Read", "Bash(git:*)"} },
@@ -82,7 +82,7 @@ func samples() map[string]func(*dialect.Options) {
 		"PermissionPrompts":               func(x o) { x.PermissionPrompts = "host" },
 		"PlanMode":                        func(x o) { x.PlanMode = dialect.Some(true) },
 		"Sandbox": func(x o) {
-			x.Sandbox = &dialect.Sandbox{Enabled: dialect.Some(true), Extra: map[string]json.RawMessage{"credentials": raw}}
+			x.Sandbox = &dialect.Sandbox{Enabled: dialect.Some(true), Extra: map[string]json.RawMessage{"newer": raw}}
 		},
 		"SecurityScan":    func(x o) { x.SecurityScan = &dialect.SecurityScan{L3DeepScan: true} },
 		"Continue":        func(x o) { x.Continue = true },
@@ -129,6 +129,7 @@ func samples() map[string]func(*dialect.Options) {
 			x.Hooks = []dialect.HookRegistration{{Event: protocol.HookStop, CallbackIDs: []string{"h"}}}
 		},
 		"HasResolveModel":        func(x o) { x.HasResolveModel = true },
+		"HasSessionArtifacts":    func(x o) { x.HasSessionArtifacts = true },
 		"HasElicitation":         func(x o) { x.HasElicitation = true },
 		"HasUserDialog":          func(x o) { x.HasUserDialog = true },
 		"SupportedDialogKinds":   func(x o) { x.HasUserDialog, x.SupportedDialogKinds = true, []string{"k"} },

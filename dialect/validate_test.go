@@ -190,7 +190,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"MaxBudgetUSD": {{MaxBudgetUSD: dialect.Some(0.0)}, {MaxBudgetUSD: dialect.Some(-1.0)},
 			{MaxBudgetUSD: dialect.Some(math.NaN())}, {MaxBudgetUSD: dialect.Some(math.Inf(1))}},
 		"TaskBudget":                          {{TaskBudget: dialect.Some(0)}},
-		"MaxThinkingTokens":                   {{MaxThinkingTokens: dialect.Some(-1)}, {MaxThinkingTokens: dialect.Some(1), Thinking: &dialect.Thinking{Type: "adaptive"}}},
+		"MaxThinkingTokens":                   {{MaxThinkingTokens: dialect.Some(-1)}},
 		"Thinking.Type":                       {{Thinking: &dialect.Thinking{Type: "deep"}}},
 		"Thinking.BudgetTokens":               {{Thinking: &dialect.Thinking{Type: "enabled", BudgetTokens: dialect.Some(0)}}, {Thinking: &dialect.Thinking{Type: "adaptive", BudgetTokens: dialect.Some(9)}}},
 		"OutputFormat.Type":                   {{OutputFormat: &dialect.OutputFormat{Schema: json.RawMessage(`{}`)}}},

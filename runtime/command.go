@@ -82,6 +82,7 @@ func (spec *Spec) facts() (dialect.Options, error) {
 func inquiries(o *dialect.Options, c *Inquiries) {
 	o.HasElicitation = o.HasElicitation || c.Elicitation != nil
 	o.HasUserDialog = o.HasUserDialog || c.UserDialog != nil
+	o.HasSessionArtifacts = o.HasSessionArtifacts || c.SessionArtifacts != nil
 	if c.ShouldGenerateMemory != nil {
 		m := dialect.Memory{}
 		if o.Memory != nil {

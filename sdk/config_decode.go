@@ -170,6 +170,9 @@ func (r *configReader) decodeStruct(n *configNode, v reflect.Value, at string) {
 	keys, by := configKeys(v.Type()), map[int]string{}
 	r.each(n, at, func(key, value *configNode, at string) {
 		f, known := keys[key.text]
+		if key.text == extraKey && known {
+			r.notExtra(value, at, keys)
+		}
 		switch {
 		case !known:
 			r.unknown(key, at, keys)
@@ -183,6 +186,15 @@ func (r *configReader) decodeStruct(n *configNode, v reflect.Value, at string) {
 			r.decode(value, v.Field(f.index), at)
 		}
 	})
+}
+
+// notExtra reports keys under extra that have a place of their own, and would be lost there.
+func (r *configReader) notExtra(extra *configNode, at string, keys map[string]configField) {
+	for _, p := range extra.pairs {
+		if _, own := keys[p.key.text]; own {
+			r.fail(p.key, configPath(at, p.key.text), "has a place of its own", "take it out of "+extraKey)
+		}
+	}
 }
 
 // unknown reports a key that is not among keys.

@@ -65,7 +65,7 @@ func everything() *sdk.Options {
 		Sandbox: &sdk.Sandbox{Enabled: sdk.Some(true), ExcludedCommands: []string{"docker"},
 			Network:          &sdk.SandboxNetwork{AllowedDomains: []string{}, AllowLocalBinding: sdk.Some(false), HTTPProxyPort: sdk.Some(8080)},
 			Filesystem:       &sdk.SandboxFilesystem{DenyRead: []string{"/etc"}},
-			IgnoreViolations: map[string][]string{"file": {"/tmp"}}, Extra: map[string]json.RawMessage{"ripgrep": raw(`{"command":"rg"}`)}},
+			IgnoreViolations: map[string][]string{"file": {"/tmp"}}, Ripgrep: &sdk.SandboxRipgrep{Command: "rg"}, Extra: map[string]json.RawMessage{"newer": raw(`{"a":1}`)}},
 		SecurityScan: &sdk.SecurityScan{L1StaticCheck: true},
 		Continue:     true, Resume: "r", ForkSession: true, ResumeSessionAt: "m", ResumeDropsTurn: "d",
 		SessionID: "dddddddd-1111-4111-8111-111111111111", PersistSession: sdk.Some(false), EnableFileCheckpointing: sdk.Some(true),

@@ -75,7 +75,7 @@ type Options struct {
 	ShouldGenerateMemory TurnGate `json:"-"`
 	// ShouldReviewSkills decides whether a turn is worth a review of the skills: initialize. Qoder.
 	ShouldReviewSkills TurnGate `json:"-"`
-	// ResolveSessionArtifacts says where the files of a session are. Qoder.
+	// ResolveSessionArtifacts says where the files of a session are: initialize. Qoder.
 	ResolveSessionArtifacts ResolveSessionArtifacts `json:"-"`
 	// OnEvent is told what happens to the session: changes of its state,
 	// callbacks that failed, restarts, warnings. One event at a time and in
@@ -129,7 +129,8 @@ type Options struct {
 	// Executable is the JavaScript runtime for a script: node, bun, deno or a path. Default: node. Both: the program,
 	// before the script; no effect, and a Warning, where the agent's program is none.
 	Executable string `json:"executable,omitempty"`
-	// ExecutableArgs are the runtime's own arguments, placed before the script. Default: none. Both: as they are.
+	// ExecutableArgs are the runtime's own arguments, placed before the script. Default: none. Both: as they are; with a
+	// Warning, where the agent's program is no script: Claude: before its own arguments. No effect on Qoder.
 	ExecutableArgs []string `json:"executableArgs,omitempty"`
 	// ExtraArgs are further flags of the agent by name, without dashes; an absent value makes a switch. What another
 	// option or the protocol sets is refused. Default: none. Both: --key value or --key, by the order of keys, after
@@ -148,7 +149,7 @@ type Options struct {
 	// Proxy is the URL of the proxy to reach the model through. Default: none. Qoder: --proxy, or, where the URL could
 	// hold a secret, HTTPS_PROXY and a set_proxy request.
 	Proxy string `json:"proxy,omitempty"`
-	// VPCEndpoint is the private endpoint to use. Default: none. Qoder: QODER_VPC_ENDPOINT.
+	// VPCEndpoint is the private endpoint to use. Default: none. Qoder: QODER_VPC_ENDPOINT, without space around it.
 	VPCEndpoint string `json:"vpcEndpoint,omitempty"`
 
 	// Model.
@@ -161,7 +162,7 @@ type Options struct {
 	// Thinking sets extended thinking. Default: nil, the agent's. Claude: --thinking, or --max-thinking-tokens for
 	// enabled with a budget; --thinking-display unless disabled.
 	Thinking *Thinking `json:"thinking,omitempty"`
-	// MaxThinkingTokens is the older form of Thinking, and not together with it. Default: absent, the agent's. Claude:
+	// MaxThinkingTokens is the older form of Thinking, which wins, with a Warning. Default: absent, the agent's. Claude:
 	// --max-thinking-tokens; 0: --thinking=disabled.
 	MaxThinkingTokens Opt[int] `json:"maxThinkingTokens,omitzero"`
 	// Effort is low, medium, high, xhigh or max. Default: the agent's. Claude: --effort.

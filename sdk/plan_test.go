@@ -27,7 +27,7 @@ func TestPlanShowsNoSecret(t *testing.T) {
 		"claude": {Backend: sdk.Claude(sdk.ClaudeConfig{Path: "/opt/claude"}), Env: map[string]string{"TOKEN": secret}, MCPServers: servers,
 			Settings: settings, ManagedSettings: settings, Agents: map[string]sdk.AgentDefinition{"a": {Description: "d", Prompt: "p",
 				MCPServers: []sdk.AgentMCPServer{{Name: "own", Config: &sdk.MCPServerConfig{Command: "c", Env: map[string]string{"K": secret}}}}}},
-			Sandbox: &sdk.Sandbox{Enabled: sdk.Some(true), Extra: map[string]json.RawMessage{"credentials": json.RawMessage(`["` + secret + `"]`)}}},
+			Sandbox: &sdk.Sandbox{Enabled: sdk.Some(true), Extra: map[string]json.RawMessage{"newer": json.RawMessage(`["` + secret + `"]`)}}},
 		"claude, all in initialize": {Backend: sdk.Claude(sdk.ClaudeConfig{}), MCPServers: servers, MCPServersDelivery: sdk.DeliverInInitialize},
 		"qoder": {Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.AccessToken(secret), Proxy: "http://u:" + secret + "@p:1", MCPServers: servers,
 			Settings: settings},
@@ -43,7 +43,7 @@ func TestPlanShowsNoSecret(t *testing.T) {
 			assert.Equal(t, "/opt/claude", p.Path)
 			assert.Empty(t, p.Names)
 			assert.JSONEq(t, `{"model":"m","env":{"K":"***","N":"***"},"permissions":{"allow":["Read"]},
-				"sandbox":{"enabled":true,"failIfUnavailable":true,"credentials":["***"]}}`, string(p.Files[1].Content))
+				"sandbox":{"enabled":true,"newer":["***"],"failIfUnavailable":true}}`, string(p.Files[1].Content))
 			assert.JSONEq(t, `{"mcpServers":{"db":{"command":"db-mcp","args":["***","***"],"env":{"K":"***"}},
 				"web":{"type":"http","url":"https://***@h/mcp?***#***","headers":{"A":"***"}}}}`, string(p.Files[0].Content))
 		}
@@ -93,14 +93,14 @@ func TestServersOfThisProcessHavePolicies(t *testing.T) {
 			Tools: []sdk.MCPToolPolicy{{Name: "echo", PermissionPolicy: sdk.AlwaysDeny}}}}}
 	p, err := o.Plan()
 	require.NoError(t, err)
-	assert.Contains(t, string(p.Initialize), `"sdkMcpServerConfigs":{"host":{"timeout":1500}}`)
+	assert.Contains(t, string(p.Initialize), `"sdkMcpServerConfigs":{"host":{"timeout":1500,"tools":[{"name":"echo","permission_policy":"always_deny"}]}}`)
 	assert.Contains(t, p.Args, `{"permissions":{"allow":[],"ask":[],"deny":["mcp__host__echo"]}}`)
 
 	o.Backend, o.Auth = sdk.Qoder(sdk.QoderConfig{}), sdk.QoderCLIAuth()
-	o.SDKMCPServerConfigs = map[string]sdk.SDKMCPServerConfig{"host": {Tools: []sdk.MCPToolPolicy{{Name: "echo", ExposedName: "say"}}}}
+	o.SDKMCPServerConfigs = map[string]sdk.SDKMCPServerConfig{"host": {Tools: []sdk.MCPToolPolicy{{Name: "echo", ExposedName: "say", AlwaysLoad: true}}}}
 	p, err = o.Plan()
 	require.NoError(t, err)
-	assert.Contains(t, string(p.Initialize), `"sdkMcpToolOverrides":{"host":{"echo":{"exposedName":"say"}}}`)
+	assert.Contains(t, string(p.Initialize), `"sdkMcpToolOverrides":{"host":{"echo":{"exposedName":"say","alwaysLoad":true}}}`)
 
 	o.SDKMCPServerConfigs = map[string]sdk.SDKMCPServerConfig{"hots": {}}
 	_, err = o.Plan()

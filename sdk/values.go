@@ -44,6 +44,8 @@ type (
 	MemoryConsumption = dialect.MemoryConsumption
 	// MemoryFile is a file of memories.
 	MemoryFile = dialect.MemoryFile
+	// MemoryRoot is a directory of memories.
+	MemoryRoot = dialect.MemoryRoot
 	// TurnComplete is work at the end of a turn.
 	TurnComplete = dialect.TurnComplete
 	// OutputFormat asks the model for an answer of a given shape.
@@ -52,6 +54,14 @@ type (
 	Plugin = dialect.Plugin
 	// Sandbox confines the shell commands of a session.
 	Sandbox = dialect.Sandbox
+	// SandboxCredentials hides credentials from sandboxed commands.
+	SandboxCredentials = dialect.SandboxCredentials
+	// SandboxCredential is a file or a variable with a credential in it.
+	SandboxCredential = dialect.SandboxCredential
+	// SandboxRipgrep is the ripgrep that the sandbox uses.
+	SandboxRipgrep = dialect.SandboxRipgrep
+	// SandboxTLS is the certificate authority that ends TLS in the sandbox's proxy.
+	SandboxTLS = dialect.SandboxTLS
 	// SandboxFilesystem limits what sandboxed commands may read and write.
 	SandboxFilesystem = dialect.SandboxFilesystem
 	// SandboxNetwork limits what sandboxed commands may reach.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,9 @@ func TestOptionsThatMeet(t *testing.T) {
 	}{
 		"no limit":                      {o{MaxTurns: dialect.Some(0)}, nil},
 		"disabled thinking has no form": {o{Thinking: &disabled}, []string{"--thinking=disabled"}},
+		"the newer form wins":           {o{MaxThinkingTokens: dialect.Some(0), Thinking: &dialect.Thinking{Type: "adaptive"}}, []string{"--thinking=adaptive"}},
+		"a fraction":                    {o{MaxBudgetUSD: dialect.Some(1e-7)}, []string{"--max-budget-usd=1e-7"}},
+		"a whole millisecond":           {o{MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Timeout: 1500 * time.Microsecond}}}, []string{"--mcp-config", `{"mcpServers":{"s":{"command":"c","timeout":2}}}`}},
 		"budget and display": {o{Thinking: &dialect.Thinking{Type: "enabled", BudgetTokens: dialect.Some(7), Display: "omitted"}, Effort: "max"},
 			[]string{"--max-thinking-tokens=7", "--thinking-display=omitted", "--effort=max"}},
 		"a skill that is allowed anyway": {o{AllowedTools: []string{"Skill(a)", "Read"}, Skills: dialect.Only("a", "b c")},
@@ -75,6 +79,11 @@ func TestSandboxIsMergedIntoTheSettings(t *testing.T) {
 	assert.JSONEq(t, want, file(t, inline, "settings.json"), "settings with unknown keys can hold a credential")
 	read := launch(t, dialect.Options{SettingsPath: "/s", SettingsContent: []byte(settings), Sandbox: box})
 	assert.JSONEq(t, want, file(t, read, "settings.json"))
+
+	hidden := launch(t, dialect.Options{Settings: json.RawMessage(`{"z":1,"sandbox":{"filesystem":{"disabled":true},"credentials":{"files":[{"path":"/c","mode":"deny"}]}},"a":2}`),
+		Sandbox: &dialect.Sandbox{Credentials: &dialect.SandboxCredentials{Files: []dialect.SandboxCredential{{Path: "/c", Mode: "deny"}}}}})
+	assert.Equal(t, `{"z":1,"sandbox":{"filesystem":{},"credentials":{"files":[{"path":"/c","mode":"deny"},{"path":"/c","mode":"deny"}]}},"a":2}`,
+		file(t, hidden, "settings.json"), "in the order given; a file that is hidden confines files")
 
 	other := launch(t, dialect.Options{Settings: json.RawMessage(`{"sandbox":true}`), Sandbox: &dialect.Sandbox{Enabled: some(false)}})
 	assert.JSONEq(t, `{"sandbox":{"enabled":false}}`, file(t, other, "settings.json"))
@@ -126,11 +135,12 @@ func TestOptionsThatCannotMeet(t *testing.T) {
 	main := def
 	main.Tools = dialect.Only("Read")
 	for option, o := range map[string]dialect.Options{
-		"FallbackModel":           {Model: "m", FallbackModel: "m"},
-		"EnableFileCheckpointing": {EnableFileCheckpointing: dialect.Some(true), HasSessionStore: true},
-		"Thinking.Display":        {Thinking: &dialect.Thinking{Type: "adaptive", Display: "full"}},
-		"Agents":                  {Agent: "main", Agents: map[string]dialect.AgentDefinition{"main": main, "sub": def}},
-		"ExperimentalCloudAgent":  {ExperimentalCloudAgent: &dialect.CloudAgent{Session: dialect.CloudSession{ID: "s"}}},
+		"FallbackModel":            {Model: "m", FallbackModel: "m"},
+		"EnableFileCheckpointing":  {EnableFileCheckpointing: dialect.Some(true), HasSessionStore: true},
+		`Sandbox.Extra["ripgrep"]`: {Sandbox: &dialect.Sandbox{Extra: map[string]json.RawMessage{"ripgrep": json.RawMessage(`{}`), "new": json.RawMessage(`1`)}}},
+		"Thinking.Display":         {Thinking: &dialect.Thinking{Type: "adaptive", Display: "full"}},
+		"Agents":                   {Agent: "main", Agents: map[string]dialect.AgentDefinition{"main": main, "sub": def}},
+		"ExperimentalCloudAgent":   {ExperimentalCloudAgent: &dialect.CloudAgent{Session: dialect.CloudSession{ID: "s"}}},
 	} {
 		_, err := claude.New().Validate(&o)
 		require.Len(t, dialect.ConfigErrors(err), 1, "%s: %v", option, err)

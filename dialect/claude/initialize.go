@@ -19,7 +19,11 @@ func (Dialect) Initialize(o *dialect.Options) (json.RawMessage, error) {
 	}
 	systemPrompt(o.SystemPrompt, &req)
 	req.SetIf(o.PlanModeInstructions != "", "planModeInstructions", o.PlanModeInstructions)
+	if snapshot, given := o.SystemPrompt.Snapshot.Value(); given {
+		req.Set("systemPromptSnapshot", snapshot)
+	}
 	req.SetIf(len(o.ToolAliases) > 0, "toolAliases", o.ToolAliases)
+	req.SetIf(o.SystemPrompt.ExcludeDynamicSections, "excludeDynamicSections", true)
 	req.SetIf(len(o.Agents) > 0, "agents", o.Agents)
 	req.SetIf(o.Title != "", "title", o.Title)
 	if !o.Skills.IsDefault() && !o.Skills.IsAll() {
@@ -28,11 +32,11 @@ func (Dialect) Initialize(o *dialect.Options) (json.RawMessage, error) {
 	req.SetIf(o.PromptSuggestions, "promptSuggestions", true)
 	req.SetIf(o.AgentProgressSummaries, "agentProgressSummaries", true)
 	req.SetIf(o.ForwardSubagentText, "forwardSubagentText", true)
-	req.SetIf(o.PerTaskStopAffordance, "perTaskStopAffordance", true)
 	req.SetIf(len(o.SupportedDialogKinds) > 0, "supportedDialogKinds", o.SupportedDialogKinds)
+	req.SetIf(o.PerTaskStopAffordance, "perTaskStopAffordance", true)
 	req.SetIf(pluginsInInitialize(o), "plugins", plugins(o.Plugins))
-	req.SetIf(mcpInInitialize(o), "mcpServers", externalServers(o))
 	req.SetIf(managedInInitialize(o), "managedSettings", o.ManagedSettings)
+	req.SetIf(mcpInInitialize(o), "mcpServers", o.MCPServers)
 	return req.JSON()
 }
 
@@ -40,15 +44,11 @@ func (Dialect) Initialize(o *dialect.Options) (json.RawMessage, error) {
 func systemPrompt(s dialect.SystemPrompt, req *build.Object) {
 	if s.Preset {
 		req.SetIf(s.Append != "", "appendSystemPrompt", s.Append)
-	} else if len(s.Blocks) == 0 {
+	} else if s.Blocks == nil {
 		req.Set("systemPrompt", []string{""})
 	} else {
 		req.Set("systemPrompt", s.Blocks)
 	}
-	if snapshot, given := s.Snapshot.Value(); given {
-		req.Set("systemPromptSnapshot", snapshot)
-	}
-	req.SetIf(s.ExcludeDynamicSections, "excludeDynamicSections", true)
 }
 
 // onFailure makes the agent refuse what a gate's invalid answer would else let through.

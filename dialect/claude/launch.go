@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,7 +58,11 @@ func arguments(o *dialect.Options, l *dialect.Launch, p *build.Problems) []strin
 	managedSettingsArgs(o, a)
 	a.Extra(o.ExtraArgs, "--print", "--input-format", "--output-format", "--settings", "--managed-settings", "--mcp-config")
 	settingsArgs(o, l, a, p)
-	return a.List()
+	if len(l.Interpreter) > 0 || len(o.ExecutableArgs) == 0 {
+		return a.List()
+	}
+	p.Warn("ExecutableArgs", l.Path, "the agent's program is not a script, and gets them itself, before its own", "use ExtraArgs for the agent's own flags")
+	return slices.Concat(o.ExecutableArgs, a.List())
 }
 
 func modelArgs(o *dialect.Options, a *build.Args) {
@@ -67,7 +72,8 @@ func modelArgs(o *dialect.Options, a *build.Args) {
 		a.Joined("MaxTurns", "--max-turns", strconv.Itoa(n))
 	}
 	if usd, ok := o.MaxBudgetUSD.Value(); ok {
-		a.Joined("MaxBudgetUSD", "--max-budget-usd", strconv.FormatFloat(usd, 'f', -1, 64))
+		text, _ := build.JSON(usd) // which has JavaScript's form of numbers; what is none is reported elsewhere
+		a.Joined("MaxBudgetUSD", "--max-budget-usd", string(text))
 	}
 	if n, ok := o.TaskBudget.Value(); ok {
 		a.Joined("TaskBudget", "--task-budget", strconv.Itoa(n))
@@ -82,12 +88,12 @@ func modelArgs(o *dialect.Options, a *build.Args) {
 }
 
 func thinkingArgs(o *dialect.Options, a *build.Args) {
-	if n, ok := o.MaxThinkingTokens.Value(); ok && n == 0 {
+	t := o.Thinking
+	if n, ok := o.MaxThinkingTokens.Value(); t == nil && ok && n == 0 {
 		a.Joined("MaxThinkingTokens", "--thinking", dialect.ThinkingDisabled)
-	} else if ok {
+	} else if t == nil && ok {
 		a.Joined("MaxThinkingTokens", "--max-thinking-tokens", strconv.Itoa(n))
 	}
-	t := o.Thinking
 	if t == nil {
 		return
 	}
@@ -127,21 +133,27 @@ func pluginArgs(o *dialect.Options, a *build.Args) {
 	}
 }
 
-// environment adds what the SDK adds. The user's own value of a variable wins.
+// environment adds what the SDK adds. The user's own value of a variable wins, but not over an option.
 func environment(o *dialect.Options, l *dialect.Launch, p *build.Problems) {
 	e := build.NewEnv(o, p)
-	e.Default("CLAUDE_CODE_ENTRYPOINT", entrypoint)
-	e.Default("CLAUDE_AGENT_SDK_VERSION", sdkVersion)
+	for _, v := range []struct{ name, value string }{{"CLAUDE_CODE_ENTRYPOINT", entrypoint}, {"CLAUDE_AGENT_SDK_VERSION", sdkVersion}} {
+		if given, ok := o.Env[v.name]; ok && given == "" { // an empty one is none
+			e.Set(v.name, v.value, false)
+		}
+		e.Default(v.name, v.value)
+	}
 	e.Default("CLAUDE_CODE_SDK_READS_SESSION_STATE", "1")
 	if o.EnableFileCheckpointing.Or(false) {
-		e.Default("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "true")
+		e.Set("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "true", false)
 	}
 	if o.ToolConfig != nil && o.ToolConfig.AskUserQuestion.PreviewFormat != "" {
-		e.Default("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT", o.ToolConfig.AskUserQuestion.PreviewFormat)
+		e.Set("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT", o.ToolConfig.AskUserQuestion.PreviewFormat, false)
 	}
-	drop := []string{"CLAUDECODE", "NODE_OPTIONS"}
+	// The last three are what an outer agent was given for itself.
+	drop := []string{"CLAUDECODE", "NODE_OPTIONS",
+		"CLAUDE_CODE_QUESTION_EXTENDED", "CLAUDE_CODE_QUESTION_OPTIONAL_DESCRIPTIONS", "CLAUDE_CODE_AGENT_PROGRESS_SUMMARIES"}
 	if v, _ := o.LookupEnv("DEBUG_CLAUDE_AGENT_SDK"); build.Truthy(v) {
-		e.Default("DEBUG", "1")
+		e.Set("DEBUG", "1", false)
 	} else {
 		drop = append(drop, "DEBUG")
 	}

@@ -3,6 +3,7 @@ package claude_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,8 +78,27 @@ func TestEnvironmentIsMerged(t *testing.T) {
 		{Name: "CLAUDE_CODE_SDK_READS_SESSION_STATE", Value: "1"},
 		{Name: "FOO", Value: "bar", Secret: true},
 	}, l.Env)
-	assert.Equal(t, []string{"CLAUDECODE", "CLAUDE_AGENT_SDK_VERSION", "DEBUG", "NODE_OPTIONS", "SECRET_OF_PARENT"}, l.Unset)
-	assert.Empty(t, launch(t, dialect.Options{Env: map[string]string{"CLAUDECODE": "1", "NODE_OPTIONS": "", "DEBUG": "*"}}).Unset)
+	assert.Equal(t, slices.Sorted(slices.Values(append(outer(), "CLAUDE_AGENT_SDK_VERSION", "SECRET_OF_PARENT"))), l.Unset)
+	env := map[string]string{}
+	for _, name := range outer() {
+		env[name] = "1"
+	}
+	assert.Empty(t, launch(t, dialect.Options{Env: env}).Unset, "what the user gives stays")
+
+	over := launch(t, dialect.Options{EnableFileCheckpointing: dialect.Some(true), ToolConfig: &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "html"}},
+		Env: map[string]string{"CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": "0", "CLAUDE_CODE_QUESTION_PREVIEW_FORMAT": "x", "CLAUDE_CODE_ENTRYPOINT": "",
+			"CLAUDE_AGENT_SDK_VERSION": "", "DEBUG_CLAUDE_AGENT_SDK": "on", "DEBUG": "x"}})
+	assert.Equal(t, []dialect.EnvVar{
+		{Name: "CLAUDE_AGENT_SDK_VERSION", Value: "0.3.329"}, {Name: "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", Value: "true"},
+		{Name: "CLAUDE_CODE_ENTRYPOINT", Value: "sdk-ts"}, {Name: "CLAUDE_CODE_QUESTION_PREVIEW_FORMAT", Value: "html"},
+		{Name: "CLAUDE_CODE_SDK_READS_SESSION_STATE", Value: "1"}, {Name: "DEBUG", Value: "1"},
+		{Name: "DEBUG_CLAUDE_AGENT_SDK", Value: "on", Secret: true}}, over.Env, "options win, and an empty name is none")
+}
+
+// outer are the variables of an agent around this one.
+func outer() []string {
+	return []string{"CLAUDECODE", "CLAUDE_CODE_AGENT_PROGRESS_SUMMARIES", "CLAUDE_CODE_QUESTION_EXTENDED",
+		"CLAUDE_CODE_QUESTION_OPTIONAL_DESCRIPTIONS", "DEBUG", "NODE_OPTIONS"}
 }
 
 func TestCredentialsGoByFile(t *testing.T) {
@@ -103,8 +123,8 @@ func TestCredentialsGoByFile(t *testing.T) {
 	}
 	l := launch(t, dialect.Options{Settings: json.RawMessage(`{"env":{"K":"k"}}`)})
 	assert.Equal(t, []string{"--settings", "{{file:settings.json}}"}, l.Args[5:])
-	l = launch(t, dialect.Options{Sandbox: &dialect.Sandbox{Extra: map[string]json.RawMessage{"credentials": json.RawMessage(`{}`)}}})
-	assert.JSONEq(t, `{"sandbox":{"credentials":{}}}`, file(t, l, "settings.json"))
+	l = launch(t, dialect.Options{Sandbox: &dialect.Sandbox{Extra: map[string]json.RawMessage{"newer": json.RawMessage(`{}`)}}})
+	assert.JSONEq(t, `{"sandbox":{"newer":{}}}`, file(t, l, "settings.json"))
 }
 
 func TestSettingsAreMerged(t *testing.T) {
@@ -143,8 +163,15 @@ func TestToolPoliciesAreRules(t *testing.T) {
 			{Name: "x", PermissionPolicy: dialect.AlwaysAsk}, {Name: "y.z", PermissionPolicy: dialect.AlwaysDeny}}}},
 	}
 	l := launch(t, o)
-	assert.Equal(t, []string{"--mcp-config", `{"mcpServers":{"a b":{"command":"c"}}}`}, l.Args[5:7])
-	assert.JSONEq(t, `{"permissions":{"allow":["Read","mcp__a_b__t"],"ask":["mcp__host__x"],"deny":["mcp__host__y_z","mcp__host__y.z"]}}`, l.Args[8])
+	assert.Equal(t, []string{"--mcp-config", `{"mcpServers":{"a b":{"command":"c","tools":[{"name":"t","permission_policy":"always_allow"},{"name":"u"}]}}}`}, l.Args[5:7])
+	assert.JSONEq(t, `{"permissions":{"allow":["Read","mcp__a_b__t"],"ask":["mcp__host__x"],"deny":["mcp__host__y_z"]}}`, l.Args[8])
+	assert.JSONEq(t, `{"host":{"tools":[{"name":"x","permission_policy":"always_ask"},{"name":"y.z","permission_policy":"always_deny"}]}}`,
+		string(initialize(t, o)["sdkMcpServerConfigs"]))
+
+	odd := launch(t, dialect.Options{MCPServers: map[string]dialect.MCPServer{"w.x/y": {Command: "c", Tools: []dialect.MCPTool{
+		{Name: "a.b", PermissionPolicy: dialect.AlwaysDeny}, {Name: "é", PermissionPolicy: dialect.AlwaysDeny}, {Name: "*", PermissionPolicy: dialect.AlwaysAsk}}}}})
+	assert.Equal(t, `{"permissions":{"allow":[],"ask":["mcp__w_x_y__*"],"deny":["mcp__w_x_y__a_b","mcp__w_x_y___"]}}`, odd.Args[8],
+		"as the agent spells the tools")
 }
 
 func TestWhatIsTooLongForAnArgument(t *testing.T) {

@@ -22,25 +22,12 @@ func pluginsInInitialize(o *dialect.Options) bool {
 	return o.PluginDelivery == dialect.DeliverInInitialize && len(o.Plugins) > 0
 }
 
-// externalServers are the external servers as the agent reads them. It has tool policies for remote servers alone, and
-// those of --mcp-config are not all it goes by: policies are rules in the settings as well, see build.MergeToolPolicies.
-func externalServers(o *dialect.Options) map[string]dialect.MCPServer {
-	servers := maps.Clone(o.MCPServers)
-	for name, s := range servers {
-		if s.Type != "http" && s.Type != "sse" {
-			s.Tools = nil
-			servers[name] = s
-		}
-	}
-	return servers
-}
-
 func mcpArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Problems) {
 	if len(o.MCPServers) == 0 || mcpInInitialize(o) {
 		a.SplitIf("MCPConfigPath", "--mcp-config", o.MCPConfigPath)
 		return
 	}
-	doc, err := build.JSON(map[string]any{"mcpServers": externalServers(o)})
+	doc, err := build.JSON(map[string]any{"mcpServers": o.MCPServers})
 	if err != nil {
 		p.Addf("MCPServers", "cannot be encoded: %v", err)
 		return
@@ -59,8 +46,11 @@ func sdkServers(o *dialect.Options, req *build.Object) {
 	withConfig, withManifest := false, false
 	for _, s := range o.SDKMCPServers {
 		names = append(names, s.Name)
-		if s.Timeout > 0 {
-			configs.Set(s.Name, map[string]float64{"timeout": dialect.Millis(s.Timeout)})
+		if s.Timeout > 0 || s.Tools != nil {
+			var c build.Object
+			c.SetIf(s.Timeout > 0, "timeout", dialect.WholeMillis(s.Timeout))
+			c.SetIf(s.Tools != nil, "tools", s.Tools)
+			configs.Set(s.Name, &c)
 			withConfig = true
 		}
 		if s.InitializeResult != nil && !withoutManifests(o) {

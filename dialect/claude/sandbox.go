@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/agent-troupe/troupe/dialect"
@@ -22,75 +21,92 @@ func whole(path string) bool {
 // mergeSandbox merges the sandbox of the options into that of the settings, as the SDK does. A sandbox that is asked
 // for and cannot be had must not be left out in silence.
 func mergeSandbox(s *build.Settings, box *dialect.Sandbox) error {
-	given, err := build.Tree(box)
+	given, err := build.TreeOf(box)
 	if err != nil {
 		return err
 	}
-	own, _ := s.Get("sandbox").(map[string]any)
+	own, _ := s.Get("sandbox").(*build.Tree)
 	merged := mergeObjects(own, given, "")
-	if files, ok := given["filesystem"].(map[string]any); ok && files["disabled"] == nil {
+	if files := given.Sub("filesystem"); files != nil || deniesFiles(given) {
 		// Rules for files mean that files are confined.
-		at, _ := merged["filesystem"].(map[string]any)
-		if off, _ := at["disabled"].(bool); off {
-			delete(at, "disabled")
+		_, said := files.Value("disabled")
+		at := merged.Sub("filesystem")
+		if off, _ := at.Value("disabled"); off == true && !said {
+			at.Delete("disabled")
 		}
 	}
-	network, _ := given["network"].(map[string]any)
-	if at, ok := merged["network"].(map[string]any); ok && limits(network) {
+	network := given.Sub("network")
+	if at := merged.Sub("network"); at != nil && limits(network) {
 		// The ports of a proxy in the settings would lead around the domains that are allowed here.
 		for _, port := range []string{"httpProxyPort", "socksProxyPort"} {
-			if _, mine := network[port]; !mine {
-				delete(at, port)
+			if _, mine := network.Value(port); !mine {
+				at.Delete(port)
 			}
 		}
 	}
-	if _, said := merged["failIfUnavailable"]; !said && box.Enabled.Or(false) {
-		merged["failIfUnavailable"] = true
+	if _, said := merged.Value("failIfUnavailable"); !said && box.Enabled.Or(false) {
+		merged.Put("failIfUnavailable", true)
 	}
 	return s.Set("sandbox", merged)
 }
 
-// limits reports whether a network section says which domains may be reached.
-func limits(network map[string]any) bool {
-	denied, _ := network["deniedDomains"].([]any)
-	strict, _ := network["strictAllowlist"].(bool)
-	return network["allowedDomains"] != nil || len(denied) > 0 || strict
+// deniesFiles reports whether a sandbox keeps credentials in files from being read.
+func deniesFiles(box *build.Tree) bool {
+	list, _ := box.Sub("credentials").Value("files")
+	files, _ := list.([]any)
+	return slices.ContainsFunc(files, func(file any) bool {
+		entry, _ := file.(*build.Tree)
+		mode, _ := entry.Value("mode")
+		return mode == "deny"
+	})
 }
 
-func mergeObjects(own, given map[string]any, path string) map[string]any {
-	out := make(map[string]any, len(own)+len(given))
-	maps.Copy(out, own)
-	for _, key := range slices.Sorted(maps.Keys(given)) {
+// limits reports whether a network section says which domains may be reached.
+func limits(network *build.Tree) bool {
+	_, allowed := network.Value("allowedDomains")
+	list, _ := network.Value("deniedDomains")
+	denied, _ := list.([]any)
+	strict, _ := network.Value("strictAllowlist")
+	return allowed || len(denied) > 0 || strict == true
+}
+
+func mergeObjects(own, given *build.Tree, path string) *build.Tree {
+	out := own.Copy()
+	for _, key := range given.Keys() {
 		at := key
 		if path != "" {
 			at = path + "." + key
 		}
-		switch v := given[key].(type) {
-		case map[string]any:
-			if old, ok := out[key].(map[string]any); ok && !whole(at) {
-				out[key] = mergeObjects(old, v, at)
-				continue
+		value, _ := given.Value(key)
+		old, _ := out.Value(key)
+		switch v := value.(type) {
+		case *build.Tree:
+			if old, ok := old.(*build.Tree); ok && !whole(at) {
+				value = mergeObjects(old, v, at)
 			}
 		case []any:
-			if old, ok := out[key].([]any); ok && joined(at) {
-				out[key] = union(old, v)
-				continue
+			if old, ok := old.([]any); ok && joined(at) {
+				value = union(old, v)
 			}
 		}
-		out[key] = given[key]
+		out.Put(key, value)
 	}
 	return out
 }
 
-// union is both lists, each value once. Values are compared by their JSON.
+// union is both lists, each text once. Objects stay, be they alike: the SDK compares them by identity.
 func union(a, b []any) []any {
-	out, seen := []any{}, map[string]bool{}
+	out, seen := []any{}, map[any]bool{}
 	for _, v := range slices.Concat(a, b) {
-		key := string(build.MustJSON(v))
-		if !seen[key] {
-			seen[key] = true
-			out = append(out, v)
+		switch v.(type) {
+		case *build.Tree, []any:
+		default:
+			if seen[v] {
+				continue
+			}
+			seen[v] = true
 		}
+		out = append(out, v)
 	}
 	return out
 }

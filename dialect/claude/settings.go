@@ -14,7 +14,7 @@ func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build
 		a.SplitIf("SettingsPath", "--settings", o.SettingsPath)
 		return
 	}
-	build.MergeToolPolicies(o, s, p)
+	build.MergeToolPolicies(o, s, p, build.ToolRule)
 	if rulesInSettings(o) {
 		build.MergeRules(s, p, "AllowedTools", "permissions.allow", build.AllowedTools(o))
 		build.MergeRules(s, p, "DisallowedTools", "permissions.deny", o.DisallowedTools)

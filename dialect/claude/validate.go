@@ -36,6 +36,11 @@ func check(o *dialect.Options, p *build.Problems) {
 		p.AddIf(!slices.Contains([]string{"", "markdown", "html"}, f), "ToolConfig.AskUserQuestion.PreviewFormat",
 			fmt.Sprintf("%q is not known", f), "use markdown or html")
 	}
+	if o.Sandbox != nil {
+		for _, key := range dialect.Misplaced(*o.Sandbox, o.Sandbox.Extra) {
+			p.Add(fmt.Sprintf("Sandbox.Extra[%q]", key), "has a field of its own, and would be lost", "set the field")
+		}
+	}
 	for _, at := range build.SpawningAgents(o) {
 		p.Warn(at, "Agent", "a subagent may not be able to start agents of its own", "leave it out")
 	}
@@ -79,6 +84,7 @@ func checkLacks(o *dialect.Options, p *build.Problems) {
 	p.Lacks("Extensions", len(o.Extensions) > 0, "use Plugins")
 	p.Lacks("AllowedMCPServerNames", len(o.AllowedMCPServerNames) > 0, "set allowedMcpServers in ManagedSettings")
 	p.Lacks("ResolveModel", o.HasResolveModel, "use Model and SetModel")
+	p.Lacks("ResolveSessionArtifacts", o.HasSessionArtifacts, "")
 }
 
 // isUUID reports whether s is 8-4-4-4-12 hexadecimal digits.

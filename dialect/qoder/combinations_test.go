@@ -3,6 +3,7 @@ package qoder_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -110,4 +111,108 @@ func TestCloudAgentIsNotInThisRelease(t *testing.T) {
 	require.ErrorContains(t, err, "not in this release")
 	assert.Equal(t, "ExperimentalCloudAgent", dialect.ConfigErrors(err)[0].Option)
 	assert.Equal(t, "qoder", dialect.ConfigErrors(err)[0].Backend)
+}
+
+// TestSettingsInTheAgentsOwnWords is what the vendor's SDK (1.0.39) makes of settings that Claude Code would read.
+func TestSettingsInTheAgentsOwnWords(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		`{"permissions":{"defaultMode":"acceptEdits"}}`:                                              `{"permissions":{"defaultMode":"acceptEdits"},"general":{"defaultPermissionMode":"accept_edits"}}`,
+		`{"permissions":{"defaultMode":"bypass_permissions"}}`:                                       `{"permissions":{"defaultMode":"bypass_permissions"},"general":{"defaultPermissionMode":"bypass_permissions"}}`,
+		`{"permissions":{"defaultMode":"odd"}}`:                                                      `{"permissions":{"defaultMode":"odd"},"general":{}}`,
+		`{"permissions":{"disableBypassPermissionsMode":"disable"}}`:                                 `{"permissions":{"disableBypassPermissionsMode":"disable"},"security":{"disableYoloMode":true}}`,
+		`{"security":{"x":1},"permissions":{"disableBypassPermissionsMode":"disable"}}`:              `{"security":{"x":1,"disableYoloMode":true},"permissions":{"disableBypassPermissionsMode":"disable"}}`,
+		`{"permissions":{"disableBypassPermissionsMode":"enable"}}`:                                  `{"permissions":{"disableBypassPermissionsMode":"enable"}}`,
+		`{"permissions":{"defaultMode":"plan"},"general":{"defaultPermissionMode":"auto","x":[{}]}}`: `{"permissions":{"defaultMode":"plan"},"general":{"defaultPermissionMode":"auto","x":[{}]}}`,
+	} {
+		l := launch(t, dialect.Options{Settings: json.RawMessage(given)})
+		arg := after(l.Args, "--settings")
+		if arg == dialect.FileRef("settings.json") {
+			arg = file(t, l, "settings.json")
+		}
+		assert.Equal(t, want, arg)
+	}
+	assert.NotContains(t, launch(t, dialect.Options{Settings: json.RawMessage(`{}`)}).Args, "--settings")
+}
+
+// TestRulesOfTools is how the vendor's SDK (1.0.39) spells a rule for a tool.
+func TestRulesOfTools(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ server, tool, rule string }{
+		{"a b", "t", "mcp__a_b__t"}, {"w.x/y", "a.b", "mcp__w_x_y__a_b"}, {"s", "a__b", "mcp__s__a_b"}, {"s", "_x_", "mcp__s__x"},
+		{"s", "*", "mcp__s__*"}, {"s", "mcp__q__r s", "mcp__q__r s"}, {"s-1", "ü-T", "mcp__s-1__-T"},
+	} {
+		l := launch(t, dialect.Options{MCPServers: map[string]dialect.MCPServer{c.server: {Command: "c",
+			Tools: []dialect.MCPTool{{Name: c.tool, PermissionPolicy: dialect.AlwaysDeny}}}}})
+		assert.JSONEq(t, `{"permissions":{"allow":[],"ask":[],"deny":["`+c.rule+`"]}}`, after(l.Args, "--settings"))
+	}
+}
+
+func TestMemoryThatCannotBe(t *testing.T) {
+	t.Parallel()
+	some, num := dialect.Some[bool], dialect.Some[int]
+	memory := func(m dialect.Memory) dialect.Options { return dialect.Options{Memory: &m} }
+	generation := func(g dialect.MemoryGeneration) dialect.Options {
+		return memory(dialect.Memory{Mode: "custom", Generation: &g})
+	}
+	consumption := func(c dialect.MemoryConsumption) dialect.Options {
+		return memory(dialect.Memory{Mode: "custom", Consumption: &c})
+	}
+	skill := func(mode string, g dialect.SkillGeneration) dialect.Options {
+		return dialect.Options{Evolution: &dialect.Evolution{Skill: &dialect.SkillEvolution{Mode: mode, Generation: &g}}}
+	}
+	review := dialect.Options{Evolution: &dialect.Evolution{HasShouldReview: true, Skill: &dialect.SkillEvolution{Mode: "native"}}}
+	for want, all := range map[string][]dialect.Options{
+		"Memory.Mode":                                    {memory(dialect.Memory{Mode: "odd"})},
+		"Memory.Generation":                              {memory(dialect.Memory{Mode: "native", Generation: &dialect.MemoryGeneration{}})},
+		"Memory.Consumption":                             {memory(dialect.Memory{Mode: "native", Consumption: &dialect.MemoryConsumption{}})},
+		"ShouldGenerateMemory":                           {memory(dialect.Memory{Mode: "native", HasShouldGenerate: true})},
+		"Memory.UserScope":                               {memory(dialect.Memory{Mode: "native", ProjectScope: some(false), UserScope: some(false)})},
+		"Memory.Generation.TurnComplete.Enabled":         {generation(dialect.MemoryGeneration{Enabled: some(false), TurnComplete: &dialect.TurnComplete{Enabled: some(true)}})},
+		"Memory.Generation.TurnComplete.ReviewThreshold": {generation(dialect.MemoryGeneration{TurnComplete: &dialect.TurnComplete{ReviewThreshold: num(2)}})},
+		"Memory.Generation.TurnComplete.Timeout":         {generation(dialect.MemoryGeneration{TurnComplete: &dialect.TurnComplete{Timeout: -1}})},
+		"Memory.Generation.TurnComplete.OnGateError":     {generation(dialect.MemoryGeneration{TurnComplete: &dialect.TurnComplete{OnGateError: "odd"}})},
+		"Memory.Generation.Roots[0].ID":                  {generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{Path: "/p"}}})},
+		"Memory.Generation.Roots[0].Path":                {generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{ID: "a"}}})},
+		"Memory.Generation.Roots[1].ID":                  {generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{ID: "a", Path: "/p"}, {ID: "a", Path: "/q"}}})},
+		"Memory.Generation.Roots[0].Access":              {generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{ID: "a", Path: "/p", Access: "write"}}})},
+		"Memory.Generation.Roots[0].IndexFile": {generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{ID: "a", Path: "/p", IndexFile: "/i"}}}),
+			generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{ID: "a", Path: "/p", IndexFile: `b\..\c`}}})},
+		"Memory.Consumption.Files[0].ID":                          {consumption(dialect.MemoryConsumption{Files: []dialect.MemoryFile{{Path: "/p"}}})},
+		"Memory.Consumption.MaxTokens":                            {consumption(dialect.MemoryConsumption{MaxTokens: num(0)})},
+		"Memory.Consumption.Overflow":                             {consumption(dialect.MemoryConsumption{Overflow: "odd"})},
+		"Memory.Consumption.FailureMode":                          {consumption(dialect.MemoryConsumption{FailureMode: "odd"})},
+		"Evolution.Skill.Mode":                                    {skill("odd", dialect.SkillGeneration{})},
+		"ShouldReviewSkills":                                      {review},
+		"Evolution.Skill.Generation":                              {skill("native", dialect.SkillGeneration{Prompt: "p"}), skill("native", dialect.SkillGeneration{TurnComplete: &dialect.TurnComplete{Enabled: some(true)}})},
+		"Evolution.Skill.Generation.MaxSuggestions":               {skill("custom", dialect.SkillGeneration{MaxSuggestions: num(11)})},
+		"Evolution.Skill.Generation.TurnComplete.ReviewThreshold": {skill("native", dialect.SkillGeneration{TurnComplete: &dialect.TurnComplete{ReviewThreshold: num(0)}})},
+		"Evolution.Skill.Generation.TurnComplete.Enabled":         {skill("custom", dialect.SkillGeneration{Enabled: some(false), TurnComplete: &dialect.TurnComplete{}})},
+	} {
+		for _, o := range all {
+			o.Auth = dialect.QoderCLIAuth()
+			_, err := qoder.New().Validate(&o)
+			require.Len(t, dialect.ConfigErrors(err), 1, "%s: %v", want, err)
+			assert.Equal(t, want, dialect.ConfigErrors(err)[0].Option)
+		}
+	}
+	fine := generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{ID: "a", Path: "/p", Access: "read-write", IndexFile: "sub/i.md"}}})
+	fine.Auth = dialect.QoderCLIAuth()
+	_, err := qoder.New().Validate(&fine)
+	require.NoError(t, err)
+}
+
+func TestToolsThatCannotBeShown(t *testing.T) {
+	t.Parallel()
+	for want, tool := range map[string]dialect.MCPTool{
+		"ExposedName":      {Name: "t", ExposedName: "x"},
+		"ExposedName ":     {Name: "t", ExposedName: "x y", AlwaysLoad: true},
+		"ExposedName  ":    {Name: "t", ExposedName: "mcp_call", AlwaysLoad: true},
+		"PermissionPolicy": {Name: "é", PermissionPolicy: dialect.AlwaysAsk},
+	} {
+		o := dialect.Options{Auth: dialect.QoderCLIAuth(), MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Tools: []dialect.MCPTool{tool}}}}
+		_, err := qoder.New().Validate(&o)
+		require.Len(t, dialect.ConfigErrors(err), 1, "%s: %v", want, err)
+		assert.Equal(t, `MCPServers["s"].Tools[0].`+strings.TrimSpace(want), dialect.ConfigErrors(err)[0].Option)
+	}
 }

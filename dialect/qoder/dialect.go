@@ -68,9 +68,9 @@ func (d Dialect) compile(o *dialect.Options) (*build.Problems, *dialect.Launch) 
 	p := &build.Problems{Backend: Name}
 	build.Check(o, p, modes()...)
 	build.CheckShadows(o, p)
-	check(o, p)
 	l := &dialect.Launch{HoldFirstUserLine: true}
 	build.Command(l, o, d.Traits(), p)
+	check(o, l, p)
 	l.Args = arguments(o, l, p)
 	environment(o, l, p)
 	if _, err := d.Initialize(o); err != nil {

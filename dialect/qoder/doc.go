@@ -14,5 +14,11 @@
 //   - NODE_OPTIONS stays when the user gives it.
 //   - Too many permission rules for the argument list go to the settings.
 //   - A .cjs file is a script like its kin.
-//   - ExtraArgs stand in the order of their keys.
+//   - ExtraArgs stand in the order of their keys, and repeat no flag that an option has set.
+//   - What is zero is not given: PromptSuggestions that are off, no agents and nothing to append are left out of
+//     initialize. The SDK sends them when they are given.
+//   - Keys stand in the order of the Go fields, agents and servers in that of their names; in settings, as given.
+//   - A value that the documents do not have is an error; the SDK passes on what it does not look at.
+//   - Settings that are JSON text are an object; the SDK passes them on, and cannot merge anything into them.
+//   - Memory and Evolution without a Mode are custom; the SDK refuses them.
 package qoder

@@ -2,6 +2,7 @@ package qoder
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
@@ -9,13 +10,15 @@ import (
 
 const authFile = "payload.json"
 
-// environment adds what the SDK adds. The user's own value of a variable wins, but for the login.
+// environment adds what the SDK adds. Like there, options win over variables of the user's.
 func environment(o *dialect.Options, l *dialect.Launch, p *build.Problems) {
 	e := build.NewEnv(o, p)
-	e.Default("QODER_AGENT_SDK_ENTRYPOINT", entrypoint)
-	e.Default("QODER_AGENT_SDK_VERSION", sdkVersion)
-	if o.VPCEndpoint != "" {
-		e.Set("QODER_VPC_ENDPOINT", o.VPCEndpoint, build.URLCredential(o.VPCEndpoint))
+	e.Own("QODER_AGENT_SDK_ENTRYPOINT", entrypoint)
+	e.Own("QODER_AGENT_SDK_VERSION", sdkVersion)
+	if endpoint := strings.TrimSpace(o.VPCEndpoint); endpoint != "" {
+		e.Set("QODER_VPC_ENDPOINT", endpoint, build.URLCredential(endpoint))
+	} else if o.VPCEndpoint != "" {
+		e.Unset("QODER_VPC_ENDPOINT")
 	}
 	if o.Proxy != "" && build.URLCredential(o.Proxy) {
 		e.Set("HTTPS_PROXY", o.Proxy, true)

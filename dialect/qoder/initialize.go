@@ -25,24 +25,25 @@ func (Dialect) Initialize(o *dialect.Options) (json.RawMessage, error) {
 	req.Set("supportsAvailableModelsUpdate", true)
 	req.Set("supportsCommandsChanged", true)
 	req.Set("initializeTimeoutMs", dialect.Millis(timeout))
+	req.SetIf(len(o.Hooks) > 0, "hooks", build.Hooks(o.Hooks, nil))
 	if s := o.SystemPrompt; s.Preset {
 		req.SetIf(s.Append != "", "appendSystemPrompt", s.Append)
 	} else if len(s.Blocks) > 0 {
 		req.Set("systemPrompt", s.Blocks[0])
 	}
+	req.SetIf(o.ModelRequestPatches != nil, "modelRequestPatches", o.ModelRequestPatches)
 	req.SetIf(len(o.Agents) > 0, "agents", o.Agents)
-	req.SetIf(len(o.Hooks) > 0, "hooks", build.Hooks(o.Hooks, nil))
-	sdkServers(o, &req)
 	if !o.Skills.IsDefault() && !o.Skills.IsAll() {
 		req.Set("skills", o.Skills)
 	}
+	req.SetIf(o.PromptSuggestions, "promptSuggestions", true)
 	if on, given := o.EnableFileCheckpointing.Value(); given {
 		req.Set("enableFileCheckpointing", on)
 	}
-	req.SetIf(o.PromptSuggestions, "promptSuggestions", true)
-	req.SetIf(o.ModelRequestPatches != nil, "modelRequestPatches", o.ModelRequestPatches)
 	memory(o.Memory, &req)
 	evolution(o.Evolution, &req)
+	req.SetIf(o.HasSessionArtifacts, "resolveSessionArtifacts", true)
+	sdkServers(o, &req)
 	req.Set("subtype", "initialize")
 	return req.JSON()
 }

@@ -161,7 +161,7 @@ func TestSettingsAreMerged(t *testing.T) {
 		file(t, l, "settings.json"))
 
 	l = launch(t, dialect.Options{Settings: json.RawMessage(`{"permissions":{"defaultMode":"odd"}}`)})
-	assert.JSONEq(t, `{"permissions":{"defaultMode":"odd"}}`, after(l.Args, "--settings"), "an unknown mode is passed on")
+	assert.JSONEq(t, `{"permissions":{"defaultMode":"odd"},"general":{}}`, after(l.Args, "--settings"), "an unknown mode is passed on")
 	l = launch(t, dialect.Options{Settings: json.RawMessage(`{"permissions":{"defaultMode":"plan"},"general":{"defaultPermissionMode":"auto"}}`)})
 	assert.Contains(t, file(t, l, "settings.json"), `"defaultPermissionMode":"auto"`, "the user's own word stands")
 	assert.NotContains(t, launch(t, dialect.Options{EnableFileCheckpointing: dialect.Some(false)}).Args, "--settings")
@@ -189,7 +189,7 @@ func TestInitializeFields(t *testing.T) {
 		"servers":    {dialect.Options{SDKMCPServers: []dialect.SDKMCPServer{{Name: "b"}, {Name: "a"}}}, "sdkMcpServers", `["b","a"]`},
 		"some skill": {dialect.Options{Skills: dialect.Only("pdf")}, "skills", `["pdf"]`},
 		"memory callback alone": {dialect.Options{Memory: &dialect.Memory{HasShouldGenerate: true, Extra: map[string]json.RawMessage{"z": json.RawMessage(`1`)}}},
-			"memory", `{"requester":"sdk","generation":{"turnComplete":{"shouldGenerateCallbackId":"memory_should_generate_0"}},"z":1}`},
+			"memory", `{"requester":"sdk","mode":"custom","generation":{"enabled":true,"turnComplete":{"enabled":true,"shouldGenerateCallbackId":"memory_should_generate_0"}},"z":1}`},
 		"memory, as the vendor's SDK sent it": {dialect.Options{Memory: &dialect.Memory{Mode: "custom",
 			Generation: &dialect.MemoryGeneration{Enabled: dialect.Some(true), Prompt: "pp",
 				TurnComplete: &dialect.TurnComplete{Enabled: dialect.Some(true), Timeout: 100 * time.Millisecond}},
@@ -205,7 +205,7 @@ func TestInitializeFields(t *testing.T) {
 			"evolution", `{"skill":{"requester":"sdk","mode":"custom","generation":{"enabled":true,` +
 				`"turnComplete":{"enabled":true,"shouldReviewCallbackId":"skill_evolution_should_review_0"}}}}`},
 		"evolution without settings": {dialect.Options{Evolution: &dialect.Evolution{Skill: &dialect.SkillEvolution{}}},
-			"evolution", `{"skill":{"requester":"sdk"}}`},
+			"evolution", `{"skill":{"requester":"sdk","mode":"custom"}}`},
 		"overrides": {dialect.Options{SDKMCPServers: []dialect.SDKMCPServer{{Name: "s", Tools: []dialect.MCPTool{{Name: "t", ExposedName: "x"}}}}},
 			"sdkMcpToolOverrides", `{"s":{"t":{"exposedName":"x"}}}`},
 	} {

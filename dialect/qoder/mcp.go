@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // toolOverride is how a tool of an MCP server is shown to the model.
@@ -29,6 +32,28 @@ func overrides(tools []dialect.MCPTool) map[string]toolOverride {
 		out[t.Name] = toolOverride{t.ExposedName, t.AlwaysLoad}
 	}
 	return out
+}
+
+// toolRule is the permission rule that names a tool of an MCP server. qodercli runs underscores together, and takes them
+// away at the ends. A name that is a rule already stays.
+func toolRule(server, tool string) string {
+	if strings.HasPrefix(tool, "mcp__") {
+		return tool
+	}
+	if tool != "*" {
+		tool = ruleName(tool)
+	}
+	return "mcp__" + ruleName(server) + "__" + tool
+}
+
+func ruleName(name string) string {
+	var b strings.Builder
+	for _, c := range protocol.MCPName(name) {
+		if c != '_' || !strings.HasSuffix(b.String(), "_") {
+			b.WriteRune(c)
+		}
+	}
+	return strings.Trim(b.String(), "_")
 }
 
 // mcpArgs adds the external servers. Permission policies of their tools are rules in the settings.
@@ -92,8 +117,30 @@ func checkMCP(o *dialect.Options, p *build.Problems) {
 		p.Lacks(at+".OAuth", s.OAuth != nil, "log in with an mcp_authenticate request")
 		p.Lacks(at+".Timeout", s.Timeout != 0, "")
 		p.Lacks(at+".AlwaysLoad", s.AlwaysLoad, "set AlwaysLoad of each tool")
+		checkTools(p, at, name, s.Tools)
 	}
 	for i, s := range o.SDKMCPServers {
-		p.NoEffect(fmt.Sprintf("SDKMCPServers[%d].Timeout", i), s.Timeout != 0)
+		at := fmt.Sprintf("SDKMCPServers[%d]", i)
+		p.NoEffect(at+".Timeout", s.Timeout != 0)
+		checkTools(p, at, s.Name, s.Tools)
+	}
+}
+
+// checkTools finds tools that the SDK refuses: names of which no rule can be made, and those that cannot be shown.
+func checkTools(p *build.Problems, at, server string, tools []dialect.MCPTool) {
+	exposed := regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	for i, t := range tools {
+		at := fmt.Sprintf("%s.Tools[%d]", at, i)
+		nameless := ruleName(server) == "" || t.Name != "*" && ruleName(t.Name) == ""
+		p.AddIf(t.PermissionPolicy != "" && !strings.HasPrefix(t.Name, "mcp__") && nameless, at+".PermissionPolicy",
+			fmt.Sprintf("there is no rule for %q of %q: one of them has no letter or digit", t.Name, server), "rename it")
+		if t.ExposedName == "" {
+			continue
+		}
+		p.AddIf(!t.AlwaysLoad, at+".ExposedName", "is for a tool that is always loaded", "set AlwaysLoad")
+		p.AddIf(!exposed.MatchString(t.ExposedName), at+".ExposedName", fmt.Sprintf("%q is no name for a tool", t.ExposedName),
+			"use up to 64 letters, digits, dashes and underscores")
+		p.AddIf(slices.Contains([]string{"mcp_list", "mcp_get", "mcp_call"}, t.ExposedName), at+".ExposedName",
+			fmt.Sprintf("%q is a tool of the agent's", t.ExposedName), "use another name")
 	}
 }

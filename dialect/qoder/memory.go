@@ -7,63 +7,98 @@ import (
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 )
 
-// turnCompleteWire is dialect.TurnComplete on the wire, where functions go by their identifiers. Its keys and their
-// order were observed on the Qoder SDK 1.0.39.
+// Modes of memory and of the evolution of skills.
+const (
+	modeNative = "native"
+	modeCustom = "custom"
+)
+
+// turnCompleteWire is dialect.TurnComplete on the wire, where functions go by their identifiers. Like the forms below it
+// has what the SDK fills in, in the SDK's order (observed on the Qoder SDK 1.0.39).
 type turnCompleteWire struct {
-	Enabled        dialect.Opt[bool] `json:"enabled,omitzero"`
-	ShouldGenerate string            `json:"shouldGenerateCallbackId,omitempty"`
-	ShouldReview   string            `json:"shouldReviewCallbackId,omitempty"`
-	TimeoutMs      int64             `json:"timeoutMs,omitempty"`
+	Enabled         dialect.Opt[bool] `json:"enabled,omitzero"`
+	ReviewThreshold dialect.Opt[int]  `json:"reviewThreshold,omitzero"`
+	ShouldGenerate  string            `json:"shouldGenerateCallbackId,omitempty"`
+	ShouldReview    string            `json:"shouldReviewCallbackId,omitempty"`
+	TimeoutMs       float64           `json:"timeoutMs,omitempty"`
+	OnGateError     string            `json:"onGateError,omitempty"`
 }
 
 type generationWire struct {
-	Enabled      dialect.Opt[bool] `json:"enabled,omitzero"`
-	Prompt       string            `json:"prompt,omitempty"`
-	TurnComplete *turnCompleteWire `json:"turnComplete,omitempty"`
+	Enabled        dialect.Opt[bool]    `json:"enabled,omitzero"`
+	Roots          []dialect.MemoryRoot `json:"roots,omitempty"`
+	Prompt         string               `json:"prompt,omitempty"`
+	MaxSuggestions dialect.Opt[int]     `json:"maxSuggestions,omitzero"`
+	TurnComplete   *turnCompleteWire    `json:"turnComplete,omitempty"`
 }
 
-// generation is the wire's form of a generation. A callback that was given without the object that names it gets one.
-func generation(g generationWire, given bool, at *dialect.TurnComplete, name func(*turnCompleteWire)) *generationWire {
-	var end turnCompleteWire
-	name(&end)
-	if at != nil {
-		end.Enabled, end.TimeoutMs = at.Enabled, at.Timeout.Milliseconds()
-	}
-	if at != nil || end != (turnCompleteWire{}) {
-		g.TurnComplete = &end
-	}
-	if !given && g.TurnComplete == nil {
+// orTrue is on unless it was said to be off.
+func orTrue(o dialect.Opt[bool]) dialect.Opt[bool] { return dialect.Some(o.Or(true)) }
+
+// turnComplete is the wire's form. A callback that was given without the object that names it gets one.
+func turnComplete(at *dialect.TurnComplete, callback turnCompleteWire) *turnCompleteWire {
+	if at == nil && callback == (turnCompleteWire{}) {
 		return nil
 	}
-	return &g
+	if at == nil {
+		at = &dialect.TurnComplete{}
+	}
+	callback.Enabled, callback.ReviewThreshold, callback.OnGateError = orTrue(at.Enabled), at.ReviewThreshold, at.OnGateError
+	callback.TimeoutMs = dialect.Millis(at.Timeout)
+	return &callback
+}
+
+func memoryIsEmpty(m *dialect.Memory) bool {
+	return m == nil || m.Mode == "" && m.ProjectScope.IsZero() && m.UserScope.IsZero() && m.Generation == nil &&
+		m.Consumption == nil && !m.HasShouldGenerate && len(m.Extra) == 0
 }
 
 func memory(m *dialect.Memory, req *build.Object) {
-	if m == nil || (m.Mode == "" && m.ProjectScope.IsZero() && m.Generation == nil && m.Consumption == nil &&
-		!m.HasShouldGenerate && len(m.Extra) == 0) {
+	if memoryIsEmpty(m) {
 		return
-	}
-	g := m.Generation
-	if g == nil {
-		g = &dialect.MemoryGeneration{}
 	}
 	doc := struct {
 		Requester    string                     `json:"requester"`
-		Mode         string                     `json:"mode,omitempty"`
+		Mode         string                     `json:"mode"`
 		ProjectScope dialect.Opt[bool]          `json:"projectScope,omitzero"`
+		UserScope    dialect.Opt[bool]          `json:"userScope,omitzero"`
 		Generation   *generationWire            `json:"generation,omitempty"`
 		Consumption  *dialect.MemoryConsumption `json:"consumption,omitempty"`
-	}{
-		Requester: "sdk", Mode: m.Mode, ProjectScope: m.ProjectScope, Consumption: m.Consumption,
-		Generation: generation(generationWire{Enabled: g.Enabled, Prompt: g.Prompt}, m.Generation != nil, g.TurnComplete,
-			func(w *turnCompleteWire) {
-				if m.HasShouldGenerate {
-					w.ShouldGenerate = dialect.MemoryCallbackID
-				}
-			}),
+	}{Requester: "sdk", Mode: m.Mode, ProjectScope: m.ProjectScope, UserScope: m.UserScope}
+	if m.Mode != modeNative {
+		doc.Mode = modeCustom
+		doc.Generation, doc.Consumption = memoryGeneration(m), memoryConsumption(m.Consumption)
 	}
 	raw, err := dialect.MarshalWith(doc, m.Extra)
 	req.SetRaw("memory", raw, err)
+}
+
+func memoryGeneration(m *dialect.Memory) *generationWire {
+	g := m.Generation
+	if g == nil && !m.HasShouldGenerate {
+		return nil
+	}
+	if g == nil {
+		g = &dialect.MemoryGeneration{}
+	}
+	var callback turnCompleteWire
+	if m.HasShouldGenerate {
+		callback.ShouldGenerate = dialect.MemoryCallbackID
+	}
+	return &generationWire{Enabled: orTrue(g.Enabled), Roots: g.Roots, Prompt: g.Prompt,
+		TurnComplete: turnComplete(g.TurnComplete, callback)}
+}
+
+func memoryConsumption(c *dialect.MemoryConsumption) *dialect.MemoryConsumption {
+	if c == nil {
+		return nil
+	}
+	out := *c
+	out.Enabled, out.Files = orTrue(c.Enabled), slices.Clone(c.Files)
+	for i := range out.Files {
+		out.Files[i].Required = dialect.Some(out.Files[i].Required.Or(false))
+	}
+	return &out
 }
 
 func evolution(e *dialect.Evolution, req *build.Object) {
@@ -74,23 +109,36 @@ func evolution(e *dialect.Evolution, req *build.Object) {
 	if s == nil {
 		s = &dialect.SkillEvolution{}
 	}
-	g := s.Generation
-	if g == nil {
-		g = &dialect.SkillGeneration{}
+	if s.Generation != nil && !s.Generation.Enabled.Or(true) {
+		return
 	}
 	doc := struct {
 		Requester  string          `json:"requester"`
-		Mode       string          `json:"mode,omitempty"`
+		Mode       string          `json:"mode"`
 		Generation *generationWire `json:"generation,omitempty"`
-	}{
-		Requester: "sdk", Mode: s.Mode,
-		Generation: generation(generationWire{Enabled: g.Enabled, Prompt: g.Prompt}, s.Generation != nil, g.TurnComplete,
-			func(w *turnCompleteWire) {
-				if e.HasShouldReview {
-					w.ShouldReview = dialect.EvolutionCallbackID
-				}
-			}),
+	}{Requester: "sdk", Mode: s.Mode}
+	if s.Mode == modeNative {
+		if g := s.Generation; g != nil && g.TurnComplete != nil && !g.TurnComplete.ReviewThreshold.IsZero() {
+			doc.Generation = &generationWire{TurnComplete: &turnCompleteWire{ReviewThreshold: g.TurnComplete.ReviewThreshold}}
+		}
+	} else {
+		doc.Mode, doc.Generation = modeCustom, skillGeneration(s.Generation, e.HasShouldReview)
 	}
 	skill, err := dialect.MarshalWith(doc, s.Extra)
 	req.SetRaw("evolution", slices.Concat([]byte(`{"skill":`), skill, []byte("}")), err)
+}
+
+func skillGeneration(g *dialect.SkillGeneration, hasShouldReview bool) *generationWire {
+	if g == nil && !hasShouldReview {
+		return nil
+	}
+	if g == nil {
+		g = &dialect.SkillGeneration{}
+	}
+	var callback turnCompleteWire
+	if hasShouldReview {
+		callback.ShouldReview = dialect.EvolutionCallbackID
+	}
+	return &generationWire{Enabled: orTrue(g.Enabled), Prompt: g.Prompt, MaxSuggestions: g.MaxSuggestions,
+		TurnComplete: turnComplete(g.TurnComplete, callback)}
 }

@@ -22,7 +22,7 @@ func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build
 			p.Addf(option, "the settings it is merged into: %v", err)
 		}
 	}
-	build.MergeToolPolicies(o, s, p)
+	compatible(s, put)
 	if rulesInSettings(o) {
 		build.MergeRules(s, p, "AllowedTools", "permissions.allow", build.AllowedTools(o))
 		build.MergeRules(s, p, "DisallowedTools", "permissions.deny", o.DisallowedTools)
@@ -30,17 +30,15 @@ func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build
 	if len(o.AdditionalDirectories) > 0 {
 		put("AdditionalDirectories", s.Append("permissions.additionalDirectories", o.AdditionalDirectories...))
 	}
-	if checkpoint {
-		put("EnableFileCheckpointing", s.Set("general.fileCheckpointing.enabled", true))
-	}
+	build.MergeToolPolicies(o, s, p, toolRule)
 	if o.SecurityScan != nil {
 		put("SecurityScan", s.Set("securityScan", *o.SecurityScan))
 	}
-	// The CLI reads its default mode under another key and in another spelling.
-	if mode, ok := s.Get("permissions.defaultMode").(string); ok && s.Get("general.defaultPermissionMode") == nil {
-		if snake, known := snakeMode(mode); known {
-			put("Settings", s.Set("general.defaultPermissionMode", snake))
-		}
+	if checkpoint {
+		put("EnableFileCheckpointing", s.Set("general.fileCheckpointing.enabled", true))
+	}
+	if len(s.Keys()) == 0 {
+		return
 	}
 	doc, err := s.JSON()
 	if err != nil {
@@ -48,6 +46,22 @@ func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build
 		return
 	}
 	a.Split("Settings", "--settings", build.Document(l, "settings.json", doc, credential))
+}
+
+// compatible puts what Claude Code's settings say under the keys that qodercli reads, in its spelling, as the SDK does.
+func compatible(s *build.Settings, put func(string, error)) {
+	if mode := s.Get("permissions.defaultMode"); mode != nil {
+		if s.Get("general") == nil {
+			put("Settings", s.Set("general", build.NewTree()))
+		}
+		text, _ := mode.(string)
+		if snake, known := snakeMode(text); known && s.Get("general.defaultPermissionMode") == nil {
+			put("Settings", s.Set("general.defaultPermissionMode", snake))
+		}
+	}
+	if s.Get("permissions.disableBypassPermissionsMode") == "disable" {
+		put("Settings", s.Set("security.disableYoloMode", true))
+	}
 }
 
 // rulesInSettings reports whether the permission rules are too many for the argument list, which has a length of its
@@ -63,7 +77,7 @@ func rulesInSettings(o *dialect.Options) bool {
 // snakeMode is a permission mode as the CLI's settings spell it.
 func snakeMode(mode string) (string, bool) {
 	switch mode {
-	case "default", "plan", "auto":
+	case "default", "plan", "auto", "accept_edits", "bypass_permissions", "dont_ask":
 		return mode, true
 	case "acceptEdits":
 		return "accept_edits", true

@@ -12,9 +12,10 @@ import (
 )
 
 // check finds what is wrong for qodercli alone.
-func check(o *dialect.Options, p *build.Problems) {
+func check(o *dialect.Options, l *dialect.Launch, p *build.Problems) {
 	checkLacks(o, p)
 	checkMCP(o, p)
+	checkMemory(o, p)
 	p.AddIf(len(o.SystemPrompt.Blocks) > 1, "SystemPrompt.Blocks", "has several blocks, and this backend takes one", "join them")
 	p.Lacks("SystemPrompt.ExcludeDynamicSections", o.SystemPrompt.ExcludeDynamicSections, "")
 	p.Lacks("SystemPrompt.Snapshot", !o.SystemPrompt.Snapshot.IsZero(), "")
@@ -35,6 +36,9 @@ func check(o *dialect.Options, p *build.Problems) {
 	p.NoEffect("DebugFile", o.DebugFile != "")
 	p.NoEffect("IncludeHookEvents", o.IncludeHookEvents)
 	p.NoEffect("ToolConfig", o.ToolConfig != nil)
+	if len(l.Interpreter) == 0 && len(o.ExecutableArgs) > 0 {
+		p.Warn("ExecutableArgs", l.Path, "the agent's program is not a script, and is run directly", "use ExtraArgs for the agent's own flags")
+	}
 }
 
 // checkAgentTool warns when subagents are given that nothing lets the model call. The documents want the Agent tool

@@ -79,8 +79,8 @@ func TestSettings(t *testing.T) {
 	require.Error(t, s.Set("n.deeper", 1))
 	doc, err := s.JSON()
 	require.NoError(t, err)
-	want := `{"a":{"list":["x",7,"y"]},"b":{"c":{"list":[]},"d":true},"n":1.50}`
-	assert.Equal(t, []byte(want), []byte(doc), "numbers keep their digits")
+	want := `{"a":{"list":["x",7,"y"]},"n":1.50,"b":{"c":{"list":[]},"d":true}}`
+	assert.Equal(t, []byte(want), []byte(doc), "numbers keep their digits, and keys their order")
 
 	empty, err := build.ParseSettings([]byte(" \n"))
 	require.NoError(t, err)

@@ -136,7 +136,9 @@ func checkValues(o *dialect.Options, p *Problems) {
 		p.Addf("MaxBudgetUSD", "is %v; a budget is above zero", usd)
 	}
 	p.AddIf(o.InitializeTimeout < 0, "InitializeTimeout", "is negative", "give 0 for the default")
-	p.AddIf(o.Thinking != nil && !o.MaxThinkingTokens.IsZero(), "MaxThinkingTokens", "says the same as Thinking", "use Thinking")
+	if o.Thinking != nil && !o.MaxThinkingTokens.IsZero() {
+		p.Warn("MaxThinkingTokens", "Thinking", "is the older form of Thinking, which wins", "leave it out")
+	}
 	if t := o.Thinking; t != nil {
 		known := []string{dialect.ThinkingAdaptive, dialect.ThinkingEnabled, dialect.ThinkingDisabled}
 		p.AddIf(!slices.Contains(known, t.Type), "Thinking.Type", fmt.Sprintf("%q is not known", t.Type), fmt.Sprintf("use one of %v", known))

@@ -22,12 +22,8 @@ func Command(l *dialect.Launch, o *dialect.Options, t dialect.Traits, p *Problem
 		l.Interpreter = append([]string{runtime}, o.ExecutableArgs...)
 		return
 	}
-	const native = "the agent's program is not a script, and is run directly"
 	if o.Executable != "" {
-		p.Warn("Executable", l.Path, native, "leave it out")
-	}
-	if len(o.ExecutableArgs) > 0 {
-		p.Warn("ExecutableArgs", l.Path, native, "use ExtraArgs for the agent's own flags")
+		p.Warn("Executable", l.Path, "the agent's program is not a script, and is run directly", "leave it out")
 	}
 }
 

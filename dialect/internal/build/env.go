@@ -53,6 +53,13 @@ func (e *Env) Default(name, value string) {
 	}
 }
 
+// Own adds a variable that is not the user's to give, unless the user has asked to unset it.
+func (e *Env) Own(name, value string) {
+	if !e.unset[name] {
+		e.Set(name, value, false)
+	}
+}
+
 // Unset removes a variable.
 func (e *Env) Unset(name string) {
 	delete(e.vars, name)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
@@ -61,17 +60,17 @@ func toolPolicies(o *dialect.Options) []toolPolicy {
 // HasToolPolicies reports whether any tool of an MCP server has a permission policy.
 func HasToolPolicies(o *dialect.Options) bool { return len(toolPolicies(o)) > 0 }
 
-// ToolRule is the permission rule that names a tool of an MCP server.
-func ToolRule(server, tool string) string { return protocol.MCPToolName(server, tool) }
-
-// spacedRule is the same as the vendors' SDKs write it. Claude Code knows no tool by it when there is more than spaces
-// in a name (observed on 2.1.329); of qodercli it has not been seen.
-func spacedRule(server, tool string) string {
-	return strings.ReplaceAll("mcp__"+server+"__"+tool, " ", "_")
+// ToolRule is the permission rule that names a tool of an MCP server as Claude Code does. * stands for every tool.
+func ToolRule(server, tool string) string {
+	if tool == "*" {
+		return protocol.MCPToolName(server, "") + tool
+	}
+	return protocol.MCPToolName(server, tool)
 }
 
-// MergeToolPolicies turns tool policies into permission rules. All three lists are made once there is a policy.
-func MergeToolPolicies(o *dialect.Options, s *Settings, p *Problems) {
+// MergeToolPolicies turns tool policies into permission rules, which rule spells. All three lists are made once there is
+// a policy.
+func MergeToolPolicies(o *dialect.Options, s *Settings, p *Problems, rule func(server, tool string) string) {
 	policies := toolPolicies(o)
 	if len(policies) == 0 {
 		return
@@ -85,10 +84,7 @@ func MergeToolPolicies(o *dialect.Options, s *Settings, p *Problems) {
 		rules := []string{}
 		for _, t := range policies {
 			if t.tool.PermissionPolicy == l.policy {
-				rules = append(rules, ToolRule(t.server, t.tool.Name))
-				if spaced := spacedRule(t.server, t.tool.Name); spaced != rules[len(rules)-1] {
-					rules = append(rules, spaced)
-				}
+				rules = append(rules, rule(t.server, t.tool.Name))
 			}
 		}
 		MergeRules(s, p, "MCPServers", l.path, rules)

@@ -5,65 +5,45 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
 // Settings is a settings object that options are merged into.
 type Settings struct {
-	doc    map[string]any
+	doc    *Tree
 	raw    []byte // as given
 	merged bool
 }
 
 // ParseSettings reads a settings object; nil or blank gives an empty one.
 func ParseSettings(raw []byte) (*Settings, error) {
-	s := &Settings{doc: map[string]any{}, raw: raw}
+	s := &Settings{doc: NewTree(), raw: raw}
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return s, nil
 	}
 	if !IsObject(raw) {
 		return nil, errors.New("is not a JSON object")
 	}
-	if err := decodeTree(raw, &s.doc); err != nil {
+	doc, err := parseTree(raw)
+	if err != nil {
 		return nil, fmt.Errorf("is not a JSON object: %w", err)
 	}
+	s.doc = doc
 	return s, nil
-}
-
-// Tree is a value that encodes to a JSON object as the maps and lists of settings.
-func Tree(v any) (map[string]any, error) {
-	raw, err := JSON(v)
-	if err != nil {
-		return nil, err
-	}
-	var tree map[string]any
-	return tree, decodeTree(raw, &tree)
-}
-
-// decodeTree keeps the digits of numbers.
-func decodeTree(raw []byte, tree *map[string]any) error {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	return dec.Decode(tree)
 }
 
 // Merged reports whether anything was merged in.
 func (s *Settings) Merged() bool { return s.merged }
 
-// Keys returns the top-level keys, sorted.
-func (s *Settings) Keys() []string { return slices.Sorted(maps.Keys(s.doc)) }
+// Keys returns the top-level keys in their order.
+func (s *Settings) Keys() []string { return s.doc.Keys() }
 
 // Get returns the value at a dotted path, or nil.
 func (s *Settings) Get(path string) any {
 	var at any = s.doc
 	for key := range strings.SplitSeq(path, ".") {
-		m, ok := at.(map[string]any)
-		if !ok {
-			return nil
-		}
-		at = m[key]
+		m, _ := at.(*Tree)
+		at, _ = m.Value(key)
 	}
 	return at
 }
@@ -73,18 +53,19 @@ func (s *Settings) Set(path string, value any) error {
 	at := s.doc
 	keys := strings.Split(path, ".")
 	for _, key := range keys[:len(keys)-1] {
-		switch next := at[key].(type) {
-		case map[string]any:
+		next, _ := at.Value(key)
+		switch next := next.(type) {
+		case *Tree:
 			at = next
 		case nil:
-			made := map[string]any{}
-			at[key] = made
+			made := NewTree()
+			at.Put(key, made)
 			at = made
 		default:
 			return fmt.Errorf("has %s of another kind than an object", key)
 		}
 	}
-	at[keys[len(keys)-1]] = value
+	at.Put(keys[len(keys)-1], value)
 	s.merged = true
 	return nil
 }
@@ -127,7 +108,7 @@ func (s *Settings) Strings(path string) []string {
 	return out
 }
 
-// JSON encodes the settings: in the order given, and with sorted keys once something is merged in.
+// JSON encodes the settings in the order given; what was merged in stands where the vendors' SDKs put it.
 func (s *Settings) JSON() (json.RawMessage, error) {
 	if !s.merged && IsObject(s.raw) {
 		return JSON(json.RawMessage(s.raw))
