@@ -116,8 +116,8 @@ type Options struct {
 	// environment, and so lose PATH.) Treated as secret. Default: nothing. Both: the environment.
 	Env map[string]string `json:"env,omitempty"`
 	// UnsetEnv names variables of the parent that the agent must not see. Default: those that the vendors' SDKs take
-	// away, which always go unless Env has them (Claude: CLAUDECODE, NODE_OPTIONS, DEBUG; Qoder: NODE_OPTIONS). Both:
-	// the environment.
+	// away, which always go unless Env has them (Claude: CLAUDECODE, NODE_OPTIONS, DEBUG, and three that are an outer agent's; Qoder:
+	// NODE_OPTIONS). Both: the environment.
 	UnsetEnv []string `json:"unsetEnv,omitempty"`
 	// CleanEnv starts from an empty environment; then Env should hold PATH and HOME. Default: false. Both: the
 	// environment.
@@ -129,8 +129,8 @@ type Options struct {
 	// Executable is the JavaScript runtime for a script: node, bun, deno or a path. Default: node. Both: the program,
 	// before the script; no effect, and a Warning, where the agent's program is none.
 	Executable string `json:"executable,omitempty"`
-	// ExecutableArgs are the runtime's own arguments, placed before the script. Default: none. Both: as they are; with a
-	// Warning, where the agent's program is no script: Claude: before its own arguments. No effect on Qoder.
+	// ExecutableArgs are the runtime's own arguments, placed before the script. Default: none. Both: as they are.
+	// Where the agent's program is no script, with a Warning: Claude: before its own arguments. No effect on Qoder.
 	ExecutableArgs []string `json:"executableArgs,omitempty"`
 	// ExtraArgs are further flags of the agent by name, without dashes; an absent value makes a switch. What another
 	// option or the protocol sets is refused. Default: none. Both: --key value or --key, by the order of keys, after

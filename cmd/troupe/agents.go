@@ -129,10 +129,13 @@ func inFlags(message string) string {
 			names[f.option] = "--" + f.name
 		}
 	}
-	return regexp.MustCompile(`\b[A-Z]\w+\b`).ReplaceAllStringFunc(message, func(word string) string {
-		if flag, ok := names[word]; ok {
-			return flag
+	var b strings.Builder
+	end := 0
+	for _, at := range regexp.MustCompile(`[.\w]*[A-Z]\w+[.\[]?`).FindAllStringIndex(message, -1) {
+		if flag, ok := names[strings.TrimSuffix(message[at[0]:at[1]], ".")]; ok { // a path has more
+			b.WriteString(message[end:at[0]] + flag + strings.Repeat(".", strings.Count(message[at[0]:at[1]], ".")))
+			end = at[1]
 		}
-		return word
-	})
+	}
+	return b.String() + message[end:]
 }

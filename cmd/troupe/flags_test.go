@@ -184,3 +184,15 @@ func TestSplit(t *testing.T) {
 		assert.Equal(t, want, split(list), list)
 	}
 }
+
+func TestErrorsSpeakOfFlags(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"option MaxTurns: is -1":                                    "option --max-turns: is -1",
+		`option MCPServers["web"].Tools[0].Name: is empty`:          `option MCPServers["web"].Tools[0].Name: is empty`,
+		"option SystemPrompt.File: is not there; set SystemPrompt.": "option SystemPrompt.File: is not there; set --system-prompt.",
+		"add Skill to Tools":                                        "add Skill to --tools",
+	} {
+		assert.Equal(t, want, inFlags(given))
+	}
+}
