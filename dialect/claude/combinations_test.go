@@ -82,8 +82,8 @@ func TestSandboxIsMergedIntoTheSettings(t *testing.T) {
 
 	hidden := launch(t, dialect.Options{Settings: json.RawMessage(`{"z":1,"sandbox":{"filesystem":{"disabled":true},"credentials":{"files":[{"path":"/c","mode":"deny"}]}},"a":2}`),
 		Sandbox: &dialect.Sandbox{Credentials: &dialect.SandboxCredentials{Files: []dialect.SandboxCredential{{Path: "/c", Mode: "deny"}}}}})
-	assert.Equal(t, `{"z":1,"sandbox":{"filesystem":{},"credentials":{"files":[{"path":"/c","mode":"deny"},{"path":"/c","mode":"deny"}]}},"a":2}`,
-		file(t, hidden, "settings.json"), "in the order given; a file that is hidden confines files")
+	want = `{"z":1,"sandbox":{"filesystem":{},"credentials":{"files":[{"path":"/c","mode":"deny"},{"path":"/c","mode":"deny"}]}},"a":2}`
+	assert.Equal(t, []byte(want), []byte(file(t, hidden, "settings.json")), "in the order given; a file that is hidden confines files")
 
 	other := launch(t, dialect.Options{Settings: json.RawMessage(`{"sandbox":true}`), Sandbox: &dialect.Sandbox{Enabled: some(false)}})
 	assert.JSONEq(t, `{"sandbox":{"enabled":false}}`, file(t, other, "settings.json"))

@@ -170,7 +170,7 @@ func TestToolPoliciesAreRules(t *testing.T) {
 
 	odd := launch(t, dialect.Options{MCPServers: map[string]dialect.MCPServer{"w.x/y": {Command: "c", Tools: []dialect.MCPTool{
 		{Name: "a.b", PermissionPolicy: dialect.AlwaysDeny}, {Name: "é", PermissionPolicy: dialect.AlwaysDeny}, {Name: "*", PermissionPolicy: dialect.AlwaysAsk}}}}})
-	assert.Equal(t, `{"permissions":{"allow":[],"ask":["mcp__w_x_y__*"],"deny":["mcp__w_x_y__a_b","mcp__w_x_y___"]}}`, odd.Args[8],
+	assert.JSONEq(t, `{"permissions":{"allow":[],"ask":["mcp__w_x_y__*"],"deny":["mcp__w_x_y__a_b","mcp__w_x_y___"]}}`, odd.Args[8],
 		"as the agent spells the tools")
 }
 

@@ -31,7 +31,7 @@ func mergeSandbox(s *build.Settings, box *dialect.Sandbox) error {
 		// Rules for files mean that files are confined.
 		_, said := files.Value("disabled")
 		at := merged.Sub("filesystem")
-		if off, _ := at.Value("disabled"); off == true && !said {
+		if at.IsTrue("disabled") && !said {
 			at.Delete("disabled")
 		}
 	}
@@ -66,8 +66,7 @@ func limits(network *build.Tree) bool {
 	_, allowed := network.Value("allowedDomains")
 	list, _ := network.Value("deniedDomains")
 	denied, _ := list.([]any)
-	strict, _ := network.Value("strictAllowlist")
-	return allowed || len(denied) > 0 || strict == true
+	return allowed || len(denied) > 0 || network.IsTrue("strictAllowlist")
 }
 
 func mergeObjects(own, given *build.Tree, path string) *build.Tree {

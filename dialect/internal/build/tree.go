@@ -96,6 +96,13 @@ func (t *Tree) Sub(key string) *Tree {
 	return sub
 }
 
+// IsTrue reports whether a key is true.
+func (t *Tree) IsTrue(key string) bool {
+	v, _ := t.Value(key)
+	on, _ := v.(bool)
+	return on
+}
+
 // Put sets a key: where it stands, or at the end.
 func (t *Tree) Put(key string, v any) {
 	if _, have := t.values[key]; !have {
