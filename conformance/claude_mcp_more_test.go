@@ -85,6 +85,21 @@ func TestWhatAToolCanSay(t *testing.T) {
 	assert.False(t, told[3].IsError)
 }
 
+// A long result is cut short, unless its tool says how long it may be.
+func TestLongResultOfATool(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	much := strings.Repeat("0123456789", 15_000)
+	say := func(context.Context, nothing) (*sdk.ToolResult, error) { return sdk.Text(much), nil }
+	s := r.server("srv", sdk.NewTool("short", "Says much.", say, sdk.AlwaysLoad()),
+		sdk.NewTool("long", "Says much.", say, sdk.AlwaysLoad(), sdk.MaxResultSizeChars(2*len(much))))
+	r.once(r.serving(s), r.calls(modelapi.ToolUse("mcp__srv__short", modelapi.Args{}), modelapi.ToolUse("mcp__srv__long", modelapi.Args{})))
+	told := r.told()
+	require.Len(t, told, 2)
+	assert.Less(t, len(told[0].Text), len(much))
+	assert.Zero(t, strings.Compare(much, told[1].Text), "what came is not what was said") // not to print it
+}
+
 func TestArgumentsThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -95,6 +97,7 @@ func TestPermissionDeniedWithInterrupt(t *testing.T) {
 	assert.True(t, r.toolResult(all).IsError)
 	assert.Equal(t, "error_during_execution", result.Subtype)
 	assert.Equal(t, "aborted_tools", result.TerminalReason)
+	assert.Len(t, r.model.Requests(), 1, "the model has no say in it")
 	_, after := r.ask(c, "and now [[scn:text]]")
 	assert.False(t, after.Failed(), "the session goes on")
 	r.close(c)
@@ -144,24 +147,56 @@ func checkPermissionCallbackThatDoesNotDecide(t *testing.T, rel release) {
 	}
 }
 
-// Several questions are open at once, and each is answered for itself.
+// About calls of one message that only read the agent asks at once, about
+// others one after another; each question is answered for itself.
 func TestPermissionForParallelCalls(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.model.Script("three",
-		modelapi.Say(shell("touch one"), shell("touch two"), shell("touch three")), modelapi.Say(modelapi.Text("All done.")))
-	o := r.options()
-	o.CanUseTool = func(_ context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
-		if command(t, ask.Input) == "touch two" {
-			return sdk.Deny("not two"), nil
-		}
-		return sdk.Allow(), nil
+	for name, readOnly := range map[string]bool{"read-only": true, "others": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			options := []sdk.ToolOption{sdk.AlwaysLoad()}
+			if readOnly {
+				options = append(options, sdk.ReadOnly())
+			}
+			var open, asked atomic.Int32
+			all := make(chan struct{}) // closed when all three are open
+			o := r.options()
+			o.SDKMCPServers = []*sdk.MCPServer{r.server("srv", sdk.NewTool("echo", "Says it again.", echo, options...))}
+			o.CanUseTool = func(ctx context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+				asked.Add(1)
+				if n := open.Add(1); !readOnly {
+					assert.EqualValues(t, 1, n, "one at a time")
+				} else if n == 3 {
+					close(all)
+				}
+				defer open.Add(-1)
+				if readOnly {
+					select {
+					case <-all:
+					case <-ctx.Done():
+						return sdk.PermissionResult{}, ctx.Err()
+					}
+				}
+				var in echoInput
+				if err := json.Unmarshal(ask.Input, &in); err != nil || in.X == "two" {
+					return sdk.Deny("not two"), err
+				}
+				return sdk.Allow(), nil
+			}
+			call := func(x string) modelapi.Block { return modelapi.ToolUse("mcp__srv__echo", modelapi.Args{"x": x}) }
+			_, result := r.once(o, r.calls(call("one"), call("two"), call("three")))
+			assert.EqualValues(t, 3, asked.Load())
+			assert.Len(t, result.PermissionDenials, 1)
+			told := r.told() // in the order in which they came
+			slices.SortFunc(told, func(a, b modelapi.Content) int { return strings.Compare(a.ToolUseID, b.ToolUseID) })
+			var words []string
+			for _, c := range told {
+				words = append(words, c.Text)
+			}
+			assert.Equal(t, []string{"again: one", "not two", "again: three"}, words)
+		})
 	}
-	_, result := r.once(o, "three [[scn:three]]")
-	assert.FileExists(t, r.at("one"))
-	assert.NoFileExists(t, r.at("two"))
-	assert.FileExists(t, r.at("three"))
-	assert.Len(t, result.PermissionDenials, 1)
 }
 
 func TestPermissionThatChangesTheMode(t *testing.T) {

@@ -44,7 +44,20 @@ func TestResumeAndFork(t *testing.T) {
 	id := r.remembered()
 	o := r.options()
 	o.Resume, o.ForkSession = id, true
-	assert.NotEqual(t, id, r.recalls(o).SessionID)
+	fork := r.recalls(o).SessionID
+	assert.NotEqual(t, id, fork)
+
+	o = r.options()
+	o.Resume = id
+	_, result := r.once(o, "and the first? [[scn:echo back]]")
+	assert.Equal(t, id, result.SessionID)
+	history := texts(r.modelSaw("echo"))
+	assert.Contains(t, history, "my number is 4711")
+	assert.NotContains(t, history, "what was it?", "what was said in the fork stays there")
+	o.Resume = fork
+	_, result = r.once(o, "and the fork? [[scn:echo again]]")
+	assert.Equal(t, fork, result.SessionID)
+	assert.Contains(t, texts(r.modelSaw("echo")), "what was it?")
 }
 
 func TestContinue(t *testing.T) {

@@ -293,7 +293,9 @@ func TestRefusedRequestIsAControlError(t *testing.T) {
 func checkCompact(t *testing.T, rel release) {
 	r := rel.rig(t)
 	c := r.connect(r.options())
-	r.ask(c, "remember this [[scn:text]]")
+	// What sums it up is the model's next step of the same scenario.
+	r.model.Script("number", modelapi.Say(modelapi.Text("Noted.")), modelapi.Say(modelapi.Text("A number was noted.")))
+	r.ask(c, "my number is 4711 [[scn:number]]")
 	all, result := r.ask(c, "/compact")
 	assert.False(t, result.Failed())
 	var triggers []string
@@ -313,5 +315,12 @@ func checkCompact(t *testing.T, rel release) {
 
 	_, after := r.ask(c, "go on [[scn:echo after]]")
 	assert.Equal(t, "after", after.Result)
+	history := texts(r.modelSaw("echo"))
+	if rel.compacted == "success" {
+		assert.Contains(t, history, "A number was noted.")
+		assert.NotContains(t, history, "my number is 4711", "the summary stands in its place")
+	} else {
+		assert.Contains(t, history, "my number is 4711")
+	}
 	r.close(c)
 }

@@ -163,6 +163,40 @@ func TestQuestionsForAPerson(t *testing.T) {
 	assert.Contains(t, told.Content.Text(), `"Which sizes?"="S, M"`)
 }
 
+func TestQuestionsThatNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.CanUseTool = r.denyAll("nobody is there")
+	all, result := r.once(o, "ask [[scn:ask]]")
+	told := r.toolResult(all)
+	assert.True(t, told.IsError)
+	assert.Equal(t, "nobody is there", told.Content.Text())
+	assert.Len(t, result.PermissionDenials, 1)
+	assert.False(t, result.Failed(), "the turn goes on")
+}
+
+// The model may begin to plan by itself, and needs a person to end it.
+func TestPlanModeOfTheModel(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.CanUseTool = r.noAsk()
+	c := r.connect(o)
+	all, _ := r.ask(c, "think first [[scn:enterplan]]")
+	assert.False(t, r.toolResult(all).IsError)
+	var modes []sdk.PermissionMode
+	for _, m := range only[*sdk.StatusMessage](all) {
+		if m.PermissionMode != "" {
+			modes = append(modes, m.PermissionMode)
+		}
+	}
+	assert.Equal(t, []sdk.PermissionMode{sdk.ModePlan}, modes)
+	all, _ = r.ask(c, "go on [[scn:text]]")
+	assert.Equal(t, sdk.ModePlan, only[*sdk.InitMessage](all)[0].PermissionMode)
+	r.close(c)
+}
+
 type promptInput struct {
 	ToolName  string          `json:"tool_name"`
 	Input     json.RawMessage `json:"input"`

@@ -166,3 +166,28 @@ func TestPermissionSuggestions(t *testing.T) {
 	require.NoError(t, json.Unmarshal(raw, &settings))
 	assert.Equal(t, []string{"Bash(touch one *)"}, settings.Permissions.Allow)
 }
+
+// An answer says where its rules are kept.
+func TestPermissionRulesAreKept(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a := &asker{}
+	o := r.options()
+	o.CanUseTool = a.decide
+	c := r.connect(o)
+	for where, file := range map[sdk.PermissionDestination]string{
+		sdk.ToUserSettings:    filepath.Join(r.home, ".claude", "settings.json"),
+		sdk.ToProjectSettings: r.at(".claude/settings.json"),
+	} {
+		name := "made-" + string(where)
+		update := rules(sdk.BehaviorAllow, sdk.AddRules, "touch "+name)
+		update.Destination = where
+		a.with(update)
+		r.ask(c, r.run("touch "+name))
+		assert.Len(t, a.since(), 1)
+		kept, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.Contains(t, string(kept), "Bash(touch "+name+")")
+	}
+	r.close(c)
+}

@@ -4,6 +4,7 @@ package conformance_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -135,4 +136,30 @@ func TestPolicyAfterAHookThatModifies(t *testing.T) {
 	assert.NoFileExists(t, r.at("made"))
 	assert.NoDirExists(t, r.at("dir"))
 	assert.Len(t, result.PermissionDenials, 1)
+}
+
+// A policy that allows a tool does not answer for an ask rule of the agent's own
+// settings, also if that is about a part of a command.
+func TestPolicyBesideAskRulesOfTheSettings(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a := &asker{}
+	o := r.options()
+	o.Settings = json.RawMessage(`{"permissions":{"ask":["Bash(touch:*)"]}}`)
+	o.Policy, o.CanUseTool = &sdk.Policy{Allow: []string{"Bash"}}, a.decide
+	c := r.connect(o)
+	for command, asked := range map[string]int{
+		"touch one":                   1,
+		"echo a | tee b && touch two": 1,
+		"echo a | tee c && mkdir dir": 0,
+		"mkdir other":                 0,
+		"mkdir more; touch more/x":    1,
+	} {
+		_, result := r.ask(c, r.run(command))
+		assert.Len(t, a.since(), asked, command)
+		assert.Empty(t, result.PermissionDenials, command)
+	}
+	r.close(c)
+	assert.FileExists(t, r.at("two"))
+	assert.FileExists(t, r.at("c"))
 }

@@ -118,6 +118,7 @@ func TestQoderUpToTheLogin(t *testing.T) {
 	require.NoError(t, err)
 	result, ok := all[len(all)-1].(*sdk.ResultMessage)
 	require.True(t, ok)
+	qoderTold(t, all)
 	assert.True(t, result.Failed())
 	assert.NotContains(t, result.Text(), "secret")
 	assert.Equal(t, "other", await(r, "the hook of the end", ended))
@@ -125,6 +126,28 @@ func TestQoderUpToTheLogin(t *testing.T) {
 	assert.Equal(t, 1, events())
 	_ = c.Close(r.ctx) // it is leaving by itself already, with code 41
 	r.nothingRuns()
+}
+
+// qoderTold checks what the requests have left among the messages.
+func qoderTold(t *testing.T, all []sdk.Message) {
+	t.Helper()
+	var modes []sdk.PermissionMode
+	for _, m := range only[*sdk.StatusMessage](all) {
+		modes = append(modes, m.PermissionMode)
+	}
+	assert.Equal(t, []sdk.PermissionMode{sdk.ModeAcceptEdits, sdk.ModeDontAsk, sdk.ModeAuto, sdk.ModeDefault}, modes)
+	var planning []bool // by the permission mode, then by itself
+	for _, m := range only[*sdk.PlanModeChangedMessage](all) {
+		planning = append(planning, m.PlanMode.Active)
+	}
+	assert.Equal(t, []bool{true, false, true, false}, planning)
+	if goals := only[*sdk.GoalUpdatedMessage](all); assert.Len(t, goals, 1) {
+		assert.Equal(t, "finish", goals[0].Goal.Objective)
+	}
+	if cleared := only[*sdk.GoalClearedMessage](all); assert.Len(t, cleared, 1) {
+		assert.Equal(t, "user", cleared[0].Reason)
+	}
+	assert.Len(t, only[*sdk.ControlRequestProgressMessage](all), 1, "of the side question")
 }
 
 func (q questions) qoderSession() {
@@ -223,6 +246,16 @@ func (q questions) qoderSurroundings() {
 		assert.NotEmpty(t, servers[0].Status)
 	}
 	q.refused(q.c.ReconnectMCPServer(q.ctx, "nobody"), "nobody")
+	q.done(q.c.ToggleMCPServer(q.ctx, "srv", true))
+	q.refused(q.c.ToggleMCPServer(q.ctx, "nobody", true), `"nobody"`)
+	q.done(q.c.ClearMCPLogin(q.ctx, "nobody"))
+	set, err := q.c.SetMCPServers(q.ctx, map[string]sdk.MCPServerSetting{"out": {Type: "stdio", Command: q.at("nosuch")}})
+	q.done(err)
+	assert.Equal(t, []string{"out"}, set.Added)
+	set, err = q.c.SetMCPServers(q.ctx, nil)
+	q.done(err)
+	assert.Equal(t, []string{"out"}, set.Removed)
+	q.refused(q.c.SetProxy(q.ctx, "nonsense://x"), "proxy must use http://")
 	var foreign *sdk.UnsupportedCapabilityError
 	_, err = q.c.PermissionRules(q.ctx)
 	assert.ErrorAs(t, err, &foreign, "Claude's alone")
@@ -248,6 +281,19 @@ func (q questions) qoderNeedsALogin() {
 		assert.Contains(t, refused.Code, "BYOK_CONFIG_")
 		assert.NotContains(t, err.Error(), "secret-key")
 	}
+	_, err = q.c.CheckBYOKConfig(q.ctx, sdk.BYOKConfig{ProviderID: "p", BaseURL: "http://127.0.0.1:9", APIKey: "secret-key", Model: "m", Protocol: "openai"})
+	if assert.ErrorAs(t, err, &refused) {
+		assert.Equal(t, "BYOK_CONFIG_AUTH_REQUIRED", refused.Code)
+		assert.NotContains(t, err.Error(), "secret-key")
+	}
+	if assert.ErrorAs(t, q.c.DeleteBYOKConfig(q.ctx, "p"), &refused) {
+		assert.Contains(t, refused.Code, "BYOK_CONFIG_")
+	}
+	valid, err := q.c.ValidateBYOKModel(q.ctx, sdk.ValidateBYOKModelRequest{})
+	q.done(err)
+	assert.False(t, valid.Success)
+	_, err = q.c.AvailableModels(q.ctx)
+	q.refused(err, "Job Token")
 	q.refused(q.c.FlushMemory(q.ctx), "not enabled for this session")
 	q.refused(q.c.RefreshMemory(q.ctx), "not enabled for this session")
 	q.refused(q.c.FlushSkillEvolution(q.ctx), "not enabled for this session")

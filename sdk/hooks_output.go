@@ -114,8 +114,9 @@ type ContextOutput struct {
 
 // FeedbackOutput tells the model something after the fact.
 type FeedbackOutput struct {
-	// Decision DecisionBlock sends the agent back to work (Stop, SubagentStop)
-	// or shows Reason to the model.
+	// Decision DecisionBlock sends the agent back to work (Stop, SubagentStop),
+	// ends the turn (PostToolBatch, observed on Claude Code 2.1.329) or shows
+	// Reason to the model.
 	Decision, Reason string
 	// AdditionalContext is told to the model.
 	AdditionalContext string
