@@ -96,7 +96,7 @@ func NewCore(cfg Config) *Core {
 	k.Ledger = ledger.New(ledger.Config{
 		Clock: cfg.System.Clock(), Rand: cfg.System.Rand(), Exec: cfg.System.Executor(),
 		Limits: cfg.Limits, Budget: cfg.Budget, Discard: cfg.Discard, Emit: cfg.Emit, Deny: k.denial,
-		CheckVersion: k.checkVersion, ErrorCodeKey: cfg.Dialect.Traits().ErrorCodeKey,
+		CheckVersion: k.checkVersion, CheckSession: k.checkSession, ErrorCodeKey: cfg.Dialect.Traits().ErrorCodeKey,
 		ResultAfterCancelled: cfg.Dialect.Traits().ResultAfterCancelled,
 	})
 	k.Link = transport.NewLink(transport.LinkConfig{

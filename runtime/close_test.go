@@ -271,11 +271,12 @@ func TestAnErrorResultIsToldWithTheExit(t *testing.T) {
 	t.Parallel()
 	w := inSim(t, 1)
 	isError, why := true, "out of credit"
-	s := w.open(w.spec(turns(scripted.Steps{&scripted.Result{IsError: &isError, Text: &why}, &scripted.Exit{Code: 1}})))
+	failed := &scripted.Result{IsError: &isError, Text: &why, APIErrorStatus: 402, TerminalReason: "api_error"}
+	s := w.open(w.spec(turns(scripted.Steps{failed, &scripted.Exit{Code: 1}})))
 	_, err := w.send(s, "go").Result(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, w.Executor().Await(t.Context(), s.Done()))
-	require.ErrorContains(t, s.Err(), "exit code 1; last result: success out of credit")
+	require.ErrorContains(t, s.Err(), "exit code 1; last result: api_error, status 402: out of credit")
 }
 
 func TestShutdownInEveryState(t *testing.T) {

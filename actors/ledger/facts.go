@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -44,7 +45,7 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 		r := resultOf(*f)
 		l.facts.failure, l.facts.skipped = "", false
 		if r.IsError {
-			l.facts.failure = strings.TrimSpace(r.Subtype + " " + Short(r.Text()))
+			l.facts.failure = failureOf(r)
 		}
 		if r.IsError && (r.APIErrorStatus == 401 || r.TerminalReason == "auth_required" || r.TerminalReason == "auth_payload_missing") {
 			l.authExpired(r.Text())
@@ -77,6 +78,27 @@ func resultOf(f protocol.Frame) *protocol.ResultMessage {
 		}
 	}
 	return &protocol.ResultMessage{Subtype: f.Subtype, IsError: true, Errors: []string{"the result frame did not decode"}}
+}
+
+// failureOf is what a result that is an error says, in few words. An error of
+// the model's API comes as a success (observed on Claude Code 2.1.329).
+func failureOf(r *protocol.ResultMessage) string {
+	var why []string
+	if r.Subtype != protocol.ResultSuccess {
+		why = append(why, Short(r.Subtype))
+	}
+	if r.TerminalReason != "" {
+		why = append(why, Short(r.TerminalReason))
+	}
+	if r.APIErrorStatus != 0 {
+		why = append(why, "status "+strconv.Itoa(r.APIErrorStatus))
+	}
+	parts := []string{strings.Join(why, ", "), Short(r.Text())}
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	if len(parts) == 0 {
+		return "an error"
+	}
+	return strings.Join(parts, ": ")
 }
 
 const authFailed = `"authentication_failed"`
@@ -152,6 +174,9 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 			}
 			if err := l.cfg.CheckVersion(m.Version); err != nil && first {
 				l.facts.initFailure = err
+			}
+			if problem := l.cfg.CheckSession(m.SessionID); problem != "" && first && m.SessionID != "" {
+				l.cfg.Emit(event.Warning{Problem: problem})
 			}
 		}
 		return true

@@ -138,6 +138,9 @@ type Config struct {
 	// CheckVersion judges the protocol version that the agent's first
 	// system/init names; "" when it names none. An error ends the session.
 	CheckVersion func(version string) error
+	// CheckSession judges the session's id that it names, and returns what the
+	// user is to be warned of, or "".
+	CheckSession func(id string) string
 	// Deny returns the answer to a request of the agent that no callback will
 	// answer any more: gates are denied. errText is used when response is nil.
 	Deny func(r *Request, reason string) (response []byte, errText string)
@@ -179,6 +182,9 @@ func New(cfg Config) *Ledger {
 	}
 	if cfg.CheckVersion == nil {
 		cfg.CheckVersion = func(string) error { return nil }
+	}
+	if cfg.CheckSession == nil {
+		cfg.CheckSession = func(string) string { return "" }
 	}
 	l := &Ledger{cfg: cfg, done: make(chan struct{})}
 	l.facts.ready = make(chan struct{})

@@ -357,7 +357,7 @@ func TestOfAResultOnlyItsFailureIsKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).ready()
 	r.read(`{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["` + strings.Repeat("x", 1<<20) + `"],"session_id":"s"}`)
-	assert.Contains(t, r.LastFailure(), "error_during_execution x")
+	assert.Contains(t, r.LastFailure(), "error_during_execution: x")
 	assert.Less(t, len(r.LastFailure()), 1<<10)
 	r.read(plainResult)
 	assert.Empty(t, r.LastFailure())

@@ -51,7 +51,7 @@ type ExitError struct {
 	During     string // "initialize", "a turn", "idle"
 	StderrTail string
 	StdoutTail string // the last line that was no frame
-	LastResult string // subtype and text of the last result, if it was an error
+	LastResult string // subtype, terminal reason, API status and text of the last result, if it was an error
 }
 
 func (e *ExitError) Error() string {
