@@ -18,7 +18,6 @@ const (
 // arguments makes the argument list in the SDK's order.
 func arguments(o *dialect.Options, l *dialect.Launch, p *build.Problems) []string {
 	a := build.NewArgs(p, "--output-format", "stream-json", "--verbose", "--input-format", "stream-json")
-	a.JoinDashes()
 	modelArgs(o, a)
 	a.Switch("Debug", "--debug", o.Debug && o.DebugFile == "")
 	a.JoinedIf("DebugFile", "--debug-file", o.DebugFile)

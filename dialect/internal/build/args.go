@@ -14,10 +14,9 @@ const MaxArg = 128*1024 - 1
 
 // Args is an argument list in the making. Each method names the option the argument comes from, for the errors.
 type Args struct {
-	list   []string
-	flags  map[string]string // flag → option
-	p      *Problems
-	dashes bool
+	list  []string
+	flags map[string]string // flag → option
+	p     *Problems
 }
 
 // NewArgs returns a list that begins with fixed arguments.
@@ -65,12 +64,10 @@ func (a *Args) JoinedIf(option, flag, value string) {
 	}
 }
 
-// JoinDashes has Split join a value that begins with a dash, so that it is not taken for a flag.
-func (a *Args) JoinDashes() { a.dashes = true }
-
-// Split adds "--flag" and "value", empty or not.
+// Split adds "--flag" and "value", empty or not. A value that begins with a dash is joined, or the agent takes it for a
+// flag: --resume --yolo turns on yolo (observed on qodercli 1.1.52).
 func (a *Args) Split(option, flag, value string) {
-	if a.dashes && len(value) > 1 && value[0] == '-' {
+	if len(value) > 1 && value[0] == '-' {
 		a.Joined(option, flag, value)
 		return
 	}
