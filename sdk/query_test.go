@@ -289,6 +289,8 @@ func TestRunAsAsksAgain(t *testing.T) {
 	cold := turn(&scripted.Result{Structured: map[string]any{"city": "Bonn", "celsius": "warm"}})
 	right := turn(&scripted.Result{Structured: map[string]any{"city": "Bonn", "celsius": 21}})
 	silent := turn(scripted.Text("no idea"))
+	quoted := turn(&scripted.Result{Structured: `{"city":"Bonn","celsius":21}`})
+	wrapped := turn(&scripted.Result{Structured: map[string]any{"output": map[string]any{"city": "Bonn", "celsius": 21}}})
 	for name, c := range map[string]struct {
 		turns   []scripted.Turn
 		repairs int
@@ -297,6 +299,8 @@ func TestRunAsAsksAgain(t *testing.T) {
 	}{
 		"does not fit, then fits":       {[]scripted.Turn{cold, right}, 0, true, 2},
 		"none, then fits":               {[]scripted.Turn{silent, right}, 0, true, 2},
+		"a text of it, then fits":       {[]scripted.Turn{quoted, right}, 0, true, 2},
+		"wrapped, then fits":            {[]scripted.Turn{wrapped, right}, 0, true, 2},
 		"one repair is not enough":      {[]scripted.Turn{cold, silent, right}, 0, false, 2},
 		"two are":                       {[]scripted.Turn{cold, silent, right}, 2, true, 3},
 		"never":                         {[]scripted.Turn{cold, right}, -1, false, 1},

@@ -302,3 +302,68 @@ func TestAWaitingSessionDoesNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestSessionsDoNotMix runs many sessions at once, whose agents use the same
+// ids: each sees its own messages, callbacks, answers, stderr and events.
+func TestSessionsDoNotMix(t *testing.T) {
+	t.Parallel()
+	const sessions, rounds = 20, 5
+	permission := callbackKinds()[0].request
+	onStages(t, func(s *stage) {
+		var done []<-chan struct{}
+		for i := range sessions {
+			name := fmt.Sprintf("session-%d.", i)
+			spec := s.spec(func(h *hand) {
+				for round := range rounds {
+					uuid, q, m := h.prompt(), fmt.Sprint("q", round), fmt.Sprint("m", round)
+					h.ask(q, strings.Replace(permission, "date", name, 1))
+					assert.Contains(s, string(h.reply(q).Raw), name, "the answer is another's")
+					h.ask(m, fmt.Sprintf(`{"subtype":"mcp_message","server_name":"tools","message":{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"v":%q}}}}`, name))
+					assert.Contains(s, string(h.reply(m).Raw), name, "the tool's result is another's")
+					h.say("noise of "+name, strings.Replace(assistantLine(0, 0), `"text":""`, `"text":"`+name+`"`, 1), resultLine(uuid))
+				}
+			})
+			spec.ID = name
+			spec.MCPServers = []runtime.MCPServer{parrot{}} // the same for all
+			spec.CanUseTool = func(_ context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				assert.Contains(s, string(r.Input), name, "the call is another's")
+				return protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: json.RawMessage(fmt.Sprintf("{\"v\":%q}", name))}, nil
+			}
+			spec.OnEvent = func(r runtime.EventRecord) {
+				assert.Equal(s, name, r.Session)
+				if noise, ok := r.Event.(event.Noise); ok {
+					assert.ErrorContains(s, noise.Err, name)
+				}
+			}
+			done = append(done, s.task(func() {
+				session, err := s.rt.Open(s.ctx, spec)
+				if !assert.NoError(s, err) {
+					return
+				}
+				for range rounds {
+					turn, err := session.Send(s.ctx, userText("hi"))
+					if !assert.NoError(s, err) {
+						return
+					}
+					var got []string
+					for m, err := range turn.Messages(s.ctx) {
+						assert.NoError(s, err)
+						got = append(got, protocol.TextOf(m))
+					}
+					assert.Equal(s, []string{name, "done"}, got)
+				}
+				assert.NoError(s, session.Close(s.ctx))
+			}))
+		}
+		for _, d := range done {
+			s.await(d)
+		}
+	})
+}
+
+// parrot is an in-process MCP server that answers with what it was asked.
+type parrot struct{ echoServer }
+
+func (parrot) Handle(_ context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {
+	return params, nil
+}

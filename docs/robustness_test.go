@@ -1,0 +1,71 @@
+package docs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// testsOf are the tests and fuzz targets of a package.
+func testsOf(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", dir, "*_test.go"))
+	require.NoError(t, err)
+	names := make(map[string]bool)
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
+				names[f.Name.Name] = true
+			}
+		}
+	}
+	return names
+}
+
+// Every row of the document names tests that there are, or says that it is not
+// done.
+func TestRobustness(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("robustness.md")
+	require.NoError(t, err)
+	quoted := regexp.MustCompile("`([^`]+)`")
+	known := make(map[string]map[string]bool)
+	rows := 0
+	for line := range strings.Lines(string(raw)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| what happens |") {
+			continue
+		}
+		rows++
+		what := strings.TrimSpace(cells[0])
+		if !assert.Len(t, cells, 3, what) {
+			continue
+		}
+		tests, dir := 0, ""
+		for _, name := range quoted.FindAllStringSubmatch(cells[2], -1) {
+			if isTest := strings.HasPrefix(name[1], "Test") || strings.HasPrefix(name[1], "Fuzz"); !isTest {
+				if dir = name[1]; known[dir] == nil {
+					known[dir] = testsOf(t, dir)
+				}
+				assert.NotEmpty(t, known[dir], "%s: package %s has no tests", what, dir)
+				continue
+			}
+			tests++
+			assert.True(t, known[dir][name[1]], "%s: package %q has no %s", what, dir, name[1])
+		}
+		if tests == 0 {
+			assert.Contains(t, cells[1], "not in this release", "%s: no test is named", what)
+		}
+	}
+	assert.Greater(t, rows, 40, "the tables were not found")
+}
