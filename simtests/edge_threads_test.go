@@ -156,9 +156,9 @@ func TestEdgeHostIsKilled(t *testing.T) {
 	})
 }
 
-// TestEdgeManyAgentsNeedNoThreads: a live agent costs no thread of the host,
-// neither to be waited for nor to be read from. TROUPE_SCALE has 2,000 of
-// them instead of 300.
+// TestEdgeManyAgentsNeedNoThreads: a live agent costs no thread of the host, and
+// no goroutine while it has nothing to do, neither to be waited for nor to be
+// read from. TROUPE_SCALE has 2,000 of them instead of 300.
 func TestEdgeManyAgentsNeedNoThreads(t *testing.T) {
 	r := newRig(t)
 	n, wait := 300, patience
@@ -170,7 +170,7 @@ func TestEdgeManyAgentsNeedNoThreads(t *testing.T) {
 	spec := r.spec(t, hello)
 	spec.Graces = runtime.Graces{EOF: wait, Terminate: wait} // a busy machine is no reason to kill
 	sessions := make(chan *runtime.Session, n)
-	before := threads(t)
+	before, goroutines := threads(t), gort.NumGoroutine()
 	var wg sync.WaitGroup
 	for worker := range 8 {
 		wg.Go(func() {
@@ -187,6 +187,7 @@ func TestEdgeManyAgentsNeedNoThreads(t *testing.T) {
 	close(sessions)
 	require.Len(t, withToken(t, tokenOf(spec)), n)
 	assert.Less(t, threads(t)-before, 24, "of %d agents", n)
+	assert.Eventually(t, func() bool { return gort.NumGoroutine()-goroutines < 24 }, patience, time.Millisecond, "goroutines of agents that idle")
 	for s := range sessions {
 		turn, err := s.Send(ctx, userText("hi"))
 		require.NoError(t, err)

@@ -120,6 +120,9 @@ func (p *memoryProcess) Exited() <-chan struct{} { return p.exited }
 // OnStderr implements announcer.
 func (p *memoryProcess) OnStderr(fn func()) { p.stderr.onChange(fn) }
 
+// OnStdout implements announcer.
+func (p *memoryProcess) OnStdout(fn func()) bool { return p.stdout.untilReadable(fn) }
+
 // AfterExit implements announcer.
 func (p *memoryProcess) AfterExit(fn func()) {
 	p.mu.Lock()

@@ -22,6 +22,7 @@ type pump struct {
 	thrift  thrift
 	kept    int  // bytes of messages in the present read
 	tell    bool // the router has to hear of it
+	woken   bool // there is something to read
 	relief  *kernel.Relief
 }
 
@@ -33,12 +34,10 @@ func newPump(k *Link) *pump {
 // goroutine to be woken. Nor does the reader wait for a callback that takes its
 // time: another task reads on.
 func (p *pump) task() {
-	for {
-		if p.rests() {
-			return
-		}
+	for !p.rests() {
 		if !p.read() {
-			break
+			p.end()
+			return
 		}
 		if !p.tell {
 			continue
@@ -55,6 +54,10 @@ func (p *pump) task() {
 			}
 		}
 	}
+}
+
+// end is when the agent's output has ended.
+func (p *pump) end() {
 	if p.tell {
 		p.cfg.Frames(nil)
 	}
@@ -64,16 +67,23 @@ func (p *pump) task() {
 	p.mute()
 }
 
-// rests reports whether there is nothing to read, and a task is to go on once
-// there is: an agent in memory is waited for without a goroutine or a buffer.
+// rests reports whether a task is to go on once there is something to read: an
+// agent that has nothing to do is waited for without a goroutine or a buffer.
 func (p *pump) rests() bool {
-	out, ok := p.out.(*pipe)
-	if !ok || out.readable() {
+	a, ok := p.proc.(announcer)
+	if !ok || p.woken || p.lines.Pending() > 0 || p.cfg.Ledger.Busy() {
+		p.woken = false
 		return false
 	}
 	p.lines.Rest()
 	p.frames = nil
-	return out.untilReadable(p.task)
+	return a.OnStdout(p.wake)
+}
+
+// wake goes on after a rest.
+func (p *pump) wake() {
+	p.woken = true
+	p.task()
 }
 
 // read reports whether there may be more to read.

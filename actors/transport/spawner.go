@@ -94,12 +94,16 @@ type Process interface {
 }
 
 // announcer is a [Process] that needs no goroutine to wait for what may never
-// come. Each method is called once; fn runs as a task.
+// come. Each method but the last is called once; fn runs as a task.
 type announcer interface {
 	// AfterExit has fn run once Exited is closed.
 	AfterExit(fn func())
 	// OnStderr has fn run when Stderr can be read from, has ended or is closed.
 	OnStderr(fn func())
+	// OnStdout is OnStderr for Stdout, for any number of times, one after the
+	// other. It reports false when there is nothing to wait for, or nothing can
+	// tell; then fn is not run.
+	OnStdout(fn func()) bool
 }
 
 // Graces are the waits of the close ladder.

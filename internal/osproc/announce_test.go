@@ -86,3 +86,25 @@ func TestALostPoller(t *testing.T) {
 	require.NoError(t, p.Kill())
 	awaitExit(t, p)
 }
+
+// TestStdoutIsAnnouncedEachTime waits without a goroutine, again and again.
+func TestStdoutIsAnnouncedEachTime(t *testing.T) {
+	t.Parallel()
+	p := launchAgent(t, NewLauncher(Config{}), shell("while read x; do echo $x; done"))
+	told := make(chan struct{})
+	b := make([]byte, 16)
+	for range 50 {
+		require.True(t, p.OnStdout(func() { told <- struct{}{} }))
+		_, err := io.WriteString(p.Stdin(), "a\n")
+		require.NoError(t, err)
+		<-told
+		n, err := p.Stdout().Read(b)
+		require.NoError(t, err)
+		assert.Equal(t, "a\n", string(b[:n]))
+	}
+	require.True(t, p.OnStdout(func() { told <- struct{}{} }))
+	require.NoError(t, p.Stdin().Close())
+	<-told
+	_, err := p.Stdout().Read(b)
+	require.ErrorIs(t, err, io.EOF)
+}

@@ -121,10 +121,10 @@ func (n *launch) openPipes() (err error) {
 	if n.child[0], n.proc.stdin, err = os.Pipe(); err != nil {
 		return err
 	}
-	if n.proc.stdout, n.child[1], err = os.Pipe(); err != nil {
+	if n.proc.stdout.File, n.child[1], err = os.Pipe(); err != nil {
 		return err
 	}
-	n.proc.stderr, n.child[2], err = os.Pipe()
+	n.proc.stderr.File, n.child[2], err = os.Pipe()
 	return err
 }
 

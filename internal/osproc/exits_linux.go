@@ -10,8 +10,8 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// exitWatcher tells of exits through pidfds, and of the first output on a
-// stderr. They are in an epoll set of its own, and that set is in the runtime's
+// exitWatcher tells of exits through pidfds, and of output that is waited for
+// without a goroutine. They are in an epoll set of its own, and that set is in the runtime's
 // poller, so that one parked goroutine serves all processes. Goroutine and set
 // go when nothing is watched.
 type exitWatcher struct {
@@ -47,21 +47,22 @@ func (w *exitWatcher) watch(p *Process) {
 	}
 }
 
-// watchOutput has fn run as a task once f can be read from, or has ended. Before
-// f is closed, unwatch must be called.
-func (w *exitWatcher) watchOutput(f *os.File, fn func()) (unwatch func()) {
+// watchOutput has fn run as a task once f can be read from, or has ended; when the
+// poller fails lost is called, and fn is run. Before f is closed, unwatch must be
+// called.
+func (w *exitWatcher) watchOutput(f *os.File, fn, lost func()) (unwatch func(), ok bool) {
 	run := func() { w.exec.Go(fn) }
+	give := func() { w.exec.Go(func() { lost(); fn() }) }
 	conn, err := f.SyscallConn()
 	var key int32
 	if err == nil {
-		ctl := conn.Control(func(fd uintptr) { key, err = w.add(watched{int(fd), run, run}) })
+		ctl := conn.Control(func(fd uintptr) { key, err = w.add(watched{int(fd), run, give}) })
 		err = errors.Join(ctl, err)
 	}
 	if err != nil {
-		run()
-		return func() {}
+		return nil, false
 	}
-	return func() { w.unwatch(key) }
+	return func() { w.unwatch(key) }, true
 }
 
 // unwatch runs what the descriptor did not have run yet.

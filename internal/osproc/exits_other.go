@@ -18,8 +18,7 @@ func (w *exitWatcher) init(clk kernel.Clock, exec kernel.Executor) { w.clock, w.
 
 func (w *exitWatcher) watch(p *Process) { pollExit(w.clock, p) }
 
-// watchOutput has fn run as a task at once: nothing tells of output here.
-func (w *exitWatcher) watchOutput(_ *os.File, fn func()) (unwatch func()) {
-	w.exec.Go(fn)
-	return func() {}
+// watchOutput reports false: nothing tells of output here.
+func (w *exitWatcher) watchOutput(*os.File, func(), func()) (unwatch func(), ok bool) {
+	return nil, false
 }

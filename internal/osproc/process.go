@@ -66,8 +66,8 @@ type Process struct {
 	marker   string
 	tempDir  string
 	stdin    *os.File
-	stdout   *os.File
-	stderr   *os.File
+	stdout   output
+	stderr   output
 	pid      int
 	exited   chan struct{}
 
@@ -77,8 +77,6 @@ type Process struct {
 	status ExitStatus
 	err    error
 	after  func() // see AfterExit
-
-	stderrUnwatched func() // see OnStderr; called before stderr is closed
 }
 
 // PID is the leader's process id.
@@ -97,39 +95,21 @@ func (p *Process) Stdin() WritePipe { return p.stdin }
 // Stdout is the pipe from the process. What was written before the exit can be
 // read until Reap. It ends when the last holder of the other end is gone, which
 // may be a descendant.
-func (p *Process) Stdout() ReadPipe { return p.stdout }
+func (p *Process) Stdout() ReadPipe { return &p.stdout }
 
 // Stderr is like Stdout.
-func (p *Process) Stderr() ReadPipe { return stderrPipe{p.stderr, p} }
+func (p *Process) Stderr() ReadPipe { return &p.stderr }
 
-// stderrPipe is no longer watched when it is closed.
-type stderrPipe struct {
-	*os.File
-	p *Process
-}
+// OnStdout has fn run as a task of the executor, once, when there is something
+// to read from Stdout, or that has ended or is closed. Until then it costs no
+// goroutine. It reports false, and never runs fn, where nothing can tell of
+// output: elsewhere than on Linux. It may be called again once fn was run.
+func (p *Process) OnStdout(fn func()) bool { return p.stdout.watch(&p.launcher.exits, fn) }
 
-func (s stderrPipe) Close() error {
-	s.p.unwatchStderr()
-	return s.File.Close()
-}
-
-// OnStderr has fn run as a task of the executor, once, when there is something
-// to read from Stderr, or that has ended or is closed. Until then it costs no
-// goroutine on Linux; elsewhere fn runs at once. It may be called once.
+// OnStderr is OnStdout for Stderr, but fn runs at once where nothing can tell.
 func (p *Process) OnStderr(fn func()) {
-	unwatch := p.launcher.exits.watchOutput(p.stderr, fn)
-	p.mu.Lock()
-	p.stderrUnwatched = unwatch
-	p.mu.Unlock()
-}
-
-func (p *Process) unwatchStderr() {
-	p.mu.Lock()
-	unwatch := p.stderrUnwatched
-	p.stderrUnwatched = nil
-	p.mu.Unlock()
-	if unwatch != nil {
-		unwatch()
+	if !p.stderr.watch(&p.launcher.exits, fn) {
+		p.launcher.cfg.Executor.Go(fn)
 	}
 }
 
@@ -200,7 +180,6 @@ func (p *Process) Reap() (ExitStatus, error) {
 	default:
 		return ExitStatus{}, ErrRunning
 	}
-	p.unwatchStderr()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
@@ -217,11 +196,11 @@ func (p *Process) Reap() (ExitStatus, error) {
 // release closes and removes what the process holds.
 func (p *Process) release() error {
 	p.leader.close()
-	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
-		if f != nil {
-			_ = f.Close() // the user may have closed it already
-		}
+	if p.stdin != nil {
+		_ = p.stdin.Close() // the user may have closed it already
 	}
+	_ = p.stdout.Close()
+	_ = p.stderr.Close()
 	if p.tempDir == "" {
 		return nil
 	}

@@ -1,0 +1,52 @@
+package osproc
+
+import (
+	"os"
+	"sync"
+)
+
+// output is a pipe from the process that can be watched. The zero value is
+// closed.
+type output struct {
+	*os.File // nil: never opened
+
+	mu      sync.Mutex
+	unwatch func() // has what is watched for run at once; nil: nothing is
+	closed  bool
+	lost    bool // nothing can tell of output any more
+}
+
+// watch has fn run as a task once the pipe can be read from, or has ended or is
+// closed. It reports false when nothing can tell of that.
+func (o *output) watch(w *exitWatcher, fn func()) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.File == nil || o.closed || o.lost {
+		return false
+	}
+	unwatch, ok := w.watchOutput(o.File, fn, o.lose)
+	o.unwatch = unwatch
+	return ok
+}
+
+// lose notes that the watcher failed, which has run what it was asked for.
+func (o *output) lose() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lost = true
+}
+
+// Close implements [io.Closer].
+func (o *output) Close() error {
+	o.mu.Lock()
+	unwatch := o.unwatch
+	o.unwatch, o.closed = nil, true
+	o.mu.Unlock()
+	if o.File == nil {
+		return os.ErrClosed
+	}
+	if unwatch != nil {
+		unwatch()
+	}
+	return o.File.Close()
+}
