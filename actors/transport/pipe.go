@@ -57,13 +57,7 @@ func (p *pipe) untilReadable(fn func()) bool {
 	return true
 }
 
-// readable reports whether a read would not wait.
-func (p *pipe) readable() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ready()
-}
-
+// ready reports whether a read would not wait; mu is held.
 func (p *pipe) ready() bool { return len(p.buf) > p.readOff || p.noWriter || p.noReader }
 
 func (p *pipe) fire() {
