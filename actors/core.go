@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
@@ -126,9 +127,11 @@ func (k *Core) Close() {
 	k.session.Tell(message.CloseWanted{})
 }
 
-// Describe asks the session for its actors.
-func (k *Core) Describe(reply *kernel.Promise[[]message.ActorInfo]) bool {
-	return k.session.Tell(message.Describe{Reply: reply})
+// Describe asks the session for its actors. One that ends meanwhile has none.
+func (k *Core) Describe(ctx context.Context) ([]message.ActorInfo, error) {
+	return kernel.Ask(ctx, k.SessionRef(), func(reply *kernel.Promise[[]message.ActorInfo]) message.ToSession {
+		return message.Describe{Reply: reply}
+	})
 }
 
 // SessionRef is the present incarnation of the session actor.

@@ -65,11 +65,8 @@ func (s *Session) Tree(ctx context.Context) SessionTree {
 	limit := &kernel.TimeoutError{What: "description of session " + s.id, Limit: describeLimit}
 	ctx, cancel := kernel.WithTimeout(ctx, s.rt.sys.Clock(), limit)
 	defer cancel()
-	reply := kernel.NewPromise[[]message.ActorInfo]()
-	if s.core.Describe(reply) {
-		if actors, err := reply.Wait(ctx, s.rt.sys.Executor()); err == nil {
-			t.Actors = append(t.Actors, actors...)
-		}
+	if actors, err := s.core.Describe(ctx); err == nil {
+		t.Actors = append(t.Actors, actors...)
 	}
 	return t
 }
