@@ -115,6 +115,8 @@ type Launch struct {
 
 	// HoldFirstUserLine: with these options the first user line must wait for the initialize response.
 	HoldFirstUserLine bool
+
+	Warnings []Warning // those of Validate
 }
 
 // EnvVar is an environment variable for the agent.

@@ -20,15 +20,11 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 	if err != nil {
 		return actors.Config{}, err
 	}
-	warnings, err := spec.Dialect.Validate(&opts)
-	if err != nil {
-		return actors.Config{}, err
-	}
-	s.warnings = warnings
 	launch, err := spec.Dialect.Launch(&opts)
 	if err != nil {
 		return actors.Config{}, err
 	}
+	s.warnings = launch.Warnings
 	opts.ParentEnv = s.rt.share(&s.rt.parent, opts.ParentEnv)
 	command := commandOf(launch, opts.ParentEnv, spec.Dialect.Traits())
 	command.Env = s.rt.share(&s.rt.environ, command.Env)

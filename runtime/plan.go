@@ -27,12 +27,10 @@ func (spec *Spec) Plan() (*Plan, error) {
 		return nil, err
 	}
 	d, p := spec.Dialect, &Plan{}
-	if p.Warnings, err = d.Validate(&opts); err != nil {
-		return nil, err
-	}
 	if p.Launch, err = d.Launch(&opts); err != nil {
 		return nil, err
 	}
+	p.Warnings = p.Launch.Warnings
 	if p.Initialize, err = d.Initialize(&opts); err != nil {
 		return nil, err
 	}

@@ -60,6 +60,7 @@ func (d Dialect) Launch(o *dialect.Options) (dialect.Launch, error) {
 	if err := p.Err(); err != nil {
 		return dialect.Launch{}, err
 	}
+	l.Warnings = p.Warnings
 	return *l, nil
 }
 
