@@ -142,7 +142,9 @@ func (c *Client) connected() (*dial, error) {
 // for a callback is denied, the agent gets its grace, and its process tree is
 // swept. It returns when nothing is left, or when ctx or Options.CloseTimeout
 // ends: then the agent is killed, and the error says what had not stopped. It
-// may be called any number of times, also from a callback.
+// may be called any number of times, also from a callback: with a context other
+// than the callback's, which ends as the session does. A tool of a wrapped server
+// that calls it is itself waited for, until CloseTimeout.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true

@@ -208,7 +208,8 @@ func ToolTimeout(d time.Duration) ToolOption { return func(def *toolDef) { def.t
 
 // MaxConcurrent lets at most n calls of the tool run at a time, those of all
 // sessions that share it counted together. Further calls wait, first come,
-// first served. Not given: no limit.
+// first served. Where a server is [MCPServer.Sequential] its order takes the place
+// of the limit, for tools that are not [ReadOnly]. Not given: no limit.
 func MaxConcurrent(n int) ToolOption {
 	return func(d *toolDef) {
 		if n < 1 {
