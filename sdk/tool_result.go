@@ -80,15 +80,21 @@ func marshalResult(r *ToolResult) (json.RawMessage, error) {
 		return b, nil
 	}
 	c := *r // it may be shared: nothing is written to it
-	if len(c.Content) == 0 {
-		if c.StructuredContent == nil {
-			return nil, errors.New("it returned a result without content")
-		}
+	if c.StructuredContent != nil {
 		raw, err := plainJSON(c.StructuredContent)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("its structured content is not JSON: %w", err)
+		case raw[0] != '{': // the agent would refuse the whole answer
+			return nil, fmt.Errorf("its structured content is %T, which is no JSON object", c.StructuredContent)
 		}
-		c.Content = []mcpsdk.Content{&mcpsdk.TextContent{Text: string(raw)}}
+		c.StructuredContent = raw
+		if len(c.Content) == 0 {
+			c.Content = []mcpsdk.Content{&mcpsdk.TextContent{Text: string(raw)}}
+		}
+	}
+	if len(c.Content) == 0 {
+		return nil, errors.New("it returned a result without content")
 	}
 	for i, block := range c.Content {
 		if problem := blockProblem(block); problem != "" {
@@ -125,13 +131,26 @@ func marshalText(r *ToolResult) (json.RawMessage, bool) {
 	return append(b, '}'), true
 }
 
-// blockProblem finds what would make the agent refuse the whole answer.
+// blockProblem finds what would make the agent refuse the whole answer (observed
+// on Claude Code 2.1.329).
 func blockProblem(block mcpsdk.Content) string {
 	if v := reflect.ValueOf(block); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return "is nil"
 	}
-	if e, ok := block.(*mcpsdk.EmbeddedResource); ok && e.Resource == nil {
-		return "is an embedded resource without contents"
+	switch b := block.(type) {
+	case *mcpsdk.EmbeddedResource:
+		switch {
+		case b.Resource == nil:
+			return "is an embedded resource without contents"
+		case b.Resource.URI == "":
+			return "is an embedded resource without a URI"
+		}
+	case *mcpsdk.ResourceLink:
+		if b.URI == "" || b.Name == "" {
+			return "is a resource link without a URI or a name"
+		}
+	case *mcpsdk.ToolUseContent, *mcpsdk.ToolResultContent:
+		return "is of a message, not of a result"
 	}
 	return ""
 }
