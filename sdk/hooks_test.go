@@ -127,6 +127,7 @@ func TestWarningsOfHooks(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
 		o := w.options()
+		o.Policy = &sdk.Policy{} // its hook takes no place from theirs
 		o.Hooks = []sdk.Hook{
 			sdk.OnSetup(func(context.Context, *sdk.SetupInput) (sdk.ContextOutput, error) { return sdk.ContextOutput{}, nil }),
 			sdk.OnSessionEnd(func(context.Context, *sdk.SessionEndInput) (sdk.HookOutput, error) { return sdk.HookOutput{}, nil }),

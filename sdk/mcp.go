@@ -154,6 +154,9 @@ func (s *MCPServer) Close(ctx context.Context) error {
 	return nil
 }
 
+// usable reports whether s has been made, and not just declared.
+func (s *MCPServer) usable() bool { return s != nil && s.served != nil }
+
 // Name implements [mcp.Server].
 func (s *MCPServer) Name() string { return s.name }
 

@@ -174,8 +174,8 @@ func (s *servers) settings(external map[string]MCPServerSetting, own []*MCPServe
 		problems = append(problems, &dialect.ConfigError{Option: fmt.Sprintf("SetMCPServers: own[%d]", i), Problem: problem, Fix: fix})
 	}
 	for i, m := range own {
-		if m == nil {
-			bad(i, "is nil", "make it with sdk.NewMCPServer")
+		if !m.usable() {
+			bad(i, "is nil or empty", "make it with sdk.NewMCPServer")
 			continue
 		}
 		if _, taken := settings[m.name]; taken {

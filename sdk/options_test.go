@@ -40,7 +40,7 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 	assert.ElementsMatch(t,
 		[]string{
 			"Hooks[0].Match", "Hooks[1]", "Hooks[2]", "PermissionTimeout", "MaxLine", "Graces", "Limits",
-			"SDKMCPServers[0]", "SettingsPath", "MaxTurns", "Goals", "PermissionMode",
+			"SDKMCPServers[0]", "SDKMCPServers[1]", "SettingsPath", "MaxTurns", "Goals", "PermissionMode",
 		},
 		append(refused(t, &sdk.Options{
 			Backend: scripted.New(),
@@ -52,7 +52,7 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 				{},
 			},
 			PermissionTimeout: -1, MaxLine: -1, Graces: sdk.Graces{EOF: -1}, Limits: sdk.Limits{Bytes: -1},
-			SDKMCPServers:  []*sdk.MCPServer{nil},
+			SDKMCPServers:  []*sdk.MCPServer{nil, {}},
 			SettingsPath:   filepath.Join(t.TempDir(), "none.json"),
 			MaxTurns:       sdk.Some(-1),
 			PermissionMode: "wild",

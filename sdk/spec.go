@@ -66,16 +66,16 @@ func (o *Options) spec() (runtime.Spec, error) {
 	if spec.Limits.Initialize == 0 {
 		spec.Limits.Initialize = o.InitializeTimeout
 	}
-	if rules != nil {
-		keeper := &gatekeeper{rules, o.CanUseTool}
-		first := keeper.hook()
-		spec.CanUseTool, spec.Hooks = keeper.decide, append(spec.Hooks, first.registered())
-	}
 	for i := range o.Hooks {
 		spec.Hooks = append(spec.Hooks, o.Hooks[i].registered())
 	}
+	if rules != nil {
+		keeper := &gatekeeper{rules, o.CanUseTool}
+		last := keeper.hook() // those before it have the places that their user knows
+		spec.CanUseTool, spec.Hooks = keeper.decide, append(spec.Hooks, last.registered())
+	}
 	for _, s := range o.SDKMCPServers {
-		if s != nil {
+		if s.usable() {
 			spec.MCPServers = append(spec.MCPServers, s)
 		}
 	}
@@ -130,14 +130,14 @@ func (o *Options) checkBounds() []error {
 func (o *Options) checkServers() []error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(o.SDKMCPServerConfigs)) {
-		if !slices.ContainsFunc(o.SDKMCPServers, func(s *MCPServer) bool { return s != nil && s.Name() == name }) {
+		if !slices.ContainsFunc(o.SDKMCPServers, func(s *MCPServer) bool { return s.usable() && s.Name() == name }) {
 			problems = append(problems, &ConfigError{Option: fmt.Sprintf("SDKMCPServerConfigs[%q]", name),
 				Problem: "is for a server that is not there", Fix: "name one of SDKMCPServers"})
 		}
 	}
 	for i, s := range o.SDKMCPServers {
-		if s == nil {
-			problems = append(problems, &ConfigError{Option: fmt.Sprintf("SDKMCPServers[%d]", i), Problem: "is nil", Fix: "make it with sdk.NewMCPServer"})
+		if !s.usable() {
+			problems = append(problems, &ConfigError{Option: fmt.Sprintf("SDKMCPServers[%d]", i), Problem: "is nil or empty", Fix: "make it with sdk.NewMCPServer"})
 		}
 	}
 	return problems
