@@ -20,6 +20,9 @@ type toolCall struct {
 type toolCallKey struct{}
 
 func newToolCall(meta json.RawMessage) *toolCall {
+	if len(meta) == 0 {
+		return &toolCall{}
+	}
 	var m struct {
 		Token json.RawMessage `json:"progressToken"`
 	}

@@ -36,17 +36,21 @@ func (o *output) lose() {
 	o.lost = true
 }
 
-// Close implements [io.Closer].
-func (o *output) Close() error {
+// settle ends the watching for good: what was to be run is run.
+func (o *output) settle() {
 	o.mu.Lock()
 	unwatch := o.unwatch
 	o.unwatch, o.closed = nil, true
 	o.mu.Unlock()
-	if o.File == nil {
-		return os.ErrClosed
-	}
 	if unwatch != nil {
 		unwatch()
+	}
+}
+
+// Close implements [io.Closer].
+func (o *output) Close() error {
+	if o.settle(); o.File == nil {
+		return os.ErrClosed
 	}
 	return o.File.Close()
 }

@@ -180,6 +180,8 @@ func (p *Process) Reap() (ExitStatus, error) {
 	default:
 		return ExitStatus{}, ErrRunning
 	}
+	p.stdout.settle() // before mu: the watcher calls exit
+	p.stderr.settle()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
