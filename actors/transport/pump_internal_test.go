@@ -26,8 +26,8 @@ func TestWhatMayBeTheLastLineForLongKeepsNoBuffer(t *testing.T) {
 	big := strings.Repeat("x", 40<<10)
 	for line, free := range map[string]bool{
 		`{"type":"control_response","response":{"subtype":"success","request_id":"1","response":{"x":"` + big + `"}}}`: true,
-		`{"type":"result","subtype":"success","result":"` + big + `"}`:                                               true,
-		`{"type":"assistant","message":{"x":"` + big + `"}}`:                                                         false,
+		`{"type":"result","subtype":"success","result":"` + big + `"}`:                                                 true,
+		`{"type":"assistant","message":{"x":"` + big + `"}}`:                                                           false,
 	} {
 		clock := kernel.NewClock(nil)
 		k := NewLink(LinkConfig{
