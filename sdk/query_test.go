@@ -237,6 +237,33 @@ func TestRunThatFails(t *testing.T) {
 	})
 }
 
+func TestReasonsOfNextWeek(t *testing.T) {
+	t.Parallel()
+	yes := true
+	for name, c := range map[string]struct {
+		result scripted.Result
+		says   string
+	}{
+		"reason":           {scripted.Result{IsError: &yes, TerminalReason: "out_of_cheese"}, "the run ended in an error (out_of_cheese): hello"},
+		"kind":             {scripted.Result{IsError: &yes, Subtype: "error_of_next_week", TerminalReason: "out_of_cheese"}, "the run ended in an error (error_of_next_week)"},
+		"reason, no error": {scripted.Result{TerminalReason: "well_done"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				r, err := sdk.Run(w.Context(), "hi", w.options(turn(scripted.Text("hello"), &c.result)))
+				assert.Equal(w, c.result.TerminalReason, r.TerminalReason)
+				if c.says == "" {
+					require.NoError(w, err)
+					return
+				}
+				require.ErrorContains(w, err, c.says)
+				require.ErrorAs(w, err, new(*sdk.ResultError))
+			})
+		})
+	}
+}
+
 func TestRunSaysWhenALimitEnds(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
