@@ -114,7 +114,10 @@ func generated(t *testing.T) []byte {
 		p[name].Types = []string{"object", "null"}
 	}
 	p["env"].AdditionalProperties = typed("string", "null")
-	either("taskBudget", &schema{Type: "object", Properties: map[string]*schema{"total": typed("integer")}})
+	p["outputFormat"].Properties["schema"].Type = "object"
+	either("taskBudget", &schema{Type: "object", Properties: map[string]*schema{"total": typed("integer", "null")},
+		AdditionalProperties: &schema{Not: &schema{}}})
+	open(s)
 	also("$schema", "nothing: for editors", typed("string"))
 	complete(s)
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
@@ -133,6 +136,41 @@ func generated(t *testing.T) []byte {
 	return append(raw, '\n')
 }
 
+// open lets every key that need not be given be null, which is the same.
+func open(s *schema) {
+	if s == nil {
+		return
+	}
+	for name, v := range s.Properties {
+		open(v)
+		if !slices.Contains(s.Required, name) {
+			orNull(v)
+		}
+	}
+	for _, v := range s.AnyOf {
+		open(v)
+	}
+	for _, v := range []*schema{s.Items, s.AdditionalProperties} { // what has a place has a value
+		if open(v); v != nil && slices.Contains(v.Types, "array") {
+			v.Type, v.Types = "array", nil
+		}
+	}
+}
+
+// orNull lets a schema be null: that of a word, a list, a map or a choice. An object of fixed keys stays one.
+func orNull(s *schema) {
+	isNull := func(of *schema) bool { return of.Type == "null" || slices.Contains(of.Types, "null") }
+	switch {
+	case isNull(s) || slices.ContainsFunc(s.AnyOf, isNull) || len(s.Properties) > 0:
+	case len(s.AnyOf) > 0:
+		s.AnyOf = append(s.AnyOf, typed("null"))
+	case len(s.Enum) > 0:
+		s.Enum = append(s.Enum, nil)
+	case s.Type != "":
+		s.Type, s.Types = "", []string{s.Type, "null"}
+	}
+}
+
 // complete adds what holds everywhere: durations in milliseconds, extra keys,
 // and {"$env": …} for whatever is written as one word.
 func complete(s *schema) {
@@ -141,7 +179,7 @@ func complete(s *schema) {
 	}
 	for name, v := range s.Properties {
 		if v.Pattern != "" && strings.HasPrefix(v.Description, "a duration") || strings.Contains(v.Pattern, "µs") {
-			s.Properties[name+"Ms"] = &schema{Type: "number", Description: name + " in milliseconds"}
+			s.Properties[name+"Ms"] = &schema{Types: []string{"number", "null"}, Description: name + " in milliseconds"}
 		}
 	}
 	for _, v := range s.Properties {
@@ -203,7 +241,7 @@ func describe(s *schema, t reflect.Type, docs map[string]string) {
 	if _, opaque := t.FieldByName("Extra"); opaque && t.Name() != "MCPServer" {
 		s.Properties["extra"] = &schema{Type: "object", Description: docs[t.Name()+".Extra"]}
 	}
-	if t.Name() == "SecurityScan" || t.Name() == "Plugin" || t.Name() == "CloudAgent" { // absent is false, local, or said later
+	if t.Name() == "SecurityScan" { // absent is false
 		s.Required = nil
 	}
 	for i := range t.NumField() {

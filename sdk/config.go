@@ -40,9 +40,10 @@ func ExpandWith(f func(name string) (string, bool)) LoadOption {
 // replaced. It may stand for any text, number or boolean. Elsewhere ${NAME}
 // stays as it is.
 //
-// Unknown keys, wrong types, keys given twice and variables that are not set
-// are reported all at once, each as a *[LoadError] with line and column; see
-// [LoadErrors]. What cannot work is found later, by whatever opens a session.
+// A null is an option that is not given; in a list, or under a name of the
+// user's, it is a mistake. Unknown keys, wrong types, keys that are missing or
+// given twice and variables that are not set are reported all at once, each as
+// a *[LoadError] with line and column; see [LoadErrors]. What cannot work is found later, by whatever opens a session.
 // The options are nil unless the error is.
 func LoadOptions(r io.Reader, opts ...LoadOption) (*Options, error) {
 	return loadOptions("", r, opts)

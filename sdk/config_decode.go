@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/spell"
 )
 
@@ -43,12 +45,21 @@ func (r *configReader) decode(n *configNode, v reflect.Value, at string) {
 		if r.want(n, configList, at) {
 			v.Set(reflect.MakeSlice(v.Type(), len(n.list), len(n.list)))
 			for i, item := range n.list {
-				r.decode(item, v.Index(i), fmt.Sprintf("%s[%d]", at, i))
+				r.item(item, v.Index(i), fmt.Sprintf("%s[%d]", at, i))
 			}
 		}
 	default:
 		r.decodeScalar(n, v, at)
 	}
+}
+
+// item reads what stands in a list or under a name. Unlike an option it cannot be left open.
+func (r *configReader) item(n *configNode, v reflect.Value, at string) {
+	if document := v.Type() == reflect.TypeFor[json.RawMessage](); n.kind == configNull && !document && !optional(v) {
+		r.fail(n, at, "is null", "leave it out")
+		return
+	}
+	r.decode(n, v, at)
 }
 
 // want reports whether n is of a kind, and fails if not.
@@ -84,7 +95,7 @@ func (r *configReader) decodeScalar(n *configNode, v reflect.Value, at string) {
 			r.mismatch(n, "a whole number", at)
 			return
 		}
-		i, err := strconv.ParseInt(n.text, 10, 64)
+		i, err := wholeNumber(n.text)
 		if err != nil || v.OverflowInt(i) {
 			r.fail(n, at, fmt.Sprintf("is %s, and has to be a whole number", n.shown()), "")
 			return
@@ -102,6 +113,19 @@ func (r *configReader) decodeScalar(n *configNode, v reflect.Value, at string) {
 	}
 }
 
+// wholeNumber reads a number without a fraction, however it is written: 3, 3.0 and 3e0.
+func wholeNumber(text string) (int64, error) {
+	i, err := strconv.ParseInt(text, 10, 64)
+	if err == nil {
+		return i, nil
+	}
+	const exact = 1 << 53 // a float has no more digits
+	if f, wrong := strconv.ParseFloat(text, 64); wrong == nil && f == math.Trunc(f) && math.Abs(f) < exact {
+		return int64(f), nil
+	}
+	return 0, err
+}
+
 func (r *configReader) decodeMap(n *configNode, v reflect.Value, at string) {
 	if !r.want(n, configObject, at) {
 		return
@@ -109,7 +133,7 @@ func (r *configReader) decodeMap(n *configNode, v reflect.Value, at string) {
 	v.Set(reflect.MakeMapWithSize(v.Type(), len(n.pairs)))
 	r.each(n, at, func(key, value *configNode, at string) {
 		item := reflect.New(v.Type().Elem()).Elem()
-		r.decode(value, item, at)
+		r.item(value, item, at)
 		v.SetMapIndex(reflect.ValueOf(key.text).Convert(v.Type().Key()), item)
 	})
 }
@@ -178,14 +202,33 @@ func (r *configReader) decodeStruct(n *configNode, v reflect.Value, at string) {
 			r.unknown(key, at, keys)
 		case by[f.index] != "":
 			r.fail(key, at, "says the same as "+by[f.index], "leave one of them out")
+		case value.kind == configNull && requiredKey(v.Type(), f.index) != "": // reported below
+		case value.kind == configNull && v.Field(f.index).Type() == reflect.TypeFor[json.RawMessage](): // none, not a null
 		case f.ms:
-			by[f.index] = key.text
 			r.millis(value, v.Field(f.index), at)
 		default:
-			by[f.index] = key.text
 			r.decode(value, v.Field(f.index), at)
 		}
+		if known && value.kind != configNull {
+			by[f.index] = key.text
+		}
 	})
+	for i := range v.NumField() {
+		if name := requiredKey(v.Type(), i); name != "" && by[i] == "" {
+			r.fail(n, configPath(at, name), "is missing", "give it")
+		}
+	}
+}
+
+// requiredKey is the key of a field that has to be given, or "". Those are the fields of the dialects' types that are
+// always encoded, but for switches, which are off.
+func requiredKey(t reflect.Type, i int) string {
+	f := t.Field(i)
+	name, how, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if t.PkgPath() != reflect.TypeFor[dialect.Options]().PkgPath() || how != "" || name == "-" || f.Type.Kind() == reflect.Bool {
+		return ""
+	}
+	return name
 }
 
 // notExtra reports keys under extra that have a place of their own, and would be lost there.
@@ -201,7 +244,7 @@ func (r *configReader) notExtra(extra *configNode, at string, keys map[string]co
 func (r *configReader) unknown(n *configNode, at string, keys map[string]configField) {
 	best, least := "", 3
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		if d := spell.Distance(plainKey(name), plainKey(n.text)); d < least && d < len(name)/2 {
+		if d := spell.Distance(plainKey(name), plainKey(n.text)); d < least && d < (len(name)+1)/2 {
 			best, least = name, d
 		}
 	}
@@ -226,6 +269,9 @@ func plainKey(key string) string {
 // millis reads a number of milliseconds.
 func (r *configReader) millis(n *configNode, v reflect.Value, at string) {
 	n = r.expand(n, at)
+	if n.kind == configNull {
+		return
+	}
 	ms, err := strconv.ParseFloat(n.text, 64)
 	if err != nil || n.kind != configNumber && !n.expanded {
 		r.mismatch(n, "a number of milliseconds", at)

@@ -69,7 +69,7 @@ func (r *configReader) set(n *configNode, v reflect.Value, at string) {
 		}
 		r.decode(n, reflect.ValueOf(&preset).Elem(), at)
 		if preset.Type != "preset" {
-			r.fail(n, configPath(at, "type"), "has to be preset", "")
+			r.fail(n.under("type"), configPath(at, "type"), "has to be preset", "")
 		}
 		s = All()
 	default:
@@ -127,6 +127,9 @@ func (r *configReader) systemPromptObject(n *configNode, at string) SystemPrompt
 			Snapshot Opt[bool] `json:"snapshot"`
 		}
 		r.decode(n, reflect.ValueOf(&p).Elem(), at)
+		if p.Prompt == nil {
+			r.fail(n, configPath(at, "prompt"), "is missing", "give it")
+		}
 		return SystemPrompt{Blocks: p.Prompt, Snapshot: p.Snapshot}
 	case "file":
 		var p struct {
@@ -139,7 +142,7 @@ func (r *configReader) systemPromptObject(n *configNode, at string) SystemPrompt
 		}
 		return SystemPrompt{File: p.Path}
 	}
-	r.fail(n, configPath(at, "type"), "has to be preset, custom or file", "")
+	r.fail(n.under("type"), configPath(at, "type"), "has to be preset, custom or file", "")
 	return SystemPrompt{}
 }
 
@@ -157,9 +160,10 @@ func (r *configReader) secret(n *configNode, at string) (s secretForm) {
 	var from struct {
 		EnvVar string `json:"envVar"`
 	}
+	before := len(r.errs)
 	r.decode(n, reflect.ValueOf(&from).Elem(), at)
-	if s.envVar = from.EnvVar; s.envVar == "" {
-		s.envVar = dialect.DefaultTokenEnv
+	if s.envVar = from.EnvVar; s.envVar == "" && len(r.errs) == before {
+		r.fail(n.under("envVar"), configPath(at, "envVar"), "is empty", "name the variable")
 	}
 	return s
 }
@@ -187,7 +191,7 @@ func (r *configReader) auth(n *configNode, v reflect.Value, at string) {
 	})
 	known := []dialect.AuthType{dialect.AuthAccessToken, dialect.AuthQoderCLI, dialect.AuthServiceAccount, dialect.AuthJobToken}
 	if !slices.Contains(known, a.Type) {
-		r.fail(n, configPath(at, "type"), "is not known", fmt.Sprintf("use one of %v", known))
+		r.fail(n.under("type"), configPath(at, "type"), "is not known", fmt.Sprintf("use one of %v", known))
 	}
 	v.Set(reflect.ValueOf(a))
 }
@@ -220,6 +224,18 @@ func (r *configReader) mcpServer(n *configNode, v reflect.Value, at string) {
 		}
 	}
 	r.decodeStruct(n, reflect.ValueOf(&f).Elem(), at)
+	if !slices.Contains([]string{"", "stdio", "sse", "http"}, f.Type) {
+		r.fail(n.under("type"), configPath(at, "type"), "is not known", "use stdio, sse or http")
+	}
+	if f.OAuth != nil {
+		r.want(n.under("oauth"), configObject, configPath(at, "oauth"))
+	}
+	for i, t := range f.Tools {
+		if !slices.Contains([]string{"", dialect.AlwaysAllow, dialect.AlwaysAsk, dialect.AlwaysDeny}, t.PermissionPolicy) {
+			at := fmt.Sprintf("%s.tools[%d].permission_policy", at, i)
+			r.fail(n.under("tools").list[i].under("permission_policy"), at, "is not known", "use always_allow, always_ask or always_deny")
+		}
+	}
 	v.Set(reflect.ValueOf(MCPServerConfig{
 		Type: f.Type, Command: f.Command, Args: f.Args, Env: f.Env, URL: f.URL, Headers: f.Headers,
 		HeadersHelper: f.HeadersHelper, OAuth: f.OAuth, Timeout: time.Duration(f.Timeout),
@@ -274,6 +290,7 @@ func (r *configReader) options(n *configNode, o *Options) {
 		f, known := keys[key.text]
 		switch {
 		case key.text == "$schema":
+			r.want(value, configText, at)
 			return
 		case !known && configCallbacks(key.text):
 			r.fail(key, at, "is no data", "set it in Go")
@@ -285,7 +302,9 @@ func (r *configReader) options(n *configNode, o *Options) {
 			r.fail(key, at, "says the same as "+by[f.index], "leave one of them out")
 			return
 		}
-		by[f.index] = key.text
+		if value.kind != configNull {
+			by[f.index] = key.text
+		}
 		if f.ms {
 			r.millis(value, v.Field(f.index), at)
 			return
@@ -325,6 +344,10 @@ func (r *configReader) option(key string, n *configNode, o *Options, v reflect.V
 		}
 		if n.kind == configNull {
 			v.SetZero()
+		}
+	case "outputFormat":
+		if r.decode(n, v, key); o.OutputFormat != nil && len(o.OutputFormat.Schema) > 0 {
+			r.want(n.under("schema"), configObject, "outputFormat.schema")
 		}
 	default:
 		r.decode(n, v, key)

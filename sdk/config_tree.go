@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -32,6 +33,16 @@ func (n *configNode) shown() string {
 		return "another value"
 	}
 	return n.text
+}
+
+// under is the value of a key, or n itself if it has none.
+func (n *configNode) under(key string) *configNode {
+	for _, p := range n.pairs {
+		if p.key.text == key {
+			return p.value
+		}
+	}
+	return n
 }
 
 type configPair struct {
@@ -60,6 +71,10 @@ const maxConfigDepth = 100
 // parse reads JSON or YAML; nil if there is nothing to read, or only mistakes.
 func (r *configReader) parse(raw []byte) *configNode {
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
+	if !utf8.Valid(raw) {
+		r.notText(raw)
+		return nil
+	}
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
 	}
@@ -77,7 +92,7 @@ func (r *configReader) parse(raw []byte) *configNode {
 		}
 		return n
 	}
-	file, err := parser.ParseBytes(raw, 0)
+	file, err := parser.ParseBytes(raw, 0, parser.AllowDuplicateMapKey()) // which are reported with everything else
 	if err != nil {
 		r.syntax(err)
 		return nil
@@ -95,6 +110,22 @@ func (r *configReader) parse(raw []byte) *configNode {
 		root = n
 	}
 	return root
+}
+
+// notText reports the first byte that is no UTF-8.
+func (r *configReader) notText(raw []byte) {
+	at := &configNode{line: 1, column: 1}
+	for len(raw) > 0 {
+		c, size := utf8.DecodeRune(raw)
+		if c == utf8.RuneError && size == 1 {
+			break
+		}
+		if at.column++; c == '\n' {
+			at.line, at.column = at.line+1, 1
+		}
+		raw = raw[size:]
+	}
+	r.fail(at, "", "is not UTF-8", "save the file as UTF-8")
 }
 
 // depth is how deep brackets stand in each other at most, or the lists and keys
@@ -132,6 +163,9 @@ func (r *configReader) syntax(err error) {
 		e.Problem = at.GetMessage()
 		if t := at.GetToken(); t != nil && t.Position != nil {
 			e.Line, e.Column = t.Position.Line, t.Position.Column
+		}
+		if strings.Contains(e.Problem, "'\t'") {
+			e.Fix = "indent with spaces, or write JSON"
 		}
 	}
 	r.errs = append(r.errs, e)
@@ -227,6 +261,9 @@ func (r *configReader) yaml(node ast.Node, depth int) *configNode {
 		n.kind, n.text = configNumber, yamlNumber(node.GetToken(), node.Value)
 	case *ast.StringNode:
 		n.kind, n.text = configText, node.Value
+		if t := node.GetToken(); t != nil && t.Type == token.StringType && json.Valid([]byte(node.Value)) {
+			n.kind = configNumber // 1e2, which the parser takes for a text
+		}
 	case *ast.LiteralNode:
 		n.kind, n.text = configText, node.Value.Value
 	case *ast.SequenceNode:
@@ -247,7 +284,12 @@ func (r *configReader) yaml(node ast.Node, depth int) *configNode {
 	case *ast.CommentGroupNode:
 		return nil
 	default:
-		r.fail(n, "", "is a "+strings.ToLower(node.Type().String())+", which a configuration cannot have",
+		what := strings.ToLower(node.Type().String())
+		article := "a "
+		if strings.ContainsAny(what[:1], "aeiou") {
+			article = "an "
+		}
+		r.fail(n, "", "is "+article+what+", which a configuration cannot have",
 			"write texts, numbers, booleans, lists and objects, without anchors, aliases, tags and merge keys")
 		return nil
 	}
