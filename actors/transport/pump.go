@@ -18,7 +18,6 @@ type pump struct {
 	lines   *protocol.Splitter
 	frames  []protocol.Frame
 	charged int64 // bytes of the unfinished line that the budget granted
-	quiet   bool  // an agent that has written this may say nothing for long
 	thrift  thrift
 	kept    int  // bytes of messages in the present read
 	tell    bool // the router has to hear of it
@@ -68,16 +67,17 @@ func (p *pump) end() {
 }
 
 // rests reports whether a task is to go on once there is something to read: an
-// agent that has nothing to do is waited for without a goroutine or a buffer.
+// agent that has nothing to do is waited for without a goroutine, where its
+// process can be, and with no buffer larger than the first.
 func (p *pump) rests() bool {
-	a, ok := p.proc.(announcer)
-	if !ok || p.woken || p.lines.Pending() > 0 || p.cfg.Ledger.Busy() {
+	if p.woken || p.lines.Pending() > 0 || p.cfg.Ledger.Busy() {
 		p.woken = false
 		return false
 	}
 	p.lines.Rest()
 	p.frames = nil
-	return a.OnStdout(p.wake)
+	a, ok := p.proc.(announcer)
+	return ok && a.OnStdout(p.wake)
 }
 
 // wake goes on after a rest.
@@ -101,10 +101,6 @@ func (p *pump) read() bool {
 		if line, ok := p.lines.Finish(); ok {
 			p.take(line)
 		}
-	}
-	if p.quiet {
-		p.lines.Rest()
-		p.quiet = false
 	}
 	p.put()
 	p.thrift.read(n, p.kept)
@@ -145,7 +141,6 @@ func (p *pump) take(line protocol.Line) {
 		f.Raw = p.thrift.keep(f.Raw)
 		p.kept += len(f.Raw)
 	}
-	p.quiet = f.Type == protocol.TypeControlResponse || f.Type == "result"
 	p.frames = append(p.frames, f)
 }
 
