@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,40 +59,38 @@ func TestNotificationHook(t *testing.T) {
 // anybody being asked, and a hook may let the model try again.
 func TestPermissionDeniedHook(t *testing.T) {
 	t.Parallel()
-	for name, retry := range map[string]bool{"leaves it": false, "lets the model retry": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			call := func(check modelapi.Check) modelapi.Step {
-				return modelapi.Always(modelapi.Reply{Blocks: []modelapi.Block{shell("sh ./made.sh")}, Check: &check})
-			}
-			r.place("made.sh", "touch made\n")
-			r.model.Script("auto", call(modelapi.Check{Flagged: true, Explanation: "nobody has read the script"}), modelapi.Say(modelapi.Text("Denied.")),
-				call(modelapi.Check{}), modelapi.Say(modelapi.Text("Done.")))
-			denied := make(chan *sdk.PermissionDeniedInput, 8)
-			o := r.options()
-			o.CanUseTool, o.PermissionMode = r.noAsk(), sdk.ModeAuto
-			o.Env["CLAUDE_CODE_AUTO_MODE_SERVER"] = "1" // or it asks no other endpoint than the vendor's
-			o.Hooks = []sdk.Hook{sdk.OnPermissionDenied(func(_ context.Context, in *sdk.PermissionDeniedInput) (sdk.PermissionDeniedOutput, error) {
-				denied <- in
-				return sdk.PermissionDeniedOutput{Retry: retry}, nil
-			}, sdk.Match("Bash"))}
-			all, result := r.once(o, "go [[scn:auto]]")
-			in := await(r, "the hook", denied)
-			assert.Equal(t, "sh ./made.sh", command(t, in.ToolInput))
-			assert.Equal(t, "nobody has read the script", in.Reason)
-			assert.Equal(t, r.toolResult(all).ToolUseID, in.ToolUseID)
-			assert.NoFileExists(t, r.at("made"))
-			assert.Len(t, result.PermissionDenials, 1)
-			seen := texts(r.modelSaw("auto"))
-			assert.Contains(t, seen, "nobody has read the script")
-			if retry {
-				assert.Contains(t, seen, "you may retry this tool call")
-			} else {
-				assert.NotContains(t, seen, "you may retry this tool call")
-			}
-		})
+	r := newRig(t)
+	r.place("made.sh", "touch made\n")
+	call := func(check modelapi.Check) modelapi.Step {
+		return modelapi.Always(modelapi.Reply{Blocks: []modelapi.Block{shell("sh ./made.sh")}, Check: &check})
 	}
+	r.model.Script("auto", call(modelapi.Check{Flagged: true, Explanation: "nobody has read the script"}), modelapi.Say(modelapi.Text("Denied.")))
+	r.model.Script("again", call(modelapi.Check{}), modelapi.Say(modelapi.Text("Done.")))
+	retry := false // changes between turns alone
+	denied := make(chan *sdk.PermissionDeniedInput, 8)
+	o := r.options()
+	o.CanUseTool, o.PermissionMode = r.noAsk(), sdk.ModeAuto
+	o.Env["CLAUDE_CODE_AUTO_MODE_SERVER"] = "1" // or it asks no other endpoint than the vendor's
+	o.Hooks = []sdk.Hook{sdk.OnPermissionDenied(func(_ context.Context, in *sdk.PermissionDeniedInput) (sdk.PermissionDeniedOutput, error) {
+		denied <- in
+		return sdk.PermissionDeniedOutput{Retry: retry}, nil
+	}, sdk.Match("Bash"))}
+	c := r.connect(o)
+	for _, retry = range []bool{false, true} {
+		all, result := r.ask(c, "go [[scn:auto]]")
+		in := await(r, "the hook", denied)
+		assert.Equal(t, "sh ./made.sh", command(t, in.ToolInput))
+		assert.Equal(t, "nobody has read the script", in.Reason)
+		assert.Equal(t, r.toolResult(all).ToolUseID, in.ToolUseID)
+		assert.Contains(t, r.toolResult(all).Content.Text(), "nobody has read the script")
+		assert.NoFileExists(t, r.at("made"))
+		assert.Len(t, result.PermissionDenials, 1)
+		assert.Equal(t, retry, strings.Contains(texts(r.modelSaw("auto")), "you may retry this tool call"))
+	}
+	_, result := r.ask(c, "go on [[scn:again]]")
+	assert.Empty(t, result.PermissionDenials)
+	assert.FileExists(t, r.at("made"), "what is not flagged runs")
+	r.close(c)
 }
 
 // An agent with hooks of its own for the event calls the host's as well.
@@ -101,36 +100,21 @@ func settingsHook(event, matcher string) json.RawMessage {
 
 func TestCwdChangedHook(t *testing.T) {
 	t.Parallel()
-	for name, inSettings := range map[string]bool{"in the settings as well": true, "alone": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			require.NoError(t, os.Mkdir(r.at("below"), 0o700))
-			moved := make(chan *sdk.CwdChangedInput, 8)
-			o := r.hooked(sdk.OnCwdChanged(func(_ context.Context, in *sdk.CwdChangedInput) (sdk.WatchPathsOutput, error) {
-				moved <- in
-				return sdk.WatchPathsOutput{}, nil
-			}))
-			if inSettings {
-				o.Settings = settingsHook("CwdChanged", "")
-			}
-			c := r.connect(o)
-			all, _ := r.ask(c, r.run("cd below && pwd"))
-			assert.Equal(t, r.at("below"), r.toolResult(all).Content.Text())
-			if inSettings {
-				assert.Empty(t, c.Warnings())
-				in := await(r, "the hook", moved)
-				assert.Equal(t, r.dir, in.OldCwd)
-				assert.Equal(t, r.at("below"), in.NewCwd)
-			} else {
-				assert.Len(t, c.Warnings(), 1, "nobody will call it")
-			}
-			r.close(c)
-			if !inSettings {
-				assert.Empty(t, moved)
-			}
-		})
-	}
+	r := newRig(t)
+	require.NoError(t, os.Mkdir(r.at("below"), 0o700))
+	moved := make(chan *sdk.CwdChangedInput, 8)
+	o := r.hooked(sdk.OnCwdChanged(func(_ context.Context, in *sdk.CwdChangedInput) (sdk.WatchPathsOutput, error) {
+		moved <- in
+		return sdk.WatchPathsOutput{}, nil
+	}))
+	o.Settings = settingsHook("CwdChanged", "")
+	c := r.connect(o)
+	assert.Empty(t, c.Warnings())
+	r.ask(c, r.run("cd below"))
+	in := await(r, "the hook", moved)
+	assert.Equal(t, r.dir, in.OldCwd)
+	assert.Equal(t, r.at("below"), in.NewCwd)
+	r.close(c)
 }
 
 func TestFileChangedHook(t *testing.T) {

@@ -277,20 +277,27 @@ func TestCompactionHooks(t *testing.T) {
 	})
 }
 
+// Nobody can be asked here, so an ask is a deny.
 func TestPreModelSwitchHookDenies(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	o := r.hooked(sdk.OnPreModelSwitch(func(_ context.Context, in *sdk.PreModelSwitchInput) (sdk.PreModelSwitchOutput, error) {
+	var verdict sdk.HookPermission // changes between calls alone
+	c := r.connect(r.hooked(sdk.OnPreModelSwitch(func(_ context.Context, in *sdk.PreModelSwitchInput) (sdk.PreModelSwitchOutput, error) {
 		assert.Equal(t, "another", in.ToModel)
-		return sdk.PreModelSwitchOutput{PermissionDecision: sdk.HookDeny, PermissionDecisionReason: "not that one"}, nil
-	}))
-	c := r.connect(o)
+		return sdk.PreModelSwitchOutput{PermissionDecision: verdict, PermissionDecisionReason: "not that one"}, nil
+	})))
 	r.ask(c, "hello [[scn:text]]")
-	var refused *sdk.ControlError
-	require.ErrorAs(t, c.SetModel(r.ctx, "another"), &refused)
-	assert.Contains(t, refused.Error(), "not that one")
+	for _, verdict = range []sdk.HookPermission{sdk.HookDeny, sdk.HookAsk} {
+		var refused *sdk.ControlError
+		require.ErrorAs(t, c.SetModel(r.ctx, "another"), &refused, verdict)
+		assert.Contains(t, refused.Error(), "not that one")
+		r.ask(c, "go on [[scn:text]]")
+		assert.NotEqual(t, "another", r.modelSaw("text").Model)
+	}
+	verdict = sdk.HookAllow
+	require.NoError(t, c.SetModel(r.ctx, "another"))
 	r.ask(c, "go on [[scn:text]]")
-	assert.NotEqual(t, "another", r.modelSaw("text").Model)
+	assert.Equal(t, "another", r.modelSaw("text").Model)
 	r.close(c)
 }
 
@@ -360,10 +367,13 @@ func TestHooksThatNobodyCalls(t *testing.T) {
 		t.Errorf("%s was called", c.Event)
 		return nil, nil
 	}
-	o := r.hooked(sdk.OnEvent("Setup", never), sdk.OnEvent("SessionEnd", never), sdk.OnEvent("SessionStart", never))
+	o := r.hooked(sdk.OnEvent("Setup", never), sdk.OnEvent("SessionEnd", never), sdk.OnEvent("SessionStart", never),
+		sdk.OnEvent("CwdChanged", never), sdk.OnEvent("FileChanged", never, sdk.Match("made")))
 	c := r.connect(o)
-	assert.Len(t, c.Warnings(), 3, "one each, before anything happens")
-	r.ask(c, "hello [[scn:text]]")
+	assert.Len(t, c.Warnings(), 4, "before anything happens; a hook for SessionStart may name files")
+	r.ask(c, r.run("touch made; mkdir below; cd below"))
+	all, _ := r.ask(c, r.run("pwd"))
+	assert.Equal(t, r.at("below"), r.toolResult(all).Content.Text())
 	r.close(c)
 }
 

@@ -119,6 +119,12 @@ func TestElicitationHooks(t *testing.T) {
 			},
 			told: `{"action":"decline"}`,
 		},
+		"cancels it": {
+			hook: func(context.Context, *sdk.ElicitationInput) (sdk.ElicitationOutput, error) {
+				return sdk.ElicitationOutput{Action: "cancel"}, nil
+			},
+			told: `{"action":"decline"}`, // all that a callback can say
+		},
 		"turns the answer down": {
 			result: func(_ context.Context, in *sdk.ElicitationResultInput) (sdk.ElicitationOutput, error) {
 				assert.Equal(t, "accept", in.Action)

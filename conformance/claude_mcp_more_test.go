@@ -8,7 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -151,33 +151,59 @@ func TestProgressOfATool(t *testing.T) {
 	assert.Equal(t, 6, notes)
 }
 
-// The agent runs calls of one message at the same time only where the tools
-// are read-only.
+// The agent makes the calls of one message at the same time only where the tools
+// are read-only, and the host may still serve them one by one.
 func TestReadOnlyToolsRunConcurrently(t *testing.T) {
 	t.Parallel()
-	for name, readOnly := range map[string]bool{"read-only": true, "others": false} {
+	for name, tc := range map[string]struct {
+		options []sdk.ToolOption
+		made    int // calls that the agent has made when the first one is served
+		most    int
+	}{
+		"read-only":             {[]sdk.ToolOption{sdk.ReadOnly()}, 3, 3},
+		"read-only, one by one": {[]sdk.ToolOption{sdk.ReadOnly(), sdk.MaxConcurrent(1)}, 3, 1},
+		"others":                {nil, 1, 1},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			var running, most atomic.Int32
-			options := []sdk.ToolOption{sdk.AlwaysLoad()}
-			if readOnly {
-				options = append(options, sdk.ReadOnly())
+			made := func() int {
+				return strings.Count(strings.Join(r.wire.rpcs(), " "), "tools/call")
+			}
+			var mu sync.Mutex
+			var served, running, most int
+			together := make(chan struct{}) // closed when as many run as may
+			enter := func(by int) (nth int) {
+				mu.Lock()
+				defer mu.Unlock()
+				running += by
+				most = max(most, running)
+				served += max(by, 0)
+				return served
 			}
 			s := r.server("srv", sdk.NewTool("work", "Works.", func(ctx context.Context, _ nothing) (*sdk.ToolResult, error) {
-				if n := running.Add(1); n > most.Load() {
-					most.Store(n)
+				nth := enter(1)
+				defer enter(-1)
+				if nth == 1 {
+					assert.Eventually(t, func() bool { return made() >= tc.made }, turnLimit, 5*time.Millisecond)
+					assert.Never(t, func() bool { return made() > tc.made }, 200*time.Millisecond, 10*time.Millisecond)
 				}
-				defer running.Add(-1)
-				wait, cancel := context.WithTimeout(ctx, 400*time.Millisecond)
-				defer cancel()
-				<-wait.Done()
-				return sdk.Text("done"), nil
-			}, options...))
+				if nth == tc.most {
+					close(together)
+				}
+				select {
+				case <-together:
+				case <-ctx.Done():
+				}
+				return sdk.Text("done"), ctx.Err()
+			}, append(tc.options, sdk.AlwaysLoad())...))
 			work := modelapi.ToolUse("mcp__srv__work", modelapi.Args{})
 			r.once(r.serving(s), r.calls(work, work, work))
-			assert.Len(t, r.told(), 3)
-			assert.Equal(t, readOnly, most.Load() > 1)
+			require.Len(t, r.told(), 3)
+			for _, told := range r.told() {
+				assert.Equal(t, "done", told.Text)
+			}
+			assert.Equal(t, tc.most, most)
 		})
 	}
 }

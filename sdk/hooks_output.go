@@ -175,8 +175,8 @@ type PermissionDeniedOutput struct {
 // ElicitationOutput answers in place of a person.
 type ElicitationOutput struct {
 	// Action is "", accept, decline or cancel; Content goes with accept. Claude
-	// Code 2.1.329 lets a callback only turn the question down, by decline or
-	// cancel: accept and Content it heeds from command hooks alone.
+	// Code 2.1.329 lets a callback only decline, and takes a cancel for that:
+	// accept and Content it heeds from command hooks alone.
 	Action  string
 	Content json.RawMessage
 	HookCommon
