@@ -60,6 +60,16 @@ func TestWhatHooksSay(t *testing.T) {
 	r.close(c)
 }
 
+// asked is how often the model was asked for a message.
+func (r *rig) asked() (n int) {
+	for _, q := range r.model.Requests() {
+		if q.Endpoint == modelapi.Messages {
+			n++
+		}
+	}
+	return n
+}
+
 // Whichever hook ends the turn, the model is not asked again.
 func TestHooksThatEndTheTurn(t *testing.T) {
 	t.Parallel()
@@ -109,8 +119,8 @@ func TestHooksThatEndTheTurn(t *testing.T) {
 		_, result := r.ask(c, r.touch("made-"+string(tc.event)))
 		assert.Equal(t, tc.reason, result.TerminalReason, tc.event)
 		assert.False(t, result.Failed(), tc.event)
-		assert.Equal(t, tc.calls, len(r.model.Requests())-asked, tc.event)
-		asked = len(r.model.Requests())
+		assert.Equal(t, asked+tc.calls, r.asked(), tc.event)
+		asked = r.asked()
 		if tc.made {
 			assert.FileExists(t, r.at("made-"+string(tc.event)))
 		} else {
