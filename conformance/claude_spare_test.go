@@ -50,10 +50,10 @@ func TestASpareBecomesASession(t *testing.T) {
 		Settings: json.RawMessage(`{"effortLevel":"high"}`),
 	})
 	require.NoError(t, err)
-	real, err := filepath.EvalSymlinks(r.dir)
+	resolved, err := filepath.EvalSymlinks(r.dir)
 	require.NoError(t, err)
 	assert.Equal(t, "ok", claimed.Status)
-	assert.Equal(t, real, claimed.Cwd)
+	assert.Equal(t, resolved, claimed.Cwd)
 	assert.NotEmpty(t, claimed.SessionID)
 	assert.Contains(t, string(claimed.Initialize), `"helper"`, "the answer tells of the session")
 
@@ -65,7 +65,7 @@ func TestASpareBecomesASession(t *testing.T) {
 	for _, m := range all {
 		if init, ok := m.(*sdk.InitMessage); ok {
 			assert.Equal(t, sdk.ModeAcceptEdits, init.PermissionMode)
-			assert.Equal(t, real, init.Cwd)
+			assert.Equal(t, resolved, init.Cwd)
 		}
 	}
 	_, err = c.Claim(r.ctx, sdk.Claim{Cwd: r.dir})
