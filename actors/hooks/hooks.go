@@ -103,7 +103,10 @@ func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func(kernel.Tu
 					return json.RawMessage("{}"), nil
 				}
 				// What is no object an agent may take for no decision.
-				if _, open := d.HookFailure(hook.Event, ""); open == "" && !isObject(out) {
+				if isObject(out) {
+					return out, nil
+				}
+				if _, open := d.HookFailure(hook.Event, ""); open == "" {
 					return nil, fmt.Errorf("the output of hook %s is not a JSON object", hook.Event)
 				}
 				return out, nil
