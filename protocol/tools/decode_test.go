@@ -165,6 +165,7 @@ func TestNames(t *testing.T) {
 			assert.Equal(t, name, MCPName(server, tool))
 		}
 	}
+	assert.Equal(t, "mcp__my_srv__do_it", MCPName("my.srv", "do it"))
 }
 
 // The shapes of Qoder's document, and those that qodercli declares.

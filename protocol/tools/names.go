@@ -1,6 +1,10 @@
 package tools
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
 
 // Names of built-in tools, as a tool_use has them. Which of them a session has
 // is in its system/init message.
@@ -111,5 +115,5 @@ func SplitMCP(name string) (server, tool string, ok bool) {
 	return server, tool, true
 }
 
-// MCPName is the full name of an MCP server's tool.
-func MCPName(server, tool string) string { return mcpPrefix + server + "__" + tool }
+// MCPName is the full name of an MCP server's tool, see [protocol.MCPToolName].
+func MCPName(server, tool string) string { return protocol.MCPToolName(server, tool) }
