@@ -59,6 +59,17 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 		}), "Goals")) // the one that is there in every list, so that an empty one is seen
 }
 
+// A rule that names a tool as its server does keeps nobody from calling it.
+func TestRulesAboutNoTool(t *testing.T) {
+	t.Parallel()
+	o := sdk.Options{Backend: scripted.New(), DisallowedTools: []string{"mcp__my.srv__drop", "mcp__my_srv__*", "mcp__srv"}}
+	p, err := o.Plan()
+	require.NoError(t, err)
+	require.Len(t, p.Warnings, 1)
+	assert.Equal(t, "DisallowedTools", p.Warnings[0].Option)
+	assert.Contains(t, p.Warnings[0].String(), "write mcp__my_srv__drop")
+}
+
 func TestPatternsThatTheAgentUnderstands(t *testing.T) {
 	t.Parallel()
 	hook := func(pattern string) []sdk.Hook {

@@ -69,6 +69,9 @@ func checkRule(p *Problems, option, rule string) {
 		bad("a rule is a tool's name, or a name with a pattern in parentheses")
 		return
 	}
+	if tool := strings.TrimSuffix(name, "*"); strings.HasPrefix(tool, "mcp__") && tool != protocol.MCPName(tool) {
+		p.Warn(option, rule, "has a character that agents write as _ in the names of tools, and may be about none", "write "+protocol.MCPName(tool))
+	}
 	if !found {
 		return
 	}
