@@ -1,10 +1,14 @@
 package dialect
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // secretJSON is a secret as the vendor's documents write it: the text itself, or {"envVar": NAME}.
 type secretJSON struct {
-	text, envVar string
+	text   string
+	envVar *string
 }
 
 func (s *secretJSON) UnmarshalJSON(b []byte) error {
@@ -17,9 +21,7 @@ func (s *secretJSON) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &from); err != nil || from.EnvVar == nil {
 		return errSecretShape
 	}
-	if s.envVar = *from.EnvVar; s.envVar == "" {
-		s.envVar = DefaultTokenEnv
-	}
+	s.envVar = from.EnvVar
 	return nil
 }
 
@@ -35,9 +37,12 @@ func (a *Auth) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	*a = Auth{Type: w.Type, AccessToken: w.AccessToken.text, ServiceAccountKey: w.ServiceAccountKey.text, EnvVar: w.EnvVar}
-	for _, from := range []string{w.AccessToken.envVar, w.ServiceAccountKey.envVar} {
-		if from != "" {
-			a.EnvVar = from
+	for _, from := range []struct {
+		name     *string
+		fallback string
+	}{{w.AccessToken.envVar, DefaultTokenEnv}, {w.ServiceAccountKey.envVar, DefaultServiceAccountEnv}} {
+		if from.name != nil {
+			a.EnvVar = cmp.Or(*from.name, from.fallback)
 		}
 	}
 	return nil

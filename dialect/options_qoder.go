@@ -16,6 +16,9 @@ const (
 // DefaultTokenEnv is where AccessTokenFromEnv("") looks.
 const DefaultTokenEnv = "QODER_PERSONAL_ACCESS_TOKEN"
 
+// DefaultServiceAccountEnv is where a service account's key is looked for when it is said to be in a variable.
+const DefaultServiceAccountEnv = "QODER_SERVICE_ACCOUNT_KEY"
+
 // Auth is how qodercli logs in. Use one of the constructors. Secrets go to a 0600 file that the CLI reads at start,
 // never to argv; printing an Auth does not show them.
 type Auth struct {

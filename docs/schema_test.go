@@ -60,7 +60,7 @@ func mapOf(v *schema) *schema { return &schema{Type: "object", AdditionalPropert
 func forms(t *testing.T) map[reflect.Type]*schema {
 	t.Helper()
 	text := typed("string")
-	secret := anyOf(text, object(map[string]*schema{"envVar!": text}))
+	secret := anyOf(text, object(map[string]*schema{"envVar": text}))
 	policy := object(map[string]*schema{"name!": text, "permission_policy": enum(sdk.AlwaysAllow, sdk.AlwaysAsk, sdk.AlwaysDeny),
 		"exposedName": text, "alwaysLoad": typed("boolean")})
 	server := object(map[string]*schema{"type": enum("stdio", "sse", "http"), "command": text, "args": listOf(text), "env": mapOf(text),

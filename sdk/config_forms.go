@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -152,7 +153,8 @@ type textsForm []string
 // secretForm is a secret, or the variable that holds it.
 type secretForm struct{ text, envVar string }
 
-func (r *configReader) secret(n *configNode, at string) (s secretForm) {
+// secret reads one. variable is where it is if the object does not say.
+func (r *configReader) secret(n *configNode, at, variable string) (s secretForm) {
 	if n = r.expand(n, at); n.kind != configObject {
 		r.decode(n, reflect.ValueOf(&s.text).Elem(), at)
 		return s
@@ -160,11 +162,8 @@ func (r *configReader) secret(n *configNode, at string) (s secretForm) {
 	var from struct {
 		EnvVar string `json:"envVar"`
 	}
-	before := len(r.errs)
 	r.decode(n, reflect.ValueOf(&from).Elem(), at)
-	if s.envVar = from.EnvVar; s.envVar == "" && len(r.errs) == before {
-		r.fail(n.under("envVar"), configPath(at, "envVar"), "is empty", "name the variable")
-	}
+	s.envVar = cmp.Or(from.EnvVar, variable)
 	return s
 }
 
@@ -180,10 +179,10 @@ func (r *configReader) auth(n *configNode, v reflect.Value, at string) {
 			r.decode(value, reflect.ValueOf(&kind).Elem(), at)
 			a.Type = dialect.AuthType(kind)
 		case "accessToken":
-			s := r.secret(value, at)
+			s := r.secret(value, at, dialect.DefaultTokenEnv)
 			a.AccessToken, a.EnvVar = s.text, s.envVar
 		case "serviceAccountKey":
-			s := r.secret(value, at)
+			s := r.secret(value, at, dialect.DefaultServiceAccountEnv)
 			a.ServiceAccountKey, a.EnvVar = s.text, s.envVar
 		default:
 			r.unknown(key, at, map[string]configField{"type": {}, "accessToken": {}, "serviceAccountKey": {}})

@@ -14,6 +14,7 @@
 //   - NODE_OPTIONS stays when the user gives it.
 //   - Too many permission rules for the argument list go to the settings.
 //   - A .cjs file is a script like its kin.
+//   - A value that begins with a dash is joined to its flag, or the agent would take it for a flag itself.
 //   - ExtraArgs stand in the order of their keys, and repeat no flag that an option has set.
 //   - What is zero is not given: PromptSuggestions that are off, no agents and nothing to append are left out of
 //     initialize. The SDK sends them when they are given.

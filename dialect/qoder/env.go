@@ -34,7 +34,7 @@ func environment(o *dialect.Options, l *dialect.Launch, p *build.Problems) {
 		e.Set("QODER_SDK_AUTH_PAYLOAD_FILE", dialect.FileRef(authFile), false)
 	}
 	if o.Auth != nil && o.Auth.Type == dialect.AuthServiceAccount {
-		e.Unset("QODER_SERVICE_ACCOUNT_KEY")
+		e.Unset(dialect.DefaultServiceAccountEnv)
 		if o.Auth.EnvVar != "" {
 			e.Unset(o.Auth.EnvVar)
 		}
