@@ -149,8 +149,6 @@ func blockProblem(block mcpsdk.Content) string {
 		if b.URI == "" || b.Name == "" {
 			return "is a resource link without a URI or a name"
 		}
-	case *mcpsdk.ToolUseContent, *mcpsdk.ToolResultContent:
-		return "is of a message, not of a result"
 	}
 	return ""
 }
