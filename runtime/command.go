@@ -95,8 +95,9 @@ func inquiries(o *dialect.Options, c *Inquiries) {
 	}
 }
 
-// mcpLimits are the servers' limits for their tools: what the agent is told
-// holds here, too.
+// mcpLimits are the servers' limits for their tools, which hold here, too:
+// Claude Code gives up at its own and tells nobody (observed on 2.1.329), so that
+// the tool would go on for nothing.
 func (spec *Spec) mcpLimits() map[string]time.Duration {
 	limits := make(map[string]time.Duration)
 	for _, s := range spec.MCPServers {

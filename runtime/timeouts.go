@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/hooks"
@@ -46,9 +45,9 @@ func (spec *Spec) timeouts(o *dialect.Options) []Timeout {
 	for _, s := range spec.MCPServers {
 		ofServer := spec.MCPServerConfigs[s.Name()].Timeout
 		for _, tool := range toolsOf(s.Name(), o) {
-			option, given := "the tool's Timeout", s.Timeout(tool)
+			option, given := mcp.ToolOption, s.Timeout(tool)
 			if given == 0 && ofServer > 0 {
-				option, given = "SDKMCPServerConfigs["+strconv.Quote(s.Name())+"].Timeout", ofServer
+				option, given = mcp.ServerOption(s.Name()), ofServer
 			}
 			add("a call of mcp__"+s.Name()+"__"+tool, option, given, cmp.Or(given, mcp.DefaultTimeout))
 		}

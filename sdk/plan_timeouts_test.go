@@ -85,11 +85,12 @@ func TestTheLimitOfAServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		server, tool time.Duration
 		ends         bool
+		setBy        string
 	}{
-		"none":                 {0, 0, false},
-		"the server's":         {time.Hour, 0, true},
-		"the tool's own first": {time.Hour, time.Minute, false},
-		"shorter":              {time.Minute, 0, false},
+		"none":                 {0, 0, false, "the tool's Timeout"},
+		"the server's":         {time.Hour, 0, true, ""},
+		"the tool's own first": {time.Hour, time.Minute, false, "the tool's Timeout"},
+		"shorter":              {time.Minute, 0, false, `SDKMCPServerConfigs["host"].Timeout`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,6 +107,7 @@ func TestTheLimitOfAServer(t *testing.T) {
 				o := w.options(turn(&scripted.MCPCall{Server: "host", Tool: "slow", Gate: agent.GateAllow}, scripted.Text("done")))
 				o.SDKMCPServers = []*sdk.MCPServer{server}
 				o.SDKMCPServerConfigs = map[string]sdk.SDKMCPServerConfig{"host": {Timeout: c.server}}
+				l := record(o)
 				all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
 				require.NoError(w, err)
 				var told []string
@@ -119,6 +121,11 @@ func TestTheLimitOfAServer(t *testing.T) {
 					assert.Equal(w, "at last", told[0])
 				} else {
 					assert.Contains(w, told[0], "did not finish within")
+					failed := w.failures(l)
+					require.Len(w, failed, 1)
+					var over *sdk.TimeoutError
+					require.ErrorAs(w, failed[0].Err, &over)
+					assert.Equal(w, c.setBy, over.SetBy)
 				}
 			})
 		})

@@ -17,6 +17,14 @@ import (
 // DefaultTimeout is how long a tool call may take when nothing else is said.
 const DefaultTimeout = 10 * time.Minute
 
+// ToolOption is what sets the limit of a tool.
+const ToolOption = "the tool's Timeout"
+
+// ServerOption is what sets the limit of a server's tools.
+func ServerOption(server string) string {
+	return fmt.Sprintf("SDKMCPServerConfigs[%q].Timeout", server)
+}
+
 // Server is an in-process MCP server. Its methods run on tasks of the session,
 // never on its actors, and may be called many times at once.
 type Server interface {

@@ -31,6 +31,7 @@ type call struct {
 
 	mu    sync.Mutex
 	limit time.Duration
+	setBy string    // the option that set it
 	since time.Time // of the last sign of life
 	moved bool      // there was progress
 }
@@ -39,7 +40,7 @@ func (b *Bridge) arrive(server *member, name string, m *rpcMessage, drop func())
 	tool, progress := m.toolCall()
 	c := &call{
 		b: b, server: server, msg: m, key: callKey{name, spelled(m.ID)}, tool: tool,
-		name: name + " " + m.Method, drop: drop, limit: DefaultTimeout, since: b.cfg.Clock.Now(),
+		name: name + " " + m.Method, drop: drop, limit: DefaultTimeout, setBy: ToolOption, since: b.cfg.Clock.Now(),
 	}
 	if tool != "" {
 		c.name = "mcp__" + name + "__" + tool
@@ -78,10 +79,13 @@ func (c *call) begin(ctx context.Context) error {
 		c.place = c.server.Server.(Orderer).Enter(c.tool)
 		c.turn.Leave() // the rest needs no order
 	}
-	limit := cmp.Or(c.server.Timeout(c.tool), c.b.cfg.Limits[c.key.server], DefaultTimeout)
+	limit, setBy := c.server.Timeout(c.tool), ToolOption
+	if server := c.b.cfg.Limits[c.key.server]; limit == 0 && server != 0 {
+		limit, setBy = server, ServerOption(c.key.server)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.limit = limit
+	c.limit, c.setBy = cmp.Or(limit, DefaultTimeout), setBy
 	return nil
 }
 
@@ -102,7 +106,7 @@ func (c *call) expired() error {
 	return &dispatch.Spoken{
 		Reason: fmt.Sprintf("%s %s %v", c.name, how, c.limit),
 		Err: &kernel.TimeoutError{
-			What: fmt.Sprintf("%v callback for %s", ledger.MCP, c.name), Limit: c.limit, SetBy: "the tool's Timeout",
+			What: fmt.Sprintf("%v callback for %s", ledger.MCP, c.name), Limit: c.limit, SetBy: c.setBy,
 		},
 	}
 }
