@@ -63,6 +63,7 @@ type Config struct {
 type Core struct {
 	cfg     Config // without what only the opening needs
 	opening router.Opening
+	wanted  wanted
 	Ledger  *ledger.Ledger
 	Link    *transport.Link
 	Bridge  *mcp.Bridge
@@ -88,7 +89,7 @@ func NewCore(cfg Config) *Core {
 	if cfg.Emit == nil {
 		cfg.Emit = func(event.Event) {}
 	}
-	k := &Core{cfg: cfg, opening: router.Open(cfg.Options)}
+	k := &Core{cfg: cfg, opening: router.Open(cfg.Options), wanted: wantedBy(cfg.Options)}
 	k.cfg.Options, k.cfg.Command = nil, transport.Command{}
 	k.Bridge = mcp.NewBridge(mcp.BridgeConfig{
 		Servers: cfg.MCPServers, Limits: cfg.MCPLimits, Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Notify: k.mcpNotify,
