@@ -171,7 +171,12 @@ func TestSubagentInTheBackgroundAsks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	first, asked := make(chan struct{}), make(chan string, 1)
+	prompts := make(chan string, 8)
 	o := r.options()
+	o.Hooks = []sdk.Hook{sdk.OnUserPromptSubmit(func(_ context.Context, in *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
+		prompts <- in.Prompt
+		return sdk.UserPromptSubmitOutput{}, nil
+	})}
 	o.CanUseTool = func(ctx context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 		asked <- ask.AgentID
 		select {
@@ -196,6 +201,9 @@ func TestSubagentInTheBackgroundAsks(t *testing.T) {
 	seen := r.modelSaw("touch").ToolResults()
 	require.Len(t, seen, 1)
 	assert.Equal(t, "the subagent may not", seen[0].Text)
+	assert.Len(t, prompts, 2)
+	assert.Contains(t, <-prompts, "[[scn:delegate]]")
+	assert.Contains(t, <-prompts, "<task-notification>", "the agent's own prompt about the task passes the hook as well")
 }
 
 // Background work does not keep a session from being closed.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,30 +37,29 @@ func (r *rig) git(args ...string) error {
 
 func TestPromptExpansionHook(t *testing.T) {
 	t.Parallel()
-	for name, blocks := range map[string]bool{"adds context": false, "blocks": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			r.place(".claude/commands/greet.md", "Say hello to $ARGUMENTS [[scn:text]]\n")
-			o := r.hooked(sdk.OnUserPromptExpansion(func(_ context.Context, in *sdk.UserPromptExpansionInput) (sdk.UserPromptExpansionOutput, error) {
-				assert.Equal(t, "greet", in.CommandName)
-				assert.Equal(t, "everybody", in.CommandArgs)
-				if blocks {
-					return sdk.UserPromptExpansionOutput{Decision: sdk.DecisionBlock, Reason: "no greetings"}, nil
-				}
-				return sdk.UserPromptExpansionOutput{AdditionalContext: "they are tired"}, nil
-			}))
-			o.SettingSources = sdk.Only("project")
-			r.once(o, "/greet everybody")
-			if blocks {
-				assert.Empty(t, r.model.Requests(), "the model was not asked")
-				return
-			}
-			seen := texts(r.modelSaw("text"))
-			assert.Contains(t, seen, "Say hello to everybody")
-			assert.Contains(t, seen, "they are tired")
-		})
+	r := newRig(t)
+	r.place(".claude/commands/greet.md", "Say hello to $ARGUMENTS [[scn:text]]\n")
+	var says sdk.UserPromptExpansionOutput // changes between turns alone
+	o := r.hooked(sdk.OnUserPromptExpansion(func(_ context.Context, in *sdk.UserPromptExpansionInput) (sdk.UserPromptExpansionOutput, error) {
+		assert.Equal(t, "greet", in.CommandName)
+		assert.Equal(t, "everybody", in.CommandArgs)
+		return says, nil
+	}))
+	o.SettingSources = sdk.Only("project")
+	c := r.connect(o)
+	for _, suppress := range []bool{false, true} {
+		says = sdk.UserPromptExpansionOutput{Decision: sdk.DecisionBlock, Reason: "no greetings", SuppressOriginalPrompt: suppress}
+		_, result := r.ask(c, "/greet everybody")
+		assert.Contains(t, result.Result, "no greetings")
+		assert.NotEqual(t, suppress, strings.Contains(result.Result, "/greet everybody"), "the user is shown the prompt unless it is suppressed")
+		assert.Zero(t, r.asked(), "the model was not asked")
 	}
+	says = sdk.UserPromptExpansionOutput{AdditionalContext: "they are tired"}
+	r.ask(c, "/greet everybody")
+	r.close(c)
+	seen := texts(r.modelSaw("text"))
+	assert.Contains(t, seen, "Say hello to everybody")
+	assert.Contains(t, seen, "they are tired")
 }
 
 func TestConfigChangeHook(t *testing.T) {
