@@ -46,6 +46,55 @@ func TestQueryReadsToTheAgentsLastWord(t *testing.T) {
 	})
 }
 
+// What works on behind the first result still has its hooks and its gate.
+func TestGatesOfBackgroundWork(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		var log []string
+		first := make(chan struct{})
+		script := scripted.Script{Turns: []scripted.Turn{turn(&scripted.SubAgent{
+			Description: "later", Prompt: "later", Background: true, Report: "done", Steps: scripted.Steps{
+				scripted.Delay(50 * time.Millisecond),
+				&scripted.ToolUse{ID: "behind", Name: "Bash", Input: map[string]any{"command": "date"}, Gate: agent.GateAsk, Effect: "effect"},
+			},
+		}, scripted.Text("started"))}}
+		o := &sdk.Options{Runtime: w.rt, Backend: scripted.New(scripted.WithScript(&script), scripted.WithEffect(func(string, string) error {
+			log = append(log, "effect")
+			return nil
+		}))}
+		o.Hooks = []sdk.Hook{sdk.OnPreToolUse(func(_ context.Context, in *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+			if in.ToolName == "Bash" {
+				w.await(first)
+				log = append(log, "hook")
+			}
+			return sdk.PreToolUseOutput{}, nil
+		})}
+		o.CanUseTool = func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+			if r.ToolName == "Bash" {
+				log = append(log, "permission")
+			}
+			return sdk.Allow(), nil
+		}
+		for m, err := range sdk.Query(w.Context(), sdk.Input("hi"), o) {
+			require.NoError(w, err)
+			if _, ok := m.(*sdk.ResultMessage); ok && !closed(first) {
+				log = append(log, "result")
+				close(first)
+			}
+		}
+		assert.Equal(w, []string{"result", "hook", "permission", "effect"}, log)
+	})
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
 func TestQueryIsForOneLoop(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
