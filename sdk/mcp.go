@@ -41,7 +41,7 @@ type servant interface {
 //
 // The error joins a [dialect.ConfigError] for everything that is wrong: no
 // name, a tool without name, description, handler or usable schema, an option
-// out of range, two tools of one name.
+// out of range, two tools of one name to the agent, a name that is too long for it.
 func NewMCPServer(name, version string, tools ...Tool) (*MCPServer, error) {
 	if version == "" {
 		version = "1.0.0"
@@ -76,6 +76,8 @@ func NewMCPServer(name, version string, tools ...Tool) (*MCPServer, error) {
 			bad(option, "another tool of the server has the same name", "rename one of them")
 		case taken: // the agent would list the first alone
 			bad(option, fmt.Sprintf("agents call it %s, and the tool %q, too", wire, other), "rename one of them")
+		case len(wire) > maxToolName:
+			bad(option, fmt.Sprintf("agents would call it by %d characters, and leave out what has more than %d", len(wire), maxToolName), "shorten its name or the server's")
 		default:
 			called[wire] = t.def.name
 		}
@@ -98,6 +100,10 @@ func NewMCPServer(name, version string, tools ...Tool) (*MCPServer, error) {
 	}
 	return &MCPServer{name: name, served: s}, nil
 }
+
+// maxToolName is how many characters the name of a tool has that the model gets to
+// see, mcp__ and the server's name included (observed on Claude Code 2.1.329).
+const maxToolName = 128
 
 // Sequential returns the server with an order: those of its tools that are not
 // [ReadOnly] run one at a time, in the order in which the agents called them.

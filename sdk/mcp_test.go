@@ -138,6 +138,14 @@ func TestToolsOfOneNameForTheAgent(t *testing.T) {
 	assert.Contains(t, all[0].Error(), `Tools[1] (do.it): agents call it mcp__a_b__do_it, and the tool "do it", too; rename one of them`)
 }
 
+func TestToolsThatNoAgentWouldList(t *testing.T) {
+	t.Parallel()
+	_, err := sdk.NewMCPServer("srv", "", sdk.NewTool(strings.Repeat("x", 118), "d", echo))
+	require.NoError(t, err)
+	_, err = sdk.NewMCPServer("srv", "", sdk.NewTool(strings.Repeat("x", 119), "d", echo))
+	assert.ErrorContains(t, err, "agents would call it by 129 characters")
+}
+
 func TestWrapMCPServerNeedsNameAndServer(t *testing.T) {
 	t.Parallel()
 	_, err := sdk.WrapMCPServer("", nil)
