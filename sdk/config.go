@@ -10,8 +10,10 @@ import (
 	"strings"
 )
 
-// maxConfig bounds a configuration, in bytes.
-const maxConfig = 4 << 20
+const (
+	maxConfig   = 4 << 20 // bytes of a configuration
+	maxMistakes = 1000    // that are told one by one
+)
 
 // LoadOption changes how [LoadOptions] reads.
 type LoadOption func(*configReader)
@@ -43,8 +45,10 @@ func ExpandWith(f func(name string) (string, bool)) LoadOption {
 // A null is an option that is not given; in a list, or under a name of the
 // user's, it is a mistake. Unknown keys, wrong types, keys that are missing or
 // given twice and variables that are not set are reported all at once, each as
-// a *[LoadError] with line and column; see [LoadErrors]. What cannot work is found later, by whatever opens a session.
-// The options are nil unless the error is.
+// a *[LoadError] with line and column, of more than a thousand the first; see
+// [LoadErrors]. What cannot work is found later, by whatever opens a session.
+// The options are nil unless the error is. Write what has many thousand keys in
+// JSON: the parser of YAML is slow with them.
 func LoadOptions(r io.Reader, opts ...LoadOption) (*Options, error) {
 	return loadOptions("", r, opts)
 }
@@ -129,11 +133,16 @@ type configReader struct {
 	file   string
 	lookup func(string) (string, bool)
 	errs   []*LoadError
+	more   int      // mistakes that are not told
 	unset  []string // variables that are null
 }
 
 // fail reports a problem at n, which may be nil.
 func (r *configReader) fail(n *configNode, key, problem, fix string) {
+	if r.full() {
+		r.more++
+		return
+	}
 	e := &LoadError{File: r.file, Key: key, Problem: problem, Fix: fix}
 	if n != nil {
 		e.Line, e.Column = n.line, n.column
@@ -141,13 +150,19 @@ func (r *configReader) fail(n *configNode, key, problem, fix string) {
 	r.errs = append(r.errs, e)
 }
 
+// full reports whether enough mistakes have been told.
+func (r *configReader) full() bool { return len(r.errs) >= maxMistakes }
+
 func (r *configReader) problems() error {
 	slices.SortStableFunc(r.errs, func(a, b *LoadError) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	all := make([]error, len(r.errs))
+	all := make([]error, len(r.errs), len(r.errs)+1)
 	for i, e := range r.errs {
 		all[i] = e
+	}
+	if r.more > 0 {
+		all = append(all, &LoadError{File: r.file, Problem: fmt.Sprintf("has %d mistakes more", r.more), Fix: "begin with those"})
 	}
 	return errors.Join(all...)
 }

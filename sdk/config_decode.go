@@ -242,6 +242,10 @@ func (r *configReader) notExtra(extra *configNode, at string, keys map[string]co
 
 // unknown reports a key that is not among keys.
 func (r *configReader) unknown(n *configNode, at string, keys map[string]configField) {
+	if r.full() {
+		r.more++
+		return
+	}
 	best, least := "", 3
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		if d := spell.Distance(plainKey(name), plainKey(n.text)); d < least && d < (len(name)+1)/2 {

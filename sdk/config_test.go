@@ -182,6 +182,19 @@ func TestLoadForms(t *testing.T) {
 	}
 }
 
+func TestLoadErrorsAreNotWithoutEnd(t *testing.T) {
+	t.Parallel()
+	var doc strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&doc, `"k%d":1,`, i)
+	}
+	_, err := sdk.LoadOptions(strings.NewReader("{" + doc.String() + `"model":3}`))
+	all := sdk.LoadErrors(err)
+	require.Len(t, all, 1001)
+	assert.Equal(t, "k999", all[999].Key)
+	assert.EqualError(t, all[1000], "options: has 4001 mistakes more; begin with those")
+}
+
 func TestLoadErrorsHaveAPlace(t *testing.T) {
 	t.Parallel()
 	for doc, want := range map[string][]string{
