@@ -14,8 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/agent-troupe/troupe/protocol"
 )
 
 // arguments of a tool call that fit its schema.
@@ -34,13 +32,12 @@ func (s *inputSchema) check(raw json.RawMessage) (*arguments, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
-	var v any
-	flat, isFlat := decodeFlat(raw)
-	if v = flat; !isFlat {
-		var err error
-		if v, err = decodePlain(raw); err != nil {
-			return nil, &badArguments{[]string{err.Error()}}
-		}
+	if s.flat.fits(raw) {
+		return &arguments{given: raw, plain: raw}, nil
+	}
+	v, err := decodePlain(raw)
+	if err != nil {
+		return nil, &badArguments{[]string{err.Error()}}
 	}
 	if s.resolved.Validate(v) != nil {
 		// The library's error depends on the order of a map and stops at the
@@ -49,36 +46,11 @@ func (s *inputSchema) check(raw json.RawMessage) (*arguments, error) {
 		e.explain("", s.root, v)
 		return nil, &badArguments{e.problems}
 	}
-	if isFlat {
-		return &arguments{given: raw, plain: raw}, nil
-	}
 	plain, err := json.Marshal(v)
 	if err != nil {
 		return nil, &badArguments{[]string{err.Error()}}
 	}
 	return &arguments{given: raw, plain: plain}, nil
-}
-
-// decodeFlat is a short way for an object of texts and truth values, which is
-// plain as it is. It reports false for any other.
-func decodeFlat(raw json.RawMessage) (map[string]any, bool) {
-	if raw[0] != '{' || !json.Valid(raw) {
-		return nil, false
-	}
-	all := make(map[string]any)
-	members := 0
-	for key, value := range protocol.Members(raw) {
-		members++
-		switch value[0] {
-		case '"':
-			all[string(key)], _ = protocol.StringValue(value)
-		case 't', 'f':
-			all[string(key)] = value[0] == 't'
-		default:
-			return nil, false
-		}
-	}
-	return all, members == len(all)
 }
 
 // decodePlain reads one JSON value; its numbers are int64, uint64 or float64,
