@@ -51,6 +51,12 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 			l.authExpired(r.Text())
 		}
 		e.Turns = l.resultTurns(r)
+		if l.facts.initFailure != nil { // the result is that of the interrupt on the way down
+			for _, t := range e.Turns {
+				l.endTurn(t, nil, l.facts.initFailure)
+			}
+			e.Turns = nil
+		}
 		for _, t := range e.Turns {
 			l.endTurn(t, r, nil)
 		}

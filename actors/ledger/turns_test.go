@@ -362,3 +362,15 @@ func TestOfAResultOnlyItsFailureIsKept(t *testing.T) {
 	r.read(plainResult)
 	assert.Empty(t, r.LastFailure())
 }
+
+// The turn of an agent that cannot be used has that for its end, whatever the
+// interrupt that follows makes of it.
+func TestATurnOfAnAgentThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	wrong := errors.New("another age")
+	r := newRig(t, func(c *ledger.Config) { c.CheckVersion = func(string) error { return wrong } }).ready()
+	turn := r.turn("a")
+	r.read(`{"type":"system","subtype":"init","protocol_version":"9.0","session_id":"s"}`,
+		`{"type":"result","subtype":"error_during_execution","is_error":true,"user_message_uuids":["a"],"session_id":"s"}`)
+	r.requireEnded(wrong, turn)
+}
