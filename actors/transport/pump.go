@@ -74,6 +74,7 @@ func (p *pump) rests() bool {
 		p.woken = false
 		return false
 	}
+	p.refund(&p.charged)
 	p.lines.Rest()
 	p.frames = nil
 	a, ok := p.proc.(announcer)
@@ -192,11 +193,7 @@ func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
 	pending := int64(lines.Pending())
 	switch {
 	case pending <= ledger.LargeLine:
-		if *charged > 0 { // the line ended as an oversize one
-			k.cfg.Ledger.Budget().Release(*charged)
-			k.cfg.Ledger.Budget().Done(k)
-			*charged = 0
-		}
+		k.refund(charged)
 	case pending > *charged:
 		grant := max(pending-*charged, ledger.LargeLine)
 		k.cfg.Ledger.ReaderWaits("room for a large line among those of all sessions")
@@ -208,6 +205,16 @@ func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
 		*charged += grant
 	}
 	return nil
+}
+
+// refund gives back what a line was granted that ended as none to keep: above the
+// ceiling, or no frame.
+func (k *Link) refund(charged *int64) {
+	if *charged > 0 {
+		k.cfg.Ledger.Budget().Release(*charged)
+		k.cfg.Ledger.Budget().Done(k)
+		*charged = 0
+	}
 }
 
 // mustRead reports whether the reader has to go on without credit: the agent
