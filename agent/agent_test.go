@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"io"
 	"math"
 	"testing"
 	"time"
@@ -107,6 +108,32 @@ func (p *idle) Next(wait time.Duration) ([]byte, error) {
 func (*idle) Write([]byte) error       { return nil }
 func (*idle) Stderr([]byte)            {}
 func (p *idle) Elapsed() time.Duration { return p.now }
+
+// over is a port that says again and again that the host closed stdin.
+type over struct {
+	idle
+	told int
+}
+
+func (p *over) Next(time.Duration) ([]byte, error) {
+	if p.told++; p.told == 100 {
+		return nil, ErrKilled
+	}
+	return nil, io.EOF
+}
+
+// Whoever waits for a host that has left ends, played or not.
+func TestNothingWaitsForAHostThatHasLeft(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*Conversation) Exit{
+		"run":  (*Conversation).Run,
+		"play": func(c *Conversation) Exit { x, _ := c.Play(); return x },
+	} {
+		c := Open(Launch{}, &over{}, Config{})
+		c.e.spawn(nil, func(s *Strand) { _ = s.wait(-1, func() bool { return false }) })
+		require.Equal(t, Exit{Code: 1}, end(c), name)
+	}
+}
 
 // pump runs strands until nothing is left to wait for.
 func pump(e *engine) {

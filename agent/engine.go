@@ -158,7 +158,8 @@ func (e *engine) receive() {
 	if starting {
 		wait = 0 // what is already there belongs before the turn
 	}
-	polled := e.polls && wait < 0
+	forever := wait < 0
+	polled := e.polls && forever
 	if polled {
 		wait = 0
 	}
@@ -178,7 +179,7 @@ func (e *engine) receive() {
 		}
 	case errors.Is(err, io.EOF):
 		if e.eof { // a port that says so again and again: let the time pass
-			if wait < 0 {
+			if forever {
 				e.quit(Exit{Code: 1})
 			}
 			e.waited += max(wait, 0)
