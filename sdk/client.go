@@ -21,7 +21,8 @@ type State = runtime.State
 // except that one goroutine at a time may read its messages.
 type Client struct {
 	closeTimeout time.Duration
-	picksModel   bool // ResolveModel does
+	picksModel   bool         // ResolveModel does
+	unpark       func() error // removes where a spare was parked; nil: it is none
 
 	mu      sync.Mutex
 	opts    *Options // the client's own; nil once connected
@@ -165,8 +166,11 @@ func (c *Client) Close(ctx context.Context) error {
 		}
 		return nil // Connect failed, and has cleaned up
 	}
-	err := d.session.Close(bounded)
-	return ended(ctx, errors.Join(err, d.servers.close(bounded)))
+	err := errors.Join(d.session.Close(bounded), d.servers.close(bounded))
+	if c.unpark != nil {
+		_ = c.unpark()
+	}
+	return ended(ctx, err)
 }
 
 // Send hands a user message to the agent; [UserText] makes one. It returns once

@@ -79,6 +79,7 @@ func Prewarm(ctx context.Context, opts *Options) (*Client, error) {
 	if err := c.Connect(ctx); err != nil {
 		return nil, errors.Join(err, remove())
 	}
+	c.unpark = remove // nothing is left when Close returns, nor without a Close
 	if d, err := c.connected(); err == nil {
 		home.Executor().Go(func() {
 			_ = home.Executor().Await(context.Background(), d.session.Done())

@@ -116,3 +116,31 @@ func TestASpareThatDoesNotStartLeavesNoDirectory(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, left)
 }
+
+func TestAClosedSpareLeavesNoDirectory(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	path := filepath.Join(home, "agent")
+	require.NoError(t, os.WriteFile(path, []byte(`#!/bin/sh
+read line
+id=$(printf '%s' "$line" | sed 's/.*"request_id":"\([^"]*\)".*/\1/')
+echo '{"type":"control_response","response":{"subtype":"success","request_id":"'$id'","response":{}}}'
+read line
+`), 0o700))
+	rt, err := runtime.New(runtime.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, rt.Shutdown(context.Background())) })
+	for range 20 { // it is also removed when the session ends by itself
+		c, err := sdk.Prewarm(t.Context(), &sdk.Options{
+			Runtime: rt, Backend: sdk.Claude(sdk.ClaudeConfig{Path: path}), Env: map[string]string{"CLAUDE_CONFIG_DIR": home},
+		})
+		require.NoError(t, err)
+		parked, err := os.ReadDir(filepath.Join(home, "spares"))
+		require.NoError(t, err)
+		require.Len(t, parked, 1)
+		require.NoError(t, c.Close(t.Context()))
+		parked, err = os.ReadDir(filepath.Join(home, "spares"))
+		require.NoError(t, err)
+		require.Empty(t, parked)
+	}
+}
