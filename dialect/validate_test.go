@@ -264,6 +264,16 @@ func TestOtherWarnings(t *testing.T) {
 	assert.Equal(t, []string{"Skills"}, warned(dialect.Options{Skills: dialect.All(), Tools: dialect.Only("Read")}, "claude"))
 	assert.Equal(t, []string{"Skills"}, warned(dialect.Options{Skills: dialect.Only("pdf"), Tools: dialect.None()}, "claude"))
 	assert.Equal(t, []string{"OnUserDialog"}, warned(dialect.Options{HasUserDialog: true}, "claude"))
+	rules := []string{"mcp__*__drop", "mcp__s__d*p*", "mcp__*"} // all of them work
+	assert.Empty(t, warned(dialect.Options{DisallowedTools: rules}, "claude"))
+	warnings, err := dialects()["claude"].Validate(&dialect.Options{DisallowedTools: []string{"mcp__a.b__*.c*"}})
+	require.NoError(t, err)
+	require.Len(t, warnings, 1)
+	assert.Equal(t, "write mcp__a_b__*_c*", warnings[0].Fix)
+	assert.Equal(t, []string{`MCPServers["a.b"]`, "SDKMCPServers[1].Name"}, warned(dialect.Options{
+		MCPServers:    map[string]dialect.MCPServer{"a b": {Command: "c"}, "a.b": {Command: "c"}, "a": {Command: "c"}},
+		SDKMCPServers: []dialect.SDKMCPServer{{Name: "b"}, {Name: "a/b"}},
+	}, "claude"))
 	q := start("qoder")
 	q.DebugFile, q.IncludeHookEvents, q.ToolConfig = "/l", true, &dialect.ToolConfig{}
 	q.SDKMCPServers = []dialect.SDKMCPServer{{Name: "a", Timeout: time.Second}}

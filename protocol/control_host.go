@@ -26,7 +26,7 @@ func DecodeHostRequest(f Frame) (HostRequest, error) {
 
 // UnknownHostRequest is a request of a kind that this package does not know,
 // and the way to send one. Claude Code has some for its own products alone,
-// such as claim_session, that are not typed here.
+// which are not typed here.
 type UnknownHostRequest struct {
 	Name string
 	// Raw is the whole request, its kind included.

