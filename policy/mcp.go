@@ -44,13 +44,42 @@ func namesMCP(rule string, c Call, wide bool) bool {
 	if !strings.HasPrefix(c.Tool, mcpPrefix) {
 		return false
 	}
-	if wide { // a rule may have the names as their servers do
-		name, glob := strings.CutSuffix(rule, "*")
-		rule, c.Tool = protocol.MCPName(name), protocol.MCPName(c.Tool)
-		if glob {
-			rule += "*"
+	if !wide {
+		return isMCP(rule, c, false)
+	}
+	for _, rule := range spellings(rule) {
+		if isMCP(rule, c, true) {
+			return true
 		}
 	}
+	c.Tool = protocol.MCPName(c.Tool)
+	return isMCP(respelled(rule, protocol.MCPName), c, true)
+}
+
+// spellings are the ways in which qodercli writes a rule that has the names as
+// their servers do: it matters where the server's ends.
+func spellings(rule string) []string {
+	names := rule[len(mcpPrefix):]
+	all := []string{mcpPrefix + respelled(names, protocol.MCPNameQoder)}
+	for i := range len(names) - 1 {
+		if names[i:i+2] == "__" {
+			all = append(all, mcpPrefix+protocol.MCPNameQoder(names[:i])+"__"+respelled(names[i+2:], protocol.MCPNameQoder))
+		}
+	}
+	return all
+}
+
+// respelled is a name that may end in a wildcard in an agent's spelling.
+func respelled(name string, spell func(string) string) string {
+	name, glob := strings.CutSuffix(name, "*")
+	if name = spell(name); glob {
+		name += "*"
+	}
+	return name
+}
+
+// isMCP is namesMCP for a rule that has the names as the call does.
+func isMCP(rule string, c Call, wide bool) bool {
 	start, glob := strings.CutSuffix(rule, "*")
 	if !glob {
 		if strings.Contains(rule[len(mcpPrefix):], "__") {

@@ -217,6 +217,22 @@ func TestMCPServersByTheirOwnNames(t *testing.T) {
 	}
 }
 
+// qodercli writes names otherwise than Claude Code does.
+func TestMCPServersAsQoderNamesThem(t *testing.T) {
+	t.Parallel()
+	p := compile(t, policy.Rules{
+		Deny:  []string{"mcp__s__a__b", "mcp__x__y__drop", "mcp__my..srv__get.*"},
+		Allow: []string{"mcp__s__keep_it", "mcp__s__keep__them"},
+	})
+	for tool, want := range map[string]protocol.PermissionBehavior{
+		"mcp__s__a_b": deny, "mcp__s__a_c": ask,
+		"mcp__x_y__drop": deny, "mcp__x__y_drop": deny, "mcp__my_srv__get_all": deny, "mcp__my_srv__set": ask,
+		"mcp__s__keep_it": allow, "mcp__s__keep_them": ask,
+	} {
+		assert.Equal(t, want, p.Decide(policy.Call{Tool: tool}), tool)
+	}
+}
+
 func TestDenyBeforeAskBeforeAllow(t *testing.T) {
 	t.Parallel()
 	p := compile(t, policy.Rules{

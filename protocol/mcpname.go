@@ -1,6 +1,10 @@
 package protocol
 
-import "strings"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
 
 // MCPName is the name of an MCP server, or of one of its tools, as it stands in
 // the names of tools: what is no ASCII letter, digit, underscore or dash is an
@@ -23,3 +27,24 @@ func MCPName(name string) string {
 
 // MCPToolName is what agents call a tool of an MCP server.
 func MCPToolName(server, tool string) string { return "mcp__" + MCPName(server) + "__" + MCPName(tool) }
+
+// MCPNameQoder is [MCPName] for qodercli (1.1.52): underscores that follow each
+// other are one, those at the ends go, and what has other characters than ASCII
+// gets the beginning of its hash, so that such names stay apart.
+func MCPNameQoder(name string) string {
+	var b strings.Builder
+	for _, r := range MCPName(name) {
+		if r != '_' || b.Len() > 0 && !strings.HasSuffix(b.String(), "_") {
+			b.WriteRune(r)
+		}
+	}
+	plain := strings.TrimSuffix(b.String(), "_")
+	if strings.IndexFunc(name, func(r rune) bool { return r > 0x7F }) < 0 {
+		return plain
+	}
+	if plain == "" {
+		plain = "u"
+	}
+	hash := sha256.Sum256([]byte(strings.ToValidUTF8(name, "\ufffd")))
+	return plain + "_" + hex.EncodeToString(hash[:6])
+}

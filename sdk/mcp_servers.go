@@ -17,7 +17,8 @@ import (
 
 // MCPToolName is what the agent calls a tool of an MCP server, in permission
 // rules, hook matchers and callbacks alike: mcp__server__tool, with _ in place of
-// all but ASCII letters, digits, _ and - (observed on Claude Code 2.1.329).
+// all but ASCII letters, digits, _ and - (observed on Claude Code 2.1.329). For
+// qodercli, which also runs underscores together, see [protocol.MCPNameQoder].
 func MCPToolName(server, tool string) string { return protocol.MCPToolName(server, tool) }
 
 // servers are the in-process MCP servers of one session.

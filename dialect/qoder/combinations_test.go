@@ -137,12 +137,13 @@ func TestSettingsInTheAgentsOwnWords(t *testing.T) {
 	assert.NotContains(t, launch(t, dialect.Options{Settings: json.RawMessage(`{}`)}).Args, "--settings")
 }
 
-// TestRulesOfTools is how the vendor's SDK (1.0.39) spells a rule for a tool.
+// TestRulesOfTools is how the vendor's SDK (1.0.39) spells a rule for a tool, and with other letters the agent itself.
 func TestRulesOfTools(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ server, tool, rule string }{
 		{"a b", "t", "mcp__a_b__t"}, {"w.x/y", "a.b", "mcp__w_x_y__a_b"}, {"s", "a__b", "mcp__s__a_b"}, {"s", "_x_", "mcp__s__x"},
-		{"s", "*", "mcp__s__*"}, {"s", "mcp__q__r s", "mcp__q__r s"}, {"s-1", "ü-T", "mcp__s-1__-T"},
+		{"s", "*", "mcp__s__*"}, {"s", "mcp__q__r s", "mcp__q__r s"}, {"s-1", "ü-T", "mcp__s-1__-T_7a2f7cd2be46"},
+		{"数据", "*", "mcp__u_5440f7424f28__*"},
 	} {
 		l := launch(t, dialect.Options{MCPServers: map[string]dialect.MCPServer{c.server: {Command: "c",
 			Tools: []dialect.MCPTool{{Name: c.tool, PermissionPolicy: dialect.AlwaysDeny}}}}})
@@ -210,7 +211,7 @@ func TestToolsThatCannotBeShown(t *testing.T) {
 		"ExposedName":      {Name: "t", ExposedName: "x"},
 		"ExposedName ":     {Name: "t", ExposedName: "x y", AlwaysLoad: true},
 		"ExposedName  ":    {Name: "t", ExposedName: "mcp_call", AlwaysLoad: true},
-		"PermissionPolicy": {Name: "é", PermissionPolicy: dialect.AlwaysAsk},
+		"PermissionPolicy": {Name: "...", PermissionPolicy: dialect.AlwaysAsk},
 	} {
 		o := dialect.Options{Auth: dialect.QoderCLIAuth(), MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Tools: []dialect.MCPTool{tool}}}}
 		_, err := qoder.New().Validate(&o)

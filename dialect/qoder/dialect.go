@@ -66,7 +66,7 @@ func (d Dialect) Launch(o *dialect.Options) (dialect.Launch, error) {
 
 // compile makes the launch and finds everything that is wrong on the way, so that Validate and Launch agree.
 func (d Dialect) compile(o *dialect.Options) (*build.Problems, *dialect.Launch) {
-	p := &build.Problems{Backend: Name}
+	p := &build.Problems{Backend: Name, MCPName: protocol.MCPNameQoder}
 	build.Check(o, p, modes()...)
 	build.CheckShadows(o, p)
 	l := &dialect.Launch{HoldFirstUserLine: true}

@@ -15,6 +15,8 @@
 //   - Too many permission rules for the argument list go to the settings.
 //   - A .cjs file is a script like its kin.
 //   - A value that begins with a dash is joined to its flag, or the agent would take it for a flag itself.
+//   - Policies for MCP tools whose names have other letters than ASCII are rules in the agent's spelling, with its hash. The
+//     SDK leaves the hash out, and such a rule is about no tool.
 //   - ExtraArgs stand in the order of their keys, and repeat no flag that an option has set.
 //   - What is zero is not given: PromptSuggestions that are off, no agents and nothing to append are left out of
 //     initialize. The SDK sends them when they are given.

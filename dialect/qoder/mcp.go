@@ -34,26 +34,16 @@ func overrides(tools []dialect.MCPTool) map[string]toolOverride {
 	return out
 }
 
-// toolRule is the permission rule that names a tool of an MCP server. qodercli runs underscores together, and takes them
-// away at the ends. A name that is a rule already stays.
+// toolRule is the permission rule that names a tool of an MCP server, as the agent calls it. A name that is a rule already
+// stays.
 func toolRule(server, tool string) string {
 	if strings.HasPrefix(tool, "mcp__") {
 		return tool
 	}
 	if tool != "*" {
-		tool = ruleName(tool)
+		tool = protocol.MCPNameQoder(tool)
 	}
-	return "mcp__" + ruleName(server) + "__" + tool
-}
-
-func ruleName(name string) string {
-	var b strings.Builder
-	for _, c := range protocol.MCPName(name) {
-		if c != '_' || !strings.HasSuffix(b.String(), "_") {
-			b.WriteRune(c)
-		}
-	}
-	return strings.Trim(b.String(), "_")
+	return "mcp__" + protocol.MCPNameQoder(server) + "__" + tool
 }
 
 // mcpArgs adds the external servers. Permission policies of their tools are rules in the settings.
@@ -131,7 +121,7 @@ func checkTools(p *build.Problems, at, server string, tools []dialect.MCPTool) {
 	exposed := regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	for i, t := range tools {
 		at := fmt.Sprintf("%s.Tools[%d]", at, i)
-		nameless := ruleName(server) == "" || t.Name != "*" && ruleName(t.Name) == ""
+		nameless := protocol.MCPNameQoder(server) == "" || t.Name != "*" && protocol.MCPNameQoder(t.Name) == ""
 		p.AddIf(t.PermissionPolicy != "" && !strings.HasPrefix(t.Name, "mcp__") && nameless, at+".PermissionPolicy",
 			fmt.Sprintf("there is no rule for %q of %q: one of them has no letter or digit", t.Name, server), "rename it")
 		if t.ExposedName == "" {

@@ -36,9 +36,12 @@ func checkMCP(o *dialect.Options, p *Problems) {
 // checkAlike warns of servers whose tools agents call alike: of two tools of one name Claude Code 2.1.329 lists the first
 // alone (observed), and a rule about one is about the other.
 func checkAlike(o *dialect.Options, p *Problems) {
-	called := map[string]string{}
+	called, spell := map[string]string{}, p.MCPName
+	if spell == nil {
+		spell = protocol.MCPName
+	}
 	check := func(at, name string) {
-		wire := protocol.MCPName(name)
+		wire := spell(name)
 		if other, taken := called[wire]; taken && other != name {
 			p.Warn(at, other, fmt.Sprintf("agents write %q and %q alike, as %s: tools of one name are one, and rules are about both", name, other, wire),
 				"rename one of them")

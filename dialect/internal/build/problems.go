@@ -11,6 +11,7 @@ import (
 // Problems collects what is wrong, or doubtful, with a configuration.
 type Problems struct {
 	Backend  string
+	MCPName  func(string) string // how the agent spells names of MCP servers and tools; nil: protocol.MCPName
 	Warnings []dialect.Warning
 	errs     []*dialect.ConfigError
 }
