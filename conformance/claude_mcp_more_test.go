@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -314,6 +315,37 @@ func TestAPolicyDeniesAToolByItsOwnName(t *testing.T) {
 	r.once(o, r.calls(modelapi.ToolUse(sdk.MCPToolName("my.srv", "drop.all"), modelapi.Args{})))
 	require.Len(t, r.told(), 1)
 	assert.True(t, r.told()[0].IsError)
+}
+
+// A wildcard may stand anywhere in a rule that denies.
+func TestAWildcardInARule(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.SDKMCPServers = []*sdk.MCPServer{r.server("srv", sdk.NewTool("drop", "Drops.", func(context.Context, nothing) (*sdk.ToolResult, error) { return sdk.Text("dropped"), nil }, sdk.AlwaysLoad()))}
+	o.DisallowedTools = []string{"mcp__*__dr*p"}
+	o.PermissionMode, o.AllowDangerouslySkipPermissions = sdk.ModeBypassPermissions, true
+	r.once(o, r.calls(modelapi.ToolUse(sdk.MCPToolName("srv", "drop"), modelapi.Args{})))
+	require.Len(t, r.told(), 1)
+	assert.True(t, r.told()[0].IsError)
+}
+
+// Of two tools that are called alike the model has one, and nobody says so.
+func TestServersThatAreWrittenAlike(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	named := func(name string) *sdk.MCPServer {
+		return r.server(name, sdk.NewTool("who", "Says who.", func(context.Context, nothing) (*sdk.ToolResult, error) { return sdk.Text("by " + name), nil }, sdk.AlwaysLoad()))
+	}
+	o := r.options()
+	o.SDKMCPServers = []*sdk.MCPServer{named("a b"), named("a.b")}
+	o.AllowedTools = []string{sdk.MCPToolName("a.b", "who")}
+	all, _ := r.once(o, r.calls(modelapi.ToolUse(sdk.MCPToolName("a.b", "who"), modelapi.Args{})))
+	inits := only[*sdk.InitMessage](all)
+	require.NotEmpty(t, inits)
+	assert.Len(t, inits[0].MCPServers, 2)
+	of := slices.DeleteFunc(inits[0].Tools, func(name string) bool { return !strings.HasPrefix(name, "mcp__") })
+	assert.Equal(t, []string{"mcp__a_b__who"}, of)
 }
 
 // stdioServer makes this test binary an MCP server on stdio.

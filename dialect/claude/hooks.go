@@ -26,7 +26,7 @@ func checkHooks(o *dialect.Options, p *build.Problems) {
 			p.Warn(at, "", "is for CwdChanged, which Claude Code calls a host back for only if its settings have a hook for it",
 				`add one that does nothing, such as {"type":"command","command":"true"}`)
 		case h.Event == protocol.HookFileChanged && !inSettings(o, protocol.HookFileChanged) && !hooked(o, protocol.HookSessionStart):
-			p.Warn(at, "", "is for FileChanged, and Claude Code is told of no file to watch",
+			p.Warn(at, "", "is for FileChanged, and Claude Code is told of no file to watch (settings files were not looked at)",
 				"name it as the matcher of a FileChanged hook in the settings, or in the WatchPaths of a SessionStart hook")
 		case h.Event != "" && !slices.Contains(protocol.HookEvents(), h.Event):
 			p.Warn(at, "", fmt.Sprintf("is for %s, an event that this library does not know", h.Event), "see that the agent does, and how it is spelled")
