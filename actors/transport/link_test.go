@@ -397,6 +397,40 @@ func TestNobodyReadsWhatAnAgentLeft(t *testing.T) {
 	assert.Len(t, r.content(), 4, "up to the hard bound")
 }
 
+// keeper gives its processes the context of their spawn, as exec.CommandContext
+// does.
+type keeper struct {
+	transport.Spawner
+	given chan context.Context
+}
+
+func (k keeper) Spawn(ctx context.Context, c transport.Command) (transport.Process, error) {
+	k.given <- ctx
+	return k.Spawner.Spawn(ctx, c)
+}
+
+func TestTheContextOfASpawnOutlivesIt(t *testing.T) {
+	t.Parallel()
+	sys := kernel.NewSystem(kernel.Config{})
+	l := ledger.New(ledger.Config{Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Deny: func(*ledger.Request, string) ([]byte, string) { return nil, "no" }})
+	k := keeper{transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: echo}, make(chan context.Context, 1)}
+	var address kernel.Address[message.ToTransport]
+	link := transport.NewLink(transport.LinkConfig{
+		Clock: sys.Clock(), Exec: sys.Executor(), Graces: graces, Ledger: l, Spawner: k,
+		Moved: func() { address.Tell(message.LinkMoved{}) }, Frames: func(kernel.Turner) {}, Stderr: func(string) {},
+	})
+	ref, err := kernel.SpawnRoot[message.ToTransport](sys, "transport#1", &transport.Actor{Link: link, Changed: func() {}})
+	require.NoError(t, err)
+	address.Point(ref)
+	ctx := <-k.given
+	require.Eventually(t, l.Connected, 10*time.Second, time.Millisecond)
+	require.NoError(t, ctx.Err())
+	link.Want(transport.ClosedStdin)
+	address.Tell(message.LinkMoved{})
+	require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), link.Done()))
+	require.NoError(t, kernel.StopAndWait(t.Context(), ref))
+}
+
 // TestManyLinksInProduction runs whole lives of in-memory links on goroutines,
 // for the race detector.
 func TestManyLinksInProduction(t *testing.T) {
