@@ -136,7 +136,7 @@ func (k *Link) launch(ctx context.Context) {
 		return
 	}
 	k.mu.Lock()
-	k.stopLaunch = nil // nor is it called: the context may have become the process's
+	k.stopLaunch = nil                                // nor is it called: the context may have become the process's
 	k.cfg.Command = Command{Path: k.cfg.Command.Path} // the rest has served
 	k.proc = proc
 	k.phase = Up
