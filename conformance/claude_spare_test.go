@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -145,10 +144,9 @@ func TestASpareIsParkedBelowTheAgentsDirectory(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, parked, 1)
 	r.close(c)
-	assert.Eventually(t, func() bool {
-		parked, err := os.ReadDir(spares)
-		return err == nil && len(parked) == 0
-	}, turnLimit, 10*time.Millisecond, "the directory goes with the spare")
+	parked, err = os.ReadDir(spares)
+	require.NoError(t, err)
+	assert.Empty(t, parked, "the directory goes with the spare")
 }
 
 func refusedAs(t *testing.T, err error, reason string) {

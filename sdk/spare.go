@@ -77,7 +77,13 @@ func Prewarm(ctx context.Context, opts *Options) (*Client, error) {
 		return nil, err
 	}
 	if err := c.Connect(ctx); err != nil {
-		return nil, errors.Join(err, remove())
+		if remove != nil {
+			err = errors.Join(err, remove())
+		}
+		return nil, err
+	}
+	if remove == nil {
+		return c, nil
 	}
 	c.unpark = remove // nothing is left when Close returns, nor without a Close
 	if d, err := c.connected(); err == nil {
@@ -90,7 +96,7 @@ func Prewarm(ctx context.Context, opts *Options) (*Client, error) {
 }
 
 // park makes the options those of a spare, and makes the directory where it is
-// parked, if it has none.
+// parked, if it has none; remove is nil if it has one.
 func (o *Options) park(home *runtime.Runtime) (remove func() error, err error) {
 	spec, err := o.spec()
 	problems := []error{err}
@@ -115,7 +121,7 @@ func (o *Options) park(home *runtime.Runtime) (remove func() error, err error) {
 	}
 	o.ExtraArgs[awaitClaim] = Opt[string]{}
 	if o.Cwd != "" || spec.Program != nil {
-		return func() error { return nil }, nil
+		return nil, nil
 	}
 	if o.Cwd, err = o.parking(home); err != nil {
 		return nil, &StartError{Err: fmt.Errorf("a directory to park the agent in: %w; set Cwd", err)}

@@ -48,7 +48,7 @@ func TestACrowdLeavesNothing(t *testing.T) {
 	assert.Zero(t, figures.Left)
 }
 
-func TestAnIdleSessionHasOneGoroutineAtMost(t *testing.T) {
+func TestIdleSessionsHaveFewGoroutines(t *testing.T) {
 	figures, err := drive.Many(t.Context(), drive.Job{Backend: scripted.New(), Sessions: 20}, false)
 	require.NoError(t, err)
 	assert.Less(t, figures.Goroutines, 0.5, "in memory none, the agent's included")
@@ -62,5 +62,9 @@ func TestAnIdleSessionHasOneGoroutineAtMost(t *testing.T) {
 		Held: func() error { held = runtime.NumGoroutine() - before; return nil },
 	})
 	require.NoError(t, err)
-	assert.Less(t, held, 40+30, "its reader; what all share comes on top")
+	shared := 30
+	if runtime.GOOS != "linux" {
+		shared += 40 // each has its reader
+	}
+	assert.Less(t, held, shared)
 }
