@@ -114,6 +114,9 @@ func (f *fleet) ChildDown(c *kernel.Context[toFleet], d kernel.Down) error {
 		return nil
 	}
 	delete(f.live, d.Name)
+	if len(f.live) == 0 {
+		f.live = make(map[string]*member) // a map never gives memory back
+	}
 	if m.session.core.State().Terminal() && m.session.core.Ledger.Terminated() {
 		return nil
 	}

@@ -142,6 +142,9 @@ func (rt *Runtime) remove(s *Session) {
 	if rt.sessions[s.id] == s {
 		delete(rt.sessions, s.id)
 	}
+	if len(rt.sessions) == 0 {
+		rt.sessions = make(map[string]*Session) // a map never gives memory back
+	}
 }
 
 // Sessions lists the sessions that have not ended, by id.

@@ -3,6 +3,7 @@
 // what one session and its agent take together, and what is left.
 //
 //	go run ./bench/crowd -sessions 10000
+//	go run ./bench/crowd -sessions 50 -callbacks 1200 -answer 8192
 package main
 
 import (
@@ -15,6 +16,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/bench/internal/drive"
+	"github.com/agent-troupe/troupe/bench/internal/fast"
 	"github.com/agent-troupe/troupe/bench/internal/measure"
 )
 
@@ -26,13 +28,19 @@ func main() {
 	}
 	sessions := flag.Int("sessions", many, "sessions at once")
 	turns := flag.Bool("turns", false, "have a turn with each session before it is held")
+	callbacks := flag.Int("callbacks", 0, "hooks that each session answers before it is held")
+	answer := flag.Int("answer", 0, "bytes of text in the answer of each hook")
 	heap := flag.String("memprofile", "", "write a heap profile to this file while all sessions are open")
 	flag.Parse()
 	if flag.NArg() > 0 || *sessions < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	figures, err := drive.Many(context.Background(), drive.Job{Backend: scripted.New(), Sessions: *sessions, Held: measure.HeapProfile(*heap)}, *turns)
+	job := drive.Job{Backend: scripted.New(), Sessions: *sessions, Held: measure.HeapProfile(*heap)}
+	if *callbacks > 0 {
+		job.Backend, job.Mode, job.N, job.Answer = fast.Program{}, measure.Hook, *callbacks, *answer
+	}
+	figures, err := drive.Many(context.Background(), job, *turns)
 	if err != nil {
 		log.Fatal(err)
 	}

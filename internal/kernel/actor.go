@@ -126,8 +126,11 @@ func (a *adapter[M]) Receive(c actor.Context) {
 		a.start(c)
 	case *actor.Stopping:
 		a.stop()
-	case *actor.Stopped, *actor.Restarting:
+	case *actor.Stopped:
+		a.release()
+	case *actor.Restarting:
 	case *actor.Terminated:
+		clearRemoved(c)
 		a.childDown(c, m)
 	case M:
 		if a.stopping || a.stopped {
@@ -171,6 +174,9 @@ func (a *adapter[M]) childDown(c actor.Context, m *actor.Terminated) {
 		return
 	}
 	delete(a.ctx.children, m.Who.Id)
+	if len(a.ctx.children) == 0 {
+		a.ctx.children = nil // a map never gives memory back
+	}
 	observer, ok := a.behavior.(ChildObserver[M])
 	if !ok || a.stopping {
 		return
@@ -244,6 +250,22 @@ func (a *adapter[M]) report(reason error) {
 	if report := a.ctx.sys.cfg.OnCrash; report != nil {
 		defer func() { _ = recover() }() // who listens must not harm who failed
 		report(Crash{Actor: a.path, Reason: reason})
+	}
+}
+
+// release drops what the actor held. The library has delivered the last message
+// to it, but somebody may keep a Ref, and a Ref reaches the adapter.
+func (a *adapter[M]) release() {
+	a.behavior, a.ctx.children, a.ctx.timers = nil, nil, nil
+}
+
+// clearRemoved clears the slot of the child that the library has just removed
+// from the children of c: its PIDSet shortens the slice and keeps the last
+// element, through which every stopped child would stay in memory until as many
+// are started again.
+func clearRemoved(c actor.Context) {
+	if children := c.Children(); len(children) < cap(children) {
+		children[:len(children)+1][len(children)] = nil
 	}
 }
 

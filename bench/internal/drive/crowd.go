@@ -19,12 +19,16 @@ type Crowd struct {
 	Goroutines float64 `json:"goroutines_each"`
 	CloseMilli float64 `json:"close_ms"`
 	Left       int     `json:"goroutines_left"`
+	HeapLeft   float64 `json:"heap_left_mb"` // MiB of live heap above what there was before the first
 }
 
 // Many opens the sessions on agents of this process, each of which has a turn if
-// turns is set, holds them, and closes them.
+// turns is set or the job has a mode, holds them, and closes them.
 func Many(ctx context.Context, j Job, turns bool) (f Crowd, err error) {
-	j.Mode = measure.Idle
+	if j.Mode == "" {
+		j.Mode = measure.Idle
+	}
+	turns = turns || j.Mode != measure.Idle
 	n, r := j.Sessions, &run{Job: j}
 	if err := r.warmUp(ctx); err != nil {
 		return f, err
@@ -34,7 +38,7 @@ func Many(ctx context.Context, j Job, turns bool) (f Crowd, err error) {
 	clients := make([]*sdk.Client, n)
 	began := time.Now()
 	err = each(n, atOnce, func(i int) error {
-		clients[i] = sdk.NewClient(&sdk.Options{Backend: j.Backend})
+		clients[i] = sdk.NewClient(r.Options(nil))
 		err := clients[i].Connect(ctx)
 		if err == nil && turns {
 			_, _, err = r.turn(ctx, clients[i])
@@ -51,16 +55,23 @@ func Many(ctx context.Context, j Job, turns bool) (f Crowd, err error) {
 		err = errors.Join(err, j.Held())
 	}
 	began = time.Now()
-	closed := each(n, n, func(i int) error {
+	closed := each(n, closers, func(i int) error {
 		if clients[i] == nil {
 			return nil
 		}
 		return clients[i].Close(context.WithoutCancel(ctx))
 	})
 	f.CloseMilli = millis(began)
-	f.Left = settled(before.goroutines).goroutines - before.goroutines
+	clear(clients)
+	left := settled(before.goroutines)
+	f.Left, f.HeapLeft = left.goroutines-before.goroutines, measure.MB(left.heap-before.heap)
 	return f, errors.Join(err, closed)
 }
+
+// closers is how many sessions are closed at the same time. The Go runtime keeps
+// the descriptor of every goroutine for reuse, which would be most of HeapLeft if
+// each session had a closer.
+const closers = 64
 
 type reading struct {
 	rss, heap  int64

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,7 @@ type Job struct {
 	Mode     string
 	N        int // events or callbacks of each turn
 	Sessions int // 0 is 1
+	Answer   int // bytes of text in the answer of each hook
 	// Held, if set, is called while all sessions are held.
 	Held func() error
 }
@@ -165,10 +167,11 @@ func (j Job) Options(hook func(context.Context) error) *sdk.Options {
 		o.IncludePartialMessages = true
 	case measure.Hook, measure.Probe:
 		o.Hooks = []sdk.Hook{sdk.OnPreToolUse(func(ctx context.Context, _ *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+			out := sdk.PreToolUseOutput{AdditionalContext: strings.Repeat("x", j.Answer)}
 			if hook != nil {
-				return sdk.PreToolUseOutput{}, hook(ctx)
+				return out, hook(ctx)
 			}
-			return sdk.PreToolUseOutput{}, nil
+			return out, nil
 		}, sdk.Match("Bash"))}
 	case measure.Perm:
 		o.CanUseTool = func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {

@@ -48,6 +48,21 @@ func TestACrowdLeavesNothing(t *testing.T) {
 	assert.Zero(t, figures.Left)
 }
 
+// TestClosedSessionsLeaveNoMemory: nothing of the sessions stays, nor of what
+// they have answered.
+func TestClosedSessionsLeaveNoMemory(t *testing.T) {
+	for name, job := range map[string]drive.Job{
+		"many":      {Backend: scripted.New(), Sessions: 2000},
+		"callbacks": {Backend: fast.Program{}, Sessions: 4, Mode: measure.Hook, N: 1200, Answer: 8192},
+	} {
+		t.Run(name, func(t *testing.T) {
+			figures, err := drive.Many(t.Context(), job, false)
+			require.NoError(t, err)
+			assert.Less(t, figures.HeapLeft, 2.0, "MiB; open they take %.1f KiB each", figures.HeapEach)
+		})
+	}
+}
+
 func TestIdleSessionsHaveFewGoroutines(t *testing.T) {
 	figures, err := drive.Many(t.Context(), drive.Job{Backend: scripted.New(), Sessions: 20}, false)
 	require.NoError(t, err)

@@ -1,0 +1,40 @@
+package runtime_test
+
+import (
+	goruntime "runtime"
+	"slices"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+// TestClosedSessionsAreGarbage: nothing of a runtime that goes on reaches a
+// session that was closed and whose user has dropped it.
+func TestClosedSessionsAreGarbage(t *testing.T) {
+	t.Parallel()
+	w := inProduction(t)
+	open := make([]*runtime.Session, 200)
+	for i := range open {
+		spec := w.spec(turns(scripted.Steps{gate()}))
+		spec.CanUseTool = allow
+		open[i] = w.open(spec)
+		_, err := w.send(open[i], "date").Result(t.Context())
+		require.NoError(t, err)
+	}
+	var closed []weak.Pointer[runtime.Session]
+	for _, s := range open {
+		require.NoError(t, s.Close(t.Context()))
+		closed = append(closed, weak.Make(s))
+	}
+	clear(open)
+	assert.Eventually(t, func() bool {
+		goruntime.GC()
+		return !slices.ContainsFunc(closed, func(s weak.Pointer[runtime.Session]) bool { return s.Value() != nil })
+	}, 10*time.Second, time.Millisecond)
+}
