@@ -72,6 +72,8 @@ func TestReleases(t *testing.T) {
 		"PermissionAllowedWithAnotherInput":   checkPermissionAllowedWithAnotherInput,
 		"PermissionDenied":                    checkPermissionDenied,
 		"PermissionCallbackThatDoesNotDecide": checkPermissionCallbackThatDoesNotDecide,
+		"MatchersFire":                        checkMatchersFire,
+		"MatcherDenies":                       checkMatcherDenies,
 		"PreToolUseHookDenies":                checkPreToolUseHookDenies,
 		"PreToolUseHookModifiesTheInput":      checkPreToolUseHookModifiesTheInput,
 		"PreToolUseHookThatDoesNotDecide":     checkPreToolUseHookThatDoesNotDecide,

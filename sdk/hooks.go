@@ -3,12 +3,10 @@ package sdk
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
-	"regexp/syntax"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
@@ -41,9 +39,15 @@ type HookCall = runtime.HookCall
 // HookOption is an option of one hook.
 type HookOption func(*Hook)
 
-// Match limits a hook to what the pattern matches: a regular expression of the
-// agent's over the tool's name ("Bash|Write", "mcp__.*"), or over the source,
-// trigger or type of events that belong to no tool. "" and "*" match all.
+// Match limits a hook to the tools that the pattern matches, or, for an event
+// without a tool, to its source, trigger or type. "" and "*" match all.
+//
+// A list of names ("Bash|Write", "mcp__tracker") matches each name as a whole,
+// and the name of an MCP server matches all its tools. Everything else is a
+// regular expression of package regexp, which may match anywhere in the name
+// ("^mcp__.*__delete", "(?i)bash"). Troupe compares it: what the agent's own
+// engine would make of the pattern does not matter. A pattern that package
+// regexp does not take is a *[ConfigError].
 func Match(pattern string) HookOption { return func(h *Hook) { h.matcher = pattern } }
 
 // Timeout is how long the agent waits for the hook; default: 60 s. The handler
@@ -121,34 +125,15 @@ func decodeInput(valid json.RawMessage, in any) error {
 // problem is what is wrong with the hook, nil if nothing is.
 func (h *Hook) problem(i int) error {
 	at := fmt.Sprintf("Hooks[%d]", i)
-	switch err := validPattern(h.matcher); {
+	switch err := hooks.CheckPattern(h.event, h.matcher); {
 	case h.event == "" && h.run == nil:
 		return &ConfigError{Option: at, Problem: "is the zero Hook", Fix: "make it with sdk.OnPreToolUse and its kin, or sdk.OnEvent"}
 	case h.run == nil:
 		return &ConfigError{Option: at, Problem: fmt.Sprintf("has no handler for %s", h.event), Fix: "give one"}
 	case err != nil:
-		return &ConfigError{Option: at + ".Match", Problem: fmt.Sprintf("%q is not a regular expression: %v", h.matcher, err), Fix: "mend the pattern"}
+		return &ConfigError{Option: at + ".Match", Problem: err.Error(), Fix: "fix the pattern, or match in the handler"}
 	}
 	return nil
-}
-
-// validPattern finds patterns that no engine takes. The agent's engine is that
-// of JavaScript, which knows groups and escapes that Go's does not.
-func validPattern(pattern string) error {
-	if pattern == "*" {
-		return nil
-	}
-	_, err := regexp.Compile(pattern)
-	var bad *syntax.Error
-	if errors.As(err, &bad) {
-		switch bad.Code {
-		case syntax.ErrInvalidPerlOp, syntax.ErrInvalidEscape, syntax.ErrInvalidRepeatSize,
-			syntax.ErrInvalidNamedCapture, syntax.ErrNestingDepth, syntax.ErrLarge, syntax.ErrInvalidUTF8:
-			return nil
-		}
-		return bad
-	}
-	return err
 }
 
 func (h *Hook) registered() runtime.Hook {

@@ -19,15 +19,15 @@ func TestBadPatternsAreFoundBeforeAnythingStarts(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
 		o := w.options()
-		for _, pattern := range []string{"Bash|(", "[", "*Bash", "*", "", "^(?!Read).*$"} { // the last is JavaScript
+		for _, pattern := range []string{"Bash|(", "[", "*Bash", "*", "", "^(?!Read).*$"} { // the last is JavaScript's alone
 			o.Hooks = append(o.Hooks, sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 				return sdk.PreToolUseOutput{}, nil
 			}, sdk.Match(pattern)))
 		}
 		all := sdk.ConfigErrors(sdk.NewClient(o).Connect(w.Context()))
-		require.Len(w, all, 3)
-		for i, e := range all {
-			assert.Contains(w, e.Option, "Hooks["+string(rune('0'+i))+"].Match")
+		require.Len(w, all, 4)
+		for i, at := range []string{"0", "1", "2", "5"} {
+			assert.Contains(w, all[i].Option, "Hooks["+at+"].Match")
 		}
 	})
 }

@@ -70,18 +70,18 @@ func TestRulesAboutNoTool(t *testing.T) {
 	assert.Contains(t, p.Warnings[0].String(), "write mcp__my_srv__drop")
 }
 
-func TestPatternsThatTheAgentUnderstands(t *testing.T) {
+func TestPatternsThatCanBeCompared(t *testing.T) {
 	t.Parallel()
 	hook := func(pattern string) []sdk.Hook {
 		return []sdk.Hook{sdk.OnNotification(func(context.Context, *sdk.NotificationInput) (sdk.ContextOutput, error) {
 			return sdk.ContextOutput{}, nil
 		}, sdk.Match(pattern))}
 	}
-	for _, pattern := range []string{"", "*", "Bash|Write", "mcp__.*", "(?!Bash).*", `(a)\1`, "(?<!x)y"} {
+	for _, pattern := range []string{"", "*", "Bash|Write", "mcp__.*", "(?i)bash", `\ABash\z`} {
 		_, err := sdk.Run(t.Context(), "hi", &sdk.Options{Backend: scripted.New(), Hooks: hook(pattern)})
 		require.NoError(t, err, pattern)
 	}
-	for _, pattern := range []string{"(", "[a", "a)", "+", "a**"} {
+	for _, pattern := range []string{"(", "[a", "a)", "+", "a**", "(?!Bash).*", `(a)\1`, "(?<!x)y"} {
 		assert.Equal(t, []string{"Hooks[0].Match"}, refused(t, &sdk.Options{Backend: scripted.New(), Hooks: hook(pattern)}), pattern)
 	}
 }

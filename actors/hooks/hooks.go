@@ -33,7 +33,7 @@ type Func func(ctx context.Context, c *Call) (json.RawMessage, error)
 // Hook is a registered hook.
 type Hook struct {
 	Event   protocol.HookEvent
-	Matcher string        // regular expression over tool names; empty: all
+	Matcher string        // names, or a regular expression, see [CheckPattern]; empty: all
 	Timeout time.Duration // zero: 60 s
 	// OnFailure says what becomes of what the hook guards when the hook fails:
 	// dialect.HookBlock or dialect.HookContinue. Empty: gates block, the rest
@@ -50,9 +50,10 @@ const idPrefix = "hook_" // the vendors'
 // Registrations is what the initialize call says of the hooks.
 func Registrations(all []Hook) []dialect.HookRegistration {
 	regs := make([]dialect.HookRegistration, len(all))
-	for i, h := range all {
+	for i, m := range matchers(all) {
+		h := all[i]
 		regs[i] = dialect.HookRegistration{
-			Event: h.Event, Matcher: h.Matcher, Timeout: h.Timeout, OnFailure: h.OnFailure, CallbackIDs: []string{CallbackID(i)},
+			Event: h.Event, Matcher: m.wire, Timeout: h.Timeout, OnFailure: h.OnFailure, CallbackIDs: []string{CallbackID(i)},
 		}
 	}
 	return regs
@@ -67,17 +68,31 @@ func HostLimit(t time.Duration) time.Duration {
 	return t - min(t/10, time.Second)
 }
 
-// registered is the hook behind a callback id; nil if there is none.
-func registered(all []Hook, id string) *Hook {
+// registered is the index of the hook with a callback id; -1 if there is none.
+func registered(all []Hook, id string) int {
 	i, err := strconv.Atoi(strings.TrimPrefix(id, idPrefix))
 	if err != nil || i < 0 || i >= len(all) || CallbackID(i) != id {
-		return nil
+		return -1
 	}
-	return &all[i]
+	return i
 }
+
+// matchers are those of the hooks. One that cannot be compared matches
+// everything.
+func matchers(all []Hook) []matcher {
+	out := make([]matcher, len(all))
+	for i, h := range all {
+		out[i], _ = compile(h.Event, h.Matcher)
+	}
+	return out
+}
+
+// noOpinion is the answer of a hook that the call does not match.
+func noOpinion(context.Context) (json.RawMessage, error) { return json.RawMessage("{}"), nil }
 
 // New returns the actor.
 func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func(kernel.Turner)) *dispatch.Actor {
+	match := matchers(all)
 	prepare := func(r *ledger.Request) (dispatch.Job, error) {
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {
@@ -87,9 +102,13 @@ func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func(kernel.Tu
 		if !ok {
 			return dispatch.Job{}, fmt.Errorf("hook_callback request: decoded as %T", req)
 		}
-		hook := registered(all, ask.CallbackID)
-		if hook == nil {
+		i := registered(all, ask.CallbackID)
+		if i < 0 {
 			return dispatch.Job{Name: ask.CallbackID}, unknownHook(d, ask.CallbackID)
+		}
+		hook := &all[i]
+		if !match[i].matches(hook.Event, ask.Input) {
+			return dispatch.Job{Name: string(hook.Event), Run: noOpinion}, nil
 		}
 		call := &Call{Event: hook.Event, Input: ask.Input, ToolUseID: ask.ToolUseID}
 		return dispatch.Job{
@@ -129,14 +148,14 @@ func Denial(d dialect.Dialect, all []Hook, r *ledger.Request, reason string) (re
 	ask, ok := req.(*protocol.HookCallbackRequest)
 	event := protocol.HookPreToolUse // unreadable: treat it as the strictest gate
 	if err == nil && ok {
-		h := registered(all, ask.CallbackID)
+		i := registered(all, ask.CallbackID)
 		switch {
-		case h == nil:
+		case i < 0:
 			event = eventOf(ask)
-		case h.OnFailure == dialect.HookContinue:
+		case all[i].OnFailure == dialect.HookContinue:
 			return nil, reason
 		default:
-			event = h.Event
+			event = all[i].Event
 		}
 	}
 	response, errText = d.HookFailure(event, reason)

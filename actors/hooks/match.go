@@ -1,0 +1,197 @@
+package hooks
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/protocol/tools"
+)
+
+// Agents compare a matcher with engines of their own, and drop a hook whose
+// matcher their engine refuses, silently: a gate behind (?i)bash or \ABash\z is
+// never asked (observed on Claude Code 2.1.329). So only matchers that every
+// engine reads alike go to the agent; all others are registered without a
+// matcher and compared here.
+
+// PatternError says that a matcher cannot be compared.
+type PatternError struct {
+	Pattern string
+	Err     error
+}
+
+func (e *PatternError) Error() string {
+	return fmt.Sprintf("%q is not a regular expression of Go's package regexp: %v", e.Pattern, e.Err)
+}
+
+// Unwrap returns what package regexp says.
+func (e *PatternError) Unwrap() error { return e.Err }
+
+// CheckPattern returns a [*PatternError] for a matcher that cannot be compared.
+func CheckPattern(event protocol.HookEvent, pattern string) error {
+	_, err := compile(event, pattern)
+	return err
+}
+
+// matcher compares the subject of an event: the name of a tool, or the source,
+// trigger or type of an event that belongs to no tool. The zero value matches
+// everything.
+type matcher struct {
+	wire  string         // what the agent compares; "": everything
+	names []string       // compared as wholes; nil: pattern
+	expr  *regexp.Regexp // nil, with names nil: everything
+}
+
+// Characters of a list of names. Claude Code 2.1.329 takes commas, spaces and
+// dashes for a part of a list too, 2.1.197 for a part of a regular expression
+// (observed).
+const (
+	nameChars   = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+	listChars   = nameChars + "|"
+	looserChars = listChars + ", -"
+)
+
+// compile returns the matcher of a pattern. A list of names is compared name by
+// name, each as a whole; anything else is a regular expression, which may match
+// anywhere in the subject.
+func compile(event protocol.HookEvent, pattern string) (matcher, error) {
+	switch {
+	case pattern == "" || pattern == "*":
+		return matcher{wire: pattern}, nil
+	case strings.Trim(pattern, listChars) == "" && !namesServer(split(pattern)), subjectKey(event) == "":
+		return matcher{wire: pattern}, nil
+	case strings.Trim(pattern, looserChars) == "":
+		return matcher{names: split(pattern)}, nil
+	}
+	expr, err := regexp.Compile(pattern)
+	if err != nil {
+		return matcher{}, &PatternError{Pattern: pattern, Err: err}
+	}
+	return matcher{expr: expr}, nil
+}
+
+func split(pattern string) []string {
+	names := strings.FieldsFunc(pattern, func(c rune) bool { return c == '|' || c == ',' })
+	for i, name := range names {
+		names[i] = strings.TrimSpace(name)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// namesServer reports whether one of the names is that of an MCP server, which
+// no tool has as a whole.
+func namesServer(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { _, server := serverOf(name); return server })
+}
+
+// serverOf returns what the names of a server's tools begin with, if the name is
+// a server's: mcp__ or mcp__server, with or without the underscores behind.
+func serverOf(name string) (prefix string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "mcp__")
+	if !ok {
+		return "", false
+	}
+	server, tool, cut := strings.Cut(rest, "__")
+	switch {
+	case server == "" && !cut:
+		return "mcp__", true
+	case tool == "":
+		return "mcp__" + server + "__", true
+	}
+	return "", false
+}
+
+// here reports whether the matcher is compared on this side.
+func (m matcher) here() bool { return m.names != nil || m.expr != nil }
+
+// matches reports whether the hook wants the call. What has no subject that is
+// known here it does want: a gate is asked once too often rather than not.
+func (m matcher) matches(event protocol.HookEvent, input json.RawMessage) bool {
+	if !m.here() {
+		return true
+	}
+	subjects := subjectsOf(event, input)
+	if subjects == nil {
+		return true
+	}
+	return slices.ContainsFunc(subjects, m.fits)
+}
+
+func (m matcher) fits(subject string) bool {
+	if m.expr != nil {
+		return m.expr.MatchString(subject)
+	}
+	return slices.ContainsFunc(m.names, func(name string) bool {
+		prefix, server := serverOf(name)
+		return name == subject || server && strings.HasPrefix(subject, prefix)
+	})
+}
+
+// subjectKey is the key of the input that a matcher is compared with, by event
+// (observed on Claude Code 2.1.329); "" for events without one.
+func subjectKey(event protocol.HookEvent) string {
+	switch event {
+	case protocol.HookPreToolUse, protocol.HookPostToolUse, protocol.HookPostToolUseFailure,
+		protocol.HookPermissionRequest, protocol.HookPermissionDenied:
+		return "tool_name"
+	case protocol.HookUserPromptExpansion:
+		return "command_name"
+	case protocol.HookSessionStart, protocol.HookConfigChange, protocol.HookDirectoryAdded:
+		return "source"
+	case protocol.HookPreModelSwitch, protocol.HookPostModelSwitch:
+		return "to_model"
+	case protocol.HookSetup, protocol.HookPreCompact, protocol.HookPostCompact:
+		return "trigger"
+	case protocol.HookNotification:
+		return "notification_type"
+	case protocol.HookSessionEnd:
+		return "reason"
+	case protocol.HookStopFailure:
+		return "error"
+	case protocol.HookSubagentStart, protocol.HookSubagentStop:
+		return "agent_type"
+	case protocol.HookElicitation, protocol.HookElicitationResult:
+		return "mcp_server_name"
+	case protocol.HookInstructionsLoaded:
+		return "load_reason"
+	}
+	return ""
+}
+
+// subjectsOf returns the names by which the subject of an event is known; nil if
+// there is none.
+func subjectsOf(event protocol.HookEvent, input json.RawMessage) []string {
+	var members map[string]json.RawMessage // exact keys
+	var subject string
+	key := subjectKey(event)
+	if json.Unmarshal(input, &members) != nil || json.Unmarshal(members[key], &subject) != nil || subject == "" {
+		return nil
+	}
+	switch key {
+	case "tool_name":
+		return append([]string{subject}, otherNames(subject)...)
+	case "to_model": // its window is not compared
+		name, _, _ := strings.Cut(subject, "[")
+		return []string{subject, name}
+	}
+	return []string{subject}
+}
+
+// otherNames are the older names of a tool, by which agents match it too, and
+// Bash for the other tools that run commands (observed on Claude Code 2.1.329).
+func otherNames(tool string) []string {
+	switch tool {
+	case tools.Agent:
+		return []string{tools.Task}
+	case tools.TaskStop:
+		return []string{"KillShell", "KillBash"}
+	case tools.TaskOutput:
+		return []string{"BashOutput", "AgentOutput", "AgentOutputTool"}
+	case tools.Monitor, "PowerShell":
+		return []string{tools.Bash}
+	}
+	return nil
+}
