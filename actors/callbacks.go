@@ -42,7 +42,7 @@ func newCallbacks(k *Core) (*callbacks, error) {
 	}
 	b.driver = driver[message.ToCallbacks]{
 		sup: sup, spawn: b.spawnChild,
-		timer: func(t supervisor.Token) message.ToCallbacks { return message.CallbacksTimer{Token: uint64(t)} },
+		timer: func(t message.Timer) message.ToCallbacks { return message.CallbacksTimer(t) },
 		ended: func(c *kernel.Context[message.ToCallbacks], reason error) { b.failure = reason },
 	}
 	return b, nil
@@ -50,7 +50,6 @@ func newCallbacks(k *Core) (*callbacks, error) {
 
 // Start implements [kernel.Behavior].
 func (b *callbacks) Start(c *kernel.Context[message.ToCallbacks]) error {
-	b.core.uncall() // the children of an incarnation before
 	b.driver.start(c)
 	return b.look(c)
 }
@@ -65,14 +64,6 @@ func (b *callbacks) look(c *kernel.Context[message.ToCallbacks]) error {
 		}
 	}
 	return b.failure
-}
-
-// uncall forgets the actors that call back: they are gone with their parent. What
-// they were told meanwhile waits in the ledger.
-func (k *Core) uncall() {
-	for _, kind := range callbackKinds {
-		k.callback[kind.kind].Clear()
-	}
 }
 
 // uncalled reports whether requests wait for an actor that calls back.
@@ -91,7 +82,7 @@ func (b *callbacks) Handle(c *kernel.Context[message.ToCallbacks], m message.ToC
 	case message.RequestsReady:
 		return b.look(c)
 	case message.CallbacksTimer:
-		b.fire(c, m.Token)
+		b.fire(c, message.Timer(m))
 	case message.Describe:
 		m.Reply.Resolve(b.describe("callbacks/"))
 	default:
@@ -105,7 +96,6 @@ func (b *callbacks) ChildDown(c *kernel.Context[message.ToCallbacks], d kernel.D
 	b.down(c, d, func(child string) {
 		for _, k := range callbackKinds {
 			if k.name == child {
-				b.core.callback[k.kind].Clear()
 				b.core.Ledger.FailTaken(k.kind, "the host could not decide")
 				b.core.changed()
 			}
@@ -117,14 +107,14 @@ func (b *callbacks) ChildDown(c *kernel.Context[message.ToCallbacks], d kernel.D
 // Stop implements [kernel.Behavior].
 func (b *callbacks) Stop(*kernel.Context[message.ToCallbacks]) {}
 
-func (b *callbacks) spawnChild(c *kernel.Context[message.ToCallbacks], child, name string, _ int) (probe, error) {
+func (b *callbacks) spawnChild(c *kernel.Context[message.ToCallbacks], child, name string, _ int) (kernel.Located, error) {
 	var kind ledger.Kind
 	for _, k := range callbackKinds {
 		if k.name == child {
 			kind = k.kind
 		}
 	}
-	return spawnAt[message.ToCallbacks, message.ToCallback](c, name, b.core.newCallback(kind), &b.core.callback[kind], message.RequestsReady{})
+	return spawnAt[message.ToCallbacks, message.ToCallback](c, name, b.core.newCallback(kind), &b.core.callback[kind])
 }
 
 func (k *Core) newCallback(kind ledger.Kind) *dispatch.Actor {

@@ -130,13 +130,24 @@ func (k *Core) Close() {
 
 // Describe asks the session for its actors. One that ends meanwhile has none.
 func (k *Core) Describe(ctx context.Context) ([]message.ActorInfo, error) {
-	return kernel.Ask(ctx, k.SessionRef(), func(reply *kernel.Promise[[]message.ActorInfo]) message.ToSession {
+	return kernel.Ask(ctx, &k.session, func(reply *kernel.Promise[[]message.ActorInfo]) message.ToSession {
 		return message.Describe{Reply: reply}
 	})
 }
 
-// SessionRef is the present incarnation of the session actor.
-func (k *Core) SessionRef() kernel.Ref[message.ToSession] { return k.session.Ref() }
+// Address is that of the session actor.
+func (k *Core) Address() *kernel.Address[message.ToSession] { return &k.session }
+
+// Retire closes the addresses of a session that has ended: no actor will follow.
+func (k *Core) Retire() {
+	k.session.Close()
+	k.transport.Close()
+	k.router.Close()
+	k.callbacks.Close()
+	for i := range k.callback {
+		k.callback[i].Close()
+	}
+}
 
 func (k *Core) linkMoved() {
 	k.transport.Tell(message.LinkMoved{})

@@ -14,26 +14,19 @@ import (
 type driver[M any] struct {
 	sup *supervisor.Supervisor
 	// spawn starts a child under name, which holds its incarnation.
-	spawn func(c *kernel.Context[M], child, name string, incarnation int) (probe, error)
-	timer func(supervisor.Token) M
+	spawn func(c *kernel.Context[M], child, name string, incarnation int) (kernel.Located, error)
+	timer func(message.Timer) M
 	// ended is called when the supervisor has stopped or given up for good.
 	ended func(c *kernel.Context[M], reason error)
 
 	live []liveChild
 }
 
-// probe is a child's ref, whatever its messages are.
-type probe interface {
-	kernel.Stoppable
-	Depth() int
-	Handled() int64
-}
-
 type liveChild struct {
 	name        string // given to spawn
 	child       string
 	incarnation int
-	ref         probe
+	at          kernel.Located
 }
 
 func childName(child string, incarnation int) string { return fmt.Sprintf("%s#%d", child, incarnation) }
@@ -49,8 +42,11 @@ func (d *driver[M]) want(c *kernel.Context[M], child string) error {
 	return err
 }
 
-func (d *driver[M]) fire(c *kernel.Context[M], token uint64) {
-	d.do(c, d.sup.Timer(c.Now(), supervisor.Token(token)))
+// fire takes a timer, unless it is one of an incarnation before.
+func (d *driver[M]) fire(c *kernel.Context[M], t message.Timer) {
+	if t.Of == c.Self().Name() {
+		d.do(c, d.sup.Timer(c.Now(), supervisor.Token(t.Token)))
+	}
 }
 
 func (d *driver[M]) stop(c *kernel.Context[M], reason error) {
@@ -81,19 +77,19 @@ func (d *driver[M]) do(c *kernel.Context[M], actions []supervisor.Action) {
 			switch a := action.(type) {
 			case supervisor.StartChild:
 				name := childName(a.Name, a.Incarnation)
-				ref, err := d.spawn(c, a.Name, name, a.Incarnation)
+				at, err := d.spawn(c, a.Name, name, a.Incarnation)
 				if err != nil {
 					failures = append(failures, failure{a, err})
 					continue
 				}
-				d.live = append(d.live, liveChild{name, a.Name, a.Incarnation, ref})
+				d.live = append(d.live, liveChild{name, a.Name, a.Incarnation, at})
 				d.sup.ChildUp(c.Now(), a.Name, a.Incarnation)
 			case supervisor.StopChild:
 				d.stopChild(c, a.Name, a.Incarnation)
 			case supervisor.KillChild:
 				d.stopChild(c, a.Name, a.Incarnation)
 			case supervisor.SetTimer:
-				c.After(a.After, d.timer(a.Token))
+				c.After(a.After, d.timer(message.Timer{Of: c.Self().Name(), Token: uint64(a.Token)}))
 			case supervisor.Stopped:
 				d.ended(c, a.Reason)
 			}
@@ -112,7 +108,7 @@ func (d *driver[M]) do(c *kernel.Context[M], actions []supervisor.Action) {
 
 func (d *driver[M]) stopChild(c *kernel.Context[M], child string, incarnation int) {
 	if i := d.find(childName(child, incarnation)); i >= 0 {
-		c.StopChild(d.live[i].ref)
+		c.StopChild(d.live[i].at)
 	}
 }
 
@@ -130,7 +126,7 @@ func (d *driver[M]) describe(prefix string) []message.ActorInfo {
 			info.LastFailure = s.Reason.Error()
 		}
 		if i := d.find(childName(s.Name, s.Incarnation)); i >= 0 {
-			info.Depth, info.Handled = d.live[i].ref.Depth(), d.live[i].ref.Handled()
+			info.Depth, info.Handled = d.live[i].at.Depth(), d.live[i].at.Handled()
 		}
 		infos = append(infos, info)
 	}

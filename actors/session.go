@@ -40,7 +40,7 @@ func NewSession(k *Core) (kernel.Behavior[message.ToSession], error) {
 	}
 	s.driver = driver[message.ToSession]{
 		sup: sup, spawn: s.spawnChild, ended: s.supervisorEnded,
-		timer: func(t supervisor.Token) message.ToSession { return message.SupervisorTimer{Token: uint64(t)} },
+		timer: func(t message.Timer) message.ToSession { return message.SupervisorTimer(t) },
 	}
 	return s, nil
 }
@@ -48,9 +48,6 @@ func NewSession(k *Core) (kernel.Behavior[message.ToSession], error) {
 // Start implements [kernel.Behavior].
 func (s *session) Start(c *kernel.Context[message.ToSession]) error {
 	k := s.core
-	k.session.Point(c.Self())
-	k.callbacks.Clear() // of an incarnation before
-	k.uncall()
 	k.Ledger.FailAllTaken("the host could not decide")
 	if k.State() == Admitting {
 		if err := s.enter(Starting, ""); err != nil {
@@ -75,7 +72,7 @@ func (s *session) Handle(c *kernel.Context[message.ToSession], m message.ToSessi
 			s.closeLink(true)
 		}
 	case message.SupervisorTimer:
-		s.fire(c, m.Token)
+		s.fire(c, message.Timer(m))
 	case message.Describe:
 		s.describeTree(m.Reply)
 		return nil
@@ -88,13 +85,7 @@ func (s *session) Handle(c *kernel.Context[message.ToSession], m message.ToSessi
 // ChildDown implements [kernel.ChildObserver].
 func (s *session) ChildDown(c *kernel.Context[message.ToSession], d kernel.Down) error {
 	s.down(c, d, func(child string) {
-		switch child {
-		case "transport":
-			s.core.transport.Clear()
-		case "router":
-			s.core.router.Clear()
-		case "callbacks":
-			s.core.callbacks.Clear()
+		if child == "callbacks" {
 			s.core.Ledger.FailAllTaken("the host could not decide")
 		}
 	})
@@ -104,38 +95,32 @@ func (s *session) ChildDown(c *kernel.Context[message.ToSession], d kernel.Down)
 // Stop implements [kernel.Behavior].
 func (s *session) Stop(*kernel.Context[message.ToSession]) {}
 
-func (s *session) spawnChild(c *kernel.Context[message.ToSession], child, name string, _ int) (probe, error) {
+func (s *session) spawnChild(c *kernel.Context[message.ToSession], child, name string, _ int) (kernel.Located, error) {
 	k := s.core
 	switch child {
 	case "transport":
-		return spawnAt[message.ToSession, message.ToTransport](c, name, &transport.Actor{Link: k.Link, Changed: k.changed}, &k.transport, message.LinkMoved{})
+		return spawnAt[message.ToSession, message.ToTransport](c, name, &transport.Actor{Link: k.Link, Changed: k.changed}, &k.transport)
 	case "router":
 		return spawnAt[message.ToSession, message.ToRouter](c, name, router.New(router.Config{
 			Ledger: k.Ledger, Dialect: k.cfg.Dialect, Opening: &k.opening,
 			Session: &k.session, Callbacks: &k.callback, Uncalled: &k.callbacks, Other: k.other,
-		}), &k.router, message.WorkReady{})
+		}), &k.router)
 	default:
 		b, err := newCallbacks(k)
 		if err != nil {
 			return nil, err
 		}
-		return spawnAt[message.ToSession, message.ToCallbacks](c, name, b, &k.callbacks, message.RequestsReady{})
+		return spawnAt[message.ToSession, message.ToCallbacks](c, name, b, &k.callbacks)
 	}
 }
 
-// spawnAt spawns a child and points its address to it. The nudges make up for
-// those that came between the child's own look around, when it started, and the
-// pointing.
-func spawnAt[P, M any](c *kernel.Context[P], name string, b kernel.Behavior[M], at *kernel.Address[M], nudges ...M) (probe, error) {
-	ref, err := kernel.Spawn(c, name, b)
-	if err != nil {
-		return nil, err
+// spawnAt spawns the next incarnation of a child, which goes on with the messages
+// of the one before, but for one that two have died of.
+func spawnAt[P, M any](c *kernel.Context[P], name string, b kernel.Behavior[M], at *kernel.Address[M]) (kernel.Located, error) {
+	if at.Tries() > 1 {
+		at.DropHead()
 	}
-	at.Point(ref)
-	for _, nudge := range nudges {
-		ref.Tell(nudge)
-	}
-	return ref, nil
+	return at, kernel.Spawn(c, name, at, b)
 }
 
 // supervisorEnded is the end of the children: they were told to stop, or the
@@ -205,7 +190,7 @@ func (s *session) check(c *kernel.Context[message.ToSession]) error {
 	if k.closeWanted.Load() {
 		s.close(c, nil)
 	}
-	if !k.callbacks.Ref().Valid() && k.uncalled() {
+	if !k.callbacks.Live() && k.uncalled() {
 		if err := s.want(c, "callbacks"); err != nil {
 			return err
 		}
@@ -379,11 +364,12 @@ func (s *session) enter(to State, why string) error {
 
 func (s *session) describeTree(reply *kernel.Promise[[]message.ActorInfo]) {
 	infos := s.describe("")
-	sub := kernel.NewPromise[[]message.ActorInfo]()
-	if !s.core.callbacks.Tell(message.Describe{Reply: sub}) {
+	if !s.core.callbacks.Live() {
 		reply.Resolve(infos)
 		return
 	}
+	sub := kernel.NewPromise[[]message.ActorInfo]()
+	s.core.callbacks.Tell(message.Describe{Reply: sub})
 	exec := s.core.cfg.System.Executor()
 	exec.Go(func() {
 		limit := &kernel.TimeoutError{What: "description of the callbacks", Limit: time.Second}

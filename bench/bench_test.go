@@ -74,21 +74,21 @@ func BenchmarkRouterHop(b *testing.B) {
 	})
 	l.SetInitialized(nil)
 	heard := make(chan struct{})
-	session := stub[message.ToSession](b, sys, "session", func() {})
-	callback := stub[message.ToCallback](b, sys, "callback", func() { heard <- struct{}{} })
+	var session kernel.Address[message.ToSession]
+	var at kernel.Address[message.ToRouter]
 	var callbacks router.Callbacks
-	callbacks[ledger.Hook].Point(callback.Ref())
-	ref, err := kernel.SpawnRoot[message.ToRouter](sys, "router", router.New(router.Config{
-		Ledger: l, Dialect: claude.New(), Opening: new(router.Open(&dialect.Options{})), Session: session,
+	stub(b, sys, "session", &session, func() {})
+	stub(b, sys, "callback", &callbacks[ledger.Hook], func() { heard <- struct{}{} })
+	require.NoError(b, kernel.SpawnRoot(sys, "router", &at, router.New(router.Config{
+		Ledger: l, Dialect: claude.New(), Opening: new(router.Open(&dialect.Options{})), Session: &session,
 		Callbacks: &callbacks,
-	}))
-	require.NoError(b, err)
+	})))
 	f, err := protocol.ParseFrame([]byte(hookCall))
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
 		if l.Put([]protocol.Frame{f}) {
-			ref.Tell(message.FramesReady{})
+			at.Tell(message.FramesReady{})
 		}
 		<-heard
 		for _, r := range l.Take(ledger.Hook) {
@@ -105,13 +105,9 @@ func (actorStub[M]) Start(*kernel.Context[M]) error       { return nil }
 func (s actorStub[M]) Handle(*kernel.Context[M], M) error { s.heard(); return nil }
 func (actorStub[M]) Stop(*kernel.Context[M])              {}
 
-func stub[M any](b *testing.B, sys *kernel.System, name string, heard func()) *kernel.Address[M] {
+func stub[M any](b *testing.B, sys *kernel.System, name string, at *kernel.Address[M], heard func()) {
 	b.Helper()
-	ref, err := kernel.SpawnRoot[M](sys, name, actorStub[M]{heard})
-	require.NoError(b, err)
-	var a kernel.Address[M]
-	a.Point(ref)
-	return &a
+	require.NoError(b, kernel.SpawnRoot(sys, name, at, actorStub[M]{heard}))
 }
 
 // BenchmarkSession has whole turns with an agent inside this process: the time

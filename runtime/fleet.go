@@ -7,7 +7,6 @@ import (
 
 	"github.com/agent-troupe/troupe/actors"
 	"github.com/agent-troupe/troupe/actors/event"
-	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/supervisor"
 )
@@ -97,8 +96,12 @@ func (f *fleet) start(c *kernel.Context[toFleet], m *member) {
 	f.spawned++
 	name := fmt.Sprintf("%s#%d", m.session.id, f.spawned)
 	behavior, err := actors.NewSession(m.session.core)
+	at := m.session.core.Address()
+	if at.Tries() > 1 { // two incarnations died of it
+		at.DropHead()
+	}
 	if err == nil {
-		_, err = kernel.Spawn[toFleet, message.ToSession](c, name, behavior)
+		err = kernel.Spawn(c, name, at, behavior)
 	}
 	if err != nil {
 		f.fail(m, err)
@@ -118,6 +121,7 @@ func (f *fleet) ChildDown(c *kernel.Context[toFleet], d kernel.Down) error {
 		f.live = make(map[string]*member) // a map never gives memory back
 	}
 	if m.session.core.State().Terminal() && m.session.core.Ledger.Terminated() {
+		m.session.core.Retire()
 		return nil
 	}
 	reason := d.Reason
@@ -169,5 +173,8 @@ func (f *fleet) do(c *kernel.Context[toFleet], m *member, actions []supervisor.A
 
 // fail ends a session that will have no actor any more.
 func (f *fleet) fail(m *member, reason error) {
-	f.rt.sys.Executor().Go(func() { m.session.core.Fail(reason) })
+	f.rt.sys.Executor().Go(func() {
+		m.session.core.Fail(reason)
+		m.session.core.Retire()
+	})
 }

@@ -82,7 +82,7 @@ func TestASessionWhoseActorKeepsCrashing(t *testing.T) {
 					}
 				})
 				steps := scripted.Steps{scripted.Delay(time.Second)}
-				for range 12 {
+				for range 40 { // more than one incarnation after the other can die of
 					steps = append(steps, gate())
 				}
 				spec := w.spec(turns(append(steps, scripted.Delay(time.Hour))))

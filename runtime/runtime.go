@@ -24,7 +24,7 @@ var ErrShutdown = errors.New("the runtime is shutting down")
 type Runtime struct {
 	cfg     Config
 	sys     *kernel.System
-	fleet   kernel.Ref[toFleet]
+	fleet   kernel.Address[toFleet]
 	bus     *bus
 	budget  *ledger.Budget
 	spawner transport.Spawner
@@ -52,7 +52,7 @@ func NewOn(cfg Config, seams kernel.Config) (*Runtime, error) {
 	if cfg.SessionBackoff == (supervisor.Backoff{}) {
 		cfg.SessionBackoff = actorBackoff(cfg.SessionBackoff)
 	}
-	rt := &Runtime{cfg: cfg, strict: seams.OneMessagePerStep, budget: ledger.NewBudget(cfg.LineBudget), sessions: make(map[string]*Session)}
+	rt := &Runtime{cfg: cfg, strict: seams.Strict, budget: ledger.NewBudget(cfg.LineBudget), sessions: make(map[string]*Session)}
 	crashed := seams.OnCrash
 	seams.OnCrash = func(c kernel.Crash) {
 		if crashed != nil {
@@ -69,11 +69,9 @@ func NewOn(cfg Config, seams kernel.Config) (*Runtime, error) {
 		Clock: rt.sys.Clock(), Exec: rt.sys.Executor(), Rand: rt.sys.Rand(),
 		KeepProcess: cfg.KeepProcess, TempDir: cfg.TempDir,
 	})
-	ref, err := kernel.SpawnRoot[toFleet](rt.sys, "fleet", newFleet(rt))
-	if err != nil {
+	if err := kernel.SpawnRoot(rt.sys, "fleet", &rt.fleet, newFleet(rt)); err != nil {
 		return nil, err
 	}
-	rt.fleet = ref
 	return rt, nil
 }
 
@@ -196,7 +194,7 @@ func (rt *Runtime) Shutdown(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := kernel.StopAndWait(ctx, rt.fleet); err != nil {
+	if err := kernel.StopAndWait(ctx, &rt.fleet); err != nil {
 		return err
 	}
 	rt.bus.end()

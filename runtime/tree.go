@@ -60,8 +60,8 @@ func (s *Session) Tree(ctx context.Context) SessionTree {
 	if link.Stage > 0 {
 		t.Transport += ", " + link.Stage.String()
 	}
-	ref := s.core.SessionRef()
-	t.Actors = []ActorInfo{{Name: ref.Name(), State: "running", Depth: ref.Depth(), Handled: ref.Handled()}}
+	at := s.core.Address()
+	t.Actors = []ActorInfo{{Name: at.Name(), State: "running", Depth: at.Depth(), Handled: at.Handled()}}
 	limit := &kernel.TimeoutError{What: "description of session " + s.id, Limit: describeLimit}
 	ctx, cancel := kernel.WithTimeout(ctx, s.rt.sys.Clock(), limit)
 	defer cancel()

@@ -35,12 +35,12 @@ type boss struct {
 	diary *diary
 
 	sup  *supervisor.Supervisor
-	refs map[string]kernel.Ref[msg] // present incarnations
+	refs map[string]*kernel.Address[msg] // of present incarnations
 	gone *kernel.Promise[error]
 }
 
 func (b *boss) Start(c *kernel.Context[msg]) (err error) {
-	b.refs = map[string]kernel.Ref[msg]{}
+	b.refs = map[string]*kernel.Address[msg]{}
 	path := c.Self().Name()
 	b.sup, err = supervisor.New(b.spec, c.System().Rand(), func(e supervisor.Event) { b.diary.note("%s: %v", path, e) })
 	if err != nil {
@@ -78,7 +78,8 @@ func (b *boss) do(c *kernel.Context[msg], actions []supervisor.Action) error {
 		for _, a := range actions {
 			switch a := a.(type) {
 			case supervisor.StartChild:
-				ref, err := kernel.Spawn(c, fmt.Sprintf("%s#%d", a.Name, a.Incarnation), b.make(a.Name))
+				at := &kernel.Address[msg]{} // a leave is for one incarnation
+				err := kernel.Spawn(c, fmt.Sprintf("%s#%d", a.Name, a.Incarnation), at, b.make(a.Name))
 				learned = append(learned, func() []supervisor.Action {
 					if err != nil {
 						return b.sup.ChildDown(c.Now(), a.Name, a.Incarnation, err)
@@ -86,7 +87,7 @@ func (b *boss) do(c *kernel.Context[msg], actions []supervisor.Action) error {
 					b.sup.ChildUp(c.Now(), a.Name, a.Incarnation)
 					return nil
 				})
-				b.refs[a.Name] = ref
+				b.refs[a.Name] = at
 			case supervisor.StopChild:
 				b.refs[a.Name].Tell(leave{})
 			case supervisor.KillChild:
@@ -229,12 +230,12 @@ func liveAndStop(t *testing.T, seed uint64) *diary {
 		}
 	}
 	sys := kernel.NewSystem(cfg)
-	top, err := kernel.SpawnRoot[msg](sys, "top", tree(d))
-	require.NoError(t, err)
+	var top kernel.Address[msg]
+	require.NoError(t, kernel.SpawnRoot(sys, "top", &top, tree(d)))
 	for range 100 + s.Int64N(2000) {
 		s.Step()
 	}
-	reason, err := kernel.Ask(t.Context(), top, func(p *kernel.Promise[error]) msg { return leave{p} })
+	reason, err := kernel.Ask(t.Context(), &top, func(p *kernel.Promise[error]) msg { return leave{p} })
 	if err != nil {
 		require.ErrorIs(t, err, kernel.ErrStopped, "seed %d", seed)
 		require.NotEmpty(t, d.escaped, "seed %d: the top ended without a stop or a failure", seed)

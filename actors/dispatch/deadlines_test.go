@@ -42,7 +42,8 @@ func TestATaskLooksWhileItsDeadlineIsOver(t *testing.T) {
 			Run: func(context.Context) (json.RawMessage, error) { <-end; return nil, nil },
 		}, nil
 	}
-	ref, err := kernel.SpawnRoot[message.ToCallback](r.sys, "permission", &dispatch.Actor{
+	var at kernel.Address[message.ToCallback]
+	err := kernel.SpawnRoot(r.sys, "permission", &at, &dispatch.Actor{
 		Kind: ledger.Permission, Ledger: r.Ledger, Prepare: prepare,
 		Changed: func(kernel.Turner) { // a is late; b, too, and its task is let go
 			first.Do(func() { close(begin); <-looked })
@@ -50,7 +51,7 @@ func TestATaskLooksWhileItsDeadlineIsOver(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
-	r.ref = ref
+	r.ref = &at
 	r.read(ask("a"), ask("b"))
 	require.Eventually(t, func() bool { return len(r.answers()) == 2 }, 10*time.Second, time.Millisecond)
 	close(end)

@@ -33,7 +33,7 @@ type rig struct {
 	sys     *kernel.System
 	sched   *sim.Scheduler // nil in production
 	prepare dispatch.Prepare
-	ref     kernel.Ref[message.ToCallback]
+	ref     *kernel.Address[message.ToCallback] // of the present incarnation
 	lives   int
 
 	mu      sync.Mutex
@@ -92,12 +92,12 @@ func inSim(t *testing.T, run func(ctx context.Context, r *ledger.Request) (json.
 func (r *rig) start() {
 	r.t.Helper()
 	r.lives++
-	ref, err := kernel.SpawnRoot[message.ToCallback](r.sys, fmt.Sprintf("permission#%d", r.lives), &dispatch.Actor{
+	r.ref = &kernel.Address[message.ToCallback]{}
+	err := kernel.SpawnRoot(r.sys, fmt.Sprintf("permission#%d", r.lives), r.ref, &dispatch.Actor{
 		Kind: ledger.Permission, Ledger: r.Ledger, Prepare: func(q *ledger.Request) (dispatch.Job, error) { return r.prepare(q) },
 		Changed: func(kernel.Turner) { r.mu.Lock(); r.changed++; r.mu.Unlock() },
 	})
 	require.NoError(r.t, err)
-	r.ref = ref
 }
 
 // read gives lines of the agent to the ledger, as the router does.
@@ -467,7 +467,8 @@ func TestAnUnknownMessageIsAFailure(t *testing.T) {
 	cfg.OnCrash = func(c kernel.Crash) { crash = c }
 	sys := kernel.NewSystem(cfg)
 	r := inSim(t, nil, 0)
-	ref, err := kernel.SpawnRoot[message.ToCallback](sys, "x", &dispatch.Actor{Kind: ledger.Hook, Ledger: r.Ledger})
+	var ref kernel.Address[message.ToCallback]
+	err := kernel.SpawnRoot(sys, "x", &ref, &dispatch.Actor{Kind: ledger.Hook, Ledger: r.Ledger})
 	require.NoError(t, err)
 	ref.Tell(stranger{})
 	require.NoError(t, s.Run(100))

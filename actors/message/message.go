@@ -18,7 +18,14 @@ type LedgerChanged struct{}
 type CloseWanted struct{}
 
 // SupervisorTimer is a timer of the session's supervisor. From: the clock.
-type SupervisorTimer struct{ Token uint64 }
+type SupervisorTimer Timer
+
+// Timer is a timer of the supervisor in one incarnation of an actor: tokens of
+// others mean nothing to it.
+type Timer struct {
+	Of    string // name of the incarnation
+	Token uint64
+}
 
 // InterruptOver ends the wait for a running turn to stop before the transport
 // is closed. From: the clock.
@@ -102,7 +109,7 @@ func (CallbacksDue) toCallback()  {}
 type ToCallbacks interface{ toCallbacks() }
 
 // CallbacksTimer is a timer of that supervisor. From: the clock.
-type CallbacksTimer struct{ Token uint64 }
+type CallbacksTimer Timer
 
 func (RequestsReady) toCallbacks()  {}
 func (CallbacksTimer) toCallbacks() {}

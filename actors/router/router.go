@@ -138,8 +138,16 @@ func (a *Actor) sort(c *kernel.Context[message.ToRouter]) {
 // call tells the actor that takes requests of a kind, or else the one that
 // starts it. It reports whether the session has to hear, since neither is there.
 func (a *Actor) call(c *kernel.Context[message.ToRouter], kind ledger.Kind) bool {
-	return !a.cfg.Callbacks[kind].TellAfter(c, message.RequestsReady{}) &&
-		a.cfg.Ledger.Waiting(kind) && !a.cfg.Uncalled.TellAfter(c, message.RequestsReady{})
+	switch {
+	case a.cfg.Callbacks[kind].Live():
+		a.cfg.Callbacks[kind].TellAfter(c, message.RequestsReady{})
+	case !a.cfg.Ledger.Waiting(kind):
+	case a.cfg.Uncalled.Live():
+		a.cfg.Uncalled.TellAfter(c, message.RequestsReady{})
+	default:
+		return true
+	}
+	return false
 }
 
 // settle handles an answer and reports whether somebody waited for it.

@@ -35,7 +35,7 @@ type rig struct {
 	sched   *sim.Scheduler
 	sys     *kernel.System
 	cfg     router.Config
-	ref     kernel.Ref[message.ToRouter]
+	ref     *kernel.Address[message.ToRouter] // of the present incarnation
 	lives   int
 	crashes []error
 
@@ -74,13 +74,9 @@ func (l listener[M]) Start(*kernel.Context[M]) error     { return nil }
 func (l listener[M]) Handle(*kernel.Context[M], M) error { l.heard(); return nil }
 func (l listener[M]) Stop(*kernel.Context[M])            {}
 
-func listen[M any](t *testing.T, sys *kernel.System, name string, heard func()) *kernel.Address[M] {
+func listen[M any](t *testing.T, sys *kernel.System, name string, at *kernel.Address[M], heard func()) {
 	t.Helper()
-	ref, err := kernel.SpawnRoot[M](sys, name, listener[M]{heard})
-	require.NoError(t, err)
-	var a kernel.Address[M]
-	a.Point(ref)
-	return &a
+	require.NoError(t, kernel.SpawnRoot(sys, name, at, listener[M]{heard}))
 }
 
 // Write implements ledger.Outlet.
@@ -105,9 +101,8 @@ func newRig(t *testing.T, limits ...ledger.Limits) *rig {
 	})
 	r.cfg = router.Config{
 		Ledger: r.Ledger, Dialect: &r.dialect, Opening: new(router.Open(&dialect.Options{})),
-		Session:   listen[message.ToSession](t, r.sys, "session", func() { r.told++ }),
-		Callbacks: new(router.Callbacks),
-		Uncalled:  listen[message.ToCallbacks](t, r.sys, "callbacks", func() { r.missed++ }),
+		Session: new(kernel.Address[message.ToSession]), Callbacks: new(router.Callbacks),
+		Uncalled: new(kernel.Address[message.ToCallbacks]),
 		Other: func(q *ledger.Request) (json.RawMessage, string) {
 			if q.Frame.Subtype == "elicitation" {
 				return json.RawMessage(`{"action":"decline"}`), ""
@@ -115,8 +110,10 @@ func newRig(t *testing.T, limits ...ledger.Limits) *rig {
 			return nil, "Unsupported control request subtype: " + q.Frame.Subtype
 		},
 	}
+	listen(t, r.sys, "session", r.cfg.Session, func() { r.told++ })
+	listen(t, r.sys, "callbacks", r.cfg.Uncalled, func() { r.missed++ })
 	for _, kind := range []ledger.Kind{ledger.Permission, ledger.Hook, ledger.MCP, ledger.ModelPolicy, ledger.Inquiry} {
-		r.cfg.Callbacks[kind].Point(listen[message.ToCallback](t, r.sys, kind.String(), func() { r.woken = append(r.woken, kind) }).Ref())
+		listen(t, r.sys, kind.String(), &r.cfg.Callbacks[kind], func() { r.woken = append(r.woken, kind) })
 	}
 	t.Cleanup(r.sched.Close)
 	return r
@@ -126,9 +123,9 @@ func newRig(t *testing.T, limits ...ledger.Limits) *rig {
 func (r *rig) start() *rig {
 	r.t.Helper()
 	r.lives++
-	ref, err := kernel.SpawnRoot[message.ToRouter](r.sys, fmt.Sprintf("router#%d", r.lives), router.New(r.cfg))
+	r.ref = &kernel.Address[message.ToRouter]{}
+	err := kernel.SpawnRoot(r.sys, fmt.Sprintf("router#%d", r.lives), r.ref, router.New(r.cfg))
 	require.NoError(r.t, err)
-	r.ref = ref
 	r.settle()
 	return r
 }
@@ -393,11 +390,11 @@ func TestRequestsWakeWhoAnswersThem(t *testing.T) {
 func TestRequestsForNobody(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
-	r.cfg.Callbacks[ledger.Hook].Clear()
+	require.NoError(t, kernel.StopAndWait(t.Context(), &r.cfg.Callbacks[ledger.Hook]))
 	r.read(request("a", "hook_callback"))
 	assert.Equal(t, 1, r.missed, "their supervisor starts it")
 	assert.Zero(t, r.told)
-	r.cfg.Uncalled.Clear()
+	require.NoError(t, kernel.StopAndWait(t.Context(), r.cfg.Uncalled))
 	r.read(request("b", "hook_callback"))
 	assert.Equal(t, 1, r.missed)
 	assert.Positive(t, r.told, "the session starts the supervisor")
@@ -512,7 +509,7 @@ func TestTheNextIncarnationFindsWhatTheLastOneLeft(t *testing.T) {
 	require.Empty(t, r.lines)
 	require.Empty(t, r.woken)
 	r.start()
-	assert.False(t, dead.Same(r.ref))
+	assert.NotSame(t, dead, r.ref)
 	assert.Equal(t, []string{"user", "set_model"}, r.wrote())
 	assert.Equal(t, []ledger.Kind{ledger.Permission}, r.woken)
 	assert.Equal(t, 1, r.Snapshot().Unread, "the content was delivered")

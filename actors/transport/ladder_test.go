@@ -127,7 +127,6 @@ func TestTheNextIncarnationGoesOn(t *testing.T) {
 			r.sched.AfterFunc(time.Second, func() { r.want(transport.ClosedStdin) })
 			r.pass(c.at)
 			require.NoError(t, kernel.StopAndWait(t.Context(), first))
-			r.address.Clear()
 			r.pass(c.gone)
 			r.actor()
 			r.ended()
@@ -142,7 +141,6 @@ func TestAnIncarnationFindsTheEnd(t *testing.T) {
 	first := r.actor()
 	r.settle()
 	require.NoError(t, kernel.StopAndWait(t.Context(), first))
-	r.address.Clear()
 	r.proc.exit(transport.ExitStatus{Code: 3})()
 	r.settle()
 	r.actor()
@@ -197,7 +195,7 @@ func TestAProcessThatOnlyTheSweepEnds(t *testing.T) {
 func TestAbort(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).up()
-	r.address.Clear() // nobody drives it
+	require.NoError(t, kernel.StopAndWait(t.Context(), &r.address)) // nobody drives it
 	r.proc.on["SIGKILL"] = r.proc.exit(killed)
 	r.Abort()
 	r.Abort()

@@ -113,10 +113,9 @@ func TestAbortedWhileItIsLaunchedAndNobodyDrivesIt(t *testing.T) {
 	r := newRig(t)
 	r.proc.waits(10*time.Second, false)
 	r.proc.on["SIGKILL"] = r.proc.exit(killed)
-	ref := r.actor()
+	at := r.actor()
 	r.settle()
-	require.NoError(t, kernel.StopAndWait(t.Context(), ref))
-	r.address.Clear()
+	require.NoError(t, kernel.StopAndWait(t.Context(), at))
 	r.Abort()
 	r.ended()
 	assert.Equal(t, []string{"0s spawn", "10s SIGKILL"}, r.proc.log[:2])
@@ -419,16 +418,15 @@ func TestTheContextOfASpawnOutlivesIt(t *testing.T) {
 		Clock: sys.Clock(), Exec: sys.Executor(), Graces: graces, Ledger: l, Spawner: k,
 		Moved: func() { address.Tell(message.LinkMoved{}) }, Frames: func(kernel.Turner) {}, Stderr: func(string) {},
 	})
-	ref, err := kernel.SpawnRoot[message.ToTransport](sys, "transport#1", &transport.Actor{Link: link, Changed: func() {}})
+	err := kernel.SpawnRoot(sys, "transport#1", &address, &transport.Actor{Link: link, Changed: func() {}})
 	require.NoError(t, err)
-	address.Point(ref)
 	ctx := <-k.given
 	require.Eventually(t, l.Connected, 10*time.Second, time.Millisecond)
 	require.NoError(t, ctx.Err())
 	link.Want(transport.ClosedStdin)
 	address.Tell(message.LinkMoved{})
 	require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), link.Done()))
-	require.NoError(t, kernel.StopAndWait(t.Context(), ref))
+	require.NoError(t, kernel.StopAndWait(t.Context(), &address))
 }
 
 // TestManyLinksInProduction runs whole lives of in-memory links on goroutines,
@@ -446,9 +444,8 @@ func TestManyLinksInProduction(t *testing.T) {
 				Spawner: transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: echo},
 				Moved:   func() { address.Tell(message.LinkMoved{}) }, Frames: func(kernel.Turner) {}, Stderr: func(string) {},
 			})
-			ref, err := kernel.SpawnRoot[message.ToTransport](sys, "transport#1", &transport.Actor{Link: link, Changed: func() {}})
+			err := kernel.SpawnRoot(sys, "transport#1", &address, &transport.Actor{Link: link, Changed: func() {}})
 			require.NoError(t, err)
-			address.Point(ref)
 			l.SetInitialized(nil)
 			const calls = 100
 			written := 0
@@ -472,7 +469,7 @@ func TestManyLinksInProduction(t *testing.T) {
 			}
 			assert.GreaterOrEqual(t, got, calls)
 			assert.Equal(t, transport.ExitStatus{}, link.Status().Exit)
-			require.NoError(t, kernel.StopAndWait(t.Context(), ref))
+			require.NoError(t, kernel.StopAndWait(t.Context(), &address))
 		})
 	}
 }

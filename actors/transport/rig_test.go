@@ -82,13 +82,12 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 }
 
 // actor starts the next incarnation of the transport actor.
-func (r *rig) actor() kernel.Ref[message.ToTransport] {
+func (r *rig) actor() *kernel.Address[message.ToTransport] {
 	r.t.Helper()
 	r.lives++
-	ref, err := kernel.SpawnRoot[message.ToTransport](r.sys, fmt.Sprintf("transport#%d", r.lives), &transport.Actor{Link: r.Link, Changed: func() {}})
+	err := kernel.SpawnRoot(r.sys, fmt.Sprintf("transport#%d", r.lives), &r.address, &transport.Actor{Link: r.Link, Changed: func() {}})
 	require.NoError(r.t, err)
-	r.address.Point(ref)
-	return ref
+	return &r.address
 }
 
 // up launches the process.

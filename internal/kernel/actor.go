@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -16,7 +15,8 @@ type Behavior[M any] interface {
 	// Start runs first. An error stops the actor with that reason.
 	Start(c *Context[M]) error
 	// Handle handles one message. An error, like a panic, is a failure: the
-	// actor stops and its parent learns the reason.
+	// actor stops and its parent learns the reason. The next incarnation at the
+	// address handles the message again, unless [Context.Commit] was called.
 	Handle(c *Context[M], m M) error
 	// Stop runs once, on every way out, before the children are stopped.
 	Stop(c *Context[M])
@@ -30,7 +30,7 @@ type ChildObserver[M any] interface {
 
 // Survivor is implemented by the rare actor that must not stop when handling a
 // message fails, because it has no parent to restart it. The failed message is
-// lost; Survive looks after what it may have left undone.
+// not handled again; Survive looks after what it may have left undone.
 type Survivor[M any] interface {
 	Survive(c *Context[M], reason error)
 }
@@ -58,42 +58,31 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// life is the part of an actor that others may look at.
-type life struct {
-	name    string
-	reason  error // written before the parent is told, read after
-	handled atomic.Int64
-	mailbox actor.Mailbox
-}
-
 type adapter[M any] struct {
 	ctx      Context[M]
 	behavior Behavior[M]
 	life     *life
 	path     string // with its parents
-	stopping bool
-	stopped  bool
 }
 
-func newAdapter[M any](s *System, name string, b Behavior[M]) *adapter[M] {
-	a := &adapter[M]{behavior: b, life: &life{name: name}}
-	a.ctx.sys, a.ctx.adapter = s, a
+func newAdapter[M any](l *life, at *Address[M], b Behavior[M]) *adapter[M] {
+	a := &adapter[M]{behavior: b, life: l}
+	a.ctx.sys, a.ctx.adapter, a.ctx.self = l.sys, a, at
 	return a
 }
 
 // incarnation is an adapter, whatever its messages are.
 type incarnation interface {
 	actor.Actor
-	newMailbox() actor.Mailbox
+	mailbox() actor.Mailbox
 }
 
 // newProps is the one factory: nothing is inherited by children, so every actor
-// gets its dispatcher, mailbox and strategy here. All actors share what it
+// gets its mailbox and strategy here. All actors share what it
 // makes; spawn says whose turn it is.
 func (s *System) newProps() *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor { return s.spawning },
-		actor.WithDispatcher(s.cfg.Dispatcher),
-		actor.WithMailbox(func() actor.Mailbox { return s.spawning.newMailbox() }),
+		actor.WithMailbox(func() actor.Mailbox { return s.spawning.mailbox() }),
 		actor.WithSupervisor(stopOnFailure{}))
 }
 
@@ -106,14 +95,7 @@ func (s *System) spawn(a incarnation, by func(*actor.Props) (*actor.PID, error))
 	return by(s.props)
 }
 
-func (a *adapter[M]) newMailbox() actor.Mailbox {
-	if a.ctx.sys.cfg.OneMessagePerStep {
-		a.life.mailbox = &stepMailbox{}
-	} else {
-		a.life.mailbox = &mailbox{sys: a.ctx.sys}
-	}
-	return a.life.mailbox
-}
+func (a *adapter[M]) mailbox() actor.Mailbox { return a.life }
 
 // Receive is the guard: no failure ever reaches the library's own restart,
 // suspend and escalation paths. A failed actor stops itself; whether something
@@ -123,52 +105,43 @@ func (a *adapter[M]) Receive(c actor.Context) {
 	a.path = c.Self().Id
 	switch m := c.Message().(type) {
 	case *actor.Started:
-		a.start(c)
+		a.ctx.self.box.begin(a.life)
+		a.guard("start", func() error { return a.behavior.Start(&a.ctx) })
 	case *actor.Stopping:
 		a.stop()
 	case *actor.Stopped:
+		a.ctx.self.box.vacate(a.life)
 		a.release()
-	case *actor.Restarting:
 	case *actor.Terminated:
 		clearRemoved(c)
-		a.childDown(c, m)
+		a.childDown(m)
 	case M:
-		if a.stopping || a.stopped {
-			a.ctx.sys.deadLetters.Add(1)
-			return
-		}
-		a.handle(c, m)
-	default:
-		a.fail(c, fmt.Errorf("kernel: %s received a %T, which its mailbox does not take", a.life.name, m))
+		a.handle(m)
 	}
 	a.ctx.actor = nil
 }
 
-func (a *adapter[M]) start(c actor.Context) {
-	a.ctx.self = Ref[M]{sys: a.ctx.sys, pid: c.Self(), life: a.life}
-	if a.stopping {
-		return
-	}
-	a.guard(c, "start", func() error { return a.behavior.Start(&a.ctx) })
-}
-
-func (a *adapter[M]) handle(c actor.Context, m M) {
-	a.life.handled.Add(1)
+func (a *adapter[M]) handle(m M) {
 	defer func() {
 		if r := recover(); r != nil {
-			a.fail(c, &PanicError{Value: r, Message: fmt.Sprintf("%T", m), Stack: debug.Stack()})
+			a.fail(&PanicError{Value: r, Message: fmt.Sprintf("%T", m), Stack: debug.Stack()})
 		}
 	}()
-	if chaos := a.ctx.sys.cfg.Chaos; chaos != nil {
+	chaos := a.ctx.sys.cfg.Chaos
+	if chaos != nil {
 		chaos.strike(a.life.name, m, BeforeMessage)
-		defer chaos.strike(a.life.name, m, AfterMessage)
 	}
 	if err := a.behavior.Handle(&a.ctx, m); err != nil {
-		a.fail(c, err)
+		a.fail(err)
+		return
+	}
+	if chaos != nil {
+		a.ctx.Commit()
+		chaos.strike(a.life.name, m, AfterMessage)
 	}
 }
 
-func (a *adapter[M]) childDown(c actor.Context, m *actor.Terminated) {
+func (a *adapter[M]) childDown(m *actor.Terminated) {
 	child, ok := a.ctx.children[m.Who.Id]
 	if !ok {
 		return
@@ -178,20 +151,16 @@ func (a *adapter[M]) childDown(c actor.Context, m *actor.Terminated) {
 		a.ctx.children = nil // a map never gives memory back
 	}
 	observer, ok := a.behavior.(ChildObserver[M])
-	if !ok || a.stopping {
+	if !ok || a.life.stopping {
 		return
 	}
-	a.guard(c, "child "+child.name+" down", func() error {
+	a.guard("child "+child.name+" down", func() error {
 		return observer.ChildDown(&a.ctx, Down{Name: child.name, Reason: child.reason})
 	})
 }
 
 func (a *adapter[M]) stop() {
-	a.stopping = true
-	if a.stopped {
-		return
-	}
-	a.stopped = true
+	a.ctx.self.box.end(a.life)
 	defer func() { a.ctx.timers.end() }()
 	defer func() {
 		if r := recover(); r != nil {
@@ -201,20 +170,21 @@ func (a *adapter[M]) stop() {
 	a.behavior.Stop(&a.ctx)
 }
 
-func (a *adapter[M]) guard(c actor.Context, what string, fn func() error) {
+func (a *adapter[M]) guard(what string, fn func() error) {
 	defer func() {
 		if r := recover(); r != nil {
-			a.fail(c, &PanicError{Value: r, Message: what, Stack: debug.Stack()})
+			a.fail(&PanicError{Value: r, Message: what, Stack: debug.Stack()})
 		}
 	}()
 	if err := fn(); err != nil {
-		a.fail(c, err)
+		a.fail(err)
 	}
 }
 
-// fail ends the actor with a reason. What is still queued is dropped.
-func (a *adapter[M]) fail(c actor.Context, reason error) {
-	if a.stopping {
+// fail ends the actor with a reason. What is still queued is for the next
+// incarnation.
+func (a *adapter[M]) fail(reason error) {
+	if a.life.stopping {
 		return
 	}
 	if !errors.Is(reason, errStopSelf) {
@@ -225,8 +195,8 @@ func (a *adapter[M]) fail(c actor.Context, reason error) {
 		}
 		a.crashed(reason)
 	}
-	a.stopping = true
-	c.Stop(c.Self())
+	a.ctx.self.box.end(a.life)
+	a.life.stop()
 }
 
 // survive keeps a panic from the library, which would restart the actor.
@@ -254,10 +224,9 @@ func (a *adapter[M]) report(reason error) {
 }
 
 // release drops what the actor held. The library has delivered the last message
-// to it, but somebody may keep a Ref, and a Ref reaches the adapter.
-func (a *adapter[M]) release() {
-	a.behavior, a.ctx.children, a.ctx.timers = nil, nil, nil
-}
+// to it, but may keep the adapter for longer, and the context reaches the address,
+// and with it whatever that is part of.
+func (a *adapter[M]) release() { a.behavior, a.ctx = nil, Context[M]{} }
 
 // clearRemoved clears the slot of the child that the library has just removed
 // from the children of c: its PIDSet shortens the slice and keeps the last
@@ -285,13 +254,18 @@ type Context[M any] struct {
 	sys      *System
 	adapter  *adapter[M]
 	actor    actor.Context
-	self     Ref[M]
+	self     *Address[M]
 	children map[string]*life
 	timers   *timers // nil before the first
 }
 
 // Self is the actor's own address.
-func (c *Context[M]) Self() Ref[M] { return c.self }
+func (c *Context[M]) Self() *Address[M] { return c.self }
+
+// Commit says that the message being handled was taken over: should this
+// incarnation die now, the next one does not handle it again. Without it a message
+// is taken over when its handler returns.
+func (c *Context[M]) Commit() { c.self.box.commit() }
 
 // System returns the system the actor runs in.
 func (c *Context[M]) System() *System { return c.sys }
@@ -322,40 +296,41 @@ func (c *Context[M]) Go(fn func()) {
 
 // turn is the actor's present turn; nil where none can be prolonged.
 func (c *Context[M]) turn() *Turn {
-	if box, ok := c.adapter.life.mailbox.(*mailbox); ok && c.sys.prolong {
-		return box.turn
+	if c.sys.prolong {
+		return c.adapter.life.turn
 	}
 	return nil
 }
 
 // StopSelf ends the actor after the current message, without a failure.
-func (c *Context[M]) StopSelf() { c.adapter.fail(c.actor, errStopSelf) }
+func (c *Context[M]) StopSelf() { c.adapter.fail(errStopSelf) }
 
 // Stopping reports whether the actor is on its way out.
-func (c *Context[M]) Stopping() bool { return c.adapter.stopping }
+func (c *Context[M]) Stopping() bool { return c.adapter.life.stopping }
 
-// StopChild stops a child now; ChildDown tells when it is gone.
-func (c *Context[M]) StopChild(child Stoppable) { c.actor.Stop(child.address()) }
-
-// Spawn starts a child under a name that is unique among the parent's
-// children, for all time: the caller adds an incarnation. A stopping parent
-// spawns nothing.
-func Spawn[P, M any](c *Context[P], name string, b Behavior[M]) (Ref[M], error) {
-	if c.adapter.stopping {
-		return Ref[M]{}, fmt.Errorf("kernel: spawn %s: parent is stopping: %w", name, ErrStopped)
+// StopChild stops what lives at the address of a child; ChildDown tells when it is
+// gone.
+func (c *Context[M]) StopChild(at Located) {
+	if l := at.present(); l != nil {
+		l.stop()
 	}
-	a := newAdapter(c.sys, name, b)
-	pid, err := c.sys.spawn(a, func(p *actor.Props) (*actor.PID, error) { return c.actor.SpawnNamed(p, name) })
+}
+
+// Spawn starts the next incarnation at an address, as a child, under a name that
+// is unique among the parent's children, for all time. It fails if one lives
+// there, and if the parent is stopping.
+func Spawn[P, M any](c *Context[P], name string, at *Address[M], b Behavior[M]) error {
+	if c.Stopping() {
+		return fmt.Errorf("kernel: spawn %s: parent is stopping: %w", name, ErrStopped)
+	}
+	l := &life{name: name, sys: c.sys}
+	pid, err := at.settle(l, b, func(p *actor.Props) (*actor.PID, error) { return c.actor.SpawnNamed(p, name) })
 	if err != nil {
-		return Ref[M]{}, spawnError(name, err)
+		return err
 	}
 	if c.children == nil {
 		c.children = make(map[string]*life)
 	}
-	c.children[pid.Id] = a.life
-	return Ref[M]{sys: c.sys, pid: pid, life: a.life}, nil
-}
-
-func spawnError(name string, err error) error {
-	return fmt.Errorf("kernel: spawn %s: %w", name, err)
+	c.children[pid.Id] = l
+	return nil
 }

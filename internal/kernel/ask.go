@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
-
-	"github.com/asynkron/protoactor-go/actor"
 )
 
 // Promise is a value that arrives once. Any number of tasks may wait for it;
@@ -55,65 +52,35 @@ func (p *Promise[T]) Wait(ctx context.Context, ex Executor) (T, error) {
 }
 
 // Ask sends the message that build makes around a promise and waits for the
-// answer. It ends early with ctx, and with [ErrStopped] when the actor stops
-// first. It must not be called from inside an actor.
-func Ask[R, M any](ctx context.Context, to Ref[M], build func(*Promise[R]) M) (R, error) {
+// answer. It ends early with ctx, and with [ErrStopped] when the present
+// incarnation stops first, or there is none. It must not be called from inside an
+// actor.
+func Ask[R, M any](ctx context.Context, to *Address[M], build func(*Promise[R]) M) (R, error) {
 	p := NewPromise[R]()
-	if !to.Valid() {
-		var zero R
-		return zero, fmt.Errorf("ask nobody: %w", ErrStopped)
-	}
-	unwatch := watch(to.sys, to.pid, func() { p.Fail(fmt.Errorf("ask %s: %w", to.Name(), ErrStopped)) })
+	unwatch := to.box.watch(func() { p.Fail(fmt.Errorf("ask %s: %w", to.Name(), ErrStopped)) })
 	defer unwatch()
+	select {
+	case <-p.Done():
+		return p.Value()
+	default:
+	}
 	to.Tell(build(p))
-	return p.Wait(ctx, to.sys.cfg.Executor)
+	return p.Wait(ctx, to.box.sys.cfg.Executor)
 }
 
 // StopAndWait stops an actor with all its children and waits until they are
 // gone. At the end of ctx it returns an error that names the actor.
-func StopAndWait[M any](ctx context.Context, to Ref[M]) error {
-	if !to.Valid() {
+func StopAndWait[M any](ctx context.Context, to *Address[M]) error {
+	l := to.present()
+	if l == nil {
 		return nil
 	}
 	gone := NewPromise[struct{}]()
-	unwatch := watch(to.sys, to.pid, func() { gone.Resolve(struct{}{}) })
+	unwatch := to.box.watch(func() { gone.Resolve(struct{}{}) })
 	defer unwatch()
-	to.sys.sys.Root.Stop(to.pid)
-	if _, err := gone.Wait(ctx, to.sys.cfg.Executor); err != nil {
+	l.stop()
+	if _, err := gone.Wait(ctx, l.sys.cfg.Executor); err != nil {
 		return fmt.Errorf("kernel: %s did not stop: %w", to.Name(), err)
 	}
 	return nil
-}
-
-// watcher is the process that hears of an actor's end. Futures of the library
-// read the wall clock and race; this does neither.
-type watcher struct {
-	fired atomic.Bool
-	fn    func()
-}
-
-func (w *watcher) SendUserMessage(*actor.PID, any) {}
-
-func (w *watcher) SendSystemMessage(_ *actor.PID, m any) {
-	if _, ok := m.(*actor.Terminated); ok && w.fired.CompareAndSwap(false, true) {
-		w.fn()
-	}
-}
-
-func (w *watcher) Stop(*actor.PID) {}
-
-func watch(s *System, who *actor.PID, fn func()) (unwatch func()) {
-	reg := s.sys.ProcessRegistry
-	me, _ := reg.Add(&watcher{fn: fn}, "watch"+reg.NextId())
-	if p, ok := reg.Get(who); ok {
-		p.SendSystemMessage(who, &actor.Watch{Watcher: me})
-	} else {
-		fn()
-	}
-	return func() {
-		if p, ok := reg.Get(who); ok {
-			p.SendSystemMessage(who, &actor.Unwatch{Watcher: me})
-		}
-		reg.Remove(me)
-	}
 }

@@ -5,7 +5,8 @@ import "fmt"
 // Moment is where, relative to one message, a test kills an actor.
 type Moment int
 
-// Before the message is handled (it is lost), or after it was.
+// Before the message is handled, which the next incarnation then does, or after it
+// was.
 const (
 	BeforeMessage Moment = iota
 	AfterMessage

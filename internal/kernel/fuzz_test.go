@@ -20,7 +20,7 @@ type keeper struct {
 	children int
 	gen      int
 	spawned  *[]*leaf
-	refs     *[]kernel.Ref[msg]
+	refs     *[]*kernel.Address[msg]
 	rng      *rand.Rand
 }
 
@@ -40,12 +40,12 @@ func (k *keeper) Start(c *kernel.Context[msg]) error {
 func (k *keeper) spawn(c *kernel.Context[msg]) error {
 	k.gen++
 	l := &leaf{stopPanic: k.rng.IntN(20) == 0}
-	ref, err := kernel.Spawn(c, fmt.Sprintf("leaf#%d", k.gen), l)
-	if err != nil {
+	at := &kernel.Address[msg]{}
+	if err := kernel.Spawn(c, fmt.Sprintf("leaf#%d", k.gen), at, l); err != nil {
 		return err
 	}
 	*k.spawned = append(*k.spawned, l)
-	*k.refs = append(*k.refs, ref)
+	*k.refs = append(*k.refs, at)
 	return nil
 }
 
@@ -113,9 +113,8 @@ func TestStopWhileCrashing(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		sys := kernel.NewSystem(s.Config())
 		var leaves []*leaf
-		var refs []kernel.Ref[msg]
-		root, err := kernel.SpawnRoot[msg](sys, "root", &keeper{children: 3, spawned: &leaves, refs: &refs, rng: rng})
-		require.NoError(t, err)
+		var refs []*kernel.Address[msg]
+		root := root(t, sys, &keeper{children: 3, spawned: &leaves, refs: &refs, rng: rng})
 		for range 20 {
 			s.Step()
 		}

@@ -1,97 +1,213 @@
 package kernel
 
 import (
-	"runtime"
+	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// mailbox is the production mailbox: unbounded, because bounds are kept by
-// credits at the edges, where waiting is possible. It takes no memory while it
-// is empty.
-type mailbox struct {
-	sys        *System
-	invoker    actor.MessageInvoker
-	dispatcher actor.Dispatcher
-
-	mu        sync.Mutex
-	system    []any
-	user      []any
-	suspended bool
-	running   bool  // a turn is at work, or is bound to be
-	held      int   // turns that will take it up themselves
-	turn      *Turn // of the goroutine at work
+// inbox holds the messages of an address. It is unbounded, because bounds are
+// kept by credits at the edges, where waiting is possible, and takes no memory
+// while it is empty.
+//
+// The message that is being handled stays at the head until its handler returns
+// or commits, so that the next incarnation finds it if this one dies first.
+type inbox struct {
+	mu     sync.Mutex
+	sys    *System // nil before the first incarnation
+	user   []any
+	life   *life // the last incarnation
+	tries  int   // incarnations that died of the head
+	taken  bool  // the message being handled is no longer at the head
+	closed bool
 }
 
-// PostUserMessage implements actor.Mailbox.
-func (m *mailbox) PostUserMessage(x any) {
-	m.mu.Lock()
-	m.user = append(m.user, x)
-	m.schedule()
-	m.mu.Unlock()
+// life is one incarnation of an actor, and the mailbox that the actor library
+// knows: it holds system messages, which are for this incarnation alone. The
+// library keeps it for long after its end, so it then refers to nothing.
+type life struct {
+	name string
+	root bool // it has no parent, and so no successor
+	sys  *System
+	box  atomic.Pointer[inbox] // nil once it is gone
+
+	reason error // written before the parent is told, read after
+
+	// Guarded by box.mu.
+	invoker  actor.MessageInvoker
+	system   []any
+	handled  int64
+	started  bool      // it takes messages
+	stopping bool      // it takes none any more
+	gone     bool      // it has stopped
+	running  bool      // a goroutine runs it, or is about to
+	watchers []*func() // called when it is gone
+
+	turn *Turn // of the goroutine that runs it
 }
 
-// PostSystemMessage implements actor.Mailbox.
-func (m *mailbox) PostSystemMessage(x any) {
-	m.mu.Lock()
-	m.system = append(m.system, x)
-	m.schedule()
-	m.mu.Unlock()
+var errOccupied = errors.New("the address has an actor")
+
+func (l *life) live() bool { return l != nil && !l.gone }
+
+// occupy makes l the present incarnation.
+func (b *inbox) occupy(l *life) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.life.live() {
+		return errOccupied
+	}
+	b.sys, b.life, b.closed = l.sys, l, false
+	l.box.Store(b)
+	return nil
 }
 
-// RegisterHandlers implements actor.Mailbox.
-func (m *mailbox) RegisterHandlers(i actor.MessageInvoker, d actor.Dispatcher) {
-	m.invoker, m.dispatcher = i, d
+// begin opens the present incarnation to messages.
+func (b *inbox) begin(l *life) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l.started = true
 }
 
-// Start implements actor.Mailbox.
-func (m *mailbox) Start() {}
-
-// UserMessageCount implements actor.Mailbox.
-func (m *mailbox) UserMessageCount() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.user)
+// end closes it to messages: it is about to stop.
+func (b *inbox) end(l *life) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l.stopping = true
 }
 
-// due reports whether somebody must take the mailbox up, who then does; mu is
-// held.
-func (m *mailbox) due() bool {
-	if m.running || m.held > 0 || len(m.system) == 0 && (m.suspended || len(m.user) == 0) {
+// stop asks it to stop.
+func (l *life) stop() { l.PostSystemMessage(&actor.Stop{}) }
+
+// vacate ends an incarnation, and calls those who wait for that.
+func (b *inbox) vacate(l *life) {
+	b.mu.Lock()
+	l.gone, l.stopping, l.invoker, l.system = true, true, nil, nil
+	l.box.Store(nil)
+	watchers := l.watchers
+	l.watchers = nil
+	if l.root {
+		b.shut()
+	}
+	b.mu.Unlock()
+	for _, fn := range watchers {
+		(*fn)()
+	}
+}
+
+// watch calls fn once the present incarnation is gone: at once if there is none.
+func (b *inbox) watch(fn func()) (unwatch func()) {
+	b.mu.Lock()
+	l := b.life
+	if !l.live() {
+		b.mu.Unlock()
+		fn()
+		return func() {}
+	}
+	defer b.mu.Unlock()
+	l.watchers = append(l.watchers, &fn)
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		l.watchers = slices.DeleteFunc(l.watchers, func(w *func()) bool { return w == &fn })
+	}
+}
+
+// tell leaves a message. Who runs the receiver, if nobody does, is the turn, or
+// else the dispatcher.
+func (b *inbox) tell(t *Turn, m any) {
+	if m == nil {
+		panic("kernel: Tell with a nil message")
+	}
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		b.sys.deadLetters.Add(1)
+		return
+	}
+	b.user = append(b.user, m)
+	l := b.life
+	due := l != nil && l.due(b)
+	b.mu.Unlock()
+	if due {
+		l.schedule(t)
+	}
+}
+
+// close drops what nobody will handle.
+func (b *inbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sys != nil && !b.closed {
+		b.shut()
+	}
+}
+
+// shut is close; mu is held.
+func (b *inbox) shut() {
+	b.closed = true
+	b.sys.deadLetters.Add(int64(len(b.user)))
+	b.user, b.tries, b.taken = nil, 0, true
+}
+
+// pop drops the head; mu is held. An empty queue gives up what it needed at its
+// longest.
+func (b *inbox) pop() {
+	b.user = advance(b.user)
+	b.taken, b.tries = true, 0
+}
+
+// commit drops the head before its handler has returned.
+func (b *inbox) commit() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.taken {
+		b.pop()
+	}
+}
+
+// handled drops the head, unless l died of it.
+func (b *inbox) handled(l *life) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.taken:
+	case l.reason != nil:
+		b.tries++
+	default:
+		b.pop()
+	}
+}
+
+// due claims an incarnation that has something to do for the caller, who then
+// has to schedule it; b.mu is held.
+func (l *life) due(b *inbox) bool {
+	if l.running || l.invoker == nil || len(l.system) == 0 && !l.open(b) {
 		return false
 	}
-	m.running = true
+	l.running = true
 	return true
 }
 
-func (m *mailbox) schedule() {
-	if m.due() {
-		m.dispatcher.Schedule(m.process)
+// open reports whether there is a message to handle; b.mu is held.
+func (l *life) open(b *inbox) bool { return l.started && !l.stopping && len(b.user) > 0 }
+
+func (l *life) schedule(t *Turn) {
+	if t != nil {
+		t.actors = append(t.actors, l)
+		return
 	}
-}
-
-// hold keeps the mailbox from being scheduled until release.
-func (m *mailbox) hold() {
-	m.mu.Lock()
-	m.held++
-	m.mu.Unlock()
-}
-
-// release reports whether the caller has to see to it that the mailbox is
-// processed.
-func (m *mailbox) release() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.held--
-	return m.due()
+	l.sys.cfg.Dispatcher.Schedule(l.process)
 }
 
 // process handles what is there and then whatever that left to do.
-func (m *mailbox) process() {
-	t := m.sys.newTurn()
-	for !m.run(t) {
-		runtime.Gosched()
+func (l *life) process() {
+	t := l.sys.newTurn()
+	if !l.run(t) {
+		l.schedule(nil)
 	}
 	t.Run()
 	t.Finish()
@@ -100,61 +216,84 @@ func (m *mailbox) process() {
 // run handles messages, and reports false when there are more than is a turn's
 // share: nobody waits for the end of a long queue, and what the turn had to do
 // has been given to others.
-func (m *mailbox) run(t *Turn) bool {
-	m.turn = t
-	for handled := 1; m.step(); handled++ {
-		if handled == m.dispatcher.Throughput() {
-			t.spread()
-			return false
+func (l *life) run(t *Turn) bool {
+	b := l.box.Load()
+	if b == nil {
+		return true // it is gone
+	}
+	l.turn = t
+	for range l.sys.cfg.Dispatcher.Throughput() {
+		if !l.step(b) {
+			return true
 		}
 	}
-	return true
+	l.turn = nil
+	t.spread()
+	return false
 }
 
 // step handles one message and reports whether it may be called again.
-func (m *mailbox) step() bool {
-	m.mu.Lock()
-	var msg any
+func (l *life) step(b *inbox) bool {
+	b.mu.Lock()
 	switch {
-	case len(m.system) > 0:
-		msg = m.system[0]
-		m.system = advance(m.system)
-		switch msg.(type) {
-		case *actor.SuspendMailbox:
-			m.suspended = true
-			m.mu.Unlock()
-			return true
-		case *actor.ResumeMailbox:
-			m.suspended = false
-			m.mu.Unlock()
-			return true
-		}
-		m.mu.Unlock()
-		m.invoke(msg, m.invoker.InvokeSystemMessage)
-	case len(m.user) > 0 && !m.suspended:
-		msg = m.user[0]
-		m.user = advance(m.user)
-		m.mu.Unlock()
-		m.invoke(msg, m.invoker.InvokeUserMessage)
+	case len(l.system) > 0:
+		m, invoker := l.system[0], l.invoker
+		l.system = advance(l.system)
+		b.mu.Unlock()
+		invoker.InvokeSystemMessage(m)
+	case l.open(b):
+		m, invoker := b.user[0], l.invoker
+		b.taken = false
+		l.handled++
+		b.mu.Unlock()
+		invoker.InvokeUserMessage(m)
+		b.handled(l)
 	default:
-		m.turn, m.running = nil, false
-		m.mu.Unlock()
+		l.turn, l.running = nil, false
+		b.mu.Unlock()
 		return false
 	}
 	return true
 }
 
-func (m *mailbox) invoke(msg any, by func(any)) {
-	defer func() {
-		if r := recover(); r != nil {
-			m.invoker.EscalateFailure(r, msg)
-		}
-	}()
-	by(msg)
+// PostUserMessage implements [actor.Mailbox]. Messages come by way of the
+// address alone.
+func (l *life) PostUserMessage(any) {}
+
+// PostSystemMessage implements [actor.Mailbox].
+func (l *life) PostSystemMessage(m any) {
+	b := l.box.Load()
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	if l.gone {
+		b.mu.Unlock()
+		return
+	}
+	l.system = append(l.system, m)
+	due := l.due(b)
+	b.mu.Unlock()
+	if due {
+		l.schedule(nil)
+	}
 }
 
-// advance drops the first message. An empty queue gives up what it needed at
-// its longest.
+// RegisterHandlers implements [actor.Mailbox].
+func (l *life) RegisterHandlers(i actor.MessageInvoker, _ actor.Dispatcher) {
+	b := l.box.Load()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l.invoker = i
+}
+
+// Start implements [actor.Mailbox].
+func (l *life) Start() {}
+
+// UserMessageCount implements [actor.Mailbox].
+func (l *life) UserMessageCount() int { return 0 }
+
+// advance drops the first message.
 func advance(q []any) []any {
 	q[0] = nil
 	if q = q[1:]; len(q) > 0 {

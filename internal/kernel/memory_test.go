@@ -13,39 +13,44 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
+// owner is what an address is part of.
+type owner struct{ at kernel.Address[msg] }
+
 // TestStoppedActorsAreGarbage: the actor library keeps the PIDs of removed
-// children, and a Ref reaches the adapter of its actor.
+// children, and must not keep with them what their addresses belong to.
 func TestStoppedActorsAreGarbage(t *testing.T) {
 	t.Parallel()
 	const many = 50
 	sys := kernel.NewSystem(kernel.Config{})
-	parent, err := kernel.SpawnRoot[msg](sys, "parent", &node{})
-	require.NoError(t, err)
+	parent := root(t, sys, &node{})
 	var (
-		refs      []kernel.Ref[msg]
+		all       []*owner
+		owners    []weak.Pointer[owner]
 		behaviors []weak.Pointer[node]
 		actors    []func() bool
 	)
 	for i := range 2 * many {
-		b := &node{}
-		ref := askSpawn(t, parent, string(rune('a'+i)), b)
+		b, o := &node{}, &owner{}
+		askSpawn(t, parent, string(rune('a'+i)), &o.at, b)
 		behaviors = append(behaviors, weak.Make(b))
-		refs = append(refs, ref)
-		actors = append(actors, ref.Collected())
+		owners = append(owners, weak.Make(o))
+		actors = append(actors, o.at.Collected())
+		all = append(all, o)
 	}
-	for _, ref := range refs {
-		require.NoError(t, kernel.StopAndWait(t.Context(), ref))
+	for _, o := range all {
+		require.NoError(t, kernel.StopAndWait(t.Context(), &o.at))
 	}
 	started, err := askPing(t.Context(), parent)
 	require.NoError(t, err)
 	assert.Equal(t, 1, started, "the parent lives")
 
-	refs = slices.Clone(refs[:many])
+	all = slices.Clone(all[:many])
 	assert.Eventually(t, func() bool {
 		runtime.GC()
 		return !slices.ContainsFunc(behaviors, func(b weak.Pointer[node]) bool { return b.Value() != nil }) &&
+			!slices.ContainsFunc(owners[many:], func(o weak.Pointer[owner]) bool { return o.Value() != nil }) &&
 			!slices.ContainsFunc(actors[many:], func(collected func() bool) bool { return !collected() })
-	}, 10*time.Second, time.Millisecond, "of an actor with a Ref the behaviour goes, of one without everything")
-	runtime.KeepAlive(refs)
+	}, 10*time.Second, time.Millisecond, "of an actor with an address the behaviour goes, of one without everything")
+	runtime.KeepAlive(all)
 	require.NoError(t, kernel.StopAndWait(t.Context(), parent))
 }

@@ -17,9 +17,9 @@ type Config struct {
 	Dispatcher Dispatcher // default: goroutines
 	Executor   Executor   // default: goroutines
 	Rand       Rand       // default: NewRand with a seed of the operating system
-	// OneMessagePerStep makes an actor yield to the dispatcher after each
-	// message, so that a simulation can interleave actors message by message.
-	OneMessagePerStep bool
+	// Strict makes what should be impossible a crash instead of an event. Tests
+	// set it.
+	Strict bool
 	// Chaos, when set, is asked before and after each message. Tests only.
 	Chaos Chaos
 	// OnCrash is told of every actor that failed. It runs on the actor's own
@@ -80,29 +80,10 @@ func NewSystem(cfg Config) *System {
 	pids := s.sys.ProcessRegistry.LocalPIDs
 	pids.LocalPIDs = slices.Clone(pids.LocalPIDs[:8])
 	// The stock event stream throttles dead letters with a goroutine and a
-	// wall-clock ticker, and logs message contents. This one keeps the single
-	// duty we need: a watch on a dead actor is answered.
+	// wall-clock ticker, and logs message contents. Nobody listens to this one:
+	// messages do not go through the library.
 	s.sys.EventStream = eventstream.NewEventStream()
-	s.sys.EventStream.Subscribe(s.onDeadLetter)
 	return s
-}
-
-func (s *System) onDeadLetter(event any) {
-	d, ok := event.(*actor.DeadLetterEvent)
-	if !ok {
-		return
-	}
-	if w, ok := d.Message.(*actor.Watch); ok {
-		if p, ok := s.sys.ProcessRegistry.Get(w.Watcher); ok {
-			p.SendSystemMessage(w.Watcher, &actor.Terminated{Who: d.PID, Why: actor.TerminatedReason_NotFound})
-		}
-		return
-	}
-	switch d.Message.(type) {
-	case *actor.Unwatch, *actor.Stop, *actor.Terminated:
-		return
-	}
-	s.deadLetters.Add(1)
 }
 
 // Clock returns the system's clock.
@@ -114,15 +95,13 @@ func (s *System) Executor() Executor { return s.cfg.Executor }
 // Rand returns the system's source of randomness.
 func (s *System) Rand() Rand { return s.cfg.Rand }
 
-// DeadLetters counts messages that were sent to actors already gone.
+// DeadLetters counts messages that no incarnation will handle: those of closed
+// addresses.
 func (s *System) DeadLetters() int64 { return s.deadLetters.Load() }
 
-// SpawnRoot starts an actor that has no parent. Its name must be unique.
-func SpawnRoot[M any](s *System, name string, b Behavior[M]) (Ref[M], error) {
-	a := newAdapter(s, name, b)
-	pid, err := s.spawn(a, func(p *actor.Props) (*actor.PID, error) { return s.sys.Root.SpawnNamed(p, name) })
-	if err != nil {
-		return Ref[M]{}, spawnError(name, err)
-	}
-	return Ref[M]{sys: s, pid: pid, life: a.life}, nil
+// SpawnRoot starts an actor that has no parent. The name must be unique among
+// those that live.
+func SpawnRoot[M any](s *System, name string, at *Address[M], b Behavior[M]) error {
+	_, err := at.settle(&life{name: name, root: true, sys: s}, b, func(p *actor.Props) (*actor.PID, error) { return s.sys.Root.SpawnNamed(p, name) })
+	return err
 }

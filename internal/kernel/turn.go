@@ -12,7 +12,7 @@ import "slices"
 // used by one goroutine at a time.
 type Turn struct {
 	exec   Executor
-	actors []*mailbox
+	actors []*life
 	tasks  []func()
 }
 
@@ -40,7 +40,7 @@ func (t *Turn) Run() {
 		next := t.actors[0]
 		t.actors = slices.Delete(t.actors, 0, 1)
 		if !next.run(t) {
-			next.dispatcher.Schedule(next.process) // whoever has the turn has more to do
+			next.schedule(nil) // whoever has the turn has more to do
 		}
 	}
 }
@@ -63,8 +63,11 @@ func (t *Turn) Finish() {
 
 // spread gives what is left to others.
 func (t *Turn) spread() {
-	for _, m := range t.actors {
-		m.dispatcher.Schedule(m.process)
+	if t == nil {
+		return
+	}
+	for _, l := range t.actors {
+		l.schedule(nil)
 	}
 	for _, task := range t.tasks {
 		t.exec.Go(task)

@@ -28,12 +28,10 @@ func links(t *testing.T, sys *kernel.System, names ...string) []*kernel.Address[
 	t.Helper()
 	all := make([]*kernel.Address[order], len(names))
 	for i, name := range names {
-		ref, err := kernel.SpawnRoot[order](sys, name, link{})
-		require.NoError(t, err)
 		all[i] = &kernel.Address[order]{}
-		all[i].Point(ref)
+		require.NoError(t, kernel.SpawnRoot(sys, name, all[i], link{}))
 		require.Eventually(t, all[i].Idle, 5*time.Second, time.Millisecond) // it has started
-		t.Cleanup(func() { _ = kernel.StopAndWait(context.Background(), ref) })
+		t.Cleanup(func() { _ = kernel.StopAndWait(context.Background(), all[i]) })
 	}
 	return all
 }
@@ -95,7 +93,7 @@ func TestATurnLeavesABusyActorToWhoRunsIt(t *testing.T) {
 	a.Tell(func(*kernel.Context[order]) { close(busy); <-release })
 	<-busy
 	turn := sys.NewTurn()
-	require.True(t, a.TellAfter(turn, func(*kernel.Context[order]) { close(told) }))
+	a.TellAfter(turn, func(*kernel.Context[order]) { close(told) })
 	turn.Run() // it has nothing to run
 	close(release)
 	<-told
@@ -169,13 +167,11 @@ func TestASimulationProlongsNothing(t *testing.T) {
 	var nobody *kernel.Turn
 	nobody.Run()
 	nobody.Finish()
-	ref, err := kernel.SpawnRoot[order](sys, "a", link{})
-	require.NoError(t, err)
 	var a kernel.Address[order]
-	assert.False(t, a.TellAfter(sys.NewTurn(), func(*kernel.Context[order]) {}))
-	a.Point(ref)
+	a.TellAfter(sys.NewTurn(), func(*kernel.Context[order]) {})
+	require.NoError(t, kernel.SpawnRoot(sys, "a", &a, link{}))
 	ran := false
-	assert.True(t, a.TellAfter(nil, func(c *kernel.Context[order]) { c.Go(func() { ran = true }) }))
+	a.TellAfter(nil, func(c *kernel.Context[order]) { c.Go(func() { ran = true }) })
 	require.NoError(t, s.Run(1000))
 	assert.True(t, ran)
 }

@@ -25,8 +25,8 @@ type Rig struct {
 	Failed []error  // what the events say of callbacks
 	Events []event.CallbackFailed
 
-	t   *testing.T
-	ref kernel.Ref[message.ToCallback]
+	t  *testing.T
+	at kernel.Address[message.ToCallback]
 }
 
 // New runs what build returns; deny answers for callbacks that fail.
@@ -43,9 +43,7 @@ func New(t *testing.T, build func(*Rig) *dispatch.Actor, deny func(*ledger.Reque
 		},
 	})
 	r.Ledger.SetOutlet(r)
-	ref, err := kernel.SpawnRoot[message.ToCallback](sys, "actor", build(r))
-	r.must(err)
-	r.ref = ref
+	r.must(kernel.SpawnRoot(sys, "actor", &r.at, build(r)))
 	t.Cleanup(r.Sched.Close)
 	return r
 }
@@ -74,7 +72,7 @@ func (r *Rig) Ask(line string, d time.Duration) {
 		r.t.Fatalf("%s is no control frame", line)
 	}
 	r.Ledger.Open(f)
-	r.ref.Tell(message.RequestsReady{})
+	r.at.Tell(message.RequestsReady{})
 	r.Pass(0)
 	r.Pass(d)
 }

@@ -50,7 +50,7 @@ func New(seed uint64) *Scheduler {
 
 // Config returns a kernel configuration in which every seam is s.
 func (s *Scheduler) Config() kernel.Config {
-	return kernel.Config{Clock: s, Dispatcher: s, Executor: s, Rand: s, OneMessagePerStep: true}
+	return kernel.Config{Clock: s, Dispatcher: s, Executor: s, Rand: s, Strict: true}
 }
 
 // Schedule implements [kernel.Dispatcher].
@@ -62,8 +62,9 @@ func (s *Scheduler) Schedule(fn func()) {
 	}})
 }
 
-// Throughput implements [kernel.Dispatcher].
-func (s *Scheduler) Throughput() int { return 1 << 30 }
+// Throughput implements [kernel.Dispatcher]: the order of messages is chosen one by
+// one.
+func (s *Scheduler) Throughput() int { return 1 }
 
 // Uint64 implements [kernel.Rand].
 func (s *Scheduler) Uint64() uint64 { return s.rng.Uint64() }

@@ -1,0 +1,118 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// Address is where the messages for an actor go, whichever incarnation of it
+// lives. It owns the mailbox, and belongs to the actor's parent: what an
+// incarnation has not handled when it dies, the next one at the address handles.
+// The zero value is ready to use and has no incarnation yet. An Address is safe
+// for concurrent use and must not be copied.
+type Address[M any] struct{ box inbox }
+
+// Located is any address, whatever its messages are.
+type Located interface {
+	Name() string
+	Depth() int
+	Handled() int64
+	present() *life
+}
+
+// Tell leaves a message and returns at once. The message is handled by the
+// present incarnation or by a later one; once the address is closed it is counted
+// as a dead letter. A nil message panics.
+func (a *Address[M]) Tell(m M) { a.box.tell(nil, m) }
+
+// TellAfter is Tell by somebody who has a turn and is about to end it: the
+// receiver then runs on the same goroutine, if nobody else runs it. A nil t is
+// nobody's turn.
+func (a *Address[M]) TellAfter(t Turner, m M) {
+	var mine *Turn
+	if t != nil {
+		mine = t.turn()
+	}
+	a.box.tell(mine, m)
+}
+
+// Live reports whether there is an incarnation that handles messages, or will
+// once it has started.
+func (a *Address[M]) Live() bool { return a.present() != nil }
+
+// Name is the name of the last incarnation; empty before the first.
+func (a *Address[M]) Name() string {
+	a.box.mu.Lock()
+	defer a.box.mu.Unlock()
+	if a.box.life == nil {
+		return ""
+	}
+	return a.box.life.name
+}
+
+// Depth is the number of messages that are not handled yet.
+func (a *Address[M]) Depth() int {
+	a.box.mu.Lock()
+	defer a.box.mu.Unlock()
+	return len(a.box.user)
+}
+
+// Handled is the number of messages that the last incarnation took up.
+func (a *Address[M]) Handled() int64 {
+	a.box.mu.Lock()
+	defer a.box.mu.Unlock()
+	if a.box.life == nil {
+		return 0
+	}
+	return a.box.life.handled
+}
+
+// Tries is how many incarnations have died of the message at the head without
+// committing it.
+func (a *Address[M]) Tries() int {
+	a.box.mu.Lock()
+	defer a.box.mu.Unlock()
+	return a.box.tries
+}
+
+// DropHead takes the message that incarnations have died of, so that the next one
+// does not. It reports false if there is none. The parent calls it, while no
+// incarnation lives.
+func (a *Address[M]) DropHead() (m M, ok bool) {
+	a.box.mu.Lock()
+	defer a.box.mu.Unlock()
+	if a.box.tries == 0 || a.box.life.live() {
+		return m, false
+	}
+	m, ok = a.box.user[0].(M)
+	a.box.pop()
+	return m, ok
+}
+
+// Close ends the address: no incarnation will follow. What was not handled, and
+// what comes from now on, is counted as dead letters. A later incarnation opens it
+// again.
+func (a *Address[M]) Close() { a.box.close() }
+
+func (a *Address[M]) present() *life {
+	a.box.mu.Lock()
+	defer a.box.mu.Unlock()
+	if !a.box.life.live() {
+		return nil
+	}
+	return a.box.life
+}
+
+// settle makes b the next incarnation, l, at the address.
+func (a *Address[M]) settle(l *life, b Behavior[M], by func(*actor.Props) (*actor.PID, error)) (*actor.PID, error) {
+	if err := a.box.occupy(l); err != nil {
+		return nil, fmt.Errorf("kernel: spawn %s: %w", l.name, err)
+	}
+	pid, err := l.sys.spawn(newAdapter(l, a, b), by)
+	if err != nil {
+		a.box.vacate(l)
+		return nil, fmt.Errorf("kernel: spawn %s: %w", l.name, err)
+	}
+	return pid, nil
+}
