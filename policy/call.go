@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"path"
 	"slices"
 )
 
@@ -10,44 +11,72 @@ import (
 type part interface {
 	String() string
 	// stopped says how far the specifier of a deny or ask rule fits.
-	stopped(specifier) match
+	stopped(specifier, *work) match
 	// covered reports whether the specifier of an allow rule fits; why says, if
 	// there is something to say, what keeps it from fitting.
-	covered(specifier) (fits bool, why string)
+	covered(specifier, *work) (fits bool, why string)
 }
 
 // subject is a call as the rules see it.
 type subject struct {
 	parts []part
+	// script is the whole of a shell command; nil for other calls.
+	script *script
 	// unclear is why the parts are not all there is to the call, or not what
 	// they seem; "" when they are.
 	unclear string
 	// never is set when no rule may allow the call.
 	never bool
-	// elsewhere is set when relative paths do not start at Cwd.
-	elsewhere bool
+}
+
+// decision is a policy at work on one call.
+type decision struct {
+	*Policy
+	*work
+	dir string // where the call runs, absolute and clean; "" when it is not known
+}
+
+// directories are those that a relative path of the call may count from: the
+// call's first, then the rules'.
+func (d *decision) directories() []string {
+	if d.dir == "" || d.places.cwd == "" || d.dir == path.Clean(d.places.cwd) {
+		return []string{orElse(d.dir, d.places.cwd)}
+	}
+	return []string{d.dir, path.Clean(d.places.cwd)}
+}
+
+// isCwd reports whether a directory is that of the rules, by any of its names.
+func (d *decision) isCwd(dir string) bool {
+	if dir == "" || d.places.cwd == "" {
+		return false
+	}
+	own, _ := d.names(path.Clean(d.places.cwd))
+	names, _ := d.names(dir)
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(own, name) })
 }
 
 // read takes the call apart, as the tool named in it would.
-func (p *Policy) read(c Call) subject {
+func (d *decision) read(c Call) subject {
 	shell, file, named := runsShell(c.Tool), readsFiles(c.Tool) || editsFiles(c.Tool), c.Tool == "Skill" || isAgentTool(c.Tool)
-	if !shell && !file && !named && c.Tool != "WebFetch" {
+	if !shell && !file && !named && c.Tool != "WebFetch" || !d.spend(len(c.Input)/8) {
 		return subject{}
 	}
 	in, err := parseInput(c.Input)
 	switch {
 	case err != nil:
 		return subject{unclear: "the input is not a JSON object", never: true}
+	case c.Tool == "BashInput":
+		return subject{unclear: "it types into a running process"}
 	case c.Tool == "Monitor" && in["command"] == nil:
 		return subject{unclear: "it runs no command"}
 	case shell:
-		s := p.readShell(in)
+		s := d.readShell(in)
 		if c.Tool == "PowerShell" {
 			s.unclear = "the command is of another shell"
 		}
 		return s
 	case file:
-		return p.readFile(c.Tool, in)
+		return d.readFile(c.Tool, in)
 	case named:
 		return readNames(c.Tool, in)
 	}
@@ -94,7 +123,13 @@ func (in input) texts(keys ...string) (all []string, ok bool) {
 }
 
 // runsShell reports whether deny and ask rules about Bash are about the tool.
-func runsShell(tool string) bool { return tool == "Bash" || tool == "Monitor" || tool == "PowerShell" }
+func runsShell(tool string) bool {
+	switch tool {
+	case "Bash", "BashInput", "Monitor", "PowerShell":
+		return true
+	}
+	return false
+}
 
 // readsFiles reports whether Read rules are about the tool.
 func readsFiles(tool string) bool {

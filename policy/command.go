@@ -14,7 +14,11 @@ import (
 // wildcards.
 type commandSpec struct {
 	words []wordSpec
-	open  bool // more words may follow
+	open  bool       // more words may follow
+	all   []wordSpec // the words, and a wildcard where more may follow
+	texts []wordSpec // the words as one text, for [commandSpec.joined]
+	first string     // how the first word begins
+	local bool       // it names a path that counts from a directory
 }
 
 // wordSpec is a word of a [commandSpec]: the text between its wildcards, or,
@@ -29,9 +33,12 @@ func (w wordSpec) any() bool {
 	return !slices.ContainsFunc(w, func(s string) bool { return s != "" }) && len(w) > 1
 }
 
-func (w wordSpec) fits(s string) bool {
+func (w wordSpec) fits(s string, work *work) bool {
 	if w.literal() {
 		return s == w[0]
+	}
+	if !work.spend(1 + len(s)/16*len(w)) {
+		return false
 	}
 	s, found := strings.CutPrefix(s, w[0])
 	if !found {
@@ -79,7 +86,40 @@ func parseCommand(content string, behavior protocol.PermissionBehavior) (*comman
 	if behavior == protocol.BehaviorAllow && (len(s.words) == 0 || s.words[0][0] == "") {
 		return nil, &flaw{0, "allows programs that it does not name", "begin it with the program's name"}
 	}
+	s.finish()
 	return s, nil
+}
+
+// finish derives what is needed to compare the words with those of a call.
+func (s *commandSpec) finish() {
+	s.all = s.words
+	if s.open {
+		s.all = append(slices.Clone(s.words), wordSpec{"", ""})
+	}
+	s.local = slices.ContainsFunc(s.words, func(w wordSpec) bool { return relative(strings.Join(w, "*")) })
+	if !s.wild() {
+		return
+	}
+	pattern := wordSpec{""}
+	for i, w := range s.words {
+		if i > 0 {
+			pattern[len(pattern)-1] += " "
+		}
+		pattern[len(pattern)-1] += w[0]
+		pattern = append(pattern, w[1:]...)
+	}
+	s.texts = []wordSpec{pattern}
+	s.first, _, _ = strings.Cut(pattern[0], " ")
+	if s.open {
+		s.texts = append(s.texts, append(slices.Clone(pattern[:len(pattern)-1]), pattern[len(pattern)-1]+" ", ""))
+	}
+}
+
+// relative reports whether a word names a path that counts from a directory.
+func relative(word string) bool {
+	return slices.ContainsFunc(strings.Split(word, "="), func(piece string) bool {
+		return strings.Contains(piece, "/") && !strings.Contains(piece, "://") && !strings.HasPrefix(piece, "/") && !strings.HasPrefix(piece, "~/")
+	})
 }
 
 // readWordSpec reads a word of a rule: wildcards are the stars without quotes.
@@ -115,12 +155,8 @@ func readWordSpec(w *syntax.Word) (wordSpec, bool) {
 
 // fits reports whether the words are those of the rule. They are compared one
 // by one, so that no quoting can make one word look like two.
-func (s *commandSpec) fits(words []string) bool {
-	spec := s.words
-	if s.open {
-		spec = append(slices.Clone(spec), wordSpec{"", ""})
-	}
-	return wildcards(len(spec), len(words), func(i int) bool { return spec[i].any() }, func(i, j int) bool { return spec[i].fits(words[j]) })
+func (s *commandSpec) fits(words []string, w *work) bool {
+	return w.wildcards(len(s.all), len(words), func(i int) bool { return s.all[i].any() }, func(i, j int) bool { return s.all[i].fits(words[j], w) })
 }
 
 // fixed are the literal words that the rule begins with.
@@ -141,98 +177,69 @@ func (s *commandSpec) wild() bool {
 }
 
 // covered implements part. It is only called when all words are known.
-func (c command) covered(spec specifier) (bool, string) {
+func (c *command) covered(spec specifier, w *work) (bool, string) {
 	s, ok := spec.(*commandSpec)
-	words := c.known()
-	if !ok || len(words) != len(c.words) || !s.fits(words) {
+	if !ok || len(c.known) != len(c.words) || !s.fits(c.known, w) || !w.spend(64*len(c.known)) {
 		return false, ""
 	}
-	if !c.words[0].bare || !plain(words[0]) {
+	switch {
+	case !c.words[0].bare || !plain(c.known[0]):
 		return false, "the program's name is disguised"
-	}
-	if s.wild() {
-		if why := wayOut(s, words); why != "" {
-			return false, why
-		}
+	case c.away && (s.local || bound(c.known)):
+		return false, "it may run in another directory than that of the rules"
+	case s.wild():
+		why := wayOut(s, c.known)
+		return why == "", why
 	}
 	return true, ""
 }
 
-// stopped implements part.
-func (c command) stopped(spec specifier) match {
-	switch s := spec.(type) {
-	case *commandSpec:
-		return s.stops(c, 0)
-	case *pathSpec:
-		if c.script.lost {
-			return maybe
-		}
-		for _, w := range c.words {
-			if s.mentioned(w.text, c.script.from) {
-				return maybe
-			}
-		}
-	}
-	return no
-}
+// stopped implements part. Deny and ask rules are held against the script.
+func (c *command) stopped(specifier, *work) match { return no }
 
-// target is a file that a redirection names.
-type target struct {
-	text   string
-	script *vocabulary
-}
+// target is a file that a redirection names. No rule allows it.
+type target string
 
-func (t target) String() string { return t.text }
+func (t target) String() string { return string(t) }
 
-func (t target) covered(specifier) (bool, string) { return false, "" }
+func (t target) covered(specifier, *work) (bool, string) { return false, "" }
 
-func (t target) stopped(spec specifier) match {
-	if s, ok := spec.(*pathSpec); ok && s.mentioned(t.text, t.script.from) {
+func (t target) stopped(specifier, *work) match { return no }
+
+// stops says how far a deny or ask rule fits a command. named is set when all
+// that the rule names stands somewhere in the script.
+func (s *commandSpec) stops(c *command, named bool, w *work) match {
+	if !w.spend(4) {
 		return maybe
 	}
-	return no
-}
-
-// maxNested is how deep commands in the arguments of commands are read.
-const maxNested = 4
-
-func (s *commandSpec) stops(c command, depth int) match {
-	words := c.known()
-	if s.runs(words) {
+	if s.runs(c.known, w) {
 		return yes
 	}
-	if len(words) < len(c.words) {
+	if len(c.known) < len(c.words) || named || c.opaque || !plain(c.known[0]) {
 		return maybe // whatever the shell makes of the rest
-	}
-	if depth < maxNested {
-		for _, script := range scripts(words) {
-			inner, _, _ := parseShell(script) // what is unclear about it is opaque anyway
-			for _, c := range inner {
-				if s.stops(c, depth+1) == yes {
-					return yes
-				}
-			}
-		}
-	}
-	if c.opaque || !plain(words[0]) || s.mentioned(c.script) {
-		return maybe
 	}
 	return no
 }
+
+// maxWrapped bounds the programs that run others in one command.
+const maxWrapped = 64
 
 // runs reports whether the words surely run what the rule is about: they are
 // its words, or those behind a program that runs its arguments.
-func (s *commandSpec) runs(words []string) bool {
+func (s *commandSpec) runs(words []string, w *work) bool {
 	for i := range words {
-		if i > 0 && !runsArguments(words[0]) {
+		if i > 0 && (i > maxWrapped || !runsArguments(words[0])) {
 			return false
 		}
-		rest := slices.Clone(words[i:])
-		if s.fits(rest) || s.joined(rest) {
+		rest := words[i:]
+		if s.fits(rest, w) || s.joined(rest, w) {
 			return true
 		}
-		if rest[0] = programName(rest[0]); s.fits(rest) || s.joined(rest) {
-			return true
+		if name := programName(rest[0]); name != rest[0] {
+			rest = append([]string{name}, rest[1:]...)
+			if w.spend(len(rest)/8) && (s.fits(rest, w) || s.joined(rest, w)) {
+				return true
+			}
 		}
 	}
 	return false
@@ -240,29 +247,21 @@ func (s *commandSpec) runs(words []string) bool {
 
 // joined compares the words as text, as the agents do: there a wildcard inside
 // of a word reaches over the next ones.
-func (s *commandSpec) joined(words []string) bool {
-	if !s.wild() {
+func (s *commandSpec) joined(words []string, w *work) bool {
+	if len(s.texts) == 0 || !strings.HasPrefix(words[0], s.first) || !w.spend(2+len(words)) {
 		return false
 	}
-	pattern := wordSpec{""}
-	for i, w := range s.words {
-		if i > 0 {
-			pattern[len(pattern)-1] += " "
-		}
-		pattern[len(pattern)-1] += w[0]
-		pattern = append(pattern, w[1:]...)
-	}
 	text := strings.Join(words, " ")
-	if pattern.fits(text) {
-		return true
-	}
-	return s.open && append(slices.Clone(pattern[:len(pattern)-1]), pattern[len(pattern)-1]+" ", "").fits(text)
+	return slices.ContainsFunc(s.texts, func(pattern wordSpec) bool { return pattern.fits(text, w) })
 }
 
 // mentioned reports whether all that the rule names stands somewhere in the
 // commands, in whatever order: git -c x push, find -exec git push, or
 // ln -s /bin/git x; ./x push.
-func (s *commandSpec) mentioned(script *vocabulary) bool {
+func (s *commandSpec) mentioned(script *script, work *work) bool {
+	if !work.spend(8 + len(s.words)*(2+len(script.all)/64+len(script.options)/8)) {
+		return true
+	}
 	found := script.tokens
 	for i, w := range s.words {
 		switch {

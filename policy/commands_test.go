@@ -65,7 +65,7 @@ func readCommands(tb testing.TB) []commandCase {
 
 func bash(command string) policy.Call {
 	input, _ := json.Marshal(map[string]string{"command": command})
-	return policy.Call{Tool: "Bash", Input: input}
+	return policy.Call{Tool: "Bash", Input: input, Cwd: "/repo/sub"}
 }
 
 func TestCommands(t *testing.T) {

@@ -2,21 +2,45 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 )
 
+// maxPath and maxDepth bound the paths that are held against patterns, in bytes
+// and in segments. Linux takes no longer path.
+const (
+	maxPath  = 4096
+	maxDepth = 128
+)
+
 // filePart is a path that a tool works on.
 type filePart struct {
-	text string   // as it is meant: absolute and clean
-	file []string // its segments
-	tree bool     // the tool works on all that is below
-	// odd is set when the path may be another name for something.
-	odd bool
+	text   string   // as it is meant: absolute and clean
+	file   []string // its segments
+	folded []string // the same in lower case
+	tree   bool     // the tool works on all that is below
+	odd    string   // why the path may be another name for something
+	unsure bool     // the call may mean this path, or another one
+}
+
+func newFile(clean string, tree bool) filePart {
+	f := filePart{text: clean, tree: tree}
+	switch {
+	case len(clean) > maxPath || strings.Count(clean, "/") > maxDepth:
+		f.odd = "the path is too long"
+		return f
+	case strings.HasPrefix(clean, "/proc/"), strings.HasPrefix(clean, "/dev/fd/"), strings.Contains(clean, `\`):
+		// Below /proc and /dev/fd the whole file system has other names, and
+		// where a backslash separates directories so has every path.
+		f.odd = "the path may be another name for something"
+	}
+	f.file, f.folded = segmentsOf(clean), segmentsOf(strings.ToLower(clean))
+	return f
 }
 
 // readFile finds the paths in the input of a file tool.
-func (p *Policy) readFile(tool string, in input) subject {
+func (d *decision) readFile(tool string, in input) subject {
 	paths, ok := in.texts("file_path", "notebook_path", "path")
 	tree := tool == "Grep" || tool == "Glob" || tool == "LS"
 	s := subject{}
@@ -28,14 +52,14 @@ func (p *Policy) readFile(tool string, in input) subject {
 	case len(paths) == 0:
 		paths = []string{"."}
 	}
-	if pattern, _, ok := in.text("pattern"); tool == "Glob" && (!ok || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") || strings.Contains(pattern, "..") || strings.Contains(pattern, `\`)) {
+	if pattern, _, ok := in.text("pattern"); tool == "Glob" && (!ok || leadsOut(pattern)) {
 		s.unclear = "the pattern may lead out of its directory"
 	}
 	for _, text := range paths {
-		clean, ok := p.places.absolute(text)
-		if !ok {
-			s.unclear = "the path " + quoted(text) + " cannot be made absolute"
-			continue
+		switch {
+		case text == "~" || strings.HasPrefix(text, "~/"), path.IsAbs(text):
+		case d.dir == "":
+			s.unclear = "the directory of the call is not known"
 		}
 		if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }) {
 			s.unclear = "the path has characters that cannot be seen"
@@ -43,27 +67,70 @@ func (p *Policy) readFile(tool string, in input) subject {
 		if text != strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' }) {
 			s.unclear = "the path has white space around it, which the agent may take away"
 		}
-		s.parts = append(s.parts, newFile(clean, tree))
-		if p.resolve == nil {
-			continue
+		found := false
+		for i, dir := range d.directories() {
+			clean, ok := d.places.absolute(dir, text)
+			if !ok {
+				continue
+			}
+			names, resolved := d.names(clean)
+			if !resolved {
+				s.unclear = "the path " + quoted(clean) + " does not resolve"
+			}
+			for _, name := range names {
+				f := newFile(name, tree)
+				f.unsure = i > 0
+				if !slices.ContainsFunc(s.parts, func(p part) bool { return p.String() == name }) {
+					s.parts = append(s.parts, f)
+				}
+			}
+			found = true
 		}
-		resolved, err := p.resolve(clean)
-		if err != nil || !path.IsAbs(resolved) {
-			s.unclear = "the path " + quoted(clean) + " does not resolve"
-			continue
-		}
-		if resolved = path.Clean(resolved); resolved != clean {
-			s.parts = append(s.parts, newFile(resolved, tree))
+		if !found {
+			s.unclear = "the path " + quoted(text) + " cannot be made absolute"
 		}
 	}
 	return s
 }
 
+// leadsOut reports whether a pattern of Glob may match what is not below its
+// directory. Some agents expand braces, out of which a .. or a slash could come.
+func leadsOut(pattern string) bool {
+	if strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") {
+		return true
+	}
+	marks := []string{"..", `\`, "(", "[."}
+	if strings.Contains(pattern, "{") {
+		marks = append(marks, "{.", ",.", ".,", ".}", "{/", ",/", "{~", ",~", "{,", ",,", ",}")
+	}
+	return slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(pattern, mark) })
+}
+
 func quoted(s string) string { return `"` + s + `"` }
 
-// absolute makes a path what the agents make of it: relative to Cwd, with ..
-// taken out before any symbolic link is followed.
-func (at places) absolute(text string) (string, bool) {
+// names are the names of a path that rules are held against: as it is written,
+// and as it resolves. ok is false when it does not resolve.
+func (d *decision) names(clean string) (names []string, ok bool) {
+	names = []string{clean}
+	if d.places.resolve == nil || len(clean) > maxPath {
+		return names, true
+	}
+	if !d.spend(resolveSteps) {
+		return names, false
+	}
+	resolved, err := d.places.resolve(clean)
+	if err != nil || !path.IsAbs(resolved) {
+		return names, false
+	}
+	if resolved = path.Clean(resolved); resolved != clean {
+		names = append(names, resolved)
+	}
+	return names, true
+}
+
+// absolute makes a path what the agents make of it: relative to a directory,
+// with .. taken out before any symbolic link is followed.
+func (at places) absolute(dir, text string) (string, bool) {
 	switch {
 	case text == "~" || strings.HasPrefix(text, "~/"):
 		if at.home == "" {
@@ -72,46 +139,38 @@ func (at places) absolute(text string) (string, bool) {
 		return path.Join(at.home, text[1:]), true
 	case path.IsAbs(text):
 		return path.Clean(text), true
-	case at.cwd == "":
+	case dir == "":
 		return "", false
 	}
-	return path.Join(at.cwd, text), true
-}
-
-func newFile(clean string, tree bool) filePart {
-	// Below /proc and /dev/fd the whole file system has other names, and where
-	// a backslash separates directories so has every path.
-	odd := strings.HasPrefix(clean, "/proc/") || strings.HasPrefix(clean, "/dev/fd/") || strings.Contains(clean, `\`)
-	return filePart{clean, segmentsOf(clean), tree, odd}
+	return path.Join(dir, text), true
 }
 
 func (f filePart) String() string { return f.text }
 
-func (f filePart) covered(spec specifier) (bool, string) {
+func (f filePart) covered(spec specifier, w *work) (bool, string) {
 	s, ok := spec.(*pathSpec)
 	switch {
 	case !ok:
 		return false, ""
-	case f.odd:
-		return false, "the path may be another name for something"
+	case f.odd != "":
+		return false, f.odd
 	case f.tree:
-		return s.holds(f.file), ""
+		return s.exact.holds(f.file, w), ""
 	}
-	return s.fits(f.file), ""
+	return s.exact.fits(f.file, w), ""
 }
 
-func (f filePart) stopped(spec specifier) match {
+func (f filePart) stopped(spec specifier, w *work) match {
 	s, ok := spec.(*pathSpec)
 	switch {
 	case !ok:
 		return no
-	case s.fits(f.file), f.tree && s.holds(f.file):
+	case s.exact.fits(f.file, w), f.tree && s.exact.holds(f.file, w):
+		if f.unsure {
+			return maybe
+		}
 		return yes
-	case f.odd:
-		return maybe
-	}
-	folded, file := s.fold(), segmentsOf(strings.ToLower(f.text))
-	if folded.fits(file) || f.tree && folded.reaches(file) {
+	case f.odd != "", s.folded.fits(f.folded, w), f.tree && s.folded.reaches(f.folded, w):
 		return maybe
 	}
 	return no

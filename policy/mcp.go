@@ -20,9 +20,12 @@ func reachesMCP(tool string) bool {
 
 // throughMCP is the call of a server's tool that a call of such a tool makes,
 // where it says which.
-func throughMCP(c Call) Call {
+func throughMCP(c Call, w *work) Call {
+	if !reachesMCP(c.Tool) || !w.spend(len(c.Input)/8) {
+		return c
+	}
 	in, err := parseInput(c.Input)
-	if err != nil || !reachesMCP(c.Tool) {
+	if err != nil {
 		return c
 	}
 	tool, arguments := c.Tool, c.Input
@@ -34,26 +37,26 @@ func throughMCP(c Call) Call {
 	if !ok || len(servers) != 1 || tool == "" {
 		return c
 	}
-	return Call{Tool: mcpPrefix + protocol.MCPName(servers[0]) + "__" + protocol.MCPName(tool), Input: arguments, MCPServer: servers[0], via: c.Tool}
+	return Call{Tool: mcpPrefix + protocol.MCPName(servers[0]) + "__" + protocol.MCPName(tool), Input: arguments, MCPServer: servers[0], Cwd: c.Cwd, Outside: c.Outside, via: c.Tool}
 }
 
 // namesMCP reports whether an MCP rule is about the tool. The names of servers
 // and tools may themselves hold the separator, so that mcp__a__b__c has two
 // readings; without the server's name only wide takes both.
-func namesMCP(rule string, c Call, wide bool) bool {
+func (r *rule) namesMCP(c Call, wide bool) bool {
 	if !strings.HasPrefix(c.Tool, mcpPrefix) {
 		return false
 	}
 	if !wide {
-		return isMCP(rule, c, false)
+		return isMCP(r.tool, c, false)
 	}
-	for _, rule := range spellings(rule) {
+	for _, rule := range r.mcp {
 		if isMCP(rule, c, true) {
 			return true
 		}
 	}
 	c.Tool = protocol.MCPName(c.Tool)
-	return isMCP(respelled(rule, protocol.MCPName), c, true)
+	return isMCP(respelled(r.tool, protocol.MCPName), c, true)
 }
 
 // spellings are the ways in which qodercli writes a rule that has the names as

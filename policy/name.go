@@ -55,15 +55,18 @@ func (n namePart) fits(s *nameSpec, name string) bool {
 	return found && (rest == "" || s.open)
 }
 
-func (n namePart) covered(spec specifier) (bool, string) {
+func (n namePart) covered(spec specifier, _ *work) (bool, string) {
 	s, ok := spec.(*nameSpec)
 	return ok && n.fits(s, string(n)), ""
 }
 
-func (n namePart) stopped(spec specifier) match {
+func (n namePart) stopped(spec specifier, w *work) match {
 	s, ok := spec.(*nameSpec)
 	if !ok {
 		return no
+	}
+	if !w.spend(1 + len(n)/2) {
+		return maybe
 	}
 	folded := nameSpec{strings.ToLower(s.name), s.open}
 	// A name may be followed by arguments, and qualified by a plugin's name.

@@ -1,20 +1,79 @@
 package policy
 
 import (
+	"iter"
 	"path"
 	"slices"
 	"strings"
 )
 
 // places is what relative patterns and paths start from.
-type places struct{ cwd, root, home string }
+type places struct {
+	cwd, root, home string
+	resolve         func(string) (string, error) // nil: links are not followed
+}
 
-// pathSpec is the specifier of file tools: a gitignore pattern.
+// namesOf is a directory as it is written and, if it is another, as it resolves.
+func (at places) namesOf(dir string) [][]string {
+	names := [][]string{segmentsOf(dir)}
+	if at.resolve != nil {
+		if resolved, err := at.resolve(path.Clean(dir)); err == nil && path.IsAbs(resolved) && path.Clean(resolved) != path.Clean(dir) {
+			names = append(names, segmentsOf(resolved))
+		}
+	}
+	return names
+}
+
+// pathSpec is the specifier of file tools: a gitignore pattern, as it is written
+// and for a file system that does not tell cases apart.
 type pathSpec struct {
-	base     []string // the directory that the pattern starts from
-	segments []string // each for path.Match, or **
-	below    bool     // the pattern is a directory: it matches what is in it
-	at       places
+	exact, folded pathPattern
+	inCwd         bool // it is about what is in Rules.Cwd
+}
+
+// pathPattern is a gitignore pattern below a directory, taken apart so that a
+// path is matched in one pass.
+type pathPattern struct {
+	bases    [][]string // the directory that the pattern starts from, by each of its names
+	segments []segment
+	inside   []segment // matches what the pattern matches, and all that is in it
+	whole    []segment // matches a directory of which the pattern matches all
+	holdsAll bool      // whole is set
+}
+
+// segment is a segment of a pattern, for path.Match.
+type segment struct {
+	pattern       string
+	many, literal bool // it is **; it has no wildcard
+}
+
+func same(s string) string { return s }
+
+func newPattern(bases [][]string, texts []string, below bool, fold func(string) string) pathPattern {
+	var p pathPattern
+	for _, base := range bases {
+		folded := make([]string, len(base))
+		for i, name := range base {
+			folded[i] = fold(name)
+		}
+		p.bases = append(p.bases, folded)
+	}
+	for _, text := range texts {
+		p.segments = append(p.segments, segment{pattern: fold(text), many: text == "**", literal: !strings.ContainsAny(text, `*?[\`)})
+	}
+	one, any := segment{pattern: "*"}, segment{pattern: "**", many: true}
+	last := len(p.segments) - 1
+	switch {
+	case p.segments[last].many: // at the end it is at least one segment
+		p.whole, p.holdsAll = p.segments[:last], true
+		p.inside = append(slices.Clone(p.whole), one, any)
+	case below:
+		p.whole, p.holdsAll = p.segments, true
+		p.inside = append(slices.Clone(p.whole), one, any)
+	default:
+		p.inside = append(slices.Clone(p.segments), any)
+	}
+	return p
 }
 
 func parsePath(content string, at places) (*pathSpec, *flaw) {
@@ -42,10 +101,10 @@ func parsePath(content string, at places) (*pathSpec, *flaw) {
 	if base == "" {
 		return nil, bad(0, "needs Rules."+field, "set it, or begin the pattern with // for the root of the file system")
 	}
-	s := &pathSpec{base: segmentsOf(base), below: strings.HasSuffix(pattern, "/"), at: at}
 	offset := len(content) - len(pattern)
+	var segments []string
 	if !anchored {
-		s.segments = []string{"**"}
+		segments = []string{"**"}
 	}
 	for segment := range strings.SplitSeq(strings.TrimSuffix(pattern, "/"), "/") {
 		switch _, err := path.Match(classes(segment), ""); {
@@ -57,8 +116,20 @@ func parsePath(content string, at places) (*pathSpec, *flaw) {
 			return nil, bad(offset, "is not a pattern: "+err.Error(), "escape what is not meant with a backslash")
 		}
 		offset += len(segment) + 1
-		s.segments = append(s.segments, classes(segment))
+		segments = append(segments, classes(segment))
 	}
+	bases := at.namesOf(base)
+	below := strings.HasSuffix(pattern, "/")
+	s := &pathSpec{exact: newPattern(bases, segments, below, same), folded: newPattern(bases, segments, below, strings.ToLower)}
+	start := slices.Clone(bases[0])
+	for _, segment := range s.exact.segments {
+		if !segment.literal {
+			break
+		}
+		start = append(start, segment.pattern)
+	}
+	cwd := segmentsOf(at.cwd)
+	s.inCwd = at.cwd != "" && len(start) >= len(cwd) && slices.Equal(cwd, start[:len(cwd)])
 	return s, nil
 }
 
@@ -91,114 +162,90 @@ func segmentsOf(clean string) []string {
 	return strings.Split(clean, "/")
 }
 
-// fold is the pattern for a file system that does not tell cases apart.
-func (s *pathSpec) fold() *pathSpec {
-	lower := func(all []string) []string {
-		out := make([]string, len(all))
-		for i, one := range all {
-			out[i] = strings.ToLower(one)
-		}
-		return out
-	}
-	return &pathSpec{lower(s.base), lower(s.segments), s.below, s.at}
-}
-
-// under cuts the base off an absolute path.
-func (s *pathSpec) under(file []string) ([]string, bool) {
-	if len(file) < len(s.base) {
-		return nil, false
-	}
-	for i, segment := range s.base {
-		if file[i] != segment {
-			return nil, false
+// under are the paths below each of the bases that the file is in.
+func (p *pathPattern) under(file []string, w *work) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for _, base := range p.bases {
+			if !w.spend(1 + len(base)/4) {
+				return
+			}
+			if len(file) >= len(base) && slices.Equal(base, file[:len(base)]) && !yield(file[len(base):]) {
+				return
+			}
 		}
 	}
-	return file[len(s.base):], true
 }
 
 // fits reports whether the pattern matches the file, or a directory it is in.
-func (s *pathSpec) fits(file []string) bool {
-	rest, ok := s.under(file)
-	if !ok {
-		return false
-	}
-	for n := 1; n <= len(rest); n++ {
-		if s.below && n == len(rest) {
-			return false
-		}
-		if matchSegments(s.segments, rest[:n]) {
+func (p *pathPattern) fits(file []string, w *work) bool {
+	for rest := range p.under(file, w) {
+		if matches(p.inside, rest, w) {
 			return true
 		}
 	}
 	return false
 }
 
-// mentioned reports whether a word of a shell command names a file that the
-// pattern matches, seen from one of the directories: .env, --file=.env, HEAD:.env, 'cat .env'.
-func (s *pathSpec) mentioned(word string, from []string) bool {
-	folded := s.fold()
-	pieces := strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&()<>{}$=:@,", r) })
-	if isOption(word) && len(word) > 2 {
-		pieces = append(pieces, word[2:]) // -ffile
-	}
-	return slices.ContainsFunc(append(pieces, word), func(piece string) bool {
-		return piece != "" && slices.ContainsFunc(from, func(dir string) bool {
-			file, ok := s.at.absolute(below(dir, piece))
-			lower := segmentsOf(strings.ToLower(file))
-			return ok && (folded.fits(lower) || folded.holds(lower) || newFile(file, false).odd)
-		})
-	})
-}
-
 // holds reports whether the pattern matches all that is in the directory.
-func (s *pathSpec) holds(dir []string) bool {
-	if s.fits(dir) {
+func (p *pathPattern) holds(dir []string, w *work) bool {
+	if p.fits(dir, w) {
 		return true
 	}
-	rest, ok := s.under(dir)
-	if !ok {
-		return false
+	if p.holdsAll {
+		for rest := range p.under(dir, w) {
+			if matches(p.whole, rest, w) {
+				return true
+			}
+		}
 	}
-	if s.below && len(rest) > 0 {
-		return matchSegments(s.segments, rest)
-	}
-	last := len(s.segments) - 1
-	return s.segments[last] == "**" && (last == 0 && len(rest) == 0 || matchSegments(s.segments[:last], rest))
+	return false
 }
 
 // reaches reports whether the pattern can match something in the directory.
-func (s *pathSpec) reaches(dir []string) bool {
-	if len(dir) < len(s.base) {
-		_, above := (&pathSpec{base: dir}).under(s.base)
-		return above
+func (p *pathPattern) reaches(dir []string, w *work) bool {
+	for _, base := range p.bases {
+		if !w.spend(1 + len(base)/4) {
+			return true
+		}
+		if len(dir) < len(base) && slices.Equal(dir, base[:len(dir)]) {
+			return true
+		}
 	}
-	rest, ok := s.under(dir)
-	return ok && couldGoOn(s.segments, rest)
+	for rest := range p.under(dir, w) {
+		if couldGoOn(p.segments, rest, w) {
+			return true
+		}
+	}
+	return false
 }
 
-func couldGoOn(pattern, dir []string) bool {
-	for i, segment := range dir {
+func couldGoOn(pattern []segment, dir []string, w *work) bool {
+	for i, name := range dir {
 		if i >= len(pattern) {
 			return false
 		}
-		if pattern[i] == "**" {
+		if pattern[i].many {
 			return true
 		}
-		if ok, _ := path.Match(pattern[i], segment); !ok {
+		if !pattern[i].matches(name, w) {
 			return false
 		}
 	}
 	return true
 }
 
-// matchSegments is gitignore's: ** is any number of segments, at the end of
-// the pattern at least one.
-func matchSegments(pattern, file []string) bool {
-	if last := len(pattern) - 1; last >= 0 && pattern[last] == "**" {
-		pattern = append(slices.Clone(pattern[:last]), "*", "**")
+// matches is gitignore's: ** is any number of segments.
+func matches(pattern []segment, file []string, w *work) bool {
+	return w.wildcards(len(pattern), len(file), func(i int) bool { return pattern[i].many }, func(i, j int) bool { return pattern[i].matches(file[j], w) })
+}
+
+func (s *segment) matches(name string, w *work) bool {
+	if s.literal {
+		return s.pattern == name
 	}
-	return wildcards(len(pattern), len(file), func(i int) bool { return pattern[i] == "**" }, func(i, j int) bool {
-		ok, _ := path.Match(pattern[i], file[j]) // parsed before
-		return ok
-	})
+	if !w.spend(2 + len(name)/2 + len(name)*len(s.pattern)/64) {
+		return false
+	}
+	ok, _ := path.Match(s.pattern, name) // parsed before
+	return ok
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path"
+	"slices"
 
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -38,10 +39,15 @@ type Rules struct {
 	Cwd  string `json:"cwd,omitempty"`
 	Root string `json:"root,omitempty"`
 	Home string `json:"home,omitempty"`
-	// Resolve follows the symbolic links of an absolute path, for example
-	// filepath.EvalSymlinks. Then rules are about the path as it is written and
-	// about what it stands for: denied when either is, allowed when both are. A
-	// path that does not resolve is not allowed. nil: links are not followed.
+	// Resolve follows the symbolic links of an absolute path. For a file that
+	// does not exist it returns what the path will stand for once the file is
+	// made: the links of its deepest existing parent are followed. Rules are
+	// then about the path as it is written and about what it stands for: denied
+	// when either is, allowed when both are. Where it returns an error, no allow
+	// rule with a path fits, and no deny or ask rule with a path is ruled out.
+	// It is called for the paths of tools and for words of shell commands that
+	// may be paths, concurrently. nil: links are not followed; package sdk sets
+	// it where the agent runs on this machine.
 	Resolve func(path string) (string, error) `json:"-"`
 }
 
@@ -49,13 +55,14 @@ type Rules struct {
 type Policy struct {
 	allow, ask, deny []rule
 	places           places
-	resolve          func(string) (string, error)
+	// paths is set when a deny or ask rule has a path.
+	paths bool
 }
 
 // Compile parses the rules. Its error joins a *[ParseError] for each rule that
 // is wrong.
 func Compile(r Rules) (*Policy, error) {
-	p := &Policy{resolve: r.Resolve, places: places{cwd: r.Cwd, root: r.Root, home: r.Home}}
+	p := &Policy{places: places{cwd: r.Cwd, root: r.Root, home: r.Home, resolve: r.Resolve}}
 	if p.places.root == "" {
 		p.places.root = r.Cwd
 	}
@@ -82,6 +89,7 @@ func Compile(r Rules) (*Policy, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
+	p.paths = slices.ContainsFunc(slices.Concat(p.deny, p.ask), func(r rule) bool { _, is := r.spec.(*pathSpec); return is })
 	return p, nil
 }
 
@@ -94,6 +102,17 @@ type Call struct {
 	// MCPServer is the server of an MCP tool, if the agent says so. Without it
 	// a rule about a server allows only tools whose name can be split one way.
 	MCPServer string
+	// Cwd is the directory in which the call runs, an absolute path with forward
+	// slashes. Agents change it: by cd, for subagents, in worktrees. Relative
+	// paths of the call count from it, and from Rules.Cwd where that is stricter.
+	// A call without it is judged as if it could run anywhere: an allow rule with
+	// a relative path asks, and no deny or ask rule about a path is ruled out for
+	// a relative one.
+	Cwd string
+	// Outside says that the agent found a path of the call, perhaps a link, to
+	// lead out of its working directories. A rule about paths below Rules.Cwd
+	// then does not allow the call.
+	Outside bool
 
 	via string // the tool that was called to reach Tool, if it is another
 }
@@ -101,13 +120,28 @@ type Call struct {
 // Decide says what the rules make of the call: allow, ask or deny.
 func (p *Policy) Decide(c Call) protocol.PermissionBehavior { return p.Explain(c).Behavior }
 
-// Explain decides, and says which rule decided and why.
-func (p *Policy) Explain(c Call) Explanation {
-	c = throughMCP(c)
-	s := p.read(c)
+// Explain decides, and says which rule decided and why. The work that it does is
+// bounded and takes less than 100 milliseconds; a call that would take more is
+// denied.
+func (p *Policy) Explain(c Call) Explanation { return p.explain(c, &work{left: maxWork}) }
+
+func (p *Policy) explain(c Call, w *work) Explanation {
+	d := &decision{Policy: p, work: w}
+	if path.IsAbs(c.Cwd) {
+		d.dir = path.Clean(c.Cwd)
+	}
+	why := d.decide(throughMCP(c, w))
+	if w.exhausted() {
+		return w.denied()
+	}
+	return why
+}
+
+func (d *decision) decide(c Call) Explanation {
+	s := d.read(c)
 	doubt, found := Explanation{}, false
-	for _, r := range p.deny {
-		m, about := r.stops(c, s)
+	for _, r := range d.deny {
+		m, about := r.stops(c, s, d.work)
 		if m == yes {
 			return r.decides(about, "")
 		}
@@ -116,8 +150,8 @@ func (p *Policy) Explain(c Call) Explanation {
 			doubt.Behavior = protocol.BehaviorAsk
 		}
 	}
-	for _, r := range p.ask {
-		if m, about := r.stops(c, s); m != no {
+	for _, r := range d.ask {
+		if m, about := r.stops(c, s, d.work); m != no {
 			why := ""
 			if m == maybe {
 				why = doubtful(s)
@@ -128,7 +162,7 @@ func (p *Policy) Explain(c Call) Explanation {
 	if found {
 		return doubt
 	}
-	return p.allowed(c, s)
+	return d.allowed(c, s)
 }
 
 func doubtful(s subject) string {
@@ -139,30 +173,31 @@ func doubtful(s subject) string {
 }
 
 // allowed looks for allow rules that together fit all of the call.
-func (p *Policy) allowed(c Call, s subject) Explanation {
+func (d *decision) allowed(c Call, s subject) Explanation {
 	ask := Explanation{Behavior: protocol.BehaviorAsk, Reason: s.unclear}
 	if s.never {
 		return ask
 	}
-	for _, r := range p.allow {
+	for _, r := range d.allow {
 		if r.spec == nil && r.names(c, false) {
 			return r.decides("", "")
 		}
 	}
-	if s.elsewhere {
-		ask.Reason = "it runs in another directory"
-	}
-	if s.unclear != "" || s.elsewhere {
+	if s.unclear != "" {
 		return ask
 	}
 	var parts []Explanation
 	for _, part := range s.parts {
 		found := Explanation{Behavior: protocol.BehaviorAsk, About: part.String(), Reason: "no rule is about it"}
-		for _, r := range p.allow {
+		for _, r := range d.allow {
 			if r.spec == nil || !r.names(c, false) {
 				continue
 			}
-			fits, why := part.covered(r.spec)
+			if spec, is := r.spec.(*pathSpec); is && c.Outside && spec.inCwd {
+				found.Reason = "it leads out of the directory that the rule is about"
+				continue
+			}
+			fits, why := part.covered(r.spec, d.work)
 			if fits {
 				found = r.decides(part.String(), "")
 				break

@@ -35,7 +35,7 @@ func compile(tb testing.TB, r policy.Rules) *policy.Policy {
 }
 
 func call(tool, input string) policy.Call {
-	return policy.Call{Tool: tool, Input: json.RawMessage(input)}
+	return policy.Call{Tool: tool, Input: json.RawMessage(input), Cwd: "/repo/sub"}
 }
 
 // decision is what one rule, in each of the lists, makes of a call. An allow
@@ -99,7 +99,7 @@ func TestPaths(t *testing.T) {
 			{"Glob", `{"pattern":"../*","path":"src"}`, ask, deny},
 			{"Glob", `{"pattern":"../src/*","path":"other"}`, ask, ask},
 			{"NotebookRead", `{"notebook_path":"src/a"}`, allow, deny},
-			{"Write", file("src/a"), ask, allow},
+			{"Write", file("src/a"), ask, deny},
 		},
 		"Read(.env)": {
 			{"Read", file(".env"), allow, deny},

@@ -25,6 +25,7 @@ type rule struct {
 	Rule
 	tool string
 	spec specifier
+	mcp  []string // the ways to write a rule about MCP tools
 }
 
 func (r *rule) decides(about, reason string) Explanation {
@@ -32,7 +33,10 @@ func (r *rule) decides(about, reason string) Explanation {
 }
 
 // stops says how far a deny or ask rule fits the call, and which part of it.
-func (r *rule) stops(c Call, s subject) (m match, about string) {
+func (r *rule) stops(c Call, s subject, w *work) (m match, about string) {
+	if !w.spend(2 + len(r.mcp)*(2+len(c.Tool)/16)) {
+		return maybe, ""
+	}
 	if !r.names(c, true) {
 		if strings.HasPrefix(r.tool, mcpPrefix) && reachesMCP(c.Tool) {
 			return maybe, "" // it does not say which server
@@ -42,13 +46,28 @@ func (r *rule) stops(c Call, s subject) (m match, about string) {
 	if r.spec == nil {
 		return yes, ""
 	}
-	_, file := r.spec.(*pathSpec)
-	if s.unclear != "" && (!runsShell(c.Tool) || !file) || s.elsewhere && file || len(s.parts) == 0 {
+	if s.unclear != "" || len(s.parts) == 0 {
 		m = maybe
 	}
+	if s.script != nil {
+		var found match
+		switch spec := r.spec.(type) {
+		case *pathSpec:
+			return s.script.names(spec, r.tool == "Edit", w)
+		case *commandSpec:
+			found, about = s.script.runs(spec, w)
+		}
+		if found <= m {
+			about = ""
+		}
+		return max(m, found), about
+	}
 	for _, part := range s.parts {
-		if got := part.stopped(r.spec); got > m {
+		if got := part.stopped(r.spec, w); got > m {
 			m, about = got, part.String()
+		}
+		if m == yes || w.exhausted() {
+			break
 		}
 	}
 	return m, about
@@ -67,11 +86,12 @@ func (r *rule) names(c Call, wide bool) bool {
 	case wide && r.tool == "Bash" && runsShell(c.Tool):
 		return true
 	case strings.HasPrefix(r.tool, mcpPrefix):
-		return (wide || c.via == "" || c.via == "Mcp") && namesMCP(r.tool, c, wide)
+		return (wide || c.via == "" || c.via == "Mcp") && r.namesMCP(c, wide)
 	case r.spec == nil:
 		return false
 	case r.tool == "Read":
-		return readsFiles(c.Tool) || wide && runsShell(c.Tool)
+		// What must not be read must not be written either, as with the agents.
+		return readsFiles(c.Tool) || wide && (runsShell(c.Tool) || editsFiles(c.Tool))
 	case r.tool == "Edit":
 		return editsFiles(c.Tool) || wide && runsShell(c.Tool)
 	}
@@ -104,6 +124,9 @@ func parseRule(src Rule, at places) (rule, error) {
 		return r, err
 	}
 	r.tool = tool
+	if strings.HasPrefix(tool, mcpPrefix) {
+		r.mcp = spellings(tool)
+	}
 	bad := func(offset int, problem, fix string) (rule, error) { return r, src.bad(offset, problem, fix) }
 	if offset == 0 || content == "*" {
 		switch {

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,23 +13,32 @@ import (
 // commands of a gate are short.
 const maxCommand = 16 << 10
 
+// maxBrackets bounds the nesting of what is parsed.
+const maxBrackets = 1 << 10
+
+// maxNested is how deep commands in the arguments of commands are read.
+const maxNested = 4
+
 // readShell takes a shell command apart into its simple commands.
-func (p *Policy) readShell(in input) subject {
+func (d *decision) readShell(in input) subject {
 	text, _, ok := in.text("command")
 	if !ok || strings.TrimSpace(text) == "" {
 		return subject{unclear: "the input has no command", never: true}
 	}
-	commands, targets, unclear := parseShell(text)
-	s := subject{unclear: unclear}
-	for _, c := range commands {
-		s.parts = append(s.parts, c)
-	}
-	for _, t := range targets {
-		s.parts = append(s.parts, t)
-	}
 	if dir, given, ok := in.text("dir_path"); given && (!ok || dir != "") { // Qoder's
-		at, known := p.places.absolute(dir)
-		s.elsewhere = !ok || !known || at != path.Clean(p.places.cwd)
+		if at, known := d.places.absolute(d.dir, dir); ok && known {
+			d.dir = at
+		} else {
+			d.dir = ""
+		}
+	}
+	p := d.parse(text, 0)
+	s := subject{unclear: p.unclear, script: d.script(p)}
+	for i := range p.commands {
+		s.parts = append(s.parts, &p.commands[i])
+	}
+	for _, t := range p.targets {
+		s.parts = append(s.parts, target(t.text))
 	}
 	if raw, given := in["dangerouslyDisableSandbox"]; given && string(raw) != "false" {
 		s.unclear, s.never = "it asks to run outside the sandbox", true
@@ -38,53 +46,74 @@ func (p *Policy) readShell(in input) subject {
 	return s
 }
 
-// parseShell finds the simple commands of a script and the targets of its
-// redirections, wherever they stand in it. unclear says why the script is more than literal words in simple commands,
-// chained by ; && || | and newlines; "" when it is not.
-func parseShell(text string) (commands []command, targets []target, unclear string) {
-	if len(text) > maxCommand {
-		return nil, nil, "the command is too long to be read"
+// parsed is what was found in a shell script, wherever it stands in it.
+type parsed struct {
+	commands []command
+	targets  []word // of redirections to and from files
+	others   []word // all other words that are not of commands
+	// unclear says why the script is more than literal words in simple commands,
+	// chained by ; && || | and newlines; "" when it is not.
+	unclear string
+	read    bool // it could be parsed
+}
+
+// parse reads a script, and those in the arguments of its commands.
+func (d *decision) parse(text string, depth int) (p parsed) {
+	if len(text) > maxCommand || strings.Count(text, "(")+strings.Count(text, "{") > maxBrackets || !d.spend(len(text)*parseSteps) {
+		p.unclear = "the command is too long to be read"
+		return p
 	}
-	if what := unseen(text); what != "" {
-		unclear = what
-	}
+	p.unclear = unseen(text)
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 	file, err := parser.Parse(strings.NewReader(text), "")
 	if err != nil {
-		return nil, nil, fmt.Sprintf("the command cannot be read: %v", err)
+		p.unclear = fmt.Sprintf("the command cannot be read: %v", err)
+		return p
 	}
+	p.read = true
+	seen := map[*syntax.Word]bool{} // the words of commands and redirections
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch node := node.(type) {
 		case *syntax.CallExpr:
 			if len(node.Args) > 0 {
-				commands = append(commands, readCommand(node))
+				p.commands = append(p.commands, readCommand(node))
+			}
+			for _, arg := range node.Args {
+				seen[arg] = true
 			}
 		case *syntax.Redirect:
-			if node.Word != nil {
-				targets = append(targets, target{text: readWord(node.Word).text})
+			if node.Word != nil && node.Op != syntax.WordHdoc && node.Op != syntax.Hdoc && node.Op != syntax.DashHdoc {
+				p.targets = append(p.targets, readWord(node.Word))
+				seen[node.Word] = true
+			}
+		case *syntax.Word:
+			if !seen[node] {
+				p.others = append(p.others, readWord(node))
 			}
 		case *syntax.Comment:
-			unclear = orElse(unclear, "it has a comment")
+			p.unclear = orElse(p.unclear, "it has a comment")
 		}
 		return true
 	})
 	for _, stmt := range file.Stmts {
-		unclear = orElse(unclear, oddity(stmt))
+		p.unclear = orElse(p.unclear, oddity(stmt))
 	}
-	if len(commands) == 0 {
-		unclear = orElse(unclear, "it has no command")
+	if len(p.commands) == 0 {
+		p.unclear = orElse(p.unclear, "it has no command")
 	}
-	said := vocabularyOf(commands)
-	for i := range targets {
-		targets[i].script = said
-	}
-	for i := range commands {
-		commands[i].script = said
-		if words := commands[i].known(); len(words) == len(commands[i].words) {
-			commands[i].opaque = opaque(words)
+	for i := range p.commands {
+		c := &p.commands[i]
+		if len(c.known) < len(c.words) || !d.spend(16*len(c.words)) {
+			continue
+		}
+		c.opaque = opaque(c.known)
+		if depth < maxNested {
+			for _, script := range scripts(c.known) {
+				c.inner = append(c.inner, d.parse(script, depth+1))
+			}
 		}
 	}
-	return commands, targets, unclear
+	return p
 }
 
 func orElse(first, second string) string {
@@ -146,8 +175,11 @@ func oddity(s *syntax.Stmt) string {
 // command is a simple command, as far as its words are known.
 type command struct {
 	words  []word
-	script *vocabulary // of all that stand with it
-	opaque bool        // nothing can be ruled out, see [opaque]
+	known  []string // the words up to the first that is not known
+	inner  []parsed // the scripts in its arguments
+	opaque bool     // nothing can be ruled out, see [opaque]
+	here   string   // the directory that it runs in, if all before it succeeded; "" when it is not known
+	away   bool     // it may run in another directory than the rules'
 }
 
 // word is a word of a command after quotes are taken away.
@@ -155,12 +187,20 @@ type word struct {
 	text  string
 	known bool // the shell does not change it any more
 	bare  bool // it was written without quotes and backslashes
+	// path is set when the text, as a path, is what the shell makes of the word:
+	// it is known, or is so behind ~, $HOME or $PWD, the last of which is left
+	// out of the text.
+	path bool
 }
 
 func readCommand(c *syntax.CallExpr) command {
 	var all command
 	for _, arg := range c.Args {
-		all.words = append(all.words, readWord(arg))
+		w := readWord(arg)
+		if w.known && len(all.known) == len(all.words) {
+			all.known = append(all.known, w.text)
+		}
+		all.words = append(all.words, w)
 	}
 	return all
 }
@@ -168,38 +208,80 @@ func readCommand(c *syntax.CallExpr) command {
 // readWord reads a word that the shell does not change. Of a word that it does,
 // text is what can be read.
 func readWord(w *syntax.Word) word {
-	out := word{known: true, bare: true}
+	out := word{known: true, bare: true, path: true}
 	var b strings.Builder
+	add := func(text string, known bool) {
+		out.known, out.path = out.known && known, out.path && known
+		b.WriteString(text)
+	}
 	for i, part := range w.Parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
-			text, ok := literal(part.Value, i == 0)
-			out.known = out.known && ok
+			if i == 0 {
+				if start, rest := directoryIn(part.Value); start != "" {
+					out.known, out.bare = false, false
+					b.WriteString(start)
+					part = &syntax.Lit{Value: rest}
+				}
+			}
+			text, ok := literal(part.Value, i == 0 && b.Len() == 0)
 			out.bare = out.bare && text == part.Value
-			b.WriteString(text)
+			add(text, ok)
 		case *syntax.SglQuoted:
 			out.bare = false
-			out.known = out.known && !part.Dollar
-			b.WriteString(part.Value)
+			add(part.Value, !part.Dollar)
 		case *syntax.DblQuoted:
 			out.bare = false
-			out.known = out.known && !part.Dollar
-			for _, inner := range part.Parts {
-				lit, ok := inner.(*syntax.Lit)
-				if !ok {
+			add("", !part.Dollar)
+			for j, inner := range part.Parts {
+				switch inner := inner.(type) {
+				case *syntax.Lit:
+					add(quotedLiteral(inner.Value))
+				case *syntax.ParamExp:
+					add(directoryOf(inner, i+j == 0), i+j == 0 && directoryOf(inner, true) != "")
 					out.known = false
-					continue
+				default:
+					add("", false)
 				}
-				text, ok := quotedLiteral(lit.Value)
-				out.known = out.known && ok
-				b.WriteString(text)
 			}
-		default:
+		case *syntax.ParamExp:
+			add(directoryOf(part, i == 0), i == 0 && directoryOf(part, true) != "")
 			out.known, out.bare = false, false
+		default:
+			out.bare = false
+			add("", false)
 		}
 	}
 	out.text = b.String()
 	return out
+}
+
+// directoryIn splits what stands for a directory off the start of a word.
+func directoryIn(raw string) (start, rest string) {
+	name, rest, more := strings.Cut(raw, "/")
+	if more {
+		rest = "/" + rest
+	}
+	switch name {
+	case "~":
+		return "~", rest
+	case "~+":
+		return ".", rest
+	}
+	return "", raw
+}
+
+// directoryOf is what a variable at the start of a word stands for, as a path;
+// "" when that is not known.
+func directoryOf(p *syntax.ParamExp, first bool) string {
+	switch {
+	case !first || p.Param == nil || p.Excl || p.Length || p.Width || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil || p.Names != 0:
+	case p.Param.Value == "PWD":
+		return "."
+	case p.Param.Value == "HOME":
+		return "~"
+	}
+	return ""
 }
 
 // literal takes the backslashes out of unquoted text. ok is false when bash or
@@ -254,7 +336,7 @@ func quotedLiteral(raw string) (text string, ok bool) {
 }
 
 // String is the command as one could type it.
-func (c command) String() string {
+func (c *command) String() string {
 	texts := make([]string, len(c.words))
 	for i, w := range c.words {
 		switch {
@@ -267,16 +349,4 @@ func (c command) String() string {
 		}
 	}
 	return strings.Join(texts, " ")
-}
-
-// known are the command's words up to the first that is not known.
-func (c command) known() []string {
-	var texts []string
-	for _, w := range c.words {
-		if !w.known {
-			break
-		}
-		texts = append(texts, w.text)
-	}
-	return texts
 }

@@ -23,7 +23,7 @@ func TestToolsByOtherNames(t *testing.T) {
 	}{
 		{"Monitor", `{"command":"rm x"}`, "deny"},
 		{"Monitor", `{"command":"git log"}`, "ask"},
-		{"Monitor", `{"command":"cat secrets/key"}`, "ask"},
+		{"Monitor", `{"command":"cat secrets/key"}`, "deny"},
 		{"PowerShell", `{"command":"git log"}`, "ask"},
 		{"Mcp", `{"server_name":"x","tool_name":"y"}`, "deny"},
 		{"Mcp", `{"server_name":"ok","tool_name":"y"}`, "allow"},
@@ -38,7 +38,7 @@ func TestToolsByOtherNames(t *testing.T) {
 		{"mcp__ok___y", `{}`, "ask"},
 		{"Bash", `{"command":"git log","dir_path":"/repo"}`, "allow"},
 		{"Bash", `{"command":"git log","dir_path":"/tmp"}`, "ask"},
-		{"Bash", `{"command":"git show key","dir_path":"secrets"}`, "ask"},
+		{"Bash", `{"command":"git show key","dir_path":"secrets"}`, "deny"},
 		{"Read", `{"file_path":"x"}`, "allow"},
 		{"Read", `{"file_path":"private/[!a]"}`, "deny"},
 		{"Read", `{"file_path":"private/b"}`, "allow"},
@@ -47,7 +47,7 @@ func TestToolsByOtherNames(t *testing.T) {
 		{"Read", `{"file_path":" /etc/passwd"}`, "ask"},
 		{"Read", `{"file_path":"x\ufeff"}`, "ask"},
 	} {
-		got := p.Explain(policy.Call{Tool: c.tool, Input: json.RawMessage(c.input)})
+		got := p.Explain(policy.Call{Tool: c.tool, Input: json.RawMessage(c.input), Cwd: "/repo"})
 		assert.Equal(t, c.want, got.Behavior, "%s %s\n%s", c.tool, c.input, got)
 	}
 }

@@ -82,9 +82,9 @@ func (h hostPart) fits(spec specifier) bool {
 	return string(h) == s.host
 }
 
-func (h hostPart) covered(spec specifier) (bool, string) { return h.fits(spec), "" }
+func (h hostPart) covered(spec specifier, _ *work) (bool, string) { return h.fits(spec), "" }
 
-func (h hostPart) stopped(spec specifier) match {
+func (h hostPart) stopped(spec specifier, _ *work) match {
 	if h.fits(spec) {
 		return yes
 	}

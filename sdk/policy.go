@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
@@ -18,12 +19,45 @@ import (
 //
 // Cwd, Root and Home are filled in: with Options.Cwd, with Cwd, and with the
 // HOME that the agent gets. Where the agent runs on another machine, set them.
+// Resolve follows the symbolic links of this machine, unless Options.Spawner is
+// set: then links are not followed.
 type Policy = policy.Rules
 
 // gatekeeper is a policy with a callback behind it.
 type gatekeeper struct {
 	policy *policy.Policy
 	ask    CanUseTool // nil: nobody is there
+	calls  callDirectories
+}
+
+// callDirectories are the directories of the latest tool calls. The agent tells
+// a PreToolUse hook where a call runs, and not CanUseTool.
+type callDirectories struct {
+	mu    sync.Mutex
+	calls [32]struct{ id, dir string }
+	next  int
+}
+
+func (d *callDirectories) note(id, dir string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if id == "" {
+		return
+	}
+	d.calls[d.next].id, d.calls[d.next].dir = id, dir
+	d.next = (d.next + 1) % len(d.calls)
+}
+
+// of is the directory of a call, "" when it is not known.
+func (d *callDirectories) of(id string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.calls { // the latest first
+		if call := d.calls[(d.next+2*len(d.calls)-1-i)%len(d.calls)]; call.id == id && id != "" {
+			return call.dir
+		}
+	}
+	return ""
 }
 
 // compilePolicy is the policy that the options name, nil if none.
@@ -44,6 +78,9 @@ func (o *Options) compilePolicy() (*policy.Policy, []error) {
 		if home, given := o.Env["HOME"]; given {
 			rules.Home = slashed(home)
 		}
+	}
+	if rules.Resolve == nil && o.Spawner == nil {
+		rules.Resolve = resolveLinks
 	}
 	compiled, err := policy.Compile(rules)
 	var problems []error
@@ -91,7 +128,9 @@ func parseErrors(err error) []*policy.ParseError {
 // calls that it would not ask about. What no rule is about is left to the agent.
 func (g *gatekeeper) hook() Hook {
 	return OnPreToolUse(func(_ context.Context, in *PreToolUseInput) (PreToolUseOutput, error) {
-		why := g.policy.Explain(policyCall(in.ToolName, in.ToolInput, in.MCPServer))
+		call := policyCall(in.ToolName, in.ToolInput, in.MCPServer, in.Cwd)
+		g.calls.note(in.ToolUseID, call.Cwd)
+		why := g.policy.Explain(call)
 		switch {
 		case why.Behavior == BehaviorDeny:
 			return DenyPreToolUse(denialBy(why)), nil
@@ -104,7 +143,8 @@ func (g *gatekeeper) hook() Hook {
 
 // decide is the CanUseTool of a session with a policy.
 func (g *gatekeeper) decide(ctx context.Context, r *ToolPermissionRequest) (PermissionResult, error) {
-	call := policyCall(r.ToolName, r.Input, r.MCPServer)
+	call := policyCall(r.ToolName, r.Input, r.MCPServer, g.calls.of(r.ToolUseID))
+	call.Outside = r.DecisionReasonType == "workingDir"
 	why := g.policy.Explain(call)
 	switch {
 	case why.Behavior == BehaviorDeny:
@@ -124,8 +164,11 @@ func (g *gatekeeper) decide(ctx context.Context, r *ToolPermissionRequest) (Perm
 	return result, err
 }
 
-func policyCall(tool string, input []byte, server *protocol.MCPServerProvenance) policy.Call {
+func policyCall(tool string, input []byte, server *protocol.MCPServerProvenance, dir string) policy.Call {
 	c := policy.Call{Tool: tool, Input: input}
+	if dir != "" {
+		c.Cwd = slashed(dir)
+	}
 	if server != nil {
 		c.MCPServer = server.Name
 	}
@@ -133,6 +176,9 @@ func policyCall(tool string, input []byte, server *protocol.MCPServerProvenance)
 }
 
 func denialBy(why policy.Explanation) string {
+	if why.Rule.Text == "" {
+		return fmt.Sprintf("The host's policy denies this call: %s.", why.Reason)
+	}
 	return fmt.Sprintf("The host's policy denies this call by the rule %s.", why.Rule.Text)
 }
 

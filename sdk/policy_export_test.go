@@ -9,5 +9,5 @@ func DecideByPolicy(tb testing.TB, p Policy, behind CanUseTool) CanUseTool {
 	if problems != nil {
 		tb.Fatal(problems)
 	}
-	return (&gatekeeper{compiled, behind}).decide
+	return (&gatekeeper{policy: compiled, ask: behind}).decide
 }

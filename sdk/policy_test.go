@@ -55,7 +55,7 @@ func TestPolicy(t *testing.T) {
 			t.Parallel()
 			in(t, func(w *world) {
 				o := w.options(tc.turn)
-				o.Policy = policy
+				o.Policy, o.Cwd = policy, "/repo"
 				asked := false
 				if tc.decide != nil {
 					o.CanUseTool = func(ctx context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {

@@ -70,7 +70,7 @@ func (o *Options) spec() (runtime.Spec, error) {
 		spec.Hooks = append(spec.Hooks, o.Hooks[i].registered())
 	}
 	if rules != nil {
-		keeper := &gatekeeper{rules, o.CanUseTool}
+		keeper := &gatekeeper{policy: rules, ask: o.CanUseTool}
 		last := keeper.hook() // those before it have the places that their user knows
 		spec.CanUseTool, spec.Hooks = keeper.decide, append(spec.Hooks, last.registered())
 	}

@@ -1,0 +1,119 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// heavyPolicy has n deny rules of each kind, none of which fits.
+func heavyPolicy(tb testing.TB, n int) *Policy {
+	tb.Helper()
+	r := Rules{Allow: []string{"*"}, Cwd: "/repo", Home: "/home/u", Resolve: func(path string) (string, error) { return path, nil }}
+	r.Allow = []string{"Bash", "Read", "MultiEdit", "Glob", "WebFetch", "Skill", "mcp__ok"}
+	kinds := []string{"Read(**/*.pem%d)", "Bash(nosuch%d push:*)", "Read(secrets%d/**/x/*)", "Edit(//etc/**/*x%d)", "WebFetch(domain:*.x%d.org)", "Skill(s%d:*)", "mcp__s%d__*"}
+	for i := range n {
+		r.Deny = append(r.Deny, fmt.Sprintf(kinds[i%len(kinds)], i))
+	}
+	p, err := Compile(r)
+	require.NoError(tb, err)
+	return p
+}
+
+// heavyInputs are inputs of about n bytes that are expensive in some way.
+func heavyInputs(n int) map[string]Call {
+	input := func(key, text string) json.RawMessage {
+		b, _ := json.Marshal(map[string]string{key: text})
+		return b
+	}
+	words := func(format string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < n; i++ {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	bash := func(command string) Call { return Call{Tool: "Bash", Input: input("command", command), Cwd: "/repo"} }
+	deep := func(max int) string { return "/repo/" + strings.Repeat("a/", min(n, max)/2) + "x" }
+	return map[string]Call{
+		"words":         bash("cat " + words("file%d ")),
+		"deep paths":    bash("cd " + strings.Repeat("a/", n/4) + ";cat " + words("b%d ")),
+		"pieces":        bash("cat " + words("a%d=")),
+		"commands":      bash(words("cmd%d;")),
+		"wrapped":       bash(strings.Repeat("env ", n/4) + "x"),
+		"scripts":       bash(words("sh 'cat f%d';")),
+		"substitutions": bash("x " + words("$(a%d)")),
+		"options":       bash("git log " + words("--x%d ")),
+		"Read":          {Tool: "Read", Input: input("file_path", deep(maxPath)), Cwd: "/repo"},
+		"MultiEdit":     {Tool: "MultiEdit", Input: input("file_path", deep(maxPath)), Cwd: "/repo"},
+		"Glob":          {Tool: "Glob", Input: input("pattern", strings.Repeat("a/", n/2)), Cwd: "/repo"},
+		"one name":      {Tool: "Read", Input: input("file_path", "/repo/"+strings.Repeat("a", min(n, 4000))), Cwd: "/repo"},
+		"url":           {Tool: "WebFetch", Input: input("url", "https://"+strings.Repeat("a.", n/2)+"org")},
+		"skill":         {Tool: "Skill", Input: input("skill", strings.Repeat("a:", n/2))},
+		"tool":          {Tool: "mcp__" + strings.Repeat("a", n) + "__b"},
+	}
+}
+
+// steps is what a decision costs, without a bound.
+func steps(p *Policy, c Call) int {
+	w := &work{left: 1 << 40}
+	p.explain(c, w)
+	return 1<<40 - w.left
+}
+
+// The cost of a decision is linear in the input and in the rules.
+func TestWorkIsLinear(t *testing.T) {
+	t.Parallel()
+	few, many := heavyPolicy(t, 20), heavyPolicy(t, 100)
+	small, large := heavyInputs(1000), heavyInputs(4000)
+	for name := range small {
+		once := steps(few, small[name])
+		assert.Less(t, steps(few, large[name]), 6*once, "%s: four times the input", name)
+		assert.Less(t, steps(many, small[name]), 7*once, "%s: five times the rules", name)
+		assert.Less(t, steps(many, heavyInputs(1000)[name]), maxWork, "%s: 1 kB and 100 rules are decided", name)
+	}
+}
+
+// A call that takes more work than a decision may is denied, whatever is allowed.
+func TestWorkIsBounded(t *testing.T) {
+	t.Parallel()
+	p := heavyPolicy(t, 100)
+	for name, c := range heavyInputs(1 << 20) {
+		w := &work{left: maxWork}
+		got := p.explain(c, w)
+		assert.Equal(t, w.left < 0, got.Behavior == protocol.BehaviorDeny, "%s: %.200s", name, got)
+		assert.Greater(t, w.left, -len(c.Input)*parseSteps-1<<20, name)
+	}
+	c := heavyInputs(15000)["words"]
+	all := steps(p, c)
+	for left := 0; left < all; left += 1 + all/20 {
+		w := &work{left: left}
+		got := p.explain(c, w)
+		require.Equal(t, protocol.BehaviorDeny, got.Behavior, "with %d steps", left)
+		assert.Contains(t, got.Reason, "within the work that a decision may take")
+		assert.Empty(t, got.Rule.Text)
+	}
+}
+
+func BenchmarkExplain(b *testing.B) {
+	for _, rules := range []int{1, 20, 100} {
+		p := heavyPolicy(b, rules)
+		for _, size := range []int{1000, 2000, 4000, 8000} {
+			for _, name := range []string{"words", "deep paths", "commands"} {
+				c := heavyInputs(size)[name]
+				b.Run(fmt.Sprintf("%s/rules=%d/bytes=%d", strings.ReplaceAll(name, " ", "-"), rules, size), func(b *testing.B) {
+					b.ReportMetric(float64(steps(p, c)), "steps/op")
+					for b.Loop() {
+						p.Explain(c)
+					}
+				})
+			}
+		}
+	}
+}
