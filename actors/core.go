@@ -99,7 +99,7 @@ func NewCore(cfg Config) *Core {
 		Clock: cfg.System.Clock(), Rand: cfg.System.Rand(), Exec: cfg.System.Executor(),
 		Limits: cfg.Limits, Budget: cfg.Budget, Discard: cfg.Discard, Emit: cfg.Emit, Deny: k.denial,
 		CheckVersion: k.checkVersion, CheckSession: k.checkSession, ErrorCodeKey: cfg.Dialect.Traits().ErrorCodeKey,
-		ResultAfterCancelled: cfg.Dialect.Traits().ResultAfterCancelled,
+		ResultAfterCancelled: cfg.Dialect.Traits().ResultAfterCancelled, RepeatsInit: cfg.Dialect.Traits().RepeatsSystemInit,
 	})
 	k.Link = transport.NewLink(transport.LinkConfig{
 		Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Spawner: cfg.Spawner,

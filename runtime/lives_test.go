@@ -49,6 +49,7 @@ type life struct {
 	allowed int            // allows that the gate gave
 	dropped int            // partial messages, as reported
 	hurried bool           // the user closed it in the middle
+	whole   bool           // the user reads the stream, else turn by turn
 }
 
 func newLife(t *testing.T, seed uint64) *life {
@@ -182,6 +183,21 @@ func (l *life) run() {
 	if l.chance(3) {
 		later(100, func() { _ = s.Call(ctx, &protocol.InterruptRequest{}, nil, 5*time.Second) }) // it may come too late
 	}
+	read := make(chan struct{})
+	if l.whole = l.chance(2); l.whole {
+		reader, err := s.Read()
+		require.NoError(l.t, err)
+		l.sched.Go(func() {
+			defer close(read)
+			for {
+				m, err := reader.Next(ctx)
+				if err != nil {
+					return // the session is over
+				}
+				l.read = append(l.read, string(m.Raw()))
+			}
+		})
+	}
 	unread := l.converse(s, len(script.Turns))
 	if !tight || !unread { // else the agent waits for a reader
 		require.NoError(l.t, s.AwaitIdle(ctx), l.killed)
@@ -189,7 +205,11 @@ func (l *life) run() {
 
 	closed := kernel.NewPromise[error]()
 	l.sched.Go(func() { closed.Resolve(s.Close(ctx)) })
-	l.readAll(s.Messages(ctx))
+	if l.whole {
+		require.NoError(l.t, l.sched.Await(ctx, read))
+	} else {
+		l.readAll(s.Messages(ctx))
+	}
 	err, waited := closed.Wait(ctx, l.sched)
 	require.NoError(l.t, waited, l.killed)
 	require.NoError(l.t, err, l.killed)
@@ -204,6 +224,12 @@ func (l *life) converse(s *runtime.Session, n int) (unread bool) {
 		turn, err := s.Send(context.Background(), text(fmt.Sprint(i)))
 		if err != nil {
 			return unread // the session is over
+		}
+		if l.whole {
+			if _, err := turn.Result(context.Background()); err != nil && s.State().Terminal() {
+				return false
+			}
+			continue
 		}
 		if l.chance(4) {
 			unread = true
@@ -234,15 +260,16 @@ func (l *life) check(s *runtime.Session) {
 	rest, missing := l.wrote, 0
 	for _, line := range l.read {
 		for len(rest) > 0 && rest[0] != line {
-			require.True(l.t, partial(rest[0]), "ordered-lossless: %.200s, killed %v", rest[0], l.killed)
-			rest = rest[1:]
-			missing++
+			require.True(l.t, partial(rest[0]) || !l.whole, "ordered-lossless: %.200s, killed %v", rest[0], l.killed)
+			if rest = rest[1:]; l.whole {
+				missing++
+			}
 		}
 		require.NotEmpty(l.t, rest, "ordered-lossless: nobody wrote %.200s, killed %v", line, l.killed)
 		rest = rest[1:]
 	}
 	require.LessOrEqual(l.t, missing, l.dropped, "ordered-lossless: killed %v", l.killed)
-	if !l.hurried && s.State() == runtime.StateClosed {
+	if l.whole && !l.hurried && s.State() == runtime.StateClosed {
 		for _, line := range rest {
 			require.True(l.t, partial(line), "ordered-lossless: %.200s, killed %v", line, l.killed)
 		}

@@ -213,10 +213,10 @@ func (t *Turn) Result(ctx context.Context) (*protocol.ResultMessage, error) {
 	}
 }
 
-// Messages yields the session's messages up to and with the result of this
-// turn; those of turns that the agent starts in between are among them. An
-// error comes last: of the session's end, of ctx, or [ledger.ErrBusy].
-// Breaking off leaves the rest for the next consumer.
+// Messages yields the messages of this turn, up to and with its result. Messages
+// that come before it in the stream are skipped. An error comes last: of the
+// session's end, of ctx, or [ledger.ErrBusy]. Breaking off leaves the rest for the
+// next consumer.
 func (t *Turn) Messages(ctx context.Context) iter.Seq2[protocol.Message, error] {
 	return func(yield func(protocol.Message, error) bool) {
 		c, err := t.s.core.Ledger.Consume()

@@ -188,8 +188,9 @@ func (c *Client) Send(ctx context.Context, m UserMessage) (*Turn, error) {
 	return &Turn{t}, nil
 }
 
-// Messages yields every message of the session until it ends, those of turns
-// that the agent starts by itself included. An error comes last: why the
+// Messages yields every message of the session that nobody has read yet, until it
+// ends: those of all turns, of turns that the agent starts by itself, of
+// background tasks, and what comes between. An error comes last: why the
 // session ended, if that was not a Close, or why ctx ended, or [ErrBusy].
 // Breaking off leaves the rest for the next reader.
 func (c *Client) Messages(ctx context.Context) iter.Seq2[Message, error] {

@@ -14,10 +14,22 @@ type Turn struct{ t *runtime.Turn }
 // RewindFiles.
 func (t *Turn) UUID() string { return t.t.UUID() }
 
-// Messages yields the session's messages up to and with the result of this very
-// message; those of turns that the agent starts in between are among them. An
-// error comes last: why the session ended, why ctx ended, [ErrNotRun], or
-// [ErrBusy]. Breaking off leaves the rest for the next reader.
+// Messages yields the messages of this turn, up to and with its result. An error
+// comes last: why the session ended, why ctx ended, [ErrNotRun], or [ErrBusy].
+//
+// The turn begins where the agent says that it began with the message
+// (command_lifecycle or system/init, observed on Claude Code 2.1.329), else after
+// the result before it. The first turn also has what came before it, such as
+// Qoder's system/init. Not among the messages: those of other turns, of turns
+// that the agent starts by itself, of background tasks that an earlier turn
+// started, and what the agent says between two turns. Partial messages are those
+// of the turn. If the agent takes up several messages in one turn, the loop of the
+// first has everything, and that of another begins where the agent took it up.
+//
+// Messages of the session that come before the turn and that nobody has read are
+// skipped: read turns in their order, or [Client.Messages], which has everything.
+// Breaking off leaves the rest for [Client.Messages], until the loop of a later
+// turn skips it.
 func (t *Turn) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		relay(ctx, t.t.Messages(ctx), yield)

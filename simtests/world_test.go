@@ -145,41 +145,48 @@ func (w *world) play(ctx context.Context, spec runtime.Spec, prompts ...string) 
 	if err != nil {
 		return err
 	}
+	r, err := s.Read()
+	if err != nil {
+		return err
+	}
+	read := kernel.NewPromise[error]()
+	w.sched.Go(func() { read.Resolve(w.readAll(ctx, r)) })
 	for _, prompt := range prompts {
 		turn, err := s.Send(ctx, &protocol.UserMessage{Message: protocol.UserContent{Role: "user", Content: protocol.StringContent(prompt)}})
+		if err == nil {
+			_, err = turn.Result(ctx)
+		}
 		if err != nil {
 			w.turnErrs = append(w.turnErrs, err)
 			break
-		}
-		for m, err := range turn.Messages(ctx) {
-			if err != nil {
-				w.turnErrs = append(w.turnErrs, err)
-				break
-			}
-			w.read = append(w.read, string(m.Raw()))
-			w.note("user %s", m.Raw())
 		}
 	}
 	if err := s.AwaitIdle(ctx); err != nil {
 		return err
 	}
-	// What the agent wrote behind the last result belongs to the user too.
 	closed := kernel.NewPromise[error]()
 	w.sched.Go(func() { closed.Resolve(s.Close(ctx)) })
-	for m, err := range s.Messages(ctx) {
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				w.turnErrs = append(w.turnErrs, err)
-			}
-			break
-		}
-		w.read = append(w.read, string(m.Raw()))
+	if err, _ := read.Wait(ctx, w.sched); !errors.Is(err, io.EOF) {
+		w.turnErrs = append(w.turnErrs, err)
 	}
 	closeErr, err := closed.Wait(ctx, w.sched)
 	if err != nil {
 		return err
 	}
 	return closeErr
+}
+
+// readAll reads to the end of the session, which it returns.
+func (w *world) readAll(ctx context.Context, r *runtime.Reader) error {
+	defer r.Close()
+	for {
+		m, err := r.Next(ctx)
+		if err != nil {
+			return err
+		}
+		w.read = append(w.read, string(m.Raw()))
+		w.note("user %s", m.Raw())
+	}
 }
 
 // finish shuts the runtime down and checks that nothing is left.

@@ -26,8 +26,9 @@ type facts struct {
 	capabilities []string
 	agentRunning bool
 	saysStarted  bool            // the agent says when it begins with a user message
+	ownTurn      bool            // a turn runs that the agent started
 	skipped      bool            // a line above the ceiling may have been the result
-	tasks        map[string]bool // background tasks by id
+	tasks        map[string]task // background tasks by id
 	overflow     bool            // there were more than are kept, and it was said
 	levels       bool            // the agent reports tasks as a level
 	quietUntil   time.Time       // a turn may still follow the last task
@@ -60,6 +61,7 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 		for _, t := range e.Turns {
 			l.endTurn(t, r, nil)
 		}
+		l.displace()
 		l.facts.quietUntil = time.Time{}
 		l.turns.idle.fire()
 		return true
@@ -135,11 +137,14 @@ func (l *Ledger) authExpired(reason string) {
 	}
 }
 
+// lifecycle is a command_lifecycle: how far a user message has come.
+type lifecycle struct {
+	CommandUUID string `json:"command_uuid"`
+	State       string `json:"state"`
+}
+
 func (l *Ledger) lifecycle(f *protocol.Frame) bool {
-	var m struct {
-		CommandUUID string `json:"command_uuid"`
-		State       string `json:"state"`
-	}
+	var m lifecycle
 	if json.Unmarshal(f.Raw, &m) != nil {
 		return false
 	}

@@ -142,6 +142,7 @@ func (l *Ledger) DeliverContent() (control protocol.Frame, edge, ok bool) {
 			break
 		}
 		e := Entry{Frame: f.Frame}
+		l.place(&e)
 		if f.Type != "stream_event" {
 			if l.observe(&e) {
 				edge = true

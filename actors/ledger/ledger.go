@@ -133,6 +133,8 @@ type Config struct {
 	Emit func(event.Event)
 	// ResultAfterCancelled is the dialect's trait of that name.
 	ResultAfterCancelled bool
+	// RepeatsInit is the dialect's trait RepeatsSystemInit.
+	RepeatsInit bool
 	// ErrorCodeKey is the key of the code in an error answer. Default: Claude's.
 	ErrorCodeKey string
 	// CheckVersion judges the protocol version that the agent's first

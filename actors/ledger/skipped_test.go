@@ -155,7 +155,7 @@ func TestASkippedResultWaitsForWhatCameBefore(t *testing.T) {
 	require.NoError(t, err)
 	r.requireSkipped(b)
 	lines, _ := r.drain(r.consume(), b)
-	assert.Equal(t, []string{resultOf("a"), assistant(1)}, lines, "what came before it belongs to the turn, and no more")
+	assert.Equal(t, []string{assistant(1)}, lines, "what came between the two results, and no more")
 }
 
 func TestASkippedLineIsKnownByItsOwnType(t *testing.T) {

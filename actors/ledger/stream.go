@@ -14,7 +14,8 @@ type Entry struct {
 	// Turns are the turns that end with this frame, which is then a result.
 	Turns []*Turn
 
-	seq uint64
+	seq  uint64
+	task uint64 // 1 + the place in the stream where its background task began; 0: it is of none
 }
 
 // stream is what was delivered and not yet consumed. held counts the inbox
@@ -162,9 +163,9 @@ func (c *Consumer) Release() {
 // after a normal end, or the reason of the session's end.
 func (c *Consumer) Next(ctx context.Context) (Entry, error) { return c.NextOf(ctx, nil) }
 
-// NextOf is Next for somebody who wants no more than the result of a turn:
-// once the turn has ended and nothing is left that was delivered before, it
-// returns io.EOF.
+// NextOf is Next for somebody who wants the messages of one turn. What comes
+// before them and is not of the turn is dropped. Once the turn has ended and
+// nothing of it is left, it returns io.EOF.
 func (c *Consumer) NextOf(ctx context.Context, t *Turn) (Entry, error) {
 	l := c.l
 	for {
@@ -184,7 +185,7 @@ func (c *Consumer) next(t *Turn) (Entry, <-chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.stream
-	if s.entries.len() > 0 && (t == nil || t.state != TurnEnded || s.entries.front().seq < t.endsAt) {
+	for s.entries.len() > 0 && !t.overBefore(s.entries.front().seq) {
 		e := s.pop()
 		if s.stalled {
 			s.stalledAt = l.cfg.Clock.Now() // somebody reads
@@ -193,7 +194,9 @@ func (c *Consumer) next(t *Turn) (Entry, <-chan struct{}, error) {
 			s.unstall()
 			l.reader.fire()
 		}
-		return e, nil, nil
+		if t == nil || t.owns(&e) {
+			return e, nil, nil
+		}
 	}
 	if t != nil && t.state == TurnEnded {
 		return Entry{}, nil, io.EOF

@@ -15,13 +15,17 @@ const (
 	maxTaskID = 256 // bytes
 )
 
+// task is a background task that lives.
+type task struct {
+	protocol.BackgroundTask
+	since uint64 // the place in the stream where it was first seen
+}
+
 func (l *Ledger) task(f *protocol.Frame) bool {
 	var m struct {
-		Tasks []struct {
-			TaskID string `json:"task_id"`
-		} `json:"tasks"`
-		TaskID       string `json:"task_id"`
-		Backgrounded *bool  `json:"is_backgrounded"`
+		Tasks []protocol.BackgroundTask `json:"tasks"`
+		protocol.BackgroundTask
+		Backgrounded *bool `json:"is_backgrounded"`
 	}
 	if json.Unmarshal(f.Raw, &m) != nil {
 		return false
@@ -30,17 +34,22 @@ func (l *Ledger) task(f *protocol.Frame) bool {
 	switch {
 	case f.Subtype == "background_tasks_changed":
 		l.facts.levels = true
-		l.facts.tasks = make(map[string]bool, min(len(m.Tasks), maxTasks))
+		known := l.facts.tasks
+		l.facts.tasks = make(map[string]task, min(len(m.Tasks), maxTasks))
 		for _, t := range m.Tasks {
-			l.addTask(t.TaskID)
+			since := l.stream.pushed
+			if k, ok := known[t.TaskID]; ok {
+				since = k.since
+			}
+			l.addTask(t, since)
 		}
 	case l.facts.levels:
 		return false // the level is the truth
 	case f.Subtype == "task_started" && (m.Backgrounded == nil || *m.Backgrounded):
 		if l.facts.tasks == nil {
-			l.facts.tasks = make(map[string]bool)
+			l.facts.tasks = make(map[string]task)
 		}
-		l.addTask(m.TaskID)
+		l.addTask(m.BackgroundTask, l.stream.pushed)
 	case f.Subtype == "task_notification":
 		delete(l.facts.tasks, m.TaskID)
 	}
@@ -63,9 +72,12 @@ func (f *facts) stopQuiet() {
 	}
 }
 
-func (l *Ledger) addTask(id string) {
-	if len(id) <= maxTaskID && (len(l.facts.tasks) < maxTasks || l.facts.tasks[id]) {
-		l.facts.tasks[id] = true
+func (l *Ledger) addTask(t protocol.BackgroundTask, since uint64) {
+	_, known := l.facts.tasks[t.TaskID]
+	if len(t.TaskID) <= maxTaskID && (len(l.facts.tasks) < maxTasks || known) {
+		t.TaskType, t.Description = Short(t.TaskType), Short(t.Description)
+		t.RunID, t.SubagentType, t.ParentTaskID = Short(t.RunID), Short(t.SubagentType), Short(t.ParentTaskID)
+		l.facts.tasks[t.TaskID] = task{t, since}
 		return
 	}
 	if !l.facts.overflow {

@@ -31,11 +31,13 @@ type Turn struct {
 	Message *protocol.UserMessage
 	Opened  time.Time
 
-	seq    uint64
-	state  TurnState
-	begun  bool   // a turn was begun while it was the oldest that was written
-	endsAt uint64 // the entries of the stream before this one belong to it
-	result *kernel.Promise[*protocol.ResultMessage]
+	seq      uint64
+	state    TurnState
+	begun    bool   // a turn was begun while it was the oldest that was written
+	startsAt uint64 // the first entry of the stream that belongs to it, or notStarted
+	named    bool   // the agent has said that it began with this message
+	endsAt   uint64 // the entries before this one belong to it; valid once it has ended
+	result   *kernel.Promise[*protocol.ResultMessage]
 }
 
 // Done is closed when the turn has ended.
@@ -45,8 +47,9 @@ func (t *Turn) Done() <-chan struct{} { return t.result.Done() }
 func (t *Turn) Result() (*protocol.ResultMessage, error) { return t.result.Value() }
 
 type turns struct {
-	open []*Turn // in order of arrival, not ended
-	idle signal  // fires whenever the session may have become idle
+	open  []*Turn // in order of arrival, not ended
+	begun bool    // a turn of the user's or of the agent's has begun
+	idle  signal  // fires whenever the session may have become idle
 }
 
 // byUUID is the open turn of that uuid, or nil: there are few.
@@ -75,7 +78,13 @@ func (l *Ledger) OpenTurn(m *protocol.UserMessage) (*Turn, error) {
 	if l.turns.byUUID(m.UUID) != nil {
 		return nil, fmt.Errorf("a message with uuid %s is already under way: every message needs a uuid of its own", m.UUID)
 	}
-	t := &Turn{UUID: m.UUID, Message: m, Opened: l.cfg.Clock.Now(), result: kernel.NewPromise[*protocol.ResultMessage]()}
+	t := &Turn{
+		UUID: m.UUID, Message: m, Opened: l.cfg.Clock.Now(), startsAt: notStarted,
+		result: kernel.NewPromise[*protocol.ResultMessage](),
+	}
+	if !l.turns.begun {
+		t.startsAt, l.turns.begun = 0, true // what came before the first turn is the first turn's
+	}
 	l.order++
 	t.seq = l.order
 	l.turns.open = append(l.turns.open, t)
@@ -119,6 +128,7 @@ func (l *Ledger) endTurn(t *Turn, r *protocol.ResultMessage, err error) {
 	l.turns.open = slices.Delete(l.turns.open, i, i+1)
 	t.state, t.endsAt = TurnEnded, l.stream.pushed
 	if r != nil {
+		t.startsAt = min(t.startsAt, t.endsAt)
 		t.endsAt++ // the result itself is about to be pushed
 	}
 	if err != nil {

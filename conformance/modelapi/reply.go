@@ -3,6 +3,7 @@ package modelapi
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -31,6 +32,15 @@ func (f *Failure) write(w http.ResponseWriter) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(f.RetryAfter/time.Second)))
 	}
 	writeError(w, f.Status, f.Type, "scripted "+strconv.Itoa(f.Status))
+}
+
+func (r *Raw) write(w http.ResponseWriter) {
+	kind := r.ContentType
+	if kind == "" {
+		kind = "text/event-stream"
+	}
+	w.Header().Set("Content-Type", kind)
+	_, _ = io.WriteString(w, r.Body) // a client that left has nobody to tell
 }
 
 func writeError(w http.ResponseWriter, status int, kind, message string) {

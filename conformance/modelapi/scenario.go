@@ -69,6 +69,15 @@ type Reply struct {
 	// Hang never answers: the call ends when the client leaves or the server
 	// closes.
 	Hang bool
+	// Raw, when set, is the whole answer, whatever the API says about answers.
+	Raw *Raw
+}
+
+// Raw is an answer that need not be one of the API's. Its status is 200.
+type Raw struct {
+	// ContentType is the answer's Content-Type; empty: text/event-stream.
+	ContentType string
+	Body        string
 }
 
 // Check is the verdict of a safety check. The zero value finds no danger.
@@ -81,6 +90,7 @@ type Check struct {
 // Failure is an HTTP error of the endpoint, counted per scenario, argument and
 // step.
 type Failure struct {
+	// Status is the HTTP status. Zero drops the connection without an answer.
 	Status int
 	// Type is the API's error type, such as "rate_limit_error".
 	Type string

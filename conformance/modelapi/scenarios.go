@@ -157,6 +157,11 @@ func failureScenarios() map[string]Scenario {
 		"err401":        fail(Failure{Status: 401, Type: "authentication_error", Times: forever}, "never"),
 		"err500forever": fail(Failure{Status: 500, Type: "api_error", Times: forever}, "never"),
 		"hang":          {Always(Reply{Hang: true})},
+		"reset":         fail(Failure{Times: forever}, "never"),
+		"resetmid":      {Always(Reply{Blocks: []Block{Text("This answer always breaks off.")}, Chunks: 4, Cut: &Cut{After: 2, Times: forever}})},
+		"html":          {Always(Reply{Raw: &Raw{ContentType: "text/html", Body: "<html><body>502 Bad Gateway</body></html>"}})},
+		"empty":         {Always(Reply{Raw: &Raw{}})},
+		"garbage":       {Always(Reply{Raw: &Raw{Body: "event: message_start\ndata: {\"type\":\"message_start\",\n\nnot an event\n\n"}})},
 		// partial breaks off once; the retry gets it all.
 		"partial": {Always(Reply{
 			Blocks: []Block{Text("This answer broke off once.")}, Chunks: 4, Cut: &Cut{After: 2, Times: 1},

@@ -190,13 +190,19 @@ func (s *Server) record(entry *Request) {
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry Request) {
 	reply := s.reply(entry)
 	fail, cut := s.spoil(entry.Marker, reply)
-	if fail {
+	if fail && reply.Failure.Status != 0 {
 		reply.Failure.write(w)
 		return
 	}
 	if reply.Hang {
 		<-r.Context().Done()
+	}
+	if reply.Hang || fail {
 		panic(http.ErrAbortHandler) // the way net/http drops a connection without an answer
+	}
+	if reply.Raw != nil {
+		reply.Raw.write(w)
+		return
 	}
 	pause := func(d time.Duration) error { return sleep(r.Context(), d) }
 	if pause(reply.Delay) != nil {
