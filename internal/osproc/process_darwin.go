@@ -121,6 +121,9 @@ func (t sysctlTable) kill(j *sweepJob, m member) error {
 	return nil
 }
 
+func (sysctlTable) since(int) uint64 { return 0 }
+
+// gone implements [table].
 func (t sysctlTable) gone(m member) bool {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", m.PID)
 	return err != nil || k.Proc.P_stat == zombie || keyOf(*k) != m.key()

@@ -50,3 +50,4 @@ func (noTable) scan(*wanted, func(*sweepJob, member)) (bool, error) { return tru
 func (noTable) member(*sweepJob, int) (member, bool)                { return member{}, false }
 func (noTable) kill(*sweepJob, member) error                        { return nil }
 func (noTable) gone(member) bool                                    { return true }
+func (noTable) since(int) uint64                                    { return 0 }

@@ -174,6 +174,7 @@ func (jobTable) scan(*wanted, func(*sweepJob, member)) (bool, error) { return tr
 func (jobTable) member(*sweepJob, int) (member, bool)                { return member{}, false }
 func (jobTable) kill(*sweepJob, member) error                        { return nil }
 func (jobTable) gone(member) bool                                    { return true }
+func (jobTable) since(int) uint64                                    { return 0 }
 
 // canExecute leaves it to CreateProcess: the extension decides, not a mode.
 func canExecute(path string) error {

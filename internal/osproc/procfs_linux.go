@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -24,13 +23,18 @@ const (
 // procfs is Linux's process table.
 type procfs struct {
 	self  int
-	leads func(pid int) bool    // whether a pid is a leader that Reap will collect
-	list  func() ([]int, error) // the ids of all processes, in order
-	buf   []byte                // of the last read
+	leads func(pid int) bool       // whether a pid is a leader that Reap will collect
+	list  func() ([]procID, error) // all processes, by pid; valid until the next call
+	ids   []procID                 // what list has returned
+	seen  []*seenProc              // of the last list, by pid
+	scans int
+	buf   []byte // of the last read
 }
 
 func newTable(leads func(int) bool) table {
-	return &procfs{self: os.Getpid(), leads: leads, list: listPIDs, buf: make([]byte, 16<<10)}
+	t := &procfs{self: os.Getpid(), leads: leads, buf: make([]byte, 16<<10)}
+	t.list = t.listProcs
+	return t
 }
 
 // verdict is what a scan could find out about one process.
@@ -50,19 +54,19 @@ const maxChase = 64
 // list. So when any was gone, the list is made again and its newcomers, few
 // and therefore quickly done, are judged in turn.
 func (t *procfs) scan(w *wanted, found func(*sweepJob, member)) (bool, error) {
-	var seen []int
+	t.scans++
 	settled := true
 	for range maxChase {
-		pids, err := t.list()
-		if err != nil {
+		if err := t.relist(); err != nil {
 			return false, err
 		}
 		chase := false
-		for _, pid := range pids {
-			if _, old := slices.BinarySearch(seen, pid); old || pid == t.self {
+		for _, p := range t.seen {
+			if p.scan == t.scans || p.pid == t.self {
 				continue
 			}
-			switch t.look(pid, w, found) {
+			p.scan = t.scans
+			switch t.look(p, w, found) {
 			case vanished:
 				chase = true
 			case unclear:
@@ -73,56 +77,49 @@ func (t *procfs) scan(w *wanted, found func(*sweepJob, member)) (bool, error) {
 		if !chase {
 			return settled, nil
 		}
-		seen = pids
 	}
 	return false, nil
 }
 
-// listPIDs returns the ids of all processes, in order.
-func listPIDs() ([]int, error) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = dir.Close() }()
-	names, err := dir.Readdirnames(-1)
-	pids := make([]int, 0, len(names))
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	slices.Sort(pids)
-	return pids, err
-}
-
 // look judges one process, and reports it to the jobs that it belongs to.
-func (t *procfs) look(pid int, w *wanted, found func(*sweepJob, member)) verdict {
-	group, err := unix.Getpgid(pid)
-	if err != nil {
-		return failed(err)
+func (t *procfs) look(p *seenProc, w *wanted, found func(*sweepJob, member)) verdict {
+	if v := t.meet(p); v != judged {
+		return v
 	}
-	if group == 0 {
+	if p.start < w.since {
+		return judged // older than the leaders: it descends from none of them
+	}
+	group, err := unix.Getpgid(p.pid)
+	switch {
+	case err != nil && p.foreign():
+		return judged // gone, and no child of it is wanted
+	case err != nil:
+		return failed(err)
+	case group == 0:
 		// A kernel thread, or of a group from outside our pid namespace: no
 		// descendant of ours is either.
 		return judged
 	}
 	jobs, inGroup := w.groups[group], true
 	if len(jobs) == 0 {
-		env, v := t.environ(pid)
-		if jobs, inGroup = w.carriedBy(env), false; len(jobs) == 0 {
-			return v
+		inGroup = false
+		if v := t.readMarkers(p, w); v != judged {
+			return p.ends(v)
+		}
+		if jobs = w.carriedBy(p.markers); len(jobs) == 0 {
+			return judged
 		}
 	}
-	st, err := t.stat(pid)
+	st, err := t.stat(p.pid)
 	if err != nil {
 		return failed(err)
 	}
 	if st.dead() {
-		t.collect(pid, st)
-		return vanished
+		t.collect(p.pid, st)
+		p.ended = p.ended || w.exited[p.pid] // all its children are in this list
+		return p.ends(vanished)
 	}
-	m := t.describe(pid, st, inGroup)
+	m := t.describe(p.pid, st, inGroup)
 	for _, j := range jobs {
 		found(j, m)
 	}
@@ -141,9 +138,11 @@ func failed(err error) verdict {
 	return unclear
 }
 
-// carriedBy returns the jobs whose marker is in env.
-func (w *wanted) carriedBy(env []byte) (jobs []*sweepJob) {
-	eachMarker(env, func(name []byte) { jobs = append(jobs, w.markers[string(name)]...) })
+// carriedBy returns the jobs of the markers.
+func (w *wanted) carriedBy(markers []string) (jobs []*sweepJob) {
+	for _, name := range markers {
+		jobs = append(jobs, w.markers[name]...)
+	}
 	return jobs
 }
 
@@ -226,6 +225,15 @@ func (t *procfs) carries(j *sweepJob, pid int) (yes bool) {
 	env, _ := t.environ(pid)
 	eachMarker(env, func(name []byte) { yes = yes || string(name) == j.marker })
 	return yes
+}
+
+// since implements [table].
+func (t *procfs) since(pid int) uint64 {
+	st, err := t.stat(pid)
+	if err != nil {
+		return 0
+	}
+	return st.start
 }
 
 // kill implements [table]. The pidfd pins one process; what was seen is looked

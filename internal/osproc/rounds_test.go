@@ -87,6 +87,8 @@ func (f *fakeTable) kill(j *sweepJob, m member) error {
 	return f.killErr
 }
 
+func (*fakeTable) since(int) uint64 { return 0 }
+
 func (f *fakeTable) gone(m member) bool {
 	for _, ms := range f.procs {
 		if slices.ContainsFunc(ms, func(o member) bool { return o.key() == m.key() }) {
@@ -240,6 +242,43 @@ func TestSweepsShareScans(t *testing.T) {
 	wg.Wait()
 	assert.Len(t, f.killed, n)
 	assert.LessOrEqual(t, f.scans, 4)
+}
+
+// A sweep of what does not die makes long pauses. Another one that begins, or
+// ends, makes the next pause a short one.
+func TestAnotherSweepShortensThePause(t *testing.T) {
+	t.Parallel()
+	const other = fakeMarker + "b"
+	var (
+		s     *sweeper
+		clk   *leapClock
+		scans []time.Time
+		joins sync.WaitGroup
+	)
+	f := &fakeTable{settled: true, immortal: true, onScan: func(*fakeTable) {
+		scans = append(scans, clk.Now())
+		if len(scans) != 20 {
+			return
+		}
+		joins.Go(func() {
+			_, err := s.sweep(t.Context(), other, nil)
+			assert.NoError(t, err)
+		})
+		for both := false; !both; {
+			s.mu.Lock()
+			both = len(s.jobs) == 2
+			s.mu.Unlock()
+		}
+	}}
+	s, clk = fakeSweeper(f, nil)
+	_, err := s.sweep(t.Context(), fakeMarker, nil)
+	require.ErrorIs(t, err, ErrSurvivors)
+	joins.Wait()
+	assert.Equal(t, pauseMax, scans[19].Sub(scans[18]), "alone")
+	assert.Zero(t, scans[20].Sub(scans[19]), "the other has come")
+	assert.Equal(t, pauseMin, scans[21].Sub(scans[20]), "its first clean scan")
+	assert.Equal(t, pauseMin, scans[22].Sub(scans[21]), "it has ended")
+	assert.Equal(t, pauseMax, scans[40].Sub(scans[39]), "alone again")
 }
 
 // The scan hangs in the process table: the caller still gets away.

@@ -36,6 +36,9 @@ type table interface {
 	kill(j *sweepJob, m member) error
 	// gone reports whether m has ended.
 	gone(m member) bool
+	// since returns when the leader pid was started, in the unit of
+	// member.start; 0: that is not known. The leader is not reaped.
+	since(pid int) uint64
 }
 
 // member is a process of a launch, as a scan saw it.
@@ -64,6 +67,8 @@ func (v victim) hopeless() bool { return errors.Is(v.err, syscall.EPERM) }
 type wanted struct {
 	markers map[string][]*sweepJob
 	groups  map[int][]*sweepJob
+	since   uint64       // when the oldest leader was started, as member.start; 0: not known
+	exited  map[int]bool // leaders that were dead before the scan
 }
 
 // sweepJob is one call of Sweep. All but left, err and done is the scanning
@@ -72,6 +77,7 @@ type sweepJob struct {
 	marker string
 	proc   *Process // nil: a launch of an earlier host
 
+	since    uint64 // when the leader was started, as member.start; 0: not known
 	started  time.Time
 	progress time.Time // of the last find or death
 	dirty    bool      // this scan found something
@@ -96,6 +102,7 @@ type sweeper struct {
 	mu      sync.Mutex
 	jobs    []*sweepJob
 	running bool
+	wake    chan struct{} // closed by the next job; nil once it is
 }
 
 func (s *sweeper) init(cfg Config, t table) {
@@ -109,9 +116,13 @@ func (s *sweeper) sweep(ctx context.Context, marker string, p *Process) ([]ProcI
 	}
 	s.mu.Lock()
 	s.jobs = append(s.jobs, j)
-	if !s.running {
+	switch {
+	case !s.running:
 		s.running = true
 		s.exec.Go(s.run)
+	case s.wake != nil:
+		close(s.wake)
+		s.wake = nil
 	}
 	s.mu.Unlock()
 
@@ -128,31 +139,46 @@ func (s *sweeper) sweep(ctx context.Context, marker string, p *Process) ([]ProcI
 func (s *sweeper) run() {
 	pause := pauseMin
 	for {
-		jobs := s.current()
+		jobs, wake := s.current()
 		if len(jobs) == 0 {
 			return
 		}
-		if moved, finished := s.round(jobs); moved || finished == len(jobs) {
+		moved, finished := s.round(jobs)
+		if moved || finished == len(jobs) {
 			pause = pauseMin // go on at once: children may have been forked
 			continue
 		}
-		s.sleep(pause)
-		pause = min(2*pause, pauseMax)
+		if finished > 0 {
+			pause = pauseMin // the others have come a round further, too
+		}
+		if s.sleep(pause, wake) {
+			pause = pauseMin
+		} else {
+			pause = min(2*pause, pauseMax)
+		}
 	}
 }
 
-// current returns the jobs of the next scan; with none the task ends.
-func (s *sweeper) current() []*sweepJob {
+// current returns the jobs of the next scan, and what is closed when another
+// job comes; with none the task ends.
+func (s *sweeper) current() ([]*sweepJob, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running = len(s.jobs) > 0
-	return slices.Clone(s.jobs)
+	s.wake = make(chan struct{})
+	return slices.Clone(s.jobs), s.wake
 }
 
-func (s *sweeper) sleep(d time.Duration) {
-	done := make(chan struct{})
-	s.clock.AfterFunc(d, func() { close(done) })
-	_ = s.exec.Await(context.Background(), done)
+// sleep waits for d, or until another job comes, which it reports.
+func (s *sweeper) sleep(d time.Duration, wake <-chan struct{}) (woken bool) {
+	select {
+	case <-wake:
+		return true
+	default:
+	}
+	ctx, cancel := kernel.WithTimeout(context.Background(), s.clock, &kernel.TimeoutError{What: "sweep", Limit: d})
+	defer cancel()
+	return s.exec.Await(ctx, wake) == nil
 }
 
 // round makes one scan for all jobs. moved tells that a process was found or
@@ -184,12 +210,25 @@ func (s *sweeper) round(jobs []*sweepJob) (moved bool, finished int) {
 // open starts a round: it kills the groups of new jobs, at one instant each,
 // and collects what to look for.
 func (s *sweeper) open(jobs []*sweepJob, now time.Time) *wanted {
-	w := &wanted{markers: make(map[string][]*sweepJob), groups: make(map[int][]*sweepJob)}
-	for _, j := range jobs {
+	w := &wanted{markers: make(map[string][]*sweepJob), groups: make(map[int][]*sweepJob), exited: make(map[int]bool)}
+	for i, j := range jobs {
 		j.dirty = false
 		w.markers[j.marker] = append(w.markers[j.marker], j)
 		if j.proc != nil {
-			j.proc.holdingGroup(func() { w.groups[j.proc.Group()] = append(w.groups[j.proc.Group()], j) })
+			j.proc.holdingGroup(func() {
+				w.groups[j.proc.Group()] = append(w.groups[j.proc.Group()], j)
+				select {
+				case <-j.proc.exited:
+					w.exited[j.proc.PID()] = true
+				default:
+				}
+				if j.since == 0 {
+					j.since = s.table.since(j.proc.PID())
+				}
+			})
+		}
+		if i == 0 || j.since < w.since {
+			w.since = j.since
 		}
 		if !j.started.IsZero() {
 			continue

@@ -75,6 +75,14 @@ func TestHoppersDoNotEscape(t *testing.T) {
 	}
 }
 
+// procIDs are processes of a list that a test makes up.
+func procIDs(pids ...int) (ids []procID) {
+	for _, pid := range pids {
+		ids = append(ids, procID{pid, uint64(pid)})
+	}
+	return ids
+}
+
 func TestScanListsAgainWhenAProcessVanished(t *testing.T) {
 	t.Parallel()
 	p := launchAgent(t, NewLauncher(Config{}), agent(newToken(), "wait"))
@@ -93,10 +101,10 @@ func TestScanListsAgainWhenAProcessVanished(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			table := newTable(func(int) bool { return true }).(*procfs)
-			table.list = func() ([]int, error) {
+			table.list = func() ([]procID, error) {
 				next := tc.lists[0]
 				tc.lists = tc.lists[1:]
-				return next, nil
+				return procIDs(next...), nil
 			}
 			j, found := new(sweepJob), 0
 			settled, err := table.scan(&wanted{markers: map[string][]*sweepJob{p.Marker(): {j}}},
@@ -109,7 +117,7 @@ func TestScanListsAgainWhenAProcessVanished(t *testing.T) {
 
 	table := newTable(nil).(*procfs)
 	lists := 0
-	table.list = func() ([]int, error) { lists++; return []int{never + lists}, nil }
+	table.list = func() ([]procID, error) { lists++; return procIDs(never + lists), nil }
 	settled, err := table.scan(new(wanted), nil)
 	require.NoError(t, err)
 	assert.False(t, settled, "it gives up for now when each list is old at once")

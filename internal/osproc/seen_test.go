@@ -1,0 +1,116 @@
+//go:build linux
+
+package osproc
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// knows returns what t remembers of a process.
+func (t *procfs) knows(pid int) *seenProc {
+	i := slices.IndexFunc(t.seen, func(p *seenProc) bool { return p.pid == pid })
+	if i < 0 {
+		return nil
+	}
+	return t.seen[i]
+}
+
+// scanned returns the pids that a scan for j finds.
+func scanned(t *testing.T, table *procfs, w *wanted) (pids []int) {
+	t.Helper()
+	_, err := table.scan(w, func(_ *sweepJob, m member) { pids = append(pids, m.PID) })
+	require.NoError(t, err)
+	return pids
+}
+
+func TestAScanReadsAProcessOnce(t *testing.T) {
+	t.Parallel()
+	p := launchAgent(t, NewLauncher(Config{}), agent(newToken(), "wait"))
+	requireReady(t, p)
+	mine := &wanted{markers: map[string][]*sweepJob{p.Marker(): {new(sweepJob)}}}
+	others := &wanted{markers: map[string][]*sweepJob{markerPrefix + "other": {new(sweepJob)}}}
+	leader := false
+	table := newTable(func(int) bool { return leader }).(*procfs)
+
+	assert.Empty(t, scanned(t, table, others))
+	known := table.knows(p.PID())
+	require.NotNil(t, known)
+	assert.Equal(t, []string{p.Marker()}, known.markers)
+	assert.Equal(t, []int{p.PID()}, scanned(t, table, mine), "of the markers that the scan before has read")
+	assert.Same(t, known, table.knows(p.PID()))
+
+	known.markers = nil
+	assert.Empty(t, scanned(t, table, mine), "what was read once is not read again")
+	leader = true
+	assert.Equal(t, []int{p.PID()}, scanned(t, table, mine), "a leader had the environment of its host until exec")
+	known.markers = nil
+	assert.Empty(t, scanned(t, table, mine), "once it is read as a leader that is over")
+
+	known.markers = []string{p.Marker() + "dropped"}
+	dropped := &wanted{markers: map[string][]*sweepJob{p.Marker() + "dropped": {new(sweepJob)}}}
+	assert.Empty(t, scanned(t, table, dropped), "what is about to be killed is read again")
+
+	known.markers, known.inode = nil, known.inode+1
+	assert.Equal(t, []int{p.PID()}, scanned(t, table, mine), "another process of the same number")
+	assert.NotSame(t, known, table.knows(p.PID()))
+}
+
+func TestAScanSkipsWhatIsOlderThanTheLeaders(t *testing.T) {
+	t.Parallel()
+	p := launchAgent(t, NewLauncher(Config{}), agent(newToken(), "wait"))
+	requireReady(t, p)
+	table := newTable(func(int) bool { return true }).(*procfs)
+	w := &wanted{markers: map[string][]*sweepJob{p.Marker(): {new(sweepJob)}}, since: table.since(p.PID())}
+	require.NotZero(t, w.since)
+	assert.Equal(t, []int{p.PID()}, scanned(t, table, w))
+	parent := table.knows(os.Getppid())
+	require.NotNil(t, parent)
+	assert.Equal(t, parent.start >= w.since, parent.read)
+	w.since++
+	assert.Empty(t, scanned(t, table, w))
+}
+
+// An exited leader is in the process table until it is reaped. No scan lists
+// again because of it.
+func TestADeadProcessIsNewsOnce(t *testing.T) {
+	t.Parallel()
+	p := launchAgent(t, NewLauncher(Config{}), agent(newToken(), "wait"))
+	requireReady(t, p)
+	require.NoError(t, p.Kill())
+	awaitExit(t, p)
+	for _, known := range []bool{false, true} {
+		table := newTable(func(int) bool { return true }).(*procfs)
+		lists := 0
+		table.list = func() ([]procID, error) { lists++; return procIDs(p.PID()), nil }
+		w := &wanted{groups: map[int][]*sweepJob{p.Group(): {new(sweepJob)}}, exited: map[int]bool{p.PID(): known}}
+		for range 3 {
+			assert.Empty(t, scanned(t, table, w))
+		}
+		assert.Equal(t, map[bool]int{false: 4, true: 3}[known], lists)
+	}
+}
+
+func TestProcessesAreListedWithTheirInodes(t *testing.T) {
+	t.Parallel()
+	table := newTable(nil).(*procfs)
+	ids, err := table.listProcs()
+	require.NoError(t, err)
+	assert.True(t, slices.IsSortedFunc(ids, func(a, b procID) int { return a.pid - b.pid }))
+	i := slices.IndexFunc(ids, func(id procID) bool { return id.pid == os.Getpid() })
+	require.GreaterOrEqual(t, i, 0)
+	mine := ids[i].inode
+	require.NotZero(t, mine)
+	ids, err = table.listProcs()
+	require.NoError(t, err)
+	i = slices.IndexFunc(ids, func(id procID) bool { return id.pid == os.Getpid() })
+	assert.Equal(t, mine, ids[i].inode, "the same process")
+
+	for _, bad := range []string{"", "short", string(make([]byte, 24)), "12345678" + "12345678" + "\xff\xff" + "4" + "1\x00\x00\x00\x00"} {
+		assert.Empty(t, appendProcs(nil, []byte(bad)), "%q", bad)
+	}
+}
