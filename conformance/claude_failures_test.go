@@ -149,3 +149,40 @@ func TestExpiredLoginIsToldOnce(t *testing.T) {
 	assert.Equal(t, 1, events())
 	assert.EqualValues(t, 1, callbacks.Load())
 }
+
+// TestTransientFailures is what a retry loop has to know of a failure of the
+// model's API after the agent's own retries.
+func TestTransientFailures(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		retryable bool
+		kind      string // ResultMessage.APIError
+		status    int
+	}{
+		"reset":   {true, "connection_failed", 0},
+		"hang":    {true, "", 0},
+		"html":    {true, "", 0},
+		"empty":   {true, "", 0},
+		"garbage": {true, "", 0},
+		"err400":  {false, "", 400},
+		"err403":  {false, "", 403},
+		"err413":  {false, "", 413},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			o := r.options()
+			o.Env["CLAUDE_CODE_MAX_RETRIES"] = "1"
+			o.Env["API_TIMEOUT_MS"] = "2000"
+			result, err := sdk.Run(r.ctx, "try [[scn:"+name+"]]", o)
+			var failed *sdk.ResultError
+			require.ErrorAs(t, err, &failed)
+			assert.Equal(t, tc.retryable, sdk.Retryable(err), "%s", result.Raw())
+			assert.Equal(t, tc.status, result.APIErrorStatus)
+			if tc.retryable {
+				assert.Equal(t, tc.kind, result.APIError)
+				assert.Equal(t, "api_error", result.TerminalReason)
+			}
+		})
+	}
+}

@@ -37,6 +37,11 @@ type ResultMessage struct {
 	StopReason     string `json:"stop_reason,omitempty"`
 	APIErrorStatus int    `json:"api_error_status,omitempty"`
 	APIErrorType   string `json:"api_error_type,omitempty"`
+	// APIError is the kind of a failure of the model's API that the agent could
+	// tell, such as connection_failed, stream_idle_timeout or
+	// usage_limit_reached; "" for other failures, such as the agent's own
+	// time-out (observed on Claude Code 2.1.329).
+	APIError string `json:"api_error,omitempty"`
 	// ErrorCode is Qoder's, a number on the wire.
 	ErrorCode            int    `json:"error_code,omitempty"`
 	StartupFailureReason string `json:"startup_failure_reason,omitempty"`

@@ -131,9 +131,10 @@ func (e *StructuredOutputError) Unwrap() error { return e.Err }
 
 var errNoStructuredOutput = errors.New("the model gave none")
 
-// Retryable reports whether the same thing, tried again, may go well: the model's
-// API was overloaded, the agent died or did not answer, the model's answer had
-// the wrong shape. What the agent did until then it may do a second time.
+// Retryable reports whether the same call may succeed when it is made again: the
+// model's API was overloaded, could not be reached, timed out or gave a malformed
+// answer; the agent died or did not answer; the model's answer had the wrong
+// shape. A retry may repeat side effects.
 func Retryable(err error) bool {
 	var (
 		control *ControlError
@@ -163,14 +164,26 @@ func Retryable(err error) bool {
 	return errors.As(err, &timeout) || errors.Is(err, ErrTransportClosed)
 }
 
-// transient reports whether a failed result is the passing fault of the model's
-// API.
+// transient reports whether a failed result is a passing fault of the model's
+// API: overload, a lost connection, a time-out, an answer that is malformed. A
+// kind of failure that is not known here counts as permanent.
 func transient(r *ResultMessage) bool {
 	switch r.APIErrorType {
 	case "overloaded_error", "rate_limit_error", "api_error", "timeout_error":
 		return true
 	}
-	return r.APIErrorStatus == 408 || r.APIErrorStatus == 429 || r.APIErrorStatus >= 500
+	if status := r.APIErrorStatus; status != 0 {
+		return status == 408 || status == 429 || status >= 500
+	}
+	switch r.APIError {
+	case "connection_failed", "stream_idle_timeout", "computer_slept", "no_response", "empty_completion":
+		return true
+	case "":
+		// Neither a time-out nor a malformed answer has a status or a kind of
+		// its own (observed on Claude Code 2.1.329).
+		return r.TerminalReason == "api_error" && r.APIErrorType == ""
+	}
+	return false
 }
 
 // RetryAfter is how long to wait before another try, if the agent said so.

@@ -18,11 +18,24 @@ func TestRetryable(t *testing.T) {
 	failed := func(status int, kind string) *sdk.ResultError {
 		return &sdk.ResultError{Result: &sdk.ResultMessage{IsError: true, APIErrorStatus: status, APIErrorType: kind}}
 	}
+	api := func(kind string) *sdk.ResultError {
+		return &sdk.ResultError{Result: &sdk.ResultMessage{Subtype: "success", IsError: true, TerminalReason: "api_error", APIError: kind}}
+	}
+	refused := failed(403, "")
+	refused.Result.TerminalReason = "api_error"
 	for _, tc := range []struct {
 		err  error
 		want bool
 	}{
 		{nil, false},
+		{api(""), true},
+		{api("connection_failed"), true},
+		{api("stream_idle_timeout"), true},
+		{api("usage_limit_reached"), false},
+		{api("kind_of_next_week"), false},
+		{refused, false},
+		{failed(401, ""), false},
+		{failed(413, ""), false},
 		{errors.New("whatever"), false},
 		{context.Canceled, false},
 		{fmt.Errorf("%w: %w", context.Canceled, &sdk.ExitError{During: "a turn"}), false},

@@ -403,8 +403,9 @@ func TestEveryBuiltinStepAnswers(t *testing.T) {
 	assert.Greater(t, len(all), 45)
 	s := start(t, modelapi.Config{WorkDir: t.TempDir()})
 	for name, scenario := range all {
-		if name == "hang" {
-			continue // its test is above
+		switch name {
+		case "hang", "reset", "html", "empty", "garbage":
+			continue // no answers of the API: their tests are above and below
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -426,6 +427,25 @@ func TestEveryBuiltinStepAnswers(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnswersThatAreNone(t *testing.T) {
+	t.Parallel()
+	s := start(t, modelapi.Config{})
+	for name, kind := range map[string]string{"html": "text/html", "empty": "text/event-stream", "garbage": "text/event-stream"} {
+		resp := post(t, s, "/v1/messages", map[string]any{"messages": []message{user("[[scn:" + name + "]]")}})
+		raw, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusOK, resp.StatusCode)
+		assert.Equal(t, kind, resp.Header.Get("Content-Type"))
+		assert.False(t, json.Valid(raw), "%s", raw)
+	}
+	body := strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"[[scn:reset]]"}]}`)
+	resp, err := http.Post(s.URL()+"/v1/messages", "application/json", body)
+	if err == nil {
+		resp.Body.Close()
+	}
+	require.Error(t, err, "the connection was dropped")
 }
 
 func TestLogIsBounded(t *testing.T) {
