@@ -57,7 +57,7 @@ func (d *decision) isCwd(dir string) bool {
 
 // read takes the call apart, as the tool named in it would.
 func (d *decision) read(c Call) subject {
-	shell, file, named := runsShell(c.Tool), readsFiles(c.Tool) || editsFiles(c.Tool), c.Tool == "Skill" || isAgentTool(c.Tool)
+	shell, file, named := runsShell(c.Tool), readsFiles(c.Tool) || editsFiles(c.Tool) || c.Tool == "LSP", c.Tool == "Skill" || isAgentTool(c.Tool)
 	if !shell && !file && !named && c.Tool != "WebFetch" || !d.spend(len(c.Input)/8) {
 		return subject{}
 	}

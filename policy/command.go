@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -18,7 +17,12 @@ type commandSpec struct {
 	all   []wordSpec // the words, and a wildcard where more may follow
 	texts []wordSpec // the words as one text, for [commandSpec.joined]
 	first string     // how the first word begins
-	local bool       // it names a path that counts from a directory
+	// program is the first word where it is literal, as a name, family the same
+	// without its version, and named the rule under the names that its
+	// subcommand is known by.
+	program, family string
+	named           *commandSpec
+	local           bool // it names a path that counts from a directory
 }
 
 // wordSpec is a word of a [commandSpec]: the text between its wildcards, or,
@@ -96,6 +100,20 @@ func (s *commandSpec) finish() {
 	if s.open {
 		s.all = append(slices.Clone(s.words), wordSpec{"", ""})
 	}
+	if fixed := s.fixed(); len(fixed) > 0 && s.named == nil {
+		s.program = programName(fixed[0])
+		s.family = familyName(s.program)
+		named := &commandSpec{words: slices.Clone(s.words), open: s.open}
+		named.words[0] = wordSpec{s.program}
+		if len(fixed) > 1 && !isOption(fixed[1]) {
+			if other := canonical([]string{s.program, fixed[1]}); other != nil {
+				named.words = slices.Concat(literals(other), s.words[2:])
+			}
+		}
+		named.named = named
+		named.finish()
+		s.named = named
+	}
 	s.local = slices.ContainsFunc(s.words, func(w wordSpec) bool { return relative(strings.Join(w, "*")) })
 	if !s.wild() {
 		return
@@ -113,6 +131,14 @@ func (s *commandSpec) finish() {
 	if s.open {
 		s.texts = append(s.texts, append(slices.Clone(pattern[:len(pattern)-1]), pattern[len(pattern)-1]+" ", ""))
 	}
+}
+
+func literals(words []string) []wordSpec {
+	var all []wordSpec
+	for _, w := range words {
+		all = append(all, wordSpec{w})
+	}
+	return all
 }
 
 // relative reports whether a word names a path that counts from a directory.
@@ -212,10 +238,11 @@ func (s *commandSpec) stops(c *command, named bool, w *work) match {
 	if !w.spend(4) {
 		return maybe
 	}
-	if s.runs(c.known, w) {
+	got := s.runs(c.forms, w)
+	if got == yes {
 		return yes
 	}
-	if len(c.known) < len(c.words) || named || c.opaque || !plain(c.known[0]) {
+	if got == maybe || len(c.known) < len(c.words) || named || c.opaque || !plain(c.known[0]) {
 		return maybe // whatever the shell makes of the rest
 	}
 	return no
@@ -224,25 +251,72 @@ func (s *commandSpec) stops(c *command, named bool, w *work) match {
 // maxWrapped bounds the programs that run others in one command.
 const maxWrapped = 64
 
-// runs reports whether the words surely run what the rule is about: they are
-// its words, or those behind a program that runs its arguments.
-func (s *commandSpec) runs(words []string, w *work) bool {
+// form is one way to read a command: the words from one of them on, as the
+// program that is named there sees them.
+type form struct {
+	words     []string
+	name      string // of the program, without its directory
+	family    string // the same without its version
+	canonical []string
+}
+
+// forms are the command, and those behind programs that run their arguments.
+func (d *decision) forms(words []string) []form {
+	var all []form
 	for i := range words {
-		if i > 0 && (i > maxWrapped || !runsArguments(words[0])) {
-			return false
+		if i > 0 && (i > maxWrapped || !runsArguments(words[0])) || !d.spend(64+len(words)/4) {
+			break
 		}
-		rest := words[i:]
-		if s.fits(rest, w) || s.joined(rest, w) {
-			return true
+		name := programName(words[i])
+		all = append(all, form{words[i:], name, familyName(name), canonical(words[i:])})
+	}
+	return all
+}
+
+// runs says how far the words run what the rule is about: surely when they are
+// its words, or those behind a program that runs its arguments, by any name of
+// the program and of its subcommand; perhaps when the program is of the same
+// family.
+func (s *commandSpec) runs(forms []form, w *work) match {
+	found := no
+	for i := range forms {
+		f := &forms[i]
+		if !w.spend(8) || s.are(f.words, w) {
+			return yes
 		}
-		if name := programName(rest[0]); name != rest[0] {
-			rest = append([]string{name}, rest[1:]...)
-			if w.spend(len(rest)/8) && (s.fits(rest, w) || s.joined(rest, w)) {
-				return true
+		if s.named == nil || f.family != s.family && len(f.canonical) == 0 {
+			if f.name != f.words[0] && s.are(f.with(f.name), w) {
+				return yes
+			}
+			continue
+		}
+		if len(f.canonical) > 0 && s.named.are(f.canonical, w) {
+			return yes
+		}
+		if f.family == s.family {
+			same := f.with(s.program)
+			if s.named.are(same, w) || f.name != s.program && s.namedFits(same, w) {
+				if f.name == s.program {
+					return yes
+				}
+				found = maybe
 			}
 		}
 	}
-	return false
+	return found
+}
+
+// with are the words with another name of the program.
+func (f *form) with(name string) []string { return append([]string{name}, f.words[1:]...) }
+
+func (s *commandSpec) namedFits(words []string, w *work) bool {
+	other := canonical(words)
+	return len(other) > 0 && s.named.are(other, w)
+}
+
+// are reports whether the words are those of the rule, one by one or as text.
+func (s *commandSpec) are(words []string, w *work) bool {
+	return s.fits(words, w) || s.joined(words, w)
 }
 
 // joined compares the words as text, as the agents do: there a wildcard inside
@@ -313,10 +387,4 @@ func tokens(w string) []string {
 	return strings.FieldsFunc(strings.ToLower(w), func(r rune) bool {
 		return strings.ContainsRune(" \t\n'\"`\\/;|&()<>{}$=,!:@", r)
 	})
-}
-
-// programName is the name that a program is known by: without its directory,
-// and as a file system that does not tell cases apart would find it.
-func programName(w string) string {
-	return strings.TrimSuffix(strings.ToLower(path.Base(strings.ReplaceAll(w, `\`, "/"))), ".exe")
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -33,26 +34,26 @@ type reading struct {
 	// files do not matter.
 	seen bool
 
-	usage    usage
+	usage    *usage
 	operands int  // how many there were
 	literal  bool // there are no options any more
 }
 
 func (r *reading) wayOut() string {
 	name := programName(r.words[0])
-	r.usage = usageOf([]string{name})
-	if short := strings.TrimRight(name, "0123456789.-"); !r.usage.known && short != "" && short != name {
-		r.usage = usageOf([]string{short})
-	}
-	if !r.usage.known {
+	r.usage = program(name)
+	if r.usage.free() {
+		if r.seen && !r.usage.is("files", "reads", "prints") && hidden(r.words[1:]) {
+			return name + " may hand its words to a shell"
+		}
 		return ""
 	}
 	for i := 1; i < len(r.words); i++ {
 		w := r.words[i]
 		switch {
-		case r.operands == 0 && slices.Contains(r.usage.inner, w):
-			r.usage = usageOf(append(r.usage.path, w))
-			if r.usage.named && i >= r.said && !r.seen {
+		case r.operands == 0 && r.usage.inner[w] != nil:
+			r.usage = r.usage.inner[w]
+			if r.usage.is("named") && i >= r.said && !r.seen {
 				return w + " is more than a rule about " + name + " says"
 			}
 		case !r.literal && w == "--" && slices.Contains(r.usage.options, w):
@@ -94,7 +95,7 @@ func (r *reading) option(i int) (valued bool, why string, done bool) {
 		value = r.words[at]
 	}
 	free := class == '-' || class == '>' && (r.seen || value == "-" || value == "/dev/null")
-	odd := isOption(value) && !number(value) || r.usage.local && strings.Contains(value, ":")
+	odd := isOption(value) && !number(value) || r.usage.is("local") && strings.Contains(value, ":")
 	switch {
 	case class == 0 && i < r.said:
 		return false, r.beyond(i), true
@@ -114,7 +115,7 @@ func (r *reading) operand(i int) (why string, done bool) {
 	}
 	r.operands++
 	spelled := i < r.said
-	if r.usage.local && strings.Contains(w, ":") && !spelled {
+	if r.usage.is("local") && strings.Contains(w, ":") && !spelled {
 		return r.unsafe(w), true
 	}
 	switch kind {
@@ -149,12 +150,21 @@ func (r *reading) fits(kind, w string) bool {
 	case "peer":
 		return !strings.Contains(w, "@-")
 	case "below":
-		return !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "~") && !slices.Contains(strings.Split(w, "/"), "..") && !inGit(w)
+		return !strings.ContainsAny(w[:min(1, len(w))], "/~@+:") && !strings.Contains(w, "://") && !slices.Contains(strings.Split(w, "/"), "..") && !inGit(w)
+	case "package":
+		scope, rest, scoped := strings.Cut(w, "/")
+		return !strings.ContainsAny(w, ":~/\\+=") && !strings.HasPrefix(w, ".") || scoped && strings.HasPrefix(scope, "@") && !strings.ContainsAny(rest, ":~/\\+=")
+	case "source":
+		return slices.Contains([]string{".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".i", ".m", ".mm", ".o", ".a", ".so", ".s", ".S"}, path.Ext(w))
+	case "fetched":
+		return slices.ContainsFunc(r.words, func(w string) bool {
+			return w == "--spider" || w == "-O-" || w == "-qO-" || w == "-" || w == "/dev/null"
+		})
 	case "repo":
 		// A directory could have hooks, and other transports are programs.
 		for _, start := range []string{"https://", "http://", "ssh://", "git@"} {
 			if strings.HasPrefix(w, start) {
-				return !inGit(w) // the name for its clone
+				return !inGit(w) && !strings.Contains(w, "@-") && !strings.Contains(w, "//-") // the name for its clone
 			}
 		}
 		return w == "origin" || w == "upstream"
@@ -171,8 +181,8 @@ func (r *reading) fits(kind, w string) bool {
 
 // inGit reports whether a path may lead to a repository's own files, whose
 // configuration names programs.
-func inGit(path string) bool {
-	return slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(path), func(r rune) bool { return strings.ContainsRune(`/\: `, r) }), func(segment string) bool {
+func inGit(file string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(file), func(r rune) bool { return strings.ContainsRune(`/\: `, r) }), func(segment string) bool {
 		return segment == ".git" || strings.HasPrefix(segment, ".git.") || strings.HasPrefix(segment, "git~")
 	})
 }
@@ -189,7 +199,7 @@ func (r *reading) command(i int, kind string) string {
 			return name + " hands " + w + " to a shell"
 		}
 	}
-	if programName(name) == "xargs" && usageOf([]string{programName(inner[0])}).known {
+	if programName(name) == "xargs" && !program(inner[0]).free() {
 		return "what xargs gives to " + inner[0] + " is not known"
 	}
 	return (&reading{words: inner, said: r.said - i, below: r.below, seen: r.seen}).wayOut()

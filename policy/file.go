@@ -41,7 +41,7 @@ func newFile(clean string, tree bool) filePart {
 
 // readFile finds the paths in the input of a file tool.
 func (d *decision) readFile(tool string, in input) subject {
-	paths, ok := in.texts("file_path", "notebook_path", "path")
+	paths, ok := in.texts("file_path", "filePath", "notebook_path", "path")
 	tree := tool == "Grep" || tool == "Glob" || tool == "LS"
 	s := subject{}
 	switch {

@@ -1,10 +1,11 @@
 package policy
 
-// harmless says what is known of programs that can be made to run others or to
-// write any file. A line has a program, or one of its subcommands, then the
-// options that do neither, then the other words it takes, in order; the last of
-// these stands for all that follow. A line that begins with a tab goes on with
-// the one before. What is not here is not harmless.
+// harmless says what is known of programs: of those that can be made to run
+// others or to write any file, and of those that run what stands in their
+// arguments. A line has a program, or one of its subcommands, then what it is,
+// then the options that do neither, then the other words it takes, in order; the
+// last of these stands for all that follow. A line that begins with a tab goes on
+// with the one before. What is not on a program's line is not harmless.
 //
 //	-x --long         an option without a value
 //	-x= --long=       with one, in the same word or the next
@@ -19,6 +20,9 @@ package policy
 //	value             a word without [, in which shells evaluate
 //	arg               a word without a leading + or @
 //	below             a path that does not lead out of the directory, nor into .git
+//	package           the name of a package in a registry
+//	source            a file that compilers know by its suffix, no linker script
+//	fetched           a URL, where an option says that what is read goes to stdout
 //	repo              a remote repository: origin, upstream, https://…, git@…
 //	peer              a file, here or on a host, whose name does not look like an option
 //	said              a word that only the rule may say: a script, a host
@@ -29,8 +33,18 @@ package policy
 //	rest              whatever
 //	local             no word: of files here, a colon in a name is of a host
 //	named             no word: only a rule that says the subcommand is about it
+//	here              no word: what it runs or reads depends on its directory
+//	any               no word: what its words do the rule answers for
+//	files             no word: the same, and it runs nothing
+//	reads, prints     no word: the same, and it only reads files, or not even that
+//	runs              no word: it runs a command in its arguments
+//	code              no word: it runs commands that are written in a language of its
+//	                  own, or changes what later commands mean
+//	sh                no word: the same, and the language is the shell's
+//	lang              no word: the same, unless the first word is a file
+//	word              no word: the name is also an ordinary word
 const harmless = `
-git: --version --help -h -v --no-pager -P --no-optional-locks --no-replace-objects --literal-pathspecs !-C= !-c= !--git-dir= !--work-tree=
+git: here --version --help -h -v --no-pager -P --no-optional-locks --no-replace-objects --literal-pathspecs !-C= !-c= !--git-dir= !--work-tree=
 	!--namespace= !--config-env= !--attr-source= !-p !--paginate !--bare
 git status: -s -b -u? -v -z --short --branch --porcelain? --long --verbose --show-stash --ahead-behind --no-ahead-behind --ignored?
 	--untracked-files? --no-renames -- plain
@@ -76,7 +90,7 @@ git stash list|show|push|pop|apply|drop|branch|clear|store|create: -m= -u -k -q 
 	--keep-index --no-keep-index --quiet --all --index --staged --patch --oneline -- plain
 git tag: -l -a -m= -d -f -v -n? --list --contains? --no-contains? --merged? --no-merged? --points-at? --sort= --format= --delete --force
 	--annotate --message= --column? plain
-git rm|mv: -r -f -n -q -k -v --cached --dry-run --force --quiet --ignore-unmatch --sparse -- plain
+git rm|mv: -r -f -n -q -k -v --cached --dry-run --force --quiet --ignore-unmatch --sparse -- below
 git reset|revert|cherry-pick: -q -n -m= -x -s -N --soft --mixed --hard --merge --keep --quiet --no-commit --no-edit --mainline= --continue --abort
 	--skip --quit --ff --signoff --allow-empty --no-refresh -- plain
 git blame|annotate: -L= -w -C? -M? -s -e -l -t -p -f -n -b --porcelain --line-porcelain --date= --show-email --show-name --show-number --since=
@@ -94,10 +108,11 @@ git grep: -# -n -i -I -l -L -c -w -v -E -F -P -G -e= -h -H -o -q -A= -B= -C= -W 
 	--invert-match --files-with-matches --files-without-match --count --only-matching --cached --untracked --no-index --all-match --and --or --not
 	--heading --break --max-depth= --extended-regexp --fixed-strings --perl-regexp --quiet --column --show-function --function-context --color?
 	--no-color -- *
-git merge-base|show-ref|for-each-ref|name-rev|symbolic-ref|write-tree|mktree|hash-object|count-objects|fsck|var|version|check-ignore|check-attr|cherry|show-branch|verify-commit|verify-tag|merge-tree|patch-id|stripspace:
+git merge-base|show-ref|for-each-ref|name-rev|write-tree|mktree|hash-object|count-objects|fsck|var|version|check-ignore|check-attr|cherry|show-branch|verify-commit|verify-tag|merge-tree|patch-id|stripspace:
 	-a -d -q -s -t= -v -w -z -n -H --all --octopus --independent --is-ancestor --fork-point --heads --tags --format= --sort= --count? --points-at=
 	--merged? --no-merged? --contains? --no-contains? --verify --hash? --stdin --short --always --name-only --refs= --full --human-readable --verbose
 	--no-index --non-matching --write-tree --messages --stable -- plain
+git symbolic-ref: -q --quiet --short said
 git config: --global --local --system --worktree --show-origin --show-scope --includes --no-includes -z --null
 git config --get|--get-all|--get-regexp|--list|-l: --global --local --system --worktree --show-origin --show-scope --name-only --includes
 	--no-includes --type= --bool --int --path -z --null plain
@@ -115,9 +130,11 @@ git clean: -n -d -f -x -X -q -e= --dry-run --force --quiet --exclude= -- plain
 git init: -q --quiet -b= --initial-branch= --bare --object-format= below
 git gc|prune|pack-refs|repack: -q -n -v -a -d -l --quiet --auto --aggressive --prune? --all --dry-run --no-prune
 git help: -a -g
+hg: here --version
 hg status|st|log|diff|id|identify|branch|branches|tags|summary|annotate|files|manifest|heads|parents: -r= -l= -v -q -p -a -m -n -u -c -g --rev=
-	--limit= --stat --git plain
-svn status|st|log|info|diff|list|ls|cat|blame: -r= -l= -v -q -u --revision= --limit= --verbose --quiet --stop-on-copy --summarize --xml plain
+	--limit= --stat --git
+svn: here --version
+svn status|st|log|info|diff|list|ls|cat|blame: -r= -l= -v -q -u --revision= --limit= --verbose --quiet --stop-on-copy --summarize --xml below
 gh: --version --help
 gh pr|issue|run|repo|release|workflow|label|cache list|ls|view|status|diff|checks: -R= -L= -s= -l= -q= -t= -c --repo= --limit= --state= --label=
 	--author= --assignee= --search= --json= --jq= --template= --comments --log --log-failed --name-only --patch --required --job= --branch=
@@ -153,62 +170,65 @@ sort: -b -d -f -g -i -M -h -n -R -r -V -c -C -m -s -u -z -k= -t= -S= --ignore-le
 	--general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort --reverse --version-sort --check?
 	--merge --stable --unique --zero-terminated --key= --field-separator= --parallel= >-o= >--output= >-T= -- *
 split: -# -l= -b= -n= -a= -C= -d -x -e -u --lines= --bytes= --line-bytes= --number= --suffix-length= --numeric-suffixes? --hex-suffixes?
-	--additional-suffix= --verbose * below
+	--verbose * below
 uniq: -c -d -D -i -u -z -f= -s= -w= --count --repeated --ignore-case --unique --skip-fields= --skip-chars= --check-chars= --zero-terminated
 sdiff|diff3: -a -b -B -d -E -i -l -m -s -t -w= -W -x -X -e -3 -A --text --merge --ignore-case --suppress-common-lines --width= *
-man: -k -f -w -a -K --whatis --apropos --where --all plain
+man: -k -f -w -a -K --whatis --apropos --where --all package
 less|more: -# -N -S -R -F -X -i -n -s -E -e -M -m plain
 bat|batcat: -n -p -A -s -P --plain --number --show-all --style= --color= --decorations= --paging= -l= -r= -H= --language= --line-range=
 	--highlight-line= --theme= --wrap= --no-pager --tabs= -- *
 delta:
 wget: -q -S -v -nv -t= -T= -U= --quiet --server-response --spider --verbose --no-verbose --show-progress --tries= --timeout= --user-agent=
-	--header= --max-redirect= >-O= >-P= >--output-document= >--directory-prefix= *
+	--header= --max-redirect= >-O= >-P= >--output-document= >--directory-prefix= fetched
 curl: -s -S -f -L -i -I -v -k -g -G -N -0 -4 -6 -# -X= -H= -d= -A= -e= -m= -u= -r= -F= --silent --show-error --fail --fail-with-body --location
 	--include --head --verbose --insecure --get --compressed --http1.1 --http2 --request= --header= --data= --data-raw= --data-urlencode=
 	--data-binary= --json= --form= --user-agent= --referer= --user= --max-time= --connect-timeout= --retry= --retry-delay= --retry-all-errors
 	--max-redirs= --range= --url= --oauth2-bearer= --no-progress-meter --progress-bar >-o= >-O >-D= >-c= >--output= >--remote-name >--dump-header=
 	>--cookie-jar= *
 
-go: -word !-C=
+go: here -word !-C=
 go build|test|vet|list|get: -word -a -v -x -n -i -p= -race -msan -asan -cover -covermode= -coverpkg= -mod= -tags= -trimpath -buildvcs= -buildmode=
 	-u -t -m -d -e -deps -test -find -compiled -json -f= -run= -bench= -benchmem -benchtime= -count= -timeout= -parallel= -cpu= -short -failfast
 	-shuffle= -vet= -list= -skip= -fuzz= -fuzztime= -fullpath >-o= >-coverprofile= >-cpuprofile= >-memprofile= >-blockprofile= >-mutexprofile=
-	>-trace= >-outputdir= *
+	>-trace= >-outputdir= below
 go doc|fmt|help|clean: -word -n -x -u -all -c -cmd -short -src -cache -testcache -modcache -fuzzcache *
 go mod tidy|download|verify|graph|why|vendor: -word -v -x -m -e -json -go= -compat= -vendor *
 go env: -word -json -changed plain
 go version: -word -m -v *
-make|gmake: -k -s -n -i -q -r -R -w -d -t -S -B -p -j? -l? -O? --jobs? --silent --quiet --dry-run --just-print --keep-going --ignore-errors
+make|gmake: here -k -s -n -i -q -r -R -w -d -t -S -B -p -j? -l? -O? --jobs? --silent --quiet --dry-run --just-print --keep-going --ignore-errors
 	--question --always-make --no-print-directory --print-directory --trace --debug? --touch --version plain
 gcc|g++|cc|c++|clang|clang++: -c -g -g0 -g1 -g2 -g3 -w -v -O? >-o= -I= -L= -l= -D= -U= -x= -std= -Wall -Wextra -Werror -Wpedantic -Wshadow
 	-Wconversion -Wno-unused -pedantic -pthread -pipe -shared -static -fPIC -fpic -fPIE -fno-exceptions -fno-rtti -fsanitize=address
-	-fsanitize=undefined -fsyntax-only -march= -mtune= -m32 -m64 --version plain
-npm|pnpm|yarn: -v -s --version --silent
+	-fsanitize=undefined -fsyntax-only -march= -mtune= -m32 -m64 --version source
+npm|pnpm|yarn: here -v -s --version --silent
 npm|pnpm|yarn run|run-script|test|t|start|stop|restart|build|lint|format|check|typecheck|dev: -s -w= -r --silent --if-present --workspace=
 	--workspaces --recursive --filter= -- *
 npm|pnpm|yarn install|i|add|update|up|upgrade: -D -E -g -S -P -O -L --save --save-dev --save-prod --save-optional --save-peer --save-exact
 	--no-save --global --production --dev --omit= --include= --frozen-lockfile --no-frozen-lockfile --ignore-scripts --no-audit --no-fund
 	--legacy-peer-deps --prefer-offline --offline --silent --workspaces --latest named *
-npm|pnpm|yarn ci|remove|rm|uninstall|un|outdated|ls|list|audit|view|info|show|why|explain|search|root|bin|fund|prune|dedupe|ping|whoami|pack|publish|version|help|doctor:
+npm|pnpm|yarn ci|remove|rm|uninstall|un|outdated|ls|list|audit|view|info|show|why|explain|search|root|bin|fund|prune|dedupe|ping|whoami|version|help|doctor:
 	-D -E -g -S -P -O -L -y --save --save-dev --save-prod --save-optional --save-peer --save-exact --no-save --global --production --dev --omit=
 	--include= --frozen-lockfile --no-frozen-lockfile --ignore-scripts --no-audit --no-fund --legacy-peer-deps --json --long --all --parseable
-	--depth= --tag= --access= --dry-run --prefer-offline --offline --silent --workspaces --latest *
-npx|bunx: -y --yes --no --no-install run
-cargo: -V --version -v -q
+	--depth= --tag= --access= --dry-run --prefer-offline --offline --silent --workspaces --latest package
+npm|pnpm|yarn pack|publish: --json --tag= --access= --dry-run --silent --workspaces --ignore-scripts
+npx|bunx: here -y --yes --no --no-install run
+cargo: here -V --version -v -q
 cargo run|test|bench: -q -v -r -p= -F= -j= --quiet --verbose --release --package= --all-features --features= --no-default-features --lib --bin=
 	--bins --test= --tests --example= --examples --bench= --benches --all --workspace --exclude= --all-targets --doc --locked --offline --frozen
 	--jobs= --no-run --no-fail-fast --message-format= --color= -- *
-cargo build|b|check|c|clippy|doc|fmt|tree|metadata|update|clean|fetch|add|remove|search|pkgid: -q -v -r -p= -F= -j= --quiet --verbose --release
+cargo add|update: -p= -q -v --package= --dev --build --dry-run --features= --no-default-features --offline named plain
+cargo build|b|check|c|clippy|doc|fmt|tree|metadata|clean|fetch|remove|search|pkgid: -q -v -r -p= -F= -j= --quiet --verbose --release
 	--package= --all-features --features= --no-default-features --no-deps --lib --bin= --bins --test= --tests --example= --examples --all --workspace
 	--exclude= --all-targets --locked --offline --frozen --jobs= --message-format= --format-version= --dev --build --check --dry-run --depth=
 	--invert= --duplicates --color= *
-pytest|py.test: -v -q -x -s -l -k= -m= -n= -r= --verbose --quiet --exitfirst --tb= --lf --ff --last-failed --failed-first --sw --stepwise
+pytest|py.test: here -v -q -x -s -l -k= -m= -n= -r= --verbose --quiet --exitfirst --tb= --lf --ff --last-failed --failed-first --sw --stepwise
 	--maxfail= --durations= --collect-only --co --no-header --no-summary --cache-clear --showlocals --color= --capture= --markers --fixtures
-	--setup-show --timeout= arg
+	--setup-show --timeout= below
 apt|apt-get: -y -q -s -d --yes --quiet --simulate --dry-run --download-only
 apt|apt-get update|upgrade|remove|purge|autoremove|clean|list|show|search|policy: -y -q -s -d -a --yes --quiet --simulate --dry-run
 	--download-only --installed --upgradable --all-versions plain
 apt|apt-get install: -y -q -s -d --yes --quiet --simulate --dry-run --download-only --no-install-recommends --reinstall named plain
+docker|podman: here --version
 docker|podman ps|images|logs|inspect|version|info|stats|top|port|history|search|diff: -a -q -t --all --quiet --no-trunc --no-stream --format=
 	--filter= --tail= --since= --until= --timestamps --follow *
 docker|podman build|pull|start|stop|restart|rm|rmi: -t= -q -f --tag= --quiet --force --no-cache --pull --platform= named *
@@ -239,25 +259,36 @@ strace|ltrace: -# -f -ff -c -C -q -r -t -T -v -x -y -e= -E= -s= -u= -p= !-o= run
 flock: -n -x -e -s -u -o -F -w= -E= --nonblock --exclusive --shared --unlock --no-fork --timeout= --wait= --verbose said run
 faketime: -f --exclude-monotonic said run
 caffeinate: -d -i -m -s -u -t= run
-systemd-run: -t -P -q -u= -p= --user --system --scope --wait --pty --pipe --quiet --collect --unit= --property= run
-xargs: -0 -r -t -x -I= -n= -P= -L= -d= -s= -E= -a= --null --no-run-if-empty --verbose --exit --max-args= --max-procs= --max-lines= --replace=
+systemd-run: code -t -P -q -u= -p= --user --system --scope --wait --pty --pipe --quiet --collect --unit= --property= run
+xargs: code -0 -r -t -x -I= -n= -P= -L= -d= -s= -E= -a= --null --no-run-if-empty --verbose --exit --max-args= --max-procs= --max-lines= --replace=
 	--delimiter= --arg-file= run
-busybox|toybox: run
-ssh: -4 -6 -a -C -N -n -q -T -t -v -x -i= -l= -p= said shell
-watch: -b -c -d -e -g -p -t -x -n= --beep --color --differences? --errexit --chgexit --precise --no-title --exec --interval= shell
-eval: shell
-sh|bash|dash|ash|zsh|ksh|mksh|fish|csh|tcsh|rbash|yash: -e -u -x -l -o= !-c= script rest
-source|.: script rest
-python|pypy|ipython: -u -b -B -d -E -I -O -P -q -s -S -v -x -W= -X= !-c= script rest
-python|pypy|ipython -m: run
-perl|ruby|php|lua|luajit|r|rscript|julia|tsx|ts-node: !-e= script rest
-node|nodejs: --test --enable-source-maps !-e= script rest
+busybox|toybox: code run
+ssh: code -4 -6 -a -C -N -n -q -T -t -v -x -i= -l= -p= said shell
+watch: sh word runs -b -c -d -e -g -p -t -x -n= --beep --color --differences? --errexit --chgexit --precise --no-title --exec --interval= shell
+eval: code shell
+sh|bash|dash|ash|zsh|ksh|mksh|lksh|loksh|oksh|posh|bosh|hush|fish|csh|tcsh|rbash|rzsh|yash|xonsh|elvish: sh here -e -u -x -l -o= !-c= script rest
+source: code here script rest
+.: code here word script rest
+python|pypy: lang here -u -b -B -d -E -I -O -P -q -s -S -v -x -W= -X= !-c= script rest
+python|pypy -m: run
+perl|ruby|php|lua|luajit|rscript|julia|tsx|ts-node: lang here !-e= script rest
+r: lang here word !-e= script rest
+node|nodejs: lang here --test --enable-source-maps !-e= script rest
+deno|bun: lang here
 deno|bun run|test: script rest
-sed: -n -E -r -z -s -u --quiet --silent --regexp-extended --posix --null-data --separate !-e= !--expression= >-i? >--in-place? said *
-awk|gawk|mawk|nawk: -F= -v= said *
-sftp|su|script|parallel|at|batch|crontab|trap|alias|enable|hash|fc|ed|ex|vi|vim|view|nvim|vimdiff|rview|gvim|emacs|osascript|expect|gdb|lldb|tclsh|pwsh|powershell|cmd|psql|mysql|sqlite|m4|gnuplot|bc|dc:
-read|mapfile|readarray|getopts|unset|let|export|declare|typeset|local|readonly|compgen|complete|bind|zmodload|autoload|functions:
-printf: -- value
-test: -a -b -c -d -e -f -g -h -k -n -o -p -r -s -u -w -x -z -G -L -N -O -S -ef -nt -ot value
+sed: code -n -E -r -z -s -u --quiet --silent --regexp-extended --posix --null-data --separate !-e= !--expression= >-i? >--in-place? said *
+awk|gawk|mawk|nawk|goawk: code -F= -v= said *
+su|script|runscript: sh word
+parallel|sftp|crontab|trap|alias|fc|vi|vim|nvim|gvim|vimdiff|rview|rvim|vimx|emacs|emacsclient|kak|jed|osascript|expect|gdb|lldb|tclsh|wish: code
+pwsh|powershell|cmd|m4|gnuplot|irb|pry|ipython|guile|ghci|runghc|iex|erl|escript|jshell|dc|bc: code
+at|batch|hash|enable|view|ed|ex|rc|es|nu|scala|elixir|mysql|mariadb|sqlite|psql|octave|ocaml|racket|groovy: code word
+tmux|screen|zellij|sg|newgrp|capsh|socat|nc|ncat|netcat|entr|watchexec|concurrently|prove|gosu|fakeroot|xvfb-run|dbus-run-session|setpriv|bwrap|firejail|hyperfine: runs any
+git-lfs|gradle|gradlew|mvn|mvnw|ant|just|task|rake|bundle|tox|nox|jest|vitest|mocha|bazel|cmake|ctest|ninja|meson|sbt|mix|dotnet|terraform|poetry|uv|pipenv|pre-commit|composer|phpunit|tsc|eslint|webpack|vite|turbo|nx|lerna|rspec|rails|mise|direnv|nix|vagrant|ansible-playbook|helm: here any
+echo|true|false|pwd|basename|dirname|seq|sleep|date|whoami|id|hostname|uname|which|type|expr|yes|tty|groups|arch|nproc|uptime|clear|cal|factor: prints
+cat|tac|head|tail|wc|ls|grep|egrep|fgrep|zgrep|nl|od|xxd|hexdump|strings|stat|file|du|df|tree|cmp|comm|diff|cut|paste|tr|fold|fmt|column|expand|rev|jq|yq|md5sum|sha1sum|sha256sum|sha512sum|cksum|base64|base32|readlink|realpath|ps|lsof|free|zcat|colordiff|ag|ack: reads
+cp|mv|rm|rmdir|mkdir|touch|ln|tee|chmod|chown|install|truncate|dd|gzip|gunzip|bzip2|xz|unzip|zstd|patch|mktemp|kill|pkill|cd|pushd|popd|dirs|ping|dig|host|nslookup|ss|netstat|ip: files
+read|mapfile|readarray|history|set|shopt|getopts|unset|let|export|declare|typeset|local|readonly|compgen|complete|bind|zmodload|autoload|functions:
+printf: prints -- value
+test|[: reads -a -b -c -d -e -f -g -h -k -n -o -p -r -s -u -w -x -z -G -L -N -O -S -ef -nt -ot value
 wait|jobs|exit|return|shift: -n -f -l -r -s value
 `

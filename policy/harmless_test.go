@@ -13,7 +13,7 @@ import (
 func TestHarmlessIsATable(t *testing.T) {
 	t.Parallel()
 	option := regexp.MustCompile(`^[!>]?(-#|-[A-Za-z0-9#]|--?[A-Za-z0-9][A-Za-z0-9.=-]*|--)[=?]?$`)
-	kinds := []string{"*", "plain", "value", "arg", "below", "peer", "repo", "said", "script", "run", "shell", "bundle", "rest"}
+	kinds := []string{"*", "plain", "value", "arg", "below", "package", "source", "fetched", "peer", "repo", "said", "script", "run", "shell", "bundle", "rest"}
 	lines := map[string]bool{}
 	for line := range strings.Lines(strings.ReplaceAll(harmless, "\n\t", " ")) {
 		head, _, found := strings.Cut(line, ":")
@@ -35,8 +35,13 @@ func TestHarmlessIsATable(t *testing.T) {
 			at := strings.Join(path, " ")
 			assert.False(t, lines[at], "%s is there twice", at)
 			lines[at] = true
-			u := usageOf(path)
-			assert.True(t, u.known, at)
+			u := &usage{inner: programs()}
+			for _, name := range path {
+				u = u.inner[name]
+				if !assert.NotNil(t, u, at) {
+					return
+				}
+			}
 			for i, o := range u.options {
 				assert.Regexp(t, option, o, at)
 				assert.NotContains(t, u.options[:i], o, at)

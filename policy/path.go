@@ -240,6 +240,9 @@ func matches(pattern []segment, file []string, w *work) bool {
 }
 
 func (s *segment) matches(name string, w *work) bool {
+	if strings.HasPrefix(name, globMark) {
+		return w.spend(4+len(name)/4) && s.overlaps(name[len(globMark):])
+	}
 	if s.literal {
 		return s.pattern == name
 	}
@@ -248,4 +251,28 @@ func (s *segment) matches(name string, w *work) bool {
 	}
 	ok, _ := path.Match(s.pattern, name) // parsed before
 	return ok
+}
+
+// globMark begins a name of which a * stands for any text: it is a pattern that
+// the shell expands. No file's name holds it.
+const globMark = "\x00"
+
+// overlaps reports whether some name may match both patterns, by how they begin
+// and end. The shell's does not match a leading dot that it does not say.
+func (s *segment) overlaps(glob string) bool {
+	first, last := strings.IndexAny(s.pattern, `*?[\`), strings.LastIndexAny(s.pattern, `*?]\`)
+	start, end := s.pattern, s.pattern
+	if first >= 0 {
+		start, end = s.pattern[:first], s.pattern[last+1:]
+	}
+	if !strings.Contains(glob, "*") {
+		ok, _ := path.Match(s.pattern, glob)
+		return ok
+	}
+	before, after := glob[:strings.Index(glob, "*")], glob[strings.LastIndex(glob, "*")+1:]
+	if before == "" && strings.HasPrefix(start, ".") {
+		return false
+	}
+	return (strings.HasPrefix(start, before) || first >= 0 && strings.HasPrefix(before, start)) &&
+		(strings.HasSuffix(end, after) || first >= 0 && strings.HasSuffix(after, end))
 }

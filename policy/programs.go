@@ -1,17 +1,43 @@
 package policy
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
 
+// programName is the name that a program is known by: without its directory,
+// and as a file system that does not tell cases apart would find it.
+func programName(w string) string {
+	return strings.TrimSuffix(strings.ToLower(path.Base(strings.ReplaceAll(w, `\`, "/"))), ".exe")
+}
+
 // runsArguments reports whether a program runs the command in its arguments.
-func runsArguments(name string) bool {
-	switch programName(name) {
-	case "env", "command", "builtin", "exec", "nohup", "nice", "ionice", "chrt", "taskset", "time", "timeout", "stdbuf",
-		"setsid", "unbuffer", "setarch", "noglob", "nocorrect", "-", "sudo", "doas", "pkexec", "runuser", "chroot", "unshare", "nsenter",
-		"xargs", "parallel", "busybox", "toybox", "strace", "ltrace", "watch", "flock", "systemd-run", "faketime", "caffeinate":
-		return true
+func runsArguments(name string) bool { return program(name).is("runs") }
+
+// prints reports whether the command's words are no files.
+func (c *command) prints() bool { return len(c.known) > 0 && program(c.known[0]).is("prints") }
+
+// reads reports whether the command only reads the files in its words.
+func (c *command) reads() bool { return len(c.known) > 0 && program(c.known[0]).is("reads", "prints") }
+
+// bound reports whether what the words do depends on the directory in which they
+// run: they are a program or a script there, or one that reads what to run from
+// a file there.
+func bound(words []string) bool {
+	for i, w := range words {
+		u := program(w)
+		switch {
+		case i > 0 && !runsArguments(words[0]):
+			return false
+		case strings.Contains(w, "/") && !strings.HasPrefix(w, "/"):
+			return true
+		case u.is("here") && !u.is("script"):
+			return true
+		case u.is("here", "sh"):
+			file := slices.IndexFunc(words[i+1:], func(w string) bool { return !isOption(w) })
+			return file < 0 || !strings.HasPrefix(words[i+1+file], "/")
+		}
 	}
 	return false
 }
@@ -19,63 +45,41 @@ func runsArguments(name string) bool {
 // opaque reports whether nothing can be ruled out of a command: it runs what
 // stands in its arguments, its input or a file, in a language of its own.
 func opaque(words []string) bool {
-	name, args := programName(words[0]), words[1:]
-	if isShell(name) {
+	u, args := program(words[0]), words[1:]
+	switch {
+	case u.is("code", "sh"):
 		return true
-	}
-	if isInterpreter(name) && (len(args) == 0 || isOption(args[0]) || args[0] == "eval") {
+	case u.is("lang") && (len(args) == 0 || isOption(args[0]) || args[0] == "eval"):
 		return true // with the name of a script first, what it runs is not in the command
-	}
-	if slices.ContainsFunc(args, opaqueName) {
+	case slices.ContainsFunc(args, opaqueName):
 		return true // whatever the program makes of it: docker run x sh -c …
 	}
 	return runsUnseen(words)
 }
 
-// isShell reports whether a program runs commands that are written in a
-// language of its own, or changes what later commands mean.
-func isShell(name string) bool {
-	if short := strings.TrimSuffix(strings.TrimRight(name, "0123456789.-"), "-static"); short != name && short != "" && isShell(short) {
-		return true
-	}
-	switch name {
-	case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "yash", "fish", "csh", "tcsh", "rbash", "nu", "elvish", "xonsh", "rc", "es", "pwsh", "powershell", "cmd", "busybox", "toybox",
-		"eval", "source", ".", "trap", "alias", "enable", "hash", "fc", "xargs", "parallel", "su", "ssh", "script", "watch", "at", "batch", "crontab",
-		"awk", "gawk", "mawk", "nawk", "sed", "ed", "ex", "vi", "vim", "view", "vimdiff", "rview", "gvim", "nvim", "emacs",
-		"osascript", "expect", "gdb", "lldb", "tclsh", "systemd-run", "m4", "gnuplot", "irb", "ipython", "guile", "racket", "ocaml", "scala", "ghci",
-		"elixir", "iex", "erl", "octave", "jshell", "groovy", "dc", "psql", "mysql", "sqlite":
-		return true
-	}
-	return false
-}
-
 // opaqueName reports whether a word names a program of which nothing can be
 // ruled out.
 func opaqueName(w string) bool {
-	name := programName(w)
-	switch name {
-	case ".", "at", "ed", "ex", "r", "watch", "script", "batch", "hash", "enable", "view", "rc", "es", "nu", "scala", "elixir", "mysql", "sqlite", "psql", "octave", "ocaml", "racket", "groovy":
-		return false // more often something else
-	}
-	return !isOption(w) && (isInterpreter(name) || isShell(name))
+	u := program(w)
+	return !isOption(w) && u.is("code", "sh", "lang") && !u.is("word")
 }
 
-func isInterpreter(name string) bool {
-	name = strings.TrimRight(name, "0123456789.")
-	switch name {
-	case "python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "luajit", "r", "rscript", "julia", "tsx", "ts-node":
-		return true
-	}
-	return false
+// hidden reports whether words could hide a command from the rules: a program
+// that is not known may hand them to a shell, which takes quotes, backslashes and
+// dollars out of them.
+func hidden(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool {
+		return strings.ContainsAny(w, "'\"`\\$") || strings.ContainsAny(w, " \t\n") && slices.ContainsFunc(strings.Fields(w), opaqueName)
+	})
 }
 
 // scripts are the arguments that are shell scripts themselves.
 func scripts(words []string) []string {
 	for i, w := range words {
-		switch programName(w) {
-		case "sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "su", "script", "watch":
+		if program(w).is("sh") {
 			return words[i+1:]
-		case "eval":
+		}
+		if programName(w) == "eval" {
 			return []string{strings.Join(words[i+1:], " ")}
 		}
 		if i == 0 && !runsArguments(w) {
@@ -83,4 +87,67 @@ func scripts(words []string) []string {
 		}
 	}
 	return nil
+}
+
+// aliases are the names that programs have for their own subcommands. The first
+// of each is the one that rules are compared by.
+const aliases = `
+npm|pnpm|yarn: run|run-script|rum|urn install|i|in|ins|inst|insta|instal|isnt|isnta|isntal|isntall|add uninstall|remove|rm|r|un|unlink
+	update|up|upgrade|udpate test|t|tst exec|x link|ln view|v|info|show search|s|se|find list|ls|la|ll config|c ci|clean-install|ic|install-clean
+cargo: build|b check|c doc|d run|r test|t remove|rm
+git: add|stage
+docker|podman: rm|remove
+svn: commit|ci checkout|co update|up switch|sw delete|del|remove|rm copy|cp move|mv|rename|ren
+hg: commit|ci update|up|checkout|co
+pip|pipx: uninstall|remove
+`
+
+// canonical is a command under the names that its program and its subcommand are
+// known by, without options before the subcommand; nil when it is the same.
+func canonical(words []string) []string {
+	name, rest := programName(words[0]), words[1:]
+	if sub, found := strings.CutPrefix(name, "git-"); found && sub != "" { // in git's own directory
+		name, rest = "git", append([]string{sub}, rest...)
+	}
+	u := programs()[name]
+	for u != nil && len(u.inner) > 0 && len(rest) > 0 && isOption(rest[0]) {
+		class, _, valued := u.option(rest[0])
+		if class == 0 {
+			break
+		}
+		rest = rest[1:]
+		if valued && len(rest) > 0 {
+			rest = rest[1:]
+		}
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	all := append([]string{name, aliasOf(name, rest[0])}, rest[1:]...)
+	switch name {
+	case "npm", "pnpm", "yarn":
+		switch sub := all[1]; {
+		case sub == "test", sub == "start", sub == "stop", sub == "restart", name != "npm" && u.inner[sub] == nil:
+			all = slices.Insert(all, 1, "run")
+		}
+	}
+	if slices.Equal(all, words) {
+		return nil
+	}
+	return all
+}
+
+func aliasOf(name, sub string) string {
+	for line := range strings.Lines(strings.ReplaceAll(aliases, "\n\t", " ")) {
+		head, all, found := strings.Cut(line, ": ")
+		if !found || !slices.Contains(strings.Split(head, "|"), name) {
+			continue
+		}
+		for _, group := range strings.Fields(all) {
+			if names := strings.Split(group, "|"); slices.Contains(names, sub) {
+				return names[0]
+			}
+		}
+	}
+	return sub
 }

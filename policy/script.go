@@ -25,6 +25,7 @@ type script struct {
 type mention struct {
 	filePart
 	about fmt.Stringer // the command or the word
+	glob  bool         // a * in it stands for any text
 	reads bool         // the program that gets it only reads
 }
 
@@ -157,13 +158,12 @@ func (s *script) pieces(d *decision, seen map[string]bool, m mention, w word, he
 		return
 	}
 	unsure = unsure || isOption(w.text)
-	s.mention(d, seen, m, w.text, here, unsure || !w.path)
-	if i := strings.IndexAny(w.text, "*?[{"); !w.path && i >= 0 {
-		if i = strings.LastIndexByte(w.text[:i], '/'); i > 0 {
-			s.mention(d, seen, m, w.text[:i], here, unsure) // a file in it
-		}
+	if !w.path {
+		s.glob(d, seen, m, w.text, here, unsure)
+		unsure = true
 	}
-	pieces := strings.FieldsFunc(w.text, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&()<>{}$=:@,", r) })
+	s.mention(d, seen, m, w.text, here, unsure)
+	pieces := strings.FieldsFunc(w.text, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&()<>{}$=:@,"+unknownPart, r) })
 	if isOption(w.text) && len(w.text) > 2 {
 		pieces = append(pieces, w.text[2:]) // -ffile
 	}
@@ -171,6 +171,45 @@ func (s *script) pieces(d *decision, seen map[string]bool, m mention, w word, he
 		s.mention(d, seen, m, piece, here, true)
 		if plain := unescaped(piece); plain != piece {
 			s.mention(d, seen, m, plain, here, true)
+		}
+	}
+}
+
+// glob notes the files that a pattern, or a word with something unknown in it,
+// may stand for. That they are in the directory before the first * is sure.
+func (s *script) glob(d *decision, seen map[string]bool, m mention, text, here string, unsure bool) {
+	if strings.Trim(text, unknownPart) == "" {
+		return // it may be anything
+	}
+	var b strings.Builder
+	depth := 0
+	for _, r := range text {
+		switch {
+		case r == '{':
+			depth++
+			b.WriteByte('*')
+		case r == '}' && depth > 0:
+			depth--
+		case depth > 0:
+		case strings.ContainsRune("*?[]()$`"+unknownPart, r):
+			b.WriteByte('*')
+		default:
+			b.WriteRune(r)
+		}
+	}
+	pattern := b.String()
+	before, _, found := strings.Cut(pattern, "*")
+	if i := strings.LastIndexByte(before, '/'); found && i > 0 {
+		s.mention(d, seen, m, before[:i], here, unsure)
+	}
+	m.glob = true
+	s.mention(d, seen, m, pattern, here, true)
+}
+
+func markGlobs(segments []string) {
+	for i, name := range segments {
+		if strings.Contains(name, "*") {
+			segments[i] = globMark + name
 		}
 	}
 }
@@ -196,6 +235,9 @@ func (s *script) mention(d *decision, seen map[string]bool, m mention, text, her
 		}
 		unsure := unsure || dir != here && !path.IsAbs(text)
 		key := clean
+		if m.glob {
+			key += "*"
+		}
 		if !unsure && m.reads {
 			key += "\x00r"
 		} else if !unsure {
@@ -213,6 +255,9 @@ func (s *script) mention(d *decision, seen map[string]bool, m mention, text, her
 		for _, name := range names {
 			m.filePart = newFile(name, false)
 			m.unsure = unsure
+			if m.glob {
+				markGlobs(m.folded)
+			}
 			if !resolved {
 				m.odd = "the path does not resolve"
 			}

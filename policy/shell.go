@@ -103,6 +103,7 @@ func (d *decision) parse(text string, depth int) (p parsed) {
 	}
 	for i := range p.commands {
 		c := &p.commands[i]
+		c.forms = d.forms(c.known)
 		if len(c.known) < len(c.words) || !d.spend(16*len(c.words)) {
 			continue
 		}
@@ -176,6 +177,7 @@ func oddity(s *syntax.Stmt) string {
 type command struct {
 	words  []word
 	known  []string // the words up to the first that is not known
+	forms  []form   // what the known words run
 	inner  []parsed // the scripts in its arguments
 	opaque bool     // nothing can be ruled out, see [opaque]
 	here   string   // the directory that it runs in, if all before it succeeded; "" when it is not known
@@ -184,14 +186,18 @@ type command struct {
 
 // word is a word of a command after quotes are taken away.
 type word struct {
-	text  string
-	known bool // the shell does not change it any more
-	bare  bool // it was written without quotes and backslashes
+	text  string // with unknownPart for what is not known
+	known bool   // the shell does not change it any more
+	bare  bool   // it was written without quotes and backslashes
 	// path is set when the text, as a path, is what the shell makes of the word:
 	// it is known, or is so behind ~, $HOME or $PWD, the last of which is left
 	// out of the text.
 	path bool
 }
+
+// unknownPart is in a word's text what the shell puts in place of a variable or a
+// command. Nobody types it.
+const unknownPart = "\x01"
 
 func readCommand(c *syntax.CallExpr) command {
 	var all command
@@ -213,6 +219,11 @@ func readWord(w *syntax.Word) word {
 	add := func(text string, known bool) {
 		out.known, out.path = out.known && known, out.path && known
 		b.WriteString(text)
+	}
+	expand := func(p *syntax.ParamExp, first bool) {
+		text := directoryOf(p, first)
+		add(orElse(text, unknownPart), text != "")
+		out.known = false
 	}
 	for i, part := range w.Parts {
 		switch part := part.(type) {
@@ -238,18 +249,17 @@ func readWord(w *syntax.Word) word {
 				case *syntax.Lit:
 					add(quotedLiteral(inner.Value))
 				case *syntax.ParamExp:
-					add(directoryOf(inner, i+j == 0), i+j == 0 && directoryOf(inner, true) != "")
-					out.known = false
+					expand(inner, i+j == 0)
 				default:
-					add("", false)
+					add(unknownPart, false)
 				}
 			}
 		case *syntax.ParamExp:
-			add(directoryOf(part, i == 0), i == 0 && directoryOf(part, true) != "")
-			out.known, out.bare = false, false
+			expand(part, i == 0)
+			out.bare = false
 		default:
 			out.bare = false
-			add("", false)
+			add(unknownPart, false)
 		}
 	}
 	out.text = b.String()
@@ -341,7 +351,7 @@ func (c *command) String() string {
 	for i, w := range c.words {
 		switch {
 		case !w.known:
-			texts[i] = w.text + "…"
+			texts[i] = strings.ReplaceAll(w.text, unknownPart, "") + "…"
 		case w.text == "" || strings.ContainsAny(w.text, " \t\n'\"\\|&;<>()$`*?[]{}#!~"):
 			texts[i] = "'" + strings.ReplaceAll(w.text, "'", `'\''`) + "'"
 		default:

@@ -3,89 +3,134 @@ package policy
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // usage is a line of [harmless].
 type usage struct {
-	known    bool
-	path     []string
 	options  []string
 	operands []string
-	inner    []string // words with a line of their own
-	named    bool     // only a rule that says the last word of the path is about it
-	local    bool     // names with a colon are of other hosts
+	inner    map[string]*usage // words with a line of their own
+	traits   map[string]bool   // the words of the line that stand for no word
 }
 
-func usageOf(path []string) usage {
-	u := usage{path: path}
-	here := false // this line is about the path
-	for line := range strings.Lines(harmless) {
-		if all, more := strings.CutPrefix(line, "\t"); more {
-			if here {
-				u.add(all)
-			}
+// programs is [harmless], by the names of programs.
+var programs = sync.OnceValue(func() map[string]*usage {
+	root := &usage{inner: map[string]*usage{}}
+	for line := range strings.Lines(strings.ReplaceAll(harmless, "\n\t", " ")) {
+		head, all, _ := strings.Cut(line, ": ")
+		head, _ = strings.CutSuffix(strings.TrimSpace(head), ":")
+		at := []*usage{root}
+		for _, names := range strings.Fields(head) {
+			at = inside(at, strings.Split(names, "|"))
+		}
+		if head == "" {
 			continue
 		}
-		here = false
-		head, all, found := strings.Cut(line, ":")
-		if first, _, _ := strings.Cut(head, " "); !found || !isOneOf(first, path[0]) {
-			continue
+		var u usage
+		u.add(strings.Fields(all))
+		for _, node := range at {
+			node.options, node.operands, node.traits = u.options, u.operands, u.traits
 		}
-		names := strings.Fields(head)
-		if len(names) < len(path) || !leads(names, path) {
-			continue
-		}
-		u.known = true
-		if len(names) > len(path) {
-			u.inner = append(u.inner, strings.Split(names[len(path)], "|")...)
-			continue
-		}
-		here = true
-		u.add(all)
 	}
-	return u
+	return root.inner
+})
+
+// inside are the lines of names below other lines. It makes those that are not
+// there yet.
+func inside(above []*usage, names []string) []*usage {
+	var all []*usage
+	for _, u := range above {
+		if u.inner == nil {
+			u.inner = map[string]*usage{}
+		}
+		for _, name := range names {
+			if u.inner[name] == nil {
+				u.inner[name] = &usage{}
+			}
+			all = append(all, u.inner[name])
+		}
+	}
+	return all
 }
 
-func (u *usage) add(tokens string) {
-	for _, token := range strings.Fields(tokens) {
-		switch {
-		case token == "named":
-			u.named = true
-		case token == "local":
-			u.local = true
-		case strings.ContainsAny(token[:1], "-!>"):
+func (u *usage) add(tokens []string) {
+	u.traits = map[string]bool{}
+	for _, token := range tokens {
+		switch token {
+		case "named", "local", "here", "any", "files", "reads", "prints", "runs", "code", "sh", "lang", "word":
+			u.traits[token] = true
+			continue
+		case "run":
+			u.traits["runs"] = true
+		case "script":
+			u.traits["script"] = true
+		}
+		if strings.ContainsAny(token[:1], "-!>") {
 			u.options = append(u.options, token)
-		default:
+		} else {
 			u.operands = append(u.operands, token)
 		}
 	}
 }
 
-// leads reports whether a path leads to a line, or past it.
-func leads(names, path []string) bool {
-	for i, word := range path {
-		if !isOneOf(names[i], word) {
-			return false
-		}
-	}
-	return true
+// is reports whether a line says that a program is something. nil is the line
+// of a program that is not known.
+func (u *usage) is(traits ...string) bool {
+	return u != nil && slices.ContainsFunc(traits, func(trait string) bool { return u.traits[trait] })
 }
 
-// isOneOf reports whether a word is one of those between bars.
-func isOneOf(names, word string) bool {
-	for names != "" {
-		var name string
-		if name, names, _ = strings.Cut(names, "|"); name == word {
-			return true
-		}
+// free reports whether the words of a program are not looked at.
+func (u *usage) free() bool {
+	return u == nil || u.is("any") || len(u.options)+len(u.operands) == 0 && u.is("files", "reads", "prints")
+}
+
+// program is the line of a program, by any name that it has on some system; nil
+// when nothing is known of it.
+func program(name string) *usage {
+	name = programName(name)
+	if u := programs()[name]; u != nil {
+		return u
 	}
-	return false
+	family := familyName(name)
+	if u := programs()[family]; u != nil {
+		return u
+	}
+	if short, found := strings.CutPrefix(family, "g"); found { // GNU's, where another is the usual one
+		return programs()[short]
+	}
+	return nil
+}
+
+// familyName is a program's name without what tells versions and builds of it
+// apart: perl5.36-x86_64-linux-gnu, vim.tiny, pip3.11.
+func familyName(name string) string {
+	full := name
+	name = strings.TrimPrefix(name, "original-")
+	for _, mark := range []string{"-x86_64", "-aarch64", "-arm", "-i386", "-i486", "-i586", "-i686"} {
+		name, _, _ = strings.Cut(name, mark)
+	}
+	for {
+		short := name
+		for _, end := range []string{"-static", "-nox", "-gtk", "-x11", "-lucid", "-pgtk", "-cli", "-dbg", "-nightly", ".basic", ".tiny", ".nox", ".athena", ".gtk", ".gtk2", ".gtk3", ".motif", ".traditional", ".openbsd", ".posix"} {
+			short = strings.TrimSuffix(short, end)
+		}
+		short = strings.TrimRight(short, "0123456789.-")
+		if short == name || short == "" {
+			break
+		}
+		name = short
+	}
+	if name == "" {
+		return full
+	}
+	return name
 }
 
 // option says what is known of an option: '-', '!' or '>' as in [harmless], 0
 // when nothing is. valued is set when its value is the next word; a value in
 // the same word is returned.
-func (u usage) option(w string) (class byte, value string, valued bool) {
+func (u *usage) option(w string) (class byte, value string, valued bool) {
 	name, value, attached := strings.Cut(w, "=")
 	for _, o := range u.options {
 		class, o := unmarked(o)
@@ -111,7 +156,7 @@ func (u usage) option(w string) (class byte, value string, valued bool) {
 
 // letters is option for short options in one word, with the least harmless of
 // their classes.
-func (u usage) letters(word string) (worst byte, value string, valued bool) {
+func (u *usage) letters(word string) (worst byte, value string, valued bool) {
 	worst = '-'
 	for i := range len(word) {
 		letter := "-" + word[i:i+1]
