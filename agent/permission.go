@@ -107,7 +107,7 @@ func (p *permissions) decide(c *call) (allow, ask bool, reason string) {
 		return true, false, "mode"
 	case c.Gate == GateAsk:
 		return false, p.mode != "dontAsk", ""
-	case harmless(c.Name):
+	case harmless(c.Name) || readsOnly(c):
 		return true, false, ""
 	}
 	return false, p.mode != "dontAsk", ""
@@ -123,6 +123,28 @@ func harmless(tool string) bool {
 	return false
 }
 
+// readsOnly reports whether a shell command is one of those that only read,
+// which Claude Code 2.1.329 runs without asking, also in dontAsk (observed).
+func readsOnly(c *call) bool {
+	command, _ := c.input["command"].(string)
+	if c.Name != "Bash" || strings.ContainsAny(command, ";&|<>$`(){}*?[]~\\\"'#!\n") {
+		return false
+	}
+	words := strings.Fields(command)
+	if len(words) > 1 && words[0] == "git" {
+		return slices.Contains([]string{"branch", "diff", "log", "show", "status"}, words[1])
+	}
+	return len(words) > 0 && slices.Contains([]string{"cat", "cd", "echo", "grep", "head", "ls", "ps", "pwd", "tail", "wc", "whoami"}, words[0])
+}
+
+// unasked reports whether a call runs although a hook says ask: one of which
+// the safety check says that it is dangerous, in bypassPermissions (observed on
+// Claude Code 2.1.329). Of these the agent knows files below .git.
+func (p *permissions) unasked(c *call) bool {
+	path, _ := c.input["file_path"].(string)
+	return p.mode == "bypassPermissions" && strings.Contains("/"+path, "/.git/")
+}
+
 // permit takes a call through its second gate.
 func (l *Lane) permit(s *Strand, c *call, g gate) (gate, error) {
 	e := l.e
@@ -131,7 +153,7 @@ func (l *Lane) permit(s *Strand, c *call, g gate) (gate, error) {
 		return g, nil
 	}
 	allow, ask, why := e.perms.decide(c)
-	if allow && !g.ask {
+	if allow && (!g.ask || e.perms.unasked(c)) {
 		g.allow("config", why)
 		return g, nil
 	}

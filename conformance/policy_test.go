@@ -59,7 +59,7 @@ func TestPolicyIsNotPassedBy(t *testing.T) {
 	o := r.options()
 	o.PermissionMode, o.AllowDangerouslySkipPermissions = sdk.ModeBypassPermissions, true
 	o.AllowedTools = []string{"Bash"}
-	o.Policy = &sdk.Policy{Deny: []string{"Bash(touch:*)", "Read(secret)"}}
+	o.Policy = &sdk.Policy{Deny: []string{"Bash(touch:*)", "Read(secret)"}, Default: sdk.DefaultAgent}
 	c := r.connect(o)
 
 	all, result := r.ask(c, r.run("touch made"))
@@ -83,7 +83,7 @@ func TestPolicyForSubagents(t *testing.T) {
 	r := newRig(t)
 	o := r.options()
 	o.AllowedTools = []string{"Bash"}
-	o.Policy = &sdk.Policy{Deny: []string{"Bash(touch *)"}}
+	o.Policy = &sdk.Policy{Deny: []string{"Bash(touch *)"}, Default: sdk.DefaultAgent}
 	_, result := r.once(o, "delegate [[scn:agentfg]]")
 	assert.NoFileExists(t, r.at("made-by-bash"))
 	assert.False(t, result.Failed())
@@ -101,9 +101,10 @@ func TestPolicyBesideAHookThatAllows(t *testing.T) {
 		asked  int
 		made   bool
 	}{
-		"deny":    {sdk.Policy{Deny: []string{"Bash(touch:*)"}}, 0, false},
-		"ask":     {sdk.Policy{Ask: []string{"Bash(touch:*)"}}, 1, true},
-		"no rule": {sdk.Policy{}, 0, true},
+		"deny":                    {sdk.Policy{Deny: []string{"Bash(touch:*)"}}, 0, false},
+		"ask":                     {sdk.Policy{Ask: []string{"Bash(touch:*)"}}, 1, true},
+		"no rule":                 {sdk.Policy{}, 1, true},
+		"the rest is the agent's": {sdk.Policy{Default: sdk.DefaultAgent}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -119,6 +119,9 @@ type Options struct {
 	AllowDangerouslySkipPermissions bool `json:"allowDangerouslySkipPermissions,omitempty"`
 	// HasCanUseTool: the host answers can_use_tool requests: --permission-prompt-tool stdio.
 	HasCanUseTool bool `json:"-"`
+	// HasPolicy: a PreToolUse hook of the host's policy decides about every call, so that no rule or mode of the agent
+	// allows a call that the policy does not. It is for warnings alone.
+	HasPolicy bool `json:"-"`
 	// PermissionPromptToolName is an MCP tool that decides instead. Not together with a CanUseTool callback.
 	PermissionPromptToolName string `json:"permissionPromptToolName,omitempty"`
 	// PermissionPrompts is host or none: --permission-prompts. Claude.

@@ -137,6 +137,8 @@ func TestNoOptionIsForgotten(t *testing.T) {
 	silent := map[string][]string{
 		// A callback that the agent is not told of.
 		"HasElicitation": {"claude", "qoder"},
+		// It only says which warnings would be untrue.
+		"HasPolicy": {"claude", "qoder"},
 		// Only the host waits; qodercli is told.
 		"InitializeTimeout": {"claude"},
 	}

@@ -78,6 +78,7 @@ func samples() map[string]func(*dialect.Options) {
 		"PermissionMode":                  func(x o) { x.PermissionMode = protocol.ModePlan },
 		"AllowDangerouslySkipPermissions": func(x o) { x.AllowDangerouslySkipPermissions = true },
 		"HasCanUseTool":                   func(x o) { x.HasCanUseTool, x.PermissionPromptToolName = true, "" },
+		"HasPolicy":                       func(x o) { x.HasPolicy = true },
 		"PermissionPromptToolName":        func(x o) { x.PermissionPromptToolName, x.HasCanUseTool = "mcp__a__b", false },
 		"PermissionPrompts":               func(x o) { x.PermissionPrompts = "host" },
 		"PlanMode":                        func(x o) { x.PlanMode = dialect.Some(true) },

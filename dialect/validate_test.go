@@ -238,6 +238,8 @@ func TestWhatHidesTheCallbackIsNamed(t *testing.T) {
 		assert.Empty(t, hidden(x, name), "there is no callback to hide")
 		x.HasCanUseTool = true
 		assert.Equal(t, want, hidden(x, name), name)
+		x.HasPolicy = true
+		assert.Empty(t, hidden(x, name), "the hook of the policy asks about these calls")
 	}
 	x := dialect.Options{HasCanUseTool: true, PermissionMode: protocol.ModeAcceptEdits, PermissionPrompts: "none",
 		Sandbox:      &dialect.Sandbox{Enabled: dialect.Some(true), AutoAllowBashIfSandboxed: dialect.Some(true)},
@@ -247,6 +249,8 @@ func TestWhatHidesTheCallbackIsNamed(t *testing.T) {
 		`ExtraArgs["dangerously-skip-permissions"]`}, hidden(x, "claude"))
 	x = dialect.Options{HasCanUseTool: true, PermissionMode: protocol.ModeDontAsk}
 	assert.Equal(t, []string{"dontAsk"}, hidden(x, "claude"))
+	x.HasPolicy, x.PermissionPrompts = true, "none"
+	assert.Equal(t, []string{"dontAsk", "PermissionPrompts none"}, hidden(x, "claude"))
 }
 
 func TestOtherWarnings(t *testing.T) {

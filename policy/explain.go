@@ -19,8 +19,8 @@ type Rule struct {
 // Explanation is a decision with its reason.
 type Explanation struct {
 	Behavior protocol.PermissionBehavior
-	// Rule is the rule that decided; without a Text: none did, and the policy
-	// asks. When several were needed to allow a call it is the first of them.
+	// Rule is the rule that decided; without a Text: none did, and the policy's
+	// default holds. When several were needed to allow a call it is the first of them.
 	Rule Rule
 	// About is what the rule was held against: a simple command, a path, a
 	// host, a name; "" is the whole call.
@@ -30,6 +30,10 @@ type Explanation struct {
 	// Parts are the simple commands or paths that were allowed one by one, when
 	// there is more than one.
 	Parts []Explanation
+	// ByAgent is set when no rule names the call and the policy's default is
+	// [Agent]: the agent decides by its mode. Behavior is what the policy then
+	// says if the agent asks.
+	ByAgent bool
 }
 
 // String is the explanation in one line, such as
@@ -37,7 +41,11 @@ type Explanation struct {
 //	deny: the deny rule Bash(git push:*) is about "git push origin"
 func (e Explanation) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: ", e.Behavior)
+	verdict := string(e.Behavior)
+	if e.ByAgent {
+		verdict = "the agent decides"
+	}
+	fmt.Fprintf(&b, "%s: ", verdict)
 	switch {
 	case len(e.Parts) > 0:
 		for i, part := range e.Parts {

@@ -9,7 +9,8 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Rules are what a policy is made of. The zero value asks about everything.
+// Rules are what a policy is made of. The zero value asks about every call but
+// those that change nothing outside of the agent, see [Ask].
 //
 // A rule is the name of a tool, for every call of it, or a name with a
 // specifier in parentheses:
@@ -31,6 +32,8 @@ type Rules struct {
 	Allow []string `json:"allow,omitempty"`
 	Ask   []string `json:"ask,omitempty"`
 	Deny  []string `json:"deny,omitempty"`
+	// Default says what happens to a call that no rule names. Zero: [Ask].
+	Default Default `json:"default,omitempty"`
 
 	// Cwd is where relative paths start, Root where the paths of rules that
 	// begin with a slash do (empty: Cwd), and Home what ~ stands for. Each is
@@ -56,17 +59,18 @@ type Policy struct {
 	allow, ask, deny []rule
 	places           places
 	// paths is set when a deny or ask rule has a path.
-	paths bool
+	paths     bool
+	byDefault Default
 }
 
 // Compile parses the rules. Its error joins a *[ParseError] for each rule that
 // is wrong.
 func Compile(r Rules) (*Policy, error) {
-	p := &Policy{places: places{cwd: r.Cwd, root: r.Root, home: r.Home, resolve: r.Resolve}}
+	p := &Policy{places: places{cwd: r.Cwd, root: r.Root, home: r.Home, resolve: r.Resolve}, byDefault: r.Default}
 	if p.places.root == "" {
 		p.places.root = r.Cwd
 	}
-	var problems []error
+	problems := []error{r.Default.problem()}
 	for _, place := range []struct{ name, value string }{{"Cwd", r.Cwd}, {"Root", r.Root}, {"Home", r.Home}} {
 		if place.value != "" && !path.IsAbs(place.value) {
 			problems = append(problems, &ParseError{List: place.name, Index: -1, Rule: place.value, Problem: "is not an absolute path", Fix: "begin it with a slash"})
@@ -130,14 +134,16 @@ func (p *Policy) explain(c Call, w *work) Explanation {
 	if path.IsAbs(c.Cwd) {
 		d.dir = path.Clean(c.Cwd)
 	}
-	why := d.decide(throughMCP(c, w))
+	c = throughMCP(c, w)
+	why := d.byRules(c)
 	if w.exhausted() {
 		return w.denied()
 	}
-	return why
+	return p.orDefault(c, why)
 }
 
-func (d *decision) decide(c Call) Explanation {
+// byRules decides by the rules alone: a call that no rule names asks.
+func (d *decision) byRules(c Call) Explanation {
 	s := d.read(c)
 	doubt, found := Explanation{}, false
 	for _, r := range d.deny {
@@ -159,7 +165,7 @@ func (d *decision) decide(c Call) Explanation {
 			return r.decides(about, why)
 		}
 	}
-	if found {
+	if found && (d.byDefault != Deny || d.allowed(c, s).Behavior == protocol.BehaviorAllow) {
 		return doubt
 	}
 	return d.allowed(c, s)

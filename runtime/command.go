@@ -24,7 +24,7 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 	if err != nil {
 		return actors.Config{}, err
 	}
-	s.warnings = launch.Warnings
+	s.warnings = slices.Concat(spec.Warnings, launch.Warnings)
 	opts.ParentEnv = s.rt.share(&s.rt.parent, opts.ParentEnv)
 	command := commandOf(launch, opts.ParentEnv, spec.Dialect.Traits())
 	command.Env = s.rt.share(&s.rt.environ, command.Env)

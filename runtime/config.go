@@ -76,6 +76,8 @@ type Spec struct {
 	// Options say what to launch. The facts about callbacks are filled in from
 	// the fields below.
 	Options dialect.Options
+	// Warnings come before those that the dialect has about Options.
+	Warnings []dialect.Warning
 	// Program is an agent in this process; Spawner starts it elsewhere. With
 	// neither it is a process of this machine.
 	Program agent.Program

@@ -3,6 +3,7 @@ package runtime
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/agent-troupe/troupe/dialect"
 )
@@ -30,7 +31,7 @@ func (spec *Spec) Plan() (*Plan, error) {
 	if p.Launch, err = d.Launch(&opts); err != nil {
 		return nil, err
 	}
-	p.Warnings = p.Launch.Warnings
+	p.Warnings = slices.Concat(spec.Warnings, p.Launch.Warnings)
 	if p.Initialize, err = d.Initialize(&opts); err != nil {
 		return nil, err
 	}

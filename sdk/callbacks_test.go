@@ -182,8 +182,8 @@ func TestPreToolUse(t *testing.T) {
 			if in.ToolName != "Bash" || string(in.ToolInput) != `{"command":"rm -rf ."}` {
 				return sdk.DenyPreToolUse("the input is wrong"), nil
 			}
-			return sdk.PreToolUseOutput{UpdatedInput: json.RawMessage(`{"command":"ls"}`)}, nil
-		}, `ran {"command":"ls"}`, true, true},
+			return sdk.PreToolUseOutput{UpdatedInput: json.RawMessage(`{"command":"make"}`)}, nil
+		}, `ran {"command":"make"}`, true, true},
 		"deny": {func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 			return sdk.DenyPreToolUse("not today"), nil
 		}, "not today", false, false},

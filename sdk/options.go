@@ -39,14 +39,15 @@ type Options struct {
 	// own; its context ends when the agent no longer wants the answer. A
 	// callback that fails, panics or is late never opens a gate.
 
-	// CanUseTool decides on the tool calls that no rule decides. nil: the
-	// agent decides by its permission mode.
+	// CanUseTool decides on the tool calls that no rule decides. nil: without
+	// a Policy the agent decides by its permission mode, with one they are denied.
 	CanUseTool CanUseTool `json:"-"`
-	// Policy decides by rules before CanUseTool, which is asked about what the
-	// rules leave open; without a CanUseTool that is denied. Deny and ask rules
-	// also hold for calls that the agent would not ask about: they are a
-	// PreToolUse hook, too. An allow rule does not stand in for a person where
-	// the agent asks for one. Default: nil, no rules. Both: initialize.hooks.
+	// Policy decides about every tool call by rules: a PreToolUse hook enforces
+	// it, also for calls that the agent would not ask about. A call that no rule
+	// names goes to CanUseTool, and is denied without one; Policy.Default changes
+	// that. An allow rule does not answer for a person where the agent has a reason
+	// to ask one. AllowedTools does not widen a policy. Default: nil, no policy.
+	// Both: initialize.hooks.
 	Policy *Policy `json:"policy,omitempty"`
 	// PermissionTimeout denies a call that CanUseTool has not decided. Default: 0, it may take for ever; a person may
 	// be asleep. Host only.

@@ -14,7 +14,7 @@ import (
 // callbacks and surroundings, which this package or package runtime finds out.
 func derived(field string) bool {
 	switch field {
-	case "HasCanUseTool", "HasResolveModel", "HasElicitation", "HasSessionArtifacts", "HasUserDialog", "HasSessionStore",
+	case "HasCanUseTool", "HasPolicy", "HasResolveModel", "HasElicitation", "HasSessionArtifacts", "HasUserDialog", "HasSessionStore",
 		"Hooks", "SDKMCPServers", "SettingsContent", "ParentEnv":
 		return true
 	}

@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,25 +9,22 @@ import (
 	"sync"
 
 	"github.com/agent-troupe/troupe/policy"
-	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Policy decides about tool calls by rules, for [Options].Policy. The syntax is
 // in the documentation of package policy, with which a program can also try
 // rules out and have a decision explained.
 //
+// A hook of Troupe's own enforces it for every call, in every permission mode and
+// for subagents. A call that no rule names goes to CanUseTool, and is denied
+// without one; Default changes that. In the mode dontAsk, what is not allowed is
+// denied, and CanUseTool is not asked.
+//
 // Cwd, Root and Home are filled in: with Options.Cwd, with Cwd, and with the
 // HOME that the agent gets. Where the agent runs on another machine, set them.
 // Resolve follows the symbolic links of this machine, unless Options.Spawner is
 // set: then links are not followed.
 type Policy = policy.Rules
-
-// gatekeeper is a policy with a callback behind it.
-type gatekeeper struct {
-	policy *policy.Policy
-	ask    CanUseTool // nil: nobody is there
-	calls  callDirectories
-}
 
 // callDirectories are the directories of the latest tool calls. The agent tells
 // a PreToolUse hook where a call runs, and not CanUseTool.
@@ -122,64 +118,6 @@ func parseErrors(err error) []*policy.ParseError {
 		}
 	}
 	return all
-}
-
-// hook holds every call against the policy before the agent decides, also the
-// calls that it would not ask about. What no rule is about is left to the agent.
-func (g *gatekeeper) hook() Hook {
-	return OnPreToolUse(func(_ context.Context, in *PreToolUseInput) (PreToolUseOutput, error) {
-		call := policyCall(in.ToolName, in.ToolInput, in.MCPServer, in.Cwd)
-		g.calls.note(in.ToolUseID, call.Cwd)
-		why := g.policy.Explain(call)
-		switch {
-		case why.Behavior == BehaviorDeny:
-			return DenyPreToolUse(denialBy(why)), nil
-		case why.Behavior == BehaviorAsk && why.Rule.Text != "":
-			return PreToolUseOutput{PermissionDecision: HookAsk, PermissionDecisionReason: why.String()}, nil
-		}
-		return PreToolUseOutput{}, nil
-	})
-}
-
-// decide is the CanUseTool of a session with a policy.
-func (g *gatekeeper) decide(ctx context.Context, r *ToolPermissionRequest) (PermissionResult, error) {
-	call := policyCall(r.ToolName, r.Input, r.MCPServer, g.calls.of(r.ToolUseID))
-	call.Outside = r.DecisionReasonType == "workingDir"
-	why := g.policy.Explain(call)
-	switch {
-	case why.Behavior == BehaviorDeny:
-		return Deny(denialBy(why)), nil
-	case why.Behavior == BehaviorAllow && !wantsPerson(r):
-		return Allow(), nil
-	case g.ask == nil:
-		return Deny("No rule of the host's policy allows this call, and there is nobody to ask."), nil
-	}
-	result, err := g.ask(ctx, r)
-	if err == nil && result.Allowed() && result.UpdatedInput != nil {
-		call.Input = result.UpdatedInput
-		if why := g.policy.Explain(call); why.Behavior == BehaviorDeny {
-			return Deny(denialBy(why)), nil
-		}
-	}
-	return result, err
-}
-
-func policyCall(tool string, input []byte, server *protocol.MCPServerProvenance, dir string) policy.Call {
-	c := policy.Call{Tool: tool, Input: input}
-	if dir != "" {
-		c.Cwd = slashed(dir)
-	}
-	if server != nil {
-		c.MCPServer = server.Name
-	}
-	return c
-}
-
-func denialBy(why policy.Explanation) string {
-	if why.Rule.Text == "" {
-		return fmt.Sprintf("The host's policy denies this call: %s.", why.Reason)
-	}
-	return fmt.Sprintf("The host's policy denies this call by the rule %s.", why.Rule.Text)
 }
 
 // wantsPerson reports whether the agent asks for more than the word of a rule:

@@ -49,7 +49,8 @@ func TestPolicy(t *testing.T) {
 		"a deny rule":                     {tool("Bash", "", command("git log; rm x")), yes, false, "denies this call by the rule Bash(rm *)", false},
 		"a deny rule and a harmless call": {tool("Read", agent.GateAllow, file("/etc/passwd")), yes, false, "denies this call by the rule Read(//etc/**)", false},
 		"an ask rule and a harmless call": {tool("Read", agent.GateAllow, file("src/secret/x")), yes, true, `ran {"file_path":"src/secret/x"}`, true},
-		"no rule and a harmless call":     {tool("Read", agent.GateAllow, file("doc/x")), nil, false, `ran {"file_path":"doc/x"}`, true},
+		"no rule and a harmless call":     {tool("Read", agent.GateAllow, file("doc/x")), yes, true, `ran {"file_path":"doc/x"}`, true},
+		"no rule, harmless, nobody there": {tool("Read", agent.GateAllow, file("doc/x")), nil, false, "there is nobody to ask", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
@@ -66,13 +67,19 @@ func (o *Options) spec() (runtime.Spec, error) {
 	if spec.Limits.Initialize == 0 {
 		spec.Limits.Initialize = o.InitializeTimeout
 	}
-	for i := range o.Hooks {
-		spec.Hooks = append(spec.Hooks, o.Hooks[i].registered())
-	}
+	hooks := slices.Clone(o.Hooks)
 	if rules != nil {
-		keeper := &gatekeeper{policy: rules, ask: o.CanUseTool}
-		last := keeper.hook() // those before it have the places that their user knows
-		spec.CanUseTool, spec.Hooks = keeper.decide, append(spec.Hooks, last.registered())
+		keeper := &gatekeeper{policy: rules, ask: o.CanUseTool, timeout: o.PermissionTimeout, blind: o.Policy.Resolve == nil && o.Spawner != nil}
+		for i := range hooks {
+			hooks[i] = keeper.watch(hooks[i])
+		}
+		hooks = append(hooks, keeper.hook()) // the last: the user's keep their callback ids
+		spec.CanUseTool = keeper.decide
+		spec.Warnings = o.policyWarnings()
+		spec.Options.HasPolicy = o.Policy.Default != policy.Agent
+	}
+	for i := range hooks {
+		spec.Hooks = append(spec.Hooks, hooks[i].registered())
 	}
 	for _, s := range o.SDKMCPServers {
 		if s.usable() {

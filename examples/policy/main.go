@@ -1,6 +1,6 @@
-// Command policy puts rules in front of the agent's tools: what they allow and
-// deny nobody is asked about, and what they leave open is denied here, because
-// nobody is there.
+// Command policy puts rules in front of the agent's tools. They decide about
+// every call: one that no rule allows goes to the CanUseTool callback, and is
+// denied here, because there is none.
 //
 //	go run ./examples/policy                           # a scripted agent, no account
 //	go run ./examples/policy -agent claude             # Claude Code; or qoder
@@ -66,7 +66,7 @@ func explain(command string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(compiled.Explain(policy.Call{Tool: "Bash", Input: input}))
+	fmt.Println(compiled.Explain(policy.Call{Tool: "Bash", Input: input, Cwd: rules().Cwd}))
 	return nil
 }
 
@@ -76,7 +76,9 @@ func run(ctx context.Context, agent, prompt string) error {
 		return err
 	}
 	opts.Policy = rules()
-	if agent != "scripted" {
+	if agent == "scripted" {
+		opts.Cwd = opts.Policy.Cwd
+	} else {
 		opts.Policy.Cwd = "" // the working directory of the agent
 	}
 	for m, err := range sdk.Query(ctx, sdk.Input(prompt), opts) {

@@ -19,7 +19,7 @@ func Example() {
 	// calls Bash {"command":"git status; sudo -u ci git push"}
 	// gets PreToolUse:Bash hook error: The host's policy denies this call by the rule Bash(git push:*).
 	// calls Bash {"command":"git log > /etc/motd"}
-	// gets No rule of the host's policy allows this call, and there is nobody to ask.
+	// gets PreToolUse:Bash hook error: No rule of the host's policy allows this call, and there is nobody to ask.
 	// says The rules are strict. (3 calls denied)
 }
 

@@ -6,12 +6,22 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 )
 
+const (
+	dontAsk     = "dontAsk"
+	promptsNone = "PermissionPrompts none"
+)
+
 // CheckShadows warns of what decides about tool calls before the CanUseTool callback is asked.
 func CheckShadows(o *dialect.Options, p *Problems) {
 	if !o.HasCanUseTool {
 		return
 	}
-	warn := func(rule, problem, fix string) { p.Warn("CanUseTool", rule, problem, fix) }
+	warn := func(rule, problem, fix string) {
+		// The hook of a policy also sees the calls that the agent allows by itself.
+		if denies := rule == dontAsk || rule == promptsNone; denies || !o.HasPolicy {
+			p.Warn("CanUseTool", rule, problem, fix)
+		}
+	}
 	for _, r := range o.AllowedTools {
 		warn(r, "AllowedTools allows the calls it matches, and the callback is not asked", "leave the rule out to be asked")
 	}
@@ -30,11 +40,11 @@ func CheckShadows(o *dialect.Options, p *Problems) {
 		warn(string(o.PermissionMode), "the permission mode allows edits of files, and the callback is not asked for them", "use another mode to be asked")
 	case "auto":
 		warn(string(o.PermissionMode), "the agent allows what it takes for safe, and the callback is not asked for that", "use another mode to be asked")
-	case "dontAsk":
+	case dontAsk:
 		warn(string(o.PermissionMode), "the permission mode denies what no rule allows, and the callback is not asked", "use another mode to be asked")
 	}
 	if o.PermissionPrompts == "none" {
-		warn("PermissionPrompts none", "denies what no rule allows, and the callback is not asked", "use host")
+		warn(promptsNone, "denies what no rule allows, and the callback is not asked", "use host")
 	}
 	if s := o.Sandbox; s != nil && s.AutoAllowBashIfSandboxed.Or(s.Enabled.Or(false)) { // absent is true
 		warn("Sandbox.AutoAllowBashIfSandboxed", "allows sandboxed commands, and the callback is not asked for them", "set it to false to be asked")
