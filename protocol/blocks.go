@@ -287,7 +287,7 @@ func (b *ToolResultBlock) unmarshalAt(raw []byte, depth int) error {
 		*plain
 		Content json.RawMessage `json:"content"`
 	}{plain: (*plain)(b)}
-	if err := json.Unmarshal(raw, &aux); err != nil {
+	if err := Unmarshal(raw, &aux); err != nil {
 		return err
 	}
 	return b.Content.unmarshalAt(aux.Content, depth)
@@ -302,7 +302,7 @@ func (b *SearchResultBlock) unmarshalAt(raw []byte, depth int) error {
 		*plain
 		Content json.RawMessage `json:"content"`
 	}{plain: (*plain)(b)}
-	if err := json.Unmarshal(raw, &aux); err != nil {
+	if err := Unmarshal(raw, &aux); err != nil {
 		return err
 	}
 	return b.Content.unmarshalAt(aux.Content, depth)
@@ -317,7 +317,7 @@ func (b *MCPToolResultBlock) unmarshalAt(raw []byte, depth int) error {
 		*plain
 		Content json.RawMessage `json:"content"`
 	}{plain: (*plain)(b)}
-	if err := json.Unmarshal(raw, &aux); err != nil {
+	if err := Unmarshal(raw, &aux); err != nil {
 		return err
 	}
 	return b.Content.unmarshalAt(aux.Content, depth)

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"encoding/json"
 	"errors"
 	"slices"
 )
@@ -45,7 +44,7 @@ func (c *Content) unmarshalAt(b []byte, depth int) error {
 	case b[i] == '"':
 		t := &TextBlock{bare: true}
 		*c = Content{t}
-		return json.Unmarshal(b, &t.Text)
+		return Unmarshal(b, &t.Text)
 	}
 	out := Content{}
 	elems := array(b, i)
@@ -103,7 +102,7 @@ func decodeBlock(raw []byte, depth int) ContentBlock {
 	}
 	var err error
 	if n, ok := block.(nester); !ok {
-		err = json.Unmarshal(raw, block)
+		err = Unmarshal(raw, block)
 	} else if depth < maxNesting {
 		err = n.unmarshalAt(raw, depth+1)
 	} else {

@@ -3,6 +3,7 @@ package protocol
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -58,11 +59,16 @@ func decodeRequest(f *Frame, r Request) error {
 		return fmt.Errorf("protocol: decode request: line is a %q, not a %s", f.Type, TypeControlRequest)
 	}
 	body := f.Body()
-	if s, ok := r.(scannable); ok && json.Valid(body) && scanObject(body, s) {
-		return nil
+	s, ok := r.(scannable)
+	err := f.distinct()
+	switch {
+	case err != nil:
+	case ok && json.Valid(body) && scanObject(body, s):
+	default:
+		err = Unmarshal(body, r)
 	}
-	if err := json.Unmarshal(body, r); err != nil {
-		return fmt.Errorf("protocol: decode %s request %q: %w", f.Subtype, f.RequestID, err)
+	if err != nil {
+		return fmt.Errorf("protocol: decode %s request %.80s: %w", f.Subtype, f.ID, err)
 	}
 	return nil
 }
@@ -103,12 +109,18 @@ type ControlResponse struct {
 // Failed reports whether the answer is anything but a success.
 func (r *ControlResponse) Failed() bool { return r.Subtype != ResponseSuccess }
 
-// Decode decodes Response into v. An absent or null Response leaves v as it is.
+// Decode decodes Response into v, by the exact names of its keys; see
+// [Unmarshal]. Into a struct that has a field without a name in a json tag it
+// decodes as encoding/json does. An absent or null Response leaves v as it is.
 func (r *ControlResponse) Decode(v any) error {
 	if isNull(r.Response) {
 		return nil
 	}
-	if err := json.Unmarshal(r.Response, v); err != nil {
+	decode := Unmarshal
+	if shapeOf(reflect.TypeOf(v)).unnamed(nil) != "" {
+		decode = json.Unmarshal
+	}
+	if err := decode(r.Response, v); err != nil {
 		return fmt.Errorf("protocol: decode answer to %q: %w", r.RequestID, err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -15,10 +16,14 @@ type AgentRequest interface {
 // DecodeAgentRequest decodes a control_request line of the agent. A kind that
 // this package does not know gives *[UnknownAgentRequest]; a known kind whose
 // fields do not decode is an error, so that no gate answers what it did not
-// understand.
+// understand. So is a request with a key twice in any of its objects, whose error
+// wraps a *[DuplicateKeyError].
 func DecodeAgentRequest(f Frame) (AgentRequest, error) {
 	r := newAgentRequest(f.Subtype)
 	if r == nil {
+		if err := f.distinct(); err != nil {
+			return nil, fmt.Errorf("protocol: decode %s request %.80s: %w", f.Subtype, f.ID, err)
+		}
 		return &UnknownAgentRequest{Name: f.Subtype, Raw: slices.Clone(f.Body())}, nil
 	}
 	if err := decodeRequest(&f, r); err != nil {

@@ -79,7 +79,7 @@ type SettingsSources map[string]json.RawMessage
 func (s *SettingsSources) UnmarshalJSON(b []byte) error {
 	if trimmed := bytes.TrimSpace(b); len(trimmed) == 0 || trimmed[0] != '[' {
 		var object map[string]json.RawMessage
-		if err := json.Unmarshal(b, &object); err != nil {
+		if err := Unmarshal(b, &object); err != nil {
 			return err
 		}
 		*s = object
@@ -89,7 +89,7 @@ func (s *SettingsSources) UnmarshalJSON(b []byte) error {
 		Source   string          `json:"source"`
 		Settings json.RawMessage `json:"settings"`
 	}
-	if err := json.Unmarshal(b, &list); err != nil {
+	if err := Unmarshal(b, &list); err != nil {
 		return err
 	}
 	*s = make(SettingsSources, len(list))

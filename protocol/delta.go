@@ -68,7 +68,7 @@ func decodeDelta(raw json.RawMessage) Delta {
 	default:
 		return &DeltaUnknown{Type: typ, Raw: slices.Clone(raw)}
 	}
-	if err := json.Unmarshal(raw, d); err != nil {
+	if err := Unmarshal(raw, d); err != nil {
 		return &DeltaUnknown{Type: typ, Raw: slices.Clone(raw), Err: err}
 	}
 	return d

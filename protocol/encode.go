@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"unicode/utf8"
 )
 
@@ -28,18 +27,7 @@ func AppendControlRequest(dst []byte, id string, request json.RawMessage) ([]byt
 // A nil response leaves the key out, as for a call without a result; JSON null
 // is written as null.
 func AppendControlSuccess(dst []byte, id string, response json.RawMessage) ([]byte, error) {
-	const open = `{"type":"control_response","response":{"subtype":"success","request_id":`
-	out := slices.Grow(dst, len(open)+len(id)+len(response)+len(`"","response":}}`)+1)
-	out = append(out, open...)
-	out = appendString(out, id)
-	if response != nil {
-		var err error
-		out = append(out, `,"response":`...)
-		if out, err = appendCompact(out, response); err != nil {
-			return dst, fmt.Errorf("protocol: encode answer to %q: response: %w", id, err)
-		}
-	}
-	return append(out, "}}\n"...), nil
+	return TextID(id).AppendSuccess(dst, response)
 }
 
 // The keys under which an error answer names its code.
@@ -56,17 +44,7 @@ func AppendControlError(dst []byte, id, msg, code string) []byte {
 
 // AppendControlErrorAs is [AppendControlError] with a choice of the code's key.
 func AppendControlErrorAs(dst []byte, id, msg, codeKey, code string) []byte {
-	dst = append(dst, `{"type":"control_response","response":{"subtype":"error","request_id":`...)
-	dst = appendString(dst, id)
-	dst = append(dst, `,"error":`...)
-	dst = appendString(dst, msg)
-	if code != "" {
-		dst = append(dst, ',')
-		dst = appendString(dst, codeKey)
-		dst = append(dst, ':')
-		dst = appendString(dst, code)
-	}
-	return append(dst, "}}\n"...)
+	return TextID(id).AppendError(dst, msg, codeKey, code)
 }
 
 // AppendControlCancel appends a control_cancel_request line.

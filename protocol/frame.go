@@ -30,9 +30,12 @@ type Frame struct {
 	// request.subtype, or else request.type, which Qoder also uses; for a
 	// control_response it is response.subtype.
 	Subtype string
-	// RequestID correlates control frames: the top-level "request_id", or
-	// response.request_id for a control_response. "" for other types,
-	// although some assistant lines carry a request_id of the model's API.
+	// ID correlates control frames: the top-level "request_id", or
+	// response.request_id for a control_response. Zero if it is absent or no
+	// valid JSON, and for other types, although some assistant lines carry a
+	// request_id of the model's API.
+	ID ID
+	// RequestID is the text of ID if it is a string, else "".
 	RequestID string
 	// Replay is true on a user line that echoes an earlier one.
 	Replay bool
@@ -47,6 +50,9 @@ type Frame struct {
 	api span
 	// other is true if the line has a key that is none of the envelope's.
 	other bool
+	// twice is a key of the envelope of a control_request that it has more than
+	// once; "" if there is none.
+	twice string
 }
 
 // UUID returns the line's "uuid", or "".
@@ -129,13 +135,18 @@ func ParseFrame(line []byte) (Frame, error) {
 	}
 	f := Frame{Raw: line}
 	var at [numKeys]span
+	twice := keyOther
 	c := object(line, 0)
 	for {
 		key, val, ok := c.member()
 		if !ok {
 			break
 		}
-		at[keyOf(key.of(line))] = val
+		k := keyOf(key.of(line))
+		if k != keyOther && !at[k].empty() {
+			twice = k
+		}
+		at[k] = val
 	}
 	if c.err {
 		kind := NotJSON
@@ -156,7 +167,8 @@ func ParseFrame(line []byte) (Frame, error) {
 		f.other = !at[keyOther].empty()
 	case TypeControlRequest:
 		f.body = at[keyRequest]
-		f.RequestID = stringOf(at[keyRequestID].of(line))
+		f.setID(at[keyRequestID])
+		f.twice = keyNames[twice]
 		in := f.nested()
 		if f.Subtype = intern(in[keySubtype].of(line)); f.Subtype == "" {
 			f.Subtype = intern(in[keyType].of(line))
@@ -166,16 +178,32 @@ func ParseFrame(line []byte) (Frame, error) {
 		f.body = at[keyResponse]
 		in := f.nested()
 		f.Subtype = intern(in[keySubtype].of(line))
-		f.RequestID = stringOf(in[keyRequestID].of(line))
+		f.setID(in[keyRequestID])
 		return f, nil
 	case TypeControlCancel, TypeControlCancelAlias:
-		f.RequestID = stringOf(at[keyRequestID].of(line))
+		f.setID(at[keyRequestID])
 	default:
 		f.body = at[keyMessage]
 		f.Replay = string(at[keyReplay].of(line)) == "true"
 	}
 	f.Subtype = intern(at[keySubtype].of(line))
 	return f, nil
+}
+
+// setID takes the value of "request_id". What is no JSON could not be written
+// into an answer.
+func (f *Frame) setID(value span) {
+	token := value.of(f.Raw)
+	if !json.Valid(token) {
+		return
+	}
+	f.ID = ID(token)
+	if token[0] != '"' {
+		return
+	}
+	if f.RequestID = string(f.ID[1 : len(f.ID)-1]); !isPlain(token[1 : len(token)-1]) {
+		f.RequestID = stringOf(token)
+	}
 }
 
 // nested finds the same keys in the body of a control frame; none if the body
@@ -216,6 +244,13 @@ func keyOf(quoted []byte) int {
 		k = knownKey(slices.Concat([]byte{'"'}, unescaped(quoted), []byte{'"'}))
 	}
 	return k
+}
+
+// keyNames are the keys as they are written.
+var keyNames = [numKeys]string{
+	keyType: "type", keySubtype: "subtype", keyRequestID: "request_id", keyUUID: "uuid", keySession: "session_id",
+	keyParent: "parent_tool_use_id", keyReplay: "isReplay", keyMessage: "message", keyEvent: "event",
+	keyRequest: "request", keyResponse: "response", keyAPIMessage: "api_message_id",
 }
 
 func knownKey(quoted []byte) int {

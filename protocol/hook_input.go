@@ -60,7 +60,7 @@ func DecodeHookInput(raw json.RawMessage) (HookInput, error) {
 	if in == nil {
 		in = &UnknownHookInput{Raw: slices.Clone(raw)}
 	}
-	if err := json.Unmarshal(raw, in); err != nil {
+	if err := Unmarshal(raw, in); err != nil {
 		return nil, fmt.Errorf("protocol: decode input of hook %q: %w", event, err)
 	}
 	return in, nil

@@ -74,7 +74,7 @@ func (o HookJSONOutput) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON decodes an answer as an agent reads it.
 func (o *HookJSONOutput) UnmarshalJSON(b []byte) error {
 	var in hookOutputJSON
-	if err := json.Unmarshal(b, &in); err != nil {
+	if err := Unmarshal(b, &in); err != nil {
 		return err
 	}
 	*o = HookJSONOutput(in.plainHookOutput)
@@ -87,7 +87,7 @@ func (o *HookJSONOutput) UnmarshalJSON(b []byte) error {
 		o.Specific = &UnknownHookOutput{Name: event, Raw: slices.Clone(in.Specific)}
 		return nil
 	}
-	if err := json.Unmarshal(in.Specific, specific); err != nil {
+	if err := Unmarshal(in.Specific, specific); err != nil {
 		return fmt.Errorf("hookSpecificOutput of %s: %w", event, err)
 	}
 	o.Specific = specific

@@ -79,10 +79,10 @@ func (p SystemPrompt) MarshalJSON() ([]byte, error) {
 func (p *SystemPrompt) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
 		p.Parts, p.Bare = make([]string, 1), true
-		return json.Unmarshal(b, &p.Parts[0])
+		return Unmarshal(b, &p.Parts[0])
 	}
 	p.Bare = false
-	return json.Unmarshal(b, &p.Parts)
+	return Unmarshal(b, &p.Parts)
 }
 
 // SDKMCPConfig configures an MCP server that lives in the host.
@@ -176,9 +176,9 @@ func (s AgentMCPServer) MarshalJSON() ([]byte, error) {
 func (s *AgentMCPServer) UnmarshalJSON(b []byte) error {
 	*s = AgentMCPServer{}
 	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, &s.Name)
+		return Unmarshal(b, &s.Name)
 	}
-	return json.Unmarshal(b, &s.Servers)
+	return Unmarshal(b, &s.Servers)
 }
 
 // Effort is how hard the model thinks: low, medium, high, xhigh, max, or

@@ -84,7 +84,7 @@ func DecodeMessage(f Frame) Message {
 		u.setFrame(&f)
 		return u
 	}
-	err := json.Unmarshal(f.Raw, m)
+	err := Unmarshal(f.Raw, m)
 	m.setRaw(f.Raw)
 	if err != nil {
 		u := &UnknownMessage{Type: f.Type, Subtype: f.Subtype, Partial: m}

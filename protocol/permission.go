@@ -148,7 +148,7 @@ func isPermissionKey(key string) bool {
 // UnmarshalJSON decodes a verdict as an agent reads it.
 func (r *PermissionResult) UnmarshalJSON(b []byte) error {
 	var in permissionResultJSON
-	if err := json.Unmarshal(b, &in); err != nil {
+	if err := Unmarshal(b, &in); err != nil {
 		return err
 	}
 	*r = PermissionResult{

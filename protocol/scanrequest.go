@@ -30,12 +30,23 @@ func scanObject(valid []byte, v scannable) bool {
 	}
 }
 
-// scanText reads a string. As with encoding/json null leaves it as it is.
+// scanText reads a string, and null as none.
 func scanText[S ~string](to *S, value []byte) bool {
 	if value[0] != '"' {
+		*to = ""
 		return value[0] == 'n'
 	}
 	*to = S(unescaped(value))
+	return true
+}
+
+// scanJSON reads any other value, whatever stood under the key before.
+func scanJSON[T any](to *T, value []byte) bool {
+	var v T
+	if Unmarshal(value, &v) != nil {
+		return false
+	}
+	*to = v
 	return true
 }
 
@@ -93,7 +104,7 @@ func (r *CanUseToolRequest) scan(key, value []byte) bool {
 	case `"description"`:
 		return scanText(&r.Description, value)
 	case `"permission_suggestions"`:
-		return json.Unmarshal(value, &r.PermissionSuggestions) == nil
+		return scanJSON(&r.PermissionSuggestions, value)
 	case `"blocked_path"`:
 		return scanText(&r.BlockedPath, value)
 	case `"decision_reason"`:
@@ -112,7 +123,7 @@ func (in *PreToolUseInput) UnmarshalJSON(b []byte) error {
 	}
 	*in = before
 	type plain PreToolUseInput
-	return json.Unmarshal(b, (*plain)(in))
+	return Unmarshal(b, (*plain)(in))
 }
 
 // scan implements scannable.
@@ -136,7 +147,7 @@ func (in *PostToolUseInput) UnmarshalJSON(b []byte) error {
 	}
 	*in = before
 	type plain PostToolUseInput
-	return json.Unmarshal(b, (*plain)(in))
+	return Unmarshal(b, (*plain)(in))
 }
 
 // scan implements scannable.
@@ -151,7 +162,7 @@ func (in *PostToolUseInput) scan(key, value []byte) bool {
 	case `"tool_use_id"`:
 		return scanText(&in.ToolUseID, value)
 	case `"duration_ms"`:
-		return json.Unmarshal(value, &in.DurationMS) == nil
+		return scanJSON(&in.DurationMS, value)
 	}
 	return in.HookBase.scan(key, value)
 }
@@ -176,7 +187,7 @@ func (b *HookBase) scan(key, value []byte) bool {
 	case `"agent_type"`:
 		return scanText(&b.AgentType, value)
 	case `"effort"`:
-		return json.Unmarshal(value, &b.Effort) == nil
+		return scanJSON(&b.Effort, value)
 	}
 	return false
 }

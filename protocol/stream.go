@@ -59,7 +59,7 @@ type partialJSON struct {
 // UnmarshalJSON decodes the line and its event.
 func (m *PartialAssistantMessage) UnmarshalJSON(b []byte) error {
 	aux := partialJSON{plainPartial: (*plainPartial)(m)}
-	if err := json.Unmarshal(b, &aux); err != nil {
+	if err := Unmarshal(b, &aux); err != nil {
 		m.Event = &UnknownEvent{}
 		return err
 	}
@@ -176,7 +176,7 @@ func decodeEvent(raw json.RawMessage) StreamEvent {
 	default:
 		return &UnknownEvent{Type: typ, Raw: slices.Clone(raw)}
 	}
-	if err := json.Unmarshal(raw, e); err != nil {
+	if err := Unmarshal(raw, e); err != nil {
 		return &UnknownEvent{Type: typ, Raw: slices.Clone(raw), Err: err}
 	}
 	return e
@@ -235,7 +235,7 @@ type contentBlockJSON struct {
 // UnmarshalJSON decodes the event.
 func (e *ContentBlockStart) UnmarshalJSON(b []byte) error {
 	var aux contentBlockJSON
-	if err := json.Unmarshal(b, &aux); err != nil {
+	if err := Unmarshal(b, &aux); err != nil {
 		return err
 	}
 	e.Index, e.Block = aux.Index, decodeBlock(aux.ContentBlock, 0)
@@ -254,7 +254,7 @@ func (e *ContentBlockStart) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON decodes the event.
 func (e *ContentBlockDelta) UnmarshalJSON(b []byte) error {
 	var aux contentBlockJSON
-	if err := json.Unmarshal(b, &aux); err != nil {
+	if err := Unmarshal(b, &aux); err != nil {
 		return err
 	}
 	e.Index, e.Delta = aux.Index, decodeDelta(aux.Delta)

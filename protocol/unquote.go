@@ -64,6 +64,18 @@ func isPlain(s []byte) bool {
 // appendUnescaped appends the text of the inside of a JSON string, as
 // encoding/json reads it: what is not UTF-8 becomes U+FFFD.
 func appendUnescaped(dst, s []byte) []byte {
+	return appendUnescapedAs(dst, s, func(dst []byte, _ rune) []byte { return utf8.AppendRune(dst, utf8.RuneError) })
+}
+
+// appendSurrogate appends a lone surrogate in the form that UTF-8 has for other
+// runes of its size, so that two of them stay apart.
+func appendSurrogate(dst []byte, r rune) []byte {
+	return append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
+}
+
+// appendUnescapedAs is appendUnescaped with a choice of what a lone surrogate
+// becomes.
+func appendUnescapedAs(dst, s []byte, lone func(dst []byte, r rune) []byte) []byte {
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= utf8.RuneSelf {
@@ -108,7 +120,9 @@ func appendUnescaped(dst, s []byte) []byte {
 					i += 12
 					continue
 				}
-				r = utf8.RuneError
+				dst = lone(dst, r)
+				i += 6
+				continue
 			}
 			dst = utf8.AppendRune(dst, r)
 			i += 6

@@ -59,7 +59,7 @@ func (n *Nullable[T]) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	n.Value = new(T)
-	return json.Unmarshal(b, n.Value)
+	return Unmarshal(b, n.Value)
 }
 
 // marshal encodes v as the vendors do: compact, and without escaping <, > and &.

@@ -249,7 +249,7 @@ func (c *Client) Initialized() (*InitializeResponse, error) {
 		return nil, err
 	}
 	r := &InitializeResponse{}
-	if err := json.Unmarshal(d.session.Initialized(), r); err != nil {
+	if err := protocol.Unmarshal(d.session.Initialized(), r); err != nil {
 		return nil, fmt.Errorf("the answer to initialize: %w", err)
 	}
 	return r, nil
@@ -305,7 +305,7 @@ func controlBody(subtype string, req any) (json.RawMessage, error) {
 	if req != nil {
 		b, err := json.Marshal(req)
 		if err == nil {
-			err = json.Unmarshal(b, &fields)
+			err = protocol.Unmarshal(b, &fields)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("control request %s: the request is not a JSON object: %w", subtype, err)

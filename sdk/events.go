@@ -29,6 +29,9 @@ type (
 	LateAnswerEvent = event.LateAnswer
 	// UnexpectedFrameEvent is a control frame that fits nothing.
 	UnexpectedFrameEvent = event.UnexpectedFrame
+	// RepeatedRequestEvent is a request that the agent made again, or under an id
+	// that does not name it alone.
+	RepeatedRequestEvent = event.RepeatedRequest
 	// WarningEvent is a configuration that is legal and probably not meant.
 	WarningEvent = event.Warning
 	// AuthExpiredEvent says that the agent's login is missing or has expired.

@@ -114,12 +114,18 @@ func typed[In any, Out hookOutput](event HookEvent, h func(context.Context, *In)
 	}, o)
 }
 
+// Decode decodes JSON of the agent, such as a tool's input, by the exact names of
+// its keys. encoding/json ignores case, and would show a gate Command where the
+// tool runs command. Of a key that comes twice the last one counts. A field of v
+// without a name in a json tag is an error.
+func Decode(data json.RawMessage, v any) error { return protocol.Decode(data, v) }
+
 // decodeInput decodes a part of a request, which is valid JSON.
 func decodeInput(valid json.RawMessage, in any) error {
 	if u, ok := in.(json.Unmarshaler); ok {
 		return u.UnmarshalJSON(valid)
 	}
-	return json.Unmarshal(valid, in)
+	return protocol.Unmarshal(valid, in)
 }
 
 // problem is what is wrong with the hook, nil if nothing is.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // ErrMCPServerClosed is the reason why a closed [MCPServer] serves nothing.
@@ -199,7 +200,7 @@ func negotiate(params json.RawMessage) string {
 	var asked struct {
 		Version string `json:"protocolVersion"`
 	}
-	if json.Unmarshal(params, &asked) == nil {
+	if protocol.Unmarshal(params, &asked) == nil {
 		for _, v := range protocolVersions {
 			if v == asked.Version {
 				return v

@@ -126,7 +126,7 @@ func readCall(params json.RawMessage) (p callParams, err error) {
 		return p, nil
 	}
 	p = callParams{}
-	return p, json.Unmarshal(params, &p)
+	return p, protocol.Unmarshal(params, &p)
 }
 
 // refusal is the result of a call that no tool has seen. The words before the

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // wrappedServer serves a server of the official SDK over one connection, made
@@ -94,7 +95,7 @@ func (w *wrappedServer) manifest() (initialize, tools json.RawMessage, err error
 			Tools []json.RawMessage `json:"tools"`
 			Next  string            `json:"nextCursor"`
 		}
-		if err := json.Unmarshal(page, &p); err != nil {
+		if err := protocol.Unmarshal(page, &p); err != nil {
 			return nil, nil, fmt.Errorf("tools/list: %w", err)
 		}
 		all = append(all, p.Tools...)
@@ -134,7 +135,7 @@ func (l *wrappedLink) greet(ctx context.Context, params json.RawMessage) (json.R
 		return nil, err
 	}
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(result, &fields); err != nil {
+	if err := protocol.Unmarshal(result, &fields); err != nil {
 		return nil, &mcp.RPCError{Code: mcp.CodeInternal, Message: "initialize: " + err.Error()}
 	}
 	if fields["protocolVersion"], err = json.Marshal(negotiate(params)); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/protocol/tools"
 )
 
@@ -60,7 +61,7 @@ func AnswerQuestions(r *ToolPermissionRequest, answers map[string][]string) (Per
 		}
 	}
 	input := map[string]json.RawMessage{}
-	if err := json.Unmarshal(r.Input, &input); err != nil {
+	if err := protocol.Unmarshal(r.Input, &input); err != nil {
 		return PermissionResult{}, fmt.Errorf("answer questions: %w", err)
 	}
 	noted, err := json.Marshal(in.Answers)

@@ -53,7 +53,7 @@ func decodeAs[T any](schema *inputSchema, output json.RawMessage) (v T, err erro
 	if err != nil {
 		return v, err
 	}
-	err = json.Unmarshal(fit.plain, &v)
+	err = protocol.Unmarshal(fit.plain, &v)
 	return v, err
 }
 

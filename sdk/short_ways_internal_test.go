@@ -8,6 +8,8 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/protocol"
 	"pgregory.net/rapid"
 )
 
@@ -110,12 +112,12 @@ func TestWhatIsFlat(t *testing.T) {
 func TestCallParamsAreThoseOfJSON(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{
-		`{"name":"a","arguments":{"x":1},"_meta":{"progressToken":1}}`, `{"name":"a"}`, `{"name":"a","name":"b"}`, `{"NAME":"a"}`,
+		`{"name":"a","arguments":{"x":1},"_meta":{"progressToken":1}}`, `{"name":"a"}`, `{"name":"a","name":"b"}`, `{"NAME":"a"}`, `{"name":"a","Name":"b"}`, `{"Name":"b","name":"a"}`,
 		`{"name":null}`, `{"name":""}`, `{"name":7}`, `{}`, `null`, `[]`, `7`, ``, `{"name":"a"`, `{"name":"a"}}`, `{"name":"a","x":1}`,
 		`{"name":"\u0061","arguments":null}`, ` {"name" : "a" } `,
 	} {
 		var want callParams
-		wantErr := json.Unmarshal([]byte(raw), &want)
+		wantErr := protocol.Unmarshal([]byte(raw), &want)
 		got, err := readCall(json.RawMessage(raw))
 		assert.Equal(t, wantErr, err, raw)
 		assert.Equal(t, want, got, raw)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Tool is a tool of an in-process MCP server, made by [NewTool] or [RawTool].
@@ -71,8 +72,8 @@ func NewTool[In any](name, description string, h func(context.Context, In) (*Too
 	def.needs(h != nil)
 	def.run = func(ctx context.Context, a *arguments) (*ToolResult, error) {
 		var in In
-		if err := json.Unmarshal(a.plain, &in); err != nil {
-			return nil, misfit(err, a.plain, func(b []byte) error { return json.Unmarshal(b, new(In)) })
+		if err := protocol.Unmarshal(a.plain, &in); err != nil {
+			return nil, misfit(err, a.plain, func(b []byte) error { return protocol.Unmarshal(b, new(In)) })
 		}
 		return h(ctx, in)
 	}
@@ -124,7 +125,7 @@ func misfit(err error, args json.RawMessage, decode func([]byte) error) error {
 	}
 	// The type's own error does not name the field; the field alone fails, too.
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(args, &fields) // an object, or the schema would not fit
+	_ = protocol.Unmarshal(args, &fields) // an object, or the schema would not fit
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if alone, e := json.Marshal(map[string]json.RawMessage{name: fields[name]}); e == nil && decode(alone) != nil {
 			return &badArguments{[]string{name + ": " + err.Error()}}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // toolCall is what a handler's context knows of its call.
@@ -26,7 +27,7 @@ func newToolCall(meta json.RawMessage) *toolCall {
 	var m struct {
 		Token json.RawMessage `json:"progressToken"`
 	}
-	_ = json.Unmarshal(meta, &m) // without a token there is no progress
+	_ = protocol.Unmarshal(meta, &m) // without a token there is no progress
 	if string(m.Token) == "null" {
 		m.Token = nil
 	}

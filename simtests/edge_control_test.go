@@ -357,7 +357,83 @@ func TestRepeatedRequests(t *testing.T) {
 		})
 		s.close(session)
 		assert.Equal(s, 1, calls)
-		assert.Len(s, reported[event.UnexpectedFrame](s, log), 5)
+		assert.Len(s, reported[event.RepeatedRequest](s, log), 5)
+	})
+}
+
+// TestReusedIDs asks for something else under an id that was used before: once
+// the first was answered, and while it is open.
+func TestReusedIDs(t *testing.T) {
+	t.Parallel()
+	onKinds(t, func(s *stage, k callbackKind) {
+		calls := 0
+		release := make(chan struct{})
+		other := strings.Replace(k.request, `{"subtype"`, `{"x_other":1,"subtype"`, 1)
+		require.NotEqual(s, k.request, other)
+		session, log := s.turnWith(func(spec *runtime.Spec) {
+			k.install(spec, time.Minute, func(ctx context.Context) (int, error) {
+				if calls++; calls == 3 {
+					return 5, s.rt.Executor().Await(ctx, release)
+				}
+				return 5, nil
+			})
+		}, func(h *hand) {
+			h.ask("q", k.request)
+			h.reply("q")
+			h.ask("q", other)
+			assert.False(s, k.refuses(object(s, h.reply("q").Raw)))
+			assert.Empty(s, h.fence("answered"))
+
+			h.ask("open", k.request)
+			assert.Empty(s, h.fence("it is open"))
+			h.ask("open", other)
+			for range 2 {
+				assert.Contains(s, string(h.reply("open").Raw), `"permissionDecision":"deny"`, "what denies everything")
+			}
+			close(release)
+			assert.Empty(s, h.fence("both were denied"))
+		})
+		s.close(session)
+		assert.Contains(s, []int{2, 3}, calls, "the third may be denied before it runs")
+		assert.Len(s, reported[event.RepeatedRequest](s, log), 1)
+	})
+}
+
+// TestKeysThatAreAlike: what a gate is shown is what the agent reads, or it is not
+// asked.
+func TestKeysThatAreAlike(t *testing.T) {
+	t.Parallel()
+	shown := map[string]bool{ // whether the callback is asked
+		`{"subtype":"can_use_tool","tool_name":"Bash","Tool_Name":"Read","input":{"command":"rm"},"new":1}`:           true,
+		`{"Tool_Name":"Read","subtype":"can_use_tool","tool_name":"Bash","INPUT":{},"input":{"command":"rm"},"n":[]}`: true,
+		`{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"rm"},"\u0049nput":{"command":"ls"},"n":1}`:  true,
+		`{"subtype":"can_use_tool","tool_name":"Read","tool_name":"Bash","input":{"command":"rm"}}`:                   false,
+		`{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"input":{"command":"rm"}}`:             false,
+		`{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls","command":"rm"}}`:                       false,
+		`{"subtype":"mcp_message","subtype":"can_use_tool","tool_name":"Bash","input":{"command":"rm"}}`:              false,
+	}
+	onStages(t, func(s *stage) {
+		asked := 0
+		session, log := s.turnWith(func(spec *runtime.Spec) {
+			spec.CanUseTool = func(_ context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				asked++
+				assert.Equal(s, "Bash", r.ToolName)
+				assert.JSONEq(s, `{"command":"rm"}`, string(r.Input))
+				return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
+			}
+		}, func(h *hand) {
+			for body, shows := range shown {
+				h.ask("q", body)
+				answer := string(h.reply("q").Raw)
+				assert.Equal(s, !shows, strings.Contains(answer, `"deny"`), "%s: %s", body, answer)
+			}
+		})
+		s.close(session)
+		assert.Equal(s, 3, asked)
+		for _, failed := range reported[event.CallbackFailed](s, log) {
+			var twice *protocol.DuplicateKeyError
+			require.ErrorAs(s, failed.Err, &twice)
+		}
 	})
 }
 
@@ -374,7 +450,7 @@ func TestCancelledRequests(t *testing.T) {
 		session, log := s.turnWith(func(spec *runtime.Spec) {
 			k.install(spec, time.Minute, func(ctx context.Context) (int, error) {
 				calls++
-				if calls == 1 {
+				if calls != 2 {
 					return 5, nil
 				}
 				close(started)
@@ -399,12 +475,14 @@ func TestCancelledRequests(t *testing.T) {
 			assert.NoError(s, s.rt.Executor().Await(s.ctx, started))
 			cancel(h, "q")
 			cancel(h, "q")
-			h.ask("q", k.request) // answered by nobody: it was taken back
 			assert.NoError(s, s.rt.Executor().Await(s.ctx, over))
 			assert.Empty(s, h.fence("cancelled"), "an answer to a request that was taken back")
+			h.ask("q", k.request) // a new request
+			assert.False(s, k.refuses(object(s, h.reply("q").Raw)))
+			assert.Empty(s, h.fence("asked again"))
 		})
 		s.close(session)
-		assert.Equal(s, []int{2, 1}, []int{calls, ended})
+		assert.Equal(s, []int{3, 1}, []int{calls, ended})
 		assert.Empty(s, reported[event.CallbackFailed](s, log))
 	})
 }
@@ -454,7 +532,7 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 				answers[body] = string(h.reply(id).Raw)
 				assert.Empty(s, h.fence(id+" again"), "a second answer to %.80s", body)
 			}
-			// Without an id there is nobody to answer to, and no harm either.
+			// An answer without an id is for whom it may concern, and no harm.
 			h.say(`{"type":"control_request"}`, `{"type":"control_request","request_id":5,"request":{"subtype":"hologram"}}`,
 				`{"type":"control_request","request_id":null,"request":{"subtype":"can_use_tool"}}`)
 			h.fence("last")

@@ -535,3 +535,53 @@ func TestMemoryWhateverTheAgentWrites(t *testing.T) { // alone: it measures memo
 		})
 	}
 }
+
+// TestAnIdleSessionForgetsItsAnswers compares sessions that are idle after a turn
+// of 1,200 callbacks with large answers to sessions that are idle after a turn
+// without any.
+func TestAnIdleSessionForgetsItsAnswers(t *testing.T) { // alone: it measures memory
+	const sessions, callbacks, size = 10, 1200, 8 << 10
+	weigh := func(t *testing.T, k callbackKind, n int) (each int64) {
+		t.Helper()
+		inProduction(t, func(s *stage) {
+			before := heap()
+			for range sessions {
+				spec := s.spec(func(h *hand) {
+					uuid := h.prompt()
+					for i := range n {
+						id := fmt.Sprintf("%032d", i)
+						h.ask(id, k.request)
+						h.reply(id)
+					}
+					h.say(resultLine(uuid))
+				})
+				k.install(&spec, time.Minute, func(context.Context) (int, error) { return size, nil })
+				session := s.open(spec)
+				_, err := s.send(session).Result(s.ctx)
+				require.NoError(s, err)
+			}
+			each = (heap() - before) / sessions
+		})
+		return each
+	}
+	for _, k := range callbackKinds() {
+		if k.name != "hook" && k.name != "permission" {
+			continue // an MCP message leaves 6 bytes
+		}
+		t.Run(k.name, func(t *testing.T) {
+			weigh(t, k, 1) // what is made once
+			none, many := weigh(t, k, 0), weigh(t, k, callbacks)
+			t.Logf("%d bytes idle, %d after %d callbacks", none, many, callbacks)
+			assert.Less(t, many, 2*none)
+		})
+	}
+}
+
+// heap is the memory that is in use, in bytes.
+func heap() int64 {
+	goruntime.GC()
+	goruntime.GC() // what a pool holds outlives one collection
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

@@ -71,8 +71,13 @@ type CallbackFailed struct {
 type LateAnswer struct{ Kind, RequestID string }
 
 // UnexpectedFrame is a control frame that fits nothing: an answer to a call
-// that was never made or is over, or a request under an id already answered.
+// that was never made or is over.
 type UnexpectedFrame struct{ Type, Subtype, RequestID string }
+
+// RepeatedRequest is a request of the agent that cannot be told from another by
+// its id: it came before, another one of its id is open, or it has no id. Outcome
+// says what became of it.
+type RepeatedRequest struct{ Kind, RequestID, Outcome string }
 
 // Warning is a configuration that is legal and probably not meant.
 type Warning struct{ Problem string }
@@ -96,6 +101,7 @@ func (Dropped) isEvent()         {}
 func (CallbackFailed) isEvent()  {}
 func (LateAnswer) isEvent()      {}
 func (UnexpectedFrame) isEvent() {}
+func (RepeatedRequest) isEvent() {}
 func (Warning) isEvent()         {}
 func (AuthExpired) isEvent()     {}
 func (Stderr) isEvent()          {}
@@ -127,6 +133,9 @@ func (LateAnswer) Level() slog.Level { return slog.LevelDebug }
 
 // Level implements [Event].
 func (UnexpectedFrame) Level() slog.Level { return slog.LevelInfo }
+
+// Level implements [Event].
+func (RepeatedRequest) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
 func (Warning) Level() slog.Level { return slog.LevelWarn }
@@ -169,6 +178,9 @@ func (e LateAnswer) String() string {
 func (e UnexpectedFrame) String() string {
 	return fmt.Sprintf("unexpected %s %s for id %q ignored", e.Type, e.Subtype, e.RequestID)
 }
+func (e RepeatedRequest) String() string {
+	return fmt.Sprintf("%s request %q of the agent: %s", e.Kind, e.RequestID, e.Outcome)
+}
 func (e Warning) String() string { return e.Problem }
 func (e AuthExpired) String() string {
 	return "the agent's login is missing or has expired: " + e.Reason
@@ -207,6 +219,9 @@ func (e LateAnswer) LogValue() slog.Value { return slog.StringValue(e.String()) 
 
 // LogValue implements [slog.LogValuer].
 func (e UnexpectedFrame) LogValue() slog.Value { return slog.StringValue(e.String()) }
+
+// LogValue implements [slog.LogValuer].
+func (e RepeatedRequest) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
 func (e Warning) LogValue() slog.Value { return slog.StringValue(e.String()) }

@@ -167,7 +167,7 @@ func eventOf(ask *protocol.HookCallbackRequest) protocol.HookEvent {
 	var input struct {
 		Event protocol.HookEvent `json:"hook_event_name"`
 	}
-	if json.Unmarshal(ask.Input, &input) != nil || input.Event == "" {
+	if protocol.Unmarshal(ask.Input, &input) != nil || input.Event == "" {
 		return protocol.HookPreToolUse
 	}
 	return input.Event

@@ -167,7 +167,7 @@ func (l *Ledger) Settle(f protocol.Frame) *Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.popControl()
-	c := l.calls.open[f.RequestID]
+	c := l.callOf(f.ID)
 	if c == nil {
 		l.cfg.Emit(unexpected(f))
 		return nil
@@ -180,11 +180,11 @@ func (l *Ledger) Settle(f protocol.Frame) *Call {
 	}
 	for _, pending := range resp.PendingPermissionRequests {
 		pending.Raw = bytes.Clone(pending.Raw) // not the whole answer
-		l.open(pending)
+		l.open(pending, IdentityOf(&pending))
 	}
 	for _, pending := range resp.PendingUserDialogRequests {
 		pending.Raw = bytes.Clone(pending.Raw) // not the whole answer
-		l.open(pending)
+		l.open(pending, IdentityOf(&pending))
 	}
 	if resp.Failed() {
 		c.answer.Fail(refusal(c.Subtype, resp))
@@ -197,13 +197,22 @@ func (l *Ledger) Settle(f protocol.Frame) *Call {
 	return c
 }
 
+// callOf is the open call of that id, or nil. The host's ids are strings.
+func (l *Ledger) callOf(id protocol.ID) *Call {
+	c := l.calls.open[id.Text()]
+	if c == nil || !id.Equal(protocol.TextID(c.ID)) {
+		return nil
+	}
+	return c
+}
+
 // endCancelled ends the queued turns that an interrupt took with it: they will
 // have no result.
 func (l *Ledger) endCancelled(resp *protocol.ControlResponse) {
 	var receipt struct {
 		Cancelled []string `json:"cancelled"`
 	}
-	if json.Unmarshal(resp.Response, &receipt) != nil {
+	if protocol.Unmarshal(resp.Response, &receipt) != nil {
 		return
 	}
 	for _, id := range receipt.Cancelled {

@@ -10,6 +10,5 @@ func (l *Ledger) Drop(r *Request) bool {
 		return false
 	}
 	l.settle(r, requestCancelled)
-	l.requests.past.add(r.ID, nil, l.cfg.Limits.Answers)
 	return true
 }

@@ -145,7 +145,7 @@ type lifecycle struct {
 
 func (l *Ledger) lifecycle(f *protocol.Frame) bool {
 	var m lifecycle
-	if json.Unmarshal(f.Raw, &m) != nil {
+	if protocol.Unmarshal(f.Raw, &m) != nil {
 		return false
 	}
 	t := l.turns.byUUID(m.CommandUUID)
@@ -177,7 +177,7 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 			Version      string   `json:"protocol_version"`
 			Capabilities []string `json:"capabilities"`
 		}
-		if json.Unmarshal(f.Raw, &m) == nil {
+		if protocol.Unmarshal(f.Raw, &m) == nil {
 			first := l.facts.sessionID == ""
 			l.facts.sessionID, l.facts.capabilities = m.SessionID, m.Capabilities
 			if i := slices.IndexFunc(l.turns.open, func(t *Turn) bool { return t.state >= TurnWritten }); i >= 0 {
@@ -195,13 +195,14 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 		var m struct {
 			State string `json:"state"`
 		}
-		if json.Unmarshal(f.Raw, &m) != nil {
+		if protocol.Unmarshal(f.Raw, &m) != nil {
 			return false
 		}
 		l.facts.agentRunning = m.State != "idle"
 		if !l.facts.agentRunning && l.facts.skipped { // one of the skipped lines was the result
 			l.endSkipped(TurnStarted, len(l.turns.open))
 		}
+		l.forgetAnswers()
 		if l.facts.agentRunning {
 			l.facts.quietUntil = time.Time{}
 		}
@@ -240,7 +241,7 @@ func (l *Ledger) SetInitialized(response json.RawMessage) {
 	var m struct {
 		Capabilities []string `json:"capabilities"`
 	}
-	if json.Unmarshal(response, &m) == nil && m.Capabilities != nil {
+	if protocol.Unmarshal(response, &m) == nil && m.Capabilities != nil {
 		l.facts.capabilities = m.Capabilities
 	}
 }

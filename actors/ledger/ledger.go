@@ -57,8 +57,9 @@ type Limits struct {
 	// Control bounds every other call to the agent. Default: 60 s; negative:
 	// none.
 	Control time.Duration
-	// Answers is how many answered request ids are remembered, so that a
-	// repeated id gets the same answer. Default: 1024.
+	// Answers is how many answered MCP messages are remembered, at 6 bytes each,
+	// so that none that comes again, under the same id, runs a tool twice: it gets
+	// an error. Default: 4,096.
 	Answers int
 }
 
@@ -79,7 +80,7 @@ func (l Limits) WithDefaults() Limits {
 		l.HardBytes = max(8<<20, 2*l.Bytes)
 	}
 	if l.Answers <= 0 {
-		l.Answers = 1024
+		l.Answers = 4096
 	}
 	if l.Requests <= 0 {
 		l.Requests = 16384

@@ -1,37 +1,74 @@
 package ledger
 
-// memoryBytes bounds the ids and answers that are kept.
-const memoryBytes = 8 << 20
+import "slices"
 
-// memory remembers answered request ids, so that a repeated one is not run
-// again and gets the same bytes.
+// Bounds of the answers that are kept: while a turn is under way, and otherwise.
+// The end of a turn forgets them all.
+const (
+	answersInTurn = 64 << 10
+	answersIdle   = 4 << 10
+	answerCost    = 64 // of each, in addition to its line
+)
+
+// memory remembers requests that were answered. One that comes again, id and
+// body, gets the same bytes while they are kept. Afterwards it is a new request
+// and a gate is asked again, except for an MCP message: its tool may have run, so
+// it is never run twice.
 type memory struct {
-	answers map[string][]byte
-	order   fifo[string]
+	answers []remembered // oldest first
 	bytes   int
+	ran     []stamp // a ring once it is full
+	oldest  int     // of ran
 }
 
-// add keeps the answer of an id; nil when there was none. Beyond limit ids, or
-// memoryBytes, the oldest are forgotten, and an id too long to be kept is at
-// once.
-func (m *memory) add(id string, answer []byte, limit int) {
-	if m.answers == nil {
-		m.answers = make(map[string][]byte)
+type remembered struct {
+	who  Identity
+	line []byte
+}
+
+// stamp is enough of an identity to know an MCP message again: of 4,096 that ran,
+// one in 68 billion others is taken for one of them, and refused.
+type stamp [6]byte
+
+// answered keeps the answer of a request, and forgets the oldest above the
+// bound.
+func (m *memory) answered(who Identity, line []byte, bound int) {
+	m.answers = append(m.answers, remembered{who, line})
+	m.bytes += len(line) + answerCost
+	n := 0
+	for m.bytes > bound {
+		m.bytes -= len(m.answers[n].line) + answerCost
+		n++
 	}
-	if len(answer) > memoryBytes/8 {
-		answer = nil // known, but too big to say again
-	}
-	m.answers[id] = answer
-	m.order.push(id)
-	m.bytes += len(id) + len(answer)
-	for m.order.len() > limit || m.bytes > memoryBytes {
-		old := m.order.pop()
-		m.bytes -= len(old) + len(m.answers[old])
-		delete(m.answers, old)
+	m.answers = slices.Delete(m.answers, 0, n)
+	if len(m.answers) == 0 {
+		m.answers = nil
 	}
 }
 
-func (m *memory) recall(id string) (answer []byte, known bool) {
-	answer, known = m.answers[id]
-	return answer, known
+// answer is what a request was last answered with; nil when it is not known.
+func (m *memory) answer(who Identity) []byte {
+	for _, a := range slices.Backward(m.answers) {
+		if a.who == who {
+			return a.line
+		}
+	}
+	return nil
 }
+
+// forget gives up the answers.
+func (m *memory) forget() { m.answers, m.bytes = nil, 0 }
+
+// run notes that an MCP message may have run; of more than limit the oldest is
+// forgotten.
+func (m *memory) run(who Identity, limit int) {
+	s := stamp(who[:])
+	if len(m.ran) < limit {
+		m.ran = append(m.ran, s)
+		return
+	}
+	m.ran[m.oldest] = s
+	m.oldest = (m.oldest + 1) % limit
+}
+
+func (m *memory) hasRun(who Identity) bool { return slices.Contains(m.ran, stamp(who[:])) }

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"slices"
 
@@ -87,11 +86,11 @@ func (l *Ledger) signOf(f *protocol.Frame) sign {
 		var m struct {
 			UUIDs []string `json:"user_message_uuids"`
 		}
-		_ = json.Unmarshal(f.Raw, &m) // it then names none
+		_ = protocol.Unmarshal(f.Raw, &m) // it then names none
 		return sign{begins: m.UUIDs, opens: true}
 	case f.Type == "command_lifecycle":
 		var m lifecycle
-		if json.Unmarshal(f.Raw, &m) == nil && m.State == protocol.LifecycleStarted {
+		if protocol.Unmarshal(f.Raw, &m) == nil && m.State == protocol.LifecycleStarted {
 			return sign{begins: []string{m.CommandUUID}}
 		}
 	}
@@ -110,7 +109,7 @@ func taskOf(f *protocol.Frame, any bool) string {
 	case !any:
 	case f.Type == "system" && bytes.Contains(f.Raw, []byte(`"task_id"`)) && f.Subtype != "background_tasks_changed",
 		(f.Type == "assistant" || f.Type == "user") && bytes.Contains(f.Raw, []byte(`"agent_id"`)):
-		if json.Unmarshal(f.Raw, &m) != nil {
+		if protocol.Unmarshal(f.Raw, &m) != nil {
 			return ""
 		}
 		if f.Type == "system" {

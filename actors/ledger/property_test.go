@@ -23,13 +23,17 @@ import (
 func TestAnsweredOnceInAnyOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &model{rt: rt, rig: newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: hardBytes, Control: 10 * time.Second}))}
+		m := &model{rt: rt, ids: make(map[string]*modelID), rig: newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: hardBytes, Control: 10 * time.Second}))}
 		m.ready()
+		_, err := m.OpenTurn(userMessage("u")) // answers are remembered in a turn
+		require.NoError(rt, err)
 		rt.Repeat(map[string]func(*rapid.T){
 			"":               func(*rapid.T) { m.check() },
 			"agent writes":   func(*rapid.T) { m.agentWrites() },
 			"agent asks":     func(*rapid.T) { m.agentAsks() },
 			"agent repeats":  func(*rapid.T) { m.agentRepeats() },
+			"agent reuses":   func(*rapid.T) { m.agentReuses() },
+			"late callback":  func(*rapid.T) { m.lateCallback() },
 			"agent cancels":  func(*rapid.T) { m.agentCancels() },
 			"agent answers":  func(*rapid.T) { m.agentAnswers() },
 			"router sorts":   func(*rapid.T) { m.routerSorts() },
@@ -63,19 +67,27 @@ type model struct {
 	wrote     []string // content, as the agent wrote it
 	seen      []string // content, as the user saw it
 	requests  []*modelRequest
+	ids       map[string]*modelID
+	stale     []*ledger.Request // taken, and cancelled since
 	calls     []*modelCall
 	consumer  *ledger.Consumer
 	closing   bool
 	discarded bool // what is not read now is lost on purpose
 }
 
+// modelRequest is what the agent asked under an id. Others may have the same id.
 type modelRequest struct {
-	id        string
-	request   *ledger.Request // once an actor took it
-	open      bool
-	cancelled bool
-	want      int      // answers, repetitions included
-	answers   []string // lines
+	id, command string
+	request     *ledger.Request // once an actor took it
+	open        bool
+	answered    bool
+}
+
+// modelID is what was written under an id.
+type modelID struct {
+	want    int // answers, repetitions included
+	reused  bool
+	answers []string // lines
 }
 
 type modelCall struct {
@@ -124,16 +136,56 @@ func (m *model) agentWrites() {
 }
 
 func (m *model) agentAsks() {
-	q := &modelRequest{id: fmt.Sprint("p", len(m.requests))}
-	if m.put(permission(q.id), func() {
-		if m.closing {
-			q.want = 1
-		} else {
-			q.open = true
-		}
-	}) {
+	m.asks(fmt.Sprint("p", len(m.requests)))
+}
+
+// agentReuses asks for something else under an id that was used before.
+func (m *model) agentReuses() { m.asks(m.someRequest().id) }
+
+func (m *model) asks(id string) {
+	q := &modelRequest{id: id, command: fmt.Sprint("command ", len(m.requests))}
+	if m.put(q.line(), func() { m.comes(q) }) {
 		m.requests = append(m.requests, q)
 	}
+}
+
+func (q *modelRequest) line() string { return runs(`"`+q.id+`"`, q.command) }
+
+// comes is what a ledger does with a request, new or not.
+func (m *model) comes(q *modelRequest) {
+	if m.ids[q.id] == nil {
+		m.ids[q.id] = &modelID{}
+	}
+	id, other := m.ids[q.id], m.openUnder(q.id)
+	switch {
+	case other == q: // the one answer follows
+	case other != nil: // both are denied
+		id.reused = true
+		id.want += 2
+		other.open, other.answered, q.answered = false, true, true
+	case q.answered || m.closing:
+		id.reused = id.reused || id.want > 0 && !q.answered
+		id.want++
+		q.answered = true
+	default:
+		id.reused = id.reused || id.want > 0
+		q.open, q.request = true, nil
+	}
+}
+
+func (m *model) openUnder(id string) *modelRequest {
+	for _, q := range m.requests {
+		if q.id == id && q.open {
+			return q
+		}
+	}
+	return nil
+}
+
+// over ends a request that is open with an answer.
+func (m *model) over(q *modelRequest) {
+	q.open, q.answered = false, true
+	m.ids[q.id].want++
 }
 
 func (m *model) someRequest() *modelRequest {
@@ -145,20 +197,28 @@ func (m *model) someRequest() *modelRequest {
 
 func (m *model) agentRepeats() {
 	q := m.someRequest()
-	m.put(permission(q.id), func() {
-		if !q.open && !q.cancelled {
-			q.want++
+	m.put(q.line(), func() { m.comes(q) })
+}
+
+func (m *model) agentCancels() {
+	id := m.someRequest().id
+	m.put(cancelRequest(id), func() {
+		q := m.openUnder(id)
+		if q == nil {
+			return
+		}
+		if q.open = false; q.request != nil {
+			m.stale = append(m.stale, q.request)
 		}
 	})
 }
 
-func (m *model) agentCancels() {
-	q := m.someRequest()
-	m.put(cancelRequest(q.id), func() {
-		if q.open {
-			q.open, q.cancelled = false, true
-		}
-	})
+// lateCallback answers what the agent took back, and may have asked again since.
+func (m *model) lateCallback() {
+	if len(m.stale) == 0 {
+		m.rt.Skip("none")
+	}
+	require.False(m.rt, m.Answer(rapid.SampledFrom(m.stale).Draw(m.rt, "stale"), json.RawMessage(allow), ""))
 }
 
 func (m *model) agentAnswers() {
@@ -184,7 +244,7 @@ func (m *model) routerSorts() {
 
 func (m *model) actorTakes() {
 	for _, r := range m.Take(ledger.Permission) {
-		i := slices.IndexFunc(m.requests, func(q *modelRequest) bool { return q.id == r.ID })
+		i := slices.IndexFunc(m.requests, func(q *modelRequest) bool { return q.line() == string(r.Frame.Raw) })
 		require.Nil(m.rt, m.requests[i].request, "taken twice")
 		require.True(m.rt, m.requests[i].open, "taken although it is over")
 		m.requests[i].request = r
@@ -195,7 +255,7 @@ func (m *model) actorDies() {
 	m.FailTaken(ledger.Permission, "dead")
 	for _, q := range m.requests {
 		if q.request != nil && q.open {
-			q.open, q.want = false, 1
+			m.over(q)
 		}
 	}
 }
@@ -216,7 +276,7 @@ func (m *model) callbackEnds() {
 	}
 	require.Equal(m.rt, q.open, ok, "the first answer counts, and only in time")
 	if q.open {
-		q.open, q.want = false, 1
+		m.over(q)
 	}
 }
 
@@ -294,7 +354,7 @@ func (m *model) sessionCloses() {
 func (m *model) denied() {
 	for _, q := range m.requests {
 		if q.open {
-			q.open, q.want = false, 1
+			m.over(q)
 		}
 	}
 }
@@ -328,9 +388,11 @@ func (m *model) check() {
 		if q.open {
 			open++
 		}
-		require.Len(m.rt, q.answers, q.want, "answers to %s", q.id)
-		for _, line := range q.answers {
-			require.Equal(m.rt, q.answers[0], line, "the same bytes")
+	}
+	for id, a := range m.ids {
+		require.Len(m.rt, a.answers, a.want, "answers to %s", id)
+		for _, line := range a.answers {
+			require.True(m.rt, a.reused || line == a.answers[0], "the same bytes")
 		}
 	}
 	require.Equal(m.rt, open, m.Gates())
@@ -346,8 +408,12 @@ func (m *model) sortWritten() {
 	for _, line := range m.rig.wrote() {
 		f := frame(m.t, line)
 		if f.Type == protocol.TypeControlResponse {
-			i := slices.IndexFunc(m.requests, func(q *modelRequest) bool { return q.id == f.RequestID })
-			m.requests[i].answers = append(m.requests[i].answers, line)
+			id := m.ids[f.RequestID]
+			require.NotNil(m.rt, id, line)
+			id.answers = append(id.answers, line)
+			continue
+		}
+		if f.Type == "user" {
 			continue
 		}
 		c := m.calls[slices.IndexFunc(m.calls, func(c *modelCall) bool { return c.call.ID == f.RequestID })]

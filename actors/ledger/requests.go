@@ -67,7 +67,7 @@ const (
 // Request is a control request of the agent. It gets exactly one answer,
 // unless the agent cancels it.
 type Request struct {
-	ID     string
+	ID     string // for reports; the answer carries the id as the agent wrote it
 	Kind   Kind
 	Frame  protocol.Frame
 	Opened time.Time
@@ -75,6 +75,7 @@ type Request struct {
 	name  string        // tool or event, for reports
 	limit time.Duration // zero: none
 
+	who    Identity
 	seq    uint64
 	state  requestState
 	cancel context.CancelCauseFunc
@@ -99,7 +100,7 @@ func (r *Request) asksPerson() bool {
 }
 
 type requests struct {
-	open    map[string]*Request // neither answered nor cancelled
+	open    map[string]*Request // neither answered nor cancelled, by the text of their ids
 	bytes   int64               // of the open ones up to LargeLine
 	large   int64               // of the others
 	untaken [Other + 1]fifo[*Request]
@@ -108,18 +109,19 @@ type requests struct {
 	past    memory
 }
 
-// Open handles the control_request at the head of the inbox. A repeated id is
-// not run again: it gets the same answer, or waits for the same one. kind says
-// who has to be told; ok is false when nobody has.
+// Open handles the control_request at the head of the inbox. One that comes
+// again is not run again, see [Ledger.admit]. kind says who has to be told; ok is
+// false when nobody has.
 func (l *Ledger) Open(f protocol.Frame) (kind Kind, ok bool) {
+	who := IdentityOf(&f)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.popControl()
-	return l.open(f)
+	return l.open(f, who)
 }
 
-func (l *Ledger) open(f protocol.Frame) (kind Kind, ok bool) {
-	r := l.admit(f)
+func (l *Ledger) open(f protocol.Frame, who Identity) (kind Kind, ok bool) {
+	r := l.admit(f, who)
 	switch {
 	case r == nil:
 		return 0, false
@@ -159,21 +161,70 @@ func (l *Ledger) keep(r *Request, n int64) {
 	l.requests.bytes += n * (size + requestCost)
 }
 
-// admit registers a request under its id; nil when the id is known.
-func (l *Ledger) admit(f protocol.Frame) *Request {
-	answer, known := l.requests.past.recall(f.RequestID)
-	if known || l.requests.open[f.RequestID] != nil {
-		l.cfg.Emit(unexpected(f))
-		if answer != nil {
-			_ = l.write(answer, Again)
-		}
-		return nil
-	}
+// admit registers a request; nil when it is over already.
+//
+// An answer names nothing but the id, and the agent alone knows to which of its
+// requests it takes it. So whatever is answered must be safe for each of them:
+//
+//   - The same id and the same body, while the first is open: one answer is
+//     enough. Once it is answered: the same bytes. When they are forgotten: a
+//     new request, but an MCP message gets an error, since its tool may have run.
+//   - The same id and another body, while the first is open: an allow for either
+//     could open the other, so both are denied at once.
+//   - The same id and another body, once the first is answered or cancelled: a new
+//     request.
+//   - No id: the answer could be taken for that of any other such request, so it
+//     is a denial, and nobody is asked.
+func (l *Ledger) admit(f protocol.Frame, who Identity) *Request {
 	l.requests.seq++
 	r := &Request{
-		ID: f.RequestID, Kind: KindOf(f.Subtype), Frame: f,
-		Opened: l.cfg.Clock.Now(), seq: l.requests.seq,
+		ID: f.ID.Text(), Kind: KindOf(f.Subtype), Frame: f,
+		Opened: l.cfg.Clock.Now(), who: who, seq: l.requests.seq,
 	}
+	if f.ID.IsZero() {
+		l.repeated(r, "it has no id and was denied")
+		r.state = requestAnswered
+		_ = l.write(l.denialOfAnything(r, "the request has no id"), Denial)
+		return nil
+	}
+	first := l.requests.open[r.ID]
+	switch {
+	case first != nil && first.who == who:
+		l.repeated(r, "it came again before its answer, and gets the same one")
+		return nil
+	case first != nil:
+		l.collide(first, r)
+		return nil
+	}
+	if answer := l.requests.past.answer(who); answer != nil {
+		l.repeated(r, "it came again, and got the same answer")
+		_ = l.write(answer, Again)
+		return nil
+	}
+	l.register(r)
+	if r.Kind == MCP && l.requests.past.hasRun(who) {
+		l.repeated(r, "it came again after its answer was forgotten, and was not run again")
+		l.deny(r, "the message came before and was answered; it is not run again")
+		return nil
+	}
+	return r
+}
+
+// collide denies two requests that are open under one id.
+func (l *Ledger) collide(first, second *Request) {
+	l.repeated(second, "another one is open under its id, and both were denied")
+	if first.cancel != nil {
+		first.cancel(errSameID)
+	}
+	const reason = "another request is open under the same id"
+	l.commitAs(first, l.denialOfAnything(first, reason), Denial)
+	l.register(second)
+	l.commitAs(second, l.denialOfAnything(second, reason), Denial)
+}
+
+var errSameID = errors.New("the agent made another request under the same id, and both were denied")
+
+func (l *Ledger) register(r *Request) {
 	if l.requests.open == nil {
 		l.requests.open = make(map[string]*Request)
 	}
@@ -182,7 +233,10 @@ func (l *Ledger) admit(f protocol.Frame) *Request {
 	if r.asksPerson() {
 		l.requests.gates++
 	}
-	return r
+}
+
+func (l *Ledger) repeated(r *Request, outcome string) {
+	l.cfg.Emit(event.RepeatedRequest{Kind: r.Kind.String(), RequestID: Short(r.ID), Outcome: outcome})
 }
 
 // Take gives out the requests of a kind that nobody has taken yet, oldest
@@ -244,7 +298,7 @@ func (l *Ledger) openRequests(kind Kind) []*Request {
 // response key), or an error when errText is not empty. It reports false when
 // the request is no longer open; then nothing is written.
 func (l *Ledger) Answer(r *Request, response json.RawMessage, errText string) bool {
-	line, err := encodeAnswer(r.ID, response, errText)
+	line, err := encodeAnswer(r.Frame.ID, response, errText)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.state > requestTaken {
@@ -269,21 +323,24 @@ func (l *Ledger) Refuse(r *Request, text, code string) bool {
 		l.cfg.Emit(event.LateAnswer{Kind: r.Kind.String(), RequestID: Short(r.ID)})
 		return false
 	}
-	l.commit(r, protocol.AppendControlErrorAs(nil, r.ID, text, l.cfg.ErrorCodeKey, code))
+	l.commit(r, r.Frame.ID.AppendError(nil, text, l.cfg.ErrorCodeKey, code))
 	return true
 }
 
-func encodeAnswer(id string, response json.RawMessage, errText string) ([]byte, error) {
+func encodeAnswer(id protocol.ID, response json.RawMessage, errText string) ([]byte, error) {
 	if errText != "" {
-		return protocol.AppendControlError(nil, id, errText, ""), nil
+		return id.AppendError(nil, errText, "", ""), nil
 	}
-	return protocol.AppendControlSuccess(nil, id, response)
+	return id.AppendSuccess(nil, response)
 }
 
 // commit gives the one answer of a request.
 func (l *Ledger) commit(r *Request, line []byte) { l.commitAs(r, line, Answer) }
 
 func (l *Ledger) commitAs(r *Request, line []byte, as Class) {
+	if r.Kind == MCP && r.state == requestTaken {
+		l.requests.past.run(r.who, l.cfg.Limits.Answers)
+	}
 	l.settle(r, requestAnswered)
 	if err := l.write(line, as); err != nil {
 		// The answer does not fit, or the agent is gone. A denial is always
@@ -299,7 +356,18 @@ func (l *Ledger) commitAs(r *Request, line []byte, as Class) {
 			_ = l.write(line, Denial)
 		}
 	}
-	l.requests.past.add(r.ID, line, l.cfg.Limits.Answers)
+	bound := answersIdle
+	if l.running() {
+		bound = answersInTurn
+	}
+	l.requests.past.answered(r.who, line, bound)
+}
+
+// forgetAnswers gives up the answers that are kept, once no turn is under way.
+func (l *Ledger) forgetAnswers() {
+	if !l.running() {
+		l.requests.past.forget()
+	}
 }
 
 func (l *Ledger) settle(r *Request, state requestState) {
@@ -317,13 +385,24 @@ func (l *Ledger) settle(r *Request, state requestState) {
 
 func (l *Ledger) denial(r *Request, reason string) ([]byte, error) {
 	response, errText := l.cfg.Deny(r, reason)
-	return encodeAnswer(r.ID, response, errText)
+	return encodeAnswer(r.Frame.ID, response, errText)
+}
+
+// denialOfAnything denies whatever the agent takes it for the answer of: what
+// denies a hook denies everything.
+func (l *Ledger) denialOfAnything(r *Request, reason string) []byte {
+	response, errText := l.cfg.Deny(&Request{ID: r.ID, Kind: Hook, Frame: protocol.Frame{Type: r.Frame.Type, ID: r.Frame.ID}}, reason)
+	line, err := encodeAnswer(r.Frame.ID, response, errText)
+	if err != nil {
+		line = r.Frame.ID.AppendError(nil, reason, "", "")
+	}
+	return line
 }
 
 func (l *Ledger) deny(r *Request, reason string) {
 	line, err := l.denial(r, reason)
 	if err != nil {
-		line = protocol.AppendControlError(nil, r.ID, reason, "")
+		line = r.Frame.ID.AppendError(nil, reason, "", "")
 	}
 	l.commitAs(r, line, Denial)
 }
@@ -362,17 +441,17 @@ func (l *Ledger) FailTaken(kind Kind, reason string) {
 }
 
 // Cancel handles the control_cancel_request at the head of the inbox: the
-// callback's scope ends and no answer is sent.
+// callback's scope ends and no answer is sent. The same request made again is a
+// new one.
 func (l *Ledger) Cancel(f protocol.Frame) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.popControl()
-	r := l.requests.open[f.RequestID]
-	if r == nil {
+	r := l.requests.open[f.ID.Text()]
+	if r == nil || !r.Frame.ID.Equal(f.ID) {
 		return // too late: the answer is on its way, and the agent ignores it
 	}
 	l.settle(r, requestCancelled)
-	l.requests.past.add(r.ID, nil, l.cfg.Limits.Answers)
 }
 
 // Gates is the number of requests that wait for a person: permissions,
@@ -398,7 +477,7 @@ func (l *Ledger) FailAllTaken(reason string) {
 }
 
 func unexpected(f protocol.Frame) event.UnexpectedFrame {
-	return event.UnexpectedFrame{Type: Short(f.Type), Subtype: Short(f.Subtype), RequestID: Short(f.RequestID)}
+	return event.UnexpectedFrame{Type: Short(f.Type), Subtype: Short(f.Subtype), RequestID: Short(f.ID.Text())}
 }
 
 // Short is what a report shows of an agent's word: reports are kept.

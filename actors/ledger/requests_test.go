@@ -136,7 +136,7 @@ func TestARepeatedIDIsNotRunAgain(t *testing.T) {
 	r.read(permission("p"), permission("p"))
 	assert.Empty(t, r.Take(ledger.Permission), "nor later")
 	assert.Equal(t, []string{first[0], first[0]}, r.wrote(), "the same bytes")
-	assert.Len(t, eventsOf[event.UnexpectedFrame](r), 3)
+	assert.Len(t, eventsOf[event.RepeatedRequest](r), 3)
 	assert.Zero(t, r.Unanswered())
 }
 
@@ -146,68 +146,6 @@ func TestARepeatedIDAfterADenyIsDenied(t *testing.T) {
 	r.Fail(r.ask("p"), "no", errNoDecision)
 	r.read(permission("p"))
 	assert.Equal(t, []string{"p " + deny("no"), "p " + deny("no")}, r.answers())
-}
-
-func TestAnAnswerTooBigToRemember(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	q := r.ask("p")
-	r.Answer(q, json.RawMessage(`"`+strings.Repeat("x", 2<<20)+`"`), "")
-	require.Len(t, r.wrote(), 1)
-	r.read(permission("p"))
-	assert.Empty(t, r.Take(ledger.Permission), "it is known")
-	assert.Empty(t, r.wrote(), "and cannot be said again")
-}
-
-func TestAnswersAreRememberedWithinBounds(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Answers: 3}))
-	for _, id := range []string{"a", "b", "c", "d"} {
-		r.Answer(r.ask(id), json.RawMessage(allow), "")
-	}
-	r.wrote()
-	r.read(permission("b"))
-	assert.Len(t, r.wrote(), 1, "one of the last three")
-	r.read(permission("a"))
-	assert.Len(t, r.Take(ledger.Permission), 1, "forgotten: it is a new request")
-}
-
-func TestRememberedBytesAreBounded(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	const size, count = 1 << 19, 20 // 10 MiB; 8 MiB are kept
-	for i := range count {
-		r.Answer(r.ask(fmt.Sprint(i)), json.RawMessage(`"`+strings.Repeat("x", size)+`"`), "")
-	}
-	r.wrote()
-	again := 0
-	for i := range count {
-		r.read(permission(fmt.Sprint(i)))
-		again += len(r.wrote())
-	}
-	assert.Equal(t, 15, again)
-	assert.Len(t, r.Take(ledger.Permission), count-15)
-}
-
-func TestRememberedIDsAreBoundedByTheirBytes(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	long := func(i int) string { return fmt.Sprint(i, strings.Repeat("x", 1<<20)) }
-	for i := range 12 {
-		r.read(request(long(i), "of_next_week"))
-		for _, q := range r.Take(ledger.Other) {
-			r.Answer(q, nil, "")
-		}
-	}
-	r.wrote()
-	known := 0
-	for i := range 12 {
-		r.read(request(long(i), "of_next_week"))
-		known += 1 - len(r.Take(ledger.Other))
-	}
-	assert.Equal(t, 7, known, "8 MiB of ids, and what belongs to them")
-	r.read(request(strings.Repeat("y", 9<<20), "of_next_week"))
-	require.Len(t, r.Take(ledger.Other), 1)
 }
 
 func TestReportsAreShort(t *testing.T) {
@@ -236,10 +174,11 @@ func TestTheAgentTakesARequestBack(t *testing.T) {
 	require.Error(t, ctx.Err(), "the callback's scope ends")
 	assert.Zero(t, r.Gates())
 	assert.False(t, r.Answer(q, json.RawMessage(allow), ""))
-	r.read(permission("p"))
-	assert.Empty(t, r.Take(ledger.Permission))
-	assert.Empty(t, r.wrote(), "no answer, now or later")
+	assert.Empty(t, r.wrote(), "no answer")
 	assert.Len(t, eventsOf[event.LateAnswer](r), 1)
+	again := r.ask("p")
+	assert.True(t, r.Answer(again, json.RawMessage(allow), ""), "asked again it is a new request")
+	assert.Equal(t, []string{"p " + allow}, r.answers())
 }
 
 func TestTheAgentTakesARequestBackBeforeAnybodyTookIt(t *testing.T) {

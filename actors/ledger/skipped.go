@@ -24,8 +24,9 @@ func (l *Ledger) skipped(head []byte) (ended bool) {
 	switch {
 	case o.typ == "result":
 		return l.endSkipped(TurnWritten, 1)
-	case o.typ == protocol.TypeControlRequest && o.id != "":
-		r := l.admit(protocol.Frame{Type: o.typ, Subtype: o.subtype, RequestID: o.id, Raw: head})
+	case o.typ == protocol.TypeControlRequest && !o.id.IsZero():
+		f := protocol.Frame{Type: o.typ, Subtype: o.subtype, ID: o.id, Raw: head}
+		r := l.admit(f, IdentityOf(&f))
 		if r == nil {
 			return false
 		}
@@ -33,8 +34,8 @@ func (l *Ledger) skipped(head []byte) (ended bool) {
 			r.Kind = Hook // what denies a hook denies everything
 		}
 		l.deny(r, "the request was longer than a line may be")
-	case o.typ == protocol.TypeControlResponse && l.calls.open[o.id] != nil:
-		c := l.calls.open[o.id]
+	case o.typ == protocol.TypeControlResponse && l.callOf(o.id) != nil:
+		c := l.callOf(o.id)
 		l.calls.close(c)
 		err := fmt.Errorf("control request %s: %w", c.Subtype, ErrAnswerSkipped)
 		if c.Setup {
@@ -66,8 +67,9 @@ func (l *Ledger) endSkipped(from TurnState, n int) (ended bool) {
 // outline is what the head of a line shows of its envelope. Keys come in any
 // order, so it may also show nothing.
 type outline struct {
-	object           bool
-	typ, id, subtype string
+	object       bool
+	typ, subtype string
+	id           protocol.ID
 }
 
 func outlineOf(head []byte) (o outline) {
@@ -80,7 +82,7 @@ func outlineOf(head []byte) (o outline) {
 		case "type":
 			return d.Decode(&o.typ)
 		case "request_id":
-			return d.Decode(&o.id)
+			return o.decodeID(d)
 		case "request", "response":
 			answer := key == "response"
 			return members(d, func(key string) error {
@@ -88,7 +90,7 @@ func outlineOf(head []byte) (o outline) {
 				case key == "subtype":
 					return d.Decode(&o.subtype)
 				case key == "request_id" && answer:
-					return d.Decode(&o.id)
+					return o.decodeID(d)
 				}
 				return d.Decode(&rest)
 			})
@@ -96,6 +98,13 @@ func outlineOf(head []byte) (o outline) {
 		return d.Decode(&rest)
 	})
 	return o
+}
+
+func (o *outline) decodeID(d *json.Decoder) error {
+	var token json.RawMessage
+	err := d.Decode(&token)
+	o.id = protocol.ID(token)
+	return err
 }
 
 // members calls see for each key of the object that comes next, to decode its

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/agent-troupe/troupe/actors/event"
@@ -27,7 +26,7 @@ func (l *Ledger) task(f *protocol.Frame) bool {
 		protocol.BackgroundTask
 		Backgrounded *bool `json:"is_backgrounded"`
 	}
-	if json.Unmarshal(f.Raw, &m) != nil {
+	if protocol.Unmarshal(f.Raw, &m) != nil {
 		return false
 	}
 	before := len(l.facts.tasks)

@@ -136,6 +136,7 @@ func (l *Ledger) endTurn(t *Turn, r *protocol.ResultMessage, err error) {
 	} else {
 		t.result.Resolve(r)
 	}
+	l.forgetAnswers()
 	l.turns.idle.fire()
 	l.stream.wake.fire() // a turn may end without a frame
 }

@@ -128,7 +128,8 @@ func TestACancelledCallIsNotAnswered(t *testing.T) {
 	assert.Empty(t, r.Failed)
 	assert.Zero(t, r.Ledger.Unanswered())
 	r.Ask(toolsCall(1, "heeds"), time.Hour)
-	assert.Len(t, r.Lines, 2, "nor when the agent repeats itself")
+	assert.Len(t, r.Lines, 3, "asked again it is a new call, with an answer of its own")
+	assert.Len(t, causes, 2)
 }
 
 // rude is a server that fails where it is only asked.

@@ -162,7 +162,7 @@ func (b *Bridge) hear(server string, m *rpcMessage) (json.RawMessage, error) {
 		var p struct {
 			RequestID json.RawMessage `json:"requestId"`
 		}
-		if json.Unmarshal(m.Params, &p) == nil {
+		if protocol.Unmarshal(m.Params, &p) == nil {
 			b.mu.Lock()
 			cancelled := b.calls[callKey{server, spelled(p.RequestID)}]
 			b.mu.Unlock()
@@ -180,7 +180,7 @@ func (b *Bridge) tell(server, method string, params json.RawMessage) error {
 		var p struct {
 			Token json.RawMessage `json:"progressToken"`
 		}
-		if json.Unmarshal(params, &p) == nil {
+		if protocol.Unmarshal(params, &p) == nil {
 			b.mu.Lock()
 			c := b.tokens[callKey{server, spelled(p.Token)}]
 			b.mu.Unlock()

@@ -51,11 +51,11 @@ func readRPC(valid json.RawMessage) (m rpcMessage, err error) {
 		}
 		if !known { // a reply, or not the usual form
 			m = rpcMessage{}
-			return m, json.Unmarshal(valid, &m)
+			return m, protocol.Unmarshal(valid, &m)
 		}
 	}
 	if m.Method == "" {
-		err = json.Unmarshal(valid, &m)
+		err = protocol.Unmarshal(valid, &m)
 	}
 	return m, err
 }
@@ -132,7 +132,7 @@ func Denial(r *ledger.Request, reason string) (response json.RawMessage, errText
 	req, err := protocol.DecodeAgentRequest(r.Frame)
 	if ask, ok := req.(*protocol.MCPMessageRequest); err == nil && ok {
 		var m rpcMessage
-		if json.Unmarshal(ask.Message, &m) == nil && m.callsTool() && len(m.ID) > 0 {
+		if protocol.Unmarshal(ask.Message, &m) == nil && m.callsTool() && len(m.ID) > 0 {
 			if response, err := wrap(failed(&m, reason)); err == nil {
 				return response, ""
 			}

@@ -191,6 +191,10 @@ func TestAnAgentThatAsksAndDoesNotRead(t *testing.T) {
 			t.Parallel()
 			const requests, size = 300, 60_000
 			r := newRig(t).up()
+			if repeat { // answers are remembered in a turn
+				_, err := r.ledger.OpenTurn(&protocol.UserMessage{})
+				require.NoError(t, err)
+			}
 			r.proc.out.chunk = 32 << 10
 			r.proc.in.blocked = make(chan struct{})
 			for i := range requests {
@@ -208,7 +212,7 @@ func TestAnAgentThatAsksAndDoesNotRead(t *testing.T) {
 			assert.NotEmpty(t, r.proc.out.buf, "it is not read from")
 			assert.Empty(t, r.proc.in.got.Bytes())
 			waits := r.ledger.Snapshot().Waits
-			require.Len(t, waits, 1)
+			require.NotEmpty(t, waits)
 			assert.Equal(t, "agent to take its answers", waits[0].What)
 			assert.Greater(t, waits[0].Age, time.Hour)
 			if !repeat {
@@ -224,10 +228,10 @@ func TestAnAgentThatAsksAndDoesNotRead(t *testing.T) {
 			r.settle()
 			answered += r.answer()
 			r.settle()
-			assert.Empty(t, r.ledger.Snapshot().Waits)
 			if repeat {
 				assert.Equal(t, 1, answered)
 			} else {
+				assert.Empty(t, r.ledger.Snapshot().Waits)
 				assert.Equal(t, requests, answered)
 				assert.Equal(t, requests, strings.Count(r.proc.in.got.String(), "\n"), "answered-once")
 			}

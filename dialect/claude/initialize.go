@@ -79,7 +79,7 @@ func (Dialect) CheckInitialize(o *dialect.Options, response json.RawMessage) err
 		Plugins         bool `json:"plugins_applied"`
 		ManagedSettings bool `json:"managed_settings_applied"`
 	}
-	if err := json.Unmarshal(response, &applied); err != nil && awaitsInitialize(o) {
+	if err := protocol.Unmarshal(response, &applied); err != nil && awaitsInitialize(o) {
 		return &dialect.UnsupportedCapabilityError{Backend: Name, Capability: "await-initialize", Request: "initialize"}
 	}
 	for _, c := range []struct {

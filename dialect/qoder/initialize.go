@@ -68,7 +68,7 @@ func (d Dialect) CheckInitialize(o *dialect.Options, response json.RawMessage) e
 	var got struct {
 		Capabilities []string `json:"capabilities"`
 	}
-	_ = json.Unmarshal(response, &got) // no list is the same as an empty one
+	_ = protocol.Unmarshal(response, &got) // no list is the same as an empty one
 	for _, r := range d.AfterInitialize(o) {
 		if need := d.Capability(r); need != "" && !slices.Contains(got.Capabilities, need) {
 			return &dialect.UnsupportedCapabilityError{Backend: Name, Capability: need, Request: r.Subtype()}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Input is the input of a tool call. The concrete types are the pointers to
@@ -123,14 +125,14 @@ func DecodeOutput(name string, raw json.RawMessage) (Output, error) {
 		return nil, nil
 	}
 	var s Text
-	if json.Unmarshal(raw, &s) == nil {
+	if protocol.Unmarshal(raw, &s) == nil {
 		return &s, nil
 	}
 	out := newOutput(name)
 	if out == nil {
 		return &UnknownOutput{Name: name, Raw: raw}, nil
 	}
-	if err := json.Unmarshal(raw, out); err != nil {
+	if err := protocol.Unmarshal(raw, out); err != nil {
 		return &UnknownOutput{Name: name, Raw: raw}, shapeError(name, true, raw, err)
 	}
 	return out, nil

@@ -110,10 +110,10 @@ type listMCPResources struct {
 func (o *ListMCPResourcesOutput) UnmarshalJSON(b []byte) error {
 	*o = ListMCPResourcesOutput{}
 	if len(b) > 0 && b[0] == '[' {
-		return json.Unmarshal(b, &o.Resources)
+		return protocol.Unmarshal(b, &o.Resources)
 	}
 	var p listMCPResources
-	if err := json.Unmarshal(b, &p); err != nil {
+	if err := protocol.Unmarshal(b, &p); err != nil {
 		return err
 	}
 	*o = ListMCPResourcesOutput(p)

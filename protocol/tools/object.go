@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 func isNull(raw json.RawMessage) bool {
@@ -44,10 +46,10 @@ func decode(raw json.RawMessage, v any, extra *Extra) error {
 		return errNotObject
 	}
 	if extra == nil { // it keeps the whole object
-		return json.Unmarshal(raw, v)
+		return protocol.Unmarshal(raw, v)
 	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil {
+	if err := protocol.Unmarshal(raw, &members); err != nil {
 		return err
 	}
 	fields := reflect.ValueOf(v).Elem()
@@ -58,7 +60,7 @@ func decode(raw json.RawMessage, v any, extra *Extra) error {
 			continue
 		}
 		delete(members, name)
-		if err := json.Unmarshal(member, fields.Field(i).Addr().Interface()); err != nil {
+		if err := protocol.Unmarshal(member, fields.Field(i).Addr().Interface()); err != nil {
 			return &memberError{name: name, raw: member, err: err}
 		}
 	}

@@ -1,8 +1,6 @@
 package tools
 
 import (
-	"encoding/json"
-
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -152,10 +150,10 @@ type WebPage struct {
 func (r *WebSearchResult) UnmarshalJSON(b []byte) error {
 	*r = WebSearchResult{}
 	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, &r.Text)
+		return protocol.Unmarshal(b, &r.Text)
 	}
 	type plain WebSearchResult
-	return json.Unmarshal(b, (*plain)(r))
+	return protocol.Unmarshal(b, (*plain)(r))
 }
 
 // MarshalJSON encodes a string or an object.

@@ -330,7 +330,7 @@ func cloned(block protocol.ContentBlock) protocol.ContentBlock {
 // appended appends an element to a JSON list.
 func appended(list, element json.RawMessage) json.RawMessage {
 	var all []json.RawMessage
-	if len(list) > 0 && json.Unmarshal(list, &all) != nil {
+	if len(list) > 0 && protocol.Unmarshal(list, &all) != nil {
 		return list
 	}
 	out, err := json.Marshal(append(all, element))

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/agent-troupe/troupe/protocol"
@@ -218,7 +217,7 @@ func (t *Tasks) launched(m *protocol.UserMessage) []*Task {
 		TaskID           string `json:"taskId"`
 		OutputFile       string `json:"outputFile"`
 	}
-	if len(results) != 1 || len(m.ToolUseResult) == 0 || m.ToolUseResult[0] != '{' || json.Unmarshal(m.ToolUseResult, &out) != nil {
+	if len(results) != 1 || len(m.ToolUseResult) == 0 || m.ToolUseResult[0] != '{' || protocol.Unmarshal(m.ToolUseResult, &out) != nil {
 		return nil
 	}
 	id := out.BackgroundTaskID
