@@ -25,7 +25,9 @@ type Config struct {
 	Clock clock.Clock
 	// Logger receives the events of all sessions at their own levels, one at a
 	// time and in order; when it falls behind by more than 1,024 the oldest are
-	// lost. Default: none.
+	// lost, with an EventsLost. Default: slog.Default(), as it is at each event, which
+	// gets the events of level Warn and above. Set a logger with
+	// slog.DiscardHandler to log nothing.
 	Logger *slog.Logger
 	// LineBudget bounds the memory that lines above 1 MiB take in all
 	// sessions together, in bytes. Default: 512 MiB.

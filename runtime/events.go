@@ -17,7 +17,8 @@ const eventQueue = 1024
 // bus hands events to every reader. Publishing never blocks.
 type bus struct {
 	exec kernel.Executor
-	log  *handler // nil without a logger
+	log  *handler   // nil without a logger
+	from slog.Level // the lowest level that is logged
 
 	mu    sync.Mutex
 	subs  []*subscription
@@ -34,7 +35,7 @@ type subscription struct {
 }
 
 func (b *bus) publish(r event.Record) {
-	if b.log != nil {
+	if b.log != nil && r.Event.Level() >= b.from {
 		b.log.push(r)
 	}
 	b.mu.Lock()
@@ -48,9 +49,10 @@ func (b *bus) publish(r event.Record) {
 
 // logTo makes events lines of a log. Whoever emits holds locks that the log's
 // handler may need, so it runs on a task of its own.
-func (b *bus) logTo(logger *slog.Logger) {
+func (b *bus) logTo(logger func() *slog.Logger, from slog.Level) {
+	b.from = from
 	b.log = &handler{exec: b.exec, failed: func(error) {}, handle: func(r event.Record) {
-		logger.Log(context.Background(), r.Event.Level(), r.Event.String(), "session", r.Session)
+		logger().Log(context.Background(), r.Event.Level(), r.Event.String(), "session", r.Session)
 	}}
 }
 
@@ -84,6 +86,7 @@ type handler struct {
 
 	mu      sync.Mutex
 	queue   []event.Record
+	lost    int // records that were dropped from the head of queue
 	running bool
 	idle    chan struct{} // closed when nothing is left; nil when nobody waits
 }
@@ -108,6 +111,7 @@ func (h *handler) push(r event.Record) {
 	defer h.mu.Unlock()
 	if len(h.queue) >= eventQueue {
 		h.queue = h.queue[1:]
+		h.lost++
 	}
 	h.queue = append(h.queue, r)
 	if !h.running {
@@ -136,7 +140,11 @@ func (h *handler) run() {
 			return
 		}
 		r := h.queue[0]
-		h.queue = h.queue[1:]
+		if h.lost > 0 {
+			r.Event, h.lost = event.EventsLost{Count: h.lost}, 0
+		} else {
+			h.queue = h.queue[1:]
+		}
 		h.mu.Unlock()
 		h.call(r)
 	}

@@ -32,8 +32,7 @@ func (r *Reader) Next(ctx context.Context) (protocol.Message, error) {
 	return protocol.DecodeMessage(e.Frame), nil
 }
 
-// Close gives the stream back. What was not read stays for the next consumer,
-// unless the session is closing: then it is dropped.
+// Close gives the stream back. What was not read stays for the next consumer.
 func (r *Reader) Close() { r.c.Release() }
 
 // Clock is the clock of every deadline in this runtime.

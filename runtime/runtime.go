@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -62,8 +63,10 @@ func NewOn(cfg Config, seams kernel.Config) (*Runtime, error) {
 	}
 	rt.sys = kernel.NewSystem(seams)
 	rt.bus = &bus{exec: rt.sys.Executor()}
-	if cfg.Logger != nil {
-		rt.bus.logTo(cfg.Logger)
+	if logger := cfg.Logger; logger != nil {
+		rt.bus.logTo(func() *slog.Logger { return logger }, math.MinInt)
+	} else {
+		rt.bus.logTo(slog.Default, slog.LevelWarn) // a bug in a callback must not be silent
 	}
 	rt.spawner = transport.NewProcessSpawner(transport.ProcessConfig{
 		Clock: rt.sys.Clock(), Exec: rt.sys.Executor(), Rand: rt.sys.Rand(),

@@ -174,10 +174,7 @@ type Turn struct {
 // Send hands a user message to the agent. It returns once the message has its
 // place in the queue, waiting for room if there is none.
 func (s *Session) Send(ctx context.Context, m *protocol.UserMessage) (*Turn, error) {
-	if err := s.core.Ledger.AwaitRoom(ctx); err != nil {
-		return nil, err
-	}
-	t, err := s.core.Ledger.OpenTurn(m)
+	t, err := s.core.Ledger.AdmitTurn(ctx, m)
 	if err != nil {
 		return nil, err
 	}

@@ -22,12 +22,14 @@ type State = runtime.State
 type Client struct {
 	closeTimeout time.Duration
 	picksModel   bool         // ResolveModel does
+	sessionID    string       // Options.SessionID
 	unpark       func() error // removes where a spare was parked; nil: it is none
 
 	mu      sync.Mutex
 	opts    *Options // the client's own; nil once connected
 	dialing *dial    // the present or last attempt to connect
 	closed  bool
+	unsure  bool // nobody waited for the answer to a claim
 }
 
 // dial is an attempt to connect, and then the connection.
@@ -45,7 +47,7 @@ func NewClient(opts *Options) *Client {
 	if opts != nil {
 		own = *opts
 	}
-	return &Client{opts: &own, closeTimeout: own.closeTimeout(), picksModel: own.ResolveModel != nil}
+	return &Client{opts: &own, closeTimeout: own.closeTimeout(), sessionID: own.SessionID, picksModel: own.ResolveModel != nil}
 }
 
 // Connect starts the agent and waits until it is initialized. When it fails
@@ -146,6 +148,11 @@ func (c *Client) connected() (*dial, error) {
 // may be called any number of times, also from a callback: with a context other
 // than the callback's, which ends as the session does. A tool of a wrapped server
 // that calls it is itself waited for, until CloseTimeout.
+//
+// Messages that nobody has read stay: a loop over [Client.Messages] that begins
+// after Close yields them. Of what the agent writes during a Close while nobody
+// reads, no more than Limits.HardBytes is kept; a [WarningEvent] then says how many
+// messages were dropped.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
@@ -224,12 +231,15 @@ func (c *Client) State() State {
 }
 
 // SessionID is the agent's own id of the session, by which Options.Resume takes
-// it up again; "" until the agent told it, which is in the first turn.
+// it up again. The agent says it in the first turn; before, it is
+// Options.SessionID, or "".
 func (c *Client) SessionID() string {
 	if d, err := c.connected(); err == nil {
-		return d.session.AgentSessionID()
+		if id := d.session.AgentSessionID(); id != "" {
+			return id
+		}
 	}
-	return ""
+	return c.sessionID
 }
 
 // Warnings are the legal and probably unintended things in the options, such as

@@ -62,6 +62,11 @@ type (
 var (
 	// ErrBusy says that somebody else is reading the session's messages.
 	ErrBusy = ledger.ErrBusy
+	// ErrClaimTaken says that an earlier claim, whose answer nobody waited for,
+	// has made a session of the spare.
+	ErrClaimTaken = errors.New("an earlier claim was taken, and its answer is lost; close the client and start the session with NewClient")
+	// ErrClaimUnsure says that nobody waited for the answer to a claim.
+	ErrClaimUnsure = errors.New("the claim may have been taken; claim again to find out, or close the client")
 	// ErrClosed says that the session was closed.
 	ErrClosed = ledger.ErrClosed
 	// ErrConsumerStalled says that an answer lies behind more unread messages

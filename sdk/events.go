@@ -38,6 +38,9 @@ type (
 	AuthExpiredEvent = event.AuthExpired
 	// StderrEvent is a line of the agent's stderr.
 	StderrEvent = event.Stderr
+	// EventsLostEvent says that Options.OnEvent or the logger has fallen behind by
+	// more than 1,024 events, and how many of the oldest are gone.
+	EventsLostEvent = event.EventsLost
 	// EndedEvent is the end of the session, with the reason chain.
 	EndedEvent = event.Ended
 )

@@ -163,7 +163,9 @@ func (o *Options) parking(home *runtime.Runtime) (string, error) {
 // permission_mode_not_claimable or, of what is no spare or no longer one,
 // not_a_spare. The spare stays parked then, except after claim_failed: claim
 // something else, or close it and start the session with [NewClient]. What the session's directory decides, such as its commands, is in the
-// answer's Initialize; [Client.Initialized] goes on telling of the spare.
+// answer's Initialize; [Client.Initialized] still describes the spare. When ctx or
+// Limits.Control ends first the error matches [ErrClaimUnsure]: the claim may have
+// been taken. A second Claim finds out: it succeeds, or matches [ErrClaimTaken].
 func (c *Client) Claim(ctx context.Context, claim Claim) (*ClaimedSession, error) {
 	if claim.Cwd == "" {
 		return nil, &ConfigError{Option: "Claim.Cwd", Problem: "is empty", Fix: "name the session's directory"}
@@ -191,5 +193,21 @@ func (c *Client) Claim(ctx context.Context, claim Claim) (*ClaimedSession, error
 			return nil, fmt.Errorf("settings before the claim: %w", err)
 		}
 	}
-	return ask[ClaimedSession](ctx, c, req)
+	claimed, err := ask[ClaimedSession](ctx, c, req)
+	return claimed, c.claimError(err)
+}
+
+// claimError says what is known of a claim that failed.
+func (c *Client) claimError(err error) error {
+	var refused *ControlError
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		c.unsure = true
+		return fmt.Errorf("%w: %w", ErrClaimUnsure, err)
+	case c.unsure && errors.As(err, &refused) && strings.HasPrefix(refused.Message, "not_a_spare"):
+		return fmt.Errorf("%w: %w", ErrClaimTaken, err)
+	}
+	return err
 }

@@ -83,3 +83,47 @@ func TestATurnHasNothingOfBackgroundWork(t *testing.T) {
 		assert.Len(w, said(all), 2)
 	})
 }
+
+// TestCloseKeepsWhatNobodyHasRead begins to read after the session was closed.
+func TestCloseKeepsWhatNobodyHasRead(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		c := w.connect(w.options(turn(scripted.Text("one")), turn(scripted.Text("two"))))
+		first, err := c.Send(w.Context(), sdk.UserText("1"))
+		require.NoError(w, err)
+		for m, err := range first.Messages(w.Context()) {
+			require.NoError(w, err)
+			if sdk.TextOf(m) == "one" {
+				break
+			}
+		}
+		second, err := c.Send(w.Context(), sdk.UserText("2"))
+		require.NoError(w, err)
+		require.NoError(w, c.AwaitIdle(w.Context()))
+		w.close(c)
+		all, err := sdk.Collect(c.Messages(w.Context()))
+		require.NoError(w, err)
+		assert.Equal(w, []string{"one", "two", "two"}, said(all), "the result of one, and all of two")
+		r, err := second.Result(w.Context())
+		require.NoError(w, err)
+		assert.Equal(w, "two", r.Result)
+	})
+}
+
+func TestSessionIDBeforeTheFirstTurn(t *testing.T) {
+	t.Parallel()
+	const id = "11111111-2222-4333-8444-555555555555"
+	in(t, func(w *world) {
+		o := w.options(turn(scripted.Text("one")))
+		o.SessionID = id
+		assert.Equal(w, id, sdk.NewClient(o).SessionID())
+		c := w.connect(o)
+		defer w.close(c)
+		assert.Equal(w, id, c.SessionID())
+		first, err := c.Send(w.Context(), sdk.UserText("1"))
+		require.NoError(w, err)
+		_, err = first.Result(w.Context())
+		require.NoError(w, err)
+		assert.Equal(w, id, c.SessionID())
+	})
+}

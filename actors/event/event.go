@@ -89,6 +89,10 @@ type AuthExpired struct{ Reason string }
 // Stderr is a line of the agent's stderr.
 type Stderr struct{ Line string }
 
+// EventsLost says that a reader of events has fallen behind, and that the oldest
+// ones it had not taken are gone. It stands where they were.
+type EventsLost struct{ Count int }
+
 // Ended is the end of the session, with the reason chain.
 type Ended struct{ Reason error }
 
@@ -105,6 +109,7 @@ func (RepeatedRequest) isEvent() {}
 func (Warning) isEvent()         {}
 func (AuthExpired) isEvent()     {}
 func (Stderr) isEvent()          {}
+func (EventsLost) isEvent()      {}
 func (Ended) isEvent()           {}
 
 // Level implements [Event].
@@ -147,6 +152,9 @@ func (AuthExpired) Level() slog.Level { return slog.LevelWarn }
 func (Stderr) Level() slog.Level { return slog.LevelDebug }
 
 // Level implements [Event].
+func (EventsLost) Level() slog.Level { return slog.LevelWarn }
+
+// Level implements [Event].
 func (e Ended) Level() slog.Level {
 	if e.Reason != nil {
 		return slog.LevelError
@@ -186,6 +194,9 @@ func (e AuthExpired) String() string {
 	return "the agent's login is missing or has expired: " + e.Reason
 }
 func (e Stderr) String() string { return "agent stderr: " + e.Line }
+func (e EventsLost) String() string {
+	return fmt.Sprintf("%d events lost: their reader has fallen behind", e.Count)
+}
 func (e Ended) String() string {
 	if e.Reason == nil {
 		return "session closed"
@@ -234,3 +245,6 @@ func (e Stderr) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
 func (e Ended) LogValue() slog.Value { return slog.StringValue(e.String()) }
+
+// LogValue implements [slog.LogValuer].
+func (e EventsLost) LogValue() slog.Value { return slog.StringValue(e.String()) }

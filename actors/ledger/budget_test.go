@@ -152,10 +152,13 @@ func TestLargeLinesGiveTheirBudgetBack(t *testing.T) {
 			r.putLarge(content)
 			r.sort()
 		}},
-		"when the session is closed": {nil, func(r *rig) {
+		"when the session has ended": {nil, func(r *rig) {
 			r.putLarge(content)
 			r.sort()
 			r.BeginClosing(true)
+			r.Terminate(nil)
+			require.Zero(r.t, r.Budget().Used(), "although it can still be read")
+			_, _ = r.drain(r.consume(), nil)
 		}},
 		"when a partial is dropped": {limits(ledger.Limits{Bytes: 1 << 20, HardBytes: 3 << 20}), func(r *rig) {
 			r.putLarge(partial)

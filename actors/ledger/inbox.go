@@ -86,6 +86,14 @@ func (l *Ledger) ReadWait(pressed bool) <-chan struct{} {
 		l.stream.unstall()
 		return nil
 	}
+	if l.stream.abandoned && l.stream.consumer == nil {
+		// The close must not wait for a reader that may never come.
+		l.stream.discard, l.stream.overflows = true, true
+		if l.inbox.len() == 0 {
+			return nil
+		}
+		return l.reader.wait()
+	}
 	if l.inbox.len() == 0 { // else the router is about to deliver, and wakes the reader
 		for _, c := range l.calls.inOrder() {
 			l.dropCall(c, fmt.Errorf("control request %s: %w", c.Subtype, ErrConsumerStalled))

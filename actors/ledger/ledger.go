@@ -257,19 +257,15 @@ func (l *Ledger) ReaderWaits(what string) {
 }
 
 // BeginClosing turns away new work: turns and calls fail, and requests of the
-// agent are denied at once. When the end is the user's wish (abandon), content
-// that nobody reads is discarded; what a session leaves that failed can still
-// be read.
+// agent are denied at once. Unread messages stay readable. When the end is the
+// user's wish (abandon) and nobody reads, messages beyond Limits.HardBytes are
+// dropped, so that the close does not wait for a reader.
 func (l *Ledger) BeginClosing(abandon bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closing = true
 	l.stream.abandoned = abandon
 	l.denyAll(anyKind, "the session is closing")
-	if l.stream.consumer == nil && abandon {
-		l.stream.discard = true
-		l.stream.clear()
-	}
 	l.reader.fire()
 }
 
@@ -298,6 +294,9 @@ func (l *Ledger) Terminate(reason error) {
 	l.stream.wake.fire()
 	l.turns.idle.fire()
 	l.MarkReady()
+	if l.stream.lost > 0 {
+		l.cfg.Emit(event.Warning{Problem: fmt.Sprintf("%d messages that came during the close were dropped: nobody read those before them", l.stream.lost)})
+	}
 	l.cfg.Emit(event.Ended{Reason: reason}) // before anybody can know: the id is free again
 	close(l.done)
 }

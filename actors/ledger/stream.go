@@ -30,7 +30,9 @@ type stream struct {
 	pushed       uint64 // entries ever
 	consumer     *Consumer
 	discard      bool
-	abandoned    bool // the user closes: what nobody reads goes
+	abandoned    bool // the user closes: unread messages must not hold that up
+	overflows    bool // and there are more than may be kept
+	lost         int  // messages that were not kept then
 	stalled      bool // the reader stands still for want of credit
 	stalledAt    time.Time
 	wake         signal
@@ -40,6 +42,9 @@ type stream struct {
 func (s *stream) push(e Entry) {
 	if s.discard {
 		s.release(len(e.Frame.Raw))
+		if s.overflows {
+			s.lost++
+		}
 		return
 	}
 	s.partial(&e, 1)
@@ -100,12 +105,6 @@ func (s *stream) settle() {
 
 func (s *stream) unstall() { s.stalled, s.stalledAt = false, time.Time{} }
 
-func (s *stream) clear() {
-	for s.entries.len() > 0 {
-		s.pop()
-	}
-}
-
 // dropPartials removes partial messages, oldest first, until what is held weighs
 // at most target.
 func (s *stream) dropPartials(target int64) (count int, bytes int64) {
@@ -153,9 +152,7 @@ func (c *Consumer) Release() {
 	c.l.inbox.rest()
 	c.l.stream.entries.rest()
 	if c.l.stream.abandoned {
-		c.l.stream.discard = true
-		c.l.stream.clear()
-		c.l.reader.fire()
+		c.l.reader.fire() // it may have waited for this consumer
 	}
 }
 

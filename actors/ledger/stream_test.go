@@ -3,12 +3,14 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 )
 
@@ -85,7 +87,7 @@ func TestTheStreamEndsAfterWhatItHolds(t *testing.T) {
 	}
 }
 
-func TestTheUsersCloseDropsWhatNobodyReads(t *testing.T) {
+func TestTheUsersCloseKeepsWhatNobodyHasRead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, limits(ledger.Limits{Messages: 2}))
 	r.read(assistant(1), assistant(2))
@@ -93,9 +95,41 @@ func TestTheUsersCloseDropsWhatNobodyReads(t *testing.T) {
 	require.NotNil(t, wait)
 	r.BeginClosing(true)
 	assert.True(t, isClosed(wait))
-	r.read(assistant(3), assistant(4), assistant(5))
-	assert.True(t, r.mayRead())
-	assert.Zero(t, r.Snapshot().Unread)
+	r.read(assistant(3), assistant(4))
+	assert.True(t, r.mayRead(), "the close does not wait for a reader")
+	r.Terminate(nil)
+	first := r.consume()
+	e, err := first.Next(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, assistant(1), string(e.Frame.Raw))
+	first.Release()
+	lines, err := r.drain(r.consume(), nil)
+	require.ErrorIs(t, err, io.EOF)
+	assert.Equal(t, []string{assistant(2), assistant(3), assistant(4)}, lines)
+}
+
+func TestTheUsersCloseKeepsNoMoreThanTheHardBound(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, limits(ledger.Limits{Messages: 2, Bytes: 100, HardBytes: 1000}))
+	r.BeginClosing(true)
+	n := 0
+	for ; r.mayRead() && n < 100; n++ {
+		r.read(assistant(n))
+	}
+	assert.Equal(t, 100, n, "the close does not wait for a reader")
+	r.Terminate(nil)
+	lines, err := r.drain(r.consume(), nil)
+	require.ErrorIs(t, err, io.EOF)
+	require.NotEmpty(t, lines)
+	assert.Equal(t, assistant(0), lines[0], "the oldest are kept")
+	var warned bool
+	for _, e := range r.events {
+		if w, ok := e.(event.Warning); ok {
+			warned = true
+			assert.Contains(t, w.Problem, fmt.Sprint(n-len(lines), " messages"))
+		}
+	}
+	assert.True(t, warned)
 }
 
 func TestAConsumerKeepsItsStreamThroughTheUsersClose(t *testing.T) {
@@ -111,7 +145,9 @@ func TestAConsumerKeepsItsStreamThroughTheUsersClose(t *testing.T) {
 
 	r.read(assistant(3))
 	c.Release()
-	assert.Zero(t, r.Snapshot().Unread, "nobody reads the rest")
+	lines, err = r.drain(r.consume(), nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{assistant(3)}, lines, "the rest is for the next one")
 }
 
 func TestAFailedSessionKeepsWhatItLeft(t *testing.T) {

@@ -67,6 +67,10 @@ func (t *turns) byUUID(id string) *Turn {
 func (l *Ledger) OpenTurn(m *protocol.UserMessage) (*Turn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.openTurn(m)
+}
+
+func (l *Ledger) openTurn(m *protocol.UserMessage) (*Turn, error) {
 	if l.closing {
 		return nil, l.closedError()
 	}
@@ -94,21 +98,22 @@ func (l *Ledger) OpenTurn(m *protocol.UserMessage) (*Turn, error) {
 // maxQueued is how many user messages may wait for the agent to take them.
 const maxQueued = 256
 
-// AwaitRoom waits until the queue of user messages has room.
-func (l *Ledger) AwaitRoom(ctx context.Context) error {
+// AdmitTurn is OpenTurn that waits until the queue of user messages has room.
+// The check and the entry are one step: no number of callers passes the bound.
+func (l *Ledger) AdmitTurn(ctx context.Context, m *protocol.UserMessage) (*Turn, error) {
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	for {
 		l.mu.Lock()
 		if l.closing || len(l.turns.open) < maxQueued {
-			l.mu.Unlock()
-			return nil
+			defer l.mu.Unlock()
+			return l.openTurn(m)
 		}
 		wait := l.turns.idle.wait()
 		l.mu.Unlock()
 		if err := l.cfg.Exec.Await(ctx, wait); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }

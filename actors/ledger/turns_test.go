@@ -294,46 +294,58 @@ func TestTheEndOfTheSessionEndsItsTurns(t *testing.T) {
 	}
 }
 
+// TestRoomForMessages has more senders than there is room for: each message that
+// ends lets in one.
 func TestRoomForMessages(t *testing.T) {
 	t.Parallel()
-	const room = 256
+	const room, senders = 256, 600
 	r := newRig(t).ready()
-	for i := range room {
-		require.NoError(t, r.AwaitRoom(t.Context()))
-		r.turn(fmt.Sprint(i))
+	admitted := 0
+	for i := range senders {
+		r.sched.Go(func() {
+			_, err := r.AdmitTurn(context.Background(), userMessage(fmt.Sprint(i)))
+			assert.NoError(t, err)
+			admitted++
+		})
 	}
+	require.NoError(t, r.sched.Run(100_000))
+	require.Equal(t, room, admitted)
+	require.Equal(t, room, r.Snapshot().OpenTurns)
+
 	ctx, cancel := context.WithCancelCause(t.Context())
 	full := errors.New("still full")
-	r.sched.AfterFunc(1, func() { cancel(full) })
-	require.ErrorIs(t, r.AwaitRoom(ctx), full)
+	cancel(full)
+	_, err := r.AdmitTurn(ctx, userMessage("late"))
+	require.ErrorIs(t, err, full)
 
-	free := false
-	r.sched.Go(func() {
-		assert.NoError(t, r.AwaitRoom(context.Background()))
-		free = true
-	})
-	require.NoError(t, r.sched.Run(100))
-	require.False(t, free)
-	r.read(resultOf("7"))
-	require.NoError(t, r.sched.Run(100))
-	assert.True(t, free)
+	require.NoError(t, r.WriteTurns(encodeUser))
+	for range 3 {
+		r.read(plainResult)
+		require.NoError(t, r.sched.Run(100_000))
+	}
+	require.Equal(t, room+3, admitted)
+	require.Equal(t, room, r.Snapshot().OpenTurns)
+	require.NoError(t, r.WriteTurns(encodeUser))
+	for admitted < senders || r.Snapshot().OpenTurns > 0 {
+		r.read(plainResult)
+		require.NoError(t, r.sched.Run(100_000))
+		require.NoError(t, r.WriteTurns(encodeUser))
+	}
 }
 
-func TestASessionThatEndsHasRoom(t *testing.T) {
+func TestASessionThatEndsTurnsWaitingMessagesAway(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).ready()
 	for i := range 256 {
 		r.turn(fmt.Sprint(i))
 	}
-	ended := false
-	r.sched.Go(func() {
-		assert.NoError(t, r.AwaitRoom(context.Background()), "the next step tells why")
-		ended = true
-	})
+	var end error
+	r.sched.Go(func() { _, end = r.AdmitTurn(context.Background(), userMessage("late")) })
 	require.NoError(t, r.sched.Run(100))
+	require.NoError(t, end)
 	r.Terminate(nil)
 	require.NoError(t, r.sched.Run(100))
-	assert.True(t, ended)
+	require.ErrorIs(t, end, ledger.ErrClosed)
 }
 
 func TestNothingIsWrittenAfterClose(t *testing.T) {
