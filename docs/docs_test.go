@@ -65,6 +65,8 @@ func printed() map[string]error {
 		"ControlError":               &sdk.ControlError{Request: "set_permission_mode", Code: "invalid_mode", Message: "…"},
 		"ErrAnswerSkipped":           sdk.ErrAnswerSkipped,
 		"ErrBusy":                    sdk.ErrBusy,
+		"ErrClaimTaken":              sdk.ErrClaimTaken,
+		"ErrClaimUnsure":             sdk.ErrClaimUnsure,
 		"ErrClosed":                  sdk.ErrClosed,
 		"ErrConsumerStalled":         sdk.ErrConsumerStalled,
 		"ErrMCPServerClosed":         sdk.ErrMCPServerClosed,
