@@ -87,6 +87,9 @@ type Traits struct {
 	RerunsInterruptedTurn  bool // can re-run an interrupted turn by itself on resume
 	ResultAfterCancelled   bool // says that a turn which fails is cancelled, and then gives its result
 	RepeatsSystemInit      bool // sends system/init again at the start of each turn
+	// TermOnHostDeath: when the host dies, Linux sends the agent SIGTERM, on which it ends the commands that it runs and
+	// then itself. False: Linux sends SIGKILL, which no agent can trap, and commands in sessions of their own live on.
+	TermOnHostDeath bool
 
 	ProtocolMajor   string   // required major of system/init's protocol_version; empty when the agent has none
 	AuthExpiredExit int      // exit code that means the login expired; 0 when there is none

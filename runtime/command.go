@@ -159,6 +159,7 @@ func commandOf(l dialect.Launch, parent []string, traits dialect.Traits) transpo
 	env := environment(l, parent)
 	c := transport.Command{
 		Path: l.Path, Names: l.Names, Interpreter: l.Interpreter, Args: l.Args, Dir: l.Dir, Env: env,
+		TermOnHostDeath: traits.TermOnHostDeath,
 	}
 	if c.Path == "" && traits.ExecutableEnv != "" {
 		c.Path = lookupEnv(env, traits.ExecutableEnv)

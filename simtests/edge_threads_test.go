@@ -70,16 +70,27 @@ func TestEdgeThreadsThatEnd(t *testing.T) {
 }
 
 // hostEnv makes TestEdgeHost a host in a process of its own. Its value are the
-// token, the agent's program, its script, its directory and the prompt, on
-// lines of their own.
+// token, the agent's program, its script, its directory, the prompt, and "claude"
+// or "killed", on lines of their own.
 const hostEnv = "TROUPE_EDGE_HOST"
+
+// killed is the name of a backend whose agents may trap SIGTERM, as Qoder's may.
+const killed = "killed"
+
+type killedWithItsHost struct{ claude.Dialect }
+
+func (d killedWithItsHost) Traits() dialect.Traits {
+	traits := d.Dialect.Traits()
+	traits.TermOnHostDeath = false
+	return traits
+}
 
 // TestEdgeHost is not a test but a program: a host that sends its agent a
 // prompt. It says when the turn has its result, or waits for the decision of a
 // gate, and waits for its own end.
 func TestEdgeHost(t *testing.T) {
 	given := strings.Split(os.Getenv(hostEnv), "\n")
-	if len(given) != 5 {
+	if len(given) != 6 {
 		return // nobody asked for a host
 	}
 	go func() {
@@ -90,8 +101,12 @@ func TestEdgeHost(t *testing.T) {
 	rt, err := runtime.New(runtime.Config{})
 	require.NoError(t, err)
 	asked := make(chan struct{})
+	var speaks dialect.Dialect = claude.New()
+	if given[5] == killed {
+		speaks = killedWithItsHost{claude.New()}
+	}
 	s, err := rt.Open(ctx, runtime.Spec{
-		Dialect: claude.New(),
+		Dialect: speaks,
 		Options: dialect.Options{
 			PathToExecutable: given[1], Cwd: given[3], Env: map[string]string{"TROUPE_SCRIPT": given[2]},
 			ExtraArgs: map[string]dialect.Opt[string]{"token": dialect.Some(given[0])},
@@ -115,27 +130,40 @@ func TestEdgeHost(t *testing.T) {
 }
 
 // TestEdgeHostIsKilled: when the host dies without a word, its agents die with
-// it, though they hear neither EOF nor SIGTERM, and what waited for a gate
-// never runs.
+// it, and what waited for a gate never runs. Claude Code gets SIGTERM then, so
+// that it can end its shells, and so has to listen. Others get SIGKILL.
 func TestEdgeHostIsKilled(t *testing.T) {
 	r := newRig(t)
-	type death struct{ prompt, misbehave string }
-	together(t, map[string]death{
-		"idle":              {"talk", ""},
-		"idle, deaf":        {"talk", "trap_term: true, ignore_eof: true"},
-		"idle, slow":        {"talk", "exit_delay: 1h"},
-		"gate open":         {"work", ""},
-		"gate open, deaf":   {"work", "trap_term: true, ignore_eof: true"},
-		"gate open, blind":  {"work", "trap_term: true, ignore_eof: true, ignore: ['*']"},
-		"gate open, halves": {"work", "split: halves"},
-	}, func(t *testing.T, c death) {
+	type death struct{ backend, prompt, misbehave string }
+	cases := map[string]death{}
+	for backend, all := range map[string]map[string]death{
+		claude.Name: {
+			"idle":              {prompt: "talk"},
+			"gate open":         {prompt: "work"},
+			"gate open, blind":  {prompt: "work", misbehave: "ignore_eof: true, ignore: ['*']"},
+			"gate open, halves": {prompt: "work", misbehave: "split: halves"},
+		},
+		killed: {
+			"idle":            {prompt: "talk"},
+			"idle, deaf":      {prompt: "talk", misbehave: "trap_term: true, ignore_eof: true"},
+			"idle, slow":      {prompt: "talk", misbehave: "exit_delay: 1h"},
+			"gate open":       {prompt: "work"},
+			"gate open, deaf": {prompt: "work", misbehave: "trap_term: true, ignore_eof: true"},
+		},
+	} {
+		for name, c := range all {
+			c.backend = backend
+			cases[backend+", "+name] = c
+		}
+	}
+	together(t, cases, func(t *testing.T, c death) {
 		dir := t.TempDir()
 		effect := filepath.Join(dir, "effect")
 		spec := r.spec(t, strings.ReplaceAll(gatedYAML, "EFFECT", effect)+
 			"- when: talk\n  steps: [{text: hello}]\nmisbehave: {"+c.misbehave+"}")
 		host := exec.Command("/proc/self/exe", "-test.run=^TestEdgeHost$", "-test.count=1")
 		host.Env = append(os.Environ(), hostEnv+"="+strings.Join([]string{
-			tokenOf(spec), spec.Options.PathToExecutable, spec.Options.Env["TROUPE_SCRIPT"], dir, c.prompt,
+			tokenOf(spec), spec.Options.PathToExecutable, spec.Options.Env["TROUPE_SCRIPT"], dir, c.prompt, c.backend,
 		}, "\n"))
 		host.Stderr = os.Stderr
 		_, err := host.StdinPipe()

@@ -36,6 +36,9 @@ func (s *processSpawner) Spawn(ctx context.Context, c Command) (Process, error) 
 		Path: c.Path, Names: c.Names, Interpreter: c.Interpreter,
 		Args: c.Args, Dir: c.Dir, Env: c.Env,
 	}
+	if c.TermOnHostDeath {
+		oc.HostDeath = syscall.SIGTERM
+	}
 	for _, f := range c.Files {
 		oc.Files = append(oc.Files, osproc.File{Name: f.Name, Data: f.Content})
 	}

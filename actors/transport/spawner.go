@@ -32,7 +32,10 @@ type Command struct {
 	Env         []string // the whole environment, "KEY=value"
 	Dir         string
 	Files       []File // written before the start; {{file:NAME}} in Args and Env is their path
-	Seed        uint64 // seeds an in-memory agent; others ignore it
+	// TermOnHostDeath: on Linux the process gets SIGTERM when this program
+	// dies, however it does; false: SIGKILL.
+	TermOnHostDeath bool
+	Seed            uint64 // seeds an in-memory agent; others ignore it
 }
 
 // File is a file for the agent, mode 0600, removed when the agent is gone.

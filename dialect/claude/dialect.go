@@ -36,6 +36,7 @@ func (Dialect) Traits() dialect.Traits {
 		ReportsBackgroundTasks: true,
 		RerunsInterruptedTurn:  true,
 		RepeatsSystemInit:      true,
+		TermOnHostDeath:        true, // observed on Claude Code 2.1.329: shells end in 0.5 s, the agent in 1 to 8 s
 
 		ExecutableNames: []string{"claude"},
 		ExecutableEnv:   "CLAUDE_CODE_EXECUTABLE",

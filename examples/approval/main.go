@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -36,7 +37,7 @@ func main() {
 		answers = strings.NewReader("")
 	}
 	scratch := filepath.Join(os.TempDir(), fmt.Sprintf("troupe-scratch-%d", os.Getpid()))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *agent, prompt, scratch, answers); err != nil {
 		log.Fatal(err)

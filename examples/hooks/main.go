@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -56,7 +57,7 @@ func main() {
 	if flag.NArg() > 0 {
 		prompt = strings.Join(flag.Args(), " ")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *agent, prompt, os.Stderr); err != nil {
 		log.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -62,7 +63,7 @@ func main() {
 	if flag.NArg() > 0 {
 		prompt = strings.Join(flag.Args(), " ")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *agent, prompt, os.Getenv("OWN_MODEL_KEY"), os.Stdout); err != nil {
 		log.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -54,7 +55,7 @@ func main() {
 	if os.Getenv("TROUPE_SMOKE") != "" {
 		answers = strings.NewReader("")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *agent, prompt, answers); err != nil {
 		log.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/sdk"
@@ -49,7 +50,7 @@ func main() {
 	if flag.NArg() > 0 {
 		prompt = strings.Join(flag.Args(), " ")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *agent, prompt); err != nil {
 		log.Fatal(err)

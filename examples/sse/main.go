@@ -26,6 +26,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 )
 
@@ -36,7 +37,7 @@ func main() {
 	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
 	port := flag.Int("port", 0, "where to listen on 127.0.0.1; 0: a free port")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	alone := os.Getenv("TROUPE_SMOKE") != "" || *port == 0 && !terminal(os.Stdin)
 	if err := run(ctx, *agent, *port, alone); err != nil {

@@ -19,6 +19,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/agent-troupe/troupe/sdk"
@@ -86,7 +87,7 @@ func main() {
 	if flag.NArg() > 0 {
 		prompt = strings.Join(flag.Args(), " ")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *agent, prompt, 200*time.Millisecond); err != nil {
 		log.Fatal(err)

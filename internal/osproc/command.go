@@ -1,6 +1,7 @@
 package osproc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -45,6 +46,9 @@ type Command struct {
 	// up like Path, the others precede the script in the arguments. The script
 	// need not be executable.
 	Interpreter []string
+	// HostDeath is the signal that the leader gets when this program dies,
+	// however it does. Linux only. Default: SIGKILL.
+	HostDeath Signal
 }
 
 // File is a temporary file of one launch. Name is a plain file name.
@@ -61,6 +65,7 @@ type launch struct {
 	env   []string
 	dir   string
 	child [3]*os.File
+	death Signal // see Command.HostDeath
 	proc  *Process
 }
 
@@ -88,7 +93,7 @@ func (l *Launcher) prepare(c Command) (_ *launch, err error) {
 		return fail("argv", err)
 	}
 
-	n := &launch{path: path, dir: c.Dir}
+	n := &launch{path: path, dir: c.Dir, death: cmp.Or(c.HostDeath, syscall.SIGKILL)}
 	n.proc = &Process{launcher: l, marker: l.newMarker(), exited: make(chan struct{})}
 	defer func() {
 		if err != nil {

@@ -29,8 +29,13 @@
 // environment (env -i), has overwritten the memory of its environment, belongs
 // to another user, or may not be inspected (set-user-ID, file capabilities,
 // PR_SET_DUMPABLE 0). Without /proc only the group is reached. If the host dies
-// by SIGKILL the kernel kills the leader (Pdeathsig); the rest of the tree stays
-// until a later host calls [Launcher.SweepMarker], and the temporary files stay.
+// without having closed, the kernel sends the leader Command.HostDeath
+// (Pdeathsig). What the leader does not end then stays until a later host calls
+// [Launcher.SweepMarker], and so do the temporary files.
+//
+// A scan lists all processes of the host, and reads each only once: a process is
+// known by its pid and the inode of its directory in /proc. Processes that were
+// started before the leader are not of the launch.
 //
 // # Threads, goroutines, memory
 //

@@ -59,7 +59,10 @@ func hostMain(mode string) {
 	l := NewLauncher(Config{})
 	c := Command{Path: os.Args[1], Args: os.Args[2:], Env: os.Environ()}
 	switch mode {
-	case "killed": // starts an agent and waits to be killed
+	case "killed", "killed, term": // starts an agent and waits to be killed
+		if mode != "killed" {
+			c.HostDeath = syscall.SIGTERM
+		}
 		p, err := l.Start(ctx, c)
 		if err != nil {
 			panic(err)

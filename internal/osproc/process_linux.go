@@ -25,7 +25,7 @@ func (p *Process) spawn(n *launch) error {
 		Files: n.files(),
 		Sys: &syscall.SysProcAttr{
 			Setpgid:   true,
-			Pdeathsig: syscall.SIGKILL,
+			Pdeathsig: n.death,
 			PidFD:     &fd,
 		},
 	}

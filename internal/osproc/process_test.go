@@ -266,23 +266,42 @@ func host(t *testing.T, mode string, agentArgs ...string) (*exec.Cmd, *bufio.Rea
 	return cmd, bufio.NewReader(out)
 }
 
-// What the kernel does not kill with the host, a later host can.
-func TestHostKilled(t *testing.T) {
+// What a host's death leaves depends on the agent and on the signal that the
+// kernel sends it, never on how the host died. A later host can sweep the rest.
+func TestHostDies(t *testing.T) {
 	t.Parallel()
-	token := newToken()
-	cmd, out := host(t, "killed", token, "session")
-	marker, err := out.ReadString('\n')
-	require.NoError(t, err)
-	require.Len(t, withToken(token), 3, "host, agent, and a child in a session of its own")
-	require.NoError(t, cmd.Process.Kill())
-	_ = cmd.Wait()
-	require.Eventually(t, func() bool { return len(withToken(token)) == 1 }, waitLimit, time.Millisecond,
-		"the agent dies with its host; its child has another session and stays")
+	for _, died := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		for _, tc := range []struct {
+			agent, mode string
+			lived, left int // besides the host
+		}{
+			{"wait", "killed", 1, 0},
+			{"wait", "killed, term", 1, 0},
+			{"session", "killed", 2, 1},
+			{"session", "killed, term", 2, 1},
+			{"tidy", "killed", 2, 1}, // the child is in another session
+			{"tidy", "killed, term", 2, 0},
+			{"stubborn", "killed", 1, 0},
+			{"stubborn", "killed, term", 1, 1},
+		} {
+			t.Run(fmt.Sprintf("%v, %s, %s", died, tc.agent, tc.mode), func(t *testing.T) {
+				t.Parallel()
+				token := newToken()
+				cmd, out := host(t, tc.mode, token, tc.agent)
+				marker, err := out.ReadString('\n')
+				require.NoError(t, err)
+				require.Len(t, withToken(token), 1+tc.lived)
+				require.NoError(t, cmd.Process.Signal(died))
+				_ = cmd.Wait()
+				require.Eventually(t, func() bool { return len(withToken(token)) == tc.left }, waitLimit, time.Millisecond)
 
-	left, err := NewLauncher(Config{}).SweepMarker(testContext(t), strings.TrimSpace(marker))
-	require.NoError(t, err)
-	assert.Empty(t, left)
-	assert.Empty(t, withToken(token))
+				left, err := NewLauncher(Config{}).SweepMarker(testContext(t), strings.TrimSpace(marker))
+				require.NoError(t, err)
+				assert.Empty(t, left)
+				assert.Empty(t, withToken(token))
+			})
+		}
+	}
 }
 
 func TestSweepMarkerRefusesOtherNames(t *testing.T) {

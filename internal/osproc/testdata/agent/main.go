@@ -56,6 +56,15 @@ func main() {
 	case "stubborn": // ignores what a polite host sends
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		ready()
+	case "tidy": // on SIGTERM ends its child, in a session of its own, and then itself
+		term := make(chan os.Signal, 1)
+		signal.Notify(term, syscall.SIGTERM)
+		child := exec.Command("/proc/self/exe", token, "wait")
+		child.Stdout, child.SysProcAttr = os.Stdout, inSession
+		check(child.Start())
+		<-term
+		check(child.Process.Kill())
+		_ = child.Wait()
 	case "child": // in the same group
 		start(nil, "wait")
 		wait()
