@@ -1,0 +1,177 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+func TestResolveLinks(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "real", "deep"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "real", "file"), nil, 0o600))
+	for link, to := range map[string]string{
+		"dir": "real", "abs": filepath.Join(root, "real"), "file": "real/file", "chain": "dir/deep", "nowhere": "real/new/x", "up": "real/deep/../file", "loop": "loop2", "loop2": "loop", "out": "../elsewhere",
+	} {
+		require.NoError(t, os.Symlink(to, filepath.Join(root, link)))
+	}
+	for path, want := range map[string]string{
+		"real/file": "real/file", "dir/file": "real/file", "abs/file": "real/file", "file": "real/file", "chain": "real/deep", "chain/new/x": "real/deep/new/x",
+		"dir/new": "real/new", "new": "new", "new/x/y": "new/x/y", "nowhere": "real/new/x", "nowhere/y": "real/new/x/y", "up": "real/file",
+		"real/file/x": "real/file/x", "out": "../elsewhere", "dir/" + strings.Repeat("n", 300): "real/" + strings.Repeat("n", 300),
+	} {
+		got, err := resolveLinks(filepath.ToSlash(filepath.Join(root, path)))
+		require.NoError(t, err, path)
+		assert.Equal(t, slashed(filepath.Join(root, want)), got, path)
+	}
+	for _, path := range []string{"loop", "loop/x", "real/\x00"} {
+		_, err := resolveLinks(filepath.ToSlash(filepath.Join(root, path)))
+		assert.Error(t, err, path)
+	}
+	got, err := resolveLinks("/")
+	require.NoError(t, err)
+	assert.Equal(t, "/", got)
+}
+
+// keeper is what a session with the policy decides by.
+func keeper(t *testing.T, o Options) *gatekeeper {
+	t.Helper()
+	compiled, problems := o.compilePolicy()
+	require.Empty(t, problems)
+	return &gatekeeper{policy: compiled, ask: o.CanUseTool}
+}
+
+func bashInput(command string) json.RawMessage {
+	raw, _ := json.Marshal(map[string]string{"command": command})
+	return raw
+}
+
+// The callback's side judges a call in the directory that the hook saw for it.
+func TestPolicyKnowsWhereACallRuns(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	asked := 0
+	g := keeper(t, Options{Cwd: dir, Policy: &Policy{Allow: []string{"Bash(make:*)", "Bash(cat:*)"}, Deny: []string{"Read(./a/secrets/**)"}}, CanUseTool: func(context.Context, *ToolPermissionRequest) (PermissionResult, error) {
+		asked++
+		return Allow(), nil
+	}})
+	sees := func(id, cwd, command string) PreToolUseOutput {
+		out, err := g.verdict(t.Context(), &PreToolUseInput{HookBase: protocol.HookBase{Cwd: cwd, PermissionMode: ModeDefault}, ToolName: "Bash", ToolInput: bashInput(command), ToolUseID: id})
+		require.NoError(t, err)
+		return out
+	}
+	decides := func(id, command string) (PermissionResult, int) {
+		before := asked
+		result, err := g.decide(t.Context(), &ToolPermissionRequest{ToolName: "Bash", Input: bashInput(command), ToolUseID: id})
+		require.NoError(t, err)
+		return result, asked - before
+	}
+
+	assert.Equal(t, HookDeny, sees("1", filepath.Join(dir, "a"), "cat secrets/key").PermissionDecision)
+	result, n := decides("1", "cat secrets/key")
+	assert.False(t, result.Allowed())
+	assert.Zero(t, n)
+
+	assert.Empty(t, sees("2", dir, "make all").PermissionDecision)
+	result, n = decides("2", "make all")
+	assert.True(t, result.Allowed())
+	assert.Zero(t, n, "the rule allows it in its own directory")
+
+	assert.Equal(t, HookAsk, sees("3", filepath.Join(dir, "a"), "make all").PermissionDecision)
+	_, n = decides("3", "make all")
+	assert.Equal(t, 1, n, "elsewhere it asks")
+
+	_, n = decides("never seen", "cat secrets/key")
+	assert.Equal(t, 1, n, "without a directory it could be the denied file")
+	_, n = decides("", "make all")
+	assert.Equal(t, 1, n)
+
+	for i := range 100 {
+		sees("x"+strconv.Itoa(i), dir, "make all")
+	}
+	_, n = decides("2", "make all")
+	assert.Equal(t, 1, n, "the directory of an old call is not known any more")
+	_, n = decides("x99", "make all")
+	assert.Zero(t, n)
+}
+
+// A call that is too much work is denied by the hook and by the callback's side,
+// and the callback is not asked.
+func TestPolicyDeniesWhatTakesTooMuchWork(t *testing.T) {
+	t.Parallel()
+	rules := &Policy{Allow: []string{"Bash"}}
+	for i := range 400 {
+		rules.Deny = append(rules.Deny, "Read(**/*.x"+strconv.Itoa(i)+")", "Edit(//etc/**/y"+strconv.Itoa(i)+")")
+	}
+	g := keeper(t, Options{Cwd: t.TempDir(), Policy: rules, CanUseTool: func(context.Context, *ToolPermissionRequest) (PermissionResult, error) {
+		t.Error("the callback was asked")
+		return Allow(), nil
+	}})
+	var command strings.Builder
+	command.WriteString("cat ")
+	for i := range 2000 {
+		command.WriteString("f" + strconv.Itoa(i) + " ")
+	}
+	in := bashInput(command.String())
+	out, err := g.verdict(t.Context(), &PreToolUseInput{HookBase: protocol.HookBase{Cwd: "/"}, ToolName: "Bash", ToolInput: in, ToolUseID: "1"})
+	require.NoError(t, err)
+	assert.Equal(t, HookDeny, out.PermissionDecision)
+	assert.Contains(t, out.PermissionDecisionReason, "within the work that a decision may take")
+	result, err := g.decide(t.Context(), &ToolPermissionRequest{ToolName: "Bash", Input: in, ToolUseID: "1"})
+	require.NoError(t, err)
+	assert.False(t, result.Allowed())
+	assert.Contains(t, result.Message, "within the work that a decision may take")
+}
+
+// A link out of the project is denied by what it stands for, and a question that
+// the agent asks because of one is not answered by a rule about the project.
+func TestPolicyAndLinks(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	dir := filepath.Join(root, "work")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "secrets"), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "src"), 0o700))
+	require.NoError(t, os.Symlink("secrets", filepath.Join(dir, "s")))
+	require.NoError(t, os.Symlink(root, filepath.Join(dir, "src", "out")))
+	require.NoError(t, os.Symlink(dir, filepath.Join(root, "link")))
+	require.NoError(t, os.Symlink("../../gone", filepath.Join(dir, "src", "dangling")))
+	for _, cwd := range []string{dir, filepath.Join(root, "link")} {
+		g := keeper(t, Options{Cwd: cwd, Policy: &Policy{Allow: []string{"Read(./src/**)", "Edit(./src/**)", "Read(~/x/**)", "Bash"}, Deny: []string{"Read(./secrets/**)"}, Home: "/home/u"}})
+		for _, c := range []struct {
+			tool, key, value, reason string
+			want                     PermissionBehavior
+		}{
+			{"Read", "file_path", dir + "/src/a", "", BehaviorAllow},
+			{"Write", "file_path", dir + "/src/new/a", "", BehaviorAllow},
+			{"Read", "file_path", dir + "/s/key", "", BehaviorDeny},
+			{"Write", "file_path", dir + "/s/new", "", BehaviorDeny},
+			{"Bash", "command", "cat s/key", "", BehaviorDeny},
+			{"Bash", "command", `cat "$PWD/secrets/key"`, "", BehaviorDeny},
+			{"Bash", "command", "cat src/a", "", BehaviorAllow},
+			{"Read", "file_path", dir + "/src/out/private", "", BehaviorDeny}, // nobody to ask
+			{"Write", "file_path", dir + "/src/dangling", "", BehaviorDeny},
+			{"Read", "file_path", dir + "/src/a", "workingDir", BehaviorDeny},
+			{"Read", "file_path", "/home/u/x/a", "workingDir", BehaviorAllow},
+			{"Bash", "command", "cat /etc/x", "workingDir", BehaviorAllow},
+		} {
+			in, _ := json.Marshal(map[string]string{c.key: c.value})
+			g.calls.note("id", slashed(dir)) // the agent's own name for it
+			result, err := g.decide(t.Context(), &ToolPermissionRequest{ToolName: c.tool, Input: in, ToolUseID: "id", DecisionReasonType: c.reason})
+			require.NoError(t, err)
+			assert.Equal(t, c.want == BehaviorAllow, result.Allowed(), "%s %s %s in %s: %s", c.tool, c.value, c.reason, cwd, result.Message)
+		}
+	}
+}
