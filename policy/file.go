@@ -165,12 +165,14 @@ func (f filePart) stopped(spec specifier, w *work) match {
 	switch {
 	case !ok:
 		return no
-	case s.exact.fits(f.file, w), f.tree && s.exact.holds(f.file, w):
+	case s.exact.fits(f.file, w), f.tree && s.exact.holds(f.file, w), f.odd == "" && s.folded.fits(f.folded, w):
+		// Letters that differ in case count as the same, as with Claude Code
+		// 2.1.329 (observed): so do they on many file systems.
 		if f.unsure {
 			return maybe
 		}
 		return yes
-	case f.odd != "", s.folded.fits(f.folded, w), f.tree && s.folded.reaches(f.folded, w):
+	case f.odd != "", f.tree && s.folded.reaches(f.folded, w):
 		return maybe
 	}
 	return no

@@ -115,7 +115,7 @@ type Call struct {
 	Cwd string
 	// Outside says that the agent found a path of the call, perhaps a link, to
 	// lead out of its working directories. A rule about paths below Rules.Cwd
-	// then does not allow the call.
+	// then does not allow the call, nor does a rule about commands.
 	Outside bool
 
 	via string // the tool that was called to reach Tool, if it is another
@@ -201,6 +201,10 @@ func (d *decision) allowed(c Call, s subject) Explanation {
 			}
 			if spec, is := r.spec.(*pathSpec); is && c.Outside && spec.inCwd {
 				found.Reason = "it leads out of the directory that the rule is about"
+				continue
+			}
+			if _, is := r.spec.(*commandSpec); is && c.Outside {
+				found.Reason = "it names a path outside of the agent's directories"
 				continue
 			}
 			fits, why := part.covered(r.spec, d.work)

@@ -225,15 +225,18 @@ func unescaped(text string) string {
 	return text
 }
 
-// mention notes a path, seen from each of the directories. Only from the one
-// that the command runs in it is surely the one that is meant.
+// mention notes a path, seen from each of the directories. It is surely the one
+// that is meant from the directory that the command runs in. A rule may also be
+// meant from there although it counts from Rules.Cwd: Claude Code 2.1.329 takes
+// it for both (observed).
 func (s *script) mention(d *decision, seen map[string]bool, m mention, text, here string, unsure bool) {
 	for _, dir := range append([]string{here}, s.from...) {
 		clean, ok := d.places.absolute(dir, text)
 		if !ok {
 			continue
 		}
-		unsure := unsure || dir != here && !path.IsAbs(text)
+		ruled := d.dir != "" && here == d.dir && dir == d.places.cwd
+		unsure := unsure || dir != here && !ruled && !path.IsAbs(text)
 		key := clean
 		if m.glob {
 			key += "*"
@@ -282,7 +285,7 @@ func (s *script) names(spec *pathSpec, edits bool, w *work) (m match, about stri
 		case f.odd != "":
 			got = maybe
 		case !spec.folded.holds(f.folded, w):
-		case f.unsure || edits && f.reads || !spec.exact.holds(f.file, w):
+		case f.unsure || edits && f.reads || f.glob && !spec.exact.holds(f.file, w):
 			got = maybe
 		default:
 			return yes, f.about.String()

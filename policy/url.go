@@ -44,14 +44,17 @@ func readURL(in input) subject {
 		return subject{unclear: "the url has characters that readers of URLs disagree on"}
 	}
 	u, err := url.Parse(text)
+	if err != nil {
+		return subject{unclear: "the url is not a plain http or https one", parts: decodedHost(text)}
+	}
 	switch {
-	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.Opaque != "":
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.Opaque != "":
 		return subject{unclear: "the url is not a plain http or https one"}
 	case u.User != nil:
-		return subject{unclear: "the url has a user name"}
+		return subject{unclear: "the url has a user name", parts: []part{hostOf(u)}}
 	}
 	host := strings.ToLower(u.Hostname())
-	s := subject{parts: []part{hostPart(strings.TrimSuffix(host, "."))}}
+	s := subject{parts: []part{hostOf(u)}}
 	switch {
 	case strings.ContainsFunc(host, func(r rune) bool { return !isHostRune(r) }), strings.HasSuffix(host, "."):
 		s.unclear = "the url's host is not a plain name"
@@ -62,6 +65,23 @@ func readURL(in input) subject {
 		}
 	}
 	return s
+}
+
+func hostOf(u *url.URL) hostPart {
+	return hostPart(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."))
+}
+
+// decodedHost is the host of a URL with percent-encoded characters in it, which
+// readers of URLs that are not Go's decode.
+func decodedHost(text string) []part {
+	decoded, err := url.PathUnescape(text)
+	if err != nil {
+		return nil
+	}
+	if u, err := url.Parse(decoded); err == nil && u.Host != "" {
+		return []part{hostOf(u)}
+	}
+	return nil
 }
 
 // isNumber reports whether the last part of a host makes it an address.

@@ -1,0 +1,203 @@
+//go:build conformance
+
+package conformance_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// vendorGroup is a list of calls under one list of rules, each a decision of the
+// agent's, a tool and its argument. Package policy holds its own decisions
+// against the same table.
+type vendorGroup struct {
+	Name  string
+	Cwd   string
+	Allow []string
+	Ask   []string
+	Deny  []string
+	Calls [][3]string
+}
+
+const vendorTable = "../policy/testdata/vendor.json"
+
+// The recorded decisions of the agent's own rules are those that it still makes.
+// With TROUPE_RECORD=1 they are recorded anew.
+func TestVendorDecisions(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(vendorTable)
+	require.NoError(t, err)
+	var groups []vendorGroup
+	require.NoError(t, json.Unmarshal(raw, &groups))
+	record := os.Getenv("TROUPE_RECORD") != ""
+	t.Cleanup(func() {
+		if record {
+			assert.NoError(t, os.WriteFile(vendorTable, vendorText(t, groups), 0o600))
+		}
+	})
+	for i := range groups {
+		g := &groups[i]
+		t.Run(g.Name, func(t *testing.T) {
+			t.Parallel()
+			for j, decision := range newRig(t).vendor(g) {
+				if record {
+					g.Calls[j][0] = decision
+					continue
+				}
+				assert.Equal(t, g.Calls[j][0], decision, "%v", g.Calls[j][1:])
+			}
+		})
+	}
+}
+
+// vendorText is the table with one call a line.
+func vendorText(t *testing.T, groups []vendorGroup) []byte {
+	t.Helper()
+	var b strings.Builder
+	line := func(v any) string {
+		var one strings.Builder
+		e := json.NewEncoder(&one)
+		e.SetEscapeHTML(false)
+		assert.NoError(t, e.Encode(v))
+		return strings.TrimSpace(one.String())
+	}
+	for i, g := range groups {
+		b.WriteString(map[bool]string{true: "[", false: ",\n"}[i == 0])
+		b.WriteString(`{"Name": ` + line(g.Name) + `, "Cwd": ` + line(g.Cwd))
+		for _, list := range []struct {
+			name  string
+			rules []string
+		}{{"Allow", g.Allow}, {"Ask", g.Ask}, {"Deny", g.Deny}} {
+			if list.rules != nil {
+				b.WriteString(`, "` + list.name + `": ` + line(list.rules))
+			}
+		}
+		b.WriteString(", \"Calls\": [\n")
+		for j, call := range g.Calls {
+			b.WriteString(map[bool]string{true: "  ", false: ",\n  "}[j == 0] + line(call))
+		}
+		b.WriteString("]}")
+	}
+	return []byte(b.String() + "]\n")
+}
+
+// vendor is what the agent decides about the calls by its own rules: allow, ask,
+// outside (it asks because a path leads out of its directories), deny, or error
+// when it refused the call for another reason.
+func (r *rig) vendor(g *vendorGroup) []string {
+	t := r.t
+	for name, text := range map[string]string{"secrets/key": "k", ".env": "e", "a/secrets/key": "k", "a/.env": "e", "src/a": "x", "src/b.go": "x", "ok": "x", "a/ok": "x"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(r.at(name)), 0o700))
+		require.NoError(t, os.WriteFile(r.at(name), []byte(text), 0o600))
+	}
+	require.NoError(t, os.Symlink("secrets", r.at("s")))
+	require.NoError(t, os.Symlink("secrets/key", r.at("k")))
+	rules := map[string][]string{} // a list that is null would make the agent ignore all of them
+	for name, list := range map[string][]string{"allow": g.Allow, "ask": g.Ask, "deny": g.Deny} {
+		if list != nil {
+			rules[name] = list
+		}
+	}
+	settings, err := json.Marshal(map[string]any{"permissions": rules})
+	require.NoError(t, err)
+	var mu sync.Mutex
+	asked := map[string]string{}
+	o := r.options()
+	o.Settings = settings
+	o.Tools = sdk.Only("Bash", "Read", "Write", "Edit", "NotebookEdit", "Grep", "Glob", "WebFetch", "Skill", "Agent")
+	o.SDKMCPServers = vendorServers(t)
+	o.CanUseTool = func(_ context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked[ask.ToolUseID] = "ask"
+		if ask.DecisionReasonType == "workingDir" {
+			asked[ask.ToolUseID] = "outside"
+		}
+		return sdk.Deny("asked"), nil
+	}
+	var steps []modelapi.Step
+	if g.Cwd != "" {
+		steps = append(steps, modelapi.Say(shell("cd "+g.Cwd)))
+	}
+	for _, call := range g.Calls {
+		steps = append(steps, modelapi.Say(modelapi.ToolUse(call[1], r.vendorInput(call[1], call[2]))))
+	}
+	r.model.Script("vendor", append(steps, modelapi.Say(modelapi.Text("done")))...)
+	all, result := r.once(o, "go [[scn:vendor]]")
+	denied := map[string]bool{}
+	for _, d := range result.PermissionDenials {
+		denied[d.ToolUseID] = true
+	}
+	var decisions []string
+	for _, m := range all {
+		if m.Meta().ParentToolUseID != "" {
+			continue
+		}
+		for _, one := range sdk.ToolResults(m) {
+			switch {
+			case asked[one.ToolUseID] != "":
+				decisions = append(decisions, asked[one.ToolUseID])
+			case denied[one.ToolUseID]:
+				decisions = append(decisions, "deny")
+			case strings.Contains(one.Content.Text(), "<tool_use_error>"):
+				decisions = append(decisions, "error")
+			default:
+				decisions = append(decisions, "allow")
+			}
+		}
+	}
+	if g.Cwd != "" {
+		decisions = decisions[1:]
+	}
+	require.Len(t, decisions, len(g.Calls))
+	return decisions
+}
+
+func vendorServers(t *testing.T) []*sdk.MCPServer {
+	t.Helper()
+	var all []*sdk.MCPServer
+	for _, name := range []string{"one", "two"} {
+		act := func(context.Context, struct{}) (*sdk.ToolResult, error) { return sdk.Text("acted"), nil }
+		server, err := sdk.NewMCPServer(name, "1", sdk.NewTool("get_a", "Gets.", act), sdk.NewTool("set_a", "Sets.", act))
+		require.NoError(t, err)
+		all = append(all, server)
+	}
+	return all
+}
+
+// vendorInput is the input of a call with one argument.
+func (r *rig) vendorInput(tool, arg string) modelapi.Args {
+	arg = strings.NewReplacer("{dir}", r.dir, "{home}", r.home).Replace(arg)
+	switch tool {
+	case "Bash":
+		return modelapi.Args{"command": arg, "description": "x"}
+	case "Read":
+		return modelapi.Args{"file_path": arg}
+	case "Write":
+		return modelapi.Args{"file_path": arg, "content": "x"}
+	case "Edit":
+		return modelapi.Args{"file_path": arg, "old_string": "x", "new_string": "y"}
+	case "NotebookEdit":
+		return modelapi.Args{"notebook_path": arg, "new_source": "x", "cell_id": "c", "edit_mode": "insert"}
+	case "Grep", "Glob":
+		return modelapi.Args{"pattern": "*", "path": arg}
+	case "WebFetch":
+		return modelapi.Args{"url": arg, "prompt": "x"}
+	case "Skill":
+		return modelapi.Args{"skill": arg}
+	case "Agent":
+		return modelapi.Args{"description": "x", "prompt": "x", "subagent_type": arg, "run_in_background": false}
+	}
+	return modelapi.Args{}
+}

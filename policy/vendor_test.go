@@ -1,0 +1,96 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/policy"
+)
+
+// Claude Code 2.1.329 decided about the calls of testdata/vendor.json by its own
+// rules (conformance.TestVendorDecisions records them). Under rules of the same
+// text a policy is never weaker: it does not allow what the agent asks about or
+// denies, nor ask about what the agent denies.
+func TestNeverWeakerThanTheAgent(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("testdata/vendor.json")
+	require.NoError(t, err)
+	var groups []struct {
+		Name             string
+		Cwd              string
+		Allow, Ask, Deny []string
+		Calls            [][3]string
+	}
+	require.NoError(t, json.Unmarshal(raw, &groups))
+	const dir, home = "/work/repo", "/home/u"
+	places := strings.NewReplacer("{dir}", dir, "{home}", home)
+	links := func(path string) (string, error) {
+		if path == dir+"/k" {
+			return dir + "/secrets/key", nil
+		}
+		if path == dir+"/s" || strings.HasPrefix(path, dir+"/s/") {
+			return dir + "/secrets" + strings.TrimPrefix(path, dir+"/s"), nil
+		}
+		return path, nil
+	}
+	exceptions := map[string]string{
+		"touch  x":       "the agent compares the text of an exact rule, a policy the words that the shell makes of it",
+		"touch ../x":     "the agent asks about paths outside of its directories in spite of a rule about the command",
+		"touch /tmp/p2x": "the same",
+	}
+	strict := []string{"allow", "ask", "deny"}
+	var equal, stricter, weaker int
+	for _, g := range groups {
+		p, err := policy.Compile(policy.Rules{Allow: g.Allow, Ask: g.Ask, Deny: g.Deny, Cwd: dir, Home: home, Resolve: links})
+		require.NoError(t, err, g.Name)
+		for _, call := range g.Calls {
+			if call[0] == "error" || exceptions[call[2]] != "" {
+				continue // refused before any rule, or an exception
+			}
+			decision := call[0]
+			in := policy.Call{Tool: call[1], Input: vendorInput(t, call[1], places.Replace(call[2])), Cwd: dir}
+			if g.Cwd != "" {
+				in.Cwd = dir + "/" + g.Cwd
+			}
+			if decision == "outside" {
+				decision, in.Outside = "ask", true
+			}
+			why := p.Explain(in)
+			switch vendor, ours := slices.Index(strict, decision), slices.Index(strict, string(why.Behavior)); {
+			case ours == vendor:
+				equal++
+			case ours > vendor:
+				stricter++
+			default:
+				weaker++
+				assert.Fail(t, "weaker", "%s: %s(%s): the agent says %s, the policy %s", g.Name, call[1], call[2], call[0], why)
+			}
+		}
+	}
+	t.Logf("%d decisions equal, %d stricter, %d weaker", equal, stricter, weaker)
+	assert.GreaterOrEqual(t, equal+stricter+weaker, 300)
+}
+
+func vendorInput(t *testing.T, tool, arg string) json.RawMessage {
+	t.Helper()
+	key := map[string]string{
+		"Bash": "command", "Read": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path", "Grep": "path", "Glob": "path",
+		"WebFetch": "url", "Skill": "skill", "Agent": "subagent_type",
+	}[tool]
+	in := map[string]string{}
+	if key != "" {
+		in[key] = arg
+	}
+	if tool == "Grep" || tool == "Glob" {
+		in["pattern"] = "*"
+	}
+	raw, err := json.Marshal(in)
+	require.NoError(t, err)
+	return raw
+}
