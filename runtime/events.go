@@ -4,7 +4,9 @@ import (
 	"context"
 	"iter"
 	"log/slog"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/agent-troupe/troupe/actors/event"
@@ -21,7 +23,7 @@ type bus struct {
 	from slog.Level // the lowest level that is logged
 
 	mu    sync.Mutex
-	subs  []*subscription
+	subs  map[string][]*subscription // by session; "" is of all sessions
 	ended bool
 }
 
@@ -40,10 +42,14 @@ func (b *bus) publish(r event.Record) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, s := range b.subs {
-		if s.session == "" || s.session == r.Session {
-			s.push(r)
-		}
+	for _, s := range b.subs[r.Session] {
+		s.push(r)
+	}
+	if r.Session == "" {
+		return
+	}
+	for _, s := range b.subs[""] {
+		s.push(r)
 	}
 }
 
@@ -67,6 +73,14 @@ func (s *subscription) push(r event.Record) {
 	if _, over := r.Event.(event.Ended); over && s.session != "" {
 		s.closed = true
 	}
+	s.fire()
+}
+
+// end lets the reader finish what it has.
+func (s *subscription) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
 	s.fire()
 }
 
@@ -164,18 +178,24 @@ func (b *bus) subscribe(session string) *subscription {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := &subscription{session: session, closed: b.ended}
-	b.subs = append(b.subs, s)
+	if b.subs == nil {
+		b.subs = make(map[string][]*subscription)
+	}
+	b.subs[session] = append(b.subs[session], s)
 	return s
 }
 
 func (b *bus) drop(s *subscription) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, have := range b.subs {
-		if have == s {
-			b.subs = append(b.subs[:i:i], b.subs[i+1:]...)
-			return
-		}
+	left := slices.DeleteFunc(b.subs[s.session], func(have *subscription) bool { return have == s })
+	if len(left) > 0 {
+		b.subs[s.session] = left
+		return
+	}
+	delete(b.subs, s.session)
+	if len(b.subs) == 0 {
+		b.subs = nil // a map never gives memory back
 	}
 }
 
@@ -184,11 +204,10 @@ func (b *bus) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended = true
-	for _, s := range b.subs {
-		s.mu.Lock()
-		s.closed = true
-		s.fire()
-		s.mu.Unlock()
+	for _, session := range slices.Sorted(maps.Keys(b.subs)) {
+		for _, s := range b.subs[session] {
+			s.end()
+		}
 	}
 }
 
