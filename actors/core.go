@@ -100,6 +100,7 @@ func NewCore(cfg Config) *Core {
 		Limits: cfg.Limits, Budget: cfg.Budget, Discard: cfg.Discard, Emit: cfg.Emit, Deny: k.denial,
 		CheckVersion: k.checkVersion, CheckSession: k.checkSession, ErrorCodeKey: cfg.Dialect.Traits().ErrorCodeKey,
 		ResultAfterCancelled: cfg.Dialect.Traits().ResultAfterCancelled, RepeatsInit: cfg.Dialect.Traits().RepeatsSystemInit,
+		ProveGates: hooks.Proves(cfg.Dialect, cfg.Hooks),
 	})
 	k.Link = transport.NewLink(transport.LinkConfig{
 		Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Spawner: cfg.Spawner,

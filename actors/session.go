@@ -187,6 +187,12 @@ func (s *session) closeLink(terminate bool) {
 // any number of times.
 func (s *session) check(c *kernel.Context[message.ToSession]) error {
 	k := s.core
+	if off := k.Ledger.GatesOff(); off != nil && k.closeReason == nil {
+		k.Link.Want(transport.Killed) // before a tool can run
+		s.close(c, off)
+		k.closeReason = off // also of a session that was being closed
+		k.transport.Tell(message.LinkMoved{})
+	}
 	if k.closeWanted.Load() {
 		s.close(c, nil)
 	}

@@ -15,7 +15,7 @@ func bare(flag string) bool {
 		"include-partial-messages", "include-hook-events",
 		"no-session-persistence", "allow-dangerously-skip-permissions",
 		"dangerously-skip-permissions", "yolo", "session-mirror",
-		"disable-builtin-skills":
+		"disable-builtin-skills", "bare":
 		return true
 	}
 	return false

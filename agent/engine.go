@@ -39,6 +39,7 @@ type Config struct {
 	Init            Object // merged into system/init
 	CostPerCall     float64
 	Handshake       Handshake
+	NoHooks         bool   // calls no hooks, as Claude Code in its minimal mode
 	State           Switch // session_state_changed frames; Auto: if the host's environment asks
 	Partials        Switch // stream_event frames; Auto: if the arguments ask
 }

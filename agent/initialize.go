@@ -2,6 +2,7 @@ package agent
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -64,8 +65,12 @@ func (h *host) cancel(requestID string) { h.cancelled[requestID] = true }
 // succeeds like the first, as observed.
 func (e *engine) initialize(r *Request, in *protocol.InitializeRequest) {
 	again := e.host.initialized
+	hooks := in.Hooks
+	if e.cfg.NoHooks || e.minimal() {
+		hooks = nil
+	}
 	e.host = host{
-		initialized: true, hooks: in.Hooks, subText: in.ForwardSubagentText, cancelled: e.host.cancelled,
+		initialized: true, hooks: hooks, subText: in.ForwardSubagentText, cancelled: e.host.cancelled,
 	}
 	for _, name := range in.SDKMCPServers {
 		e.host.servers = append(e.host.servers, newMCPServer(name, in.SDKMCPServerManifests[name].ToolsListResult))
@@ -93,6 +98,21 @@ func (e *engine) initialize(r *Request, in *protocol.InitializeRequest) {
 	}
 	e.at(AfterInitResponse, nil)
 	e.spawn(nil, func(s *Strand) { e.connectServers(s) })
+}
+
+// minimal reports whether the agent was started in Claude Code's minimal mode,
+// which calls no hooks (observed on 2.1.329).
+func (e *engine) minimal() bool {
+	if e.cfg.Dialect == Qoder {
+		return false
+	}
+	on := e.flags.has("bare")
+	for _, kv := range e.launch.Env {
+		if v, ok := strings.CutPrefix(kv, "CLAUDE_CODE_SIMPLE="); ok {
+			on = on || slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(strings.TrimSpace(v)))
+		}
+	}
+	return on
 }
 
 func (e *engine) initializeResponse() Object {

@@ -65,11 +65,15 @@ func (t *Turn) play() error {
 	}
 	e.session.prompt = e.ids.uuid()
 	e.setStateOnce("running")
-	answers, err := t.Hook("UserPromptSubmit", "", Object{"prompt": t.msg.prompt})
-	if err != nil {
-		return err
+	compact := strings.HasPrefix(t.msg.prompt, "/compact")
+	var answers []HookAnswer
+	if t.msg.query && !compact { // a command, or a line for the history, is no prompt
+		var err error
+		if answers, err = t.Hook("UserPromptSubmit", "", Object{"prompt": t.msg.prompt}); err != nil {
+			return err
+		}
 	}
-	if !strings.HasPrefix(t.msg.prompt, "/compact") { // which opens when it is done
+	if !compact { // which opens when it is done
 		t.Open()
 	}
 	for _, a := range answers {

@@ -89,7 +89,8 @@ type Traits struct {
 	RepeatsSystemInit      bool // sends system/init again at the start of each turn
 	// TermOnHostDeath: when the host dies, Linux sends the agent SIGTERM, on which it ends the commands that it runs and
 	// then itself. False: Linux sends SIGKILL, which no agent can trap, and commands in sessions of their own live on.
-	TermOnHostDeath bool
+	TermOnHostDeath      bool
+	PromptHookComesFirst bool // calls UserPromptSubmit before it begins a turn that answers a prompt, and then system/init
 
 	ProtocolMajor   string   // required major of system/init's protocol_version; empty when the agent has none
 	AuthExpiredExit int      // exit code that means the login expired; 0 when there is none

@@ -87,6 +87,7 @@ func printed() map[string]error {
 		"StructuredOutputError":      &sdk.StructuredOutputError{Err: errors.New(`A: expected integer, got "x"`)},
 		"TimeoutError":               &sdk.TimeoutError{What: "control request set_model", Limit: time.Minute, SetBy: "Limits.Control"},
 		"UnsupportedCapabilityError": &sdk.UnsupportedCapabilityError{Backend: "claude", Request: "set_goal_max_turns"},
+		"GatesOffError":              &sdk.GatesOffError{Seen: "system/init"},
 		"ExitError":                  &sdk.ExitError{During: "a turn", Status: transport.ExitStatus{Code: 3}, StderrTail: "something broke"},
 		"StartError":                 &sdk.StartError{Err: errors.New(`lookup "claude": file does not exist (searched /usr/bin, /bin): install it, or give its path`)},
 		"StreamError":                nil, // no Go error

@@ -35,7 +35,7 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 		Command: command, Spawner: s.rt.spawnerFor(spec),
 		Graces: graces, InterruptGrace: interrupt,
 		MaxLine: spec.MaxLine, Limits: spec.Limits, Budget: s.rt.budget, Discard: spec.Discard,
-		Hooks: spec.Hooks, CanUseTool: spec.CanUseTool, PermissionTimeout: spec.PermissionTimeout,
+		Hooks: hooks.Proven(spec.Dialect, spec.Hooks), CanUseTool: spec.CanUseTool, PermissionTimeout: spec.PermissionTimeout,
 		MCPServers: spec.MCPServers, MCPLimits: spec.mcpLimits(),
 		ResolveModel: spec.ResolveModel, ResolveModelLimit: spec.ResolveModelTimeout,
 		Inquiries:      limited(spec.Inquiries, &opts),
@@ -49,7 +49,7 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 func (spec *Spec) facts() (dialect.Options, error) {
 	opts := spec.Options
 	opts.SDKMCPServers = slices.Clip(opts.SDKMCPServers) // the caller's array stays the caller's
-	opts.Hooks = hooks.Registrations(spec.Hooks)
+	opts.Hooks = hooks.Registrations(hooks.Proven(spec.Dialect, spec.Hooks))
 	opts.HasCanUseTool = opts.HasCanUseTool || spec.CanUseTool != nil
 	opts.HasResolveModel = opts.HasResolveModel || spec.ResolveModel != nil
 	inquiries(&opts, &spec.Inquiries)

@@ -113,7 +113,7 @@ func (o *Options) open(ctx context.Context, home *runtime.Runtime) (link, error)
 	if err != nil {
 		return l, err
 	}
-	l.dialect = spec.Dialect
+	l.dialect, l.gated = spec.Dialect, len(spec.Hooks) > 0 || spec.CanUseTool != nil
 	l.servers = newServers(&spec)
 	if l.session, err = home.Open(ctx, spec); err != nil {
 		return l, errors.Join(err, l.servers.close(context.WithoutCancel(ctx)))

@@ -27,6 +27,9 @@ type (
 	StartError = transport.StartError
 	// ExitError says that the agent ended when it should not have.
 	ExitError = transport.ExitError
+	// GatesOffError says that the agent calls no hooks, so that the gates of the
+	// session are open. The agent was killed before it could run a tool.
+	GatesOffError = ledger.GatesOffError
 	// AuthError says that the agent's login is missing or has expired. It wraps
 	// an *[ExitError] or a *[ResultError].
 	AuthError = transport.AuthError

@@ -157,6 +157,7 @@ func (a *recordedAgent) Serve(_ agent.Launch, p agent.Port) agent.Exit {
 			}
 			initialized = true
 			_ = p.Write(append(bytes.ReplaceAll(l.Msg, []byte(id), []byte(hello.RequestID)), '\n'))
+		case l.Type == "system" && a.like == agent.Claude: // these recordings begin with a system/init, before any hook, as Claude Code never does
 		case l.Type == "control_response": // of a request of that SDK's own
 		case l.Type == "control_request" && a.skips(&l):
 			skipped[l.RequestID] = true

@@ -13,6 +13,7 @@ type link struct {
 	session *runtime.Session
 	dialect dialect.Dialect
 	servers *servers
+	gated   bool // hooks, a policy or CanUseTool decide about calls
 }
 
 // closeServersAtEnd is for sessions that end without a Close.

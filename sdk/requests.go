@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -103,8 +104,17 @@ func (c *Client) SetMaxThinkingTokens(ctx context.Context, limit Opt[int]) error
 }
 
 // ApplyFlagSettings lays an object of settings over those of the command line.
-// Only Qoder says what was applied.
+// Only Qoder says what was applied. Settings that would switch off the gates of
+// the session are a *[ConfigError].
 func (c *Client) ApplyFlagSettings(ctx context.Context, settings json.RawMessage) (*ApplyFlagSettingsResponse, error) {
+	d, err := c.connected()
+	if err != nil {
+		return nil, err
+	}
+	if d.gated && d.dialect.Name() == claude.Name && claude.MinimalMode(settings) {
+		return nil, &ConfigError{Option: "ApplyFlagSettings", Backend: claude.Name,
+			Problem: "the settings turn on Claude Code's minimal mode, which calls no hooks: every gate of this session would be open", Fix: "take CLAUDE_CODE_SIMPLE out of env"}
+	}
 	return ask[ApplyFlagSettingsResponse](ctx, c, protocol.ApplyFlagSettingsRequest{Settings: settings})
 }
 

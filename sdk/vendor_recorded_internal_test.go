@@ -144,6 +144,7 @@ func compareInitialize(t *testing.T, vendor always, want *launched, p *runtime.P
 	own := regexp.MustCompile(`,?"onFailure":"block"`).ReplaceAll(p.Initialize, nil) // our gates have a second lock
 	var got map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(own, &got))
+	withoutProof(t, want, got)
 	if servers := got["sdkMcpServerManifests"]; servers != nil { // schemas of tools are another matter
 		var names map[string]struct{}
 		require.NoError(t, json.Unmarshal(servers, &names))
@@ -157,6 +158,21 @@ func compareInitialize(t *testing.T, vendor always, want *launched, p *runtime.P
 	for i := range p.Requests {
 		assert.JSONEq(t, string(want.Requests[i]), string(p.Requests[i]), string(want.Options))
 	}
+}
+
+// withoutProof takes out the one hook that the vendors' SDKs do not have: with a
+// gate, a UserPromptSubmit hook proves that the agent calls hooks at all.
+func withoutProof(t *testing.T, want *launched, got map[string]json.RawMessage) {
+	t.Helper()
+	var hooks map[HookEvent]json.RawMessage
+	if got["hooks"] == nil || want.Facts.Hooks[HookUserPromptSubmit] != nil {
+		return
+	}
+	require.NoError(t, json.Unmarshal(got["hooks"], &hooks))
+	delete(hooks, HookUserPromptSubmit)
+	var err error
+	got["hooks"], err = json.Marshal(hooks)
+	require.NoError(t, err)
 }
 
 // callbacks gives the options the functions that the vendor's SDK was given.

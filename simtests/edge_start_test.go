@@ -331,6 +331,10 @@ func TestEdgeInitializeByTheClock(t *testing.T) {
 					require.ErrorIs(t, err, context.DeadlineExceeded, where)
 				case mode == "refuse":
 					require.ErrorAs(t, err, new(*ledger.ControlError), where)
+				case mode == "empty": // an agent that has not taken the hooks does not call them
+					require.NoError(t, err, where)
+					require.NotEmpty(t, w.turnErrs, where)
+					require.ErrorAs(t, w.turnErrs[0], new(*ledger.GatesOffError), where)
 				default:
 					require.NoError(t, err, where)
 					require.Empty(t, w.turnErrs, where)

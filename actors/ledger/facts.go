@@ -35,6 +35,7 @@ type facts struct {
 	quiet        kernel.Timer    // runs out then; nil before the first
 	failure      string          // what the last result said, if it was an error
 	authExpired  bool            // and told
+	gatesOff     *GatesOffError  // nil while the agent is not known to call no hooks
 }
 
 // observe takes note of what a content frame says about turns, tasks and the
@@ -45,6 +46,7 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 	case "result":
 		r := resultOf(*f)
 		l.facts.failure, l.facts.skipped = "", false
+		l.proof.ended()
 		if r.IsError {
 			l.facts.failure = failureOf(r)
 		}
@@ -52,9 +54,9 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 			l.authExpired(r.Text())
 		}
 		e.Turns = l.resultTurns(r)
-		if l.facts.initFailure != nil { // the result is that of the interrupt on the way down
+		if failure := l.unusable(); failure != nil { // a result of the interrupt on the way down, or one without gates
 			for _, t := range e.Turns {
-				l.endTurn(t, nil, l.facts.initFailure)
+				l.endTurn(t, nil, failure)
 			}
 			e.Turns = nil
 		}
@@ -67,12 +69,21 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 		return true
 	case "assistant":
 		l.assistant(f)
+		return l.gatesSpoke(f)
 	case "command_lifecycle":
 		return l.lifecycle(f)
 	case "system":
 		return l.system(f)
 	}
 	return false
+}
+
+// unusable is why nothing that the agent says counts any more, or nil.
+func (l *Ledger) unusable() error {
+	if l.facts.gatesOff != nil {
+		return l.facts.gatesOff
+	}
+	return l.facts.initFailure
 }
 
 // resultOf decodes a result; one that does not decode still ends its turn.
@@ -175,10 +186,12 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 		var m struct {
 			SessionID    string   `json:"session_id"`
 			Version      string   `json:"protocol_version"`
+			Messages     []string `json:"user_message_uuids"`
 			Capabilities []string `json:"capabilities"`
 		}
 		if protocol.Unmarshal(f.Raw, &m) == nil {
 			first := l.facts.sessionID == ""
+			l.gatesBegan(m.Messages)
 			l.facts.sessionID, l.facts.capabilities = m.SessionID, m.Capabilities
 			if i := slices.IndexFunc(l.turns.open, func(t *Turn) bool { return t.state >= TurnWritten }); i >= 0 {
 				l.turns.open[i].begun = true // each turn begins with one
@@ -208,6 +221,8 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 		}
 		l.turns.idle.fire()
 		return true
+	case "compact_boundary":
+		l.proof.compacted()
 	case "background_tasks_changed", "task_started", "task_notification":
 		return l.task(f)
 	}

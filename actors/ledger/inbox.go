@@ -147,6 +147,9 @@ func (l *Ledger) DeliverContent() (control protocol.Frame, edge, ok bool) {
 		}
 		if IsControl(f.Type) {
 			control, ok = f.Frame, true
+			if f.Type == protocol.TypeControlRequest && f.Subtype == "hook_callback" {
+				l.proof.hookCalled()
+			}
 			break
 		}
 		e := Entry{Frame: f.Frame}

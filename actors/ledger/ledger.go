@@ -136,6 +136,9 @@ type Config struct {
 	ResultAfterCancelled bool
 	// RepeatsInit is the dialect's trait RepeatsSystemInit.
 	RepeatsInit bool
+	// ProveGates: the session has gates, one of them a hook of UserPromptSubmit,
+	// which the agent calls before it begins to answer a prompt.
+	ProveGates bool
 	// ErrorCodeKey is the key of the code in an error answer. Default: Claude's.
 	ErrorCodeKey string
 	// CheckVersion judges the protocol version that the agent's first
@@ -161,6 +164,7 @@ type Ledger struct {
 	calls    calls
 	requests requests
 	facts    facts
+	proof    gateProof
 	outlet   Outlet
 	order    uint64 // of calls and turns, as the user made them
 	closing  bool
@@ -190,6 +194,7 @@ func New(cfg Config) *Ledger {
 		cfg.CheckSession = func(string) string { return "" }
 	}
 	l := &Ledger{cfg: cfg, done: make(chan struct{})}
+	l.proof.wanted = cfg.ProveGates
 	l.facts.ready = make(chan struct{})
 	l.stream.discard, l.stream.budget = cfg.Discard, cfg.Budget
 	return l

@@ -128,6 +128,9 @@ func (l *Ledger) open(f protocol.Frame, who Identity) (kind Kind, ok bool) {
 	case l.closing:
 		l.deny(r, "the session is closing")
 		return 0, false
+	case l.facts.gatesOff != nil:
+		l.deny(r, "the agent calls no hooks")
+		return 0, false
 	case l.tooManyOpen(r):
 		l.deny(r, "too many requests are open")
 		return 0, false

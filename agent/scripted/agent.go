@@ -111,7 +111,7 @@ func (a *Agent) open(l agent.Launch, p agent.Port) *talk {
 		Dialect: a.AgentDialect(), Version: s.Version, ProtocolVersion: s.ProtocolVersion,
 		SessionID: s.SessionID, Model: s.Model, Capabilities: s.Capabilities,
 		Initialize: s.Initialize, Init: s.Init, CostPerCall: s.CostPerCall,
-		Handshake: s.MCPHandshake, State: toSwitch(s.SessionState), Partials: toSwitch(s.Partials),
+		Handshake: s.MCPHandshake, NoHooks: s.Misbehave.NoHooks, State: toSwitch(s.SessionState), Partials: toSwitch(s.Partials),
 		History:  a.history(l),
 		Turn:     func(t *agent.Turn) error { return r.player(t).play(s.choose(r, t.Prompt())) },
 		Continue: r.goOn, Control: r.control, At: r.at,

@@ -13,6 +13,7 @@ type Misbehaviour struct {
 	IgnoreEOF bool          `yaml:"ignore_eof"` // stays when stdin is closed
 	ExitDelay time.Duration `yaml:"exit_delay"` // takes so long to exit after EOF
 	NeverRead bool          `yaml:"never_read"` // never reads stdin
+	NoHooks   bool          `yaml:"no_hooks"`   // calls no hooks of the host
 	// Stderr is how many bytes of diagnostics it writes at the start.
 	Stderr Size `yaml:"stderr"`
 	// Stdout is how many bytes of diagnostics (not JSON) it writes at the start.

@@ -37,6 +37,7 @@ func (Dialect) Traits() dialect.Traits {
 		RerunsInterruptedTurn:  true,
 		RepeatsSystemInit:      true,
 		TermOnHostDeath:        true, // observed on Claude Code 2.1.329: shells end in 0.5 s, the agent in 1 to 8 s
+		PromptHookComesFirst:   true,
 
 		ExecutableNames: []string{"claude"},
 		ExecutableEnv:   "CLAUDE_CODE_EXECUTABLE",

@@ -1,0 +1,185 @@
+package sdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+func allowsAll(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+	return sdk.PreToolUseOutput{}, nil
+}
+
+// An agent that calls no hooks is killed before it can run a tool.
+func TestAnAgentThatCallsNoHooks(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		set func(*sdk.Options)
+		off bool
+	}{
+		"a hook":   {func(o *sdk.Options) { o.Hooks = []sdk.Hook{sdk.OnPreToolUse(allowsAll)} }, true},
+		"a policy": {func(o *sdk.Options) { o.Policy = &sdk.Policy{Deny: []string{"Bash(rm:*)"}} }, true},
+		"a hook of prompts": {func(o *sdk.Options) {
+			o.Hooks = []sdk.Hook{sdk.OnUserPromptSubmit(func(context.Context, *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
+				return sdk.UserPromptSubmitOutput{}, nil
+			})}
+		}, true},
+		"a hook that watches": {func(o *sdk.Options) {
+			o.Hooks = []sdk.Hook{sdk.OnPreToolUse(allowsAll, sdk.OnFailure(sdk.ContinueOnFailure))}
+		}, false},
+		"no gate": {func(*sdk.Options) {}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				o := w.script(scripted.Script{Turns: []scripted.Turn{bash()}, Misbehave: scripted.Misbehaviour{NoHooks: true}})
+				o.AllowedTools = []string{"Bash"}
+				tc.set(o)
+				_, err := sdk.Run(w.Context(), "hi", o)
+				if !tc.off {
+					require.NoError(w, err)
+					return
+				}
+				var off *sdk.GatesOffError
+				require.ErrorAs(w, err, &off)
+				assert.Equal(w, "system/init", off.Seen)
+				assert.Contains(w, err.Error(), "CLAUDE_CODE_SIMPLE")
+			})
+		})
+	}
+}
+
+// Nor may settings on the way switch them off.
+func TestSettingsThatWouldOpenGates(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		settings := json.RawMessage(`{"env":{"CLAUDE_CODE_SIMPLE":"1"}}`)
+		o := w.options()
+		c := w.connect(o)
+		_, err := c.ApplyFlagSettings(w.Context(), settings)
+		require.NoError(w, c.Close(w.Context()))
+		assert.Empty(w, sdk.ConfigErrors(err), "without a gate there is nothing to protect")
+		o.Policy = &sdk.Policy{}
+		c = w.connect(o)
+		_, err = c.ApplyFlagSettings(w.Context(), settings)
+		require.NoError(w, c.Close(w.Context()))
+		assert.Len(w, sdk.ConfigErrors(err), 1)
+	})
+}
+
+// The proof is one more hook, and only where there is a gate and no other hook of
+// prompts.
+func TestTheProofOfAGate(t *testing.T) {
+	t.Parallel()
+	prompts := sdk.OnUserPromptSubmit(func(context.Context, *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
+		return sdk.UserPromptSubmitOutput{}, nil
+	})
+	for name, tc := range map[string]struct {
+		set  func(*sdk.Options)
+		want string
+	}{
+		"a gate":              {func(o *sdk.Options) { o.Hooks = []sdk.Hook{sdk.OnPreToolUse(allowsAll)} }, `["hook_1"]`},
+		"a gate and a policy": {func(o *sdk.Options) { o.Hooks, o.Policy = []sdk.Hook{sdk.OnPreToolUse(allowsAll)}, &sdk.Policy{} }, `["hook_2"]`},
+		"a hook of prompts":   {func(o *sdk.Options) { o.Hooks = []sdk.Hook{sdk.OnPreToolUse(allowsAll), prompts} }, `["hook_1"]`},
+		"a hook that watches": {func(o *sdk.Options) {
+			o.Hooks = []sdk.Hook{sdk.OnPreToolUse(allowsAll, sdk.OnFailure(sdk.ContinueOnFailure))}
+		}, ``},
+		"no hook": {func(*sdk.Options) {}, ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := &sdk.Options{Backend: scripted.New()}
+			tc.set(o)
+			p, err := o.Plan()
+			require.NoError(t, err)
+			var initialize struct {
+				Hooks struct {
+					UserPromptSubmit []struct {
+						HookCallbackIDs json.RawMessage `json:"hookCallbackIds"`
+					}
+				}
+			}
+			require.NoError(t, json.Unmarshal(p.Initialize, &initialize))
+			got := ""
+			for _, m := range initialize.Hooks.UserPromptSubmit {
+				got += string(m.HookCallbackIDs)
+			}
+			assert.Equal(t, tc.want, got)
+		})
+	}
+}
+
+// What is known to switch the gates off is refused, wherever it comes from.
+func TestSwitchesThatOpenGates(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "settings.json")
+	require.NoError(t, os.WriteFile(file, []byte(`{"env":{"CLAUDE_CODE_SIMPLE":"on"}}`), 0o600))
+	extra := func(key string, value sdk.Opt[string]) func(*sdk.Options) {
+		return func(o *sdk.Options) { o.ExtraArgs = map[string]sdk.Opt[string]{key: value} }
+	}
+	env := func(value string) func(*sdk.Options) {
+		return func(o *sdk.Options) { o.Env = map[string]string{"CLAUDE_CODE_SIMPLE": value} }
+	}
+	gates := map[string]func(*sdk.Options){
+		"hook":   func(o *sdk.Options) { o.Hooks = []sdk.Hook{sdk.OnPreToolUse(allowsAll)} },
+		"policy": func(o *sdk.Options) { o.Policy = &sdk.Policy{Deny: []string{"Bash(touch:*)"}} },
+		"callback": func(o *sdk.Options) {
+			o.CanUseTool = func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+				return sdk.Allow(), nil
+			}
+		},
+	}
+	t.Setenv("CLAUDE_CODE_SIMPLE", "")
+	for name, tc := range map[string]struct {
+		host   string
+		set    func(*sdk.Options)
+		option string
+	}{
+		"host":                   {"1", func(*sdk.Options) {}, "UnsetEnv"},
+		"host, in other words":   {" Yes ", func(*sdk.Options) {}, "UnsetEnv"},
+		"host, unset":            {"1", func(o *sdk.Options) { o.UnsetEnv = []string{"CLAUDE_CODE_SIMPLE"} }, ""},
+		"host, clean":            {"1", func(o *sdk.Options) { o.CleanEnv = true }, ""},
+		"host, replaced":         {"1", env("0"), ""},
+		"host, off":              {"0", func(*sdk.Options) {}, ""},
+		"Env":                    {"", env("true"), `Env["CLAUDE_CODE_SIMPLE"]`},
+		"Env, off":               {"", env("no"), ""},
+		"Settings":               {"", func(o *sdk.Options) { o.Settings = json.RawMessage(`{"env":{"CLAUDE_CODE_SIMPLE":"1"}}`) }, "Settings"},
+		"Settings, a number":     {"", func(o *sdk.Options) { o.Settings = json.RawMessage(`{"env":{"CLAUDE_CODE_SIMPLE":1}}`) }, "Settings"},
+		"Settings, a bool":       {"", func(o *sdk.Options) { o.Settings = json.RawMessage(`{"env":{"CLAUDE_CODE_SIMPLE":true}}`) }, "Settings"},
+		"Settings, another":      {"", func(o *sdk.Options) { o.Settings = json.RawMessage(`{"env":{"CLAUDE_CODE_SIMPLE_SYSTEM_PROMPT":"1"}}`) }, ""},
+		"SettingsPath":           {"", func(o *sdk.Options) { o.SettingsPath = file }, "SettingsPath"},
+		"ManagedSettings":        {"", func(o *sdk.Options) { o.ManagedSettings = json.RawMessage(`{"env":{"CLAUDE_CODE_SIMPLE":"1"}}`) }, "ManagedSettings"},
+		"ExtraArgs":              {"", extra("bare", sdk.Opt[string]{}), `ExtraArgs["bare"]`},
+		"ExtraArgs with a value": {"", extra("bare", sdk.Some("x")), `ExtraArgs["bare"]`},
+		"ExecutableArgs":         {"", func(o *sdk.Options) { o.ExecutableArgs = []string{"--bare"} }, "ExecutableArgs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("CLAUDE_CODE_SIMPLE", tc.host)
+			plain := &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{Path: "/bin/x"})}
+			tc.set(plain)
+			_, err := plain.Plan()
+			require.NoError(t, err, "without a gate there is nothing to protect")
+			for gate, register := range gates {
+				o := &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{Path: "/bin/x"})}
+				register(o)
+				tc.set(o)
+				_, err := o.Plan()
+				if tc.option == "" {
+					require.NoError(t, err, gate)
+					continue
+				}
+				all := sdk.ConfigErrors(err)
+				require.Len(t, all, 1, gate)
+				assert.Equal(t, tc.option, all[0].Option)
+				assert.NotEmpty(t, all[0].Fix)
+			}
+		})
+	}
+}
