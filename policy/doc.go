@@ -16,9 +16,11 @@
 // of literal words can be allowed; whatever the shell would still expand,
 // redirect or substitute asks.
 //
-// A policy looks at the call alone. It does not see what a program does once it
-// runs (a Makefile's recipes, a git alias), where a symbolic link leads (unless
-// Rules.Resolve says so), or where a web server redirects to.
+// A policy looks at the call alone: its input, and the directory in which it
+// runs. It does not see what a program does once it runs (a Makefile's recipes, a
+// git alias), where a symbolic link leads (unless Rules.Resolve says so), or where
+// a web server redirects to. The work of a decision is bounded; a call that would
+// take more is denied.
 //
 // Here live the rules, their parser and the decision. The package does no I/O
 // and knows nothing of sessions; package sdk puts a policy in front of the

@@ -61,17 +61,17 @@ func newPattern(bases [][]string, texts []string, below bool, fold func(string) 
 	for _, text := range texts {
 		p.segments = append(p.segments, segment{pattern: fold(text), many: text == "**", literal: !strings.ContainsAny(text, `*?[\`)})
 	}
-	one, any := segment{pattern: "*"}, segment{pattern: "**", many: true}
+	one, more := segment{pattern: "*"}, segment{pattern: "**", many: true}
 	last := len(p.segments) - 1
 	switch {
 	case p.segments[last].many: // at the end it is at least one segment
 		p.whole, p.holdsAll = p.segments[:last], true
-		p.inside = append(slices.Clone(p.whole), one, any)
+		p.inside = append(slices.Clone(p.whole), one, more)
 	case below:
 		p.whole, p.holdsAll = p.segments, true
-		p.inside = append(slices.Clone(p.whole), one, any)
+		p.inside = append(slices.Clone(p.whole), one, more)
 	default:
-		p.inside = append(slices.Clone(p.segments), any)
+		p.inside = append(slices.Clone(p.segments), more)
 	}
 	return p
 }

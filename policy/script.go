@@ -54,16 +54,17 @@ func (d *decision) script(p parsed) *script {
 	return s
 }
 
-// collect goes through the commands in the order in which they stand, and
-// returns where the last of them leaves the shell.
-func (s *script) collect(d *decision, p parsed, all *strings.Builder, here string, away bool) (string, bool) {
+// collect goes through the commands in the order in which they stand. It returns
+// whether the last of them may leave the shell in another directory than the
+// rules'.
+func (s *script) collect(d *decision, p parsed, all *strings.Builder, here string, away bool) bool {
 	for i := range p.commands {
 		c := &p.commands[i]
 		c.here, c.away = here, away
 		s.commands = append(s.commands, c)
 		for i, w := range c.known {
 			if !d.spend(4 + len(w)) {
-				return here, away
+				return away
 			}
 			for _, token := range tokens(w) {
 				s.tokens[token] = true
@@ -78,11 +79,10 @@ func (s *script) collect(d *decision, p parsed, all *strings.Builder, here strin
 		}
 		here, away = s.move(d, c)
 		for _, inner := range c.inner {
-			_, left := s.collect(d, inner, all, here, away)
-			away = away || left
+			away = s.collect(d, inner, all, here, away) || away
 		}
 	}
-	return here, away
+	return away
 }
 
 // move follows cd. It returns the directory after the command, if it succeeds,

@@ -15,7 +15,7 @@ import (
 // heavyPolicy has n deny rules of each kind, none of which fits.
 func heavyPolicy(tb testing.TB, n int) *Policy {
 	tb.Helper()
-	r := Rules{Allow: []string{"*"}, Cwd: "/repo", Home: "/home/u", Resolve: func(path string) (string, error) { return path, nil }}
+	r := Rules{Cwd: "/repo", Home: "/home/u", Resolve: func(path string) (string, error) { return path, nil }}
 	r.Allow = []string{"Bash", "Read", "MultiEdit", "Glob", "WebFetch", "Skill", "mcp__ok"}
 	kinds := []string{"Read(**/*.pem%d)", "Bash(nosuch%d push:*)", "Read(secrets%d/**/x/*)", "Edit(//etc/**/*x%d)", "WebFetch(domain:*.x%d.org)", "Skill(s%d:*)", "mcp__s%d__*"}
 	for i := range n {
@@ -40,7 +40,7 @@ func heavyInputs(n int) map[string]Call {
 		return b.String()
 	}
 	bash := func(command string) Call { return Call{Tool: "Bash", Input: input("command", command), Cwd: "/repo"} }
-	deep := func(max int) string { return "/repo/" + strings.Repeat("a/", min(n, max)/2) + "x" }
+	deep := func(bound int) string { return "/repo/" + strings.Repeat("a/", min(n, bound)/2) + "x" }
 	return map[string]Call{
 		"words":         bash("cat " + words("file%d ")),
 		"deep paths":    bash("cd " + strings.Repeat("a/", n/4) + ";cat " + words("b%d ")),

@@ -33,11 +33,10 @@ func resolveLinks(path string) (string, error) {
 		at := filepath.Join(done, name) // also "" and "."
 		info, err := os.Lstat(at)
 		switch {
-		case err != nil && !absent(err):
-			return "", fmt.Errorf("resolve %s: %w", path, err)
-		case err != nil:
-			// Nothing is there, so that nothing below it is a link.
+		case absent(err): // so that nothing below it is a link
 			return slashed(filepath.Join(at, rest)), nil
+		case err != nil:
+			return "", fmt.Errorf("resolve %s: %w", path, err)
 		case info.Mode()&fs.ModeSymlink == 0:
 			done = at
 			continue
