@@ -50,6 +50,8 @@ type Frame struct {
 	api span
 	// other is true if the line has a key that is none of the envelope's.
 	other bool
+	// oversize is set if the line was skipped, and Raw is its head.
+	oversize *OversizeError
 	// twice is a key of the envelope of a control_request that it has more than
 	// once; "" if there is none.
 	twice string
@@ -204,6 +206,23 @@ func (f *Frame) setID(value span) {
 	if f.RequestID = string(f.ID[1 : len(f.ID)-1]); !isPlain(token[1 : len(token)-1]) {
 		f.RequestID = stringOf(token)
 	}
+}
+
+// CutFrame cuts a line after its first object, if another one follows. rest is nil
+// for any other line.
+func CutFrame(line []byte) (first, rest []byte) {
+	i := skipSpace(line, 0)
+	if i == len(line) || line[i] != '{' {
+		return line, nil
+	}
+	end := skipNested(line, i)
+	if end < 0 {
+		return line, nil
+	}
+	if rest = trimSpace(line[end:]); len(rest) == 0 || rest[0] != '{' {
+		return line, nil
+	}
+	return line[:end:end], rest
 }
 
 // nested finds the same keys in the body of a control frame; none if the body

@@ -73,6 +73,9 @@ func (m *UnknownMessage) wire() (string, string) { return m.Type, m.Subtype }
 // A message can take some tens of times the memory of its line, if an agent
 // means it to; whoever bounds memory counts lines above 1 MiB accordingly.
 func DecodeMessage(f Frame) Message {
+	if f.oversize != nil {
+		return f.oversize.message(&f)
+	}
 	if f.Type == "stream_event" {
 		if m := decodeDeltaLine(&f); m != nil {
 			return m
@@ -87,6 +90,9 @@ func DecodeMessage(f Frame) Message {
 	err := Unmarshal(f.Raw, m)
 	m.setRaw(f.Raw)
 	if err != nil {
+		if r, ok := m.(*ResultMessage); ok {
+			r.salvage(f.Raw)
+		}
 		u := &UnknownMessage{Type: f.Type, Subtype: f.Subtype, Partial: m}
 		u.Err = fmt.Errorf("protocol: decode %s line: %w", wireName(f.Type, f.Subtype), err)
 		u.setFrame(&f)

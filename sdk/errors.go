@@ -49,6 +49,15 @@ type (
 	// ProtocolError describes a line of the agent that is no frame. The session
 	// goes on; it comes in a [NoiseEvent].
 	ProtocolError = protocol.FrameError
+	// UnreadableResultError says that a turn's result could not be read, and that
+	// its text is lost.
+	UnreadableResultError = protocol.UnreadableResultError
+	// OversizeError says that a line was above MaxLine; it comes in an
+	// [OversizeMessage].
+	OversizeError = protocol.OversizeError
+	// EchoError says that the agent's stdin comes back on its stdout: it runs
+	// behind a terminal.
+	EchoError = ledger.EchoError
 	// ModelPolicyTimeoutError says that ResolveModel took too long. The agent's
 	// call fails; it comes in a [CallbackFailedEvent].
 	ModelPolicyTimeoutError = modelpolicy.TimeoutError
@@ -89,6 +98,9 @@ var (
 	// ErrResultSkipped says that a turn's result was a line longer than
 	// Options.MaxLine.
 	ErrResultSkipped = ledger.ErrResultSkipped
+	// ErrAnswerBroken and ErrResultBroken say the same of a line that is no JSON.
+	ErrAnswerBroken = ledger.ErrAnswerBroken
+	ErrResultBroken = ledger.ErrResultBroken
 	// ErrShutdown says that the runtime takes no new sessions.
 	ErrShutdown = runtime.ErrShutdown
 	// ErrTooLarge says that a message does not fit into one line for the agent.

@@ -122,6 +122,8 @@ type (
 	ToolUseSummaryMessage = protocol.ToolUseSummaryMessage
 	// UIInvalidateMessage is system/ui_invalidate.
 	UIInvalidateMessage = protocol.UIInvalidateMessage
+	// OversizeMessage has the place of a message above MaxLine, which was skipped.
+	OversizeMessage = protocol.OversizeMessage
 	// UnknownMessage is a line of a type or subtype that this package does not know,
 	// or of one it knows whose fields do not decode.
 	UnknownMessage = protocol.UnknownMessage

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
@@ -98,9 +99,13 @@ func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage
 	}
 	defer r.Close()
 	q.home.Executor().Go(func() { fed.Fail(q.feed(feeding, over, next)) })
+	var lost error
 	for {
 		m, err := r.Next(ctx)
 		if err == nil {
+			if e := protocol.UnreadableResult(m); e != nil {
+				lost = e
+			}
 			if !yield(m, nil) {
 				return
 			}
@@ -110,6 +115,9 @@ func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage
 			err = ErrClosed // by somebody else: the runtime was shut down
 			if q.finished.Load() {
 				_, err = fed.Wait(ctx, q.home.Executor())
+			}
+			if err == nil {
+				err = lost // what looks like a success is none
 			}
 		}
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 func TestBudgetDefaults(t *testing.T) {
@@ -219,7 +220,7 @@ func TestOutputThatComesTooLate(t *testing.T) {
 	r.EndOfInput()
 	r.Budget().Charge(2 << 20)
 	assert.False(t, r.Put(r.frames(padded("assistant", 2<<20), assistant(1))))
-	assert.False(t, r.PutSkipped([]byte(`{"type":"result"`)))
+	assert.False(t, r.PutSkipped(protocol.OversizeFrame([]byte(`{"type":"result"`), 1<<30, 1<<20)))
 	assert.Zero(t, b.Used())
 	assert.Zero(t, r.Snapshot().Unread)
 	assert.True(t, r.Drained())

@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -44,7 +45,10 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 	f := &e.Frame
 	switch f.Type {
 	case "result":
-		r := resultOf(*f)
+		r, unread := resultOf(*f)
+		if unread != nil {
+			l.cfg.Emit(event.Noise{Err: unread})
+		}
 		l.facts.failure, l.facts.skipped = "", false
 		l.proof.ended()
 		if r.IsError {
@@ -61,7 +65,7 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 			e.Turns = nil
 		}
 		for _, t := range e.Turns {
-			l.endTurn(t, r, nil)
+			l.endTurn(t, r, lost(unread))
 		}
 		l.displace()
 		l.facts.quietUntil = time.Time{}
@@ -86,17 +90,28 @@ func (l *Ledger) unusable() error {
 	return l.facts.initFailure
 }
 
-// resultOf decodes a result; one that does not decode still ends its turn.
-func resultOf(f protocol.Frame) *protocol.ResultMessage {
-	switch m := protocol.DecodeMessage(f).(type) {
-	case *protocol.ResultMessage:
-		return m
-	case *protocol.UnknownMessage:
-		if r, ok := m.Partial.(*protocol.ResultMessage); ok {
-			return r
+// resultOf decodes a result. One that does not decode still ends its turn, with
+// what could be read of it; err says why.
+func resultOf(f protocol.Frame) (r *protocol.ResultMessage, err error) {
+	m := protocol.DecodeMessage(f)
+	if u, ok := m.(*protocol.UnknownMessage); ok {
+		err, m = u.Err, u.Partial
+		if lost := protocol.UnreadableResult(u); lost != nil {
+			err = lost
 		}
 	}
-	return &protocol.ResultMessage{Subtype: f.Subtype, IsError: true, Errors: []string{"the result frame did not decode"}}
+	if r, ok := m.(*protocol.ResultMessage); ok {
+		return r, err
+	}
+	return &protocol.ResultMessage{Subtype: f.Subtype, IsError: true, Errors: []string{"the result frame did not decode"}}, err
+}
+
+// lost is the error of a turn whose result has lost its text, nil for any other.
+func lost(unread error) error {
+	if e, ok := errors.AsType[*protocol.UnreadableResultError](unread); ok {
+		return e
+	}
+	return nil
 }
 
 // failureOf is what a result that is an error says, in few words. An error of
@@ -213,7 +228,7 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 		}
 		l.facts.agentRunning = m.State != "idle"
 		if !l.facts.agentRunning && l.facts.skipped { // one of the skipped lines was the result
-			l.endSkipped(TurnStarted, len(l.turns.open))
+			l.endSkipped(TurnStarted, len(l.turns.open), ErrResultSkipped, false)
 		}
 		l.forgetAnswers()
 		if l.facts.agentRunning {

@@ -7,13 +7,6 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// arrival is a line of the agent that waits for the router: a frame, or what is
-// left of a line above the ceiling.
-type arrival struct {
-	protocol.Frame
-	skipped bool // Raw is the head of a line that was skipped
-}
-
 // Put appends frames that the reader has cut. It reports whether the router
 // must be told, because the inbox was empty. Past the hard bound it drops
 // partial stream events, oldest first. For each line above [LargeLine] the
@@ -32,7 +25,7 @@ func (l *Ledger) Put(frames []protocol.Frame) (tell bool) {
 	}
 	tell = l.inbox.len() == 0 && len(frames) > 0
 	for _, f := range frames {
-		l.arrive(arrival{Frame: f})
+		l.arrive(f)
 	}
 	if l.stream.weight() > l.cfg.Limits.HardBytes && l.stream.partials > 0 {
 		if count, bytes := l.stream.dropPartials(l.cfg.Limits.HardBytes * 3 / 4); count > 0 {
@@ -42,23 +35,23 @@ func (l *Ledger) Put(frames []protocol.Frame) (tell bool) {
 	return tell
 }
 
-// PutSkipped appends a line above the ceiling, of which only the head is known.
-// Somebody may wait for it, so it takes its turn like every other. It reports
-// whether the router must be told.
-func (l *Ledger) PutSkipped(head []byte) (tell bool) {
+// PutSkipped appends a line of which only the head is known: one above the
+// ceiling, or, with the length 0, one that is no JSON. Somebody may wait for it, so
+// it keeps its place. It reports whether the router must be told.
+func (l *Ledger) PutSkipped(f protocol.Frame) (tell bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.eof {
 		return false
 	}
 	tell = l.inbox.len() == 0
-	l.arrive(arrival{Frame: protocol.Frame{Raw: head}, skipped: true})
+	l.arrive(f)
 	return tell
 }
 
-func (l *Ledger) arrive(a arrival) {
-	l.inbox.push(a)
-	l.stream.hold(len(a.Raw))
+func (l *Ledger) arrive(f protocol.Frame) {
+	l.inbox.push(f)
+	l.stream.hold(len(f.Raw))
 }
 
 // ReadWait tells the reader whether it may read on: a nil channel means yes,
@@ -138,21 +131,19 @@ func (l *Ledger) DeliverContent() (control protocol.Frame, edge, ok bool) {
 	moved := false
 	for l.inbox.len() > 0 {
 		f := l.inbox.front()
-		if f.skipped {
-			edge = l.skipped(f.Raw) || edge
-			l.stream.release(len(f.Raw))
-			l.inbox.pop()
+		if f.Oversize() != nil {
+			edge = l.deliverSkipped(*f) || edge
 			moved = true
 			continue
 		}
 		if IsControl(f.Type) {
-			control, ok = f.Frame, true
+			control, ok = *f, true
 			if f.Type == protocol.TypeControlRequest && f.Subtype == "hook_callback" {
 				l.proof.hookCalled()
 			}
 			break
 		}
-		e := Entry{Frame: f.Frame}
+		e := Entry{Frame: *f}
 		l.place(&e)
 		if f.Type != "stream_event" {
 			if l.observe(&e) {

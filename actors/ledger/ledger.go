@@ -157,7 +157,7 @@ type Ledger struct {
 	cfg Config
 
 	mu       sync.Mutex
-	inbox    fifo[arrival]
+	inbox    fifo[protocol.Frame]
 	eof      bool // the agent's stdout has ended
 	stream   stream
 	turns    turns

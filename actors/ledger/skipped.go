@@ -15,15 +15,45 @@ var ErrResultSkipped = errors.New("the turn's result was longer than a line may 
 // ErrAnswerSkipped says that the answer to a call was a line above the ceiling.
 var ErrAnswerSkipped = errors.New("the answer was longer than a line may be and was skipped; raise MaxLine")
 
-// skipped handles a line above the ceiling at its place in the inbox. A result
-// ends its turn with [ErrResultSkipped], an answer its call with
-// [ErrAnswerSkipped], a request is denied; what may be a result, for all that is known of it, is one if the agent then says that it is
-// idle. It reports whether a turn ended.
-func (l *Ledger) skipped(head []byte) (ended bool) {
-	o := outlineOf(head)
+// ErrResultBroken says that a turn's result was a line that is no JSON.
+var ErrResultBroken = errors.New("the turn's result was a line that is no JSON, and its text is lost")
+
+// ErrAnswerBroken says that the answer to a call was a line that is no JSON.
+var ErrAnswerBroken = errors.New("the answer was a line that is no JSON")
+
+// deliverSkipped handles the line at the head of the inbox of which only the head
+// is known. One that is too long, and may be content, keeps its place in the
+// stream.
+func (l *Ledger) deliverSkipped(f protocol.Frame) (edge bool) {
+	o := outlineOf(f.Raw)
+	f.Type, f.Subtype = o.typ, o.subtype
+	e := Entry{Frame: f}
+	content := o.object && !IsControl(o.typ) && f.Oversize().Length > 0
+	if content {
+		l.place(&e)
+	}
+	edge = l.skipped(f, o, content)
+	l.inbox.pop()
+	if content {
+		l.stream.push(e)
+	} else {
+		l.stream.release(len(f.Raw))
+	}
+	return edge
+}
+
+// skipped tells who may wait for a line of which only the head is known. A result
+// ends its turn, an answer its call, a request is denied; what may be a result is
+// one if the agent then says that it is idle. shown: the line has a place in the
+// stream. It reports whether a turn or a call ended.
+func (l *Ledger) skipped(line protocol.Frame, o outline, shown bool) (ended bool) {
+	head, resultErr, answerErr, reason := line.Raw, ErrResultSkipped, ErrAnswerSkipped, "the request was longer than a line may be"
+	if line.Oversize().Length == 0 {
+		resultErr, answerErr, reason = ErrResultBroken, ErrAnswerBroken, "the request is no JSON"
+	}
 	switch {
 	case o.typ == "result":
-		return l.endSkipped(TurnWritten, 1)
+		return l.endSkipped(TurnWritten, 1, resultErr, shown)
 	case o.typ == protocol.TypeControlRequest && !o.id.IsZero():
 		f := protocol.Frame{Type: o.typ, Subtype: o.subtype, ID: o.id, Raw: head}
 		r := l.admit(f, IdentityOf(&f))
@@ -33,24 +63,25 @@ func (l *Ledger) skipped(head []byte) (ended bool) {
 		if o.subtype == "" {
 			r.Kind = Hook // what denies a hook denies everything
 		}
-		l.deny(r, "the request was longer than a line may be")
+		l.deny(r, reason)
 	case o.typ == protocol.TypeControlResponse && l.callOf(o.id) != nil:
 		c := l.callOf(o.id)
 		l.calls.close(c)
-		err := fmt.Errorf("control request %s: %w", c.Subtype, ErrAnswerSkipped)
+		err := fmt.Errorf("control request %s: %w", c.Subtype, answerErr)
 		if c.Setup {
 			l.facts.initFailure = err
 		}
 		c.answer.Fail(err)
 		return true
-	case o.typ == "" && o.object:
+	case o.typ == "" && o.object && shown:
 		l.facts.skipped = true
 	}
 	return false
 }
 
-// endSkipped ends up to n open turns that have come at least as far as from.
-func (l *Ledger) endSkipped(from TurnState, n int) (ended bool) {
+// endSkipped ends up to n open turns that have come at least as far as from. shown:
+// the line that ends them is about to be pushed.
+func (l *Ledger) endSkipped(from TurnState, n int, why error, shown bool) (ended bool) {
 	l.facts.skipped = false
 	for i := 0; i < len(l.turns.open) && n > 0; {
 		t := l.turns.open[i]
@@ -58,7 +89,7 @@ func (l *Ledger) endSkipped(from TurnState, n int) (ended bool) {
 			i++
 			continue
 		}
-		l.endTurn(t, nil, ErrResultSkipped)
+		l.endTurnWith(t, nil, why, shown)
 		ended, n = true, n-1
 	}
 	return ended

@@ -7,13 +7,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // skip puts the heads of lines that were skipped, and sorts them.
 func (r *rig) skip(heads ...string) {
 	for _, head := range heads {
-		r.PutSkipped([]byte(head))
+		r.PutSkipped(protocol.OversizeFrame([]byte(head), 1<<30, 1<<20))
 	}
 	r.sort()
 }
@@ -78,16 +80,16 @@ func TestALineThatWasSkipped(t *testing.T) {
 		_, err := turn.Result()
 		require.NoError(t, err)
 	})
-	t.Run("it is nobody's message", func(t *testing.T) {
+	t.Run("it has its place", func(t *testing.T) {
 		t.Parallel()
 		r, _ := open(t)
 		r.put(assistant(1))
-		r.PutSkipped([]byte(`{"type":"assistant","message":{`))
+		r.PutSkipped(protocol.OversizeFrame([]byte(`{"type":"assistant","message":{`), 1<<30, 1<<20))
 		r.put(assistant(2))
 		r.sort()
 		lines, err := r.drain(r.consume(), nil)
 		require.NoError(t, err)
-		assert.Equal(t, []string{assistant(1), assistant(2)}, lines)
+		assert.Equal(t, []string{assistant(1), `{"type":"assistant","message":{`, assistant(2)}, lines)
 		assert.Zero(t, r.Snapshot().Unread)
 		assert.Zero(t, r.Snapshot().UnreadBytes)
 	})
@@ -96,8 +98,8 @@ func TestALineThatWasSkipped(t *testing.T) {
 func TestPutSkippedTellsTheRouter(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	assert.True(t, r.PutSkipped([]byte(`{`)))
-	assert.False(t, r.PutSkipped([]byte(`{`)))
+	assert.True(t, r.PutSkipped(protocol.OversizeFrame([]byte(`{`), 1<<30, 1<<20)))
+	assert.False(t, r.PutSkipped(protocol.OversizeFrame([]byte(`{`), 1<<30, 1<<20)))
 	assert.False(t, r.Drained())
 	r.sort()
 	r.EndOfInput()
@@ -144,7 +146,7 @@ func TestASkippedResultWaitsForWhatCameBefore(t *testing.T) {
 	r := newRig(t).ready()
 	a, b := r.turn("a"), r.turn("b")
 	r.put(resultOf("a"), assistant(1)) // the router has not run yet
-	r.PutSkipped([]byte(`{"type":"result","subtype":"success"`))
+	r.PutSkipped(protocol.OversizeFrame([]byte(`{"type":"result","subtype":"success"`), 1<<30, 1<<20))
 	r.put(assistant(2))
 	assert.False(t, isClosed(b.Done()))
 	r.sort()
@@ -152,7 +154,7 @@ func TestASkippedResultWaitsForWhatCameBefore(t *testing.T) {
 	require.NoError(t, err)
 	r.requireSkipped(b)
 	lines, _ := r.drain(r.consume(), b)
-	assert.Equal(t, []string{assistant(1)}, lines, "what came between the two results, and no more")
+	assert.Equal(t, []string{assistant(1), `{"type":"result","subtype":"success"`}, lines, "what came between the two results, and no more")
 }
 
 func TestASkippedLineIsKnownByItsOwnType(t *testing.T) {
@@ -167,4 +169,56 @@ func TestASkippedLineIsKnownByItsOwnType(t *testing.T) {
 	assert.False(t, isClosed(turn.Done()))
 	r.skip(`{"x":"\"type\":\"assistant\"","type" : "result","y":"`)
 	r.requireSkipped(turn)
+}
+
+// A result that came before the agent can have read a message is of no turn.
+func TestAResultBeforeAnyMessageWasWritten(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	call := r.call("initialize", ledger.Setup())
+	turn, err := r.OpenTurn(userMessage("a"))
+	require.NoError(t, err)
+	r.read(success(call.ID, `{}`), plainResult)
+	assert.False(t, isClosed(turn.Done()))
+	r.SetInitialized(nil)
+	require.NoError(t, r.WriteTurns(encodeUser))
+	r.read(plainResult)
+	assert.True(t, isClosed(turn.Done()))
+}
+
+func TestAResultThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
+	for line, text := range map[string]string{ // "": the turn fails
+		`{"type":"result","subtype":"success","result":"a\qb","uuid":"x"}`:       `a\qb`,
+		`{"type":"result","subtype":"success","result":"fine","x":` + deep + `}`: "fine",
+		`{"type":"result","subtype":"success","result":"\u00e9","usage":01}`:    "\u00e9",
+		`{"type":"result","subtype":"success","result":01}`:                     "",
+		`{"type":"result","subtype":"success","result":` + deep + `}`:            "",
+		`{"type":"result","subtype":"success","result":5}`:                       "",
+		`{"type":"result","subtype":"success","usage":01}`:                       "",
+	} {
+		r := newRig(t).ready()
+		turn := r.turn("a")
+		r.read(line)
+		got, err := turn.Result()
+		lines, _ := r.drain(r.consume(), turn)
+		assert.Equal(t, []string{line}, lines, "it is a message of the turn")
+		if text == "" {
+			var lost *protocol.UnreadableResultError
+			require.ErrorAs(t, err, &lost, "%.80s", line)
+			continue
+		}
+		require.NoError(t, err, "%.80s", line)
+		assert.Equal(t, text, got.Result)
+		assert.NotEmpty(t, eventsOf[event.Noise](r))
+	}
+	r := newRig(t).ready()
+	turn := r.turn("a")
+	r.read(`{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["x"],"result":01,"user_message_uuid":"a"}`)
+	got, err := turn.Result()
+	require.NoError(t, err)
+	assert.True(t, got.Failed())
+	assert.Equal(t, "x", got.Text())
+	assert.Equal(t, "a", got.UserMessageUUID)
 }

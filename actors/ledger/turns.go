@@ -126,15 +126,21 @@ func (l *Ledger) closedError() error {
 }
 
 func (l *Ledger) endTurn(t *Turn, r *protocol.ResultMessage, err error) {
+	l.endTurnWith(t, r, err, r != nil)
+}
+
+// endTurnWith is endTurn for a turn whose last message, if it is shown, is about to
+// be pushed.
+func (l *Ledger) endTurnWith(t *Turn, r *protocol.ResultMessage, err error, shown bool) {
 	i := slices.Index(l.turns.open, t)
 	if i < 0 {
 		return
 	}
 	l.turns.open = slices.Delete(l.turns.open, i, i+1)
 	t.state, t.endsAt = TurnEnded, l.stream.pushed
-	if r != nil {
+	if shown {
 		t.startsAt = min(t.startsAt, t.endsAt)
-		t.endsAt++ // the result itself is about to be pushed
+		t.endsAt++
 	}
 	if err != nil {
 		t.result.Fail(err)

@@ -22,6 +22,8 @@ type pump struct {
 	kept    int  // bytes of messages in the present read
 	tell    bool // the router has to hear of it
 	woken   bool // there is something to read
+	marked  bool // a byte order mark was reported
+	cut     bool // the line has no newline: the agent ended in it
 	relief  *kernel.Relief
 }
 
@@ -100,6 +102,7 @@ func (p *pump) read() bool {
 	}
 	if err != nil {
 		if line, ok := p.lines.Finish(); ok {
+			p.cut = true
 			p.take(line)
 		}
 	}
@@ -123,10 +126,56 @@ func (p *pump) take(line protocol.Line) {
 		p.skip(line)
 		return
 	}
-	f, ok := p.frame(line)
-	if !ok {
+	for data := p.unmarked(line.Data); len(data) > 0; {
+		first, rest := data, []byte(nil)
+		f, err := protocol.ParseFrame(data)
+		if err != nil {
+			if first, rest = protocol.CutFrame(data); rest != nil {
+				f, err = protocol.ParseFrame(first)
+			}
+			if err != nil || rest != nil && f.Type == "" {
+				p.broken(data)
+				return
+			}
+		}
+		if data = rest; f.Type == protocol.TypeControlRequest && p.cfg.Ledger.Echo(first) {
+			p.tell = true
+			return
+		}
+		p.add(f)
+	}
+}
+
+// byteOrderMark begins a text in UTF-8, where some programs of Windows write it.
+const byteOrderMark = "\ufeff"
+
+// unmarked takes a byte order mark off a line.
+func (p *pump) unmarked(line []byte) []byte {
+	rest, found := bytes.CutPrefix(line, []byte(byteOrderMark))
+	if found && !p.marked {
+		p.marked = true
+		p.cfg.Ledger.Emit(event.Warning{Problem: "the agent's output has a byte order mark, which was skipped"})
+	}
+	return bytes.TrimSpace(rest)
+}
+
+// broken handles a line that is no frame. Somebody may wait for what it was.
+func (p *pump) broken(line []byte) {
+	if p.cfg.Ledger.Echo(line) {
+		p.tell = true
 		return
 	}
+	_, err := protocol.ParseFrame(line)
+	p.noise.add(append(bytes.Clone(head(line)), '\n'))
+	p.cfg.Ledger.Emit(event.Noise{Err: err})
+	if line[0] == '{' && !p.cut {
+		p.put() // what came before it
+		p.tell = p.cfg.Ledger.PutSkipped(protocol.OversizeFrame(bytes.Clone(head(line)), 0, 0)) || p.tell
+	}
+}
+
+// add takes a frame.
+func (p *pump) add(f protocol.Frame) {
 	if n := int64(len(f.Raw)); n > ledger.LargeLine {
 		// The line's own charge replaces what it was granted so far.
 		p.cfg.Ledger.Budget().Charge(n - p.charged)
@@ -228,17 +277,7 @@ func (k *Link) mustRead() bool {
 // skip reports a line above the ceiling.
 func (p *pump) skip(line protocol.Line) {
 	p.cfg.Ledger.Emit(event.Oversize{Length: line.Oversize, Ceiling: p.maxLine(), Head: string(line.Head)})
-	p.tell = p.cfg.Ledger.PutSkipped(line.Head) || p.tell
-}
-
-func (k *Link) frame(line protocol.Line) (protocol.Frame, bool) {
-	f, err := protocol.ParseFrame(line.Data)
-	if err != nil {
-		k.noise.add(append(bytes.Clone(head(line.Data)), '\n'))
-		k.cfg.Ledger.Emit(event.Noise{Err: err})
-		return protocol.Frame{}, false
-	}
-	return f, true
+	p.tell = p.cfg.Ledger.PutSkipped(protocol.OversizeFrame(line.Head, line.Oversize, p.maxLine())) || p.tell
 }
 
 func (k *Link) maxLine() int {

@@ -68,7 +68,7 @@ func TestAnOversizeLineIsSkippedAndReported(t *testing.T) {
 	r.proc.out.write(strings.Repeat("z", 5000)) // and one without an end
 	r.proc.exit(transport.ExitStatus{})()
 	r.ended()
-	assert.Equal(t, []string{assistant(1), padded(1000), assistant(2), assistant(3)}, r.content())
+	assert.Equal(t, []string{assistant(1), padded(1000), long[:256], assistant(2), assistant(3)}, r.content(), "a message has its place")
 	assert.Equal(t, []event.Oversize{
 		{Length: 1001, Ceiling: 1000, Head: long[:256]},
 		{Length: 100_000, Ceiling: 1000, Head: strings.Repeat("y", 256)},
@@ -93,7 +93,7 @@ func TestAResultThatIsSkippedTakesItsTurn(t *testing.T) {
 		r.proc.say(assistant(1), `{"type":"result","user_message_uuid":"a"}`, `{"type":"result","result":"`+strings.Repeat("x", 1000), assistant(2))
 		r.settle()
 		assert.Greater(t, r.frames, before, "the router is told")
-		assert.Len(t, r.content(), 3)
+		assert.Len(t, r.content(), 4)
 		_, err := turns[0].Result()
 		require.NoError(t, err)
 		_, err = turns[1].Result()
@@ -322,4 +322,60 @@ func TestALinkThatEndsWaitsForNoBudget(t *testing.T) {
 	assert.Equal(t, time.Minute+4*time.Second, r.sched.Now().Sub(r.start))
 	assert.EqualValues(t, 2<<20, budget.Used(), "what was granted went back")
 	assert.Empty(t, r.ledger.Snapshot().Waits)
+}
+
+func TestSeveralFramesOfALine(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	r.proc.say("\ufeff"+assistant(1)+assistant(2)+" \t"+assistant(3), "\ufeff", "\ufeff"+assistant(4), assistant(5)+`{"type":"assi`)
+	r.settle()
+	assert.Equal(t, []string{assistant(1), assistant(2), assistant(3), assistant(4), assistant(5)}, r.content())
+	assert.Len(t, eventsOf[event.Warning](r), 1, "one for all byte order marks")
+	assert.Len(t, eventsOf[event.Noise](r), 1)
+	r.proc.exit(transport.ExitStatus{})()
+	r.ended()
+}
+
+// A line that is no JSON, and that somebody waits for.
+func TestABrokenLineIsWaitedForByNobody(t *testing.T) {
+	t.Parallel()
+	r := newRig(t).up()
+	r.ledger.SetInitialized(nil)
+	turn, err := r.ledger.OpenTurn(&protocol.UserMessage{})
+	require.NoError(t, err)
+	call, err := r.ledger.OpenCall("set_model", []byte(`{"subtype":"set_model"}`))
+	require.NoError(t, err)
+	require.NoError(t, writeOut(r.ledger))
+	r.proc.say(`{broken`, `{"type":"assistant","message":{`, `{"type":"control_response","response":{"subtype":"success","request_id":"`+call.ID+`","x`,
+		`{"type":"result","subtype":"success","result":"x`)
+	r.settle()
+	assert.Empty(t, r.content())
+	_, err = call.Answer()
+	require.ErrorIs(t, err, ledger.ErrAnswerBroken)
+	_, err = turn.Result()
+	require.ErrorIs(t, err, ledger.ErrResultBroken)
+	assert.Len(t, eventsOf[event.Noise](r), 4)
+	r.proc.exit(transport.ExitStatus{})()
+	r.ended()
+}
+
+func TestATerminalThatEchoes(t *testing.T) {
+	t.Parallel()
+	for _, cut := range []int{0, 100} { // a terminal cuts lines after 4,095 bytes
+		r := newRig(t).up()
+		call, err := r.ledger.OpenCall("initialize", []byte(`{"subtype":"initialize","x":"`+strings.Repeat("x", 100)+`"}`), ledger.Setup())
+		require.NoError(t, err)
+		require.NoError(t, writeOut(r.ledger))
+		r.settle()
+		echo := strings.TrimSpace(r.proc.in.got.String())
+		require.Contains(t, echo, call.ID)
+		r.proc.say(echo[:len(echo)-cut] + "\r")
+		r.settle()
+		var echoed *ledger.EchoError
+		require.ErrorAs(t, r.ledger.InitFailure(), &echoed)
+		assert.Contains(t, echoed.Error(), "docker run -i without -t")
+		assert.Empty(t, r.content())
+		r.proc.exit(transport.ExitStatus{})()
+		r.ended()
+	}
 }

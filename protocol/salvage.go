@@ -1,0 +1,90 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// UnreadableResultError says that a result line could not be read, and that its
+// text is lost: it is no JSON that encoding/json reads, or the text is no string.
+type UnreadableResultError struct {
+	// Partial is what could be read of it: Subtype, uuids, numbers.
+	Partial *ResultMessage
+	Err     error
+}
+
+func (e *UnreadableResultError) Error() string {
+	return fmt.Sprintf("the turn's result could not be read, and its text is lost: %v", e.Err)
+}
+
+func (e *UnreadableResultError) Unwrap() error { return e.Err }
+
+// UnreadableResult returns the error of a message that is a result by its type,
+// says that all went well, and has lost its text; nil for any other message. Such
+// a result ended a turn, but is no success.
+func UnreadableResult(m Message) *UnreadableResultError {
+	u, ok := m.(*UnknownMessage)
+	if !ok || u.Err == nil {
+		return nil
+	}
+	r, ok := u.Partial.(*ResultMessage)
+	if !ok || r.Failed() || r.Result != "" || string(memberOf(u.raw, "result")) == `""` {
+		return nil
+	}
+	return &UnreadableResultError{Partial: r, Err: u.Err}
+}
+
+// salvage reads a result that encoding/json refuses: each member that is valid on
+// its own, and the text even if an escape in it is not.
+func (m *ResultMessage) salvage(line []byte) {
+	if json.Valid(line) {
+		return // the rest of it was decoded
+	}
+	var one []byte
+	for key, value := range Members(line) {
+		one = append(appendString(append(one[:0], '{'), string(key)), ':')
+		one = append(append(one, value...), '}')
+		if json.Valid(one) {
+			_ = Unmarshal(one, m) // of another type: left out
+		} else if string(key) == "result" && value[0] == '"' {
+			m.Result = string(looseText(value[1 : len(value)-1]))
+		}
+	}
+}
+
+// looseText is the text of the inside of a string that is no valid JSON: an
+// escape that is none stays as it was written.
+func looseText(s []byte) []byte {
+	var out []byte
+	for len(s) > 0 {
+		n := bytes.IndexByte(s, '\\')
+		if n < 0 {
+			n = len(s)
+		}
+		out, s = append(out, s[:n]...), s[n:]
+		if n = escapeLen(s); n == 0 && len(s) > 0 {
+			out, s = append(out, s[0]), s[1:]
+		}
+		out, s = appendUnescaped(out, s[:n]), s[n:]
+	}
+	return out
+}
+
+// escapeLen is the length of the escape at the start of s, both halves of a pair
+// included; 0 if there is none.
+func escapeLen(s []byte) int {
+	switch r := hexRune(s); {
+	case len(s) < 2 || s[0] != '\\':
+		return 0
+	case bytes.IndexByte([]byte(`"\\/bfnrt`), s[1]) >= 0:
+		return 2
+	case r < 0:
+		return 0
+	case utf16.IsSurrogate(r) && utf16.DecodeRune(r, hexRune(s[6:])) != utf8.RuneError:
+		return 12
+	}
+	return 6
+}
