@@ -192,8 +192,8 @@ func TestAResultThatCannotBeRead(t *testing.T) {
 	for line, text := range map[string]string{ // "": the turn fails
 		`{"type":"result","subtype":"success","result":"a\qb","uuid":"x"}`:       `a\qb`,
 		`{"type":"result","subtype":"success","result":"fine","x":` + deep + `}`: "fine",
-		`{"type":"result","subtype":"success","result":"\u00e9","usage":01}`:    "\u00e9",
-		`{"type":"result","subtype":"success","result":01}`:                     "",
+		`{"type":"result","subtype":"success","result":"\u00e9","usage":01}`:     "\u00e9",
+		`{"type":"result","subtype":"success","result":01}`:                      "",
 		`{"type":"result","subtype":"success","result":` + deep + `}`:            "",
 		`{"type":"result","subtype":"success","result":5}`:                       "",
 		`{"type":"result","subtype":"success","usage":01}`:                       "",
