@@ -149,14 +149,23 @@ func (p *pump) take(line protocol.Line) {
 // byteOrderMark begins a text in UTF-8, where some programs of Windows write it.
 const byteOrderMark = "\ufeff"
 
-// unmarked takes a byte order mark off a line.
+// unmarked takes a byte order mark off a line that begins with a frame.
 func (p *pump) unmarked(line []byte) []byte {
 	rest, found := bytes.CutPrefix(line, []byte(byteOrderMark))
-	if found && !p.marked {
+	if !found {
+		return line
+	}
+	rest = bytes.TrimSpace(rest)
+	if first, _ := protocol.CutFrame(rest); len(rest) > 0 {
+		if f, err := protocol.ParseFrame(first); err != nil || f.Type == "" {
+			return line
+		}
+	}
+	if !p.marked {
 		p.marked = true
 		p.cfg.Ledger.Emit(event.Warning{Problem: "the agent's output has a byte order mark, which was skipped"})
 	}
-	return bytes.TrimSpace(rest)
+	return rest
 }
 
 // broken handles a line that is no frame. Somebody may wait for what it was.
