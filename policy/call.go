@@ -33,7 +33,8 @@ type subject struct {
 type decision struct {
 	*Policy
 	*work
-	dir string // where the call runs, absolute and clean; "" when it is not known
+	dir   string   // where the call runs, absolute and clean; "" when it is not known
+	roots []string // the directories of the rules, by their names, once they are needed
 }
 
 // directories are those that a relative path of the call may count from: the

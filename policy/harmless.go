@@ -37,6 +37,8 @@ package policy
 //	any               no word: what its words do the rule answers for
 //	files             no word: the same, and it runs nothing
 //	reads, prints     no word: the same, and it only reads files, or not even that
+//	paths             no word: it works on the files in its words
+//	pattern           no word: its first word is no file, unless an option gives it
 //	runs              no word: it runs a command in its arguments
 //	code              no word: it runs commands that are written in a language of its
 //	                  own, or changes what later commands mean
@@ -144,14 +146,14 @@ gh pr|issue create|comment|close|reopen|edit|ready|merge|checkout|review: -R= -t
 	--approve --comment --request-changes --reason= *
 gh auth status: --hostname=
 
-find: -word -H -L -P -name= -iname= -path= -ipath= -wholename= -iwholename= -regex= -iregex= -regextype= -lname= -ilname= -type= -xtype=
+find: paths -word -H -L -P -name= -iname= -path= -ipath= -wholename= -iwholename= -regex= -iregex= -regextype= -lname= -ilname= -type= -xtype=
 	-maxdepth= -mindepth= -size= -mtime= -mmin= -atime= -amin= -ctime= -cmin= -newer= -newermt= -anewer= -cnewer= -samefile= -perm= -user= -group=
 	-uid= -gid= -links= -inum= -fstype= -empty -not -a -o -and -or -print -print0 -printf= -ls -prune -quit -mount -xdev -depth -daystart -follow
 	-noleaf -readable -writable -executable -true -false -nouser -nogroup *
-fd|fdfind: -word -H -I -u -s -i -g -F -a -l -L -p -0 -1 -q -t= -e= -E= -d= -c= -j= -S= --hidden --no-ignore --no-ignore-vcs --unrestricted
+fd|fdfind: paths pattern -word -H -I -u -s -i -g -F -a -l -L -p -0 -1 -q -t= -e= -E= -d= -c= -j= -S= --hidden --no-ignore --no-ignore-vcs --unrestricted
 	--case-sensitive --ignore-case --glob --fixed-strings --absolute-path --list-details --follow --full-path --print0 --type= --extension=
 	--exclude= --max-depth= --min-depth= --exact-depth= --max-results= --size= --changed-within= --changed-before= --color= --strip-cwd-prefix -- *
-rg: -# -n -N -i -s -S -w -x -v -l -c -o -q -F -P -U -H -I -L -a -h -u -p -0 -b -A= -B= -C= -e= -g= -t= -T= -m= -M= -j= -E= -r= -d= --hidden
+rg: paths pattern -# -n -N -i -s -S -w -x -v -l -c -o -q -F -P -U -H -I -L -a -h -u -p -0 -b -A= -B= -C= -e= -g= -t= -T= -m= -M= -j= -E= -r= -d= --hidden
 	--no-ignore --no-ignore-vcs --files --files-with-matches --files-without-match --count --count-matches --line-number --no-line-number
 	--ignore-case --case-sensitive --smart-case --word-regexp --line-regexp --fixed-strings --glob= --iglob= --type= --type-not= --type-list
 	--max-count= --max-depth= --max-columns= --context= --after-context= --before-context= --regexp= --replace= --sort= --sortr= --json --stats
@@ -166,12 +168,12 @@ rsync: -# -a -v -z -r -h -n -u -t -l -p -x -c -q -P -i -C -m -o -g -k -L -H -A -
 	--delete-before --progress --stats --dry-run --exclude= --include= --checksum --compress --partial --human-readable --update --times --links
 	--perms --itemize-changes --bwlimit= --max-size= --min-size= --ignore-existing --size-only --info= peer
 scp: -r -p -q -v -C -4 -6 -B -3 -P= -i= -l= peer
-sort: -b -d -f -g -i -M -h -n -R -r -V -c -C -m -s -u -z -k= -t= -S= --ignore-leading-blanks --dictionary-order --ignore-case
+sort: paths -b -d -f -g -i -M -h -n -R -r -V -c -C -m -s -u -z -k= -t= -S= --ignore-leading-blanks --dictionary-order --ignore-case
 	--general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort --reverse --version-sort --check?
 	--merge --stable --unique --zero-terminated --key= --field-separator= --parallel= >-o= >--output= >-T= -- *
 split: -# -l= -b= -n= -a= -C= -d -x -e -u --lines= --bytes= --line-bytes= --number= --suffix-length= --numeric-suffixes? --hex-suffixes?
 	--verbose * below
-uniq: -c -d -D -i -u -z -f= -s= -w= --count --repeated --ignore-case --unique --skip-fields= --skip-chars= --check-chars= --zero-terminated
+uniq: paths -c -d -D -i -u -z -f= -s= -w= --count --repeated --ignore-case --unique --skip-fields= --skip-chars= --check-chars= --zero-terminated
 sdiff|diff3: -a -b -B -d -E -i -l -m -s -t -w= -W -x -X -e -3 -A --text --merge --ignore-case --suppress-common-lines --width= *
 man: -k -f -w -a -K --whatis --apropos --where --all package
 less|more: -# -N -S -R -F -X -i -n -s -E -e -M -m plain
@@ -276,8 +278,8 @@ r: lang here word !-e= script rest
 node|nodejs: lang here --test --enable-source-maps !-e= script rest
 deno|bun: lang here
 deno|bun run|test: script rest
-sed: code -n -E -r -z -s -u --quiet --silent --regexp-extended --posix --null-data --separate !-e= !--expression= >-i? >--in-place? said *
-awk|gawk|mawk|nawk|goawk: code -F= -v= said *
+sed: code paths pattern -n -E -r -z -s -u --quiet --silent --regexp-extended --posix --null-data --separate !-e= !--expression= >-i? >--in-place? said *
+awk|gawk|mawk|nawk|goawk: code paths pattern -F= -v= said *
 su|script|runscript: sh word
 parallel|sftp|crontab|trap|alias|fc|vi|vim|nvim|gvim|vimdiff|rview|rvim|vimx|emacs|emacsclient|kak|jed|osascript|expect|gdb|lldb|tclsh|wish: code
 pwsh|powershell|cmd|m4|gnuplot|irb|pry|ipython|guile|ghci|runghc|iex|erl|escript|jshell|dc|bc: code
@@ -285,7 +287,8 @@ at|batch|hash|enable|view|ed|ex|rc|es|nu|scala|elixir|mysql|mariadb|sqlite|psql|
 tmux|screen|zellij|sg|newgrp|capsh|socat|nc|ncat|netcat|entr|watchexec|concurrently|prove|gosu|fakeroot|xvfb-run|dbus-run-session|setpriv|bwrap|firejail|hyperfine: runs any
 git-lfs|gradle|gradlew|mvn|mvnw|ant|just|task|rake|bundle|tox|nox|jest|vitest|mocha|bazel|cmake|ctest|ninja|meson|sbt|mix|dotnet|terraform|poetry|uv|pipenv|pre-commit|composer|phpunit|tsc|eslint|webpack|vite|turbo|nx|lerna|rspec|rails|mise|direnv|nix|vagrant|ansible-playbook|helm: here any
 echo|true|false|pwd|basename|dirname|seq|sleep|date|whoami|id|hostname|uname|which|type|expr|yes|tty|groups|arch|nproc|uptime|clear|cal|factor: prints
-cat|tac|head|tail|wc|ls|grep|egrep|fgrep|zgrep|nl|od|xxd|hexdump|strings|stat|file|du|df|tree|cmp|comm|diff|cut|paste|tr|fold|fmt|column|expand|rev|jq|yq|md5sum|sha1sum|sha256sum|sha512sum|cksum|base64|base32|readlink|realpath|ps|lsof|free|zcat|colordiff|ag|ack: reads
+grep|egrep|fgrep|zgrep|jq|yq|ag|ack: reads pattern
+cat|tac|head|tail|wc|ls|nl|od|xxd|hexdump|strings|stat|file|du|df|tree|cmp|comm|diff|cut|paste|tr|fold|fmt|column|expand|rev|md5sum|sha1sum|sha256sum|sha512sum|cksum|base64|base32|readlink|realpath|ps|lsof|free|zcat|colordiff: reads
 cp|mv|rm|rmdir|mkdir|touch|ln|tee|chmod|chown|install|truncate|dd|gzip|gunzip|bzip2|xz|unzip|zstd|patch|mktemp|kill|pkill|cd|pushd|popd|dirs|ping|dig|host|nslookup|ss|netstat|ip: files
 read|mapfile|readarray|history|set|shopt|getopts|unset|let|export|declare|typeset|local|readonly|compgen|complete|bind|zmodload|autoload|functions:
 printf: prints -- value

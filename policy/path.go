@@ -10,6 +10,7 @@ import (
 // places is what relative patterns and paths start from.
 type places struct {
 	cwd, root, home string
+	directories     []string                     // besides cwd
 	resolve         func(string) (string, error) // nil: links are not followed
 }
 

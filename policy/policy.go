@@ -42,6 +42,13 @@ type Rules struct {
 	Cwd  string `json:"cwd,omitempty"`
 	Root string `json:"root,omitempty"`
 	Home string `json:"home,omitempty"`
+	// Directories are those besides Cwd that commands may name paths in, as
+	// absolute paths with forward slashes. A rule about a command that is known
+	// to work on the files in its words, such as Bash(touch:*), does not allow
+	// paths outside of Cwd and Directories, as with Claude Code 2.1.329
+	// (observed); Bash alone does. Without Cwd all paths are allowed.
+	Directories []string `json:"directories,omitempty"`
+
 	// Resolve follows the symbolic links of an absolute path. For a file that
 	// does not exist it returns what the path will stand for once the file is
 	// made: the links of its deepest existing parent are followed. Rules are
@@ -66,7 +73,7 @@ type Policy struct {
 // Compile parses the rules. Its error joins a *[ParseError] for each rule that
 // is wrong.
 func Compile(r Rules) (*Policy, error) {
-	p := &Policy{places: places{cwd: r.Cwd, root: r.Root, home: r.Home, resolve: r.Resolve}, byDefault: r.Default}
+	p := &Policy{places: places{cwd: r.Cwd, root: r.Root, home: r.Home, directories: slices.Clone(r.Directories), resolve: r.Resolve}, byDefault: r.Default}
 	if p.places.root == "" {
 		p.places.root = r.Cwd
 	}
@@ -74,6 +81,11 @@ func Compile(r Rules) (*Policy, error) {
 	for _, place := range []struct{ name, value string }{{"Cwd", r.Cwd}, {"Root", r.Root}, {"Home", r.Home}} {
 		if place.value != "" && !path.IsAbs(place.value) {
 			problems = append(problems, &ParseError{List: place.name, Index: -1, Rule: place.value, Problem: "is not an absolute path", Fix: "begin it with a slash"})
+		}
+	}
+	for i, dir := range r.Directories {
+		if !path.IsAbs(dir) {
+			problems = append(problems, &ParseError{List: "Directories", Index: i, Rule: dir, Problem: "is not an absolute path", Fix: "begin it with a slash"})
 		}
 	}
 	list := func(behavior protocol.PermissionBehavior, texts []string) []rule {
@@ -117,6 +129,9 @@ type Call struct {
 	// lead out of its working directories. A rule about paths below Rules.Cwd
 	// then does not allow the call, nor does a rule about commands.
 	Outside bool
+	// Blocked is the path that the agent asks about, if it names one. A path
+	// outside of Rules.Cwd and Rules.Directories counts like Outside.
+	Blocked string
 
 	via string // the tool that was called to reach Tool, if it is another
 }
@@ -135,6 +150,9 @@ func (p *Policy) explain(c Call, w *work) Explanation {
 		d.dir = path.Clean(c.Cwd)
 	}
 	c = throughMCP(c, w)
+	if c.Blocked != "" && d.places.cwd != "" && !d.within(d.dir, c.Blocked) {
+		c.Outside = true
+	}
 	why := d.byRules(c)
 	if w.exhausted() {
 		return w.denied()

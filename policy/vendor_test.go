@@ -40,9 +40,7 @@ func TestNeverWeakerThanTheAgent(t *testing.T) {
 		return path, nil
 	}
 	exceptions := map[string]string{
-		"touch  x":       "the agent compares the text of an exact rule, a policy the words that the shell makes of it",
-		"touch ../x":     "the agent asks about paths outside of its directories in spite of a rule about the command",
-		"touch /tmp/p2x": "the same",
+		"touch  x": "the same command: the agent compares the text of an exact rule, a policy the words that the shell makes of it",
 	}
 	strict := []string{"allow", "ask", "deny"}
 	var equal, stricter, weaker int

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,7 +21,8 @@ import (
 // without one; Default changes that. In the mode dontAsk, what is not allowed is
 // denied, and CanUseTool is not asked.
 //
-// Cwd, Root and Home are filled in: with Options.Cwd, with Cwd, and with the
+// Cwd, Directories, Root and Home are filled in: with Options.Cwd, with
+// Options.AdditionalDirectories besides those given, with Cwd, and with the
 // HOME that the agent gets. Where the agent runs on another machine, set them.
 // Resolve follows the symbolic links of this machine, unless Options.Spawner is
 // set: then links are not followed.
@@ -66,6 +68,12 @@ func (o *Options) compilePolicy() (*policy.Policy, []error) {
 		if dir, err := filepath.Abs(o.Cwd); err == nil {
 			rules.Cwd = slashed(dir)
 		}
+	}
+	for _, dir := range o.AdditionalDirectories {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(rules.Cwd, dir)
+		}
+		rules.Directories = append(slices.Clip(rules.Directories), slashed(dir))
 	}
 	if rules.Home == "" {
 		if home, err := os.UserHomeDir(); err == nil {

@@ -149,7 +149,7 @@ func (g *gatekeeper) vouches(call policy.Call) bool {
 // decide is the CanUseTool of a session with a policy.
 func (g *gatekeeper) decide(ctx context.Context, r *ToolPermissionRequest) (PermissionResult, error) {
 	call := policyCall(r.ToolName, r.Input, r.MCPServer, g.calls.of(r.ToolUseID))
-	call.Outside = r.DecisionReasonType == "workingDir"
+	call.Outside, call.Blocked = r.DecisionReasonType == "workingDir", r.BlockedPath
 	why := g.policy.Explain(call)
 	switch {
 	case why.Behavior == BehaviorDeny:

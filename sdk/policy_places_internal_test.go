@@ -175,3 +175,43 @@ func TestPolicyAndLinks(t *testing.T) {
 		}
 	}
 }
+
+// A path that the agent asks about outside of its directories is not allowed by
+// a rule about the command, one in an additional directory is.
+func TestPolicyHearsOfBlockedPaths(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	more, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	asked := 0
+	g := keeper(t, Options{Cwd: dir, AdditionalDirectories: []string{more, "../sibling"}, Policy: &Policy{Allow: []string{"Bash(touch:*)", "Bash(say:*)"}}, CanUseTool: func(context.Context, *ToolPermissionRequest) (PermissionResult, error) {
+		asked++
+		return Deny("no"), nil
+	}})
+	for _, c := range []struct {
+		command, blocked string
+		allowed          bool
+	}{
+		{"say x", filepath.Join(dir, "x"), true},
+		{"say x", filepath.Join(more, "x"), true},
+		{"say x", filepath.Join(filepath.Dir(dir), "sibling", "x"), true},
+		{"say x", filepath.Join(filepath.Dir(dir), "x"), false},
+		{"say x", "/etc/hostname", false},
+		{"touch /etc/x", "", false},
+		{"touch " + filepath.ToSlash(filepath.Join(more, "x")), "", true},
+		{"touch ../x", filepath.Join(filepath.Dir(dir), "x"), false},
+	} {
+		before := asked
+		g.calls.note("1", dir)
+		result, err := g.decide(t.Context(), &ToolPermissionRequest{ToolName: "Bash", Input: bashInput(c.command), ToolUseID: "1", BlockedPath: c.blocked})
+		require.NoError(t, err)
+		assert.Equal(t, c.allowed, result.Allowed(), "%+v", c)
+		assert.Equal(t, c.allowed, asked == before, "%+v", c)
+	}
+	// In the modes that ask nobody the hook knows as well.
+	out, err := g.verdict(t.Context(), &PreToolUseInput{HookBase: protocol.HookBase{Cwd: dir, PermissionMode: ModeBypassPermissions}, ToolName: "Bash", ToolInput: bashInput("touch /etc/x")})
+	require.NoError(t, err)
+	assert.Equal(t, HookDeny, out.PermissionDecision)
+	assert.Equal(t, "no", out.PermissionDecisionReason)
+}
