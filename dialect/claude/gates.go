@@ -12,7 +12,7 @@ import (
 
 // Claude Code's minimal mode calls no hooks, those of the host included, so that no gate is asked and no rule of a policy
 // holds, and it says nothing of that (observed on 2.1.197 and 2.1.329). The variable and the flag turn it on. Of the
-// other switches that were tried none opens a gate; conformance.TestSwitches holds the list to each release.
+// other switches that were tried none opens a gate; TestReleases/*/Switches in conformance holds the list to each release.
 const (
 	minimalVariable = "CLAUDE_CODE_SIMPLE"
 	minimalFlag     = "bare"
