@@ -222,3 +222,32 @@ func TestTheTextForAnUnknownHookIsTheDialects(t *testing.T) {
 	r.Ask(fire("hook_9", `{"hook_event_name":"Stop"}`), 0)
 	assert.Equal(t, "Unknown hook callback: hook_9", r.Answer())
 }
+
+// TestTheProofDeniesNothing closes a session whose only prompt hook is the one
+// that proves that hooks are called: nobody's gate is behind it.
+func TestTheProofDeniesNothing(t *testing.T) {
+	t.Parallel()
+	gate := hooks.Hook{Event: protocol.HookPreToolUse}
+	own := hooks.Hook{Event: protocol.HookUserPromptSubmit}
+	for name, c := range map[string]struct {
+		all    []hooks.Hook
+		denies bool
+	}{
+		"Troupe's own": {hooks.Proven(claude.New(), []hooks.Hook{gate}), false},
+		"the user's":   {hooks.Proven(claude.New(), []hooks.Hook{gate, own}), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Len(t, c.all, 2)
+			f, err := protocol.ParseFrame([]byte(fire(hooks.CallbackID(1), `{"hook_event_name":"UserPromptSubmit"}`)))
+			require.NoError(t, err)
+			response, errText := hooks.Denial(claude.New(), c.all, &ledger.Request{Frame: f}, "the session is closing")
+			assert.Empty(t, errText)
+			if c.denies {
+				assert.Contains(t, string(response), "block")
+				return
+			}
+			assert.JSONEq(t, `{}`, string(response))
+		})
+	}
+}

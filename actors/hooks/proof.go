@@ -22,6 +22,7 @@ func Proven(d dialect.Dialect, all []Hook) []Hook {
 	return append(slices.Clip(all), Hook{
 		Event: protocol.HookUserPromptSubmit,
 		Func:  func(context.Context, *Call) (json.RawMessage, error) { return json.RawMessage("{}"), nil },
+		proof: true,
 	})
 }
 

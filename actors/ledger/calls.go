@@ -70,6 +70,16 @@ func (c *calls) close(call *Call) {
 
 func (c *calls) waiting() int { return len(c.open) }
 
+// interrupting reports whether an interrupt waits for its answer.
+func (c *calls) interrupting() bool {
+	for _, call := range c.open {
+		if call.Subtype == "interrupt" {
+			return true
+		}
+	}
+	return false
+}
+
 // inOrder lists the open calls as they were made: map order must not reach
 // the wire.
 func (c *calls) inOrder() []*Call {
@@ -141,8 +151,11 @@ func (l *Ledger) OpenCall(subtype string, request json.RawMessage, opts ...CallO
 		l.calls.open = make(map[string]*Call)
 	}
 	l.calls.open[c.ID] = c
-	if subtype == "initialize" {
+	switch subtype {
+	case "initialize":
 		l.facts.initSent = true
+	case "interrupt":
+		l.proof.interrupt()
 	}
 	l.reader.fire() // the answer may lie behind what nobody reads
 	return c, nil

@@ -37,6 +37,7 @@ type facts struct {
 	failure      string          // what the last result said, if it was an error
 	authExpired  bool            // and told
 	gatesOff     *GatesOffError  // nil while the agent is not known to call no hooks
+	promptDenied bool            // the host denied a UserPromptSubmit hook without asking it, so the agent drops the prompt
 }
 
 // observe takes note of what a content frame says about turns, tasks and the
@@ -50,7 +51,7 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 			l.cfg.Emit(event.Noise{Err: unread})
 		}
 		l.facts.failure, l.facts.skipped = "", false
-		l.proof.ended()
+		l.proof.ended(l.calls.interrupting())
 		if r.IsError {
 			l.facts.failure = failureOf(r)
 		}
@@ -64,6 +65,13 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 			}
 			e.Turns = nil
 		}
+		if l.facts.promptDenied && l.closing {
+			for _, t := range e.Turns { // the agent calls it a success
+				l.endTurn(t, nil, l.closedError())
+			}
+			e.Turns = nil
+		}
+		l.facts.promptDenied = false
 		for _, t := range e.Turns {
 			l.endTurn(t, r, lost(unread))
 		}

@@ -30,10 +30,15 @@ func (e *GatesOffError) Error() string {
 // agent's first one. It does not call it for its own commands (/compact, /cost)
 // and for lines that ask for no answer; their assistant messages are not a
 // model's, or repeat what a compaction kept (observed on 2.1.329 and 2.1.197).
+//
+// A turn that the host interrupts may begin without its hook: the interrupt can
+// reach the agent first. Its system/init says nothing then; its assistant messages
+// still do, because no model is asked before the hook.
 type gateProof struct {
-	wanted   bool // the session has gates, and its agent is known to prove them
-	proven   bool // a hook was called in this turn
-	repeated bool // what follows in this turn repeats kept messages
+	wanted      bool // the session has gates, and its agent is known to prove them
+	proven      bool // a hook was called in this turn
+	repeated    bool // what follows in this turn repeats kept messages
+	interrupted bool // the host sent an interrupt, which may end this turn or the next
 }
 
 // hookCalled notes a call of a hook.
@@ -42,12 +47,18 @@ func (p *gateProof) hookCalled() { p.proven = true }
 // compacted notes that the agent repeats messages in this turn.
 func (p *gateProof) compacted() { p.repeated = true }
 
+// interrupt notes that the host interrupts the turn.
+func (p *gateProof) interrupt() { p.interrupted = true }
+
 // ended notes the end of a turn: the next one needs a proof of its own.
-func (p *gateProof) ended() { p.proven, p.repeated = false, false }
+// interrupting is set while an interrupt has no answer: it may end the next turn.
+func (p *gateProof) ended(interrupting bool) {
+	p.proven, p.repeated, p.interrupted = false, false, p.interrupted && interrupting
+}
 
 // began judges the begin of a turn. It reports whether the gates are off.
 func (p *gateProof) began(prompt bool) (off bool) {
-	return p.wanted && !p.proven && prompt
+	return p.wanted && !p.proven && !p.interrupted && prompt
 }
 
 // spoke judges an assistant message. It reports whether the gates are off.

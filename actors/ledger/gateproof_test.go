@@ -32,6 +32,10 @@ func TestGateProof(t *testing.T) {
 		resultA  = `{"type":"result","subtype":"success","user_message_uuids":["a"]}`
 		resultC  = `{"type":"result","subtype":"success","user_message_uuids":["c"]}`
 		result   = `{"type":"result","subtype":"success","origin":{"kind":"task-notification"}}`
+		initB    = `{"type":"system","subtype":"init","session_id":"s","user_message_uuids":["b"]}`
+
+		// These are of the host: it sends an interrupt, and gets the answer.
+		interrupt, answered = "interrupt", "answered"
 	)
 	no := false
 	prompts := func(uuids ...string) []*protocol.UserMessage {
@@ -75,6 +79,10 @@ func TestGateProof(t *testing.T) {
 		"one of two is a prompt, the other too": {prompts("a", "b"), []string{initAB}, "system/init"},
 		"a command that asks a model":           {prompts("c"), []string{startedC, initC, says}, "assistant"},
 		"a turn of a task without a hook":       {nil, []string{init, says}, "assistant"},
+		"interrupted before its hook":           {prompts("a"), []string{interrupt, startedA, initA, resultA}, ""},
+		"interrupted, and a model speaks":       {prompts("a"), []string{interrupt, initA, says}, "assistant"},
+		"an interrupt that hits the next turn":  {prompts("a", "b"), []string{hook, initA, interrupt, says, resultA, initB}, ""},
+		"an interrupt of the turn before":       {prompts("a", "b"), []string{hook, initA, interrupt, answered, resultA, initB}, "system/init"},
 		"the second turn":                       {prompts("a"), []string{hook, initA, says, resultA, init, says}, "assistant"},
 		"a repetition ends with its turn":       {prompts("c"), []string{initC, compact, says, resultC, init, says}, "assistant"},
 	} {
@@ -89,12 +97,24 @@ func TestGateProof(t *testing.T) {
 					require.NoError(t, err)
 					turn.state = TurnWritten
 				}
+				var call *Call
 				for _, line := range tc.lines {
+					switch line {
+					case interrupt:
+						var err error
+						call, err = l.OpenCall("interrupt", []byte(`{"subtype":"interrupt"}`))
+						require.NoError(t, err)
+						continue
+					case answered:
+						line = `{"type":"control_response","response":{"subtype":"success","request_id":"` + call.ID + `"}}`
+					}
 					f, err := protocol.ParseFrame([]byte(line))
 					require.NoError(t, err)
 					l.Put([]protocol.Frame{f})
 					control, edge, ok := l.DeliverContent()
-					if ok {
+					if ok && control.Type == protocol.TypeControlResponse {
+						require.NotNil(t, l.Settle(control))
+					} else if ok {
 						l.Open(control)
 					} else if l.GatesOff() != nil {
 						assert.True(t, edge, "the session hears of it")
@@ -110,6 +130,50 @@ func TestGateProof(t *testing.T) {
 				assert.Equal(t, tc.seen, off.Seen)
 				assert.Contains(t, off.Error(), "CLAUDE_CODE_SIMPLE")
 			}
+		})
+	}
+}
+
+// TestAPromptThatTheCloseBlocks is a prompt whose hook is denied because the
+// session closes. The agent then reports a success with the reason as its text.
+func TestAPromptThatTheCloseBlocks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		event   string
+		blocked bool
+	}{
+		"a hook of the prompt":  {"UserPromptSubmit", true},
+		"a hook of a tool call": {"PreToolUse", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := sim.New(1)
+			t.Cleanup(s.Close)
+			l := New(Config{Clock: s, Rand: s, Exec: s, Deny: func(*Request, string) ([]byte, string) { return []byte("{}"), "" }})
+			m := &protocol.UserMessage{Message: protocol.UserContent{Role: "user", Content: protocol.StringContent("hi")}}
+			m.UUID = "a"
+			turn, err := l.OpenTurn(m)
+			require.NoError(t, err)
+			turn.state = TurnWritten
+			for _, line := range []string{
+				`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","callback_id":"hook_0","input":{"hook_event_name":"` + c.event + `"}}}`,
+				`{"type":"result","subtype":"success","result":"blocked by hook: the session is closing","user_message_uuids":["a"]}`,
+			} {
+				f, err := protocol.ParseFrame([]byte(line))
+				require.NoError(t, err)
+				l.Put([]protocol.Frame{f})
+				if control, _, ok := l.DeliverContent(); ok {
+					l.Open(control)
+					l.BeginClosing(true)
+				}
+			}
+			result, err := turn.Result()
+			if c.blocked {
+				require.ErrorIs(t, err, ErrClosed)
+				return
+			}
+			require.NoError(t, err)
+			assert.NotNil(t, result)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -403,6 +404,9 @@ func (l *Ledger) denialOfAnything(r *Request, reason string) []byte {
 }
 
 func (l *Ledger) deny(r *Request, reason string) {
+	if r.Kind == Hook && bytes.Contains(r.Frame.Raw, []byte(`"`+protocol.HookUserPromptSubmit+`"`)) {
+		l.facts.promptDenied = true
+	}
 	line, err := l.denial(r, reason)
 	if err != nil {
 		line = r.Frame.ID.AppendError(nil, reason, "", "")

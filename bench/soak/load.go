@@ -188,10 +188,14 @@ func (s *soaking) outcome(ctx context.Context, kind string, turn *sdk.Turn, how 
 	if (result == nil) == (err == nil) {
 		s.violate("a turn %q has a result and an error, or neither: %v", kind, err)
 	}
-	// A prompt that is sent while the session closes is blocked by a hook of
-	// Troupe's own; the agent reports that as a success, and quotes the prompt.
-	blocked := err == nil && strings.Contains(result.Text(), "the session is closing")
-	if err == nil && kind == "quick" && !result.Failed() && !blocked && result.Text() != "quick" {
+	var off *sdk.GatesOffError
+	if errors.As(err, &off) {
+		s.violate("a turn %q of an agent that calls its hooks: %v", kind, err)
+	}
+	if err == nil && strings.Contains(result.Text(), "the session is closing") {
+		s.violate("a turn %q that was blocked by the close is no error", kind)
+	}
+	if err == nil && kind == "quick" && !result.Failed() && result.Text() != "quick" {
 		s.violate("a turn %q has the result of another: %q", kind, result.Text())
 	}
 	s.count(kind, result, err)
@@ -212,8 +216,6 @@ func (s *soaking) count(kind string, result *sdk.ResultMessage, err error) {
 		s.violate("a turn %q hangs: %v", kind, err)
 	case err != nil:
 		what = fmt.Sprintf("%T", err)
-	case strings.Contains(result.Text(), "the session is closing"):
-		what = "blocked at close"
 	case result.Failed():
 		what = "failed"
 	}
