@@ -3,9 +3,11 @@ package policy
 import "github.com/agent-troupe/troupe/protocol"
 
 // maxWork bounds the work of one decision, in steps. A step takes about ten
-// nanoseconds, so that a decision takes less than 100 milliseconds of a busy
-// machine. Input and rules of usual size take less than a hundredth of it.
-const maxWork = 3 << 20
+// nanoseconds on an idle core, so that a decision takes less than 100
+// milliseconds on a machine whose cores are shared by several processes. The
+// most expensive 4 kB with 100 rules take about half of it, an ordinary script
+// of that size an eighth, and a usual call less than a hundredth.
+const maxWork = 2 << 20
 
 const (
 	// parseSteps is the cost of a byte that the shell's parser reads.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -101,6 +102,67 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
+// With 4 kB and 100 rules the most expensive calls are decided. Scripts of the
+// kind that agents send take a fraction of the budget.
+func TestRealisticCallsAreDecided(t *testing.T) {
+	t.Parallel()
+	p := heavyPolicy(t, 100)
+	for name, c := range heavyInputs(4000) {
+		assert.Less(t, steps(p, c), maxWork, name)
+	}
+	line := "git log --oneline -5 && go test ./policy/... -run 'TestFoo' -count=1 2>&1 | tail -20; sed -n '1,80p' internal/session/reader.go; grep -rn \"func New\" . | head\n"
+	for name, script := range map[string]string{
+		"commands":      strings.Repeat(line, 4000/len(line)),
+		"here-document": "cat > internal/x.go <<'EOF'\n" + strings.Repeat("func (a *b) c(d int) error { return fmt.Errorf(\"x/%d.go\", d) }\n", 60) + "EOF\n",
+	} {
+		input, err := json.Marshal(map[string]string{"command": script})
+		require.NoError(t, err)
+		assert.Less(t, steps(p, Call{Tool: "Bash", Input: input, Cwd: "/repo"}), maxWork/4, name)
+	}
+}
+
+// Once the budget is used up, a decision stops: it follows no more links than
+// the steps that were left pay for.
+func TestWorkStopsAtTheBudget(t *testing.T) {
+	t.Parallel()
+	resolved := 0
+	p, err := Compile(Rules{Deny: []string{"Read(x)"}, Cwd: "/repo", Resolve: func(path string) (string, error) {
+		resolved++
+		return path, nil
+	}})
+	require.NoError(t, err)
+	c := heavyInputs(4000)["words"]
+	steps(p, c)
+	require.Greater(t, resolved, 400)
+	resolved = 0
+	got := p.explain(c, &work{left: len(c.Input)*parseSteps + 20*resolveSteps})
+	assert.Equal(t, protocol.BehaviorDeny, got.Behavior)
+	assert.LessOrEqual(t, resolved, 20)
+}
+
+// Each decision has a budget of its own: a call that is denied for its work does
+// not take from the next one, nor from those that are decided at the same time.
+func TestWorkIsCountedPerDecision(t *testing.T) {
+	t.Parallel()
+	p := heavyPolicy(t, 100)
+	large, small := heavyInputs(15000)["words"], heavyInputs(1000)["words"]
+	require.Greater(t, steps(p, large), maxWork)
+	want := p.Explain(small)
+	require.NotEqual(t, protocol.BehaviorDeny, want.Behavior)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 3 {
+				got := p.Explain(large)
+				assert.Equal(t, protocol.BehaviorDeny, got.Behavior)
+				assert.Contains(t, got.Reason, "within the work that a decision may take")
+				assert.Equal(t, want, p.Explain(small))
+			}
+		})
+	}
+	group.Wait()
+}
+
 func BenchmarkExplain(b *testing.B) {
 	for _, rules := range []int{1, 20, 100} {
 		p := heavyPolicy(b, rules)
@@ -108,10 +170,10 @@ func BenchmarkExplain(b *testing.B) {
 			for _, name := range []string{"words", "deep paths", "commands"} {
 				c := heavyInputs(size)[name]
 				b.Run(fmt.Sprintf("%s/rules=%d/bytes=%d", strings.ReplaceAll(name, " ", "-"), rules, size), func(b *testing.B) {
-					b.ReportMetric(float64(steps(p, c)), "steps/op")
 					for b.Loop() {
 						p.Explain(c)
 					}
+					b.ReportMetric(float64(steps(p, c)), "steps/op") // the loop resets metrics
 				})
 			}
 		}
