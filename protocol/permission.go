@@ -2,8 +2,11 @@ package protocol
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
 // PermissionMode is how an agent treats tool calls that no rule decides.
@@ -69,8 +72,9 @@ type PermissionResult struct {
 	DecisionClassification DecisionClassification
 	// PermissionScope is Qoder's: how far an allow reaches, e.g. session.
 	PermissionScope string
-	// Extra are further keys, written last and sorted. It cannot replace
-	// the keys above.
+	// Extra are further keys, written last and sorted. A key that the result
+	// has itself, in whatever case, a key that is not UTF-8, and a value that is
+	// not one JSON value fail the encoding, and the call is denied.
 	Extra map[string]json.RawMessage
 }
 
@@ -89,7 +93,8 @@ type permissionResultJSON struct {
 	Scope              string                 `json:"permissionScope,omitempty"`
 }
 
-// MarshalJSON encodes the verdict, failing closed.
+// MarshalJSON encodes the verdict. Every Behavior other than allow is a deny. The
+// error says what is wrong with UpdatedInput or Extra.
 func (r PermissionResult) MarshalJSON() ([]byte, error) {
 	out := permissionResultJSON{
 		Behavior:       BehaviorDeny,
@@ -114,8 +119,8 @@ func (r PermissionResult) MarshalJSON() ([]byte, error) {
 	}
 	b = b[:len(b)-1]
 	for _, key := range slices.Sorted(maps.Keys(r.Extra)) {
-		if isPermissionKey(key) {
-			continue
+		if err := checkExtra(key, r.Extra[key]); err != nil {
+			return nil, fmt.Errorf("protocol: encode permission result: %w", err)
 		}
 		b = append(b, ',')
 		b = appendString(b, key)
@@ -136,13 +141,38 @@ func kept(updates []PermissionUpdate) []PermissionUpdate {
 	return updates
 }
 
+// permissionKeys are the keys that a result writes itself.
+func permissionKeys() [8]string {
+	return [...]string{
+		"behavior", "message", "interrupt", "updatedInput", "updatedPermissions",
+		"toolUseID", "decisionClassification", "permissionScope",
+	}
+}
+
 func isPermissionKey(key string) bool {
-	switch key {
-	case "behavior", "message", "interrupt", "updatedInput", "updatedPermissions",
-		"toolUseID", "decisionClassification", "permissionScope":
-		return true
+	for _, own := range permissionKeys() {
+		if key == own {
+			return true
+		}
 	}
 	return false
+}
+
+// checkExtra refuses a member that could make another verdict of a result: a
+// reader may take the last of two keys, and may ignore case.
+func checkExtra(key string, value json.RawMessage) error {
+	if !utf8.ValidString(key) {
+		return fmt.Errorf("the key %q of Extra is not UTF-8", key)
+	}
+	for _, own := range permissionKeys() {
+		if strings.EqualFold(key, own) {
+			return fmt.Errorf("the key %q of Extra is one of the result's own: set the field instead", key)
+		}
+	}
+	if !json.Valid(value) {
+		return fmt.Errorf("the value of the key %q of Extra is not one JSON value", key)
+	}
+	return nil
 }
 
 // UnmarshalJSON decodes a verdict as an agent reads it.

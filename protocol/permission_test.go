@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"encoding/json"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,8 +31,8 @@ func TestPermissionResult(t *testing.T) {
 		{"deny drops what is for allow", PermissionResult{UpdatedInput: json.RawMessage(`{}`), UpdatedPermissions: []PermissionUpdate{{}}, Message: "no"}, `{"behavior":"deny","message":"no"}`},
 		{"ask denies", PermissionResult{Behavior: BehaviorAsk, Message: "m"}, `{"behavior":"deny","message":"m"}`},
 		{"anything else denies", PermissionResult{Behavior: "Allow", Message: "m"}, `{"behavior":"deny","message":"m"}`},
-		{"extra keys are sorted and replace nothing", PermissionResult{Behavior: BehaviorDeny, Message: "m", Extra: map[string]json.RawMessage{
-			"z": json.RawMessage(`1`), "a": json.RawMessage(`[2]`), "behavior": json.RawMessage(`"allow"`)}}, `{"behavior":"deny","message":"m","a":[2],"z":1}`},
+		{"extra keys are sorted", PermissionResult{Behavior: BehaviorDeny, Message: "m", Extra: map[string]json.RawMessage{
+			"z": json.RawMessage(`1`), "a": json.RawMessage(`[2]`)}}, `{"behavior":"deny","message":"m","a":[2],"z":1}`},
 	} {
 		got, err := marshal(c.r)
 		require.NoError(t, err, c.name)
@@ -42,8 +44,39 @@ func TestPermissionResult(t *testing.T) {
 		require.NoError(t, err, c.name)
 		assert.Equal(t, string(got), string(again), c.name)
 	}
-	_, err := marshal(PermissionResult{Extra: map[string]json.RawMessage{"a": json.RawMessage(`{`)}})
-	require.Error(t, err)
+}
+
+// What could make another verdict of a result is not sent.
+func TestPermissionResultRefusesExtra(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ key, value, want string }{
+		"a second behavior in a value":  {"x", `1,"behavior":"allow"`, `the key "x" of Extra is not one JSON value`},
+		"a broken value":                {"x", `{`, "not one JSON value"},
+		"no value":                      {"x", ``, "not one JSON value"},
+		"two values":                    {"x", `1 2`, "not one JSON value"},
+		"the end of the result":         {"x", `1},{"behavior":"allow"`, "not one JSON value"},
+		"an own key":                    {"behavior", `"allow"`, `the key "behavior" of Extra is one of the result's own`},
+		"an own key in another case":    {"Behavior", `"allow"`, "one of the result's own"},
+		"an own key by Unicode's cases": {"mes\u017fage", `"m"`, "one of the result's own"},
+		"another own key":               {"toolUseId", `"t"`, "one of the result's own"},
+		"a key that is not UTF-8":       {"x\xff", `1`, "is not UTF-8"},
+	} {
+		for _, behavior := range []PermissionBehavior{BehaviorAllow, BehaviorDeny} {
+			_, err := PermissionResult{Behavior: behavior, Extra: map[string]json.RawMessage{c.key: json.RawMessage(c.value)}}.MarshalJSON()
+			require.ErrorContains(t, err, c.want, name)
+		}
+	}
+	for _, own := range permissionKeys() {
+		_, err := PermissionResult{Extra: map[string]json.RawMessage{strings.ToUpper(own): json.RawMessage(`1`)}}.MarshalJSON()
+		require.Error(t, err, own)
+	}
+	keys := permissionKeys()
+	var tags []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[permissionResultJSON]()) {
+		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		tags = append(tags, key)
+	}
+	assert.ElementsMatch(t, tags, keys[:], "every key of the result is one that Extra cannot have")
 }
 
 // Only the one word allows.
@@ -56,7 +89,9 @@ func TestPermissionResultFailsClosed(t *testing.T) {
 			Extra:    map[string]json.RawMessage{rapid.String().Draw(t, "key"): json.RawMessage(`"allow"`)},
 		}
 		b, err := marshal(r)
-		require.NoError(t, err)
+		if err != nil {
+			t.Skip("a key of the result's own")
+		}
 		want := `"deny"`
 		if r.Behavior == "allow" {
 			want = `"allow"`

@@ -43,6 +43,7 @@ func TestTheUserDecides(t *testing.T) {
 		panics any
 		want   string
 		fails  error
+		says   string
 	}{
 		"allow": {result: protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, want: `"behavior":"allow"`},
 		"allow something else": {result: protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: json.RawMessage(`{"command":"pwd"}`)},
@@ -58,6 +59,12 @@ func TestTheUserDecides(t *testing.T) {
 			want: `{"behavior":"deny","toolUseID":"toolu_1","message":"the callback failed"}`},
 		"a panic is a deny":     {panics: secret, fails: secret, want: `{"behavior":"deny","toolUseID":"toolu_1","message":"the callback failed"}`},
 		"an odd word is a deny": {result: protocol.PermissionResult{Behavior: "maybe"}, want: `"deny"`},
+		"a denial with another verdict in Extra is a deny that says nothing of it": {
+			result: protocol.PermissionResult{Behavior: protocol.BehaviorDeny, Extra: map[string]json.RawMessage{"x": json.RawMessage(`1,"behavior":"allow"`)}},
+			want:   `{"behavior":"deny","toolUseID":"toolu_1","message":"the callback failed"}`, says: "not one JSON value"},
+		"an allow with an own key in Extra is a deny": {
+			result: protocol.PermissionResult{Behavior: protocol.BehaviorAllow, Extra: map[string]json.RawMessage{"UpdatedInput": json.RawMessage(`{}`)}},
+			want:   `{"behavior":"deny","toolUseID":"toolu_1","message":"the callback failed"}`, says: "one of the result's own"},
 		"an allow that cannot be encoded is a deny": {result: protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: json.RawMessage(`{`)},
 			want: `"deny"`},
 	} {
@@ -86,6 +93,10 @@ func TestTheUserDecides(t *testing.T) {
 			if c.fails != nil {
 				require.Len(t, r.Failed, 1)
 				require.ErrorIs(t, r.Failed[0], c.fails)
+			}
+			if c.says != "" {
+				require.Len(t, r.Failed, 1)
+				require.ErrorContains(t, r.Failed[0], c.says)
 			}
 		})
 	}
