@@ -125,6 +125,9 @@ func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func(kernel.Tu
 				}
 				// What is no object an agent may take for no decision.
 				if isObject(out) {
+					if err := contradiction(out); err != nil {
+						return nil, fmt.Errorf("the output of hook %s: %w", hook.Event, err)
+					}
 					return out, nil
 				}
 				if _, open := d.HookFailure(hook.Event, ""); open == "" {
