@@ -157,6 +157,9 @@ func (d *toolDef) call(ctx context.Context, place *mcp.Turn, args, meta json.Raw
 	c := newToolCall(meta)
 	defer c.end()
 	r, err := d.run(context.WithValue(ctx, toolCallKey{}, c), checked)
+	if _, panicked := errors.AsType[*kernel.PanicError](err); panicked {
+		return nil, err // of what the tool called: its text is not for the model
+	}
 	switch _, bad := errors.AsType[*badArguments](err); {
 	case bad:
 		return nil, err

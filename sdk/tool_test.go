@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 	"testing/synctest"
@@ -92,6 +93,9 @@ func TestPanicsAreErrorsOfHandle(t *testing.T) {
 	assert.Contains(t, err.Error(), "handler exploded")
 	_, err = s.Handle(context.Background(), "tools/call", params(t, "sour", "{}", ""))
 	require.ErrorAs(t, err, &p)
+	s = server(t, saying("passes one on", nil, fmt.Errorf("inner: %w", &kernel.PanicError{Value: "dsn"})))
+	_, err = s.Handle(context.Background(), "tools/call", params(t, "passes one on", "{}", ""))
+	require.ErrorAs(t, err, &p, "a panic that a tool passes on is no text for the model")
 }
 
 func TestUnknownTool(t *testing.T) {

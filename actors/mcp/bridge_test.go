@@ -115,7 +115,7 @@ func TestReplies(t *testing.T) {
 		"error, inside":  {`{"jsonrpc":"2.0","id":6,"method":"wrapped"}`, `{"jsonrpc":"2.0","id":6,"error":{"code":-32603,"message":"inside"}}`},
 		"tool error":     {`{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"t"}}`, `{"jsonrpc":"2.0","id":6,"result":{"content":[{"type":"text","text":"handler exploded"}],"isError":true}}`},
 		"plain error":    {`{"jsonrpc":"2.0","id":6,"method":"plain error"}`, `{"jsonrpc":"2.0","id":6,"error":{"code":-32603,"message":"out of order"}}`},
-		"panic":          {`{"jsonrpc":"2.0","id":6,"method":"panics"}`, `{"jsonrpc":"2.0","id":6,"error":{"code":-32603,"message":"the MCP server panicked: boom"}}`},
+		"panic":          {`{"jsonrpc":"2.0","id":6,"method":"panics"}`, `{"jsonrpc":"2.0","id":6,"error":{"code":-32603,"message":"the MCP server failed; the host's events say why"}}`},
 		"notification":   {`{"jsonrpc":"2.0","method":"notifications/initialized"}`, claudeReply},
 		"unknown cancel": {`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`, claudeReply},
 		"broken cancel":  {`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}`, claudeReply},
@@ -131,6 +131,18 @@ func TestReplies(t *testing.T) {
 			}
 			assert.JSONEq(t, `{"mcp_response":`+tt.want+`}`, got)
 		})
+	}
+}
+
+// A result that is not one JSON value could end the reply, and add to it.
+func TestAResultThatIsNotOneValueIsNotSent(t *testing.T) {
+	t.Parallel()
+	for _, result := range []string{`{}},"other":{"a":{}`, `{},"error":{}`, `{`, `{} {}`} {
+		s := &fake{name: "srv", handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(result), nil
+		}}
+		_, err := run(context.Background(), job(t, bridge(s), "srv", `{"jsonrpc":"2.0","id":1,"method":"m"}`))
+		require.ErrorContains(t, err, "the result of srv m is not one JSON value", result)
 	}
 }
 

@@ -137,13 +137,17 @@ func (c *call) run(ctx context.Context) (json.RawMessage, error) {
 		if c.tool != "" {
 			what = "the tool"
 		}
-		reply = failed(c.msg, fmt.Sprintf("%s panicked: %v", what, panicked.Value))
+		// The panic's value may hold secrets: it goes to the events alone.
+		reply = failed(c.msg, what+" failed; the host's events say why")
 	case errors.As(err, &rpc):
 		reply.Result, reply.Error = nil, rpc
 	case err != nil:
 		reply = failed(c.msg, err.Error())
 	case len(result) == 0:
 		return wrapResult(c.msg.ID, json.RawMessage("{}")), nil
+	case !json.Valid(result):
+		// It could end the reply early and add members to it.
+		return nil, fmt.Errorf("the result of %s is not one JSON value", c.name)
 	default:
 		return wrapResult(c.msg.ID, result), nil
 	}

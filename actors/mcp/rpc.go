@@ -103,8 +103,7 @@ func wrap(reply any) (json.RawMessage, error) {
 	}{reply})
 }
 
-// wrapResult is wrap for the usual reply. What id and result are is looked at when
-// the answer is written.
+// wrapResult is wrap for the usual reply. id and result are valid JSON.
 func wrapResult(id, result json.RawMessage) json.RawMessage {
 	const open, middle, end = `{"mcp_response":{"jsonrpc":"2.0","id":`, `,"result":`, `}}`
 	b := make([]byte, 0, len(open)+len(id)+len(middle)+len(result)+len(end))
