@@ -72,7 +72,7 @@ func (d *decider) canUseTool(ctx context.Context, req *sdk.ToolPermissionRequest
 	case err != nil && question:
 		return d.deny(req, deniedQuestions, "there is no terminal to ask on")
 	case err != nil:
-		return d.deny(req, deniedUnasked, "there is no terminal to ask on; --yes or --allowed-tools "+req.ToolName+" allows it")
+		return d.deny(req, deniedUnasked, "there is no terminal to ask on; --yes or --allowed-tools "+printable(req.ToolName)+" allows it")
 	}
 	select { // one question at a time
 	case d.turn <- struct{}{}:

@@ -126,6 +126,18 @@ func TestNobodyToAsk(t *testing.T) {
 	}
 }
 
+// The name is the agent's: it steers no terminal.
+func TestADeniedNameIsPrintable(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	d := &decider{console: &console{err: &out}}
+	d.printed.printed("")
+	_, err := d.canUseTool(t.Context(), &sdk.ToolPermissionRequest{ToolName: "x\x1b[2Jy"})
+	require.NoError(t, err)
+	assert.Contains(t, out.String(), `--allowed-tools x\x1b[2Jy allows it`)
+	assert.NotContains(t, out.String(), "\x1b")
+}
+
 func TestAllowedByRule(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
