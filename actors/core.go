@@ -79,8 +79,9 @@ type Core struct {
 
 	// Owned by the session actor, whichever incarnation lives.
 	closeAsked  bool
-	closeReason error // nil: the user's wish
-	interrupted time.Time
+	closeReason error     // nil: the user's wish
+	until       time.Time // when the present step of the close ends: the interrupt, or the flush
+	flushing    flush
 	linkClosing bool
 }
 

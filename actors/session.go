@@ -56,7 +56,7 @@ func (s *session) Start(c *kernel.Context[message.ToSession]) error {
 	}
 	s.driver.start(c)
 	if k.closeAsked && !k.linkClosing { // the timer of an incarnation before
-		c.After(max(k.cfg.InterruptGrace-c.Now().Sub(k.interrupted), 0), message.InterruptOver{})
+		c.After(max(k.until.Sub(c.Now()), 0), message.CloseStepOver{Flush: k.flushing.begun})
 	}
 	return s.check(c)
 }
@@ -67,9 +67,9 @@ func (s *session) Handle(c *kernel.Context[message.ToSession], m message.ToSessi
 	case message.LinkChanged, message.LedgerChanged, message.CloseWanted:
 	case message.ConsumerOver:
 		s.watching = false
-	case message.InterruptOver:
-		if s.core.closeAsked && !s.core.linkClosing {
-			s.closeLink(true)
+	case message.CloseStepOver:
+		if m.Flush == s.core.flushing.begun {
+			s.core.until = time.Time{} // whatever the clock says
 		}
 	case message.SupervisorTimer:
 		s.fire(c, message.Timer(m))
@@ -140,6 +140,8 @@ func (s *session) close(c *kernel.Context[message.ToSession], reason error) {
 		return
 	}
 	k.closeAsked, k.closeReason = true, reason
+	orderly := reason == nil && k.Ledger.Initialized() != nil
+	k.Ledger.Serve(orderly && k.cfg.Graces.Flush > 0)
 	k.Ledger.BeginClosing(reason == nil)
 	why := "closed by the user"
 	if reason != nil {
@@ -149,15 +151,19 @@ func (s *session) close(c *kernel.Context[message.ToSession], reason error) {
 	// A turn that runs would go on after the end of stdin, and so would its
 	// tools; a background task that ends would start a turn. They are stopped
 	// first.
-	if reason == nil && k.Ledger.Initialized() != nil && k.Ledger.Busy() && s.interrupt(c) {
-		k.interrupted = c.Now()
-		return
+	switch busy := k.Ledger.Busy(); {
+	case !orderly:
+		s.closeLink(reason != nil && busy)
+	case !busy:
+		s.flush(c)
+	case !s.interrupt(c):
+		s.closeLink(false)
 	}
-	s.closeLink(reason != nil && k.Ledger.Busy())
 }
 
 func (s *session) interrupt(c *kernel.Context[message.ToSession]) bool {
 	k := s.core
+	k.Ledger.Serve(false) // the turn ends without what it asked for
 	request, err := k.cfg.Dialect.Encode(&protocol.InterruptRequest{CancelQueued: true})
 	if err != nil {
 		return false
@@ -166,7 +172,8 @@ func (s *session) interrupt(c *kernel.Context[message.ToSession]) bool {
 		return false
 	}
 	k.router.Tell(message.WorkReady{})
-	c.After(k.cfg.InterruptGrace, message.InterruptOver{})
+	k.until = c.Now().Add(k.cfg.InterruptGrace)
+	c.After(k.cfg.InterruptGrace, message.CloseStepOver{})
 	return true
 }
 
@@ -175,6 +182,7 @@ func (s *session) interrupt(c *kernel.Context[message.ToSession]) bool {
 func (s *session) closeLink(terminate bool) {
 	k := s.core
 	k.linkClosing = true
+	k.Ledger.Serve(false)
 	stage := transport.ClosedStdin
 	if terminate {
 		stage = transport.Terminated
@@ -254,7 +262,8 @@ func (s *session) settle(c *kernel.Context[message.ToSession]) error {
 	return s.enter(to, "")
 }
 
-// checkClosing goes on with a close that waits for the running turn.
+// checkClosing goes on with a close that waits for the running turn, or for the
+// flush.
 func (s *session) checkClosing(c *kernel.Context[message.ToSession]) {
 	k := s.core
 	switch {
@@ -264,9 +273,9 @@ func (s *session) checkClosing(c *kernel.Context[message.ToSession]) {
 		if s.finished {
 			k.Link.Abort()
 		}
-	case !k.Ledger.Busy():
-		s.closeLink(false)
-	case s.finished || c.Now().Sub(k.interrupted) >= k.cfg.InterruptGrace:
+	case k.flushing.begun || !k.Ledger.Busy():
+		s.flush(c)
+	case s.finished || !c.Now().Before(k.until):
 		s.closeLink(true)
 	}
 }

@@ -98,12 +98,28 @@ func (e *engine) serve(r *Request) {
 	case *protocol.RewindFilesRequest:
 		e.rewind(r, in.UserMessageID)
 	default:
+		if off := e.switchedOff(r.Subtype); off != "" {
+			r.Fail(off+" is not enabled for this session", "")
+			return
+		}
 		if answer, ok := e.document(request); ok {
 			r.Succeed(answer)
 			return
 		}
 		e.unsupported(r)
 	}
+}
+
+// switchedOff names what a request of Qoder needs, if that is off.
+func (e *engine) switchedOff(subtype string) string {
+	switch {
+	case e.cfg.Dialect != Qoder:
+	case (subtype == "flush_memory" || subtype == "refresh_memory") && e.host.memory == nil:
+		return "SDK memory"
+	case subtype == "flush_skill_evolution" && e.host.evolution == nil:
+		return "SDK skill evolution"
+	}
+	return ""
 }
 
 func (e *engine) unsupported(r *Request) {

@@ -80,8 +80,10 @@ func (e *engine) qoderDocument(request protocol.HostRequest) (answer any, ok boo
 	}
 	switch request.Subtype() {
 	case "set_max_thinking_tokens", "seed_read_state", "mcp_clear_auth", "mcp_message", "end_session",
-		"mcp_inject_token", "flush_memory", "refresh_memory", "flush_skill_evolution", "control_cancel":
+		"mcp_inject_token", "control_cancel":
 		return nil, true
+	case "flush_memory", "refresh_memory", "flush_skill_evolution":
+		return Object{}, true
 	case "get_plan_mode":
 		return Object{"plan_mode": Object{"active": e.perms.mode == "plan"}}, true
 	case "set_proxy":

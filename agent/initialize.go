@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -52,6 +53,8 @@ type host struct {
 	hooks       map[protocol.HookEvent][]protocol.HookMatcher
 	servers     []*mcpServer    // in-process ones, in the order given
 	subText     bool            // forwardSubagentText
+	memory      Object          // Qoder's, as the response to initialize has it; nil: off
+	evolution   Object          // of skills, likewise
 	cancelled   map[string]bool // requests of the host that it took back
 }
 
@@ -71,6 +74,13 @@ func (e *engine) initialize(r *Request, in *protocol.InitializeRequest) {
 	}
 	e.host = host{
 		initialized: true, hooks: hooks, subText: in.ForwardSubagentText, cancelled: e.host.cancelled,
+	}
+	if e.cfg.Dialect == Qoder {
+		var skill struct {
+			Skill json.RawMessage `json:"skill"`
+		}
+		_ = protocol.Unmarshal(in.Evolution, &skill) // as if there were none
+		e.host.memory, e.host.evolution = forSDK(in.Memory), forSDK(skill.Skill)
 	}
 	for _, name := range in.SDKMCPServers {
 		e.host.servers = append(e.host.servers, newMCPServer(name, in.SDKMCPServerManifests[name].ToolsListResult))
@@ -100,6 +110,19 @@ func (e *engine) initialize(r *Request, in *protocol.InitializeRequest) {
 	e.spawn(nil, func(s *Strand) { e.connectServers(s) })
 }
 
+// forSDK is what the response to initialize says of memory, or of the evolution of
+// skills, that the SDK has asked for.
+func forSDK(asked json.RawMessage) Object {
+	var in struct {
+		Requester string `json:"requester"`
+		Mode      string `json:"mode"`
+	}
+	if protocol.Unmarshal(asked, &in) != nil || in.Requester != "sdk" {
+		return nil
+	}
+	return Object{"enabled": true, "requester": in.Requester, "mode": in.Mode}
+}
+
 // minimal reports whether the agent was started in Claude Code's minimal mode,
 // which calls no hooks (observed on 2.1.329).
 func (e *engine) minimal() bool {
@@ -127,6 +150,12 @@ func (e *engine) initializeResponse() Object {
 	if e.cfg.Dialect == Qoder {
 		o["account"] = Object{"userId": "scripted"}
 		o["permissionMode"] = e.perms.mode
+		if e.host.memory != nil {
+			o["memory"] = e.host.memory
+		}
+		if e.host.evolution != nil {
+			o["evolution"] = Object{"skill": e.host.evolution}
+		}
 		return o.with(e.cfg.Initialize)
 	}
 	o["account"] = Object{"tokenSource": "none", "apiKeySource": keySource, "apiProvider": "firstParty"}
@@ -168,6 +197,7 @@ func (e *engine) capabilities() []string {
 			"interrupt_receipt_v1", "interrupt_cancel_queued_v1", "msg_lifecycle_v1",
 			"session_rewind_v1", "background_tasks_v1", "side_question_v1", "custom_context_v1",
 			"goal_v1", "goal_max_turns_v1", "plan_mode_v1", "commands_changed_v1", "reload_skills_v1",
+			"skill_evolution_v1",
 		}
 	}
 	return []string{

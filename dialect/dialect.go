@@ -33,6 +33,10 @@ type Dialect interface {
 	// AfterInitialize lists the requests to send, in order, between the initialize response and the first user line.
 	AfterInitialize(o *Options) []protocol.HostRequest
 
+	// BeforeEOF lists the requests to send, one after the other, before stdin is closed, given the response to
+	// initialize: they have the agent write out what would be lost with its end. None are sent if Traits.FlushGrace is 0.
+	BeforeEOF(initialize json.RawMessage) []protocol.HostRequest
+
 	// UserLine encodes a user message as one line, newline included, with what the options add to every message.
 	UserLine(d UserDefaults, m *protocol.UserMessage) ([]byte, error)
 
@@ -75,6 +79,7 @@ func (o *Options) UserDefaults() UserDefaults {
 
 // Traits are an agent's habits. All durations are defaults that the user may override.
 type Traits struct {
+	FlushGrace     time.Duration // from the last turn to closing stdin, for BeforeEOF and for what the agent asks meanwhile; 0: none
 	EOFGrace       time.Duration // from closing stdin to SIGTERM
 	TermGrace      time.Duration // from SIGTERM to SIGKILL
 	KillGrace      time.Duration // from SIGKILL to giving up on the reap

@@ -10,6 +10,48 @@ import (
 type InterruptResponse struct {
 	StillQueued []string `json:"still_queued"`
 	Cancelled   []string `json:"cancelled,omitempty"`
+	// Unread is what is no list, or no string of a list, as JSON: the interrupt
+	// worked all the same.
+	Unread []string `json:"-"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. It reads what can be read, and never
+// fails.
+func (r *InterruptResponse) UnmarshalJSON(data []byte) error {
+	*r = InterruptResponse{}
+	var lists struct {
+		StillQueued json.RawMessage `json:"still_queued"`
+		Cancelled   json.RawMessage `json:"cancelled"`
+	}
+	if Unmarshal(data, &lists) != nil {
+		r.Unread = []string{string(data)}
+		return nil
+	}
+	r.StillQueued = r.readable(lists.StillQueued)
+	r.Cancelled = r.readable(lists.Cancelled)
+	return nil
+}
+
+// readable returns the strings of a list, and notes the rest.
+func (r *InterruptResponse) readable(list json.RawMessage) []string {
+	var all []json.RawMessage
+	if isNull(list) {
+		return nil
+	}
+	if Unmarshal(list, &all) != nil {
+		r.Unread = append(r.Unread, string(list))
+		return nil
+	}
+	ids := make([]string, 0, len(all))
+	for _, one := range all {
+		var id *string
+		if Unmarshal(one, &id) != nil || id == nil {
+			r.Unread = append(r.Unread, string(one))
+			continue
+		}
+		ids = append(ids, *id)
+	}
+	return ids
 }
 
 // SetPermissionModeResponse answers a [SetPermissionModeRequest].

@@ -133,7 +133,24 @@ func TestDecodeControlResponse(t *testing.T) {
 	require.NoError(t, get(`{"subtype":"success"}`).Decode(&in))
 	require.NoError(t, get(`{"subtype":"success","response":null}`).Decode(&in))
 	assert.Equal(t, []string{"a"}, in.StillQueued)
-	require.ErrorContains(t, get(`{"subtype":"success","request_id":"r","response":"text"}`).Decode(&in), `answer to "r"`)
+	var model SetModelResponse
+	require.ErrorContains(t, get(`{"subtype":"success","request_id":"r","response":"text"}`).Decode(&model), `answer to "r"`)
+}
+
+// An interrupt that worked is no error, whatever its receipt holds.
+func TestInterruptReceipt(t *testing.T) {
+	t.Parallel()
+	for response, want := range map[string]InterruptResponse{
+		`{"still_queued":["u1",3]}`:                       {StillQueued: []string{"u1"}, Unread: []string{"3"}},
+		`{"still_queued":[],"cancelled":["a",null,{}]}`:   {StillQueued: []string{}, Cancelled: []string{"a"}, Unread: []string{"null", "{}"}},
+		`{"still_queued":"u1","cancelled":true}`:          {Unread: []string{`"u1"`, "true"}},
+		`{"still_queued":null,"Cancelled":["a"],"x":[1]}`: {},
+		`["u1"]`: {Unread: []string{`["u1"]`}},
+	} {
+		var got InterruptResponse
+		require.NoError(t, (&ControlResponse{Response: []byte(response)}).Decode(&got), response)
+		assert.Equal(t, want, got, response)
+	}
 }
 
 func TestOddForms(t *testing.T) {

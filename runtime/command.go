@@ -112,6 +112,7 @@ func (spec *Spec) mcpLimits() map[string]time.Duration {
 func (spec *Spec) graces() (g Graces, interrupt time.Duration) {
 	traits := spec.Dialect.Traits()
 	return Graces{
+		Flush:     first(spec.Graces.Flush, traits.FlushGrace),
 		EOF:       first(spec.Graces.EOF, traits.EOFGrace, 5*time.Second),
 		Terminate: first(spec.Graces.Terminate, traits.TermGrace, 5*time.Second),
 		Drain:     spec.Graces.Drain, Sweep: spec.Graces.Sweep,

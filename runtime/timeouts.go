@@ -59,6 +59,9 @@ func (spec *Spec) timeouts(o *dialect.Options) []Timeout {
 	list = append(list, inquiryTimeouts(limited(spec.Inquiries, o))...)
 	graces, interrupt := spec.graces()
 	add("close: an interrupted turn", "InterruptGrace", spec.InterruptGrace, interrupt)
+	if graces.Flush > 0 {
+		add("close: memories and skills are written out", "Graces.Flush", spec.Graces.Flush, graces.Flush)
+	}
 	add("close: the exit after the end of stdin", "Graces.EOF", spec.Graces.EOF, graces.EOF)
 	add("close: the exit after SIGTERM", "Graces.Terminate", spec.Graces.Terminate, graces.Terminate)
 	add("close: the rest of the output", "Graces.Drain", spec.Graces.Drain, graces.Drain)

@@ -95,8 +95,8 @@ type Options struct {
 	// CloseTimeout bounds the end of a session: of Query when its loop ends, and of Client.Close. What is left by then
 	// is killed; negative: no bound. Default: 0, which is 30 s. Host only.
 	CloseTimeout time.Duration `json:"closeTimeout,omitempty"`
-	// Graces are the waits on the way down: after the end of stdin, after
-	// SIGTERM, for the rest of the output, for the sweep. Zero fields: the
+	// Graces are the waits on the way down: for what Qoder writes out before the
+	// end of stdin (10 s), after the end of stdin, after SIGTERM, for the rest of the output, for the sweep. Zero fields: the
 	// backend's own.
 	Graces Graces `json:"-"`
 	// InterruptGrace is how long a running turn may take to stop before a close goes on without it. Default: 0, the

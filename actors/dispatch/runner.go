@@ -183,7 +183,7 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 				cancel(context.Canceled)
 				a.leave(r)
 			})
-			if !a.Kind.AsksPeople() {
+			if !a.Ledger.Watches(a.Kind) {
 				write()
 				return
 			}
@@ -285,7 +285,7 @@ func (a *Actor) left(system *kernel.System) {
 
 // changed tells the session, which shows that a person is asked.
 func (a *Actor) changed(t kernel.Turner) {
-	if a.Kind.AsksPeople() {
+	if a.Ledger.Watches(a.Kind) {
 		a.Changed(t)
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -47,10 +49,13 @@ type Call struct {
 
 	seq     uint64
 	written bool
-	first   bool // goes out before the agent is initialized
+	first   bool // goes out before the agent is initialized: the session's own
 	request json.RawMessage
 	answer  *kernel.Promise[*protocol.ControlResponse]
 }
+
+// Own reports whether the session itself made the call, with [First].
+func (c *Call) Own() bool { return c.first }
 
 // Done is closed when the call is answered or over.
 func (c *Call) Done() <-chan struct{} { return c.answer.Done() }
@@ -222,11 +227,12 @@ func (l *Ledger) callOf(id protocol.ID) *Call {
 // endCancelled ends the queued turns that an interrupt took with it: they will
 // have no result.
 func (l *Ledger) endCancelled(resp *protocol.ControlResponse) {
-	var receipt struct {
-		Cancelled []string `json:"cancelled"`
-	}
-	if protocol.Unmarshal(resp.Response, &receipt) != nil {
+	var receipt protocol.InterruptResponse
+	if resp.Decode(&receipt) != nil {
 		return
+	}
+	if len(receipt.Unread) > 0 {
+		l.cfg.Emit(event.Warning{Problem: "the answer to interrupt holds what is no list of uuids: " + Short(strings.Join(receipt.Unread, ", "))})
 	}
 	for _, id := range receipt.Cancelled {
 		if t := l.turns.byUUID(id); t != nil {

@@ -168,6 +168,7 @@ type Ledger struct {
 	outlet   Outlet
 	order    uint64 // of calls and turns, as the user made them
 	closing  bool
+	serving  bool   // while it closes
 	reader   signal // wakes a reader that waits for credit
 	// What the reader waits for other than its consumer, if it does.
 	readerWaits string
@@ -261,8 +262,23 @@ func (l *Ledger) ReaderWaits(what string) {
 	l.readerWaits, l.readerSince = what, l.cfg.Clock.Now()
 }
 
+// Serve says whether requests of the agent are still given out while the session
+// is closing. Once they are not, those that are open are denied.
+func (l *Ledger) Serve(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.serving = on
+	l.denyIfClosing()
+}
+
+func (l *Ledger) denyIfClosing() {
+	if l.closing && !l.serving {
+		l.denyAll(anyKind, "the session is closing")
+	}
+}
+
 // BeginClosing turns away new work: turns and calls fail, and requests of the
-// agent are denied at once. Unread messages stay readable. When the end is the
+// agent are denied at once unless they are still served. Unread messages stay readable. When the end is the
 // user's wish (abandon) and nobody reads, messages beyond Limits.HardBytes are
 // dropped, so that the close does not wait for a reader.
 func (l *Ledger) BeginClosing(abandon bool) {
@@ -270,7 +286,7 @@ func (l *Ledger) BeginClosing(abandon bool) {
 	defer l.mu.Unlock()
 	l.closing = true
 	l.stream.abandoned = abandon
-	l.denyAll(anyKind, "the session is closing")
+	l.denyIfClosing()
 	l.reader.fire()
 }
 
@@ -283,7 +299,7 @@ func (l *Ledger) Terminate(reason error) {
 	if l.terminal {
 		return
 	}
-	l.terminal, l.closing, l.reason = true, true, reason
+	l.terminal, l.closing, l.serving, l.reason = true, true, false, reason
 	l.denyAll(anyKind, "the session has ended")
 	end := reason
 	if end == nil {

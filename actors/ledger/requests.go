@@ -126,7 +126,7 @@ func (l *Ledger) open(f protocol.Frame, who Identity) (kind Kind, ok bool) {
 	switch {
 	case r == nil:
 		return 0, false
-	case l.closing:
+	case l.closing && !l.serving:
 		l.deny(r, "the session is closing")
 		return 0, false
 	case l.facts.gatesOff != nil:
@@ -459,6 +459,14 @@ func (l *Ledger) Cancel(f protocol.Frame) {
 		return // too late: the answer is on its way, and the agent ignores it
 	}
 	l.settle(r, requestCancelled)
+}
+
+// Watches reports whether the session has to hear of each answer to requests of a
+// kind: its state shows those that wait for people, and a close waits for all.
+func (l *Ledger) Watches(kind Kind) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return kind.AsksPeople() || l.closing && l.serving
 }
 
 // Gates is the number of requests that wait for a person: permissions,

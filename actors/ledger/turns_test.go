@@ -186,7 +186,7 @@ func TestOnlyInterruptsCancelTurns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).ready()
 	turn := r.turn("a")
-	for _, response := range []string{`{"cancelled":["a"]}`, `{"cancelled":true}`} {
+	for _, response := range []string{`{"cancelled":["a"]}`, `{"cancelled":["a",3]}`, `{"cancelled":true}`} {
 		call, err := r.OpenCall("cancel_async_message", json.RawMessage(`{"subtype":"cancel_async_message"}`))
 		require.NoError(t, err)
 		r.read(success(call.ID, response))

@@ -27,9 +27,9 @@ type Timer struct {
 	Token uint64
 }
 
-// InterruptOver ends the wait for a running turn to stop before the transport
-// is closed. From: the clock.
-type InterruptOver struct{}
+// CloseStepOver ends a step of a close before the end of stdin: the wait for a
+// running turn to stop, or the flush. From: the clock.
+type CloseStepOver struct{ Flush bool }
 
 // ConsumerOver is the time to see whether the messages are being read. From:
 // the clock.
@@ -54,7 +54,7 @@ func (LinkChanged) toSession()     {}
 func (LedgerChanged) toSession()   {}
 func (CloseWanted) toSession()     {}
 func (SupervisorTimer) toSession() {}
-func (InterruptOver) toSession()   {}
+func (CloseStepOver) toSession()   {}
 func (ConsumerOver) toSession()    {}
 func (Describe) toSession()        {}
 

@@ -110,7 +110,7 @@ func (a *Actor) sort(c *kernel.Context[message.ToRouter]) {
 		case protocol.TypeControlRequest:
 			if kind, ok := a.cfg.Ledger.Open(f); ok {
 				wake[kind] = true
-				changed = changed || kind.AsksPeople()
+				changed = changed || a.cfg.Ledger.Watches(kind)
 			}
 		case protocol.TypeControlCancel, protocol.TypeControlCancelAlias:
 			a.cfg.Ledger.Cancel(f)
@@ -153,8 +153,12 @@ func (a *Actor) call(c *kernel.Context[message.ToRouter], kind ledger.Kind) bool
 // settle handles an answer and reports whether somebody waited for it.
 func (a *Actor) settle(f protocol.Frame) bool {
 	call := a.cfg.Ledger.Settle(f)
-	if call == nil || !call.Setup {
+	if call == nil || !call.Own() {
 		return call != nil
+	}
+	if !call.Setup { // the session waits for it
+		a.cfg.Session.Tell(message.LedgerChanged{})
+		return true
 	}
 	resp, err := call.Answer()
 	if err == nil && call.Subtype == "initialize" {

@@ -65,6 +65,7 @@ func (d *stubDialect) Initialize(o *dialect.Options) (json.RawMessage, error) {
 
 func (d *stubDialect) CheckInitialize(*dialect.Options, json.RawMessage) error { return d.check }
 
+func (d *stubDialect) BeforeEOF(json.RawMessage) []protocol.HostRequest        { return nil }
 func (d *stubDialect) AfterInitialize(*dialect.Options) []protocol.HostRequest { return d.after }
 
 // listener is an actor that reports each message.

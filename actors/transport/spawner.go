@@ -111,6 +111,7 @@ type announcer interface {
 
 // Graces are the waits of the close ladder.
 type Graces struct {
+	Flush     time.Duration // from the last turn to closing stdin, for agents that have to write out what they hold
 	EOF       time.Duration // from closing stdin to SIGTERM
 	Terminate time.Duration // from SIGTERM to SIGKILL
 	Drain     time.Duration // from the exit to the end of its output

@@ -71,6 +71,9 @@ func plugins(list []dialect.Plugin) []dialect.Plugin {
 // AfterInitialize implements dialect.Dialect: nothing.
 func (Dialect) AfterInitialize(*dialect.Options) []protocol.HostRequest { return nil }
 
+// BeforeEOF implements dialect.Dialect: Claude Code writes everything out at the end of its stdin.
+func (Dialect) BeforeEOF(json.RawMessage) []protocol.HostRequest { return nil }
+
 // CheckInitialize implements dialect.Dialect. An agent that is too old to take servers, plugins or policy from the
 // initialize request says nothing of them, and runs without.
 func (Dialect) CheckInitialize(o *dialect.Options, response json.RawMessage) error {

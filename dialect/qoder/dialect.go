@@ -27,6 +27,7 @@ func (Dialect) Name() string { return Name }
 // vendor's SDK gives it 2 s and 5 s, and kills it.
 func (Dialect) Traits() dialect.Traits {
 	return dialect.Traits{
+		FlushGrace:     10 * time.Second,
 		EOFGrace:       12 * time.Second,
 		TermGrace:      12 * time.Second,
 		KillGrace:      5 * time.Second,

@@ -63,6 +63,32 @@ func (Dialect) AfterInitialize(o *dialect.Options) []protocol.HostRequest {
 	return out
 }
 
+// BeforeEOF implements dialect.Dialect. The vendor's SDK flushes what the response says is on and was asked for by the
+// SDK (observed on the Qoder SDK 1.0.39).
+func (Dialect) BeforeEOF(initialize json.RawMessage) []protocol.HostRequest {
+	type state struct {
+		Enabled   bool   `json:"enabled"`
+		Requester string `json:"requester"`
+	}
+	var memory struct {
+		Memory state `json:"memory"`
+	}
+	var evolution struct {
+		Evolution struct {
+			Skill state `json:"skill"`
+		} `json:"evolution"`
+	}
+	on := state{Enabled: true, Requester: "sdk"}
+	var out []protocol.HostRequest
+	if protocol.Unmarshal(initialize, &memory) == nil && memory.Memory == on {
+		out = append(out, protocol.FlushMemoryRequest{})
+	}
+	if protocol.Unmarshal(initialize, &evolution) == nil && evolution.Evolution.Skill == on {
+		out = append(out, protocol.FlushSkillEvolutionRequest{})
+	}
+	return out
+}
+
 // CheckInitialize implements dialect.Dialect.
 func (d Dialect) CheckInitialize(o *dialect.Options, response json.RawMessage) error {
 	var got struct {

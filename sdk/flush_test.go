@@ -1,0 +1,135 @@
+package sdk_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// flusher is an agent that notes what it is asked to flush, and when its stdin ends.
+type flusher struct {
+	dialect agent.Dialect
+	flush   func(f *flusher, r *agent.Request) bool
+
+	mu  sync.Mutex
+	saw []string
+}
+
+func (*flusher) AgentName() string { return "flusher" }
+
+func (f *flusher) Serve(l agent.Launch, p agent.Port) agent.Exit {
+	x := agent.Open(l, p, agent.Config{
+		Dialect: f.dialect,
+		Turn:    func(*agent.Turn) error { return nil },
+		Control: func(r *agent.Request) bool {
+			if r.Subtype == "initialize" || r.Subtype == "interrupt" {
+				return false
+			}
+			f.note(r.Subtype)
+			return f.flush != nil && f.flush(f, r)
+		},
+		At: func(m agent.Moment) *agent.Exit {
+			if m.Point == agent.AfterResult {
+				f.note("result")
+			}
+			return nil
+		},
+	}).Run()
+	f.note("end")
+	return x
+}
+
+func (f *flusher) note(what string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.saw = append(f.saw, what)
+}
+
+func (f *flusher) seen() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.saw)
+}
+
+// gateInFlush answers a flush when the host has answered requests of the agent's.
+func gateInFlush(f *flusher, r *agent.Request) bool {
+	if r.Subtype != "flush_memory" {
+		return false
+	}
+	r.Later(func(s *agent.Strand) {
+		for _, ask := range []agent.Object{
+			{"subtype": "can_use_tool", "tool_name": "Write", "tool_use_id": "t", "input": agent.Object{"file_path": "/m"}},
+			{"subtype": "memory_should_generate", "callbackId": "memory_should_generate_0", "input": agent.Object{}},
+		} {
+			a, err := s.Ask(ask, 0)
+			if err != nil || !a.OK {
+				f.note("refused: " + a.Error)
+				return
+			}
+			f.note(string(a.Body))
+		}
+		r.Serve()
+	})
+	return true
+}
+
+func TestFlushBeforeTheEndOfStdin(t *testing.T) {
+	t.Parallel()
+	deaf := func(*flusher, *agent.Request) bool { return true }
+	const allowed = `{"behavior":"allow","updatedInput":{"file_path":"/m"},"toolUseID":"t"}`
+	for name, c := range map[string]struct {
+		agent *flusher
+		off   bool
+		want  []string
+		limit time.Duration
+	}{
+		"both, in order": {&flusher{dialect: agent.Qoder}, false, []string{"result", "flush_memory", "flush_skill_evolution", "end"}, 0},
+		"nothing is on":  {&flusher{dialect: agent.Qoder}, true, []string{"result", "end"}, 0},
+		"Claude Code":    {&flusher{dialect: agent.Claude}, true, []string{"result", "end"}, 0},
+		"gates meanwhile": {&flusher{dialect: agent.Qoder, flush: gateInFlush}, false,
+			[]string{"result", "flush_memory", allowed, `{"run":true}`, "flush_skill_evolution", "end"}, 0},
+		"no answer": {&flusher{dialect: agent.Qoder, flush: deaf}, false, []string{"result", "flush_memory", "end"}, 300 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				f := &flusher{dialect: c.agent.dialect, flush: c.agent.flush}
+				o := &sdk.Options{
+					Runtime: w.rt, Backend: sdk.InMemory(f, f.dialect), Graces: sdk.Graces{Flush: c.limit},
+					CanUseTool: func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+						return sdk.Allow(), nil
+					},
+				}
+				if f.dialect == agent.Qoder {
+					o.Auth = sdk.QoderCLIAuth()
+				}
+				if !c.off {
+					o.Memory, o.Evolution = &sdk.Memory{}, &sdk.Evolution{Skill: &sdk.SkillEvolution{}}
+					o.ShouldGenerateMemory = func(context.Context, *sdk.TurnInfo) (sdk.TurnDecision, error) {
+						return sdk.TurnDecision{Run: true}, nil
+					}
+				}
+				l := record(o)
+				start := w.rt.Clock().Now()
+				_, err := sdk.Run(w.Context(), "hi", o)
+				require.NoError(w, err)
+				warnings := 0
+				for _, e := range w.events(l) {
+					if _, ok := e.(sdk.WarningEvent); ok {
+						warnings++
+					}
+				}
+				assert.Equal(w, c.want, f.seen())
+				assert.Equal(w, c.limit > 0, warnings > 0)
+				assert.Less(w, w.rt.Clock().Now().Sub(start), 8*time.Second)
+			})
+		})
+	}
+}
