@@ -83,6 +83,8 @@ func printed() map[string]error {
 		"ErrTooLarge":                sdk.ErrTooLarge,
 		"ErrTransportClosed":         sdk.ErrTransportClosed,
 		"LoadError":                  &sdk.LoadError{File: "options.yaml", Line: 3, Column: 1, Key: "max_turns", Problem: "is not known", Fix: "did you mean maxTurns?"},
+		"KilledError":                &sdk.KilledError{},
+		"WritesLostError":            &sdk.WritesLostError{Code: "ENOSPC", Lost: []string{"transcript"}},
 		"LeftoverError":              &sdk.LeftoverError{Processes: []transport.ProcInfo{{PID: 4711, Command: "node"}}},
 		"ModelPolicyTimeoutError":    &sdk.ModelPolicyTimeoutError{Limit: 500 * time.Millisecond},
 		"PanicError":                 &sdk.PanicError{Message: "PreToolUse", Value: "boom"},

@@ -90,6 +90,11 @@ type ResultMessage struct {
 	FastMode
 
 	Timings
+
+	// BackgroundTasks are the background tasks that lived when the result came.
+	// In the result of sdk.Run they are those that still lived when Run stopped
+	// waiting. The host adds them.
+	BackgroundTasks []BackgroundTask `json:"-"`
 }
 
 func (m *ResultMessage) wire() (string, string) { return "result", m.Subtype }

@@ -29,7 +29,7 @@ func (r *Reader) Next(ctx context.Context) (protocol.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	return protocol.DecodeMessage(e.Frame), nil
+	return decode(&e), nil
 }
 
 // Close gives the stream back. What was not read stays for the next consumer.

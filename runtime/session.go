@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/actors"
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
@@ -234,7 +235,7 @@ func (t *Turn) Messages(ctx context.Context) iter.Seq2[protocol.Message, error] 
 				yield(nil, err)
 				return
 			}
-			if !yield(protocol.DecodeMessage(e.Frame), nil) {
+			if !yield(decode(&e), nil) {
 				return
 			}
 			for _, ended := range e.Turns {
@@ -265,7 +266,7 @@ func (s *Session) Messages(ctx context.Context) iter.Seq2[protocol.Message, erro
 				yield(nil, err)
 				return
 			}
-			if !yield(protocol.DecodeMessage(e.Frame), nil) {
+			if !yield(decode(&e), nil) {
 				return
 			}
 		}
@@ -319,6 +320,36 @@ func contains(all []string, want string) bool {
 // AwaitIdle waits until no turn is under way and no background task lives, or
 // until the session has ended.
 func (s *Session) AwaitIdle(ctx context.Context) error { return s.core.Ledger.AwaitIdle(ctx) }
+
+// AwaitDone is AwaitIdle that waits for background tasks no longer than
+// Limits.Background. It returns those that it did not wait for; an event names
+// them, too.
+func (s *Session) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, error) {
+	left, err := s.core.Ledger.AwaitDone(ctx)
+	if len(left) > 0 {
+		names := make([]string, len(left))
+		for i, t := range left {
+			names[i] = strings.TrimSpace(t.TaskID + " " + t.Description)
+		}
+		s.emit(event.Warning{Problem: "the run ends although background tasks live (Limits.Background): " + strings.Join(names, ", ")})
+	}
+	return left, err
+}
+
+// WritesLost is what the agent says it could not write: a
+// *ledger.WritesLostError, or nil. It is complete when the session has ended.
+func (s *Session) WritesLost() error { return s.core.Ledger.WritesLost() }
+
+// Killed reports whether the agent was sent SIGKILL at the end of the session.
+func (s *Session) Killed() bool { return s.core.Link.Status().Stage == transport.Killed }
+
+func decode(e *ledger.Entry) protocol.Message {
+	m := protocol.DecodeMessage(e.Frame)
+	if r, ok := m.(*protocol.ResultMessage); ok {
+		r.BackgroundTasks = e.Tasks
+	}
+	return m
+}
 
 // Close ends the session in order: a running turn is interrupted, gates are
 // denied, the agent gets its grace, and its process tree is swept. It returns

@@ -29,7 +29,8 @@ type Client struct {
 	opts    *Options // the client's own; nil once connected
 	dialing *dial    // the present or last attempt to connect
 	closed  bool
-	unsure  bool // nobody waited for the answer to a claim
+	unsure  bool             // nobody waited for the answer to a claim
+	left    []BackgroundTask // that a run did not wait for
 }
 
 // dial is an attempt to connect, and then the connection.
@@ -153,7 +154,21 @@ func (c *Client) connected() (*dial, error) {
 // after Close yields them. Of what the agent writes during a Close while nobody
 // reads, no more than Limits.HardBytes is kept; a [WarningEvent] then says how many
 // messages were dropped.
+//
+// nil means that the agent ended by itself, that nothing of it is left, and that
+// its transcript is complete as far as it says. An agent that had to be killed is
+// a *[KilledError], processes that are left a *[LeftoverError], a transcript that
+// could not be written a *[WritesLostError].
 func (c *Client) Close(ctx context.Context) error {
+	err := c.end(ctx)
+	if d, dead := c.connected(); dead == nil && d.session.State().Terminal() && d.session.Killed() {
+		err = errors.Join(err, &KilledError{})
+	}
+	return err
+}
+
+// end is Close without a word about how the agent ended.
+func (c *Client) end(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
 	d := c.dialing
@@ -173,7 +188,7 @@ func (c *Client) Close(ctx context.Context) error {
 		}
 		return nil // Connect failed, and has cleaned up
 	}
-	err := errors.Join(d.session.Close(bounded), d.servers.close(bounded))
+	err := errors.Join(d.session.Close(bounded), d.servers.close(bounded), d.session.WritesLost())
 	if c.unpark != nil {
 		_ = c.unpark()
 	}

@@ -317,7 +317,9 @@ func TestCancelledContext(t *testing.T) {
 			if err != nil { // else the end came first
 				check(w, err)
 			}
-			w.close(c)
+			if err := c.Close(w.Context()); err != nil { // the first had the agent killed
+				require.ErrorAs(w, err, new(*sdk.KilledError))
+			}
 		},
 	}
 	for name, step := range steps {

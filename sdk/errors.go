@@ -35,6 +35,10 @@ type (
 	AuthError = transport.AuthError
 	// LeftoverError names the processes of an agent that did not stop.
 	LeftoverError = transport.LeftoverError
+	// WritesLostError says that the agent's disk was full, so that part of the
+	// transcript was not written. [Client.Close], [Run] and [Query] return it, and a
+	// [WarningEvent] has its text.
+	WritesLostError = ledger.WritesLostError
 	// ControlError is the agent's refusal of a request.
 	ControlError = ledger.ControlError
 	// TimeoutError says which wait ran out, and whose limit it was. It matches
@@ -112,6 +116,14 @@ var (
 // ConfigErrors returns every *[ConfigError] in err, in the order in which they
 // were found.
 func ConfigErrors(err error) []*ConfigError { return dialect.ConfigErrors(err) }
+
+// KilledError says that the agent did not end in order and was killed, and that
+// nothing is left of it. What it had not written to its transcript is lost.
+type KilledError struct{}
+
+func (*KilledError) Error() string {
+	return "the agent did not end in time and was killed; raise Graces, or look at what it was doing"
+}
 
 // ResultError says that a run ended in a result that is an error: the model's
 // API failed, a limit was reached, the turn was interrupted.

@@ -45,8 +45,8 @@ func Inputs(next func(context.Context) (UserMessage, error)) Prompt {
 }
 
 // Query runs a session for one prompt and yields its messages. It ends when
-// every message of the prompt has its result and no background task is left;
-// then, or when the loop is left, the session is closed, which takes at most
+// every message of the prompt has its result and no background task is left, or
+// Limits.Background has passed, which a [WarningEvent] says; then, or when the loop is left, the session is closed, which takes at most
 // Options.CloseTimeout, also when ctx has ended.
 //
 // A turn that fails is a [ResultMessage] that says so, not an error. An error
@@ -90,7 +90,7 @@ func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage
 	fed := kernel.NewPromise[struct{}]()
 	defer func() { // on every way out, a panic of the loop included
 		stop(context.Canceled)
-		_ = q.client.Close(over)
+		_ = q.client.end(over)
 	}()
 	r, err := q.session.Read() // before the first message: nothing is missed
 	if err != nil {
@@ -132,10 +132,26 @@ func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage
 func (q *query) feed(ctx, over context.Context, next func(context.Context) (UserMessage, error)) error {
 	err := q.send(ctx, next)
 	if err == nil {
-		err = q.session.AwaitIdle(ctx)
+		err = q.client.awaitDone(ctx, q.session)
 	}
 	q.finished.Store(q.session.State() < runtime.StateClosing)
-	return errors.Join(err, q.client.Close(over))
+	return errors.Join(err, q.client.end(over))
+}
+
+// awaitDone waits until a run is over, and notes the tasks that it does not wait
+// for.
+func (c *Client) awaitDone(ctx context.Context, s *runtime.Session) error {
+	left, err := s.AwaitDone(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = left
+	return err
+}
+
+func (c *Client) unfinished() []BackgroundTask {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.left
 }
 
 func (q *query) send(ctx context.Context, next func(context.Context) (UserMessage, error)) error {

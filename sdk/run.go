@@ -8,7 +8,9 @@ import (
 )
 
 // Run asks one prompt and returns the session's last result, once nothing is
-// left to do: no turn and no background task. When that result is an error of
+// left to do: no turn and no background task. For background tasks it waits no
+// longer than Limits.Background; ResultMessage.BackgroundTasks are those that
+// still lived then. When that result is an error of
 // any kind it comes with a *[ResultError], or an *[AuthError] around one. With
 // any other error, the result is the last there was, or nil. opts may be nil.
 func Run(ctx context.Context, prompt string, opts *Options) (*ResultMessage, error) {
@@ -18,6 +20,7 @@ func Run(ctx context.Context, prompt string, opts *Options) (*ResultMessage, err
 	c := NewClient(o)
 	for m, err := range converse(ctx, Input(prompt), c) {
 		if err != nil {
+			_ = out.err(c)
 			return out.last, err
 		}
 		out.note(m)
@@ -57,6 +60,9 @@ func (o *outcome) note(m Message) {
 }
 
 func (o *outcome) err(c *Client) error {
+	if o.last != nil {
+		o.last.BackgroundTasks = c.unfinished()
+	}
 	switch {
 	case o.last == nil:
 		return ErrNotRun

@@ -115,7 +115,7 @@ func (c *Client) ask(ctx context.Context, r *runtime.Reader, prompt string, note
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	c.dialing.home.Executor().Go(func() {
-		err := session.AwaitIdle(reading)
+		err := c.awaitDone(reading, session)
 		if err == nil {
 			err = errIdle
 		}

@@ -30,6 +30,8 @@ type facts struct {
 	ownTurn      bool            // a turn runs that the agent started
 	skipped      bool            // a line above the ceiling may have been the result
 	tasks        map[string]task // background tasks by id
+	resultAt     time.Time       // when the last result came
+	writesLost   error           // a *WritesLostError
 	overflow     bool            // there were more than are kept, and it was said
 	levels       bool            // the agent reports tasks as a level
 	quietUntil   time.Time       // a turn may still follow the last task
@@ -50,6 +52,9 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 		if unread != nil {
 			l.cfg.Emit(event.Noise{Err: unread})
 		}
+		l.facts.resultAt = l.cfg.Clock.Now()
+		e.Tasks = liveTasks(l.facts.tasks)
+		r.BackgroundTasks = e.Tasks
 		l.facts.failure, l.facts.skipped = "", false
 		l.proof.ended(l.calls.interrupting())
 		if r.IsError {
@@ -246,6 +251,11 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 		return true
 	case "compact_boundary":
 		l.proof.compacted()
+	case "session_writes_lost":
+		var m WritesLostError
+		_ = json.Unmarshal(f.Raw, &m) // it then says neither why nor what
+		l.facts.writesLost = &m
+		l.cfg.Emit(event.Warning{Problem: m.Error()})
 	case "background_tasks_changed", "task_started", "task_notification":
 		return l.task(f)
 	}

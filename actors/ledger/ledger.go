@@ -57,6 +57,11 @@ type Limits struct {
 	// Control bounds every other call to the agent. Default: 60 s; negative:
 	// none.
 	Control time.Duration
+	// Background bounds how long a run (sdk.Run, sdk.Query) waits, after the last
+	// result, while nothing but background tasks is left. Default: 30 s if all of
+	// them are shell commands, such as a development server, else 10 min, Claude
+	// Code's own limit with -p (found in 2.1.329); negative: none.
+	Background time.Duration
 	// Answers is how many answered MCP messages are remembered, at 6 bytes each,
 	// so that none that comes again, under the same id, runs a tool twice: it gets
 	// an error. Default: 4,096.

@@ -13,6 +13,8 @@ type Entry struct {
 	Frame protocol.Frame
 	// Turns are the turns that end with this frame, which is then a result.
 	Turns []*Turn
+	// Tasks are the background tasks that lived when the result came.
+	Tasks []protocol.BackgroundTask
 
 	seq  uint64
 	task uint64 // 1 + the place in the stream where its background task began; 0: it is of none

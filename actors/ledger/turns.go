@@ -224,12 +224,16 @@ func (l *Ledger) Busy() bool {
 	return len(l.facts.tasks) > 0
 }
 
+func (l *Ledger) idle() bool {
+	return l.terminal || (!l.running() && len(l.facts.tasks) == 0 && l.quiet())
+}
+
 // AwaitIdle waits until no turn is open, the agent says that it is idle, if it
 // says such things, and no background task lives; or until the session ends.
 func (l *Ledger) AwaitIdle(ctx context.Context) error {
 	for {
 		l.mu.Lock()
-		if l.terminal || (!l.running() && len(l.facts.tasks) == 0 && l.quiet()) {
+		if l.idle() {
 			l.mu.Unlock()
 			return nil
 		}
