@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
@@ -220,7 +221,7 @@ func (s *session) check(c *kernel.Context[message.ToSession]) error {
 	case link.Err != nil && !k.closeAsked:
 		s.close(c, link.Err)
 	case k.Ledger.InitFailure() != nil && !k.closeAsked:
-		s.close(c, k.Ledger.InitFailure())
+		s.close(c, initFailure(k.Ledger.InitFailure(), link))
 	case k.closeAsked:
 		s.checkClosing(c)
 	case k.State() == Starting && link.Phase == transport.Up:
@@ -331,7 +332,7 @@ func (k *Core) exitReason(link transport.Status) error {
 	case k.Ledger.Running():
 		e.During = "a turn"
 	}
-	e.LastResult = k.Ledger.LastFailure()
+	e.LastResult, e.LadderStep = k.Ledger.LastFailure(), ladderStep(link)
 	if expired := k.cfg.Dialect.Traits().AuthExpiredExit; expired != 0 && link.Exit.Code == expired {
 		k.Ledger.AuthExpired(e.Error())
 		return &transport.AuthError{Backend: k.cfg.Dialect.Name(), Err: e}
@@ -342,9 +343,37 @@ func (k *Core) exitReason(link transport.Status) error {
 	return e
 }
 
+// ladderStep says which signal Troupe sent the agent, at which step and why; "" if
+// it sent none.
+func ladderStep(link transport.Status) string {
+	switch {
+	case link.Signal == "":
+		return ""
+	case link.Stage < transport.Terminated: // a Giveup
+		return link.Signal
+	case link.Why == "":
+		return link.Stage.String() + ", " + link.Signal
+	}
+	return link.Stage.String() + ", " + link.Signal + ", because " + link.Why
+}
+
+// initFailure adds to a missing answer to initialize what the agent wrote instead.
+func initFailure(err error, link transport.Status) error {
+	var late *kernel.TimeoutError
+	if !errors.As(err, &late) {
+		return err
+	}
+	told := *late // others hold the one without
+	told.StderrTail, told.StdoutTail = tailOf(link.Stderr), tailOf(link.Noise)
+	return &told
+}
+
 func tailOf(s string) string {
 	s = strings.TrimSpace(s)
 	if over := len(s) - 2048; over > 0 {
+		for over < len(s) && !utf8.RuneStart(s[over]) {
+			over++
+		}
 		s = "…" + s[over:]
 	}
 	return s

@@ -28,7 +28,9 @@ type ResultMessage struct {
 	// Result is the final text; only with subtype success.
 	Result string `json:"result,omitempty"`
 	// Errors describes what went wrong; only with an error subtype. For
-	// error_during_execution it is a diagnostic, not a text for users.
+	// error_during_execution they can be diagnostics of the agent, which are not for
+	// users: those that begin with [ede_diagnostic] or [session_crash]. Claude Code
+	// itself shows neither (observed on 2.1.329); [ResultMessage.Text] leaves them out.
 	Errors []string `json:"errors,omitempty"`
 	// TerminalReason is completed, api_error, aborted_streaming,
 	// aborted_tools, max_turns, budget_exhausted, tool_deferred,
@@ -104,12 +106,31 @@ func (m *ResultMessage) Failed() bool {
 	return m.IsError || m.Subtype != ResultSuccess
 }
 
-// Text returns the result's text, or its errors joined by newlines.
+// Text returns the result's text, or its errors joined by newlines, without the
+// agent's diagnostics. An interrupted turn as a rule has neither: "".
 func (m *ResultMessage) Text() string {
-	if m.Result != "" || len(m.Errors) == 0 {
+	if m.Result != "" {
 		return m.Result
 	}
-	return strings.Join(m.Errors, "\n")
+	var texts []string
+	for _, e := range m.Errors {
+		if !diagnostic(e) {
+			texts = append(texts, e)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func diagnostic(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "[ede_diagnostic]") || strings.HasPrefix(text, "[session_crash]")
+}
+
+// Interrupted reports whether the turn ended because it was interrupted:
+// TerminalReason is aborted_streaming or aborted_tools (observed on Claude Code
+// 2.1.329).
+func (m *ResultMessage) Interrupted() bool {
+	return strings.HasPrefix(m.TerminalReason, "aborted_")
 }
 
 // InvalidConfigFile is a configuration that could not be read, which kept the

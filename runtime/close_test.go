@@ -279,6 +279,24 @@ func TestAnErrorResultIsToldWithTheExit(t *testing.T) {
 	require.ErrorContains(t, s.Err(), "exit code 1; last result: api_error, status 402: out of credit")
 }
 
+// The diagnostic of a turn that was interrupted explains nothing that comes after
+// it.
+func TestAnInterruptedTurnIsNoCauseOfTheExit(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	isError := true
+	interrupted := &scripted.Result{
+		IsError: &isError, Subtype: "error_during_execution", TerminalReason: "aborted_streaming",
+		Errors: []string{"[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=null"},
+	}
+	s := w.open(w.spec(turns(scripted.Steps{interrupted, &scripted.Exit{Code: 1}})))
+	r, err := w.send(s, "go").Result(t.Context())
+	require.NoError(t, err)
+	assert.True(t, r.Interrupted())
+	require.NoError(t, w.Executor().Await(t.Context(), s.Done()))
+	require.EqualError(t, s.Err(), "agent ended during a turn: exit code 1")
+}
+
 func TestShutdownInEveryState(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(5) {

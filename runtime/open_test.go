@@ -15,6 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/supervisor"
 )
@@ -67,6 +68,20 @@ func TestStartsThatFail(t *testing.T) {
 			check: func(t *testing.T, err error) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.EqualError(t, err, "initialize: no answer within 100ms (set by Limits.Initialize)")
+			},
+		},
+		"the agent writes something else than the answer to initialize": {
+			script: &scripted.Script{Misbehave: scripted.Misbehaviour{
+				Initialize: scripted.InitializeFault{Mode: "never"}, Stderr: 200, Stdout: 200,
+			}},
+			change: func(s *runtime.Spec) { s.Limits.Initialize = 500 * time.Millisecond },
+			check: func(t *testing.T, err error) {
+				var late *kernel.TimeoutError
+				require.ErrorAs(t, err, &late)
+				assert.Contains(t, late.StderrTail, "....")
+				assert.NotEmpty(t, late.StdoutTail)
+				require.ErrorContains(t, err, "(set by Limits.Initialize); stderr: ....")
+				require.ErrorContains(t, err, "; stdout: ....")
 			},
 		},
 		"the agent exits before initialize": {

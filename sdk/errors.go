@@ -141,6 +141,9 @@ func (e *ResultError) Error() string {
 		why = r.TerminalReason
 	}
 	msg := "the run ended in an error"
+	if r.Interrupted() && why != r.TerminalReason {
+		why += ", " + r.TerminalReason
+	}
 	if why != "" {
 		msg += " (" + why + ")"
 	}

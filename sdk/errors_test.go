@@ -81,4 +81,12 @@ func TestResultErrorsSayWhy(t *testing.T) {
 	t.Parallel()
 	assert.EqualError(t, &sdk.ResultError{Result: &sdk.ResultMessage{Subtype: "error_max_turns"}}, "the run ended in an error (error_max_turns)")
 	assert.EqualError(t, &sdk.ResultError{Result: &sdk.ResultMessage{Subtype: "success"}}, "the run ended in an error")
+	interrupted := &sdk.ResultMessage{
+		Subtype: "error_during_execution", TerminalReason: "aborted_tools", IsError: true,
+		Errors: []string{"[ede_diagnostic] result_type=user", "[session_crash] odd"},
+	}
+	assert.EqualError(t, &sdk.ResultError{Result: interrupted}, "the run ended in an error (error_during_execution, aborted_tools)")
+	assert.Empty(t, interrupted.Text())
+	interrupted.Errors = append(interrupted.Errors, "it broke")
+	assert.Equal(t, "it broke", interrupted.Text(), "what is for users stays")
 }

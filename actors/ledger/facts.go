@@ -57,7 +57,7 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 		r.BackgroundTasks = e.Tasks
 		l.facts.failure, l.facts.skipped = "", false
 		l.proof.ended(l.calls.interrupting())
-		if r.IsError {
+		if r.IsError && !r.Interrupted() { // an interrupt explains no later failure
 			l.facts.failure = failureOf(r)
 		}
 		if r.IsError && (r.APIErrorStatus == 401 || r.TerminalReason == "auth_required" || r.TerminalReason == "auth_payload_missing") {

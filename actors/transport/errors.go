@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/osproc"
 )
 
@@ -38,7 +39,7 @@ func (e *StartError) Error() string {
 		fmt.Fprintf(&b, " (searched %s)", strings.Join(e.Searched, ":"))
 	}
 	if e.Stderr != "" {
-		fmt.Fprintf(&b, "; stderr: %s", e.Stderr)
+		b.WriteString(kernel.Tails(e.Stderr, ""))
 	}
 	return b.String()
 }
@@ -47,7 +48,12 @@ func (e *StartError) Unwrap() error { return e.Err }
 
 // ExitError says that the agent ended when it should not have.
 type ExitError struct {
-	Status     ExitStatus
+	Status ExitStatus
+	// LadderStep is the last step of Troupe's close ladder, and why it was taken, if
+	// a signal of the ladder was sent before the agent ended: then the signal in
+	// Status, or the exit code, is most likely its doing. "": Troupe sent none; the
+	// signal came from the kernel, another process or the agent itself.
+	LadderStep string
 	During     string // "initialize", "a turn", "idle"
 	StderrTail string
 	StdoutTail string // the last line that was no frame
@@ -57,15 +63,18 @@ type ExitError struct {
 func (e *ExitError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "agent ended during %s: %v", e.During, e.Status)
+	switch {
+	case e.LadderStep != "":
+		fmt.Fprintf(&b, " (after Troupe's close ladder: %s)", e.LadderStep)
+	case e.Status.Signal != "":
+		b.WriteString(" (not sent by Troupe)")
+	case e.Status.Code == 128+15: // observed on Claude Code 2.1.329
+		b.WriteString(" (as after a SIGTERM, not sent by Troupe)")
+	}
 	if e.LastResult != "" {
-		fmt.Fprintf(&b, "; last result: %s", e.LastResult)
+		fmt.Fprintf(&b, "; last result: %s", kernel.Visible(e.LastResult))
 	}
-	if e.StderrTail != "" {
-		fmt.Fprintf(&b, "; stderr: %s", strings.TrimSpace(e.StderrTail))
-	}
-	if e.StdoutTail != "" {
-		fmt.Fprintf(&b, "; stdout: %s", strings.TrimSpace(e.StdoutTail))
-	}
+	b.WriteString(kernel.Tails(e.StderrTail, e.StdoutTail))
 	return b.String()
 }
 
@@ -83,12 +92,17 @@ func (e *AuthError) Unwrap() error { return e.Err }
 
 // LeftoverError says what could not be stopped.
 type LeftoverError struct {
+	// Processes are those that the sweep found; empty when the sweep failed, and
+	// when a process that it does not know still holds the agent's stdout or stderr.
 	Processes []ProcInfo
 	Err       error
 }
 
 func (e *LeftoverError) Error() string {
-	if len(e.Processes) == 0 {
+	switch {
+	case errors.Is(e.Err, errStdoutHeld), errors.Is(e.Err, errStderrHeld):
+		return e.Err.Error()
+	case len(e.Processes) == 0:
 		return fmt.Sprintf("the agent's process tree could not be swept: %v", e.Err)
 	}
 	names := make([]string, len(e.Processes))

@@ -106,6 +106,16 @@ func (k *Link) Want(stage Stage) {
 	k.wanted = max(k.wanted, stage)
 }
 
+// wantBecause is Want for a reason of the link's own, which an [ExitError] says.
+func (k *Link) wantBecause(stage Stage, why string) {
+	k.mu.Lock()
+	if k.why == "" && k.wanted == Open {
+		k.why = why
+	}
+	k.mu.Unlock()
+	k.Want(stage)
+}
+
 // climbTo goes up the ladder to at least stage; mu is held. A process that is
 // still being launched is dealt with when it is up.
 func (k *Link) climbTo(stage Stage, now time.Time) {
@@ -142,9 +152,11 @@ func (k *Link) act(now time.Time) {
 		k.writer.CloseAfterFlush()
 		k.stageEnd = now.Add(k.cfg.Graces.EOF)
 	case Terminated:
+		k.signal = Terminate.String()
 		_ = k.proc.Signal(Terminate) // a process that is gone needs no signal
 		k.stageEnd = now.Add(k.cfg.Graces.Terminate)
 	case Killed:
+		k.signal = "SIGKILL"
 		_ = k.proc.Kill()
 		k.stageEnd = now.Add(k.cfg.Graces.Sweep)
 	}

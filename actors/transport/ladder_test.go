@@ -213,3 +213,30 @@ func TestStagesAndPhasesHaveNames(t *testing.T) {
 	assert.Equal(t, "exit code 3", transport.ExitStatus{Code: 3}.String())
 	assert.Equal(t, "signal SIGKILL", killed.String())
 }
+
+// An exit says whether the signal that ended the agent was Troupe's.
+func TestASignalHasASender(t *testing.T) {
+	t.Parallel()
+	t.Run("somebody else", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t).up()
+		r.proc.exit(transport.ExitStatus{Code: -1, Signal: "SIGTERM"})()
+		assert.Empty(t, r.ended().Signal)
+	})
+	t.Run("the ladder, for an output that had ended", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t).up()
+		r.proc.on["SIGTERM"] = r.proc.exit(transport.ExitStatus{Code: -1, Signal: "SIGTERM"})
+		r.proc.out.close()
+		s := r.ended()
+		assert.Equal(t, "SIGTERM", s.Signal)
+		assert.Equal(t, transport.Terminated, s.Stage)
+		assert.Equal(t, "its stdout had ended", s.Why)
+	})
+	term := transport.ExitStatus{Code: -1, Signal: "SIGTERM"}
+	require.EqualError(t, &transport.ExitError{Status: term, During: "idle"}, "agent ended during idle: signal SIGTERM (not sent by Troupe)")
+	require.EqualError(t, &transport.ExitError{Status: term, During: "idle", LadderStep: "terminated, SIGTERM, because its stdout had ended"},
+		"agent ended during idle: signal SIGTERM (after Troupe's close ladder: terminated, SIGTERM, because its stdout had ended)")
+	require.EqualError(t, &transport.ExitError{Status: transport.ExitStatus{Code: 143}, During: "idle"}, "agent ended during idle: exit code 143 (as after a SIGTERM, not sent by Troupe)")
+	require.EqualError(t, &transport.ExitError{During: "idle", StderrTail: "\x1b[1mbold\u202e\x00"}, `agent ended during idle: exit code 0; stderr: \x1b[1mbold\u202e\x00`)
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/ledger"
@@ -64,11 +65,16 @@ type Link struct {
 	stderr tail
 	noise  tail
 
+	// inStdout and inStderr say that a pump waits in its pipe, and nowhere else.
+	inStdout, inStderr atomic.Bool
+
 	mu       sync.Mutex
 	phase    Phase
 	stage    Stage
 	wanted   Stage
 	stageEnd time.Time
+	why      string // the ladder was wanted, if not for a close
+	signal   string // the last one that was sent before the process had ended; "": none
 	proc     Process
 	writer   *writer
 	outputs  int // pumps still at work
@@ -98,6 +104,8 @@ type Status struct {
 	Exit     ExitStatus // from phase Exited on: valid in Ended
 	Err      error      // why it could not start, or had to be given up
 	Leftover error      // what did not stop
+	Signal   string     // what the ladder, or a Giveup, sent the process while it ran; "": nothing
+	Why      string     // the ladder was begun by the link itself; "": it was not
 	Stderr   string     // tail
 	Noise    string     // tail of what was no frame
 }
@@ -108,6 +116,7 @@ func (k *Link) Status() Status {
 	defer k.mu.Unlock()
 	s := Status{
 		Phase: k.phase, Stage: k.stage, Exit: k.status, Err: k.err, Leftover: k.leftover,
+		Signal: k.signal, Why: k.why,
 		Stderr: k.stderr.String(), Noise: k.noise.String(),
 	}
 	if k.proc != nil {
@@ -153,6 +162,7 @@ func (k *Link) launch(ctx context.Context) {
 	k.outputs = 1
 	if proc.Stderr() != nil {
 		k.outputs = 2
+		k.inStderr.Store(true) // the watch waits in the pipe, too
 		onStderr(k.pumpStderr)
 	}
 	k.cfg.Ledger.SetOutlet(k.writer)
@@ -190,9 +200,9 @@ func startError(c Command, err error) error {
 // waits for the decision of a gate.
 func (k *Link) writeFailed(error) {
 	if k.cfg.Ledger.Unanswered() > 0 {
-		k.Want(Killed)
+		k.wantBecause(Killed, "its stdin could not be written")
 	} else {
-		k.Want(ClosedStdin)
+		k.wantBecause(ClosedStdin, "its stdin could not be written")
 	}
 	k.cfg.Moved()
 }
@@ -223,6 +233,9 @@ func (k *Link) finish(leftover error) {
 	// Whoever still held the pipes is gone now; what cannot be swept must not
 	// hold the session either.
 	if !k.awaitOutput(k.cfg.Graces.Drain) {
+		if held := k.heldOutput(); leftover == nil && held != nil {
+			leftover = &LeftoverError{Err: held}
+		}
 		k.stopRead(errExited)
 		k.proc.CloseOutput()
 		k.awaitOutput(k.cfg.Graces.Drain) // a function of the user's may hold the pump of stderr for ever
@@ -236,6 +249,24 @@ func (k *Link) finish(leftover error) {
 		}
 	})
 }
+
+// heldOutput is an error if a process still holds the other end of an output.
+// A pump that waits elsewhere, for the consumer or in the user's callback, is no
+// sign of one.
+func (k *Link) heldOutput() error {
+	switch {
+	case k.inStdout.Load():
+		return errStdoutHeld
+	case k.inStderr.Load():
+		return errStderrHeld
+	}
+	return nil
+}
+
+var (
+	errStdoutHeld = errors.New("a process that the sweep did not end still holds the agent's stdout")
+	errStderrHeld = errors.New("a process that the sweep did not end still holds the agent's stderr")
+)
 
 func (k *Link) sweep() error {
 	limit := &kernel.TimeoutError{What: "sweep of the agent's process tree", Limit: k.cfg.Graces.Sweep}
@@ -319,6 +350,9 @@ func (k *Link) Giveup(reason error) {
 		k.err = reason
 	}
 	proc, up := k.proc, k.phase == Up
+	if up {
+		k.signal = "SIGKILL"
+	}
 	k.mu.Unlock()
 	if up {
 		_ = proc.Kill()

@@ -197,6 +197,35 @@ func TestAGrandchildHoldsStdout(t *testing.T) {
 		assert.Equal(t, []string{assistant(1)}, r.content())
 		require.EqualError(t, s.Leftover, "1 processes of the agent did not stop: 4712 (cat)")
 	})
+	t.Run("and the sweep does not know it", func(t *testing.T) {
+		t.Parallel()
+		for _, held := range []string{"stdout", "stderr"} {
+			r := newRig(t).up()
+			r.proc.say(assistant(1))
+			if held == "stdout" {
+				r.proc.err.close()
+			} else {
+				r.proc.out.close()
+			}
+			r.proc.end(transport.ExitStatus{})
+			s := r.ended()
+			assert.Equal(t, []string{assistant(1)}, r.content())
+			var left *transport.LeftoverError
+			require.ErrorAs(t, s.Leftover, &left)
+			require.ErrorContains(t, s.Leftover, "still holds the agent's "+held)
+		}
+	})
+	t.Run("and a callback that does not return is no process", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, func(r *rig, s *setup) {
+			s.link.Stderr = func(string) { _ = r.sched.Await(r.t.Context(), make(chan struct{})) }
+		}).up()
+		r.proc.err.write("line\n")
+		r.settle()
+		r.proc.exit(transport.ExitStatus{})()
+		require.NoError(t, r.sched.Await(context.Background(), r.Done()))
+		require.NoError(t, r.Status().Leftover)
+	})
 	t.Run("only stderr", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t).up()

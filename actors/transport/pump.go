@@ -80,11 +80,17 @@ func (p *pump) rests() bool {
 	p.lines.Rest()
 	p.frames = nil
 	a, ok := p.proc.(announcer)
-	return ok && a.OnStdout(p.wake)
+	p.inStdout.Store(true) // before the watch: wake may run at once
+	if ok && a.OnStdout(p.wake) {
+		return true
+	}
+	p.inStdout.Store(false)
+	return false
 }
 
 // wake goes on after a rest.
 func (p *pump) wake() {
+	p.inStdout.Store(false)
 	p.woken = true
 	p.task()
 }
@@ -95,7 +101,9 @@ func (p *pump) read() bool {
 		p.Giveup(ledger.ErrConsumerStalled) // the agent is gone and nobody reads what it left
 		return false
 	}
+	p.inStdout.Store(true)
 	n, err := p.out.Read(p.lines.Buffer())
+	p.inStdout.Store(false)
 	p.lines.Commit(n)
 	for line, ok := p.lines.Next(); ok; line, ok = p.lines.Next() {
 		p.take(line)
@@ -213,9 +221,9 @@ func (k *Link) mute() {
 		return
 	}
 	if k.cfg.Ledger.InFlight() {
-		k.Want(Terminated)
+		k.wantBecause(Terminated, "its stdout had ended")
 	} else {
-		k.Want(ClosedStdin)
+		k.wantBecause(ClosedStdin, "its stdout had ended")
 	}
 	k.cfg.Moved()
 }
@@ -311,7 +319,9 @@ func (k *Link) pumpStderr() {
 		line = line[:0]
 	}
 	for {
+		k.inStderr.Store(true)
 		n, err := k.proc.Stderr().Read(buf)
+		k.inStderr.Store(false)
 		k.stderr.add(buf[:n])
 		for rest := buf[:n]; len(rest) > 0; {
 			cut := bytes.IndexByte(rest, '\n')

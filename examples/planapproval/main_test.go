@@ -34,5 +34,5 @@ func Example_nobody() {
 	// 1. Write hello.go.
 	// is this the plan? (yes, or what to change)
 	// gets The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed.
-	// says [ede_diagnostic] result_type=user last_content_type=n/a stop_reason=tool_use (error_during_execution)
+	// says  (error_during_execution)
 }

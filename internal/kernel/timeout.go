@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -12,6 +13,11 @@ type TimeoutError struct {
 	What  string        // "initialize", "control request set_model", …
 	Limit time.Duration // the limit that was in force
 	SetBy string        // the option that sets it, or "default"
+	// StderrTail and StdoutTail are what the agent wrote last, at most 2 KiB each, as
+	// it wrote them; StdoutTail only of lines that were no frames. Set for
+	// "initialize".
+	StderrTail string
+	StdoutTail string
 }
 
 func (e *TimeoutError) Error() string {
@@ -19,7 +25,18 @@ func (e *TimeoutError) Error() string {
 	if e.SetBy != "" {
 		by = " (set by " + e.SetBy + ")"
 	}
-	return fmt.Sprintf("%s: no answer within %v%s", e.What, e.Limit, by)
+	return fmt.Sprintf("%s: no answer within %v%s%s", e.What, e.Limit, by, Tails(e.StderrTail, e.StdoutTail))
+}
+
+// Tails is the end of an error's text that says what an agent wrote last.
+func Tails(stderr, stdout string) string {
+	var b strings.Builder
+	for _, tail := range []struct{ name, text string }{{"stderr", stderr}, {"stdout", stdout}} {
+		if text := strings.TrimSpace(tail.text); text != "" {
+			b.WriteString("; " + tail.name + ": " + Visible(text))
+		}
+	}
+	return b.String()
 }
 
 // Is makes the error match context.DeadlineExceeded.
