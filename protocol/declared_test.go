@@ -26,6 +26,7 @@ func declaredLines() []string {
 		`{"type":"system","subtype":"plugin_install","status":"failed","name":"n","error":"e","uuid":"u","session_id":"s"}`,
 		`{"type":"system","subtype":"session_writes_lost","error_code":"ENOSPC","lost":["transcript"],"transcript_session_ids":["s"],"uuid":"u","session_id":"s"}`,
 		`{"type":"system","subtype":"worker_shutting_down","reason":"r","uuid":"u","session_id":"s"}`,
+		`{"type":"system","subtype":"vcs_state_changed","kind":"push","cwd":"/w","branch":"main","uuid":"u","session_id":"s"}`,
 		`{"type":"system","subtype":"files_persisted","files":[{"filename":"f","file_id":"i"}],"failed":[{"filename":"g","error":"e"}],"processed_at":"2026-01-01T00:00:00Z","uuid":"u","session_id":"s"}`,
 		`{"type":"system","subtype":"elicitation_complete","mcp_server_name":"m","elicitation_id":"e","uuid":"u","session_id":"s"}`,
 		`{"type":"system","subtype":"hook_progress","hook_id":"h","hook_name":"n","hook_event":"Stop","stdout":"o","stderr":"e","output":"x","uuid":"u","session_id":"s"}`,

@@ -52,7 +52,7 @@ func TestNamesAreTyped(t *testing.T) {
 			task_updated thinking_tokens worker_shutting_down task_notification compact_boundary status hook_started
 			hook_progress hook_response files_persisted init mcp_status_change session_title_changed bridge_state
 			model_queue_status memory_generation memory_consumption skill_evolution artifacts_update plan_mode_changed
-			goal_updated goal_cleared available_models_update post_turn_summary model_fallback ui_invalidate`) {
+			goal_updated goal_cleared available_models_update post_turn_summary model_fallback ui_invalidate vcs_state_changed`) {
 		assert.IsNotType(t, &UnknownMessage{}, decode(t, `{"type":"system","subtype":"`+name+`"}`), name)
 	}
 	for _, name := range strings.Fields(`assistant user result stream_event tool_progress tool_use_summary auth_status rate_limit_event

@@ -40,6 +40,8 @@ func newSystemMessage(subtype string) Message {
 		return new(NotificationMessage)
 	case "files_persisted":
 		return new(FilesPersistedMessage)
+	case "vcs_state_changed":
+		return new(VCSStateChangedMessage)
 	case "elicitation_complete":
 		return new(ElicitationCompleteMessage)
 	case "local_command_output":

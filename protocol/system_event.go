@@ -68,6 +68,17 @@ type NotificationMessage struct {
 
 func (*NotificationMessage) wire() (string, string) { return "system", "notification" }
 
+// VCSStateChangedMessage is system/vcs_state_changed of Claude Code 2.1.329: a
+// command of the agent changed the state of a repository.
+type VCSStateChangedMessage struct {
+	Common
+	Kind   string `json:"kind"`             // commit, push, merge, rebase
+	Cwd    string `json:"cwd"`              // where the shell was when the command ended
+	Branch string `json:"branch,omitempty"` // if it is known
+}
+
+func (*VCSStateChangedMessage) wire() (string, string) { return "system", "vcs_state_changed" }
+
 // FilesPersistedMessage is system/files_persisted: a file checkpoint was kept.
 type FilesPersistedMessage struct {
 	Common

@@ -129,6 +129,8 @@ type (
 	UnknownMessage = protocol.UnknownMessage
 	// UserMessage is a user line, in both directions.
 	UserMessage = protocol.UserMessage
+	// VCSStateChangedMessage is system/vcs_state_changed.
+	VCSStateChangedMessage = protocol.VCSStateChangedMessage
 	// WorkerShuttingDownMessage is system/worker_shutting_down.
 	WorkerShuttingDownMessage = protocol.WorkerShuttingDownMessage
 )
