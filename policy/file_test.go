@@ -29,3 +29,22 @@ func TestOddPaths(t *testing.T) {
 		assert.Equal(t, ask, compile(t, policy.Rules{Allow: []string{"Read"}, Deny: []string{"Read(//secret/**)"}}).Decide(c), "deny, %s", name)
 	}
 }
+
+// A pattern holds below the directory that Cwd resolves to, and one that ends
+// with a slash holds for searches of that directory.
+func TestPatternsOfDirectories(t *testing.T) {
+	t.Parallel()
+	linked := compile(t, policy.Rules{Allow: []string{"Read"}, Deny: []string{"Read(./x)"}, Cwd: "/link", Resolve: func(path string) (string, error) {
+		return strings.Replace(path, "/link", "/real", 1), nil
+	}})
+	assert.Equal(t, deny, linked.Decide(policy.Call{Tool: "Read", Input: json.RawMessage(`{"file_path":"/real/x"}`), Cwd: "/real"}))
+	assert.Equal(t, allow, compile(t, policy.Rules{Allow: []string{"Grep(./src/)"}}).Decide(call("Grep", `{"path":"src"}`)))
+}
+
+// Input for a running process cannot be held against a rule about a command.
+func TestInputOfRunningProcesses(t *testing.T) {
+	t.Parallel()
+	p := compile(t, policy.Rules{Allow: []string{"BashInput", "Monitor"}, Deny: []string{"Bash(git push:*)"}})
+	assert.Equal(t, ask, p.Decide(call("BashInput", `{"command":"ls"}`)))
+	assert.Equal(t, ask, p.Decide(call("Monitor", `{}`)))
+}
