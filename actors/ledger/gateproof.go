@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -84,6 +85,11 @@ func isPrompt(m *protocol.UserMessage) bool {
 		}
 	}
 	return true
+}
+
+// isPromptHook reports whether a request is the hook of a prompt.
+func isPromptHook(r *Request) bool {
+	return r.Kind == Hook && bytes.Contains(r.Frame.Raw, []byte(`"`+protocol.HookUserPromptSubmit+`"`))
 }
 
 // answersPrompt reports whether the turn that begins answers prompts of the host

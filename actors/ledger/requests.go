@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -392,21 +391,8 @@ func (l *Ledger) denial(r *Request, reason string) ([]byte, error) {
 	return encodeAnswer(r.Frame.ID, response, errText)
 }
 
-// denialOfAnything denies whatever the agent takes it for the answer of: what
-// denies a hook denies everything.
-func (l *Ledger) denialOfAnything(r *Request, reason string) []byte {
-	response, errText := l.cfg.Deny(&Request{ID: r.ID, Kind: Hook, Frame: protocol.Frame{Type: r.Frame.Type, ID: r.Frame.ID}}, reason)
-	line, err := encodeAnswer(r.Frame.ID, response, errText)
-	if err != nil {
-		line = r.Frame.ID.AppendError(nil, reason, "", "")
-	}
-	return line
-}
-
 func (l *Ledger) deny(r *Request, reason string) {
-	if r.Kind == Hook && bytes.Contains(r.Frame.Raw, []byte(`"`+protocol.HookUserPromptSubmit+`"`)) {
-		l.facts.promptDenied = true
-	}
+	l.facts.promptDenied = l.facts.promptDenied || isPromptHook(r)
 	line, err := l.denial(r, reason)
 	if err != nil {
 		line = r.Frame.ID.AppendError(nil, reason, "", "")
