@@ -20,6 +20,8 @@ import (
 func untyped() map[string][]string {
 	return map[string][]string{
 		"get_settings answer": {".sources[]"}, // a list there, a map by source here
+		// said of managed settings and of an apiKeyHelper beside a token
+		"initialize answer": {".auth_conflict", ".managed_settings_applied"},
 	}
 }
 

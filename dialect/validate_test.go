@@ -244,13 +244,134 @@ func TestWhatHidesTheCallbackIsNamed(t *testing.T) {
 	x := dialect.Options{HasCanUseTool: true, PermissionMode: protocol.ModeAcceptEdits, PermissionPrompts: "none",
 		Sandbox:      &dialect.Sandbox{Enabled: dialect.Some(true), AutoAllowBashIfSandboxed: dialect.Some(true)},
 		SettingsPath: "/s", SettingsContent: []byte(`{"permissions":{"allow":["Glob"]}}`),
-		ExtraArgs: map[string]dialect.Opt[string]{"dangerously-skip-permissions": {}}}
+		AllowDangerouslySkipPermissions: true,
+		ExtraArgs:                       map[string]dialect.Opt[string]{"dangerously-skip-permissions": {}}}
 	assert.Equal(t, []string{"Glob", "acceptEdits", "PermissionPrompts none", "Sandbox.AutoAllowBashIfSandboxed",
 		`ExtraArgs["dangerously-skip-permissions"]`}, hidden(x, "claude"))
 	x = dialect.Options{HasCanUseTool: true, PermissionMode: protocol.ModeDontAsk}
 	assert.Equal(t, []string{"dontAsk"}, hidden(x, "claude"))
 	x.HasPolicy, x.PermissionPrompts = true, "none"
 	assert.Equal(t, []string{"dontAsk", "PermissionPrompts none"}, hidden(x, "claude"))
+}
+
+// Whatever may hide the callback is warned of, and what skips all permissions is
+// an error without AllowDangerouslySkipPermissions, whatever sets it.
+func TestShadowsByTheirSource(t *testing.T) {
+	t.Parallel()
+	type o = *dialect.Options
+	settings := map[string]func(o, string){
+		"Settings":        func(x o, text string) { x.Settings = json.RawMessage(text) },
+		"SettingsPath":    func(x o, text string) { x.SettingsPath, x.SettingsContent = "/s", []byte(text) },
+		"ManagedSettings": func(x o, text string) { x.ManagedSettings = json.RawMessage(text) },
+	}
+	extra := func(key, value string) func(o) {
+		return func(x o) {
+			v := dialect.Some(value)
+			if value == "" {
+				v = dialect.Opt[string]{}
+			}
+			x.ExtraArgs = map[string]dialect.Opt[string]{key: v}
+		}
+	}
+	agent := func(mode protocol.PermissionMode) func(o) {
+		return func(x o) {
+			x.Agents = map[string]dialect.AgentDefinition{"a": {Description: "d", Prompt: "p", PermissionMode: mode}}
+		}
+	}
+	type row struct {
+		set    func(o)
+		warned string // the rule; empty: no warning
+		error  string // the option that is wrong without AllowDangerouslySkipPermissions; empty: none
+		denies bool   // a policy does not help
+	}
+	rows := map[string]row{
+		"nothing":                 {func(o) {}, "", "", false},
+		"extra skip":              {extra("dangerously-skip-permissions", ""), `ExtraArgs["dangerously-skip-permissions"]`, `ExtraArgs["dangerously-skip-permissions"]`, false},
+		"extra bypass":            {extra("permission-mode", "bypassPermissions"), `ExtraArgs["permission-mode"] bypassPermissions`, `ExtraArgs["permission-mode"]`, false},
+		"extra acceptEdits":       {extra("permission-mode", "acceptEdits"), `ExtraArgs["permission-mode"] acceptEdits`, "", false},
+		"extra dontAsk":           {extra("permission-mode", "dontAsk"), `ExtraArgs["permission-mode"] dontAsk`, "", true},
+		"extra plan":              {extra("permission-mode", "plan"), "", "", false},
+		"extra allowedTools":      {extra("allowedTools", "Bash"), `ExtraArgs["allowedTools"] Bash`, "", false},
+		"extra allowed-tools":     {extra("allowed-tools", "Bash"), `ExtraArgs["allowed-tools"] Bash`, "", false},
+		"extra agents":            {extra("agents", `{"a":{"permissionMode":"bypassPermissions"}}`), `ExtraArgs["agents"] bypassPermissions`, `ExtraArgs["agents"]`, false},
+		"agent bypassPermissions": {agent("bypassPermissions"), `Agents["a"].PermissionMode bypassPermissions`, `Agents["a"].PermissionMode`, false},
+		"agent acceptEdits":       {agent("acceptEdits"), `Agents["a"].PermissionMode acceptEdits`, "", false},
+		"agent default":           {agent("default"), "", "", false},
+		"program's skip": {func(x o) { x.ExecutableArgs = []string{"--dangerously-skip-permissions"} },
+			"ExecutableArgs --dangerously-skip-permissions", "ExecutableArgs", false},
+		"program's mode": {func(x o) { x.ExecutableArgs = []string{"--permission-mode", "bypassPermissions"} },
+			"ExecutableArgs bypassPermissions", "ExecutableArgs", false},
+		"program's mode, joined": {func(x o) { x.ExecutableArgs = []string{"--permission-mode=acceptEdits"} }, "ExecutableArgs acceptEdits", "", false},
+	}
+	for option, set := range settings {
+		for text, warned := range map[string]string{
+			`{"permissions":{"defaultMode":"acceptEdits"}}`:                 option + ".permissions.defaultMode acceptEdits",
+			`{"permissions":{"defaultMode":"default"}}`:                     "",
+			`{"general":{"defaultPermissionMode":"accept_edits"}}`:          option + ".general.defaultPermissionMode acceptEdits",
+			`{"Permissions":{"defaultMode":"acceptEdits"}}`:                 "",
+			`{"permissions":{"allow":["Bash"]}}`:                            "Bash",
+			`{"permissions":{"deny":["Bash"]}}`:                             "",
+			`{"hooks":{"PreToolUse":[{"hooks":[{}]}]}}`:                     option + ".hooks.PreToolUse",
+			`{"hooks":{"PermissionRequest":[{}]}}`:                          option + ".hooks.PermissionRequest",
+			`{"hooks":{"PreToolUse":[],"PostToolUse":[{}]}}`:                "",
+			`{"sandbox":{"enabled":true}}`:                                  option + ".sandbox.autoAllowBashIfSandboxed",
+			`{"sandbox":{"autoAllowBashIfSandboxed":true}}`:                 option + ".sandbox.autoAllowBashIfSandboxed",
+			`{"sandbox":{"enabled":true,"autoAllowBashIfSandboxed":false}}`: "",
+			`{"env":{"X":"1"}}`:                                             "",
+		} {
+			rows[option+" "+text] = row{func(x o) { set(x, text) }, warned, "", false}
+		}
+		for _, mode := range []string{"bypassPermissions", "yolo"} {
+			at := option + ".permissions.defaultMode"
+			rows[option+" "+mode] = row{func(x o) { set(x, `{"permissions":{"defaultMode":"`+mode+`","Mode":1}}`) }, at + " " + mode, at, false}
+		}
+	}
+	rows["Qoder's bypass_permissions"] = row{func(x o) { x.Settings = json.RawMessage(`{"general":{"defaultPermissionMode":"bypass_permissions"}}`) },
+		"Settings.general.defaultPermissionMode bypassPermissions", "Settings.general.defaultPermissionMode", false}
+	for name, r := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refused := func(x dialect.Options) []string {
+				_, err := dialects()["claude"].Validate(&x)
+				var at []string
+				for _, e := range dialect.ConfigErrors(err) {
+					at = append(at, e.Option)
+				}
+				return at
+			}
+			warned := func(x dialect.Options) []string {
+				warnings, err := dialects()["claude"].Validate(&x)
+				require.NoError(t, err)
+				var rules []string
+				for _, w := range warnings {
+					if w.Option == "CanUseTool" {
+						rules = append(rules, w.Rule)
+					}
+				}
+				return rules
+			}
+			var x dialect.Options
+			r.set(&x)
+			if r.error == "" {
+				assert.Empty(t, refused(x))
+			} else {
+				assert.Equal(t, []string{r.error}, refused(x))
+			}
+			x.AllowDangerouslySkipPermissions = true
+			assert.Empty(t, refused(x))
+			assert.Empty(t, warned(x), "there is no callback to hide")
+			var want []string
+			if r.warned != "" {
+				want = []string{r.warned}
+			}
+			x.HasCanUseTool = true
+			assert.Equal(t, want, warned(x))
+			if x.HasPolicy = true; !r.denies {
+				want = nil
+			}
+			assert.Equal(t, want, warned(x), "the hook of the policy asks about calls that the agent allows")
+		})
+	}
 }
 
 func TestOtherWarnings(t *testing.T) {

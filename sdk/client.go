@@ -115,6 +115,7 @@ func (o *Options) open(ctx context.Context, home *runtime.Runtime) (link, error)
 		return l, err
 	}
 	l.dialect, l.gated = spec.Dialect, len(spec.Hooks) > 0 || spec.CanUseTool != nil
+	l.skips = spec.Options.AllowDangerouslySkipPermissions
 	l.servers = newServers(&spec)
 	if l.session, err = home.Open(ctx, spec); err != nil {
 		return l, errors.Join(err, l.servers.close(context.WithoutCancel(ctx)))

@@ -3,6 +3,7 @@ package sdk_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -73,6 +74,27 @@ func TestSettingsThatWouldOpenGates(t *testing.T) {
 		require.NoError(w, c.Close(w.Context()))
 		assert.Len(w, sdk.ConfigErrors(err), 1)
 	})
+}
+
+// Nor may settings on the way have the agent skip all permissions of a session
+// that was not started for that.
+func TestSettingsThatSkipPermissions(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"bypassPermissions", "yolo"} {
+		for _, allowed := range []bool{false, true} {
+			t.Run(fmt.Sprint(mode, allowed), func(t *testing.T) {
+				t.Parallel()
+				in(t, func(w *world) {
+					o := w.options()
+					o.AllowDangerouslySkipPermissions = allowed
+					c := w.connect(o)
+					_, err := c.ApplyFlagSettings(w.Context(), json.RawMessage(`{"permissions":{"defaultMode":"`+mode+`"}}`))
+					require.NoError(w, c.Close(w.Context()))
+					assert.Equal(w, !allowed, len(sdk.ConfigErrors(err)) == 1, "%v", err)
+				})
+			})
+		}
+	}
 }
 
 // The proof is one more hook, and only where there is a gate and no other hook of

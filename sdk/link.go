@@ -14,6 +14,7 @@ type link struct {
 	dialect dialect.Dialect
 	servers *servers
 	gated   bool // hooks, a policy or CanUseTool decide about calls
+	skips   bool // Options.AllowDangerouslySkipPermissions
 }
 
 // closeServersAtEnd is for sessions that end without a Close.

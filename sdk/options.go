@@ -288,6 +288,8 @@ type Options struct {
 	// Settings and surroundings.
 
 	// SettingSources are the settings files to load: user, project, local. Default: zero, the agent loads all of them.
+	// Files of the project start programs before any gate is asked: command hooks, the servers of .mcp.json, and
+	// apiKeyHelper (observed on Claude Code 2.1.329). For a project that is not trusted give None: none of these runs.
 	// Both: --setting-sources, joined by commas, empty for None.
 	SettingSources Set `json:"settingSources,omitzero"`
 	// Settings is an inline settings object, into which other options are merged. Not together with SettingsPath.

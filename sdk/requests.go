@@ -3,8 +3,10 @@ package sdk
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
+	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -105,7 +107,8 @@ func (c *Client) SetMaxThinkingTokens(ctx context.Context, limit Opt[int]) error
 
 // ApplyFlagSettings lays an object of settings over those of the command line.
 // Only Qoder says what was applied. Settings that would switch off the gates of
-// the session are a *[ConfigError].
+// the session are a *[ConfigError], as is a default mode that skips
+// permissions without Options.AllowDangerouslySkipPermissions.
 func (c *Client) ApplyFlagSettings(ctx context.Context, settings json.RawMessage) (*ApplyFlagSettingsResponse, error) {
 	d, err := c.connected()
 	if err != nil {
@@ -114,6 +117,12 @@ func (c *Client) ApplyFlagSettings(ctx context.Context, settings json.RawMessage
 	if d.gated && d.dialect.Name() == claude.Name && claude.MinimalMode(settings) {
 		return nil, &ConfigError{Option: "ApplyFlagSettings", Backend: claude.Name,
 			Problem: "the settings turn on Claude Code's minimal mode, which calls no hooks: every gate of this session would be open", Fix: "take CLAUDE_CODE_SIMPLE out of env"}
+	}
+	for _, m := range dialect.SettingsModes(settings) {
+		if dialect.SkipsPermissions(m.Mode) && !d.skips {
+			return nil, &ConfigError{Option: "ApplyFlagSettings", Backend: d.dialect.Name(),
+				Problem: fmt.Sprintf("%s %s skips every permission check", m.At, m.Mode), Fix: "start the session with AllowDangerouslySkipPermissions if that is meant"}
+		}
 	}
 	return ask[ApplyFlagSettingsResponse](ctx, c, protocol.ApplyFlagSettingsRequest{Settings: settings})
 }

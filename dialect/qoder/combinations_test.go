@@ -127,7 +127,7 @@ func TestSettingsInTheAgentsOwnWords(t *testing.T) {
 		`{"permissions":{"disableBypassPermissionsMode":"enable"}}`:                                  `{"permissions":{"disableBypassPermissionsMode":"enable"}}`,
 		`{"permissions":{"defaultMode":"plan"},"general":{"defaultPermissionMode":"auto","x":[{}]}}`: `{"permissions":{"defaultMode":"plan"},"general":{"defaultPermissionMode":"auto","x":[{}]}}`,
 	} {
-		l := launch(t, dialect.Options{Settings: json.RawMessage(given)})
+		l := launch(t, dialect.Options{AllowDangerouslySkipPermissions: true, Settings: json.RawMessage(given)})
 		arg := after(l.Args, "--settings")
 		if arg == dialect.FileRef("settings.json") {
 			arg = file(t, l, "settings.json")

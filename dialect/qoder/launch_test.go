@@ -155,7 +155,7 @@ func TestSettingsAreMerged(t *testing.T) {
 	l := launch(t, dialect.Options{
 		Settings: json.RawMessage(`{"permissions":{"additionalDirectories":["/a"],"defaultMode":"bypassPermissions"},
 			"general":{"x":1}}`),
-		AdditionalDirectories: []string{"/a", "/b"}, EnableFileCheckpointing: dialect.Some(true)})
+		AdditionalDirectories: []string{"/a", "/b"}, EnableFileCheckpointing: dialect.Some(true), AllowDangerouslySkipPermissions: true})
 	assert.JSONEq(t, `{"permissions":{"additionalDirectories":["/a","/b"],"defaultMode":"bypassPermissions"},
 		"general":{"x":1,"fileCheckpointing":{"enabled":true},"defaultPermissionMode":"bypass_permissions"}}`,
 		file(t, l, "settings.json"))

@@ -11,12 +11,6 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Modes that skip permission checks altogether.
-const (
-	modeBypass protocol.PermissionMode = "bypassPermissions"
-	modeYolo   protocol.PermissionMode = "yolo"
-)
-
 // Check finds what is wrong with the options on any backend. modes are the permission modes of this one.
 func Check(o *dialect.Options, p *Problems, modes ...protocol.PermissionMode) {
 	checkPermissions(o, p, modes)
@@ -36,9 +30,7 @@ func checkPermissions(o *dialect.Options, p *Problems, modes []protocol.Permissi
 	p.AddIf(!o.HasCanUseTool && o.PermissionPromptToolName == "stdio", "PermissionPromptToolName",
 		"stdio asks the host, and there is no CanUseTool callback", "give a CanUseTool callback")
 	checkMode(p, "PermissionMode", o.PermissionMode, modes)
-	p.AddIf((o.PermissionMode == modeBypass || o.PermissionMode == modeYolo) && !o.AllowDangerouslySkipPermissions,
-		"PermissionMode", fmt.Sprintf("%s skips every permission check", o.PermissionMode),
-		"set AllowDangerouslySkipPermissions too if that is meant")
+	checkBypass(o, p)
 	for _, r := range o.AllowedTools {
 		checkRule(p, "AllowedTools", r)
 	}
