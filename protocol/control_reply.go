@@ -23,9 +23,9 @@ func (r *InterruptResponse) UnmarshalJSON(data []byte) error {
 		StillQueued json.RawMessage `json:"still_queued"`
 		Cancelled   json.RawMessage `json:"cancelled"`
 	}
-	if Unmarshal(data, &lists) != nil {
+	if err := Unmarshal(data, &lists); err != nil {
 		r.Unread = []string{string(data)}
-		return nil
+		return nil //nolint:nilerr // the interrupt worked, whatever its receipt says
 	}
 	r.StillQueued = r.readable(lists.StillQueued)
 	r.Cancelled = r.readable(lists.Cancelled)

@@ -34,7 +34,7 @@ type outer struct {
 	Any    any               `json:"any"`
 	Raw    json.RawMessage   `json:"raw"`
 	Not    string            `json:"-"`
-	Dash   string            `json:"-,"`
+	Dash   string            `json:"-,"` //nolint:staticcheck // it is the name -
 }
 
 func TestNamesAreExact(t *testing.T) {

@@ -99,6 +99,7 @@ func TestFlushBeforeTheEndOfStdin(t *testing.T) {
 		"no answer": {&flusher{dialect: agent.Qoder, flush: deaf}, false, []string{"result", "flush_memory", "end"}, 300 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			in(t, func(w *world) {
 				f := &flusher{dialect: c.agent.dialect, flush: c.agent.flush}
 				o := &sdk.Options{

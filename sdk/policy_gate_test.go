@@ -148,7 +148,7 @@ func TestPolicyAsksForAsLongAsItTakes(t *testing.T) {
 		require.NoError(t, err)
 		limits := map[string]time.Duration{}
 		for _, limit := range plan.Timeouts {
-			limits[limit.What] = time.Duration(limit.Limit)
+			limits[limit.What] = limit.Limit
 		}
 		assert.Contains(t, slices.Collect(maps.Values(limits)), want, "%v: %v", timeout, limits)
 	}
