@@ -49,6 +49,7 @@ type talk struct {
 	out    io.Writer
 	getenv func(string) string
 	hook   string // the callback id of the host's PreToolUse hook
+	prompt string // that of its UserPromptSubmit hook; "" when it has none
 	seq    int    // of the agent's requests
 	line   []byte // the line being written
 }
@@ -80,6 +81,9 @@ func (a *talk) take(l hostLine) error {
 			for _, h := range init.Hooks["PreToolUse"] {
 				a.hook = append(h.IDs, a.hook)[0]
 			}
+			for _, h := range init.Hooks["UserPromptSubmit"] {
+				a.prompt = append(h.IDs, a.prompt)[0]
+			}
 		}
 		return a.printf(`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":{"commands":[],"models":[]}}}`, l.RequestID)
 	case "user":
@@ -107,6 +111,11 @@ func promptOf(content json.RawMessage) string {
 
 func (a *talk) turn(prompt string) error {
 	mode, n := measure.Asked(prompt, a.getenv)
+	if a.prompt != "" {
+		if err := a.ask(`{"subtype":"hook_callback","callback_id":"` + a.prompt + `","input":{"hook_event_name":"UserPromptSubmit","prompt":"go"}}`); err != nil {
+			return err
+		}
+	}
 	if err := a.printf(`{"type":"system","subtype":"init","session_id":%q,"model":"fast","cwd":"/","tools":[],"mcp_servers":[],"permissionMode":"default","uuid":%q}`, session, session); err != nil {
 		return err
 	}
