@@ -61,6 +61,7 @@ func TestEveryMessage(t *testing.T) {
 		"claude/message/active_goal":                      {&ActiveGoalMessage{}, `{"type":"active_goal","value":{"condition":"c","iterations":2},` + ids + `}`},
 		"claude/message/system/thinking_tokens":           {&ThinkingTokensMessage{}, system(`"subtype":"thinking_tokens","estimated_tokens":5,"estimated_tokens_delta":2`)},
 		"claude/message/system/background_tasks_changed":  {&BackgroundTasksChangedMessage{}, system(`"subtype":"background_tasks_changed","tasks":[{"task_id":"t","task_type":"local_bash","description":"d"}]`)},
+		"claude/message/system/vcs_state_changed":         {&VCSStateChangedMessage{}, system(`"subtype":"vcs_state_changed","kind":"push","cwd":"/w","branch":"main"`)},
 		"claude/message/system/task_updated":              {&TaskUpdatedMessage{}, system(`"subtype":"task_updated","task_id":"t","patch":{"status":"killed","end_time":1}`)},
 		"claude/message/system/informational":             {&InformationalMessage{}, system(`"subtype":"informational","content":"c","level":"warning"`)},
 		"claude/message/system/notification":              {&NotificationMessage{}, system(`"subtype":"notification","key":"k","text":"t","priority":"high"`)},
