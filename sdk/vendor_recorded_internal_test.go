@@ -97,6 +97,10 @@ func compareLaunch(t *testing.T, vendor always, want *launched) {
 	require.NoError(t, err, at)
 	spec.Options.ParentEnv = []string{"HOME=/home/u"}
 	p, err := spec.Plan()
+	if skipsPermissions(want.Options) { // the vendor's SDK launches it
+		require.ErrorContains(t, err, "set AllowDangerouslySkipPermissions too", at)
+		return
+	}
 	require.NoError(t, err, at)
 
 	files := map[string]string{}
@@ -133,6 +137,21 @@ func compareLaunch(t *testing.T, vendor always, want *launched) {
 	assert.Equal(t, want.Auth, files["payload.json"], at)
 
 	compareInitialize(t, vendor, want, p)
+}
+
+// skipsPermissions reports whether the settings of a launch skip every permission
+// check although the option that allows it is not set.
+func skipsPermissions(options json.RawMessage) bool {
+	var o struct {
+		Allowed  bool `json:"allowDangerouslySkipPermissions"`
+		Settings struct {
+			Permissions struct {
+				DefaultMode string `json:"defaultMode"`
+			} `json:"permissions"`
+		} `json:"settings"`
+	}
+	_ = json.Unmarshal(options, &o) // settings in another form have no mode here
+	return !o.Allowed && o.Settings.Permissions.DefaultMode == "bypassPermissions"
 }
 
 func compareInitialize(t *testing.T, vendor always, want *launched, p *runtime.Plan) {
