@@ -164,9 +164,13 @@ func TestCloseThatDoesNotWaitForTheTurn(t *testing.T) {
 			c := r.connect(o)
 			turn := r.send(c, prompt)
 			running()
-			r.close(c)
 			if name == "terminated" {
+				r.close(c)
 				assert.Equal(t, "exit code 143", r.ended())
+			} else {
+				var killed *sdk.KilledError
+				require.ErrorAs(t, c.Close(r.ctx), &killed)
+				r.nothingRuns()
 			}
 			if result, err := turn.Result(r.ctx); err == nil { // it may just have come
 				assert.Equal(t, "aborted_tools", result.TerminalReason)

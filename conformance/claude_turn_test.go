@@ -138,9 +138,14 @@ func checkQueuedMessagesAreTurnsOfTheirOwn(t *testing.T, rel release) {
 	first := r.send(c, "one [[scn:echo first]]")
 	second := r.send(c, "two [[scn:echo second]]")
 
-	all, err := sdk.Collect(second.Messages(r.ctx)) // those of the first come before
+	all, err := sdk.Collect(second.Messages(r.ctx)) // without those of the first, which come before
 	require.NoError(t, err)
-	assert.Len(t, only[*sdk.ResultMessage](all), 2)
+	results := only[*sdk.ResultMessage](all)
+	require.Len(t, results, 1)
+	assert.Equal(t, "second", results[0].Result)
+	for _, said := range only[*sdk.AssistantMessage](all) {
+		assert.NotContains(t, sdk.TextOf(said), "first")
+	}
 	for turn, want := range map[*sdk.Turn]string{first: "first", second: "second"} {
 		result, err := turn.Result(r.ctx)
 		require.NoError(t, err)
