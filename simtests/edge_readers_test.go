@@ -1104,6 +1104,7 @@ func TestThousandSessionsClosedAtOnce(t *testing.T) { // alone: for the race det
 		for i := range sessions {
 			spec := s.spec(plays[i%4])
 			spec.Limits = runtime.Limits{Messages: 10}
+			spec.Graces.Drain = 20 * time.Second // on a slow machine the last one's turn comes late
 			spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 				return protocol.PermissionResult{}, s.rt.Executor().Await(ctx, nil)
 			}

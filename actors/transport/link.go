@@ -254,10 +254,14 @@ func (k *Link) finish(leftover error) {
 // A pump that waits elsewhere, for the consumer or in the user's callback, is no
 // sign of one.
 func (k *Link) heldOutput() error {
+	stdout, stderr := true, true
+	if h, ok := k.proc.(holder); ok {
+		stdout, stderr = h.OutputHeld()
+	}
 	switch {
-	case k.inStdout.Load():
+	case stdout && k.inStdout.Load():
 		return errStdoutHeld
-	case k.inStderr.Load():
+	case stderr && k.inStderr.Load():
 		return errStderrHeld
 	}
 	return nil

@@ -215,6 +215,13 @@ func TestAGrandchildHoldsStdout(t *testing.T) {
 			require.ErrorContains(t, s.Leftover, "still holds the agent's "+held)
 		}
 	})
+	t.Run("and nobody does, but the pump had no time", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t).up()
+		r.proc.let = true
+		r.proc.end(transport.ExitStatus{})
+		require.NoError(t, r.ended().Leftover)
+	})
 	t.Run("and a callback that does not return is no process", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, func(r *rig, s *setup) {

@@ -123,6 +123,9 @@ func (p *memoryProcess) OnStderr(fn func()) { p.stderr.onChange(fn) }
 // OnStdout implements announcer.
 func (p *memoryProcess) OnStdout(fn func()) bool { return p.stdout.untilReadable(fn) }
 
+// OutputHeld implements holder: the agent's ends are closed when it exits.
+func (p *memoryProcess) OutputHeld() (stdout, stderr bool) { return false, false }
+
 // AfterExit implements announcer.
 func (p *memoryProcess) AfterExit(fn func()) {
 	p.mu.Lock()

@@ -65,6 +65,8 @@ func (o *osProcess) Kill() error             { return o.p.Kill() }
 func (o *osProcess) AfterExit(fn func()) { o.p.AfterExit(fn) }
 func (o *osProcess) OnStderr(fn func())  { o.p.OnStderr(fn) }
 
+func (o *osProcess) OutputHeld() (stdout, stderr bool) { return o.p.OutputHeld() }
+
 func (o *osProcess) OnStdout(fn func()) bool { return o.p.OnStdout(fn) }
 
 func (o *osProcess) Signal(s Signal) error {

@@ -178,6 +178,7 @@ type fake struct {
 	spawn   func(context.Context) error // before the process is there
 	sweep   func(context.Context) ([]transport.ProcInfo, error)
 	reapErr error
+	let     bool // go of the outputs by all processes; the pumps only have not seen it
 }
 
 func newFake(r *rig) *fake {
@@ -233,6 +234,8 @@ func (f *fake) Exited() <-chan struct{}         { return f.exited }
 func (f *fake) Signal(s transport.Signal) error { f.note(s.String()); return nil }
 func (f *fake) Kill() error                     { f.note("SIGKILL"); return nil }
 func (f *fake) CloseOutput()                    { f.note("close output"); f.out.close(); f.err.close() }
+
+func (f *fake) OutputHeld() (stdout, stderr bool) { return !f.let, !f.let }
 
 func (f *fake) Stderr() io.Reader {
 	if f.err == nil {

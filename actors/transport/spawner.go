@@ -109,6 +109,13 @@ type announcer interface {
 	OnStdout(fn func()) bool
 }
 
+// holder is a [Process] that knows whether anybody still has the other end of an
+// output once it has exited. Of one that does not, an output that does not end
+// is taken for held: the pump may as well have had no time yet.
+type holder interface {
+	OutputHeld() (stdout, stderr bool)
+}
+
 // Graces are the waits of the close ladder.
 type Graces struct {
 	Flush     time.Duration // from the last turn to closing stdin, for agents that have to write out what they hold

@@ -47,6 +47,9 @@ func (o *output) settle() {
 	}
 }
 
+// held reports whether a process still has the other end, as far as can be told.
+func (o *output) held() bool { return o.File != nil && !hungUp(o.File) }
+
 // Close implements [io.Closer].
 func (o *output) Close() error {
 	if o.settle(); o.File == nil {

@@ -100,6 +100,10 @@ func (p *Process) Stdout() ReadPipe { return &p.stdout }
 // Stderr is like Stdout.
 func (p *Process) Stderr() ReadPipe { return &p.stderr }
 
+// OutputHeld reports of which outputs a process, whichever it is, still has the
+// other end.
+func (p *Process) OutputHeld() (stdout, stderr bool) { return p.stdout.held(), p.stderr.held() }
+
 // OnStdout has fn run as a task of the executor, once, when there is something
 // to read from Stdout, or that has ended or is closed. Until then it costs no
 // goroutine. It reports false, and never runs fn, where nothing can tell of

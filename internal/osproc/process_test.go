@@ -78,6 +78,24 @@ func TestStreams(t *testing.T) {
 	assert.Zero(t, st.Code)
 }
 
+// TestOutputHeld asks the pipes themselves, whatever is unread in them.
+func TestOutputHeld(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	o := &output{File: r}
+	assert.True(t, o.held())
+	_, err = w.WriteString("unread")
+	require.NoError(t, err)
+	assert.True(t, o.held())
+	require.NoError(t, w.Close())
+	assert.False(t, o.held(), "what is unread holds nothing")
+	assert.Equal(t, "unread", readAll(t, r))
+	require.NoError(t, o.Close())
+	assert.False(t, o.held())
+	assert.False(t, new(output).held())
+}
+
 func TestReapBeforeExitIsRefused(t *testing.T) {
 	t.Parallel()
 	p := launchAgent(t, NewLauncher(Config{}), agent(newToken(), "wait"))

@@ -5,6 +5,7 @@ package osproc
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +18,27 @@ func (n *launch) files() []uintptr {
 		fds[i] = f.Fd()
 	}
 	return fds
+}
+
+// hungUp reports whether nobody has the other end of the pipe f any more, or f
+// is closed. What was written before can be unread.
+func hungUp(f *os.File) bool {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return true
+	}
+	var hup bool
+	err = conn.Control(func(fd uintptr) {
+		ask := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		for {
+			_, err := unix.Poll(ask, 0)
+			if !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+		hup = ask[0].Revents&unix.POLLHUP != 0
+	})
+	return hup || err != nil
 }
 
 func killGroup(pgid int, sig Signal) error {

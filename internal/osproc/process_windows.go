@@ -24,6 +24,9 @@ type leader struct {
 	job     windows.Handle
 }
 
+// hungUp cannot tell here.
+func hungUp(*os.File) bool { return false }
+
 // spawn creates the process inside its job.
 func (p *Process) spawn(n *launch) error {
 	if ext := strings.ToLower(filepath.Ext(n.path)); ext == ".bat" || ext == ".cmd" {
