@@ -5,6 +5,7 @@ package conformance_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,7 @@ import (
 type vendorGroup struct {
 	Name  string
 	Cwd   string
+	Mode  sdk.PermissionMode // "" is the default one
 	Allow []string
 	Ask   []string
 	Deny  []string
@@ -91,6 +93,9 @@ func vendorText(t *testing.T, groups []vendorGroup) []byte {
 	for i, g := range groups {
 		b.WriteString(map[bool]string{true: "[", false: ",\n"}[i == 0])
 		b.WriteString(`{"Name": ` + line(g.Name) + `, "Cwd": ` + line(g.Cwd))
+		if g.Mode != "" {
+			b.WriteString(`, "Mode": ` + line(g.Mode))
+		}
 		for _, list := range []struct {
 			name  string
 			rules []string
@@ -113,12 +118,14 @@ func vendorText(t *testing.T, groups []vendorGroup) []byte {
 // when it refused the call for another reason.
 func (r *rig) vendor(g *vendorGroup) []string {
 	t := r.t
-	for name, text := range map[string]string{"secrets/key": "k", ".env": "e", "a/secrets/key": "k", "a/.env": "e", "src/a": "x", "src/b.go": "x", "ok": "x", "a/ok": "x"} {
+	for name, text := range map[string]string{"secrets/key": "k", ".env": "e", "a/secrets/key": "k", "a/.env": "e", "src/a": "x", "src/b.go": "x", "ok": "x", "a/ok": "x", ".husky/y": "x"} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(r.at(name)), 0o700))
 		require.NoError(t, os.WriteFile(r.at(name), []byte(text), 0o600))
 	}
 	require.NoError(t, os.Symlink("secrets", r.at("s")))
 	require.NoError(t, os.Symlink("secrets/key", r.at("k")))
+	require.NoError(t, os.Symlink(".husky", r.at("h")))
+	require.NoError(t, os.Symlink(".bashrc", r.at("rc")))
 	rules := map[string][]string{} // a list that is null would make the agent ignore all of them
 	for name, list := range map[string][]string{"allow": g.Allow, "ask": g.Ask, "deny": g.Deny} {
 		if list != nil {
@@ -130,7 +137,9 @@ func (r *rig) vendor(g *vendorGroup) []string {
 	var mu sync.Mutex
 	asked := map[string]string{}
 	o := r.options()
+	r.runNothing(o, g.Cwd)
 	o.Settings = settings
+	o.PermissionMode, o.AllowDangerouslySkipPermissions = g.Mode, g.Mode == sdk.ModeBypassPermissions
 	o.Tools = sdk.Only("Bash", "Read", "Write", "Edit", "NotebookEdit", "Grep", "Glob", "WebFetch", "Skill", "Agent")
 	o.SDKMCPServers = vendorServers(t)
 	o.CanUseTool = func(_ context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
@@ -147,6 +156,7 @@ func (r *rig) vendor(g *vendorGroup) []string {
 		steps = append(steps, modelapi.Say(shell("cd "+g.Cwd)))
 	}
 	for _, call := range g.Calls {
+		r.staysInside(call[1], call[2])
 		steps = append(steps, modelapi.Say(modelapi.ToolUse(call[1], r.vendorInput(call[1], call[2]))))
 	}
 	r.model.Script("vendor", append(steps, modelapi.Say(modelapi.Text("done")))...)
@@ -180,6 +190,51 @@ func (r *rig) vendor(g *vendorGroup) []string {
 	return decisions
 }
 
+// runNothing gives the agent a shell that runs no command: what the agent allows
+// it runs, as the user of the test and with no sandbox. The shell only follows
+// the cd that leads to the group's directory.
+func (r *rig) runNothing(o *sdk.Options, cwd string) {
+	shell := filepath.Join(r.root, "bin", "bash")
+	require.NoError(r.t, os.MkdirAll(filepath.Dir(shell), 0o700))
+	script := "#!/bin/sh\n"
+	if cwd != "" {
+		script += fmt.Sprintf("case \"$*\" in *\"eval 'cd %s' \"*) printf '%%s\\n' '%s' >\"${*##*>| }\" ;; esac\n", cwd, r.at(cwd))
+	}
+	require.NoError(r.t, os.WriteFile(shell, []byte(script), 0o700))
+	o.Env["SHELL"], o.Env["CLAUDE_CODE_SHELL"] = shell, shell
+}
+
+// staysInside refuses a call of a tool that writes by itself unless its path is
+// in the rig, or below a file, where nothing can be made.
+func (r *rig) staysInside(tool, arg string) {
+	if tool != "Write" && tool != "Edit" && tool != "NotebookEdit" {
+		return
+	}
+	path := r.vendorPath(arg)
+	if rest, home := strings.CutPrefix(path, "~"); home {
+		path = r.home + rest
+	}
+	if !filepath.IsAbs(path) {
+		path = r.at(path)
+	}
+	path = filepath.Clean(path)
+	require.True(r.t, strings.HasPrefix(path, r.root+"/") || strings.HasPrefix(path, "/etc/hostname/"), "%s(%s) could write outside of the test", tool, arg)
+}
+
+// The recorder asks about calls that would do harm. None of them may run.
+func TestVendorCallsDoNotRun(t *testing.T) {
+	t.Parallel()
+	for _, cwd := range []string{"", "a"} {
+		r := newRig(t)
+		g := &vendorGroup{Cwd: cwd, Allow: []string{"Bash"}, Calls: [][3]string{
+			{"", "Bash", "touch {dir}/made"}, {"", "Bash", "echo x > {dir}/made"}, {"", "Bash", "touch {dir}/made &"}, {"", "Bash", "rm {dir}/ok"},
+		}}
+		assert.Equal(t, []string{"allow", "allow", "allow", "allow"}, r.vendor(g))
+		assert.NoFileExists(t, r.at("made"))
+		assert.FileExists(t, r.at("ok"))
+	}
+}
+
 func vendorServers(t *testing.T) []*sdk.MCPServer {
 	t.Helper()
 	var all []*sdk.MCPServer
@@ -192,9 +247,14 @@ func vendorServers(t *testing.T) []*sdk.MCPServer {
 	return all
 }
 
+// vendorPath is an argument with the directories of the rig in it.
+func (r *rig) vendorPath(arg string) string {
+	return strings.NewReplacer("{dir}", r.dir, "{home}", r.home).Replace(arg)
+}
+
 // vendorInput is the input of a call with one argument.
 func (r *rig) vendorInput(tool, arg string) modelapi.Args {
-	arg = strings.NewReplacer("{dir}", r.dir, "{home}", r.home).Replace(arg)
+	arg = r.vendorPath(arg)
 	switch tool {
 	case "Bash":
 		return modelapi.Args{"command": arg, "description": "x"}
