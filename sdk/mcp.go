@@ -121,7 +121,19 @@ func (s *MCPServer) Sequential() *MCPServer {
 }
 
 // WrapMCPServer serves a server of the official SDK, with its resources,
-// prompts and middleware, under name. It has no effect on s itself.
+// prompts and middleware, under name.
+//
+// A handler or a middleware of s that panics while it serves an agent fails that
+// call, as a tool of [NewMCPServer] does: the model sees that the tool or the
+// server failed, and the panic's value and stack go to the session's events. For
+// this Troupe adds one receiving middleware to s when it connects, and another
+// when the program has added its own since. That middleware passes on requests of
+// other transports unchanged. When the handler of a notification panics, the calls
+// in flight fail, and the next call connects anew.
+//
+// Troupe cannot recover a panic on a goroutine that s or a handler started, in
+// a sending middleware outside a handler, in middleware that the program adds while
+// a session is connected, or on another transport of s. It ends the program.
 //
 // The server is connected when it is first used; the official SDK then starts
 // goroutines of its own, which [MCPServer.Close] ends. Progress and other

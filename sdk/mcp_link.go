@@ -25,6 +25,7 @@ type wrappedLink struct {
 	calls  map[jsonrpc.ID]*wrappedCall
 	nextID float64
 	closed bool
+	cause  error // of what waits when closed
 	notify func(method string, params json.RawMessage) error
 }
 
@@ -59,7 +60,7 @@ func (l *wrappedLink) start(method string, params json.RawMessage) *wrappedCall 
 	defer l.mu.Unlock()
 	c := &wrappedCall{done: make(chan struct{})}
 	if l.closed {
-		c.err = ErrMCPServerClosed
+		c.err = l.cause
 		close(c.done)
 		return c
 	}
@@ -83,7 +84,10 @@ func (l *wrappedLink) wait(ctx context.Context, c *wrappedCall) (json.RawMessage
 		return nil, err
 	}
 	var wire *jsonrpc.Error
+	var panicked *kernel.PanicError
 	switch {
+	case errors.As(c.err, &panicked):
+		return nil, panicked
 	case errors.As(c.err, &wire):
 		return nil, &mcp.RPCError{Code: int(wire.Code), Message: wire.Message, Data: wire.Data}
 	case c.err != nil:
@@ -169,18 +173,23 @@ func (l *wrappedLink) Write(_ context.Context, m jsonrpc.Message) error {
 
 // Close implements its Connection: everything that waits, on either end, ends.
 func (l *wrappedLink) Close() error {
+	l.fail(ErrMCPServerClosed)
+	return nil
+}
+
+// fail closes the connection. The calls in flight and all later ones end with cause.
+func (l *wrappedLink) fail(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil
+		return
 	}
-	l.closed = true
+	l.closed, l.cause = true, cause
 	for _, c := range l.calls { //troupe:maporder each ends a wait of its own
-		c.err = ErrMCPServerClosed
+		c.err = cause
 		close(c.done)
 	}
 	clear(l.calls)
 	l.inbox = nil
 	l.filled.Broadcast()
-	return nil
 }

@@ -39,7 +39,8 @@ func (w *wrappedServer) connected() (*wrappedLink, error) {
 	}
 	if w.link == nil || w.link.isClosed() { // a server may hang up
 		link := newWrappedLink()
-		session, err := w.server.Connect(context.Background(), link, nil)
+		guard(w.server)
+		session, err := w.server.Connect(context.WithValue(context.Background(), guarded{}, link), link, nil)
 		if err != nil {
 			return nil, err
 		}
