@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"context"
 	"errors"
 	"go/ast"
 	"go/parser"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -60,39 +62,47 @@ func exportedErrors(t *testing.T) []string {
 func printed() map[string]error {
 	result := &sdk.ResultMessage{Subtype: "error_max_turns", Errors: []string{"Reached maximum number of turns (3)"}}
 	return map[string]error{
-		"AuthError":                  &sdk.AuthError{Backend: "claude", Err: errors.New("…")},
-		"ConfigError":                &sdk.ConfigError{Option: "MaxTurns", Backend: "claude", Problem: "is -1", Fix: "a limit is not negative"},
-		"ControlError":               &sdk.ControlError{Request: "set_permission_mode", Code: "invalid_mode", Message: "…"},
-		"ErrAnswerSkipped":           sdk.ErrAnswerSkipped,
-		"ErrBusy":                    sdk.ErrBusy,
-		"ErrClaimTaken":              sdk.ErrClaimTaken,
-		"ErrClaimUnsure":             sdk.ErrClaimUnsure,
-		"ErrClosed":                  sdk.ErrClosed,
-		"ErrConsumerStalled":         sdk.ErrConsumerStalled,
-		"ErrMCPServerClosed":         sdk.ErrMCPServerClosed,
-		"ErrNoRoom":                  sdk.ErrNoRoom,
-		"ErrNotConnected":            sdk.ErrNotConnected,
-		"ErrNotRun":                  sdk.ErrNotRun,
-		"ErrResultSkipped":           sdk.ErrResultSkipped,
-		"ErrResultBroken":            sdk.ErrResultBroken,
-		"ErrAnswerBroken":            sdk.ErrAnswerBroken,
-		"EchoError":                  &sdk.EchoError{},
-		"OversizeError":              &sdk.OversizeError{Length: 70000000, Ceiling: 67108864},
-		"UnreadableResultError":      &sdk.UnreadableResultError{Err: errors.New("…")},
-		"ErrShutdown":                sdk.ErrShutdown,
-		"ErrTooLarge":                sdk.ErrTooLarge,
-		"ErrTransportClosed":         sdk.ErrTransportClosed,
-		"LoadError":                  &sdk.LoadError{File: "options.yaml", Line: 3, Column: 1, Key: "max_turns", Problem: "is not known", Fix: "did you mean maxTurns?"},
-		"KilledError":                &sdk.KilledError{},
-		"WritesLostError":            &sdk.WritesLostError{Code: "ENOSPC", Lost: []string{"transcript"}},
-		"LeftoverError":              &sdk.LeftoverError{Processes: []transport.ProcInfo{{PID: 4711, Command: "node"}}},
-		"ModelPolicyTimeoutError":    &sdk.ModelPolicyTimeoutError{Limit: 500 * time.Millisecond},
-		"PanicError":                 &sdk.PanicError{Message: "PreToolUse", Value: "boom"},
-		"ProtocolError":              &sdk.ProtocolError{Kind: protocol.NotJSON, Head: []byte("oops"), Len: 4},
-		"ProtocolVersionError":       &sdk.ProtocolVersionError{Backend: "qoder", Version: "2.0", Major: "1"},
-		"ResultError":                &sdk.ResultError{Result: result},
-		"StructuredOutputError":      &sdk.StructuredOutputError{Err: errors.New(`A: expected integer, got "x"`)},
-		"TimeoutError":               &sdk.TimeoutError{What: "control request set_model", Limit: time.Minute, SetBy: "Limits.Control"},
+		"AuthError":               &sdk.AuthError{Backend: "claude", Err: errors.New("…")},
+		"ConfigError":             &sdk.ConfigError{Option: "MaxTurns", Backend: "claude", Problem: "is -1", Fix: "a limit is not negative"},
+		"ControlError":            &sdk.ControlError{Request: "set_permission_mode", Code: "invalid_mode", Message: "…"},
+		"ErrAnswerSkipped":        sdk.ErrAnswerSkipped,
+		"ErrBusy":                 sdk.ErrBusy,
+		"ErrClaimTaken":           sdk.ErrClaimTaken,
+		"ErrClaimUnsure":          sdk.ErrClaimUnsure,
+		"ErrClosed":               sdk.ErrClosed,
+		"ErrConsumerStalled":      sdk.ErrConsumerStalled,
+		"ErrMCPServerClosed":      sdk.ErrMCPServerClosed,
+		"ErrNoRoom":               sdk.ErrNoRoom,
+		"ErrNotConnected":         sdk.ErrNotConnected,
+		"ErrNotRun":               sdk.ErrNotRun,
+		"ErrResultSkipped":        sdk.ErrResultSkipped,
+		"ErrResultBroken":         sdk.ErrResultBroken,
+		"ErrAnswerBroken":         sdk.ErrAnswerBroken,
+		"EchoError":               &sdk.EchoError{},
+		"OversizeError":           &sdk.OversizeError{Length: 70000000, Ceiling: 67108864},
+		"UnreadableResultError":   &sdk.UnreadableResultError{Err: errors.New("…")},
+		"ErrShutdown":             sdk.ErrShutdown,
+		"ErrTooLarge":             sdk.ErrTooLarge,
+		"ErrTransportClosed":      sdk.ErrTransportClosed,
+		"LoadError":               &sdk.LoadError{File: "options.yaml", Line: 3, Column: 1, Key: "max_turns", Problem: "is not known", Fix: "did you mean maxTurns?"},
+		"KilledError":             &sdk.KilledError{},
+		"WritesLostError":         &sdk.WritesLostError{Code: "ENOSPC", Lost: []string{"transcript"}},
+		"LeftoverError":           &sdk.LeftoverError{Processes: []transport.ProcInfo{{PID: 4711, Command: "node"}}},
+		"ModelPolicyTimeoutError": &sdk.ModelPolicyTimeoutError{Limit: 500 * time.Millisecond},
+		"PanicError":              &sdk.PanicError{Message: "PreToolUse", Value: "boom"},
+		"ProtocolError":           &sdk.ProtocolError{Kind: protocol.NotJSON, Head: []byte("oops"), Len: 4},
+		"ProtocolVersionError":    &sdk.ProtocolVersionError{Backend: "qoder", Version: "2.0", Major: "1"},
+		"ResultError":             &sdk.ResultError{Result: result},
+		"StructuredOutputError":   &sdk.StructuredOutputError{Err: errors.New(`A: expected integer, got "x"`)},
+		"TimeoutError":            &sdk.TimeoutError{What: "control request set_model", Limit: time.Minute, SetBy: "Limits.Control"},
+		"UnfinishedError": &sdk.UnfinishedError{
+			Doing: "run", State: runtime.StateAwaitingHost, Err: context.DeadlineExceeded,
+			Waits: []sdk.Wait{
+				{What: "permission request Bash", ID: "req_1", Age: 12 * time.Second},
+				{What: "turn written", ID: "6f…", Age: 15 * time.Second},
+			},
+			Tools: []sdk.RunningTool{{ID: "toolu_1", Name: "Bash", Age: 12 * time.Second}}, Called: 3, Messages: 14, Text: "Let me look",
+		},
 		"UnsupportedCapabilityError": &sdk.UnsupportedCapabilityError{Backend: "claude", Request: "set_goal_max_turns"},
 		"GatesOffError":              &sdk.GatesOffError{Seen: "system/init"},
 		"ExitError":                  &sdk.ExitError{During: "a turn", Status: transport.ExitStatus{Code: 3}, StderrTail: "something broke"},

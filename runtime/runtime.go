@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/transport"
@@ -87,9 +88,30 @@ func (rt *Runtime) unstarted() []*Session {
 	return waiting
 }
 
-// Open starts a session and waits until its agent is initialized. When ctx
-// ends first, or the start fails, nothing is left of the session.
+// Open starts a session and waits until its agent is initialized. When ctx ends
+// first, the error is an *[UnfinishedError], and the agent is killed; Open returns
+// when nothing is left of the session, at most 30 s later. When the start fails
+// nothing is left of the session.
 func (rt *Runtime) Open(ctx context.Context, spec Spec) (*Session, error) {
+	s, err := rt.Start(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.AwaitReady(ctx); err != nil {
+		limit := &kernel.TimeoutError{What: "close session " + s.id, Limit: openTimeout}
+		over, cancel := kernel.WithTimeout(context.WithoutCancel(ctx), rt.sys.Clock(), limit)
+		defer cancel()
+		return nil, errors.Join(err, s.Kill(over))
+	}
+	return s, nil
+}
+
+// openTimeout bounds the end of a session whose opening was given up.
+const openTimeout = 30 * time.Second
+
+// Start begins a session and waits for nothing. [Session.AwaitReady] comes next,
+// and [Session.Kill] if that fails.
+func (rt *Runtime) Start(ctx context.Context, spec Spec) (*Session, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("open session %q: %w", spec.ID, context.Cause(ctx))
 	}
@@ -98,17 +120,6 @@ func (rt *Runtime) Open(ctx context.Context, spec Spec) (*Session, error) {
 		return nil, err
 	}
 	rt.fleet.Tell(sessionsChanged{})
-	if err := rt.sys.Executor().Await(ctx, s.core.Ledger.Ready()); err != nil {
-		s.core.Link.Abort()
-		return nil, errors.Join(fmt.Errorf("open session %s: %w", s.id, err), s.Close(context.WithoutCancel(ctx)))
-	}
-	if s.core.Ledger.Initialized() == nil || s.core.Ledger.InitFailure() != nil {
-		_ = rt.sys.Executor().Await(context.WithoutCancel(ctx), s.core.Ledger.Done())
-		if reason := s.core.Ledger.Reason(); reason != nil {
-			return nil, reason
-		}
-		return nil, ledger.ErrClosed
-	}
 	return s, nil
 }
 
@@ -192,7 +203,7 @@ func (rt *Runtime) Shutdown(ctx context.Context) error {
 		if err := rt.sys.Executor().Await(ctx, s.Done()); err != nil {
 			err = rt.unstopped(err)
 			for _, s := range rt.Sessions() {
-				s.core.Link.Abort()
+				s.core.Link.Expire()
 			}
 			return err
 		}

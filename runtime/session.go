@@ -14,7 +14,6 @@ import (
 	"github.com/agent-troupe/troupe/actors"
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
@@ -156,6 +155,17 @@ func (s *Session) Done() <-chan struct{} { return s.core.Ledger.Done() }
 
 // Err is why the session ended: nil while it lives and after a normal end.
 func (s *Session) Err() error { return s.core.Ledger.Reason() }
+
+// endedBy is Err of a session that has ended, [ledger.ErrClosed] for a normal end.
+func (s *Session) endedBy() error {
+	if reason := s.Err(); reason != nil {
+		return reason
+	}
+	return ledger.ErrClosed
+}
+
+// Unread is the number of messages that the agent has written and nobody has read.
+func (s *Session) Unread() int { return s.core.Ledger.Snapshot().Unread }
 
 // PID is the agent's process id; 0 when there is none.
 func (s *Session) PID() int { return s.core.Link.Status().PID }
@@ -340,8 +350,9 @@ func (s *Session) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, err
 // *ledger.WritesLostError, or nil. It is complete when the session has ended.
 func (s *Session) WritesLost() error { return s.core.Ledger.WritesLost() }
 
-// Killed reports whether the agent was sent SIGKILL at the end of the session.
-func (s *Session) Killed() bool { return s.core.Link.Status().Stage == transport.Killed }
+// Killed reports whether the agent was killed because it had not ended in time, and
+// not for another reason, such as gates that are off.
+func (s *Session) Killed() bool { return s.core.Link.Status().Late }
 
 func decode(e *ledger.Entry) protocol.Message {
 	m := protocol.DecodeMessage(e.Frame)
@@ -359,7 +370,7 @@ func (s *Session) Close(ctx context.Context) error {
 	s.core.Close()
 	err := s.rt.sys.Executor().Await(ctx, s.Done())
 	if err != nil {
-		s.core.Link.Abort()
+		s.core.Link.Expire()
 		link := s.core.Link.Status()
 		return fmt.Errorf("close session %s: still %v, transport %v (%v), agent killed: %w", s.id, s.State(), link.Phase, link.Stage, err)
 	}

@@ -58,7 +58,9 @@ func NewClient(opts *Options) *Client {
 //
 // Mistakes in the options are *[ConfigError], all of them joined, found before
 // anything starts. An agent that cannot be started is a *[StartError], one that
-// ends at once an *[ExitError], one that refuses a *[ControlError].
+// ends at once an *[ExitError], one that refuses a *[ControlError]. When ctx ends
+// first, the error is an *[UnfinishedError]; the agent is killed, and Connect
+// returns at most Options.CloseTimeout later.
 func (c *Client) Connect(ctx context.Context) error {
 	c.mu.Lock()
 	if d := c.dialing; d != nil && !c.closed {
@@ -117,11 +119,25 @@ func (o *Options) open(ctx context.Context, home *runtime.Runtime) (link, error)
 	l.dialect, l.gated = spec.Dialect, len(spec.Hooks) > 0 || spec.CanUseTool != nil
 	l.skips = spec.Options.AllowDangerouslySkipPermissions
 	l.servers = newServers(&spec)
-	if l.session, err = home.Open(ctx, spec); err != nil {
-		return l, errors.Join(err, l.servers.close(context.WithoutCancel(ctx)))
+	session, err := home.Start(ctx, spec)
+	if err == nil {
+		err = session.AwaitReady(ctx)
 	}
-	l.closeServersAtEnd(home)
-	return l, nil
+	if err == nil {
+		l.session = session
+		l.closeServersAtEnd(home)
+		return l, nil
+	}
+	over, cancel := kernel.WithTimeout(context.WithoutCancel(ctx), home.Clock(), closeLimit(o.closeTimeout()))
+	defer cancel()
+	if session != nil {
+		err = errors.Join(err, session.Kill(over))
+	}
+	return l, errors.Join(err, l.servers.close(over))
+}
+
+func closeLimit(d time.Duration) *TimeoutError {
+	return &TimeoutError{What: "close session", Limit: d, SetBy: "CloseTimeout"}
 }
 
 // connected is the connection, if there is one.
@@ -180,8 +196,7 @@ func (c *Client) end(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
-	limit := &TimeoutError{What: "close session", Limit: c.closeTimeout, SetBy: "CloseTimeout"}
-	bounded, cancel := kernel.WithTimeout(ctx, d.home.Clock(), limit)
+	bounded, cancel := kernel.WithTimeout(ctx, d.home.Clock(), closeLimit(c.closeTimeout))
 	defer cancel()
 	if _, err := d.done.Wait(bounded, d.home.Executor()); err != nil {
 		if bounded.Err() != nil {

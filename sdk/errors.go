@@ -41,6 +41,16 @@ type (
 	WritesLostError = ledger.WritesLostError
 	// ControlError is the agent's refusal of a request.
 	ControlError = ledger.ControlError
+	// UnfinishedError says that a context ended before the [Run], [RunAs], [Query] or
+	// [Client.Connect] that it was for: what was waited for, and how far the run had
+	// come. It matches context.Canceled or context.DeadlineExceeded, and the context's
+	// cause.
+	UnfinishedError = runtime.UnfinishedError
+	// Wait is something that a session waits for, in an [UnfinishedError].
+	Wait = runtime.Wait
+	// RunningTool is the call of a tool that has no answer yet, in an
+	// [UnfinishedError].
+	RunningTool = runtime.RunningTool
 	// TimeoutError says which wait ran out, and whose limit it was. It matches
 	// context.DeadlineExceeded.
 	TimeoutError = kernel.TimeoutError
@@ -230,12 +240,16 @@ func RetryAfter(err error) (time.Duration, bool) {
 	return 0, false
 }
 
+// stoppedBy reports whether err is the end of ctx.
+func stoppedBy(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+}
+
 // ended makes an error of an ended ctx match context.Canceled or
 // context.DeadlineExceeded, whatever cause the ctx was given.
 func ended(ctx context.Context, err error) error {
-	end := ctx.Err()
-	if err == nil || end == nil || errors.Is(err, end) || !errors.Is(err, context.Cause(ctx)) {
+	if !stoppedBy(ctx, err) || errors.Is(err, ctx.Err()) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", end, err)
+	return fmt.Errorf("%w: %w", ctx.Err(), err)
 }

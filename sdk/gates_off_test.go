@@ -53,6 +53,13 @@ func TestAnAgentThatCallsNoHooks(t *testing.T) {
 				require.ErrorAs(w, err, &off)
 				assert.Equal(w, "system/init", off.Seen)
 				assert.Contains(w, err.Error(), "CLAUDE_CODE_SIMPLE")
+
+				c := w.connect(o)
+				asked, err := c.Send(w.Context(), sdk.UserText("hi"))
+				require.NoError(w, err)
+				_, err = asked.Result(w.Context())
+				require.ErrorAs(w, err, &off)
+				require.NoError(w, c.Close(w.Context()), "it was killed on purpose: more patience would change nothing")
 			})
 		})
 	}

@@ -92,8 +92,9 @@ type Options struct {
 	// Zero fields: initialize 120 s, control requests 60 s, 4096 messages and
 	// 4 MiB unread.
 	Limits Limits `json:"-"`
-	// CloseTimeout bounds the end of a session: of Query when its loop ends, and of Client.Close. What is left by then
-	// is killed; negative: no bound. Default: 0, which is 30 s. Host only.
+	// CloseTimeout bounds the end of a session: of Run and Query when their work or their context ends, of a Connect
+	// that failed, and of Client.Close. What is left by then is killed; negative: no bound. Default: 0, which is 30 s.
+	// Host only.
 	CloseTimeout time.Duration `json:"closeTimeout,omitempty"`
 	// Graces are the waits on the way down: for what Qoder writes out before the
 	// end of stdin (10 s), after the end of stdin, after SIGTERM, for the rest of the output, for the sweep. Zero fields: the

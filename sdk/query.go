@@ -46,19 +46,21 @@ func Inputs(next func(context.Context) (UserMessage, error)) Prompt {
 
 // Query runs a session for one prompt and yields its messages. It ends when
 // every message of the prompt has its result and no background task is left, or
-// Limits.Background has passed, which a [WarningEvent] says; then, or when the loop is left, the session is closed, which takes at most
-// Options.CloseTimeout, also when ctx has ended.
+// Limits.Background has passed, which a [WarningEvent] says; then, or when the loop
+// is left, the session is closed, which takes at most Options.CloseTimeout.
 //
 // A turn that fails is a [ResultMessage] that says so, not an error. An error
 // comes last: options that cannot work, an agent that does not start or ends
-// when it should not have, a ctx that ended. opts may be nil. The iterator is
-// for one loop; a second one gets [ErrBusy].
+// when it should not have. When ctx ends the session is closed, and then the error
+// is an *[UnfinishedError], at most Options.CloseTimeout after the end of ctx.
+// opts may be nil. The iterator is for one loop; a second one gets [ErrBusy].
 func Query(ctx context.Context, p Prompt, opts *Options) iter.Seq2[Message, error] {
-	return converse(ctx, p, NewClient(opts))
+	return converse(ctx, "query", p, NewClient(opts))
 }
 
-// converse is Query with a client that is not connected.
-func converse(ctx context.Context, p Prompt, c *Client) iter.Seq2[Message, error] {
+// converse is Query with a client that is not connected. doing is what an
+// [UnfinishedError] calls it.
+func converse(ctx context.Context, doing string, p Prompt, c *Client) iter.Seq2[Message, error] {
 	var used atomic.Bool
 	return func(yield func(Message, error) bool) {
 		if !used.CompareAndSwap(false, true) {
@@ -73,7 +75,8 @@ func converse(ctx context.Context, p Prompt, c *Client) iter.Seq2[Message, error
 			yield(nil, err)
 			return
 		}
-		(&query{client: c, dial: c.dialing}).run(ctx, p.start(), yield)
+		q := &query{client: c, dial: c.dialing, progress: progress{doing: doing, clock: c.dialing.home.Clock()}}
+		q.run(ctx, p.start(), yield)
 	}
 }
 
@@ -81,16 +84,23 @@ func converse(ctx context.Context, p Prompt, c *Client) iter.Seq2[Message, error
 type query struct {
 	client *Client
 	*dial
+	progress progress
 	finished atomic.Bool // the end of the session is the end of the prompt
 }
 
 func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage, error), yield func(Message, error) bool) {
 	over := context.WithoutCancel(ctx)
 	feeding, stop := context.WithCancelCause(ctx)
-	fed := kernel.NewPromise[struct{}]()
-	defer func() { // on every way out, a panic of the loop included
+	closed := false
+	end := func() error {
+		closed = true
 		stop(context.Canceled)
-		_ = q.client.end(over)
+		return q.client.end(over)
+	}
+	defer func() { // on every way out, a panic of the loop included
+		if !closed {
+			_ = end()
+		}
 	}()
 	r, err := q.session.Read() // before the first message: nothing is missed
 	if err != nil {
@@ -98,23 +108,32 @@ func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage
 		return
 	}
 	defer r.Close()
-	q.home.Executor().Go(func() { fed.Fail(q.feed(feeding, over, next)) })
+	fed := kernel.NewPromise[struct{}]()
+	q.home.Executor().Go(func() { fed.Fail(q.feed(ctx, feeding, next)) })
 	var lost error
+	var rest rest
 	for {
 		m, err := r.Next(ctx)
 		if err == nil {
+			q.progress.note(m)
 			if e := protocol.UnreadableResult(m); e != nil {
 				lost = e
 			}
 			if !yield(m, nil) {
 				return
 			}
-			continue
+			if rest.more(ctx, q.session) {
+				continue
+			}
+			err = context.Cause(ctx)
 		}
-		if errors.Is(err, io.EOF) {
+		switch {
+		case stoppedBy(ctx, err):
+			err = errors.Join(q.progress.stopped(q.session, ended(ctx, err)), end())
+		case errors.Is(err, io.EOF):
 			err = ErrClosed // by somebody else: the runtime was shut down
 			if q.finished.Load() {
-				_, err = fed.Wait(ctx, q.home.Executor())
+				_, err = fed.Wait(over, q.home.Executor())
 			}
 			if err == nil {
 				err = lost // what looks like a success is none
@@ -128,14 +147,18 @@ func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage
 }
 
 // feed sends the prompt, waits until all is done, and closes the session, which
-// ends the loop. The loop reads on to the last word of the agent.
-func (q *query) feed(ctx, over context.Context, next func(context.Context) (UserMessage, error)) error {
-	err := q.send(ctx, next)
+// ends the loop. The loop reads on to the last word of the agent. feeding ends
+// with ctx and with the loop.
+func (q *query) feed(ctx, feeding context.Context, next func(context.Context) (UserMessage, error)) error {
+	err := q.send(feeding, next)
 	if err == nil {
-		err = q.client.awaitDone(ctx, q.session)
+		err = q.client.awaitDone(feeding, q.session)
+	}
+	if stoppedBy(ctx, err) {
+		err = q.progress.stopped(q.session, ended(ctx, err))
 	}
 	q.finished.Store(q.session.State() < runtime.StateClosing)
-	return errors.Join(err, q.client.end(over))
+	return errors.Join(err, q.client.end(context.WithoutCancel(ctx)))
 }
 
 // awaitDone waits until a run is over, and notes the tasks that it does not wait
@@ -156,7 +179,11 @@ func (c *Client) unfinished() []BackgroundTask {
 
 func (q *query) send(ctx context.Context, next func(context.Context) (UserMessage, error)) error {
 	for {
+		q.progress.pull(true)
 		m, err := pull(ctx, next)
+		if err == nil || errors.Is(err, io.EOF) {
+			q.progress.pull(false)
+		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -13,12 +13,16 @@ import (
 // still lived then. When that result is an error of
 // any kind it comes with a *[ResultError], or an *[AuthError] around one. With
 // any other error, the result is the last there was, or nil. opts may be nil.
+//
+// When ctx ends, the agent is interrupted and ended, and the error is an
+// *[UnfinishedError], which says what was waited for. Run returns at most
+// Options.CloseTimeout after the end of ctx, as a rule within 0.1 s.
 func Run(ctx context.Context, prompt string, opts *Options) (*ResultMessage, error) {
 	o := copied(opts)
 	o.Discard = false // the results are among the messages
 	out := outcome{replaces: func(*ResultMessage) bool { return true }}
 	c := NewClient(o)
-	for m, err := range converse(ctx, Input(prompt), c) {
+	for m, err := range converse(ctx, "run", Input(prompt), c) {
 		if err != nil {
 			_ = out.err(c)
 			return out.last, err

@@ -21,7 +21,8 @@ import (
 // is told what is wrong and asked again in the same session, as often as
 // Options.OutputRepairs says; what does not fit then is a
 // *[StructuredOutputError]. An agent that itself gave up on the model is not
-// asked again. opts may be nil; it must not set OutputFormat.
+// asked again. opts may be nil; it must not set OutputFormat. The end of ctx is that
+// of [Run].
 func RunAs[T any](ctx context.Context, prompt string, opts *Options) (T, *ResultMessage, error) {
 	var none T
 	o := copied(opts)
@@ -73,17 +74,34 @@ func runUntilFit(ctx context.Context, prompt string, o *Options, fits func(json.
 	if err := c.Connect(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
+	closed := false
+	end := func() error {
+		closed = true
+		return c.end(context.WithoutCancel(ctx))
+	}
+	defer func() {
+		if !closed {
+			_ = end()
+		}
+	}()
 	r, err := c.dialing.session.Read() // before the first message: nothing is missed
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
+	far := progress{doing: "run", clock: c.dialing.home.Clock()}
 	for again := 0; ; again++ {
 		// A turn that the agent starts by itself afterwards has no such answer.
 		out := outcome{replaces: func(last *ResultMessage) bool { return last.StructuredOutput == nil }}
-		if err := c.ask(ctx, r, prompt, out.note); err != nil {
-			return out.last, ended(ctx, err)
+		note := func(m Message) {
+			far.note(m)
+			out.note(m)
+		}
+		switch err := c.ask(ctx, r, prompt, note); {
+		case stoppedBy(ctx, err):
+			return out.last, errors.Join(far.stopped(c.dialing.session, ended(ctx, err)), end())
+		case err != nil:
+			return out.last, err
 		}
 		err := out.err(c)
 		if out.last != nil && out.last.Subtype == protocol.ResultErrorMaxStructuredRetry {
@@ -121,11 +139,15 @@ func (c *Client) ask(ctx context.Context, r *runtime.Reader, prompt string, note
 		}
 		stop(err)
 	})
+	var rest rest
 	for {
 		m, err := r.Next(reading)
 		switch {
 		case err == nil:
 			note(m)
+			if !rest.more(ctx, session) {
+				return context.Cause(ctx)
+			}
 		case errors.Is(err, errIdle):
 			return nil
 		case errors.Is(err, io.EOF):

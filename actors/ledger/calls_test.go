@@ -285,11 +285,16 @@ func TestSnapshotNamesWhatIsWaitedFor(t *testing.T) {
 	r.read(request("h", "hook_callback"), permission("p"))
 	pass(t, r.sched, time.Second)
 	r.turn("t")
+	r.read(`{"type":"system","subtype":"task_started","task_id":"k2","description":"npm run dev"}`)
+	pass(t, r.sched, time.Second)
+	r.read(`{"type":"system","subtype":"task_started","task_id":"k1"}`)
 	assert.Equal(t, []ledger.Wait{
-		{What: "control request a", ID: a.ID, Age: 2 * time.Second, Limit: time.Minute},
-		{What: "control request b", ID: b.ID, Age: time.Second},
-		{What: "hook request", ID: "h", Age: time.Second},
-		{What: "permission request", ID: "p", Age: time.Second},
-		{What: "turn written", ID: "t"},
+		{What: "hook request", ID: "h", Age: 2 * time.Second},
+		{What: "permission request", ID: "p", Age: 2 * time.Second},
+		{What: "control request a", ID: a.ID, Age: 3 * time.Second, Limit: time.Minute},
+		{What: "control request b", ID: b.ID, Age: 2 * time.Second},
+		{What: "background task npm run dev", ID: "k2", Age: time.Second},
+		{What: "background task", ID: "k1"},
+		{What: "turn written", ID: "t", Age: time.Second},
 	}, r.Snapshot().Waits)
 }

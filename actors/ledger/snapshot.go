@@ -7,8 +7,8 @@ import (
 
 // Wait is something that is waited for.
 type Wait struct {
-	What  string        // "control request set_model", "permission request Bash", "turn <uuid>"
-	ID    string        // request id or uuid
+	What  string        // "control request set_model", "permission request Bash", "background task npm run dev", "turn written"
+	ID    string        // request id, task id or uuid
 	Age   time.Duration // how long it waits
 	Limit time.Duration // zero: none
 }
@@ -21,7 +21,7 @@ type Snapshot struct {
 	Stalled         bool  // the reader stands still until they are consumed
 	OpenTurns       int
 	BackgroundTasks int
-	Waits           []Wait // the consumer, the agent, calls, requests, turns; each oldest first
+	Waits           []Wait // the consumer, the agent, requests, calls, background tasks, turns; each oldest first
 }
 
 // Stalled reports whether the reader stands still for want of a consumer.
@@ -57,13 +57,16 @@ func (l *Ledger) Snapshot() Snapshot {
 	if l.readerWaits != "" {
 		s.Waits = append(s.Waits, Wait{What: l.readerWaits, Age: now.Sub(l.readerSince)})
 	}
-	for _, c := range l.calls.inOrder() {
-		s.Waits = append(s.Waits, Wait{What: "control request " + c.Subtype, ID: c.ID, Age: now.Sub(c.Opened), Limit: c.Limit})
-	}
 	for _, r := range l.openRequests(anyKind) {
 		s.Waits = append(s.Waits, Wait{
 			What: strings.TrimSpace(r.Kind.String() + " request " + r.name), ID: r.ID, Age: now.Sub(r.Opened), Limit: r.limit,
 		})
+	}
+	for _, c := range l.calls.inOrder() {
+		s.Waits = append(s.Waits, Wait{What: "control request " + c.Subtype, ID: c.ID, Age: now.Sub(c.Opened), Limit: c.Limit})
+	}
+	if !l.terminal {
+		s.Waits = append(s.Waits, l.taskWaits(now)...)
 	}
 	for _, t := range l.turns.open {
 		s.Waits = append(s.Waits, Wait{What: "turn " + t.state.String(), ID: t.UUID, Age: now.Sub(t.Opened)})

@@ -1,7 +1,11 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/protocol"
@@ -17,7 +21,8 @@ const (
 // task is a background task that lives.
 type task struct {
 	protocol.BackgroundTask
-	since uint64 // the place in the stream where it was first seen
+	since uint64    // the place in the stream where it was first seen
+	seen  time.Time // when that was
 }
 
 func (l *Ledger) task(f *protocol.Frame) bool {
@@ -36,11 +41,7 @@ func (l *Ledger) task(f *protocol.Frame) bool {
 		known := l.facts.tasks
 		l.facts.tasks = make(map[string]task, min(len(m.Tasks), maxTasks))
 		for _, t := range m.Tasks {
-			since := l.stream.pushed
-			if k, ok := known[t.TaskID]; ok {
-				since = k.since
-			}
-			l.addTask(t, since)
+			l.addTask(t, known)
 		}
 	case l.facts.levels:
 		return false // the level is the truth
@@ -48,7 +49,7 @@ func (l *Ledger) task(f *protocol.Frame) bool {
 		if l.facts.tasks == nil {
 			l.facts.tasks = make(map[string]task)
 		}
-		l.addTask(m.BackgroundTask, l.stream.pushed)
+		l.addTask(m.BackgroundTask, nil)
 	case f.Subtype == "task_notification":
 		delete(l.facts.tasks, m.TaskID)
 	}
@@ -71,12 +72,17 @@ func (f *facts) stopQuiet() {
 	}
 }
 
-func (l *Ledger) addTask(t protocol.BackgroundTask, since uint64) {
+// addTask notes a task that lives. before are the tasks that were known.
+func (l *Ledger) addTask(t protocol.BackgroundTask, before map[string]task) {
 	_, known := l.facts.tasks[t.TaskID]
 	if len(t.TaskID) <= maxTaskID && (len(l.facts.tasks) < maxTasks || known) {
 		t.TaskType, t.Description = Short(t.TaskType), Short(t.Description)
 		t.RunID, t.SubagentType, t.ParentTaskID = Short(t.RunID), Short(t.SubagentType), Short(t.ParentTaskID)
-		l.facts.tasks[t.TaskID] = task{t, since}
+		entry := task{t, l.stream.pushed, l.cfg.Clock.Now()}
+		if k, ok := before[t.TaskID]; ok {
+			entry.since, entry.seen = k.since, k.seen
+		}
+		l.facts.tasks[t.TaskID] = entry
 		return
 	}
 	if !l.facts.overflow {
@@ -84,4 +90,16 @@ func (l *Ledger) addTask(t protocol.BackgroundTask, since uint64) {
 		l.cfg.Emit(event.Warning{Problem: fmt.Sprintf(
 			"the agent reports more than %d background tasks, or one with an id longer than %d bytes: the session does not wait for those beyond", maxTasks, maxTaskID)})
 	}
+}
+
+// taskWaits lists the background tasks that live, oldest first.
+func (l *Ledger) taskWaits(now time.Time) []Wait {
+	var all []Wait
+	for _, t := range liveTasks(l.facts.tasks) {
+		all = append(all, Wait{
+			What: strings.TrimSpace("background task " + t.Description), ID: t.TaskID, Age: now.Sub(l.facts.tasks[t.TaskID].seen),
+		})
+	}
+	slices.SortStableFunc(all, func(a, b Wait) int { return cmp.Compare(b.Age, a.Age) })
+	return all
 }

@@ -94,6 +94,7 @@ func (k *Link) stageOver(stage Stage, now time.Time) {
 		k.phase = Exited
 		k.cfg.Exec.Go(k.unkillable)
 	default:
+		k.late = stage+1 == Killed
 		k.climbTo(stage+1, now)
 	}
 }
@@ -169,5 +170,13 @@ var errClosing = errors.New("the session was closed while its agent was being st
 func (k *Link) Abort() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.climbTo(Killed, k.cfg.Clock.Now())
+}
+
+// Expire is Abort by somebody whose time to wait has run out.
+func (k *Link) Expire() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.late = k.late || k.stage < Killed
 	k.climbTo(Killed, k.cfg.Clock.Now())
 }

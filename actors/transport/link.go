@@ -74,6 +74,7 @@ type Link struct {
 	wanted   Stage
 	stageEnd time.Time
 	why      string // the ladder was wanted, if not for a close
+	late     bool   // it was killed because it had not ended in time
 	signal   string // the last one that was sent before the process had ended; "": none
 	proc     Process
 	writer   *writer
@@ -102,6 +103,7 @@ type Status struct {
 	Stage    Stage
 	PID      int
 	Exit     ExitStatus // from phase Exited on: valid in Ended
+	Late     bool       // it was killed because a grace, or whoever waited for it, had run out
 	Err      error      // why it could not start, or had to be given up
 	Leftover error      // what did not stop
 	Signal   string     // what the ladder, or a Giveup, sent the process while it ran; "": nothing
@@ -116,7 +118,7 @@ func (k *Link) Status() Status {
 	defer k.mu.Unlock()
 	s := Status{
 		Phase: k.phase, Stage: k.stage, Exit: k.status, Err: k.err, Leftover: k.leftover,
-		Signal: k.signal, Why: k.why,
+		Signal: k.signal, Why: k.why, Late: k.late,
 		Stderr: k.stderr.String(), Noise: k.noise.String(),
 	}
 	if k.proc != nil {
