@@ -214,7 +214,7 @@ func (c *command) covered(spec specifier, w *work) (bool, string) {
 	case c.away && (s.local || bound(c.known)):
 		return false, "it may run in another directory than that of the rules"
 	case c.outside != "":
-		return false, c.outside + " leads out of the directories of the policy"
+		return false, c.outside + " may lead out of the directories of the policy"
 	case s.wild():
 		why := wayOut(s, c.known)
 		return why == "", why

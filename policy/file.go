@@ -80,6 +80,9 @@ func (d *decision) readFile(tool string, in input) subject {
 			for _, name := range names {
 				f := newFile(name, tree)
 				f.unsure = i > 0
+				if f.odd == "" && slices.ContainsFunc(f.file, oddName.MatchString) {
+					f.odd = "the path may be another name for something"
+				}
 				if !slices.ContainsFunc(s.parts, func(p part) bool { return p.String() == name }) {
 					s.parts = append(s.parts, f)
 				}

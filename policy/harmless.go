@@ -37,6 +37,8 @@ package policy
 //	any               no word: what its words do the rule answers for
 //	files             no word: the same, and it runs nothing
 //	reads, prints     no word: the same, and it only reads files, or not even that
+//	writes            no word: it writes the files in its words
+//	moves             no word: an option may say where to
 //	paths             no word: it works on the files in its words
 //	pattern           no word: its first word is no file, unless an option gives it
 //	runs              no word: it runs a command in its arguments
@@ -278,7 +280,7 @@ r: lang here word !-e= script rest
 node|nodejs: lang here --test --enable-source-maps !-e= script rest
 deno|bun: lang here
 deno|bun run|test: script rest
-sed: code paths pattern -n -E -r -z -s -u --quiet --silent --regexp-extended --posix --null-data --separate !-e= !--expression= >-i? >--in-place? said *
+sed: code paths writes pattern -n -E -r -z -s -u --quiet --silent --regexp-extended --posix --null-data --separate !-e= !--expression= >-i? >--in-place? said *
 awk|gawk|mawk|nawk|goawk: code paths pattern -F= -v= said *
 su|script|runscript: sh word
 parallel|sftp|crontab|trap|alias|fc|vi|vim|nvim|gvim|vimdiff|rview|rvim|vimx|emacs|emacsclient|kak|jed|osascript|expect|gdb|lldb|tclsh|wish: code
@@ -287,9 +289,13 @@ at|batch|hash|enable|view|ed|ex|rc|es|nu|scala|elixir|mysql|mariadb|sqlite|psql|
 tmux|screen|zellij|sg|newgrp|capsh|socat|nc|ncat|netcat|entr|watchexec|concurrently|prove|gosu|fakeroot|xvfb-run|dbus-run-session|setpriv|bwrap|firejail|hyperfine: runs any
 git-lfs|gradle|gradlew|mvn|mvnw|ant|just|task|rake|bundle|tox|nox|jest|vitest|mocha|bazel|cmake|ctest|ninja|meson|sbt|mix|dotnet|terraform|poetry|uv|pipenv|pre-commit|composer|phpunit|tsc|eslint|webpack|vite|turbo|nx|lerna|rspec|rails|mise|direnv|nix|vagrant|ansible-playbook|helm: here any
 echo|true|false|pwd|basename|dirname|seq|sleep|date|whoami|id|hostname|uname|which|type|expr|yes|tty|groups|arch|nproc|uptime|clear|cal|factor: prints
-grep|egrep|fgrep|zgrep|jq|yq|ag|ack: reads pattern
+jq: reads pattern -c -r -n -s -S -e -j -a -R -M -C --compact-output --raw-output --null-input --slurp --sort-keys --exit-status --join-output --ascii-output
+	--raw-input --monochrome-output --color-output --tab --indent= --arg= --argjson= --args --jsonargs --seq --stream --version --help -h *
+grep|egrep|fgrep|zgrep|yq|ag|ack: reads pattern
 cat|tac|head|tail|wc|ls|nl|od|xxd|hexdump|strings|stat|file|du|df|tree|cmp|comm|diff|cut|paste|tr|fold|fmt|column|expand|rev|md5sum|sha1sum|sha256sum|sha512sum|cksum|base64|base32|readlink|realpath|ps|lsof|free|zcat|colordiff: reads
-cp|mv|rm|rmdir|mkdir|touch|ln|tee|chmod|chown|install|truncate|dd|gzip|gunzip|bzip2|xz|unzip|zstd|patch|mktemp|kill|pkill|cd|pushd|popd|dirs|ping|dig|host|nslookup|ss|netstat|ip: files
+cp|mv: files writes moves
+rm|rmdir|mkdir|touch|ln|tee|chmod|chown|install|truncate|dd|gzip|gunzip|bzip2|xz|unzip|zstd|patch|mktemp: files writes
+kill|pkill|cd|pushd|popd|dirs|ping|dig|host|nslookup|ss|netstat|ip: files
 read|mapfile|readarray|history|set|shopt|getopts|unset|let|export|declare|typeset|local|readonly|compgen|complete|bind|zmodload|autoload|functions:
 printf: prints -- value
 test|[: reads -a -b -c -d -e -f -g -h -k -n -o -p -r -s -u -w -x -z -G -L -N -O -S -ef -nt -ot value

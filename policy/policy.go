@@ -202,6 +202,10 @@ func (d *decision) allowed(c Call, s subject) Explanation {
 	if s.never {
 		return ask
 	}
+	if name := d.guarded(c, s); name != "" {
+		ask.About, ask.Reason = name, "no rule allows it to be written or removed"
+		return ask
+	}
 	for _, r := range d.allow {
 		if r.spec == nil && r.names(c, false) {
 			return r.decides("", "")

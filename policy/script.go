@@ -61,7 +61,7 @@ func (s *script) collect(d *decision, p parsed, all *strings.Builder, here strin
 	for i := range p.commands {
 		c := &p.commands[i]
 		c.here, c.away = here, away
-		c.outside = d.outside(c)
+		c.outside, c.guarded = d.outside(c), d.guardedWord(c)
 		s.commands = append(s.commands, c)
 		for i, w := range c.known {
 			if !d.spend(4 + len(w)) {

@@ -182,8 +182,11 @@ type command struct {
 	opaque bool     // nothing can be ruled out, see [opaque]
 	here   string   // the directory that it runs in, if all before it succeeded; "" when it is not known
 	away   bool     // it may run in another directory than the rules'
-	// outside is a path in its words outside of the rules' directories, if any.
+	// outside is a path in its words that leads, or may lead, out of the rules'
+	// directories, if any.
 	outside string
+	// guarded is what it names that no rule allows to be written, if anything.
+	guarded string
 }
 
 // word is a word of a command after quotes are taken away.

@@ -58,7 +58,7 @@ func (u *usage) add(tokens []string) {
 	u.traits = map[string]bool{}
 	for _, token := range tokens {
 		switch token {
-		case "named", "local", "here", "any", "files", "reads", "paths", "pattern", "prints", "runs", "code", "sh", "lang", "word":
+		case "named", "local", "here", "any", "files", "reads", "paths", "writes", "moves", "pattern", "prints", "runs", "code", "sh", "lang", "word":
 			u.traits[token] = true
 			continue
 		case "run":

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/policy"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Claude Code 2.1.329 decided about the calls of testdata/vendor.json by its own
@@ -23,7 +24,7 @@ func TestNeverWeakerThanTheAgent(t *testing.T) {
 	require.NoError(t, err)
 	var groups []struct {
 		Name             string
-		Cwd              string
+		Cwd, Mode        string
 		Allow, Ask, Deny []string
 		Calls            [][3]string
 	}
@@ -31,8 +32,14 @@ func TestNeverWeakerThanTheAgent(t *testing.T) {
 	const dir, home = "/work/repo", "/home/u"
 	places := strings.NewReplacer("{dir}", dir, "{home}", home)
 	links := func(path string) (string, error) {
-		if path == dir+"/k" {
+		switch path {
+		case dir + "/k":
 			return dir + "/secrets/key", nil
+		case dir + "/rc":
+			return dir + "/.bashrc", nil
+		}
+		if strings.HasPrefix(path, dir+"/h/") {
+			return dir + "/.husky" + strings.TrimPrefix(path, dir+"/h"), nil
 		}
 		if path == dir+"/s" || strings.HasPrefix(path, dir+"/s/") {
 			return dir + "/secrets" + strings.TrimPrefix(path, dir+"/s"), nil
@@ -60,6 +67,9 @@ func TestNeverWeakerThanTheAgent(t *testing.T) {
 				decision, in.Outside = "ask", true
 			}
 			why := p.Explain(in)
+			if g.Mode == "dontAsk" && why.Behavior == protocol.BehaviorAsk {
+				why.Behavior = protocol.BehaviorDeny // as package sdk does in this mode
+			}
 			switch vendor, ours := slices.Index(strict, decision), slices.Index(strict, string(why.Behavior)); {
 			case ours == vendor:
 				equal++
@@ -78,7 +88,7 @@ func TestNeverWeakerThanTheAgent(t *testing.T) {
 func vendorInput(t *testing.T, tool, arg string) json.RawMessage {
 	t.Helper()
 	key := map[string]string{
-		"Bash": "command", "Read": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path", "Grep": "path", "Glob": "path",
+		"Bash": "command", "Read": "file_path", "Write": "file_path", "Edit": "file_path", "NotebookEdit": "notebook_path", "Grep": "path", "Glob": "path",
 		"WebFetch": "url", "Skill": "skill", "Agent": "subagent_type",
 	}[tool]
 	in := map[string]string{}

@@ -21,6 +21,9 @@ func (d *decision) outside(c *command) string {
 		if !u.is("files", "reads", "paths") && !(f.family == "git" && slices.Contains(f.words, "--no-index")) {
 			continue
 		}
+		if u.is("moves") && slices.ContainsFunc(f.words[1:], func(w string) bool { return strings.HasPrefix(w, "-") }) {
+			return f.words[0] + " with options" // which may say where to
+		}
 		for _, w := range f.paths(u) {
 			if !d.within(c.here, w) {
 				return w

@@ -38,7 +38,7 @@ func TestCommandsStayInTheDirectories(t *testing.T) {
 		"touch out/x": "ask", "touch lib/x": "allow", "touch broken": "ask", "touch /work/lib/in": "allow",
 		"touch a/../x": "ask", "touch /work/repo/a/../x": "ask", "touch /tmp/exact": "ask",
 		"cd a && cat x": "allow", "cd a && cat ../x": "ask", "cd .. && ls": "ask", "cd": "ask", "cd /work/lib": "allow", "cd - && cat x": "allow", "cd - && cat ../x": "ask",
-		"touch -r/etc/x y": "ask", "touch --reference=/etc/x y": "ask", "touch --reference=x y": "allow", "cp -t../.. x": "ask", "cp -r a b": "allow",
+		"touch -r/etc/x y": "ask", "touch --reference=/etc/x y": "ask", "touch --reference=x y": "allow", "cp -t../.. x": "ask", "cp a b": "allow", "cp -r a b": "ask", "cp -- a b": "ask", "mv -f a b": "ask", "timeout 5 mv -f a b": "ask",
 		"dd if=/etc/x of=y": "ask", "dd if=x of=y": "allow", "cut -d/ -f1 x": "allow",
 		"grep /x y": "allow", "grep x /etc/x": "ask", "grep -e x /etc/x": "ask", "grep -ne x /etc/x": "ask", "grep --regexp x /etc/x": "ask", "grep --regexp=x /etc/x": "ask",
 		"timeout 5 rm x": "allow", "timeout 5 rm /tmp/x": "ask",
