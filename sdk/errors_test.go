@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -89,4 +92,20 @@ func TestResultErrorsSayWhy(t *testing.T) {
 	assert.Empty(t, interrupted.Text())
 	interrupted.Errors = append(interrupted.Errors, "it broke")
 	assert.Equal(t, "it broke", interrupted.Text(), "what is for users stays")
+}
+
+func TestStartErrorHidesExtraArgs(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "claude")
+	require.NoError(t, os.WriteFile(program, []byte("no program"), 0o700))
+	_, err := sdk.Run(context.Background(), "hi", &sdk.Options{
+		Backend: sdk.Claude(sdk.ClaudeConfig{}), PathToExecutable: program, Model: "opus",
+		ExtraArgs: map[string]sdk.Opt[string]{"acme": sdk.Some("s3cret"), "acme-key": sdk.Some("-s3cret")},
+	})
+	var start *sdk.StartError
+	require.ErrorAs(t, err, &start)
+	assert.Contains(t, start.Argv, "--acme")
+	assert.Contains(t, start.Argv, "--acme-key=***")
+	assert.Contains(t, start.Argv, "opus")
+	assert.NotContains(t, fmt.Sprintf("%v %+v %q", err, start, start.Argv), "s3cret")
 }

@@ -13,44 +13,51 @@ const masked = "***"
 
 var userInfo = regexp.MustCompile(`://[^/\s@]+@`)
 
-// secretFlag matches flags whose value may hold credentials: configuration
-// that can carry MCP headers and environments, and flags that say so by name.
-func secretFlag(flag string) bool {
-	name := strings.ToLower(strings.TrimLeft(flag, "-"))
-	if name == "settings" || name == "mcp-config" {
+// shownFlag reports whether the value of a flag may be seen. Each name here is a
+// decision: the value of any other flag is hidden, since nothing tells whether it
+// is a credential.
+func shownFlag(flag string) bool {
+	switch strings.TrimPrefix(flag, "--") {
+	case "add-dir", "agent", "betas", "debug-file", "effort", "fallback-model", "input-format",
+		"max-budget-usd", "max-thinking-tokens", "max-turns", "model", "output-format",
+		"permission-mode", "permission-prompt-tool", "permission-prompts", "plugin-dir", "plugin-dir-no-mcp",
+		"project-config-root", "resume", "resume-drops-turn", "resume-session-at", "session-id",
+		"setting-sources", "task-budget", "thinking", "thinking-display":
 		return true
-	}
-	for _, word := range []string{"token", "secret", "password", "passwd", "api-key", "apikey", "auth", "credential", "header", "cookie"} {
-		if strings.Contains(name, word) {
-			return true
-		}
 	}
 	return false
 }
 
-// MaskArgs returns a copy of args fit for errors and logs: values of flags that
-// may hold credentials (--settings, --mcp-config, and names such as --token),
-// up to the next flag, become ***; inline JSON becomes its length; user
-// information in URLs is removed; long arguments are cut.
+// flagName matches what is a flag's name and nothing else: --long-name or -x.
+var flagName = regexp.MustCompile(`^(--[A-Za-z][A-Za-z0-9_.:-]{0,63}|-[A-Za-z0-9])$`)
+
+// MaskArgs returns a copy of args fit for errors and logs. The names of flags are
+// kept. The values of flags become ***, up to the next flag, except those of a few
+// flags that hold no credentials, such as --model; so do all words after --. Of the
+// values that are kept, and of words before the first flag, inline JSON becomes its
+// length, user information in URLs is removed, and long arguments are cut.
 func MaskArgs(args []string) []string {
 	out := make([]string, len(args))
-	hide := false
+	hide, rest := false, false
 	for i, a := range args {
 		switch flag, value, has := strings.Cut(a, "="); {
-		case strings.HasPrefix(a, "-") && has:
-			hide = false
-			if secretFlag(flag) {
-				out[i] = flag + "=" + masked
-			} else {
-				out[i] = flag + "=" + maskValue(value)
-			}
-		case strings.HasPrefix(a, "-"):
-			hide = secretFlag(a)
-			out[i] = maskValue(a)
-		case hide:
+		case rest:
 			out[i] = masked
+		case a == "--":
+			out[i], rest = a, true
+		case !strings.HasPrefix(a, "-"):
+			out[i] = masked
+			if !hide {
+				out[i] = maskValue(a)
+			}
+		case !flagName.MatchString(flag): // such as -Htoken
+			out[i], hide = masked, true
+		case !has:
+			out[i], hide = a, !shownFlag(a)
+		case shownFlag(flag):
+			out[i], hide = flag+"="+maskValue(value), true
 		default:
-			out[i] = maskValue(a)
+			out[i], hide = flag+"="+masked, true
 		}
 	}
 	return out
