@@ -324,6 +324,9 @@ func (c *Client) Call(ctx context.Context, req HostRequest, resp any) error {
 	if req == nil {
 		return errors.New("control request: there is none to make; give a request, or use Control")
 	}
+	if err := d.checkSettings(req); err != nil {
+		return err
+	}
 	return ended(ctx, d.session.Call(ctx, req, resp, 0))
 }
 

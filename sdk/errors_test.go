@@ -106,6 +106,6 @@ func TestStartErrorHidesExtraArgs(t *testing.T) {
 	require.ErrorAs(t, err, &start)
 	assert.Contains(t, start.Argv, "--acme")
 	assert.Contains(t, start.Argv, "--acme-key=***")
-	assert.Contains(t, start.Argv, "opus")
+	assert.Contains(t, start.Argv, "--model=opus")
 	assert.NotContains(t, fmt.Sprintf("%v %+v %q", err, start, start.Argv), "s3cret")
 }

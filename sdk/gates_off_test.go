@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -81,6 +82,48 @@ func TestSettingsThatWouldOpenGates(t *testing.T) {
 		require.NoError(w, c.Close(w.Context()))
 		assert.Len(w, sdk.ConfigErrors(err), 1)
 	})
+}
+
+// Nor may they by a request that is made by hand.
+func TestRawSettingsThatWouldOpenGates(t *testing.T) {
+	t.Parallel()
+	type body = map[string]any
+	minimal := json.RawMessage(`{"env":{"CLAUDE_CODE_SIMPLE":"1"}}`)
+	bypass := json.RawMessage(`{"permissions":{"defaultMode":"bypassPermissions"}}`)
+	for name, ask := range map[string]func(context.Context, *sdk.Client) error{
+		"Control, minimal mode": func(ctx context.Context, c *sdk.Client) error {
+			return c.Control(ctx, "apply_flag_settings", body{"settings": minimal}, nil)
+		},
+		"Control, bypass": func(ctx context.Context, c *sdk.Client) error {
+			return c.Control(ctx, "apply_flag_settings", body{"settings": bypass}, nil)
+		},
+		"Control, another key": func(ctx context.Context, c *sdk.Client) error {
+			return c.Control(ctx, "apply_flag_settings", body{"settings": body{"env": body{"CLAUDE_CODE_SIMPLE": 1}, "Env": nil}, "Settings": nil}, nil)
+		},
+		"Call": func(ctx context.Context, c *sdk.Client) error {
+			return c.Call(ctx, protocol.ApplyFlagSettingsRequest{Settings: bypass}, nil)
+		},
+		"Call with a pointer": func(ctx context.Context, c *sdk.Client) error {
+			return c.Call(ctx, &protocol.ApplyFlagSettingsRequest{Settings: minimal}, nil)
+		},
+		"Call with another name": func(ctx context.Context, c *sdk.Client) error {
+			return c.Call(ctx, &protocol.UnknownHostRequest{Name: "x", Raw: json.RawMessage(`{"subtype":"apply_flag_settings","settings":` + string(minimal) + `}`)}, nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				o := w.options()
+				o.Policy = &sdk.Policy{}
+				c := w.connect(o)
+				err := ask(w.Context(), c)
+				harmless := c.Control(w.Context(), "apply_flag_settings", body{"settings": body{"model": "opus"}}, nil)
+				require.NoError(w, c.Close(w.Context()))
+				assert.Len(w, sdk.ConfigErrors(err), 1, "%v", err)
+				assert.Empty(w, sdk.ConfigErrors(harmless), "%v", harmless)
+			})
+		})
+	}
 }
 
 // Nor may settings on the way have the agent skip all permissions of a session

@@ -2,9 +2,13 @@ package sdk
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"iter"
 
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
@@ -27,6 +31,42 @@ func (l *link) closeServersAtEnd(home *runtime.Runtime) {
 		_ = home.Executor().Await(context.Background(), session.Done())
 		_ = servers.close(context.Background()) // whoever waits is told by Client.Close
 	})
+}
+
+// checkSettings refuses settings on the way that would switch off the gates of the
+// session, or skip all permissions of one that was not started for that.
+func (l *link) checkSettings(req HostRequest) error {
+	const subtype = "apply_flag_settings"
+	if _, raw := req.(*protocol.UnknownHostRequest); !raw && req.Subtype() != subtype {
+		return nil
+	}
+	body, err := l.dialect.Encode(req)
+	if err != nil {
+		return err
+	}
+	var sent map[string]json.RawMessage // no struct, whose names would match in any case
+	var kind string
+	if json.Unmarshal(body, &sent) != nil || json.Unmarshal(sent["subtype"], &kind) != nil || kind != subtype {
+		return nil
+	}
+	settings := sent["settings"]
+	if l.gated && l.dialect.Name() == claude.Name && claude.MinimalMode(settings) {
+		return &ConfigError{
+			Option: "ApplyFlagSettings", Backend: claude.Name,
+			Problem: "the settings turn on Claude Code's minimal mode, which calls no hooks: every gate of this session would be open",
+			Fix:     "take CLAUDE_CODE_SIMPLE out of env",
+		}
+	}
+	for _, m := range dialect.SettingsModes(settings) {
+		if dialect.SkipsPermissions(m.Mode) && !l.skips {
+			return &ConfigError{
+				Option: "ApplyFlagSettings", Backend: l.dialect.Name(),
+				Problem: fmt.Sprintf("%s %s skips every permission check", m.At, m.Mode),
+				Fix:     "start the session with AllowDangerouslySkipPermissions if that is meant",
+			}
+		}
+	}
+	return nil
 }
 
 // relay yields messages, with errors in this package's terms.

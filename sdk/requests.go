@@ -3,11 +3,8 @@ package sdk
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
-	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -108,22 +105,9 @@ func (c *Client) SetMaxThinkingTokens(ctx context.Context, limit Opt[int]) error
 // ApplyFlagSettings lays an object of settings over those of the command line.
 // Only Qoder says what was applied. Settings that would switch off the gates of
 // the session are a *[ConfigError], as is a default mode that skips
-// permissions without Options.AllowDangerouslySkipPermissions.
+// permissions without Options.AllowDangerouslySkipPermissions. So it is with the
+// same request made by [Client.Call] or [Client.Control].
 func (c *Client) ApplyFlagSettings(ctx context.Context, settings json.RawMessage) (*ApplyFlagSettingsResponse, error) {
-	d, err := c.connected()
-	if err != nil {
-		return nil, err
-	}
-	if d.gated && d.dialect.Name() == claude.Name && claude.MinimalMode(settings) {
-		return nil, &ConfigError{Option: "ApplyFlagSettings", Backend: claude.Name,
-			Problem: "the settings turn on Claude Code's minimal mode, which calls no hooks: every gate of this session would be open", Fix: "take CLAUDE_CODE_SIMPLE out of env"}
-	}
-	for _, m := range dialect.SettingsModes(settings) {
-		if dialect.SkipsPermissions(m.Mode) && !d.skips {
-			return nil, &ConfigError{Option: "ApplyFlagSettings", Backend: d.dialect.Name(),
-				Problem: fmt.Sprintf("%s %s skips every permission check", m.At, m.Mode), Fix: "start the session with AllowDangerouslySkipPermissions if that is meant"}
-		}
-	}
 	return ask[ApplyFlagSettingsResponse](ctx, c, protocol.ApplyFlagSettingsRequest{Settings: settings})
 }
 

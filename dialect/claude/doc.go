@@ -28,6 +28,12 @@
 //   - A timeout of an MCP server is a whole number of milliseconds, rounded up: the agent drops a server with any other.
 //   - What the CLI refuses at start is an error before it: a session id beside a resume without a fork, a cut without
 //     Resume, an id that is no UUID, a budget of zero.
+//   - What has the agent skip every permission check is an error without AllowDangerouslySkipPermissions, whatever sets
+//     it: PermissionMode, permissions.defaultMode of settings (Settings, SettingsPath, ManagedSettings), an agent's mode,
+//     ExtraArgs or ExecutableArgs. The SDK passes it on, and the CLI takes bypassPermissions from settings and from
+//     --permission-mode without its own flag for that.
+//   - With hooks, a Policy or CanUseTool, CLAUDE_CODE_SIMPLE and --bare are errors: they switch the gates off. The SDK
+//     passes them on.
 //   - A .cjs file is a script like its kin, and the case of an extension does not count.
 //
 // Options that the recordings do not have (--session-mirror, a file for --mcp-config and --settings, the schema and

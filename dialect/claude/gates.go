@@ -62,13 +62,11 @@ func settingsFile(o *dialect.Options) []byte {
 // MinimalMode reports whether settings turn on the agent's minimal mode. Claude Code makes text of whatever a variable
 // is set to (observed on 2.1.197 and 2.1.329).
 func MinimalMode(settings []byte) bool {
-	var s struct {
-		Env map[string]json.RawMessage `json:"env"`
-	}
-	if len(settings) == 0 || json.Unmarshal(settings, &s) != nil {
+	var s, env map[string]json.RawMessage // no struct, whose names would match in any case
+	if json.Unmarshal(settings, &s) != nil || json.Unmarshal(s["env"], &env) != nil {
 		return false
 	}
-	raw := s.Env[minimalVariable]
+	raw := env[minimalVariable]
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
 		text = strings.TrimSpace(string(raw))
