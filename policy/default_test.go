@@ -24,22 +24,23 @@ func TestDefault(t *testing.T) {
 		asks, denies, agents protocol.PermissionBehavior // by default
 		byAgent              bool                        // with Agent
 	}{
-		"an allow rule":              {call("Bash", `{"command":"git status"}`), allow, allow, allow, false},
-		"an ask rule":                {call("Read", `{"file_path":"secret"}`), ask, ask, ask, false},
-		"a deny rule":                {call("Bash", `{"command":"rm x"}`), deny, deny, deny, false},
-		"no rule":                    {unnamed, ask, deny, ask, true},
-		"a read":                     {call("Read", `{"file_path":"go.mod"}`), ask, deny, ask, true},
-		"a subagent":                 {call("Agent", `{"subagent_type":"Explore"}`), ask, deny, ask, true},
-		"a part is not named":        {call("Bash", `{"command":"git status; make"}`), ask, deny, ask, true},
-		"not literal":                {call("Bash", `{"command":"$X"}`), ask, deny, ask, false}, // which may be rm
-		"a tool of a server":         {call("mcp__srv__act", `{}`), ask, deny, ask, true},
-		"a question":                 {call("AskUserQuestion", `{}`), ask, deny, ask, true},
-		"a plan":                     {call("ExitPlanMode", `{}`), ask, deny, ask, true},
-		"the structured output":      {call("StructuredOutput", `{}`), allow, allow, allow, false},
-		"the list of tasks":          {call("TaskCreate", `{}`), allow, allow, allow, false},
-		"the search for tools":       {call("ToolSearch", `{}`), allow, allow, allow, false},
-		"nearly a tool":              {call("structuredOutput", `{}`), ask, deny, ask, true},
-		"denied though it is a list": {call("TaskStop", `{}`), deny, deny, deny, false},
+		"an allow rule":                {call("Bash", `{"command":"git status"}`), allow, allow, allow, false},
+		"an ask rule":                  {call("Read", `{"file_path":"secret"}`), ask, ask, ask, false},
+		"a deny rule":                  {call("Bash", `{"command":"rm x"}`), deny, deny, deny, false},
+		"no rule":                      {unnamed, ask, deny, ask, true},
+		"a read":                       {call("Read", `{"file_path":"go.mod"}`), ask, deny, ask, true},
+		"a subagent":                   {call("Agent", `{"subagent_type":"Explore"}`), ask, deny, ask, true},
+		"a subagent by its other name": {call("Task", `{"subagent_type":"Explore"}`), ask, deny, ask, true},
+		"a part is not named":          {call("Bash", `{"command":"git status; make"}`), ask, deny, ask, true},
+		"not literal":                  {call("Bash", `{"command":"$X"}`), ask, deny, ask, false}, // which may be rm
+		"a tool of a server":           {call("mcp__srv__act", `{}`), ask, deny, ask, true},
+		"a question":                   {call("AskUserQuestion", `{}`), ask, deny, ask, true},
+		"a plan":                       {call("ExitPlanMode", `{}`), ask, deny, ask, true},
+		"the structured output":        {call("StructuredOutput", `{}`), allow, allow, allow, false},
+		"the list of tasks":            {call("TaskCreate", `{}`), allow, allow, allow, false},
+		"the search for tools":         {call("ToolSearch", `{}`), allow, allow, allow, false},
+		"nearly a tool":                {call("structuredOutput", `{}`), ask, deny, ask, true},
+		"denied though it is a list":   {call("TaskStop", `{}`), deny, deny, deny, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

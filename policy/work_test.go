@@ -68,6 +68,27 @@ func steps(p *Policy, c Call) int {
 	return 1<<40 - w.left
 }
 
+// What grows with the input is paid for before it is done.
+func TestWorkIsPaidFor(t *testing.T) {
+	t.Parallel()
+	w, compared := &work{left: 10}, 0
+	assert.False(t, w.wildcards(1, 1000, func(int) bool { return false }, func(int, int) bool { compared++; return false }))
+	star := func(i int) bool { return i == 0 }
+	assert.False(t, w.wildcards(2, 1000, star, func(int, int) bool { compared++; return false }))
+	assert.Less(t, compared, 12)
+	assert.True(t, w.exhausted())
+
+	long := strings.Repeat("a", 1<<16)
+	w = &work{left: 100}
+	assert.False(t, wordSpec{"a", "a"}.fits(long, w))
+	assert.True(t, w.exhausted())
+
+	junk := json.RawMessage(`{"junk":"` + long + `","file_path":"/repo/x"}`)
+	p, err := Compile(Rules{Allow: []string{"Read(./**)"}, Cwd: "/repo"})
+	require.NoError(t, err)
+	assert.Greater(t, steps(p, Call{Tool: "Read", Input: junk, Cwd: "/repo"}), len(long)/8)
+}
+
 // The cost of a decision is linear in the input and in the rules.
 func TestWorkIsLinear(t *testing.T) {
 	t.Parallel()
