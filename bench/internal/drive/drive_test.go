@@ -49,11 +49,11 @@ func TestACrowdLeavesNothing(t *testing.T) {
 }
 
 // TestClosedSessionsLeaveNoMemory: nothing of the sessions stays, nor of what
-// they have answered.
+// they have answered. The program bench/crowd does it at full size.
 func TestClosedSessionsLeaveNoMemory(t *testing.T) {
 	for name, job := range map[string]drive.Job{
-		"many":      {Backend: scripted.New(), Sessions: 2000},
-		"callbacks": {Backend: fast.Program{}, Sessions: 4, Mode: measure.Hook, N: 1200, Answer: 8192},
+		"many":      {Backend: scripted.New(), Sessions: 600},
+		"callbacks": {Backend: fast.Program{}, Sessions: 4, Mode: measure.Hook, N: 200, Answer: 8192},
 	} {
 		t.Run(name, func(t *testing.T) {
 			figures, err := drive.Many(t.Context(), job, false)
