@@ -2,6 +2,8 @@ package sdk_test
 
 import (
 	"context"
+	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -42,7 +44,7 @@ func in(t *testing.T, test func(w *world)) {
 	})
 	t.Run("simulation", func(t *testing.T) {
 		t.Parallel()
-		for seed := range uint64(8) {
+		for seed := range seeds(t) {
 			s := sim.New(seed)
 			rt, err := runtime.NewOn(runtime.Config{}, s.Config())
 			require.NoError(t, err)
@@ -57,6 +59,18 @@ func in(t *testing.T, test func(w *world)) {
 			}
 		}
 	})
+}
+
+// seeds is how many each simulation has: two, which takes the race detector long
+// enough, or a hundredth of TROUPE_SEEDS.
+func seeds(t *testing.T) uint64 {
+	v := os.Getenv("TROUPE_SEEDS")
+	if v == "" {
+		return 2
+	}
+	n, err := strconv.ParseUint(v, 10, 64)
+	require.NoError(t, err, "TROUPE_SEEDS")
+	return max(2, n/100)
 }
 
 // open lists the sessions that have not ended.
