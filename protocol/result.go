@@ -29,8 +29,10 @@ type ResultMessage struct {
 	Result string `json:"result,omitempty"`
 	// Errors describes what went wrong; only with an error subtype. For
 	// error_during_execution they can be diagnostics of the agent, which are not for
-	// users: those that begin with [ede_diagnostic] or [session_crash]. Claude Code
-	// itself shows neither (observed on 2.1.329); [ResultMessage.Text] leaves them out.
+	// users: those that begin with [ede_diagnostic] (observed on Claude Code 2.1.329
+	// and 2.1.197, in an interrupted turn) or [session_crash] (not observed; found in
+	// the program of 2.1.329, which leaves both out of what it shows itself).
+	// [ResultMessage.Text] leaves them out.
 	Errors []string `json:"errors,omitempty"`
 	// TerminalReason is completed, api_error, aborted_streaming,
 	// aborted_tools, max_turns, budget_exhausted, tool_deferred,

@@ -68,7 +68,7 @@ func (e *ExitError) Error() string {
 		fmt.Fprintf(&b, " (after Troupe's close ladder: %s)", e.LadderStep)
 	case e.Status.Signal != "":
 		b.WriteString(" (not sent by Troupe)")
-	case e.Status.Code == 128+15: // observed on Claude Code 2.1.329
+	case e.Status.Code == 128+15: // observed on Claude Code 2.1.329 and qodercli 1.1.52, which handle the signal
 		b.WriteString(" (as after a SIGTERM, not sent by Troupe)")
 	}
 	if e.LastResult != "" {
