@@ -241,11 +241,15 @@ func (l *Ledger) endCancelled(resp *protocol.ControlResponse) {
 	}
 }
 
-// NextDeadline is when the first of the open calls runs out.
+// NextDeadline is when the first of the open calls runs out, or the wait for what a
+// result is of.
 func (l *Ledger) NextDeadline() (time.Time, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var first time.Time
+	if len(l.strays.kept) > 0 {
+		first = l.strays.until
+	}
 	for _, c := range l.calls.open {
 		if c.Limit > 0 {
 			if at := c.Opened.Add(c.Limit); first.IsZero() || at.Before(first) {

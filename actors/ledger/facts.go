@@ -52,7 +52,7 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 		if unread != nil {
 			l.cfg.Emit(event.Noise{Err: unread})
 		}
-		l.facts.resultAt = l.cfg.Clock.Now()
+		l.facts.resultAt, l.strays.active = l.cfg.Clock.Now(), false
 		e.Tasks = liveTasks(l.facts.tasks)
 		r.BackgroundTasks = e.Tasks
 		l.facts.failure, l.facts.skipped = "", false
@@ -221,8 +221,8 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 			first := l.facts.sessionID == ""
 			l.gatesBegan(m.Messages)
 			l.facts.sessionID, l.facts.capabilities = m.SessionID, m.Capabilities
-			if i := slices.IndexFunc(l.turns.open, func(t *Turn) bool { return t.state >= TurnWritten }); i >= 0 {
-				l.turns.open[i].begun = true // each turn begins with one
+			if t := l.turns.oldestWritten(); t != nil {
+				t.begun = true // each turn begins with one
 			}
 			if err := l.cfg.CheckVersion(m.Version); err != nil && first {
 				l.facts.initFailure = err

@@ -118,7 +118,7 @@ func (l *Ledger) EndOfInput() {
 func (l *Ledger) Drained() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.eof && l.inbox.len() == 0
+	return l.eof && l.inbox.len() == 0 && len(l.strays.kept) == 0
 }
 
 // DeliverContent moves frames from the inbox to the user's stream, up to the
@@ -140,19 +140,29 @@ func (l *Ledger) DeliverContent() (control protocol.Frame, edge, ok bool) {
 			control, ok = *f, true
 			if f.Type == protocol.TypeControlRequest && f.Subtype == "hook_callback" {
 				l.proof.hookCalled()
+				if len(l.strays.kept) > 0 && isPromptHook(&Request{Kind: Hook, Frame: *f}) {
+					l.dropStrays()
+				}
 			}
 			break
 		}
+		edge = l.judgeStrays(f) || edge
 		e := Entry{Frame: *f}
 		l.place(&e)
-		if f.Type != "stream_event" {
-			if l.observe(&e) {
-				edge = true
-			}
+		switch {
+		case f.Type == "stream_event":
+		case l.isStray(f):
+			l.keepStray(&e)
+			edge = true // the router sets a timer
+		default:
+			edge = l.observe(&e) || edge
 		}
 		l.inbox.pop()
 		l.stream.push(e)
 		moved = true
+	}
+	if !ok && l.straysOver() {
+		edge, moved = l.takeStrays() || edge, true
 	}
 	if moved {
 		l.stream.wake.fire()

@@ -166,6 +166,7 @@ type Ledger struct {
 	eof      bool // the agent's stdout has ended
 	stream   stream
 	turns    turns
+	strays   strays
 	calls    calls
 	requests requests
 	facts    facts

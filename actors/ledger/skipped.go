@@ -53,6 +53,7 @@ func (l *Ledger) skipped(line protocol.Frame, o outline, shown bool) (ended bool
 	}
 	switch {
 	case o.typ == "result":
+		l.strays.active = false
 		return l.endSkipped(TurnWritten, 1, resultErr, shown)
 	case o.typ == protocol.TypeControlRequest && !o.id.IsZero():
 		f := protocol.Frame{Type: o.typ, Subtype: o.subtype, ID: o.id, Raw: head}

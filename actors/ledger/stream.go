@@ -184,7 +184,7 @@ func (c *Consumer) next(t *Turn) (Entry, <-chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.stream
-	for s.entries.len() > 0 && !t.overBefore(s.entries.front().seq) {
+	for s.entries.len() > 0 && !t.overBefore(s.entries.front().seq) && (t == nil || !l.undecided(s.entries.front())) {
 		e := s.pop()
 		if s.stalled {
 			s.stalledAt = l.cfg.Clock.Now() // somebody reads

@@ -179,9 +179,17 @@ func (l *Ledger) resultTurns(r *protocol.ResultMessage) []*Turn {
 	if len(uuids) > 0 || r.Origin != nil {
 		return ended
 	}
-	for _, t := range l.turns.open {
-		if t.state >= TurnWritten {
-			return []*Turn{t}
+	if t := l.turns.oldestWritten(); t != nil {
+		return []*Turn{t}
+	}
+	return nil
+}
+
+// oldestWritten is the open turn that the agent was first given, or nil.
+func (t *turns) oldestWritten() *Turn {
+	for _, turn := range t.open {
+		if turn.state >= TurnWritten {
+			return turn
 		}
 	}
 	return nil
@@ -202,15 +210,7 @@ func (l *Ledger) running() bool { return len(l.turns.open) > 0 || l.facts.agentR
 func (l *Ledger) InFlight() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.facts.agentRunning {
-		return true
-	}
-	for _, t := range l.turns.open {
-		if t.state >= TurnWritten {
-			return true
-		}
-	}
-	return false
+	return l.facts.agentRunning || l.turns.oldestWritten() != nil
 }
 
 // Busy reports whether the agent has anything to do, or may start something by
