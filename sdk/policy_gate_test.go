@@ -47,9 +47,19 @@ func TestPolicyIsAnAllowlist(t *testing.T) {
 		{Name: "WebFetch", Gate: agent.GateAllow, Input: map[string]any{"url": "https://go.dev"}, Result: "ran"},
 		use("WebSearch", map[string]any{"query": "x"}), // in AllowedTools
 	}
-	for _, mode := range []sdk.PermissionMode{"", sdk.ModeAcceptEdits, sdk.ModeDontAsk, sdk.ModeBypassPermissions, sdk.ModePlan, sdk.ModeAuto} {
+	modes := []sdk.PermissionMode{"", sdk.ModeAcceptEdits, sdk.ModeDontAsk, sdk.ModeBypassPermissions, sdk.ModePlan, sdk.ModeAuto}
+	type agentMode struct {
+		agent agent.Dialect
+		mode  sdk.PermissionMode
+	}
+	cases := []agentMode{{agent.Qoder, sdk.ModeYolo}}
+	for _, mode := range modes {
+		cases = append(cases, agentMode{agent.Claude, mode}, agentMode{agent.Qoder, mode})
+	}
+	for _, tc := range cases {
+		mode := tc.mode
 		for _, byDefault := range []policy.Default{sdk.DefaultAsk, sdk.DefaultDeny} {
-			t.Run(fmt.Sprintf("%s/%s", mode, byDefault), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%s/%s", tc.agent, mode, byDefault), func(t *testing.T) {
 				t.Parallel()
 				in(t, func(w *world) {
 					for _, c := range []*callback{nil, {answer: sdk.Deny("a person says no")}, {answer: sdk.Allow()}} {
@@ -57,9 +67,10 @@ func TestPolicyIsAnAllowlist(t *testing.T) {
 						for _, use := range slices.Concat(free, calls) {
 							steps = append(steps, use)
 						}
-						o := w.options(turn(steps...))
+						o := w.like(tc.agent, script(turn(steps...)))
 						o.Cwd = "/repo"
-						o.PermissionMode, o.AllowDangerouslySkipPermissions = mode, true
+						// Qoder's flag for it is the mode bypassPermissions, whatever else is set.
+						o.PermissionMode, o.AllowDangerouslySkipPermissions = mode, mode == sdk.ModeBypassPermissions || mode == sdk.ModeYolo
 						o.AllowedTools = []string{"WebSearch"}
 						o.Policy = &sdk.Policy{Allow: []string{"Bash(git status)"}, Cwd: "/repo", Default: byDefault}
 						if c != nil {
