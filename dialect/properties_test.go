@@ -53,69 +53,9 @@ func wireOf(t require.TestingT, d dialect.Dialect, o *dialect.Options) wire {
 	return w
 }
 
-func TestLaunchIsDeterministic(t *testing.T) {
-	t.Parallel()
-	for name, d := range dialects() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			rapid.Check(t, func(t *rapid.T) {
-				o := anyOptions(name).Draw(t, "options")
-				first := wireOf(t, d, &o)
-				for range 3 { // a map of three keys shows another order soon
-					require.Equal(t, first, wireOf(t, d, &o))
-				}
-			})
-		})
-	}
-}
-
-func TestNoSecretIsSeen(t *testing.T) {
-	t.Parallel()
-	for name, d := range dialects() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			rapid.Check(t, func(t *rapid.T) {
-				o := anyOptions(name).Draw(t, "options")
-				w := wireOf(t, d, &o)
-				for _, arg := range append(w.Launch.Args, w.Launch.Interpreter...) {
-					assert.NotContains(t, arg, secret, "arguments can be read by everyone")
-				}
-				for _, v := range w.Launch.Env {
-					assert.Equal(t, strings.Contains(v.Value, secret), v.Secret && strings.Contains(v.Value, secret), v.Name)
-				}
-				assert.NotContains(t, w.Err, secret, "errors are logged")
-				for _, warning := range w.Warnings {
-					assert.NotContains(t, warning.String(), secret, "warnings are logged")
-				}
-			})
-		})
-	}
-}
-
-func TestFileReferencesAndFilesMatch(t *testing.T) {
-	t.Parallel()
-	for name, d := range dialects() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			rapid.Check(t, func(t *rapid.T) {
-				o := anyOptions(name).Draw(t, "options")
-				l := wireOf(t, d, &o).Launch
-				places := strings.Join(l.Args, "\n")
-				for _, v := range l.Env {
-					places += "\n" + v.Value
-				}
-				assert.Equal(t, len(l.Files), strings.Count(places, "{{file:"))
-				for _, f := range l.Files {
-					assert.Contains(t, places, dialect.FileRef(f.Name))
-					assert.NotEmpty(t, f.Reason)
-				}
-			})
-		})
-	}
-}
-
-// TestOptionsAreLeftAlone: a caller may use the same options for many sessions at once.
-func TestOptionsAreLeftAlone(t *testing.T) {
+// What a dialect makes of any options. They are drawn once for all of it: that
+// takes longer than the checks.
+func TestWhatAnyOptionsBecome(t *testing.T) {
 	t.Parallel()
 	for name, d := range dialects() {
 		t.Run(name, func(t *testing.T) {
@@ -123,12 +63,55 @@ func TestOptionsAreLeftAlone(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				o := anyOptions(name).Draw(t, "options")
 				before := fmt.Sprintf("%#v", o)
-				wireOf(t, d, &o)
+				w := wireOf(t, d, &o)
+				for range 3 { // a map of three keys shows another order soon
+					require.Equal(t, w, wireOf(t, d, &o), "a launch is deterministic")
+				}
+				noSecretIsSeen(t, w)
+				filesMatch(t, w.Launch)
+				initializeIsOneObject(t, w)
 				_, _ = d.Resume(&o, "s", true)
-				assert.Equal(t, before, fmt.Sprintf("%#v", o))
+				assert.Equal(t, before, fmt.Sprintf("%#v", o), "a caller may use the same options for many sessions at once")
 			})
 		})
 	}
+}
+
+func noSecretIsSeen(t *rapid.T, w wire) {
+	for _, arg := range append(w.Launch.Args, w.Launch.Interpreter...) {
+		assert.NotContains(t, arg, secret, "arguments can be read by everyone")
+	}
+	for _, v := range w.Launch.Env {
+		assert.Equal(t, strings.Contains(v.Value, secret), v.Secret && strings.Contains(v.Value, secret), v.Name)
+	}
+	assert.NotContains(t, w.Err, secret, "errors are logged")
+	for _, warning := range w.Warnings {
+		assert.NotContains(t, warning.String(), secret, "warnings are logged")
+	}
+}
+
+// filesMatch: each file is referred to once.
+func filesMatch(t *rapid.T, l dialect.Launch) {
+	places := strings.Join(l.Args, "\n")
+	for _, v := range l.Env {
+		places += "\n" + v.Value
+	}
+	assert.Equal(t, len(l.Files), strings.Count(places, "{{file:"))
+	for _, f := range l.Files {
+		assert.Contains(t, places, dialect.FileRef(f.Name))
+		assert.NotEmpty(t, f.Reason)
+	}
+}
+
+func initializeIsOneObject(t *rapid.T, w wire) {
+	if w.Err != "" {
+		return
+	}
+	var keys map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(w.Initialize), &keys))
+	assert.Equal(t, `"initialize"`, string(keys["subtype"]))
+	assert.NotContains(t, w.Initialize, "\n")
+	assert.Equal(t, 1, strings.Count(w.UserLine, "\n"))
 }
 
 // TestNoOptionIsForgotten: every field shows on the wire, or is refused or warned of by name.
@@ -196,23 +179,5 @@ func TestRefusalsNameTheirOption(t *testing.T) {
 			}
 			assert.True(t, named, "%s on %s: %v", field, name, err)
 		}
-	}
-}
-
-func TestInitializeIsOneObject(t *testing.T) {
-	t.Parallel()
-	for name, d := range dialects() {
-		rapid.Check(t, func(t *rapid.T) {
-			o := anyOptions(name).Draw(t, "options")
-			w := wireOf(t, d, &o)
-			if w.Err != "" {
-				return
-			}
-			var keys map[string]json.RawMessage
-			require.NoError(t, json.Unmarshal([]byte(w.Initialize), &keys))
-			assert.Equal(t, `"initialize"`, string(keys["subtype"]))
-			assert.NotContains(t, w.Initialize, "\n")
-			assert.Equal(t, 1, strings.Count(w.UserLine, "\n"))
-		})
 	}
 }
