@@ -1,158 +1,74 @@
 package dialect
 
 import (
-	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"reflect"
-	"strconv"
-	"strings"
-	"unicode"
+
+	"github.com/agent-troupe/troupe/internal/shown"
 )
 
 // Options and MCP servers hold secrets in almost every field that can hold a
 // text. Printed and logged they show the names of the fields that are set, and
 // the values of a few. Marshalled to JSON they are whole.
 
-const hidden = "(hidden)"
-
-// shownField reports whether the text of a field may be seen. Each name here is a
-// decision; a new field is hidden.
-func shownField(name string) bool {
-	switch name {
-	case "Type", "Command", "Name", "Cwd", "PathToExecutable", "Model", "FallbackModel", "Effort", "Agent",
-		"PermissionMode", "PermissionPrompts", "SessionID", "Resume", "SettingSources",
-		"PluginDelivery", "MCPServersDelivery":
-		return true
-	}
-	return false
-}
-
-// Shown returns the text by which Options, MCPServer and structs like them are
-// printed and logged: the names of all fields that are not zero, with the values
-// of numbers and booleans, and of the few texts that hold no secrets, such as Cwd
-// and Model. Of a URL the scheme and the host are left. v is a struct; of
-// anything else only its type is shown.
-func Shown(v any) string {
-	s := reflect.ValueOf(v)
-	if s.Kind() != reflect.Struct {
-		return fmt.Sprintf("%T%s", v, hidden)
-	}
-	var b strings.Builder
-	b.WriteString(s.Type().String())
-	b.WriteByte('{')
-	first := true
-	for i := range s.NumField() {
-		f := s.Type().Field(i)
-		if !f.IsExported() || s.Field(i).IsZero() {
-			continue
-		}
-		if !first {
-			b.WriteByte(' ')
-		}
-		first = false
-		b.WriteString(f.Name)
-		b.WriteByte(':')
-		b.WriteString(shownValue(f.Name, s.Field(i)))
-	}
-	b.WriteByte('}')
-	return b.String()
-}
-
-func shownValue(name string, v reflect.Value) string {
-	switch x := v.Interface().(type) {
-	case Opt[int]:
-		return x.String()
-	case Opt[float64]:
-		return x.String()
-	case Opt[bool]:
-		return x.String()
-	case json.RawMessage:
-		return hidden
-	}
-	switch v.Kind() {
-	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
-		return fmt.Sprint(v.Interface())
-	case reflect.Map, reflect.Slice:
-		return fmt.Sprintf("(%d hidden)", v.Len())
-	case reflect.String:
-		if name == "URL" {
-			return shownURL(v.String())
-		}
-		if shownField(name) {
-			return shownText(v.String())
-		}
-	case reflect.Struct:
-		if set, ok := v.Interface().(Set); ok && shownField(name) {
-			return shownText(set.String())
-		}
-	}
-	return hidden
-}
-
-// shownText hides what a harmless field should not hold: a URL, in which
-// somebody may log in, what steers a terminal, and what is long.
-func shownText(s string) string {
-	const most = 200
-	if len(s) > most || strings.Contains(s, "://") || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return hidden
-	}
-	if s == "" || strings.ContainsAny(s, " {}:") {
-		return strconv.Quote(s)
-	}
-	return s
-}
-
-// shownURL is the scheme and the host: paths of MCP servers hold tokens, too.
-func shownURL(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" {
-		return hidden
-	}
-	shown := u.Scheme + "://" + u.Host
-	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Path != "" && u.Path != "/" {
-		shown += "/" + hidden
-	}
-	return shown
-}
-
-// PrintShown writes text, the form of a value that hides its secrets, for every
-// verb of package fmt.
-func PrintShown(f fmt.State, verb rune, text string) {
-	if verb == 'q' {
-		text = strconv.Quote(text)
-	}
-	_, _ = f.Write([]byte(text)) // package fmt's own buffer
-}
-
-// String shows which fields are set, without secrets; see [Shown].
-func (o Options) String() string { return Shown(o) }
+// String shows which fields are set, without secrets.
+func (o Options) String() string { return shown.Struct(o) }
 
 // GoString is String.
 func (o Options) GoString() string { return o.String() }
 
 // Format writes String for every verb.
-func (o Options) Format(f fmt.State, verb rune) { PrintShown(f, verb, o.String()) }
+func (o Options) Format(f fmt.State, verb rune) { shown.Print(f, verb, o.String()) }
 
 // LogValue is String, for package log/slog.
 func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
-// String shows which fields are set, without secrets; see [Shown].
-func (s MCPServer) String() string { return Shown(s) }
+// String shows which fields are set, without secrets.
+func (s MCPServer) String() string { return shown.Struct(s) }
 
 // GoString is String.
 func (s MCPServer) GoString() string { return s.String() }
 
 // Format writes String for every verb.
-func (s MCPServer) Format(f fmt.State, verb rune) { PrintShown(f, verb, s.String()) }
+func (s MCPServer) Format(f fmt.State, verb rune) { shown.Print(f, verb, s.String()) }
 
 // LogValue is String, for package log/slog.
 func (s MCPServer) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // Format writes String for every verb, also for an Auth that is no pointer.
-func (a Auth) Format(f fmt.State, verb rune) { PrintShown(f, verb, "dialect.Auth("+a.String()+")") }
+func (a Auth) Format(f fmt.State, verb rune) { shown.Print(f, verb, "dialect.Auth("+a.String()+")") }
 
 // LogValue is String, for package log/slog.
 func (a Auth) LogValue() slog.Value { return slog.StringValue(a.String()) }
+
+// Format writes the definition without its texts, for every verb: its servers may
+// hold secrets.
+func (a AgentDefinition) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(a)) }
+
+// LogValue is what Format writes, for package log/slog.
+func (a AgentDefinition) LogValue() slog.Value { return slog.StringValue(shown.Struct(a)) }
+
+// Format writes the name of the server that is referred to, or that there is one, for
+// every verb.
+func (s AgentMCPServer) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(s)) }
+
+// LogValue is what Format writes, for package log/slog.
+func (s AgentMCPServer) LogValue() slog.Value { return slog.StringValue(shown.Struct(s)) }
+
+// Format writes which fields are set, without secrets, for every verb.
+func (l Launch) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(l)) }
+
+// LogValue is what Format writes, for package log/slog.
+func (l Launch) LogValue() slog.Value { return slog.StringValue(shown.Struct(l)) }
+
+// Format writes the variable's name without its value, for every verb.
+func (v EnvVar) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(v)) }
+
+// LogValue is what Format writes, for package log/slog.
+func (v EnvVar) LogValue() slog.Value { return slog.StringValue(shown.Struct(v)) }
+
+// Format writes the file's name without its content, for every verb.
+func (f File) Format(s fmt.State, verb rune) { shown.Print(s, verb, shown.Struct(f)) }
+
+// LogValue is what Format writes, for package log/slog.
+func (f File) LogValue() slog.Value { return slog.StringValue(shown.Struct(f)) }

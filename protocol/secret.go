@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+
+	"github.com/agent-troupe/troupe/internal/shown"
 )
 
 // The types below hold secrets. Printing or logging them says that there is one,
 // and not which; on the wire they are whole. So they are in a slice that is logged
-// as JSON: slog marshals it, and nothing tells a log from the wire then.
+// as JSON: slog marshals it, and nothing tells a log from the wire then. The types of
+// secret_more.go show no text at all.
 
 const hidden = "(hidden)"
 
@@ -41,6 +44,9 @@ func (m CustomModel) String() string { return show(m.shown()) }
 // GoString hides the key.
 func (m CustomModel) GoString() string { return m.String() }
 
+// Format writes String for every verb.
+func (m CustomModel) Format(f fmt.State, verb rune) { shown.Print(f, verb, m.String()) }
+
 // LogValue hides the key.
 func (m CustomModel) LogValue() slog.Value { return slog.StringValue(m.String()) }
 
@@ -57,6 +63,9 @@ func (c BYOKConfig) String() string { return show(c.shown()) }
 
 // GoString hides the key.
 func (c BYOKConfig) GoString() string { return c.String() }
+
+// Format writes String for every verb.
+func (c BYOKConfig) Format(f fmt.State, verb rune) { shown.Print(f, verb, c.String()) }
 
 // LogValue hides the key.
 func (c BYOKConfig) LogValue() slog.Value { return slog.StringValue(c.String()) }
@@ -75,6 +84,9 @@ func (r ValidateBYOKModelRequest) String() string { return show(r.shown()) }
 // GoString hides the key.
 func (r ValidateBYOKModelRequest) GoString() string { return r.String() }
 
+// Format writes String for every verb.
+func (r ValidateBYOKModelRequest) Format(f fmt.State, verb rune) { shown.Print(f, verb, r.String()) }
+
 // LogValue hides the key.
 func (r ValidateBYOKModelRequest) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
@@ -84,6 +96,9 @@ func (t TokenReply) String() string { return "TokenReply(" + hidden + ")" }
 // GoString hides the token.
 func (t TokenReply) GoString() string { return t.String() }
 
+// Format writes String for every verb.
+func (t TokenReply) Format(f fmt.State, verb rune) { shown.Print(f, verb, t.String()) }
+
 // LogValue hides the token.
 func (t TokenReply) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
@@ -92,6 +107,9 @@ func (t MCPToken) String() string { return "MCPToken(" + hidden + ")" }
 
 // GoString hides the token.
 func (t MCPToken) GoString() string { return t.String() }
+
+// Format writes String for every verb.
+func (t MCPToken) Format(f fmt.State, verb rune) { shown.Print(f, verb, t.String()) }
 
 // LogValue hides the token.
 func (t MCPToken) LogValue() slog.Value { return slog.StringValue(t.String()) }

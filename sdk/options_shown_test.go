@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -62,6 +63,13 @@ func shownInAllWays(v any) map[string]string {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		ways[verb] = fmt.Sprintf(verb, v)
 	}
+	// Hexadecimal digits are read back, so that a mark in them is found.
+	ways["%x"] = regexp.MustCompile(`[0-9a-f]{8,}`).ReplaceAllStringFunc(ways["%x"], func(digits string) string {
+		if text, err := hex.DecodeString(digits); err == nil {
+			return string(text)
+		}
+		return digits
+	})
 	ways["Sprint"] = fmt.Sprint(v)
 	ways["error"] = fmt.Errorf("with %v", v).Error()
 	var b bytes.Buffer

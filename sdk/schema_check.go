@@ -156,7 +156,7 @@ func (e *explainer) explain(path string, s *jsonschema.Schema, v any) {
 		}
 	}
 	if len(e.problems) == before {
-		e.add(path, "expected %s, got %s", expectation(s, v), shown(v))
+		e.add(path, "expected %s, got %s", expectation(s, v), shownJSON(v))
 	}
 }
 
@@ -243,7 +243,7 @@ func expectation(s *jsonschema.Schema, v any) string {
 	if len(s.Enum) > 0 {
 		values := make([]string, 0, len(s.Enum))
 		for _, v := range s.Enum {
-			values = append(values, shown(v))
+			values = append(values, shownJSON(v))
 		}
 		return shortened("one of "+strings.Join(values, ", "), maxExpected)
 	}
@@ -261,8 +261,8 @@ func expectation(s *jsonschema.Schema, v any) string {
 	return shortened("a value that fits "+string(b), maxExpected)
 }
 
-// shown is a value as the model wrote it.
-func shown(v any) string {
+// shownJSON is a value as the model wrote it.
+func shownJSON(v any) string {
 	b, err := plainJSON(v)
 	if err != nil {
 		return fmt.Sprint(v)

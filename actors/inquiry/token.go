@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -32,6 +33,15 @@ func (t Token) String() string {
 
 // GoString keeps %#v from showing the token.
 func (t Token) GoString() string { return "Token(" + t.String() + ")" }
+
+// Format writes String for every verb but %#v, which has GoString.
+func (t Token) Format(f fmt.State, verb rune) {
+	if f.Flag('#') {
+		shown.Print(f, verb, t.GoString())
+		return
+	}
+	shown.Print(f, verb, t.String())
+}
 
 // MarshalJSON keeps the token out of logs that print JSON.
 func (t Token) MarshalJSON() ([]byte, error) { return json.Marshal(t.String()) }

@@ -72,7 +72,7 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 // other. An entry stands for everything below it, or, when another entry lies
 // below it, for itself alone.
 var layers = [...][]string{
-	{"internal/spell"},
+	{"internal/spell", "internal/shown"},
 	{"protocol"},
 	{"policy"},
 	{"dialect"},
@@ -101,9 +101,10 @@ var layers = [...][]string{
 // alone narrows some entries to fewer packages than their place would allow.
 var alone = map[string][]string{
 	"internal/spell":       {},
-	"protocol":             {},
+	"internal/shown":       {},
+	"protocol":             {"internal/shown"},
 	"policy":               {"protocol"},
-	"agent":                {"protocol"},
+	"agent":                {"protocol", "internal/shown"},
 	"internal/osproc":      {"internal/kernel"},
 	"conformance/modelapi": {},
 	"internal/lint":        {},

@@ -1,0 +1,14 @@
+package agent
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/agent-troupe/troupe/internal/shown"
+)
+
+// Format writes which fields are set, without secrets, for every verb.
+func (l Launch) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(l)) }
+
+// LogValue is what Format writes, for package log/slog.
+func (l Launch) LogValue() slog.Value { return slog.StringValue(shown.Struct(l)) }

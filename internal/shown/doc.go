@@ -1,0 +1,3 @@
+// Package shown makes the text by which a struct that may hold secrets is printed
+// and logged.
+package shown
