@@ -8,27 +8,31 @@ import (
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
 // flush is the step of a close between the last turn and the end of stdin: the
-// requests of [dialect.Dialect.BeforeEOF], one after the other. Meanwhile what
+// requests of [dialect.Dialect.BeforeEOF], one after the other, and then the wait
+// until the agent is quiet ([dialect.Traits.QuietBeforeEOF]). Meanwhile what
 // the agent asks is answered by the callbacks.
 type flush struct {
 	begun bool
+	since time.Time // when it began
+	wake  time.Time // when the last timer looks whether the agent is quiet
 	left  []protocol.HostRequest
 	call  *ledger.Call // the one that waits for its answer
 }
 
 // flush goes on with the flush, which begins with the first call. Stdin is
-// closed when the agent has answered everything and waits for no answer, and
-// after Graces.Flush in any case.
+// closed when the agent has answered everything, waits for no answer and is quiet,
+// and after Graces.Flush in any case: no answer reaches it later.
 func (s *session) flush(c *kernel.Context[message.ToSession]) {
 	k := s.core
 	f := &k.flushing
 	if !f.begun {
-		f.begun, f.left = true, k.beforeEOF()
+		f.begun, f.since, f.left = true, c.Now(), k.beforeEOF()
 		k.until = c.Now().Add(k.cfg.Graces.Flush)
 		k.Ledger.Serve(k.cfg.Graces.Flush > 0)
 		if k.cfg.Graces.Flush > 0 {
@@ -55,9 +59,28 @@ func (s *session) flush(c *kernel.Context[message.ToSession]) {
 		}
 		f.call = nil
 	}
-	if k.Ledger.Unanswered() == 0 || !c.Now().Before(k.until) {
+	if !c.Now().Before(k.until) || k.Ledger.Unanswered() == 0 && s.quiet(c) {
 		s.closeLink(false)
 	}
+}
+
+// quiet reports whether the agent has written nothing for as long as its dialect
+// asks; else it sets a timer to look again.
+func (s *session) quiet(c *kernel.Context[message.ToSession]) bool {
+	k := s.core
+	last := k.Ledger.LastRead()
+	if last.Before(k.flushing.since) {
+		last = k.flushing.since
+	}
+	at := last.Add(k.cfg.Dialect.Traits().QuietBeforeEOF)
+	if !c.Now().Before(at) || k.Link.Status().Phase != transport.Up {
+		return true
+	}
+	if at != k.flushing.wake {
+		k.flushing.wake = at
+		c.After(at.Sub(c.Now()), message.LedgerChanged{})
+	}
+	return false
 }
 
 // beforeEOF are the requests that the agent wants before the end of its stdin,

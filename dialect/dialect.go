@@ -80,6 +80,7 @@ func (o *Options) UserDefaults() UserDefaults {
 // Traits are an agent's habits. All durations are defaults that the user may override.
 type Traits struct {
 	FlushGrace     time.Duration // from the last turn to closing stdin, for BeforeEOF and for what the agent asks meanwhile; 0: none
+	QuietBeforeEOF time.Duration // stdin is closed when the agent has written nothing for so long: a gate may follow the result; within FlushGrace
 	EOFGrace       time.Duration // from closing stdin to SIGTERM
 	TermGrace      time.Duration // from SIGTERM to SIGKILL
 	KillGrace      time.Duration // from SIGKILL to giving up on the reap

@@ -18,6 +18,7 @@ import (
 type flusher struct {
 	dialect agent.Dialect
 	flush   func(f *flusher, r *agent.Request) bool
+	turn    func(*agent.Turn) error // nil: it says nothing
 
 	mu  sync.Mutex
 	saw []string
@@ -28,7 +29,12 @@ func (*flusher) AgentName() string { return "flusher" }
 func (f *flusher) Serve(l agent.Launch, p agent.Port) agent.Exit {
 	x := agent.Open(l, p, agent.Config{
 		Dialect: f.dialect,
-		Turn:    func(*agent.Turn) error { return nil },
+		Turn: func(t *agent.Turn) error {
+			if f.turn == nil {
+				return nil
+			}
+			return f.turn(t)
+		},
 		Control: func(r *agent.Request) bool {
 			if r.Subtype == "initialize" || r.Subtype == "interrupt" {
 				return false
@@ -130,6 +136,45 @@ func TestFlushBeforeTheEndOfStdin(t *testing.T) {
 				assert.Equal(w, c.want, f.seen())
 				assert.Equal(w, c.limit > 0, warnings > 0)
 				assert.Less(w, w.rt.Clock().Now().Sub(start), 8*time.Second)
+			})
+		})
+	}
+}
+
+// TestAGateAfterTheResult is an agent that asks for a permission when its turn is
+// over, and has nothing to flush.
+func TestAGateAfterTheResult(t *testing.T) {
+	t.Parallel()
+	for name, pause := range map[string]time.Duration{"at once": 0, "a little later": 20 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				f := &flusher{dialect: agent.Qoder}
+				f.turn = func(t *agent.Turn) error {
+					if err := t.Finish(agent.Result{}); err != nil {
+						return err
+					}
+					for range 3 {
+						if err := t.Sleep(pause); err != nil {
+							return err
+						}
+						a, err := t.Strand().Ask(agent.Object{"subtype": "can_use_tool", "tool_name": "Write", "tool_use_id": "t", "input": agent.Object{}}, 0)
+						if err != nil {
+							return err
+						}
+						f.note(string(a.Body))
+					}
+					return nil
+				}
+				_, err := sdk.Run(w.Context(), "hi", &sdk.Options{
+					Runtime: w.rt, Backend: sdk.InMemory(f, f.dialect), Auth: sdk.QoderCLIAuth(),
+					CanUseTool: func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+						return sdk.Allow(), nil
+					},
+				})
+				require.NoError(w, err)
+				const allowed = `{"behavior":"allow","updatedInput":{},"toolUseID":"t"}`
+				assert.Equal(w, []string{"result", allowed, allowed, allowed, "end"}, f.seen())
 			})
 		})
 	}

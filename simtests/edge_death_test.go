@@ -480,6 +480,7 @@ func (f flusher) Serve(l agent.Launch, p agent.Port) agent.Exit {
 // the graces of its dialect, to the tick, and none is signalled before.
 func TestEdgeLadderByTheClock(t *testing.T) {
 	t.Parallel()
+	const quiet = 250 * time.Millisecond // Qoder, after the last line
 	stubborn := scripted.Misbehaviour{IgnoreEOF: true, TrapTerm: true}
 	deaf := scripted.Misbehaviour{IgnoreEOF: true, TrapTerm: true, Ignore: []string{"interrupt"}}
 	busy := scripted.Steps{&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "sleep 3600"}, Gate: agent.GateAllow, Takes: time.Hour, Effect: "count"}}
@@ -500,11 +501,11 @@ func TestEdgeLadderByTheClock(t *testing.T) {
 		"busy, ignores EOF and TERM":  {agent.Claude, stubborn, 0, busy, 7 * time.Second, agent.Exit{Signal: "KILL"}},
 		"busy, no interrupt":          {agent.Claude, scripted.Misbehaviour{Ignore: []string{"interrupt"}}, 0, busy, 2 * time.Second, agent.Exit{Code: 143}},
 		"busy, deaf":                  {agent.Claude, deaf, 0, busy, 7 * time.Second, agent.Exit{Signal: "KILL"}},
-		"Qoder, polite":               {agent.Qoder, scripted.Misbehaviour{}, 0, nil, 0, agent.Exit{}},
-		"Qoder, 9 s to flush":         {agent.Qoder, scripted.Misbehaviour{}, 9 * time.Second, nil, 9 * time.Second, agent.Exit{}},
-		"Qoder, 9 s to flush, busy":   {agent.Qoder, scripted.Misbehaviour{}, 9 * time.Second, busy, 9 * time.Second, agent.Exit{Code: 1}},
-		"Qoder, 13 s to flush":        {agent.Qoder, scripted.Misbehaviour{}, 13 * time.Second, nil, 12 * time.Second, agent.Exit{Code: 143}},
-		"Qoder, ignores EOF and TERM": {agent.Qoder, stubborn, 0, nil, 24 * time.Second, agent.Exit{Signal: "KILL"}},
+		"Qoder, polite":               {agent.Qoder, scripted.Misbehaviour{}, 0, nil, quiet, agent.Exit{}},
+		"Qoder, 9 s to flush":         {agent.Qoder, scripted.Misbehaviour{}, 9 * time.Second, nil, quiet + 9*time.Second, agent.Exit{}},
+		"Qoder, 9 s to flush, busy":   {agent.Qoder, scripted.Misbehaviour{}, 9 * time.Second, busy, quiet + 9*time.Second, agent.Exit{Code: 1}},
+		"Qoder, 13 s to flush":        {agent.Qoder, scripted.Misbehaviour{}, 13 * time.Second, nil, quiet + 12*time.Second, agent.Exit{Code: 143}},
+		"Qoder, ignores EOF and TERM": {agent.Qoder, stubborn, 0, nil, quiet + 24*time.Second, agent.Exit{Signal: "KILL"}},
 		"Qoder, busy, deaf":           {agent.Qoder, deaf, 0, busy, 17 * time.Second, agent.Exit{Signal: "KILL"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/protocol"
@@ -23,6 +24,7 @@ func (l *Ledger) Put(frames []protocol.Frame) (tell bool) {
 		}
 		return false
 	}
+	l.lastRead = l.cfg.Clock.Now()
 	tell = l.inbox.len() == 0 && len(frames) > 0
 	for _, f := range frames {
 		l.arrive(f)
@@ -33,6 +35,13 @@ func (l *Ledger) Put(frames []protocol.Frame) (tell bool) {
 		}
 	}
 	return tell
+}
+
+// LastRead is when the agent was last heard of; the zero value if it never was.
+func (l *Ledger) LastRead() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lastRead
 }
 
 // PutSkipped appends a line of which only the head is known: one above the

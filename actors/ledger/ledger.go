@@ -164,6 +164,7 @@ type Ledger struct {
 	mu       sync.Mutex
 	inbox    fifo[protocol.Frame]
 	eof      bool // the agent's stdout has ended
+	lastRead time.Time
 	stream   stream
 	turns    turns
 	strays   strays

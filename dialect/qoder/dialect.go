@@ -28,6 +28,7 @@ func (Dialect) Name() string { return Name }
 func (Dialect) Traits() dialect.Traits {
 	return dialect.Traits{
 		FlushGrace:     10 * time.Second,
+		QuietBeforeEOF: 250 * time.Millisecond, // it needs about 8 s to exit
 		EOFGrace:       12 * time.Second,
 		TermGrace:      12 * time.Second,
 		KillGrace:      5 * time.Second,
