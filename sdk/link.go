@@ -36,20 +36,14 @@ func (l *link) closeServersAtEnd(home *runtime.Runtime) {
 // checkSettings refuses settings on the way that would switch off the gates of the
 // session, or skip all permissions of one that was not started for that.
 func (l *link) checkSettings(req HostRequest) error {
-	const subtype = "apply_flag_settings"
-	if _, raw := req.(*protocol.UnknownHostRequest); !raw && req.Subtype() != subtype {
+	if _, raw := req.(*protocol.UnknownHostRequest); !raw && req.Subtype() != applyFlagSettings {
 		return nil
 	}
 	body, err := l.dialect.Encode(req)
 	if err != nil {
 		return err
 	}
-	var sent map[string]json.RawMessage // no struct, whose names would match in any case
-	var kind string
-	if json.Unmarshal(body, &sent) != nil || json.Unmarshal(sent["subtype"], &kind) != nil || kind != subtype {
-		return nil
-	}
-	settings := sent["settings"]
+	settings := flagSettings(body)
 	if l.gated && l.dialect.Name() == claude.Name && claude.MinimalMode(settings) {
 		return &ConfigError{
 			Option: "ApplyFlagSettings", Backend: claude.Name,
@@ -67,6 +61,18 @@ func (l *link) checkSettings(req HostRequest) error {
 		}
 	}
 	return nil
+}
+
+const applyFlagSettings = "apply_flag_settings"
+
+// flagSettings are the settings that a request applies, nil if it is another request.
+func flagSettings(request []byte) json.RawMessage {
+	var sent map[string]json.RawMessage // no struct, whose names would match in any case
+	var kind string
+	if json.Unmarshal(request, &sent) != nil || json.Unmarshal(sent["subtype"], &kind) != nil || kind != applyFlagSettings {
+		return nil
+	}
+	return sent["settings"]
 }
 
 // relay yields messages, with errors in this package's terms.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	goruntime "runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -55,7 +56,7 @@ func newPanicking() *mcpsdk.Server {
 	}
 	tool("typed", func() (*mcpsdk.CallToolResult, any) { panic(panicText) })
 	tool("nil map", func() (*mcpsdk.CallToolResult, any) {
-		var text []string
+		text := strings.Fields(panicText)
 		return sdk.Text(text[len(text)]), nil
 	})
 	tool("goexit", func() (*mcpsdk.CallToolResult, any) { goruntime.Goexit(); return nil, nil })
