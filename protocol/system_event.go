@@ -69,7 +69,9 @@ type NotificationMessage struct {
 func (*NotificationMessage) wire() (string, string) { return "system", "notification" }
 
 // VCSStateChangedMessage is system/vcs_state_changed of Claude Code 2.1.329: a
-// command of the agent changed the state of a repository.
+// command of the agent changed the state of a repository. All fields were observed
+// for a commit, which the agent recognizes by the output of git: there is no message
+// for git commit -q. The other kinds are those of the agent's schema.
 type VCSStateChangedMessage struct {
 	Common
 	Kind   string `json:"kind"`             // commit, push, merge, rebase
