@@ -157,3 +157,31 @@ func TestPolicyFollowsLinks(t *testing.T) {
 		})
 	}
 }
+
+// In a worktree, the session's or a subagent's, the paths of a deny rule are denied
+// as well: they count from the rules' directory and from the call's.
+func TestPolicyInWorktrees(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.file("secrets/key", secret)
+	r.file("open", "x")
+	require.NoError(t, r.git("init", "-q"))
+	require.NoError(t, r.git("add", "."))
+	require.NoError(t, r.git("commit", "-q", "-m", "x"))
+	o := r.options()
+	o.Policy = &sdk.Policy{Allow: []string{"Bash", "EnterWorktree", "Agent"}, Deny: []string{"Read(./secrets/**)"}}
+	reads := []modelapi.Step{modelapi.Say(shell("pwd")), modelapi.Say(shell("cat open")), modelapi.Say(shell("cat secrets/key"))}
+	r.model.Script("inner", append(reads, modelapi.Say(modelapi.Text("done")))...)
+	agent := modelapi.ToolUse("Agent", modelapi.Args{"description": "x", "prompt": "Do [[scn:inner]]", "subagent_type": "general-purpose", "isolation": "worktree", "run_in_background": false})
+	search := modelapi.ToolUse("ToolSearch", modelapi.Args{"query": "select:EnterWorktree"})
+	steps := append([]modelapi.Step{modelapi.Say(agent), modelapi.Say(search), modelapi.Say(modelapi.ToolUse("EnterWorktree", modelapi.Args{"name": "w"}))}, reads...)
+	r.model.Script("outer", append(steps, modelapi.Say(modelapi.Text("done")))...)
+	r.once(o, "go [[scn:outer]]")
+	for name, from := range map[string]int{"inner": 0, "outer": 3} {
+		told := r.modelSaw(name).ToolResults()
+		require.Len(t, told, from+3)
+		assert.Contains(t, told[from].Text, "worktrees/", name)
+		assert.Equal(t, "x", told[from+1].Text, name)
+		assert.Contains(t, told[from+2].Text, "denies this call by the rule Read(./secrets/**)", name)
+	}
+}
