@@ -6,7 +6,9 @@ import (
 	"context"
 	"maps"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -115,6 +117,28 @@ func checkRunReturnsAfterTheBackgroundWork(t *testing.T, rel release) {
 	result, err := sdk.Run(r.ctx, prompt, o)
 	require.NoError(t, err)
 	assert.Equal(t, "Notified.", result.Result)
+	r.nothingRuns()
+}
+
+// A development server never ends: Run waits no longer than the limit, says what
+// still ran, and leaves nothing running.
+func checkRunDoesNotWaitForAServer(t *testing.T, rel release) {
+	r := rel.rig(t)
+	r.model.Script("server", modelapi.Say(r.holding(modelapi.Args{"run_in_background": true})), modelapi.Say(modelapi.Text("Started.")))
+	o := r.options()
+	o.AllowedTools = []string{"Bash"}
+	o.Limits.Background = 2 * time.Second
+	result, err := sdk.Run(r.ctx, "in the background [[scn:server]]", o)
+	require.NoError(t, err)
+	_, err = r.model.Wait(r.ctx, func(q modelapi.Request) bool { return q.Path == "/running" })
+	require.NoError(t, err, "the command never ran")
+	assert.Equal(t, "Started.", result.Result)
+	require.Len(t, result.BackgroundTasks, 1)
+	assert.NotEmpty(t, result.BackgroundTasks[0].TaskID)
+	r.eventually("the warning names the task", func(e sdk.Event) bool {
+		w, ok := e.(sdk.WarningEvent)
+		return ok && strings.Contains(w.Problem, result.BackgroundTasks[0].TaskID)
+	})
 	r.nothingRuns()
 }
 

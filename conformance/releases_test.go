@@ -90,6 +90,7 @@ func TestReleases(t *testing.T) {
 		"SubagentInTheForeground":             checkSubagentInTheForeground,
 		"SubagentInTheBackground":             checkSubagentInTheBackground,
 		"RunReturnsAfterTheBackgroundWork":    checkRunReturnsAfterTheBackgroundWork,
+		"RunDoesNotWaitForAServer":            checkRunDoesNotWaitForAServer,
 		"ShellInTheBackground":                checkShellInTheBackground,
 		"CloseWhileIdle":                      checkCloseWhileIdle,
 		"SubagentWithoutAWordOnWhere":         checkSubagentWithoutAWordOnWhere,
