@@ -80,7 +80,12 @@ func (l *Ledger) turnFrame(f *protocol.Frame) (begins, of bool) {
 	case "assistant", "user", "stream_event":
 		return false, true
 	case "command_lifecycle":
-		return len(l.signOf(f).begins) > 0, false
+		// Claude Code 2.1.329 answers a message to a spare that nobody has claimed
+		// with a bare result, and then calls the message completed (observed).
+		var m lifecycle
+		t := l.turns.oldestWritten()
+		of = t != nil && protocol.Unmarshal(f.Raw, &m) == nil && m.State == protocol.LifecycleCompleted && m.CommandUUID == t.UUID
+		return len(l.signOf(f).begins) > 0, of
 	case "system":
 		var m struct {
 			State string `json:"state"`

@@ -32,16 +32,18 @@ func TestAResultBeforeItsTurn(t *testing.T) {
 		"the hook of the prompt":          {[]string{strayResult}, []string{promptHook}, ""},
 		"the next message says nothing":   {[]string{strayResult}, []string{`{"type":"system","subtype":"hook_started"}`}, ""},
 
-		"nothing but a result":   {[]string{strayResult}, nil, "stray"},
-		"the agent is idle":      {[]string{strayResult}, []string{idle}, "stray"},
-		"an agent without init":  {[]string{assistant(1), plainResult}, nil, "ok"},
-		"that writes them late":  {[]string{strayResult}, []string{assistant(1), plainResult}, "stray"},
-		"a result that says it":  {[]string{resultOf("a")}, nil, "ok"},
-		"init came before":       {[]string{agentsInit, strayResult}, nil, "stray"},
-		"the agent ran before":   {[]string{running, strayResult}, []string{agentsInit}, "stray"},
-		"a turn of the agent's":  {[]string{agentsInit, agentsResult, strayResult}, []string{agentsInit, plainResult}, "ok"},
-		"the message was echoed": {[]string{`{"type":"user","uuid":"a","isReplay":true}`, strayResult}, nil, "stray"},
-		"init names the message": {[]string{strayResult}, []string{initFor("a"), resultOf("a")}, "ok"},
+		"the message is completed": {[]string{strayResult}, []string{lifecycle("a", "completed")}, "stray"},
+		"another one is completed": {[]string{strayResult}, []string{lifecycle("b", "completed")}, ""},
+		"nothing but a result":     {[]string{strayResult}, nil, "stray"},
+		"the agent is idle":        {[]string{strayResult}, []string{idle}, "stray"},
+		"an agent without init":    {[]string{assistant(1), plainResult}, nil, "ok"},
+		"that writes them late":    {[]string{strayResult}, []string{assistant(1), plainResult}, "stray"},
+		"a result that says it":    {[]string{resultOf("a")}, nil, "ok"},
+		"init came before":         {[]string{agentsInit, strayResult}, nil, "stray"},
+		"the agent ran before":     {[]string{running, strayResult}, []string{agentsInit}, "stray"},
+		"a turn of the agent's":    {[]string{agentsInit, agentsResult, strayResult}, []string{agentsInit, plainResult}, "ok"},
+		"the message was echoed":   {[]string{`{"type":"user","uuid":"a","isReplay":true}`, strayResult}, nil, "stray"},
+		"init names the message":   {[]string{strayResult}, []string{initFor("a"), resultOf("a")}, "ok"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
