@@ -69,8 +69,9 @@ func (p *plan) taken(n int) string {
 	return fmt.Sprintf(`{"type":"control_cancel_request","request_id":%q}`, p.id)
 }
 
-// wrong says what is wrong with an answer.
-func (p *plan) wrong(answer string) string {
+// wrong says what is wrong with an answer. ended says that the turn had ended: what
+// the agent took back in it may be denied then, since the session closes.
+func (p *plan) wrong(answer string, ended bool) string {
 	yes := map[string]string{
 		"permission": `"behavior":"allow"`, "hook": `"permissionDecision":"allow"`, "watcher": `"additionalContext"`,
 		"read": `"text":"did it"`, "write": `"text":"did it"`,
@@ -79,7 +80,7 @@ func (p *plan) wrong(answer string) string {
 	if may := p.does == doesAllow || p.does == doesDeaf && p.kind != "hook"; said && !may {
 		return "it says yes"
 	}
-	if p.does == doesAllow && !said {
+	if p.does == doesAllow && !said && !(p.cancel && ended) {
 		return "it does not say yes"
 	}
 	return ""
@@ -123,6 +124,7 @@ func (a *stressAgent) Serve(_ agent.Launch, p agent.Port) agent.Exit {
 	byID := map[string]*plan{}
 	answers := map[string]int{}
 	waiting := 0
+	ended := false // the turn
 	say := func(lines ...string) { _ = p.Write([]byte(strings.Join(lines, "\n") + "\n")) }
 	for {
 		line, err := p.Next(-1)
@@ -169,8 +171,8 @@ func (a *stressAgent) Serve(_ agent.Launch, p agent.Port) agent.Exit {
 				a.problem("an answer to %s, which was never asked", id)
 			case answers[id] > 1:
 				a.problem("%s was answered %d times", id, answers[id])
-			case q.wrong(string(line)) != "":
-				a.problem("%s %s: %s: %s", q.kind, q.does, q.wrong(string(line)), line)
+			case q.wrong(string(line), ended) != "":
+				a.problem("%s %s: %s: %s", q.kind, q.does, q.wrong(string(line), ended), line)
 			}
 			if q != nil && !q.cancel && answers[id] == 1 {
 				waiting--
@@ -178,6 +180,7 @@ func (a *stressAgent) Serve(_ agent.Launch, p agent.Port) agent.Exit {
 					a.mu.Lock()
 					a.answered++
 					a.mu.Unlock()
+					ended = true
 					say(`{"type":"result","subtype":"success","is_error":false,"duration_ms":1,"duration_api_ms":1,"num_turns":1,"result":"ok","stop_reason":"end_turn","session_id":"s","total_cost_usd":0,"usage":{},"modelUsage":{},"permission_denials":[],"uuid":"u"}`)
 				}
 			}
