@@ -95,6 +95,7 @@ func BenchmarkRouterHop(b *testing.B) {
 			l.Answer(r, json.RawMessage("{}"), "")
 		}
 		f.RequestID = kernel.NewID(sys.Rand())
+		f.ID = protocol.TextID(f.RequestID)
 	}
 }
 
