@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -46,6 +47,7 @@ func TestAnalyzers(t *testing.T) {
 			chosen[module+path] = append(chosen[module+path], tc.analyzer)
 		}
 	}
+	var mu sync.Mutex // packages are analyzed side by side
 	ran := map[string]bool{}
 	all := &analysis.Analyzer{
 		Name: "all", Doc: "runs the analyzers chosen for a package",
@@ -55,7 +57,9 @@ func TestAnalyzers(t *testing.T) {
 				if _, err := a.Run(pass); err != nil {
 					return nil, fmt.Errorf("%s: %w", a.Name, err)
 				}
+				mu.Lock()
 				ran[a.Name+" "+pass.Pkg.Path()] = true
+				mu.Unlock()
 			}
 			return nil, nil
 		},
