@@ -391,13 +391,7 @@ func TestEdgeTreesOfTheDead(t *testing.T) {
 		"after its result": "die: {at: after-result}, ", "killed in a turn": "die: {at: mid-assistant, signal: KILL}, ",
 		"closed": "", "closed, deaf": "ignore_eof: true, trap_term: true, ",
 	}
-	cases := make(map[string][2]string)
-	for tree, children := range trees {
-		for death, how := range deaths {
-			cases[death+" "+tree] = [2]string{how, children}
-		}
-	}
-	together(t, cases, func(t *testing.T, c [2]string) {
+	test := func(t *testing.T, c [2]string) {
 		spec := r.spec(t, hello+"misbehave: {"+c[0]+"children: ["+c[1]+"]}")
 		spec.Graces.Sweep = patience // they are swept together, on whatever machine
 		ctx := limit(t)
@@ -416,7 +410,18 @@ func TestEdgeTreesOfTheDead(t *testing.T) {
 			require.NotErrorAs(t, s.Err(), new(*transport.LeftoverError))
 		}
 		assert.Empty(t, withToken(t, tokenOf(spec)), "no-orphans")
-	})
+	}
+	atOnce := make(map[string][2]string)
+	for death, how := range deaths {
+		for tree, children := range trees {
+			atOnce[death+" "+tree] = [2]string{how, children}
+		}
+		if scaled(1, 0) == 1 { // all together fork faster than two processors run them
+			together(t, atOnce, test)
+			clear(atOnce)
+		}
+	}
+	together(t, atOnce, test)
 }
 
 // TestEdgeStoppedAgent is an agent that the user has suspended: it hears
