@@ -153,15 +153,17 @@ func checkGatesThatGoOff(t *testing.T, rel release) {
 	t.Run("on the way", func(t *testing.T) {
 		t.Parallel()
 		r := rel.rig(t)
-		c := r.connect(r.guarded(gate))
+		o := r.guarded(gate)
+		file := filepath.Join(r.home, ".claude", "settings.json")
+		r.settingsFile(o, file, `{}`)
+		c := r.connect(o)
 		_, result := r.ask(c, r.touch("made"))
 		assert.Len(t, result.PermissionDenials, 1)
-		settings := map[string]any{"settings": map[string]any{"env": map[string]any{"CLAUDE_CODE_SIMPLE": "1"}}}
-		require.NoError(t, c.Control(r.ctx, "apply_flag_settings", settings, nil))
-		_, err := r.send(c, r.touch("made")).Result(r.ctx)
-		if err == nil { // a release that does not take it up
-			assert.False(t, rel.levels)
-		} else {
+		env := map[string]any{"env": map[string]any{"CLAUDE_CODE_SIMPLE": "1"}}
+		var refused *sdk.ConfigError
+		require.ErrorAs(t, c.Control(r.ctx, "apply_flag_settings", map[string]any{"settings": env}, nil), &refused)
+		require.NoError(t, os.WriteFile(file, []byte(`{"env":{"CLAUDE_CODE_SIMPLE":"1"}}`), 0o600))
+		if _, err := r.send(c, r.touch("made")).Result(r.ctx); err != nil { // else the agent has not taken it up
 			var off *sdk.GatesOffError
 			require.ErrorAs(t, err, &off)
 		}
