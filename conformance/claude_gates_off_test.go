@@ -77,7 +77,7 @@ func switches() map[string]func(*rig, *sdk.Options) {
 // them. The user's settings are out of sight, so that the session has to notice.
 var opensGates = regexp.MustCompile(`^nothing$|^CLAUDE_CODE_SIMPLE=|^--bare$|^ExecutableArgs$|^(Settings|ManagedSettings|user) .*CLAUDE_CODE_SIMPLE`)
 
-// chosenSwitches are those that open gates and every fifth of the others: a
+// chosenSwitches are those that open gates and every tenth of the others: a
 // session with each takes minutes. With TROUPE_FULL=1 it is all of them.
 func chosenSwitches(all []string) []string {
 	if os.Getenv("TROUPE_FULL") == "1" {
@@ -90,7 +90,7 @@ func chosenSwitches(all []string) []string {
 			chosen = append(chosen, name)
 			continue
 		}
-		if others%5 == 0 {
+		if others%10 == 0 {
 			chosen = append(chosen, name)
 		}
 		others++
