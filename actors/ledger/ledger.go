@@ -62,7 +62,7 @@ type Limits struct {
 	// them are shell commands, such as a development server, else 10 min, Claude
 	// Code's own limit with -p (found in 2.1.329); negative: none.
 	Background time.Duration
-	// Answers is how many answered MCP messages are remembered, at 6 bytes each,
+	// Answers is how many answered MCP messages are remembered, at 5 bytes each,
 	// so that none that comes again, under the same id, runs a tool twice: it gets
 	// an error. Default: 4,096.
 	Answers int

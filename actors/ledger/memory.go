@@ -27,8 +27,8 @@ type remembered struct {
 }
 
 // stamp is enough of an identity to know an MCP message again: of 4,096 that ran,
-// one in 68 billion others is taken for one of them, and refused.
-type stamp [6]byte
+// one in 268 million others is taken for one of them, and refused.
+type stamp [5]byte
 
 // answered keeps the answer of a request, and forgets the oldest above the
 // bound.
