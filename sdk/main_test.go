@@ -62,7 +62,7 @@ func in(t *testing.T, test func(w *world)) {
 }
 
 // seeds is how many each simulation has: two, which takes the race detector long
-// enough, or one for each 200 of TROUPE_SEEDS.
+// enough, or one for each 500 of TROUPE_SEEDS.
 func seeds(t *testing.T) uint64 {
 	v := os.Getenv("TROUPE_SEEDS")
 	if v == "" {
@@ -70,7 +70,7 @@ func seeds(t *testing.T) uint64 {
 	}
 	n, err := strconv.ParseUint(v, 10, 64)
 	require.NoError(t, err, "TROUPE_SEEDS")
-	return max(2, n/200)
+	return max(2, n/500)
 }
 
 // open lists the sessions that have not ended.
