@@ -213,11 +213,14 @@ func (w *world) checkGates(t *testing.T, where string) {
 	require.LessOrEqual(t, len(w.effects), w.allowed, "%s: fail-closed", where)
 }
 
-// seeds is how many seeds a simulation runs: few by default, and one for each
-// cost when the environment asks for many.
+// seeds is how many seeds a simulation runs: few by default, half of them under
+// the race detector, and one for each cost when the environment asks for many.
 func seeds(t *testing.T, few, cost uint64) uint64 {
 	t.Helper()
 	v := os.Getenv("TROUPE_SEEDS")
+	if v == "" && raced() {
+		return max(1, few/2)
+	}
 	if v == "" {
 		return few
 	}
