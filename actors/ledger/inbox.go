@@ -150,7 +150,7 @@ func (l *Ledger) DeliverContent() (control protocol.Frame, edge, ok bool) {
 			if f.Type == protocol.TypeControlRequest && f.Subtype == "hook_callback" {
 				l.proof.hookCalled()
 				if len(l.strays.kept) > 0 && isPromptHook(&Request{Kind: Hook, Frame: *f}) {
-					l.dropStrays()
+					edge = l.begunAfterStrays() || edge
 				}
 			}
 			break

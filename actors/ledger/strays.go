@@ -63,7 +63,7 @@ func (l *Ledger) judgeStrays(f *protocol.Frame) (edge bool) {
 	switch {
 	case len(s.kept) == 0:
 	case begins:
-		l.dropStrays()
+		edge = l.begunAfterStrays()
 	case of:
 		edge = l.takeStrays()
 	}
@@ -72,6 +72,17 @@ func (l *Ledger) judgeStrays(f *protocol.Frame) (edge bool) {
 	}
 	s.active = s.active || begins || of
 	return edge
+}
+
+// begunAfterStrays decides as a turn begins. With one message open it is that
+// message's, and the results were of something before it. With more, it may be the
+// second one's: the first may have been interrupted before it began.
+func (l *Ledger) begunAfterStrays() (edge bool) {
+	if len(l.turns.open) > 1 {
+		return l.takeStrays()
+	}
+	l.dropStrays()
+	return false
 }
 
 // turnFrame reports whether a content frame begins a turn, or is of one that runs.

@@ -95,6 +95,30 @@ func TestAMinimalAgent(t *testing.T) {
 	}
 }
 
+// TestATurnInterruptedBeforeItBegan has a bare result, and the next message's turn
+// begins at once: that result is not dropped, and each turn has its own.
+func TestATurnInterruptedBeforeItBegan(t *testing.T) {
+	t.Parallel()
+	for name, begins := range map[string][]string{"init": nil, "the hook of the prompt": {promptHook}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, repeatsInit).ready()
+			a, b := r.turn("a"), r.turn("b")
+			r.read(strayResult)
+			r.read(begins...)
+			r.sort()
+			r.read(agentsInit, assistant(1), plainResult)
+			r.sort()
+			for turn, want := range map[*ledger.Turn]string{a: "stray", b: "ok"} {
+				require.True(t, isClosed(turn.Done()))
+				result, err := turn.Result()
+				require.NoError(t, err)
+				assert.Equal(t, want, result.Result)
+			}
+		})
+	}
+}
+
 func TestAResultIsOfItsTurnWhenTheAgentEnds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*ledger.Ledger){
