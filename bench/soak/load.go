@@ -195,8 +195,10 @@ func (s *soaking) outcome(ctx context.Context, kind string, turn *sdk.Turn, how 
 	if err == nil && strings.Contains(result.Text(), "the session is closing") {
 		s.violate("a turn %q that was blocked by the close is no error", kind)
 	}
-	if err == nil && kind == "quick" && !result.Failed() && result.Text() != "quick" {
-		s.violate("a turn %q has the result of another: %q", kind, result.Text())
+	// A message that came while a tool ran is of that turn, too: its result names both.
+	if err == nil && (!slices.Contains(result.UserMessageUUIDs, turn.UUID()) ||
+		kind == "quick" && !result.Failed() && result.Text() != "quick" && len(result.UserMessageUUIDs) == 1) {
+		s.violate("a turn %q has the result of another: %q for %v", kind, result.Text(), result.UserMessageUUIDs)
 	}
 	s.count(kind, result, err)
 }
