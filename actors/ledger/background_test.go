@@ -88,7 +88,7 @@ func TestLostWritesAreReported(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	require.NoError(t, r.WritesLost())
-	r.read(`{"type":"system","subtype":"session_writes_lost","error_code":"ENOSPC","lost":["transcript"]}`)
+	r.read(`{"type":"system","subtype":"session_writes_lost","error_code":"ENOSPC","lost":["transcript"],"Lost":[]}`)
 	var lost *ledger.WritesLostError
 	require.ErrorAs(t, r.WritesLost(), &lost)
 	assert.Equal(t, "ENOSPC", lost.Code)

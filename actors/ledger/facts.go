@@ -253,7 +253,7 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 		l.proof.compacted()
 	case "session_writes_lost":
 		var m WritesLostError
-		_ = json.Unmarshal(f.Raw, &m) // it then says neither why nor what
+		_ = protocol.Unmarshal(f.Raw, &m) // it then says neither why nor what
 		l.facts.writesLost = &m
 		l.cfg.Emit(event.Warning{Problem: m.Error()})
 	case "background_tasks_changed", "task_started", "task_notification":

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -89,7 +88,17 @@ func isPrompt(m *protocol.UserMessage) bool {
 
 // isPromptHook reports whether a request is the hook of a prompt.
 func isPromptHook(r *Request) bool {
-	return r.Kind == Hook && bytes.Contains(r.Frame.Raw, []byte(`"`+protocol.HookUserPromptSubmit+`"`))
+	if r.Kind != Hook || !bytes.Contains(r.Frame.Raw, []byte(`"`+protocol.HookUserPromptSubmit+`"`)) {
+		return false
+	}
+	var m struct {
+		Request struct {
+			Input struct {
+				Event protocol.HookEvent `json:"hook_event_name"`
+			} `json:"input"`
+		} `json:"request"`
+	}
+	return protocol.Unmarshal(r.Frame.Raw, &m) == nil && m.Request.Input.Event == protocol.HookUserPromptSubmit
 }
 
 // answersPrompt reports whether the turn that begins answers prompts of the host
@@ -131,7 +140,7 @@ func (l *Ledger) gatesSpoke(f *protocol.Frame) (edge bool) {
 			Model string `json:"model"`
 		} `json:"message"`
 	}
-	if json.Unmarshal(f.Raw, &m) != nil {
+	if protocol.Unmarshal(f.Raw, &m) != nil {
 		return false
 	}
 	parent := ""

@@ -74,6 +74,7 @@ func TestGateProof(t *testing.T) {
 		"nothing was sent":                      {nil, []string{init}, ""},
 		"a prompt without a hook":               {prompts("a"), []string{startedA, initA, says, resultA}, "system/init"},
 		"a prompt without a hook, older":        {prompts("a"), []string{init, says, resultA}, "system/init"},
+		"keys in another case":                  {prompts("a"), []string{`{"type":"assistant","message":{"model":"claude-x"},"Message":{"model":"<synthetic>"}}`}, "assistant"},
 		"no init":                               {prompts("a"), []string{says}, "assistant"},
 		"a question is no hook":                 {prompts("a"), []string{ask, initA}, "system/init"},
 		"one of two is a prompt, the other too": {prompts("a", "b"), []string{initAB}, "system/init"},
@@ -142,8 +143,9 @@ func TestAPromptThatTheCloseBlocks(t *testing.T) {
 		event   string
 		blocked bool
 	}{
-		"a hook of the prompt":  {"UserPromptSubmit", true},
-		"a hook of a tool call": {"PreToolUse", false},
+		"a hook of the prompt":                {"UserPromptSubmit", true},
+		"a hook of a tool call":               {"PreToolUse", false},
+		"a tool call that names the prompt's": {`PreToolUse","tool_input":{"text":"UserPromptSubmit"},"x":"`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
