@@ -164,10 +164,10 @@ func subjectKey(event protocol.HookEvent) string {
 // subjectsOf returns the names by which the subject of an event is known; nil if
 // there is none.
 func subjectsOf(event protocol.HookEvent, input json.RawMessage) []string {
-	var members map[string]json.RawMessage // exact keys
+	var members map[string]json.RawMessage
 	var subject string
 	key := subjectKey(event)
-	if json.Unmarshal(input, &members) != nil || json.Unmarshal(members[key], &subject) != nil || subject == "" {
+	if protocol.Unmarshal(input, &members) != nil || protocol.Unmarshal(members[key], &subject) != nil || subject == "" {
 		return nil
 	}
 	switch key {

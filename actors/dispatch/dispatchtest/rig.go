@@ -97,6 +97,6 @@ func (r *Rig) Answer() string {
 			Response json.RawMessage `json:"response"`
 		} `json:"response"`
 	}
-	r.must(json.Unmarshal([]byte(r.Lines[len(r.Lines)-1]), &m))
+	r.must(protocol.Unmarshal([]byte(r.Lines[len(r.Lines)-1]), &m))
 	return m.Response.Error + string(m.Response.Response)
 }
