@@ -20,7 +20,7 @@ import (
 type flush struct {
 	begun bool
 	since time.Time // when it began
-	wake  time.Time // when the last timer looks whether the agent is quiet
+	wake  time.Time // when the timer looks whether the agent is quiet; in the past: there is none
 	left  []protocol.HostRequest
 	call  *ledger.Call // the one that waits for its answer
 }
@@ -76,7 +76,7 @@ func (s *session) quiet(c *kernel.Context[message.ToSession]) bool {
 	if !c.Now().Before(at) || k.Link.Status().Phase != transport.Up {
 		return true
 	}
-	if at != k.flushing.wake {
+	if !k.flushing.wake.After(c.Now()) { // else a timer is on its way, which looks again
 		k.flushing.wake = at
 		c.After(at.Sub(c.Now()), message.LedgerChanged{})
 	}

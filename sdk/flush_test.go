@@ -179,3 +179,43 @@ func TestAGateAfterTheResult(t *testing.T) {
 		})
 	}
 }
+
+// TestAnAgentThatIsNotQuiet goes on asking after its result. Whether it is quiet is
+// looked at once at a time, however much it asks.
+func TestAnAgentThatIsNotQuiet(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		requests := 300
+		if w.sim == nil {
+			requests = 20 // in time that passes
+		}
+		f := &flusher{dialect: agent.Qoder}
+		f.turn = func(t *agent.Turn) error {
+			if err := t.Finish(agent.Result{}); err != nil {
+				return err
+			}
+			for range requests {
+				if err := t.Sleep(5 * time.Millisecond); err != nil {
+					return err
+				}
+				if _, err := t.Strand().Ask(agent.Object{"subtype": "can_use_tool", "tool_name": "Write", "tool_use_id": "t", "input": agent.Object{}}, 0); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		answered := 0
+		_, err := sdk.Run(w.Context(), "hi", &sdk.Options{
+			Runtime: w.rt, Backend: sdk.InMemory(f, f.dialect), Auth: sdk.QoderCLIAuth(),
+			CanUseTool: func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+				answered++ // one after the other
+				return sdk.Allow(), nil
+			},
+		})
+		require.NoError(w, err)
+		assert.Equal(w, requests, answered)
+		if w.sim != nil {
+			assert.Less(w, w.sim.Steps(), 14*requests, "timers that look for the same")
+		}
+	})
+}
