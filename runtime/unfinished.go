@@ -52,7 +52,7 @@ func (e *UnfinishedError) Error() string {
 	list(&b, "; waiting for ", waits)
 	list(&b, "; running tools: ", tools)
 	if e.Messages > 0 {
-		fmt.Fprintf(&b, "; so far %d messages, %d tools called", e.Messages, e.Called)
+		fmt.Fprintf(&b, "; messages so far: %d, tools called: %d", e.Messages, e.Called)
 	}
 	if e.Text != "" {
 		fmt.Fprintf(&b, ", last text %q", e.Text)
