@@ -1,7 +1,9 @@
 package simtests_test
 
 import (
+	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if !testing.Verbose() {
+		// Thousands of warnings of sessions that are meant to fail hide the test
+		// that should not have.
+		slog.SetDefault(slog.New(slog.DiscardHandler))
+	}
 	code := m.Run()
 	if bin, err := scriptedBinary(); err == nil {
 		_ = os.RemoveAll(filepath.Dir(bin))
