@@ -106,9 +106,9 @@ func NewCore(cfg Config) *Core {
 	k.Link = transport.NewLink(transport.LinkConfig{
 		Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Spawner: cfg.Spawner,
 		Command: cfg.Command, Graces: cfg.Graces, MaxLine: cfg.MaxLine, Ledger: k.Ledger,
-		Moved: k.linkMoved,
-		Turn:  cfg.System.NewTurn, Relief: cfg.System.NewRelief,
-		Frames: func(t kernel.Turner) { k.router.TellAfter(t, message.FramesReady{}) },
+		Moved:  k.linkMoved,
+		Role:   cfg.System.NewRole,
+		Frames: func(w *kernel.Worker) { k.router.Tell(w, message.FramesReady{}) },
 		Stderr: k.stderr,
 	})
 	return k
@@ -120,14 +120,19 @@ func (k *Core) ID() string { return k.cfg.ID }
 // State is the session's state at this instant.
 func (k *Core) State() State { return State(k.state.Load()) }
 
-// WorkReady tells the router that calls or user messages wait.
-func (k *Core) WorkReady() { k.router.Tell(message.WorkReady{}) }
+// WorkReady tells the router that calls or user messages wait. The caller's
+// goroutine may run the router, and what that tells, but no callback.
+func (k *Core) WorkReady() {
+	w := k.cfg.System.Guest()
+	k.router.Tell(w, message.WorkReady{})
+	w.Run()
+}
 
 // Close asks for the orderly end of the session. It returns at once; the end
 // is told by Ledger.Done.
 func (k *Core) Close() {
 	k.closeWanted.Store(true)
-	k.session.Tell(message.CloseWanted{})
+	k.session.Tell(nil, message.CloseWanted{})
 }
 
 // Describe asks the session for its actors. One that ends meanwhile has none.
@@ -152,13 +157,13 @@ func (k *Core) Retire() {
 }
 
 func (k *Core) linkMoved() {
-	k.transport.Tell(message.LinkMoved{})
-	k.session.Tell(message.LinkChanged{})
+	k.transport.Tell(nil, message.LinkMoved{})
+	k.session.Tell(nil, message.LinkChanged{})
 }
 
-func (k *Core) changed() { k.session.Tell(message.LedgerChanged{}) }
+func (k *Core) changed() { k.session.Tell(nil, message.LedgerChanged{}) }
 
-func (k *Core) gated(t kernel.Turner) { k.session.TellAfter(t, message.LedgerChanged{}) }
+func (k *Core) gated(w *kernel.Worker) { k.session.Tell(w, message.LedgerChanged{}) }
 
 func (k *Core) stderr(line string) {
 	k.cfg.Emit(event.Stderr{Line: line})

@@ -109,7 +109,7 @@ func (k *Core) nextFlush() bool {
 		k.notFlushed(r.Subtype(), err)
 		return false
 	}
-	k.router.Tell(message.WorkReady{})
+	k.router.Tell(nil, message.WorkReady{})
 	return true
 }
 

@@ -172,7 +172,7 @@ func (s *session) interrupt(c *kernel.Context[message.ToSession]) bool {
 	if _, err := k.Ledger.OpenCall("interrupt", request, ledger.First()); err != nil {
 		return false
 	}
-	k.router.Tell(message.WorkReady{})
+	k.router.Tell(nil, message.WorkReady{})
 	k.until = c.Now().Add(k.cfg.InterruptGrace)
 	c.After(k.cfg.InterruptGrace, message.CloseStepOver{})
 	return true
@@ -189,7 +189,7 @@ func (s *session) closeLink(terminate bool) {
 		stage = transport.Terminated
 	}
 	k.Link.Want(stage)
-	k.transport.Tell(message.LinkMoved{})
+	k.transport.Tell(nil, message.LinkMoved{})
 }
 
 // check looks at the link and the ledger and draws the conclusions. It may run
@@ -200,7 +200,7 @@ func (s *session) check(c *kernel.Context[message.ToSession]) error {
 		k.Link.Want(transport.Killed) // before a tool can run
 		s.close(c, off)
 		k.closeReason = off // also of a session that was being closed
-		k.transport.Tell(message.LinkMoved{})
+		k.transport.Tell(nil, message.LinkMoved{})
 	}
 	if k.closeWanted.Load() {
 		s.close(c, nil)
@@ -230,7 +230,7 @@ func (s *session) check(c *kernel.Context[message.ToSession]) error {
 		if err := s.enter(Ready, ""); err != nil {
 			return err
 		}
-		k.router.Tell(message.WorkReady{})
+		k.router.Tell(nil, message.WorkReady{})
 		return s.settle(c)
 	case k.State() >= Ready && k.State() <= AwaitingConsumer:
 		if limit := k.Ledger.Limits().Consumer; limit > 0 && k.Ledger.StalledFor() >= limit {
@@ -413,7 +413,7 @@ func (s *session) describeTree(reply *kernel.Promise[[]message.ActorInfo]) {
 		return
 	}
 	sub := kernel.NewPromise[[]message.ActorInfo]()
-	s.core.callbacks.Tell(message.Describe{Reply: sub})
+	s.core.callbacks.Tell(nil, message.Describe{Reply: sub})
 	exec := s.core.cfg.System.Executor()
 	exec.Go(func() {
 		limit := &kernel.TimeoutError{What: "description of the callbacks", Limit: time.Second}

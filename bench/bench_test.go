@@ -88,7 +88,7 @@ func BenchmarkRouterHop(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if l.Put([]protocol.Frame{f}) {
-			at.Tell(message.FramesReady{})
+			at.Tell(nil, message.FramesReady{})
 		}
 		<-heard
 		for _, r := range l.Take(ledger.Hook) {

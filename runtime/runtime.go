@@ -119,7 +119,7 @@ func (rt *Runtime) Start(ctx context.Context, spec Spec) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	rt.fleet.Tell(sessionsChanged{})
+	rt.fleet.Tell(nil, sessionsChanged{})
 	return s, nil
 }
 

@@ -89,7 +89,7 @@ func (b *boss) do(c *kernel.Context[msg], actions []supervisor.Action) error {
 				})
 				b.refs[a.Name] = at
 			case supervisor.StopChild:
-				b.refs[a.Name].Tell(leave{})
+				b.refs[a.Name].Tell(nil, leave{})
 			case supervisor.KillChild:
 				c.StopChild(b.refs[a.Name])
 			case supervisor.SetTimer:

@@ -79,7 +79,7 @@ func (a *Actor) expire(c *kernel.Context[message.ToCallback]) {
 	a.mu.Unlock()
 	for i, r := range late {
 		a.fail(r.request, r.Name, why[i])
-		a.changed(c)
+		a.changed(c.Worker())
 	}
 }
 

@@ -45,7 +45,7 @@ func TestATaskLooksWhileItsDeadlineIsOver(t *testing.T) {
 	var at kernel.Address[message.ToCallback]
 	err := kernel.SpawnRoot(r.sys, "permission", &at, &dispatch.Actor{
 		Kind: ledger.Permission, Ledger: r.Ledger, Prepare: prepare,
-		Changed: func(kernel.Turner) { // a is late; b, too, and its task is let go
+		Changed: func(*kernel.Worker) { // a is late; b, too, and its task is let go
 			first.Do(func() { close(begin); <-looked })
 		},
 	})

@@ -90,7 +90,7 @@ type Actor struct {
 	Ledger  *ledger.Ledger
 	Prepare Prepare
 	// Changed tells the session that a gate was opened or answered.
-	Changed func(t kernel.Turner)
+	Changed func(*kernel.Worker)
 
 	mu      sync.Mutex // tasks take themselves out
 	running map[*ledger.Request]*run
@@ -154,7 +154,7 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 	job, err := a.Prepare(r)
 	if err != nil {
 		a.fail(r, job.Name, err)
-		a.changed(c)
+		a.changed(c.Worker())
 		return
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -174,7 +174,7 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 	}
 	a.enter(c, running)
 	self, system := c.Self(), c.System()
-	c.Go(func() {
+	c.Go(func() (then func(*kernel.Worker)) {
 		var response json.RawMessage
 		err := errNoReturn
 		defer func() {
@@ -183,19 +183,31 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 				cancel(context.Canceled)
 				a.leave(r)
 			})
-			if !a.Ledger.Watches(a.Kind) {
-				write()
-				return
+			then = a.over(system, write)
+			if then != nil && errors.Is(err, errNoReturn) { // its goroutine ends here
+				then(nil)
 			}
-			// The agent may not read: the session does not wait for that.
-			system.Meanwhile(write, func() { a.left(system) })
 		}()
 		response, err = call(ctx, job, func() {
 			if a.moved(running, system.Clock()) {
-				self.Tell(message.CallbacksDue{})
+				self.Tell(nil, message.CallbacksDue{})
 			}
 		})
+		return nil // it is set above
 	})
+}
+
+// over is what comes after a callback: its answer is written, which blocks while
+// the agent does not read, and the session hears, which does not wait for that.
+func (a *Actor) over(system *kernel.System, write func()) (then func(*kernel.Worker)) {
+	if !a.Ledger.Watches(a.Kind) {
+		write()
+		return nil
+	}
+	return func(w *kernel.Worker) {
+		a.Changed(w)
+		system.Go(w, func() func(*kernel.Worker) { write(); return nil })
+	}
 }
 
 // settle answers a request whose callback has ended.
@@ -275,17 +287,9 @@ func (a *Actor) leave(request *ledger.Request) {
 	delete(a.running, request)
 }
 
-// left tells the session that somebody has decided.
-func (a *Actor) left(system *kernel.System) {
-	turn := system.NewTurn()
-	a.Changed(turn)
-	turn.Run()
-	turn.Finish()
-}
-
 // changed tells the session, which shows that a person is asked.
-func (a *Actor) changed(t kernel.Turner) {
+func (a *Actor) changed(w *kernel.Worker) {
 	if a.Ledger.Watches(a.Kind) {
-		a.Changed(t)
+		a.Changed(w)
 	}
 }

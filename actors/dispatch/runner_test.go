@@ -95,7 +95,7 @@ func (r *rig) start() {
 	r.ref = &kernel.Address[message.ToCallback]{}
 	err := kernel.SpawnRoot(r.sys, fmt.Sprintf("permission#%d", r.lives), r.ref, &dispatch.Actor{
 		Kind: ledger.Permission, Ledger: r.Ledger, Prepare: func(q *ledger.Request) (dispatch.Job, error) { return r.prepare(q) },
-		Changed: func(kernel.Turner) { r.mu.Lock(); r.changed++; r.mu.Unlock() },
+		Changed: func(*kernel.Worker) { r.mu.Lock(); r.changed++; r.mu.Unlock() },
 	})
 	require.NoError(r.t, err)
 }
@@ -115,7 +115,7 @@ func (r *rig) read(lines ...string) {
 			r.Open(f)
 		}
 	}
-	r.ref.Tell(message.RequestsReady{})
+	r.ref.Tell(nil, message.RequestsReady{})
 }
 
 func ask(id string) string {
@@ -470,7 +470,7 @@ func TestAnUnknownMessageIsAFailure(t *testing.T) {
 	var ref kernel.Address[message.ToCallback]
 	err := kernel.SpawnRoot(sys, "x", &ref, &dispatch.Actor{Kind: ledger.Hook, Ledger: r.Ledger})
 	require.NoError(t, err)
-	ref.Tell(stranger{})
+	ref.Tell(nil, stranger{})
 	require.NoError(t, s.Run(100))
 	require.ErrorContains(t, crash.Reason, "hook: unexpected message")
 }

@@ -93,7 +93,7 @@ func matchers(all []Hook) []matcher {
 func noOpinion(context.Context) (json.RawMessage, error) { return json.RawMessage("{}"), nil }
 
 // New returns the actor.
-func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func(kernel.Turner)) *dispatch.Actor {
+func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func(*kernel.Worker)) *dispatch.Actor {
 	match := matchers(all)
 	prepare := func(r *ledger.Request) (dispatch.Job, error) {
 		req, err := protocol.DecodeAgentRequest(r.Frame)

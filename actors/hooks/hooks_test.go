@@ -30,7 +30,7 @@ func actor(t *testing.T, all []hooks.Hook) *dispatchtest.Rig {
 	t.Helper()
 	return dispatchtest.New(t,
 		func(r *dispatchtest.Rig) *dispatch.Actor {
-			return hooks.New(r.Ledger, claude.New(), all, func(kernel.Turner) {})
+			return hooks.New(r.Ledger, claude.New(), all, func(*kernel.Worker) {})
 		},
 		func(q *ledger.Request, reason string) ([]byte, string) {
 			return hooks.Denial(claude.New(), all, q, reason)
@@ -214,7 +214,7 @@ func TestTheTextForAnUnknownHookIsTheDialects(t *testing.T) {
 	t.Parallel()
 	r := dispatchtest.New(t,
 		func(r *dispatchtest.Rig) *dispatch.Actor {
-			return hooks.New(r.Ledger, qoder.New(), nil, func(kernel.Turner) {})
+			return hooks.New(r.Ledger, qoder.New(), nil, func(*kernel.Worker) {})
 		},
 		func(q *ledger.Request, reason string) ([]byte, string) {
 			return hooks.Denial(qoder.New(), nil, q, reason)

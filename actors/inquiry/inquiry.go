@@ -41,7 +41,7 @@ type Callbacks struct {
 type Gate func(context.Context, *protocol.TurnInfo) (protocol.ShouldRunReply, error)
 
 // New returns the actor.
-func New(l *ledger.Ledger, d dialect.Dialect, callbacks Callbacks, changed func(kernel.Turner)) *dispatch.Actor {
+func New(l *ledger.Ledger, d dialect.Dialect, callbacks Callbacks, changed func(*kernel.Worker)) *dispatch.Actor {
 	a := &answers{callbacks: callbacks, dialect: d}
 	return &dispatch.Actor{Kind: ledger.Inquiry, Ledger: l, Prepare: a.prepare, Changed: changed}
 }

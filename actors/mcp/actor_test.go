@@ -23,7 +23,7 @@ func served(t *testing.T, s Server) *dispatchtest.Rig {
 		return New(r.Ledger, NewBridge(BridgeConfig{
 			Servers: []Server{s}, Clock: r.Sched, Exec: r.Sched, NotificationReply: json.RawMessage(claudeReply),
 			Notify: func(string, string, json.RawMessage) error { return nil },
-		}), func(kernel.Turner) {})
+		}), func(*kernel.Worker) {})
 	}, func(q *ledger.Request, reason string) ([]byte, string) { return Denial(q, reason) })
 }
 

@@ -117,7 +117,7 @@ func (b *Bridge) Remove(name string) {
 }
 
 // New returns the actor.
-func New(l *ledger.Ledger, b *Bridge, changed func(kernel.Turner)) *dispatch.Actor {
+func New(l *ledger.Ledger, b *Bridge, changed func(*kernel.Worker)) *dispatch.Actor {
 	prepare := func(r *ledger.Request) (dispatch.Job, error) {
 		return b.prepare(r, func() { l.Drop(r) })
 	}

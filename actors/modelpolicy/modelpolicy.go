@@ -41,7 +41,7 @@ func expired(limit time.Duration) error {
 }
 
 // New returns the actor. limit zero means 500 ms, negative none.
-func New(l *ledger.Ledger, d dialect.Dialect, resolve Func, limit time.Duration, changed func(kernel.Turner)) *dispatch.Actor {
+func New(l *ledger.Ledger, d dialect.Dialect, resolve Func, limit time.Duration, changed func(*kernel.Worker)) *dispatch.Actor {
 	if limit == 0 {
 		limit = DefaultTimeout
 	}

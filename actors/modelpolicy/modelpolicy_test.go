@@ -26,7 +26,7 @@ func policy(t *testing.T, d dialect.Dialect, resolve modelpolicy.Func, limit tim
 	t.Helper()
 	return dispatchtest.New(t,
 		func(r *dispatchtest.Rig) *dispatch.Actor {
-			return modelpolicy.New(r.Ledger, d, resolve, limit, func(kernel.Turner) {})
+			return modelpolicy.New(r.Ledger, d, resolve, limit, func(*kernel.Worker) {})
 		},
 		func(_ *ledger.Request, reason string) ([]byte, string) { return nil, reason })
 }

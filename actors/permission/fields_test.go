@@ -37,7 +37,7 @@ func exchange(t *testing.T, d dialect.Dialect, request string, decide permission
 	t.Helper()
 	r := dispatchtest.New(t,
 		func(r *dispatchtest.Rig) *dispatch.Actor {
-			return permission.New(r.Ledger, d, decide, 0, func(kernel.Turner) {})
+			return permission.New(r.Ledger, d, decide, 0, func(*kernel.Worker) {})
 		},
 		func(_ *ledger.Request, reason string) ([]byte, string) {
 			return d.PermissionFailure(&protocol.CanUseToolRequest{ToolUseID: "toolu_1"}, reason), ""
@@ -168,7 +168,7 @@ func TestTheAgentNoLongerWantsToKnow(t *testing.T) {
 				return permission.New(r.Ledger, d, func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 					ended = r.Sched.Await(ctx, make(chan struct{}))
 					return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
-				}, 0, func(kernel.Turner) {})
+				}, 0, func(*kernel.Worker) {})
 			},
 			func(*ledger.Request, string) ([]byte, string) { return []byte(`{}`), "" })
 		r.Ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`, 0)

@@ -23,7 +23,7 @@ type Func func(ctx context.Context, r *protocol.CanUseToolRequest) (protocol.Per
 var ErrNoCallback = errors.New("the agent asked for permission, and no CanUseTool callback is configured")
 
 // New returns the actor. limit zero means none: a person may be asleep.
-func New(l *ledger.Ledger, d dialect.Dialect, decide Func, limit time.Duration, changed func(kernel.Turner)) *dispatch.Actor {
+func New(l *ledger.Ledger, d dialect.Dialect, decide Func, limit time.Duration, changed func(*kernel.Worker)) *dispatch.Actor {
 	prepare := func(r *ledger.Request) (dispatch.Job, error) {
 		job := dispatch.Job{Limit: limit, SetBy: "PermissionTimeout"}
 		req, err := protocol.DecodeAgentRequest(r.Frame)

@@ -27,7 +27,7 @@ func gate(t *testing.T, decide permission.Func, limit time.Duration) *dispatchte
 	d := claude.New()
 	return dispatchtest.New(t,
 		func(r *dispatchtest.Rig) *dispatch.Actor {
-			return permission.New(r.Ledger, d, decide, limit, func(kernel.Turner) {})
+			return permission.New(r.Ledger, d, decide, limit, func(*kernel.Worker) {})
 		},
 		func(_ *ledger.Request, reason string) ([]byte, string) {
 			return d.PermissionFailure(&protocol.CanUseToolRequest{ToolUseID: "toolu_1"}, reason), ""

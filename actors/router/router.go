@@ -87,7 +87,7 @@ func (a *Actor) work(c *kernel.Context[message.ToRouter]) error {
 	}
 	a.arm(c)
 	if a.cfg.Ledger.Drained() {
-		a.cfg.Session.Tell(message.LedgerChanged{})
+		a.cfg.Session.Tell(c.Worker(), message.LedgerChanged{})
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (a *Actor) sort(c *kernel.Context[message.ToRouter]) {
 		}
 	}
 	if changed {
-		a.cfg.Session.TellAfter(c, message.LedgerChanged{})
+		a.cfg.Session.Tell(c.Worker(), message.LedgerChanged{})
 	}
 }
 
@@ -140,10 +140,10 @@ func (a *Actor) sort(c *kernel.Context[message.ToRouter]) {
 func (a *Actor) call(c *kernel.Context[message.ToRouter], kind ledger.Kind) bool {
 	switch {
 	case a.cfg.Callbacks[kind].Live():
-		a.cfg.Callbacks[kind].TellAfter(c, message.RequestsReady{})
+		a.cfg.Callbacks[kind].Tell(c.Worker(), message.RequestsReady{})
 	case !a.cfg.Ledger.Waiting(kind):
 	case a.cfg.Uncalled.Live():
-		a.cfg.Uncalled.TellAfter(c, message.RequestsReady{})
+		a.cfg.Uncalled.Tell(c.Worker(), message.RequestsReady{})
 	default:
 		return true
 	}
@@ -157,7 +157,7 @@ func (a *Actor) settle(f protocol.Frame) bool {
 		return call != nil
 	}
 	if !call.Setup { // the session waits for it
-		a.cfg.Session.Tell(message.LedgerChanged{})
+		a.cfg.Session.Tell(nil, message.LedgerChanged{})
 		return true
 	}
 	resp, err := call.Answer()
@@ -167,7 +167,7 @@ func (a *Actor) settle(f protocol.Frame) bool {
 	if err != nil {
 		a.cfg.Ledger.SetInitFailure(err)
 	}
-	a.cfg.Session.Tell(message.LedgerChanged{})
+	a.cfg.Session.Tell(nil, message.LedgerChanged{})
 	return true
 }
 
@@ -197,7 +197,7 @@ func (a *Actor) write() error {
 	if a.cfg.Ledger.Initialized() == nil {
 		if err := a.initialize(); err != nil {
 			a.cfg.Ledger.SetInitFailure(err)
-			a.cfg.Session.Tell(message.LedgerChanged{})
+			a.cfg.Session.Tell(nil, message.LedgerChanged{})
 			return nil
 		}
 	}
@@ -205,7 +205,7 @@ func (a *Actor) write() error {
 		return a.cfg.Dialect.UserLine(a.cfg.Opening.defaults, m)
 	})
 	if turns {
-		a.cfg.Session.Tell(message.LedgerChanged{})
+		a.cfg.Session.Tell(nil, message.LedgerChanged{})
 	}
 	return err
 }
@@ -238,6 +238,6 @@ func (a *Actor) arm(c *kernel.Context[message.ToRouter]) {
 		a.timer = c.After(at.Sub(c.Now()), message.DeadlineReached{})
 	}
 	if a.cfg.Ledger.InitFailure() != nil {
-		a.cfg.Session.Tell(message.LedgerChanged{})
+		a.cfg.Session.Tell(c.Worker(), message.LedgerChanged{})
 	}
 }

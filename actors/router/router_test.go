@@ -134,7 +134,7 @@ func (r *rig) start() *rig {
 // connect makes an agent that can be written to.
 func (r *rig) connect() *rig {
 	r.SetOutlet(r)
-	r.ref.Tell(message.FramesReady{})
+	r.ref.Tell(nil, message.FramesReady{})
 	r.settle()
 	return r
 }
@@ -166,7 +166,7 @@ func (r *rig) read(lines ...string) {
 		f, err := protocol.ParseFrame([]byte(line))
 		require.NoError(r.t, err)
 		if r.Put([]protocol.Frame{f}) {
-			r.ref.Tell(message.FramesReady{})
+			r.ref.Tell(nil, message.FramesReady{})
 		}
 	}
 	r.settle()
@@ -177,7 +177,7 @@ func (r *rig) call(subtype string, opts ...ledger.CallOption) *ledger.Call {
 	r.t.Helper()
 	c, err := r.OpenCall(subtype, json.RawMessage(fmt.Sprintf(`{"subtype":%q}`, subtype)), opts...)
 	require.NoError(r.t, err)
-	r.ref.Tell(message.WorkReady{})
+	r.ref.Tell(nil, message.WorkReady{})
 	return c
 }
 
@@ -189,7 +189,7 @@ func (r *rig) send() *ledger.Turn {
 		Message: protocol.UserContent{Role: "user", Content: protocol.StringContent("hi")},
 	})
 	require.NoError(r.t, err)
-	r.ref.Tell(message.WorkReady{})
+	r.ref.Tell(nil, message.WorkReady{})
 	return turn
 }
 
@@ -250,7 +250,7 @@ func TestInitializeComesFirst(t *testing.T) {
 	r.connect()
 	assert.Equal(t, []string{"initialize"}, r.wrote())
 	for range 3 {
-		r.ref.Tell(message.WorkReady{})
+		r.ref.Tell(nil, message.WorkReady{})
 	}
 	r.pass(time.Second)
 	assert.Equal(t, []string{"initialize"}, r.wrote(), "once, and nothing before its answer")
@@ -365,7 +365,7 @@ func TestInitializeIsAskedForAgainAfterACrash(t *testing.T) {
 	r.dialect.initialize = func() (json.RawMessage, error) { panic("a bug") }
 	r.start()
 	r.SetOutlet(r)
-	r.ref.Tell(message.FramesReady{})
+	r.ref.Tell(nil, message.FramesReady{})
 	r.settle()
 	require.Len(t, r.crashes, 1)
 	r.dialect.initialize = nil
@@ -525,7 +525,7 @@ func TestNoRoomIsNoFailure(t *testing.T) {
 	r.settle()
 	assert.Empty(t, r.lines)
 	r.full = false
-	r.ref.Tell(message.FramesReady{}) // the transport says that there is room
+	r.ref.Tell(nil, message.FramesReady{}) // the transport says that there is room
 	r.settle()
 	assert.Equal(t, []string{"user", "set_model"}, r.wrote())
 	assert.Empty(t, r.crashes)
@@ -547,7 +547,7 @@ func TestTheSessionIsToldOfTheEnd(t *testing.T) {
 	r.read(`{"type":"assistant"}`)
 	told := r.told
 	r.EndOfInput()
-	r.ref.Tell(message.FramesReady{})
+	r.ref.Tell(nil, message.FramesReady{})
 	r.settle()
 	assert.Greater(t, r.told, told)
 }
@@ -568,7 +568,7 @@ func TestTheSessionIsToldOfTurns(t *testing.T) {
 func TestAnUnknownMessageIsAFailure(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
-	r.ref.Tell(stranger{})
+	r.ref.Tell(nil, stranger{})
 	r.settle()
 	require.Len(t, r.crashes, 1)
 	require.ErrorContains(t, r.crashes[0], "router: unexpected message")

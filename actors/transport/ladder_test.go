@@ -156,7 +156,7 @@ func TestAnOldTimerClimbsNoStage(t *testing.T) {
 	r.want(transport.Terminated)
 	r.settle()
 	for _, stage := range []transport.Stage{transport.Open, transport.ClosedStdin} {
-		r.address.Tell(message.StageOver{Stage: int(stage)})
+		r.address.Tell(nil, message.StageOver{Stage: int(stage)})
 	}
 	r.pass(time.Second)
 	assert.Equal(t, []string{"0s spawn", "0s SIGTERM"}, r.proc.log)

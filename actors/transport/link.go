@@ -39,12 +39,10 @@ type LinkConfig struct {
 	Ledger  *ledger.Ledger
 	// Moved tells the transport actor, Frames the router. Both only send.
 	Moved func()
-	// Frames may be given the turn of the caller, who runs it then.
-	Frames func(kernel.Turner)
-	// Turn returns a turn for the reader, and Relief what keeps it reading while
-	// the turn's tasks run. Optional, but only both.
-	Turn   func() *kernel.Turn
-	Relief func(job func()) *kernel.Relief
+	// Frames is given the worker of the reader, which runs it then, or nil.
+	Frames func(*kernel.Worker)
+	// Role makes the role of the reader.
+	Role func(job func(*kernel.Worker)) *kernel.Role
 	// Stderr receives each line of the agent's stderr, without its newline,
 	// on a task of the link. Optional.
 	Stderr func(line string)
@@ -88,9 +86,6 @@ type Link struct {
 // NewLink returns a link that is idle.
 func NewLink(cfg LinkConfig) *Link {
 	cfg.Graces = cfg.Graces.WithDefaults()
-	if cfg.Turn == nil {
-		cfg.Turn = func() *kernel.Turn { return nil }
-	}
 	k := &Link{cfg: cfg, stderr: tail{max: 16 << 10}, noise: tail{max: 2 << 10}}
 	k.life, k.cancel = context.WithCancelCause(context.Background())
 	k.reading, k.stopRead = context.WithCancelCause(context.Background())
@@ -168,7 +163,7 @@ func (k *Link) launch(ctx context.Context) {
 		onStderr(k.pumpStderr)
 	}
 	k.cfg.Ledger.SetOutlet(k.writer)
-	k.cfg.Exec.Go(newPump(k).task)
+	newPump(k).start()
 	afterExit(k.awaitExit)
 	k.mu.Unlock()
 	k.advance()       // a close that came during the launch

@@ -452,7 +452,7 @@ func TestTheContextOfASpawnOutlivesIt(t *testing.T) {
 	var address kernel.Address[message.ToTransport]
 	link := transport.NewLink(transport.LinkConfig{
 		Clock: sys.Clock(), Exec: sys.Executor(), Graces: graces, Ledger: l, Spawner: k,
-		Moved: func() { address.Tell(message.LinkMoved{}) }, Frames: func(kernel.Turner) {}, Stderr: func(string) {},
+		Moved: func() { address.Tell(nil, message.LinkMoved{}) }, Frames: func(*kernel.Worker) {}, Role: sys.NewRole, Stderr: func(string) {},
 	})
 	err := kernel.SpawnRoot(sys, "transport#1", &address, &transport.Actor{Link: link, Changed: func() {}})
 	require.NoError(t, err)
@@ -460,7 +460,7 @@ func TestTheContextOfASpawnOutlivesIt(t *testing.T) {
 	require.Eventually(t, l.Connected, 10*time.Second, time.Millisecond)
 	require.NoError(t, ctx.Err())
 	link.Want(transport.ClosedStdin)
-	address.Tell(message.LinkMoved{})
+	address.Tell(nil, message.LinkMoved{})
 	require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), link.Done()))
 	require.NoError(t, kernel.StopAndWait(t.Context(), &address))
 }
@@ -478,7 +478,7 @@ func TestManyLinksInProduction(t *testing.T) {
 			link := transport.NewLink(transport.LinkConfig{
 				Clock: sys.Clock(), Exec: sys.Executor(), Graces: graces, Ledger: l,
 				Spawner: transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: echo},
-				Moved:   func() { address.Tell(message.LinkMoved{}) }, Frames: func(kernel.Turner) {}, Stderr: func(string) {},
+				Moved:   func() { address.Tell(nil, message.LinkMoved{}) }, Frames: func(*kernel.Worker) {}, Role: sys.NewRole, Stderr: func(string) {},
 			})
 			err := kernel.SpawnRoot(sys, "transport#1", &address, &transport.Actor{Link: link, Changed: func() {}})
 			require.NoError(t, err)
@@ -493,7 +493,7 @@ func TestManyLinksInProduction(t *testing.T) {
 				}
 			}
 			link.Want(transport.ClosedStdin)
-			address.Tell(message.LinkMoved{})
+			address.Tell(nil, message.LinkMoved{})
 			require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), link.Done()))
 			got := 0
 			for {

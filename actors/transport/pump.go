@@ -24,35 +24,32 @@ type pump struct {
 	woken   bool // there is something to read
 	marked  bool // a byte order mark was reported
 	cut     bool // the line has no newline: the agent ended in it
-	relief  *kernel.Relief
+	role    *kernel.Role
 }
 
 func newPump(k *Link) *pump {
 	return &pump{Link: k, out: k.proc.Stdout(), lines: protocol.NewSplitter(k.cfg.MaxLine)}
 }
 
-// task reads, and runs what it read calls back: a request does not wait for a
-// goroutine to be woken. Nor does the reader wait for a callback that takes its
-// time: another task reads on.
-func (p *pump) task() {
-	for !p.rests() {
+func (p *pump) start() {
+	p.role = p.cfg.Role(p.job)
+	p.role.Start()
+}
+
+// job reads, and has its worker run what that calls back: a request does not wait
+// for a goroutine to be woken. Nor does the reader wait for a callback that takes
+// its time: another goroutine then has the role.
+func (p *pump) job(w *kernel.Worker) {
+	for w.HasRole() && !p.rests() {
 		if !p.read() {
+			w.EndRole()
 			p.end()
 			return
 		}
-		if !p.tell {
-			continue
-		}
-		p.tell = false
-		turn := p.cfg.Turn()
-		p.cfg.Frames(turn)
-		if turn.Run(); turn.Left() {
-			if p.relief == nil {
-				p.relief = p.cfg.Relief(p.task)
-			}
-			if !p.relief.During(turn.Finish) {
-				return
-			}
+		if p.tell {
+			p.tell = false
+			p.cfg.Frames(w)
+			w.Run()
 		}
 	}
 }
@@ -68,7 +65,7 @@ func (p *pump) end() {
 	p.mute()
 }
 
-// rests reports whether a task is to go on once there is something to read: an
+// rests reports whether the role is to be taken again once there is something to read: an
 // agent that has nothing to do is waited for without a goroutine, where its
 // process can be, and with no buffer larger than the first.
 func (p *pump) rests() bool {
@@ -92,7 +89,7 @@ func (p *pump) rests() bool {
 func (p *pump) wake() {
 	p.inStdout.Store(false)
 	p.woken = true
-	p.task()
+	p.role.Take()
 }
 
 // read reports whether there may be more to read.

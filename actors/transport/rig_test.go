@@ -61,8 +61,9 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 		link: transport.LinkConfig{
 			Clock: r.sched, Exec: r.sched, Spawner: r.proc, Graces: graces,
 			Command: transport.Command{Path: "/bin/agent", Dir: "/work"},
-			Moved:   func() { r.moved++; r.address.Tell(message.LinkMoved{}) },
-			Frames:  func(kernel.Turner) { r.frames++ },
+			Moved:   func() { r.moved++; r.address.Tell(nil, message.LinkMoved{}) },
+			Frames:  func(*kernel.Worker) { r.frames++ },
+			Role:    r.sys.NewRole,
 			Stderr:  func(line string) { r.stderr = append(r.stderr, line) },
 		},
 		ledger: ledger.Config{
@@ -102,7 +103,7 @@ func (r *rig) up() *rig {
 // want asks for the ladder, as the session does.
 func (r *rig) want(stage transport.Stage) {
 	r.Want(stage)
-	r.address.Tell(message.LinkMoved{})
+	r.address.Tell(nil, message.LinkMoved{})
 }
 
 // settle runs what is ready, without letting time go by.

@@ -280,27 +280,15 @@ func (c *Context[M]) After(d time.Duration, m M) Timer {
 		c.timers = &timers{}
 	}
 	self := c.self
-	return c.timers.after(c.sys.cfg.Clock, d, func() { self.Tell(m) })
+	return c.timers.after(c.sys.cfg.Clock, d, func() { self.Tell(nil, m) })
 }
 
-// Go runs fn as a task of the system's executor, no sooner than the actor has
-// handled what it was told: the task may block, the actor does not. It may get
-// the goroutine that the actor ran on.
-func (c *Context[M]) Go(fn func()) {
-	if t := c.turn(); t != nil {
-		t.tasks = append(t.tasks, fn)
-		return
-	}
-	c.sys.cfg.Executor.Go(fn)
-}
+// Worker is the one that runs the actor. It is passed to Tell.
+func (c *Context[M]) Worker() *Worker { return c.adapter.life.worker }
 
-// turn is the actor's present turn; nil where none can be prolonged.
-func (c *Context[M]) turn() *Turn {
-	if c.sys.prolong {
-		return c.adapter.life.turn
-	}
-	return nil
-}
+// Go runs a task, no sooner than the actor has handled what it was told: the task
+// may block, the actor does not. It may get the goroutine that the actor ran on.
+func (c *Context[M]) Go(t Task) { c.sys.Go(c.Worker(), t) }
 
 // StopSelf ends the actor after the current message, without a failure.
 func (c *Context[M]) StopSelf() { c.adapter.fail(errStopSelf) }

@@ -23,19 +23,9 @@ type Located interface {
 
 // Tell leaves a message and returns at once. The message is handled by the
 // present incarnation or by a later one; once the address is closed it is counted
-// as a dead letter. A nil message panics.
-func (a *Address[M]) Tell(m M) { a.box.tell(nil, m) }
-
-// TellAfter is Tell by somebody who has a turn and is about to end it: the
-// receiver then runs on the same goroutine, if nobody else runs it. A nil t is
-// nobody's turn.
-func (a *Address[M]) TellAfter(t Turner, m M) {
-	var mine *Turn
-	if t != nil {
-		mine = t.turn()
-	}
-	a.box.tell(mine, m)
-}
+// as a dead letter. w is the caller's worker, which may then run the receiver, or
+// nil. A nil message panics.
+func (a *Address[M]) Tell(w *Worker, m M) { a.box.tell(w, m) }
 
 // Live reports whether there is an incarnation that handles messages, or will
 // once it has started.

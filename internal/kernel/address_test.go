@@ -115,7 +115,7 @@ func TestMessagesOutliveTheIncarnation(t *testing.T) {
 					if j.deaths != nil {
 						j.deaths = times(*j.deaths)
 					}
-					p.at.Tell(j) // also before there is anybody
+					p.at.Tell(nil, j) // also before there is anybody
 				}
 				family(t, seed, p, nil)()
 				require.Equal(t, []int{0, 1, 2}, p.done, "each is done, once, in order")
@@ -147,7 +147,7 @@ func TestKilledAtEveryMessage(t *testing.T) {
 					}
 				})
 				for n := range jobs {
-					p.at.Tell(chore{n: n, commit: n%2 == 0})
+					p.at.Tell(nil, chore{n: n, commit: n%2 == 0})
 				}
 				run()
 				require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, p.done, "killed %v %d, seed %d", at, kill, seed)
@@ -163,9 +163,9 @@ func TestAMessageThatKillsIsDropped(t *testing.T) {
 	run := family(t, 1, p, nil)
 	_, ok := p.at.DropHead()
 	assert.False(t, ok, "nobody has died")
-	p.at.Tell(chore{n: 0})
-	p.at.Tell(chore{n: 1, deaths: times(1000)})
-	p.at.Tell(chore{n: 2})
+	p.at.Tell(nil, chore{n: 0})
+	p.at.Tell(nil, chore{n: 1, deaths: times(1000)})
+	p.at.Tell(nil, chore{n: 2})
 	run()
 	assert.Equal(t, []int{0, 2}, p.done)
 	assert.Equal(t, []int{1, 2}, p.tries)
@@ -189,7 +189,7 @@ func TestAnAddressHasOneActor(t *testing.T) {
 func TestAnAddressWithoutAnActor(t *testing.T) {
 	t.Parallel()
 	var at kernel.Address[msg]
-	at.Tell(mute{})
+	at.Tell(nil, mute{})
 	assert.Equal(t, 1, at.Depth())
 	assert.Zero(t, at.Handled())
 	assert.Empty(t, at.Name())
@@ -207,11 +207,11 @@ func TestAClosedAddressCountsDeadLetters(t *testing.T) {
 	at := root(t, sys, p)
 	require.NoError(t, s.Run(100))
 	p.at.Close()
-	p.at.Tell(chore{n: 1})
+	p.at.Tell(nil, chore{n: 1})
 	p.at.Close()
 	assert.EqualValues(t, 1, sys.DeadLetters())
 	require.NoError(t, kernel.StopAndWait(t.Context(), at))
-	p.at.Tell(chore{n: 2})
+	p.at.Tell(nil, chore{n: 2})
 	assert.EqualValues(t, 2, sys.DeadLetters())
 	assert.Empty(t, p.done)
 }
@@ -237,10 +237,10 @@ func TestATimerTellsTheAddressWhileItsIncarnationLives(t *testing.T) {
 	var at kernel.Address[msg]
 	var seen []string
 	require.NoError(t, kernel.SpawnRoot(sys, "a#1", &at, latecomer{&seen}))
-	at.Tell(boom{})
+	at.Tell(nil, boom{})
 	require.NoError(t, s.Run(100))
 	require.NoError(t, kernel.SpawnRoot(sys, "a#2", &at, latecomer{&seen}))
-	at.Tell(ping{})
+	at.Tell(nil, ping{})
 	require.NoError(t, s.Run(100))
 	assert.Equal(t, []string{"a#2 kernel_test.ping"}, seen, "the timer ended with its incarnation")
 }

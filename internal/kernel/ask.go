@@ -64,7 +64,7 @@ func Ask[R, M any](ctx context.Context, to *Address[M], build func(*Promise[R]) 
 		return p.Value()
 	default:
 	}
-	to.Tell(build(p))
+	to.Tell(nil, build(p))
 	return p.Wait(ctx, to.box.sys.cfg.Executor)
 }
 

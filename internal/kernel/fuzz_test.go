@@ -119,9 +119,9 @@ func TestStopWhileCrashing(t *testing.T) {
 			s.Step()
 		}
 		for range 15 {
-			refs[rng.IntN(len(refs))].Tell(boom{})
+			refs[rng.IntN(len(refs))].Tell(nil, boom{})
 			if rng.IntN(40) == 0 {
-				root.Tell(boom{})
+				root.Tell(nil, boom{})
 			}
 			for range rng.IntN(4) {
 				s.Step()

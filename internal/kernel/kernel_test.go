@@ -117,7 +117,7 @@ func simulated(t *testing.T, seed uint64) (*sim.Scheduler, *kernel.System) {
 func TestAskAnswersAndLearnsOfDeath(t *testing.T) {
 	t.Parallel()
 	for name, sys := range map[string]*kernel.System{
-		"production": kernel.NewSystem(kernel.Config{}),
+		"goroutines": kernel.NewSystem(kernel.Config{}),
 		"simulation": kernel.NewSystem(sim.New(1).Config()),
 	} {
 		ref := root(t, sys, &node{})
@@ -146,7 +146,7 @@ func TestQueuedRequestOfACrashedActorEnds(t *testing.T) {
 	t.Parallel()
 	_, sys := simulated(t, 3)
 	ref := root(t, sys, &node{})
-	ref.Tell(boom{})
+	ref.Tell(nil, boom{})
 	_, err := askPing(t.Context(), ref)
 	require.ErrorIs(t, err, kernel.ErrStopped)
 }
@@ -179,7 +179,7 @@ func TestFailureStopsTheActorAndTellsItsParent(t *testing.T) {
 			ref := root(t, sys, parent)
 			child := askSpawn(t, ref, "child#1", &kernel.Address[msg]{}, c.child)
 			if c.strike != nil {
-				child.Tell(c.strike)
+				child.Tell(nil, c.strike)
 			}
 			require.NoError(t, s.Run(1000))
 			require.Len(t, parent.downs, 1)
@@ -223,10 +223,10 @@ func TestDeadLettersAreCounted(t *testing.T) {
 	s, sys := simulated(t, 1)
 	ref := root(t, sys, &node{})
 	require.NoError(t, kernel.StopAndWait(t.Context(), ref))
-	ref.Tell(mute{})
+	ref.Tell(nil, mute{})
 	require.NoError(t, s.Run(100))
 	assert.EqualValues(t, 1, sys.DeadLetters())
-	assert.Panics(t, func() { ref.Tell(nil) })
+	assert.Panics(t, func() { ref.Tell(nil, nil) })
 }
 
 // tough is an actor that fails and lives, and whose rescue fails as well.
@@ -246,9 +246,9 @@ func TestASurvivorLivesWhateverItsRescueDoes(t *testing.T) {
 	}
 	ref := root(t, kernel.NewSystem(cfg), &tough{})
 	for range 3 {
-		ref.Tell(crash{errors.New("a bug")})
+		ref.Tell(nil, crash{errors.New("a bug")})
 		reply := kernel.NewPromise[int]()
-		ref.Tell(ping{reply})
+		ref.Tell(nil, ping{reply})
 		started, err := reply.Wait(t.Context(), s)
 		require.NoError(t, err)
 		assert.Equal(t, 1, started, "never restarted")
@@ -285,7 +285,7 @@ func TestTimersEndWithTheirActor(t *testing.T) {
 	sys := kernel.NewSystem(sched.Config())
 	s, start := &sleeper{}, sched.Now()
 	ref := root(t, sys, s)
-	sched.Go(func() { sched.AfterFunc(2*time.Second, func() { ref.Tell(quit{}) }) })
+	sched.Go(func() { sched.AfterFunc(2*time.Second, func() { ref.Tell(nil, quit{}) }) })
 	require.NoError(t, sched.Run(1000))
 	assert.Equal(t, 1, s.woken)
 	assert.Equal(t, 2*time.Second, sched.Now().Sub(start), "nothing waits for the hour")

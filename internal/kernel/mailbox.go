@@ -46,7 +46,7 @@ type life struct {
 	running  bool      // a goroutine runs it, or is about to
 	watchers []*func() // called when it is gone
 
-	turn *Turn // of the goroutine that runs it
+	worker *Worker // whose goroutine runs it
 }
 
 var errOccupied = errors.New("the address has an actor")
@@ -116,9 +116,8 @@ func (b *inbox) watch(fn func()) (unwatch func()) {
 	}
 }
 
-// tell leaves a message. Who runs the receiver, if nobody does, is the turn, or
-// else the dispatcher.
-func (b *inbox) tell(t *Turn, m any) {
+// tell leaves a message, and sees to it that somebody runs the receiver.
+func (b *inbox) tell(w *Worker, m any) {
 	if m == nil {
 		panic("kernel: Tell with a nil message")
 	}
@@ -133,7 +132,7 @@ func (b *inbox) tell(t *Turn, m any) {
 	due := l != nil && l.due(b)
 	b.mu.Unlock()
 	if due {
-		l.schedule(t)
+		l.schedule(w)
 	}
 }
 
@@ -195,41 +194,35 @@ func (l *life) due(b *inbox) bool {
 // open reports whether there is a message to handle; b.mu is held.
 func (l *life) open(b *inbox) bool { return l.started && !l.stopping && len(b.user) > 0 }
 
-func (l *life) schedule(t *Turn) {
-	if t != nil {
-		t.actors = append(t.actors, l)
+// schedule is where it is decided who runs an actor.
+func (l *life) schedule(w *Worker) {
+	if w != nil && l.sys.cfg.Dispatcher.Inline(false) {
+		w.actors = append(w.actors, l)
 		return
 	}
-	l.sys.cfg.Dispatcher.Schedule(l.process)
+	l.sys.cfg.Dispatcher.Go(l.work)
 }
 
-// process handles what is there and then whatever that left to do.
-func (l *life) process() {
-	t := l.sys.newTurn()
-	if !l.run(t) {
-		l.schedule(nil)
-	}
-	t.Run()
-	t.Finish()
+func (l *life) work() {
+	w := &Worker{sys: l.sys, actors: []*life{l}}
+	w.Run()
 }
 
-// run handles messages, and reports false when there are more than is a turn's
-// share: nobody waits for the end of a long queue, and what the turn had to do
-// has been given to others.
-func (l *life) run(t *Turn) bool {
+// run handles a batch of messages and reports whether there may be more, which
+// the caller has to schedule then.
+func (l *life) run(w *Worker) (more bool) {
 	b := l.box.Load()
 	if b == nil {
-		return true // it is gone
+		return false // it is gone
 	}
-	l.turn = t
-	for range l.sys.cfg.Dispatcher.Throughput() {
+	l.worker = w
+	for range l.sys.cfg.Dispatcher.Batch() {
 		if !l.step(b) {
-			return true
+			return false
 		}
 	}
-	l.turn = nil
-	t.spread()
-	return false
+	l.worker = nil
+	return true
 }
 
 // step handles one message and reports whether it may be called again.
@@ -249,7 +242,7 @@ func (l *life) step(b *inbox) bool {
 		invoker.InvokeUserMessage(m)
 		b.handled(l)
 	default:
-		l.turn, l.running = nil, false
+		l.worker, l.running = nil, false
 		b.mu.Unlock()
 		return false
 	}

@@ -16,9 +16,9 @@ import (
 // owner is what an address is part of.
 type owner struct{ at kernel.Address[msg] }
 
-// TestStoppedActorsAreGarbage: the actor library keeps the PIDs of removed
+// TestGoroutinesLeaveNoGarbage: the actor library keeps the PIDs of removed
 // children, and must not keep with them what their addresses belong to.
-func TestStoppedActorsAreGarbage(t *testing.T) {
+func TestGoroutinesLeaveNoGarbage(t *testing.T) {
 	t.Parallel()
 	const many = 50
 	sys := kernel.NewSystem(kernel.Config{})

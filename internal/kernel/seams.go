@@ -20,12 +20,23 @@ type Clock interface {
 	AfterFunc(d time.Duration, fn func()) Timer
 }
 
-// Dispatcher is the seam that decides where and when actors run.
+// Dispatcher is the seam that decides where and when actors and tasks run. It is
+// all that knows about goroutines: whatever its answers are, the code that runs is
+// the same.
 type Dispatcher interface {
-	// Schedule arranges for fn to run once; it never runs it inline.
-	Schedule(fn func())
-	// Throughput is how many messages an actor may handle before it yields.
-	Throughput() int
+	// Go runs fn on a goroutine of its own, never inline.
+	Go(fn func())
+	// Inline reports whether a worker takes up the actor that it told, or the task
+	// that its actor made, itself. Otherwise another worker does.
+	Inline(task bool) bool
+	// Batch is how many messages a worker handles for one actor at a time.
+	Batch() int
+	// Yield is called between two things that a worker does; the next one is a
+	// batch of an actor's, or not. Others may run first.
+	Yield(actor bool)
+	// Watch is called when the holder of a role begins the n-th task in its place.
+	// If the task lasts, the dispatcher calls HandOff(n) of the role.
+	Watch(r *Role, n uint64)
 }
 
 // Executor is the seam for everything that may block: user callbacks, pumps,

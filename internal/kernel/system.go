@@ -42,9 +42,7 @@ var ErrStopped = errors.New("kernel: actor stopped")
 type System struct {
 	cfg         Config
 	sys         *actor.ActorSystem
-	prolong     bool // a goroutine may go on with what its actor left to do
 	deadLetters atomic.Int64
-	overseer    overseer
 
 	mu       sync.Mutex
 	props    *actor.Props
@@ -56,8 +54,7 @@ func NewSystem(cfg Config) *System {
 	if cfg.Clock == nil {
 		cfg.Clock = NewClock(nil)
 	}
-	pool := &workers{}
-	prolong := cfg.Dispatcher == nil && cfg.Executor == nil
+	pool := &production{}
 	if cfg.Dispatcher == nil {
 		cfg.Dispatcher = pool
 	}
@@ -70,7 +67,7 @@ func NewSystem(cfg Config) *System {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &System{cfg: cfg, prolong: prolong}
+	s := &System{cfg: cfg}
 	s.props = s.newProps()
 	s.sys = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return cfg.Logger

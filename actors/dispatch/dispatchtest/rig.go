@@ -72,7 +72,7 @@ func (r *Rig) Ask(line string, d time.Duration) {
 		r.t.Fatalf("%s is no control frame", line)
 	}
 	r.Ledger.Open(f)
-	r.at.Tell(message.RequestsReady{})
+	r.at.Tell(nil, message.RequestsReady{})
 	r.Pass(0)
 	r.Pass(d)
 }

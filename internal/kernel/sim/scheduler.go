@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -23,29 +24,40 @@ var (
 	ErrSteps = errors.New("sim: no quiescence within the budget of steps")
 )
 
-// Scheduler implements all four seams of the kernel on one goroutine. Tasks
-// are coroutines: one runs at a time and gives up control only in Await or at
-// its end. It must be used from one goroutine.
+// Scheduler implements all four seams of the kernel on one goroutine. What
+// production runs on a goroutine is a coroutine here: one runs at a time and gives
+// up control only in Await, in Yield, or at its end. It must be used from one
+// goroutine.
 type Scheduler struct {
 	rng     *rand.Rand
-	ready   []step
+	ready   []*task
 	parked  []*task
 	timers  timerHeap
 	now     time.Time
 	seq     uint64
 	steps   int
 	current *task
-	inActor bool
+	outside task // what runs when no task does: the test
 	closed  bool
+	counts  Counts
+}
+
+// Counts says how often a scheduler chose what.
+type Counts struct {
+	Inline    int // a worker went on with an actor or a task itself
+	Elsewhere int // another one did
+	HandOffs  int // a role changed hands because a task waited
 }
 
 // New returns a scheduler whose choices follow from seed. Virtual time starts
 // at 2026-01-01 UTC.
 func New(seed uint64) *Scheduler {
-	return &Scheduler{
+	s := &Scheduler{
 		rng: rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)),
 		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
+	s.current = &s.outside
+	return s
 }
 
 // Config returns a kernel configuration in which every seam is s.
@@ -53,18 +65,36 @@ func (s *Scheduler) Config() kernel.Config {
 	return kernel.Config{Clock: s, Dispatcher: s, Executor: s, Rand: s, Strict: true}
 }
 
-// Schedule implements [kernel.Dispatcher].
-func (s *Scheduler) Schedule(fn func()) {
-	s.ready = append(s.ready, step{run: func() {
-		s.inActor = true
-		defer func() { s.inActor = false }()
-		fn()
-	}})
+// Inline implements [kernel.Dispatcher]: either way is tried.
+func (s *Scheduler) Inline(bool) bool {
+	if s.rng.IntN(2) == 0 {
+		s.counts.Inline++
+		return true
+	}
+	s.counts.Elsewhere++
+	return false
 }
 
-// Throughput implements [kernel.Dispatcher]: the order of messages is chosen one by
-// one.
-func (s *Scheduler) Throughput() int { return 1 }
+// Batch implements [kernel.Dispatcher].
+func (s *Scheduler) Batch() int { return 1 + s.rng.IntN(3) }
+
+// Yield implements [kernel.Dispatcher]: between any two things that a worker does
+// others may run, as goroutines would. It is no wait: no role is handed off.
+func (s *Scheduler) Yield(actor bool) {
+	t := s.current
+	t.inActor = actor
+	if t != &s.outside && !t.killed && !s.closed && s.rng.IntN(2) == 0 {
+		t.yielded = true
+		t.park()
+	}
+}
+
+// Watch implements [kernel.Dispatcher]: time passes in waits alone, so a task that
+// waits is one that lasts.
+func (s *Scheduler) Watch(r *kernel.Role, n uint64) { s.current.role, s.current.n = r, n }
+
+// Counts says what was chosen so far.
+func (s *Scheduler) Counts() Counts { return s.counts }
 
 // Uint64 implements [kernel.Rand].
 func (s *Scheduler) Uint64() uint64 { return s.rng.Uint64() }
@@ -78,14 +108,6 @@ func (s *Scheduler) Now() time.Time { return s.now }
 // Steps is the number of steps taken so far.
 func (s *Scheduler) Steps() int { return s.steps }
 
-// step is a ready piece of work: of a task, unless task is nil.
-type step struct {
-	run  func()
-	task *task
-}
-
-func (s *Scheduler) resumption(t *task) step { return step{func() { s.resume(t) }, t} }
-
 type task struct {
 	next   func() (struct{}, bool)
 	stop   func()
@@ -93,10 +115,22 @@ type task struct {
 	ctx    context.Context
 	done   <-chan struct{}
 	killed bool
+
+	yielded bool         // it gave up control without waiting
+	inActor bool         // it runs a handler
+	role    *kernel.Role // that it has, if any, while it runs task number n
+	n       uint64
 }
 
-// Go implements [kernel.Executor]: fn becomes a task that the scheduler will
-// pick some time later.
+// park gives up control until the scheduler picks the task again.
+func (t *task) park() {
+	if !t.yield(struct{}{}) {
+		t.killed = true
+	}
+}
+
+// Go implements [kernel.Dispatcher] and [kernel.Executor]: fn becomes a task that
+// the scheduler will pick some time later.
 func (s *Scheduler) Go(fn func()) {
 	if s.closed {
 		return
@@ -106,7 +140,7 @@ func (s *Scheduler) Go(fn func()) {
 		t.yield = yield
 		fn()
 	})
-	s.ready = append(s.ready, s.resumption(t))
+	s.ready = append(s.ready, t)
 }
 
 func (s *Scheduler) resume(t *task) {
@@ -114,7 +148,11 @@ func (s *Scheduler) resume(t *task) {
 	s.current = t
 	_, parked := t.next()
 	s.current = outer
-	if parked {
+	switch {
+	case parked && t.yielded:
+		t.yielded = false
+		s.ready = append(s.ready, t)
+	case parked:
 		s.parked = append(s.parked, t)
 	}
 }
@@ -132,7 +170,8 @@ func isClosed(ch <-chan struct{}) bool {
 // called from outside any task, by the test itself, it runs the simulation
 // until the wait is over.
 func (s *Scheduler) Await(ctx context.Context, done <-chan struct{}) error {
-	if s.inActor && s.current == nil {
+	t := s.current
+	if t.inActor {
 		panic("sim: an actor waits; actors must never block")
 	}
 	for {
@@ -144,17 +183,17 @@ func (s *Scheduler) Await(ctx context.Context, done <-chan struct{}) error {
 		case s.closed:
 			return ErrClosed
 		}
-		if t := s.current; t != nil {
-			if t.killed {
-				return ErrClosed
+		switch {
+		case t.killed:
+			return ErrClosed
+		case t != &s.outside:
+			if t.role != nil && t.role.HandOff(t.n) {
+				s.counts.HandOffs++
 			}
+			t.role = nil
 			t.ctx, t.done = ctx, done
-			if !t.yield(struct{}{}) {
-				t.killed = true
-			}
-			continue
-		}
-		if !s.Step() {
+			t.park()
+		case !s.Step():
 			return ErrDeadlock
 		}
 	}
@@ -166,11 +205,11 @@ func (s *Scheduler) Step() bool {
 	s.wake()
 	if n := len(s.ready); n > 0 {
 		i := s.rng.IntN(n)
-		run := s.ready[i].run
-		s.ready[i], s.ready[n-1] = s.ready[n-1], step{}
+		t := s.ready[i]
+		s.ready[i], s.ready[n-1] = s.ready[n-1], nil
 		s.ready = s.ready[:n-1]
 		s.steps++
-		run()
+		s.resume(t)
 		return true
 	}
 	for len(s.timers) > 0 {
@@ -192,7 +231,7 @@ func (s *Scheduler) wake() {
 	kept := s.parked[:0]
 	for _, t := range s.parked {
 		if isClosed(t.done) || t.ctx.Err() != nil {
-			s.ready = append(s.ready, s.resumption(t))
+			s.ready = append(s.ready, t)
 			continue
 		}
 		kept = append(kept, t)
@@ -218,19 +257,13 @@ func (s *Scheduler) Parked() int { return len(s.parked) }
 // wait was over; one that never ran never will.
 func (s *Scheduler) Close() {
 	s.closed = true
-	tasks := s.parked
-	for _, r := range s.ready {
-		if r.task != nil {
-			tasks = append(tasks, r.task)
-		}
-	}
+	tasks := slices.Concat(s.parked, s.ready)
 	s.parked, s.ready = nil, nil
 	for _, t := range tasks {
 		s.current = t
 		t.stop()
-		s.current = nil
+		s.current = &s.outside
 	}
-	s.ready = nil
 }
 
 // AfterFunc implements [kernel.Clock]. Timers of the same instant fire in the

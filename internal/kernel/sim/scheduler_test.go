@@ -33,6 +33,8 @@ type latch chan struct{}
 
 func (l latch) open() { close(l) }
 
+var always = func() latch { l := make(latch); l.open(); return l }()
+
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // race lets tasks, wake-ups and timers race and writes down who came when.
@@ -50,7 +52,11 @@ func race(t *testing.T, seed uint64) string {
 			err := s.Await(t.Context(), opened)
 			note("task %d went on: %v", i, err)
 		})
-		s.Schedule(func() { note("actor %d", i) })
+		s.Go(func() {
+			s.Yield(true)
+			note("actor %d", i)
+			s.Yield(false)
+		})
 		s.AfterFunc(time.Duration(s.Int64N(3))*time.Second, func() {
 			note("timer %d", i)
 			opened.open()
@@ -80,7 +86,7 @@ func TestEveryOrderIsTried(t *testing.T) {
 		s := newScheduler(t, seed)
 		var order strings.Builder
 		s.Go(func() { order.WriteByte('a') })
-		s.Schedule(func() { order.WriteByte('b') })
+		s.Go(func() { order.WriteByte('b') })
 		s.Go(func() { order.WriteByte('c') })
 		require.Zero(t, order.Len(), "nothing runs inline")
 		require.NoError(t, s.Run(quiet))
@@ -316,7 +322,7 @@ func TestGoFromTimersAndActors(t *testing.T) {
 	t.Parallel()
 	s := newScheduler(t, 1)
 	var n int
-	s.Schedule(func() { s.Go(func() { n++ }) })
+	s.Go(func() { s.Yield(true); s.Go(func() { n++ }) })
 	s.AfterFunc(time.Second, func() { s.Go(func() { n++ }) })
 	require.NoError(t, s.Run(quiet))
 	assert.Equal(t, 2, n)
@@ -325,8 +331,14 @@ func TestGoFromTimersAndActors(t *testing.T) {
 func TestActorsMustNotWait(t *testing.T) {
 	t.Parallel()
 	s := newScheduler(t, 1)
-	s.Schedule(func() { _ = s.Await(t.Context(), make(latch)) })
-	assert.PanicsWithValue(t, "sim: an actor waits; actors must never block", func() { s.Step() })
+	s.Go(func() {
+		s.Yield(true)
+		s.Yield(false)
+		_ = s.Await(t.Context(), always)
+		s.Yield(true)
+		_ = s.Await(t.Context(), always)
+	})
+	assert.PanicsWithValue(t, "sim: an actor waits; actors must never block", func() { _ = s.Run(quiet) })
 }
 
 func TestCloseEndsParkedTasks(t *testing.T) {
@@ -365,7 +377,7 @@ func TestConfigPutsTheSchedulerBehindEverySeam(t *testing.T) {
 	assert.Same(t, s, cfg.Executor)
 	assert.Same(t, s, cfg.Rand)
 	assert.True(t, cfg.Strict)
-	assert.Positive(t, s.Throughput())
+	assert.Positive(t, s.Batch())
 	for range 100 {
 		n := s.Int64N(10)
 		assert.True(t, 0 <= n && n < 10)
