@@ -78,12 +78,11 @@ type incarnation interface {
 }
 
 // newProps is the one factory: nothing is inherited by children, so every actor
-// gets its mailbox and strategy here. All actors share what it
-// makes; spawn says whose turn it is.
+// gets its mailbox here. All actors share what it makes; spawn says which is next.
+// There is no supervision strategy: no failure reaches the library.
 func (s *System) newProps() *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor { return s.spawning },
-		actor.WithMailbox(func() actor.Mailbox { return s.spawning.mailbox() }),
-		actor.WithSupervisor(stopOnFailure{}))
+		actor.WithMailbox(func() actor.Mailbox { return s.spawning.mailbox() }))
 }
 
 // spawn calls by, which starts a as an actor.
@@ -239,14 +238,6 @@ func clearRemoved(c actor.Context) {
 }
 
 var errStopSelf = errors.New("kernel: stop self")
-
-// stopOnFailure is the net below the guard: should a failure reach the
-// library after all, the child is stopped.
-type stopOnFailure struct{}
-
-func (stopOnFailure) HandleFailure(_ *actor.ActorSystem, sup actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, _ any) {
-	sup.StopChildren(child)
-}
 
 // Context is what a behaviour sees of the kernel. It is valid only during the
 // call it was passed to, except for Self and System.
