@@ -4,89 +4,89 @@ import "encoding/json"
 
 // TextBlock is text of the model or of the user.
 type TextBlock struct {
-	Text string `json:"text"`
+	Text string `json:"text"` // UTF-8, Markdown by convention; may be ""
 	// Citations is the API's list of citations, as it came.
 	Citations    json.RawMessage `json:"citations,omitempty"`
-	CacheControl json.RawMessage `json:"cache_control,omitempty"`
+	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none
 
 	bare bool // the content was a string, not a list
 }
 
 // ThinkingBlock is the model's thinking.
 type ThinkingBlock struct {
-	Thinking  string `json:"thinking"`
-	Signature string `json:"signature"`
+	Thinking  string `json:"thinking"`  // plain text; "" if thinking is not shown
+	Signature string `json:"signature"` // the API's seal over the block: send it back unchanged
 }
 
 // RedactedThinkingBlock is thinking that the API encrypted.
 type RedactedThinkingBlock struct {
-	Data string `json:"data"`
+	Data string `json:"data"` // opaque to everybody but the API: send it back unchanged
 }
 
 // ToolUseBlock is a tool call of the model. Claude Code names the subagent
 // tool Agent here and Task in system/init (observed on 2.1.329).
 type ToolUseBlock struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
+	ID   string `json:"id"`   // toolu_…, the key of the call in results, hooks and permission requests
+	Name string `json:"name"` // the tool; mcp__SERVER__TOOL for an MCP tool, see [MCPToolName]
 	// Input is the tool's own object.
 	Input json.RawMessage `json:"input"`
 	// Caller says which server tool made the call, if one did.
 	Caller       json.RawMessage `json:"caller,omitempty"`
-	CacheControl json.RawMessage `json:"cache_control,omitempty"`
+	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none
 }
 
 // ToolResultBlock is the result of a tool call, on a user line.
 type ToolResultBlock struct {
-	ToolUseID    string          `json:"tool_use_id"`
-	Content      Content         `json:"content,omitempty"`
-	IsError      bool            `json:"is_error,omitempty"`
-	CacheControl json.RawMessage `json:"cache_control,omitempty"`
+	ToolUseID    string          `json:"tool_use_id"`             // the [ToolUseBlock] that this answers
+	Content      Content         `json:"content,omitempty"`       // what the model reads: text or images; empty: no output
+	IsError      bool            `json:"is_error,omitempty"`      // the tool failed, was denied or was interrupted
+	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none
 }
 
 // Source is where the bytes of an image or a document are.
 type Source struct {
 	// Type is base64, text, url, file or content.
 	Type      string `json:"type"`
-	MediaType string `json:"media_type,omitempty"`
+	MediaType string `json:"media_type,omitempty"` // such as image/png or application/pdf; with Type base64 and text
 	// Data is base64 for Type base64, plain text for Type text.
 	Data   string `json:"data,omitempty"`
-	URL    string `json:"url,omitempty"`
-	FileID string `json:"file_id,omitempty"`
+	URL    string `json:"url,omitempty"`     // with Type url
+	FileID string `json:"file_id,omitempty"` // id in the API's file store, with Type file
 	// Content is the blocks of a document of Type content.
 	Content json.RawMessage `json:"content,omitempty"`
 }
 
 // ImageBlock is an image.
 type ImageBlock struct {
-	Source       Source          `json:"source"`
-	CacheControl json.RawMessage `json:"cache_control,omitempty"`
+	Source       Source          `json:"source"`                  // Type base64, url or file
+	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none
 }
 
 // DocumentBlock is a document, such as a PDF.
 type DocumentBlock struct {
-	Source       Source          `json:"source"`
-	Title        string          `json:"title,omitempty"`
-	Context      string          `json:"context,omitempty"`
-	Citations    json.RawMessage `json:"citations,omitempty"`
-	CacheControl json.RawMessage `json:"cache_control,omitempty"`
+	Source       Source          `json:"source"`                  // the document's bytes, text, blocks or place
+	Title        string          `json:"title,omitempty"`         // shown to the model; "": none
+	Context      string          `json:"context,omitempty"`       // a text about the document for the model; not cited
+	Citations    json.RawMessage `json:"citations,omitempty"`     // the API's switch, an object such as {"enabled":true}
+	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none
 }
 
 // SearchResultBlock is a search result that the model may cite.
 type SearchResultBlock struct {
-	Source       string          `json:"source"`
-	Title        string          `json:"title"`
-	Content      Content         `json:"content"`
-	Citations    json.RawMessage `json:"citations,omitempty"`
-	CacheControl json.RawMessage `json:"cache_control,omitempty"`
+	Source       string          `json:"source"`                  // where the result comes from, usually a URL
+	Title        string          `json:"title"`                   // shown to the model
+	Content      Content         `json:"content"`                 // text blocks
+	Citations    json.RawMessage `json:"citations,omitempty"`     // the API's switch, an object such as {"enabled":true}
+	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none
 }
 
 // ServerToolUseBlock is a call of a tool that the API itself runs.
 type ServerToolUseBlock struct {
-	ID           string          `json:"id"`
-	Name         string          `json:"name"`
-	Input        json.RawMessage `json:"input"`
-	Caller       json.RawMessage `json:"caller,omitempty"`
-	CacheControl json.RawMessage `json:"cache_control,omitempty"`
+	ID           string          `json:"id"`                      // srvtoolu_…, repeated in the [ServerToolResultBlock]
+	Name         string          `json:"name"`                    // web_search, web_fetch, code_execution, …
+	Input        json.RawMessage `json:"input"`                   // an object of the tool's own
+	Caller       json.RawMessage `json:"caller,omitempty"`        // which server tool made the call; nil: the model
+	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none
 }
 
 // ServerToolResultBlock is the result of such a call. Type tells which tool:
@@ -94,42 +94,42 @@ type ServerToolUseBlock struct {
 // bash_code_execution_tool_result, text_editor_code_execution_tool_result or
 // tool_search_tool_result.
 type ServerToolResultBlock struct {
-	Type      string `json:"-"`
-	ToolUseID string `json:"tool_use_id"`
+	Type      string `json:"-"`           // one of the types listed above; "" fails to encode
+	ToolUseID string `json:"tool_use_id"` // the [ServerToolUseBlock] that this answers
 	// Content has a shape of its own for each Type.
 	Content      json.RawMessage `json:"content,omitempty"`
-	Caller       json.RawMessage `json:"caller,omitempty"`
-	CacheControl json.RawMessage `json:"cache_control,omitempty"`
+	Caller       json.RawMessage `json:"caller,omitempty"`        // as in the call
+	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none
 }
 
 // MCPToolUseBlock is a call of an MCP tool that the API itself makes.
 type MCPToolUseBlock struct {
-	ID           string          `json:"id"`
-	Name         string          `json:"name"`
-	ServerName   string          `json:"server_name"`
-	Input        json.RawMessage `json:"input"`
-	CacheControl json.RawMessage `json:"cache_control,omitempty"`
+	ID           string          `json:"id"`                      // mcptoolu_…, repeated in the [MCPToolResultBlock]
+	Name         string          `json:"name"`                    // the tool's name at its server
+	ServerName   string          `json:"server_name"`             // the server's name in the API request
+	Input        json.RawMessage `json:"input"`                   // the tool's arguments, an object
+	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none
 }
 
 // MCPToolResultBlock is the result of such a call.
 type MCPToolResultBlock struct {
-	ToolUseID    string          `json:"tool_use_id"`
-	IsError      bool            `json:"is_error,omitempty"`
-	Content      Content         `json:"content,omitempty"`
-	CacheControl json.RawMessage `json:"cache_control,omitempty"`
+	ToolUseID    string          `json:"tool_use_id"`             // the [MCPToolUseBlock] that this answers
+	IsError      bool            `json:"is_error,omitempty"`      // the tool reported a failure
+	Content      Content         `json:"content,omitempty"`       // what the model reads
+	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none
 }
 
 // ContainerUploadBlock is a file put into the API's container.
 type ContainerUploadBlock struct {
-	FileID       string          `json:"file_id"`
-	CacheControl json.RawMessage `json:"cache_control,omitempty"`
+	FileID       string          `json:"file_id"`                 // id in the API's file store
+	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none
 }
 
 // UnknownBlock is a block that this package does not know, or a known one
 // that does not decode.
 type UnknownBlock struct {
-	Type string
-	Raw  json.RawMessage
+	Type string          // the block's type as it came; "" if absent
+	Raw  json.RawMessage // the whole block, written back unchanged
 	// Err says why a known type did not decode; nil for an unknown type.
 	Err error
 }

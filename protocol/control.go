@@ -83,7 +83,7 @@ const (
 type ControlResponse struct {
 	// Subtype is success or error.
 	Subtype   string
-	RequestID string
+	RequestID string // the request_id of the request that this answers
 	// Response is the value of a success: nil if the key is absent, as for
 	// a call without a result, and else any JSON value: an object mostly,
 	// but null and a bare string have been observed. It aliases the line
@@ -96,14 +96,14 @@ type ControlResponse struct {
 	ErrorCode string
 	// Retryable and Details come from Qoder.
 	Retryable bool
-	Details   json.RawMessage
+	Details   json.RawMessage // any JSON value about the error; nil: not said
 
 	// PendingPermissionRequests and PendingUserDialogRequests are requests
 	// of the agent that still wait for an answer, each under its own id.
 	// They come with success and error alike. What is not a frame is left
 	// out: it has no id to answer to.
 	PendingPermissionRequests []Frame
-	PendingUserDialogRequests []Frame
+	PendingUserDialogRequests []Frame // [UserDialogRequest] frames
 }
 
 // Failed reports whether the answer is anything but a success.

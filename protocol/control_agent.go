@@ -64,7 +64,7 @@ func newAgentRequest(subtype string) AgentRequest {
 
 // UnknownAgentRequest is a request of a kind that this package does not know.
 type UnknownAgentRequest struct {
-	Name string
+	Name string // the request's subtype
 	// Raw is the request as it came.
 	Raw json.RawMessage
 }
@@ -75,34 +75,38 @@ func (r *UnknownAgentRequest) rawRequest() json.RawMessage { return orEmptyObjec
 // is a [PermissionResult]. There is no time limit of the agent's own: a person
 // may be asked.
 type CanUseToolRequest struct {
-	ToolName    string          `json:"tool_name"`
-	DisplayName string          `json:"display_name,omitempty"`
-	Input       json.RawMessage `json:"input"`
-	ToolUseID   string          `json:"tool_use_id,omitempty"`
+	ToolName    string          `json:"tool_name"`              // as in [ToolUseBlock]
+	DisplayName string          `json:"display_name,omitempty"` // the tool's name for people
+	Input       json.RawMessage `json:"input"`                  // the tool's arguments, an object
+	ToolUseID   string          `json:"tool_use_id,omitempty"`  // the [ToolUseBlock] in question
 	// AgentID is the subagent that makes the call; "" for the main agent.
 	AgentID string `json:"agent_id,omitempty"`
 
 	// Title and Description are texts for a person, made by the agent.
 	Title       string `json:"title,omitempty"`
-	Description string `json:"description,omitempty"`
+	Description string `json:"description,omitempty"` // a second line under Title
 
 	// PermissionSuggestions are updates that would spare the next question.
 	// AltSuggestions is another spelling that Qoder's SDK takes in its place.
 	PermissionSuggestions []PermissionUpdate `json:"permission_suggestions,omitempty"`
-	AltSuggestions        []PermissionUpdate `json:"suggestions,omitempty"`
-	BlockedPath           string             `json:"blocked_path,omitempty"`
+	AltSuggestions        []PermissionUpdate `json:"suggestions,omitempty"`  // read only if PermissionSuggestions is absent
+	BlockedPath           string             `json:"blocked_path,omitempty"` // the path that made the agent ask; "": no path did
 
 	// DecisionReason says why the agent asks. DecisionReasonType is rule,
 	// mode, subcommandResults, hook, workingDir, safetyCheck, classifier, …;
 	// DecisionReasonCode narrows some of them. Claude Code sends none, or
 	// other, for a call that no rule allows (observed on 2.1.329).
-	DecisionReason           string          `json:"decision_reason,omitempty"`
-	DecisionReasonType       string          `json:"decision_reason_type,omitempty"`
-	DecisionReasonCode       string          `json:"decision_reason_code,omitempty"`
-	DecisionReasonRuleSource string          `json:"decision_reason_rule_source,omitempty"`
-	DecisionReasonHookEvent  HookEvent       `json:"decision_reason_hook_event,omitempty"`
+	DecisionReason           string `json:"decision_reason,omitempty"`
+	DecisionReasonType       string `json:"decision_reason_type,omitempty"`        // open set: treat unknown values as other
+	DecisionReasonCode       string `json:"decision_reason_code,omitempty"`        // not seen in a recording
+	DecisionReasonRuleSource string `json:"decision_reason_rule_source,omitempty"` // the settings source of a rule that asks
+	// DecisionReasonHookEvent is the event of a hook that asked, with
+	// DecisionReasonType hook.
+	DecisionReasonHookEvent HookEvent `json:"decision_reason_hook_event,omitempty"`
+	// DecisionReasonHookSource is where that hook is configured, such as
+	// settings.
 	DecisionReasonHookSource string          `json:"decision_reason_hook_source,omitempty"`
-	MatchedAskRule           *MatchedAskRule `json:"matched_ask_rule,omitempty"`
+	MatchedAskRule           *MatchedAskRule `json:"matched_ask_rule,omitempty"` // nil: no ask rule had a part
 	// ClassifierApprovable is set when a safety check has part in the
 	// question: true if a classifier may approve all of them, false if a person
 	// has to.
@@ -110,18 +114,18 @@ type CanUseToolRequest struct {
 	// SuppressAlwaysAllowRule: do not offer a person to allow this for good.
 	// DefaultToNo: do not offer to allow it as the first choice.
 	SuppressAlwaysAllowRule bool `json:"suppress_always_allow_rule,omitempty"`
-	DefaultToNo             bool `json:"default_to_no,omitempty"`
+	DefaultToNo             bool `json:"default_to_no,omitempty"` // a terminal puts the cursor on "no" and takes no digit
 	// RequiresUserInteraction is set for AskUserQuestion and ExitPlanMode:
 	// an allow without a person's word means nothing there.
 	RequiresUserInteraction bool                 `json:"requires_user_interaction,omitempty"`
-	MCPServer               *MCPServerProvenance `json:"mcp_server,omitempty"`
+	MCPServer               *MCPServerProvenance `json:"mcp_server,omitempty"` // the server of an MCP tool; nil for other tools
 	// ServerPolicyAskOnly: nothing asked for a person but the default for a
 	// tool that no rule allows, or the host's own policy for an MCP tool.
 	ServerPolicyAskOnly bool `json:"server_policy_ask_only,omitempty"`
 	// ServerPrompt is the question of an MCP server, in its own words, and
 	// Plugin the plugin that started the run. Both are untrusted.
 	ServerPrompt string `json:"server_prompt,omitempty"`
-	Plugin       string `json:"plugin,omitempty"`
+	Plugin       string `json:"plugin,omitempty"` // the plugin's name; "": no plugin
 	// ExitPlanMode is about the plan to approve, of a shape that was never
 	// observed. Qoder's document has it; its SDK does not pass it on.
 	ExitPlanMode json.RawMessage `json:"exit_plan_mode,omitempty"`
@@ -129,8 +133,8 @@ type CanUseToolRequest struct {
 	// Qoder's: what kind of question it is, what a person may choose, and
 	// an object about it of a shape of the kind's own.
 	PermissionKind string             `json:"permission_kind,omitempty"`
-	Options        []PermissionOption `json:"options,omitempty"`
-	Details        json.RawMessage    `json:"details,omitempty"`
+	Options        []PermissionOption `json:"options,omitempty"` // what a person may choose; empty on Claude Code
+	Details        json.RawMessage    `json:"details,omitempty"` // an object; nil on Claude Code
 }
 
 // Suggestions returns the suggested updates, under whichever spelling they came.
@@ -143,16 +147,16 @@ func (r *CanUseToolRequest) Suggestions() []PermissionUpdate {
 
 // MatchedAskRule is the ask rule that made the agent ask.
 type MatchedAskRule struct {
-	Source      string `json:"source"`
-	ToolName    string `json:"tool_name"`
-	RuleContent string `json:"rule_content,omitempty"`
+	Source      string `json:"source"`                 // the settings source of the rule, such as userSettings or session
+	ToolName    string `json:"tool_name"`              // the rule's tool
+	RuleContent string `json:"rule_content,omitempty"` // the rule's pattern; "": every call of the tool
 }
 
 // PermissionOption is a choice that Qoder offers.
 type PermissionOption struct {
 	Outcome string `json:"outcome"` // proceed_once, …
-	Name    string `json:"name"`
-	Allowed bool   `json:"allowed"`
+	Name    string `json:"name"`    // the label of the choice
+	Allowed bool   `json:"allowed"` // the choice lets the call run
 }
 
 // HookCallbackRequest calls a hook of the host. The answer is a
@@ -174,23 +178,25 @@ type HookCallbackRequest struct {
 // MCPMessageRequest carries a JSON-RPC message of an MCP server that lives in
 // the host. It goes in both directions. The answer is an [MCPMessageReply].
 type MCPMessageRequest struct {
-	ServerName string          `json:"server_name"`
-	Message    json.RawMessage `json:"message"`
+	ServerName string          `json:"server_name"` // a key of InitializeRequest.SDKMCPServers
+	Message    json.RawMessage `json:"message"`     // one JSON-RPC 2.0 request, notification or response
 }
 
 // ElicitationRequest is a question of an MCP server to the person. The answer
 // is an [ElicitationResult].
 type ElicitationRequest struct {
-	MCPServerName   string          `json:"mcp_server_name"`
-	Message         string          `json:"message"`
-	Mode            string          `json:"mode,omitempty"` // form, url
-	URL             string          `json:"url,omitempty"`
-	ElicitationID   string          `json:"elicitation_id,omitempty"`
-	RequestedSchema json.RawMessage `json:"requested_schema,omitempty"`
-	PropertyOrder   []string        `json:"property_order,omitempty"`
-	Title           string          `json:"title,omitempty"`
-	DisplayName     string          `json:"display_name,omitempty"`
-	Description     string          `json:"description,omitempty"`
+	MCPServerName   string          `json:"mcp_server_name"`            // the server that asks
+	Message         string          `json:"message"`                    // the question, text of the server: untrusted
+	Mode            string          `json:"mode,omitempty"`             // form, url
+	URL             string          `json:"url,omitempty"`              // what to open, with Mode url
+	ElicitationID   string          `json:"elicitation_id,omitempty"`   // set with Mode url; [ElicitationCompleteMessage] repeats it
+	RequestedSchema json.RawMessage `json:"requested_schema,omitempty"` // a JSON schema of the answer, with Mode form
+	PropertyOrder   []string        `json:"property_order,omitempty"`   // the schema's top-level properties in the server's order
+	Title           string          `json:"title,omitempty"`            // a heading from the server: untrusted
+	// DisplayName is a short label of the tool or the server, from the server:
+	// untrusted.
+	DisplayName string `json:"display_name,omitempty"`
+	Description string `json:"description,omitempty"` // a line under Title, from the server: untrusted
 	// Options are the answers to choose from; only in Qoder's older form.
 	Options []string `json:"options,omitempty"`
 }
@@ -198,18 +204,18 @@ type ElicitationRequest struct {
 // ElicitationPromptRequest is elicitation_response, an older form of an
 // [ElicitationRequest] that Qoder's SDK still takes, with the same answer.
 type ElicitationPromptRequest struct {
-	ElicitationID string   `json:"elicitation_id,omitempty"`
-	Prompt        string   `json:"prompt,omitempty"`
-	Options       []string `json:"options,omitempty"`
+	ElicitationID string   `json:"elicitation_id,omitempty"` // the server's id of the question
+	Prompt        string   `json:"prompt,omitempty"`         // the question
+	Options       []string `json:"options,omitempty"`        // the answers to choose from; empty: free text
 }
 
 // UserDialogRequest asks the host to show a dialog of a kind that the
 // initialize request listed. The answer is a [UserDialogResult].
 type UserDialogRequest struct {
-	DialogKind string `json:"dialog_kind"`
+	DialogKind string `json:"dialog_kind"` // one of InitializeRequest.SupportedDialogKinds
 	// Payload has a shape of the kind's own.
 	Payload   json.RawMessage `json:"payload,omitempty"`
-	ToolUseID string          `json:"tool_use_id,omitempty"`
+	ToolUseID string          `json:"tool_use_id,omitempty"` // the tool call that wants the dialog; "": none
 }
 
 // ModelPolicyRequest is Qoder's question which model to use for one call. It
@@ -218,59 +224,59 @@ type UserDialogRequest struct {
 type ModelPolicyRequest struct {
 	// Purpose is main, subagent, web_fetch, image_gen, compact, ….
 	Purpose              string      `json:"purpose"`
-	SessionID            string      `json:"sessionId,omitempty"`
-	TurnIndex            int         `json:"turnIndex,omitempty"`
-	AgentID              string      `json:"agentId,omitempty"`
-	AgentType            string      `json:"agentType,omitempty"`
-	ResolvedModel        string      `json:"resolvedModel,omitempty"`
-	ContextUsage         float64     `json:"contextUsage,omitempty"` // 0 to 1
-	EstimatedInputTokens int64       `json:"estimatedInputTokens,omitempty"`
-	Models               []ModelInfo `json:"models,omitempty"`
+	SessionID            string      `json:"sessionId,omitempty"`            // the agent's session
+	TurnIndex            int         `json:"turnIndex,omitempty"`            // of the conversation, from 0
+	AgentID              string      `json:"agentId,omitempty"`              // the subagent that calls; "" for the main agent
+	AgentType            string      `json:"agentType,omitempty"`            // the subagent's definition; "" for the main agent
+	ResolvedModel        string      `json:"resolvedModel,omitempty"`        // what the agent would use without a policy
+	ContextUsage         float64     `json:"contextUsage,omitempty"`         // 0 to 1
+	EstimatedInputTokens int64       `json:"estimatedInputTokens,omitempty"` // of the prompt
+	Models               []ModelInfo `json:"models,omitempty"`               // all models of the account at this moment
 }
 
 // FetchJobTokenRequest is Qoder's request for a job token. The answer is a
 // [TokenReply].
 type FetchJobTokenRequest struct {
-	Reason    string `json:"reason,omitempty"` // initial, unauthorized, …
-	SessionID string `json:"session_id,omitempty"`
+	Reason    string `json:"reason,omitempty"`     // initial, unauthorized, …
+	SessionID string `json:"session_id,omitempty"` // the agent's session
 }
 
 // FetchServiceAccountTokenRequest is Qoder's request for a service account's
 // token. The answer is a [TokenReply].
 type FetchServiceAccountTokenRequest struct {
-	Reason         string   `json:"reason,omitempty"`
-	RequiredScopes []string `json:"required_scopes,omitempty"`
-	SessionID      string   `json:"session_id,omitempty"`
+	Reason         string   `json:"reason,omitempty"`          // initial, expiring, unauthorized
+	RequiredScopes []string `json:"required_scopes,omitempty"` // observed: models.read, chat.completions (qodercli 1.1.52)
+	SessionID      string   `json:"session_id,omitempty"`      // the agent's session
 }
 
 // MemoryShouldGenerateRequest is Qoder's question whether a turn is worth a
 // memory. The answer is a [ShouldRunReply].
 type MemoryShouldGenerateRequest struct {
-	CallbackID string   `json:"callbackId"`
-	Input      TurnInfo `json:"input"`
+	CallbackID string   `json:"callbackId"` // the id that the host gave its callback at initialize
+	Input      TurnInfo `json:"input"`      // the turn in question
 }
 
 // SkillEvolutionShouldReviewRequest is Qoder's question whether a turn is
 // worth a review of its skills. The answer is a [ShouldRunReply].
 type SkillEvolutionShouldReviewRequest struct {
-	CallbackID string   `json:"callbackId"`
-	Input      TurnInfo `json:"input"`
+	CallbackID string   `json:"callbackId"` // the id that the host gave its callback at initialize
+	Input      TurnInfo `json:"input"`      // the turn in question
 }
 
 // TurnInfo is a turn that has ended.
 type TurnInfo struct {
-	SessionID string `json:"sessionId,omitempty"`
-	TurnIndex int    `json:"turnIndex,omitempty"`
-	Cwd       string `json:"cwd,omitempty"`
-	Prompt    string `json:"prompt,omitempty"`
-	Response  string `json:"response,omitempty"`
+	SessionID string `json:"sessionId,omitempty"` // the agent's session
+	TurnIndex int    `json:"turnIndex,omitempty"` // from 1, counted by the feature that asks
+	Cwd       string `json:"cwd,omitempty"`       // the session's working directory
+	Prompt    string `json:"prompt,omitempty"`    // the text of the user
+	Response  string `json:"response,omitempty"`  // the text of the model
 }
 
 // ResolveSessionArtifactsRequest is Qoder's question where a session's files
 // are. The form of its answer has not been observed.
 type ResolveSessionArtifactsRequest struct {
-	LocalSessionID string `json:"local_session_id"`
-	Cwd            string `json:"cwd,omitempty"`
+	LocalSessionID string `json:"local_session_id"` // the agent's session
+	Cwd            string `json:"cwd,omitempty"`    // its working directory
 }
 
 // Subtype implements [Request].

@@ -19,7 +19,7 @@ const (
 
 // ElicitationResult answers an [ElicitationRequest].
 type ElicitationResult struct {
-	Action string `json:"action"`
+	Action string `json:"action"` // accept, decline or cancel
 	// Content is an object of the requested schema; only with accept.
 	Content json.RawMessage `json:"content,omitempty"`
 }
@@ -32,7 +32,7 @@ const (
 
 // UserDialogResult answers a [UserDialogRequest].
 type UserDialogResult struct {
-	Behavior string `json:"behavior"`
+	Behavior string `json:"behavior"` // completed or cancelled
 	// Result has a shape of the dialog kind's own; only with completed.
 	Result json.RawMessage `json:"result,omitempty"`
 }
@@ -46,8 +46,8 @@ type ModelPolicyReply struct {
 	Model *string `json:"model,omitempty"`
 	// CustomModel are the credentials of a model of the user's own.
 	CustomModel *CustomModel `json:"custom_model,omitempty"`
-	TaskID      string       `json:"task_id,omitempty"`
-	SubTask     string       `json:"sub_task,omitempty"`
+	TaskID      string       `json:"task_id,omitempty"`  // a routing label, forwarded with the model request
+	SubTask     string       `json:"sub_task,omitempty"` // a billing label, forwarded with the model request
 	// Parameters are passed to the model as they are.
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 }
@@ -56,11 +56,11 @@ type ModelPolicyReply struct {
 // it hides the key; marshalled it does not, and so a JSON log shows the key of
 // one that stands in a slice, a map or a struct.
 type CustomModel struct {
-	Provider string `json:"provider"`
-	APIKey   string `json:"api_key"` // a secret
-	Style    string `json:"style,omitempty"`
-	URL      string `json:"url,omitempty"`
-	IsVL     bool   `json:"isVl,omitempty"`
+	Provider string `json:"provider"`        // a [BYOKProvider] key, such as openai or deepseek
+	APIKey   string `json:"api_key"`         // a secret
+	Style    string `json:"style,omitempty"` // wire format of the provider: openai (the default of "") or anthropic
+	URL      string `json:"url,omitempty"`   // overrides the provider's base URL; "": its own
+	IsVL     bool   `json:"isVl,omitempty"`  // the model reads images
 }
 
 // TokenReply answers a [FetchJobTokenRequest] or a
@@ -74,6 +74,6 @@ type TokenReply struct {
 // ShouldRunReply answers a [MemoryShouldGenerateRequest] or a
 // [SkillEvolutionShouldReviewRequest].
 type ShouldRunReply struct {
-	Run    bool   `json:"run"`
-	Reason string `json:"reason,omitempty"`
+	Run    bool   `json:"run"`              // true starts it; false skips it
+	Reason string `json:"reason,omitempty"` // for people, in the result message; may be ""
 }

@@ -28,7 +28,7 @@ func DecodeHostRequest(f Frame) (HostRequest, error) {
 // and the way to send one. Claude Code has some for its own products alone,
 // which are not typed here.
 type UnknownHostRequest struct {
-	Name string
+	Name string // the request's subtype
 	// Raw is the whole request, its kind included.
 	Raw json.RawMessage
 }

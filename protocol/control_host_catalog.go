@@ -6,15 +6,19 @@ type ListModelsRequest struct{}
 // GetModelsRequest is Qoder's list_models. The answer is a [ModelsResponse].
 type GetModelsRequest struct {
 	FetchStrategy string `json:"fetchStrategy,omitempty"` // cache, …
-	UID           string `json:"uid,omitempty"`
+	UID           string `json:"uid,omitempty"`           // an account id; optional in Qoder's SDK, meaning not documented
 }
 
 // ReloadPluginsRequest loads the plugins anew. The answer is a
 // [ReloadPluginsResponse].
 type ReloadPluginsRequest struct {
+	// HoldOnCacheImpact prevents a reload that would change the session's
+	// tools, and so its prompt cache. The answer says whether it did.
 	HoldOnCacheImpact bool           `json:"hold_on_cache_impact,omitempty"`
-	AddPlugins        []PluginConfig `json:"add_plugins,omitempty"`
-	RefuseIfBusy      bool           `json:"refuse_if_busy,omitempty"`
+	AddPlugins        []PluginConfig `json:"add_plugins,omitempty"` // further plugins; those already loaded stay
+	// RefuseIfBusy makes the request an error with code reload_plugins_busy
+	// while a turn runs or waits.
+	RefuseIfBusy bool `json:"refuse_if_busy,omitempty"`
 }
 
 // ReloadSkillsRequest loads the skills anew. The answer is a
@@ -32,7 +36,7 @@ type ListPluginsRequest struct{}
 // FileSuggestionsRequest asks for files whose names match. The answer is a
 // [FileSuggestionsResponse].
 type FileSuggestionsRequest struct {
-	Query string `json:"query"`
+	Query string `json:"query"` // part of a path, as a person types it
 }
 
 // BinaryVersionRequest asks for the version of the program. The answer is a
@@ -51,15 +55,15 @@ type ListPermissionRulesRequest struct{}
 // below one that was added at launch, to the workspace. Answered with a
 // [RegisterRepoRootResponse] (observed on Claude Code 2.1.329).
 type RegisterRepoRootRequest struct {
-	Directory      string `json:"directory"`
-	ReloadClaudeMD bool   `json:"reload_claude_md,omitempty"`
-	ReloadPlugins  bool   `json:"reload_plugins,omitempty"`
-	ReloadSkills   bool   `json:"reload_skills,omitempty"`
+	Directory      string `json:"directory"`                  // absolute
+	ReloadClaudeMD bool   `json:"reload_claude_md,omitempty"` // also read the directory's CLAUDE.md
+	ReloadPlugins  bool   `json:"reload_plugins,omitempty"`   // also load the directory's plugins
+	ReloadSkills   bool   `json:"reload_skills,omitempty"`    // also load the directory's skills
 }
 
 // SetColorRequest sets the color of the session. No answer value is declared.
 type SetColorRequest struct {
-	Color string `json:"color"`
+	Color string `json:"color"` // a color name of the agent's own; the set is not documented
 }
 
 // AccountInfoRequest asks Qoder for the account. The answer is an
@@ -72,7 +76,7 @@ type UsageInfoRequest struct{}
 // AddDirectoriesRequest adds directories to Qoder's workspace. The answer is
 // an [AddDirectoriesResponse].
 type AddDirectoriesRequest struct {
-	Directories []string `json:"directories"`
+	Directories []string `json:"directories"` // a relative one is resolved by the agent
 }
 
 // SetProxyRequest sets Qoder's proxy; null takes it away. The answer is a
@@ -94,7 +98,7 @@ type ExportConversationRequest struct{}
 // SubmitFeedbackRequest sends feedback to the vendor. The form of the answer
 // has not been observed.
 type SubmitFeedbackRequest struct {
-	Description string `json:"description"`
+	Description string `json:"description"`        // what the person wrote
 	Surface     string `json:"surface,omitempty"`  // cli, ide, sdk, …
 	DraftID     string `json:"draft_id,omitempty"` // a uuid
 }
@@ -102,13 +106,13 @@ type SubmitFeedbackRequest struct {
 // SetHasSubscribersRequest says whether anybody watches; null means that the
 // host does not know. No answer value; an older CLI refuses it.
 type SetHasSubscribersRequest struct {
-	HasSubscribers *bool `json:"has_subscribers"`
+	HasSubscribers *bool `json:"has_subscribers"` // null counts as true
 }
 
 // RemoteControlRequest turns remote control on and off. Claude's SDK has the
 // name only.
 type RemoteControlRequest struct {
-	Enabled bool `json:"enabled"`
+	Enabled bool `json:"enabled"` // false turns it off
 }
 
 // Subtype implements [Request].

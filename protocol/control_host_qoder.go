@@ -5,9 +5,9 @@ package protocol
 
 // SetGoalRequest sets the goal. The answer is a [GoalResponse].
 type SetGoalRequest struct {
-	Objective     string            `json:"objective"`
-	Status        string            `json:"status,omitempty"` // active, paused
-	CreditsBudget Nullable[float64] `json:"credits_budget,omitzero"`
+	Objective     string            `json:"objective"`               // what to reach, in words
+	Status        string            `json:"status,omitempty"`        // active, paused
+	CreditsBudget Nullable[float64] `json:"credits_budget,omitzero"` // Qoder credits; null or absent: no limit
 }
 
 // GetGoalRequest asks for the goal. The answer is a [GoalResponse].
@@ -19,13 +19,13 @@ type ClearGoalRequest struct{}
 // SetGoalMaxTurnsRequest limits the turns of a goal; null is the default. The
 // answer is a [GoalMaxTurnsResponse].
 type SetGoalMaxTurnsRequest struct {
-	MaxTurns *int `json:"max_turns"`
+	MaxTurns *int `json:"max_turns"` // null: the agent's default, 100 on qodercli 1.1.52
 }
 
 // SetPlanModeRequest turns plan mode on and off. The answer is a
 // [PlanModeResponse].
 type SetPlanModeRequest struct {
-	Active bool `json:"active"`
+	Active bool `json:"active"` // false leaves plan mode
 }
 
 // GetPlanModeRequest asks for plan mode. The answer is a [PlanModeResponse].
@@ -34,9 +34,9 @@ type GetPlanModeRequest struct{}
 // RewindRequest goes back to before a user message. The answer is a
 // [RewindResponse].
 type RewindRequest struct {
-	UserMessageID string `json:"user_message_id"` // a uuid
-	Scope         string `json:"scope"`           // both, conversation, …
-	DryRun        bool   `json:"dry_run,omitempty"`
+	UserMessageID string `json:"user_message_id"`   // a uuid
+	Scope         string `json:"scope"`             // both, conversation, …
+	DryRun        bool   `json:"dry_run,omitempty"` // only say what would happen
 }
 
 // FlushMemoryRequest writes memories out. No answer value.
@@ -55,10 +55,10 @@ type GetBYOKConfigRequest struct{}
 // ValidateBYOKModelRequest tries a model of the user's own. The answer is a
 // [SuccessResponse].
 type ValidateBYOKModelRequest struct {
-	Provider string `json:"provider"`
-	Model    string `json:"model"`
-	APIKey   string `json:"api_key"` // a secret
-	URL      string `json:"url,omitempty"`
+	Provider string `json:"provider"`        // a [BYOKProvider] key
+	Model    string `json:"model"`           // the provider's id of the model
+	APIKey   string `json:"api_key"`         // a secret
+	URL      string `json:"url,omitempty"`   // overrides the provider's base URL; "": its own
 	Style    string `json:"style,omitempty"` // openai, anthropic
 }
 
@@ -69,29 +69,29 @@ type ListBYOKConfigsRequest struct{}
 // CreateBYOKConfigRequest adds a provider. The answer is a
 // [BYOKConfigResponse].
 type CreateBYOKConfigRequest struct {
-	Config BYOKConfig `json:"config"`
+	Config BYOKConfig `json:"config"` // the new provider, with its key and models
 }
 
 // UpdateBYOKConfigRequest changes a provider. No answer value.
 type UpdateBYOKConfigRequest struct {
-	Config BYOKConfig `json:"config"`
+	Config BYOKConfig `json:"config"` // ProviderID names the one to change
 }
 
 // DeleteBYOKConfigRequest removes a provider. No answer value.
 type DeleteBYOKConfigRequest struct {
-	Target BYOKTarget `json:"target"`
+	Target BYOKTarget `json:"target"` // the provider to remove
 }
 
 // CheckBYOKConfigRequest tries a provider. The answer is a [SuccessResponse].
 type CheckBYOKConfigRequest struct {
-	Config BYOKConfig `json:"config"`
+	Config BYOKConfig `json:"config"` // the provider to try, with its key
 }
 
 // EnableRemoteProjectionRequest mirrors the session to a remote one. The
 // answer is a [RemoteProjectionResponse].
 type EnableRemoteProjectionRequest struct {
-	RemoteSessionID string `json:"remote_session_id"`
-	FromSequenceNum int64  `json:"from_sequence_num,omitempty"`
+	RemoteSessionID string `json:"remote_session_id"`           // the session that shows this one
+	FromSequenceNum int64  `json:"from_sequence_num,omitempty"` // the number of the first event to send; 0: not said
 }
 
 // DisableRemoteProjectionRequest ends that. The answer is a
@@ -101,23 +101,23 @@ type DisableRemoteProjectionRequest struct{}
 // BYOKConfig configures a provider of models of the user's own. It hides and shows
 // its key as a [CustomModel] does.
 type BYOKConfig struct {
-	ProviderID string      `json:"providerId"`
-	BaseURL    string      `json:"baseUrl,omitempty"`
-	APIKey     string      `json:"apiKey,omitempty"` // a secret
-	Protocol   string      `json:"protocol,omitempty"`
-	AuthType   string      `json:"authType,omitempty"`
-	Model      string      `json:"model,omitempty"`
-	Models     []BYOKModel `json:"models,omitempty"`
+	ProviderID string      `json:"providerId"`         // chosen by the user
+	BaseURL    string      `json:"baseUrl,omitempty"`  // of the provider's API
+	APIKey     string      `json:"apiKey,omitempty"`   // a secret
+	Protocol   string      `json:"protocol,omitempty"` // wire format, such as openai or anthropic
+	AuthType   string      `json:"authType,omitempty"` // bearer or api-key
+	Model      string      `json:"model,omitempty"`    // id of the model to use
+	Models     []BYOKModel `json:"models,omitempty"`   // all models of the provider
 }
 
 // BYOKModel is a model of a [BYOKConfig].
 type BYOKModel struct {
-	Model string `json:"model"`
+	Model string `json:"model"` // the provider's id of the model
 }
 
 // BYOKTarget names a provider.
 type BYOKTarget struct {
-	ProviderID string `json:"providerId"`
+	ProviderID string `json:"providerId"` // as in [BYOKConfig]
 }
 
 // Subtype implements [Request].

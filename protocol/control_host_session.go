@@ -11,18 +11,20 @@ type InterruptRequest struct {
 // SetPermissionModeRequest changes the permission mode. The answer is a
 // [SetPermissionModeResponse].
 type SetPermissionModeRequest struct {
-	Mode PermissionMode `json:"mode"`
+	Mode PermissionMode `json:"mode"` // qodercli takes camelCase only, and not yolo (observed on 1.1.52)
 }
 
 // SetModelRequest changes the model. nil goes back to the default, which Qoder
 // spells "". The answer is a [SetModelResponse] or nothing.
 type SetModelRequest struct {
-	Model *string `json:"model,omitempty"`
+	Model *string `json:"model,omitempty"` // an alias or a full id; unknown ones are accepted by Claude Code
 }
 
 // SetMaxThinkingTokensRequest limits the thinking; null takes the limit away.
 // No answer value.
 type SetMaxThinkingTokensRequest struct {
+	// MaxThinkingTokens absent changes nothing; null sets the session's
+	// default; 0 is no thinking.
 	MaxThinkingTokens Nullable[int]    `json:"max_thinking_tokens,omitzero"`
 	ThinkingDisplay   Nullable[string] `json:"thinking_display,omitzero"` // summarized, omitted, highlights
 }
@@ -35,8 +37,8 @@ type ApplyFlagSettingsRequest struct {
 
 // UpdateSettingsRequest writes to a settings file. No answer value.
 type UpdateSettingsRequest struct {
-	Source   string          `json:"source"` // localSettings, userSettings
-	Settings json.RawMessage `json:"settings"`
+	Source   string          `json:"source"`   // localSettings, userSettings
+	Settings json.RawMessage `json:"settings"` // an object; userSettings takes effortLevel only
 }
 
 // GetSettingsRequest asks for the settings. The answer is a
@@ -51,7 +53,7 @@ type ContextUsageRequest struct {
 
 // UsageRequest asks for cost and limits. The answer is a [UsageReport].
 type UsageRequest struct {
-	SkipBehaviors bool `json:"skip_behaviors,omitempty"`
+	SkipBehaviors bool `json:"skip_behaviors,omitempty"` // leaves out UsageReport.Behaviors, which reads many transcripts
 }
 
 // SessionCostRequest asks for the cost as text. The answer is a
@@ -61,29 +63,29 @@ type SessionCostRequest struct{}
 // ReadFileRequest reads a file through the agent. The answer is a
 // [ReadFileResponse].
 type ReadFileRequest struct {
-	Path     string `json:"path"`
-	MaxBytes int64  `json:"max_bytes,omitempty"`
-	Encoding string `json:"encoding,omitempty"` // utf-8, base64
+	Path     string `json:"path"`                // absolute, or relative to the session's directory
+	MaxBytes int64  `json:"max_bytes,omitempty"` // of the file; 0: the agent's own limit
+	Encoding string `json:"encoding,omitempty"`  // utf-8, base64
 }
 
 // RewindFilesRequest puts files back to how they were before a user message.
 // The answer is a [RewindFilesResponse].
 type RewindFilesRequest struct {
-	UserMessageID string `json:"user_message_id"` // a uuid
-	DryRun        bool   `json:"dry_run,omitempty"`
+	UserMessageID string `json:"user_message_id"`   // a uuid
+	DryRun        bool   `json:"dry_run,omitempty"` // only say what would change
 }
 
 // SeedReadStateRequest tells the agent that it has read a file. No answer
 // value.
 type SeedReadStateRequest struct {
-	Path  string  `json:"path"`
+	Path  string  `json:"path"`  // of the file
 	MTime float64 `json:"mtime"` // ms since the Unix epoch
 }
 
 // StopTaskRequest stops a background task. An unknown id succeeds, too
 // (observed on both). No answer value.
 type StopTaskRequest struct {
-	TaskID string `json:"task_id"`
+	TaskID string `json:"task_id"` // of [TaskStartedMessage]
 }
 
 // BackgroundTasksRequest moves running tasks to the background. The answer is
@@ -95,42 +97,42 @@ type BackgroundTasksRequest struct {
 // TaskOutputRequest asks for the output of a task. The answer is a
 // [TaskOutputResponse].
 type TaskOutputRequest struct {
-	TaskID string `json:"task_id"`
+	TaskID string `json:"task_id"` // a shell command or monitor of this session, running or ended
 }
 
 // CancelAsyncMessageRequest takes back a queued user line. The answer is a
 // [CancelAsyncMessageResponse].
 type CancelAsyncMessageRequest struct {
-	MessageUUID string `json:"message_uuid"`
+	MessageUUID string `json:"message_uuid"` // the uuid that the host gave the user line
 }
 
 // GenerateSessionTitleRequest has the model find a title. The answer is a
 // [SessionTitleResponse].
 type GenerateSessionTitleRequest struct {
-	Description string `json:"description"`
-	Persist     *bool  `json:"persist,omitempty"`
+	Description string `json:"description"`       // what the session is about
+	Persist     *bool  `json:"persist,omitempty"` // also store the title; nil: the agent's default
 }
 
 // RenameSessionRequest sets the title. No answer value is declared.
 type RenameSessionRequest struct {
-	Title     string `json:"title"`
-	Source    string `json:"source,omitempty"` // remote, host
-	SessionID string `json:"session_id,omitempty"`
+	Title     string `json:"title"`                // the new title
+	Source    string `json:"source,omitempty"`     // remote, host
+	SessionID string `json:"session_id,omitempty"` // refuses the request if the agent is in another session by now; "": no check
 }
 
 // SideQuestionRequest asks the model something aside from the conversation. It
 // has no time limit in Qoder's SDK. The answer is a [SideQuestionResponse].
 type SideQuestionRequest struct {
-	Question string             `json:"question"`
-	History  []SideQuestionTurn `json:"history,omitempty"`
+	Question string             `json:"question"`          // to the model
+	History  []SideQuestionTurn `json:"history,omitempty"` // earlier questions, oldest first; Qoder only
 }
 
 // SetCwdRequest changes the working directory. The answer is a
 // [SetCwdResponse].
 type SetCwdRequest struct {
-	Path             string `json:"path"`
-	TrustAccepted    bool   `json:"trust_accepted,omitempty"`
-	TrustedDirectory string `json:"trusted_directory,omitempty"`
+	Path             string `json:"path"`                        // the new directory
+	TrustAccepted    bool   `json:"trust_accepted,omitempty"`    // a person trusts TrustedDirectory
+	TrustedDirectory string `json:"trusted_directory,omitempty"` // SetCwdResponse.Directory of the refusal before
 }
 
 // ClaimSessionRequest makes a session of a parked Claude Code, one that was
@@ -146,23 +148,23 @@ type ClaimSessionRequest struct {
 	Env map[string]string `json:"env,omitempty"`
 	// AdditionalDirectories are further ones that the session may work in.
 	AdditionalDirectories []string       `json:"additional_directories,omitempty"`
-	PermissionMode        PermissionMode `json:"permission_mode,omitempty"`
-	SystemPrompt          []string       `json:"system_prompt,omitempty"`
-	AppendSystemPrompt    string         `json:"append_system_prompt,omitempty"`
+	PermissionMode        PermissionMode `json:"permission_mode,omitempty"`      // as in [SetPermissionModeRequest]
+	SystemPrompt          []string       `json:"system_prompt,omitempty"`        // the parts of a [SystemPrompt], in order
+	AppendSystemPrompt    string         `json:"append_system_prompt,omitempty"` // as in [InitializeRequest]
 	// Agents are definitions by name, as initialize takes them.
 	Agents json.RawMessage `json:"agents,omitempty"`
-	Title  string          `json:"title,omitempty"`
+	Title  string          `json:"title,omitempty"` // as in [InitializeRequest]
 	// SDKMCPServers are the names of the in-process servers that the session has;
 	// nil keeps those of the parked process.
 	SDKMCPServers []string `json:"sdk_mcp_servers,omitempty"`
 	// IncludeInitialize has the answer hold what initialize says in Cwd.
 	IncludeInitialize bool            `json:"include_initialize,omitempty"`
-	WorkspaceTrust    *WorkspaceTrust `json:"workspace_trust,omitempty"`
+	WorkspaceTrust    *WorkspaceTrust `json:"workspace_trust,omitempty"` // nil: nothing is said about trust
 }
 
 // WorkspaceTrust is the host's word that the user trusts a directory.
 type WorkspaceTrust struct {
-	Accepted bool `json:"accepted"`
+	Accepted bool `json:"accepted"` // the person's answer to the trust question
 	// Directory is an absolute path.
 	Directory string `json:"directory"`
 }
@@ -174,8 +176,8 @@ type EndSessionRequest struct{}
 
 // SideQuestionTurn is an earlier side question and its answer.
 type SideQuestionTurn struct {
-	Question string `json:"question"`
-	Response string `json:"response"`
+	Question string `json:"question"` // of the host
+	Response string `json:"response"` // of the model
 }
 
 // Subtype implements [Request].
