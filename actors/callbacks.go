@@ -6,12 +6,12 @@ import (
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/actors/inquiry"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/modelpolicy"
 	"github.com/agent-troupe/troupe/actors/permission"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -25,9 +25,9 @@ type callbacks struct {
 
 var callbackKinds = [...]struct {
 	name string
-	kind ledger.Kind
+	kind session.Kind
 }{
-	{"hooks", ledger.Hook}, {"permission", ledger.Permission}, {"mcp", ledger.MCP}, {"modelpolicy", ledger.ModelPolicy}, {"inquiry", ledger.Inquiry},
+	{"hooks", session.KindHook}, {"permission", session.KindPermission}, {"mcp", session.KindMCP}, {"modelpolicy", session.KindModelPolicy}, {"inquiry", session.KindInquiry},
 }
 
 func newCallbacks(k *Core) (*callbacks, error) {
@@ -108,7 +108,7 @@ func (b *callbacks) ChildDown(c *kernel.Context[message.ToCallbacks], d kernel.D
 func (b *callbacks) Stop(*kernel.Context[message.ToCallbacks]) {}
 
 func (b *callbacks) spawnChild(c *kernel.Context[message.ToCallbacks], child, name string, _ int) (kernel.Located, error) {
-	var kind ledger.Kind
+	var kind session.Kind
 	for _, k := range callbackKinds {
 		if k.name == child {
 			kind = k.kind
@@ -117,15 +117,15 @@ func (b *callbacks) spawnChild(c *kernel.Context[message.ToCallbacks], child, na
 	return spawnAt[message.ToCallbacks, message.ToCallback](c, name, b.core.newCallback(kind), &b.core.callback[kind])
 }
 
-func (k *Core) newCallback(kind ledger.Kind) *dispatch.Actor {
+func (k *Core) newCallback(kind session.Kind) *dispatch.Actor {
 	switch kind {
-	case ledger.Hook:
+	case session.KindHook:
 		return hooks.New(k.Ledger, k.cfg.Dialect, k.cfg.Hooks, k.gated)
-	case ledger.Permission:
+	case session.KindPermission:
 		return permission.New(k.Ledger, k.cfg.Dialect, k.cfg.CanUseTool, k.cfg.PermissionTimeout, k.gated)
-	case ledger.MCP:
+	case session.KindMCP:
 		return mcp.New(k.Ledger, k.Bridge, k.gated)
-	case ledger.Inquiry:
+	case session.KindInquiry:
 		return inquiry.New(k.Ledger, k.cfg.Dialect, k.cfg.Inquiries, k.gated)
 	default:
 		return modelpolicy.New(k.Ledger, k.cfg.Dialect, k.cfg.ResolveModel, k.cfg.ResolveModelLimit, k.gated)

@@ -3,25 +3,22 @@ package actors
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/actors/inquiry"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/actors/message"
-	"github.com/agent-troupe/troupe/actors/modelpolicy"
-	"github.com/agent-troupe/troupe/actors/permission"
 	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -33,26 +30,26 @@ type Config struct {
 	Options *dialect.Options
 	Command transport.Command
 	Spawner transport.Spawner
-	Graces  transport.Graces
+	Graces  session.Graces
 	// InterruptGrace is how long a running turn may take to stop before the
 	// transport is closed under it.
 	InterruptGrace time.Duration
 	MaxLine        int
-	Limits         ledger.Limits
+	Limits         session.Limits
 	Budget         *ledger.Budget
 	Discard        bool
 
 	Hooks              []hooks.Hook
-	CanUseTool         permission.Func
+	CanUseTool         session.CanUseTool
 	PermissionTimeout  time.Duration
 	MCPServers         []mcp.Server
 	MCPLimits          map[string]time.Duration // of tools without a limit, by server
-	ResolveModel       modelpolicy.Func
+	ResolveModel       session.ResolveModel
 	ResolveModelLimit  time.Duration
 	Inquiries          inquiry.Callbacks
 	ActorIntensity     supervisor.Intensity
 	ActorBackoff       supervisor.Backoff
-	Emit               func(event.Event)
+	Emit               func(session.Event)
 	Stderr             func(line string)
 	PanicOnIllegalStep bool // tests: an illegal transition is a crash, not an event
 }
@@ -88,7 +85,7 @@ type Core struct {
 // NewCore prepares a session. Nothing runs yet.
 func NewCore(cfg Config) *Core {
 	if cfg.Emit == nil {
-		cfg.Emit = func(event.Event) {}
+		cfg.Emit = func(session.Event) {}
 	}
 	k := &Core{cfg: cfg, opening: router.Open(cfg.Options), wanted: wantedBy(cfg.Options)}
 	k.cfg.Options, k.cfg.Command = nil, transport.Command{}
@@ -118,7 +115,7 @@ func NewCore(cfg Config) *Core {
 func (k *Core) ID() string { return k.cfg.ID }
 
 // State is the session's state at this instant.
-func (k *Core) State() State { return State(k.state.Load()) }
+func (k *Core) State() session.State { return session.State(k.state.Load()) }
 
 // WorkReady tells the router that calls or user messages wait. The caller's
 // goroutine may run the router, and what that tells, but no callback.
@@ -166,14 +163,14 @@ func (k *Core) changed() { k.session.Tell(nil, message.LedgerChanged{}) }
 func (k *Core) gated(w *kernel.Worker) { k.session.Tell(w, message.LedgerChanged{}) }
 
 func (k *Core) stderr(line string) {
-	k.cfg.Emit(event.Stderr{Line: line})
+	k.cfg.Emit(session.StderrLine{Line: line})
 	if k.cfg.Stderr == nil {
 		return
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err := &kernel.PanicError{Value: p, Message: "Stderr", Stack: debug.Stack()}
-			k.cfg.Emit(event.CallbackFailed{Kind: "stderr", Name: "Stderr", Err: err})
+			err := &session.PanicError{Value: p, Message: "Stderr", Stack: debug.Stack()}
+			k.cfg.Emit(session.CallbackFailed{Kind: "stderr", Name: "Stderr", Err: err})
 		}
 	}()
 	k.cfg.Stderr(line)
@@ -183,7 +180,7 @@ func (k *Core) stderr(line string) {
 // denied, tools report an error, and the rest is told that it failed.
 func (k *Core) denial(r *ledger.Request, reason string) (response []byte, errText string) {
 	switch r.Kind {
-	case ledger.Permission:
+	case session.KindPermission:
 		ask := &protocol.CanUseToolRequest{}
 		if req, err := protocol.DecodeAgentRequest(r.Frame); err == nil {
 			if typed, ok := req.(*protocol.CanUseToolRequest); ok {
@@ -191,11 +188,11 @@ func (k *Core) denial(r *ledger.Request, reason string) (response []byte, errTex
 			}
 		}
 		return k.cfg.Dialect.PermissionFailure(ask, reason), ""
-	case ledger.Hook:
+	case session.KindHook:
 		return hooks.Denial(k.cfg.Dialect, k.cfg.Hooks, r, reason)
-	case ledger.MCP:
+	case session.KindMCP:
 		return mcp.Denial(r, reason)
-	case ledger.Inquiry:
+	case session.KindInquiry:
 		return inquiry.Denial(k.cfg.Dialect, r, reason)
 	}
 	return nil, reason
@@ -212,7 +209,7 @@ func (k *Core) mcpNotify(server, method string, params json.RawMessage) error {
 		return err
 	}
 	if k.Ledger.Calls() >= maxNotices { // nobody hears them
-		return ledger.ErrNoRoom
+		return session.ErrNoRoom
 	}
 	if _, err := k.Ledger.OpenCall("mcp_message", request); err != nil {
 		return err
@@ -230,18 +227,6 @@ func (k *Core) other(r *ledger.Request) (json.RawMessage, string) {
 	return nil, "Unsupported control request subtype: " + r.Frame.Subtype
 }
 
-// ProtocolVersionError says that the agent speaks another major version of the
-// protocol.
-type ProtocolVersionError struct {
-	Backend string
-	Version string // the agent's
-	Major   string // the one this library speaks
-}
-
-func (e *ProtocolVersionError) Error() string {
-	return fmt.Sprintf("%s speaks protocol version %s, this library %s.x: install an agent that fits", e.Backend, e.Version, e.Major)
-}
-
 // checkVersion compares majors. What is no version is let through, as the
 // vendor's SDK does (observed on the Qoder SDK 1.0.39).
 func (k *Core) checkVersion(version string) error {
@@ -251,5 +236,5 @@ func (k *Core) checkVersion(version string) error {
 	if want == "" || !ok || !isNumber || major == want {
 		return nil
 	}
-	return &ProtocolVersionError{Backend: k.cfg.Dialect.Name(), Version: version, Major: want}
+	return &session.ProtocolVersionError{Backend: k.cfg.Dialect.Name(), Version: version, Major: want}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func newCore(t *testing.T, d dialect.Dialect, all ...hooks.Hook) *Core {
@@ -110,7 +111,7 @@ func TestProtocolVersions(t *testing.T) {
 			require.NoError(t, err, version)
 			continue
 		}
-		var wrong *ProtocolVersionError
+		var wrong *session.ProtocolVersionError
 		require.ErrorAs(t, err, &wrong, version)
 		require.ErrorContains(t, err, version)
 		require.ErrorContains(t, err, major+".x")
@@ -134,6 +135,6 @@ func TestNotificationsHaveABound(t *testing.T) {
 	for range maxNotices {
 		require.NoError(t, k.mcpNotify("s", "notifications/progress", nil))
 	}
-	require.ErrorIs(t, k.mcpNotify("s", "notifications/progress", nil), ledger.ErrNoRoom)
+	require.ErrorIs(t, k.mcpNotify("s", "notifications/progress", nil), session.ErrNoRoom)
 	assert.Equal(t, maxNotices, k.Ledger.Calls())
 }

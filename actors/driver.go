@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -133,12 +133,12 @@ func (d *driver[M]) describe(prefix string) []message.ActorInfo {
 	return infos
 }
 
-func observe(emit func(event.Event)) func(supervisor.Event) {
+func observe(emit func(session.Event)) func(supervisor.Event) {
 	return func(e supervisor.Event) {
 		switch e.(type) {
 		case supervisor.ChildFailed, supervisor.ChildStuck, supervisor.RestartScheduled,
 			supervisor.Restarted, supervisor.IntensityExceeded, supervisor.Escalated:
-			emit(event.Supervision{Decision: e})
+			emit(session.Supervision{Decision: e})
 		}
 	}
 }

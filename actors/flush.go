@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // flush is the step of a close between the last turn and the end of stdin: the
@@ -28,7 +28,7 @@ type flush struct {
 // flush goes on with the flush, which begins with the first call. Stdin is
 // closed when the agent has answered everything, waits for no answer and is quiet,
 // and after Graces.Flush in any case: no answer reaches it later.
-func (s *session) flush(c *kernel.Context[message.ToSession]) {
+func (s *sessionActor) flush(c *kernel.Context[message.ToSession]) {
 	k := s.core
 	f := &k.flushing
 	if !f.begun {
@@ -41,9 +41,9 @@ func (s *session) flush(c *kernel.Context[message.ToSession]) {
 	}
 	switch err := k.Link.Status().Err; {
 	case err != nil || s.finished:
-		k.giveUpFlush(ledger.ErrTransportClosed)
+		k.giveUpFlush(session.ErrTransportClosed)
 	case !c.Now().Before(k.until):
-		k.giveUpFlush(&kernel.TimeoutError{What: "the flush before the end of stdin", Limit: k.cfg.Graces.Flush, SetBy: "Graces.Flush"})
+		k.giveUpFlush(&session.TimeoutError{What: "the flush before the end of stdin", Limit: k.cfg.Graces.Flush, SetBy: "Graces.Flush"})
 	}
 	for f.call != nil || len(f.left) > 0 {
 		if f.call == nil && !k.nextFlush() {
@@ -66,7 +66,7 @@ func (s *session) flush(c *kernel.Context[message.ToSession]) {
 
 // quiet reports whether the agent has written nothing for as long as its dialect
 // asks; else it sets a timer to look again.
-func (s *session) quiet(c *kernel.Context[message.ToSession]) bool {
+func (s *sessionActor) quiet(c *kernel.Context[message.ToSession]) bool {
 	k := s.core
 	last := k.Ledger.LastRead()
 	if last.Before(k.flushing.since) {
@@ -127,5 +127,5 @@ func (k *Core) giveUpFlush(why error) {
 }
 
 func (k *Core) notFlushed(subtype string, err error) {
-	k.cfg.Emit(event.Warning{Problem: fmt.Sprintf("%s before the end of stdin failed: %v", subtype, err)})
+	k.cfg.Emit(session.Warning{Problem: fmt.Sprintf("%s before the end of stdin failed: %v", subtype, err)})
 }

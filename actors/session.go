@@ -8,18 +8,18 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
 // session is one incarnation of the session actor.
-type session struct {
+type sessionActor struct {
 	core *Core
 	driver[message.ToSession]
 	watching bool // a timer looks after the consumer
@@ -30,7 +30,7 @@ type session struct {
 // NewSession returns a behaviour for the session of core. After a crash the
 // next one goes on with the same core.
 func NewSession(k *Core) (kernel.Behavior[message.ToSession], error) {
-	s := &session{core: k}
+	s := &sessionActor{core: k}
 	sup, err := supervisor.New(supervisor.Spec{
 		Name: k.cfg.ID, Strategy: supervisor.RestForOne,
 		Intensity: k.cfg.ActorIntensity, Backoff: k.cfg.ActorBackoff,
@@ -47,11 +47,11 @@ func NewSession(k *Core) (kernel.Behavior[message.ToSession], error) {
 }
 
 // Start implements [kernel.Behavior].
-func (s *session) Start(c *kernel.Context[message.ToSession]) error {
+func (s *sessionActor) Start(c *kernel.Context[message.ToSession]) error {
 	k := s.core
 	k.Ledger.FailAllTaken("the host could not decide")
-	if k.State() == Admitting {
-		if err := s.enter(Starting, ""); err != nil {
+	if k.State() == session.StateAdmitting {
+		if err := s.enter(session.StateStarting, ""); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (s *session) Start(c *kernel.Context[message.ToSession]) error {
 }
 
 // Handle implements [kernel.Behavior].
-func (s *session) Handle(c *kernel.Context[message.ToSession], m message.ToSession) error {
+func (s *sessionActor) Handle(c *kernel.Context[message.ToSession], m message.ToSession) error {
 	switch m := m.(type) {
 	case message.LinkChanged, message.LedgerChanged, message.CloseWanted:
 	case message.ConsumerOver:
@@ -84,7 +84,7 @@ func (s *session) Handle(c *kernel.Context[message.ToSession], m message.ToSessi
 }
 
 // ChildDown implements [kernel.ChildObserver].
-func (s *session) ChildDown(c *kernel.Context[message.ToSession], d kernel.Down) error {
+func (s *sessionActor) ChildDown(c *kernel.Context[message.ToSession], d kernel.Down) error {
 	s.down(c, d, func(child string) {
 		if child == "callbacks" {
 			s.core.Ledger.FailAllTaken("the host could not decide")
@@ -94,9 +94,9 @@ func (s *session) ChildDown(c *kernel.Context[message.ToSession], d kernel.Down)
 }
 
 // Stop implements [kernel.Behavior].
-func (s *session) Stop(*kernel.Context[message.ToSession]) {}
+func (s *sessionActor) Stop(*kernel.Context[message.ToSession]) {}
 
-func (s *session) spawnChild(c *kernel.Context[message.ToSession], child, name string, _ int) (kernel.Located, error) {
+func (s *sessionActor) spawnChild(c *kernel.Context[message.ToSession], child, name string, _ int) (kernel.Located, error) {
 	k := s.core
 	switch child {
 	case "transport":
@@ -126,7 +126,7 @@ func spawnAt[P, M any](c *kernel.Context[P], name string, b kernel.Behavior[M], 
 
 // supervisorEnded is the end of the children: they were told to stop, or the
 // supervisor gave up.
-func (s *session) supervisorEnded(c *kernel.Context[message.ToSession], reason error) {
+func (s *sessionActor) supervisorEnded(c *kernel.Context[message.ToSession], reason error) {
 	s.finished = true
 	var failure *supervisor.Failure
 	if errors.As(reason, &failure) && !s.stopping {
@@ -135,7 +135,7 @@ func (s *session) supervisorEnded(c *kernel.Context[message.ToSession], reason e
 }
 
 // close begins the end of the session. The first reason stands.
-func (s *session) close(c *kernel.Context[message.ToSession], reason error) {
+func (s *sessionActor) close(c *kernel.Context[message.ToSession], reason error) {
 	k := s.core
 	if k.closeAsked {
 		return
@@ -148,7 +148,7 @@ func (s *session) close(c *kernel.Context[message.ToSession], reason error) {
 	if reason != nil {
 		why = reason.Error()
 	}
-	_ = s.enter(Closing, why) // legal from every state that lives
+	_ = s.enter(session.StateClosing, why) // legal from every state that lives
 	// A turn that runs would go on after the end of stdin, and so would its
 	// tools; a background task that ends would start a turn. They are stopped
 	// first.
@@ -162,7 +162,7 @@ func (s *session) close(c *kernel.Context[message.ToSession], reason error) {
 	}
 }
 
-func (s *session) interrupt(c *kernel.Context[message.ToSession]) bool {
+func (s *sessionActor) interrupt(c *kernel.Context[message.ToSession]) bool {
 	k := s.core
 	k.Ledger.Serve(false) // the turn ends without what it asked for
 	request, err := k.cfg.Dialect.Encode(&protocol.InterruptRequest{CancelQueued: true})
@@ -180,7 +180,7 @@ func (s *session) interrupt(c *kernel.Context[message.ToSession]) bool {
 
 // closeLink starts the close ladder, at its second step if terminate is set:
 // then a turn is still running and must not see the end of stdin.
-func (s *session) closeLink(terminate bool) {
+func (s *sessionActor) closeLink(terminate bool) {
 	k := s.core
 	k.linkClosing = true
 	k.Ledger.Serve(false)
@@ -194,7 +194,7 @@ func (s *session) closeLink(terminate bool) {
 
 // check looks at the link and the ledger and draws the conclusions. It may run
 // any number of times.
-func (s *session) check(c *kernel.Context[message.ToSession]) error {
+func (s *sessionActor) check(c *kernel.Context[message.ToSession]) error {
 	k := s.core
 	if off := k.Ledger.GatesOff(); off != nil && k.closeReason == nil {
 		k.Link.Want(transport.Killed) // before a tool can run
@@ -224,18 +224,18 @@ func (s *session) check(c *kernel.Context[message.ToSession]) error {
 		s.close(c, initFailure(k.Ledger.InitFailure(), link))
 	case k.closeAsked:
 		s.checkClosing(c)
-	case k.State() == Starting && link.Phase == transport.Up:
-		return s.enter(Initializing, "")
-	case k.State() == Initializing && k.Ledger.Initialized() != nil && !k.Ledger.SettingUp():
-		if err := s.enter(Ready, ""); err != nil {
+	case k.State() == session.StateStarting && link.Phase == transport.Up:
+		return s.enter(session.StateInitializing, "")
+	case k.State() == session.StateInitializing && k.Ledger.Initialized() != nil && !k.Ledger.SettingUp():
+		if err := s.enter(session.StateReady, ""); err != nil {
 			return err
 		}
 		k.router.Tell(nil, message.WorkReady{})
 		return s.settle(c)
-	case k.State() >= Ready && k.State() <= AwaitingConsumer:
+	case k.State() >= session.StateReady && k.State() <= session.StateAwaitingConsumer:
 		if limit := k.Ledger.Limits().Consumer; limit > 0 && k.Ledger.StalledFor() >= limit {
-			over := &kernel.TimeoutError{What: "the consumer of the messages", Limit: limit, SetBy: "Limits.Consumer"}
-			s.close(c, fmt.Errorf("%w: %w", ledger.ErrConsumerStalled, over))
+			over := &session.TimeoutError{What: "the consumer of the messages", Limit: limit, SetBy: "Limits.Consumer"}
+			s.close(c, fmt.Errorf("%w: %w", session.ErrConsumerStalled, over))
 			return nil
 		}
 		return s.settle(c)
@@ -244,28 +244,28 @@ func (s *session) check(c *kernel.Context[message.ToSession]) error {
 }
 
 // settle derives the working state.
-func (s *session) settle(c *kernel.Context[message.ToSession]) error {
+func (s *sessionActor) settle(c *kernel.Context[message.ToSession]) error {
 	k := s.core
 	k.Ledger.MarkReady()
-	to := Ready
+	to := session.StateReady
 	switch {
 	case k.Ledger.Gates() > 0:
-		to = AwaitingHost
+		to = session.StateAwaitingHost
 	case k.Ledger.Stalled():
-		to = AwaitingConsumer
+		to = session.StateAwaitingConsumer
 		if limit := k.Ledger.Limits().Consumer; limit > 0 && !s.watching {
 			s.watching = true
 			c.After(max(limit-k.Ledger.StalledFor(), 0), message.ConsumerOver{})
 		}
 	case k.Ledger.Running():
-		to = Running
+		to = session.StateRunning
 	}
 	return s.enter(to, "")
 }
 
 // checkClosing goes on with a close that waits for the running turn, or for the
 // flush.
-func (s *session) checkClosing(c *kernel.Context[message.ToSession]) {
+func (s *sessionActor) checkClosing(c *kernel.Context[message.ToSession]) {
 	k := s.core
 	switch {
 	case k.linkClosing:
@@ -282,7 +282,7 @@ func (s *session) checkClosing(c *kernel.Context[message.ToSession]) {
 }
 
 // afterLink ends the session once everything the agent wrote was delivered.
-func (s *session) afterLink(c *kernel.Context[message.ToSession], link transport.Status) error {
+func (s *sessionActor) afterLink(c *kernel.Context[message.ToSession], link transport.Status) error {
 	k := s.core
 	if s.finished {
 		k.flush() // no router will
@@ -300,9 +300,9 @@ func (s *session) afterLink(c *kernel.Context[message.ToSession], link transport
 	if !s.finished {
 		return nil
 	}
-	to := Closed
+	to := session.StateClosed
 	if k.closeReason != nil {
-		to = Failed
+		to = session.StateFailed
 	}
 	if err := s.enter(to, ""); err != nil {
 		return err
@@ -322,10 +322,10 @@ func (k *Core) endReason(link transport.Status) error {
 
 // exitReason describes an end of the agent that nobody asked for.
 func (k *Core) exitReason(link transport.Status) error {
-	if link.Err != nil && link.Exit == (transport.ExitStatus{}) {
+	if link.Err != nil && link.Exit == (session.ExitStatus{}) {
 		return link.Err // it never ran
 	}
-	e := &transport.ExitError{Status: link.Exit, During: "idle", StderrTail: tailOf(link.Stderr), StdoutTail: tailOf(link.Noise)}
+	e := &session.ExitError{Status: link.Exit, During: "idle", StderrTail: tailOf(link.Stderr), StdoutTail: tailOf(link.Noise)}
 	switch {
 	case k.Ledger.Initialized() == nil:
 		e.During = "initialize"
@@ -335,7 +335,7 @@ func (k *Core) exitReason(link transport.Status) error {
 	e.LastResult, e.LadderStep = k.Ledger.LastFailure(), ladderStep(link)
 	if expired := k.cfg.Dialect.Traits().AuthExpiredExit; expired != 0 && link.Exit.Code == expired {
 		k.Ledger.AuthExpired(e.Error())
-		return &transport.AuthError{Backend: k.cfg.Dialect.Name(), Err: e}
+		return &session.AuthError{Backend: k.cfg.Dialect.Name(), Err: e}
 	}
 	if link.Err != nil {
 		return errors.Join(e, link.Err)
@@ -359,7 +359,7 @@ func ladderStep(link transport.Status) string {
 
 // initFailure adds to a missing answer to initialize what the agent wrote instead.
 func initFailure(err error, link transport.Status) error {
-	var late *kernel.TimeoutError
+	var late *session.TimeoutError
 	if !errors.As(err, &late) {
 		return err
 	}
@@ -389,24 +389,24 @@ func (k *Core) flush() {
 	}
 }
 
-func (s *session) enter(to State, why string) error {
+func (s *sessionActor) enter(to session.State, why string) error {
 	from := s.core.State()
 	if from == to {
 		return nil
 	}
 	if !legal(from, to) {
-		err := &IllegalTransition{From: from, To: to}
+		err := &session.IllegalTransitionError{From: from, To: to}
 		if s.core.cfg.PanicOnIllegalStep {
 			panic(err)
 		}
 		return err
 	}
 	s.core.state.Store(int32(to))
-	s.core.cfg.Emit(event.StateChanged{From: from.String(), To: to.String(), Reason: why})
+	s.core.cfg.Emit(session.StateChanged{From: from.String(), To: to.String(), Reason: why})
 	return nil
 }
 
-func (s *session) describeTree(reply *kernel.Promise[[]message.ActorInfo]) {
+func (s *sessionActor) describeTree(reply *kernel.Promise[[]message.ActorInfo]) {
 	infos := s.describe("")
 	if !s.core.callbacks.Live() {
 		reply.Resolve(infos)
@@ -416,7 +416,7 @@ func (s *session) describeTree(reply *kernel.Promise[[]message.ActorInfo]) {
 	s.core.callbacks.Tell(nil, message.Describe{Reply: sub})
 	exec := s.core.cfg.System.Executor()
 	exec.Go(func() {
-		limit := &kernel.TimeoutError{What: "description of the callbacks", Limit: time.Second}
+		limit := &session.TimeoutError{What: "description of the callbacks", Limit: time.Second}
 		ctx, cancel := kernel.WithTimeout(context.Background(), s.core.cfg.System.Clock(), limit)
 		defer cancel()
 		more, _ := sub.Wait(ctx, exec) // a supervisor that is restarting has nothing to tell
@@ -425,10 +425,10 @@ func (s *session) describeTree(reply *kernel.Promise[[]message.ActorInfo]) {
 }
 
 // pass changes the state of a session that has no actor, if that is legal.
-func (k *Core) pass(to State, why string) {
+func (k *Core) pass(to session.State, why string) {
 	if from := k.State(); legal(from, to) {
 		k.state.Store(int32(to))
-		k.cfg.Emit(event.StateChanged{From: from.String(), To: to.String(), Reason: why})
+		k.cfg.Emit(session.StateChanged{From: from.String(), To: to.String(), Reason: why})
 	}
 }
 
@@ -437,11 +437,11 @@ func (k *Core) pass(to State, why string) {
 // learns the reason. It blocks until the link has ended and must run on a
 // task of its own.
 func (k *Core) Fail(reason error) {
-	k.pass(Closing, reason.Error())
+	k.pass(session.StateClosing, reason.Error())
 	k.Ledger.BeginClosing(false)
 	k.Link.Abort()
 	_ = k.cfg.System.Executor().Await(context.Background(), k.Link.Done())
 	k.flush()
-	k.pass(Failed, "")
+	k.pass(session.StateFailed, "")
 	k.Ledger.Terminate(errors.Join(reason, k.Link.Status().Leftover))
 }

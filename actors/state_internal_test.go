@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-troupe/troupe/session"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -12,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var states = []State{
-	Admitting, Starting, Initializing, Ready, Running, AwaitingHost, AwaitingConsumer, Recovering, Passivated, Closing, Closed, Failed,
+var states = []session.State{
+	session.StateAdmitting, session.StateStarting, session.StateInitializing, session.StateReady, session.StateRunning, session.StateAwaitingHost, session.StateAwaitingConsumer, session.StateRecovering, session.StatePassivated, session.StateClosing, session.StateClosed, session.StateFailed,
 }
 
 // TestLegalTransitions is the whole table: a row for each state, a mark for each
@@ -51,9 +52,9 @@ func TestLegalTransitions(t *testing.T) {
 // session can come to an end, and there is no way back from it.
 func TestEveryStateCanEnd(t *testing.T) {
 	t.Parallel()
-	reach := func(from State) map[State]bool {
-		seen := map[State]bool{}
-		todo := []State{from}
+	reach := func(from session.State) map[session.State]bool {
+		seen := map[session.State]bool{}
+		todo := []session.State{from}
 		for len(todo) > 0 {
 			at := todo[0]
 			todo = todo[1:]
@@ -72,11 +73,11 @@ func TestEveryStateCanEnd(t *testing.T) {
 			assert.Empty(t, reachable, "%v", from)
 			continue
 		}
-		assert.True(t, reachable[Closed], "%v", from)
-		assert.True(t, reachable[Failed], "%v", from)
-		assert.NotContains(t, reachable, Admitting, "%v", from)
+		assert.True(t, reachable[session.StateClosed], "%v", from)
+		assert.True(t, reachable[session.StateFailed], "%v", from)
+		assert.NotContains(t, reachable, session.StateAdmitting, "%v", from)
 	}
-	assert.Len(t, reach(Admitting), len(states)-1)
+	assert.Len(t, reach(session.StateAdmitting), len(states)-1)
 }
 
 func TestStatesShowTheirNames(t *testing.T) {
@@ -85,8 +86,8 @@ func TestStatesShowTheirNames(t *testing.T) {
 		b, err := s.MarshalText()
 		require.NoError(t, err)
 		assert.Equal(t, s.String(), string(b))
-		assert.Equal(t, s == Closed || s == Failed, s.Terminal())
+		assert.Equal(t, s == session.StateClosed || s == session.StateFailed, s.Terminal())
 	}
-	assert.EqualError(t, &IllegalTransition{From: Closed, To: Ready}, "session: illegal transition closed -> ready")
-	assert.Equal(t, "awaiting_host", fmt.Sprint(AwaitingHost))
+	assert.EqualError(t, &session.IllegalTransitionError{From: session.StateClosed, To: session.StateReady}, "session: illegal transition closed -> ready")
+	assert.Equal(t, "awaiting_host", fmt.Sprint(session.StateAwaitingHost))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 const (
@@ -74,13 +75,13 @@ func BenchmarkRouterHop(b *testing.B) {
 	})
 	l.SetInitialized(nil)
 	heard := make(chan struct{})
-	var session kernel.Address[message.ToSession]
+	var parent kernel.Address[message.ToSession]
 	var at kernel.Address[message.ToRouter]
 	var callbacks router.Callbacks
-	stub(b, sys, "session", &session, func() {})
-	stub(b, sys, "callback", &callbacks[ledger.Hook], func() { heard <- struct{}{} })
+	stub(b, sys, "session", &parent, func() {})
+	stub(b, sys, "callback", &callbacks[session.KindHook], func() { heard <- struct{}{} })
 	require.NoError(b, kernel.SpawnRoot(sys, "router", &at, router.New(router.Config{
-		Ledger: l, Dialect: claude.New(), Opening: new(router.Open(&dialect.Options{})), Session: &session,
+		Ledger: l, Dialect: claude.New(), Opening: new(router.Open(&dialect.Options{})), Session: &parent,
 		Callbacks: &callbacks,
 	})))
 	f, err := protocol.ParseFrame([]byte(hookCall))
@@ -91,7 +92,7 @@ func BenchmarkRouterHop(b *testing.B) {
 			at.Tell(nil, message.FramesReady{})
 		}
 		<-heard
-		for _, r := range l.Take(ledger.Hook) {
+		for _, r := range l.Take(session.KindHook) {
 			l.Answer(r, json.RawMessage("{}"), "")
 		}
 		f.RequestID = kernel.NewID(sys.Rand())

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // wire starts agents as the runtime does, and listens to the pipes.
@@ -196,7 +197,7 @@ func (p *tapped) Signal(s transport.Signal) error {
 	return p.Process.Signal(s)
 }
 
-func (p *tapped) Reap() (transport.ExitStatus, error) {
+func (p *tapped) Reap() (session.ExitStatus, error) {
 	status, err := p.Process.Reap()
 	p.wire.note("process", reaped+status.String())
 	return status, err

@@ -18,10 +18,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/protocol"
-	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // exportedErrors are the names of package sdk that look like errors.
@@ -87,7 +86,7 @@ func printed() map[string]error {
 		"LoadError":               &sdk.LoadError{File: "options.yaml", Line: 3, Column: 1, Key: "max_turns", Problem: "is not known", Fix: "did you mean maxTurns?"},
 		"KilledError":             &sdk.KilledError{},
 		"WritesLostError":         &sdk.WritesLostError{Code: "ENOSPC", Lost: []string{"transcript"}},
-		"LeftoverError":           &sdk.LeftoverError{Processes: []transport.ProcInfo{{PID: 4711, Command: "node"}}},
+		"LeftoverError":           &sdk.LeftoverError{Processes: []session.ProcInfo{{PID: 4711, Command: "node"}}},
 		"ModelPolicyTimeoutError": &sdk.ModelPolicyTimeoutError{Limit: 500 * time.Millisecond},
 		"PanicError":              &sdk.PanicError{Message: "PreToolUse", Value: "boom"},
 		"ProtocolError":           &sdk.ProtocolError{Kind: protocol.NotJSON, Head: []byte("oops"), Len: 4},
@@ -96,7 +95,7 @@ func printed() map[string]error {
 		"StructuredOutputError":   &sdk.StructuredOutputError{Err: errors.New(`A: expected integer, got "x"`)},
 		"TimeoutError":            &sdk.TimeoutError{What: "control request set_model", Limit: time.Minute, SetBy: "Limits.Control"},
 		"UnfinishedError": &sdk.UnfinishedError{
-			Doing: "run", State: runtime.StateAwaitingHost, Err: context.DeadlineExceeded,
+			Doing: "run", State: session.StateAwaitingHost, Err: context.DeadlineExceeded,
 			Waits: []sdk.Wait{
 				{What: "permission request Bash", ID: "req_1", Age: 12 * time.Second},
 				{What: "turn written", ID: "6f…", Age: 15 * time.Second},
@@ -105,7 +104,7 @@ func printed() map[string]error {
 		},
 		"UnsupportedCapabilityError": &sdk.UnsupportedCapabilityError{Backend: "claude", Request: "set_goal_max_turns"},
 		"GatesOffError":              &sdk.GatesOffError{Seen: "system/init"},
-		"ExitError":                  &sdk.ExitError{During: "a turn", Status: transport.ExitStatus{Code: 3}, StderrTail: "something broke"},
+		"ExitError":                  &sdk.ExitError{During: "a turn", Status: session.ExitStatus{Code: 3}, StderrTail: "something broke"},
 		"StartError":                 &sdk.StartError{Err: errors.New(`lookup "claude": file does not exist (searched /usr/bin, /bin): install it, or give its path`)},
 		"StreamError":                nil, // no Go error
 		"SupervisorError":            nil, // its text names an actor

@@ -10,14 +10,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
-	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestCloseIsIdempotent(t *testing.T) {
@@ -32,14 +30,14 @@ func TestCloseIsIdempotent(t *testing.T) {
 			wait()
 		}
 		require.NoError(t, s.Close(context.Background()))
-		assert.Equal(t, runtime.StateClosed, s.State())
+		assert.Equal(t, session.StateClosed, s.State())
 		require.NoError(t, s.Err())
 		living, _ := w.agents()
 		assert.Zero(t, living)
 
 		_, err := s.Send(context.Background(), text("late"))
-		require.ErrorIs(t, err, ledger.ErrClosed)
-		require.ErrorIs(t, s.CallRaw(context.Background(), "interrupt", []byte(`{"subtype":"interrupt"}`), nil, 0), ledger.ErrClosed)
+		require.ErrorIs(t, err, session.ErrClosed)
+		require.ErrorIs(t, s.CallRaw(context.Background(), "interrupt", []byte(`{"subtype":"interrupt"}`), nil, 0), session.ErrClosed)
 		require.NoError(t, s.AwaitIdle(context.Background()))
 		for m, err := range s.Messages(context.Background()) {
 			t.Error("there is nothing to read", m, err)
@@ -73,7 +71,7 @@ func TestCloseInterruptsARunningTurn(t *testing.T) {
 		s := w.open(w.spec(turns(scripted.Steps{scripted.Delay(time.Hour), gate()})))
 		turn := w.send(s, "go")
 		w.pass(time.Second)
-		require.Equal(t, runtime.StateRunning, s.State())
+		require.Equal(t, session.StateRunning, s.State())
 		start := w.sched.Now()
 		require.NoError(t, s.Close(t.Context()))
 		assert.Less(t, w.sched.Now().Sub(start), time.Minute)
@@ -81,7 +79,7 @@ func TestCloseInterruptsARunningTurn(t *testing.T) {
 		r, err := turn.Result(t.Context())
 		require.NoError(t, err, "the turn has a result: it was stopped first")
 		assert.True(t, r.IsError)
-		assert.Equal(t, runtime.StateClosed, s.State())
+		assert.Equal(t, session.StateClosed, s.State())
 	}
 }
 
@@ -90,7 +88,7 @@ func TestCloseOfAnAgentThatIsDeaf(t *testing.T) {
 	w := inSim(t, 1)
 	spec := w.spec(deaf())
 	spec.InterruptGrace = 7 * time.Second
-	spec.Graces = runtime.Graces{EOF: time.Hour, Terminate: 5 * time.Second}
+	spec.Graces = session.Graces{EOF: time.Hour, Terminate: 5 * time.Second}
 	s := w.open(spec)
 	turn := w.send(s, "go")
 	w.pass(time.Second)
@@ -98,8 +96,8 @@ func TestCloseOfAnAgentThatIsDeaf(t *testing.T) {
 	require.NoError(t, s.Close(t.Context()))
 	assert.Equal(t, 12*time.Second, w.sched.Now().Sub(start), "interrupt, then SIGTERM: stdin is not closed under a turn")
 	_, err := turn.Result(t.Context())
-	require.ErrorIs(t, err, ledger.ErrClosed)
-	assert.Equal(t, runtime.StateClosed, s.State(), "it was the user's wish")
+	require.ErrorIs(t, err, session.ErrClosed)
+	assert.Equal(t, session.StateClosed, s.State(), "it was the user's wish")
 }
 
 func TestCloseRunsOutOfTime(t *testing.T) {
@@ -109,8 +107,8 @@ func TestCloseRunsOutOfTime(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		spec := w.spec(deaf())
 		spec.InterruptGrace = time.Hour
-		spec.OnEvent = func(e runtime.EventRecord) {
-			if c, ok := e.Event.(event.StateChanged); ok && c.To == runtime.StateClosing.String() {
+		spec.OnEvent = func(e session.EventRecord) {
+			if c, ok := e.Event.(session.StateChanged); ok && c.To == session.StateClosing.String() {
 				cancel(enough)
 			}
 		}
@@ -127,9 +125,9 @@ func TestCloseRunsOutOfTime(t *testing.T) {
 		require.NoError(t, w.Executor().Await(context.Background(), s.Done()), "it ends all the same")
 		living, _ := w.agents()
 		assert.Zero(t, living)
-		assert.Equal(t, runtime.StateClosed, s.State())
+		assert.Equal(t, session.StateClosed, s.State())
 		_, err = turn.Result(context.Background())
-		require.ErrorIs(t, err, ledger.ErrClosed)
+		require.ErrorIs(t, err, session.ErrClosed)
 	})
 }
 
@@ -141,9 +139,9 @@ func TestCloseFromInsideTheLoop(t *testing.T) {
 		spec := w.spec(turns(scripted.Steps{
 			scripted.Text("first"), &scripted.Flood{Count: 200, Size: 1000}, &scripted.Huge{Bytes: 300 << 10}, &scripted.Huge{Bytes: 300 << 10},
 		}))
-		spec.Limits = runtime.Limits{Messages: 8, Bytes: 4 << 10, HardBytes: 16 << 10}
+		spec.Limits = session.Limits{Messages: 8, Bytes: 4 << 10, HardBytes: 16 << 10}
 		spec.InterruptGrace = 200 * time.Millisecond
-		spec.Graces = runtime.Graces{EOF: 200 * time.Millisecond, Terminate: 200 * time.Millisecond, Drain: 100 * time.Millisecond}
+		spec.Graces = session.Graces{EOF: 200 * time.Millisecond, Terminate: 200 * time.Millisecond, Drain: 100 * time.Millisecond}
 		s := w.open(spec)
 		w.send(s, "go")
 		for m, err := range s.Messages(context.Background()) {
@@ -154,7 +152,7 @@ func TestCloseFromInsideTheLoop(t *testing.T) {
 			require.NoError(t, s.Close(context.Background()))
 			break
 		}
-		assert.Equal(t, runtime.StateClosed, s.State())
+		assert.Equal(t, session.StateClosed, s.State())
 		living, _ := w.agents()
 		assert.Zero(t, living)
 	})
@@ -190,7 +188,7 @@ func TestCloseWhileAGateIsDecided(t *testing.T) {
 		s := w.open(spec)
 		turn := w.send(s, "go")
 		w.pass(time.Second)
-		require.Equal(t, runtime.StateAwaitingHost, s.State())
+		require.Equal(t, session.StateAwaitingHost, s.State())
 		require.NoError(t, s.Close(t.Context()))
 		require.ErrorIs(t, cause, context.Canceled, "the callback hears that nobody waits")
 		assert.Zero(t, w.effects, "fail-closed, seed %d", seed)
@@ -207,7 +205,7 @@ func TestASessionActorThatDiesWhileItWaitsForTheInterrupt(t *testing.T) {
 	struck := false
 	w := inSim(t, 1, func(c *kernel.Config) {
 		c.Chaos = func(actor string, _ any, at kernel.Moment) bool {
-			if s == nil || struck || at != kernel.AfterMessage || !strings.HasPrefix(actor, s.ID()+"#") || s.State() != runtime.StateClosing {
+			if s == nil || struck || at != kernel.AfterMessage || !strings.HasPrefix(actor, s.ID()+"#") || s.State() != session.StateClosing {
 				return false
 			}
 			struck = true
@@ -232,12 +230,12 @@ func TestWhatAnAgentSaysBeforeItDiesIsRead(t *testing.T) {
 		assert.Equal(t, []string{"system/init", "assistant", "result/success"}, content(kinds(context.Background(), t, turn)), "nobody had read it")
 		_, err := turn.Result(context.Background())
 		require.NoError(t, err)
-		var exit *transport.ExitError
+		var exit *session.ExitError
 		require.ErrorAs(t, s.Err(), &exit)
 		assert.Equal(t, 3, exit.Status.Code)
-		assert.Equal(t, runtime.StateFailed, s.State())
+		assert.Equal(t, session.StateFailed, s.State())
 		_, err = s.Send(context.Background(), text("more"))
-		require.ErrorIs(t, err, ledger.ErrClosed)
+		require.ErrorIs(t, err, session.ErrClosed)
 		require.ErrorAs(t, err, &exit, "and why")
 		require.NoError(t, s.Close(context.Background()), "nothing is left")
 	})
@@ -258,7 +256,7 @@ func TestATurnThatTheAgentDoesNotSurvive(t *testing.T) {
 			}
 		}
 		assert.Equal(t, []string{"a", "b"}, got)
-		var exit *transport.ExitError
+		var exit *session.ExitError
 		require.ErrorAs(t, last, &exit)
 		assert.Equal(t, "a turn", exit.During)
 		require.ErrorContains(t, last, "agent ended during a turn: signal SIGKILL")
@@ -301,7 +299,7 @@ func TestShutdownInEveryState(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(5) {
 		w := inSim(t, seed)
-		sessions := make(map[runtime.State]*runtime.Session)
+		sessions := make(map[session.State]*runtime.Session)
 		var opening []error
 		open := func(spec runtime.Spec) {
 			w.sched.Go(func() {
@@ -316,37 +314,37 @@ func TestShutdownInEveryState(t *testing.T) {
 		open(stuck)
 		open(w.spec(silent))
 
-		sessions[runtime.StateReady] = w.open(w.spec(turns()))
-		sessions[runtime.StateRunning] = w.open(w.spec(turns(scripted.Steps{scripted.Delay(time.Hour)})))
+		sessions[session.StateReady] = w.open(w.spec(turns()))
+		sessions[session.StateRunning] = w.open(w.spec(turns(scripted.Steps{scripted.Delay(time.Hour)})))
 		asks := w.spec(turns(scripted.Steps{gate()}))
 		asks.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 			return protocol.PermissionResult{}, w.Executor().Await(ctx, never)
 		}
-		sessions[runtime.StateAwaitingHost] = w.open(asks)
+		sessions[session.StateAwaitingHost] = w.open(asks)
 		talks := w.spec(turns(scripted.Steps{scripted.Text("1"), scripted.Text("2"), scripted.Text("3"), scripted.Text("4")}))
 		talks.Limits.Messages = 2
-		sessions[runtime.StateAwaitingConsumer] = w.open(talks)
+		sessions[session.StateAwaitingConsumer] = w.open(talks)
 		closing := w.spec(deaf())
 		closing.InterruptGrace = time.Minute
-		sessions[runtime.StateClosing] = w.open(closing)
-		sessions[runtime.StateClosed] = w.open(w.spec(turns()))
-		sessions[runtime.StateFailed] = w.open(w.spec(turns(scripted.Steps{&scripted.Exit{Code: 1}})))
+		sessions[session.StateClosing] = w.open(closing)
+		sessions[session.StateClosed] = w.open(w.spec(turns()))
+		sessions[session.StateFailed] = w.open(w.spec(turns(scripted.Steps{&scripted.Exit{Code: 1}})))
 		for state, s := range sessions {
-			if state != runtime.StateReady && state != runtime.StateClosed {
+			if state != session.StateReady && state != session.StateClosed {
 				w.send(s, "go")
 			}
 		}
 		w.pass(time.Second)
-		w.sched.Go(func() { _ = sessions[runtime.StateClosing].Close(context.Background()) })
-		require.NoError(t, sessions[runtime.StateClosed].Close(t.Context()))
+		w.sched.Go(func() { _ = sessions[session.StateClosing].Close(context.Background()) })
+		require.NoError(t, sessions[session.StateClosed].Close(t.Context()))
 		for state, s := range sessions {
 			require.Equal(t, state, s.State(), "seed %d", seed)
 		}
-		states := make(map[runtime.State]bool)
+		states := make(map[session.State]bool)
 		for _, s := range w.Sessions() {
 			states[s.State()] = true
 		}
-		require.True(t, states[runtime.StateStarting] && states[runtime.StateInitializing], "seed %d: %v", seed, states)
+		require.True(t, states[session.StateStarting] && states[session.StateInitializing], "seed %d: %v", seed, states)
 
 		require.NoError(t, w.Shutdown(t.Context()))
 		for state, s := range sessions {
@@ -369,8 +367,8 @@ func TestShutdownRunsOutOfTime(t *testing.T) {
 		spec := w.spec(deaf())
 		spec.ID, spec.InterruptGrace = "deaf", time.Hour
 		closing := make(chan struct{})
-		spec.OnEvent = func(r runtime.EventRecord) {
-			if e, ok := r.Event.(event.StateChanged); ok && e.To == runtime.StateClosing.String() {
+		spec.OnEvent = func(r session.EventRecord) {
+			if e, ok := r.Event.(session.StateChanged); ok && e.To == session.StateClosing.String() {
 				close(closing)
 			}
 		}
@@ -387,7 +385,7 @@ func TestShutdownRunsOutOfTime(t *testing.T) {
 		err := w.Shutdown(ctx)
 		require.ErrorIs(t, err, enough)
 		require.EqualError(t, err, "1 sessions have not ended: deaf (closing): enough")
-		assert.Equal(t, runtime.StateClosed, polite.State())
+		assert.Equal(t, session.StateClosed, polite.State())
 		require.NoError(t, w.Executor().Await(context.Background(), deafOne.Done()), "it was killed")
 		require.NoError(t, w.Shutdown(context.Background()))
 		cancel(nil)
@@ -404,10 +402,10 @@ func TestDrain(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, "1 sessions have not ended: "+s.ID()+" (ready)")
 	_, err = w.Open(t.Context(), w.spec(turns()))
-	require.ErrorIs(t, err, runtime.ErrShutdown, "no new ones")
+	require.ErrorIs(t, err, session.ErrShutdown, "no new ones")
 	_, err = w.send(s, "hi").Result(t.Context())
 	require.NoError(t, err, "those that live go on")
 	w.sched.AfterFunc(time.Minute, func() { w.sched.Go(func() { _ = s.Close(context.Background()) }) })
 	require.NoError(t, w.Drain(t.Context()))
-	assert.Equal(t, runtime.StateClosed, s.State())
+	assert.Equal(t, session.StateClosed, s.State())
 }

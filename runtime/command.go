@@ -10,6 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -109,9 +110,9 @@ func (spec *Spec) mcpLimits() map[string]time.Duration {
 }
 
 // graces are the waits on the way down, the dialect's where none are given.
-func (spec *Spec) graces() (g Graces, interrupt time.Duration) {
+func (spec *Spec) graces() (g session.Graces, interrupt time.Duration) {
 	traits := spec.Dialect.Traits()
-	return Graces{
+	return session.Graces{
 		Flush:     first(spec.Graces.Flush, traits.FlushGrace),
 		EOF:       first(spec.Graces.EOF, traits.EOFGrace, 5*time.Second),
 		Terminate: first(spec.Graces.Terminate, traits.TermGrace, 5*time.Second),

@@ -6,16 +6,13 @@ import (
 
 	"github.com/benbjohnson/clock"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/actors/inquiry"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/mcp"
-	"github.com/agent-troupe/troupe/actors/modelpolicy"
-	"github.com/agent-troupe/troupe/actors/permission"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -35,7 +32,7 @@ type Config struct {
 	// KeepProcess spares a process that would be swept with its session, such
 	// as a daemon that the user shares. Default: none is spared. It is called
 	// on a task of the runtime.
-	KeepProcess func(transport.ProcInfo) bool
+	KeepProcess func(session.ProcInfo) bool
 	// TempDir holds the files that agents are given. Default: os.TempDir.
 	TempDir string
 	// SessionIntensity bounds how often the actor of one session may crash,
@@ -49,24 +46,12 @@ type Config struct {
 type (
 	// Hook is a hook callback.
 	Hook = hooks.Hook
-	// HookCall is one firing of a hook.
-	HookCall = hooks.Call
-	// CanUseTool decides whether a tool may run.
-	CanUseTool = permission.Func
-	// ResolveModel chooses the model of a call.
-	ResolveModel = modelpolicy.Func
 	// Inquiries answer what the agent asks besides.
 	Inquiries = inquiry.Callbacks
 	// MCPServer is an in-process MCP server.
 	MCPServer = mcp.Server
-	// Limits bounds what a session holds and how long it waits.
-	Limits = ledger.Limits
-	// Graces are the waits of the close ladder.
-	Graces = transport.Graces
 	// Spawner starts agents somewhere else than on this machine.
 	Spawner = transport.Spawner
-	// EventRecord is an event of a session.
-	EventRecord = event.Record
 )
 
 // Spec describes a session.
@@ -86,7 +71,7 @@ type Spec struct {
 	Spawner Spawner
 
 	Hooks      []Hook
-	CanUseTool CanUseTool
+	CanUseTool session.CanUseTool
 	// PermissionTimeout denies a permission request that nobody decides.
 	// Default: none, a person may be asleep.
 	PermissionTimeout time.Duration
@@ -94,7 +79,7 @@ type Spec struct {
 	// MCPServerConfigs are limits and tool policies of MCPServers, by name. A
 	// limit is that of the server's tools that have none of their own.
 	MCPServerConfigs map[string]dialect.SDKMCPServerConfig
-	ResolveModel     ResolveModel
+	ResolveModel     session.ResolveModel
 	// ResolveModelTimeout fails a model request that nobody answers. Default:
 	// 500 ms; negative: none.
 	ResolveModelTimeout time.Duration
@@ -104,9 +89,9 @@ type Spec struct {
 	// that the agent's login is missing or has expired. Optional.
 	OnAuthExpired func(reason string)
 
-	Limits Limits
+	Limits session.Limits
 	// Graces override the dialect's; zero fields keep them.
-	Graces Graces
+	Graces session.Graces
 	// InterruptGrace is how long a running turn may take to stop before a
 	// close goes on without it. Default: the dialect's.
 	InterruptGrace time.Duration
@@ -123,7 +108,7 @@ type Spec struct {
 
 	// OnEvent receives the session's events, one at a time and in order. When
 	// it falls behind by more than 1,024 events the oldest are lost. Optional.
-	OnEvent func(EventRecord)
+	OnEvent func(session.EventRecord)
 	// Stderr receives the lines of the agent's stderr. It must be quick: while
 	// it runs the agent's stderr is not read. Optional.
 	Stderr func(line string)

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // deafAfterAsking asks for permission and reads nothing any more.
@@ -54,12 +54,12 @@ func TestADecisionThatTheAgentDoesNotRead(t *testing.T) {
 			input, err := json.Marshal(map[string]string{"command": strings.Repeat("x", 200<<10)})
 			return protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: input}, err
 		},
-		OnEvent: func(r runtime.EventRecord) {
-			e, ok := r.Event.(event.StateChanged)
+		OnEvent: func(r session.EventRecord) {
+			e, ok := r.Event.(session.StateChanged)
 			switch {
-			case ok && e.To == runtime.StateAwaitingHost.String():
+			case ok && e.To == session.StateAwaitingHost.String():
 				close(waits)
-			case ok && e.From == runtime.StateAwaitingHost.String():
+			case ok && e.From == session.StateAwaitingHost.String():
 				once.Do(func() { close(decided) })
 			}
 		},

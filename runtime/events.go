@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // eventQueue is how many events wait for one reader before the oldest go.
@@ -30,13 +30,13 @@ type bus struct {
 type subscription struct {
 	session string // "" for all
 	mu      sync.Mutex
-	queue   []event.Record
+	queue   []session.EventRecord
 	lost    int
 	wake    chan struct{}
 	closed  bool
 }
 
-func (b *bus) publish(r event.Record) {
+func (b *bus) publish(r session.EventRecord) {
 	if b.log != nil && r.Event.Level() >= b.from {
 		b.log.push(r)
 	}
@@ -57,12 +57,12 @@ func (b *bus) publish(r event.Record) {
 // handler may need, so it runs on a task of its own.
 func (b *bus) logTo(logger func() *slog.Logger, from slog.Level) {
 	b.from = from
-	b.log = &handler{exec: b.exec, failed: func(error) {}, handle: func(r event.Record) {
+	b.log = &handler{exec: b.exec, failed: func(error) {}, handle: func(r session.EventRecord) {
 		logger().Log(context.Background(), r.Event.Level(), r.Event.String(), "session", r.Session)
 	}}
 }
 
-func (s *subscription) push(r event.Record) {
+func (s *subscription) push(r session.EventRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.queue) >= eventQueue {
@@ -70,7 +70,7 @@ func (s *subscription) push(r event.Record) {
 		s.lost++
 	}
 	s.queue = append(s.queue, r)
-	if _, over := r.Event.(event.Ended); over && s.session != "" {
+	if _, over := r.Event.(session.Ended); over && s.session != "" {
 		s.closed = true
 	}
 	s.fire()
@@ -95,11 +95,11 @@ func (s *subscription) fire() {
 // while there are events: whoever emits holds locks that the function may need.
 type handler struct {
 	exec   kernel.Executor
-	handle func(event.Record)
+	handle func(session.EventRecord)
 	failed func(error)
 
 	mu      sync.Mutex
-	queue   []event.Record
+	queue   []session.EventRecord
 	lost    int // records that were dropped from the head of queue
 	running bool
 	idle    chan struct{} // closed when nothing is left; nil when nobody waits
@@ -120,7 +120,7 @@ func (h *handler) drained() <-chan struct{} {
 	return idle
 }
 
-func (h *handler) push(r event.Record) {
+func (h *handler) push(r session.EventRecord) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.queue) >= eventQueue {
@@ -155,7 +155,7 @@ func (h *handler) run() {
 		}
 		r := h.queue[0]
 		if h.lost > 0 {
-			r.Event, h.lost = event.EventsLost{Count: h.lost}, 0
+			r.Event, h.lost = session.EventsLost{Count: h.lost}, 0
 		} else {
 			h.queue = h.queue[1:]
 		}
@@ -165,23 +165,23 @@ func (h *handler) run() {
 }
 
 // call guards against a function of the user's that panics.
-func (h *handler) call(r event.Record) {
+func (h *handler) call(r session.EventRecord) {
 	defer func() {
 		if p := recover(); p != nil {
-			h.failed(&kernel.PanicError{Value: p, Message: "OnEvent", Stack: debug.Stack()})
+			h.failed(&session.PanicError{Value: p, Message: "OnEvent", Stack: debug.Stack()})
 		}
 	}()
 	h.handle(r)
 }
 
-func (b *bus) subscribe(session string) *subscription {
+func (b *bus) subscribe(id string) *subscription {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &subscription{session: session, closed: b.ended}
+	s := &subscription{session: id, closed: b.ended}
 	if b.subs == nil {
 		b.subs = make(map[string][]*subscription)
 	}
-	b.subs[session] = append(b.subs[session], s)
+	b.subs[id] = append(b.subs[id], s)
 	return s
 }
 
@@ -204,17 +204,17 @@ func (b *bus) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended = true
-	for _, session := range slices.Sorted(maps.Keys(b.subs)) {
-		for _, s := range b.subs[session] {
+	for _, id := range slices.Sorted(maps.Keys(b.subs)) {
+		for _, s := range b.subs[id] {
 			s.end()
 		}
 	}
 }
 
 // read yields events until ctx ends, the session does, or the bus.
-func (b *bus) read(ctx context.Context, session string, over func() bool) iter.Seq[event.Record] {
-	return func(yield func(event.Record) bool) {
-		s := b.subscribe(session)
+func (b *bus) read(ctx context.Context, id string, over func() bool) iter.Seq[session.EventRecord] {
+	return func(yield func(session.EventRecord) bool) {
+		s := b.subscribe(id)
 		defer b.drop(s)
 		if over() { // its last event may have come before
 			s.mu.Lock()

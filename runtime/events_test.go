@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestEventsEndWithTheRuntime(t *testing.T) {
@@ -92,9 +92,9 @@ func TestAReaderOfEventsThatFallsBehind(t *testing.T) {
 	spec := w.spec(turns(steps))
 	var handled []string
 	go1 := make(chan struct{})
-	spec.OnEvent = func(e runtime.EventRecord) {
+	spec.OnEvent = func(e session.EventRecord) {
 		_ = w.Executor().Await(context.Background(), go1)
-		if line, ok := e.Event.(event.Stderr); ok {
+		if line, ok := e.Event.(session.StderrLine); ok {
 			handled = append(handled, line.Line)
 		}
 	}
@@ -107,7 +107,7 @@ func TestAReaderOfEventsThatFallsBehind(t *testing.T) {
 				started = true
 				_ = w.Executor().Await(context.Background(), go1)
 			}
-			if line, ok := e.Event.(event.Stderr); ok {
+			if line, ok := e.Event.(session.StderrLine); ok {
 				read = append(read, line.Line)
 			}
 		}
@@ -141,7 +141,7 @@ func TestOnEventRunsOnceAtATime(t *testing.T) {
 	spec := w.spec(turns(scripted.Steps{scripted.Stderr("a"), gate(), scripted.Stderr("b"), scripted.Text("x")}))
 	spec.CanUseTool = allow
 	var s *runtime.Session
-	spec.OnEvent = func(runtime.EventRecord) {
+	spec.OnEvent = func(session.EventRecord) {
 		mu.Lock()
 		running++
 		most = max(most, running)
@@ -180,10 +180,10 @@ func TestACrashIsAnEventOfItsSession(t *testing.T) {
 	spec := w.spec(turns())
 	spec.ID = "s"
 	var seen []string
-	spec.OnEvent = func(e runtime.EventRecord) {
+	spec.OnEvent = func(e session.EventRecord) {
 		assert.Equal(t, "s", e.Session)
 		switch e.Event.(type) {
-		case event.ActorFailed, event.Supervision:
+		case session.ActorFailed, session.Supervision:
 			seen = append(seen, e.Event.String())
 		}
 	}

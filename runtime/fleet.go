@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/agent-troupe/troupe/actors"
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -146,7 +146,7 @@ func (f *fleet) supervise(c *kernel.Context[toFleet], m *member) error {
 	sup, err := supervisor.New(supervisor.Spec{
 		Name: "fleet/" + m.session.id, Intensity: f.rt.cfg.SessionIntensity, Backoff: f.rt.cfg.SessionBackoff,
 		Children: []supervisor.Child{{Name: m.session.id}},
-	}, f.rt.sys.Rand(), func(e supervisor.Event) { m.session.emit(event.Supervision{Decision: e}) })
+	}, f.rt.sys.Rand(), func(e supervisor.Event) { m.session.emit(session.Supervision{Decision: e}) })
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -44,7 +45,7 @@ func TestTheFleetSurvives(t *testing.T) {
 			s := w.open(spec)
 			assert.Equal(t, []string{"hello"}, texts(t, w.send(s, "hi")))
 			require.NoError(t, s.Close(t.Context()))
-			assert.Equal(t, runtime.StateClosed, s.State())
+			assert.Equal(t, session.StateClosed, s.State())
 		}
 		require.True(t, lost)
 		return handled
@@ -100,7 +101,7 @@ func TestASessionWhoseActorKeepsCrashing(t *testing.T) {
 				}
 				require.NoError(t, w.Executor().Await(t.Context(), s.Done()), "seed %d", seed)
 				armed = false
-				assert.Equal(t, runtime.StateFailed, s.State(), "seed %d", seed)
+				assert.Equal(t, session.StateFailed, s.State(), "seed %d", seed)
 				require.ErrorContains(t, s.Err(), "killed by the test", "seed %d", seed)
 				_, err := turn.Result(t.Context())
 				require.Error(t, err)
@@ -151,8 +152,8 @@ func TestOneSessionsCrashIsNotAnothers(t *testing.T) {
 	wait := w.task(func() { _ = bad.Close(context.Background()) })
 	assert.Equal(t, []string{"fine"}, texts(t, w.send(good, "hi")))
 	wait()
-	assert.Equal(t, runtime.StateFailed, bad.State())
+	assert.Equal(t, session.StateFailed, bad.State())
 	assert.Equal(t, []*runtime.Session{good}, w.Sessions())
 	require.NoError(t, good.Close(t.Context()))
-	assert.Equal(t, runtime.StateClosed, good.State())
+	assert.Equal(t, session.StateClosed, good.State())
 }

@@ -15,12 +15,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // TestLives runs sessions with random scripts, bounds, callbacks, users, and
@@ -149,15 +149,15 @@ func (l *life) spec(s *scripted.Script) runtime.Spec {
 	spec.Program = observed{spec.Program, l}
 	spec.CanUseTool, spec.PermissionTimeout = l.decide, time.Second
 	for _, e := range []protocol.HookEvent{protocol.HookPreToolUse, protocol.HookPostToolUse} {
-		spec.Hooks = append(spec.Hooks, runtime.Hook{Event: e, Func: func(context.Context, *runtime.HookCall) (json.RawMessage, error) {
+		spec.Hooks = append(spec.Hooks, runtime.Hook{Event: e, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 			if e == protocol.HookPostToolUse {
 				return nil, errors.New("the user's business")
 			}
 			return nil, nil
 		}})
 	}
-	spec.OnEvent = func(e runtime.EventRecord) {
-		if d, ok := e.Event.(event.Dropped); ok {
+	spec.OnEvent = func(e session.EventRecord) {
+		if d, ok := e.Event.(session.MessagesDropped); ok {
 			l.dropped += d.Count
 		}
 	}
@@ -170,7 +170,7 @@ func (l *life) run() {
 	spec := l.spec(script)
 	tight := l.chance(2)
 	if tight {
-		spec.Limits = runtime.Limits{Messages: 5, Bytes: 2000, HardBytes: 8000}
+		spec.Limits = session.Limits{Messages: 5, Bytes: 2000, HardBytes: 8000}
 	}
 	start := l.sched.Now()
 	s := l.open(spec)
@@ -269,7 +269,7 @@ func (l *life) check(s *runtime.Session) {
 		rest = rest[1:]
 	}
 	require.LessOrEqual(l.t, missing, l.dropped, "ordered-lossless: killed %v", l.killed)
-	if l.whole && !l.hurried && s.State() == runtime.StateClosed {
+	if l.whole && !l.hurried && s.State() == session.StateClosed {
 		for _, line := range rest {
 			require.True(l.t, partial(line), "ordered-lossless: %.200s, killed %v", line, l.killed)
 		}

@@ -9,14 +9,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -55,7 +54,7 @@ func TestStartsThatFail(t *testing.T) {
 		"the agent refuses initialize": {
 			script: &scripted.Script{Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Mode: "refuse", Error: "not today", Code: "nope"}}},
 			check: func(t *testing.T, err error) {
-				var refusal *ledger.ControlError
+				var refusal *session.ControlError
 				require.ErrorAs(t, err, &refusal)
 				assert.Equal(t, "initialize", refusal.Request)
 				assert.Equal(t, "nope", refusal.Code)
@@ -76,7 +75,7 @@ func TestStartsThatFail(t *testing.T) {
 			}},
 			change: func(s *runtime.Spec) { s.Limits.Initialize = 500 * time.Millisecond },
 			check: func(t *testing.T, err error) {
-				var late *kernel.TimeoutError
+				var late *session.TimeoutError
 				require.ErrorAs(t, err, &late)
 				assert.Contains(t, late.StderrTail, "....")
 				assert.NotEmpty(t, late.StdoutTail)
@@ -87,7 +86,7 @@ func TestStartsThatFail(t *testing.T) {
 		"the agent exits before initialize": {
 			script: &scripted.Script{Misbehave: scripted.Misbehaviour{Die: &scripted.Die{At: agent.BeforeInitResponse, Code: 3}, Stderr: 200}},
 			check: func(t *testing.T, err error) {
-				var exit *transport.ExitError
+				var exit *session.ExitError
 				require.ErrorAs(t, err, &exit)
 				assert.Equal(t, "initialize", exit.During)
 				assert.Equal(t, 3, exit.Status.Code)
@@ -104,7 +103,7 @@ func TestStartsThatFail(t *testing.T) {
 		"there is no such program": {
 			change: func(s *runtime.Spec) { s.Program = nil; s.Spawner = transport.InMemory{Clock: nil, Program: nil} },
 			check: func(t *testing.T, err error) {
-				var start *transport.StartError
+				var start *session.StartError
 				require.ErrorAs(t, err, &start)
 			},
 		},
@@ -115,7 +114,7 @@ func TestStartsThatFail(t *testing.T) {
 				s.Options.Cwd = "/"
 			},
 			check: func(t *testing.T, err error) {
-				var start *transport.StartError
+				var start *session.StartError
 				require.ErrorAs(t, err, &start)
 				assert.Equal(t, "/nonexistent/agent", start.Path)
 				require.ErrorContains(t, err, "/nonexistent/agent")
@@ -196,7 +195,7 @@ func TestTwoSessionsOfOneID(t *testing.T) {
 		first := w.open(spec)
 		_, err := w.Open(context.Background(), spec)
 		require.ErrorContains(t, err, `session id "one" is taken`)
-		assert.Equal(t, runtime.StateReady, first.State(), "the first does not notice")
+		assert.Equal(t, session.StateReady, first.State(), "the first does not notice")
 		turn := w.send(first, "hi")
 		_, err = turn.Result(context.Background())
 		require.NoError(t, err)
@@ -238,7 +237,7 @@ func TestNoSessionAfterShutdown(t *testing.T) {
 	w := inSim(t, 1)
 	require.NoError(t, w.Shutdown(t.Context()))
 	_, err := w.Open(t.Context(), w.spec(turns()))
-	require.ErrorIs(t, err, runtime.ErrShutdown)
+	require.ErrorIs(t, err, session.ErrShutdown)
 	_, ever := w.agents()
 	assert.Zero(t, ever)
 }
@@ -249,7 +248,7 @@ func TestOpenWaitsForInitialize(t *testing.T) {
 	start := w.sched.Now()
 	s := w.open(w.spec(&scripted.Script{Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Delay: time.Minute}}}))
 	assert.GreaterOrEqual(t, w.sched.Now().Sub(start), time.Minute)
-	assert.Equal(t, runtime.StateReady, s.State())
+	assert.Equal(t, session.StateReady, s.State())
 	assert.NotEmpty(t, s.Initialized())
 }
 

@@ -12,7 +12,7 @@ import (
 // It is used by one goroutine.
 type Reader struct{ c *ledger.Consumer }
 
-// Read takes the stream, unless somebody has it: [ledger.ErrBusy]. Whoever
+// Read takes the stream, unless somebody has it: [session.ErrBusy]. Whoever
 // takes it before sending misses nothing, however soon the session ends.
 func (s *Session) Read() (*Reader, error) {
 	c, err := s.core.Ledger.Consume()

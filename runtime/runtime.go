@@ -15,11 +15,9 @@ import (
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
-
-// ErrShutdown says that the runtime takes no new sessions.
-var ErrShutdown = errors.New("the runtime is shutting down")
 
 // Runtime runs sessions. It is safe for concurrent use. An idle runtime has no
 // goroutine of its own.
@@ -98,7 +96,7 @@ func (rt *Runtime) Open(ctx context.Context, spec Spec) (*Session, error) {
 		return nil, err
 	}
 	if err := s.AwaitReady(ctx); err != nil {
-		limit := &kernel.TimeoutError{What: "close session " + s.id, Limit: openTimeout}
+		limit := &session.TimeoutError{What: "close session " + s.id, Limit: openTimeout}
 		over, cancel := kernel.WithTimeout(context.WithoutCancel(ctx), rt.sys.Clock(), limit)
 		defer cancel()
 		return nil, errors.Join(err, s.Kill(over))
@@ -127,7 +125,7 @@ func (rt *Runtime) register(s *Session) error {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	if rt.closing {
-		return ErrShutdown
+		return session.ErrShutdown
 	}
 	if _, taken := rt.sessions[s.id]; taken {
 		return fmt.Errorf("session id %q is taken in this runtime: choose another or leave it empty", s.id)
@@ -174,7 +172,7 @@ func (rt *Runtime) Sessions() []*Session {
 // Events yields the events of all sessions from the start of the loop until ctx
 // ends or the runtime is shut down. A reader that falls behind by more
 // than 1,024 events loses the oldest.
-func (rt *Runtime) Events(ctx context.Context) iter.Seq[EventRecord] {
+func (rt *Runtime) Events(ctx context.Context) iter.Seq[session.EventRecord] {
 	return rt.bus.read(ctx, "", func() bool { return false })
 }
 

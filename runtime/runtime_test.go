@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func text(s string) *protocol.UserMessage {
@@ -73,7 +74,7 @@ func TestOneTurn(t *testing.T) {
 			Dialect: claude.New(), Program: scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{scripted.Text("hello")}})),
 		})
 		require.NoError(t, err)
-		assert.Equal(t, runtime.StateReady, s.State())
+		assert.Equal(t, session.StateReady, s.State())
 		turn, err := s.Send(ctx, text("hi"))
 		require.NoError(t, err)
 		assert.Equal(t, []string{"system/init", "assistant", "result/success"}, content(kinds(ctx, t, turn)))
@@ -82,7 +83,7 @@ func TestOneTurn(t *testing.T) {
 		assert.Equal(t, "hello", r.Result)
 		require.NoError(t, s.AwaitIdle(ctx))
 		require.NoError(t, s.Close(ctx))
-		assert.Equal(t, runtime.StateClosed, s.State())
+		assert.Equal(t, session.StateClosed, s.State())
 		require.NoError(t, s.Err())
 	})
 }

@@ -12,30 +12,11 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors"
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
-)
-
-// State is where a session is in its life.
-type State = actors.State
-
-// States of a session.
-const (
-	StateAdmitting        = actors.Admitting
-	StateStarting         = actors.Starting
-	StateInitializing     = actors.Initializing
-	StateReady            = actors.Ready
-	StateRunning          = actors.Running
-	StateAwaitingHost     = actors.AwaitingHost
-	StateAwaitingConsumer = actors.AwaitingConsumer
-	StateRecovering       = actors.Recovering
-	StatePassivated       = actors.Passivated
-	StateClosing          = actors.Closing
-	StateClosed           = actors.Closed
-	StateFailed           = actors.Failed
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Session is one conversation with one agent. It is safe for concurrent use.
@@ -72,21 +53,21 @@ func (rt *Runtime) newSession(spec Spec) (*Session, error) {
 		return nil, err
 	}
 	for _, w := range s.warnings {
-		s.emit(event.Warning{Problem: w.String()})
+		s.emit(session.Warning{Problem: w.String()})
 	}
 	return s, nil
 }
 
-func (s *Session) emit(e event.Event) {
-	r := event.Record{Session: s.id, At: s.rt.sys.Clock().Now(), Event: e}
+func (s *Session) emit(e session.Event) {
+	r := session.EventRecord{Session: s.id, At: s.rt.sys.Clock().Now(), Event: e}
 	s.rt.bus.publish(r)
 	if s.events != nil {
 		s.events.push(r)
 	}
 	switch e := e.(type) {
-	case event.Ended:
+	case session.Ended:
 		s.rt.remove(s)
-	case event.AuthExpired:
+	case session.AuthExpired:
 		s.authExpired(e.Reason)
 	}
 }
@@ -99,8 +80,8 @@ func (s *Session) authExpired(reason string) {
 	s.rt.sys.Executor().Go(func() {
 		defer func() {
 			if p := recover(); p != nil {
-				err := &kernel.PanicError{Value: p, Message: "OnAuthExpired", Stack: debug.Stack()}
-				s.emit(event.CallbackFailed{Kind: "event", Name: "OnAuthExpired", Err: err})
+				err := &session.PanicError{Value: p, Message: "OnAuthExpired", Stack: debug.Stack()}
+				s.emit(session.CallbackFailed{Kind: "event", Name: "OnAuthExpired", Err: err})
 			}
 		}()
 		tell(reason)
@@ -109,16 +90,16 @@ func (s *Session) authExpired(reason string) {
 
 // observerFailed reports a panic of Spec.OnEvent to everybody else.
 func (s *Session) observerFailed(err error) {
-	s.rt.bus.publish(event.Record{
+	s.rt.bus.publish(session.EventRecord{
 		Session: s.id, At: s.rt.sys.Clock().Now(),
-		Event: event.CallbackFailed{Kind: "event", Name: "OnEvent", Err: err},
+		Event: session.CallbackFailed{Kind: "event", Name: "OnEvent", Err: err},
 	})
 }
 
 // actorFailed turns a crash into an event of the session it belongs to, whose
 // name is the second part of the actor's: fleet/<id>#<n>/….
 func (rt *Runtime) actorFailed(c kernel.Crash) {
-	e := event.ActorFailed{Actor: c.Actor, Reason: c.Reason}
+	e := session.ActorFailed{Actor: c.Actor, Reason: c.Reason}
 	_, rest, _ := strings.Cut(c.Actor, "/")
 	id, _, _ := strings.Cut(rest, "#")
 	rt.mu.Lock()
@@ -128,7 +109,7 @@ func (rt *Runtime) actorFailed(c kernel.Crash) {
 		s.emit(e)
 		return
 	}
-	rt.bus.publish(event.Record{Session: id, At: rt.sys.Clock().Now(), Event: e})
+	rt.bus.publish(session.EventRecord{Session: id, At: rt.sys.Clock().Now(), Event: e})
 }
 
 // ID is the session's name in its runtime.
@@ -139,7 +120,7 @@ func (s *Session) ID() string { return s.id }
 func (s *Session) AgentSessionID() string { return s.core.Ledger.SessionID() }
 
 // State is the session's state at this instant.
-func (s *Session) State() State { return s.core.State() }
+func (s *Session) State() session.State { return s.core.State() }
 
 // Warnings are the legal and probably unintended things in the options.
 func (s *Session) Warnings() []dialect.Warning { return s.warnings }
@@ -156,12 +137,12 @@ func (s *Session) Done() <-chan struct{} { return s.core.Ledger.Done() }
 // Err is why the session ended: nil while it lives and after a normal end.
 func (s *Session) Err() error { return s.core.Ledger.Reason() }
 
-// endedBy is Err of a session that has ended, [ledger.ErrClosed] for a normal end.
+// endedBy is Err of a session that has ended, [session.ErrClosed] for a normal end.
 func (s *Session) endedBy() error {
 	if reason := s.Err(); reason != nil {
 		return reason
 	}
-	return ledger.ErrClosed
+	return session.ErrClosed
 }
 
 // Unread is the number of messages that the agent has written and nobody has read.
@@ -172,7 +153,7 @@ func (s *Session) PID() int { return s.core.Link.Status().PID }
 
 // Events yields the session's events, from the start of the loop to the end of
 // the session.
-func (s *Session) Events(ctx context.Context) iter.Seq[EventRecord] {
+func (s *Session) Events(ctx context.Context) iter.Seq[session.EventRecord] {
 	return s.rt.bus.read(ctx, s.id, s.core.Ledger.Terminated)
 }
 
@@ -203,7 +184,7 @@ func (t *Turn) Done() <-chan struct{} { return t.t.Done() }
 // it reads and drops the messages on the way.
 func (t *Turn) Result(ctx context.Context) (*protocol.ResultMessage, error) {
 	for _, err := range t.Messages(ctx) {
-		if errors.Is(err, ledger.ErrBusy) {
+		if errors.Is(err, session.ErrBusy) {
 			if err := t.s.rt.sys.Executor().Await(ctx, t.t.Done()); err != nil {
 				return nil, err
 			}
@@ -217,13 +198,13 @@ func (t *Turn) Result(ctx context.Context) (*protocol.ResultMessage, error) {
 	case <-t.t.Done():
 		return t.t.Result()
 	default:
-		return nil, ledger.ErrNotRun
+		return nil, session.ErrNotRun
 	}
 }
 
 // Messages yields the messages of this turn, up to and with its result. Messages
 // that come before it in the stream are skipped. An error comes last: of the
-// session's end, of ctx, or [ledger.ErrBusy]. Breaking off leaves the rest for the
+// session's end, of ctx, or [session.ErrBusy]. Breaking off leaves the rest for the
 // next consumer.
 func (t *Turn) Messages(ctx context.Context) iter.Seq2[protocol.Message, error] {
 	return func(yield func(protocol.Message, error) bool) {
@@ -285,7 +266,7 @@ func (s *Session) Messages(ctx context.Context) iter.Seq2[protocol.Message, erro
 
 // Call makes a control request and decodes the answer into resp, which may be
 // nil. limit zero takes Limits.Control, negative means none. A refusal is a
-// *ledger.ControlError.
+// *session.ControlError.
 func (s *Session) Call(ctx context.Context, req protocol.HostRequest, resp any, limit time.Duration) error {
 	if need := s.dialect.Capability(req); need != "" && !contains(s.Capabilities(), need) {
 		return &dialect.UnsupportedCapabilityError{Backend: s.dialect.Name(), Capability: need, Request: req.Subtype()}
@@ -341,13 +322,13 @@ func (s *Session) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, err
 		for i, t := range left {
 			names[i] = strings.TrimSpace(t.TaskID + " " + t.Description)
 		}
-		s.emit(event.Warning{Problem: "the run ends although background tasks live (Limits.Background): " + strings.Join(names, ", ")})
+		s.emit(session.Warning{Problem: "the run ends although background tasks live (Limits.Background): " + strings.Join(names, ", ")})
 	}
 	return left, err
 }
 
 // WritesLost is what the agent says it could not write: a
-// *ledger.WritesLostError, or nil. It is complete when the session has ended.
+// *session.WritesLostError, or nil. It is complete when the session has ended.
 func (s *Session) WritesLost() error { return s.core.Ledger.WritesLost() }
 
 // Killed reports whether the agent was killed because it had not ended in time, and

@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // texts reads a turn to its end and returns what the agent said.
@@ -56,12 +56,12 @@ func TestTheStreamHasOneReader(t *testing.T) {
 		require.NoError(t, err)
 		turn := w.send(s, "go")
 		_, err = s.Read()
-		require.ErrorIs(t, err, ledger.ErrBusy)
+		require.ErrorIs(t, err, session.ErrBusy)
 		for _, err := range turn.Messages(context.Background()) {
-			require.ErrorIs(t, err, ledger.ErrBusy)
+			require.ErrorIs(t, err, session.ErrBusy)
 		}
 		for _, err := range s.Messages(context.Background()) {
-			require.ErrorIs(t, err, ledger.ErrBusy)
+			require.ErrorIs(t, err, session.ErrBusy)
 		}
 		result, err := turn.Result(context.Background())
 		require.NoError(t, err, "it needs no messages")
@@ -112,7 +112,7 @@ func TestInterruptFromInsideTheLoop(t *testing.T) {
 	for seed := range uint64(10) {
 		w := inSim(t, seed)
 		spec := w.spec(turns(scripted.Steps{scripted.Text("first"), &scripted.Flood{Count: 100, Size: 1000}, scripted.Delay(time.Hour)}))
-		spec.Limits = runtime.Limits{Messages: 8, Bytes: 4 << 10, HardBytes: 64 << 10}
+		spec.Limits = session.Limits{Messages: 8, Bytes: 4 << 10, HardBytes: 64 << 10}
 		partials := true
 		spec.Options.IncludePartialMessages = partials
 		s := w.open(spec)
@@ -149,7 +149,7 @@ func TestCalls(t *testing.T) {
 		require.EqualError(t, err, "control request set_model: no answer within 50ms (set by the caller)")
 
 		err = s.Call(ctx, &protocol.SetPermissionModeRequest{Mode: "plan"}, nil, 0)
-		var refusal *ledger.ControlError
+		var refusal *session.ControlError
 		require.ErrorAs(t, err, &refusal)
 		assert.Equal(t, "refused", refusal.Code)
 
@@ -191,7 +191,7 @@ func TestMessagesThatCannotBeSent(t *testing.T) {
 	s := w.open(w.spec(turns(scripted.Steps{scripted.Text("a")})))
 	large := w.send(s, strings.Repeat("x", 33<<20))
 	_, err := large.Result(t.Context())
-	require.ErrorIs(t, err, ledger.ErrTooLarge)
+	require.ErrorIs(t, err, session.ErrTooLarge)
 	require.ErrorContains(t, err, large.UUID())
 	turn := w.send(s, "go")
 	_, err = s.Send(t.Context(), &protocol.UserMessage{Common: protocol.Common{UUID: turn.UUID()}})
@@ -203,7 +203,7 @@ func TestDiscard(t *testing.T) {
 	t.Parallel()
 	inBoth(t, func(t *testing.T, w *world) {
 		spec := w.spec(turns(scripted.Steps{&scripted.Flood{Count: 500, Size: 1000}, scripted.Text("done")}))
-		spec.Discard, spec.Limits = true, runtime.Limits{Messages: 4, Bytes: 2 << 10}
+		spec.Discard, spec.Limits = true, session.Limits{Messages: 4, Bytes: 2 << 10}
 		s := w.open(spec)
 		r, err := w.send(s, "go").Result(context.Background())
 		require.NoError(t, err, "nobody reads, and nobody has to")
@@ -217,11 +217,11 @@ func TestAConsumerThatNeverComes(t *testing.T) {
 	for seed := range uint64(5) {
 		w := inSim(t, seed)
 		spec := w.spec(turns(scripted.Steps{scripted.Text("1"), scripted.Text("2"), scripted.Text("3"), scripted.Text("4"), scripted.Text("5")}))
-		spec.Limits = runtime.Limits{Messages: 4, Consumer: time.Minute}
+		spec.Limits = session.Limits{Messages: 4, Consumer: time.Minute}
 		s := w.open(spec)
 		turn := w.send(s, "go")
 		w.pass(time.Second)
-		require.Equal(t, runtime.StateAwaitingConsumer, s.State())
+		require.Equal(t, session.StateAwaitingConsumer, s.State())
 		m := 0
 		for _, err := range turn.Messages(t.Context()) { // reads a little, and goes
 			require.NoError(t, err)
@@ -231,11 +231,11 @@ func TestAConsumerThatNeverComes(t *testing.T) {
 		}
 		start := w.sched.Now()
 		require.NoError(t, w.Executor().Await(t.Context(), s.Done()))
-		require.ErrorIs(t, s.Err(), ledger.ErrConsumerStalled)
+		require.ErrorIs(t, s.Err(), session.ErrConsumerStalled)
 		require.ErrorIs(t, s.Err(), context.DeadlineExceeded)
 		require.ErrorContains(t, s.Err(), "Limits.Consumer")
 		assert.InDelta(t, time.Minute, w.sched.Now().Sub(start), float64(20*time.Second))
-		assert.Equal(t, runtime.StateFailed, s.State())
+		assert.Equal(t, session.StateFailed, s.State())
 	}
 }
 
@@ -252,7 +252,7 @@ func TestStatesOfATurn(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var seen []string
-	spec.OnEvent = func(e runtime.EventRecord) {
+	spec.OnEvent = func(e session.EventRecord) {
 		mu.Lock()
 		defer mu.Unlock()
 		if c := e.Event.String(); strings.HasPrefix(c, "state ") {
@@ -285,7 +285,7 @@ func TestARequestWithoutACallbackOpensNoGate(t *testing.T) {
 	})))
 	w.send(s, "go")
 	w.pass(time.Second)
-	assert.Equal(t, runtime.StateRunning, s.State(), "it was denied at once")
+	assert.Equal(t, session.StateRunning, s.State(), "it was denied at once")
 }
 
 func TestWhatTheAgentMayAsk(t *testing.T) {
@@ -315,7 +315,7 @@ func TestWarningsAreTold(t *testing.T) {
 	spec.CanUseTool = allow
 	spec.Options.AllowedTools = []string{"Bash"}
 	warned := 0
-	spec.OnEvent = func(e runtime.EventRecord) {
+	spec.OnEvent = func(e session.EventRecord) {
 		if strings.Contains(e.Event.String(), "Bash") {
 			warned++
 		}

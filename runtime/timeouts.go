@@ -17,7 +17,7 @@ import (
 type Timeout struct {
 	What    string        // what is waited for
 	Limit   time.Duration // 0: there is none
-	Option  string        // what sets it, as in a *kernel.TimeoutError; empty: nothing does
+	Option  string        // what sets it, as in a *session.TimeoutError; empty: nothing does
 	Default bool          // the option was not given
 }
 

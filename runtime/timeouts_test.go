@@ -17,6 +17,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // stuckServer has a tool that never answers.
@@ -72,7 +73,7 @@ func TestTimeoutsAreThoseInForce(t *testing.T) {
 			limit: func(s *runtime.Spec) { s.PermissionTimeout = time.Hour }, option: "PermissionTimeout"},
 		"hook": {planned: "a hook of PreToolUse for Bash", wait: "hook request PreToolUse", steps: ask, usual: 59 * time.Second,
 			set: func(s *runtime.Spec, await func(context.Context) error) {
-				s.Hooks = []runtime.Hook{{Event: protocol.HookPreToolUse, Matcher: "Bash", Func: func(ctx context.Context, _ *runtime.HookCall) (json.RawMessage, error) {
+				s.Hooks = []runtime.Hook{{Event: protocol.HookPreToolUse, Matcher: "Bash", Func: func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
 					return nil, await(ctx)
 				}}}
 			},

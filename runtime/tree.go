@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Tree is a snapshot of everything that runs.
@@ -20,18 +20,15 @@ type Tree struct {
 // SessionTree is one session of a [Tree].
 type SessionTree struct {
 	ID             string
-	State          State
+	State          session.State
 	AgentSessionID string
 	PID            int
 	Transport      string // "up", "ended", …, with the step of the close ladder
 	Unread         int    // messages read from the agent and not consumed
 	UnreadBytes    int64
-	Waits          []Wait
+	Waits          []session.Wait
 	Actors         []ActorInfo
 }
-
-// Wait is something that is waited for, with its age and its limit.
-type Wait = ledger.Wait
 
 // ActorInfo describes one actor.
 type ActorInfo = message.ActorInfo
@@ -62,7 +59,7 @@ func (s *Session) Tree(ctx context.Context) SessionTree {
 	}
 	at := s.core.Address()
 	t.Actors = []ActorInfo{{Name: at.Name(), State: "running", Depth: at.Depth(), Handled: at.Handled()}}
-	limit := &kernel.TimeoutError{What: "description of session " + s.id, Limit: describeLimit}
+	limit := &session.TimeoutError{What: "description of session " + s.id, Limit: describeLimit}
 	ctx, cancel := kernel.WithTimeout(ctx, s.rt.sys.Clock(), limit)
 	defer cancel()
 	if actors, err := s.core.Describe(ctx); err == nil {

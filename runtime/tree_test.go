@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func names(actors []runtime.ActorInfo) []string {
@@ -69,7 +70,7 @@ func TestTheTreeShowsWaits(t *testing.T) {
 	turn := w.send(s, "go")
 	w.pass(time.Second)
 	tree := s.Tree(t.Context())
-	assert.Equal(t, runtime.StateAwaitingHost, tree.State)
+	assert.Equal(t, session.StateAwaitingHost, tree.State)
 	require.Len(t, tree.Waits, 2)
 	assert.Equal(t, "permission request Bash", tree.Waits[0].What)
 	assert.Equal(t, time.Hour, tree.Waits[0].Limit)

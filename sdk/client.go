@@ -12,10 +12,11 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // State is where a session is in its life.
-type State = runtime.State
+type State = session.State
 
 // Client holds a conversation of many turns. It is safe for concurrent use,
 // except that one goroutine at a time may read its messages.
@@ -258,7 +259,7 @@ func (c *Client) State() State {
 	if d, err := c.connected(); err == nil {
 		return d.session.State()
 	}
-	return runtime.StateAdmitting
+	return session.StateAdmitting
 }
 
 // SessionID is the agent's own id of the session, by which Options.Resume takes

@@ -12,8 +12,8 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/parity"
-	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // say sends a text and returns the result of its turn.
@@ -31,7 +31,7 @@ func TestConversation(t *testing.T) {
 	parity.Covers(t, "claude/function/unstable_v2_createSession", "claude/function/startup")
 	in(t, func(w *world) {
 		c := w.connect(w.options(turn(scripted.Text("one")), turn(scripted.Text("two"))))
-		assert.Equal(w, runtime.StateReady, c.State())
+		assert.Equal(w, session.StateReady, c.State())
 		first, err := c.Send(w.Context(), sdk.UserText("hi"))
 		require.NoError(w, err)
 		all, err := sdk.Collect(first.Messages(w.Context()))
@@ -44,7 +44,7 @@ func TestConversation(t *testing.T) {
 		assert.Equal(w, "two", w.say(c, "and?").Result)
 		require.NoError(w, c.AwaitIdle(w.Context()))
 		w.close(c)
-		assert.Equal(w, runtime.StateClosed, c.State())
+		assert.Equal(w, session.StateClosed, c.State())
 	})
 }
 
@@ -165,7 +165,7 @@ func TestClientThatIsNotConnected(t *testing.T) {
 	}
 	assert.Empty(t, c.SessionID())
 	assert.Nil(t, c.Warnings())
-	assert.Equal(t, runtime.StateAdmitting, c.State())
+	assert.Equal(t, session.StateAdmitting, c.State())
 	require.NoError(t, c.Close(t.Context()))
 	require.ErrorIs(t, c.Connect(t.Context()), sdk.ErrClosed)
 }

@@ -7,14 +7,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors"
-	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/actors/modelpolicy"
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
-	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -24,42 +19,45 @@ type (
 	// anything starts and come joined; see [ConfigErrors].
 	ConfigError = dialect.ConfigError
 	// StartError says that the agent could not be started.
-	StartError = transport.StartError
+	StartError = session.StartError
 	// ExitError says that the agent ended when it should not have.
-	ExitError = transport.ExitError
+	ExitError = session.ExitError
 	// GatesOffError says that the agent calls no hooks, so that the gates of the
 	// session are open. The agent was killed before it could run a tool.
-	GatesOffError = ledger.GatesOffError
+	GatesOffError = session.GatesOffError
 	// AuthError says that the agent's login is missing or has expired. It wraps
 	// an *[ExitError] or a *[ResultError].
-	AuthError = transport.AuthError
+	AuthError = session.AuthError
+	// KilledError says that the agent did not end in order and was killed, and that
+	// nothing is left of it. What it had not written to its transcript is lost.
+	KilledError = session.KilledError
 	// LeftoverError names the processes of an agent that did not stop.
-	LeftoverError = transport.LeftoverError
+	LeftoverError = session.LeftoverError
 	// WritesLostError says that the agent's disk was full, so that part of the
 	// transcript was not written. [Client.Close], [Run] and [Query] return it, and a
 	// [WarningEvent] has its text.
-	WritesLostError = ledger.WritesLostError
+	WritesLostError = session.WritesLostError
 	// ControlError is the agent's refusal of a request.
-	ControlError = ledger.ControlError
+	ControlError = session.ControlError
 	// UnfinishedError says that a context ended before the [Run], [RunAs], [Query] or
 	// [Client.Connect] that it was for: what was waited for, and how far the run had
 	// come. It matches context.Canceled or context.DeadlineExceeded, and the context's
 	// cause.
-	UnfinishedError = runtime.UnfinishedError
+	UnfinishedError = session.UnfinishedError
 	// Wait is something that a session waits for, in an [UnfinishedError].
-	Wait = runtime.Wait
+	Wait = session.Wait
 	// RunningTool is the call of a tool that has no answer yet, in an
 	// [UnfinishedError].
-	RunningTool = runtime.RunningTool
+	RunningTool = session.RunningTool
 	// TimeoutError says which wait ran out, and whose limit it was. It matches
 	// context.DeadlineExceeded.
-	TimeoutError = kernel.TimeoutError
+	TimeoutError = session.TimeoutError
 	// UnsupportedCapabilityError is a request that this agent, or this release
 	// of it, does not serve. Nothing was sent.
 	UnsupportedCapabilityError = dialect.UnsupportedCapabilityError
 	// ProtocolVersionError says that the agent speaks another major version of
 	// the protocol.
-	ProtocolVersionError = actors.ProtocolVersionError
+	ProtocolVersionError = session.ProtocolVersionError
 	// ProtocolError describes a line of the agent that is no frame. The session
 	// goes on; it comes in a [NoiseEvent].
 	ProtocolError = protocol.FrameError
@@ -71,14 +69,14 @@ type (
 	OversizeError = protocol.OversizeError
 	// EchoError says that the agent's stdin comes back on its stdout: it runs
 	// behind a terminal.
-	EchoError = ledger.EchoError
+	EchoError = session.EchoError
 	// ModelPolicyTimeoutError says that ResolveModel took too long. The agent's
 	// call fails; it comes in a [CallbackFailedEvent].
-	ModelPolicyTimeoutError = modelpolicy.TimeoutError
+	ModelPolicyTimeoutError = session.ModelPolicyTimeoutError
 	// PanicError says that a callback of the program, or an actor, panicked. It
 	// comes in a [CallbackFailedEvent] or an [ActorFailedEvent], and as the reason
 	// of a session that failed.
-	PanicError = kernel.PanicError
+	PanicError = session.PanicError
 	// SupervisorError says that a session failed because its actors crashed too
 	// often. It matches the reasons of the crashes.
 	SupervisorError = supervisor.Failure
@@ -87,53 +85,45 @@ type (
 // Errors, to be matched with errors.Is.
 var (
 	// ErrBusy says that somebody else is reading the session's messages.
-	ErrBusy = ledger.ErrBusy
+	ErrBusy = session.ErrBusy
 	// ErrClaimTaken says that an earlier claim, whose answer nobody waited for,
 	// has made a session of the spare.
 	ErrClaimTaken = errors.New("an earlier claim was taken, and its answer is lost; close the client and start the session with NewClient")
 	// ErrClaimUnsure says that nobody waited for the answer to a claim.
 	ErrClaimUnsure = errors.New("the claim may have been taken; claim again to find out, or close the client")
 	// ErrClosed says that the session was closed.
-	ErrClosed = ledger.ErrClosed
+	ErrClosed = session.ErrClosed
 	// ErrConsumerStalled says that an answer lies behind more unread messages
 	// than may be held, or that nobody read for as long as Limits.Consumer says.
-	ErrConsumerStalled = ledger.ErrConsumerStalled
+	ErrConsumerStalled = session.ErrConsumerStalled
 	// ErrNoRoom says that the agent does not read what is written to it, and that
 	// no more is held for it.
-	ErrNoRoom = ledger.ErrNoRoom
+	ErrNoRoom = session.ErrNoRoom
 	// ErrNotConnected says that [Client.Connect] was not called, or failed.
 	ErrNotConnected = errors.New("the client is not connected; call Connect first")
 	// ErrNotRun says that a user message ended without a result: it was
 	// cancelled while it was queued, or the agent had seen its uuid before.
-	ErrNotRun = ledger.ErrNotRun
+	ErrNotRun = session.ErrNotRun
 	// ErrAnswerSkipped says that the answer to a request was a line longer than
 	// Options.MaxLine.
-	ErrAnswerSkipped = ledger.ErrAnswerSkipped
+	ErrAnswerSkipped = session.ErrAnswerSkipped
 	// ErrResultSkipped says that a turn's result was a line longer than
 	// Options.MaxLine.
-	ErrResultSkipped = ledger.ErrResultSkipped
+	ErrResultSkipped = session.ErrResultSkipped
 	// ErrAnswerBroken and ErrResultBroken say the same of a line that is no JSON.
-	ErrAnswerBroken = ledger.ErrAnswerBroken
-	ErrResultBroken = ledger.ErrResultBroken
+	ErrAnswerBroken = session.ErrAnswerBroken
+	ErrResultBroken = session.ErrResultBroken
 	// ErrShutdown says that the runtime takes no new sessions.
-	ErrShutdown = runtime.ErrShutdown
+	ErrShutdown = session.ErrShutdown
 	// ErrTooLarge says that a message does not fit into one line for the agent.
-	ErrTooLarge = ledger.ErrTooLarge
+	ErrTooLarge = session.ErrTooLarge
 	// ErrTransportClosed says that the agent cannot be written to any more.
-	ErrTransportClosed = ledger.ErrTransportClosed
+	ErrTransportClosed = session.ErrTransportClosed
 )
 
 // ConfigErrors returns every *[ConfigError] in err, in the order in which they
 // were found.
 func ConfigErrors(err error) []*ConfigError { return dialect.ConfigErrors(err) }
-
-// KilledError says that the agent did not end in order and was killed, and that
-// nothing is left of it. What it had not written to its transcript is lost.
-type KilledError struct{}
-
-func (*KilledError) Error() string {
-	return "the agent did not end in time and was killed; raise Graces, or look at what it was doing"
-}
 
 // ResultError says that a run ended in a result that is an error: the model's
 // API failed, a limit was reached, the turn was interrupted.

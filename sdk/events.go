@@ -1,7 +1,7 @@
 package sdk
 
 import (
-	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -9,40 +9,40 @@ import (
 // switch over it needs a default.
 type (
 	// Event is one report.
-	Event = event.Event
+	Event = session.Event
 	// StateChangedEvent is a transition of the session's state machine.
-	StateChangedEvent = event.StateChanged
+	StateChangedEvent = session.StateChanged
 	// ActorFailedEvent is the crash of an actor of the session's tree.
-	ActorFailedEvent = event.ActorFailed
+	ActorFailedEvent = session.ActorFailed
 	// SupervisionEvent is a decision of a supervisor.
-	SupervisionEvent = event.Supervision
+	SupervisionEvent = session.Supervision
 	// NoiseEvent is a line of the agent that is no frame.
-	NoiseEvent = event.Noise
+	NoiseEvent = session.NoiseLine
 	// OversizeEvent is a line above the ceiling.
-	OversizeEvent = event.Oversize
+	OversizeEvent = session.OversizeLine
 	// DroppedEvent reports partial stream events that were given up because the
 	// consumer stood still while a control call needed the pipe.
-	DroppedEvent = event.Dropped
+	DroppedEvent = session.MessagesDropped
 	// CallbackFailedEvent is a callback that failed, panicked or ran out of time.
-	CallbackFailedEvent = event.CallbackFailed
+	CallbackFailedEvent = session.CallbackFailed
 	// LateAnswerEvent is a callback's answer that nobody waits for any more.
-	LateAnswerEvent = event.LateAnswer
+	LateAnswerEvent = session.LateAnswer
 	// UnexpectedFrameEvent is a control frame that fits nothing.
-	UnexpectedFrameEvent = event.UnexpectedFrame
+	UnexpectedFrameEvent = session.UnexpectedFrame
 	// RepeatedRequestEvent is a request that the agent made again, or under an id
 	// that does not name it alone.
-	RepeatedRequestEvent = event.RepeatedRequest
+	RepeatedRequestEvent = session.RepeatedRequest
 	// WarningEvent is a configuration that is legal and probably not meant.
-	WarningEvent = event.Warning
+	WarningEvent = session.Warning
 	// AuthExpiredEvent says that the agent's login is missing or has expired.
-	AuthExpiredEvent = event.AuthExpired
+	AuthExpiredEvent = session.AuthExpired
 	// StderrEvent is a line of the agent's stderr.
-	StderrEvent = event.Stderr
+	StderrEvent = session.StderrLine
 	// EventsLostEvent says that Options.OnEvent or the logger has fallen behind by
 	// more than 1,024 events, and how many of the oldest are gone.
-	EventsLostEvent = event.EventsLost
+	EventsLostEvent = session.EventsLost
 	// EndedEvent is the end of the session, with the reason chain.
-	EndedEvent = event.Ended
+	EndedEvent = session.Ended
 )
 
 // What a supervisor saw or decided, in SupervisionEvent.Decision. A type switch

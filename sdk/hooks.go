@@ -10,6 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Hook is a callback at a moment of the agent's work. Make one with
@@ -34,7 +35,7 @@ type Hook struct {
 }
 
 // HookCall is one firing of a hook, as [OnEvent] sees it.
-type HookCall = runtime.HookCall
+type HookCall = session.HookCall
 
 // HookOption is an option of one hook.
 type HookOption func(*Hook)

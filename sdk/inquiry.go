@@ -1,14 +1,13 @@
 package sdk
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 
-	"github.com/agent-troupe/troupe/actors/inquiry"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // What the agent asks of its host besides permissions, hooks, tools and models.
@@ -17,7 +16,7 @@ type (
 	// to fill in (Mode form, RequestedSchema), or a page to visit (Mode url). The
 	// zero result turns it down, and so does an error or a panic. It has no limit:
 	// a person may be asleep.
-	ElicitationHandler func(context.Context, *ElicitationRequest) (ElicitationResult, error)
+	ElicitationHandler = session.ElicitationHandler
 	// ElicitationRequest is a question of an MCP server to the person.
 	ElicitationRequest = protocol.ElicitationRequest
 	// ElicitationResult answers an [ElicitationRequest]: ElicitAccept with an
@@ -27,22 +26,22 @@ type (
 	// UserDialogHandler shows a dialog of one of Options.SupportedDialogKinds. The
 	// zero result cancels it, and so does an error or a panic. It has no limit.
 	// Claude.
-	UserDialogHandler func(context.Context, *UserDialogRequest) (UserDialogResult, error)
+	UserDialogHandler = session.UserDialogHandler
 	// UserDialogRequest asks the host to show a dialog.
 	UserDialogRequest = protocol.UserDialogRequest
 	// UserDialogResult answers a [UserDialogRequest].
 	UserDialogResult = protocol.UserDialogResult
 
 	// Token is what qodercli logs in with. Printing it does not show it.
-	Token = inquiry.Token
+	Token = session.Token
 	// FetchJobToken gets a job token, within a minute. An error, or a token
 	// without a value, tells the agent that there is none. Qoder.
-	FetchJobToken func(context.Context, *JobTokenRequest) (Token, error)
+	FetchJobToken = session.FetchJobToken
 	// JobTokenRequest says why the agent needs a job token: initial, unauthorized, ….
 	JobTokenRequest = protocol.FetchJobTokenRequest
 	// FetchServiceAccountToken gets a service account's token, within a minute.
 	// Qoder.
-	FetchServiceAccountToken func(context.Context, *ServiceAccountTokenRequest) (Token, error)
+	FetchServiceAccountToken = session.FetchServiceAccountToken
 	// ServiceAccountTokenRequest says why the agent needs a token, and for which
 	// scopes.
 	ServiceAccountTokenRequest = protocol.FetchServiceAccountTokenRequest
@@ -50,7 +49,7 @@ type (
 	// TurnGate decides whether a turn that has ended is worth a memory, or a
 	// review of the skills. The zero decision is a no, and so is an error, a
 	// panic, or no answer within a minute (TurnComplete.Timeout). Qoder.
-	TurnGate func(context.Context, *TurnInfo) (TurnDecision, error)
+	TurnGate = session.TurnGate
 	// TurnInfo is a turn that has ended.
 	TurnInfo = protocol.TurnInfo
 	// TurnDecision answers a [TurnGate].
@@ -58,7 +57,7 @@ type (
 
 	// ResolveSessionArtifacts says where the files of a session are. The form of
 	// the answer has not been observed: it is passed on as it is. Qoder.
-	ResolveSessionArtifacts func(context.Context, *SessionArtifactsRequest) (json.RawMessage, error)
+	ResolveSessionArtifacts = session.ResolveSessionArtifacts
 	// SessionArtifactsRequest names the session.
 	SessionArtifactsRequest = protocol.ResolveSessionArtifactsRequest
 )
@@ -96,7 +95,7 @@ func (o *Options) inquiries() runtime.Inquiries {
 	return runtime.Inquiries{
 		Elicitation: o.OnElicitation, UserDialog: o.OnUserDialog,
 		JobToken: o.FetchJobToken, ServiceAccountToken: o.FetchServiceAccountToken,
-		ShouldGenerateMemory: inquiry.Gate(o.ShouldGenerateMemory), ShouldReviewSkills: inquiry.Gate(o.ShouldReviewSkills),
+		ShouldGenerateMemory: o.ShouldGenerateMemory, ShouldReviewSkills: o.ShouldReviewSkills,
 		SessionArtifacts: o.ResolveSessionArtifacts,
 	}
 }

@@ -11,6 +11,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // The official SDK runs the handlers of a wrapped server on its own goroutines
@@ -43,7 +44,7 @@ func guardOf(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 			return next(ctx, method, req)
 		}
 		result, err := recovered(context.WithValue(ctx, guarded{}, nil), method, req, next)
-		if panicked, ok := errors.AsType[*kernel.PanicError](err); ok && (method == "initialize" || strings.HasPrefix(method, "notifications/")) {
+		if panicked, ok := errors.AsType[*session.PanicError](err); ok && (method == "initialize" || strings.HasPrefix(method, "notifications/")) {
 			link.fail(panicked) // no call says so, or none could work
 		}
 		return result, err
@@ -53,13 +54,13 @@ func guardOf(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 // recovered calls next on a goroutine of its own, so that one that ends without
 // a result is noticed, too.
 func recovered(ctx context.Context, method string, req mcpsdk.Request, next mcpsdk.MethodHandler) (result mcpsdk.Result, err error) {
-	err = &kernel.PanicError{Value: errGoexit, Message: method}
+	err = &session.PanicError{Value: errGoexit, Message: method}
 	done := make(chan struct{})
 	kernel.GoExecutor{}.Go(func() {
 		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				result, err = nil, &kernel.PanicError{Value: p, Message: method, Stack: debug.Stack()}
+				result, err = nil, &session.PanicError{Value: p, Message: method, Stack: debug.Stack()}
 			}
 		}()
 		r, e := next(ctx, method, req)

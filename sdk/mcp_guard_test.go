@@ -17,9 +17,9 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 const panicText = "dsn=postgres://u:hunter2@db"
@@ -115,7 +115,7 @@ func TestWrappedServerThatPanics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := s.Handle(context.Background(), request[0], json.RawMessage(request[1]))
-			var p *kernel.PanicError
+			var p *session.PanicError
 			require.ErrorAs(t, err, &p)
 			assert.Equal(t, request[0], p.Message)
 			if name != "ended goroutine" {
@@ -141,7 +141,7 @@ func TestWrappedServerThatPanicsInANotification(t *testing.T) {
 	cancel(errPlain)
 	_, err := s.Handle(ctx, "tools/call", params(t, "slow", "{}", ""))
 	require.ErrorIs(t, err, errPlain)
-	require.ErrorAs(t, <-waits, new(*kernel.PanicError), "a call in flight says so")
+	require.ErrorAs(t, <-waits, new(*session.PanicError), "a call in flight says so")
 	close(o.let)
 	assert.Equal(t, "fine", call(t, s, "echo", `{"x":"fine"}`).text(), "over a new connection")
 }
@@ -167,7 +167,7 @@ func TestWrappedServerThatPanicsAtItsStart(t *testing.T) {
 			s := wrapped(t, o)
 			o.AddReceivingMiddleware(panicsAt(panicAt))
 			_, _, err := s.Manifest()
-			require.ErrorAs(t, err, new(*kernel.PanicError))
+			require.ErrorAs(t, err, new(*session.PanicError))
 		})
 	}
 }
@@ -179,7 +179,7 @@ func TestWrappedServerIsGuardedOnce(t *testing.T) {
 	for range 3 {
 		s := shared.ForSession()
 		_, err = s.Handle(context.Background(), "tools/call", json.RawMessage(`{"name":"raw"}`))
-		var p *kernel.PanicError
+		var p *session.PanicError
 		require.ErrorAs(t, err, &p)
 		assert.NotContains(t, string(p.Stack), "guardOf", "below the outermost guard there is none")
 		require.NoError(t, s.Close(context.Background()))

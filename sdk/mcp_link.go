@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // wrappedLink is the client's end of the connection: it is the transport and
@@ -84,7 +85,7 @@ func (l *wrappedLink) wait(ctx context.Context, c *wrappedCall) (json.RawMessage
 		return nil, err
 	}
 	var wire *jsonrpc.Error
-	var panicked *kernel.PanicError
+	var panicked *session.PanicError
 	switch {
 	case errors.As(c.err, &panicked):
 		return nil, panicked

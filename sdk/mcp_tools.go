@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // toolServer serves tools without a connection and without goroutines.
@@ -137,11 +137,11 @@ func refusal(format string, args ...any) json.RawMessage {
 }
 
 // call runs the tool once. Its error is a *badArguments, the cause of ctx, or
-// a *kernel.PanicError.
+// a *session.PanicError.
 func (d *toolDef) call(ctx context.Context, place *mcp.Turn, args, meta json.RawMessage) (result json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			result, err = nil, &kernel.PanicError{Value: p, Message: "tool " + d.name, Stack: debug.Stack()}
+			result, err = nil, &session.PanicError{Value: p, Message: "tool " + d.name, Stack: debug.Stack()}
 		}
 	}()
 	checked, err := d.schema.check(args)
@@ -157,7 +157,7 @@ func (d *toolDef) call(ctx context.Context, place *mcp.Turn, args, meta json.Raw
 	c := newToolCall(meta)
 	defer c.end()
 	r, err := d.run(context.WithValue(ctx, toolCallKey{}, c), checked)
-	if _, panicked := errors.AsType[*kernel.PanicError](err); panicked {
+	if _, panicked := errors.AsType[*session.PanicError](err); panicked {
 		return nil, err // of what the tool called: its text is not for the model
 	}
 	switch _, bad := errors.AsType[*badArguments](err); {

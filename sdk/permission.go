@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/agent-troupe/troupe/protocol"
-	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // What permissions are made of.
@@ -13,7 +13,7 @@ type (
 	// is a deny, and so is an error, a panic, or no answer within
 	// Options.PermissionTimeout. The error's text goes to the session's events,
 	// not to the model.
-	CanUseTool = runtime.CanUseTool
+	CanUseTool = session.CanUseTool
 	// ToolPermissionRequest is the call in question.
 	ToolPermissionRequest = protocol.CanUseToolRequest
 	// PermissionResult is the answer to a [ToolPermissionRequest].
@@ -119,7 +119,7 @@ func AllowAlways(r *ToolPermissionRequest) PermissionResult {
 type (
 	// ResolveModel chooses the model of one call. Without an answer within
 	// Options.ResolveModelTimeout the call does not happen.
-	ResolveModel = runtime.ResolveModel
+	ResolveModel = session.ResolveModel
 	// ModelPolicyRequest is Qoder's question which model to use for one call.
 	ModelPolicyRequest = protocol.ModelPolicyRequest
 	// ModelPolicyResult answers a [ModelPolicyRequest].

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // openTerminal returns the two ends of a new pseudo-terminal, which echoes.
@@ -54,11 +55,11 @@ func (p *terminalProcess) Kill() error                   { return p.cmd.Process.
 func (p *terminalProcess) Exited() <-chan struct{}       { return p.exited }
 func (p *terminalProcess) CloseOutput()                  { _ = p.ours.Close() }
 
-func (p *terminalProcess) Reap() (transport.ExitStatus, error) {
-	return transport.ExitStatus{Code: p.cmd.ProcessState.ExitCode()}, nil
+func (p *terminalProcess) Reap() (session.ExitStatus, error) {
+	return session.ExitStatus{Code: p.cmd.ProcessState.ExitCode()}, nil
 }
 
-func (p *terminalProcess) Sweep(context.Context) ([]transport.ProcInfo, error) { return nil, nil }
+func (p *terminalProcess) Sweep(context.Context) ([]session.ProcInfo, error) { return nil, nil }
 
 // terminalOutput ends as a pipe does: a terminal whose other end is closed says EIO.
 type terminalOutput struct{ *os.File }

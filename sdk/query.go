@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Prompt is what a [Query] says to the agent. The zero Prompt says nothing and
@@ -157,7 +158,7 @@ func (q *query) feed(ctx, feeding context.Context, next func(context.Context) (U
 	if stoppedBy(ctx, err) {
 		err = q.progress.stopped(q.session, ended(ctx, err))
 	}
-	q.finished.Store(q.session.State() < runtime.StateClosing)
+	q.finished.Store(q.session.State() < session.StateClosing)
 	return errors.Join(err, q.client.end(context.WithoutCancel(ctx)))
 }
 
@@ -200,7 +201,7 @@ func (q *query) send(ctx context.Context, next func(context.Context) (UserMessag
 func pull(ctx context.Context, next func(context.Context) (UserMessage, error)) (m UserMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &kernel.PanicError{Value: p, Message: "Inputs", Stack: debug.Stack()}
+			err = &session.PanicError{Value: p, Message: "Inputs", Stack: debug.Stack()}
 		}
 	}()
 	return next(ctx)

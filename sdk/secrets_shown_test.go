@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/inquiry"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // secretName matches the names of fields that hold secrets. Those of secretHere do so in
@@ -48,7 +48,7 @@ var secretive = map[string]any{
 	"protocol.MCPStatusResponse": protocol.MCPStatusResponse{}, "protocol.MCPToken": protocol.MCPToken{},
 	"protocol.ModelPolicyReply": protocol.ModelPolicyReply{}, "protocol.ReloadPluginsResponse": protocol.ReloadPluginsResponse{},
 	"protocol.TokenReply": protocol.TokenReply{},
-	"inquiry.Token":       inquiry.Token{}, "transport.File": transport.File{},
+	"session.Token":       session.Token{}, "transport.File": transport.File{},
 	"runtime.Plan": runtime.Plan{}, "sdk.Claim": Claim{}, "sdk.Options": Options{}, "transport.Command": transport.Command{},
 }
 

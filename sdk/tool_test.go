@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestResults(t *testing.T) {
@@ -85,7 +85,7 @@ func TestPanicsAreErrorsOfHandle(t *testing.T) {
 	boom := func(context.Context, none) (*sdk.ToolResult, error) { panic(errPlain) }
 	s := server(t, sdk.NewTool("boom", "d", boom), saying("sour", &sdk.ToolResult{StructuredContent: sour{}}, nil))
 	_, err := s.Handle(context.Background(), "tools/call", params(t, "boom", "{}", ""))
-	var p *kernel.PanicError
+	var p *session.PanicError
 	require.ErrorAs(t, err, &p)
 	assert.ErrorIs(t, err, errPlain)
 	assert.Contains(t, string(p.Stack), "tool_test.go", "the stack says where")
@@ -93,7 +93,7 @@ func TestPanicsAreErrorsOfHandle(t *testing.T) {
 	assert.Contains(t, err.Error(), "handler exploded")
 	_, err = s.Handle(context.Background(), "tools/call", params(t, "sour", "{}", ""))
 	require.ErrorAs(t, err, &p)
-	s = server(t, saying("passes one on", nil, fmt.Errorf("inner: %w", &kernel.PanicError{Value: "dsn"})))
+	s = server(t, saying("passes one on", nil, fmt.Errorf("inner: %w", &session.PanicError{Value: "dsn"})))
 	_, err = s.Handle(context.Background(), "tools/call", params(t, "passes one on", "{}", ""))
 	require.ErrorAs(t, err, &p, "a panic that a tool passes on is no text for the model")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // maxTools is how many calls of tools a run remembers while they have no answer.
@@ -88,7 +89,7 @@ func (p *progress) stopped(s *runtime.Session, err error) *UnfinishedError {
 		e.Text = endOf(TextOf(p.last))
 	}
 	if !p.pulling.IsZero() {
-		e.Waits = append(e.Waits, runtime.Wait{What: "the prompt's next message", Age: now.Sub(p.pulling)})
+		e.Waits = append(e.Waits, session.Wait{What: "the prompt's next message", Age: now.Sub(p.pulling)})
 	}
 	p.err = e
 	return e

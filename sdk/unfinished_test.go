@@ -16,11 +16,12 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // limited is a context that ends after d on the world's clock.
 func (w *world) limited(d time.Duration) context.Context {
-	ctx, cancel := kernel.WithTimeout(w.Context(), w.rt.Clock(), &kernel.TimeoutError{What: "the test", Limit: d})
+	ctx, cancel := kernel.WithTimeout(w.Context(), w.rt.Clock(), &session.TimeoutError{What: "the test", Limit: d})
 	w.Cleanup(cancel)
 	return ctx
 }
@@ -50,19 +51,19 @@ var endless = map[string]struct {
 			})
 			return o
 		},
-		state: runtime.StateStarting,
+		state: session.StateStarting,
 		waits: []string{"start of the agent"},
 	},
 	"initialize": {
 		options: func(w *world) *sdk.Options {
 			return w.script(scripted.Script{Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Mode: "never"}}})
 		},
-		state: runtime.StateInitializing,
+		state: session.StateInitializing,
 		waits: []string{"control request initialize"},
 	},
 	"the model": {
 		options: func(w *world) *sdk.Options { return w.options(turn(scripted.Text("one"), hour)) },
-		state:   runtime.StateRunning,
+		state:   session.StateRunning,
 		waits:   []string{"turn"},
 		text:    "one",
 	},
@@ -73,7 +74,7 @@ var endless = map[string]struct {
 				scripted.Text("now the long one"),
 				&scripted.ToolUse{ID: "toolu_2", Name: "Bash", Gate: agent.GateAllow, Takes: 1000 * time.Hour}))
 		},
-		state:  runtime.StateRunning,
+		state:  session.StateRunning,
 		waits:  []string{"turn"},
 		tools:  []string{"Bash toolu_2"},
 		called: 2,
@@ -87,7 +88,7 @@ var endless = map[string]struct {
 			}
 			return o
 		},
-		state:  runtime.StateAwaitingHost,
+		state:  session.StateAwaitingHost,
 		waits:  []string{"permission request Bash", "turn"},
 		tools:  []string{"Bash toolu_1"},
 		called: 1,
@@ -98,7 +99,7 @@ var endless = map[string]struct {
 			o.Limits.Background = -1
 			return o
 		},
-		state:  runtime.StateReady,
+		state:  session.StateReady,
 		waits:  []string{"background task server"},
 		called: 1,
 		text:   "it runs",

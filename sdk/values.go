@@ -5,6 +5,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Types of the fields of [Options].
@@ -100,13 +101,13 @@ type (
 	AskUserQuestionConfig = dialect.AskUserQuestionConfig
 
 	// Limits bounds what a session holds and how long it waits.
-	Limits = runtime.Limits
+	Limits = session.Limits
 	// Graces are the waits of the close ladder.
-	Graces = runtime.Graces
+	Graces = session.Graces
 	// Spawner starts agents somewhere else than on this machine.
 	Spawner = runtime.Spawner
 	// EventRecord is an event of a session.
-	EventRecord = runtime.EventRecord
+	EventRecord = session.EventRecord
 	// Warning is a legal and probably unintended thing in the options.
 	Warning = dialect.Warning
 )

@@ -20,6 +20,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/protocol/view"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // The tests of this file are about the rest of what the vendors' SDKs have:
@@ -190,7 +191,7 @@ func TestEndsOfAnAgent(t *testing.T) {
 				_, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), w.like(c.like, script(turn(&c.exit)))))
 				var exit *sdk.ExitError
 				require.ErrorAs(w, err, &exit)
-				assert.Equal(w, transport.ExitStatus{Code: c.code, Signal: c.signal}, exit.Status)
+				assert.Equal(w, session.ExitStatus{Code: c.code, Signal: c.signal}, exit.Status)
 			})
 		})
 	}

@@ -15,13 +15,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/qoder"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // callback is what the user answers, whatever the kind: yes with that many
@@ -72,7 +70,7 @@ func callbackKinds() []callbackKind {
 			name:    "hook",
 			request: `{"subtype":"hook_callback","callback_id":"hook_0","input":{"hook_event_name":"PreToolUse","tool_name":"Bash"},"tool_use_id":"t"}`,
 			install: func(spec *runtime.Spec, limit time.Duration, f callback) {
-				spec.Hooks = []runtime.Hook{{Event: protocol.HookPreToolUse, Timeout: limit, Func: func(ctx context.Context, _ *runtime.HookCall) (json.RawMessage, error) {
+				spec.Hooks = []runtime.Hook{{Event: protocol.HookPreToolUse, Timeout: limit, Func: func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
 					n, err := f(ctx)
 					if n == 0 {
 						return nil, err
@@ -159,11 +157,11 @@ func (s *stage) turnWith(change func(*runtime.Spec), play func(h *hand)) (*runti
 		change(&spec)
 	}
 	log := listen(&spec)
-	session := s.open(spec)
-	r, err := s.send(session).Result(s.ctx)
+	sess := s.open(spec)
+	r, err := s.send(sess).Result(s.ctx)
 	require.NoError(s, err, "the session must go on")
 	assert.Equal(s, "done", r.Result)
-	return session, log
+	return sess, log
 }
 
 // TestCallbacksThatFail lets every kind of callback fail in every way: its
@@ -179,13 +177,13 @@ func TestCallbacksThatFail(t *testing.T) {
 	onKinds(t, func(s *stage, k callbackKind) {
 		for way, f := range ways {
 			var answer protocol.Frame
-			session, log := s.turnWith(func(spec *runtime.Spec) { k.install(spec, 0, f) }, func(h *hand) {
+			sess, log := s.turnWith(func(spec *runtime.Spec) { k.install(spec, 0, f) }, func(h *hand) {
 				h.ask("q", k.request)
 				answer = h.reply("q")
 			})
 			assert.True(s, k.refuses(object(s, answer.Raw)), "%s: %s", way, answer.Raw)
-			s.close(session)
-			failed := reported[event.CallbackFailed](s, log)
+			s.close(sess)
+			failed := reported[session.CallbackFailed](s, log)
 			if k.name == "mcp" && !strings.HasPrefix(way, "panics") {
 				assert.Empty(s, failed, "what a tool returns is for the model")
 				continue
@@ -206,15 +204,15 @@ func TestCallbacksThatEndTheirGoroutine(t *testing.T) {
 			t.Parallel()
 			inProduction(t, func(s *stage) {
 				var answer protocol.Frame
-				session, log := s.turnWith(func(spec *runtime.Spec) {
+				sess, log := s.turnWith(func(spec *runtime.Spec) {
 					k.install(spec, 0, func(context.Context) (int, error) { goruntime.Goexit(); return 0, nil })
 				}, func(h *hand) {
 					h.ask("q", k.request)
 					answer = h.reply("q")
 				})
 				assert.True(s, k.refuses(object(s, answer.Raw)), "%s", answer.Raw)
-				s.close(session)
-				assert.Len(s, reported[event.CallbackFailed](s, log), 1)
+				s.close(sess)
+				assert.Len(s, reported[session.CallbackFailed](s, log), 1)
 			})
 		})
 	}
@@ -226,7 +224,7 @@ func TestCallbacksThatSayNothing(t *testing.T) {
 	t.Parallel()
 	onKinds(t, func(s *stage, k callbackKind) {
 		var answer protocol.Frame
-		session, log := s.turnWith(func(spec *runtime.Spec) {
+		sess, log := s.turnWith(func(spec *runtime.Spec) {
 			k.install(spec, 0, func(context.Context) (int, error) { return 0, nil })
 		}, func(h *hand) {
 			h.ask("q", k.request)
@@ -237,8 +235,8 @@ func TestCallbacksThatSayNothing(t *testing.T) {
 		}
 		require.NoError(s, json.Unmarshal(answer.Raw, &m))
 		assert.JSONEq(s, k.zero, string(m.Response.Response))
-		s.close(session)
-		assert.Empty(s, reported[event.CallbackFailed](s, log))
+		s.close(sess)
+		assert.Empty(s, reported[session.CallbackFailed](s, log))
 	})
 }
 
@@ -265,7 +263,7 @@ func TestCallbacksThatNeverReturn(t *testing.T) {
 		})
 		assert.True(s, k.refuses(object(s, answer.Raw)), "%s", answer.Raw)
 		s.close(limited)
-		failed := reported[event.CallbackFailed](s, log)
+		failed := reported[session.CallbackFailed](s, log)
 		require.Len(s, failed, 1)
 		require.ErrorIs(s, failed[0].Err, context.DeadlineExceeded)
 
@@ -288,7 +286,7 @@ func TestCallbacksThatNeverReturn(t *testing.T) {
 		assert.True(s, k.refuses(object(s, (<-heard).Raw)), "fail-closed at the end of the session")
 		close(release)
 		s.await(returned)
-		s.await(log.seen(func(e event.Event) bool { return e == event.LateAnswer{Kind: k.name, RequestID: "q"} }))
+		s.await(log.seen(func(e session.Event) bool { return e == session.LateAnswer{Kind: k.name, RequestID: "q"} }))
 	})
 }
 
@@ -308,7 +306,7 @@ func TestCallbacksThatAnswerMuch(t *testing.T) { // alone: it takes memory
 				next <- sizes[0]
 				next <- sizes[1]
 				var much, tooMuch protocol.Frame
-				session, log := s.turnWith(func(spec *runtime.Spec) {
+				sess, log := s.turnWith(func(spec *runtime.Spec) {
 					k.install(spec, time.Minute, func(context.Context) (int, error) { return <-next, nil })
 				}, func(h *hand) {
 					h.ask("much", k.request)
@@ -318,12 +316,12 @@ func TestCallbacksThatAnswerMuch(t *testing.T) { // alone: it takes memory
 				})
 				assert.Greater(s, len(much.Raw), sizes[0])
 				assert.Equal(s, "success", much.Subtype)
-				s.close(session)
-				failed := reported[event.CallbackFailed](s, log)
+				s.close(sess)
+				failed := reported[session.CallbackFailed](s, log)
 				if sizes[1] > 0 {
 					assert.True(s, k.refuses(object(s, tooMuch.Raw)), "%.200s", tooMuch.Raw)
 					require.Len(s, failed, 1)
-					require.ErrorIs(s, failed[0].Err, ledger.ErrTooLarge)
+					require.ErrorIs(s, failed[0].Err, session.ErrTooLarge)
 				}
 			})
 		})
@@ -337,7 +335,7 @@ func TestRepeatedRequests(t *testing.T) {
 	onKinds(t, func(s *stage, k callbackKind) {
 		calls := 0
 		release := make(chan struct{})
-		session, log := s.turnWith(func(spec *runtime.Spec) {
+		sess, log := s.turnWith(func(spec *runtime.Spec) {
 			k.install(spec, time.Minute, func(context.Context) (int, error) {
 				calls++
 				return 5, s.rt.Executor().Await(s.ctx, release)
@@ -357,9 +355,9 @@ func TestRepeatedRequests(t *testing.T) {
 			}
 			assert.Empty(s, h.fence("repeated"))
 		})
-		s.close(session)
+		s.close(sess)
 		assert.Equal(s, 1, calls)
-		assert.Len(s, reported[event.RepeatedRequest](s, log), 5)
+		assert.Len(s, reported[session.RepeatedRequest](s, log), 5)
 	})
 }
 
@@ -372,7 +370,7 @@ func TestReusedIDs(t *testing.T) {
 		release := make(chan struct{})
 		other := strings.Replace(k.request, `{"subtype"`, `{"x_other":1,"subtype"`, 1)
 		require.NotEqual(s, k.request, other)
-		session, log := s.turnWith(func(spec *runtime.Spec) {
+		sess, log := s.turnWith(func(spec *runtime.Spec) {
 			k.install(spec, time.Minute, func(ctx context.Context) (int, error) {
 				if calls++; calls == 3 {
 					return 5, s.rt.Executor().Await(ctx, release)
@@ -395,9 +393,9 @@ func TestReusedIDs(t *testing.T) {
 			close(release)
 			assert.Empty(s, h.fence("both were denied"))
 		})
-		s.close(session)
+		s.close(sess)
 		assert.Contains(s, []int{2, 3}, calls, "the third may be denied before it runs")
-		assert.Len(s, reported[event.RepeatedRequest](s, log), 1)
+		assert.Len(s, reported[session.RepeatedRequest](s, log), 1)
 	})
 }
 
@@ -416,7 +414,7 @@ func TestKeysThatAreAlike(t *testing.T) {
 	}
 	onStages(t, func(s *stage) {
 		asked := 0
-		session, log := s.turnWith(func(spec *runtime.Spec) {
+		sess, log := s.turnWith(func(spec *runtime.Spec) {
 			spec.CanUseTool = func(_ context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 				asked++
 				assert.Equal(s, "Bash", r.ToolName)
@@ -430,9 +428,9 @@ func TestKeysThatAreAlike(t *testing.T) {
 				assert.Equal(s, !shows, strings.Contains(answer, `"deny"`), "%s: %s", body, answer)
 			}
 		})
-		s.close(session)
+		s.close(sess)
 		assert.Equal(s, 3, asked)
-		for _, failed := range reported[event.CallbackFailed](s, log) {
+		for _, failed := range reported[session.CallbackFailed](s, log) {
 			var twice *protocol.DuplicateKeyError
 			require.ErrorAs(s, failed.Err, &twice)
 		}
@@ -449,7 +447,7 @@ func TestCancelledRequests(t *testing.T) {
 	onKinds(t, func(s *stage, k callbackKind) {
 		var calls, ended int
 		started, over := make(chan struct{}), make(chan struct{})
-		session, log := s.turnWith(func(spec *runtime.Spec) {
+		sess, log := s.turnWith(func(spec *runtime.Spec) {
 			k.install(spec, time.Minute, func(ctx context.Context) (int, error) {
 				calls++
 				if calls != 2 {
@@ -483,9 +481,9 @@ func TestCancelledRequests(t *testing.T) {
 			assert.False(s, k.refuses(object(s, h.reply("q").Raw)))
 			assert.Empty(s, h.fence("asked again"))
 		})
-		s.close(session)
+		s.close(sess)
 		assert.Equal(s, []int{3, 1}, []int{calls, ended})
-		assert.Empty(s, reported[event.CallbackFailed](s, log))
+		assert.Empty(s, reported[session.CallbackFailed](s, log))
 	})
 }
 
@@ -520,9 +518,9 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 	}
 	onStages(t, func(s *stage) {
 		answers := make(map[string]string)
-		session, _ := s.turnWith(func(spec *runtime.Spec) {
+		sess, _ := s.turnWith(func(spec *runtime.Spec) {
 			spec.MCPServers = []runtime.MCPServer{echoServer{}}
-			spec.Hooks = []runtime.Hook{{Event: protocol.HookPreToolUse, Func: func(context.Context, *runtime.HookCall) (json.RawMessage, error) {
+			spec.Hooks = []runtime.Hook{{Event: protocol.HookPreToolUse, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 				panic("nobody asked for this hook")
 			}}}
 		}, func(h *hand) {
@@ -543,7 +541,7 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 			assert.Contains(s, answers[body], part, "%.80s", body)
 			assert.True(s, json.Valid([]byte(answers[body])), answers[body])
 		}
-		s.close(session)
+		s.close(sess)
 	})
 }
 
@@ -551,8 +549,8 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 func TestAnswersToNothing(t *testing.T) {
 	t.Parallel()
 	respond := func(h *hand, id string) { h.answer(id, `{"late":true}`) }
-	call := func(ctx context.Context, session *runtime.Session, limit time.Duration) error {
-		return session.CallRaw(ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, limit)
+	call := func(ctx context.Context, sess *runtime.Session, limit time.Duration) error {
+		return sess.CallRaw(ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, limit)
 	}
 	onStages(t, func(s *stage) {
 		given, gone := context.WithCancelCause(s.ctx)
@@ -582,16 +580,16 @@ func TestAnswersToNothing(t *testing.T) {
 			h.fence("done")
 		})
 		log := listen(&spec)
-		session := s.open(spec)
-		require.NoError(s, call(s.ctx, session, 0))
-		var late *kernel.TimeoutError
-		require.ErrorAs(s, call(s.ctx, session, 20*time.Millisecond), &late)
-		require.ErrorIs(s, call(given, session, 0), why)
-		require.NoError(s, call(s.ctx, session, 0))
-		var refused *ledger.ControlError
-		require.ErrorAs(s, call(s.ctx, session, 0), &refused)
-		s.close(session)
-		assert.Len(s, reported[event.UnexpectedFrame](s, log), 8)
+		sess := s.open(spec)
+		require.NoError(s, call(s.ctx, sess, 0))
+		var late *session.TimeoutError
+		require.ErrorAs(s, call(s.ctx, sess, 20*time.Millisecond), &late)
+		require.ErrorIs(s, call(given, sess, 0), why)
+		require.NoError(s, call(s.ctx, sess, 0))
+		var refused *session.ControlError
+		require.ErrorAs(s, call(s.ctx, sess, 0), &refused)
+		s.close(sess)
+		assert.Len(s, reported[session.UnexpectedFrame](s, log), 8)
 	})
 }
 
@@ -617,7 +615,7 @@ func TestTenThousandCallbacks(t *testing.T) { // alone: for the race detector's 
 		answers := make(map[string]int)
 		var mu sync.Mutex
 		seen := make(map[string]bool)
-		session, _ := s.turnWith(func(spec *runtime.Spec) {
+		sess, _ := s.turnWith(func(spec *runtime.Spec) {
 			spec.Limits.Requests = n
 			spec.CanUseTool = func(_ context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 				mu.Lock()
@@ -643,6 +641,6 @@ func TestTenThousandCallbacks(t *testing.T) { // alone: for the race detector's 
 		})
 		assert.Len(s, seen, n)
 		assert.Len(s, answers, n, "each id once, and no deny")
-		s.close(session)
+		s.close(sess)
 	})
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
@@ -34,6 +33,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -43,33 +43,33 @@ func TestEdgeExitInATurn(t *testing.T) {
 	r := newRig(t)
 	type death struct {
 		script string
-		status transport.ExitStatus
-		check  func(*testing.T, *transport.ExitError)
+		status session.ExitStatus
+		check  func(*testing.T, *session.ExitError)
 	}
-	says := func(text string) func(*testing.T, *transport.ExitError) {
-		return func(t *testing.T, e *transport.ExitError) {
+	says := func(text string) func(*testing.T, *session.ExitError) {
+		return func(t *testing.T, e *session.ExitError) {
 			t.Helper()
 			assert.Contains(t, e.StderrTail, text)
 			assert.ErrorContains(t, e, text)
 		}
 	}
 	together(t, map[string]death{
-		"exit 0":             {"turns: [{steps: [{text: before}, {exit: {}}]}]", transport.ExitStatus{}, nil},
-		"exit 1 with stderr": {"turns: [{steps: [{text: before}, {stderr: out of disk}, {exit: {code: 1}}]}]", transport.ExitStatus{Code: 1}, says("out of disk")},
-		"exit 255":           {"turns: [{steps: [{text: before}, {exit: {code: 255}}]}]", transport.ExitStatus{Code: 255}, nil},
-		"flood of stderr": {"turns: [{steps: [{text: before}, {stderr: last words}, {exit: {code: 1}}]}]\nmisbehave: {stderr: 1MiB}", transport.ExitStatus{Code: 1},
-			func(t *testing.T, e *transport.ExitError) {
+		"exit 0":             {"turns: [{steps: [{text: before}, {exit: {}}]}]", session.ExitStatus{}, nil},
+		"exit 1 with stderr": {"turns: [{steps: [{text: before}, {stderr: out of disk}, {exit: {code: 1}}]}]", session.ExitStatus{Code: 1}, says("out of disk")},
+		"exit 255":           {"turns: [{steps: [{text: before}, {exit: {code: 255}}]}]", session.ExitStatus{Code: 255}, nil},
+		"flood of stderr": {"turns: [{steps: [{text: before}, {stderr: last words}, {exit: {code: 1}}]}]\nmisbehave: {stderr: 1MiB}", session.ExitStatus{Code: 1},
+			func(t *testing.T, e *session.ExitError) {
 				t.Helper()
 				assert.True(t, strings.HasSuffix(e.StderrTail, "last words"), e.StderrTail)
 				assert.Less(t, len(e.StderrTail), 4<<10, "bounded")
 			}},
-		"words on stdout": {"turns: [{steps: [{text: before}, {raw: 'panic: oh no'}, {exit: {code: 2}}]}]", transport.ExitStatus{Code: 2},
-			func(t *testing.T, e *transport.ExitError) {
+		"words on stdout": {"turns: [{steps: [{text: before}, {raw: 'panic: oh no'}, {exit: {code: 2}}]}]", session.ExitStatus{Code: 2},
+			func(t *testing.T, e *session.ExitError) {
 				t.Helper()
 				assert.Contains(t, e.StdoutTail, "panic: oh no")
 			}},
-		"SEGV": {"turns: [{steps: [{text: before}, {exit: {signal: SIGSEGV}}]}]", transport.ExitStatus{Code: -1, Signal: "SEGMENTATION FAULT"}, nil},
-		"KILL": {"turns: [{steps: [{text: before}, {exit: {signal: KILL}}]}]", transport.ExitStatus{Code: -1, Signal: "SIGKILL"}, nil},
+		"SEGV": {"turns: [{steps: [{text: before}, {exit: {signal: SIGSEGV}}]}]", session.ExitStatus{Code: -1, Signal: "SEGMENTATION FAULT"}, nil},
+		"KILL": {"turns: [{steps: [{text: before}, {exit: {signal: KILL}}]}]", session.ExitStatus{Code: -1, Signal: "SIGKILL"}, nil},
 	}, func(t *testing.T, c death) {
 		ctx := limit(t)
 		s, err := r.rt.Open(ctx, r.spec(t, c.script))
@@ -78,7 +78,7 @@ func TestEdgeExitInATurn(t *testing.T) {
 		require.NoError(t, err)
 		got, err := texts(ctx, s)
 		assert.Equal(t, []string{"before"}, got)
-		var exit *transport.ExitError
+		var exit *session.ExitError
 		require.ErrorAs(t, err, &exit)
 		assert.Equal(t, c.status, exit.Status)
 		assert.Equal(t, "a turn", exit.During)
@@ -87,7 +87,7 @@ func TestEdgeExitInATurn(t *testing.T) {
 		}
 		_, err = turn.Result(ctx)
 		require.ErrorAs(t, err, &exit)
-		assert.Equal(t, runtime.StateFailed, s.State())
+		assert.Equal(t, session.StateFailed, s.State())
 		require.ErrorAs(t, s.Err(), &exit)
 		_, err = s.Send(ctx, userText("anybody?"))
 		require.ErrorAs(t, err, &exit, "later calls say why, too")
@@ -106,7 +106,7 @@ func TestEdgeExitAfterAnErrorResult(t *testing.T) {
 	require.NoError(t, err, "a turn that has its result has it, whatever comes next")
 	assert.True(t, result.IsError)
 	ended(ctx, t, s)
-	var exit *transport.ExitError
+	var exit *session.ExitError
 	require.ErrorAs(t, s.Err(), &exit)
 	assert.Contains(t, exit.LastResult, "Credit balance is too low")
 }
@@ -183,7 +183,7 @@ func TestEdgeKilledAtEveryLine(t *testing.T) {
 			lived++
 			mu.Unlock()
 		} else {
-			var exit *transport.ExitError
+			var exit *session.ExitError
 			require.ErrorAs(t, err, &exit)
 			require.Equal(t, "SIGKILL", exit.Status.Signal)
 		}
@@ -220,7 +220,7 @@ func TestEdgeKilledAtEveryLineInSimulation(t *testing.T) {
 			w.checkGates(t, where)
 			for _, e := range append(w.turnErrs, err) {
 				if e != nil {
-					require.ErrorAs(t, e, new(*transport.ExitError), where)
+					require.ErrorAs(t, e, new(*session.ExitError), where)
 				}
 			}
 			if err == nil && len(w.turnErrs) == 0 {
@@ -313,7 +313,7 @@ func behind(ctx context.Context, t *testing.T, rt *runtime.Runtime, spec runtime
 		all = append(all, fmt.Sprint("message ", i))
 	}
 	require.Equal(t, append(all, all[unread-1]), got)
-	var exit *transport.ExitError
+	var exit *session.ExitError
 	require.ErrorAs(t, end, &exit)
 	require.Equal(t, want.Code, max(exit.Status.Code, 0))
 	require.Equal(t, want.Signal != "", exit.Status.Signal != "")
@@ -406,8 +406,8 @@ func TestEdgeTreesOfTheDead(t *testing.T) {
 			require.NoError(t, s.Close(ctx))
 		default:
 			ended(ctx, t, s)
-			require.ErrorAs(t, s.Err(), new(*transport.ExitError))
-			require.NotErrorAs(t, s.Err(), new(*transport.LeftoverError))
+			require.ErrorAs(t, s.Err(), new(*session.ExitError))
+			require.NotErrorAs(t, s.Err(), new(*session.LeftoverError))
 		}
 		assert.Empty(t, withToken(t, tokenOf(spec)), "no-orphans")
 	}
@@ -433,7 +433,7 @@ func TestEdgeStoppedAgent(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(s.PID(), syscall.SIGSTOP))
 	require.NoError(t, s.Close(ctx))
-	assert.Equal(t, runtime.StateClosed, s.State())
+	assert.Equal(t, session.StateClosed, s.State())
 }
 
 // TestEdgeCloseInNoTime closes with a context that has ended: the agent is
@@ -620,8 +620,8 @@ echo >'`+c.file+`'
 func lateGate(spec *runtime.Spec, exec kernel.Executor, kind string) *atomic.Int64 {
 	var asked atomic.Int64
 	closing := make(chan struct{})
-	spec.OnEvent = func(r runtime.EventRecord) {
-		if e, ok := r.Event.(event.StateChanged); ok && e.To == runtime.StateClosing.String() {
+	spec.OnEvent = func(r session.EventRecord) {
+		if e, ok := r.Event.(session.StateChanged); ok && e.To == session.StateClosing.String() {
 			close(closing)
 		}
 	}
@@ -637,7 +637,7 @@ func lateGate(spec *runtime.Spec, exec kernel.Executor, kind string) *atomic.Int
 	} else {
 		spec.Hooks = []runtime.Hook{{
 			Event: protocol.HookPreToolUse, Matcher: "Bash",
-			Func: func(context.Context, *runtime.HookCall) (json.RawMessage, error) {
+			Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 				return json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}`), wait()
 			},
 		}}
@@ -792,10 +792,10 @@ func TestEdgeBrokenStdinNeverOpensAGate(t *testing.T) {
 						}
 						_, err := done.Wait(context.Background(), w.sched)
 						if err != nil {
-							require.ErrorAs(t, err, new(*transport.ExitError), where)
+							require.ErrorAs(t, err, new(*session.ExitError), where)
 						}
 						for _, err := range w.turnErrs {
-							require.ErrorAs(t, err, new(*transport.ExitError), where)
+							require.ErrorAs(t, err, new(*session.ExitError), where)
 						}
 						w.finish(t)
 						require.Empty(t, w.effects, "%s: fail-closed", where)
@@ -846,11 +846,11 @@ func TestEdgeOddAgents(t *testing.T) {
 	r := newRig(t)
 	type odd struct {
 		program string
-		check   func(*testing.T, *transport.ExitError)
+		check   func(*testing.T, *session.ExitError)
 		spec    runtime.Spec
 	}
-	status := func(want transport.ExitStatus) func(*testing.T, *transport.ExitError) {
-		return func(t *testing.T, e *transport.ExitError) {
+	status := func(want session.ExitStatus) func(*testing.T, *session.ExitError) {
+		return func(t *testing.T, e *session.ExitError) {
 			t.Helper()
 			assert.Equal(t, want, e.Status)
 		}
@@ -859,15 +859,15 @@ func TestEdgeOddAgents(t *testing.T) {
 	require.NoError(t, err)
 	cases := map[string]odd{
 		"closes stdin, initialized": {program: strings.Replace(shellAgent, "printf", "exec 0<&-\nprintf", 1) + "sleep 60"},
-		"closes stdout":             {program: shellAgent + "read -r line; exec 1>&-; sleep 60", check: status(transport.ExitStatus{Code: -1, Signal: "SIGTERM"})},
-		"closes all":                {program: shellAgent + "read -r line; exec 0<&- 1>&- 2>&-; sleep 60", check: status(transport.ExitStatus{Code: -1, Signal: "SIGTERM"})},
-		"closes all, deaf":          {program: shellAgent + "read -r line; trap '' TERM; exec 0<&- 1>&- 2>&-; sleep 60; sleep 60", check: status(transport.ExitStatus{Code: -1, Signal: "SIGKILL"})},
-		"closes stderr and exits":   {program: shellAgent + "read -r line; exec 2>&-; exit 5", check: status(transport.ExitStatus{Code: 5})},
-		"goes into the background":  {program: shellAgent + "read -r line; (sleep 60) & exit 0", check: status(transport.ExitStatus{})},
-		"floods from behind":        {program: shellAgent + `read -r line; while :; do echo '{"type":"noise"}'; done & exit 6`, check: status(transport.ExitStatus{Code: 6})},
-		"floods without a newline":  {program: shellAgent + `read -r line; while :; do printf 1234567890123456789012345678901234567890; done & exit 6`, check: status(transport.ExitStatus{Code: 6})},
-		"floods stderr from behind": {program: shellAgent + `read -r line; while :; do echo complaint >&2; done & exit 6`, check: status(transport.ExitStatus{Code: 6})},
-		"a killed wrapper":          {program: "#!/bin/sh\nexec 3<&0\n" + bin + ` "$@" <&3 & sleep 0.3; kill -KILL $$`, check: status(transport.ExitStatus{Code: -1, Signal: "SIGKILL"})},
+		"closes stdout":             {program: shellAgent + "read -r line; exec 1>&-; sleep 60", check: status(session.ExitStatus{Code: -1, Signal: "SIGTERM"})},
+		"closes all":                {program: shellAgent + "read -r line; exec 0<&- 1>&- 2>&-; sleep 60", check: status(session.ExitStatus{Code: -1, Signal: "SIGTERM"})},
+		"closes all, deaf":          {program: shellAgent + "read -r line; trap '' TERM; exec 0<&- 1>&- 2>&-; sleep 60; sleep 60", check: status(session.ExitStatus{Code: -1, Signal: "SIGKILL"})},
+		"closes stderr and exits":   {program: shellAgent + "read -r line; exec 2>&-; exit 5", check: status(session.ExitStatus{Code: 5})},
+		"goes into the background":  {program: shellAgent + "read -r line; (sleep 60) & exit 0", check: status(session.ExitStatus{})},
+		"floods from behind":        {program: shellAgent + `read -r line; while :; do echo '{"type":"noise"}'; done & exit 6`, check: status(session.ExitStatus{Code: 6})},
+		"floods without a newline":  {program: shellAgent + `read -r line; while :; do printf 1234567890123456789012345678901234567890; done & exit 6`, check: status(session.ExitStatus{Code: 6})},
+		"floods stderr from behind": {program: shellAgent + `read -r line; while :; do echo complaint >&2; done & exit 6`, check: status(session.ExitStatus{Code: 6})},
+		"a killed wrapper":          {program: "#!/bin/sh\nexec 3<&0\n" + bin + ` "$@" <&3 & sleep 0.3; kill -KILL $$`, check: status(session.ExitStatus{Code: -1, Signal: "SIGKILL"})},
 	}
 	for name, c := range cases { // before anything forks
 		c.spec = r.spec(t, "turns: [{steps: [{delay: 60s}]}]")
@@ -887,7 +887,7 @@ func TestEdgeOddAgents(t *testing.T) {
 			}
 			ended(ctx, t, s)
 		}
-		var exit *transport.ExitError
+		var exit *session.ExitError
 		require.ErrorAs(t, err, &exit)
 		if c.check != nil {
 			c.check(t, exit)
@@ -950,8 +950,8 @@ func TestEdgeStatesOfASessionThatIsGivenUp(t *testing.T) {
 		spec := w.spec(&scripted.Script{})
 		spec.ActorIntensity = supervisor.Intensity{Max: 3, Window: time.Hour}
 		var states []string
-		spec.OnEvent = func(r runtime.EventRecord) {
-			if changed, ok := r.Event.(event.StateChanged); ok {
+		spec.OnEvent = func(r session.EventRecord) {
+			if changed, ok := r.Event.(session.StateChanged); ok {
 				states = append(states, changed.From, changed.To)
 			}
 		}

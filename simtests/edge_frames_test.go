@@ -11,10 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/agent-troupe/troupe/actors/event"
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // TestNoiseBetweenFrames writes every kind of line that is no frame, before,
@@ -39,12 +38,12 @@ func TestNoiseBetweenFrames(t *testing.T) {
 			h.say(wrote[len(wrote)-1], "null")
 		})
 		log := listen(&spec)
-		session := s.open(spec)
-		turn := s.send(session)
+		sess := s.open(spec)
+		turn := s.send(sess)
 		assert.Equal(s, wrote, append(s.read(turn), []string{}...), "ordered-lossless")
-		s.close(session)
+		s.close(sess)
 		var heads []string
-		for _, e := range reported[event.Noise](s, log) {
+		for _, e := range reported[session.NoiseLine](s, log) {
 			var bad *protocol.FrameError
 			require.ErrorAs(s, e.Err, &bad)
 			heads = append(heads, string(bad.Head))
@@ -66,19 +65,19 @@ func TestLineEndings(t *testing.T) {
 			t.Parallel()
 			onStages(t, func(s *stage) {
 				var wrote []string
-				session := s.open(s.spec(func(h *hand) {
+				sess := s.open(s.spec(func(h *hand) {
 					wrote = []string{assistantLine(1, 10), partialLine(2, 10), resultLine(h.prompt())}
 					h.write([]byte(strings.Join(wrote, end)))
 					panic(exited{})
 				}))
-				turn := s.send(session)
+				turn := s.send(sess)
 				assert.Equal(s, wrote, s.read(turn))
 				r, err := turn.Result(s.ctx)
 				require.NoError(s, err)
 				assert.Equal(s, "done", r.Result)
-				s.await(session.Done())
-				var exit *transport.ExitError
-				require.ErrorAs(s, session.Err(), &exit, "it left by itself")
+				s.await(sess.Done())
+				var exit *session.ExitError
+				require.ErrorAs(s, sess.Err(), &exit, "it left by itself")
 				assert.Equal(s, "idle", exit.During)
 			})
 		})
@@ -94,7 +93,7 @@ func TestSplitAnywhere(t *testing.T) {
 	t.Parallel()
 	line := `{"type":"assistant","uuid":"u","message":{"role":"assistant","content":[{"type":"text","text":"` + mixed + `"}]}}`
 	inSimulation(t, 1, runtime.Config{}, func(s *stage) {
-		session := s.open(s.spec(func(h *hand) {
+		sess := s.open(s.spec(func(h *hand) {
 			uuid := h.prompt()
 			for cut := range line {
 				h.write([]byte(line[:cut]))
@@ -103,7 +102,7 @@ func TestSplitAnywhere(t *testing.T) {
 			}
 			h.say(resultLine(uuid))
 		}))
-		turn, n := s.send(session), 0
+		turn, n := s.send(sess), 0
 		for m, err := range turn.Messages(s.ctx) {
 			require.NoError(s, err)
 			if a, ok := m.(*protocol.AssistantMessage); ok {
@@ -113,7 +112,7 @@ func TestSplitAnywhere(t *testing.T) {
 			}
 		}
 		assert.Equal(s, len([]rune(line)), n)
-		s.close(session)
+		s.close(sess)
 	})
 }
 
@@ -137,7 +136,7 @@ func TestAnyBytesInAnyPieces(t *testing.T) {
 			}
 		}
 		inSimulation(t, rapid.Uint64().Draw(r, "seed"), runtime.Config{}, func(s *stage) {
-			session := s.open(s.spec(func(h *hand) {
+			sess := s.open(s.spec(func(h *hand) {
 				last := resultLine(h.prompt())
 				want = append(want, last)
 				rest := []byte(strings.Join(append(lines, last, ""), end))
@@ -150,8 +149,8 @@ func TestAnyBytesInAnyPieces(t *testing.T) {
 					}
 				}
 			}))
-			require.Equal(r, want, s.read(s.send(session)))
-			s.close(session)
+			require.Equal(r, want, s.read(s.send(sess)))
+			s.close(sess)
 		})
 	})
 }
@@ -190,10 +189,10 @@ func TestLinesUpToTheCeiling(t *testing.T) {
 				})
 				spec.MaxLine = ceiling
 				log := listen(&spec)
-				session := s.open(spec)
-				assert.Equal(s, fits, s.read(s.send(session)))
-				s.close(session)
-				over := reported[event.Oversize](s, log)
+				sess := s.open(spec)
+				assert.Equal(s, fits, s.read(s.send(sess)))
+				s.close(sess)
+				over := reported[session.OversizeLine](s, log)
 				require.Len(s, over, 3, "one event for each line")
 				for i, n := range []int64{ceiling + 1, 2 * ceiling, 50 * ceiling} {
 					assert.Equal(s, n, over[i].Length)
@@ -225,9 +224,9 @@ func TestLargeLines(t *testing.T) { // alone: it takes memory
 			h.say(resultLine(uuid))
 		})
 		log := listen(&spec)
-		session := s.open(spec)
+		sess := s.open(spec)
 		var got []int
-		for m, err := range s.send(session).Messages(s.ctx) {
+		for m, err := range s.send(sess).Messages(s.ctx) {
 			require.NoError(s, err)
 			if u, ok := m.(*protocol.UnknownMessage); ok {
 				got = append(got, len(u.Raw()))
@@ -240,8 +239,8 @@ func TestLargeLines(t *testing.T) { // alone: it takes memory
 			}
 		}
 		assert.Equal(s, []int{2 * mib, 20 * mib, 64 * mib, 2 * mib}, got)
-		s.close(session)
-		over := reported[event.Oversize](s, log)
+		s.close(sess)
+		over := reported[session.OversizeLine](s, log)
 		require.Len(s, over, 2)
 		assert.Equal(s, []int64{64*mib + 1, 80 * mib}, []int64{over[0].Length, over[1].Length})
 	})
@@ -253,8 +252,8 @@ func TestLargeLinesOfAProcess(t *testing.T) { // alone: it takes memory
 		spec := processSpec(t, newID(), `turns: [{steps: [{huge: {bytes: 7MiB}}, {huge: {bytes: 20MiB}}, {text: after}]}]`)
 		spec.MaxLine = 8 * mib
 		log := listen(&spec)
-		session := s.open(spec)
-		turn := s.send(session)
+		sess := s.open(spec)
+		turn := s.send(sess)
 		var got []int
 		for m, err := range turn.Messages(s.ctx) {
 			require.NoError(s, err)
@@ -263,8 +262,8 @@ func TestLargeLinesOfAProcess(t *testing.T) { // alone: it takes memory
 			}
 		}
 		assert.Equal(s, []int{7 * mib, len("after")}, got)
-		s.close(session)
-		assert.Len(s, reported[event.Oversize](s, log), 1)
+		s.close(sess)
+		assert.Len(s, reported[session.OversizeLine](s, log), 1)
 	})
 }
 
@@ -290,7 +289,7 @@ func TestUnknownMessages(t *testing.T) {
 		{`{"type":"assistant","deep":` + strings.Repeat("[", 50_000) + strings.Repeat("]", 50_000) + `}`, "assistant", ""},
 	}
 	onStages(t, func(s *stage) {
-		session := s.open(s.spec(func(h *hand) {
+		sess := s.open(s.spec(func(h *hand) {
 			uuid := h.prompt()
 			for _, l := range lines {
 				h.say(l.line)
@@ -298,7 +297,7 @@ func TestUnknownMessages(t *testing.T) {
 			h.say(resultLine(uuid))
 		}))
 		n := 0
-		for m, err := range s.send(session).Messages(s.ctx) {
+		for m, err := range s.send(sess).Messages(s.ctx) {
 			require.NoError(s, err)
 			if n == len(lines) {
 				assert.IsType(s, &protocol.ResultMessage{}, m)
@@ -315,7 +314,7 @@ func TestUnknownMessages(t *testing.T) {
 			assert.Equal(s, want.subtype, u.Subtype, "%.60s", want.line)
 		}
 		assert.Equal(s, len(lines), n)
-		s.close(session)
+		s.close(sess)
 	})
 }
 
@@ -324,19 +323,19 @@ func TestAResultThatDoesNotDecodeEndsItsTurn(t *testing.T) {
 	t.Parallel()
 	odd := []string{`"num_turns":"many"`, `"usage":[]`, `"is_error":"no"`, `"subtype":7`, `"errors":{"a":1}`}
 	onStages(t, func(s *stage) {
-		session := s.open(s.spec(func(h *hand) {
+		sess := s.open(s.spec(func(h *hand) {
 			for _, field := range odd {
 				h.say(fmt.Sprintf(`{"type":"result","user_message_uuid":%q,%s,"result":"fine"}`, h.prompt(), field))
 			}
 		}))
 		for range odd {
-			turn := s.send(session)
+			turn := s.send(sess)
 			lines := s.read(turn)
 			require.Len(s, lines, 1)
 			_, err := turn.Result(s.ctx)
 			require.NoError(s, err, lines[0])
 		}
-		s.close(session)
+		s.close(sess)
 	})
 }
 
@@ -365,7 +364,7 @@ func TestKeysInAnyOrder(t *testing.T) {
 	outer := permutations(`"type":"control_request"`, `"request_id":"ID"`, `"request":{BODY}`)
 	inner := permutations(`"subtype":"hologram"`, `"type":"x"`, `"request_id":"not this"`, `"uuid":"u"`)
 	onStages(t, func(s *stage) {
-		session := s.open(s.spec(func(h *hand) {
+		sess := s.open(s.spec(func(h *hand) {
 			uuid := h.prompt()
 			for _, fields := range assistants {
 				h.say("{" + fields + "}")
@@ -391,7 +390,7 @@ func TestKeysInAnyOrder(t *testing.T) {
 			}
 		}))
 		n := 0
-		for m, err := range s.send(session).Messages(s.ctx) {
+		for m, err := range s.send(sess).Messages(s.ctx) {
 			require.NoError(s, err)
 			if a, ok := m.(*protocol.AssistantMessage); ok {
 				n++
@@ -401,16 +400,16 @@ func TestKeysInAnyOrder(t *testing.T) {
 		}
 		assert.Equal(s, len(assistants), n)
 		for range results[1:] {
-			r, err := s.send(session).Result(s.ctx)
+			r, err := s.send(sess).Result(s.ctx)
 			require.NoError(s, err)
 			assert.Equal(s, "done", r.Result)
 		}
 		for range 6 {
 			var answer struct{ Model string }
-			require.NoError(s, session.CallRaw(s.ctx, "get_thing", []byte(`{"subtype":"get_thing"}`), &answer, 0))
+			require.NoError(s, sess.CallRaw(s.ctx, "get_thing", []byte(`{"subtype":"get_thing"}`), &answer, 0))
 			assert.Equal(s, "opus", answer.Model)
 		}
-		s.close(session)
+		s.close(sess)
 	})
 }
 
@@ -425,15 +424,15 @@ func TestHugeLinesShareOneBudget(t *testing.T) { // alone: it measures memory
 	inSimulation(t, 1, runtime.Config{LineBudget: budget}, func(s *stage) {
 		var readers []<-chan struct{}
 		for i := range sessions {
-			session := s.open(s.spec(func(h *hand) {
+			sess := s.open(s.spec(func(h *hand) {
 				uuid := h.prompt()
 				for range lines {
 					h.write(line)
 				}
 				h.say(resultLine(uuid))
 			}))
-			turn := s.send(session)
-			reader, err := session.Read()
+			turn := s.send(sess)
+			reader, err := sess.Read()
 			require.NoError(s, err)
 			readers = append(readers, s.task(func() {
 				for n := 0; ; n++ {
@@ -450,7 +449,7 @@ func TestHugeLinesShareOneBudget(t *testing.T) { // alone: it measures memory
 				reader.Close()
 				_, err := turn.Result(s.ctx)
 				assert.NoError(s, err)
-				assert.NoError(s, session.Close(s.ctx))
+				assert.NoError(s, sess.Close(s.ctx))
 			}))
 		}
 		peak := int64(0)

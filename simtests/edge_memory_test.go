@@ -18,13 +18,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // stage is where an edge test plays: on the production seams, or on one seed
@@ -117,21 +117,21 @@ func (s *stage) pass(d time.Duration) {
 func (s *stage) spec(p puppet) runtime.Spec {
 	return runtime.Spec{
 		Dialect: claude.New(), Program: p,
-		Graces:         runtime.Graces{EOF: 200 * time.Millisecond, Terminate: 100 * time.Millisecond, Drain: 200 * time.Millisecond},
+		Graces:         session.Graces{EOF: 200 * time.Millisecond, Terminate: 100 * time.Millisecond, Drain: 200 * time.Millisecond},
 		InterruptGrace: 100 * time.Millisecond,
 	}
 }
 
 func (s *stage) open(spec runtime.Spec) *runtime.Session {
 	s.Helper()
-	session, err := s.rt.Open(s.ctx, spec)
+	sess, err := s.rt.Open(s.ctx, spec)
 	require.NoError(s, err)
-	return session
+	return sess
 }
 
-func (s *stage) send(session *runtime.Session) *runtime.Turn {
+func (s *stage) send(sess *runtime.Session) *runtime.Turn {
 	s.Helper()
-	turn, err := session.Send(s.ctx, userText("hi"))
+	turn, err := sess.Send(s.ctx, userText("hi"))
 	require.NoError(s, err)
 	return turn
 }
@@ -147,9 +147,9 @@ func (s *stage) read(turn *runtime.Turn) []string {
 	return lines
 }
 
-func (s *stage) close(session *runtime.Session) {
+func (s *stage) close(sess *runtime.Session) {
 	s.Helper()
-	require.NoError(s, session.Close(s.ctx))
+	require.NoError(s, sess.Close(s.ctx))
 }
 
 // puppet is an agent in memory that does what the function does with its hand.
@@ -328,23 +328,23 @@ func resultLine(uuid string) string {
 // reports is what a session reports.
 type reports struct {
 	mu    sync.Mutex
-	all   []event.Event
+	all   []session.Event
 	watch []*watch
 }
 
 type watch struct {
-	match func(event.Event) bool
+	match func(session.Event) bool
 	done  chan struct{}
 }
 
 // listen makes spec report to what it returns.
 func listen(spec *runtime.Spec) *reports {
 	r := &reports{}
-	spec.OnEvent = func(record runtime.EventRecord) { r.take(record.Event) }
+	spec.OnEvent = func(record session.EventRecord) { r.take(record.Event) }
 	return r
 }
 
-func (r *reports) take(e event.Event) {
+func (r *reports) take(e session.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all = append(r.all, e)
@@ -358,7 +358,7 @@ func (r *reports) take(e event.Event) {
 
 // seen is closed once an event that matches was reported, before or after the
 // call.
-func (r *reports) seen(match func(event.Event) bool) <-chan struct{} {
+func (r *reports) seen(match func(session.Event) bool) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w := &watch{match: match, done: make(chan struct{})}
@@ -373,18 +373,18 @@ func (r *reports) seen(match func(event.Event) bool) <-chan struct{} {
 }
 
 // entered is closed once the session was in that state.
-func (r *reports) entered(state runtime.State) <-chan struct{} {
-	return r.seen(func(e event.Event) bool {
-		changed, ok := e.(event.StateChanged)
+func (r *reports) entered(state session.State) <-chan struct{} {
+	return r.seen(func(e session.Event) bool {
+		changed, ok := e.(session.StateChanged)
 		return ok && changed.To == state.String()
 	})
 }
 
 // reported returns the events of one type, once the session has ended and
 // reported all of them.
-func reported[E event.Event](s *stage, r *reports) []E {
+func reported[E session.Event](s *stage, r *reports) []E {
 	s.Helper()
-	s.await(r.seen(func(e event.Event) bool { _, over := e.(event.Ended); return over }))
+	s.await(r.seen(func(e session.Event) bool { _, over := e.(session.Ended); return over }))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var found []E
@@ -520,20 +520,20 @@ func TestMemoryWhateverTheAgentWrites(t *testing.T) { // alone: it measures memo
 				spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 					return protocol.PermissionResult{}, s.rt.Executor().Await(ctx, nil)
 				}
-				session := s.open(spec)
+				sess := s.open(spec)
 				idle := footprint()
-				s.send(session)
+				s.send(sess)
 				reader := s.task(func() {
-					for _, err := range session.Messages(s.ctx) {
+					for _, err := range sess.Messages(s.ctx) {
 						assert.NoError(s, err)
-						s.await(session.Done()) // and reads no more
+						s.await(sess.Done()) // and reads no more
 					}
 				})
 				s.pass(time.Second) // by then nothing moves
 				peak := footprint() - idle
 				t.Logf("%d MiB", peak/mib)
 				assert.Less(s, peak, int64(max(c.most, aboveIdle)))
-				s.close(session)
+				s.close(sess)
 				s.await(reader)
 			})
 		})
@@ -564,8 +564,8 @@ func TestAnIdleSessionForgetsItsAnswers(t *testing.T) { // alone: it measures me
 					h.say(resultLine(uuid))
 				})
 				k.install(&spec, time.Minute, func(context.Context) (int, error) { return size, nil })
-				session := s.open(spec)
-				_, err := s.send(session).Result(s.ctx)
+				sess := s.open(spec)
+				_, err := s.send(sess).Result(s.ctx)
 				require.NoError(s, err)
 			}
 			each = (heap() - before) / int64(sessions)

@@ -16,12 +16,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/agent"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // aboveIdle is how much memory a session may take whatever its agent writes
@@ -53,9 +51,9 @@ func TestAConsumerThatStops(t *testing.T) { // alone: it measures memory
 					h.say(resultLine(uuid))
 				})
 				log := listen(&spec)
-				session := s.open(spec)
+				sess := s.open(spec)
 				idle, got := footprint(), 0
-				for m, err := range s.send(session).Messages(s.ctx) {
+				for m, err := range s.send(sess).Messages(s.ctx) {
 					require.NoError(s, err)
 					if _, over := m.(*protocol.ResultMessage); over {
 						break
@@ -64,14 +62,14 @@ func TestAConsumerThatStops(t *testing.T) { // alone: it measures memory
 					got++
 					if got == 10 || got == lines/2 {
 						s.pass(5 * time.Second)
-						assert.Equal(s, runtime.StateAwaitingConsumer, session.State())
+						assert.Equal(s, session.StateAwaitingConsumer, sess.State())
 						assert.Less(s, wrote, lines*3/4, "the agent was not held up")
 						assert.Less(s, footprint()-idle, int64(aboveIdle))
 					}
 				}
 				assert.Equal(s, lines, got)
-				s.close(session)
-				assert.Empty(s, reported[event.Dropped](s, log), "nobody called")
+				s.close(sess)
+				assert.Empty(s, reported[session.MessagesDropped](s, log), "nobody called")
 			})
 		})
 	}
@@ -103,9 +101,9 @@ func TestInterruptBehindMuch(t *testing.T) { // alone: it measures memory
 			}
 		})
 		log := listen(&spec)
-		session := s.open(spec)
+		sess := s.open(spec)
 		idle, got, gotWhole, last := footprint(), 0, 0, -1
-		for m, err := range s.send(session).Messages(s.ctx) {
+		for m, err := range s.send(sess).Messages(s.ctx) {
 			require.NoError(s, err)
 			if _, over := m.(*protocol.ResultMessage); over {
 				break
@@ -118,13 +116,13 @@ func TestInterruptBehindMuch(t *testing.T) { // alone: it measures memory
 			}
 			if got == 10 {
 				s.pass(5 * time.Second)
-				require.NoError(s, session.Call(s.ctx, &protocol.InterruptRequest{}, nil, 0))
+				require.NoError(s, sess.Call(s.ctx, &protocol.InterruptRequest{}, nil, 0))
 				assert.Less(s, footprint()-idle, int64(aboveIdle))
 			}
 		}
-		s.close(session)
+		s.close(sess)
 		dropped := 0
-		for _, d := range reported[event.Dropped](s, log) {
+		for _, d := range reported[session.MessagesDropped](s, log) {
 			dropped += d.Count
 		}
 		assert.Equal(s, whole, gotWhole, "no whole message may be lost")
@@ -147,13 +145,13 @@ func TestACallBehindWholeMessages(t *testing.T) {
 			}
 			h.say(resultLine(uuid))
 		})
-		spec.Limits = runtime.Limits{Messages: 10, Bytes: 10 * size, HardBytes: 20 * size}
-		session := s.open(spec)
-		turn := s.send(session)
-		err := session.CallRaw(s.ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, 0)
-		require.ErrorIs(s, err, ledger.ErrConsumerStalled)
+		spec.Limits = session.Limits{Messages: 10, Bytes: 10 * size, HardBytes: 20 * size}
+		sess := s.open(spec)
+		turn := s.send(sess)
+		err := sess.CallRaw(s.ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, 0)
+		require.ErrorIs(s, err, session.ErrConsumerStalled)
 		assert.Len(s, s.read(turn), lines+1)
-		s.close(session)
+		s.close(sess)
 	})
 }
 
@@ -167,9 +165,9 @@ func TestAProcessThatFloods(t *testing.T) { // alone: it measures memory
 			inProduction(t, func(s *stage) {
 				spec := processSpec(t, newID(), fmt.Sprintf("turns: [{steps: [{flood: {count: %d, size: %d}}]}]", lines, size))
 				log := listen(&spec)
-				session := s.open(spec)
+				sess := s.open(spec)
 				idle, got := footprint(), 0
-				turn := s.send(session)
+				turn := s.send(sess)
 				for m, err := range turn.Messages(s.ctx) {
 					require.NoError(s, err)
 					if _, ok := m.(*protocol.PartialAssistantMessage); !ok {
@@ -177,10 +175,10 @@ func TestAProcessThatFloods(t *testing.T) { // alone: it measures memory
 					}
 					got++
 					if got == 10 {
-						s.await(log.entered(runtime.StateAwaitingConsumer))
+						s.await(log.entered(session.StateAwaitingConsumer))
 						assert.Less(s, footprint()-idle, int64(aboveIdle))
 						if interrupt {
-							require.NoError(s, session.Call(s.ctx, &protocol.InterruptRequest{}, nil, 0))
+							require.NoError(s, sess.Call(s.ctx, &protocol.InterruptRequest{}, nil, 0))
 							assert.Less(s, footprint()-idle, int64(aboveIdle))
 						}
 					}
@@ -189,10 +187,10 @@ func TestAProcessThatFloods(t *testing.T) { // alone: it measures memory
 				require.NoError(s, err)
 				assert.Equal(s, interrupt, r.Failed())
 				assert.Less(s, footprint()-idle, int64(aboveIdle))
-				s.close(session)
+				s.close(sess)
 				if !interrupt {
 					assert.Equal(s, lines, got, "nothing is lost when nobody calls")
-					assert.Empty(s, reported[event.Dropped](s, log))
+					assert.Empty(s, reported[session.MessagesDropped](s, log))
 				}
 			})
 		})
@@ -211,7 +209,7 @@ func (s *stage) manyLines(n int) runtime.Spec {
 			h.say(resultLine(uuid))
 		}
 	})
-	spec.Limits = runtime.Limits{Messages: 10, Bytes: 20_000, HardBytes: 40_000}
+	spec.Limits = session.Limits{Messages: 10, Bytes: 20_000, HardBytes: 40_000}
 	return spec
 }
 
@@ -223,9 +221,9 @@ func TestNobodyReads(t *testing.T) {
 	onStages(t, func(s *stage) {
 		spec := s.manyLines(lines)
 		log := listen(&spec)
-		session := s.open(spec)
-		turn := s.send(session)
-		s.await(log.entered(runtime.StateAwaitingConsumer))
+		sess := s.open(spec)
+		turn := s.send(sess)
+		s.await(log.entered(session.StateAwaitingConsumer))
 		for _, w := range s.rt.Tree(s.ctx).Sessions[0].Waits {
 			if w.What == "consumer" {
 				assert.Zero(s, w.Limit)
@@ -233,16 +231,16 @@ func TestNobodyReads(t *testing.T) {
 		}
 		assert.Len(s, s.read(turn), lines+1, "a late consumer misses nothing")
 
-		again := s.send(session)
-		idler, err := session.Read()
+		again := s.send(sess)
+		idler, err := sess.Read()
 		require.NoError(s, err)
 		for range 3 {
 			_, err := idler.Next(s.ctx)
 			require.NoError(s, err)
 		}
-		_, err = session.Read()
-		require.ErrorIs(s, err, ledger.ErrBusy)
-		s.close(session) // with the idler still there
+		_, err = sess.Read()
+		require.ErrorIs(s, err, session.ErrBusy)
+		s.close(sess) // with the idler still there
 		_, err = again.Result(s.ctx)
 		require.Error(s, err)
 		n := 0
@@ -261,12 +259,12 @@ func TestNobodyWillRead(t *testing.T) {
 	inSimulation(t, 1, runtime.Config{}, func(s *stage) {
 		spec := s.manyLines(300)
 		spec.Limits.Consumer = time.Hour
-		session := s.open(spec)
-		turn := s.send(session)
+		sess := s.open(spec)
+		turn := s.send(sess)
 		began := s.rt.Clock().Now()
-		s.await(session.Done())
-		var late *kernel.TimeoutError
-		require.ErrorAs(s, session.Err(), &late)
+		s.await(sess.Done())
+		var late *session.TimeoutError
+		require.ErrorAs(s, sess.Err(), &late)
 		assert.Equal(s, "Limits.Consumer", late.SetBy)
 		assert.InDelta(s, time.Hour, s.rt.Clock().Now().Sub(began), float64(time.Second))
 		_, err := turn.Result(s.ctx)
@@ -275,16 +273,16 @@ func TestNobodyWillRead(t *testing.T) {
 	onStages(t, func(s *stage) {
 		spec := s.manyLines(300)
 		spec.Discard = true
-		session := s.open(spec)
+		sess := s.open(spec)
 		for range 3 {
-			turn := s.send(session)
+			turn := s.send(sess)
 			s.await(turn.Done())
 			r, err := turn.Result(s.ctx)
 			require.NoError(s, err)
 			assert.Equal(s, "done", r.Result)
 		}
-		require.NoError(s, session.AwaitIdle(s.ctx))
-		s.close(session)
+		require.NoError(s, sess.AwaitIdle(s.ctx))
+		s.close(sess)
 	})
 }
 
@@ -296,24 +294,24 @@ func TestAConsumerThatIsSlow(t *testing.T) {
 		const lines = 50
 		spec := s.manyLines(lines)
 		spec.Limits.Consumer = time.Minute
-		session := s.open(spec)
-		turn, n := s.send(session), 0
+		sess := s.open(spec)
+		turn, n := s.send(sess), 0
 		for _, err := range turn.Messages(s.ctx) {
 			require.NoError(s, err)
 			n++
 			s.pass(50 * time.Second)
 		}
 		assert.Equal(s, lines+1, n)
-		require.NoError(s, session.Err())
+		require.NoError(s, sess.Err())
 
-		turn = s.send(session)
+		turn = s.send(sess)
 		for _, err := range turn.Messages(s.ctx) {
 			require.NoError(s, err)
 			s.pass(61 * time.Second)
-			require.ErrorIs(s, session.Err(), ledger.ErrConsumerStalled)
+			require.ErrorIs(s, sess.Err(), session.ErrConsumerStalled)
 			break
 		}
-		s.await(session.Done())
+		s.await(sess.Done())
 	})
 }
 
@@ -323,8 +321,8 @@ func TestConsumersInTurn(t *testing.T) {
 	t.Parallel()
 	const lines = 60
 	onStages(t, func(s *stage) {
-		session := s.open(s.manyLines(lines))
-		turn, got := s.send(session), 0
+		sess := s.open(s.manyLines(lines))
+		turn, got := s.send(sess), 0
 		take := func(m protocol.Message, err error) {
 			require.NoError(s, err)
 			require.Equal(s, got, number(s, m), "ordered-lossless")
@@ -339,13 +337,13 @@ func TestConsumersInTurn(t *testing.T) {
 					}
 				}
 			case 1:
-				for m, err := range session.Messages(s.ctx) {
+				for m, err := range sess.Messages(s.ctx) {
 					if take(m, err); got%4 == 0 {
 						break
 					}
 				}
 			case 2:
-				r, err := session.Read()
+				r, err := sess.Read()
 				require.NoError(s, err)
 				take(r.Next(s.ctx))
 				gone, cancel := context.WithCancel(s.ctx)
@@ -359,7 +357,7 @@ func TestConsumersInTurn(t *testing.T) {
 				r.Close()
 			case 3:
 				assert.Panics(s, func() {
-					for m, err := range session.Messages(s.ctx) {
+					for m, err := range sess.Messages(s.ctx) {
 						take(m, err)
 						panic("in the loop")
 					}
@@ -373,7 +371,7 @@ func TestConsumersInTurn(t *testing.T) {
 			}
 		}
 		assert.Equal(s, lines, got)
-		s.close(session)
+		s.close(sess)
 	})
 }
 
@@ -383,8 +381,8 @@ func TestConsumersAtOnce(t *testing.T) {
 	t.Parallel()
 	const lines, readers = 200, 8
 	onStages(t, func(s *stage) {
-		session := s.open(s.manyLines(lines))
-		turn := s.send(session)
+		sess := s.open(s.manyLines(lines))
+		turn := s.send(sess)
 		var mu sync.Mutex
 		var got []int
 		var tasks []<-chan struct{}
@@ -393,7 +391,7 @@ func TestConsumersAtOnce(t *testing.T) {
 				for more := true; more; {
 					more = false
 					for m, err := range turn.Messages(s.ctx) {
-						if more = errors.Is(err, ledger.ErrBusy); more {
+						if more = errors.Is(err, session.ErrBusy); more {
 							s.pass(time.Microsecond)
 							break
 						}
@@ -421,7 +419,7 @@ func TestConsumersAtOnce(t *testing.T) {
 		for want, n := range got {
 			require.Equal(s, want, n)
 		}
-		s.close(session)
+		s.close(sess)
 	})
 }
 
@@ -444,17 +442,17 @@ func TestBothPipesAreFull(t *testing.T) {
 			}
 			h.say(resultLine("nobody"))
 		})
-		session := s.open(spec)
+		sess := s.open(spec)
 		var turns []*runtime.Turn
 		for range messages { // 2.5 MiB against a pipe of 64 KiB
-			turn, err := session.Send(s.ctx, userText(strings.Repeat("m", mib/8)))
+			turn, err := sess.Send(s.ctx, userText(strings.Repeat("m", mib/8)))
 			require.NoError(s, err, "Send must not wait for the agent")
 			turns = append(turns, turn)
 		}
-		err := session.CallRaw(s.ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, 50*time.Millisecond)
+		err := sess.CallRaw(s.ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, 50*time.Millisecond)
 		require.Error(s, err, "nobody hears it")
 		n := 0
-		for m, err := range session.Messages(s.ctx) { // the agent is read, whatever it does
+		for m, err := range sess.Messages(s.ctx) { // the agent is read, whatever it does
 			require.NoError(s, err)
 			if r, over := m.(*protocol.ResultMessage); over {
 				assert.Equal(s, "nobody", r.UserMessageUUID)
@@ -466,10 +464,10 @@ func TestBothPipesAreFull(t *testing.T) {
 			}
 		}
 		assert.Equal(s, []int{messages - 1, spoke}, []int{heard, n}, "no line was lost on either side")
-		s.close(session)
+		s.close(sess)
 		for _, turn := range turns {
 			_, err := turn.Result(s.ctx)
-			require.ErrorIs(s, err, ledger.ErrClosed)
+			require.ErrorIs(s, err, session.ErrClosed)
 		}
 	})
 }
@@ -482,7 +480,7 @@ func TestBothPipesAreFullAndNobodyReads(t *testing.T) {
 	const messages, lines = 20, 1500
 	onStages(t, func(s *stage) {
 		heard := make(chan struct{})
-		session := s.open(s.spec(func(h *hand) {
+		sess := s.open(s.spec(func(h *hand) {
 			uuid := h.prompt()
 			for n := range lines { // 6 MB, between the bound and the hard one
 				h.say(noteLine(n, 4000))
@@ -495,7 +493,7 @@ func TestBothPipesAreFullAndNobodyReads(t *testing.T) {
 		}))
 		var first *runtime.Turn
 		for range messages {
-			turn, err := session.Send(s.ctx, userText(strings.Repeat("m", mib/8)))
+			turn, err := sess.Send(s.ctx, userText(strings.Repeat("m", mib/8)))
 			require.NoError(s, err)
 			if first == nil {
 				first = turn
@@ -503,7 +501,7 @@ func TestBothPipesAreFullAndNobodyReads(t *testing.T) {
 		}
 		s.await(heard)
 		assert.Len(s, s.read(first), lines+1)
-		s.close(session)
+		s.close(sess)
 	})
 }
 
@@ -539,9 +537,9 @@ func TestCloseWithBothPipesFull(t *testing.T) {
 		t.Run(fmt.Sprintf("read %v", read), func(t *testing.T) {
 			t.Parallel()
 			onStages(t, func(s *stage) {
-				session := s.open(s.spec(s.endless(4000)))
+				sess := s.open(s.spec(s.endless(4000)))
 				for range 4 {
-					_, err := session.Send(s.ctx, userText(strings.Repeat("m", mib)))
+					_, err := sess.Send(s.ctx, userText(strings.Repeat("m", mib)))
 					require.NoError(s, err)
 				}
 				seen := make(chan struct{})
@@ -551,7 +549,7 @@ func TestCloseWithBothPipesFull(t *testing.T) {
 						return
 					}
 					n := 0
-					for _, err := range session.Messages(s.ctx) {
+					for _, err := range sess.Messages(s.ctx) {
 						assert.NoError(s, err)
 						if n++; n == 100 {
 							close(seen)
@@ -560,7 +558,7 @@ func TestCloseWithBothPipesFull(t *testing.T) {
 				})
 				s.await(seen)
 				began := s.rt.Clock().Now()
-				s.close(session)
+				s.close(sess)
 				s.await(reader)
 				if s.sched != nil {
 					assert.LessOrEqual(s, s.rt.Clock().Now().Sub(began), time.Second)
@@ -573,12 +571,12 @@ func TestCloseWithBothPipesFull(t *testing.T) {
 		inProduction(t, func(s *stage) {
 			token := newID()
 			spec := processSpec(t, token, "turns: [{steps: [{flood: {count: 10000000, size: 1000}}]}]\nmisbehave: {trap_term: true, ignore_eof: true}")
-			session := s.open(spec)
+			sess := s.open(spec)
 			for range 4 {
-				_, err := session.Send(s.ctx, userText(strings.Repeat("m", mib)))
+				_, err := sess.Send(s.ctx, userText(strings.Repeat("m", mib)))
 				require.NoError(s, err)
 			}
-			s.close(session)
+			s.close(sess)
 			assert.Empty(s, withToken(t, token), "no-orphans")
 		})
 	})
@@ -587,13 +585,13 @@ func TestCloseWithBothPipesFull(t *testing.T) {
 // step is an operation of the user that can wait.
 type step struct {
 	name string
-	run  func(ctx context.Context, s *stage, session *runtime.Session, turn *runtime.Turn) error
+	run  func(ctx context.Context, s *stage, sess *runtime.Session, turn *runtime.Turn) error
 }
 
 func steps() []step {
 	return []step{
-		{"Send", func(ctx context.Context, _ *stage, session *runtime.Session, _ *runtime.Turn) error {
-			_, err := session.Send(ctx, userText("more"))
+		{"Send", func(ctx context.Context, _ *stage, sess *runtime.Session, _ *runtime.Turn) error {
+			_, err := sess.Send(ctx, userText("more"))
 			return err
 		}},
 		{"Turn.Messages", func(ctx context.Context, _ *stage, _ *runtime.Session, turn *runtime.Turn) error {
@@ -604,8 +602,8 @@ func steps() []step {
 			}
 			return nil
 		}},
-		{"Session.Messages", func(ctx context.Context, _ *stage, session *runtime.Session, _ *runtime.Turn) error {
-			for m, err := range session.Messages(ctx) {
+		{"Session.Messages", func(ctx context.Context, _ *stage, sess *runtime.Session, _ *runtime.Turn) error {
+			for m, err := range sess.Messages(ctx) {
 				if _, over := m.(*protocol.ResultMessage); over || err != nil {
 					return err
 				}
@@ -616,14 +614,14 @@ func steps() []step {
 			_, err := turn.Result(ctx)
 			return err
 		}},
-		{"Call", func(ctx context.Context, _ *stage, session *runtime.Session, _ *runtime.Turn) error {
-			return session.CallRaw(ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, 0)
+		{"Call", func(ctx context.Context, _ *stage, sess *runtime.Session, _ *runtime.Turn) error {
+			return sess.CallRaw(ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, 0)
 		}},
-		{"AwaitIdle", func(ctx context.Context, _ *stage, session *runtime.Session, _ *runtime.Turn) error {
-			return session.AwaitIdle(ctx)
+		{"AwaitIdle", func(ctx context.Context, _ *stage, sess *runtime.Session, _ *runtime.Turn) error {
+			return sess.AwaitIdle(ctx)
 		}},
-		{"Close", func(ctx context.Context, _ *stage, session *runtime.Session, _ *runtime.Turn) error {
-			return session.Close(ctx)
+		{"Close", func(ctx context.Context, _ *stage, sess *runtime.Session, _ *runtime.Turn) error {
+			return sess.Close(ctx)
 		}},
 	}
 }
@@ -684,11 +682,11 @@ func TestContextsEndAtEveryMoment(t *testing.T) {
 		t.Run(op.name, func(t *testing.T) {
 			t.Parallel()
 			everyMoment(t, 1, func(s *stage, moment int) bool {
-				session := s.open(s.spec(gentle))
-				turn := s.send(session)
+				sess := s.open(s.spec(gentle))
+				turn := s.send(sess)
 				ctx, cancel := context.WithCancelCause(s.ctx)
 				var err error
-				done := s.task(func() { err = op.run(ctx, s, session, turn) })
+				done := s.task(func() { err = op.run(ctx, s, sess, turn) })
 				over := s.steps(moment, done)
 				cancel(errHome)
 				s.await(done)
@@ -696,11 +694,11 @@ func TestContextsEndAtEveryMoment(t *testing.T) {
 				if op.name != "Close" {
 					_, err := turn.Result(s.ctx)
 					require.NoError(s, err)
-					_, err = s.send(session).Result(s.ctx)
+					_, err = s.send(sess).Result(s.ctx)
 					require.NoError(s, err)
-					require.NoError(s, session.AwaitIdle(s.ctx))
+					require.NoError(s, sess.AwaitIdle(s.ctx))
 				}
-				s.close(session)
+				s.close(sess)
 				return over
 			})
 		})
@@ -708,20 +706,20 @@ func TestContextsEndAtEveryMoment(t *testing.T) {
 	t.Run("Send without room", func(t *testing.T) {
 		t.Parallel()
 		everyMoment(t, 97, func(s *stage, moment int) bool {
-			session := s.open(s.spec(gentle))
+			sess := s.open(s.spec(gentle))
 			for range 256 {
-				s.send(session)
+				s.send(sess)
 			}
 			ctx, cancel := context.WithCancelCause(s.ctx)
 			var err error
 			done := s.task(func() {
-				_, err = session.Send(ctx, userText("no room"))
+				_, err = sess.Send(ctx, userText("no room"))
 			})
 			over := s.steps(moment, done)
 			cancel(errHome)
 			s.await(done)
 			check(s, over, err)
-			s.close(session)
+			s.close(sess)
 			return over
 		})
 	})
@@ -729,15 +727,15 @@ func TestContextsEndAtEveryMoment(t *testing.T) {
 		t.Parallel()
 		everyMoment(t, 1, func(s *stage, moment int) bool {
 			ctx, cancel := context.WithCancelCause(s.ctx)
-			var session *runtime.Session
+			var sess *runtime.Session
 			var err error
-			done := s.task(func() { session, err = s.rt.Open(ctx, s.spec(gentle)) })
+			done := s.task(func() { sess, err = s.rt.Open(ctx, s.spec(gentle)) })
 			over := s.steps(moment, done)
 			cancel(errHome)
 			s.await(done)
 			check(s, over, err)
 			if err == nil {
-				s.close(session)
+				s.close(sess)
 			}
 			assert.Empty(s, s.rt.Sessions())
 			return over
@@ -751,34 +749,34 @@ func TestClosersAtEveryMoment(t *testing.T) {
 	t.Parallel()
 	everyMoment(t, 1, func(s *stage, moment int) bool {
 		life := s.task(func() {
-			session, err := s.rt.Open(s.ctx, s.spec(gentle))
+			sess, err := s.rt.Open(s.ctx, s.spec(gentle))
 			if err != nil {
-				assert.ErrorIs(s, err, ledger.ErrClosed)
+				assert.ErrorIs(s, err, session.ErrClosed)
 				return
 			}
-			turn, err := session.Send(s.ctx, userText("hi"))
+			turn, err := sess.Send(s.ctx, userText("hi"))
 			if err == nil {
 				_, err = turn.Result(s.ctx)
 			}
 			if err != nil {
-				assert.ErrorIs(s, err, ledger.ErrClosed)
+				assert.ErrorIs(s, err, session.ErrClosed)
 			}
 		})
 		over := s.steps(moment, life)
 		var closers []<-chan struct{}
 		sessions := s.rt.Sessions()
-		for _, session := range sessions {
+		for _, sess := range sessions {
 			for range 2 {
-				closers = append(closers, s.task(func() { assert.NoError(s, session.Close(s.ctx)) }))
+				closers = append(closers, s.task(func() { assert.NoError(s, sess.Close(s.ctx)) }))
 			}
 		}
 		for _, done := range closers {
 			s.await(done)
 		}
 		s.await(life)
-		for _, session := range append(sessions, s.rt.Sessions()...) {
-			s.close(session)
-			assert.Equal(s, runtime.StateClosed, session.State())
+		for _, sess := range append(sessions, s.rt.Sessions()...) {
+			s.close(sess)
+			assert.Equal(s, session.StateClosed, sess.State())
 		}
 		return over
 	})
@@ -787,13 +785,13 @@ func TestClosersAtEveryMoment(t *testing.T) {
 // TestCloseDuringOpen closes from two tasks while a session is being opened.
 func TestCloseDuringOpen(t *testing.T) {
 	t.Parallel()
-	for _, during := range []runtime.State{runtime.StateStarting, runtime.StateInitializing, runtime.StateReady} {
+	for _, during := range []session.State{session.StateStarting, session.StateInitializing, session.StateReady} {
 		t.Run(during.String(), func(t *testing.T) {
 			t.Parallel()
 			onStages(t, func(s *stage) {
 				spec := s.spec(nil)
 				spec.Program = stubborn{}
-				if during == runtime.StateReady {
+				if during == session.StateReady {
 					spec.Program = puppet(gentle)
 				}
 				log := listen(&spec)
@@ -801,17 +799,17 @@ func TestCloseDuringOpen(t *testing.T) {
 				opened := s.task(func() { _, err = s.rt.Open(s.ctx, spec) })
 				s.await(log.entered(during))
 				var closers []<-chan struct{}
-				for _, session := range s.rt.Sessions() {
+				for _, sess := range s.rt.Sessions() {
 					for range 2 {
-						closers = append(closers, s.task(func() { assert.NoError(s, session.Close(s.ctx)) }))
+						closers = append(closers, s.task(func() { assert.NoError(s, sess.Close(s.ctx)) }))
 					}
 				}
 				require.Len(s, closers, 2)
 				for _, done := range append(closers, opened) {
 					s.await(done)
 				}
-				if during != runtime.StateReady {
-					require.ErrorIs(s, err, ledger.ErrClosed)
+				if during != session.StateReady {
+					require.ErrorIs(s, err, session.ErrClosed)
 				}
 				assert.Empty(s, s.rt.Sessions())
 			})
@@ -824,8 +822,8 @@ func TestCloseFromEverywhere(t *testing.T) {
 	t.Parallel()
 	places := map[string]func(s *stage, spec *runtime.Spec, request *string, closeIt func()){
 		"OnEvent": func(_ *stage, spec *runtime.Spec, _ *string, closeIt func()) {
-			spec.OnEvent = func(e runtime.EventRecord) {
-				if c, ok := e.Event.(event.StateChanged); ok && c.To == "running" {
+			spec.OnEvent = func(e session.EventRecord) {
+				if c, ok := e.Event.(session.StateChanged); ok && c.To == "running" {
 					closeIt()
 				}
 			}
@@ -845,7 +843,7 @@ func TestCloseFromEverywhere(t *testing.T) {
 			t.Parallel()
 			onStages(t, func(s *stage) {
 				opened, returned := make(chan struct{}), make(chan struct{})
-				var session *runtime.Session
+				var sess *runtime.Session
 				var request string
 				spec := s.spec(func(h *hand) {
 					h.prompt()
@@ -858,32 +856,32 @@ func TestCloseFromEverywhere(t *testing.T) {
 				place(s, &spec, &request, func() {
 					defer close(returned)
 					assert.NoError(s, s.rt.Executor().Await(s.ctx, opened))
-					assert.NoError(s, session.Close(s.ctx))
+					assert.NoError(s, sess.Close(s.ctx))
 				})
-				session = s.open(spec)
+				sess = s.open(spec)
 				close(opened)
-				turn := s.send(session)
+				turn := s.send(sess)
 				_, err := turn.Result(s.ctx)
-				require.ErrorIs(s, err, ledger.ErrClosed)
+				require.ErrorIs(s, err, session.ErrClosed)
 				s.await(returned)
-				s.await(session.Done())
+				s.await(sess.Done())
 			})
 		})
 	}
 	t.Run("the loop", func(t *testing.T) {
 		t.Parallel()
 		onStages(t, func(s *stage) {
-			session := s.open(s.spec(func(h *hand) {
+			sess := s.open(s.spec(func(h *hand) {
 				h.prompt()
 				for n := range 100 {
 					h.say(noteLine(n, 10))
 				}
 			}))
-			s.send(session)
-			for _, err := range session.Messages(s.ctx) {
+			s.send(sess)
+			for _, err := range sess.Messages(s.ctx) {
 				require.NoError(s, err)
-				s.close(session)
-				s.close(session)
+				s.close(sess)
+				s.close(sess)
 			}
 		})
 	})
@@ -893,49 +891,49 @@ func TestCloseFromEverywhere(t *testing.T) {
 // return when they have ended.
 func busy() map[string]func(s *stage, ready func()) {
 	ended := func(s *stage, err error) {
-		assert.True(s, err == nil || errors.Is(err, ledger.ErrClosed), "%v", err)
+		assert.True(s, err == nil || errors.Is(err, session.ErrClosed), "%v", err)
 	}
 	return map[string]func(s *stage, ready func()){
 		"never initialized": func(s *stage, ready func()) {
 			spec := s.spec(nil)
 			spec.Program = stubborn{}
-			spec.OnEvent = func(e runtime.EventRecord) {
-				if c, ok := e.Event.(event.StateChanged); ok && c.To == runtime.StateInitializing.String() {
+			spec.OnEvent = func(e session.EventRecord) {
+				if c, ok := e.Event.(session.StateChanged); ok && c.To == session.StateInitializing.String() {
 					ready()
 				}
 			}
 			_, err := s.rt.Open(s.ctx, spec)
-			assert.ErrorIs(s, err, ledger.ErrClosed)
+			assert.ErrorIs(s, err, session.ErrClosed)
 		},
 		"idle": func(s *stage, ready func()) {
-			session := s.open(s.spec(gentle))
+			sess := s.open(s.spec(gentle))
 			ready()
-			s.await(session.Done())
+			s.await(sess.Done())
 		},
 		"read slowly": func(s *stage, ready func()) {
-			session := s.open(s.spec(s.endless(1000)))
-			for _, err := range s.send(session).Messages(s.ctx) {
+			sess := s.open(s.spec(s.endless(1000)))
+			for _, err := range s.send(sess).Messages(s.ctx) {
 				ended(s, err)
 				ready()
 				s.pass(time.Millisecond)
 			}
 		},
 		"a loop that stands still": func(s *stage, ready func()) {
-			session := s.open(s.spec(s.endless(1000)))
-			for _, err := range s.send(session).Messages(s.ctx) {
+			sess := s.open(s.spec(s.endless(1000)))
+			for _, err := range s.send(sess).Messages(s.ctx) {
 				ended(s, err)
 				ready()
-				s.await(session.Done())
+				s.await(sess.Done())
 			}
 		},
 		"read by nobody": func(s *stage, ready func()) {
 			spec := s.spec(s.endless(100_000))
 			log := listen(&spec)
-			session := s.open(spec)
-			s.send(session)
-			s.await(log.entered(runtime.StateAwaitingConsumer))
+			sess := s.open(spec)
+			s.send(sess)
+			s.await(log.entered(session.StateAwaitingConsumer))
 			ready()
-			s.await(session.Done())
+			s.await(sess.Done())
 		},
 		"a gate that is not decided": func(s *stage, ready func()) {
 			spec := s.spec(func(h *hand) {
@@ -950,49 +948,49 @@ func busy() map[string]func(s *stage, ready func()) {
 			ended(s, err)
 		},
 		"a call without an answer": func(s *stage, ready func()) {
-			session := s.open(s.spec(func(h *hand) {
+			sess := s.open(s.spec(func(h *hand) {
 				h.request("get_thing")
 				ready()
 				h.request("nothing")
 			}))
-			ended(s, session.CallRaw(s.ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, -1))
+			ended(s, sess.CallRaw(s.ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, -1))
 		},
 		"both pipes full": func(s *stage, ready func()) {
-			session := s.open(s.spec(s.endless(1000)))
+			sess := s.open(s.spec(s.endless(1000)))
 			for range 3 {
-				_, err := session.Send(s.ctx, userText(strings.Repeat("m", mib/4)))
+				_, err := sess.Send(s.ctx, userText(strings.Repeat("m", mib/4)))
 				ended(s, err)
 			}
 			ready()
-			ended(s, session.AwaitIdle(s.ctx))
+			ended(s, sess.AwaitIdle(s.ctx))
 		},
 		"half a huge line": func(s *stage, ready func()) {
-			session := s.open(s.spec(func(h *hand) {
+			sess := s.open(s.spec(func(h *hand) {
 				h.prompt()
 				h.write([]byte(`{"type":"blob","v":"` + strings.Repeat("x", 3*mib)))
 				ready()
 			}))
-			for _, err := range s.send(session).Messages(s.ctx) {
+			for _, err := range s.send(sess).Messages(s.ctx) {
 				ended(s, err)
 			}
 		},
 		"huge lines": func(s *stage, ready func()) {
-			session := s.open(s.spec(s.endless(2 * mib)))
-			s.send(session)
+			sess := s.open(s.spec(s.endless(2 * mib)))
+			s.send(sess)
 			ready()
-			s.await(session.Done())
+			s.await(sess.Done())
 		},
 		"stubborn": func(s *stage, ready func()) {
-			session := s.open(s.spec(stubborn{}.play))
-			turn := s.send(session)
+			sess := s.open(s.spec(stubborn{}.play))
+			turn := s.send(sess)
 			ready()
 			_, err := turn.Result(s.ctx)
 			ended(s, err)
 		},
 		"closing": func(s *stage, ready func()) {
-			session := s.open(s.spec(stubborn{}.play))
-			s.send(session)
-			closers := []<-chan struct{}{s.task(func() { s.close(session) }), s.task(func() { s.close(session) })}
+			sess := s.open(s.spec(stubborn{}.play))
+			s.send(sess)
+			closers := []<-chan struct{}{s.task(func() { s.close(sess) }), s.task(func() { s.close(sess) })}
 			ready()
 			for _, done := range closers {
 				s.await(done)
@@ -1038,7 +1036,7 @@ func TestShutdownInTheMiddleOfEverything(t *testing.T) {
 			s.await(done)
 		}
 		_, err := s.rt.Open(s.ctx, s.spec(gentle))
-		require.ErrorIs(s, err, runtime.ErrShutdown)
+		require.ErrorIs(s, err, session.ErrShutdown)
 	})
 }
 
@@ -1056,8 +1054,8 @@ func sorted[V any](m map[string]V) []string {
 // again.
 func TestEndsThatAreGivenUp(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(ctx context.Context, s *stage, session *runtime.Session) error{
-		"Close":    func(ctx context.Context, _ *stage, session *runtime.Session) error { return session.Close(ctx) },
+	for name, end := range map[string]func(ctx context.Context, s *stage, sess *runtime.Session) error{
+		"Close":    func(ctx context.Context, _ *stage, sess *runtime.Session) error { return sess.Close(ctx) },
 		"Shutdown": func(ctx context.Context, s *stage, _ *runtime.Session) error { return s.rt.Shutdown(ctx) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -1065,17 +1063,17 @@ func TestEndsThatAreGivenUp(t *testing.T) {
 			onStages(t, func(s *stage) {
 				spec := s.spec(stubborn{}.play)
 				spec.ID = "stubborn-one"
-				spec.Graces = runtime.Graces{EOF: time.Hour, Terminate: time.Hour}
-				session := s.open(spec)
+				spec.Graces = session.Graces{EOF: time.Hour, Terminate: time.Hour}
+				sess := s.open(spec)
 				began := s.rt.Clock().Now()
 				ctx, cancel := context.WithCancelCause(s.ctx)
 				cancel(errHome)
-				err := end(ctx, s, session)
+				err := end(ctx, s, sess)
 				require.ErrorIs(s, err, errHome)
 				require.ErrorContains(s, err, "stubborn-one")
-				s.await(session.Done())
+				s.await(sess.Done())
 				assert.Less(s, s.rt.Clock().Now().Sub(began), time.Hour)
-				require.NoError(s, end(s.ctx, s, session))
+				require.NoError(s, end(s.ctx, s, sess))
 			})
 		})
 	}
@@ -1103,7 +1101,7 @@ func TestThousandSessionsClosedAtOnce(t *testing.T) { // alone: for the race det
 		sessions := make([]*runtime.Session, n)
 		for i := range sessions {
 			spec := s.spec(plays[i%4])
-			spec.Limits = runtime.Limits{Messages: 10}
+			spec.Limits = session.Limits{Messages: 10}
 			spec.Graces.Drain, spec.Graces.Sweep = time.Minute, time.Minute // those held up now write as fast as the machine goes
 			spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 				return protocol.PermissionResult{}, s.rt.Executor().Await(ctx, nil)
@@ -1115,16 +1113,16 @@ func TestThousandSessionsClosedAtOnce(t *testing.T) { // alone: for the race det
 		}
 		assert.Len(s, s.rt.Sessions(), n)
 		var closers []<-chan struct{}
-		for _, session := range sessions {
-			closers = append(closers, s.task(func() { assert.NoError(s, session.Close(s.ctx)) }))
+		for _, sess := range sessions {
+			closers = append(closers, s.task(func() { assert.NoError(s, sess.Close(s.ctx)) }))
 		}
 		for _, done := range closers {
 			s.await(done)
 		}
 		assert.Empty(s, s.rt.Sessions())
-		for _, session := range sessions {
-			assert.Equal(s, runtime.StateClosed, session.State())
-			assert.NoError(s, session.Err())
+		for _, sess := range sessions {
+			assert.Equal(s, session.StateClosed, sess.State())
+			assert.NoError(s, sess.Err())
 		}
 	})
 }

@@ -18,17 +18,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors"
-	"github.com/agent-troupe/troupe/actors/event"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/qoder"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/osproc"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // badStart is a way to start an agent that cannot work.
@@ -109,7 +106,7 @@ func TestEdgeStartCannotWork(t *testing.T) {
 		began := time.Now()
 		s, err := r.rt.Open(limit(t), c.spec)
 		require.Nil(t, s)
-		var start *transport.StartError
+		var start *session.StartError
 		require.ErrorAs(t, err, &start)
 		require.ErrorIs(t, err, c.is)
 		for _, text := range c.says {
@@ -155,7 +152,7 @@ func TestEdgeThousandFailingStarts(t *testing.T) {
 	}
 	wg.Wait()
 	for _, err := range errs {
-		require.ErrorAs(t, err, new(*transport.StartError))
+		require.ErrorAs(t, err, new(*session.StartError))
 	}
 	// Some come with a busy machine, whose threads sit in the kernel; never one for each start.
 	assert.Less(t, threads(t)-before, 250, "a failing start costs no thread")
@@ -174,7 +171,7 @@ func TestEdgeInitialize(t *testing.T) {
 	r := newRig(t)
 	refused := func(t *testing.T, _ *runtime.Session, err error) {
 		t.Helper()
-		var refusal *ledger.ControlError
+		var refusal *session.ControlError
 		require.ErrorAs(t, err, &refusal)
 		assert.Equal(t, "nope", refusal.Code)
 		assert.ErrorContains(t, err, "not today")
@@ -197,9 +194,9 @@ func TestEdgeInitialize(t *testing.T) {
 	exits := func(code int, signal string) func(*testing.T, *runtime.Session, error) {
 		return func(t *testing.T, _ *runtime.Session, err error) {
 			t.Helper()
-			var exit *transport.ExitError
+			var exit *session.ExitError
 			require.ErrorAs(t, err, &exit)
-			assert.Equal(t, transport.ExitStatus{Code: code, Signal: signal}, exit.Status)
+			assert.Equal(t, session.ExitStatus{Code: code, Signal: signal}, exit.Status)
 			assert.Equal(t, "initialize", exit.During)
 		}
 	}
@@ -239,16 +236,16 @@ func TestEdgeExitBeforeInitialize(t *testing.T) {
 	r := newRig(t)
 	type program struct {
 		script string
-		status transport.ExitStatus
+		status session.ExitStatus
 		says   string
 		spec   runtime.Spec
 	}
 	cases := map[string]program{
 		"silent":             {script: "exit 0"},
-		"complains":          {script: "echo 'no such model' >&2; exit 1", status: transport.ExitStatus{Code: 1}, says: "no such model"},
-		"complains on wrong": {script: "echo 'Usage: agent'; exit 2", status: transport.ExitStatus{Code: 2}, says: "Usage: agent"},
-		"killed":             {script: "kill -KILL $$", status: transport.ExitStatus{Code: -1, Signal: "SIGKILL"}},
-		"closes stdin":       {script: "exec 0<&-; read -r x; exit 7", status: transport.ExitStatus{Code: 7}},
+		"complains":          {script: "echo 'no such model' >&2; exit 1", status: session.ExitStatus{Code: 1}, says: "no such model"},
+		"complains on wrong": {script: "echo 'Usage: agent'; exit 2", status: session.ExitStatus{Code: 2}, says: "Usage: agent"},
+		"killed":             {script: "kill -KILL $$", status: session.ExitStatus{Code: -1, Signal: "SIGKILL"}},
+		"closes stdin":       {script: "exec 0<&-; read -r x; exit 7", status: session.ExitStatus{Code: 7}},
 	}
 	for name, c := range cases { // before anything forks
 		c.spec = r.spec(t, hello)
@@ -257,7 +254,7 @@ func TestEdgeExitBeforeInitialize(t *testing.T) {
 	}
 	together(t, cases, func(t *testing.T, c program) {
 		_, err := r.rt.Open(limit(t), c.spec)
-		var exit *transport.ExitError
+		var exit *session.ExitError
 		require.ErrorAs(t, err, &exit)
 		assert.Equal(t, c.status, exit.Status)
 		assert.Equal(t, "initialize", exit.During)
@@ -295,7 +292,7 @@ func TestEdgeInitializeLimitByTheClock(t *testing.T) {
 		_, err := w.rt.Open(context.Background(), w.spec(&scripted.Script{
 			Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Mode: "never"}, IgnoreEOF: true, TrapTerm: true},
 		}))
-		var over *kernel.TimeoutError
+		var over *session.TimeoutError
 		require.ErrorAs(t, err, &over)
 		require.Equal(t, 120*time.Second, over.Limit)
 		require.Equal(t, 120*time.Second+7*time.Second, w.sched.Now().Sub(began), "seed %d: 2 s after EOF and 5 s after SIGTERM", seed)
@@ -319,8 +316,8 @@ func TestEdgeInitializeByTheClock(t *testing.T) {
 					},
 				})
 				unexpected := 0
-				spec.OnEvent = func(r runtime.EventRecord) {
-					if _, ok := r.Event.(event.UnexpectedFrame); ok {
+				spec.OnEvent = func(r session.EventRecord) {
+					if _, ok := r.Event.(session.UnexpectedFrame); ok {
 						unexpected++
 					}
 				}
@@ -330,11 +327,11 @@ func TestEdgeInitializeByTheClock(t *testing.T) {
 				case delay > 120*time.Second || delay == 120*time.Second && errors.Is(err, context.DeadlineExceeded):
 					require.ErrorIs(t, err, context.DeadlineExceeded, where)
 				case mode == "refuse":
-					require.ErrorAs(t, err, new(*ledger.ControlError), where)
+					require.ErrorAs(t, err, new(*session.ControlError), where)
 				case mode == "empty": // an agent that has not taken the hooks does not call them
 					require.NoError(t, err, where)
 					require.NotEmpty(t, w.turnErrs, where)
-					require.ErrorAs(t, w.turnErrs[0], new(*ledger.GatesOffError), where)
+					require.ErrorAs(t, w.turnErrs[0], new(*session.GatesOffError), where)
 				default:
 					require.NoError(t, err, where)
 					require.Empty(t, w.turnErrs, where)
@@ -388,12 +385,12 @@ func TestEdgeProtocolVersion(t *testing.T) {
 			require.NoError(t, s.Close(ctx))
 			return
 		}
-		var wrong *actors.ProtocolVersionError
+		var wrong *session.ProtocolVersionError
 		require.ErrorAs(t, err, &wrong)
-		assert.Equal(t, &actors.ProtocolVersionError{Backend: "qoder", Version: c.version, Major: "1"}, wrong)
+		assert.Equal(t, &session.ProtocolVersionError{Backend: "qoder", Version: c.version, Major: "1"}, wrong)
 		if s != nil {
 			ended(ctx, t, s)
-			assert.Equal(t, runtime.StateFailed, s.State())
+			assert.Equal(t, session.StateFailed, s.State())
 			require.ErrorAs(t, s.Err(), &wrong)
 		}
 		assert.Empty(t, withToken(t, tokenOf(spec)), "no-orphans")
@@ -468,7 +465,7 @@ func TestEdgeProtocolVersionInSimulation(t *testing.T) {
 				_, err = turn.Result(context.Background())
 			}
 		}
-		require.ErrorAs(t, err, new(*actors.ProtocolVersionError), "seed %d", seed)
+		require.ErrorAs(t, err, new(*session.ProtocolVersionError), "seed %d", seed)
 		w.finish(t)
 	}
 }
@@ -491,7 +488,7 @@ func TestEdgeOpenWaitsForItsOptions(t *testing.T) {
 			began := w.sched.Now()
 			s, err := w.rt.Open(context.Background(), spec)
 			if refuse > 0 {
-				var refusal *ledger.ControlError
+				var refusal *session.ControlError
 				require.ErrorAs(t, err, &refusal, "seed %d", seed)
 				require.Equal(t, "set_plan_mode", refusal.Request)
 				require.Nil(t, s)

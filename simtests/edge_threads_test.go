@@ -23,6 +23,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // endThreads runs n goroutines that take their threads along when they end.
@@ -196,7 +197,7 @@ func TestEdgeManyAgentsNeedNoThreads(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	spec := r.spec(t, hello)
-	spec.Graces = runtime.Graces{EOF: wait, Terminate: wait} // a busy machine is no reason to kill
+	spec.Graces = session.Graces{EOF: wait, Terminate: wait} // a busy machine is no reason to kill
 	sessions := make(chan *runtime.Session, n)
 	before, goroutines := threads(t), gort.NumGoroutine()
 	var wg sync.WaitGroup

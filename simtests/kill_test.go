@@ -16,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -113,7 +114,7 @@ func TestKillNeverOpensAGate(t *testing.T) {
 					return protocol.PermissionResult{}, nil
 				}
 			} else {
-				spec.Hooks[0].Func = func(context.Context, *runtime.HookCall) (json.RawMessage, error) {
+				spec.Hooks[0].Func = func(context.Context, *session.HookCall) (json.RawMessage, error) {
 					return json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}`), nil
 				}
 			}

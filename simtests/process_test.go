@@ -12,13 +12,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // withToken lists the processes of this machine that have token in their
@@ -49,7 +48,7 @@ func processSpec(t *testing.T, token, script string) runtime.Spec {
 			PathToExecutable: bin, Cwd: t.TempDir(), Env: map[string]string{"TROUPE_SCRIPT": path},
 			ExtraArgs: map[string]dialect.Opt[string]{"token": dialect.Some(token)},
 		},
-		Graces:         runtime.Graces{EOF: 500 * time.Millisecond, Terminate: 300 * time.Millisecond, Drain: 300 * time.Millisecond},
+		Graces:         session.Graces{EOF: 500 * time.Millisecond, Terminate: 300 * time.Millisecond, Drain: 300 * time.Millisecond},
 		InterruptGrace: 300 * time.Millisecond,
 	}
 }
@@ -148,7 +147,7 @@ func TestAgentDies(t *testing.T) {
 }
 
 // openAndFail runs a turn that the agent does not survive.
-func openAndFail(ctx context.Context, t *testing.T, rt *runtime.Runtime, spec runtime.Spec) *transport.ExitError {
+func openAndFail(ctx context.Context, t *testing.T, rt *runtime.Runtime, spec runtime.Spec) *session.ExitError {
 	t.Helper()
 	s, err := rt.Open(ctx, spec)
 	if err == nil {
@@ -157,12 +156,12 @@ func openAndFail(ctx context.Context, t *testing.T, rt *runtime.Runtime, spec ru
 			for _, err = range turn.Messages(ctx) {
 			}
 			_, resultErr := turn.Result(ctx)
-			require.ErrorAs(t, resultErr, new(*transport.ExitError))
+			require.ErrorAs(t, resultErr, new(*session.ExitError))
 		}
 		require.NoError(t, kernel.GoExecutor{}.Await(ctx, s.Done()))
-		assert.Equal(t, runtime.StateFailed, s.State())
+		assert.Equal(t, session.StateFailed, s.State())
 	}
-	var exit *transport.ExitError
+	var exit *session.ExitError
 	require.ErrorAs(t, err, &exit)
 	return exit
 }
@@ -175,7 +174,7 @@ func TestInitializeGoesWrong(t *testing.T) {
 		check func(*testing.T, error)
 	}{
 		"refused": {"{mode: refuse, error: not today, code: nope}", 0, func(t *testing.T, err error) {
-			var refused *ledger.ControlError
+			var refused *session.ControlError
 			require.ErrorAs(t, err, &refused)
 			assert.Equal(t, "nope", refused.Code)
 			assert.ErrorContains(t, err, "not today")

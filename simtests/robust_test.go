@@ -13,13 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/mcp"
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // TestInterruptNeverOpensAGate interrupts a turn whose gates are being decided.
@@ -55,7 +54,7 @@ func TestInterruptNeverOpensAGate(t *testing.T) {
 					}
 				} else {
 					spec.CanUseTool = nil
-					spec.Hooks[0].Func = func(ctx context.Context, _ *runtime.HookCall) (json.RawMessage, error) {
+					spec.Hooks[0].Func = func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
 						wait(ctx)
 						return json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}`), nil
 					}
@@ -215,25 +214,25 @@ func TestADeathIsSeenAtOnce(t *testing.T) {
 				panic(exited{Code: 7})
 			})
 			var told time.Time
-			spec.OnEvent = func(r runtime.EventRecord) {
-				if _, over := r.Event.(event.Ended); over {
+			spec.OnEvent = func(r session.EventRecord) {
+				if _, over := r.Event.(session.Ended); over {
 					told = r.At
 				}
 			}
-			session := s.open(spec)
-			_, err := s.send(session).Result(s.ctx)
+			sess := s.open(spec)
+			_, err := s.send(sess).Result(s.ctx)
 			require.NoError(s, err)
 			s.pass(2 * time.Minute)
-			assert.Equal(s, runtime.StateFailed, session.State())
+			assert.Equal(s, session.StateFailed, sess.State())
 			assert.Equal(s, died, told, "at that instant")
 			assert.Empty(s, s.rt.Sessions())
-			var exit *transport.ExitError
-			require.ErrorAs(s, session.Err(), &exit)
+			var exit *session.ExitError
+			require.ErrorAs(s, sess.Err(), &exit)
 			assert.Equal(s, "idle", exit.During)
 			assert.Equal(s, 7, exit.Status.Code)
-			_, err = session.Send(s.ctx, userText("anybody?"))
+			_, err = sess.Send(s.ctx, userText("anybody?"))
 			require.ErrorAs(s, err, &exit, "a message says why")
-			err = session.Call(s.ctx, &protocol.InterruptRequest{}, nil, 0)
+			err = sess.Call(s.ctx, &protocol.InterruptRequest{}, nil, 0)
 			require.ErrorAs(s, err, &exit, "and so does a request")
 		})
 	}
@@ -243,19 +242,19 @@ func TestADeathIsSeenAtOnce(t *testing.T) {
 // waits, for whatever it may be: nothing of it runs meanwhile.
 func TestAWaitingSessionDoesNothing(t *testing.T) {
 	t.Parallel()
-	for name, begin := range map[string]func(s *stage, over <-chan struct{}) (*runtime.Session, runtime.State){
-		"idle": func(s *stage, _ <-chan struct{}) (*runtime.Session, runtime.State) {
-			session := s.open(s.spec(func(h *hand) { h.say(resultLine(h.prompt())) }))
-			_, err := s.send(session).Result(s.ctx)
+	for name, begin := range map[string]func(s *stage, over <-chan struct{}) (*runtime.Session, session.State){
+		"idle": func(s *stage, _ <-chan struct{}) (*runtime.Session, session.State) {
+			sess := s.open(s.spec(func(h *hand) { h.say(resultLine(h.prompt())) }))
+			_, err := s.send(sess).Result(s.ctx)
 			require.NoError(s, err)
-			return session, runtime.StateReady
+			return sess, session.StateReady
 		},
-		"in a turn": func(s *stage, _ <-chan struct{}) (*runtime.Session, runtime.State) {
-			session := s.open(s.spec(func(h *hand) { h.prompt() }))
-			s.send(session)
-			return session, runtime.StateRunning
+		"in a turn": func(s *stage, _ <-chan struct{}) (*runtime.Session, session.State) {
+			sess := s.open(s.spec(func(h *hand) { h.prompt() }))
+			s.send(sess)
+			return sess, session.StateRunning
 		},
-		"for a decision": func(s *stage, _ <-chan struct{}) (*runtime.Session, runtime.State) {
+		"for a decision": func(s *stage, _ <-chan struct{}) (*runtime.Session, session.State) {
 			spec := s.spec(func(h *hand) {
 				h.prompt()
 				h.ask("q", callbackKinds()[0].request)
@@ -263,25 +262,25 @@ func TestAWaitingSessionDoesNothing(t *testing.T) {
 			spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 				return protocol.PermissionResult{}, s.rt.Executor().Await(ctx, nil)
 			}
-			session := s.open(spec)
-			s.send(session)
-			return session, runtime.StateAwaitingHost
+			sess := s.open(spec)
+			s.send(sess)
+			return sess, session.StateAwaitingHost
 		},
-		"for its consumer": func(s *stage, _ <-chan struct{}) (*runtime.Session, runtime.State) {
-			session := s.open(s.manyLines(300))
-			s.send(session)
-			return session, runtime.StateAwaitingConsumer
+		"for its consumer": func(s *stage, _ <-chan struct{}) (*runtime.Session, session.State) {
+			sess := s.open(s.manyLines(300))
+			s.send(sess)
+			return sess, session.StateAwaitingConsumer
 		},
-		"for an agent that hears nothing": func(s *stage, over <-chan struct{}) (*runtime.Session, runtime.State) {
-			session := s.open(s.spec(func(h *hand) {
+		"for an agent that hears nothing": func(s *stage, over <-chan struct{}) (*runtime.Session, session.State) {
+			sess := s.open(s.spec(func(h *hand) {
 				h.prompt()
 				_ = s.rt.Executor().Await(context.Background(), over)
 			}))
 			for range 3 {
-				_, err := session.Send(s.ctx, userText(strings.Repeat("m", mib/4)))
+				_, err := sess.Send(s.ctx, userText(strings.Repeat("m", mib/4)))
 				require.NoError(s, err)
 			}
-			return session, runtime.StateRunning
+			return sess, session.StateRunning
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -289,14 +288,14 @@ func TestAWaitingSessionDoesNothing(t *testing.T) {
 			for seed := range seeds(t, 4, 100) {
 				inSimulation(t, seed, runtime.Config{}, func(s *stage) {
 					over := make(chan struct{})
-					session, state := begin(s, over)
+					sess, state := begin(s, over)
 					s.pass(time.Minute) // whatever was under way
-					require.Equal(s, state, session.State())
+					require.Equal(s, state, sess.State())
 					before := s.sched.Steps()
 					s.pass(time.Hour)
 					assert.LessOrEqual(s, s.sched.Steps()-before, 2, "the hour itself, and nothing else")
 					close(over)
-					s.close(session)
+					s.close(sess)
 				})
 			}
 		})
@@ -329,19 +328,19 @@ func TestSessionsDoNotMix(t *testing.T) {
 				assert.Contains(s, string(r.Input), name, "the call is another's")
 				return protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: json.RawMessage(fmt.Sprintf("{\"v\":%q}", name))}, nil
 			}
-			spec.OnEvent = func(r runtime.EventRecord) {
+			spec.OnEvent = func(r session.EventRecord) {
 				assert.Equal(s, name, r.Session)
-				if noise, ok := r.Event.(event.Noise); ok {
+				if noise, ok := r.Event.(session.NoiseLine); ok {
 					assert.ErrorContains(s, noise.Err, name)
 				}
 			}
 			done = append(done, s.task(func() {
-				session, err := s.rt.Open(s.ctx, spec)
+				sess, err := s.rt.Open(s.ctx, spec)
 				if !assert.NoError(s, err) {
 					return
 				}
 				for range rounds {
-					turn, err := session.Send(s.ctx, userText("hi"))
+					turn, err := sess.Send(s.ctx, userText("hi"))
 					if !assert.NoError(s, err) {
 						return
 					}
@@ -352,7 +351,7 @@ func TestSessionsDoNotMix(t *testing.T) {
 					}
 					assert.Equal(s, []string{name, "done"}, got)
 				}
-				assert.NoError(s, session.Close(s.ctx))
+				assert.NoError(s, sess.Close(s.ctx))
 			}))
 		}
 		for _, d := range done {

@@ -24,6 +24,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // world is one simulated run: a runtime on the seeded scheduler, one agent,
@@ -130,7 +131,7 @@ func (w *world) spec(s *scripted.Script) runtime.Spec {
 			return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
 		},
 		Hooks: []runtime.Hook{{
-			Event: protocol.HookPreToolUse, Func: func(context.Context, *runtime.HookCall) (json.RawMessage, error) {
+			Event: protocol.HookPreToolUse, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 				w.note("hook")
 				return nil, nil
 			},

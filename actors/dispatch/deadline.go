@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Deadlines of callbacks share one timer of their actor: most callbacks end long
@@ -91,6 +92,6 @@ func (a *Actor) expired(r *run) error {
 	what := fmt.Sprintf("%v callback for %s", a.Kind, r.Name)
 	return &Spoken{
 		Reason: "no decision was made in time",
-		Err:    &kernel.TimeoutError{What: what, Limit: r.Limit, SetBy: r.SetBy},
+		Err:    &session.TimeoutError{What: what, Limit: r.Limit, SetBy: r.SetBy},
 	}
 }

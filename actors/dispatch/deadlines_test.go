@@ -13,6 +13,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // TestATaskLooksWhileItsDeadlineIsOver: the alarm finds a callback late whose
@@ -44,7 +45,7 @@ func TestATaskLooksWhileItsDeadlineIsOver(t *testing.T) {
 	}
 	var at kernel.Address[message.ToCallback]
 	err := kernel.SpawnRoot(r.sys, "permission", &at, &dispatch.Actor{
-		Kind: ledger.Permission, Ledger: r.Ledger, Prepare: prepare,
+		Kind: session.KindPermission, Ledger: r.Ledger, Prepare: prepare,
 		Changed: func(*kernel.Worker) { // a is late; b, too, and its task is let go
 			first.Do(func() { close(begin); <-looked })
 		},

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Job is one callback to run.
@@ -86,7 +86,7 @@ type Prepare func(r *ledger.Request) (Job, error)
 
 // Actor is the behaviour that all four callback actors share.
 type Actor struct {
-	Kind    ledger.Kind
+	Kind    session.Kind
 	Ledger  *ledger.Ledger
 	Prepare Prepare
 	// Changed tells the session that a gate was opened or answered.
@@ -230,7 +230,7 @@ var errNoReturn = errors.New("the callback ended its goroutine instead of return
 func call(ctx context.Context, job Job, begun func()) (response json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &kernel.PanicError{Value: p, Message: job.Name, Stack: debug.Stack()}
+			err = &session.PanicError{Value: p, Message: job.Name, Stack: debug.Stack()}
 		}
 	}()
 	defer job.done()
@@ -254,7 +254,7 @@ func (a *Actor) fail(r *ledger.Request, name string, err error) {
 	var refusal *Refusal
 	var answered bool
 	// A gate is never answered with an error: the agent may take it for a yes.
-	if errors.As(err, &refusal) && a.Kind != ledger.Hook && a.Kind != ledger.Permission {
+	if errors.As(err, &refusal) && a.Kind != session.KindHook && a.Kind != session.KindPermission {
 		answered = a.Ledger.Refuse(r, refusal.Text, refusal.Code)
 	} else {
 		answered = a.Ledger.Fail(r, reason, err)
@@ -265,7 +265,7 @@ func (a *Actor) fail(r *ledger.Request, name string, err error) {
 }
 
 func (a *Actor) report(r *ledger.Request, name string, err error) {
-	a.Ledger.Emit(event.CallbackFailed{Kind: a.Kind.String(), Name: ledger.Short(name), RequestID: ledger.Short(r.ID), Err: err})
+	a.Ledger.Emit(session.CallbackFailed{Kind: a.Kind.String(), Name: ledger.Short(name), RequestID: ledger.Short(r.ID), Err: err})
 }
 
 // enter notes a callback that is about to run.

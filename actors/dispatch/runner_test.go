@@ -16,12 +16,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,7 +38,7 @@ type rig struct {
 
 	mu      sync.Mutex
 	lines   []string
-	events  []event.Event
+	events  []session.Event
 	changed int
 }
 
@@ -50,7 +50,7 @@ func (r *rig) Write(b []byte, _ ledger.Class) error {
 	return nil
 }
 
-func (r *rig) emit(e event.Event) {
+func (r *rig) emit(e session.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
@@ -94,7 +94,7 @@ func (r *rig) start() {
 	r.lives++
 	r.ref = &kernel.Address[message.ToCallback]{}
 	err := kernel.SpawnRoot(r.sys, fmt.Sprintf("permission#%d", r.lives), r.ref, &dispatch.Actor{
-		Kind: ledger.Permission, Ledger: r.Ledger, Prepare: func(q *ledger.Request) (dispatch.Job, error) { return r.prepare(q) },
+		Kind: session.KindPermission, Ledger: r.Ledger, Prepare: func(q *ledger.Request) (dispatch.Job, error) { return r.prepare(q) },
 		Changed: func(*kernel.Worker) { r.mu.Lock(); r.changed++; r.mu.Unlock() },
 	})
 	require.NoError(r.t, err)
@@ -154,7 +154,7 @@ func (r *rig) answers() []string {
 	return all
 }
 
-func eventsOf[E event.Event](r *rig) []E {
+func eventsOf[E session.Event](r *rig) []E {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var found []E
@@ -201,7 +201,7 @@ func TestHowCallbacksEnd(t *testing.T) {
 			r.pass(0)
 			assert.Equal(t, []string{"p " + c.answer}, r.answers())
 			assert.Positive(t, r.changed)
-			failed := eventsOf[event.CallbackFailed](r)
+			failed := eventsOf[session.CallbackFailed](r)
 			if c.failed == nil {
 				assert.Empty(t, failed)
 			} else {
@@ -213,7 +213,7 @@ func TestHowCallbacksEnd(t *testing.T) {
 			}
 			r.pass(time.Hour)
 			assert.Len(t, r.answers(), 1, "no deadline afterwards")
-			assert.Empty(t, eventsOf[event.LateAnswer](r))
+			assert.Empty(t, eventsOf[session.LateAnswer](r))
 			assert.Zero(t, r.Unanswered())
 		})
 	}
@@ -224,8 +224,8 @@ func TestAPanicKeepsItsStack(t *testing.T) {
 	r := inSim(t, func(context.Context, *ledger.Request) (json.RawMessage, error) { panic("odd") }, 0)
 	r.read(ask("p"))
 	r.pass(0)
-	var p *kernel.PanicError
-	require.ErrorAs(t, eventsOf[event.CallbackFailed](r)[0].Err, &p)
+	var p *session.PanicError
+	require.ErrorAs(t, eventsOf[session.CallbackFailed](r)[0].Err, &p)
 	assert.Equal(t, "odd", p.Value)
 	assert.Contains(t, string(p.Stack), "TestAPanicKeepsItsStack")
 }
@@ -237,7 +237,7 @@ func TestARequestThatCannotBePrepared(t *testing.T) {
 	r.read(ask("p"), ask("q"))
 	r.pass(0)
 	assert.Equal(t, []string{"p " + deny("the callback failed"), "q " + deny("the callback failed")}, r.answers())
-	require.Len(t, eventsOf[event.CallbackFailed](r), 2)
+	require.Len(t, eventsOf[session.CallbackFailed](r), 2)
 	assert.Positive(t, r.changed, "the session is told that the gate is closed")
 }
 
@@ -257,18 +257,18 @@ func TestACallbackThatNeverReturns(t *testing.T) {
 	require.Empty(t, r.answers())
 	r.pass(1)
 	assert.Equal(t, []string{"p " + deny("no decision was made in time")}, r.answers())
-	var timeout *kernel.TimeoutError
+	var timeout *session.TimeoutError
 	require.ErrorAs(t, cause, &timeout, "the callback can see why")
-	assert.Equal(t, kernel.TimeoutError{What: "permission callback for Bash", Limit: time.Minute, SetBy: "TestTimeout"}, *timeout)
-	failed := eventsOf[event.CallbackFailed](r)
+	assert.Equal(t, session.TimeoutError{What: "permission callback for Bash", Limit: time.Minute, SetBy: "TestTimeout"}, *timeout)
+	failed := eventsOf[session.CallbackFailed](r)
 	require.Len(t, failed, 1)
 	require.ErrorIs(t, failed[0].Err, context.DeadlineExceeded)
 
 	close(never)
 	r.pass(0)
 	assert.Len(t, r.answers(), 1, "an allow that comes after the deny changes nothing")
-	assert.Equal(t, []event.LateAnswer{{Kind: "permission", RequestID: "p"}}, eventsOf[event.LateAnswer](r))
-	assert.Len(t, eventsOf[event.CallbackFailed](r), 1)
+	assert.Equal(t, []session.LateAnswer{{Kind: "permission", RequestID: "p"}}, eventsOf[session.LateAnswer](r))
+	assert.Len(t, eventsOf[session.CallbackFailed](r), 1)
 }
 
 func TestAnErrorOfItsOwnForTheDeadline(t *testing.T) {
@@ -287,7 +287,7 @@ func TestAnErrorOfItsOwnForTheDeadline(t *testing.T) {
 	r.pass(0)
 	r.pass(time.Second)
 	assert.Equal(t, []string{"p " + deny("too slow")}, r.answers())
-	assert.Len(t, eventsOf[event.CallbackFailed](r), 1)
+	assert.Len(t, eventsOf[session.CallbackFailed](r), 1)
 }
 
 func TestNoLimit(t *testing.T) {
@@ -321,7 +321,7 @@ func TestTheAgentCancelsACallback(t *testing.T) {
 	assert.True(t, ended)
 	r.pass(time.Hour)
 	assert.Empty(t, r.answers(), "nobody is answered")
-	assert.Empty(t, eventsOf[event.CallbackFailed](r), "and nothing failed")
+	assert.Empty(t, eventsOf[session.CallbackFailed](r), "and nothing failed")
 }
 
 func TestTheAgentCancelsBeforeTheCallbackRuns(t *testing.T) {
@@ -377,7 +377,7 @@ func TestAnActorThatStopsEndsItsCallbacks(t *testing.T) {
 	r.read(ask("p"), ask("q"))
 	r.pass(time.Second)
 	require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
-	r.FailTaken(ledger.Permission, "the host could not decide") // as its supervisor does
+	r.FailTaken(session.KindPermission, "the host could not decide") // as its supervisor does
 	r.pass(time.Hour)
 	assert.ElementsMatch(t, []string{
 		"p the session no longer waits for this callback", "q the session no longer waits for this callback",
@@ -414,11 +414,11 @@ func TestAnAnswerThatArrivesWhileNoActorLives(t *testing.T) {
 	r.read(ask("p"))
 	r.pass(0)
 	require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
-	r.FailTaken(ledger.Permission, "gone")
+	r.FailTaken(session.KindPermission, "gone")
 	close(decided)
 	r.pass(0)
 	assert.Equal(t, []string{"p " + deny("gone")}, r.answers())
-	assert.Len(t, eventsOf[event.LateAnswer](r), 1)
+	assert.Len(t, eventsOf[session.LateAnswer](r), 1)
 }
 
 // TestAnIDThatComesAgainHasADeadlineOfItsOwn reuses a wire id while the first
@@ -447,7 +447,7 @@ func TestAnIDThatComesAgainHasADeadlineOfItsOwn(t *testing.T) {
 		r.Put([]protocol.Frame{f})
 		f, _, _ = r.DeliverContent()
 		r.Open(f)
-		r.Answer(r.Take(ledger.Permission)[0], nil, "")
+		r.Answer(r.Take(session.KindPermission)[0], nil, "")
 	}
 	r.read(ask("p"))
 	r.pass(time.Second)
@@ -468,7 +468,7 @@ func TestAnUnknownMessageIsAFailure(t *testing.T) {
 	sys := kernel.NewSystem(cfg)
 	r := inSim(t, nil, 0)
 	var ref kernel.Address[message.ToCallback]
-	err := kernel.SpawnRoot(sys, "x", &ref, &dispatch.Actor{Kind: ledger.Hook, Ledger: r.Ledger})
+	err := kernel.SpawnRoot(sys, "x", &ref, &dispatch.Actor{Kind: session.KindHook, Ledger: r.Ledger})
 	require.NoError(t, err)
 	ref.Tell(nil, stranger{})
 	require.NoError(t, s.Run(100))

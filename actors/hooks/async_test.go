@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // The agent does not wait for an async hook: a decision of one would come after
@@ -18,7 +19,7 @@ func TestAnAsyncDecisionIsAFailure(t *testing.T) {
 	t.Parallel()
 	answered := func(t *testing.T, event protocol.HookEvent, out string) (string, []error) {
 		t.Helper()
-		r := actor(t, []hooks.Hook{{Event: event, Func: func(context.Context, *hooks.Call) (json.RawMessage, error) {
+		r := actor(t, []hooks.Hook{{Event: event, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 			return json.RawMessage(out), nil
 		}}})
 		r.Ask(fire("hook_0", `{}`), 0)

@@ -14,21 +14,11 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // DefaultTimeout is how long a hook may take when nothing else is said.
 const DefaultTimeout = 60 * time.Second
-
-// Call is one firing of a hook.
-type Call struct {
-	Event     protocol.HookEvent
-	Input     json.RawMessage // the event's input, as it came
-	ToolUseID string          // a random id for events that belong to no tool
-}
-
-// Func handles a hook. A nil answer means "go on". Its context ends when the
-// agent no longer wants the answer. It may be called many times at once.
-type Func func(ctx context.Context, c *Call) (json.RawMessage, error)
 
 // Hook is a registered hook.
 type Hook struct {
@@ -39,7 +29,7 @@ type Hook struct {
 	// dialect.HookBlock or dialect.HookContinue. Empty: gates block, the rest
 	// continues.
 	OnFailure string
-	Func      Func
+	Func      session.HookFunc
 
 	proof bool // it is [Proven]'s own
 }
@@ -112,7 +102,7 @@ func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func(*kernel.W
 		if !match[i].matches(hook.Event, ask.Input) {
 			return dispatch.Job{Name: string(hook.Event), Run: noOpinion}, nil
 		}
-		call := &Call{Event: hook.Event, Input: ask.Input, ToolUseID: ask.ToolUseID}
+		call := &session.HookCall{Event: hook.Event, Input: ask.Input, ToolUseID: ask.ToolUseID}
 		return dispatch.Job{
 			Name: string(hook.Event), Limit: HostLimit(hook.Timeout), SetBy: "the hook's Timeout",
 			Run: func(ctx context.Context) (json.RawMessage, error) {
@@ -137,7 +127,7 @@ func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func(*kernel.W
 			},
 		}, nil
 	}
-	return &dispatch.Actor{Kind: ledger.Hook, Ledger: l, Prepare: prepare, Changed: changed}
+	return &dispatch.Actor{Kind: session.KindHook, Ledger: l, Prepare: prepare, Changed: changed}
 }
 
 // isObject reports whether the output of a hook begins like one. Null is none:

@@ -20,6 +20,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func fire(callback, input string) string {
@@ -45,13 +46,13 @@ func TestAHookAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var calls []hooks.Call
+			var calls []session.HookCall
 			r := actor(t, []hooks.Hook{
-				{Event: protocol.HookStop, Func: func(context.Context, *hooks.Call) (json.RawMessage, error) {
+				{Event: protocol.HookStop, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 					t.Error("not this one")
 					return nil, nil
 				}},
-				{Event: protocol.HookPreToolUse, Func: func(_ context.Context, call *hooks.Call) (json.RawMessage, error) {
+				{Event: protocol.HookPreToolUse, Func: func(_ context.Context, call *session.HookCall) (json.RawMessage, error) {
 					calls = append(calls, *call)
 					if c.answer == "" {
 						return nil, nil
@@ -63,7 +64,7 @@ func TestAHookAnswers(t *testing.T) {
 			require.Len(t, r.Lines, 1)
 			assert.Contains(t, r.Lines[0], `"subtype":"success"`)
 			assert.Equal(t, c.want, r.Answer())
-			assert.Equal(t, []hooks.Call{{Event: protocol.HookPreToolUse, Input: json.RawMessage(`{"n":1}`), ToolUseID: "toolu_1"}}, calls)
+			assert.Equal(t, []session.HookCall{{Event: protocol.HookPreToolUse, Input: json.RawMessage(`{"n":1}`), ToolUseID: "toolu_1"}}, calls)
 			assert.Empty(t, r.Failed)
 		})
 	}
@@ -73,12 +74,14 @@ func TestHooksThatFail(t *testing.T) {
 	t.Parallel()
 	secret := errors.New("a secret")
 	failing := map[string]struct {
-		fn     hooks.Func
+		fn     session.HookFunc
 		reason string
 	}{
-		"an error": {func(context.Context, *hooks.Call) (json.RawMessage, error) { return json.RawMessage(`{}`), secret }, "the callback failed"},
-		"a panic":  {func(context.Context, *hooks.Call) (json.RawMessage, error) { panic(secret) }, "the callback failed"},
-		"no JSON":  {func(context.Context, *hooks.Call) (json.RawMessage, error) { return json.RawMessage(`{`), nil }, "the answer could not be encoded"},
+		"an error": {func(context.Context, *session.HookCall) (json.RawMessage, error) {
+			return json.RawMessage(`{}`), secret
+		}, "the callback failed"},
+		"a panic": {func(context.Context, *session.HookCall) (json.RawMessage, error) { panic(secret) }, "the callback failed"},
+		"no JSON": {func(context.Context, *session.HookCall) (json.RawMessage, error) { return json.RawMessage(`{`), nil }, "the answer could not be encoded"},
 	}
 	for name, c := range failing {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +118,7 @@ func TestAHookThatIsTooSlow(t *testing.T) {
 			t.Parallel()
 			assert.Equal(t, c.limit, hooks.HostLimit(c.timeout))
 			var r *dispatchtest.Rig
-			r = actor(t, []hooks.Hook{{Event: protocol.HookPreToolUse, Timeout: c.timeout, Func: func(ctx context.Context, _ *hooks.Call) (json.RawMessage, error) {
+			r = actor(t, []hooks.Hook{{Event: protocol.HookPreToolUse, Timeout: c.timeout, Func: func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
 				return nil, r.Sched.Await(ctx, make(chan struct{}))
 			}}})
 			r.Ask(fire("hook_0", `{}`), c.limit-1)
@@ -200,7 +203,7 @@ func TestDenial(t *testing.T) {
 
 func TestAHookThatMayFail(t *testing.T) {
 	t.Parallel()
-	r := actor(t, []hooks.Hook{{Event: protocol.HookPreToolUse, OnFailure: dialect.HookContinue, Func: func(context.Context, *hooks.Call) (json.RawMessage, error) {
+	r := actor(t, []hooks.Hook{{Event: protocol.HookPreToolUse, OnFailure: dialect.HookContinue, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 		return nil, errors.New("a secret")
 	}}})
 	r.Ask(fire("hook_0", `{}`), 0)

@@ -2,13 +2,13 @@ package hooks
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/protocol/tools"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Agents compare a matcher with engines of their own, and drop a hook whose
@@ -16,19 +16,6 @@ import (
 // never asked (observed on Claude Code 2.1.329). So only matchers that every
 // engine reads alike go to the agent; all others are registered without a
 // matcher and compared here.
-
-// PatternError says that a matcher cannot be compared.
-type PatternError struct {
-	Pattern string
-	Err     error
-}
-
-func (e *PatternError) Error() string {
-	return fmt.Sprintf("%q is not a regular expression of Go's package regexp: %v", e.Pattern, e.Err)
-}
-
-// Unwrap returns what package regexp says.
-func (e *PatternError) Unwrap() error { return e.Err }
 
 // CheckPattern returns a [*PatternError] for a matcher that cannot be compared.
 func CheckPattern(event protocol.HookEvent, pattern string) error {
@@ -68,7 +55,7 @@ func compile(event protocol.HookEvent, pattern string) (matcher, error) {
 	}
 	expr, err := regexp.Compile(pattern)
 	if err != nil {
-		return matcher{}, &PatternError{Pattern: pattern, Err: err}
+		return matcher{}, &session.PatternError{Pattern: pattern, Err: err}
 	}
 	return matcher{expr: expr}, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Patterns with what goes to the agent and whether a call of the tool reaches
@@ -109,7 +110,7 @@ func TestPatterns(t *testing.T) {
 			t.Parallel()
 			err := hooks.CheckPattern(protocol.HookPreToolUse, tc.pattern)
 			if tc.where == refused {
-				var bad *hooks.PatternError
+				var bad *session.PatternError
 				require.ErrorAs(t, err, &bad)
 				assert.Contains(t, err.Error(), "package regexp")
 				return
@@ -172,7 +173,7 @@ func TestPatternsThatAreTheAgents(t *testing.T) {
 func called(t *testing.T, hook hooks.Hook, input string) bool {
 	t.Helper()
 	heard := false
-	hook.Func = func(context.Context, *hooks.Call) (json.RawMessage, error) {
+	hook.Func = func(context.Context, *session.HookCall) (json.RawMessage, error) {
 		heard = true
 		return nil, nil
 	}

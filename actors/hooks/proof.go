@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Proven returns the hooks of a session with one more behind them where that is
@@ -21,7 +22,7 @@ func Proven(d dialect.Dialect, all []Hook) []Hook {
 	}
 	return append(slices.Clip(all), Hook{
 		Event: protocol.HookUserPromptSubmit,
-		Func:  func(context.Context, *Call) (json.RawMessage, error) { return json.RawMessage("{}"), nil },
+		Func:  func(context.Context, *session.HookCall) (json.RawMessage, error) { return json.RawMessage("{}"), nil },
 		proof: true,
 	})
 }

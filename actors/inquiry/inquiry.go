@@ -1,7 +1,6 @@
 package inquiry
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // DefaultTimeout bounds the callbacks that ask no person.
@@ -21,29 +21,24 @@ const DefaultTimeout = time.Minute
 // the agent no longer wants the answer.
 type Callbacks struct {
 	// Elicitation and UserDialog ask a person, and so have no limit.
-	Elicitation func(context.Context, *protocol.ElicitationRequest) (protocol.ElicitationResult, error)
-	UserDialog  func(context.Context, *protocol.UserDialogRequest) (protocol.UserDialogResult, error)
+	Elicitation session.ElicitationHandler
+	UserDialog  session.UserDialogHandler
 
-	JobToken            func(context.Context, *protocol.FetchJobTokenRequest) (Token, error)
-	ServiceAccountToken func(context.Context, *protocol.FetchServiceAccountTokenRequest) (Token, error)
+	JobToken            session.FetchJobToken
+	ServiceAccountToken session.FetchServiceAccountToken
 
-	ShouldGenerateMemory Gate
-	ShouldReviewSkills   Gate
+	ShouldGenerateMemory session.TurnGate
+	ShouldReviewSkills   session.TurnGate
 	// MemoryLimit and SkillsLimit bound the two gates. Default: [DefaultTimeout].
 	MemoryLimit, SkillsLimit time.Duration
 
-	SessionArtifacts func(context.Context, *protocol.ResolveSessionArtifactsRequest) (json.RawMessage, error)
+	SessionArtifacts session.ResolveSessionArtifacts
 }
-
-// Gate decides whether a turn that has ended is worth some more work of the
-// agent's. The zero reply is a no, and so is an error, a panic, or no answer in
-// time.
-type Gate func(context.Context, *protocol.TurnInfo) (protocol.ShouldRunReply, error)
 
 // New returns the actor.
 func New(l *ledger.Ledger, d dialect.Dialect, callbacks Callbacks, changed func(*kernel.Worker)) *dispatch.Actor {
 	a := &answers{callbacks: callbacks, dialect: d}
-	return &dispatch.Actor{Kind: ledger.Inquiry, Ledger: l, Prepare: a.prepare, Changed: changed}
+	return &dispatch.Actor{Kind: session.KindInquiry, Ledger: l, Prepare: a.prepare, Changed: changed}
 }
 
 type answers struct {

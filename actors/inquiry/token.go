@@ -5,49 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"time"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
-	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
-
-// Token is what the agent logs in with. Printing it does not show it.
-type Token struct {
-	// Value is the token itself, a secret. Empty: there is none.
-	Value string
-	// ExpiresAt is when it ends; the zero time when that is not known.
-	ExpiresAt time.Time
-}
-
-func (t Token) String() string {
-	switch {
-	case t.Value == "":
-		return "no token"
-	case t.ExpiresAt.IsZero():
-		return "token"
-	}
-	return "token until " + t.ExpiresAt.Format(time.RFC3339)
-}
-
-// GoString keeps %#v from showing the token.
-func (t Token) GoString() string { return "Token(" + t.String() + ")" }
-
-// Format writes String for every verb but %#v, which has GoString.
-func (t Token) Format(f fmt.State, verb rune) {
-	if f.Flag('#') {
-		shown.Print(f, verb, t.GoString())
-		return
-	}
-	shown.Print(f, verb, t.String())
-}
-
-// MarshalJSON keeps the token out of logs that print JSON.
-func (t Token) MarshalJSON() ([]byte, error) { return json.Marshal(t.String()) }
-
-// LogValue keeps the token out of structured logs.
-func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
 // tokenKind is one of the two kinds of tokens; the words are the vendor's
 // (observed on the Qoder SDK 1.0.39).
@@ -67,7 +29,7 @@ var errNotConfigured = errors.New("no callback is configured")
 // time in seconds by mistake.
 const earliest = 1_000_000_000_000
 
-func fetch[R any](req R, callback func(context.Context, R) (Token, error), kind tokenKind) run {
+func fetch[R any](req R, callback func(context.Context, R) (session.Token, error), kind tokenKind) run {
 	refuse := func(text string, err error) error {
 		return &dispatch.Refusal{Text: text, Code: kind.code, Err: err}
 	}
@@ -95,7 +57,7 @@ func fetch[R any](req R, callback func(context.Context, R) (Token, error), kind 
 }
 
 // consult asks a gate. The agent names the callback as initialize did.
-func consult(what string, gate Gate, id, known string, turn *protocol.TurnInfo) run {
+func consult(what string, gate session.TurnGate, id, known string, turn *protocol.TurnInfo) run {
 	return func(ctx context.Context) (json.RawMessage, error) {
 		if gate == nil || id != known {
 			text := "Unknown " + what + " callback: " + id

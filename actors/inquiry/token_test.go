@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/inquiry"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestATokenIsNeverShown(t *testing.T) {
 	t.Parallel()
-	token := inquiry.Token{Value: "s3cret", ExpiresAt: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
+	token := session.Token{Value: "s3cret", ExpiresAt: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("got", "token", token)
 	marshalled, err := json.Marshal(token)
@@ -27,6 +27,6 @@ func TestATokenIsNeverShown(t *testing.T) {
 		assert.NotContains(t, shown, "s3cret")
 		assert.Contains(t, shown, "token")
 	}
-	assert.Equal(t, "no token", inquiry.Token{}.String())
-	assert.Equal(t, "token", inquiry.Token{Value: "x"}.String())
+	assert.Equal(t, "no token", session.Token{}.String())
+	assert.Equal(t, "token", session.Token{Value: "x"}.String())
 }

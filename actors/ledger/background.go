@@ -2,29 +2,16 @@ package ledger
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
-// WritesLostError says that the agent's disk was full, so that part of the
-// transcript or of its settings was not written: a later resume will miss
-// messages. Observed on Claude Code 2.1.329 (system/session_writes_lost).
-type WritesLostError struct {
-	Code string   `json:"error_code"` // ENOSPC, EDQUOT
-	Lost []string `json:"lost"`       // transcript, global_config
-}
-
-func (e *WritesLostError) Error() string {
-	return fmt.Sprintf("the agent could not write (%s): %s lost; free disk space; a resumed session will miss messages", e.Code, strings.Join(e.Lost, ", "))
-}
-
-// WritesLost is what the agent says it could not write: a *[WritesLostError], or
+// WritesLost is what the agent says it could not write: a *[session.WritesLostError], or
 // nil.
 func (l *Ledger) WritesLost() error {
 	l.mu.Lock()
@@ -98,7 +85,7 @@ func (l *Ledger) awaitFor(ctx context.Context, wait <-chan struct{}, d time.Dura
 	bounded := ctx
 	if d > 0 {
 		var cancel context.CancelFunc
-		bounded, cancel = kernel.WithTimeout(ctx, l.cfg.Clock, &kernel.TimeoutError{What: "background tasks", Limit: d, SetBy: "Limits.Background"})
+		bounded, cancel = kernel.WithTimeout(ctx, l.cfg.Clock, &session.TimeoutError{What: "background tasks", Limit: d, SetBy: "Limits.Background"})
 		defer cancel()
 	}
 	if err := l.cfg.Exec.Await(bounded, wait); err != nil && ctx.Err() != nil {

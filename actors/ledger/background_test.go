@@ -8,9 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 const (
@@ -35,7 +34,7 @@ func TestBackgroundTasksAreWaitedForWithALimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, limits(ledger.Limits{Background: c.given}), repeatsInit).ready()
+			r := newRig(t, limits(session.Limits{Background: c.given}), repeatsInit).ready()
 			turn := r.turn("a")
 			began := r.sched.Now()
 			var left []protocol.BackgroundTask
@@ -89,9 +88,9 @@ func TestLostWritesAreReported(t *testing.T) {
 	r := newRig(t)
 	require.NoError(t, r.WritesLost())
 	r.read(`{"type":"system","subtype":"session_writes_lost","error_code":"ENOSPC","lost":["transcript"],"Lost":[]}`)
-	var lost *ledger.WritesLostError
+	var lost *session.WritesLostError
 	require.ErrorAs(t, r.WritesLost(), &lost)
 	assert.Equal(t, "ENOSPC", lost.Code)
 	assert.Equal(t, []string{"transcript"}, lost.Lost)
-	assert.Len(t, eventsOf[event.Warning](r), 1)
+	assert.Len(t, eventsOf[session.Warning](r), 1)
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestBudgetDefaults(t *testing.T) {
@@ -161,12 +161,12 @@ func TestLargeLinesGiveTheirBudgetBack(t *testing.T) {
 			require.Zero(r.t, r.Budget().Used(), "although it can still be read")
 			_, _ = r.drain(r.consume(), nil)
 		}},
-		"when a partial is dropped": {limits(ledger.Limits{Bytes: 1 << 20, HardBytes: 3 << 20}), func(r *rig) {
+		"when a partial is dropped": {limits(session.Limits{Bytes: 1 << 20, HardBytes: 3 << 20}), func(r *rig) {
 			r.putLarge(partial)
 			r.sort()
 			require.EqualValues(r.t, size, r.Budget().Used())
 			r.putLarge(control)
-			require.Len(r.t, eventsOf[event.Dropped](r), 1)
+			require.Len(r.t, eventsOf[session.MessagesDropped](r), 1)
 			require.EqualValues(r.t, size, r.Budget().Used())
 			r.sort()
 		}},

@@ -5,36 +5,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
-
-// ControlError is the agent's refusal of a control request.
-type ControlError struct {
-	Request   string // subtype
-	Message   string
-	Code      string // "" if the agent gave none
-	Retryable bool
-	Details   json.RawMessage
-}
-
-func (e *ControlError) Error() string {
-	code := ""
-	if e.Code != "" {
-		code = " (" + e.Code + ")"
-	}
-	return fmt.Sprintf("the agent refused control request %s%s: %s", e.Request, code, e.Message)
-}
 
 // refusal turns an error answer into an error.
 func refusal(request string, r *protocol.ControlResponse) error {
-	return &ControlError{Request: request, Message: r.Error, Code: r.ErrorCode, Retryable: r.Retryable, Details: r.Details}
+	return &session.ControlError{Request: request, Message: r.Error, Code: r.ErrorCode, Retryable: r.Retryable, Details: r.Details}
 }
 
 // Call is a control request of the host.
@@ -232,11 +214,11 @@ func (l *Ledger) endCancelled(resp *protocol.ControlResponse) {
 		return
 	}
 	if len(receipt.Unread) > 0 {
-		l.cfg.Emit(event.Warning{Problem: "the answer to interrupt holds what is no list of uuids: " + Short(strings.Join(receipt.Unread, ", "))})
+		l.cfg.Emit(session.Warning{Problem: "the answer to interrupt holds what is no list of uuids: " + Short(strings.Join(receipt.Unread, ", "))})
 	}
 	for _, id := range receipt.Cancelled {
 		if t := l.turns.byUUID(id); t != nil {
-			l.endTurn(t, nil, ErrNotRun)
+			l.endTurn(t, nil, session.ErrNotRun)
 		}
 	}
 }
@@ -261,7 +243,7 @@ func (l *Ledger) NextDeadline() (time.Time, bool) {
 }
 
 // ExpireCalls ends the calls whose limit has passed: the agent is told, the
-// caller gets a [kernel.TimeoutError].
+// caller gets a [session.TimeoutError].
 func (l *Ledger) ExpireCalls() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -272,7 +254,7 @@ func (l *Ledger) ExpireCalls() {
 			if c.Subtype == "initialize" {
 				what = "initialize"
 			}
-			l.dropCall(c, &kernel.TimeoutError{What: what, Limit: c.Limit, SetBy: c.SetBy})
+			l.dropCall(c, &session.TimeoutError{What: what, Limit: c.Limit, SetBy: c.SetBy})
 		}
 	}
 }

@@ -12,10 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func (r *rig) call(subtype string, opts ...ledger.CallOption) *ledger.Call {
@@ -79,11 +78,11 @@ func TestAnswersFindTheirCalls(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"n":3}`, string(resp.Response), "the first answer counts")
 	_, err = a.Answer()
-	var refusal *ledger.ControlError
+	var refusal *session.ControlError
 	require.ErrorAs(t, err, &refusal)
-	assert.Equal(t, ledger.ControlError{Request: "a", Message: "no"}, *refusal)
+	assert.Equal(t, session.ControlError{Request: "a", Message: "no"}, *refusal)
 	assert.False(t, isClosed(b.Done()))
-	assert.Len(t, eventsOf[event.UnexpectedFrame](r), 2, "one that nobody waits for, and one again")
+	assert.Len(t, eventsOf[session.UnexpectedFrame](r), 2, "one that nobody waits for, and one again")
 }
 
 func TestARefusalTellsWhatTheAgentTold(t *testing.T) {
@@ -92,7 +91,7 @@ func TestARefusalTellsWhatTheAgentTold(t *testing.T) {
 	c := r.call("set_model")
 	r.read(fmt.Sprintf(`{"type":"control_response","response":{"subtype":"error","request_id":%q,"error":"busy","error_code":"E1","retryable":true,"details":{"x":1}}}`, c.ID))
 	_, err := c.Answer()
-	var refusal *ledger.ControlError
+	var refusal *session.ControlError
 	require.ErrorAs(t, err, &refusal)
 	assert.True(t, refusal.Retryable)
 	assert.JSONEq(t, `{"x":1}`, string(refusal.Details))
@@ -101,7 +100,7 @@ func TestARefusalTellsWhatTheAgentTold(t *testing.T) {
 
 func TestACallRunsOut(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Control: 10 * time.Second})).ready()
+	r := newRig(t, limits(session.Limits{Control: 10 * time.Second})).ready()
 	short := r.call("short", ledger.Within(time.Second, "the caller"))
 	usual := r.call("usual")
 	patient := r.call("patient", ledger.Within(-1, "the caller"))
@@ -118,13 +117,13 @@ func TestACallRunsOut(t *testing.T) {
 	r.ExpireCalls()
 	assert.Equal(t, []string{cancelRequest(short.ID)}, r.wrote())
 	_, err := short.Answer()
-	var timeout *kernel.TimeoutError
+	var timeout *session.TimeoutError
 	require.ErrorAs(t, err, &timeout)
-	assert.Equal(t, kernel.TimeoutError{What: "control request short", Limit: time.Second, SetBy: "the caller"}, *timeout)
+	assert.Equal(t, session.TimeoutError{What: "control request short", Limit: time.Second, SetBy: "the caller"}, *timeout)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 
 	assert.Empty(t, r.read(success(short.ID, `{}`)), "a late answer")
-	assert.Len(t, eventsOf[event.UnexpectedFrame](r), 1)
+	assert.Len(t, eventsOf[session.UnexpectedFrame](r), 1)
 
 	pass(t, r.sched, 9*time.Second)
 	r.ExpireCalls()
@@ -210,7 +209,7 @@ func TestCallsOfASessionThatCloses(t *testing.T) {
 	require.NoError(t, r.WriteCalls())
 	r.BeginClosing(true)
 	_, err := r.OpenCall("after", json.RawMessage(`{}`))
-	require.ErrorIs(t, err, ledger.ErrClosed)
+	require.ErrorIs(t, err, session.ErrClosed)
 	interrupt := r.call("interrupt", ledger.First())
 	assert.False(t, isClosed(before.Done()), "it may still be answered")
 
@@ -221,7 +220,7 @@ func TestCallsOfASessionThatCloses(t *testing.T) {
 		require.ErrorIs(t, err, broken)
 	}
 	_, err = r.OpenCall("late", json.RawMessage(`{}`), ledger.First())
-	require.ErrorIs(t, err, ledger.ErrClosed)
+	require.ErrorIs(t, err, session.ErrClosed)
 	require.ErrorIs(t, err, broken)
 	r.Abandon(before, errors.New("late"))
 }
@@ -235,17 +234,17 @@ func TestCallsThatCannotBeWritten(t *testing.T) {
 	r.out.fail = func(line string) error {
 		switch {
 		case strings.Contains(line, `"large"`):
-			return ledger.ErrTooLarge
+			return session.ErrTooLarge
 		case strings.Contains(line, `"full"`):
-			return ledger.ErrNoRoom
+			return session.ErrNoRoom
 		}
 		return nil
 	}
-	require.ErrorIs(t, r.WriteCalls(), ledger.ErrNoRoom)
+	require.ErrorIs(t, r.WriteCalls(), session.ErrNoRoom)
 	_, err = bad.Answer()
 	require.Error(t, err)
 	_, err = large.Answer()
-	require.ErrorIs(t, err, ledger.ErrTooLarge)
+	require.ErrorIs(t, err, session.ErrTooLarge)
 	require.ErrorContains(t, err, "large")
 	assert.Empty(t, r.wrote(), "nothing overtakes what finds no room")
 	r.out.fail = nil
@@ -268,8 +267,8 @@ func TestAnswersListRequestsThatWait(t *testing.T) {
 			r := newRig(t)
 			c := r.call("initialize", ledger.Setup())
 			r.read(fmt.Sprintf(answer, c.ID), permission("p"))
-			require.Len(t, r.Take(ledger.Permission), 1, "once, although it came twice")
-			require.Len(t, r.Take(ledger.Inquiry), 1)
+			require.Len(t, r.Take(session.KindPermission), 1, "once, although it came twice")
+			require.Len(t, r.Take(session.KindInquiry), 1)
 			assert.Equal(t, 2, r.Gates())
 			assert.Equal(t, 2, r.Unanswered())
 		})
@@ -288,7 +287,7 @@ func TestSnapshotNamesWhatIsWaitedFor(t *testing.T) {
 	r.read(`{"type":"system","subtype":"task_started","task_id":"k2","description":"npm run dev"}`)
 	pass(t, r.sched, time.Second)
 	r.read(`{"type":"system","subtype":"task_started","task_id":"k1"}`)
-	assert.Equal(t, []ledger.Wait{
+	assert.Equal(t, []session.Wait{
 		{What: "hook request", ID: "h", Age: 2 * time.Second},
 		{What: "permission request", ID: "p", Age: 2 * time.Second},
 		{What: "control request a", ID: a.ID, Age: 3 * time.Second, Limit: time.Minute},

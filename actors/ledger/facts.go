@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // facts is what the session knows of its agent.
@@ -26,20 +26,20 @@ type facts struct {
 	sessionID    string
 	capabilities []string
 	agentRunning bool
-	saysStarted  bool            // the agent says when it begins with a user message
-	ownTurn      bool            // a turn runs that the agent started
-	skipped      bool            // a line above the ceiling may have been the result
-	tasks        map[string]task // background tasks by id
-	resultAt     time.Time       // when the last result came
-	writesLost   error           // a *WritesLostError
-	overflow     bool            // there were more than are kept, and it was said
-	levels       bool            // the agent reports tasks as a level
-	quietUntil   time.Time       // a turn may still follow the last task
-	quiet        kernel.Timer    // runs out then; nil before the first
-	failure      string          // what the last result said, if it was an error
-	authExpired  bool            // and told
-	gatesOff     *GatesOffError  // nil while the agent is not known to call no hooks
-	promptDenied bool            // the host denied a UserPromptSubmit hook without asking it, so the agent drops the prompt
+	saysStarted  bool                   // the agent says when it begins with a user message
+	ownTurn      bool                   // a turn runs that the agent started
+	skipped      bool                   // a line above the ceiling may have been the result
+	tasks        map[string]task        // background tasks by id
+	resultAt     time.Time              // when the last result came
+	writesLost   error                  // a *session.WritesLostError
+	overflow     bool                   // there were more than are kept, and it was said
+	levels       bool                   // the agent reports tasks as a level
+	quietUntil   time.Time              // a turn may still follow the last task
+	quiet        kernel.Timer           // runs out then; nil before the first
+	failure      string                 // what the last result said, if it was an error
+	authExpired  bool                   // and told
+	gatesOff     *session.GatesOffError // nil while the agent is not known to call no hooks
+	promptDenied bool                   // the host denied a UserPromptSubmit hook without asking it, so the agent drops the prompt
 }
 
 // observe takes note of what a content frame says about turns, tasks and the
@@ -50,7 +50,7 @@ func (l *Ledger) observe(e *Entry) (edge bool) {
 	case "result":
 		r, unread := resultOf(*f)
 		if unread != nil {
-			l.cfg.Emit(event.Noise{Err: unread})
+			l.cfg.Emit(session.NoiseLine{Err: unread})
 		}
 		l.facts.resultAt, l.strays.active = l.cfg.Clock.Now(), false
 		e.Tasks = liveTasks(l.facts.tasks)
@@ -172,7 +172,7 @@ func (l *Ledger) AuthExpired(reason string) {
 func (l *Ledger) authExpired(reason string) {
 	if !l.facts.authExpired {
 		l.facts.authExpired = true
-		l.cfg.Emit(event.AuthExpired{Reason: Short(reason)})
+		l.cfg.Emit(session.AuthExpired{Reason: Short(reason)})
 	}
 }
 
@@ -201,7 +201,7 @@ func (l *Ledger) lifecycle(f *protocol.Frame) bool {
 		if t.state < TurnStarted {
 			// Never begun and over: a uuid the agent knew, or a message
 			// cancelled in its queue. No result will come.
-			l.endTurn(t, nil, ErrNotRun)
+			l.endTurn(t, nil, session.ErrNotRun)
 			return true
 		}
 	}
@@ -228,7 +228,7 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 				l.facts.initFailure = err
 			}
 			if problem := l.cfg.CheckSession(m.SessionID); problem != "" && first && m.SessionID != "" {
-				l.cfg.Emit(event.Warning{Problem: problem})
+				l.cfg.Emit(session.Warning{Problem: problem})
 			}
 		}
 		return true
@@ -241,7 +241,7 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 		}
 		l.facts.agentRunning = m.State != "idle"
 		if !l.facts.agentRunning && l.facts.skipped { // one of the skipped lines was the result
-			l.endSkipped(TurnStarted, len(l.turns.open), ErrResultSkipped, false)
+			l.endSkipped(TurnStarted, len(l.turns.open), session.ErrResultSkipped, false)
 		}
 		l.forgetAnswers()
 		if l.facts.agentRunning {
@@ -252,10 +252,10 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 	case "compact_boundary":
 		l.proof.compacted()
 	case "session_writes_lost":
-		var m WritesLostError
+		var m session.WritesLostError
 		_ = protocol.Unmarshal(f.Raw, &m) // it then says neither why nor what
 		l.facts.writesLost = &m
-		l.cfg.Emit(event.Warning{Problem: m.Error()})
+		l.cfg.Emit(session.Warning{Problem: m.Error()})
 	case "background_tasks_changed", "task_started", "task_notification":
 		return l.task(f)
 	}

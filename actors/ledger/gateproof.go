@@ -2,25 +2,11 @@ package ledger
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
-
-// GatesOffError says that the agent began to answer without calling its hooks,
-// so that no gate of the session would have been called either. The agent was
-// killed.
-type GatesOffError struct {
-	// Seen is the message that came before any call of a hook: system/init, or
-	// assistant.
-	Seen string
-}
-
-func (e *GatesOffError) Error() string {
-	return fmt.Sprintf("the agent calls no hooks, so no gate would be asked (%s came without UserPromptSubmit), and was killed: "+
-		"look for CLAUDE_CODE_SIMPLE in its environment and settings files, and for --bare", e.Seen)
-}
 
 // gateProof tells from the order of the agent's messages whether the agent calls
 // its hooks. It is plain data without a lock.
@@ -156,7 +142,7 @@ func (l *Ledger) gatesSpoke(f *protocol.Frame) (edge bool) {
 
 func (l *Ledger) gatesOff(seen string) {
 	if l.facts.gatesOff == nil {
-		l.facts.gatesOff = &GatesOffError{Seen: seen}
+		l.facts.gatesOff = &session.GatesOffError{Seen: seen}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // The orders of messages are those of Claude Code 2.1.329 and, where no init
@@ -126,7 +127,7 @@ func TestGateProof(t *testing.T) {
 					require.NoError(t, l.GatesOff())
 					continue
 				}
-				var off *GatesOffError
+				var off *session.GatesOffError
 				require.ErrorAs(t, l.GatesOff(), &off)
 				assert.Equal(t, tc.seen, off.Seen)
 				assert.Contains(t, off.Error(), "CLAUDE_CODE_SIMPLE")
@@ -171,7 +172,7 @@ func TestAPromptThatTheCloseBlocks(t *testing.T) {
 			}
 			result, err := turn.Result()
 			if c.blocked {
-				require.ErrorIs(t, err, ErrClosed)
+				require.ErrorIs(t, err, session.ErrClosed)
 				return
 			}
 			require.NoError(t, err)

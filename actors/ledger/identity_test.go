@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // runs is a permission request for a command, under an id that is any JSON.
@@ -38,15 +38,15 @@ func TestAnIDThatIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []struct {
 		name       string
-		kind       ledger.Kind
+		kind       session.Kind
 		safe, evil string
 	}{
-		{"permission", ledger.Permission, runs(`"x"`, "ls"), runs(`"x"`, "rm -rf /")},
-		{"hook", ledger.Hook,
+		{"permission", session.KindPermission, runs(`"x"`, "ls"), runs(`"x"`, "rm -rf /")},
+		{"hook", session.KindHook,
 			`{"type":"control_request","request_id":"x","request":{"subtype":"hook_callback","callback_id":"hook_0","input":{"tool_input":{"command":"ls"}}}}`,
 			`{"type":"control_request","request_id":"x","request":{"subtype":"hook_callback","callback_id":"hook_0","input":{"tool_input":{"command":"rm"}}}}`},
-		{"mcp", ledger.MCP, toolsCall("x", "1"), toolsCall("x", "1000000")},
-		{"elicitation", ledger.Inquiry,
+		{"mcp", session.KindMCP, toolsCall("x", "1"), toolsCall("x", "1000000")},
+		{"elicitation", session.KindInquiry,
 			`{"type":"control_request","request_id":"x","request":{"subtype":"elicitation","message":"a"}}`,
 			`{"type":"control_request","request_id":"x","request":{"subtype":"elicitation","message":"b"}}`},
 	} {
@@ -84,7 +84,7 @@ func TestTwoOpenRequestsOfOneID(t *testing.T) {
 	for _, second := range []string{runs(`"x"`, "rm"), runs(`"\u0078"`, "rm"), hook, toolsCall("x", "1")} {
 		r := newRig(t, universal)
 		r.read(runs(`"x"`, "ls"))
-		q := r.Take(ledger.Permission)[0]
+		q := r.Take(session.KindPermission)[0]
 		ctx, cancel := context.WithCancelCause(t.Context())
 		require.True(t, r.Scope(q, cancel))
 
@@ -96,16 +96,16 @@ func TestTwoOpenRequestsOfOneID(t *testing.T) {
 			assert.Contains(t, line, `"denied as":"hook"`, "what denies a hook denies everything")
 		}
 		assert.False(t, r.Answer(q, json.RawMessage(allow), ""), "the callback's allow comes too late")
-		for kind := ledger.Permission; kind <= ledger.Other; kind++ {
+		for kind := session.KindPermission; kind <= session.KindOther; kind++ {
 			assert.Empty(t, r.Take(kind))
 		}
 		assert.Empty(t, r.wrote())
 		assert.Zero(t, r.Unanswered())
 		assert.Zero(t, r.Gates())
-		assert.Len(t, eventsOf[event.RepeatedRequest](r), 1)
+		assert.Len(t, eventsOf[session.RepeatedRequest](r), 1)
 
 		r.read(runs(`"x"`, "third"))
-		assert.Len(t, r.Take(ledger.Permission), 1, "the id can be used again")
+		assert.Len(t, r.Take(session.KindPermission), 1, "the id can be used again")
 	}
 }
 
@@ -114,13 +114,13 @@ func TestARequestWithoutAnID(t *testing.T) {
 	r := newRig(t, universal)
 	r.read(runs("", "ls"))
 	r.read(runs("", "rm"), `{"type":"control_request","request":{"subtype":"mcp_message"}}`, runs(`"\q"`, "ls"))
-	assert.Empty(t, r.Take(ledger.Permission), "nobody is asked")
+	assert.Empty(t, r.Take(session.KindPermission), "nobody is asked")
 	lines := r.wrote()
 	require.Len(t, lines, 4)
 	for _, line := range lines {
 		assert.JSONEq(t, `{"type":"control_response","response":{"subtype":"success","response":{"denied as":"hook","why":"the request has no id"}}}`, line)
 	}
-	assert.Len(t, eventsOf[event.RepeatedRequest](r), 4)
+	assert.Len(t, eventsOf[session.RepeatedRequest](r), 4)
 	assert.Zero(t, r.Unanswered())
 }
 
@@ -132,7 +132,7 @@ func TestAnIDIsSentBackAsItWasWritten(t *testing.T) {
 	} {
 		r := newRig(t)
 		r.read(runs(id, "ls"), runs(id, "ls"))
-		taken := r.Take(ledger.Permission)
+		taken := r.Take(session.KindPermission)
 		require.Len(t, taken, 1, id)
 		require.True(t, r.Answer(taken[0], json.RawMessage(allow), ""))
 		r.read(runs(id, "ls"))
@@ -143,7 +143,7 @@ func TestAnIDIsSentBackAsItWasWritten(t *testing.T) {
 		require.True(t, json.Valid([]byte(lines[0])))
 
 		r.read(runs(id, "rm"))
-		taken = r.Take(ledger.Permission)
+		taken = r.Take(session.KindPermission)
 		require.Len(t, taken, 1, "%s: another body", id)
 		r.Fail(taken[0], "no", errNoDecision)
 		r.Refuse(taken[0], "no", "code")
@@ -159,7 +159,7 @@ func TestIDsAreComparedExactly(t *testing.T) {
 	for _, id := range ids {
 		r.read(runs(id, "ls"))
 	}
-	taken := r.Take(ledger.Permission)
+	taken := r.Take(session.KindPermission)
 	require.Len(t, taken, len(ids))
 	r.read(`{"type":"control_cancel_request","request_id":"5"}`, `{"type":"control_cancel_request","request_id":"null"}`,
 		`{"type":"control_cancel_request","request_id":"\ud802"}`, `{"type":"control_cancel_request"}`)
@@ -189,34 +189,34 @@ func TestAnswersAreForgottenWithTheTurn(t *testing.T) {
 	big := json.RawMessage(`"` + strings.Repeat("x", 40<<10) + `"`)
 	r.Answer(q, big, "")
 	r.read(toolsCall("m", "1"))
-	r.Answer(r.Take(ledger.MCP)[0], json.RawMessage(`"paid"`), "")
+	r.Answer(r.Take(session.KindMCP)[0], json.RawMessage(`"paid"`), "")
 	r.wrote()
 	r.read(permission("p"), toolsCall("m", "1"))
 	assert.Len(t, r.wrote(), 2, "the same answers while the turn goes on")
-	assert.Empty(t, r.Take(ledger.Permission))
+	assert.Empty(t, r.Take(session.KindPermission))
 
 	r.read(resultOf("u"))
 	r.read(permission("p"))
-	assert.Len(t, r.Take(ledger.Permission), 1, "a gate is asked again")
+	assert.Len(t, r.Take(session.KindPermission), 1, "a gate is asked again")
 	r.read(toolsCall("m", "1"))
-	assert.Empty(t, r.Take(ledger.MCP), "a tool does not run twice")
+	assert.Empty(t, r.Take(session.KindMCP), "a tool does not run twice")
 	lines := r.wrote()
 	require.Len(t, lines, 1)
 	assert.Contains(t, lines[0], "it is not run again")
 	r.read(toolsCall("m", "2"))
-	assert.Len(t, r.Take(ledger.MCP), 1, "another call under the id is a new one")
+	assert.Len(t, r.Take(session.KindMCP), 1, "another call under the id is a new one")
 }
 
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Answers: 3}))
+	r := newRig(t, limits(session.Limits{Answers: 3}))
 	for i := range 5 {
 		r.read(toolsCall(fmt.Sprint(i), "1"))
-		r.Answer(r.Take(ledger.MCP)[0], json.RawMessage(`"`+strings.Repeat("x", 5<<10)+`"`), "")
+		r.Answer(r.Take(session.KindMCP)[0], json.RawMessage(`"`+strings.Repeat("x", 5<<10)+`"`), "")
 	}
 	r.wrote()
 	for i := range 5 {
 		r.read(toolsCall(fmt.Sprint(i), "1"))
-		assert.Len(t, r.Take(ledger.MCP), map[bool]int{true: 1}[i < 2], "%d: the last three", i)
+		assert.Len(t, r.Take(session.KindMCP), map[bool]int{true: 1}[i < 2], "%d: the last three", i)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
+	"github.com/agent-troupe/troupe/session"
 )
 
 const (
@@ -206,7 +206,7 @@ func TestTasksAreBounded(t *testing.T) {
 			assert.Empty(t, r.events)
 			start(r, most+100)
 			assert.Len(t, r.BackgroundTasks(), most)
-			warnings := eventsOf[event.Warning](r)
+			warnings := eventsOf[session.Warning](r)
 			require.Len(t, warnings, 1, "it is said once")
 			assert.Contains(t, warnings[0].Problem, "4096")
 		})
@@ -216,7 +216,7 @@ func TestTasksAreBounded(t *testing.T) {
 		r := newRig(t)
 		r.read(taskStarted(id(1)+"x", ""))
 		assert.Empty(t, r.BackgroundTasks())
-		assert.Len(t, eventsOf[event.Warning](r), 1)
+		assert.Len(t, eventsOf[session.Warning](r), 1)
 		assert.Zero(t, r.awaitIdle()(), "it is not waited for")
 	})
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Put appends frames that the reader has cut. It reports whether the router
@@ -31,7 +31,7 @@ func (l *Ledger) Put(frames []protocol.Frame) (tell bool) {
 	}
 	if l.stream.weight() > l.cfg.Limits.HardBytes && l.stream.partials > 0 {
 		if count, bytes := l.stream.dropPartials(l.cfg.Limits.HardBytes * 3 / 4); count > 0 {
-			l.cfg.Emit(event.Dropped{Count: count, Bytes: bytes})
+			l.cfg.Emit(session.MessagesDropped{Count: count, Bytes: bytes})
 		}
 	}
 	return tell
@@ -69,7 +69,7 @@ func (l *Ledger) arrive(f protocol.Frame) {
 // reader must go on, or both sides would wait for each other.
 //
 // Calls of the host whose answers lie behind more than the hard bound of what
-// nobody reads end with [ErrConsumerStalled].
+// nobody reads end with [session.ErrConsumerStalled].
 func (l *Ledger) ReadWait(pressed bool) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +98,7 @@ func (l *Ledger) ReadWait(pressed bool) <-chan struct{} {
 	}
 	if l.inbox.len() == 0 { // else the router is about to deliver, and wakes the reader
 		for _, c := range l.calls.inOrder() {
-			l.dropCall(c, fmt.Errorf("control request %s: %w", c.Subtype, ErrConsumerStalled))
+			l.dropCall(c, fmt.Errorf("control request %s: %w", c.Subtype, session.ErrConsumerStalled))
 		}
 	}
 	if !l.stream.stalled {

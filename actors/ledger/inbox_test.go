@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestPutTellsTheRouterOnlyOfTheFirst(t *testing.T) {
@@ -59,11 +59,11 @@ func TestDrainedIsTheEndOfInputAndAnEmptyInbox(t *testing.T) {
 func TestTheSoftBoundStopsTheReader(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		limits ledger.Limits
+		limits session.Limits
 		lines  []string
 	}{
-		"messages": {ledger.Limits{Messages: 3}, []string{assistant(1), assistant(2), assistant(3)}},
-		"bytes":    {ledger.Limits{Bytes: 100}, []string{padded("assistant", 60), padded("stream_event", 40)}},
+		"messages": {session.Limits{Messages: 3}, []string{assistant(1), assistant(2), assistant(3)}},
+		"bytes":    {session.Limits{Bytes: 100}, []string{padded("assistant", 60), padded("stream_event", 40)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +85,7 @@ func TestTheSoftBoundStopsTheReader(t *testing.T) {
 
 func TestReadingGivesCredit(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Messages: 4}))
+	r := newRig(t, limits(session.Limits{Messages: 4}))
 	r.read(assistant(1), assistant(2), assistant(3), assistant(4))
 	wait := r.ReadWait(false)
 	require.NotNil(t, wait)
@@ -105,7 +105,7 @@ func TestReadingGivesCredit(t *testing.T) {
 
 func TestAConsumerThatWaitsLetsTheReaderGoOn(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Messages: 1}))
+	r := newRig(t, limits(session.Limits{Messages: 1}))
 	r.put(request("x", "elicitation")) // counts until it is handled
 	wait := r.ReadWait(false)
 	require.NotNil(t, wait)
@@ -119,7 +119,7 @@ func TestAConsumerThatWaitsLetsTheReaderGoOn(t *testing.T) {
 
 func TestAPendingCallLetsTheReaderGoOn(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Bytes: 100, HardBytes: 400})).ready()
+	r := newRig(t, limits(session.Limits{Bytes: 100, HardBytes: 400})).ready()
 	r.read(padded("assistant", 100))
 	wait := r.ReadWait(false)
 	require.NotNil(t, wait)
@@ -134,7 +134,7 @@ func TestAPendingCallLetsTheReaderGoOn(t *testing.T) {
 
 func TestAReaderUnderPressureGoesOn(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Bytes: 100, HardBytes: 400}))
+	r := newRig(t, limits(session.Limits{Bytes: 100, HardBytes: 400}))
 	r.read(padded("assistant", 100))
 	require.False(t, r.mayRead())
 	assert.Nil(t, r.ReadWait(true), "the agent does not read, or is gone")
@@ -144,7 +144,7 @@ func TestAReaderUnderPressureGoesOn(t *testing.T) {
 
 func TestPastTheHardBoundPartialsGoOldestFirst(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 6000})).ready()
+	r := newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: 6000})).ready()
 	call, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt"}`))
 	require.NoError(t, err)
 	var want []string
@@ -161,7 +161,7 @@ func TestPastTheHardBoundPartialsGoOldestFirst(t *testing.T) {
 	r.read(assistant(4))
 	want = append(want, assistant(4))
 
-	assert.Equal(t, []event.Dropped{{Count: 2, Bytes: 1201}}, eventsOf[event.Dropped](r), "one event")
+	assert.Equal(t, []session.MessagesDropped{{Count: 2, Bytes: 1201}}, eventsOf[session.MessagesDropped](r), "one event")
 	assert.False(t, isClosed(call.Done()))
 	lines, err := r.drain(r.consume(), nil)
 	require.NoError(t, err)
@@ -172,7 +172,7 @@ func TestPastTheHardBoundPartialsGoOldestFirst(t *testing.T) {
 
 func TestCallsFailWhenTheHardBoundIsFullOfMessages(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 4000})).ready()
+	r := newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: 4000})).ready()
 	first, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt"}`))
 	require.NoError(t, err)
 	second, err := r.OpenCall("set_model", json.RawMessage(`{"subtype":"set_model"}`))
@@ -187,11 +187,11 @@ func TestCallsFailWhenTheHardBoundIsFullOfMessages(t *testing.T) {
 	for _, call := range []*ledger.Call{first, second} {
 		require.True(t, isClosed(call.Done()))
 		_, err = call.Answer()
-		require.ErrorIs(t, err, ledger.ErrConsumerStalled)
+		require.ErrorIs(t, err, session.ErrConsumerStalled)
 		assert.ErrorContains(t, err, call.Subtype)
 	}
 	assert.Equal(t, []string{cancelRequest(first.ID), cancelRequest(second.ID)}, r.wrote(), "the agent hears of it, in order")
-	assert.Empty(t, eventsOf[event.Dropped](r))
+	assert.Empty(t, eventsOf[session.MessagesDropped](r))
 
 	_, err = r.drain(r.consume(), nil)
 	require.NoError(t, err)
@@ -200,7 +200,7 @@ func TestCallsFailWhenTheHardBoundIsFullOfMessages(t *testing.T) {
 
 func TestDiscardHoldsNothing(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Messages: 2, Bytes: 100}), func(c *ledger.Config) { c.Discard = true }).ready()
+	r := newRig(t, limits(session.Limits{Messages: 2, Bytes: 100}), func(c *ledger.Config) { c.Discard = true }).ready()
 	turn := r.turn("u")
 	for range 100 {
 		r.put(padded("assistant", 90), padded("stream_event", 90))
@@ -218,7 +218,7 @@ func TestDiscardHoldsNothing(t *testing.T) {
 
 func TestWakeReader(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Messages: 1}))
+	r := newRig(t, limits(session.Limits{Messages: 1}))
 	r.read(assistant(1))
 	wait := r.ReadWait(false)
 	require.NotNil(t, wait)
@@ -239,7 +239,7 @@ func TestALargeLineFailsNoCall(t *testing.T) {
 
 func TestNoCallFailsBeforeTheRouterHasRun(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 4000})).ready()
+	r := newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: 4000})).ready()
 	call := r.call("set_model")
 	for range 4 {
 		r.put(padded("assistant", 1000))
@@ -255,7 +255,7 @@ func TestNoCallFailsBeforeTheRouterHasRun(t *testing.T) {
 
 func TestClosingIsBounded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 4000}))
+	r := newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: 4000}))
 	c := r.consume()
 	r.BeginClosing(true)
 	for i := range 1000 {
@@ -275,7 +275,7 @@ func TestClosingIsBounded(t *testing.T) {
 func TestTheEndIsReadWhateverIsUnread(t *testing.T) {
 	t.Parallel()
 	for _, abandon := range []bool{true, false} {
-		r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 4000}))
+		r := newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: 4000}))
 		r.consume()
 		r.read(padded("assistant", 1000))
 		wait := r.ReadWait(false)
@@ -292,7 +292,7 @@ func TestTheEndIsReadWhateverIsUnread(t *testing.T) {
 // close does not wait until somebody makes room for the rest.
 func TestWhoLeavesTheLoopWhileClosing(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Messages: 4, Bytes: 1000, HardBytes: 4000}))
+	r := newRig(t, limits(session.Limits{Messages: 4, Bytes: 1000, HardBytes: 4000}))
 	c := r.consume()
 	r.BeginClosing(true)
 	for range 4 {
@@ -315,14 +315,14 @@ func TestWhoLeavesTheLoopWhileClosing(t *testing.T) {
 
 func TestAStalledConsumerIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Messages: 1, Consumer: time.Hour})).ready()
+	r := newRig(t, limits(session.Limits{Messages: 1, Consumer: time.Hour})).ready()
 	assert.Zero(t, r.StalledFor())
 	r.read(assistant(1))
 	require.False(t, r.mayRead())
 	pass(t, r.sched, time.Minute)
 	require.False(t, r.mayRead(), "asking again does not begin anew")
 	assert.Equal(t, time.Minute, r.StalledFor())
-	assert.Equal(t, []ledger.Wait{{What: "consumer", Age: time.Minute, Limit: time.Hour}}, r.Snapshot().Waits)
+	assert.Equal(t, []session.Wait{{What: "consumer", Age: time.Minute, Limit: time.Hour}}, r.Snapshot().Waits)
 	r.call("interrupt")
 	require.True(t, r.mayRead())
 	assert.Zero(t, r.StalledFor(), "the reader goes on")
@@ -331,7 +331,7 @@ func TestAStalledConsumerIsWaitedFor(t *testing.T) {
 
 func TestAConsumerThatIsSlowIsNotStalled(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Messages: 10}))
+	r := newRig(t, limits(session.Limits{Messages: 10}))
 	for i := range 10 {
 		r.read(assistant(i))
 	}
@@ -349,7 +349,7 @@ func TestAConsumerThatIsSlowIsNotStalled(t *testing.T) {
 
 func TestPartialsThatWereReadNoLongerCount(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: 4000}))
+	r := newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: 4000}))
 	c := r.consume()
 	for range 3 {
 		r.read(padded("stream_event", 900))
@@ -370,7 +370,7 @@ func TestAMessageTakesMoreThanItsBytes(t *testing.T) {
 	const line, hard = `{"type":"x"}`, 64 << 10
 	t.Run("messages", func(t *testing.T) {
 		t.Parallel()
-		r := newRig(t, limits(ledger.Limits{Messages: 10, HardBytes: hard})).ready()
+		r := newRig(t, limits(session.Limits{Messages: 10, HardBytes: hard})).ready()
 		call := r.call("interrupt")
 		for range hard / 256 {
 			if r.mayRead() {
@@ -382,7 +382,7 @@ func TestAMessageTakesMoreThanItsBytes(t *testing.T) {
 	})
 	t.Run("partial messages", func(t *testing.T) {
 		t.Parallel()
-		r := newRig(t, limits(ledger.Limits{Messages: 10, HardBytes: hard})).ready()
+		r := newRig(t, limits(session.Limits{Messages: 10, HardBytes: hard})).ready()
 		call := r.call("interrupt")
 		const partial = `{"type":"stream_event"}`
 		for range hard / 128 {
@@ -391,6 +391,6 @@ func TestAMessageTakesMoreThanItsBytes(t *testing.T) {
 			require.LessOrEqual(t, r.Snapshot().Unread, hard/(256+len(partial))+1)
 		}
 		assert.False(t, isClosed(call.Done()))
-		assert.NotEmpty(t, eventsOf[event.Dropped](r))
+		assert.NotEmpty(t, eventsOf[session.MessagesDropped](r))
 	})
 }

@@ -6,94 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
-
-// Errors that users meet.
-var (
-	// ErrBusy says that another consumer is reading the stream.
-	ErrBusy = errors.New("another consumer is reading this session's messages; end it first")
-	// ErrConsumerStalled says that nobody reads the messages: an answer lies
-	// behind more of them than the hard bound allows, or [Limits.Consumer] has
-	// passed.
-	ErrConsumerStalled = errors.New("nobody reads the messages, and no more of them may be held: read them, or set Discard")
-	// ErrTransportClosed says that the agent cannot be written to any more.
-	ErrTransportClosed = errors.New("the agent's transport is closed")
-	// ErrClosed says that the session was closed.
-	ErrClosed = errors.New("the session is closed")
-	// ErrNoRoom says that the agent does not take what is written to it and
-	// the queue is full.
-	ErrNoRoom = errors.New("the agent does not read its stdin and the write queue is full")
-	// ErrTooLarge says that a message does not fit into one line for the
-	// agent.
-	ErrTooLarge = errors.New("the message is larger than one line for the agent may be; send less, or pass it in a file")
-	// ErrNotRun says that a user message ended without a result: it was
-	// cancelled while queued, or the agent had seen its uuid before.
-	ErrNotRun = errors.New("the message was not run and has no result")
-)
-
-// Limits bounds what a session holds. Zero values take the defaults.
-type Limits struct {
-	// Messages and Bytes bound what is read and not yet consumed; at either
-	// the reader stops. Defaults: 4096 messages, 4 MiB.
-	Messages int
-	Bytes    int64
-	// HardBytes bounds it while the reader must go on because a control call
-	// waits for its answer; each message then counts as 256 bytes more than it
-	// has. Default: 8 MiB.
-	HardBytes int64
-	// Consumer bounds how long nobody may read a message while the reader stands
-	// still for want of room; then the session fails. Default: none.
-	Consumer time.Duration
-	// Requests bounds how many requests of the agent are open at once; beyond it
-	// they are denied. Default: 16,384. So are they beyond 10 MiB of open
-	// requests, those above 1 MiB not counted, of which there may be 64 MiB; one
-	// alone may have any size.
-	Requests int
-	// Initialize bounds the initialize call. Default: 120 s; negative: none.
-	Initialize time.Duration
-	// Control bounds every other call to the agent. Default: 60 s; negative:
-	// none.
-	Control time.Duration
-	// Background bounds how long a run (sdk.Run, sdk.Query) waits, after the last
-	// result, while nothing but background tasks is left. Default: 30 s if all of
-	// them are shell commands, such as a development server, else 10 min, Claude
-	// Code's own limit with -p (found in 2.1.329); negative: none.
-	Background time.Duration
-	// Answers is how many answered MCP messages are remembered, at 5 bytes each,
-	// so that none that comes again, under the same id, runs a tool twice: it gets
-	// an error. Default: 4,096.
-	Answers int
-}
-
-// WithDefaults fills in what was left out.
-func (l Limits) WithDefaults() Limits {
-	def := func(v *time.Duration, d time.Duration) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	if l.Messages <= 0 {
-		l.Messages = 4096
-	}
-	if l.Bytes <= 0 {
-		l.Bytes = 4 << 20
-	}
-	if l.HardBytes <= 0 {
-		l.HardBytes = max(8<<20, 2*l.Bytes)
-	}
-	if l.Answers <= 0 {
-		l.Answers = 4096
-	}
-	if l.Requests <= 0 {
-		l.Requests = 16384
-	}
-	def(&l.Initialize, 120*time.Second)
-	def(&l.Control, 60*time.Second)
-	return l
-}
 
 // Class says what becomes of a line for the agent when there is no room for it.
 type Class int
@@ -108,8 +24,8 @@ const (
 
 // Outlet is where lines for the agent go.
 type Outlet interface {
-	// Write queues whole lines and never blocks. It fails with [ErrTooLarge],
-	// with [ErrNoRoom], or because the transport is closed. After ErrNoRoom for
+	// Write queues whole lines and never blocks. It fails with [session.ErrTooLarge],
+	// with [session.ErrNoRoom], or because the transport is closed. After ErrNoRoom for
 	// a line of the host's, or for an answer, the router is told when there is
 	// room.
 	Write(lines []byte, as Class) error
@@ -136,7 +52,7 @@ type Config struct {
 	// Discard drops content as it comes: results still end their turns.
 	Discard bool
 	// Emit receives events. It must not call back into the ledger.
-	Emit func(event.Event)
+	Emit func(session.Event)
 	// ResultAfterCancelled is the dialect's trait of that name.
 	ResultAfterCancelled bool
 	// RepeatsInit is the dialect's trait RepeatsSystemInit.
@@ -190,7 +106,7 @@ type Ledger struct {
 func New(cfg Config) *Ledger {
 	cfg.Limits = cfg.Limits.WithDefaults()
 	if cfg.Emit == nil {
-		cfg.Emit = func(event.Event) {}
+		cfg.Emit = func(session.Event) {}
 	}
 	if cfg.ErrorCodeKey == "" {
 		cfg.ErrorCodeKey = protocol.ErrorCodeKeyClaude
@@ -230,13 +146,13 @@ func (l *Ledger) Connected() bool {
 
 func (l *Ledger) write(line []byte, as Class) error {
 	if l.outlet == nil {
-		return ErrTransportClosed
+		return session.ErrTransportClosed
 	}
 	switch err := l.outlet.Write(line, as); {
-	case err == nil || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrNoRoom):
+	case err == nil || errors.Is(err, session.ErrTooLarge) || errors.Is(err, session.ErrNoRoom):
 		return err
 	default:
-		return fmt.Errorf("%w: %w", ErrTransportClosed, err)
+		return fmt.Errorf("%w: %w", session.ErrTransportClosed, err)
 	}
 }
 
@@ -310,7 +226,7 @@ func (l *Ledger) Terminate(reason error) {
 	l.denyAll(anyKind, "the session has ended")
 	end := reason
 	if end == nil {
-		end = ErrClosed
+		end = session.ErrClosed
 	}
 	l.calls.failAll(end)
 	l.turns.failAll(end, l.stream.pushed)
@@ -323,9 +239,9 @@ func (l *Ledger) Terminate(reason error) {
 	l.turns.idle.fire()
 	l.MarkReady()
 	if l.stream.lost > 0 {
-		l.cfg.Emit(event.Warning{Problem: fmt.Sprintf("%d messages that came during the close were dropped: nobody read those before them", l.stream.lost)})
+		l.cfg.Emit(session.Warning{Problem: fmt.Sprintf("%d messages that came during the close were dropped: nobody read those before them", l.stream.lost)})
 	}
-	l.cfg.Emit(event.Ended{Reason: reason}) // before anybody can know: the id is free again
+	l.cfg.Emit(session.Ended{Reason: reason}) // before anybody can know: the id is free again
 	close(l.done)
 }
 
@@ -365,4 +281,4 @@ func (s *signal) fire() {
 }
 
 // Emit reports an event of the session.
-func (l *Ledger) Emit(e event.Event) { l.cfg.Emit(e) }
+func (l *Ledger) Emit(e session.Event) { l.cfg.Emit(e) }

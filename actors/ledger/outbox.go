@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // outgoing is a call or a user message that waits for the transport.
@@ -80,7 +81,7 @@ func (l *Ledger) writeCall(c *Call) error {
 		return nil
 	}
 	switch err := l.write(line, FromHost); {
-	case errors.Is(err, ErrTooLarge):
+	case errors.Is(err, session.ErrTooLarge):
 		fail(err)
 	case err != nil:
 		return err
@@ -97,7 +98,7 @@ func (l *Ledger) writeTurn(t *Turn, encode func(*protocol.UserMessage) ([]byte, 
 		return nil
 	}
 	switch err := l.write(line, FromHost); {
-	case errors.Is(err, ErrTooLarge):
+	case errors.Is(err, session.ErrTooLarge):
 		l.endTurn(t, nil, fmt.Errorf("user message %s of %d bytes: %w", t.UUID, len(line), err))
 	case err != nil:
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/session"
 )
 
 const (
@@ -148,7 +149,7 @@ func TestATurnThatNeverBeganLeavesTheStreamAlone(t *testing.T) {
 	r.turn("a")
 	b := r.turn("b")
 	r.read(lifecycle("a", "started"), assistant(1), lifecycle("b", "cancelled"))
-	r.requireEnded(ledger.ErrNotRun, b)
+	r.requireEnded(session.ErrNotRun, b)
 	c := r.consume()
 	lines, err := r.drain(c, b)
 	require.ErrorIs(t, err, io.EOF)
@@ -161,7 +162,7 @@ func TestATurnThatNeverBeganLeavesTheStreamAlone(t *testing.T) {
 // TestSkippingMakesRoom is a turn behind more of another one than may be held.
 func TestSkippingMakesRoom(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, repeatsInit, limits(ledger.Limits{Messages: 4})).ready()
+	r := newRig(t, repeatsInit, limits(session.Limits{Messages: 4})).ready()
 	r.turn("a")
 	b := r.turn("b")
 	r.read(lifecycle("a", "started"), assistant(1), assistant(2), assistant(3))

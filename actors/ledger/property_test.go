@@ -12,10 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // TestAnsweredOnceInAnyOrder drives a ledger through random interleavings of
@@ -23,7 +22,7 @@ import (
 func TestAnsweredOnceInAnyOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &model{rt: rt, ids: make(map[string]*modelID), rig: newRig(t, limits(ledger.Limits{Bytes: 1000, HardBytes: hardBytes, Control: 10 * time.Second}))}
+		m := &model{rt: rt, ids: make(map[string]*modelID), rig: newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: hardBytes, Control: 10 * time.Second}))}
 		m.ready()
 		_, err := m.OpenTurn(userMessage("u")) // answers are remembered in a turn
 		require.NoError(rt, err)
@@ -121,7 +120,7 @@ func (m *model) full() {
 	}
 	for _, c := range m.calls {
 		if c.ended == nil {
-			c.ended = ledger.ErrConsumerStalled
+			c.ended = session.ErrConsumerStalled
 		}
 	}
 }
@@ -243,7 +242,7 @@ func (m *model) routerSorts() {
 }
 
 func (m *model) actorTakes() {
-	for _, r := range m.Take(ledger.Permission) {
+	for _, r := range m.Take(session.KindPermission) {
 		i := slices.IndexFunc(m.requests, func(q *modelRequest) bool { return q.line() == string(r.Frame.Raw) })
 		require.Nil(m.rt, m.requests[i].request, "taken twice")
 		require.True(m.rt, m.requests[i].open, "taken although it is over")
@@ -252,7 +251,7 @@ func (m *model) actorTakes() {
 }
 
 func (m *model) actorDies() {
-	m.FailTaken(ledger.Permission, "dead")
+	m.FailTaken(session.KindPermission, "dead")
 	for _, q := range m.requests {
 		if q.request != nil && q.open {
 			m.over(q)
@@ -283,7 +282,7 @@ func (m *model) callbackEnds() {
 func (m *model) userCalls() {
 	call, err := m.OpenCall("set_model", json.RawMessage(`{"subtype":"set_model"}`))
 	if m.closing {
-		require.ErrorIs(m.rt, err, ledger.ErrClosed)
+		require.ErrorIs(m.rt, err, session.ErrClosed)
 		return
 	}
 	require.NoError(m.rt, err)
@@ -310,7 +309,7 @@ func (m *model) userReads() {
 		m.consumer = m.consume()
 	}
 	_, err := m.Consume()
-	require.ErrorIs(m.rt, err, ledger.ErrBusy)
+	require.ErrorIs(m.rt, err, session.ErrBusy)
 	m.read1()
 }
 
@@ -336,7 +335,7 @@ func (m *model) timePasses() {
 	now := m.sched.Now()
 	for _, c := range m.calls {
 		if c.ended == nil && now.Sub(c.call.Opened) >= 10*time.Second {
-			c.ended = &kernel.TimeoutError{}
+			c.ended = &session.TimeoutError{}
 		}
 	}
 }
@@ -433,8 +432,8 @@ func (m *model) checkCall(c *modelCall) {
 		return
 	}
 	resp, err := c.call.Answer()
-	var timeout *kernel.TimeoutError
-	var refusal *ledger.ControlError
+	var timeout *session.TimeoutError
+	var refusal *session.ControlError
 	takenBack := true
 	switch {
 	case errors.Is(c.ended, errAnswered):
@@ -469,7 +468,7 @@ func (m *model) checkContent() {
 		rest = rest[1:]
 	}
 	dropped := 0
-	for _, e := range eventsOf[event.Dropped](m.rig) {
+	for _, e := range eventsOf[session.MessagesDropped](m.rig) {
 		dropped += e.Count
 	}
 	require.LessOrEqual(m.rt, missing, dropped)

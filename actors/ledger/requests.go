@@ -10,31 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
-
-// Kind says which of the session's actors answers a request of the agent.
-type Kind int
-
-// Kinds of requests.
-const (
-	Permission  Kind = iota // can_use_tool
-	Hook                    // hook_callback
-	MCP                     // mcp_message
-	ModelPolicy             // get_model_policy
-	Inquiry                 // what the agent asks of its host besides
-	Other                   // everything else; answered by the router
-	anyKind
-)
-
-func (k Kind) String() string {
-	return [...]string{"permission", "hook", "mcp", "model policy", "inquiry", "other", "any"}[k]
-}
-
-// AsksPeople says whether requests of the kind may wait for a person, which the
-// session's state shows.
-func (k Kind) AsksPeople() bool { return k == Permission || k == Inquiry }
 
 // KindOf sorts a control request by its subtype.
 func KindOf(subtype string) Kind {
@@ -239,7 +217,7 @@ func (l *Ledger) register(r *Request) {
 }
 
 func (l *Ledger) repeated(r *Request, outcome string) {
-	l.cfg.Emit(event.RepeatedRequest{Kind: r.Kind.String(), RequestID: Short(r.ID), Outcome: outcome})
+	l.cfg.Emit(session.RepeatedRequest{Kind: r.Kind.String(), RequestID: Short(r.ID), Outcome: outcome})
 }
 
 // Take gives out the requests of a kind that nobody has taken yet, oldest
@@ -305,11 +283,11 @@ func (l *Ledger) Answer(r *Request, response json.RawMessage, errText string) bo
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.state > requestTaken {
-		l.cfg.Emit(event.LateAnswer{Kind: r.Kind.String(), RequestID: Short(r.ID)})
+		l.cfg.Emit(session.LateAnswer{Kind: r.Kind.String(), RequestID: Short(r.ID)})
 		return false
 	}
 	if err != nil {
-		l.cfg.Emit(event.CallbackFailed{Kind: r.Kind.String(), Name: Short(r.name), RequestID: Short(r.ID), Err: err})
+		l.cfg.Emit(session.CallbackFailed{Kind: r.Kind.String(), Name: Short(r.name), RequestID: Short(r.ID), Err: err})
 		l.deny(r, "the answer could not be encoded")
 		return false
 	}
@@ -323,7 +301,7 @@ func (l *Ledger) Refuse(r *Request, text, code string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.state > requestTaken {
-		l.cfg.Emit(event.LateAnswer{Kind: r.Kind.String(), RequestID: Short(r.ID)})
+		l.cfg.Emit(session.LateAnswer{Kind: r.Kind.String(), RequestID: Short(r.ID)})
 		return false
 	}
 	l.commit(r, r.Frame.ID.AppendError(nil, text, l.cfg.ErrorCodeKey, code))
@@ -348,8 +326,8 @@ func (l *Ledger) commitAs(r *Request, line []byte, as Class) {
 	if err := l.write(line, as); err != nil {
 		// The answer does not fit, or the agent is gone. A denial is always
 		// taken: if it is not, there is no agent left to be harmed.
-		if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrNoRoom) {
-			l.cfg.Emit(event.CallbackFailed{
+		if errors.Is(err, session.ErrTooLarge) || errors.Is(err, session.ErrNoRoom) {
+			l.cfg.Emit(session.CallbackFailed{
 				Kind: r.Kind.String(), Name: Short(r.Frame.Subtype), RequestID: Short(r.ID),
 				Err: fmt.Errorf("answer of %d bytes: %w", len(line), err),
 			})
@@ -477,8 +455,8 @@ func (l *Ledger) FailAllTaken(reason string) {
 	}
 }
 
-func unexpected(f protocol.Frame) event.UnexpectedFrame {
-	return event.UnexpectedFrame{Type: Short(f.Type), Subtype: Short(f.Subtype), RequestID: Short(f.ID.Text())}
+func unexpected(f protocol.Frame) session.UnexpectedFrame {
+	return session.UnexpectedFrame{Type: Short(f.Type), Subtype: Short(f.Subtype), RequestID: Short(f.ID.Text())}
 }
 
 // Short is what a report shows of an agent's word: reports are kept.

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/session"
 )
 
 var errNoDecision = errors.New("no decision")
@@ -24,7 +24,7 @@ const allow = `{"behavior":"allow"}`
 func (r *rig) ask(id string) *ledger.Request {
 	r.t.Helper()
 	r.read(permission(id))
-	taken := r.Take(ledger.Permission)
+	taken := r.Take(session.KindPermission)
 	require.Len(r.t, taken, 1)
 	return taken[0]
 }
@@ -57,9 +57,9 @@ func deny(reason string) string { return fmt.Sprintf(`{"behavior":"deny","messag
 
 func TestRequestsAreSortedByKind(t *testing.T) {
 	t.Parallel()
-	for subtype, kind := range map[string]ledger.Kind{
-		"can_use_tool": ledger.Permission, "hook_callback": ledger.Hook, "mcp_message": ledger.MCP,
-		"get_model_policy": ledger.ModelPolicy, "elicitation": ledger.Inquiry, "of_next_week": ledger.Other, "": ledger.Other,
+	for subtype, kind := range map[string]session.Kind{
+		"can_use_tool": session.KindPermission, "hook_callback": session.KindHook, "mcp_message": session.KindMCP,
+		"get_model_policy": session.KindModelPolicy, "elicitation": session.KindInquiry, "of_next_week": session.KindOther, "": session.KindOther,
 	} {
 		r := newRig(t)
 		r.put(request("x", subtype))
@@ -84,7 +84,7 @@ func TestRequestsAreTakenOldestFirst(t *testing.T) {
 		want = append(want, fmt.Sprint("p", i))
 		r.read(permission(want[i]))
 	}
-	for _, q := range r.Take(ledger.Permission) {
+	for _, q := range r.Take(session.KindPermission) {
 		got = append(got, q.ID)
 	}
 	assert.Equal(t, want, got)
@@ -100,7 +100,7 @@ func TestARequestIsAnsweredOnce(t *testing.T) {
 	assert.False(t, r.Answer(q, nil, "no"))
 	assert.False(t, r.Fail(q, "no", errNoDecision))
 	assert.Equal(t, []string{"p " + allow}, r.answers())
-	assert.Equal(t, []event.LateAnswer{{Kind: "permission", RequestID: "p"}, {Kind: "permission", RequestID: "p"}}, eventsOf[event.LateAnswer](r))
+	assert.Equal(t, []session.LateAnswer{{Kind: "permission", RequestID: "p"}, {Kind: "permission", RequestID: "p"}}, eventsOf[session.LateAnswer](r))
 	assert.Zero(t, r.Gates())
 	assert.Zero(t, r.Unanswered())
 }
@@ -109,7 +109,7 @@ func TestFormsOfAnswers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.read(request("a", "hook_callback"), request("b", "hook_callback"), request("c", "hook_callback"), request("d", "hook_callback"))
-	taken := r.Take(ledger.Hook)
+	taken := r.Take(session.KindHook)
 	assert.True(t, r.Answer(taken[0], nil, ""))
 	assert.True(t, r.Answer(taken[1], json.RawMessage("null"), ""))
 	assert.True(t, r.Answer(taken[2], nil, "went wrong"))
@@ -127,16 +127,16 @@ func TestARepeatedIDIsNotRunAgain(t *testing.T) {
 	r := newRig(t)
 	q := r.ask("p")
 	r.read(permission("p"))
-	assert.Empty(t, r.Take(ledger.Permission), "while it is in flight")
+	assert.Empty(t, r.Take(session.KindPermission), "while it is in flight")
 	assert.Empty(t, r.wrote())
 	r.Answer(q, json.RawMessage(allow), "")
 	first := r.wrote()
 	require.Len(t, first, 1)
 
 	r.read(permission("p"), permission("p"))
-	assert.Empty(t, r.Take(ledger.Permission), "nor later")
+	assert.Empty(t, r.Take(session.KindPermission), "nor later")
 	assert.Equal(t, []string{first[0], first[0]}, r.wrote(), "the same bytes")
-	assert.Len(t, eventsOf[event.RepeatedRequest](r), 3)
+	assert.Len(t, eventsOf[session.RepeatedRequest](r), 3)
 	assert.Zero(t, r.Unanswered())
 }
 
@@ -175,7 +175,7 @@ func TestTheAgentTakesARequestBack(t *testing.T) {
 	assert.Zero(t, r.Gates())
 	assert.False(t, r.Answer(q, json.RawMessage(allow), ""))
 	assert.Empty(t, r.wrote(), "no answer")
-	assert.Len(t, eventsOf[event.LateAnswer](r), 1)
+	assert.Len(t, eventsOf[session.LateAnswer](r), 1)
 	again := r.ask("p")
 	assert.True(t, r.Answer(again, json.RawMessage(allow), ""), "asked again it is a new request")
 	assert.Equal(t, []string{"p " + allow}, r.answers())
@@ -186,7 +186,7 @@ func TestTheAgentTakesARequestBackBeforeAnybodyTookIt(t *testing.T) {
 	for _, alias := range []string{"control_cancel_request", "control_cancel"} {
 		r := newRig(t)
 		r.read(permission("p"), strings.Replace(cancelRequest("p"), "control_cancel_request", alias, 1))
-		assert.Empty(t, r.Take(ledger.Permission))
+		assert.Empty(t, r.Take(session.KindPermission))
 		assert.Zero(t, r.Unanswered())
 	}
 }
@@ -230,12 +230,12 @@ func TestClosingDeniesEverything(t *testing.T) {
 		"a " + deny("the session is closing"), "b " + deny("the session is closing"),
 		"h the session is closing", "e the session is closing",
 	}, r.answers(), "in the order they came")
-	assert.Empty(t, r.Take(ledger.Permission))
+	assert.Empty(t, r.Take(session.KindPermission))
 	assert.False(t, r.Answer(taken, json.RawMessage(allow), ""), "an allow that comes after the deny")
 
 	r.read(permission("c"))
 	assert.Equal(t, []string{"c " + deny("the session is closing")}, r.answers(), "at once")
-	assert.Empty(t, r.Take(ledger.Permission))
+	assert.Empty(t, r.Take(session.KindPermission))
 }
 
 func TestTheEndDeniesWhatIsLeft(t *testing.T) {
@@ -253,17 +253,17 @@ func TestAnActorThatDiesFailsWhatItHadTaken(t *testing.T) {
 	r := newRig(t)
 	r.ask("a")
 	r.read(request("h", "hook_callback"), permission("b"))
-	r.FailTaken(ledger.Permission, "gone")
+	r.FailTaken(session.KindPermission, "gone")
 	assert.Equal(t, []string{"a " + deny("gone")}, r.answers())
-	assert.Len(t, r.Take(ledger.Permission), 1, "what was not taken waits for the next")
-	assert.Len(t, r.Take(ledger.Hook), 1)
+	assert.Len(t, r.Take(session.KindPermission), 1, "what was not taken waits for the next")
+	assert.Len(t, r.Take(session.KindHook), 1)
 	r.FailAllTaken("all gone")
 	assert.Equal(t, []string{"b " + deny("all gone"), "h all gone"}, slices.Sorted(slices.Values(r.answers())))
 }
 
 func TestAnAnswerThatDoesNotFitBecomesADeny(t *testing.T) {
 	t.Parallel()
-	for _, refusal := range []error{ledger.ErrTooLarge, ledger.ErrNoRoom} {
+	for _, refusal := range []error{session.ErrTooLarge, session.ErrNoRoom} {
 		r := newRig(t)
 		r.out.fail = func(line string) error {
 			if len(line) > 1000 {
@@ -292,10 +292,10 @@ func TestClassesOfLines(t *testing.T) {
 	r.Fail(r.ask("b"), "no", errNoDecision)
 	r.ask("c")
 	r.ask("d")
-	r.FailTaken(ledger.Permission, "gone")
+	r.FailTaken(session.KindPermission, "gone")
 	r.out.fail = func(line string) error {
 		if strings.Contains(line, "allow") {
-			return ledger.ErrNoRoom
+			return session.ErrNoRoom
 		}
 		return nil
 	}
@@ -328,16 +328,16 @@ func TestADenialThatCannotBeEncodedIsAnError(t *testing.T) {
 
 func TestOpenRequestsAreBounded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Requests: 2}))
+	r := newRig(t, limits(session.Limits{Requests: 2}))
 	first := r.ask("a")
 	r.read(permission("b"), request("h", "hook_callback"))
 	assert.Equal(t, []string{"h too many requests are open"}, r.answers())
-	assert.Empty(t, r.Take(ledger.Hook))
+	assert.Empty(t, r.Take(session.KindHook))
 	r.Answer(first, json.RawMessage(allow), "")
 	r.wrote()
 	r.read(request("i", "hook_callback"))
 	assert.Empty(t, r.wrote())
-	assert.Len(t, r.Take(ledger.Hook), 1)
+	assert.Len(t, r.Take(session.KindHook), 1)
 }
 
 // sized is a permission request of about that many bytes.
@@ -350,12 +350,12 @@ func TestOpenRequestsAreBoundedByTheirBytes(t *testing.T) {
 	for name, size := range map[string]int{"small": 1000, "up to a large line": 1 << 19} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, limits(ledger.Limits{Requests: 1 << 20}))
+			r := newRig(t, limits(session.Limits{Requests: 1 << 20}))
 			var open []*ledger.Request
 			n := 0
 			for ; len(open) == n; n++ {
 				r.read(sized(fmt.Sprint(n), size))
-				open = append(open, r.Take(ledger.Permission)...)
+				open = append(open, r.Take(session.KindPermission)...)
 			}
 			assert.InDelta(t, (10<<20)/(size+600), len(open), float64(len(open))/50+1)
 			assert.Equal(t, []string{fmt.Sprint(n-1, " ", deny("too many requests are open"))}, r.answers())
@@ -363,7 +363,7 @@ func TestOpenRequestsAreBoundedByTheirBytes(t *testing.T) {
 
 			r.Answer(open[0], json.RawMessage(allow), "")
 			r.read(cancelRequest(open[1].ID), sized("more", size), sized("most", size), sized("too many", size))
-			assert.Len(t, r.Take(ledger.Permission), 2, "what is over makes room")
+			assert.Len(t, r.Take(session.KindPermission), 2, "what is over makes room")
 			r.BeginClosing(true)
 			assert.Zero(t, r.Unanswered())
 		})
@@ -375,14 +375,14 @@ func TestALargeRequestAlone(t *testing.T) {
 	r, b := large(t)
 	r.putLarge(sized("a", 65<<20)) // above any bound
 	r.sort()
-	require.Len(t, r.Take(ledger.Permission), 1)
+	require.Len(t, r.Take(session.KindPermission), 1)
 	used := b.Used()
 	assert.Greater(t, used, int64(65<<20), "it draws on the budget as long as it is open")
 	r.putLarge(sized("b", 2<<20))
 	r.read(sized("c", 100))
 	assert.Equal(t, []string{"b " + deny("too many requests are open")}, r.answers())
 	assert.Equal(t, used, b.Used())
-	assert.Len(t, r.Take(ledger.Permission), 1, "small ones are counted apart")
+	assert.Len(t, r.Take(session.KindPermission), 1, "small ones are counted apart")
 	r.Terminate(nil)
 	assert.Zero(t, b.Used())
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,7 +27,7 @@ type rig struct {
 	t      testing.TB
 	sched  *sim.Scheduler
 	out    *outlet
-	events []event.Event
+	events []session.Event
 }
 
 // outlet takes lines for the agent, or refuses them.
@@ -53,9 +53,9 @@ func newRig(t testing.TB, change ...func(*ledger.Config)) *rig {
 	r := &rig{t: t, sched: sim.New(1), out: &outlet{}}
 	cfg := ledger.Config{
 		Clock: r.sched, Rand: r.sched, Exec: r.sched,
-		Emit: func(e event.Event) { r.events = append(r.events, e) },
+		Emit: func(e session.Event) { r.events = append(r.events, e) },
 		Deny: func(q *ledger.Request, reason string) ([]byte, string) {
-			if q.Kind == ledger.Permission {
+			if q.Kind == session.KindPermission {
 				return []byte(fmt.Sprintf(`{"behavior":"deny","message":%q}`, reason)), ""
 			}
 			return nil, reason
@@ -71,7 +71,7 @@ func newRig(t testing.TB, change ...func(*ledger.Config)) *rig {
 }
 
 // limits changes the limits of a rig's ledger.
-func limits(l ledger.Limits) func(*ledger.Config) {
+func limits(l session.Limits) func(*ledger.Config) {
 	return func(c *ledger.Config) { c.Limits = l }
 }
 
@@ -235,7 +235,7 @@ func resultOf(uuids ...string) string {
 const plainResult = `{"type":"result","subtype":"success","is_error":false,"result":"ok"}`
 
 // eventsOf returns the events of one type.
-func eventsOf[E event.Event](r *rig) []E {
+func eventsOf[E session.Event](r *rig) []E {
 	var found []E
 	for _, e := range r.events {
 		if e, ok := e.(E); ok {

@@ -7,19 +7,8 @@ import (
 	"fmt"
 
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
-
-// ErrResultSkipped says that a turn's result was a line above the ceiling.
-var ErrResultSkipped = errors.New("the turn's result was longer than a line may be and was skipped; raise MaxLine")
-
-// ErrAnswerSkipped says that the answer to a call was a line above the ceiling.
-var ErrAnswerSkipped = errors.New("the answer was longer than a line may be and was skipped; raise MaxLine")
-
-// ErrResultBroken says that a turn's result was a line that is no JSON.
-var ErrResultBroken = errors.New("the turn's result was a line that is no JSON, and its text is lost")
-
-// ErrAnswerBroken says that the answer to a call was a line that is no JSON.
-var ErrAnswerBroken = errors.New("the answer was a line that is no JSON")
 
 // deliverSkipped handles the line at the head of the inbox of which only the head
 // is known. One that is too long, and may be content, keeps its place in the
@@ -47,9 +36,9 @@ func (l *Ledger) deliverSkipped(f protocol.Frame) (edge bool) {
 // one if the agent then says that it is idle. shown: the line has a place in the
 // stream. It reports whether a turn or a call ended.
 func (l *Ledger) skipped(line protocol.Frame, o outline, shown bool) (ended bool) {
-	head, resultErr, answerErr, reason := line.Raw, ErrResultSkipped, ErrAnswerSkipped, "the request was longer than a line may be"
+	head, resultErr, answerErr, reason := line.Raw, session.ErrResultSkipped, session.ErrAnswerSkipped, "the request was longer than a line may be"
 	if line.Oversize().Length == 0 {
-		resultErr, answerErr, reason = ErrResultBroken, ErrAnswerBroken, "the request is no JSON"
+		resultErr, answerErr, reason = session.ErrResultBroken, session.ErrAnswerBroken, "the request is no JSON"
 	}
 	switch {
 	case o.typ == "result":

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // skip puts the heads of lines that were skipped, and sorts them.
@@ -25,7 +25,7 @@ func (r *rig) requireSkipped(turn *ledger.Turn) {
 	r.t.Helper()
 	require.True(r.t, isClosed(turn.Done()))
 	_, err := turn.Result()
-	require.ErrorIs(r.t, err, ledger.ErrResultSkipped)
+	require.ErrorIs(r.t, err, session.ErrResultSkipped)
 }
 
 func TestALineThatWasSkipped(t *testing.T) {
@@ -49,7 +49,7 @@ func TestALineThatWasSkipped(t *testing.T) {
 		r.skip(`{"type":"control_response","response":{"subtype":"success","request_id":"` + call.ID + `","response":{"a":"aaa`)
 		require.True(t, isClosed(call.Done()))
 		_, err := call.Answer()
-		require.ErrorIs(t, err, ledger.ErrAnswerSkipped)
+		require.ErrorIs(t, err, session.ErrAnswerSkipped)
 		assert.False(t, isClosed(other.Done()))
 		assert.False(t, isClosed(turn.Done()))
 		r.skip(`{"type":"control_response","response":{"subtype":"success","request_id":"nobody","response":{"a":"aaa`)
@@ -211,7 +211,7 @@ func TestAResultThatCannotBeRead(t *testing.T) {
 		}
 		require.NoError(t, err, "%.80s", line)
 		assert.Equal(t, text, got.Result)
-		assert.NotEmpty(t, eventsOf[event.Noise](r))
+		assert.NotEmpty(t, eventsOf[session.NoiseLine](r))
 	}
 	r := newRig(t).ready()
 	turn := r.turn("a")

@@ -5,14 +5,6 @@ import (
 	"time"
 )
 
-// Wait is something that is waited for.
-type Wait struct {
-	What  string        // "control request set_model", "permission request Bash", "background task npm run dev", "turn written"
-	ID    string        // request id, task id or uuid
-	Age   time.Duration // how long it waits
-	Limit time.Duration // zero: none
-}
-
 // Snapshot is the state of a ledger at one instant.
 type Snapshot struct {
 	SessionID       string

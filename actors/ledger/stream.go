@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Entry is one message of the user's stream.
@@ -136,7 +137,7 @@ func (l *Ledger) Consume() (*Consumer, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stream.consumer != nil {
-		return nil, ErrBusy
+		return nil, session.ErrBusy
 	}
 	c := &Consumer{l: l}
 	l.stream.consumer = c

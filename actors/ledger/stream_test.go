@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestOneConsumerAtATime(t *testing.T) {
@@ -19,7 +19,7 @@ func TestOneConsumerAtATime(t *testing.T) {
 	r := newRig(t)
 	first := r.consume()
 	_, err := r.Consume()
-	require.ErrorIs(t, err, ledger.ErrBusy)
+	require.ErrorIs(t, err, session.ErrBusy)
 	r.read(assistant(1), assistant(2))
 	_, err = first.Next(t.Context())
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ func TestOneConsumerAtATime(t *testing.T) {
 	second := r.consume()
 	first.Release() // again, and too late: the stream is the second's
 	_, err = r.Consume()
-	require.ErrorIs(t, err, ledger.ErrBusy)
+	require.ErrorIs(t, err, session.ErrBusy)
 	lines, err := r.drain(second, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{assistant(2)}, lines, "what was not read stays")
@@ -89,7 +89,7 @@ func TestTheStreamEndsAfterWhatItHolds(t *testing.T) {
 
 func TestTheUsersCloseKeepsWhatNobodyHasRead(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Messages: 2}))
+	r := newRig(t, limits(session.Limits{Messages: 2}))
 	r.read(assistant(1), assistant(2))
 	wait := r.ReadWait(false)
 	require.NotNil(t, wait)
@@ -110,7 +110,7 @@ func TestTheUsersCloseKeepsWhatNobodyHasRead(t *testing.T) {
 
 func TestTheUsersCloseKeepsNoMoreThanTheHardBound(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(ledger.Limits{Messages: 2, Bytes: 100, HardBytes: 1000}))
+	r := newRig(t, limits(session.Limits{Messages: 2, Bytes: 100, HardBytes: 1000}))
 	r.BeginClosing(true)
 	n := 0
 	for ; r.mayRead() && n < 100; n++ {
@@ -124,7 +124,7 @@ func TestTheUsersCloseKeepsNoMoreThanTheHardBound(t *testing.T) {
 	assert.Equal(t, assistant(0), lines[0], "the oldest are kept")
 	var warned bool
 	for _, e := range r.events {
-		if w, ok := e.(event.Warning); ok {
+		if w, ok := e.(session.Warning); ok {
 			warned = true
 			assert.Contains(t, w.Problem, fmt.Sprint(n-len(lines), " messages"))
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Bounds of the background tasks that are known at once. Whatever lies beyond is
@@ -87,7 +87,7 @@ func (l *Ledger) addTask(t protocol.BackgroundTask, before map[string]task) {
 	}
 	if !l.facts.overflow {
 		l.facts.overflow = true
-		l.cfg.Emit(event.Warning{Problem: fmt.Sprintf(
+		l.cfg.Emit(session.Warning{Problem: fmt.Sprintf(
 			"the agent reports more than %d background tasks, or one with an id longer than %d bytes: the session does not wait for those beyond", maxTasks, maxTaskID)})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // TurnState is how far a user message has come.
@@ -120,9 +121,9 @@ func (l *Ledger) AdmitTurn(ctx context.Context, m *protocol.UserMessage) (*Turn,
 
 func (l *Ledger) closedError() error {
 	if l.reason != nil {
-		return fmt.Errorf("%w: %w", ErrClosed, l.reason)
+		return fmt.Errorf("%w: %w", session.ErrClosed, l.reason)
 	}
-	return ErrClosed
+	return session.ErrClosed
 }
 
 func (l *Ledger) endTurn(t *Turn, r *protocol.ResultMessage, err error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func lifecycle(uuid, state string) string {
@@ -136,7 +137,7 @@ func TestTheAgentMayRunAMessageNever(t *testing.T) {
 				r.requireOpen(turn)
 				return
 			}
-			r.requireEnded(ledger.ErrNotRun, turn)
+			r.requireEnded(session.ErrNotRun, turn)
 			r.read(plainResult)
 			r.requireEnded(nil, other)
 		})
@@ -151,7 +152,7 @@ func TestATurnThatBeganHasAResultThoughItIsCancelled(t *testing.T) {
 	r.read(init) // of no turn
 	turn, other := r.turn("a"), r.turn("b")
 	r.read(lifecycle("a", "queued"), lifecycle("b", "queued"), init, lifecycle("b", "cancelled"))
-	r.requireEnded(ledger.ErrNotRun, other)
+	r.requireEnded(session.ErrNotRun, other)
 	r.read(lifecycle("a", "cancelled"))
 	r.requireOpen(turn)
 	r.read(plainResult)
@@ -160,13 +161,13 @@ func TestATurnThatBeganHasAResultThoughItIsCancelled(t *testing.T) {
 	r = newRig(t).ready() // another agent
 	turn = r.turn("a")
 	r.read(init, lifecycle("a", "cancelled"))
-	r.requireEnded(ledger.ErrNotRun, turn)
+	r.requireEnded(session.ErrNotRun, turn)
 
 	r = newRig(t, func(c *ledger.Config) { c.ResultAfterCancelled = true }).ready() // one that says when it starts
 	turn, other = r.turn("a"), r.turn("b")
 	r.read(lifecycle("a", "started"), init, resultOf("a"), init, lifecycle("b", "cancelled"))
 	r.requireEnded(nil, turn)
-	r.requireEnded(ledger.ErrNotRun, other)
+	r.requireEnded(session.ErrNotRun, other)
 }
 
 func TestAnInterruptsReceiptEndsWhatItTookAlong(t *testing.T) {
@@ -176,7 +177,7 @@ func TestAnInterruptsReceiptEndsWhatItTookAlong(t *testing.T) {
 	call, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt","cancel_queued":true}`))
 	require.NoError(t, err)
 	r.read(success(call.ID, `{"still_queued":["c"],"cancelled":["b","nobody"]}`))
-	r.requireEnded(ledger.ErrNotRun, queued)
+	r.requireEnded(session.ErrNotRun, queued)
 	r.requireOpen(running, kept)
 	r.read(resultOf("a"))
 	r.requireEnded(nil, running)
@@ -209,11 +210,11 @@ func TestMessagesAreWrittenOnceAndInOrder(t *testing.T) {
 	full := true
 	r.out.fail = func(line string) error {
 		if full && line == `{"type":"user","uuid":"b"}`+"\n" {
-			return ledger.ErrNoRoom
+			return session.ErrNoRoom
 		}
 		return nil
 	}
-	require.ErrorIs(t, r.WriteTurns(encodeUser), ledger.ErrNoRoom)
+	require.ErrorIs(t, r.WriteTurns(encodeUser), session.ErrNoRoom)
 	assert.Equal(t, []string{`{"type":"user","uuid":"a"}`}, r.wrote(), "nothing overtakes what finds no room")
 	assert.True(t, r.InFlight())
 	full = false
@@ -234,7 +235,7 @@ func TestAMessageThatCannotBeWrittenEnds(t *testing.T) {
 	require.NoError(t, err)
 	r.out.fail = func(line string) error {
 		if line == `{"type":"user","uuid":"large"}`+"\n" {
-			return ledger.ErrTooLarge
+			return session.ErrTooLarge
 		}
 		return nil
 	}
@@ -245,7 +246,7 @@ func TestAMessageThatCannotBeWrittenEnds(t *testing.T) {
 		return encodeUser(m)
 	}))
 	r.requireEnded(odd, bad)
-	r.requireEnded(ledger.ErrTooLarge, large)
+	r.requireEnded(session.ErrTooLarge, large)
 	r.requireOpen(good)
 	assert.Equal(t, []string{`{"type":"user","uuid":"good"}`}, r.wrote())
 }
@@ -258,11 +259,11 @@ func TestADeadTransportTakesNoMessage(t *testing.T) {
 	gone := errors.New("gone")
 	r.out.fail = func(string) error { return gone }
 	err = r.WriteTurns(encodeUser)
-	require.ErrorIs(t, err, ledger.ErrTransportClosed)
+	require.ErrorIs(t, err, session.ErrTransportClosed)
 	require.ErrorIs(t, err, gone, "with the cause")
 	assert.True(t, r.Connected())
 	r.SetOutlet(nil)
-	require.ErrorIs(t, r.WriteTurns(encodeUser), ledger.ErrTransportClosed)
+	require.ErrorIs(t, r.WriteTurns(encodeUser), session.ErrTransportClosed)
 	assert.False(t, r.Connected())
 }
 
@@ -270,7 +271,7 @@ func TestTheEndOfTheSessionEndsItsTurns(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for name, c := range map[string]struct{ reason, want error }{
-		"normal end": {nil, ledger.ErrClosed},
+		"normal end": {nil, session.ErrClosed},
 		"failure":    {broken, broken},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -281,12 +282,12 @@ func TestTheEndOfTheSessionEndsItsTurns(t *testing.T) {
 			require.NoError(t, err)
 			r.BeginClosing(c.reason == nil)
 			_, err = r.OpenTurn(userMessage("c"))
-			require.ErrorIs(t, err, ledger.ErrClosed)
+			require.ErrorIs(t, err, session.ErrClosed)
 			r.requireOpen(written)
 			r.Terminate(c.reason)
 			r.requireEnded(c.want, written, queued)
 			_, err = r.OpenTurn(userMessage("d"))
-			require.ErrorIs(t, err, ledger.ErrClosed)
+			require.ErrorIs(t, err, session.ErrClosed)
 			if c.reason != nil {
 				require.ErrorIs(t, err, broken, "and says why")
 			}
@@ -345,7 +346,7 @@ func TestASessionThatEndsTurnsWaitingMessagesAway(t *testing.T) {
 	require.NoError(t, end)
 	r.Terminate(nil)
 	require.NoError(t, r.sched.Run(100))
-	require.ErrorIs(t, end, ledger.ErrClosed)
+	require.ErrorIs(t, end, session.ErrClosed)
 }
 
 func TestNothingIsWrittenAfterClose(t *testing.T) {
@@ -362,7 +363,7 @@ func TestNothingIsWrittenAfterClose(t *testing.T) {
 	require.Len(t, lines, 1, "a turn would run into the end of stdin")
 	assert.Equal(t, interrupt.ID, frame(t, lines[0]).RequestID)
 	r.Terminate(nil)
-	r.requireEnded(ledger.ErrClosed, queued)
+	r.requireEnded(session.ErrClosed, queued)
 }
 
 func TestOfAResultOnlyItsFailureIsKept(t *testing.T) {

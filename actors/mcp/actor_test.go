@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // served is the actor in virtual time, with one server.
@@ -82,7 +83,7 @@ func TestToolsDeadline(t *testing.T) {
 			require.Len(t, r.Lines, 1)
 			assert.JSONEq(t, fmt.Sprintf(`{"mcp_response":{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":%q}],"isError":true}}}`, c.says), r.Answer())
 			require.Len(t, r.Failed, 1)
-			var late *kernel.TimeoutError
+			var late *session.TimeoutError
 			require.ErrorAs(t, r.Failed[0], &late)
 			assert.Equal(t, "mcp callback for mcp__srv__slow", late.What)
 		})
@@ -163,7 +164,7 @@ func TestAServerThatPanicsBeforeTheCall(t *testing.T) {
 			r.Ask(toolsCall(1, "rude"), 0)
 			assert.JSONEq(t, `{"mcp_response":{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"the callback failed"}],"isError":true}}}`, r.Answer())
 			require.Len(t, r.Failed, 1)
-			require.ErrorAs(t, r.Failed[0], new(*kernel.PanicError))
+			require.ErrorAs(t, r.Failed[0], new(*session.PanicError))
 			r.Ask(toolsCall(2, "polite"), 0)
 			assert.JSONEq(t, `{"mcp_response":{"jsonrpc":"2.0","id":2,"result":{"ran":true}}}`, r.Answer(), "the actor lives")
 		})

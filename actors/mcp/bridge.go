@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // DefaultTimeout is how long a tool call may take when nothing else is said.
@@ -121,7 +122,7 @@ func New(l *ledger.Ledger, b *Bridge, changed func(*kernel.Worker)) *dispatch.Ac
 	prepare := func(r *ledger.Request) (dispatch.Job, error) {
 		return b.prepare(r, func() { l.Drop(r) })
 	}
-	return &dispatch.Actor{Kind: ledger.MCP, Ledger: l, Prepare: prepare, Changed: changed}
+	return &dispatch.Actor{Kind: session.KindMCP, Ledger: l, Prepare: prepare, Changed: changed}
 }
 
 // prepare runs on the actor, in the order of the agent's requests: nothing of

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // fake is a server made of functions.
@@ -54,7 +55,7 @@ func request(t *testing.T, server, message string) *ledger.Request {
 	require.NoError(t, err)
 	f, err := protocol.ParseFrame([]byte(`{"type":"control_request","request_id":"cli-1","request":` + string(body) + `}`))
 	require.NoError(t, err)
-	return &ledger.Request{ID: "cli-1", Kind: ledger.MCP, Frame: f}
+	return &ledger.Request{ID: "cli-1", Kind: session.KindMCP, Frame: f}
 }
 
 // job is what the actor would run for a message.
@@ -125,7 +126,7 @@ func TestReplies(t *testing.T) {
 			t.Parallel()
 			got, err := run(context.Background(), job(t, bridge(s), "srv", tt.message))
 			if name == "panic" {
-				require.ErrorAs(t, err, new(*kernel.PanicError), "a panic is reported beside its answer")
+				require.ErrorAs(t, err, new(*session.PanicError), "a panic is reported beside its answer")
 			} else {
 				require.NoError(t, err, "what goes wrong on this level is an answer, too")
 			}
@@ -302,22 +303,22 @@ func TestPlaces(t *testing.T) {
 	assert.Zero(t, *p, "the server is not asked on the actor")
 	_, err := run(context.Background(), j)
 	assert.Equal(t, 1, p.entered)
-	require.ErrorAs(t, err, new(*kernel.PanicError))
+	require.ErrorAs(t, err, new(*session.PanicError))
 	assert.Same(t, p, seen)
 	assert.Positive(t, p.left)
 
 	_, err = run(context.Background(), job(t, b, "srv", `{"id":1,"method":"tools/call","params":{"name":"read"}}`))
-	require.ErrorAs(t, err, new(*kernel.PanicError))
+	require.ErrorAs(t, err, new(*session.PanicError))
 	assert.Nil(t, seen, "no place, no order")
 	_, err = run(context.Background(), job(t, b, "srv", `{"id":1,"method":"tools/list"}`))
-	require.ErrorAs(t, err, new(*kernel.PanicError))
+	require.ErrorAs(t, err, new(*session.PanicError))
 	assert.Equal(t, 1, p.entered)
 
 	*p = place{}
 	job(t, b, "srv", `{"id":2,"method":"tools/call","params":{"name":"write"}}`).Done() // cancelled before it ran
 	assert.Zero(t, *p)
 	_, err = run(context.Background(), job(t, b, "srv", `{"id":3,"method":"tools/call","params":{"name":"write"}}`))
-	require.ErrorAs(t, err, new(*kernel.PanicError), "and holds up nobody")
+	require.ErrorAs(t, err, new(*session.PanicError), "and holds up nobody")
 	assert.Equal(t, place{entered: 1, left: 1}, *p)
 }
 

@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
-	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // call is a request of the agent from its arrival on.
@@ -105,8 +104,8 @@ func (c *call) expired() error {
 	}
 	return &dispatch.Spoken{
 		Reason: fmt.Sprintf("%s %s %v", c.name, how, c.limit),
-		Err: &kernel.TimeoutError{
-			What: fmt.Sprintf("%v callback for %s", ledger.MCP, c.name), Limit: c.limit, SetBy: c.setBy,
+		Err: &session.TimeoutError{
+			What: fmt.Sprintf("%v callback for %s", session.KindMCP, c.name), Limit: c.limit, SetBy: c.setBy,
 		},
 	}
 }
@@ -130,7 +129,7 @@ func (c *call) run(ctx context.Context) (json.RawMessage, error) {
 	result, err := c.safely(ctx)
 	reply := rpcMessage{JSONRPC: "2.0", ID: c.msg.ID, Result: result}
 	var rpc *RPCError
-	var panicked *kernel.PanicError
+	var panicked *session.PanicError
 	switch {
 	case errors.As(err, &panicked):
 		what := "the MCP server"
@@ -165,7 +164,7 @@ func (c *call) run(ctx context.Context) (json.RawMessage, error) {
 func (c *call) safely(ctx context.Context) (result json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			result, err = nil, &kernel.PanicError{Value: p, Message: c.msg.Method, Stack: debug.Stack()}
+			result, err = nil, &session.PanicError{Value: p, Message: c.msg.Method, Stack: debug.Stack()}
 		}
 	}()
 	return c.server.Handle(ctx, c.msg.Method, c.msg.Params)

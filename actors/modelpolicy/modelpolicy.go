@@ -3,7 +3,6 @@ package modelpolicy
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,36 +11,20 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // DefaultTimeout is how long a decision may take, as in the vendor's SDK.
 const DefaultTimeout = 500 * time.Millisecond
 
-// Func chooses the model of one call. Its context ends when the agent no
-// longer wants the choice.
-type Func func(ctx context.Context, r *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error)
-
-// ErrNoCallback says that the agent asked although nobody was named to choose.
-var ErrNoCallback = errors.New("the agent asked for a model, and no ResolveModel callback is configured")
-
-// TimeoutError says that the choice took too long. The agent's query fails.
-type TimeoutError struct{ Limit time.Duration }
-
-func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("resolveModel did not return within %dms; raise ResolveModelTimeout or answer from a cache", e.Limit.Milliseconds())
-}
-
-// Is makes the error match context.DeadlineExceeded.
-func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
-
 // expired tells the agent why it gets no model.
 func expired(limit time.Duration) error {
-	e := &TimeoutError{limit}
+	e := &session.ModelPolicyTimeoutError{Limit: limit}
 	return &dispatch.Spoken{Reason: e.Error(), Err: e}
 }
 
 // New returns the actor. limit zero means 500 ms, negative none.
-func New(l *ledger.Ledger, d dialect.Dialect, resolve Func, limit time.Duration, changed func(*kernel.Worker)) *dispatch.Actor {
+func New(l *ledger.Ledger, d dialect.Dialect, resolve session.ResolveModel, limit time.Duration, changed func(*kernel.Worker)) *dispatch.Actor {
 	if limit == 0 {
 		limit = DefaultTimeout
 	}
@@ -56,7 +39,7 @@ func New(l *ledger.Ledger, d dialect.Dialect, resolve Func, limit time.Duration,
 			return job, fmt.Errorf("get_model_policy request: decoded as %T", req)
 		}
 		if resolve == nil {
-			return job, ErrNoCallback
+			return job, session.ErrNoResolveModel
 		}
 		job.Run = func(ctx context.Context) (json.RawMessage, error) {
 			result, err := resolve(ctx, ask)
@@ -67,5 +50,5 @@ func New(l *ledger.Ledger, d dialect.Dialect, resolve Func, limit time.Duration,
 		}
 		return job, nil
 	}
-	return &dispatch.Actor{Kind: ledger.ModelPolicy, Ledger: l, Prepare: prepare, Changed: changed}
+	return &dispatch.Actor{Kind: session.KindModelPolicy, Ledger: l, Prepare: prepare, Changed: changed}
 }

@@ -18,11 +18,12 @@ import (
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 const ask = `{"type":"control_request","request_id":"m","request":{"subtype":"get_model_policy","purpose":"subagent","models":[]}}`
 
-func policy(t *testing.T, d dialect.Dialect, resolve modelpolicy.Func, limit time.Duration) *dispatchtest.Rig {
+func policy(t *testing.T, d dialect.Dialect, resolve session.ResolveModel, limit time.Duration) *dispatchtest.Rig {
 	t.Helper()
 	return dispatchtest.New(t,
 		func(r *dispatchtest.Rig) *dispatch.Actor {
@@ -48,19 +49,19 @@ func TestTheUserChoosesAModel(t *testing.T) {
 func TestAChoiceThatFails(t *testing.T) {
 	t.Parallel()
 	odd := errors.New("odd")
-	choose := func(err error) modelpolicy.Func {
+	choose := func(err error) session.ResolveModel {
 		return func(context.Context, *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
 			return protocol.ModelPolicyReply{}, err
 		}
 	}
 	for name, c := range map[string]struct {
 		dialect dialect.Dialect
-		resolve modelpolicy.Func
+		resolve session.ResolveModel
 		is      error
 	}{
 		"an error":             {qoder.New(), choose(odd), odd},
 		"a panic":              {qoder.New(), func(context.Context, *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) { panic(odd) }, odd},
-		"nobody is named":      {qoder.New(), nil, modelpolicy.ErrNoCallback},
+		"nobody is named":      {qoder.New(), nil, session.ErrNoResolveModel},
 		"an agent that cannot": {claude.New(), choose(nil), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +104,7 @@ func TestAChoiceThatTakesTooLong(t *testing.T) {
 			require.Empty(t, r.Lines)
 			r.Pass(1)
 			assert.Contains(t, r.Answer(), c.text)
-			var timeout *modelpolicy.TimeoutError
+			var timeout *session.ModelPolicyTimeoutError
 			require.ErrorAs(t, r.Failed[0], &timeout)
 			require.ErrorIs(t, r.Failed[0], context.DeadlineExceeded)
 			assert.Equal(t, c.after, timeout.Limit)

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // told is the request as the callback gets it.
@@ -33,7 +34,7 @@ func told(t *testing.T, d dialect.Dialect, request string) *protocol.CanUseToolR
 }
 
 // exchange takes a request through the gate, and returns the answer.
-func exchange(t *testing.T, d dialect.Dialect, request string, decide permission.Func) string {
+func exchange(t *testing.T, d dialect.Dialect, request string, decide session.CanUseTool) string {
 	t.Helper()
 	r := dispatchtest.New(t,
 		func(r *dispatchtest.Rig) *dispatch.Actor {

@@ -18,11 +18,12 @@ import (
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 const ask = `{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"},"tool_use_id":"toolu_1"}}`
 
-func gate(t *testing.T, decide permission.Func, limit time.Duration) *dispatchtest.Rig {
+func gate(t *testing.T, decide session.CanUseTool, limit time.Duration) *dispatchtest.Rig {
 	t.Helper()
 	d := claude.New()
 	return dispatchtest.New(t,
@@ -108,7 +109,7 @@ func TestNobodyIsNamedToDecide(t *testing.T) {
 	r.Ask(ask, 0)
 	assert.Contains(t, r.Answer(), `"behavior":"deny"`)
 	require.Len(t, r.Failed, 1)
-	require.ErrorIs(t, r.Failed[0], permission.ErrNoCallback)
+	require.ErrorIs(t, r.Failed[0], session.ErrNoCanUseTool)
 }
 
 func TestARequestThatCannotBeRead(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Config is what a router needs.
@@ -40,7 +41,7 @@ func Open(o *dialect.Options) Opening {
 }
 
 // Callbacks are the addresses of the actors that call back, by kind.
-type Callbacks [ledger.Other]kernel.Address[message.ToCallback]
+type Callbacks [session.KindOther]kernel.Address[message.ToCallback]
 
 // Actor is the router. A new incarnation finds in the ledger what the last one
 // left.
@@ -82,7 +83,7 @@ func (a *Actor) Stop(*kernel.Context[message.ToRouter]) {
 // timer of the next deadline. Doing it twice does no harm.
 func (a *Actor) work(c *kernel.Context[message.ToRouter]) error {
 	a.sort(c)
-	if err := a.write(); err != nil && !errors.Is(err, ledger.ErrTransportClosed) && !errors.Is(err, ledger.ErrNoRoom) {
+	if err := a.write(); err != nil && !errors.Is(err, session.ErrTransportClosed) && !errors.Is(err, session.ErrNoRoom) {
 		return err
 	}
 	a.arm(c)
@@ -94,7 +95,7 @@ func (a *Actor) work(c *kernel.Context[message.ToRouter]) error {
 
 // sort empties the inbox.
 func (a *Actor) sort(c *kernel.Context[message.ToRouter]) {
-	var wake [ledger.Other + 1]bool
+	var wake [session.KindOther + 1]bool
 	changed := false
 	for {
 		f, edge, ok := a.cfg.Ledger.DeliverContent()
@@ -105,7 +106,7 @@ func (a *Actor) sort(c *kernel.Context[message.ToRouter]) {
 		switch f.Type {
 		case protocol.TypeControlResponse:
 			if a.settle(f) { // its answer may list requests that wait
-				wake[ledger.Permission], wake[ledger.Inquiry] = true, true
+				wake[session.KindPermission], wake[session.KindInquiry] = true, true
 			}
 		case protocol.TypeControlRequest:
 			if kind, ok := a.cfg.Ledger.Open(f); ok {
@@ -120,12 +121,12 @@ func (a *Actor) sort(c *kernel.Context[message.ToRouter]) {
 		}
 	}
 	for kind, address := range wake {
-		if address && ledger.Kind(kind) != ledger.Other {
-			changed = a.call(c, ledger.Kind(kind)) || changed
+		if address && session.Kind(kind) != session.KindOther {
+			changed = a.call(c, session.Kind(kind)) || changed
 		}
 	}
-	if wake[ledger.Other] {
-		for _, r := range a.cfg.Ledger.Take(ledger.Other) {
+	if wake[session.KindOther] {
+		for _, r := range a.cfg.Ledger.Take(session.KindOther) {
 			response, errText := a.cfg.Other(r)
 			a.cfg.Ledger.Answer(r, response, errText)
 		}
@@ -137,7 +138,7 @@ func (a *Actor) sort(c *kernel.Context[message.ToRouter]) {
 
 // call tells the actor that takes requests of a kind, or else the one that
 // starts it. It reports whether the session has to hear, since neither is there.
-func (a *Actor) call(c *kernel.Context[message.ToRouter], kind ledger.Kind) bool {
+func (a *Actor) call(c *kernel.Context[message.ToRouter], kind session.Kind) bool {
 	switch {
 	case a.cfg.Callbacks[kind].Live():
 		a.cfg.Callbacks[kind].Tell(c.Worker(), message.RequestsReady{})
@@ -221,7 +222,7 @@ func (a *Actor) initialize() error {
 	}
 	limit := a.cfg.Ledger.Limits().Initialize
 	_, err = a.cfg.Ledger.OpenCall("initialize", request, ledger.Setup(), ledger.Within(limit, "Limits.Initialize"))
-	if errors.Is(err, ledger.ErrClosed) {
+	if errors.Is(err, session.ErrClosed) {
 		return nil // the session knows
 	}
 	return err

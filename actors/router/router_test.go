@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/router"
@@ -23,6 +22,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,10 +41,10 @@ type rig struct {
 
 	lines   []string
 	full    bool // nothing finds room
-	events  []event.Event
-	told    int           // messages to the session
-	woken   []ledger.Kind // messages to callback actors
-	missed  int           // messages to their supervisor
+	events  []session.Event
+	told    int            // messages to the session
+	woken   []session.Kind // messages to callback actors
+	missed  int            // messages to their supervisor
 	dialect stubDialect
 }
 
@@ -83,21 +83,21 @@ func listen[M any](t *testing.T, sys *kernel.System, name string, at *kernel.Add
 // Write implements ledger.Outlet.
 func (r *rig) Write(b []byte, _ ledger.Class) error {
 	if r.full {
-		return ledger.ErrNoRoom
+		return session.ErrNoRoom
 	}
 	r.lines = append(r.lines, strings.TrimSuffix(string(b), "\n"))
 	return nil
 }
 
-func newRig(t *testing.T, limits ...ledger.Limits) *rig {
+func newRig(t *testing.T, limits ...session.Limits) *rig {
 	t.Helper()
 	r := &rig{t: t, sched: sim.New(1), dialect: stubDialect{Dialect: claude.New()}}
 	seams := r.sched.Config()
 	seams.OnCrash = func(c kernel.Crash) { r.crashes = append(r.crashes, c.Reason) }
 	r.sys = kernel.NewSystem(seams)
 	r.Ledger = ledger.New(ledger.Config{
-		Clock: r.sched, Rand: r.sched, Exec: r.sched, Limits: append(limits, ledger.Limits{})[0],
-		Emit: func(e event.Event) { r.events = append(r.events, e) },
+		Clock: r.sched, Rand: r.sched, Exec: r.sched, Limits: append(limits, session.Limits{})[0],
+		Emit: func(e session.Event) { r.events = append(r.events, e) },
 		Deny: func(_ *ledger.Request, reason string) ([]byte, string) { return nil, reason },
 	})
 	r.cfg = router.Config{
@@ -113,7 +113,7 @@ func newRig(t *testing.T, limits ...ledger.Limits) *rig {
 	}
 	listen(t, r.sys, "session", r.cfg.Session, func() { r.told++ })
 	listen(t, r.sys, "callbacks", r.cfg.Uncalled, func() { r.missed++ })
-	for _, kind := range []ledger.Kind{ledger.Permission, ledger.Hook, ledger.MCP, ledger.ModelPolicy, ledger.Inquiry} {
+	for _, kind := range []session.Kind{session.KindPermission, session.KindHook, session.KindMCP, session.KindModelPolicy, session.KindInquiry} {
 		listen(t, r.sys, kind.String(), &r.cfg.Callbacks[kind], func() { r.woken = append(r.woken, kind) })
 	}
 	t.Cleanup(r.sched.Close)
@@ -276,7 +276,7 @@ func TestWhatTheDialectWantsComesBeforeTheUsersWork(t *testing.T) {
 	assert.Equal(t, []string{"initialize", "set_model", "interrupt", "user", "mine"}, r.wrote())
 	require.NoError(t, r.InitFailure())
 	r.read(failure(r.sent("set_model"), "no such model"))
-	var refusal *ledger.ControlError
+	var refusal *session.ControlError
 	require.ErrorAs(t, r.InitFailure(), &refusal, "the session cannot be used without it")
 }
 
@@ -337,7 +337,7 @@ func (unknownRequest) Subtype() string { return "test_of_next_week" }
 
 func TestInitializeThatIsAnsweredLate(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, ledger.Limits{Initialize: time.Second}).start().connect()
+	r := newRig(t, session.Limits{Initialize: time.Second}).start().connect()
 	id := r.sent("initialize")
 	r.pass(time.Second)
 	require.ErrorIs(t, r.InitFailure(), context.DeadlineExceeded)
@@ -349,7 +349,7 @@ func TestInitializeThatIsAnsweredLate(t *testing.T) {
 
 func TestInitializeThatIsAnsweredJustInTime(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, ledger.Limits{Initialize: time.Second}).start().connect()
+	r := newRig(t, session.Limits{Initialize: time.Second}).start().connect()
 	r.pass(time.Second - 1)
 	r.read(success(r.sent("initialize"), `{}`))
 	r.pass(time.Hour)
@@ -378,7 +378,7 @@ func TestRequestsWakeWhoAnswersThem(t *testing.T) {
 	r := initialized(t)
 	r.read(request("a", "can_use_tool"), request("b", "hook_callback"), request("c", "can_use_tool"), request("d", "mcp_message"), request("e", "get_model_policy"), request("f", "elicitation"))
 	slices.Sort(r.woken)
-	assert.Equal(t, []ledger.Kind{ledger.Permission, ledger.Hook, ledger.MCP, ledger.ModelPolicy, ledger.Inquiry}, slices.Compact(r.woken))
+	assert.Equal(t, []session.Kind{session.KindPermission, session.KindHook, session.KindMCP, session.KindModelPolicy, session.KindInquiry}, slices.Compact(r.woken))
 	assert.Positive(t, r.told)
 	assert.Equal(t, 6, r.Unanswered())
 	r.woken = nil
@@ -391,7 +391,7 @@ func TestRequestsWakeWhoAnswersThem(t *testing.T) {
 func TestRequestsForNobody(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
-	require.NoError(t, kernel.StopAndWait(t.Context(), &r.cfg.Callbacks[ledger.Hook]))
+	require.NoError(t, kernel.StopAndWait(t.Context(), &r.cfg.Callbacks[session.KindHook]))
 	r.read(request("a", "hook_callback"))
 	assert.Equal(t, 1, r.missed, "their supervisor starts it")
 	assert.Zero(t, r.told)
@@ -399,7 +399,7 @@ func TestRequestsForNobody(t *testing.T) {
 	r.read(request("b", "hook_callback"))
 	assert.Equal(t, 1, r.missed)
 	assert.Positive(t, r.told, "the session starts the supervisor")
-	assert.Len(t, r.Take(ledger.Hook), 2)
+	assert.Len(t, r.Take(session.KindHook), 2)
 }
 
 func TestRequestsThatAreNoCallbacksBusiness(t *testing.T) {
@@ -435,17 +435,17 @@ func TestRequestsThatAnAnswerLists(t *testing.T) {
 	r.lines = nil
 	r.read(fmt.Sprintf(`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":{},"pending_permission_requests":[%s],"pending_user_dialog_requests":[%s]}}`,
 		id, request("p", "can_use_tool"), request("d", "request_user_dialog")))
-	assert.Contains(t, r.woken, ledger.Permission)
-	assert.Len(t, r.Take(ledger.Permission), 1)
-	assert.Contains(t, r.woken, ledger.Inquiry)
-	assert.Len(t, r.Take(ledger.Inquiry), 1)
+	assert.Contains(t, r.woken, session.KindPermission)
+	assert.Len(t, r.Take(session.KindPermission), 1)
+	assert.Contains(t, r.woken, session.KindInquiry)
+	assert.Len(t, r.Take(session.KindInquiry), 1)
 	assert.Empty(t, r.lines)
 
 	call := r.call("set_model")
 	r.settle()
 	r.woken = nil
 	r.read(fmt.Sprintf(`{"type":"control_response","response":{"subtype":"error","request_id":%q,"error":"no","pending_permission_requests":[%s]}}`, call.ID, request("q", "can_use_tool")))
-	assert.Contains(t, r.woken, ledger.Permission, "whatever answer lists them")
+	assert.Contains(t, r.woken, session.KindPermission, "whatever answer lists them")
 }
 
 func TestDeadlinesOfCalls(t *testing.T) {
@@ -512,7 +512,7 @@ func TestTheNextIncarnationFindsWhatTheLastOneLeft(t *testing.T) {
 	r.start()
 	assert.NotSame(t, dead, r.ref)
 	assert.Equal(t, []string{"user", "set_model"}, r.wrote())
-	assert.Equal(t, []ledger.Kind{ledger.Permission}, r.woken)
+	assert.Equal(t, []session.Kind{session.KindPermission}, r.woken)
 	assert.Equal(t, 1, r.Snapshot().Unread, "the content was delivered")
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestTheLadderByTheClock(t *testing.T) {
@@ -21,11 +22,11 @@ func TestTheLadderByTheClock(t *testing.T) {
 		want  []string // up to the exit
 		code  int
 	}{
-		"polite": {transport.ClosedStdin, func(f *fake) { f.on["EOF"] = f.exit(transport.ExitStatus{}) },
+		"polite": {transport.ClosedStdin, func(f *fake) { f.on["EOF"] = f.exit(session.ExitStatus{}) },
 			[]string{"0s spawn", "1s EOF"}, 0},
 		"slow to exit": {transport.ClosedStdin, func(f *fake) { f.on["EOF"] = f.exitAfter(4999*time.Millisecond, 0) },
 			[]string{"0s spawn", "1s EOF"}, 0},
-		"ignores EOF": {transport.ClosedStdin, func(f *fake) { f.on["SIGTERM"] = f.exit(transport.ExitStatus{Code: 143}) },
+		"ignores EOF": {transport.ClosedStdin, func(f *fake) { f.on["SIGTERM"] = f.exit(session.ExitStatus{Code: 143}) },
 			[]string{"0s spawn", "1s EOF", "6s SIGTERM"}, 143},
 		"slow to terminate": {transport.ClosedStdin, func(f *fake) { f.on["SIGTERM"] = f.exitAfter(2*time.Second, 143) },
 			[]string{"0s spawn", "1s EOF", "6s SIGTERM"}, 143},
@@ -62,7 +63,7 @@ func TestTheLadderByTheClock(t *testing.T) {
 func TestTheLadderClosesStdinOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).up()
-	r.proc.on["EOF"] = r.proc.exit(transport.ExitStatus{})
+	r.proc.on["EOF"] = r.proc.exit(session.ExitStatus{})
 	for range 3 {
 		r.want(transport.ClosedStdin)
 		r.settle()
@@ -75,7 +76,7 @@ func TestWhatIsQueuedIsWrittenBeforeStdinIsClosed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).up()
 	r.proc.in.blocked = make(chan struct{})
-	r.proc.on["EOF"] = r.proc.exit(transport.ExitStatus{})
+	r.proc.on["EOF"] = r.proc.exit(session.ExitStatus{})
 	_, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`))
 	require.NoError(t, err)
 	r.ledger.SetInitialized(nil)
@@ -141,7 +142,7 @@ func TestAnIncarnationFindsTheEnd(t *testing.T) {
 	first := r.actor()
 	r.settle()
 	require.NoError(t, kernel.StopAndWait(t.Context(), first))
-	r.proc.exit(transport.ExitStatus{Code: 3})()
+	r.proc.exit(session.ExitStatus{Code: 3})()
 	r.settle()
 	r.actor()
 	s := r.ended()
@@ -172,7 +173,7 @@ func TestAProcessThatCannotBeKilled(t *testing.T) {
 	r.want(transport.ClosedStdin)
 	s := r.ended()
 	assert.Equal(t, 18*time.Second, r.sched.Now().Sub(r.start), "5 s, 3 s, and 10 s for the kill")
-	var left *transport.LeftoverError
+	var left *session.LeftoverError
 	require.ErrorAs(t, s.Leftover, &left)
 	require.ErrorContains(t, s.Leftover, "1 processes of the agent did not stop: 4711 (/bin/agent)")
 	assert.NotContains(t, r.proc.log, "18s reap", "a process that lives is not reaped")
@@ -181,7 +182,7 @@ func TestAProcessThatCannotBeKilled(t *testing.T) {
 func TestAProcessThatOnlyTheSweepEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).up()
-	r.proc.sweep = func(context.Context) ([]transport.ProcInfo, error) {
+	r.proc.sweep = func(context.Context) ([]session.ProcInfo, error) {
 		r.proc.exit(killed)()
 		return nil, nil
 	}
@@ -210,7 +211,7 @@ func TestStagesAndPhasesHaveNames(t *testing.T) {
 	assert.Equal(t, "open stdin closed terminated killed", joined(transport.Open, transport.ClosedStdin, transport.Terminated, transport.Killed))
 	assert.Equal(t, "idle launching up exited ended", joined(transport.Idle, transport.Launching, transport.Up, transport.Exited, transport.Ended))
 	assert.Equal(t, "SIGINT SIGTERM", joined(transport.Interrupt, transport.Terminate))
-	assert.Equal(t, "exit code 3", transport.ExitStatus{Code: 3}.String())
+	assert.Equal(t, "exit code 3", session.ExitStatus{Code: 3}.String())
 	assert.Equal(t, "signal SIGKILL", killed.String())
 }
 
@@ -220,23 +221,23 @@ func TestASignalHasASender(t *testing.T) {
 	t.Run("somebody else", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t).up()
-		r.proc.exit(transport.ExitStatus{Code: -1, Signal: "SIGTERM"})()
+		r.proc.exit(session.ExitStatus{Code: -1, Signal: "SIGTERM"})()
 		assert.Empty(t, r.ended().Signal)
 	})
 	t.Run("the ladder, for an output that had ended", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t).up()
-		r.proc.on["SIGTERM"] = r.proc.exit(transport.ExitStatus{Code: -1, Signal: "SIGTERM"})
+		r.proc.on["SIGTERM"] = r.proc.exit(session.ExitStatus{Code: -1, Signal: "SIGTERM"})
 		r.proc.out.close()
 		s := r.ended()
 		assert.Equal(t, "SIGTERM", s.Signal)
 		assert.Equal(t, transport.Terminated, s.Stage)
 		assert.Equal(t, "its stdout had ended", s.Why)
 	})
-	term := transport.ExitStatus{Code: -1, Signal: "SIGTERM"}
-	require.EqualError(t, &transport.ExitError{Status: term, During: "idle"}, "agent ended during idle: signal SIGTERM (not sent by Troupe)")
-	require.EqualError(t, &transport.ExitError{Status: term, During: "idle", LadderStep: "terminated, SIGTERM, because its stdout had ended"},
+	term := session.ExitStatus{Code: -1, Signal: "SIGTERM"}
+	require.EqualError(t, &session.ExitError{Status: term, During: "idle"}, "agent ended during idle: signal SIGTERM (not sent by Troupe)")
+	require.EqualError(t, &session.ExitError{Status: term, During: "idle", LadderStep: "terminated, SIGTERM, because its stdout had ended"},
 		"agent ended during idle: signal SIGTERM (after Troupe's close ladder: terminated, SIGTERM, because its stdout had ended)")
-	require.EqualError(t, &transport.ExitError{Status: transport.ExitStatus{Code: 143}, During: "idle"}, "agent ended during idle: exit code 143 (as after a SIGTERM, not sent by Troupe)")
-	require.EqualError(t, &transport.ExitError{During: "idle", StderrTail: "\x1b[1mbold\u202e\x00"}, `agent ended during idle: exit code 0; stderr: \x1b[1mbold\u202e\x00`)
+	require.EqualError(t, &session.ExitError{Status: session.ExitStatus{Code: 143}, During: "idle"}, "agent ended during idle: exit code 143 (as after a SIGTERM, not sent by Troupe)")
+	require.EqualError(t, &session.ExitError{During: "idle", StderrTail: "\x1b[1mbold\u202e\x00"}, `agent ended during idle: exit code 0; stderr: \x1b[1mbold\u202e\x00`)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Phase is how far the life of an agent process has come.
@@ -34,7 +35,7 @@ type LinkConfig struct {
 	Exec    kernel.Executor
 	Spawner Spawner
 	Command Command
-	Graces  Graces
+	Graces  session.Graces
 	MaxLine int // bytes; 0: 64 MiB
 	Ledger  *ledger.Ledger
 	// Moved tells the transport actor, Frames the router. Both only send.
@@ -78,7 +79,7 @@ type Link struct {
 	writer   *writer
 	outputs  int // pumps still at work
 	drained  []chan struct{}
-	status   ExitStatus
+	status   session.ExitStatus
 	err      error // of the launch, or what the reader could not bear
 	leftover error
 }
@@ -97,14 +98,14 @@ type Status struct {
 	Phase    Phase
 	Stage    Stage
 	PID      int
-	Exit     ExitStatus // from phase Exited on: valid in Ended
-	Late     bool       // it was killed because a grace, or whoever waited for it, had run out
-	Err      error      // why it could not start, or had to be given up
-	Leftover error      // what did not stop
-	Signal   string     // what the ladder, or a Giveup, sent the process while it ran; "": nothing
-	Why      string     // the ladder was begun by the link itself; "": it was not
-	Stderr   string     // tail
-	Noise    string     // tail of what was no frame
+	Exit     session.ExitStatus // from phase Exited on: valid in Ended
+	Late     bool               // it was killed because a grace, or whoever waited for it, had run out
+	Err      error              // why it could not start, or had to be given up
+	Leftover error              // what did not stop
+	Signal   string             // what the ladder, or a Giveup, sent the process while it ran; "": nothing
+	Why      string             // the ladder was begun by the link itself; "": it was not
+	Stderr   string             // tail
+	Noise    string             // tail of what was no frame
 }
 
 // Status describes the link as it is now.
@@ -175,7 +176,7 @@ func (k *Link) launch(ctx context.Context) {
 func (k *Link) spawn(ctx context.Context) (p Process, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &kernel.PanicError{Value: r, Message: "Spawn", Stack: debug.Stack()}
+			err = &session.PanicError{Value: r, Message: "Spawn", Stack: debug.Stack()}
 		}
 	}()
 	p, err = k.cfg.Spawner.Spawn(ctx, k.cfg.Command)
@@ -186,11 +187,11 @@ func (k *Link) spawn(ctx context.Context) (p Process, err error) {
 }
 
 func startError(c Command, err error) error {
-	var start *StartError
+	var start *session.StartError
 	if errors.As(err, &start) {
 		return err
 	}
-	return &StartError{Path: c.Path, Dir: c.Dir, Err: err}
+	return &session.StartError{Path: c.Path, Dir: c.Dir, Err: err}
 }
 
 // writeFailed ends an agent that will never hear anything again: at once if it
@@ -231,7 +232,7 @@ func (k *Link) finish(leftover error) {
 	// hold the session either.
 	if !k.awaitOutput(k.cfg.Graces.Drain) {
 		if held := k.heldOutput(); leftover == nil && held != nil {
-			leftover = &LeftoverError{Err: held}
+			leftover = &session.LeftoverError{Err: held}
 		}
 		k.stopRead(errExited)
 		k.proc.CloseOutput()
@@ -242,7 +243,7 @@ func (k *Link) finish(leftover error) {
 	k.end(func() {
 		k.status, k.leftover = status, leftover
 		if k.leftover == nil && err != nil {
-			k.leftover = &LeftoverError{Err: err}
+			k.leftover = &session.LeftoverError{Err: err}
 		}
 	})
 }
@@ -257,26 +258,21 @@ func (k *Link) heldOutput() error {
 	}
 	switch {
 	case stdout && k.inStdout.Load():
-		return errStdoutHeld
+		return session.ErrStdoutHeld
 	case stderr && k.inStderr.Load():
-		return errStderrHeld
+		return session.ErrStderrHeld
 	}
 	return nil
 }
 
-var (
-	errStdoutHeld = errors.New("a process that the sweep did not end still holds the agent's stdout")
-	errStderrHeld = errors.New("a process that the sweep did not end still holds the agent's stderr")
-)
-
 func (k *Link) sweep() error {
-	limit := &kernel.TimeoutError{What: "sweep of the agent's process tree", Limit: k.cfg.Graces.Sweep}
+	limit := &session.TimeoutError{What: "sweep of the agent's process tree", Limit: k.cfg.Graces.Sweep}
 	ctx, cancel := kernel.WithTimeout(context.Background(), k.cfg.Clock, limit)
 	defer cancel()
 	_ = k.proc.Kill() // the group, before the leader is reaped
 	left, err := k.proc.Sweep(ctx)
 	if err != nil || len(left) > 0 {
-		return &LeftoverError{Processes: left, Err: err}
+		return &session.LeftoverError{Processes: left, Err: err}
 	}
 	return nil
 }
@@ -297,7 +293,7 @@ func (k *Link) end(settle func()) {
 // awaitOutput waits until the pumps have seen the end of both outputs, at most
 // d.
 func (k *Link) awaitOutput(d time.Duration) bool {
-	ctx, cancel := kernel.WithTimeout(context.Background(), k.cfg.Clock, &kernel.TimeoutError{What: "end of output", Limit: d})
+	ctx, cancel := kernel.WithTimeout(context.Background(), k.cfg.Clock, &session.TimeoutError{What: "end of output", Limit: d})
 	defer cancel()
 	done := make(chan struct{})
 	k.mu.Lock()
@@ -335,10 +331,10 @@ func (k *Link) unkillable() {
 	default:
 	}
 	k.proc.CloseOutput()
-	left := ProcInfo{PID: k.proc.PID(), Command: k.cfg.Command.Path}
+	left := session.ProcInfo{PID: k.proc.PID(), Command: k.cfg.Command.Path}
 	k.end(func() {
-		k.status = ExitStatus{Code: -1}
-		k.leftover = &LeftoverError{Processes: []ProcInfo{left}, Err: errors.Join(errUnkillable, swept)}
+		k.status = session.ExitStatus{Code: -1}
+		k.leftover = &session.LeftoverError{Processes: []session.ProcInfo{left}, Err: errors.Join(errUnkillable, swept)}
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestALaunchThatFails(t *testing.T) {
@@ -26,7 +27,7 @@ func TestALaunchThatFails(t *testing.T) {
 		is    error
 	}{
 		"any error":        {func(context.Context) error { return odd }, "start agent /bin/agent in /work: odd", odd},
-		"one that is told": {func(context.Context) error { return &transport.StartError{Path: "x", Err: odd} }, "start agent x: odd", odd},
+		"one that is told": {func(context.Context) error { return &session.StartError{Path: "x", Err: odd} }, "start agent x: odd", odd},
 		"a panic":          {func(context.Context) error { panic(odd) }, "start agent /bin/agent in /work: panic while handling Spawn: odd", odd},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +36,7 @@ func TestALaunchThatFails(t *testing.T) {
 			r.proc.spawn = c.spawn
 			r.actor()
 			s := r.ended()
-			var start *transport.StartError
+			var start *session.StartError
 			require.ErrorAs(t, s.Err, &start)
 			require.EqualError(t, s.Err, c.want)
 			require.ErrorIs(t, s.Err, c.is)
@@ -91,7 +92,7 @@ func TestClosedWhileItIsLaunched(t *testing.T) {
 			r := newRig(t)
 			r.proc.waits(10*time.Second, c.heeds)
 			for _, what := range []string{"EOF", "SIGTERM", "SIGKILL"} {
-				r.proc.on[what] = r.proc.exit(transport.ExitStatus{})
+				r.proc.on[what] = r.proc.exit(session.ExitStatus{})
 			}
 			r.actor()
 			r.pass(time.Second)
@@ -152,7 +153,7 @@ func TestARunningLink(t *testing.T) {
 	r.settle()
 	assert.Equal(t, []string{assistant(1)}, r.content())
 	assert.Equal(t, []string{"0s spawn"}, r.proc.log)
-	r.proc.exit(transport.ExitStatus{})()
+	r.proc.exit(session.ExitStatus{})()
 	r.ended()
 }
 
@@ -163,7 +164,7 @@ func TestAResultWrittenJustBeforeTheExitIsNotLost(t *testing.T) {
 		r.proc.out.chunk = chunk
 		r.proc.say(assistant(1), assistant(2))
 		r.proc.out.write(assistant(3)) // without a newline
-		r.proc.exit(transport.ExitStatus{Code: 1})()
+		r.proc.exit(session.ExitStatus{Code: 1})()
 		s := r.ended()
 		assert.Equal(t, []string{assistant(1), assistant(2), assistant(3)}, r.content())
 		assert.True(t, r.ledger.Drained())
@@ -180,7 +181,7 @@ func TestAGrandchildHoldsStdout(t *testing.T) {
 		r := newRig(t).up()
 		r.proc.on["SIGKILL"] = func() { r.proc.say(assistant(2)); r.proc.out.close(); r.proc.err.close() }
 		r.proc.say(assistant(1))
-		r.proc.end(transport.ExitStatus{})
+		r.proc.end(session.ExitStatus{})
 		r.ended()
 		assert.Equal(t, []string{"0s spawn", "2s SIGKILL", "2s sweep", "2s reap", "2s EOF"}, r.proc.log, "the drain grace, then the kill")
 		assert.Equal(t, []string{assistant(1), assistant(2)}, r.content())
@@ -188,10 +189,10 @@ func TestAGrandchildHoldsStdout(t *testing.T) {
 	t.Run("and nothing takes it away", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t).up()
-		left := transport.ProcInfo{PID: 4712, Command: "cat"}
-		r.proc.sweep = func(context.Context) ([]transport.ProcInfo, error) { return []transport.ProcInfo{left}, nil }
+		left := session.ProcInfo{PID: 4712, Command: "cat"}
+		r.proc.sweep = func(context.Context) ([]session.ProcInfo, error) { return []session.ProcInfo{left}, nil }
 		r.proc.say(assistant(1))
-		r.proc.end(transport.ExitStatus{})
+		r.proc.end(session.ExitStatus{})
 		s := r.ended()
 		assert.Equal(t, []string{"0s spawn", "2s SIGKILL", "2s sweep", "4s close output", "4s reap", "4s EOF"}, r.proc.log)
 		assert.Equal(t, []string{assistant(1)}, r.content())
@@ -207,10 +208,10 @@ func TestAGrandchildHoldsStdout(t *testing.T) {
 			} else {
 				r.proc.out.close()
 			}
-			r.proc.end(transport.ExitStatus{})
+			r.proc.end(session.ExitStatus{})
 			s := r.ended()
 			assert.Equal(t, []string{assistant(1)}, r.content())
-			var left *transport.LeftoverError
+			var left *session.LeftoverError
 			require.ErrorAs(t, s.Leftover, &left)
 			require.ErrorContains(t, s.Leftover, "still holds the agent's "+held)
 		}
@@ -219,7 +220,7 @@ func TestAGrandchildHoldsStdout(t *testing.T) {
 		t.Parallel()
 		r := newRig(t).up()
 		r.proc.let = true
-		r.proc.end(transport.ExitStatus{})
+		r.proc.end(session.ExitStatus{})
 		require.NoError(t, r.ended().Leftover)
 	})
 	t.Run("and a callback that does not return is no process", func(t *testing.T) {
@@ -229,7 +230,7 @@ func TestAGrandchildHoldsStdout(t *testing.T) {
 		}).up()
 		r.proc.err.write("line\n")
 		r.settle()
-		r.proc.exit(transport.ExitStatus{})()
+		r.proc.exit(session.ExitStatus{})()
 		require.NoError(t, r.sched.Await(context.Background(), r.Done()))
 		require.NoError(t, r.Status().Leftover)
 	})
@@ -238,7 +239,7 @@ func TestAGrandchildHoldsStdout(t *testing.T) {
 		r := newRig(t).up()
 		r.proc.on["SIGKILL"] = func() { r.proc.err.close() }
 		r.proc.out.close()
-		r.proc.end(transport.ExitStatus{})
+		r.proc.end(session.ExitStatus{})
 		r.ended()
 		assert.Equal(t, "2s SIGKILL", r.proc.log[1])
 	})
@@ -253,16 +254,16 @@ func TestWhatCannotBeSwept(t *testing.T) {
 		is     error
 	}{
 		"the sweep fails": {func(f *fake) {
-			f.sweep = func(context.Context) ([]transport.ProcInfo, error) { return nil, odd }
+			f.sweep = func(context.Context) ([]session.ProcInfo, error) { return nil, odd }
 		}, "the agent's process tree could not be swept: odd", odd},
 		"the sweep takes too long": {func(f *fake) {
-			f.sweep = func(ctx context.Context) ([]transport.ProcInfo, error) {
+			f.sweep = func(ctx context.Context) ([]session.ProcInfo, error) {
 				return nil, f.r.sched.Await(ctx, make(chan struct{}))
 			}
 		}, "the agent's process tree could not be swept: sweep of the agent's process tree: no answer within 10s", context.DeadlineExceeded},
 		"some are left": {func(f *fake) {
-			f.sweep = func(context.Context) ([]transport.ProcInfo, error) {
-				return []transport.ProcInfo{{PID: 1, Command: "a"}, {PID: 2, Command: "b"}}, odd
+			f.sweep = func(context.Context) ([]session.ProcInfo, error) {
+				return []session.ProcInfo{{PID: 1, Command: "a"}, {PID: 2, Command: "b"}}, odd
 			}
 		}, "2 processes of the agent did not stop: 1 (a), 2 (b)", odd},
 		"the leader cannot be reaped": {func(f *fake) { f.reapErr = odd }, "the agent's process tree could not be swept: odd", odd},
@@ -271,7 +272,7 @@ func TestWhatCannotBeSwept(t *testing.T) {
 			t.Parallel()
 			r := newRig(t).up()
 			c.change(r.proc)
-			r.proc.exit(transport.ExitStatus{})()
+			r.proc.exit(session.ExitStatus{})()
 			s := r.ended()
 			require.EqualError(t, s.Leftover, c.want)
 			require.ErrorIs(t, s.Leftover, c.is)
@@ -291,7 +292,7 @@ func TestStderrIsDrainedAndKept(t *testing.T) {
 	long := strings.Repeat("y", 200<<10)
 	r.proc.err.write(long + "\nlast")
 	r.settle()
-	r.proc.exit(transport.ExitStatus{})()
+	r.proc.exit(session.ExitStatus{})()
 	s := r.ended()
 	assert.Len(t, s.Stderr, 16<<10, "a bounded tail")
 	assert.True(t, strings.HasSuffix(s.Stderr, "y\nlast"))
@@ -311,7 +312,7 @@ func TestAProcessWithoutStderr(t *testing.T) {
 	r.proc.err = nil
 	r.up()
 	r.proc.out.close()
-	r.proc.end(transport.ExitStatus{})
+	r.proc.end(session.ExitStatus{})
 	assert.Empty(t, r.ended().Stderr)
 }
 
@@ -319,10 +320,10 @@ func TestGiveUp(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).up()
 	r.proc.on["SIGKILL"] = r.proc.exit(killed)
-	r.Giveup(ledger.ErrConsumerStalled)
+	r.Giveup(session.ErrConsumerStalled)
 	r.Giveup(errors.New("later"))
 	s := r.ended()
-	require.ErrorIs(t, s.Err, ledger.ErrConsumerStalled, "the first reason stands")
+	require.ErrorIs(t, s.Err, session.ErrConsumerStalled, "the first reason stands")
 	assert.Equal(t, killed, s.Exit)
 }
 
@@ -340,12 +341,12 @@ func TestAnAgentThatHearsNothingMore(t *testing.T) {
 	t.Run("idle", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t).up()
-		r.proc.on["SIGTERM"] = r.proc.exit(transport.ExitStatus{Code: 143})
+		r.proc.on["SIGTERM"] = r.proc.exit(session.ExitStatus{Code: 143})
 		write(r)
 		_, err := r.ledger.OpenCall("b", []byte(`{"subtype":"b"}`), ledger.First())
 		require.NoError(t, err)
 		err = writeOut(r.ledger)
-		require.ErrorIs(t, err, ledger.ErrTransportClosed)
+		require.ErrorIs(t, err, session.ErrTransportClosed)
 		require.ErrorContains(t, err, "broken pipe")
 		r.ended()
 		assert.Equal(t, []string{"0s spawn", "0s EOF", "5s SIGTERM"}, r.proc.log[:3])
@@ -402,14 +403,14 @@ func TestAnAgentThatClosesItsStdoutAndExits(t *testing.T) {
 
 func TestTheUnreadRestOfAnAgentThatIsGone(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = ledger.Limits{Bytes: 1000, HardBytes: 4000} }).up()
+	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = session.Limits{Bytes: 1000, HardBytes: 4000} }).up()
 	line := `{"type":"assistant","pad":"` + strings.Repeat("x", 971) + `"}`
 	for range 3 {
 		r.proc.say(line)
 		r.settle()
 	}
 	require.Equal(t, int64(len(line)), r.ledger.Snapshot().UnreadBytes, "the reader stopped at the soft bound")
-	r.proc.exit(transport.ExitStatus{Code: 3})()
+	r.proc.exit(session.ExitStatus{Code: 3})()
 	s := r.ended()
 	assert.Equal(t, []string{line, line, line}, r.content(), "what is left in the pipe is read whatever the credit")
 	require.NoError(t, s.Err)
@@ -418,17 +419,17 @@ func TestTheUnreadRestOfAnAgentThatIsGone(t *testing.T) {
 
 func TestNobodyReadsWhatAnAgentLeft(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = ledger.Limits{Bytes: 1000, HardBytes: 4000} }).up()
+	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = session.Limits{Bytes: 1000, HardBytes: 4000} }).up()
 	r.proc.out.chunk = 500
 	line := `{"type":"assistant","pad":"` + strings.Repeat("x", 971) + `"}`
 	for range 20 {
 		r.proc.say(line)
 	}
 	r.settle()
-	r.proc.exit(transport.ExitStatus{Code: 3})()
+	r.proc.exit(session.ExitStatus{Code: 3})()
 	s := r.ended()
 	assert.Equal(t, 4*time.Second, r.sched.Now().Sub(r.start), "two drain graces, then it is given up")
-	require.ErrorIs(t, s.Err, ledger.ErrConsumerStalled)
+	require.ErrorIs(t, s.Err, session.ErrConsumerStalled)
 	assert.Len(t, r.content(), 4, "up to the hard bound")
 }
 
@@ -504,7 +505,7 @@ func TestManyLinksInProduction(t *testing.T) {
 				got++
 			}
 			assert.GreaterOrEqual(t, got, calls)
-			assert.Equal(t, transport.ExitStatus{}, link.Status().Exit)
+			assert.Equal(t, session.ExitStatus{}, link.Status().Exit)
 			require.NoError(t, kernel.StopAndWait(t.Context(), &address))
 		})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // InMemory spawns agents that are Go values: each start serves one
@@ -23,7 +24,7 @@ type InMemory struct {
 // Spawn implements [Spawner].
 func (m InMemory) Spawn(_ context.Context, c Command) (Process, error) {
 	if m.Program == nil {
-		return nil, &StartError{Err: errors.New("the in-memory agent is nil")}
+		return nil, &session.StartError{Err: errors.New("the in-memory agent is nil")}
 	}
 	p := &memoryProcess{
 		clock: m.Clock, exec: m.Exec, born: m.Clock.Now(),
@@ -65,7 +66,7 @@ type memoryProcess struct {
 	talk                  player
 	stdin, stdout, stderr *pipe
 	exited                chan struct{}
-	status                ExitStatus
+	status                session.ExitStatus
 
 	mu      sync.Mutex
 	signals []error
@@ -101,9 +102,9 @@ func (p *memoryProcess) end(exit agent.Exit) {
 		exit = agent.Exit{Signal: "KILL"}
 	}
 	p.mu.Unlock()
-	p.status = ExitStatus{Code: exit.Code}
+	p.status = session.ExitStatus{Code: exit.Code}
 	if exit.Signal != "" {
-		p.status = ExitStatus{Code: -1, Signal: "SIG" + exit.Signal}
+		p.status = session.ExitStatus{Code: -1, Signal: "SIG" + exit.Signal}
 	}
 	p.stdin.closeRead()
 	_ = p.stdout.Close()
@@ -173,14 +174,14 @@ func (p *memoryProcess) Kill() error {
 	return nil
 }
 
-func (p *memoryProcess) Sweep(context.Context) ([]ProcInfo, error) { return nil, nil }
+func (p *memoryProcess) Sweep(context.Context) ([]session.ProcInfo, error) { return nil, nil }
 
 func (p *memoryProcess) CloseOutput() {
 	p.stdout.closeRead()
 	p.stderr.closeRead()
 }
 
-func (p *memoryProcess) Reap() (ExitStatus, error) { return p.status, nil }
+func (p *memoryProcess) Reap() (session.ExitStatus, error) { return p.status, nil }
 
 // memoryPort is the agent's end of a memoryProcess.
 type memoryPort memoryProcess

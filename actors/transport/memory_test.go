@@ -16,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/session"
 )
 
 type program func(agent.Launch, agent.Port) agent.Exit
@@ -95,7 +96,7 @@ func (w *world) all(t *testing.T, r io.Reader) string {
 	return string(got)
 }
 
-func (w *world) exit(t *testing.T, p transport.Process) transport.ExitStatus {
+func (w *world) exit(t *testing.T, p transport.Process) session.ExitStatus {
 	t.Helper()
 	w.await(t, p.Exited())
 	status, err := p.Reap()
@@ -122,7 +123,7 @@ func TestAnInMemoryAgentServes(t *testing.T) {
 		})
 		assert.Equal(t, "one\ntwo\n"+big+"\nlast\n", w.all(t, p.Stdout()))
 		assert.Equal(t, "hello\n", w.all(t, p.Stderr()))
-		assert.Equal(t, transport.ExitStatus{}, w.exit(t, p))
+		assert.Equal(t, session.ExitStatus{}, w.exit(t, p))
 		assert.Equal(t, agent.Launch{Args: []string{"-p"}, Env: []string{"A=B"}, Dir: "/x", Seed: 7}, launch)
 		assert.Zero(t, p.PID())
 		left, err := p.Sweep(t.Context())
@@ -138,18 +139,18 @@ func TestHowAnInMemoryAgentEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		serve  program
 		act    func(p transport.Process)
-		want   transport.ExitStatus
+		want   session.ExitStatus
 		stderr string
 	}{
-		"a code":       {func(agent.Launch, agent.Port) agent.Exit { return agent.Exit{Code: 3} }, nil, transport.ExitStatus{Code: 3}, ""},
-		"a signal":     {func(agent.Launch, agent.Port) agent.Exit { return agent.Exit{Signal: "TERM"} }, nil, transport.ExitStatus{Code: -1, Signal: "SIGTERM"}, ""},
-		"a panic":      {func(agent.Launch, agent.Port) agent.Exit { panic("odd") }, nil, transport.ExitStatus{Code: 2}, "the in-memory agent panicked\n"},
-		"EOF":          {untilErr(io.EOF), func(p transport.Process) { _ = p.Stdin().Close() }, transport.ExitStatus{Code: 9}, ""},
-		"SIGTERM":      {untilErr(agent.ErrTerminated), func(p transport.Process) { _ = p.Signal(transport.Terminate) }, transport.ExitStatus{Code: 9}, ""},
-		"SIGINT":       {untilErr(agent.ErrInterrupted), func(p transport.Process) { _ = p.Signal(transport.Interrupt) }, transport.ExitStatus{Code: 9}, ""},
+		"a code":       {func(agent.Launch, agent.Port) agent.Exit { return agent.Exit{Code: 3} }, nil, session.ExitStatus{Code: 3}, ""},
+		"a signal":     {func(agent.Launch, agent.Port) agent.Exit { return agent.Exit{Signal: "TERM"} }, nil, session.ExitStatus{Code: -1, Signal: "SIGTERM"}, ""},
+		"a panic":      {func(agent.Launch, agent.Port) agent.Exit { panic("odd") }, nil, session.ExitStatus{Code: 2}, "the in-memory agent panicked\n"},
+		"EOF":          {untilErr(io.EOF), func(p transport.Process) { _ = p.Stdin().Close() }, session.ExitStatus{Code: 9}, ""},
+		"SIGTERM":      {untilErr(agent.ErrTerminated), func(p transport.Process) { _ = p.Signal(transport.Terminate) }, session.ExitStatus{Code: 9}, ""},
+		"SIGINT":       {untilErr(agent.ErrInterrupted), func(p transport.Process) { _ = p.Signal(transport.Interrupt) }, session.ExitStatus{Code: 9}, ""},
 		"SIGKILL":      {untilErr(agent.ErrKilled), func(p transport.Process) { _ = p.Kill() }, killed, ""},
 		"all at once":  {untilErr(agent.ErrKilled), func(p transport.Process) { _ = p.Signal(transport.Terminate); _ = p.Stdin().Close(); _ = p.Kill() }, killed, ""},
-		"after SIGINT": {untilErr(agent.ErrTerminated), func(p transport.Process) { _ = p.Signal(transport.Interrupt); _ = p.Signal(transport.Terminate) }, transport.ExitStatus{Code: 9}, ""},
+		"after SIGINT": {untilErr(agent.ErrTerminated), func(p transport.Process) { _ = p.Signal(transport.Interrupt); _ = p.Signal(transport.Terminate) }, session.ExitStatus{Code: 9}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -229,16 +230,16 @@ func TestAnInMemoryAgentThatIsPlayed(t *testing.T) {
 	for name, c := range map[string]struct {
 		until error
 		act   func(p transport.Process)
-		want  transport.ExitStatus
+		want  session.ExitStatus
 	}{
-		"EOF":     {io.EOF, func(p transport.Process) { _ = p.Stdin().Close() }, transport.ExitStatus{Code: 9}},
-		"SIGTERM": {agent.ErrTerminated, func(p transport.Process) { _ = p.Signal(transport.Terminate) }, transport.ExitStatus{Code: 9}},
+		"EOF":     {io.EOF, func(p transport.Process) { _ = p.Stdin().Close() }, session.ExitStatus{Code: 9}},
+		"SIGTERM": {agent.ErrTerminated, func(p transport.Process) { _ = p.Signal(transport.Terminate) }, session.ExitStatus{Code: 9}},
 		"SIGINT after EOF": {agent.ErrInterrupted, func(p transport.Process) {
 			_ = p.Stdin().Close()
 			_ = p.Signal(transport.Interrupt)
-		}, transport.ExitStatus{Code: 9}},
+		}, session.ExitStatus{Code: 9}},
 		"SIGKILL": {agent.ErrKilled, func(p transport.Process) { _ = p.Kill() }, killed},
-		"a panic": {io.EOF, line("panic"), transport.ExitStatus{Code: 2}},
+		"a panic": {io.EOF, line("panic"), session.ExitStatus{Code: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -280,7 +281,7 @@ func TestAProgramThatEmbedsAPlayedOneIsServed(t *testing.T) {
 	t.Parallel()
 	w := &world{clock: kernel.NewClock(nil), exec: kernel.GoExecutor{}}
 	p := w.spawn(t, struct{ *steps }{echoing(io.EOF)})
-	assert.Equal(t, transport.ExitStatus{Code: 77}, w.exit(t, p))
+	assert.Equal(t, session.ExitStatus{Code: 77}, w.exit(t, p))
 }
 
 func TestAKilledInMemoryAgentWritesNothingMore(t *testing.T) {
@@ -356,7 +357,7 @@ func TestAnInMemoryAgentMissesNoEOF(t *testing.T) {
 func TestNoProgram(t *testing.T) {
 	t.Parallel()
 	_, err := transport.InMemory{}.Spawn(context.Background(), transport.Command{})
-	var start *transport.StartError
+	var start *session.StartError
 	require.ErrorAs(t, err, &start)
 	require.EqualError(t, err, "start agent: the in-memory agent is nil")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/osproc"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // ProcessConfig configures a [NewProcessSpawner].
@@ -16,7 +17,7 @@ type ProcessConfig struct {
 	Clock       kernel.Clock
 	Exec        kernel.Executor
 	Rand        kernel.Rand
-	KeepProcess func(ProcInfo) bool
+	KeepProcess func(session.ProcInfo) bool
 	TempDir     string
 }
 
@@ -45,7 +46,7 @@ func (s *processSpawner) Spawn(ctx context.Context, c Command) (Process, error) 
 	p, err := s.launcher.Start(ctx, oc)
 	var start *osproc.StartError
 	if errors.As(err, &start) {
-		return nil, &StartError{Path: start.Path, Searched: start.Searched, Dir: start.Dir, Argv: start.Argv, Err: err}
+		return nil, &session.StartError{Path: start.Path, Searched: start.Searched, Dir: start.Dir, Argv: start.Argv, Err: err}
 	}
 	if err != nil {
 		return nil, err
@@ -76,9 +77,9 @@ func (o *osProcess) Signal(s Signal) error {
 	return o.p.Signal(syscall.SIGTERM)
 }
 
-func (o *osProcess) Sweep(ctx context.Context) ([]ProcInfo, error) {
+func (o *osProcess) Sweep(ctx context.Context) ([]session.ProcInfo, error) {
 	left, err := o.p.Sweep(ctx)
-	infos := make([]ProcInfo, len(left))
+	infos := make([]session.ProcInfo, len(left))
 	for i, p := range left {
 		infos[i] = procInfo(p)
 	}
@@ -91,9 +92,9 @@ func (o *osProcess) CloseOutput() {
 	_ = o.p.Stderr().Close()
 }
 
-func (o *osProcess) Reap() (ExitStatus, error) {
+func (o *osProcess) Reap() (session.ExitStatus, error) {
 	st, err := o.p.Reap()
-	status := ExitStatus{Code: st.Code}
+	status := session.ExitStatus{Code: st.Code}
 	if st.Signal != 0 {
 		status.Signal = signalName(st.Signal)
 	}
@@ -112,10 +113,10 @@ func signalName(s syscall.Signal) string {
 	return strings.ToUpper(s.String())
 }
 
-func procInfo(p osproc.ProcInfo) ProcInfo {
+func procInfo(p osproc.ProcInfo) session.ProcInfo {
 	command := p.Name
 	if len(p.Args) > 0 {
 		command = p.Args[0]
 	}
-	return ProcInfo{PID: p.PID, Command: command}
+	return session.ProcInfo{PID: p.PID, Command: command}
 }

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"io"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // pump cuts the agent's stdout into frames and puts them in the inbox. It reads
@@ -95,7 +95,7 @@ func (p *pump) wake() {
 // read reports whether there may be more to read.
 func (p *pump) read() bool {
 	if p.awaitCredit(p.lines, &p.charged) != nil {
-		p.Giveup(ledger.ErrConsumerStalled) // the agent is gone and nobody reads what it left
+		p.Giveup(session.ErrConsumerStalled) // the agent is gone and nobody reads what it left
 		return false
 	}
 	p.inStdout.Store(true)
@@ -168,7 +168,7 @@ func (p *pump) unmarked(line []byte) []byte {
 	}
 	if !p.marked {
 		p.marked = true
-		p.cfg.Ledger.Emit(event.Warning{Problem: "the agent's output has a byte order mark, which was skipped"})
+		p.cfg.Ledger.Emit(session.Warning{Problem: "the agent's output has a byte order mark, which was skipped"})
 	}
 	return rest
 }
@@ -181,7 +181,7 @@ func (p *pump) broken(line []byte) {
 	}
 	_, err := protocol.ParseFrame(line)
 	p.noise.add(append(bytes.Clone(head(line)), '\n'))
-	p.cfg.Ledger.Emit(event.Noise{Err: err})
+	p.cfg.Ledger.Emit(session.NoiseLine{Err: err})
 	if line[0] == '{' && !p.cut {
 		p.put() // what came before it
 		p.tell = p.cfg.Ledger.PutSkipped(protocol.OversizeFrame(bytes.Clone(head(line)), 0, 0)) || p.tell
@@ -211,7 +211,7 @@ func (p *pump) add(f protocol.Frame) {
 // mute ends an agent that lives on after the end of its stdout: no answer and
 // no result can come any more.
 func (k *Link) mute() {
-	limit := &kernel.TimeoutError{What: "the exit of an agent whose output has ended", Limit: k.cfg.Graces.Drain}
+	limit := &session.TimeoutError{What: "the exit of an agent whose output has ended", Limit: k.cfg.Graces.Drain}
 	ctx, cancel := kernel.WithTimeout(k.life, k.cfg.Clock, limit)
 	defer cancel()
 	if k.cfg.Exec.Await(ctx, k.proc.Exited()) == nil || k.life.Err() != nil {
@@ -290,7 +290,7 @@ func (k *Link) mustRead() bool {
 
 // skip reports a line above the ceiling.
 func (p *pump) skip(line protocol.Line) {
-	p.cfg.Ledger.Emit(event.Oversize{Length: line.Oversize, Ceiling: p.maxLine(), Head: string(line.Head)})
+	p.cfg.Ledger.Emit(session.OversizeLine{Length: line.Oversize, Ceiling: p.maxLine(), Head: string(line.Head)})
 	p.tell = p.cfg.Ledger.PutSkipped(protocol.OversizeFrame(line.Head, line.Oversize, p.maxLine())) || p.tell
 }
 

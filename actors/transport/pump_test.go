@@ -9,11 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // padded is a content line of exactly size bytes.
@@ -37,12 +36,12 @@ func TestNoiseIsReportedAndPassed(t *testing.T) {
 		want = append(want, assistant(99))
 		r.settle()
 		assert.Equal(t, want, r.content(), "the session goes on, chunks of %d", chunk)
-		reported := eventsOf[event.Noise](r)
+		reported := eventsOf[session.NoiseLine](r)
 		require.Len(t, reported, len(noise))
 		var frameError *protocol.FrameError
 		require.ErrorAs(t, reported[0].Err, &frameError)
 		assert.Equal(t, protocol.NotObject, frameError.Kind)
-		r.proc.exit(transport.ExitStatus{})()
+		r.proc.exit(session.ExitStatus{})()
 		s := r.ended()
 		assert.Equal(t, strings.Join(noise, "\n")+"\n", s.Noise)
 	}
@@ -54,7 +53,7 @@ func TestTheTailOfNoiseIsBounded(t *testing.T) {
 	for i := range 100 {
 		r.proc.say(fmt.Sprint(i, " ", strings.Repeat("n", 5000)))
 	}
-	r.proc.exit(transport.ExitStatus{})()
+	r.proc.exit(session.ExitStatus{})()
 	s := r.ended()
 	assert.Len(t, s.Noise, 2<<10)
 	assert.Contains(t, s.Noise, "99 nnn")
@@ -66,14 +65,14 @@ func TestAnOversizeLineIsSkippedAndReported(t *testing.T) {
 	long := padded(1001)
 	r.proc.say(assistant(1), padded(1000), long, assistant(2), strings.Repeat("y", 100_000), assistant(3))
 	r.proc.out.write(strings.Repeat("z", 5000)) // and one without an end
-	r.proc.exit(transport.ExitStatus{})()
+	r.proc.exit(session.ExitStatus{})()
 	r.ended()
 	assert.Equal(t, []string{assistant(1), padded(1000), long[:256], assistant(2), assistant(3)}, r.content(), "a message has its place")
-	assert.Equal(t, []event.Oversize{
+	assert.Equal(t, []session.OversizeLine{
 		{Length: 1001, Ceiling: 1000, Head: long[:256]},
 		{Length: 100_000, Ceiling: 1000, Head: strings.Repeat("y", 256)},
 		{Length: 5000, Ceiling: 1000, Head: strings.Repeat("z", 256)},
-	}, eventsOf[event.Oversize](r))
+	}, eventsOf[session.OversizeLine](r))
 }
 
 func TestAResultThatIsSkippedTakesItsTurn(t *testing.T) {
@@ -97,8 +96,8 @@ func TestAResultThatIsSkippedTakesItsTurn(t *testing.T) {
 		_, err := turns[0].Result()
 		require.NoError(t, err)
 		_, err = turns[1].Result()
-		require.ErrorIs(t, err, ledger.ErrResultSkipped)
-		r.proc.exit(transport.ExitStatus{})()
+		require.ErrorIs(t, err, session.ErrResultSkipped)
+		r.proc.exit(session.ExitStatus{})()
 		r.ended()
 	}
 }
@@ -114,8 +113,8 @@ func TestALineAtTheDefaultCeiling(t *testing.T) {
 	got := r.content()
 	require.True(t, len(got) == 2 && got[0] == line && got[1] == assistant(1), "%d lines", len(got)) // too long to print
 	assert.Zero(t, budget.Used())
-	assert.Empty(t, eventsOf[event.Oversize](r))
-	r.proc.exit(transport.ExitStatus{})()
+	assert.Empty(t, eventsOf[session.OversizeLine](r))
+	r.proc.exit(session.ExitStatus{})()
 	r.ended()
 }
 
@@ -140,7 +139,7 @@ func TestAStoppedReaderLeavesThePipeAlone(t *testing.T) {
 		r.settle()
 	}
 	assert.Equal(t, 9, r.proc.out.reads)
-	r.proc.exit(transport.ExitStatus{})()
+	r.proc.exit(session.ExitStatus{})()
 	r.ended()
 }
 
@@ -164,7 +163,7 @@ func TestTwoFullPipes(t *testing.T) {
 	assert.Equal(t, 9, r.proc.out.reads, "while a write is pending it reads on")
 	close(r.proc.in.blocked)
 	r.proc.in.blocked = nil
-	r.proc.exit(transport.ExitStatus{})()
+	r.proc.exit(session.ExitStatus{})()
 	r.ended()
 }
 
@@ -176,7 +175,7 @@ func (r *rig) answer() (n int) {
 			return n
 		}
 		r.ledger.Open(f)
-		for _, q := range r.ledger.Take(ledger.Other) {
+		for _, q := range r.ledger.Take(session.KindOther) {
 			r.ledger.Answer(q, nil, q.Frame.Subtype)
 			n++
 		}
@@ -235,7 +234,7 @@ func TestAnAgentThatAsksAndDoesNotRead(t *testing.T) {
 				assert.Equal(t, requests, answered)
 				assert.Equal(t, requests, strings.Count(r.proc.in.got.String(), "\n"), "answered-once")
 			}
-			r.proc.exit(transport.ExitStatus{})()
+			r.proc.exit(session.ExitStatus{})()
 			r.ended()
 		})
 	}
@@ -256,7 +255,7 @@ func TestAnAgentThatAsksDoesNotReadAndEnds(t *testing.T) {
 		r.answer()
 	}
 	require.NotEmpty(t, r.ledger.Snapshot().Waits)
-	r.proc.exit(transport.ExitStatus{})()
+	r.proc.exit(session.ExitStatus{})()
 	for range 300 {
 		r.settle()
 		r.answer()
@@ -286,7 +285,7 @@ func TestLinesGrowWithinTheBudget(t *testing.T) {
 	assert.Zero(t, budget.Used())
 
 	first.proc.out.write(line[:2<<20])
-	first.proc.exit(transport.ExitStatus{})()
+	first.proc.exit(session.ExitStatus{})()
 	first.ended()
 	assert.Zero(t, budget.Used(), "noise at the end is nobody's")
 }
@@ -301,7 +300,7 @@ func TestALineThatIsReadPaysItsDebt(t *testing.T) {
 	require.EqualValues(t, 3<<20, budget.Used())
 	require.Len(t, r.content(), 1)
 	require.NoError(t, budget.Acquire(t.Context(), r.sched, "another", 2<<20), "it may overdraw now")
-	r.proc.exit(transport.ExitStatus{})()
+	r.proc.exit(session.ExitStatus{})()
 	r.ended()
 }
 
@@ -317,7 +316,7 @@ func TestALinkThatEndsWaitsForNoBudget(t *testing.T) {
 	require.Len(t, waits, 1)
 	assert.Contains(t, waits[0].What, "large line")
 	assert.Equal(t, time.Minute, waits[0].Age)
-	r.proc.exit(transport.ExitStatus{})()
+	r.proc.exit(session.ExitStatus{})()
 	r.ended()
 	assert.Equal(t, time.Minute+4*time.Second, r.sched.Now().Sub(r.start))
 	assert.EqualValues(t, 2<<20, budget.Used(), "what was granted went back")
@@ -330,9 +329,9 @@ func TestSeveralFramesOfALine(t *testing.T) {
 	r.proc.say("\ufeff"+assistant(1)+assistant(2)+" \t"+assistant(3), "\ufeff", "\ufeff"+assistant(4), assistant(5)+`{"type":"assi`)
 	r.settle()
 	assert.Equal(t, []string{assistant(1), assistant(2), assistant(3), assistant(4), assistant(5)}, r.content())
-	assert.Len(t, eventsOf[event.Warning](r), 1, "one for all byte order marks")
-	assert.Len(t, eventsOf[event.Noise](r), 1)
-	r.proc.exit(transport.ExitStatus{})()
+	assert.Len(t, eventsOf[session.Warning](r), 1, "one for all byte order marks")
+	assert.Len(t, eventsOf[session.NoiseLine](r), 1)
+	r.proc.exit(session.ExitStatus{})()
 	r.ended()
 }
 
@@ -351,11 +350,11 @@ func TestABrokenLineIsWaitedForByNobody(t *testing.T) {
 	r.settle()
 	assert.Empty(t, r.content())
 	_, err = call.Answer()
-	require.ErrorIs(t, err, ledger.ErrAnswerBroken)
+	require.ErrorIs(t, err, session.ErrAnswerBroken)
 	_, err = turn.Result()
-	require.ErrorIs(t, err, ledger.ErrResultBroken)
-	assert.Len(t, eventsOf[event.Noise](r), 4)
-	r.proc.exit(transport.ExitStatus{})()
+	require.ErrorIs(t, err, session.ErrResultBroken)
+	assert.Len(t, eventsOf[session.NoiseLine](r), 4)
+	r.proc.exit(session.ExitStatus{})()
 	r.ended()
 }
 
@@ -371,11 +370,11 @@ func TestATerminalThatEchoes(t *testing.T) {
 		require.Contains(t, echo, call.ID)
 		r.proc.say(echo[:len(echo)-cut] + "\r")
 		r.settle()
-		var echoed *ledger.EchoError
+		var echoed *session.EchoError
 		require.ErrorAs(t, r.ledger.InitFailure(), &echoed)
 		assert.Contains(t, echoed.Error(), "docker run -i without -t")
 		assert.Empty(t, r.content())
-		r.proc.exit(transport.ExitStatus{})()
+		r.proc.exit(session.ExitStatus{})()
 		r.ended()
 	}
 }

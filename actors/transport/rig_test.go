@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,7 +34,7 @@ type rig struct {
 	sys    *kernel.System
 	start  time.Time
 	ledger *ledger.Ledger
-	events []event.Event
+	events []session.Event
 	stderr []string
 	frames int // times the router was told
 	moved  int
@@ -44,7 +44,7 @@ type rig struct {
 	lives   int // incarnations of the actor
 }
 
-var graces = transport.Graces{EOF: 5 * time.Second, Terminate: 3 * time.Second, Drain: 2 * time.Second, Sweep: 10 * time.Second}
+var graces = session.Graces{EOF: 5 * time.Second, Terminate: 3 * time.Second, Drain: 2 * time.Second, Sweep: 10 * time.Second}
 
 type setup struct {
 	link   transport.LinkConfig
@@ -68,7 +68,7 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 		},
 		ledger: ledger.Config{
 			Clock: r.sched, Rand: r.sched, Exec: r.sched,
-			Emit: func(e event.Event) { r.events = append(r.events, e) },
+			Emit: func(e session.Event) { r.events = append(r.events, e) },
 			Deny: func(*ledger.Request, string) ([]byte, string) { return nil, "denied" },
 		},
 	}
@@ -155,7 +155,7 @@ func (r *rig) content() []string {
 	}
 }
 
-func eventsOf[E event.Event](r *rig) []E {
+func eventsOf[E session.Event](r *rig) []E {
 	var found []E
 	for _, e := range r.events {
 		if e, ok := e.(E); ok {
@@ -175,9 +175,9 @@ type fake struct {
 	out     *feed
 	err     *feed
 	exited  chan struct{}
-	status  transport.ExitStatus
+	status  session.ExitStatus
 	spawn   func(context.Context) error // before the process is there
-	sweep   func(context.Context) ([]transport.ProcInfo, error)
+	sweep   func(context.Context) ([]session.ProcInfo, error)
 	reapErr error
 	let     bool // go of the outputs by all processes; the pumps only have not seen it
 }
@@ -197,12 +197,12 @@ func (f *fake) note(what string) {
 }
 
 // exit ends the process and closes its outputs.
-func (f *fake) exit(status transport.ExitStatus) func() {
+func (f *fake) exit(status session.ExitStatus) func() {
 	return func() { f.out.close(); f.err.close(); f.end(status) }
 }
 
 // end ends the process itself; whoever else holds its outputs lives on.
-func (f *fake) end(status transport.ExitStatus) {
+func (f *fake) end(status session.ExitStatus) {
 	select {
 	case <-f.exited:
 	default:
@@ -213,10 +213,10 @@ func (f *fake) end(status transport.ExitStatus) {
 
 // exitAfter ends the process some time later.
 func (f *fake) exitAfter(d time.Duration, code int) func() {
-	return func() { f.r.sched.AfterFunc(d, f.exit(transport.ExitStatus{Code: code})) }
+	return func() { f.r.sched.AfterFunc(d, f.exit(session.ExitStatus{Code: code})) }
 }
 
-var killed = transport.ExitStatus{Code: -1, Signal: "SIGKILL"}
+var killed = session.ExitStatus{Code: -1, Signal: "SIGKILL"}
 
 func (f *fake) Spawn(ctx context.Context, _ transport.Command) (transport.Process, error) {
 	f.note("spawn")
@@ -245,7 +245,7 @@ func (f *fake) Stderr() io.Reader {
 	return f.err
 }
 
-func (f *fake) Sweep(ctx context.Context) ([]transport.ProcInfo, error) {
+func (f *fake) Sweep(ctx context.Context) ([]session.ProcInfo, error) {
 	f.note("sweep")
 	if f.sweep != nil {
 		return f.sweep(ctx)
@@ -253,7 +253,7 @@ func (f *fake) Sweep(ctx context.Context) ([]transport.ProcInfo, error) {
 	return nil, nil
 }
 
-func (f *fake) Reap() (transport.ExitStatus, error) { f.note("reap"); return f.status, f.reapErr }
+func (f *fake) Reap() (session.ExitStatus, error) { f.note("reap"); return f.status, f.reapErr }
 
 // say writes lines to stdout.
 func (f *fake) say(lines ...string) {

@@ -2,9 +2,8 @@ package transport
 
 import (
 	"context"
-	"fmt"
+	"github.com/agent-troupe/troupe/session"
 	"io"
-	"time"
 )
 
 // Signal is what a process can be told.
@@ -44,27 +43,6 @@ type File struct {
 	Content []byte
 }
 
-// ExitStatus is how a process ended.
-type ExitStatus struct {
-	Code   int    // -1 when a signal ended it
-	Signal string // "SIGKILL", …; empty when it exited by itself
-}
-
-func (s ExitStatus) String() string {
-	if s.Signal != "" {
-		return "signal " + s.Signal
-	}
-	return fmt.Sprintf("exit code %d", s.Code)
-}
-
-// ProcInfo is a process that was found, or could not be stopped.
-type ProcInfo struct {
-	PID     int
-	Command string
-}
-
-func (p ProcInfo) String() string { return fmt.Sprintf("%d (%s)", p.PID, p.Command) }
-
 // Spawner starts agents. Implementations are safe for concurrent use.
 type Spawner interface {
 	// Spawn starts the process. It may block; ctx ends the attempt, never the
@@ -88,12 +66,12 @@ type Process interface {
 	Kill() error
 	// Sweep ends every process that the agent left behind and returns those
 	// it could not. It may block until ctx ends.
-	Sweep(ctx context.Context) ([]ProcInfo, error)
+	Sweep(ctx context.Context) ([]session.ProcInfo, error)
 	// CloseOutput makes pending and later reads of stdout and stderr end.
 	CloseOutput()
 	// Reap releases what the process held and tells how it ended. It is
 	// called once, last, after Exited.
-	Reap() (ExitStatus, error)
+	Reap() (session.ExitStatus, error)
 }
 
 // announcer is a [Process] that needs no goroutine to wait for what may never
@@ -114,25 +92,4 @@ type announcer interface {
 // is taken for held: the pump may as well have had no time yet.
 type holder interface {
 	OutputHeld() (stdout, stderr bool)
-}
-
-// Graces are the waits of the close ladder.
-type Graces struct {
-	Flush     time.Duration // from the last turn to closing stdin, for agents that have to write out what they hold
-	EOF       time.Duration // from closing stdin to SIGTERM
-	Terminate time.Duration // from SIGTERM to SIGKILL
-	Drain     time.Duration // from the exit to the end of its output
-	Sweep     time.Duration // for the sweep
-}
-
-// WithDefaults fills in the two that are no dialect's: 2 s for Drain, 10 s for
-// Sweep.
-func (g Graces) WithDefaults() Graces {
-	if g.Drain <= 0 {
-		g.Drain = 2 * time.Second
-	}
-	if g.Sweep <= 0 {
-		g.Sweep = 10 * time.Second
-	}
-	return g
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Bounds of the write queue, in bytes. A small line always finds room: the
@@ -51,12 +52,12 @@ func (w *writer) Write(lines []byte, as ledger.Class) error {
 		return io.ErrClosedPipe
 	case as == ledger.Denial:
 	case len(lines) > writeBound:
-		return ledger.ErrTooLarge
+		return session.ErrTooLarge
 	case as == ledger.Again && w.answers > answerBound:
-		return ledger.ErrNoRoom
+		return session.ErrNoRoom
 	case !small && len(w.queue)+len(lines) > writeBound:
 		w.refused = true
-		return ledger.ErrNoRoom
+		return session.ErrNoRoom
 	}
 	if as == ledger.Denial || as != ledger.FromHost && small {
 		w.answers += len(lines)

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // stdin is an agent's stdin that blocks and fails on request.
@@ -136,13 +137,13 @@ func TestTheQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	r := newWriterRig(t)
 	r.in.blocked = make(chan struct{})
-	require.ErrorIs(t, r.Write(make([]byte, writeBound+1), ledger.FromHost), ledger.ErrTooLarge, "however empty the queue")
+	require.ErrorIs(t, r.Write(make([]byte, writeBound+1), ledger.FromHost), session.ErrTooLarge, "however empty the queue")
 	half := make([]byte, writeBound/2)
 	require.NoError(t, r.Write(half, ledger.FromHost))
 	r.run(t) // the first half is being written
 	require.NoError(t, r.Write(half, ledger.FromHost))
 	require.NoError(t, r.Write(half, ledger.FromHost), "the bound is of the queue")
-	require.ErrorIs(t, r.Write(make([]byte, smallLine+1), ledger.FromHost), ledger.ErrNoRoom)
+	require.ErrorIs(t, r.Write(make([]byte, smallLine+1), ledger.FromHost), session.ErrNoRoom)
 	for range 100 {
 		require.NoError(t, r.Write(make([]byte, smallLine), ledger.FromHost), "a small line always finds room")
 	}
@@ -168,12 +169,12 @@ func TestWhatBecomesOfALineWithoutRoom(t *testing.T) {
 		want  error
 		waits bool // somebody is told when there is room
 	}{
-		{"a message", ledger.FromHost, smallLine + 1, ledger.ErrNoRoom, true},
+		{"a message", ledger.FromHost, smallLine + 1, session.ErrNoRoom, true},
 		{"a small message", ledger.FromHost, smallLine, nil, false},
-		{"a message of any size", ledger.FromHost, writeBound + 1, ledger.ErrTooLarge, false},
-		{"an answer", ledger.Answer, smallLine + 1, ledger.ErrNoRoom, true},
+		{"a message of any size", ledger.FromHost, writeBound + 1, session.ErrTooLarge, false},
+		{"an answer", ledger.Answer, smallLine + 1, session.ErrNoRoom, true},
 		{"a small answer", ledger.Answer, smallLine, nil, false},
-		{"an answer of any size", ledger.Answer, writeBound + 1, ledger.ErrTooLarge, false},
+		{"an answer of any size", ledger.Answer, writeBound + 1, session.ErrTooLarge, false},
 		{"a small answer, again", ledger.Again, smallLine, nil, false},
 		{"a denial", ledger.Denial, smallLine + 1, nil, false},
 		{"a denial of any size", ledger.Denial, writeBound + 1, nil, false},
@@ -206,7 +207,7 @@ func TestAnswersThatAreNotTaken(t *testing.T) {
 	eased := r.crammed()
 	require.NotNil(t, eased)
 	assert.Equal(t, eased, r.crammed())
-	require.ErrorIs(t, r.Write([]byte("x"), ledger.Again), ledger.ErrNoRoom, "the agent has it before it, or reads nothing")
+	require.ErrorIs(t, r.Write([]byte("x"), ledger.Again), session.ErrNoRoom, "the agent has it before it, or reads nothing")
 	require.NoError(t, r.Write([]byte("x"), ledger.Answer), "what was read is answered")
 	r.run(t)
 	require.NotNil(t, r.crammed())
@@ -277,7 +278,7 @@ func TestAWriteThatFailsWhileMoreIsQueued(t *testing.T) {
 	r.run(t)
 	require.NoError(t, r.Write([]byte("b\n"), ledger.FromHost))
 	require.NoError(t, r.Write(make([]byte, writeBound-2), ledger.FromHost))
-	require.ErrorIs(t, r.Write(make([]byte, smallLine+1), ledger.FromHost), ledger.ErrNoRoom)
+	require.ErrorIs(t, r.Write(make([]byte, smallLine+1), ledger.FromHost), session.ErrNoRoom)
 	close(r.in.blocked)
 	r.run(t)
 	assert.Equal(t, 1, r.in.writes, "nothing more is tried")

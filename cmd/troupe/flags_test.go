@@ -107,7 +107,7 @@ func TestChooseAgent(t *testing.T) {
 		"none":          {nil, "", "scripted", true},
 		"named":         {nil, "qoder", "qoder", false},
 		"scripted":      {map[string]string{"PATH": bin}, "scripted", "scripted", false},
-		"from a script": {nil, session, "scripted", false},
+		"from a script": {nil, scriptedSession, "scripted", false},
 	} {
 		s := &settings{agent: c.agent}
 		stoodIn, err := s.chooseAgent(func(n string) string { return c.env[n] })

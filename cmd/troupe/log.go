@@ -4,9 +4,9 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // logEvents logs what happens in a runtime until it is shut down, which ends the
@@ -19,9 +19,9 @@ func logEvents(rt *runtime.Runtime, log *slog.Logger) <-chan struct{} {
 		for r := range events {
 			level := r.Event.Level()
 			switch r.Event.(type) {
-			case event.Ended:
+			case session.Ended:
 				level = min(level, slog.LevelInfo) // the command itself says why
-			case event.Warning:
+			case session.Warning:
 				continue // logWarnings has them
 			}
 			log.Log(context.Background(), level, r.Event.String())

@@ -120,7 +120,7 @@ func golden(t *testing.T, name, got string) {
 	assert.Equal(t, string(want), got)
 }
 
-const session = "scripted:testdata/session.yaml"
+const scriptedSession = "scripted:testdata/session.yaml"
 
 func TestText(t *testing.T) {
 	t.Parallel()
@@ -133,7 +133,7 @@ func TestText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			code := w.run(append([]string{"run", "--agent", session, "show", "it"}, args...)...)
+			code := w.run(append([]string{"run", "--agent", scriptedSession, "show", "it"}, args...)...)
 			assert.Equal(t, exitOK, code, w.err)
 			golden(t, "answer.txt", w.out.String())
 			golden(t, name+".txt", w.err.String())
@@ -144,7 +144,7 @@ func TestText(t *testing.T) {
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	assert.Equal(t, exitOK, w.run("run", "--agent", session, "show it", "--output=json"))
+	assert.Equal(t, exitOK, w.run("run", "--agent", scriptedSession, "show it", "--output=json"))
 	var got report
 	require.NoError(t, json.Unmarshal([]byte(w.out.String()), &got))
 	assert.Equal(t, 1, strings.Count(w.out.String(), "\n"))
@@ -167,7 +167,7 @@ func TestStreamJSON(t *testing.T) {
 	t.Parallel()
 	kinds := func(args ...string) (all []string) {
 		w := newWorld()
-		require.Equal(t, exitOK, w.run(append([]string{"run", "--agent", session, "show it", "--yes", "-o", "stream-json"}, args...)...))
+		require.Equal(t, exitOK, w.run(append([]string{"run", "--agent", scriptedSession, "show it", "--yes", "-o", "stream-json"}, args...)...))
 		assert.Empty(t, w.err.String())
 		for line := range strings.Lines(w.out.String()) {
 			var m struct{ Type, Subtype string }

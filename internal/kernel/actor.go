@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/agent-troupe/troupe/session"
 	"github.com/asynkron/protoactor-go/actor"
 )
 
@@ -39,23 +40,6 @@ type Survivor[M any] interface {
 type Down struct {
 	Name   string // as given to Spawn
 	Reason error  // nil when the child was asked to stop
-}
-
-// PanicError is the reason of an actor that panicked.
-type PanicError struct {
-	Value   any
-	Message string // type of the message being handled
-	Stack   []byte
-}
-
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("panic while handling %s: %v", e.Message, e.Value)
-}
-
-// Unwrap returns the panic value when it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
 }
 
 type adapter[M any] struct {
@@ -123,7 +107,7 @@ func (a *adapter[M]) Receive(c actor.Context) {
 func (a *adapter[M]) handle(m M) {
 	defer func() {
 		if r := recover(); r != nil {
-			a.fail(&PanicError{Value: r, Message: fmt.Sprintf("%T", m), Stack: debug.Stack()})
+			a.fail(&session.PanicError{Value: r, Message: fmt.Sprintf("%T", m), Stack: debug.Stack()})
 		}
 	}()
 	chaos := a.ctx.sys.cfg.Chaos
@@ -163,7 +147,7 @@ func (a *adapter[M]) stop() {
 	defer func() { a.ctx.timers.end() }()
 	defer func() {
 		if r := recover(); r != nil {
-			a.crashed(&PanicError{Value: r, Message: "stop", Stack: debug.Stack()})
+			a.crashed(&session.PanicError{Value: r, Message: "stop", Stack: debug.Stack()})
 		}
 	}()
 	a.behavior.Stop(&a.ctx)
@@ -172,7 +156,7 @@ func (a *adapter[M]) stop() {
 func (a *adapter[M]) guard(what string, fn func() error) {
 	defer func() {
 		if r := recover(); r != nil {
-			a.fail(&PanicError{Value: r, Message: what, Stack: debug.Stack()})
+			a.fail(&session.PanicError{Value: r, Message: what, Stack: debug.Stack()})
 		}
 	}()
 	if err := fn(); err != nil {
@@ -202,7 +186,7 @@ func (a *adapter[M]) fail(reason error) {
 func (a *adapter[M]) survive(s Survivor[M], reason error) {
 	defer func() {
 		if p := recover(); p != nil {
-			a.report(&PanicError{Value: p, Message: "survive", Stack: debug.Stack()})
+			a.report(&session.PanicError{Value: p, Message: "survive", Stack: debug.Stack()})
 		}
 	}()
 	s.Survive(&a.ctx, reason)

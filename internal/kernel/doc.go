@@ -4,6 +4,7 @@
 //
 // What lives here: everything that touches protoactor, starts a goroutine,
 // reads a clock or draws a random number. What must not: any knowledge of
-// agents, sessions or the wire protocol. No protoactor type leaves this
-// package.
+// agents, sessions or the wire protocol. Of package session it uses the errors
+// that it returns and users match: TimeoutError and PanicError. No protoactor
+// type leaves this package.
 package kernel

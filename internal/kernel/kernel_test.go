@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -135,7 +136,7 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	_, sys := simulated(t, 1)
 	ref := root(t, sys, &node{})
-	ctx, cancel := kernel.WithTimeout(t.Context(), sys.Clock(), &kernel.TimeoutError{What: "the answer", Limit: time.Second})
+	ctx, cancel := kernel.WithTimeout(t.Context(), sys.Clock(), &session.TimeoutError{What: "the answer", Limit: time.Second})
 	defer cancel()
 	_, err := kernel.Ask(ctx, ref, func(*kernel.Promise[int]) msg { return mute{} })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -163,7 +164,7 @@ func TestFailureStopsTheActorAndTellsItsParent(t *testing.T) {
 		"error on start": {&node{startErr: wrong}, nil, func(t *testing.T, d kernel.Down) { assert.ErrorIs(t, d.Reason, wrong) }},
 		"own wish":       {&node{}, quit{}, func(t *testing.T, d kernel.Down) { assert.NoError(t, d.Reason) }},
 		"panic": {&node{}, boom{}, func(t *testing.T, d kernel.Down) {
-			var p *kernel.PanicError
+			var p *session.PanicError
 			require.ErrorAs(t, d.Reason, &p)
 			assert.Contains(t, p.Error(), "kernel_test.boom")
 			assert.Contains(t, string(p.Stack), "kernel_test.go")

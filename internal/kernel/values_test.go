@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestIdentifiersFollowFromTheSeed(t *testing.T) {
@@ -36,7 +37,7 @@ func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	s := sim.New(1)
 	defer s.Close()
-	ctx, cancel := kernel.WithTimeout(t.Context(), s, &kernel.TimeoutError{What: "it", Limit: time.Second, SetBy: "an option"})
+	ctx, cancel := kernel.WithTimeout(t.Context(), s, &session.TimeoutError{What: "it", Limit: time.Second, SetBy: "an option"})
 	defer cancel()
 	err := s.Await(ctx, make(chan struct{}))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -45,7 +46,7 @@ func TestTimeouts(t *testing.T) {
 	assert.True(t, over.Timeout())
 	assert.EqualError(t, err, "it: no answer within 1s (set by an option)")
 
-	ctx, cancel = kernel.WithTimeout(t.Context(), s, &kernel.TimeoutError{What: "it"})
+	ctx, cancel = kernel.WithTimeout(t.Context(), s, &session.TimeoutError{What: "it"})
 	require.NoError(t, s.Run(10))
 	require.NoError(t, ctx.Err(), "no limit")
 	cancel()

@@ -33,7 +33,7 @@ func TestAnalyzers(t *testing.T) {
 		{lint.MapOrder(), []string{"fleet"}},
 		{lint.Globals(), []string{"sdk", "cmd/troupe"}},
 		{lint.Layers(), []string{
-			"dialect/claude", "transcript", "actors/router", "internal/osproc", "conformance/modelapi", "nowhere", "actors/newcomer", "protocol/tools",
+			"dialect/claude", "session", "transcript", "actors/router", "internal/osproc", "conformance/modelapi", "nowhere", "actors/newcomer", "protocol/tools",
 		}},
 		{lint.PublicProto(), []string{"actors/mcp"}},
 		{lint.Directives(), []string{"runtime/directives"}},
@@ -65,7 +65,7 @@ func TestAnalyzers(t *testing.T) {
 		},
 	}
 	analysistest.Run(t, analysistest.TestData(), all, slices.Sorted(maps.Keys(chosen))...)
-	assert.Len(t, ran, 22)
+	assert.Len(t, ran, 23)
 }
 
 func TestAnalyzersAreValid(t *testing.T) {

@@ -38,9 +38,13 @@ type StartError struct {
 	Err      error
 }
 
-func (e *StartError) Error() string {
+func (e *StartError) Error() string { return "osproc: " + e.Explained() }
+
+// Explained is the text of the error without the name of this package. It names
+// path, directories and what to do, so a session.StartError adds nothing to it.
+func (e *StartError) Explained() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "osproc: %s %q", e.Op, e.Path)
+	fmt.Fprintf(&b, "%s %q", e.Op, e.Path)
 	if e.Op == "chdir" {
 		fmt.Fprintf(&b, " in %q", e.Dir)
 	}

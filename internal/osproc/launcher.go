@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Config holds what all processes of a Launcher share. The zero value works.
@@ -159,7 +160,7 @@ const spawnLimit = 5 * time.Second
 // hangs waits for a spawn that was begun: whoever gets its process can end it
 // in order.
 func (l *Launcher) hangs(s *spawn) bool {
-	ctx, cancel := kernel.WithTimeout(context.Background(), l.cfg.Clock, &kernel.TimeoutError{What: "spawn", Limit: spawnLimit})
+	ctx, cancel := kernel.WithTimeout(context.Background(), l.cfg.Clock, &session.TimeoutError{What: "spawn", Limit: spawnLimit})
 	defer cancel()
 	return l.cfg.Executor.Await(ctx, s.done) != nil
 }

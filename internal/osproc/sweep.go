@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 const (
@@ -176,7 +177,7 @@ func (s *sweeper) sleep(d time.Duration, wake <-chan struct{}) (woken bool) {
 		return true
 	default:
 	}
-	ctx, cancel := kernel.WithTimeout(context.Background(), s.clock, &kernel.TimeoutError{What: "sweep", Limit: d})
+	ctx, cancel := kernel.WithTimeout(context.Background(), s.clock, &session.TimeoutError{What: "sweep", Limit: d})
 	defer cancel()
 	return s.exec.Await(ctx, wake) == nil
 }

@@ -19,7 +19,7 @@ func directories() map[string]string {
 		"protocol": "../../protocol", "tools": "../../protocol/tools", "view": "../../protocol/view",
 		"dialect": "../../dialect", "claude": "../../dialect/claude", "qoder": "../../dialect/qoder",
 		"policy": "../../policy", "ledger": "../../actors/ledger", "transport": "../../actors/transport",
-		"modelpolicy": "../../actors/modelpolicy", "event": "../../actors/event", "actors": "../../actors",
+		"modelpolicy": "../../actors/modelpolicy", "session": "../../session", "actors": "../../actors",
 		"kernel": "../../internal/kernel", "runtime": "../../runtime", "sdk": "../../sdk",
 	}
 }

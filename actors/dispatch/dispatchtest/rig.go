@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
-	"github.com/agent-troupe/troupe/actors/event"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Rig is a callback actor in virtual time, with a record of its answers and
@@ -23,7 +23,7 @@ type Rig struct {
 	Ledger *ledger.Ledger
 	Lines  []string // what was written to the agent
 	Failed []error  // what the events say of callbacks
-	Events []event.CallbackFailed
+	Events []session.CallbackFailed
 
 	t  *testing.T
 	at kernel.Address[message.ToCallback]
@@ -36,8 +36,8 @@ func New(t *testing.T, build func(*Rig) *dispatch.Actor, deny func(*ledger.Reque
 	sys := kernel.NewSystem(r.Sched.Config())
 	r.Ledger = ledger.New(ledger.Config{
 		Clock: r.Sched, Rand: r.Sched, Exec: r.Sched, Deny: deny,
-		Emit: func(e event.Event) {
-			if f, ok := e.(event.CallbackFailed); ok {
+		Emit: func(e session.Event) {
+			if f, ok := e.(session.CallbackFailed); ok {
 				r.Failed, r.Events = append(r.Failed, f.Err), append(r.Events, f)
 			}
 		},

@@ -1,4 +1,4 @@
-package event
+package session
 
 import (
 	"fmt"
@@ -6,8 +6,14 @@ import (
 	"time"
 )
 
-// Event is one report. The concrete types are the structs of this package;
-// more may come, so a switch needs a default.
+// Event is a report of a session about itself, as opposed to a message of the
+// agent: a change of its state, a crash and a restart, a line that could not be
+// read, a callback that failed. Events are values. They hold no content of the
+// conversation beyond the head of a line that could not be read, and never a
+// secret.
+//
+// The concrete types are the structs of this package that have a Level method.
+// Later releases may add some, so a type switch needs a default.
 type Event interface {
 	slog.LogValuer
 	fmt.Stringer
@@ -16,9 +22,9 @@ type Event interface {
 	isEvent()
 }
 
-// Record is an event with the session it belongs to and when it happened, on
+// EventRecord is an event with the session it belongs to and when it happened, on
 // the runtime's clock.
-type Record struct {
+type EventRecord struct {
 	Session string
 	At      time.Time
 	Event   Event
@@ -26,42 +32,43 @@ type Record struct {
 
 // StateChanged is a transition of the session's state machine.
 type StateChanged struct {
-	From, To string
+	From, To string // names of a [State]
 	Reason   string // why, when it is not obvious
 }
 
 // ActorFailed is the crash of an actor of the session's tree.
 type ActorFailed struct {
 	Actor  string
-	Reason error
+	Reason error // a *[PanicError], or what the actor returned
 }
 
 // Supervision is a decision of a supervisor: a restart, a backoff, an
-// escalation.
+// escalation. Decision is an event of package supervisor.
 type Supervision struct{ Decision slog.LogValuer }
 
-// Noise is a line of the agent that is no frame: broken JSON, or JSON that is
+// NoiseLine is a line of the agent that is no frame: broken JSON, or JSON that is
 // no object. The session goes on.
-type Noise struct{ Err error }
+type NoiseLine struct{ Err error } // a *protocol.FrameError
 
-// Oversize is a line above the ceiling. It was skipped; the session goes on.
-type Oversize struct {
-	Length  int64 // bytes
-	Ceiling int   // bytes
-	Head    string
+// OversizeLine is a line of the agent that is longer than MaxLine. It was skipped;
+// the session goes on.
+type OversizeLine struct {
+	Length  int64  // bytes
+	Ceiling int    // bytes
+	Head    string // how the line begins
 }
 
-// Dropped reports partial stream events that were given up because the
-// consumer stood still while a control call needed the pipe.
-type Dropped struct {
+// MessagesDropped says how many partial stream events were dropped, because nobody
+// read the messages while a control call waited for its answer.
+type MessagesDropped struct {
 	Count int
 	Bytes int64
 }
 
-// CallbackFailed is a callback that failed, panicked or ran out of time. Its
-// call was answered: gates deny, hooks and tools answer an error.
+// CallbackFailed is a callback that failed, panicked or exceeded its time limit. Its
+// request was answered: gates deny, hooks and tools answer with an error.
 type CallbackFailed struct {
-	Kind      string // "permission", "hook", "mcp", "model policy"
+	Kind      string // name of a [Kind]
 	Name      string // tool or event
 	RequestID string
 	Err       error
@@ -70,45 +77,47 @@ type CallbackFailed struct {
 // LateAnswer is a callback's answer that nobody waits for any more.
 type LateAnswer struct{ Kind, RequestID string }
 
-// UnexpectedFrame is a control frame that fits nothing: an answer to a call
-// that was never made or is over.
+// UnexpectedFrame is a control frame that belongs to nothing: an answer to a call
+// that was never made or is over. It was ignored.
 type UnexpectedFrame struct{ Type, Subtype, RequestID string }
 
 // RepeatedRequest is a request of the agent that cannot be told from another by
 // its id: it came before, another one of its id is open, or it has no id. Outcome
-// says what became of it.
+// says how it was answered.
 type RepeatedRequest struct{ Kind, RequestID, Outcome string }
 
-// Warning is a configuration that is legal and probably not meant.
+// Warning is something that works and is probably not what the user wants: an
+// option without effect, messages that nobody read, a background task that still
+// ran at the end.
 type Warning struct{ Problem string }
 
 // AuthExpired says that the agent's login is missing or has expired. It comes
 // once in a session.
 type AuthExpired struct{ Reason string }
 
-// Stderr is a line of the agent's stderr.
-type Stderr struct{ Line string }
+// StderrLine is a line of the agent's stderr.
+type StderrLine struct{ Line string }
 
-// EventsLost says that a reader of events has fallen behind, and that the oldest
-// ones it had not taken are gone. It stands where they were.
+// EventsLost says that a reader of events has fallen behind, and how many of the
+// oldest events were dropped. It comes in their place.
 type EventsLost struct{ Count int }
 
-// Ended is the end of the session, with the reason chain.
-type Ended struct{ Reason error }
+// Ended is the end of the session. It is the session's last event.
+type Ended struct{ Reason error } // nil: the host closed it
 
 func (StateChanged) isEvent()    {}
 func (ActorFailed) isEvent()     {}
 func (Supervision) isEvent()     {}
-func (Noise) isEvent()           {}
-func (Oversize) isEvent()        {}
-func (Dropped) isEvent()         {}
+func (NoiseLine) isEvent()       {}
+func (OversizeLine) isEvent()    {}
+func (MessagesDropped) isEvent() {}
 func (CallbackFailed) isEvent()  {}
 func (LateAnswer) isEvent()      {}
 func (UnexpectedFrame) isEvent() {}
 func (RepeatedRequest) isEvent() {}
 func (Warning) isEvent()         {}
 func (AuthExpired) isEvent()     {}
-func (Stderr) isEvent()          {}
+func (StderrLine) isEvent()      {}
 func (EventsLost) isEvent()      {}
 func (Ended) isEvent()           {}
 
@@ -122,13 +131,13 @@ func (ActorFailed) Level() slog.Level { return slog.LevelError }
 func (Supervision) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
-func (Noise) Level() slog.Level { return slog.LevelWarn }
+func (NoiseLine) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
-func (Oversize) Level() slog.Level { return slog.LevelWarn }
+func (OversizeLine) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
-func (Dropped) Level() slog.Level { return slog.LevelWarn }
+func (MessagesDropped) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
 func (CallbackFailed) Level() slog.Level { return slog.LevelWarn }
@@ -149,7 +158,7 @@ func (Warning) Level() slog.Level { return slog.LevelWarn }
 func (AuthExpired) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
-func (Stderr) Level() slog.Level { return slog.LevelDebug }
+func (StderrLine) Level() slog.Level { return slog.LevelDebug }
 
 // Level implements [Event].
 func (EventsLost) Level() slog.Level { return slog.LevelWarn }
@@ -170,11 +179,11 @@ func (e StateChanged) String() string {
 }
 func (e ActorFailed) String() string { return fmt.Sprintf("actor %s failed: %v", e.Actor, e.Reason) }
 func (e Supervision) String() string { return fmt.Sprint("supervisor: ", e.Decision.LogValue()) }
-func (e Noise) String() string       { return fmt.Sprint("noise from the agent: ", e.Err) }
-func (e Oversize) String() string {
+func (e NoiseLine) String() string   { return fmt.Sprint("noise from the agent: ", e.Err) }
+func (e OversizeLine) String() string {
 	return fmt.Sprintf("line of %d bytes skipped, the ceiling is %d", e.Length, e.Ceiling)
 }
-func (e Dropped) String() string {
+func (e MessagesDropped) String() string {
 	return fmt.Sprintf("%d partial messages (%d bytes) dropped: the consumer stands still", e.Count, e.Bytes)
 }
 func (e CallbackFailed) String() string {
@@ -193,7 +202,7 @@ func (e Warning) String() string { return e.Problem }
 func (e AuthExpired) String() string {
 	return "the agent's login is missing or has expired: " + e.Reason
 }
-func (e Stderr) String() string { return "agent stderr: " + e.Line }
+func (e StderrLine) String() string { return "agent stderr: " + e.Line }
 func (e EventsLost) String() string {
 	return fmt.Sprintf("%d events lost: their reader has fallen behind", e.Count)
 }
@@ -214,13 +223,13 @@ func (e ActorFailed) LogValue() slog.Value { return slog.StringValue(e.String())
 func (e Supervision) LogValue() slog.Value { return e.Decision.LogValue() }
 
 // LogValue implements [slog.LogValuer].
-func (e Noise) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e NoiseLine) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e Oversize) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e OversizeLine) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e Dropped) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e MessagesDropped) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
 func (e CallbackFailed) LogValue() slog.Value { return slog.StringValue(e.String()) }
@@ -241,7 +250,7 @@ func (e Warning) LogValue() slog.Value { return slog.StringValue(e.String()) }
 func (e AuthExpired) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e Stderr) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e StderrLine) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
 func (e Ended) LogValue() slog.Value { return slog.StringValue(e.String()) }

@@ -1,4 +1,4 @@
-package kernel
+package session
 
 import (
 	"strconv"
@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Visible writes the runes of s that a terminal does not show as themselves as Go
+// visible writes the runes of s that a terminal does not show as themselves as Go
 // escapes: control characters, bidi marks and other invisible ones, and bytes that
 // are no UTF-8. Newlines and tabs stay.
-func Visible(s string) string {
+func visible(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {
 		r, n := utf8.DecodeRuneInString(s)
@@ -23,6 +23,17 @@ func Visible(s string) string {
 			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
 		}
 		s = s[n:]
+	}
+	return b.String()
+}
+
+// tails is the end of an error's text that says what an agent wrote last.
+func tails(stderr, stdout string) string {
+	var b strings.Builder
+	for _, tail := range []struct{ name, text string }{{"stderr", stderr}, {"stdout", stdout}} {
+		if text := strings.TrimSpace(tail.text); text != "" {
+			b.WriteString("; " + tail.name + ": " + visible(text))
+		}
 	}
 	return b.String()
 }

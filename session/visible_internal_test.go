@@ -1,11 +1,9 @@
-package kernel_test
+package session
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
 func TestVisible(t *testing.T) {
@@ -19,6 +17,6 @@ func TestVisible(t *testing.T) {
 		"cut \xe6\x97":                      `cut \xe6\x97`,
 		"\ufffd":                            "\ufffd",
 	} {
-		assert.Equal(t, want, kernel.Visible(raw))
+		assert.Equal(t, want, visible(raw))
 	}
 }

@@ -1,0 +1,196 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// StartError says that the agent could not be started. Nothing is left of the
+// attempt.
+type StartError struct {
+	Path     string   // what was to be started; may be empty
+	Searched []string // directories that were searched
+	Dir      string   // working directory
+	Argv     []string // without secrets
+	Stderr   string   // tail, when the agent ran at all
+	Err      error    // what went wrong
+}
+
+// explained is a cause whose text names the path, the directories and what to do,
+// so that a [StartError] does not repeat them.
+type explained interface {
+	error
+	Explained() string
+}
+
+func (e *StartError) Error() string {
+	if cause, ok := errors.AsType[explained](e.Err); ok {
+		return "start agent: " + cause.Explained()
+	}
+	var b strings.Builder
+	b.WriteString("start agent")
+	if e.Path != "" {
+		fmt.Fprintf(&b, " %s", e.Path)
+	}
+	if e.Dir != "" {
+		fmt.Fprintf(&b, " in %s", e.Dir)
+	}
+	fmt.Fprintf(&b, ": %v", e.Err)
+	if len(e.Searched) > 0 {
+		fmt.Fprintf(&b, " (searched %s)", strings.Join(e.Searched, ":"))
+	}
+	b.WriteString(tails(e.Stderr, ""))
+	return b.String()
+}
+
+func (e *StartError) Unwrap() error { return e.Err }
+
+// ExitError says that the agent ended when it should not have. The session has
+// failed.
+type ExitError struct {
+	Status ExitStatus
+	// LadderStep is the last step of Troupe's close ladder, and why it was taken, if
+	// a signal of the ladder was sent before the agent ended: then the signal in
+	// Status, or the exit code, is most likely its doing. "": Troupe sent none; the
+	// signal came from the kernel, another process or the agent itself.
+	LadderStep string
+	During     string // "initialize", "a turn", "idle"
+	StderrTail string
+	StdoutTail string // the last line that was no frame
+	LastResult string // subtype, terminal reason, API status and text of the last result, if it was an error
+}
+
+func (e *ExitError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "agent ended during %s: %v", e.During, e.Status)
+	switch {
+	case e.LadderStep != "":
+		fmt.Fprintf(&b, " (after Troupe's close ladder: %s)", e.LadderStep)
+	case e.Status.Signal != "":
+		b.WriteString(" (not sent by Troupe)")
+	case e.Status.Code == 128+15: // observed on Claude Code 2.1.329 and qodercli 1.1.52, which handle the signal
+		b.WriteString(" (as after a SIGTERM, not sent by Troupe)")
+	}
+	if e.LastResult != "" {
+		fmt.Fprintf(&b, "; last result: %s", visible(e.LastResult))
+	}
+	b.WriteString(tails(e.StderrTail, e.StdoutTail))
+	return b.String()
+}
+
+// ExitStatus is how a process ended.
+type ExitStatus struct {
+	Code   int    // -1 when a signal ended it
+	Signal string // "SIGKILL", …; empty when it exited without one
+}
+
+func (s ExitStatus) String() string {
+	if s.Signal != "" {
+		return "signal " + s.Signal
+	}
+	return fmt.Sprintf("exit code %d", s.Code)
+}
+
+// AuthError says that the agent ended, or that a run failed, because the agent's
+// login is missing or has expired. Log in again, or give other credentials.
+type AuthError struct {
+	Backend string
+	Err     error // usually an *[ExitError]
+}
+
+func (e *AuthError) Error() string {
+	return fmt.Sprintf("%s is not logged in, or its login has expired; log in again or give other credentials: %v", e.Backend, e.Err)
+}
+
+func (e *AuthError) Unwrap() error { return e.Err }
+
+// LeftoverError names the processes of an agent that could not be ended. Closing
+// a session returns it.
+type LeftoverError struct {
+	// Processes are those that the sweep found; empty when the sweep failed, and
+	// when a process that it does not know still holds the agent's stdout or stderr.
+	Processes []ProcInfo
+	Err       error // why the sweep failed, [ErrStdoutHeld] or [ErrStderrHeld]
+}
+
+func (e *LeftoverError) Error() string {
+	switch {
+	case errors.Is(e.Err, ErrStdoutHeld), errors.Is(e.Err, ErrStderrHeld):
+		return e.Err.Error()
+	case len(e.Processes) == 0:
+		return fmt.Sprintf("the agent's process tree could not be swept: %v", e.Err)
+	}
+	names := make([]string, len(e.Processes))
+	for i, p := range e.Processes {
+		names[i] = p.String()
+	}
+	return fmt.Sprintf("%d processes of the agent did not stop: %s", len(names), strings.Join(names, ", "))
+}
+
+func (e *LeftoverError) Unwrap() error { return e.Err }
+
+// ProcInfo is a process that was found, or could not be stopped.
+type ProcInfo struct {
+	PID     int
+	Command string
+}
+
+func (p ProcInfo) String() string { return fmt.Sprintf("%d (%s)", p.PID, p.Command) }
+
+// KilledError says that the agent did not end in time and was killed, and that
+// none of its processes is left. What it had not written to its transcript is
+// lost. Closing a session returns it.
+type KilledError struct{}
+
+func (*KilledError) Error() string {
+	return "the agent did not end in time and was killed; raise Graces, or look at what it was doing"
+}
+
+// GatesOffError says that the agent began to answer without calling its hooks,
+// so that it would have called no gate of the session either. Troupe killed the
+// agent, and the session has failed.
+type GatesOffError struct {
+	// Seen is the message that came before any call of a hook: system/init, or
+	// assistant.
+	Seen string
+}
+
+func (e *GatesOffError) Error() string {
+	return fmt.Sprintf("the agent calls no hooks, so no gate would be asked (%s came without UserPromptSubmit), and was killed: "+
+		"look for CLAUDE_CODE_SIMPLE in its environment and settings files, and for --bare", e.Seen)
+}
+
+// EchoError says that what the host writes to the agent's stdin comes back on its
+// stdout: a terminal is between them, as with docker run -t or ssh -t. The start
+// fails.
+type EchoError struct{}
+
+func (*EchoError) Error() string {
+	return "the agent's stdin is echoed on its stdout by a terminal: start the agent without one " +
+		"(docker run -i without -t, ssh -T) or switch the echo off (stty -echo -icanon)"
+}
+
+// WritesLostError says that the agent's disk was full, so that part of the
+// transcript or of its settings was not written: a later resume will miss
+// messages. Observed on Claude Code 2.1.329 (system/session_writes_lost).
+type WritesLostError struct {
+	Code string   `json:"error_code"` // ENOSPC, EDQUOT
+	Lost []string `json:"lost"`       // transcript, global_config
+}
+
+func (e *WritesLostError) Error() string {
+	return fmt.Sprintf("the agent could not write (%s): %s lost; free disk space; a resumed session will miss messages", e.Code, strings.Join(e.Lost, ", "))
+}
+
+// ProtocolVersionError says that the agent speaks another major version of the
+// protocol. The start fails; install a release of the agent that fits.
+type ProtocolVersionError struct {
+	Backend string
+	Version string // the agent's
+	Major   string // the one this library speaks
+}
+
+func (e *ProtocolVersionError) Error() string {
+	return fmt.Sprintf("%s speaks protocol version %s, this library %s.x: install an agent that fits", e.Backend, e.Version, e.Major)
+}

@@ -1,0 +1,50 @@
+package session
+
+import "fmt"
+
+// State is the place of a session in its life. The zero value is StateAdmitting.
+// Every change of it is a [StateChanged] event.
+type State int
+
+// States of a session, in the order of its life. A session that works changes
+// freely among StateReady to StateAwaitingConsumer.
+const (
+	StateAdmitting        State = iota // the runtime has not started it yet
+	StateStarting                      // the agent's process is being started
+	StateInitializing                  // the process runs; the initialize call has no answer yet
+	StateReady                         // it waits for a user message
+	StateRunning                       // the agent works on a user message
+	StateAwaitingHost                  // a request of the agent waits for a person or a callback of the host
+	StateAwaitingConsumer              // reading has stopped until the host reads messages
+	StateRecovering                    // the agent is being started again
+	StatePassivated                    // the session has no process, and starts one when it needs it
+	StateClosing                       // the agent is being ended
+	StateClosed                        // ended as the host asked
+	StateFailed                        // ended with an error
+)
+
+func (s State) String() string {
+	names := [...]string{
+		"admitting", "starting", "initializing", "ready", "running", "awaiting_host",
+		"awaiting_consumer", "recovering", "passivated", "closing", "closed", "failed",
+	}
+	if s < 0 || int(s) >= len(names) {
+		return fmt.Sprintf("state(%d)", int(s))
+	}
+	return names[s]
+}
+
+// Terminal reports whether the session has ended.
+func (s State) Terminal() bool { return s == StateClosed || s == StateFailed }
+
+// MarshalText writes the state's name.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// IllegalTransitionError is the reason of a session that tried to change its
+// state in a way that the state machine does not allow. It is a bug of this
+// library.
+type IllegalTransitionError struct{ From, To State }
+
+func (e *IllegalTransitionError) Error() string {
+	return fmt.Sprintf("session: illegal transition %v -> %v", e.From, e.To)
+}
