@@ -98,7 +98,7 @@ type CanUseToolRequest struct {
 	// other, for a call that no rule allows (observed on 2.1.329).
 	DecisionReason           string `json:"decision_reason,omitempty"`
 	DecisionReasonType       string `json:"decision_reason_type,omitempty"`        // open set: treat unknown values as other
-	DecisionReasonCode       string `json:"decision_reason_code,omitempty"`        // not seen in a recording
+	DecisionReasonCode       string `json:"decision_reason_code,omitempty"`        // outside_reads_blocked, org_ask_ceiling, …: something that a host can change
 	DecisionReasonRuleSource string `json:"decision_reason_rule_source,omitempty"` // the settings source of a rule that asks
 	// DecisionReasonHookEvent is the event of a hook that asked, with
 	// DecisionReasonType hook.

@@ -16,37 +16,37 @@ type Delta interface {
 
 // DeltaText adds text.
 type DeltaText struct {
-	Text string `json:"text"`
+	Text string `json:"text"` // append it; UTF-8, cut at any character
 }
 
 // DeltaThinking adds thinking.
 type DeltaThinking struct {
-	Thinking string `json:"thinking"`
+	Thinking string `json:"thinking"` // append it; "" with EstimatedTokens
 	// EstimatedTokens is set by some models instead of the thinking.
 	EstimatedTokens int64 `json:"estimated_tokens,omitempty"`
 }
 
 // DeltaSignature is the signature of the thinking.
 type DeltaSignature struct {
-	Signature string `json:"signature"`
+	Signature string `json:"signature"` // the whole signature
 }
 
 // DeltaInputJSON adds a piece of a tool's input. The pieces of a block joined
 // are its JSON; one alone is not.
 type DeltaInputJSON struct {
-	PartialJSON string `json:"partial_json"`
+	PartialJSON string `json:"partial_json"` // append it; may be ""
 }
 
 // DeltaCitations adds one citation, as it came.
 type DeltaCitations struct {
-	Citation json.RawMessage `json:"citation"`
+	Citation json.RawMessage `json:"citation"` // an object
 }
 
 // DeltaUnknown is a delta that this package does not know, or a known one
 // that does not decode.
 type DeltaUnknown struct {
-	Type string
-	Raw  json.RawMessage
+	Type string          // the delta's type as it came; "" if absent
+	Raw  json.RawMessage // the whole delta, written back unchanged
 	// Err says why a known type did not decode; nil for an unknown type.
 	Err error
 }

@@ -104,7 +104,7 @@ func (k FrameErrorKind) String() string {
 // FrameError is the error of [ParseFrame]. It says nothing about the lines
 // before and after: the stream can be read on.
 type FrameError struct {
-	Kind FrameErrorKind
+	Kind FrameErrorKind // which of the rules the line breaks
 	// Head is a copy of the first bytes of the line, at most 256.
 	Head []byte
 	// Len is the length of the line in bytes.

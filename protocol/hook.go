@@ -61,7 +61,7 @@ func HookEvents() []HookEvent {
 type HookMatcher struct {
 	// Matcher is a pattern over the tool name or its like; "" matches all.
 	Matcher         string   `json:"matcher,omitempty"`
-	HookCallbackIDs []string `json:"hookCallbackIds"`
+	HookCallbackIDs []string `json:"hookCallbackIds"` // chosen by the host; HookCallbackRequest.CallbackID names one
 	// Timeout is in seconds, fractions allowed; 0 is the agent's default.
 	Timeout float64 `json:"timeout,omitempty"`
 }

@@ -17,16 +17,16 @@ type HookInput interface {
 
 // HookBase is embedded in every hook input.
 type HookBase struct {
-	HookEventName  HookEvent      `json:"hook_event_name"`
-	SessionID      string         `json:"session_id"`
-	TranscriptPath string         `json:"transcript_path"`
-	Cwd            string         `json:"cwd"`
-	PromptID       string         `json:"prompt_id,omitempty"`
-	PermissionMode PermissionMode `json:"permission_mode,omitempty"`
+	HookEventName  HookEvent      `json:"hook_event_name"`           // selects the type of the input
+	SessionID      string         `json:"session_id"`                // the agent's session
+	TranscriptPath string         `json:"transcript_path"`           // the transcript's file on the agent's machine, JSON lines
+	Cwd            string         `json:"cwd"`                       // the session's working directory
+	PromptID       string         `json:"prompt_id,omitempty"`       // uuid of the prompt that this belongs to; "" before the first
+	PermissionMode PermissionMode `json:"permission_mode,omitempty"` // "": not said
 	// AgentID and AgentType are set inside a subagent.
 	AgentID   string      `json:"agent_id,omitempty"`
-	AgentType string      `json:"agent_type,omitempty"`
-	Effort    *HookEffort `json:"effort,omitempty"`
+	AgentType string      `json:"agent_type,omitempty"` // also set in a session started with --agent, without AgentID
+	Effort    *HookEffort `json:"effort,omitempty"`     // nil: not said
 }
 
 // Base implements [HookInput].
@@ -37,19 +37,19 @@ func (b *HookBase) Event() HookEvent { return b.HookEventName }
 
 // HookEffort is the model's effort.
 type HookEffort struct {
-	Level string `json:"level"`
+	Level string `json:"level"` // low, medium, high, xhigh, max: what the model gets
 }
 
 // MCPServerProvenance says where an MCP server was configured.
 type MCPServerProvenance struct {
-	Name   string `json:"name"`
-	Source string `json:"source"`
+	Name   string `json:"name"`   // as configured
+	Source string `json:"source"` // sdk, plugin, user, project, local, dynamic, managed, enterprise, claudeai, agent, …
 }
 
 // UnknownHookInput is the input of an event that this package does not know.
 type UnknownHookInput struct {
 	HookBase
-	Raw json.RawMessage `json:"-"`
+	Raw json.RawMessage `json:"-"` // the whole input
 }
 
 // DecodeHookInput decodes the input of a hook callback by its

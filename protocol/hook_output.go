@@ -20,17 +20,19 @@ type HookJSONOutput struct {
 	// Async tells the agent not to wait. AsyncTimeout is in milliseconds.
 	// No other field counts then.
 	Async        bool   `json:"async,omitempty"`
-	AsyncTimeout Millis `json:"asyncTimeout,omitempty"`
+	AsyncTimeout Millis `json:"asyncTimeout,omitempty"` // 0: the agent's default
 
 	// Continue false ends the turn after this hook; a PreToolUse hook does
 	// not stop its tool by it (observed on Claude Code 2.1.329). nil is true.
 	Continue       *bool  `json:"continue,omitempty"`
-	StopReason     string `json:"stopReason,omitempty"`
-	SuppressOutput bool   `json:"suppressOutput,omitempty"`
+	StopReason     string `json:"stopReason,omitempty"`     // shown to the person, with Continue false
+	SuppressOutput bool   `json:"suppressOutput,omitempty"` // leave the hook's output out of the transcript
 	// Decision is block, or approve, which is of old.
-	Decision         string `json:"decision,omitempty"`
-	Reason           string `json:"reason,omitempty"`
-	SystemMessage    string `json:"systemMessage,omitempty"`
+	Decision      string `json:"decision,omitempty"`
+	Reason        string `json:"reason,omitempty"`        // for the model, with Decision block
+	SystemMessage string `json:"systemMessage,omitempty"` // shown to the person as a warning
+	// TerminalSequence is an OSC title or notification for the agent's
+	// terminal; others are dropped.
 	TerminalSequence string `json:"terminalSequence,omitempty"`
 	// Specific is the part that belongs to the event; nil for none.
 	Specific HookSpecificOutput `json:"-"`
@@ -151,16 +153,16 @@ func newHookOutput(event HookEvent) HookSpecificOutput {
 type PreToolUseOutput struct {
 	// PermissionDecision "" leaves the decision to others.
 	PermissionDecision       HookPermission `json:"permissionDecision,omitempty"`
-	PermissionDecisionReason string         `json:"permissionDecisionReason,omitempty"`
+	PermissionDecisionReason string         `json:"permissionDecisionReason,omitempty"` // with deny for the model, else for the person
 	// UpdatedInput replaces the tool's input, also without a decision.
 	UpdatedInput      json.RawMessage `json:"updatedInput,omitempty"`
-	AdditionalContext string          `json:"additionalContext,omitempty"`
+	AdditionalContext string          `json:"additionalContext,omitempty"` // text for the model; "": none
 }
 
 // PostToolUseOutput changes what the model sees of a tool's output.
 type PostToolUseOutput struct {
-	AdditionalContext string `json:"additionalContext,omitempty"`
-	ClassifierContext string `json:"classifierContext,omitempty"`
+	AdditionalContext string `json:"additionalContext,omitempty"` // text for the model; "": none
+	ClassifierContext string `json:"classifierContext,omitempty"` // text for the classifier of permission mode auto, not for the model
 	// UpdatedToolOutput must have the shape of the tool's output: Claude
 	// Code ignored a string for Bash (observed on 2.1.329).
 	UpdatedToolOutput json.RawMessage `json:"updatedToolOutput,omitempty"`
@@ -170,79 +172,79 @@ type PostToolUseOutput struct {
 
 // PermissionRequestOutput decides in place of a person. The zero value denies.
 type PermissionRequestOutput struct {
-	Decision PermissionResult `json:"decision"`
+	Decision PermissionResult `json:"decision"` // only Behavior, inputs, updates, Message and Interrupt count
 }
 
 // PermissionDeniedOutput may ask the model to try again.
 type PermissionDeniedOutput struct {
-	Retry bool `json:"retry,omitempty"`
+	Retry bool `json:"retry,omitempty"` // the model may make the call again
 }
 
 // UserPromptSubmitOutput adds to a prompt.
 type UserPromptSubmitOutput struct {
-	AdditionalContext      string `json:"additionalContext,omitempty"`
-	SessionTitle           string `json:"sessionTitle,omitempty"`
-	SuppressOriginalPrompt bool   `json:"suppressOriginalPrompt,omitempty"`
+	AdditionalContext      string `json:"additionalContext,omitempty"`      // text for the model, with the prompt; "": none
+	SessionTitle           string `json:"sessionTitle,omitempty"`           // a new title; "": unchanged
+	SuppressOriginalPrompt bool   `json:"suppressOriginalPrompt,omitempty"` // a block does not repeat the prompt
 }
 
 // UserPromptExpansionOutput adds to an expanded prompt.
 type UserPromptExpansionOutput struct {
-	AdditionalContext      string `json:"additionalContext,omitempty"`
-	SuppressOriginalPrompt bool   `json:"suppressOriginalPrompt,omitempty"`
+	AdditionalContext      string `json:"additionalContext,omitempty"`      // text for the model, with the prompt; "": none
+	SuppressOriginalPrompt bool   `json:"suppressOriginalPrompt,omitempty"` // a block does not repeat the prompt
 }
 
 // SessionStartOutput adds to a new session.
 type SessionStartOutput struct {
-	AdditionalContext  string   `json:"additionalContext,omitempty"`
-	InitialUserMessage string   `json:"initialUserMessage,omitempty"`
-	SessionTitle       string   `json:"sessionTitle,omitempty"`
-	WatchPaths         []string `json:"watchPaths,omitempty"`
-	ReloadSkills       bool     `json:"reloadSkills,omitempty"`
+	AdditionalContext  string   `json:"additionalContext,omitempty"`  // text for the model; "": none
+	InitialUserMessage string   `json:"initialUserMessage,omitempty"` // the first prompt; "": none
+	SessionTitle       string   `json:"sessionTitle,omitempty"`       // a new title; "": unchanged
+	WatchPaths         []string `json:"watchPaths,omitempty"`         // absolute paths for FileChanged hooks
+	ReloadSkills       bool     `json:"reloadSkills,omitempty"`       // look for skills again, after the hook may have added some
 }
 
 // PreModelSwitchOutput decides on a change of the model.
 type PreModelSwitchOutput struct {
-	PermissionDecision       HookPermission `json:"permissionDecision,omitempty"` // allow, deny, ask
-	PermissionDecisionReason string         `json:"permissionDecisionReason,omitempty"`
+	PermissionDecision       HookPermission `json:"permissionDecision,omitempty"`       // allow, deny, ask
+	PermissionDecisionReason string         `json:"permissionDecisionReason,omitempty"` // for the person
 }
 
 // ElicitationOutput answers in place of a person, for the events Elicitation
 // and ElicitationResult.
 type ElicitationOutput struct {
-	Name    HookEvent       `json:"-"`
-	Action  string          `json:"action,omitempty"` // accept, decline, cancel
-	Content json.RawMessage `json:"content,omitempty"`
+	Name    HookEvent       `json:"-"`                 // [HookElicitation] or [HookElicitationResult]
+	Action  string          `json:"action,omitempty"`  // accept, decline, cancel
+	Content json.RawMessage `json:"content,omitempty"` // an object of the requested schema; only with accept
 }
 
 // WatchPathsOutput asks for more files to be watched, for the events
 // CwdChanged and FileChanged.
 type WatchPathsOutput struct {
-	Name       HookEvent `json:"-"`
-	WatchPaths []string  `json:"watchPaths,omitempty"`
+	Name       HookEvent `json:"-"`                    // [HookCwdChanged] or [HookFileChanged]
+	WatchPaths []string  `json:"watchPaths,omitempty"` // absolute; they replace those of the hook before
 }
 
 // WorktreeCreateOutput says where the worktree is.
 type WorktreeCreateOutput struct {
-	WorktreePath string `json:"worktreePath"`
+	WorktreePath string `json:"worktreePath"` // absolute
 }
 
 // MessageDisplayOutput replaces the text that is shown.
 type MessageDisplayOutput struct {
-	DisplayContent string `json:"displayContent,omitempty"`
+	DisplayContent string `json:"displayContent,omitempty"` // shown in place of the delta; "": the delta
 }
 
 // ContextOutput adds context, for the events that allow no more: Notification,
 // PostModelSwitch, PostToolBatch, PostToolUseFailure, Setup, Stop,
 // SubagentStart and SubagentStop.
 type ContextOutput struct {
-	Name              HookEvent `json:"-"`
-	AdditionalContext string    `json:"additionalContext,omitempty"`
+	Name              HookEvent `json:"-"`                           // one of the events listed above
+	AdditionalContext string    `json:"additionalContext,omitempty"` // text for the model; "": none
 }
 
 // UnknownHookOutput is the part for an event that this package does not know.
 type UnknownHookOutput struct {
-	Name HookEvent       `json:"-"`
-	Raw  json.RawMessage `json:"-"`
+	Name HookEvent       `json:"-"` // the event
+	Raw  json.RawMessage `json:"-"` // the whole hookSpecificOutput, an object
 }
 
 // Event implements [HookSpecificOutput].
