@@ -127,5 +127,5 @@ func (k *Core) giveUpFlush(why error) {
 }
 
 func (k *Core) notFlushed(subtype string, err error) {
-	k.cfg.Emit(session.Warning{Problem: fmt.Sprintf("%s before the end of stdin failed: %v", subtype, err)})
+	k.cfg.Emit(session.WarningIssued{Problem: fmt.Sprintf("%s before the end of stdin failed: %v", subtype, err)})
 }

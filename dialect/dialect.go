@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Dialect is one agent's way to speak the protocol. Implementations are stateless and safe for concurrent use.
@@ -12,8 +13,8 @@ type Dialect interface {
 	// Name is the backend's name as used in errors and reports: "claude", "qoder".
 	Name() string
 
-	// Validate checks the options before anything starts. err joins one *ConfigError for each impossible option.
-	Validate(o *Options) (warnings []Warning, err error)
+	// Validate checks the options before anything starts. err joins one *session.ConfigError for each impossible option.
+	Validate(o *Options) (warnings []session.Warning, err error)
 
 	// Launch says how to start the agent. It fails with the same errors as Validate.
 	Launch(o *Options) (Launch, error)
@@ -22,12 +23,12 @@ type Dialect interface {
 	Initialize(o *Options) (json.RawMessage, error)
 
 	// CheckInitialize finds out from the initialize response whether the agent serves what the options rely on. It
-	// fails with an *UnsupportedCapabilityError; the session must then end, since the agent runs without it.
+	// fails with a *session.UnsupportedCapabilityError; the session must then end, since the agent runs without it.
 	CheckInitialize(o *Options, response json.RawMessage) error
 
 	// Resume returns the options of a next incarnation of the session: the same, but it takes up sessionID where it
 	// is, and neither forks nor cuts it again. rerun has the agent run an interrupted turn again by itself, tools
-	// included, which an agent may not serve (*UnsupportedCapabilityError).
+	// included, which an agent may not serve (*session.UnsupportedCapabilityError).
 	Resume(o *Options, sessionID string, rerun bool) (*Options, error)
 
 	// AfterInitialize lists the requests to send, in order, between the initialize response and the first user line.
@@ -41,7 +42,7 @@ type Dialect interface {
 	UserLine(d UserDefaults, m *protocol.UserMessage) ([]byte, error)
 
 	// Encode returns the inner request object of a control request, with the dialect's discriminators. A request
-	// this agent never serves gives an *UnsupportedCapabilityError.
+	// this agent never serves gives a *session.UnsupportedCapabilityError.
 	Encode(r protocol.HostRequest) (json.RawMessage, error)
 
 	// Capability is what the agent must announce before r may be sent; empty when nothing is needed.
@@ -59,7 +60,7 @@ type Dialect interface {
 	HookFailure(event protocol.HookEvent, reason string) (response json.RawMessage, errText string)
 
 	// ModelPolicyAnswer encodes the answer to a get_model_policy request. Agents without model policies give an
-	// *UnsupportedCapabilityError.
+	// *session.UnsupportedCapabilityError.
 	ModelPolicyAnswer(reply protocol.ModelPolicyReply) (json.RawMessage, error)
 
 	// Traits are the agent's habits that shape how it is driven.
@@ -126,7 +127,7 @@ type Launch struct {
 	// HoldFirstUserLine: with these options the first user line must wait for the initialize response.
 	HoldFirstUserLine bool
 
-	Warnings []Warning // those of Validate
+	Warnings []session.Warning // those of Validate
 }
 
 // EnvVar is an environment variable for the agent.

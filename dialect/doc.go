@@ -5,5 +5,6 @@
 // nothing here calls the user back: [Options] carries no functions, only the facts derived from them. The same input
 // always gives the same bytes, in the same order.
 //
-// The dialects themselves live in the claude and qoder subpackages. Wire types live in package protocol.
+// The dialects themselves live in the claude and qoder subpackages. Wire types live in package protocol, errors and
+// warnings about options in package session.
 package dialect

@@ -11,7 +11,7 @@ import (
 // value is valid apart from Qoder's Auth, and sends what the vendor's own SDK sends when nothing is given.
 //
 // Names are the vendors' in Go casing. A comment ends with the backends that know the field, unless all do. Giving a
-// field to a backend that lacks it is a *ConfigError, or a Warning where the vendor's own SDK takes the option and
+// field to a backend that lacks it is a *session.ConfigError, or a session.Warning where the vendor's own SDK takes the option and
 // does nothing with it. An Options is not changed by this package and may be shared for reading.
 type Options struct {
 	// Process.

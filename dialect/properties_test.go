@@ -13,11 +13,12 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // wire is everything a dialect makes of some options.
 type wire struct {
-	Warnings   []dialect.Warning
+	Warnings   []session.Warning
 	Err        string
 	Launch     dialect.Launch
 	Initialize string
@@ -172,7 +173,7 @@ func TestRefusalsNameTheirOption(t *testing.T) {
 				want = other
 			}
 			var named bool
-			for _, e := range dialect.ConfigErrors(err) {
+			for _, e := range session.ConfigErrors(err) {
 				named = named || e.Option == want
 				assert.Equal(t, name, e.Backend)
 				assert.NotEmpty(t, e.Problem)

@@ -12,11 +12,12 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func named(err error) []string {
 	var out []string
-	for _, e := range dialect.ConfigErrors(err) {
+	for _, e := range session.ConfigErrors(err) {
 		out = append(out, e.Option)
 	}
 	return out
@@ -334,7 +335,7 @@ func TestShadowsByTheirSource(t *testing.T) {
 			refused := func(x dialect.Options) []string {
 				_, err := dialects()["claude"].Validate(&x)
 				var at []string
-				for _, e := range dialect.ConfigErrors(err) {
+				for _, e := range session.ConfigErrors(err) {
 					at = append(at, e.Option)
 				}
 				return at

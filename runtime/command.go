@@ -60,7 +60,7 @@ func (spec *Spec) facts() (dialect.Options, error) {
 	for _, m := range spec.MCPServers {
 		initialize, tools, err := m.Manifest()
 		if err != nil {
-			return opts, &dialect.ConfigError{
+			return opts, &session.ConfigError{
 				Option: "mcpServers." + m.Name(), Backend: spec.Dialect.Name(),
 				Problem: err.Error(), Fix: "mend the server's tools",
 			}

@@ -64,7 +64,7 @@ type Spec struct {
 	// the fields below.
 	Options dialect.Options
 	// Warnings come before those that the dialect has about Options.
-	Warnings []dialect.Warning
+	Warnings []session.Warning
 	// Program is an agent in this process; Spawner starts it elsewhere. With
 	// neither it is a process of this machine.
 	Program agent.Program

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Plan is how a session would start its agent, and what it would say first. It
@@ -15,7 +16,7 @@ type Plan struct {
 	Initialize json.RawMessage
 	// Requests follow the answer to initialize, before the first user message.
 	Requests []json.RawMessage
-	Warnings []dialect.Warning
+	Warnings []session.Warning
 	// Timeouts are the limits that would be in force on this side.
 	Timeouts []Timeout
 }

@@ -25,7 +25,7 @@ type Session struct {
 	rt          *Runtime
 	dialect     dialect.Dialect
 	core        *actors.Core
-	warnings    []dialect.Warning
+	warnings    []session.Warning
 	events      *handler            // nil without Spec.OnEvent
 	authExpires func(reason string) // nil without Spec.OnAuthExpired
 }
@@ -53,7 +53,7 @@ func (rt *Runtime) newSession(spec Spec) (*Session, error) {
 		return nil, err
 	}
 	for _, w := range s.warnings {
-		s.emit(session.Warning{Problem: w.String()})
+		s.emit(session.WarningIssued{Problem: w.String()})
 	}
 	return s, nil
 }
@@ -123,7 +123,7 @@ func (s *Session) AgentSessionID() string { return s.core.Ledger.SessionID() }
 func (s *Session) State() session.State { return s.core.State() }
 
 // Warnings are the legal and probably unintended things in the options.
-func (s *Session) Warnings() []dialect.Warning { return s.warnings }
+func (s *Session) Warnings() []session.Warning { return s.warnings }
 
 // Initialized is the agent's answer to the initialize call.
 func (s *Session) Initialized() json.RawMessage { return s.core.Ledger.Initialized() }
@@ -269,7 +269,7 @@ func (s *Session) Messages(ctx context.Context) iter.Seq2[protocol.Message, erro
 // *session.ControlError.
 func (s *Session) Call(ctx context.Context, req protocol.HostRequest, resp any, limit time.Duration) error {
 	if need := s.dialect.Capability(req); need != "" && !contains(s.Capabilities(), need) {
-		return &dialect.UnsupportedCapabilityError{Backend: s.dialect.Name(), Capability: need, Request: req.Subtype()}
+		return &session.UnsupportedCapabilityError{Backend: s.dialect.Name(), Capability: need, Request: req.Subtype()}
 	}
 	body, err := s.dialect.Encode(req)
 	if err != nil {
@@ -322,7 +322,7 @@ func (s *Session) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, err
 		for i, t := range left {
 			names[i] = strings.TrimSpace(t.TaskID + " " + t.Description)
 		}
-		s.emit(session.Warning{Problem: "the run ends although background tasks live (Limits.Background): " + strings.Join(names, ", ")})
+		s.emit(session.WarningIssued{Problem: "the run ends although background tasks live (Limits.Background): " + strings.Join(names, ", ")})
 	}
 	return left, err
 }

@@ -175,7 +175,7 @@ func TestACallThatTheAgentCannotServe(t *testing.T) {
 	spec.Dialect = needy{spec.Dialect}
 	s := w.open(spec)
 	err := s.Call(t.Context(), &protocol.InterruptRequest{}, nil, 0)
-	var missing *dialect.UnsupportedCapabilityError
+	var missing *session.UnsupportedCapabilityError
 	require.ErrorAs(t, err, &missing)
 	assert.Equal(t, "telepathy_v1", missing.Capability)
 }

@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -17,7 +16,7 @@ import (
 type (
 	// ConfigError is an option that cannot work. All of them are found before
 	// anything starts and come joined; see [ConfigErrors].
-	ConfigError = dialect.ConfigError
+	ConfigError = session.ConfigError
 	// StartError says that the agent could not be started.
 	StartError = session.StartError
 	// ExitError says that the agent ended when it should not have.
@@ -31,6 +30,12 @@ type (
 	// KilledError says that the agent did not end in order and was killed, and that
 	// nothing is left of it. What it had not written to its transcript is lost.
 	KilledError = session.KilledError
+	// ResultError says that a run ended in a result that is an error: the model's
+	// API failed, a limit was reached, the turn was interrupted.
+	ResultError = session.ResultError
+	// StructuredOutputError says that a run has no answer of the shape that was
+	// asked for. Its Result.StructuredOutput is the answer that came instead.
+	StructuredOutputError = session.StructuredOutputError
 	// LeftoverError names the processes of an agent that did not stop.
 	LeftoverError = session.LeftoverError
 	// WritesLostError says that the agent's disk was full, so that part of the
@@ -54,7 +59,7 @@ type (
 	TimeoutError = session.TimeoutError
 	// UnsupportedCapabilityError is a request that this agent, or this release
 	// of it, does not serve. Nothing was sent.
-	UnsupportedCapabilityError = dialect.UnsupportedCapabilityError
+	UnsupportedCapabilityError = session.UnsupportedCapabilityError
 	// ProtocolVersionError says that the agent speaks another major version of
 	// the protocol.
 	ProtocolVersionError = session.ProtocolVersionError
@@ -123,46 +128,7 @@ var (
 
 // ConfigErrors returns every *[ConfigError] in err, in the order in which they
 // were found.
-func ConfigErrors(err error) []*ConfigError { return dialect.ConfigErrors(err) }
-
-// ResultError says that a run ended in a result that is an error: the model's
-// API failed, a limit was reached, the turn was interrupted.
-type ResultError struct {
-	Result *ResultMessage // never nil
-	// RetryAfter is how long the limit that was reached still held when the
-	// result came; 0 if the agent did not say.
-	RetryAfter time.Duration
-}
-
-func (e *ResultError) Error() string {
-	r := e.Result
-	why := r.Subtype
-	if why == protocol.ResultSuccess { // an API error comes as one
-		why = r.TerminalReason
-	}
-	msg := "the run ended in an error"
-	if r.Interrupted() && why != r.TerminalReason {
-		why += ", " + r.TerminalReason
-	}
-	if why != "" {
-		msg += " (" + why + ")"
-	}
-	if text := r.Text(); text != "" {
-		msg += ": " + text
-	}
-	return msg
-}
-
-// StructuredOutputError says that a run has no answer of the shape that was
-// asked for. Result.StructuredOutput is what there is instead.
-type StructuredOutputError struct {
-	Result *ResultMessage // never nil
-	Err    error          // what is wrong with the answer
-}
-
-func (e *StructuredOutputError) Error() string { return fmt.Sprintf("structured output: %v", e.Err) }
-
-func (e *StructuredOutputError) Unwrap() error { return e.Err }
+func ConfigErrors(err error) []*ConfigError { return session.ConfigErrors(err) }
 
 var errNoStructuredOutput = errors.New("the model gave none")
 

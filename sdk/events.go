@@ -33,7 +33,7 @@ type (
 	// that does not name it alone.
 	RepeatedRequestEvent = session.RepeatedRequest
 	// WarningEvent is a configuration that is legal and probably not meant.
-	WarningEvent = session.Warning
+	WarningEvent = session.WarningIssued
 	// AuthExpiredEvent says that the agent's login is missing or has expired.
 	AuthExpiredEvent = session.AuthExpired
 	// StderrEvent is a line of the agent's stderr.

@@ -10,8 +10,8 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // ErrMCPServerClosed is the reason why a closed [MCPServer] serves nothing.
@@ -49,7 +49,7 @@ func NewMCPServer(name, version string, tools ...Tool) (*MCPServer, error) {
 	}
 	var errs []error
 	bad := func(option, what, fix string) {
-		errs = append(errs, &dialect.ConfigError{Option: option, Problem: what, Fix: fix})
+		errs = append(errs, &session.ConfigError{Option: option, Problem: what, Fix: fix})
 	}
 	option := fmt.Sprintf("SDKMCPServers[%q]", name)
 	if name == "" {
@@ -144,10 +144,10 @@ func WrapMCPServer(name string, s *mcpsdk.Server) (*MCPServer, error) {
 	var errs []error
 	option := fmt.Sprintf("SDKMCPServers[%q]", name)
 	if name == "" {
-		errs = append(errs, &dialect.ConfigError{Option: option, Problem: "the MCP server has no name", Fix: "name it"})
+		errs = append(errs, &session.ConfigError{Option: option, Problem: "the MCP server has no name", Fix: "name it"})
 	}
 	if s == nil {
-		errs = append(errs, &dialect.ConfigError{Option: option, Problem: "the MCP server is nil", Fix: "make it with mcp.NewServer"})
+		errs = append(errs, &session.ConfigError{Option: option, Problem: "the MCP server is nil", Fix: "make it with mcp.NewServer"})
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

@@ -9,10 +9,10 @@ import (
 	"sync"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // MCPToolName is what the agent calls a tool of an MCP server, in permission
@@ -172,7 +172,7 @@ func (s *servers) settings(external map[string]MCPServerSetting, own []*MCPServe
 	}
 	var problems []error
 	bad := func(i int, problem, fix string) {
-		problems = append(problems, &dialect.ConfigError{Option: fmt.Sprintf("SetMCPServers: own[%d]", i), Problem: problem, Fix: fix})
+		problems = append(problems, &session.ConfigError{Option: fmt.Sprintf("SetMCPServers: own[%d]", i), Problem: problem, Fix: fix})
 	}
 	for i, m := range own {
 		if !m.usable() {

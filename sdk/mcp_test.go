@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 type none struct{}
@@ -108,7 +108,7 @@ func TestNewMCPServerFindsEveryMistake(t *testing.T) {
 	)
 	type found struct{ option, problem string }
 	var all []found
-	for _, e := range dialect.ConfigErrors(err) {
+	for _, e := range session.ConfigErrors(err) {
 		assert.NotEmpty(t, e.Fix, "%v", e)
 		all = append(all, found{e.Option, e.Problem})
 	}
@@ -133,7 +133,7 @@ func TestNewMCPServerFindsEveryMistake(t *testing.T) {
 func TestToolsOfOneNameForTheAgent(t *testing.T) {
 	t.Parallel()
 	_, err := sdk.NewMCPServer("a b", "", sdk.NewTool("do it", "d", echo), sdk.NewTool("do.it", "d", echo), sdk.NewTool("do-it", "d", echo))
-	all := dialect.ConfigErrors(err)
+	all := session.ConfigErrors(err)
 	require.Len(t, all, 1)
 	assert.Contains(t, all[0].Error(), `Tools[1] (do.it): agents call it mcp__a_b__do_it, and the tool "do it", too; rename one of them`)
 }
@@ -149,7 +149,7 @@ func TestToolsThatNoAgentWouldList(t *testing.T) {
 func TestWrapMCPServerNeedsNameAndServer(t *testing.T) {
 	t.Parallel()
 	_, err := sdk.WrapMCPServer("", nil)
-	assert.Len(t, dialect.ConfigErrors(err), 2)
+	assert.Len(t, session.ConfigErrors(err), 2)
 }
 
 func TestManifest(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // schema is the input schema that a tool with input In is listed with.
@@ -125,7 +125,7 @@ func TestTypesWithoutASchema(t *testing.T) {
 	t.Parallel()
 	problem := func(tool sdk.Tool) string {
 		_, err := sdk.NewMCPServer("srv", "", tool)
-		all := dialect.ConfigErrors(err)
+		all := session.ConfigErrors(err)
 		require.Len(t, all, 1, "%v", err)
 		return all[0].Problem
 	}
@@ -180,7 +180,7 @@ func TestRawSchemas(t *testing.T) {
 		`{"type":"object","properties":{"a":{"$ref":"https://example.com/s.json"}}}`: "example.com",
 	} {
 		_, err := sdk.NewMCPServer("srv", "", raw(schema))
-		all := dialect.ConfigErrors(err)
+		all := session.ConfigErrors(err)
 		if assert.Len(t, all, 1, schema) {
 			assert.Contains(t, all[0].Problem, want, schema)
 		}
@@ -418,7 +418,7 @@ func FuzzRawSchema(f *testing.F) {
 			return sdk.Text(string(in)), nil
 		}))
 		if err != nil {
-			require.NotEmpty(t, dialect.ConfigErrors(err))
+			require.NotEmpty(t, session.ConfigErrors(err))
 			return
 		}
 		if !json.Valid(args) {

@@ -109,7 +109,7 @@ type (
 	// EventRecord is an event of a session.
 	EventRecord = session.EventRecord
 	// Warning is a legal and probably unintended thing in the options.
-	Warning = dialect.Warning
+	Warning = session.Warning
 )
 
 // Values of Thinking.Type, Delivery, and MCPToolPolicy.PermissionPolicy, and

@@ -5,5 +5,6 @@
 // The package imports protocol and policy alone, so that every other layer can
 // import it. What must not live here: behavior. The types have methods that
 // describe them (Error, Unwrap, Is, String, Format, LogValue) or fill in defaults
-// (WithDefaults), and nothing else.
+// (WithDefaults). The only function is [ConfigErrors], which finds errors in an
+// error.
 package session

@@ -86,10 +86,10 @@ type UnexpectedFrame struct{ Type, Subtype, RequestID string }
 // says how it was answered.
 type RepeatedRequest struct{ Kind, RequestID, Outcome string }
 
-// Warning is something that works and is probably not what the user wants: an
-// option without effect, messages that nobody read, a background task that still
+// WarningIssued says that something works and is probably not what the user wants:
+// an option without effect (a [Warning]), messages that nobody read, a background task that still
 // ran at the end.
-type Warning struct{ Problem string }
+type WarningIssued struct{ Problem string }
 
 // AuthExpired says that the agent's login is missing or has expired. It comes
 // once in a session.
@@ -115,7 +115,7 @@ func (CallbackFailed) isEvent()  {}
 func (LateAnswer) isEvent()      {}
 func (UnexpectedFrame) isEvent() {}
 func (RepeatedRequest) isEvent() {}
-func (Warning) isEvent()         {}
+func (WarningIssued) isEvent()   {}
 func (AuthExpired) isEvent()     {}
 func (StderrLine) isEvent()      {}
 func (EventsLost) isEvent()      {}
@@ -152,7 +152,7 @@ func (UnexpectedFrame) Level() slog.Level { return slog.LevelInfo }
 func (RepeatedRequest) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
-func (Warning) Level() slog.Level { return slog.LevelWarn }
+func (WarningIssued) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
 func (AuthExpired) Level() slog.Level { return slog.LevelWarn }
@@ -198,7 +198,7 @@ func (e UnexpectedFrame) String() string {
 func (e RepeatedRequest) String() string {
 	return fmt.Sprintf("%s request %q of the agent: %s", e.Kind, e.RequestID, e.Outcome)
 }
-func (e Warning) String() string { return e.Problem }
+func (e WarningIssued) String() string { return e.Problem }
 func (e AuthExpired) String() string {
 	return "the agent's login is missing or has expired: " + e.Reason
 }
@@ -244,7 +244,7 @@ func (e UnexpectedFrame) LogValue() slog.Value { return slog.StringValue(e.Strin
 func (e RepeatedRequest) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e Warning) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e WarningIssued) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
 func (e AuthExpired) LogValue() slog.Value { return slog.StringValue(e.String()) }

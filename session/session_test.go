@@ -139,7 +139,7 @@ func TestEvents(t *testing.T) {
 		"DEBUG late answer to hook request r1 ignored":   session.LateAnswer{Kind: "hook", RequestID: "r1"},
 		`INFO unexpected a b for id "c" ignored`:         session.UnexpectedFrame{Type: "a", Subtype: "b", RequestID: "c"},
 		`WARN hook request "r1" of the agent: denied`:    session.RepeatedRequest{Kind: "hook", RequestID: "r1", Outcome: "denied"},
-		"WARN odd":              session.Warning{Problem: "odd"},
+		"WARN odd":              session.WarningIssued{Problem: "odd"},
 		"DEBUG agent stderr: x": session.StderrLine{Line: "x"},
 		"WARN 3 events lost: their reader has fallen behind":                   session.EventsLost{Count: 3},
 		"DEBUG session closed":                                                 session.Ended{},

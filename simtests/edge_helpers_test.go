@@ -20,10 +20,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // patience bounds every wait of the edge tests; only a failure reaches it.
@@ -230,7 +230,7 @@ func allow(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionRes
 
 // options returns the names of the options that err complains about.
 func options(err error) (names []string) {
-	for _, e := range dialect.ConfigErrors(err) {
+	for _, e := range session.ConfigErrors(err) {
 		names = append(names, e.Option)
 	}
 	return names

@@ -420,7 +420,7 @@ func TestEdgeContradictingOptions(t *testing.T) {
 		spec.Spawner = noSpawner{t}
 		_, err := r.rt.Open(limit(t), spec)
 		assert.Subset(t, options(err), append(common, "SessionID", "Auth", "Proxy"))
-		for _, e := range dialect.ConfigErrors(err) {
+		for _, e := range session.ConfigErrors(err) {
 			assert.Equal(t, "claude", e.Backend)
 			assert.NotEmpty(t, e.Problem, e.Option)
 		}

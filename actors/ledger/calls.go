@@ -214,7 +214,7 @@ func (l *Ledger) endCancelled(resp *protocol.ControlResponse) {
 		return
 	}
 	if len(receipt.Unread) > 0 {
-		l.cfg.Emit(session.Warning{Problem: "the answer to interrupt holds what is no list of uuids: " + Short(strings.Join(receipt.Unread, ", "))})
+		l.cfg.Emit(session.WarningIssued{Problem: "the answer to interrupt holds what is no list of uuids: " + Short(strings.Join(receipt.Unread, ", "))})
 	}
 	for _, id := range receipt.Cancelled {
 		if t := l.turns.byUUID(id); t != nil {

@@ -228,7 +228,7 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 				l.facts.initFailure = err
 			}
 			if problem := l.cfg.CheckSession(m.SessionID); problem != "" && first && m.SessionID != "" {
-				l.cfg.Emit(session.Warning{Problem: problem})
+				l.cfg.Emit(session.WarningIssued{Problem: problem})
 			}
 		}
 		return true
@@ -255,7 +255,7 @@ func (l *Ledger) system(f *protocol.Frame) bool {
 		var m session.WritesLostError
 		_ = protocol.Unmarshal(f.Raw, &m) // it then says neither why nor what
 		l.facts.writesLost = &m
-		l.cfg.Emit(session.Warning{Problem: m.Error()})
+		l.cfg.Emit(session.WarningIssued{Problem: m.Error()})
 	case "background_tasks_changed", "task_started", "task_notification":
 		return l.task(f)
 	}

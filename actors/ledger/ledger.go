@@ -239,7 +239,7 @@ func (l *Ledger) Terminate(reason error) {
 	l.turns.idle.fire()
 	l.MarkReady()
 	if l.stream.lost > 0 {
-		l.cfg.Emit(session.Warning{Problem: fmt.Sprintf("%d messages that came during the close were dropped: nobody read those before them", l.stream.lost)})
+		l.cfg.Emit(session.WarningIssued{Problem: fmt.Sprintf("%d messages that came during the close were dropped: nobody read those before them", l.stream.lost)})
 	}
 	l.cfg.Emit(session.Ended{Reason: reason}) // before anybody can know: the id is free again
 	close(l.done)

@@ -87,7 +87,7 @@ func (l *Ledger) addTask(t protocol.BackgroundTask, before map[string]task) {
 	}
 	if !l.facts.overflow {
 		l.facts.overflow = true
-		l.cfg.Emit(session.Warning{Problem: fmt.Sprintf(
+		l.cfg.Emit(session.WarningIssued{Problem: fmt.Sprintf(
 			"the agent reports more than %d background tasks, or one with an id longer than %d bytes: the session does not wait for those beyond", maxTasks, maxTaskID)})
 	}
 }

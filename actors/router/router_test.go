@@ -325,7 +325,7 @@ func TestInitializeThatGoesWrong(t *testing.T) {
 
 func (d *stubDialect) Encode(req protocol.HostRequest) (json.RawMessage, error) {
 	if _, ok := req.(unknownRequest); ok {
-		return nil, &dialect.UnsupportedCapabilityError{Backend: "stub", Request: req.Subtype()}
+		return nil, &session.UnsupportedCapabilityError{Backend: "stub", Request: req.Subtype()}
 	}
 	return d.Dialect.Encode(req)
 }

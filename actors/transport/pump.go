@@ -168,7 +168,7 @@ func (p *pump) unmarked(line []byte) []byte {
 	}
 	if !p.marked {
 		p.marked = true
-		p.cfg.Ledger.Emit(session.Warning{Problem: "the agent's output has a byte order mark, which was skipped"})
+		p.cfg.Ledger.Emit(session.WarningIssued{Problem: "the agent's output has a byte order mark, which was skipped"})
 	}
 	return rest
 }

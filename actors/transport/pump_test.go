@@ -329,7 +329,7 @@ func TestSeveralFramesOfALine(t *testing.T) {
 	r.proc.say("\ufeff"+assistant(1)+assistant(2)+" \t"+assistant(3), "\ufeff", "\ufeff"+assistant(4), assistant(5)+`{"type":"assi`)
 	r.settle()
 	assert.Equal(t, []string{assistant(1), assistant(2), assistant(3), assistant(4), assistant(5)}, r.content())
-	assert.Len(t, eventsOf[session.Warning](r), 1, "one for all byte order marks")
+	assert.Len(t, eventsOf[session.WarningIssued](r), 1, "one for all byte order marks")
 	assert.Len(t, eventsOf[session.NoiseLine](r), 1)
 	r.proc.exit(session.ExitStatus{})()
 	r.ended()

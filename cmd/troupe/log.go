@@ -21,7 +21,7 @@ func logEvents(rt *runtime.Runtime, log *slog.Logger) <-chan struct{} {
 			switch r.Event.(type) {
 			case session.Ended:
 				level = min(level, slog.LevelInfo) // the command itself says why
-			case session.Warning:
+			case session.WarningIssued:
 				continue // logWarnings has them
 			}
 			log.Log(context.Background(), level, r.Event.String())

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/parity"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // TestOptionsThatMeet is what options make together, where that is more than each makes alone.
@@ -143,8 +144,8 @@ func TestOptionsThatCannotMeet(t *testing.T) {
 		"ExperimentalCloudAgent":   {ExperimentalCloudAgent: &dialect.CloudAgent{Session: dialect.CloudSession{ID: "s"}}},
 	} {
 		_, err := claude.New().Validate(&o)
-		require.Len(t, dialect.ConfigErrors(err), 1, "%s: %v", option, err)
-		assert.Equal(t, option, dialect.ConfigErrors(err)[0].Option)
-		assert.Equal(t, "claude", dialect.ConfigErrors(err)[0].Backend)
+		require.Len(t, session.ConfigErrors(err), 1, "%s: %v", option, err)
+		assert.Equal(t, option, session.ConfigErrors(err)[0].Option)
+		assert.Equal(t, "claude", session.ConfigErrors(err)[0].Backend)
 	}
 }

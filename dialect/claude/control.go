@@ -7,6 +7,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // UserLine implements dialect.Dialect.
@@ -19,7 +20,7 @@ func (Dialect) UserLine(d dialect.UserDefaults, m *protocol.UserMessage) ([]byte
 // Encode implements dialect.Dialect.
 func (Dialect) Encode(r protocol.HostRequest) (json.RawMessage, error) {
 	if _, raw := r.(*protocol.UnknownHostRequest); !raw && foreign(r.Subtype()) {
-		return nil, &dialect.UnsupportedCapabilityError{Backend: Name, Request: r.Subtype()}
+		return nil, &session.UnsupportedCapabilityError{Backend: Name, Request: r.Subtype()}
 	}
 	return protocol.MarshalRequest(r, protocol.SubtypeOnly)
 }
@@ -93,5 +94,5 @@ func (Dialect) HookFailure(event protocol.HookEvent, reason string) (json.RawMes
 
 // ModelPolicyAnswer implements dialect.Dialect: Claude Code has no model policies.
 func (Dialect) ModelPolicyAnswer(protocol.ModelPolicyReply) (json.RawMessage, error) {
-	return nil, &dialect.UnsupportedCapabilityError{Backend: Name, Request: "get_model_policy"}
+	return nil, &session.UnsupportedCapabilityError{Backend: Name, Request: "get_model_policy"}
 }

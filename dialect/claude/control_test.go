@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/internal/build/recorded"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestRequestsAreTheVendors(t *testing.T) {
@@ -36,7 +37,7 @@ func TestRequestsAreTheVendors(t *testing.T) {
 func TestRequestsOfOthersAreRefused(t *testing.T) {
 	t.Parallel()
 	_, err := claude.New().Encode(protocol.GetGoalRequest{})
-	var unsupported *dialect.UnsupportedCapabilityError
+	var unsupported *session.UnsupportedCapabilityError
 	require.ErrorAs(t, err, &unsupported)
 	assert.Equal(t, "get_goal", unsupported.Request)
 
@@ -118,7 +119,7 @@ func TestFailedGatesDeny(t *testing.T) {
 func TestModelPolicyIsUnsupported(t *testing.T) {
 	t.Parallel()
 	_, err := claude.New().ModelPolicyAnswer(protocol.ModelPolicyReply{})
-	var unsupported *dialect.UnsupportedCapabilityError
+	var unsupported *session.UnsupportedCapabilityError
 	require.ErrorAs(t, err, &unsupported)
 }
 
@@ -154,7 +155,7 @@ func TestCheckInitialize(t *testing.T) {
 	o := &dialect.Options{MCPServers: node(), MCPServersDelivery: dialect.DeliverInInitialize,
 		ManagedSettings: json.RawMessage(`{"env":{"K":"v"}}`)}
 	d := claude.New()
-	var missing *dialect.UnsupportedCapabilityError
+	var missing *session.UnsupportedCapabilityError
 	require.ErrorAs(t, d.CheckInitialize(o, json.RawMessage(`{"mcp_servers_applied":true}`)), &missing)
 	assert.Equal(t, "managed_settings_applied", missing.Capability)
 	require.ErrorAs(t, d.CheckInitialize(o, json.RawMessage(`"?"`)), &missing)
@@ -170,7 +171,7 @@ func FuzzCheckInitialize(f *testing.F) {
 		assert.NoError(t, claude.New().CheckInitialize(&dialect.Options{}, response), "nothing was asked of the agent")
 		o := dialect.Options{MCPServers: node(), MCPServersDelivery: dialect.DeliverInInitialize}
 		if err := claude.New().CheckInitialize(&o, response); err != nil {
-			var missing *dialect.UnsupportedCapabilityError
+			var missing *session.UnsupportedCapabilityError
 			require.ErrorAs(t, err, &missing)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Initialize implements dialect.Dialect.
@@ -83,7 +84,7 @@ func (Dialect) CheckInitialize(o *dialect.Options, response json.RawMessage) err
 		ManagedSettings bool `json:"managed_settings_applied"`
 	}
 	if err := protocol.Unmarshal(response, &applied); err != nil && awaitsInitialize(o) {
-		return &dialect.UnsupportedCapabilityError{Backend: Name, Capability: "await-initialize", Request: "initialize"}
+		return &session.UnsupportedCapabilityError{Backend: Name, Capability: "await-initialize", Request: "initialize"}
 	}
 	for _, c := range []struct {
 		want, got  bool
@@ -94,7 +95,7 @@ func (Dialect) CheckInitialize(o *dialect.Options, response json.RawMessage) err
 		{managedInInitialize(o), applied.ManagedSettings, "managed_settings_applied"},
 	} {
 		if c.want && !c.got {
-			return &dialect.UnsupportedCapabilityError{Backend: Name, Capability: c.capability, Request: "initialize"}
+			return &session.UnsupportedCapabilityError{Backend: Name, Capability: c.capability, Request: "initialize"}
 		}
 	}
 	return nil

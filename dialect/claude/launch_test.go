@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 	"github.com/agent-troupe/troupe/internal/parity"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func launch(t *testing.T, o dialect.Options) dialect.Launch {
@@ -145,7 +146,7 @@ func TestSettingsAreMerged(t *testing.T) {
 		"another shape": {Settings: json.RawMessage(`{"permissions":true}`), MCPServers: policies()},
 	} {
 		_, err := claude.New().Launch(&o)
-		assert.Len(t, dialect.ConfigErrors(err), 1, "%s: %v", name, err)
+		assert.Len(t, session.ConfigErrors(err), 1, "%s: %v", name, err)
 	}
 }
 
@@ -212,8 +213,8 @@ func TestWhatIsTooLongForAnArgument(t *testing.T) {
 		"Resume":                {Resume: "a\x00b"},
 	} {
 		_, err := claude.New().Launch(&o)
-		require.Len(t, dialect.ConfigErrors(err), 1, option)
-		assert.Equal(t, option, dialect.ConfigErrors(err)[0].Option)
+		require.Len(t, session.ConfigErrors(err), 1, option)
+		assert.Equal(t, option, session.ConfigErrors(err)[0].Option)
 	}
 	assert.Len(t, launch(t, dialect.Options{ExtraArgs: map[string]dialect.Opt[string]{"k": dialect.Some(long)}}).Args, 7)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // wire is what an option puts on the wire, beside what every launch has.
@@ -170,14 +171,14 @@ func TestEveryMode(t *testing.T) {
 			if mode == protocol.ModeDelegate {
 				parity.Covers(t, "claude/feature/Delegate-Mode")
 				_, err := claude.New().Validate(&o)
-				require.Len(t, dialect.ConfigErrors(err), 1, "2.1.329 has it no more")
-				assert.Equal(t, "PermissionMode", dialect.ConfigErrors(err)[0].Option)
+				require.Len(t, session.ConfigErrors(err), 1, "2.1.329 has it no more")
+				assert.Equal(t, "PermissionMode", session.ConfigErrors(err)[0].Option)
 				return
 			}
 			if mode == protocol.ModeBypassPermissions {
 				_, err := claude.New().Validate(&o)
-				require.Len(t, dialect.ConfigErrors(err), 1, "it wants the explicit flag")
-				assert.Equal(t, "PermissionMode", dialect.ConfigErrors(err)[0].Option)
+				require.Len(t, session.ConfigErrors(err), 1, "it wants the explicit flag")
+				assert.Equal(t, "PermissionMode", session.ConfigErrors(err)[0].Option)
 				o.AllowDangerouslySkipPermissions = true
 			}
 			assert.Contains(t, launch(t, o).Args, "--permission-mode="+string(mode))

@@ -8,6 +8,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestImpossibleOnClaude(t *testing.T) {
@@ -34,7 +35,7 @@ func TestImpossibleOnClaude(t *testing.T) {
 	} {
 		_, err := claude.New().Validate(&c.options)
 		var got []string
-		for _, e := range dialect.ConfigErrors(err) {
+		for _, e := range session.ConfigErrors(err) {
 			got = append(got, e.Option)
 			assert.NotEmpty(t, e.Fix, name)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // TestOptionsThatMeet is what options make together, where that is more than each makes alone.
@@ -78,8 +79,8 @@ func TestAgentsThatCannotBeCalled(t *testing.T) {
 	starts.Tools = dialect.Only("Read", "Agent")
 	o := dialect.Options{Auth: dialect.QoderCLIAuth(), Agents: map[string]dialect.AgentDefinition{"a": starts}}
 	_, err := qoder.New().Validate(&o)
-	require.Len(t, dialect.ConfigErrors(err), 1)
-	assert.Equal(t, `Agents["a"].Tools`, dialect.ConfigErrors(err)[0].Option)
+	require.Len(t, session.ConfigErrors(err), 1)
+	assert.Equal(t, `Agents["a"].Tools`, session.ConfigErrors(err)[0].Option)
 
 	for name, c := range map[string]struct {
 		set  func(*dialect.Options)
@@ -109,10 +110,10 @@ func TestCloudAgentIsNotInThisRelease(t *testing.T) {
 		"stream":{"afterId":"a","deltaFlushIntervalMs":0}}`
 	require.NoError(t, json.Unmarshal([]byte(doc), &o.ExperimentalCloudAgent))
 	_, err := qoder.New().Validate(&o)
-	require.Len(t, dialect.ConfigErrors(err), 1, "%v", err)
+	require.Len(t, session.ConfigErrors(err), 1, "%v", err)
 	require.ErrorContains(t, err, "not in this release")
-	assert.Equal(t, "ExperimentalCloudAgent", dialect.ConfigErrors(err)[0].Option)
-	assert.Equal(t, "qoder", dialect.ConfigErrors(err)[0].Backend)
+	assert.Equal(t, "ExperimentalCloudAgent", session.ConfigErrors(err)[0].Option)
+	assert.Equal(t, "qoder", session.ConfigErrors(err)[0].Backend)
 }
 
 // TestSettingsInTheAgentsOwnWords is what the vendor's SDK (1.0.39) makes of settings that Claude Code would read.
@@ -195,8 +196,8 @@ func TestMemoryThatCannotBe(t *testing.T) {
 		for _, o := range all {
 			o.Auth = dialect.QoderCLIAuth()
 			_, err := qoder.New().Validate(&o)
-			require.Len(t, dialect.ConfigErrors(err), 1, "%s: %v", want, err)
-			assert.Equal(t, want, dialect.ConfigErrors(err)[0].Option)
+			require.Len(t, session.ConfigErrors(err), 1, "%s: %v", want, err)
+			assert.Equal(t, want, session.ConfigErrors(err)[0].Option)
 		}
 	}
 	fine := generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{ID: "a", Path: "/p", Access: "read-write", IndexFile: "sub/i.md"}}})
@@ -215,7 +216,7 @@ func TestToolsThatCannotBeShown(t *testing.T) {
 	} {
 		o := dialect.Options{Auth: dialect.QoderCLIAuth(), MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Tools: []dialect.MCPTool{tool}}}}
 		_, err := qoder.New().Validate(&o)
-		require.Len(t, dialect.ConfigErrors(err), 1, "%s: %v", want, err)
-		assert.Equal(t, `MCPServers["s"].Tools[0].`+strings.TrimSpace(want), dialect.ConfigErrors(err)[0].Option)
+		require.Len(t, session.ConfigErrors(err), 1, "%s: %v", want, err)
+		assert.Equal(t, `MCPServers["s"].Tools[0].`+strings.TrimSpace(want), session.ConfigErrors(err)[0].Option)
 	}
 }

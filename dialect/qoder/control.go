@@ -8,6 +8,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // UserLine implements dialect.Dialect.
@@ -25,7 +26,7 @@ func (Dialect) Encode(r protocol.HostRequest) (json.RawMessage, error) {
 		return encodeUnknown(raw)
 	}
 	if foreign(r.Subtype()) {
-		return nil, &dialect.UnsupportedCapabilityError{Backend: Name, Request: r.Subtype()}
+		return nil, &session.UnsupportedCapabilityError{Backend: Name, Request: r.Subtype()}
 	}
 	return protocol.MarshalRequest(spelled(r), discriminator(r.Subtype()))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/internal/build/recorded"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestRequestsAreTheVendors(t *testing.T) {
@@ -59,7 +60,7 @@ func TestRequestsInTheAgentsOwnWords(t *testing.T) {
 	assert.Equal(t, protocol.ModeYolo, yolo.Mode, "the caller's request is its own")
 
 	_, err := qoder.New().Encode(protocol.ReadFileRequest{Path: "/f"})
-	var unsupported *dialect.UnsupportedCapabilityError
+	var unsupported *session.UnsupportedCapabilityError
 	require.ErrorAs(t, err, &unsupported)
 	assert.Equal(t, "read_file", unsupported.Request)
 }
@@ -179,7 +180,7 @@ func TestResume(t *testing.T) {
 	assert.NotContains(t, l.Args, "--fork-session")
 
 	_, err = qoder.New().Resume(o, uuid1, true)
-	var unsupported *dialect.UnsupportedCapabilityError
+	var unsupported *session.UnsupportedCapabilityError
 	require.ErrorAs(t, err, &unsupported)
 }
 
@@ -201,7 +202,7 @@ func FuzzCheckInitialize(f *testing.F) {
 		assert.NoError(t, qoder.New().CheckInitialize(&dialect.Options{}, response), "nothing was asked of the agent")
 		o := dialect.Options{PlanMode: dialect.Some(true)}
 		if err := qoder.New().CheckInitialize(&o, response); err != nil {
-			var missing *dialect.UnsupportedCapabilityError
+			var missing *session.UnsupportedCapabilityError
 			require.ErrorAs(t, err, &missing)
 		}
 	})

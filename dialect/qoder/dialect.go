@@ -7,6 +7,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Name is the backend's name.
@@ -51,7 +52,7 @@ func (Dialect) Traits() dialect.Traits {
 }
 
 // Validate implements dialect.Dialect.
-func (d Dialect) Validate(o *dialect.Options) ([]dialect.Warning, error) {
+func (d Dialect) Validate(o *dialect.Options) ([]session.Warning, error) {
 	p, _ := d.compile(o)
 	return p.Warnings, p.Err()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 const initializeTimeout = 120 * time.Second
@@ -97,7 +98,7 @@ func (d Dialect) CheckInitialize(o *dialect.Options, response json.RawMessage) e
 	_ = protocol.Unmarshal(response, &got) // no list is the same as an empty one
 	for _, r := range d.AfterInitialize(o) {
 		if need := d.Capability(r); need != "" && !slices.Contains(got.Capabilities, need) {
-			return &dialect.UnsupportedCapabilityError{Backend: Name, Capability: need, Request: r.Subtype()}
+			return &session.UnsupportedCapabilityError{Backend: Name, Capability: need, Request: r.Subtype()}
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func launch(t *testing.T, o dialect.Options) dialect.Launch {
@@ -100,8 +101,8 @@ func TestLogins(t *testing.T) {
 		"unset key": {Type: dialect.AuthServiceAccount, EnvVar: "NOT_SET"}, "unknown": {Type: "oauth"},
 	} {
 		_, err := qoder.New().Launch(&dialect.Options{Auth: a})
-		require.Len(t, dialect.ConfigErrors(err), 1, name)
-		assert.Equal(t, "Auth", dialect.ConfigErrors(err)[0].Option, name)
+		require.Len(t, session.ConfigErrors(err), 1, name)
+		assert.Equal(t, "Auth", session.ConfigErrors(err)[0].Option, name)
 	}
 }
 
@@ -172,7 +173,7 @@ func TestSettingsAreMerged(t *testing.T) {
 	} {
 		o.Auth = dialect.QoderCLIAuth()
 		_, err := qoder.New().Launch(&o)
-		assert.Len(t, dialect.ConfigErrors(err), 1, name)
+		assert.Len(t, session.ConfigErrors(err), 1, name)
 	}
 }
 
@@ -233,8 +234,8 @@ func TestImpossibleOnQoder(t *testing.T) {
 	} {
 		o.Auth = dialect.QoderCLIAuth()
 		_, err := qoder.New().Validate(&o)
-		require.Len(t, dialect.ConfigErrors(err), 1, "%s: %v", want, err)
-		assert.Equal(t, want, dialect.ConfigErrors(err)[0].Option)
+		require.Len(t, session.ConfigErrors(err), 1, "%s: %v", want, err)
+		assert.Equal(t, want, session.ConfigErrors(err)[0].Option)
 	}
 }
 

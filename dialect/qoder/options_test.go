@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // wire is what an option puts on the wire, beside what every launch has.
@@ -170,9 +171,9 @@ func checkWire(t *testing.T, o *dialect.Options, want wire) {
 	d := qoder.New()
 	warnings, err := d.Validate(o)
 	if want.refused != "" {
-		require.Len(t, dialect.ConfigErrors(err), 1, "%v", err)
-		assert.Equal(t, want.refused, dialect.ConfigErrors(err)[0].Option)
-		assert.Equal(t, "qoder", dialect.ConfigErrors(err)[0].Backend)
+		require.Len(t, session.ConfigErrors(err), 1, "%v", err)
+		assert.Equal(t, want.refused, session.ConfigErrors(err)[0].Option)
+		assert.Equal(t, "qoder", session.ConfigErrors(err)[0].Backend)
 		return
 	}
 	require.NoError(t, err)
@@ -245,8 +246,8 @@ func TestEveryMode(t *testing.T) {
 			said := mode
 			if mode == protocol.ModeYolo || mode == protocol.ModeBypassPermissions {
 				_, err := qoder.New().Validate(&o)
-				require.Len(t, dialect.ConfigErrors(err), 1, "it wants the explicit flag")
-				assert.Equal(t, "PermissionMode", dialect.ConfigErrors(err)[0].Option)
+				require.Len(t, session.ConfigErrors(err), 1, "it wants the explicit flag")
+				assert.Equal(t, "PermissionMode", session.ConfigErrors(err)[0].Option)
 				o.AllowDangerouslySkipPermissions = true
 				said = protocol.ModeBypassPermissions
 			}

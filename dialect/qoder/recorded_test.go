@@ -15,6 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // recording is one entry of testdata/argv-options.json: what the vendor's SDK did with an option.
@@ -228,7 +229,7 @@ func TestSameWireAsTheVendor(t *testing.T) {
 			if dev.refused != "" {
 				_, err := qoder.New().Launch(&o)
 				var options []string
-				for _, e := range dialect.ConfigErrors(err) {
+				for _, e := range session.ConfigErrors(err) {
 					options = append(options, e.Option)
 				}
 				assert.Equal(t, []string{dev.refused}, options)
@@ -315,7 +316,7 @@ func checkStdin(t *testing.T, o *dialect.Options, r recording, dev deviation) {
 	assert.True(t, strings.HasSuffix(string(init), `"subtype":"initialize"}`))
 
 	if user == nil { // the recorder announced no capability, and the SDK gave up
-		var missing *dialect.UnsupportedCapabilityError
+		var missing *session.UnsupportedCapabilityError
 		require.ErrorAs(t, d.CheckInitialize(o, json.RawMessage(`{}`)), &missing)
 		assert.NotEmpty(t, missing.Capability)
 		return

@@ -1,11 +1,14 @@
 package qoder
 
-import "github.com/agent-troupe/troupe/dialect"
+import (
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/session"
+)
 
 // Resume implements dialect.Dialect.
 func (Dialect) Resume(o *dialect.Options, sessionID string, rerun bool) (*dialect.Options, error) {
 	if rerun {
-		return nil, &dialect.UnsupportedCapabilityError{Backend: Name, Request: "re-run of an interrupted turn"}
+		return nil, &session.UnsupportedCapabilityError{Backend: Name, Request: "re-run of an interrupted turn"}
 	}
 	return o.Resumed(sessionID), nil
 }

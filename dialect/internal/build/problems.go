@@ -5,21 +5,21 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Problems collects what is wrong, or doubtful, with a configuration.
 type Problems struct {
 	Backend  string
 	MCPName  func(string) string // how the agent spells names of MCP servers and tools; nil: protocol.MCPName
-	Warnings []dialect.Warning
-	errs     []*dialect.ConfigError
+	Warnings []session.Warning
+	errs     []*session.ConfigError
 }
 
 // Add records an error, once.
 func (p *Problems) Add(option, problem, fix string) {
-	e := dialect.ConfigError{Option: option, Backend: p.Backend, Problem: problem, Fix: fix}
-	if slices.ContainsFunc(p.errs, func(have *dialect.ConfigError) bool { return *have == e }) {
+	e := session.ConfigError{Option: option, Backend: p.Backend, Problem: problem, Fix: fix}
+	if slices.ContainsFunc(p.errs, func(have *session.ConfigError) bool { return *have == e }) {
 		return
 	}
 	p.errs = append(p.errs, &e)
@@ -44,7 +44,7 @@ func (p *Problems) Lacks(option string, given bool, fix string) {
 
 // Warn records a warning.
 func (p *Problems) Warn(option, rule, problem, fix string) {
-	p.Warnings = append(p.Warnings, dialect.Warning{Option: option, Rule: rule, Problem: problem, Fix: fix})
+	p.Warnings = append(p.Warnings, session.Warning{Option: option, Rule: rule, Problem: problem, Fix: fix})
 }
 
 // NoEffect warns if an option was given that the backend takes and ignores.

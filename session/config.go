@@ -1,12 +1,13 @@
-package dialect
+package session
 
 import (
 	"fmt"
 	"strings"
 )
 
-// ConfigError is an option that cannot work: the backend lacks it, its value is impossible, or it contradicts
-// another. All of a configuration's errors are reported at once, joined, before any process starts.
+// ConfigError is an option that cannot work: the backend lacks it, its value is
+// impossible, or it contradicts another. All of a configuration's errors are
+// returned together, joined, before any process starts; see [ConfigErrors].
 type ConfigError struct {
 	Option  string // Go field name, with a path when nested: `MCPServers["db"].Command`
 	Backend string // "claude", "qoder"; empty when it holds for all
@@ -27,7 +28,8 @@ func (e *ConfigError) Error() string {
 	return b.String()
 }
 
-// ConfigErrors returns every *ConfigError in the tree of err, in the order in which they were found.
+// ConfigErrors returns every *[ConfigError] in the tree of err, in the order in
+// which they were found.
 func ConfigErrors(err error) []*ConfigError {
 	switch e := err.(type) { //nolint:errorlint // this walks the tree that errors.As stops in
 	case *ConfigError:
@@ -44,7 +46,8 @@ func ConfigErrors(err error) []*ConfigError {
 	return nil
 }
 
-// Warning is an option that works but perhaps not as meant: shadowed by a rule, or without effect on this backend.
+// Warning is an option that works, but perhaps not as intended: a rule hides it, or
+// it has no effect on this backend. A session emits each as a [WarningIssued] event.
 type Warning struct {
 	Option  string // Go field name
 	Rule    string // the rule or option that causes it, e.g. `Bash(git:*)`; may be empty
@@ -65,7 +68,8 @@ func (w Warning) String() string {
 	return b.String()
 }
 
-// UnsupportedCapabilityError is a request that this agent, or this release of it, does not serve. Nothing was sent.
+// UnsupportedCapabilityError is a request that this agent, or this release of it,
+// does not serve. Nothing was sent.
 type UnsupportedCapabilityError struct {
 	Backend    string // "claude", "qoder"
 	Capability string // what the agent would have to announce, e.g. "goal_v1"; empty when no release serves it
