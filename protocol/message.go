@@ -56,7 +56,7 @@ type UnknownMessage struct {
 	Common
 	// Type and Subtype are the line's own; "" if absent.
 	Type    string `json:"-"`
-	Subtype string `json:"-"`
+	Subtype string `json:"-"` // "" for a type without subtypes
 	// Err says why a known type did not decode; nil for an unknown type.
 	Err error `json:"-"`
 	// Partial is the known type as far as it decoded, with Err; nil for an

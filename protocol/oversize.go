@@ -21,7 +21,7 @@ type OversizeMessage struct {
 	Common
 	// Type and Subtype are the line's, as far as its head shows them.
 	Type    string `json:"-"`
-	Subtype string `json:"-"`
+	Subtype string `json:"-"` // "" for a type without subtypes, and if Head does not show it
 	// Head is the first bytes of the line, at most 256.
 	Head []byte `json:"-"`
 	// Err is what happened.

@@ -54,7 +54,7 @@ const DefaultDenyMessage = "The host denied this tool call."
 // PermissionResult is the answer to a [CanUseToolRequest]. The zero value
 // denies, and so does every Behavior other than allow.
 type PermissionResult struct {
-	Behavior PermissionBehavior
+	Behavior PermissionBehavior // [BehaviorAllow] or [BehaviorDeny]
 	// UpdatedInput replaces the tool's input. nil: Claude Code takes the
 	// original; Qoder's SDK always sends the original back, so its dialect
 	// fills it in. Only with allow.
@@ -69,7 +69,7 @@ type PermissionResult struct {
 	// ToolUseID is the call that is meant. Whoever answers sets it to the
 	// request's own.
 	ToolUseID              string
-	DecisionClassification DecisionClassification
+	DecisionClassification DecisionClassification // for the agent's telemetry; "": not said
 	// PermissionScope is Qoder's: how far an allow reaches, e.g. session.
 	PermissionScope string
 	// Extra are further keys, written last and sorted. A key that the result
@@ -239,17 +239,17 @@ const (
 // Claude Code does nothing with it (observed on 2.1.329), so the host fills in
 // ToSession.
 type PermissionUpdate struct {
-	Type        PermissionUpdateType  `json:"type"`
-	Rules       []PermissionRule      `json:"rules,omitempty"`
-	Behavior    PermissionBehavior    `json:"behavior,omitempty"`
-	Mode        PermissionMode        `json:"mode,omitempty"`
-	Directories []string              `json:"directories,omitempty"`
-	Destination PermissionDestination `json:"destination,omitempty"`
+	Type        PermissionUpdateType  `json:"type"`                  // selects which of the other fields count
+	Rules       []PermissionRule      `json:"rules,omitempty"`       // with AddRules, ReplaceRules and RemoveRules
+	Behavior    PermissionBehavior    `json:"behavior,omitempty"`    // which list the rules are on
+	Mode        PermissionMode        `json:"mode,omitempty"`        // with SetMode
+	Directories []string              `json:"directories,omitempty"` // absolute; with AddDirectories and RemoveDirectories
+	Destination PermissionDestination `json:"destination,omitempty"` // how long it lasts, and in which file
 }
 
 // PermissionRule is a rule about one tool.
 type PermissionRule struct {
-	ToolName string `json:"toolName"`
+	ToolName string `json:"toolName"` // a tool, or mcp__SERVER for all tools of a server
 	// RuleContent narrows the rule, such as "git *" for Bash; "" means any
 	// call of the tool.
 	RuleContent string `json:"ruleContent,omitempty"`

@@ -13,7 +13,7 @@ import (
 type UnreadableResultError struct {
 	// Partial is what could be read of it: Subtype, uuids, numbers.
 	Partial *ResultMessage
-	Err     error
+	Err     error // what encoding/json says
 }
 
 func (e *UnreadableResultError) Error() string {

@@ -14,25 +14,25 @@ type PartialAssistantMessage struct {
 	Event StreamEvent `json:"-"`
 	// TTFTMS is the time to the first token; only on the first message_start.
 	TTFTMS           Millis   `json:"ttft_ms,omitempty"`
-	APIMessageID     string   `json:"api_message_id,omitempty"`
-	ThinkingDisplay  string   `json:"thinking_display,omitempty"`
-	UserMessageUUID  string   `json:"user_message_uuid,omitempty"`
-	UserMessageUUIDs []string `json:"user_message_uuids,omitempty"`
-	ResumeReason     string   `json:"resume_reason,omitempty"`
+	APIMessageID     string   `json:"api_message_id,omitempty"`     // the API's id of the response, as in APIMessage.ID; "": not said
+	ThinkingDisplay  string   `json:"thinking_display,omitempty"`   // as AssistantMessage.ThinkingDisplay
+	UserMessageUUID  string   `json:"user_message_uuid,omitempty"`  // as AssistantMessage.UserMessageUUID, on the first event
+	UserMessageUUIDs []string `json:"user_message_uuids,omitempty"` // as AssistantMessage.UserMessageUUIDs
+	ResumeReason     string   `json:"resume_reason,omitempty"`      // as AssistantMessage.ResumeReason
 	// AbandonedBlocks is on a message_stop that the agent made itself, having
 	// given the response up.
 	AbandonedBlocks *AbandonedBlocks `json:"abandoned_blocks,omitempty"`
 	// TextRunsJoined is on the message_start of a response whose adjacent
 	// text blocks come as one block of one assistant message.
 	TextRunsJoined bool     `json:"text_runs_joined,omitempty"`
-	OwedRows       []string `json:"owed_rows,omitempty"`
+	OwedRows       []string `json:"owed_rows,omitempty"` // uuids of transcript lines that are not on disk yet; for claude.ai projects
 }
 
 // AbandonedBlocks says which blocks of a response never come as an assistant
 // message: FromBlockIndex and those after it (observed on Claude Code 2.1.329,
 // when an answer of the model broke off).
 type AbandonedBlocks struct {
-	APIMessageID   string `json:"api_message_id"`
+	APIMessageID   string `json:"api_message_id"`   // the response, as in APIMessage.ID
 	FromBlockIndex int    `json:"from_block_index"` // 0 is the whole response
 }
 
@@ -91,40 +91,40 @@ type StreamEvent interface {
 
 // MessageStart begins a message; its content is empty.
 type MessageStart struct {
-	Message APIMessage `json:"message"`
+	Message APIMessage `json:"message"` // Content is empty, StopReason "", and Usage preliminary
 }
 
 // ContentBlockStart begins the content block Index.
 type ContentBlockStart struct {
-	Index int
-	Block ContentBlock
+	Index int          // from 0, in the response
+	Block ContentBlock // empty, to be filled by deltas
 }
 
 // ContentBlockDelta adds to the content block Index. The whole block also
 // comes as an [AssistantMessage], before its [ContentBlockStop].
 type ContentBlockDelta struct {
-	Index int
-	Delta Delta
+	Index int   // as in [ContentBlockStart]
+	Delta Delta // never nil after decoding
 }
 
 // ContentBlockStop ends the content block Index.
 type ContentBlockStop struct {
-	Index int `json:"index"`
+	Index int `json:"index"` // as in [ContentBlockStart]
 }
 
 // MessageDelta carries what is known at the end of a message.
 type MessageDelta struct {
-	Delta             MessageDeltaBody `json:"delta"`
-	Usage             *Usage           `json:"usage,omitempty"`
-	ContextManagement json.RawMessage  `json:"context_management,omitempty"`
+	Delta             MessageDeltaBody `json:"delta"`                        // why the model stopped
+	Usage             *Usage           `json:"usage,omitempty"`              // of the whole response; nil: not said
+	ContextManagement json.RawMessage  `json:"context_management,omitempty"` // what the API removed from the context; nil: nothing
 }
 
 // MessageDeltaBody is the change of a [MessageDelta].
 type MessageDeltaBody struct {
-	StopReason   string          `json:"stop_reason,omitempty"`
-	StopSequence string          `json:"stop_sequence,omitempty"`
-	StopDetails  json.RawMessage `json:"stop_details,omitempty"`
-	Container    json.RawMessage `json:"container,omitempty"`
+	StopReason   string          `json:"stop_reason,omitempty"`   // as APIMessage.StopReason
+	StopSequence string          `json:"stop_sequence,omitempty"` // as APIMessage.StopSequence
+	StopDetails  json.RawMessage `json:"stop_details,omitempty"`  // as APIMessage.StopDetails
+	Container    json.RawMessage `json:"container,omitempty"`     // as APIMessage.Container
 }
 
 // MessageStop ends a message.
@@ -135,20 +135,20 @@ type Ping struct{}
 
 // StreamError is an error of the model's API in mid stream.
 type StreamError struct {
-	Error APIError `json:"error"`
+	Error APIError `json:"error"` // the error; no further event of the response comes
 }
 
 // APIError is an error object of the model's API.
 type APIError struct {
-	Type    string `json:"type"`
-	Message string `json:"message"`
+	Type    string `json:"type"`    // overloaded_error, api_error, invalid_request_error, …
+	Message string `json:"message"` // for people
 }
 
 // UnknownEvent is an event that this package does not know, or a known one
 // that does not decode.
 type UnknownEvent struct {
-	Type string
-	Raw  json.RawMessage
+	Type string          // the event's type as it came; "" if absent
+	Raw  json.RawMessage // the whole event, written back unchanged
 	// Err says why a known type did not decode; nil for an unknown type.
 	Err error
 }
