@@ -29,8 +29,8 @@ type InitializeRequest struct {
 	// prompt. Claude only.
 	ExcludeDynamicSections bool   `json:"excludeDynamicSections,omitempty"`
 	PlanModeInstructions   string `json:"planModeInstructions,omitempty"` // replaces the agent's plan mode workflow; "": its own; Claude
-	// ToolAliases: from the name that the model calls to the tool that runs;
-	// Claude.
+	// ToolAliases maps the name that the model calls to the tool that runs.
+	// Claude only.
 	ToolAliases map[string]string          `json:"toolAliases,omitempty"`
 	Agents      map[string]AgentDefinition `json:"agents,omitempty"` // subagents by name
 	Title       string                     `json:"title,omitempty"`  // of the session; "": the agent finds one; Claude
