@@ -3,8 +3,8 @@ package sdk
 import (
 	"encoding/json"
 
+	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -105,7 +105,7 @@ type (
 	// Graces are the waits of the close ladder.
 	Graces = session.Graces
 	// Spawner starts agents somewhere else than on this machine.
-	Spawner = runtime.Spawner
+	Spawner = transport.Spawner
 	// EventRecord is an event of a session.
 	EventRecord = session.EventRecord
 	// Warning is a legal and probably unintended thing in the options.

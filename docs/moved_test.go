@@ -1,0 +1,113 @@
+package docs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// declarations are the exported names of a package, with what an alias stands for
+// ("" for a name that the package defines itself).
+func declarations(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	names := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if os.IsNotExist(err) {
+		return names
+	}
+	require.NoError(t, err)
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path.Join(dir, e.Name()), nil, 0)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					names[d.Name.Name] = ""
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						names[spec.Name.Name] = ""
+						if spec.Assign.IsValid() {
+							names[spec.Name.Name] = selector(spec.Type)
+						}
+					case *ast.ValueSpec:
+						for i, name := range spec.Names {
+							names[name.Name] = ""
+							if i < len(spec.Values) {
+								names[name.Name] = selector(spec.Values[i])
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// selector is "package.Name" for such an expression, and "" for any other.
+func selector(e ast.Expr) string {
+	if s, ok := e.(*ast.SelectorExpr); ok {
+		if x, ok := s.X.(*ast.Ident); ok {
+			return x.Name + "." + s.Sel.Name
+		}
+	}
+	return ""
+}
+
+// What the table names exists, is defined where it says, and is an alias in sdk
+// under the name that it says; what it says is gone is gone, or an alias.
+func TestMovedNames(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("moved.md")
+	require.NoError(t, err)
+	packages := map[string]map[string]string{}
+	lookUp := func(qualified string) (alias string, ok bool) {
+		i := strings.LastIndex(qualified, ".")
+		dir, name := qualified[:i], qualified[i+1:]
+		if packages[dir] == nil {
+			packages[dir] = declarations(t, "../"+dir)
+		}
+		alias, ok = packages[dir][name]
+		return alias, ok
+	}
+	rows := regexp.MustCompile("(?m)^\\| (`.*`) \\| `([^`]*)` \\| (-|`[^`]*`) \\|$").FindAllStringSubmatch(string(raw), -1)
+	assert.Len(t, rows, strings.Count(string(raw), "\n| `"), "a row that is not read")
+	listed := map[string]bool{}
+	for _, row := range rows {
+		is, inSDK := row[2], strings.Trim(row[3], "`")
+		alias, ok := lookUp(is)
+		assert.True(t, ok && alias == "", "%s is defined there", is)
+		listed[is] = true
+		for was := range strings.SplitSeq(row[1], ", ") {
+			if alias, ok := lookUp(strings.Trim(was, "`")); ok {
+				assert.Equal(t, is, alias, "%s is still defined there", was)
+			}
+		}
+		if inSDK == "-" {
+			continue
+		}
+		if alias, ok := lookUp("sdk." + inSDK); assert.True(t, ok, "sdk.%s", inSDK) && inSDK != "ConfigErrors" {
+			assert.Equal(t, is, alias, "sdk.%s", inSDK)
+		}
+	}
+	for name, alias := range declarations(t, "../sdk") {
+		if strings.HasPrefix(alias, "session.") {
+			assert.True(t, listed[alias], "no row for sdk.%s, which is %s", name, alias)
+		}
+	}
+}
