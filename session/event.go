@@ -46,9 +46,10 @@ type ActorFailed struct {
 // escalation. Decision is an event of package supervisor.
 type Supervision struct{ Decision slog.LogValuer }
 
-// NoiseLine is a line of the agent that is no frame: broken JSON, or JSON that is
-// no object. The session goes on.
-type NoiseLine struct{ Err error } // a *protocol.FrameError
+// NoiseLine is a line of the agent that could not be read: broken JSON, JSON that
+// is no object, or a result of an unexpected shape. For the first two Err is a
+// *protocol.FrameError. The session goes on.
+type NoiseLine struct{ Err error }
 
 // OversizeLine is a line of the agent that is longer than MaxLine. It was skipped;
 // the session goes on.
@@ -65,12 +66,12 @@ type MessagesDropped struct {
 	Bytes int64
 }
 
-// CallbackFailed is a callback that failed, panicked or exceeded its time limit. Its
-// request was answered: gates deny, hooks and tools answer with an error.
+// CallbackFailed is a callback that failed, panicked or exceeded its time limit. The
+// agent's request was answered: gates deny, hooks and tools answer with an error.
 type CallbackFailed struct {
-	Kind      string // name of a [Kind]
-	Name      string // tool or event
-	RequestID string
+	Kind      string // name of a [Kind]; "stderr" and "event" for callbacks that take lines and events
+	Name      string // tool, event, or option
+	RequestID string // empty when the callback answers no request
 	Err       error
 }
 
@@ -86,9 +87,9 @@ type UnexpectedFrame struct{ Type, Subtype, RequestID string }
 // says how it was answered.
 type RepeatedRequest struct{ Kind, RequestID, Outcome string }
 
-// WarningIssued says that something works and is probably not what the user wants:
-// an option without effect (a [Warning]), messages that nobody read, a background task that still
-// ran at the end.
+// WarningIssued says that the session goes on, but perhaps not as the user intends:
+// an option has no effect (a [Warning]), messages were dropped that nobody read, a
+// background task still ran at the end, the agent's disk was full.
 type WarningIssued struct{ Problem string }
 
 // AuthExpired says that the agent's login is missing or has expired. It comes

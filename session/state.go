@@ -14,7 +14,7 @@ const (
 	StateInitializing                  // the process runs; the initialize call has no answer yet
 	StateReady                         // it waits for a user message
 	StateRunning                       // the agent works on a user message
-	StateAwaitingHost                  // a request of the agent waits for a person or a callback of the host
+	StateAwaitingHost                  // a permission request or another question to a person is open
 	StateAwaitingConsumer              // reading has stopped until the host reads messages
 	StateRecovering                    // the agent is being started again
 	StatePassivated                    // the session has no process, and starts one when it needs it
