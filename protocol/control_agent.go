@@ -172,7 +172,7 @@ type HookCallbackRequest struct {
 	// HookID and HookEvent are a second form in Qoder's types, which its own
 	// SDK refuses.
 	HookID    string    `json:"hook_id,omitempty"`
-	HookEvent HookEvent `json:"hook_event,omitempty"`
+	HookEvent HookEvent `json:"hook_event,omitempty"` // of the second form: the hook's event
 }
 
 // MCPMessageRequest carries a JSON-RPC message of an MCP server that lives in

@@ -373,7 +373,7 @@ type PermissionRulesState struct {
 
 // PermissionRuleEntry is one rule.
 type PermissionRuleEntry struct {
-	Behavior PermissionBehavior `json:"behavior"`
+	Behavior PermissionBehavior `json:"behavior"` // [BehaviorAllow], [BehaviorDeny] or [BehaviorAsk]
 	// Source is userSettings, projectSettings, localSettings, flagSettings,
 	// policySettings, cliArg, command, session, ….
 	Source      string           `json:"source"`
@@ -416,7 +416,7 @@ type HooksListingResponse struct {
 
 // HookEventInfo describes a hook event.
 type HookEventInfo struct {
-	Name            HookEvent `json:"name"`
+	Name            HookEvent `json:"name"`                // one of the Hook constants, or an event of a later release
 	Summary         string    `json:"summary"`             // one line for people
 	SupportsMatcher bool      `json:"supportsMatcher"`     // false: HookInfo.Matcher is "" for this event
 	HookCount       int       `json:"hookCount,omitempty"` // listed hooks; 0 in EventCatalog

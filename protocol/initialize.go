@@ -121,7 +121,7 @@ type MCPServerConfig struct {
 	Env     map[string]string `json:"env,omitempty"`     // stdio; may hold secrets
 	URL     string            `json:"url,omitempty"`     // sse, http, claudeai-proxy
 	Headers map[string]string `json:"headers,omitempty"` // sse, http; may hold secrets
-	ID      string            `json:"id,omitempty"`      // the server's id at claude.ai; claudeai-proxy
+	ID      string            `json:"id,omitempty"`      // claudeai-proxy; the server's id at claude.ai
 
 	Tools      []MCPToolPolicy `json:"tools,omitempty"`      // rules by tool; Claude
 	Timeout    Millis          `json:"timeout,omitempty"`    // of a tool call, in milliseconds; 0: the agent's default

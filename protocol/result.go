@@ -143,9 +143,9 @@ func (m *ResultMessage) Interrupted() bool {
 // InvalidConfigFile is a configuration that could not be read, which kept the
 // agent from starting.
 type InvalidConfigFile struct {
-	Path           string `json:"path"` // on the agent's machine
-	IsGlobal       bool   `json:"is_global"`
-	BackupSearched bool   `json:"backup_searched"`
+	Path           string `json:"path"`                  // on the agent's machine
+	IsGlobal       bool   `json:"is_global"`             // the agent's global file, the only one that has backups
+	BackupSearched bool   `json:"backup_searched"`       // false: it is not known whether there is a backup
 	BackupPath     string `json:"backup_path,omitempty"` // the backup that Errors names; "": none
 }
 

@@ -55,7 +55,7 @@ type Goal struct {
 	MaxTurns  int    `json:"max_turns,omitempty"` // the limit of TurnsUsed; 0: none
 	// CreatedAt and UpdatedAt are milliseconds since the Unix epoch.
 	CreatedAt       float64  `json:"created_at"`
-	UpdatedAt       float64  `json:"updated_at"`
+	UpdatedAt       float64  `json:"updated_at"`               // of the last change
 	TimeUsedSeconds float64  `json:"time_used_seconds"`        // seconds spent on the goal
 	CreditsUsed     float64  `json:"credits_used"`             // Qoder credits
 	CreditsBudget   *float64 `json:"credits_budget,omitempty"` // nil: none

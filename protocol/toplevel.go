@@ -165,7 +165,7 @@ func (*CommandLifecycleMessage) wire() (string, string) { return "command_lifecy
 // ActiveGoalMessage is Claude's active_goal; a nil Value means there is none.
 type ActiveGoalMessage struct {
 	Common
-	Value *ActiveGoal `json:"value"`
+	Value *ActiveGoal `json:"value"` // replaces the goal known before
 }
 
 func (*ActiveGoalMessage) wire() (string, string) { return "active_goal", "" }

@@ -76,7 +76,7 @@ type ToolResultMeta struct {
 	// BuiltInTool and RunInput are what ran, if that is not what the model
 	// called: the tool's name, and its input as JSON.
 	BuiltInTool string `json:"built_in_tool,omitempty"`
-	RunInput    string `json:"run_input,omitempty"`
+	RunInput    string `json:"run_input,omitempty"` // "": the input of the call
 }
 
 // MCPResultMeta is what the result of an MCP tool carries beside its content.

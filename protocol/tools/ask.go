@@ -17,16 +17,16 @@ import (
 //
 // [Answers]: #AskUserQuestionInput.Answers
 type AskUserQuestionInput struct {
-	Questions []Question `json:"questions,omitempty"`
+	Questions []Question `json:"questions,omitempty"` // one to four
 	// Answers are by the text of the question. Several choices of one question
 	// are joined by ", ", as qodercli does.
 	Answers     map[string]string         `json:"answers,omitempty"`
-	Annotations map[string]QuestionRemark `json:"annotations,omitempty"`
-	Metadata    *QuestionMetadata         `json:"metadata,omitempty"`
+	Annotations map[string]QuestionRemark `json:"annotations,omitempty"` // by the text of the question; nil: none
+	Metadata    *QuestionMetadata         `json:"metadata,omitempty"`    // nil: none
 
-	Question string   `json:"question,omitempty"`
-	Choices  []string `json:"options,omitempty"`
-	Default  string   `json:"default,omitempty"`
+	Question string   `json:"question,omitempty"` // Qoder's document: the one question
+	Choices  []string `json:"options,omitempty"`  // Qoder's document: its answers
+	Default  string   `json:"default,omitempty"`  // Qoder's document: the answer that is chosen beforehand
 	Extra    `json:"-"`
 }
 
@@ -49,59 +49,59 @@ func (in *AskUserQuestionInput) Answer(question, answer string) error {
 
 // Question is one question, with two to four options.
 type Question struct {
-	Question string `json:"question"`
+	Question string `json:"question"` // the whole text, and the key of Answers
 	// Header is a label of a word or two.
 	Header      string           `json:"header,omitempty"`
-	Options     []QuestionOption `json:"options,omitempty"`
-	MultiSelect bool             `json:"multiSelect,omitempty"`
+	Options     []QuestionOption `json:"options,omitempty"`     // two to four
+	MultiSelect bool             `json:"multiSelect,omitempty"` // several options may be chosen
 }
 
 // QuestionOption is one answer to choose. The user may also give another.
 type QuestionOption struct {
-	Label       string `json:"label"`
-	Description string `json:"description,omitempty"`
+	Label       string `json:"label"`                 // the answer, and the value in Answers
+	Description string `json:"description,omitempty"` // what the answer means
 	// Preview is Markdown or HTML, as Options.ToolConfig has it.
 	Preview string `json:"preview,omitempty"`
 }
 
 // QuestionRemark is what the user said or did besides choosing.
 type QuestionRemark struct {
-	Preview    string `json:"preview,omitempty"`
-	Notes      string `json:"notes,omitempty"`
+	Preview    string `json:"preview,omitempty"`    // QuestionOption.Preview of the chosen option
+	Notes      string `json:"notes,omitempty"`      // free text; "": none
 	Unanswered string `json:"unanswered,omitempty"` // skipped, replied_in_chat, dismissed
 }
 
 // QuestionMetadata says where the questions come from.
 type QuestionMetadata struct {
-	Source string `json:"source,omitempty"`
+	Source string `json:"source,omitempty"` // for the vendor's statistics
 }
 
 // AskUserQuestionOutput is the questions with their answers.
 type AskUserQuestionOutput struct {
-	Questions   []Question                `json:"questions,omitempty"`
-	Answers     map[string]string         `json:"answers,omitempty"`
-	Annotations map[string]QuestionRemark `json:"annotations,omitempty"`
+	Questions   []Question                `json:"questions,omitempty"`   // of the input
+	Answers     map[string]string         `json:"answers,omitempty"`     // as in [AskUserQuestionInput]
+	Annotations map[string]QuestionRemark `json:"annotations,omitempty"` // as in [AskUserQuestionInput]
 	// Response is what the user wrote in place of answers.
 	Response     string          `json:"response,omitempty"`
-	AFKTimeoutMS protocol.Millis `json:"afkTimeoutMs,omitempty"`
-	Answer       string          `json:"answer,omitempty"` // Qoder's document
+	AFKTimeoutMS protocol.Millis `json:"afkTimeoutMs,omitempty"` // the dialog closed by itself after so many milliseconds; 0: a person closed it
+	Answer       string          `json:"answer,omitempty"`       // Qoder's document
 }
 
 func (*AskUserQuestionOutput) isOutput() {}
 
 // SendMessageInput sends a message to another agent.
 type SendMessageInput struct {
-	To      string `json:"to,omitempty"`
-	Summary string `json:"summary,omitempty"`
+	To      string `json:"to,omitempty"`      // name, task id or address of an agent
+	Summary string `json:"summary,omitempty"` // one line for people
 	// Message is a text on Claude Code 2.1.329; earlier releases also took an
 	// object, such as a request to shut down.
 	Message        json.RawMessage `json:"message,omitempty"`
-	NotifyWhenIdle bool            `json:"notify_when_idle,omitempty"`
+	NotifyWhenIdle bool            `json:"notify_when_idle,omitempty"` // the sender wants to know when the receiver has nothing to do
 	// What Claude Code 2.1.329 adds to the call before it is run (observed).
-	Type          string `json:"type,omitempty"` // message
-	Recipient     string `json:"recipient,omitempty"`
+	Type          string `json:"type,omitempty"`           // message; the only type that was observed
+	Recipient     string `json:"recipient,omitempty"`      // as To
 	RecipientKind string `json:"recipient_kind,omitempty"` // name
-	Content       string `json:"content,omitempty"`
+	Content       string `json:"content,omitempty"`        // the text of Message
 	Extra         `json:"-"`
 }
 
@@ -110,8 +110,8 @@ func (*SendMessageInput) Tool() string { return SendMessage }
 
 // SendMessageOutput says whether the message was sent.
 type SendMessageOutput struct {
-	Success bool   `json:"success"`
-	Message string `json:"message,omitempty"`
+	Success bool   `json:"success"`           // false: Message says why
+	Message string `json:"message,omitempty"` // for the model
 	// Display is Message for the user.
 	Display string `json:"display,omitempty"`
 }
@@ -120,8 +120,8 @@ func (*SendMessageOutput) isOutput() {}
 
 // SkillInput runs a skill or a slash command.
 type SkillInput struct {
-	Skill string `json:"skill"`
-	Args  string `json:"args,omitempty"`
+	Skill string `json:"skill"`          // name, without the slash; PLUGIN:NAME for a plugin's
+	Args  string `json:"args,omitempty"` // the text after the name; "": none
 	Extra `json:"-"`
 }
 
@@ -130,21 +130,21 @@ func (*SkillInput) Tool() string { return Skill }
 
 // SkillOutput is a skill that was loaded (inline) or has run (forked).
 type SkillOutput struct {
-	Success      bool     `json:"success"`
-	CommandName  string   `json:"commandName"`
-	Status       string   `json:"status,omitempty"` // inline, forked
-	AllowedTools []string `json:"allowedTools,omitempty"`
-	Model        string   `json:"model,omitempty"`
-	AgentID      string   `json:"agentId,omitempty"`
-	Result       string   `json:"result,omitempty"`
+	Success      bool     `json:"success"`                // the skill was found
+	CommandName  string   `json:"commandName"`            // the skill's name
+	Status       string   `json:"status,omitempty"`       // inline, forked
+	AllowedTools []string `json:"allowedTools,omitempty"` // tools that need no permission while the skill is used
+	Model        string   `json:"model,omitempty"`        // the skill's own; "": the session's
+	AgentID      string   `json:"agentId,omitempty"`      // the subagent that ran it, with status forked
+	Result       string   `json:"result,omitempty"`       // what it said, with status forked
 }
 
 func (*SkillOutput) isOutput() {}
 
 // ToolSearchInput looks for tools whose schemas are not loaded yet.
 type ToolSearchInput struct {
-	Query      string `json:"query"`
-	MaxResults int    `json:"max_results,omitempty"`
+	Query      string `json:"query"`                 // words, or select:NAME,NAME
+	MaxResults int    `json:"max_results,omitempty"` // 0: the agent's default
 	Extra      `json:"-"`
 }
 
@@ -153,9 +153,9 @@ func (*ToolSearchInput) Tool() string { return ToolSearch }
 
 // ToolSearchOutput is the tools that were found, by name.
 type ToolSearchOutput struct {
-	Query              string   `json:"query"`
-	Matches            []string `json:"matches"`
-	TotalDeferredTools int      `json:"total_deferred_tools"`
+	Query              string   `json:"query"`                // of the input
+	Matches            []string `json:"matches"`              // names
+	TotalDeferredTools int      `json:"total_deferred_tools"` // all tools that can be found this way
 }
 
 func (*ToolSearchOutput) isOutput() {}
@@ -163,7 +163,7 @@ func (*ToolSearchOutput) isOutput() {}
 // StructuredOutputInput is the value that the model gives for the session's
 // JSON schema.
 type StructuredOutputInput struct {
-	Value json.RawMessage
+	Value json.RawMessage // the whole input; checked against the schema by the agent
 }
 
 // Tool implements [Input].
@@ -184,11 +184,11 @@ func (in *StructuredOutputInput) MarshalJSON() ([]byte, error) { return orNull(i
 // ConfigInput reads or changes a setting: Setting and Value are Claude's, the
 // rest is of Qoder's document.
 type ConfigInput struct {
-	Setting string          `json:"setting,omitempty"`
-	Value   json.RawMessage `json:"value,omitempty"` // absent reads
-	Action  string          `json:"action,omitempty"`
-	Key     string          `json:"key,omitempty"`
-	Scope   string          `json:"scope,omitempty"`
+	Setting string          `json:"setting,omitempty"` // such as model or theme
+	Value   json.RawMessage `json:"value,omitempty"`   // absent reads
+	Action  string          `json:"action,omitempty"`  // get, set, list
+	Key     string          `json:"key,omitempty"`     // as Setting
+	Scope   string          `json:"scope,omitempty"`   // user, project, local
 	Extra   `json:"-"`
 }
 
@@ -198,14 +198,14 @@ func (*ConfigInput) Tool() string { return Config }
 // ConfigOutput is a setting that was read or changed; each value is the
 // setting's own. Values is of Qoder's document.
 type ConfigOutput struct {
-	Success       bool                       `json:"success"`
-	Operation     string                     `json:"operation,omitempty"` // get, set
-	Setting       string                     `json:"setting,omitempty"`
-	Value         json.RawMessage            `json:"value,omitempty"`
-	PreviousValue json.RawMessage            `json:"previousValue,omitempty"`
-	NewValue      json.RawMessage            `json:"newValue,omitempty"`
-	Values        map[string]json.RawMessage `json:"values,omitempty"`
-	Error         string                     `json:"error,omitempty"`
+	Success       bool                       `json:"success"`                 // false: Error says why
+	Operation     string                     `json:"operation,omitempty"`     // get, set
+	Setting       string                     `json:"setting,omitempty"`       // of the input
+	Value         json.RawMessage            `json:"value,omitempty"`         // with operation get
+	PreviousValue json.RawMessage            `json:"previousValue,omitempty"` // with operation set
+	NewValue      json.RawMessage            `json:"newValue,omitempty"`      // with operation set
+	Values        map[string]json.RawMessage `json:"values,omitempty"`        // by key, with action list
+	Error         string                     `json:"error,omitempty"`         // "": none
 }
 
 func (*ConfigOutput) isOutput() {}

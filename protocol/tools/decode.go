@@ -35,8 +35,8 @@ func (*Extra) isInput()        {}
 // UnknownInput is the input of a tool that this package does not know, or one
 // of a shape that does not decode.
 type UnknownInput struct {
-	Name string
-	Raw  json.RawMessage
+	Name string          // the tool
+	Raw  json.RawMessage // the whole input
 }
 
 // Tool implements [Input].
@@ -50,8 +50,8 @@ func (u *UnknownInput) MarshalJSON() ([]byte, error) { return orNull(u.Raw), nil
 // UnknownOutput is the output of a tool that this package does not know, or
 // one of a shape that does not decode.
 type UnknownOutput struct {
-	Name string
-	Raw  json.RawMessage
+	Name string          // the tool
+	Raw  json.RawMessage // the whole output
 }
 
 func (*UnknownOutput) isOutput() {}
@@ -76,12 +76,12 @@ func (t *Text) String() string { return strings.TrimPrefix(string(*t), "Error: "
 
 // ShapeError says that an input or an output is not of the shape of its tool.
 type ShapeError struct {
-	Tool   string
-	Output bool // else it was an input
+	Tool   string // the tool's name
+	Output bool   // else it was an input
 	// Path is where in the value, such as questions[1].options; "" for the
 	// value itself.
 	Path string
-	Err  error
+	Err  error // what encoding/json says
 }
 
 func (e *ShapeError) Error() string {

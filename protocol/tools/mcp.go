@@ -8,8 +8,8 @@ import (
 
 // MCPToolInput is the call of an MCP server's tool, mcp__server__tool.
 type MCPToolInput struct {
-	Server string
-	Name   string
+	Server string // of mcp__SERVER__TOOL
+	Name   string // of the tool, at its server
 	// Arguments are of the tool's own schema.
 	Arguments json.RawMessage
 }
@@ -37,7 +37,7 @@ func (in *MCPToolInput) MarshalJSON() ([]byte, error) {
 // MCPToolOutput is the result of an MCP server's tool: its content blocks
 // (observed on Claude Code 2.1.329), or an object.
 type MCPToolOutput struct {
-	Content protocol.Content
+	Content protocol.Content // nil if Object is set
 	// Object is the output if it is no list: structured content.
 	Object json.RawMessage
 }
@@ -64,9 +64,9 @@ func (o *MCPToolOutput) MarshalJSON() ([]byte, error) {
 
 // MCPInput is a call of an MCP tool under the name Mcp. Qoder's document.
 type MCPInput struct {
-	ServerName string          `json:"server_name,omitempty"`
-	ToolName   string          `json:"tool_name,omitempty"`
-	Arguments  json.RawMessage `json:"arguments,omitempty"`
+	ServerName string          `json:"server_name,omitempty"` // as configured
+	ToolName   string          `json:"tool_name,omitempty"`   // at its server
+	Arguments  json.RawMessage `json:"arguments,omitempty"`   // an object of the tool's own schema
 	Extra      `json:"-"`
 }
 
@@ -77,7 +77,7 @@ func (*MCPInput) Tool() string { return MCP }
 type MCPOutput struct {
 	// Content is the tool's own.
 	Content json.RawMessage `json:"content,omitempty"`
-	IsError bool            `json:"isError,omitempty"`
+	IsError bool            `json:"isError,omitempty"` // the tool reported a failure
 }
 
 func (*MCPOutput) isOutput() {}
@@ -95,8 +95,8 @@ func (*ListMCPResourcesInput) Tool() string { return ListMCPResources }
 // ListMCPResourcesOutput is a list of resources: a bare list on Claude's wire,
 // in an object with ServerName in Qoder's document.
 type ListMCPResourcesOutput struct {
-	Resources  []MCPResource
-	ServerName string
+	Resources  []MCPResource // nil: none
+	ServerName string        // "" on Claude's wire
 }
 
 func (*ListMCPResourcesOutput) isOutput() {}
@@ -133,18 +133,18 @@ func (o *ListMCPResourcesOutput) MarshalJSON() ([]byte, error) {
 
 // MCPResource is a resource of an MCP server.
 type MCPResource struct {
-	URI         string `json:"uri"`
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
-	MIMEType    string `json:"mimeType,omitempty"`
-	Server      string `json:"server,omitempty"`
+	URI         string `json:"uri"`                   // for [ReadMCPResourceInput]
+	Name        string `json:"name"`                  // for people and the model
+	Description string `json:"description,omitempty"` // "": none
+	MIMEType    string `json:"mimeType,omitempty"`    // "": not said
+	Server      string `json:"server,omitempty"`      // as configured; "" in Qoder's document
 }
 
 // ReadMCPResourceInput reads a resource of an MCP server.
 type ReadMCPResourceInput struct {
-	Server     string `json:"server,omitempty"`
+	Server     string `json:"server,omitempty"`      // as configured
 	ServerName string `json:"server_name,omitempty"` // Server in Qoder's document
-	URI        string `json:"uri"`
+	URI        string `json:"uri"`                   // of [MCPResource]
 	Extra      `json:"-"`
 }
 
@@ -153,8 +153,8 @@ func (*ReadMCPResourceInput) Tool() string { return ReadMCPResource }
 
 // ReadMCPResourceOutput is what a resource holds.
 type ReadMCPResourceOutput struct {
-	Contents []MCPResourceContent `json:"contents"`
-	Error    string               `json:"error,omitempty"`
+	Contents []MCPResourceContent `json:"contents"`        // one entry for each part
+	Error    string               `json:"error,omitempty"` // why it could not be read; "": it was
 }
 
 func (*ReadMCPResourceOutput) isOutput() {}
@@ -162,16 +162,16 @@ func (*ReadMCPResourceOutput) isOutput() {}
 // MCPResourceContent is a part of a resource. A blob goes to a file on the
 // agent's host.
 type MCPResourceContent struct {
-	URI         string `json:"uri"`
-	MIMEType    string `json:"mimeType,omitempty"`
-	Text        string `json:"text,omitempty"`
-	BlobSavedTo string `json:"blobSavedTo,omitempty"`
+	URI         string `json:"uri"`                   // of the part
+	MIMEType    string `json:"mimeType,omitempty"`    // "": not said
+	Text        string `json:"text,omitempty"`        // "": a blob
+	BlobSavedTo string `json:"blobSavedTo,omitempty"` // a path on the agent's machine; "": a text
 }
 
 // ReadMCPResourceDirInput lists the resources below one of an MCP server.
 type ReadMCPResourceDirInput struct {
-	Server string `json:"server"`
-	URI    string `json:"uri"`
+	Server string `json:"server"` // as configured
+	URI    string `json:"uri"`    // of a directory
 	Extra  `json:"-"`
 }
 
@@ -180,8 +180,8 @@ func (*ReadMCPResourceDirInput) Tool() string { return ReadMCPResourceDir }
 
 // ReadMCPResourceDirOutput is the resources that were found.
 type ReadMCPResourceDirOutput struct {
-	Resources []MCPResource `json:"resources"`
-	Error     string        `json:"error,omitempty"`
+	Resources []MCPResource `json:"resources"`       // nil: none
+	Error     string        `json:"error,omitempty"` // why it could not be read; "": it was
 }
 
 func (*ReadMCPResourceDirOutput) isOutput() {}
@@ -202,10 +202,10 @@ func (*RefreshMCPToolsOutput) isOutput() {}
 
 // MCPRefresh is what became of one server.
 type MCPRefresh struct {
-	Server    string   `json:"server"`
-	Status    string   `json:"status"` // refreshed, error, not_connected
-	ToolCount int      `json:"toolCount,omitempty"`
-	Added     []string `json:"added,omitempty"`
-	Removed   []string `json:"removed,omitempty"`
-	Error     string   `json:"error,omitempty"`
+	Server    string   `json:"server"`              // as configured
+	Status    string   `json:"status"`              // refreshed, error, not_connected
+	ToolCount int      `json:"toolCount,omitempty"` // tools that it has now
+	Added     []string `json:"added,omitempty"`     // names of tools
+	Removed   []string `json:"removed,omitempty"`   // names of tools
+	Error     string   `json:"error,omitempty"`     // with status error
 }

@@ -18,11 +18,11 @@ const (
 
 // ListEntry is an entry of the list that [TodoWriteInput] replaces.
 type ListEntry struct {
-	Content string `json:"content,omitempty"`
+	Content string `json:"content,omitempty"` // what is to be done
 	// Description is Content as qodercli 1.1.52 declares it to the model; its
 	// document has Content.
 	Description string `json:"description,omitempty"`
-	Status      string `json:"status"`
+	Status      string `json:"status"` // pending, in_progress, completed
 	// ActiveForm is the text while the entry is in progress. Claude's.
 	ActiveForm string `json:"activeForm,omitempty"`
 	ID         string `json:"id,omitempty"`       // Qoder's
@@ -39,7 +39,7 @@ func (t ListEntry) Text() string {
 
 // TodoWriteInput replaces the whole list of what is to be done.
 type TodoWriteInput struct {
-	Todos []ListEntry `json:"todos"`
+	Todos []ListEntry `json:"todos"` // the whole list from now on
 	Extra `json:"-"`
 }
 
@@ -50,20 +50,20 @@ func (*TodoWriteInput) Tool() string { return TodoWrite }
 // Qoder's document; its CLI declares the lists, with an empty one before, and
 // an empty one after when all is completed.
 type TodoWriteOutput struct {
-	OldTodos []ListEntry `json:"oldTodos,omitempty"`
-	NewTodos []ListEntry `json:"newTodos,omitempty"`
-	Todos    []ListEntry `json:"todos,omitempty"`
-	Success  bool        `json:"success,omitempty"`
-	Error    string      `json:"error,omitempty"`
+	OldTodos []ListEntry `json:"oldTodos,omitempty"` // before
+	NewTodos []ListEntry `json:"newTodos,omitempty"` // after
+	Todos    []ListEntry `json:"todos,omitempty"`    // after
+	Success  bool        `json:"success,omitempty"`  // of Qoder's document
+	Error    string      `json:"error,omitempty"`    // of Qoder's document
 }
 
 func (*TodoWriteOutput) isOutput() {}
 
 // TaskCreateInput adds a task to the plan. Its id comes with the output.
 type TaskCreateInput struct {
-	Subject     string `json:"subject"`
-	Description string `json:"description"`
-	ActiveForm  string `json:"activeForm,omitempty"`
+	Subject     string `json:"subject"`              // one line
+	Description string `json:"description"`          // what is to be done
+	ActiveForm  string `json:"activeForm,omitempty"` // shown while the task is in progress; "": Subject
 	// Metadata is an object of the model's own.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	Extra    `json:"-"`
@@ -75,25 +75,25 @@ func (*TaskCreateInput) Tool() string { return TaskCreate }
 // PlanTask is a task of the plan, as the Task tools report it. Not every one of
 // them sets every field.
 type PlanTask struct {
-	ID          string   `json:"id"`
-	Subject     string   `json:"subject"`
-	Description string   `json:"description,omitempty"`
-	Status      string   `json:"status,omitempty"`
-	Owner       string   `json:"owner,omitempty"`
-	Blocks      []string `json:"blocks,omitempty"`    // ids
-	BlockedBy   []string `json:"blockedBy,omitempty"` // ids
+	ID          string   `json:"id"`                    // made by the agent
+	Subject     string   `json:"subject"`               // one line
+	Description string   `json:"description,omitempty"` // "": not said
+	Status      string   `json:"status,omitempty"`      // pending, in_progress, completed; "": not said
+	Owner       string   `json:"owner,omitempty"`       // name of the agent that works on it; "": nobody
+	Blocks      []string `json:"blocks,omitempty"`      // ids
+	BlockedBy   []string `json:"blockedBy,omitempty"`   // ids
 }
 
 // TaskCreateOutput is the task that was created.
 type TaskCreateOutput struct {
-	Task PlanTask `json:"task"`
+	Task PlanTask `json:"task"` // with ID and Subject
 }
 
 func (*TaskCreateOutput) isOutput() {}
 
 // TaskGetInput asks for a task.
 type TaskGetInput struct {
-	TaskID string `json:"taskId"`
+	TaskID string `json:"taskId"` // PlanTask.ID
 	Extra  `json:"-"`
 }
 
@@ -102,22 +102,22 @@ func (*TaskGetInput) Tool() string { return TaskGet }
 
 // TaskGetOutput is the task; nil if there is none.
 type TaskGetOutput struct {
-	Task *PlanTask `json:"task"`
+	Task *PlanTask `json:"task"` // the whole task
 }
 
 func (*TaskGetOutput) isOutput() {}
 
 // TaskUpdateInput changes a task. What is empty stays.
 type TaskUpdateInput struct {
-	TaskID       string          `json:"taskId"`
-	Subject      string          `json:"subject,omitempty"`
-	Description  string          `json:"description,omitempty"`
-	ActiveForm   string          `json:"activeForm,omitempty"`
-	Status       string          `json:"status,omitempty"`
-	AddBlocks    []string        `json:"addBlocks,omitempty"`
-	AddBlockedBy []string        `json:"addBlockedBy,omitempty"`
-	Owner        string          `json:"owner,omitempty"`
-	Metadata     json.RawMessage `json:"metadata,omitempty"`
+	TaskID       string          `json:"taskId"`                 // PlanTask.ID
+	Subject      string          `json:"subject,omitempty"`      // one line
+	Description  string          `json:"description,omitempty"`  // what is to be done
+	ActiveForm   string          `json:"activeForm,omitempty"`   // shown while the task is in progress
+	Status       string          `json:"status,omitempty"`       // pending, in_progress, completed, deleted
+	AddBlocks    []string        `json:"addBlocks,omitempty"`    // ids of tasks that wait for this one
+	AddBlockedBy []string        `json:"addBlockedBy,omitempty"` // ids of tasks that this one waits for
+	Owner        string          `json:"owner,omitempty"`        // name of the agent that works on it
+	Metadata     json.RawMessage `json:"metadata,omitempty"`     // an object to merge; a null value removes its key
 	Extra        `json:"-"`
 }
 
@@ -126,11 +126,11 @@ func (*TaskUpdateInput) Tool() string { return TaskUpdate }
 
 // TaskUpdateOutput says what changed.
 type TaskUpdateOutput struct {
-	Success       bool          `json:"success"`
-	TaskID        string        `json:"taskId"`
-	UpdatedFields []string      `json:"updatedFields,omitempty"`
-	StatusChange  *StatusChange `json:"statusChange,omitempty"`
-	Error         string        `json:"error,omitempty"`
+	Success       bool          `json:"success"`                 // false: Error says why
+	TaskID        string        `json:"taskId"`                  // PlanTask.ID
+	UpdatedFields []string      `json:"updatedFields,omitempty"` // names of fields, as on the wire
+	StatusChange  *StatusChange `json:"statusChange,omitempty"`  // nil: unchanged
+	Error         string        `json:"error,omitempty"`         // "": none
 	// VerificationNudgeNeeded is of Claude Code before 2.1.329.
 	VerificationNudgeNeeded bool `json:"verificationNudgeNeeded,omitempty"`
 }
@@ -139,8 +139,8 @@ func (*TaskUpdateOutput) isOutput() {}
 
 // StatusChange is a change of a task's status.
 type StatusChange struct {
-	From string `json:"from"`
-	To   string `json:"to"`
+	From string `json:"from"` // as PlanTask.Status
+	To   string `json:"to"`   // as PlanTask.Status, or deleted
 }
 
 // TaskListInput asks for all tasks.
@@ -153,7 +153,7 @@ func (*TaskListInput) Tool() string { return TaskList }
 
 // TaskListOutput is all tasks.
 type TaskListOutput struct {
-	Tasks []PlanTask `json:"tasks"`
+	Tasks []PlanTask `json:"tasks"` // without their descriptions
 }
 
 func (*TaskListOutput) isOutput() {}
@@ -169,10 +169,10 @@ func (*EnterPlanModeInput) Tool() string { return EnterPlanMode }
 
 // EnterPlanModeOutput says that plan mode is on.
 type EnterPlanModeOutput struct {
-	Message string `json:"message,omitempty"`
+	Message string `json:"message,omitempty"` // for the model
 	// Summary and Payload are Qoder's.
 	Summary string `json:"summary,omitempty"`
-	Payload string `json:"payload,omitempty"`
+	Payload string `json:"payload,omitempty"` // of a form that was not observed
 }
 
 func (*EnterPlanModeOutput) isOutput() {}
@@ -183,14 +183,14 @@ func (*EnterPlanModeOutput) isOutput() {}
 type ExitPlanModeInput struct {
 	// AllowedPrompts are what the plan needs to be allowed.
 	AllowedPrompts []AllowedPrompt `json:"allowedPrompts,omitempty"`
-	Plan           string          `json:"plan,omitempty"`
-	PlanFilePath   string          `json:"planFilePath,omitempty"`
+	Plan           string          `json:"plan,omitempty"`         // Markdown
+	PlanFilePath   string          `json:"planFilePath,omitempty"` // on the agent's machine; "": no plan file
 
 	// Of older releases: hand the plan to a remote session.
-	PushToRemote       bool   `json:"pushToRemote,omitempty"`
-	RemoteSessionID    string `json:"remoteSessionId,omitempty"`
-	RemoteSessionURL   string `json:"remoteSessionUrl,omitempty"`
-	RemoteSessionTitle string `json:"remoteSessionTitle,omitempty"`
+	PushToRemote       bool   `json:"pushToRemote,omitempty"`       // asks for a remote session
+	RemoteSessionID    string `json:"remoteSessionId,omitempty"`    // the remote session
+	RemoteSessionURL   string `json:"remoteSessionUrl,omitempty"`   // the remote session, in a browser
+	RemoteSessionTitle string `json:"remoteSessionTitle,omitempty"` // the remote session's title
 
 	Confirm bool `json:"confirm,omitempty"` // Qoder's document
 	Extra   `json:"-"`
@@ -201,27 +201,27 @@ func (*ExitPlanModeInput) Tool() string { return ExitPlanMode }
 
 // AllowedPrompt is a kind of call in words, such as "run tests".
 type AllowedPrompt struct {
-	Tool   string `json:"tool"` // Bash
-	Prompt string `json:"prompt"`
+	Tool   string `json:"tool"`   // Bash
+	Prompt string `json:"prompt"` // in words
 }
 
 // ExitPlanModeOutput is the plan that was approved.
 type ExitPlanModeOutput struct {
 	// Plan is nil if there was none.
 	Plan    *string `json:"plan"`
-	IsAgent bool    `json:"isAgent"`
+	IsAgent bool    `json:"isAgent"` // a subagent made the plan
 	// FilePath is where the plan is kept, on the agent's host.
 	FilePath               string `json:"filePath,omitempty"`
-	PlanWasEdited          bool   `json:"planWasEdited,omitempty"`
-	HasTaskTool            bool   `json:"hasTaskTool,omitempty"`
-	AwaitingLeaderApproval bool   `json:"awaitingLeaderApproval,omitempty"`
-	RequestID              string `json:"requestId,omitempty"`
+	PlanWasEdited          bool   `json:"planWasEdited,omitempty"`          // a person changed the plan
+	HasTaskTool            bool   `json:"hasTaskTool,omitempty"`            // the agent has the Agent tool
+	AwaitingLeaderApproval bool   `json:"awaitingLeaderApproval,omitempty"` // not approved yet: the team's leader was asked
+	RequestID              string `json:"requestId,omitempty"`              // of the question to the leader; "": none
 	// Status is approved or rejected, with Feedback. Qoder's.
 	Status   string `json:"status,omitempty"`
-	Feedback string `json:"feedback,omitempty"`
+	Feedback string `json:"feedback,omitempty"` // of the person; "": none
 	// Success and Error are of Qoder's document.
 	Success bool   `json:"success,omitempty"`
-	Error   string `json:"error,omitempty"`
+	Error   string `json:"error,omitempty"` // "": none
 }
 
 func (*ExitPlanModeOutput) isOutput() {}

@@ -7,8 +7,8 @@ import (
 // GlobInput finds files by name. Claude Code 2.1.329 has Glob and [Grep] only
 // if Options.Tools names them (observed).
 type GlobInput struct {
-	Pattern string `json:"pattern"`
-	Path    string `json:"path,omitempty"`
+	Pattern string `json:"pattern"`        // such as **/*.go
+	Path    string `json:"path,omitempty"` // a directory; "": the working directory
 	Extra   `json:"-"`
 }
 
@@ -18,37 +18,37 @@ func (*GlobInput) Tool() string { return Glob }
 // GlobOutput is the files that were found. Files is of Qoder's document; its
 // CLI declares Filenames, too.
 type GlobOutput struct {
-	Filenames       []string        `json:"filenames,omitempty"`
-	NumFiles        int             `json:"numFiles,omitempty"`
-	TotalMatches    int             `json:"totalMatches,omitempty"`
-	Truncated       bool            `json:"truncated,omitempty"`
-	CountIsComplete bool            `json:"countIsComplete,omitempty"`
-	TimedOut        bool            `json:"timedOut,omitempty"`
-	DurationMS      protocol.Millis `json:"durationMs,omitempty"`
-	Files           []string        `json:"files,omitempty"`
+	Filenames       []string        `json:"filenames,omitempty"`       // absolute or relative to the working directory, at most 100 on Claude Code
+	NumFiles        int             `json:"numFiles,omitempty"`        // length of Filenames
+	TotalMatches    int             `json:"totalMatches,omitempty"`    // before truncation; a lower bound unless CountIsComplete
+	Truncated       bool            `json:"truncated,omitempty"`       // there are more matches than Filenames
+	CountIsComplete bool            `json:"countIsComplete,omitempty"` // TotalMatches is exact
+	TimedOut        bool            `json:"timedOut,omitempty"`        // the search was stopped for its time
+	DurationMS      protocol.Millis `json:"durationMs,omitempty"`      // milliseconds
+	Files           []string        `json:"files,omitempty"`           // as Filenames
 }
 
 func (*GlobOutput) isOutput() {}
 
 // GrepInput finds files by content.
 type GrepInput struct {
-	Pattern    string `json:"pattern"`
-	Path       string `json:"path,omitempty"`
-	Glob       string `json:"glob,omitempty"`
+	Pattern    string `json:"pattern"`               // a regular expression, in ripgrep's syntax
+	Path       string `json:"path,omitempty"`        // a file or a directory; "": the working directory
+	Glob       string `json:"glob,omitempty"`        // restricts the files, such as *.{ts,tsx}
 	Type       string `json:"type,omitempty"`        // of file, such as go
 	OutputMode string `json:"output_mode,omitempty"` // content, files_with_matches, count
 	// Lines of context; nil is not given.
-	Before  *int `json:"-B,omitempty"`
-	After   *int `json:"-A,omitempty"`
-	Around  *int `json:"-C,omitempty"`
-	Context *int `json:"context,omitempty"`
+	Before  *int `json:"-B,omitempty"`      // lines before each match, with content
+	After   *int `json:"-A,omitempty"`      // lines after each match, with content
+	Around  *int `json:"-C,omitempty"`      // lines before and after each match, with content
+	Context *int `json:"context,omitempty"` // as Around
 
-	LineNumbers *bool `json:"-n,omitempty"` // nil is true
-	IgnoreCase  bool  `json:"-i,omitempty"`
-	OnlyMatch   bool  `json:"-o,omitempty"`
-	Multiline   bool  `json:"multiline,omitempty"`
-	HeadLimit   *int  `json:"head_limit,omitempty"` // 0 is no limit
-	Offset      int   `json:"offset,omitempty"`
+	LineNumbers *bool `json:"-n,omitempty"`         // nil is true
+	IgnoreCase  bool  `json:"-i,omitempty"`         // of letters
+	OnlyMatch   bool  `json:"-o,omitempty"`         // prints what matched, not the line
+	Multiline   bool  `json:"multiline,omitempty"`  // . matches newlines, and matches may span lines
+	HeadLimit   *int  `json:"head_limit,omitempty"` // 0 is no limit; lines or entries; nil: the agent's default
+	Offset      int   `json:"offset,omitempty"`     // lines or entries to leave out first
 	Extra       `json:"-"`
 }
 
@@ -58,29 +58,29 @@ func (*GrepInput) Tool() string { return Grep }
 // GrepOutput is what was found. Results and MatchCount are of Qoder's document;
 // its CLI declares the other fields.
 type GrepOutput struct {
-	Mode          string   `json:"mode,omitempty"` // as GrepInput.OutputMode
-	Filenames     []string `json:"filenames,omitempty"`
-	NumFiles      int      `json:"numFiles,omitempty"`
-	Content       string   `json:"content,omitempty"`
-	NumLines      int      `json:"numLines,omitempty"`
-	NumMatches    int      `json:"numMatches,omitempty"`
-	TotalFiles    int      `json:"totalFiles,omitempty"`
-	TotalLines    int      `json:"totalLines,omitempty"`
-	AppliedLimit  int      `json:"appliedLimit,omitempty"`
-	AppliedOffset int      `json:"appliedOffset,omitempty"`
-	TimedOut      bool     `json:"timedOut,omitempty"`
-	Truncated     bool     `json:"truncated,omitempty"`
-	Results       string   `json:"results,omitempty"`
-	MatchCount    int      `json:"matchCount,omitempty"`
+	Mode          string   `json:"mode,omitempty"`          // as GrepInput.OutputMode
+	Filenames     []string `json:"filenames,omitempty"`     // with mode files_with_matches
+	NumFiles      int      `json:"numFiles,omitempty"`      // files with matches
+	Content       string   `json:"content,omitempty"`       // with mode content or count: ripgrep's output
+	NumLines      int      `json:"numLines,omitempty"`      // lines of Content
+	NumMatches    int      `json:"numMatches,omitempty"`    // with mode count
+	TotalFiles    int      `json:"totalFiles,omitempty"`    // before the limit; 0: not said
+	TotalLines    int      `json:"totalLines,omitempty"`    // before the limit; 0: not said
+	AppliedLimit  int      `json:"appliedLimit,omitempty"`  // the limit that cut the output; 0: none
+	AppliedOffset int      `json:"appliedOffset,omitempty"` // of the input
+	TimedOut      bool     `json:"timedOut,omitempty"`      // the search was stopped for its time
+	Truncated     bool     `json:"truncated,omitempty"`     // there are more matches
+	Results       string   `json:"results,omitempty"`       // ripgrep's output
+	MatchCount    int      `json:"matchCount,omitempty"`    // matches
 }
 
 func (*GrepOutput) isOutput() {}
 
 // WebFetchInput reads a web page and asks a model about it.
 type WebFetchInput struct {
-	URL    string `json:"url"`
-	Prompt string `json:"prompt"`
-	Offset int    `json:"offset,omitempty"`
+	URL    string `json:"url"`              // http or https
+	Prompt string `json:"prompt"`           // what a model is to make of the page
+	Offset int    `json:"offset,omitempty"` // characters of the page's text to leave out first
 	Extra  `json:"-"`
 }
 
@@ -90,26 +90,26 @@ func (*WebFetchInput) Tool() string { return WebFetch }
 // WebFetchOutput is what a page says. The last four fields are of Qoder's
 // document; its CLI declares the others, too.
 type WebFetchOutput struct {
-	URL          string          `json:"url,omitempty"`
-	Bytes        int64           `json:"bytes,omitempty"`
-	Code         int             `json:"code,omitempty"` // HTTP status
-	CodeText     string          `json:"codeText,omitempty"`
-	Result       string          `json:"result,omitempty"`
-	DurationMS   protocol.Millis `json:"durationMs,omitempty"`
-	ArtifactRead *ArtifactRead   `json:"artifactRead,omitempty"`
-	Content      string          `json:"content,omitempty"`
-	StatusCode   int             `json:"statusCode,omitempty"`
-	Error        string          `json:"error,omitempty"`
-	RedirectURL  string          `json:"redirectUrl,omitempty"`
+	URL          string          `json:"url,omitempty"`          // of the page that was read
+	Bytes        int64           `json:"bytes,omitempty"`        // of the page
+	Code         int             `json:"code,omitempty"`         // HTTP status
+	CodeText     string          `json:"codeText,omitempty"`     // of the HTTP status, such as OK
+	Result       string          `json:"result,omitempty"`       // what the model made of the page
+	DurationMS   protocol.Millis `json:"durationMs,omitempty"`   // milliseconds, with the model call
+	ArtifactRead *ArtifactRead   `json:"artifactRead,omitempty"` // nil: a plain page
+	Content      string          `json:"content,omitempty"`      // as Result
+	StatusCode   int             `json:"statusCode,omitempty"`   // as Code
+	Error        string          `json:"error,omitempty"`        // "": none
+	RedirectURL  string          `json:"redirectUrl,omitempty"`  // another host that the page points to; "": none
 }
 
 func (*WebFetchOutput) isOutput() {}
 
 // WebSearchInput searches the web.
 type WebSearchInput struct {
-	Query          string   `json:"query"`
-	AllowedDomains []string `json:"allowed_domains,omitempty"`
-	BlockedDomains []string `json:"blocked_domains,omitempty"`
+	Query          string   `json:"query"`                     // for the search engine
+	AllowedDomains []string `json:"allowed_domains,omitempty"` // results from these alone; nil: from all
+	BlockedDomains []string `json:"blocked_domains,omitempty"` // no results from these
 	Extra          `json:"-"`
 }
 
@@ -118,11 +118,11 @@ func (*WebSearchInput) Tool() string { return WebSearch }
 
 // WebSearchOutput is what was found.
 type WebSearchOutput struct {
-	Query           string            `json:"query"`
-	Results         []WebSearchResult `json:"results,omitempty"`
-	DurationSeconds float64           `json:"durationSeconds,omitempty"`
-	SearchCount     int               `json:"searchCount,omitempty"`
-	RequestID       string            `json:"requestId,omitempty"` // Qoder's
+	Query           string            `json:"query"`                     // of the input
+	Results         []WebSearchResult `json:"results,omitempty"`         // in order
+	DurationSeconds float64           `json:"durationSeconds,omitempty"` // of all searches
+	SearchCount     int               `json:"searchCount,omitempty"`     // searches that were made
+	RequestID       string            `json:"requestId,omitempty"`       // Qoder's
 }
 
 func (*WebSearchOutput) isOutput() {}
@@ -131,19 +131,19 @@ func (*WebSearchOutput) isOutput() {}
 // on the wire), the pages of one search (ToolUseID and Content), or, in
 // Qoder's document, one page (Title, URL and Snippet).
 type WebSearchResult struct {
-	Text string `json:"-"`
+	Text string `json:"-"` // of the model
 
-	ToolUseID string    `json:"tool_use_id,omitempty"`
-	Content   []WebPage `json:"content,omitempty"`
+	ToolUseID string    `json:"tool_use_id,omitempty"` // id of the search at the API
+	Content   []WebPage `json:"content,omitempty"`     // best first
 
 	WebPage
 }
 
 // WebPage is a page that was found.
 type WebPage struct {
-	Title   string `json:"title,omitempty"`
-	URL     string `json:"url,omitempty"`
-	Snippet string `json:"snippet,omitempty"`
+	Title   string `json:"title,omitempty"`   // of the page
+	URL     string `json:"url,omitempty"`     // of the page
+	Snippet string `json:"snippet,omitempty"` // text of the page; "" on Claude's wire, where only hooks get it
 }
 
 // UnmarshalJSON decodes a string or an object.
@@ -167,7 +167,7 @@ func (r WebSearchResult) MarshalJSON() ([]byte, error) {
 
 // ImageSearchInput searches images. Qoder's.
 type ImageSearchInput struct {
-	Query string `json:"query"`
+	Query string `json:"query"`           // for the search engine
 	Count int    `json:"count,omitempty"` // 1 to 10
 	Extra `json:"-"`
 }
