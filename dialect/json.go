@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 var (
@@ -56,7 +58,7 @@ func MarshalWith(v any, extra map[string]json.RawMessage) ([]byte, error) {
 
 // unmarshalWith decodes b into the struct that v points to, and the keys it does not know into extra.
 func unmarshalWith(b []byte, v any, extra *map[string]json.RawMessage) error {
-	if err := json.Unmarshal(b, v); err != nil {
+	if err := protocol.Unmarshal(b, v); err != nil { // exact names: another case is another key, for extra
 		return err
 	}
 	var all map[string]json.RawMessage
@@ -88,22 +90,16 @@ func jsonKeys(t reflect.Type) map[string]bool {
 // UnmarshalJSON decodes an agent's definition, unknown keys into Extra.
 func (a *AgentDefinition) UnmarshalJSON(b []byte) error {
 	type plain AgentDefinition
-	var servers struct {
-		List agentServers `json:"mcpServers"`
+	var w struct {
+		plain
+		Servers agentServers `json:"mcpServers"`
 	}
-	err := json.Unmarshal(b, &servers)
-	if err == nil {
-		var rest map[string]json.RawMessage
-		if err = json.Unmarshal(b, &rest); err != nil {
-			return err
-		}
-		delete(rest, "mcpServers")
-		if b, err = json.Marshal(rest); err == nil {
-			err = unmarshalWith(b, (*plain)(a), &a.Extra)
-		}
-		a.MCPServers = servers.List
+	if err := unmarshalWith(b, &w, &w.Extra); err != nil {
+		return err
 	}
-	return err
+	*a = AgentDefinition(w.plain)
+	a.MCPServers = w.Servers
+	return nil
 }
 
 // mcpServerJSON is MCPServer as the vendors write it: the timeout in milliseconds.

@@ -98,6 +98,19 @@ func TestSandboxReadsWhatVendorsWrite(t *testing.T) {
 	}
 }
 
+// What has a field Extra keeps keys there that it does not know, also those that
+// differ from its own by case.
+func TestUnknownKeysGoToExtra(t *testing.T) {
+	t.Parallel()
+	var o dialect.Options
+	require.NoError(t, json.Unmarshal([]byte(`{"memory":{"mode":"custom","Mode":"x"},"evolution":{"skill":{"mode":"custom","new":"<1>"}},
+		"agents":{"a":{"prompt":"p","Prompt":"q"}},"tools":{"type":"preset"}}`), &o))
+	assert.Equal(t, &dialect.Memory{Mode: "custom", Extra: map[string]json.RawMessage{"Mode": json.RawMessage(`"x"`)}}, o.Memory)
+	assert.Equal(t, &dialect.SkillEvolution{Mode: "custom", Extra: map[string]json.RawMessage{"new": json.RawMessage(`"<1>"`)}}, o.Evolution.Skill)
+	assert.Equal(t, dialect.AgentDefinition{Prompt: "p", Extra: map[string]json.RawMessage{"Prompt": json.RawMessage(`"q"`)}}, o.Agents["a"])
+	assert.True(t, o.Tools.IsAll())
+}
+
 func TestSystemPromptReadsWhatVendorsWrite(t *testing.T) {
 	t.Parallel()
 	for doc, want := range map[string]dialect.SystemPrompt{

@@ -30,6 +30,12 @@ type Memory struct {
 	Extra map[string]json.RawMessage `json:"-"`
 }
 
+// UnmarshalJSON decodes the options, unknown keys into Extra.
+func (m *Memory) UnmarshalJSON(b []byte) error {
+	type plain Memory
+	return unmarshalWith(b, (*plain)(m), &m.Extra)
+}
+
 // MemoryGeneration is when memories are made, and how.
 type MemoryGeneration struct {
 	// Enabled: absent: true.
@@ -107,6 +113,12 @@ type SkillEvolution struct {
 	Generation *SkillGeneration `json:"generation,omitempty"`
 	// Extra are further keys, passed on as they are.
 	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON decodes the options, unknown keys into Extra.
+func (s *SkillEvolution) UnmarshalJSON(b []byte) error {
+	type plain SkillEvolution
+	return unmarshalWith(b, (*plain)(s), &s.Extra)
 }
 
 // SkillGeneration is when skills are reviewed, and how.

@@ -94,7 +94,8 @@ func (o *Opt[T]) UnmarshalYAML(unmarshal func(any) error) error {
 // Set says which of the agent's things (tools, skills, setting sources) a session gets. The zero value leaves it to
 // the agent, which is not the same as None: most agents load everything when they are told nothing.
 //
-// In JSON and YAML: null (or absent) is the agent's default, [] is None, "all" is All, ["a","b"] is Only.
+// In JSON and YAML: null (or absent) is the agent's default, [] is None, "all" and an object of type preset are All, ["a","b"]
+// is Only.
 type Set struct {
 	kind  setKind
 	names []string
@@ -196,6 +197,11 @@ func (s *Set) decode(into func(any) error) error {
 		return nil
 	case string:
 		if v == "all" {
+			*s = All()
+			return nil
+		}
+	case map[string]any: // {"type":"preset"}, as the vendors' SDKs write all
+		if v["type"] == "preset" {
 			*s = All()
 			return nil
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-var update = flag.Bool("update", false, "write options.schema.json")
+var update = flag.Bool("update", false, "write ../sdk/options.schema.json")
 
 type schema = jsonschema.Schema
 
@@ -61,15 +61,15 @@ func forms(t *testing.T) map[reflect.Type]*schema {
 	t.Helper()
 	text := typed("string")
 	secret := anyOf(text, object(map[string]*schema{"envVar": text}))
-	policy := object(map[string]*schema{"name!": text, "permission_policy": enum(sdk.AlwaysAllow, sdk.AlwaysAsk, sdk.AlwaysDeny),
+	policy := object(map[string]*schema{"name!": text, "permission_policy": enum(sdk.AlwaysAllow, sdk.AlwaysAsk, sdk.AlwaysDeny, ""),
 		"exposedName": text, "alwaysLoad": typed("boolean")})
-	server := object(map[string]*schema{"type": enum("stdio", "sse", "http"), "command": text, "args": listOf(text), "env": mapOf(text),
-		"url": text, "headers": mapOf(text), "headersHelper": text, "oauth": typed("object"), "timeout": typed("number"),
+	server := object(map[string]*schema{"type": enum("stdio", "sse", "http", ""), "command": text, "args": listOf(text), "env": mapOf(text),
+		"url": text, "headers": mapOf(text), "headersHelper": text, "oauth": typed("object"), "timeout": {Type: "number", Minimum: new(float64)},
 		"alwaysLoad": typed("boolean"), "tools": listOf(policy), "extra": typed("object")})
 	prompt := anyOf(text, listOf(text), typed("null"),
 		object(map[string]*schema{"type!": enum("preset"), "preset": text, "append": text, "excludeDynamicSections": typed("boolean"), "snapshot": typed("boolean", "null")}),
 		object(map[string]*schema{"type!": enum("custom"), "prompt!": anyOf(text, listOf(text)), "snapshot": typed("boolean", "null")}),
-		object(map[string]*schema{"type!": enum("file"), "path!": text}))
+		object(map[string]*schema{"type!": enum("file"), "path!": {Type: "string", MinLength: jsonschema.Ptr(1)}}))
 	return map[reflect.Type]*schema{
 		reflect.TypeFor[time.Duration](): {Type: "string", Pattern: `^[-+]?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$`,
 			Description: "a duration, such as 90s"},
@@ -78,7 +78,7 @@ func forms(t *testing.T) map[reflect.Type]*schema {
 		reflect.TypeFor[sdk.Opt[int]]():        typed("integer", "null"),
 		reflect.TypeFor[sdk.Opt[float64]]():    typed("number", "null"),
 		reflect.TypeFor[json.RawMessage]():     {},
-		reflect.TypeFor[sdk.Set]():             anyOf(enum("all"), listOf(text), typed("null"), object(map[string]*schema{"type!": enum("preset"), "preset": text})),
+		reflect.TypeFor[sdk.Set]():             anyOf(listOf(text), enum("all"), object(map[string]*schema{"type!": enum("preset"), "preset": text}), typed("null")),
 		reflect.TypeFor[sdk.SystemPrompt]():    prompt,
 		reflect.TypeFor[sdk.Auth]():            object(map[string]*schema{"type!": enum("accessToken", "qodercli", "serviceAccount", "jobToken"), "accessToken": secret, "serviceAccountKey": secret}),
 		reflect.TypeFor[sdk.MCPServerConfig](): server,
@@ -109,7 +109,7 @@ func generated(t *testing.T) []byte {
 		p[name] = &schema{Description: p[name].Description, AnyOf: append(more, &was)}
 	}
 	either("mcpServers", text)
-	p["settings"].AnyOf = []*schema{object, text, typed("null")}
+	p["settings"].AnyOf = []*schema{object, {Type: "string", Title: "a text: the path of a file"}, typed("null")}
 	for _, name := range []string{"managedSettings", "customContext", "modelRequestPatches"} {
 		p[name].Types = []string{"object", "null"}
 	}
@@ -179,7 +179,7 @@ func complete(s *schema) {
 	}
 	for name, v := range s.Properties {
 		if v.Pattern != "" && strings.HasPrefix(v.Description, "a duration") || strings.Contains(v.Pattern, "µs") {
-			s.Properties[name+"Ms"] = &schema{Types: []string{"number", "null"}, Description: name + " in milliseconds"}
+			s.Properties[name+"Ms"] = &schema{Types: []string{"number", "null"}, Title: "a number of milliseconds", Description: name + " in milliseconds"}
 		}
 	}
 	for _, v := range s.Properties {
@@ -290,9 +290,9 @@ func TestSchemaIsUpToDate(t *testing.T) {
 	t.Parallel()
 	got := generated(t)
 	if *update {
-		require.NoError(t, os.WriteFile("options.schema.json", got, 0o644))
+		require.NoError(t, os.WriteFile("../sdk/options.schema.json", got, 0o644))
 	}
-	want, err := os.ReadFile("options.schema.json")
+	want, err := os.ReadFile("../sdk/options.schema.json")
 	require.NoError(t, err)
 	assert.Equal(t, string(want), string(got), "run go test ./docs -update")
 }

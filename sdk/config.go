@@ -2,26 +2,34 @@ package sdk
 
 import (
 	"cmp"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
+
+	"github.com/agent-troupe/troupe/internal/optionfile"
 )
 
-const (
-	maxConfig   = 4 << 20 // bytes of a configuration
-	maxMistakes = 1000    // that are told one by one
-)
+// optionsSchema describes what LoadOptions reads. It is made from Options: see
+// docs/schema_test.go.
+//
+//go:embed options.schema.json
+var optionsSchema []byte
 
 // LoadOption changes how [LoadOptions] reads.
-type LoadOption func(*configReader)
+type LoadOption func(*loadSettings)
+
+type loadSettings struct {
+	lookup func(string) (string, bool)
+}
 
 // ExpandWith looks variables up in f for the values that ask for it; the
 // default is the environment of this process.
 func ExpandWith(f func(name string) (string, bool)) LoadOption {
-	return func(r *configReader) { r.lookup = f }
+	return func(s *loadSettings) { s.lookup = f }
 }
 
 // LoadOptions reads options from YAML or JSON. Keys are those of the vendors'
@@ -47,8 +55,8 @@ func ExpandWith(f func(name string) (string, bool)) LoadOption {
 // given twice and variables that are not set are reported all at once, each as
 // a *[LoadError] with line and column, of more than a thousand the first; see
 // [LoadErrors]. What cannot work is found later, by whatever opens a session.
-// The options are nil unless the error is. Write what has many thousand keys in
-// JSON: the parser of YAML is slow with them.
+// The options are nil unless the error is. A file has at most 4 MiB, and one in
+// YAML 20,000 words, because its parser is slow with more; JSON may have any number.
 func LoadOptions(r io.Reader, opts ...LoadOption) (*Options, error) {
 	return loadOptions("", r, opts)
 }
@@ -65,22 +73,28 @@ func LoadOptionsFile(path string, opts ...LoadOption) (*Options, error) {
 }
 
 func loadOptions(file string, in io.Reader, opts []LoadOption) (*Options, error) {
-	raw, err := io.ReadAll(io.LimitReader(in, maxConfig+1))
+	raw, err := io.ReadAll(io.LimitReader(in, optionfile.MaxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("load options: %w", err)
 	}
-	r := &configReader{file: file, lookup: os.LookupEnv}
+	s := &loadSettings{lookup: os.LookupEnv}
 	for _, o := range opts {
-		o(r)
+		o(s)
+	}
+	doc, mistakes, err := optionfile.Read(raw, optionsSchema, s.lookup)
+	if err != nil {
+		return nil, fmt.Errorf("load options: %w", err)
+	}
+	if len(mistakes) > 0 {
+		all := make([]error, len(mistakes))
+		for i, m := range mistakes {
+			all[i] = &LoadError{file, m.Line, m.Column, m.Key, m.Problem, m.Fix}
+		}
+		return nil, errors.Join(all...)
 	}
 	o := &Options{}
-	if len(raw) > maxConfig {
-		r.fail(nil, "", fmt.Sprintf("is longer than %d bytes", maxConfig), "move documents to files of their own")
-	} else if root := r.parse(raw); root != nil {
-		r.options(root, o)
-	}
-	if len(r.errs) > 0 {
-		return nil, r.problems()
+	if err := json.Unmarshal(doc, o); err != nil {
+		return nil, &LoadError{File: file, Problem: "does not decode: " + err.Error()}
 	}
 	return o, nil
 }
@@ -126,43 +140,4 @@ func LoadErrors(err error) []*LoadError {
 		}
 	}
 	return all
-}
-
-// configReader reads one configuration.
-type configReader struct {
-	file   string
-	lookup func(string) (string, bool)
-	errs   []*LoadError
-	more   int      // mistakes that are not told
-	unset  []string // variables that are null
-}
-
-// fail reports a problem at n, which may be nil.
-func (r *configReader) fail(n *configNode, key, problem, fix string) {
-	if r.full() {
-		r.more++
-		return
-	}
-	e := &LoadError{File: r.file, Key: key, Problem: problem, Fix: fix}
-	if n != nil {
-		e.Line, e.Column = n.line, n.column
-	}
-	r.errs = append(r.errs, e)
-}
-
-// full reports whether enough mistakes have been told.
-func (r *configReader) full() bool { return len(r.errs) >= maxMistakes }
-
-func (r *configReader) problems() error {
-	slices.SortStableFunc(r.errs, func(a, b *LoadError) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	all := make([]error, len(r.errs), len(r.errs)+1)
-	for i, e := range r.errs {
-		all[i] = e
-	}
-	if r.more > 0 {
-		all = append(all, &LoadError{File: r.file, Problem: fmt.Sprintf("has %d mistakes more", r.more), Fix: "begin with those"})
-	}
-	return errors.Join(all...)
 }

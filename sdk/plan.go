@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/optionfile"
 )
 
 // LaunchPlan is how a session with some options would start its agent, and what
@@ -128,91 +128,85 @@ func plannedVar(v dialect.EnvVar) PlannedVar {
 }
 
 // masked is a document after mask has hidden what is secret in it.
-func masked(raw []byte, mask func(*configNode)) json.RawMessage {
-	if !json.Valid(raw) {
-		return json.RawMessage(quoted(Masked))
-	}
-	d := &jsonTree{dec: json.NewDecoder(bytes.NewReader(raw)), raw: raw}
-	d.dec.UseNumber()
-	n, err := d.value()
+func masked(raw []byte, mask func(*optionfile.Node)) json.RawMessage {
+	n, err := optionfile.ParseJSON(raw)
 	if err != nil {
-		return json.RawMessage(quoted(Masked))
+		n = &optionfile.Node{Kind: optionfile.Text, Text: Masked}
+	} else {
+		mask(n)
 	}
-	mask(n)
-	var b bytes.Buffer
-	n.json(&b)
-	return b.Bytes()
+	return n.JSON()
 }
 
 // maskRequest hides what stands under keys that can hold a secret.
-func maskRequest(n *configNode) {
+func maskRequest(n *optionfile.Node) {
 	secret := []string{"env", "headers", "headersHelper", "oauth", "args", "managedSettings", "modelRequestPatches", "proxy"}
-	for _, p := range n.pairs {
+	for _, p := range n.Pairs {
 		switch {
-		case p.key.text == "mcpServers":
-			maskServers(p.value)
-			for _, servers := range p.value.list { // those of a subagent
+		case p.Key.Text == "mcpServers":
+			maskServers(p.Value)
+			for _, servers := range p.Value.List { // those of a subagent
 				maskServers(servers)
 			}
-		case slices.Contains(secret, p.key.text):
-			maskAll(p.value)
+		case slices.Contains(secret, p.Key.Text):
+			maskAll(p.Value)
 		default:
-			maskRequest(p.value)
+			maskRequest(p.Value)
 		}
 	}
-	for _, item := range n.list {
+	for _, item := range n.List {
 		maskRequest(item)
 	}
 }
 
 // maskFile hides all but what is known to hold no secret: the document is in a
 // file because it can hold some.
-func maskFile(n *configNode) {
-	for _, p := range n.pairs {
-		switch p.key.text {
+func maskFile(n *optionfile.Node) {
+	for _, p := range n.Pairs {
+		switch p.Key.Text {
 		case "mcpServers":
-			maskServers(p.value)
+			maskServers(p.Value)
 		case "sandbox":
-			maskBut(p.value, "enabled", "failIfUnavailable", "autoAllowBashIfSandboxed", "excludedCommands",
+			maskBut(p.Value, "enabled", "failIfUnavailable", "autoAllowBashIfSandboxed", "excludedCommands",
 				"allowUnsandboxedCommands", "network", "filesystem", "ignoreViolations", "enableWeakerNestedSandbox")
 		case "type", "model", "outputStyle", "permissions", "general", "securityScan", "jobTokenProvider", "serviceAccountTokenProvider":
 		default:
-			maskAll(p.value)
+			maskAll(p.Value)
 		}
 	}
 }
 
-func maskServers(n *configNode) {
-	for _, p := range n.pairs {
-		maskBut(p.value, "type", "command", "url", "tools", "toolOverrides", "timeout", "alwaysLoad")
-		for _, field := range p.value.pairs {
-			if field.key.text == "url" && field.value.kind == configText {
-				field.value.text = maskedURL(field.value.text)
+func maskServers(n *optionfile.Node) {
+	for _, p := range n.Pairs {
+		maskBut(p.Value, "type", "command", "url", "tools", "toolOverrides", "timeout", "alwaysLoad")
+		for _, field := range p.Value.Pairs {
+			if field.Key.Text == "url" && field.Value.Kind == optionfile.Text {
+				field.Value.Text = maskedURL(field.Value.Text)
 			}
 		}
 	}
 }
 
-func maskBut(n *configNode, plain ...string) {
-	for _, p := range n.pairs {
-		if !slices.Contains(plain, p.key.text) {
-			maskAll(p.value)
+func maskBut(n *optionfile.Node, plain ...string) {
+	for _, p := range n.Pairs {
+		if !slices.Contains(plain, p.Key.Text) {
+			maskAll(p.Value)
 		}
 	}
 }
 
-func maskAll(n *configNode) {
-	switch n.kind {
-	case configText:
-		n.text = Masked
-	case configNumber:
-		n.kind, n.text = configText, Masked
+func maskAll(n *optionfile.Node) {
+	switch n.Kind {
+	case optionfile.Text:
+		n.Text = Masked
+	case optionfile.Number:
+		n.Kind, n.Text = optionfile.Text, Masked
 	}
-	for _, item := range n.list {
+	for _, item := range n.List {
 		maskAll(item)
 	}
-	for _, p := range n.pairs {
-		maskAll(p.value)
+	for _, p := range n.Pairs {
+		maskAll(p.Value)
 	}
 }
 

@@ -73,6 +73,7 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 // below it, for itself alone.
 var layers = [...][]string{
 	{"internal/spell", "internal/shown"},
+	{"internal/optionfile"},
 	{"protocol"},
 	{"policy"},
 	{"session"},
@@ -102,6 +103,7 @@ var layers = [...][]string{
 var alone = map[string][]string{
 	"internal/spell":       {},
 	"internal/shown":       {},
+	"internal/optionfile":  {"internal/spell"},
 	"protocol":             {"internal/shown"},
 	"policy":               {"protocol"},
 	"session":              {"protocol", "policy"},

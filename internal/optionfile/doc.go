@@ -1,0 +1,8 @@
+// Package optionfile reads an option file, in YAML or JSON, as a JSON schema
+// describes it. It reports every mistake with its line and column, and returns
+// the document in one form: as JSON without aliases of keys, without variables
+// of the environment, and with durations in nanoseconds.
+//
+// It knows the forms of the file. What the options mean, and which go together,
+// is known above it, in package sdk.
+package optionfile
