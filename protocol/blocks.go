@@ -98,7 +98,7 @@ type ServerToolResultBlock struct {
 	ToolUseID string `json:"tool_use_id"` // the [ServerToolUseBlock] that this answers
 	// Content has a shape of its own for each Type.
 	Content      json.RawMessage `json:"content,omitempty"`
-	Caller       json.RawMessage `json:"caller,omitempty"`        // as in the call
+	Caller       json.RawMessage `json:"caller,omitempty"`        // as in the [ServerToolUseBlock]
 	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none
 }
 

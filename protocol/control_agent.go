@@ -148,7 +148,7 @@ func (r *CanUseToolRequest) Suggestions() []PermissionUpdate {
 // MatchedAskRule is the ask rule that made the agent ask.
 type MatchedAskRule struct {
 	Source      string `json:"source"`                 // the settings source of the rule, such as userSettings or session
-	ToolName    string `json:"tool_name"`              // the rule's tool
+	ToolName    string `json:"tool_name"`              // such as Bash
 	RuleContent string `json:"rule_content,omitempty"` // the rule's pattern; "": every call of the tool
 }
 

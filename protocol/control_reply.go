@@ -85,8 +85,8 @@ type AppliedSettings struct {
 	UltrathinkAvailable bool `json:"ultrathinkAvailable,omitempty"` // the word ultrathink raises a turn's effort
 
 	// How files outside of the session's directories are closed to the tools.
-	OutsideReadsBlocked  bool `json:"outsideFileToolReadsBlocked,omitempty"`  // reads
-	OutsideWritesBlocked bool `json:"outsideFileToolWritesBlocked,omitempty"` // writes
+	OutsideReadsBlocked  bool `json:"outsideFileToolReadsBlocked,omitempty"`  // the tools may not read there
+	OutsideWritesBlocked bool `json:"outsideFileToolWritesBlocked,omitempty"` // the tools may not write there
 	// OutsideBlocksCountLaunchFoldersOnly says that only directories given at
 	// launch count as the session's.
 	OutsideBlocksCountLaunchFoldersOnly bool `json:"outsideBlocksCountLaunchFoldersOnly,omitempty"`
@@ -152,7 +152,7 @@ func (s *SettingsSources) UnmarshalJSON(b []byte) error {
 type ReadFileResponse struct {
 	Contents      string `json:"contents"`                 // text, or base64 with Encoding base64
 	AbsPath       string `json:"absPath"`                  // the file that was read
-	RequestedPath string `json:"requested_path,omitempty"` // the path of the request
+	RequestedPath string `json:"requested_path,omitempty"` // as it was sent, to match answers to requests
 	Truncated     bool   `json:"truncated,omitempty"`      // the file is longer than MaxBytes
 	Encoding      string `json:"encoding,omitempty"`       // base64; "" is text
 	// Lossy is true if the text could not be shown as it is in the file.

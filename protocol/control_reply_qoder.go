@@ -76,7 +76,7 @@ type BYOKModelInfo struct {
 	IsVL           bool   `json:"is_vl"`            // reads images
 	IsReasoning    bool   `json:"is_reasoning"`     // thinks before it answers
 	Format         string `json:"format"`           // wire format, such as openai or dashscope
-	MaxInputTokens int64  `json:"max_input_tokens"` // tokens
+	MaxInputTokens int64  `json:"max_input_tokens"` // of a whole prompt
 }
 
 // BYOKConfigsResponse answers a [ListBYOKConfigsRequest].

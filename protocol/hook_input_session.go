@@ -61,7 +61,7 @@ type StopInput struct {
 
 // BackgroundTaskSummary is a task that still runs.
 type BackgroundTaskSummary struct {
-	ID          string `json:"id"`                   // the task id
+	ID          string `json:"id"`                   // as TaskStartedMessage.TaskID
 	Type        string `json:"type"`                 // shell, subagent, monitor, workflow, …
 	Status      string `json:"status"`               // running or pending
 	Description string `json:"description"`          // at most 1,000 characters
@@ -154,7 +154,7 @@ type SetupInput struct {
 // TeammateIdleInput comes when a teammate has nothing to do.
 type TeammateIdleInput struct {
 	HookBase
-	TeammateName string `json:"teammate_name"` // the teammate that is idle
+	TeammateName string `json:"teammate_name"` // as its team calls it
 	TeamName     string `json:"team_name"`     // deprecated by Claude Code: derived from the session
 }
 

@@ -216,7 +216,7 @@ type PermissionDenial struct {
 // DeferredToolUse is the tool call that a hook deferred, which ended the turn.
 type DeferredToolUse struct {
 	ID    string          `json:"id"`              // of the [ToolUseBlock]
-	Name  string          `json:"name"`            // the tool
+	Name  string          `json:"name"`            // as in [ToolUseBlock]
 	Input json.RawMessage `json:"input,omitempty"` // the arguments, an object
 }
 

@@ -173,7 +173,7 @@ type PluginError struct {
 // PluginLock is an organization's decision on a plugin.
 type PluginLock struct {
 	PluginEnabled bool   `json:"plugin_enabled"`        // true: the organization wants its own copy; false: none
-	Name          string `json:"name"`                  // of the plugin
+	Name          string `json:"name"`                  // from its manifest
 	Marketplace   string `json:"marketplace,omitempty"` // of the organization's copy; "": none
 }
 

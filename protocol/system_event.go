@@ -41,7 +41,7 @@ type ModelRestriction struct {
 
 // HookNoVerdict is a hook that did not decide.
 type HookNoVerdict struct {
-	HookEvent  HookEvent `json:"hook_event"`            // the hook's event
+	HookEvent  HookEvent `json:"hook_event"`            // such as PreToolUse
 	ToolUseID  string    `json:"tool_use_id"`           // the call that the hook was asked about
 	TimedOut   bool      `json:"timed_out"`             // false: it failed in another way
 	PluginID   string    `json:"plugin_id,omitempty"`   // the plugin of the hook; "": none

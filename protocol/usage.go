@@ -59,7 +59,7 @@ type ContextFile struct {
 
 // ContextSkill is a skill in the context.
 type ContextSkill struct {
-	Name       string `json:"name"`                  // of the skill
+	Name       string `json:"name"`                  // what the model calls it
 	Source     string `json:"source"`                // where it is defined, such as userSettings or plugin
 	PluginName string `json:"plugin_name,omitempty"` // "": not a plugin's
 	Tokens     int64  `json:"tokens"`                // of its name and description
@@ -163,13 +163,13 @@ type ContextSkills struct {
 // MessageBreakdown splits the tokens of the messages.
 type MessageBreakdown struct {
 	ToolCallTokens          int64        `json:"toolCallTokens"`          // tool calls of the model
-	ToolResultTokens        int64        `json:"toolResultTokens"`        // results of tools
+	ToolResultTokens        int64        `json:"toolResultTokens"`        // what tools gave back
 	AttachmentTokens        int64        `json:"attachmentTokens"`        // files and notes that the agent adds
 	AssistantMessageTokens  int64        `json:"assistantMessageTokens"`  // text and thinking of the model
 	UserMessageTokens       int64        `json:"userMessageTokens"`       // prompts
 	RedirectedContextTokens int64        `json:"redirectedContextTokens"` // observed, meaning not documented
 	UnattributedTokens      int64        `json:"unattributedTokens"`      // of no other kind
-	ToolCallsByType         []ToolTokens `json:"toolCallsByType"`         // by tool
+	ToolCallsByType         []ToolTokens `json:"toolCallsByType"`         // one entry for each tool
 	AttachmentsByType       []TokenCount `json:"attachmentsByType"`       // by kind of attachment
 }
 
@@ -177,14 +177,14 @@ type MessageBreakdown struct {
 type ToolTokens struct {
 	Name         string `json:"name"`         // as in [ToolUseBlock]
 	CallTokens   int64  `json:"callTokens"`   // of its inputs
-	ResultTokens int64  `json:"resultTokens"` // of its results
+	ResultTokens int64  `json:"resultTokens"` // of what it gave back
 }
 
 // SessionActivity counts what a Qoder session did.
 type SessionActivity struct {
 	MessageCount int           `json:"messageCount"` // of all kinds
 	PromptCount  int           `json:"promptCount"`  // of the user
-	ToolCalls    ToolCallCount `json:"toolCalls"`    // of the session
+	ToolCalls    ToolCallCount `json:"toolCalls"`    // so far
 	LinesChanged LinesChanged  `json:"linesChanged"` // in files, by the agent
 }
 

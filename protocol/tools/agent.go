@@ -60,7 +60,7 @@ type AgentOutput struct {
 	ToolStats         *AgentToolStats  `json:"toolStats,omitempty"`         // nil: not said
 	ToolsUsed         []string         `json:"toolsUsed,omitempty"`         // names
 	WorktreePath      string           `json:"worktreePath,omitempty"`      // with isolation worktree, if files were changed there
-	WorktreeBranch    string           `json:"worktreeBranch,omitempty"`    // the worktree's branch
+	WorktreeBranch    string           `json:"worktreeBranch,omitempty"`    // as git names it
 	// The harness fields say which blocks of Content the agent added itself:
 	// so many at the front, so many at the end (observed on Claude Code 2.1.329).
 	HarnessNoteCount   int    `json:"harnessNoteCount,omitempty"`
@@ -97,8 +97,8 @@ func (*AgentOutput) isOutput() {}
 
 // Teammate is an agent that works beside its starter. Qoder's.
 type Teammate struct {
-	TeammateID       string `json:"teammate_id,omitempty"`        // the teammate's id in its team
-	TeammateAgentID  string `json:"agent_id,omitempty"`           // the teammate's agent id
+	TeammateID       string `json:"teammate_id,omitempty"`        // who it is among its team
+	TeammateAgentID  string `json:"agent_id,omitempty"`           // as AgentOutput.AgentID
 	TeammateType     string `json:"agent_type,omitempty"`         // name of the definition
 	Model            string `json:"model,omitempty"`              // as it was asked for, or resolved; not documented
 	Name             string `json:"name,omitempty"`               // what [SendMessageInput] can address
@@ -106,7 +106,7 @@ type Teammate struct {
 	TmuxSessionName  string `json:"tmux_session_name,omitempty"`  // where it is shown, with IsSplitPane or in a window of its own
 	TmuxWindowName   string `json:"tmux_window_name,omitempty"`   // see TmuxSessionName
 	TmuxPaneID       string `json:"tmux_pane_id,omitempty"`       // see TmuxSessionName
-	TeamName         string `json:"team_name,omitempty"`          // of its team
+	TeamName         string `json:"team_name,omitempty"`          // the team that it works with
 	IsSplitPane      bool   `json:"is_splitpane,omitempty"`       // shown in a part of the starter's window
 	PlanModeRequired bool   `json:"plan_mode_required,omitempty"` // it has to have a plan approved first
 }

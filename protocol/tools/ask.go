@@ -99,7 +99,7 @@ type SendMessageInput struct {
 	NotifyWhenIdle bool            `json:"notify_when_idle,omitempty"` // the sender wants to know when the receiver has nothing to do
 	// What Claude Code 2.1.329 adds to the call before it is run (observed).
 	Type          string `json:"type,omitempty"`           // message; the only type that was observed
-	Recipient     string `json:"recipient,omitempty"`      // as To
+	Recipient     string `json:"recipient,omitempty"`      // repeats To
 	RecipientKind string `json:"recipient_kind,omitempty"` // name
 	Content       string `json:"content,omitempty"`        // the text of Message
 	Extra         `json:"-"`
@@ -131,7 +131,7 @@ func (*SkillInput) Tool() string { return Skill }
 // SkillOutput is a skill that was loaded (inline) or has run (forked).
 type SkillOutput struct {
 	Success      bool     `json:"success"`                // the skill was found
-	CommandName  string   `json:"commandName"`            // the skill's name
+	CommandName  string   `json:"commandName"`            // without the slash
 	Status       string   `json:"status,omitempty"`       // inline, forked
 	AllowedTools []string `json:"allowedTools,omitempty"` // tools that need no permission while the skill is used
 	Model        string   `json:"model,omitempty"`        // the skill's own; "": the session's

@@ -8,7 +8,7 @@ import (
 
 // MCPToolInput is the call of an MCP server's tool, mcp__server__tool.
 type MCPToolInput struct {
-	Server string // of mcp__SERVER__TOOL
+	Server string // as it is in the tool's name
 	Name   string // of the tool, at its server
 	// Arguments are of the tool's own schema.
 	Arguments json.RawMessage
@@ -144,7 +144,7 @@ type MCPResource struct {
 type ReadMCPResourceInput struct {
 	Server     string `json:"server,omitempty"`      // as configured
 	ServerName string `json:"server_name,omitempty"` // Server in Qoder's document
-	URI        string `json:"uri"`                   // of [MCPResource]
+	URI        string `json:"uri"`                   // as [MCPResource] lists it
 	Extra      `json:"-"`
 }
 

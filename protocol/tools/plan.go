@@ -188,9 +188,9 @@ type ExitPlanModeInput struct {
 
 	// Of older releases: hand the plan to a remote session.
 	PushToRemote       bool   `json:"pushToRemote,omitempty"`       // asks for a remote session
-	RemoteSessionID    string `json:"remoteSessionId,omitempty"`    // the remote session
+	RemoteSessionID    string `json:"remoteSessionId,omitempty"`    // which remote session; "": none
 	RemoteSessionURL   string `json:"remoteSessionUrl,omitempty"`   // the remote session, in a browser
-	RemoteSessionTitle string `json:"remoteSessionTitle,omitempty"` // the remote session's title
+	RemoteSessionTitle string `json:"remoteSessionTitle,omitempty"` // for people
 
 	Confirm bool `json:"confirm,omitempty"` // Qoder's document
 	Extra   `json:"-"`

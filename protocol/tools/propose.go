@@ -72,7 +72,7 @@ func (*ProposeSkillsInput) Tool() string { return ProposeSkills }
 
 // SkillProposal is a skill, or a change of one.
 type SkillProposal struct {
-	Name        string      `json:"name"`               // of the skill
+	Name        string      `json:"name"`               // what SkillInput.Skill will take
 	Kind        string      `json:"kind"`               // new, improvement
 	Target      string      `json:"target,omitempty"`   // of an improvement; name of the skill to improve
 	Description string      `json:"description"`        // what the skill is for

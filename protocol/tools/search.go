@@ -98,7 +98,7 @@ type WebFetchOutput struct {
 	DurationMS   protocol.Millis `json:"durationMs,omitempty"`   // milliseconds, with the model call
 	ArtifactRead *ArtifactRead   `json:"artifactRead,omitempty"` // nil: a plain page
 	Content      string          `json:"content,omitempty"`      // as Result
-	StatusCode   int             `json:"statusCode,omitempty"`   // as Code
+	StatusCode   int             `json:"statusCode,omitempty"`   // HTTP
 	Error        string          `json:"error,omitempty"`        // "": none
 	RedirectURL  string          `json:"redirectUrl,omitempty"`  // another host that the page points to; "": none
 }
