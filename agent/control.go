@@ -9,8 +9,8 @@ import (
 
 // Request is a control request of the host.
 type Request struct {
-	ID      string
-	Subtype string
+	ID      string          // of the control_request
+	Subtype string          // such as interrupt
 	Body    json.RawMessage // the request member
 
 	e     *engine

@@ -11,7 +11,7 @@ import (
 // Config is what a program gives the engine. The zero value of every field but
 // Turn is the dialect's default.
 type Config struct {
-	Dialect Dialect
+	Dialect Dialect // [Claude] or [Qoder]
 
 	// Turn plays one turn, from the prompt to whatever comes before the result.
 	// When it returns nil without having called [Turn.Finish], the engine ends
@@ -30,18 +30,18 @@ type Config struct {
 	// then only sets the session's id.
 	History History
 
-	Version         string
-	ProtocolVersion string // qodercli only
-	SessionID       string // used when the arguments name none
-	Model           string
-	Capabilities    []string
-	Initialize      Object // merged into the initialize response
-	Init            Object // merged into system/init
-	CostPerCall     float64
-	Handshake       Handshake
-	NoHooks         bool   // calls no hooks, as Claude Code in its minimal mode
-	State           Switch // session_state_changed frames; Auto: if the host's environment asks
-	Partials        Switch // stream_event frames; Auto: if the arguments ask
+	Version         string    // what system/init says; "": that of the dialect
+	ProtocolVersion string    // qodercli only
+	SessionID       string    // used when the arguments name none
+	Model           string    // used when the arguments name none
+	Capabilities    []string  // nil: those of the dialect
+	Initialize      Object    // merged into the initialize response
+	Init            Object    // merged into system/init
+	CostPerCall     float64   // US dollars
+	Handshake       Handshake // how the tools of the host's MCP servers are learned
+	NoHooks         bool      // calls no hooks, as Claude Code in its minimal mode
+	State           Switch    // session_state_changed frames; Auto: if the host's environment asks
+	Partials        Switch    // stream_event frames; Auto: if the arguments ask
 }
 
 // Switch turns something on or off, or leaves it to what was observed.
@@ -79,9 +79,9 @@ const (
 
 // Moment is a [Point] reached. Everything before it has been written.
 type Moment struct {
-	Point Point
-	Frame []byte
-	Port  Port
+	Point Point  // where the engine is
+	Frame []byte // the line that the point is about; nil: none
+	Port  Port   // for a script that writes to the host by itself
 }
 
 // engine serves one conversation. Everything in it belongs to one coroutine at
@@ -266,7 +266,9 @@ func (e *engine) stderr(text string) {
 
 // ExitError is an error that ends the agent, as a port or a turn function
 // returns it.
-type ExitError struct{ Exit Exit }
+type ExitError struct {
+	Exit Exit // how the agent ends
+}
 
 // Error implements error.
 func (x *ExitError) Error() string {

@@ -42,28 +42,28 @@ type hookRun struct {
 
 // HookAnswer is what a hook callback answered; the zero value says nothing.
 type HookAnswer struct {
-	Continue      *bool           `json:"continue"`
-	StopReason    string          `json:"stopReason"`
-	SystemMessage string          `json:"systemMessage"`
-	Async         bool            `json:"async"`
-	Decision      string          `json:"decision"`
-	Reason        string          `json:"reason"`
-	Specific      HookSpecific    `json:"hookSpecificOutput"`
-	Raw           json.RawMessage `json:"-"`
+	Continue      *bool           `json:"continue"`           // nil: true
+	StopReason    string          `json:"stopReason"`         // with Continue false
+	SystemMessage string          `json:"systemMessage"`      // for the person
+	Async         bool            `json:"async"`              // the engine does not wait for it
+	Decision      string          `json:"decision"`           // block, approve; "": none
+	Reason        string          `json:"reason"`             // of Decision
+	Specific      HookSpecific    `json:"hookSpecificOutput"` // zero: none
+	Raw           json.RawMessage `json:"-"`                  // the answer as it came
 
 	valid bool // an object, or nothing at all
 }
 
 // HookSpecific is the part of a hook's answer that belongs to its event.
 type HookSpecific struct {
-	HookEventName            string          `json:"hookEventName"`
-	PermissionDecision       string          `json:"permissionDecision"`
-	PermissionDecisionReason string          `json:"permissionDecisionReason"`
-	UpdatedInput             Object          `json:"updatedInput"`
-	AdditionalContext        string          `json:"additionalContext"`
-	UpdatedToolOutput        json.RawMessage `json:"updatedToolOutput"`
-	UpdatedMCPToolOutput     json.RawMessage `json:"updatedMCPToolOutput"`
-	Decision                 json.RawMessage `json:"decision"` // PermissionRequest
+	HookEventName            string          `json:"hookEventName"`            // such as PreToolUse
+	PermissionDecision       string          `json:"permissionDecision"`       // allow, deny, ask, defer; "": none
+	PermissionDecisionReason string          `json:"permissionDecisionReason"` // for the model or the person
+	UpdatedInput             Object          `json:"updatedInput"`             // nil: unchanged
+	AdditionalContext        string          `json:"additionalContext"`        // for the model
+	UpdatedToolOutput        json.RawMessage `json:"updatedToolOutput"`        // nil: unchanged
+	UpdatedMCPToolOutput     json.RawMessage `json:"updatedMCPToolOutput"`     // nil: unchanged
+	Decision                 json.RawMessage `json:"decision"`                 // PermissionRequest
 }
 
 // stops reports whether the hook wants the turn to end.

@@ -111,7 +111,7 @@ func (l *Lane) Text(text string) error {
 
 // Stream is text that comes in pieces.
 type Stream struct {
-	Chunks []string
+	Chunks []string      // each is a delta of its own
 	Pause  time.Duration // between chunks
 }
 

@@ -62,8 +62,8 @@ type Launch struct {
 // Exit is how an agent ended: with an exit code, or, if Signal is set ("KILL",
 // "TERM"), by that signal. The zero value is a clean exit.
 type Exit struct {
-	Code   int
-	Signal string
+	Code   int    // 0: success; not used with Signal
+	Signal string // without SIG; "": it exited by itself
 }
 
 // Program is an agent. Serve serves one conversation, from the first line to

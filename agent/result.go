@@ -10,16 +10,16 @@ const (
 // Result is the end of a turn. The zero value is the success Claude Code
 // reports after a plain answer.
 type Result struct {
-	Subtype        string // "" is success
-	IsError        *bool  // nil: false for success, true for the others
-	Text           *string
-	Errors         []string
-	StopReason     string // "" is end_turn for success, null for the others
-	TerminalReason string // "" is completed for success, absent for the others
-	Structured     any    // structured_output
-	APIErrorStatus int
-	Cost           float64 // dollars, on top of what the model calls cost
-	More           Object  // members that replace or join all others
+	Subtype        string   // "" is success
+	IsError        *bool    // nil: false for success, true for the others
+	Text           *string  // nil: the text that the main lane said last
+	Errors         []string // only with an error subtype
+	StopReason     string   // "" is end_turn for success, null for the others
+	TerminalReason string   // "" is completed for success, absent for the others
+	Structured     any      // structured_output
+	APIErrorStatus int      // HTTP; 0: none
+	Cost           float64  // dollars, on top of what the model calls cost
+	More           Object   // members that replace or join all others
 
 	Local bool // no model was called: num_turns does not count one
 }

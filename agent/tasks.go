@@ -10,8 +10,8 @@ import (
 
 // Task is a background task.
 type Task struct {
-	ID, RunID   string
-	Description string
+	ID, RunID   string // as in task_started
+	Description string // one line for people
 
 	e         *engine
 	scope     *scope
@@ -24,10 +24,10 @@ type Task struct {
 
 // AgentSpec is a sub-agent.
 type AgentSpec struct {
-	Description string
-	Prompt      string
-	Type        string // "" is general-purpose
-	Background  bool
+	Description string            // of the Agent call
+	Prompt      string            // of the Agent call
+	Type        string            // "" is general-purpose
+	Background  bool              // the call does not wait for it
 	Play        func(*Lane) error // what it does
 	Report      string            // its last word
 	// Then plays the turn the agent starts by itself when a background task has
@@ -154,12 +154,12 @@ func (l *Lane) launch(s *Strand, task *Task, spec AgentSpec) (ToolResult, error)
 
 // ShellSpec is a shell command in the background.
 type ShellSpec struct {
-	Command     string
-	Description string
-	Took        time.Duration
-	ExitCode    int
-	Gate        Gate
-	Then        func(*Turn) error
+	Command     string            // of the Bash call
+	Description string            // of the Bash call
+	Took        time.Duration     // how long the command runs
+	ExitCode    int               // 0: completed; else failed
+	Gate        Gate              // whether the host is asked
+	Then        func(*Turn) error // as AgentSpec.Then
 }
 
 // ShellCall is the tool use that starts a shell command in the background.

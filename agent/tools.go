@@ -9,9 +9,9 @@ import (
 // ToolCall is a tool use of the model.
 type ToolCall struct {
 	ID    string // drawn when ""
-	Name  string
-	Input Object
-	Gate  Gate
+	Name  string // as the model calls it
+	Input Object // the arguments
+	Gate  Gate   // whether the host is asked
 	// Run is what the tool does once every gate let it through, with the input
 	// the gates left. nil does nothing.
 	Run func(s *Strand, input Object) (ToolResult, error)
@@ -19,9 +19,9 @@ type ToolCall struct {
 
 // ToolResult is what a tool did.
 type ToolResult struct {
-	Content    any // string or content blocks; nil is ""
-	Structured any // tool_use_result; nil: derived from Content
-	IsError    bool
+	Content    any  // string or content blocks; nil is ""
+	Structured any  // tool_use_result; nil: derived from Content
+	IsError    bool // the tool failed
 }
 
 // call is a ToolCall on its way.

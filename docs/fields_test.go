@@ -18,7 +18,7 @@ import (
 // name does. Fields that share a declaration share its comment.
 func TestFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"protocol", "protocol/tools"} {
+	for _, dir := range []string{"protocol", "protocol/tools", "protocol/view", "policy", "agent", "supervisor"} {
 		files, err := filepath.Glob("../" + dir + "/*.go")
 		require.NoError(t, err)
 		require.NotEmpty(t, files, dir)

@@ -11,14 +11,14 @@ import (
 type Rule struct {
 	// Behavior is the list that the rule stands in, and Index its place there.
 	Behavior protocol.PermissionBehavior
-	Index    int
+	Index    int // from 0
 	// Text is the rule as it was written; "" is no rule.
 	Text string
 }
 
 // Explanation is a decision with its reason.
 type Explanation struct {
-	Behavior protocol.PermissionBehavior
+	Behavior protocol.PermissionBehavior // [protocol.BehaviorAllow], [protocol.BehaviorDeny] or [protocol.BehaviorAsk]
 	// Rule is the rule that decided; without a Text: none did, and the policy's
 	// default holds. When several were needed to allow a call it is the first of them.
 	Rule Rule
@@ -82,12 +82,12 @@ type ParseError struct {
 	// of [Rules]; "" when the rule was parsed by itself. Index is its place in
 	// the list, -1 outside of lists.
 	List  string
-	Index int
+	Index int // from 0
 	// Rule is the text, and Offset the byte in it where the problem is.
 	Rule    string
-	Offset  int
-	Problem string
-	Fix     string
+	Offset  int    // from 0, in bytes
+	Problem string // what is wrong, in words
+	Fix     string // what to write instead, in words; "": not known
 }
 
 func (e *ParseError) Error() string {

@@ -29,9 +29,9 @@ import (
 // What a pattern matches it matches with everything below. A shell command that
 // names a path that a Read or Edit rule denies or asks about asks, too.
 type Rules struct {
-	Allow []string `json:"allow,omitempty"`
-	Ask   []string `json:"ask,omitempty"`
-	Deny  []string `json:"deny,omitempty"`
+	Allow []string `json:"allow,omitempty"` // calls that run without a question, unless Ask or Deny has them
+	Ask   []string `json:"ask,omitempty"`   // calls that a person decides on, unless Deny has them
+	Deny  []string `json:"deny,omitempty"`  // calls that never run
 	// Default says what happens to a call that no rule names. Zero: [Ask].
 	Default Default `json:"default,omitempty"`
 
@@ -40,8 +40,8 @@ type Rules struct {
 	// an absolute path with forward slashes; a rule that needs a missing one
 	// does not compile.
 	Cwd  string `json:"cwd,omitempty"`
-	Root string `json:"root,omitempty"`
-	Home string `json:"home,omitempty"`
+	Root string `json:"root,omitempty"` // see Cwd
+	Home string `json:"home,omitempty"` // see Cwd
 	// Directories are those besides Cwd that commands may name paths in, as
 	// absolute paths with forward slashes. A rule about a command that is known
 	// to work on the files in its words, such as Bash(touch:*), does not allow

@@ -12,28 +12,28 @@ type Action interface{ isAction() }
 // StartChild asks for a new incarnation of a child. Its outcome is told by
 // ChildUp or, with the reason, by ChildDown.
 type StartChild struct {
-	Name        string
-	Incarnation int // 1 for the first
+	Name        string // Child.Name
+	Incarnation int    // 1 for the first
 }
 
 // StopChild asks a child to end gracefully. Its end is told by ChildDown.
 type StopChild struct {
-	Name        string
-	Incarnation int
+	Name        string // Child.Name
+	Incarnation int    // which one, from 1
 }
 
 // KillChild asks for the end of a child by all means. Its end is told by
 // ChildDown.
 type KillChild struct {
-	Name        string
-	Incarnation int
+	Name        string // Child.Name
+	Incarnation int    // which one, from 1
 }
 
 // SetTimer asks for a call of Timer with the Token, After from now. Timers are
 // never cancelled: one that is no longer of interest is ignored when it fires.
 type SetTimer struct {
-	Token Token
-	After time.Duration
+	Token Token         // to be passed to Timer
+	After time.Duration // 0: at once
 }
 
 // Token names a timer within its supervisor. Zero names none.
@@ -42,7 +42,9 @@ type Token uint64
 // Escalate says that the supervisor gave up: the intensity was exceeded, or a
 // child refused to end. All children that could be stopped are down. Only
 // Stopped follows.
-type Escalate struct{ Reason *Failure }
+type Escalate struct {
+	Reason *Failure // why, with the failures before it
+}
 
 func (StartChild) isAction() {}
 func (StopChild) isAction()  {}

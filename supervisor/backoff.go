@@ -101,7 +101,7 @@ func (b Backoff) problem() string {
 // to, and ask Next for the delay before the next attempt. The zero value has
 // the default [Backoff]. It is not safe for concurrent use.
 type BackoffState struct {
-	Backoff  Backoff
+	Backoff  Backoff // the delays; zero: the defaults
 	attempts int
 	up       bool
 	since    time.Time

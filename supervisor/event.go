@@ -21,8 +21,8 @@ type Event interface {
 
 // Origin is the part that all events share.
 type Origin struct {
-	At         time.Time
-	Supervisor string
+	At         time.Time // when it happened, on the supervisor's clock
+	Supervisor string    // Spec.Name
 }
 
 // When implements [Event].
@@ -33,25 +33,25 @@ func (Origin) isEvent() {}
 // ChildStarted says that an incarnation of a child was asked for.
 type ChildStarted struct {
 	Origin
-	Child       string
-	Incarnation int
+	Child       string // its name
+	Incarnation int    // 1 for the first
 }
 
 // ChildFailed says that a child ended by itself, with a reason or though it is
 // permanent.
 type ChildFailed struct {
 	Origin
-	Child       string
-	Incarnation int
-	Reason      error // nil: a permanent child ended normally
+	Child       string // its name
+	Incarnation int    // the one that ended
+	Reason      error  // nil: a permanent child ended normally
 }
 
 // ChildStopped says that a child ended because it was asked to, or normally.
 type ChildStopped struct {
 	Origin
-	Child       string
-	Incarnation int
-	Reason      error // not nil: it failed while it was being stopped
+	Child       string // its name
+	Incarnation int    // the one that ended
+	Reason      error  // not nil: it failed while it was being stopped
 }
 
 // ChildStuck says that a child was killed and has not ended within its
@@ -59,8 +59,8 @@ type ChildStopped struct {
 // the supervisor has stopped by then.
 type ChildStuck struct {
 	Origin
-	Child       string
-	Incarnation int
+	Child       string // its name
+	Incarnation int    // the one that was killed
 }
 
 // RestartScheduled says that the children a restart affects are down and that
@@ -68,31 +68,31 @@ type ChildStuck struct {
 // during the delay may schedule it anew.
 type RestartScheduled struct {
 	Origin
-	Child    string // the last one to cause it
-	Reason   error  // why: the child's, or that of a deliberate restart
-	Delay    time.Duration
-	Children []string // the children that will be started, in order
+	Child    string        // the last one to cause it
+	Reason   error         // why: the child's, or that of a deliberate restart
+	Delay    time.Duration // from Origin.At; 0: at once
+	Children []string      // the children that will be started, in order
 }
 
 // Restarted says that the children of a restart were asked for again.
 type Restarted struct {
 	Origin
-	Child    string // the last one to cause it
-	Children []string
+	Child    string   // the last one to cause it
+	Children []string // those that were started, in order
 }
 
 // IntensityExceeded says that a failure was one too many.
 type IntensityExceeded struct {
 	Origin
-	Child    string
-	Failures int // within the window, that one included
-	Limit    Intensity
+	Child    string    // whose failure it was
+	Failures int       // within the window, that one included
+	Limit    Intensity // what Failures exceeded
 }
 
 // Escalated says that the supervisor has given up and its children are down.
 type Escalated struct {
 	Origin
-	Failure *Failure
+	Failure *Failure // what the parent supervisor gets as the reason
 }
 
 // Stopping says that the supervisor began to stop its children for good.

@@ -22,10 +22,10 @@ var (
 
 // Failed is one failure of one incarnation of a child.
 type Failed struct {
-	At          time.Time
-	Child       string
-	Incarnation int
-	Reason      error // nil: a permanent child ended normally
+	At          time.Time // on the supervisor's clock
+	Child       string    // its name
+	Incarnation int       // the one that ended
+	Reason      error     // nil: a permanent child ended normally
 }
 
 func (f Failed) String() string { return failed(f.Child, f.Incarnation, f.Reason) }
@@ -34,9 +34,9 @@ func (f Failed) String() string { return failed(f.Child, f.Incarnation, f.Reason
 // the reasons of the earlier failures in the window, the last one first, and
 // so on down a tree of supervisors.
 type Failure struct { //nolint:errname // supervision speaks of failures, and this one is more than an error
-	Supervisor  string
-	Child       string // whose failure was one too many, or which is stuck
-	Incarnation int
+	Supervisor  string    // Spec.Name of the one that gave up
+	Child       string    // whose failure was one too many, or which is stuck
+	Incarnation int       // of that child
 	Reason      error     // the child's; ErrStuck; nil: a permanent child ended normally
 	Limit       Intensity // that was exceeded; zero when a child is stuck
 	Earlier     []Failed  // the other failures in the window, oldest first

@@ -39,10 +39,10 @@ func (s State) String() string {
 
 // ChildState is a child as [Supervisor.Snapshot] shows it.
 type ChildState struct {
-	Name        string
-	Class       Class
-	Incarnation int // the present one or, when it is down, the last; 0: never started
-	State       State
+	Name        string    // Child.Name
+	Class       Class     // as specified
+	Incarnation int       // the present one or, when it is down, the last; 0: never started
+	State       State     // StateStopped for a child that is not to come back
 	Restarts    int       // that failures of its own caused, ever
 	Reason      error     // with which it ended last; nil: normally, or never
 	RestartAt   time.Time // end of the backoff; zero unless that is being waited out

@@ -77,7 +77,7 @@ const (
 // Child specifies one child.
 type Child struct {
 	Name  string // not empty, unique among its siblings
-	Class Class
+	Class Class  // zero: [Permanent]
 	// Significant makes the supervisor shut down when the child ends by itself
 	// without being restarted, as with OTP's auto_shutdown any_significant. A
 	// permanent child cannot be significant.
@@ -107,16 +107,16 @@ const (
 // Spec specifies a supervisor. The children are started in the order given and
 // stopped in the reverse.
 type Spec struct {
-	Name      string // not empty; used in events and errors
-	Strategy  Strategy
-	Intensity Intensity
-	Backoff   Backoff // of each child for itself
-	Children  []Child // may be empty
+	Name      string    // not empty; used in events and errors
+	Strategy  Strategy  // zero: [OneForOne]
+	Intensity Intensity // zero: the defaults
+	Backoff   Backoff   // of each child for itself
+	Children  []Child   // may be empty
 }
 
 // SpecError is one mistake in a [Spec]. [New] reports all of them joined.
 type SpecError struct {
-	Supervisor string
+	Supervisor string // Spec.Name; empty if that is the mistake
 	Child      string // empty when the mistake is not in a child
 	Problem    string // what is wrong and what would be right
 }

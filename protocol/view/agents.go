@@ -14,16 +14,16 @@ type AgentNode struct {
 	ToolUseID string
 	// AgentID is the subagent's id, which is its task id; "" until it is known.
 	AgentID     string
-	Type        string // such as general-purpose
-	Description string
-	Parent      *AgentNode // nil for the main agent
-	Children    []*AgentNode
+	Type        string       // such as general-purpose
+	Description string       // one line for people; "" for the main agent
+	Parent      *AgentNode   // nil for the main agent
+	Children    []*AgentNode // the subagents that it started, in the order in which they were seen
 	// Messages counts what the agent's model and tools said.
 	Messages int
 	// Status is running, completed, failed, stopped or killed; "" for the main
 	// agent.
 	Status string
-	Usage  protocol.TaskUsage
+	Usage  protocol.TaskUsage // of a subagent, the latest; zero for the main agent
 }
 
 // Depth is 0 for the main agent.

@@ -11,8 +11,8 @@ import (
 // Amount is money and credits, which are never added to each other: Claude
 // counts US dollars, Qoder its own credits.
 type Amount struct {
-	USD     float64
-	Credits float64
+	USD     float64 // US dollars, an estimate of the agent
+	Credits float64 // Qoder credits
 }
 
 func (a Amount) plus(b Amount) Amount  { return Amount{a.USD + b.USD, a.Credits + b.Credits} }
@@ -20,7 +20,7 @@ func (a Amount) minus(b Amount) Amount { return Amount{a.USD - b.USD, a.Credits 
 
 // TurnCost is what one turn cost.
 type TurnCost struct {
-	Result *protocol.ResultMessage
+	Result *protocol.ResultMessage // the turn's result; never nil
 	Amount
 	// Models is what each model used in the turn, by name.
 	Models map[string]protocol.ModelUsage

@@ -30,11 +30,11 @@ type Draft struct {
 	// ParentToolUseID is the tool call whose subagent writes; "" for the main
 	// agent.
 	ParentToolUseID string
-	Model           string
-	Blocks          []DraftBlock
+	Model           string       // full id; "": not known yet
+	Blocks          []DraftBlock // in the order of the message
 	// StopReason and Usage are known at the end, and only from stream events.
 	StopReason string
-	Usage      *protocol.Usage
+	Usage      *protocol.Usage // nil until then
 	// Done: the stream has ended. It stays false without stream events.
 	Done bool
 	// Aborted: the message was interrupted, its last block may end anywhere.

@@ -11,13 +11,13 @@ import (
 type PlanEntry struct {
 	// ID is set for entries of the Task tools; "" for those of TodoWrite.
 	ID          string
-	Content     string
-	Description string
+	Content     string // one line for people; the subject of a task
+	Description string // more than Content says; "": none
 	// ActiveForm is the text while the entry is in progress; "" if there is none.
 	ActiveForm string
-	Status     string // pending, in_progress, completed; Qoder's: cancelled, blocked
-	Priority   string // low, medium, high; Qoder's
-	Owner      string
+	Status     string   // pending, in_progress, completed; Qoder's: cancelled, blocked
+	Priority   string   // low, medium, high; Qoder's
+	Owner      string   // name of the agent that works on it; "": nobody
 	BlockedBy  []string // ids
 }
 

@@ -5,15 +5,15 @@ import "github.com/agent-troupe/troupe/protocol"
 // Status is how a session stands, as far as its agent tells. The fields are for
 // reading.
 type Status struct {
-	SessionID      string
-	Model          string
-	PermissionMode protocol.PermissionMode
+	SessionID      string                  // the agent's session; "" before its first message
+	Model          string                  // full id; "" before the first turn
+	PermissionMode protocol.PermissionMode // the mode now; "" before the agent says
 	// State is idle, running or requires_action; "" if the agent does not say.
 	State protocol.SessionState
 	// Activity is requesting or compacting; "" if nothing of the kind goes on.
 	Activity string
-	PlanMode bool // Qoder's; on Claude plan is a PermissionMode
-	Title    string
+	PlanMode bool   // Qoder's; on Claude plan is a PermissionMode
+	Title    string // "": none yet, or not said
 
 	// Retry is the retry of a call of the model that is under way, nil if none.
 	Retry *protocol.APIRetryMessage
@@ -25,8 +25,8 @@ type Status struct {
 	// Compactions counts; Compaction is the last one, CompactError why the last
 	// try failed.
 	Compactions  int
-	Compaction   *protocol.CompactMetadata
-	CompactError string
+	Compaction   *protocol.CompactMetadata // nil: none yet
+	CompactError string                    // "": it did not fail
 
 	// Files is the last file checkpoint, nil if there was none.
 	Files *protocol.FilesPersistedMessage

@@ -18,26 +18,26 @@ const (
 
 // Task is a subagent or a shell command that the agent reports on.
 type Task struct {
-	ID    string
+	ID    string // as TaskStartedMessage.TaskID
 	RunID string // of the last run, if the agent tells runs apart
 	// ToolUseID is the call that started it; "" if that is not known.
 	ToolUseID    string
 	Type         string // local_agent, local_bash, …
-	SubagentType string
-	Description  string
-	Prompt       string
+	SubagentType string // name of the subagent's definition; "" for a shell command
+	Description  string // one line for people, the latest
+	Prompt       string // of a subagent; "": not known
 	// ParentTaskID is the subagent that started it; "" for the main agent.
 	ParentTaskID string
 	// Background: it is not waited for. Where an agent does not say, a task
 	// counts as one until it ends.
 	Background bool
-	Ambient    bool // not worth showing as activity
-	Status     string
-	Error      string
+	Ambient    bool   // not worth showing as activity
+	Status     string // running, completed, failed, stopped, killed, paused, pending
+	Error      string // for people; "": none
 	// Usage, LastTool and Summary are the latest that was reported.
 	Usage    protocol.TaskUsage
-	LastTool string
-	Summary  string
+	LastTool string // the tool that was called last; "": none yet
+	Summary  string // for people; "": none yet
 	// OutputFile is a path on the agent's host.
 	OutputFile string
 }

@@ -23,8 +23,8 @@ const (
 
 // ToolCall is a tool call with what is known of its result.
 type ToolCall struct {
-	ID   string
-	Name string
+	ID   string // of its [protocol.ToolUseBlock]
+	Name string // as the model called it; mcp__SERVER__TOOL for an MCP tool
 	// Raw is the input as the model wrote it. A callback may have run the call
 	// with another, which Claude Code 2.1.329 does not report (observed), or in
 	// Decision.RunInput (declared).
@@ -32,7 +32,7 @@ type ToolCall struct {
 	// ParentToolUseID is the call whose subagent made this one; "" for the main
 	// agent.
 	ParentToolUseID string
-	State           CallState
+	State           CallState // [CallRunning] or one of the final states
 	// Replayed: it is history that a resumed session shows.
 	Replayed bool
 	// Result is what the model was told; nil while the call runs.
