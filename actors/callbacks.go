@@ -23,7 +23,7 @@ type callbacks struct {
 	failure error
 }
 
-var callbackKinds = [...]struct {
+var callbackKinds = [...]struct { //nolint:gochecknoglobals // only read
 	name string
 	kind session.Kind
 }{

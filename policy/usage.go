@@ -15,7 +15,7 @@ type usage struct {
 }
 
 // programs is [harmless], by the names of programs.
-var programs = sync.OnceValue(func() map[string]*usage {
+var programs = sync.OnceValue(func() map[string]*usage { //nolint:gochecknoglobals // made once, then only read
 	root := &usage{inner: map[string]*usage{}}
 	for line := range strings.Lines(strings.ReplaceAll(harmless, "\n\t", " ")) {
 		head, all, _ := strings.Cut(line, ": ")

@@ -192,7 +192,7 @@ type field struct {
 }
 
 // shapes are the shapes by type.
-var shapes sync.Map //troupe:global a memo: the shape of a type never changes
+var shapes sync.Map //nolint:gochecknoglobals // a memo: the shape of a type never changes
 
 func shapeOf(t reflect.Type) *shape {
 	if t == nil {

@@ -266,7 +266,7 @@ func keyOf(quoted []byte) int {
 }
 
 // keyNames are the keys as they are written.
-var keyNames = [numKeys]string{
+var keyNames = [numKeys]string{ //nolint:gochecknoglobals // only read
 	keyType: "type", keySubtype: "subtype", keyRequestID: "request_id", keyUUID: "uuid", keySession: "session_id",
 	keyParent: "parent_tool_use_id", keyReplay: "isReplay", keyMessage: "message", keyEvent: "event",
 	keyRequest: "request", keyResponse: "response", keyAPIMessage: "api_message_id",

@@ -204,7 +204,7 @@ func (s *MCPServer) Handle(ctx context.Context, method string, params json.RawMe
 }
 
 // protocolVersions are the versions of MCP that this side speaks, newest first.
-var protocolVersions = [...]string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+var protocolVersions = [...]string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"} //nolint:gochecknoglobals // only read
 
 // negotiate picks the version of an initialize request: the one asked for if it
 // is known, else the newest.

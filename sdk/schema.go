@@ -51,7 +51,7 @@ func schemaOf(t reflect.Type) (*inputSchema, error) {
 }
 
 // drafts are the values of $schema that can be checked.
-var drafts = []string{
+var drafts = []string{ //nolint:gochecknoglobals // only read
 	"", "https://json-schema.org/draft/2020-12/schema",
 	"http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#",
 }

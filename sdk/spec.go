@@ -20,7 +20,7 @@ const defaultCloseTimeout = 30 * time.Second
 
 // shared runs the sessions that name no runtime. It has no goroutine while none
 // is open.
-var shared = sync.OnceValues(func() (*runtime.Runtime, error) { return runtime.New(runtime.Config{}) })
+var shared = sync.OnceValues(func() (*runtime.Runtime, error) { return runtime.New(runtime.Config{}) }) //nolint:gochecknoglobals // documented: programs without a runtime of their own share one
 
 // home is the runtime that the options name.
 func (o *Options) home() (*runtime.Runtime, error) {

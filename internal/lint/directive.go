@@ -14,7 +14,6 @@ const (
 	allowSeam     = "seam"
 	allowSelect   = "select"
 	allowMapOrder = "maporder"
-	allowGlobal   = "global"
 )
 
 const directivePrefix = "//troupe:"
@@ -33,7 +32,7 @@ func parseDirective(c *ast.Comment) (rule, reason string, ok bool) {
 
 // Directives reports allowances that no rule reads.
 func Directives() *analysis.Analyzer {
-	known := []string{allowSeam, allowSelect, allowMapOrder, allowGlobal}
+	known := []string{allowSeam, allowSelect, allowMapOrder}
 	return inspecting("directives", "report //troupe: comments that name no rule", func(pass *analysis.Pass) {
 		for _, file := range pass.Files {
 			for _, group := range file.Comments {
