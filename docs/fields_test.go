@@ -15,10 +15,11 @@ import (
 
 // TestFieldsAreDocumented is about the exported fields of exported structs: each
 // has a comment, above it or at the end of its line, that says more than its
-// name does. Fields that share a declaration share its comment.
+// name does. Fields that share a declaration share its comment, and a struct on
+// one line has the comment of its type.
 func TestFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"protocol", "protocol/tools", "protocol/view", "policy", "agent", "supervisor"} {
+	for _, dir := range []string{"protocol", "protocol/tools", "protocol/view", "session", "policy", "agent", "supervisor", "runtime", "sdk"} {
 		files, err := filepath.Glob("../" + dir + "/*.go")
 		require.NoError(t, err)
 		require.NotEmpty(t, files, dir)
@@ -39,7 +40,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 				}
 				ast.Inspect(spec, func(n ast.Node) bool {
 					fields, ok := n.(*ast.StructType)
-					if !ok {
+					if !ok || source.Position(n.Pos()).Line == source.Position(n.End()).Line {
 						return true
 					}
 					for _, f := range fields.Fields.List {

@@ -68,18 +68,18 @@ type Spec struct {
 	// Program is an agent in this process; Spawner starts it elsewhere. With
 	// neither it is a process of this machine.
 	Program agent.Program
-	Spawner Spawner
+	Spawner Spawner // nil: see Program
 
-	Hooks      []Hook
-	CanUseTool session.CanUseTool
+	Hooks      []Hook             // nil: none
+	CanUseTool session.CanUseTool // nil: the agent is told that nobody decides
 	// PermissionTimeout denies a permission request that nobody decides.
 	// Default: none, a person may be asleep.
 	PermissionTimeout time.Duration
-	MCPServers        []MCPServer
+	MCPServers        []MCPServer // those that live in this process
 	// MCPServerConfigs are limits and tool policies of MCPServers, by name. A
 	// limit is that of the server's tools that have none of their own.
 	MCPServerConfigs map[string]dialect.SDKMCPServerConfig
-	ResolveModel     session.ResolveModel
+	ResolveModel     session.ResolveModel // nil: the agent chooses
 	// ResolveModelTimeout fails a model request that nobody answers. Default:
 	// 500 ms; negative: none.
 	ResolveModelTimeout time.Duration
@@ -89,7 +89,7 @@ type Spec struct {
 	// that the agent's login is missing or has expired. Optional.
 	OnAuthExpired func(reason string)
 
-	Limits session.Limits
+	Limits session.Limits // zero: the defaults
 	// Graces override the dialect's; zero fields keep them.
 	Graces session.Graces
 	// InterruptGrace is how long a running turn may take to stop before a

@@ -12,11 +12,11 @@ import (
 // Plan is how a session would start its agent, and what it would say first. It
 // holds secrets: see dialect.EnvVar.Secret and dialect.File.
 type Plan struct {
-	Launch     dialect.Launch
-	Initialize json.RawMessage
+	Launch     dialect.Launch  // program, arguments, environment and files
+	Initialize json.RawMessage // what the first control request asks: its request member
 	// Requests follow the answer to initialize, before the first user message.
 	Requests []json.RawMessage
-	Warnings []session.Warning
+	Warnings []session.Warning // what is legal and probably unintended
 	// Timeouts are the limits that would be in force on this side.
 	Timeouts []Timeout
 }

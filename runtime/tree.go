@@ -11,23 +11,23 @@ import (
 
 // Tree is a snapshot of everything that runs.
 type Tree struct {
-	At          time.Time
-	DeadLetters int64 // messages to actors that were gone
-	LargeLines  int64 // bytes that lines above 1 MiB take now
-	Sessions    []SessionTree
+	At          time.Time     // when it was taken, on the runtime's clock
+	DeadLetters int64         // messages to actors that were gone
+	LargeLines  int64         // bytes that lines above 1 MiB take now
+	Sessions    []SessionTree // by id
 }
 
 // SessionTree is one session of a [Tree].
 type SessionTree struct {
-	ID             string
-	State          session.State
-	AgentSessionID string
-	PID            int
-	Transport      string // "up", "ended", …, with the step of the close ladder
-	Unread         int    // messages read from the agent and not consumed
-	UnreadBytes    int64
-	Waits          []session.Wait
-	Actors         []ActorInfo
+	ID             string         // the runtime's, as in events
+	State          session.State  // of its state machine
+	AgentSessionID string         // the agent's own; "" until it is known
+	PID            int            // of the agent; 0: no process
+	Transport      string         // "up", "ended", …, with the step of the close ladder
+	Unread         int            // messages read from the agent and not consumed
+	UnreadBytes    int64          // of the messages that Unread counts
+	Waits          []session.Wait // what it waits for at this moment
+	Actors         []ActorInfo    // of its part of the tree
 }
 
 // ActorInfo describes one actor.

@@ -32,16 +32,16 @@ type HookCommon struct {
 	// stop the tool of a PreToolUse hook (observed on Claude Code 2.1.329).
 	// Absent: true.
 	Continue   Opt[bool]
-	StopReason string
+	StopReason string // for the person, with Continue false
 	// SuppressOutput keeps the hook out of the transcript.
 	SuppressOutput bool
 	// SystemMessage is shown to the user.
 	SystemMessage    string
-	TerminalSequence string
+	TerminalSequence string // an OSC title or notification for the agent's terminal
 	// Async tells the agent not to wait, at most AsyncTimeout for what comes
 	// later; no other field counts then.
 	Async        bool
-	AsyncTimeout time.Duration
+	AsyncTimeout time.Duration // 0: the agent's default
 }
 
 func (c HookCommon) json(specific protocol.HookSpecificOutput) protocol.HookJSONOutput {
@@ -77,7 +77,7 @@ type PreToolUseOutput struct {
 	// PermissionDecision "" leaves the decision to others. HookAllow skips
 	// CanUseTool.
 	PermissionDecision       HookPermission
-	PermissionDecisionReason string
+	PermissionDecisionReason string // with HookDeny for the model, else for the person
 	// UpdatedInput replaces the tool's input, also without a decision.
 	UpdatedInput json.RawMessage
 	// AdditionalContext is told to the model.
@@ -96,7 +96,7 @@ type PostToolUseOutput struct {
 	Decision, Reason string
 	// AdditionalContext is told to the model.
 	AdditionalContext string
-	ClassifierContext string
+	ClassifierContext string // for the classifier of permission mode auto, not for the model
 	// UpdatedToolOutput must have the shape of the tool's output: Claude Code
 	// ignored a string for Bash (observed on 2.1.329).
 	UpdatedToolOutput json.RawMessage
@@ -127,35 +127,36 @@ type FeedbackOutput struct {
 type UserPromptSubmitOutput struct {
 	// Decision DecisionBlock ends the turn without a call of the model.
 	Decision, Reason       string
-	AdditionalContext      string
-	SessionTitle           string
-	SuppressOriginalPrompt bool
+	AdditionalContext      string // for the model, with the prompt
+	SessionTitle           string // a new title; "": unchanged
+	SuppressOriginalPrompt bool   // a block does not repeat the prompt
 	HookCommon
 }
 
 // UserPromptExpansionOutput adds to an expanded prompt, or keeps it from the
 // model.
 type UserPromptExpansionOutput struct {
+	// Decision is DecisionBlock, or "" to go on. Reason says why.
 	Decision, Reason       string
-	AdditionalContext      string
-	SuppressOriginalPrompt bool
+	AdditionalContext      string // for the model, with the prompt
+	SuppressOriginalPrompt bool   // a block does not repeat the prompt
 	HookCommon
 }
 
 // SessionStartOutput adds to a new session.
 type SessionStartOutput struct {
-	AdditionalContext  string
-	InitialUserMessage string
-	SessionTitle       string
-	WatchPaths         []string
-	ReloadSkills       bool
+	AdditionalContext  string   // for the model
+	InitialUserMessage string   // the first prompt; "": none
+	SessionTitle       string   // a new title; "": unchanged
+	WatchPaths         []string // absolute; changes call FileChanged hooks
+	ReloadSkills       bool     // look for skills again, after the hook may have added some
 	HookCommon
 }
 
 // PreModelSwitchOutput decides on a change of the model.
 type PreModelSwitchOutput struct {
 	PermissionDecision       HookPermission // "", HookAllow, HookDeny or HookAsk
-	PermissionDecisionReason string
+	PermissionDecisionReason string         // for the person
 	HookCommon
 }
 
@@ -168,7 +169,7 @@ type PermissionRequestOutput struct {
 
 // PermissionDeniedOutput may ask the model to try again.
 type PermissionDeniedOutput struct {
-	Retry bool
+	Retry bool // the model may make the call again
 	HookCommon
 }
 
@@ -178,25 +179,25 @@ type ElicitationOutput struct {
 	// Code 2.1.329 lets a callback only decline, and takes a cancel for that:
 	// accept and Content it heeds from command hooks alone.
 	Action  string
-	Content json.RawMessage
+	Content json.RawMessage // an object of the requested schema
 	HookCommon
 }
 
 // WatchPathsOutput asks for more files to be watched.
 type WatchPathsOutput struct {
-	WatchPaths []string
+	WatchPaths []string // absolute; they replace those of the hook before
 	HookCommon
 }
 
 // WorktreeCreateOutput says where the worktree is.
 type WorktreeCreateOutput struct {
-	WorktreePath string
+	WorktreePath string // absolute
 	HookCommon
 }
 
 // MessageDisplayOutput replaces the text that is shown.
 type MessageDisplayOutput struct {
-	DisplayContent string
+	DisplayContent string // "": the text as it is
 	HookCommon
 }
 

@@ -19,7 +19,7 @@ type LaunchPlan struct {
 	Backend string `json:"backend"`
 	// Path is the program; "": one of Names, on the agent's PATH.
 	Path  string   `json:"path,omitempty"`
-	Names []string `json:"names,omitempty"`
+	Names []string `json:"names,omitempty"` // in the order in which they are looked for
 	// Interpreter runs Path, if it is a script.
 	Interpreter []string `json:"interpreter,omitempty"`
 	// Args are the agent's arguments. {{file:NAME}} stands for the path of one of
@@ -30,14 +30,14 @@ type LaunchPlan struct {
 	// Env are the variables that are added to the inherited ones, Unset those that
 	// are taken away. CleanEnv inherits none.
 	Env      []PlannedVar `json:"env"`
-	Unset    []string     `json:"unset,omitempty"`
-	CleanEnv bool         `json:"cleanEnv,omitempty"`
+	Unset    []string     `json:"unset,omitempty"`    // names
+	CleanEnv bool         `json:"cleanEnv,omitempty"` // true: Env is the whole environment
 	// Files are written for the agent, mode 0600, and removed when it is gone.
 	Files []PlannedFile `json:"files,omitempty"`
 	// Initialize is the first control request, and Requests are those that follow
 	// its answer.
 	Initialize json.RawMessage   `json:"initialize"`
-	Requests   []json.RawMessage `json:"requests,omitempty"`
+	Requests   []json.RawMessage `json:"requests,omitempty"` // in order
 	// Timeouts are the limits in force, those of the agent itself not among them.
 	Timeouts []PlannedTimeout `json:"timeouts"`
 	// Warnings are what is legal and probably unintended.
@@ -46,16 +46,16 @@ type LaunchPlan struct {
 
 // PlannedVar is a variable of the agent's environment.
 type PlannedVar struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
+	Name  string `json:"name"`  // without the equals sign
+	Value string `json:"value"` // masked if it is a secret
 }
 
 // PlannedFile is a file that is written for the agent.
 type PlannedFile struct {
-	Name    string          `json:"name"`
-	Reason  string          `json:"reason"`
-	Size    int             `json:"size"`
-	Content json.RawMessage `json:"content"`
+	Name    string          `json:"name"`    // the NAME of {{file:NAME}} in Args
+	Reason  string          `json:"reason"`  // why it is a file and not an argument
+	Size    int             `json:"size"`    // bytes
+	Content json.RawMessage `json:"content"` // masked where it is secret
 }
 
 // Masked stands for a secret in a [LaunchPlan].

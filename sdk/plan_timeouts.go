@@ -10,7 +10,7 @@ import (
 // PlannedTimeout is how long a session waits for something. In JSON the limit is
 // a text such as "1m30s"; "0s" is no limit.
 type PlannedTimeout struct {
-	What string
+	What string // as TimeoutError.What names it
 	// Limit is how long; 0: for ever.
 	Limit time.Duration
 	// Option is what sets the limit, as [TimeoutError] names it; "": nothing does.

@@ -22,7 +22,7 @@ type (
 		// Text is the plan in Markdown, "" when the agent keeps it in a file:
 		// FilePath, if it says so, on the agent's host.
 		Text     string
-		FilePath string
+		FilePath string // on the agent's host; "": it does not say
 		// AllowedPrompts are what the plan will ask to be allowed, in words.
 		AllowedPrompts []tools.AllowedPrompt
 	}

@@ -56,7 +56,7 @@ type (
 
 // HookCall is one call of a hook.
 type HookCall struct {
-	Event     protocol.HookEvent
-	Input     json.RawMessage // the event's input, as the agent sent it
-	ToolUseID string          // a random id for events that belong to no tool
+	Event     protocol.HookEvent // selects the type of the input
+	Input     json.RawMessage    // the event's input, as the agent sent it
+	ToolUseID string             // a random id for events that belong to no tool
 }

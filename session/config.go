@@ -51,8 +51,8 @@ func ConfigErrors(err error) []*ConfigError {
 type Warning struct {
 	Option  string // Go field name
 	Rule    string // the rule or option that causes it, e.g. `Bash(git:*)`; may be empty
-	Problem string
-	Fix     string
+	Problem string // what will happen, in words
+	Fix     string // what to write instead, in words
 }
 
 func (w Warning) String() string {

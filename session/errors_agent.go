@@ -49,14 +49,14 @@ func (e *StartError) Unwrap() error { return e.Err }
 // ExitError says that the agent ended when it should not have. The session has
 // failed.
 type ExitError struct {
-	Status ExitStatus
+	Status ExitStatus // how the process ended
 	// LadderStep is the last step of Troupe's close ladder, and why it was taken, if
 	// a signal of the ladder was sent before the agent ended: then the signal in
 	// Status, or the exit code, is most likely its doing. "": Troupe sent none; the
 	// signal came from the kernel, another process or the agent itself.
 	LadderStep string
 	During     string // "initialize", "a turn", "idle"
-	StderrTail string
+	StderrTail string // what it wrote last; may be empty
 	StdoutTail string // the last line that was no frame
 	LastResult string // subtype, terminal reason, API status and text of the last result, if it was an error
 }
@@ -95,8 +95,8 @@ func (s ExitStatus) String() string {
 // AuthError says that the agent ended, or that a run failed, because the agent's
 // login is missing or has expired. Log in again, or give other credentials.
 type AuthError struct {
-	Backend string
-	Err     error // usually an *[ExitError]
+	Backend string // "claude", "qoder"
+	Err     error  // usually an *[ExitError]
 }
 
 func (e *AuthError) Error() string {
@@ -132,8 +132,8 @@ func (e *LeftoverError) Unwrap() error { return e.Err }
 
 // ProcInfo is a process that was found, or could not be stopped.
 type ProcInfo struct {
-	PID     int
-	Command string
+	PID     int    // on the machine of the agent
+	Command string // the program, with its arguments where they are known
 }
 
 func (p ProcInfo) String() string { return fmt.Sprintf("%d (%s)", p.PID, p.Command) }
@@ -186,7 +186,7 @@ func (e *WritesLostError) Error() string {
 // ProtocolVersionError says that the agent speaks another major version of the
 // protocol. The start fails; install a release of the agent that fits.
 type ProtocolVersionError struct {
-	Backend string
+	Backend string // "claude", "qoder"
 	Version string // the agent's
 	Major   string // the one this library speaks
 }

@@ -9,11 +9,11 @@ import (
 
 // ControlError is the agent's refusal of a control request.
 type ControlError struct {
-	Request   string // subtype
-	Message   string // the agent's text
-	Code      string // "" if the agent gave none
-	Retryable bool   // the agent says that the same request may succeed later
-	Details   json.RawMessage
+	Request   string          // subtype
+	Message   string          // the agent's text
+	Code      string          // "" if the agent gave none
+	Retryable bool            // the agent says that the same request may succeed later
+	Details   json.RawMessage // any JSON value; nil: the agent gave none
 }
 
 func (e *ControlError) Error() string {
@@ -34,7 +34,7 @@ type TimeoutError struct {
 	// it wrote them; StdoutTail only of lines that were no frames. Set for
 	// "initialize".
 	StderrTail string
-	StdoutTail string
+	StdoutTail string // empty unless What is "initialize"
 }
 
 func (e *TimeoutError) Error() string {
@@ -84,8 +84,8 @@ func (e *PanicError) Unwrap() error {
 
 // PatternError says that the matcher of a hook cannot be compared.
 type PatternError struct {
-	Pattern string
-	Err     error // of package regexp
+	Pattern string // HookMatcher.Matcher as it was given
+	Err     error  // of package regexp
 }
 
 func (e *PatternError) Error() string {

@@ -25,9 +25,9 @@ type Event interface {
 // EventRecord is an event with the session it belongs to and when it happened, on
 // the runtime's clock.
 type EventRecord struct {
-	Session string
-	At      time.Time
-	Event   Event
+	Session string    // the runtime's id of it, not the agent's
+	At      time.Time // when it happened
+	Event   Event     // one of the types of this package
 }
 
 // StateChanged is a transition of the session's state machine.
@@ -38,8 +38,8 @@ type StateChanged struct {
 
 // ActorFailed is the crash of an actor of the session's tree.
 type ActorFailed struct {
-	Actor  string
-	Reason error // a *[PanicError], or what the actor returned
+	Actor  string // its name in the tree, such as router
+	Reason error  // a *[PanicError], or what the actor returned
 }
 
 // Supervision is a decision of a supervisor: a restart, a backoff, an
@@ -62,8 +62,8 @@ type OversizeLine struct {
 // MessagesDropped says how many partial stream events were dropped, because nobody
 // read the messages while a control call waited for its answer.
 type MessagesDropped struct {
-	Count int
-	Bytes int64
+	Count int   // messages
+	Bytes int64 // of the dropped lines
 }
 
 // CallbackFailed is a callback that failed, panicked or exceeded its time limit. The
@@ -72,7 +72,7 @@ type CallbackFailed struct {
 	Kind      string // name of a [Kind]; "stderr" and "event" for callbacks that take lines and events
 	Name      string // tool, event, or option
 	RequestID string // empty when the callback answers no request
-	Err       error
+	Err       error  // a *[PanicError], a timeout, or what the callback returned
 }
 
 // LateAnswer is a callback's answer that nobody waits for any more.

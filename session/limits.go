@@ -8,7 +8,7 @@ type Limits struct {
 	// Messages and Bytes bound what is read and not yet consumed; at either
 	// the reader stops. Defaults: 4096 messages, 4 MiB.
 	Messages int
-	Bytes    int64
+	Bytes    int64 // see Messages
 	// HardBytes bounds it while the reader must go on because a control call
 	// waits for its answer; each message then counts as 256 bytes more than it
 	// has. Default: 8 MiB, or twice Bytes if that is more.

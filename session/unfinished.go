@@ -34,8 +34,8 @@ type Wait struct {
 
 // RunningTool is the call of a tool that has no answer yet.
 type RunningTool struct {
-	ID   string // of the tool_use block
-	Name string
+	ID   string        // of the tool_use block
+	Name string        // as the model called it
 	Age  time.Duration // since its message was read
 }
 
