@@ -89,6 +89,30 @@ func TestWorkIsPaidFor(t *testing.T) {
 	assert.Greater(t, steps(p, Call{Tool: "Read", Input: junk, Cwd: "/repo"}), len(long)/8)
 }
 
+// Each piece of a word that a program writes to is paid for before it is looked up
+// among the guarded names, and none is looked up when nothing is left.
+func TestGuardedNamesArePaidFor(t *testing.T) {
+	t.Parallel()
+	const pieces = 1000
+	resolved := 0
+	p, err := Compile(Rules{Allow: []string{"Bash"}, Cwd: "/repo", Resolve: func(path string) (string, error) {
+		resolved++
+		return path, nil
+	}})
+	require.NoError(t, err)
+	d := &decision{Policy: p, work: &work{left: maxWork}, dir: "/repo"}
+	before := d.left
+	assert.True(t, d.guardedName("", "//"+strings.Repeat("x", pieces)))
+	assert.Equal(t, 8+2+pieces, before-d.left)
+
+	d.left = 10
+	for range pieces {
+		d.guardedName("/repo", "a/longer/name")
+	}
+	assert.Zero(t, resolved)
+	assert.True(t, d.exhausted())
+}
+
 // The cost of a decision is linear in the input and in the rules.
 func TestWorkIsLinear(t *testing.T) {
 	t.Parallel()
