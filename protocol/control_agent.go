@@ -103,8 +103,8 @@ type CanUseToolRequest struct {
 	// DecisionReasonHookEvent is the event of a hook that asked, with
 	// DecisionReasonType hook.
 	DecisionReasonHookEvent HookEvent `json:"decision_reason_hook_event,omitempty"`
-	// DecisionReasonHookSource is where that hook is configured, such as
-	// settings.
+	// DecisionReasonHookSource is where that hook comes from: plugin:NAME,
+	// skill:NAME, settings, …; "": not known.
 	DecisionReasonHookSource string          `json:"decision_reason_hook_source,omitempty"`
 	MatchedAskRule           *MatchedAskRule `json:"matched_ask_rule,omitempty"` // nil: no ask rule had a part
 	// ClassifierApprovable is set when a safety check has part in the
@@ -122,8 +122,9 @@ type CanUseToolRequest struct {
 	// ServerPolicyAskOnly: nothing asked for a person but the default for a
 	// tool that no rule allows, or the host's own policy for an MCP tool.
 	ServerPolicyAskOnly bool `json:"server_policy_ask_only,omitempty"`
-	// ServerPrompt is the question of an MCP server, in its own words, and
-	// Plugin the plugin that started the run. Both are untrusted.
+	// ServerPrompt names the prompt of the vendor's session service that worded
+	// the question, and Plugin the plugin that started the run. Both are
+	// claims: a host shows the call whatever they say.
 	ServerPrompt string `json:"server_prompt,omitempty"`
 	Plugin       string `json:"plugin,omitempty"` // the plugin's name; "": no plugin
 	// ExitPlanMode is about the plan to approve, of a shape that was never

@@ -8,7 +8,7 @@ import (
 // InterruptResponse answers an [InterruptRequest]. Both lists hold the uuids of
 // user lines that were queued; those still queued run later.
 type InterruptResponse struct {
-	StillQueued []string `json:"still_queued"`        // uuids; each of them still brings a turn
+	StillQueued []string `json:"still_queued"`        // uuids; they still run, unless they are cancelled
 	Cancelled   []string `json:"cancelled,omitempty"` // uuids dropped by CancelQueued; nil if it was not set
 	// Unread is what is no list, or no string of a list, as JSON: the interrupt
 	// worked all the same.

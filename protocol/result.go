@@ -65,7 +65,7 @@ type ResultMessage struct {
 	NumTurns int `json:"num_turns"`
 	// ResultIndex counts the results of this process from 0.
 	ResultIndex     int `json:"result_index,omitempty"`
-	QueuedTurnCount int `json:"queued_turn_count,omitempty"` // user lines that wait; each of them brings a result of its own
+	QueuedTurnCount int `json:"queued_turn_count,omitempty"` // user lines that wait; several may share a turn
 	// UserMessageUUID is the user line that the turn answers, if it had a
 	// uuid; UserMessageUUIDs are all that the turn took up.
 	UserMessageUUID  string   `json:"user_message_uuid,omitempty"`
@@ -220,7 +220,9 @@ type DeferredToolUse struct {
 	Input json.RawMessage `json:"input,omitempty"` // the arguments, an object
 }
 
-// SubagentStats counts the subagents of the turn.
+// SubagentStats counts the subagents of the session so far: the turn that follows
+// the end of a background subagent has it among Completed (observed on Claude Code
+// 2.1.329).
 type SubagentStats struct {
 	Spawned             int               `json:"spawned"`               // those that were started
 	Requested           SubagentRequested `json:"requested"`             // what the calls asked for

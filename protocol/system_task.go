@@ -29,7 +29,7 @@ func (*TaskStartedMessage) wire() (string, string) { return "system", "task_star
 
 // TaskUsage is what a task used so far.
 type TaskUsage struct {
-	TotalTokens int64  `json:"total_tokens"` // input and output
+	TotalTokens int64  `json:"total_tokens"` // tokens, as the agent counts them
 	ToolUses    int64  `json:"tool_uses"`    // tool calls
 	DurationMS  Millis `json:"duration_ms"`  // milliseconds since the task began
 }

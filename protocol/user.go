@@ -19,7 +19,7 @@ type UserMessage struct {
 	ShouldQuery *bool `json:"shouldQuery,omitempty"`
 	// ClientComposed keeps the agent from expanding the prompt.
 	ClientComposed bool    `json:"client_composed,omitempty"`
-	Origin         *Origin `json:"origin,omitempty"`    // nil: the host's own line
+	Origin         *Origin `json:"origin,omitempty"`    // nil: not said
 	Timestamp      string  `json:"timestamp,omitempty"` // RFC 3339
 	// PastedContent is what the person pasted: a list of strings or lists of
 	// content blocks, which Claude Code adds after the text.
@@ -40,9 +40,9 @@ type UserMessage struct {
 	// PlanContent is the plan that was approved.
 	PlanContent           string          `json:"plan_content,omitempty"`
 	PermissionMode        PermissionMode  `json:"permission_mode,omitempty"`         // the mode when the line was taken up; "": not said
-	InterruptedMessageID  string          `json:"interrupted_message_id,omitempty"`  // the API message id of the answer that the line interrupted
+	InterruptedMessageID  string          `json:"interrupted_message_id,omitempty"`  // on "[Request interrupted by user]": the API message id that was cut
 	RetractedMessageUUIDs []string        `json:"retracted_message_uuids,omitempty"` // lines that no longer count
-	FileAttachments       json.RawMessage `json:"file_attachments,omitempty"`        // of a form that was not observed
+	FileAttachments       json.RawMessage `json:"file_attachments,omitempty"`        // files of a remote client: objects with file_uuid, file_name, …
 
 	// ToolUseResult is the tool's structured output, of a shape of the
 	// tool's own, or a string that begins with "Error: ".

@@ -73,7 +73,7 @@ type (
 	PermissionDecision = protocol.PermissionDecision
 	// ToolResultMeta says how a tool call came to run, or why it did not.
 	ToolResultMeta = protocol.ToolResultMeta
-	// SubagentStats counts the subagents of a turn.
+	// SubagentStats counts the subagents of a session so far.
 	SubagentStats = protocol.SubagentStats
 	// SessionState is what an agent says that it is doing.
 	SessionState = protocol.SessionState

@@ -56,7 +56,7 @@ type AgentOutput struct {
 	TotalDurationMS   protocol.Millis  `json:"totalDurationMs,omitempty"`   // milliseconds
 	TotalTokens       int64            `json:"totalTokens,omitempty"`       // input and output
 	TotalToolUseCount int64            `json:"totalToolUseCount,omitempty"` // tool calls
-	Usage             *protocol.Usage  `json:"usage,omitempty"`             // of the last model call; nil: not said
+	Usage             *protocol.Usage  `json:"usage,omitempty"`             // as the API counted; nil: not said
 	ToolStats         *AgentToolStats  `json:"toolStats,omitempty"`         // nil: not said
 	ToolsUsed         []string         `json:"toolsUsed,omitempty"`         // names
 	WorktreePath      string           `json:"worktreePath,omitempty"`      // with isolation worktree, if files were changed there
