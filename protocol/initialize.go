@@ -229,8 +229,8 @@ type InitializeResponse struct {
 	// Capabilities name protocol features; absent means none.
 	Capabilities []string `json:"capabilities,omitempty"`
 
-	PID               int    `json:"pid,omitempty"`                 // of the agent; 0 from qodercli
-	ClaudeCodeVersion string `json:"claude_code_version,omitempty"` // such as 2.1.329; "": not said, or qodercli
+	PID               int    `json:"pid,omitempty"`                 // of the agent; 0: not said
+	ClaudeCodeVersion string `json:"claude_code_version,omitempty"` // such as 2.1.329; "" from qodercli
 	// CurrentPermissionMode is Claude's, PermissionMode Qoder's.
 	CurrentPermissionMode PermissionMode `json:"current_permission_mode,omitempty"`
 	PermissionMode        PermissionMode `json:"permissionMode,omitempty"` // see CurrentPermissionMode
@@ -296,7 +296,7 @@ type AccountInfo struct {
 	Email            string `json:"email,omitempty"`            // "": no login of a person
 	Organization     string `json:"organization,omitempty"`     // its name; "": none
 	SubscriptionType string `json:"subscriptionType,omitempty"` // pro, max, team, enterprise, …; "": none
-	TokenSource      string `json:"tokenSource,omitempty"`      // where a login token is from; "": no login
+	TokenSource      string `json:"tokenSource,omitempty"`      // where a login token is from; "none": no login
 	APIKeySource     string `json:"apiKeySource,omitempty"`     // as InitMessage.APIKeySource
 	APIProvider      string `json:"apiProvider,omitempty"`      // firstParty, bedrock, vertex, foundry, anthropicAws, mantle, gateway, …
 	UserID           string `json:"userId,omitempty"`           // "" from Claude Code

@@ -155,7 +155,7 @@ type MCPStartError struct {
 // Plugin is a loaded plugin.
 type Plugin struct {
 	Name    string `json:"name"`              // from its manifest
-	Path    string `json:"path"`              // of its directory
+	Path    string `json:"path"`              // of its directory; "builtin" for those of the agent (observed on 2.1.329)
 	Source  string `json:"source,omitempty"`  // NAME@MARKETPLACE, or where it is from; "": not said
 	Version string `json:"version,omitempty"` // from its manifest: untrusted; "": none
 }

@@ -125,7 +125,7 @@ type AgentToolStats struct {
 	LinesAdded     int64 `json:"linesAdded"`           // by the edits
 	LinesRemoved   int64 `json:"linesRemoved"`         // by the edits
 	OtherToolCount int64 `json:"otherToolCount"`       // calls of other tools
-	FrameCount     int64 `json:"frameCount,omitempty"` // observed, meaning not documented
+	FrameCount     int64 `json:"frameCount,omitempty"` // not seen in a recording; meaning not documented
 }
 
 // TaskOutputInput waits for the output of a background task, or looks at what
