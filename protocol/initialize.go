@@ -234,7 +234,7 @@ type InitializeResponse struct {
 	// CurrentPermissionMode is Claude's, PermissionMode Qoder's.
 	CurrentPermissionMode PermissionMode `json:"current_permission_mode,omitempty"`
 	PermissionMode        PermissionMode `json:"permissionMode,omitempty"` // see CurrentPermissionMode
-	SessionState          SessionState   `json:"session_state,omitempty"`  // "": not said, or qodercli
+	SessionState          SessionState   `json:"session_state,omitempty"`  // "": not said
 	FastMode
 
 	// What was applied of the request; false also if it was not asked for.
