@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -58,12 +58,10 @@ type Config struct {
 // them: each incarnation of an actor borrows it. The fields are safe for
 // concurrent use or owned by the session actor, as marked.
 type Core struct {
-	cfg     Config // without what only the opening needs
-	opening router.Opening
-	wanted  wanted
-	Ledger  *ledger.Ledger
-	Link    *transport.Link
-	Bridge  *mcp.Bridge
+	cfg    Config // without what only the opening needs
+	Ledger *ledger.Ledger
+	Link   *transport.Link
+	Bridge *mcp.Bridge
 
 	session   kernel.Address[message.ToSession]
 	transport kernel.Address[message.ToTransport]
@@ -87,18 +85,23 @@ func NewCore(cfg Config) *Core {
 	if cfg.Emit == nil {
 		cfg.Emit = func(session.Event) {}
 	}
-	k := &Core{cfg: cfg, opening: router.Open(cfg.Options), wanted: wantedBy(cfg.Options)}
+	k := &Core{cfg: cfg}
 	k.cfg.Options, k.cfg.Command = nil, transport.Command{}
 	k.Bridge = mcp.NewBridge(mcp.BridgeConfig{
 		Servers: cfg.MCPServers, Limits: cfg.MCPLimits, Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Notify: k.mcpNotify,
 		NotificationReply: cfg.Dialect.Traits().MCPNotificationReply, UnknownServer: cfg.Dialect.Traits().MCPUnknownServer,
 	})
+	talk, traits, defaults := cfg.Dialect, cfg.Dialect.Traits(), cfg.Options.UserDefaults()
 	k.Ledger = ledger.New(ledger.Config{
+		Config: machine.Config{
+			Rules:  &rules{dialect: cfg.Dialect, hooks: cfg.Hooks, wanted: wantedBy(cfg.Options), options: cfg.Options},
+			Limits: cfg.Limits, Discard: cfg.Discard, ErrorCodeKey: traits.ErrorCodeKey,
+			ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
+			ProveGates: hooks.Proves(cfg.Dialect, cfg.Hooks),
+		},
 		Clock: cfg.System.Clock(), Rand: cfg.System.Rand(), Exec: cfg.System.Executor(),
-		Limits: cfg.Limits, Budget: cfg.Budget, Discard: cfg.Discard, Emit: cfg.Emit, Deny: k.denial,
-		CheckVersion: k.checkVersion, CheckSession: k.checkSession, ErrorCodeKey: cfg.Dialect.Traits().ErrorCodeKey,
-		ResultAfterCancelled: cfg.Dialect.Traits().ResultAfterCancelled, RepeatsInit: cfg.Dialect.Traits().RepeatsSystemInit,
-		ProveGates: hooks.Proves(cfg.Dialect, cfg.Hooks),
+		Budget: cfg.Budget, Emit: cfg.Emit, Wake: func() { k.router.Tell(nil, message.WorkReady{}) },
+		UserLine: func(m *protocol.UserMessage) ([]byte, error) { return talk.UserLine(defaults, m) },
 	})
 	k.Link = transport.NewLink(transport.LinkConfig{
 		Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Spawner: cfg.Spawner,
@@ -176,28 +179,6 @@ func (k *Core) stderr(line string) {
 	k.cfg.Stderr(line)
 }
 
-// denial is the answer to a request that no callback answers: gates are
-// denied, tools report an error, and the rest is told that it failed.
-func (k *Core) denial(r *ledger.Request, reason string) (response []byte, errText string) {
-	switch r.Kind {
-	case session.KindPermission:
-		ask := &protocol.CanUseToolRequest{}
-		if req, err := protocol.DecodeAgentRequest(r.Frame); err == nil {
-			if typed, ok := req.(*protocol.CanUseToolRequest); ok {
-				ask = typed
-			}
-		}
-		return k.cfg.Dialect.PermissionFailure(ask, reason), ""
-	case session.KindHook:
-		return hooks.Denial(k.cfg.Dialect, k.cfg.Hooks, r, reason)
-	case session.KindMCP:
-		return mcp.Denial(r, reason)
-	case session.KindInquiry:
-		return inquiry.Denial(k.cfg.Dialect, r, reason)
-	}
-	return nil, reason
-}
-
 // mcpNotify sends a notification of an in-process server to the agent.
 func (k *Core) mcpNotify(server, method string, params json.RawMessage) error {
 	message, err := mcp.Notification(method, params)
@@ -221,20 +202,3 @@ func (k *Core) mcpNotify(server, method string, params json.RawMessage) error {
 // maxNotices is how many calls may be open before notifications of in-process
 // servers are turned away.
 const maxNotices = 1024
-
-// other answers requests that belong to none of the callbacks.
-func (k *Core) other(r *ledger.Request) (json.RawMessage, string) {
-	return nil, "Unsupported control request subtype: " + r.Frame.Subtype
-}
-
-// checkVersion compares majors. What is no version is let through, as the
-// vendor's SDK does (observed on the Qoder SDK 1.0.39).
-func (k *Core) checkVersion(version string) error {
-	want := k.cfg.Dialect.Traits().ProtocolMajor
-	major, _, ok := strings.Cut(version, ".")
-	isNumber := strings.Trim(major, "0123456789") == "" && major != ""
-	if want == "" || !ok || !isNumber || major == want {
-		return nil
-	}
-	return &session.ProtocolVersionError{Backend: k.cfg.Dialect.Name(), Version: version, Major: want}
-}

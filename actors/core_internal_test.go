@@ -7,29 +7,34 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/hooks"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
-func newCore(t *testing.T, d dialect.Dialect, all ...hooks.Hook) *Core {
+func newCore(t *testing.T, d dialect.Dialect) *Core {
 	t.Helper()
 	s := sim.New(1)
 	t.Cleanup(s.Close)
-	return NewCore(Config{ID: "s", System: kernel.NewSystem(s.Config()), Dialect: d, Options: &dialect.Options{}, Hooks: all})
+	return NewCore(Config{ID: "s", System: kernel.NewSystem(s.Config()), Dialect: d, Options: &dialect.Options{}})
+}
+
+// rulesOf are what a session of that dialect says to its routing.
+func rulesOf(d dialect.Dialect, all ...hooks.Hook) *rules {
+	return &rules{dialect: d, hooks: all, options: &dialect.Options{}}
 }
 
 // asked is a request of the agent, by its inner object.
-func asked(t *testing.T, inner string) *ledger.Request {
+func asked(t *testing.T, inner string) protocol.Frame {
 	t.Helper()
 	f, err := protocol.ParseFrame([]byte(`{"type":"control_request","request_id":"r","request":` + inner + `}`))
 	require.NoError(t, err)
-	return &ledger.Request{ID: "r", Kind: ledger.KindOf(f.Subtype), Frame: f}
+	return f
 }
 
 // TestWhatIsAnsweredForACallback is fail-closed: what a gate gets when its
@@ -54,8 +59,8 @@ func TestWhatIsAnsweredForACallback(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, d := range []dialect.Dialect{claude.New(), qoder.New()} {
-				k := newCore(t, d, registered...)
-				response, errText := k.denial(asked(t, c.inner), "the reason")
+				f := asked(t, c.inner)
+				response, errText := rulesOf(d, registered...).Denial(machine.KindOf(f.Subtype), f, "the reason")
 				if c.response == "" {
 					assert.Empty(t, response, d.Name())
 					assert.Equal(t, "the reason", errText, d.Name())
@@ -85,7 +90,8 @@ func TestWhoeverCouldNotBeAskedHasNotAgreed(t *testing.T) {
 		{qoder.New(), `{"type":"fetch_job_token"}`, "", "why"},
 		{qoder.New(), `{"type":"resolve_session_artifacts"}`, "", "why"},
 	} {
-		response, errText := newCore(t, c.dialect).denial(asked(t, c.inner), "why")
+		f := asked(t, c.inner)
+		response, errText := rulesOf(c.dialect).Denial(machine.KindOf(f.Subtype), f, "why")
 		assert.Equal(t, c.errText, errText, c.inner)
 		if c.response == "" {
 			assert.Empty(t, response)
@@ -93,20 +99,18 @@ func TestWhoeverCouldNotBeAskedHasNotAgreed(t *testing.T) {
 			assert.JSONEq(t, c.response, string(response), "%s %s", c.dialect.Name(), c.inner)
 		}
 	}
-	_, errText := newCore(t, claude.New()).other(asked(t, `{"type":"of_next_week"}`))
-	assert.Equal(t, "Unsupported control request subtype: of_next_week", errText)
 }
 
 func TestProtocolVersions(t *testing.T) {
 	t.Parallel()
-	k := newCore(t, qoder.New())
-	major := k.cfg.Dialect.Traits().ProtocolMajor
+	r := rulesOf(qoder.New())
+	major := r.dialect.Traits().ProtocolMajor
 	require.NotEmpty(t, major)
 	for version, fits := range map[string]bool{
 		major + ".0.0": true, major + ".99": true, "": true, "nonsense": true, "x.1": true, major: true,
 		"99.0.0": false, "0.1": false,
 	} {
-		err := k.checkVersion(version)
+		err := r.CheckVersion(version)
 		if fits {
 			require.NoError(t, err, version)
 			continue
@@ -116,7 +120,7 @@ func TestProtocolVersions(t *testing.T) {
 		require.ErrorContains(t, err, version)
 		require.ErrorContains(t, err, major+".x")
 	}
-	require.NoError(t, newCore(t, claude.New()).checkVersion("99.0"), "this agent has none")
+	require.NoError(t, rulesOf(claude.New()).CheckVersion("99.0"), "this agent has none")
 }
 
 func TestTailsAreBounded(t *testing.T) {

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,8 +104,7 @@ func (s *sessionActor) spawnChild(c *kernel.Context[message.ToSession], child, n
 		return spawnAt[message.ToSession, message.ToTransport](c, name, &transport.Actor{Link: k.Link, Changed: k.changed}, &k.transport)
 	case "router":
 		return spawnAt[message.ToSession, message.ToRouter](c, name, router.New(router.Config{
-			Ledger: k.Ledger, Dialect: k.cfg.Dialect, Opening: &k.opening,
-			Session: &k.session, Callbacks: &k.callback, Uncalled: &k.callbacks, Other: k.other,
+			Ledger: k.Ledger, Session: &k.session, Callbacks: &k.callback, Uncalled: &k.callbacks,
 		}), &k.router)
 	default:
 		b, err := newCallbacks(k)
@@ -196,10 +196,10 @@ func (s *sessionActor) closeLink(terminate bool) {
 // any number of times.
 func (s *sessionActor) check(c *kernel.Context[message.ToSession]) error {
 	k := s.core
-	if off := k.Ledger.GatesOff(); off != nil && k.closeReason == nil {
+	if why := cmp.Or(k.Ledger.Broken(), k.Ledger.GatesOff()); why != nil && k.closeReason == nil {
 		k.Link.Want(transport.Killed) // before a tool can run
-		s.close(c, off)
-		k.closeReason = off // also of a session that was being closed
+		s.close(c, why)
+		k.closeReason = why // also of a session that was being closed
 		k.transport.Tell(nil, message.LinkMoved{})
 	}
 	if k.closeWanted.Load() {
@@ -284,9 +284,6 @@ func (s *sessionActor) checkClosing(c *kernel.Context[message.ToSession]) {
 // afterLink ends the session once everything the agent wrote was delivered.
 func (s *sessionActor) afterLink(c *kernel.Context[message.ToSession], link transport.Status) error {
 	k := s.core
-	if s.finished {
-		k.flush() // no router will
-	}
 	if !k.Ledger.Drained() {
 		return nil // the router tells
 	}
@@ -379,16 +376,6 @@ func tailOf(s string) string {
 	return s
 }
 
-// flush delivers what the router no longer can.
-func (k *Core) flush() {
-	for {
-		if _, _, control := k.Ledger.DeliverContent(); !control {
-			return
-		}
-		k.Ledger.Skip()
-	}
-}
-
 func (s *sessionActor) enter(to session.State, why string) error {
 	from := s.core.State()
 	if from == to {
@@ -441,7 +428,6 @@ func (k *Core) Fail(reason error) {
 	k.Ledger.BeginClosing(false)
 	k.Link.Abort()
 	_ = k.cfg.System.Executor().Await(context.Background(), k.Link.Done())
-	k.flush()
 	k.pass(session.StateFailed, "")
 	k.Ledger.Terminate(errors.Join(reason, k.Link.Status().Leftover))
 }

@@ -7,15 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/bench/internal/drive"
 	"github.com/agent-troupe/troupe/bench/internal/fast"
 	"github.com/agent-troupe/troupe/bench/internal/measure"
-	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -70,10 +70,11 @@ func BenchmarkRequest(b *testing.B) {
 func BenchmarkRouterHop(b *testing.B) {
 	sys := kernel.NewSystem(kernel.Config{})
 	l := ledger.New(ledger.Config{
-		Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(),
-		Deny: func(*ledger.Request, string) ([]byte, string) { return nil, "denied" },
+		Config: machine.Config{Rules: dispatchtest.Rules{}},
+		Clock:  sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(),
 	})
-	l.SetInitialized(nil)
+	l.SetOutlet(nowhere{})
+	dispatchtest.Begin(l)
 	heard := make(chan struct{})
 	var parent kernel.Address[message.ToSession]
 	var at kernel.Address[message.ToRouter]
@@ -81,8 +82,7 @@ func BenchmarkRouterHop(b *testing.B) {
 	stub(b, sys, "session", &parent, func() {})
 	stub(b, sys, "callback", &callbacks[session.KindHook], func() { heard <- struct{}{} })
 	require.NoError(b, kernel.SpawnRoot(sys, "router", &at, router.New(router.Config{
-		Ledger: l, Dialect: claude.New(), Opening: new(router.Open(&dialect.Options{})), Session: &parent,
-		Callbacks: &callbacks,
+		Ledger: l, Session: &parent, Callbacks: &callbacks,
 	})))
 	f, err := protocol.ParseFrame([]byte(hookCall))
 	require.NoError(b, err)
@@ -99,6 +99,11 @@ func BenchmarkRouterHop(b *testing.B) {
 		f.ID = protocol.TextID(f.RequestID)
 	}
 }
+
+// nowhere is an agent that takes everything.
+type nowhere struct{}
+
+func (nowhere) Write([]byte, machine.Class) error { return nil }
 
 // stub is an actor that calls heard for each message.
 type actorStub[M any] struct{ heard func() }

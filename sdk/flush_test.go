@@ -215,7 +215,7 @@ func TestAnAgentThatIsNotQuiet(t *testing.T) {
 		require.NoError(w, err)
 		assert.Equal(w, requests, answered)
 		if w.sim != nil {
-			assert.Less(w, w.sim.Steps(), 14*requests, "timers that look for the same")
+			assert.Less(w, w.sim.Steps(), 15*requests, "timers that look for the same")
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -265,7 +266,7 @@ func (a *Actor) fail(r *ledger.Request, name string, err error) {
 }
 
 func (a *Actor) report(r *ledger.Request, name string, err error) {
-	a.Ledger.Emit(session.CallbackFailed{Kind: a.Kind.String(), Name: ledger.Short(name), RequestID: ledger.Short(r.ID), Err: err})
+	a.Ledger.Emit(session.CallbackFailed{Kind: a.Kind.String(), Name: machine.Short(name), RequestID: machine.Short(r.ID), Err: err})
 }
 
 // enter notes a callback that is about to run.

@@ -16,10 +16,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -43,7 +45,7 @@ type rig struct {
 }
 
 // Write implements ledger.Outlet.
-func (r *rig) Write(b []byte, _ ledger.Class) error {
+func (r *rig) Write(b []byte, _ machine.Class) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines = append(r.lines, strings.TrimSuffix(string(b), "\n"))
@@ -64,12 +66,14 @@ func newRig(t *testing.T, sched *sim.Scheduler, run func(ctx context.Context, r 
 	}
 	r := &rig{t: t, sys: kernel.NewSystem(cfg), sched: sched}
 	r.Ledger = ledger.New(ledger.Config{
-		Clock: r.sys.Clock(), Rand: r.sys.Rand(), Exec: r.sys.Executor(), Emit: r.emit,
-		Deny: func(_ *ledger.Request, reason string) ([]byte, string) {
+		Config: machine.Config{Rules: dispatchtest.Rules{Deny: func(_ session.Kind, _ protocol.Frame, reason string) ([]byte, string) {
 			return []byte(fmt.Sprintf(`{"behavior":"deny","message":%q}`, reason)), ""
-		},
+		}}},
+		Clock: r.sys.Clock(), Rand: r.sys.Rand(), Exec: r.sys.Executor(), Emit: r.emit,
 	})
 	r.SetOutlet(r)
+	dispatchtest.Begin(r.Ledger)
+	r.lines = nil // initialize
 	r.prepare = func(q *ledger.Request) (dispatch.Job, error) {
 		return dispatch.Job{
 			Name: "Bash", Limit: limit, SetBy: "TestTimeout",
@@ -100,20 +104,13 @@ func (r *rig) start() {
 	require.NoError(r.t, err)
 }
 
-// read gives lines of the agent to the ledger, as the router does.
+// read gives lines of the agent to the ledger, as the reader does.
 func (r *rig) read(lines ...string) {
 	r.t.Helper()
 	for _, line := range lines {
 		f, err := protocol.ParseFrame([]byte(line))
 		require.NoError(r.t, err)
 		r.Put([]protocol.Frame{f})
-		f, _, ok := r.DeliverContent()
-		require.True(r.t, ok)
-		if f.Type == protocol.TypeControlCancel {
-			r.Cancel(f)
-		} else {
-			r.Open(f)
-		}
 	}
 	r.ref.Tell(nil, message.RequestsReady{})
 }
@@ -333,8 +330,6 @@ func TestTheAgentCancelsBeforeTheCallbackRuns(t *testing.T) {
 		f, err := protocol.ParseFrame([]byte(cancel(q.ID)))
 		require.NoError(t, err)
 		r.Put([]protocol.Frame{f})
-		f, _, _ = r.DeliverContent()
-		r.Cancel(f)
 		return dispatch.Job{
 			Run:  func(context.Context) (json.RawMessage, error) { t.Error("runs"); return nil, nil },
 			Done: func() { done++ },
@@ -445,8 +440,6 @@ func TestAnIDThatComesAgainHasADeadlineOfItsOwn(t *testing.T) {
 		f, err := protocol.ParseFrame([]byte(ask(id)))
 		require.NoError(t, err)
 		r.Put([]protocol.Frame{f})
-		f, _, _ = r.DeliverContent()
-		r.Open(f)
 		r.Answer(r.Take(session.KindPermission)[0], nil, "")
 	}
 	r.read(ask("p"))

@@ -138,8 +138,8 @@ func isObject(out json.RawMessage) bool {
 
 // Denial answers for a hook that gave no answer: gates deny, the rest is told
 // reason as an error, of which the agent makes what the registration says.
-func Denial(d dialect.Dialect, all []Hook, r *ledger.Request, reason string) (response []byte, errText string) {
-	req, err := protocol.DecodeAgentRequest(r.Frame)
+func Denial(d dialect.Dialect, all []Hook, f protocol.Frame, reason string) (response []byte, errText string) {
+	req, err := protocol.DecodeAgentRequest(f)
 	ask, ok := req.(*protocol.HookCallbackRequest)
 	event := protocol.HookPreToolUse // unreadable: treat it as the strictest gate
 	if err == nil && ok {

@@ -14,7 +14,6 @@ import (
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/hooks"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
@@ -33,8 +32,8 @@ func actor(t *testing.T, all []hooks.Hook) *dispatchtest.Rig {
 		func(r *dispatchtest.Rig) *dispatch.Actor {
 			return hooks.New(r.Ledger, claude.New(), all, func(*kernel.Worker) {})
 		},
-		func(q *ledger.Request, reason string) ([]byte, string) {
-			return hooks.Denial(claude.New(), all, q, reason)
+		func(f protocol.Frame, reason string) ([]byte, string) {
+			return hooks.Denial(claude.New(), all, f, reason)
 		})
 }
 
@@ -190,7 +189,7 @@ func TestDenial(t *testing.T) {
 	} {
 		f, err := protocol.ParseFrame([]byte(line))
 		require.NoError(t, err)
-		response, errText := hooks.Denial(claude.New(), all, &ledger.Request{Frame: f}, "why not")
+		response, errText := hooks.Denial(claude.New(), all, f, "why not")
 		if gate {
 			assert.Contains(t, string(response), "why not", line)
 			assert.Empty(t, errText, line)
@@ -219,8 +218,8 @@ func TestTheTextForAnUnknownHookIsTheDialects(t *testing.T) {
 		func(r *dispatchtest.Rig) *dispatch.Actor {
 			return hooks.New(r.Ledger, qoder.New(), nil, func(*kernel.Worker) {})
 		},
-		func(q *ledger.Request, reason string) ([]byte, string) {
-			return hooks.Denial(qoder.New(), nil, q, reason)
+		func(f protocol.Frame, reason string) ([]byte, string) {
+			return hooks.Denial(qoder.New(), nil, f, reason)
 		})
 	r.Ask(fire("hook_9", `{"hook_event_name":"Stop"}`), 0)
 	assert.Equal(t, "Unknown hook callback: hook_9", r.Answer())
@@ -244,7 +243,7 @@ func TestTheProofDeniesNothing(t *testing.T) {
 			require.Len(t, c.all, 2)
 			f, err := protocol.ParseFrame([]byte(fire(hooks.CallbackID(1), `{"hook_event_name":"UserPromptSubmit"}`)))
 			require.NoError(t, err)
-			response, errText := hooks.Denial(claude.New(), c.all, &ledger.Request{Frame: f}, "the session is closing")
+			response, errText := hooks.Denial(claude.New(), c.all, f, "the session is closing")
 			assert.Empty(t, errText)
 			if c.denies {
 				assert.Contains(t, string(response), "block")

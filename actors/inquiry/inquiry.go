@@ -93,9 +93,9 @@ func orDefault(limit time.Duration) time.Duration {
 
 // Denial is the answer of a request whose callback gave none: a person who could
 // not be asked has not agreed, and a gate stays shut.
-func Denial(d dialect.Dialect, r *ledger.Request, reason string) (response []byte, errText string) {
+func Denial(d dialect.Dialect, f protocol.Frame, reason string) (response []byte, errText string) {
 	var answer any
-	switch r.Frame.Subtype {
+	switch f.Subtype {
 	case "elicitation", "elicitation_response":
 		answer = protocol.ElicitationResult{Action: d.Traits().ElicitationFallback}
 	case "request_user_dialog":

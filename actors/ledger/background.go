@@ -2,22 +2,12 @@ package ledger
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
-
-// WritesLost is what the agent says it could not write: a *[session.WritesLostError], or
-// nil.
-func (l *Ledger) WritesLost() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.facts.writesLost
-}
 
 // Defaults of Limits.Background.
 const (
@@ -27,25 +17,16 @@ const (
 
 // backgroundLimit is how long a run waits for the tasks that are left; 0: no
 // limit.
-func backgroundLimit(given time.Duration, tasks map[string]task) time.Duration {
+func backgroundLimit(given time.Duration, tasks []protocol.BackgroundTask) time.Duration {
 	if given != 0 {
 		return max(given, 0)
 	}
-	for _, t := range tasks {
-		if t.TaskType != "local_bash" {
+	for i := range tasks {
+		if tasks[i].TaskType != "local_bash" {
 			return taskLimit
 		}
 	}
 	return shellLimit
-}
-
-// liveTasks lists tasks by their ids.
-func liveTasks(tasks map[string]task) []protocol.BackgroundTask {
-	var all []protocol.BackgroundTask
-	for _, id := range slices.Sorted(maps.Keys(tasks)) {
-		all = append(all, tasks[id].BackgroundTask)
-	}
-	return all
 }
 
 // AwaitDone is AwaitIdle that waits for background tasks no longer than
@@ -54,25 +35,25 @@ func (l *Ledger) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, erro
 	began := l.cfg.Clock.Now()
 	for {
 		l.mu.Lock()
-		if l.idle() {
+		if l.isIdle() {
 			l.mu.Unlock()
 			return nil, nil
 		}
 		left := time.Duration(0)
-		if len(l.turns.open) == 0 && !l.facts.ownTurn && len(l.facts.tasks) > 0 {
-			if limit := backgroundLimit(l.cfg.Limits.Background, l.facts.tasks); limit > 0 {
+		if l.sum.Turns == 0 && !l.sum.OwnTurn && l.sum.Tasks > 0 {
+			tasks := l.routing.LiveTasks()
+			if limit := backgroundLimit(l.Limits().Background, tasks); limit > 0 {
 				since := began
-				if l.facts.resultAt.After(since) {
-					since = l.facts.resultAt
+				if l.sum.ResultAt.After(since) {
+					since = l.sum.ResultAt
 				}
 				if left = limit - l.cfg.Clock.Now().Sub(since); left <= 0 {
-					tasks := liveTasks(l.facts.tasks)
 					l.mu.Unlock()
 					return tasks, nil
 				}
 			}
 		}
-		wait := l.turns.idle.wait()
+		wait := l.idle.wait()
 		l.mu.Unlock()
 		if err := l.awaitFor(ctx, wait, left); err != nil {
 			return nil, err
@@ -88,7 +69,7 @@ func (l *Ledger) awaitFor(ctx context.Context, wait <-chan struct{}, d time.Dura
 		bounded, cancel = kernel.WithTimeout(ctx, l.cfg.Clock, &session.TimeoutError{What: "background tasks", Limit: d, SetBy: "Limits.Background"})
 		defer cancel()
 	}
-	if err := l.cfg.Exec.Await(bounded, wait); err != nil && ctx.Err() != nil {
+	if err := l.await(bounded, wait); err != nil && ctx.Err() != nil {
 		return err
 	}
 	return nil

@@ -34,7 +34,7 @@ func TestBackgroundTasksAreWaitedForWithALimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, limits(session.Limits{Background: c.given}), repeatsInit).ready()
+			r := newRig(t, limits(session.Limits{Background: c.given}), repeatsInit)
 			turn := r.turn("a")
 			began := r.sched.Now()
 			var left []protocol.BackgroundTask
@@ -67,7 +67,7 @@ func TestBackgroundTasksAreWaitedForWithALimit(t *testing.T) {
 // TestATurnOfTheAgentsOwnIsNoBackgroundTask is not cut off.
 func TestATurnOfTheAgentsOwnIsNoBackgroundTask(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, repeatsInit).ready()
+	r := newRig(t, repeatsInit)
 	r.turn("a")
 	r.read(shellLives, resultOf("a"), agentsInit)
 	done := false

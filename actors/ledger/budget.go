@@ -7,12 +7,8 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-const (
-	// LargeLine is the length above which a line draws on the budget.
-	LargeLine = 1 << 20
-	// DefaultBudget is the default of a runtime's byte budget.
-	DefaultBudget = 512 << 20
-)
+// DefaultBudget is the default of a runtime's byte budget.
+const DefaultBudget = 512 << 20
 
 // Budget bounds the memory that all sessions of a runtime together spend on
 // large lines. It is safe for concurrent use; a nil budget has no limit.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -126,7 +127,7 @@ func large(t *testing.T, change ...func(*ledger.Config)) (*rig, *ledger.Budget) 
 func (r *rig) putLarge(lines ...string) {
 	for _, line := range lines {
 		r.Budget().Charge(int64(len(line)))
-		r.put(line)
+		r.read(line)
 	}
 }
 
@@ -141,21 +142,17 @@ func TestLargeLinesGiveTheirBudgetBack(t *testing.T) {
 	}{
 		"when it is read": {nil, func(r *rig) {
 			r.putLarge(content, partial)
-			r.sort()
 			_, err := r.drain(r.consume(), nil)
 			require.NoError(t, err)
 		}},
 		"when it was for us": {nil, func(r *rig) {
 			r.putLarge(control)
-			r.sort()
 		}},
 		"when it is discarded": {func(c *ledger.Config) { c.Discard = true }, func(r *rig) {
 			r.putLarge(content)
-			r.sort()
 		}},
 		"when the session has ended": {nil, func(r *rig) {
 			r.putLarge(content)
-			r.sort()
 			r.BeginClosing(true)
 			r.Terminate(nil)
 			require.Zero(r.t, r.Budget().Used(), "although it can still be read")
@@ -163,12 +160,12 @@ func TestLargeLinesGiveTheirBudgetBack(t *testing.T) {
 		}},
 		"when a partial is dropped": {limits(session.Limits{Bytes: 1 << 20, HardBytes: 3 << 20}), func(r *rig) {
 			r.putLarge(partial)
-			r.sort()
 			require.EqualValues(r.t, size, r.Budget().Used())
-			r.putLarge(control)
+			r.putLarge(content)
 			require.Len(r.t, eventsOf[session.MessagesDropped](r), 1)
 			require.EqualValues(r.t, size, r.Budget().Used())
-			r.sort()
+			_, err := r.drain(r.consume(), nil)
+			require.NoError(t, err)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -188,8 +185,7 @@ func TestLargeLinesGiveTheirBudgetBack(t *testing.T) {
 func TestASmallLineIsFree(t *testing.T) {
 	t.Parallel()
 	r, b := large(t)
-	r.put(padded("assistant", ledger.LargeLine))
-	r.sort()
+	r.read(padded("assistant", machine.LargeLine))
 	_, err := r.drain(r.consume(), nil)
 	require.NoError(t, err)
 	assert.Zero(t, b.Used(), "neither taken nor given")
@@ -199,13 +195,11 @@ func TestASessionThatEndedOwesNothing(t *testing.T) {
 	t.Parallel()
 	r, b := large(t)
 	r.putLarge(padded("assistant", 2<<20))
-	r.sort()
-	r.putLarge(padded("assistant", 3<<20)) // the router no longer runs
+	r.putLarge(padded("assistant", 3<<20))
 	r.BeginClosing(false)
 	broken := errors.New("broken")
 	r.Terminate(broken)
 	assert.Zero(t, b.Used(), "whether anybody ever reads it is not the runtime's business any more")
-	r.sort()
 	lines, err := r.drain(r.consume(), nil)
 	require.ErrorIs(t, err, broken)
 	assert.Len(t, lines, 2, "it can still be read")
@@ -218,6 +212,7 @@ func TestOutputThatComesTooLate(t *testing.T) {
 	t.Parallel()
 	r, b := large(t)
 	r.EndOfInput()
+	r.TakeDue()
 	r.Budget().Charge(2 << 20)
 	assert.False(t, r.Put(r.frames(padded("assistant", 2<<20), assistant(1))))
 	assert.False(t, r.PutSkipped(protocol.OversizeFrame([]byte(`{"type":"result"`), 1<<30, 1<<20)))

@@ -21,6 +21,7 @@ func (r *rig) call(subtype string, opts ...ledger.CallOption) *ledger.Call {
 	r.t.Helper()
 	c, err := r.OpenCall(subtype, json.RawMessage(fmt.Sprintf(`{"subtype":%q}`, subtype)), opts...)
 	require.NoError(r.t, err)
+	r.calls = append(r.calls, c)
 	return c
 }
 
@@ -41,38 +42,33 @@ func subtypes(t *testing.T, lines []string) []string {
 
 func TestCallsAreWrittenOnceInTheOrderTheyWereMade(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	var want []string
 	for i := range 50 {
 		want = append(want, fmt.Sprint("call_", i))
 		r.call(want[i])
 	}
-	require.NoError(t, r.WriteCalls())
-	require.NoError(t, r.WriteCalls())
 	assert.Equal(t, want, subtypes(t, r.wrote()))
 }
 
 func TestCallsWaitForTheAgentToBeInitialized(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newRaw(t)
 	early := r.call("set_model")
-	init := r.call("initialize", ledger.Setup())
-	require.NoError(t, r.WriteCalls())
-	assert.Equal(t, []string{"initialize"}, subtypes(t, r.wrote()))
-	assert.Equal(t, []*ledger.Call{init}, r.read(success(init.ID, `{}`)))
-	r.ready()
-	require.NoError(t, r.WriteCalls())
+	own := r.call("interrupt", ledger.First())
+	assert.Equal(t, []string{"initialize", "interrupt"}, subtypes(t, r.wrote()))
+	assert.Equal(t, []*ledger.Call{own}, r.read(success(own.ID, `{}`)))
+	r.read(success("troupe-1", `{}`))
 	assert.Equal(t, []string{"set_model"}, subtypes(t, r.wrote()))
 	assert.False(t, isClosed(early.Done()))
 }
 
 func TestAnswersFindTheirCalls(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	a, b, c := r.call("a"), r.call("b"), r.call("c")
-	require.NoError(t, r.WriteCalls())
 	settled := r.read(success(c.ID, `{"n":3}`), refused(a.ID, "no"), success("nobody", `{}`), success(c.ID, `{"n":4}`))
-	assert.Equal(t, []*ledger.Call{c, a}, settled)
+	assert.Equal(t, []*ledger.Call{a, c}, settled)
 
 	resp, err := c.Answer()
 	require.NoError(t, err)
@@ -87,7 +83,7 @@ func TestAnswersFindTheirCalls(t *testing.T) {
 
 func TestARefusalTellsWhatTheAgentTold(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	c := r.call("set_model")
 	r.read(fmt.Sprintf(`{"type":"control_response","response":{"subtype":"error","request_id":%q,"error":"busy","error_code":"E1","retryable":true,"details":{"x":1}}}`, c.ID))
 	_, err := c.Answer()
@@ -100,21 +96,15 @@ func TestARefusalTellsWhatTheAgentTold(t *testing.T) {
 
 func TestACallRunsOut(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(session.Limits{Control: 10 * time.Second})).ready()
+	r := newRig(t, limits(session.Limits{Control: 10 * time.Second}))
 	short := r.call("short", ledger.Within(time.Second, "the caller"))
 	usual := r.call("usual")
 	patient := r.call("patient", ledger.Within(-1, "the caller"))
-	require.NoError(t, r.WriteCalls())
 	r.wrote()
 
-	at, ok := r.NextDeadline()
-	require.True(t, ok)
-	assert.Equal(t, r.sched.Now().Add(time.Second), at)
 	pass(t, r.sched, time.Second-1)
-	r.ExpireCalls()
 	require.Empty(t, r.wrote())
 	pass(t, r.sched, 1)
-	r.ExpireCalls()
 	assert.Equal(t, []string{cancelRequest(short.ID)}, r.wrote())
 	_, err := short.Answer()
 	var timeout *session.TimeoutError
@@ -126,42 +116,35 @@ func TestACallRunsOut(t *testing.T) {
 	assert.Len(t, eventsOf[session.UnexpectedFrame](r), 1)
 
 	pass(t, r.sched, 9*time.Second)
-	r.ExpireCalls()
 	_, err = usual.Answer()
 	require.ErrorAs(t, err, &timeout)
 	assert.Equal(t, "Limits.Control", timeout.SetBy)
-	_, ok = r.NextDeadline()
-	assert.False(t, ok)
 	pass(t, r.sched, 24*time.Hour)
-	r.ExpireCalls()
 	assert.False(t, isClosed(patient.Done()))
 	assert.NoError(t, r.InitFailure())
 }
 
 func TestACallThatWasNeverWrittenNeedsNoCancel(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	c := r.call("set_model")
-	pass(t, r.sched, time.Hour)
-	r.ExpireCalls()
+	r := newRaw(t)
+	r.wrote()
+	c := r.call("set_model", ledger.Within(time.Second, "the caller"))
+	pass(t, r.sched, time.Second)
 	require.True(t, isClosed(c.Done()))
 	assert.Empty(t, r.wrote())
 }
 
 func TestInitializeThatRunsOutFailsTheSession(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	r.call("initialize", ledger.Setup(), ledger.Within(2*time.Minute, "Limits.Initialize"))
-	require.NoError(t, r.WriteCalls())
+	r := newRaw(t)
 	pass(t, r.sched, 2*time.Minute)
-	r.ExpireCalls()
 	require.ErrorIs(t, r.InitFailure(), context.DeadlineExceeded)
 	assert.EqualError(t, r.InitFailure(), "initialize: no answer within 2m0s (set by Limits.Initialize)")
 }
 
 func TestAwaitCall(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	c := r.call("a")
 	r.sched.AfterFunc(time.Second, func() { r.read(success(c.ID, `{"n":1}`)) })
 	resp, err := r.AwaitCall(t.Context(), c)
@@ -171,9 +154,8 @@ func TestAwaitCall(t *testing.T) {
 
 func TestAbandonedCallsAreTakenBackOnce(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	c := r.call("a")
-	require.NoError(t, r.WriteCalls())
 	r.wrote()
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -190,9 +172,8 @@ func TestAbandonedCallsAreTakenBackOnce(t *testing.T) {
 
 func TestAnAnswerThatCameBeatsAContextThatEnded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	c := r.call("a")
-	require.NoError(t, r.WriteCalls())
 	r.wrote()
 	r.read(refused(c.ID, "no"))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -204,9 +185,8 @@ func TestAnAnswerThatCameBeatsAContextThatEnded(t *testing.T) {
 
 func TestCallsOfASessionThatCloses(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	before := r.call("before")
-	require.NoError(t, r.WriteCalls())
 	r.BeginClosing(true)
 	_, err := r.OpenCall("after", json.RawMessage(`{}`))
 	require.ErrorIs(t, err, session.ErrClosed)
@@ -227,28 +207,23 @@ func TestCallsOfASessionThatCloses(t *testing.T) {
 
 func TestCallsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
+	open := func(subtype string, size int) *ledger.Call {
+		c, err := r.OpenCall(subtype, json.RawMessage(fmt.Sprintf(`{"subtype":%q,"pad":"%s"}`, subtype, strings.Repeat("x", size))))
+		require.NoError(t, err)
+		return c
+	}
+	r.fill()
 	bad, err := r.OpenCall("bad", json.RawMessage(`{`))
 	require.NoError(t, err)
-	large, full, last := r.call("large"), r.call("full"), r.call("last")
-	r.out.fail = func(line string) error {
-		switch {
-		case strings.Contains(line, `"large"`):
-			return session.ErrTooLarge
-		case strings.Contains(line, `"full"`):
-			return session.ErrNoRoom
-		}
-		return nil
-	}
-	require.ErrorIs(t, r.WriteCalls(), session.ErrNoRoom)
+	large, full, last := open("large", 32<<20), open("full", 100<<10), open("last", 0)
 	_, err = bad.Answer()
 	require.Error(t, err)
 	_, err = large.Answer()
 	require.ErrorIs(t, err, session.ErrTooLarge)
 	require.ErrorContains(t, err, "large")
 	assert.Empty(t, r.wrote(), "nothing overtakes what finds no room")
-	r.out.fail = nil
-	require.NoError(t, r.WriteCalls())
+	r.Taken(filled)
 	assert.Equal(t, []string{"full", "last"}, subtypes(t, r.wrote()))
 	assert.False(t, isClosed(full.Done()))
 	assert.False(t, isClosed(last.Done()))
@@ -264,9 +239,8 @@ func TestAnswersListRequestsThatWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
-			c := r.call("initialize", ledger.Setup())
-			r.read(fmt.Sprintf(answer, c.ID), permission("p"))
+			r := newRaw(t)
+			r.read(fmt.Sprintf(answer, "troupe-1"), permission("p"))
 			require.Len(t, r.Take(session.KindPermission), 1, "once, although it came twice")
 			require.Len(t, r.Take(session.KindInquiry), 1)
 			assert.Equal(t, 2, r.Gates())
@@ -277,7 +251,7 @@ func TestAnswersListRequestsThatWait(t *testing.T) {
 
 func TestSnapshotNamesWhatIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	a := r.call("a")
 	pass(t, r.sched, time.Second)
 	b := r.call("b", ledger.Within(-1, ""))

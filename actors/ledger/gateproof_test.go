@@ -1,4 +1,4 @@
-package ledger
+package ledger_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -91,44 +91,33 @@ func TestGateProof(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, wanted := range []bool{true, false} {
-				s := sim.New(1)
-				t.Cleanup(s.Close)
-				l := New(Config{Clock: s, Rand: s, Exec: s, ProveGates: wanted, Discard: true, Deny: func(*Request, string) ([]byte, string) { return nil, "no" }})
+				r := newRig(t, func(c *ledger.Config) { c.ProveGates, c.Discard = wanted, true })
 				for _, m := range tc.sent {
-					turn, err := l.OpenTurn(m)
+					_, err := r.OpenTurn(m)
 					require.NoError(t, err)
-					turn.state = TurnWritten
 				}
-				var call *Call
+				r.TakeDue()
+				var call *ledger.Call
 				for _, line := range tc.lines {
 					switch line {
 					case interrupt:
-						var err error
-						call, err = l.OpenCall("interrupt", []byte(`{"subtype":"interrupt"}`))
-						require.NoError(t, err)
+						call = r.call("interrupt")
 						continue
 					case answered:
-						line = `{"type":"control_response","response":{"subtype":"success","request_id":"` + call.ID + `"}}`
+						line = success(call.ID, `{}`)
 					}
-					f, err := protocol.ParseFrame([]byte(line))
-					require.NoError(t, err)
-					l.Put([]protocol.Frame{f})
-					control, edge, ok := l.DeliverContent()
-					if ok && control.Type == protocol.TypeControlResponse {
-						require.NotNil(t, l.Settle(control))
-					} else if ok {
-						l.Open(control)
-					} else if l.GatesOff() != nil {
-						assert.True(t, edge, "the session hears of it")
+					r.read(line)
+					if r.GatesOff() != nil {
+						assert.True(t, r.TakeDue().Changed, "the session hears of it")
 						break
 					}
 				}
 				if tc.seen == "" || !wanted {
-					require.NoError(t, l.GatesOff())
+					require.NoError(t, r.GatesOff())
 					continue
 				}
 				var off *session.GatesOffError
-				require.ErrorAs(t, l.GatesOff(), &off)
+				require.ErrorAs(t, r.GatesOff(), &off)
 				assert.Equal(t, tc.seen, off.Seen)
 				assert.Contains(t, off.Error(), "CLAUDE_CODE_SIMPLE")
 			}
@@ -150,26 +139,11 @@ func TestAPromptThatTheCloseBlocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := sim.New(1)
-			t.Cleanup(s.Close)
-			l := New(Config{Clock: s, Rand: s, Exec: s, Deny: func(*Request, string) ([]byte, string) { return []byte("{}"), "" }})
-			m := &protocol.UserMessage{Message: protocol.UserContent{Role: "user", Content: protocol.StringContent("hi")}}
-			m.UUID = "a"
-			turn, err := l.OpenTurn(m)
-			require.NoError(t, err)
-			turn.state = TurnWritten
-			for _, line := range []string{
-				`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","callback_id":"hook_0","input":{"hook_event_name":"` + c.event + `"}}}`,
-				`{"type":"result","subtype":"success","result":"blocked by hook: the session is closing","user_message_uuids":["a"]}`,
-			} {
-				f, err := protocol.ParseFrame([]byte(line))
-				require.NoError(t, err)
-				l.Put([]protocol.Frame{f})
-				if control, _, ok := l.DeliverContent(); ok {
-					l.Open(control)
-					l.BeginClosing(true)
-				}
-			}
+			r := newRig(t)
+			turn := r.turn("a")
+			r.read(`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","callback_id":"hook_0","input":{"hook_event_name":"` + c.event + `"}}}`)
+			r.BeginClosing(true)
+			r.read(`{"type":"result","subtype":"success","result":"blocked by hook: the session is closing","user_message_uuids":["a"]}`)
 			result, err := turn.Result()
 			if c.blocked {
 				require.ErrorIs(t, err, session.ErrClosed)

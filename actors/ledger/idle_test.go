@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -81,7 +82,7 @@ func TestIdle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t).ready()
+			r := newRig(t)
 			r.turn("a")
 			r.read(c.lines...)
 			over := r.awaitIdle()()
@@ -98,7 +99,7 @@ func TestIdle(t *testing.T) {
 
 func TestTheQuietPeriodStartsAnew(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	r.read(taskLevel("t"), taskLevel())
 	over := r.awaitIdle()
 	// 400 ms later the agent starts a turn of its own, which starts a task.
@@ -109,7 +110,7 @@ func TestTheQuietPeriodStartsAnew(t *testing.T) {
 
 func TestTheEndOfASessionIsIdle(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	r.turn("a")
 	r.read(taskLevel("t"), agentRuns)
 	over := r.awaitIdle()
@@ -120,7 +121,7 @@ func TestTheEndOfASessionIsIdle(t *testing.T) {
 
 func TestWaitingForIdleEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	r.turn("a")
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -130,13 +131,13 @@ func TestWaitingForIdleEndsWithItsContext(t *testing.T) {
 
 func TestFactsOfTheAgent(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	r := newRaw(t)
 	assert.Nil(t, r.Initialized())
 	assert.Empty(t, r.Capabilities())
 	assert.Empty(t, r.SessionID())
 	assert.Empty(t, r.LastFailure())
 
-	r.SetInitialized(json.RawMessage(`{"capabilities":["a","b"]}`))
+	r.read(success("troupe-1", `{"capabilities":["a","b"]}`))
 	assert.Equal(t, []string{"a", "b"}, r.Capabilities())
 	r.Capabilities()[0] = "x"
 	assert.Equal(t, []string{"a", "b"}, r.Capabilities(), "a copy")
@@ -147,11 +148,11 @@ func TestFactsOfTheAgent(t *testing.T) {
 	r.read(`{"type":"conversation_reset","session_id":"one"}`, `{"type":"system","subtype":"init","session_id":"two"}`)
 	assert.Equal(t, "two", r.SessionID(), "the id after /clear comes with the next system/init")
 	r.read(taskLevel("z", "y"))
-	assert.Equal(t, []string{"y", "z"}, r.BackgroundTasks())
+	assert.Equal(t, []protocol.BackgroundTask{{TaskID: "y"}, {TaskID: "z"}}, r.BackgroundTasks())
 	assert.Equal(t, 2, r.Snapshot().BackgroundTasks)
 
-	r = newRig(t)
-	r.SetInitialized(nil)
+	r = newRaw(t)
+	r.read(`{"type":"control_response","response":{"subtype":"success","request_id":"troupe-1"}}`)
 	assert.JSONEq(t, "null", string(r.Initialized()), "an answer without a response is one")
 }
 
@@ -170,7 +171,7 @@ func TestReadyIsToldOnce(t *testing.T) {
 
 func TestATurnThatAnInterruptCancelledIsOver(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	r.turn("a")
 	over := r.awaitIdle()
 	require.Negative(t, over())

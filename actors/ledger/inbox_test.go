@@ -13,47 +13,42 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-func TestPutTellsTheRouterOnlyOfTheFirst(t *testing.T) {
+func TestPutTellsTheRouterOfWhatIsDue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	assert.False(t, r.Put(nil))
-	assert.True(t, r.Put(r.frames(assistant(1))))
-	assert.False(t, r.Put(r.frames(assistant(2))), "the router looks at the whole inbox")
-	r.sort()
-	assert.True(t, r.Put(r.frames(assistant(3))))
+	assert.False(t, r.Put(r.frames(assistant(1))), "messages are the user's")
+	assert.True(t, r.Put(r.frames(permission("p"))))
+	assert.True(t, r.Put(r.frames(assistant(2))), "until it was taken up")
+	due := r.TakeDue()
+	assert.True(t, due.Kinds[session.KindPermission])
+	assert.True(t, due.Changed, "a gate is open")
+	assert.Zero(t, r.TakeDue())
+	assert.False(t, r.Put(r.frames(assistant(3))))
 }
 
 func TestContentKeepsItsOrderAroundControlFrames(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	c := r.consume()
-	r.put(assistant(1), assistant(2), permission("p"), assistant(3), `{"type":"keep_alive"}`, `{"type":"transcript_mirror"}`, `{"type":"never_heard_of"}`)
-
-	control, _, ok := r.DeliverContent()
-	require.True(t, ok)
-	assert.Equal(t, "p", control.RequestID)
-	again, _, _ := r.DeliverContent()
-	assert.Equal(t, control, again, "a control frame stays until it is handled")
+	r.read(assistant(1), assistant(2), permission("p"), assistant(3), `{"type":"keep_alive"}`, `{"type":"transcript_mirror"}`, `{"type":"never_heard_of"}`)
 	lines, err := r.drain(c, nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{assistant(1), assistant(2)}, lines, "nothing passes a control frame")
-
-	r.sort()
-	lines, err = r.drain(c, nil)
-	require.NoError(t, err)
-	assert.Equal(t, []string{assistant(3), `{"type":"never_heard_of"}`}, lines)
+	assert.Equal(t, []string{assistant(1), assistant(2), assistant(3), `{"type":"never_heard_of"}`}, lines)
+	assert.Equal(t, 1, r.Gates())
 }
 
-func TestDrainedIsTheEndOfInputAndAnEmptyInbox(t *testing.T) {
+func TestDrainedIsTheEndOfInput(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
+	r.read(assistant(1))
 	assert.False(t, r.Drained())
-	r.put(assistant(1))
+	r.TakeDue()
 	r.EndOfInput()
-	assert.False(t, r.Drained())
-	r.sort()
 	assert.True(t, r.Drained())
-	r.Skip() // of nothing
+	assert.True(t, r.TakeDue().Changed)
+	r.read(assistant(2))
+	assert.Equal(t, 1, r.Snapshot().Unread, "the session did not wait for more")
 }
 
 func TestTheSoftBoundStopsTheReader(t *testing.T) {
@@ -67,18 +62,13 @@ func TestTheSoftBoundStopsTheReader(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, sorted := range []bool{false, true} {
-				r := newRig(t, limits(c.limits))
-				last := len(c.lines) - 1
-				r.put(c.lines[:last]...)
-				require.True(t, r.mayRead(), "below the bound")
-				r.put(c.lines[last])
-				if sorted {
-					r.sort() // one bound covers the inbox and the stream
-				}
-				require.False(t, r.mayRead())
-				assert.True(t, r.Snapshot().Stalled)
-			}
+			r := newRig(t, limits(c.limits))
+			last := len(c.lines) - 1
+			r.read(c.lines[:last]...)
+			require.True(t, r.mayRead(), "below the bound")
+			r.read(c.lines[last])
+			require.False(t, r.mayRead())
+			assert.True(t, r.Snapshot().Stalled)
 		})
 	}
 }
@@ -106,25 +96,25 @@ func TestReadingGivesCredit(t *testing.T) {
 func TestAConsumerThatWaitsLetsTheReaderGoOn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, limits(session.Limits{Messages: 1}))
-	r.put(request("x", "elicitation")) // counts until it is handled
+	r.read(request("x", "elicitation"))
+	require.True(t, r.mayRead(), "a request is no message")
+	r.read(assistant(1))
 	wait := r.ReadWait(false)
 	require.NotNil(t, wait)
 	lines, err := r.drain(r.consume(), nil)
 	require.NoError(t, err)
-	assert.Empty(t, lines)
+	assert.Len(t, lines, 1)
 	assert.True(t, isClosed(wait))
-	r.sort()
 	assert.True(t, r.mayRead())
 }
 
 func TestAPendingCallLetsTheReaderGoOn(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(session.Limits{Bytes: 100, HardBytes: 400})).ready()
+	r := newRig(t, limits(session.Limits{Bytes: 100, HardBytes: 400}))
 	r.read(padded("assistant", 100))
 	wait := r.ReadWait(false)
 	require.NotNil(t, wait)
-	call, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt"}`))
-	require.NoError(t, err)
+	call := r.call("interrupt")
 	assert.True(t, isClosed(wait), "a stopped reader hears of the call")
 	require.True(t, r.mayRead())
 	settled := r.read(padded("assistant", 100), success(call.ID, `{}`))
@@ -144,7 +134,7 @@ func TestAReaderUnderPressureGoesOn(t *testing.T) {
 
 func TestPastTheHardBoundPartialsGoOldestFirst(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: 6000})).ready()
+	r := newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: 6000}))
 	call, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt"}`))
 	require.NoError(t, err)
 	var want []string
@@ -172,12 +162,11 @@ func TestPastTheHardBoundPartialsGoOldestFirst(t *testing.T) {
 
 func TestCallsFailWhenTheHardBoundIsFullOfMessages(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: 4000})).ready()
+	r := newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: 4000}))
 	first, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt"}`))
 	require.NoError(t, err)
 	second, err := r.OpenCall("set_model", json.RawMessage(`{"subtype":"set_model"}`))
 	require.NoError(t, err)
-	require.NoError(t, r.WriteCalls())
 	r.wrote()
 	for range 4 {
 		require.True(t, r.mayRead())
@@ -200,12 +189,10 @@ func TestCallsFailWhenTheHardBoundIsFullOfMessages(t *testing.T) {
 
 func TestDiscardHoldsNothing(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(session.Limits{Messages: 2, Bytes: 100}), func(c *ledger.Config) { c.Discard = true }).ready()
+	r := newRig(t, limits(session.Limits{Messages: 2, Bytes: 100}), func(c *ledger.Config) { c.Discard = true })
 	turn := r.turn("u")
 	for range 100 {
-		r.put(padded("assistant", 90), padded("stream_event", 90))
-		require.False(t, r.mayRead(), "it waits for the router")
-		r.sort()
+		r.read(padded("assistant", 90), padded("stream_event", 90))
 		require.True(t, r.mayRead())
 	}
 	assert.Zero(t, r.Snapshot().UnreadBytes)
@@ -228,29 +215,12 @@ func TestWakeReader(t *testing.T) {
 
 func TestALargeLineFailsNoCall(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	call := r.call("set_model")
-	r.put(padded("assistant", 9<<20)) // above the hard bound, but it has a budget of its own
+	r.read(padded("assistant", 9<<20)) // above the hard bound, but it has a budget of its own
 	assert.True(t, r.mayRead())
-	r.sort()
 	assert.True(t, r.mayRead())
 	assert.False(t, isClosed(call.Done()))
-}
-
-func TestNoCallFailsBeforeTheRouterHasRun(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: 4000})).ready()
-	call := r.call("set_model")
-	for range 4 {
-		r.put(padded("assistant", 1000))
-	}
-	wait := r.ReadWait(false)
-	require.NotNil(t, wait)
-	assert.False(t, isClosed(call.Done()), "the consumer had no chance to read")
-	r.sort()
-	assert.True(t, isClosed(wait), "the reader asks again")
-	require.False(t, r.mayRead())
-	assert.True(t, isClosed(call.Done()))
 }
 
 func TestClosingIsBounded(t *testing.T) {
@@ -315,7 +285,7 @@ func TestWhoLeavesTheLoopWhileClosing(t *testing.T) {
 
 func TestAStalledConsumerIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(session.Limits{Messages: 1, Consumer: time.Hour})).ready()
+	r := newRig(t, limits(session.Limits{Messages: 1, Consumer: time.Hour}))
 	assert.Zero(t, r.StalledFor())
 	r.read(assistant(1))
 	require.False(t, r.mayRead())
@@ -370,7 +340,7 @@ func TestAMessageTakesMoreThanItsBytes(t *testing.T) {
 	const line, hard = `{"type":"x"}`, 64 << 10
 	t.Run("messages", func(t *testing.T) {
 		t.Parallel()
-		r := newRig(t, limits(session.Limits{Messages: 10, HardBytes: hard})).ready()
+		r := newRig(t, limits(session.Limits{Messages: 10, HardBytes: hard}))
 		call := r.call("interrupt")
 		for range hard / 256 {
 			if r.mayRead() {
@@ -382,7 +352,7 @@ func TestAMessageTakesMoreThanItsBytes(t *testing.T) {
 	})
 	t.Run("partial messages", func(t *testing.T) {
 		t.Parallel()
-		r := newRig(t, limits(session.Limits{Messages: 10, HardBytes: hard})).ready()
+		r := newRig(t, limits(session.Limits{Messages: 10, HardBytes: hard}))
 		call := r.call("interrupt")
 		const partial = `{"type":"stream_event"}`
 		for range hard / 128 {

@@ -1,34 +1,25 @@
 package ledger
 
 import (
-	"errors"
+	"context"
 	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Class says what becomes of a line for the agent when there is no room for it.
-type Class int
-
-// Classes of lines.
-const (
-	FromHost Class = iota // a call or a user message: it waits
-	Answer                // to a request of the agent: a denial goes in its place
-	Denial                // is always taken: the agent must hear it
-	Again                 // an answer that was given before: it is dropped
-)
-
 // Outlet is where lines for the agent go.
 type Outlet interface {
-	// Write queues whole lines and never blocks. It fails with [session.ErrTooLarge],
-	// with [session.ErrNoRoom], or because the transport is closed. After ErrNoRoom for
-	// a line of the host's, or for an answer, the router is told when there is
-	// room.
-	Write(lines []byte, as Class) error
+	// Write queues whole lines and never blocks. It fails when the transport is
+	// closed; then the end of the process follows.
+	Write(lines []byte, as machine.Class) error
 }
 
 // Flusher is an [Outlet] that a task may write to by itself, which spares the
@@ -43,117 +34,202 @@ type Flusher interface {
 
 // Config is what a ledger needs of its surroundings.
 type Config struct {
-	Clock  kernel.Clock
-	Rand   kernel.Rand
-	Exec   kernel.Executor
-	Limits Limits
-	// Budget is drawn on for lines above [LargeLine]; nil: no limit.
+	machine.Config
+	Clock kernel.Clock
+	Rand  kernel.Rand
+	Exec  kernel.Executor
+	// Budget is drawn on for lines above [machine.LargeLine]; nil: no limit.
 	Budget *Budget
-	// Discard drops content as it comes: results still end their turns.
-	Discard bool
+	// UserLine makes the line of a user message.
+	UserLine func(*protocol.UserMessage) ([]byte, error)
 	// Emit receives events. It must not call back into the ledger.
 	Emit func(session.Event)
-	// ResultAfterCancelled is the dialect's trait of that name.
-	ResultAfterCancelled bool
-	// RepeatsInit is the dialect's trait RepeatsSystemInit.
-	RepeatsInit bool
-	// ProveGates: the session has gates, one of them a hook of UserPromptSubmit,
-	// which the agent calls before it begins to answer a prompt.
-	ProveGates bool
-	// ErrorCodeKey is the key of the code in an error answer. Default: Claude's.
-	ErrorCodeKey string
-	// CheckVersion judges the protocol version that the agent's first
-	// system/init names; "" when it names none. An error ends the session.
-	CheckVersion func(version string) error
-	// CheckSession judges the session's id that it names, and returns what the
-	// user is to be warned of, or "".
-	CheckSession func(id string) string
-	// Deny returns the answer to a request of the agent that no callback will
-	// answer any more: gates are denied. errText is used when response is nil.
-	Deny func(r *Request, reason string) (response []byte, errText string)
+	// Wake tells the router, on a task of the clock, that something is [Due].
+	Wake func()
 }
 
-// Ledger is the surviving state of one session.
+// Ledger is the surviving state of one session: its routing, a value, under a lock,
+// with those who wait for it. Every method is one atomic step.
 type Ledger struct {
-	cfg Config
+	cfg  Config
+	done chan struct{}
 
 	mu       sync.Mutex
-	inbox    fifo[protocol.Frame]
-	eof      bool // the agent's stdout has ended
-	lastRead time.Time
-	stream   stream
-	turns    turns
-	strays   strays
-	calls    calls
-	requests requests
-	facts    facts
-	proof    gateProof
+	routing  *machine.Routing
+	sum      machine.Summary
+	spare    []machine.Effect
 	outlet   Outlet
-	order    uint64 // of calls and turns, as the user made them
-	closing  bool
-	serving  bool   // while it closes
+	stream   stream
+	turns    map[string]*Turn    // open, by uuid; nil when there are none
+	calls    map[string]*Call    // open, by id
+	requests map[uint64]*Request // open and given to an actor, or about to be
+	untaken  [session.KindOther]fifo[*Request]
+	due      Due
+	timer    kernel.Timer // nil: none
+	idle     signal       // fires when what AwaitIdle and AdmitTurn look at may have changed
+	lastRead time.Time
+	paused   bool
 	reader   signal // wakes a reader that waits for credit
 	// What the reader waits for other than its consumer, if it does.
 	readerWaits string
 	readerSince time.Time
 
-	terminal bool
-	reason   error
-	done     chan struct{}
+	broken    error // a step has panicked: the routing is not trusted any more
+	terminal  bool
+	reason    error
+	ready     chan struct{} // closed when the agent is initialized, or never will be
+	readyOnce sync.Once
 }
+
+// Due is what the router has to tell others.
+type Due struct {
+	Kinds   [session.KindOther]bool // requests of these kinds may wait to be taken
+	Changed bool                    // the session has to look
+}
+
+func (d *Due) any() bool { return *d != Due{} }
 
 // New returns an empty ledger.
 func New(cfg Config) *Ledger {
-	cfg.Limits = cfg.Limits.WithDefaults()
 	if cfg.Emit == nil {
 		cfg.Emit = func(session.Event) {}
 	}
-	if cfg.ErrorCodeKey == "" {
-		cfg.ErrorCodeKey = protocol.ErrorCodeKeyClaude
+	if cfg.Wake == nil {
+		cfg.Wake = func() {}
 	}
-	if cfg.CheckVersion == nil {
-		cfg.CheckVersion = func(string) error { return nil }
-	}
-	if cfg.CheckSession == nil {
-		cfg.CheckSession = func(string) string { return "" }
-	}
-	l := &Ledger{cfg: cfg, done: make(chan struct{})}
-	l.proof.wanted = cfg.ProveGates
-	l.facts.ready = make(chan struct{})
-	l.stream.discard, l.stream.budget = cfg.Discard, cfg.Budget
+	l := &Ledger{cfg: cfg, done: make(chan struct{}), ready: make(chan struct{}), routing: machine.New(cfg.Config)}
+	l.stream.budget = cfg.Budget
 	return l
 }
 
 // Limits returns the limits in force, defaults filled in.
-func (l *Ledger) Limits() Limits { return l.cfg.Limits }
+func (l *Ledger) Limits() session.Limits { return l.routing.Limits() }
 
 // Budget is what large lines draw on; nil: no limit.
 func (l *Ledger) Budget() *Budget { return l.cfg.Budget }
 
-// SetOutlet names where lines go from now on; nil when there is no agent.
+// step hands an input to the routing and carries out what it asks for; mu is held.
+// A panic on the way is a bug of ours, or of the dialect: nothing that the routing
+// knows is trusted then, and the session ends.
+func (l *Ledger) step(in machine.Input) {
+	if l.broken != nil {
+		return
+	}
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		l.broken = &session.PanicError{Value: recover(), Message: fmt.Sprintf("%T", in), Stack: debug.Stack()}
+		l.due.Changed = true
+		l.cfg.Wake()
+	}()
+	l.steps(in)
+	returned = true
+}
+
+func (l *Ledger) steps(in machine.Input) {
+	effects := l.routing.Step(l.cfg.Clock.Now(), in, l.spare[:0])
+	l.spare = nil // an effect may step again
+	for _, e := range effects {
+		l.do(e)
+	}
+	clear(effects)
+	l.spare = effects[:0]
+	if cap(effects) > maxSpare {
+		l.spare = nil
+	}
+}
+
+// maxSpare is how many effects a session keeps room for.
+const maxSpare = 16
+
+func (l *Ledger) do(e machine.Effect) {
+	switch e := e.(type) {
+	case machine.Write:
+		if l.outlet != nil {
+			_ = l.outlet.Write(e.Line, e.As) // a dead transport ends the session by itself
+		}
+	case machine.Run:
+		l.enter(&Request{ID: e.Frame.ID.Text(), Kind: e.Kind, Frame: e.Frame, Opened: e.Opened, seq: e.Seq})
+	case machine.Cancel:
+		l.cancel(e)
+	case machine.Deliver:
+		for i := range e.Entries {
+			l.deliver(&e.Entries[i])
+		}
+		l.stream.wake.fire()
+	case machine.Trim:
+		l.trim(e.To)
+	case machine.Unsure:
+		l.stream.unsure, l.stream.unsureFrom = e.On, e.From
+		l.stream.wake.fire()
+	case machine.Moved:
+		if t := l.turns[e.ID]; t != nil {
+			t.startsAt, t.state = e.Starts, e.State
+		}
+	case machine.TurnOver:
+		l.turnOver(&e.Outcome)
+		l.stream.wake.fire()
+	case machine.CallOver:
+		l.callOver(&e)
+	case machine.SetTimer:
+		l.setTimer(l.routing.Timer)
+	case machine.Pause:
+		l.paused = true
+	case machine.Resume:
+		l.paused = false
+		l.reader.fire()
+	case machine.Charge:
+		l.cfg.Budget.Charge(e.Bytes)
+	case machine.Changed:
+		l.sum, l.due.Changed = l.routing.Told, true // an effect before may have stepped
+		l.idle.fire()
+	case machine.Emit:
+		l.cfg.Emit(e.Event)
+	}
+}
+
+func (l *Ledger) setTimer(at time.Time) {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+	if !at.IsZero() {
+		l.timer = l.cfg.Clock.AfterFunc(at.Sub(l.cfg.Clock.Now()), l.timerFired)
+	}
+}
+
+func (l *Ledger) timerFired() {
+	l.mu.Lock()
+	l.step(machine.TimerFired{})
+	tell := l.due.any()
+	l.mu.Unlock()
+	if tell {
+		l.cfg.Wake()
+	}
+}
+
+// TakeDue returns what has to be told since the last call, and to whom.
+func (l *Ledger) TakeDue() Due {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := l.due
+	l.due = Due{}
+	return d
+}
+
+// SetOutlet names where lines go from now on, which begins with initialize; nil when
+// there is no agent.
 func (l *Ledger) SetOutlet(o Outlet) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.outlet = o
-}
-
-// Connected reports whether there is an agent to write to.
-func (l *Ledger) Connected() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.outlet != nil
-}
-
-func (l *Ledger) write(line []byte, as Class) error {
-	if l.outlet == nil {
-		return session.ErrTransportClosed
+	if o == nil {
+		l.step(machine.Disconnected{})
+		return
 	}
-	switch err := l.outlet.Write(line, as); {
-	case err == nil || errors.Is(err, session.ErrTooLarge) || errors.Is(err, session.ErrNoRoom):
-		return err
-	default:
-		return fmt.Errorf("%w: %w", session.ErrTransportClosed, err)
-	}
+	l.step(machine.Connected{Gen: 1})
 }
 
 // WriteThrough calls do. What it queues for the agent is written by flush, which
@@ -177,12 +253,11 @@ func (l *Ledger) WriteThrough(do func()) (flush func()) {
 	return out.Flush
 }
 
-// ReaderWaits notes what the reader waits for, other than its consumer: "" when
-// it does not.
-func (l *Ledger) ReaderWaits(what string) {
+// Taken says that the agent has taken some of what was written to it.
+func (l *Ledger) Taken(bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.readerWaits, l.readerSince = what, l.cfg.Clock.Now()
+	l.step(machine.Taken{Bytes: bytes})
 }
 
 // Serve says whether requests of the agent are still given out while the session
@@ -190,14 +265,7 @@ func (l *Ledger) ReaderWaits(what string) {
 func (l *Ledger) Serve(on bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.serving = on
-	l.denyIfClosing()
-}
-
-func (l *Ledger) denyIfClosing() {
-	if l.closing && !l.serving {
-		l.denyAll(anyKind, "the session is closing")
-	}
+	l.step(machine.Serve{On: on})
 }
 
 // BeginClosing turns away new work: turns and calls fail, and requests of the
@@ -207,9 +275,7 @@ func (l *Ledger) denyIfClosing() {
 func (l *Ledger) BeginClosing(abandon bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.closing = true
-	l.stream.abandoned = abandon
-	l.denyIfClosing()
+	l.step(machine.Closing{Abandon: abandon})
 	l.reader.fire()
 }
 
@@ -222,27 +288,42 @@ func (l *Ledger) Terminate(reason error) {
 	if l.terminal {
 		return
 	}
-	l.terminal, l.closing, l.serving, l.reason = true, true, false, reason
-	l.denyAll(anyKind, "the session has ended")
-	end := reason
-	if end == nil {
-		end = session.ErrClosed
+	l.terminal, l.reason = true, reason
+	if l.step(machine.Ended{Reason: reason}); l.broken != nil {
+		l.abort(reason)
 	}
-	l.calls.failAll(end)
-	l.turns.failAll(end, l.stream.pushed)
 	l.outlet = nil
-	l.facts.stopQuiet()
 	l.stream.settle()
-	l.stream.unstall()
+	l.setTimer(time.Time{})
 	l.reader.fire()
 	l.stream.wake.fire()
-	l.turns.idle.fire()
+	l.idle.fire()
 	l.MarkReady()
-	if l.stream.lost > 0 {
-		l.cfg.Emit(session.WarningIssued{Problem: fmt.Sprintf("%d messages that came during the close were dropped: nobody read those before them", l.stream.lost)})
-	}
 	l.cfg.Emit(session.Ended{Reason: reason}) // before anybody can know: the id is free again
 	close(l.done)
+}
+
+// abort ends whatever waits, without the routing.
+func (l *Ledger) abort(reason error) {
+	for _, r := range l.openRequests() {
+		l.cancel(machine.Cancel{Seq: r.seq})
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.calls)) {
+		l.callOver(&machine.CallOver{ID: id, Err: reason})
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.turns)) {
+		t := l.turns[id]
+		l.turnOver(&machine.Outcome{ID: id, Err: reason, Starts: t.startsAt, Ends: machine.NotStarted})
+	}
+	l.stream.unsure = false
+}
+
+// Broken is the panic inside a step after which the routing is not trusted, or nil.
+// The agent must not live on: what it asks is not answered any more.
+func (l *Ledger) Broken() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.broken
 }
 
 // Terminated reports whether the session has ended.
@@ -261,6 +342,12 @@ func (l *Ledger) Reason() error {
 	defer l.mu.Unlock()
 	return l.reason
 }
+
+// MarkReady says that the session takes work.
+func (l *Ledger) MarkReady() { l.readyOnce.Do(func() { close(l.ready) }) }
+
+// Ready is closed when the session takes work, or has ended before.
+func (l *Ledger) Ready() <-chan struct{} { return l.ready }
 
 // signal is a broadcast that can be waited for again and again.
 type signal struct{ ch chan struct{} }
@@ -282,3 +369,8 @@ func (s *signal) fire() {
 
 // Emit reports an event of the session.
 func (l *Ledger) Emit(e session.Event) { l.cfg.Emit(e) }
+
+// await is the executor's, for loops that look again.
+func (l *Ledger) await(ctx context.Context, wait <-chan struct{}) error {
+	return l.cfg.Exec.Await(ctx, wait)
+}

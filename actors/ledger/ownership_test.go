@@ -75,7 +75,7 @@ func TestMessagesOfATurnAreOfThatTurn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, repeatsInit).ready()
+			r := newRig(t, repeatsInit)
 			r.turn("a")
 			b := r.turn("b")
 			r.read(c.lines...)
@@ -89,7 +89,7 @@ func TestMessagesOfATurnAreOfThatTurn(t *testing.T) {
 
 func TestABrokenOffTurnLeavesNothingToTheNext(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, repeatsInit).ready()
+	r := newRig(t, repeatsInit)
 	a := r.turn("a")
 	r.read(lifecycle("a", "started"), assistant(1), assistant(2), resultOf("a"), idle)
 	c := r.consume()
@@ -110,7 +110,7 @@ func TestABrokenOffTurnLeavesNothingToTheNext(t *testing.T) {
 
 func TestTheFirstTurnHasWhatCameBeforeIt(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready() // as on Qoder, where init comes once
+	r := newRig(t) // as on Qoder, where init comes once
 	r.read(agentsInit)
 	a := r.turn("a")
 	r.read(assistant(1), resultOf("a"))
@@ -126,7 +126,7 @@ func TestATurnOfTheAgentsOwnBeforeTheFirst(t *testing.T) {
 	for name, late := range map[string]bool{"the message comes before its result": false, "or before it says anything": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, repeatsInit).ready()
+			r := newRig(t, repeatsInit)
 			var a *ledger.Turn
 			if late {
 				a = r.turn("a")
@@ -145,7 +145,7 @@ func TestATurnOfTheAgentsOwnBeforeTheFirst(t *testing.T) {
 
 func TestATurnThatNeverBeganLeavesTheStreamAlone(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, repeatsInit).ready()
+	r := newRig(t, repeatsInit)
 	r.turn("a")
 	b := r.turn("b")
 	r.read(lifecycle("a", "started"), assistant(1), lifecycle("b", "cancelled"))
@@ -162,7 +162,7 @@ func TestATurnThatNeverBeganLeavesTheStreamAlone(t *testing.T) {
 // TestSkippingMakesRoom is a turn behind more of another one than may be held.
 func TestSkippingMakesRoom(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, repeatsInit, limits(session.Limits{Messages: 4})).ready()
+	r := newRig(t, repeatsInit, limits(session.Limits{Messages: 4}))
 	r.turn("a")
 	b := r.turn("b")
 	r.read(lifecycle("a", "started"), assistant(1), assistant(2), assistant(3))

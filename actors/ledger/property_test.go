@@ -23,7 +23,6 @@ func TestAnsweredOnceInAnyOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &model{rt: rt, ids: make(map[string]*modelID), rig: newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: hardBytes, Control: 10 * time.Second}))}
-		m.ready()
 		_, err := m.OpenTurn(userMessage("u")) // answers are remembered in a turn
 		require.NoError(rt, err)
 		rt.Repeat(map[string]func(*rapid.T){
@@ -35,8 +34,6 @@ func TestAnsweredOnceInAnyOrder(t *testing.T) {
 			"late callback":  func(*rapid.T) { m.lateCallback() },
 			"agent cancels":  func(*rapid.T) { m.agentCancels() },
 			"agent answers":  func(*rapid.T) { m.agentAnswers() },
-			"router sorts":   func(*rapid.T) { m.routerSorts() },
-			"router writes":  func(*rapid.T) { require.NoError(rt, m.WriteCalls()) },
 			"actor takes":    func(*rapid.T) { m.actorTakes() },
 			"actor dies":     func(*rapid.T) { m.actorDies() },
 			"callback ends":  func(*rapid.T) { m.callbackEnds() },
@@ -62,7 +59,6 @@ type model struct {
 	*rig
 	rt *rapid.T
 
-	inbox     []func() // what the frames in the inbox will do
 	wrote     []string // content, as the agent wrote it
 	seen      []string // content, as the user saw it
 	requests  []*modelRequest
@@ -91,6 +87,7 @@ type modelID struct {
 
 type modelCall struct {
 	call             *ledger.Call
+	opened           time.Time
 	ended            error // nil while it is open
 	written, cancels int
 }
@@ -101,21 +98,20 @@ var (
 	errAbandoned = errors.New("abandoned")
 )
 
-// put gives one line to the inbox if the reader may read, and remembers what it
-// will do.
+// put gives one line to the ledger if the reader may read, and does what it does.
 func (m *model) put(line string, do func()) bool {
 	m.full()
 	if !m.mayRead() {
 		return false
 	}
 	m.Put(m.frames(line))
-	m.inbox = append(m.inbox, do)
+	do()
 	return true
 }
 
 // full finds the calls that a ledger fails because nobody reads.
 func (m *model) full() {
-	if m.mayRead() || len(m.inbox) > 0 { // an answer may be among what is not sorted yet
+	if m.mayRead() {
 		return
 	}
 	for _, c := range m.calls {
@@ -233,14 +229,6 @@ func (m *model) agentAnswers() {
 	})
 }
 
-func (m *model) routerSorts() {
-	m.sort()
-	for _, do := range m.inbox {
-		do()
-	}
-	m.inbox = nil
-}
-
 func (m *model) actorTakes() {
 	for _, r := range m.Take(session.KindPermission) {
 		i := slices.IndexFunc(m.requests, func(q *modelRequest) bool { return q.line() == string(r.Frame.Raw) })
@@ -286,7 +274,7 @@ func (m *model) userCalls() {
 		return
 	}
 	require.NoError(m.rt, err)
-	m.calls = append(m.calls, &modelCall{call: call})
+	m.calls = append(m.calls, &modelCall{call: call, opened: m.sched.Now()})
 }
 
 func (m *model) someCall() *modelCall {
@@ -331,10 +319,9 @@ func (m *model) userTurnsOff() {
 
 func (m *model) timePasses() {
 	pass(m.t, m.sched, time.Duration(rapid.IntRange(1, 6).Draw(m.rt, "seconds"))*time.Second)
-	m.ExpireCalls()
 	now := m.sched.Now()
 	for _, c := range m.calls {
-		if c.ended == nil && now.Sub(c.call.Opened) >= 10*time.Second {
+		if c.ended == nil && now.Sub(c.opened) >= 10*time.Second {
 			c.ended = &session.TimeoutError{}
 		}
 	}
@@ -361,7 +348,6 @@ func (m *model) denied() {
 var errTheEnd = errors.New("the end")
 
 func (m *model) sessionEnds() {
-	m.routerSorts()
 	m.Terminate(errTheEnd)
 	m.denied()
 	for _, c := range m.calls {

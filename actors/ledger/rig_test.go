@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,52 +16,79 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a ledger in virtual time, with a record of what it writes and
-// reports.
+// rig is a ledger in virtual time whose agent is initialized, with a record of what
+// it writes and reports.
 type rig struct {
 	*ledger.Ledger
 	t      testing.TB
 	sched  *sim.Scheduler
 	out    *outlet
+	rules  *stubRules
+	calls  []*ledger.Call // that were opened with call
 	events []session.Event
 }
 
-// outlet takes lines for the agent, or refuses them.
+// outlet takes lines for the agent.
 type outlet struct {
 	lines []string
-	as    []ledger.Class
-	fail  func(line string) error // nil: everything is taken
+	as    []machine.Class
 }
 
-func (o *outlet) Write(b []byte, as ledger.Class) error {
+func (o *outlet) Write(b []byte, as machine.Class) error {
 	o.as = append(o.as, as)
-	if o.fail != nil {
-		if err := o.fail(string(b)); err != nil {
-			return err
-		}
-	}
 	o.lines = append(o.lines, strings.TrimSuffix(string(b), "\n"))
 	return nil
 }
 
-func newRig(t testing.TB, change ...func(*ledger.Config)) *rig {
+// stubRules are those of no dialect in particular.
+type stubRules struct {
+	deny         func(k session.Kind, f protocol.Frame, reason string) ([]byte, string)
+	checkVersion func(string) error
+	checkSession func(string) string
+}
+
+func (*stubRules) Initialize(int) ([]byte, error)               { return []byte(`{"subtype":"initialize"}`), nil }
+func (*stubRules) Initialized([]byte) ([]machine.Called, error) { return nil, nil }
+
+func (s *stubRules) CheckVersion(v string) error {
+	if s.checkVersion == nil {
+		return nil
+	}
+	return s.checkVersion(v)
+}
+
+func (s *stubRules) CheckSession(id string) string {
+	if s.checkSession == nil {
+		return ""
+	}
+	return s.checkSession(id)
+}
+
+func (s *stubRules) Denial(k session.Kind, f protocol.Frame, reason string) ([]byte, string) {
+	if s.deny != nil {
+		return s.deny(k, f, reason)
+	}
+	if k == session.KindPermission {
+		return []byte(fmt.Sprintf(`{"behavior":"deny","message":%q}`, reason)), ""
+	}
+	return nil, reason
+}
+
+// newRaw is a rig whose agent has not answered initialize, which is troupe-1.
+func newRaw(t testing.TB, change ...func(*ledger.Config)) *rig {
 	t.Helper()
-	r := &rig{t: t, sched: sim.New(1), out: &outlet{}}
+	r := &rig{t: t, sched: sim.New(1), out: &outlet{}, rules: &stubRules{}}
 	cfg := ledger.Config{
-		Clock: r.sched, Rand: r.sched, Exec: r.sched,
+		Config: machine.Config{Rules: r.rules},
+		Clock:  r.sched, Rand: r.sched, Exec: r.sched, UserLine: encodeUser,
 		Emit: func(e session.Event) { r.events = append(r.events, e) },
-		Deny: func(q *ledger.Request, reason string) ([]byte, string) {
-			if q.Kind == session.KindPermission {
-				return []byte(fmt.Sprintf(`{"behavior":"deny","message":%q}`, reason)), ""
-			}
-			return nil, reason
-		},
 	}
 	for _, c := range change {
 		c(&cfg)
@@ -67,6 +96,15 @@ func newRig(t testing.TB, change ...func(*ledger.Config)) *rig {
 	r.Ledger = ledger.New(cfg)
 	r.SetOutlet(r.out)
 	t.Cleanup(r.sched.Close)
+	return r
+}
+
+func newRig(t testing.TB, change ...func(*ledger.Config)) *rig {
+	t.Helper()
+	r := newRaw(t, change...)
+	r.read(success("troupe-1", `{}`))
+	r.out.lines, r.out.as, r.events = nil, nil, nil
+	r.TakeDue()
 	return r
 }
 
@@ -82,12 +120,6 @@ func frame(t testing.TB, line string) protocol.Frame {
 	return f
 }
 
-// put gives lines to the inbox, as one read of the agent's output.
-func (r *rig) put(lines ...string) {
-	r.t.Helper()
-	r.Put(r.frames(lines...))
-}
-
 func (r *rig) frames(lines ...string) []protocol.Frame {
 	r.t.Helper()
 	all := make([]protocol.Frame, len(lines))
@@ -97,34 +129,15 @@ func (r *rig) frames(lines ...string) []protocol.Frame {
 	return all
 }
 
-// sort handles what is in the inbox, as the router does. It returns the calls
-// that were answered.
-func (r *rig) sort() (settled []*ledger.Call) {
-	for {
-		f, _, ok := r.DeliverContent()
-		if !ok {
-			return settled
-		}
-		switch f.Type {
-		case protocol.TypeControlResponse:
-			if c := r.Settle(f); c != nil {
-				settled = append(settled, c)
-			}
-		case protocol.TypeControlRequest:
-			r.Open(f)
-		case protocol.TypeControlCancel, protocol.TypeControlCancelAlias:
-			r.Cancel(f)
-		default:
-			r.Skip()
-		}
-	}
-}
-
-// read puts lines and sorts them.
-func (r *rig) read(lines ...string) []*ledger.Call {
+// read gives lines to the ledger, as one read of the agent's output. It returns the
+// calls of the rig that were answered.
+func (r *rig) read(lines ...string) (settled []*ledger.Call) {
 	r.t.Helper()
-	r.put(lines...)
-	return r.sort()
+	over := func(c *ledger.Call) bool { return isClosed(c.Done()) }
+	r.calls = slices.DeleteFunc(r.calls, over)
+	open := slices.Clone(r.calls)
+	r.Put(r.frames(lines...))
+	return slices.DeleteFunc(open, func(c *ledger.Call) bool { return !over(c) })
 }
 
 // wrote returns the lines written since the last call.
@@ -134,18 +147,11 @@ func (r *rig) wrote() []string {
 	return lines
 }
 
-// ready makes the agent initialized.
-func (r *rig) ready() *rig {
-	r.SetInitialized(json.RawMessage(`{}`))
-	return r
-}
-
 // turn opens a turn under a uuid and writes it.
 func (r *rig) turn(uuid string) *ledger.Turn {
 	r.t.Helper()
 	turn, err := r.OpenTurn(userMessage(uuid))
 	require.NoError(r.t, err)
-	require.NoError(r.t, r.WriteTurns(encodeUser))
 	return turn
 }
 
@@ -157,6 +163,10 @@ func userMessage(uuid string) *protocol.UserMessage {
 }
 
 func encodeUser(m *protocol.UserMessage) ([]byte, error) {
+	if size, ok := strings.CutPrefix(m.UUID, fills); ok {
+		n, err := strconv.Atoi(size)
+		return make([]byte, n), err
+	}
 	return []byte(fmt.Sprintf(`{"type":"user","uuid":%q}`+"\n", m.UUID)), nil
 }
 
@@ -253,10 +263,20 @@ func pass(t testing.TB, s *sim.Scheduler, d time.Duration) {
 	require.NoError(t, s.Await(context.Background(), over))
 }
 
-// WriteCalls and WriteTurns write whatever waits.
-func (r *rig) WriteCalls() error { return r.WriteTurns(encodeUser) }
+// filled is what fill leaves in the agent's stdin, in bytes: there is room for small
+// lines alone.
+const filled = 33<<20 - 32<<10
 
-func (r *rig) WriteTurns(encode func(*protocol.UserMessage) ([]byte, error)) error {
-	_, err := r.WriteOut(encode)
-	return err
+// fill sends that much.
+func (r *rig) fill() {
+	r.t.Helper()
+	for _, size := range []int{32 << 20, filled - 32<<20} {
+		_, err := r.OpenTurn(userMessage(fmt.Sprint(fills, size)))
+		require.NoError(r.t, err)
+	}
+	lines := r.out.lines
+	r.out.lines = lines[:len(lines)-2]
 }
+
+// fills begins the uuid of a message whose line has the length that follows.
+const fills = "fill "

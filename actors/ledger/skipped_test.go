@@ -17,7 +17,6 @@ func (r *rig) skip(heads ...string) {
 	for _, head := range heads {
 		r.PutSkipped(protocol.OversizeFrame([]byte(head), 1<<30, 1<<20))
 	}
-	r.sort()
 }
 
 // requireSkipped requires that a turn has ended because its result was skipped.
@@ -32,7 +31,7 @@ func TestALineThatWasSkipped(t *testing.T) {
 	t.Parallel()
 	const idle = `{"type":"system","subtype":"session_state_changed","state":"idle"}`
 	open := func(t *testing.T) (*rig, *ledger.Turn) {
-		r := newRig(t).ready()
+		r := newRig(t)
 		return r, r.turn("u")
 	}
 	t.Run("a result ends its turn", func(t *testing.T) {
@@ -83,10 +82,9 @@ func TestALineThatWasSkipped(t *testing.T) {
 	t.Run("it has its place", func(t *testing.T) {
 		t.Parallel()
 		r, _ := open(t)
-		r.put(assistant(1))
+		r.read(assistant(1))
 		r.PutSkipped(protocol.OversizeFrame([]byte(`{"type":"assistant","message":{`), 1<<30, 1<<20))
-		r.put(assistant(2))
-		r.sort()
+		r.read(assistant(2))
 		lines, err := r.drain(r.consume(), nil)
 		require.NoError(t, err)
 		assert.Equal(t, []string{assistant(1), `{"type":"assistant","message":{`, assistant(2)}, lines)
@@ -98,12 +96,10 @@ func TestALineThatWasSkipped(t *testing.T) {
 func TestPutSkippedTellsTheRouter(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	assert.True(t, r.PutSkipped(protocol.OversizeFrame([]byte(`{`), 1<<30, 1<<20)))
+	r.turn("a")
+	r.TakeDue()
 	assert.False(t, r.PutSkipped(protocol.OversizeFrame([]byte(`{`), 1<<30, 1<<20)))
-	assert.False(t, r.Drained())
-	r.sort()
-	r.EndOfInput()
-	assert.True(t, r.Drained())
+	assert.True(t, r.PutSkipped(protocol.OversizeFrame([]byte(`{"type":"result","x":"`), 1<<30, 1<<20)), "a turn ends")
 }
 
 func TestASkippedRequestIsDenied(t *testing.T) {
@@ -143,13 +139,11 @@ func TestASkippedRequestUnderAKnownID(t *testing.T) {
 
 func TestASkippedResultWaitsForWhatCameBefore(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	a, b := r.turn("a"), r.turn("b")
-	r.put(resultOf("a"), assistant(1)) // the router has not run yet
+	r.read(resultOf("a"), assistant(1))
 	r.PutSkipped(protocol.OversizeFrame([]byte(`{"type":"result","subtype":"success"`), 1<<30, 1<<20))
-	r.put(assistant(2))
-	assert.False(t, isClosed(b.Done()))
-	r.sort()
+	r.read(assistant(2))
 	_, err := a.Result()
 	require.NoError(t, err)
 	r.requireSkipped(b)
@@ -159,7 +153,7 @@ func TestASkippedResultWaitsForWhatCameBefore(t *testing.T) {
 
 func TestASkippedLineIsKnownByItsOwnType(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	turn := r.turn("a")
 	r.skip(
 		`{"type":"assistant","message":{"content":[{"type":"tool_use","input":{"type":"result","x":"`+strings.Repeat("y", 50),
@@ -174,14 +168,11 @@ func TestASkippedLineIsKnownByItsOwnType(t *testing.T) {
 // A result that came before the agent can have read a message is of no turn.
 func TestAResultBeforeAnyMessageWasWritten(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	call := r.call("initialize", ledger.Setup())
+	r := newRaw(t)
 	turn, err := r.OpenTurn(userMessage("a"))
 	require.NoError(t, err)
-	r.read(success(call.ID, `{}`), plainResult)
+	r.read(plainResult, success("troupe-1", `{}`))
 	assert.False(t, isClosed(turn.Done()))
-	r.SetInitialized(nil)
-	require.NoError(t, r.WriteTurns(encodeUser))
 	r.read(plainResult)
 	assert.True(t, isClosed(turn.Done()))
 }
@@ -198,7 +189,7 @@ func TestAResultThatCannotBeRead(t *testing.T) {
 		`{"type":"result","subtype":"success","result":5}`:                       "",
 		`{"type":"result","subtype":"success","usage":01}`:                       "",
 	} {
-		r := newRig(t).ready()
+		r := newRig(t)
 		turn := r.turn("a")
 		r.read(line)
 		got, err := turn.Result()
@@ -213,7 +204,7 @@ func TestAResultThatCannotBeRead(t *testing.T) {
 		assert.Equal(t, text, got.Result)
 		assert.NotEmpty(t, eventsOf[session.NoiseLine](r))
 	}
-	r := newRig(t).ready()
+	r := newRig(t)
 	turn := r.turn("a")
 	r.read(`{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["x"],"result":01,"user_message_uuid":"a"}`)
 	got, err := turn.Result()

@@ -47,15 +47,12 @@ func TestAResultBeforeItsTurn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, repeatsInit).ready()
+			r := newRig(t, repeatsInit)
 			a := r.turn("a")
 			r.read(c.before...)
 			r.read(c.after...)
 			if c.want == "stray" && !isClosed(a.Done()) {
-				_, ok := r.NextDeadline()
-				require.True(t, ok, "somebody looks after it")
 				pass(t, r.sched, time.Second)
-				r.sort()
 			}
 			if c.want == "" {
 				require.False(t, isClosed(a.Done()))
@@ -65,8 +62,6 @@ func TestAResultBeforeItsTurn(t *testing.T) {
 			result, err := a.Result()
 			require.NoError(t, err)
 			assert.Equal(t, c.want, result.Result)
-			_, waits := r.NextDeadline()
-			assert.False(t, waits)
 			lines, err := r.drain(r.consume(), a)
 			require.ErrorIs(t, err, io.EOF)
 			assert.Contains(t, lines[len(lines)-1], `"result":"`+c.want+`"`, "the last message of the turn")
@@ -77,12 +72,11 @@ func TestAResultBeforeItsTurn(t *testing.T) {
 // TestAMinimalAgent sends results and nothing else. Only the first is waited for.
 func TestAMinimalAgent(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, repeatsInit).ready()
+	r := newRig(t, repeatsInit)
 	a, b := r.turn("a"), r.turn("b")
 	r.read(plainResult, plainResult)
 	assert.False(t, isClosed(a.Done()))
 	pass(t, r.sched, time.Second)
-	r.sort()
 	r.requireEnded(nil, a, b)
 	c := r.turn("c")
 	r.read(plainResult)
@@ -102,13 +96,11 @@ func TestATurnInterruptedBeforeItBegan(t *testing.T) {
 	for name, begins := range map[string][]string{"init": nil, "the hook of the prompt": {promptHook}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, repeatsInit).ready()
+			r := newRig(t, repeatsInit)
 			a, b := r.turn("a"), r.turn("b")
 			r.read(strayResult)
 			r.read(begins...)
-			r.sort()
 			r.read(agentsInit, assistant(1), plainResult)
-			r.sort()
 			for turn, want := range map[*ledger.Turn]string{a: "stray", b: "ok"} {
 				require.True(t, isClosed(turn.Done()))
 				result, err := turn.Result()
@@ -127,12 +119,10 @@ func TestAResultIsOfItsTurnWhenTheAgentEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, repeatsInit).ready()
+			r := newRig(t, repeatsInit)
 			a := r.turn("a")
 			r.read(plainResult)
 			end(r.Ledger)
-			assert.False(t, r.Drained())
-			r.sort()
 			r.requireEnded(nil, a)
 		})
 	}
@@ -142,7 +132,7 @@ func TestAResultIsOfItsTurnWhenTheAgentEnds(t *testing.T) {
 // be its own.
 func TestAReaderWaitsForTheWordAboutAResult(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, repeatsInit).ready()
+	r := newRig(t, repeatsInit)
 	r.turn("a")
 	b := r.turn("b")
 	r.read(agentsInit, assistant(1), plainResult, plainResult)
@@ -151,7 +141,6 @@ func TestAReaderWaitsForTheWordAboutAResult(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, lines)
 	pass(t, r.sched, time.Second)
-	r.sort()
 	lines, err = r.drain(c, b)
 	require.ErrorIs(t, err, io.EOF)
 	assert.Equal(t, []string{plainResult}, lines)

@@ -3,8 +3,8 @@ package ledger
 import (
 	"context"
 	"io"
-	"time"
 
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -16,86 +16,70 @@ type Entry struct {
 	Turns []*Turn
 	// Tasks are the background tasks that lived when the result came.
 	Tasks []protocol.BackgroundTask
-
-	seq  uint64
-	task uint64 // 1 + the place in the stream where its background task began; 0: it is of none
+	Seq   uint64 // its place in the stream
+	Task  uint64 // 1 + the place in the stream where its background task began; 0: it is of none
 }
 
-// stream is what was delivered and not yet consumed. held counts the inbox
-// too: one bound covers all that was read and is not consumed.
+// stream is what was delivered and not yet consumed.
 type stream struct {
-	entries      fifo[Entry]
-	held         int
-	heldBytes    int64
-	partials     int    // of held, what could still be dropped
-	partialBytes int64  // their bytes
-	largeBytes   int64  // of heldBytes, lines that draw on the budget
-	pushed       uint64 // entries ever
-	consumer     *Consumer
-	discard      bool
-	abandoned    bool // the user closes: unread messages must not hold that up
-	overflows    bool // and there are more than may be kept
-	lost         int  // messages that were not kept then
-	stalled      bool // the reader stands still for want of credit
-	stalledAt    time.Time
-	wake         signal
-	budget       *Budget
+	entries    fifo[Entry]
+	largeBytes int64 // of lines that draw on the budget
+	unpaid     machine.Consumed
+	consumer   *Consumer
+	unsure     bool // entries from unsureFrom on may yet turn out to be of a turn
+	unsureFrom uint64
+	wake       signal
+	budget     *Budget
 }
 
-func (s *stream) push(e Entry) {
-	if s.discard {
-		s.release(len(e.Frame.Raw))
-		if s.overflows {
-			s.lost++
+// paysAt is how many bytes may be consumed before the credit for them goes back.
+const (
+	paysAt       = 64 << 10
+	messageBytes = 256
+)
+
+func (l *Ledger) deliver(e *machine.Entry) {
+	entry := Entry{Frame: e.Frame, Tasks: e.Tasks, Seq: e.Seq, Task: e.Task}
+	for i := range e.Ends {
+		if t := l.turnOver(&e.Ends[i]); t != nil {
+			entry.Turns = append(entry.Turns, t)
 		}
-		return
 	}
-	s.partial(&e, 1)
-	e.seq = s.pushed
-	s.pushed++
-	s.entries.push(e)
+	if n := int64(len(e.Frame.Raw)); n > machine.LargeLine {
+		l.stream.largeBytes += n
+	}
+	l.stream.entries.push(entry)
 }
 
+// pop takes the next message; its credit is not paid back yet.
 func (s *stream) pop() Entry {
 	e := s.entries.pop()
-	s.partial(&e, -1)
-	s.release(len(e.Frame.Raw))
+	s.owe(&e)
 	return e
 }
 
-// partial counts an entry that can be dropped.
-func (s *stream) partial(e *Entry, n int) {
+func (s *stream) owe(e *Entry) {
+	n := int64(len(e.Frame.Raw))
+	s.unpaid.Messages++
+	s.unpaid.Bytes += n
 	if e.Frame.Type == "stream_event" {
-		s.partials += n
-		s.partialBytes += int64(n) * int64(len(e.Frame.Raw))
+		s.unpaid.Partials++
+		s.unpaid.PartialBytes += n
+	}
+	if n > machine.LargeLine {
+		s.unpaid.LargeBytes += n
+		s.largeBytes -= n
+		s.budget.Release(n)
 	}
 }
 
-// messageCost is what a message takes besides its line, in bytes.
-const messageCost = 256
-
-// weight is the memory of what is held.
-func (s *stream) weight() int64 { return s.heldBytes + int64(s.held)*messageCost }
-
-// firm is the memory of what neither can be dropped nor has a budget of its own.
-func (s *stream) firm() int64 {
-	return s.weight() - s.partialBytes - int64(s.partials)*messageCost - s.largeBytes
-}
-
-func (s *stream) hold(n int) {
-	s.held++
-	s.heldBytes += int64(n)
-	if n > LargeLine {
-		s.largeBytes += int64(n)
-	}
-}
-
-func (s *stream) release(n int) {
-	s.held--
-	s.heldBytes -= int64(n)
-	if n > LargeLine {
-		s.largeBytes -= int64(n)
-		s.budget.Release(int64(n))
+// pay gives credit back for what was consumed; how says in which way.
+func (l *Ledger) pay(how machine.Consumed) {
+	in := l.stream.unpaid
+	in.Empty, in.Dropped = how.Empty, how.Dropped
+	l.stream.unpaid = machine.Consumed{}
+	if in != (machine.Consumed{}) {
+		l.step(in)
 	}
 }
 
@@ -103,36 +87,40 @@ func (s *stream) release(n int) {
 // it belongs to whoever keeps it.
 func (s *stream) settle() {
 	s.budget.Release(s.largeBytes)
-	s.budget = nil
+	s.budget, s.largeBytes = nil, 0
 }
 
-func (s *stream) unstall() { s.stalled, s.stalledAt = false, time.Time{} }
-
-// dropPartials removes partial messages, oldest first, until what is held weighs
-// at most target.
-func (s *stream) dropPartials(target int64) (count int, bytes int64) {
-	kept := fifo[Entry]{}
+// trim removes partial messages, oldest first, until what is held weighs at most
+// target.
+func (l *Ledger) trim(target int64) {
+	l.pay(machine.Consumed{})
+	s := &l.stream
+	kept, weight := fifo[Entry]{}, l.routing.Weight()
+	count, bytes := 0, int64(0)
 	for s.entries.len() > 0 {
 		e := s.entries.pop()
-		if e.Frame.Type == "stream_event" && s.weight() > target {
-			n := len(e.Frame.Raw)
+		if e.Frame.Type == "stream_event" && weight > target {
+			n := int64(len(e.Frame.Raw))
 			count++
-			bytes += int64(n)
-			s.partial(&e, -1)
-			s.release(n)
+			bytes += n
+			weight -= n + machine.MessageCost
+			s.owe(&e)
 			continue
 		}
 		kept.push(e)
 	}
 	s.entries = kept
-	return count, bytes
+	l.pay(machine.Consumed{Dropped: true})
+	if count > 0 {
+		l.cfg.Emit(session.MessagesDropped{Count: count, Bytes: bytes})
+	}
 }
 
 // Consumer reads the stream. It is used by one task at a time.
 type Consumer struct{ l *Ledger }
 
-// Consume makes the caller the one consumer of the stream; [ErrBusy] if there
-// is one already.
+// Consume makes the caller the one consumer of the stream; [session.ErrBusy] if
+// there is one already.
 func (l *Ledger) Consume() (*Consumer, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,22 +129,22 @@ func (l *Ledger) Consume() (*Consumer, error) {
 	}
 	c := &Consumer{l: l}
 	l.stream.consumer = c
+	l.step(machine.Reads{On: true})
 	return c, nil
 }
 
 // Release gives the stream back. What was not read stays for the next one.
 func (c *Consumer) Release() {
-	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
-	if c.l.stream.consumer != c {
+	l := c.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stream.consumer != c {
 		return
 	}
-	c.l.stream.consumer = nil
-	c.l.inbox.rest()
-	c.l.stream.entries.rest()
-	if c.l.stream.abandoned {
-		c.l.reader.fire() // it may have waited for this consumer
-	}
+	l.stream.consumer = nil
+	l.stream.entries.rest()
+	l.pay(machine.Consumed{})
+	l.step(machine.Reads{})
 }
 
 // Next returns the next message. At the end of the stream it returns io.EOF
@@ -167,13 +155,12 @@ func (c *Consumer) Next(ctx context.Context) (Entry, error) { return c.NextOf(ct
 // before them and is not of the turn is dropped. Once the turn has ended and
 // nothing of it is left, it returns io.EOF.
 func (c *Consumer) NextOf(ctx context.Context, t *Turn) (Entry, error) {
-	l := c.l
 	for {
 		e, wake, err := c.next(t)
 		if wake == nil {
 			return e, err
 		}
-		if err := l.cfg.Exec.Await(ctx, wake); err != nil {
+		if err := c.l.await(ctx, wake); err != nil {
 			return Entry{}, err
 		}
 	}
@@ -185,20 +172,16 @@ func (c *Consumer) next(t *Turn) (Entry, <-chan struct{}, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.stream
-	for s.entries.len() > 0 && !t.overBefore(s.entries.front().seq) && (t == nil || !l.undecided(s.entries.front())) {
+	for s.entries.len() > 0 && !t.overBefore(s.entries.front().Seq) && (t == nil || !s.undecided(s.entries.front())) {
 		e := s.pop()
-		if s.stalled {
-			s.stalledAt = l.cfg.Clock.Now() // somebody reads
-		}
-		if s.stalled && s.held <= l.cfg.Limits.Messages/2 && s.heldBytes <= l.cfg.Limits.Bytes/2 {
-			s.unstall()
-			l.reader.fire()
+		if l.sum.Stalled {
+			l.pay(machine.Consumed{})
 		}
 		if t == nil || t.owns(&e) {
 			return e, nil, nil
 		}
 	}
-	if t != nil && t.state == TurnEnded {
+	if t != nil && t.state == machine.TurnEnded {
 		return Entry{}, nil, io.EOF
 	}
 	if l.terminal {
@@ -207,9 +190,11 @@ func (c *Consumer) next(t *Turn) (Entry, <-chan struct{}, error) {
 		}
 		return Entry{}, nil, io.EOF
 	}
-	if s.stalled {
-		s.unstall()
-		l.reader.fire()
+	if l.sum.Stalled {
+		l.pay(machine.Consumed{Empty: true})
 	}
 	return Entry{}, s.wake.wait(), nil
 }
+
+// undecided reports whether an entry may yet turn out to be of a turn.
+func (s *stream) undecided(e *Entry) bool { return s.unsure && e.Seq >= s.unsureFrom }

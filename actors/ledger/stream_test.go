@@ -169,7 +169,7 @@ func TestAFailedSessionKeepsWhatItLeft(t *testing.T) {
 
 func TestNextOfATurn(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	turn, next := r.turn("a"), r.turn("b")
 	r.read(assistant(1), resultOf("a"), assistant(2), resultOf("b"))
 
@@ -187,7 +187,7 @@ func TestNextOfATurn(t *testing.T) {
 
 func TestNextOfATurnThatEndsWithoutAResult(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	turn := r.turn("a")
 	c := r.consume()
 	var lines []string
@@ -213,7 +213,7 @@ func TestNextOfATurnThatEndsWithoutAResult(t *testing.T) {
 
 func TestNextOfATurnThatTheSessionOutlivesNot(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	turn := r.turn("a")
 	r.read(assistant(1))
 	broken := errors.New("broken")
@@ -227,7 +227,7 @@ func TestNextOfATurnThatTheSessionOutlivesNot(t *testing.T) {
 
 func TestEntriesNameTheTurnsTheyEnd(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	a, b := r.turn("a"), r.turn("b")
 	r.read(assistant(1), resultOf("a", "b"))
 	c := r.consume()
@@ -248,10 +248,9 @@ func TestALongQueueKeepsItsOrder(t *testing.T) {
 	wrote, read := 0, 0
 	for _, step := range []struct{ write, read int }{{300, 290}, {300, 0}, {300, 500}, {2000, 1500}, {10, 600}, {5, 25}} {
 		for range step.write {
-			r.put(assistant(wrote))
+			r.read(assistant(wrote))
 			wrote++
 		}
-		r.sort()
 		for range step.read {
 			e, err := c.Next(t.Context())
 			require.NoError(t, err)
@@ -265,7 +264,7 @@ func TestALongQueueKeepsItsOrder(t *testing.T) {
 
 func TestATurnThatDidNotRunTakesNoMessagesOfTheNext(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	turn := r.turn("a")
 	r.turn("b")
 	r.read(assistant(1), lifecycle("a", "completed"), assistant(2))
@@ -293,7 +292,7 @@ func TestAWaitingConsumerIsWoken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t).ready()
+			r := newRig(t)
 			turn := r.turn("a")
 			consumer := r.consume()
 			var err error

@@ -44,13 +44,13 @@ func (r *rig) requireOpen(turns ...*ledger.Turn) {
 
 func TestEveryMessageHasAUUIDOfItsOwn(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	m := userMessage("")
 	first, err := r.OpenTurn(m)
 	require.NoError(t, err)
 	assert.Len(t, first.UUID, 36)
 	assert.Empty(t, m.UUID, "the caller's message is left alone")
-	assert.Equal(t, first.UUID, first.Message.UUID)
+	assert.Equal(t, []string{`{"type":"user","uuid":"` + first.UUID + `"}`}, r.wrote())
 	second, err := r.OpenTurn(m)
 	require.NoError(t, err)
 	assert.NotEqual(t, first.UUID, second.UUID)
@@ -78,7 +78,7 @@ func TestResultsFindTheirTurns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t).ready()
+			r := newRig(t)
 			turns := []*ledger.Turn{r.turn("a"), r.turn("b"), r.turn("c")}
 			r.read(assistant(1), c.result)
 			ended := ""
@@ -99,13 +99,16 @@ func TestResultsFindTheirTurns(t *testing.T) {
 
 func TestResultsByOrderPassTurnsThatWereNotWritten(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
+	r.fill()
+	queued := r.turn(fills + "100000")
 	written := r.turn("a")
-	r.requireEnded(nil, func() *ledger.Turn { r.read(plainResult); return written }())
-	queued, err := r.OpenTurn(userMessage("b"))
-	require.NoError(t, err)
+	r.read(plainResult, plainResult, plainResult)
+	r.requireOpen(queued, written) // neither finds room
+	r.Taken(filled)
 	r.read(plainResult)
-	r.requireOpen(queued)
+	r.requireEnded(nil, queued)
+	r.requireOpen(written)
 }
 
 func TestTheAgentMayRunAMessageNever(t *testing.T) {
@@ -126,7 +129,7 @@ func TestTheAgentMayRunAMessageNever(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t).ready()
+			r := newRig(t)
 			turn, other := r.turn("a"), r.turn("b")
 			for _, state := range c.states {
 				r.read(lifecycle("a", state))
@@ -148,7 +151,7 @@ func TestTheAgentMayRunAMessageNever(t *testing.T) {
 func TestATurnThatBeganHasAResultThoughItIsCancelled(t *testing.T) {
 	t.Parallel()
 	const init = `{"type":"system","subtype":"init","session_id":"s"}`
-	r := newRig(t, func(c *ledger.Config) { c.ResultAfterCancelled = true }).ready()
+	r := newRig(t, func(c *ledger.Config) { c.ResultAfterCancelled = true })
 	r.read(init) // of no turn
 	turn, other := r.turn("a"), r.turn("b")
 	r.read(lifecycle("a", "queued"), lifecycle("b", "queued"), init, lifecycle("b", "cancelled"))
@@ -158,12 +161,12 @@ func TestATurnThatBeganHasAResultThoughItIsCancelled(t *testing.T) {
 	r.read(plainResult)
 	r.requireEnded(nil, turn)
 
-	r = newRig(t).ready() // another agent
+	r = newRig(t) // another agent
 	turn = r.turn("a")
 	r.read(init, lifecycle("a", "cancelled"))
 	r.requireEnded(session.ErrNotRun, turn)
 
-	r = newRig(t, func(c *ledger.Config) { c.ResultAfterCancelled = true }).ready() // one that says when it starts
+	r = newRig(t, func(c *ledger.Config) { c.ResultAfterCancelled = true }) // one that says when it starts
 	turn, other = r.turn("a"), r.turn("b")
 	r.read(lifecycle("a", "started"), init, resultOf("a"), init, lifecycle("b", "cancelled"))
 	r.requireEnded(nil, turn)
@@ -172,7 +175,7 @@ func TestATurnThatBeganHasAResultThoughItIsCancelled(t *testing.T) {
 
 func TestAnInterruptsReceiptEndsWhatItTookAlong(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	running, queued, kept := r.turn("a"), r.turn("b"), r.turn("c")
 	call, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt","cancel_queued":true}`))
 	require.NoError(t, err)
@@ -185,7 +188,7 @@ func TestAnInterruptsReceiptEndsWhatItTookAlong(t *testing.T) {
 
 func TestOnlyInterruptsCancelTurns(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	turn := r.turn("a")
 	for _, response := range []string{`{"cancelled":["a"]}`, `{"cancelled":["a",3]}`, `{"cancelled":true}`} {
 		call, err := r.OpenCall("cancel_async_message", json.RawMessage(`{"subtype":"cancel_async_message"}`))
@@ -200,52 +203,49 @@ func TestOnlyInterruptsCancelTurns(t *testing.T) {
 
 func TestMessagesAreWrittenOnceAndInOrder(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
-	for _, id := range []string{"a", "b", "c"} {
-		_, err := r.OpenTurn(userMessage(id))
-		require.NoError(t, err)
-	}
+	r := newRaw(t)
+	r.wrote()
+	first := r.turn("first")
 	assert.True(t, r.Running(), "from the moment it is taken")
 	assert.False(t, r.InFlight(), "the agent has nothing yet")
-	full := true
-	r.out.fail = func(line string) error {
-		if full && line == `{"type":"user","uuid":"b"}`+"\n" {
-			return session.ErrNoRoom
-		}
-		return nil
-	}
-	require.ErrorIs(t, r.WriteTurns(encodeUser), session.ErrNoRoom)
-	assert.Equal(t, []string{`{"type":"user","uuid":"a"}`}, r.wrote(), "nothing overtakes what finds no room")
+	r.read(success("troupe-1", `{}`))
+	assert.Equal(t, []string{`{"type":"user","uuid":"first"}`}, r.wrote())
 	assert.True(t, r.InFlight())
-	full = false
-	require.NoError(t, r.WriteTurns(encodeUser))
-	require.NoError(t, r.WriteTurns(encodeUser))
-	assert.Equal(t, []string{`{"type":"user","uuid":"b"}`, `{"type":"user","uuid":"c"}`}, r.wrote())
+
+	r.fill()
+	r.turn("a")
+	r.turn(fills + "100000")
+	r.turn("c")
+	assert.Equal(t, []string{`{"type":"user","uuid":"a"}`}, r.wrote(), "nothing overtakes what finds no room")
+	r.Taken(filled)
+	lines := r.wrote()
+	require.Len(t, lines, 2)
+	assert.Len(t, lines[0], 100000)
+	assert.JSONEq(t, `{"type":"user","uuid":"c"}`, lines[1])
+	r.requireOpen(first)
 }
 
 func TestAMessageThatCannotBeWrittenEnds(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
 	odd := errors.New("odd")
-	bad, err := r.OpenTurn(userMessage("bad"))
-	require.NoError(t, err)
+	r := newRig(t, func(c *ledger.Config) {
+		c.UserLine = func(m *protocol.UserMessage) ([]byte, error) {
+			switch m.UUID {
+			case "bad":
+				return nil, odd
+			case "large":
+				return make([]byte, 32<<20+1), nil
+			}
+			return encodeUser(m)
+		}
+	})
+	_, err := r.OpenTurn(userMessage("bad"))
+	require.ErrorIs(t, err, odd)
+	require.ErrorContains(t, err, "encode user message bad")
 	large, err := r.OpenTurn(userMessage("large"))
 	require.NoError(t, err)
 	good, err := r.OpenTurn(userMessage("good"))
 	require.NoError(t, err)
-	r.out.fail = func(line string) error {
-		if line == `{"type":"user","uuid":"large"}`+"\n" {
-			return session.ErrTooLarge
-		}
-		return nil
-	}
-	require.NoError(t, r.WriteTurns(func(m *protocol.UserMessage) ([]byte, error) {
-		if m.UUID == "bad" {
-			return nil, odd
-		}
-		return encodeUser(m)
-	}))
-	r.requireEnded(odd, bad)
 	r.requireEnded(session.ErrTooLarge, large)
 	r.requireOpen(good)
 	assert.Equal(t, []string{`{"type":"user","uuid":"good"}`}, r.wrote())
@@ -253,18 +253,13 @@ func TestAMessageThatCannotBeWrittenEnds(t *testing.T) {
 
 func TestADeadTransportTakesNoMessage(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
-	_, err := r.OpenTurn(userMessage("a"))
-	require.NoError(t, err)
-	gone := errors.New("gone")
-	r.out.fail = func(string) error { return gone }
-	err = r.WriteTurns(encodeUser)
-	require.ErrorIs(t, err, session.ErrTransportClosed)
-	require.ErrorIs(t, err, gone, "with the cause")
-	assert.True(t, r.Connected())
+	r := newRig(t)
 	r.SetOutlet(nil)
-	require.ErrorIs(t, r.WriteTurns(encodeUser), session.ErrTransportClosed)
-	assert.False(t, r.Connected())
+	turn, err := r.OpenTurn(userMessage("a"))
+	require.NoError(t, err)
+	assert.Empty(t, r.wrote())
+	assert.False(t, r.InFlight())
+	r.requireOpen(turn) // the session decides
 }
 
 func TestTheEndOfTheSessionEndsItsTurns(t *testing.T) {
@@ -276,7 +271,7 @@ func TestTheEndOfTheSessionEndsItsTurns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t).ready()
+			r := newRig(t)
 			written := r.turn("a")
 			queued, err := r.OpenTurn(userMessage("b"))
 			require.NoError(t, err)
@@ -300,7 +295,7 @@ func TestTheEndOfTheSessionEndsItsTurns(t *testing.T) {
 func TestRoomForMessages(t *testing.T) {
 	t.Parallel()
 	const room, senders = 256, 600
-	r := newRig(t).ready()
+	r := newRig(t)
 	admitted := 0
 	for i := range senders {
 		r.sched.Go(func() {
@@ -319,24 +314,21 @@ func TestRoomForMessages(t *testing.T) {
 	_, err := r.AdmitTurn(ctx, userMessage("late"))
 	require.ErrorIs(t, err, full)
 
-	require.NoError(t, r.WriteTurns(encodeUser))
 	for range 3 {
 		r.read(plainResult)
 		require.NoError(t, r.sched.Run(100_000))
 	}
 	require.Equal(t, room+3, admitted)
 	require.Equal(t, room, r.Snapshot().OpenTurns)
-	require.NoError(t, r.WriteTurns(encodeUser))
 	for admitted < senders || r.Snapshot().OpenTurns > 0 {
 		r.read(plainResult)
 		require.NoError(t, r.sched.Run(100_000))
-		require.NoError(t, r.WriteTurns(encodeUser))
 	}
 }
 
 func TestASessionThatEndsTurnsWaitingMessagesAway(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	for i := range 256 {
 		r.turn(fmt.Sprint(i))
 	}
@@ -351,14 +343,14 @@ func TestASessionThatEndsTurnsWaitingMessagesAway(t *testing.T) {
 
 func TestNothingIsWrittenAfterClose(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRaw(t)
 	queued, err := r.OpenTurn(userMessage("a"))
 	require.NoError(t, err)
 	r.call("set_model")
+	r.wrote()
 	r.BeginClosing(true)
+	r.read(success("troupe-1", `{}`))
 	interrupt := r.call("interrupt", ledger.First())
-	require.NoError(t, r.WriteTurns(encodeUser))
-	require.NoError(t, r.WriteCalls())
 	lines := r.wrote()
 	require.Len(t, lines, 1, "a turn would run into the end of stdin")
 	assert.Equal(t, interrupt.ID, frame(t, lines[0]).RequestID)
@@ -368,7 +360,7 @@ func TestNothingIsWrittenAfterClose(t *testing.T) {
 
 func TestOfAResultOnlyItsFailureIsKept(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).ready()
+	r := newRig(t)
 	r.read(`{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["` + strings.Repeat("x", 1<<20) + `"],"session_id":"s"}`)
 	assert.Contains(t, r.LastFailure(), "error_during_execution: x")
 	assert.Less(t, len(r.LastFailure()), 1<<10)
@@ -381,7 +373,7 @@ func TestOfAResultOnlyItsFailureIsKept(t *testing.T) {
 func TestATurnOfAnAgentThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("another age")
-	r := newRig(t, func(c *ledger.Config) { c.CheckVersion = func(string) error { return wrong } }).ready()
+	r := newRig(t, func(c *ledger.Config) { c.Rules.(*stubRules).checkVersion = func(string) error { return wrong } })
 	turn := r.turn("a")
 	r.read(`{"type":"system","subtype":"init","protocol_version":"9.0","session_id":"s"}`,
 		`{"type":"result","subtype":"error_during_execution","is_error":true,"user_message_uuids":["a"],"session_id":"s"}`)

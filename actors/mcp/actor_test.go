@@ -12,8 +12,8 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -25,7 +25,7 @@ func served(t *testing.T, s Server) *dispatchtest.Rig {
 			Servers: []Server{s}, Clock: r.Sched, Exec: r.Sched, NotificationReply: json.RawMessage(claudeReply),
 			Notify: func(string, string, json.RawMessage) error { return nil },
 		}), func(*kernel.Worker) {})
-	}, func(q *ledger.Request, reason string) ([]byte, string) { return Denial(q, reason) })
+	}, func(f protocol.Frame, reason string) ([]byte, string) { return Denial(f, reason) })
 }
 
 // rpcLine is a request of the agent that carries a JSON-RPC message.

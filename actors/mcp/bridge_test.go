@@ -431,7 +431,7 @@ func TestDenial(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			response, text := Denial(request(t, "srv", tt.message), "why not")
+			response, text := Denial(request(t, "srv", tt.message).Frame, "why not")
 			assert.Equal(t, tt.text, text)
 			if tt.response == "" {
 				assert.Nil(t, response)
@@ -458,7 +458,7 @@ func FuzzBridge(f *testing.F) {
 			return // the frame would not have been one
 		}
 		r := request(t, "srv", string(message))
-		Denial(r, "no")
+		Denial(r.Frame, "no")
 		j, err := b.prepare(r, func() {})
 		if err != nil {
 			return

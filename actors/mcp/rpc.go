@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -127,8 +126,8 @@ func ErrorResult(text string) json.RawMessage {
 
 // Denial answers a request that no server will: a tool call gets a result with
 // isError, anything else an error.
-func Denial(r *ledger.Request, reason string) (response json.RawMessage, errText string) {
-	req, err := protocol.DecodeAgentRequest(r.Frame)
+func Denial(f protocol.Frame, reason string) (response json.RawMessage, errText string) {
+	req, err := protocol.DecodeAgentRequest(f)
 	if ask, ok := req.(*protocol.MCPMessageRequest); err == nil && ok {
 		var m rpcMessage
 		if protocol.Unmarshal(ask.Message, &m) == nil && m.callsTool() && len(m.ID) > 0 {

@@ -10,8 +10,7 @@ type ToSession interface{ toSession() }
 // LinkChanged says that the link to the agent changed. From: transport.
 type LinkChanged struct{}
 
-// LedgerChanged says that turns, tasks, gates or the agent's state changed.
-// From: router, callbacks.
+// LedgerChanged says that the routing's summary changed. From: router, callbacks.
 type LedgerChanged struct{}
 
 // CloseWanted says that the user wants the session to end. From: runtime.
@@ -74,21 +73,16 @@ func (StageOver) toTransport() {}
 // ToRouter is what a router takes.
 type ToRouter interface{ toRouter() }
 
-// FramesReady says that the inbox holds frames, or that the input has ended.
-// From: the link.
+// FramesReady says that something is due after what the agent wrote, or after the
+// end of it. From: the link.
 type FramesReady struct{}
 
-// WorkReady says that calls or user messages wait to be written. From: users'
-// tasks, through the session's handle.
+// WorkReady says that something may be due after calls, user messages, or a
+// deadline. From: users' tasks, through the session's handle; the ledger's timer.
 type WorkReady struct{}
 
-// DeadlineReached says that the first deadline of a call has come. From: the
-// clock.
-type DeadlineReached struct{}
-
-func (FramesReady) toRouter()     {}
-func (WorkReady) toRouter()       {}
-func (DeadlineReached) toRouter() {}
+func (FramesReady) toRouter() {}
+func (WorkReady) toRouter()   {}
 
 // ToCallback is what the four callback actors take.
 type ToCallback interface{ toCallback() }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/modelpolicy"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
@@ -29,7 +28,7 @@ func policy(t *testing.T, d dialect.Dialect, resolve session.ResolveModel, limit
 		func(r *dispatchtest.Rig) *dispatch.Actor {
 			return modelpolicy.New(r.Ledger, d, resolve, limit, func(*kernel.Worker) {})
 		},
-		func(_ *ledger.Request, reason string) ([]byte, string) { return nil, reason })
+		func(_ protocol.Frame, reason string) ([]byte, string) { return nil, reason })
 }
 
 func TestTheUserChoosesAModel(t *testing.T) {

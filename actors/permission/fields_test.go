@@ -10,7 +10,6 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/permission"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
@@ -40,7 +39,7 @@ func exchange(t *testing.T, d dialect.Dialect, request string, decide session.Ca
 		func(r *dispatchtest.Rig) *dispatch.Actor {
 			return permission.New(r.Ledger, d, decide, 0, func(*kernel.Worker) {})
 		},
-		func(_ *ledger.Request, reason string) ([]byte, string) {
+		func(_ protocol.Frame, reason string) ([]byte, string) {
 			return d.PermissionFailure(&protocol.CanUseToolRequest{ToolUseID: "toolu_1"}, reason), ""
 		})
 	r.Ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool",`+request+`}}`, 0)
@@ -171,12 +170,11 @@ func TestTheAgentNoLongerWantsToKnow(t *testing.T) {
 					return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
 				}, 0, func(*kernel.Worker) {})
 			},
-			func(*ledger.Request, string) ([]byte, string) { return []byte(`{}`), "" })
+			func(protocol.Frame, string) ([]byte, string) { return []byte(`{}`), "" })
 		r.Ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`, 0)
 		back, err := protocol.ParseFrame([]byte(`{"type":"control_cancel_request","request_id":"p"}`))
 		require.NoError(t, err)
 		r.Ledger.Put([]protocol.Frame{back})
-		r.Ledger.Cancel(back)
 		r.Pass(0)
 		require.ErrorIs(t, ended, context.Canceled, name)
 		assert.Empty(t, r.Lines, "what the agent took back is not answered")

@@ -13,7 +13,6 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/permission"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -30,7 +29,7 @@ func gate(t *testing.T, decide session.CanUseTool, limit time.Duration) *dispatc
 		func(r *dispatchtest.Rig) *dispatch.Actor {
 			return permission.New(r.Ledger, d, decide, limit, func(*kernel.Worker) {})
 		},
-		func(_ *ledger.Request, reason string) ([]byte, string) {
+		func(_ protocol.Frame, reason string) ([]byte, string) {
 			return d.PermissionFailure(&protocol.CanUseToolRequest{ToolUseID: "toolu_1"}, reason), ""
 		})
 }

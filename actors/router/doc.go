@@ -1,6 +1,4 @@
-// Package router is the actor between the transport and the rest of a session:
-// it sorts the agent's frames, correlates control requests both ways, keeps
-// their deadlines, and writes what waits for the agent.
-//
-// What must not live here: the content of callbacks, and the process.
+// Package router is the actor that tells the others of a session what is due: the
+// callback actors of requests that wait for them, and the session of what has
+// changed. What came and what goes is sorted by the routing, in the ledger.
 package router

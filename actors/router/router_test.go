@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/router"
@@ -21,6 +22,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -40,7 +42,6 @@ type rig struct {
 	crashes []error
 
 	lines   []string
-	full    bool // nothing finds room
 	events  []session.Event
 	told    int            // messages to the session
 	woken   []session.Kind // messages to callback actors
@@ -80,36 +81,58 @@ func listen[M any](t *testing.T, sys *kernel.System, name string, at *kernel.Add
 	require.NoError(t, kernel.SpawnRoot(sys, name, at, listener[M]{heard}))
 }
 
-// Write implements ledger.Outlet.
-func (r *rig) Write(b []byte, _ ledger.Class) error {
-	if r.full {
-		return session.ErrNoRoom
+// rules are what a session says, with that dialect.
+type rules struct {
+	dispatchtest.Rules
+	dialect *stubDialect
+}
+
+func (r rules) Initialize(int) ([]byte, error) { return r.dialect.Initialize(&dialect.Options{}) }
+
+func (r rules) Initialized(response []byte) ([]machine.Called, error) {
+	if err := r.dialect.CheckInitialize(nil, response); err != nil {
+		return nil, err
 	}
+	var calls []machine.Called
+	for _, req := range r.dialect.AfterInitialize(nil) {
+		body, err := r.dialect.Encode(req)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, machine.Called{Subtype: req.Subtype(), Body: body})
+	}
+	return calls, nil
+}
+
+// Write implements ledger.Outlet.
+func (r *rig) Write(b []byte, _ machine.Class) error {
 	r.lines = append(r.lines, strings.TrimSuffix(string(b), "\n"))
 	return nil
 }
 
 func newRig(t *testing.T, limits ...session.Limits) *rig {
 	t.Helper()
-	r := &rig{t: t, sched: sim.New(1), dialect: stubDialect{Dialect: claude.New()}}
+	r := &rig{t: t, sched: sim.New(1), dialect: stubDialect{Dialect: claude.New()}, ref: &kernel.Address[message.ToRouter]{}}
 	seams := r.sched.Config()
 	seams.OnCrash = func(c kernel.Crash) { r.crashes = append(r.crashes, c.Reason) }
 	r.sys = kernel.NewSystem(seams)
 	r.Ledger = ledger.New(ledger.Config{
-		Clock: r.sched, Rand: r.sched, Exec: r.sched, Limits: append(limits, session.Limits{})[0],
+		Config: machine.Config{
+			Limits: append(limits, session.Limits{})[0],
+			Rules: rules{dialect: &r.dialect, Rules: dispatchtest.Rules{
+				Deny: func(_ session.Kind, _ protocol.Frame, reason string) ([]byte, string) { return nil, reason },
+			}},
+		},
+		Clock: r.sched, Rand: r.sched, Exec: r.sched,
 		Emit: func(e session.Event) { r.events = append(r.events, e) },
-		Deny: func(_ *ledger.Request, reason string) ([]byte, string) { return nil, reason },
+		Wake: func() { r.ref.Tell(nil, message.WorkReady{}) },
+		UserLine: func(m *protocol.UserMessage) ([]byte, error) {
+			return r.dialect.UserLine((&dialect.Options{}).UserDefaults(), m)
+		},
 	})
 	r.cfg = router.Config{
-		Ledger: r.Ledger, Dialect: &r.dialect, Opening: new(router.Open(&dialect.Options{})),
-		Session: new(kernel.Address[message.ToSession]), Callbacks: new(router.Callbacks),
+		Ledger: r.Ledger, Session: new(kernel.Address[message.ToSession]), Callbacks: new(router.Callbacks),
 		Uncalled: new(kernel.Address[message.ToCallbacks]),
-		Other: func(q *ledger.Request) (json.RawMessage, string) {
-			if q.Frame.Subtype == "elicitation" {
-				return json.RawMessage(`{"action":"decline"}`), ""
-			}
-			return nil, "Unsupported control request subtype: " + q.Frame.Subtype
-		},
 	}
 	listen(t, r.sys, "session", r.cfg.Session, func() { r.told++ })
 	listen(t, r.sys, "callbacks", r.cfg.Uncalled, func() { r.missed++ })
@@ -159,7 +182,7 @@ func (r *rig) pass(d time.Duration) {
 	require.NoError(r.t, r.sched.Await(context.Background(), over))
 }
 
-// read gives lines of the agent to the inbox and lets the router sort them.
+// read gives lines of the agent to the ledger and lets the router tell others.
 func (r *rig) read(lines ...string) {
 	r.t.Helper()
 	for _, line := range lines {
@@ -307,10 +330,12 @@ func TestInitializeThatGoesWrong(t *testing.T) {
 			if c.prepare != nil {
 				c.prepare(r)
 			}
-			r.start().connect()
-			r.call("set_model")
+			r.start()
 			told := r.told
+			r.connect()
+			r.call("set_model")
 			if c.after != nil {
+				told = r.told
 				c.after(r)
 			}
 			r.settle()
@@ -354,22 +379,6 @@ func TestInitializeThatIsAnsweredJustInTime(t *testing.T) {
 	r.read(success(r.sent("initialize"), `{}`))
 	r.pass(time.Hour)
 	require.NoError(t, r.InitFailure())
-	assert.Equal(t, []string{"initialize"}, r.wrote())
-}
-
-// TestInitializeIsAskedForAgainAfterACrash has the first attempt to build the
-// request crash the router.
-func TestInitializeIsAskedForAgainAfterACrash(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.dialect.initialize = func() (json.RawMessage, error) { panic("a bug") }
-	r.start()
-	r.SetOutlet(r)
-	r.ref.Tell(nil, message.FramesReady{})
-	r.settle()
-	require.Len(t, r.crashes, 1)
-	r.dialect.initialize = nil
-	r.start()
 	assert.Equal(t, []string{"initialize"}, r.wrote())
 }
 
@@ -486,17 +495,18 @@ func TestTheNextIncarnationKeepsTheDeadlines(t *testing.T) {
 	assert.True(t, isClosed(call.Done()))
 }
 
-func TestADeadlineThatPassedWhileNoRouterLived(t *testing.T) {
+func TestADeadlineNeedsNoRouter(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
 	call := r.call("slow", ledger.Within(time.Second, "the caller"))
 	r.settle()
 	require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
-	r.pass(time.Hour)
+	r.pass(time.Second - 1)
 	require.False(t, isClosed(call.Done()))
-	r.start()
-	r.settle()
-	assert.True(t, isClosed(call.Done()))
+	r.pass(1)
+	require.True(t, isClosed(call.Done()))
+	_, err := call.Answer()
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
 func TestTheNextIncarnationFindsWhatTheLastOneLeft(t *testing.T) {
@@ -507,28 +517,14 @@ func TestTheNextIncarnationFindsWhatTheLastOneLeft(t *testing.T) {
 	r.send()
 	r.call("set_model")
 	r.read(request("a", "can_use_tool"), `{"type":"assistant"}`)
-	require.Empty(t, r.lines)
+	assert.Equal(t, []string{"user", "set_model"}, r.wrote(), "that takes no router")
+	assert.Equal(t, 1, r.Snapshot().Unread, "nor does the content")
 	require.Empty(t, r.woken)
+	require.Zero(t, r.told)
 	r.start()
 	assert.NotSame(t, dead, r.ref)
-	assert.Equal(t, []string{"user", "set_model"}, r.wrote())
 	assert.Equal(t, []session.Kind{session.KindPermission}, r.woken)
-	assert.Equal(t, 1, r.Snapshot().Unread, "the content was delivered")
-}
-
-func TestNoRoomIsNoFailure(t *testing.T) {
-	t.Parallel()
-	r := initialized(t)
-	r.full = true
-	r.send()
-	r.call("set_model")
-	r.settle()
-	assert.Empty(t, r.lines)
-	r.full = false
-	r.ref.Tell(nil, message.FramesReady{}) // the transport says that there is room
-	r.settle()
-	assert.Equal(t, []string{"user", "set_model"}, r.wrote())
-	assert.Empty(t, r.crashes)
+	assert.Positive(t, r.told)
 }
 
 func TestADeadTransportIsNoFailure(t *testing.T) {

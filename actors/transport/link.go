@@ -151,7 +151,10 @@ func (k *Link) launch(ctx context.Context) {
 		exec: k.cfg.Exec, out: proc.Stdin(),
 		pressed: k.cfg.Ledger.WakeReader,
 		failed:  k.writeFailed,
-		room:    func() { k.cfg.Frames(nil) },
+		taken: func(n int64) {
+			k.cfg.Ledger.Taken(n)
+			k.cfg.Frames(nil) // what waited for room may be on its way
+		},
 	}
 	afterExit, onStderr := k.cfg.Exec.Go, k.cfg.Exec.Go
 	if a, ok := proc.(announcer); ok {

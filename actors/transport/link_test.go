@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,9 @@ import (
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -42,7 +45,7 @@ func TestALaunchThatFails(t *testing.T) {
 			require.ErrorIs(t, s.Err, c.is)
 			require.NoError(t, s.Leftover)
 			assert.True(t, r.ledger.Drained(), "nothing will come")
-			assert.False(t, r.ledger.Connected())
+			assert.False(t, connected(r.ledger))
 			assert.Equal(t, 1, r.frames, "the router is told")
 			assert.Equal(t, []string{"0s spawn"}, r.proc.log)
 		})
@@ -143,12 +146,12 @@ func TestClosedBeforeItIsLaunched(t *testing.T) {
 
 func TestARunningLink(t *testing.T) {
 	t.Parallel()
-	r := newRig(t).up()
+	r := newRig(t).launch()
 	r.Launch() // does nothing more
 	r.settle()
 	assert.Equal(t, 4711, r.Status().PID)
-	assert.True(t, r.ledger.Connected())
-	assert.Positive(t, r.frames, "there is somebody to write to")
+	assert.Equal(t, 1, strings.Count(r.proc.in.got.String(), `"subtype":"initialize"`), "there is somebody to write to")
+	assert.Positive(t, r.frames, "the router is told")
 	r.proc.say(assistant(1))
 	r.settle()
 	assert.Equal(t, []string{assistant(1)}, r.content())
@@ -168,9 +171,12 @@ func TestAResultWrittenJustBeforeTheExitIsNotLost(t *testing.T) {
 		s := r.ended()
 		assert.Equal(t, []string{assistant(1), assistant(2), assistant(3)}, r.content())
 		assert.True(t, r.ledger.Drained())
-		assert.False(t, r.ledger.Connected())
 		assert.Equal(t, 1, s.Exit.Code)
 		require.NoError(t, s.Err)
+		_, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`), ledger.First())
+		require.NoError(t, err)
+		r.settle()
+		assert.Empty(t, r.proc.in.got.String(), "there is nobody to write to")
 	}
 }
 
@@ -335,7 +341,6 @@ func TestAnAgentThatHearsNothingMore(t *testing.T) {
 		r.proc.in.fail = errors.New("broken pipe")
 		_, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`), ledger.First())
 		require.NoError(t, err)
-		require.NoError(t, writeOut(r.ledger))
 		r.settle()
 	}
 	t.Run("idle", func(t *testing.T) {
@@ -345,9 +350,7 @@ func TestAnAgentThatHearsNothingMore(t *testing.T) {
 		write(r)
 		_, err := r.ledger.OpenCall("b", []byte(`{"subtype":"b"}`), ledger.First())
 		require.NoError(t, err)
-		err = writeOut(r.ledger)
-		require.ErrorIs(t, err, session.ErrTransportClosed)
-		require.ErrorContains(t, err, "broken pipe")
+		assert.Equal(t, 2, r.ledger.Calls(), "the session decides what becomes of them")
 		r.ended()
 		assert.Equal(t, []string{"0s spawn", "0s EOF", "5s SIGTERM"}, r.proc.log[:3])
 	})
@@ -357,9 +360,7 @@ func TestAnAgentThatHearsNothingMore(t *testing.T) {
 		r.proc.on["SIGKILL"] = r.proc.exit(killed)
 		r.proc.say(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool"}}`)
 		r.settle()
-		f, _, ok := r.ledger.DeliverContent()
-		require.True(t, ok)
-		r.ledger.Open(f)
+		require.Equal(t, 1, r.ledger.Gates())
 		write(r)
 		r.ended()
 		assert.Equal(t, "0s SIGKILL", r.proc.log[1], "at once: no EOF while it waits for a decision")
@@ -448,7 +449,7 @@ func (k keeper) Spawn(ctx context.Context, c transport.Command) (transport.Proce
 func TestTheContextOfASpawnOutlivesIt(t *testing.T) {
 	t.Parallel()
 	sys := kernel.NewSystem(kernel.Config{})
-	l := ledger.New(ledger.Config{Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Deny: func(*ledger.Request, string) ([]byte, string) { return nil, "no" }})
+	l := ledger.New(ledger.Config{Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Config: config})
 	k := keeper{transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: echo}, make(chan context.Context, 1)}
 	var address kernel.Address[message.ToTransport]
 	link := transport.NewLink(transport.LinkConfig{
@@ -458,13 +459,25 @@ func TestTheContextOfASpawnOutlivesIt(t *testing.T) {
 	err := kernel.SpawnRoot(sys, "transport#1", &address, &transport.Actor{Link: link, Changed: func() {}})
 	require.NoError(t, err)
 	ctx := <-k.given
-	require.Eventually(t, l.Connected, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return connected(l) }, 10*time.Second, time.Millisecond)
 	require.NoError(t, ctx.Err())
 	link.Want(transport.ClosedStdin)
 	address.Tell(nil, message.LinkMoved{})
 	require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), link.Done()))
 	require.NoError(t, kernel.StopAndWait(t.Context(), &address))
 }
+
+// chatty has something to say to every line, until its stdin ends.
+var chatty = program(func(_ agent.Launch, p agent.Port) agent.Exit {
+	for {
+		if _, err := p.Next(-1); err != nil {
+			return agent.Exit{}
+		}
+		if p.Write([]byte(assistant(1)+"\n")) != nil {
+			return agent.Exit{Code: 1}
+		}
+	}
+})
 
 // TestManyLinksInProduction runs whole lives of in-memory links on goroutines,
 // for the race detector.
@@ -474,39 +487,53 @@ func TestManyLinksInProduction(t *testing.T) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
 			sys := kernel.NewSystem(kernel.Config{})
-			l := ledger.New(ledger.Config{Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Deny: func(*ledger.Request, string) ([]byte, string) { return nil, "no" }})
+			l := ledger.New(ledger.Config{Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Config: config})
 			var address kernel.Address[message.ToTransport]
 			link := transport.NewLink(transport.LinkConfig{
 				Clock: sys.Clock(), Exec: sys.Executor(), Graces: graces, Ledger: l,
-				Spawner: transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: echo},
+				Spawner: transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: chatty},
 				Moved:   func() { address.Tell(nil, message.LinkMoved{}) }, Frames: func(*kernel.Worker) {}, Role: sys.NewRole, Stderr: func(string) {},
 			})
 			err := kernel.SpawnRoot(sys, "transport#1", &address, &transport.Actor{Link: link, Changed: func() {}})
 			require.NoError(t, err)
-			l.SetInitialized(nil)
+			require.Eventually(t, func() bool { return connected(l) }, 10*time.Second, time.Millisecond)
 			const calls = 100
-			written := 0
-			for written < calls {
-				_, err := l.OpenCall("a", []byte(`{"subtype":"a"}`))
+			for range calls {
+				_, err := l.OpenCall("a", []byte(`{"subtype":"a"}`), ledger.First())
 				require.NoError(t, err)
-				if writeOut(l) == nil {
-					written++
-				}
 			}
 			link.Want(transport.ClosedStdin)
 			address.Tell(nil, message.LinkMoved{})
 			require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), link.Done()))
-			got := 0
-			for {
-				if _, _, ok := l.DeliverContent(); !ok {
-					break
-				}
-				l.Skip()
-				got++
-			}
-			assert.GreaterOrEqual(t, got, calls)
+			assert.Equal(t, 1+calls, l.Snapshot().Unread, "an answer to each line, initialize too")
 			assert.Equal(t, session.ExitStatus{}, link.Status().Exit)
 			require.NoError(t, kernel.StopAndWait(t.Context(), &address))
 		})
 	}
+}
+
+// TestWorkThatWaitsForRoom is written when the agent has taken what is before it.
+func TestWorkThatWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *rig, s *setup) {
+		s.ledger.UserLine = func(m *protocol.UserMessage) ([]byte, error) {
+			return append(bytes.Repeat([]byte(m.UUID), 20<<20), '\n'), nil
+		}
+	}).up()
+	r.proc.in.blocked = make(chan struct{})
+	for _, id := range []string{"1", "2", "3"} {
+		_, err := r.ledger.OpenTurn(&protocol.UserMessage{Common: protocol.Common{UUID: id}})
+		require.NoError(t, err)
+	}
+	r.settle()
+	told := r.frames
+	close(r.proc.in.blocked)
+	r.proc.in.blocked = nil
+	r.settle()
+	assert.Greater(t, r.frames, told, "the router is told")
+	got := r.proc.in.got.Bytes()
+	assert.Equal(t, 3, bytes.Count(got, []byte("\n")))
+	assert.True(t, bytes.HasPrefix(got, []byte("1")) && bytes.HasSuffix(got, []byte("3\n")), "in order")
+	r.proc.exit(session.ExitStatus{})()
+	r.ended()
 }

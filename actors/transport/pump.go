@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"io"
 
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -190,7 +190,7 @@ func (p *pump) broken(line []byte) {
 
 // add takes a frame.
 func (p *pump) add(f protocol.Frame) {
-	if n := int64(len(f.Raw)); n > ledger.LargeLine {
+	if n := int64(len(f.Raw)); n > machine.LargeLine {
 		// The line's own charge replaces what it was granted so far.
 		p.cfg.Ledger.Budget().Charge(n - p.charged)
 		p.cfg.Ledger.Budget().Done(p.Link)
@@ -198,10 +198,10 @@ func (p *pump) add(f protocol.Frame) {
 	}
 	switch {
 	case f.Type == protocol.TypeControlRequest: // may stay open for long
-		if len(f.Raw) <= ledger.LargeLine {
+		if len(f.Raw) <= machine.LargeLine {
 			f.Raw = bytes.Clone(f.Raw) // what it knows of itself are offsets
 		}
-	case !ledger.IsControl(f.Type):
+	case !machine.IsControl(f.Type):
 		f.Raw = p.thrift.keep(f.Raw)
 		p.kept += len(f.Raw)
 	}
@@ -255,10 +255,10 @@ func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
 	}
 	pending := int64(lines.Pending())
 	switch {
-	case pending <= ledger.LargeLine:
+	case pending <= machine.LargeLine:
 		k.refund(charged)
 	case pending > *charged:
-		grant := max(pending-*charged, ledger.LargeLine)
+		grant := max(pending-*charged, machine.LargeLine)
 		k.cfg.Ledger.ReaderWaits("room for a large line among those of all sessions")
 		err := k.cfg.Ledger.Budget().Acquire(k.reading, k.cfg.Exec, k, grant)
 		k.cfg.Ledger.ReaderWaits("")

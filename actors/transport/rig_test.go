@@ -14,11 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -46,6 +48,11 @@ type rig struct {
 
 var graces = session.Graces{EOF: 5 * time.Second, Terminate: 3 * time.Second, Drain: 2 * time.Second, Sweep: 10 * time.Second}
 
+// config is of a routing that has nothing of its own to say.
+var config = machine.Config{Rules: dispatchtest.Rules{
+	Deny: func(session.Kind, protocol.Frame, string) ([]byte, string) { return nil, "denied" },
+}}
+
 type setup struct {
 	link   transport.LinkConfig
 	ledger ledger.Config
@@ -62,14 +69,15 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 			Clock: r.sched, Exec: r.sched, Spawner: r.proc, Graces: graces,
 			Command: transport.Command{Path: "/bin/agent", Dir: "/work"},
 			Moved:   func() { r.moved++; r.address.Tell(nil, message.LinkMoved{}) },
-			Frames:  func(*kernel.Worker) { r.frames++ },
+			Frames:  func(*kernel.Worker) { r.frames++; r.ledger.TakeDue() },
 			Role:    r.sys.NewRole,
 			Stderr:  func(line string) { r.stderr = append(r.stderr, line) },
 		},
 		ledger: ledger.Config{
-			Clock: r.sched, Rand: r.sched, Exec: r.sched,
+			Config:   config,
+			UserLine: func(*protocol.UserMessage) ([]byte, error) { return nil, nil },
+			Clock:    r.sched, Rand: r.sched, Exec: r.sched,
 			Emit: func(e session.Event) { r.events = append(r.events, e) },
-			Deny: func(*ledger.Request, string) ([]byte, string) { return nil, "denied" },
 		},
 	}
 	for _, c := range change {
@@ -91,12 +99,22 @@ func (r *rig) actor() *kernel.Address[message.ToTransport] {
 	return &r.address
 }
 
-// up launches the process.
-func (r *rig) up() *rig {
+// launch starts the process, which has initialize before it.
+func (r *rig) launch() *rig {
 	r.t.Helper()
 	r.actor()
 	r.settle()
 	require.Equal(r.t, transport.Up, r.Status().Phase)
+	return r
+}
+
+// up starts the process and initializes it.
+func (r *rig) up() *rig {
+	r.t.Helper()
+	r.launch()
+	dispatchtest.Begin(r.ledger)
+	r.ledger.TakeDue()
+	r.proc.in.got.Reset()
 	return r
 }
 
@@ -134,12 +152,6 @@ func (r *rig) ended() transport.Status {
 // content reads what the user can read now, by its raw lines.
 func (r *rig) content() []string {
 	r.t.Helper()
-	for {
-		if _, _, control := r.ledger.DeliverContent(); !control {
-			break
-		}
-		r.ledger.Skip()
-	}
 	c, err := r.ledger.Consume()
 	require.NoError(r.t, err)
 	defer c.Release()
@@ -358,8 +370,6 @@ func joined[S fmt.Stringer](all ...S) string {
 	return strings.Join(names, " ")
 }
 
-// writeOut writes the calls that wait; there are no user messages here.
-func writeOut(l *ledger.Ledger) error {
-	_, err := l.WriteOut(func(*protocol.UserMessage) ([]byte, error) { return nil, nil })
-	return err
-}
+// connected reports whether a session that has made no call yet can write to its
+// agent: initialize is made then.
+func connected(l *ledger.Ledger) bool { return l.Calls() > 0 }

@@ -5,18 +5,16 @@ import (
 	"io"
 	"sync"
 
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/internal/machine"
 )
 
-// Bounds of the write queue, in bytes. A small line always finds room: the
-// user's are as many as calls and turns, and of answers there may be answerBound
-// before nothing more is read that could want one.
+// Bounds, in bytes. The routing bounds the queue; of small answers there may be
+// answerBound before nothing more is read that could want one.
 const (
-	writeBound  = 32 << 20
 	smallLine   = 64 << 10
 	answerBound = 8 << 20
+	takenStep   = 1 << 20 // the agent has taken that much before it is said
 )
 
 // writer is the one writer of an agent's stdin. Its task runs only while
@@ -27,7 +25,7 @@ type writer struct {
 	out     io.WriteCloser
 	pressed func()      // called when a write begins
 	failed  func(error) // called once, when a write fails
-	room    func()      // called when there is room again after a refusal
+	taken   func(int64) // called with the bytes that the agent has taken, now and then
 
 	mu      sync.Mutex
 	queue   []byte
@@ -35,31 +33,25 @@ type writer struct {
 	answers int           // bytes of answers that never wait, not yet taken by the agent
 	eased   chan struct{} // closed when they are fewer; nil when nobody waits
 	writing bool
-	refused bool // somebody waits for room
-	ending  bool // close stdin when the queue is empty
+	untold  int64 // bytes that the agent has taken since taken was called
+	ending  bool  // close stdin when the queue is empty
 	err     error
 }
 
 // Write implements ledger.Outlet.
-func (w *writer) Write(lines []byte, as ledger.Class) error {
+func (w *writer) Write(lines []byte, as machine.Class) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	small := len(lines) <= smallLine
 	switch {
 	case w.err != nil:
 		return w.err
 	case w.ending:
 		return io.ErrClosedPipe
-	case as == ledger.Denial:
-	case len(lines) > writeBound:
-		return session.ErrTooLarge
-	case as == ledger.Again && w.answers > answerBound:
-		return session.ErrNoRoom
-	case !small && len(w.queue)+len(lines) > writeBound:
-		w.refused = true
-		return session.ErrNoRoom
+	case as == machine.Again && w.answers > answerBound:
+		w.untold += int64(len(lines)) // it was given before, and is dropped
+		return nil
 	}
-	if as == ledger.Denial || as != ledger.FromHost && small {
+	if as == machine.Denial || as != machine.FromHost && len(lines) <= smallLine {
 		w.answers += len(lines)
 	}
 	w.queue = append(w.queue, lines...)
@@ -89,8 +81,8 @@ func (w *writer) crammed() <-chan struct{} {
 	return w.eased
 }
 
-// taken notes that the agent has taken some answers, or never will; mu is held.
-func (w *writer) taken(answers int) {
+// eases notes that the agent has taken some answers, or never will; mu is held.
+func (w *writer) eases(answers int) {
 	w.answers -= answers
 	if w.eased != nil && w.answers <= answerBound {
 		close(w.eased)
@@ -102,7 +94,7 @@ func (w *writer) taken(answers int) {
 func (w *writer) giveUp(err error) {
 	w.err = err
 	w.queue = nil
-	w.taken(w.answers)
+	w.eases(w.answers)
 }
 
 // Claim implements ledger.Flusher.
@@ -162,8 +154,6 @@ func (w *writer) run() {
 		_, err := w.out.Write(chunk)
 
 		w.mu.Lock()
-		room := w.refused
-		w.refused = false
 		if cap(chunk) <= smallLine {
 			w.spare = chunk[:0]
 		}
@@ -173,16 +163,18 @@ func (w *writer) run() {
 			w.giveUp(err)
 			w.mu.Unlock()
 			w.failed(err)
-			if room {
-				w.room()
-			}
 			continue
 		default:
-			w.taken(answers)
+			w.eases(answers)
+			w.untold += int64(len(chunk))
+		}
+		told := w.untold
+		if told >= takenStep {
+			w.untold = 0
 		}
 		w.mu.Unlock()
-		if room {
-			w.room()
+		if told >= takenStep {
+			w.taken(told)
 		}
 	}
 }

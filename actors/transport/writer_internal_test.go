@@ -13,10 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
-	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/internal/machine"
 )
 
 // stdin is an agent's stdin that blocks and fails on request.
@@ -62,7 +61,7 @@ type writerRig struct {
 	in      *stdin
 	pressed int
 	failed  []error
-	room    int
+	taken   int64
 }
 
 func newWriterRig(t *testing.T) *writerRig {
@@ -73,7 +72,7 @@ func newWriterRig(t *testing.T) *writerRig {
 		exec: s, out: r.in,
 		pressed: func() { r.pressed++ },
 		failed:  func(err error) { r.failed = append(r.failed, err) },
-		room:    func() { r.room++ },
+		taken:   func(n int64) { r.taken += n },
 	}
 	t.Cleanup(s.Close)
 	return r
@@ -88,7 +87,7 @@ func TestWritesAreQueuedAndWrittenTogether(t *testing.T) {
 	t.Parallel()
 	r := newWriterRig(t)
 	for i := range 10 {
-		require.NoError(t, r.Write(fmt.Appendf(nil, "%d\n", i), ledger.FromHost))
+		require.NoError(t, r.Write(fmt.Appendf(nil, "%d\n", i), machine.FromHost))
 	}
 	assert.True(t, r.Pending())
 	assert.Empty(t, r.in.got.String(), "never inline")
@@ -97,25 +96,25 @@ func TestWritesAreQueuedAndWrittenTogether(t *testing.T) {
 	assert.Equal(t, 1, r.in.writes)
 	assert.Equal(t, 1, r.pressed)
 	assert.False(t, r.Pending())
-	require.NoError(t, r.Write([]byte("10\n"), ledger.FromHost))
+	require.NoError(t, r.Write([]byte("10\n"), machine.FromHost))
 	r.run(t)
 	assert.True(t, strings.HasSuffix(r.in.got.String(), "9\n10\n"))
 	assert.Zero(t, r.in.closed)
-	assert.Zero(t, r.room)
+	assert.Zero(t, r.taken, "not worth a word")
 }
 
 func TestABlockedStdinIsPending(t *testing.T) {
 	t.Parallel()
 	r := newWriterRig(t)
 	r.in.blocked = make(chan struct{})
-	require.NoError(t, r.Write([]byte("a\n"), ledger.FromHost))
+	require.NoError(t, r.Write([]byte("a\n"), machine.FromHost))
 	r.run(t)
 	assert.True(t, r.Pending())
-	require.NoError(t, r.Write([]byte("b\n"), ledger.FromHost), "nothing blocks but the task")
+	require.NoError(t, r.Write([]byte("b\n"), machine.FromHost), "nothing blocks but the task")
 	r.CloseAfterFlush()
 	r.run(t)
 	assert.Zero(t, r.in.closed, "not before what is queued")
-	require.ErrorIs(t, r.Write([]byte("c\n"), ledger.FromHost), io.ErrClosedPipe)
+	require.ErrorIs(t, r.Write([]byte("c\n"), machine.FromHost), io.ErrClosedPipe)
 	close(r.in.blocked)
 	r.run(t)
 	assert.Equal(t, "a\nb\n", r.in.got.String())
@@ -133,56 +132,22 @@ func TestClosingAnIdleWriter(t *testing.T) {
 	assert.Zero(t, r.pressed)
 }
 
-func TestTheQueueIsBounded(t *testing.T) {
+func TestWhatTheAgentHasTakenIsSaid(t *testing.T) {
 	t.Parallel()
 	r := newWriterRig(t)
+	require.NoError(t, r.Write(make([]byte, takenStep-1), machine.FromHost))
+	r.run(t)
+	assert.Zero(t, r.taken, "not for each line")
+	require.NoError(t, r.Write([]byte("\n"), machine.FromHost))
+	r.run(t)
+	assert.EqualValues(t, takenStep, r.taken)
 	r.in.blocked = make(chan struct{})
-	require.ErrorIs(t, r.Write(make([]byte, writeBound+1), ledger.FromHost), session.ErrTooLarge, "however empty the queue")
-	half := make([]byte, writeBound/2)
-	require.NoError(t, r.Write(half, ledger.FromHost))
-	r.run(t) // the first half is being written
-	require.NoError(t, r.Write(half, ledger.FromHost))
-	require.NoError(t, r.Write(half, ledger.FromHost), "the bound is of the queue")
-	require.ErrorIs(t, r.Write(make([]byte, smallLine+1), ledger.FromHost), session.ErrNoRoom)
-	for range 100 {
-		require.NoError(t, r.Write(make([]byte, smallLine), ledger.FromHost), "a small line always finds room")
-	}
-	assert.Zero(t, r.room)
+	require.NoError(t, r.Write(make([]byte, 2*takenStep), machine.FromHost))
+	r.run(t)
+	assert.EqualValues(t, takenStep, r.taken, "not before it is written")
 	close(r.in.blocked)
 	r.run(t)
-	assert.Equal(t, 1, r.room, "whoever was refused is told, once")
-	assert.Equal(t, 3*len(half)+100*smallLine, r.in.got.Len())
-	require.NoError(t, r.Write(make([]byte, writeBound), ledger.FromHost))
-}
-
-func TestWhatBecomesOfALineWithoutRoom(t *testing.T) {
-	t.Parallel()
-	r := newWriterRig(t)
-	r.in.blocked = make(chan struct{})
-	require.NoError(t, r.Write([]byte("\n"), ledger.FromHost))
-	r.run(t)
-	require.NoError(t, r.Write(make([]byte, writeBound), ledger.FromHost))
-	for _, c := range []struct {
-		name  string
-		as    ledger.Class
-		size  int
-		want  error
-		waits bool // somebody is told when there is room
-	}{
-		{"a message", ledger.FromHost, smallLine + 1, session.ErrNoRoom, true},
-		{"a small message", ledger.FromHost, smallLine, nil, false},
-		{"a message of any size", ledger.FromHost, writeBound + 1, session.ErrTooLarge, false},
-		{"an answer", ledger.Answer, smallLine + 1, session.ErrNoRoom, true},
-		{"a small answer", ledger.Answer, smallLine, nil, false},
-		{"an answer of any size", ledger.Answer, writeBound + 1, session.ErrTooLarge, false},
-		{"a small answer, again", ledger.Again, smallLine, nil, false},
-		{"a denial", ledger.Denial, smallLine + 1, nil, false},
-		{"a denial of any size", ledger.Denial, writeBound + 1, nil, false},
-	} {
-		r.refused = false
-		require.ErrorIs(t, r.Write(make([]byte, c.size), c.as), c.want, c.name)
-		assert.Equal(t, c.waits, r.refused, c.name)
-	}
+	assert.EqualValues(t, 3*takenStep, r.taken)
 }
 
 // TestAnswersThatAreNotTaken is what stops the reader, and what does not.
@@ -192,23 +157,26 @@ func TestAnswersThatAreNotTaken(t *testing.T) {
 	blocked := make(chan struct{})
 	r.in.blocked = blocked
 	for range 3 {
-		require.NoError(t, r.Write(make([]byte, answerBound), ledger.FromHost))
-		require.NoError(t, r.Write(make([]byte, smallLine), ledger.FromHost))
-		require.NoError(t, r.Write(make([]byte, smallLine+1), ledger.Answer))
+		require.NoError(t, r.Write(make([]byte, answerBound), machine.FromHost))
+		require.NoError(t, r.Write(make([]byte, smallLine), machine.FromHost))
+		require.NoError(t, r.Write(make([]byte, smallLine+1), machine.Answer))
 	}
 	require.Nil(t, r.crammed(), "what the user makes does not count")
 	for range answerBound / smallLine {
 		require.Nil(t, r.crammed())
-		require.NoError(t, r.Write(make([]byte, smallLine), ledger.Answer))
+		require.NoError(t, r.Write(make([]byte, smallLine), machine.Answer))
 		r.run(t) // the first is being written, which counts
 	}
 	require.Nil(t, r.crammed())
-	require.NoError(t, r.Write([]byte("x"), ledger.Denial))
+	require.NoError(t, r.Write([]byte("x"), machine.Denial))
 	eased := r.crammed()
 	require.NotNil(t, eased)
 	assert.Equal(t, eased, r.crammed())
-	require.ErrorIs(t, r.Write([]byte("x"), ledger.Again), session.ErrNoRoom, "the agent has it before it, or reads nothing")
-	require.NoError(t, r.Write([]byte("x"), ledger.Answer), "what was read is answered")
+	queued := len(r.queue)
+	require.NoError(t, r.Write([]byte("x"), machine.Again))
+	assert.Len(t, r.queue, queued, "the agent has it before it, or reads nothing")
+	require.NoError(t, r.Write([]byte("x"), machine.Answer))
+	assert.Len(t, r.queue, queued+1, "what was read is answered")
 	r.run(t)
 	require.NotNil(t, r.crammed())
 	close(blocked)
@@ -230,7 +198,7 @@ func TestNobodyWaitsForAnAgentThatIsGone(t *testing.T) {
 			r := newWriterRig(t)
 			r.in.blocked = make(chan struct{})
 			for range 2 {
-				require.NoError(t, r.Write(make([]byte, answerBound), ledger.Denial))
+				require.NoError(t, r.Write(make([]byte, answerBound), machine.Denial))
 				r.run(t)
 			}
 			eased := r.crammed()
@@ -256,9 +224,9 @@ func TestAFailingWrite(t *testing.T) {
 	r := newWriterRig(t)
 	broken := errors.New("broken pipe")
 	r.in.fail = broken
-	require.NoError(t, r.Write([]byte("a\n"), ledger.FromHost))
+	require.NoError(t, r.Write([]byte("a\n"), machine.FromHost))
 	r.run(t)
-	require.ErrorIs(t, r.Write([]byte("b\n"), ledger.FromHost), broken)
+	require.ErrorIs(t, r.Write([]byte("b\n"), machine.FromHost), broken)
 	assert.Equal(t, []error{broken}, r.failed)
 	assert.Equal(t, 1, r.in.writes)
 	assert.False(t, r.Pending())
@@ -274,16 +242,14 @@ func TestAWriteThatFailsWhileMoreIsQueued(t *testing.T) {
 	r := newWriterRig(t)
 	r.in.blocked = make(chan struct{})
 	r.in.fail = errors.New("broken pipe")
-	require.NoError(t, r.Write([]byte("a\n"), ledger.FromHost))
+	require.NoError(t, r.Write([]byte("a\n"), machine.FromHost))
 	r.run(t)
-	require.NoError(t, r.Write([]byte("b\n"), ledger.FromHost))
-	require.NoError(t, r.Write(make([]byte, writeBound-2), ledger.FromHost))
-	require.ErrorIs(t, r.Write(make([]byte, smallLine+1), ledger.FromHost), session.ErrNoRoom)
+	require.NoError(t, r.Write([]byte("b\n"), machine.FromHost))
 	close(r.in.blocked)
 	r.run(t)
 	assert.Equal(t, 1, r.in.writes, "nothing more is tried")
 	assert.Len(t, r.failed, 1)
-	assert.Equal(t, 1, r.room, "whoever waits learns that it is over")
+	assert.Zero(t, r.taken)
 	assert.False(t, r.Pending())
 }
 
@@ -292,7 +258,7 @@ func TestAWriterThatIsToldOfTheExit(t *testing.T) {
 	r := newWriterRig(t)
 	r.fail(errExited)
 	r.fail(errors.New("later"))
-	require.ErrorIs(t, r.Write([]byte("a\n"), ledger.FromHost), errExited)
+	require.ErrorIs(t, r.Write([]byte("a\n"), machine.FromHost), errExited)
 	r.run(t)
 	assert.Zero(t, r.in.writes)
 	assert.Empty(t, r.failed, "that is for writes")
@@ -303,13 +269,13 @@ func TestAWriterThatIsToldOfTheExit(t *testing.T) {
 func TestManyWriters(t *testing.T) {
 	t.Parallel()
 	in := &stdin{exec: kernel.GoExecutor{}, done: make(chan struct{})}
-	w := &writer{exec: kernel.GoExecutor{}, out: in, pressed: func() {}, failed: func(error) {}, room: func() {}}
+	w := &writer{exec: kernel.GoExecutor{}, out: in, pressed: func() {}, failed: func(error) {}, taken: func(int64) {}}
 	const writers, lines = 8, 500
 	var wg sync.WaitGroup
 	for id := range writers {
 		wg.Go(func() {
 			for i := range lines {
-				assert.NoError(t, w.Write(fmt.Appendf(nil, "%d %d %s\n", id, i, strings.Repeat("x", i%300)), ledger.FromHost))
+				assert.NoError(t, w.Write(fmt.Appendf(nil, "%d %d %s\n", id, i, strings.Repeat("x", i%300)), machine.FromHost))
 			}
 		})
 	}
@@ -335,38 +301,48 @@ func TestATaskWritesByItself(t *testing.T) {
 	r := newWriterRig(t)
 	require.True(t, r.Claim())
 	require.False(t, r.Claim(), "one at a time")
-	require.NoError(t, r.Write([]byte("a\n"), ledger.FromHost))
-	require.NoError(t, r.Write([]byte("b\n"), ledger.FromHost))
+	require.NoError(t, r.Write([]byte("a\n"), machine.FromHost))
+	require.NoError(t, r.Write([]byte("b\n"), machine.FromHost))
 	require.NoError(t, r.sched.Run(100))
 	require.Empty(t, r.in.got.String(), "no other task writes what was claimed")
 	r.sched.Go(r.Flush)
 	require.NoError(t, r.sched.Run(100))
 	assert.Equal(t, "a\nb\n", r.in.got.String())
 	assert.False(t, r.Pending())
-	require.NoError(t, r.Write([]byte("c\n"), ledger.FromHost))
+	require.NoError(t, r.Write([]byte("c\n"), machine.FromHost))
 	require.NoError(t, r.sched.Run(100))
 	assert.Equal(t, "a\nb\nc\n", r.in.got.String(), "then everything is as before")
 }
 
-// Whoever found no room is told as soon as there is some, not when nothing is
-// queued any more.
-func TestRoomIsToldWhileMoreIsQueued(t *testing.T) {
+// A line that is dropped takes no room: the routing has counted it.
+func TestWhatIsDroppedCountsAsTaken(t *testing.T) {
+	t.Parallel()
+	r := newWriterRig(t)
+	blocked := make(chan struct{})
+	r.in.blocked = blocked
+	require.NoError(t, r.Write(make([]byte, answerBound+1), machine.Denial))
+	require.NoError(t, r.Write(make([]byte, 2*takenStep), machine.Again))
+	close(blocked)
+	r.run(t)
+	assert.Equal(t, answerBound+1, r.in.got.Len())
+	assert.EqualValues(t, answerBound+1+2*takenStep, r.taken)
+}
+
+// What is taken is said while more is queued: somebody may wait for that room.
+func TestWhatIsTakenIsSaidWhileMoreIsQueued(t *testing.T) {
 	t.Parallel()
 	r := newWriterRig(t)
 	first := make(chan struct{})
 	r.in.blocked = first
-	require.NoError(t, r.Write([]byte("a\n"), ledger.FromHost))
+	require.NoError(t, r.Write(make([]byte, takenStep), machine.FromHost))
 	r.run(t) // it waits in stdin
-	r.mu.Lock()
-	r.refused = true
-	r.mu.Unlock()
-	require.NoError(t, r.Write([]byte("b\n"), ledger.FromHost))
+	require.NoError(t, r.Write([]byte("b\n"), machine.FromHost))
 	second := make(chan struct{})
 	r.in.blocked = second
 	close(first)
 	r.run(t)
-	assert.Equal(t, 1, r.room, "b is still on its way")
+	assert.EqualValues(t, takenStep, r.taken, "b is still on its way")
 	close(second)
 	r.run(t)
-	assert.Equal(t, "a\nb\n", r.in.got.String())
+	assert.Equal(t, takenStep+len("b\n"), r.in.got.Len())
 }

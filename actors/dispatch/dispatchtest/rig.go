@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -29,13 +30,49 @@ type Rig struct {
 	at kernel.Address[message.ToCallback]
 }
 
+// Rules are those of a dialect that has nothing to say but how to deny.
+type Rules struct {
+	Deny func(k session.Kind, f protocol.Frame, reason string) (response []byte, errText string)
+}
+
+// Initialize implements [machine.Rules].
+func (Rules) Initialize(int) ([]byte, error) { return []byte(`{"subtype":"initialize"}`), nil }
+
+// Initialized implements [machine.Rules].
+func (Rules) Initialized([]byte) ([]machine.Called, error) { return nil, nil }
+
+// CheckVersion implements [machine.Rules].
+func (Rules) CheckVersion(string) error { return nil }
+
+// CheckSession implements [machine.Rules].
+func (Rules) CheckSession(string) string { return "" }
+
+// Denial implements [machine.Rules].
+func (r Rules) Denial(k session.Kind, f protocol.Frame, reason string) (response []byte, errText string) {
+	return r.Deny(k, f, reason)
+}
+
+// Begin answers the initialize call of a session that has just been connected.
+func Begin(l *ledger.Ledger) {
+	for _, w := range l.Snapshot().Waits {
+		if w.What != "control request initialize" {
+			continue
+		}
+		line := `{"type":"control_response","response":{"subtype":"success","response":{},"request_id":"` + w.ID + `"}}`
+		if f, err := protocol.ParseFrame([]byte(line)); err == nil {
+			l.Put([]protocol.Frame{f})
+		}
+	}
+}
+
 // New runs what build returns; deny answers for callbacks that fail.
-func New(t *testing.T, build func(*Rig) *dispatch.Actor, deny func(*ledger.Request, string) ([]byte, string)) *Rig {
+func New(t *testing.T, build func(*Rig) *dispatch.Actor, deny func(protocol.Frame, string) ([]byte, string)) *Rig {
 	t.Helper()
 	r := &Rig{t: t, Sched: sim.New(1)}
 	sys := kernel.NewSystem(r.Sched.Config())
 	r.Ledger = ledger.New(ledger.Config{
-		Clock: r.Sched, Rand: r.Sched, Exec: r.Sched, Deny: deny,
+		Config: machine.Config{Rules: Rules{Deny: func(_ session.Kind, f protocol.Frame, reason string) ([]byte, string) { return deny(f, reason) }}},
+		Clock:  r.Sched, Rand: r.Sched, Exec: r.Sched,
 		Emit: func(e session.Event) {
 			if f, ok := e.(session.CallbackFailed); ok {
 				r.Failed, r.Events = append(r.Failed, f.Err), append(r.Events, f)
@@ -43,6 +80,8 @@ func New(t *testing.T, build func(*Rig) *dispatch.Actor, deny func(*ledger.Reque
 		},
 	})
 	r.Ledger.SetOutlet(r)
+	Begin(r.Ledger)
+	r.Lines = nil // initialize
 	r.must(kernel.SpawnRoot(sys, "actor", &r.at, build(r)))
 	t.Cleanup(r.Sched.Close)
 	return r
@@ -56,7 +95,7 @@ func (r *Rig) must(err error) {
 }
 
 // Write implements [ledger.Outlet].
-func (r *Rig) Write(b []byte, _ ledger.Class) error {
+func (r *Rig) Write(b []byte, _ machine.Class) error {
 	r.Lines = append(r.Lines, strings.TrimSuffix(string(b), "\n"))
 	return nil
 }
@@ -66,12 +105,10 @@ func (r *Rig) Ask(line string, d time.Duration) {
 	r.t.Helper()
 	f, err := protocol.ParseFrame([]byte(line))
 	r.must(err)
-	r.Ledger.Put([]protocol.Frame{f})
-	f, _, ok := r.Ledger.DeliverContent()
-	if !ok {
+	if !machine.IsControl(f.Type) {
 		r.t.Fatalf("%s is no control frame", line)
 	}
-	r.Ledger.Open(f)
+	r.Ledger.Put([]protocol.Frame{f})
 	r.at.Tell(nil, message.RequestsReady{})
 	r.Pass(0)
 	r.Pass(d)

@@ -1,4 +1,4 @@
-package ledger
+package machine
 
 import (
 	"bytes"
@@ -10,77 +10,69 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// deliverSkipped handles the line at the head of the inbox of which only the head
-// is known. One that is too long, and may be content, keeps its place in the
-// stream.
-func (l *Ledger) deliverSkipped(f protocol.Frame) (edge bool) {
+// skipped handles a line of which only the head is known. Somebody may wait for it: a
+// result ends its turn, an answer its call, a request is denied; what may be a result
+// is one if the agent then says that it is idle. A line that is too long, and may be
+// content, keeps its place in the stream.
+func (m *Routing) skipped(f protocol.Frame) {
 	o := outlineOf(f.Raw)
 	f.Type, f.Subtype = o.typ, o.subtype
 	e := Entry{Frame: f}
-	content := o.object && !IsControl(o.typ) && f.Oversize().Length > 0
-	if content {
-		l.place(&e)
+	tooLong := f.Oversize().Length > 0
+	content := o.object && !IsControl(o.typ) && tooLong
+	resultErr, answerErr, reason := session.ErrResultBroken, session.ErrAnswerBroken, "the request is no JSON"
+	if tooLong {
+		resultErr, answerErr, reason = session.ErrResultSkipped, session.ErrAnswerSkipped, "the request was longer than a line may be"
 	}
-	edge = l.skipped(f, o, content)
-	l.inbox.pop()
 	if content {
-		l.stream.push(e)
-	} else {
-		l.stream.release(len(f.Raw))
-	}
-	return edge
-}
-
-// skipped tells who may wait for a line of which only the head is known. A result
-// ends its turn, an answer its call, a request is denied; what may be a result is
-// one if the agent then says that it is idle. shown: the line has a place in the
-// stream. It reports whether a turn or a call ended.
-func (l *Ledger) skipped(line protocol.Frame, o outline, shown bool) (ended bool) {
-	head, resultErr, answerErr, reason := line.Raw, session.ErrResultSkipped, session.ErrAnswerSkipped, "the request was longer than a line may be"
-	if line.Oversize().Length == 0 {
-		resultErr, answerErr, reason = session.ErrResultBroken, session.ErrAnswerBroken, "the request is no JSON"
+		m.place(&e)
 	}
 	switch {
 	case o.typ == "result":
-		l.strays.active = false
-		return l.endSkipped(TurnWritten, 1, resultErr, shown)
+		m.Strays.Active = false
+		e.Ends = m.endSkipped(TurnWritten, 1, resultErr, content)
 	case o.typ == protocol.TypeControlRequest && !o.id.IsZero():
-		f := protocol.Frame{Type: o.typ, Subtype: o.subtype, ID: o.id, Raw: head}
-		r := l.admit(f, IdentityOf(&f))
-		if r == nil {
-			return false
-		}
-		if o.subtype == "" {
-			r.Kind = Hook // what denies a hook denies everything
-		}
-		l.deny(r, reason)
-	case o.typ == protocol.TypeControlResponse && l.callOf(o.id) != nil:
-		c := l.callOf(o.id)
-		l.calls.close(c)
-		err := fmt.Errorf("control request %s: %w", c.Subtype, answerErr)
-		if c.Setup {
-			l.facts.initFailure = err
-		}
-		c.answer.Fail(err)
-		return true
-	case o.typ == "" && o.object && shown:
-		l.facts.skipped = true
+		m.deliver() // what came before it
+		m.denySkipped(protocol.Frame{Type: o.typ, Subtype: o.subtype, ID: o.id, Raw: f.Raw}, reason)
+	case o.typ == protocol.TypeControlResponse && m.callOf(o.id) >= 0:
+		m.deliver()
+		c := m.takeCall(m.callOf(o.id))
+		m.callOver(&c, nil, fmt.Errorf("control request %s: %w", c.Subtype, answerErr))
+	case o.typ == "" && content:
+		m.Facts.Skipped = true
 	}
-	return false
+	switch {
+	case content:
+		m.push(e)
+	default:
+		m.deliver()
+		for _, o := range e.Ends {
+			m.do(TurnOver{o})
+		}
+	}
+}
+
+func (m *Routing) denySkipped(f protocol.Frame, reason string) {
+	r := m.admit(f)
+	if r == nil {
+		return
+	}
+	if f.Subtype == "" {
+		r.Kind = session.KindHook // what denies a hook denies everything
+	}
+	m.deny(r, reason)
 }
 
 // endSkipped ends up to n open turns that have come at least as far as from. shown:
 // the line that ends them is about to be pushed.
-func (l *Ledger) endSkipped(from TurnState, n int, why error, shown bool) (ended bool) {
-	l.facts.skipped = false
-	for i := 0; i < len(l.turns.open) && n > 0; {
-		t := l.turns.open[i]
-		if t.state < from {
+func (m *Routing) endSkipped(from TurnState, n int, why error, shown bool) (ended []Outcome) {
+	m.Facts.Skipped = false
+	for i := 0; i < len(m.Turns) && n > 0; {
+		if m.Turns[i].State < from {
 			i++
 			continue
 		}
-		l.endTurnWith(t, nil, why, shown)
-		ended, n = true, n-1
+		ended, n = append(ended, m.outcome(&m.Turns[i], nil, why, shown)), n-1
 	}
 	return ended
 }

@@ -1,4 +1,4 @@
-package ledger
+package machine
 
 import (
 	"crypto/sha256"
@@ -29,15 +29,4 @@ func IdentityOf(f *protocol.Frame) (who Identity) {
 	var sum [sha256.Size]byte
 	copy(who[:], h.Sum(sum[:0]))
 	return who
-}
-
-// denialOfAnything denies whatever the agent takes it for the answer of: what
-// denies a hook denies everything.
-func (l *Ledger) denialOfAnything(r *Request, reason string) []byte {
-	response, errText := l.cfg.Deny(&Request{ID: r.ID, Kind: Hook, Frame: protocol.Frame{Type: r.Frame.Type, ID: r.Frame.ID}}, reason)
-	line, err := encodeAnswer(r.Frame.ID, response, errText)
-	if err != nil {
-		line = r.Frame.ID.AppendError(nil, reason, "", "")
-	}
-	return line
 }

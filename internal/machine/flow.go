@@ -1,0 +1,116 @@
+package machine
+
+import "time"
+
+// Flow is what was delivered and is not consumed, and what open requests hold.
+type Flow struct {
+	Held         int   // messages
+	Bytes        int64 // of them
+	Partials     int   // of Held, what could still be dropped
+	PartialBytes int64
+	LargeBytes   int64  // of Bytes, lines that draw on the budget
+	Pushed       uint64 // messages ever
+
+	RequestBytes  int64 // of the open requests up to LargeLine
+	LargeRequests int64 // of the others
+
+	Reader    bool // somebody reads the stream
+	Discard   bool
+	Abandoned bool // the user closes: unread messages must not hold that up
+	Overflows bool // and there are more than may be kept
+	Lost      int  // messages that were not kept then
+	Stalled   bool // the reader stands still for want of somebody who reads
+	StalledAt time.Time
+	Paused    bool // the reader was told to wait
+}
+
+// MessageCost is what a message takes besides its line, in bytes.
+const MessageCost = 256
+
+// weight is the memory of what is held.
+func (f *Flow) weight() int64 { return f.Bytes + int64(f.Held)*MessageCost }
+
+// firm is the memory of what neither can be dropped nor has a budget of its own.
+func (f *Flow) firm() int64 {
+	return f.weight() - f.PartialBytes - int64(f.Partials)*MessageCost - f.LargeBytes
+}
+
+func (f *Flow) hold(e *Entry) {
+	n := int64(len(e.Frame.Raw))
+	f.Held++
+	f.Bytes += n
+	if n > LargeLine {
+		f.LargeBytes += n
+	}
+	if e.Frame.Type == "stream_event" {
+		f.Partials++
+		f.PartialBytes += n
+	}
+}
+
+// Weight is the memory of what was delivered and is not consumed.
+func (m *Routing) Weight() int64 { return m.Flow.weight() }
+
+func (m *Routing) unstall() { m.Flow.Stalled, m.Flow.StalledAt = false, time.Time{} }
+
+// resume lets a reader that waits ask again.
+func (m *Routing) resume() {
+	if m.Flow.Paused {
+		m.Flow.Paused = false
+		m.do(Resume{})
+	}
+}
+
+// Full reports whether the reader has to ask before it reads on.
+func (m *Routing) Full() bool {
+	return m.Flow.Held >= m.cfg.Limits.Messages || m.Flow.Bytes >= m.cfg.Limits.Bytes
+}
+
+// readerAsks decides whether the reader may go on. Calls of the host whose answers
+// lie behind more than the hard bound of what nobody reads end with
+// [session.ErrConsumerStalled].
+func (m *Routing) readerAsks(pressed bool) {
+	m.Flow.Paused = false
+	if !m.Full() || m.Flow.Discard {
+		m.unstall()
+		return
+	}
+	// Calls of the host and the end of a closing session lie behind what is
+	// unread, so the bound gives way for them, up to the hard one.
+	mayExceed := pressed || m.Closing || len(m.Calls) > 0
+	if mayExceed && m.Flow.firm() < m.cfg.Limits.HardBytes {
+		m.unstall()
+		return
+	}
+	if m.Flow.Abandoned && !m.Flow.Reader {
+		// The close must not wait for a reader that may never come.
+		m.Flow.Discard, m.Flow.Overflows = true, true
+		return
+	}
+	m.dropCalls()
+	if !m.Flow.Stalled {
+		m.Flow.Stalled, m.Flow.StalledAt = true, m.now
+	}
+	m.Flow.Paused = true
+	m.do(Pause{})
+}
+
+// consumed takes credit back.
+func (m *Routing) consumed(in Consumed) {
+	f := &m.Flow
+	f.Held -= in.Messages
+	f.Bytes -= in.Bytes
+	f.Partials -= in.Partials
+	f.PartialBytes -= in.PartialBytes
+	f.LargeBytes -= in.LargeBytes
+	if !f.Stalled || in.Dropped {
+		return
+	}
+	if in.Messages > 0 {
+		f.StalledAt = m.now // somebody reads
+	}
+	if in.Empty || f.Held <= m.cfg.Limits.Messages/2 && f.Bytes <= m.cfg.Limits.Bytes/2 {
+		m.unstall()
+		m.resume()
+	}
+}

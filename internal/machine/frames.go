@@ -1,0 +1,127 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// LargeLine is the length in bytes above which a line draws on the runtime's
+// budget.
+const LargeLine = 1 << 20
+
+// IsControl says whether frames of that type are for the host, and not for the
+// user's stream.
+func IsControl(typ string) bool {
+	switch typ {
+	case protocol.TypeControlRequest, protocol.TypeControlResponse,
+		protocol.TypeControlCancel, protocol.TypeControlCancelAlias,
+		protocol.TypeKeepAlive, "keepalive", "transcript_mirror":
+		return true
+	}
+	return false
+}
+
+// Short is what a report shows of an agent's word: reports are kept.
+func Short(s string) string {
+	if len(s) > 256 {
+		return strings.Clone(s[:256]) + "…"
+	}
+	return s
+}
+
+// read routes a batch.
+func (m *Routing) read(frames []protocol.Frame) {
+	for i := range frames {
+		f := &frames[i]
+		switch {
+		case m.EOF: // the session did not wait for it
+			m.giveBack(len(f.Raw))
+		case f.Oversize() != nil:
+			m.skipped(*f)
+		case IsControl(f.Type):
+			m.control(f)
+		default:
+			m.content(f)
+		}
+	}
+	if m.Flow.weight() > m.cfg.Limits.HardBytes && m.Flow.Partials > 0 {
+		m.do(Trim{m.cfg.Limits.HardBytes * 3 / 4})
+	}
+}
+
+// control handles a frame for the host.
+func (m *Routing) control(f *protocol.Frame) {
+	m.giveBack(len(f.Raw))
+	switch f.Type {
+	case protocol.TypeControlRequest:
+		if f.Subtype == "hook_callback" {
+			m.Proof.hookCalled()
+			if len(m.Strays.Kept) > 0 && isPromptHook(session.KindHook, f) {
+				m.begunAfterStrays()
+			}
+		}
+		m.deliver() // what came before it
+		m.request(*f)
+	case protocol.TypeControlResponse:
+		m.deliver()
+		m.response(*f)
+	case protocol.TypeControlCancel, protocol.TypeControlCancelAlias:
+		m.deliver()
+		m.withdraw(*f)
+	}
+}
+
+// content handles a message for the user.
+func (m *Routing) content(f *protocol.Frame) {
+	m.judgeStrays(f)
+	e := Entry{Frame: *f}
+	m.place(&e)
+	switch {
+	case f.Type == "stream_event":
+	case m.isStray(f):
+		m.keepStray(&e)
+	default:
+		m.observe(&e)
+	}
+	m.push(e)
+}
+
+// push puts a message into the stream.
+func (m *Routing) push(e Entry) {
+	if m.Flow.Discard {
+		m.giveBack(len(e.Frame.Raw))
+		for _, o := range e.Ends {
+			m.do(TurnOver{o})
+		}
+		if m.Flow.Overflows {
+			m.Flow.Lost++
+		}
+		return
+	}
+	m.Flow.hold(&e)
+	e.Seq = m.Flow.Pushed
+	m.Flow.Pushed++
+	m.entries = append(m.entries, e)
+}
+
+// deliver hands over what was pushed.
+func (m *Routing) deliver() {
+	if len(m.entries) > 0 {
+		m.do(Deliver{m.entries})
+		m.entries = nil
+	}
+}
+
+// giveBack returns what a line that is not delivered had of the budget.
+func (m *Routing) giveBack(n int) {
+	if n > LargeLine {
+		m.do(Charge{-int64(n)})
+	}
+}
+
+func lostInClose(n int) session.Event {
+	return session.WarningIssued{Problem: fmt.Sprintf("%d messages that came during the close were dropped: nobody read those before them", n)}
+}

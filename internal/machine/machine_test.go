@@ -1,0 +1,371 @@
+package machine_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// rules deny what they are asked to, and set the agent up with one more call.
+type rules struct{}
+
+func (rules) Initialize(int) ([]byte, error) { return []byte(`{"subtype":"initialize"}`), nil }
+
+func (rules) Initialized(response []byte) ([]machine.Called, error) {
+	if string(response) == `"old"` {
+		return nil, &session.ProtocolVersionError{Backend: "agent", Version: "1.0", Major: "2"}
+	}
+	return []machine.Called{{Subtype: "set_model", Body: json.RawMessage(`{"subtype":"set_model"}`)}}, nil
+}
+
+func (rules) CheckVersion(v string) error {
+	if v == "9.9" {
+		return &session.ProtocolVersionError{Backend: "agent", Version: v, Major: "2"}
+	}
+	return nil
+}
+
+func (rules) CheckSession(string) string { return "" }
+
+func (rules) Denial(k session.Kind, _ protocol.Frame, reason string) ([]byte, string) {
+	if k == session.KindHook || k == session.KindPermission {
+		return []byte(`{"behavior":"deny"}`), ""
+	}
+	return nil, reason
+}
+
+// configs are agents of several habits.
+func configs() []machine.Config {
+	small := session.Limits{Messages: 6, Bytes: 4096, HardBytes: 9000, Answers: 4, Requests: 12, Control: 5 * time.Second, Initialize: 9 * time.Second}
+	return []machine.Config{
+		{Rules: rules{}, Limits: small},
+		{Rules: rules{}, Limits: small, RepeatsInit: true, ResultAfterCancelled: true, ProveGates: true},
+		{Rules: rules{}, Limits: small, RepeatsInit: true, Discard: true},
+	}
+}
+
+func frame(format string, args ...any) protocol.Frame {
+	f, err := protocol.ParseFrame(fmt.Appendf(nil, format, args...))
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
+
+// world draws inputs: sense and nonsense, from few ids so that they collide. It
+// knows what the machine asked for, so that some of the inputs fit.
+type world struct {
+	*rand.Rand
+	ran   []machine.Run // not answered
+	calls []string      // written, by id
+	sent  int
+}
+
+func (w *world) pick(all ...string) string { return all[w.IntN(len(all))] }
+
+func (w *world) id() string { return fmt.Sprint("r", w.IntN(6)) }
+
+func (w *world) uuid() string { return fmt.Sprint("u", w.IntN(5)) }
+
+func (w *world) input() machine.Input {
+	switch w.IntN(22) {
+	case 0:
+		return machine.UserSent{ID: w.uuid(), Line: []byte(`{"type":"user"}` + "\n"), Prompt: w.IntN(3) > 0}
+	case 1:
+		w.sent++
+		return machine.Called{
+			ID: fmt.Sprint("c", w.sent), Subtype: w.pick("set_model", "interrupt", "mcp_status"), Body: json.RawMessage(`{"subtype":"x"}`),
+			Limit: time.Duration(w.IntN(4)) * time.Second, SetBy: "the caller", Own: w.IntN(5) == 0,
+		}
+	case 2:
+		return machine.CallDropped{ID: fmt.Sprint("c", w.IntN(w.sent+1)), Why: session.ErrClosed}
+	case 3, 4, 5:
+		return w.answer()
+	case 6:
+		return machine.CallbacksLost{Seqs: []uint64{uint64(w.IntN(40)), uint64(w.IntN(40))}, Reason: "lost"}
+	case 7:
+		return machine.TimerFired{}
+	case 8:
+		return machine.ReaderAsks{Pressed: w.IntN(2) == 0}
+	case 9:
+		return machine.Reads{On: w.IntN(3) > 0}
+	case 10:
+		return machine.Taken{Bytes: int64(w.IntN(200))}
+	case 11:
+		return machine.Connected{Gen: 1}
+	case 12:
+		switch w.IntN(40) {
+		case 0:
+			return machine.Closing{Abandon: w.IntN(2) == 0}
+		case 1:
+			return machine.Serve{On: w.IntN(2) == 0}
+		case 2:
+			return machine.OutputEnded{}
+		case 3:
+			return machine.Disconnected{}
+		case 4:
+			return machine.Ended{}
+		case 5:
+			return machine.Echoed{}
+		}
+	}
+	frames := make([]protocol.Frame, 1+w.IntN(4))
+	for i := range frames {
+		frames[i] = w.frame()
+	}
+	return machine.FramesRead{Frames: frames}
+}
+
+func (w *world) answer() machine.Input {
+	a := machine.Answered{Seq: uint64(w.IntN(40))}
+	if n := len(w.ran); n > 0 && w.IntN(5) > 0 {
+		i := w.IntN(n)
+		a.Seq, a.Kind, a.ID = w.ran[i].Seq, w.ran[i].Kind, w.ran[i].Frame.ID.Text()
+		if w.IntN(4) > 0 { // else it comes again
+			w.ran = append(w.ran[:i:i], w.ran[i+1:]...)
+		}
+	}
+	switch w.IntN(6) {
+	case 0:
+		a.ErrText = "failed"
+	case 1:
+		a.ErrText, a.Code = "failed", "no_token"
+	case 2:
+		a.Deny, a.Cause = "the callback failed", errors.New("boom")
+	case 3:
+		a.Drop = true
+	case 4:
+		a.Response = json.RawMessage(`{broken`)
+	default:
+		a.Response = json.RawMessage(`{"behavior":"allow"}`)
+	}
+	return a
+}
+
+func (w *world) frame() protocol.Frame {
+	switch w.IntN(16) {
+	case 0:
+		return frame(`{"type":"control_request","request_id":%q,"request":{"subtype":"can_use_tool","n":%d}}`, w.id(), w.IntN(2))
+	case 1:
+		return frame(`{"type":"control_request","request_id":%q,"request":{"subtype":"hook_callback","input":{"hook_event_name":%q}}}`,
+			w.id(), w.pick("UserPromptSubmit", "PreToolUse"))
+	case 2:
+		return frame(`{"type":"control_request","request_id":%q,"request":{"subtype":%q}}`, w.id(), w.pick("mcp_message", "new", "elicitation"))
+	case 3:
+		return frame(`{"type":"control_cancel_request","request_id":%q}`, w.id())
+	case 4, 5:
+		id := "troupe-" + strconv.Itoa(1+w.IntN(2))
+		if len(w.calls) > 0 && w.IntN(3) > 0 {
+			id = w.calls[w.IntN(len(w.calls))]
+		}
+		return frame(`{"type":"control_response","response":{"subtype":%q,"request_id":%q,"error":"no","response":{"cancelled":[%q]}}}`,
+			w.pick("success", "success", "success", "error"), id, w.uuid())
+	case 6:
+		return frame(`{"type":"result","subtype":"success","is_error":false,"result":"ok"}`)
+	case 7:
+		return frame(`{"type":"result","subtype":"error_during_execution","is_error":true,"user_message_uuids":[%q]}`, w.uuid())
+	case 8:
+		return frame(`{"type":"system","subtype":"init","session_id":"s","user_message_uuids":[%q]}`, w.uuid())
+	case 9:
+		return frame(`{"type":"system","subtype":"session_state_changed","state":%q}`, w.pick("idle", "running"))
+	case 10:
+		return frame(`{"type":"command_lifecycle","command_uuid":%q,"state":%q}`, w.uuid(), w.pick("started", "completed", "cancelled"))
+	case 11:
+		return frame(`{"type":"system","subtype":%q,"task_id":%q}`, w.pick("task_started", "task_notification"), w.pick("a", "b"))
+	case 12:
+		return protocol.OversizeFrame([]byte(w.pick(`{"type":"result","x":"`, `{"type":"assistant","x":"`, `{"x":"`)), 9000, 8000)
+	case 13:
+		return frame(`{"type":"stream_event","pad":%q}`, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx")
+	}
+	return frame(`{"type":"assistant","message":{"model":"m"},"n":%d}`, w.IntN(99))
+}
+
+// note follows the effects of a step.
+func (w *world) note(out []machine.Effect) (back machine.Consumed) {
+	for _, e := range out {
+		switch e := e.(type) {
+		case machine.Run:
+			w.ran = append(w.ran, e)
+		case machine.Write:
+			f, err := protocol.ParseFrame(e.Line)
+			if err == nil && f.Type == protocol.TypeControlRequest {
+				w.calls = append(w.calls, f.ID.Text())
+			}
+		case machine.Deliver:
+			for i := range e.Entries {
+				n := int64(len(e.Entries[i].Frame.Raw))
+				back.Messages++
+				back.Bytes += n
+				if e.Entries[i].Frame.Type == "stream_event" {
+					back.Partials++
+					back.PartialBytes += n
+				}
+			}
+		}
+	}
+	return back
+}
+
+func seeds(t *testing.T, few uint64) uint64 {
+	t.Helper()
+	v := os.Getenv("TROUPE_SEEDS")
+	if v == "" {
+		return few
+	}
+	n, err := strconv.ParseUint(v, 10, 64)
+	require.NoError(t, err, "TROUPE_SEEDS")
+	return max(few, n/2)
+}
+
+// restore takes a machine through the JSON of a snapshot.
+func restore(t *testing.T, m *machine.Routing, cfg machine.Config) *machine.Routing {
+	t.Helper()
+	data, err := json.Marshal(m.Snapshot())
+	require.NoError(t, err)
+	var s machine.State
+	require.NoError(t, json.Unmarshal(data, &s))
+	return machine.Restore(s, cfg)
+}
+
+// TestRestoredGoesOnAlike: a machine that is restored from the JSON of a snapshot, at
+// any step, has the same effects from then on. Random inputs keep the invariants.
+func TestRestoredGoesOnAlike(t *testing.T) {
+	t.Parallel()
+	restores, effects := 0, 0
+	for seed := range seeds(t, 30) {
+		cfg := configs()[seed%3]
+		w := &world{Rand: rand.New(rand.NewPCG(seed, 1))}
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		a, b := machine.New(cfg), machine.New(cfg)
+		held := machine.Consumed{}
+		var in machine.Input = machine.Connected{Gen: 1}
+		for step := range 150 {
+			now = now.Add(time.Duration(w.IntN(4)) * 300 * time.Millisecond)
+			if w.IntN(4) == 0 {
+				b = restore(t, b, cfg)
+				restores++
+			}
+			before := a.Snapshot()
+			x, y := a.Step(now, in, nil), b.Step(now, in, nil)
+			require.Equal(t, texts(x), texts(y), "seed %d step %d: %#v", seed, step, in)
+			effects += len(x)
+			check(t, cfg, in, before, a.Snapshot(), x)
+			back := w.note(x)
+			held.Messages += back.Messages
+			held.Bytes += back.Bytes
+			held.Partials += back.Partials
+			held.PartialBytes += back.PartialBytes
+			if in = w.input(); w.IntN(6) == 0 {
+				in, held = held, machine.Consumed{}
+			}
+		}
+	}
+	t.Logf("%d restores, %d effects", restores, effects)
+}
+
+// texts makes effects comparable: of an error that comes from a snapshot the text is
+// what was kept.
+func texts(out []machine.Effect) []string {
+	all := make([]string, len(out))
+	for i, e := range out {
+		switch e := e.(type) {
+		case machine.Deliver:
+			for _, entry := range e.Entries {
+				all[i] += fmt.Sprintf("deliver %d %d %s %v", entry.Seq, entry.Task, entry.Frame.Raw, entry.Tasks)
+				for _, o := range entry.Ends {
+					all[i] += outcome(o)
+				}
+			}
+		case machine.TurnOver:
+			all[i] = outcome(e.Outcome)
+		case machine.CallOver:
+			all[i] = fmt.Sprintf("call %s %v %v", e.ID, e.Response != nil, e.Err)
+		case machine.Write:
+			all[i] = fmt.Sprintf("write %d %s", e.As, e.Line)
+		case machine.Run:
+			all[i] = fmt.Sprintf("run %d %v %s", e.Seq, e.Kind, e.Frame.Raw)
+		default:
+			all[i] = fmt.Sprintf("%T %+v", e, e)
+		}
+	}
+	return all
+}
+
+func outcome(o machine.Outcome) string {
+	return fmt.Sprintf("over %s %v %v %d %d", o.ID, o.Result != nil, o.Err, o.Starts, o.Ends)
+}
+
+// check holds a step to what must hold of every step.
+func check(t *testing.T, cfg machine.Config, in machine.Input, before, after machine.State, out []machine.Effect) {
+	t.Helper()
+	open := make(map[uint64]bool)
+	for _, r := range before.Requests {
+		open[r.Seq] = r.Ran
+	}
+	delivered := before.Flow.Pushed
+	for _, e := range out {
+		switch e := e.(type) {
+		case machine.Run:
+			require.False(t, open[e.Seq], "%d runs twice", e.Seq)
+			require.False(t, after.Closing && !after.Serving, "it is closing")
+			open[e.Seq] = true
+		case machine.Deliver:
+			for i := range e.Entries {
+				require.Equal(t, delivered, e.Entries[i].Seq, "in order, none twice, none missing")
+				delivered++
+			}
+		case machine.Write:
+			require.True(t, before.Up || after.Up)
+		}
+	}
+	require.Equal(t, delivered, after.Flow.Pushed, "what was pushed was delivered in the same step")
+	if after.Over {
+		require.Zero(t, len(after.Turns)+len(after.Calls)+len(after.Requests), "open after the end: %#v", in)
+	}
+	for _, r := range after.Requests {
+		require.True(t, open[r.Seq], "request %d waits and nobody runs it: %#v", r.Seq, in)
+	}
+	require.LessOrEqual(t, len(after.Requests), cfg.Limits.Requests)
+	require.LessOrEqual(t, len(after.Past.Ran), cfg.Limits.Answers)
+}
+
+func TestFaultInASnapshot(t *testing.T) {
+	t.Parallel()
+	late := &session.TimeoutError{What: "initialize", Limit: time.Second, SetBy: "Limits.Initialize"}
+	for name, err := range map[string]error{
+		"none": nil, "plain": errors.New("boom"), "typed": late, "wrapped": fmt.Errorf("start: %w", late),
+		"control": &session.ControlError{Request: "initialize", Message: "no"},
+		"version": &session.ProtocolVersionError{Backend: "agent", Version: "1.0", Major: "2"},
+		"echo":    &session.EchoError{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data, jerr := json.Marshal(machine.Fault{Err: err})
+			require.NoError(t, jerr)
+			var back machine.Fault
+			require.NoError(t, json.Unmarshal(data, &back))
+			if err == nil {
+				assert.NoError(t, back.Err)
+				return
+			}
+			require.EqualError(t, back.Err, err.Error())
+			if want, ok := errors.AsType[*session.TimeoutError](err); ok {
+				got, ok := errors.AsType[*session.TimeoutError](back.Err)
+				require.True(t, ok)
+				assert.Equal(t, want, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,326 @@
+package machine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Config is constant and no part of a snapshot.
+type Config struct {
+	Rules  Rules
+	Limits session.Limits
+	// Discard drops content as it comes: results still end their turns.
+	Discard bool
+	// ResultAfterCancelled and RepeatsInit are the dialect's traits of these names.
+	ResultAfterCancelled bool
+	RepeatsInit          bool
+	// ProveGates: the session has gates, one of them a hook of UserPromptSubmit,
+	// which the agent calls before it begins to answer a prompt.
+	ProveGates bool
+	// ErrorCodeKey is the key of the code in an error answer. Default: Claude's.
+	ErrorCodeKey string
+}
+
+// Rules are what the dialect and the options say. They are pure: equal questions
+// have equal answers.
+type Rules interface {
+	// Initialize is the body of the first call to process gen.
+	Initialize(gen int) ([]byte, error)
+	// Initialized judges its answer, and returns the calls that have to be made
+	// before the first user message.
+	Initialized(response []byte) ([]Called, error)
+	// CheckVersion judges the protocol version that the agent's first system/init
+	// names, "" when it names none.
+	CheckVersion(version string) error
+	// CheckSession judges the session's id that it names, and returns what the user
+	// is to be warned of, or "".
+	CheckSession(id string) string
+	// Denial is the answer to a request that no callback will answer any more: gates
+	// are denied. errText is used when response is nil.
+	Denial(k session.Kind, f protocol.Frame, reason string) (response []byte, errText string)
+}
+
+// State is everything that a routing knows: plain data.
+type State struct {
+	Gen      int  // of the process; 0: none yet
+	Up       bool // it can be written to
+	EOF      bool // its output has ended
+	Closing  bool // new work is turned away
+	Serving  bool // while it closes
+	Over     bool
+	Order    uint64 // of the calls and turns, as they were made
+	Seq      uint64 // of the request that came last
+	Made     int    // calls that the routing made itself
+	Queued   int64  // bytes written and not taken
+	Turns    []Turn // open, in order of arrival
+	Begun    bool   // a turn of the user's or of the agent's has begun
+	Calls    []Call
+	Requests []Request
+	Past     Past
+	Strays   Strays
+	Proof    GateProof
+	Facts    Facts
+	Flow     Flow
+	Timer    time.Time // the one that is set; zero: none
+	Told     Summary
+}
+
+// Routing is the machine. It is used by one goroutine at a time.
+type Routing struct {
+	State
+	cfg      Config
+	requests map[uint64]*Request // open, by Seq; State.Requests is empty meanwhile
+	byID     map[string]uint64   // open, by the text of their ids
+	gates    int                 // of the open ones, those that wait for a person
+	now      time.Time
+	out      []Effect
+	entries  []Entry // not yet delivered
+}
+
+// New returns a routing without a process.
+func New(cfg Config) *Routing {
+	m := Restore(State{}, cfg)
+	m.Proof.Wanted = cfg.ProveGates
+	m.Flow.Discard = cfg.Discard
+	return m
+}
+
+// Restore returns a routing that goes on from a snapshot.
+func Restore(s State, cfg Config) *Routing {
+	cfg.Limits = cfg.Limits.WithDefaults()
+	if cfg.ErrorCodeKey == "" {
+		cfg.ErrorCodeKey = protocol.ErrorCodeKeyClaude
+	}
+	m := &Routing{State: s, cfg: cfg}
+	m.Requests = nil
+	for i := range s.Requests {
+		r := s.Requests[i]
+		if f, err := protocol.ParseFrame(r.Raw); err == nil {
+			r.frame = f
+		}
+		m.keepRequest(&r)
+	}
+	for i, stray := range s.Strays.Kept {
+		if f, err := protocol.ParseFrame(stray.Raw); err == nil {
+			s.Strays.Kept[i].frame = f
+		}
+	}
+	return m
+}
+
+// Snapshot returns what the routing knows, which shares nothing that a later step
+// changes.
+func (m *Routing) Snapshot() State {
+	s := m.State
+	s.Turns, s.Calls = slices.Clone(s.Turns), slices.Clone(s.Calls)
+	s.Requests = m.openRequests()
+	s.Past.Answers, s.Past.Ran = slices.Clone(s.Past.Answers), slices.Clone(s.Past.Ran)
+	s.Strays.Kept = slices.Clone(s.Strays.Kept)
+	s.Facts.Tasks = slices.Clone(s.Facts.Tasks)
+	return s
+}
+
+// Limits are those in force, defaults filled in.
+func (m *Routing) Limits() session.Limits { return m.cfg.Limits }
+
+// Step handles one input and appends its effects to out, in order.
+func (m *Routing) Step(now time.Time, in Input, out []Effect) []Effect {
+	m.now, m.out = now, out
+	m.handle(in)
+	m.deliver()
+	m.setTimer()
+	m.tell()
+	out, m.out = m.out, nil
+	return out
+}
+
+func (m *Routing) do(e Effect) { m.out = append(m.out, e) }
+
+func (m *Routing) emit(e session.Event) { m.do(Emit{e}) }
+
+func (m *Routing) handle(in Input) {
+	if m.Over {
+		m.handleOver(in)
+		return
+	}
+	switch in := in.(type) {
+	case FramesRead:
+		m.read(in.Frames)
+	case ReaderAsks:
+		m.readerAsks(in.Pressed)
+	case Consumed:
+		m.consumed(in)
+	case Answered:
+		m.answered(in)
+	case UserSent:
+		m.userSent(in)
+	case Called:
+		m.called(in)
+	case CallDropped:
+		m.callDropped(in)
+	case TimerFired:
+		m.timerFired()
+	case Taken:
+		m.Queued -= in.Bytes
+		m.writeOut()
+	case Connected:
+		m.connected(in.Gen)
+	case Disconnected:
+		m.Up, m.Queued = false, 0
+	case OutputEnded:
+		m.EOF = true
+		m.takeStraysIfOver()
+	case Echoed:
+		m.fail(&session.EchoError{})
+	case CallbacksLost:
+		for _, seq := range in.Seqs {
+			if r := m.requests[seq]; r != nil {
+				m.deny(r, in.Reason)
+			}
+		}
+	case Reads:
+		m.Flow.Reader = in.On
+		if !in.On && m.Flow.Abandoned {
+			m.resume() // the reader may have waited for this one
+		}
+	case Serve:
+		m.Serving = in.On
+		m.denyIfClosing()
+	case Closing:
+		m.Closing, m.Flow.Abandoned = true, in.Abandon
+		m.denyIfClosing()
+		m.takeStraysIfOver()
+		m.resume()
+	case AuthLost:
+		m.authExpired(in.Reason)
+	case Ended:
+		m.end(in.Reason)
+	}
+}
+
+// handleOver handles what comes after the end.
+func (m *Routing) handleOver(in Input) {
+	switch in := in.(type) {
+	case FramesRead:
+		for i := range in.Frames {
+			m.giveBack(len(in.Frames[i].Raw))
+		}
+	case Consumed:
+		m.consumed(in)
+	case Answered:
+		m.answered(in)
+	case UserSent:
+		m.userSent(in)
+	case Called:
+		m.called(in)
+	}
+}
+
+// connected begins with a process. Initialize is its first call.
+func (m *Routing) connected(gen int) {
+	if gen <= m.Gen {
+		return
+	}
+	m.Gen, m.Up, m.EOF, m.Queued = gen, true, false, 0
+	if m.Closing {
+		return
+	}
+	body, err := m.cfg.Rules.Initialize(gen)
+	if err != nil {
+		m.fail(err)
+		return
+	}
+	m.call(Called{
+		Subtype: "initialize", Body: body, Own: true,
+		Limit: max(m.cfg.Limits.Initialize, 0), SetBy: "Limits.Initialize",
+	}, true)
+}
+
+// fail notes why the agent cannot be used.
+func (m *Routing) fail(err error) { m.Facts.InitFailure = Fault{err} }
+
+// end ends everything that is open.
+func (m *Routing) end(reason error) {
+	m.Over, m.Closing, m.Serving = true, true, false
+	m.denyAll("the session has ended")
+	if reason == nil {
+		reason = session.ErrClosed
+	}
+	for _, c := range m.Calls {
+		m.do(CallOver{ID: c.ID, Err: reason})
+	}
+	m.Calls = nil
+	for i := range m.Turns {
+		t := &m.Turns[i]
+		m.do(TurnOver{Outcome{ID: t.ID, Err: reason, Starts: t.Starts, Ends: m.Flow.Pushed}})
+	}
+	m.Turns, m.Up, m.Queued = nil, false, 0
+	m.unstall()
+	m.Facts.QuietUntil = time.Time{}
+	m.resume()
+	if m.Flow.Lost > 0 {
+		m.emit(lostInClose(m.Flow.Lost))
+	}
+}
+
+// timerFired ends what has run out of time.
+func (m *Routing) timerFired() {
+	m.Timer = time.Time{}
+	m.expireCalls()
+	m.takeStraysIfOver()
+	if !m.Facts.QuietUntil.IsZero() && !m.now.Before(m.Facts.QuietUntil) {
+		m.Facts.QuietUntil = time.Time{}
+	}
+}
+
+// setTimer asks for a timer if the first deadline is not the one that is set.
+func (m *Routing) setTimer() {
+	next := m.Facts.QuietUntil
+	if len(m.Strays.Kept) > 0 {
+		next = earlier(next, m.Strays.Until)
+	}
+	for i := range m.Calls {
+		if c := &m.Calls[i]; c.Limit > 0 {
+			next = earlier(next, c.Opened.Add(c.Limit))
+		}
+	}
+	if !next.Equal(m.Timer) {
+		m.Timer = next
+		m.do(SetTimer{next})
+	}
+}
+
+// earlier is the first of two times that are set.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// tell sends the summary if it has changed.
+func (m *Routing) tell() {
+	s := Summary{
+		Initialized: m.Facts.Initialized != nil, InitFailed: m.Facts.InitFailure.Err != nil,
+		GatesOff: m.Facts.GatesOff != nil, Gates: m.gates, Stalled: m.Flow.Stalled,
+		Turns: len(m.Turns), Running: m.Running(), InFlight: m.InFlight(), OwnTurn: m.Facts.OwnTurn,
+		Tasks: len(m.Facts.Tasks), TasksSeen: m.Facts.TasksSeen, ResultAt: m.Facts.ResultAt, QuietUntil: m.Facts.QuietUntil,
+		Drained: m.EOF && len(m.Strays.Kept) == 0, Over: m.Over,
+	}
+	if m.Closing {
+		s.Unanswered = len(m.requests)
+	}
+	for i := range m.Calls {
+		s.SettingUp = s.SettingUp || m.Calls[i].Setup
+		if m.Calls[i].Own {
+			s.Own++
+		}
+	}
+	if s != m.Told {
+		m.Told = s
+		m.do(Changed{s})
+	}
+}
