@@ -6,6 +6,7 @@
 //   - maporder: no map iteration whose order can be seen outside it
 //   - layers: imports point up the list of the layers only
 //   - publicproto: no type of the actor library in an exported declaration
+//   - values: no goroutine, channel, lock or function in a machine
 //   - directives: no allowance without a known rule
 //
 // Where a rule does not fit, a comment on the same line or in the group right
