@@ -84,16 +84,10 @@ type Traits struct {
 	QuietBeforeEOF time.Duration // stdin is closed when the agent has written nothing for so long: a gate may follow the result; within FlushGrace
 	EOFGrace       time.Duration // from closing stdin to SIGTERM
 	TermGrace      time.Duration // from SIGTERM to SIGKILL
-	KillGrace      time.Duration // from SIGKILL to giving up on the reap
 	InterruptGrace time.Duration // from an interrupt request to the next step of the close ladder
 
-	HoldFirstUserLine      bool // the first user line must always wait for the initialize response
-	UserMessageUUIDs       bool // a user line whose uuid was seen before is acknowledged but not run again
-	ReportsState           bool // tells running from idle (session_state_changed)
-	ReportsBackgroundTasks bool // tells which background tasks live, as a level
-	RerunsInterruptedTurn  bool // can re-run an interrupted turn by itself on resume
-	ResultAfterCancelled   bool // says that a turn which fails is cancelled, and then gives its result
-	RepeatsSystemInit      bool // sends system/init again at the start of each turn
+	ResultAfterCancelled bool // says that a turn which fails is cancelled, and then gives its result
+	RepeatsSystemInit    bool // sends system/init again at the start of each turn
 	// TermOnHostDeath: when the host dies, Linux sends the agent SIGTERM, on which it ends the commands that it runs and
 	// then itself. False: Linux sends SIGKILL, which no agent can trap, and commands in sessions of their own live on.
 	TermOnHostDeath      bool
@@ -123,9 +117,6 @@ type Launch struct {
 	CleanEnv    bool     // start from an empty environment instead of the parent's
 	Dir         string   // working directory; empty: the caller's
 	Files       []File   // to be written with mode 0600 in a 0700 directory, and removed when the process is gone
-
-	// HoldFirstUserLine: with these options the first user line must wait for the initialize response.
-	HoldFirstUserLine bool
 
 	Warnings []session.Warning // those of Validate
 }

@@ -31,7 +31,6 @@ type subscription struct {
 	session string // "" for all
 	mu      sync.Mutex
 	queue   []session.EventRecord
-	lost    int
 	wake    chan struct{}
 	closed  bool
 }
@@ -67,7 +66,6 @@ func (s *subscription) push(r session.EventRecord) {
 	defer s.mu.Unlock()
 	if len(s.queue) >= eventQueue {
 		s.queue = s.queue[1:]
-		s.lost++
 	}
 	s.queue = append(s.queue, r)
 	if _, over := r.Event.(session.Ended); over && s.session != "" {

@@ -17,8 +17,10 @@ type flagSpec struct {
 	set    func(s *settings, value string) error
 }
 
-// parse reads flags and words in any order. Values stand behind their flag or
-// behind "="; "--" ends the flags.
+// parse reads flags and words in any order. Values follow their flag or "=";
+// "--" ends the flags. Package flag stops at the first word, takes --json=false,
+// cannot tell "--" from a value, and says what is wrong in texts that would have
+// to be parsed to advise about it.
 func parse(specs []flagSpec, args []string, s *settings) error {
 	for len(args) > 0 {
 		arg := args[0]

@@ -29,16 +29,11 @@ func (Dialect) Traits() dialect.Traits {
 	return dialect.Traits{
 		EOFGrace:       2 * time.Second,
 		TermGrace:      5 * time.Second,
-		KillGrace:      5 * time.Second,
 		InterruptGrace: 2 * time.Second,
 
-		UserMessageUUIDs:       true,
-		ReportsState:           true,
-		ReportsBackgroundTasks: true,
-		RerunsInterruptedTurn:  true,
-		RepeatsSystemInit:      true,
-		TermOnHostDeath:        true, // observed on Claude Code 2.1.329: shells end in 0.5 s, the agent in 1 to 8 s
-		PromptHookComesFirst:   true,
+		RepeatsSystemInit:    true,
+		TermOnHostDeath:      true, // observed on Claude Code 2.1.329: shells end in 0.5 s, the agent in 1 to 8 s
+		PromptHookComesFirst: true,
 
 		ExecutableNames: []string{"claude"},
 		ExecutableEnv:   "CLAUDE_CODE_EXECUTABLE",
@@ -77,7 +72,6 @@ func (d Dialect) compile(o *dialect.Options) (*build.Problems, *dialect.Launch) 
 	build.Command(l, o, d.Traits(), p)
 	l.Args = arguments(o, l, p)
 	environment(o, l, p)
-	l.HoldFirstUserLine = awaitsInitialize(o)
 	if _, err := d.Initialize(o); err != nil {
 		p.Addf("Options", "the initialize request: %v", err)
 	}

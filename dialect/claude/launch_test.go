@@ -190,7 +190,6 @@ func TestWhatIsTooLongForAnArgument(t *testing.T) {
 	managed := dialect.Options{ManagedSettings: json.RawMessage(`{"model":"` + long + `"}`)}
 	l := launch(t, managed)
 	assert.Equal(t, []string{"--await-initialize", "--managed-settings-in-initialize"}, l.Args[5:])
-	assert.True(t, l.HoldFirstUserLine)
 	assert.Contains(t, string(initialize(t, managed)["managedSettings"]), long)
 
 	var rules []string
@@ -219,14 +218,14 @@ func TestWhatIsTooLongForAnArgument(t *testing.T) {
 	assert.Len(t, launch(t, dialect.Options{ExtraArgs: map[string]dialect.Opt[string]{"k": dialect.Some(long)}}).Args, 7)
 }
 
-func TestHoldsTheFirstLineForDeliveriesByInitialize(t *testing.T) {
+func TestDeliveriesByInitializeAreAwaited(t *testing.T) {
 	t.Parallel()
-	assert.False(t, launch(t, dialect.Options{}).HoldFirstUserLine)
-	assert.False(t, launch(t, dialect.Options{MCPServersDelivery: dialect.DeliverInInitialize}).HoldFirstUserLine)
+	assert.NotContains(t, launch(t, dialect.Options{}).Args, "--await-initialize")
+	assert.NotContains(t, launch(t, dialect.Options{MCPServersDelivery: dialect.DeliverInInitialize}).Args, "--await-initialize")
 	o := dialect.Options{MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Env: map[string]string{"K": "k"}}},
 		MCPServersDelivery: dialect.DeliverInInitialize}
 	l := launch(t, o)
-	assert.True(t, l.HoldFirstUserLine)
+	assert.Contains(t, l.Args, "--await-initialize")
 	assert.Empty(t, l.Files)
 	assert.JSONEq(t, `{"s":{"command":"c","env":{"K":"k"}}}`, string(initialize(t, o)["mcpServers"]))
 }

@@ -21,7 +21,6 @@ type wire struct {
 	init map[string]string // fields of initialize, but for an empty systemPrompt
 	env  map[string]string
 	user string // of the user line
-	hold bool   // the first user line waits for initialize
 }
 
 // TestEveryOption is the vendor's table of options, one by one: by row of the ledger.
@@ -67,7 +66,7 @@ func TestEveryOption(t *testing.T) {
 		"option/tools":                                  {o{Tools: dialect.None()}, argv("--tools=")},
 		"option/toolAliases":                            {o{ToolAliases: map[string]string{"Bash": "b"}}, field("toolAliases", `{"Bash":"b"}`)},
 		"option/mcpServers":                             {o{MCPServers: stdio}, argv("--mcp-config", `{"mcpServers":{"s":{"command":"c"}}}`)},
-		"option/mcpServersDelivery":                     {o{MCPServers: stdio, MCPServersDelivery: dialect.DeliverInInitialize}, wire{argv: []string{"--await-initialize"}, init: map[string]string{"mcpServers": `{"s":{"command":"c"}}`}, hold: true}},
+		"option/mcpServersDelivery":                     {o{MCPServers: stdio, MCPServersDelivery: dialect.DeliverInInitialize}, wire{argv: []string{"--await-initialize"}, init: map[string]string{"mcpServers": `{"s":{"command":"c"}}`}}},
 		"option/mcpServers.sdk":                         {o{SDKMCPServers: []dialect.SDKMCPServer{{Name: "h"}}}, field("sdkMcpServers", `["h"]`)},
 		"option/mcpServers.sdk.timeout":                 {o{SDKMCPServers: []dialect.SDKMCPServer{{Name: "h", Timeout: 1500 * time.Millisecond}}}, wire{init: map[string]string{"sdkMcpServers": `["h"]`, "sdkMcpServerConfigs": `{"h":{"timeout":1500}}`}}},
 		"option/strictMcpConfig":                        {o{StrictMCPConfig: true}, argv("--strict-mcp-config")},
@@ -90,7 +89,7 @@ func TestEveryOption(t *testing.T) {
 		"option/projectConfigRoot":                      {o{ProjectConfigRoot: "/p"}, argv("--project-config-root=/p")},
 		"option/plugins":                                {o{Plugins: []dialect.Plugin{{Path: "/p"}}}, argv("--plugin-dir=/p")},
 		"option/plugins.skipMcpDiscovery":               {o{Plugins: []dialect.Plugin{{Path: "/p", SkipMCPDiscovery: true}}}, argv("--plugin-dir-no-mcp=/p")},
-		"option/pluginDelivery":                         {o{Plugins: []dialect.Plugin{{Path: "/p"}}, PluginDelivery: dialect.DeliverInInitialize}, wire{argv: []string{"--await-initialize"}, init: map[string]string{"plugins": `[{"type":"local","path":"/p"}]`}, hold: true}},
+		"option/pluginDelivery":                         {o{Plugins: []dialect.Plugin{{Path: "/p"}}, PluginDelivery: dialect.DeliverInInitialize}, wire{argv: []string{"--await-initialize"}, init: map[string]string{"plugins": `[{"type":"local","path":"/p"}]`}}},
 		"option/debug":                                  {o{Debug: true}, argv("--debug")},
 		"option/debugFile":                              {o{DebugFile: "/d"}, argv("--debug-file=/d")},
 		"option/verbatimPrompts":                        {o{VerbatimPrompts: true}, wire{user: `"client_composed":true`}},
@@ -125,7 +124,6 @@ func checkWire(t *testing.T, o *dialect.Options, want wire) {
 	require.NoError(t, err)
 	assert.Equal(t, compactArgs(want.argv), compactArgs(l.Args[5:]))
 	assert.Empty(t, l.Files)
-	assert.Equal(t, want.hold, l.HoldFirstUserLine)
 
 	env := map[string]string{"CLAUDE_CODE_ENTRYPOINT": "sdk-ts", "CLAUDE_AGENT_SDK_VERSION": "0.3.329", "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"}
 	for name, value := range want.env {

@@ -32,10 +32,8 @@ func (Dialect) Traits() dialect.Traits {
 		QuietBeforeEOF: 250 * time.Millisecond, // it needs about 8 s to exit
 		EOFGrace:       12 * time.Second,
 		TermGrace:      12 * time.Second,
-		KillGrace:      5 * time.Second,
 		InterruptGrace: 5 * time.Second,
 
-		HoldFirstUserLine:    true,
 		ResultAfterCancelled: true, // observed on qodercli 1.1.52
 
 		ProtocolMajor:   "1",
@@ -72,7 +70,7 @@ func (d Dialect) compile(o *dialect.Options) (*build.Problems, *dialect.Launch) 
 	p := &build.Problems{Backend: Name, MCPName: protocol.MCPNameQoder}
 	build.Check(o, p, modes()...)
 	build.CheckShadows(o, p)
-	l := &dialect.Launch{HoldFirstUserLine: true}
+	l := &dialect.Launch{}
 	build.Command(l, o, d.Traits(), p)
 	check(o, l, p)
 	l.Args = arguments(o, l, p)

@@ -62,7 +62,6 @@ func TestProgram(t *testing.T) {
 	l := launch(t, dialect.Options{ParentEnv: []string{"QODERCLI_PATH=/opt/qodercli"}})
 	assert.Equal(t, "/opt/qodercli", l.Path)
 	assert.Equal(t, []string{"qodercli"}, l.Names)
-	assert.True(t, l.HoldFirstUserLine)
 	l = launch(t, dialect.Options{ParentEnv: []string{"QODERCLI_PATH=/opt/old"}, PathToExecutable: "/opt/new"})
 	assert.Equal(t, "/opt/new", l.Path)
 }
@@ -244,7 +243,6 @@ func TestTraits(t *testing.T) {
 	traits := qoder.New().Traits()
 	assert.GreaterOrEqual(t, traits.EOFGrace, 12*time.Second, "it needs 8.6 s after EOF")
 	assert.GreaterOrEqual(t, traits.TermGrace, 9*time.Second, "it needs 8.6 s after SIGTERM")
-	assert.False(t, traits.UserMessageUUIDs)
 	assert.Equal(t, "1", traits.ProtocolMajor)
 	assert.Equal(t, 41, traits.AuthExpiredExit)
 }

@@ -32,9 +32,6 @@ func ParseSettings(raw []byte) (*Settings, error) {
 	return s, nil
 }
 
-// Merged reports whether anything was merged in.
-func (s *Settings) Merged() bool { return s.merged }
-
 // Keys returns the top-level keys in their order.
 func (s *Settings) Keys() []string { return s.doc.Keys() }
 
