@@ -37,6 +37,7 @@ func (r *rules) Initialized(response []byte) ([]machine.Called, error) {
 		}
 		calls = append(calls, machine.Called{Subtype: req.Subtype(), Body: body})
 	}
+	r.options = nil // a copy of the user's, which has served
 	return calls, nil
 }
 

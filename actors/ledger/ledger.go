@@ -60,9 +60,9 @@ type Ledger struct {
 	spare    []machine.Effect
 	outlet   Outlet
 	stream   stream
-	turns    map[string]*Turn    // open, by uuid; nil when there are none
-	calls    map[string]*Call    // open, by id
-	requests map[uint64]*Request // open and given to an actor, or about to be
+	turns    map[string]*Turn // open, by uuid; nil when there are none
+	calls    map[string]*Call // open, by id
+	requests []*Request       // open and given to an actor, or about to be; as they came
 	untaken  [session.KindOther]fifo[*Request]
 	due      Due
 	timer    kernel.Timer // nil: none
@@ -305,7 +305,7 @@ func (l *Ledger) Terminate(reason error) {
 
 // abort ends whatever waits, without the routing.
 func (l *Ledger) abort(reason error) {
-	for _, r := range l.openRequests() {
+	for _, r := range slices.Clone(l.requests) {
 		l.cancel(machine.Cancel{Seq: r.seq})
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.calls)) {

@@ -27,24 +27,25 @@ type Request struct {
 	cancel context.CancelCauseFunc
 }
 
+// keptRoom is for how many open requests a session keeps room.
+const keptRoom = 64
+
 // enter keeps a request that an actor has to take.
 func (l *Ledger) enter(r *Request) {
-	if l.requests == nil {
-		l.requests = make(map[uint64]*Request)
-	}
-	l.requests[r.seq] = r
+	l.requests = append(l.requests, r)
 	l.untaken[r.Kind].push(r)
 	l.due.Kinds[r.Kind] = true
 }
 
 // cancel ends the callback of a request.
 func (l *Ledger) cancel(e machine.Cancel) {
-	r := l.requests[e.Seq]
-	if r == nil {
+	i, ok := slices.BinarySearchFunc(l.requests, e.Seq, func(r *Request, seq uint64) int { return cmp.Compare(r.seq, seq) })
+	if !ok {
 		return
 	}
-	if delete(l.requests, e.Seq); len(l.requests) == 0 {
-		l.requests = nil
+	r := l.requests[i]
+	if l.requests = slices.Delete(l.requests, i, i+1); len(l.requests) == 0 && cap(l.requests) > keptRoom {
+		l.requests = nil // a flood is over
 	}
 	r.over = true
 	if r.cancel != nil {
@@ -149,7 +150,7 @@ func (l *Ledger) failTaken(reason string, which func(*Request) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var seqs []uint64
-	for _, r := range l.openRequests() {
+	for _, r := range l.requests {
 		if r.taken && which(r) {
 			seqs = append(seqs, r.seq)
 		}
@@ -157,16 +158,6 @@ func (l *Ledger) failTaken(reason string, which func(*Request) bool) {
 	if len(seqs) > 0 {
 		l.step(machine.CallbacksLost{Seqs: seqs, Reason: reason})
 	}
-}
-
-// openRequests lists the open requests as they came.
-func (l *Ledger) openRequests() []*Request {
-	all := make([]*Request, 0, len(l.requests))
-	for _, r := range l.requests {
-		all = append(all, r)
-	}
-	slices.SortFunc(all, func(a, b *Request) int { return cmp.Compare(a.seq, b.seq) })
-	return all
 }
 
 // Watches reports whether the session has to hear of each answer to requests of a

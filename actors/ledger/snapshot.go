@@ -39,7 +39,7 @@ func (l *Ledger) Snapshot() Snapshot {
 	if l.readerWaits != "" {
 		s.Waits = append(s.Waits, session.Wait{What: l.readerWaits, Age: now.Sub(l.readerSince)})
 	}
-	for _, r := range l.openRequests() {
+	for _, r := range l.requests {
 		s.Waits = append(s.Waits, session.Wait{
 			What: strings.TrimSpace(r.Kind.String() + " request " + r.name), ID: r.ID, Age: now.Sub(r.Opened), Limit: r.limit,
 		})

@@ -64,6 +64,9 @@ const (
 	requestCost       = 512 // of each, besides its line
 )
 
+// keptRoom is for how many open requests a session keeps room.
+const keptRoom = 64
+
 // request handles a control_request.
 func (m *Routing) request(f protocol.Frame) {
 	r := m.admit(f)
@@ -117,7 +120,7 @@ func (m *Routing) admit(f protocol.Frame) *Request {
 		_ = m.write(m.denialOfAnything(r, "the request has no id"), Denial)
 		return nil
 	}
-	first := m.requests[m.byID[r.id()]]
+	first := m.open[r.id()]
 	switch {
 	case first != nil && first.Who == r.Who:
 		m.repeated(r, "it came again before its answer, and gets the same one")
@@ -157,10 +160,10 @@ var ErrSameID = errors.New("the agent made another request under the same id, an
 
 // keepRequest enters an open request.
 func (m *Routing) keepRequest(r *Request) {
-	if m.requests == nil {
-		m.requests, m.byID = make(map[uint64]*Request), make(map[string]uint64)
+	if m.open == nil {
+		m.open = make(map[string]*Request)
 	}
-	m.requests[r.Seq], m.byID[r.id()] = r, r.Seq
+	m.requests, m.open[r.id()] = append(m.requests, r), r
 	if asksPerson(r.frame.Subtype) {
 		m.gates++
 	}
@@ -180,9 +183,12 @@ func (m *Routing) chargeRequest(r *Request, n int64) {
 
 // dropRequest removes an open request.
 func (m *Routing) dropRequest(r *Request) {
-	delete(m.requests, r.Seq)
-	if delete(m.byID, r.id()); len(m.requests) == 0 {
-		m.requests, m.byID = nil, nil
+	if i, ok := m.find(r.Seq); ok {
+		m.requests = slices.Delete(m.requests, i, i+1)
+	}
+	delete(m.open, r.id())
+	if len(m.requests) == 0 && cap(m.requests) > keptRoom {
+		m.requests, m.open = nil, nil // a flood is over
 	}
 	m.chargeRequest(r, -1)
 	if asksPerson(r.frame.Subtype) {
@@ -200,19 +206,21 @@ func (m *Routing) repeated(r *Request, outcome string) {
 // Open is the number of requests of any kind that wait.
 func (m *Routing) Open() int { return len(m.requests) }
 
-// openRequests lists the open requests as they came.
-func (m *Routing) openRequests() []Request {
-	var all []Request
-	for _, r := range m.requests {
-		all = append(all, *r)
+func (m *Routing) find(seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(m.requests, seq, func(r *Request, seq uint64) int { return cmp.Compare(r.Seq, seq) })
+}
+
+// bySeq is the open request of that number, or nil.
+func (m *Routing) bySeq(seq uint64) *Request {
+	if i, ok := m.find(seq); ok {
+		return m.requests[i]
 	}
-	slices.SortFunc(all, func(a, b Request) int { return cmp.Compare(a.Seq, b.Seq) })
-	return all
+	return nil
 }
 
 // answered gives the one answer of a request. The first one counts.
 func (m *Routing) answered(in Answered) {
-	r := m.requests[in.Seq]
+	r := m.bySeq(in.Seq)
 	switch {
 	case r == nil:
 		if !in.Drop && in.Deny == "" {
@@ -307,8 +315,8 @@ func (m *Routing) deny(r *Request, reason string) {
 }
 
 func (m *Routing) denyAll(reason string) {
-	for _, open := range m.openRequests() {
-		m.deny(m.requests[open.Seq], reason)
+	for _, r := range slices.Clone(m.requests) {
+		m.deny(r, reason)
 	}
 }
 
@@ -321,7 +329,7 @@ func (m *Routing) denyIfClosing() {
 // withdraw handles a control_cancel_request: the callback's context ends and no
 // answer is sent. The same request made again is a new one.
 func (m *Routing) withdraw(f protocol.Frame) {
-	r := m.requests[m.byID[f.ID.Text()]]
+	r := m.open[f.ID.Text()]
 	if r == nil || !r.frame.ID.Equal(f.ID) {
 		return // too late: the answer is on its way, and the agent ignores it
 	}

@@ -72,8 +72,8 @@ type State struct {
 type Routing struct {
 	State
 	cfg      Config
-	requests map[uint64]*Request // open, by Seq; State.Requests is empty meanwhile
-	byID     map[string]uint64   // open, by the text of their ids
+	requests []*Request          // open, as they came; State.Requests is empty meanwhile
+	open     map[string]*Request // the same, by the text of their ids
 	gates    int                 // of the open ones, those that wait for a person
 	now      time.Time
 	out      []Effect
@@ -116,7 +116,9 @@ func Restore(s State, cfg Config) *Routing {
 func (m *Routing) Snapshot() State {
 	s := m.State
 	s.Turns, s.Calls = slices.Clone(s.Turns), slices.Clone(s.Calls)
-	s.Requests = m.openRequests()
+	for _, r := range m.requests {
+		s.Requests = append(s.Requests, *r)
+	}
 	s.Past.Answers, s.Past.Ran = slices.Clone(s.Past.Answers), slices.Clone(s.Past.Ran)
 	s.Strays.Kept = slices.Clone(s.Strays.Kept)
 	s.Facts.Tasks = slices.Clone(s.Facts.Tasks)
@@ -177,7 +179,7 @@ func (m *Routing) handle(in Input) {
 		m.fail(&session.EchoError{})
 	case CallbacksLost:
 		for _, seq := range in.Seqs {
-			if r := m.requests[seq]; r != nil {
+			if r := m.bySeq(seq); r != nil {
 				m.deny(r, in.Reason)
 			}
 		}
