@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 	"github.com/agent-troupe/troupe/protocol/tools"
+	"github.com/agent-troupe/troupe/protocol/view"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -50,8 +51,8 @@ func TestViews(t *testing.T) {
 	}
 	all, result := r.once(o, "go [[scn:tour]]")
 
-	var calls sdk.ToolCalls
-	var costs sdk.Costs
+	var calls view.ToolCalls
+	var costs view.Costs
 	for _, m := range all {
 		calls.Add(m)
 		costs.Add(m)
@@ -70,18 +71,18 @@ func TestViews(t *testing.T) {
 		out, err := call.Output()
 		require.NoError(t, err)
 		if i == 9 { // exit 3
-			assert.Equal(t, sdk.CallFailed, call.State)
+			assert.Equal(t, view.CallFailed, call.State)
 			assert.IsType(t, new(tools.Text), out)
 			continue
 		}
-		assert.Equal(t, sdk.CallDone, call.State, call.Name)
+		assert.Equal(t, view.CallDone, call.State, call.Name)
 		assert.NotNil(t, out, call.Name)
 		assert.IsNotType(t, &tools.UnknownOutput{}, out)
 	}
-	assert.Equal(t, []sdk.PlanEntry{
+	assert.Equal(t, []view.PlanEntry{
 		{ID: "1", Content: "One", Description: "first", ActiveForm: "Doing one", Status: tools.StatusCompleted},
 		{ID: "2", Content: "Two", Description: "second", Status: tools.StatusPending, BlockedBy: []string{"1"}},
-	}, sdk.PlanEntries(all...))
+	}, view.PlanEntries(all...))
 	require.Len(t, costs.Turns(), 1)
 	assert.InDelta(t, result.TotalCostUSD, costs.Spent().USD, 1e-9)
 	assert.Zero(t, costs.Gap())
@@ -116,7 +117,7 @@ func TestViewsOfABrokenStream(t *testing.T) {
 // assistant lines.
 func assembled(t *testing.T, all []sdk.Message) {
 	t.Helper()
-	var drafts sdk.Drafts
+	var drafts view.Drafts
 	whole := map[string]sdk.Content{}
 	for _, m := range all {
 		drafts.Add(m)

@@ -241,3 +241,28 @@ type (
 	// does not decode.
 	DeltaUnknown = protocol.DeltaUnknown
 )
+
+// Parts of messages that user interfaces show.
+type (
+	// AbandonedBlocks says which blocks of a response never come as a message.
+	AbandonedBlocks = protocol.AbandonedBlocks
+	// CompactMetadata describes a compaction.
+	CompactMetadata = protocol.CompactMetadata
+	// PermissionDecision is what was decided on a tool call, and by whom.
+	PermissionDecision = protocol.PermissionDecision
+	// ToolResultMeta says how a tool call came to run, or why it did not.
+	ToolResultMeta = protocol.ToolResultMeta
+	// SubagentStats counts the subagents of a session so far.
+	SubagentStats = protocol.SubagentStats
+	// SessionState is what an agent says that it is doing.
+	SessionState = protocol.SessionState
+	// TaskPatch is the change of a task.
+	TaskPatch = protocol.TaskPatch
+)
+
+// The states in a [SessionStateChangedMessage].
+const (
+	SessionIdle           = protocol.SessionIdle
+	SessionRunning        = protocol.SessionRunning
+	SessionRequiresAction = protocol.SessionRequiresAction
+)

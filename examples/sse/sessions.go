@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-troupe/troupe/protocol/view"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -96,6 +97,8 @@ func (s *sessions) control(do func(context.Context, *sdk.Client, *http.Request) 
 
 // stream is one page's events. Messages and states come from two goroutines.
 type stream struct {
+	calls view.ToolCalls // used by show alone
+
 	mu   sync.Mutex
 	w    http.ResponseWriter
 	over bool
@@ -128,11 +131,17 @@ func (s *stream) send(kind string, data any) {
 
 // show sends what of a message is for the page.
 func (s *stream) show(m sdk.Message) {
-	for _, call := range sdk.ToolUses(m) {
-		s.send("call", map[string]any{"name": call.Name, "input": call.Input})
-	}
-	for _, result := range sdk.ToolResults(m) {
-		s.send("output", result.Content.Text())
+	for _, call := range s.calls.Add(m) { // those that m says something new of
+		switch {
+		case call.State != view.CallRunning:
+			output := string(call.State)
+			if call.Result != nil {
+				output = call.Result.Content.Text()
+			}
+			s.send("output", output)
+		case call.Elapsed == 0: // it begins; later ones are signs of life
+			s.send("call", map[string]any{"name": call.Name, "input": call.Raw})
+		}
 	}
 	switch m := m.(type) {
 	case *sdk.PartialAssistantMessage:
@@ -140,6 +149,7 @@ func (s *stream) show(m sdk.Message) {
 			s.send("text", text)
 		}
 	case *sdk.ResultMessage:
+		s.calls.Forget() // the page has them
 		done := map[string]any{"ok": !m.Failed()}
 		if strings.HasPrefix(m.TerminalReason, "aborted") {
 			done["why"] = "stopped"

@@ -10,5 +10,8 @@
 //
 // A message that comes again counts once: see [Replayed].
 //
+// Programs import this package for it; package sdk has no names of its own for
+// these types.
+//
 // What must not live here: I/O, clocks, sessions, and anything that decides.
 package view

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/protocol/tools"
+	"github.com/agent-troupe/troupe/protocol/view"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -87,15 +88,15 @@ func TestViewsOfASession(t *testing.T) {
 			scripted.Text("There is a file.")))
 		o.IncludePartialMessages = true
 		o.CanUseTool = allowed
-		var drafts sdk.Drafts
-		var calls sdk.ToolCalls
-		var costs sdk.Costs
+		var drafts view.Drafts
+		var calls view.ToolCalls
+		var costs view.Costs
 		for m, err := range sdk.Query(w.Context(), sdk.Input("What is here?"), o) {
 			require.NoError(w, err)
 			drafts.Add(m)
 			calls.Add(m)
 			costs.Add(m)
-			assert.False(w, sdk.Replayed(m))
+			assert.False(w, view.Replayed(m))
 		}
 		var text []string
 		for _, d := range drafts.All() {
@@ -106,36 +107,11 @@ func TestViewsOfASession(t *testing.T) {
 		assert.Equal(w, []string{"Let me look.", "There is a file."}, text)
 		require.Len(w, calls.All(), 1)
 		call := calls.All()[0]
-		assert.Equal(w, sdk.CallDone, call.State)
+		assert.Equal(w, view.CallDone, call.State)
 		bash, err := call.Input()
 		require.NoError(w, err)
 		assert.Equal(w, "ls", bash.(*tools.BashInput).Command)
 		assert.Len(w, costs.Turns(), 1)
 		assert.Zero(w, costs.Gap())
 	})
-}
-
-func ExampleToolCalls() {
-	opts := &sdk.Options{CanUseTool: allowed, Backend: played(
-		&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "make"}, Result: "built"},
-		scripted.Text("It builds."))}
-	var calls sdk.ToolCalls
-	for m, err := range sdk.Query(context.Background(), sdk.Input("Build it."), opts) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		for _, call := range calls.Add(m) {
-			in, err := call.Input()
-			if err != nil {
-				continue // the model wrote something else
-			}
-			if bash, ok := in.(*tools.BashInput); ok {
-				fmt.Println(bash.Command, call.State)
-			}
-		}
-	}
-	// Output:
-	// make running
-	// make done
 }
