@@ -120,6 +120,11 @@ func TestGateProof(t *testing.T) {
 				require.ErrorAs(t, r.GatesOff(), &off)
 				assert.Equal(t, tc.seen, off.Seen)
 				assert.Contains(t, off.Error(), "CLAUDE_CODE_SIMPLE")
+				r.Take(session.KindPermission)
+				r.wrote()
+				r.read(permission("late"))
+				assert.Empty(t, r.Take(session.KindPermission), "no gate is asked any more")
+				assert.Equal(t, []string{"late " + deny("the agent calls no hooks")}, r.answers())
 			}
 		})
 	}
