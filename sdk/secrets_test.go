@@ -40,6 +40,8 @@ func TestLoadErrorsShowNoSecrets(t *testing.T) {
 		require.Error(t, err, doc)
 		assert.NotContains(t, err.Error(), "SECRET", doc)
 	}
+	_, err := LoadOptions(strings.NewReader(`{"maxTurns":{"$env":"${K}"}}`), ExpandWith(func(string) (string, bool) { return "12.75", true }))
+	require.ErrorContains(t, err, "maxTurns is another value, and has to be a whole number")
 }
 
 // A document on one line is read in the time of its length.

@@ -67,8 +67,12 @@ func (r *reader) value(s *schema, n *Node, at string) *Node {
 		out.Kind, out.Text = Number, strconv.FormatInt(i, 10)
 	case slices.Contains(s.Type, "number"):
 		f, err := strconv.ParseFloat(n.Text, 64)
-		if err != nil || s.Minimum != nil && f < *s.Minimum {
-			r.fail(n, at, "is "+n.shown()+", which is out of range", "")
+		if err != nil {
+			r.fail(n, at, "is "+n.shown()+", which is out of range", "give a smaller number")
+			return nil
+		}
+		if s.Minimum != nil && f < *s.Minimum {
+			r.fail(n, at, "is "+n.shown()+", which is out of range", fmt.Sprintf("give %v or more", *s.Minimum))
 			return nil
 		}
 		out.Kind, out.Text = Number, strconv.FormatFloat(f, 'g', -1, 64)
@@ -199,7 +203,7 @@ func (r *reader) property(s *schema, name, key string, n *Node, at string) *Node
 		ms, _ := strconv.ParseFloat(v.Text, 64) // check has done so
 		ns := ms * float64(time.Millisecond)
 		if ns >= 1<<63 || ns < -1<<63 {
-			r.fail(n, at, "is "+n.shown()+", which is out of range", "")
+			r.fail(n, at, "is "+n.shown()+", which is out of range", "give a smaller number")
 			return nil
 		}
 		d = time.Duration(ns)

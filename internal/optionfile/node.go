@@ -67,7 +67,7 @@ func ParseJSON(raw []byte) (*Node, error) {
 	if !json.Valid(raw) { // the decoder alone would take an open list for a whole one
 		return nil, errors.New("is not JSON")
 	}
-	d := &jsonReader{dec: json.NewDecoder(bytes.NewReader(raw)), raw: raw}
+	d := &jsonReader{dec: json.NewDecoder(bytes.NewReader(raw)), at: place{raw: raw}}
 	d.dec.UseNumber()
 	return d.value()
 }
@@ -75,31 +75,34 @@ func ParseJSON(raw []byte) (*Node, error) {
 // jsonReader reads a valid JSON document.
 type jsonReader struct {
 	dec *json.Decoder
-	raw []byte
-	// line and column are those of offset, from 0.
-	offset, line, column int
+	at  place
 }
 
-// place is the line and column of the next token.
-func (d *jsonReader) place() (line, column int) {
-	at := int(d.dec.InputOffset())
-	for at < len(d.raw) && bytes.IndexByte([]byte(" \t\r\n,:"), d.raw[at]) >= 0 {
-		at++
-	}
-	for ; d.offset < at; d.offset++ {
-		switch c := d.raw[d.offset]; {
+// place is a place in a document. It only goes forward.
+type place struct {
+	raw                  []byte
+	offset, line, column int // from 0
+}
+
+// node is an empty node at an offset.
+func (p *place) node(offset int) *Node {
+	for ; p.offset < offset; p.offset++ {
+		switch c := p.raw[p.offset]; {
 		case c == '\n':
-			d.line, d.column = d.line+1, 0
+			p.line, p.column = p.line+1, 0
 		case c&0xC0 != 0x80: // the first byte of a character
-			d.column++
+			p.column++
 		}
 	}
-	return d.line + 1, d.column + 1
+	return &Node{line: p.line + 1, column: p.column + 1}
 }
 
 func (d *jsonReader) value() (*Node, error) {
-	n := &Node{}
-	n.line, n.column = d.place()
+	next := int(d.dec.InputOffset())
+	for next < len(d.at.raw) && bytes.IndexByte([]byte(" \t\r\n,:"), d.at.raw[next]) >= 0 {
+		next++
+	}
+	n := d.at.node(next)
 	t, err := d.dec.Token()
 	if err != nil {
 		return nil, err

@@ -91,7 +91,8 @@ func (r *reader) parse(raw []byte) *Node {
 	}
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
 	if !utf8.Valid(raw) {
-		r.notText(raw)
+		at := place{raw: raw}
+		r.fail(at.node(validPrefix(raw)), "", "is not UTF-8", "save the file as UTF-8")
 		return nil
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -107,20 +108,17 @@ func (r *reader) parse(raw []byte) *Node {
 	return r.parseYAML(string(raw))
 }
 
-// notText reports the first byte that is not UTF-8.
-func (r *reader) notText(raw []byte) {
-	at := &Node{line: 1, column: 1}
-	for len(raw) > 0 {
-		c, size := utf8.DecodeRune(raw)
+// validPrefix is how many bytes come before the first that is not UTF-8.
+func validPrefix(raw []byte) int {
+	n := 0
+	for n < len(raw) {
+		c, size := utf8.DecodeRune(raw[n:])
 		if c == utf8.RuneError && size == 1 {
 			break
 		}
-		if at.column++; c == '\n' {
-			at.line, at.column = at.line+1, 1
-		}
-		raw = raw[size:]
+		n += size
 	}
-	r.fail(at, "", "is not UTF-8", "save the file as UTF-8")
+	return n
 }
 
 // envTemplate finds ${NAME} and ${NAME:-default}.
