@@ -9,15 +9,21 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/agent-troupe/troupe/internal/optionfile"
 )
 
-// optionsSchema describes what LoadOptions reads. It is made from Options: see
+// schemaFile describes what LoadOptions reads. It is made from Options: see
 // docs/schema_test.go.
 //
 //go:embed options.schema.json
-var optionsSchema []byte
+var schemaFile []byte
+
+// optionsSchema is schemaFile, which takes 2 ms to read.
+var optionsSchema = sync.OnceValues(func() (*optionfile.Schema, error) { //nolint:gochecknoglobals // read once, then never changed
+	return optionfile.ParseSchema(schemaFile)
+})
 
 // LoadOption changes how [LoadOptions] reads.
 type LoadOption func(*loadSettings)
@@ -81,10 +87,11 @@ func loadOptions(file string, in io.Reader, opts []LoadOption) (*Options, error)
 	for _, o := range opts {
 		o(s)
 	}
-	doc, mistakes, err := optionfile.Read(raw, optionsSchema, s.lookup)
+	schema, err := optionsSchema()
 	if err != nil {
 		return nil, fmt.Errorf("load options: %w", err)
 	}
+	doc, mistakes := schema.Read(raw, s.lookup)
 	if len(mistakes) > 0 {
 		all := make([]error, len(mistakes))
 		for i, m := range mistakes {

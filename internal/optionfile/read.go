@@ -27,30 +27,40 @@ type Mistake struct {
 	Fix          string // what to do; may be ""
 }
 
-// Read reads a file that a schema describes, and returns it as JSON; nil if
-// there is a mistake. Mistakes are in the order of the file. lookup finds the
-// variables of the environment that values ask for. An error is about the schema.
-func Read(raw, described []byte, lookup func(name string) (string, bool)) ([]byte, []Mistake, error) {
-	r := &reader{lookup: lookup, env: regexp.MustCompile(envTemplate)}
-	if err := json.Unmarshal(described, &r.schema); err != nil {
-		return nil, nil, fmt.Errorf("read the schema of options: %w", err)
+// Schema describes a file. It may be used by several goroutines.
+type Schema struct{ root schema }
+
+// ParseSchema reads a JSON schema. It knows the keywords that the schema of
+// options uses, and passes over all others.
+func ParseSchema(raw []byte) (*Schema, error) {
+	s := &Schema{}
+	if err := json.Unmarshal(raw, &s.root); err != nil {
+		return nil, fmt.Errorf("read the schema of options: %w", err)
 	}
+	return s, nil
+}
+
+// Read reads a file that s describes, and returns it as JSON; nil if there is a
+// mistake. Mistakes are in the order of the file. lookup finds the variables of
+// the environment that values ask for.
+func (s *Schema) Read(raw []byte, lookup func(name string) (string, bool)) ([]byte, []Mistake) {
+	r := &reader{schema: &s.root, lookup: lookup, env: regexp.MustCompile(envTemplate)}
 	doc := []byte("{}")
 	if root := r.parse(raw); root != nil {
-		if root = r.check(&r.schema, r.expand(root, ""), ""); root != nil {
+		if root = r.check(r.schema, r.expand(root, ""), ""); root != nil {
 			r.rewrite(root)
 			doc = root.JSON()
 		}
 	}
 	if len(r.mistakes) > 0 {
-		return nil, r.sorted(), nil
+		return nil, r.sorted()
 	}
-	return doc, nil, nil
+	return doc, nil
 }
 
 // reader reads one file.
 type reader struct {
-	schema   schema // of the whole file
+	schema   *schema // of the whole file
 	lookup   func(string) (string, bool)
 	env      *regexp.Regexp
 	mistakes []Mistake

@@ -15,11 +15,11 @@ import (
 
 func read(t *testing.T, doc string) ([]byte, []optionfile.Mistake) {
 	t.Helper()
-	schema, err := os.ReadFile("../../sdk/options.schema.json")
+	raw, err := os.ReadFile("../../sdk/options.schema.json")
 	require.NoError(t, err)
-	out, mistakes, err := optionfile.Read([]byte(doc), schema, func(string) (string, bool) { return "", false })
+	schema, err := optionfile.ParseSchema(raw)
 	require.NoError(t, err)
-	return out, mistakes
+	return schema.Read([]byte(doc), func(string) (string, bool) { return "", false })
 }
 
 // 400 KiB of any one byte are read or refused at once: the parser of YAML alone
