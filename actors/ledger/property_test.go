@@ -319,6 +319,7 @@ func (m *model) userTurnsOff() {
 
 func (m *model) timePasses() {
 	pass(m.t, m.sched, time.Duration(rapid.IntRange(1, 6).Draw(m.rt, "seconds"))*time.Second)
+	pass(m.t, m.sched, 0) // a deadline of this instant whose timer was set meanwhile
 	now := m.sched.Now()
 	for _, c := range m.calls {
 		if c.ended == nil && now.Sub(c.opened) >= 10*time.Second {
