@@ -4,12 +4,7 @@ import (
 	"fmt"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
-	"github.com/agent-troupe/troupe/actors/hooks"
-	"github.com/agent-troupe/troupe/actors/inquiry"
-	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/actors/message"
-	"github.com/agent-troupe/troupe/actors/modelpolicy"
-	"github.com/agent-troupe/troupe/actors/permission"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -21,13 +16,6 @@ type callbacks struct {
 	core *Core
 	driver[message.ToCallbacks]
 	failure error
-}
-
-var callbackKinds = [...]struct { //nolint:gochecknoglobals // only read
-	name string
-	kind session.Kind
-}{
-	{"hooks", session.KindHook}, {"permission", session.KindPermission}, {"mcp", session.KindMCP}, {"modelpolicy", session.KindModelPolicy}, {"inquiry", session.KindInquiry},
 }
 
 func newCallbacks(k *Core) (*callbacks, error) {
@@ -56,9 +44,9 @@ func (b *callbacks) Start(c *kernel.Context[message.ToCallbacks]) error {
 
 // look starts the actors that requests wait for.
 func (b *callbacks) look(c *kernel.Context[message.ToCallbacks]) error {
-	for _, k := range callbackKinds {
-		if b.core.Ledger.Waiting(k.kind) {
-			if err := b.want(c, k.name); err != nil {
+	for i := range kinds {
+		if b.core.Ledger.Waiting(session.Kind(i)) {
+			if err := b.want(c, kinds[i].actor); err != nil {
 				return err
 			}
 		}
@@ -68,8 +56,8 @@ func (b *callbacks) look(c *kernel.Context[message.ToCallbacks]) error {
 
 // uncalled reports whether requests wait for an actor that calls back.
 func (k *Core) uncalled() bool {
-	for _, kind := range callbackKinds {
-		if k.Ledger.Waiting(kind.kind) {
+	for i := range kinds {
+		if k.Ledger.Waiting(session.Kind(i)) {
 			return true
 		}
 	}
@@ -94,12 +82,8 @@ func (b *callbacks) Handle(c *kernel.Context[message.ToCallbacks], m message.ToC
 // ChildDown implements [kernel.ChildObserver].
 func (b *callbacks) ChildDown(c *kernel.Context[message.ToCallbacks], d kernel.Down) error {
 	b.down(c, d, func(child string) {
-		for _, k := range callbackKinds {
-			if k.name == child {
-				b.core.Ledger.FailTaken(k.kind, "the host could not decide")
-				b.core.changed()
-			}
-		}
+		b.core.Ledger.FailTaken(kindOfActor(child), "the host could not decide")
+		b.core.changed()
 	})
 	return b.failure
 }
@@ -108,26 +92,14 @@ func (b *callbacks) ChildDown(c *kernel.Context[message.ToCallbacks], d kernel.D
 func (b *callbacks) Stop(*kernel.Context[message.ToCallbacks]) {}
 
 func (b *callbacks) spawnChild(c *kernel.Context[message.ToCallbacks], child, name string, _ int) (kernel.Located, error) {
-	var kind session.Kind
-	for _, k := range callbackKinds {
-		if k.name == child {
-			kind = k.kind
-		}
-	}
+	kind := kindOfActor(child)
 	return spawnAt[message.ToCallbacks, message.ToCallback](c, name, b.core.newCallback(kind), &b.core.callback[kind])
 }
 
 func (k *Core) newCallback(kind session.Kind) *dispatch.Actor {
-	switch kind {
-	case session.KindHook:
-		return hooks.New(k.Ledger, k.cfg.Dialect, k.cfg.Hooks, k.gated)
-	case session.KindPermission:
-		return permission.New(k.Ledger, k.cfg.Dialect, k.cfg.CanUseTool, k.cfg.PermissionTimeout, k.gated)
-	case session.KindMCP:
-		return mcp.New(k.Ledger, k.Bridge, k.gated)
-	case session.KindInquiry:
-		return inquiry.New(k.Ledger, k.cfg.Dialect, k.cfg.Inquiries, k.gated)
-	default:
-		return modelpolicy.New(k.Ledger, k.cfg.Dialect, k.cfg.ResolveModel, k.cfg.ResolveModelLimit, k.gated)
+	spec := &kinds[kind]
+	return &dispatch.Actor{
+		Kind: kind, Ledger: k.Ledger, Prepare: spec.prepare(k), Changed: k.gated,
+		AsksPeople: len(spec.people) > 0, Refuses: spec.refuses,
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
-	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -35,6 +34,12 @@ func asked(t *testing.T, inner string) protocol.Frame {
 	f, err := protocol.ParseFrame([]byte(`{"type":"control_request","request_id":"r","request":` + inner + `}`))
 	require.NoError(t, err)
 	return f
+}
+
+// denied is the answer of a request that no callback answers.
+func denied(r *rules, f protocol.Frame, reason string) (response []byte, errText string) {
+	kind, _ := r.KindOf(f.Subtype)
+	return r.Denial(kind, f, reason)
 }
 
 // TestWhatIsAnsweredForACallback is fail-closed: what a gate gets when its
@@ -60,7 +65,7 @@ func TestWhatIsAnsweredForACallback(t *testing.T) {
 			t.Parallel()
 			for _, d := range []dialect.Dialect{claude.New(), qoder.New()} {
 				f := asked(t, c.inner)
-				response, errText := rulesOf(d, registered...).Denial(machine.KindOf(f.Subtype), f, "the reason")
+				response, errText := denied(rulesOf(d, registered...), f, "the reason")
 				if c.response == "" {
 					assert.Empty(t, response, d.Name())
 					assert.Equal(t, "the reason", errText, d.Name())
@@ -91,7 +96,7 @@ func TestWhoeverCouldNotBeAskedHasNotAgreed(t *testing.T) {
 		{qoder.New(), `{"type":"resolve_session_artifacts"}`, "", "why"},
 	} {
 		f := asked(t, c.inner)
-		response, errText := rulesOf(c.dialect).Denial(machine.KindOf(f.Subtype), f, "why")
+		response, errText := denied(rulesOf(c.dialect), f, "why")
 		assert.Equal(t, c.errText, errText, c.inner)
 		if c.response == "" {
 			assert.Empty(t, response)

@@ -5,11 +5,8 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/actors/hooks"
-	"github.com/agent-troupe/troupe/actors/inquiry"
-	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/machine"
-	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -39,28 +36,6 @@ func (r *rules) Initialized(response []byte) ([]machine.Called, error) {
 	}
 	r.options = nil // a copy of the user's, which has served
 	return calls, nil
-}
-
-// Denial implements [machine.Rules]: gates are denied, tools report an error, and
-// the rest is told that it failed.
-func (r *rules) Denial(kind session.Kind, f protocol.Frame, reason string) (response []byte, errText string) {
-	switch kind {
-	case session.KindPermission:
-		ask := &protocol.CanUseToolRequest{}
-		if req, err := protocol.DecodeAgentRequest(f); err == nil {
-			if typed, ok := req.(*protocol.CanUseToolRequest); ok {
-				ask = typed
-			}
-		}
-		return r.dialect.PermissionFailure(ask, reason), ""
-	case session.KindHook:
-		return hooks.Denial(r.dialect, r.hooks, f, reason)
-	case session.KindMCP:
-		return mcp.Denial(f, reason)
-	case session.KindInquiry:
-		return inquiry.Denial(r.dialect, f, reason)
-	}
-	return nil, reason
 }
 
 // CheckVersion compares majors. What is no version is let through, as the vendor's

@@ -17,13 +17,12 @@ const (
 )
 
 func (k Kind) String() string {
-	names := [...]string{"permission", "hook", "mcp", "model policy", "inquiry", "other"}
+	names := [...]string{
+		KindPermission: "permission", KindHook: "hook", KindMCP: "mcp",
+		KindModelPolicy: "model policy", KindInquiry: "inquiry", KindOther: "other",
+	}
 	if k < 0 || int(k) >= len(names) {
 		return fmt.Sprintf("kind(%d)", int(k))
 	}
 	return names[k]
 }
-
-// AsksPeople reports whether requests of the kind may wait for a person. The
-// session is in [StateAwaitingHost] while one does.
-func (k Kind) AsksPeople() bool { return k == KindPermission || k == KindInquiry }

@@ -45,7 +45,7 @@ func TestATaskLooksWhileItsDeadlineIsOver(t *testing.T) {
 	}
 	var at kernel.Address[message.ToCallback]
 	err := kernel.SpawnRoot(r.sys, "permission", &at, &dispatch.Actor{
-		Kind: session.KindPermission, Ledger: r.Ledger, Prepare: prepare,
+		Kind: session.KindPermission, AsksPeople: true, Ledger: r.Ledger, Prepare: prepare,
 		Changed: func(*kernel.Worker) { // a is late; b, too, and its task is let go
 			first.Do(func() { close(begin); <-looked })
 		},

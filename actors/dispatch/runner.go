@@ -85,12 +85,18 @@ func (j *Job) done() {
 // Prepare turns a request into a job. An error fails the request at once.
 type Prepare func(r *ledger.Request) (Job, error)
 
-// Actor is the behaviour that all four callback actors share.
+// Actor is the behaviour that all callback actors share.
 type Actor struct {
 	Kind    session.Kind
 	Ledger  *ledger.Ledger
 	Prepare Prepare
-	// Changed tells the session that a gate was opened or answered.
+	// AsksPeople: some requests of the kind wait for a person, which the session's
+	// state shows.
+	AsksPeople bool
+	// Refuses: a [Refusal] is answered as an error. Without it the request is denied,
+	// as a gate must be: the agent may take an error for a yes.
+	Refuses bool
+	// Changed tells the session that a request was taken or answered.
 	Changed func(*kernel.Worker)
 
 	mu      sync.Mutex // tasks take themselves out
@@ -201,7 +207,7 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 // over is what comes after a callback: its answer is written, which blocks while
 // the agent does not read, and the session hears, which does not wait for that.
 func (a *Actor) over(system *kernel.System, write func()) (then func(*kernel.Worker)) {
-	if !a.Ledger.Watches(a.Kind) {
+	if !a.watched() {
 		write()
 		return nil
 	}
@@ -254,8 +260,7 @@ func (a *Actor) fail(r *ledger.Request, name string, err error) {
 	}
 	var refusal *Refusal
 	var answered bool
-	// A gate is never answered with an error: the agent may take it for a yes.
-	if errors.As(err, &refusal) && a.Kind != session.KindHook && a.Kind != session.KindPermission {
+	if a.Refuses && errors.As(err, &refusal) {
 		answered = a.Ledger.Refuse(r, refusal.Text, refusal.Code)
 	} else {
 		answered = a.Ledger.Fail(r, reason, err)
@@ -288,9 +293,12 @@ func (a *Actor) leave(request *ledger.Request) {
 	delete(a.running, request)
 }
 
+// watched reports whether the session has to be told of each answer.
+func (a *Actor) watched() bool { return a.AsksPeople || a.Ledger.Watches() }
+
 // changed tells the session, which shows that a person is asked.
 func (a *Actor) changed(w *kernel.Worker) {
-	if a.Ledger.Watches(a.Kind) {
+	if a.watched() {
 		a.Changed(w)
 	}
 }

@@ -37,6 +37,8 @@ type rig struct {
 	prepare dispatch.Prepare
 	ref     *kernel.Address[message.ToCallback] // of the present incarnation
 	lives   int
+	// asksNobody: no request waits for a person.
+	asksNobody bool
 
 	mu      sync.Mutex
 	lines   []string
@@ -98,7 +100,7 @@ func (r *rig) start() {
 	r.lives++
 	r.ref = &kernel.Address[message.ToCallback]{}
 	err := kernel.SpawnRoot(r.sys, fmt.Sprintf("permission#%d", r.lives), r.ref, &dispatch.Actor{
-		Kind: session.KindPermission, Ledger: r.Ledger, Prepare: func(q *ledger.Request) (dispatch.Job, error) { return r.prepare(q) },
+		Kind: session.KindPermission, AsksPeople: !r.asksNobody, Ledger: r.Ledger, Prepare: func(q *ledger.Request) (dispatch.Job, error) { return r.prepare(q) },
 		Changed: func(*kernel.Worker) { r.mu.Lock(); r.changed++; r.mu.Unlock() },
 	})
 	require.NoError(r.t, err)
@@ -236,6 +238,32 @@ func TestARequestThatCannotBePrepared(t *testing.T) {
 	assert.Equal(t, []string{"p " + deny("the callback failed"), "q " + deny("the callback failed")}, r.answers())
 	require.Len(t, eventsOf[session.CallbackFailed](r), 2)
 	assert.Positive(t, r.changed, "the session is told that the gate is closed")
+}
+
+// TestTheSessionIsToldOfAnswers that its state shows, or that its close waits for.
+func TestTheSessionIsToldOfAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ people, closing, told bool }{
+		"a person's":              {people: true, told: true},
+		"another's":               {},
+		"another's, in the close": {closing: true, told: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := inSim(t, func(context.Context, *ledger.Request) (json.RawMessage, error) { return json.RawMessage(allow), nil }, 0)
+			require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
+			r.asksNobody = !c.people
+			r.start()
+			if c.closing {
+				r.Serve(true)
+				r.BeginClosing(false)
+			}
+			r.read(ask("p"))
+			r.pass(0)
+			assert.Equal(t, []string{"p " + allow}, r.answers())
+			assert.Equal(t, c.told, r.changed > 0)
+		})
+	}
 }
 
 func TestACallbackThatNeverReturns(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -82,10 +81,10 @@ func matchers(all []Hook) []matcher {
 // noOpinion is the answer of a hook that the call does not match.
 func noOpinion(context.Context) (json.RawMessage, error) { return json.RawMessage("{}"), nil }
 
-// New returns the actor.
-func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func(*kernel.Worker)) *dispatch.Actor {
+// Prepare returns how requests become calls of the hooks.
+func Prepare(d dialect.Dialect, all []Hook) dispatch.Prepare {
 	match := matchers(all)
-	prepare := func(r *ledger.Request) (dispatch.Job, error) {
+	return func(r *ledger.Request) (dispatch.Job, error) {
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {
 			return dispatch.Job{}, fmt.Errorf("hook_callback request: %w", err)
@@ -127,7 +126,6 @@ func New(l *ledger.Ledger, d dialect.Dialect, all []Hook, changed func(*kernel.W
 			},
 		}, nil
 	}
-	return &dispatch.Actor{Kind: session.KindHook, Ledger: l, Prepare: prepare, Changed: changed}
 }
 
 // isObject reports whether the output of a hook begins like one. Null is none:

@@ -17,7 +17,6 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -29,8 +28,8 @@ func fire(callback, input string) string {
 func actor(t *testing.T, all []hooks.Hook) *dispatchtest.Rig {
 	t.Helper()
 	return dispatchtest.New(t,
-		func(r *dispatchtest.Rig) *dispatch.Actor {
-			return hooks.New(r.Ledger, claude.New(), all, func(*kernel.Worker) {})
+		func(*dispatchtest.Rig) *dispatch.Actor {
+			return &dispatch.Actor{Kind: session.KindHook, Prepare: hooks.Prepare(claude.New(), all)}
 		},
 		func(f protocol.Frame, reason string) ([]byte, string) {
 			return hooks.Denial(claude.New(), all, f, reason)
@@ -215,8 +214,8 @@ func TestAHookThatMayFail(t *testing.T) {
 func TestTheTextForAnUnknownHookIsTheDialects(t *testing.T) {
 	t.Parallel()
 	r := dispatchtest.New(t,
-		func(r *dispatchtest.Rig) *dispatch.Actor {
-			return hooks.New(r.Ledger, qoder.New(), nil, func(*kernel.Worker) {})
+		func(*dispatchtest.Rig) *dispatch.Actor {
+			return &dispatch.Actor{Kind: session.KindHook, Prepare: hooks.Prepare(qoder.New(), nil)}
 		},
 		func(f protocol.Frame, reason string) ([]byte, string) {
 			return hooks.Denial(qoder.New(), nil, f, reason)

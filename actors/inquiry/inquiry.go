@@ -8,7 +8,6 @@ import (
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -35,10 +34,9 @@ type Callbacks struct {
 	SessionArtifacts session.ResolveSessionArtifacts
 }
 
-// New returns the actor.
-func New(l *ledger.Ledger, d dialect.Dialect, callbacks Callbacks, changed func(*kernel.Worker)) *dispatch.Actor {
-	a := &answers{callbacks: callbacks, dialect: d}
-	return &dispatch.Actor{Kind: session.KindInquiry, Ledger: l, Prepare: a.prepare, Changed: changed}
+// Prepare returns how requests become calls of the callbacks.
+func Prepare(d dialect.Dialect, callbacks Callbacks) dispatch.Prepare {
+	return (&answers{callbacks: callbacks, dialect: d}).prepare
 }
 
 type answers struct {

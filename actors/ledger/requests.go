@@ -160,12 +160,12 @@ func (l *Ledger) failTaken(reason string, which func(*Request) bool) {
 	}
 }
 
-// Watches reports whether the session has to hear of each answer to requests of a
-// kind: its state shows those that wait for people, and a close waits for all.
-func (l *Ledger) Watches(kind session.Kind) bool {
+// Watches reports whether the session is closing and waits for the answers to all
+// requests, so that it has to be told of each.
+func (l *Ledger) Watches() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return kind.AsksPeople() || l.routing.Closing && l.routing.Serving
+	return l.routing.Closing && l.routing.Serving
 }
 
 // Gates is the number of requests that wait for a person: permissions,

@@ -65,7 +65,6 @@ func TestRequestsAreSortedByKind(t *testing.T) {
 	} {
 		r := newRig(t)
 		r.read(request("x", subtype))
-		assert.Equal(t, kind, machine.KindOf(subtype), subtype)
 		if kind == session.KindOther {
 			assert.Equal(t, []string{strings.TrimSpace("x Unsupported control request subtype: " + subtype)}, r.answers())
 			continue

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/internal/machine"
@@ -49,13 +50,11 @@ func (o *outlet) Write(b []byte, as machine.Class) error {
 
 // stubRules are those of no dialect in particular.
 type stubRules struct {
+	dispatchtest.Rules
 	deny         func(k session.Kind, f protocol.Frame, reason string) ([]byte, string)
 	checkVersion func(string) error
 	checkSession func(string) string
 }
-
-func (*stubRules) Initialize(int) ([]byte, error)               { return []byte(`{"subtype":"initialize"}`), nil }
-func (*stubRules) Initialized([]byte) ([]machine.Called, error) { return nil, nil }
 
 func (s *stubRules) CheckVersion(v string) error {
 	if s.checkVersion == nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
-	"github.com/agent-troupe/troupe/session"
 )
 
 // DefaultTimeout is how long a tool call may take when nothing else is said.
@@ -117,12 +116,11 @@ func (b *Bridge) Remove(name string) {
 	delete(b.servers, name)
 }
 
-// New returns the actor.
-func New(l *ledger.Ledger, b *Bridge, changed func(*kernel.Worker)) *dispatch.Actor {
-	prepare := func(r *ledger.Request) (dispatch.Job, error) {
+// Prepare returns how requests become messages for the bridge's servers.
+func Prepare(l *ledger.Ledger, b *Bridge) dispatch.Prepare {
+	return func(r *ledger.Request) (dispatch.Job, error) {
 		return b.prepare(r, func() { l.Drop(r) })
 	}
-	return &dispatch.Actor{Kind: session.KindMCP, Ledger: l, Prepare: prepare, Changed: changed}
 }
 
 // prepare runs on the actor, in the order of the agent's requests: nothing of

@@ -84,7 +84,7 @@ type WorkReady struct{}
 func (FramesReady) toRouter() {}
 func (WorkReady) toRouter()   {}
 
-// ToCallback is what the four callback actors take.
+// ToCallback is what the callback actors take.
 type ToCallback interface{ toCallback() }
 
 // RequestsReady says that requests of the actor's kind wait in the ledger, or,

@@ -9,7 +9,6 @@ import (
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -23,12 +22,13 @@ func expired(limit time.Duration) error {
 	return &dispatch.Spoken{Reason: e.Error(), Err: e}
 }
 
-// New returns the actor. limit zero means 500 ms, negative none.
-func New(l *ledger.Ledger, d dialect.Dialect, resolve session.ResolveModel, limit time.Duration, changed func(*kernel.Worker)) *dispatch.Actor {
+// Prepare returns how requests become calls of resolve. limit zero means 500 ms,
+// negative none.
+func Prepare(d dialect.Dialect, resolve session.ResolveModel, limit time.Duration) dispatch.Prepare {
 	if limit == 0 {
 		limit = DefaultTimeout
 	}
-	prepare := func(r *ledger.Request) (dispatch.Job, error) {
+	return func(r *ledger.Request) (dispatch.Job, error) {
 		job := dispatch.Job{Name: "get_model_policy", Limit: max(limit, 0), SetBy: "ResolveModelTimeout", Expired: func() error { return expired(limit) }}
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {
@@ -50,5 +50,4 @@ func New(l *ledger.Ledger, d dialect.Dialect, resolve session.ResolveModel, limi
 		}
 		return job, nil
 	}
-	return &dispatch.Actor{Kind: session.KindModelPolicy, Ledger: l, Prepare: prepare, Changed: changed}
 }

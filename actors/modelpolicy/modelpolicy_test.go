@@ -15,7 +15,6 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -25,8 +24,8 @@ const ask = `{"type":"control_request","request_id":"m","request":{"subtype":"ge
 func policy(t *testing.T, d dialect.Dialect, resolve session.ResolveModel, limit time.Duration) *dispatchtest.Rig {
 	t.Helper()
 	return dispatchtest.New(t,
-		func(r *dispatchtest.Rig) *dispatch.Actor {
-			return modelpolicy.New(r.Ledger, d, resolve, limit, func(*kernel.Worker) {})
+		func(*dispatchtest.Rig) *dispatch.Actor {
+			return &dispatch.Actor{Kind: session.KindModelPolicy, Refuses: true, Prepare: modelpolicy.Prepare(d, resolve, limit)}
 		},
 		func(_ protocol.Frame, reason string) ([]byte, string) { return nil, reason })
 }

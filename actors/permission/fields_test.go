@@ -14,7 +14,6 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -36,8 +35,8 @@ func told(t *testing.T, d dialect.Dialect, request string) *protocol.CanUseToolR
 func exchange(t *testing.T, d dialect.Dialect, request string, decide session.CanUseTool) string {
 	t.Helper()
 	r := dispatchtest.New(t,
-		func(r *dispatchtest.Rig) *dispatch.Actor {
-			return permission.New(r.Ledger, d, decide, 0, func(*kernel.Worker) {})
+		func(*dispatchtest.Rig) *dispatch.Actor {
+			return &dispatch.Actor{Kind: session.KindPermission, Prepare: permission.Prepare(d, decide, 0)}
 		},
 		func(_ protocol.Frame, reason string) ([]byte, string) {
 			return d.PermissionFailure(&protocol.CanUseToolRequest{ToolUseID: "toolu_1"}, reason), ""
@@ -165,10 +164,10 @@ func TestTheAgentNoLongerWantsToKnow(t *testing.T) {
 		var ended error
 		r = dispatchtest.New(t,
 			func(r *dispatchtest.Rig) *dispatch.Actor {
-				return permission.New(r.Ledger, d, func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				return &dispatch.Actor{Kind: session.KindPermission, Prepare: permission.Prepare(d, func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 					ended = r.Sched.Await(ctx, make(chan struct{}))
 					return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
-				}, 0, func(*kernel.Worker) {})
+				}, 0)}
 			},
 			func(protocol.Frame, string) ([]byte, string) { return []byte(`{}`), "" })
 		r.Ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`, 0)

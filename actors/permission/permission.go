@@ -9,14 +9,13 @@ import (
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
-// New returns the actor. limit zero means none: a person may be asleep.
-func New(l *ledger.Ledger, d dialect.Dialect, decide session.CanUseTool, limit time.Duration, changed func(*kernel.Worker)) *dispatch.Actor {
-	prepare := func(r *ledger.Request) (dispatch.Job, error) {
+// Prepare returns how requests become calls of decide. limit zero means none.
+func Prepare(d dialect.Dialect, decide session.CanUseTool, limit time.Duration) dispatch.Prepare {
+	return func(r *ledger.Request) (dispatch.Job, error) {
 		job := dispatch.Job{Limit: limit, SetBy: "PermissionTimeout"}
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {
@@ -39,5 +38,14 @@ func New(l *ledger.Ledger, d dialect.Dialect, decide session.CanUseTool, limit t
 		}
 		return job, nil
 	}
-	return &dispatch.Actor{Kind: session.KindPermission, Ledger: l, Prepare: prepare, Changed: changed}
+}
+
+// Denial denies a request whose callback gave no answer.
+func Denial(d dialect.Dialect, f protocol.Frame, reason string) (response []byte, errText string) {
+	req, _ := protocol.DecodeAgentRequest(f)
+	ask, ok := req.(*protocol.CanUseToolRequest)
+	if !ok {
+		ask = &protocol.CanUseToolRequest{}
+	}
+	return d.PermissionFailure(ask, reason), ""
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/permission"
 	"github.com/agent-troupe/troupe/dialect/claude"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -26,8 +25,8 @@ func gate(t *testing.T, decide session.CanUseTool, limit time.Duration) *dispatc
 	t.Helper()
 	d := claude.New()
 	return dispatchtest.New(t,
-		func(r *dispatchtest.Rig) *dispatch.Actor {
-			return permission.New(r.Ledger, d, decide, limit, func(*kernel.Worker) {})
+		func(*dispatchtest.Rig) *dispatch.Actor {
+			return &dispatch.Actor{Kind: session.KindPermission, Prepare: permission.Prepare(d, decide, limit)}
 		},
 		func(_ protocol.Frame, reason string) ([]byte, string) {
 			return d.PermissionFailure(&protocol.CanUseToolRequest{ToolUseID: "toolu_1"}, reason), ""

@@ -39,6 +39,20 @@ func (rules) CheckVersion(v string) error {
 
 func (rules) CheckSession(string) string { return "" }
 
+func (rules) KindOf(subtype string) (kind session.Kind, person bool) {
+	switch subtype {
+	case "can_use_tool":
+		return session.KindPermission, true
+	case "hook_callback":
+		return session.KindHook, false
+	case "mcp_message":
+		return session.KindMCP, false
+	case "elicitation":
+		return session.KindInquiry, true
+	}
+	return session.KindOther, false
+}
+
 func (rules) Denial(k session.Kind, _ protocol.Frame, reason string) ([]byte, string) {
 	if k == session.KindHook || k == session.KindPermission {
 		return []byte(`{"behavior":"deny"}`), ""

@@ -12,34 +12,6 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// KindOf sorts a control request by its subtype.
-func KindOf(subtype string) session.Kind {
-	switch subtype {
-	case "can_use_tool":
-		return session.KindPermission
-	case "hook_callback":
-		return session.KindHook
-	case "mcp_message":
-		return session.KindMCP
-	case "get_model_policy":
-		return session.KindModelPolicy
-	case "elicitation", "elicitation_response", "request_user_dialog",
-		"fetch_job_token", "fetch_service_account_token",
-		"memory_should_generate", "skill_evolution_should_review", "resolve_session_artifacts":
-		return session.KindInquiry
-	}
-	return session.KindOther
-}
-
-// asksPerson reports whether the answer may have to wait for a person.
-func asksPerson(subtype string) bool {
-	switch subtype {
-	case "can_use_tool", "elicitation", "elicitation_response", "request_user_dialog":
-		return true
-	}
-	return false
-}
-
 // Request is a control request of the agent that is open: it gets exactly one
 // answer, unless the agent cancels it.
 type Request struct {
@@ -48,6 +20,7 @@ type Request struct {
 	Raw    []byte
 	Opened time.Time
 	Who    Identity
+	Person bool // its answer may have to wait for a person
 	Ran    bool // it was given to the actor of its kind
 
 	frame protocol.Frame
@@ -114,7 +87,8 @@ func (m *Routing) tooManyOpen(r *Request) bool {
 //     is a denial, and nobody is asked.
 func (m *Routing) admit(f protocol.Frame) *Request {
 	m.Seq++
-	r := &Request{Seq: m.Seq, Kind: KindOf(f.Subtype), Raw: f.Raw, Opened: m.now, Who: IdentityOf(&f), frame: f}
+	kind, person := m.cfg.Rules.KindOf(f.Subtype)
+	r := &Request{Seq: m.Seq, Kind: kind, Person: person, Raw: f.Raw, Opened: m.now, Who: IdentityOf(&f), frame: f}
 	if f.ID.IsZero() {
 		m.repeated(r, "it has no id and was denied")
 		_ = m.write(m.denialOfAnything(r, "the request has no id"), Denial)
@@ -164,7 +138,7 @@ func (m *Routing) keepRequest(r *Request) {
 		m.open = make(map[string]*Request)
 	}
 	m.requests, m.open[r.id()] = append(m.requests, r), r
-	if asksPerson(r.frame.Subtype) {
+	if r.Person {
 		m.gates++
 	}
 }
@@ -191,7 +165,7 @@ func (m *Routing) dropRequest(r *Request) {
 		m.requests, m.open = nil, nil // a flood is over
 	}
 	m.chargeRequest(r, -1)
-	if asksPerson(r.frame.Subtype) {
+	if r.Person {
 		m.gates--
 	}
 	if r.Ran {

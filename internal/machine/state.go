@@ -38,6 +38,9 @@ type Rules interface {
 	// CheckSession judges the session's id that it names, and returns what the user
 	// is to be warned of, or "".
 	CheckSession(id string) string
+	// KindOf returns the kind of a control request by its subtype, and whether its
+	// answer may have to wait for a person.
+	KindOf(subtype string) (kind session.Kind, person bool)
 	// Denial is the answer to a request that no callback will answer any more: gates
 	// are denied. errText is used when response is nil.
 	Denial(k session.Kind, f protocol.Frame, reason string) (response []byte, errText string)

@@ -30,7 +30,8 @@ type Rig struct {
 	at kernel.Address[message.ToCallback]
 }
 
-// Rules are those of a dialect that has nothing to say but how to deny.
+// Rules are those of a dialect that has nothing to say but how to deny. They know
+// some subtypes of each kind.
 type Rules struct {
 	Deny func(k session.Kind, f protocol.Frame, reason string) (response []byte, errText string)
 }
@@ -46,6 +47,23 @@ func (Rules) CheckVersion(string) error { return nil }
 
 // CheckSession implements [machine.Rules].
 func (Rules) CheckSession(string) string { return "" }
+
+// KindOf implements [machine.Rules].
+func (Rules) KindOf(subtype string) (kind session.Kind, person bool) {
+	switch subtype {
+	case "can_use_tool":
+		return session.KindPermission, true
+	case "hook_callback":
+		return session.KindHook, false
+	case "mcp_message":
+		return session.KindMCP, false
+	case "get_model_policy":
+		return session.KindModelPolicy, false
+	case "elicitation", "request_user_dialog":
+		return session.KindInquiry, true
+	}
+	return session.KindOther, false
+}
 
 // Denial implements [machine.Rules].
 func (r Rules) Denial(k session.Kind, f protocol.Frame, reason string) (response []byte, errText string) {
@@ -65,7 +83,8 @@ func Begin(l *ledger.Ledger) {
 	}
 }
 
-// New runs what build returns; deny answers for callbacks that fail.
+// New runs what build returns, with the rig's ledger; deny answers for callbacks that
+// fail.
 func New(t *testing.T, build func(*Rig) *dispatch.Actor, deny func(protocol.Frame, string) ([]byte, string)) *Rig {
 	t.Helper()
 	r := &Rig{t: t, Sched: sim.New(1)}
@@ -82,7 +101,9 @@ func New(t *testing.T, build func(*Rig) *dispatch.Actor, deny func(protocol.Fram
 	r.Ledger.SetOutlet(r)
 	Begin(r.Ledger)
 	r.Lines = nil // initialize
-	r.must(kernel.SpawnRoot(sys, "actor", &r.at, build(r)))
+	actor := build(r)
+	actor.Ledger, actor.Changed = r.Ledger, func(*kernel.Worker) {}
+	r.must(kernel.SpawnRoot(sys, "actor", &r.at, actor))
 	t.Cleanup(r.Sched.Close)
 	return r
 }
