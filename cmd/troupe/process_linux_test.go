@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -74,6 +75,8 @@ func processes(t *testing.T, text string) (found []string) {
 
 func exitCode(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
+	late := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Signal(unix.SIGQUIT) }) // it says where it hangs
+	defer late.Stop()
 	err := cmd.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -124,8 +127,10 @@ func (b binaries) testReaderGoesAway(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	errors := &screen{}
+	// There is always more to write, however late the reader goes.
+	more := strings.Repeat("{delay: 50ms}, {text: more}, ", 1000)
 	cmd, _, token := b.run(t, `
-turns: [{steps: [{text: begun}, {delay: 50ms}, {text: more}, {delay: 1h}]}]
+turns: [{steps: [{text: begun}, `+more+`{delay: 1h}]}]
 misbehave: {children: [{token: TOKEN, session: true}]}`, "warn", func(cmd *exec.Cmd) { cmd.Stdout, cmd.Stderr = w, errors })
 	require.NoError(t, w.Close())
 	_, err = io.ReadFull(r, make([]byte, len("begun")))
