@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -53,8 +54,24 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// dieOfIgnored ends the program on signals that it would ignore, since whoever
+// started the tests did: nohup, or a script that runs them in the background.
+func dieOfIgnored(all ...os.Signal) {
+	for _, s := range all {
+		if signal.Ignored(s) {
+			died := make(chan os.Signal, 1)
+			signal.Notify(died, s)
+			go func() {
+				<-died
+				os.Exit(1)
+			}()
+		}
+	}
+}
+
 // hostMain is the test binary in the role of a host program.
 func hostMain(mode string) {
+	dieOfIgnored(syscall.SIGHUP, syscall.SIGINT)
 	ctx := context.Background()
 	l := NewLauncher(Config{})
 	c := Command{Path: os.Args[1], Args: os.Args[2:], Env: os.Environ()}
