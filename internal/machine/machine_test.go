@@ -240,7 +240,7 @@ func seeds(t *testing.T, few uint64) uint64 {
 	}
 	n, err := strconv.ParseUint(v, 10, 64)
 	require.NoError(t, err, "TROUPE_SEEDS")
-	return max(few, n/2)
+	return max(few, n/5)
 }
 
 // restore takes a machine through the JSON of a snapshot.
