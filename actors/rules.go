@@ -10,7 +10,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// rules are what the dialect and the options say to the routing.
+// rules are what the dialect and the options say to the routing. Initialize and
+// Initialized are for one process: the options have served then.
 type rules struct {
 	dialect dialect.Dialect
 	hooks   []hooks.Hook

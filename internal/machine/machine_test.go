@@ -355,6 +355,30 @@ func check(t *testing.T, cfg machine.Config, in machine.Input, before, after mac
 	require.LessOrEqual(t, len(after.Past.Ran), cfg.Limits.Answers)
 }
 
+// TestASnapshotIsLeftAlone: what goes on from it does not change it.
+func TestASnapshotIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	cfg := configs()[0]
+	m := machine.New(cfg)
+	m.Step(now, machine.Connected{Gen: 1}, nil)
+	for _, id := range []string{"a", "b"} {
+		m.Step(now, machine.UserSent{ID: id}, nil)
+		m.Step(now, machine.Called{ID: id, Subtype: "x", Body: json.RawMessage(`{}`)}, nil)
+	}
+	s := m.Snapshot()
+	want, err := json.Marshal(s)
+	require.NoError(t, err)
+	for _, goesOn := range []*machine.Routing{m, machine.Restore(s, cfg)} {
+		goesOn.Step(now, machine.CallDropped{ID: "a", Why: session.ErrClosed}, nil)
+		goesOn.Step(now, machine.FramesRead{Frames: []protocol.Frame{frame(`{"type":"control_response","response":{"subtype":"success","request_id":"troupe-1"}}`)}}, nil)
+		goesOn.Step(now, machine.FramesRead{Frames: []protocol.Frame{frame(`{"type":"result","subtype":"success"}`)}}, nil)
+		got, err := json.Marshal(s)
+		require.NoError(t, err)
+		require.JSONEq(t, string(want), string(got))
+	}
+}
+
 func TestFaultInASnapshot(t *testing.T) {
 	t.Parallel()
 	late := &session.TimeoutError{What: "initialize", Limit: time.Second, SetBy: "Limits.Initialize"}

@@ -97,6 +97,7 @@ func Restore(s State, cfg Config) *Routing {
 	if cfg.ErrorCodeKey == "" {
 		cfg.ErrorCodeKey = protocol.ErrorCodeKeyClaude
 	}
+	s = s.clone()
 	m := &Routing{State: s, cfg: cfg}
 	m.Requests = nil
 	for i := range s.Requests {
@@ -117,11 +118,16 @@ func Restore(s State, cfg Config) *Routing {
 // Snapshot returns what the routing knows, which shares nothing that a later step
 // changes.
 func (m *Routing) Snapshot() State {
-	s := m.State
-	s.Turns, s.Calls = slices.Clone(s.Turns), slices.Clone(s.Calls)
+	s := m.State.clone()
 	for _, r := range m.requests {
 		s.Requests = append(s.Requests, *r)
 	}
+	return s
+}
+
+// clone shares nothing that a step changes.
+func (s State) clone() State {
+	s.Turns, s.Calls = slices.Clone(s.Turns), slices.Clone(s.Calls)
 	s.Past.Answers, s.Past.Ran = slices.Clone(s.Past.Answers), slices.Clone(s.Past.Ran)
 	s.Strays.Kept = slices.Clone(s.Strays.Kept)
 	s.Facts.Tasks = slices.Clone(s.Facts.Tasks)
