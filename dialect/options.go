@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Options is everything that can be said about a session, for every backend: plain data, no functions. The zero
@@ -34,7 +35,7 @@ type Options struct {
 	// ExecutableArgs are the runtime's own arguments, placed before the script.
 	ExecutableArgs []string `json:"executableArgs,omitempty"`
 	// ExtraArgs are passed on as --key value, or --key when the value is absent, in the order of their keys.
-	ExtraArgs map[string]Opt[string] `json:"extraArgs,omitempty"`
+	ExtraArgs map[string]session.Opt[string] `json:"extraArgs,omitempty"`
 	// Debug turns on the agent's debug output: --debug.
 	Debug bool `json:"debug,omitempty"`
 	// DebugFile is where the agent writes its debug log: --debug-file. Claude; no effect on Qoder.
@@ -43,7 +44,7 @@ type Options struct {
 	// Login.
 
 	// Auth is how qodercli logs in; required there. Goes to a 0600 file. Qoder.
-	Auth *Auth `json:"auth,omitempty"`
+	Auth *session.Auth `json:"auth,omitempty"`
 	// Proxy is the URL of the proxy to reach the model through: --proxy, or, with a user name in it, HTTPS_PROXY
 	// and a set_proxy request. Qoder.
 	Proxy string `json:"proxy,omitempty"`
@@ -57,28 +58,28 @@ type Options struct {
 	// FallbackModel is used when Model is overloaded, several separated by commas: --fallback-model. Claude.
 	FallbackModel string `json:"fallbackModel,omitempty"`
 	// Thinking sets extended thinking: --thinking, --max-thinking-tokens, --thinking-display. Claude.
-	Thinking *Thinking `json:"thinking,omitempty"`
+	Thinking *session.Thinking `json:"thinking,omitempty"`
 	// MaxThinkingTokens is the older form of Thinking: 0 disables. Thinking wins. Claude.
-	MaxThinkingTokens Opt[int] `json:"maxThinkingTokens,omitzero"`
+	MaxThinkingTokens session.Opt[int] `json:"maxThinkingTokens,omitzero"`
 	// Effort is low, medium, high, xhigh or max: --effort. Claude.
 	Effort string `json:"effort,omitempty"`
 	// Betas are beta headers for the model's API: --betas. Claude.
 	Betas []string `json:"betas,omitempty"`
 	// OutputFormat asks for structured output: --json-schema and initialize. Claude.
-	OutputFormat *OutputFormat `json:"outputFormat,omitempty"`
+	OutputFormat *session.OutputFormat `json:"outputFormat,omitempty"`
 	// ModelRequestPatches goes to initialize as it is. Qoder.
 	ModelRequestPatches json.RawMessage `json:"modelRequestPatches,omitempty"`
 
 	// Limits.
 
 	// MaxTurns limits the model calls of a turn: --max-turns; absent: no limit, 0 is sent as 0.
-	MaxTurns Opt[int] `json:"maxTurns,omitzero"`
+	MaxTurns session.Opt[int] `json:"maxTurns,omitzero"`
 	// MaxBudgetUSD ends the turn when the session has cost more: --max-budget-usd. Claude.
-	MaxBudgetUSD Opt[float64] `json:"maxBudgetUsd,omitzero"`
+	MaxBudgetUSD session.Opt[float64] `json:"maxBudgetUsd,omitzero"`
 	// TaskBudget is the total of tokens the model is told to work within: --task-budget. Claude.
-	TaskBudget Opt[int] `json:"taskBudget,omitzero"`
+	TaskBudget session.Opt[int] `json:"taskBudget,omitzero"`
 	// GoalMaxTurns limits the turns spent on a goal: a set_goal_max_turns request after initialize. Qoder.
-	GoalMaxTurns Opt[int] `json:"goalMaxTurns,omitzero"`
+	GoalMaxTurns session.Opt[int] `json:"goalMaxTurns,omitzero"`
 	// InitializeTimeout is told to qodercli in initialize; 0: 120 s. Qoder; elsewhere a matter of the host alone.
 	InitializeTimeout time.Duration `json:"initializeTimeout,omitempty"`
 
@@ -86,7 +87,7 @@ type Options struct {
 
 	// SystemPrompt replaces or extends the agent's system prompt. Zero: Claude gets an empty one (the vendor's
 	// wire for "not given"), Qoder its own; use PresetPrompt() for Claude Code's.
-	SystemPrompt SystemPrompt `json:"systemPrompt,omitzero"`
+	SystemPrompt session.SystemPrompt `json:"systemPrompt,omitzero"`
 	// PlanModeInstructions replaces the workflow of plan mode. Claude.
 	PlanModeInstructions string `json:"planModeInstructions,omitempty"`
 	// Title is the session's title; empty: the agent makes one. Claude.
@@ -96,14 +97,14 @@ type Options struct {
 	// CustomContext is an object added to every user message that has none of its own. Qoder.
 	CustomContext json.RawMessage `json:"customContext,omitempty"`
 	// Memory turns on the agent's memory: initialize. Qoder.
-	Memory *Memory `json:"memory,omitempty"`
+	Memory *session.Memory `json:"memory,omitempty"`
 	// Evolution turns on skill evolution: initialize. Qoder.
-	Evolution *Evolution `json:"evolution,omitempty"`
+	Evolution *session.Evolution `json:"evolution,omitempty"`
 
 	// Tools and permissions.
 
 	// Tools are the built-in tools the model sees: --tools. Zero: Claude's default set, Qoder's SDK list.
-	Tools Set `json:"tools,omitzero"`
+	Tools session.Set `json:"tools,omitzero"`
 	// AllowedTools are permission rules that allow without asking, such as Read or Bash(git:*). They hide
 	// CanUseTool for the calls they match.
 	AllowedTools []string `json:"allowedTools,omitempty"`
@@ -112,7 +113,7 @@ type Options struct {
 	// ToolAliases maps a tool name the model calls to the tool that runs instead: initialize. Claude.
 	ToolAliases map[string]string `json:"toolAliases,omitempty"`
 	// ToolConfig tunes built-in tools. Claude; no effect on Qoder.
-	ToolConfig *ToolConfig `json:"toolConfig,omitempty"`
+	ToolConfig *session.ToolConfig `json:"toolConfig,omitempty"`
 	// PermissionMode is how calls without a rule are decided: --permission-mode; empty: the agent's default.
 	PermissionMode protocol.PermissionMode `json:"permissionMode,omitempty"`
 	// AllowDangerouslySkipPermissions is required by the modes bypassPermissions and yolo.
@@ -127,11 +128,11 @@ type Options struct {
 	// PermissionPrompts is host or none: --permission-prompts. Claude.
 	PermissionPrompts string `json:"permissionPrompts,omitempty"`
 	// PlanMode sends a set_plan_mode request after initialize. Qoder.
-	PlanMode Opt[bool] `json:"planMode,omitzero"`
+	PlanMode session.Opt[bool] `json:"planMode,omitzero"`
 	// Sandbox confines shell commands; merged into the settings. Claude.
-	Sandbox *Sandbox `json:"sandbox,omitempty"`
+	Sandbox *session.Sandbox `json:"sandbox,omitempty"`
 	// SecurityScan chooses the scans of generated code; merged into the settings. Qoder.
-	SecurityScan *SecurityScan `json:"securityScan,omitempty"`
+	SecurityScan *session.SecurityScan `json:"securityScan,omitempty"`
 
 	// Session.
 
@@ -148,16 +149,16 @@ type Options struct {
 	// SessionID is the id of the new session: --session-id; empty: the agent chooses. A UUID on Claude.
 	SessionID string `json:"sessionId,omitempty"`
 	// PersistSession false keeps the session off the disk: --no-session-persistence; absent: true.
-	PersistSession Opt[bool] `json:"persistSession,omitzero"`
+	PersistSession session.Opt[bool] `json:"persistSession,omitzero"`
 	// HasSessionStore: the host mirrors the transcript: --session-mirror. Not with PersistSession false.
 	HasSessionStore bool `json:"-"`
 	// EnableFileCheckpointing keeps copies of changed files for rewind_files.
-	EnableFileCheckpointing Opt[bool] `json:"enableFileCheckpointing,omitzero"`
+	EnableFileCheckpointing session.Opt[bool] `json:"enableFileCheckpointing,omitzero"`
 
 	// Settings and surroundings.
 
 	// SettingSources are the settings files to load: user, project, local. Zero: the agent loads all of them.
-	SettingSources Set `json:"settingSources,omitzero"`
+	SettingSources session.Set `json:"settingSources,omitzero"`
 	// Settings is an inline settings object. Not together with SettingsPath.
 	Settings json.RawMessage `json:"settings,omitempty"`
 	// SettingsPath is a settings file.
@@ -172,31 +173,31 @@ type Options struct {
 	// ProjectConfigRoot is the checkout whose project settings apply: --project-config-root. Claude.
 	ProjectConfigRoot string `json:"projectConfigRoot,omitempty"`
 	// Plugins are loaded from directories: --plugin-dir.
-	Plugins []Plugin `json:"plugins,omitempty"`
+	Plugins []session.Plugin `json:"plugins,omitempty"`
 	// PluginDelivery DeliverInInitialize sends Plugins in initialize. Claude.
-	PluginDelivery Delivery `json:"pluginDelivery,omitempty"`
+	PluginDelivery session.Delivery `json:"pluginDelivery,omitempty"`
 	// Skills are the skills the session may use. Any but the zero value allows the Skill tool for them.
-	Skills Set `json:"skills,omitzero"`
+	Skills session.Set `json:"skills,omitzero"`
 	// Extensions are loaded by name: --extensions. Qoder.
 	Extensions []string `json:"extensions,omitempty"`
 
 	// Agents.
 
 	// Agents are the subagents by name: initialize. The main session needs the Agent tool to call them.
-	Agents map[string]AgentDefinition `json:"agents,omitempty"`
+	Agents map[string]session.AgentDefinition `json:"agents,omitempty"`
 	// Agent is the agent that the main session runs as: --agent.
 	Agent string `json:"agent,omitempty"`
 
 	// MCP.
 
 	// MCPServers are external servers by name. Goes to --mcp-config, by file if it could hold a credential.
-	MCPServers map[string]MCPServer `json:"mcpServers,omitempty"`
+	MCPServers map[string]session.MCPServerConfig `json:"mcpServers,omitempty"`
 	// MCPConfigPath is a file of external servers, passed on as --mcp-config. Not together with MCPServers.
 	MCPConfigPath string `json:"mcpConfigPath,omitempty"`
 	// SDKMCPServers are the servers that run in the host: initialize. Names are unique, also among MCPServers.
 	SDKMCPServers []SDKMCPServer `json:"-"`
 	// MCPServersDelivery DeliverInInitialize sends MCPServers in initialize. Claude.
-	MCPServersDelivery Delivery `json:"mcpServersDelivery,omitempty"`
+	MCPServersDelivery session.Delivery `json:"mcpServersDelivery,omitempty"`
 	// StrictMCPConfig ignores servers from settings files: --strict-mcp-config.
 	StrictMCPConfig bool `json:"strictMcpConfig,omitempty"`
 	// AllowedMCPServerNames limits the servers, whatever their source: --allowed-mcp-server-names. Qoder.
@@ -237,38 +238,5 @@ type Options struct {
 	// ParentEnv is the environment that Env is merged over, as of os.Environ; nil: treated as empty.
 	ParentEnv []string `json:"-"`
 	// ExperimentalCloudAgent runs the session in Qoder's cloud. It is checked and refused: not in this release.
-	ExperimentalCloudAgent *CloudAgent `json:"experimentalCloudAgent,omitempty"`
+	ExperimentalCloudAgent *session.CloudAgent `json:"experimentalCloudAgent,omitempty"`
 }
-
-// Delivery says how a list reaches the agent.
-type Delivery string
-
-const (
-	// DeliverByLaunch is the zero value: arguments and files.
-	DeliverByLaunch Delivery = ""
-	// DeliverInArgv is the vendor's word for the same.
-	DeliverInArgv Delivery = "argv"
-	// DeliverInInitialize is the initialize request. The first user line then waits for its response, and an
-	// agent too old to read it is found out by CheckInitialize.
-	DeliverInInitialize Delivery = "initialize"
-)
-
-// HookRegistration is one matcher of a hook event and the callbacks behind it.
-type HookRegistration struct {
-	Event protocol.HookEvent
-	// Matcher is a pattern for the tool's name (or what the event matches on); empty: everything.
-	Matcher string
-	// CallbackIDs come back in hook_callback requests; at least one, unique in the session.
-	CallbackIDs []string
-	// Timeout is the agent's; 0: its default (60 s). The wire carries seconds.
-	Timeout time.Duration
-	// OnFailure says what an error answer, or one that does not validate, means: HookBlock or HookContinue.
-	// Empty: HookBlock for gates, the agent's default (continue) for the rest. Claude.
-	OnFailure string
-}
-
-// Values of HookRegistration.OnFailure.
-const (
-	HookBlock    = "block"
-	HookContinue = "continue"
-)

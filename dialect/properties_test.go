@@ -138,7 +138,7 @@ func TestNoOptionIsForgotten(t *testing.T) {
 			without := with
 			reflect.ValueOf(&without).Elem().Field(i).SetZero()
 			if field == "Auth" && name == "qoder" {
-				without.Auth = dialect.AccessToken(secret)
+				without.Auth = session.AccessToken(secret)
 			}
 			same := reflect.DeepEqual(wireOf(t, d, &with), wireOf(t, d, &without))
 			assert.Equal(t, isSilent(silent, field, name), same, "%s on %s", field, name)

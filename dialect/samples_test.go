@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // secret stands in every field that can hold a credential.
@@ -25,7 +26,7 @@ func dialects() map[string]dialect.Dialect {
 func start(name string) dialect.Options {
 	o := dialect.Options{}
 	if name == "qoder" {
-		o.Auth = dialect.AccessToken(secret)
+		o.Auth = session.AccessToken(secret)
 	}
 	return o
 }
@@ -42,38 +43,38 @@ func samples() map[string]func(*dialect.Options) {
 		"PathToExecutable":     func(x o) { x.PathToExecutable = "/opt/agent.mjs" },
 		"Executable":           func(x o) { x.PathToExecutable, x.Executable = "/opt/agent.mjs", "bun" },
 		"ExecutableArgs":       func(x o) { x.PathToExecutable, x.ExecutableArgs = "/opt/agent.mjs", []string{"--smol"} },
-		"ExtraArgs":            func(x o) { x.ExtraArgs = map[string]dialect.Opt[string]{"z": {}, "y": dialect.Some("1"), "x": {}} },
+		"ExtraArgs":            func(x o) { x.ExtraArgs = map[string]session.Opt[string]{"z": {}, "y": session.Some("1"), "x": {}} },
 		"Debug":                func(x o) { x.Debug = true },
 		"DebugFile":            func(x o) { x.DebugFile = "/tmp/log" },
-		"Auth":                 func(x o) { x.Auth = dialect.ServiceAccountKey(secret) },
+		"Auth":                 func(x o) { x.Auth = session.ServiceAccountKey(secret) },
 		"Proxy":                func(x o) { x.Proxy = "http://u:" + secret + "@p:1" },
 		"VPCEndpoint":          func(x o) { x.VPCEndpoint = "acme" },
 		"Model":                func(x o) { x.Model = "m" },
 		"FallbackModel":        func(x o) { x.FallbackModel = "f" },
-		"Thinking":             func(x o) { x.Thinking = &dialect.Thinking{Type: "adaptive"} },
-		"MaxThinkingTokens":    func(x o) { x.MaxThinkingTokens = dialect.Some(9) },
+		"Thinking":             func(x o) { x.Thinking = &session.Thinking{Type: "adaptive"} },
+		"MaxThinkingTokens":    func(x o) { x.MaxThinkingTokens = session.Some(9) },
 		"Effort":               func(x o) { x.Effort = "low" },
 		"Betas":                func(x o) { x.Betas = []string{"b"} },
-		"OutputFormat":         func(x o) { x.OutputFormat = dialect.JSONSchema(json.RawMessage(`{"type":"object"}`)) },
+		"OutputFormat":         func(x o) { x.OutputFormat = session.JSONSchema(json.RawMessage(`{"type":"object"}`)) },
 		"ModelRequestPatches":  func(x o) { x.ModelRequestPatches = raw },
-		"MaxTurns":             func(x o) { x.MaxTurns = dialect.Some(0) },
-		"MaxBudgetUSD":         func(x o) { x.MaxBudgetUSD = dialect.Some(0.5) },
-		"TaskBudget":           func(x o) { x.TaskBudget = dialect.Some(5) },
-		"GoalMaxTurns":         func(x o) { x.GoalMaxTurns = dialect.Some(5) },
+		"MaxTurns":             func(x o) { x.MaxTurns = session.Some(0) },
+		"MaxBudgetUSD":         func(x o) { x.MaxBudgetUSD = session.Some(0.5) },
+		"TaskBudget":           func(x o) { x.TaskBudget = session.Some(5) },
+		"GoalMaxTurns":         func(x o) { x.GoalMaxTurns = session.Some(5) },
 		"InitializeTimeout":    func(x o) { x.InitializeTimeout = time.Second },
-		"SystemPrompt":         func(x o) { x.SystemPrompt = dialect.PromptText("be brief") },
+		"SystemPrompt":         func(x o) { x.SystemPrompt = session.PromptText("be brief") },
 		"PlanModeInstructions": func(x o) { x.PlanModeInstructions = "p" },
 		"Title":                func(x o) { x.Title = "t" },
 		"VerbatimPrompts":      func(x o) { x.VerbatimPrompts = true },
 		"CustomContext":        func(x o) { x.CustomContext = raw },
-		"Memory":               func(x o) { x.Memory = &dialect.Memory{Mode: "custom", HasShouldGenerate: true} },
-		"Evolution":            func(x o) { x.Evolution = &dialect.Evolution{HasShouldReview: true} },
-		"Tools":                func(x o) { x.Tools = dialect.Only("Read", "Agent", "Skill") },
+		"Memory":               func(x o) { x.Memory = &session.Memory{Mode: "custom", HasShouldGenerate: true} },
+		"Evolution":            func(x o) { x.Evolution = &session.Evolution{HasShouldReview: true} },
+		"Tools":                func(x o) { x.Tools = session.Only("Read", "Agent", "Skill") },
 		"AllowedTools":         func(x o) { x.AllowedTools = []string{"Read", "Bash(git:*)"} },
 		"DisallowedTools":      func(x o) { x.DisallowedTools = []string{"Write"} },
 		"ToolAliases":          func(x o) { x.ToolAliases = map[string]string{"B": "b", "A": "a", "C": "c"} },
 		"ToolConfig": func(x o) {
-			x.ToolConfig = &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "html"}}
+			x.ToolConfig = &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "html"}}
 		},
 		"PermissionMode":                  func(x o) { x.PermissionMode = protocol.ModePlan },
 		"AllowDangerouslySkipPermissions": func(x o) { x.AllowDangerouslySkipPermissions = true },
@@ -81,11 +82,11 @@ func samples() map[string]func(*dialect.Options) {
 		"HasPolicy":                       func(x o) { x.HasPolicy = true },
 		"PermissionPromptToolName":        func(x o) { x.PermissionPromptToolName, x.HasCanUseTool = "mcp__a__b", false },
 		"PermissionPrompts":               func(x o) { x.PermissionPrompts = "host" },
-		"PlanMode":                        func(x o) { x.PlanMode = dialect.Some(true) },
+		"PlanMode":                        func(x o) { x.PlanMode = session.Some(true) },
 		"Sandbox": func(x o) {
-			x.Sandbox = &dialect.Sandbox{Enabled: dialect.Some(true), Extra: map[string]json.RawMessage{"newer": raw}}
+			x.Sandbox = &session.Sandbox{Enabled: session.Some(true), Extra: map[string]json.RawMessage{"newer": raw}}
 		},
-		"SecurityScan":    func(x o) { x.SecurityScan = &dialect.SecurityScan{L3DeepScan: true} },
+		"SecurityScan":    func(x o) { x.SecurityScan = &session.SecurityScan{L3DeepScan: true} },
 		"Continue":        func(x o) { x.Continue = true },
 		"Resume":          func(x o) { x.Resume = "r" },
 		"ForkSession":     func(x o) { x.Resume, x.ForkSession = "r", true },
@@ -95,10 +96,10 @@ func samples() map[string]func(*dialect.Options) {
 			x.SessionID, x.Resume, x.Continue = "dddddddd-1111-4111-8111-111111111111", "r", false
 			x.ForkSession = true
 		},
-		"PersistSession":          func(x o) { x.PersistSession, x.HasSessionStore = dialect.Some(false), false },
-		"HasSessionStore":         func(x o) { x.HasSessionStore, x.PersistSession = true, dialect.Some(true) },
-		"EnableFileCheckpointing": func(x o) { x.EnableFileCheckpointing = dialect.Some(true) },
-		"SettingSources":          func(x o) { x.SettingSources = dialect.Only("user") },
+		"PersistSession":          func(x o) { x.PersistSession, x.HasSessionStore = session.Some(false), false },
+		"HasSessionStore":         func(x o) { x.HasSessionStore, x.PersistSession = true, session.Some(true) },
+		"EnableFileCheckpointing": func(x o) { x.EnableFileCheckpointing = session.Some(true) },
+		"SettingSources":          func(x o) { x.SettingSources = session.Only("user") },
 		"Settings":                func(x o) { x.Settings, x.SettingsPath, x.SettingsContent = raw, "", nil },
 		"SettingsPath":            func(x o) { x.SettingsPath, x.SettingsContent, x.Settings = "/s.json", raw, nil },
 		"SettingsContent": func(x o) {
@@ -108,15 +109,15 @@ func samples() map[string]func(*dialect.Options) {
 		"ManagedSettings":       func(x o) { x.ManagedSettings = raw },
 		"AdditionalDirectories": func(x o) { x.AdditionalDirectories = []string{"/b", "/a"} },
 		"ProjectConfigRoot":     func(x o) { x.ProjectConfigRoot = "/p" },
-		"Plugins":               func(x o) { x.Plugins = []dialect.Plugin{{Path: "/p"}} },
-		"PluginDelivery":        func(x o) { x.Plugins, x.PluginDelivery = []dialect.Plugin{{Path: "/p"}}, "initialize" },
-		"Skills":                func(x o) { x.Skills = dialect.Only("pdf") },
+		"Plugins":               func(x o) { x.Plugins = []session.Plugin{{Path: "/p"}} },
+		"PluginDelivery":        func(x o) { x.Plugins, x.PluginDelivery = []session.Plugin{{Path: "/p"}}, "initialize" },
+		"Skills":                func(x o) { x.Skills = session.Only("pdf") },
 		"Extensions":            func(x o) { x.Extensions = []string{"e"} },
 		"Agents": func(x o) {
-			x.Agents = map[string]dialect.AgentDefinition{}
+			x.Agents = map[string]session.AgentDefinition{}
 			for _, name := range []string{"c", "b", "a"} {
-				x.Agents[name] = dialect.AgentDefinition{Description: "d", Prompt: "p",
-					MCPServers: []dialect.AgentMCPServer{{Name: "own", Config: &dialect.MCPServer{Command: "c", Env: map[string]string{"K": secret}}}}}
+				x.Agents[name] = session.AgentDefinition{Description: "d", Prompt: "p",
+					MCPServers: []session.AgentMCPServer{{Name: "own", Config: &session.MCPServerConfig{Command: "c", Env: map[string]string{"K": secret}}}}}
 			}
 		},
 		"Agent":                 func(x o) { x.Agent = "a" },
@@ -142,17 +143,17 @@ func samples() map[string]func(*dialect.Options) {
 		"PerTaskStopAffordance":  func(x o) { x.PerTaskStopAffordance = true },
 		"ParentEnv":              func(x o) { x.ParentEnv = []string{"QODERCLI_PATH=/opt/q", "CLAUDE_CODE_EXECUTABLE=/opt/c"} },
 		"ExperimentalCloudAgent": func(x o) {
-			x.ExperimentalCloudAgent = &dialect.CloudAgent{Session: dialect.CloudSession{ID: "s"}}
+			x.ExperimentalCloudAgent = &session.CloudAgent{Session: session.CloudSession{ID: "s"}}
 		},
 	}
 }
 
-func policies() map[string]dialect.MCPServer {
-	return map[string]dialect.MCPServer{"a": {Command: "c", Tools: []dialect.MCPTool{{Name: "t", PermissionPolicy: dialect.AlwaysDeny}}}}
+func policies() map[string]session.MCPServerConfig {
+	return map[string]session.MCPServerConfig{"a": {Command: "c", Tools: []session.MCPToolPolicy{{Name: "t", PermissionPolicy: session.AlwaysDeny}}}}
 }
 
-func servers() map[string]dialect.MCPServer {
-	return map[string]dialect.MCPServer{
+func servers() map[string]session.MCPServerConfig {
+	return map[string]session.MCPServerConfig{
 		"stdio":   {Command: "c", Args: []string{"--token", secret}, Env: map[string]string{"B": secret, "A": secret}},
 		"headers": {Type: "http", URL: "https://h/mcp", Headers: map[string]string{"X": secret, "Authorization": "Bearer " + secret}},
 		"user":    {Type: "sse", URL: "https://u:" + secret + "@h/"},

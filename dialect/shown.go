@@ -23,38 +23,6 @@ func (o Options) Format(f fmt.State, verb rune) { shown.Print(f, verb, o.String(
 // LogValue is String, for package log/slog.
 func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
-// String shows which fields are set, without secrets.
-func (s MCPServer) String() string { return shown.Struct(s) }
-
-// GoString is String.
-func (s MCPServer) GoString() string { return s.String() }
-
-// Format writes String for every verb.
-func (s MCPServer) Format(f fmt.State, verb rune) { shown.Print(f, verb, s.String()) }
-
-// LogValue is String, for package log/slog.
-func (s MCPServer) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
-// Format writes String for every verb, also for an Auth that is no pointer.
-func (a Auth) Format(f fmt.State, verb rune) { shown.Print(f, verb, "dialect.Auth("+a.String()+")") }
-
-// LogValue is String, for package log/slog.
-func (a Auth) LogValue() slog.Value { return slog.StringValue(a.String()) }
-
-// Format writes the definition without its texts, for every verb: its servers may
-// hold secrets.
-func (a AgentDefinition) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(a)) }
-
-// LogValue is what Format writes, for package log/slog.
-func (a AgentDefinition) LogValue() slog.Value { return slog.StringValue(shown.Struct(a)) }
-
-// Format writes the name of the server that is referred to, or that there is one, for
-// every verb.
-func (s AgentMCPServer) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(s)) }
-
-// LogValue is what Format writes, for package log/slog.
-func (s AgentMCPServer) LogValue() slog.Value { return slog.StringValue(shown.Struct(s)) }
-
 // Format writes which fields are set, without secrets, for every verb.
 func (l Launch) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(l)) }
 

@@ -27,23 +27,23 @@ func named(err error) []string {
 func TestImpossibleOnAnyBackend(t *testing.T) {
 	t.Parallel()
 	type o = *dialect.Options
-	agent := func(a dialect.AgentDefinition) func(o) {
-		return func(x o) { x.Agents = map[string]dialect.AgentDefinition{"a": a} }
+	agent := func(a session.AgentDefinition) func(o) {
+		return func(x o) { x.Agents = map[string]session.AgentDefinition{"a": a} }
 	}
-	good := dialect.AgentDefinition{Description: "d", Prompt: "p"}
-	server := func(s dialect.MCPServer) func(o) {
-		return func(x o) { x.MCPServers = map[string]dialect.MCPServer{"s": s} }
+	good := session.AgentDefinition{Description: "d", Prompt: "p"}
+	server := func(s session.MCPServerConfig) func(o) {
+		return func(x o) { x.MCPServers = map[string]session.MCPServerConfig{"s": s} }
 	}
 	host := func(s ...dialect.SDKMCPServer) func(o) { return func(x o) { x.SDKMCPServers = s } }
 	hook := func(h dialect.HookRegistration) func(o) {
 		return func(x o) { x.Hooks = []dialect.HookRegistration{h} }
 	}
-	skill := func(name string) func(o) { return func(x o) { x.Skills = dialect.Only(name) } }
-	cloud := func(c dialect.CloudAgent) func(o) { return func(x o) { x.ExperimentalCloudAgent = &c } }
-	made := dialect.CloudSession{Create: &dialect.CloudSessionCreate{EnvironmentID: "e"}}
-	create := func(c dialect.CloudAgentCreate) func(o) {
+	skill := func(name string) func(o) { return func(x o) { x.Skills = session.Only(name) } }
+	cloud := func(c session.CloudAgent) func(o) { return func(x o) { x.ExperimentalCloudAgent = &c } }
+	made := session.CloudSession{Create: &session.CloudSessionCreate{EnvironmentID: "e"}}
+	create := func(c session.CloudAgentCreate) func(o) {
 		c.Name, c.Model = "n", "auto"
-		return cloud(dialect.CloudAgent{Agent: &dialect.CloudAgentReference{Create: &c}, Session: made})
+		return cloud(session.CloudAgent{Agent: &session.CloudAgentReference{Create: &c}, Session: made})
 	}
 	allow := func(rules ...string) func(o) { return func(x o) { x.AllowedTools = rules } }
 	for want, cases := range map[string][]func(o){
@@ -57,48 +57,48 @@ func TestImpossibleOnAnyBackend(t *testing.T) {
 		"AllowedTools": {allow(""), allow("Read,Bash"), allow("Read Bash"), allow("Bash(ls"), allow("Bash(a)b)"),
 			allow("Bash(a),Bash(*)"), allow("Bash((a)"), allow(`Bash(a\)`), allow("(x)"), allow("a)b")},
 		"DisallowedTools": {func(x o) { x.DisallowedTools = []string{"Read, Write"} }},
-		"Tools":           {func(x o) { x.Tools = dialect.Only("Read,Bash") }, func(x o) { x.Tools = dialect.Only("") }},
+		"Tools":           {func(x o) { x.Tools = session.Only("Read,Bash") }, func(x o) { x.Tools = session.Only("") }},
 		"Skills": {skill("pdf),Bash(*"), skill("*"), skill(""), skill(" pdf"), skill("a,b"), skill("a\nb"), skill("p:*"), skill("p *"),
 			skill("/pdf"), skill(`a\\b`), skill(`a\`)},
 		"ForkSession":                {func(x o) { x.ForkSession = true }},
 		"ResumeSessionAt":            {func(x o) { x.ResumeSessionAt = "m" }},
 		"ResumeDropsTurn":            {func(x o) { x.Resume, x.ResumeDropsTurn = "r", "m" }},
-		"PersistSession":             {func(x o) { x.PersistSession, x.HasSessionStore = dialect.Some(false), true }},
-		"MaxTurns":                   {func(x o) { x.MaxTurns = dialect.Some(-1) }},
+		"PersistSession":             {func(x o) { x.PersistSession, x.HasSessionStore = session.Some(false), true }},
+		"MaxTurns":                   {func(x o) { x.MaxTurns = session.Some(-1) }},
 		"InitializeTimeout":          {func(x o) { x.InitializeTimeout = -1 }},
-		"SettingSources":             {func(x o) { x.SettingSources = dialect.Only("users") }},
+		"SettingSources":             {func(x o) { x.SettingSources = session.Only("users") }},
 		"AdditionalDirectories[1]":   {func(x o) { x.AdditionalDirectories = []string{"/a", ""} }},
-		"Plugins[0].Path":            {func(x o) { x.Plugins = []dialect.Plugin{{}} }},
-		"Plugins[0].Type":            {func(x o) { x.Plugins = []dialect.Plugin{{Type: "git", Path: "p"}} }},
+		"Plugins[0].Path":            {func(x o) { x.Plugins = []session.Plugin{{}} }},
+		"Plugins[0].Type":            {func(x o) { x.Plugins = []session.Plugin{{Type: "git", Path: "p"}} }},
 		"Settings":                   {func(x o) { x.Settings = json.RawMessage(`[1]`) }, func(x o) { x.Settings = json.RawMessage(`{`) }},
 		"SettingsPath":               {func(x o) { x.Settings, x.SettingsPath = json.RawMessage(`{}`), "/s" }},
-		"SystemPrompt":               {func(x o) { x.SystemPrompt = dialect.SystemPrompt{Preset: true, Blocks: []string{"a"}} }},
-		"SystemPrompt.Append":        {func(x o) { x.SystemPrompt = dialect.SystemPrompt{Append: "a"} }},
-		`Agents["a"].Description`:    {agent(dialect.AgentDefinition{Prompt: "p"})},
-		`Agents["a"].Prompt`:         {agent(dialect.AgentDefinition{Description: "d"})},
-		`Agents["a"].PermissionMode`: {agent(dialect.AgentDefinition{Description: "d", Prompt: "p", PermissionMode: "x"})},
-		`Agents["a"].MaxTurns`:       {agent(dialect.AgentDefinition{Description: "d", Prompt: "p", MaxTurns: dialect.Some(0)})},
-		`Agents["a"].MCPServers[0]`: {agent(dialect.AgentDefinition{Description: "d", Prompt: "p",
-			MCPServers: []dialect.AgentMCPServer{{}}})},
-		`Agents["a"].MCPServers[0].Command`: {agent(dialect.AgentDefinition{Description: "d", Prompt: "p",
-			MCPServers: []dialect.AgentMCPServer{{Name: "x", Config: &dialect.MCPServer{}}}})},
-		`Agents["a"].MCPServers[0].Tools`: {agent(dialect.AgentDefinition{Description: "d", Prompt: "p",
-			MCPServers: []dialect.AgentMCPServer{{Name: "x", Config: &dialect.MCPServer{Command: "c", Tools: []dialect.MCPTool{{Name: "t"}}}}}})},
-		`Agents[""]`: {func(x o) { x.Agents = map[string]dialect.AgentDefinition{"": good} }},
+		"SystemPrompt":               {func(x o) { x.SystemPrompt = session.SystemPrompt{Preset: true, Blocks: []string{"a"}} }},
+		"SystemPrompt.Append":        {func(x o) { x.SystemPrompt = session.SystemPrompt{Append: "a"} }},
+		`Agents["a"].Description`:    {agent(session.AgentDefinition{Prompt: "p"})},
+		`Agents["a"].Prompt`:         {agent(session.AgentDefinition{Description: "d"})},
+		`Agents["a"].PermissionMode`: {agent(session.AgentDefinition{Description: "d", Prompt: "p", PermissionMode: "x"})},
+		`Agents["a"].MaxTurns`:       {agent(session.AgentDefinition{Description: "d", Prompt: "p", MaxTurns: session.Some(0)})},
+		`Agents["a"].MCPServers[0]`: {agent(session.AgentDefinition{Description: "d", Prompt: "p",
+			MCPServers: []session.AgentMCPServer{{}}})},
+		`Agents["a"].MCPServers[0].Command`: {agent(session.AgentDefinition{Description: "d", Prompt: "p",
+			MCPServers: []session.AgentMCPServer{{Name: "x", Config: &session.MCPServerConfig{}}}})},
+		`Agents["a"].MCPServers[0].Tools`: {agent(session.AgentDefinition{Description: "d", Prompt: "p",
+			MCPServers: []session.AgentMCPServer{{Name: "x", Config: &session.MCPServerConfig{Command: "c", Tools: []session.MCPToolPolicy{{Name: "t"}}}}}})},
+		`Agents[""]`: {func(x o) { x.Agents = map[string]session.AgentDefinition{"": good} }},
 		"Agents": {
-			func(x o) { agent(good)(x); x.Tools = dialect.None() },
-			func(x o) { agent(good)(x); x.Tools = dialect.Only("Read") },
+			func(x o) { agent(good)(x); x.Tools = session.None() },
+			func(x o) { agent(good)(x); x.Tools = session.Only("Read") },
 			func(x o) { agent(good)(x); x.DisallowedTools = []string{"Task"} }},
-		`MCPServers["s"].Command`: {server(dialect.MCPServer{}), server(dialect.MCPServer{Type: "http", URL: "https://h", Command: "c"})},
-		`MCPServers["s"].URL`: {server(dialect.MCPServer{Command: "c", URL: "https://h"}), server(dialect.MCPServer{Type: "sse"}),
-			server(dialect.MCPServer{Type: "http", URL: "ftp://h"}), server(dialect.MCPServer{Type: "http", URL: "https://%zz"})},
-		"MCPConfigPath":                 {func(x o) { server(dialect.MCPServer{Command: "c"})(x); x.MCPConfigPath = "/mcp.json" }},
-		`MCPServers["s"].Type`:          {server(dialect.MCPServer{Type: "sdk"}), server(dialect.MCPServer{Type: "ws"})},
-		`MCPServers["s"].Tools[0].Name`: {server(dialect.MCPServer{Command: "c", Tools: []dialect.MCPTool{{}}})},
+		`MCPServers["s"].Command`: {server(session.MCPServerConfig{}), server(session.MCPServerConfig{Type: "http", URL: "https://h", Command: "c"})},
+		`MCPServers["s"].URL`: {server(session.MCPServerConfig{Command: "c", URL: "https://h"}), server(session.MCPServerConfig{Type: "sse"}),
+			server(session.MCPServerConfig{Type: "http", URL: "ftp://h"}), server(session.MCPServerConfig{Type: "http", URL: "https://%zz"})},
+		"MCPConfigPath":                 {func(x o) { server(session.MCPServerConfig{Command: "c"})(x); x.MCPConfigPath = "/mcp.json" }},
+		`MCPServers["s"].Type`:          {server(session.MCPServerConfig{Type: "sdk"}), server(session.MCPServerConfig{Type: "ws"})},
+		`MCPServers["s"].Tools[0].Name`: {server(session.MCPServerConfig{Command: "c", Tools: []session.MCPToolPolicy{{}}})},
 		`MCPServers["s"].Tools[0].PermissionPolicy`: {
-			server(dialect.MCPServer{Command: "c", Tools: []dialect.MCPTool{{Name: "t", PermissionPolicy: "never"}}})},
-		`MCPServers[""]`:                    {func(x o) { x.MCPServers = map[string]dialect.MCPServer{"": {Command: "c"}} }},
-		"MCPServers":                        {server(dialect.MCPServer{Command: "c", Extra: map[string]json.RawMessage{"x": json.RawMessage(`{`)}})},
+			server(session.MCPServerConfig{Command: "c", Tools: []session.MCPToolPolicy{{Name: "t", PermissionPolicy: "never"}}})},
+		`MCPServers[""]`:                    {func(x o) { x.MCPServers = map[string]session.MCPServerConfig{"": {Command: "c"}} }},
+		"MCPServers":                        {server(session.MCPServerConfig{Command: "c", Extra: map[string]json.RawMessage{"x": json.RawMessage(`{`)}})},
 		"SDKMCPServers[0].Name":             {host(dialect.SDKMCPServer{})},
 		"SDKMCPServers[1].Name":             {host(dialect.SDKMCPServer{Name: "a"}, dialect.SDKMCPServer{Name: "a"})},
 		"SDKMCPServers[0].Timeout":          {host(dialect.SDKMCPServer{Name: "a", Timeout: -1})},
@@ -108,35 +108,35 @@ func TestImpossibleOnAnyBackend(t *testing.T) {
 		"Hooks[0].CallbackIDs":              {hook(dialect.HookRegistration{Event: "Stop"}), hook(dialect.HookRegistration{Event: "Stop", CallbackIDs: []string{"h", "h"}})},
 		"Hooks[0].Timeout":                  {hook(dialect.HookRegistration{Event: "Stop", CallbackIDs: []string{"h"}, Timeout: -time.Second})},
 		"ExperimentalCloudAgent": {func(x o) {
-			x.ExperimentalCloudAgent = &dialect.CloudAgent{Session: dialect.CloudSession{ID: "s"}}
+			x.ExperimentalCloudAgent = &session.CloudAgent{Session: session.CloudSession{ID: "s"}}
 		}},
-		"ExperimentalCloudAgent.Session": {cloud(dialect.CloudAgent{}),
-			cloud(dialect.CloudAgent{Session: dialect.CloudSession{ID: "s", Create: made.Create}})},
+		"ExperimentalCloudAgent.Session": {cloud(session.CloudAgent{}),
+			cloud(session.CloudAgent{Session: session.CloudSession{ID: "s", Create: made.Create}})},
 		"ExperimentalCloudAgent.Agent": {
-			cloud(dialect.CloudAgent{Session: made}),
-			cloud(dialect.CloudAgent{Agent: &dialect.CloudAgentReference{ID: "a"}, Session: dialect.CloudSession{ID: "s"}}),
-			cloud(dialect.CloudAgent{Agent: &dialect.CloudAgentReference{}, Session: made}),
-			cloud(dialect.CloudAgent{Agent: &dialect.CloudAgentReference{ID: "a", Create: &dialect.CloudAgentCreate{Name: "n", Model: "auto"}}, Session: made})},
-		"ExperimentalCloudAgent.Session.Create.EnvironmentID": {cloud(dialect.CloudAgent{
-			Agent: &dialect.CloudAgentReference{ID: "a"}, Session: dialect.CloudSession{Create: &dialect.CloudSessionCreate{}}})},
-		"ExperimentalCloudAgent.Agent.Create.Tools[0].EnabledTools": {create(dialect.CloudAgentCreate{Tools: []dialect.CloudToolset{{Type: "agent_toolset_20260401", EnabledTools: []string{"rm"}}}})},
-		"ExperimentalCloudAgent.Agent.Create.Tools[0].Type":         {create(dialect.CloudAgentCreate{Tools: []dialect.CloudToolset{{}}})},
-		"ExperimentalCloudAgent.Agent.Create.MCPServers[0].URL":     {create(dialect.CloudAgentCreate{MCPServers: []dialect.CloudMCPServer{{Type: "url", Name: "m", URL: "file:///x"}}})},
-		"ExperimentalCloudAgent.Agent.Create.Skills[0].SkillID":     {create(dialect.CloudAgentCreate{Skills: []dialect.CloudSkill{{Type: "custom"}}})},
-		"ExperimentalCloudAgent.Stream.DeltaFlushIntervalMs":        {cloud(dialect.CloudAgent{Session: dialect.CloudSession{ID: "s"}, Stream: &dialect.CloudStream{DeltaFlushIntervalMs: dialect.Some(-1)}})},
-		"SystemPrompt.File": {func(x o) { x.SystemPrompt = dialect.SystemPrompt{File: "p"} },
-			func(x o) { x.SystemPrompt = dialect.SystemPrompt{File: "p", Blocks: []string{"a"}} }},
+			cloud(session.CloudAgent{Session: made}),
+			cloud(session.CloudAgent{Agent: &session.CloudAgentReference{ID: "a"}, Session: session.CloudSession{ID: "s"}}),
+			cloud(session.CloudAgent{Agent: &session.CloudAgentReference{}, Session: made}),
+			cloud(session.CloudAgent{Agent: &session.CloudAgentReference{ID: "a", Create: &session.CloudAgentCreate{Name: "n", Model: "auto"}}, Session: made})},
+		"ExperimentalCloudAgent.Session.Create.EnvironmentID": {cloud(session.CloudAgent{
+			Agent: &session.CloudAgentReference{ID: "a"}, Session: session.CloudSession{Create: &session.CloudSessionCreate{}}})},
+		"ExperimentalCloudAgent.Agent.Create.Tools[0].EnabledTools": {create(session.CloudAgentCreate{Tools: []session.CloudToolset{{Type: "agent_toolset_20260401", EnabledTools: []string{"rm"}}}})},
+		"ExperimentalCloudAgent.Agent.Create.Tools[0].Type":         {create(session.CloudAgentCreate{Tools: []session.CloudToolset{{}}})},
+		"ExperimentalCloudAgent.Agent.Create.MCPServers[0].URL":     {create(session.CloudAgentCreate{MCPServers: []session.CloudMCPServer{{Type: "url", Name: "m", URL: "file:///x"}}})},
+		"ExperimentalCloudAgent.Agent.Create.Skills[0].SkillID":     {create(session.CloudAgentCreate{Skills: []session.CloudSkill{{Type: "custom"}}})},
+		"ExperimentalCloudAgent.Stream.DeltaFlushIntervalMs":        {cloud(session.CloudAgent{Session: session.CloudSession{ID: "s"}, Stream: &session.CloudStream{DeltaFlushIntervalMs: session.Some(-1)}})},
+		"SystemPrompt.File": {func(x o) { x.SystemPrompt = session.SystemPrompt{File: "p"} },
+			func(x o) { x.SystemPrompt = session.SystemPrompt{File: "p", Blocks: []string{"a"}} }},
 		"UnsetEnv":             {func(x o) { x.Env, x.UnsetEnv = map[string]string{"A": "1"}, []string{"A"} }, func(x o) { x.UnsetEnv = []string{""} }},
 		`Env["A=B"]`:           {func(x o) { x.Env = map[string]string{"A=B": "1"} }},
 		`Env["A"]`:             {func(x o) { x.Env = map[string]string{"A": "\x00"} }},
-		`ExtraArgs["--model"]`: {func(x o) { x.ExtraArgs = map[string]dialect.Opt[string]{"--model": {}} }},
-		`ExtraArgs["a b"]`:     {func(x o) { x.ExtraArgs = map[string]dialect.Opt[string]{"a b": {}} }},
-		`ExtraArgs["model"]`:   {func(x o) { x.Model, x.ExtraArgs = "m", map[string]dialect.Opt[string]{"model": dialect.Some("n")} }},
+		`ExtraArgs["--model"]`: {func(x o) { x.ExtraArgs = map[string]session.Opt[string]{"--model": {}} }},
+		`ExtraArgs["a b"]`:     {func(x o) { x.ExtraArgs = map[string]session.Opt[string]{"a b": {}} }},
+		`ExtraArgs["model"]`:   {func(x o) { x.Model, x.ExtraArgs = "m", map[string]session.Opt[string]{"model": session.Some("n")} }},
 		`ExtraArgs["permission-prompt-tool"]`: {func(x o) {
-			x.HasCanUseTool, x.ExtraArgs = true, map[string]dialect.Opt[string]{"permission-prompt-tool": dialect.Some("x")}
+			x.HasCanUseTool, x.ExtraArgs = true, map[string]session.Opt[string]{"permission-prompt-tool": session.Some("x")}
 		}},
-		`ExtraArgs["output-format"]`: {func(x o) { x.ExtraArgs = map[string]dialect.Opt[string]{"output-format": dialect.Some("text")} }},
-		`ExtraArgs["settings"]`:      {func(x o) { x.ExtraArgs = map[string]dialect.Opt[string]{"settings": dialect.Some("{}")} }},
+		`ExtraArgs["output-format"]`: {func(x o) { x.ExtraArgs = map[string]session.Opt[string]{"output-format": session.Some("text")} }},
+		`ExtraArgs["settings"]`:      {func(x o) { x.ExtraArgs = map[string]session.Opt[string]{"settings": session.Some("{}")} }},
 	} {
 		for name, d := range dialects() {
 			for i, set := range cases {
@@ -156,11 +156,11 @@ func TestRulesThatAreFine(t *testing.T) {
 	t.Parallel()
 	o := dialect.Options{
 		AllowedTools: []string{"Read", "Bash(git:*)", "Bash(a, b)", "Bash(echo (x))", `Bash(echo \))`, "mcp__s__*", "Bash()"},
-		Tools:        dialect.Only("Read", "mcp__s__*"), Skills: dialect.Only("plugin:skill", "a skill"),
-		Agents: map[string]dialect.AgentDefinition{"main": {Description: "d", Prompt: "p"}}, Agent: "main",
-		PluginDelivery: dialect.DeliverInArgv, MCPServersDelivery: dialect.DeliverInArgv,
+		Tools:        session.Only("Read", "mcp__s__*"), Skills: session.Only("plugin:skill", "a skill"),
+		Agents: map[string]session.AgentDefinition{"main": {Description: "d", Prompt: "p"}}, Agent: "main",
+		PluginDelivery: session.DeliverInArgv, MCPServersDelivery: session.DeliverInArgv,
 	}
-	o.Tools = dialect.Only("Read", "Skill") // no Agent tool: the only agent is the main session's
+	o.Tools = session.Only("Read", "Skill") // no Agent tool: the only agent is the main session's
 	for name, d := range dialects() {
 		x := o
 		x.Auth = start(name).Auth
@@ -173,7 +173,7 @@ func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	o := dialect.Options{
 		HasCanUseTool: true, PermissionPromptToolName: "x", PermissionMode: protocol.ModeBypassPermissions,
-		ResumeSessionAt: "m", MaxTurns: dialect.Some(-1), HasResolveModel: true, Sandbox: &dialect.Sandbox{},
+		ResumeSessionAt: "m", MaxTurns: session.Some(-1), HasResolveModel: true, Sandbox: &session.Sandbox{},
 	}
 	for name, want := range map[string][]string{
 		"claude": {"PermissionPromptToolName", "PermissionMode", "ResumeSessionAt", "MaxTurns", "ResolveModel"},
@@ -188,20 +188,20 @@ func TestNumbersOutOfRange(t *testing.T) {
 	t.Parallel()
 	d := dialects()["claude"]
 	for want, values := range map[string][]dialect.Options{
-		"MaxBudgetUSD": {{MaxBudgetUSD: dialect.Some(0.0)}, {MaxBudgetUSD: dialect.Some(-1.0)},
-			{MaxBudgetUSD: dialect.Some(math.NaN())}, {MaxBudgetUSD: dialect.Some(math.Inf(1))}},
-		"TaskBudget":                          {{TaskBudget: dialect.Some(0)}},
-		"MaxThinkingTokens":                   {{MaxThinkingTokens: dialect.Some(-1)}},
-		"Thinking.Type":                       {{Thinking: &dialect.Thinking{Type: "deep"}}},
-		"Thinking.BudgetTokens":               {{Thinking: &dialect.Thinking{Type: "enabled", BudgetTokens: dialect.Some(0)}}, {Thinking: &dialect.Thinking{Type: "adaptive", BudgetTokens: dialect.Some(9)}}},
-		"OutputFormat.Type":                   {{OutputFormat: &dialect.OutputFormat{Schema: json.RawMessage(`{}`)}}},
-		"OutputFormat.Schema":                 {{OutputFormat: &dialect.OutputFormat{Type: "json_schema", Schema: json.RawMessage(`[]`)}}},
+		"MaxBudgetUSD": {{MaxBudgetUSD: session.Some(0.0)}, {MaxBudgetUSD: session.Some(-1.0)},
+			{MaxBudgetUSD: session.Some(math.NaN())}, {MaxBudgetUSD: session.Some(math.Inf(1))}},
+		"TaskBudget":                          {{TaskBudget: session.Some(0)}},
+		"MaxThinkingTokens":                   {{MaxThinkingTokens: session.Some(-1)}},
+		"Thinking.Type":                       {{Thinking: &session.Thinking{Type: "deep"}}},
+		"Thinking.BudgetTokens":               {{Thinking: &session.Thinking{Type: "enabled", BudgetTokens: session.Some(0)}}, {Thinking: &session.Thinking{Type: "adaptive", BudgetTokens: session.Some(9)}}},
+		"OutputFormat.Type":                   {{OutputFormat: &session.OutputFormat{Schema: json.RawMessage(`{}`)}}},
+		"OutputFormat.Schema":                 {{OutputFormat: &session.OutputFormat{Type: "json_schema", Schema: json.RawMessage(`[]`)}}},
 		"Betas":                               {{Betas: []string{"a,b"}}},
 		"PluginDelivery":                      {{PluginDelivery: "mail"}},
 		"MCPServersDelivery":                  {{MCPServersDelivery: "mail"}},
 		"ManagedSettings":                     {{ManagedSettings: json.RawMessage(`1`)}},
-		"SystemPrompt.ExcludeDynamicSections": {{SystemPrompt: dialect.SystemPrompt{ExcludeDynamicSections: true}}},
-		`MCPServers["s"].Timeout`:             {{MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Timeout: -1}}}},
+		"SystemPrompt.ExcludeDynamicSections": {{SystemPrompt: session.SystemPrompt{ExcludeDynamicSections: true}}},
+		`MCPServers["s"].Timeout`:             {{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Timeout: -1}}}},
 		"Hooks[0].OnFailure":                  {{Hooks: []dialect.HookRegistration{{Event: "Stop", CallbackIDs: []string{"h"}, OnFailure: "shrug"}}}},
 	} {
 		for _, o := range values {
@@ -227,10 +227,10 @@ func TestWhatHidesTheCallbackIsNamed(t *testing.T) {
 	o := dialect.Options{
 		AllowedTools: []string{"Read", "Bash(git:*)"},
 		Settings:     json.RawMessage(`{"permissions":{"allow":["WebFetch"]}}`),
-		MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Tools: []dialect.MCPTool{
-			{Name: "a", PermissionPolicy: dialect.AlwaysAllow}, {Name: "b", PermissionPolicy: dialect.AlwaysAsk}}}},
+		MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Tools: []session.MCPToolPolicy{
+			{Name: "a", PermissionPolicy: session.AlwaysAllow}, {Name: "b", PermissionPolicy: session.AlwaysAsk}}}},
 		PermissionMode: protocol.ModeBypassPermissions, AllowDangerouslySkipPermissions: true,
-		ExtraArgs: map[string]dialect.Opt[string]{"dangerously-skip-permissions-x": {}},
+		ExtraArgs: map[string]session.Opt[string]{"dangerously-skip-permissions-x": {}},
 	}
 	want := []string{"Read", "Bash(git:*)", "WebFetch", "mcp__s__a", "bypassPermissions"}
 	for name := range dialects() {
@@ -243,10 +243,10 @@ func TestWhatHidesTheCallbackIsNamed(t *testing.T) {
 		assert.Empty(t, hidden(x, name), "the hook of the policy asks about these calls")
 	}
 	x := dialect.Options{HasCanUseTool: true, PermissionMode: protocol.ModeAcceptEdits, PermissionPrompts: "none",
-		Sandbox:      &dialect.Sandbox{Enabled: dialect.Some(true), AutoAllowBashIfSandboxed: dialect.Some(true)},
+		Sandbox:      &session.Sandbox{Enabled: session.Some(true), AutoAllowBashIfSandboxed: session.Some(true)},
 		SettingsPath: "/s", SettingsContent: []byte(`{"permissions":{"allow":["Glob"]}}`),
 		AllowDangerouslySkipPermissions: true,
-		ExtraArgs:                       map[string]dialect.Opt[string]{"dangerously-skip-permissions": {}}}
+		ExtraArgs:                       map[string]session.Opt[string]{"dangerously-skip-permissions": {}}}
 	assert.Equal(t, []string{"Glob", "acceptEdits", "PermissionPrompts none", "Sandbox.AutoAllowBashIfSandboxed",
 		`ExtraArgs["dangerously-skip-permissions"]`}, hidden(x, "claude"))
 	x = dialect.Options{HasCanUseTool: true, PermissionMode: protocol.ModeDontAsk}
@@ -267,16 +267,16 @@ func TestShadowsByTheirSource(t *testing.T) {
 	}
 	extra := func(key, value string) func(o) {
 		return func(x o) {
-			v := dialect.Some(value)
+			v := session.Some(value)
 			if value == "" {
-				v = dialect.Opt[string]{}
+				v = session.Opt[string]{}
 			}
-			x.ExtraArgs = map[string]dialect.Opt[string]{key: v}
+			x.ExtraArgs = map[string]session.Opt[string]{key: v}
 		}
 	}
 	agent := func(mode protocol.PermissionMode) func(o) {
 		return func(x o) {
-			x.Agents = map[string]dialect.AgentDefinition{"a": {Description: "d", Prompt: "p", PermissionMode: mode}}
+			x.Agents = map[string]session.AgentDefinition{"a": {Description: "d", Prompt: "p", PermissionMode: mode}}
 		}
 	}
 	type row struct {
@@ -387,8 +387,8 @@ func TestOtherWarnings(t *testing.T) {
 		return options
 	}
 	assert.Equal(t, []string{"Continue"}, warned(dialect.Options{Continue: true, Resume: "r"}, "claude"))
-	assert.Equal(t, []string{"Skills"}, warned(dialect.Options{Skills: dialect.All(), Tools: dialect.Only("Read")}, "claude"))
-	assert.Equal(t, []string{"Skills"}, warned(dialect.Options{Skills: dialect.Only("pdf"), Tools: dialect.None()}, "claude"))
+	assert.Equal(t, []string{"Skills"}, warned(dialect.Options{Skills: session.All(), Tools: session.Only("Read")}, "claude"))
+	assert.Equal(t, []string{"Skills"}, warned(dialect.Options{Skills: session.Only("pdf"), Tools: session.None()}, "claude"))
 	assert.Equal(t, []string{"OnUserDialog"}, warned(dialect.Options{HasUserDialog: true}, "claude"))
 	rules := []string{"mcp__*__drop", "mcp__s__d*p*", "mcp__*"} // all of them work
 	assert.Empty(t, warned(dialect.Options{DisallowedTools: rules}, "claude"))
@@ -397,11 +397,11 @@ func TestOtherWarnings(t *testing.T) {
 	require.Len(t, warnings, 1)
 	assert.Equal(t, "write mcp__a_b__*_c*", warnings[0].Fix)
 	assert.Equal(t, []string{`MCPServers["a.b"]`, "SDKMCPServers[1].Name"}, warned(dialect.Options{
-		MCPServers:    map[string]dialect.MCPServer{"a b": {Command: "c"}, "a.b": {Command: "c"}, "a": {Command: "c"}},
+		MCPServers:    map[string]session.MCPServerConfig{"a b": {Command: "c"}, "a.b": {Command: "c"}, "a": {Command: "c"}},
 		SDKMCPServers: []dialect.SDKMCPServer{{Name: "b"}, {Name: "a/b"}},
 	}, "claude"))
 	q := start("qoder")
-	q.DebugFile, q.IncludeHookEvents, q.ToolConfig = "/l", true, &dialect.ToolConfig{}
+	q.DebugFile, q.IncludeHookEvents, q.ToolConfig = "/l", true, &session.ToolConfig{}
 	q.SDKMCPServers = []dialect.SDKMCPServer{{Name: "a", Timeout: time.Second}}
 	got := warned(q, "qoder")
 	slices.Sort(got)

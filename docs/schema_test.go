@@ -259,7 +259,7 @@ func describe(s *schema, t reflect.Type, docs map[string]string) {
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	docs := map[string]string{}
-	for _, pattern := range []string{"../sdk/options.go", "../dialect/*.go", "../policy/*.go"} {
+	for _, pattern := range []string{"../sdk/options.go", "../session/*.go", "../policy/*.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, path := range files {

@@ -81,14 +81,14 @@ func inquiries(o *dialect.Options, c *Inquiries) {
 	o.HasUserDialog = o.HasUserDialog || c.UserDialog != nil
 	o.HasSessionArtifacts = o.HasSessionArtifacts || c.SessionArtifacts != nil
 	if c.ShouldGenerateMemory != nil {
-		m := dialect.Memory{}
+		m := session.Memory{}
 		if o.Memory != nil {
 			m = *o.Memory
 		}
 		m.HasShouldGenerate, o.Memory = true, &m
 	}
 	if c.ShouldReviewSkills != nil {
-		e := dialect.Evolution{}
+		e := session.Evolution{}
 		if o.Evolution != nil {
 			e = *o.Evolution
 		}

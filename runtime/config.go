@@ -78,7 +78,7 @@ type Spec struct {
 	MCPServers        []MCPServer // those that live in this process
 	// MCPServerConfigs are limits and tool policies of MCPServers, by name. A
 	// limit is that of the server's tools that have none of their own.
-	MCPServerConfigs map[string]dialect.SDKMCPServerConfig
+	MCPServerConfigs map[string]session.SDKMCPServerConfig
 	ResolveModel     session.ResolveModel // nil: the agent chooses
 	// ResolveModelTimeout fails a model request that nobody answers. Default:
 	// 500 ms; negative: none.

@@ -12,7 +12,6 @@ import (
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -29,7 +28,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"no dialect":       {func(s *runtime.Spec) { s.Dialect = nil }, "Spec.Dialect is required"},
 		"a slash":          {func(s *runtime.Spec) { s.ID = "a/b" }, `"a/b" must not contain / or #`},
 		"a hash":           {func(s *runtime.Spec) { s.ID = "a#1" }, `"a#1" must not contain / or #`},
-		"an option":        {func(s *runtime.Spec) { s.Options.MaxTurns = dialect.Some(-1) }, "MaxTurns"},
+		"an option":        {func(s *runtime.Spec) { s.Options.MaxTurns = session.Some(-1) }, "MaxTurns"},
 		"a broken backoff": {func(s *runtime.Spec) { s.ActorBackoff = supervisor.Backoff{Initial: 2, Max: 1} }, "backoff"},
 	} {
 		spec := w.spec(turns())

@@ -13,7 +13,6 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
@@ -92,11 +91,11 @@ func TestTimeoutsAreThoseInForce(t *testing.T) {
 				s.MCPServers = []runtime.MCPServer{stuckServer{await: await}}
 			},
 			limit: func(s *runtime.Spec) {
-				s.MCPServerConfigs = map[string]dialect.SDKMCPServerConfig{"srv": {Timeout: time.Hour}}
+				s.MCPServerConfigs = map[string]session.SDKMCPServerConfig{"srv": {Timeout: time.Hour}}
 			}, option: `SDKMCPServerConfigs["srv"].Timeout`},
 		"model": {planned: "a model", wait: "model policy request get_model_policy", steps: scripted.Steps{&scripted.ModelPolicy{}}, usual: 500 * time.Millisecond,
 			qoder: true, set: func(s *runtime.Spec, await func(context.Context) error) {
-				s.Dialect, s.Options.Auth = qoder.New(), dialect.QoderCLIAuth()
+				s.Dialect, s.Options.Auth = qoder.New(), session.QoderCLIAuth()
 				s.ResolveModel = func(ctx context.Context, _ *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
 					return protocol.ModelPolicyReply{}, await(ctx)
 				}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -104,14 +103,14 @@ func (o *Options) inquiries() runtime.Inquiries {
 // will ever ask.
 func (o *Options) checkTokens() []error {
 	var problems []error
-	is := func(t dialect.AuthType) bool { return o.Auth != nil && o.Auth.Type == t }
-	fromHost := is(dialect.AuthServiceAccount) && o.Auth.ServiceAccountKey == "" && o.Auth.EnvVar == ""
+	is := func(t session.AuthType) bool { return o.Auth != nil && o.Auth.Type == t }
+	fromHost := is(session.AuthServiceAccount) && o.Auth.ServiceAccountKey == "" && o.Auth.EnvVar == ""
 	for _, c := range []struct {
 		option       string
 		given, wants bool
 		auth         string
 	}{
-		{"FetchJobToken", o.FetchJobToken != nil, is(dialect.AuthJobToken), "JobTokens()"},
+		{"FetchJobToken", o.FetchJobToken != nil, is(session.AuthJobToken), "JobTokens()"},
 		{"FetchServiceAccountToken", o.FetchServiceAccountToken != nil, fromHost, "ServiceAccountTokens()"},
 	} {
 		switch {

@@ -23,6 +23,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // toolTurn plays one turn of an agent that calls tools of s, and returns the
@@ -51,9 +52,9 @@ func toolTurn(t *testing.T, rt *runtime.Runtime, d dialect.Dialect, s *sdk.MCPSe
 	return results
 }
 
-func auth(d dialect.Dialect) *dialect.Auth {
+func auth(d dialect.Dialect) *session.Auth {
 	if d.Name() == "qoder" {
-		return dialect.QoderCLIAuth()
+		return session.QoderCLIAuth()
 	}
 	return nil
 }

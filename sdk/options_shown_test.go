@@ -144,7 +144,7 @@ func TestPrintedOptionsHideURLs(t *testing.T) {
 		"h/SECRET":       "(hidden)",
 		"ht tp://SECRET": "(hidden)",
 	} {
-		assert.Equal(t, "dialect.MCPServer{Type:http URL:"+want+"}", MCPServerConfig{Type: "http", URL: raw}.String())
+		assert.Equal(t, "session.MCPServerConfig{Type:http URL:"+want+"}", MCPServerConfig{Type: "http", URL: raw}.String())
 	}
 	assert.Equal(t, "sdk.Options{}", Options{}.String())
 	assert.Equal(t, "<nil>", fmt.Sprint((*Options)(nil)))

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
@@ -97,7 +96,7 @@ func callbackKinds() []callbackKind {
 			request: `{"subtype":"get_model_policy","type":"get_model_policy","resolvedModel":"auto","purpose":"main"}`,
 			install: func(spec *runtime.Spec, limit time.Duration, f callback) {
 				spec.Dialect = qoder.New()
-				spec.Options.Auth = dialect.AccessToken("t")
+				spec.Options.Auth = session.AccessToken("t")
 				spec.ResolveModelTimeout = limit
 				if limit == 0 {
 					spec.ResolveModelTimeout = -1

@@ -27,7 +27,6 @@ import (
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -525,7 +524,7 @@ func TestEdgeLadderByTheClock(t *testing.T) {
 				var exit agent.Exit
 				spec.Program = flusher{spec.Program, c.flush, &exit}
 				if c.dialect == agent.Qoder {
-					spec.Dialect, spec.Options.Auth = qoder.New(), dialect.QoderCLIAuth()
+					spec.Dialect, spec.Options.Auth = qoder.New(), session.QoderCLIAuth()
 				}
 				ctx := context.Background()
 				s, err := w.rt.Open(ctx, spec)

@@ -130,7 +130,7 @@ func TestEdgeThousandFailingStarts(t *testing.T) {
 		}
 		spec := r.spec(t, hello)
 		spec.Dialect = qoder.New() // whose login goes by file
-		spec.Options.Auth = dialect.AccessToken("hunter2")
+		spec.Options.Auth = session.AccessToken("hunter2")
 		c.spoil(t, &spec.Options)
 		specs = append(specs, spec)
 	}
@@ -349,7 +349,7 @@ func qoderSpec(t *testing.T, r *rig, script string) runtime.Spec {
 	t.Helper()
 	spec := r.spec(t, "dialect: qoder\n"+script)
 	spec.Dialect = qoder.New()
-	spec.Options.Auth = dialect.AccessToken("hunter2")
+	spec.Options.Auth = session.AccessToken("hunter2")
 	return spec
 }
 
@@ -405,8 +405,8 @@ func TestEdgeContradictingOptions(t *testing.T) {
 		o.PermissionMode = "sometimes"
 		o.PermissionPromptToolName = "mcp__ask__me"
 		o.AllowedTools = []string{"Bash(ls", "Read"}
-		o.MaxTurns = dialect.Some(-1)
-		o.ExtraArgs = map[string]dialect.Opt[string]{"output-format": dialect.Some("text"), "a b": {}}
+		o.MaxTurns = session.Some(-1)
+		o.ExtraArgs = map[string]session.Opt[string]{"output-format": session.Some("text"), "a b": {}}
 		o.Continue, o.Resume = true, "4b7f9ee4-3f4c-4b6c-9d5c-0a1b2c3d4e5f"
 	}
 	common := []string{"PermissionMode", "PermissionPromptToolName", "AllowedTools", "MaxTurns", `ExtraArgs["output-format"]`, `ExtraArgs["a b"]`}
@@ -415,7 +415,7 @@ func TestEdgeContradictingOptions(t *testing.T) {
 		contradiction(&spec.Options)
 		spec.CanUseTool = allow
 		spec.Options.SessionID = "mine"
-		spec.Options.Auth = dialect.AccessToken("hunter2")
+		spec.Options.Auth = session.AccessToken("hunter2")
 		spec.Options.Proxy = "http://user:hunter2@proxy"
 		spec.Spawner = noSpawner{t}
 		_, err := r.rt.Open(limit(t), spec)
@@ -432,7 +432,7 @@ func TestEdgeContradictingOptions(t *testing.T) {
 		spec.CanUseTool = allow
 		spec.Options.Auth = nil
 		spec.Options.Effort = "high"
-		spec.Options.Sandbox = &dialect.Sandbox{}
+		spec.Options.Sandbox = &session.Sandbox{}
 		spec.Options.Title = "t"
 		spec.Spawner = noSpawner{t}
 		_, err := r.rt.Open(limit(t), spec)
@@ -457,7 +457,7 @@ func TestEdgeProtocolVersionInSimulation(t *testing.T) {
 	for seed := range seeds(t, 20, 10) {
 		w := newWorld(t, seed, nil)
 		spec := w.spec(&scripted.Script{Dialect: agent.Qoder, ProtocolVersion: "2.0.0"})
-		spec.Dialect, spec.Options.Auth = qoder.New(), dialect.QoderCLIAuth()
+		spec.Dialect, spec.Options.Auth = qoder.New(), session.QoderCLIAuth()
 		s, err := w.rt.Open(context.Background(), spec)
 		if err == nil {
 			var turn *runtime.Turn
@@ -483,8 +483,8 @@ func TestEdgeOpenWaitsForItsOptions(t *testing.T) {
 				script.Misbehave.Refuse = []string{"set_plan_mode"}
 			}
 			spec := w.spec(script)
-			spec.Dialect, spec.Options.Auth = qoder.New(), dialect.QoderCLIAuth()
-			spec.Options.PlanMode = dialect.Some(true)
+			spec.Dialect, spec.Options.Auth = qoder.New(), session.QoderCLIAuth()
+			spec.Options.PlanMode = session.Some(true)
 			began := w.sched.Now()
 			s, err := w.rt.Open(context.Background(), spec)
 			if refuse > 0 {

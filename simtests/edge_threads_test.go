@@ -110,7 +110,7 @@ func TestEdgeHost(t *testing.T) {
 		Dialect: speaks,
 		Options: dialect.Options{
 			PathToExecutable: given[1], Cwd: given[3], Env: map[string]string{"TROUPE_SCRIPT": given[2]},
-			ExtraArgs: map[string]dialect.Opt[string]{"token": dialect.Some(given[0])},
+			ExtraArgs: map[string]session.Opt[string]{"token": session.Some(given[0])},
 		},
 		CanUseTool: func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 			close(asked)

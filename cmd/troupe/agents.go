@@ -13,6 +13,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 const nameScripted = "scripted"
@@ -78,7 +79,7 @@ func (s *settings) playScript(file string) error {
 
 // qoderAuth is the token in the environment, or else the login of the CLI.
 func qoderAuth(getenv func(string) string) *sdk.Auth {
-	if getenv(dialect.DefaultTokenEnv) != "" {
+	if getenv(session.DefaultTokenEnv) != "" {
 		return sdk.AccessTokenFromEnv("")
 	}
 	return sdk.QoderCLIAuth()

@@ -20,39 +20,39 @@ func TestOptionsThatMeet(t *testing.T) {
 	t.Parallel()
 	type o = dialect.Options
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
-	some := dialect.Some[bool]
-	disabled := dialect.Thinking{Type: dialect.ThinkingDisabled, Display: "omitted"}
-	remote := map[string]dialect.MCPServer{"r": {Type: "http", URL: "https://h", Tools: []dialect.MCPTool{{Name: "t", PermissionPolicy: dialect.AlwaysDeny}}}}
+	some := session.Some[bool]
+	disabled := session.Thinking{Type: session.ThinkingDisabled, Display: "omitted"}
+	remote := map[string]session.MCPServerConfig{"r": {Type: "http", URL: "https://h", Tools: []session.MCPToolPolicy{{Name: "t", PermissionPolicy: session.AlwaysDeny}}}}
 	for name, c := range map[string]struct {
 		o    o
 		argv []string
 	}{
-		"no limit":                      {o{MaxTurns: dialect.Some(0)}, nil},
+		"no limit":                      {o{MaxTurns: session.Some(0)}, nil},
 		"disabled thinking has no form": {o{Thinking: &disabled}, []string{"--thinking=disabled"}},
-		"the newer form wins":           {o{MaxThinkingTokens: dialect.Some(0), Thinking: &dialect.Thinking{Type: "adaptive"}}, []string{"--thinking=adaptive"}},
-		"a fraction":                    {o{MaxBudgetUSD: dialect.Some(1e-7)}, []string{"--max-budget-usd=1e-7"}},
-		"a whole millisecond":           {o{MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Timeout: 1500 * time.Microsecond}}}, []string{"--mcp-config", `{"mcpServers":{"s":{"command":"c","timeout":2}}}`}},
-		"budget and display": {o{Thinking: &dialect.Thinking{Type: "enabled", BudgetTokens: dialect.Some(7), Display: "omitted"}, Effort: "max"},
+		"the newer form wins":           {o{MaxThinkingTokens: session.Some(0), Thinking: &session.Thinking{Type: "adaptive"}}, []string{"--thinking=adaptive"}},
+		"a fraction":                    {o{MaxBudgetUSD: session.Some(1e-7)}, []string{"--max-budget-usd=1e-7"}},
+		"a whole millisecond":           {o{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Timeout: 1500 * time.Microsecond}}}, []string{"--mcp-config", `{"mcpServers":{"s":{"command":"c","timeout":2}}}`}},
+		"budget and display": {o{Thinking: &session.Thinking{Type: "enabled", BudgetTokens: session.Some(7), Display: "omitted"}, Effort: "max"},
 			[]string{"--max-thinking-tokens=7", "--thinking-display=omitted", "--effort=max"}},
-		"a skill that is allowed anyway": {o{AllowedTools: []string{"Skill(a)", "Read"}, Skills: dialect.Only("a", "b c")},
+		"a skill that is allowed anyway": {o{AllowedTools: []string{"Skill(a)", "Read"}, Skills: session.Only("a", "b c")},
 			[]string{"--allowedTools=Skill(a),Read,Skill(b c)"}},
-		"skills that are allowed anyway":   {o{AllowedTools: []string{"Skill"}, Skills: dialect.All()}, []string{"--allowedTools=Skill"}},
-		"no skills, no tools, no sources":  {o{Skills: dialect.None(), Tools: dialect.None(), SettingSources: dialect.None()}, []string{"--tools=", "--setting-sources="}},
-		"skills with a narrow set":         {o{Skills: dialect.Only("a"), Tools: dialect.Only("Skill", "Read")}, []string{"--allowedTools=Skill(a)", "--tools=Skill,Read"}},
-		"everything":                       {o{Tools: dialect.All(), SettingSources: dialect.All()}, []string{"--tools=default", "--setting-sources=user,project,local"}},
+		"skills that are allowed anyway":   {o{AllowedTools: []string{"Skill"}, Skills: session.All()}, []string{"--allowedTools=Skill"}},
+		"no skills, no tools, no sources":  {o{Skills: session.None(), Tools: session.None(), SettingSources: session.None()}, []string{"--tools=", "--setting-sources="}},
+		"skills with a narrow set":         {o{Skills: session.Only("a"), Tools: session.Only("Skill", "Read")}, []string{"--allowedTools=Skill(a)", "--tools=Skill,Read"}},
+		"everything":                       {o{Tools: session.All(), SettingSources: session.All()}, []string{"--tools=default", "--setting-sources=user,project,local"}},
 		"a file says where to debug":       {o{Debug: true, DebugFile: "/d"}, []string{"--debug-file=/d"}},
 		"where the work is":                {o{ProjectConfigRoot: "/p", AdditionalDirectories: []string{"/a"}, IncludePartialMessages: true}, []string{"--include-partial-messages", "--project-config-root=/p", "--add-dir=/a"}},
 		"a session store":                  {o{HasSessionStore: true, IncludePartialMessages: true, AdditionalDirectories: []string{"/a"}}, []string{"--include-partial-messages", "--session-mirror", "--add-dir=/a"}},
-		"a plugin in initialize, dirs":     {o{Plugins: []dialect.Plugin{{Path: "/p"}}, PluginDelivery: dialect.DeliverInInitialize, AdditionalDirectories: []string{"/a"}, ForkSession: true, Continue: true}, []string{"--continue", "--add-dir=/a", "--await-initialize", "--fork-session"}},
-		"values with a dash":               {o{ExtraArgs: map[string]dialect.Opt[string]{"n": dialect.Some("-5"), "d": dialect.Some("-"), "e": dialect.Some("")}}, []string{"--d", "-", "--e", "", "--n=-5"}},
+		"a plugin in initialize, dirs":     {o{Plugins: []session.Plugin{{Path: "/p"}}, PluginDelivery: session.DeliverInInitialize, AdditionalDirectories: []string{"/a"}, ForkSession: true, Continue: true}, []string{"--continue", "--add-dir=/a", "--await-initialize", "--fork-session"}},
+		"values with a dash":               {o{ExtraArgs: map[string]session.Opt[string]{"n": session.Some("-5"), "d": session.Some("-"), "e": session.Some("")}}, []string{"--d", "-", "--e", "", "--n=-5"}},
 		"rules, then modes":                {o{PermissionMode: "bypassPermissions", AllowDangerouslySkipPermissions: true, FallbackModel: "f", StrictMCPConfig: true}, []string{"--strict-mcp-config", "--permission-mode=bypassPermissions", "--allow-dangerously-skip-permissions", "--fallback-model=f"}},
 		"fork under an id":                 {o{Resume: uuidA, ForkSession: true, SessionID: uuidB, ResumeSessionAt: uuidC, ResumeDropsTurn: uuidD}, []string{"--resume=" + uuidA, "--fork-session", "--resume-session-at=" + uuidC, "--resume-drops-turn=" + uuidD, "--session-id=" + uuidB}},
 		"a path and a path":                {o{MCPConfigPath: "/m.json", SettingsPath: "/s.json", ManagedSettings: raw(`{"model":"x"}`)}, []string{"--mcp-config", "/m.json", "--managed-settings", `{"model":"x"}`, "--settings", "/s.json"}},
 		"a remote server with a policy":    {o{MCPServers: remote}, []string{"--mcp-config", `{"mcpServers":{"r":{"tools":[{"name":"t","permission_policy":"always_deny"}],"type":"http","url":"https://h"}}}`, "--settings", `{"permissions":{"allow":[],"ask":[],"deny":["mcp__r__t"]}}`}},
-		"a sandbox":                        {o{Sandbox: &dialect.Sandbox{Enabled: some(true)}}, []string{"--settings", `{"sandbox":{"enabled":true,"failIfUnavailable":true}}`}},
-		"a sandbox that may be missing":    {o{Sandbox: &dialect.Sandbox{Enabled: some(true), FailIfUnavailable: some(false)}}, []string{"--settings", `{"sandbox":{"enabled":true,"failIfUnavailable":false}}`}},
-		"a sandbox that is off":            {o{Sandbox: &dialect.Sandbox{Enabled: some(false)}}, []string{"--settings", `{"sandbox":{"enabled":false}}`}},
-		"a sandbox that says nothing much": {o{Sandbox: &dialect.Sandbox{Network: &dialect.SandboxNetwork{AllowLocalBinding: some(false)}}}, []string{"--settings", `{"sandbox":{"network":{"allowLocalBinding":false}}}`}},
+		"a sandbox":                        {o{Sandbox: &session.Sandbox{Enabled: some(true)}}, []string{"--settings", `{"sandbox":{"enabled":true,"failIfUnavailable":true}}`}},
+		"a sandbox that may be missing":    {o{Sandbox: &session.Sandbox{Enabled: some(true), FailIfUnavailable: some(false)}}, []string{"--settings", `{"sandbox":{"enabled":true,"failIfUnavailable":false}}`}},
+		"a sandbox that is off":            {o{Sandbox: &session.Sandbox{Enabled: some(false)}}, []string{"--settings", `{"sandbox":{"enabled":false}}`}},
+		"a sandbox that says nothing much": {o{Sandbox: &session.Sandbox{Network: &session.SandboxNetwork{AllowLocalBinding: some(false)}}}, []string{"--settings", `{"sandbox":{"network":{"allowLocalBinding":false}}}`}},
 	} {
 		l := launch(t, c.o)
 		assert.Equal(t, compactArgs(c.argv), compactArgs(l.Args[5:]), name)
@@ -63,11 +63,11 @@ func TestOptionsThatMeet(t *testing.T) {
 func TestSandboxIsMergedIntoTheSettings(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "claude/feature/Sandbox-Config")
-	some := dialect.Some[bool]
-	box := &dialect.Sandbox{
+	some := session.Some[bool]
+	box := &session.Sandbox{
 		Enabled: some(true), ExcludedCommands: []string{"docker"},
-		Network:          &dialect.SandboxNetwork{AllowedDomains: []string{"b"}, DeniedDomains: []string{"x", "z"}, SOCKSProxyPort: dialect.Some(2)},
-		Filesystem:       &dialect.SandboxFilesystem{DenyRead: []string{"/b"}, AllowWrite: []string{"/w"}},
+		Network:          &session.SandboxNetwork{AllowedDomains: []string{"b"}, DeniedDomains: []string{"x", "z"}, SOCKSProxyPort: session.Some(2)},
+		Filesystem:       &session.SandboxFilesystem{DenyRead: []string{"/b"}, AllowWrite: []string{"/w"}},
 		IgnoreViolations: map[string][]string{"file": {"/tmp"}},
 	}
 	settings := `{"model":"m","sandbox":{"enabled":false,"failIfUnavailable":false,"excludedCommands":["make"],"other":1,
@@ -82,11 +82,11 @@ func TestSandboxIsMergedIntoTheSettings(t *testing.T) {
 	assert.JSONEq(t, want, file(t, read, "settings.json"))
 
 	hidden := launch(t, dialect.Options{Settings: json.RawMessage(`{"z":1,"sandbox":{"filesystem":{"disabled":true},"credentials":{"files":[{"path":"/c","mode":"deny"}]}},"a":2}`),
-		Sandbox: &dialect.Sandbox{Credentials: &dialect.SandboxCredentials{Files: []dialect.SandboxCredential{{Path: "/c", Mode: "deny"}}}}})
+		Sandbox: &session.Sandbox{Credentials: &session.SandboxCredentials{Files: []session.SandboxCredential{{Path: "/c", Mode: "deny"}}}}})
 	want = `{"z":1,"sandbox":{"filesystem":{},"credentials":{"files":[{"path":"/c","mode":"deny"},{"path":"/c","mode":"deny"}]}},"a":2}`
 	assert.Equal(t, []byte(want), []byte(file(t, hidden, "settings.json")), "in the order given; a file that is hidden confines files")
 
-	other := launch(t, dialect.Options{Settings: json.RawMessage(`{"sandbox":true}`), Sandbox: &dialect.Sandbox{Enabled: some(false)}})
+	other := launch(t, dialect.Options{Settings: json.RawMessage(`{"sandbox":true}`), Sandbox: &session.Sandbox{Enabled: some(false)}})
 	assert.JSONEq(t, `{"sandbox":{"enabled":false}}`, file(t, other, "settings.json"))
 }
 
@@ -115,12 +115,12 @@ func TestVariablesOfTheDocuments(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	t.Parallel()
-	def := dialect.AgentDefinition{Description: "d", Prompt: "p"}
+	def := session.AgentDefinition{Description: "d", Prompt: "p"}
 	starts, asks, main := def, def, def
-	starts.Tools, asks.InitialPrompt, main.InitialPrompt, main.Tools = dialect.Only("Agent(x)"), "go", "go", dialect.Only("Agent")
+	starts.Tools, asks.InitialPrompt, main.InitialPrompt, main.Tools = session.Only("Agent(x)"), "go", "go", session.Only("Agent")
 	asks.Effort = "huge"
-	o := dialect.Options{Agent: "main", MaxTurns: dialect.Some(0), Effort: "hard",
-		Agents: map[string]dialect.AgentDefinition{"starts": starts, "asks": asks, "main": main}}
+	o := dialect.Options{Agent: "main", MaxTurns: session.Some(0), Effort: "hard",
+		Agents: map[string]session.AgentDefinition{"starts": starts, "asks": asks, "main": main}}
 	warnings, err := claude.New().Validate(&o)
 	require.NoError(t, err)
 	var about []string
@@ -132,16 +132,16 @@ func TestWarnings(t *testing.T) {
 
 func TestOptionsThatCannotMeet(t *testing.T) {
 	t.Parallel()
-	def := dialect.AgentDefinition{Description: "d", Prompt: "p"}
+	def := session.AgentDefinition{Description: "d", Prompt: "p"}
 	main := def
-	main.Tools = dialect.Only("Read")
+	main.Tools = session.Only("Read")
 	for option, o := range map[string]dialect.Options{
 		"FallbackModel":            {Model: "m", FallbackModel: "m"},
-		"EnableFileCheckpointing":  {EnableFileCheckpointing: dialect.Some(true), HasSessionStore: true},
-		`Sandbox.Extra["ripgrep"]`: {Sandbox: &dialect.Sandbox{Extra: map[string]json.RawMessage{"ripgrep": json.RawMessage(`{}`), "new": json.RawMessage(`1`)}}},
-		"Thinking.Display":         {Thinking: &dialect.Thinking{Type: "adaptive", Display: "full"}},
-		"Agents":                   {Agent: "main", Agents: map[string]dialect.AgentDefinition{"main": main, "sub": def}},
-		"ExperimentalCloudAgent":   {ExperimentalCloudAgent: &dialect.CloudAgent{Session: dialect.CloudSession{ID: "s"}}},
+		"EnableFileCheckpointing":  {EnableFileCheckpointing: session.Some(true), HasSessionStore: true},
+		`Sandbox.Extra["ripgrep"]`: {Sandbox: &session.Sandbox{Extra: map[string]json.RawMessage{"ripgrep": json.RawMessage(`{}`), "new": json.RawMessage(`1`)}}},
+		"Thinking.Display":         {Thinking: &session.Thinking{Type: "adaptive", Display: "full"}},
+		"Agents":                   {Agent: "main", Agents: map[string]session.AgentDefinition{"main": main, "sub": def}},
+		"ExperimentalCloudAgent":   {ExperimentalCloudAgent: &session.CloudAgent{Session: session.CloudSession{ID: "s"}}},
 	} {
 		_, err := claude.New().Validate(&o)
 		require.Len(t, session.ConfigErrors(err), 1, "%s: %v", option, err)

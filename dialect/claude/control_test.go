@@ -152,7 +152,7 @@ func TestResume(t *testing.T) {
 
 func TestCheckInitialize(t *testing.T) {
 	t.Parallel()
-	o := &dialect.Options{MCPServers: node(), MCPServersDelivery: dialect.DeliverInInitialize,
+	o := &dialect.Options{MCPServers: node(), MCPServersDelivery: session.DeliverInInitialize,
 		ManagedSettings: json.RawMessage(`{"env":{"K":"v"}}`)}
 	d := claude.New()
 	var missing *session.UnsupportedCapabilityError
@@ -169,7 +169,7 @@ func FuzzCheckInitialize(f *testing.F) {
 	f.Add([]byte(`{"capabilities":3,"mcp_servers_applied":"yes"}`))
 	f.Fuzz(func(t *testing.T, response []byte) {
 		assert.NoError(t, claude.New().CheckInitialize(&dialect.Options{}, response), "nothing was asked of the agent")
-		o := dialect.Options{MCPServers: node(), MCPServersDelivery: dialect.DeliverInInitialize}
+		o := dialect.Options{MCPServers: node(), MCPServersDelivery: session.DeliverInInitialize}
 		if err := claude.New().CheckInitialize(&o, response); err != nil {
 			var missing *session.UnsupportedCapabilityError
 			require.ErrorAs(t, err, &missing)

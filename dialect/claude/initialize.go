@@ -42,7 +42,7 @@ func (Dialect) Initialize(o *dialect.Options) (json.RawMessage, error) {
 }
 
 // systemPrompt adds the prompt. Nothing given is an empty prompt; only a preset leaves the agent's own in place.
-func systemPrompt(s dialect.SystemPrompt, req *build.Object) {
+func systemPrompt(s session.SystemPrompt, req *build.Object) {
 	if s.Preset {
 		req.SetIf(s.Append != "", "appendSystemPrompt", s.Append)
 	} else if s.Blocks == nil {
@@ -60,8 +60,8 @@ func onFailure(event protocol.HookEvent) string {
 	return ""
 }
 
-func plugins(list []dialect.Plugin) []dialect.Plugin {
-	out := make([]dialect.Plugin, len(list))
+func plugins(list []session.Plugin) []session.Plugin {
+	out := make([]session.Plugin, len(list))
 	for i, p := range list {
 		p.Type = "local"
 		out[i] = p

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // The Agent SDK release whose wire this package follows.
@@ -89,27 +90,27 @@ func modelArgs(o *dialect.Options, a *build.Args) {
 func thinkingArgs(o *dialect.Options, a *build.Args) {
 	t := o.Thinking
 	if n, ok := o.MaxThinkingTokens.Value(); t == nil && ok && n == 0 {
-		a.Joined("MaxThinkingTokens", "--thinking", dialect.ThinkingDisabled)
+		a.Joined("MaxThinkingTokens", "--thinking", session.ThinkingDisabled)
 	} else if t == nil && ok {
 		a.Joined("MaxThinkingTokens", "--max-thinking-tokens", strconv.Itoa(n))
 	}
 	if t == nil {
 		return
 	}
-	if n, ok := t.BudgetTokens.Value(); ok && t.Type == dialect.ThinkingEnabled {
+	if n, ok := t.BudgetTokens.Value(); ok && t.Type == session.ThinkingEnabled {
 		a.Joined("Thinking", "--max-thinking-tokens", strconv.Itoa(n))
-	} else if t.Type == dialect.ThinkingEnabled {
-		a.Joined("Thinking", "--thinking", dialect.ThinkingAdaptive)
+	} else if t.Type == session.ThinkingEnabled {
+		a.Joined("Thinking", "--thinking", session.ThinkingAdaptive)
 	} else {
 		a.Joined("Thinking", "--thinking", t.Type)
 	}
-	if t.Type != dialect.ThinkingDisabled {
+	if t.Type != session.ThinkingDisabled {
 		a.JoinedIf("Thinking.Display", "--thinking-display", t.Display)
 	}
 }
 
 // set adds --flag=a,b, or --flag= for none, or --flag=<all>; nothing for the agent's default.
-func set(a *build.Args, option, flag string, s dialect.Set, all string) {
+func set(a *build.Args, option, flag string, s session.Set, all string) {
 	switch {
 	case s.IsDefault():
 	case s.IsAll():
@@ -120,7 +121,7 @@ func set(a *build.Args, option, flag string, s dialect.Set, all string) {
 }
 
 func pluginArgs(o *dialect.Options, a *build.Args) {
-	if o.PluginDelivery == dialect.DeliverInInitialize {
+	if o.PluginDelivery == session.DeliverInInitialize {
 		return
 	}
 	for _, p := range o.Plugins {

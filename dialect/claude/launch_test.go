@@ -86,7 +86,7 @@ func TestEnvironmentIsMerged(t *testing.T) {
 	}
 	assert.Empty(t, launch(t, dialect.Options{Env: env}).Unset, "what the user gives stays")
 
-	over := launch(t, dialect.Options{EnableFileCheckpointing: dialect.Some(true), ToolConfig: &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "html"}},
+	over := launch(t, dialect.Options{EnableFileCheckpointing: session.Some(true), ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "html"}},
 		Env: map[string]string{"CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": "0", "CLAUDE_CODE_QUESTION_PREVIEW_FORMAT": "x", "CLAUDE_CODE_ENTRYPOINT": "",
 			"CLAUDE_AGENT_SDK_VERSION": "", "DEBUG_CLAUDE_AGENT_SDK": "on", "DEBUG": "x"}})
 	assert.Equal(t, []dialect.EnvVar{
@@ -104,7 +104,7 @@ func outer() []string {
 
 func TestCredentialsGoByFile(t *testing.T) {
 	t.Parallel()
-	for name, s := range map[string]dialect.MCPServer{
+	for name, s := range map[string]session.MCPServerConfig{
 		"arguments":      {Command: "c", Args: []string{"--token=k"}},
 		"environment":    {Command: "c", Env: map[string]string{"K": "k"}},
 		"headers":        {Type: "http", URL: "https://h", Headers: map[string]string{"A": "k"}},
@@ -115,7 +115,7 @@ func TestCredentialsGoByFile(t *testing.T) {
 		"fragment":       {Type: "http", URL: "https://h#k"},
 		"unknown key":    {Command: "c", Extra: map[string]json.RawMessage{"x": json.RawMessage(`1`)}},
 	} {
-		l := launch(t, dialect.Options{MCPServers: map[string]dialect.MCPServer{"s": s}})
+		l := launch(t, dialect.Options{MCPServers: map[string]session.MCPServerConfig{"s": s}})
 		assert.Equal(t, []string{"--mcp-config", "{{file:mcp.json}}"}, l.Args[5:], name)
 		want, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"s": s}})
 		require.NoError(t, err)
@@ -124,13 +124,13 @@ func TestCredentialsGoByFile(t *testing.T) {
 	}
 	l := launch(t, dialect.Options{Settings: json.RawMessage(`{"env":{"K":"k"}}`)})
 	assert.Equal(t, []string{"--settings", "{{file:settings.json}}"}, l.Args[5:])
-	l = launch(t, dialect.Options{Sandbox: &dialect.Sandbox{Extra: map[string]json.RawMessage{"newer": json.RawMessage(`{}`)}}})
+	l = launch(t, dialect.Options{Sandbox: &session.Sandbox{Extra: map[string]json.RawMessage{"newer": json.RawMessage(`{}`)}}})
 	assert.JSONEq(t, `{"sandbox":{"newer":{}}}`, file(t, l, "settings.json"))
 }
 
 func TestSettingsAreMerged(t *testing.T) {
 	t.Parallel()
-	sandbox := &dialect.Sandbox{Enabled: dialect.Some(true), FailIfUnavailable: dialect.Some(false)}
+	sandbox := &session.Sandbox{Enabled: session.Some(true), FailIfUnavailable: session.Some(false)}
 	l := launch(t, dialect.Options{SettingsPath: "/s.json", SettingsContent: []byte(`{"model":"m","n":12345678901234567890}`), Sandbox: sandbox})
 	assert.JSONEq(t, `{"model":"m","n":12345678901234567890,"sandbox":{"enabled":true,"failIfUnavailable":false}}`,
 		file(t, l, "settings.json"))
@@ -150,9 +150,9 @@ func TestSettingsAreMerged(t *testing.T) {
 	}
 }
 
-func policies() map[string]dialect.MCPServer {
-	return map[string]dialect.MCPServer{"a b": {Command: "c", Tools: []dialect.MCPTool{
-		{Name: "t", PermissionPolicy: dialect.AlwaysAllow}, {Name: "u"}}}}
+func policies() map[string]session.MCPServerConfig {
+	return map[string]session.MCPServerConfig{"a b": {Command: "c", Tools: []session.MCPToolPolicy{
+		{Name: "t", PermissionPolicy: session.AlwaysAllow}, {Name: "u"}}}}
 }
 
 func TestToolPoliciesAreRules(t *testing.T) {
@@ -160,8 +160,8 @@ func TestToolPoliciesAreRules(t *testing.T) {
 	o := dialect.Options{
 		Settings:   json.RawMessage(`{"permissions":{"allow":["Read","mcp__a_b__t"]}}`),
 		MCPServers: policies(),
-		SDKMCPServers: []dialect.SDKMCPServer{{Name: "host", Tools: []dialect.MCPTool{
-			{Name: "x", PermissionPolicy: dialect.AlwaysAsk}, {Name: "y.z", PermissionPolicy: dialect.AlwaysDeny}}}},
+		SDKMCPServers: []dialect.SDKMCPServer{{Name: "host", Tools: []session.MCPToolPolicy{
+			{Name: "x", PermissionPolicy: session.AlwaysAsk}, {Name: "y.z", PermissionPolicy: session.AlwaysDeny}}}},
 	}
 	l := launch(t, o)
 	assert.Equal(t, []string{"--mcp-config", `{"mcpServers":{"a b":{"command":"c","tools":[{"name":"t","permission_policy":"always_allow"},{"name":"u"}]}}}`}, l.Args[5:7])
@@ -169,8 +169,8 @@ func TestToolPoliciesAreRules(t *testing.T) {
 	assert.JSONEq(t, `{"host":{"tools":[{"name":"x","permission_policy":"always_ask"},{"name":"y.z","permission_policy":"always_deny"}]}}`,
 		string(initialize(t, o)["sdkMcpServerConfigs"]))
 
-	odd := launch(t, dialect.Options{MCPServers: map[string]dialect.MCPServer{"w.x/y": {Command: "c", Tools: []dialect.MCPTool{
-		{Name: "a.b", PermissionPolicy: dialect.AlwaysDeny}, {Name: "é", PermissionPolicy: dialect.AlwaysDeny}, {Name: "*", PermissionPolicy: dialect.AlwaysAsk}}}}})
+	odd := launch(t, dialect.Options{MCPServers: map[string]session.MCPServerConfig{"w.x/y": {Command: "c", Tools: []session.MCPToolPolicy{
+		{Name: "a.b", PermissionPolicy: session.AlwaysDeny}, {Name: "é", PermissionPolicy: session.AlwaysDeny}, {Name: "*", PermissionPolicy: session.AlwaysAsk}}}}})
 	assert.JSONEq(t, `{"permissions":{"allow":[],"ask":["mcp__w_x_y__*"],"deny":["mcp__w_x_y__a_b","mcp__w_x_y___"]}}`, odd.Args[8],
 		"as the agent spells the tools")
 }
@@ -179,7 +179,7 @@ func TestWhatIsTooLongForAnArgument(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", build.MaxArg)
 
-	schema := dialect.Options{OutputFormat: dialect.JSONSchema(json.RawMessage(`{"title":"` + long + `"}`))}
+	schema := dialect.Options{OutputFormat: session.JSONSchema(json.RawMessage(`{"title":"` + long + `"}`))}
 	assert.Len(t, launch(t, schema).Args, 5, "initialize carries the schema")
 	assert.Contains(t, string(initialize(t, schema)["jsonSchema"]), long)
 
@@ -196,7 +196,7 @@ func TestWhatIsTooLongForAnArgument(t *testing.T) {
 	for i := range 20_000 {
 		rules = append(rules, fmt.Sprintf("Bash(%d:*)", i))
 	}
-	l = launch(t, dialect.Options{AllowedTools: rules, DisallowedTools: []string{"Write"}, Skills: dialect.Only("pdf")})
+	l = launch(t, dialect.Options{AllowedTools: rules, DisallowedTools: []string{"Write"}, Skills: session.Only("pdf")})
 	assert.Equal(t, []string{"--settings", "{{file:settings.json}}"}, l.Args[5:])
 	var doc struct {
 		Permissions struct{ Allow, Deny []string }
@@ -208,22 +208,22 @@ func TestWhatIsTooLongForAnArgument(t *testing.T) {
 	for option, o := range map[string]dialect.Options{
 		"Model":                 {Model: long + long},
 		"AdditionalDirectories": {AdditionalDirectories: []string{long}},
-		`ExtraArgs["k"]`:        {ExtraArgs: map[string]dialect.Opt[string]{"k": dialect.Some(long + "x")}},
+		`ExtraArgs["k"]`:        {ExtraArgs: map[string]session.Opt[string]{"k": session.Some(long + "x")}},
 		"Resume":                {Resume: "a\x00b"},
 	} {
 		_, err := claude.New().Launch(&o)
 		require.Len(t, session.ConfigErrors(err), 1, option)
 		assert.Equal(t, option, session.ConfigErrors(err)[0].Option)
 	}
-	assert.Len(t, launch(t, dialect.Options{ExtraArgs: map[string]dialect.Opt[string]{"k": dialect.Some(long)}}).Args, 7)
+	assert.Len(t, launch(t, dialect.Options{ExtraArgs: map[string]session.Opt[string]{"k": session.Some(long)}}).Args, 7)
 }
 
 func TestDeliveriesByInitializeAreAwaited(t *testing.T) {
 	t.Parallel()
 	assert.NotContains(t, launch(t, dialect.Options{}).Args, "--await-initialize")
-	assert.NotContains(t, launch(t, dialect.Options{MCPServersDelivery: dialect.DeliverInInitialize}).Args, "--await-initialize")
-	o := dialect.Options{MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Env: map[string]string{"K": "k"}}},
-		MCPServersDelivery: dialect.DeliverInInitialize}
+	assert.NotContains(t, launch(t, dialect.Options{MCPServersDelivery: session.DeliverInInitialize}).Args, "--await-initialize")
+	o := dialect.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Env: map[string]string{"K": "k"}}},
+		MCPServersDelivery: session.DeliverInInitialize}
 	l := launch(t, o)
 	assert.Contains(t, l.Args, "--await-initialize")
 	assert.Empty(t, l.Files)
@@ -233,15 +233,15 @@ func TestDeliveriesByInitializeAreAwaited(t *testing.T) {
 func TestSystemPromptForms(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		prompt dialect.SystemPrompt
+		prompt session.SystemPrompt
 		want   map[string]string
 	}{
-		"not given":  {dialect.SystemPrompt{}, map[string]string{"systemPrompt": `[""]`}},
-		"no blocks":  {dialect.PromptText(), map[string]string{"systemPrompt": `[""]`}},
-		"empty":      {dialect.PromptText(""), map[string]string{"systemPrompt": `[""]`}},
-		"two blocks": {dialect.PromptText("a", dialect.DynamicBoundary), map[string]string{"systemPrompt": `["a","__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__"]`}},
-		"preset":     {dialect.PresetPrompt("x"), map[string]string{"appendSystemPrompt": `"x"`}},
-		"custom, no snapshot": {dialect.SystemPrompt{Blocks: []string{"a"}, Snapshot: dialect.Some(false)},
+		"not given":  {session.SystemPrompt{}, map[string]string{"systemPrompt": `[""]`}},
+		"no blocks":  {session.PromptText(), map[string]string{"systemPrompt": `[""]`}},
+		"empty":      {session.PromptText(""), map[string]string{"systemPrompt": `[""]`}},
+		"two blocks": {session.PromptText("a", session.DynamicBoundary), map[string]string{"systemPrompt": `["a","__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__"]`}},
+		"preset":     {session.PresetPrompt("x"), map[string]string{"appendSystemPrompt": `"x"`}},
+		"custom, no snapshot": {session.SystemPrompt{Blocks: []string{"a"}, Snapshot: session.Some(false)},
 			map[string]string{"systemPrompt": `["a"]`, "systemPromptSnapshot": `false`}},
 	} {
 		got := map[string]string{}

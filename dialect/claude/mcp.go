@@ -7,6 +7,8 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/internal/wire"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // awaitsInitialize reports whether the agent has to read initialize before it starts anything.
@@ -15,11 +17,11 @@ func awaitsInitialize(o *dialect.Options) bool {
 }
 
 func mcpInInitialize(o *dialect.Options) bool {
-	return o.MCPServersDelivery == dialect.DeliverInInitialize && len(o.MCPServers) > 0
+	return o.MCPServersDelivery == session.DeliverInInitialize && len(o.MCPServers) > 0
 }
 
 func pluginsInInitialize(o *dialect.Options) bool {
-	return o.PluginDelivery == dialect.DeliverInInitialize && len(o.Plugins) > 0
+	return o.PluginDelivery == session.DeliverInInitialize && len(o.Plugins) > 0
 }
 
 func mcpArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Problems) {
@@ -48,7 +50,7 @@ func sdkServers(o *dialect.Options, req *build.Object) {
 		names = append(names, s.Name)
 		if s.Timeout > 0 || s.Tools != nil {
 			var c build.Object
-			c.SetIf(s.Timeout > 0, "timeout", dialect.WholeMillis(s.Timeout))
+			c.SetIf(s.Timeout > 0, "timeout", wire.WholeMillis(s.Timeout))
 			c.SetIf(s.Tools != nil, "tools", s.Tools)
 			configs.Set(s.Name, &c)
 			withConfig = true

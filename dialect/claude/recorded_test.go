@@ -15,6 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // recording is one line of testdata/options-map.ndjson: what the vendor's SDK did with an option.
@@ -78,23 +79,23 @@ func inproc() dialect.SDKMCPServer {
 	}
 }
 
-func node() map[string]dialect.MCPServer {
-	return map[string]dialect.MCPServer{"s1": {Command: "node"}}
+func node() map[string]session.MCPServerConfig {
+	return map[string]session.MCPServerConfig{"s1": {Command: "node"}}
 }
 
 // cases says with which options each recorded case was made.
 func cases() map[string]dialect.Options {
 	type o = dialect.Options
-	thinking := func(typ string) dialect.Options { return o{Thinking: &dialect.Thinking{Type: typ}} }
+	thinking := func(typ string) dialect.Options { return o{Thinking: &session.Thinking{Type: typ}} }
 	return map[string]dialect.Options{
 		"base":                 {},
 		"model":                {Model: "M1"},
 		"fallbackModel":        {FallbackModel: "F1,F2"},
-		"maxTurns":             {MaxTurns: dialect.Some(3)},
-		"maxBudgetUsd":         {MaxBudgetUSD: dialect.Some(1.5)},
+		"maxTurns":             {MaxTurns: session.Some(3)},
+		"maxBudgetUsd":         {MaxBudgetUSD: session.Some(1.5)},
 		"thinkingAdaptive":     thinking("adaptive"),
-		"thinkingAdaptiveDisp": {Thinking: &dialect.Thinking{Type: "adaptive", Display: "summarized"}},
-		"thinkingEnabled":      {Thinking: &dialect.Thinking{Type: "enabled", BudgetTokens: dialect.Some(4096)}},
+		"thinkingAdaptiveDisp": {Thinking: &session.Thinking{Type: "adaptive", Display: "summarized"}},
+		"thinkingEnabled":      {Thinking: &session.Thinking{Type: "enabled", BudgetTokens: session.Some(4096)}},
 		"thinkingEnabledNoB":   thinking("enabled"),
 		"thinkingDisabled":     thinking("disabled"),
 		"agent":                {Agent: "rev"},
@@ -111,53 +112,53 @@ func cases() map[string]dialect.Options {
 		"fork":                  {Resume: uuidA, ForkSession: true},
 		"sessionId":             {SessionID: uuidD},
 		"contResume":            {Continue: true, Resume: uuidA},
-		"persistFalse":          {PersistSession: dialect.Some(false)},
+		"persistFalse":          {PersistSession: session.Some(false)},
 		"allowedTools":          {AllowedTools: []string{"Bash(git:*)", "Read"}},
 		"allowedEmpty":          {AllowedTools: []string{}},
 		"disallowedTools":       {DisallowedTools: []string{"Bash", "Write"}},
-		"toolsEmpty":            {Tools: dialect.None()},
+		"toolsEmpty":            {Tools: session.None()},
 		"toolAliases":           {ToolAliases: map[string]string{"Bash": "mcp__w__b"}},
-		"mcpStdio": {MCPServers: map[string]dialect.MCPServer{
+		"mcpStdio": {MCPServers: map[string]session.MCPServerConfig{
 			"s1": {Command: "node", Args: []string{"x.js"}, Env: map[string]string{"K": "v"}}}},
 		"mcpSdk":   {SDKMCPServers: []dialect.SDKMCPServer{inproc()}},
 		"mcpMixed": {MCPServers: node(), SDKMCPServers: []dialect.SDKMCPServer{inproc()}},
 		"mcpInitDelivery": {MCPServers: node(), SDKMCPServers: []dialect.SDKMCPServer{inproc()},
-			MCPServersDelivery: dialect.DeliverInInitialize},
+			MCPServersDelivery: session.DeliverInInitialize},
 		"mcpSdkTimeout": {SDKMCPServers: []dialect.SDKMCPServer{func() dialect.SDKMCPServer {
 			s := inproc()
 			s.Timeout = 12345 * time.Millisecond
 			return s
 		}()}},
 		"strictMcp":           {StrictMCPConfig: true},
-		"settingSourcesEmpty": {SettingSources: dialect.None()},
+		"settingSourcesEmpty": {SettingSources: session.None()},
 		"settingsObj":         {Settings: json.RawMessage(`{"model":"x","permissions":{"allow":["Bash(*)"]}}`)},
 		"managedSettings":     {ManagedSettings: json.RawMessage(`{"permissions":{"deny":["Bash"]}}`)},
-		"sandbox":             {Sandbox: &dialect.Sandbox{Enabled: dialect.Some(true)}},
+		"sandbox":             {Sandbox: &session.Sandbox{Enabled: session.Some(true)}},
 		"partial":             {IncludePartialMessages: true},
 		"hookEvents":          {IncludeHookEvents: true},
 		"forwardSub":          {ForwardSubagentText: true},
 		"verbatim":            {VerbatimPrompts: true},
 		"addDirs":             {AdditionalDirectories: []string{"/a", "/b"}},
 		"projectConfigRoot":   {ProjectConfigRoot: "/pcr"},
-		"plugins":             {Plugins: []dialect.Plugin{{Path: "/pl1"}, {Path: "/pl2", SkipMCPDiscovery: true}}},
-		"pluginsInit":         {Plugins: []dialect.Plugin{{Path: "/pl1"}}, PluginDelivery: dialect.DeliverInInitialize},
-		"checkpoint":          {EnableFileCheckpointing: dialect.Some(true)},
-		"toolConfig": {ToolConfig: &dialect.ToolConfig{
-			AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "html"}}},
+		"plugins":             {Plugins: []session.Plugin{{Path: "/pl1"}, {Path: "/pl2", SkipMCPDiscovery: true}}},
+		"pluginsInit":         {Plugins: []session.Plugin{{Path: "/pl1"}}, PluginDelivery: session.DeliverInInitialize},
+		"checkpoint":          {EnableFileCheckpointing: session.Some(true)},
+		"toolConfig": {ToolConfig: &session.ToolConfig{
+			AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "html"}}},
 		"promptSuggestions": {PromptSuggestions: true},
 		"agentProgress":     {AgentProgressSummaries: true},
 		"planInstr":         {PlanModeInstructions: "PI"},
 		"title":             {Title: "TT"},
-		"sysString":         {SystemPrompt: dialect.PromptText("SP")},
-		"sysPreset":         {SystemPrompt: dialect.PresetPrompt("")},
-		"sysPresetExcl": {SystemPrompt: dialect.SystemPrompt{
-			Preset: true, ExcludeDynamicSections: true, Snapshot: dialect.Some(true)}},
-		"skillsAll":         {Skills: dialect.All()},
-		"skillsList":        {Skills: dialect.Only("pdf", "docx")},
-		"skillsListAllowed": {AllowedTools: []string{"Read"}, Skills: dialect.Only("pdf")},
+		"sysString":         {SystemPrompt: session.PromptText("SP")},
+		"sysPreset":         {SystemPrompt: session.PresetPrompt("")},
+		"sysPresetExcl": {SystemPrompt: session.SystemPrompt{
+			Preset: true, ExcludeDynamicSections: true, Snapshot: session.Some(true)}},
+		"skillsAll":         {Skills: session.All()},
+		"skillsList":        {Skills: session.Only("pdf", "docx")},
+		"skillsListAllowed": {AllowedTools: []string{"Read"}, Skills: session.Only("pdf")},
 		"debug":             {Debug: true},
-		"extraArgs": {ExtraArgs: map[string]dialect.Opt[string]{
-			"replay-user-messages": dialect.Absent[string](), "foo": dialect.Some("bar")}},
+		"extraArgs": {ExtraArgs: map[string]session.Opt[string]{
+			"replay-user-messages": session.Absent[string](), "foo": session.Some("bar")}},
 		"executableNode": {PathToExecutable: "/opt/cli.mjs", Executable: "node"},
 		"hooks": {Hooks: []dialect.HookRegistration{
 			{Event: protocol.HookPreToolUse, Matcher: "Bash", CallbackIDs: []string{"hook_0", "hook_1"}, Timeout: 30 * time.Second},
@@ -167,15 +168,15 @@ func cases() map[string]dialect.Options {
 		"onUserDialog":  {HasUserDialog: true, SupportedDialogKinds: []string{"refusal_fallback_prompt"}},
 		"dialogNoCb":    {SupportedDialogKinds: []string{"refusal_fallback_prompt"}},
 		"kitchen": {
-			MaxThinkingTokens: dialect.Some(1), Effort: "low", MaxTurns: dialect.Some(2), MaxBudgetUSD: dialect.Some(1.0),
-			TaskBudget: dialect.Some(5), Model: "M", Agent: "x", Betas: []string{"context-1m-2025-08-07"},
-			OutputFormat: dialect.JSONSchema(json.RawMessage(`{"type":"object"}`)), DebugFile: "<PATH>",
+			MaxThinkingTokens: session.Some(1), Effort: "low", MaxTurns: session.Some(2), MaxBudgetUSD: session.Some(1.0),
+			TaskBudget: session.Some(5), Model: "M", Agent: "x", Betas: []string{"context-1m-2025-08-07"},
+			OutputFormat: session.JSONSchema(json.RawMessage(`{"type":"object"}`)), DebugFile: "<PATH>",
 			HasCanUseTool: true, Resume: uuidA, AllowedTools: []string{"Read"}, DisallowedTools: []string{"Write"},
-			Tools: dialect.Only("Bash"), MCPServers: node(), SettingSources: dialect.None(), StrictMCPConfig: true,
+			Tools: session.Only("Bash"), MCPServers: node(), SettingSources: session.None(), StrictMCPConfig: true,
 			PermissionMode: protocol.ModeDefault, FallbackModel: "F", IncludeHookEvents: true,
-			IncludePartialMessages: true, AdditionalDirectories: []string{"/a"}, Plugins: []dialect.Plugin{{Path: "/p"}},
-			ForkSession: true, ResumeSessionAt: uuidB, SessionID: uuidD, EnableFileCheckpointing: dialect.Some(true),
-			ExtraArgs: map[string]dialect.Opt[string]{"zzz": dialect.Absent[string]()},
+			IncludePartialMessages: true, AdditionalDirectories: []string{"/a"}, Plugins: []session.Plugin{{Path: "/p"}},
+			ForkSession: true, ResumeSessionAt: uuidB, SessionID: uuidD, EnableFileCheckpointing: session.Some(true),
+			ExtraArgs: map[string]session.Opt[string]{"zzz": session.Absent[string]()},
 			Settings:  json.RawMessage(`{"model":"q"}`),
 		},
 	}

@@ -3,8 +3,8 @@ package claude
 import (
 	"slices"
 
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // joined are the lists of which both halves hold when a sandbox is merged: what either of them denies is denied.
@@ -20,7 +20,7 @@ func whole(path string) bool {
 
 // mergeSandbox merges the sandbox of the options into that of the settings, as the SDK does. A sandbox that is asked
 // for and cannot be had must not be left out in silence.
-func mergeSandbox(s *build.Settings, box *dialect.Sandbox) error {
+func mergeSandbox(s *build.Settings, box *session.Sandbox) error {
 	given, err := build.TreeOf(box)
 	if err != nil {
 		return err

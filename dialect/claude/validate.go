@@ -8,6 +8,8 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/internal/wire"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // check finds what is wrong for Claude Code alone.
@@ -38,7 +40,7 @@ func check(o *dialect.Options, p *build.Problems) {
 			fmt.Sprintf("%q is not known", f), "use markdown or html")
 	}
 	if o.Sandbox != nil {
-		for _, key := range dialect.Misplaced(*o.Sandbox, o.Sandbox.Extra) {
+		for _, key := range wire.Misplaced(*o.Sandbox, o.Sandbox.Extra) {
 			p.Add(fmt.Sprintf("Sandbox.Extra[%q]", key), "has a field of its own, and would be lost", "set the field")
 		}
 	}
@@ -62,7 +64,7 @@ func check(o *dialect.Options, p *build.Problems) {
 	}
 }
 
-func checkNoQoderTools(p *build.Problems, at string, tools []dialect.MCPTool) {
+func checkNoQoderTools(p *build.Problems, at string, tools []session.MCPToolPolicy) {
 	for i, t := range tools {
 		p.Lacks(fmt.Sprintf("%s.Tools[%d].ExposedName", at, i), t.ExposedName != "", "name the tool so in the server")
 		p.Lacks(fmt.Sprintf("%s.Tools[%d].AlwaysLoad", at, i), t.AlwaysLoad, "set AlwaysLoad of the server")

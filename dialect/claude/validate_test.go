@@ -13,9 +13,9 @@ import (
 
 func TestImpossibleOnClaude(t *testing.T) {
 	t.Parallel()
-	tools := func(tool dialect.MCPTool) dialect.Options {
-		return dialect.Options{MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Tools: []dialect.MCPTool{tool}}},
-			SDKMCPServers: []dialect.SDKMCPServer{{Name: "h", Tools: []dialect.MCPTool{tool}}}}
+	tools := func(tool session.MCPToolPolicy) dialect.Options {
+		return dialect.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Tools: []session.MCPToolPolicy{tool}}},
+			SDKMCPServers: []dialect.SDKMCPServer{{Name: "h", Tools: []session.MCPToolPolicy{tool}}}}
 	}
 	for name, c := range map[string]struct {
 		options dialect.Options
@@ -28,10 +28,10 @@ func TestImpossibleOnClaude(t *testing.T) {
 		"forked by id":     {dialect.Options{SessionID: uuidD, Continue: true, ForkSession: true}, nil},
 		"prompts":          {dialect.Options{PermissionPrompts: "me"}, []string{"PermissionPrompts"}},
 		"dialogs":          {dialect.Options{SupportedDialogKinds: []string{"k"}}, []string{"SupportedDialogKinds"}},
-		"preview":          {dialect.Options{ToolConfig: &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "pdf"}}}, []string{"ToolConfig.AskUserQuestion.PreviewFormat"}},
+		"preview":          {dialect.Options{ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "pdf"}}}, []string{"ToolConfig.AskUserQuestion.PreviewFormat"}},
 		"Qoder's yolo":     {dialect.Options{PermissionMode: protocol.ModeYolo, AllowDangerouslySkipPermissions: true}, []string{"PermissionMode"}},
-		"Qoder's exposure": {tools(dialect.MCPTool{Name: "t", ExposedName: "x"}), []string{`MCPServers["s"].Tools[0].ExposedName`, "SDKMCPServers[0].Tools[0].ExposedName"}},
-		"Qoder's loading":  {tools(dialect.MCPTool{Name: "t", AlwaysLoad: true}), []string{`MCPServers["s"].Tools[0].AlwaysLoad`, "SDKMCPServers[0].Tools[0].AlwaysLoad"}},
+		"Qoder's exposure": {tools(session.MCPToolPolicy{Name: "t", ExposedName: "x"}), []string{`MCPServers["s"].Tools[0].ExposedName`, "SDKMCPServers[0].Tools[0].ExposedName"}},
+		"Qoder's loading":  {tools(session.MCPToolPolicy{Name: "t", AlwaysLoad: true}), []string{`MCPServers["s"].Tools[0].AlwaysLoad`, "SDKMCPServers[0].Tools[0].AlwaysLoad"}},
 	} {
 		_, err := claude.New().Validate(&c.options)
 		var got []string

@@ -19,12 +19,12 @@ import (
 func TestOptionsThatMeet(t *testing.T) {
 	t.Parallel()
 	type o = dialect.Options
-	read := dialect.Only("Read")
+	read := session.Only("Read")
 	for name, c := range map[string]struct {
 		o    o
 		argv []string
 	}{
-		"a skill that is allowed anyway": {o{Tools: read, AllowedTools: []string{"Skill(a)", "Read"}, Skills: dialect.Only("a", "b")},
+		"a skill that is allowed anyway": {o{Tools: read, AllowedTools: []string{"Skill(a)", "Read"}, Skills: session.Only("a", "b")},
 			[]string{"--allowed-tools", "Skill(a)", "--allowed-tools", "Read", "--allowed-tools", "Skill(b)", "--tools", "Read", "--disable-builtin-skills"}},
 		"yolo hides the flag": {o{Tools: read, PermissionMode: protocol.ModeYolo, AllowDangerouslySkipPermissions: true, IncludePartialMessages: true},
 			[]string{"--yolo", "--include-partial-messages", "--tools", "Read", "--disable-builtin-skills"}},
@@ -33,8 +33,8 @@ func TestOptionsThatMeet(t *testing.T) {
 		"the order of the rest": {o{Tools: read, Model: "m", Proxy: "http://p:1", Agent: "a", Debug: true, Continue: true,
 			PermissionMode: protocol.ModePlan, AllowDangerouslySkipPermissions: true, DisallowedTools: []string{"Bash(a, b)"}, HasCanUseTool: true,
 			Extensions: []string{"e"}, MCPConfigPath: "/m.json", AllowedMCPServerNames: []string{"x", "y"}, StrictMCPConfig: true,
-			SettingsPath: "/s.json", SettingSources: dialect.Only("user"), MaxTurns: dialect.Some(3), Plugins: []dialect.Plugin{{Path: "/p"}},
-			PersistSession: dialect.Some(false), ExtraArgs: map[string]dialect.Opt[string]{"n": dialect.Some("-5")}},
+			SettingsPath: "/s.json", SettingSources: session.Only("user"), MaxTurns: session.Some(3), Plugins: []session.Plugin{{Path: "/p"}},
+			PersistSession: session.Some(false), ExtraArgs: map[string]session.Opt[string]{"n": session.Some("-5")}},
 			[]string{"--no-session-persistence", "--model", "m", "--proxy", "http://p:1", "--agent", "a", "--debug", "--continue",
 				"--permission-mode", "plan", "--dangerously-skip-permissions", "--disallowed-tools", "Bash(a, b)", "--tools", "Read",
 				"--permission-prompt-tool", "stdio", "--extensions", "e", "--mcp-config", "/m.json",
@@ -42,10 +42,10 @@ func TestOptionsThatMeet(t *testing.T) {
 				"--settings", "/s.json", "--setting-sources", "user", "--disable-builtin-skills", "--max-turns", "3", "--plugin-dir", "/p", "--n=-5"}},
 		"values with a dash": {o{Tools: read, Resume: "--yolo", Model: "-m", Agent: "--debug"},
 			[]string{"--model=-m", "--agent=--debug", "--resume=--yolo", "--tools", "Read", "--disable-builtin-skills"}},
-		"everything that is merged": {o{Tools: read, AdditionalDirectories: []string{"/a", "/b"}, EnableFileCheckpointing: dialect.Some(true),
-			SecurityScan: &dialect.SecurityScan{L2LightweightScan: true},
+		"everything that is merged": {o{Tools: read, AdditionalDirectories: []string{"/a", "/b"}, EnableFileCheckpointing: session.Some(true),
+			SecurityScan: &session.SecurityScan{L2LightweightScan: true},
 			Settings:     json.RawMessage(`{"permissions":{"allow":["Read"],"additionalDirectories":["/b"],"defaultMode":"dontAsk"}}`),
-			MCPServers:   map[string]dialect.MCPServer{"s": {Type: "http", URL: "https://h", Tools: []dialect.MCPTool{{Name: "t", PermissionPolicy: dialect.AlwaysAllow}}}}},
+			MCPServers:   map[string]session.MCPServerConfig{"s": {Type: "http", URL: "https://h", Tools: []session.MCPToolPolicy{{Name: "t", PermissionPolicy: session.AlwaysAllow}}}}},
 			[]string{"--tools", "Read", "--mcp-config", `{"mcpServers":{"s":{"type":"http","url":"https://h"}}}`,
 				"--settings", `{"general":{"defaultPermissionMode":"dont_ask","fileCheckpointing":{"enabled":true}},"permissions":{"additionalDirectories":["/b","/a"],"allow":["Read","mcp__s__t"],"ask":[],"defaultMode":"dontAsk","deny":[]},"securityScan":{"l1StaticCheck":false,"l2LightweightScan":true,"l3DeepScan":false}}`,
 				"--disable-builtin-skills", "--add-dir", "/a", "--add-dir", "/b"}},
@@ -61,7 +61,7 @@ func TestTooManyRulesGoToTheSettings(t *testing.T) {
 	for i := range 20_000 {
 		rules = append(rules, fmt.Sprintf("Bash(%d:*)", i))
 	}
-	l := launch(t, dialect.Options{AllowedTools: rules, DisallowedTools: []string{"Write"}, Skills: dialect.Only("pdf")})
+	l := launch(t, dialect.Options{AllowedTools: rules, DisallowedTools: []string{"Write"}, Skills: session.Only("pdf")})
 	assert.NotContains(t, l.Args, "--allowed-tools")
 	assert.NotContains(t, l.Args, "--disallowed-tools")
 	var doc struct {
@@ -74,10 +74,10 @@ func TestTooManyRulesGoToTheSettings(t *testing.T) {
 
 func TestAgentsThatCannotBeCalled(t *testing.T) {
 	t.Parallel()
-	def := dialect.AgentDefinition{Description: "d", Prompt: "p"}
+	def := session.AgentDefinition{Description: "d", Prompt: "p"}
 	starts := def
-	starts.Tools = dialect.Only("Read", "Agent")
-	o := dialect.Options{Auth: dialect.QoderCLIAuth(), Agents: map[string]dialect.AgentDefinition{"a": starts}}
+	starts.Tools = session.Only("Read", "Agent")
+	o := dialect.Options{Auth: session.QoderCLIAuth(), Agents: map[string]session.AgentDefinition{"a": starts}}
 	_, err := qoder.New().Validate(&o)
 	require.Len(t, session.ConfigErrors(err), 1)
 	assert.Equal(t, `Agents["a"].Tools`, session.ConfigErrors(err)[0].Option)
@@ -93,7 +93,7 @@ func TestAgentsThatCannotBeCalled(t *testing.T) {
 		"a tool":             {func(o *dialect.Options) { o.PermissionPromptToolName = "mcp__a__b" }, 0},
 		"the main session's": {func(o *dialect.Options) { o.Agent = "a" }, 0},
 	} {
-		o := dialect.Options{Auth: dialect.QoderCLIAuth(), Agents: map[string]dialect.AgentDefinition{"a": def}}
+		o := dialect.Options{Auth: session.QoderCLIAuth(), Agents: map[string]session.AgentDefinition{"a": def}}
 		c.set(&o)
 		warnings, err := qoder.New().Validate(&o)
 		require.NoError(t, err, name)
@@ -103,7 +103,7 @@ func TestAgentsThatCannotBeCalled(t *testing.T) {
 
 func TestCloudAgentIsNotInThisRelease(t *testing.T) {
 	t.Parallel()
-	o := dialect.Options{Auth: dialect.QoderCLIAuth()}
+	o := dialect.Options{Auth: session.QoderCLIAuth()}
 	doc := `{"agent":{"create":{"model":"auto","name":"n","description":null,"tools":[{"type":"agent_toolset_20260401","enabled_tools":["bash"]}],
 		"mcp_servers":[{"name":"m","type":"url","url":"https://h"}],"skills":[{"skill_id":"s","type":"custom"}],"metadata":{"k":"v"}}},
 		"session":{"create":{"environment_id":"e","resources":[{"type":"file","file_id":"f"}],"title":"t","vault_ids":[],"memory_store_ids":["m"]}},
@@ -146,75 +146,75 @@ func TestRulesOfTools(t *testing.T) {
 		{"s", "*", "mcp__s__*"}, {"s", "mcp__q__r s", "mcp__q__r s"}, {"s-1", "ü-T", "mcp__s-1__-T_7a2f7cd2be46"},
 		{"数据", "*", "mcp__u_5440f7424f28__*"},
 	} {
-		l := launch(t, dialect.Options{MCPServers: map[string]dialect.MCPServer{c.server: {Command: "c",
-			Tools: []dialect.MCPTool{{Name: c.tool, PermissionPolicy: dialect.AlwaysDeny}}}}})
+		l := launch(t, dialect.Options{MCPServers: map[string]session.MCPServerConfig{c.server: {Command: "c",
+			Tools: []session.MCPToolPolicy{{Name: c.tool, PermissionPolicy: session.AlwaysDeny}}}}})
 		assert.JSONEq(t, `{"permissions":{"allow":[],"ask":[],"deny":["`+c.rule+`"]}}`, after(l.Args, "--settings"))
 	}
 }
 
 func TestMemoryThatCannotBe(t *testing.T) {
 	t.Parallel()
-	some, num := dialect.Some[bool], dialect.Some[int]
-	memory := func(m dialect.Memory) dialect.Options { return dialect.Options{Memory: &m} }
-	generation := func(g dialect.MemoryGeneration) dialect.Options {
-		return memory(dialect.Memory{Mode: "custom", Generation: &g})
+	some, num := session.Some[bool], session.Some[int]
+	memory := func(m session.Memory) dialect.Options { return dialect.Options{Memory: &m} }
+	generation := func(g session.MemoryGeneration) dialect.Options {
+		return memory(session.Memory{Mode: "custom", Generation: &g})
 	}
-	consumption := func(c dialect.MemoryConsumption) dialect.Options {
-		return memory(dialect.Memory{Mode: "custom", Consumption: &c})
+	consumption := func(c session.MemoryConsumption) dialect.Options {
+		return memory(session.Memory{Mode: "custom", Consumption: &c})
 	}
-	skill := func(mode string, g dialect.SkillGeneration) dialect.Options {
-		return dialect.Options{Evolution: &dialect.Evolution{Skill: &dialect.SkillEvolution{Mode: mode, Generation: &g}}}
+	skill := func(mode string, g session.SkillGeneration) dialect.Options {
+		return dialect.Options{Evolution: &session.Evolution{Skill: &session.SkillEvolution{Mode: mode, Generation: &g}}}
 	}
-	review := dialect.Options{Evolution: &dialect.Evolution{HasShouldReview: true, Skill: &dialect.SkillEvolution{Mode: "native"}}}
+	review := dialect.Options{Evolution: &session.Evolution{HasShouldReview: true, Skill: &session.SkillEvolution{Mode: "native"}}}
 	for want, all := range map[string][]dialect.Options{
-		"Memory.Mode":                                    {memory(dialect.Memory{Mode: "odd"})},
-		"Memory.Generation":                              {memory(dialect.Memory{Mode: "native", Generation: &dialect.MemoryGeneration{}})},
-		"Memory.Consumption":                             {memory(dialect.Memory{Mode: "native", Consumption: &dialect.MemoryConsumption{}})},
-		"ShouldGenerateMemory":                           {memory(dialect.Memory{Mode: "native", HasShouldGenerate: true})},
-		"Memory.UserScope":                               {memory(dialect.Memory{Mode: "native", ProjectScope: some(false), UserScope: some(false)})},
-		"Memory.Generation.TurnComplete.Enabled":         {generation(dialect.MemoryGeneration{Enabled: some(false), TurnComplete: &dialect.TurnComplete{Enabled: some(true)}})},
-		"Memory.Generation.TurnComplete.ReviewThreshold": {generation(dialect.MemoryGeneration{TurnComplete: &dialect.TurnComplete{ReviewThreshold: num(2)}})},
-		"Memory.Generation.TurnComplete.Timeout":         {generation(dialect.MemoryGeneration{TurnComplete: &dialect.TurnComplete{Timeout: -1}})},
-		"Memory.Generation.TurnComplete.OnGateError":     {generation(dialect.MemoryGeneration{TurnComplete: &dialect.TurnComplete{OnGateError: "odd"}})},
-		"Memory.Generation.Roots[0].ID":                  {generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{Path: "/p"}}})},
-		"Memory.Generation.Roots[0].Path":                {generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{ID: "a"}}})},
-		"Memory.Generation.Roots[1].ID":                  {generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{ID: "a", Path: "/p"}, {ID: "a", Path: "/q"}}})},
-		"Memory.Generation.Roots[0].Access":              {generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{ID: "a", Path: "/p", Access: "write"}}})},
-		"Memory.Generation.Roots[0].IndexFile": {generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{ID: "a", Path: "/p", IndexFile: "/i"}}}),
-			generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{ID: "a", Path: "/p", IndexFile: `b\..\c`}}})},
-		"Memory.Consumption.Files[0].ID":                          {consumption(dialect.MemoryConsumption{Files: []dialect.MemoryFile{{Path: "/p"}}})},
-		"Memory.Consumption.MaxTokens":                            {consumption(dialect.MemoryConsumption{MaxTokens: num(0)})},
-		"Memory.Consumption.Overflow":                             {consumption(dialect.MemoryConsumption{Overflow: "odd"})},
-		"Memory.Consumption.FailureMode":                          {consumption(dialect.MemoryConsumption{FailureMode: "odd"})},
-		"Evolution.Skill.Mode":                                    {skill("odd", dialect.SkillGeneration{})},
+		"Memory.Mode":                                    {memory(session.Memory{Mode: "odd"})},
+		"Memory.Generation":                              {memory(session.Memory{Mode: "native", Generation: &session.MemoryGeneration{}})},
+		"Memory.Consumption":                             {memory(session.Memory{Mode: "native", Consumption: &session.MemoryConsumption{}})},
+		"ShouldGenerateMemory":                           {memory(session.Memory{Mode: "native", HasShouldGenerate: true})},
+		"Memory.UserScope":                               {memory(session.Memory{Mode: "native", ProjectScope: some(false), UserScope: some(false)})},
+		"Memory.Generation.TurnComplete.Enabled":         {generation(session.MemoryGeneration{Enabled: some(false), TurnComplete: &session.TurnComplete{Enabled: some(true)}})},
+		"Memory.Generation.TurnComplete.ReviewThreshold": {generation(session.MemoryGeneration{TurnComplete: &session.TurnComplete{ReviewThreshold: num(2)}})},
+		"Memory.Generation.TurnComplete.Timeout":         {generation(session.MemoryGeneration{TurnComplete: &session.TurnComplete{Timeout: -1}})},
+		"Memory.Generation.TurnComplete.OnGateError":     {generation(session.MemoryGeneration{TurnComplete: &session.TurnComplete{OnGateError: "odd"}})},
+		"Memory.Generation.Roots[0].ID":                  {generation(session.MemoryGeneration{Roots: []session.MemoryRoot{{Path: "/p"}}})},
+		"Memory.Generation.Roots[0].Path":                {generation(session.MemoryGeneration{Roots: []session.MemoryRoot{{ID: "a"}}})},
+		"Memory.Generation.Roots[1].ID":                  {generation(session.MemoryGeneration{Roots: []session.MemoryRoot{{ID: "a", Path: "/p"}, {ID: "a", Path: "/q"}}})},
+		"Memory.Generation.Roots[0].Access":              {generation(session.MemoryGeneration{Roots: []session.MemoryRoot{{ID: "a", Path: "/p", Access: "write"}}})},
+		"Memory.Generation.Roots[0].IndexFile": {generation(session.MemoryGeneration{Roots: []session.MemoryRoot{{ID: "a", Path: "/p", IndexFile: "/i"}}}),
+			generation(session.MemoryGeneration{Roots: []session.MemoryRoot{{ID: "a", Path: "/p", IndexFile: `b\..\c`}}})},
+		"Memory.Consumption.Files[0].ID":                          {consumption(session.MemoryConsumption{Files: []session.MemoryFile{{Path: "/p"}}})},
+		"Memory.Consumption.MaxTokens":                            {consumption(session.MemoryConsumption{MaxTokens: num(0)})},
+		"Memory.Consumption.Overflow":                             {consumption(session.MemoryConsumption{Overflow: "odd"})},
+		"Memory.Consumption.FailureMode":                          {consumption(session.MemoryConsumption{FailureMode: "odd"})},
+		"Evolution.Skill.Mode":                                    {skill("odd", session.SkillGeneration{})},
 		"ShouldReviewSkills":                                      {review},
-		"Evolution.Skill.Generation":                              {skill("native", dialect.SkillGeneration{Prompt: "p"}), skill("native", dialect.SkillGeneration{TurnComplete: &dialect.TurnComplete{Enabled: some(true)}})},
-		"Evolution.Skill.Generation.MaxSuggestions":               {skill("custom", dialect.SkillGeneration{MaxSuggestions: num(11)})},
-		"Evolution.Skill.Generation.TurnComplete.ReviewThreshold": {skill("native", dialect.SkillGeneration{TurnComplete: &dialect.TurnComplete{ReviewThreshold: num(0)}})},
-		"Evolution.Skill.Generation.TurnComplete.Enabled":         {skill("custom", dialect.SkillGeneration{Enabled: some(false), TurnComplete: &dialect.TurnComplete{}})},
+		"Evolution.Skill.Generation":                              {skill("native", session.SkillGeneration{Prompt: "p"}), skill("native", session.SkillGeneration{TurnComplete: &session.TurnComplete{Enabled: some(true)}})},
+		"Evolution.Skill.Generation.MaxSuggestions":               {skill("custom", session.SkillGeneration{MaxSuggestions: num(11)})},
+		"Evolution.Skill.Generation.TurnComplete.ReviewThreshold": {skill("native", session.SkillGeneration{TurnComplete: &session.TurnComplete{ReviewThreshold: num(0)}})},
+		"Evolution.Skill.Generation.TurnComplete.Enabled":         {skill("custom", session.SkillGeneration{Enabled: some(false), TurnComplete: &session.TurnComplete{}})},
 	} {
 		for _, o := range all {
-			o.Auth = dialect.QoderCLIAuth()
+			o.Auth = session.QoderCLIAuth()
 			_, err := qoder.New().Validate(&o)
 			require.Len(t, session.ConfigErrors(err), 1, "%s: %v", want, err)
 			assert.Equal(t, want, session.ConfigErrors(err)[0].Option)
 		}
 	}
-	fine := generation(dialect.MemoryGeneration{Roots: []dialect.MemoryRoot{{ID: "a", Path: "/p", Access: "read-write", IndexFile: "sub/i.md"}}})
-	fine.Auth = dialect.QoderCLIAuth()
+	fine := generation(session.MemoryGeneration{Roots: []session.MemoryRoot{{ID: "a", Path: "/p", Access: "read-write", IndexFile: "sub/i.md"}}})
+	fine.Auth = session.QoderCLIAuth()
 	_, err := qoder.New().Validate(&fine)
 	require.NoError(t, err)
 }
 
 func TestToolsThatCannotBeShown(t *testing.T) {
 	t.Parallel()
-	for want, tool := range map[string]dialect.MCPTool{
+	for want, tool := range map[string]session.MCPToolPolicy{
 		"ExposedName":      {Name: "t", ExposedName: "x"},
 		"ExposedName ":     {Name: "t", ExposedName: "x y", AlwaysLoad: true},
 		"ExposedName  ":    {Name: "t", ExposedName: "mcp_call", AlwaysLoad: true},
-		"PermissionPolicy": {Name: "...", PermissionPolicy: dialect.AlwaysAsk},
+		"PermissionPolicy": {Name: "...", PermissionPolicy: session.AlwaysAsk},
 	} {
-		o := dialect.Options{Auth: dialect.QoderCLIAuth(), MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Tools: []dialect.MCPTool{tool}}}}
+		o := dialect.Options{Auth: session.QoderCLIAuth(), MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Tools: []session.MCPToolPolicy{tool}}}}
 		_, err := qoder.New().Validate(&o)
 		require.Len(t, session.ConfigErrors(err), 1, "%s: %v", want, err)
 		assert.Equal(t, `MCPServers["s"].Tools[0].`+strings.TrimSpace(want), session.ConfigErrors(err)[0].Option)

@@ -171,7 +171,7 @@ func TestFailedGatesDeny(t *testing.T) {
 
 func TestResume(t *testing.T) {
 	t.Parallel()
-	o := &dialect.Options{Auth: dialect.QoderCLIAuth(), Continue: true, ForkSession: true}
+	o := &dialect.Options{Auth: session.QoderCLIAuth(), Continue: true, ForkSession: true}
 	next, err := qoder.New().Resume(o, uuid1, false)
 	require.NoError(t, err)
 	l, err := qoder.New().Launch(next)
@@ -200,7 +200,7 @@ func FuzzCheckInitialize(f *testing.F) {
 	f.Add([]byte(`{"capabilities":3,"mcp_servers_applied":"yes"}`))
 	f.Fuzz(func(t *testing.T, response []byte) {
 		assert.NoError(t, qoder.New().CheckInitialize(&dialect.Options{}, response), "nothing was asked of the agent")
-		o := dialect.Options{PlanMode: dialect.Some(true)}
+		o := dialect.Options{PlanMode: session.Some(true)}
 		if err := qoder.New().CheckInitialize(&o, response); err != nil {
 			var missing *session.UnsupportedCapabilityError
 			require.ErrorAs(t, err, &missing)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/session"
 )
 
 const authFile = "payload.json"
@@ -33,8 +34,8 @@ func environment(o *dialect.Options, l *dialect.Launch, p *build.Problems) {
 		l.Files = append(l.Files, dialect.File{Name: authFile, Content: payload, Reason: "the agent reads its login from a file"})
 		e.Set("QODER_SDK_AUTH_PAYLOAD_FILE", dialect.FileRef(authFile), false)
 	}
-	if o.Auth != nil && o.Auth.Type == dialect.AuthServiceAccount {
-		e.Unset(dialect.DefaultServiceAccountEnv)
+	if o.Auth != nil && o.Auth.Type == session.AuthServiceAccount {
+		e.Unset(session.DefaultServiceAccountEnv)
 		if o.Auth.EnvVar != "" {
 			e.Unset(o.Auth.EnvVar)
 		}
@@ -51,10 +52,10 @@ func authPayload(o *dialect.Options) ([]byte, error) {
 	var payload build.Object
 	payload.Set("type", a.Type)
 	switch a.Type {
-	case dialect.AuthQoderCLI:
-	case dialect.AuthJobToken:
+	case session.AuthQoderCLI:
+	case session.AuthJobToken:
 		payload.Set("jobTokenProvider", "host")
-	case dialect.AuthAccessToken:
+	case session.AuthAccessToken:
 		token, err := secret(o, a.AccessToken, a.EnvVar)
 		if err != nil {
 			return nil, err
@@ -63,7 +64,7 @@ func authPayload(o *dialect.Options) ([]byte, error) {
 			return nil, fmt.Errorf("has no access token")
 		}
 		payload.Set("accessToken", token)
-	case dialect.AuthServiceAccount:
+	case session.AuthServiceAccount:
 		key, err := secret(o, a.ServiceAccountKey, a.EnvVar)
 		if err != nil {
 			return nil, err

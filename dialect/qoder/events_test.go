@@ -11,6 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // TestEveryHookEvent registers a hook for each event of the vendor, and decodes
@@ -45,7 +46,7 @@ func TestEveryHookEvent(t *testing.T) {
 		t.Run(string(event), func(t *testing.T) {
 			t.Parallel()
 			parity.Covers(t, "qoder/hook/"+string(event))
-			o := dialect.Options{Auth: dialect.QoderCLIAuth(), Hooks: []dialect.HookRegistration{{Event: event, CallbackIDs: []string{"hook_0"}}}}
+			o := dialect.Options{Auth: session.QoderCLIAuth(), Hooks: []dialect.HookRegistration{{Event: event, CallbackIDs: []string{"hook_0"}}}}
 			warnings, err := qoder.New().Validate(&o)
 			require.NoError(t, err)
 			assert.Empty(t, warnings)

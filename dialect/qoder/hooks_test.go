@@ -9,6 +9,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestHooksThatQoderDoesNotHave(t *testing.T) {
@@ -16,7 +17,7 @@ func TestHooksThatQoderDoesNotHave(t *testing.T) {
 	has := 0
 	for _, event := range append(protocol.HookEvents(), "NextWeek") {
 		warnings, err := qoder.New().Validate(&dialect.Options{
-			Auth: dialect.QoderCLIAuth(), Hooks: []dialect.HookRegistration{{Event: event, CallbackIDs: []string{"hook_0"}}},
+			Auth: session.QoderCLIAuth(), Hooks: []dialect.HookRegistration{{Event: event, CallbackIDs: []string{"hook_0"}}},
 		})
 		require.NoError(t, err, event)
 		switch {
@@ -34,7 +35,7 @@ func TestHooksThatQoderDoesNotHave(t *testing.T) {
 func TestOnFailureIsClaudes(t *testing.T) {
 	t.Parallel()
 	_, err := qoder.New().Validate(&dialect.Options{
-		Auth:  dialect.QoderCLIAuth(),
+		Auth:  session.QoderCLIAuth(),
 		Hooks: []dialect.HookRegistration{{Event: protocol.HookPreToolUse, OnFailure: dialect.HookContinue, CallbackIDs: []string{"hook_0"}}},
 	})
 	require.ErrorContains(t, err, "Hooks[0].OnFailure")

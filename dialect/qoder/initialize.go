@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/internal/wire"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -25,7 +26,7 @@ func (Dialect) Initialize(o *dialect.Options) (json.RawMessage, error) {
 	req.Set("supportsCatalogReadyInitialize", true)
 	req.Set("supportsAvailableModelsUpdate", true)
 	req.Set("supportsCommandsChanged", true)
-	req.Set("initializeTimeoutMs", dialect.Millis(timeout))
+	req.Set("initializeTimeoutMs", wire.Millis(timeout))
 	req.SetIf(len(o.Hooks) > 0, "hooks", build.Hooks(o.Hooks, nil))
 	if s := o.SystemPrompt; s.Preset {
 		req.SetIf(s.Append != "", "appendSystemPrompt", s.Append)

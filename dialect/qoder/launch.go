@@ -7,6 +7,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // The Agent SDK release whose wire this package follows.
@@ -102,7 +103,7 @@ func defaultTools(o *dialect.Options) []string {
 }
 
 // set adds --flag a,b, or --flag "" for none, or --flag <all>; nothing for the agent's default.
-func set(a *build.Args, option, flag string, s dialect.Set, all string) {
+func set(a *build.Args, option, flag string, s session.Set, all string) {
 	switch {
 	case s.IsDefault():
 	case s.IsAll():

@@ -20,7 +20,7 @@ import (
 func launch(t *testing.T, o dialect.Options) dialect.Launch {
 	t.Helper()
 	if o.Auth == nil {
-		o.Auth = dialect.AccessToken("PAT")
+		o.Auth = session.AccessToken("PAT")
 	}
 	l, err := qoder.New().Launch(&o)
 	require.NoError(t, err)
@@ -75,15 +75,15 @@ func TestLogins(t *testing.T) {
 		payload string
 		unset   []string
 	}{
-		"token from Env before the parent's": {dialect.Options{Auth: dialect.AccessTokenFromEnv("T"),
+		"token from Env before the parent's": {dialect.Options{Auth: session.AccessTokenFromEnv("T"),
 			Env: map[string]string{"T": "mine"}, ParentEnv: []string{"T=parent"}},
 			`{"type":"accessToken","accessToken":"mine"}`, nil},
-		"token of the parent in a clean environment": {dialect.Options{Auth: dialect.AccessTokenFromEnv(""), CleanEnv: true,
+		"token of the parent in a clean environment": {dialect.Options{Auth: session.AccessTokenFromEnv(""), CleanEnv: true,
 			ParentEnv: []string{"QODER_PERSONAL_ACCESS_TOKEN=parent"}}, `{"type":"accessToken","accessToken":"parent"}`, nil},
-		"job tokens": {dialect.Options{Auth: dialect.JobTokens()}, `{"type":"jobToken","jobTokenProvider":"host"}`, nil},
-		"named key": {dialect.Options{Auth: &dialect.Auth{Type: dialect.AuthServiceAccount, EnvVar: "SA"}, ParentEnv: []string{"SA=key"}},
+		"job tokens": {dialect.Options{Auth: session.JobTokens()}, `{"type":"jobToken","jobTokenProvider":"host"}`, nil},
+		"named key": {dialect.Options{Auth: &session.Auth{Type: session.AuthServiceAccount, EnvVar: "SA"}, ParentEnv: []string{"SA=key"}},
 			`{"type":"serviceAccount","serviceAccountKey":"key"}`, []string{"QODER_SERVICE_ACCOUNT_KEY", "SA"}},
-		"key": {dialect.Options{Auth: dialect.ServiceAccountKey("key"), Env: map[string]string{"QODER_SERVICE_ACCOUNT_KEY": "x"}},
+		"key": {dialect.Options{Auth: session.ServiceAccountKey("key"), Env: map[string]string{"QODER_SERVICE_ACCOUNT_KEY": "x"}},
 			`{"type":"serviceAccount","serviceAccountKey":"key"}`, []string{"QODER_SERVICE_ACCOUNT_KEY"}},
 	} {
 		l := launch(t, c.options)
@@ -95,9 +95,9 @@ func TestLogins(t *testing.T) {
 			}
 		}
 	}
-	for name, a := range map[string]*dialect.Auth{
-		"none": nil, "empty": dialect.AccessToken(""), "unset": dialect.AccessTokenFromEnv("NOT_SET"),
-		"unset key": {Type: dialect.AuthServiceAccount, EnvVar: "NOT_SET"}, "unknown": {Type: "oauth"},
+	for name, a := range map[string]*session.Auth{
+		"none": nil, "empty": session.AccessToken(""), "unset": session.AccessTokenFromEnv("NOT_SET"),
+		"unset key": {Type: session.AuthServiceAccount, EnvVar: "NOT_SET"}, "unknown": {Type: "oauth"},
 	} {
 		_, err := qoder.New().Launch(&dialect.Options{Auth: a})
 		require.Len(t, session.ConfigErrors(err), 1, name)
@@ -138,8 +138,8 @@ func TestProxies(t *testing.T) {
 func TestDocumentsGoByFileWhenTheyMust(t *testing.T) {
 	t.Parallel()
 	l := launch(t, dialect.Options{
-		MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Env: map[string]string{"K": "k"},
-			Tools: []dialect.MCPTool{{Name: "t", AlwaysLoad: true}}}},
+		MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Env: map[string]string{"K": "k"},
+			Tools: []session.MCPToolPolicy{{Name: "t", AlwaysLoad: true}}}},
 		Settings: json.RawMessage(`{"env":{"K":"k"}}`)})
 	assert.Equal(t, "{{file:mcp.json}}", after(l.Args, "--mcp-config"))
 	assert.JSONEq(t, `{"mcpServers":{"s":{"command":"c","env":{"K":"k"},"toolOverrides":{"t":{"alwaysLoad":true}}}}}`, file(t, l, "mcp.json"))
@@ -155,7 +155,7 @@ func TestSettingsAreMerged(t *testing.T) {
 	l := launch(t, dialect.Options{
 		Settings: json.RawMessage(`{"permissions":{"additionalDirectories":["/a"],"defaultMode":"bypassPermissions"},
 			"general":{"x":1}}`),
-		AdditionalDirectories: []string{"/a", "/b"}, EnableFileCheckpointing: dialect.Some(true), AllowDangerouslySkipPermissions: true})
+		AdditionalDirectories: []string{"/a", "/b"}, EnableFileCheckpointing: session.Some(true), AllowDangerouslySkipPermissions: true})
 	assert.JSONEq(t, `{"permissions":{"additionalDirectories":["/a","/b"],"defaultMode":"bypassPermissions"},
 		"general":{"x":1,"fileCheckpointing":{"enabled":true},"defaultPermissionMode":"bypass_permissions"}}`,
 		file(t, l, "settings.json"))
@@ -164,13 +164,13 @@ func TestSettingsAreMerged(t *testing.T) {
 	assert.JSONEq(t, `{"permissions":{"defaultMode":"odd"},"general":{}}`, after(l.Args, "--settings"), "an unknown mode is passed on")
 	l = launch(t, dialect.Options{Settings: json.RawMessage(`{"permissions":{"defaultMode":"plan"},"general":{"defaultPermissionMode":"auto"}}`)})
 	assert.Contains(t, file(t, l, "settings.json"), `"defaultPermissionMode":"auto"`, "the user's own word stands")
-	assert.NotContains(t, launch(t, dialect.Options{EnableFileCheckpointing: dialect.Some(false)}).Args, "--settings")
+	assert.NotContains(t, launch(t, dialect.Options{EnableFileCheckpointing: session.Some(false)}).Args, "--settings")
 
 	for name, o := range map[string]dialect.Options{
 		"list":   {Settings: json.RawMessage(`{"permissions":{"additionalDirectories":1}}`), AdditionalDirectories: []string{"/a"}},
-		"object": {Settings: json.RawMessage(`{"general":1}`), EnableFileCheckpointing: dialect.Some(true)},
+		"object": {Settings: json.RawMessage(`{"general":1}`), EnableFileCheckpointing: session.Some(true)},
 	} {
-		o.Auth = dialect.QoderCLIAuth()
+		o.Auth = session.QoderCLIAuth()
 		_, err := qoder.New().Launch(&o)
 		assert.Len(t, session.ConfigErrors(err), 1, name)
 	}
@@ -184,54 +184,54 @@ func TestInitializeFields(t *testing.T) {
 		want    string
 	}{
 		"timeout":    {dialect.Options{InitializeTimeout: 1500 * time.Millisecond}, "initializeTimeoutMs", `1500`},
-		"no copies":  {dialect.Options{EnableFileCheckpointing: dialect.Some(false)}, "enableFileCheckpointing", `false`},
-		"append":     {dialect.Options{SystemPrompt: dialect.PresetPrompt("x")}, "appendSystemPrompt", `"x"`},
+		"no copies":  {dialect.Options{EnableFileCheckpointing: session.Some(false)}, "enableFileCheckpointing", `false`},
+		"append":     {dialect.Options{SystemPrompt: session.PresetPrompt("x")}, "appendSystemPrompt", `"x"`},
 		"servers":    {dialect.Options{SDKMCPServers: []dialect.SDKMCPServer{{Name: "b"}, {Name: "a"}}}, "sdkMcpServers", `["b","a"]`},
-		"some skill": {dialect.Options{Skills: dialect.Only("pdf")}, "skills", `["pdf"]`},
-		"memory callback alone": {dialect.Options{Memory: &dialect.Memory{HasShouldGenerate: true, Extra: map[string]json.RawMessage{"z": json.RawMessage(`1`)}}},
+		"some skill": {dialect.Options{Skills: session.Only("pdf")}, "skills", `["pdf"]`},
+		"memory callback alone": {dialect.Options{Memory: &session.Memory{HasShouldGenerate: true, Extra: map[string]json.RawMessage{"z": json.RawMessage(`1`)}}},
 			"memory", `{"requester":"sdk","mode":"custom","generation":{"enabled":true,"turnComplete":{"enabled":true,"shouldGenerateCallbackId":"memory_should_generate_0"}},"z":1}`},
-		"memory, as the vendor's SDK sent it": {dialect.Options{Memory: &dialect.Memory{Mode: "custom",
-			Generation: &dialect.MemoryGeneration{Enabled: dialect.Some(true), Prompt: "pp",
-				TurnComplete: &dialect.TurnComplete{Enabled: dialect.Some(true), Timeout: 100 * time.Millisecond}},
-			Consumption: &dialect.MemoryConsumption{Enabled: dialect.Some(true), MaxTokens: dialect.Some(10),
-				Files: []dialect.MemoryFile{{ID: "f1", Path: "/srv/x.md", Required: dialect.Some(true)}}},
+		"memory, as the vendor's SDK sent it": {dialect.Options{Memory: &session.Memory{Mode: "custom",
+			Generation: &session.MemoryGeneration{Enabled: session.Some(true), Prompt: "pp",
+				TurnComplete: &session.TurnComplete{Enabled: session.Some(true), Timeout: 100 * time.Millisecond}},
+			Consumption: &session.MemoryConsumption{Enabled: session.Some(true), MaxTokens: session.Some(10),
+				Files: []session.MemoryFile{{ID: "f1", Path: "/srv/x.md", Required: session.Some(true)}}},
 			HasShouldGenerate: true}},
 			"memory", `{"requester":"sdk","mode":"custom","generation":{"enabled":true,"prompt":"pp","turnComplete":{"enabled":true,` +
 				`"shouldGenerateCallbackId":"memory_should_generate_0","timeoutMs":100}},"consumption":{"enabled":true,` +
 				`"files":[{"id":"f1","path":"/srv/x.md","required":true}],"maxTokens":10}}`},
-		"evolution, as the vendor's SDK sent it": {dialect.Options{Evolution: &dialect.Evolution{HasShouldReview: true,
-			Skill: &dialect.SkillEvolution{Mode: "custom", Generation: &dialect.SkillGeneration{Enabled: dialect.Some(true),
-				TurnComplete: &dialect.TurnComplete{Enabled: dialect.Some(true)}}}}},
+		"evolution, as the vendor's SDK sent it": {dialect.Options{Evolution: &session.Evolution{HasShouldReview: true,
+			Skill: &session.SkillEvolution{Mode: "custom", Generation: &session.SkillGeneration{Enabled: session.Some(true),
+				TurnComplete: &session.TurnComplete{Enabled: session.Some(true)}}}}},
 			"evolution", `{"skill":{"requester":"sdk","mode":"custom","generation":{"enabled":true,` +
 				`"turnComplete":{"enabled":true,"shouldReviewCallbackId":"skill_evolution_should_review_0"}}}}`},
-		"evolution without settings": {dialect.Options{Evolution: &dialect.Evolution{Skill: &dialect.SkillEvolution{}}},
+		"evolution without settings": {dialect.Options{Evolution: &session.Evolution{Skill: &session.SkillEvolution{}}},
 			"evolution", `{"skill":{"requester":"sdk","mode":"custom"}}`},
-		"overrides": {dialect.Options{SDKMCPServers: []dialect.SDKMCPServer{{Name: "s", Tools: []dialect.MCPTool{{Name: "t", ExposedName: "x"}}}}},
+		"overrides": {dialect.Options{SDKMCPServers: []dialect.SDKMCPServer{{Name: "s", Tools: []session.MCPToolPolicy{{Name: "t", ExposedName: "x"}}}}},
 			"sdkMcpToolOverrides", `{"s":{"t":{"exposedName":"x"}}}`},
 	} {
 		assert.JSONEq(t, c.want, string(initialize(t, c.options)[c.key]), name)
 	}
 	assert.NotContains(t, initialize(t, dialect.Options{Hooks: []dialect.HookRegistration{}}), "hooks")
-	_, err := qoder.New().Initialize(&dialect.Options{Memory: &dialect.Memory{Extra: map[string]json.RawMessage{"x": json.RawMessage(`{`)}}})
+	_, err := qoder.New().Initialize(&dialect.Options{Memory: &session.Memory{Extra: map[string]json.RawMessage{"x": json.RawMessage(`{`)}}})
 	assert.Error(t, err)
 }
 
 func TestImpossibleOnQoder(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]dialect.Options{
-		"SystemPrompt.Blocks":                 {SystemPrompt: dialect.PromptText("a", "b")},
-		"SystemPrompt.ExcludeDynamicSections": {SystemPrompt: dialect.SystemPrompt{Preset: true, ExcludeDynamicSections: true}},
-		"SystemPrompt.Snapshot":               {SystemPrompt: dialect.SystemPrompt{Preset: true, Snapshot: dialect.Some(true)}},
-		"Plugins[0].SkipMCPDiscovery":         {Plugins: []dialect.Plugin{{Path: "p", SkipMCPDiscovery: true}}},
+		"SystemPrompt.Blocks":                 {SystemPrompt: session.PromptText("a", "b")},
+		"SystemPrompt.ExcludeDynamicSections": {SystemPrompt: session.SystemPrompt{Preset: true, ExcludeDynamicSections: true}},
+		"SystemPrompt.Snapshot":               {SystemPrompt: session.SystemPrompt{Preset: true, Snapshot: session.Some(true)}},
+		"Plugins[0].SkipMCPDiscovery":         {Plugins: []session.Plugin{{Path: "p", SkipMCPDiscovery: true}}},
 		"Hooks[0].OnFailure":                  {Hooks: []dialect.HookRegistration{{Event: "Stop", CallbackIDs: []string{"h"}, OnFailure: "block"}}},
-		`MCPServers["s"].HeadersHelper`:       {MCPServers: map[string]dialect.MCPServer{"s": {Type: "http", URL: "http://h", HeadersHelper: "x"}}},
-		`MCPServers["s"].OAuth`:               {MCPServers: map[string]dialect.MCPServer{"s": {Type: "http", URL: "http://h", OAuth: json.RawMessage(`{}`)}}},
-		`MCPServers["s"].Timeout`:             {MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", Timeout: 1}}},
-		`MCPServers["s"].AlwaysLoad`:          {MCPServers: map[string]dialect.MCPServer{"s": {Command: "c", AlwaysLoad: true}}},
-		`ExtraArgs["proxy"]`:                  {ExtraArgs: map[string]dialect.Opt[string]{"proxy": dialect.Some("http://p")}},
-		`ExtraArgs["disable-builtin-skills"]`: {ExtraArgs: map[string]dialect.Opt[string]{"disable-builtin-skills": {}}},
+		`MCPServers["s"].HeadersHelper`:       {MCPServers: map[string]session.MCPServerConfig{"s": {Type: "http", URL: "http://h", HeadersHelper: "x"}}},
+		`MCPServers["s"].OAuth`:               {MCPServers: map[string]session.MCPServerConfig{"s": {Type: "http", URL: "http://h", OAuth: json.RawMessage(`{}`)}}},
+		`MCPServers["s"].Timeout`:             {MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Timeout: 1}}},
+		`MCPServers["s"].AlwaysLoad`:          {MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", AlwaysLoad: true}}},
+		`ExtraArgs["proxy"]`:                  {ExtraArgs: map[string]session.Opt[string]{"proxy": session.Some("http://p")}},
+		`ExtraArgs["disable-builtin-skills"]`: {ExtraArgs: map[string]session.Opt[string]{"disable-builtin-skills": {}}},
 	} {
-		o.Auth = dialect.QoderCLIAuth()
+		o.Auth = session.QoderCLIAuth()
 		_, err := qoder.New().Validate(&o)
 		require.Len(t, session.ConfigErrors(err), 1, "%s: %v", want, err)
 		assert.Equal(t, want, session.ConfigErrors(err)[0].Option)

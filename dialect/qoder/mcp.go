@@ -11,6 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // toolOverride is how a tool of an MCP server is shown to the model.
@@ -20,7 +21,7 @@ type toolOverride struct {
 }
 
 // overrides are the tools that are shown otherwise than they are listed; nil if there are none.
-func overrides(tools []dialect.MCPTool) map[string]toolOverride {
+func overrides(tools []session.MCPToolPolicy) map[string]toolOverride {
 	var out map[string]toolOverride
 	for _, t := range tools {
 		if t.ExposedName == "" && !t.AlwaysLoad {
@@ -65,7 +66,7 @@ func mcpArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Prob
 }
 
 // mcpConfig is the document that --mcp-config takes.
-func mcpConfig(servers map[string]dialect.MCPServer) (json.RawMessage, error) {
+func mcpConfig(servers map[string]session.MCPServerConfig) (json.RawMessage, error) {
 	docs := make(map[string]json.RawMessage, len(servers))
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		s := servers[name]
@@ -117,7 +118,7 @@ func checkMCP(o *dialect.Options, p *build.Problems) {
 }
 
 // checkTools finds tools that the SDK refuses: names of which no rule can be made, and those that cannot be shown.
-func checkTools(p *build.Problems, at, server string, tools []dialect.MCPTool) {
+func checkTools(p *build.Problems, at, server string, tools []session.MCPToolPolicy) {
 	exposed := regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	for i, t := range tools {
 		at := fmt.Sprintf("%s.Tools[%d]", at, i)

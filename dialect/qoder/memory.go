@@ -5,6 +5,8 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/internal/wire"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Modes of memory and of the evolution of skills.
@@ -13,11 +15,11 @@ const (
 	modeCustom = "custom"
 )
 
-// turnCompleteWire is dialect.TurnComplete on the wire, where functions go by their identifiers. Like the forms below it
+// turnCompleteWire is session.TurnComplete on the wire, where functions go by their identifiers. Like the forms below it
 // has what the SDK fills in, in the SDK's order (observed on the Qoder SDK 1.0.39).
 type turnCompleteWire struct {
-	Enabled         dialect.Opt[bool] `json:"enabled,omitzero"`
-	ReviewThreshold dialect.Opt[int]  `json:"reviewThreshold,omitzero"`
+	Enabled         session.Opt[bool] `json:"enabled,omitzero"`
+	ReviewThreshold session.Opt[int]  `json:"reviewThreshold,omitzero"`
 	ShouldGenerate  string            `json:"shouldGenerateCallbackId,omitempty"`
 	ShouldReview    string            `json:"shouldReviewCallbackId,omitempty"`
 	TimeoutMs       float64           `json:"timeoutMs,omitempty"`
@@ -25,61 +27,61 @@ type turnCompleteWire struct {
 }
 
 type generationWire struct {
-	Enabled        dialect.Opt[bool]    `json:"enabled,omitzero"`
-	Roots          []dialect.MemoryRoot `json:"roots,omitempty"`
+	Enabled        session.Opt[bool]    `json:"enabled,omitzero"`
+	Roots          []session.MemoryRoot `json:"roots,omitempty"`
 	Prompt         string               `json:"prompt,omitempty"`
-	MaxSuggestions dialect.Opt[int]     `json:"maxSuggestions,omitzero"`
+	MaxSuggestions session.Opt[int]     `json:"maxSuggestions,omitzero"`
 	TurnComplete   *turnCompleteWire    `json:"turnComplete,omitempty"`
 }
 
 // orTrue is on unless it was said to be off.
-func orTrue(o dialect.Opt[bool]) dialect.Opt[bool] { return dialect.Some(o.Or(true)) }
+func orTrue(o session.Opt[bool]) session.Opt[bool] { return session.Some(o.Or(true)) }
 
 // turnComplete is the wire's form. A callback that was given without the object that names it gets one.
-func turnComplete(at *dialect.TurnComplete, callback turnCompleteWire) *turnCompleteWire {
+func turnComplete(at *session.TurnComplete, callback turnCompleteWire) *turnCompleteWire {
 	if at == nil && callback == (turnCompleteWire{}) {
 		return nil
 	}
 	if at == nil {
-		at = &dialect.TurnComplete{}
+		at = &session.TurnComplete{}
 	}
 	callback.Enabled, callback.ReviewThreshold, callback.OnGateError = orTrue(at.Enabled), at.ReviewThreshold, at.OnGateError
-	callback.TimeoutMs = dialect.Millis(at.Timeout)
+	callback.TimeoutMs = wire.Millis(at.Timeout)
 	return &callback
 }
 
-func memoryIsEmpty(m *dialect.Memory) bool {
+func memoryIsEmpty(m *session.Memory) bool {
 	return m == nil || m.Mode == "" && m.ProjectScope.IsZero() && m.UserScope.IsZero() && m.Generation == nil &&
 		m.Consumption == nil && !m.HasShouldGenerate && len(m.Extra) == 0
 }
 
-func memory(m *dialect.Memory, req *build.Object) {
+func memory(m *session.Memory, req *build.Object) {
 	if memoryIsEmpty(m) {
 		return
 	}
 	doc := struct {
 		Requester    string                     `json:"requester"`
 		Mode         string                     `json:"mode"`
-		ProjectScope dialect.Opt[bool]          `json:"projectScope,omitzero"`
-		UserScope    dialect.Opt[bool]          `json:"userScope,omitzero"`
+		ProjectScope session.Opt[bool]          `json:"projectScope,omitzero"`
+		UserScope    session.Opt[bool]          `json:"userScope,omitzero"`
 		Generation   *generationWire            `json:"generation,omitempty"`
-		Consumption  *dialect.MemoryConsumption `json:"consumption,omitempty"`
+		Consumption  *session.MemoryConsumption `json:"consumption,omitempty"`
 	}{Requester: "sdk", Mode: m.Mode, ProjectScope: m.ProjectScope, UserScope: m.UserScope}
 	if m.Mode != modeNative {
 		doc.Mode = modeCustom
 		doc.Generation, doc.Consumption = memoryGeneration(m), memoryConsumption(m.Consumption)
 	}
-	raw, err := dialect.MarshalWith(doc, m.Extra)
+	raw, err := wire.MarshalWith(doc, m.Extra)
 	req.SetRaw("memory", raw, err)
 }
 
-func memoryGeneration(m *dialect.Memory) *generationWire {
+func memoryGeneration(m *session.Memory) *generationWire {
 	g := m.Generation
 	if g == nil && !m.HasShouldGenerate {
 		return nil
 	}
 	if g == nil {
-		g = &dialect.MemoryGeneration{}
+		g = &session.MemoryGeneration{}
 	}
 	var callback turnCompleteWire
 	if m.HasShouldGenerate {
@@ -89,25 +91,25 @@ func memoryGeneration(m *dialect.Memory) *generationWire {
 		TurnComplete: turnComplete(g.TurnComplete, callback)}
 }
 
-func memoryConsumption(c *dialect.MemoryConsumption) *dialect.MemoryConsumption {
+func memoryConsumption(c *session.MemoryConsumption) *session.MemoryConsumption {
 	if c == nil {
 		return nil
 	}
 	out := *c
 	out.Enabled, out.Files = orTrue(c.Enabled), slices.Clone(c.Files)
 	for i := range out.Files {
-		out.Files[i].Required = dialect.Some(out.Files[i].Required.Or(false))
+		out.Files[i].Required = session.Some(out.Files[i].Required.Or(false))
 	}
 	return &out
 }
 
-func evolution(e *dialect.Evolution, req *build.Object) {
+func evolution(e *session.Evolution, req *build.Object) {
 	if e == nil || (!e.HasShouldReview && e.Skill == nil) {
 		return
 	}
 	s := e.Skill
 	if s == nil {
-		s = &dialect.SkillEvolution{}
+		s = &session.SkillEvolution{}
 	}
 	if s.Generation != nil && !s.Generation.Enabled.Or(true) {
 		return
@@ -124,16 +126,16 @@ func evolution(e *dialect.Evolution, req *build.Object) {
 	} else {
 		doc.Mode, doc.Generation = modeCustom, skillGeneration(s.Generation, e.HasShouldReview)
 	}
-	skill, err := dialect.MarshalWith(doc, s.Extra)
+	skill, err := wire.MarshalWith(doc, s.Extra)
 	req.SetRaw("evolution", slices.Concat([]byte(`{"skill":`), skill, []byte("}")), err)
 }
 
-func skillGeneration(g *dialect.SkillGeneration, hasShouldReview bool) *generationWire {
+func skillGeneration(g *session.SkillGeneration, hasShouldReview bool) *generationWire {
 	if g == nil && !hasShouldReview {
 		return nil
 	}
 	if g == nil {
-		g = &dialect.SkillGeneration{}
+		g = &session.SkillGeneration{}
 	}
 	var callback turnCompleteWire
 	if hasShouldReview {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // checkMemory finds what the SDK refuses in memory and in the evolution of skills.
@@ -29,7 +30,7 @@ func checkMemory(o *dialect.Options, p *build.Problems) {
 	}
 }
 
-func checkGeneration(p *build.Problems, g *dialect.MemoryGeneration) {
+func checkGeneration(p *build.Problems, g *session.MemoryGeneration) {
 	if g == nil {
 		return
 	}
@@ -49,7 +50,7 @@ func checkGeneration(p *build.Problems, g *dialect.MemoryGeneration) {
 	checkTurnComplete(p, at, t)
 }
 
-func checkConsumption(p *build.Problems, c *dialect.MemoryConsumption) {
+func checkConsumption(p *build.Problems, c *session.MemoryConsumption) {
 	if c == nil {
 		return
 	}
@@ -70,7 +71,7 @@ func checkPlace(p *build.Problems, at, id, path string, seen map[string]bool) {
 	seen[id] = true
 }
 
-func checkSkill(p *build.Problems, s *dialect.SkillEvolution, hasShouldReview bool) {
+func checkSkill(p *build.Problems, s *session.SkillEvolution, hasShouldReview bool) {
 	const at = "Evolution.Skill"
 	oneOf(p, at+".Mode", s.Mode, modeNative, modeCustom)
 	native := s.Mode == modeNative
@@ -93,7 +94,7 @@ func checkSkill(p *build.Problems, s *dialect.SkillEvolution, hasShouldReview bo
 	checkTurnComplete(p, at+".Generation", t)
 }
 
-func checkTurnComplete(p *build.Problems, at string, t *dialect.TurnComplete) {
+func checkTurnComplete(p *build.Problems, at string, t *session.TurnComplete) {
 	if t == nil {
 		return
 	}

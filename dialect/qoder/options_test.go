@@ -38,15 +38,15 @@ func TestEveryOption(t *testing.T) {
 	field := func(name, value string) wire { return wire{init: map[string]string{name: value}} }
 	payload := func(json string) wire { return wire{payload: json} }
 	refused := func(option string) wire { return wire{refused: option} }
-	servers := func(s dialect.MCPServer) o { return o{MCPServers: map[string]dialect.MCPServer{"s": s}} }
-	box := func(s dialect.Sandbox) o { return o{Sandbox: &s} }
-	agent := func(set func(*dialect.AgentDefinition)) o {
-		d := dialect.AgentDefinition{Description: "d", Prompt: "p"}
+	servers := func(s session.MCPServerConfig) o { return o{MCPServers: map[string]session.MCPServerConfig{"s": s}} }
+	box := func(s session.Sandbox) o { return o{Sandbox: &s} }
+	agent := func(set func(*session.AgentDefinition)) o {
+		d := session.AgentDefinition{Description: "d", Prompt: "p"}
 		set(&d)
-		return o{Agents: map[string]dialect.AgentDefinition{"a": d}}
+		return o{Agents: map[string]session.AgentDefinition{"a": d}}
 	}
 	inside := func(more string) wire { return field("agents", `{"a":{"description":"d","prompt":"p"`+more+`}}`) }
-	def := func(set func(*dialect.AgentDefinition), more string) struct {
+	def := func(set func(*session.AgentDefinition), more string) struct {
 		o    o
 		want wire
 	} {
@@ -61,24 +61,24 @@ func TestEveryOption(t *testing.T) {
 	}{
 		"option/additionalDirectories":  {o{AdditionalDirectories: []string{"/a", "b"}}, argv("--settings", `{"permissions":{"additionalDirectories":["/a","b"]}}`, "--add-dir", "/a", "--add-dir", "b")},
 		"option/agent":                  {o{Agent: "a"}, argv("--agent", "a")},
-		"option/agents":                 def(func(*dialect.AgentDefinition) {}, ``),
-		"option/agents.description":     def(func(d *dialect.AgentDefinition) { d.Description = "d" }, ``),
-		"option/agents.prompt":          def(func(d *dialect.AgentDefinition) { d.Prompt = "p" }, ``),
-		"option/agents.tools":           def(func(d *dialect.AgentDefinition) { d.Tools = dialect.Only("Read") }, `,"tools":["Read"]`),
-		"option/agents.disallowedTools": def(func(d *dialect.AgentDefinition) { d.DisallowedTools = []string{"Bash"} }, `,"disallowedTools":["Bash"]`),
-		"option/agents.model":           def(func(d *dialect.AgentDefinition) { d.Model = "inherit" }, `,"model":"inherit"`),
-		"option/agents.mcpServers": def(func(d *dialect.AgentDefinition) {
-			d.MCPServers = []dialect.AgentMCPServer{{Name: "x"}, {Name: "y", Config: &dialect.MCPServer{Command: "c"}}}
+		"option/agents":                 def(func(*session.AgentDefinition) {}, ``),
+		"option/agents.description":     def(func(d *session.AgentDefinition) { d.Description = "d" }, ``),
+		"option/agents.prompt":          def(func(d *session.AgentDefinition) { d.Prompt = "p" }, ``),
+		"option/agents.tools":           def(func(d *session.AgentDefinition) { d.Tools = session.Only("Read") }, `,"tools":["Read"]`),
+		"option/agents.disallowedTools": def(func(d *session.AgentDefinition) { d.DisallowedTools = []string{"Bash"} }, `,"disallowedTools":["Bash"]`),
+		"option/agents.model":           def(func(d *session.AgentDefinition) { d.Model = "inherit" }, `,"model":"inherit"`),
+		"option/agents.mcpServers": def(func(d *session.AgentDefinition) {
+			d.MCPServers = []session.AgentMCPServer{{Name: "x"}, {Name: "y", Config: &session.MCPServerConfig{Command: "c"}}}
 		}, `,"mcpServers":["x",{"y":{"command":"c"}}]`),
-		"option/agents.skills":                   def(func(d *dialect.AgentDefinition) { d.Skills = []string{"s"} }, `,"skills":["s"]`),
-		"option/agents.initialPrompt":            def(func(d *dialect.AgentDefinition) { d.InitialPrompt = "i" }, `,"initialPrompt":"i"`),
-		"option/agents.maxTurns":                 def(func(d *dialect.AgentDefinition) { d.MaxTurns = dialect.Some(6) }, `,"maxTurns":6`),
-		"option/agents.effort":                   def(func(d *dialect.AgentDefinition) { d.Effort = "high" }, `,"effort":"high"`),
-		"option/agents.permissionMode":           def(func(d *dialect.AgentDefinition) { d.PermissionMode = protocol.ModePlan }, `,"permissionMode":"plan"`),
+		"option/agents.skills":                   def(func(d *session.AgentDefinition) { d.Skills = []string{"s"} }, `,"skills":["s"]`),
+		"option/agents.initialPrompt":            def(func(d *session.AgentDefinition) { d.InitialPrompt = "i" }, `,"initialPrompt":"i"`),
+		"option/agents.maxTurns":                 def(func(d *session.AgentDefinition) { d.MaxTurns = session.Some(6) }, `,"maxTurns":6`),
+		"option/agents.effort":                   def(func(d *session.AgentDefinition) { d.Effort = "high" }, `,"effort":"high"`),
+		"option/agents.permissionMode":           def(func(d *session.AgentDefinition) { d.PermissionMode = protocol.ModePlan }, `,"permissionMode":"plan"`),
 		"option/allowedTools":                    {o{AllowedTools: []string{"Read", "Bash(a, b)"}}, argv("--allowed-tools", "Read", "--allowed-tools", "Bash(a, b)")},
 		"option/disallowedTools":                 {o{DisallowedTools: []string{"Bash"}}, argv("--disallowed-tools", "Bash")},
-		"option/tools":                           {o{Tools: dialect.Only("Read", "Bash")}, argv("--tools", "Read,Bash")},
-		"option/skills":                          {o{Skills: dialect.Only("a")}, wire{argv: []string{"--allowed-tools", "Skill(a)"}, init: map[string]string{"skills": `["a"]`}}},
+		"option/tools":                           {o{Tools: session.Only("Read", "Bash")}, argv("--tools", "Read,Bash")},
+		"option/skills":                          {o{Skills: session.Only("a")}, wire{argv: []string{"--allowed-tools", "Skill(a)"}, init: map[string]string{"skills": `["a"]`}}},
 		"option/extensions":                      {o{Extensions: []string{"a", "b"}}, argv("--extensions", "a", "--extensions", "b")},
 		"option/model":                           {o{Model: "auto"}, argv("--model", "auto")},
 		"option/resolveModel":                    {o{HasResolveModel: true}, field("modelPolicyProvider", `true`)},
@@ -86,79 +86,79 @@ func TestEveryOption(t *testing.T) {
 		"option/allowDangerouslySkipPermissions": {o{AllowDangerouslySkipPermissions: true}, argv("--dangerously-skip-permissions")},
 		"option/canUseTool":                      {o{HasCanUseTool: true}, argv("--permission-prompt-tool", "stdio")},
 		"option/permissionPromptToolName":        {o{PermissionPromptToolName: "mcp__a__b"}, argv("--permission-prompt-tool", "mcp__a__b")},
-		"option/planMode":                        {o{PlanMode: dialect.Some(true)}, wire{after: `{"subtype":"set_plan_mode","active":true}`}},
-		"option/goalMaxTurns":                    {o{GoalMaxTurns: dialect.Some(7)}, wire{after: `{"subtype":"set_goal_max_turns","max_turns":7}`}},
-		"option/systemPrompt":                    {o{SystemPrompt: dialect.PromptText("s")}, field("systemPrompt", `"s"`)},
-		"option/systemPrompt.preset":             {o{SystemPrompt: dialect.PresetPrompt("x")}, field("appendSystemPrompt", `"x"`)},
+		"option/planMode":                        {o{PlanMode: session.Some(true)}, wire{after: `{"subtype":"set_plan_mode","active":true}`}},
+		"option/goalMaxTurns":                    {o{GoalMaxTurns: session.Some(7)}, wire{after: `{"subtype":"set_goal_max_turns","max_turns":7}`}},
+		"option/systemPrompt":                    {o{SystemPrompt: session.PromptText("s")}, field("systemPrompt", `"s"`)},
+		"option/systemPrompt.preset":             {o{SystemPrompt: session.PresetPrompt("x")}, field("appendSystemPrompt", `"x"`)},
 		"option/modelRequestPatches":             {o{ModelRequestPatches: raw(`{"m":{"a":1}}`)}, field("modelRequestPatches", `{"m":{"a":1}}`)},
 		"option/hooks":                           {o{Hooks: []dialect.HookRegistration{{Event: protocol.HookStop, Matcher: "x", CallbackIDs: []string{"hook_0"}, Timeout: 1500 * time.Millisecond}}}, field("hooks", `{"Stop":[{"matcher":"x","hookCallbackIds":["hook_0"],"timeout":1.5}]}`)},
 		"option/mcpServers":                      {o{MCPConfigPath: "/m.json"}, argv("--mcp-config", "/m.json")},
-		"option/mcpServers.stdio":                {servers(dialect.MCPServer{Command: "c"}), argv("--mcp-config", `{"mcpServers":{"s":{"command":"c"}}}`)},
-		"option/mcpServers.sse":                  {servers(dialect.MCPServer{Type: "sse", URL: "https://h"}), argv("--mcp-config", `{"mcpServers":{"s":{"type":"sse","url":"https://h"}}}`)},
-		"option/mcpServers.http":                 {servers(dialect.MCPServer{Type: "http", URL: "https://h"}), argv("--mcp-config", `{"mcpServers":{"s":{"type":"http","url":"https://h"}}}`)},
+		"option/mcpServers.stdio":                {servers(session.MCPServerConfig{Command: "c"}), argv("--mcp-config", `{"mcpServers":{"s":{"command":"c"}}}`)},
+		"option/mcpServers.sse":                  {servers(session.MCPServerConfig{Type: "sse", URL: "https://h"}), argv("--mcp-config", `{"mcpServers":{"s":{"type":"sse","url":"https://h"}}}`)},
+		"option/mcpServers.http":                 {servers(session.MCPServerConfig{Type: "http", URL: "https://h"}), argv("--mcp-config", `{"mcpServers":{"s":{"type":"http","url":"https://h"}}}`)},
 		"option/mcpServers.sdk":                  {o{SDKMCPServers: []dialect.SDKMCPServer{{Name: "h"}}}, field("sdkMcpServers", `["h"]`)},
-		"option/mcpServers.tools": {servers(dialect.MCPServer{Command: "c", Tools: []dialect.MCPTool{{Name: "t u", PermissionPolicy: dialect.AlwaysAsk}}}),
+		"option/mcpServers.tools": {servers(session.MCPServerConfig{Command: "c", Tools: []session.MCPToolPolicy{{Name: "t u", PermissionPolicy: session.AlwaysAsk}}}),
 			argv("--mcp-config", `{"mcpServers":{"s":{"command":"c"}}}`, "--settings", `{"permissions":{"allow":[],"ask":["mcp__s__t_u"],"deny":[]}}`)},
 		"option/allowedMcpServerNames":             {o{AllowedMCPServerNames: []string{"a", "b"}}, argv("--allowed-mcp-server-names", "a", "--allowed-mcp-server-names", "b")},
 		"option/strictMcpConfig":                   {o{StrictMCPConfig: true}, argv("--strict-mcp-config")},
 		"option/settings":                          {o{Settings: raw(`{"model":"m"}`)}, argv("--settings", `{"model":"m"}`)},
-		"option/settingSources":                    {o{SettingSources: dialect.Only("user", "local")}, argv("--setting-sources", "user,local")},
-		"option/securityScan":                      {o{SecurityScan: &dialect.SecurityScan{L3DeepScan: true}}, argv("--settings", `{"securityScan":{"l1StaticCheck":false,"l2LightweightScan":false,"l3DeepScan":true}}`)},
-		"option/enableFileCheckpointing":           {o{EnableFileCheckpointing: dialect.Some(true)}, wire{argv: []string{"--settings", `{"general":{"fileCheckpointing":{"enabled":true}}}`}, init: map[string]string{"enableFileCheckpointing": `true`}}},
+		"option/settingSources":                    {o{SettingSources: session.Only("user", "local")}, argv("--setting-sources", "user,local")},
+		"option/securityScan":                      {o{SecurityScan: &session.SecurityScan{L3DeepScan: true}}, argv("--settings", `{"securityScan":{"l1StaticCheck":false,"l2LightweightScan":false,"l3DeepScan":true}}`)},
+		"option/enableFileCheckpointing":           {o{EnableFileCheckpointing: session.Some(true)}, wire{argv: []string{"--settings", `{"general":{"fileCheckpointing":{"enabled":true}}}`}, init: map[string]string{"enableFileCheckpointing": `true`}}},
 		"option/resume":                            {o{Resume: uuid1}, argv("--resume", uuid1)},
 		"option/continue":                          {o{Continue: true}, argv("--continue")},
 		"option/forkSession":                       {o{Resume: uuid1, ForkSession: true}, argv("--resume", uuid1, "--fork-session")},
 		"option/resumeSessionAt":                   {o{Resume: uuid1, ResumeSessionAt: uuid2}, argv("--resume", uuid1, "--resume-session-at="+uuid2)},
 		"option/resumeDropsTurn":                   {o{Resume: uuid1, ResumeSessionAt: uuid2, ResumeDropsTurn: uuid3}, argv("--resume", uuid1, "--resume-session-at="+uuid2, "--resume-drops-turn="+uuid3)},
 		"option/sessionId":                         {o{SessionID: uuid1}, argv("--session-id", uuid1)},
-		"option/persistSession":                    {o{PersistSession: dialect.Some(false)}, argv("--no-session-persistence")},
-		"option/maxTurns":                          {o{MaxTurns: dialect.Some(0)}, argv("--max-turns", "0")},
+		"option/persistSession":                    {o{PersistSession: session.Some(false)}, argv("--no-session-persistence")},
+		"option/maxTurns":                          {o{MaxTurns: session.Some(0)}, argv("--max-turns", "0")},
 		"option/includePartialMessages":            {o{IncludePartialMessages: true}, argv("--include-partial-messages")},
-		"option/plugins":                           {o{Plugins: []dialect.Plugin{{Path: "/p"}}}, argv("--plugin-dir", "/p")},
+		"option/plugins":                           {o{Plugins: []session.Plugin{{Path: "/p"}}}, argv("--plugin-dir", "/p")},
 		"option/proxy":                             {o{Proxy: "http://p:1"}, argv("--proxy", "http://p:1")},
 		"option/vpcEndpoint":                       {o{VPCEndpoint: "v"}, wire{env: map[string]string{"QODER_VPC_ENDPOINT": "v"}}},
 		"option/promptSuggestions":                 {o{PromptSuggestions: true}, field("promptSuggestions", `true`)},
-		"option/memory":                            {o{Memory: &dialect.Memory{Mode: "native"}}, field("memory", `{"requester":"sdk","mode":"native"}`)},
-		"option/evolution":                         {o{Evolution: &dialect.Evolution{Skill: &dialect.SkillEvolution{Mode: "native"}}}, field("evolution", `{"skill":{"requester":"sdk","mode":"native"}}`)},
+		"option/memory":                            {o{Memory: &session.Memory{Mode: "native"}}, field("memory", `{"requester":"sdk","mode":"native"}`)},
+		"option/evolution":                         {o{Evolution: &session.Evolution{Skill: &session.SkillEvolution{Mode: "native"}}}, field("evolution", `{"skill":{"requester":"sdk","mode":"native"}}`)},
 		"option/customContext":                     {o{CustomContext: raw(`{"a":1}`)}, wire{user: `"custom_context":{"a":1}`}},
-		"option/extraArgs":                         {o{ExtraArgs: map[string]dialect.Opt[string]{"k": dialect.Some("v"), "l": {}}}, argv("--k", "v", "--l")},
+		"option/extraArgs":                         {o{ExtraArgs: map[string]session.Opt[string]{"k": session.Some("v"), "l": {}}}, argv("--k", "v", "--l")},
 		"option/debug":                             {o{Debug: true}, argv("--debug")},
 		"option/env":                               {o{Env: map[string]string{"A": "b"}}, wire{env: map[string]string{"A": "b"}}},
 		"option/initializeTimeoutMs":               {o{InitializeTimeout: 3 * time.Second}, field("initializeTimeoutMs", `3000`)},
-		"option/auth":                              {o{Auth: &dialect.Auth{Type: dialect.AuthServiceAccount, EnvVar: "K"}, Env: map[string]string{"K": "k"}}, payload(`{"type":"serviceAccount","serviceAccountKey":"k"}`)},
-		"option/auth.accessToken":                  {o{Auth: dialect.AccessToken("T")}, payload(`{"type":"accessToken","accessToken":"T"}`)},
-		"option/auth.accessToken.envVar":           {o{Auth: dialect.AccessTokenFromEnv("V"), ParentEnv: []string{"V=T"}}, payload(`{"type":"accessToken","accessToken":"T"}`)},
-		"option/auth.qodercli":                     {o{Auth: dialect.QoderCLIAuth()}, payload(`{"type":"qodercli"}`)},
-		"option/auth.serviceAccount.key":           {o{Auth: dialect.ServiceAccountKey("K")}, payload(`{"type":"serviceAccount","serviceAccountKey":"K"}`)},
-		"option/auth.serviceAccount.fetch":         {o{Auth: dialect.ServiceAccountTokens()}, payload(`{"type":"serviceAccount","serviceAccountTokenProvider":"host"}`)},
-		"option/auth.jobToken":                     {o{Auth: dialect.JobTokens()}, payload(`{"type":"jobToken","jobTokenProvider":"host"}`)},
+		"option/auth":                              {o{Auth: &session.Auth{Type: session.AuthServiceAccount, EnvVar: "K"}, Env: map[string]string{"K": "k"}}, payload(`{"type":"serviceAccount","serviceAccountKey":"k"}`)},
+		"option/auth.accessToken":                  {o{Auth: session.AccessToken("T")}, payload(`{"type":"accessToken","accessToken":"T"}`)},
+		"option/auth.accessToken.envVar":           {o{Auth: session.AccessTokenFromEnv("V"), ParentEnv: []string{"V=T"}}, payload(`{"type":"accessToken","accessToken":"T"}`)},
+		"option/auth.qodercli":                     {o{Auth: session.QoderCLIAuth()}, payload(`{"type":"qodercli"}`)},
+		"option/auth.serviceAccount.key":           {o{Auth: session.ServiceAccountKey("K")}, payload(`{"type":"serviceAccount","serviceAccountKey":"K"}`)},
+		"option/auth.serviceAccount.fetch":         {o{Auth: session.ServiceAccountTokens()}, payload(`{"type":"serviceAccount","serviceAccountTokenProvider":"host"}`)},
+		"option/auth.jobToken":                     {o{Auth: session.JobTokens()}, payload(`{"type":"jobToken","jobTokenProvider":"host"}`)},
 		"option/debugFile":                         {o{DebugFile: "/d"}, wire{warned: "DebugFile"}},
-		"option/toolConfig":                        {o{ToolConfig: &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "html"}}}, wire{warned: "ToolConfig"}},
+		"option/toolConfig":                        {o{ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "html"}}}, wire{warned: "ToolConfig"}},
 		"option/includeHookEvents":                 {o{IncludeHookEvents: true}, wire{warned: "IncludeHookEvents"}},
 		"option/fallbackModel":                     {o{FallbackModel: "f"}, refused("FallbackModel")},
 		"option/planModeInstructions":              {o{PlanModeInstructions: "p"}, refused("PlanModeInstructions")},
-		"option/outputFormat":                      {o{OutputFormat: dialect.JSONSchema(raw(`{}`))}, refused("OutputFormat")},
-		"option/thinking":                          {o{Thinking: &dialect.Thinking{Type: "adaptive"}}, refused("Thinking")},
+		"option/outputFormat":                      {o{OutputFormat: session.JSONSchema(raw(`{}`))}, refused("OutputFormat")},
+		"option/thinking":                          {o{Thinking: &session.Thinking{Type: "adaptive"}}, refused("Thinking")},
 		"option/effort":                            {o{Effort: "low"}, refused("Effort")},
-		"option/maxThinkingTokens":                 {o{MaxThinkingTokens: dialect.Some(1)}, refused("MaxThinkingTokens")},
-		"option/maxBudgetUsd":                      {o{MaxBudgetUSD: dialect.Some(1.0)}, refused("MaxBudgetUSD")},
+		"option/maxThinkingTokens":                 {o{MaxThinkingTokens: session.Some(1)}, refused("MaxThinkingTokens")},
+		"option/maxBudgetUsd":                      {o{MaxBudgetUSD: session.Some(1.0)}, refused("MaxBudgetUSD")},
 		"option/betas":                             {o{Betas: []string{"b"}}, refused("Betas")},
-		"option/sandbox":                           {box(dialect.Sandbox{Enabled: dialect.Some(true)}), refused("Sandbox")},
-		"option/sandbox.enabled":                   {box(dialect.Sandbox{Enabled: dialect.Some(false)}), refused("Sandbox")},
-		"option/sandbox.autoAllowBashIfSandboxed":  {box(dialect.Sandbox{AutoAllowBashIfSandboxed: dialect.Some(true)}), refused("Sandbox")},
-		"option/sandbox.excludedCommands":          {box(dialect.Sandbox{ExcludedCommands: []string{"docker"}}), refused("Sandbox")},
-		"option/sandbox.allowUnsandboxedCommands":  {box(dialect.Sandbox{AllowUnsandboxedCommands: dialect.Some(true)}), refused("Sandbox")},
-		"option/sandbox.network":                   {box(dialect.Sandbox{Network: &dialect.SandboxNetwork{}}), refused("Sandbox")},
-		"option/sandbox.filesystem":                {box(dialect.Sandbox{Filesystem: &dialect.SandboxFilesystem{}}), refused("Sandbox")},
-		"option/sandbox.ignoreViolations":          {box(dialect.Sandbox{IgnoreViolations: map[string][]string{"file": {"/a"}}}), refused("Sandbox")},
-		"option/sandbox.enableWeakerNestedSandbox": {box(dialect.Sandbox{EnableWeakerNestedSandbox: dialect.Some(true)}), refused("Sandbox")},
+		"option/sandbox":                           {box(session.Sandbox{Enabled: session.Some(true)}), refused("Sandbox")},
+		"option/sandbox.enabled":                   {box(session.Sandbox{Enabled: session.Some(false)}), refused("Sandbox")},
+		"option/sandbox.autoAllowBashIfSandboxed":  {box(session.Sandbox{AutoAllowBashIfSandboxed: session.Some(true)}), refused("Sandbox")},
+		"option/sandbox.excludedCommands":          {box(session.Sandbox{ExcludedCommands: []string{"docker"}}), refused("Sandbox")},
+		"option/sandbox.allowUnsandboxedCommands":  {box(session.Sandbox{AllowUnsandboxedCommands: session.Some(true)}), refused("Sandbox")},
+		"option/sandbox.network":                   {box(session.Sandbox{Network: &session.SandboxNetwork{}}), refused("Sandbox")},
+		"option/sandbox.filesystem":                {box(session.Sandbox{Filesystem: &session.SandboxFilesystem{}}), refused("Sandbox")},
+		"option/sandbox.ignoreViolations":          {box(session.Sandbox{IgnoreViolations: map[string][]string{"file": {"/a"}}}), refused("Sandbox")},
+		"option/sandbox.enableWeakerNestedSandbox": {box(session.Sandbox{EnableWeakerNestedSandbox: session.Some(true)}), refused("Sandbox")},
 		"env/QODER_VPC_ENDPOINT":                   {o{VPCEndpoint: "w"}, wire{env: map[string]string{"QODER_VPC_ENDPOINT": "w"}}},
 	} {
 		t.Run(row, func(t *testing.T) {
 			t.Parallel()
 			parity.Covers(t, "qoder/"+row)
 			if c.o.Auth == nil {
-				c.o.Auth = dialect.AccessToken("PAT")
+				c.o.Auth = session.AccessToken("PAT")
 				c.want.payload = `{"type":"accessToken","accessToken":"PAT"}`
 			}
 			checkWire(t, &c.o, c.want)
@@ -242,7 +242,7 @@ func TestEveryMode(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			parity.Covers(t, "qoder/mode/"+string(mode))
-			o := dialect.Options{Auth: dialect.QoderCLIAuth(), PermissionMode: mode}
+			o := dialect.Options{Auth: session.QoderCLIAuth(), PermissionMode: mode}
 			said := mode
 			if mode == protocol.ModeYolo || mode == protocol.ModeBypassPermissions {
 				_, err := qoder.New().Validate(&o)

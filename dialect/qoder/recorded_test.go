@@ -80,26 +80,26 @@ func cases() map[string]dialect.Options {
 	type o = dialect.Options
 	mode := func(m protocol.PermissionMode) o { return o{PermissionMode: m} }
 	script := func(args ...string) o { return o{PathToExecutable: "/opt/cli.mjs", ExecutableArgs: args} }
-	policies := func(tools ...dialect.MCPTool) o {
-		return o{MCPServers: map[string]dialect.MCPServer{"a": {Command: "c", Tools: tools}}}
+	policies := func(tools ...session.MCPToolPolicy) o {
+		return o{MCPServers: map[string]session.MCPServerConfig{"a": {Command: "c", Tools: tools}}}
 	}
-	some := dialect.Some[bool]
+	some := session.Some[bool]
 	return map[string]o{
 		"NODE_OPTIONS":          {ParentEnv: []string{"NODE_OPTIONS=--inspect"}},
 		"QODERCLI_PATH":         {ParentEnv: []string{"QODERCLI_PATH=/opt/qodercli"}},
 		"additionalDirectories": {AdditionalDirectories: []string{"<WORK>/raw", "rel"}},
 		"additionalDirectories+settings": {AdditionalDirectories: []string{"/a"},
 			Settings: json.RawMessage(`{"permissions":{"allow":["Read"]}}`)},
-		"agents": {Agents: map[string]dialect.AgentDefinition{"rev": {
-			Description: "d", Prompt: "p", Tools: dialect.Only("Read"), DisallowedTools: []string{"Bash"}, Model: "inherit",
-			MCPServers: []dialect.AgentMCPServer{{Name: "x"}, {Name: "y", Config: &dialect.MCPServer{Command: "c"}}},
-			Skills:     []string{"s"}, InitialPrompt: "ip", MaxTurns: dialect.Some(3), Effort: "high",
+		"agents": {Agents: map[string]session.AgentDefinition{"rev": {
+			Description: "d", Prompt: "p", Tools: session.Only("Read"), DisallowedTools: []string{"Bash"}, Model: "inherit",
+			MCPServers: []session.AgentMCPServer{{Name: "x"}, {Name: "y", Config: &session.MCPServerConfig{Command: "c"}}},
+			Skills:     []string{"s"}, InitialPrompt: "ip", MaxTurns: session.Some(3), Effort: "high",
 			PermissionMode: protocol.ModePlan, Background: some(true), Memory: "user", Isolation: "worktree"}}},
-		"auth-env":                  {Auth: dialect.AccessTokenFromEnv("MY_PAT"), ParentEnv: []string{"MY_PAT=ENVTOK"}},
+		"auth-env":                  {Auth: session.AccessTokenFromEnv("MY_PAT"), ParentEnv: []string{"MY_PAT=ENVTOK"}},
 		"auth-notunlinked":          {},
-		"auth-qodercli":             {Auth: dialect.QoderCLIAuth()},
-		"auth-sa-fetch":             {Auth: dialect.ServiceAccountTokens()},
-		"auth-sa-key":               {Auth: dialect.ServiceAccountKey("SAKEY")},
+		"auth-qodercli":             {Auth: session.QoderCLIAuth()},
+		"auth-sa-fetch":             {Auth: session.ServiceAccountTokens()},
+		"auth-sa-key":               {Auth: session.ServiceAccountKey("SAKEY")},
 		"base":                      {},
 		"canUseTool":                {HasCanUseTool: true},
 		"continue":                  {Continue: true},
@@ -112,17 +112,17 @@ func cases() map[string]dialect.Options {
 		"env":                       {Env: map[string]string{"FOO": "bar"}},
 		"env-QODER_FEATURE_TASKS-0": {Env: map[string]string{"QODER_FEATURE_TASKS": "0"}},
 		"env-merge":                 {Env: map[string]string{"FOO": "bar"}},
-		"evolution":                 {Evolution: &dialect.Evolution{}},
+		"evolution":                 {Evolution: &session.Evolution{}},
 		"executable-node": {PathToExecutable: "/opt/cli.mjs", Executable: "node",
 			ExecutableArgs: []string{"--no-warnings"}},
 		"executableArgs-only": script("--no-warnings"),
 		"extensions":          {Extensions: []string{"e1", "e2"}},
-		"extraArgs": {ExtraArgs: map[string]dialect.Opt[string]{
-			"foo": dialect.Some("bar"), "flag": dialect.Absent[string](), "x-y": dialect.Some("")}},
+		"extraArgs": {ExtraArgs: map[string]session.Opt[string]{
+			"foo": session.Some("bar"), "flag": session.Absent[string](), "x-y": session.Some("")}},
 		"fallbackModel":      {FallbackModel: "lite"},
 		"fork-noresume":      {ForkSession: true},
-		"goalMaxTurns":       {GoalMaxTurns: dialect.Some(7)},
-		"goalMaxTurns-nocap": {GoalMaxTurns: dialect.Some(7)},
+		"goalMaxTurns":       {GoalMaxTurns: session.Some(7)},
+		"goalMaxTurns-nocap": {GoalMaxTurns: session.Some(7)},
 		"hooks": {Hooks: []dialect.HookRegistration{
 			{Event: protocol.HookPreToolUse, Matcher: "Bash|Write", CallbackIDs: []string{"hook_0", "hook_1"}, Timeout: 7 * time.Second},
 			{Event: protocol.HookPreToolUse, CallbackIDs: []string{"hook_2"}},
@@ -130,20 +130,20 @@ func cases() map[string]dialect.Options {
 			{Event: protocol.HookSessionEnd, CallbackIDs: []string{"hook_4"}, Timeout: 500 * time.Millisecond}}},
 		"hooks-emptylist":        {Hooks: []dialect.HookRegistration{}},
 		"includePartialMessages": {IncludePartialMessages: true},
-		"maxTurns":               {MaxTurns: dialect.Some(5)},
-		"maxTurns-0":             {MaxTurns: dialect.Some(0)},
+		"maxTurns":               {MaxTurns: session.Some(5)},
+		"maxTurns-0":             {MaxTurns: session.Some(0)},
 		"mcp-policies": policies(
-			dialect.MCPTool{Name: "t1", PermissionPolicy: dialect.AlwaysAllow},
-			dialect.MCPTool{Name: "t2", PermissionPolicy: dialect.AlwaysAsk},
-			dialect.MCPTool{Name: "t3", PermissionPolicy: dialect.AlwaysDeny, ExposedName: "tt3", AlwaysLoad: true}),
-		"mcp-policies-ask":                 policies(dialect.MCPTool{Name: "t 1", PermissionPolicy: dialect.AlwaysAllow}),
-		"memory-empty":                     {Memory: &dialect.Memory{}},
-		"memory-native":                    {Memory: &dialect.Memory{Mode: "native", ProjectScope: some(false)}},
+			session.MCPToolPolicy{Name: "t1", PermissionPolicy: session.AlwaysAllow},
+			session.MCPToolPolicy{Name: "t2", PermissionPolicy: session.AlwaysAsk},
+			session.MCPToolPolicy{Name: "t3", PermissionPolicy: session.AlwaysDeny, ExposedName: "tt3", AlwaysLoad: true}),
+		"mcp-policies-ask":                 policies(session.MCPToolPolicy{Name: "t 1", PermissionPolicy: session.AlwaysAllow}),
+		"memory-empty":                     {Memory: &session.Memory{}},
+		"memory-native":                    {Memory: &session.Memory{Mode: "native", ProjectScope: some(false)}},
 		"model":                            {Model: "performance"},
 		"modelRequestPatches":              {ModelRequestPatches: json.RawMessage(`{"gpt":{"systemPrompt":"x"}}`)},
 		"native-path":                      {PathToExecutable: "/opt/qodercli"},
 		"onElicitation":                    {HasElicitation: true},
-		"outputFormat":                     {OutputFormat: dialect.JSONSchema(json.RawMessage(`{"type":"object"}`))},
+		"outputFormat":                     {OutputFormat: session.JSONSchema(json.RawMessage(`{"type":"object"}`))},
 		"permissionMode-acceptEdits":       mode(protocol.ModeAcceptEdits),
 		"permissionMode-bypassPermissions": mode(protocol.ModeBypassPermissions),
 		"permissionMode-default":           mode(protocol.ModeDefault),
@@ -154,7 +154,7 @@ func cases() map[string]dialect.Options {
 		"planMode-nocap":                   {PlanMode: some(true)},
 		"planMode-true":                    {PlanMode: some(true)},
 		"planModeInstructions":             {PlanModeInstructions: "x"},
-		"plugins":                          {Plugins: []dialect.Plugin{{Path: "/srv/p1"}, {Path: "rel/p2"}}},
+		"plugins":                          {Plugins: []session.Plugin{{Path: "/srv/p1"}, {Path: "rel/p2"}}},
 		"promptSuggestions":                {PromptSuggestions: true},
 		"resolveModel":                     {HasResolveModel: true},
 		"resolveModel+model":               {HasResolveModel: true, Model: "lite"},
@@ -164,35 +164,35 @@ func cases() map[string]dialect.Options {
 		"resumeDropsTurn":                  {Resume: uuid1, ResumeSessionAt: uuid3, ResumeDropsTurn: uuid4},
 		"resumeSessionAt":                  {Resume: uuid1, ResumeSessionAt: uuid3},
 		"resumeSessionAt-noresume":         {ResumeSessionAt: uuid3},
-		"sandbox":                          {Sandbox: &dialect.Sandbox{Enabled: dialect.Some(true)}},
-		"securityScan":                     {SecurityScan: &dialect.SecurityScan{L1StaticCheck: true}},
+		"sandbox":                          {Sandbox: &session.Sandbox{Enabled: session.Some(true)}},
+		"securityScan":                     {SecurityScan: &session.SecurityScan{L1StaticCheck: true}},
 		"sessionId":                        {SessionID: uuid2},
 		"sessionId-nonuuid":                {SessionID: "abc"},
 		"sessionStore":                     {HasSessionStore: true},
 		"sessionStore-eager":               {HasSessionStore: true},
-		"settingSources":                   {SettingSources: dialect.All()},
-		"settingSources-empty":             {SettingSources: dialect.None()},
+		"settingSources":                   {SettingSources: session.All()},
+		"settingSources-empty":             {SettingSources: session.None()},
 		"settings-jsonstring":              {Settings: json.RawMessage(`{"model":"m"}`)},
 		"settings-object": {Settings: json.RawMessage(
 			`{"permissions":{"allow":["Read"],"defaultMode":"acceptEdits"},"model":"m"}`)},
 		"settings-path": {SettingsPath: "<WORK>/st.json"},
 		"settings-path+addDirs": {SettingsPath: "<WORK>/st.json", SettingsContent: []byte(`{"permissions":{"deny":["Bash"]}}`),
 			AdditionalDirectories: []string{"/a"}, EnableFileCheckpointing: some(true)},
-		"skills-all":          {Skills: dialect.All()},
-		"skills-all+tools":    {Skills: dialect.All(), Tools: dialect.Only("Read")},
-		"skills-empty":        {Skills: dialect.None()},
+		"skills-all":          {Skills: session.All()},
+		"skills-all+tools":    {Skills: session.All(), Tools: session.Only("Read")},
+		"skills-empty":        {Skills: session.None()},
 		"spawn-custom":        {},
 		"stderr-cb":           {},
 		"strictMcpConfig":     {StrictMCPConfig: true},
-		"systemPrompt-empty":  {SystemPrompt: dialect.PromptText("")},
-		"systemPrompt-preset": {SystemPrompt: dialect.PresetPrompt("")},
-		"systemPrompt-string": {SystemPrompt: dialect.PromptText("SP")},
-		"thinking":            {Thinking: &dialect.Thinking{Type: "adaptive"}},
-		"toolConfig":          {ToolConfig: &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "html"}}},
-		"toolConfig-md":       {ToolConfig: &dialect.ToolConfig{AskUserQuestion: dialect.AskUserQuestionConfig{PreviewFormat: "markdown"}}},
-		"tools-empty":         {Tools: dialect.None()},
-		"tools-list":          {Tools: dialect.Only("Read", "Bash")},
-		"tools-preset":        {Tools: dialect.All()},
+		"systemPrompt-empty":  {SystemPrompt: session.PromptText("")},
+		"systemPrompt-preset": {SystemPrompt: session.PresetPrompt("")},
+		"systemPrompt-string": {SystemPrompt: session.PromptText("SP")},
+		"thinking":            {Thinking: &session.Thinking{Type: "adaptive"}},
+		"toolConfig":          {ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "html"}}},
+		"toolConfig-md":       {ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "markdown"}}},
+		"tools-empty":         {Tools: session.None()},
+		"tools-list":          {Tools: session.Only("Read", "Bash")},
+		"tools-preset":        {Tools: session.All()},
 		"vpcEndpoint":         {VPCEndpoint: "acme"},
 		"yolo+allow":          {PermissionMode: protocol.ModeYolo, AllowDangerouslySkipPermissions: true},
 	}
@@ -223,7 +223,7 @@ func TestSameWireAsTheVendor(t *testing.T) {
 			o, ok := given[name]
 			require.True(t, ok, "a recorded case without options")
 			if o.Auth == nil {
-				o.Auth = dialect.AccessToken("PAT-TEST")
+				o.Auth = session.AccessToken("PAT-TEST")
 			}
 			dev := deviations()[name]
 			if dev.refused != "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // check finds what is wrong for qodercli alone.
@@ -75,8 +76,8 @@ func checkLacks(o *dialect.Options, p *build.Problems) {
 	p.Lacks("Sandbox", o.Sandbox != nil, "confine the agent's process from outside")
 	p.Lacks("ManagedSettings", o.ManagedSettings != nil, "use Settings")
 	p.Lacks("ProjectConfigRoot", o.ProjectConfigRoot != "", "set Cwd")
-	p.Lacks("PluginDelivery", o.PluginDelivery == dialect.DeliverInInitialize, "leave it out")
-	p.Lacks("MCPServersDelivery", o.MCPServersDelivery == dialect.DeliverInInitialize, "leave it out; credentials go by file")
+	p.Lacks("PluginDelivery", o.PluginDelivery == session.DeliverInInitialize, "leave it out")
+	p.Lacks("MCPServersDelivery", o.MCPServersDelivery == session.DeliverInInitialize, "leave it out; credentials go by file")
 	p.Lacks("OnUserDialog", o.HasUserDialog, "")
 	p.Lacks("SupportedDialogKinds", len(o.SupportedDialogKinds) > 0, "")
 	p.Lacks("ForwardSubagentText", o.ForwardSubagentText, "")

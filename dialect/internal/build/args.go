@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // MaxArg is the longest argument that Linux passes to a program, its final NUL not counted (MAX_ARG_STRLEN).
@@ -82,7 +82,7 @@ func (a *Args) SplitIf(option, flag, value string) {
 }
 
 // Extra adds the user's own arguments by sorted key. reserved are flags that only the dialect may set.
-func (a *Args) Extra(extra map[string]dialect.Opt[string], reserved ...string) {
+func (a *Args) Extra(extra map[string]session.Opt[string], reserved ...string) {
 	for _, key := range slices.Sorted(maps.Keys(extra)) {
 		option := fmt.Sprintf("ExtraArgs[%q]", key)
 		flag := "--" + key

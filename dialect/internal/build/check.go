@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Check finds what is wrong with the options on any backend. modes are the permission modes of this one.
@@ -146,11 +147,11 @@ func checkValues(o *dialect.Options, p *Problems) {
 		p.Warn("MaxThinkingTokens", "Thinking", "is the older form of Thinking, which wins", "leave it out")
 	}
 	if t := o.Thinking; t != nil {
-		known := []string{dialect.ThinkingAdaptive, dialect.ThinkingEnabled, dialect.ThinkingDisabled}
+		known := []string{session.ThinkingAdaptive, session.ThinkingEnabled, session.ThinkingDisabled}
 		p.AddIf(!slices.Contains(known, t.Type), "Thinking.Type", fmt.Sprintf("%q is not known", t.Type), fmt.Sprintf("use one of %v", known))
 		p.AddIf(!slices.Contains([]string{"", "summarized", "omitted"}, t.Display), "Thinking.Display",
 			fmt.Sprintf("%q is not known", t.Display), "use summarized or omitted")
-		if n, ok := t.BudgetTokens.Value(); ok && (n <= 0 || t.Type != dialect.ThinkingEnabled) {
+		if n, ok := t.BudgetTokens.Value(); ok && (n <= 0 || t.Type != session.ThinkingEnabled) {
 			p.Add("Thinking.BudgetTokens", fmt.Sprintf("is %d for type %q", n, t.Type), "a budget is above zero and for type enabled")
 		}
 	}
@@ -169,8 +170,8 @@ func checkValues(o *dialect.Options, p *Problems) {
 	checkDelivery(p, "MCPServersDelivery", o.MCPServersDelivery)
 }
 
-func checkDelivery(p *Problems, option string, d dialect.Delivery) {
-	p.AddIf(!slices.Contains([]dialect.Delivery{dialect.DeliverByLaunch, dialect.DeliverInArgv, dialect.DeliverInInitialize}, d), option,
+func checkDelivery(p *Problems, option string, d session.Delivery) {
+	p.AddIf(!slices.Contains([]session.Delivery{session.DeliverByLaunch, session.DeliverInArgv, session.DeliverInInitialize}, d), option,
 		fmt.Sprintf("%q is not known", d), "use argv or initialize, or leave it out")
 }
 

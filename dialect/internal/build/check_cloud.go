@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // checkCloud finds what is wrong with a cloud agent. That it cannot be run is for the dialect to say.
@@ -39,7 +40,7 @@ func checkCloud(o *dialect.Options, p *Problems) {
 	}
 }
 
-func checkCloudAgent(p *Problems, at string, a *dialect.CloudAgentCreate) {
+func checkCloudAgent(p *Problems, at string, a *session.CloudAgentCreate) {
 	if a == nil {
 		return
 	}

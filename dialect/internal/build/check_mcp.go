@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func checkMCP(o *dialect.Options, p *Problems) {
@@ -57,7 +58,7 @@ func checkAlike(o *dialect.Options, p *Problems) {
 	}
 }
 
-func checkServer(p *Problems, at string, s dialect.MCPServer) {
+func checkServer(p *Problems, at string, s session.MCPServerConfig) {
 	switch s.Type {
 	case "", "stdio":
 		p.AddIf(s.Command == "", at+".Command", "is empty", "give the server's program, or set Type and URL")
@@ -79,8 +80,8 @@ func isHTTP(raw string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-func checkTools(p *Problems, at string, tools []dialect.MCPTool) {
-	known := []string{"", dialect.AlwaysAllow, dialect.AlwaysAsk, dialect.AlwaysDeny}
+func checkTools(p *Problems, at string, tools []session.MCPToolPolicy) {
+	known := []string{"", session.AlwaysAllow, session.AlwaysAsk, session.AlwaysDeny}
 	for i, t := range tools {
 		p.AddIf(t.Name == "", fmt.Sprintf("%s.Tools[%d].Name", at, i), "is empty", "name the tool")
 		p.AddIf(!slices.Contains(known, t.PermissionPolicy), fmt.Sprintf("%s.Tools[%d].PermissionPolicy", at, i),

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Reasons why a document goes by file where the vendor's SDK puts it in argv.
@@ -39,7 +40,7 @@ func SettingsCredential(s *Settings) bool {
 }
 
 // MCPCredential reports whether a server's configuration has a field that can hold a credential.
-func MCPCredential(s dialect.MCPServer) bool {
+func MCPCredential(s session.MCPServerConfig) bool {
 	return len(s.Args) > 0 || len(s.Env) > 0 || len(s.Headers) > 0 || s.HeadersHelper != "" || len(s.OAuth) > 0 ||
 		len(s.Extra) > 0 || URLCredential(s.URL)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // UserSettings returns the settings of the user to merge into, and whether they can hold a credential. What was in a
@@ -38,7 +39,7 @@ func UserSettings(o *dialect.Options, p *Problems, merge bool) (s *Settings, cre
 // toolPolicy is a policy with the server it belongs to.
 type toolPolicy struct {
 	server string
-	tool   dialect.MCPTool
+	tool   session.MCPToolPolicy
 }
 
 // toolPolicies lists the policies of every server: external ones by name, then those of the host in their order.
@@ -76,9 +77,9 @@ func MergeToolPolicies(o *dialect.Options, s *Settings, p *Problems, rule func(s
 		return
 	}
 	lists := []struct{ policy, path string }{
-		{dialect.AlwaysAllow, "permissions.allow"},
-		{dialect.AlwaysAsk, "permissions.ask"},
-		{dialect.AlwaysDeny, "permissions.deny"},
+		{session.AlwaysAllow, "permissions.allow"},
+		{session.AlwaysAsk, "permissions.ask"},
+		{session.AlwaysDeny, "permissions.deny"},
 	}
 	for _, l := range lists {
 		rules := []string{}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/session"
 )
 
 const (
@@ -37,8 +38,8 @@ func CheckShadows(o *dialect.Options, p *Problems) {
 		}
 	}
 	for _, t := range toolPolicies(o) {
-		if t.tool.PermissionPolicy == dialect.AlwaysAllow {
-			allows(ToolRule(t.server, t.tool.Name), "the tool's policy allows it, and the callback is not asked", "use "+dialect.AlwaysAsk)
+		if t.tool.PermissionPolicy == session.AlwaysAllow {
+			allows(ToolRule(t.server, t.tool.Name), "the tool's policy allows it, and the callback is not asked", "use "+session.AlwaysAsk)
 		}
 	}
 	for _, at := range append([]modeAt{{"", o.PermissionMode}}, modesBeside(o)...) {

@@ -1,4 +1,4 @@
-package dialect
+package session
 
 import (
 	"encoding/json"
@@ -170,7 +170,7 @@ func (s Set) encoded() any {
 	}
 }
 
-var errSetShape = errors.New(`dialect: a set is null, "all" or a list of names`)
+var errSetShape = errors.New(`session: a set is null, "all" or a list of names`)
 
 // MarshalJSON encodes the set as null, [], "all" or a list of names.
 func (s Set) MarshalJSON() ([]byte, error) { return json.Marshal(s.encoded()) }

@@ -1,4 +1,4 @@
-package dialect_test
+package session_test
 
 import (
 	"encoding/json"
@@ -9,20 +9,20 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestOptTellsAbsentFromZero(t *testing.T) {
 	t.Parallel()
-	var absent dialect.Opt[int]
+	var absent session.Opt[int]
 	_, given := absent.Value()
 	assert.False(t, given)
 	assert.True(t, absent.IsZero())
 	assert.Equal(t, 7, absent.Or(7))
-	assert.Equal(t, absent, dialect.Absent[int]())
+	assert.Equal(t, absent, session.Absent[int]())
 	assert.Equal(t, "absent", absent.String())
 
-	zero := dialect.Some(0)
+	zero := session.Some(0)
 	v, given := zero.Value()
 	assert.True(t, given)
 	assert.Zero(t, v)
@@ -34,16 +34,16 @@ func TestOptTellsAbsentFromZero(t *testing.T) {
 func TestSetKinds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		set                dialect.Set
+		set                session.Set
 		word, json         string
 		isDef, isNone, all bool
 		names              []string
 	}{
-		{dialect.Set{}, "default", `null`, true, false, false, nil},
-		{dialect.None(), "none", `[]`, false, true, false, nil},
-		{dialect.Only(), "none", `[]`, false, true, false, nil},
-		{dialect.All(), "all", `"all"`, false, false, true, nil},
-		{dialect.Only("b", "a"), "b,a", `["b","a"]`, false, false, false, []string{"b", "a"}},
+		{session.Set{}, "default", `null`, true, false, false, nil},
+		{session.None(), "none", `[]`, false, true, false, nil},
+		{session.Only(), "none", `[]`, false, true, false, nil},
+		{session.All(), "all", `"all"`, false, false, true, nil},
+		{session.Only("b", "a"), "b,a", `["b","a"]`, false, false, false, []string{"b", "a"}},
 	} {
 		assert.Equal(t, c.word, c.set.String())
 		assert.Equal(t, c.isDef, c.set.IsDefault(), c.word)
@@ -54,16 +54,16 @@ func TestSetKinds(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, c.json, string(raw))
 	}
-	assert.True(t, dialect.All().Has("x"))
-	assert.True(t, dialect.Only("x").Has("x"))
-	assert.False(t, dialect.Only("x").Has("y"))
-	assert.False(t, dialect.Set{}.Has("x"))
+	assert.True(t, session.All().Has("x"))
+	assert.True(t, session.Only("x").Has("x"))
+	assert.False(t, session.Only("x").Has("y"))
+	assert.False(t, session.Set{}.Has("x"))
 }
 
 func TestSetDoesNotShareItsNames(t *testing.T) {
 	t.Parallel()
 	names := []string{"a"}
-	set := dialect.Only(names...)
+	set := session.Only(names...)
 	names[0] = "z"
 	set.Names()[0] = "y"
 	assert.Equal(t, "a", set.String())
@@ -72,7 +72,7 @@ func TestSetDoesNotShareItsNames(t *testing.T) {
 func TestSetRefusesOtherShapes(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []string{`"none"`, `3`, `{}`, `[1]`, `true`} {
-		var s dialect.Set
+		var s session.Set
 		assert.Error(t, json.Unmarshal([]byte(raw), &s), raw)
 		assert.Error(t, yaml.Unmarshal([]byte(raw), &s), raw)
 	}
@@ -80,27 +80,27 @@ func TestSetRefusesOtherShapes(t *testing.T) {
 
 // config is what a configuration file holds.
 type config struct {
-	Turns   dialect.Opt[int]     `json:"turns" yaml:"turns"`
-	Budget  dialect.Opt[float64] `json:"budget,omitzero" yaml:"budget"`
-	Persist dialect.Opt[bool]    `json:"persist" yaml:"persist"`
-	Name    dialect.Opt[string]  `json:"name" yaml:"name"`
-	Tools   dialect.Set          `json:"tools" yaml:"tools"`
-	Skills  dialect.Set          `json:"skills,omitzero" yaml:"skills"`
+	Turns   session.Opt[int]     `json:"turns" yaml:"turns"`
+	Budget  session.Opt[float64] `json:"budget,omitzero" yaml:"budget"`
+	Persist session.Opt[bool]    `json:"persist" yaml:"persist"`
+	Name    session.Opt[string]  `json:"name" yaml:"name"`
+	Tools   session.Set          `json:"tools" yaml:"tools"`
+	Skills  session.Set          `json:"skills,omitzero" yaml:"skills"`
 }
 
-func opts[T any](g *rapid.Generator[T]) *rapid.Generator[dialect.Opt[T]] {
-	return rapid.Custom(func(t *rapid.T) dialect.Opt[T] {
+func opts[T any](g *rapid.Generator[T]) *rapid.Generator[session.Opt[T]] {
+	return rapid.Custom(func(t *rapid.T) session.Opt[T] {
 		if rapid.Bool().Draw(t, "given") {
-			return dialect.Some(g.Draw(t, "value"))
+			return session.Some(g.Draw(t, "value"))
 		}
-		return dialect.Absent[T]()
+		return session.Absent[T]()
 	})
 }
 
-func sets() *rapid.Generator[dialect.Set] {
-	return rapid.Custom(func(t *rapid.T) dialect.Set {
-		return rapid.SampledFrom([]dialect.Set{{}, dialect.None(), dialect.All(),
-			dialect.Only(rapid.SliceOfN(rapid.StringMatching(`[A-Za-z_]{1,9}`), 1, 4).Draw(t, "names")...)}).Draw(t, "set")
+func sets() *rapid.Generator[session.Set] {
+	return rapid.Custom(func(t *rapid.T) session.Set {
+		return rapid.SampledFrom([]session.Set{{}, session.None(), session.All(),
+			session.Only(rapid.SliceOfN(rapid.StringMatching(`[A-Za-z_]{1,9}`), 1, 4).Draw(t, "names")...)}).Draw(t, "set")
 	})
 }
 
@@ -137,10 +137,10 @@ func TestConfigurationSurvivesJSONAndYAML(t *testing.T) {
 
 func TestDecodingReplacesWhatWasThere(t *testing.T) {
 	t.Parallel()
-	c := config{Turns: dialect.Some(3), Tools: dialect.All()}
+	c := config{Turns: session.Some(3), Tools: session.All()}
 	require.NoError(t, json.Unmarshal([]byte(`{"turns":null,"tools":null}`), &c))
 	assert.Equal(t, config{}, c)
-	c = config{Turns: dialect.Some(3), Tools: dialect.All()}
+	c = config{Turns: session.Some(3), Tools: session.All()}
 	require.NoError(t, yaml.Unmarshal([]byte("turns: null\ntools: []\n"), &c))
 	assert.True(t, c.Tools.IsNone())
 }

@@ -1,9 +1,12 @@
-package dialect
+package session
 
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 )
+
+var errSecretShape = errors.New(`session: a secret is a text, or {"envVar": NAME}`)
 
 // secretJSON is a secret as the vendor's documents write it: the text itself, or {"envVar": NAME}.
 type secretJSON struct {

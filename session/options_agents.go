@@ -1,12 +1,16 @@
-package dialect
+package session
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 
+	"github.com/agent-troupe/troupe/internal/wire"
 	"github.com/agent-troupe/troupe/protocol"
 )
+
+var errAgentMCPServer = errors.New("session: an agent's MCP server is a name or an object with one key")
 
 // AgentDefinition is a subagent. Its JSON is what goes to initialize.
 type AgentDefinition struct {
@@ -50,7 +54,22 @@ func (a AgentDefinition) MarshalJSON() ([]byte, error) {
 	if a.Tools.IsAll() { // on the wire "all" is not a word for tools: leaving them out means all
 		a.Tools = Set{}
 	}
-	return MarshalWith(plain(a), a.Extra)
+	return wire.MarshalWith(plain(a), a.Extra)
+}
+
+// UnmarshalJSON decodes an agent's definition, unknown keys into Extra.
+func (a *AgentDefinition) UnmarshalJSON(b []byte) error {
+	type plain AgentDefinition
+	var w struct {
+		plain
+		Servers agentServers `json:"mcpServers"`
+	}
+	if err := wire.UnmarshalWith(b, &w, &w.Extra); err != nil {
+		return err
+	}
+	*a = AgentDefinition(w.plain)
+	a.MCPServers = w.Servers
+	return nil
 }
 
 // agentServers is a list of servers, of which the vendors' documents put several into one object.
@@ -63,7 +82,7 @@ func (l *agentServers) UnmarshalJSON(b []byte) error {
 	}
 	*l = make(agentServers, 0, len(raw))
 	for _, entry := range raw {
-		var several map[string]MCPServer
+		var several map[string]MCPServerConfig
 		if err := json.Unmarshal(entry, &several); err == nil && len(several) > 1 {
 			for _, name := range slices.Sorted(maps.Keys(several)) {
 				config := several[name]
@@ -82,16 +101,16 @@ func (l *agentServers) UnmarshalJSON(b []byte) error {
 
 // AgentMCPServer is a server of an agent: the name of one of the session's, or with Config one of its own.
 type AgentMCPServer struct {
-	Name   string
-	Config *MCPServer
+	Name   string           // its key in Options.MCPServers or in Config; tools are called mcp__NAME__TOOL
+	Config *MCPServerConfig // how to reach it; nil: the session's server of that name
 }
 
 // MarshalJSON encodes "name" or {"name":{...}}.
 func (s AgentMCPServer) MarshalJSON() ([]byte, error) {
 	if s.Config == nil {
-		return marshal(s.Name)
+		return wire.Marshal(s.Name)
 	}
-	return marshal(map[string]MCPServer{s.Name: *s.Config})
+	return wire.Marshal(map[string]MCPServerConfig{s.Name: *s.Config})
 }
 
 // UnmarshalJSON decodes "name" or {"name":{...}}.
@@ -101,7 +120,7 @@ func (s *AgentMCPServer) UnmarshalJSON(b []byte) error {
 		*s = AgentMCPServer{Name: name}
 		return nil
 	}
-	var m map[string]MCPServer
+	var m map[string]MCPServerConfig
 	if err := json.Unmarshal(b, &m); err != nil {
 		return err
 	}

@@ -1,10 +1,8 @@
-package dialect
+package wire
 
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,14 +11,8 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-var (
-	errAgentMCPServer    = errors.New("dialect: an agent's MCP server is a name or an object with one key")
-	errSecretShape       = errors.New(`dialect: a secret is a text, or {"envVar": NAME}`)
-	errSystemPromptShape = errors.New(`dialect: a system prompt is a string, a list of strings, or an object of type "preset", "custom" or "file"`)
-)
-
-// marshal encodes v as the vendors do: compact, without escaping <, > and &.
-func marshal(v any) ([]byte, error) {
+// Marshal encodes v as the vendors do: compact, without escaping <, > and &.
+func Marshal(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -32,7 +24,7 @@ func marshal(v any) ([]byte, error) {
 
 // MarshalWith encodes the struct v and then extra's keys in sorted order, except those that v has.
 func MarshalWith(v any, extra map[string]json.RawMessage) ([]byte, error) {
-	own, err := marshal(v)
+	own, err := Marshal(v)
 	if err != nil || len(extra) == 0 {
 		return own, err
 	}
@@ -46,7 +38,7 @@ func MarshalWith(v any, extra map[string]json.RawMessage) ([]byte, error) {
 	if len(rest) == 0 {
 		return own, nil
 	}
-	more, err := marshal(rest)
+	more, err := Marshal(rest)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +48,8 @@ func MarshalWith(v any, extra map[string]json.RawMessage) ([]byte, error) {
 	return append(append(own[:len(own)-1], ','), more[1:]...), nil
 }
 
-// unmarshalWith decodes b into the struct that v points to, and the keys it does not know into extra.
-func unmarshalWith(b []byte, v any, extra *map[string]json.RawMessage) error {
+// UnmarshalWith decodes b into the struct that v points to, and the keys it does not know into extra.
+func UnmarshalWith(b []byte, v any, extra *map[string]json.RawMessage) error {
 	if err := protocol.Unmarshal(b, v); err != nil { // exact names: another case is another key, for extra
 		return err
 	}
@@ -85,50 +77,6 @@ func jsonKeys(t reflect.Type) map[string]bool {
 		}
 	}
 	return keys
-}
-
-// UnmarshalJSON decodes an agent's definition, unknown keys into Extra.
-func (a *AgentDefinition) UnmarshalJSON(b []byte) error {
-	type plain AgentDefinition
-	var w struct {
-		plain
-		Servers agentServers `json:"mcpServers"`
-	}
-	if err := unmarshalWith(b, &w, &w.Extra); err != nil {
-		return err
-	}
-	*a = AgentDefinition(w.plain)
-	a.MCPServers = w.Servers
-	return nil
-}
-
-// mcpServerJSON is MCPServer as the vendors write it: the timeout in milliseconds.
-type mcpServerJSON struct {
-	plainMCPServer
-	TimeoutMS float64   `json:"timeout,omitempty"`
-	Policies  []MCPTool `json:"tools,omitempty"`
-}
-
-type plainMCPServer MCPServer
-
-// MarshalJSON encodes the server as the vendors write it, with its Extra keys.
-func (s MCPServer) MarshalJSON() ([]byte, error) {
-	return MarshalWith(mcpServerJSON{plainMCPServer(s), float64(WholeMillis(s.Timeout)), s.Tools}, s.Extra)
-}
-
-// UnmarshalJSON decodes what the vendors write, unknown keys into Extra.
-func (s *MCPServer) UnmarshalJSON(b []byte) error {
-	var w mcpServerJSON
-	if err := unmarshalWith(b, &w, &w.Extra); err != nil {
-		return err
-	}
-	timeout := w.TimeoutMS * float64(time.Millisecond)
-	if timeout < 0 || timeout >= 1<<63 {
-		return fmt.Errorf("dialect: MCP server: timeout of %v ms is out of range", w.TimeoutMS)
-	}
-	*s = MCPServer(w.plainMCPServer)
-	s.Timeout, s.Tools = time.Duration(timeout), w.Policies
-	return nil
 }
 
 // Misplaced are the keys of extra that v has a field for, sorted. MarshalWith leaves them out.

@@ -1,8 +1,11 @@
-package dialect
+package session
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
+
+	"github.com/agent-troupe/troupe/internal/wire"
 )
 
 // Thinking sets the model's extended thinking.
@@ -34,6 +37,8 @@ type OutputFormat struct {
 func JSONSchema(schema json.RawMessage) *OutputFormat {
 	return &OutputFormat{Type: "json_schema", Schema: schema}
 }
+
+var errSystemPromptShape = errors.New(`session: a system prompt is a string, a list of strings, or an object of type "preset", "custom" or "file"`)
 
 // SystemPrompt replaces the agent's system prompt (Blocks), or keeps and extends it (Preset). The zero value is "not
 // given". In JSON it is a string, a list of strings, or the vendors' objects of type preset, custom and file.
@@ -98,16 +103,16 @@ func (p SystemPrompt) MarshalJSON() ([]byte, error) {
 	case p.IsZero():
 		return []byte("null"), nil
 	case p.Preset:
-		return marshal(systemPromptJSON{Type: "preset", Append: p.Append,
+		return wire.Marshal(systemPromptJSON{Type: "preset", Append: p.Append,
 			ExcludeDynamicSections: p.ExcludeDynamicSections, Snapshot: p.Snapshot})
 	case p.File != "":
-		return marshal(systemPromptJSON{Type: "file", Path: p.File, Snapshot: p.Snapshot})
+		return wire.Marshal(systemPromptJSON{Type: "file", Path: p.File, Snapshot: p.Snapshot})
 	case !p.Snapshot.IsZero():
-		return marshal(systemPromptJSON{Type: "custom", Prompt: p.Blocks, Snapshot: p.Snapshot})
+		return wire.Marshal(systemPromptJSON{Type: "custom", Prompt: p.Blocks, Snapshot: p.Snapshot})
 	case len(p.Blocks) == 1:
-		return marshal(p.Blocks[0])
+		return wire.Marshal(p.Blocks[0])
 	default:
-		return marshal(p.Blocks)
+		return wire.Marshal(p.Blocks)
 	}
 }
 
@@ -142,6 +147,7 @@ func (p *SystemPrompt) UnmarshalJSON(b []byte) error {
 
 // ToolConfig tunes built-in tools.
 type ToolConfig struct {
+	// AskUserQuestion tunes the questions that the model asks the person.
 	AskUserQuestion AskUserQuestionConfig `json:"askUserQuestion,omitzero"`
 }
 

@@ -1,15 +1,10 @@
-package dialect
+package session
 
 import (
 	"encoding/json"
 	"time"
-)
 
-// Identifiers under which initialize names the callbacks that are no hooks
-// (observed on the Qoder SDK 1.0.39).
-const (
-	MemoryCallbackID    = "memory_should_generate_0"
-	EvolutionCallbackID = "skill_evolution_should_review_0"
+	"github.com/agent-troupe/troupe/internal/wire"
 )
 
 // Memory turns on Qoder's memory. An empty Memory sends nothing.
@@ -33,7 +28,7 @@ type Memory struct {
 // UnmarshalJSON decodes the options, unknown keys into Extra.
 func (m *Memory) UnmarshalJSON(b []byte) error {
 	type plain Memory
-	return unmarshalWith(b, (*plain)(m), &m.Extra)
+	return wire.UnmarshalWith(b, (*plain)(m), &m.Extra)
 }
 
 // MemoryGeneration is when memories are made, and how.
@@ -100,6 +95,7 @@ type MemoryFile struct {
 
 // Evolution turns on Qoder's evolution of skills. An empty Evolution sends nothing.
 type Evolution struct {
+	// Skill says how skills evolve; nil: as the agent decides.
 	Skill *SkillEvolution `json:"skill,omitempty"`
 	// HasShouldReview: the host answers skill_evolution_should_review requests.
 	HasShouldReview bool `json:"-"`
@@ -118,7 +114,7 @@ type SkillEvolution struct {
 // UnmarshalJSON decodes the options, unknown keys into Extra.
 func (s *SkillEvolution) UnmarshalJSON(b []byte) error {
 	type plain SkillEvolution
-	return unmarshalWith(b, (*plain)(s), &s.Extra)
+	return wire.UnmarshalWith(b, (*plain)(s), &s.Extra)
 }
 
 // SkillGeneration is when skills are reviewed, and how.

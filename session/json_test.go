@@ -1,4 +1,4 @@
-package dialect_test
+package session_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // roundTrip decodes a vendor's document into v and compares what v encodes to.
@@ -32,13 +33,13 @@ func roundTripTo[T any](t *testing.T, doc, want string) T {
 
 func TestMCPServerReadsWhatVendorsWrite(t *testing.T) {
 	t.Parallel()
-	s := roundTrip[dialect.MCPServer](t, `{"type":"http","url":"https://h/mcp","headers":{"A":"b<>"},"timeout":1500,
+	s := roundTrip[session.MCPServerConfig](t, `{"type":"http","url":"https://h/mcp","headers":{"A":"b<>"},"timeout":1500,
 		"tools":[{"name":"t","permission_policy":"always_ask"}],"oauth":{"clientId":"c"},"role":"x","displayName":"D"}`)
 	assert.Equal(t, 1500*time.Millisecond, s.Timeout)
-	assert.Equal(t, []dialect.MCPTool{{Name: "t", PermissionPolicy: dialect.AlwaysAsk}}, s.Tools)
+	assert.Equal(t, []session.MCPToolPolicy{{Name: "t", PermissionPolicy: session.AlwaysAsk}}, s.Tools)
 	assert.Len(t, s.Extra, 2)
 
-	s = roundTrip[dialect.MCPServer](t, `{"command":"node","args":["x"],"env":{"K":"v"},"alwaysLoad":true}`)
+	s = roundTrip[session.MCPServerConfig](t, `{"command":"node","args":["x"],"env":{"K":"v"},"alwaysLoad":true}`)
 	assert.Nil(t, s.Extra)
 	assert.Error(t, json.Unmarshal([]byte(`{"timeout":-1}`), &s))
 	assert.Error(t, json.Unmarshal([]byte(`{"timeout":1e300}`), &s))
@@ -49,35 +50,35 @@ func TestExtraNeverReplacesAKnownKey(t *testing.T) {
 	t.Parallel()
 	extra := map[string]json.RawMessage{"command": json.RawMessage(`"evil"`), "timeout": json.RawMessage(`1`),
 		"tools": json.RawMessage(`[]`), "z": json.RawMessage(`1`), "a": json.RawMessage(`2`)}
-	got, err := json.Marshal(dialect.MCPServer{Command: "good", Extra: extra})
+	got, err := json.Marshal(session.MCPServerConfig{Command: "good", Extra: extra})
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"command":"good","a":2,"z":1}`, string(got))
 	assert.Less(t, bytes.Index(got, []byte(`"a"`)), bytes.Index(got, []byte(`"z"`)), "keys are sorted")
-	got, err = json.Marshal(dialect.MCPServer{Extra: extra})
+	got, err = json.Marshal(session.MCPServerConfig{Extra: extra})
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"a":2,"z":1}`, string(got))
-	_, err = json.Marshal(dialect.MCPServer{Extra: map[string]json.RawMessage{"x": json.RawMessage(`{`)}})
+	_, err = json.Marshal(session.MCPServerConfig{Extra: map[string]json.RawMessage{"x": json.RawMessage(`{`)}})
 	assert.Error(t, err)
 }
 
 func TestAgentDefinitionReadsWhatVendorsWrite(t *testing.T) {
 	t.Parallel()
-	a := roundTrip[dialect.AgentDefinition](t, `{"description":"d","prompt":"p","tools":[],"disallowedTools":["Bash"],
+	a := roundTrip[session.AgentDefinition](t, `{"description":"d","prompt":"p","tools":[],"disallowedTools":["Bash"],
 		"model":"inherit","mcpServers":["x",{"y":{"command":"c"}}],"skills":["s"],"initialPrompt":"i","maxTurns":3,
 		"effort":"high","permissionMode":"plan","background":false,"memory":"user","isolation":"worktree","observer":"o"}`)
 	assert.True(t, a.Tools.IsNone())
 	assert.Equal(t, protocol.ModePlan, a.PermissionMode)
-	assert.Equal(t, dialect.Some(false), a.Background)
+	assert.Equal(t, session.Some(false), a.Background)
 	assert.Len(t, a.Extra, 1)
 
-	all, err := json.Marshal(dialect.AgentDefinition{Tools: dialect.All()})
+	all, err := json.Marshal(session.AgentDefinition{Tools: session.All()})
 	require.NoError(t, err)
 	assert.NotContains(t, string(all), "tools")
-	several := roundTripTo[dialect.AgentDefinition](t, `{"description":"d","prompt":"p","mcpServers":[{"b":{"command":"c"},"a":{"command":"c"}}]}`,
+	several := roundTripTo[session.AgentDefinition](t, `{"description":"d","prompt":"p","mcpServers":[{"b":{"command":"c"},"a":{"command":"c"}}]}`,
 		`{"description":"d","prompt":"p","mcpServers":[{"a":{"command":"c"}},{"b":{"command":"c"}}]}`)
 	assert.Len(t, several.MCPServers, 2)
 	for _, doc := range []string{`{"description":"d","prompt":"p","mcpServers":[],"skills":[],"disallowedTools":[]}`, `{"description":"d","prompt":"p"}`} {
-		roundTrip[dialect.AgentDefinition](t, doc)
+		roundTrip[session.AgentDefinition](t, doc)
 	}
 	for _, bad := range []string{`{"mcpServers":[{}]}`, `{"mcpServers":[3]}`, `{"mcpServers":{}}`, `[]`} {
 		assert.Error(t, json.Unmarshal([]byte(bad), &a), bad)
@@ -86,15 +87,15 @@ func TestAgentDefinitionReadsWhatVendorsWrite(t *testing.T) {
 
 func TestSandboxReadsWhatVendorsWrite(t *testing.T) {
 	t.Parallel()
-	s := roundTrip[dialect.Sandbox](t, `{"enabled":true,"failIfUnavailable":false,"autoAllowBashIfSandboxed":true,
+	s := roundTrip[session.Sandbox](t, `{"enabled":true,"failIfUnavailable":false,"autoAllowBashIfSandboxed":true,
 		"network":{"httpProxyPort":0,"allowLocalBinding":true},"filesystem":{"denyRead":["/etc"]},
 		"ignoreViolations":{"*":["/tmp"]},"credentials":{"files":[]},"newer":1}`)
-	assert.Equal(t, dialect.Some(0), s.Network.HTTPProxyPort)
+	assert.Equal(t, session.Some(0), s.Network.HTTPProxyPort)
 	assert.Len(t, s.Extra, 1)
 	// What is said explicitly stays, and nothing else is said.
 	for _, doc := range []string{`{}`, `{"enabled":false,"excludedCommands":[],"network":{"allowLocalBinding":false,"allowUnixSockets":[]},
 		"filesystem":{"denyRead":[],"allowManagedReadPathsOnly":false},"ignoreViolations":{},"enableWeakerNestedSandbox":false}`} {
-		roundTrip[dialect.Sandbox](t, doc)
+		roundTrip[session.Sandbox](t, doc)
 	}
 }
 
@@ -105,29 +106,29 @@ func TestUnknownKeysGoToExtra(t *testing.T) {
 	var o dialect.Options
 	require.NoError(t, json.Unmarshal([]byte(`{"memory":{"mode":"custom","Mode":"x"},"evolution":{"skill":{"mode":"custom","new":"<1>"}},
 		"agents":{"a":{"prompt":"p","Prompt":"q"}},"tools":{"type":"preset"}}`), &o))
-	assert.Equal(t, &dialect.Memory{Mode: "custom", Extra: map[string]json.RawMessage{"Mode": json.RawMessage(`"x"`)}}, o.Memory)
-	assert.Equal(t, &dialect.SkillEvolution{Mode: "custom", Extra: map[string]json.RawMessage{"new": json.RawMessage(`"<1>"`)}}, o.Evolution.Skill)
-	assert.Equal(t, dialect.AgentDefinition{Prompt: "p", Extra: map[string]json.RawMessage{"Prompt": json.RawMessage(`"q"`)}}, o.Agents["a"])
+	assert.Equal(t, &session.Memory{Mode: "custom", Extra: map[string]json.RawMessage{"Mode": json.RawMessage(`"x"`)}}, o.Memory)
+	assert.Equal(t, &session.SkillEvolution{Mode: "custom", Extra: map[string]json.RawMessage{"new": json.RawMessage(`"<1>"`)}}, o.Evolution.Skill)
+	assert.Equal(t, session.AgentDefinition{Prompt: "p", Extra: map[string]json.RawMessage{"Prompt": json.RawMessage(`"q"`)}}, o.Agents["a"])
 	assert.True(t, o.Tools.IsAll())
 }
 
 func TestSystemPromptReadsWhatVendorsWrite(t *testing.T) {
 	t.Parallel()
-	for doc, want := range map[string]dialect.SystemPrompt{
+	for doc, want := range map[string]session.SystemPrompt{
 		`null`:      {},
-		`""`:        dialect.PromptText(""),
-		`"a"`:       dialect.PromptText("a"),
-		`["a","b"]`: dialect.PromptText("a", "b"),
+		`""`:        session.PromptText(""),
+		`"a"`:       session.PromptText("a"),
+		`["a","b"]`: session.PromptText("a", "b"),
 		`{"type":"preset","append":"x","excludeDynamicSections":true,"snapshot":false}`: {Preset: true, Append: "x",
-			ExcludeDynamicSections: true, Snapshot: dialect.Some(false)},
+			ExcludeDynamicSections: true, Snapshot: session.Some(false)},
 		`{"type":"file","path":"p.md"}`:                    {File: "p.md"},
-		`{"type":"custom","prompt":["a"],"snapshot":true}`: {Blocks: []string{"a"}, Snapshot: dialect.Some(true)},
+		`{"type":"custom","prompt":["a"],"snapshot":true}`: {Blocks: []string{"a"}, Snapshot: session.Some(true)},
 	} {
-		assert.Equal(t, want, roundTrip[dialect.SystemPrompt](t, doc), doc)
+		assert.Equal(t, want, roundTrip[session.SystemPrompt](t, doc), doc)
 	}
-	var p dialect.SystemPrompt
+	var p session.SystemPrompt
 	require.NoError(t, json.Unmarshal([]byte(`{"type":"preset","preset":"claude_code"}`), &p))
-	assert.Equal(t, dialect.PresetPrompt(""), p)
+	assert.Equal(t, session.PresetPrompt(""), p)
 	for _, bad := range []string{`3`, `{"type":"other"}`, `[1]`} {
 		assert.Error(t, json.Unmarshal([]byte(bad), &p), bad)
 	}
@@ -139,13 +140,13 @@ func TestOptionsReadConfigurationFiles(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(`{"model":"m","maxTurns":0,"tools":["Read"],"skills":"all",
 		"settingSources":[],"systemPrompt":{"type":"preset","append":"x"},"permissionMode":"plan",
 		"mcpServers":{"db":{"command":"db"}},"persistSession":false,"extraArgs":{"k":null,"v":"1"}}`), &o))
-	assert.Equal(t, dialect.Some(0), o.MaxTurns)
-	assert.Equal(t, dialect.Only("Read"), o.Tools)
+	assert.Equal(t, session.Some(0), o.MaxTurns)
+	assert.Equal(t, session.Only("Read"), o.Tools)
 	assert.True(t, o.Skills.IsAll())
 	assert.True(t, o.SettingSources.IsNone())
-	assert.Equal(t, dialect.PresetPrompt("x"), o.SystemPrompt)
+	assert.Equal(t, session.PresetPrompt("x"), o.SystemPrompt)
 	assert.Equal(t, "db", o.MCPServers["db"].Command)
-	assert.Equal(t, map[string]dialect.Opt[string]{"k": {}, "v": dialect.Some("1")}, o.ExtraArgs)
+	assert.Equal(t, map[string]session.Opt[string]{"k": {}, "v": session.Some("1")}, o.ExtraArgs)
 
 	empty, err := json.Marshal(dialect.Options{})
 	require.NoError(t, err)
@@ -154,36 +155,36 @@ func TestOptionsReadConfigurationFiles(t *testing.T) {
 
 func TestAuthHidesItsSecrets(t *testing.T) {
 	t.Parallel()
-	for _, a := range []*dialect.Auth{dialect.AccessToken("s3cr3t"), dialect.ServiceAccountKey("s3cr3t"), nil,
-		dialect.AccessTokenFromEnv(""), dialect.QoderCLIAuth(), dialect.JobTokens(), dialect.ServiceAccountTokens()} {
+	for _, a := range []*session.Auth{session.AccessToken("s3cr3t"), session.ServiceAccountKey("s3cr3t"), nil,
+		session.AccessTokenFromEnv(""), session.QoderCLIAuth(), session.JobTokens(), session.ServiceAccountTokens()} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 			text := fmt.Sprintf(verb, a)
 			assert.NotContains(t, text, "s3cr3t", verb)
 			assert.NotEmpty(t, text)
 		}
 	}
-	assert.Equal(t, "accessToken from $QODER_PERSONAL_ACCESS_TOKEN", dialect.AccessTokenFromEnv("").String())
+	assert.Equal(t, "accessToken from $QODER_PERSONAL_ACCESS_TOKEN", session.AccessTokenFromEnv("").String())
 }
 
 func TestAuthReadsWhatVendorsWrite(t *testing.T) {
 	t.Parallel()
-	for doc, want := range map[string]*dialect.Auth{
-		`{"type":"accessToken","accessToken":"T"}`:                     dialect.AccessToken("T"),
-		`{"type":"accessToken","accessToken":{"envVar":"MY_PAT"}}`:     dialect.AccessTokenFromEnv("MY_PAT"),
-		`{"type":"accessToken","accessToken":{"envVar":""}}`:           dialect.AccessTokenFromEnv(""),
-		`{"type":"accessToken","envVar":"MY_PAT"}`:                     dialect.AccessTokenFromEnv("MY_PAT"),
-		`{"type":"qodercli"}`:                                          dialect.QoderCLIAuth(),
-		`{"type":"serviceAccount","serviceAccountKey":"K"}`:            dialect.ServiceAccountKey("K"),
-		`{"type":"serviceAccount","serviceAccountKey":{"envVar":"K"}}`: {Type: dialect.AuthServiceAccount, EnvVar: "K"},
-		`{"type":"serviceAccount"}`:                                    dialect.ServiceAccountTokens(),
-		`{"type":"jobToken"}`:                                          dialect.JobTokens(),
+	for doc, want := range map[string]*session.Auth{
+		`{"type":"accessToken","accessToken":"T"}`:                     session.AccessToken("T"),
+		`{"type":"accessToken","accessToken":{"envVar":"MY_PAT"}}`:     session.AccessTokenFromEnv("MY_PAT"),
+		`{"type":"accessToken","accessToken":{"envVar":""}}`:           session.AccessTokenFromEnv(""),
+		`{"type":"accessToken","envVar":"MY_PAT"}`:                     session.AccessTokenFromEnv("MY_PAT"),
+		`{"type":"qodercli"}`:                                          session.QoderCLIAuth(),
+		`{"type":"serviceAccount","serviceAccountKey":"K"}`:            session.ServiceAccountKey("K"),
+		`{"type":"serviceAccount","serviceAccountKey":{"envVar":"K"}}`: {Type: session.AuthServiceAccount, EnvVar: "K"},
+		`{"type":"serviceAccount"}`:                                    session.ServiceAccountTokens(),
+		`{"type":"jobToken"}`:                                          session.JobTokens(),
 	} {
-		var got dialect.Auth
+		var got session.Auth
 		require.NoError(t, json.Unmarshal([]byte(doc), &got), doc)
 		assert.Equal(t, *want, got, doc)
 	}
 	for _, bad := range []string{`[]`, `{"accessToken":{}}`, `{"accessToken":3}`} {
-		assert.Error(t, json.Unmarshal([]byte(bad), new(dialect.Auth)), bad)
+		assert.Error(t, json.Unmarshal([]byte(bad), new(session.Auth)), bad)
 	}
 }
 

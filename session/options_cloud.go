@@ -1,4 +1,4 @@
-package dialect
+package session
 
 // CloudAgent runs the session in Qoder's cloud instead of a process: options.experimentalCloudAgent. It takes up a
 // session (Session.ID alone), or makes one (Session.Create) with an agent that is there (Agent.ID) or made for it
@@ -50,14 +50,17 @@ type CloudToolset struct {
 
 // CloudMCPServer is an MCP server with a URL.
 type CloudMCPServer struct {
+	// Name is the server's key; tools are called mcp__NAME__TOOL.
 	Name string `json:"name"`
 	// Type is url.
 	Type string `json:"type"`
-	URL  string `json:"url"`
+	// URL is where the cloud reaches the server.
+	URL string `json:"url"`
 }
 
 // CloudSkill is a custom skill.
 type CloudSkill struct {
+	// SkillID is the id under which the cloud has the skill.
 	SkillID string `json:"skill_id"`
 	// Type is custom.
 	Type string `json:"type"`
@@ -81,14 +84,15 @@ type CloudSessionCreate struct {
 	Title *string `json:"title,omitempty"`
 	// VaultIDs are vaults with credentials.
 	VaultIDs []string `json:"vault_ids,omitzero"`
-	// MemoryStoreIDs are memory stores.
+	// MemoryStoreIDs are the ids of memory stores that the session may use.
 	MemoryStoreIDs []string `json:"memory_store_ids,omitzero"`
 }
 
 // CloudResource is a file in the session's container.
 type CloudResource struct {
 	// Type is file.
-	Type   string `json:"type"`
+	Type string `json:"type"`
+	// FileID is the id of a file that was uploaded before.
 	FileID string `json:"file_id"`
 	// Path is where it is mounted; empty: where the cloud puts it.
 	Path string `json:"path,omitempty"`

@@ -1,4 +1,4 @@
-package dialect
+package session
 
 import "fmt"
 
@@ -22,7 +22,7 @@ const DefaultServiceAccountEnv = "QODER_SERVICE_ACCOUNT_KEY"
 // Auth is how qodercli logs in. Use one of the constructors. Secrets go to a 0600 file that the CLI reads at start,
 // never to argv; printing an Auth does not show them.
 type Auth struct {
-	Type AuthType `json:"type"`
+	Type AuthType `json:"type"` // one of the ways to log in, required
 	// AccessToken is the personal access token.
 	AccessToken string `json:"accessToken,omitempty"`
 	// EnvVar names the environment variable that holds the token or key, looked up in Options.Env and then in
@@ -69,4 +69,4 @@ func (a *Auth) String() string {
 }
 
 // GoString is String; it keeps %#v from showing secrets.
-func (a *Auth) GoString() string { return "dialect.Auth(" + a.String() + ")" }
+func (a *Auth) GoString() string { return "session.Auth(" + a.String() + ")" }

@@ -1,0 +1,98 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/wire"
+)
+
+// MCPServerConfig is an external MCP server: a process on stdio, or a URL.
+type MCPServerConfig struct {
+	// Type is stdio, sse or http; empty: stdio.
+	Type string `json:"type,omitempty"`
+
+	// Command is the program of a stdio server.
+	Command string `json:"command,omitempty"`
+	// Args are the arguments of Command.
+	Args []string `json:"args,omitempty"`
+	// Env is added to the environment of Command. Treated as secret.
+	Env map[string]string `json:"env,omitempty"`
+
+	// URL is the address of an sse or http server.
+	URL string `json:"url,omitempty"`
+	// Headers are sent with each HTTP request to URL. Treated as secret.
+	Headers map[string]string `json:"headers,omitempty"`
+	// HeadersHelper is a command that prints headers as a JSON object. Claude.
+	HeadersHelper string `json:"headersHelper,omitempty"`
+	// OAuth is passed on as it is. Claude.
+	OAuth json.RawMessage `json:"oauth,omitempty"`
+
+	// Timeout limits a tool call; 0: the agent's default. The wire carries milliseconds. Claude.
+	Timeout time.Duration `json:"-"`
+	// AlwaysLoad keeps the server's tools in the prompt from the start. Claude; Qoder has it per tool.
+	AlwaysLoad bool `json:"alwaysLoad,omitempty"`
+	// Tools are policies for single tools.
+	Tools []MCPToolPolicy `json:"-"`
+	// Extra are further keys, passed on as they are.
+	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// MCPToolPolicy is the policy for one tool of an MCP server.
+type MCPToolPolicy struct {
+	// Name is the tool's name as the server lists it.
+	Name string `json:"name"`
+	// PermissionPolicy is AlwaysAllow, AlwaysAsk or AlwaysDeny; empty: the session's rules. AlwaysAllow hides
+	// CanUseTool for the tool.
+	PermissionPolicy string `json:"permission_policy,omitempty"`
+	// ExposedName is the name the model sees. Qoder.
+	ExposedName string `json:"exposedName,omitempty"`
+	// AlwaysLoad keeps the tool in the prompt from the start. Qoder.
+	AlwaysLoad bool `json:"alwaysLoad,omitempty"`
+}
+
+// Values of MCPToolPolicy.PermissionPolicy.
+const (
+	AlwaysAllow = "always_allow"
+	AlwaysAsk   = "always_ask"
+	AlwaysDeny  = "always_deny"
+)
+
+// SDKMCPServerConfig is what the agent is told of an MCP server that runs in the host.
+type SDKMCPServerConfig struct {
+	// Timeout limits a tool call; 0: the agent's default. Claude: initialize.sdkMcpServerConfigs, in milliseconds.
+	Timeout time.Duration `json:"timeout,omitempty"`
+	// Tools are policies for single tools: permission rules in the settings. Qoder shows them to the model as ExposedName
+	// and AlwaysLoad say: initialize.sdkMcpToolOverrides.
+	Tools []MCPToolPolicy `json:"tools,omitempty"`
+}
+
+// mcpServerJSON is MCPServerConfig as the vendors write it: the timeout in milliseconds.
+type mcpServerJSON struct {
+	plainServer
+	TimeoutMS float64         `json:"timeout,omitempty"`
+	Policies  []MCPToolPolicy `json:"tools,omitempty"`
+}
+
+type plainServer MCPServerConfig
+
+// MarshalJSON encodes the server as the vendors write it, with its Extra keys.
+func (s MCPServerConfig) MarshalJSON() ([]byte, error) {
+	return wire.MarshalWith(mcpServerJSON{plainServer(s), float64(wire.WholeMillis(s.Timeout)), s.Tools}, s.Extra)
+}
+
+// UnmarshalJSON decodes what the vendors write, unknown keys into Extra.
+func (s *MCPServerConfig) UnmarshalJSON(b []byte) error {
+	var w mcpServerJSON
+	if err := wire.UnmarshalWith(b, &w, &w.Extra); err != nil {
+		return err
+	}
+	timeout := w.TimeoutMS * float64(time.Millisecond)
+	if timeout < 0 || timeout >= 1<<63 {
+		return fmt.Errorf("session: MCP server: timeout of %v ms is out of range", w.TimeoutMS)
+	}
+	*s = MCPServerConfig(w.plainServer)
+	s.Timeout, s.Tools = time.Duration(timeout), w.Policies
+	return nil
+}
