@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func checkSubagentInTheForeground(t *testing.T, rel release) {
@@ -41,11 +43,11 @@ func checkSubagentInTheForeground(t *testing.T, rel release) {
 		}
 	}
 	assert.Equal(t, []string{"Bash", "hi-from-bash"}, nested)
-	started := only[*sdk.TaskStartedMessage](all)
+	started := only[*protocol.TaskStartedMessage](all)
 	require.Len(t, started, 1)
 	rel.backgrounded(t, false, started[0])
 	assert.Equal(t, call, started[0].ToolUseID)
-	ended := only[*sdk.TaskNotificationMessage](all)
+	ended := only[*protocol.TaskNotificationMessage](all)
 	require.Len(t, ended, 1)
 	assert.Equal(t, started[0].TaskID, ended[0].TaskID)
 	assert.Equal(t, "completed", ended[0].Status)
@@ -94,10 +96,10 @@ func checkSubagentInTheBackground(t *testing.T, rel release) {
 	require.NotNil(t, results[1].Origin)
 	assert.Equal(t, "task-notification", results[1].Origin.Kind)
 	assert.Len(t, only[*sdk.InitMessage](all), 2)
-	started := only[*sdk.TaskStartedMessage](all)
+	started := only[*protocol.TaskStartedMessage](all)
 	require.Len(t, started, 1)
 	rel.backgrounded(t, true, started[0])
-	ended := only[*sdk.TaskNotificationMessage](all)
+	ended := only[*protocol.TaskNotificationMessage](all)
 	require.Len(t, ended, 1)
 	assert.Equal(t, "completed", ended[0].Status)
 }
@@ -135,8 +137,8 @@ func checkRunDoesNotWaitForAServer(t *testing.T, rel release) {
 	assert.Equal(t, "Started.", result.Result)
 	require.Len(t, result.BackgroundTasks, 1)
 	assert.NotEmpty(t, result.BackgroundTasks[0].TaskID)
-	r.eventually("the warning names the task", func(e sdk.Event) bool {
-		w, ok := e.(sdk.WarningEvent)
+	r.eventually("the warning names the task", func(e session.Event) bool {
+		w, ok := e.(session.WarningIssued)
 		return ok && strings.Contains(w.Problem, result.BackgroundTasks[0].TaskID)
 	})
 	r.nothingRuns()
@@ -161,7 +163,7 @@ func checkShellInTheBackground(t *testing.T, rel release) {
 	require.NoError(t, rd.rest())
 
 	assert.Len(t, only[*sdk.ResultMessage](rd.seen), 1)
-	ended := only[*sdk.TaskNotificationMessage](rd.seen)
+	ended := only[*protocol.TaskNotificationMessage](rd.seen)
 	require.Len(t, ended, 1)
 	assert.Equal(t, "completed", ended[0].Status)
 	output, err := os.ReadFile(ended[0].OutputFile)
@@ -187,7 +189,7 @@ func checkSubagentWithoutAWordOnWhere(t *testing.T, rel release) {
 		require.Len(t, results, 1)
 	}
 	assert.Equal(t, "Agent done.", results[0].Result)
-	assert.Len(t, only[*sdk.TaskNotificationMessage](all), 1)
+	assert.Len(t, only[*protocol.TaskNotificationMessage](all), 1)
 }
 
 // Permission is asked for after the first result, so stdin must be open still.
@@ -256,8 +258,8 @@ func checkCloseStartsNoTurnForBackgroundWork(t *testing.T, rel release) {
 	c := r.connect(o)
 	_, result := r.ask(c, "in the background [[scn:shell]]")
 	assert.Equal(t, "Started.", result.Result)
-	r.eventually("the end of the turn", func(e sdk.Event) bool {
-		s, ok := e.(sdk.StateChangedEvent)
+	r.eventually("the end of the turn", func(e session.Event) bool {
+		s, ok := e.(session.StateChanged)
 		return ok && s.From == "running" && s.To == "ready"
 	})
 	closed := make(chan error, 1)

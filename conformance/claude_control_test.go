@@ -23,7 +23,7 @@ type questions struct {
 }
 
 // answered makes a request, which has a typed answer.
-func answered[R any](q questions, req sdk.HostRequest) R {
+func answered[R any](q questions, req protocol.HostRequest) R {
 	q.t.Helper()
 	var r R
 	assert.NoError(q.t, q.c.Call(q.ctx, req, &r), req.Subtype())
@@ -57,7 +57,7 @@ func TestRequestsAboutTheSession(t *testing.T) {
 	c := r.connect(o)
 	q := questions{r, c}
 	all, _ := r.ask(c, "in the background [[scn:shell]]")
-	task := only[*sdk.TaskStartedMessage](all)[0].TaskID
+	task := only[*protocol.TaskStartedMessage](all)[0].TaskID
 
 	title, err := c.GenerateTitle(r.ctx, "greets the world", sdk.Some(true))
 	q.done(err)
@@ -73,7 +73,7 @@ func TestRequestsAboutTheSession(t *testing.T) {
 	assert.Equal(t, c.SessionID(), status["Session ID"])
 	assert.Equal(t, r.dir, status["cwd"])
 
-	side, err := c.SideQuestion(r.ctx, "by the way [[scn:echo a side answer]]", sdk.SideQuestionTurn{Question: "first?", Response: "first."})
+	side, err := c.SideQuestion(r.ctx, "by the way [[scn:echo a side answer]]", protocol.SideQuestionTurn{Question: "first?", Response: "first."})
 	q.done(err)
 	assert.Equal(t, "a side answer", side.Response)
 	assert.False(t, side.Synthetic)
@@ -81,11 +81,11 @@ func TestRequestsAboutTheSession(t *testing.T) {
 
 	cost := answered[protocol.TextResponse](q, protocol.SessionCostRequest{})
 	assert.Contains(t, cost.Text, "$0.000")
-	usage := answered[sdk.UsageReport](q, protocol.UsageRequest{SkipBehaviors: true})
+	usage := answered[protocol.UsageReport](q, protocol.UsageRequest{SkipBehaviors: true})
 	assert.Positive(t, usage.Session.TotalCostUSD)
 	assert.NotEmpty(t, usage.Session.ModelUsage)
 	for _, detail := range []string{"summary", "full"} {
-		filled := answered[sdk.ContextUsage](q, protocol.ContextUsageRequest{Detail: detail})
+		filled := answered[protocol.ContextUsage](q, protocol.ContextUsageRequest{Detail: detail})
 		assert.Positive(t, filled.TotalTokens, detail)
 		assert.NotEmpty(t, filled.Model, detail)
 	}
@@ -141,14 +141,14 @@ func TestRequestsAboutTheSurroundings(t *testing.T) {
 	q.done(err)
 	assert.Equal(t, r.dir, rules.OriginalCwd)
 
-	moved, err := c.SetCwd(r.ctx, sdk.SetCwdRequest{Path: r.dir})
+	moved, err := c.SetCwd(r.ctx, protocol.SetCwdRequest{Path: r.dir})
 	q.done(err)
 	assert.Equal(t, "ok", moved.Status)
-	moved, err = c.SetCwd(r.ctx, sdk.SetCwdRequest{Path: r.root})
+	moved, err = c.SetCwd(r.ctx, protocol.SetCwdRequest{Path: r.root})
 	q.done(err)
 	assert.Equal(t, "needs_trust", moved.Status)
 	assert.Equal(t, r.root, moved.Directory)
-	moved, err = c.SetCwd(r.ctx, sdk.SetCwdRequest{Path: r.at("nosuch")})
+	moved, err = c.SetCwd(r.ctx, protocol.SetCwdRequest{Path: r.at("nosuch")})
 	q.done(err)
 	assert.Equal(t, "rejected", moved.Status)
 	assert.Equal(t, "not_found", moved.Reason)
@@ -164,7 +164,7 @@ func TestRequestsAboutTheSurroundings(t *testing.T) {
 	if assert.ErrorAs(t, err, &refused) {
 		assert.Equal(t, "unsupported_request", refused.Code)
 	}
-	again := answered[sdk.InitializeResponse](q, protocol.InitializeRequest{})
+	again := answered[protocol.InitializeResponse](q, protocol.InitializeRequest{})
 	assert.NotEmpty(t, again.Commands, "a second initialize is answered, too")
 	q.done(c.Call(r.ctx, protocol.EndSessionRequest{}, nil))
 	_, err = sdk.Collect(c.Messages(r.ctx))

@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // askingServer makes this test binary an MCP server on stdio that asks the
@@ -64,9 +66,11 @@ func TestAskingServer(t *testing.T) {
 // answers is what the server is told.
 func TestElicitation(t *testing.T) {
 	t.Parallel()
-	type handler = sdk.ElicitationHandler
-	answers := func(result sdk.ElicitationResult, err error) handler {
-		return func(context.Context, *sdk.ElicitationRequest) (sdk.ElicitationResult, error) { return result, err }
+	type handler = session.ElicitationHandler
+	answers := func(result protocol.ElicitationResult, err error) handler {
+		return func(context.Context, *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
+			return result, err
+		}
 	}
 	for name, tc := range map[string]struct {
 		style  string
@@ -75,7 +79,7 @@ func TestElicitation(t *testing.T) {
 		told   string // what the server is told
 		failed int    // callbacks that the operator is told of
 	}{
-		"a form, accepted": {"nested", "form", func(_ context.Context, ask *sdk.ElicitationRequest) (sdk.ElicitationResult, error) {
+		"a form, accepted": {"nested", "form", func(_ context.Context, ask *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
 			assert.Equal(t, "asking", ask.MCPServerName)
 			assert.Equal(t, "Your name?", ask.Message)
 			assert.Equal(t, "form", ask.Mode)
@@ -83,19 +87,19 @@ func TestElicitation(t *testing.T) {
 			assert.Contains(t, string(ask.RequestedSchema), `"required":["name"]`)
 			return sdk.AcceptElicitation(map[string]string{"name": "Zed"})
 		}, `{"action":"accept","content":{"name":"Zed"}}`, 0},
-		"a form, declined":     {"nested", "form", answers(sdk.ElicitationResult{Action: sdk.ElicitDecline}, nil), `{"action":"decline"}`, 0},
-		"a form, cancelled":    {"nested", "form", answers(sdk.ElicitationResult{Action: sdk.ElicitCancel}, nil), `{"action":"cancel"}`, 0},
-		"a form, not answered": {"nested", "form", answers(sdk.ElicitationResult{}, nil), `{"action":"decline"}`, 0},
-		"a callback that fails": {"nested", "form", answers(sdk.ElicitationResult{Action: sdk.ElicitAccept, Content: json.RawMessage(`{"name":"Zed"}`)},
+		"a form, declined":     {"nested", "form", answers(protocol.ElicitationResult{Action: protocol.ElicitDecline}, nil), `{"action":"decline"}`, 0},
+		"a form, cancelled":    {"nested", "form", answers(protocol.ElicitationResult{Action: protocol.ElicitCancel}, nil), `{"action":"cancel"}`, 0},
+		"a form, not answered": {"nested", "form", answers(protocol.ElicitationResult{}, nil), `{"action":"decline"}`, 0},
+		"a callback that fails": {"nested", "form", answers(protocol.ElicitationResult{Action: protocol.ElicitAccept, Content: json.RawMessage(`{"name":"Zed"}`)},
 			errors.New("secret trouble")), `{"action":"decline"}`, 1},
 		"nobody to ask": {"nested", "form", nil, `{"action":"decline"}`, 0},
-		"a form in rounds, accepted": {"rounds", "form", func(_ context.Context, ask *sdk.ElicitationRequest) (sdk.ElicitationResult, error) {
+		"a form in rounds, accepted": {"rounds", "form", func(_ context.Context, ask *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
 			assert.Equal(t, "Your name?", ask.Message)
 			assert.Contains(t, string(ask.RequestedSchema), `"required":["name"]`)
 			return sdk.AcceptElicitation(map[string]string{"name": "Zed"})
 		}, `{"action":"accept","content":{"name":"Zed"}}`, 0},
-		"a form in rounds, declined": {"rounds", "form", answers(sdk.ElicitationResult{Action: sdk.ElicitDecline}, nil), `{"action":"decline"}`, 0},
-		"a page, visited": {"nested", "url", func(_ context.Context, ask *sdk.ElicitationRequest) (sdk.ElicitationResult, error) {
+		"a form in rounds, declined": {"rounds", "form", answers(protocol.ElicitationResult{Action: protocol.ElicitDecline}, nil), `{"action":"decline"}`, 0},
+		"a page, visited": {"nested", "url", func(_ context.Context, ask *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
 			assert.Equal(t, "url", ask.Mode)
 			assert.Equal(t, "https://example.com/login", ask.URL)
 			assert.Equal(t, "e-1", ask.ElicitationID)

@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // An answer of the scripted model costs 0.00014 USD by the agent's own prices.
@@ -53,10 +55,10 @@ func TestRetriesExhausted(t *testing.T) {
 			r.model.Script("down", modelapi.Always(modelapi.Reply{Failure: &tc.failure}))
 			o := r.options()
 			o.Env["CLAUDE_CODE_MAX_RETRIES"] = "1"
-			var retries []*sdk.APIRetryMessage
+			var retries []*protocol.APIRetryMessage
 			c := r.connect(o)
 			all, result := r.ask(c, "try [[scn:down]]")
-			retries = only[*sdk.APIRetryMessage](all)
+			retries = only[*protocol.APIRetryMessage](all)
 			require.Len(t, retries, 1)
 			assert.Equal(t, tc.kind, retries[0].Error)
 			assert.Equal(t, tc.failure.Status, retries[0].ErrorStatus)
@@ -90,7 +92,7 @@ func (r *rig) expiries(o *sdk.Options) (callbacks *atomic.Int32, events func() i
 		defer r.mu.Unlock()
 		n := 0
 		for _, e := range r.events {
-			if _, ok := e.Event.(sdk.AuthExpiredEvent); ok {
+			if _, ok := e.Event.(session.AuthExpired); ok {
 				n++
 			}
 		}

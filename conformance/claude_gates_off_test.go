@@ -21,6 +21,7 @@ import (
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // settingsFile writes a settings file for the agent, and has it load them all.
@@ -114,7 +115,7 @@ func checkSwitches(t *testing.T, rel release) {
 			cases[name](r, o)
 			_, err := sdk.Run(r.ctx, r.touch("made"), o)
 			assert.NoFileExists(t, r.at("made"), "the gate is open")
-			var off *sdk.GatesOffError
+			var off *session.GatesOffError
 			switch {
 			case errors.As(err, &off):
 				assert.Equal(t, "system/init", off.Seen)
@@ -144,7 +145,7 @@ func checkGatesThatGoOff(t *testing.T, rel release) {
 		o := r.guarded(gate)
 		r.settingsFile(o, filepath.Join(r.home, ".claude", "settings.json"), `{"env":{"CLAUDE_CODE_SIMPLE":"1"}}`)
 		c := r.connect(o)
-		var off *sdk.GatesOffError
+		var off *session.GatesOffError
 		_, err := r.send(c, r.touch("made")).Result(r.ctx)
 		require.ErrorAs(t, err, &off)
 		assert.NoFileExists(t, r.at("made"))
@@ -164,7 +165,7 @@ func checkGatesThatGoOff(t *testing.T, rel release) {
 		require.ErrorAs(t, c.Control(r.ctx, "apply_flag_settings", map[string]any{"settings": env}, nil), &refused)
 		require.NoError(t, os.WriteFile(file, []byte(`{"env":{"CLAUDE_CODE_SIMPLE":"1"}}`), 0o600))
 		if _, err := r.send(c, r.touch("made")).Result(r.ctx); err != nil { // else the agent has not taken it up
-			var off *sdk.GatesOffError
+			var off *session.GatesOffError
 			require.ErrorAs(t, err, &off)
 		}
 		assert.NoFileExists(t, r.at("made"))

@@ -27,7 +27,7 @@ func (r *rig) asks(hooks ...sdk.Hook) *sdk.Options {
 		Command: os.Args[0], Args: []string{"-test.run=^TestAskingServer$"}, Env: map[string]string{askingServer: "nested"}, AlwaysLoad: true,
 	}}
 	o.AllowedTools = []string{"mcp__asking"}
-	o.OnElicitation = func(context.Context, *sdk.ElicitationRequest) (sdk.ElicitationResult, error) {
+	o.OnElicitation = func(context.Context, *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
 		return sdk.AcceptElicitation(map[string]string{"name": "Zed"})
 	}
 	o.Hooks = hooks
@@ -37,13 +37,13 @@ func (r *rig) asks(hooks ...sdk.Hook) *sdk.Options {
 func TestNotificationHook(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	noted := make(chan *sdk.NotificationInput, 8)
+	noted := make(chan *protocol.NotificationInput, 8)
 	c := r.connect(r.asks(
-		sdk.OnNotification(func(_ context.Context, in *sdk.NotificationInput) (sdk.ContextOutput, error) {
+		sdk.OnNotification(func(_ context.Context, in *protocol.NotificationInput) (sdk.ContextOutput, error) {
 			noted <- in
 			return sdk.ContextOutput{}, nil
 		}, sdk.Match("elicitation_response")),
-		sdk.OnNotification(func(_ context.Context, in *sdk.NotificationInput) (sdk.ContextOutput, error) {
+		sdk.OnNotification(func(_ context.Context, in *protocol.NotificationInput) (sdk.ContextOutput, error) {
 			t.Errorf("called for %s", in.NotificationType)
 			return sdk.ContextOutput{}, nil
 		}, sdk.Match("elicitation_complete")),
@@ -67,11 +67,11 @@ func TestPermissionDeniedHook(t *testing.T) {
 	r.model.Script("auto", call(modelapi.Check{Flagged: true, Explanation: "nobody has read the script"}), modelapi.Say(modelapi.Text("Denied.")))
 	r.model.Script("again", call(modelapi.Check{}), modelapi.Say(modelapi.Text("Done.")))
 	retry := false // changes between turns alone
-	denied := make(chan *sdk.PermissionDeniedInput, 8)
+	denied := make(chan *protocol.PermissionDeniedInput, 8)
 	o := r.options()
 	o.CanUseTool, o.PermissionMode = r.noAsk(), sdk.ModeAuto
 	o.Env["CLAUDE_CODE_AUTO_MODE_SERVER"] = "1" // or it asks no other endpoint than the vendor's
-	o.Hooks = []sdk.Hook{sdk.OnPermissionDenied(func(_ context.Context, in *sdk.PermissionDeniedInput) (sdk.PermissionDeniedOutput, error) {
+	o.Hooks = []sdk.Hook{sdk.OnPermissionDenied(func(_ context.Context, in *protocol.PermissionDeniedInput) (sdk.PermissionDeniedOutput, error) {
 		denied <- in
 		return sdk.PermissionDeniedOutput{Retry: retry}, nil
 	}, sdk.Match("Bash"))}
@@ -102,8 +102,8 @@ func TestCwdChangedHook(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	require.NoError(t, os.Mkdir(r.at("below"), 0o700))
-	moved := make(chan *sdk.CwdChangedInput, 8)
-	o := r.hooked(sdk.OnCwdChanged(func(_ context.Context, in *sdk.CwdChangedInput) (sdk.WatchPathsOutput, error) {
+	moved := make(chan *protocol.CwdChangedInput, 8)
+	o := r.hooked(sdk.OnCwdChanged(func(_ context.Context, in *protocol.CwdChangedInput) (sdk.WatchPathsOutput, error) {
 		moved <- in
 		return sdk.WatchPathsOutput{}, nil
 	}))
@@ -123,13 +123,13 @@ func TestFileChangedHook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			changed := make(chan *sdk.FileChangedInput, 8)
-			o := r.hooked(sdk.OnFileChanged(func(_ context.Context, in *sdk.FileChangedInput) (sdk.WatchPathsOutput, error) {
+			changed := make(chan *protocol.FileChangedInput, 8)
+			o := r.hooked(sdk.OnFileChanged(func(_ context.Context, in *protocol.FileChangedInput) (sdk.WatchPathsOutput, error) {
 				changed <- in
 				return sdk.WatchPathsOutput{}, nil
 			}, sdk.Match("watched.txt")))
 			if compacted {
-				o.Hooks = append(o.Hooks, sdk.OnSessionStart(func(context.Context, *sdk.SessionStartInput) (sdk.SessionStartOutput, error) {
+				o.Hooks = append(o.Hooks, sdk.OnSessionStart(func(context.Context, *protocol.SessionStartInput) (sdk.SessionStartOutput, error) {
 					return sdk.SessionStartOutput{WatchPaths: []string{r.at("watched.txt")}}, nil
 				}, sdk.Match("compact")))
 			} else {
@@ -172,8 +172,8 @@ func TestDirectoryAddedHook(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	require.NoError(t, os.Mkdir(r.at("below"), 0o700))
-	added := make(chan *sdk.DirectoryAddedInput, 8)
-	c := r.connect(r.hooked(sdk.OnDirectoryAdded(func(_ context.Context, in *sdk.DirectoryAddedInput) (sdk.HookOutput, error) {
+	added := make(chan *protocol.DirectoryAddedInput, 8)
+	c := r.connect(r.hooked(sdk.OnDirectoryAdded(func(_ context.Context, in *protocol.DirectoryAddedInput) (sdk.HookOutput, error) {
 		added <- in
 		return sdk.HookOutput{}, nil
 	}, sdk.Match("register_repo_root"))))
@@ -184,7 +184,7 @@ func TestDirectoryAddedHook(t *testing.T) {
 	assert.Equal(t, r.at("below"), in.Directory)
 	assert.Equal(t, "register_repo_root", in.Source)
 	var refused *sdk.ControlError
-	require.ErrorAs(t, c.RegisterRepoRoot(r.ctx, sdk.RegisterRepoRootRequest{Directory: r.home}), &refused)
+	require.ErrorAs(t, c.RegisterRepoRoot(r.ctx, protocol.RegisterRepoRootRequest{Directory: r.home}), &refused)
 	r.close(c)
 	assert.Empty(t, added)
 }
@@ -206,14 +206,14 @@ func TestTaskHooks(t *testing.T) {
 		modelapi.Say(modelapi.ToolUse("TaskList", modelapi.Args{})), modelapi.Say(modelapi.Text("Listed.")))
 	var created, completed []string
 	o := r.hooked(
-		sdk.OnTaskCreated(func(_ context.Context, in *sdk.TaskCreatedInput) (sdk.BlockOutput, error) {
+		sdk.OnTaskCreated(func(_ context.Context, in *protocol.TaskCreatedInput) (sdk.BlockOutput, error) {
 			created = append(created, in.TaskID+" "+in.TaskSubject+": "+in.TaskDescription)
 			if in.TaskSubject == "nonsense" {
 				return sdk.BlockOutput{Decision: sdk.DecisionBlock, Reason: "no nonsense"}, nil
 			}
 			return sdk.BlockOutput{}, nil
 		}),
-		sdk.OnTaskCompleted(func(_ context.Context, in *sdk.TaskCompletedInput) (sdk.BlockOutput, error) {
+		sdk.OnTaskCompleted(func(_ context.Context, in *protocol.TaskCompletedInput) (sdk.BlockOutput, error) {
 			completed = append(completed, in.TaskID+" "+in.TaskSubject)
 			if in.TaskSubject == "tests" {
 				return sdk.BlockOutput{Decision: sdk.DecisionBlock, Reason: "they fail"}, nil
@@ -237,7 +237,7 @@ func TestTeammateIdleHook(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	idle := 0
-	o := r.hooked(sdk.OnTeammateIdle(func(_ context.Context, in *sdk.TeammateIdleInput) (sdk.BlockOutput, error) {
+	o := r.hooked(sdk.OnTeammateIdle(func(_ context.Context, in *protocol.TeammateIdleInput) (sdk.BlockOutput, error) {
 		idle++
 		assert.Equal(t, "mate", in.TeammateName)
 		assert.Equal(t, "crew", in.TeamName)
@@ -257,7 +257,7 @@ func TestTeammateIdleHook(t *testing.T) {
 func TestPostModelSwitchHookAddsContext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	o := r.hooked(sdk.OnPostModelSwitch(func(_ context.Context, in *sdk.PostModelSwitchInput) (sdk.ContextOutput, error) {
+	o := r.hooked(sdk.OnPostModelSwitch(func(_ context.Context, in *protocol.PostModelSwitchInput) (sdk.ContextOutput, error) {
 		assert.Equal(t, "another", in.ToModel)
 		assert.NotEmpty(t, in.FromModel)
 		assert.Equal(t, "sdk", in.Source)
@@ -274,13 +274,13 @@ func TestPostModelSwitchHookAddsContext(t *testing.T) {
 func TestHooksThatWatch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	failed, compacted := make(chan *sdk.StopFailureInput, 8), make(chan *sdk.PostCompactInput, 8)
+	failed, compacted := make(chan *protocol.StopFailureInput, 8), make(chan *protocol.PostCompactInput, 8)
 	c := r.connect(r.hooked(
-		sdk.OnStopFailure(func(_ context.Context, in *sdk.StopFailureInput) (sdk.HookOutput, error) {
+		sdk.OnStopFailure(func(_ context.Context, in *protocol.StopFailureInput) (sdk.HookOutput, error) {
 			failed <- in
 			return sdk.HookOutput{}, nil
 		}, sdk.Match("unknown")),
-		sdk.OnPostCompact(func(_ context.Context, in *sdk.PostCompactInput) (sdk.HookOutput, error) {
+		sdk.OnPostCompact(func(_ context.Context, in *protocol.PostCompactInput) (sdk.HookOutput, error) {
 			compacted <- in
 			return sdk.HookOutput{}, nil
 		}, sdk.Match("manual"))))
@@ -306,7 +306,7 @@ func TestHooksTurnedOffInTheSettings(t *testing.T) {
 	all, result := r.once(o, r.touch("denied"))
 	assert.NoFileExists(t, r.at("denied"))
 	assert.Len(t, result.PermissionDenials, 1)
-	screens := only[*sdk.UIInvalidateMessage](all)
+	screens := only[*protocol.UIInvalidateMessage](all)
 	require.NotEmpty(t, screens)
 	assert.Equal(t, "ui.render", screens[0].Event)
 }
@@ -321,11 +321,11 @@ func TestWorktreeHooks(t *testing.T) {
 	tree := filepath.Join(r.root, "tree")
 	removed := make(chan string, 1)
 	o := r.hooked(
-		sdk.OnWorktreeCreate(func(_ context.Context, in *sdk.WorktreeCreateInput) (sdk.WorktreeCreateOutput, error) {
+		sdk.OnWorktreeCreate(func(_ context.Context, in *protocol.WorktreeCreateInput) (sdk.WorktreeCreateOutput, error) {
 			assert.Equal(t, "w", in.Name)
 			return sdk.WorktreeCreateOutput{WorktreePath: tree}, r.git("worktree", "add", "-q", tree)
 		}),
-		sdk.OnWorktreeRemove(func(_ context.Context, in *sdk.WorktreeRemoveInput) (sdk.HookOutput, error) {
+		sdk.OnWorktreeRemove(func(_ context.Context, in *protocol.WorktreeRemoveInput) (sdk.HookOutput, error) {
 			removed <- in.WorktreePath
 			return sdk.HookOutput{}, r.git("worktree", "remove", tree)
 		}))

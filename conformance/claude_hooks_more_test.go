@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func pre(out sdk.PreToolUseOutput, o ...sdk.HookOption) sdk.Hook {
@@ -159,7 +161,7 @@ func TestPermissionRequestHookDecides(t *testing.T) {
 				<-ctx.Done() // the agent takes its question back
 				return sdk.PermissionResult{}, ctx.Err()
 			}
-			o.Hooks = []sdk.Hook{sdk.OnPermissionRequest(func(_ context.Context, in *sdk.PermissionRequestInput) (sdk.PermissionRequestOutput, error) {
+			o.Hooks = []sdk.Hook{sdk.OnPermissionRequest(func(_ context.Context, in *protocol.PermissionRequestInput) (sdk.PermissionRequestOutput, error) {
 				assert.Equal(t, "Bash", in.ToolName)
 				return sdk.PermissionRequestOutput{Decision: &verdict}, nil
 			})}
@@ -204,11 +206,11 @@ func TestFailureAndBatchHooksTellTheModel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	o := r.hooked(
-		sdk.OnPostToolUseFailure(func(_ context.Context, in *sdk.PostToolUseFailureInput) (sdk.FeedbackOutput, error) {
+		sdk.OnPostToolUseFailure(func(_ context.Context, in *protocol.PostToolUseFailureInput) (sdk.FeedbackOutput, error) {
 			assert.Contains(t, in.Error, "oops")
 			return sdk.FeedbackOutput{AdditionalContext: "context of the failure"}, nil
 		}),
-		sdk.OnPostToolBatch(func(_ context.Context, in *sdk.PostToolBatchInput) (sdk.FeedbackOutput, error) {
+		sdk.OnPostToolBatch(func(_ context.Context, in *protocol.PostToolBatchInput) (sdk.FeedbackOutput, error) {
 			assert.Len(t, in.ToolCalls, 1)
 			return sdk.FeedbackOutput{AdditionalContext: "context of the batch"}, nil
 		}))
@@ -223,11 +225,11 @@ func TestSubagentHooks(t *testing.T) {
 	r := newRig(t)
 	blocked := false
 	o := r.hooked(
-		sdk.OnSubagentStart(func(_ context.Context, in *sdk.SubagentStartInput) (sdk.ContextOutput, error) {
+		sdk.OnSubagentStart(func(_ context.Context, in *protocol.SubagentStartInput) (sdk.ContextOutput, error) {
 			assert.NotEmpty(t, in.AgentID)
 			return sdk.ContextOutput{AdditionalContext: "context of the subagent"}, nil
 		}),
-		sdk.OnSubagentStop(func(_ context.Context, in *sdk.SubagentStopInput) (sdk.FeedbackOutput, error) {
+		sdk.OnSubagentStop(func(_ context.Context, in *protocol.SubagentStopInput) (sdk.FeedbackOutput, error) {
 			if blocked {
 				return sdk.FeedbackOutput{}, nil
 			}
@@ -248,7 +250,7 @@ func TestCompactionHooks(t *testing.T) {
 	t.Run("blocked", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t)
-		o := r.hooked(sdk.OnPreCompact(func(_ context.Context, in *sdk.PreCompactInput) (sdk.BlockOutput, error) {
+		o := r.hooked(sdk.OnPreCompact(func(_ context.Context, in *protocol.PreCompactInput) (sdk.BlockOutput, error) {
 			assert.Equal(t, "manual", in.Trigger)
 			return sdk.BlockOutput{Decision: sdk.DecisionBlock, Reason: "keep it all"}, nil
 		}))
@@ -257,13 +259,13 @@ func TestCompactionHooks(t *testing.T) {
 		before := len(r.model.Requests())
 		all, _ := r.ask(c, "/compact")
 		r.close(c)
-		assert.Empty(t, only[*sdk.CompactBoundaryMessage](all))
+		assert.Empty(t, only[*protocol.CompactBoundaryMessage](all))
 		assert.Len(t, r.model.Requests(), before, "nothing was summed up")
 	})
 	t.Run("context after it", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t)
-		o := r.hooked(sdk.OnSessionStart(func(_ context.Context, in *sdk.SessionStartInput) (sdk.SessionStartOutput, error) {
+		o := r.hooked(sdk.OnSessionStart(func(_ context.Context, in *protocol.SessionStartInput) (sdk.SessionStartOutput, error) {
 			assert.Equal(t, "compact", in.Source)
 			return sdk.SessionStartOutput{AdditionalContext: "context of the new start"}, nil
 		}, sdk.Match("compact")))
@@ -282,7 +284,7 @@ func TestPreModelSwitchHookDenies(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var verdict sdk.HookPermission // changes between calls alone
-	c := r.connect(r.hooked(sdk.OnPreModelSwitch(func(_ context.Context, in *sdk.PreModelSwitchInput) (sdk.PreModelSwitchOutput, error) {
+	c := r.connect(r.hooked(sdk.OnPreModelSwitch(func(_ context.Context, in *protocol.PreModelSwitchInput) (sdk.PreModelSwitchOutput, error) {
 		assert.Equal(t, "another", in.ToModel)
 		return sdk.PreModelSwitchOutput{PermissionDecision: verdict, PermissionDecisionReason: "not that one"}, nil
 	})))
@@ -305,7 +307,7 @@ func TestMessageDisplayHook(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var shown string
-	o := r.hooked(sdk.OnMessageDisplay(func(_ context.Context, in *sdk.MessageDisplayInput) (sdk.MessageDisplayOutput, error) {
+	o := r.hooked(sdk.OnMessageDisplay(func(_ context.Context, in *protocol.MessageDisplayInput) (sdk.MessageDisplayOutput, error) {
 		shown += in.Delta
 		return sdk.MessageDisplayOutput{DisplayContent: "***"}, nil
 	}))
@@ -363,7 +365,7 @@ func TestHookTimeoutOnTheWire(t *testing.T) {
 func TestHooksThatNobodyCalls(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	never := func(_ context.Context, c *sdk.HookCall) (json.RawMessage, error) {
+	never := func(_ context.Context, c *session.HookCall) (json.RawMessage, error) {
 		t.Errorf("%s was called", c.Event)
 		return nil, nil
 	}
@@ -380,7 +382,7 @@ func TestHooksThatNobodyCalls(t *testing.T) {
 func TestHookOfAnEventOfNextWeek(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	o := r.hooked(sdk.OnEvent("NextWeek", func(context.Context, *sdk.HookCall) (json.RawMessage, error) { return nil, nil }))
+	o := r.hooked(sdk.OnEvent("NextWeek", func(context.Context, *session.HookCall) (json.RawMessage, error) { return nil, nil }))
 	c := r.connect(o)
 	assert.Len(t, c.Warnings(), 1)
 	r.ask(c, "hello [[scn:text]]")

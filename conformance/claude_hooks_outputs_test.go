@@ -26,7 +26,7 @@ func TestWhatHooksSay(t *testing.T) {
 		}),
 		pre(sdk.PreToolUseOutput{AdditionalContext: "context of the call", HookCommon: sdk.HookCommon{SystemMessage: "a word to the user"}}),
 		post(sdk.PostToolUseOutput{Decision: sdk.DecisionBlock, Reason: "look at it again"}),
-		sdk.OnPostToolUseFailure(func(context.Context, *sdk.PostToolUseFailureInput) (sdk.FeedbackOutput, error) {
+		sdk.OnPostToolUseFailure(func(context.Context, *protocol.PostToolUseFailureInput) (sdk.FeedbackOutput, error) {
 			return sdk.FeedbackOutput{Decision: sdk.DecisionBlock, Reason: "three means no"}, nil
 		}),
 		sdk.OnStop(func(_ context.Context, in *sdk.StopInput) (sdk.FeedbackOutput, error) {
@@ -44,7 +44,7 @@ func TestWhatHooksSay(t *testing.T) {
 	}
 	assert.NotContains(t, seen, "a word to the user")
 	var notices []string
-	for _, m := range only[*sdk.InformationalMessage](all) {
+	for _, m := range only[*protocol.InformationalMessage](all) {
 		notices = append(notices, m.Content)
 	}
 	assert.Contains(t, notices, "PreToolUse:Bash says: a word to the user")
@@ -75,8 +75,8 @@ func TestHooksThatEndTheTurn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ends := sdk.HookCommon{Continue: sdk.Some(false), StopReason: "enough"}
-	var phase sdk.HookEvent // changes between turns alone
-	at := func(event sdk.HookEvent) sdk.HookCommon {
+	var phase protocol.HookEvent // changes between turns alone
+	at := func(event protocol.HookEvent) sdk.HookCommon {
 		if phase == event {
 			return ends
 		}
@@ -84,35 +84,35 @@ func TestHooksThatEndTheTurn(t *testing.T) {
 	}
 	c := r.connect(r.hooked(
 		sdk.OnUserPromptSubmit(func(context.Context, *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
-			return sdk.UserPromptSubmitOutput{HookCommon: at(sdk.HookUserPromptSubmit)}, nil
+			return sdk.UserPromptSubmitOutput{HookCommon: at(protocol.HookUserPromptSubmit)}, nil
 		}),
 		sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
-			return sdk.PreToolUseOutput{HookCommon: at(sdk.HookPreToolUse)}, nil
+			return sdk.PreToolUseOutput{HookCommon: at(protocol.HookPreToolUse)}, nil
 		}),
 		sdk.OnPostToolUse(func(context.Context, *sdk.PostToolUseInput) (sdk.PostToolUseOutput, error) {
-			return sdk.PostToolUseOutput{HookCommon: at(sdk.HookPostToolUse)}, nil
+			return sdk.PostToolUseOutput{HookCommon: at(protocol.HookPostToolUse)}, nil
 		}),
-		sdk.OnPostToolBatch(func(context.Context, *sdk.PostToolBatchInput) (sdk.FeedbackOutput, error) {
-			if phase == sdk.HookPostToolBatch {
+		sdk.OnPostToolBatch(func(context.Context, *protocol.PostToolBatchInput) (sdk.FeedbackOutput, error) {
+			if phase == protocol.HookPostToolBatch {
 				return sdk.FeedbackOutput{Decision: sdk.DecisionBlock, Reason: "enough"}, nil
 			}
 			return sdk.FeedbackOutput{}, nil
 		}),
 		sdk.OnStop(func(context.Context, *sdk.StopInput) (sdk.FeedbackOutput, error) {
-			return sdk.FeedbackOutput{HookCommon: at(sdk.HookStop)}, nil
+			return sdk.FeedbackOutput{HookCommon: at(protocol.HookStop)}, nil
 		})))
 	asked := 0
 	for _, tc := range []struct {
-		event  sdk.HookEvent
+		event  protocol.HookEvent
 		reason string
 		calls  int // of the model
 		made   bool
 	}{
-		{sdk.HookUserPromptSubmit, "", 0, false},
-		{sdk.HookPreToolUse, "hook_stopped", 1, true}, // it does not keep the tool from running
-		{sdk.HookPostToolUse, "hook_stopped", 1, true},
-		{sdk.HookPostToolBatch, "hook_stopped", 1, true},
-		{sdk.HookStop, "stop_hook_prevented", 2, true},
+		{protocol.HookUserPromptSubmit, "", 0, false},
+		{protocol.HookPreToolUse, "hook_stopped", 1, true}, // it does not keep the tool from running
+		{protocol.HookPostToolUse, "hook_stopped", 1, true},
+		{protocol.HookPostToolBatch, "hook_stopped", 1, true},
+		{protocol.HookStop, "stop_hook_prevented", 2, true},
 		{"", "completed", 2, true},
 	} {
 		phase = tc.event
@@ -139,8 +139,8 @@ func TestPermissionRequestHookChangesTheCall(t *testing.T) {
 		return sdk.PermissionResult{}, ctx.Err()
 	}
 	verdict := sdk.AllowInput(input(t, "touch instead"))
-	verdict.UpdatedPermissions = []sdk.PermissionUpdate{{Type: sdk.SetMode, Mode: sdk.ModeAcceptEdits, Destination: sdk.ToSession}}
-	o.Hooks = []sdk.Hook{sdk.OnPermissionRequest(func(_ context.Context, in *sdk.PermissionRequestInput) (sdk.PermissionRequestOutput, error) {
+	verdict.UpdatedPermissions = []protocol.PermissionUpdate{{Type: protocol.SetMode, Mode: sdk.ModeAcceptEdits, Destination: protocol.ToSession}}
+	o.Hooks = []sdk.Hook{sdk.OnPermissionRequest(func(_ context.Context, in *protocol.PermissionRequestInput) (sdk.PermissionRequestOutput, error) {
 		assert.NotEmpty(t, in.PermissionSuggestions)
 		return sdk.PermissionRequestOutput{Decision: &verdict}, nil
 	}, sdk.Match("Bash"))}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -40,7 +41,7 @@ func TestPromptExpansionHook(t *testing.T) {
 	r := newRig(t)
 	r.place(".claude/commands/greet.md", "Say hello to $ARGUMENTS [[scn:text]]\n")
 	var says sdk.UserPromptExpansionOutput // changes between turns alone
-	o := r.hooked(sdk.OnUserPromptExpansion(func(_ context.Context, in *sdk.UserPromptExpansionInput) (sdk.UserPromptExpansionOutput, error) {
+	o := r.hooked(sdk.OnUserPromptExpansion(func(_ context.Context, in *protocol.UserPromptExpansionInput) (sdk.UserPromptExpansionOutput, error) {
 		assert.Equal(t, "greet", in.CommandName)
 		assert.Equal(t, "everybody", in.CommandArgs)
 		return says, nil
@@ -67,7 +68,7 @@ func TestConfigChangeHook(t *testing.T) {
 	r := newRig(t)
 	r.place(".claude/settings.json", `{}`)
 	changed := make(chan string, 8)
-	o := r.hooked(sdk.OnConfigChange(func(_ context.Context, in *sdk.ConfigChangeInput) (sdk.BlockOutput, error) {
+	o := r.hooked(sdk.OnConfigChange(func(_ context.Context, in *protocol.ConfigChangeInput) (sdk.BlockOutput, error) {
 		assert.Equal(t, "project_settings", in.Source)
 		changed <- in.FilePath
 		return sdk.BlockOutput{Decision: sdk.DecisionBlock, Reason: "not while we work"}, nil
@@ -89,8 +90,8 @@ func TestInstructionsHook(t *testing.T) {
 	r.place("CLAUDE.md", "Be brief.\n")
 	r.place("below/CLAUDE.md", "Be very brief.\n")
 	r.place("below/file.txt", "x\n")
-	loaded := make(chan *sdk.InstructionsLoadedInput, 8)
-	o := r.hooked(sdk.OnInstructionsLoaded(func(_ context.Context, in *sdk.InstructionsLoadedInput) (sdk.HookOutput, error) {
+	loaded := make(chan *protocol.InstructionsLoadedInput, 8)
+	o := r.hooked(sdk.OnInstructionsLoaded(func(_ context.Context, in *protocol.InstructionsLoadedInput) (sdk.HookOutput, error) {
 		loaded <- in
 		return sdk.HookOutput{}, nil
 	}))
@@ -105,41 +106,41 @@ func TestInstructionsHook(t *testing.T) {
 
 func TestElicitationHooks(t *testing.T) {
 	t.Parallel()
-	type elicit = func(context.Context, *sdk.ElicitationInput) (sdk.ElicitationOutput, error)
+	type elicit = func(context.Context, *protocol.ElicitationInput) (sdk.ElicitationOutput, error)
 	for name, tc := range map[string]struct {
 		hook   elicit
-		result func(context.Context, *sdk.ElicitationResultInput) (sdk.ElicitationOutput, error)
+		result func(context.Context, *protocol.ElicitationResultInput) (sdk.ElicitationOutput, error)
 		told   string
 		failed int
 	}{
 		"turns it down": {
-			hook: func(_ context.Context, in *sdk.ElicitationInput) (sdk.ElicitationOutput, error) {
+			hook: func(_ context.Context, in *protocol.ElicitationInput) (sdk.ElicitationOutput, error) {
 				assert.Equal(t, "asking", in.MCPServerName)
 				return sdk.ElicitationOutput{Action: "decline"}, nil
 			},
 			told: `{"action":"decline"}`,
 		},
 		"cancels it": {
-			hook: func(context.Context, *sdk.ElicitationInput) (sdk.ElicitationOutput, error) {
+			hook: func(context.Context, *protocol.ElicitationInput) (sdk.ElicitationOutput, error) {
 				return sdk.ElicitationOutput{Action: "cancel"}, nil
 			},
 			told: `{"action":"decline"}`, // all that a callback can say
 		},
 		"turns the answer down": {
-			result: func(_ context.Context, in *sdk.ElicitationResultInput) (sdk.ElicitationOutput, error) {
+			result: func(_ context.Context, in *protocol.ElicitationResultInput) (sdk.ElicitationOutput, error) {
 				assert.Equal(t, "accept", in.Action)
 				return sdk.ElicitationOutput{Action: "decline"}, nil
 			},
 			told: `{"action":"decline"}`,
 		},
 		"fails after the answer": {
-			result: func(context.Context, *sdk.ElicitationResultInput) (sdk.ElicitationOutput, error) {
+			result: func(context.Context, *protocol.ElicitationResultInput) (sdk.ElicitationOutput, error) {
 				panic("secret trouble")
 			},
 			told: `{"action":"decline"}`, failed: 1,
 		},
 		"fails": {
-			hook: func(context.Context, *sdk.ElicitationInput) (sdk.ElicitationOutput, error) {
+			hook: func(context.Context, *protocol.ElicitationInput) (sdk.ElicitationOutput, error) {
 				return sdk.ElicitationOutput{Action: "accept"}, errors.New("secret trouble")
 			},
 			told: `{"action":"decline"}`, failed: 1,
@@ -149,7 +150,7 @@ func TestElicitationHooks(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			o := r.asks()
-			o.OnElicitation = func(context.Context, *sdk.ElicitationRequest) (sdk.ElicitationResult, error) {
+			o.OnElicitation = func(context.Context, *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
 				assert.Nil(t, tc.hook, "the person was asked")
 				return sdk.AcceptElicitation(map[string]string{"name": "Zed"})
 			}

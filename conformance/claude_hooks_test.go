@@ -18,6 +18,7 @@ import (
 
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 type preToolUse = func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error)
@@ -176,12 +177,12 @@ func TestEveryHook(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var mu sync.Mutex
-	fired := map[sdk.HookEvent]bool{}
+	fired := map[protocol.HookEvent]bool{}
 	o := r.options()
 	o.AllowedTools = []string{"Bash"}
 	o.CanUseTool = r.denyAll("no")
 	for _, event := range protocol.HookEvents() {
-		o.Hooks = append(o.Hooks, sdk.OnEvent(string(event), func(_ context.Context, c *sdk.HookCall) (json.RawMessage, error) {
+		o.Hooks = append(o.Hooks, sdk.OnEvent(string(event), func(_ context.Context, c *session.HookCall) (json.RawMessage, error) {
 			in, err := protocol.DecodeHookInput(c.Input)
 			assert.NoError(t, err, "%s", c.Input)
 			assert.Equal(t, event, c.Event)
@@ -205,10 +206,10 @@ func TestEveryHook(t *testing.T) {
 	r.ask(c, "go on [[scn:text]]")
 	r.close(c)
 	assert.Empty(t, r.failed())
-	assert.Equal(t, []sdk.HookEvent{
-		sdk.HookMessageDisplay, sdk.HookPermissionRequest, sdk.HookPostCompact, sdk.HookPostModelSwitch,
-		sdk.HookPostToolBatch, sdk.HookPostToolUse, sdk.HookPostToolUseFailure, sdk.HookPreCompact,
-		sdk.HookPreModelSwitch, sdk.HookPreToolUse, sdk.HookSessionStart, sdk.HookStop, sdk.HookStopFailure,
-		sdk.HookSubagentStart, sdk.HookSubagentStop, sdk.HookUserPromptSubmit,
+	assert.Equal(t, []protocol.HookEvent{
+		protocol.HookMessageDisplay, protocol.HookPermissionRequest, protocol.HookPostCompact, protocol.HookPostModelSwitch,
+		protocol.HookPostToolBatch, protocol.HookPostToolUse, protocol.HookPostToolUseFailure, protocol.HookPreCompact,
+		protocol.HookPreModelSwitch, protocol.HookPreToolUse, protocol.HookSessionStart, protocol.HookStop, protocol.HookStopFailure,
+		protocol.HookSubagentStart, protocol.HookSubagentStop, protocol.HookUserPromptSubmit,
 	}, slices.Sorted(maps.Keys(fired)))
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func checkInterruptWhileTheModelStreams(t *testing.T, rel release) {
@@ -118,7 +120,7 @@ func (r *rig) hanging(c *sdk.Client) (first, second *sdk.Turn) {
 	second = r.send(c, "next [[scn:echo second]]")
 	for m, err := range c.Messages(r.ctx) {
 		require.NoError(r.t, err)
-		if l, ok := m.(*sdk.CommandLifecycleMessage); ok && l.CommandUUID == second.UUID() {
+		if l, ok := m.(*protocol.CommandLifecycleMessage); ok && l.CommandUUID == second.UUID() {
 			break
 		}
 	}
@@ -153,7 +155,7 @@ func TestInterruptAllEmptiesTheQueue(t *testing.T) {
 	_, err = first.Result(r.ctx)
 	require.NoError(t, err)
 	_, err = second.Result(r.ctx)
-	require.ErrorIs(t, err, sdk.ErrNotRun)
+	require.ErrorIs(t, err, session.ErrNotRun)
 	_, after := r.ask(c, "and now [[scn:text]]")
 	assert.False(t, after.Failed())
 	r.close(c)
@@ -175,6 +177,6 @@ func TestInterruptAllCancelsWhatWasJustSent(t *testing.T) {
 	_, err = first.Result(r.ctx)
 	require.NoError(t, err)
 	_, err = second.Result(r.ctx)
-	require.ErrorIs(t, err, sdk.ErrNotRun)
+	require.ErrorIs(t, err, session.ErrNotRun)
 	r.close(c)
 }

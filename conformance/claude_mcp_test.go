@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -123,7 +124,7 @@ func TestMessageInjectedDuringATool(t *testing.T) {
 	await(r, "the tool", called)
 	second := r.send(c, "by the way, hurry up")
 	rd.until("the second message's place in the queue", func(m sdk.Message) bool {
-		l, ok := m.(*sdk.CommandLifecycleMessage)
+		l, ok := m.(*protocol.CommandLifecycleMessage)
 		return ok && l.CommandUUID == second.UUID() && l.State == "queued"
 	})
 	close(release)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -39,7 +40,7 @@ func TestOptionsThatTheModelSees(t *testing.T) {
 	assert.Contains(t, init.Agents, "rev")
 
 	all, _ = r.ask(c, "delegate [[scn:agentcustom]]")
-	started := only[*sdk.TaskStartedMessage](all)
+	started := only[*protocol.TaskStartedMessage](all)
 	require.Len(t, started, 1)
 	assert.Equal(t, "rev", started[0].SubagentType)
 	rd := r.read(c)
@@ -128,7 +129,7 @@ func TestClear(t *testing.T) {
 	all, cleared := r.ask(c, "/clear")
 	assert.False(t, cleared.Failed())
 	assert.Zero(t, cleared.NumTurns)
-	reset := only[*sdk.ConversationResetMessage](all)
+	reset := only[*protocol.ConversationResetMessage](all)
 	require.Len(t, reset, 1)
 	assert.Equal(t, "clear", reset[0].Trigger)
 

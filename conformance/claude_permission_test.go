@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -206,8 +207,8 @@ func TestPermissionThatChangesTheMode(t *testing.T) {
 	o := r.options()
 	o.CanUseTool = func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 		asked.Add(1)
-		return sdk.PermissionResult{Behavior: sdk.BehaviorAllow, UpdatedPermissions: []sdk.PermissionUpdate{
-			{Type: sdk.SetMode, Mode: sdk.ModeAcceptEdits, Destination: sdk.ToSession},
+		return sdk.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedPermissions: []protocol.PermissionUpdate{
+			{Type: protocol.SetMode, Mode: sdk.ModeAcceptEdits, Destination: protocol.ToSession},
 		}}, nil
 	}
 	c := r.connect(o)
@@ -232,7 +233,7 @@ func TestPermissionRequestHookAnswersFirst(t *testing.T) {
 		ended <- ctx.Err()
 		return sdk.Deny("too late"), nil
 	}
-	o.Hooks = []sdk.Hook{sdk.OnPermissionRequest(func(ctx context.Context, _ *sdk.PermissionRequestInput) (sdk.PermissionRequestOutput, error) {
+	o.Hooks = []sdk.Hook{sdk.OnPermissionRequest(func(ctx context.Context, _ *protocol.PermissionRequestInput) (sdk.PermissionRequestOutput, error) {
 		select {
 		case <-asked:
 		case <-ctx.Done():

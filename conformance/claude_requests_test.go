@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-troupe/troupe/conformance"
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -69,11 +70,11 @@ func TestRequestsWithAnAnswer(t *testing.T) {
 	styles, err := c.ReloadOutputStyles(r.ctx)
 	require.NoError(t, err)
 	assert.NotEmpty(t, styles)
-	_, err = c.ReloadPlugins(r.ctx, sdk.ReloadPluginsRequest{})
+	_, err = c.ReloadPlugins(r.ctx, protocol.ReloadPluginsRequest{})
 	require.NoError(t, err)
 
 	require.NoError(t, os.WriteFile(r.at("notes"), []byte("some notes"), 0o600))
-	file, err := c.ReadFile(r.ctx, sdk.ReadFileRequest{Path: r.at("notes")})
+	file, err := c.ReadFile(r.ctx, protocol.ReadFileRequest{Path: r.at("notes")})
 	require.NoError(t, err)
 	assert.Equal(t, "some notes", file.Contents)
 	require.NoError(t, c.SeedReadState(r.ctx, r.at("notes"), time.Now()))

@@ -79,15 +79,15 @@ func TestPartialMessages(t *testing.T) {
 	var text, thinking strings.Builder
 	var pieces int
 	for _, m := range only[*sdk.PartialAssistantMessage](all) {
-		e, ok := m.Event.(*sdk.ContentBlockDelta)
+		e, ok := m.Event.(*protocol.ContentBlockDelta)
 		if !ok {
 			continue
 		}
 		switch d := e.Delta.(type) {
-		case *sdk.DeltaText:
+		case *protocol.DeltaText:
 			text.WriteString(d.Text)
 			pieces++
-		case *sdk.DeltaThinking:
+		case *protocol.DeltaThinking:
 			thinking.WriteString(d.Thinking)
 		}
 	}
@@ -210,7 +210,7 @@ func TestRateLimitIsRetriedByTheAgent(t *testing.T) {
 	all, result := r.once(r.options(), "try [[scn:busy]]")
 	assert.Equal(t, "At last.", result.Result)
 	assert.False(t, result.Failed())
-	retries := only[*sdk.APIRetryMessage](all)
+	retries := only[*protocol.APIRetryMessage](all)
 	require.Len(t, retries, 1)
 	assert.Equal(t, 429, retries[0].ErrorStatus)
 	assert.Equal(t, "rate_limit", retries[0].Error)
@@ -304,7 +304,7 @@ func checkCompact(t *testing.T, rel release) {
 	all, result := r.ask(c, "/compact")
 	assert.False(t, result.Failed())
 	var triggers []string
-	for _, b := range only[*sdk.CompactBoundaryMessage](all) {
+	for _, b := range only[*protocol.CompactBoundaryMessage](all) {
 		triggers = append(triggers, b.Metadata.Trigger)
 	}
 	if rel.compacted == "success" {
@@ -313,7 +313,7 @@ func checkCompact(t *testing.T, rel release) {
 		assert.Empty(t, triggers)
 	}
 	var statuses []string
-	for _, m := range only[*sdk.StatusMessage](all) {
+	for _, m := range only[*protocol.StatusMessage](all) {
 		statuses = append(statuses, m.Status+m.CompactResult)
 	}
 	assert.Equal(t, []string{"compacting", rel.compacted}, statuses)

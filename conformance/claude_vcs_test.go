@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
-	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // TestVCSStateChanged has the agent commit in a repository and reads what it says of that.
@@ -22,7 +22,7 @@ func TestVCSStateChanged(t *testing.T) {
 		modelapi.Say(shell("git -c user.name=a -c user.email=a@example.com commit --allow-empty -m second")), modelapi.Say(modelapi.Text("Committed.")))
 	all, result := r.once(o, "commit [[scn:commit]]")
 	require.False(t, result.Failed())
-	changed := only[*sdk.VCSStateChangedMessage](all)
+	changed := only[*protocol.VCSStateChangedMessage](all)
 	require.Len(t, changed, 1, "a commit with -q is not noticed")
 	assert.Equal(t, "commit", changed[0].Kind)
 	assert.Equal(t, o.Cwd, changed[0].Cwd)

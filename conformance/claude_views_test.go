@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/protocol/tools"
 	"github.com/agent-troupe/troupe/protocol/view"
 	"github.com/agent-troupe/troupe/sdk"
@@ -102,7 +103,7 @@ func TestViewsOfABrokenStream(t *testing.T) {
 	o.IncludePartialMessages = true
 	all, result := r.once(o, "go [[scn:cut]]")
 	assert.False(t, result.Failed())
-	var abandoned []*sdk.AbandonedBlocks
+	var abandoned []*protocol.AbandonedBlocks
 	for _, m := range only[*sdk.PartialAssistantMessage](all) {
 		if m.AbandonedBlocks != nil {
 			abandoned = append(abandoned, m.AbandonedBlocks)
@@ -118,7 +119,7 @@ func TestViewsOfABrokenStream(t *testing.T) {
 func assembled(t *testing.T, all []sdk.Message) {
 	t.Helper()
 	var drafts view.Drafts
-	whole := map[string]sdk.Content{}
+	whole := map[string]protocol.Content{}
 	for _, m := range all {
 		drafts.Add(m)
 		if a, ok := m.(*sdk.AssistantMessage); ok {
@@ -139,9 +140,9 @@ func assembled(t *testing.T, all []sdk.Message) {
 	}
 }
 
-func encodedContent(t *testing.T, c sdk.Content) string {
+func encodedContent(t *testing.T, c protocol.Content) string {
 	t.Helper()
-	b, err := json.Marshal(append(sdk.Content{}, c...))
+	b, err := json.Marshal(append(protocol.Content{}, c...))
 	require.NoError(t, err)
 	return string(b)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -26,7 +27,7 @@ func TestModeDontAskDenies(t *testing.T) {
 	assert.NoFileExists(t, r.at("denied"))
 	assert.True(t, r.toolResult(all).IsError)
 	assert.Len(t, result.PermissionDenials, 1)
-	told := only[*sdk.PermissionDeniedMessage](all)
+	told := only[*protocol.PermissionDeniedMessage](all)
 	require.Len(t, told, 1)
 	assert.Equal(t, "mode", told[0].DecisionReasonType)
 }
@@ -186,7 +187,7 @@ func TestPlanModeOfTheModel(t *testing.T) {
 	all, _ := r.ask(c, "think first [[scn:enterplan]]")
 	assert.False(t, r.toolResult(all).IsError)
 	var modes []sdk.PermissionMode
-	for _, m := range only[*sdk.StatusMessage](all) {
+	for _, m := range only[*protocol.StatusMessage](all) {
 		if m.PermissionMode != "" {
 			modes = append(modes, m.PermissionMode)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -21,7 +22,7 @@ import (
 // if there are any, and counts.
 type asker struct {
 	mu    sync.Mutex
-	next  []sdk.PermissionUpdate
+	next  []protocol.PermissionUpdate
 	asked []*sdk.ToolPermissionRequest
 }
 
@@ -35,7 +36,7 @@ func (a *asker) decide(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.Per
 }
 
 // with gives the next answer its updates.
-func (a *asker) with(updates ...sdk.PermissionUpdate) {
+func (a *asker) with(updates ...protocol.PermissionUpdate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.next = updates
@@ -50,10 +51,10 @@ func (a *asker) since() []*sdk.ToolPermissionRequest {
 	return asked
 }
 
-func rules(behavior sdk.PermissionBehavior, kind sdk.PermissionUpdateType, contents ...string) sdk.PermissionUpdate {
-	u := sdk.PermissionUpdate{Type: kind, Behavior: behavior} // a session's, without a destination
+func rules(behavior protocol.PermissionBehavior, kind protocol.PermissionUpdateType, contents ...string) protocol.PermissionUpdate {
+	u := protocol.PermissionUpdate{Type: kind, Behavior: behavior} // a session's, without a destination
 	for _, content := range contents {
-		u.Rules = append(u.Rules, sdk.PermissionRule{ToolName: "Bash", RuleContent: content})
+		u.Rules = append(u.Rules, protocol.PermissionRule{ToolName: "Bash", RuleContent: content})
 	}
 	return u
 }
@@ -78,14 +79,14 @@ func TestPermissionRulesChangeWithAnAnswer(t *testing.T) {
 	o.CanUseTool = a.decide
 	c := r.connect(o)
 
-	a.with(rules(sdk.BehaviorAllow, sdk.AddRules, "touch *"))
+	a.with(rules(protocol.BehaviorAllow, protocol.AddRules, "touch *"))
 	r.ask(c, r.run("touch one"))
 	assert.Len(t, a.since(), 1, "the first is asked about")
 	r.ask(c, r.run("touch two"))
 	assert.Empty(t, a.since(), "the rule allows the second")
 	assert.FileExists(t, r.at("two"))
 
-	a.with(rules(sdk.BehaviorAllow, sdk.ReplaceRules, "mkdir *"))
+	a.with(rules(protocol.BehaviorAllow, protocol.ReplaceRules, "mkdir *"))
 	r.ask(c, r.run("chmod 600 one"))
 	assert.Len(t, a.since(), 1)
 	r.ask(c, r.run("mkdir dir"))
@@ -93,13 +94,13 @@ func TestPermissionRulesChangeWithAnAnswer(t *testing.T) {
 	r.ask(c, r.run("touch three"))
 	assert.Len(t, a.since(), 1, "the rule that is gone")
 
-	a.with(rules(sdk.BehaviorAllow, sdk.RemoveRules, "mkdir *"))
+	a.with(rules(protocol.BehaviorAllow, protocol.RemoveRules, "mkdir *"))
 	r.ask(c, r.run("touch four"))
 	assert.Len(t, a.since(), 1)
 	r.ask(c, r.run("mkdir again"))
 	assert.Len(t, a.since(), 1, "no rule is left")
 
-	a.with(rules(sdk.BehaviorDeny, sdk.AddRules, "touch *"))
+	a.with(rules(protocol.BehaviorDeny, protocol.AddRules, "touch *"))
 	r.ask(c, r.run("touch five"))
 	assert.Len(t, a.since(), 1)
 	_, result := r.ask(c, r.run("touch six"))
@@ -118,11 +119,11 @@ func TestPermissionForDirectories(t *testing.T) {
 	o := r.options()
 	o.CanUseTool, o.PermissionMode = a.decide, sdk.ModeAcceptEdits
 	c := r.connect(o)
-	directories := func(kind sdk.PermissionUpdateType) sdk.PermissionUpdate {
-		return sdk.PermissionUpdate{Type: kind, Directories: []string{outside}, Destination: sdk.ToSession}
+	directories := func(kind protocol.PermissionUpdateType) protocol.PermissionUpdate {
+		return protocol.PermissionUpdate{Type: kind, Directories: []string{outside}, Destination: protocol.ToSession}
 	}
 
-	a.with(directories(sdk.AddDirectories))
+	a.with(directories(protocol.AddDirectories))
 	r.ask(c, r.write(filepath.Join(outside, "one")))
 	asked := a.since()
 	require.Len(t, asked, 1, "edits outside of the directories are asked about")
@@ -131,7 +132,7 @@ func TestPermissionForDirectories(t *testing.T) {
 	assert.Empty(t, a.since())
 	assert.FileExists(t, filepath.Join(outside, "two"))
 
-	a.with(directories(sdk.RemoveDirectories))
+	a.with(directories(protocol.RemoveDirectories))
 	r.ask(c, r.run("sh -c true"))
 	assert.Len(t, a.since(), 1)
 	r.ask(c, r.write(filepath.Join(outside, "three")))
@@ -148,10 +149,10 @@ func TestPermissionSuggestions(t *testing.T) {
 		assert.Equal(t, "Bash", ask.DisplayName)
 		assert.Equal(t, "run", ask.Description)
 		assert.Equal(t, r.at("one"), ask.BlockedPath)
-		assert.Equal(t, []sdk.PermissionUpdate{
-			{Type: sdk.AddRules, Rules: []sdk.PermissionRule{{ToolName: "Bash", RuleContent: "touch one *"}}, Behavior: sdk.BehaviorAllow, Destination: sdk.ToLocalSettings},
-			{Type: sdk.AddDirectories, Directories: []string{r.dir}, Destination: sdk.ToSession},
-			{Type: sdk.SetMode, Mode: sdk.ModeAcceptEdits, Destination: sdk.ToSession},
+		assert.Equal(t, []protocol.PermissionUpdate{
+			{Type: protocol.AddRules, Rules: []protocol.PermissionRule{{ToolName: "Bash", RuleContent: "touch one *"}}, Behavior: protocol.BehaviorAllow, Destination: protocol.ToLocalSettings},
+			{Type: protocol.AddDirectories, Directories: []string{r.dir}, Destination: protocol.ToSession},
+			{Type: protocol.SetMode, Mode: sdk.ModeAcceptEdits, Destination: protocol.ToSession},
 		}, ask.Suggestions())
 		return sdk.AllowAlways(ask), nil
 	}
@@ -175,12 +176,12 @@ func TestPermissionRulesAreKept(t *testing.T) {
 	o := r.options()
 	o.CanUseTool = a.decide
 	c := r.connect(o)
-	for where, file := range map[sdk.PermissionDestination]string{
-		sdk.ToUserSettings:    filepath.Join(r.home, ".claude", "settings.json"),
-		sdk.ToProjectSettings: r.at(".claude/settings.json"),
+	for where, file := range map[protocol.PermissionDestination]string{
+		protocol.ToUserSettings:    filepath.Join(r.home, ".claude", "settings.json"),
+		protocol.ToProjectSettings: r.at(".claude/settings.json"),
 	} {
 		name := "made-" + string(where)
-		update := rules(sdk.BehaviorAllow, sdk.AddRules, "touch "+name)
+		update := rules(protocol.BehaviorAllow, protocol.AddRules, "touch "+name)
 		update.Destination = where
 		a.with(update)
 		r.ask(c, r.run("touch "+name))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -132,7 +133,7 @@ func TestPolicyAndChangedInputs(t *testing.T) {
 			o.Hooks = []sdk.Hook{pre(sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow, UpdatedInput: input(t, "touch made")})}
 		},
 		"a PermissionRequest hook": func(o *sdk.Options) {
-			o.Hooks = []sdk.Hook{sdk.OnPermissionRequest(func(context.Context, *sdk.PermissionRequestInput) (sdk.PermissionRequestOutput, error) {
+			o.Hooks = []sdk.Hook{sdk.OnPermissionRequest(func(context.Context, *protocol.PermissionRequestInput) (sdk.PermissionRequestOutput, error) {
 				allow := sdk.AllowInput(input(t, "touch made"))
 				return sdk.PermissionRequestOutput{Decision: &allow}, nil
 			})}
@@ -142,7 +143,7 @@ func TestPolicyAndChangedInputs(t *testing.T) {
 				<-ctx.Done()
 				return sdk.Deny("too late"), nil
 			}
-			o.Hooks = []sdk.Hook{sdk.OnPermissionRequest(func(context.Context, *sdk.PermissionRequestInput) (sdk.PermissionRequestOutput, error) {
+			o.Hooks = []sdk.Hook{sdk.OnPermissionRequest(func(context.Context, *protocol.PermissionRequestInput) (sdk.PermissionRequestOutput, error) {
 				allow := sdk.AllowInput(input(t, "touch made"))
 				return sdk.PermissionRequestOutput{Decision: &allow}, nil
 			})}

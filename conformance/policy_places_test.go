@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -103,7 +104,7 @@ func TestPolicyAfterSetCwd(t *testing.T) {
 	o := r.options()
 	o.Policy = &sdk.Policy{Allow: []string{"Bash"}, Deny: []string{"Read(./a/secrets/**)"}}
 	c := r.connect(o)
-	_, err := c.SetCwd(r.ctx, sdk.SetCwdRequest{Path: r.at("a")})
+	_, err := c.SetCwd(r.ctx, protocol.SetCwdRequest{Path: r.at("a")})
 	if err != nil {
 		t.Logf("this agent does not change its directory on request: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/conformance"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // qoder are options of the real qodercli, confined to the rig.
@@ -25,7 +26,7 @@ func (r *rig) qoder(auth *sdk.Auth) *sdk.Options {
 		Cwd: r.dir, CleanEnv: true, Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": r.home, "TMPDIR": r.home},
 		SettingSources: sdk.None(), AdditionalDirectories: []string{r.dir}, OnEvent: r.record, Auth: auth,
 		// It takes eight seconds to leave, and a machine without a network to start.
-		Graces: sdk.Graces{EOF: time.Nanosecond, Terminate: time.Nanosecond},
+		Graces: session.Graces{EOF: time.Nanosecond, Terminate: time.Nanosecond},
 	}
 }
 
@@ -54,9 +55,9 @@ func TestQoderWithoutALogin(t *testing.T) {
 		t.Parallel()
 		r := newRig(t)
 		o := r.qoder(sdk.JobTokens())
-		o.FetchJobToken = func(_ context.Context, ask *sdk.JobTokenRequest) (sdk.Token, error) {
+		o.FetchJobToken = func(_ context.Context, ask *protocol.FetchJobTokenRequest) (session.Token, error) {
 			assert.Equal(t, "initial", ask.Reason)
-			return sdk.Token{}, errors.New("secret trouble")
+			return session.Token{}, errors.New("secret trouble")
 		}
 		_, err := sdk.Run(r.ctx, "hello", o)
 		var refused *sdk.ControlError
@@ -80,19 +81,19 @@ func TestQoderUpToTheLogin(t *testing.T) {
 		return bytes.Replace(b, []byte(`"initializeTimeoutMs":120000,`), nil, 1) // a long one is such a promise, too
 	}
 	o := r.qoder(sdk.JobTokens())
-	o.FetchJobToken = func(context.Context, *sdk.JobTokenRequest) (sdk.Token, error) {
-		return sdk.Token{}, errors.New("secret trouble")
+	o.FetchJobToken = func(context.Context, *protocol.FetchJobTokenRequest) (session.Token, error) {
+		return session.Token{}, errors.New("secret trouble")
 	}
 	server, err := sdk.NewMCPServer("srv", "1.2.3", sdk.NewTool("echo", "Says it again.", echo))
 	require.NoError(t, err)
 	o.SDKMCPServers = []*sdk.MCPServer{server}
 	started, ended := make(chan string, 1), make(chan string, 1)
 	o.Hooks = []sdk.Hook{
-		sdk.OnSessionStart(func(_ context.Context, in *sdk.SessionStartInput) (sdk.SessionStartOutput, error) {
+		sdk.OnSessionStart(func(_ context.Context, in *protocol.SessionStartInput) (sdk.SessionStartOutput, error) {
 			started <- in.Source
 			return sdk.SessionStartOutput{}, nil
 		}),
-		sdk.OnSessionEnd(func(_ context.Context, in *sdk.SessionEndInput) (sdk.HookOutput, error) {
+		sdk.OnSessionEnd(func(_ context.Context, in *protocol.SessionEndInput) (sdk.HookOutput, error) {
 			ended <- in.Reason
 			return sdk.HookOutput{}, nil
 		}),
@@ -132,22 +133,22 @@ func TestQoderUpToTheLogin(t *testing.T) {
 func qoderTold(t *testing.T, all []sdk.Message) {
 	t.Helper()
 	var modes []sdk.PermissionMode
-	for _, m := range only[*sdk.StatusMessage](all) {
+	for _, m := range only[*protocol.StatusMessage](all) {
 		modes = append(modes, m.PermissionMode)
 	}
 	assert.Equal(t, []sdk.PermissionMode{sdk.ModeAcceptEdits, sdk.ModeDontAsk, sdk.ModeAuto, sdk.ModeDefault}, modes)
 	var planning []bool // by the permission mode, then by itself
-	for _, m := range only[*sdk.PlanModeChangedMessage](all) {
+	for _, m := range only[*protocol.PlanModeChangedMessage](all) {
 		planning = append(planning, m.PlanMode.Active)
 	}
 	assert.Equal(t, []bool{true, false, true, false}, planning)
-	if goals := only[*sdk.GoalUpdatedMessage](all); assert.Len(t, goals, 1) {
+	if goals := only[*protocol.GoalUpdatedMessage](all); assert.Len(t, goals, 1) {
 		assert.Equal(t, "finish", goals[0].Goal.Objective)
 	}
-	if cleared := only[*sdk.GoalClearedMessage](all); assert.Len(t, cleared, 1) {
+	if cleared := only[*protocol.GoalClearedMessage](all); assert.Len(t, cleared, 1) {
 		assert.Equal(t, "user", cleared[0].Reason)
 	}
-	assert.Len(t, only[*sdk.ControlRequestProgressMessage](all), 1, "of the side question")
+	assert.Len(t, only[*protocol.ControlRequestProgressMessage](all), 1, "of the side question")
 }
 
 func (q questions) qoderSession() {
@@ -182,7 +183,7 @@ func (q questions) qoderSession() {
 	q.done(err)
 	assert.False(t, back.CanRewind)
 	assert.NotEmpty(t, back.Error)
-	rewound, err := q.c.Rewind(q.ctx, sdk.RewindRequest{UserMessageID: "3f2b8c1e-7a54-4d0b-9a6e-1c2d3e4f5a6b"})
+	rewound, err := q.c.Rewind(q.ctx, protocol.RewindRequest{UserMessageID: "3f2b8c1e-7a54-4d0b-9a6e-1c2d3e4f5a6b"})
 	q.done(err)
 	assert.Equal(t, "rejected", rewound.Status)
 }
@@ -196,7 +197,7 @@ func (q questions) qoderGoals() {
 	most, err := q.c.SetGoalMaxTurns(q.ctx, sdk.Some(7))
 	q.done(err)
 	assert.Equal(t, 7, most)
-	goal, err := q.c.SetGoal(q.ctx, sdk.SetGoalRequest{Objective: "finish", Status: "paused"})
+	goal, err := q.c.SetGoal(q.ctx, protocol.SetGoalRequest{Objective: "finish", Status: "paused"})
 	q.done(err)
 	if assert.NotNil(t, goal) {
 		assert.Equal(t, "finish", goal.Objective)
@@ -223,7 +224,7 @@ func (q questions) qoderSurroundings() {
 	q.done(err)
 	_, err = q.c.AccountInfo(q.ctx)
 	q.done(err)
-	plugins, err := q.c.ReloadPlugins(q.ctx, sdk.ReloadPluginsRequest{})
+	plugins, err := q.c.ReloadPlugins(q.ctx, protocol.ReloadPluginsRequest{})
 	q.done(err)
 	assert.NotEmpty(t, plugins.Commands)
 	_, err = q.c.Plugins(q.ctx)
@@ -249,7 +250,7 @@ func (q questions) qoderSurroundings() {
 	q.done(q.c.ToggleMCPServer(q.ctx, "srv", true))
 	q.refused(q.c.ToggleMCPServer(q.ctx, "nobody", true), `"nobody"`)
 	q.done(q.c.ClearMCPLogin(q.ctx, "nobody"))
-	set, err := q.c.SetMCPServers(q.ctx, map[string]sdk.MCPServerSetting{"out": {Type: "stdio", Command: q.at("nosuch")}})
+	set, err := q.c.SetMCPServers(q.ctx, map[string]protocol.MCPServerConfig{"out": {Type: "stdio", Command: q.at("nosuch")}})
 	q.done(err)
 	assert.Equal(t, []string{"out"}, set.Added)
 	set, err = q.c.SetMCPServers(q.ctx, nil)
@@ -276,12 +277,12 @@ func (q questions) qoderNeedsALogin() {
 	assert.Empty(t, providers)
 	assert.Empty(t, answered[protocol.BYOKConfigsResponse](q, protocol.ListBYOKConfigsRequest{}).Configs)
 	var refused *sdk.ControlError
-	err = q.c.CreateBYOKConfig(q.ctx, sdk.BYOKConfig{ProviderID: "p", BaseURL: "http://127.0.0.1:9", APIKey: "secret-key", Model: "m", Protocol: "openai"})
+	err = q.c.CreateBYOKConfig(q.ctx, protocol.BYOKConfig{ProviderID: "p", BaseURL: "http://127.0.0.1:9", APIKey: "secret-key", Model: "m", Protocol: "openai"})
 	if assert.ErrorAs(t, err, &refused) {
 		assert.Contains(t, refused.Code, "BYOK_CONFIG_")
 		assert.NotContains(t, err.Error(), "secret-key")
 	}
-	_, err = q.c.CheckBYOKConfig(q.ctx, sdk.BYOKConfig{ProviderID: "p", BaseURL: "http://127.0.0.1:9", APIKey: "secret-key", Model: "m", Protocol: "openai"})
+	_, err = q.c.CheckBYOKConfig(q.ctx, protocol.BYOKConfig{ProviderID: "p", BaseURL: "http://127.0.0.1:9", APIKey: "secret-key", Model: "m", Protocol: "openai"})
 	if assert.ErrorAs(t, err, &refused) {
 		assert.Equal(t, "BYOK_CONFIG_AUTH_REQUIRED", refused.Code)
 		assert.NotContains(t, err.Error(), "secret-key")
@@ -289,7 +290,7 @@ func (q questions) qoderNeedsALogin() {
 	if assert.ErrorAs(t, q.c.DeleteBYOKConfig(q.ctx, "p"), &refused) {
 		assert.Contains(t, refused.Code, "BYOK_CONFIG_")
 	}
-	valid, err := q.c.ValidateBYOKModel(q.ctx, sdk.ValidateBYOKModelRequest{})
+	valid, err := q.c.ValidateBYOKModel(q.ctx, protocol.ValidateBYOKModelRequest{})
 	q.done(err)
 	assert.False(t, valid.Success)
 	_, err = q.c.AvailableModels(q.ctx)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/agent-troupe/troupe/conformance"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -124,7 +125,7 @@ func (rel release) names(t *testing.T, result *sdk.ResultMessage, turns ...*sdk.
 }
 
 // backgrounded checks that the start of a task says where it runs, if it can.
-func (rel release) backgrounded(t *testing.T, want bool, started *sdk.TaskStartedMessage) {
+func (rel release) backgrounded(t *testing.T, want bool, started *protocol.TaskStartedMessage) {
 	t.Helper()
 	if !rel.levels {
 		assert.Nil(t, started.IsBackgrounded)

@@ -20,8 +20,10 @@ import (
 
 	"github.com/agent-troupe/troupe/conformance"
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // rig is what one test has to itself: a model, a directory, a runtime, and a
@@ -129,7 +131,7 @@ func (r *rig) record(e sdk.EventRecord) {
 }
 
 // eventually waits for an event, which may have come already.
-func (r *rig) eventually(what string, match func(sdk.Event) bool) {
+func (r *rig) eventually(what string, match func(session.Event) bool) {
 	r.t.Helper()
 	for {
 		r.mu.Lock()
@@ -258,7 +260,7 @@ func outline(all []sdk.Message) []string {
 			for _, b := range m.Message.Content {
 				kinds = append(kinds, "user "+b.BlockType())
 			}
-		case *sdk.CompactBoundaryMessage:
+		case *protocol.CompactBoundaryMessage:
 			kinds = append(kinds, "compact_boundary")
 		case *sdk.ResultMessage:
 			kinds = append(kinds, "result "+m.Subtype)

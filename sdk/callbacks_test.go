@@ -13,7 +13,9 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/parity"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // bash is a turn with one call of a tool that needs permission. Its result is
@@ -261,16 +263,16 @@ func TestStopHookSendsTheAgentBack(t *testing.T) {
 func TestHookOfAnyEvent(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
-		var got *sdk.HookCall
+		var got *session.HookCall
 		o := w.options(turn(&scripted.Hook{Event: "FullMoon", Input: map[string]any{"phase": 1}}, scripted.Text("${answer}")))
-		o.Hooks = []sdk.Hook{sdk.OnEvent("FullMoon", func(_ context.Context, c *sdk.HookCall) (json.RawMessage, error) {
+		o.Hooks = []sdk.Hook{sdk.OnEvent("FullMoon", func(_ context.Context, c *session.HookCall) (json.RawMessage, error) {
 			got = c
 			return json.RawMessage(`{"systemMessage":"howl"}`), nil
 		})}
 		r, err := sdk.Run(w.Context(), "hi", o)
 		require.NoError(w, err)
 		assert.JSONEq(w, `{"systemMessage":"howl"}`, r.Result)
-		assert.Equal(w, sdk.HookEvent("FullMoon"), got.Event)
+		assert.Equal(w, protocol.HookEvent("FullMoon"), got.Event)
 		assert.Contains(w, string(got.Input), `"phase":1`)
 	})
 }
@@ -301,7 +303,7 @@ func TestResolveModel(t *testing.T) {
 				}
 				failures := w.failures(l)
 				require.Len(w, failures, 1)
-				var timeout *sdk.ModelPolicyTimeoutError
+				var timeout *session.ModelPolicyTimeoutError
 				require.ErrorAs(w, failures[0].Err, &timeout)
 			})
 		})

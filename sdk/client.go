@@ -15,9 +15,6 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// State is where a session is in its life.
-type State = session.State
-
 // Client holds a conversation of many turns. It is safe for concurrent use,
 // except that one goroutine at a time may read its messages.
 type Client struct {
@@ -30,8 +27,8 @@ type Client struct {
 	opts    *Options // the client's own; nil once connected
 	dialing *dial    // the present or last attempt to connect
 	closed  bool
-	unsure  bool             // nobody waited for the answer to a claim
-	left    []BackgroundTask // that a run did not wait for
+	unsure  bool                      // nobody waited for the answer to a claim
+	left    []protocol.BackgroundTask // that a run did not wait for
 }
 
 // dial is an attempt to connect, and then the connection.
@@ -170,13 +167,13 @@ func (c *Client) connected() (*dial, error) {
 //
 // Messages that nobody has read stay: a loop over [Client.Messages] that begins
 // after Close yields them. Of what the agent writes during a Close while nobody
-// reads, no more than Limits.HardBytes is kept; a [WarningEvent] then says how many
+// reads, no more than Limits.HardBytes is kept; a [session.WarningIssued] then says how many
 // messages were dropped.
 //
 // nil means that the agent ended by itself, that nothing of it is left, and that
 // its transcript is complete as far as it says. An agent that had to be killed is
 // a *[KilledError], processes that are left a *[LeftoverError], a transcript that
-// could not be written a *[WritesLostError].
+// could not be written a *[session.WritesLostError].
 func (c *Client) Close(ctx context.Context) error {
 	err := c.end(ctx)
 	if d, dead := c.connected(); dead == nil && d.session.State().Terminal() && d.session.Killed() {
@@ -255,7 +252,7 @@ func (c *Client) AwaitIdle(ctx context.Context) error {
 }
 
 // State is the session's state at this instant.
-func (c *Client) State() State {
+func (c *Client) State() session.State {
 	if d, err := c.connected(); err == nil {
 		return d.session.State()
 	}
@@ -285,12 +282,12 @@ func (c *Client) Warnings() []Warning {
 
 // Initialized is the agent's answer to the initialize request: its commands,
 // models, subagents and account.
-func (c *Client) Initialized() (*InitializeResponse, error) {
+func (c *Client) Initialized() (*protocol.InitializeResponse, error) {
 	d, err := c.connected()
 	if err != nil {
 		return nil, err
 	}
-	r := &InitializeResponse{}
+	r := &protocol.InitializeResponse{}
 	if err := protocol.Unmarshal(d.session.Initialized(), r); err != nil {
 		return nil, fmt.Errorf("the answer to initialize: %w", err)
 	}
@@ -317,7 +314,7 @@ func (c *Client) Events(ctx context.Context) iter.Seq[EventRecord] {
 // Call makes a control request of any kind and decodes the answer into resp,
 // which may be nil. The agent's refusal is a *[ControlError], no answer within
 // Limits.Control a *[TimeoutError].
-func (c *Client) Call(ctx context.Context, req HostRequest, resp any) error {
+func (c *Client) Call(ctx context.Context, req protocol.HostRequest, resp any) error {
 	d, err := c.connected()
 	if err != nil {
 		return err

@@ -14,6 +14,19 @@
 // else: which agent, what it may do, and whom it asks. [LoadOptions] reads it
 // from YAML or JSON, and [Options.Plan] shows what it launches.
 //
+// The types of a first program have a name here. The others are where they are
+// defined:
+//
+//   - protocol: what the agent and the program write to each other, such as all
+//     messages, content blocks, hook inputs, and the answers to the requests of
+//     [Client]. Package protocol/tools has the inputs and outputs of the built-in
+//     tools, package protocol/view what a user interface shows of a session.
+//   - session: the events for Options.OnEvent, errors, states, and the types of
+//     callbacks.
+//   - policy: the rules of [Policy], to try them out and to have a decision explained.
+//   - runtime: the budget that sessions share, and their tree.
+//   - supervisor: the decisions in a [session.Supervision] event.
+//
 // What lives here: the public contract in the vendors' terms. What must not:
 // anything that a session needs to work; that is package runtime and below.
 package sdk

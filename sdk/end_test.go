@@ -10,6 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // A development server never ends.
@@ -26,7 +27,7 @@ func TestRunDoesNotWaitForEverForBackgroundWork(t *testing.T) {
 		assert.Equal(w, "server", result.BackgroundTasks[0].Description)
 		warned := false
 		for _, e := range w.events(events) {
-			if warning, ok := e.(sdk.WarningEvent); ok {
+			if warning, ok := e.(session.WarningIssued); ok {
 				warned = true
 				assert.Contains(w, warning.Problem, "server")
 			}
@@ -39,7 +40,7 @@ func TestLostWritesAreAnErrorOfTheEnd(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
 		script := turn(&scripted.System{Subtype: "session_writes_lost", Fields: map[string]any{"error_code": "ENOSPC", "lost": []string{"transcript"}}}, scripted.Text("one"))
-		var lost *sdk.WritesLostError
+		var lost *session.WritesLostError
 		result, err := sdk.Run(w.Context(), "hi", w.options(script))
 		require.ErrorAs(w, err, &lost)
 		assert.Equal(w, "ENOSPC", lost.Code)
@@ -60,7 +61,7 @@ func TestCloseSaysThatTheAgentWasKilled(t *testing.T) {
 		s := scripted.Script{Turns: []scripted.Turn{turn(scripted.Text("one"))}}
 		s.Misbehave.IgnoreEOF, s.Misbehave.TrapTerm = true, true
 		o := w.script(s)
-		o.Graces = sdk.Graces{EOF: time.Millisecond, Terminate: time.Millisecond}
+		o.Graces = session.Graces{EOF: time.Millisecond, Terminate: time.Millisecond}
 		var killed *sdk.KilledError
 		c := w.connect(o)
 		require.ErrorAs(w, c.Close(w.Context()), &killed)

@@ -7,87 +7,59 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
-	"github.com/agent-troupe/troupe/supervisor"
 )
 
-// Errors, to be matched with errors.As.
+// The errors that most programs match with errors.As. Package session has the
+// others of a session, package protocol those of the wire format, and package
+// supervisor the error of a session whose actors crashed too often.
 type (
 	// ConfigError is an option that cannot work. All of them are found before
-	// anything starts and come joined; see [ConfigErrors].
+	// anything starts and come joined; see [ConfigErrors]. It is
+	// [session.ConfigError].
 	ConfigError = session.ConfigError
-	// StartError says that the agent could not be started.
+	// StartError says that the agent could not be started. It is
+	// [session.StartError].
 	StartError = session.StartError
-	// ExitError says that the agent ended when it should not have.
+	// ExitError says that the agent ended when it should not have. It is
+	// [session.ExitError].
 	ExitError = session.ExitError
-	// GatesOffError says that the agent calls no hooks, so that the gates of the
-	// session are open. The agent was killed before it could run a tool.
-	GatesOffError = session.GatesOffError
 	// AuthError says that the agent's login is missing or has expired. It wraps
-	// an *[ExitError] or a *[ResultError].
+	// an *[ExitError] or a *[ResultError]. It is [session.AuthError].
 	AuthError = session.AuthError
 	// KilledError says that the agent did not end in order and was killed, and that
-	// nothing is left of it. What it had not written to its transcript is lost.
+	// nothing is left of it. What it had not written to its transcript is lost. It is
+	// [session.KilledError].
 	KilledError = session.KilledError
 	// ResultError says that a run ended in a result that is an error: the model's
-	// API failed, a limit was reached, the turn was interrupted.
+	// API failed, a limit was reached, the turn was interrupted. It is
+	// [session.ResultError].
 	ResultError = session.ResultError
 	// StructuredOutputError says that a run has no answer of the shape that was
-	// asked for. Its Result.StructuredOutput is the answer that came instead.
+	// asked for. Its Result.StructuredOutput is the answer that came instead. It is
+	// [session.StructuredOutputError].
 	StructuredOutputError = session.StructuredOutputError
-	// LeftoverError names the processes of an agent that did not stop.
+	// LeftoverError names the processes of an agent that did not stop. It is
+	// [session.LeftoverError].
 	LeftoverError = session.LeftoverError
-	// WritesLostError says that the agent's disk was full, so that part of the
-	// transcript was not written. [Client.Close], [Run] and [Query] return it, and a
-	// [WarningEvent] has its text.
-	WritesLostError = session.WritesLostError
-	// ControlError is the agent's refusal of a request.
+	// ControlError is the agent's refusal of a request. It is [session.ControlError].
 	ControlError = session.ControlError
 	// UnfinishedError says that a context ended before the [Run], [RunAs], [Query] or
 	// [Client.Connect] that it was for: what was waited for, and how far the run had
 	// come. It matches context.Canceled or context.DeadlineExceeded, and the context's
-	// cause.
+	// cause. It is [session.UnfinishedError].
 	UnfinishedError = session.UnfinishedError
-	// Wait is something that a session waits for, in an [UnfinishedError].
-	Wait = session.Wait
-	// RunningTool is the call of a tool that has no answer yet, in an
-	// [UnfinishedError].
-	RunningTool = session.RunningTool
 	// TimeoutError says which wait ran out, and whose limit it was. It matches
-	// context.DeadlineExceeded.
+	// context.DeadlineExceeded. It is [session.TimeoutError].
 	TimeoutError = session.TimeoutError
 	// UnsupportedCapabilityError is a request that this agent, or this release
-	// of it, does not serve. Nothing was sent.
+	// of it, does not serve. Nothing was sent. It is
+	// [session.UnsupportedCapabilityError].
 	UnsupportedCapabilityError = session.UnsupportedCapabilityError
-	// ProtocolVersionError says that the agent speaks another major version of
-	// the protocol.
-	ProtocolVersionError = session.ProtocolVersionError
-	// ProtocolError describes a line of the agent that is no frame. The session
-	// goes on; it comes in a [NoiseEvent].
-	ProtocolError = protocol.FrameError
-	// UnreadableResultError says that a turn's result could not be read, and that
-	// its text is lost.
-	UnreadableResultError = protocol.UnreadableResultError
-	// OversizeError says that a line was above MaxLine; it comes in an
-	// [OversizeMessage].
-	OversizeError = protocol.OversizeError
-	// EchoError says that the agent's stdin comes back on its stdout: it runs
-	// behind a terminal.
-	EchoError = session.EchoError
-	// ModelPolicyTimeoutError says that ResolveModel took too long. The agent's
-	// call fails; it comes in a [CallbackFailedEvent].
-	ModelPolicyTimeoutError = session.ModelPolicyTimeoutError
-	// PanicError says that a callback of the program, or an actor, panicked. It
-	// comes in a [CallbackFailedEvent] or an [ActorFailedEvent], and as the reason
-	// of a session that failed.
-	PanicError = session.PanicError
-	// SupervisorError says that a session failed because its actors crashed too
-	// often. It matches the reasons of the crashes.
-	SupervisorError = supervisor.Failure
 )
 
-// Errors, to be matched with errors.Is.
+// The errors that most programs match with errors.Is. Package session has the
+// others, such as [session.ErrNotRun] and [session.ErrTooLarge].
 var (
 	// ErrBusy says that somebody else is reading the session's messages.
 	ErrBusy = session.ErrBusy
@@ -98,32 +70,8 @@ var (
 	ErrClaimUnsure = errors.New("the claim may have been taken; claim again to find out, or close the client")
 	// ErrClosed says that the session was closed.
 	ErrClosed = session.ErrClosed
-	// ErrConsumerStalled says that an answer lies behind more unread messages
-	// than may be held, or that nobody read for as long as Limits.Consumer says.
-	ErrConsumerStalled = session.ErrConsumerStalled
-	// ErrNoRoom says that the agent does not read what is written to it, and that
-	// no more is held for it.
-	ErrNoRoom = session.ErrNoRoom
 	// ErrNotConnected says that [Client.Connect] was not called, or failed.
 	ErrNotConnected = errors.New("the client is not connected; call Connect first")
-	// ErrNotRun says that a user message ended without a result: it was
-	// cancelled while it was queued, or the agent had seen its uuid before.
-	ErrNotRun = session.ErrNotRun
-	// ErrAnswerSkipped says that the answer to a request was a line longer than
-	// Options.MaxLine.
-	ErrAnswerSkipped = session.ErrAnswerSkipped
-	// ErrResultSkipped says that a turn's result was a line longer than
-	// Options.MaxLine.
-	ErrResultSkipped = session.ErrResultSkipped
-	// ErrAnswerBroken and ErrResultBroken say the same of a line that is no JSON.
-	ErrAnswerBroken = session.ErrAnswerBroken
-	ErrResultBroken = session.ErrResultBroken
-	// ErrShutdown says that the runtime takes no new sessions.
-	ErrShutdown = session.ErrShutdown
-	// ErrTooLarge says that a message does not fit into one line for the agent.
-	ErrTooLarge = session.ErrTooLarge
-	// ErrTransportClosed says that the agent cannot be written to any more.
-	ErrTransportClosed = session.ErrTransportClosed
 )
 
 // ConfigErrors returns every *[ConfigError] in err, in the order in which they
@@ -148,7 +96,7 @@ func Retryable(err error) bool {
 	)
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, ErrClosed), errors.As(err, &auth),
-		errors.Is(err, ErrConsumerStalled): // nobody read: trying again changes nothing
+		errors.Is(err, session.ErrConsumerStalled): // nobody read: trying again changes nothing
 		return false
 	case errors.As(err, &control):
 		return control.Retryable
@@ -162,7 +110,7 @@ func Retryable(err error) bool {
 		return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) ||
 			errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ETXTBSY)
 	}
-	return errors.As(err, &timeout) || errors.Is(err, ErrTransportClosed)
+	return errors.As(err, &timeout) || errors.Is(err, session.ErrTransportClosed)
 }
 
 // transient reports whether a failed result is a passing fault of the model's

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestRetryable(t *testing.T) {
@@ -45,8 +46,8 @@ func TestRetryable(t *testing.T) {
 		{&sdk.ConfigError{}, false},
 		{sdk.ErrBusy, false},
 		{sdk.ErrClosed, false},
-		{sdk.ErrConsumerStalled, false},
-		{sdk.ErrTransportClosed, true},
+		{session.ErrConsumerStalled, false},
+		{session.ErrTransportClosed, true},
 		{&sdk.TimeoutError{}, true},
 		{&sdk.ControlError{}, false},
 		{&sdk.ControlError{Retryable: true}, true},

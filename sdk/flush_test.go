@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // flusher is an agent that notes what it is asked to flush, and when its stdin ends.
@@ -109,7 +111,7 @@ func TestFlushBeforeTheEndOfStdin(t *testing.T) {
 			in(t, func(w *world) {
 				f := &flusher{dialect: c.agent.dialect, flush: c.agent.flush}
 				o := &sdk.Options{
-					Runtime: w.rt, Backend: sdk.InMemory(f, f.dialect), Graces: sdk.Graces{Flush: c.limit},
+					Runtime: w.rt, Backend: sdk.InMemory(f, f.dialect), Graces: session.Graces{Flush: c.limit},
 					CanUseTool: func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 						return sdk.Allow(), nil
 					},
@@ -119,8 +121,8 @@ func TestFlushBeforeTheEndOfStdin(t *testing.T) {
 				}
 				if !c.off {
 					o.Memory, o.Evolution = &sdk.Memory{}, &sdk.Evolution{Skill: &sdk.SkillEvolution{}}
-					o.ShouldGenerateMemory = func(context.Context, *sdk.TurnInfo) (sdk.TurnDecision, error) {
-						return sdk.TurnDecision{Run: true}, nil
+					o.ShouldGenerateMemory = func(context.Context, *protocol.TurnInfo) (protocol.ShouldRunReply, error) {
+						return protocol.ShouldRunReply{Run: true}, nil
 					}
 				}
 				l := record(o)
@@ -129,7 +131,7 @@ func TestFlushBeforeTheEndOfStdin(t *testing.T) {
 				require.NoError(w, err)
 				warnings := 0
 				for _, e := range w.events(l) {
-					if _, ok := e.(sdk.WarningEvent); ok {
+					if _, ok := e.(session.WarningIssued); ok {
 						warnings++
 					}
 				}

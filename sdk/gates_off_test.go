@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func allowsAll(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
@@ -50,7 +51,7 @@ func TestAnAgentThatCallsNoHooks(t *testing.T) {
 					require.NoError(w, err)
 					return
 				}
-				var off *sdk.GatesOffError
+				var off *session.GatesOffError
 				require.ErrorAs(w, err, &off)
 				assert.Equal(w, "system/init", off.Seen)
 				assert.Contains(w, err.Error(), "CLAUDE_CODE_SIMPLE")

@@ -19,12 +19,12 @@ func ToolResults(m Message) []*ToolResultBlock { return protocol.ToolResults(m) 
 
 // UserText is a user message of one text, for [Client.Send] and [Inputs].
 func UserText(text string) UserMessage {
-	return UserMessage{Message: UserContent{Role: "user", Content: protocol.TextContent(text)}}
+	return UserMessage{Message: protocol.UserContent{Role: "user", Content: protocol.TextContent(text)}}
 }
 
 // UserBlocks is a user message of several blocks: text, images, documents.
 func UserBlocks(blocks ...ContentBlock) UserMessage {
-	return UserMessage{Message: UserContent{Role: "user", Content: blocks}}
+	return UserMessage{Message: protocol.UserContent{Role: "user", Content: blocks}}
 }
 
 // Collect reads messages to their end. It returns those that came before an
@@ -54,7 +54,7 @@ func TextDeltas(messages iter.Seq2[Message, error]) iter.Seq2[string, error] {
 			var text string
 			switch m := m.(type) {
 			case *PartialAssistantMessage:
-				if start, ok := m.Event.(*MessageStart); ok {
+				if start, ok := m.Event.(*protocol.MessageStart); ok {
 					streamed = start.Message.ID
 				}
 				text = m.Text()

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestContentOfMessages(t *testing.T) {
@@ -70,7 +71,7 @@ func TestEventsOfOneSession(t *testing.T) {
 		seen := make(chan struct{})
 		w.rt.Executor().Go(func() {
 			for e := range c.Events(w.Context()) {
-				if _, ok := e.Event.(sdk.StateChangedEvent); ok {
+				if _, ok := e.Event.(session.StateChanged); ok {
 					close(seen)
 					return
 				}

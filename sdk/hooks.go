@@ -27,15 +27,12 @@ import (
 // inputs or outputs that of one of them, by time and not by order; contexts are all told
 // (observed on Claude Code 2.1.329). Troupe adds nothing to that.
 type Hook struct {
-	event     HookEvent
+	event     protocol.HookEvent
 	matcher   string
 	timeout   time.Duration
 	onFailure FailureAction
-	run       func(context.Context, *HookCall) (json.RawMessage, error)
+	run       func(context.Context, *session.HookCall) (json.RawMessage, error)
 }
-
-// HookCall is one firing of a hook, as [OnEvent] sees it.
-type HookCall = session.HookCall
 
 // HookOption is an option of one hook.
 type HookOption func(*Hook)
@@ -76,11 +73,11 @@ func OnFailure(a FailureAction) HookOption { return func(h *Hook) { h.onFailure 
 // OnEvent hooks any event by its name, also one that this package does not
 // know. The handler returns a hook output object of the vendor's; nil goes on. Of
 // a gate, what is no JSON object is a failure.
-func OnEvent(name string, h func(context.Context, *HookCall) (json.RawMessage, error), o ...HookOption) Hook {
-	return newHook(HookEvent(name), h, o)
+func OnEvent(name string, h func(context.Context, *session.HookCall) (json.RawMessage, error), o ...HookOption) Hook {
+	return newHook(protocol.HookEvent(name), h, o)
 }
 
-func newHook(event HookEvent, run func(context.Context, *HookCall) (json.RawMessage, error), o []HookOption) Hook {
+func newHook(event protocol.HookEvent, run func(context.Context, *session.HookCall) (json.RawMessage, error), o []HookOption) Hook {
 	h := Hook{event: event, run: run}
 	for _, set := range o {
 		set(&h)
@@ -90,15 +87,15 @@ func newHook(event HookEvent, run func(context.Context, *HookCall) (json.RawMess
 
 // hookOutput is an output in the protocol's terms.
 type hookOutput interface {
-	wire(HookEvent) protocol.HookJSONOutput
+	wire(protocol.HookEvent) protocol.HookJSONOutput
 }
 
 // typed makes a hook of a handler with typed input and output.
-func typed[In any, Out hookOutput](event HookEvent, h func(context.Context, *In) (Out, error), o []HookOption) Hook {
+func typed[In any, Out hookOutput](event protocol.HookEvent, h func(context.Context, *In) (Out, error), o []HookOption) Hook {
 	if h == nil {
 		return newHook(event, nil, o)
 	}
-	return newHook(event, func(ctx context.Context, c *HookCall) (json.RawMessage, error) {
+	return newHook(event, func(ctx context.Context, c *session.HookCall) (json.RawMessage, error) {
 		in := new(In)
 		if err := decodeInput(c.Input, in); err != nil {
 			return nil, fmt.Errorf("input of hook %s: %w", event, err)

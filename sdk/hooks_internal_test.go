@@ -12,12 +12,13 @@ import (
 
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // answering is a handler that returns out and checks what it is given.
 func answering[In any, Out any](t *testing.T, out Out) func(context.Context, *In) (Out, error) {
 	return func(_ context.Context, in *In) (Out, error) {
-		input, ok := any(in).(HookInput)
+		input, ok := any(in).(protocol.HookInput)
 		if assert.True(t, ok, "%T is no input of a hook", in) {
 			assert.Equal(t, "s", input.Base().SessionID)
 		}
@@ -31,7 +32,7 @@ func fired(t *testing.T, h Hook) string {
 	require.NoError(t, h.problem(0))
 	input, err := json.Marshal(map[string]any{"hook_event_name": h.event, "session_id": "s"})
 	require.NoError(t, err)
-	out, err := h.run(t.Context(), &HookCall{Event: h.event, Input: input})
+	out, err := h.run(t.Context(), &session.HookCall{Event: h.event, Input: input})
 	require.NoError(t, err)
 	return string(out)
 }
@@ -64,62 +65,62 @@ func eventHooks(t *testing.T) []struct {
 		{OnPostToolUse(answering[PostToolUseInput](t, PostToolUseOutput{})),
 			OnPostToolUse(answering[PostToolUseInput](t, PostToolUseOutput{Decision: DecisionBlock, Reason: "r", AdditionalContext: "c", ClassifierContext: "k", UpdatedToolOutput: json.RawMessage(`{}`), UpdatedMCPToolOutput: json.RawMessage(`[]`)})),
 			decided + "," + specific("PostToolUse", `"additionalContext":"c","classifierContext":"k","updatedToolOutput":{},"updatedMCPToolOutput":[]`)},
-		{OnPostToolUseFailure(answering[PostToolUseFailureInput](t, FeedbackOutput{})), OnPostToolUseFailure(answering[PostToolUseFailureInput](t, feedback)), withFeedback("PostToolUseFailure")},
-		{OnPostToolBatch(answering[PostToolBatchInput](t, FeedbackOutput{})), OnPostToolBatch(answering[PostToolBatchInput](t, feedback)), withFeedback("PostToolBatch")},
-		{OnPermissionRequest(answering[PermissionRequestInput](t, PermissionRequestOutput{})),
-			OnPermissionRequest(answering[PermissionRequestInput](t, PermissionRequestOutput{Decision: &verdict})),
+		{OnPostToolUseFailure(answering[protocol.PostToolUseFailureInput](t, FeedbackOutput{})), OnPostToolUseFailure(answering[protocol.PostToolUseFailureInput](t, feedback)), withFeedback("PostToolUseFailure")},
+		{OnPostToolBatch(answering[protocol.PostToolBatchInput](t, FeedbackOutput{})), OnPostToolBatch(answering[protocol.PostToolBatchInput](t, feedback)), withFeedback("PostToolBatch")},
+		{OnPermissionRequest(answering[protocol.PermissionRequestInput](t, PermissionRequestOutput{})),
+			OnPermissionRequest(answering[protocol.PermissionRequestInput](t, PermissionRequestOutput{Decision: &verdict})),
 			specific("PermissionRequest", `"decision":{"behavior":"deny","message":"no"}`)},
-		{OnPermissionDenied(answering[PermissionDeniedInput](t, PermissionDeniedOutput{})),
-			OnPermissionDenied(answering[PermissionDeniedInput](t, PermissionDeniedOutput{Retry: true})), specific("PermissionDenied", `"retry":true`)},
+		{OnPermissionDenied(answering[protocol.PermissionDeniedInput](t, PermissionDeniedOutput{})),
+			OnPermissionDenied(answering[protocol.PermissionDeniedInput](t, PermissionDeniedOutput{Retry: true})), specific("PermissionDenied", `"retry":true`)},
 		{OnUserPromptSubmit(answering[UserPromptSubmitInput](t, UserPromptSubmitOutput{})),
 			OnUserPromptSubmit(answering[UserPromptSubmitInput](t, UserPromptSubmitOutput{Decision: DecisionBlock, Reason: "r", AdditionalContext: "c", SessionTitle: "t", SuppressOriginalPrompt: true})),
 			decided + "," + specific("UserPromptSubmit", `"additionalContext":"c","sessionTitle":"t","suppressOriginalPrompt":true`)},
-		{OnUserPromptExpansion(answering[UserPromptExpansionInput](t, UserPromptExpansionOutput{})),
-			OnUserPromptExpansion(answering[UserPromptExpansionInput](t, UserPromptExpansionOutput{Decision: DecisionBlock, Reason: "r", AdditionalContext: "c", SuppressOriginalPrompt: true})),
+		{OnUserPromptExpansion(answering[protocol.UserPromptExpansionInput](t, UserPromptExpansionOutput{})),
+			OnUserPromptExpansion(answering[protocol.UserPromptExpansionInput](t, UserPromptExpansionOutput{Decision: DecisionBlock, Reason: "r", AdditionalContext: "c", SuppressOriginalPrompt: true})),
 			decided + "," + specific("UserPromptExpansion", `"additionalContext":"c","suppressOriginalPrompt":true`)},
-		{OnSessionStart(answering[SessionStartInput](t, SessionStartOutput{})),
-			OnSessionStart(answering[SessionStartInput](t, SessionStartOutput{AdditionalContext: "c", InitialUserMessage: "m", SessionTitle: "t", WatchPaths: []string{"p"}, ReloadSkills: true})),
+		{OnSessionStart(answering[protocol.SessionStartInput](t, SessionStartOutput{})),
+			OnSessionStart(answering[protocol.SessionStartInput](t, SessionStartOutput{AdditionalContext: "c", InitialUserMessage: "m", SessionTitle: "t", WatchPaths: []string{"p"}, ReloadSkills: true})),
 			specific("SessionStart", `"additionalContext":"c","initialUserMessage":"m","sessionTitle":"t","watchPaths":["p"],"reloadSkills":true`)},
-		{OnSessionEnd(answering[SessionEndInput](t, HookOutput{})), OnSessionEnd(answering[SessionEndInput](t, ended)), stopped},
+		{OnSessionEnd(answering[protocol.SessionEndInput](t, HookOutput{})), OnSessionEnd(answering[protocol.SessionEndInput](t, ended)), stopped},
 		{OnStop(answering[StopInput](t, FeedbackOutput{})), OnStop(answering[StopInput](t, feedback)), withFeedback("Stop")},
-		{OnStopFailure(answering[StopFailureInput](t, HookOutput{})), OnStopFailure(answering[StopFailureInput](t, ended)), stopped},
-		{OnSubagentStart(answering[SubagentStartInput](t, ContextOutput{})), OnSubagentStart(answering[SubagentStartInput](t, contextOutput)), withContext("SubagentStart")},
-		{OnSubagentStop(answering[SubagentStopInput](t, FeedbackOutput{})), OnSubagentStop(answering[SubagentStopInput](t, feedback)), withFeedback("SubagentStop")},
-		{OnPreCompact(answering[PreCompactInput](t, BlockOutput{})), OnPreCompact(answering[PreCompactInput](t, blocked)), decided},
-		{OnPostCompact(answering[PostCompactInput](t, HookOutput{})), OnPostCompact(answering[PostCompactInput](t, ended)), stopped},
-		{OnPreModelSwitch(answering[PreModelSwitchInput](t, PreModelSwitchOutput{})),
-			OnPreModelSwitch(answering[PreModelSwitchInput](t, PreModelSwitchOutput{PermissionDecision: HookDeny, PermissionDecisionReason: "r"})),
+		{OnStopFailure(answering[protocol.StopFailureInput](t, HookOutput{})), OnStopFailure(answering[protocol.StopFailureInput](t, ended)), stopped},
+		{OnSubagentStart(answering[protocol.SubagentStartInput](t, ContextOutput{})), OnSubagentStart(answering[protocol.SubagentStartInput](t, contextOutput)), withContext("SubagentStart")},
+		{OnSubagentStop(answering[protocol.SubagentStopInput](t, FeedbackOutput{})), OnSubagentStop(answering[protocol.SubagentStopInput](t, feedback)), withFeedback("SubagentStop")},
+		{OnPreCompact(answering[protocol.PreCompactInput](t, BlockOutput{})), OnPreCompact(answering[protocol.PreCompactInput](t, blocked)), decided},
+		{OnPostCompact(answering[protocol.PostCompactInput](t, HookOutput{})), OnPostCompact(answering[protocol.PostCompactInput](t, ended)), stopped},
+		{OnPreModelSwitch(answering[protocol.PreModelSwitchInput](t, PreModelSwitchOutput{})),
+			OnPreModelSwitch(answering[protocol.PreModelSwitchInput](t, PreModelSwitchOutput{PermissionDecision: HookDeny, PermissionDecisionReason: "r"})),
 			specific("PreModelSwitch", `"permissionDecision":"deny","permissionDecisionReason":"r"`)},
-		{OnPostModelSwitch(answering[PostModelSwitchInput](t, ContextOutput{})), OnPostModelSwitch(answering[PostModelSwitchInput](t, contextOutput)), withContext("PostModelSwitch")},
-		{OnNotification(answering[NotificationInput](t, ContextOutput{})), OnNotification(answering[NotificationInput](t, contextOutput)), withContext("Notification")},
-		{OnSetup(answering[SetupInput](t, ContextOutput{})), OnSetup(answering[SetupInput](t, contextOutput)), withContext("Setup")},
-		{OnTeammateIdle(answering[TeammateIdleInput](t, BlockOutput{})), OnTeammateIdle(answering[TeammateIdleInput](t, blocked)), decided},
-		{OnTaskCreated(answering[TaskCreatedInput](t, BlockOutput{})), OnTaskCreated(answering[TaskCreatedInput](t, blocked)), decided},
-		{OnTaskCompleted(answering[TaskCompletedInput](t, BlockOutput{})), OnTaskCompleted(answering[TaskCompletedInput](t, blocked)), decided},
-		{OnElicitation(answering[ElicitationInput](t, ElicitationOutput{})),
-			OnElicitation(answering[ElicitationInput](t, ElicitationOutput{Action: "accept", Content: json.RawMessage(`{}`)})),
+		{OnPostModelSwitch(answering[protocol.PostModelSwitchInput](t, ContextOutput{})), OnPostModelSwitch(answering[protocol.PostModelSwitchInput](t, contextOutput)), withContext("PostModelSwitch")},
+		{OnNotification(answering[protocol.NotificationInput](t, ContextOutput{})), OnNotification(answering[protocol.NotificationInput](t, contextOutput)), withContext("Notification")},
+		{OnSetup(answering[protocol.SetupInput](t, ContextOutput{})), OnSetup(answering[protocol.SetupInput](t, contextOutput)), withContext("Setup")},
+		{OnTeammateIdle(answering[protocol.TeammateIdleInput](t, BlockOutput{})), OnTeammateIdle(answering[protocol.TeammateIdleInput](t, blocked)), decided},
+		{OnTaskCreated(answering[protocol.TaskCreatedInput](t, BlockOutput{})), OnTaskCreated(answering[protocol.TaskCreatedInput](t, blocked)), decided},
+		{OnTaskCompleted(answering[protocol.TaskCompletedInput](t, BlockOutput{})), OnTaskCompleted(answering[protocol.TaskCompletedInput](t, blocked)), decided},
+		{OnElicitation(answering[protocol.ElicitationInput](t, ElicitationOutput{})),
+			OnElicitation(answering[protocol.ElicitationInput](t, ElicitationOutput{Action: "accept", Content: json.RawMessage(`{}`)})),
 			specific("Elicitation", `"action":"accept","content":{}`)},
-		{OnElicitationResult(answering[ElicitationResultInput](t, ElicitationOutput{})),
-			OnElicitationResult(answering[ElicitationResultInput](t, ElicitationOutput{Action: "decline"})), `"decision":"block",` + specific("ElicitationResult", `"action":"decline"`)},
-		{OnConfigChange(answering[ConfigChangeInput](t, BlockOutput{})), OnConfigChange(answering[ConfigChangeInput](t, blocked)), decided},
-		{OnWorktreeCreate(answering[WorktreeCreateInput](t, WorktreeCreateOutput{})),
-			OnWorktreeCreate(answering[WorktreeCreateInput](t, WorktreeCreateOutput{WorktreePath: "p"})), specific("WorktreeCreate", `"worktreePath":"p"`)},
-		{OnWorktreeRemove(answering[WorktreeRemoveInput](t, HookOutput{})), OnWorktreeRemove(answering[WorktreeRemoveInput](t, ended)), stopped},
-		{OnInstructionsLoaded(answering[InstructionsLoadedInput](t, HookOutput{})), OnInstructionsLoaded(answering[InstructionsLoadedInput](t, ended)), stopped},
-		{OnCwdChanged(answering[CwdChangedInput](t, WatchPathsOutput{})),
-			OnCwdChanged(answering[CwdChangedInput](t, WatchPathsOutput{WatchPaths: []string{"p"}})), specific("CwdChanged", `"watchPaths":["p"]`)},
-		{OnFileChanged(answering[FileChangedInput](t, WatchPathsOutput{})),
-			OnFileChanged(answering[FileChangedInput](t, WatchPathsOutput{WatchPaths: []string{"p"}})), specific("FileChanged", `"watchPaths":["p"]`)},
-		{OnDirectoryAdded(answering[DirectoryAddedInput](t, HookOutput{})), OnDirectoryAdded(answering[DirectoryAddedInput](t, ended)), stopped},
-		{OnMessageDisplay(answering[MessageDisplayInput](t, MessageDisplayOutput{})),
-			OnMessageDisplay(answering[MessageDisplayInput](t, MessageDisplayOutput{DisplayContent: "d"})), specific("MessageDisplay", `"displayContent":"d"`)},
+		{OnElicitationResult(answering[protocol.ElicitationResultInput](t, ElicitationOutput{})),
+			OnElicitationResult(answering[protocol.ElicitationResultInput](t, ElicitationOutput{Action: "decline"})), `"decision":"block",` + specific("ElicitationResult", `"action":"decline"`)},
+		{OnConfigChange(answering[protocol.ConfigChangeInput](t, BlockOutput{})), OnConfigChange(answering[protocol.ConfigChangeInput](t, blocked)), decided},
+		{OnWorktreeCreate(answering[protocol.WorktreeCreateInput](t, WorktreeCreateOutput{})),
+			OnWorktreeCreate(answering[protocol.WorktreeCreateInput](t, WorktreeCreateOutput{WorktreePath: "p"})), specific("WorktreeCreate", `"worktreePath":"p"`)},
+		{OnWorktreeRemove(answering[protocol.WorktreeRemoveInput](t, HookOutput{})), OnWorktreeRemove(answering[protocol.WorktreeRemoveInput](t, ended)), stopped},
+		{OnInstructionsLoaded(answering[protocol.InstructionsLoadedInput](t, HookOutput{})), OnInstructionsLoaded(answering[protocol.InstructionsLoadedInput](t, ended)), stopped},
+		{OnCwdChanged(answering[protocol.CwdChangedInput](t, WatchPathsOutput{})),
+			OnCwdChanged(answering[protocol.CwdChangedInput](t, WatchPathsOutput{WatchPaths: []string{"p"}})), specific("CwdChanged", `"watchPaths":["p"]`)},
+		{OnFileChanged(answering[protocol.FileChangedInput](t, WatchPathsOutput{})),
+			OnFileChanged(answering[protocol.FileChangedInput](t, WatchPathsOutput{WatchPaths: []string{"p"}})), specific("FileChanged", `"watchPaths":["p"]`)},
+		{OnDirectoryAdded(answering[protocol.DirectoryAddedInput](t, HookOutput{})), OnDirectoryAdded(answering[protocol.DirectoryAddedInput](t, ended)), stopped},
+		{OnMessageDisplay(answering[protocol.MessageDisplayInput](t, MessageDisplayOutput{})),
+			OnMessageDisplay(answering[protocol.MessageDisplayInput](t, MessageDisplayOutput{DisplayContent: "d"})), specific("MessageDisplay", `"displayContent":"d"`)},
 	}
 }
 
 func TestHookOfEachEvent(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "claude/function/HOOK_EVENTS")
-	var events []HookEvent
+	var events []protocol.HookEvent
 	for _, h := range eventHooks(t) {
 		events = append(events, h.zero.event)
 		t.Run(string(h.zero.event), func(t *testing.T) {
@@ -140,15 +141,15 @@ func TestWhatEveryHookCanSay(t *testing.T) {
 		Async: true, AsyncTimeout: 1500 * time.Millisecond,
 	}
 	assert.JSONEq(t, `{"async":true,"asyncTimeout":1500,"continue":false,"stopReason":"s","suppressOutput":true,"systemMessage":"m","terminalSequence":"q"}`,
-		fired(t, OnSessionEnd(answering[SessionEndInput](t, HookOutput{HookCommon: common}))))
+		fired(t, OnSessionEnd(answering[protocol.SessionEndInput](t, HookOutput{HookCommon: common}))))
 }
 
 func TestHookFailures(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	h := OnStop(func(context.Context, *StopInput) (FeedbackOutput, error) { return FeedbackOutput{}, broken })
-	_, err := h.run(t.Context(), &HookCall{Input: json.RawMessage(`{}`)})
+	_, err := h.run(t.Context(), &session.HookCall{Input: json.RawMessage(`{}`)})
 	require.ErrorIs(t, err, broken)
-	_, err = h.run(t.Context(), &HookCall{Input: json.RawMessage(`[]`)})
+	_, err = h.run(t.Context(), &session.HookCall{Input: json.RawMessage(`[]`)})
 	require.ErrorContains(t, err, "input of hook Stop")
 }

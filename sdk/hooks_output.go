@@ -15,7 +15,7 @@ const (
 
 // HookPermission is the verdict of a gate hook. HookAsk sends the call on to
 // CanUseTool; HookDefer ends the turn with the call in the result's
-// DeferredToolUse.
+// DeferredToolUse. It is [protocol.HookPermission].
 type HookPermission = protocol.HookPermission
 
 // The verdicts.
@@ -201,13 +201,13 @@ type MessageDisplayOutput struct {
 	HookCommon
 }
 
-func (o HookOutput) wire(HookEvent) protocol.HookJSONOutput { return o.json(nil) }
+func (o HookOutput) wire(protocol.HookEvent) protocol.HookJSONOutput { return o.json(nil) }
 
-func (o BlockOutput) wire(HookEvent) protocol.HookJSONOutput {
+func (o BlockOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
 	return o.decided(o.Decision, o.Reason, nil)
 }
 
-func (o PreToolUseOutput) wire(HookEvent) protocol.HookJSONOutput {
+func (o PreToolUseOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
 	s := &protocol.PreToolUseOutput{
 		PermissionDecision: o.PermissionDecision, PermissionDecisionReason: o.PermissionDecisionReason,
 		UpdatedInput: o.UpdatedInput, AdditionalContext: o.AdditionalContext,
@@ -218,7 +218,7 @@ func (o PreToolUseOutput) wire(HookEvent) protocol.HookJSONOutput {
 	return o.json(s)
 }
 
-func (o PostToolUseOutput) wire(HookEvent) protocol.HookJSONOutput {
+func (o PostToolUseOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
 	s := &protocol.PostToolUseOutput{
 		AdditionalContext: o.AdditionalContext, ClassifierContext: o.ClassifierContext,
 		UpdatedToolOutput: o.UpdatedToolOutput, UpdatedMCPToolOutput: o.UpdatedMCPToolOutput,
@@ -229,23 +229,23 @@ func (o PostToolUseOutput) wire(HookEvent) protocol.HookJSONOutput {
 	return o.decided(o.Decision, o.Reason, s)
 }
 
-func (o ContextOutput) wire(event HookEvent) protocol.HookJSONOutput {
+func (o ContextOutput) wire(event protocol.HookEvent) protocol.HookJSONOutput {
 	return o.json(told(event, o.AdditionalContext))
 }
 
-func (o FeedbackOutput) wire(event HookEvent) protocol.HookJSONOutput {
+func (o FeedbackOutput) wire(event protocol.HookEvent) protocol.HookJSONOutput {
 	return o.decided(o.Decision, o.Reason, told(event, o.AdditionalContext))
 }
 
 // told is the part of an output that tells the model something.
-func told(event HookEvent, text string) protocol.HookSpecificOutput {
+func told(event protocol.HookEvent, text string) protocol.HookSpecificOutput {
 	if text == "" {
 		return nil
 	}
 	return &protocol.ContextOutput{Name: event, AdditionalContext: text}
 }
 
-func (o UserPromptSubmitOutput) wire(HookEvent) protocol.HookJSONOutput {
+func (o UserPromptSubmitOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
 	s := protocol.UserPromptSubmitOutput{
 		AdditionalContext: o.AdditionalContext, SessionTitle: o.SessionTitle, SuppressOriginalPrompt: o.SuppressOriginalPrompt,
 	}
@@ -255,7 +255,7 @@ func (o UserPromptSubmitOutput) wire(HookEvent) protocol.HookJSONOutput {
 	return o.decided(o.Decision, o.Reason, &s)
 }
 
-func (o UserPromptExpansionOutput) wire(HookEvent) protocol.HookJSONOutput {
+func (o UserPromptExpansionOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
 	s := protocol.UserPromptExpansionOutput{AdditionalContext: o.AdditionalContext, SuppressOriginalPrompt: o.SuppressOriginalPrompt}
 	if s == (protocol.UserPromptExpansionOutput{}) {
 		return o.decided(o.Decision, o.Reason, nil)
@@ -263,7 +263,7 @@ func (o UserPromptExpansionOutput) wire(HookEvent) protocol.HookJSONOutput {
 	return o.decided(o.Decision, o.Reason, &s)
 }
 
-func (o SessionStartOutput) wire(HookEvent) protocol.HookJSONOutput {
+func (o SessionStartOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
 	s := &protocol.SessionStartOutput{
 		AdditionalContext: o.AdditionalContext, InitialUserMessage: o.InitialUserMessage,
 		SessionTitle: o.SessionTitle, WatchPaths: o.WatchPaths, ReloadSkills: o.ReloadSkills,
@@ -274,7 +274,7 @@ func (o SessionStartOutput) wire(HookEvent) protocol.HookJSONOutput {
 	return o.json(s)
 }
 
-func (o PreModelSwitchOutput) wire(HookEvent) protocol.HookJSONOutput {
+func (o PreModelSwitchOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
 	s := protocol.PreModelSwitchOutput{PermissionDecision: o.PermissionDecision, PermissionDecisionReason: o.PermissionDecisionReason}
 	if s == (protocol.PreModelSwitchOutput{}) {
 		return o.json(nil)
@@ -282,21 +282,21 @@ func (o PreModelSwitchOutput) wire(HookEvent) protocol.HookJSONOutput {
 	return o.json(&s)
 }
 
-func (o PermissionRequestOutput) wire(HookEvent) protocol.HookJSONOutput {
+func (o PermissionRequestOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
 	if o.Decision == nil {
 		return o.json(nil)
 	}
 	return o.json(&protocol.PermissionRequestOutput{Decision: *o.Decision})
 }
 
-func (o PermissionDeniedOutput) wire(HookEvent) protocol.HookJSONOutput {
+func (o PermissionDeniedOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
 	if !o.Retry {
 		return o.json(nil)
 	}
 	return o.json(&protocol.PermissionDeniedOutput{Retry: true})
 }
 
-func (o ElicitationOutput) wire(event HookEvent) protocol.HookJSONOutput {
+func (o ElicitationOutput) wire(event protocol.HookEvent) protocol.HookJSONOutput {
 	if o.Action == "" && o.Content == nil {
 		return o.json(nil)
 	}
@@ -307,21 +307,21 @@ func (o ElicitationOutput) wire(event HookEvent) protocol.HookJSONOutput {
 	return o.decided(decision, "", &protocol.ElicitationOutput{Name: event, Action: o.Action, Content: o.Content})
 }
 
-func (o WatchPathsOutput) wire(event HookEvent) protocol.HookJSONOutput {
+func (o WatchPathsOutput) wire(event protocol.HookEvent) protocol.HookJSONOutput {
 	if o.WatchPaths == nil {
 		return o.json(nil)
 	}
 	return o.json(&protocol.WatchPathsOutput{Name: event, WatchPaths: o.WatchPaths})
 }
 
-func (o WorktreeCreateOutput) wire(HookEvent) protocol.HookJSONOutput {
+func (o WorktreeCreateOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
 	if o.WorktreePath == "" {
 		return o.json(nil)
 	}
 	return o.json(&protocol.WorktreeCreateOutput{WorktreePath: o.WorktreePath})
 }
 
-func (o MessageDisplayOutput) wire(HookEvent) protocol.HookJSONOutput {
+func (o MessageDisplayOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
 	if o.DisplayContent == "" {
 		return o.json(nil)
 	}

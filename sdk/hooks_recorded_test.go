@@ -23,8 +23,10 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/internal/parity"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // recordedLine is a line of a recording of a vendor's SDK.
@@ -350,8 +352,8 @@ func plain(v any) any {
 }
 
 // saysJSON is a hook that answers with given JSON.
-func saysJSON(event sdk.HookEvent, answer string) sdk.Hook {
-	return sdk.OnEvent(string(event), func(context.Context, *sdk.HookCall) (json.RawMessage, error) {
+func saysJSON(event protocol.HookEvent, answer string) sdk.Hook {
+	return sdk.OnEvent(string(event), func(context.Context, *session.HookCall) (json.RawMessage, error) {
 		if answer == "" {
 			return nil, nil
 		}
@@ -361,12 +363,12 @@ func saysJSON(event sdk.HookEvent, answer string) sdk.Hook {
 
 var errTold = errors.New("an error")
 
-func failing(event sdk.HookEvent) sdk.Hook {
-	return sdk.OnEvent(string(event), func(context.Context, *sdk.HookCall) (json.RawMessage, error) { return nil, errTold })
+func failing(event protocol.HookEvent) sdk.Hook {
+	return sdk.OnEvent(string(event), func(context.Context, *session.HookCall) (json.RawMessage, error) { return nil, errTold })
 }
 
-func waiting(ex kernel.Executor, event sdk.HookEvent, o ...sdk.HookOption) sdk.Hook {
-	return sdk.OnEvent(string(event), func(ctx context.Context, _ *sdk.HookCall) (json.RawMessage, error) {
+func waiting(ex kernel.Executor, event protocol.HookEvent, o ...sdk.HookOption) sdk.Hook {
+	return sdk.OnEvent(string(event), func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
 		return nil, ex.Await(ctx, make(chan struct{}))
 	}, o...)
 }
@@ -383,15 +385,15 @@ func claudeHooks(_ *testing.T, ex kernel.Executor) comparison {
 			sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 				return sdk.PreToolUseOutput{HookCommon: sdk.HookCommon{Async: true, AsyncTimeout: 500 * time.Millisecond}}, nil
 			}, sdk.Match("Bash"), sdk.Timeout(time.Second)),
-			failing(sdk.HookPostToolUse), saysJSON(sdk.HookUserPromptSubmit, ""), saysJSON(sdk.HookSessionStart, "null"),
-			waiting(ex, sdk.HookPreCompact, sdk.Timeout(time.Second)),
-			sdk.OnEvent("Stop", func(ctx context.Context, c *sdk.HookCall) (json.RawMessage, error) {
+			failing(protocol.HookPostToolUse), saysJSON(protocol.HookUserPromptSubmit, ""), saysJSON(protocol.HookSessionStart, "null"),
+			waiting(ex, protocol.HookPreCompact, sdk.Timeout(time.Second)),
+			sdk.OnEvent("Stop", func(ctx context.Context, c *session.HookCall) (json.RawMessage, error) {
 				if bytes.Contains(c.Input, []byte(`"slow"`)) {
 					return nil, ex.Await(ctx, make(chan struct{}))
 				}
 				return json.RawMessage(`{"decision":"block","reason":"again"}`), nil
 			}),
-			saysJSON(sdk.HookNotification, `"a string"`),
+			saysJSON(protocol.HookNotification, `"a string"`),
 		}},
 		except: map[string]differs{
 			"cli-req-3": {"error: the callback failed", "the error's text is for the operator, not for the agent"},
@@ -419,13 +421,13 @@ func claudePermissions(_ *testing.T, ex kernel.Executor) comparison {
 			case "AllowUpdated":
 				return sdk.AllowInput(json.RawMessage(`{"b":2}`)), nil
 			case "AllowPerms":
-				return sdk.PermissionResult{Behavior: sdk.BehaviorAllow, UpdatedInput: r.Input, UpdatedPermissions: r.Suggestions()}, nil
+				return sdk.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: r.Input, UpdatedPermissions: r.Suggestions()}, nil
 			case "Deny":
 				return sdk.Deny("no"), nil
 			case "DenyInterrupt":
-				return sdk.PermissionResult{Behavior: sdk.BehaviorDeny, Message: "stop", Interrupt: true}, nil
+				return sdk.PermissionResult{Behavior: protocol.BehaviorDeny, Message: "stop", Interrupt: true}, nil
 			case "Classified":
-				return sdk.PermissionResult{Behavior: sdk.BehaviorDeny, Message: "x", DecisionClassification: sdk.UserReject}, nil
+				return sdk.PermissionResult{Behavior: protocol.BehaviorDeny, Message: "x", DecisionClassification: protocol.UserReject}, nil
 			case "Throw":
 				return sdk.PermissionResult{}, errTold
 			case "BadShape":
@@ -501,7 +503,7 @@ func qoderHooks(_ *testing.T, ex kernel.Executor) comparison {
 			sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 				return sdk.PreToolUseOutput{HookCommon: sdk.HookCommon{Async: true, AsyncTimeout: 500 * time.Millisecond}}, nil
 			}, sdk.Match("Bash"), sdk.Timeout(time.Second)),
-			failing(sdk.HookStop), saysJSON(sdk.HookPostToolUse, ""), waiting(ex, sdk.HookSessionEnd, sdk.Timeout(300*time.Millisecond)),
+			failing(protocol.HookStop), saysJSON(protocol.HookPostToolUse, ""), waiting(ex, protocol.HookSessionEnd, sdk.Timeout(300*time.Millisecond)),
 		}},
 		except: map[string]differs{
 			"cli-3": {"error: the callback failed", "the error's text is for the operator, not for the agent"},
@@ -528,7 +530,7 @@ func qoderPermissions(_ *testing.T, ex kernel.Executor) comparison {
 			case "allow_perms":
 				return sdk.AllowAlways(r), nil
 			case "type_disc":
-				return sdk.PermissionResult{Behavior: sdk.BehaviorAllow, UpdatedPermissions: r.Suggestions()}, nil
+				return sdk.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedPermissions: r.Suggestions()}, nil
 			case "deny":
 				return sdk.Deny("no"), nil
 			case "deny_interrupt":
@@ -540,7 +542,7 @@ func qoderPermissions(_ *testing.T, ex kernel.Executor) comparison {
 			case "bogus":
 				return sdk.PermissionResult{Behavior: "maybe"}, nil
 			case "allow_scope":
-				return sdk.PermissionResult{Behavior: sdk.BehaviorAllow, PermissionScope: "session"}, nil
+				return sdk.PermissionResult{Behavior: protocol.BehaviorAllow, PermissionScope: "session"}, nil
 			case "hang", "cancelme", "cancelme2":
 				return sdk.PermissionResult{}, ex.Await(ctx, make(chan struct{}))
 			}

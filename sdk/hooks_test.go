@@ -12,7 +12,9 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestBadPatternsAreFoundBeforeAnythingStarts(t *testing.T) {
@@ -79,7 +81,7 @@ func TestGatesWhoseOutputIsNone(t *testing.T) {
 		return sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) { return out, nil })
 	}
 	raw := func(out string) sdk.Hook {
-		return sdk.OnEvent("PreToolUse", func(context.Context, *sdk.HookCall) (json.RawMessage, error) { return json.RawMessage(out), nil })
+		return sdk.OnEvent("PreToolUse", func(context.Context, *session.HookCall) (json.RawMessage, error) { return json.RawMessage(out), nil })
 	}
 	for name, hook := range map[string]sdk.Hook{
 		"decision":     typed(sdk.PreToolUseOutput{PermissionDecision: "Deny"}),
@@ -116,7 +118,7 @@ func TestGatesWhoseOutputIsNone(t *testing.T) {
 // A rule that a hook grants is kept as one that CanUseTool grants is.
 func TestAHookGrantsARule(t *testing.T) {
 	t.Parallel()
-	out := sdk.AllowAlways(&sdk.ToolPermissionRequest{PermissionSuggestions: []sdk.PermissionUpdate{{Type: sdk.SetMode, Mode: sdk.ModeAcceptEdits}}})
+	out := sdk.AllowAlways(&sdk.ToolPermissionRequest{PermissionSuggestions: []protocol.PermissionUpdate{{Type: protocol.SetMode, Mode: sdk.ModeAcceptEdits}}})
 	wire, err := json.Marshal(out)
 	require.NoError(t, err)
 	assert.Contains(t, string(wire), `"destination":"session"`)
@@ -130,9 +132,11 @@ func TestWarningsOfHooks(t *testing.T) {
 		o := w.options()
 		o.Policy = &sdk.Policy{} // its hook takes no place from theirs
 		o.Hooks = []sdk.Hook{
-			sdk.OnSetup(func(context.Context, *sdk.SetupInput) (sdk.ContextOutput, error) { return sdk.ContextOutput{}, nil }),
-			sdk.OnSessionEnd(func(context.Context, *sdk.SessionEndInput) (sdk.HookOutput, error) { return sdk.HookOutput{}, nil }),
-			sdk.OnSessionStart(func(context.Context, *sdk.SessionStartInput) (sdk.SessionStartOutput, error) {
+			sdk.OnSetup(func(context.Context, *protocol.SetupInput) (sdk.ContextOutput, error) {
+				return sdk.ContextOutput{}, nil
+			}),
+			sdk.OnSessionEnd(func(context.Context, *protocol.SessionEndInput) (sdk.HookOutput, error) { return sdk.HookOutput{}, nil }),
+			sdk.OnSessionStart(func(context.Context, *protocol.SessionStartInput) (sdk.SessionStartOutput, error) {
 				return sdk.SessionStartOutput{}, nil
 			}),
 			sdk.OnStop(func(context.Context, *sdk.StopInput) (sdk.FeedbackOutput, error) { return sdk.FeedbackOutput{}, nil }),

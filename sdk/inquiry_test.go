@@ -13,7 +13,9 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/parity"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // inquire lets an agent ask one thing and returns what it was answered, with
@@ -53,36 +55,36 @@ func TestWhatTheAgentAsksBesides(t *testing.T) {
 		"callbackId": "skill_evolution_should_review_0", "input": map[string]any{}}}
 	files := &scripted.Request{Subtype: "resolve_session_artifacts", Fields: map[string]any{"local_session_id": "a", "cwd": "/"}}
 
-	answer := func(r sdk.ElicitationResult, err error) sdk.ElicitationHandler {
-		return func(_ context.Context, q *sdk.ElicitationRequest) (sdk.ElicitationResult, error) {
+	answer := func(r protocol.ElicitationResult, err error) session.ElicitationHandler {
+		return func(_ context.Context, q *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
 			if q.Message != "who?" && q.Mode != "url" {
 				return r, errOdd
 			}
 			return r, err
 		}
 	}
-	show := func(r sdk.UserDialogResult, err error) sdk.UserDialogHandler {
-		return func(_ context.Context, q *sdk.UserDialogRequest) (sdk.UserDialogResult, error) {
+	show := func(r protocol.UserDialogResult, err error) session.UserDialogHandler {
+		return func(_ context.Context, q *protocol.UserDialogRequest) (protocol.UserDialogResult, error) {
 			if q.DialogKind != "pick" || string(q.Payload) != `{"p":1}` {
 				return r, errOdd
 			}
 			return r, err
 		}
 	}
-	fetch := func(token sdk.Token, err error) sdk.FetchJobToken {
-		return func(_ context.Context, r *sdk.JobTokenRequest) (sdk.Token, error) {
+	fetch := func(token session.Token, err error) session.FetchJobToken {
+		return func(_ context.Context, r *protocol.FetchJobTokenRequest) (session.Token, error) {
 			if r.Reason != "initial" {
 				return token, errOdd
 			}
 			return token, err
 		}
 	}
-	gate := func(d sdk.TurnDecision, err error) sdk.TurnGate {
-		return func(context.Context, *sdk.TurnInfo) (sdk.TurnDecision, error) { return d, err }
+	gate := func(d protocol.ShouldRunReply, err error) session.TurnGate {
+		return func(context.Context, *protocol.TurnInfo) (protocol.ShouldRunReply, error) { return d, err }
 	}
-	yes := sdk.ElicitationResult{Action: sdk.ElicitAccept, Content: json.RawMessage(`{"x":1}`)}
-	no := sdk.ElicitationResult{Action: sdk.ElicitDecline, Content: json.RawMessage(`{"x":1}`)}
-	picked := sdk.UserDialogResult{Behavior: sdk.DialogCompleted, Result: json.RawMessage(`{"choice":1}`)}
+	yes := protocol.ElicitationResult{Action: protocol.ElicitAccept, Content: json.RawMessage(`{"x":1}`)}
+	no := protocol.ElicitationResult{Action: protocol.ElicitDecline, Content: json.RawMessage(`{"x":1}`)}
+	picked := protocol.UserDialogResult{Behavior: protocol.DialogCompleted, Result: json.RawMessage(`{"choice":1}`)}
 	kinds := []string{"pick"}
 	until := time.UnixMilli(1_900_000_000_000)
 
@@ -106,49 +108,49 @@ func TestWhatTheAgentAsksBesides(t *testing.T) {
 	}{
 		"a form":                          {agent.Claude, elicit, sdk.Options{OnElicitation: answer(yes, nil)}, `{"action":"accept","content":{"x":1}}`, ""},
 		"a form on Qoder":                 {agent.Qoder, elicit, sdk.Options{OnElicitation: answer(yes, nil)}, `{"action":"accept","content":{"x":1}}`, ""},
-		"a page":                          {agent.Claude, url, sdk.Options{OnElicitation: answer(sdk.ElicitationResult{Action: sdk.ElicitAccept}, nil)}, `{"action":"accept"}`, ""},
+		"a page":                          {agent.Claude, url, sdk.Options{OnElicitation: answer(protocol.ElicitationResult{Action: protocol.ElicitAccept}, nil)}, `{"action":"accept"}`, ""},
 		"the older form":                  {agent.Qoder, older, sdk.Options{OnElicitation: answer(yes, nil)}, `{"action":"accept","content":{"x":1}}`, ""},
 		"declined, and nothing disclosed": {agent.Claude, elicit, sdk.Options{OnElicitation: answer(no, nil)}, `{"action":"decline"}`, ""},
-		"zero answer":                     {agent.Claude, elicit, sdk.Options{OnElicitation: answer(sdk.ElicitationResult{}, nil)}, `{"action":"decline"}`, ""},
+		"zero answer":                     {agent.Claude, elicit, sdk.Options{OnElicitation: answer(protocol.ElicitationResult{}, nil)}, `{"action":"decline"}`, ""},
 		"nobody to elicit from":           {agent.Claude, elicit, sdk.Options{}, `{"action":"decline"}`, ""},
 		"nobody to elicit from, Qoder":    {agent.Qoder, elicit, sdk.Options{}, `{"action":"cancel"}`, ""},
 		// The vendors send the error's text; ours goes to events.
 		"elicitation fails":  {agent.Claude, elicit, sdk.Options{OnElicitation: answer(yes, errOdd)}, `{"action":"decline"}`, "odd"},
-		"elicitation panics": {agent.Qoder, elicit, sdk.Options{OnElicitation: func(context.Context, *sdk.ElicitationRequest) (sdk.ElicitationResult, error) { panic(errOdd) }}, `{"action":"cancel"}`, "odd"},
-		"no object":          {agent.Claude, elicit, sdk.Options{OnElicitation: answer(sdk.ElicitationResult{Action: sdk.ElicitAccept, Content: json.RawMessage(`[1]`)}, nil)}, `{"action":"decline"}`, "not a JSON object"},
-		"no such action":     {agent.Claude, elicit, sdk.Options{OnElicitation: answer(sdk.ElicitationResult{Action: "maybe"}, nil)}, `{"action":"decline"}`, `Action is "maybe"`},
+		"elicitation panics": {agent.Qoder, elicit, sdk.Options{OnElicitation: func(context.Context, *protocol.ElicitationRequest) (protocol.ElicitationResult, error) { panic(errOdd) }}, `{"action":"cancel"}`, "odd"},
+		"no object":          {agent.Claude, elicit, sdk.Options{OnElicitation: answer(protocol.ElicitationResult{Action: protocol.ElicitAccept, Content: json.RawMessage(`[1]`)}, nil)}, `{"action":"decline"}`, "not a JSON object"},
+		"no such action":     {agent.Claude, elicit, sdk.Options{OnElicitation: answer(protocol.ElicitationResult{Action: "maybe"}, nil)}, `{"action":"decline"}`, `Action is "maybe"`},
 
 		"a dialog":           {agent.Claude, dialog, sdk.Options{SupportedDialogKinds: kinds, OnUserDialog: show(picked, nil)}, `{"behavior":"completed","result":{"choice":1}}`, ""},
-		"a dialog cancelled": {agent.Claude, dialog, sdk.Options{SupportedDialogKinds: kinds, OnUserDialog: show(sdk.UserDialogResult{}, nil)}, `{"behavior":"cancelled"}`, ""},
+		"a dialog cancelled": {agent.Claude, dialog, sdk.Options{SupportedDialogKinds: kinds, OnUserDialog: show(protocol.UserDialogResult{}, nil)}, `{"behavior":"cancelled"}`, ""},
 		// The vendor's SDK never answers here.
 		"nobody shows dialogs": {agent.Claude, dialog, sdk.Options{}, `{"behavior":"cancelled"}`, ""},
 		"a dialog fails":       {agent.Claude, dialog, sdk.Options{SupportedDialogKinds: kinds, OnUserDialog: show(picked, errOdd)}, `{"behavior":"cancelled"}`, "odd"},
-		"no such behavior":     {agent.Claude, dialog, sdk.Options{SupportedDialogKinds: kinds, OnUserDialog: show(sdk.UserDialogResult{Behavior: "x"}, nil)}, `{"behavior":"cancelled"}`, `Behavior is "x"`},
+		"no such behavior":     {agent.Claude, dialog, sdk.Options{SupportedDialogKinds: kinds, OnUserDialog: show(protocol.UserDialogResult{Behavior: "x"}, nil)}, `{"behavior":"cancelled"}`, `Behavior is "x"`},
 
-		"a job token": {agent.Qoder, job, sdk.Options{Auth: sdk.JobTokens(), FetchJobToken: fetch(sdk.Token{Value: "JT", ExpiresAt: until}, nil)},
+		"a job token": {agent.Qoder, job, sdk.Options{Auth: sdk.JobTokens(), FetchJobToken: fetch(session.Token{Value: "JT", ExpiresAt: until}, nil)},
 			`{"token":"JT","expires_at":1900000000000}`, ""},
-		"a job token without an end": {agent.Qoder, job, sdk.Options{Auth: sdk.JobTokens(), FetchJobToken: fetch(sdk.Token{Value: "JT"}, nil)}, `{"token":"JT"}`, ""},
-		"no job token": {agent.Qoder, job, sdk.Options{Auth: sdk.JobTokens(), FetchJobToken: fetch(sdk.Token{}, nil)},
+		"a job token without an end": {agent.Qoder, job, sdk.Options{Auth: sdk.JobTokens(), FetchJobToken: fetch(session.Token{Value: "JT"}, nil)}, `{"token":"JT"}`, ""},
+		"no job token": {agent.Qoder, job, sdk.Options{Auth: sdk.JobTokens(), FetchJobToken: fetch(session.Token{}, nil)},
 			`{"error":"Host did not provide a Job Token"}`, "returned no token"},
-		"a job token's time in seconds": {agent.Qoder, job, sdk.Options{Auth: sdk.JobTokens(), FetchJobToken: fetch(sdk.Token{Value: "JT", ExpiresAt: time.UnixMilli(1_900_000_000)}, nil)},
+		"a job token's time in seconds": {agent.Qoder, job, sdk.Options{Auth: sdk.JobTokens(), FetchJobToken: fetch(session.Token{Value: "JT", ExpiresAt: time.UnixMilli(1_900_000_000)}, nil)},
 			`{"error":"Host did not provide a Job Token"}`, "ExpiresAt"},
-		"a job token fails": {agent.Qoder, job, sdk.Options{Auth: sdk.JobTokens(), FetchJobToken: fetch(sdk.Token{}, errOdd)},
+		"a job token fails": {agent.Qoder, job, sdk.Options{Auth: sdk.JobTokens(), FetchJobToken: fetch(session.Token{}, errOdd)},
 			`{"error":"Host did not provide a Job Token"}`, "odd"},
 		"nobody has job tokens": {agent.Qoder, job, sdk.Options{}, `{"error":"No fetchJobToken callback configured"}`, "configured"},
 		"an account's token": {agent.Qoder, account, sdk.Options{Auth: sdk.ServiceAccountTokens(),
-			FetchServiceAccountToken: func(_ context.Context, r *sdk.ServiceAccountTokenRequest) (sdk.Token, error) {
-				return sdk.Token{Value: "for " + r.RequiredScopes[0]}, nil
+			FetchServiceAccountToken: func(_ context.Context, r *protocol.FetchServiceAccountTokenRequest) (session.Token, error) {
+				return session.Token{Value: "for " + r.RequiredScopes[0]}, nil
 			}}, `{"token":"for chat"}`, ""},
 		"nobody has an account's tokens": {agent.Qoder, account, sdk.Options{}, `{"error":"No fetchServiceAccountToken callback configured"}`, "configured"},
 
-		"a memory": {agent.Qoder, memory, sdk.Options{ShouldGenerateMemory: gate(sdk.TurnDecision{Run: true, Reason: "ok"}, nil)}, `{"run":true,"reason":"ok"}`, ""},
+		"a memory": {agent.Qoder, memory, sdk.Options{ShouldGenerateMemory: gate(protocol.ShouldRunReply{Run: true, Reason: "ok"}, nil)}, `{"run":true,"reason":"ok"}`, ""},
 		// A gate that fails stays shut; the vendor's SDK sends an error.
-		"a memory's gate fails":    {agent.Qoder, memory, sdk.Options{ShouldGenerateMemory: gate(sdk.TurnDecision{Run: true}, errOdd)}, `{"run":false,"reason":"the callback failed"}`, "odd"},
-		"another memory's gate":    {agent.Qoder, otherMemory, sdk.Options{ShouldGenerateMemory: gate(sdk.TurnDecision{Run: true}, nil)}, `{"error":"Unknown memory shouldGenerate callback: nope"}`, "Unknown"},
+		"a memory's gate fails":    {agent.Qoder, memory, sdk.Options{ShouldGenerateMemory: gate(protocol.ShouldRunReply{Run: true}, errOdd)}, `{"run":false,"reason":"the callback failed"}`, "odd"},
+		"another memory's gate":    {agent.Qoder, otherMemory, sdk.Options{ShouldGenerateMemory: gate(protocol.ShouldRunReply{Run: true}, nil)}, `{"error":"Unknown memory shouldGenerate callback: nope"}`, "Unknown"},
 		"nobody gates memories":    {agent.Qoder, memory, sdk.Options{}, `{"error":"Unknown memory shouldGenerate callback: memory_should_generate_0"}`, "Unknown"},
-		"a review":                 {agent.Qoder, skills, sdk.Options{ShouldReviewSkills: gate(sdk.TurnDecision{Run: true}, nil)}, `{"run":true}`, ""},
+		"a review":                 {agent.Qoder, skills, sdk.Options{ShouldReviewSkills: gate(protocol.ShouldRunReply{Run: true}, nil)}, `{"run":true}`, ""},
 		"nobody knows where files": {agent.Qoder, files, sdk.Options{}, `{"error":"No resolveSessionArtifacts callback configured"}`, "configured"},
-		"files": {agent.Qoder, files, sdk.Options{ResolveSessionArtifacts: func(_ context.Context, r *sdk.SessionArtifactsRequest) (json.RawMessage, error) {
+		"files": {agent.Qoder, files, sdk.Options{ResolveSessionArtifacts: func(_ context.Context, r *protocol.ResolveSessionArtifactsRequest) (json.RawMessage, error) {
 			return json.RawMessage(`{"at":"` + r.Cwd + r.LocalSessionID + `"}`), nil
 		}}, `{"at":"/a"}`, ""},
 	} {
@@ -177,8 +179,8 @@ func TestAGateOfATurnThatTakesTooLong(t *testing.T) {
 	in(t, func(w *world) {
 		o := &sdk.Options{
 			Memory: &sdk.Memory{Generation: &sdk.MemoryGeneration{TurnComplete: &sdk.TurnComplete{Timeout: 100 * time.Millisecond}}},
-			ShouldGenerateMemory: func(ctx context.Context, _ *sdk.TurnInfo) (sdk.TurnDecision, error) {
-				return sdk.TurnDecision{Run: true}, w.rt.Executor().Await(ctx, nil)
+			ShouldGenerateMemory: func(ctx context.Context, _ *protocol.TurnInfo) (protocol.ShouldRunReply, error) {
+				return protocol.ShouldRunReply{Run: true}, w.rt.Executor().Await(ctx, nil)
 			},
 		}
 		got, failed := inquire(w, o, agent.Qoder, &scripted.Request{Subtype: "memory_should_generate",
@@ -196,7 +198,7 @@ func TestAcceptElicitation(t *testing.T) {
 	t.Parallel()
 	r, err := sdk.AcceptElicitation(nil)
 	require.NoError(t, err)
-	assert.Equal(t, sdk.ElicitationResult{Action: sdk.ElicitAccept}, r)
+	assert.Equal(t, protocol.ElicitationResult{Action: protocol.ElicitAccept}, r)
 	for _, values := range []any{7, "x", []int{1}, map[string]any(nil), func() {}} {
 		r, err = sdk.AcceptElicitation(values)
 		require.Error(t, err, "%T", values)
@@ -210,13 +212,13 @@ func TestASessionThatWaitsForAForm(t *testing.T) {
 		o := w.options(turn(&scripted.Elicitation{Server: "srv", Message: "who?"}, scripted.Text("${answer}")))
 		waits := make(chan struct{})
 		o.OnEvent = func(r sdk.EventRecord) {
-			if e, ok := r.Event.(sdk.StateChangedEvent); ok && e.To == "awaiting_host" {
+			if e, ok := r.Event.(session.StateChanged); ok && e.To == "awaiting_host" {
 				close(waits)
 			}
 		}
-		o.OnElicitation = func(ctx context.Context, _ *sdk.ElicitationRequest) (sdk.ElicitationResult, error) {
+		o.OnElicitation = func(ctx context.Context, _ *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
 			if err := w.rt.Executor().Await(ctx, waits); err != nil {
-				return sdk.ElicitationResult{}, err
+				return protocol.ElicitationResult{}, err
 			}
 			return sdk.AcceptElicitation(map[string]string{"name": "Ada"})
 		}
@@ -228,7 +230,9 @@ func TestASessionThatWaitsForAForm(t *testing.T) {
 
 func TestTokensThatNobodyProvides(t *testing.T) {
 	t.Parallel()
-	token := func(context.Context, *sdk.JobTokenRequest) (sdk.Token, error) { return sdk.Token{}, nil }
+	token := func(context.Context, *protocol.FetchJobTokenRequest) (session.Token, error) {
+		return session.Token{}, nil
+	}
 	for name, c := range map[string]struct {
 		o    sdk.Options
 		want string

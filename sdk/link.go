@@ -35,7 +35,7 @@ func (l *link) closeServersAtEnd(home *runtime.Runtime) {
 
 // checkSettings refuses settings on the way that would switch off the gates of the
 // session, or skip all permissions of one that was not started for that.
-func (l *link) checkSettings(req HostRequest) error {
+func (l *link) checkSettings(req protocol.HostRequest) error {
 	if _, raw := req.(*protocol.UnknownHostRequest); !raw && req.Subtype() != applyFlagSettings {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -138,7 +139,7 @@ func kinds(messages []sdk.Message) []string {
 // log keeps what a session reports, up to its end.
 type log struct {
 	mu    sync.Mutex
-	all   []sdk.Event
+	all   []session.Event
 	ended chan struct{}
 }
 
@@ -149,7 +150,7 @@ func record(o *sdk.Options) *log {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.all = append(l.all, r.Event)
-		if _, ok := r.Event.(sdk.EndedEvent); ok {
+		if _, ok := r.Event.(session.Ended); ok {
 			close(l.ended)
 		}
 	}
@@ -157,7 +158,7 @@ func record(o *sdk.Options) *log {
 }
 
 // events returns everything once the session has ended.
-func (w *world) events(l *log) []sdk.Event {
+func (w *world) events(l *log) []session.Event {
 	w.Helper()
 	w.await(l.ended)
 	l.mu.Lock()
@@ -166,11 +167,11 @@ func (w *world) events(l *log) []sdk.Event {
 }
 
 // failures are the callbacks that failed.
-func (w *world) failures(l *log) []sdk.CallbackFailedEvent {
+func (w *world) failures(l *log) []session.CallbackFailed {
 	w.Helper()
-	var failed []sdk.CallbackFailedEvent
+	var failed []session.CallbackFailed
 	for _, e := range w.events(l) {
-		if f, ok := e.(sdk.CallbackFailedEvent); ok {
+		if f, ok := e.(session.CallbackFailed); ok {
 			failed = append(failed, f)
 		}
 	}

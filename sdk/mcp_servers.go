@@ -114,7 +114,7 @@ func (s *servers) unwatched() bool {
 // The answer says what was added and removed, and which servers the agent did
 // not take. A name that is given twice, or now belongs to another server of this
 // process, is a [ConfigError]. Servers of this process are Claude's alone.
-func (c *Client) SetMCPServers(ctx context.Context, external map[string]MCPServerSetting, own ...*MCPServer) (*MCPSetServersResponse, error) {
+func (c *Client) SetMCPServers(ctx context.Context, external map[string]protocol.MCPServerConfig, own ...*MCPServer) (*protocol.MCPSetServersResponse, error) {
 	d, err := c.connected()
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (c *Client) SetMCPServers(ctx context.Context, external map[string]MCPServe
 		}
 	}
 	d.closeServersAtEnd(d.home)
-	r, err := ask[MCPSetServersResponse](ctx, c, protocol.MCPSetServersRequest{Servers: settings})
+	r, err := ask[protocol.MCPSetServersResponse](ctx, c, protocol.MCPSetServersRequest{Servers: settings})
 	var drop []string
 	var refused *ControlError
 	switch {
@@ -165,10 +165,10 @@ func (c *Client) SetMCPServers(ctx context.Context, external map[string]MCPServe
 }
 
 // settings is what the agent is told.
-func (s *servers) settings(external map[string]MCPServerSetting, own []*MCPServer) (map[string]MCPServerSetting, error) {
+func (s *servers) settings(external map[string]protocol.MCPServerConfig, own []*MCPServer) (map[string]protocol.MCPServerConfig, error) {
 	settings := maps.Clone(external)
 	if settings == nil {
-		settings = map[string]MCPServerSetting{}
+		settings = map[string]protocol.MCPServerConfig{}
 	}
 	var problems []error
 	bad := func(i int, problem, fix string) {
@@ -186,7 +186,7 @@ func (s *servers) settings(external map[string]MCPServerSetting, own []*MCPServe
 			bad(i, fmt.Sprintf("the session has another server %q, and the agent would keep that one's tools", m.name),
 				"rename it, or first set the servers without the other one")
 		}
-		settings[m.name] = MCPServerSetting{Type: "sdk", Name: m.name}
+		settings[m.name] = protocol.MCPServerConfig{Type: "sdk", Name: m.name}
 	}
 	return settings, errors.Join(problems...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/parity"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -69,7 +70,7 @@ func TestServersThatCannotBeAdded(t *testing.T) {
 		o := w.options()
 		o.SDKMCPServers = []*sdk.MCPServer{one}
 		c := w.connect(o)
-		external := map[string]sdk.MCPServerSetting{"out": {Command: "serve"}}
+		external := map[string]protocol.MCPServerConfig{"out": {Command: "serve"}}
 		_, err := c.SetMCPServers(w.Context(), external, nil, says(w.T, "one", "another"), says(w.T, "out", ""), says(w.T, "new", ""), says(w.T, "new", ""))
 		all := sdk.ConfigErrors(err)
 		if assert.Len(w, all, 4) {

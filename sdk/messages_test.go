@@ -4,12 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,59 +13,22 @@ import (
 	"github.com/agent-troupe/troupe/protocol/tools"
 	"github.com/agent-troupe/troupe/protocol/view"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/supervisor"
 )
 
-// kept are the messages that users never see.
-var kept = map[string]bool{"KeepAliveMessage": true, "TranscriptMirrorMessage": true}
-
-// Every message, block, event and delta of the protocol has its name here, so
-// that a type switch needs no other package.
-func TestMessagesHaveNames(t *testing.T) {
+// The error of a session that failed matches the types of its reasons.
+func TestAFailureMatchesItsReasons(t *testing.T) {
 	t.Parallel()
-	var aliases strings.Builder
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		require.NoError(t, err)
-		aliases.Write(b)
-	}
-	files, err = filepath.Glob("../protocol/*.go")
-	require.NoError(t, err)
-	n := 0
-	for _, f := range files {
-		if strings.HasSuffix(f, "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), f, nil, 0)
-		require.NoError(t, err)
-		for _, decl := range parsed.Decls {
-			d, ok := decl.(*ast.GenDecl)
-			if !ok || d.Tok != token.TYPE {
-				continue
-			}
-			name := d.Specs[0].(*ast.TypeSpec).Name.Name
-			if !ast.IsExported(name) || !strings.HasSuffix(name, "Message") && !strings.HasSuffix(name, "Block") && !strings.HasPrefix(name, "Delta") || kept[name] {
-				continue
-			}
-			n++
-			assert.Contains(t, aliases.String(), " = protocol."+name+"\n", "package sdk has no name for %s", name)
-		}
-	}
-	assert.Greater(t, n, 60)
-}
-
-func TestErrorsHaveNames(t *testing.T) {
-	t.Parallel()
-	crash := &sdk.PanicError{Value: errors.New("boom"), Message: "hook"}
-	failed := fmt.Errorf("session failed: %w", &sdk.SupervisorError{Supervisor: "session", Child: "router", Reason: crash})
-	var p *sdk.PanicError
+	crash := &session.PanicError{Value: errors.New("boom"), Message: "hook"}
+	failed := fmt.Errorf("session failed: %w", &supervisor.Failure{Supervisor: "session", Child: "router", Reason: crash})
+	var p *session.PanicError
 	require.ErrorAs(t, failed, &p)
 	assert.Equal(t, "hook", p.Message)
-	var s *sdk.SupervisorError
+	var s *supervisor.Failure
 	require.ErrorAs(t, failed, &s)
 	assert.Equal(t, "router", s.Child)
-	assert.NotErrorIs(t, failed, sdk.ErrNoRoom)
+	assert.NotErrorIs(t, failed, session.ErrNoRoom)
 }
 
 func allowed(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Options is everything that can be said about a session. The zero value is
@@ -58,26 +59,26 @@ type Options struct {
 	// unique, also among MCPServers.
 	SDKMCPServers []*MCPServer `json:"-"`
 	// ResolveModel chooses the model of each call. Qoder.
-	ResolveModel ResolveModel `json:"-"`
+	ResolveModel session.ResolveModel `json:"-"`
 	// ResolveModelTimeout (resolveModelTimeoutMs) fails the call when ResolveModel has not chosen; negative: never.
 	// Default: 0, which is 500 ms. Host only; for Qoder.
 	ResolveModelTimeout time.Duration `json:"resolveModelTimeout,omitempty"`
 	// OnElicitation answers what MCP servers ask the person. nil: turned down.
-	OnElicitation ElicitationHandler `json:"-"`
+	OnElicitation session.ElicitationHandler `json:"-"`
 	// OnUserDialog shows the dialogs of SupportedDialogKinds, and needs them. Claude.
-	OnUserDialog UserDialogHandler `json:"-"`
+	OnUserDialog session.UserDialogHandler `json:"-"`
 	// FetchJobToken gets the job tokens that Auth promises. Qoder.
-	FetchJobToken FetchJobToken `json:"-"`
+	FetchJobToken session.FetchJobToken `json:"-"`
 	// FetchServiceAccountToken gets the service account's tokens that Auth promises. Qoder.
-	FetchServiceAccountToken FetchServiceAccountToken `json:"-"`
+	FetchServiceAccountToken session.FetchServiceAccountToken `json:"-"`
 	// OnAuthExpired is told, once in a session, that the agent's login is missing or has expired.
 	OnAuthExpired func(reason string) `json:"-"`
 	// ShouldGenerateMemory decides whether a turn is worth a memory: initialize. Qoder.
-	ShouldGenerateMemory TurnGate `json:"-"`
+	ShouldGenerateMemory session.TurnGate `json:"-"`
 	// ShouldReviewSkills decides whether a turn is worth a review of the skills: initialize. Qoder.
-	ShouldReviewSkills TurnGate `json:"-"`
+	ShouldReviewSkills session.TurnGate `json:"-"`
 	// ResolveSessionArtifacts says where the files of a session are: initialize. Qoder.
-	ResolveSessionArtifacts ResolveSessionArtifacts `json:"-"`
+	ResolveSessionArtifacts session.ResolveSessionArtifacts `json:"-"`
 	// OnEvent is told what happens to the session: changes of its state,
 	// callbacks that failed, restarts, warnings. One event at a time and in
 	// order; when it falls behind by more than 1,024 the oldest are lost.
@@ -99,7 +100,7 @@ type Options struct {
 	// Graces are the waits on the way down: for what Qoder writes out before the
 	// end of stdin (10 s), after the end of stdin, after SIGTERM, for the rest of the output, for the sweep. Zero fields: the
 	// backend's own.
-	Graces Graces `json:"-"`
+	Graces session.Graces `json:"-"`
 	// InterruptGrace is how long a running turn may take to stop before a close goes on without it. Default: 0, the
 	// backend's own (Claude 2 s, Qoder 5 s). Host only.
 	InterruptGrace time.Duration `json:"interruptGrace,omitempty"`

@@ -16,7 +16,9 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/parity"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // refused are the options that Connect complains of, in order.
@@ -51,7 +53,7 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 				sdk.OnStop(nil),
 				{},
 			},
-			PermissionTimeout: -1, MaxLine: -1, Graces: sdk.Graces{EOF: -1}, Limits: sdk.Limits{Bytes: -1},
+			PermissionTimeout: -1, MaxLine: -1, Graces: session.Graces{EOF: -1}, Limits: sdk.Limits{Bytes: -1},
 			SDKMCPServers:  []*sdk.MCPServer{nil, {}},
 			SettingsPath:   filepath.Join(t.TempDir(), "none.json"),
 			MaxTurns:       sdk.Some(-1),
@@ -73,7 +75,7 @@ func TestRulesAboutNoTool(t *testing.T) {
 func TestPatternsThatCanBeCompared(t *testing.T) {
 	t.Parallel()
 	hook := func(pattern string) []sdk.Hook {
-		return []sdk.Hook{sdk.OnNotification(func(context.Context, *sdk.NotificationInput) (sdk.ContextOutput, error) {
+		return []sdk.Hook{sdk.OnNotification(func(context.Context, *protocol.NotificationInput) (sdk.ContextOutput, error) {
 			return sdk.ContextOutput{}, nil
 		}, sdk.Match(pattern))}
 	}

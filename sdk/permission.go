@@ -7,31 +7,23 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// What permissions are made of.
+// Permission requests and their answers. The parts of a rule are in package
+// protocol: [protocol.PermissionUpdate], [protocol.PermissionRule].
 type (
 	// CanUseTool decides whether a tool call may run. The zero PermissionResult
 	// is a deny, and so is an error, a panic, or no answer within
 	// Options.PermissionTimeout. The error's text goes to the session's events,
-	// not to the model.
+	// not to the model. It is [session.CanUseTool].
 	CanUseTool = session.CanUseTool
-	// ToolPermissionRequest is the call in question.
+	// ToolPermissionRequest is the call that needs permission. It is
+	// [protocol.CanUseToolRequest].
 	ToolPermissionRequest = protocol.CanUseToolRequest
-	// PermissionResult is the answer to a [ToolPermissionRequest].
+	// PermissionResult is the answer to a [ToolPermissionRequest]; [Allow] and [Deny]
+	// make the usual ones. It is [protocol.PermissionResult].
 	PermissionResult = protocol.PermissionResult
-	// PermissionBehavior is the verdict of a rule or of a callback.
-	PermissionBehavior = protocol.PermissionBehavior
-	// PermissionUpdate is a change of the permission rules.
-	PermissionUpdate = protocol.PermissionUpdate
-	// PermissionUpdateType is the kind of a [PermissionUpdate].
-	PermissionUpdateType = protocol.PermissionUpdateType
-	// PermissionDestination is where a [PermissionUpdate] is kept.
-	PermissionDestination = protocol.PermissionDestination
-	// PermissionRule is a rule about one tool.
-	PermissionRule = protocol.PermissionRule
-	// PermissionMode is how an agent treats tool calls that no rule decides.
+	// PermissionMode is how an agent treats tool calls that no rule decides. It is
+	// [protocol.PermissionMode].
 	PermissionMode = protocol.PermissionMode
-	// DecisionClassification says how lasting a person's decision is.
-	DecisionClassification = protocol.DecisionClassification
 )
 
 // The permission modes, for calls that no rule decides. ModeDefault asks,
@@ -51,39 +43,8 @@ const (
 	ModeDelegate          = protocol.ModeDelegate
 )
 
-// Verdicts of a [PermissionResult] or a [PermissionUpdate]; BehaviorAsk is for
-// rules alone.
-const (
-	BehaviorAllow = protocol.BehaviorAllow
-	BehaviorDeny  = protocol.BehaviorDeny
-	BehaviorAsk   = protocol.BehaviorAsk
-)
-
-// Kinds of a [PermissionUpdate], and where it is kept.
-const (
-	AddRules          = protocol.AddRules
-	ReplaceRules      = protocol.ReplaceRules
-	RemoveRules       = protocol.RemoveRules
-	SetMode           = protocol.SetMode
-	AddDirectories    = protocol.AddDirectories
-	RemoveDirectories = protocol.RemoveDirectories
-
-	ToUserSettings    = protocol.ToUserSettings
-	ToProjectSettings = protocol.ToProjectSettings
-	ToLocalSettings   = protocol.ToLocalSettings
-	ToSession         = protocol.ToSession
-	ToCLIArg          = protocol.ToCLIArg
-)
-
-// How lasting a person's decision is.
-const (
-	UserTemporary = protocol.UserTemporary
-	UserPermanent = protocol.UserPermanent
-	UserReject    = protocol.UserReject
-)
-
 // Allow lets the call run as the model wrote it.
-func Allow() PermissionResult { return PermissionResult{Behavior: BehaviorAllow} }
+func Allow() PermissionResult { return PermissionResult{Behavior: protocol.BehaviorAllow} }
 
 // AllowInput lets the call run with another input, a JSON object in the tool's
 // own shape. With anything else, nil included, the call is denied.
@@ -91,17 +52,17 @@ func AllowInput(input json.RawMessage) PermissionResult {
 	if input == nil {
 		input = json.RawMessage{} // nil would be the input as it was
 	}
-	return PermissionResult{Behavior: BehaviorAllow, UpdatedInput: input}
+	return PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: input}
 }
 
 // Deny keeps the call from running; the model reads why.
 func Deny(message string) PermissionResult {
-	return PermissionResult{Behavior: BehaviorDeny, Message: message}
+	return PermissionResult{Behavior: protocol.BehaviorDeny, Message: message}
 }
 
 // DenyAndStop keeps the call from running and ends the turn.
 func DenyAndStop(message string) PermissionResult {
-	return PermissionResult{Behavior: BehaviorDeny, Message: message, Interrupt: true, DecisionClassification: UserReject}
+	return PermissionResult{Behavior: protocol.BehaviorDeny, Message: message, Interrupt: true, DecisionClassification: protocol.UserReject}
 }
 
 // AllowAlways lets the call run and takes up the updates that the agent
@@ -110,20 +71,20 @@ func DenyAndStop(message string) PermissionResult {
 func AllowAlways(r *ToolPermissionRequest) PermissionResult {
 	result := Allow()
 	if suggested := r.Suggestions(); len(suggested) > 0 && !r.SuppressAlwaysAllowRule {
-		result.UpdatedPermissions, result.DecisionClassification = suggested, UserPermanent
+		result.UpdatedPermissions, result.DecisionClassification = suggested, protocol.UserPermanent
 	}
 	return result
 }
 
-// What the choice of a model is made of. Qoder.
+// Requests to Options.ResolveModel and their answers. Qoder.
 type (
-	// ResolveModel chooses the model of one call. Without an answer within
-	// Options.ResolveModelTimeout the call does not happen.
-	ResolveModel = session.ResolveModel
-	// ModelPolicyRequest is Qoder's question which model to use for one call.
+	// ModelPolicyRequest is Qoder's question which model to use for one call. It is
+	// [protocol.ModelPolicyRequest].
 	ModelPolicyRequest = protocol.ModelPolicyRequest
-	// ModelPolicyResult answers a [ModelPolicyRequest].
+	// ModelPolicyResult answers a [ModelPolicyRequest]; [UseModel] and [KeepModel]
+	// make the usual ones. It is [protocol.ModelPolicyReply].
 	ModelPolicyResult = protocol.ModelPolicyReply
-	// CustomModel are the credentials of a model of the user's own.
+	// CustomModel holds the credentials of the user's own model. It is
+	// [protocol.CustomModel].
 	CustomModel = protocol.CustomModel
 )

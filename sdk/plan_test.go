@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -59,7 +60,7 @@ func TestPlanIsWhatASessionLaunches(t *testing.T) {
 		CanUseTool: func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 			return sdk.PermissionResult{}, nil
 		},
-		Hooks: []sdk.Hook{sdk.OnNotification(func(context.Context, *sdk.NotificationInput) (sdk.ContextOutput, error) {
+		Hooks: []sdk.Hook{sdk.OnNotification(func(context.Context, *protocol.NotificationInput) (sdk.ContextOutput, error) {
 			return sdk.ContextOutput{}, nil
 		})},
 	}

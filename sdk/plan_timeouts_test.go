@@ -12,7 +12,9 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Every limit in force, and who set it.
@@ -33,10 +35,10 @@ func TestPlanShowsTimeouts(t *testing.T) {
 		CloseTimeout: -1, SDKMCPServers: []*sdk.MCPServer{own, wrapped},
 		SDKMCPServerConfigs: map[string]sdk.SDKMCPServerConfig{"wrapped": {Timeout: 2 * time.Hour}},
 		Hooks:               []sdk.Hook{sdk.OnStop(hook), sdk.OnStop(hook, sdk.Timeout(5*time.Second))},
-		OnElicitation: func(context.Context, *sdk.ElicitationRequest) (sdk.ElicitationResult, error) {
-			return sdk.ElicitationResult{}, nil
+		OnElicitation: func(context.Context, *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
+			return protocol.ElicitationResult{}, nil
 		},
-		Limits: sdk.Limits{Control: -1, Consumer: 3 * time.Minute}, Graces: sdk.Graces{Drain: time.Second},
+		Limits: sdk.Limits{Control: -1, Consumer: 3 * time.Minute}, Graces: session.Graces{Drain: time.Second},
 	}
 	p, err := o.Plan()
 	require.NoError(t, err)

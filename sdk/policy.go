@@ -25,7 +25,7 @@ import (
 // Options.AdditionalDirectories besides those given, with Cwd, and with the
 // HOME that the agent gets. Where the agent runs on another machine, set them.
 // Resolve follows the symbolic links of this machine, unless Options.Spawner is
-// set: then links are not followed.
+// set: then links are not followed. It is [policy.Rules].
 type Policy = policy.Rules
 
 // callDirectories are the directories of the latest tool calls. The agent tells

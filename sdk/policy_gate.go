@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // What [Policy].Default can be.
@@ -81,12 +82,12 @@ func (g *gatekeeper) verdict(ctx context.Context, in *PreToolUseInput) (PreToolU
 	g.calls.note(in.ToolUseID, call.Cwd)
 	why := g.policy.Explain(call)
 	switch {
-	case why.Behavior == BehaviorDeny:
+	case why.Behavior == protocol.BehaviorDeny:
 		return DenyPreToolUse(denialBy(why)), nil
-	case why.Behavior == BehaviorAllow && in.PermissionMode == ModeDontAsk && g.vouches(call):
+	case why.Behavior == protocol.BehaviorAllow && in.PermissionMode == ModeDontAsk && g.vouches(call):
 		// Here the agent denies without asking what its own rules do not allow.
 		return PreToolUseOutput{PermissionDecision: HookAllow, PermissionDecisionReason: why.String()}, nil
-	case why.Behavior == BehaviorAllow, why.ByAgent:
+	case why.Behavior == protocol.BehaviorAllow, why.ByAgent:
 		return PreToolUseOutput{}, nil
 	case g.ask == nil:
 		return DenyPreToolUse(nobodyToAsk), nil
@@ -110,7 +111,7 @@ func (g *gatekeeper) verdict(ctx context.Context, in *PreToolUseInput) (PreToolU
 func (g *gatekeeper) askHere(ctx context.Context, call policy.Call, in *PreToolUseInput, why policy.Explanation) (PreToolUseOutput, error) {
 	result, err := g.consult(ctx, call, &ToolPermissionRequest{
 		ToolName: in.ToolName, Input: in.ToolInput, ToolUseID: in.ToolUseID, AgentID: in.AgentID, MCPServer: in.MCPServer,
-		DecisionReason: why.String(), DecisionReasonType: "hook", DecisionReasonHookEvent: HookPreToolUse,
+		DecisionReason: why.String(), DecisionReasonType: "hook", DecisionReasonHookEvent: protocol.HookPreToolUse,
 	})
 	switch {
 	case err != nil:
@@ -131,7 +132,7 @@ func (g *gatekeeper) consult(ctx context.Context, call policy.Call, r *ToolPermi
 	result, err := g.ask(ctx, r)
 	if err == nil && result.Allowed() && result.UpdatedInput != nil {
 		call.Input = result.UpdatedInput
-		if why := g.policy.Explain(call); why.Behavior == BehaviorDeny {
+		if why := g.policy.Explain(call); why.Behavior == protocol.BehaviorDeny {
 			return Deny(denialBy(why)), nil
 		}
 	}
@@ -143,7 +144,7 @@ func (g *gatekeeper) consult(ctx context.Context, call policy.Call, r *ToolPermi
 func (g *gatekeeper) vouches(call policy.Call) bool {
 	call.Outside = g.blind && call.Tool != "Bash" // the policy looks at the paths in a command itself
 	why := g.policy.Explain(call)
-	return why.Behavior == BehaviorAllow && why.Rule.Text != ""
+	return why.Behavior == protocol.BehaviorAllow && why.Rule.Text != ""
 }
 
 // decide is the CanUseTool of a session with a policy.
@@ -152,9 +153,9 @@ func (g *gatekeeper) decide(ctx context.Context, r *ToolPermissionRequest) (Perm
 	call.Outside, call.Blocked = r.DecisionReasonType == "workingDir", r.BlockedPath
 	why := g.policy.Explain(call)
 	switch {
-	case why.Behavior == BehaviorDeny:
+	case why.Behavior == protocol.BehaviorDeny:
 		return Deny(denialBy(why)), nil
-	case why.Behavior == BehaviorAllow && !wantsPerson(r):
+	case why.Behavior == protocol.BehaviorAllow && !wantsPerson(r):
 		return Allow(), nil
 	case g.ask == nil:
 		return Deny(nobodyToAsk), nil
@@ -188,16 +189,16 @@ func (g *gatekeeper) watch(h Hook) Hook {
 		return h
 	}
 	switch h.event {
-	case HookPreToolUse:
-		h.run = func(ctx context.Context, c *HookCall) (json.RawMessage, error) {
+	case protocol.HookPreToolUse:
+		h.run = func(ctx context.Context, c *session.HookCall) (json.RawMessage, error) {
 			out, err := run(ctx, c)
 			if err != nil {
 				return out, err
 			}
 			return g.changed(ctx, c, out)
 		}
-	case HookPermissionRequest:
-		h.run = func(ctx context.Context, c *HookCall) (json.RawMessage, error) {
+	case protocol.HookPermissionRequest:
+		h.run = func(ctx context.Context, c *session.HookCall) (json.RawMessage, error) {
 			out, err := run(ctx, c)
 			if err != nil {
 				return out, err
@@ -224,7 +225,7 @@ const specificKey = "hookSpecificOutput"
 
 // changed is the output of a PreToolUse hook, made as strict as the policy is
 // about the input in it.
-func (g *gatekeeper) changed(ctx context.Context, c *HookCall, out json.RawMessage) (json.RawMessage, error) {
+func (g *gatekeeper) changed(ctx context.Context, c *session.HookCall, out json.RawMessage) (json.RawMessage, error) {
 	answer := objectOf(out)
 	specific := objectOf(answer[specificKey])
 	input, given := specific["updatedInput"]
@@ -237,7 +238,7 @@ func (g *gatekeeper) changed(ctx context.Context, c *HookCall, out json.RawMessa
 	}
 	in := &PreToolUseInput{}
 	if err := decodeInput(c.Input, in); err != nil {
-		return nil, fmt.Errorf("input of hook %s: %w", HookPreToolUse, err)
+		return nil, fmt.Errorf("input of hook %s: %w", protocol.HookPreToolUse, err)
 	}
 	in.ToolInput = input
 	verdict, err := g.verdict(ctx, in)
@@ -248,7 +249,7 @@ func (g *gatekeeper) changed(ctx context.Context, c *HookCall, out json.RawMessa
 	if verdict.PermissionDecision == "" || stricter && verdict.PermissionDecision != HookDeny {
 		return out, nil
 	}
-	raw, err := verdict.wire(HookPreToolUse).MarshalJSON()
+	raw, err := verdict.wire(protocol.HookPreToolUse).MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +267,7 @@ func (g *gatekeeper) changed(ctx context.Context, c *HookCall, out json.RawMessa
 func decisionIn(answer, specific object) (said HookPermission, err error) {
 	if raw, given := specific["permissionDecision"]; given {
 		if err := json.Unmarshal(raw, &said); err != nil {
-			return "", fmt.Errorf("output of hook %s: permissionDecision: %w", HookPreToolUse, err)
+			return "", fmt.Errorf("output of hook %s: permissionDecision: %w", protocol.HookPreToolUse, err)
 		}
 		return said, nil
 	}
@@ -278,18 +279,18 @@ func decisionIn(answer, specific object) (said HookPermission, err error) {
 
 // permitted is the output of a PermissionRequest hook, or a denial when it
 // allows an input that the policy denies.
-func (g *gatekeeper) permitted(c *HookCall, out json.RawMessage) (json.RawMessage, error) {
+func (g *gatekeeper) permitted(c *session.HookCall, out json.RawMessage) (json.RawMessage, error) {
 	input, given := objectOf(objectOf(objectOf(out)[specificKey])["decision"])["updatedInput"]
 	if !given || string(input) == "null" {
 		return out, nil
 	}
-	in := &PermissionRequestInput{}
+	in := &protocol.PermissionRequestInput{}
 	if err := decodeInput(c.Input, in); err != nil {
-		return nil, fmt.Errorf("input of hook %s: %w", HookPermissionRequest, err)
+		return nil, fmt.Errorf("input of hook %s: %w", protocol.HookPermissionRequest, err)
 	}
-	if why := g.policy.Explain(policyCall(in.ToolName, input, in.MCPServer, in.Cwd)); why.Behavior == BehaviorDeny {
+	if why := g.policy.Explain(policyCall(in.ToolName, input, in.MCPServer, in.Cwd)); why.Behavior == protocol.BehaviorDeny {
 		denial := Deny(denialBy(why))
-		return PermissionRequestOutput{Decision: &denial}.wire(HookPermissionRequest).MarshalJSON()
+		return PermissionRequestOutput{Decision: &denial}.wire(protocol.HookPermissionRequest).MarshalJSON()
 	}
 	return out, nil
 }

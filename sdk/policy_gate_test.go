@@ -17,6 +17,7 @@ import (
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // callback is a CanUseTool that keeps what it was asked.
@@ -173,7 +174,7 @@ func TestPolicyAndChangedInputs(t *testing.T) {
 		return sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) { return out, nil })
 	}
 	raw := func(answer string) sdk.Hook {
-		return sdk.OnEvent("PreToolUse", func(context.Context, *sdk.HookCall) (json.RawMessage, error) { return json.RawMessage(answer), nil })
+		return sdk.OnEvent("PreToolUse", func(context.Context, *session.HookCall) (json.RawMessage, error) { return json.RawMessage(answer), nil })
 	}
 	denied, asked, allowed := json.RawMessage(`{"command":"rm x"}`), json.RawMessage(`{"command":"git push"}`), json.RawMessage(`{"command":"git log"}`)
 	unnamed := json.RawMessage(`{"command":"make"}`)
@@ -235,7 +236,7 @@ func TestPolicyAndPermissionRequestHooks(t *testing.T) {
 			o.CanUseTool = func(ctx context.Context, _ *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 				return sdk.Deny("too late"), w.rt.Executor().Await(ctx, nil)
 			}
-			o.Hooks = []sdk.Hook{sdk.OnPermissionRequest(func(context.Context, *sdk.PermissionRequestInput) (sdk.PermissionRequestOutput, error) {
+			o.Hooks = []sdk.Hook{sdk.OnPermissionRequest(func(context.Context, *protocol.PermissionRequestInput) (sdk.PermissionRequestOutput, error) {
 				allow := sdk.AllowInput(json.RawMessage(`{"command":"` + command + `"}`))
 				return sdk.PermissionRequestOutput{Decision: &allow}, nil
 			})}

@@ -152,26 +152,26 @@ func TestPolicyAndLinks(t *testing.T) {
 		g := keeper(t, Options{Cwd: cwd, Policy: &Policy{Allow: []string{"Read(./src/**)", "Edit(./src/**)", "Read(~/x/**)", "Bash"}, Deny: []string{"Read(./secrets/**)"}, Home: "/home/u"}})
 		for _, c := range []struct {
 			tool, key, value, reason string
-			want                     PermissionBehavior
+			want                     protocol.PermissionBehavior
 		}{
-			{"Read", "file_path", dir + "/src/a", "", BehaviorAllow},
-			{"Write", "file_path", dir + "/src/new/a", "", BehaviorAllow},
-			{"Read", "file_path", dir + "/s/key", "", BehaviorDeny},
-			{"Write", "file_path", dir + "/s/new", "", BehaviorDeny},
-			{"Bash", "command", "cat s/key", "", BehaviorDeny},
-			{"Bash", "command", `cat "$PWD/secrets/key"`, "", BehaviorDeny},
-			{"Bash", "command", "cat src/a", "", BehaviorAllow},
-			{"Read", "file_path", dir + "/src/out/private", "", BehaviorDeny}, // nobody to ask
-			{"Write", "file_path", dir + "/src/dangling", "", BehaviorDeny},
-			{"Read", "file_path", dir + "/src/a", "workingDir", BehaviorDeny},
-			{"Read", "file_path", "/home/u/x/a", "workingDir", BehaviorAllow},
-			{"Bash", "command", "cat /etc/x", "workingDir", BehaviorAllow},
+			{"Read", "file_path", dir + "/src/a", "", protocol.BehaviorAllow},
+			{"Write", "file_path", dir + "/src/new/a", "", protocol.BehaviorAllow},
+			{"Read", "file_path", dir + "/s/key", "", protocol.BehaviorDeny},
+			{"Write", "file_path", dir + "/s/new", "", protocol.BehaviorDeny},
+			{"Bash", "command", "cat s/key", "", protocol.BehaviorDeny},
+			{"Bash", "command", `cat "$PWD/secrets/key"`, "", protocol.BehaviorDeny},
+			{"Bash", "command", "cat src/a", "", protocol.BehaviorAllow},
+			{"Read", "file_path", dir + "/src/out/private", "", protocol.BehaviorDeny}, // nobody to ask
+			{"Write", "file_path", dir + "/src/dangling", "", protocol.BehaviorDeny},
+			{"Read", "file_path", dir + "/src/a", "workingDir", protocol.BehaviorDeny},
+			{"Read", "file_path", "/home/u/x/a", "workingDir", protocol.BehaviorAllow},
+			{"Bash", "command", "cat /etc/x", "workingDir", protocol.BehaviorAllow},
 		} {
 			in, _ := json.Marshal(map[string]string{c.key: c.value})
 			g.calls.note("id", slashed(dir)) // the agent's own name for it
 			result, err := g.decide(t.Context(), &ToolPermissionRequest{ToolName: c.tool, Input: in, ToolUseID: "id", DecisionReasonType: c.reason})
 			require.NoError(t, err)
-			assert.Equal(t, c.want == BehaviorAllow, result.Allowed(), "%s %s %s in %s: %s", c.tool, c.value, c.reason, cwd, result.Message)
+			assert.Equal(t, c.want == protocol.BehaviorAllow, result.Allowed(), "%s %s %s in %s: %s", c.tool, c.value, c.reason, cwd, result.Message)
 		}
 	}
 }

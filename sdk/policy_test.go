@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/protocol/tools"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -159,7 +160,7 @@ func TestQuestions(t *testing.T) {
 			`{"question":"Which sizes?","options":[{"label":"S"},{"label":"M"}],"multiSelect":true,"new":1}],"metadata":{"source":"x"}}`)}
 	questions := sdk.QuestionsOf(ask)
 	require.Len(t, questions, 2)
-	assert.Equal(t, sdk.Question{Question: "Which color?", Header: "Color", Options: []sdk.QuestionOption{{Label: "Red", Description: "r"}, {Label: "Blue"}}}, questions[0])
+	assert.Equal(t, sdk.Question{Question: "Which color?", Header: "Color", Options: []tools.QuestionOption{{Label: "Red", Description: "r"}, {Label: "Blue"}}}, questions[0])
 	assert.True(t, questions[1].MultiSelect)
 
 	answered, err := sdk.AnswerQuestions(ask, map[string][]string{"Which color?": {"none of them"}, "Which sizes?": {"S", "M"}})
@@ -204,17 +205,17 @@ func TestPlans(t *testing.T) {
 	assert.Empty(t, sdk.ApprovePlan("").UpdatedPermissions)
 	approved := sdk.ApprovePlan(sdk.ModeAcceptEdits)
 	assert.True(t, approved.Allowed())
-	assert.Equal(t, []sdk.PermissionUpdate{{Type: sdk.SetMode, Mode: sdk.ModeAcceptEdits, Destination: sdk.ToSession}}, approved.UpdatedPermissions)
+	assert.Equal(t, []protocol.PermissionUpdate{{Type: protocol.SetMode, Mode: sdk.ModeAcceptEdits, Destination: protocol.ToSession}}, approved.UpdatedPermissions)
 }
 
 func TestAnswersForGood(t *testing.T) {
 	t.Parallel()
-	updates := []sdk.PermissionUpdate{{Type: sdk.AddRules}}
+	updates := []protocol.PermissionUpdate{{Type: protocol.AddRules}}
 	always := sdk.AllowAlways(&sdk.ToolPermissionRequest{PermissionSuggestions: updates})
 	assert.Equal(t, updates, always.UpdatedPermissions)
-	assert.Equal(t, sdk.UserPermanent, always.DecisionClassification)
+	assert.Equal(t, protocol.UserPermanent, always.DecisionClassification)
 	for _, r := range []*sdk.ToolPermissionRequest{{}, {PermissionSuggestions: updates, SuppressAlwaysAllowRule: true}} {
 		assert.Equal(t, sdk.Allow(), sdk.AllowAlways(r))
 	}
-	assert.Equal(t, sdk.PermissionResult{Behavior: sdk.BehaviorDeny, Message: "no", Interrupt: true, DecisionClassification: sdk.UserReject}, sdk.DenyAndStop("no"))
+	assert.Equal(t, sdk.PermissionResult{Behavior: protocol.BehaviorDeny, Message: "no", Interrupt: true, DecisionClassification: protocol.UserReject}, sdk.DenyAndStop("no"))
 }

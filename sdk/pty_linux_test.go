@@ -76,7 +76,7 @@ func TestAnAgentBehindATerminal(t *testing.T) {
 	t.Parallel()
 	ours, theirs := openTerminal(t)
 	_, err := sdk.Run(t.Context(), "hi", &sdk.Options{
-		Backend: sdk.Claude(sdk.ClaudeConfig{Path: "agent"}), Graces: sdk.Graces{EOF: time.Millisecond},
+		Backend: sdk.Claude(sdk.ClaudeConfig{Path: "agent"}), Graces: session.Graces{EOF: time.Millisecond},
 		Spawner: spawnerFunc(func(context.Context, transport.Command) (transport.Process, error) {
 			cmd := exec.Command("sleep", "60") // it reads nothing, so what comes is the terminal's echo
 			cmd.Stdin, cmd.Stdout = theirs, theirs
@@ -92,7 +92,7 @@ func TestAnAgentBehindATerminal(t *testing.T) {
 			return p, nil
 		}),
 	})
-	var echoed *sdk.EchoError
+	var echoed *session.EchoError
 	require.ErrorAs(t, err, &echoed)
 	assert.Contains(t, err.Error(), "stty -echo -icanon")
 }

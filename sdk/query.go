@@ -47,7 +47,7 @@ func Inputs(next func(context.Context) (UserMessage, error)) Prompt {
 
 // Query runs a session for one prompt and yields its messages. It ends when
 // every message of the prompt has its result and no background task is left, or
-// Limits.Background has passed, which a [WarningEvent] says; then, or when the loop
+// Limits.Background has passed, which a [session.WarningIssued] says; then, or when the loop
 // is left, the session is closed, which takes at most Options.CloseTimeout.
 //
 // A turn that fails is a [ResultMessage] that says so, not an error. An error
@@ -172,7 +172,7 @@ func (c *Client) awaitDone(ctx context.Context, s *runtime.Session) error {
 	return err
 }
 
-func (c *Client) unfinished() []BackgroundTask {
+func (c *Client) unfinished() []protocol.BackgroundTask {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.left

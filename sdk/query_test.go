@@ -15,6 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 const hour = scripted.Delay(time.Hour)
@@ -156,7 +157,7 @@ func TestCloseTimeoutBoundsAnAgentThatWillNotGo(t *testing.T) {
 			Turns:     []scripted.Turn{turn(scripted.Text("one"), hour)},
 			Misbehave: scripted.Misbehaviour{TrapTerm: true, IgnoreEOF: true, Ignore: []string{"interrupt"}},
 		})
-		o.Graces = sdk.Graces{EOF: time.Hour, Terminate: time.Hour}
+		o.Graces = session.Graces{EOF: time.Hour, Terminate: time.Hour}
 		o.InterruptGrace, o.CloseTimeout = time.Hour, 7*time.Second
 		var asked time.Time
 		for _, err := range sdk.Query(w.Context(), sdk.Input("hi"), o) {
@@ -559,7 +560,7 @@ func TestShutdownEndsAQuery(t *testing.T) {
 				}
 				require.ErrorIs(w, last, sdk.ErrClosed)
 				_, err := sdk.Run(w.Context(), "hi", w.options())
-				require.ErrorIs(w, err, sdk.ErrShutdown)
+				require.ErrorIs(w, err, session.ErrShutdown)
 			})
 		})
 	}

@@ -13,10 +13,9 @@ import (
 
 // What the agent asks a person through CanUseTool.
 type (
-	// Question is one of AskUserQuestion's, with its options.
+	// Question is one question of an AskUserQuestion call, with the answers to
+	// choose from. It is [tools.Question] of package protocol/tools.
 	Question = tools.Question
-	// QuestionOption is one of the answers to choose from.
-	QuestionOption = tools.QuestionOption
 	// Plan is what ExitPlanMode asks to approve.
 	Plan struct {
 		// Text is the plan in Markdown, "" when the agent keeps it in a file:
@@ -93,7 +92,7 @@ func PlanOf(r *ToolPermissionRequest) (plan Plan, ok bool) {
 func ApprovePlan(mode PermissionMode) PermissionResult {
 	result := Allow()
 	if mode != "" {
-		result.UpdatedPermissions = []PermissionUpdate{{Type: SetMode, Mode: mode, Destination: ToSession}}
+		result.UpdatedPermissions = []protocol.PermissionUpdate{{Type: protocol.SetMode, Mode: mode, Destination: protocol.ToSession}}
 	}
 	return result
 }

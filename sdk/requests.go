@@ -8,52 +8,8 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Requests to the agent and its answers.
-type (
-	// HostRequest is any control request; package protocol has them all.
-	HostRequest = protocol.HostRequest
-	// InitializeResponse is what the agent says of itself at the start.
-	InitializeResponse = protocol.InitializeResponse
-	// InterruptReceipt names the user messages that were queued: those that
-	// still are, and run later, and those that were cancelled.
-	InterruptReceipt = protocol.InterruptResponse
-	// ApplyFlagSettingsResponse answers [Client.ApplyFlagSettings] of Qoder.
-	ApplyFlagSettingsResponse = protocol.ApplyFlagSettingsResponse
-	// SettingsResponse answers [Client.Settings].
-	SettingsResponse = protocol.SettingsResponse
-	// ContextUsage is the answer to [Client.ContextUsage].
-	ContextUsage = protocol.ContextUsage
-	// UsageReport is the answer to [Client.Usage], which Claude's SDK calls
-	// experimental.
-	UsageReport = protocol.UsageReport
-	// ReadFileRequest reads a file through the agent.
-	ReadFileRequest = protocol.ReadFileRequest
-	// ReadFileResponse answers a [ReadFileRequest].
-	ReadFileResponse = protocol.ReadFileResponse
-	// RewindFilesResponse answers [Client.RewindFiles].
-	RewindFilesResponse = protocol.RewindFilesResponse
-	// TaskOutputResponse answers [Client.TaskOutput].
-	TaskOutputResponse = protocol.TaskOutputResponse
-	// SideQuestionTurn is an earlier side question and its answer.
-	SideQuestionTurn = protocol.SideQuestionTurn
-	// SideQuestionResponse answers [Client.SideQuestion].
-	SideQuestionResponse = protocol.SideQuestionResponse
-	// SetCwdRequest changes the working directory.
-	SetCwdRequest = protocol.SetCwdRequest
-	// SetCwdResponse answers a [SetCwdRequest].
-	SetCwdResponse = protocol.SetCwdResponse
-	// SlashCommand is a slash command or a skill.
-	SlashCommand = protocol.SlashCommand
-	// ModelInfo is a model that can be used.
-	ModelInfo = protocol.ModelInfo
-	// AgentInfo is a subagent that can be used.
-	AgentInfo = protocol.AgentInfo
-	// AccountInfo is the account that the agent runs under.
-	AccountInfo = protocol.AccountInfo
-)
-
 // ask makes a request with an answer of type R.
-func ask[R any](ctx context.Context, c *Client, req HostRequest) (*R, error) {
+func ask[R any](ctx context.Context, c *Client, req protocol.HostRequest) (*R, error) {
 	r := new(R)
 	if err := c.Call(ctx, req, r); err != nil {
 		return nil, err
@@ -63,14 +19,14 @@ func ask[R any](ctx context.Context, c *Client, req HostRequest) (*R, error) {
 
 // Interrupt ends the running turn, which then has an error result. It works
 // also from the loop that reads the messages. Queued messages stay queued.
-func (c *Client) Interrupt(ctx context.Context) (*InterruptReceipt, error) {
-	return ask[InterruptReceipt](ctx, c, protocol.InterruptRequest{})
+func (c *Client) Interrupt(ctx context.Context) (*protocol.InterruptResponse, error) {
+	return ask[protocol.InterruptResponse](ctx, c, protocol.InterruptRequest{})
 }
 
 // InterruptAll is Interrupt that also cancels the messages that are queued:
-// their turns end with [ErrNotRun]. Claude.
-func (c *Client) InterruptAll(ctx context.Context) (*InterruptReceipt, error) {
-	return ask[InterruptReceipt](ctx, c, protocol.InterruptRequest{CancelQueued: true})
+// their turns end with [session.ErrNotRun]. Claude.
+func (c *Client) InterruptAll(ctx context.Context) (*protocol.InterruptResponse, error) {
+	return ask[protocol.InterruptResponse](ctx, c, protocol.InterruptRequest{CancelQueued: true})
 }
 
 // SetPermissionMode changes the permission mode.
@@ -107,8 +63,8 @@ func (c *Client) SetMaxThinkingTokens(ctx context.Context, limit Opt[int]) error
 // the session are a *[ConfigError], as is a default mode that skips
 // permissions without Options.AllowDangerouslySkipPermissions. So it is with the
 // same request made by [Client.Call] or [Client.Control].
-func (c *Client) ApplyFlagSettings(ctx context.Context, settings json.RawMessage) (*ApplyFlagSettingsResponse, error) {
-	return ask[ApplyFlagSettingsResponse](ctx, c, protocol.ApplyFlagSettingsRequest{Settings: settings})
+func (c *Client) ApplyFlagSettings(ctx context.Context, settings json.RawMessage) (*protocol.ApplyFlagSettingsResponse, error) {
+	return ask[protocol.ApplyFlagSettingsResponse](ctx, c, protocol.ApplyFlagSettingsRequest{Settings: settings})
 }
 
 // UpdateSettings writes an object of settings to a settings file that the
@@ -119,31 +75,31 @@ func (c *Client) UpdateSettings(ctx context.Context, source string, settings jso
 }
 
 // Settings are the settings in force, by source.
-func (c *Client) Settings(ctx context.Context) (*SettingsResponse, error) {
-	return ask[SettingsResponse](ctx, c, protocol.GetSettingsRequest{})
+func (c *Client) Settings(ctx context.Context) (*protocol.SettingsResponse, error) {
+	return ask[protocol.SettingsResponse](ctx, c, protocol.GetSettingsRequest{})
 }
 
 // ContextUsage says what fills the model's context.
-func (c *Client) ContextUsage(ctx context.Context) (*ContextUsage, error) {
-	return ask[ContextUsage](ctx, c, protocol.ContextUsageRequest{})
+func (c *Client) ContextUsage(ctx context.Context) (*protocol.ContextUsage, error) {
+	return ask[protocol.ContextUsage](ctx, c, protocol.ContextUsageRequest{})
 }
 
 // Usage is what the session cost and what is left of limits. Claude.
-func (c *Client) Usage(ctx context.Context) (*UsageReport, error) {
-	return ask[UsageReport](ctx, c, protocol.UsageRequest{})
+func (c *Client) Usage(ctx context.Context) (*protocol.UsageReport, error) {
+	return ask[protocol.UsageReport](ctx, c, protocol.UsageRequest{})
 }
 
 // ReadFile reads a file through the agent. Claude.
-func (c *Client) ReadFile(ctx context.Context, req ReadFileRequest) (*ReadFileResponse, error) {
-	return ask[ReadFileResponse](ctx, c, req)
+func (c *Client) ReadFile(ctx context.Context, req protocol.ReadFileRequest) (*protocol.ReadFileResponse, error) {
+	return ask[protocol.ReadFileResponse](ctx, c, req)
 }
 
 // RewindFiles puts files back to how they were before a user message, by its
 // uuid ([Turn.UUID]); dryRun only says what would change. It needs
 // Options.EnableFileCheckpointing. The answer can say that nothing was done:
 // look at CanRewind.
-func (c *Client) RewindFiles(ctx context.Context, userMessageUUID string, dryRun bool) (*RewindFilesResponse, error) {
-	return ask[RewindFilesResponse](ctx, c, protocol.RewindFilesRequest{UserMessageID: userMessageUUID, DryRun: dryRun})
+func (c *Client) RewindFiles(ctx context.Context, userMessageUUID string, dryRun bool) (*protocol.RewindFilesResponse, error) {
+	return ask[protocol.RewindFilesResponse](ctx, c, protocol.RewindFilesRequest{UserMessageID: userMessageUUID, DryRun: dryRun})
 }
 
 // SeedReadState tells the agent that it has read a file as of its modification
@@ -171,12 +127,12 @@ func (c *Client) BackgroundTasks(ctx context.Context, toolUseID string) (bool, e
 }
 
 // TaskOutput is the output of a background task. Claude.
-func (c *Client) TaskOutput(ctx context.Context, taskID string) (*TaskOutputResponse, error) {
-	return ask[TaskOutputResponse](ctx, c, protocol.TaskOutputRequest{TaskID: taskID})
+func (c *Client) TaskOutput(ctx context.Context, taskID string) (*protocol.TaskOutputResponse, error) {
+	return ask[protocol.TaskOutputResponse](ctx, c, protocol.TaskOutputRequest{TaskID: taskID})
 }
 
 // CancelMessage takes back a user message that is still queued, by its uuid
-// ([Turn.UUID]), and reports whether it was. Its turn ends with [ErrNotRun].
+// ([Turn.UUID]), and reports whether it was. Its turn ends with [session.ErrNotRun].
 func (c *Client) CancelMessage(ctx context.Context, uuid string) (bool, error) {
 	r, err := ask[protocol.CancelAsyncMessageResponse](ctx, c, protocol.CancelAsyncMessageRequest{MessageUUID: uuid})
 	if err != nil {
@@ -206,12 +162,12 @@ func (c *Client) Rename(ctx context.Context, title string) error {
 
 // SideQuestion asks the model something aside from the conversation. It has no
 // time limit but ctx.
-func (c *Client) SideQuestion(ctx context.Context, question string, history ...SideQuestionTurn) (*SideQuestionResponse, error) {
+func (c *Client) SideQuestion(ctx context.Context, question string, history ...protocol.SideQuestionTurn) (*protocol.SideQuestionResponse, error) {
 	d, err := c.connected()
 	if err != nil {
 		return nil, err
 	}
-	r := &SideQuestionResponse{}
+	r := &protocol.SideQuestionResponse{}
 	if err := d.session.Call(ctx, protocol.SideQuestionRequest{Question: question, History: history}, r, -1); err != nil {
 		return nil, ended(ctx, err)
 	}
@@ -220,12 +176,12 @@ func (c *Client) SideQuestion(ctx context.Context, question string, history ...S
 
 // SetCwd changes the agent's working directory. The answer can say that it was
 // not changed: look at Status. Claude.
-func (c *Client) SetCwd(ctx context.Context, req SetCwdRequest) (*SetCwdResponse, error) {
-	return ask[SetCwdResponse](ctx, c, req)
+func (c *Client) SetCwd(ctx context.Context, req protocol.SetCwdRequest) (*protocol.SetCwdResponse, error) {
+	return ask[protocol.SetCwdResponse](ctx, c, req)
 }
 
 // Commands are the slash commands that the agent had when it was initialized.
-func (c *Client) Commands() ([]SlashCommand, error) {
+func (c *Client) Commands() ([]protocol.SlashCommand, error) {
 	r, err := c.Initialized()
 	if err != nil {
 		return nil, err
@@ -234,7 +190,7 @@ func (c *Client) Commands() ([]SlashCommand, error) {
 }
 
 // Models are the models that the agent had when it was initialized.
-func (c *Client) Models() ([]ModelInfo, error) {
+func (c *Client) Models() ([]protocol.ModelInfo, error) {
 	r, err := c.Initialized()
 	if err != nil {
 		return nil, err
@@ -243,7 +199,7 @@ func (c *Client) Models() ([]ModelInfo, error) {
 }
 
 // Agents are the subagents that the agent had when it was initialized.
-func (c *Client) Agents() ([]AgentInfo, error) {
+func (c *Client) Agents() ([]protocol.AgentInfo, error) {
 	r, err := c.Initialized()
 	if err != nil {
 		return nil, err
@@ -252,7 +208,7 @@ func (c *Client) Agents() ([]AgentInfo, error) {
 }
 
 // Account is the account that the agent runs under.
-func (c *Client) Account() (*AccountInfo, error) {
+func (c *Client) Account() (*protocol.AccountInfo, error) {
 	r, err := c.Initialized()
 	if err != nil {
 		return nil, err

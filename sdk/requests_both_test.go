@@ -25,9 +25,9 @@ func TestRequestsOfTheOther(t *testing.T) {
 	for row, tc := range map[string]requestCase{
 		"claude/method/applyFlagSettings": {agent.Claude, func(ctx context.Context, c *sdk.Client) (any, error) {
 			return one(c.ApplyFlagSettings(ctx, json.RawMessage(`{"a":1}`)))
-		}, `{"subtype":"apply_flag_settings","settings":{"a":1}}`, ``, &sdk.ApplyFlagSettingsResponse{}},
+		}, `{"subtype":"apply_flag_settings","settings":{"a":1}}`, ``, &protocol.ApplyFlagSettingsResponse{}},
 		"qoder/method/interrupt": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.Interrupt(ctx)) },
-			`{"type":"interrupt","subtype":"interrupt"}`, `{"still_queued":["a"]}`, &sdk.InterruptReceipt{StillQueued: []string{"a"}}},
+			`{"type":"interrupt","subtype":"interrupt"}`, `{"still_queued":["a"]}`, &protocol.InterruptResponse{StillQueued: []string{"a"}}},
 		"qoder/method/setModel": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.SetModel(ctx, "lite")) },
 			`{"type":"set_model","model":"lite","subtype":"set_model"}`, ``, nil},
 		"qoder/method/setPermissionMode": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
@@ -41,24 +41,24 @@ func TestRequestsOfTheOther(t *testing.T) {
 			return one(c.GenerateTitle(ctx, "d", sdk.Some(true)))
 		}, `{"type":"generate_session_title","description":"d","persist":true,"subtype":"generate_session_title"}`, `{"title":"t"}`, "t"},
 		"qoder/method/askSideQuestion": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.SideQuestion(ctx, "q")) },
-			`{"subtype":"side_question","question":"q"}`, `{"response":"r","synthetic":true}`, &sdk.SideQuestionResponse{Response: "r", Synthetic: true}},
+			`{"subtype":"side_question","question":"q"}`, `{"response":"r","synthetic":true}`, &protocol.SideQuestionResponse{Response: "r", Synthetic: true}},
 		"qoder/method/mcpServerStatus": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.MCPStatus(ctx)) },
-			`{"type":"mcp_status","subtype":"mcp_status"}`, `{"servers":[{"name":"db","status":"disconnected"}]}`, []sdk.MCPServerStatus{{Name: "db", Status: "disconnected"}}},
+			`{"type":"mcp_status","subtype":"mcp_status"}`, `{"servers":[{"name":"db","status":"disconnected"}]}`, []protocol.MCPServerStatus{{Name: "db", Status: "disconnected"}}},
 		"qoder/method/getContextUsage": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ContextUsage(ctx)) },
-			`{"type":"get_context_usage","subtype":"get_context_usage"}`, `{}`, &sdk.ContextUsage{}},
+			`{"type":"get_context_usage","subtype":"get_context_usage"}`, `{}`, &protocol.ContextUsage{}},
 		"qoder/method/reloadPlugins": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
-			return one(c.ReloadPlugins(ctx, sdk.ReloadPluginsRequest{}))
-		}, `{"type":"reload_plugins","subtype":"reload_plugins"}`, `{"error_count":1}`, &sdk.ReloadPluginsResponse{ErrorCount: 1}},
+			return one(c.ReloadPlugins(ctx, protocol.ReloadPluginsRequest{}))
+		}, `{"type":"reload_plugins","subtype":"reload_plugins"}`, `{"error_count":1}`, &protocol.ReloadPluginsResponse{ErrorCount: 1}},
 		"qoder/method/reloadSkills": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ReloadSkills(ctx)) },
-			`{"type":"reload_skills","subtype":"reload_skills"}`, `{"skills":[]}`, []sdk.SlashCommand{}},
+			`{"type":"reload_skills","subtype":"reload_skills"}`, `{"skills":[]}`, []protocol.SlashCommand{}},
 		"qoder/method/rewindFiles": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.RewindFiles(ctx, "u", true)) },
-			`{"type":"rewind_files","user_message_id":"u","dry_run":true,"subtype":"rewind_files"}`, `{"canRewind":false,"error":"e"}`, &sdk.RewindFilesResponse{Error: "e"}},
+			`{"type":"rewind_files","user_message_id":"u","dry_run":true,"subtype":"rewind_files"}`, `{"canRewind":false,"error":"e"}`, &protocol.RewindFilesResponse{Error: "e"}},
 		"qoder/method/seedReadState": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.SeedReadState(ctx, "a", noon)) },
 			`{"type":"seed_read_state","path":"a","mtime":1767268800000,"subtype":"seed_read_state"}`, ``, nil},
 		"qoder/method/mcpAuthenticate": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
 			return one(c.AuthenticateMCPServer(ctx, "db", "r"))
 		}, `{"type":"mcp_authenticate","serverName":"db","redirectUri":"r","subtype":"mcp_authenticate"}`, `{"authUrl":"u","requiresUserAction":true}`,
-			&sdk.MCPAuthenticateResponse{AuthURL: "u", RequiresUserAction: true}},
+			&protocol.MCPAuthenticateResponse{AuthURL: "u", RequiresUserAction: true}},
 		"qoder/method/mcpSubmitOAuthCallbackUrl": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
 			return nothing(c.FinishMCPLogin(ctx, "db", "u"))
 		}, `{"type":"mcp_oauth_callback_url","serverName":"db","callbackUrl":"u","subtype":"mcp_oauth_callback_url"}`, ``, nil},
@@ -67,9 +67,9 @@ func TestRequestsOfTheOther(t *testing.T) {
 		"qoder/method/cancelAsyncMessage": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.CancelMessage(ctx, "u")) },
 			`{"subtype":"cancel_async_message","message_uuid":"u"}`, `{"cancelled":true}`, true},
 		"qoder/method/setMcpServers": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
-			return one(c.SetMCPServers(ctx, map[string]sdk.MCPServerSetting{"db": {Command: "c"}}))
+			return one(c.SetMCPServers(ctx, map[string]protocol.MCPServerConfig{"db": {Command: "c"}}))
 		}, `{"type":"mcp_set_servers","servers":{"db":{"command":"c"}},"subtype":"mcp_set_servers"}`, `{"added":["db"],"removed":[],"errors":{}}`,
-			&sdk.MCPSetServersResponse{Added: []string{"db"}, Removed: []string{}, Errors: map[string]string{}}},
+			&protocol.MCPSetServersResponse{Added: []string{"db"}, Removed: []string{}, Errors: map[string]string{}}},
 		"qoder/method/toggleMcpServer": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
 			return nothing(c.ToggleMCPServer(ctx, "db", true))
 		}, `{"type":"mcp_toggle","serverName":"db","enabled":true,"subtype":"mcp_toggle"}`, ``, nil},

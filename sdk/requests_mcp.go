@@ -6,32 +6,10 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Requests about the agent's own MCP servers and its catalogs.
-type (
-	// MCPServerStatus is the state of an MCP server.
-	MCPServerStatus = protocol.MCPServerStatus
-	// MCPServerSetting is an MCP server as a running agent is told of it.
-	MCPServerSetting = protocol.MCPServerConfig
-	// MCPSetServersResponse answers [Client.SetMCPServers].
-	MCPSetServersResponse = protocol.MCPSetServersResponse
-	// MCPResource is the content of a resource.
-	MCPResource = protocol.MCPResource
-	// MCPAuthenticateResponse answers [Client.AuthenticateMCPServer].
-	MCPAuthenticateResponse = protocol.MCPAuthenticateResponse
-	// ReloadPluginsRequest loads the plugins anew.
-	ReloadPluginsRequest = protocol.ReloadPluginsRequest
-	// ReloadPluginsResponse answers a [ReloadPluginsRequest].
-	ReloadPluginsResponse = protocol.ReloadPluginsResponse
-	// HooksListingResponse answers [Client.HooksListing].
-	HooksListingResponse = protocol.HooksListingResponse
-	// PermissionRulesState is the state of the permission rules.
-	PermissionRulesState = protocol.PermissionRulesState
-)
-
 // MCPStatus is the state of the agent's MCP servers, with the tools by which it
 // knows them: under the names that the servers gave, see [MCPToolName], and with
 // annotations that have lost their Hint (readOnly for readOnlyHint).
-func (c *Client) MCPStatus(ctx context.Context) ([]MCPServerStatus, error) {
+func (c *Client) MCPStatus(ctx context.Context) ([]protocol.MCPServerStatus, error) {
 	r, err := ask[protocol.MCPStatusResponse](ctx, c, protocol.MCPStatusRequest{})
 	if err != nil {
 		return nil, err
@@ -54,7 +32,7 @@ func (c *Client) ToggleMCPServer(ctx context.Context, server string, enabled boo
 }
 
 // ReadMCPResource reads a resource of a server. Claude.
-func (c *Client) ReadMCPResource(ctx context.Context, server, uri string) ([]MCPResource, error) {
+func (c *Client) ReadMCPResource(ctx context.Context, server, uri string) ([]protocol.MCPResource, error) {
 	r, err := ask[protocol.MCPReadResourceResponse](ctx, c, protocol.MCPReadResourceRequest{ServerName: server, URI: uri})
 	if err != nil {
 		return nil, err
@@ -63,8 +41,8 @@ func (c *Client) ReadMCPResource(ctx context.Context, server, uri string) ([]MCP
 }
 
 // AuthenticateMCPServer begins a login to a server; redirectURI may be empty.
-func (c *Client) AuthenticateMCPServer(ctx context.Context, server, redirectURI string) (*MCPAuthenticateResponse, error) {
-	return ask[MCPAuthenticateResponse](ctx, c, protocol.MCPAuthenticateRequest{ServerName: server, RedirectURI: redirectURI})
+func (c *Client) AuthenticateMCPServer(ctx context.Context, server, redirectURI string) (*protocol.MCPAuthenticateResponse, error) {
+	return ask[protocol.MCPAuthenticateResponse](ctx, c, protocol.MCPAuthenticateRequest{ServerName: server, RedirectURI: redirectURI})
 }
 
 // FinishMCPLogin ends a login with the URL that the browser was sent to, which
@@ -93,12 +71,12 @@ func (c *Client) OverrideMCPPermissionMode(ctx context.Context, server string, m
 }
 
 // ReloadPlugins loads the plugins anew.
-func (c *Client) ReloadPlugins(ctx context.Context, req ReloadPluginsRequest) (*ReloadPluginsResponse, error) {
-	return ask[ReloadPluginsResponse](ctx, c, req)
+func (c *Client) ReloadPlugins(ctx context.Context, req protocol.ReloadPluginsRequest) (*protocol.ReloadPluginsResponse, error) {
+	return ask[protocol.ReloadPluginsResponse](ctx, c, req)
 }
 
 // ReloadSkills loads the skills anew and returns them.
-func (c *Client) ReloadSkills(ctx context.Context) ([]SlashCommand, error) {
+func (c *Client) ReloadSkills(ctx context.Context) ([]protocol.SlashCommand, error) {
 	r, err := ask[protocol.ReloadSkillsResponse](ctx, c, protocol.ReloadSkillsRequest{})
 	if err != nil {
 		return nil, err
@@ -117,12 +95,12 @@ func (c *Client) ReloadOutputStyles(ctx context.Context) ([]string, error) {
 }
 
 // HooksListing lists the hooks of all settings. Claude.
-func (c *Client) HooksListing(ctx context.Context) (*HooksListingResponse, error) {
-	return ask[HooksListingResponse](ctx, c, protocol.HooksListingRequest{})
+func (c *Client) HooksListing(ctx context.Context) (*protocol.HooksListingResponse, error) {
+	return ask[protocol.HooksListingResponse](ctx, c, protocol.HooksListingRequest{})
 }
 
 // PermissionRules lists the permission rules. Claude.
-func (c *Client) PermissionRules(ctx context.Context) (*PermissionRulesState, error) {
+func (c *Client) PermissionRules(ctx context.Context) (*protocol.PermissionRulesState, error) {
 	r, err := ask[protocol.PermissionRulesResponse](ctx, c, protocol.ListPermissionRulesRequest{})
 	if err != nil {
 		return nil, err

@@ -6,32 +6,8 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Requests of Claude Code that its SDK's types name and its documents do not.
-type (
-	// FileSuggestion is a file whose name matches.
-	FileSuggestion = protocol.FileSuggestion
-	// BinaryVersion is the version of the agent's program.
-	BinaryVersion = protocol.BinaryVersionResponse
-	// MCPCallRequest calls a tool of an external MCP server.
-	MCPCallRequest = protocol.MCPCallRequest
-	// MCPCallFile is a file of an [MCPCallRequest].
-	MCPCallFile = protocol.LaneFile
-	// RegisterRepoRootRequest adds a repository to the workspace.
-	RegisterRepoRootRequest = protocol.RegisterRepoRootRequest
-	// PlanFile is the plan, and where it is kept.
-	PlanFile = protocol.PlanResponse
-	// StatusPage is the status page.
-	StatusPage = protocol.StatusResponse
-	// StatusSection is a part of a [StatusPage].
-	StatusSection = protocol.StatusSection
-	// StatusRow is a line of a [StatusSection].
-	StatusRow = protocol.StatusRow
-	// ConversationText is a conversation as text, with the name of a file for it.
-	ConversationText = protocol.TextResponse
-)
-
 // FileSuggestions lists files whose names match a query. Claude.
-func (c *Client) FileSuggestions(ctx context.Context, query string) ([]FileSuggestion, error) {
+func (c *Client) FileSuggestions(ctx context.Context, query string) ([]protocol.FileSuggestion, error) {
 	r, err := ask[protocol.FileSuggestionsResponse](ctx, c, protocol.FileSuggestionsRequest{Query: query})
 	if err != nil {
 		return nil, err
@@ -40,13 +16,13 @@ func (c *Client) FileSuggestions(ctx context.Context, query string) ([]FileSugge
 }
 
 // BinaryVersion asks for the version of the agent's program. Claude.
-func (c *Client) BinaryVersion(ctx context.Context) (*BinaryVersion, error) {
-	return ask[BinaryVersion](ctx, c, protocol.BinaryVersionRequest{})
+func (c *Client) BinaryVersion(ctx context.Context) (*protocol.BinaryVersionResponse, error) {
+	return ask[protocol.BinaryVersionResponse](ctx, c, protocol.BinaryVersionRequest{})
 }
 
 // ListModels asks for the models anew; [Client.Models] has those of the start.
 // Claude; Qoder has [Client.AvailableModels].
-func (c *Client) ListModels(ctx context.Context) ([]ModelInfo, error) {
+func (c *Client) ListModels(ctx context.Context) ([]protocol.ModelInfo, error) {
 	r, err := ask[protocol.ModelsResponse](ctx, c, protocol.ListModelsRequest{})
 	if err != nil {
 		return nil, err
@@ -57,7 +33,7 @@ func (c *Client) ListModels(ctx context.Context) ([]ModelInfo, error) {
 // SessionCost is what the session has cost, in words. The figures are in the
 // results. Claude.
 func (c *Client) SessionCost(ctx context.Context) (string, error) {
-	r, err := ask[ConversationText](ctx, c, protocol.SessionCostRequest{})
+	r, err := ask[protocol.TextResponse](ctx, c, protocol.SessionCostRequest{})
 	if err != nil {
 		return "", err
 	}
@@ -65,28 +41,28 @@ func (c *Client) SessionCost(ctx context.Context) (string, error) {
 }
 
 // ExportConversation is the conversation as text. Claude.
-func (c *Client) ExportConversation(ctx context.Context) (*ConversationText, error) {
-	return ask[ConversationText](ctx, c, protocol.ExportConversationRequest{})
+func (c *Client) ExportConversation(ctx context.Context) (*protocol.TextResponse, error) {
+	return ask[protocol.TextResponse](ctx, c, protocol.ExportConversationRequest{})
 }
 
 // Plan is the plan that the agent keeps in a file. Claude.
-func (c *Client) Plan(ctx context.Context) (*PlanFile, error) {
-	return ask[PlanFile](ctx, c, protocol.GetPlanRequest{})
+func (c *Client) Plan(ctx context.Context) (*protocol.PlanResponse, error) {
+	return ask[protocol.PlanResponse](ctx, c, protocol.GetPlanRequest{})
 }
 
 // StatusPage is what the agent's own status page says. Claude.
-func (c *Client) StatusPage(ctx context.Context) (*StatusPage, error) {
-	return ask[StatusPage](ctx, c, protocol.GetStatusRequest{})
+func (c *Client) StatusPage(ctx context.Context) (*protocol.StatusResponse, error) {
+	return ask[protocol.StatusResponse](ctx, c, protocol.GetStatusRequest{})
 }
 
 // CallMCPTool calls a tool of an external MCP server without the model. The form
 // of the answer has not been observed: resp is decoded from it. Claude.
-func (c *Client) CallMCPTool(ctx context.Context, req MCPCallRequest, resp any) error {
+func (c *Client) CallMCPTool(ctx context.Context, req protocol.MCPCallRequest, resp any) error {
 	return c.Call(ctx, req, resp)
 }
 
 // RegisterRepoRoot adds a repository to the workspace. Claude.
-func (c *Client) RegisterRepoRoot(ctx context.Context, req RegisterRepoRootRequest) error {
+func (c *Client) RegisterRepoRoot(ctx context.Context, req protocol.RegisterRepoRootRequest) error {
 	return c.Call(ctx, req, nil)
 }
 

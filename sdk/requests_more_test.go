@@ -11,6 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/parity"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -19,27 +20,27 @@ func TestRequestsThatTheDocumentsDoNotName(t *testing.T) {
 	nothing := func(err error) (any, error) { return nil, err }
 	for name, tc := range map[string]requestCase{
 		"FileSuggestions": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.FileSuggestions(ctx, "go")) },
-			`{"subtype":"file_suggestions","query":"go"}`, `{"suggestions":[{"path":"go.mod","score":1}]}`, []sdk.FileSuggestion{{Path: "go.mod", Score: 1}}},
+			`{"subtype":"file_suggestions","query":"go"}`, `{"suggestions":[{"path":"go.mod","score":1}]}`, []protocol.FileSuggestion{{Path: "go.mod", Score: 1}}},
 		"BinaryVersion": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.BinaryVersion(ctx)) },
-			`{"subtype":"get_binary_version"}`, `{"version":"2"}`, &sdk.BinaryVersion{Version: "2"}},
+			`{"subtype":"get_binary_version"}`, `{"version":"2"}`, &protocol.BinaryVersionResponse{Version: "2"}},
 		"ListModels": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ListModels(ctx)) },
-			`{"subtype":"list_models"}`, `{"models":[{"value":"m"}]}`, []sdk.ModelInfo{{Value: "m"}}},
+			`{"subtype":"list_models"}`, `{"models":[{"value":"m"}]}`, []protocol.ModelInfo{{Value: "m"}}},
 		"SessionCost": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.SessionCost(ctx)) },
 			`{"subtype":"get_session_cost"}`, `{"text":"$1"}`, "$1"},
 		"ExportConversation": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ExportConversation(ctx)) },
-			`{"subtype":"export_conversation"}`, `{"text":"t","default_filename":"f"}`, &sdk.ConversationText{Text: "t", DefaultFilename: "f"}},
+			`{"subtype":"export_conversation"}`, `{"text":"t","default_filename":"f"}`, &protocol.TextResponse{Text: "t", DefaultFilename: "f"}},
 		"Plan": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.Plan(ctx)) },
-			`{"subtype":"get_plan"}`, `{"exists":true,"content":"c","path":"p"}`, &sdk.PlanFile{Exists: true, Content: "c", Path: "p"}},
+			`{"subtype":"get_plan"}`, `{"exists":true,"content":"c","path":"p"}`, &protocol.PlanResponse{Exists: true, Content: "c", Path: "p"}},
 		"StatusPage": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.StatusPage(ctx)) },
 			`{"subtype":"get_status"}`, `{"sections":[{"title":"t","rows":[{"label":"l","value":"v"}]}]}`,
-			&sdk.StatusPage{Sections: []sdk.StatusSection{{Title: "t", Rows: []sdk.StatusRow{{Label: "l", Value: "v"}}}}}},
+			&protocol.StatusResponse{Sections: []protocol.StatusSection{{Title: "t", Rows: []protocol.StatusRow{{Label: "l", Value: "v"}}}}}},
 		"CallMCPTool": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
 			var r struct{ X int }
-			err := c.CallMCPTool(ctx, sdk.MCPCallRequest{Tool: "mcp__db__q", Arguments: json.RawMessage(`{"a":1}`)}, &r)
+			err := c.CallMCPTool(ctx, protocol.MCPCallRequest{Tool: "mcp__db__q", Arguments: json.RawMessage(`{"a":1}`)}, &r)
 			return r.X, err
 		}, `{"subtype":"mcp_call","tool":"mcp__db__q","arguments":{"a":1}}`, `{"x":7}`, 7},
 		"RegisterRepoRoot": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
-			return nothing(c.RegisterRepoRoot(ctx, sdk.RegisterRepoRootRequest{Directory: "/r", ReloadSkills: true}))
+			return nothing(c.RegisterRepoRoot(ctx, protocol.RegisterRepoRootRequest{Directory: "/r", ReloadSkills: true}))
 		}, `{"subtype":"register_repo_root","directory":"/r","reload_skills":true}`, ``, nil},
 		"SetColor": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.SetColor(ctx, "red")) },
 			`{"subtype":"set_color","color":"red"}`, ``, nil},
@@ -51,16 +52,16 @@ func TestRequestsThatTheDocumentsDoNotName(t *testing.T) {
 		}, `{"subtype":"set_has_subscribers","has_subscribers":null}`, ``, nil},
 
 		"BYOKConfigs": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.BYOKConfigs(ctx)) },
-			`{"type":"list_byok_configs","subtype":"list_byok_configs"}`, `{"configs":[{"providerId":"p"}]}`, []sdk.BYOKConfig{{ProviderID: "p"}}},
+			`{"type":"list_byok_configs","subtype":"list_byok_configs"}`, `{"configs":[{"providerId":"p"}]}`, []protocol.BYOKConfig{{ProviderID: "p"}}},
 		"ValidateBYOKModel": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
-			return one(c.ValidateBYOKModel(ctx, sdk.ValidateBYOKModelRequest{Provider: "p", Model: "m", APIKey: "k"}))
-		}, `{"type":"validate_byok_model","provider":"p","model":"m","api_key":"k","subtype":"validate_byok_model"}`, `{"success":true}`, &sdk.SuccessResponse{Success: true}},
+			return one(c.ValidateBYOKModel(ctx, protocol.ValidateBYOKModelRequest{Provider: "p", Model: "m", APIKey: "k"}))
+		}, `{"type":"validate_byok_model","provider":"p","model":"m","api_key":"k","subtype":"validate_byok_model"}`, `{"success":true}`, &protocol.SuccessResponse{Success: true}},
 		"EnableRemoteProjection": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
-			return one(c.EnableRemoteProjection(ctx, sdk.RemoteProjectionRequest{RemoteSessionID: "r"}))
+			return one(c.EnableRemoteProjection(ctx, protocol.EnableRemoteProjectionRequest{RemoteSessionID: "r"}))
 		}, `{"type":"enable_remote_projection","remote_session_id":"r","subtype":"enable_remote_projection"}`, `{"remote_session_id":"r"}`,
-			&sdk.RemoteProjection{RemoteSessionID: "r"}},
+			&protocol.RemoteProjectionResponse{RemoteSessionID: "r"}},
 		"DisableRemoteProjection": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.DisableRemoteProjection(ctx)) },
-			`{"type":"disable_remote_projection","subtype":"disable_remote_projection"}`, `{}`, &sdk.RemoteProjection{}},
+			`{"type":"disable_remote_projection","subtype":"disable_remote_projection"}`, `{}`, &protocol.RemoteProjectionResponse{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,50 +8,17 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Requests that qodercli alone serves. One that this release of it does not
-// serve is an *[UnsupportedCapabilityError], and nothing is sent.
-type (
-	// Goal is Qoder's goal.
-	Goal = protocol.Goal
-	// SetGoalRequest sets the goal.
-	SetGoalRequest = protocol.SetGoalRequest
-	// RewindRequest goes back to before a user message.
-	RewindRequest = protocol.RewindRequest
-	// RewindResponse answers a [RewindRequest].
-	RewindResponse = protocol.RewindResponse
-	// AddDirectoriesResponse answers [Client.AddDirectories].
-	AddDirectoriesResponse = protocol.AddDirectoriesResponse
-	// UsageInfo is the answer to [Client.UsageInfo], Qoder's.
-	UsageInfo = protocol.UsageInfo
-	// PluginInfo is a loaded plugin.
-	PluginInfo = protocol.Plugin
-	// BYOKConfig configures a provider of models of the user's own.
-	BYOKConfig = protocol.BYOKConfig
-	// BYOKProvider is a provider of models of the user's own.
-	BYOKProvider = protocol.BYOKProvider
-	// BYOKTarget names a provider.
-	BYOKTarget = protocol.BYOKTarget
-	// ValidateBYOKModelRequest tries a model of the user's own.
-	ValidateBYOKModelRequest = protocol.ValidateBYOKModelRequest
-	// RemoteProjectionRequest mirrors a session to a remote one.
-	RemoteProjectionRequest = protocol.EnableRemoteProjectionRequest
-	// RemoteProjection answers [Client.EnableRemoteProjection].
-	RemoteProjection = protocol.RemoteProjectionResponse
-	// SuccessResponse answers [Client.CheckBYOKConfig] and [Client.ValidateBYOKModel].
-	SuccessResponse = protocol.SuccessResponse
-)
-
 // SetGoal sets the goal and returns it.
-func (c *Client) SetGoal(ctx context.Context, req SetGoalRequest) (*Goal, error) {
+func (c *Client) SetGoal(ctx context.Context, req protocol.SetGoalRequest) (*protocol.Goal, error) {
 	return goal(ctx, c, req)
 }
 
 // Goal is the goal, nil if there is none.
-func (c *Client) Goal(ctx context.Context) (*Goal, error) {
+func (c *Client) Goal(ctx context.Context) (*protocol.Goal, error) {
 	return goal(ctx, c, protocol.GetGoalRequest{})
 }
 
-func goal(ctx context.Context, c *Client, req HostRequest) (*Goal, error) {
+func goal(ctx context.Context, c *Client, req protocol.HostRequest) (*protocol.Goal, error) {
 	r, err := ask[protocol.GoalResponse](ctx, c, req)
 	if err != nil {
 		return nil, err
@@ -107,17 +74,17 @@ func (c *Client) SetProxy(ctx context.Context, url string) error {
 
 // Rewind goes back to before a user message: of the conversation, the files, or
 // both, which is the default scope. The answer can say that nothing was done.
-func (c *Client) Rewind(ctx context.Context, req RewindRequest) (*RewindResponse, error) {
-	return ask[RewindResponse](ctx, c, req)
+func (c *Client) Rewind(ctx context.Context, req protocol.RewindRequest) (*protocol.RewindResponse, error) {
+	return ask[protocol.RewindResponse](ctx, c, req)
 }
 
 // AddDirectories adds directories to the workspace.
-func (c *Client) AddDirectories(ctx context.Context, directories ...string) (*AddDirectoriesResponse, error) {
-	return ask[AddDirectoriesResponse](ctx, c, protocol.AddDirectoriesRequest{Directories: directories})
+func (c *Client) AddDirectories(ctx context.Context, directories ...string) (*protocol.AddDirectoriesResponse, error) {
+	return ask[protocol.AddDirectoriesResponse](ctx, c, protocol.AddDirectoriesRequest{Directories: directories})
 }
 
 // AvailableModels asks for the models that can be used now.
-func (c *Client) AvailableModels(ctx context.Context) ([]ModelInfo, error) {
+func (c *Client) AvailableModels(ctx context.Context) ([]protocol.ModelInfo, error) {
 	r, err := ask[protocol.ModelsResponse](ctx, c, protocol.GetModelsRequest{})
 	if err != nil {
 		return nil, err
@@ -126,7 +93,7 @@ func (c *Client) AvailableModels(ctx context.Context) ([]ModelInfo, error) {
 }
 
 // AccountInfo asks for the account as it is now.
-func (c *Client) AccountInfo(ctx context.Context) (*AccountInfo, error) {
+func (c *Client) AccountInfo(ctx context.Context) (*protocol.AccountInfo, error) {
 	r, err := ask[protocol.AccountInfoResponse](ctx, c, protocol.AccountInfoRequest{})
 	if err != nil {
 		return nil, err
@@ -135,12 +102,12 @@ func (c *Client) AccountInfo(ctx context.Context) (*AccountInfo, error) {
 }
 
 // UsageInfo asks for what the account and the session used.
-func (c *Client) UsageInfo(ctx context.Context) (*UsageInfo, error) {
-	return ask[UsageInfo](ctx, c, protocol.UsageInfoRequest{})
+func (c *Client) UsageInfo(ctx context.Context) (*protocol.UsageInfo, error) {
+	return ask[protocol.UsageInfo](ctx, c, protocol.UsageInfoRequest{})
 }
 
 // Plugins lists the plugins.
-func (c *Client) Plugins(ctx context.Context) ([]PluginInfo, error) {
+func (c *Client) Plugins(ctx context.Context) ([]protocol.Plugin, error) {
 	r, err := ask[protocol.PluginsResponse](ctx, c, protocol.ListPluginsRequest{})
 	if err != nil {
 		return nil, err
@@ -170,7 +137,7 @@ func (c *Client) InjectMCPToken(ctx context.Context, server, token string) error
 
 // BYOKProviders lists the providers of models of the user's own: nil when this
 // release of the agent has no such list, empty when the account may not use it.
-func (c *Client) BYOKProviders(ctx context.Context) ([]BYOKProvider, error) {
+func (c *Client) BYOKProviders(ctx context.Context) ([]protocol.BYOKProvider, error) {
 	r, err := ask[protocol.BYOKProvidersResponse](ctx, c, protocol.GetBYOKConfigRequest{})
 	if refused(err) {
 		return nil, nil
@@ -179,7 +146,7 @@ func (c *Client) BYOKProviders(ctx context.Context) ([]BYOKProvider, error) {
 		return nil, err
 	}
 	if r.Providers == nil {
-		r.Providers = []BYOKProvider{}
+		r.Providers = []protocol.BYOKProvider{}
 	}
 	return r.Providers, nil
 }
@@ -193,7 +160,7 @@ func refused(err error) bool {
 }
 
 // BYOKConfigs lists the configured providers.
-func (c *Client) BYOKConfigs(ctx context.Context) ([]BYOKConfig, error) {
+func (c *Client) BYOKConfigs(ctx context.Context) ([]protocol.BYOKConfig, error) {
 	r, err := ask[protocol.BYOKConfigsResponse](ctx, c, protocol.ListBYOKConfigsRequest{})
 	if err != nil {
 		return nil, err
@@ -202,36 +169,36 @@ func (c *Client) BYOKConfigs(ctx context.Context) ([]BYOKConfig, error) {
 }
 
 // ValidateBYOKModel tries a model of the user's own.
-func (c *Client) ValidateBYOKModel(ctx context.Context, req ValidateBYOKModelRequest) (*SuccessResponse, error) {
-	return ask[SuccessResponse](ctx, c, req)
+func (c *Client) ValidateBYOKModel(ctx context.Context, req protocol.ValidateBYOKModelRequest) (*protocol.SuccessResponse, error) {
+	return ask[protocol.SuccessResponse](ctx, c, req)
 }
 
 // EnableRemoteProjection mirrors the session to a remote one.
-func (c *Client) EnableRemoteProjection(ctx context.Context, req RemoteProjectionRequest) (*RemoteProjection, error) {
-	return ask[RemoteProjection](ctx, c, req)
+func (c *Client) EnableRemoteProjection(ctx context.Context, req protocol.EnableRemoteProjectionRequest) (*protocol.RemoteProjectionResponse, error) {
+	return ask[protocol.RemoteProjectionResponse](ctx, c, req)
 }
 
 // DisableRemoteProjection ends that.
-func (c *Client) DisableRemoteProjection(ctx context.Context) (*RemoteProjection, error) {
-	return ask[RemoteProjection](ctx, c, protocol.DisableRemoteProjectionRequest{})
+func (c *Client) DisableRemoteProjection(ctx context.Context) (*protocol.RemoteProjectionResponse, error) {
+	return ask[protocol.RemoteProjectionResponse](ctx, c, protocol.DisableRemoteProjectionRequest{})
 }
 
 // CreateBYOKConfig adds a provider of models of the user's own.
-func (c *Client) CreateBYOKConfig(ctx context.Context, config BYOKConfig) error {
+func (c *Client) CreateBYOKConfig(ctx context.Context, config protocol.BYOKConfig) error {
 	return c.Call(ctx, protocol.CreateBYOKConfigRequest{Config: config}, nil)
 }
 
 // UpdateBYOKConfig changes a provider.
-func (c *Client) UpdateBYOKConfig(ctx context.Context, config BYOKConfig) error {
+func (c *Client) UpdateBYOKConfig(ctx context.Context, config protocol.BYOKConfig) error {
 	return c.Call(ctx, protocol.UpdateBYOKConfigRequest{Config: config}, nil)
 }
 
 // DeleteBYOKConfig removes a provider.
 func (c *Client) DeleteBYOKConfig(ctx context.Context, providerID string) error {
-	return c.Call(ctx, protocol.DeleteBYOKConfigRequest{Target: BYOKTarget{ProviderID: providerID}}, nil)
+	return c.Call(ctx, protocol.DeleteBYOKConfigRequest{Target: protocol.BYOKTarget{ProviderID: providerID}}, nil)
 }
 
 // CheckBYOKConfig tries a provider.
-func (c *Client) CheckBYOKConfig(ctx context.Context, config BYOKConfig) (*SuccessResponse, error) {
-	return ask[SuccessResponse](ctx, c, protocol.CheckBYOKConfigRequest{Config: config})
+func (c *Client) CheckBYOKConfig(ctx context.Context, config protocol.BYOKConfig) (*protocol.SuccessResponse, error) {
+	return ask[protocol.SuccessResponse](ctx, c, protocol.CheckBYOKConfigRequest{Config: config})
 }

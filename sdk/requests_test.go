@@ -126,10 +126,10 @@ func TestRequests(t *testing.T) {
 	noon := time.UnixMilli(1_767_268_800_000)
 	for name, tc := range map[string]requestCase{
 		"Interrupt": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.Interrupt(ctx)) },
-			`{"subtype":"interrupt"}`, `{"still_queued":["a"]}`, &sdk.InterruptReceipt{StillQueued: []string{"a"}}},
+			`{"subtype":"interrupt"}`, `{"still_queued":["a"]}`, &protocol.InterruptResponse{StillQueued: []string{"a"}}},
 		"InterruptAll": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.InterruptAll(ctx)) },
 			`{"subtype":"interrupt","cancel_queued":true}`, `{"still_queued":[],"cancelled":["a"]}`,
-			&sdk.InterruptReceipt{StillQueued: []string{}, Cancelled: []string{"a"}}},
+			&protocol.InterruptResponse{StillQueued: []string{}, Cancelled: []string{"a"}}},
 		"SetPermissionMode": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
 			return nothing(c.SetPermissionMode(ctx, sdk.ModeAcceptEdits))
 		}, `{"subtype":"set_permission_mode","mode":"acceptEdits"}`, `{"mode":"acceptEdits"}`, nil},
@@ -146,21 +146,21 @@ func TestRequests(t *testing.T) {
 		"ApplyFlagSettings": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
 			return one(c.ApplyFlagSettings(ctx, json.RawMessage(`{"a":1}`)))
 		}, `{"type":"apply_flag_settings","settings":{"a":1},"subtype":"apply_flag_settings"}`, `{"applied":{"effort":"high"}}`,
-			&sdk.ApplyFlagSettingsResponse{Applied: protocol.AppliedSettings{Effort: "high"}}},
+			&protocol.ApplyFlagSettingsResponse{Applied: protocol.AppliedSettings{Effort: "high"}}},
 		"UpdateSettings": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
 			return nothing(c.UpdateSettings(ctx, "userSettings", json.RawMessage(`{"a":1}`)))
 		}, `{"subtype":"update_settings","source":"userSettings","settings":{"a":1}}`, ``, nil},
 		"Settings": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.Settings(ctx)) },
-			`{"subtype":"get_settings"}`, `{"effective":{"a":1}}`, &sdk.SettingsResponse{Effective: json.RawMessage(`{"a":1}`)}},
+			`{"subtype":"get_settings"}`, `{"effective":{"a":1}}`, &protocol.SettingsResponse{Effective: json.RawMessage(`{"a":1}`)}},
 		"ContextUsage": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ContextUsage(ctx)) },
-			`{"subtype":"get_context_usage"}`, `{}`, &sdk.ContextUsage{}},
+			`{"subtype":"get_context_usage"}`, `{}`, &protocol.ContextUsage{}},
 		"Usage": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.Usage(ctx)) },
-			`{"subtype":"get_usage"}`, `{}`, &sdk.UsageReport{}},
+			`{"subtype":"get_usage"}`, `{}`, &protocol.UsageReport{}},
 		"ReadFile": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
-			return one(c.ReadFile(ctx, sdk.ReadFileRequest{Path: "a", MaxBytes: 9}))
-		}, `{"subtype":"read_file","path":"a","max_bytes":9}`, `{"contents":"c","absPath":"/a"}`, &sdk.ReadFileResponse{Contents: "c", AbsPath: "/a"}},
+			return one(c.ReadFile(ctx, protocol.ReadFileRequest{Path: "a", MaxBytes: 9}))
+		}, `{"subtype":"read_file","path":"a","max_bytes":9}`, `{"contents":"c","absPath":"/a"}`, &protocol.ReadFileResponse{Contents: "c", AbsPath: "/a"}},
 		"RewindFiles": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.RewindFiles(ctx, "u", true)) },
-			`{"subtype":"rewind_files","user_message_id":"u","dry_run":true}`, `{"canRewind":true}`, &sdk.RewindFilesResponse{CanRewind: true}},
+			`{"subtype":"rewind_files","user_message_id":"u","dry_run":true}`, `{"canRewind":true}`, &protocol.RewindFilesResponse{CanRewind: true}},
 		"SeedReadState": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.SeedReadState(ctx, "a", noon)) },
 			`{"subtype":"seed_read_state","path":"a","mtime":1767268800000}`, ``, nil},
 		"StopTask": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.StopTask(ctx, "t")) },
@@ -170,7 +170,7 @@ func TestRequests(t *testing.T) {
 		"BackgroundTasks of none": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.BackgroundTasks(ctx, "")) },
 			`{"subtype":"background_tasks"}`, `{"backgrounded":false}`, false},
 		"TaskOutput": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.TaskOutput(ctx, "t")) },
-			`{"subtype":"get_task_output","task_id":"t"}`, `{"output":"o","total_bytes":1}`, &sdk.TaskOutputResponse{Output: "o", TotalBytes: 1}},
+			`{"subtype":"get_task_output","task_id":"t"}`, `{"output":"o","total_bytes":1}`, &protocol.TaskOutputResponse{Output: "o", TotalBytes: 1}},
 		"CancelMessage": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.CancelMessage(ctx, "u")) },
 			`{"subtype":"cancel_async_message","message_uuid":"u"}`, `{"cancelled":true}`, true},
 		"GenerateTitle": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
@@ -183,15 +183,15 @@ func TestRequests(t *testing.T) {
 		"Rename": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.Rename(ctx, "t")) },
 			`{"subtype":"rename_session","title":"t"}`, ``, nil},
 		"SideQuestion": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
-			return one(c.SideQuestion(ctx, "q", sdk.SideQuestionTurn{Question: "a", Response: "b"}))
+			return one(c.SideQuestion(ctx, "q", protocol.SideQuestionTurn{Question: "a", Response: "b"}))
 		}, `{"subtype":"side_question","question":"q","history":[{"question":"a","response":"b"}]}`, `{"response":"r"}`,
-			&sdk.SideQuestionResponse{Response: "r"}},
+			&protocol.SideQuestionResponse{Response: "r"}},
 		"SetCwd": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
-			return one(c.SetCwd(ctx, sdk.SetCwdRequest{Path: "/a"}))
+			return one(c.SetCwd(ctx, protocol.SetCwdRequest{Path: "/a"}))
 		},
-			`{"subtype":"set_cwd","path":"/a"}`, `{"status":"ok","cwd":"/a"}`, &sdk.SetCwdResponse{Status: "ok", Cwd: "/a"}},
+			`{"subtype":"set_cwd","path":"/a"}`, `{"status":"ok","cwd":"/a"}`, &protocol.SetCwdResponse{Status: "ok", Cwd: "/a"}},
 		"MCPStatus": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.MCPStatus(ctx)) },
-			`{"subtype":"mcp_status"}`, `{"mcpServers":[{"name":"db","status":"connected"}]}`, []sdk.MCPServerStatus{{Name: "db", Status: "connected"}}},
+			`{"subtype":"mcp_status"}`, `{"mcpServers":[{"name":"db","status":"connected"}]}`, []protocol.MCPServerStatus{{Name: "db", Status: "connected"}}},
 		"ReconnectMCPServer": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.ReconnectMCPServer(ctx, "db")) },
 			`{"subtype":"mcp_reconnect","serverName":"db"}`, ``, nil},
 		"ToggleMCPServer": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
@@ -200,14 +200,14 @@ func TestRequests(t *testing.T) {
 			`{"subtype":"mcp_toggle","serverName":"db","enabled":false}`, ``, nil},
 		"SetMCPServers": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.SetMCPServers(ctx, nil)) },
 			`{"subtype":"mcp_set_servers","servers":{}}`, `{"added":[],"removed":["db"],"errors":{}}`,
-			&sdk.MCPSetServersResponse{Added: []string{}, Removed: []string{"db"}, Errors: map[string]string{}}},
+			&protocol.MCPSetServersResponse{Added: []string{}, Removed: []string{"db"}, Errors: map[string]string{}}},
 		"ReadMCPResource": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ReadMCPResource(ctx, "db", "x:y")) },
 			`{"subtype":"mcp_read_resource","serverName":"db","uri":"x:y"}`, `{"contents":[{"uri":"x:y","text":"t"}]}`,
-			[]sdk.MCPResource{{URI: "x:y", Text: "t"}}},
+			[]protocol.MCPResource{{URI: "x:y", Text: "t"}}},
 		"AuthenticateMCPServer": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
 			return one(c.AuthenticateMCPServer(ctx, "db", ""))
 		}, `{"subtype":"mcp_authenticate","serverName":"db"}`, `{"authUrl":"u","requiresUserAction":true}`,
-			&sdk.MCPAuthenticateResponse{AuthURL: "u", RequiresUserAction: true}},
+			&protocol.MCPAuthenticateResponse{AuthURL: "u", RequiresUserAction: true}},
 		"FinishMCPLogin": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
 			return nothing(c.FinishMCPLogin(ctx, "db", "u"))
 		},
@@ -221,23 +221,23 @@ func TestRequests(t *testing.T) {
 			return one(c.OverrideMCPPermissionMode(ctx, "db", ""))
 		}, `{"subtype":"set_mcp_permission_mode_override","serverName":"db","mode":null}`, `{}`, ""},
 		"ReloadPlugins": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
-			return one(c.ReloadPlugins(ctx, sdk.ReloadPluginsRequest{RefuseIfBusy: true}))
-		}, `{"subtype":"reload_plugins","refuse_if_busy":true}`, `{"held":true}`, &sdk.ReloadPluginsResponse{Held: true}},
+			return one(c.ReloadPlugins(ctx, protocol.ReloadPluginsRequest{RefuseIfBusy: true}))
+		}, `{"subtype":"reload_plugins","refuse_if_busy":true}`, `{"held":true}`, &protocol.ReloadPluginsResponse{Held: true}},
 		"ReloadSkills": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ReloadSkills(ctx)) },
-			`{"subtype":"reload_skills"}`, `{"skills":[]}`, []sdk.SlashCommand{}},
+			`{"subtype":"reload_skills"}`, `{"skills":[]}`, []protocol.SlashCommand{}},
 		"ReloadOutputStyles": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ReloadOutputStyles(ctx)) },
 			`{"subtype":"reload_output_styles"}`, `{"available_output_styles":["a"]}`, []string{"a"}},
 		"HooksListing": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.HooksListing(ctx)) },
-			`{"subtype":"get_hooks_listing"}`, `{}`, &sdk.HooksListingResponse{}},
+			`{"subtype":"get_hooks_listing"}`, `{}`, &protocol.HooksListingResponse{}},
 		"PermissionRules": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.PermissionRules(ctx)) },
-			`{"subtype":"list_permission_rules"}`, `{"state":{"originalCwd":"/a"}}`, &sdk.PermissionRulesState{OriginalCwd: "/a"}},
+			`{"subtype":"list_permission_rules"}`, `{"state":{"originalCwd":"/a"}}`, &protocol.PermissionRulesState{OriginalCwd: "/a"}},
 
 		"SetGoal": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
-			return one(c.SetGoal(ctx, sdk.SetGoalRequest{Objective: "o"}))
+			return one(c.SetGoal(ctx, protocol.SetGoalRequest{Objective: "o"}))
 		},
-			`{"subtype":"set_goal","objective":"o"}`, `{"goal":{"objective":"o"}}`, &sdk.Goal{Objective: "o"}},
+			`{"subtype":"set_goal","objective":"o"}`, `{"goal":{"objective":"o"}}`, &protocol.Goal{Objective: "o"}},
 		"Goal": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.Goal(ctx)) },
-			`{"subtype":"get_goal"}`, `{"goal":null}`, (*sdk.Goal)(nil)},
+			`{"subtype":"get_goal"}`, `{"goal":null}`, (*protocol.Goal)(nil)},
 		"ClearGoal": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ClearGoal(ctx)) },
 			`{"subtype":"clear_goal"}`, `{"cleared":true}`, true},
 		"SetGoalMaxTurns": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.SetGoalMaxTurns(ctx, sdk.Some(3))) },
@@ -251,18 +251,18 @@ func TestRequests(t *testing.T) {
 		"SetProxy to none": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.SetProxy(ctx, "")) },
 			`{"type":"set_proxy","proxy":null,"subtype":"set_proxy"}`, ``, nil},
 		"Rewind": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
-			return one(c.Rewind(ctx, sdk.RewindRequest{UserMessageID: "u"}))
-		}, `{"type":"rewind","user_message_id":"u","scope":"both","subtype":"rewind"}`, `{"status":"rejected"}`, &sdk.RewindResponse{Status: "rejected"}},
+			return one(c.Rewind(ctx, protocol.RewindRequest{UserMessageID: "u"}))
+		}, `{"type":"rewind","user_message_id":"u","scope":"both","subtype":"rewind"}`, `{"status":"rejected"}`, &protocol.RewindResponse{Status: "rejected"}},
 		"AddDirectories": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.AddDirectories(ctx, "/a")) },
-			`{"type":"add_directories","directories":["/a"],"subtype":"add_directories"}`, `{"added":["/a"]}`, &sdk.AddDirectoriesResponse{Added: []string{"/a"}}},
+			`{"type":"add_directories","directories":["/a"],"subtype":"add_directories"}`, `{"added":["/a"]}`, &protocol.AddDirectoriesResponse{Added: []string{"/a"}}},
 		"AvailableModels": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.AvailableModels(ctx)) },
-			`{"subtype":"get_models"}`, `{"models":[{"value":"m"}]}`, []sdk.ModelInfo{{Value: "m"}}},
+			`{"subtype":"get_models"}`, `{"models":[{"value":"m"}]}`, []protocol.ModelInfo{{Value: "m"}}},
 		"AccountInfo": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.AccountInfo(ctx)) },
-			`{"type":"account_info","subtype":"account_info"}`, `{"account":{"userId":"u"}}`, &sdk.AccountInfo{UserID: "u"}},
+			`{"type":"account_info","subtype":"account_info"}`, `{"account":{"userId":"u"}}`, &protocol.AccountInfo{UserID: "u"}},
 		"UsageInfo": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.UsageInfo(ctx)) },
-			`{"type":"get_usage_info","subtype":"get_usage_info"}`, `{}`, &sdk.UsageInfo{}},
+			`{"type":"get_usage_info","subtype":"get_usage_info"}`, `{}`, &protocol.UsageInfo{}},
 		"Plugins": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.Plugins(ctx)) },
-			`{"type":"list_plugins","subtype":"list_plugins"}`, `{"plugins":[]}`, []sdk.PluginInfo{}},
+			`{"type":"list_plugins","subtype":"list_plugins"}`, `{"plugins":[]}`, []protocol.Plugin{}},
 		"FlushMemory": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.FlushMemory(ctx)) },
 			`{"type":"flush_memory","subtype":"flush_memory"}`, ``, nil},
 		"RefreshMemory": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.RefreshMemory(ctx)) },
@@ -275,18 +275,18 @@ func TestRequests(t *testing.T) {
 			`{"type":"mcp_inject_token","serverName":"db","token":{"accessToken":"s"},"subtype":"mcp_inject_token"}`, ``, nil},
 		"BYOKProviders": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.BYOKProviders(ctx)) },
 			`{"type":"get_byok_config","subtype":"get_byok_config"}`, `{"providers":[{"key":"k","display_name":"K"}]}`,
-			[]sdk.BYOKProvider{{Key: "k", DisplayName: "K"}}},
+			[]protocol.BYOKProvider{{Key: "k", DisplayName: "K"}}},
 		"CreateBYOKConfig": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
-			return nothing(c.CreateBYOKConfig(ctx, sdk.BYOKConfig{ProviderID: "p"}))
+			return nothing(c.CreateBYOKConfig(ctx, protocol.BYOKConfig{ProviderID: "p"}))
 		}, `{"type":"create_byok_config","config":{"providerId":"p"},"subtype":"create_byok_config"}`, `{}`, nil},
 		"UpdateBYOKConfig": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
-			return nothing(c.UpdateBYOKConfig(ctx, sdk.BYOKConfig{ProviderID: "p"}))
+			return nothing(c.UpdateBYOKConfig(ctx, protocol.BYOKConfig{ProviderID: "p"}))
 		}, `{"type":"update_byok_config","config":{"providerId":"p"},"subtype":"update_byok_config"}`, `{}`, nil},
 		"DeleteBYOKConfig": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.DeleteBYOKConfig(ctx, "p")) },
 			`{"type":"delete_byok_config","target":{"providerId":"p"},"subtype":"delete_byok_config"}`, `{}`, nil},
 		"CheckBYOKConfig": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
-			return one(c.CheckBYOKConfig(ctx, sdk.BYOKConfig{ProviderID: "p"}))
-		}, `{"type":"check_byok_config","config":{"providerId":"p"},"subtype":"check_byok_config"}`, `{"success":true}`, &sdk.SuccessResponse{Success: true}},
+			return one(c.CheckBYOKConfig(ctx, protocol.BYOKConfig{ProviderID: "p"}))
+		}, `{"type":"check_byok_config","config":{"providerId":"p"},"subtype":"check_byok_config"}`, `{"success":true}`, &protocol.SuccessResponse{Success: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // An agent that begins another session than it was asked for says nothing of it;
@@ -44,7 +45,7 @@ func TestASessionThatIsNotTheOneAskedFor(t *testing.T) {
 				require.NoError(w, err)
 				var warned []string
 				for _, e := range w.events(l) {
-					if warning, ok := e.(sdk.WarningEvent); ok {
+					if warning, ok := e.(session.WarningIssued); ok {
 						warned = append(warned, warning.Problem)
 					}
 				}

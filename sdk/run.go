@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Run asks one prompt and returns the session's last result, once nothing is
@@ -44,14 +46,14 @@ func copied(o *Options) *Options {
 // ones do not replace.
 type outcome struct {
 	last     *ResultMessage
-	limited  *RateLimitMessage
+	limited  *protocol.RateLimitMessage
 	refused  bool // the agent said that it is not logged in
 	replaces func(last *ResultMessage) bool
 }
 
 func (o *outcome) note(m Message) {
 	switch m := m.(type) {
-	case *RateLimitMessage:
+	case *protocol.RateLimitMessage:
 		o.limited = m
 	case *AssistantMessage:
 		// Without a login at all no status stands in the result (observed on
@@ -69,7 +71,7 @@ func (o *outcome) err(c *Client) error {
 	}
 	switch {
 	case o.last == nil:
-		return ErrNotRun
+		return session.ErrNotRun
 	case !o.last.Failed():
 		return nil
 	}
@@ -83,7 +85,7 @@ func (o *outcome) err(c *Client) error {
 }
 
 // untilReset is how long a limit that was reached still holds; 0 if none was.
-func untilReset(c kernel.Clock, m *RateLimitMessage) time.Duration {
+func untilReset(c kernel.Clock, m *protocol.RateLimitMessage) time.Duration {
 	if m == nil || m.Info.Status != "rejected" || m.Info.ResetsAt <= 0 {
 		return 0
 	}

@@ -62,6 +62,6 @@ func TestAskRulesAboutPartsWantAPerson(t *testing.T) {
 	t.Parallel()
 	r := &ToolPermissionRequest{DecisionReasonType: "subcommandResults"}
 	assert.True(t, wantsPerson(r))
-	r.PermissionSuggestions = []protocol.PermissionUpdate{{Type: AddRules}}
+	r.PermissionSuggestions = []protocol.PermissionUpdate{{Type: protocol.AddRules}}
 	assert.False(t, wantsPerson(r))
 }

@@ -19,12 +19,6 @@ import (
 // awaitClaim is the flag that parks Claude Code (observed on 2.1.329).
 const awaitClaim = "await-claim"
 
-// ClaimedSession is what a claim made of a spare.
-type ClaimedSession = protocol.ClaimSessionResponse
-
-// WorkspaceTrust is the host's word that the user trusts a directory.
-type WorkspaceTrust = protocol.WorkspaceTrust
-
 // Claim is what is known of a session only when it begins. Anything else is in
 // the options that the spare was started with. The zero value of a field changes
 // nothing.
@@ -47,7 +41,7 @@ type Claim struct {
 	// Title names the session.
 	Title string
 	// WorkspaceTrust says that the user trusts the directory.
-	WorkspaceTrust *WorkspaceTrust
+	WorkspaceTrust *protocol.WorkspaceTrust
 	// Settings, an object, are laid over the agent's, as by
 	// [Client.ApplyFlagSettings], before the claim: when they are refused nothing
 	// is claimed.
@@ -166,7 +160,7 @@ func (o *Options) parking(home *runtime.Runtime) (string, error) {
 // answer's Initialize; [Client.Initialized] still describes the spare. When ctx or
 // Limits.Control ends first the error matches [ErrClaimUnsure]: the claim may have
 // been taken. A second Claim finds out: it succeeds, or matches [ErrClaimTaken].
-func (c *Client) Claim(ctx context.Context, claim Claim) (*ClaimedSession, error) {
+func (c *Client) Claim(ctx context.Context, claim Claim) (*protocol.ClaimSessionResponse, error) {
 	if claim.Cwd == "" {
 		return nil, &ConfigError{Option: "Claim.Cwd", Problem: "is empty", Fix: "name the session's directory"}
 	}
@@ -193,7 +187,7 @@ func (c *Client) Claim(ctx context.Context, claim Claim) (*ClaimedSession, error
 			return nil, fmt.Errorf("settings before the claim: %w", err)
 		}
 	}
-	claimed, err := ask[ClaimedSession](ctx, c, req)
+	claimed, err := ask[protocol.ClaimSessionResponse](ctx, c, req)
 	return claimed, c.claimError(err)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/policy"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -48,7 +49,7 @@ func TestClaim(t *testing.T) {
 			Cwd: "/w", Env: map[string]string{"CLAUDE_CODE_OAUTH_TOKEN": "t"}, AdditionalDirectories: []string{"/d"},
 			PermissionMode: sdk.ModePlan, AppendSystemPrompt: "a", Title: "t",
 			Agents:         map[string]sdk.AgentDefinition{"helper": {Description: "d", Prompt: "p <&>"}},
-			WorkspaceTrust: &sdk.WorkspaceTrust{Accepted: true, Directory: "/w"},
+			WorkspaceTrust: &protocol.WorkspaceTrust{Accepted: true, Directory: "/w"},
 			Settings:       json.RawMessage(`{"effortLevel":"high"}`),
 		}, `{"subtype":"claim_session","cwd":"/w","env":{"CLAUDE_CODE_OAUTH_TOKEN":"t"},"additional_directories":["/d"],
 			"permission_mode":"plan","append_system_prompt":"a","title":"t","agents":{"helper":{"description":"d","prompt":"p <&>"}},
@@ -59,7 +60,7 @@ func TestClaim(t *testing.T) {
 			c, asked := spare(t, `{"status":"ok","cwd":"/w","session_id":"s","parked_ms":7,"sdk_mcp_settled":true,"initialize":{"commands":[]}}`)
 			got, err := c.Claim(t.Context(), tc.claim)
 			require.NoError(t, err)
-			assert.Equal(t, &sdk.ClaimedSession{
+			assert.Equal(t, &protocol.ClaimSessionResponse{
 				Status: "ok", Cwd: "/w", SessionID: "s", ParkedMS: 7, SDKMCPSettled: true, Initialize: json.RawMessage(`{"commands":[]}`),
 			}, got)
 			assert.JSONEq(t, tc.want, string(<-asked))

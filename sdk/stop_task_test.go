@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -29,12 +30,12 @@ func TestStopTaskStopsNothingElse(t *testing.T) {
 		for m, err := range c.Messages(w.Context()) {
 			require.NoError(w, err)
 			switch m := m.(type) {
-			case *sdk.TaskStartedMessage:
+			case *protocol.TaskStartedMessage:
 				tasks[m.TaskID] = m.Description
 				if m.Description == "one" {
 					require.NoError(w, c.StopTask(w.Context(), m.TaskID))
 				}
-			case *sdk.TaskNotificationMessage:
+			case *protocol.TaskNotificationMessage:
 				ended[tasks[m.TaskID]] = m.Status
 			case *sdk.ResultMessage:
 				said = append(said, m.Result)

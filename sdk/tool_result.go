@@ -12,7 +12,8 @@ import (
 	"github.com/agent-troupe/troupe/actors/mcp"
 )
 
-// ToolResult is what a tool returns: the official MCP SDK's type. Content may
+// ToolResult is what a tool returns. It is [mcpsdk.CallToolResult] of the official
+// MCP SDK, github.com/modelcontextprotocol/go-sdk/mcp. Content may
 // hold text, images, audio, resource links and embedded resources;
 // StructuredContent is anything that marshals to a JSON object; IsError tells
 // the model that the call failed. Meta goes out as _meta.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -77,7 +78,7 @@ func TestATurnHasNothingOfBackgroundWork(t *testing.T) {
 		require.NoError(w, err)
 		for _, m := range all {
 			assert.Empty(w, m.Meta().ParentToolUseID)
-			_, notified := m.(*sdk.TaskNotificationMessage)
+			_, notified := m.(*protocol.TaskNotificationMessage)
 			assert.False(w, notified)
 		}
 		assert.Len(w, said(all), 2)

@@ -83,7 +83,7 @@ func (p *progress) stopped(s *runtime.Session, err error) *UnfinishedError {
 	e, now := s.Unfinished(p.doing, err), p.clock.Now()
 	e.Messages, e.Called = p.messages, p.called
 	for _, t := range p.tools {
-		e.Tools = append(e.Tools, RunningTool{ID: t.id, Name: t.name, Age: now.Sub(t.since)})
+		e.Tools = append(e.Tools, session.RunningTool{ID: t.id, Name: t.name, Age: now.Sub(t.since)})
 	}
 	if p.last != nil {
 		e.Text = endOf(TextOf(p.last))

@@ -26,7 +26,7 @@ func (w *world) limited(d time.Duration) context.Context {
 	return ctx
 }
 
-func whats(waits []sdk.Wait) []string {
+func whats(waits []session.Wait) []string {
 	var all []string
 	for _, wait := range waits {
 		all = append(all, strings.NewReplacer(" written", "", " started", "").Replace(wait.What))
@@ -37,7 +37,7 @@ func whats(waits []sdk.Wait) []string {
 // What a run that has no end waits for when its context ends.
 var endless = map[string]struct {
 	options func(w *world) *sdk.Options
-	state   sdk.State
+	state   session.State
 	waits   []string
 	tools   []string
 	called  int
@@ -197,7 +197,7 @@ func TestEndedContextEndsARunWithinCloseTimeout(t *testing.T) {
 	mute := stubborn
 	mute.Initialize = scripted.InitializeFault{Mode: "never"}
 	slow := func(o *sdk.Options) *sdk.Options {
-		o.Graces, o.InterruptGrace = sdk.Graces{EOF: time.Hour, Terminate: time.Hour}, time.Hour
+		o.Graces, o.InterruptGrace = session.Graces{EOF: time.Hour, Terminate: time.Hour}, time.Hour
 		return o
 	}
 	for name, options := range map[string]func(w *world) *sdk.Options{

@@ -99,15 +99,17 @@ type (
 	// AskUserQuestionConfig tunes the AskUserQuestion tool.
 	AskUserQuestionConfig = session.AskUserQuestionConfig
 
-	// Limits bounds what a session holds and how long it waits.
+	// Limits bounds what a session holds and how long it waits. It is
+	// [session.Limits].
 	Limits = session.Limits
-	// Graces are the waits of the close ladder.
-	Graces = session.Graces
 	// Spawner starts agents somewhere else than on this machine.
 	Spawner = transport.Spawner
-	// EventRecord is an event of a session.
+	// EventRecord is an event of a session, for [Options].OnEvent. The events
+	// themselves are in package session, such as [session.StateChanged] and
+	// [session.CallbackFailed]. It is [session.EventRecord].
 	EventRecord = session.EventRecord
-	// Warning is a legal and probably unintended thing in the options.
+	// Warning is a legal and probably unintended thing in the options. It is
+	// [session.Warning].
 	Warning = session.Warning
 )
 

@@ -17,7 +17,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // launched is what a vendor's SDK (0.3.329, 1.0.39) did with options: one line of testdata/vendor. What it always sends
@@ -27,7 +29,7 @@ type launched struct {
 	Options json.RawMessage `json:"options"` // as a configuration
 	Facts   struct {        // what is no data
 		CanUseTool, Elicitation, UserDialog, ResolveModel, Artifacts, ShouldGenerate, ShouldReview, FetchJobToken, FetchSAT bool
-		Hooks                                                                                                               map[HookEvent][]struct {
+		Hooks                                                                                                               map[protocol.HookEvent][]struct {
 			Matcher string
 			Timeout float64
 		}
@@ -183,12 +185,12 @@ func compareInitialize(t *testing.T, vendor always, want *launched, p *runtime.P
 // gate, a UserPromptSubmit hook proves that the agent calls hooks at all.
 func withoutProof(t *testing.T, want *launched, got map[string]json.RawMessage) {
 	t.Helper()
-	var hooks map[HookEvent]json.RawMessage
-	if got["hooks"] == nil || want.Facts.Hooks[HookUserPromptSubmit] != nil {
+	var hooks map[protocol.HookEvent]json.RawMessage
+	if got["hooks"] == nil || want.Facts.Hooks[protocol.HookUserPromptSubmit] != nil {
 		return
 	}
 	require.NoError(t, json.Unmarshal(got["hooks"], &hooks))
-	delete(hooks, HookUserPromptSubmit)
+	delete(hooks, protocol.HookUserPromptSubmit)
 	var err error
 	got["hooks"], err = json.Marshal(hooks)
 	require.NoError(t, err)
@@ -204,24 +206,36 @@ func (want *launched) callbacks(t *testing.T, o *Options) {
 		}
 	}
 	if f.Elicitation {
-		o.OnElicitation = func(context.Context, *ElicitationRequest) (ElicitationResult, error) { return ElicitationResult{}, nil }
+		o.OnElicitation = func(context.Context, *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
+			return protocol.ElicitationResult{}, nil
+		}
 	}
 	if f.UserDialog {
-		o.OnUserDialog = func(context.Context, *UserDialogRequest) (UserDialogResult, error) { return UserDialogResult{}, nil }
+		o.OnUserDialog = func(context.Context, *protocol.UserDialogRequest) (protocol.UserDialogResult, error) {
+			return protocol.UserDialogResult{}, nil
+		}
 	}
 	if f.ResolveModel {
 		o.ResolveModel = func(context.Context, *ModelPolicyRequest) (ModelPolicyResult, error) { return ModelPolicyResult{}, nil }
 	}
 	if f.Artifacts {
-		o.ResolveSessionArtifacts = func(context.Context, *SessionArtifactsRequest) (json.RawMessage, error) { return nil, nil }
+		o.ResolveSessionArtifacts = func(context.Context, *protocol.ResolveSessionArtifactsRequest) (json.RawMessage, error) {
+			return nil, nil
+		}
 	}
 	if f.FetchJobToken {
-		o.FetchJobToken = func(context.Context, *JobTokenRequest) (Token, error) { return Token{}, nil }
+		o.FetchJobToken = func(context.Context, *protocol.FetchJobTokenRequest) (session.Token, error) {
+			return session.Token{}, nil
+		}
 	}
 	if f.FetchSAT {
-		o.FetchServiceAccountToken = func(context.Context, *ServiceAccountTokenRequest) (Token, error) { return Token{}, nil }
+		o.FetchServiceAccountToken = func(context.Context, *protocol.FetchServiceAccountTokenRequest) (session.Token, error) {
+			return session.Token{}, nil
+		}
 	}
-	gate := func(context.Context, *TurnInfo) (TurnDecision, error) { return TurnDecision{}, nil }
+	gate := func(context.Context, *protocol.TurnInfo) (protocol.ShouldRunReply, error) {
+		return protocol.ShouldRunReply{}, nil
+	}
 	if f.ShouldGenerate {
 		o.ShouldGenerateMemory = gate
 	}
@@ -230,7 +244,7 @@ func (want *launched) callbacks(t *testing.T, o *Options) {
 	}
 	for event, matchers := range f.Hooks { //troupe:maporder there is one
 		for _, m := range matchers {
-			o.Hooks = append(o.Hooks, OnEvent(string(event), func(context.Context, *HookCall) (json.RawMessage, error) { return nil, nil },
+			o.Hooks = append(o.Hooks, OnEvent(string(event), func(context.Context, *session.HookCall) (json.RawMessage, error) { return nil, nil },
 				Match(m.Matcher), Timeout(time.Duration(m.Timeout*float64(time.Second)))))
 		}
 	}

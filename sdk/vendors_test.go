@@ -165,7 +165,7 @@ func TestBoundsOnQoder(t *testing.T) {
 
 		before := w.rt.Clock().Now()
 		o = w.like(agent.Qoder, scripted.Script{Misbehave: scripted.Misbehaviour{IgnoreEOF: true}})
-		o.Graces = sdk.Graces{EOF: 30 * time.Millisecond}
+		o.Graces = session.Graces{EOF: 30 * time.Millisecond}
 		w.close(w.connect(o))
 		assert.GreaterOrEqual(w, w.rt.Clock().Now().Sub(before), 30*time.Millisecond)
 	})
@@ -297,7 +297,7 @@ func TestRefusals(t *testing.T) {
 			sdk.ControlError{Code: "later", Message: "busy", Retryable: true, Details: json.RawMessage(`{"a":1}`)}},
 		"qoder/error/BYOK_CONFIG_AUTH_REQUIRED": {agent.Qoder, "create_byok_config", `{"error":"BYOK configuration requires sign-in","code":"BYOK_CONFIG_AUTH_REQUIRED"}`,
 			func(ctx context.Context, c *sdk.Client) error {
-				return c.CreateBYOKConfig(ctx, sdk.BYOKConfig{ProviderID: "p"})
+				return c.CreateBYOKConfig(ctx, protocol.BYOKConfig{ProviderID: "p"})
 			},
 			sdk.ControlError{Code: "BYOK_CONFIG_AUTH_REQUIRED", Message: "BYOK configuration requires sign-in"}},
 		"qoder/error/service_account_token_invalid": {agent.Qoder, "initialize", `{"error":"issuer or audience is invalid","code":"service_account_token_invalid"}`, nil,
@@ -368,7 +368,7 @@ func TestProtocolOfAnotherAge(t *testing.T) {
 	parity.Covers(t, "qoder/error/ProtocolVersionMismatchError")
 	in(t, func(w *world) {
 		_, err := sdk.Run(w.Context(), "hi", w.like(agent.Qoder, scripted.Script{ProtocolVersion: "2.0.0"}))
-		var wrong *sdk.ProtocolVersionError
+		var wrong *session.ProtocolVersionError
 		require.ErrorAs(w, err, &wrong)
 		assert.Equal(w, "2.0.0", wrong.Version)
 		_, err = sdk.Run(w.Context(), "hi", w.like(agent.Qoder, scripted.Script{ProtocolVersion: "1.9.0"}))
@@ -390,7 +390,7 @@ func TestLineThatIsTooLong(t *testing.T) {
 		assert.Equal(w, "one", r.Result)
 		skipped := 0
 		for _, e := range w.events(l) {
-			if _, ok := e.(sdk.OversizeEvent); ok {
+			if _, ok := e.(session.OversizeLine); ok {
 				skipped++
 			}
 		}
@@ -476,5 +476,5 @@ func TestFileCheckpointing(t *testing.T) {
 	assert.Contains(t, p.Env, sdk.PlannedVar{Name: "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", Value: "true"})
 	requestCase{agent.Claude, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.RewindFiles(ctx, "u", false)) },
 		`{"subtype":"rewind_files","user_message_id":"u"}`, `{"canRewind":true,"filesChanged":["f"],"insertions":1,"deletions":2}`,
-		&sdk.RewindFilesResponse{CanRewind: true, FilesChanged: []string{"f"}, Insertions: 1, Deletions: 2}}.check(t)
+		&protocol.RewindFilesResponse{CanRewind: true, FilesChanged: []string{"f"}, Insertions: 1, Deletions: 2}}.check(t)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/agent-troupe/troupe/bench/internal/measure"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // script is what every agent plays: the prompt names the kind of turn.
@@ -188,7 +189,7 @@ func (s *soaking) outcome(ctx context.Context, kind string, turn *sdk.Turn, how 
 	if (result == nil) == (err == nil) {
 		s.violate("a turn %q has a result and an error, or neither: %v", kind, err)
 	}
-	var off *sdk.GatesOffError
+	var off *session.GatesOffError
 	if errors.As(err, &off) {
 		s.violate("a turn %q of an agent that calls its hooks: %v", kind, err)
 	}
@@ -209,7 +210,7 @@ func (s *soaking) count(kind string, result *sdk.ResultMessage, err error) {
 	switch {
 	case errors.As(err, &exit):
 		what = "exit"
-	case errors.Is(err, sdk.ErrNotRun):
+	case errors.Is(err, session.ErrNotRun):
 		what = "not run"
 	case errors.Is(err, sdk.ErrClosed):
 		what = "closed"

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Exit codes. They are part of the command's contract; exitCodes says what they
@@ -91,7 +92,7 @@ func (o outcome) code() int {
 		return exitTimeout
 	case errors.As(o.err, &start):
 		return exitStart
-	case errors.Is(o.err, sdk.ErrNotRun):
+	case errors.Is(o.err, session.ErrNotRun):
 		return exitResult
 	case o.err != nil:
 		return exitDied

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestOutcome(t *testing.T) {
@@ -27,7 +28,7 @@ func TestOutcome(t *testing.T) {
 		{outcome{err: died, closed: left}, exitDied, died.Error()},
 		{outcome{err: died, result: good}, exitDied, died.Error()},
 		{outcome{}, exitResult, "the agent gave no result"},
-		{outcome{err: sdk.ErrNotRun}, exitResult, sdk.ErrNotRun.Error()},
+		{outcome{err: session.ErrNotRun}, exitResult, session.ErrNotRun.Error()},
 		{outcome{err: &startFailure{died}}, exitStart, died.Error()},
 		{outcome{err: errors.Join(errTimeLimit, &startFailure{died})}, exitTimeout, errTimeLimit.Error()},
 		{outcome{err: &outputError{syscall.EPIPE}, result: good}, 141, "write the output: broken pipe"},

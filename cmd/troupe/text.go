@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -60,7 +61,7 @@ func (p *textPrinter) after(m sdk.Message) error {
 				p.aside(m.ParentToolUseID, "← %s", brief(result.Content.Text()))
 			}
 		}
-	case *sdk.APIRetryMessage:
+	case *protocol.APIRetryMessage:
 		p.aside("", "the model's API failed (%s); attempt %d of %d in %v", printable(m.Error), m.Attempt, m.MaxRetries,
 			time.Duration(float64(m.RetryDelayMS)*float64(time.Millisecond)).Round(100*time.Millisecond))
 	}

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -47,7 +48,7 @@ func (r *routes) resolve(_ context.Context, q *sdk.ModelPolicyRequest) (sdk.Mode
 
 // available says whether the account has the model. A list that is not there
 // excludes nothing.
-func available(models []sdk.ModelInfo, name string) bool {
+func available(models []protocol.ModelInfo, name string) bool {
 	for _, m := range models {
 		if m.Value == name {
 			return true

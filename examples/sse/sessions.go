@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-troupe/troupe/protocol/view"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // sessions are the open ones: a client for each page.
@@ -53,7 +54,7 @@ func (s *sessions) events(w http.ResponseWriter, r *http.Request) {
 
 	opts := s.opts
 	opts.OnEvent = func(e sdk.EventRecord) {
-		if state, ok := e.Event.(sdk.StateChangedEvent); ok {
+		if state, ok := e.Event.(session.StateChanged); ok {
 			out.send("state", state.To)
 		}
 	}
