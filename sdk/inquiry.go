@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // AcceptElicitation answers an elicitation with the values of a form, which
