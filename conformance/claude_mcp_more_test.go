@@ -19,6 +19,7 @@ import (
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 type nothing struct{}
@@ -310,7 +311,7 @@ func TestAPolicyDeniesAToolByItsOwnName(t *testing.T) {
 	r := newRig(t)
 	o := r.options()
 	o.SDKMCPServers = []*sdk.MCPServer{r.server("my.srv", sdk.NewTool("drop.all", "Drops.", func(context.Context, nothing) (*sdk.ToolResult, error) { return sdk.Text("dropped"), nil }, sdk.AlwaysLoad()))}
-	o.SDKMCPServerConfigs = map[string]sdk.SDKMCPServerConfig{"my.srv": {Tools: []sdk.MCPToolPolicy{{Name: "drop.all", PermissionPolicy: sdk.AlwaysDeny}}}}
+	o.SDKMCPServerConfigs = map[string]session.SDKMCPServerConfig{"my.srv": {Tools: []session.MCPToolPolicy{{Name: "drop.all", PermissionPolicy: session.AlwaysDeny}}}}
 	o.PermissionMode, o.AllowDangerouslySkipPermissions = sdk.ModeBypassPermissions, true
 	r.once(o, r.calls(modelapi.ToolUse(sdk.MCPToolName("my.srv", "drop.all"), modelapi.Args{})))
 	require.Len(t, r.told(), 1)
@@ -393,7 +394,7 @@ func TestExternalServers(t *testing.T) {
 			r := newRig(t)
 			server := config(t)
 			server.AlwaysLoad = true
-			server.Tools = []sdk.MCPToolPolicy{{Name: "say", PermissionPolicy: sdk.AlwaysAllow}, {Name: "never", PermissionPolicy: sdk.AlwaysDeny}}
+			server.Tools = []session.MCPToolPolicy{{Name: "say", PermissionPolicy: session.AlwaysAllow}, {Name: "never", PermissionPolicy: session.AlwaysDeny}}
 			o := r.options()
 			o.MCPServers = map[string]sdk.MCPServerConfig{"out": server}
 			o.CanUseTool = r.noAsk()

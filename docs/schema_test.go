@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 var update = flag.Bool("update", false, "write ../sdk/options.schema.json")
@@ -61,7 +62,7 @@ func forms(t *testing.T) map[reflect.Type]*schema {
 	t.Helper()
 	text := typed("string")
 	secret := anyOf(text, object(map[string]*schema{"envVar": text}))
-	policy := object(map[string]*schema{"name!": text, "permission_policy": enum(sdk.AlwaysAllow, sdk.AlwaysAsk, sdk.AlwaysDeny, ""),
+	policy := object(map[string]*schema{"name!": text, "permission_policy": enum(session.AlwaysAllow, session.AlwaysAsk, session.AlwaysDeny, ""),
 		"exposedName": text, "alwaysLoad": typed("boolean")})
 	server := object(map[string]*schema{"type": enum("stdio", "sse", "http", ""), "command": text, "args": listOf(text), "env": mapOf(text),
 		"url": text, "headers": mapOf(text), "headersHelper": text, "oauth": typed("object"), "timeout": {Type: "number", Minimum: new(float64)},
@@ -73,16 +74,16 @@ func forms(t *testing.T) map[reflect.Type]*schema {
 	return map[reflect.Type]*schema{
 		reflect.TypeFor[time.Duration](): {Type: "string", Pattern: `^[-+]?(0|([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$`,
 			Description: "a duration, such as 90s"},
-		reflect.TypeFor[sdk.Opt[string]]():     typed("string", "null"),
-		reflect.TypeFor[sdk.Opt[bool]]():       typed("boolean", "null"),
-		reflect.TypeFor[sdk.Opt[int]]():        typed("integer", "null"),
-		reflect.TypeFor[sdk.Opt[float64]]():    typed("number", "null"),
-		reflect.TypeFor[json.RawMessage]():     {},
-		reflect.TypeFor[sdk.Set]():             anyOf(listOf(text), enum("all"), object(map[string]*schema{"type!": enum("preset"), "preset": text}), typed("null")),
-		reflect.TypeFor[sdk.SystemPrompt]():    prompt,
-		reflect.TypeFor[sdk.Auth]():            object(map[string]*schema{"type!": enum("accessToken", "qodercli", "serviceAccount", "jobToken"), "accessToken": secret, "serviceAccountKey": secret}),
-		reflect.TypeFor[sdk.MCPServerConfig](): server,
-		reflect.TypeFor[sdk.AgentMCPServer]():  anyOf(text, mapOf(server)),
+		reflect.TypeFor[sdk.Opt[string]]():        typed("string", "null"),
+		reflect.TypeFor[sdk.Opt[bool]]():          typed("boolean", "null"),
+		reflect.TypeFor[sdk.Opt[int]]():           typed("integer", "null"),
+		reflect.TypeFor[sdk.Opt[float64]]():       typed("number", "null"),
+		reflect.TypeFor[json.RawMessage]():        {},
+		reflect.TypeFor[sdk.Set]():                anyOf(listOf(text), enum("all"), object(map[string]*schema{"type!": enum("preset"), "preset": text}), typed("null")),
+		reflect.TypeFor[sdk.SystemPrompt]():       prompt,
+		reflect.TypeFor[sdk.Auth]():               object(map[string]*schema{"type!": enum("accessToken", "qodercli", "serviceAccount", "jobToken"), "accessToken": secret, "serviceAccountKey": secret}),
+		reflect.TypeFor[sdk.MCPServerConfig]():    server,
+		reflect.TypeFor[session.AgentMCPServer](): anyOf(text, mapOf(server)),
 	}
 }
 

@@ -64,15 +64,9 @@ func sdkAliases(t *testing.T) []sdkAlias {
 				if !decl.Lparen.IsValid() {
 					says = decl.Doc.Text()
 				}
-				is := spec.Type
-				if generic, ok := is.(*ast.IndexExpr); ok {
-					is = generic.X
-				}
-				home, _, _ := strings.Cut(selector(is), ".")
-				if home == "dialect" || home == "transport" { // options: being moved
-					continue
-				}
-				all = append(all, sdkAlias{spec.Name.Name, selector(is), imports[home], says})
+				is := selector(spec.Type)
+				home, _, _ := strings.Cut(is, ".")
+				all = append(all, sdkAlias{spec.Name.Name, is, imports[home], says})
 			}
 		}
 	}

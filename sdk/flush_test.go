@@ -120,7 +120,7 @@ func TestFlushBeforeTheEndOfStdin(t *testing.T) {
 					o.Auth = sdk.QoderCLIAuth()
 				}
 				if !c.off {
-					o.Memory, o.Evolution = &sdk.Memory{}, &sdk.Evolution{Skill: &sdk.SkillEvolution{}}
+					o.Memory, o.Evolution = &session.Memory{}, &session.Evolution{Skill: &session.SkillEvolution{}}
 					o.ShouldGenerateMemory = func(context.Context, *protocol.TurnInfo) (protocol.ShouldRunReply, error) {
 						return protocol.ShouldRunReply{Run: true}, nil
 					}

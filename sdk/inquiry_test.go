@@ -178,7 +178,7 @@ func TestAGateOfATurnThatTakesTooLong(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
 		o := &sdk.Options{
-			Memory: &sdk.Memory{Generation: &sdk.MemoryGeneration{TurnComplete: &sdk.TurnComplete{Timeout: 100 * time.Millisecond}}},
+			Memory: &session.Memory{Generation: &session.MemoryGeneration{TurnComplete: &session.TurnComplete{Timeout: 100 * time.Millisecond}}},
 			ShouldGenerateMemory: func(ctx context.Context, _ *protocol.TurnInfo) (protocol.ShouldRunReply, error) {
 				return protocol.ShouldRunReply{Run: true}, w.rt.Executor().Await(ctx, nil)
 			},

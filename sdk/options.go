@@ -218,9 +218,9 @@ type Options struct {
 	// on each user line.
 	CustomContext json.RawMessage `json:"customContext,omitempty"`
 	// Memory turns on the agent's memory. Default: nil, or empty: off. Qoder: initialize.memory.
-	Memory *Memory `json:"memory,omitempty"`
+	Memory *session.Memory `json:"memory,omitempty"`
 	// Evolution turns on skill evolution. Default: nil, or empty: off. Qoder: initialize.evolution.
-	Evolution *Evolution `json:"evolution,omitempty"`
+	Evolution *session.Evolution `json:"evolution,omitempty"`
 
 	// Tools and permissions.
 
@@ -240,7 +240,7 @@ type Options struct {
 	ToolAliases map[string]string `json:"toolAliases,omitempty"`
 	// ToolConfig tunes built-in tools. Default: nil, the agent's. Claude: CLAUDE_CODE_QUESTION_PREVIEW_FORMAT. No
 	// effect on Qoder.
-	ToolConfig *ToolConfig `json:"toolConfig,omitempty"`
+	ToolConfig *session.ToolConfig `json:"toolConfig,omitempty"`
 	// PermissionMode is how calls without a rule are decided: default, acceptEdits, plan, dontAsk, auto,
 	// bypassPermissions, on Qoder also yolo. Default: the agent's. Both: --permission-mode. Qoder: --yolo for yolo.
 	PermissionMode PermissionMode `json:"permissionMode,omitempty"`
@@ -261,7 +261,7 @@ type Options struct {
 	Sandbox *Sandbox `json:"sandbox,omitempty"`
 	// SecurityScan chooses the scans of generated code; all three levels are sent. Default: nil, what the settings say.
 	// Qoder: merged into --settings.
-	SecurityScan *SecurityScan `json:"securityScan,omitempty"`
+	SecurityScan *session.SecurityScan `json:"securityScan,omitempty"`
 
 	// Session.
 
@@ -311,10 +311,10 @@ type Options struct {
 	ProjectConfigRoot string `json:"projectConfigRoot,omitempty"`
 	// Plugins are loaded from directories. Default: none. Both: --plugin-dir for each. Claude: --plugin-dir-no-mcp with
 	// SkipMCPDiscovery.
-	Plugins []Plugin `json:"plugins,omitempty"`
+	Plugins []session.Plugin `json:"plugins,omitempty"`
 	// PluginDelivery says how Plugins reach the agent. Default: DeliverByLaunch. Claude: DeliverInInitialize makes it
 	// --await-initialize and initialize.plugins.
-	PluginDelivery Delivery `json:"pluginDelivery,omitempty"`
+	PluginDelivery session.Delivery `json:"pluginDelivery,omitempty"`
 	// Skills are the skills the session may use. Any but the zero value and None allows the Skill tool for them, which
 	// the agent must have. Default: zero, the agent's. Both: an allowed tool Skill for All, Skill(name) for each
 	// otherwise, and initialize.skills.
@@ -342,10 +342,10 @@ type Options struct {
 	MCPConfigPath string `json:"mcpConfigPath,omitempty"`
 	// SDKMCPServerConfigs are limits and tool policies of SDKMCPServers, by name. Default: none. Both: permission rules in
 	// the settings. Claude: initialize.sdkMcpServerConfigs. Qoder: initialize.sdkMcpToolOverrides.
-	SDKMCPServerConfigs map[string]SDKMCPServerConfig `json:"sdkMcpServerConfigs,omitempty"`
+	SDKMCPServerConfigs map[string]session.SDKMCPServerConfig `json:"sdkMcpServerConfigs,omitempty"`
 	// MCPServersDelivery says how MCPServers reach the agent. Default: DeliverByLaunch. Claude: DeliverInInitialize
 	// makes it --await-initialize and initialize.mcpServers.
-	MCPServersDelivery Delivery `json:"mcpServersDelivery,omitempty"`
+	MCPServersDelivery session.Delivery `json:"mcpServersDelivery,omitempty"`
 	// StrictMCPConfig ignores servers from settings files. Default: false. Both: --strict-mcp-config.
 	StrictMCPConfig bool `json:"strictMcpConfig,omitempty"`
 	// AllowedMCPServerNames limits the servers, whatever their source. Default: no limit. Qoder:
@@ -378,5 +378,5 @@ type Options struct {
 
 	// ExperimentalCloudAgent runs the session in Qoder's cloud. It is checked, and then refused: not in this release.
 	// Default: nil. Qoder: no wire.
-	ExperimentalCloudAgent *CloudAgent `json:"experimentalCloudAgent,omitempty"`
+	ExperimentalCloudAgent *session.CloudAgent `json:"experimentalCloudAgent,omitempty"`
 }

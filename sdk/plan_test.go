@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestPlanShowsNoSecret(t *testing.T) {
@@ -27,9 +28,9 @@ func TestPlanShowsNoSecret(t *testing.T) {
 	for name, o := range map[string]*sdk.Options{
 		"claude": {Backend: sdk.Claude(sdk.ClaudeConfig{Path: "/opt/claude"}), Env: map[string]string{"TOKEN": secret}, MCPServers: servers,
 			Settings: settings, ManagedSettings: settings, Agents: map[string]sdk.AgentDefinition{"a": {Description: "d", Prompt: "p",
-				MCPServers: []sdk.AgentMCPServer{{Name: "own", Config: &sdk.MCPServerConfig{Command: "c", Env: map[string]string{"K": secret}}}}}},
+				MCPServers: []session.AgentMCPServer{{Name: "own", Config: &sdk.MCPServerConfig{Command: "c", Env: map[string]string{"K": secret}}}}}},
 			Sandbox: &sdk.Sandbox{Enabled: sdk.Some(true), Extra: map[string]json.RawMessage{"newer": json.RawMessage(`["` + secret + `"]`)}}},
-		"claude, all in initialize": {Backend: sdk.Claude(sdk.ClaudeConfig{}), MCPServers: servers, MCPServersDelivery: sdk.DeliverInInitialize},
+		"claude, all in initialize": {Backend: sdk.Claude(sdk.ClaudeConfig{}), MCPServers: servers, MCPServersDelivery: session.DeliverInInitialize},
 		"qoder": {Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.AccessToken(secret), Proxy: "http://u:" + secret + "@p:1", MCPServers: servers,
 			Settings: settings},
 		"qoder with a key": {Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.ServiceAccountKey(secret)},
@@ -90,20 +91,20 @@ func TestServersOfThisProcessHavePolicies(t *testing.T) {
 	server, err := sdk.NewMCPServer("host", "1", echo)
 	require.NoError(t, err)
 	o := &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), SDKMCPServers: []*sdk.MCPServer{server},
-		SDKMCPServerConfigs: map[string]sdk.SDKMCPServerConfig{"host": {Timeout: 1500 * time.Millisecond,
-			Tools: []sdk.MCPToolPolicy{{Name: "echo", PermissionPolicy: sdk.AlwaysDeny}}}}}
+		SDKMCPServerConfigs: map[string]session.SDKMCPServerConfig{"host": {Timeout: 1500 * time.Millisecond,
+			Tools: []session.MCPToolPolicy{{Name: "echo", PermissionPolicy: session.AlwaysDeny}}}}}
 	p, err := o.Plan()
 	require.NoError(t, err)
 	assert.Contains(t, string(p.Initialize), `"sdkMcpServerConfigs":{"host":{"timeout":1500,"tools":[{"name":"echo","permission_policy":"always_deny"}]}}`)
 	assert.Contains(t, p.Args, `{"permissions":{"allow":[],"ask":[],"deny":["mcp__host__echo"]}}`)
 
 	o.Backend, o.Auth = sdk.Qoder(sdk.QoderConfig{}), sdk.QoderCLIAuth()
-	o.SDKMCPServerConfigs = map[string]sdk.SDKMCPServerConfig{"host": {Tools: []sdk.MCPToolPolicy{{Name: "echo", ExposedName: "say", AlwaysLoad: true}}}}
+	o.SDKMCPServerConfigs = map[string]session.SDKMCPServerConfig{"host": {Tools: []session.MCPToolPolicy{{Name: "echo", ExposedName: "say", AlwaysLoad: true}}}}
 	p, err = o.Plan()
 	require.NoError(t, err)
 	assert.Contains(t, string(p.Initialize), `"sdkMcpToolOverrides":{"host":{"echo":{"exposedName":"say","alwaysLoad":true}}}`)
 
-	o.SDKMCPServerConfigs = map[string]sdk.SDKMCPServerConfig{"hots": {}}
+	o.SDKMCPServerConfigs = map[string]session.SDKMCPServerConfig{"hots": {}}
 	_, err = o.Plan()
 	require.ErrorContains(t, err, `SDKMCPServerConfigs["hots"]`)
 }

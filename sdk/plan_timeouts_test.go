@@ -33,7 +33,7 @@ func TestPlanShowsTimeouts(t *testing.T) {
 	o := &sdk.Options{
 		Backend: sdk.Claude(sdk.ClaudeConfig{}), CanUseTool: allow, PermissionTimeout: time.Hour, InitializeTimeout: time.Minute,
 		CloseTimeout: -1, SDKMCPServers: []*sdk.MCPServer{own, wrapped},
-		SDKMCPServerConfigs: map[string]sdk.SDKMCPServerConfig{"wrapped": {Timeout: 2 * time.Hour}},
+		SDKMCPServerConfigs: map[string]session.SDKMCPServerConfig{"wrapped": {Timeout: 2 * time.Hour}},
 		Hooks:               []sdk.Hook{sdk.OnStop(hook), sdk.OnStop(hook, sdk.Timeout(5*time.Second))},
 		OnElicitation: func(context.Context, *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
 			return protocol.ElicitationResult{}, nil
@@ -108,7 +108,7 @@ func TestTheLimitOfAServer(t *testing.T) {
 				require.NoError(w, err)
 				o := w.options(turn(&scripted.MCPCall{Server: "host", Tool: "slow", Gate: agent.GateAllow}, scripted.Text("done")))
 				o.SDKMCPServers = []*sdk.MCPServer{server}
-				o.SDKMCPServerConfigs = map[string]sdk.SDKMCPServerConfig{"host": {Timeout: c.server}}
+				o.SDKMCPServerConfigs = map[string]session.SDKMCPServerConfig{"host": {Timeout: c.server}}
 				l := record(o)
 				all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
 				require.NoError(w, err)

@@ -7,102 +7,39 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Types of the fields of [Options].
+// The types of the usual fields of [Options]. Package session has the others, such
+// as [session.Plugin] and [session.Memory].
 type (
 	// Opt is a value that may be absent, which is not the same as zero. The
-	// zero Opt is absent; [Some] makes a given one.
+	// zero Opt is absent; [Some] makes a given one. It is [session.Opt].
 	Opt[T any] = session.Opt[T]
 	// Set is a choice among what the agent has: the zero Set leaves it to the
-	// agent, [None], [All] and [Only] do not.
+	// agent, [None], [All] and [Only] do not. It is [session.Set].
 	Set = session.Set
 
-	// AgentDefinition is a subagent.
+	// AgentDefinition is a subagent. It is [session.AgentDefinition].
 	AgentDefinition = session.AgentDefinition
-	// AgentMCPServer is a server of an agent.
-	AgentMCPServer = session.AgentMCPServer
-	// MCPServerConfig is an MCP server outside of this process.
+	// MCPServerConfig is an MCP server outside of this process. It is
+	// [session.MCPServerConfig].
 	MCPServerConfig = session.MCPServerConfig
-	// SDKMCPServerConfig is what the agent is told of an MCP server in this process.
-	SDKMCPServerConfig = session.SDKMCPServerConfig
-	// MCPToolPolicy is the policy for one tool of an MCP server.
-	MCPToolPolicy = session.MCPToolPolicy
-	// Auth is how qodercli logs in.
+	// Auth is how qodercli logs in. It is [session.Auth].
 	Auth = session.Auth
-	// Delivery says how a list reaches the agent.
-	Delivery = session.Delivery
-	// Evolution turns on Qoder's evolution of skills.
-	Evolution = session.Evolution
-	// SkillEvolution is how skills evolve.
-	SkillEvolution = session.SkillEvolution
-	// SkillGeneration is when skills are reviewed.
-	SkillGeneration = session.SkillGeneration
-	// Memory turns on Qoder's memory.
-	Memory = session.Memory
-	// MemoryGeneration is when memories are made.
-	MemoryGeneration = session.MemoryGeneration
-	// MemoryConsumption is what the model is given of the memories.
-	MemoryConsumption = session.MemoryConsumption
-	// MemoryFile is a file of memories.
-	MemoryFile = session.MemoryFile
-	// MemoryRoot is a directory of memories.
-	MemoryRoot = session.MemoryRoot
-	// TurnComplete is work at the end of a turn.
-	TurnComplete = session.TurnComplete
-	// OutputFormat asks the model for an answer of a given shape.
+	// OutputFormat asks the model for an answer of a given shape. It is
+	// [session.OutputFormat].
 	OutputFormat = session.OutputFormat
-	// Plugin is a directory with skills, agents, hooks and MCP servers.
-	Plugin = session.Plugin
-	// Sandbox confines the shell commands of a session.
+	// Sandbox confines the shell commands of a session. It is [session.Sandbox].
 	Sandbox = session.Sandbox
-	// SandboxCredentials hides credentials from sandboxed commands.
-	SandboxCredentials = session.SandboxCredentials
-	// SandboxCredential is a file or a variable with a credential in it.
-	SandboxCredential = session.SandboxCredential
-	// SandboxRipgrep is the ripgrep that the sandbox uses.
-	SandboxRipgrep = session.SandboxRipgrep
-	// SandboxTLS is the certificate authority that ends TLS in the sandbox's proxy.
-	SandboxTLS = session.SandboxTLS
-	// SandboxFilesystem limits what sandboxed commands may read and write.
-	SandboxFilesystem = session.SandboxFilesystem
-	// SandboxNetwork limits what sandboxed commands may reach.
-	SandboxNetwork = session.SandboxNetwork
-	// SecurityScan chooses the scans of generated code.
-	SecurityScan = session.SecurityScan
 	// SystemPrompt replaces the agent's system prompt (Blocks, File), or keeps and
-	// extends it (Preset).
+	// extends it (Preset). It is [session.SystemPrompt].
 	SystemPrompt = session.SystemPrompt
-	// Thinking sets the model's extended thinking.
+	// Thinking sets the model's extended thinking. It is [session.Thinking].
 	Thinking = session.Thinking
-	// CloudAgent runs the session in Qoder's cloud. Not in this release.
-	CloudAgent = session.CloudAgent
-	// CloudAgentReference is an agent in the cloud.
-	CloudAgentReference = session.CloudAgentReference
-	// CloudAgentCreate is an agent to be made in the cloud.
-	CloudAgentCreate = session.CloudAgentCreate
-	// CloudToolset is a set of tools of an agent in the cloud.
-	CloudToolset = session.CloudToolset
-	// CloudMCPServer is an MCP server of an agent in the cloud.
-	CloudMCPServer = session.CloudMCPServer
-	// CloudSkill is a skill of an agent in the cloud.
-	CloudSkill = session.CloudSkill
-	// CloudSession is a session in the cloud.
-	CloudSession = session.CloudSession
-	// CloudSessionCreate is a session to be made in the cloud.
-	CloudSessionCreate = session.CloudSessionCreate
-	// CloudResource is a file in a session of the cloud.
-	CloudResource = session.CloudResource
-	// CloudStream tunes how the events of a session in the cloud come.
-	CloudStream = session.CloudStream
-
-	// ToolConfig tunes built-in tools.
-	ToolConfig = session.ToolConfig
-	// AskUserQuestionConfig tunes the AskUserQuestion tool.
-	AskUserQuestionConfig = session.AskUserQuestionConfig
 
 	// Limits bounds what a session holds and how long it waits. It is
 	// [session.Limits].
 	Limits = session.Limits
-	// Spawner starts agents somewhere else than on this machine.
+	// Spawner starts agents somewhere else than on this machine. It is
+	// [transport.Spawner].
 	Spawner = transport.Spawner
 	// EventRecord is an event of a session, for [Options].OnEvent. The events
 	// themselves are in package session, such as [session.StateChanged] and
@@ -113,22 +50,12 @@ type (
 	Warning = session.Warning
 )
 
-// Values of Thinking.Type, Delivery, and MCPToolPolicy.PermissionPolicy, and
-// the block that divides a system prompt into what is cached and what is not.
+// Values of Thinking.Type. Package session has those of the other types, such as
+// [session.DeliverInInitialize], [session.AlwaysAllow] and [session.DynamicBoundary].
 const (
 	ThinkingAdaptive = session.ThinkingAdaptive
 	ThinkingEnabled  = session.ThinkingEnabled
 	ThinkingDisabled = session.ThinkingDisabled
-
-	DeliverByLaunch     = session.DeliverByLaunch
-	DeliverInArgv       = session.DeliverInArgv
-	DeliverInInitialize = session.DeliverInInitialize
-
-	AlwaysAllow = session.AlwaysAllow
-	AlwaysAsk   = session.AlwaysAsk
-	AlwaysDeny  = session.AlwaysDeny
-
-	DynamicBoundary = session.DynamicBoundary
 )
 
 // Some is a given value, be it zero or not.

@@ -35,7 +35,7 @@ type launched struct {
 		}
 		SDKServers map[string]struct {
 			Timeout float64
-			Tools   []MCPToolPolicy
+			Tools   []session.MCPToolPolicy
 		}
 	} `json:"facts"`
 	Command    []string                   `json:"command"` // before the fixed arguments
@@ -253,6 +253,6 @@ func (want *launched) callbacks(t *testing.T, o *Options) {
 		server, err := NewMCPServer(name, "1.0.0", echo)
 		require.NoError(t, err)
 		o.SDKMCPServers = append(o.SDKMCPServers, server)
-		o.SDKMCPServerConfigs = map[string]SDKMCPServerConfig{name: {Timeout: time.Duration(s.Timeout * float64(time.Millisecond)), Tools: s.Tools}}
+		o.SDKMCPServerConfigs = map[string]session.SDKMCPServerConfig{name: {Timeout: time.Duration(s.Timeout * float64(time.Millisecond)), Tools: s.Tools}}
 	}
 }
