@@ -30,16 +30,10 @@ type HookRegistration struct {
 	CallbackIDs []string
 	// Timeout is the agent's; 0: its default (60 s). The wire carries seconds.
 	Timeout time.Duration
-	// OnFailure says what an error answer, or one that does not validate, means: HookBlock or HookContinue.
-	// Empty: HookBlock for gates, the agent's default (continue) for the rest. Claude.
-	OnFailure string
+	// OnFailure says what an error answer, or one that does not validate, means. Empty: session.BlockOnFailure
+	// for gates, the agent's default (continue) for the rest. Claude.
+	OnFailure session.FailureAction
 }
-
-// Values of HookRegistration.OnFailure.
-const (
-	HookBlock    = "block"
-	HookContinue = "continue"
-)
 
 // Identifiers under which initialize names the callbacks that are no hooks
 // (observed on the Qoder SDK 1.0.39).

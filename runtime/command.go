@@ -37,7 +37,7 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 		Graces: graces, InterruptGrace: interrupt,
 		MaxLine: spec.MaxLine, Limits: spec.Limits, Budget: s.rt.budget, Discard: spec.Discard,
 		Hooks: hooks.Proven(spec.Dialect, spec.Hooks), CanUseTool: spec.CanUseTool, PermissionTimeout: spec.PermissionTimeout,
-		MCPServers: spec.MCPServers, MCPLimits: spec.mcpLimits(),
+		MCPServers: handlersOf(spec.MCPServers), MCPLimits: spec.mcpLimits(),
 		ResolveModel: spec.ResolveModel, ResolveModelLimit: spec.ResolveModelTimeout,
 		Inquiries:      limited(spec.Inquiries, &opts),
 		ActorIntensity: spec.ActorIntensity, ActorBackoff: actorBackoff(spec.ActorBackoff),

@@ -8,8 +8,6 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/actors/inquiry"
-	"github.com/agent-troupe/troupe/actors/mcp"
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/session"
@@ -49,9 +47,9 @@ type (
 	// Inquiries answer what the agent asks besides.
 	Inquiries = inquiry.Callbacks
 	// MCPServer is an in-process MCP server.
-	MCPServer = mcp.Server
+	MCPServer = session.MCPHandler
 	// Spawner starts agents somewhere else than on this machine.
-	Spawner = transport.Spawner
+	Spawner = session.Spawner
 )
 
 // Spec describes a session.

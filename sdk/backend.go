@@ -11,15 +11,12 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Backend is an agent to talk to. Make one with [Claude], [Qoder] or
-// [InMemory]; any agent.Program is one, too, and speaks as Claude Code does
-// unless its method AgentDialect() agent.Dialect, or Dialect(), says otherwise.
-type Backend interface {
-	// AgentName is the agent's name in reports.
-	AgentName() string
-}
+// [InMemory]. It is [session.Backend].
+type Backend = session.Backend
 
 // ClaudeConfig says which Claude Code to run. The zero value finds it.
 type ClaudeConfig struct {

@@ -46,7 +46,7 @@ func NewClient(opts *Options) *Client {
 	if opts != nil {
 		own = *opts
 	}
-	return &Client{opts: &own, closeTimeout: own.closeTimeout(), sessionID: own.SessionID, picksModel: own.ResolveModel != nil}
+	return &Client{opts: &own, closeTimeout: closeTimeout(&own), sessionID: own.SessionID, picksModel: own.ResolveModel != nil}
 }
 
 // Connect starts the agent and waits until it is initialized. When it fails
@@ -74,7 +74,7 @@ func (c *Client) Connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.link, err = opts.open(dialing, d.home)
+	d.link, err = openSession(opts, dialing, d.home)
 	c.mu.Lock()
 	if err == nil {
 		c.opts, d.cancel = nil, nil
@@ -99,7 +99,7 @@ func (c *Client) dial(ctx context.Context, cancel context.CancelCauseFunc) (*dia
 	if ctx.Err() != nil {
 		return nil, ended(ctx, context.Cause(ctx))
 	}
-	home, err := c.opts.home()
+	home, err := homeOf(c.opts)
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +108,9 @@ func (c *Client) dial(ctx context.Context, cancel context.CancelCauseFunc) (*dia
 }
 
 // open starts the session.
-func (o *Options) open(ctx context.Context, home *runtime.Runtime) (link, error) {
+func openSession(o *Options, ctx context.Context, home *runtime.Runtime) (link, error) {
 	var l link
-	spec, err := o.spec()
+	spec, err := specOf(o)
 	if err != nil {
 		return l, err
 	}
@@ -126,7 +126,7 @@ func (o *Options) open(ctx context.Context, home *runtime.Runtime) (link, error)
 		l.closeServersAtEnd(home)
 		return l, nil
 	}
-	over, cancel := kernel.WithTimeout(context.WithoutCancel(ctx), home.Clock(), closeLimit(o.closeTimeout()))
+	over, cancel := kernel.WithTimeout(context.WithoutCancel(ctx), home.Clock(), closeLimit(closeTimeout(o)))
 	defer cancel()
 	if session != nil {
 		err = errors.Join(err, session.Kill(over))

@@ -7,32 +7,15 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/hooks"
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
 
 // Hook is a callback at a moment of the agent's work. Make one with
-// [OnPreToolUse] and its kin, or [OnEvent].
-//
-// A handler may be called many times at once. The zero output lets everything
-// go on. When the handler of a gate fails, panics or takes too long, what it
-// guards is denied, see [OnFailure]; the error's text goes to the session's
-// events, not to the model. Its context ends when the agent takes the question
-// back, as it does when the turn is interrupted.
-//
-// Several hooks of one event are all asked, at the same time, and the agent puts
-// their outputs together: a deny or a block wins, then an ask; of several updated
-// inputs or outputs that of one of them, by time and not by order; contexts are all told
-// (observed on Claude Code 2.1.329). Troupe adds nothing to that.
-type Hook struct {
-	event     protocol.HookEvent
-	matcher   string
-	timeout   time.Duration
-	onFailure FailureAction
-	run       func(context.Context, *session.HookCall) (json.RawMessage, error)
-}
+// [OnPreToolUse] and the other functions that begin with On. It is
+// [session.Hook], which says what happens when it fails, and when an event has several.
+type Hook = session.Hook
 
 // HookOption is an option of one hook.
 type HookOption func(*Hook)
@@ -46,29 +29,26 @@ type HookOption func(*Hook)
 // ("^mcp__.*__delete", "(?i)bash"). Troupe compares it: what the agent's own
 // engine would make of the pattern does not matter. A pattern that package
 // regexp does not take is a *[ConfigError].
-func Match(pattern string) HookOption { return func(h *Hook) { h.matcher = pattern } }
+func Match(pattern string) HookOption { return func(h *Hook) { h.Matcher = pattern } }
 
 // Timeout is how long the agent waits for the hook; default: 60 s. The handler
 // gets a tenth less, at most a second, so that its own denial is in time.
-func Timeout(d time.Duration) HookOption { return func(h *Hook) { h.timeout = d } }
+func Timeout(d time.Duration) HookOption { return func(h *Hook) { h.Timeout = d } }
 
-// FailureAction is what becomes of what a hook guards when the hook fails: its
-// handler returned an error, panicked, took too long, or answered something that
-// the agent refuses.
-type FailureAction string
+// FailureAction says what happens to what a hook guards when the hook fails.
+// It is [session.FailureAction].
+type FailureAction = session.FailureAction
 
+// Values of [FailureAction].
 const (
-	// BlockOnFailure blocks it. It is what gates do that say nothing else.
-	BlockOnFailure FailureAction = dialect.HookBlock
-	// ContinueOnFailure lets it go on, as if the hook had not been there. It is
-	// what all other events do that say nothing else.
-	ContinueOnFailure FailureAction = dialect.HookContinue
+	BlockOnFailure    = session.BlockOnFailure
+	ContinueOnFailure = session.ContinueOnFailure
 )
 
 // OnFailure says what becomes of what the hook guards when the hook fails. A
 // gate with ContinueOnFailure is none: use it for handlers that only watch. Stop,
 // SubagentStop, TaskCompleted and TeammateIdle always go on. Claude.
-func OnFailure(a FailureAction) HookOption { return func(h *Hook) { h.onFailure = a } }
+func OnFailure(a FailureAction) HookOption { return func(h *Hook) { h.OnFailure = a } }
 
 // OnEvent hooks any event by its name, also one that this package does not
 // know. The handler returns a hook output object of the vendor's; nil goes on. Of
@@ -78,7 +58,7 @@ func OnEvent(name string, h func(context.Context, *session.HookCall) (json.RawMe
 }
 
 func newHook(event protocol.HookEvent, run func(context.Context, *session.HookCall) (json.RawMessage, error), o []HookOption) Hook {
-	h := Hook{event: event, run: run}
+	h := Hook{Event: event, Func: run}
 	for _, set := range o {
 		set(&h)
 	}
@@ -126,20 +106,20 @@ func decodeInput(valid json.RawMessage, in any) error {
 	return protocol.Unmarshal(valid, in)
 }
 
-// problem is what is wrong with the hook, nil if nothing is.
-func (h *Hook) problem(i int) error {
+// hookProblem is what is wrong with the i-th hook, nil if nothing is.
+func hookProblem(h *Hook, i int) error {
 	at := fmt.Sprintf("Hooks[%d]", i)
-	switch err := hooks.CheckPattern(h.event, h.matcher); {
-	case h.event == "" && h.run == nil:
+	switch err := hooks.CheckPattern(h.Event, h.Matcher); {
+	case h.Event == "" && h.Func == nil:
 		return &ConfigError{Option: at, Problem: "is the zero Hook", Fix: "make it with sdk.OnPreToolUse and its kin, or sdk.OnEvent"}
-	case h.run == nil:
-		return &ConfigError{Option: at, Problem: fmt.Sprintf("has no handler for %s", h.event), Fix: "give one"}
+	case h.Func == nil:
+		return &ConfigError{Option: at, Problem: fmt.Sprintf("has no handler for %s", h.Event), Fix: "give one"}
 	case err != nil:
 		return &ConfigError{Option: at + ".Match", Problem: err.Error(), Fix: "fix the pattern, or match in the handler"}
 	}
 	return nil
 }
 
-func (h *Hook) registered() runtime.Hook {
-	return runtime.Hook{Event: h.event, Matcher: h.matcher, Timeout: h.timeout, OnFailure: string(h.onFailure), Func: h.run}
+func registered(h *Hook) runtime.Hook {
+	return runtime.Hook{Event: h.Event, Matcher: h.Matcher, Timeout: h.Timeout, OnFailure: h.OnFailure, Func: h.Func}
 }

@@ -29,10 +29,10 @@ func answering[In any, Out any](t *testing.T, out Out) func(context.Context, *In
 // fired is the answer of a hook.
 func fired(t *testing.T, h Hook) string {
 	t.Helper()
-	require.NoError(t, h.problem(0))
-	input, err := json.Marshal(map[string]any{"hook_event_name": h.event, "session_id": "s"})
+	require.NoError(t, hookProblem(&h, 0))
+	input, err := json.Marshal(map[string]any{"hook_event_name": h.Event, "session_id": "s"})
 	require.NoError(t, err)
-	out, err := h.run(t.Context(), &session.HookCall{Event: h.event, Input: input})
+	out, err := h.Func(t.Context(), &session.HookCall{Event: h.Event, Input: input})
 	require.NoError(t, err)
 	return string(out)
 }
@@ -122,13 +122,13 @@ func TestHookOfEachEvent(t *testing.T) {
 	parity.Covers(t, "claude/function/HOOK_EVENTS")
 	var events []protocol.HookEvent
 	for _, h := range eventHooks(t) {
-		events = append(events, h.zero.event)
-		t.Run(string(h.zero.event), func(t *testing.T) {
+		events = append(events, h.zero.Event)
+		t.Run(string(h.zero.Event), func(t *testing.T) {
 			t.Parallel()
-			parity.Covers(t, "claude/hook/"+string(h.zero.event))
+			parity.Covers(t, "claude/hook/"+string(h.zero.Event))
 			assert.Equal(t, "{}", fired(t, h.zero), "the zero output must let everything go on")
 			assert.Equal(t, "{"+h.want+"}", fired(t, h.full))
-			assert.Equal(t, h.zero.event, h.full.event)
+			assert.Equal(t, h.zero.Event, h.full.Event)
 		})
 	}
 	assert.ElementsMatch(t, protocol.HookEvents(), events, "events without a constructor of their own")
@@ -148,8 +148,8 @@ func TestHookFailures(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	h := OnStop(func(context.Context, *StopInput) (FeedbackOutput, error) { return FeedbackOutput{}, broken })
-	_, err := h.run(t.Context(), &session.HookCall{Input: json.RawMessage(`{}`)})
+	_, err := h.Func(t.Context(), &session.HookCall{Input: json.RawMessage(`{}`)})
 	require.ErrorIs(t, err, broken)
-	_, err = h.run(t.Context(), &session.HookCall{Input: json.RawMessage(`[]`)})
+	_, err = h.Func(t.Context(), &session.HookCall{Input: json.RawMessage(`[]`)})
 	require.ErrorContains(t, err, "input of hook Stop")
 }

@@ -28,7 +28,7 @@ func AcceptElicitation(content any) (protocol.ElicitationResult, error) {
 	return r, nil
 }
 
-func (o *Options) inquiries() runtime.Inquiries {
+func inquiriesOf(o *Options) runtime.Inquiries {
 	return runtime.Inquiries{
 		Elicitation: o.OnElicitation, UserDialog: o.OnUserDialog,
 		JobToken: o.FetchJobToken, ServiceAccountToken: o.FetchServiceAccountToken,
@@ -39,7 +39,7 @@ func (o *Options) inquiries() runtime.Inquiries {
 
 // checkTokens finds logins that nobody can provide, and callbacks that nobody
 // will ever ask.
-func (o *Options) checkTokens() []error {
+func checkTokens(o *Options) []error {
 	var problems []error
 	is := func(t session.AuthType) bool { return o.Auth != nil && o.Auth.Type == t }
 	fromHost := is(session.AuthServiceAccount) && o.Auth.ServiceAccountKey == "" && o.Auth.EnvVar == ""

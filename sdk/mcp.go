@@ -18,9 +18,12 @@ import (
 var ErrMCPServerClosed = errors.New("the in-process MCP server is closed")
 
 // MCPServer is an MCP server that runs in this process and serves agents over
-// their session, made by [NewMCPServer] or [WrapMCPServer]. It may serve any
-// number of sessions at once, and is safe for concurrent use.
-type MCPServer struct {
+// their session, made by [NewMCPServer] or [WrapMCPServer]. It is
+// [session.MCPServer], which has the methods.
+type MCPServer = session.MCPServer
+
+// ownServer is the handler of the servers that this package makes.
+type ownServer struct {
 	name   string
 	served servant
 }
@@ -99,25 +102,23 @@ func NewMCPServer(name, version string, tools ...Tool) (*MCPServer, error) {
 	if s.list, err = plainJSON(map[string]any{"tools": listed}); err != nil {
 		return nil, err
 	}
-	return &MCPServer{name: name, served: s}, nil
+	return &MCPServer{MCPHandler: &ownServer{name: name, served: s}}, nil
 }
 
 // maxToolName is how many characters the name of a tool has that the model gets to
 // see, mcp__ and the server's name included (observed on Claude Code 2.1.329).
 const maxToolName = 128
 
-// Sequential returns the server with an order: those of its tools that are not
-// [ReadOnly] run one at a time, in the order in which the agents called them.
-// Read-only tools still run concurrently. All sessions of the returned server
-// share the order. A wrapped server has its own rules and is returned as it is.
-func (s *MCPServer) Sequential() *MCPServer {
+// Sequential is [session.MCPServer.Sequential]; nil: a wrapped server has its own
+// rules.
+func (s *ownServer) Sequential() session.MCPHandler {
 	tools, ok := s.served.(*toolServer)
 	if !ok {
-		return s
+		return nil
 	}
 	ordered := *tools
 	ordered.order = mcp.NewGate(1)
-	return &MCPServer{name: s.name, served: &ordered}
+	return &ownServer{name: s.name, served: &ordered}
 }
 
 // WrapMCPServer serves a server of the official SDK, with its resources,
@@ -152,54 +153,50 @@ func WrapMCPServer(name string, s *mcpsdk.Server) (*MCPServer, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	return &MCPServer{name: name, served: &wrappedServer{server: s}}, nil
+	return &MCPServer{MCPHandler: &ownServer{name: name, served: &wrappedServer{server: s}}}, nil
 }
 
-// forSession returns the server for one session, which closes it at its end: a
+// forSession returns what serves one session, which closes it at its end: a
 // wrapped server gets a connection of the session's own.
-func (s *MCPServer) forSession() *MCPServer {
-	return &MCPServer{name: s.name, served: s.served.fresh()}
+func forSession(m *MCPServer) *MCPServer {
+	if s, ok := m.MCPHandler.(*ownServer); ok {
+		return &MCPServer{MCPHandler: &ownServer{name: s.name, served: s.served.fresh()}}
+	}
+	return m
 }
 
-// Close ends what the server has started. Only a wrapped server has started
-// anything, and one in the options of a session is closed with the session; so
-// Close is for those who call Handle themselves. It returns when the server's
-// goroutines have ended, or with the cause of ctx. It may be called again; a
-// closed server fails with [ErrMCPServerClosed].
-func (s *MCPServer) Close(ctx context.Context) error {
+// Close is [session.MCPServer.Close].
+func (s *ownServer) Close(ctx context.Context) error {
 	if err := s.served.close(ctx); err != nil {
 		return fmt.Errorf("close MCP server %s: a handler has not returned: %w", s.name, err)
 	}
 	return nil
 }
 
-// usable reports whether s has been made, and not just declared.
-func (s *MCPServer) usable() bool { return s != nil && s.served != nil }
+// Name implements [session.MCPHandler].
+func (s *ownServer) Name() string { return s.name }
 
-// Name implements [mcp.Server].
-func (s *MCPServer) Name() string { return s.name }
-
-// Manifest implements [mcp.Server].
-func (s *MCPServer) Manifest() (initialize, toolsList json.RawMessage, err error) {
+// Manifest implements [session.MCPHandler].
+func (s *ownServer) Manifest() (initialize, toolsList json.RawMessage, err error) {
 	return s.served.manifest()
 }
 
-// Timeout implements [mcp.Server]. Tools have what [ToolTimeout] says.
-func (s *MCPServer) Timeout(tool string) time.Duration { return s.served.timeout(tool) }
+// Timeout implements [session.MCPHandler]. Tools have what [ToolTimeout] says.
+func (s *ownServer) Timeout(tool string) time.Duration { return s.served.timeout(tool) }
 
 // Enter implements [mcp.Orderer].
-func (s *MCPServer) Enter(tool string) mcp.Place {
+func (s *ownServer) Enter(tool string) mcp.Place {
 	if t := s.served.enter(tool); t != nil {
 		return t
 	}
 	return nil
 }
 
-// Handle implements [mcp.Server]: it serves one JSON-RPC request of the agent.
+// Handle implements [session.MCPHandler]: it serves one JSON-RPC request of the agent.
 // A tools/call whose arguments are wrong, or whose tool fails, has a result
 // that is marked as an error; that of a tool that panicked is the error of
 // Handle, with its stack.
-func (s *MCPServer) Handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+func (s *ownServer) Handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	return s.served.handle(ctx, method, params)
 }
 

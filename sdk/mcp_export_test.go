@@ -1,4 +1,4 @@
 package sdk
 
 // ForSession shows forSession to the tests.
-func (s *MCPServer) ForSession() *MCPServer { return s.forSession() }
+func ForSession(s *MCPServer) *MCPServer { return forSession(s) }

@@ -177,7 +177,7 @@ func TestWrappedServerIsGuardedOnce(t *testing.T) {
 	shared, err := sdk.WrapMCPServer("srv", newPanicking())
 	require.NoError(t, err)
 	for range 3 {
-		s := shared.ForSession()
+		s := sdk.ForSession(shared)
 		_, err = s.Handle(context.Background(), "tools/call", json.RawMessage(`{"name":"raw"}`))
 		var p *session.PanicError
 		require.ErrorAs(t, err, &p)
@@ -191,7 +191,7 @@ func TestWrappedServerKeepsItsOtherTransports(t *testing.T) {
 	o := newOfficial(t)
 	s := wrapped(t, o)
 	for range 3 {
-		session := s.ForSession()
+		session := sdk.ForSession(s)
 		_, _, err := session.Manifest()
 		require.NoError(t, err)
 		require.NoError(t, session.Close(context.Background()))
@@ -223,7 +223,7 @@ func TestWrappedServerKeepsItsOtherTransports(t *testing.T) {
 	require.NoError(t, client.Close())
 	require.NoError(t, session.Wait())
 
-	own := s.ForSession()
+	own := sdk.ForSession(s)
 	_, err = own.Handle(ctx, "tools/call", json.RawMessage(`{"name":"boom","arguments":{}}`))
 	require.Error(t, err)
 	require.NoError(t, own.Close(ctx))

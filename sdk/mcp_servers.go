@@ -38,7 +38,7 @@ func newServers(spec *runtime.Spec) *servers {
 	all := &servers{changes: mcp.NewGate(1), given: map[string]*MCPServer{}, own: map[string]*MCPServer{}}
 	for i, s := range spec.MCPServers {
 		if m, ok := s.(*MCPServer); ok {
-			spec.MCPServers[i] = all.add(m)
+			spec.MCPServers[i] = all.add(m).MCPHandler
 		}
 	}
 	return all
@@ -46,14 +46,18 @@ func newServers(spec *runtime.Spec) *servers {
 
 // add keeps a server, and returns what serves the session.
 func (s *servers) add(m *MCPServer) *MCPServer {
-	served := m.forSession()
+	served, name := forSession(m), m.Name()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.given[m.name] = m
-	if _, wrapped := served.served.(*wrappedServer); wrapped {
-		s.own[m.name] = served
+	s.given[name] = m
+	own, ok := served.MCPHandler.(*ownServer)
+	if !ok {
+		return served
+	}
+	if _, wrapped := own.served.(*wrappedServer); wrapped {
+		s.own[name] = served
 		if s.closed {
-			_ = served.served.close(context.Background()) // it has not been used: nothing to wait for
+			_ = own.served.close(context.Background()) // it has not been used: nothing to wait for
 		}
 	}
 	return served
@@ -133,9 +137,9 @@ func (c *Client) SetMCPServers(ctx context.Context, external map[string]protocol
 	}
 	var added []string
 	for _, s := range own {
-		if d.servers.get(s.name) == nil {
-			d.session.AddMCPServer(d.servers.add(s))
-			added = append(added, s.name)
+		if d.servers.get(s.Name()) == nil {
+			d.session.AddMCPServer(d.servers.add(s).MCPHandler)
+			added = append(added, s.Name())
 		}
 	}
 	d.closeServersAtEnd(d.home)
@@ -175,18 +179,19 @@ func (s *servers) settings(external map[string]protocol.MCPServerConfig, own []*
 		problems = append(problems, &session.ConfigError{Option: fmt.Sprintf("SetMCPServers: own[%d]", i), Problem: problem, Fix: fix})
 	}
 	for i, m := range own {
-		if !m.usable() {
+		if !m.Usable() {
 			bad(i, "is nil or empty", "make it with sdk.NewMCPServer")
 			continue
 		}
-		if _, taken := settings[m.name]; taken {
-			bad(i, fmt.Sprintf("another server is called %q, too", m.name), "rename one of them")
+		name := m.Name()
+		if _, taken := settings[name]; taken {
+			bad(i, fmt.Sprintf("another server is called %q, too", name), "rename one of them")
 		}
-		if have := s.get(m.name); have != nil && have != m {
-			bad(i, fmt.Sprintf("the session has another server %q, and the agent would keep that one's tools", m.name),
+		if have := s.get(name); have != nil && have != m {
+			bad(i, fmt.Sprintf("the session has another server %q, and the agent would keep that one's tools", name),
 				"rename it, or first set the servers without the other one")
 		}
-		settings[m.name] = protocol.MCPServerConfig{Type: "sdk", Name: m.name}
+		settings[name] = protocol.MCPServerConfig{Type: "sdk", Name: name}
 	}
 	return settings, errors.Join(problems...)
 }

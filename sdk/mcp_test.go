@@ -229,7 +229,7 @@ func TestTimeouts(t *testing.T) {
 func TestCloseOfATooledServerIsNothing(t *testing.T) {
 	t.Parallel()
 	s := server(t, sdk.NewTool("echo", "d", echo))
-	require.NoError(t, s.ForSession().Close(context.Background()))
+	require.NoError(t, sdk.ForSession(s).Close(context.Background()))
 	require.NoError(t, s.Close(context.Background()))
 	assert.Equal(t, "hi", call(t, s, "echo", `{"x":"hi"}`).text())
 }

@@ -92,7 +92,7 @@ func TestWrappedManifest(t *testing.T) {
 	assert.Equal(t, []struct{ Name string }{{"asks"}, {"echo"}, {"prog"}, {"slow"}, {"stubborn"}}, tools.Tools, "all pages")
 	assert.Equal(t, "srv", s.Name())
 	assert.Zero(t, s.Timeout("echo"))
-	assert.Nil(t, s.Enter("echo"))
+	assert.Nil(t, s.MCPHandler.(mcp.Orderer).Enter("echo"))
 	assert.Same(t, s, s.Sequential())
 	again, list2, err := s.Manifest()
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestWrappedProgressGoesToItsSession(t *testing.T) {
 	var sessions [2]*sdk.MCPServer
 	var heard [2]recorder
 	for i := range sessions {
-		sessions[i] = shared.ForSession()
+		sessions[i] = sdk.ForSession(shared)
 		raw, err := sessions[i].Handle(heard[i].ctx(), "tools/call", params(t, "prog", fmt.Sprintf(`{"x":"s%d"}`, i), `{"progressToken":7}`))
 		require.NoError(t, err)
 		assert.Equal(t, "done", parse(t, raw).text())
@@ -289,7 +289,7 @@ func TestUnusedWrappedServerHasNoConnection(t *testing.T) {
 	o := newOfficial(t)
 	s, err := sdk.WrapMCPServer("srv", o.Server)
 	require.NoError(t, err)
-	require.NoError(t, s.ForSession().Close(context.Background()))
+	require.NoError(t, sdk.ForSession(s).Close(context.Background()))
 	for range o.Sessions() {
 		t.Error("nobody asked for a session")
 	}

@@ -76,7 +76,7 @@ func TestEveryOptionReachesTheDialect(t *testing.T) {
 		var o Options
 		want := reflect.ValueOf(&o).Elem().FieldByName(field.Name)
 		fill(t, want)
-		d := o.data()
+		d := dataOf(&o)
 		got := reflect.ValueOf(&d).Elem().Field(i)
 		assert.False(t, got.IsZero(), "%s is not copied", field.Name)
 		assert.Equal(t, want.Interface(), got.Interface(), "%s", field.Name)
@@ -87,5 +87,5 @@ func TestEveryOptionReachesTheDialect(t *testing.T) {
 
 func TestZeroOptionsAreTheDialectsZero(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, dialect.Options{}, (&Options{}).data())
+	assert.Equal(t, dialect.Options{}, dataOf(&Options{}))
 }

@@ -137,7 +137,7 @@ func TestPrintedOptionsShowOnlyWhatIsHarmless(t *testing.T) {
 func TestPrintedOptionsHideURLs(t *testing.T) {
 	t.Parallel()
 	o := Options{Model: "https://u:SECRET@h/m", Cwd: "/x\x1b[2J", MaxTurns: Some(3), Env: map[string]string{"K": "SECRET"}, Debug: true}
-	assert.Equal(t, "sdk.Options{Cwd:(hidden) Env:(1 hidden) Debug:true Model:(hidden) MaxTurns:3}", o.String())
+	assert.Equal(t, "session.Options{Cwd:(hidden) Env:(1 hidden) Debug:true Model:(hidden) MaxTurns:3}", o.String())
 	for raw, want := range map[string]string{
 		"https://u:SECRET@h:1/SECRET?k=SECRET#SECRET": "https://h:1/(hidden)",
 		"https://h":      "https://h",
@@ -146,6 +146,6 @@ func TestPrintedOptionsHideURLs(t *testing.T) {
 	} {
 		assert.Equal(t, "session.MCPServerConfig{Type:http URL:"+want+"}", MCPServerConfig{Type: "http", URL: raw}.String())
 	}
-	assert.Equal(t, "sdk.Options{}", Options{}.String())
+	assert.Equal(t, "session.Options{}", Options{}.String())
 	assert.Equal(t, "<nil>", fmt.Sprint((*Options)(nil)))
 }

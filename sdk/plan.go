@@ -61,12 +61,12 @@ type PlannedFile struct {
 // Masked stands for a secret in a [LaunchPlan].
 const Masked = "***"
 
-// Plan says what a session with these options would start and say first. It
+// PlanLaunch says what a session with these options would start and say first. It
 // starts nothing, and looks for no program unless Backend is nil. Files that the
 // options name are read. It fails as opening a session would: with a
 // *[ConfigError] for each option that cannot work.
-func (o *Options) Plan() (*LaunchPlan, error) {
-	spec, err := o.spec()
+func PlanLaunch(o *Options) (*LaunchPlan, error) {
+	spec, err := specOf(o)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (o *Options) Plan() (*LaunchPlan, error) {
 	}
 	l := p.Launch
 	out := &LaunchPlan{
-		Backend: spec.Dialect.Name(), Path: l.Path, Interpreter: l.Interpreter, Args: o.maskedArgs(l.Args), Dir: l.Dir,
+		Backend: spec.Dialect.Name(), Path: l.Path, Interpreter: l.Interpreter, Args: maskedArgs(o, l.Args), Dir: l.Dir,
 		Unset: l.Unset, CleanEnv: l.CleanEnv, Warnings: p.Warnings,
 		Initialize: masked(p.Initialize, maskRequest), Env: make([]PlannedVar, 0, len(l.Env)),
 	}
@@ -94,13 +94,13 @@ func (o *Options) Plan() (*LaunchPlan, error) {
 	for _, raw := range p.Requests {
 		out.Requests = append(out.Requests, masked(raw, maskRequest))
 	}
-	out.Timeouts = o.timeouts(p)
+	out.Timeouts = plannedTimeouts(o, p)
 	return out, nil
 }
 
 // maskedArgs are the arguments without the values of ExtraArgs, of which nobody
 // knows what they are.
-func (o *Options) maskedArgs(args []string) []string {
+func maskedArgs(o *Options, args []string) []string {
 	out := slices.Clone(args)
 	for key, extra := range o.ExtraArgs { //troupe:maporder each has a flag of its own
 		value, given := extra.Value()

@@ -35,7 +35,7 @@ func TestPlanShowsNoSecret(t *testing.T) {
 			Settings: settings},
 		"qoder with a key": {Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.ServiceAccountKey(secret)},
 	} {
-		p, err := o.Plan()
+		p, err := sdk.PlanLaunch(o)
 		require.NoError(t, err, name)
 		shown, err := json.Marshal(p)
 		require.NoError(t, err, name)
@@ -65,7 +65,7 @@ func TestPlanIsWhatASessionLaunches(t *testing.T) {
 			return sdk.ContextOutput{}, nil
 		})},
 	}
-	p, err := o.Plan()
+	p, err := sdk.PlanLaunch(o)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"--output-format", "stream-json", "--verbose", "--input-format", "stream-json",
 		"--permission-prompt-tool=stdio", "--allowedTools=Read"}, p.Args)
@@ -77,7 +77,7 @@ func TestPlanIsWhatASessionLaunches(t *testing.T) {
 
 	o.SystemPrompt, o.MaxTurns = sdk.PromptFile("none.md"), sdk.Some(-1)
 	assert.Equal(t, []string{"SystemPrompt.File", "MaxTurns"}, refused(t, o))
-	_, err = o.Plan()
+	_, err = sdk.PlanLaunch(o)
 	var options []string
 	for _, e := range sdk.ConfigErrors(err) {
 		options = append(options, e.Option)
@@ -93,19 +93,19 @@ func TestServersOfThisProcessHavePolicies(t *testing.T) {
 	o := &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), SDKMCPServers: []*sdk.MCPServer{server},
 		SDKMCPServerConfigs: map[string]session.SDKMCPServerConfig{"host": {Timeout: 1500 * time.Millisecond,
 			Tools: []session.MCPToolPolicy{{Name: "echo", PermissionPolicy: session.AlwaysDeny}}}}}
-	p, err := o.Plan()
+	p, err := sdk.PlanLaunch(o)
 	require.NoError(t, err)
 	assert.Contains(t, string(p.Initialize), `"sdkMcpServerConfigs":{"host":{"timeout":1500,"tools":[{"name":"echo","permission_policy":"always_deny"}]}}`)
 	assert.Contains(t, p.Args, `{"permissions":{"allow":[],"ask":[],"deny":["mcp__host__echo"]}}`)
 
 	o.Backend, o.Auth = sdk.Qoder(sdk.QoderConfig{}), sdk.QoderCLIAuth()
 	o.SDKMCPServerConfigs = map[string]session.SDKMCPServerConfig{"host": {Tools: []session.MCPToolPolicy{{Name: "echo", ExposedName: "say", AlwaysLoad: true}}}}
-	p, err = o.Plan()
+	p, err = sdk.PlanLaunch(o)
 	require.NoError(t, err)
 	assert.Contains(t, string(p.Initialize), `"sdkMcpToolOverrides":{"host":{"echo":{"exposedName":"say","alwaysLoad":true}}}`)
 
 	o.SDKMCPServerConfigs = map[string]session.SDKMCPServerConfig{"hots": {}}
-	_, err = o.Plan()
+	_, err = sdk.PlanLaunch(o)
 	require.ErrorContains(t, err, `SDKMCPServerConfigs["hots"]`)
 }
 
@@ -113,7 +113,7 @@ func TestQoderRequestsArePlanned(t *testing.T) {
 	t.Parallel()
 	script := scripted.Script{Dialect: "qoder"}
 	o := &sdk.Options{Backend: scripted.New(scripted.WithScript(&script)), Auth: sdk.QoderCLIAuth(), PlanMode: sdk.Some(true)}
-	p, err := o.Plan()
+	p, err := sdk.PlanLaunch(o)
 	require.NoError(t, err)
 	assert.Equal(t, "qoder", p.Backend, "a script says whom it speaks like")
 	require.Len(t, p.Requests, 1)

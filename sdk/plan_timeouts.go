@@ -44,7 +44,7 @@ func (t *PlannedTimeout) UnmarshalJSON(raw []byte) error {
 
 // timeouts are the plan's, under the names of the options that the caller gave,
 // and those of this package.
-func (o *Options) timeouts(p *runtime.Plan) []PlannedTimeout {
+func plannedTimeouts(o *Options, p *runtime.Plan) []PlannedTimeout {
 	all := make([]PlannedTimeout, 0, len(p.Timeouts)+1)
 	for _, t := range p.Timeouts {
 		if t.Option == "Limits.Initialize" && o.Limits.Initialize == 0 && o.InitializeTimeout != 0 {
@@ -52,5 +52,5 @@ func (o *Options) timeouts(p *runtime.Plan) []PlannedTimeout {
 		}
 		all = append(all, PlannedTimeout(t))
 	}
-	return append(all, PlannedTimeout{"close: all of it", max(o.closeTimeout(), 0), "CloseTimeout", o.CloseTimeout == 0})
+	return append(all, PlannedTimeout{"close: all of it", max(closeTimeout(o), 0), "CloseTimeout", o.CloseTimeout == 0})
 }

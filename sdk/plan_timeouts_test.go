@@ -40,7 +40,7 @@ func TestPlanShowsTimeouts(t *testing.T) {
 		},
 		Limits: sdk.Limits{Control: -1, Consumer: 3 * time.Minute}, Graces: session.Graces{Drain: time.Second},
 	}
-	p, err := o.Plan()
+	p, err := sdk.PlanLaunch(o)
 	require.NoError(t, err)
 	want := []sdk.PlannedTimeout{
 		{"the answer to initialize", time.Minute, "InitializeTimeout", false},

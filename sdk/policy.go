@@ -59,7 +59,7 @@ func (d *callDirectories) of(id string) string {
 }
 
 // compilePolicy is the policy that the options name, nil if none.
-func (o *Options) compilePolicy() (*policy.Policy, []error) {
+func compilePolicy(o *Options) (*policy.Policy, []error) {
 	if o.Policy == nil {
 		return nil, nil
 	}

@@ -5,7 +5,7 @@ import "testing"
 // DecideByPolicy is the CanUseTool of a session with the policy.
 func DecideByPolicy(tb testing.TB, p Policy, behind CanUseTool) CanUseTool {
 	tb.Helper()
-	compiled, problems := (&Options{Policy: &p}).compilePolicy()
+	compiled, problems := compilePolicy(&Options{Policy: &p})
 	if problems != nil {
 		tb.Fatal(problems)
 	}

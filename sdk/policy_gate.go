@@ -25,7 +25,7 @@ const (
 
 // policyWarnings are about a policy that decides less than its rules suggest,
 // or more than other options do.
-func (o *Options) policyWarnings() []Warning {
+func policyWarnings(o *Options) []Warning {
 	var all []Warning
 	if o.Policy.Default == policy.Agent {
 		all = append(all, Warning{Option: "Policy.Default", Rule: string(policy.Agent),
@@ -184,13 +184,13 @@ func denialBy(why policy.Explanation) string {
 // watch holds the input that a hook of the user's puts in place of the call's
 // against the policy, before the agent gets it.
 func (g *gatekeeper) watch(h Hook) Hook {
-	run := h.run
+	run := h.Func
 	if run == nil {
 		return h
 	}
-	switch h.event {
+	switch h.Event {
 	case protocol.HookPreToolUse:
-		h.run = func(ctx context.Context, c *session.HookCall) (json.RawMessage, error) {
+		h.Func = func(ctx context.Context, c *session.HookCall) (json.RawMessage, error) {
 			out, err := run(ctx, c)
 			if err != nil {
 				return out, err
@@ -198,7 +198,7 @@ func (g *gatekeeper) watch(h Hook) Hook {
 			return g.changed(ctx, c, out)
 		}
 	case protocol.HookPermissionRequest:
-		h.run = func(ctx context.Context, c *session.HookCall) (json.RawMessage, error) {
+		h.Func = func(ctx context.Context, c *session.HookCall) (json.RawMessage, error) {
 			out, err := run(ctx, c)
 			if err != nil {
 				return out, err

@@ -156,7 +156,7 @@ func TestPolicyAsksForAsLongAsItTakes(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{0: 24*time.Hour - time.Second, time.Second: time.Second, 90 * time.Second: 90 * time.Second} {
 		o := &sdk.Options{Backend: scripted.New(), Policy: &sdk.Policy{Cwd: "/repo"}, PermissionTimeout: timeout}
 		o.CanUseTool = (&callback{}).decide
-		plan, err := o.Plan()
+		plan, err := sdk.PlanLaunch(o)
 		require.NoError(t, err)
 		limits := map[string]time.Duration{}
 		for _, limit := range plan.Timeouts {
@@ -253,7 +253,7 @@ func TestPolicyWarnings(t *testing.T) {
 	warned := func(p sdk.Policy, set func(*sdk.Options)) []string {
 		o := &sdk.Options{Backend: scripted.New(), Policy: &p}
 		set(o)
-		plan, err := o.Plan()
+		plan, err := sdk.PlanLaunch(o)
 		require.NoError(t, err)
 		var all []string
 		for _, w := range plan.Warnings {

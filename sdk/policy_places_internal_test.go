@@ -47,7 +47,7 @@ func TestResolveLinks(t *testing.T) {
 // keeper is what a session with the policy decides by.
 func keeper(t *testing.T, o Options) *gatekeeper {
 	t.Helper()
-	compiled, problems := o.compilePolicy()
+	compiled, problems := compilePolicy(&o)
 	require.Empty(t, problems)
 	return &gatekeeper{policy: compiled, ask: o.CanUseTool}
 }

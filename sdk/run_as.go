@@ -61,7 +61,7 @@ func decodeAs[T any](schema *inputSchema, output json.RawMessage) (v T, err erro
 // defaultRepairs is how often the model is asked again.
 const defaultRepairs = 1
 
-func (o *Options) repairs() int {
+func repairs(o *Options) int {
 	if o.OutputRepairs == 0 {
 		return defaultRepairs
 	}
@@ -114,7 +114,7 @@ func runUntilFit(ctx context.Context, prompt string, o *Options, fits func(json.
 		if misfit == nil {
 			return out.last, nil
 		}
-		if again >= o.repairs() {
+		if again >= repairs(o) {
 			return out.last, &StructuredOutputError{Result: out.last, Err: misfit}
 		}
 		prompt = fmt.Sprintf("Your answer cannot be used: %v. Give the whole answer again, as structured output that follows its schema.", misfit)

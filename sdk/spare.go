@@ -62,11 +62,11 @@ type Claim struct {
 // HOME), which is removed when the spare has ended. With a Spawner it must be set.
 func Prewarm(ctx context.Context, opts *Options) (*Client, error) {
 	c := NewClient(opts)
-	home, err := c.opts.home()
+	home, err := homeOf(c.opts)
 	if err != nil {
 		return nil, err
 	}
-	remove, err := c.opts.park(home)
+	remove, err := park(c.opts, home)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func Prewarm(ctx context.Context, opts *Options) (*Client, error) {
 
 // park makes the options those of a spare, and makes the directory where it is
 // parked, if it has none; remove is nil if it has one.
-func (o *Options) park(home *runtime.Runtime) (remove func() error, err error) {
-	spec, err := o.spec()
+func park(o *Options, home *runtime.Runtime) (remove func() error, err error) {
+	spec, err := specOf(o)
 	problems := []error{err}
 	bad := func(wrong bool, option, problem, fix string) {
 		if wrong {
@@ -117,7 +117,7 @@ func (o *Options) park(home *runtime.Runtime) (remove func() error, err error) {
 	if o.Cwd != "" || spec.Program != nil {
 		return nil, nil
 	}
-	if o.Cwd, err = o.parking(home); err != nil {
+	if o.Cwd, err = parking(o, home); err != nil {
 		return nil, &StartError{Err: fmt.Errorf("a directory to park the agent in: %w; set Cwd", err)}
 	}
 	dir := o.Cwd
@@ -125,7 +125,7 @@ func (o *Options) park(home *runtime.Runtime) (remove func() error, err error) {
 }
 
 // parking makes a private directory where no project's settings hold.
-func (o *Options) parking(home *runtime.Runtime) (string, error) {
+func parking(o *Options, home *runtime.Runtime) (string, error) {
 	get := os.Getenv
 	if o.CleanEnv {
 		get = func(string) string { return "" }

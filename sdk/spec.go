@@ -22,45 +22,52 @@ const defaultCloseTimeout = 30 * time.Second
 // is open.
 var shared = sync.OnceValues(func() (*runtime.Runtime, error) { return runtime.New(runtime.Config{}) }) //nolint:gochecknoglobals // documented: programs without a runtime of their own share one
 
-// home is the runtime that the options name.
-func (o *Options) home() (*runtime.Runtime, error) {
-	if o.Runtime != nil {
-		return o.Runtime, nil
+// homeOf is the runtime that the options name.
+func homeOf(o *Options) (*runtime.Runtime, error) {
+	if o.Runtime == nil {
+		return shared()
 	}
-	return shared()
+	rt, ok := o.Runtime.(*runtime.Runtime)
+	switch {
+	case !ok:
+		return nil, &ConfigError{Option: "Runtime", Problem: fmt.Sprintf("is a %T", o.Runtime), Fix: "make it with runtime.New"}
+	case rt == nil:
+		return shared()
+	}
+	return rt, nil
 }
 
-func (o *Options) closeTimeout() time.Duration {
+func closeTimeout(o *Options) time.Duration {
 	if o.CloseTimeout == 0 {
 		return defaultCloseTimeout
 	}
 	return o.CloseTimeout
 }
 
-// spec is the options in the terms of package runtime. It finds what is wrong
+// specOf is the options in the terms of package runtime. It finds what is wrong
 // with those that only this package knows; the dialect finds the rest.
-func (o *Options) spec() (runtime.Spec, error) {
-	data := o.data()
+func specOf(o *Options) (runtime.Spec, error) {
+	data := dataOf(o)
 	data.ParentEnv = os.Environ()
 	backend, err := choose(o.Backend, &data, o.Spawner != nil)
 	problems := []error{err}
 	for i := range o.Hooks {
-		problems = append(problems, o.Hooks[i].problem(i))
+		problems = append(problems, hookProblem(&o.Hooks[i], i))
 	}
-	problems = append(problems, o.checkBounds()...)
-	problems = append(problems, o.checkServers()...)
-	problems = append(problems, o.checkTokens()...)
+	problems = append(problems, checkBounds(o)...)
+	problems = append(problems, checkServers(o)...)
+	problems = append(problems, checkTokens(o)...)
 	if o.Spawner == nil { // elsewhere the path may mean another file
 		problems = append(problems, readSettings(&data))
 	}
 	problems = append(problems, readPrompt(&data))
-	rules, wrong := o.compilePolicy()
+	rules, wrong := compilePolicy(o)
 	problems = append(problems, wrong...)
 	spec := runtime.Spec{
 		Dialect: backend.dialect, Program: backend.program, Spawner: o.Spawner, Options: data,
 		CanUseTool: o.CanUseTool, PermissionTimeout: o.PermissionTimeout,
 		ResolveModel: o.ResolveModel, ResolveModelTimeout: o.ResolveModelTimeout,
-		Inquiries: o.inquiries(), OnAuthExpired: o.OnAuthExpired,
+		Inquiries: inquiriesOf(o), OnAuthExpired: o.OnAuthExpired,
 		Limits: o.Limits, Graces: o.Graces, InterruptGrace: o.InterruptGrace,
 		MCPServerConfigs: o.SDKMCPServerConfigs, MaxLine: o.MaxLine, Discard: o.Discard, OnEvent: o.OnEvent, Stderr: o.Stderr,
 	}
@@ -75,26 +82,26 @@ func (o *Options) spec() (runtime.Spec, error) {
 		}
 		hooks = append(hooks, keeper.hook()) // the last: the user's keep their callback ids
 		spec.CanUseTool = keeper.decide
-		spec.Warnings = o.policyWarnings()
+		spec.Warnings = policyWarnings(o)
 		spec.Options.HasPolicy = o.Policy.Default != policy.Agent
 	}
 	for i := range hooks {
-		spec.Hooks = append(spec.Hooks, hooks[i].registered())
+		spec.Hooks = append(spec.Hooks, registered(&hooks[i]))
 	}
 	for _, s := range o.SDKMCPServers {
-		if s.usable() {
+		if s.Usable() {
 			spec.MCPServers = append(spec.MCPServers, s)
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		return runtime.Spec{}, errors.Join(err, o.dialectProblems(spec))
+		return runtime.Spec{}, errors.Join(err, dialectProblems(o, spec))
 	}
 	return spec, nil
 }
 
 // dialectProblems is what the dialect has to say as well, so that all mistakes
 // are told at once.
-func (o *Options) dialectProblems(spec runtime.Spec) error {
+func dialectProblems(o *Options, spec runtime.Spec) error {
 	if spec.Dialect == nil {
 		return nil
 	}
@@ -105,9 +112,9 @@ func (o *Options) dialectProblems(spec runtime.Spec) error {
 	return err
 }
 
-// data is the part of the options that a dialect reads: the fields of the same
+// dataOf is the part of the options that a dialect reads: the fields of the same
 // name.
-func (o *Options) data() dialect.Options {
+func dataOf(o *Options) dialect.Options {
 	var d dialect.Options
 	from, to := reflect.ValueOf(o).Elem(), reflect.ValueOf(&d).Elem()
 	for i := range to.NumField() {
@@ -119,7 +126,7 @@ func (o *Options) data() dialect.Options {
 	return d
 }
 
-func (o *Options) checkBounds() []error {
+func checkBounds(o *Options) []error {
 	var problems []error
 	negative := func(option string, bad bool) {
 		if bad {
@@ -134,16 +141,16 @@ func (o *Options) checkBounds() []error {
 	return problems
 }
 
-func (o *Options) checkServers() []error {
+func checkServers(o *Options) []error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(o.SDKMCPServerConfigs)) {
-		if !slices.ContainsFunc(o.SDKMCPServers, func(s *MCPServer) bool { return s.usable() && s.Name() == name }) {
+		if !slices.ContainsFunc(o.SDKMCPServers, func(s *MCPServer) bool { return s.Usable() && s.Name() == name }) {
 			problems = append(problems, &ConfigError{Option: fmt.Sprintf("SDKMCPServerConfigs[%q]", name),
 				Problem: "is for a server that is not there", Fix: "name one of SDKMCPServers"})
 		}
 	}
 	for i, s := range o.SDKMCPServers {
-		if !s.usable() {
+		if !s.Usable() {
 			problems = append(problems, &ConfigError{Option: fmt.Sprintf("SDKMCPServers[%d]", i), Problem: "is nil or empty", Fix: "make it with sdk.NewMCPServer"})
 		}
 	}

@@ -58,7 +58,7 @@ func TestSequential(t *testing.T) {
 			if i%3 == 0 {
 				tool = "read"
 			}
-			place := srv.Enter(tool)
+			place := srv.MCPHandler.(mcp.Orderer).Enter(tool)
 			if tool == "read" {
 				assert.Nil(t, place, "reading waits for nobody")
 			}
@@ -160,10 +160,10 @@ func TestPlacesOfOthersAreNotTaken(t *testing.T) {
 	t.Parallel()
 	write := func() sdk.Tool { return sdk.NewTool("write", "d", echo) }
 	mine, other := server(t, write()).Sequential(), server(t, write()).Sequential()
-	ctx := mcp.ContextWithPlace(context.Background(), other.Enter("write"))
+	ctx := mcp.ContextWithPlace(context.Background(), other.MCPHandler.(mcp.Orderer).Enter("write"))
 	raw, err := mine.Handle(ctx, "tools/call", params(t, "write", `{"x":"hi"}`, ""))
 	require.NoError(t, err)
 	assert.Equal(t, "hi", parse(t, raw).text())
-	assert.Nil(t, mine.Enter("nosuch"))
-	assert.Nil(t, server(t, write()).Enter("write"), "no order was asked for")
+	assert.Nil(t, mine.MCPHandler.(mcp.Orderer).Enter("nosuch"))
+	assert.Nil(t, server(t, write()).MCPHandler.(mcp.Orderer).Enter("write"), "no order was asked for")
 }

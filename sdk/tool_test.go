@@ -212,7 +212,7 @@ func TestMaxConcurrent(t *testing.T) {
 		for i := range 10 {
 			s := one
 			if i%2 == 0 {
-				s = two.ForSession()
+				s = sdk.ForSession(two)
 			}
 			p := params(t, "limited", "", "")
 			go func() {

@@ -3,7 +3,6 @@ package sdk
 import (
 	"encoding/json"
 
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -39,8 +38,8 @@ type (
 	// [session.Limits].
 	Limits = session.Limits
 	// Spawner starts agents somewhere else than on this machine. It is
-	// [transport.Spawner].
-	Spawner = transport.Spawner
+	// [session.Spawner].
+	Spawner = session.Spawner
 	// EventRecord is an event of a session, for [Options].OnEvent. The events
 	// themselves are in package session, such as [session.StateChanged] and
 	// [session.CallbackFailed]. It is [session.EventRecord].

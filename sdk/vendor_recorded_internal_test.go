@@ -95,7 +95,7 @@ func compareLaunch(t *testing.T, vendor always, want *launched) {
 		o.PathToExecutable = vendor.command
 	}
 	want.callbacks(t, o)
-	spec, err := o.spec()
+	spec, err := specOf(o)
 	require.NoError(t, err, at)
 	spec.Options.ParentEnv = []string{"HOME=/home/u"}
 	p, err := spec.Plan()

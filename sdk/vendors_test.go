@@ -119,7 +119,7 @@ func TestPromptFileOnQoder(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "prompt.md"), []byte("Be brief."), 0o600))
 	o := &sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.QoderCLIAuth(), Cwd: dir, SystemPrompt: sdk.PromptFile("prompt.md")}
-	p, err := o.Plan()
+	p, err := sdk.PlanLaunch(o)
 	require.NoError(t, err)
 	var init struct{ SystemPrompt string }
 	require.NoError(t, json.Unmarshal(p.Initialize, &init))
@@ -471,7 +471,7 @@ func TestFileCheckpointing(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "claude/feature/File-Checkpointing")
 	o := &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), EnableFileCheckpointing: sdk.Some(true)}
-	p, err := o.Plan()
+	p, err := sdk.PlanLaunch(o)
 	require.NoError(t, err)
 	assert.Contains(t, p.Env, sdk.PlannedVar{Name: "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", Value: "true"})
 	requestCase{agent.Claude, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.RewindFiles(ctx, "u", false)) },

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -60,3 +61,40 @@ type HookCall struct {
 	Input     json.RawMessage    // the event's input, as the agent sent it
 	ToolUseID string             // a random id for events that belong to no tool
 }
+
+// Hook is a callback at a moment of the agent's work. Make one with
+// sdk.OnPreToolUse and the other functions of package sdk that begin with On, or fill
+// it in yourself.
+//
+// A handler may be called many times at once. The zero output lets everything
+// go on. When the handler of a gate fails, panics or takes too long, what it
+// guards is denied, see FailureAction; the error's text goes to the session's
+// events, not to the model. Its context ends when the agent takes the question
+// back, as it does when the turn is interrupted.
+//
+// All hooks of one event are asked at the same time, and the agent combines their
+// outputs: a deny or a block wins, then an ask. Of several updated inputs or outputs
+// exactly one is used, usually the last to arrive. All additional contexts are passed
+// on (observed on Claude Code 2.1.329). Troupe adds nothing to that.
+type Hook struct {
+	Event   protocol.HookEvent // when it is called; one that this release does not know is passed on
+	Matcher string             // what it is called for, see sdk.Match; empty: everything
+	// Timeout is how long the agent waits for the hook. Default: 60 s. The handler gets
+	// a tenth less, at most a second, so that its own denial is in time.
+	Timeout   time.Duration
+	OnFailure FailureAction // empty: gates block, all other hooks let the agent go on
+	Func      HookFunc      // the handler; required
+}
+
+// FailureAction says what happens to what a hook guards when the hook fails: its
+// handler returned an error, panicked, took too long, or answered something that
+// the agent refuses.
+type FailureAction string
+
+const (
+	// BlockOnFailure blocks it. It is the default of gates.
+	BlockOnFailure FailureAction = "block"
+	// ContinueOnFailure lets it go on, as if the hook did not exist. It is the
+	// default of all other events.
+	ContinueOnFailure FailureAction = "continue"
+)

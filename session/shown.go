@@ -7,6 +7,21 @@ import (
 	"github.com/agent-troupe/troupe/internal/shown"
 )
 
+// String shows which options are set, without secrets: the values of numbers and
+// booleans, and of Cwd, Model, PermissionMode and a few more. Everything else is
+// hidden, here and in logs of package log/slog. MarshalJSON has all of it.
+func (o Options) String() string { return shown.Struct(o) }
+
+// GoString is String.
+func (o Options) GoString() string { return o.String() }
+
+// Format writes String for every verb of package fmt.
+func (o Options) Format(f fmt.State, verb rune) { shown.Print(f, verb, o.String()) }
+
+// LogValue is String, for package log/slog. That package logs a nil *Options as it does
+// every nil pointer whose type has such a method: as an error text.
+func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
+
 // String shows which fields are set, without secrets.
 func (s MCPServerConfig) String() string { return shown.Struct(s) }
 
@@ -38,3 +53,15 @@ func (s AgentMCPServer) Format(f fmt.State, verb rune) { shown.Print(f, verb, sh
 
 // LogValue is what Format writes, for package log/slog.
 func (s AgentMCPServer) LogValue() slog.Value { return slog.StringValue(shown.Struct(s)) }
+
+// Format writes which fields are set, without secrets, for every verb.
+func (c Command) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(c)) }
+
+// LogValue is what Format writes, for package log/slog.
+func (c Command) LogValue() slog.Value { return slog.StringValue(shown.Struct(c)) }
+
+// Format writes the file's name without its content, for every verb.
+func (f File) Format(s fmt.State, verb rune) { shown.Print(s, verb, shown.Struct(f)) }
+
+// LogValue is what Format writes, for package log/slog.
+func (f File) LogValue() slog.Value { return slog.StringValue(shown.Struct(f)) }

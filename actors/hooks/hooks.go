@@ -25,9 +25,9 @@ type Hook struct {
 	Matcher string        // names, or a regular expression, see [CheckPattern]; empty: all
 	Timeout time.Duration // zero: 60 s
 	// OnFailure says what becomes of what the hook guards when the hook fails:
-	// dialect.HookBlock or dialect.HookContinue. Empty: gates block, the rest
+	// session.BlockOnFailure or session.ContinueOnFailure. Empty: gates block, the rest
 	// continues.
-	OnFailure string
+	OnFailure session.FailureAction
 	Func      session.HookFunc
 
 	proof bool // it is [Proven]'s own
@@ -147,7 +147,7 @@ func Denial(d dialect.Dialect, all []Hook, f protocol.Frame, reason string) (res
 			event = eventOf(ask)
 		case all[i].proof:
 			return json.RawMessage("{}"), "" // it guards nothing
-		case all[i].OnFailure == dialect.HookContinue:
+		case all[i].OnFailure == session.ContinueOnFailure:
 			return nil, reason
 		default:
 			event = all[i].Event

@@ -171,8 +171,8 @@ func TestDenial(t *testing.T) {
 	all := []hooks.Hook{
 		{Event: protocol.HookStop},
 		{Event: protocol.HookPreToolUse},
-		{Event: protocol.HookPreToolUse, OnFailure: dialect.HookBlock},
-		{Event: protocol.HookPreToolUse, OnFailure: dialect.HookContinue},
+		{Event: protocol.HookPreToolUse, OnFailure: session.BlockOnFailure},
+		{Event: protocol.HookPreToolUse, OnFailure: session.ContinueOnFailure},
 	}
 	for line, gate := range map[string]bool{
 		fire("hook_0", `{"hook_event_name":"PreToolUse"}`): false, // what was registered counts
@@ -201,7 +201,7 @@ func TestDenial(t *testing.T) {
 
 func TestAHookThatMayFail(t *testing.T) {
 	t.Parallel()
-	r := actor(t, []hooks.Hook{{Event: protocol.HookPreToolUse, OnFailure: dialect.HookContinue, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
+	r := actor(t, []hooks.Hook{{Event: protocol.HookPreToolUse, OnFailure: session.ContinueOnFailure, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 		return nil, errors.New("a secret")
 	}}})
 	r.Ask(fire("hook_0", `{}`), 0)

@@ -42,5 +42,5 @@ func asksOfPrompts(all []Hook) bool {
 // isGate reports whether the hook denies when it fails.
 func isGate(d dialect.Dialect, h Hook) bool {
 	_, open := d.HookFailure(h.Event, "")
-	return open == "" && h.OnFailure != dialect.HookContinue
+	return open == "" && h.OnFailure != session.ContinueOnFailure
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // DefaultTimeout is how long a tool call may take when nothing else is said.
@@ -25,23 +26,8 @@ func ServerOption(server string) string {
 	return fmt.Sprintf("SDKMCPServerConfigs[%q].Timeout", server)
 }
 
-// Server is an in-process MCP server. Its methods run on tasks of the session,
-// never on its actors, and may be called many times at once.
-type Server interface {
-	// Name is the key under which the agent knows it.
-	Name() string
-	// Manifest is the result of initialize and of tools/list, which agents
-	// that trust manifests take instead of the handshake.
-	Manifest() (initialize, toolsList json.RawMessage, err error)
-	// Timeout bounds one call, and starts anew with each progress that the
-	// server tells; zero means 10 min, negative none. tool is empty for anything
-	// but tools/call.
-	Timeout(tool string) time.Duration
-	// Handle serves one request and returns its result. A *RPCError becomes
-	// the reply's error; any other error of tools/call becomes a result with
-	// isError. The context ends when the agent cancels.
-	Handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
-}
+// Server is an in-process MCP server.
+type Server = session.MCPHandler
 
 // BridgeConfig is what a bridge needs.
 type BridgeConfig struct {

@@ -62,7 +62,7 @@ func optionsCommand(p process, c *console, args []string) int {
 	if _, err := s.chooseAgent(p.getenv); err != nil {
 		return c.usage(err)
 	}
-	plan, err := s.opts.Plan()
+	plan, err := sdk.PlanLaunch(&s.opts)
 	if err != nil {
 		return c.usage(&usageError{problem: inFlags(err.Error())})
 	}

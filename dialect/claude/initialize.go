@@ -53,9 +53,9 @@ func systemPrompt(s session.SystemPrompt, req *build.Object) {
 }
 
 // onFailure makes the agent refuse what a gate's invalid answer would else let through.
-func onFailure(event protocol.HookEvent) string {
+func onFailure(event protocol.HookEvent) session.FailureAction {
 	if isGate(event) {
-		return dialect.HookBlock
+		return session.BlockOnFailure
 	}
 	return ""
 }

@@ -257,8 +257,8 @@ func TestSystemPromptForms(t *testing.T) {
 func TestHookFailurePolicyCanBeChosen(t *testing.T) {
 	t.Parallel()
 	o := dialect.Options{Hooks: []dialect.HookRegistration{
-		{Event: "PreToolUse", CallbackIDs: []string{"a"}, OnFailure: dialect.HookContinue},
-		{Event: "Stop", CallbackIDs: []string{"b"}, OnFailure: dialect.HookBlock}}}
+		{Event: "PreToolUse", CallbackIDs: []string{"a"}, OnFailure: session.ContinueOnFailure},
+		{Event: "Stop", CallbackIDs: []string{"b"}, OnFailure: session.BlockOnFailure}}}
 	assert.JSONEq(t, `{"PreToolUse":[{"hookCallbackIds":["a"],"onFailure":"continue"}],
 		"Stop":[{"hookCallbackIds":["b"],"onFailure":"block"}]}`, string(initialize(t, o)["hooks"]))
 }

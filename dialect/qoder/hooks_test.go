@@ -36,7 +36,7 @@ func TestOnFailureIsClaudes(t *testing.T) {
 	t.Parallel()
 	_, err := qoder.New().Validate(&dialect.Options{
 		Auth:  session.QoderCLIAuth(),
-		Hooks: []dialect.HookRegistration{{Event: protocol.HookPreToolUse, OnFailure: dialect.HookContinue, CallbackIDs: []string{"hook_0"}}},
+		Hooks: []dialect.HookRegistration{{Event: protocol.HookPreToolUse, OnFailure: session.ContinueOnFailure, CallbackIDs: []string{"hook_0"}}},
 	})
 	require.ErrorContains(t, err, "Hooks[0].OnFailure")
 }

@@ -210,7 +210,7 @@ func checkHooks(o *dialect.Options, p *Problems) {
 		p.AddIf(h.Event == "", at+".Event", "is empty", "name the event")
 		p.AddIf(len(h.CallbackIDs) == 0, at+".CallbackIDs", "is empty", "give at least one")
 		p.AddIf(h.Timeout < 0, at+".Timeout", "is negative", "give 0 for the agent's default")
-		p.AddIf(!slices.Contains([]string{"", dialect.HookBlock, dialect.HookContinue}, h.OnFailure), at+".OnFailure",
+		p.AddIf(!slices.Contains([]session.FailureAction{"", session.BlockOnFailure, session.ContinueOnFailure}, h.OnFailure), at+".OnFailure",
 			fmt.Sprintf("%q is not known", h.OnFailure), "use block or continue")
 		for _, id := range h.CallbackIDs {
 			p.AddIf(id == "" || seen[id], at+".CallbackIDs", fmt.Sprintf("%q is empty or used twice", id), "make each unique")

@@ -5,19 +5,20 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // hookMatcher is one registration. Timeout is in seconds.
 type hookMatcher struct {
-	Matcher         string   `json:"matcher,omitempty"`
-	HookCallbackIDs []string `json:"hookCallbackIds"`
-	Timeout         float64  `json:"timeout,omitempty"`
-	OnFailure       string   `json:"onFailure,omitempty"`
+	Matcher         string                `json:"matcher,omitempty"`
+	HookCallbackIDs []string              `json:"hookCallbackIds"`
+	Timeout         float64               `json:"timeout,omitempty"`
+	OnFailure       session.FailureAction `json:"onFailure,omitempty"`
 }
 
 // Hooks groups the registrations by event, in the order in which the events first appear. onFailure gives the value
 // of a registration that says nothing of it; nil: none.
-func Hooks(regs []dialect.HookRegistration, onFailure func(protocol.HookEvent) string) *Object {
+func Hooks(regs []dialect.HookRegistration, onFailure func(protocol.HookEvent) session.FailureAction) *Object {
 	var order []protocol.HookEvent
 	byEvent := map[protocol.HookEvent][]hookMatcher{}
 	for _, r := range regs {
