@@ -17,7 +17,8 @@ const (
 	ElicitCancel  = "cancel"
 )
 
-// ElicitationResult answers an [ElicitationRequest].
+// ElicitationResult answers an [ElicitationRequest]: with [ElicitAccept] and an
+// object of the requested schema, with [ElicitDecline] or with [ElicitCancel].
 type ElicitationResult struct {
 	Action string `json:"action"` // accept, decline or cancel
 	// Content is an object of the requested schema; only with accept.
