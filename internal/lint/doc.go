@@ -5,7 +5,8 @@
 //   - selectready: no select that could choose between two ready channels
 //   - maporder: no map iteration whose order can be seen outside it
 //   - layers: imports point up the list of the layers only
-//   - publicproto: no type of the actor library in an exported declaration
+//   - publicproto: no type of the actor library in an exported declaration, and no
+//     type of an internal package in the packages that users import
 //   - values: no goroutine, channel, lock or function in a machine
 //   - directives: no allowance without a known rule
 //

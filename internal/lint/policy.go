@@ -119,6 +119,20 @@ var alone = map[string][]string{
 	"internal/parity":      {},
 }
 
+// surface are the trees that users import. The types in what they export are all
+// of packages that users can import.
+var surface = [...]string{"sdk", "session", "protocol", "policy", "agent", "dialect"}
+
+// usersImport says whether the package at path is one of them.
+func usersImport(path string) bool {
+	for _, tree := range surface {
+		if within(path, tree) {
+			return true
+		}
+	}
+	return false
+}
+
 // confined names the modules that only one tree may import.
 var confined = map[string]string{
 	actorLibrary: "internal/kernel",

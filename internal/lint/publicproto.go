@@ -8,10 +8,11 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// PublicProto reports exported declarations whose type holds a type of the
-// actor library, however deep.
+// PublicProto reports exported declarations whose type holds, however deep, a
+// type of the actor library or, in the packages that users import, a type of an
+// internal package.
 func PublicProto() *analysis.Analyzer {
-	return inspecting("publicproto", "report types of the actor library in exported declarations", func(pass *analysis.Pass) {
+	return inspecting("publicproto", "report types that no user can name in exported declarations", func(pass *analysis.Pass) {
 		path, ours := rel(pass)
 		if !ours || pass.Pkg.Name() == "main" || within(path, "internal") || strings.Contains(path, "/internal/") {
 			return
@@ -22,11 +23,16 @@ func PublicProto() *analysis.Analyzer {
 			if !obj.Exported() || strings.HasSuffix(pass.Fset.Position(obj.Pos()).Filename, "_test.go") {
 				continue
 			}
-			w := &signatureWalk{pkg: pass.Pkg, seen: map[types.Type]bool{}}
+			w := &signatureWalk{pkg: pass.Pkg, users: usersImport(path), seen: map[types.Type]bool{}}
 			w.object(obj)
-			if w.found != nil {
-				pass.Reportf(w.at, "%s exposes %s of the actor library", name, w.found.Obj().Name())
+			if w.found == nil {
+				continue
 			}
+			of, internal := strings.CutPrefix(w.found.Obj().Pkg().Path(), modulePath+"/")
+			if !internal {
+				of = "the actor library"
+			}
+			pass.Reportf(w.at, "%s exposes %s of %s", name, w.found.Obj().Name(), of)
 		}
 	})
 }
@@ -34,6 +40,7 @@ func PublicProto() *analysis.Analyzer {
 // signatureWalk looks through everything a caller of one declaration can see.
 type signatureWalk struct {
 	pkg   *types.Package
+	users bool // users import the package
 	seen  map[types.Type]bool
 	at    token.Pos
 	found *types.Named
@@ -108,7 +115,7 @@ func (w *signatureWalk) visit(at token.Pos, t types.Type) {
 
 func (w *signatureWalk) named(at token.Pos, t *types.Named) {
 	obj := t.Obj()
-	if obj.Pkg() != nil && within(obj.Pkg().Path(), actorLibrary) {
+	if obj.Pkg() != nil && (within(obj.Pkg().Path(), actorLibrary) || w.users && internalPackage(obj.Pkg().Path())) {
 		w.at, w.found = at, t
 		return
 	}
@@ -120,6 +127,13 @@ func (w *signatureWalk) named(at token.Pos, t *types.Named) {
 	if obj.Pkg() == w.pkg && !obj.Exported() {
 		w.object(obj)
 	}
+}
+
+// internalPackage says whether the package is one of this module that other
+// modules cannot import.
+func internalPackage(path string) bool {
+	path, ours := strings.CutPrefix(path, modulePath+"/")
+	return ours && strings.Contains("/"+path+"/", "/internal/")
 }
 
 func (w *signatureWalk) params(at token.Pos, list *types.TypeParamList) {
