@@ -36,7 +36,7 @@ func TestADialectThatPanics(t *testing.T) {
 	for name, initialize := range map[string]bool{"initialize": true, "denial": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBoth(t, func(t *testing.T, w *world) {
+			inBoth(t, func(t *testing.T, w *rig) {
 				spec := w.spec(turns(scripted.Steps{gate()}))
 				spec.Dialect = odd{spec.Dialect, initialize}
 				spec.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
@@ -57,9 +57,9 @@ func TestADialectThatPanics(t *testing.T) {
 				require.ErrorAs(t, s.Err(), &bug)
 				assert.Equal(t, "a bug", bug.Value)
 				assert.Equal(t, session.StateFailed, s.State())
-				living, _ := w.agents()
+				living, _ := w.Agents()
 				assert.Zero(t, living)
-				assert.Zero(t, w.effects)
+				assert.Empty(t, w.Effects())
 			})
 		})
 	}

@@ -20,11 +20,11 @@ import (
 
 func TestCloseIsIdempotent(t *testing.T) {
 	t.Parallel()
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *rig) {
 		s := w.open(w.spec(turns()))
 		var waits []func()
 		for range 4 {
-			waits = append(waits, w.task(func() { assert.NoError(t, s.Close(context.Background())) }))
+			waits = append(waits, w.Task(func() { assert.NoError(t, s.Close(context.Background())) }))
 		}
 		for _, wait := range waits {
 			wait()
@@ -32,7 +32,7 @@ func TestCloseIsIdempotent(t *testing.T) {
 		require.NoError(t, s.Close(context.Background()))
 		assert.Equal(t, session.StateClosed, s.State())
 		require.NoError(t, s.Err())
-		living, _ := w.agents()
+		living, _ := w.Agents()
 		assert.Zero(t, living)
 
 		_, err := s.Send(context.Background(), text("late"))
@@ -51,9 +51,9 @@ func TestCloseOfAnIdleSessionTakesNoTime(t *testing.T) {
 	s := w.open(w.spec(turns()))
 	_, err := w.send(s, "hi").Result(t.Context())
 	require.NoError(t, err)
-	start := w.sched.Now()
+	start := w.Sched.Now()
 	require.NoError(t, s.Close(t.Context()))
-	assert.Less(t, w.sched.Now().Sub(start), 100*time.Millisecond)
+	assert.Less(t, w.Sched.Now().Sub(start), 100*time.Millisecond)
 }
 
 // deaf is an agent in a turn of an hour that does not stop for anything but
@@ -70,12 +70,12 @@ func TestCloseInterruptsARunningTurn(t *testing.T) {
 		w := inSim(t, seed)
 		s := w.open(w.spec(turns(scripted.Steps{scripted.Delay(time.Hour), gate()})))
 		turn := w.send(s, "go")
-		w.pass(time.Second)
+		w.Pass(time.Second)
 		require.Equal(t, session.StateRunning, s.State())
-		start := w.sched.Now()
+		start := w.Sched.Now()
 		require.NoError(t, s.Close(t.Context()))
-		assert.Less(t, w.sched.Now().Sub(start), time.Minute)
-		assert.Zero(t, w.effects)
+		assert.Less(t, w.Sched.Now().Sub(start), time.Minute)
+		assert.Empty(t, w.Effects())
 		r, err := turn.Result(t.Context())
 		require.NoError(t, err, "the turn has a result: it was stopped first")
 		assert.True(t, r.IsError)
@@ -91,10 +91,10 @@ func TestCloseOfAnAgentThatIsDeaf(t *testing.T) {
 	spec.Graces = session.Graces{EOF: time.Hour, Terminate: 5 * time.Second}
 	s := w.open(spec)
 	turn := w.send(s, "go")
-	w.pass(time.Second)
-	start := w.sched.Now()
+	w.Pass(time.Second)
+	start := w.Sched.Now()
 	require.NoError(t, s.Close(t.Context()))
-	assert.Equal(t, 12*time.Second, w.sched.Now().Sub(start), "interrupt, then SIGTERM: stdin is not closed under a turn")
+	assert.Equal(t, 12*time.Second, w.Sched.Now().Sub(start), "interrupt, then SIGTERM: stdin is not closed under a turn")
 	_, err := turn.Result(t.Context())
 	require.ErrorIs(t, err, session.ErrClosed)
 	assert.Equal(t, session.StateClosed, s.State(), "it was the user's wish")
@@ -102,7 +102,7 @@ func TestCloseOfAnAgentThatIsDeaf(t *testing.T) {
 
 func TestCloseRunsOutOfTime(t *testing.T) {
 	t.Parallel()
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *rig) {
 		enough := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(context.Background())
 		spec := w.spec(deaf())
@@ -123,7 +123,7 @@ func TestCloseRunsOutOfTime(t *testing.T) {
 		require.ErrorContains(t, err, "close session "+s.ID()+": still clos")
 		require.ErrorContains(t, err, "(killed), agent killed: enough")
 		require.NoError(t, w.Executor().Await(context.Background(), s.Done()), "it ends all the same")
-		living, _ := w.agents()
+		living, _ := w.Agents()
 		assert.Zero(t, living)
 		assert.Equal(t, session.StateClosed, s.State())
 		_, err = turn.Result(context.Background())
@@ -135,7 +135,7 @@ func TestCloseRunsOutOfTime(t *testing.T) {
 // while the agent has more to say than may be held.
 func TestCloseFromInsideTheLoop(t *testing.T) {
 	t.Parallel()
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *rig) {
 		spec := w.spec(turns(scripted.Steps{
 			scripted.Text("first"), &scripted.Flood{Count: 200, Size: 1000}, &scripted.Huge{Bytes: 300 << 10}, &scripted.Huge{Bytes: 300 << 10},
 		}))
@@ -153,7 +153,7 @@ func TestCloseFromInsideTheLoop(t *testing.T) {
 			break
 		}
 		assert.Equal(t, session.StateClosed, s.State())
-		living, _ := w.agents()
+		living, _ := w.Agents()
 		assert.Zero(t, living)
 	})
 }
@@ -165,7 +165,7 @@ func TestNoToolRunsInATurnWrittenAfterClose(t *testing.T) {
 		s := w.open(w.spec(turns(scripted.Steps{scripted.Delay(time.Second), &scripted.ToolUse{Name: "Bash", Gate: agent.GateAllow, Effect: "effect"}})))
 		turn := w.send(s, "go")
 		require.NoError(t, s.Close(t.Context()))
-		assert.Zero(t, w.effects, "seed %d", seed)
+		assert.Empty(t, w.Effects(), "seed %d", seed)
 		select {
 		case <-turn.Done():
 		default:
@@ -187,11 +187,11 @@ func TestCloseWhileAGateIsDecided(t *testing.T) {
 		}
 		s := w.open(spec)
 		turn := w.send(s, "go")
-		w.pass(time.Second)
+		w.Pass(time.Second)
 		require.Equal(t, session.StateAwaitingHost, s.State())
 		require.NoError(t, s.Close(t.Context()))
 		require.ErrorIs(t, cause, context.Canceled, "the callback hears that nobody waits")
-		assert.Zero(t, w.effects, "fail-closed, seed %d", seed)
+		assert.Empty(t, w.Effects(), "fail-closed, seed %d", seed)
 		_, err := turn.Result(t.Context())
 		require.NoError(t, err)
 	}
@@ -214,16 +214,16 @@ func TestASessionActorThatDiesWhileItWaitsForTheInterrupt(t *testing.T) {
 	})
 	s = w.open(w.spec(deaf()))
 	w.send(s, "go")
-	w.pass(time.Second)
-	start := w.sched.Now()
+	w.Pass(time.Second)
+	start := w.Sched.Now()
 	require.NoError(t, s.Close(t.Context()))
 	assert.True(t, struck)
-	assert.Less(t, w.sched.Now().Sub(start), time.Minute)
+	assert.Less(t, w.Sched.Now().Sub(start), time.Minute)
 }
 
 func TestWhatAnAgentSaysBeforeItDiesIsRead(t *testing.T) {
 	t.Parallel()
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *rig) {
 		s := w.open(w.spec(turns(scripted.Steps{scripted.Text("a"), &scripted.Result{}, &scripted.Exit{Code: 3}})))
 		turn := w.send(s, "go")
 		require.NoError(t, w.Executor().Await(context.Background(), s.Done()))
@@ -243,7 +243,7 @@ func TestWhatAnAgentSaysBeforeItDiesIsRead(t *testing.T) {
 
 func TestATurnThatTheAgentDoesNotSurvive(t *testing.T) {
 	t.Parallel()
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *rig) {
 		s := w.open(w.spec(turns(scripted.Steps{scripted.Text("a"), scripted.Text("b"), &scripted.Exit{Signal: "KILL"}})))
 		turn := w.send(s, "go")
 		var got []string
@@ -302,11 +302,11 @@ func TestShutdownInEveryState(t *testing.T) {
 		sessions := make(map[session.State]*runtime.Session)
 		var opening []error
 		open := func(spec runtime.Spec) {
-			w.sched.Go(func() {
+			w.Sched.Go(func() {
 				_, err := w.Open(context.Background(), spec)
 				opening = append(opening, err)
 			})
-			w.pass(time.Millisecond)
+			w.Pass(time.Millisecond)
 		}
 		silent := &scripted.Script{Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Mode: "never"}}}
 		stuck := w.spec(nil)
@@ -334,8 +334,8 @@ func TestShutdownInEveryState(t *testing.T) {
 				w.send(s, "go")
 			}
 		}
-		w.pass(time.Second)
-		w.sched.Go(func() { _ = sessions[session.StateClosing].Close(context.Background()) })
+		w.Pass(time.Second)
+		w.Sched.Go(func() { _ = sessions[session.StateClosing].Close(context.Background()) })
 		require.NoError(t, sessions[session.StateClosed].Close(t.Context()))
 		for state, s := range sessions {
 			require.Equal(t, state, s.State(), "seed %d", seed)
@@ -355,15 +355,16 @@ func TestShutdownInEveryState(t *testing.T) {
 			require.Error(t, err, "seed %d", seed)
 		}
 		assert.Empty(t, w.Sessions())
-		assert.Zero(t, w.serving)
-		assert.Zero(t, w.effects)
+		living, _ := w.Agents()
+		assert.Zero(t, living)
+		assert.Empty(t, w.Effects())
 		require.NoError(t, w.Shutdown(t.Context()), "again")
 	}
 }
 
 func TestShutdownRunsOutOfTime(t *testing.T) {
 	t.Parallel()
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *rig) {
 		spec := w.spec(deaf())
 		spec.ID, spec.InterruptGrace = "deaf", time.Hour
 		closing := make(chan struct{})
@@ -377,7 +378,7 @@ func TestShutdownRunsOutOfTime(t *testing.T) {
 		polite := w.open(w.spec(turns()))
 		enough := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(context.Background())
-		w.task(func() { // when all that can end has ended
+		w.Task(func() { // when all that can end has ended
 			assert.NoError(t, w.Executor().Await(context.Background(), polite.Done()))
 			assert.NoError(t, w.Executor().Await(context.Background(), closing))
 			cancel(enough)
@@ -397,7 +398,7 @@ func TestDrain(t *testing.T) {
 	w := inSim(t, 1)
 	s := w.open(w.spec(turns()))
 	ctx, cancel := context.WithCancel(t.Context())
-	w.sched.AfterFunc(time.Second, cancel)
+	w.Sched.AfterFunc(time.Second, cancel)
 	err := w.Drain(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, "1 sessions have not ended: "+s.ID()+" (ready)")
@@ -405,7 +406,7 @@ func TestDrain(t *testing.T) {
 	require.ErrorIs(t, err, session.ErrShutdown, "no new ones")
 	_, err = w.send(s, "hi").Result(t.Context())
 	require.NoError(t, err, "those that live go on")
-	w.sched.AfterFunc(time.Minute, func() { w.sched.Go(func() { _ = s.Close(context.Background()) }) })
+	w.Sched.AfterFunc(time.Minute, func() { w.Sched.Go(func() { _ = s.Close(context.Background()) }) })
 	require.NoError(t, w.Drain(t.Context()))
 	assert.Equal(t, session.StateClosed, s.State())
 }

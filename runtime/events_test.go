@@ -24,12 +24,12 @@ func TestEventsEndWithTheRuntime(t *testing.T) {
 	t.Parallel()
 	w := inSim(t, 1)
 	var seen []string
-	wait := w.task(func() {
+	wait := w.Task(func() {
 		for e := range w.Events(context.Background()) {
 			seen = append(seen, e.Session+" "+e.Event.String())
 		}
 	})
-	w.pass(0)
+	w.Pass(0)
 	spec := w.spec(turns())
 	spec.ID = "s"
 	require.NoError(t, w.open(spec).Close(t.Context()))
@@ -49,13 +49,13 @@ func TestEventsOfOneSession(t *testing.T) {
 	w := inSim(t, 1)
 	mine, other := w.open(w.spec(turns())), w.open(w.spec(turns()))
 	var seen []string
-	wait := w.task(func() {
+	wait := w.Task(func() {
 		for e := range mine.Events(context.Background()) {
 			assert.Equal(t, mine.ID(), e.Session)
 			seen = append(seen, e.Event.String())
 		}
 	})
-	w.pass(0)
+	w.Pass(0)
 	require.NoError(t, other.Close(t.Context()))
 	require.NoError(t, mine.Close(t.Context()))
 	wait() // it ends with the session
@@ -66,17 +66,17 @@ func TestReadingEventsEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	w := inSim(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	w.sched.AfterFunc(time.Second, cancel)
+	w.Sched.AfterFunc(time.Second, cancel)
 	for range w.Events(ctx) {
 		t.Error("no event")
 	}
 	s := w.open(w.spec(turns(scripted.Steps{scripted.Stderr("a"), scripted.Stderr("b")})))
-	wait := w.task(func() {
+	wait := w.Task(func() {
 		for range s.Events(context.Background()) {
 			break
 		}
 	})
-	w.pass(0)
+	w.Pass(0)
 	w.send(s, "go")
 	wait()
 }
@@ -101,7 +101,7 @@ func TestAReaderOfEventsThatFallsBehind(t *testing.T) {
 	s := w.open(spec)
 	var read []string
 	started := false
-	wait := w.task(func() {
+	wait := w.Task(func() {
 		for e := range s.Events(context.Background()) {
 			if !started {
 				started = true
@@ -112,10 +112,10 @@ func TestAReaderOfEventsThatFallsBehind(t *testing.T) {
 			}
 		}
 	})
-	w.pass(0)
+	w.Pass(0)
 	_, err := w.send(s, "go").Result(t.Context())
 	require.NoError(t, err)
-	w.pass(time.Second)
+	w.Pass(time.Second)
 	close(go1)
 	require.NoError(t, s.Close(t.Context()))
 	wait()
@@ -189,7 +189,7 @@ func TestACrashIsAnEventOfItsSession(t *testing.T) {
 	}
 	s := w.open(spec)
 	require.NoError(t, s.Close(t.Context()))
-	w.pass(0)
+	w.Pass(0)
 	require.NotEmpty(t, seen)
 	assert.Contains(t, seen[0], "actor fleet/s#1/router#1 failed: ")
 	assert.Contains(t, strings.Join(seen, "\n"), "restart")

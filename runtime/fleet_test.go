@@ -91,13 +91,13 @@ func TestASessionWhoseActorKeepsCrashing(t *testing.T) {
 				spec.ActorIntensity = supervisor.Intensity{Max: 2, Window: time.Hour}
 				s := w.open(spec)
 				turn := w.send(s, "go")
-				w.pass(100 * time.Millisecond)
+				w.Pass(100 * time.Millisecond)
 				armed = true
 				w.Tree(t.Context()) // every actor that can be asked gets a message
-				w.pass(time.Minute)
+				w.Pass(time.Minute)
 				for range 5 {
 					w.Tree(t.Context())
-					w.pass(time.Minute)
+					w.Pass(time.Minute)
 				}
 				require.NoError(t, w.Executor().Await(t.Context(), s.Done()), "seed %d", seed)
 				armed = false
@@ -105,7 +105,8 @@ func TestASessionWhoseActorKeepsCrashing(t *testing.T) {
 				require.ErrorContains(t, s.Err(), "killed by the test", "seed %d", seed)
 				_, err := turn.Result(t.Context())
 				require.Error(t, err)
-				assert.Zero(t, w.serving)
+				living, _ := w.Agents()
+				assert.Zero(t, living)
 				assert.Empty(t, w.Sessions())
 			}
 		})
@@ -127,10 +128,11 @@ func TestCloseWhenNoTransportActorLives(t *testing.T) {
 		spec.ActorIntensity = supervisor.Intensity{Max: 2, Window: time.Hour}
 		s := w.open(spec)
 		armed = true
-		start := w.sched.Now()
+		start := w.Sched.Now()
 		require.NoError(t, s.Close(t.Context()), "seed %d", seed)
-		assert.Less(t, w.sched.Now().Sub(start), time.Minute)
-		assert.Zero(t, w.serving)
+		assert.Less(t, w.Sched.Now().Sub(start), time.Minute)
+		living, _ := w.Agents()
+		assert.Zero(t, living)
 	}
 }
 
@@ -149,7 +151,7 @@ func TestOneSessionsCrashIsNotAnothers(t *testing.T) {
 	spec.ID = "good"
 	good := w.open(spec)
 	armed = true
-	wait := w.task(func() { _ = bad.Close(context.Background()) })
+	wait := w.Task(func() { _ = bad.Close(context.Background()) })
 	assert.Equal(t, []string{"fine"}, texts(t, w.send(good, "hi")))
 	wait()
 	assert.Equal(t, session.StateFailed, bad.State())

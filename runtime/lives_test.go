@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -25,22 +24,15 @@ import (
 
 // TestLives runs sessions with random scripts, bounds, callbacks, users, and
 // deaths of up to three actors, and checks the invariants after each.
-// TROUPE_SEEDS sets how many.
 func TestLives(t *testing.T) {
-	seeds := uint64(150)
-	if v := os.Getenv("TROUPE_SEEDS"); v != "" {
-		n, err := strconv.ParseUint(v, 10, 64)
-		require.NoError(t, err, "TROUPE_SEEDS")
-		seeds = n
-	}
-	for seed := range seeds {
+	for seed := range world.Seeds(t, 300, 1) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { newLife(t, seed).run() })
 	}
 }
 
 // life is one session and what was seen of it.
 type life struct {
-	*world
+	*rig
 	r       *rand.Rand
 	killed  []string
 	wrote   []string       // content, as the agent wrote it
@@ -60,7 +52,7 @@ func newLife(t *testing.T, seed uint64) *life {
 		deaths[l.r.IntN(120)] = kernel.Moment(l.r.IntN(2))
 	}
 	n := -1
-	l.world = inSim(t, seed, func(c *kernel.Config) {
+	l.rig = inSim(t, seed, func(c *kernel.Config) {
 		c.Chaos = func(actor string, m any, at kernel.Moment) bool {
 			if at == kernel.BeforeMessage {
 				n++
@@ -131,21 +123,21 @@ func (l *life) decide(ctx context.Context, r *protocol.CanUseToolRequest) (proto
 	switch l.r.IntN(6) {
 	case 0:
 		rest := make(chan struct{})
-		l.sched.AfterFunc(time.Duration(l.r.IntN(100))*time.Millisecond, func() { close(rest) })
-		_ = l.sched.Await(ctx, rest)
+		l.Sched.AfterFunc(time.Duration(l.r.IntN(100))*time.Millisecond, func() { close(rest) })
+		_ = l.Sched.Await(ctx, rest)
 	case 1:
 		return protocol.PermissionResult{}, errors.New("the user's business")
 	case 2:
 		panic("a bug of the user's")
 	case 3:
-		return protocol.PermissionResult{}, l.sched.Await(ctx, never)
+		return protocol.PermissionResult{}, l.Sched.Await(ctx, never)
 	}
 	l.allowed++
 	return allow(ctx, r)
 }
 
 func (l *life) spec(s *scripted.Script) runtime.Spec {
-	spec := l.world.spec(s)
+	spec := l.rig.spec(s)
 	spec.Program = observed{spec.Program, l}
 	spec.CanUseTool, spec.PermissionTimeout = l.decide, time.Second
 	for _, e := range []protocol.HookEvent{protocol.HookPreToolUse, protocol.HookPostToolUse} {
@@ -172,10 +164,10 @@ func (l *life) run() {
 	if tight {
 		spec.Limits = session.Limits{Messages: 5, Bytes: 2000, HardBytes: 8000}
 	}
-	start := l.sched.Now()
+	start := l.Sched.Now()
 	s := l.open(spec)
 	later := func(ms int, do func()) {
-		l.sched.AfterFunc(time.Duration(l.r.IntN(ms))*time.Millisecond, func() { l.sched.Go(do) })
+		l.Sched.AfterFunc(time.Duration(l.r.IntN(ms))*time.Millisecond, func() { l.Sched.Go(do) })
 	}
 	if l.hurried = l.chance(3); l.hurried {
 		later(200, func() { _ = s.Close(ctx) }) // its error is the other close's, too
@@ -186,8 +178,8 @@ func (l *life) run() {
 	read := make(chan struct{})
 	if l.whole = l.chance(2); l.whole {
 		reader, err := s.Read()
-		require.NoError(l.t, err)
-		l.sched.Go(func() {
+		require.NoError(l, err)
+		l.Sched.Go(func() {
 			defer close(read)
 			for {
 				m, err := reader.Next(ctx)
@@ -200,21 +192,22 @@ func (l *life) run() {
 	}
 	unread := l.converse(s, len(script.Turns))
 	if !tight || !unread { // else the agent waits for a reader
-		require.NoError(l.t, s.AwaitIdle(ctx), l.killed)
+		require.NoError(l, s.AwaitIdle(ctx), l.killed)
 	}
 
 	closed := kernel.NewPromise[error]()
-	l.sched.Go(func() { closed.Resolve(s.Close(ctx)) })
+	l.Sched.Go(func() { closed.Resolve(s.Close(ctx)) })
 	if l.whole {
-		require.NoError(l.t, l.sched.Await(ctx, read))
+		require.NoError(l, l.Sched.Await(ctx, read))
 	} else {
 		l.readAll(s.Messages(ctx))
 	}
-	err, waited := closed.Wait(ctx, l.sched)
-	require.NoError(l.t, waited, l.killed)
-	require.NoError(l.t, err, l.killed)
-	require.True(l.t, s.State().Terminal(), l.killed)
-	require.Less(l.t, l.sched.Now().Sub(start), 10*time.Minute, l.killed)
+	err, waited := closed.Wait(ctx, l.Sched)
+	require.NoError(l, waited, l.killed)
+	require.NoError(l, err, l.killed)
+	require.True(l, s.State().Terminal(), l.killed)
+	require.Less(l, l.Sched.Now().Sub(start), 10*time.Minute, l.killed)
+	l.Quiet() // callbacks outlive the session
 	l.check(s)
 }
 
@@ -250,28 +243,28 @@ func (l *life) readAll(messages func(func(protocol.Message, error) bool)) {
 }
 
 func (l *life) check(s *runtime.Session) {
-	l.t.Helper()
+	l.Helper()
 	for id, n := range l.answers {
-		require.Equal(l.t, 1, n, "answered-once: %s, killed %v", id, l.killed)
+		require.Equal(l, 1, n, "answered-once: %s, killed %v", id, l.killed)
 	}
-	require.LessOrEqual(l.t, l.effects, l.allowed, "fail-closed: killed %v", l.killed)
+	require.LessOrEqual(l, len(l.Effects()), l.allowed, "fail-closed: killed %v", l.killed)
 
 	partial := func(line string) bool { return strings.Contains(line, `"stream_event"`) }
 	rest, missing := l.wrote, 0
 	for _, line := range l.read {
 		for len(rest) > 0 && rest[0] != line {
-			require.True(l.t, partial(rest[0]) || !l.whole, "ordered-lossless: %.200s, killed %v", rest[0], l.killed)
+			require.True(l, partial(rest[0]) || !l.whole, "ordered-lossless: %.200s, killed %v", rest[0], l.killed)
 			if rest = rest[1:]; l.whole {
 				missing++
 			}
 		}
-		require.NotEmpty(l.t, rest, "ordered-lossless: nobody wrote %.200s, killed %v", line, l.killed)
+		require.NotEmpty(l, rest, "ordered-lossless: nobody wrote %.200s, killed %v", line, l.killed)
 		rest = rest[1:]
 	}
-	require.LessOrEqual(l.t, missing, l.dropped, "ordered-lossless: killed %v", l.killed)
+	require.LessOrEqual(l, missing, l.dropped, "ordered-lossless: killed %v", l.killed)
 	if l.whole && !l.hurried && s.State() == session.StateClosed {
 		for _, line := range rest {
-			require.True(l.t, partial(line), "ordered-lossless: %.200s, killed %v", line, l.killed)
+			require.True(l, partial(line), "ordered-lossless: %.200s, killed %v", line, l.killed)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		require.ErrorContains(t, err, c.want, name)
 		assert.Empty(t, w.Sessions(), name)
 	}
-	_, ever := w.agents()
+	_, ever := w.Agents()
 	assert.Zero(t, ever, "nothing was started")
 }
 
@@ -122,7 +122,7 @@ func TestStartsThatFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run := func(t *testing.T, w *world) {
+			run := func(t *testing.T, w *rig) {
 				spec := w.spec(c.script)
 				if c.change != nil {
 					c.change(&spec)
@@ -131,7 +131,7 @@ func TestStartsThatFail(t *testing.T) {
 				require.Nil(t, s)
 				require.Error(t, err)
 				c.check(t, err)
-				living, _ := w.agents()
+				living, _ := w.Agents()
 				assert.Zero(t, living)
 				assert.Empty(t, w.Sessions())
 			}
@@ -145,7 +145,7 @@ func TestStartsThatFail(t *testing.T) {
 }
 
 // stuckSpawner waits until the attempt is given up.
-type stuckSpawner struct{ w *world }
+type stuckSpawner struct{ w *rig }
 
 func (s stuckSpawner) Spawn(ctx context.Context, _ transport.Command) (transport.Process, error) {
 	return nil, s.w.Executor().Await(ctx, never)
@@ -157,15 +157,15 @@ func TestOpenGivesUpWithItsContext(t *testing.T) {
 	deaf := &scripted.Script{Misbehave: scripted.Misbehaviour{
 		Initialize: scripted.InitializeFault{Mode: "never"}, IgnoreEOF: true, TrapTerm: true,
 	}}
-	for name, build := range map[string]func(w *world) runtime.Spec{
-		"a spawn that hangs":       func(w *world) runtime.Spec { return runtime.Spec{Dialect: claude.New(), Spawner: stuckSpawner{w}} },
-		"an agent that is silent":  func(w *world) runtime.Spec { return w.spec(silent) },
-		"and will not go":          func(w *world) runtime.Spec { return w.spec(deaf) },
-		"an agent that is correct": func(w *world) runtime.Spec { return w.spec(turns()) },
+	for name, build := range map[string]func(w *rig) runtime.Spec{
+		"a spawn that hangs":       func(w *rig) runtime.Spec { return runtime.Spec{Dialect: claude.New(), Spawner: stuckSpawner{w}} },
+		"an agent that is silent":  func(w *rig) runtime.Spec { return w.spec(silent) },
+		"and will not go":          func(w *rig) runtime.Spec { return w.spec(deaf) },
+		"an agent that is correct": func(w *rig) runtime.Spec { return w.spec(turns()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBoth(t, func(t *testing.T, w *world) {
+			inBoth(t, func(t *testing.T, w *rig) {
 				enough := errors.New("enough")
 				ctx, cancel := context.WithCancelCause(context.Background())
 				if name == "an agent that is correct" {
@@ -177,7 +177,7 @@ func TestOpenGivesUpWithItsContext(t *testing.T) {
 				require.Nil(t, s)
 				require.ErrorIs(t, err, enough)
 				require.ErrorContains(t, err, "open session ")
-				living, _ := w.agents()
+				living, _ := w.Agents()
 				assert.Zero(t, living)
 				assert.Empty(t, w.Sessions())
 				cancel(nil)
@@ -188,7 +188,7 @@ func TestOpenGivesUpWithItsContext(t *testing.T) {
 
 func TestTwoSessionsOfOneID(t *testing.T) {
 	t.Parallel()
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *rig) {
 		spec := w.spec(turns())
 		spec.ID = "one"
 		first := w.open(spec)
@@ -237,16 +237,16 @@ func TestNoSessionAfterShutdown(t *testing.T) {
 	require.NoError(t, w.Shutdown(t.Context()))
 	_, err := w.Open(t.Context(), w.spec(turns()))
 	require.ErrorIs(t, err, session.ErrShutdown)
-	_, ever := w.agents()
+	_, ever := w.Agents()
 	assert.Zero(t, ever)
 }
 
 func TestOpenWaitsForInitialize(t *testing.T) {
 	t.Parallel()
 	w := inSim(t, 1)
-	start := w.sched.Now()
+	start := w.Sched.Now()
 	s := w.open(w.spec(&scripted.Script{Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Delay: time.Minute}}}))
-	assert.GreaterOrEqual(t, w.sched.Now().Sub(start), time.Minute)
+	assert.GreaterOrEqual(t, w.Sched.Now().Sub(start), time.Minute)
 	assert.Equal(t, session.StateReady, s.State())
 	assert.NotEmpty(t, s.Initialized())
 }

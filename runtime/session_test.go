@@ -33,7 +33,7 @@ func texts(t *testing.T, turn *runtime.Turn) []string {
 
 func TestTurnsFollowEachOther(t *testing.T) {
 	t.Parallel()
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *rig) {
 		s := w.open(w.spec(turns(scripted.Steps{scripted.Text("a"), scripted.Text("b")}, scripted.Steps{scripted.Text("c")}, scripted.Steps{scripted.Text("d")})))
 		first, second, third := w.send(s, "1"), w.send(s, "2"), w.send(s, "3")
 		assert.Equal(t, []string{"a", "b"}, texts(t, first))
@@ -50,7 +50,7 @@ func TestTurnsFollowEachOther(t *testing.T) {
 
 func TestTheStreamHasOneReader(t *testing.T) {
 	t.Parallel()
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *rig) {
 		s := w.open(w.spec(turns(scripted.Steps{scripted.Text("a")})))
 		r, err := s.Read()
 		require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestAReaderSeesTheEnd(t *testing.T) {
 	cancel()
 	_, err = r.Next(ctx)
 	require.ErrorIs(t, err, context.Canceled)
-	wait := w.task(func() { assert.NoError(t, s.Close(context.Background())) })
+	wait := w.Task(func() { assert.NoError(t, s.Close(context.Background())) })
 	_, err = r.Next(t.Context())
 	require.EqualError(t, err, "EOF")
 	wait()
@@ -99,7 +99,7 @@ func TestWaitingForAResultEndsWithItsContext(t *testing.T) {
 	turn := w.send(s, "go")
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	w.sched.AfterFunc(time.Second, func() { cancel(enough) })
+	w.Sched.AfterFunc(time.Second, func() { cancel(enough) })
 	_, err := turn.Result(ctx)
 	require.ErrorIs(t, err, enough)
 	require.ErrorIs(t, s.AwaitIdle(ctx), enough)
@@ -132,7 +132,7 @@ func TestInterruptFromInsideTheLoop(t *testing.T) {
 		r, err := turn.Result(t.Context())
 		require.NoError(t, err)
 		assert.True(t, r.IsError)
-		assert.Less(t, w.sched.Now().Sub(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), time.Minute)
+		assert.Less(t, w.Sched.Now().Sub(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), time.Minute)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestCalls(t *testing.T) {
 	t.Parallel()
 	script := turns()
 	script.Misbehave = scripted.Misbehaviour{Ignore: []string{"set_model"}, Refuse: []string{"set_permission_mode"}}
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *rig) {
 		s := w.open(w.spec(script))
 		ctx := context.Background()
 		model := "m"
@@ -201,7 +201,7 @@ func TestMessagesThatCannotBeSent(t *testing.T) {
 
 func TestDiscard(t *testing.T) {
 	t.Parallel()
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *rig) {
 		spec := w.spec(turns(scripted.Steps{&scripted.Flood{Count: 500, Size: 1000}, scripted.Text("done")}))
 		spec.Discard, spec.Limits = true, session.Limits{Messages: 4, Bytes: 2 << 10}
 		s := w.open(spec)
@@ -220,7 +220,7 @@ func TestAConsumerThatNeverComes(t *testing.T) {
 		spec.Limits = session.Limits{Messages: 4, Consumer: time.Minute}
 		s := w.open(spec)
 		turn := w.send(s, "go")
-		w.pass(time.Second)
+		w.Pass(time.Second)
 		require.Equal(t, session.StateAwaitingConsumer, s.State())
 		m := 0
 		for _, err := range turn.Messages(t.Context()) { // reads a little, and goes
@@ -229,12 +229,12 @@ func TestAConsumerThatNeverComes(t *testing.T) {
 				break
 			}
 		}
-		start := w.sched.Now()
+		start := w.Sched.Now()
 		require.NoError(t, w.Executor().Await(t.Context(), s.Done()))
 		require.ErrorIs(t, s.Err(), session.ErrConsumerStalled)
 		require.ErrorIs(t, s.Err(), context.DeadlineExceeded)
 		require.ErrorContains(t, s.Err(), "Limits.Consumer")
-		assert.InDelta(t, time.Minute, w.sched.Now().Sub(start), float64(20*time.Second))
+		assert.InDelta(t, time.Minute, w.Sched.Now().Sub(start), float64(20*time.Second))
 		assert.Equal(t, session.StateFailed, s.State())
 	}
 }
@@ -261,19 +261,19 @@ func TestStatesOfATurn(t *testing.T) {
 	}
 	s := w.open(spec)
 	turn := w.send(s, "go")
-	w.sched.AfterFunc(time.Minute, func() { close(decide) })
+	w.Sched.AfterFunc(time.Minute, func() { close(decide) })
 	_, err := turn.Result(t.Context())
 	require.NoError(t, err)
-	w.pass(time.Second)
+	w.Pass(time.Second)
 	require.NoError(t, s.AwaitIdle(t.Context()))
 	require.NoError(t, s.Close(t.Context()))
-	w.pass(0)
+	w.Pass(0)
 	assert.Equal(t, []string{
 		"admitting -> starting", "starting -> initializing", "initializing -> ready", "ready -> running",
 		"running -> awaiting_host", "awaiting_host -> running", "running -> ready",
 		"ready -> closing: closed by the user", "closing -> closed",
 	}, seen)
-	assert.Equal(t, 1, w.effects)
+	assert.Len(t, w.Effects(), 1)
 }
 
 func TestARequestWithoutACallbackOpensNoGate(t *testing.T) {
@@ -284,7 +284,7 @@ func TestARequestWithoutACallbackOpensNoGate(t *testing.T) {
 		scripted.Delay(time.Hour),
 	})))
 	w.send(s, "go")
-	w.pass(time.Second)
+	w.Pass(time.Second)
 	assert.Equal(t, session.StateRunning, s.State(), "it was denied at once")
 }
 
@@ -321,14 +321,14 @@ func TestWarningsAreTold(t *testing.T) {
 		}
 	}
 	s := w.open(spec)
-	w.pass(0)
+	w.Pass(0)
 	require.NotEmpty(t, s.Warnings(), "the rule hides the callback")
 	assert.Equal(t, 1, warned)
 }
 
 func TestStderrIsTold(t *testing.T) {
 	t.Parallel()
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *rig) {
 		var mu sync.Mutex
 		var lines []string
 		spec := w.spec(turns(scripted.Steps{scripted.Stderr("one"), scripted.Stderr("two")}))

@@ -133,7 +133,7 @@ func TestTimeoutsAreThoseInForce(t *testing.T) {
 				assert.Contains(t, plan.Timeouts, want)
 
 				var limits []time.Duration
-				over := w.task(func() {
+				over := w.Task(func() {
 					s, err := w.Open(context.Background(), spec)
 					if err != nil {
 						return // it was never initialized
@@ -144,7 +144,7 @@ func TestTimeoutsAreThoseInForce(t *testing.T) {
 					}
 					_, _ = w.send(s, "go").Result(context.Background())
 				})
-				w.pass(100 * time.Millisecond)
+				w.Pass(100 * time.Millisecond)
 				for _, s := range w.Tree(context.Background()).Sessions {
 					for _, wait := range s.Waits {
 						if strings.HasPrefix(wait.What, c.wait) {

@@ -27,7 +27,7 @@ func names(actors []runtime.ActorInfo) []string {
 
 func TestTheTreeOfASession(t *testing.T) {
 	t.Parallel()
-	inBoth(t, func(t *testing.T, w *world) {
+	inBoth(t, func(t *testing.T, w *rig) {
 		spec := w.spec(turns())
 		spec.ID = "s"
 		s := w.open(spec)
@@ -68,7 +68,7 @@ func TestTheTreeShowsWaits(t *testing.T) {
 	}
 	s := w.open(spec)
 	turn := w.send(s, "go")
-	w.pass(time.Second)
+	w.Pass(time.Second)
 	tree := s.Tree(t.Context())
 	assert.Equal(t, session.StateAwaitingHost, tree.State)
 	require.Len(t, tree.Waits, 2)
@@ -122,10 +122,10 @@ func TestATreeDoesNotWaitForLong(t *testing.T) {
 	spec.ID = "s"
 	s := w.open(spec)
 	deafNow = true
-	start := w.sched.Now()
+	start := w.Sched.Now()
 	tree := s.Tree(t.Context())
-	assert.LessOrEqual(t, w.sched.Now().Sub(start), time.Second)
+	assert.LessOrEqual(t, w.Sched.Now().Sub(start), time.Second)
 	assert.Equal(t, "up", tree.Transport, "the rest is told")
 	deafNow = false
-	w.pass(time.Minute)
+	w.Pass(time.Minute)
 }

@@ -2,18 +2,14 @@ package sdk_test
 
 import (
 	"context"
-	"os"
-	"strconv"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	kit "github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -21,9 +17,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is where a test runs: on the production seams, or in simulation.
+// world is a [kit.World] with the vocabulary of these tests.
 type world struct {
-	*testing.T
+	*kit.World
+	T   *testing.T
 	rt  *runtime.Runtime
 	sim *sim.Scheduler // nil in production
 }
@@ -31,59 +28,22 @@ type world struct {
 // in runs a test on the production seams and on seeds of the simulation.
 func in(t *testing.T, test func(w *world)) {
 	t.Helper()
-	t.Run("production", func(t *testing.T) {
-		t.Parallel()
-		rt, err := runtime.New(runtime.Config{})
-		require.NoError(t, err)
-		defer func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-			defer cancel()
-			assert.NoError(t, rt.Shutdown(ctx))
-		}()
-		test(&world{t, rt, nil})
-		assert.Empty(t, open(rt), "sessions left open")
-	})
-	t.Run("simulation", func(t *testing.T) {
-		t.Parallel()
-		for seed := range seeds(t) {
-			s := sim.New(seed)
-			rt, err := runtime.NewOn(runtime.Config{}, s.Config())
-			require.NoError(t, err)
-			test(&world{t, rt, s})
-			require.NoError(t, s.Run(1_000_000), "seed %d", seed)
-			assert.Empty(t, open(rt), "seed %d: sessions left open", seed)
-			require.NoError(t, rt.Shutdown(context.Background()), "seed %d", seed)
-			assert.Zero(t, s.Parked(), "seed %d: tasks left waiting", seed)
-			s.Close()
-			if t.Failed() {
-				t.Fatalf("seed %d", seed)
-			}
-		}
-	})
+	kit.Both(t, kit.Seeds(t, 4, 500), func(t *testing.T, w *kit.World) { test(worldOf(t, w)) })
 }
 
-// seeds is how many each simulation has: two, which takes the race detector long
-// enough, or one for each 500 of TROUPE_SEEDS.
-func seeds(t *testing.T) uint64 {
-	v := os.Getenv("TROUPE_SEEDS")
-	if v == "" {
-		return 2
-	}
-	n, err := strconv.ParseUint(v, 10, 64)
-	require.NoError(t, err, "TROUPE_SEEDS")
-	return max(2, n/500)
+// production is a world on the production seams.
+func production(t *testing.T) *world {
+	t.Helper()
+	return worldOf(t, kit.Production(t))
+}
+
+func worldOf(t *testing.T, w *kit.World) *world {
+	t.Helper()
+	return &world{World: w, T: t, rt: w.Runtime, sim: w.Sched}
 }
 
 // open lists the sessions that have not ended.
-func open(rt *runtime.Runtime) []string {
-	var ids []string
-	for _, s := range rt.Sessions() {
-		if !s.State().Terminal() {
-			ids = append(ids, s.ID()+" is "+s.State().String())
-		}
-	}
-	return ids
-}
+func open(rt *runtime.Runtime) []string { return kit.Unended(rt) }
 
 // options are those of a session with an agent that plays these turns.
 func (w *world) options(turns ...scripted.Turn) *sdk.Options {
@@ -108,10 +68,9 @@ func (w *world) close(c *sdk.Client) {
 	require.NoError(w, c.Close(context.Background()))
 }
 
-// await waits for done as a task of the world does.
 func (w *world) await(done <-chan struct{}) {
 	w.Helper()
-	require.NoError(w, w.rt.Executor().Await(w.Context(), done))
+	w.Await(done)
 }
 
 func turn(steps ...scripted.Step) scripted.Turn { return scripted.Turn{Steps: steps} }
@@ -136,34 +95,19 @@ func kinds(messages []sdk.Message) []string {
 	return all
 }
 
-// log keeps what a session reports, up to its end.
-type log struct {
-	mu    sync.Mutex
-	all   []session.Event
-	ended chan struct{}
-}
+type log = kit.Log
 
 // record makes o report to a log.
 func record(o *sdk.Options) *log {
-	l := &log{ended: make(chan struct{})}
-	o.OnEvent = func(r sdk.EventRecord) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.all = append(l.all, r.Event)
-		if _, ok := r.Event.(session.Ended); ok {
-			close(l.ended)
-		}
-	}
+	l := kit.NewLog()
+	o.OnEvent = l.Record
 	return l
 }
 
 // events returns everything once the session has ended.
 func (w *world) events(l *log) []session.Event {
 	w.Helper()
-	w.await(l.ended)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all
+	return w.Reported(l)
 }
 
 // failures are the callbacks that failed.

@@ -14,7 +14,6 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -236,9 +235,7 @@ func TestEndedContextEndsARunWithinCloseTimeout(t *testing.T) {
 // context.
 func TestEndedContextEndsTheRunOfAnAgentThatNeverFallsSilent(t *testing.T) {
 	t.Parallel()
-	rt, err := runtime.New(runtime.Config{})
-	require.NoError(t, err)
-	w := &world{t, rt, nil}
+	w := production(t)
 	options := func() *sdk.Options {
 		o := w.script(scripted.Script{Turns: []scripted.Turn{turn(&scripted.Flood{Count: 1 << 40, Size: 10})}})
 		o.InterruptGrace = time.Millisecond
@@ -253,7 +250,7 @@ func TestEndedContextEndsTheRunOfAnAgentThatNeverFallsSilent(t *testing.T) {
 			cancel()
 		}
 	}
-	_, _, err = sdk.RunAs[struct{ A int }](ctx, "hi", o)
+	_, _, err := sdk.RunAs[struct{ A int }](ctx, "hi", o)
 	require.ErrorAs(t, err, &unfinished)
 
 	ctx, cancel = context.WithCancel(t.Context())
@@ -271,7 +268,6 @@ func TestEndedContextEndsTheRunOfAnAgentThatNeverFallsSilent(t *testing.T) {
 	}
 	require.ErrorAs(t, err, &unfinished)
 	assert.Positive(t, unfinished.Messages)
-	require.NoError(t, rt.Shutdown(t.Context()))
 }
 
 type spawnerFunc func(context.Context, transport.Command) (transport.Process, error)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -117,7 +118,7 @@ func callbackKinds() []callbackKind {
 
 // toolServer is an in-process MCP server whose one tool is a callback.
 type toolServer struct {
-	echoServer
+	world.Echo
 	limit time.Duration
 	f     callback
 }
@@ -297,7 +298,7 @@ func TestCallbacksThatAnswerMuch(t *testing.T) { // alone: it takes memory
 			sizes := []int{20 * mib, 33 * mib}
 			if k.name != "hook" { // whose answers are encoded the fastest
 				sizes = []int{scaled(2*mib, 20*mib), scaled(0, 33*mib)}
-			} else if raced() {
+			} else if world.Raced() {
 				sizes = []int{2 * mib, 0}
 			}
 			inProduction(t, func(s *stage) {
@@ -518,7 +519,7 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 	onStages(t, func(s *stage) {
 		answers := make(map[string]string)
 		sess, _ := s.turnWith(func(spec *runtime.Spec) {
-			spec.MCPServers = []runtime.MCPServer{echoServer{}}
+			spec.MCPServers = []runtime.MCPServer{world.Echo{}}
 			spec.Hooks = []runtime.Hook{{Event: protocol.HookPreToolUse, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 				panic("nobody asked for this hook")
 			}}}
@@ -605,7 +606,7 @@ func (h *hand) cancelled() string {
 // exactly once.
 func TestTenThousandCallbacks(t *testing.T) { // alone: for the race detector's bound on goroutines
 	n := 10_000
-	if raced() {
+	if world.Raced() {
 		n = 7_000
 	}
 	inProduction(t, func(s *stage) {

@@ -30,6 +30,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -204,7 +205,7 @@ func TestEdgeKilledAtEveryLine(t *testing.T) {
 func TestEdgeKilledAtEveryLineInSimulation(t *testing.T) {
 	t.Parallel()
 	deaths := [...]scripted.Die{{Signal: "KILL"}, {}, {Code: 3}}
-	for seed := range seeds(t, 6, 40) {
+	for seed := range world.Seeds(t, 6, 40) {
 		died := 0
 		for n := 1; ; n++ {
 			die := deaths[seed%uint64(len(deaths))]
@@ -212,17 +213,17 @@ func TestEdgeKilledAtEveryLineInSimulation(t *testing.T) {
 			where := fmt.Sprintf("seed %d, %+v", seed, die)
 			script := gated("count")
 			script.Misbehave.Die = &die
-			w := newWorld(t, seed, nil)
-			err := w.play(context.Background(), w.spec(script), "go")
-			w.finish(t)
-			w.checkMessages(t, where)
-			w.checkGates(t, where)
-			for _, e := range append(w.turnErrs, err) {
+			w := world.New(t, seed)
+			err := w.Play(context.Background(), w.Gated(script), "go")
+			w.Finish()
+			w.Lossless(where)
+			w.FailClosed(where)
+			for _, e := range append(w.TurnErrors(), err) {
 				if e != nil {
 					require.ErrorAs(t, e, new(*session.ExitError), where)
 				}
 			}
-			if err == nil && len(w.turnErrs) == 0 {
+			if err == nil && len(w.TurnErrors()) == 0 {
 				break // it was never reached
 			}
 			died++
@@ -340,11 +341,11 @@ func TestEdgeResultAndExitInMemory(t *testing.T) {
 
 func TestEdgeResultAndExitInSimulation(t *testing.T) {
 	t.Parallel()
-	for seed := range seeds(t, 60, 10) {
-		w := newWorld(t, seed, nil)
+	for seed := range world.Seeds(t, 60, 10) {
+		w := world.New(t, seed)
 		exit := lastExits[seed%3]
-		behind(context.Background(), t, w.rt, runtime.Spec{Dialect: claude.New(), Program: sprinter{exit}}, int(seed%5), exit)
-		w.finish(t)
+		behind(context.Background(), t, w.Runtime, runtime.Spec{Dialect: claude.New(), Program: sprinter{exit}}, int(seed%5), exit)
+		w.Finish()
 	}
 }
 
@@ -514,20 +515,20 @@ func TestEdgeLadderByTheClock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range seeds(t, 5, 100) {
-				w := newWorld(t, seed, nil)
+			for seed := range world.Seeds(t, 5, 100) {
+				w := world.New(t, seed)
 				script := &scripted.Script{Dialect: c.dialect, Misbehave: c.misbehave}
 				if c.steps != nil {
 					script.Turns = []scripted.Turn{{Steps: c.steps}}
 				}
-				spec := w.spec(script)
+				spec := w.Gated(script)
 				var exit agent.Exit
 				spec.Program = flusher{spec.Program, c.flush, &exit}
 				if c.dialect == agent.Qoder {
 					spec.Dialect, spec.Options.Auth = qoder.New(), session.QoderCLIAuth()
 				}
 				ctx := context.Background()
-				s, err := w.rt.Open(ctx, spec)
+				s, err := w.Open(ctx, spec)
 				require.NoError(t, err)
 				turn, err := s.Send(ctx, userText("hi"))
 				require.NoError(t, err)
@@ -538,11 +539,11 @@ func TestEdgeLadderByTheClock(t *testing.T) {
 				}
 				reader, err := s.Read()
 				require.NoError(t, err)
-				for c.steps != nil && len(w.effects) == 0 { // until the tool runs
-					require.True(t, w.sched.Step())
+				for c.steps != nil && len(w.Effects()) == 0 { // until the tool runs
+					require.True(t, w.Sched.Step())
 				}
 				got := kernel.NewPromise[[]string]()
-				w.sched.Go(func() {
+				w.Sched.Go(func() {
 					var all []string
 					m, err := reader.Next(ctx)
 					for ; err == nil; m, err = reader.Next(ctx) {
@@ -553,18 +554,18 @@ func TestEdgeLadderByTheClock(t *testing.T) {
 					}
 					got.Resolve(all)
 				})
-				began := w.sched.Now()
+				began := w.Sched.Now()
 				require.NoError(t, s.Close(ctx), "seed %d", seed)
-				require.Equal(t, c.takes, w.sched.Now().Sub(began), "seed %d", seed)
+				require.Equal(t, c.takes, w.Sched.Now().Sub(began), "seed %d", seed)
 				require.Equal(t, c.exit, exit, "seed %d", seed)
-				read, err := got.Wait(ctx, w.sched)
+				read, err := got.Wait(ctx, w.Sched)
 				require.NoError(t, err)
 				if c.flush > 0 && c.exit.Code <= 1 {
 					require.NotEmpty(t, read)
 					require.JSONEq(t, flushed, read[len(read)-1], "what is flushed is read")
 				}
 				reader.Close()
-				w.finish(t)
+				w.Finish()
 			}
 		})
 	}
@@ -710,25 +711,25 @@ func behindTheTurn(effect string) *scripted.Script {
 // runs.
 func TestEdgeCloseNeverOpensAGate(t *testing.T) {
 	t.Parallel()
-	run := func(t *testing.T, seed uint64, gate string, script *scripted.Script, until func(w *world, asked int64) bool) {
+	run := func(t *testing.T, seed uint64, gate string, script *scripted.Script, until func(w *world.World, asked int64) bool) {
 		t.Helper()
-		w := newWorld(t, seed, nil)
-		spec := w.spec(script)
-		asked := lateGate(&spec, w.sched, gate)
+		w := world.New(t, seed)
+		spec := w.Gated(script)
+		asked := lateGate(&spec, w.Sched, gate)
 		done := kernel.NewPromise[error]()
-		w.sched.Go(func() { done.Resolve(w.play(context.Background(), spec, "go")) })
-		for len(w.rt.Sessions()) == 0 || !until(w, asked.Load()) {
-			require.True(t, w.sched.Step())
+		w.Sched.Go(func() { done.Resolve(w.Play(context.Background(), spec, "go")) })
+		for len(w.Sessions()) == 0 || !until(w, asked.Load()) {
+			require.True(t, w.Sched.Step())
 		}
 		both := asked.Load() == 2
-		for _, s := range w.rt.Sessions() {
+		for _, s := range w.Sessions() {
 			require.NoError(t, s.Close(context.Background()))
 		}
-		_, err := done.Wait(context.Background(), w.sched)
+		_, err := done.Wait(context.Background(), w.Sched)
 		require.NoError(t, err)
-		w.finish(t)
-		require.Empty(t, w.effects, "fail-closed")
-		for _, line := range w.wrote {
+		w.Finish()
+		require.Empty(t, w.Effects(), "fail-closed")
+		for _, line := range w.Wrote() {
 			if both && (strings.Contains(line, `"tool_use_id":"t0"`) || strings.Contains(line, `"tool_use_id":"t1"`)) {
 				require.NotContains(t, line, "Tool permission stream closed", "the deny comes before the end of stdin")
 			}
@@ -744,14 +745,14 @@ func TestEdgeCloseNeverOpensAGate(t *testing.T) {
 						s.Misbehave = misbehave
 						return s
 					}
-					for seed := range seeds(t, 1, 800) {
+					for seed := range world.Seeds(t, 1, 800) {
 						steps := 0
-						run(t, seed, gate, play(), func(w *world, asked int64) bool {
-							steps = w.sched.Steps()
+						run(t, seed, gate, play(), func(w *world.World, asked int64) bool {
+							steps = w.Sched.Steps()
 							return asked == 2
 						})
 						for at := 0; at < steps; at += 7 {
-							run(t, seed, gate, play(), func(w *world, _ int64) bool { return w.sched.Steps() >= at })
+							run(t, seed, gate, play(), func(w *world.World, _ int64) bool { return w.Sched.Steps() >= at })
 						}
 					}
 				})
@@ -768,36 +769,36 @@ func TestEdgeBrokenStdinNeverOpensAGate(t *testing.T) {
 		for name, misbehave := range stoppers {
 			t.Run(gate+", "+name, func(t *testing.T) {
 				t.Parallel()
-				for seed := range seeds(t, 4, 100) {
+				for seed := range world.Seeds(t, 4, 100) {
 					for lines := range 4 {
 						where := fmt.Sprintf("seed %d, broken after %d lines", seed, lines)
-						w := newWorld(t, seed, nil)
+						w := world.New(t, seed)
 						script := gated("count")
 						script.Misbehave = misbehave
-						spec := w.spec(script)
-						asked := lateGate(&spec, w.sched, gate)
-						inner := transport.InMemory{Clock: w.rt.Clock(), Exec: w.sched, Program: spec.Program}
+						spec := w.Gated(script)
+						asked := lateGate(&spec, w.Sched, gate)
+						inner := transport.InMemory{Clock: w.Clock(), Exec: w.Sched, Program: spec.Program}
 						spec.Program, spec.Spawner = nil, brokenStdin{inner, lines}
 						done := kernel.NewPromise[error]()
-						w.sched.Go(func() { done.Resolve(w.play(context.Background(), spec, "go")) })
+						w.Sched.Go(func() { done.Resolve(w.Play(context.Background(), spec, "go")) })
 						for range 2_000 {
-							if asked.Load() > 1 || len(w.rt.Sessions()) == 0 && w.sched.Steps() > 100 {
+							if asked.Load() > 1 || len(w.Sessions()) == 0 && w.Sched.Steps() > 100 {
 								break
 							}
-							w.sched.Step()
+							w.Sched.Step()
 						}
-						for _, s := range w.rt.Sessions() {
+						for _, s := range w.Sessions() {
 							require.NoError(t, s.Close(context.Background()), where)
 						}
-						_, err := done.Wait(context.Background(), w.sched)
+						_, err := done.Wait(context.Background(), w.Sched)
 						if err != nil {
 							require.ErrorAs(t, err, new(*session.ExitError), where)
 						}
-						for _, err := range w.turnErrs {
+						for _, err := range w.TurnErrors() {
 							require.ErrorAs(t, err, new(*session.ExitError), where)
 						}
-						w.finish(t)
-						require.Empty(t, w.effects, "%s: fail-closed", where)
+						w.Finish()
+						require.Empty(t, w.Effects(), "%s: fail-closed", where)
 					}
 				}
 			})
@@ -944,9 +945,9 @@ func TestEdgeAgentLeavesItsGroup(t *testing.T) {
 // ends like any other, over closing.
 func TestEdgeStatesOfASessionThatIsGivenUp(t *testing.T) {
 	t.Parallel()
-	for seed := range seeds(t, 20, 10) {
-		w := newWorld(t, seed, func(_ int, actor string, _ kernel.Moment) bool { return strings.HasPrefix(actor, "s#") })
-		spec := w.spec(&scripted.Script{})
+	for seed := range world.Seeds(t, 20, 10) {
+		w := world.New(t, seed, world.Killing(func(_ int, actor string, _ kernel.Moment) bool { return strings.HasPrefix(actor, "s#") }))
+		spec := w.Gated(&scripted.Script{})
 		spec.ActorIntensity = supervisor.Intensity{Max: 3, Window: time.Hour}
 		var states []string
 		spec.OnEvent = func(r session.EventRecord) {
@@ -954,13 +955,13 @@ func TestEdgeStatesOfASessionThatIsGivenUp(t *testing.T) {
 				states = append(states, changed.From, changed.To)
 			}
 		}
-		s, err := w.rt.Open(context.Background(), spec)
+		s, err := w.Open(context.Background(), spec)
 		if err == nil { // it was ready for a moment
-			require.NoError(t, w.rt.Executor().Await(context.Background(), s.Done()))
+			require.NoError(t, w.Executor().Await(context.Background(), s.Done()))
 			err = s.Err()
 		}
 		require.ErrorContains(t, err, "killed by the test", "seed %d", seed)
-		w.finish(t)
+		w.Finish()
 		require.NotEmpty(t, states)
 		require.Equal(t, []string{"closing", "closing", "failed"}, states[len(states)-3:], "seed %d", seed)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -45,7 +46,7 @@ func onStages(t *testing.T, play func(s *stage)) {
 	})
 	t.Run("simulation", func(t *testing.T) {
 		t.Parallel()
-		for seed := range seeds(t, 4, 200) {
+		for seed := range world.Seeds(t, 4, 200) {
 			inSimulation(t, seed, runtime.Config{}, play)
 		}
 	})
@@ -417,21 +418,6 @@ func scaled(small, full int) int {
 	return small
 }
 
-// raced reports whether this binary has the race detector, which takes no more
-// than 8,128 goroutines at once.
-func raced() bool {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return false
-	}
-	for _, s := range info.Settings {
-		if s.Key == "-race" {
-			return s.Value == "true"
-		}
-	}
-	return false
-}
-
 // newID is an argument that no other process of the machine has.
 func newID() string { return "troupe-test-" + kernel.NewID(kernel.NewRand(nil)) }
 
@@ -497,7 +483,7 @@ func TestMemoryWhateverTheAgentWrites(t *testing.T) { // alone: it measures memo
 				if c.volume == 0 {
 					c.volume = scaled(40*mib, 1024*mib)
 				}
-				if raced() && !c.fills { // to find races; the bound is proved without the detector, which is slow
+				if world.Raced() && !c.fills { // to find races; the bound is proved without the detector, which is slow
 					c.volume /= 8
 				}
 				spec := s.spec(func(h *hand) {
@@ -546,7 +532,7 @@ func TestMemoryWhateverTheAgentWrites(t *testing.T) { // alone: it measures memo
 func TestAnIdleSessionForgetsItsAnswers(t *testing.T) { // alone: it measures memory
 	const size = 8 << 10
 	sessions, callbacks := 10, 1200
-	if raced() {
+	if world.Raced() {
 		sessions, callbacks = 2, 200
 	}
 	weigh := func(t *testing.T, k callbackKind, n int) (each int64) {

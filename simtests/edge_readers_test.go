@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -1083,7 +1084,7 @@ func TestEndsThatAreGivenUp(t *testing.T) {
 // quarter each idle, in a turn, at a gate, and held up for want of a reader.
 func TestThousandSessionsClosedAtOnce(t *testing.T) { // alone: for the race detector's bound on goroutines
 	n := 1000
-	if raced() {
+	if world.Raced() {
 		n = 200
 	}
 	inProduction(t, func(s *stage) {

@@ -24,6 +24,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/osproc"
+	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -286,17 +287,17 @@ func TestEdgeOpenGivenUp(t *testing.T) {
 // of the ladder.
 func TestEdgeInitializeLimitByTheClock(t *testing.T) {
 	t.Parallel()
-	for seed := range seeds(t, 10, 10) {
-		w := newWorld(t, seed, nil)
-		began := w.sched.Now()
-		_, err := w.rt.Open(context.Background(), w.spec(&scripted.Script{
+	for seed := range world.Seeds(t, 10, 10) {
+		w := world.New(t, seed)
+		began := w.Sched.Now()
+		_, err := w.Open(context.Background(), w.Gated(&scripted.Script{
 			Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Mode: "never"}, IgnoreEOF: true, TrapTerm: true},
 		}))
 		var over *session.TimeoutError
 		require.ErrorAs(t, err, &over)
 		require.Equal(t, 120*time.Second, over.Limit)
-		require.Equal(t, 120*time.Second+7*time.Second, w.sched.Now().Sub(began), "seed %d: 2 s after EOF and 5 s after SIGTERM", seed)
-		w.finish(t)
+		require.Equal(t, 120*time.Second+7*time.Second, w.Sched.Now().Sub(began), "seed %d: 2 s after EOF and 5 s after SIGTERM", seed)
+		w.Finish()
 	}
 }
 
@@ -304,12 +305,12 @@ func TestEdgeInitializeLimitByTheClock(t *testing.T) {
 // or twice, well or badly, and closes. Whatever came first counts.
 func TestEdgeInitializeByTheClock(t *testing.T) {
 	t.Parallel()
-	for seed := range seeds(t, 3, 40) {
+	for seed := range world.Seeds(t, 3, 40) {
 		for _, mode := range []string{"", "twice", "refuse", "empty"} {
 			for _, delay := range []time.Duration{0, 119 * time.Second, 120 * time.Second, 121 * time.Second, 123 * time.Second} {
 				where := fmt.Sprintf("seed %d, mode %q, after %v", seed, mode, delay)
-				w := newWorld(t, seed, nil)
-				spec := w.spec(&scripted.Script{
+				w := world.New(t, seed)
+				spec := w.Gated(&scripted.Script{
 					Turns: []scripted.Turn{{Steps: scripted.Steps{scripted.Text("hello")}}},
 					Misbehave: scripted.Misbehaviour{
 						Initialize: scripted.InitializeFault{Mode: mode, Delay: delay}, ExitDelay: time.Second,
@@ -321,8 +322,8 @@ func TestEdgeInitializeByTheClock(t *testing.T) {
 						unexpected++
 					}
 				}
-				err := w.play(context.Background(), spec, "hi")
-				w.finish(t)
+				err := w.Play(context.Background(), spec, "hi")
+				w.Finish()
 				switch {
 				case delay > 120*time.Second || delay == 120*time.Second && errors.Is(err, context.DeadlineExceeded):
 					require.ErrorIs(t, err, context.DeadlineExceeded, where)
@@ -330,12 +331,12 @@ func TestEdgeInitializeByTheClock(t *testing.T) {
 					require.ErrorAs(t, err, new(*session.ControlError), where)
 				case mode == "empty": // an agent that has not taken the hooks does not call them
 					require.NoError(t, err, where)
-					require.NotEmpty(t, w.turnErrs, where)
-					require.ErrorAs(t, w.turnErrs[0], new(*session.GatesOffError), where)
+					require.NotEmpty(t, w.TurnErrors(), where)
+					require.ErrorAs(t, w.TurnErrors()[0], new(*session.GatesOffError), where)
 				default:
 					require.NoError(t, err, where)
-					require.Empty(t, w.turnErrs, where)
-					w.checkMessages(t, where)
+					require.Empty(t, w.TurnErrors(), where)
+					w.Lossless(where)
 					if mode == "twice" {
 						require.Equal(t, 1, unexpected, "%s: the second answer is for nobody", where)
 					}
@@ -454,11 +455,11 @@ func (n noSpawner) Spawn(context.Context, transport.Command) (transport.Process,
 // events: the user learns why, at whichever call.
 func TestEdgeProtocolVersionInSimulation(t *testing.T) {
 	t.Parallel()
-	for seed := range seeds(t, 20, 10) {
-		w := newWorld(t, seed, nil)
-		spec := w.spec(&scripted.Script{Dialect: agent.Qoder, ProtocolVersion: "2.0.0"})
+	for seed := range world.Seeds(t, 20, 10) {
+		w := world.New(t, seed)
+		spec := w.Gated(&scripted.Script{Dialect: agent.Qoder, ProtocolVersion: "2.0.0"})
 		spec.Dialect, spec.Options.Auth = qoder.New(), session.QoderCLIAuth()
-		s, err := w.rt.Open(context.Background(), spec)
+		s, err := w.Open(context.Background(), spec)
 		if err == nil {
 			var turn *runtime.Turn
 			if turn, err = s.Send(context.Background(), userText("hi")); err == nil {
@@ -466,7 +467,7 @@ func TestEdgeProtocolVersionInSimulation(t *testing.T) {
 			}
 		}
 		require.ErrorAs(t, err, new(*session.ProtocolVersionError), "seed %d", seed)
-		w.finish(t)
+		w.Finish()
 	}
 }
 
@@ -474,19 +475,19 @@ func TestEdgeProtocolVersionInSimulation(t *testing.T) {
 // of the start, and a session whose agent refuses it is not opened.
 func TestEdgeOpenWaitsForItsOptions(t *testing.T) {
 	t.Parallel()
-	for seed := range seeds(t, 20, 10) {
+	for seed := range world.Seeds(t, 20, 10) {
 		for refuse := range 2 {
-			w := newWorld(t, seed, nil)
+			w := world.New(t, seed)
 			script := &scripted.Script{Dialect: agent.Qoder}
 			script.Misbehave.AnswerDelay = time.Second
 			if refuse > 0 {
 				script.Misbehave.Refuse = []string{"set_plan_mode"}
 			}
-			spec := w.spec(script)
+			spec := w.Gated(script)
 			spec.Dialect, spec.Options.Auth = qoder.New(), session.QoderCLIAuth()
 			spec.Options.PlanMode = session.Some(true)
-			began := w.sched.Now()
-			s, err := w.rt.Open(context.Background(), spec)
+			began := w.Sched.Now()
+			s, err := w.Open(context.Background(), spec)
 			if refuse > 0 {
 				var refusal *session.ControlError
 				require.ErrorAs(t, err, &refusal, "seed %d", seed)
@@ -494,9 +495,9 @@ func TestEdgeOpenWaitsForItsOptions(t *testing.T) {
 				require.Nil(t, s)
 			} else {
 				require.NoError(t, err, "seed %d", seed)
-				require.GreaterOrEqual(t, w.sched.Now().Sub(began), time.Second, "seed %d", seed)
+				require.GreaterOrEqual(t, w.Sched.Now().Sub(began), time.Second, "seed %d", seed)
 			}
-			w.finish(t)
+			w.Finish()
 		}
 	}
 }

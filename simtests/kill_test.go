@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -45,19 +46,19 @@ func script() *scripted.Script {
 func TestSameSeedSameHistory(t *testing.T) {
 	t.Parallel()
 	histories := make(map[string]uint64)
-	n := seeds(t, 20, 10)
+	n := world.Seeds(t, 20, 10)
 	for seed := range n {
 		var first string
 		for range 2 {
-			w := newWorld(t, seed, nil)
-			require.NoError(t, w.play(context.Background(), w.spec(script()), "go", "on"))
-			w.finish(t)
-			w.checkMessages(t, fmt.Sprint("seed ", seed))
-			require.Len(t, w.effects, 1)
+			w := world.New(t, seed)
+			require.NoError(t, w.Play(context.Background(), w.Gated(script()), "go", "on"))
+			w.Finish()
+			w.Lossless(fmt.Sprint("seed ", seed))
+			require.Len(t, w.Effects(), 1)
 			if first == "" {
-				first = w.hash()
+				first = w.Hash()
 			}
-			require.Equal(t, first, w.hash(), "seed %d: two runs differ", seed)
+			require.Equal(t, first, w.Hash(), "seed %d: two runs differ", seed)
 		}
 		histories[first] = seed
 	}
@@ -65,14 +66,14 @@ func TestSameSeedSameHistory(t *testing.T) {
 }
 
 // strike kills the actor of the n-th message, once.
-func strike(n int, at kernel.Moment, struck *bool) chaos {
-	return func(i int, _ string, when kernel.Moment) bool {
+func strike(n int, at kernel.Moment, struck *bool) world.Change {
+	return world.Killing(func(i int, _ string, when kernel.Moment) bool {
 		if i != n || when != at || *struck {
 			return false
 		}
 		*struck = true
 		return true
-	}
+	})
 }
 
 // TestKillAnyActorAtAnyMessage runs the same two turns once for each message
@@ -81,22 +82,22 @@ func strike(n int, at kernel.Moment, struck *bool) chaos {
 // happened, but for gates, which may deny.
 func TestKillAnyActorAtAnyMessage(t *testing.T) {
 	t.Parallel()
-	for seed := range seeds(t, 2, 200) {
-		calm := newWorld(t, seed, nil)
-		require.NoError(t, calm.play(context.Background(), calm.spec(script()), "go", "on"))
-		calm.finish(t)
-		for n, what := range calm.handled {
+	for seed := range world.Seeds(t, 2, 200) {
+		calm := world.New(t, seed)
+		require.NoError(t, calm.Play(context.Background(), calm.Gated(script()), "go", "on"))
+		calm.Finish()
+		for n, what := range calm.Handled() {
 			for _, at := range []kernel.Moment{kernel.BeforeMessage, kernel.AfterMessage} {
 				where := fmt.Sprintf("seed %d, killed %v message %d (%s)", seed, at, n, what)
 				struck := false
-				w := newWorld(t, seed, strike(n, at, &struck))
-				err := w.play(context.Background(), w.spec(script()), "go", "on")
+				w := world.New(t, seed, strike(n, at, &struck))
+				err := w.Play(context.Background(), w.Gated(script()), "go", "on")
 				require.NoError(t, err, where)
-				w.finish(t)
+				w.Finish()
 				require.True(t, struck, where)
-				require.Empty(t, w.turnErrs, where)
-				w.checkMessages(t, where)
-				w.checkGates(t, where)
+				require.Empty(t, w.TurnErrors(), where)
+				w.Lossless(where)
+				w.FailClosed(where)
 			}
 		}
 	}
@@ -107,8 +108,8 @@ func TestKillAnyActorAtAnyMessage(t *testing.T) {
 func TestKillNeverOpensAGate(t *testing.T) {
 	t.Parallel()
 	for _, gate := range []string{"permission", "hook"} {
-		spec := func(w *world) runtime.Spec {
-			spec := w.spec(script())
+		spec := func(w *world.World) runtime.Spec {
+			spec := w.Gated(script())
 			if gate == "permission" {
 				spec.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 					return protocol.PermissionResult{}, nil
@@ -120,19 +121,19 @@ func TestKillNeverOpensAGate(t *testing.T) {
 			}
 			return spec
 		}
-		for seed := range seeds(t, 1, 400) {
-			calm := newWorld(t, seed, nil)
-			require.NoError(t, calm.play(context.Background(), spec(calm), "go"))
-			calm.finish(t)
-			require.Empty(t, calm.effects)
-			for n, what := range calm.handled {
+		for seed := range world.Seeds(t, 1, 400) {
+			calm := world.New(t, seed)
+			require.NoError(t, calm.Play(context.Background(), spec(calm), "go"))
+			calm.Finish()
+			require.Empty(t, calm.Effects())
+			for n, what := range calm.Handled() {
 				where := fmt.Sprintf("%s gate, seed %d, killed before message %d (%s)", gate, seed, n, what)
 				struck := false
-				w := newWorld(t, seed, strike(n, kernel.BeforeMessage, &struck))
-				require.NoError(t, w.play(context.Background(), spec(w), "go"), where)
-				w.finish(t)
-				w.checkMessages(t, where)
-				require.Empty(t, w.effects, "%s: fail-closed", where)
+				w := world.New(t, seed, strike(n, kernel.BeforeMessage, &struck))
+				require.NoError(t, w.Play(context.Background(), spec(w), "go"), where)
+				w.Finish()
+				w.Lossless(where)
+				require.Empty(t, w.Effects(), "%s: fail-closed", where)
 			}
 		}
 	}
@@ -144,26 +145,26 @@ func TestKillNeverOpensAGate(t *testing.T) {
 // allow.
 func TestCloseAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	for seed := range seeds(t, 1, 400) {
-		calm := newWorld(t, seed, nil)
-		require.NoError(t, calm.play(context.Background(), calm.spec(script()), "go", "on"))
-		calm.finish(t)
-		for at := 0; at < calm.sched.Steps(); at += 3 {
+	for seed := range world.Seeds(t, 1, 400) {
+		calm := world.New(t, seed)
+		require.NoError(t, calm.Play(context.Background(), calm.Gated(script()), "go", "on"))
+		calm.Finish()
+		for at := 0; at < calm.Sched.Steps(); at += 3 {
 			where := fmt.Sprintf("seed %d, closed after %d steps", seed, at)
-			w := newWorld(t, seed, nil)
+			w := world.New(t, seed)
 			done := kernel.NewPromise[error]()
-			w.sched.Go(func() { done.Resolve(w.play(context.Background(), w.spec(script()), "go", "on")) })
+			w.Sched.Go(func() { done.Resolve(w.Play(context.Background(), w.Gated(script()), "go", "on")) })
 			for range at {
-				w.sched.Step()
+				w.Sched.Step()
 			}
-			for _, s := range w.rt.Sessions() {
+			for _, s := range w.Sessions() {
 				require.NoError(t, s.Close(context.Background()), where)
 			}
-			_, err := done.Wait(context.Background(), w.sched)
+			_, err := done.Wait(context.Background(), w.Sched)
 			require.NoError(t, err, where)
-			w.finish(t)
-			w.checkGates(t, where)
-			require.Equal(t, w.wrote[:len(w.read)], w.read, "%s: ordered-lossless", where)
+			w.Finish()
+			w.FailClosed(where)
+			require.Equal(t, w.Wrote()[:len(w.Saw())], w.Saw(), "%s: ordered-lossless", where)
 		}
 	}
 }
@@ -172,27 +173,27 @@ func TestCloseAtAnyMoment(t *testing.T) {
 // actor dies while another is being restarted.
 func TestKillSeveralActors(t *testing.T) {
 	t.Parallel()
-	for seed := range seeds(t, 60, 5) {
+	for seed := range world.Seeds(t, 60, 5) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		deaths := make(map[int]bool)
 		for range 2 + rng.IntN(3) {
 			deaths[rng.IntN(120)] = true
 		}
 		last := -1
-		w := newWorld(t, seed, func(n int, _ string, at kernel.Moment) bool {
+		w := world.New(t, seed, world.Killing(func(n int, _ string, at kernel.Moment) bool {
 			if at != kernel.BeforeMessage || !deaths[n] || n == last {
 				return false
 			}
 			last = n
 			return true
-		})
-		spec := w.spec(script())
+		}))
+		spec := w.Gated(script())
 		spec.ActorIntensity = supervisor.Intensity{Max: 10, Window: time.Minute}
 		where := fmt.Sprintf("seed %d, killed at %v", seed, deaths)
-		require.NoError(t, w.play(context.Background(), spec, "go", "on"), where)
-		w.finish(t)
-		require.Empty(t, w.turnErrs, where)
-		w.checkMessages(t, where)
-		w.checkGates(t, where)
+		require.NoError(t, w.Play(context.Background(), spec, "go", "on"), where)
+		w.Finish()
+		require.Empty(t, w.TurnErrors(), where)
+		w.Lossless(where)
+		w.FailClosed(where)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -28,20 +29,20 @@ func TestInterruptNeverOpensAGate(t *testing.T) {
 	for _, gate := range []string{"permission", "hook"} {
 		t.Run(gate, func(t *testing.T) {
 			t.Parallel()
-			for seed := range seeds(t, 10, 50) {
+			for seed := range world.Seeds(t, 10, 50) {
 				where := fmt.Sprintf("seed %d", seed)
-				w := newWorld(t, seed, nil)
+				w := world.New(t, seed)
 				script := gated("count")
 				script.Turns = append(script.Turns, scripted.Turn{Steps: scripted.Steps{
 					&scripted.ToolUse{ID: "second", Name: "Bash", Gate: agent.GateAsk, Effect: "count"}, scripted.Text("on"),
 				}})
-				spec := w.spec(script)
+				spec := w.Gated(script)
 				asked, over, ended := 0, make(chan struct{}), 0
 				wait := func(ctx context.Context) {
 					if asked++; asked > 2 {
 						return // of the second turn
 					}
-					_ = w.sched.Await(context.Background(), over)
+					_ = w.Sched.Await(context.Background(), over)
 					if ctx.Err() != nil {
 						ended++
 					}
@@ -60,12 +61,12 @@ func TestInterruptNeverOpensAGate(t *testing.T) {
 					}
 				}
 				ctx := context.Background()
-				s, err := w.rt.Open(ctx, spec)
+				s, err := w.Open(ctx, spec)
 				require.NoError(t, err)
 				turn, err := s.Send(ctx, userText("go"))
 				require.NoError(t, err)
 				for asked < 2 {
-					require.True(t, w.sched.Step(), where)
+					require.True(t, w.Sched.Step(), where)
 				}
 				require.NoError(t, s.Call(ctx, &protocol.InterruptRequest{}, nil, 0), where)
 				close(over)
@@ -73,16 +74,16 @@ func TestInterruptNeverOpensAGate(t *testing.T) {
 				require.NoError(t, err, where)
 				require.True(t, result.Failed(), where)
 				require.NoError(t, s.AwaitIdle(ctx))
-				require.Empty(t, w.effects, "%s: fail-closed", where)
+				require.Empty(t, w.Effects(), "%s: fail-closed", where)
 
 				turn, err = s.Send(ctx, userText("on"))
 				require.NoError(t, err)
 				_, err = turn.Result(ctx)
 				require.NoError(t, err)
-				require.Len(t, w.effects, 1, where)
-				require.Contains(t, w.effects[0], "second", where)
+				require.Len(t, w.Effects(), 1, where)
+				require.Contains(t, w.Effects()[0], "second", where)
 				require.NoError(t, s.Close(ctx))
-				w.finish(t)
+				w.Finish()
 				require.Equal(t, 2, ended, "%s: the callbacks are told", where)
 			}
 		})
@@ -92,14 +93,14 @@ func TestInterruptNeverOpensAGate(t *testing.T) {
 // slowTools is an in-process MCP server whose tool takes its time, and says
 // every so often that it is alive.
 type slowTools struct {
-	echoServer
+	world.Echo
 	takes, alive time.Duration
 	pass         func(ctx context.Context, d time.Duration) error
 }
 
 func (s slowTools) Handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	if method != "tools/call" {
-		return s.echoServer.Handle(ctx, method, params)
+		return s.Echo.Handle(ctx, method, params)
 	}
 	for rest := s.takes; rest > 0; rest -= s.alive {
 		if err := s.pass(ctx, min(rest, s.alive)); err != nil {
@@ -124,25 +125,25 @@ func TestToolsThatTakeLong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range seeds(t, 4, 100) {
-				w := newWorld(t, seed, nil)
-				spec := w.spec(&scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{
+			for seed := range world.Seeds(t, 4, 100) {
+				w := world.New(t, seed)
+				spec := w.Gated(&scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{
 					&scripted.MCPCall{Server: "tools", Tool: "echo", Gate: agent.GateAllow}, scripted.Text("done"),
 				}}}})
 				spec.MCPServers = []runtime.MCPServer{slowTools{takes: c.takes, alive: c.alive, pass: func(ctx context.Context, d time.Duration) error {
 					over := make(chan struct{})
-					defer w.sched.AfterFunc(d, func() { close(over) }).Stop()
-					return w.sched.Await(ctx, over)
+					defer w.Sched.AfterFunc(d, func() { close(over) }).Stop()
+					return w.Sched.Await(ctx, over)
 				}}}
 				ctx := context.Background()
-				s, err := w.rt.Open(ctx, spec)
+				s, err := w.Open(ctx, spec)
 				require.NoError(t, err)
 				turn, err := s.Send(ctx, userText("go"))
 				require.NoError(t, err)
-				began := w.sched.Now()
+				began := w.Sched.Now()
 				seen := false
-				w.sched.AfterFunc(5*time.Minute, func() {
-					w.sched.Go(func() {
+				w.Sched.AfterFunc(5*time.Minute, func() {
+					w.Sched.Go(func() {
 						for _, wait := range s.Tree(ctx).Waits {
 							seen = seen || wait.What == "mcp request mcp__tools__echo" && wait.Limit == 10*time.Minute
 						}
@@ -157,13 +158,13 @@ func TestToolsThatTakeLong(t *testing.T) {
 				}
 				if c.ends {
 					require.Contains(t, answer, "at last")
-					require.GreaterOrEqual(t, w.sched.Now().Sub(began), c.takes)
+					require.GreaterOrEqual(t, w.Sched.Now().Sub(began), c.takes)
 				} else {
 					require.Contains(t, answer, "did not finish within 10m0s")
 				}
 				require.True(t, seen, "its wait is shown, with its limit")
 				require.NoError(t, s.Close(ctx))
-				w.finish(t)
+				w.Finish()
 			}
 		})
 	}
@@ -178,25 +179,26 @@ func TestGatesAreAnsweredWhileNobodyReads(t *testing.T) {
 	for i := range calls {
 		steps = append(steps, &scripted.ToolUse{ID: fmt.Sprint("t", i), Name: "Bash", Gate: agent.GateAsk, Effect: "count"})
 	}
-	for seed := range seeds(t, 2, 500) {
-		w := newWorld(t, seed, nil)
-		spec := w.spec(&scripted.Script{Turns: []scripted.Turn{{Steps: append(steps, scripted.Text("done"))}}})
+	for seed := range world.Seeds(t, 2, 500) {
+		w := world.New(t, seed)
+		spec := w.Gated(&scripted.Script{Turns: []scripted.Turn{{Steps: append(steps, scripted.Text("done"))}}})
 		ctx := context.Background()
-		s, err := w.rt.Open(ctx, spec)
+		s, err := w.Open(ctx, spec)
 		require.NoError(t, err)
 		turn, err := s.Send(ctx, userText("go"))
 		require.NoError(t, err)
-		require.NoError(t, w.sched.Await(ctx, turn.Done()), "seed %d", seed)
-		require.Len(t, w.effects, calls, "each gate was answered")
-		require.Equal(t, calls, w.allowed)
+		require.NoError(t, w.Sched.Await(ctx, turn.Done()), "seed %d", seed)
+		require.Len(t, w.Effects(), calls, "each gate was answered")
+		require.Equal(t, calls, w.Allowed())
+		var saw []string
 		for m, err := range turn.Messages(ctx) {
 			require.NoError(t, err)
-			w.read = append(w.read, string(m.Raw()))
+			saw = append(saw, string(m.Raw()))
 		}
-		require.Equal(t, w.wrote[:len(w.read)], w.read, "seed %d: ordered-lossless", seed)
-		require.Contains(t, w.read[len(w.read)-1], `"result"`)
+		require.Equal(t, w.Wrote()[:len(saw)], saw, "seed %d: ordered-lossless", seed)
+		require.Contains(t, saw[len(saw)-1], `"result"`)
 		require.NoError(t, s.Close(ctx))
-		w.finish(t)
+		w.Finish()
 	}
 }
 
@@ -204,7 +206,7 @@ func TestGatesAreAnsweredWhileNobodyReads(t *testing.T) {
 // looks. The session says so at that instant, and so does whatever comes later.
 func TestADeathIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
-	for seed := range seeds(t, 10, 50) {
+	for seed := range world.Seeds(t, 10, 50) {
 		inSimulation(t, seed, runtime.Config{}, func(s *stage) {
 			var died time.Time
 			spec := s.spec(func(h *hand) {
@@ -285,7 +287,7 @@ func TestAWaitingSessionDoesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range seeds(t, 4, 100) {
+			for seed := range world.Seeds(t, 4, 100) {
 				inSimulation(t, seed, runtime.Config{}, func(s *stage) {
 					over := make(chan struct{})
 					sess, state := begin(s, over)
@@ -361,7 +363,7 @@ func TestSessionsDoNotMix(t *testing.T) {
 }
 
 // parrot is an in-process MCP server that answers with what it was asked.
-type parrot struct{ echoServer }
+type parrot struct{ world.Echo }
 
 func (parrot) Handle(_ context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {
 	return params, nil

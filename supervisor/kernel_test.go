@@ -195,6 +195,9 @@ func (d *diary) down(worker, incarnation string) {
 func TestSupervisedActors(t *testing.T) {
 	t.Parallel()
 	runs := uint64(300)
+	if testing.Short() {
+		runs = 75
+	}
 	if v := os.Getenv("TROUPE_SEEDS"); v != "" {
 		n, err := strconv.ParseUint(v, 10, 64)
 		require.NoError(t, err, "TROUPE_SEEDS")

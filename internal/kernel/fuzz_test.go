@@ -93,12 +93,17 @@ func (l *leaf) Stop(*kernel.Context[msg]) {
 	}
 }
 
+// seeds is how many a simulation plays: want, a quarter with -short, or as many as
+// TROUPE_SEEDS says.
 func seeds(t *testing.T, want int) uint64 {
 	t.Helper()
 	if v := os.Getenv("TROUPE_SEEDS"); v != "" {
 		n, err := strconv.Atoi(v)
 		require.NoError(t, err, "TROUPE_SEEDS")
-		want = n
+		return uint64(n)
+	}
+	if testing.Short() {
+		want = max(want/4, 5)
 	}
 	return uint64(want)
 }

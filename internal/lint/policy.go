@@ -94,7 +94,7 @@ var layers = [...][]string{
 	{"actors/transport", "actors/router", "actors/hooks", "actors/permission", "actors/mcp", "actors/modelpolicy", "actors/inquiry"},
 	{"actors"},
 	{"runtime"},
-	{"sdk"},
+	{"sdk", "internal/world"},
 	{"fleet"},
 	{"simtests"},
 	{"conformance/modelapi"},

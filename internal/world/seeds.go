@@ -1,0 +1,47 @@
+package world
+
+import (
+	"os"
+	"runtime/debug"
+	"strconv"
+	"testing"
+)
+
+// EnvSeeds names the environment variable that asks for many seeds.
+const EnvSeeds = "TROUPE_SEEDS"
+
+// Seeds is how many a simulation plays: few; a quarter of them with -short, half
+// of them under the race detector, and at least one. TROUPE_SEEDS asks for one
+// for each cost of its number, and never for less than few.
+func Seeds(t testing.TB, few, cost uint64) uint64 {
+	t.Helper()
+	if v := os.Getenv(EnvSeeds); v != "" {
+		n, err := strconv.ParseUint(v, 10, 64)
+		if err != nil {
+			t.Fatalf("%s: %v", EnvSeeds, err)
+		}
+		return max(few, n/cost)
+	}
+	if testing.Short() {
+		return max(1, few/4)
+	}
+	if Raced() {
+		return max(1, few/2)
+	}
+	return few
+}
+
+// Raced reports whether this binary has the race detector, which takes no more
+// than 8,128 goroutines at once.
+func Raced() bool {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return false
+	}
+	for _, s := range info.Settings {
+		if s.Key == "-race" {
+			return s.Value == "true"
+		}
+	}
+	return false
+}
