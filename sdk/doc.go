@@ -21,8 +21,8 @@
 //     messages, content blocks, hook inputs, and the answers to the requests of
 //     [Client]. Package protocol/tools has the inputs and outputs of the built-in
 //     tools, package protocol/view what a user interface shows of a session.
-//   - session: the events for Options.OnEvent, errors, states, and the types of
-//     callbacks.
+//   - session: the fields of [Options] and their rare types, the events for
+//     Options.OnEvent, errors, states, and the types of callbacks.
 //   - policy: the rules of [Policy], to try them out and to have a decision explained.
 //   - runtime: the budget that sessions share, and their tree.
 //   - supervisor: the decisions in a [session.Supervision] event.
