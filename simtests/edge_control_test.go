@@ -298,7 +298,7 @@ func TestCallbacksThatAnswerMuch(t *testing.T) { // alone: it takes memory
 			sizes := []int{20 * mib, 33 * mib}
 			if k.name != "hook" { // whose answers are encoded the fastest
 				sizes = []int{scaled(2*mib, 20*mib), scaled(0, 33*mib)}
-			} else if world.Raced() {
+			} else if world.Raced() || testing.Short() {
 				sizes = []int{2 * mib, 0}
 			}
 			inProduction(t, func(s *stage) {

@@ -483,7 +483,7 @@ func TestMemoryWhateverTheAgentWrites(t *testing.T) { // alone: it measures memo
 				if c.volume == 0 {
 					c.volume = scaled(40*mib, 1024*mib)
 				}
-				if world.Raced() && !c.fills { // to find races; the bound is proved without the detector, which is slow
+				if (world.Raced() || testing.Short()) && !c.fills { // to find races; the bound is proved without the detector, which is slow
 					c.volume /= 8
 				}
 				spec := s.spec(func(h *hand) {
@@ -532,7 +532,7 @@ func TestMemoryWhateverTheAgentWrites(t *testing.T) { // alone: it measures memo
 func TestAnIdleSessionForgetsItsAnswers(t *testing.T) { // alone: it measures memory
 	const size = 8 << 10
 	sessions, callbacks := 10, 1200
-	if world.Raced() {
+	if world.Raced() || testing.Short() {
 		sessions, callbacks = 2, 200
 	}
 	weigh := func(t *testing.T, k callbackKind, n int) (each int64) {

@@ -1084,7 +1084,7 @@ func TestEndsThatAreGivenUp(t *testing.T) {
 // quarter each idle, in a turn, at a gate, and held up for want of a reader.
 func TestThousandSessionsClosedAtOnce(t *testing.T) { // alone: for the race detector's bound on goroutines
 	n := 1000
-	if world.Raced() {
+	if world.Raced() || testing.Short() {
 		n = 200
 	}
 	inProduction(t, func(s *stage) {

@@ -313,7 +313,11 @@ func TestStressCallbacks(t *testing.T) {
 		t.Parallel()
 		rt, err := runtime.New(runtime.Config{})
 		require.NoError(t, err)
-		stress(t, rt, gort.Goexit, 1, stressSessions, stressCallbacks)
+		sessions, callbacks := stressSessions, stressCallbacks
+		if testing.Short() {
+			sessions, callbacks = 40, 100
+		}
+		stress(t, rt, gort.Goexit, 1, sessions, callbacks)
 		require.NoError(t, rt.Shutdown(context.Background()))
 	})
 	t.Run("simulation", func(t *testing.T) {
