@@ -27,7 +27,7 @@ type Config struct {
 	ID      string
 	System  *kernel.System
 	Dialect dialect.Dialect
-	Options *dialect.Options
+	Options *dialect.Input
 	Command transport.Command
 	Spawner transport.Spawner
 	Graces  session.Graces

@@ -20,12 +20,12 @@ func newCore(t *testing.T, d dialect.Dialect) *Core {
 	t.Helper()
 	s := sim.New(1)
 	t.Cleanup(s.Close)
-	return NewCore(Config{ID: "s", System: kernel.NewSystem(s.Config()), Dialect: d, Options: &dialect.Options{}})
+	return NewCore(Config{ID: "s", System: kernel.NewSystem(s.Config()), Dialect: d, Options: &dialect.Input{}})
 }
 
 // rulesOf are what a session of that dialect says to its routing.
 func rulesOf(d dialect.Dialect, all ...hooks.Hook) *rules {
-	return &rules{dialect: d, hooks: all, options: &dialect.Options{}}
+	return &rules{dialect: d, hooks: all, options: &dialect.Input{}}
 }
 
 // asked is a request of the agent, by its inner object.

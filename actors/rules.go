@@ -16,7 +16,7 @@ type rules struct {
 	dialect dialect.Dialect
 	hooks   []hooks.Hook
 	wanted  wanted
-	options *dialect.Options
+	options *dialect.Input
 }
 
 // Initialize implements [machine.Rules].
@@ -78,7 +78,7 @@ type wanted struct {
 	continues, fork bool
 }
 
-func wantedBy(o *dialect.Options) wanted {
+func wantedBy(o *dialect.Input) wanted {
 	return wanted{resume: o.Resume, id: o.SessionID, continues: o.Continue, fork: o.ForkSession}
 }
 

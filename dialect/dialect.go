@@ -14,25 +14,25 @@ type Dialect interface {
 	Name() string
 
 	// Validate checks the options before anything starts. err joins one *session.ConfigError for each impossible option.
-	Validate(o *Options) (warnings []session.Warning, err error)
+	Validate(o *Input) (warnings []session.Warning, err error)
 
 	// Launch says how to start the agent. It fails with the same errors as Validate.
-	Launch(o *Options) (Launch, error)
+	Launch(o *Input) (Launch, error)
 
 	// Initialize returns the inner request object of the initialize control request.
-	Initialize(o *Options) (json.RawMessage, error)
+	Initialize(o *Input) (json.RawMessage, error)
 
 	// CheckInitialize finds out from the initialize response whether the agent serves what the options rely on. It
 	// fails with a *session.UnsupportedCapabilityError; the session must then end, since the agent runs without it.
-	CheckInitialize(o *Options, response json.RawMessage) error
+	CheckInitialize(o *Input, response json.RawMessage) error
 
-	// Resume returns the options of a next incarnation of the session: the same, but it takes up sessionID where it
+	// Resume returns the input of a next incarnation of the session: the same, but it takes up sessionID where it
 	// is, and neither forks nor cuts it again. rerun has the agent run an interrupted turn again by itself, tools
 	// included, which an agent may not serve (*session.UnsupportedCapabilityError).
-	Resume(o *Options, sessionID string, rerun bool) (*Options, error)
+	Resume(o *Input, sessionID string, rerun bool) (*Input, error)
 
 	// AfterInitialize lists the requests to send, in order, between the initialize response and the first user line.
-	AfterInitialize(o *Options) []protocol.HostRequest
+	AfterInitialize(o *Input) []protocol.HostRequest
 
 	// BeforeEOF lists the requests to send, one after the other, before stdin is closed, given the response to
 	// initialize: they have the agent write out what would be lost with its end. None are sent if Traits.FlushGrace is 0.
@@ -74,7 +74,7 @@ type UserDefaults struct {
 }
 
 // UserDefaults returns what o adds to every user message.
-func (o *Options) UserDefaults() UserDefaults {
+func (o *Input) UserDefaults() UserDefaults {
 	return UserDefaults{VerbatimPrompts: o.VerbatimPrompts, CustomContext: o.CustomContext}
 }
 

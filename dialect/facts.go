@@ -8,6 +8,29 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
+// Input is what a dialect reads: the options of a session, and the facts that come
+// with them. A dialect does not change it.
+type Input struct {
+	session.Options // the session's own copy
+	Facts
+}
+
+// Facts are what a dialect needs to know and no user says: what the runtime makes of
+// the callbacks and servers in the options, and what it finds around the session.
+type Facts struct {
+	// ParentEnv is the environment that Options.Env is merged over, as of os.Environ; nil: treated as empty.
+	ParentEnv []string
+	// SettingsContent is the content of Options.SettingsPath as read by the caller. Needed only when other options have
+	// to be merged into it; otherwise the path is passed on and this is not looked at.
+	SettingsContent []byte
+	// Registrations are the hook callbacks in order: initialize.
+	Registrations []HookRegistration
+	// Servers are the servers of Options.SDKMCPServers: initialize. Names are unique, also among MCPServers.
+	Servers []SDKMCPServer
+	// HasSessionStore: the host mirrors the transcript: --session-mirror. Not with PersistSession false.
+	HasSessionStore bool
+}
+
 // SDKMCPServer is an MCP server that runs in the host and is reached by mcp_message requests.
 type SDKMCPServer struct {
 	// Name is the server's key; tools are called mcp__NAME__TOOL.

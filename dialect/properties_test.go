@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ type wire struct {
 	UserLine   string
 }
 
-func wireOf(t require.TestingT, d dialect.Dialect, o *dialect.Options) wire {
+func wireOf(t require.TestingT, d dialect.Dialect, o *dialect.Input) wire {
 	w := wire{}
 	var err error
 	w.Warnings, err = d.Validate(o)
@@ -120,23 +121,30 @@ func TestNoOptionIsForgotten(t *testing.T) {
 	t.Parallel()
 	silent := map[string][]string{
 		// A callback that the agent is not told of.
-		"HasElicitation": {"claude", "qoder"},
+		"OnElicitation": {"claude", "qoder"},
 		// It only says which warnings would be untrue.
-		"HasPolicy": {"claude", "qoder"},
+		"Policy": {"claude", "qoder"},
 		// Only the host waits; qodercli is told.
 		"InitializeTimeout": {"claude"},
 	}
+	// Package sdk and the runtime alone read these.
+	hostOnly := []string{"Backend", "Runtime", "Spawner", "PermissionTimeout", "Hooks", "SDKMCPServers", "SDKMCPServerConfigs",
+		"ResolveModelTimeout", "FetchJobToken", "FetchServiceAccountToken", "OnAuthExpired", "OnEvent", "Stderr",
+		"Limits", "CloseTimeout", "Graces", "InterruptGrace", "MaxLine", "Discard", "OutputRepairs"}
 	all := samples()
-	typ := reflect.TypeFor[dialect.Options]()
-	for i := range typ.NumField() {
-		field := typ.Field(i).Name
+	for _, f := range slices.Concat(reflect.VisibleFields(reflect.TypeFor[session.Options]()), reflect.VisibleFields(reflect.TypeFor[dialect.Facts]())) {
+		field := f.Name
+		if slices.Contains(hostOnly, field) {
+			assert.NotContains(t, all, field, "a dialect reads it")
+			continue
+		}
 		sample, ok := all[field]
 		require.True(t, ok, "no sample of %s", field)
 		for name, d := range dialects() {
 			with := start(name)
 			sample(&with)
 			without := with
-			reflect.ValueOf(&without).Elem().Field(i).SetZero()
+			reflect.ValueOf(&without).Elem().FieldByName(field).SetZero()
 			if field == "Auth" && name == "qoder" {
 				without.Auth = session.AccessToken(secret)
 			}
@@ -158,8 +166,7 @@ func isSilent(silent map[string][]string, field, name string) bool {
 // TestRefusalsNameTheirOption: an option that a backend lacks is refused under its own name.
 func TestRefusalsNameTheirOption(t *testing.T) {
 	t.Parallel()
-	renamed := map[string]string{"HasResolveModel": "ResolveModel", "HasUserDialog": "OnUserDialog",
-		"HasSessionArtifacts": "ResolveSessionArtifacts"}
+	renamed := map[string]string{"ShouldGenerateMemory": "Memory", "ShouldReviewSkills": "Evolution"} // on Claude, which has neither
 	for field, sample := range samples() {
 		for name, d := range dialects() {
 			o := start(name)

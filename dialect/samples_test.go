@@ -11,6 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -23,8 +24,8 @@ func dialects() map[string]dialect.Dialect {
 }
 
 // start is the least a backend needs.
-func start(name string) dialect.Options {
-	o := dialect.Options{}
+func start(name string) dialect.Input {
+	o := dialect.Input{}
 	if name == "qoder" {
 		o.Auth = session.AccessToken(secret)
 	}
@@ -32,10 +33,10 @@ func start(name string) dialect.Options {
 }
 
 // samples has a value for each field of Options, with what that value needs to be valid.
-func samples() map[string]func(*dialect.Options) {
-	type o = *dialect.Options
+func samples() map[string]func(*dialect.Input) {
+	type o = *dialect.Input
 	raw := json.RawMessage(`{"env":{"K":"` + secret + `"},"b":1,"a":2}`)
-	return map[string]func(*dialect.Options){
+	return map[string]func(*dialect.Input){
 		"Cwd":                  func(x o) { x.Cwd = "/w" },
 		"Env":                  func(x o) { x.Env = map[string]string{"B": secret, "A": secret, "C": secret} },
 		"UnsetEnv":             func(x o) { x.UnsetEnv = []string{"Z", "Y"} },
@@ -67,8 +68,10 @@ func samples() map[string]func(*dialect.Options) {
 		"Title":                func(x o) { x.Title = "t" },
 		"VerbatimPrompts":      func(x o) { x.VerbatimPrompts = true },
 		"CustomContext":        func(x o) { x.CustomContext = raw },
-		"Memory":               func(x o) { x.Memory = &session.Memory{Mode: "custom", HasShouldGenerate: true} },
-		"Evolution":            func(x o) { x.Evolution = &session.Evolution{HasShouldReview: true} },
+		"Memory":               func(x o) { x.Memory = &session.Memory{Mode: "custom"} },
+		"Evolution":            func(x o) { x.Evolution = &session.Evolution{Skill: &session.SkillEvolution{}} },
+		"ShouldGenerateMemory": func(x o) { x.ShouldGenerateMemory = turnGate },
+		"ShouldReviewSkills":   func(x o) { x.ShouldReviewSkills = turnGate },
 		"Tools":                func(x o) { x.Tools = session.Only("Read", "Agent", "Skill") },
 		"AllowedTools":         func(x o) { x.AllowedTools = []string{"Read", "Bash(git:*)"} },
 		"DisallowedTools":      func(x o) { x.DisallowedTools = []string{"Write"} },
@@ -78,9 +81,9 @@ func samples() map[string]func(*dialect.Options) {
 		},
 		"PermissionMode":                  func(x o) { x.PermissionMode = protocol.ModePlan },
 		"AllowDangerouslySkipPermissions": func(x o) { x.AllowDangerouslySkipPermissions = true },
-		"HasCanUseTool":                   func(x o) { x.HasCanUseTool, x.PermissionPromptToolName = true, "" },
-		"HasPolicy":                       func(x o) { x.HasPolicy = true },
-		"PermissionPromptToolName":        func(x o) { x.PermissionPromptToolName, x.HasCanUseTool = "mcp__a__b", false },
+		"CanUseTool":                      func(x o) { x.CanUseTool, x.PermissionPromptToolName = canUseTool, "" },
+		"Policy":                          func(x o) { x.Policy = &policy.Rules{} },
+		"PermissionPromptToolName":        func(x o) { x.PermissionPromptToolName, x.CanUseTool = "mcp__a__b", nil },
 		"PermissionPrompts":               func(x o) { x.PermissionPrompts = "host" },
 		"PlanMode":                        func(x o) { x.PlanMode = session.Some(true) },
 		"Sandbox": func(x o) {
@@ -123,25 +126,25 @@ func samples() map[string]func(*dialect.Options) {
 		"Agent":                 func(x o) { x.Agent = "a" },
 		"MCPServers":            func(x o) { x.MCPServers = servers() },
 		"MCPConfigPath":         func(x o) { x.MCPConfigPath, x.MCPServers = "/mcp.json", nil },
-		"SDKMCPServers":         func(x o) { x.SDKMCPServers = []dialect.SDKMCPServer{{Name: "host"}} },
+		"Servers":               func(x o) { x.Servers = []dialect.SDKMCPServer{{Name: "host"}} },
 		"MCPServersDelivery":    func(x o) { x.MCPServers, x.MCPServersDelivery = servers(), "initialize" },
 		"StrictMCPConfig":       func(x o) { x.StrictMCPConfig = true },
 		"AllowedMCPServerNames": func(x o) { x.AllowedMCPServerNames = []string{"a"} },
-		"Hooks": func(x o) {
-			x.Hooks = []dialect.HookRegistration{{Event: protocol.HookStop, CallbackIDs: []string{"h"}}}
+		"Registrations": func(x o) {
+			x.Registrations = []dialect.HookRegistration{{Event: protocol.HookStop, CallbackIDs: []string{"h"}}}
 		},
-		"HasResolveModel":        func(x o) { x.HasResolveModel = true },
-		"HasSessionArtifacts":    func(x o) { x.HasSessionArtifacts = true },
-		"HasElicitation":         func(x o) { x.HasElicitation = true },
-		"HasUserDialog":          func(x o) { x.HasUserDialog = true },
-		"SupportedDialogKinds":   func(x o) { x.HasUserDialog, x.SupportedDialogKinds = true, []string{"k"} },
-		"IncludePartialMessages": func(x o) { x.IncludePartialMessages = true },
-		"IncludeHookEvents":      func(x o) { x.IncludeHookEvents = true },
-		"ForwardSubagentText":    func(x o) { x.ForwardSubagentText = true },
-		"PromptSuggestions":      func(x o) { x.PromptSuggestions = true },
-		"AgentProgressSummaries": func(x o) { x.AgentProgressSummaries = true },
-		"PerTaskStopAffordance":  func(x o) { x.PerTaskStopAffordance = true },
-		"ParentEnv":              func(x o) { x.ParentEnv = []string{"QODERCLI_PATH=/opt/q", "CLAUDE_CODE_EXECUTABLE=/opt/c"} },
+		"ResolveModel":            func(x o) { x.ResolveModel = resolveModel },
+		"ResolveSessionArtifacts": func(x o) { x.ResolveSessionArtifacts = artifacts },
+		"OnElicitation":           func(x o) { x.OnElicitation = onElicitation },
+		"OnUserDialog":            func(x o) { x.OnUserDialog = onUserDialog },
+		"SupportedDialogKinds":    func(x o) { x.OnUserDialog, x.SupportedDialogKinds = onUserDialog, []string{"k"} },
+		"IncludePartialMessages":  func(x o) { x.IncludePartialMessages = true },
+		"IncludeHookEvents":       func(x o) { x.IncludeHookEvents = true },
+		"ForwardSubagentText":     func(x o) { x.ForwardSubagentText = true },
+		"PromptSuggestions":       func(x o) { x.PromptSuggestions = true },
+		"AgentProgressSummaries":  func(x o) { x.AgentProgressSummaries = true },
+		"PerTaskStopAffordance":   func(x o) { x.PerTaskStopAffordance = true },
+		"ParentEnv":               func(x o) { x.ParentEnv = []string{"QODERCLI_PATH=/opt/q", "CLAUDE_CODE_EXECUTABLE=/opt/c"} },
 		"ExperimentalCloudAgent": func(x o) {
 			x.ExperimentalCloudAgent = &session.CloudAgent{Session: session.CloudSession{ID: "s"}}
 		},
@@ -176,10 +179,10 @@ func accepted(name string) []string {
 }
 
 // anyOptions draws options that a backend mostly takes, and now and then any.
-func anyOptions(name string) *rapid.Generator[dialect.Options] {
+func anyOptions(name string) *rapid.Generator[dialect.Input] {
 	all := samples()
 	every, good := slices.Sorted(maps.Keys(all)), accepted(name)
-	return rapid.Custom(func(t *rapid.T) dialect.Options {
+	return rapid.Custom(func(t *rapid.T) dialect.Input {
 		fields, most := good, 20
 		if rapid.IntRange(0, 9).Draw(t, "wild") == 0 {
 			fields, most = every, 8

@@ -7,21 +7,9 @@ import (
 	"github.com/agent-troupe/troupe/internal/shown"
 )
 
-// Options and MCP servers hold secrets in almost every field that can hold a
-// text. Printed and logged they show the names of the fields that are set, and
-// the values of a few. Marshalled to JSON they are whole.
-
-// String shows which fields are set, without secrets.
-func (o Options) String() string { return shown.Struct(o) }
-
-// GoString is String.
-func (o Options) GoString() string { return o.String() }
-
-// Format writes String for every verb.
-func (o Options) Format(f fmt.State, verb rune) { shown.Print(f, verb, o.String()) }
-
-// LogValue is String, for package log/slog.
-func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
+// What is launched holds secrets in almost every field that can hold a text.
+// Printed and logged it shows the names of the fields that are set, and the values
+// of a few.
 
 // Format writes which fields are set, without secrets, for every verb.
 func (l Launch) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(l)) }
@@ -40,3 +28,15 @@ func (f File) Format(s fmt.State, verb rune) { shown.Print(s, verb, shown.Struct
 
 // LogValue is what Format writes, for package log/slog.
 func (f File) LogValue() slog.Value { return slog.StringValue(shown.Struct(f)) }
+
+// Format writes which facts are set, without secrets, for every verb.
+func (f Facts) Format(s fmt.State, verb rune) { shown.Print(s, verb, shown.Struct(f)) }
+
+// LogValue is what Format writes, for package log/slog.
+func (f Facts) LogValue() slog.Value { return slog.StringValue(shown.Struct(f)) }
+
+// Format writes the options without secrets, for every verb.
+func (in Input) Format(f fmt.State, verb rune) { in.Options.Format(f, verb) }
+
+// LogValue is what Format writes, for package log/slog.
+func (in Input) LogValue() slog.Value { return in.Options.LogValue() }

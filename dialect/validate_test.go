@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -26,7 +27,7 @@ func named(err error) []string {
 // TestImpossibleOnAnyBackend has one case for each rule that holds for every backend.
 func TestImpossibleOnAnyBackend(t *testing.T) {
 	t.Parallel()
-	type o = *dialect.Options
+	type o = *dialect.Input
 	agent := func(a session.AgentDefinition) func(o) {
 		return func(x o) { x.Agents = map[string]session.AgentDefinition{"a": a} }
 	}
@@ -34,9 +35,9 @@ func TestImpossibleOnAnyBackend(t *testing.T) {
 	server := func(s session.MCPServerConfig) func(o) {
 		return func(x o) { x.MCPServers = map[string]session.MCPServerConfig{"s": s} }
 	}
-	host := func(s ...dialect.SDKMCPServer) func(o) { return func(x o) { x.SDKMCPServers = s } }
+	host := func(s ...dialect.SDKMCPServer) func(o) { return func(x o) { x.Servers = s } }
 	hook := func(h dialect.HookRegistration) func(o) {
-		return func(x o) { x.Hooks = []dialect.HookRegistration{h} }
+		return func(x o) { x.Registrations = []dialect.HookRegistration{h} }
 	}
 	skill := func(name string) func(o) { return func(x o) { x.Skills = session.Only(name) } }
 	cloud := func(c session.CloudAgent) func(o) { return func(x o) { x.ExperimentalCloudAgent = &c } }
@@ -48,7 +49,7 @@ func TestImpossibleOnAnyBackend(t *testing.T) {
 	allow := func(rules ...string) func(o) { return func(x o) { x.AllowedTools = rules } }
 	for want, cases := range map[string][]func(o){
 		"PermissionPromptToolName": {
-			func(x o) { x.HasCanUseTool, x.PermissionPromptToolName = true, "mcp__a__b" },
+			func(x o) { x.CanUseTool, x.PermissionPromptToolName = canUseTool, "mcp__a__b" },
 			func(x o) { x.PermissionPromptToolName = "stdio" }},
 		"PermissionMode": {
 			func(x o) { x.PermissionMode = protocol.ModeBypassPermissions },
@@ -133,7 +134,7 @@ func TestImpossibleOnAnyBackend(t *testing.T) {
 		`ExtraArgs["a b"]`:     {func(x o) { x.ExtraArgs = map[string]session.Opt[string]{"a b": {}} }},
 		`ExtraArgs["model"]`:   {func(x o) { x.Model, x.ExtraArgs = "m", map[string]session.Opt[string]{"model": session.Some("n")} }},
 		`ExtraArgs["permission-prompt-tool"]`: {func(x o) {
-			x.HasCanUseTool, x.ExtraArgs = true, map[string]session.Opt[string]{"permission-prompt-tool": session.Some("x")}
+			x.CanUseTool, x.ExtraArgs = canUseTool, map[string]session.Opt[string]{"permission-prompt-tool": session.Some("x")}
 		}},
 		`ExtraArgs["output-format"]`: {func(x o) { x.ExtraArgs = map[string]session.Opt[string]{"output-format": session.Some("text")} }},
 		`ExtraArgs["settings"]`:      {func(x o) { x.ExtraArgs = map[string]session.Opt[string]{"settings": session.Some("{}")} }},
@@ -154,12 +155,12 @@ func TestImpossibleOnAnyBackend(t *testing.T) {
 
 func TestRulesThatAreFine(t *testing.T) {
 	t.Parallel()
-	o := dialect.Options{
+	o := dialect.Input{Options: session.Options{
 		AllowedTools: []string{"Read", "Bash(git:*)", "Bash(a, b)", "Bash(echo (x))", `Bash(echo \))`, "mcp__s__*", "Bash()"},
 		Tools:        session.Only("Read", "mcp__s__*"), Skills: session.Only("plugin:skill", "a skill"),
 		Agents: map[string]session.AgentDefinition{"main": {Description: "d", Prompt: "p"}}, Agent: "main",
 		PluginDelivery: session.DeliverInArgv, MCPServersDelivery: session.DeliverInArgv,
-	}
+	}}
 	o.Tools = session.Only("Read", "Skill") // no Agent tool: the only agent is the main session's
 	for name, d := range dialects() {
 		x := o
@@ -171,10 +172,10 @@ func TestRulesThatAreFine(t *testing.T) {
 
 func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
-	o := dialect.Options{
-		HasCanUseTool: true, PermissionPromptToolName: "x", PermissionMode: protocol.ModeBypassPermissions,
-		ResumeSessionAt: "m", MaxTurns: session.Some(-1), HasResolveModel: true, Sandbox: &session.Sandbox{},
-	}
+	o := dialect.Input{Options: session.Options{
+		CanUseTool: canUseTool, PermissionPromptToolName: "x", PermissionMode: protocol.ModeBypassPermissions,
+		ResumeSessionAt: "m", MaxTurns: session.Some(-1), ResolveModel: resolveModel, Sandbox: &session.Sandbox{},
+	}}
 	for name, want := range map[string][]string{
 		"claude": {"PermissionPromptToolName", "PermissionMode", "ResumeSessionAt", "MaxTurns", "ResolveModel"},
 		"qoder":  {"PermissionPromptToolName", "PermissionMode", "ResumeSessionAt", "MaxTurns", "Sandbox", "Auth"},
@@ -187,22 +188,22 @@ func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 func TestNumbersOutOfRange(t *testing.T) {
 	t.Parallel()
 	d := dialects()["claude"]
-	for want, values := range map[string][]dialect.Options{
-		"MaxBudgetUSD": {{MaxBudgetUSD: session.Some(0.0)}, {MaxBudgetUSD: session.Some(-1.0)},
-			{MaxBudgetUSD: session.Some(math.NaN())}, {MaxBudgetUSD: session.Some(math.Inf(1))}},
-		"TaskBudget":                          {{TaskBudget: session.Some(0)}},
-		"MaxThinkingTokens":                   {{MaxThinkingTokens: session.Some(-1)}},
-		"Thinking.Type":                       {{Thinking: &session.Thinking{Type: "deep"}}},
-		"Thinking.BudgetTokens":               {{Thinking: &session.Thinking{Type: "enabled", BudgetTokens: session.Some(0)}}, {Thinking: &session.Thinking{Type: "adaptive", BudgetTokens: session.Some(9)}}},
-		"OutputFormat.Type":                   {{OutputFormat: &session.OutputFormat{Schema: json.RawMessage(`{}`)}}},
-		"OutputFormat.Schema":                 {{OutputFormat: &session.OutputFormat{Type: "json_schema", Schema: json.RawMessage(`[]`)}}},
-		"Betas":                               {{Betas: []string{"a,b"}}},
-		"PluginDelivery":                      {{PluginDelivery: "mail"}},
-		"MCPServersDelivery":                  {{MCPServersDelivery: "mail"}},
-		"ManagedSettings":                     {{ManagedSettings: json.RawMessage(`1`)}},
-		"SystemPrompt.ExcludeDynamicSections": {{SystemPrompt: session.SystemPrompt{ExcludeDynamicSections: true}}},
-		`MCPServers["s"].Timeout`:             {{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Timeout: -1}}}},
-		"Hooks[0].OnFailure":                  {{Hooks: []dialect.HookRegistration{{Event: "Stop", CallbackIDs: []string{"h"}, OnFailure: "shrug"}}}},
+	for want, values := range map[string][]dialect.Input{
+		"MaxBudgetUSD": {{Options: session.Options{MaxBudgetUSD: session.Some(0.0)}}, {Options: session.Options{MaxBudgetUSD: session.Some(-1.0)}},
+			{Options: session.Options{MaxBudgetUSD: session.Some(math.NaN())}}, {Options: session.Options{MaxBudgetUSD: session.Some(math.Inf(1))}}},
+		"TaskBudget":                          {{Options: session.Options{TaskBudget: session.Some(0)}}},
+		"MaxThinkingTokens":                   {{Options: session.Options{MaxThinkingTokens: session.Some(-1)}}},
+		"Thinking.Type":                       {{Options: session.Options{Thinking: &session.Thinking{Type: "deep"}}}},
+		"Thinking.BudgetTokens":               {{Options: session.Options{Thinking: &session.Thinking{Type: "enabled", BudgetTokens: session.Some(0)}}}, {Options: session.Options{Thinking: &session.Thinking{Type: "adaptive", BudgetTokens: session.Some(9)}}}},
+		"OutputFormat.Type":                   {{Options: session.Options{OutputFormat: &session.OutputFormat{Schema: json.RawMessage(`{}`)}}}},
+		"OutputFormat.Schema":                 {{Options: session.Options{OutputFormat: &session.OutputFormat{Type: "json_schema", Schema: json.RawMessage(`[]`)}}}},
+		"Betas":                               {{Options: session.Options{Betas: []string{"a,b"}}}},
+		"PluginDelivery":                      {{Options: session.Options{PluginDelivery: "mail"}}},
+		"MCPServersDelivery":                  {{Options: session.Options{MCPServersDelivery: "mail"}}},
+		"ManagedSettings":                     {{Options: session.Options{ManagedSettings: json.RawMessage(`1`)}}},
+		"SystemPrompt.ExcludeDynamicSections": {{Options: session.Options{SystemPrompt: session.SystemPrompt{ExcludeDynamicSections: true}}}},
+		`MCPServers["s"].Timeout`:             {{Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Timeout: -1}}}}},
+		"Hooks[0].OnFailure":                  {{Facts: dialect.Facts{Registrations: []dialect.HookRegistration{{Event: "Stop", CallbackIDs: []string{"h"}, OnFailure: "shrug"}}}}},
 	} {
 		for _, o := range values {
 			_, err := d.Validate(&o)
@@ -213,7 +214,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 
 func TestWhatHidesTheCallbackIsNamed(t *testing.T) {
 	t.Parallel()
-	hidden := func(o dialect.Options, name string) []string {
+	hidden := func(o dialect.Input, name string) []string {
 		warnings, err := dialects()[name].Validate(&o)
 		require.NoError(t, err)
 		var rules []string
@@ -224,34 +225,34 @@ func TestWhatHidesTheCallbackIsNamed(t *testing.T) {
 		}
 		return rules
 	}
-	o := dialect.Options{
+	o := dialect.Input{Options: session.Options{
 		AllowedTools: []string{"Read", "Bash(git:*)"},
 		Settings:     json.RawMessage(`{"permissions":{"allow":["WebFetch"]}}`),
 		MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Tools: []session.MCPToolPolicy{
 			{Name: "a", PermissionPolicy: session.AlwaysAllow}, {Name: "b", PermissionPolicy: session.AlwaysAsk}}}},
 		PermissionMode: protocol.ModeBypassPermissions, AllowDangerouslySkipPermissions: true,
 		ExtraArgs: map[string]session.Opt[string]{"dangerously-skip-permissions-x": {}},
-	}
+	}}
 	want := []string{"Read", "Bash(git:*)", "WebFetch", "mcp__s__a", "bypassPermissions"}
 	for name := range dialects() {
 		x := o
 		x.Auth = start(name).Auth
 		assert.Empty(t, hidden(x, name), "there is no callback to hide")
-		x.HasCanUseTool = true
+		x.CanUseTool = canUseTool
 		assert.Equal(t, want, hidden(x, name), name)
-		x.HasPolicy = true
+		x.Policy = &policy.Rules{}
 		assert.Empty(t, hidden(x, name), "the hook of the policy asks about these calls")
 	}
-	x := dialect.Options{HasCanUseTool: true, PermissionMode: protocol.ModeAcceptEdits, PermissionPrompts: "none",
-		Sandbox:      &session.Sandbox{Enabled: session.Some(true), AutoAllowBashIfSandboxed: session.Some(true)},
-		SettingsPath: "/s", SettingsContent: []byte(`{"permissions":{"allow":["Glob"]}}`),
+	x := dialect.Input{Options: session.Options{CanUseTool: canUseTool, PermissionMode: protocol.ModeAcceptEdits, PermissionPrompts: "none",
+		Sandbox:                         &session.Sandbox{Enabled: session.Some(true), AutoAllowBashIfSandboxed: session.Some(true)},
+		SettingsPath:                    "/s",
 		AllowDangerouslySkipPermissions: true,
-		ExtraArgs:                       map[string]session.Opt[string]{"dangerously-skip-permissions": {}}}
+		ExtraArgs:                       map[string]session.Opt[string]{"dangerously-skip-permissions": {}}}, Facts: dialect.Facts{SettingsContent: []byte(`{"permissions":{"allow":["Glob"]}}`)}}
 	assert.Equal(t, []string{"Glob", "acceptEdits", "PermissionPrompts none", "Sandbox.AutoAllowBashIfSandboxed",
 		`ExtraArgs["dangerously-skip-permissions"]`}, hidden(x, "claude"))
-	x = dialect.Options{HasCanUseTool: true, PermissionMode: protocol.ModeDontAsk}
+	x = dialect.Input{Options: session.Options{CanUseTool: canUseTool, PermissionMode: protocol.ModeDontAsk}}
 	assert.Equal(t, []string{"dontAsk"}, hidden(x, "claude"))
-	x.HasPolicy, x.PermissionPrompts = true, "none"
+	x.Policy, x.PermissionPrompts = &policy.Rules{}, "none"
 	assert.Equal(t, []string{"dontAsk", "PermissionPrompts none"}, hidden(x, "claude"))
 }
 
@@ -259,7 +260,7 @@ func TestWhatHidesTheCallbackIsNamed(t *testing.T) {
 // an error without AllowDangerouslySkipPermissions, whatever sets it.
 func TestShadowsByTheirSource(t *testing.T) {
 	t.Parallel()
-	type o = *dialect.Options
+	type o = *dialect.Input
 	settings := map[string]func(o, string){
 		"Settings":        func(x o, text string) { x.Settings = json.RawMessage(text) },
 		"SettingsPath":    func(x o, text string) { x.SettingsPath, x.SettingsContent = "/s", []byte(text) },
@@ -332,7 +333,7 @@ func TestShadowsByTheirSource(t *testing.T) {
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			refused := func(x dialect.Options) []string {
+			refused := func(x dialect.Input) []string {
 				_, err := dialects()["claude"].Validate(&x)
 				var at []string
 				for _, e := range session.ConfigErrors(err) {
@@ -340,7 +341,7 @@ func TestShadowsByTheirSource(t *testing.T) {
 				}
 				return at
 			}
-			warned := func(x dialect.Options) []string {
+			warned := func(x dialect.Input) []string {
 				warnings, err := dialects()["claude"].Validate(&x)
 				require.NoError(t, err)
 				var rules []string
@@ -351,7 +352,7 @@ func TestShadowsByTheirSource(t *testing.T) {
 				}
 				return rules
 			}
-			var x dialect.Options
+			var x dialect.Input
 			r.set(&x)
 			if r.error == "" {
 				assert.Empty(t, refused(x))
@@ -365,9 +366,10 @@ func TestShadowsByTheirSource(t *testing.T) {
 			if r.warned != "" {
 				want = []string{r.warned}
 			}
-			x.HasCanUseTool = true
+			x.CanUseTool = canUseTool
 			assert.Equal(t, want, warned(x))
-			if x.HasPolicy = true; !r.denies {
+			x.Policy = &policy.Rules{}
+			if !r.denies {
 				want = nil
 			}
 			assert.Equal(t, want, warned(x), "the hook of the policy asks about calls that the agent allows")
@@ -377,7 +379,7 @@ func TestShadowsByTheirSource(t *testing.T) {
 
 func TestOtherWarnings(t *testing.T) {
 	t.Parallel()
-	warned := func(o dialect.Options, name string) []string {
+	warned := func(o dialect.Input, name string) []string {
 		warnings, err := dialects()[name].Validate(&o)
 		require.NoError(t, err)
 		var options []string
@@ -386,23 +388,22 @@ func TestOtherWarnings(t *testing.T) {
 		}
 		return options
 	}
-	assert.Equal(t, []string{"Continue"}, warned(dialect.Options{Continue: true, Resume: "r"}, "claude"))
-	assert.Equal(t, []string{"Skills"}, warned(dialect.Options{Skills: session.All(), Tools: session.Only("Read")}, "claude"))
-	assert.Equal(t, []string{"Skills"}, warned(dialect.Options{Skills: session.Only("pdf"), Tools: session.None()}, "claude"))
-	assert.Equal(t, []string{"OnUserDialog"}, warned(dialect.Options{HasUserDialog: true}, "claude"))
+	assert.Equal(t, []string{"Continue"}, warned(dialect.Input{Options: session.Options{Continue: true, Resume: "r"}}, "claude"))
+	assert.Equal(t, []string{"Skills"}, warned(dialect.Input{Options: session.Options{Skills: session.All(), Tools: session.Only("Read")}}, "claude"))
+	assert.Equal(t, []string{"Skills"}, warned(dialect.Input{Options: session.Options{Skills: session.Only("pdf"), Tools: session.None()}}, "claude"))
+	assert.Equal(t, []string{"OnUserDialog"}, warned(dialect.Input{Options: session.Options{OnUserDialog: onUserDialog}}, "claude"))
 	rules := []string{"mcp__*__drop", "mcp__s__d*p*", "mcp__*"} // all of them work
-	assert.Empty(t, warned(dialect.Options{DisallowedTools: rules}, "claude"))
-	warnings, err := dialects()["claude"].Validate(&dialect.Options{DisallowedTools: []string{"mcp__a.b__*.c*"}})
+	assert.Empty(t, warned(dialect.Input{Options: session.Options{DisallowedTools: rules}}, "claude"))
+	warnings, err := dialects()["claude"].Validate(&dialect.Input{Options: session.Options{DisallowedTools: []string{"mcp__a.b__*.c*"}}})
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
 	assert.Equal(t, "write mcp__a_b__*_c*", warnings[0].Fix)
-	assert.Equal(t, []string{`MCPServers["a.b"]`, "SDKMCPServers[1].Name"}, warned(dialect.Options{
-		MCPServers:    map[string]session.MCPServerConfig{"a b": {Command: "c"}, "a.b": {Command: "c"}, "a": {Command: "c"}},
-		SDKMCPServers: []dialect.SDKMCPServer{{Name: "b"}, {Name: "a/b"}},
-	}, "claude"))
+	assert.Equal(t, []string{`MCPServers["a.b"]`, "SDKMCPServers[1].Name"}, warned(dialect.Input{Options: session.Options{
+		MCPServers: map[string]session.MCPServerConfig{"a b": {Command: "c"}, "a.b": {Command: "c"}, "a": {Command: "c"}},
+	}, Facts: dialect.Facts{Servers: []dialect.SDKMCPServer{{Name: "b"}, {Name: "a/b"}}}}, "claude"))
 	q := start("qoder")
 	q.DebugFile, q.IncludeHookEvents, q.ToolConfig = "/l", true, &session.ToolConfig{}
-	q.SDKMCPServers = []dialect.SDKMCPServer{{Name: "a", Timeout: time.Second}}
+	q.Servers = []dialect.SDKMCPServer{{Name: "a", Timeout: time.Second}}
 	got := warned(q, "qoder")
 	slices.Sort(got)
 	assert.Equal(t, []string{"DebugFile", "IncludeHookEvents", "SDKMCPServers[0].Timeout", "ToolConfig"}, got)

@@ -20,7 +20,7 @@ type odd struct {
 	initialize bool // it is in Initialize, else in the denial of a permission
 }
 
-func (d odd) Initialize(o *dialect.Options) (json.RawMessage, error) {
+func (d odd) Initialize(o *dialect.Input) (json.RawMessage, error) {
 	if d.initialize {
 		panic("a bug")
 	}

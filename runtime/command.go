@@ -17,83 +17,68 @@ import (
 // config turns the spec into what the actors need. It finds every mistake in
 // the options before anything starts.
 func (s *Session) config(spec *Spec) (actors.Config, error) {
-	opts, err := spec.facts()
+	in, err := spec.input()
 	if err != nil {
 		return actors.Config{}, err
 	}
-	launch, err := spec.Dialect.Launch(&opts)
+	launch, err := spec.Dialect.Launch(in)
 	if err != nil {
 		return actors.Config{}, err
 	}
 	s.warnings = slices.Concat(spec.Warnings, launch.Warnings)
-	opts.ParentEnv = s.rt.share(&s.rt.parent, opts.ParentEnv)
-	command := commandOf(launch, opts.ParentEnv, spec.Dialect.Traits())
+	in.ParentEnv = s.rt.share(&s.rt.parent, in.ParentEnv)
+	command := commandOf(launch, in.ParentEnv, spec.Dialect.Traits())
 	command.Env = s.rt.share(&s.rt.environ, command.Env)
 	command.Seed = s.rt.sys.Rand().Uint64()
 	graces, interrupt := spec.graces()
 	return actors.Config{
-		ID: s.id, System: s.rt.sys, Dialect: spec.Dialect, Options: &opts,
+		ID: s.id, System: s.rt.sys, Dialect: spec.Dialect, Options: in,
 		Command: command, Spawner: s.rt.spawnerFor(spec),
 		Graces: graces, InterruptGrace: interrupt,
 		MaxLine: spec.MaxLine, Limits: spec.Limits, Budget: s.rt.budget, Discard: spec.Discard,
 		Hooks: hooks.Proven(spec.Dialect, spec.Hooks), CanUseTool: spec.CanUseTool, PermissionTimeout: spec.PermissionTimeout,
 		MCPServers: handlersOf(spec.MCPServers), MCPLimits: spec.mcpLimits(),
 		ResolveModel: spec.ResolveModel, ResolveModelLimit: spec.ResolveModelTimeout,
-		Inquiries:      limited(spec.Inquiries, &opts),
+		Inquiries:      limited(spec.Inquiries, in),
 		ActorIntensity: spec.ActorIntensity, ActorBackoff: actorBackoff(spec.ActorBackoff),
 		Emit: s.emit, Stderr: spec.Stderr, PanicOnIllegalStep: s.rt.strict,
 	}, nil
 }
 
-// facts are the options with what is known of the callbacks, the servers and the
-// environment.
-func (spec *Spec) facts() (dialect.Options, error) {
-	opts := spec.Options
-	opts.SDKMCPServers = slices.Clip(opts.SDKMCPServers) // the caller's array stays the caller's
-	opts.Hooks = hooks.Registrations(hooks.Proven(spec.Dialect, spec.Hooks))
-	opts.HasCanUseTool = opts.HasCanUseTool || spec.CanUseTool != nil
-	opts.HasResolveModel = opts.HasResolveModel || spec.ResolveModel != nil
-	inquiries(&opts, &spec.Inquiries)
-	if opts.ParentEnv == nil {
-		opts.ParentEnv = os.Environ()
+// input is what the dialect reads: the options, with what is known of the callbacks,
+// the servers and the environment.
+func (spec *Spec) input() (*dialect.Input, error) {
+	if spec.Options.Policy != nil && !spec.EnforcesPolicy {
+		return nil, &session.ConfigError{
+			Option: "Policy", Problem: "is not enforced by package runtime", Fix: "open the session with package sdk, which does",
+		}
+	}
+	in := &dialect.Input{Options: spec.Options, Facts: dialect.Facts{
+		ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent,
+		Registrations: hooks.Registrations(hooks.Proven(spec.Dialect, spec.Hooks)),
+	}}
+	in.CanUseTool, in.ResolveModel = spec.CanUseTool, spec.ResolveModel
+	in.OnElicitation, in.OnUserDialog = spec.Inquiries.Elicitation, spec.Inquiries.UserDialog
+	in.ResolveSessionArtifacts = spec.Inquiries.SessionArtifacts
+	in.ShouldGenerateMemory, in.ShouldReviewSkills = spec.Inquiries.ShouldGenerateMemory, spec.Inquiries.ShouldReviewSkills
+	if in.ParentEnv == nil {
+		in.ParentEnv = os.Environ()
 	}
 	for _, m := range spec.MCPServers {
 		initialize, tools, err := m.Manifest()
 		if err != nil {
-			return opts, &session.ConfigError{
+			return nil, &session.ConfigError{
 				Option: "mcpServers." + m.Name(), Backend: spec.Dialect.Name(),
-				Problem: err.Error(), Fix: "mend the server's tools",
+				Problem: err.Error(), Fix: "fix the server's tools",
 			}
 		}
 		config := spec.MCPServerConfigs[m.Name()]
-		opts.SDKMCPServers = append(opts.SDKMCPServers, dialect.SDKMCPServer{
+		in.Servers = append(in.Servers, dialect.SDKMCPServer{
 			Name: m.Name(), InitializeResult: initialize, ToolsListResult: tools,
 			Timeout: config.Timeout, Tools: config.Tools,
 		})
 	}
-	return opts, nil
-}
-
-// inquiries tells the dialect which questions have somebody to answer them. What
-// the caller's pointers hold stays the caller's.
-func inquiries(o *dialect.Options, c *Inquiries) {
-	o.HasElicitation = o.HasElicitation || c.Elicitation != nil
-	o.HasUserDialog = o.HasUserDialog || c.UserDialog != nil
-	o.HasSessionArtifacts = o.HasSessionArtifacts || c.SessionArtifacts != nil
-	if c.ShouldGenerateMemory != nil {
-		m := session.Memory{}
-		if o.Memory != nil {
-			m = *o.Memory
-		}
-		m.HasShouldGenerate, o.Memory = true, &m
-	}
-	if c.ShouldReviewSkills != nil {
-		e := session.Evolution{}
-		if o.Evolution != nil {
-			e = *o.Evolution
-		}
-		e.HasShouldReview, o.Evolution = true, &e
-	}
+	return in, nil
 }
 
 // mcpLimits are the servers' limits for their tools, which hold here, too:
@@ -128,7 +113,7 @@ func actorBackoff(b supervisor.Backoff) supervisor.Backoff {
 }
 
 // limited fills in the limits that the options name.
-func limited(c Inquiries, o *dialect.Options) Inquiries {
+func limited(c Inquiries, o *dialect.Input) Inquiries {
 	if m := o.Memory; m != nil && m.Generation != nil && m.Generation.TurnComplete != nil {
 		c.MemoryLimit = first(c.MemoryLimit, m.Generation.TurnComplete.Timeout)
 	}

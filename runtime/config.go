@@ -58,9 +58,16 @@ type Spec struct {
 	ID string
 	// Dialect is how the agent speaks. Required.
 	Dialect dialect.Dialect
-	// Options say what to launch. The facts about callbacks are filled in from
-	// the fields below.
-	Options dialect.Options
+	// Options say what to launch. The callbacks and servers in it are replaced by
+	// those of the fields below.
+	Options session.Options
+	// ParentEnv is the environment that Options.Env is merged over. nil: os.Environ.
+	ParentEnv []string
+	// EnforcesPolicy says that one of Hooks enforces Options.Policy. Without it a policy
+	// is an error, because this package does not enforce any.
+	EnforcesPolicy bool
+	// SettingsContent is what is in the file Options.SettingsPath, if it was read.
+	SettingsContent []byte
 	// Warnings come before those that the dialect has about Options.
 	Warnings []session.Warning
 	// Program is an agent in this process; Spawner starts it elsewhere. With

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -29,6 +30,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"a slash":          {func(s *runtime.Spec) { s.ID = "a/b" }, `"a/b" must not contain / or #`},
 		"a hash":           {func(s *runtime.Spec) { s.ID = "a#1" }, `"a#1" must not contain / or #`},
 		"an option":        {func(s *runtime.Spec) { s.Options.MaxTurns = session.Some(-1) }, "MaxTurns"},
+		"a policy":         {func(s *runtime.Spec) { s.Options.Policy = &policy.Rules{} }, "Policy: is not enforced by package runtime"},
 		"a broken backoff": {func(s *runtime.Spec) { s.ActorBackoff = supervisor.Backoff{Initial: 2, Max: 1} }, "backoff"},
 	} {
 		spec := w.spec(turns())

@@ -24,25 +24,25 @@ type Plan struct {
 // Plan says how the spec's agent would be started, and starts nothing. It fails
 // as Open does when the options cannot work.
 func (spec *Spec) Plan() (*Plan, error) {
-	opts, err := spec.facts()
+	in, err := spec.input()
 	if err != nil {
 		return nil, err
 	}
 	d, p := spec.Dialect, &Plan{}
-	if p.Launch, err = d.Launch(&opts); err != nil {
+	if p.Launch, err = d.Launch(in); err != nil {
 		return nil, err
 	}
 	p.Warnings = slices.Concat(spec.Warnings, p.Launch.Warnings)
-	if p.Initialize, err = d.Initialize(&opts); err != nil {
+	if p.Initialize, err = d.Initialize(in); err != nil {
 		return nil, err
 	}
-	for _, req := range d.AfterInitialize(&opts) {
+	for _, req := range d.AfterInitialize(in) {
 		raw, err := d.Encode(req)
 		if err != nil {
 			return nil, fmt.Errorf("runtime: plan %s: %w", req.Subtype(), err)
 		}
 		p.Requests = append(p.Requests, raw)
 	}
-	p.Timeouts = spec.timeouts(&opts)
+	p.Timeouts = spec.timeouts(in)
 	return p, nil
 }

@@ -22,8 +22,8 @@ type Timeout struct {
 }
 
 // timeouts lists the limits of what a session of the spec may wait for, in the
-// order of its life. o are the spec's facts.
-func (spec *Spec) timeouts(o *dialect.Options) []Timeout {
+// order of its life. o is the spec's input.
+func (spec *Spec) timeouts(o *dialect.Input) []Timeout {
 	var list []Timeout
 	add := func(what, option string, given, inForce time.Duration) {
 		list = append(list, Timeout{what, max(inForce, 0), option, given == 0})
@@ -87,14 +87,14 @@ func inquiryTimeouts(c Inquiries) []Timeout {
 }
 
 // toolsOf are the names in a server's manifest, sorted.
-func toolsOf(server string, o *dialect.Options) []string {
-	i := slices.IndexFunc(o.SDKMCPServers, func(s dialect.SDKMCPServer) bool { return s.Name == server })
+func toolsOf(server string, o *dialect.Input) []string {
+	i := slices.IndexFunc(o.Servers, func(s dialect.SDKMCPServer) bool { return s.Name == server })
 	var list struct {
 		Tools []struct {
 			Name string `json:"name"`
 		} `json:"tools"`
 	}
-	if i < 0 || json.Unmarshal(o.SDKMCPServers[i].ToolsListResult, &list) != nil {
+	if i < 0 || json.Unmarshal(o.Servers[i].ToolsListResult, &list) != nil {
 		return nil // the agent will ask
 	}
 	names := make([]string, len(list.Tools))

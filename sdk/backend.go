@@ -71,7 +71,7 @@ type chosen struct {
 
 // choose resolves the backend. It sets o's path to the executable when the
 // backend names one.
-func choose(b Backend, o *dialect.Options, spawned bool) (chosen, error) {
+func choose(b Backend, o *dialect.Input, spawned bool) (chosen, error) {
 	switch b := b.(type) {
 	case nil:
 		if spawned {
@@ -124,7 +124,7 @@ func inProcess(p agent.Program) (chosen, error) {
 }
 
 // installed is the one CLI that the agent's environment has.
-func installed(o *dialect.Options) (chosen, error) {
+func installed(o *dialect.Input) (chosen, error) {
 	if o.PathToExecutable != "" {
 		return chosen{}, &ConfigError{Option: "Backend", Problem: fmt.Sprintf("is nil, and PathToExecutable (%s) does not say whose CLI it is", o.PathToExecutable),
 			Fix: "set Backend to sdk.Claude or sdk.Qoder"}
@@ -155,7 +155,7 @@ func installed(o *dialect.Options) (chosen, error) {
 }
 
 // locate finds an agent's program in its environment; "" if it is not there.
-func locate(t dialect.Traits, o *dialect.Options, path string) string {
+func locate(t dialect.Traits, o *dialect.Input, path string) string {
 	if named, _ := o.LookupEnv(t.ExecutableEnv); t.ExecutableEnv != "" && named != "" {
 		return named
 	}

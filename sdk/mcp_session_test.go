@@ -36,7 +36,7 @@ func toolTurn(t *testing.T, rt *runtime.Runtime, d dialect.Dialect, s *sdk.MCPSe
 		Program: scripted.New(scripted.WithScript(&scripted.Script{
 			Dialect: agent.Dialect(d.Name()), Turns: []scripted.Turn{{Steps: steps}},
 		})),
-		Options: dialect.Options{Auth: auth(d)},
+		Options: session.Options{Auth: auth(d)},
 	})
 	require.NoError(t, err)
 	turn, err := session.Send(ctx, &protocol.UserMessage{Message: protocol.UserContent{Role: "user", Content: protocol.StringContent("go")}})

@@ -99,10 +99,14 @@ func TestPrintedOptionsShowOnlyWhatIsHarmless(t *testing.T) {
 	t.Parallel()
 	options := []string{"Agent", "Cwd", "Effort", "FallbackModel", "MCPServersDelivery", "Model", "PathToExecutable", "PermissionMode",
 		"PermissionPrompts", "PluginDelivery", "Resume", "SessionID", "SettingSources"}
+	input := make([]string, len(options))
+	for i, name := range options {
+		input[i] = "Options." + name
+	}
 	server := []string{"Command", "Type"}
 	auth := []string{"Type", "EnvVar"}
 	var o Options
-	var d dialect.Options
+	var d dialect.Input
 	var s MCPServerConfig
 	var a Auth
 	for _, v := range []any{&o, &d, &s, &a} {
@@ -113,7 +117,7 @@ func TestPrintedOptionsShowOnlyWhatIsHarmless(t *testing.T) {
 		v    any
 		want []string
 	}{
-		"Options": {o, options}, "*Options": {&o, options}, "dialect.Options": {d, options}, "*dialect.Options": {&d, options},
+		"Options": {o, options}, "*Options": {&o, options}, "dialect.Input": {d, input}, "*dialect.Input": {&d, input},
 		"MCPServerConfig": {s, server}, "*MCPServerConfig": {&s, server}, "Auth": {a, auth}, "*Auth": {&a, auth},
 	} {
 		for how, shown := range shownInAllWays(c.v) {

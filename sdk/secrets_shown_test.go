@@ -33,7 +33,7 @@ var (
 var secretive = map[string]any{
 	"agent.Launch":   agent.Launch{},
 	"dialect.Launch": dialect.Launch{}, "dialect.EnvVar": dialect.EnvVar{}, "dialect.File": dialect.File{},
-	"dialect.Options": dialect.Options{}, "session.MCPServerConfig": session.MCPServerConfig{}, "session.Auth": session.Auth{},
+	"dialect.Input": dialect.Input{}, "dialect.Facts": dialect.Facts{}, "session.MCPServerConfig": session.MCPServerConfig{}, "session.Auth": session.Auth{},
 	"session.AgentDefinition": session.AgentDefinition{}, "session.AgentMCPServer": session.AgentMCPServer{},
 	"protocol.AgentDefinition": protocol.AgentDefinition{}, "protocol.AgentMCPServer": protocol.AgentMCPServer{},
 	"protocol.ApplyFlagSettingsRequest": protocol.ApplyFlagSettingsRequest{}, "protocol.UpdateSettingsRequest": protocol.UpdateSettingsRequest{},

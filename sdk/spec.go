@@ -6,13 +6,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
@@ -47,8 +45,7 @@ func closeTimeout(o *Options) time.Duration {
 // specOf is the options in the terms of package runtime. It finds what is wrong
 // with those that only this package knows; the dialect finds the rest.
 func specOf(o *Options) (runtime.Spec, error) {
-	data := dataOf(o)
-	data.ParentEnv = os.Environ()
+	data := dialect.Input{Options: *o, Facts: dialect.Facts{ParentEnv: os.Environ()}}
 	backend, err := choose(o.Backend, &data, o.Spawner != nil)
 	problems := []error{err}
 	for i := range o.Hooks {
@@ -64,7 +61,8 @@ func specOf(o *Options) (runtime.Spec, error) {
 	rules, wrong := compilePolicy(o)
 	problems = append(problems, wrong...)
 	spec := runtime.Spec{
-		Dialect: backend.dialect, Program: backend.program, Spawner: o.Spawner, Options: data,
+		Dialect: backend.dialect, Program: backend.program, Spawner: o.Spawner,
+		Options: data.Options, ParentEnv: data.ParentEnv, SettingsContent: data.SettingsContent,
 		CanUseTool: o.CanUseTool, PermissionTimeout: o.PermissionTimeout,
 		ResolveModel: o.ResolveModel, ResolveModelTimeout: o.ResolveModelTimeout,
 		Inquiries: inquiriesOf(o), OnAuthExpired: o.OnAuthExpired,
@@ -83,7 +81,7 @@ func specOf(o *Options) (runtime.Spec, error) {
 		hooks = append(hooks, keeper.hook()) // the last: the user's keep their callback ids
 		spec.CanUseTool = keeper.decide
 		spec.Warnings = policyWarnings(o)
-		spec.Options.HasPolicy = o.Policy.Default != policy.Agent
+		spec.EnforcesPolicy = true
 	}
 	for i := range hooks {
 		spec.Hooks = append(spec.Hooks, registered(&hooks[i]))
@@ -94,36 +92,23 @@ func specOf(o *Options) (runtime.Spec, error) {
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		return runtime.Spec{}, errors.Join(err, dialectProblems(o, spec))
+		return runtime.Spec{}, errors.Join(err, dialectProblems(spec))
 	}
 	return spec, nil
 }
 
 // dialectProblems is what the dialect has to say as well, so that all mistakes
 // are told at once.
-func dialectProblems(o *Options, spec runtime.Spec) error {
+func dialectProblems(spec runtime.Spec) error {
 	if spec.Dialect == nil {
 		return nil
 	}
-	data := spec.Options
-	data.HasCanUseTool, data.HasResolveModel = o.CanUseTool != nil || o.Policy != nil && o.PermissionPromptToolName == "", o.ResolveModel != nil
-	data.HasElicitation, data.HasUserDialog = o.OnElicitation != nil, o.OnUserDialog != nil
-	_, err := spec.Dialect.Validate(&data)
-	return err
-}
-
-// dataOf is the part of the options that a dialect reads: the fields of the same
-// name.
-func dataOf(o *Options) dialect.Options {
-	var d dialect.Options
-	from, to := reflect.ValueOf(o).Elem(), reflect.ValueOf(&d).Elem()
-	for i := range to.NumField() {
-		field := to.Type().Field(i)
-		if v := from.FieldByName(field.Name); v.IsValid() && v.Type() == field.Type {
-			to.Field(i).Set(v)
-		}
+	in := dialect.Input{Options: spec.Options, Facts: dialect.Facts{ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent}}
+	if in.Policy != nil && in.PermissionPromptToolName == "" && in.CanUseTool == nil { // with that tool two would decide, which is an error already
+		in.CanUseTool = (&gatekeeper{}).decide
 	}
-	return d
+	_, err := spec.Dialect.Validate(&in)
+	return err
 }
 
 func checkBounds(o *Options) []error {
@@ -159,7 +144,7 @@ func checkServers(o *Options) []error {
 
 // readSettings reads the settings file, into which other options may have to
 // be merged. A path that the agent resolves is resolved as the agent does.
-func readSettings(d *dialect.Options) error {
+func readSettings(d *dialect.Input) error {
 	if d.SettingsPath == "" {
 		return nil
 	}
@@ -172,7 +157,7 @@ func readSettings(d *dialect.Options) error {
 }
 
 // readPrompt reads the file that the system prompt is in.
-func readPrompt(d *dialect.Options) error {
+func readPrompt(d *dialect.Input) error {
 	s := &d.SystemPrompt
 	if s.File == "" || s.Preset || s.Blocks != nil { // the dialect refuses two prompts
 		return nil
@@ -187,7 +172,7 @@ func readPrompt(d *dialect.Options) error {
 }
 
 // inCwd is a path as the agent resolves it.
-func inCwd(d *dialect.Options, path string) string {
+func inCwd(d *dialect.Input, path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}

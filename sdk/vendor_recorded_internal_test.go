@@ -97,7 +97,7 @@ func compareLaunch(t *testing.T, vendor always, want *launched) {
 	want.callbacks(t, o)
 	spec, err := specOf(o)
 	require.NoError(t, err, at)
-	spec.Options.ParentEnv = []string{"HOME=/home/u"}
+	spec.ParentEnv = []string{"HOME=/home/u"}
 	p, err := spec.Plan()
 	if skipsPermissions(want.Options) { // the vendor's SDK launches it
 		require.ErrorContains(t, err, "set AllowDangerouslySkipPermissions too", at)

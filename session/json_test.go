@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -103,7 +102,7 @@ func TestSandboxReadsWhatVendorsWrite(t *testing.T) {
 // differ from its own by case.
 func TestUnknownKeysGoToExtra(t *testing.T) {
 	t.Parallel()
-	var o dialect.Options
+	var o session.Options
 	require.NoError(t, json.Unmarshal([]byte(`{"memory":{"mode":"custom","Mode":"x"},"evolution":{"skill":{"mode":"custom","new":"<1>"}},
 		"agents":{"a":{"prompt":"p","Prompt":"q"}},"tools":{"type":"preset"}}`), &o))
 	assert.Equal(t, &session.Memory{Mode: "custom", Extra: map[string]json.RawMessage{"Mode": json.RawMessage(`"x"`)}}, o.Memory)
@@ -136,7 +135,7 @@ func TestSystemPromptReadsWhatVendorsWrite(t *testing.T) {
 
 func TestOptionsReadConfigurationFiles(t *testing.T) {
 	t.Parallel()
-	var o dialect.Options
+	var o session.Options
 	require.NoError(t, json.Unmarshal([]byte(`{"model":"m","maxTurns":0,"tools":["Read"],"skills":"all",
 		"settingSources":[],"systemPrompt":{"type":"preset","append":"x"},"permissionMode":"plan",
 		"mcpServers":{"db":{"command":"db"}},"persistSession":false,"extraArgs":{"k":null,"v":"1"}}`), &o))
@@ -148,7 +147,7 @@ func TestOptionsReadConfigurationFiles(t *testing.T) {
 	assert.Equal(t, "db", o.MCPServers["db"].Command)
 	assert.Equal(t, map[string]session.Opt[string]{"k": {}, "v": session.Some("1")}, o.ExtraArgs)
 
-	empty, err := json.Marshal(dialect.Options{})
+	empty, err := json.Marshal(session.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, `{}`, string(empty))
 }
@@ -197,13 +196,13 @@ func FuzzDecodeOptions(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		var o dialect.Options
+		var o session.Options
 		if json.Unmarshal(raw, &o) != nil {
 			return
 		}
 		once, err := json.Marshal(o)
 		require.NoError(t, err)
-		var again dialect.Options
+		var again session.Options
 		require.NoError(t, json.Unmarshal(once, &again), string(once))
 		twice, err := json.Marshal(again)
 		require.NoError(t, err)

@@ -381,3 +381,7 @@ type Options struct {
 	// Default: nil. Qoder: no wire.
 	ExperimentalCloudAgent *CloudAgent `json:"experimentalCloudAgent,omitempty"`
 }
+
+// HasPolicy reports whether the policy decides about every call, so that no rule or
+// mode of the agent allows a call that the policy does not.
+func (o *Options) HasPolicy() bool { return o.Policy != nil && o.Policy.Default != policy.Agent }

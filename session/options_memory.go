@@ -19,8 +19,6 @@ type Memory struct {
 	Generation *MemoryGeneration `json:"generation,omitempty"`
 	// Consumption is what the model is given of them.
 	Consumption *MemoryConsumption `json:"consumption,omitempty"`
-	// HasShouldGenerate: the host answers memory_should_generate requests.
-	HasShouldGenerate bool `json:"-"`
 	// Extra are further keys, passed on as they are.
 	Extra map[string]json.RawMessage `json:"-"`
 }
@@ -97,8 +95,6 @@ type MemoryFile struct {
 type Evolution struct {
 	// Skill says how skills evolve; nil: as the agent decides.
 	Skill *SkillEvolution `json:"skill,omitempty"`
-	// HasShouldReview: the host answers skill_evolution_should_review requests.
-	HasShouldReview bool `json:"-"`
 }
 
 // SkillEvolution is how skills evolve.

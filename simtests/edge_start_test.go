@@ -21,7 +21,6 @@ import (
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/osproc"
 	"github.com/agent-troupe/troupe/internal/world"
@@ -31,7 +30,7 @@ import (
 
 // badStart is a way to start an agent that cannot work.
 type badStart struct {
-	spoil func(t *testing.T, o *dialect.Options)
+	spoil func(t *testing.T, o *session.Options)
 	is    error    // what the error is
 	says  []string // what its text names
 }
@@ -46,14 +45,14 @@ func file(t *testing.T, mode fs.FileMode, content string) string {
 }
 
 func badStarts() map[string]badStart {
-	program := func(mode fs.FileMode, content string) func(*testing.T, *dialect.Options) {
-		return func(t *testing.T, o *dialect.Options) {
+	program := func(mode fs.FileMode, content string) func(*testing.T, *session.Options) {
+		return func(t *testing.T, o *session.Options) {
 			t.Helper()
 			o.PathToExecutable = file(t, mode, content)
 		}
 	}
-	env := func(kv ...string) func(*testing.T, *dialect.Options) {
-		return func(_ *testing.T, o *dialect.Options) {
+	env := func(kv ...string) func(*testing.T, *session.Options) {
+		return func(_ *testing.T, o *session.Options) {
 			o.PathToExecutable = ""
 			for i := 0; i < len(kv); i += 2 {
 				o.Env[kv[i]] = kv[i+1]
@@ -61,30 +60,30 @@ func badStarts() map[string]badStart {
 		}
 	}
 	return map[string]badStart{
-		"missing binary": {func(_ *testing.T, o *dialect.Options) {
+		"missing binary": {func(_ *testing.T, o *session.Options) {
 			o.PathToExecutable = "/nowhere/at/all/agent"
 		}, fs.ErrNotExist, []string{"/nowhere/at/all/agent", "install it, or give its path"}},
 		"missing name": {env("PATH", "/nowhere:/nowhere/else"), fs.ErrNotExist,
 			[]string{"claude", "/nowhere/else", "install it, or give its path"}},
 		"empty PATH":    {env("PATH", ""), osproc.ErrEmptyPath, []string{"claude", "set PATH"}},
 		"relative PATH": {env("PATH", "bin:."), osproc.ErrEmptyPath, []string{"claude", "set PATH"}},
-		"no PATH": {func(_ *testing.T, o *dialect.Options) {
+		"no PATH": {func(_ *testing.T, o *session.Options) {
 			o.PathToExecutable, o.UnsetEnv = "", []string{"PATH"}
 		}, osproc.ErrEmptyPath, []string{"claude", "set PATH"}},
-		"empty environment": {func(_ *testing.T, o *dialect.Options) {
+		"empty environment": {func(_ *testing.T, o *session.Options) {
 			o.PathToExecutable, o.CleanEnv = "", true
 		}, osproc.ErrEmptyPath, []string{"claude", "set PATH"}},
 		"not executable":      {program(0o600, "#!/bin/sh\n"), fs.ErrPermission, []string{"make it executable"}},
-		"a directory":         {func(t *testing.T, o *dialect.Options) { o.PathToExecutable = t.TempDir() }, syscall.EISDIR, nil},
+		"a directory":         {func(t *testing.T, o *session.Options) { o.PathToExecutable = t.TempDir() }, syscall.EISDIR, nil},
 		"not a program":       {program(0o700, "just words"), syscall.ENOEXEC, []string{"not a program of this system"}},
 		"missing interpreter": {program(0o700, "#!/nowhere/sh\n"), fs.ErrNotExist, []string{"interpreter"}},
-		"missing directory": {func(_ *testing.T, o *dialect.Options) {
+		"missing directory": {func(_ *testing.T, o *session.Options) {
 			o.Cwd = "/nowhere/at/all"
 		}, fs.ErrNotExist, []string{"/nowhere/at/all", "must be an existing directory"}},
-		"file as directory": {func(t *testing.T, o *dialect.Options) {
+		"file as directory": {func(t *testing.T, o *session.Options) {
 			o.Cwd = file(t, 0o600, "")
 		}, syscall.ENOTDIR, []string{"must be an existing directory"}},
-		"environment too large": {func(_ *testing.T, o *dialect.Options) {
+		"environment too large": {func(_ *testing.T, o *session.Options) {
 			o.Env["LARGE"] = strings.Repeat("x", 1<<20)
 		}, syscall.E2BIG, []string{"pass long values by file"}},
 	}
@@ -402,7 +401,7 @@ func TestEdgeProtocolVersion(t *testing.T) {
 // nothing was started, nor a file written.
 func TestEdgeContradictingOptions(t *testing.T) {
 	r := newRig(t)
-	contradiction := func(o *dialect.Options) {
+	contradiction := func(o *session.Options) {
 		o.PermissionMode = "sometimes"
 		o.PermissionPromptToolName = "mcp__ask__me"
 		o.AllowedTools = []string{"Bash(ls", "Read"}

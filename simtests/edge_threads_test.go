@@ -108,7 +108,7 @@ func TestEdgeHost(t *testing.T) {
 	}
 	s, err := rt.Open(ctx, runtime.Spec{
 		Dialect: speaks,
-		Options: dialect.Options{
+		Options: session.Options{
 			PathToExecutable: given[1], Cwd: given[3], Env: map[string]string{"TROUPE_SCRIPT": given[2]},
 			ExtraArgs: map[string]session.Opt[string]{"token": session.Some(given[0])},
 		},

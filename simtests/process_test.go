@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
@@ -44,7 +43,7 @@ func processSpec(t *testing.T, token, script string) runtime.Spec {
 	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(script, "TOKEN", token)), 0o600))
 	return runtime.Spec{
 		Dialect: claude.New(),
-		Options: dialect.Options{
+		Options: session.Options{
 			PathToExecutable: bin, Cwd: t.TempDir(), Env: map[string]string{"TROUPE_SCRIPT": path},
 			ExtraArgs: map[string]session.Opt[string]{"token": session.Some(token)},
 		},

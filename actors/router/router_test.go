@@ -57,17 +57,17 @@ type stubDialect struct {
 	after      []protocol.HostRequest
 }
 
-func (d *stubDialect) Initialize(o *dialect.Options) (json.RawMessage, error) {
+func (d *stubDialect) Initialize(o *dialect.Input) (json.RawMessage, error) {
 	if d.initialize != nil {
 		return d.initialize()
 	}
 	return d.Dialect.Initialize(o)
 }
 
-func (d *stubDialect) CheckInitialize(*dialect.Options, json.RawMessage) error { return d.check }
+func (d *stubDialect) CheckInitialize(*dialect.Input, json.RawMessage) error { return d.check }
 
-func (d *stubDialect) BeforeEOF(json.RawMessage) []protocol.HostRequest        { return nil }
-func (d *stubDialect) AfterInitialize(*dialect.Options) []protocol.HostRequest { return d.after }
+func (d *stubDialect) BeforeEOF(json.RawMessage) []protocol.HostRequest      { return nil }
+func (d *stubDialect) AfterInitialize(*dialect.Input) []protocol.HostRequest { return d.after }
 
 // listener is an actor that reports each message.
 type listener[M any] struct{ heard func() }
@@ -87,7 +87,7 @@ type rules struct {
 	dialect *stubDialect
 }
 
-func (r rules) Initialize(int) ([]byte, error) { return r.dialect.Initialize(&dialect.Options{}) }
+func (r rules) Initialize(int) ([]byte, error) { return r.dialect.Initialize(&dialect.Input{}) }
 
 func (r rules) Initialized(response []byte) ([]machine.Called, error) {
 	if err := r.dialect.CheckInitialize(nil, response); err != nil {
@@ -127,7 +127,7 @@ func newRig(t *testing.T, limits ...session.Limits) *rig {
 		Emit: func(e session.Event) { r.events = append(r.events, e) },
 		Wake: func() { r.ref.Tell(nil, message.WorkReady{}) },
 		UserLine: func(m *protocol.UserMessage) ([]byte, error) {
-			return r.dialect.UserLine((&dialect.Options{}).UserDefaults(), m)
+			return r.dialect.UserLine((&dialect.Input{}).UserDefaults(), m)
 		},
 	})
 	r.cfg = router.Config{

@@ -139,8 +139,8 @@ func TestUserLineKeepsTheCallersMessage(t *testing.T) {
 func TestResume(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "claude/env/CLAUDE_CODE_RESUME_INTERRUPTED_TURN")
-	o := &dialect.Options{Continue: true, ForkSession: true, ResumeSessionAt: uuidB, ResumeDropsTurn: uuidC,
-		SessionID: uuidD, Model: "m", Env: map[string]string{"A": "1"}}
+	o := &dialect.Input{Options: session.Options{Continue: true, ForkSession: true, ResumeSessionAt: uuidB, ResumeDropsTurn: uuidC,
+		SessionID: uuidD, Model: "m", Env: map[string]string{"A": "1"}}}
 	next, err := claude.New().Resume(o, uuidA, true)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"A": "1"}, o.Env, "the first incarnation's options are its own")
@@ -152,15 +152,15 @@ func TestResume(t *testing.T) {
 
 func TestCheckInitialize(t *testing.T) {
 	t.Parallel()
-	o := &dialect.Options{MCPServers: node(), MCPServersDelivery: session.DeliverInInitialize,
-		ManagedSettings: json.RawMessage(`{"env":{"K":"v"}}`)}
+	o := &dialect.Input{Options: session.Options{MCPServers: node(), MCPServersDelivery: session.DeliverInInitialize,
+		ManagedSettings: json.RawMessage(`{"env":{"K":"v"}}`)}}
 	d := claude.New()
 	var missing *session.UnsupportedCapabilityError
 	require.ErrorAs(t, d.CheckInitialize(o, json.RawMessage(`{"mcp_servers_applied":true}`)), &missing)
 	assert.Equal(t, "managed_settings_applied", missing.Capability)
 	require.ErrorAs(t, d.CheckInitialize(o, json.RawMessage(`"?"`)), &missing)
 	require.NoError(t, d.CheckInitialize(o, json.RawMessage(`{"mcp_servers_applied":true,"managed_settings_applied":true}`)))
-	require.NoError(t, d.CheckInitialize(&dialect.Options{}, nil))
+	require.NoError(t, d.CheckInitialize(&dialect.Input{}, nil))
 }
 
 func FuzzCheckInitialize(f *testing.F) {
@@ -168,8 +168,8 @@ func FuzzCheckInitialize(f *testing.F) {
 	f.Add([]byte(`null`))
 	f.Add([]byte(`{"capabilities":3,"mcp_servers_applied":"yes"}`))
 	f.Fuzz(func(t *testing.T, response []byte) {
-		assert.NoError(t, claude.New().CheckInitialize(&dialect.Options{}, response), "nothing was asked of the agent")
-		o := dialect.Options{MCPServers: node(), MCPServersDelivery: session.DeliverInInitialize}
+		assert.NoError(t, claude.New().CheckInitialize(&dialect.Input{}, response), "nothing was asked of the agent")
+		o := dialect.Input{Options: session.Options{MCPServers: node(), MCPServersDelivery: session.DeliverInInitialize}}
 		if err := claude.New().CheckInitialize(&o, response); err != nil {
 			var missing *session.UnsupportedCapabilityError
 			require.ErrorAs(t, err, &missing)

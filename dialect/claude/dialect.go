@@ -47,13 +47,13 @@ func (Dialect) Traits() dialect.Traits {
 }
 
 // Validate implements dialect.Dialect.
-func (d Dialect) Validate(o *dialect.Options) ([]session.Warning, error) {
+func (d Dialect) Validate(o *dialect.Input) ([]session.Warning, error) {
 	p, _ := d.compile(o)
 	return p.Warnings, p.Err()
 }
 
 // Launch implements dialect.Dialect.
-func (d Dialect) Launch(o *dialect.Options) (dialect.Launch, error) {
+func (d Dialect) Launch(o *dialect.Input) (dialect.Launch, error) {
 	p, l := d.compile(o)
 	if err := p.Err(); err != nil {
 		return dialect.Launch{}, err
@@ -63,7 +63,7 @@ func (d Dialect) Launch(o *dialect.Options) (dialect.Launch, error) {
 }
 
 // compile makes the launch and finds everything that is wrong on the way, so that Validate and Launch agree.
-func (d Dialect) compile(o *dialect.Options) (*build.Problems, *dialect.Launch) {
+func (d Dialect) compile(o *dialect.Input) (*build.Problems, *dialect.Launch) {
 	p := &build.Problems{Backend: Name}
 	build.Check(o, p, modes()...)
 	build.CheckShadows(o, p)

@@ -20,8 +20,8 @@ const (
 
 // checkGates refuses what would switch off the gates of a session that has some. A session without any may run in
 // minimal mode: there is nothing to protect.
-func checkGates(o *dialect.Options, p *build.Problems) {
-	if len(o.Hooks) == 0 && !o.HasCanUseTool {
+func checkGates(o *dialect.Input, p *build.Problems) {
+	if len(o.Registrations) == 0 && o.CanUseTool == nil {
 		return
 	}
 	refuse := func(option, fix string) {
@@ -52,7 +52,7 @@ func checkGates(o *dialect.Options, p *build.Problems) {
 }
 
 // settingsFile is what is known of the file that SettingsPath names.
-func settingsFile(o *dialect.Options) []byte {
+func settingsFile(o *dialect.Input) []byte {
 	if o.SettingsPath == "" {
 		return nil
 	}

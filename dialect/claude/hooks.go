@@ -13,8 +13,8 @@ import (
 // checkHooks warns of handlers that Claude Code never calls. Setup, SessionEnd and the SessionStart of a startup run as
 // command hooks of the settings alone (observed on 2.1.197 and 2.1.329). For CwdChanged and FileChanged it looks whether
 // the settings have such hooks, and then calls the host's, too (observed on 2.1.329).
-func checkHooks(o *dialect.Options, p *build.Problems) {
-	for i, h := range o.Hooks {
+func checkHooks(o *dialect.Input, p *build.Problems) {
+	for i, h := range o.Registrations {
 		at := fmt.Sprintf("Hooks[%d]", i)
 		switch {
 		case h.Event == protocol.HookSetup || h.Event == protocol.HookSessionEnd:
@@ -35,7 +35,7 @@ func checkHooks(o *dialect.Options, p *build.Problems) {
 }
 
 // inSettings reports whether the settings have hooks for one of the events. Those in files are not known.
-func inSettings(o *dialect.Options, events ...protocol.HookEvent) bool {
+func inSettings(o *dialect.Input, events ...protocol.HookEvent) bool {
 	var settings struct {
 		Hooks map[protocol.HookEvent]json.RawMessage `json:"hooks"`
 	}
@@ -44,6 +44,6 @@ func inSettings(o *dialect.Options, events ...protocol.HookEvent) bool {
 		slices.ContainsFunc(events, func(e protocol.HookEvent) bool { return settings.Hooks[e] != nil })
 }
 
-func hooked(o *dialect.Options, event protocol.HookEvent) bool {
-	return slices.ContainsFunc(o.Hooks, func(h dialect.HookRegistration) bool { return h.Event == event })
+func hooked(o *dialect.Input, event protocol.HookEvent) bool {
+	return slices.ContainsFunc(o.Registrations, func(h dialect.HookRegistration) bool { return h.Event == event })
 }

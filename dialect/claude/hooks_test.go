@@ -33,7 +33,7 @@ func TestHooksThatAreNeverCalled(t *testing.T) {
 		"an event that is always called": {dialect.HookRegistration{Event: protocol.HookPreToolUse}, "", ""},
 	} {
 		c.hook.CallbackIDs = []string{"hook_0"}
-		o := &dialect.Options{Hooks: []dialect.HookRegistration{c.hook}}
+		o := &dialect.Input{Facts: dialect.Facts{Registrations: []dialect.HookRegistration{c.hook}}}
 		if c.settings != "" {
 			o.Settings = json.RawMessage(c.settings)
 		}
@@ -51,10 +51,10 @@ func TestHooksThatAreNeverCalled(t *testing.T) {
 
 func TestFilesThatASessionStartHookWatches(t *testing.T) {
 	t.Parallel()
-	warnings, err := claude.New().Validate(&dialect.Options{Hooks: []dialect.HookRegistration{
+	warnings, err := claude.New().Validate(&dialect.Input{Facts: dialect.Facts{Registrations: []dialect.HookRegistration{
 		{Event: protocol.HookFileChanged, CallbackIDs: []string{"hook_0"}},
 		{Event: protocol.HookSessionStart, Matcher: "compact", CallbackIDs: []string{"hook_1"}},
-	}})
+	}}})
 	require.NoError(t, err)
 	assert.Empty(t, warnings)
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // Initialize implements dialect.Dialect.
-func (Dialect) Initialize(o *dialect.Options) (json.RawMessage, error) {
+func (Dialect) Initialize(o *dialect.Input) (json.RawMessage, error) {
 	var req build.Object
 	req.Set("subtype", "initialize")
-	req.SetIf(len(o.Hooks) > 0, "hooks", build.Hooks(o.Hooks, onFailure))
+	req.SetIf(len(o.Registrations) > 0, "hooks", build.Hooks(o.Registrations, onFailure))
 	sdkServers(o, &req)
 	if o.OutputFormat != nil {
 		req.Set("jsonSchema", o.OutputFormat.Schema)
@@ -70,14 +70,14 @@ func plugins(list []session.Plugin) []session.Plugin {
 }
 
 // AfterInitialize implements dialect.Dialect: nothing.
-func (Dialect) AfterInitialize(*dialect.Options) []protocol.HostRequest { return nil }
+func (Dialect) AfterInitialize(*dialect.Input) []protocol.HostRequest { return nil }
 
 // BeforeEOF implements dialect.Dialect: Claude Code writes everything out at the end of its stdin.
 func (Dialect) BeforeEOF(json.RawMessage) []protocol.HostRequest { return nil }
 
 // CheckInitialize implements dialect.Dialect. An agent that is too old to take servers, plugins or policy from the
 // initialize request says nothing of them, and runs without.
-func (Dialect) CheckInitialize(o *dialect.Options, response json.RawMessage) error {
+func (Dialect) CheckInitialize(o *dialect.Input, response json.RawMessage) error {
 	var applied struct {
 		MCPServers      bool `json:"mcp_servers_applied"`
 		Plugins         bool `json:"plugins_applied"`

@@ -17,12 +17,12 @@ const (
 )
 
 // arguments makes the argument list in the SDK's order.
-func arguments(o *dialect.Options, l *dialect.Launch, p *build.Problems) []string {
+func arguments(o *dialect.Input, l *dialect.Launch, p *build.Problems) []string {
 	a := build.NewArgs(p, "--output-format", "stream-json", "--verbose", "--input-format", "stream-json")
 	modelArgs(o, a)
 	a.Switch("Debug", "--debug", o.Debug && o.DebugFile == "")
 	a.JoinedIf("DebugFile", "--debug-file", o.DebugFile)
-	if o.HasCanUseTool {
+	if o.CanUseTool != nil {
 		a.Joined("CanUseTool", "--permission-prompt-tool", "stdio")
 	} else {
 		a.JoinedIf("PermissionPromptToolName", "--permission-prompt-tool", o.PermissionPromptToolName)
@@ -65,7 +65,7 @@ func arguments(o *dialect.Options, l *dialect.Launch, p *build.Problems) []strin
 	return slices.Concat(o.ExecutableArgs, a.List())
 }
 
-func modelArgs(o *dialect.Options, a *build.Args) {
+func modelArgs(o *dialect.Input, a *build.Args) {
 	thinkingArgs(o, a)
 	a.JoinedIf("Effort", "--effort", o.Effort)
 	if n := o.MaxTurns.Or(0); n != 0 { // the SDK takes 0 for "not given"
@@ -87,7 +87,7 @@ func modelArgs(o *dialect.Options, a *build.Args) {
 	}
 }
 
-func thinkingArgs(o *dialect.Options, a *build.Args) {
+func thinkingArgs(o *dialect.Input, a *build.Args) {
 	t := o.Thinking
 	if n, ok := o.MaxThinkingTokens.Value(); t == nil && ok && n == 0 {
 		a.Joined("MaxThinkingTokens", "--thinking", session.ThinkingDisabled)
@@ -120,7 +120,7 @@ func set(a *build.Args, option, flag string, s session.Set, all string) {
 	}
 }
 
-func pluginArgs(o *dialect.Options, a *build.Args) {
+func pluginArgs(o *dialect.Input, a *build.Args) {
 	if o.PluginDelivery == session.DeliverInInitialize {
 		return
 	}
@@ -134,7 +134,7 @@ func pluginArgs(o *dialect.Options, a *build.Args) {
 }
 
 // environment adds what the SDK adds. The user's own value of a variable wins, but not over an option.
-func environment(o *dialect.Options, l *dialect.Launch, p *build.Problems) {
+func environment(o *dialect.Input, l *dialect.Launch, p *build.Problems) {
 	e := build.NewEnv(o, p)
 	for _, v := range []struct{ name, value string }{{"CLAUDE_CODE_ENTRYPOINT", entrypoint}, {"CLAUDE_AGENT_SDK_VERSION", sdkVersion}} {
 		if given, ok := o.Env[v.name]; ok && given == "" { // an empty one is none

@@ -17,7 +17,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-func launch(t *testing.T, o dialect.Options) dialect.Launch {
+func launch(t *testing.T, o dialect.Input) dialect.Launch {
 	t.Helper()
 	l, err := claude.New().Launch(&o)
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func file(t *testing.T, l dialect.Launch, name string) string {
 	return ""
 }
 
-func initialize(t *testing.T, o dialect.Options) map[string]json.RawMessage {
+func initialize(t *testing.T, o dialect.Input) map[string]json.RawMessage {
 	t.Helper()
 	raw, err := claude.New().Initialize(&o)
 	require.NoError(t, err)
@@ -48,19 +48,20 @@ func TestProgram(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "claude/option/executable", "claude/option/executableArgs", "claude/option/pathToClaudeCodeExecutable",
 		"claude/option/cwd", "claude/env/CLAUDE_CODE_EXECUTABLE")
-	l := launch(t, dialect.Options{Cwd: "/w", CleanEnv: true})
+	l := launch(t, dialect.Input{Options: session.Options{Cwd: "/w", CleanEnv: true}})
 	assert.Empty(t, l.Path)
 	assert.Equal(t, []string{"claude"}, l.Names)
 	assert.Equal(t, "/w", l.Dir)
 	assert.True(t, l.CleanEnv)
 	assert.Empty(t, l.Interpreter)
 
-	l = launch(t, dialect.Options{ParentEnv: []string{"CLAUDE_CODE_EXECUTABLE=/old", "CLAUDE_CODE_EXECUTABLE=/opt/cli.js"},
-		ExecutableArgs: []string{"--smol"}})
+	l = launch(t, dialect.Input{Options: session.Options{
+		ExecutableArgs: []string{"--smol"},
+	}, Facts: dialect.Facts{ParentEnv: []string{"CLAUDE_CODE_EXECUTABLE=/old", "CLAUDE_CODE_EXECUTABLE=/opt/cli.js"}}})
 	assert.Equal(t, "/opt/cli.js", l.Path, "the last entry counts")
 	assert.Equal(t, []string{"node", "--smol"}, l.Interpreter)
 
-	o := dialect.Options{PathToExecutable: "/opt/claude", Executable: "bun", ExecutableArgs: []string{"--smol"}}
+	o := dialect.Input{Options: session.Options{PathToExecutable: "/opt/claude", Executable: "bun", ExecutableArgs: []string{"--smol"}}}
 	assert.Empty(t, launch(t, o).Interpreter)
 	warnings, err := claude.New().Validate(&o)
 	require.NoError(t, err)
@@ -70,10 +71,10 @@ func TestProgram(t *testing.T) {
 func TestEnvironmentIsMerged(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "claude/env/CLAUDE_CODE_ENTRYPOINT", "claude/env/CLAUDE_AGENT_SDK_VERSION", "claude/env/CLAUDE_CODE_SDK_READS_SESSION_STATE")
-	l := launch(t, dialect.Options{
+	l := launch(t, dialect.Input{Options: session.Options{
 		Env:      map[string]string{"FOO": "bar", "CLAUDE_CODE_ENTRYPOINT": "mine"},
 		UnsetEnv: []string{"SECRET_OF_PARENT", "CLAUDE_AGENT_SDK_VERSION"},
-	})
+	}})
 	assert.Equal(t, []dialect.EnvVar{
 		{Name: "CLAUDE_CODE_ENTRYPOINT", Value: "mine", Secret: true},
 		{Name: "CLAUDE_CODE_SDK_READS_SESSION_STATE", Value: "1"},
@@ -84,11 +85,11 @@ func TestEnvironmentIsMerged(t *testing.T) {
 	for _, name := range outer() {
 		env[name] = "1"
 	}
-	assert.Empty(t, launch(t, dialect.Options{Env: env}).Unset, "what the user gives stays")
+	assert.Empty(t, launch(t, dialect.Input{Options: session.Options{Env: env}}).Unset, "what the user gives stays")
 
-	over := launch(t, dialect.Options{EnableFileCheckpointing: session.Some(true), ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "html"}},
+	over := launch(t, dialect.Input{Options: session.Options{EnableFileCheckpointing: session.Some(true), ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "html"}},
 		Env: map[string]string{"CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": "0", "CLAUDE_CODE_QUESTION_PREVIEW_FORMAT": "x", "CLAUDE_CODE_ENTRYPOINT": "",
-			"CLAUDE_AGENT_SDK_VERSION": "", "DEBUG_CLAUDE_AGENT_SDK": "on", "DEBUG": "x"}})
+			"CLAUDE_AGENT_SDK_VERSION": "", "DEBUG_CLAUDE_AGENT_SDK": "on", "DEBUG": "x"}}})
 	assert.Equal(t, []dialect.EnvVar{
 		{Name: "CLAUDE_AGENT_SDK_VERSION", Value: "0.3.329"}, {Name: "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", Value: "true"},
 		{Name: "CLAUDE_CODE_ENTRYPOINT", Value: "sdk-ts"}, {Name: "CLAUDE_CODE_QUESTION_PREVIEW_FORMAT", Value: "html"},
@@ -115,35 +116,35 @@ func TestCredentialsGoByFile(t *testing.T) {
 		"fragment":       {Type: "http", URL: "https://h#k"},
 		"unknown key":    {Command: "c", Extra: map[string]json.RawMessage{"x": json.RawMessage(`1`)}},
 	} {
-		l := launch(t, dialect.Options{MCPServers: map[string]session.MCPServerConfig{"s": s}})
+		l := launch(t, dialect.Input{Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": s}}})
 		assert.Equal(t, []string{"--mcp-config", "{{file:mcp.json}}"}, l.Args[5:], name)
 		want, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"s": s}})
 		require.NoError(t, err)
 		assert.JSONEq(t, string(want), file(t, l, "mcp.json"), name)
 		assert.Equal(t, build.ReasonCredential, l.Files[0].Reason)
 	}
-	l := launch(t, dialect.Options{Settings: json.RawMessage(`{"env":{"K":"k"}}`)})
+	l := launch(t, dialect.Input{Options: session.Options{Settings: json.RawMessage(`{"env":{"K":"k"}}`)}})
 	assert.Equal(t, []string{"--settings", "{{file:settings.json}}"}, l.Args[5:])
-	l = launch(t, dialect.Options{Sandbox: &session.Sandbox{Extra: map[string]json.RawMessage{"newer": json.RawMessage(`{}`)}}})
+	l = launch(t, dialect.Input{Options: session.Options{Sandbox: &session.Sandbox{Extra: map[string]json.RawMessage{"newer": json.RawMessage(`{}`)}}}})
 	assert.JSONEq(t, `{"sandbox":{"newer":{}}}`, file(t, l, "settings.json"))
 }
 
 func TestSettingsAreMerged(t *testing.T) {
 	t.Parallel()
 	sandbox := &session.Sandbox{Enabled: session.Some(true), FailIfUnavailable: session.Some(false)}
-	l := launch(t, dialect.Options{SettingsPath: "/s.json", SettingsContent: []byte(`{"model":"m","n":12345678901234567890}`), Sandbox: sandbox})
+	l := launch(t, dialect.Input{Options: session.Options{SettingsPath: "/s.json", Sandbox: sandbox}, Facts: dialect.Facts{SettingsContent: []byte(`{"model":"m","n":12345678901234567890}`)}})
 	assert.JSONEq(t, `{"model":"m","n":12345678901234567890,"sandbox":{"enabled":true,"failIfUnavailable":false}}`,
 		file(t, l, "settings.json"))
 	assert.Contains(t, file(t, l, "settings.json"), "12345678901234567890", "a number keeps its digits")
 
-	l = launch(t, dialect.Options{SettingsPath: "/s.json"})
+	l = launch(t, dialect.Input{Options: session.Options{SettingsPath: "/s.json"}})
 	assert.Equal(t, []string{"--settings", "/s.json"}, l.Args[5:], "nothing to merge: the path is passed on")
 
-	for name, o := range map[string]dialect.Options{
-		"unread":        {SettingsPath: "/s.json", Sandbox: sandbox},
-		"no object":     {SettingsPath: "/s.json", SettingsContent: []byte(`[]`), Sandbox: sandbox},
-		"no list":       {Settings: json.RawMessage(`{"permissions":{"allow":3}}`), MCPServers: policies()},
-		"another shape": {Settings: json.RawMessage(`{"permissions":true}`), MCPServers: policies()},
+	for name, o := range map[string]dialect.Input{
+		"unread":        {Options: session.Options{SettingsPath: "/s.json", Sandbox: sandbox}},
+		"no object":     {Options: session.Options{SettingsPath: "/s.json", Sandbox: sandbox}, Facts: dialect.Facts{SettingsContent: []byte(`[]`)}},
+		"no list":       {Options: session.Options{Settings: json.RawMessage(`{"permissions":{"allow":3}}`), MCPServers: policies()}},
+		"another shape": {Options: session.Options{Settings: json.RawMessage(`{"permissions":true}`), MCPServers: policies()}},
 	} {
 		_, err := claude.New().Launch(&o)
 		assert.Len(t, session.ConfigErrors(err), 1, "%s: %v", name, err)
@@ -157,20 +158,19 @@ func policies() map[string]session.MCPServerConfig {
 
 func TestToolPoliciesAreRules(t *testing.T) {
 	t.Parallel()
-	o := dialect.Options{
+	o := dialect.Input{Options: session.Options{
 		Settings:   json.RawMessage(`{"permissions":{"allow":["Read","mcp__a_b__t"]}}`),
 		MCPServers: policies(),
-		SDKMCPServers: []dialect.SDKMCPServer{{Name: "host", Tools: []session.MCPToolPolicy{
-			{Name: "x", PermissionPolicy: session.AlwaysAsk}, {Name: "y.z", PermissionPolicy: session.AlwaysDeny}}}},
-	}
+	}, Facts: dialect.Facts{Servers: []dialect.SDKMCPServer{{Name: "host", Tools: []session.MCPToolPolicy{
+		{Name: "x", PermissionPolicy: session.AlwaysAsk}, {Name: "y.z", PermissionPolicy: session.AlwaysDeny}}}}}}
 	l := launch(t, o)
 	assert.Equal(t, []string{"--mcp-config", `{"mcpServers":{"a b":{"command":"c","tools":[{"name":"t","permission_policy":"always_allow"},{"name":"u"}]}}}`}, l.Args[5:7])
 	assert.JSONEq(t, `{"permissions":{"allow":["Read","mcp__a_b__t"],"ask":["mcp__host__x"],"deny":["mcp__host__y_z"]}}`, l.Args[8])
 	assert.JSONEq(t, `{"host":{"tools":[{"name":"x","permission_policy":"always_ask"},{"name":"y.z","permission_policy":"always_deny"}]}}`,
 		string(initialize(t, o)["sdkMcpServerConfigs"]))
 
-	odd := launch(t, dialect.Options{MCPServers: map[string]session.MCPServerConfig{"w.x/y": {Command: "c", Tools: []session.MCPToolPolicy{
-		{Name: "a.b", PermissionPolicy: session.AlwaysDeny}, {Name: "é", PermissionPolicy: session.AlwaysDeny}, {Name: "*", PermissionPolicy: session.AlwaysAsk}}}}})
+	odd := launch(t, dialect.Input{Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"w.x/y": {Command: "c", Tools: []session.MCPToolPolicy{
+		{Name: "a.b", PermissionPolicy: session.AlwaysDeny}, {Name: "é", PermissionPolicy: session.AlwaysDeny}, {Name: "*", PermissionPolicy: session.AlwaysAsk}}}}}})
 	assert.JSONEq(t, `{"permissions":{"allow":[],"ask":["mcp__w_x_y__*"],"deny":["mcp__w_x_y__a_b","mcp__w_x_y___"]}}`, odd.Args[8],
 		"as the agent spells the tools")
 }
@@ -179,15 +179,15 @@ func TestWhatIsTooLongForAnArgument(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", build.MaxArg)
 
-	schema := dialect.Options{OutputFormat: session.JSONSchema(json.RawMessage(`{"title":"` + long + `"}`))}
+	schema := dialect.Input{Options: session.Options{OutputFormat: session.JSONSchema(json.RawMessage(`{"title":"` + long + `"}`))}}
 	assert.Len(t, launch(t, schema).Args, 5, "initialize carries the schema")
 	assert.Contains(t, string(initialize(t, schema)["jsonSchema"]), long)
 
-	settings := launch(t, dialect.Options{Settings: json.RawMessage(`{"model":"` + long + `"}`)})
+	settings := launch(t, dialect.Input{Options: session.Options{Settings: json.RawMessage(`{"model":"` + long + `"}`)}})
 	assert.Contains(t, file(t, settings, "settings.json"), long)
 	assert.Equal(t, build.ReasonSize, settings.Files[0].Reason)
 
-	managed := dialect.Options{ManagedSettings: json.RawMessage(`{"model":"` + long + `"}`)}
+	managed := dialect.Input{Options: session.Options{ManagedSettings: json.RawMessage(`{"model":"` + long + `"}`)}}
 	l := launch(t, managed)
 	assert.Equal(t, []string{"--await-initialize", "--managed-settings-in-initialize"}, l.Args[5:])
 	assert.Contains(t, string(initialize(t, managed)["managedSettings"]), long)
@@ -196,7 +196,7 @@ func TestWhatIsTooLongForAnArgument(t *testing.T) {
 	for i := range 20_000 {
 		rules = append(rules, fmt.Sprintf("Bash(%d:*)", i))
 	}
-	l = launch(t, dialect.Options{AllowedTools: rules, DisallowedTools: []string{"Write"}, Skills: session.Only("pdf")})
+	l = launch(t, dialect.Input{Options: session.Options{AllowedTools: rules, DisallowedTools: []string{"Write"}, Skills: session.Only("pdf")}})
 	assert.Equal(t, []string{"--settings", "{{file:settings.json}}"}, l.Args[5:])
 	var doc struct {
 		Permissions struct{ Allow, Deny []string }
@@ -205,25 +205,25 @@ func TestWhatIsTooLongForAnArgument(t *testing.T) {
 	assert.Equal(t, append(rules, "Skill(pdf)"), doc.Permissions.Allow)
 	assert.Equal(t, []string{"Write"}, doc.Permissions.Deny)
 
-	for option, o := range map[string]dialect.Options{
-		"Model":                 {Model: long + long},
-		"AdditionalDirectories": {AdditionalDirectories: []string{long}},
-		`ExtraArgs["k"]`:        {ExtraArgs: map[string]session.Opt[string]{"k": session.Some(long + "x")}},
-		"Resume":                {Resume: "a\x00b"},
+	for option, o := range map[string]dialect.Input{
+		"Model":                 {Options: session.Options{Model: long + long}},
+		"AdditionalDirectories": {Options: session.Options{AdditionalDirectories: []string{long}}},
+		`ExtraArgs["k"]`:        {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{"k": session.Some(long + "x")}}},
+		"Resume":                {Options: session.Options{Resume: "a\x00b"}},
 	} {
 		_, err := claude.New().Launch(&o)
 		require.Len(t, session.ConfigErrors(err), 1, option)
 		assert.Equal(t, option, session.ConfigErrors(err)[0].Option)
 	}
-	assert.Len(t, launch(t, dialect.Options{ExtraArgs: map[string]session.Opt[string]{"k": session.Some(long)}}).Args, 7)
+	assert.Len(t, launch(t, dialect.Input{Options: session.Options{ExtraArgs: map[string]session.Opt[string]{"k": session.Some(long)}}}).Args, 7)
 }
 
 func TestDeliveriesByInitializeAreAwaited(t *testing.T) {
 	t.Parallel()
-	assert.NotContains(t, launch(t, dialect.Options{}).Args, "--await-initialize")
-	assert.NotContains(t, launch(t, dialect.Options{MCPServersDelivery: session.DeliverInInitialize}).Args, "--await-initialize")
-	o := dialect.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Env: map[string]string{"K": "k"}}},
-		MCPServersDelivery: session.DeliverInInitialize}
+	assert.NotContains(t, launch(t, dialect.Input{}).Args, "--await-initialize")
+	assert.NotContains(t, launch(t, dialect.Input{Options: session.Options{MCPServersDelivery: session.DeliverInInitialize}}).Args, "--await-initialize")
+	o := dialect.Input{Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Env: map[string]string{"K": "k"}}},
+		MCPServersDelivery: session.DeliverInInitialize}}
 	l := launch(t, o)
 	assert.Contains(t, l.Args, "--await-initialize")
 	assert.Empty(t, l.Files)
@@ -245,7 +245,7 @@ func TestSystemPromptForms(t *testing.T) {
 			map[string]string{"systemPrompt": `["a"]`, "systemPromptSnapshot": `false`}},
 	} {
 		got := map[string]string{}
-		for k, v := range initialize(t, dialect.Options{SystemPrompt: c.prompt}) {
+		for k, v := range initialize(t, dialect.Input{Options: session.Options{SystemPrompt: c.prompt}}) {
 			if k != "subtype" {
 				got[k] = string(v)
 			}
@@ -256,9 +256,9 @@ func TestSystemPromptForms(t *testing.T) {
 
 func TestHookFailurePolicyCanBeChosen(t *testing.T) {
 	t.Parallel()
-	o := dialect.Options{Hooks: []dialect.HookRegistration{
+	o := dialect.Input{Facts: dialect.Facts{Registrations: []dialect.HookRegistration{
 		{Event: "PreToolUse", CallbackIDs: []string{"a"}, OnFailure: session.ContinueOnFailure},
-		{Event: "Stop", CallbackIDs: []string{"b"}, OnFailure: session.BlockOnFailure}}}
+		{Event: "Stop", CallbackIDs: []string{"b"}, OnFailure: session.BlockOnFailure}}}}
 	assert.JSONEq(t, `{"PreToolUse":[{"hookCallbackIds":["a"],"onFailure":"continue"}],
 		"Stop":[{"hookCallbackIds":["b"],"onFailure":"block"}]}`, string(initialize(t, o)["hooks"]))
 }

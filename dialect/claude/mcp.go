@@ -12,19 +12,19 @@ import (
 )
 
 // awaitsInitialize reports whether the agent has to read initialize before it starts anything.
-func awaitsInitialize(o *dialect.Options) bool {
+func awaitsInitialize(o *dialect.Input) bool {
 	return mcpInInitialize(o) || pluginsInInitialize(o) || managedInInitialize(o)
 }
 
-func mcpInInitialize(o *dialect.Options) bool {
+func mcpInInitialize(o *dialect.Input) bool {
 	return o.MCPServersDelivery == session.DeliverInInitialize && len(o.MCPServers) > 0
 }
 
-func pluginsInInitialize(o *dialect.Options) bool {
+func pluginsInInitialize(o *dialect.Input) bool {
 	return o.PluginDelivery == session.DeliverInInitialize && len(o.Plugins) > 0
 }
 
-func mcpArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Problems) {
+func mcpArgs(o *dialect.Input, l *dialect.Launch, a *build.Args, p *build.Problems) {
 	if len(o.MCPServers) == 0 || mcpInInitialize(o) {
 		a.SplitIf("MCPConfigPath", "--mcp-config", o.MCPConfigPath)
 		return
@@ -39,14 +39,14 @@ func mcpArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Prob
 }
 
 // sdkServers adds the in-process servers to an initialize request.
-func sdkServers(o *dialect.Options, req *build.Object) {
-	if len(o.SDKMCPServers) == 0 {
+func sdkServers(o *dialect.Input, req *build.Object) {
+	if len(o.Servers) == 0 {
 		return
 	}
-	names := make([]string, 0, len(o.SDKMCPServers))
+	names := make([]string, 0, len(o.Servers))
 	var configs, manifests build.Object
 	withConfig, withManifest := false, false
-	for _, s := range o.SDKMCPServers {
+	for _, s := range o.Servers {
 		names = append(names, s.Name)
 		if s.Timeout > 0 || s.Tools != nil {
 			var c build.Object
@@ -69,7 +69,7 @@ func sdkServers(o *dialect.Options, req *build.Object) {
 }
 
 // withoutManifests reports whether the host's environment has the agent ask each server itself, as the SDK reads it.
-func withoutManifests(o *dialect.Options) bool {
+func withoutManifests(o *dialect.Input) bool {
 	v, _ := o.LookupHostEnv("CLAUDE_AGENT_SDK_DISABLE_MCP_MANIFESTS")
 	return build.Truthy(v)
 }

@@ -84,101 +84,104 @@ func node() map[string]session.MCPServerConfig {
 }
 
 // cases says with which options each recorded case was made.
-func cases() map[string]dialect.Options {
-	type o = dialect.Options
-	thinking := func(typ string) dialect.Options { return o{Thinking: &session.Thinking{Type: typ}} }
-	return map[string]dialect.Options{
+func cases() map[string]dialect.Input {
+	type o = dialect.Input
+	thinking := func(typ string) dialect.Input {
+		return o{Options: session.Options{Thinking: &session.Thinking{Type: typ}}}
+	}
+	return map[string]dialect.Input{
 		"base":                 {},
-		"model":                {Model: "M1"},
-		"fallbackModel":        {FallbackModel: "F1,F2"},
-		"maxTurns":             {MaxTurns: session.Some(3)},
-		"maxBudgetUsd":         {MaxBudgetUSD: session.Some(1.5)},
+		"model":                {Options: session.Options{Model: "M1"}},
+		"fallbackModel":        {Options: session.Options{FallbackModel: "F1,F2"}},
+		"maxTurns":             {Options: session.Options{MaxTurns: session.Some(3)}},
+		"maxBudgetUsd":         {Options: session.Options{MaxBudgetUSD: session.Some(1.5)}},
 		"thinkingAdaptive":     thinking("adaptive"),
-		"thinkingAdaptiveDisp": {Thinking: &session.Thinking{Type: "adaptive", Display: "summarized"}},
-		"thinkingEnabled":      {Thinking: &session.Thinking{Type: "enabled", BudgetTokens: session.Some(4096)}},
+		"thinkingAdaptiveDisp": {Options: session.Options{Thinking: &session.Thinking{Type: "adaptive", Display: "summarized"}}},
+		"thinkingEnabled":      {Options: session.Options{Thinking: &session.Thinking{Type: "enabled", BudgetTokens: session.Some(4096)}}},
 		"thinkingEnabledNoB":   thinking("enabled"),
 		"thinkingDisabled":     thinking("disabled"),
-		"agent":                {Agent: "rev"},
-		"betas":                {Betas: []string{"context-1m-2025-08-07", "b2"}},
-		"permDefault":          {PermissionMode: protocol.ModeDefault},
-		"permBypass":           {PermissionMode: protocol.ModeBypassPermissions, AllowDangerouslySkipPermissions: true},
-		"allowDanger":          {AllowDangerouslySkipPermissions: true},
-		"canUseTool":           {HasCanUseTool: true},
-		"permissionPromptsHost": {
-			PermissionPrompts: "host"},
-		"permissionPromptsNone": {PermissionPrompts: "none"},
-		"cont":                  {Continue: true},
-		"resumeAt":              {Resume: uuidA, ResumeSessionAt: uuidB, ResumeDropsTurn: uuidC},
-		"fork":                  {Resume: uuidA, ForkSession: true},
-		"sessionId":             {SessionID: uuidD},
-		"contResume":            {Continue: true, Resume: uuidA},
-		"persistFalse":          {PersistSession: session.Some(false)},
-		"allowedTools":          {AllowedTools: []string{"Bash(git:*)", "Read"}},
-		"allowedEmpty":          {AllowedTools: []string{}},
-		"disallowedTools":       {DisallowedTools: []string{"Bash", "Write"}},
-		"toolsEmpty":            {Tools: session.None()},
-		"toolAliases":           {ToolAliases: map[string]string{"Bash": "mcp__w__b"}},
-		"mcpStdio": {MCPServers: map[string]session.MCPServerConfig{
-			"s1": {Command: "node", Args: []string{"x.js"}, Env: map[string]string{"K": "v"}}}},
-		"mcpSdk":   {SDKMCPServers: []dialect.SDKMCPServer{inproc()}},
-		"mcpMixed": {MCPServers: node(), SDKMCPServers: []dialect.SDKMCPServer{inproc()}},
-		"mcpInitDelivery": {MCPServers: node(), SDKMCPServers: []dialect.SDKMCPServer{inproc()},
-			MCPServersDelivery: session.DeliverInInitialize},
-		"mcpSdkTimeout": {SDKMCPServers: []dialect.SDKMCPServer{func() dialect.SDKMCPServer {
+		"agent":                {Options: session.Options{Agent: "rev"}},
+		"betas":                {Options: session.Options{Betas: []string{"context-1m-2025-08-07", "b2"}}},
+		"permDefault":          {Options: session.Options{PermissionMode: protocol.ModeDefault}},
+		"permBypass":           {Options: session.Options{PermissionMode: protocol.ModeBypassPermissions, AllowDangerouslySkipPermissions: true}},
+		"allowDanger":          {Options: session.Options{AllowDangerouslySkipPermissions: true}},
+		"canUseTool":           {Options: session.Options{CanUseTool: canUseTool}},
+		"permissionPromptsHost": {Options: session.Options{
+			PermissionPrompts: "host",
+		}},
+		"permissionPromptsNone": {Options: session.Options{PermissionPrompts: "none"}},
+		"cont":                  {Options: session.Options{Continue: true}},
+		"resumeAt":              {Options: session.Options{Resume: uuidA, ResumeSessionAt: uuidB, ResumeDropsTurn: uuidC}},
+		"fork":                  {Options: session.Options{Resume: uuidA, ForkSession: true}},
+		"sessionId":             {Options: session.Options{SessionID: uuidD}},
+		"contResume":            {Options: session.Options{Continue: true, Resume: uuidA}},
+		"persistFalse":          {Options: session.Options{PersistSession: session.Some(false)}},
+		"allowedTools":          {Options: session.Options{AllowedTools: []string{"Bash(git:*)", "Read"}}},
+		"allowedEmpty":          {Options: session.Options{AllowedTools: []string{}}},
+		"disallowedTools":       {Options: session.Options{DisallowedTools: []string{"Bash", "Write"}}},
+		"toolsEmpty":            {Options: session.Options{Tools: session.None()}},
+		"toolAliases":           {Options: session.Options{ToolAliases: map[string]string{"Bash": "mcp__w__b"}}},
+		"mcpStdio": {Options: session.Options{MCPServers: map[string]session.MCPServerConfig{
+			"s1": {Command: "node", Args: []string{"x.js"}, Env: map[string]string{"K": "v"}}}}},
+		"mcpSdk":   {Facts: dialect.Facts{Servers: []dialect.SDKMCPServer{inproc()}}},
+		"mcpMixed": {Options: session.Options{MCPServers: node()}, Facts: dialect.Facts{Servers: []dialect.SDKMCPServer{inproc()}}},
+		"mcpInitDelivery": {Options: session.Options{MCPServers: node(),
+			MCPServersDelivery: session.DeliverInInitialize}, Facts: dialect.Facts{Servers: []dialect.SDKMCPServer{inproc()}}},
+		"mcpSdkTimeout": {Facts: dialect.Facts{Servers: []dialect.SDKMCPServer{func() dialect.SDKMCPServer {
 			s := inproc()
 			s.Timeout = 12345 * time.Millisecond
 			return s
-		}()}},
-		"strictMcp":           {StrictMCPConfig: true},
-		"settingSourcesEmpty": {SettingSources: session.None()},
-		"settingsObj":         {Settings: json.RawMessage(`{"model":"x","permissions":{"allow":["Bash(*)"]}}`)},
-		"managedSettings":     {ManagedSettings: json.RawMessage(`{"permissions":{"deny":["Bash"]}}`)},
-		"sandbox":             {Sandbox: &session.Sandbox{Enabled: session.Some(true)}},
-		"partial":             {IncludePartialMessages: true},
-		"hookEvents":          {IncludeHookEvents: true},
-		"forwardSub":          {ForwardSubagentText: true},
-		"verbatim":            {VerbatimPrompts: true},
-		"addDirs":             {AdditionalDirectories: []string{"/a", "/b"}},
-		"projectConfigRoot":   {ProjectConfigRoot: "/pcr"},
-		"plugins":             {Plugins: []session.Plugin{{Path: "/pl1"}, {Path: "/pl2", SkipMCPDiscovery: true}}},
-		"pluginsInit":         {Plugins: []session.Plugin{{Path: "/pl1"}}, PluginDelivery: session.DeliverInInitialize},
-		"checkpoint":          {EnableFileCheckpointing: session.Some(true)},
-		"toolConfig": {ToolConfig: &session.ToolConfig{
-			AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "html"}}},
-		"promptSuggestions": {PromptSuggestions: true},
-		"agentProgress":     {AgentProgressSummaries: true},
-		"planInstr":         {PlanModeInstructions: "PI"},
-		"title":             {Title: "TT"},
-		"sysString":         {SystemPrompt: session.PromptText("SP")},
-		"sysPreset":         {SystemPrompt: session.PresetPrompt("")},
-		"sysPresetExcl": {SystemPrompt: session.SystemPrompt{
-			Preset: true, ExcludeDynamicSections: true, Snapshot: session.Some(true)}},
-		"skillsAll":         {Skills: session.All()},
-		"skillsList":        {Skills: session.Only("pdf", "docx")},
-		"skillsListAllowed": {AllowedTools: []string{"Read"}, Skills: session.Only("pdf")},
-		"debug":             {Debug: true},
-		"extraArgs": {ExtraArgs: map[string]session.Opt[string]{
-			"replay-user-messages": session.Absent[string](), "foo": session.Some("bar")}},
-		"executableNode": {PathToExecutable: "/opt/cli.mjs", Executable: "node"},
-		"hooks": {Hooks: []dialect.HookRegistration{
+		}()}}},
+		"strictMcp":           {Options: session.Options{StrictMCPConfig: true}},
+		"settingSourcesEmpty": {Options: session.Options{SettingSources: session.None()}},
+		"settingsObj":         {Options: session.Options{Settings: json.RawMessage(`{"model":"x","permissions":{"allow":["Bash(*)"]}}`)}},
+		"managedSettings":     {Options: session.Options{ManagedSettings: json.RawMessage(`{"permissions":{"deny":["Bash"]}}`)}},
+		"sandbox":             {Options: session.Options{Sandbox: &session.Sandbox{Enabled: session.Some(true)}}},
+		"partial":             {Options: session.Options{IncludePartialMessages: true}},
+		"hookEvents":          {Options: session.Options{IncludeHookEvents: true}},
+		"forwardSub":          {Options: session.Options{ForwardSubagentText: true}},
+		"verbatim":            {Options: session.Options{VerbatimPrompts: true}},
+		"addDirs":             {Options: session.Options{AdditionalDirectories: []string{"/a", "/b"}}},
+		"projectConfigRoot":   {Options: session.Options{ProjectConfigRoot: "/pcr"}},
+		"plugins":             {Options: session.Options{Plugins: []session.Plugin{{Path: "/pl1"}, {Path: "/pl2", SkipMCPDiscovery: true}}}},
+		"pluginsInit":         {Options: session.Options{Plugins: []session.Plugin{{Path: "/pl1"}}, PluginDelivery: session.DeliverInInitialize}},
+		"checkpoint":          {Options: session.Options{EnableFileCheckpointing: session.Some(true)}},
+		"toolConfig": {Options: session.Options{ToolConfig: &session.ToolConfig{
+			AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "html"}}}},
+		"promptSuggestions": {Options: session.Options{PromptSuggestions: true}},
+		"agentProgress":     {Options: session.Options{AgentProgressSummaries: true}},
+		"planInstr":         {Options: session.Options{PlanModeInstructions: "PI"}},
+		"title":             {Options: session.Options{Title: "TT"}},
+		"sysString":         {Options: session.Options{SystemPrompt: session.PromptText("SP")}},
+		"sysPreset":         {Options: session.Options{SystemPrompt: session.PresetPrompt("")}},
+		"sysPresetExcl": {Options: session.Options{SystemPrompt: session.SystemPrompt{
+			Preset: true, ExcludeDynamicSections: true, Snapshot: session.Some(true)}}},
+		"skillsAll":         {Options: session.Options{Skills: session.All()}},
+		"skillsList":        {Options: session.Options{Skills: session.Only("pdf", "docx")}},
+		"skillsListAllowed": {Options: session.Options{AllowedTools: []string{"Read"}, Skills: session.Only("pdf")}},
+		"debug":             {Options: session.Options{Debug: true}},
+		"extraArgs": {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{
+			"replay-user-messages": session.Absent[string](), "foo": session.Some("bar")}}},
+		"executableNode": {Options: session.Options{PathToExecutable: "/opt/cli.mjs", Executable: "node"}},
+		"hooks": {Facts: dialect.Facts{Registrations: []dialect.HookRegistration{
 			{Event: protocol.HookPreToolUse, Matcher: "Bash", CallbackIDs: []string{"hook_0", "hook_1"}, Timeout: 30 * time.Second},
 			{Event: protocol.HookPreToolUse, CallbackIDs: []string{"hook_2"}},
-			{Event: protocol.HookStop, CallbackIDs: []string{"hook_3"}}}},
-		"onElicitation": {HasElicitation: true},
-		"onUserDialog":  {HasUserDialog: true, SupportedDialogKinds: []string{"refusal_fallback_prompt"}},
-		"dialogNoCb":    {SupportedDialogKinds: []string{"refusal_fallback_prompt"}},
-		"kitchen": {
+			{Event: protocol.HookStop, CallbackIDs: []string{"hook_3"}}}}},
+		"onElicitation": {Options: session.Options{OnElicitation: onElicitation}},
+		"onUserDialog":  {Options: session.Options{OnUserDialog: onUserDialog, SupportedDialogKinds: []string{"refusal_fallback_prompt"}}},
+		"dialogNoCb":    {Options: session.Options{SupportedDialogKinds: []string{"refusal_fallback_prompt"}}},
+		"kitchen": {Options: session.Options{
 			MaxThinkingTokens: session.Some(1), Effort: "low", MaxTurns: session.Some(2), MaxBudgetUSD: session.Some(1.0),
 			TaskBudget: session.Some(5), Model: "M", Agent: "x", Betas: []string{"context-1m-2025-08-07"},
 			OutputFormat: session.JSONSchema(json.RawMessage(`{"type":"object"}`)), DebugFile: "<PATH>",
-			HasCanUseTool: true, Resume: uuidA, AllowedTools: []string{"Read"}, DisallowedTools: []string{"Write"},
+			CanUseTool: canUseTool, Resume: uuidA, AllowedTools: []string{"Read"}, DisallowedTools: []string{"Write"},
 			Tools: session.Only("Bash"), MCPServers: node(), SettingSources: session.None(), StrictMCPConfig: true,
 			PermissionMode: protocol.ModeDefault, FallbackModel: "F", IncludeHookEvents: true,
 			IncludePartialMessages: true, AdditionalDirectories: []string{"/a"}, Plugins: []session.Plugin{{Path: "/p"}},
 			ForkSession: true, ResumeSessionAt: uuidB, SessionID: uuidD, EnableFileCheckpointing: session.Some(true),
 			ExtraArgs: map[string]session.Opt[string]{"zzz": session.Absent[string]()},
 			Settings:  json.RawMessage(`{"model":"q"}`),
-		},
+		}},
 	}
 }
 
@@ -228,7 +231,7 @@ func TestSameWireAsTheVendor(t *testing.T) {
 	}
 }
 
-func checkLaunch(t *testing.T, o *dialect.Options, r recording, dev deviation) {
+func checkLaunch(t *testing.T, o *dialect.Input, r recording, dev deviation) {
 	t.Helper()
 	l, err := claude.New().Launch(o)
 	require.NoError(t, err)
@@ -265,7 +268,7 @@ func checkLaunch(t *testing.T, o *dialect.Options, r recording, dev deviation) {
 	}
 }
 
-func checkInitialize(t *testing.T, o *dialect.Options, r recording, dev deviation) {
+func checkInitialize(t *testing.T, o *dialect.Input, r recording, dev deviation) {
 	t.Helper()
 	got, err := claude.New().Initialize(o)
 	require.NoError(t, err)
@@ -281,7 +284,7 @@ func checkInitialize(t *testing.T, o *dialect.Options, r recording, dev deviatio
 	}
 }
 
-func checkUserLine(t *testing.T, o *dialect.Options, r recording) {
+func checkUserLine(t *testing.T, o *dialect.Input, r recording) {
 	t.Helper()
 	line, err := claude.New().UserLine(o.UserDefaults(), &protocol.UserMessage{
 		Message: protocol.UserContent{Content: protocol.TextContent("hi")}})

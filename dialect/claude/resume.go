@@ -7,7 +7,7 @@ import "github.com/agent-troupe/troupe/dialect"
 const rerunEnv = "CLAUDE_CODE_RESUME_INTERRUPTED_TURN"
 
 // Resume implements dialect.Dialect.
-func (Dialect) Resume(o *dialect.Options, sessionID string, rerun bool) (*dialect.Options, error) {
+func (Dialect) Resume(o *dialect.Input, sessionID string, rerun bool) (*dialect.Input, error) {
 	next := o.Resumed(sessionID)
 	if rerun {
 		next.SetEnv(rerunEnv, "1")

@@ -8,7 +8,7 @@ import (
 )
 
 // settingsArgs adds --settings: the user's document or path, with what other options merge into it.
-func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Problems) {
+func settingsArgs(o *dialect.Input, l *dialect.Launch, a *build.Args, p *build.Problems) {
 	s, credential := build.UserSettings(o, p, o.Sandbox != nil || build.HasToolPolicies(o) || rulesInSettings(o))
 	if s == nil {
 		a.SplitIf("SettingsPath", "--settings", o.SettingsPath)
@@ -35,14 +35,14 @@ func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build
 
 // rulesInSettings reports whether the permission rules are too long for an argument. Rules in the settings that are
 // passed at launch mean the same.
-func rulesInSettings(o *dialect.Options) bool {
+func rulesInSettings(o *dialect.Input) bool {
 	const flag = len("--disallowedTools=")
 	return flag+len(strings.Join(build.AllowedTools(o), ",")) > build.MaxArg ||
 		flag+len(strings.Join(o.DisallowedTools, ",")) > build.MaxArg
 }
 
 // managedInInitialize reports whether the managed settings may not stand in argv. They have no file form.
-func managedInInitialize(o *dialect.Options) bool {
+func managedInInitialize(o *dialect.Input) bool {
 	if o.ManagedSettings == nil {
 		return false
 	}
@@ -50,7 +50,7 @@ func managedInInitialize(o *dialect.Options) bool {
 	return err == nil && (build.SettingsCredential(s) || len(o.ManagedSettings) > build.MaxArg)
 }
 
-func managedSettingsArgs(o *dialect.Options, a *build.Args) {
+func managedSettingsArgs(o *dialect.Input, a *build.Args) {
 	switch {
 	case o.ManagedSettings == nil:
 	case managedInInitialize(o):

@@ -13,7 +13,7 @@ import (
 )
 
 // check finds what is wrong for Claude Code alone.
-func check(o *dialect.Options, p *build.Problems) {
+func check(o *dialect.Input, p *build.Problems) {
 	checkLacks(o, p)
 	checkHooks(o, p)
 	checkGates(o, p)
@@ -28,9 +28,9 @@ func check(o *dialect.Options, p *build.Problems) {
 		"the resumed session keeps its own id; the agent refuses to start", "set ForkSession, or leave SessionID out")
 	p.AddIf(!slices.Contains([]string{"", "host", "none"}, o.PermissionPrompts), "PermissionPrompts",
 		fmt.Sprintf("%q is not known", o.PermissionPrompts), "use host or none")
-	p.AddIf(len(o.SupportedDialogKinds) > 0 && !o.HasUserDialog, "SupportedDialogKinds",
+	p.AddIf(len(o.SupportedDialogKinds) > 0 && o.OnUserDialog == nil, "SupportedDialogKinds",
 		"there is no callback to show a dialog, and one that is parked is never answered", "give an OnUserDialog callback")
-	if o.HasUserDialog && len(o.SupportedDialogKinds) == 0 {
+	if o.OnUserDialog != nil && len(o.SupportedDialogKinds) == 0 {
 		p.Warn("OnUserDialog", "SupportedDialogKinds", "is empty, so the agent never asks for a dialog",
 			"name the kinds of dialog the callback can show")
 	}
@@ -59,7 +59,7 @@ func check(o *dialect.Options, p *build.Problems) {
 	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
 		checkNoQoderTools(p, fmt.Sprintf("MCPServers[%q]", name), o.MCPServers[name].Tools)
 	}
-	for i, s := range o.SDKMCPServers {
+	for i, s := range o.Servers {
 		checkNoQoderTools(p, fmt.Sprintf("SDKMCPServers[%d]", i), s.Tools)
 	}
 }
@@ -72,7 +72,7 @@ func checkNoQoderTools(p *build.Problems, at string, tools []session.MCPToolPoli
 }
 
 // checkLacks reports the options that other backends have.
-func checkLacks(o *dialect.Options, p *build.Problems) {
+func checkLacks(o *dialect.Input, p *build.Problems) {
 	p.Lacks("ExperimentalCloudAgent", o.ExperimentalCloudAgent != nil, "leave it out: it is Qoder's")
 	p.Lacks("Auth", o.Auth != nil, "log in with claude, or set ANTHROPIC_API_KEY in Env")
 	p.Lacks("Proxy", o.Proxy != "", "set HTTPS_PROXY in Env")
@@ -80,14 +80,14 @@ func checkLacks(o *dialect.Options, p *build.Problems) {
 	p.Lacks("ModelRequestPatches", o.ModelRequestPatches != nil, "")
 	p.Lacks("GoalMaxTurns", !o.GoalMaxTurns.IsZero(), "use MaxTurns")
 	p.Lacks("CustomContext", o.CustomContext != nil, "put it in the prompt")
-	p.Lacks("Memory", o.Memory != nil, "")
-	p.Lacks("Evolution", o.Evolution != nil, "")
+	p.Lacks("Memory", o.Memory != nil || o.ShouldGenerateMemory != nil, "")
+	p.Lacks("Evolution", o.Evolution != nil || o.ShouldReviewSkills != nil, "")
 	p.Lacks("PlanMode", !o.PlanMode.IsZero(), "set PermissionMode to plan")
 	p.Lacks("SecurityScan", o.SecurityScan != nil, "")
 	p.Lacks("Extensions", len(o.Extensions) > 0, "use Plugins")
 	p.Lacks("AllowedMCPServerNames", len(o.AllowedMCPServerNames) > 0, "set allowedMcpServers in ManagedSettings")
-	p.Lacks("ResolveModel", o.HasResolveModel, "use Model and SetModel")
-	p.Lacks("ResolveSessionArtifacts", o.HasSessionArtifacts, "")
+	p.Lacks("ResolveModel", o.ResolveModel != nil, "use Model and SetModel")
+	p.Lacks("ResolveSessionArtifacts", o.ResolveSessionArtifacts != nil, "")
 }
 
 // isUUID reports whether s is 8-4-4-4-12 hexadecimal digits.

@@ -18,34 +18,34 @@ import (
 // TestOptionsThatMeet is what options make together, where that is more than each makes alone.
 func TestOptionsThatMeet(t *testing.T) {
 	t.Parallel()
-	type o = dialect.Options
+	type o = dialect.Input
 	read := session.Only("Read")
 	for name, c := range map[string]struct {
 		o    o
 		argv []string
 	}{
-		"a skill that is allowed anyway": {o{Tools: read, AllowedTools: []string{"Skill(a)", "Read"}, Skills: session.Only("a", "b")},
+		"a skill that is allowed anyway": {o{Options: session.Options{Tools: read, AllowedTools: []string{"Skill(a)", "Read"}, Skills: session.Only("a", "b")}},
 			[]string{"--allowed-tools", "Skill(a)", "--allowed-tools", "Read", "--allowed-tools", "Skill(b)", "--tools", "Read", "--disable-builtin-skills"}},
-		"yolo hides the flag": {o{Tools: read, PermissionMode: protocol.ModeYolo, AllowDangerouslySkipPermissions: true, IncludePartialMessages: true},
+		"yolo hides the flag": {o{Options: session.Options{Tools: read, PermissionMode: protocol.ModeYolo, AllowDangerouslySkipPermissions: true, IncludePartialMessages: true}},
 			[]string{"--yolo", "--include-partial-messages", "--tools", "Read", "--disable-builtin-skills"}},
-		"everything about the session": {o{Tools: read, Resume: uuid1, SessionID: uuid2, ResumeSessionAt: uuid3, ResumeDropsTurn: uuid4, ForkSession: true, HasSessionStore: true},
+		"everything about the session": {o{Options: session.Options{Tools: read, Resume: uuid1, SessionID: uuid2, ResumeSessionAt: uuid3, ResumeDropsTurn: uuid4, ForkSession: true}, Facts: dialect.Facts{HasSessionStore: true}},
 			[]string{"--session-mirror", "--resume", uuid1, "--resume-session-at=" + uuid3, "--resume-drops-turn=" + uuid4, "--session-id", uuid2, "--tools", "Read", "--disable-builtin-skills", "--fork-session"}},
-		"the order of the rest": {o{Tools: read, Model: "m", Proxy: "http://p:1", Agent: "a", Debug: true, Continue: true,
-			PermissionMode: protocol.ModePlan, AllowDangerouslySkipPermissions: true, DisallowedTools: []string{"Bash(a, b)"}, HasCanUseTool: true,
+		"the order of the rest": {o{Options: session.Options{Tools: read, Model: "m", Proxy: "http://p:1", Agent: "a", Debug: true, Continue: true,
+			PermissionMode: protocol.ModePlan, AllowDangerouslySkipPermissions: true, DisallowedTools: []string{"Bash(a, b)"}, CanUseTool: canUseTool,
 			Extensions: []string{"e"}, MCPConfigPath: "/m.json", AllowedMCPServerNames: []string{"x", "y"}, StrictMCPConfig: true,
 			SettingsPath: "/s.json", SettingSources: session.Only("user"), MaxTurns: session.Some(3), Plugins: []session.Plugin{{Path: "/p"}},
-			PersistSession: session.Some(false), ExtraArgs: map[string]session.Opt[string]{"n": session.Some("-5")}},
+			PersistSession: session.Some(false), ExtraArgs: map[string]session.Opt[string]{"n": session.Some("-5")}}},
 			[]string{"--no-session-persistence", "--model", "m", "--proxy", "http://p:1", "--agent", "a", "--debug", "--continue",
 				"--permission-mode", "plan", "--dangerously-skip-permissions", "--disallowed-tools", "Bash(a, b)", "--tools", "Read",
 				"--permission-prompt-tool", "stdio", "--extensions", "e", "--mcp-config", "/m.json",
 				"--allowed-mcp-server-names", "x", "--allowed-mcp-server-names", "y", "--strict-mcp-config",
 				"--settings", "/s.json", "--setting-sources", "user", "--disable-builtin-skills", "--max-turns", "3", "--plugin-dir", "/p", "--n=-5"}},
-		"values with a dash": {o{Tools: read, Resume: "--yolo", Model: "-m", Agent: "--debug"},
+		"values with a dash": {o{Options: session.Options{Tools: read, Resume: "--yolo", Model: "-m", Agent: "--debug"}},
 			[]string{"--model=-m", "--agent=--debug", "--resume=--yolo", "--tools", "Read", "--disable-builtin-skills"}},
-		"everything that is merged": {o{Tools: read, AdditionalDirectories: []string{"/a", "/b"}, EnableFileCheckpointing: session.Some(true),
+		"everything that is merged": {o{Options: session.Options{Tools: read, AdditionalDirectories: []string{"/a", "/b"}, EnableFileCheckpointing: session.Some(true),
 			SecurityScan: &session.SecurityScan{L2LightweightScan: true},
 			Settings:     json.RawMessage(`{"permissions":{"allow":["Read"],"additionalDirectories":["/b"],"defaultMode":"dontAsk"}}`),
-			MCPServers:   map[string]session.MCPServerConfig{"s": {Type: "http", URL: "https://h", Tools: []session.MCPToolPolicy{{Name: "t", PermissionPolicy: session.AlwaysAllow}}}}},
+			MCPServers:   map[string]session.MCPServerConfig{"s": {Type: "http", URL: "https://h", Tools: []session.MCPToolPolicy{{Name: "t", PermissionPolicy: session.AlwaysAllow}}}}}},
 			[]string{"--tools", "Read", "--mcp-config", `{"mcpServers":{"s":{"type":"http","url":"https://h"}}}`,
 				"--settings", `{"general":{"defaultPermissionMode":"dont_ask","fileCheckpointing":{"enabled":true}},"permissions":{"additionalDirectories":["/b","/a"],"allow":["Read","mcp__s__t"],"ask":[],"defaultMode":"dontAsk","deny":[]},"securityScan":{"l1StaticCheck":false,"l2LightweightScan":true,"l3DeepScan":false}}`,
 				"--disable-builtin-skills", "--add-dir", "/a", "--add-dir", "/b"}},
@@ -61,7 +61,7 @@ func TestTooManyRulesGoToTheSettings(t *testing.T) {
 	for i := range 20_000 {
 		rules = append(rules, fmt.Sprintf("Bash(%d:*)", i))
 	}
-	l := launch(t, dialect.Options{AllowedTools: rules, DisallowedTools: []string{"Write"}, Skills: session.Only("pdf")})
+	l := launch(t, dialect.Input{Options: session.Options{AllowedTools: rules, DisallowedTools: []string{"Write"}, Skills: session.Only("pdf")}})
 	assert.NotContains(t, l.Args, "--allowed-tools")
 	assert.NotContains(t, l.Args, "--disallowed-tools")
 	var doc struct {
@@ -77,23 +77,23 @@ func TestAgentsThatCannotBeCalled(t *testing.T) {
 	def := session.AgentDefinition{Description: "d", Prompt: "p"}
 	starts := def
 	starts.Tools = session.Only("Read", "Agent")
-	o := dialect.Options{Auth: session.QoderCLIAuth(), Agents: map[string]session.AgentDefinition{"a": starts}}
+	o := dialect.Input{Options: session.Options{Auth: session.QoderCLIAuth(), Agents: map[string]session.AgentDefinition{"a": starts}}}
 	_, err := qoder.New().Validate(&o)
 	require.Len(t, session.ConfigErrors(err), 1)
 	assert.Equal(t, `Agents["a"].Tools`, session.ConfigErrors(err)[0].Option)
 
 	for name, c := range map[string]struct {
-		set  func(*dialect.Options)
+		set  func(*dialect.Input)
 		want int
 	}{
-		"nobody allows it":   {func(*dialect.Options) {}, 1},
-		"a rule":             {func(o *dialect.Options) { o.AllowedTools = []string{"Agent"} }, 0},
-		"a rule for one":     {func(o *dialect.Options) { o.AllowedTools = []string{"Agent(a)"} }, 0},
-		"a callback":         {func(o *dialect.Options) { o.HasCanUseTool = true }, 0},
-		"a tool":             {func(o *dialect.Options) { o.PermissionPromptToolName = "mcp__a__b" }, 0},
-		"the main session's": {func(o *dialect.Options) { o.Agent = "a" }, 0},
+		"nobody allows it":   {func(*dialect.Input) {}, 1},
+		"a rule":             {func(o *dialect.Input) { o.AllowedTools = []string{"Agent"} }, 0},
+		"a rule for one":     {func(o *dialect.Input) { o.AllowedTools = []string{"Agent(a)"} }, 0},
+		"a callback":         {func(o *dialect.Input) { o.CanUseTool = canUseTool }, 0},
+		"a tool":             {func(o *dialect.Input) { o.PermissionPromptToolName = "mcp__a__b" }, 0},
+		"the main session's": {func(o *dialect.Input) { o.Agent = "a" }, 0},
 	} {
-		o := dialect.Options{Auth: session.QoderCLIAuth(), Agents: map[string]session.AgentDefinition{"a": def}}
+		o := dialect.Input{Options: session.Options{Auth: session.QoderCLIAuth(), Agents: map[string]session.AgentDefinition{"a": def}}}
 		c.set(&o)
 		warnings, err := qoder.New().Validate(&o)
 		require.NoError(t, err, name)
@@ -103,7 +103,7 @@ func TestAgentsThatCannotBeCalled(t *testing.T) {
 
 func TestCloudAgentIsNotInThisRelease(t *testing.T) {
 	t.Parallel()
-	o := dialect.Options{Auth: session.QoderCLIAuth()}
+	o := dialect.Input{Options: session.Options{Auth: session.QoderCLIAuth()}}
 	doc := `{"agent":{"create":{"model":"auto","name":"n","description":null,"tools":[{"type":"agent_toolset_20260401","enabled_tools":["bash"]}],
 		"mcp_servers":[{"name":"m","type":"url","url":"https://h"}],"skills":[{"skill_id":"s","type":"custom"}],"metadata":{"k":"v"}}},
 		"session":{"create":{"environment_id":"e","resources":[{"type":"file","file_id":"f"}],"title":"t","vault_ids":[],"memory_store_ids":["m"]}},
@@ -128,14 +128,14 @@ func TestSettingsInTheAgentsOwnWords(t *testing.T) {
 		`{"permissions":{"disableBypassPermissionsMode":"enable"}}`:                                  `{"permissions":{"disableBypassPermissionsMode":"enable"}}`,
 		`{"permissions":{"defaultMode":"plan"},"general":{"defaultPermissionMode":"auto","x":[{}]}}`: `{"permissions":{"defaultMode":"plan"},"general":{"defaultPermissionMode":"auto","x":[{}]}}`,
 	} {
-		l := launch(t, dialect.Options{AllowDangerouslySkipPermissions: true, Settings: json.RawMessage(given)})
+		l := launch(t, dialect.Input{Options: session.Options{AllowDangerouslySkipPermissions: true, Settings: json.RawMessage(given)}})
 		arg := after(l.Args, "--settings")
 		if arg == dialect.FileRef("settings.json") {
 			arg = file(t, l, "settings.json")
 		}
 		assert.Equal(t, want, arg)
 	}
-	assert.NotContains(t, launch(t, dialect.Options{Settings: json.RawMessage(`{}`)}).Args, "--settings")
+	assert.NotContains(t, launch(t, dialect.Input{Options: session.Options{Settings: json.RawMessage(`{}`)}}).Args, "--settings")
 }
 
 // TestRulesOfTools is how the vendor's SDK (1.0.39) spells a rule for a tool, and with other letters the agent itself.
@@ -146,8 +146,8 @@ func TestRulesOfTools(t *testing.T) {
 		{"s", "*", "mcp__s__*"}, {"s", "mcp__q__r s", "mcp__q__r s"}, {"s-1", "ü-T", "mcp__s-1__-T_7a2f7cd2be46"},
 		{"数据", "*", "mcp__u_5440f7424f28__*"},
 	} {
-		l := launch(t, dialect.Options{MCPServers: map[string]session.MCPServerConfig{c.server: {Command: "c",
-			Tools: []session.MCPToolPolicy{{Name: c.tool, PermissionPolicy: session.AlwaysDeny}}}}})
+		l := launch(t, dialect.Input{Options: session.Options{MCPServers: map[string]session.MCPServerConfig{c.server: {Command: "c",
+			Tools: []session.MCPToolPolicy{{Name: c.tool, PermissionPolicy: session.AlwaysDeny}}}}}})
 		assert.JSONEq(t, `{"permissions":{"allow":[],"ask":[],"deny":["`+c.rule+`"]}}`, after(l.Args, "--settings"))
 	}
 }
@@ -155,22 +155,22 @@ func TestRulesOfTools(t *testing.T) {
 func TestMemoryThatCannotBe(t *testing.T) {
 	t.Parallel()
 	some, num := session.Some[bool], session.Some[int]
-	memory := func(m session.Memory) dialect.Options { return dialect.Options{Memory: &m} }
-	generation := func(g session.MemoryGeneration) dialect.Options {
+	memory := func(m session.Memory) dialect.Input { return dialect.Input{Options: session.Options{Memory: &m}} }
+	generation := func(g session.MemoryGeneration) dialect.Input {
 		return memory(session.Memory{Mode: "custom", Generation: &g})
 	}
-	consumption := func(c session.MemoryConsumption) dialect.Options {
+	consumption := func(c session.MemoryConsumption) dialect.Input {
 		return memory(session.Memory{Mode: "custom", Consumption: &c})
 	}
-	skill := func(mode string, g session.SkillGeneration) dialect.Options {
-		return dialect.Options{Evolution: &session.Evolution{Skill: &session.SkillEvolution{Mode: mode, Generation: &g}}}
+	skill := func(mode string, g session.SkillGeneration) dialect.Input {
+		return dialect.Input{Options: session.Options{Evolution: &session.Evolution{Skill: &session.SkillEvolution{Mode: mode, Generation: &g}}}}
 	}
-	review := dialect.Options{Evolution: &session.Evolution{HasShouldReview: true, Skill: &session.SkillEvolution{Mode: "native"}}}
-	for want, all := range map[string][]dialect.Options{
+	review := dialect.Input{Options: session.Options{Evolution: &session.Evolution{Skill: &session.SkillEvolution{Mode: "native"}}, ShouldReviewSkills: turnGate}}
+	for want, all := range map[string][]dialect.Input{
 		"Memory.Mode":                                    {memory(session.Memory{Mode: "odd"})},
 		"Memory.Generation":                              {memory(session.Memory{Mode: "native", Generation: &session.MemoryGeneration{}})},
 		"Memory.Consumption":                             {memory(session.Memory{Mode: "native", Consumption: &session.MemoryConsumption{}})},
-		"ShouldGenerateMemory":                           {memory(session.Memory{Mode: "native", HasShouldGenerate: true})},
+		"ShouldGenerateMemory":                           {{Options: session.Options{Memory: &session.Memory{Mode: "native"}, ShouldGenerateMemory: turnGate}}},
 		"Memory.UserScope":                               {memory(session.Memory{Mode: "native", ProjectScope: some(false), UserScope: some(false)})},
 		"Memory.Generation.TurnComplete.Enabled":         {generation(session.MemoryGeneration{Enabled: some(false), TurnComplete: &session.TurnComplete{Enabled: some(true)}})},
 		"Memory.Generation.TurnComplete.ReviewThreshold": {generation(session.MemoryGeneration{TurnComplete: &session.TurnComplete{ReviewThreshold: num(2)}})},
@@ -214,7 +214,7 @@ func TestToolsThatCannotBeShown(t *testing.T) {
 		"ExposedName  ":    {Name: "t", ExposedName: "mcp_call", AlwaysLoad: true},
 		"PermissionPolicy": {Name: "...", PermissionPolicy: session.AlwaysAsk},
 	} {
-		o := dialect.Options{Auth: session.QoderCLIAuth(), MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Tools: []session.MCPToolPolicy{tool}}}}
+		o := dialect.Input{Options: session.Options{Auth: session.QoderCLIAuth(), MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Tools: []session.MCPToolPolicy{tool}}}}}
 		_, err := qoder.New().Validate(&o)
 		require.Len(t, session.ConfigErrors(err), 1, "%s: %v", want, err)
 		assert.Equal(t, `MCPServers["s"].Tools[0].`+strings.TrimSpace(want), session.ConfigErrors(err)[0].Option)

@@ -171,7 +171,7 @@ func TestFailedGatesDeny(t *testing.T) {
 
 func TestResume(t *testing.T) {
 	t.Parallel()
-	o := &dialect.Options{Auth: session.QoderCLIAuth(), Continue: true, ForkSession: true}
+	o := &dialect.Input{Options: session.Options{Auth: session.QoderCLIAuth(), Continue: true, ForkSession: true}}
 	next, err := qoder.New().Resume(o, uuid1, false)
 	require.NoError(t, err)
 	l, err := qoder.New().Launch(next)
@@ -186,7 +186,7 @@ func TestResume(t *testing.T) {
 
 func TestUserLineKeepsItsOwnContext(t *testing.T) {
 	t.Parallel()
-	o := &dialect.Options{CustomContext: json.RawMessage(`{"a":1}`)}
+	o := &dialect.Input{Options: session.Options{CustomContext: json.RawMessage(`{"a":1}`)}}
 	m := &protocol.UserMessage{CustomContext: json.RawMessage(`{"b":2}`),
 		Message: protocol.UserContent{Content: protocol.TextContent("hi")}}
 	line, err := qoder.New().UserLine(o.UserDefaults(), m)
@@ -199,8 +199,8 @@ func FuzzCheckInitialize(f *testing.F) {
 	f.Add([]byte(`null`))
 	f.Add([]byte(`{"capabilities":3,"mcp_servers_applied":"yes"}`))
 	f.Fuzz(func(t *testing.T, response []byte) {
-		assert.NoError(t, qoder.New().CheckInitialize(&dialect.Options{}, response), "nothing was asked of the agent")
-		o := dialect.Options{PlanMode: session.Some(true)}
+		assert.NoError(t, qoder.New().CheckInitialize(&dialect.Input{}, response), "nothing was asked of the agent")
+		o := dialect.Input{Options: session.Options{PlanMode: session.Some(true)}}
 		if err := qoder.New().CheckInitialize(&o, response); err != nil {
 			var missing *session.UnsupportedCapabilityError
 			require.ErrorAs(t, err, &missing)

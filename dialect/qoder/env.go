@@ -12,7 +12,7 @@ import (
 const authFile = "payload.json"
 
 // environment adds what the SDK adds. Like there, options win over variables of the user's.
-func environment(o *dialect.Options, l *dialect.Launch, p *build.Problems) {
+func environment(o *dialect.Input, l *dialect.Launch, p *build.Problems) {
 	e := build.NewEnv(o, p)
 	e.Own("QODER_AGENT_SDK_ENTRYPOINT", entrypoint)
 	e.Own("QODER_AGENT_SDK_VERSION", sdkVersion)
@@ -44,7 +44,7 @@ func environment(o *dialect.Options, l *dialect.Launch, p *build.Problems) {
 }
 
 // authPayload is the content of the file that the CLI reads its login from.
-func authPayload(o *dialect.Options) ([]byte, error) {
+func authPayload(o *dialect.Input) ([]byte, error) {
 	a := o.Auth
 	if a == nil {
 		return nil, fmt.Errorf("is missing, and qodercli does not start without")
@@ -81,7 +81,7 @@ func authPayload(o *dialect.Options) ([]byte, error) {
 }
 
 // secret is the given one, or the one in a variable of the host.
-func secret(o *dialect.Options, given, name string) (string, error) {
+func secret(o *dialect.Input, given, name string) (string, error) {
 	if given != "" || name == "" {
 		return given, nil
 	}

@@ -22,8 +22,8 @@ func hookEvents() []protocol.HookEvent {
 }
 
 // checkHooks warns of handlers for events that qodercli does not have.
-func checkHooks(o *dialect.Options, p *build.Problems) {
-	for i, h := range o.Hooks {
+func checkHooks(o *dialect.Input, p *build.Problems) {
+	for i, h := range o.Registrations {
 		at := fmt.Sprintf("Hooks[%d]", i)
 		p.Lacks(at+".OnFailure", h.OnFailure != "", "gates deny in any case")
 		switch {

@@ -16,9 +16,9 @@ func TestHooksThatQoderDoesNotHave(t *testing.T) {
 	t.Parallel()
 	has := 0
 	for _, event := range append(protocol.HookEvents(), "NextWeek") {
-		warnings, err := qoder.New().Validate(&dialect.Options{
-			Auth: session.QoderCLIAuth(), Hooks: []dialect.HookRegistration{{Event: event, CallbackIDs: []string{"hook_0"}}},
-		})
+		warnings, err := qoder.New().Validate(&dialect.Input{Options: session.Options{
+			Auth: session.QoderCLIAuth(),
+		}, Facts: dialect.Facts{Registrations: []dialect.HookRegistration{{Event: event, CallbackIDs: []string{"hook_0"}}}}})
 		require.NoError(t, err, event)
 		switch {
 		case len(warnings) == 0:
@@ -34,9 +34,8 @@ func TestHooksThatQoderDoesNotHave(t *testing.T) {
 
 func TestOnFailureIsClaudes(t *testing.T) {
 	t.Parallel()
-	_, err := qoder.New().Validate(&dialect.Options{
-		Auth:  session.QoderCLIAuth(),
-		Hooks: []dialect.HookRegistration{{Event: protocol.HookPreToolUse, OnFailure: session.ContinueOnFailure, CallbackIDs: []string{"hook_0"}}},
-	})
+	_, err := qoder.New().Validate(&dialect.Input{Options: session.Options{
+		Auth: session.QoderCLIAuth(),
+	}, Facts: dialect.Facts{Registrations: []dialect.HookRegistration{{Event: protocol.HookPreToolUse, OnFailure: session.ContinueOnFailure, CallbackIDs: []string{"hook_0"}}}}})
 	require.ErrorContains(t, err, "Hooks[0].OnFailure")
 }

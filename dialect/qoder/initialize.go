@@ -15,19 +15,19 @@ import (
 const initializeTimeout = 120 * time.Second
 
 // Initialize implements dialect.Dialect. It names its kind twice, the second time at the end, as the SDK does.
-func (Dialect) Initialize(o *dialect.Options) (json.RawMessage, error) {
+func (Dialect) Initialize(o *dialect.Input) (json.RawMessage, error) {
 	timeout := o.InitializeTimeout
 	if timeout == 0 {
 		timeout = initializeTimeout
 	}
 	var req build.Object
 	req.Set("type", "initialize")
-	req.Set("modelPolicyProvider", o.HasResolveModel)
+	req.Set("modelPolicyProvider", o.ResolveModel != nil)
 	req.Set("supportsCatalogReadyInitialize", true)
 	req.Set("supportsAvailableModelsUpdate", true)
 	req.Set("supportsCommandsChanged", true)
 	req.Set("initializeTimeoutMs", wire.Millis(timeout))
-	req.SetIf(len(o.Hooks) > 0, "hooks", build.Hooks(o.Hooks, nil))
+	req.SetIf(len(o.Registrations) > 0, "hooks", build.Hooks(o.Registrations, nil))
 	if s := o.SystemPrompt; s.Preset {
 		req.SetIf(s.Append != "", "appendSystemPrompt", s.Append)
 	} else if len(s.Blocks) > 0 {
@@ -42,16 +42,16 @@ func (Dialect) Initialize(o *dialect.Options) (json.RawMessage, error) {
 	if on, given := o.EnableFileCheckpointing.Value(); given {
 		req.Set("enableFileCheckpointing", on)
 	}
-	memory(o.Memory, &req)
-	evolution(o.Evolution, &req)
-	req.SetIf(o.HasSessionArtifacts, "resolveSessionArtifacts", true)
+	memory(o, &req)
+	evolution(o, &req)
+	req.SetIf(o.ResolveSessionArtifacts != nil, "resolveSessionArtifacts", true)
 	sdkServers(o, &req)
 	req.Set("subtype", "initialize")
 	return req.JSON()
 }
 
 // AfterInitialize implements dialect.Dialect.
-func (Dialect) AfterInitialize(o *dialect.Options) []protocol.HostRequest {
+func (Dialect) AfterInitialize(o *dialect.Input) []protocol.HostRequest {
 	var out []protocol.HostRequest
 	if o.Proxy != "" && build.URLCredential(o.Proxy) {
 		out = append(out, protocol.SetProxyRequest{Proxy: &o.Proxy})
@@ -92,7 +92,7 @@ func (Dialect) BeforeEOF(initialize json.RawMessage) []protocol.HostRequest {
 }
 
 // CheckInitialize implements dialect.Dialect.
-func (d Dialect) CheckInitialize(o *dialect.Options, response json.RawMessage) error {
+func (d Dialect) CheckInitialize(o *dialect.Input, response json.RawMessage) error {
 	var got struct {
 		Capabilities []string `json:"capabilities"`
 	}

@@ -17,7 +17,7 @@ const (
 )
 
 // arguments makes the argument list in the SDK's order.
-func arguments(o *dialect.Options, l *dialect.Launch, p *build.Problems) []string {
+func arguments(o *dialect.Input, l *dialect.Launch, p *build.Problems) []string {
 	a := build.NewArgs(p, "--print", "--output-format", "stream-json", "--input-format", "stream-json")
 	a.Switch("SessionStore", "--session-mirror", o.HasSessionStore)
 	a.Switch("PersistSession", "--no-session-persistence", !o.PersistSession.Or(true))
@@ -50,7 +50,7 @@ func arguments(o *dialect.Options, l *dialect.Launch, p *build.Problems) []strin
 	return a.List()
 }
 
-func sessionArgs(o *dialect.Options, a *build.Args) {
+func sessionArgs(o *dialect.Input, a *build.Args) {
 	if o.Resume != "" {
 		a.Split("Resume", "--resume", o.Resume)
 	} else {
@@ -61,7 +61,7 @@ func sessionArgs(o *dialect.Options, a *build.Args) {
 	a.SplitIf("SessionID", "--session-id", o.SessionID)
 }
 
-func permissionArgs(o *dialect.Options, a *build.Args) {
+func permissionArgs(o *dialect.Input, a *build.Args) {
 	if o.PermissionMode == protocol.ModeYolo {
 		a.Switch("PermissionMode", "--yolo", true)
 	} else {
@@ -82,7 +82,7 @@ func permissionArgs(o *dialect.Options, a *build.Args) {
 	} else {
 		set(a, "Tools", "--tools", o.Tools, "default")
 	}
-	if o.HasCanUseTool {
+	if o.CanUseTool != nil {
 		a.Split("CanUseTool", "--permission-prompt-tool", "stdio")
 	} else {
 		a.SplitIf("PermissionPromptToolName", "--permission-prompt-tool", o.PermissionPromptToolName)
@@ -91,7 +91,7 @@ func permissionArgs(o *dialect.Options, a *build.Args) {
 
 // defaultTools is the list that the SDK sends when none is given. QODER_FEATURE_TASKS=0 or false has one todo list
 // instead of the task tools.
-func defaultTools(o *dialect.Options) []string {
+func defaultTools(o *dialect.Input) []string {
 	tasks := []string{"TaskCreate", "TaskGet", "TaskUpdate", "TaskList"}
 	if v, _ := o.LookupEnv("QODER_FEATURE_TASKS"); v == "0" || v == "false" {
 		tasks = []string{"TodoWrite"}

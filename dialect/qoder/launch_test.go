@@ -17,7 +17,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-func launch(t *testing.T, o dialect.Options) dialect.Launch {
+func launch(t *testing.T, o dialect.Input) dialect.Launch {
 	t.Helper()
 	if o.Auth == nil {
 		o.Auth = session.AccessToken("PAT")
@@ -47,7 +47,7 @@ func after(args []string, flag string) string {
 	return ""
 }
 
-func initialize(t *testing.T, o dialect.Options) map[string]json.RawMessage {
+func initialize(t *testing.T, o dialect.Input) map[string]json.RawMessage {
 	t.Helper()
 	raw, err := qoder.New().Initialize(&o)
 	require.NoError(t, err)
@@ -59,10 +59,10 @@ func initialize(t *testing.T, o dialect.Options) map[string]json.RawMessage {
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "qoder/option/pathToQoderCLIExecutable", "qoder/env/QODERCLI_PATH")
-	l := launch(t, dialect.Options{ParentEnv: []string{"QODERCLI_PATH=/opt/qodercli"}})
+	l := launch(t, dialect.Input{Facts: dialect.Facts{ParentEnv: []string{"QODERCLI_PATH=/opt/qodercli"}}})
 	assert.Equal(t, "/opt/qodercli", l.Path)
 	assert.Equal(t, []string{"qodercli"}, l.Names)
-	l = launch(t, dialect.Options{ParentEnv: []string{"QODERCLI_PATH=/opt/old"}, PathToExecutable: "/opt/new"})
+	l = launch(t, dialect.Input{Options: session.Options{PathToExecutable: "/opt/new"}, Facts: dialect.Facts{ParentEnv: []string{"QODERCLI_PATH=/opt/old"}}})
 	assert.Equal(t, "/opt/new", l.Path)
 }
 
@@ -71,19 +71,18 @@ func TestLogins(t *testing.T) {
 	parity.Covers(t, "qoder/env/QODER_SERVICE_ACCOUNT_KEY", "qoder/env/QODER_SDK_AUTH_PAYLOAD_FILE", "qoder/error/AuthNotConfiguredError", "qoder/error/AuthAccessTokenEnvVarError",
 		"qoder/env/QODER_PERSONAL_ACCESS_TOKEN")
 	for name, c := range map[string]struct {
-		options dialect.Options
+		options dialect.Input
 		payload string
 		unset   []string
 	}{
-		"token from Env before the parent's": {dialect.Options{Auth: session.AccessTokenFromEnv("T"),
-			Env: map[string]string{"T": "mine"}, ParentEnv: []string{"T=parent"}},
+		"token from Env before the parent's": {dialect.Input{Options: session.Options{Auth: session.AccessTokenFromEnv("T"),
+			Env: map[string]string{"T": "mine"}}, Facts: dialect.Facts{ParentEnv: []string{"T=parent"}}},
 			`{"type":"accessToken","accessToken":"mine"}`, nil},
-		"token of the parent in a clean environment": {dialect.Options{Auth: session.AccessTokenFromEnv(""), CleanEnv: true,
-			ParentEnv: []string{"QODER_PERSONAL_ACCESS_TOKEN=parent"}}, `{"type":"accessToken","accessToken":"parent"}`, nil},
-		"job tokens": {dialect.Options{Auth: session.JobTokens()}, `{"type":"jobToken","jobTokenProvider":"host"}`, nil},
-		"named key": {dialect.Options{Auth: &session.Auth{Type: session.AuthServiceAccount, EnvVar: "SA"}, ParentEnv: []string{"SA=key"}},
+		"token of the parent in a clean environment": {dialect.Input{Options: session.Options{Auth: session.AccessTokenFromEnv(""), CleanEnv: true}, Facts: dialect.Facts{ParentEnv: []string{"QODER_PERSONAL_ACCESS_TOKEN=parent"}}}, `{"type":"accessToken","accessToken":"parent"}`, nil},
+		"job tokens": {dialect.Input{Options: session.Options{Auth: session.JobTokens()}}, `{"type":"jobToken","jobTokenProvider":"host"}`, nil},
+		"named key": {dialect.Input{Options: session.Options{Auth: &session.Auth{Type: session.AuthServiceAccount, EnvVar: "SA"}}, Facts: dialect.Facts{ParentEnv: []string{"SA=key"}}},
 			`{"type":"serviceAccount","serviceAccountKey":"key"}`, []string{"QODER_SERVICE_ACCOUNT_KEY", "SA"}},
-		"key": {dialect.Options{Auth: session.ServiceAccountKey("key"), Env: map[string]string{"QODER_SERVICE_ACCOUNT_KEY": "x"}},
+		"key": {dialect.Input{Options: session.Options{Auth: session.ServiceAccountKey("key"), Env: map[string]string{"QODER_SERVICE_ACCOUNT_KEY": "x"}}},
 			`{"type":"serviceAccount","serviceAccountKey":"key"}`, []string{"QODER_SERVICE_ACCOUNT_KEY"}},
 	} {
 		l := launch(t, c.options)
@@ -99,7 +98,7 @@ func TestLogins(t *testing.T) {
 		"none": nil, "empty": session.AccessToken(""), "unset": session.AccessTokenFromEnv("NOT_SET"),
 		"unset key": {Type: session.AuthServiceAccount, EnvVar: "NOT_SET"}, "unknown": {Type: "oauth"},
 	} {
-		_, err := qoder.New().Launch(&dialect.Options{Auth: a})
+		_, err := qoder.New().Launch(&dialect.Input{Options: session.Options{Auth: a}})
 		require.Len(t, session.ConfigErrors(err), 1, name)
 		assert.Equal(t, "Auth", session.ConfigErrors(err)[0].Option, name)
 	}
@@ -109,14 +108,14 @@ func TestTaskToolsFollowTheAgentsEnvironment(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "qoder/env/QODER_FEATURE_TASKS")
 	for name, c := range map[string]struct {
-		options dialect.Options
+		options dialect.Input
 		todo    bool
 	}{
-		"parent":          {dialect.Options{ParentEnv: []string{"QODER_FEATURE_TASKS=false"}}, true},
-		"overridden":      {dialect.Options{ParentEnv: []string{"QODER_FEATURE_TASKS=0"}, Env: map[string]string{"QODER_FEATURE_TASKS": "1"}}, false},
-		"clean":           {dialect.Options{ParentEnv: []string{"QODER_FEATURE_TASKS=0"}, CleanEnv: true}, false},
-		"unset":           {dialect.Options{ParentEnv: []string{"QODER_FEATURE_TASKS=0"}, UnsetEnv: []string{"QODER_FEATURE_TASKS"}}, false},
-		"last entry wins": {dialect.Options{ParentEnv: []string{"QODER_FEATURE_TASKS=0", "junk", "QODER_FEATURE_TASKS=1"}}, false},
+		"parent":          {dialect.Input{Facts: dialect.Facts{ParentEnv: []string{"QODER_FEATURE_TASKS=false"}}}, true},
+		"overridden":      {dialect.Input{Options: session.Options{Env: map[string]string{"QODER_FEATURE_TASKS": "1"}}, Facts: dialect.Facts{ParentEnv: []string{"QODER_FEATURE_TASKS=0"}}}, false},
+		"clean":           {dialect.Input{Options: session.Options{CleanEnv: true}, Facts: dialect.Facts{ParentEnv: []string{"QODER_FEATURE_TASKS=0"}}}, false},
+		"unset":           {dialect.Input{Options: session.Options{UnsetEnv: []string{"QODER_FEATURE_TASKS"}}, Facts: dialect.Facts{ParentEnv: []string{"QODER_FEATURE_TASKS=0"}}}, false},
+		"last entry wins": {dialect.Input{Facts: dialect.Facts{ParentEnv: []string{"QODER_FEATURE_TASKS=0", "junk", "QODER_FEATURE_TASKS=1"}}}, false},
 	} {
 		assert.Equal(t, c.todo, strings.Contains(after(launch(t, c.options).Args, "--tools"), "TodoWrite"), name)
 	}
@@ -124,11 +123,11 @@ func TestTaskToolsFollowTheAgentsEnvironment(t *testing.T) {
 
 func TestProxies(t *testing.T) {
 	t.Parallel()
-	plain := dialect.Options{Proxy: "http://p:1"}
+	plain := dialect.Input{Options: session.Options{Proxy: "http://p:1"}}
 	assert.Equal(t, "http://p:1", after(launch(t, plain).Args, "--proxy"))
 	assert.Empty(t, qoder.New().AfterInitialize(&plain))
 
-	secret := dialect.Options{Proxy: "http://u:pw@p:1"}
+	secret := dialect.Input{Options: session.Options{Proxy: "http://u:pw@p:1"}}
 	l := launch(t, secret)
 	assert.NotContains(t, l.Args, "--proxy")
 	assert.Contains(t, l.Env, dialect.EnvVar{Name: "HTTPS_PROXY", Value: "http://u:pw@p:1", Secret: true})
@@ -137,38 +136,40 @@ func TestProxies(t *testing.T) {
 
 func TestDocumentsGoByFileWhenTheyMust(t *testing.T) {
 	t.Parallel()
-	l := launch(t, dialect.Options{
+	l := launch(t, dialect.Input{Options: session.Options{
 		MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Env: map[string]string{"K": "k"},
 			Tools: []session.MCPToolPolicy{{Name: "t", AlwaysLoad: true}}}},
-		Settings: json.RawMessage(`{"env":{"K":"k"}}`)})
+		Settings: json.RawMessage(`{"env":{"K":"k"}}`),
+	}})
 	assert.Equal(t, "{{file:mcp.json}}", after(l.Args, "--mcp-config"))
 	assert.JSONEq(t, `{"mcpServers":{"s":{"command":"c","env":{"K":"k"},"toolOverrides":{"t":{"alwaysLoad":true}}}}}`, file(t, l, "mcp.json"))
 	assert.Equal(t, "{{file:settings.json}}", after(l.Args, "--settings"))
 	assert.JSONEq(t, `{"env":{"K":"k"}}`, file(t, l, "settings.json"))
 
-	long := launch(t, dialect.Options{Settings: json.RawMessage(`{"model":"` + strings.Repeat("x", build.MaxArg) + `"}`)})
+	long := launch(t, dialect.Input{Options: session.Options{Settings: json.RawMessage(`{"model":"` + strings.Repeat("x", build.MaxArg) + `"}`)}})
 	assert.Equal(t, "{{file:settings.json}}", after(long.Args, "--settings"))
 }
 
 func TestSettingsAreMerged(t *testing.T) {
 	t.Parallel()
-	l := launch(t, dialect.Options{
+	l := launch(t, dialect.Input{Options: session.Options{
 		Settings: json.RawMessage(`{"permissions":{"additionalDirectories":["/a"],"defaultMode":"bypassPermissions"},
 			"general":{"x":1}}`),
-		AdditionalDirectories: []string{"/a", "/b"}, EnableFileCheckpointing: session.Some(true), AllowDangerouslySkipPermissions: true})
+		AdditionalDirectories: []string{"/a", "/b"}, EnableFileCheckpointing: session.Some(true), AllowDangerouslySkipPermissions: true,
+	}})
 	assert.JSONEq(t, `{"permissions":{"additionalDirectories":["/a","/b"],"defaultMode":"bypassPermissions"},
 		"general":{"x":1,"fileCheckpointing":{"enabled":true},"defaultPermissionMode":"bypass_permissions"}}`,
 		file(t, l, "settings.json"))
 
-	l = launch(t, dialect.Options{Settings: json.RawMessage(`{"permissions":{"defaultMode":"odd"}}`)})
+	l = launch(t, dialect.Input{Options: session.Options{Settings: json.RawMessage(`{"permissions":{"defaultMode":"odd"}}`)}})
 	assert.JSONEq(t, `{"permissions":{"defaultMode":"odd"},"general":{}}`, after(l.Args, "--settings"), "an unknown mode is passed on")
-	l = launch(t, dialect.Options{Settings: json.RawMessage(`{"permissions":{"defaultMode":"plan"},"general":{"defaultPermissionMode":"auto"}}`)})
+	l = launch(t, dialect.Input{Options: session.Options{Settings: json.RawMessage(`{"permissions":{"defaultMode":"plan"},"general":{"defaultPermissionMode":"auto"}}`)}})
 	assert.Contains(t, file(t, l, "settings.json"), `"defaultPermissionMode":"auto"`, "the user's own word stands")
-	assert.NotContains(t, launch(t, dialect.Options{EnableFileCheckpointing: session.Some(false)}).Args, "--settings")
+	assert.NotContains(t, launch(t, dialect.Input{Options: session.Options{EnableFileCheckpointing: session.Some(false)}}).Args, "--settings")
 
-	for name, o := range map[string]dialect.Options{
-		"list":   {Settings: json.RawMessage(`{"permissions":{"additionalDirectories":1}}`), AdditionalDirectories: []string{"/a"}},
-		"object": {Settings: json.RawMessage(`{"general":1}`), EnableFileCheckpointing: session.Some(true)},
+	for name, o := range map[string]dialect.Input{
+		"list":   {Options: session.Options{Settings: json.RawMessage(`{"permissions":{"additionalDirectories":1}}`), AdditionalDirectories: []string{"/a"}}},
+		"object": {Options: session.Options{Settings: json.RawMessage(`{"general":1}`), EnableFileCheckpointing: session.Some(true)}},
 	} {
 		o.Auth = session.QoderCLIAuth()
 		_, err := qoder.New().Launch(&o)
@@ -179,57 +180,55 @@ func TestSettingsAreMerged(t *testing.T) {
 func TestInitializeFields(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		options dialect.Options
+		options dialect.Input
 		key     string
 		want    string
 	}{
-		"timeout":    {dialect.Options{InitializeTimeout: 1500 * time.Millisecond}, "initializeTimeoutMs", `1500`},
-		"no copies":  {dialect.Options{EnableFileCheckpointing: session.Some(false)}, "enableFileCheckpointing", `false`},
-		"append":     {dialect.Options{SystemPrompt: session.PresetPrompt("x")}, "appendSystemPrompt", `"x"`},
-		"servers":    {dialect.Options{SDKMCPServers: []dialect.SDKMCPServer{{Name: "b"}, {Name: "a"}}}, "sdkMcpServers", `["b","a"]`},
-		"some skill": {dialect.Options{Skills: session.Only("pdf")}, "skills", `["pdf"]`},
-		"memory callback alone": {dialect.Options{Memory: &session.Memory{HasShouldGenerate: true, Extra: map[string]json.RawMessage{"z": json.RawMessage(`1`)}}},
+		"timeout":    {dialect.Input{Options: session.Options{InitializeTimeout: 1500 * time.Millisecond}}, "initializeTimeoutMs", `1500`},
+		"no copies":  {dialect.Input{Options: session.Options{EnableFileCheckpointing: session.Some(false)}}, "enableFileCheckpointing", `false`},
+		"append":     {dialect.Input{Options: session.Options{SystemPrompt: session.PresetPrompt("x")}}, "appendSystemPrompt", `"x"`},
+		"servers":    {dialect.Input{Facts: dialect.Facts{Servers: []dialect.SDKMCPServer{{Name: "b"}, {Name: "a"}}}}, "sdkMcpServers", `["b","a"]`},
+		"some skill": {dialect.Input{Options: session.Options{Skills: session.Only("pdf")}}, "skills", `["pdf"]`},
+		"memory callback alone": {dialect.Input{Options: session.Options{Memory: &session.Memory{Extra: map[string]json.RawMessage{"z": json.RawMessage(`1`)}}, ShouldGenerateMemory: turnGate}},
 			"memory", `{"requester":"sdk","mode":"custom","generation":{"enabled":true,"turnComplete":{"enabled":true,"shouldGenerateCallbackId":"memory_should_generate_0"}},"z":1}`},
-		"memory, as the vendor's SDK sent it": {dialect.Options{Memory: &session.Memory{Mode: "custom",
+		"memory, as the vendor's SDK sent it": {dialect.Input{Options: session.Options{Memory: &session.Memory{Mode: "custom",
 			Generation: &session.MemoryGeneration{Enabled: session.Some(true), Prompt: "pp",
 				TurnComplete: &session.TurnComplete{Enabled: session.Some(true), Timeout: 100 * time.Millisecond}},
 			Consumption: &session.MemoryConsumption{Enabled: session.Some(true), MaxTokens: session.Some(10),
-				Files: []session.MemoryFile{{ID: "f1", Path: "/srv/x.md", Required: session.Some(true)}}},
-			HasShouldGenerate: true}},
+				Files: []session.MemoryFile{{ID: "f1", Path: "/srv/x.md", Required: session.Some(true)}}}}, ShouldGenerateMemory: turnGate}},
 			"memory", `{"requester":"sdk","mode":"custom","generation":{"enabled":true,"prompt":"pp","turnComplete":{"enabled":true,` +
 				`"shouldGenerateCallbackId":"memory_should_generate_0","timeoutMs":100}},"consumption":{"enabled":true,` +
 				`"files":[{"id":"f1","path":"/srv/x.md","required":true}],"maxTokens":10}}`},
-		"evolution, as the vendor's SDK sent it": {dialect.Options{Evolution: &session.Evolution{HasShouldReview: true,
-			Skill: &session.SkillEvolution{Mode: "custom", Generation: &session.SkillGeneration{Enabled: session.Some(true),
-				TurnComplete: &session.TurnComplete{Enabled: session.Some(true)}}}}},
+		"evolution, as the vendor's SDK sent it": {dialect.Input{Options: session.Options{Evolution: &session.Evolution{Skill: &session.SkillEvolution{Mode: "custom", Generation: &session.SkillGeneration{Enabled: session.Some(true),
+			TurnComplete: &session.TurnComplete{Enabled: session.Some(true)}}}}, ShouldReviewSkills: turnGate}},
 			"evolution", `{"skill":{"requester":"sdk","mode":"custom","generation":{"enabled":true,` +
 				`"turnComplete":{"enabled":true,"shouldReviewCallbackId":"skill_evolution_should_review_0"}}}}`},
-		"evolution without settings": {dialect.Options{Evolution: &session.Evolution{Skill: &session.SkillEvolution{}}},
+		"evolution without settings": {dialect.Input{Options: session.Options{Evolution: &session.Evolution{Skill: &session.SkillEvolution{}}}},
 			"evolution", `{"skill":{"requester":"sdk","mode":"custom"}}`},
-		"overrides": {dialect.Options{SDKMCPServers: []dialect.SDKMCPServer{{Name: "s", Tools: []session.MCPToolPolicy{{Name: "t", ExposedName: "x"}}}}},
+		"overrides": {dialect.Input{Facts: dialect.Facts{Servers: []dialect.SDKMCPServer{{Name: "s", Tools: []session.MCPToolPolicy{{Name: "t", ExposedName: "x"}}}}}},
 			"sdkMcpToolOverrides", `{"s":{"t":{"exposedName":"x"}}}`},
 	} {
 		assert.JSONEq(t, c.want, string(initialize(t, c.options)[c.key]), name)
 	}
-	assert.NotContains(t, initialize(t, dialect.Options{Hooks: []dialect.HookRegistration{}}), "hooks")
-	_, err := qoder.New().Initialize(&dialect.Options{Memory: &session.Memory{Extra: map[string]json.RawMessage{"x": json.RawMessage(`{`)}}})
+	assert.NotContains(t, initialize(t, dialect.Input{Facts: dialect.Facts{Registrations: []dialect.HookRegistration{}}}), "hooks")
+	_, err := qoder.New().Initialize(&dialect.Input{Options: session.Options{Memory: &session.Memory{Extra: map[string]json.RawMessage{"x": json.RawMessage(`{`)}}}})
 	assert.Error(t, err)
 }
 
 func TestImpossibleOnQoder(t *testing.T) {
 	t.Parallel()
-	for want, o := range map[string]dialect.Options{
-		"SystemPrompt.Blocks":                 {SystemPrompt: session.PromptText("a", "b")},
-		"SystemPrompt.ExcludeDynamicSections": {SystemPrompt: session.SystemPrompt{Preset: true, ExcludeDynamicSections: true}},
-		"SystemPrompt.Snapshot":               {SystemPrompt: session.SystemPrompt{Preset: true, Snapshot: session.Some(true)}},
-		"Plugins[0].SkipMCPDiscovery":         {Plugins: []session.Plugin{{Path: "p", SkipMCPDiscovery: true}}},
-		"Hooks[0].OnFailure":                  {Hooks: []dialect.HookRegistration{{Event: "Stop", CallbackIDs: []string{"h"}, OnFailure: "block"}}},
-		`MCPServers["s"].HeadersHelper`:       {MCPServers: map[string]session.MCPServerConfig{"s": {Type: "http", URL: "http://h", HeadersHelper: "x"}}},
-		`MCPServers["s"].OAuth`:               {MCPServers: map[string]session.MCPServerConfig{"s": {Type: "http", URL: "http://h", OAuth: json.RawMessage(`{}`)}}},
-		`MCPServers["s"].Timeout`:             {MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Timeout: 1}}},
-		`MCPServers["s"].AlwaysLoad`:          {MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", AlwaysLoad: true}}},
-		`ExtraArgs["proxy"]`:                  {ExtraArgs: map[string]session.Opt[string]{"proxy": session.Some("http://p")}},
-		`ExtraArgs["disable-builtin-skills"]`: {ExtraArgs: map[string]session.Opt[string]{"disable-builtin-skills": {}}},
+	for want, o := range map[string]dialect.Input{
+		"SystemPrompt.Blocks":                 {Options: session.Options{SystemPrompt: session.PromptText("a", "b")}},
+		"SystemPrompt.ExcludeDynamicSections": {Options: session.Options{SystemPrompt: session.SystemPrompt{Preset: true, ExcludeDynamicSections: true}}},
+		"SystemPrompt.Snapshot":               {Options: session.Options{SystemPrompt: session.SystemPrompt{Preset: true, Snapshot: session.Some(true)}}},
+		"Plugins[0].SkipMCPDiscovery":         {Options: session.Options{Plugins: []session.Plugin{{Path: "p", SkipMCPDiscovery: true}}}},
+		"Hooks[0].OnFailure":                  {Facts: dialect.Facts{Registrations: []dialect.HookRegistration{{Event: "Stop", CallbackIDs: []string{"h"}, OnFailure: "block"}}}},
+		`MCPServers["s"].HeadersHelper`:       {Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Type: "http", URL: "http://h", HeadersHelper: "x"}}}},
+		`MCPServers["s"].OAuth`:               {Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Type: "http", URL: "http://h", OAuth: json.RawMessage(`{}`)}}}},
+		`MCPServers["s"].Timeout`:             {Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Timeout: 1}}}},
+		`MCPServers["s"].AlwaysLoad`:          {Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", AlwaysLoad: true}}}},
+		`ExtraArgs["proxy"]`:                  {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{"proxy": session.Some("http://p")}}},
+		`ExtraArgs["disable-builtin-skills"]`: {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{"disable-builtin-skills": {}}}},
 	} {
 		o.Auth = session.QoderCLIAuth()
 		_, err := qoder.New().Validate(&o)

@@ -48,7 +48,7 @@ func toolRule(server, tool string) string {
 }
 
 // mcpArgs adds the external servers. Permission policies of their tools are rules in the settings.
-func mcpArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Problems) {
+func mcpArgs(o *dialect.Input, l *dialect.Launch, a *build.Args, p *build.Problems) {
 	if len(o.MCPServers) > 0 {
 		doc, err := mcpConfig(o.MCPServers)
 		if err != nil {
@@ -85,13 +85,13 @@ func mcpConfig(servers map[string]session.MCPServerConfig) (json.RawMessage, err
 }
 
 // sdkServers adds the in-process servers to an initialize request.
-func sdkServers(o *dialect.Options, req *build.Object) {
-	if len(o.SDKMCPServers) == 0 {
+func sdkServers(o *dialect.Input, req *build.Object) {
+	if len(o.Servers) == 0 {
 		return
 	}
-	names := make([]string, 0, len(o.SDKMCPServers))
+	names := make([]string, 0, len(o.Servers))
 	shown := map[string]map[string]toolOverride{}
-	for _, s := range o.SDKMCPServers {
+	for _, s := range o.Servers {
 		names = append(names, s.Name)
 		if tools := overrides(s.Tools); tools != nil {
 			shown[s.Name] = tools
@@ -101,7 +101,7 @@ func sdkServers(o *dialect.Options, req *build.Object) {
 	req.SetIf(len(shown) > 0, "sdkMcpToolOverrides", shown)
 }
 
-func checkMCP(o *dialect.Options, p *build.Problems) {
+func checkMCP(o *dialect.Input, p *build.Problems) {
 	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
 		s, at := o.MCPServers[name], fmt.Sprintf("MCPServers[%q]", name)
 		p.Lacks(at+".HeadersHelper", s.HeadersHelper != "", "use Headers")
@@ -110,7 +110,7 @@ func checkMCP(o *dialect.Options, p *build.Problems) {
 		p.Lacks(at+".AlwaysLoad", s.AlwaysLoad, "set AlwaysLoad of each tool")
 		checkTools(p, at, name, s.Tools)
 	}
-	for i, s := range o.SDKMCPServers {
+	for i, s := range o.Servers {
 		at := fmt.Sprintf("SDKMCPServers[%d]", i)
 		p.NoEffect(at+".Timeout", s.Timeout != 0)
 		checkTools(p, at, s.Name, s.Tools)

@@ -50,13 +50,25 @@ func turnComplete(at *session.TurnComplete, callback turnCompleteWire) *turnComp
 	return &callback
 }
 
-func memoryIsEmpty(m *session.Memory) bool {
-	return m == nil || m.Mode == "" && m.ProjectScope.IsZero() && m.UserScope.IsZero() && m.Generation == nil &&
-		m.Consumption == nil && !m.HasShouldGenerate && len(m.Extra) == 0
+// memoryOf is the memory that the options turn on, nil if they turn on none. The
+// callback alone turns it on.
+func memoryOf(o *dialect.Input) *session.Memory {
+	m, decides := o.Memory, o.ShouldGenerateMemory != nil
+	switch {
+	case m == nil && decides:
+		return &session.Memory{}
+	case m == nil:
+		return nil
+	case m.Mode == "" && m.ProjectScope.IsZero() && m.UserScope.IsZero() && m.Generation == nil &&
+		m.Consumption == nil && !decides && len(m.Extra) == 0:
+		return nil
+	}
+	return m
 }
 
-func memory(m *session.Memory, req *build.Object) {
-	if memoryIsEmpty(m) {
+func memory(o *dialect.Input, req *build.Object) {
+	m := memoryOf(o)
+	if m == nil {
 		return
 	}
 	doc := struct {
@@ -69,22 +81,21 @@ func memory(m *session.Memory, req *build.Object) {
 	}{Requester: "sdk", Mode: m.Mode, ProjectScope: m.ProjectScope, UserScope: m.UserScope}
 	if m.Mode != modeNative {
 		doc.Mode = modeCustom
-		doc.Generation, doc.Consumption = memoryGeneration(m), memoryConsumption(m.Consumption)
+		doc.Generation, doc.Consumption = memoryGeneration(m.Generation, o.ShouldGenerateMemory != nil), memoryConsumption(m.Consumption)
 	}
 	raw, err := wire.MarshalWith(doc, m.Extra)
 	req.SetRaw("memory", raw, err)
 }
 
-func memoryGeneration(m *session.Memory) *generationWire {
-	g := m.Generation
-	if g == nil && !m.HasShouldGenerate {
+func memoryGeneration(g *session.MemoryGeneration, hasShouldGenerate bool) *generationWire {
+	if g == nil && !hasShouldGenerate {
 		return nil
 	}
 	if g == nil {
 		g = &session.MemoryGeneration{}
 	}
 	var callback turnCompleteWire
-	if m.HasShouldGenerate {
+	if hasShouldGenerate {
 		callback.ShouldGenerate = dialect.MemoryCallbackID
 	}
 	return &generationWire{Enabled: orTrue(g.Enabled), Roots: g.Roots, Prompt: g.Prompt,
@@ -103,13 +114,22 @@ func memoryConsumption(c *session.MemoryConsumption) *session.MemoryConsumption 
 	return &out
 }
 
-func evolution(e *session.Evolution, req *build.Object) {
-	if e == nil || (!e.HasShouldReview && e.Skill == nil) {
-		return
+// skillsOf is the evolution of skills that the options turn on, nil if they turn on
+// none. The callback alone turns it on.
+func skillsOf(o *dialect.Input) *session.SkillEvolution {
+	switch {
+	case o.Evolution != nil && o.Evolution.Skill != nil:
+		return o.Evolution.Skill
+	case o.ShouldReviewSkills != nil:
+		return &session.SkillEvolution{}
 	}
-	s := e.Skill
+	return nil
+}
+
+func evolution(o *dialect.Input, req *build.Object) {
+	s := skillsOf(o)
 	if s == nil {
-		s = &session.SkillEvolution{}
+		return
 	}
 	if s.Generation != nil && !s.Generation.Enabled.Or(true) {
 		return
@@ -124,7 +144,7 @@ func evolution(e *session.Evolution, req *build.Object) {
 			doc.Generation = &generationWire{TurnComplete: &turnCompleteWire{ReviewThreshold: g.TurnComplete.ReviewThreshold}}
 		}
 	} else {
-		doc.Mode, doc.Generation = modeCustom, skillGeneration(s.Generation, e.HasShouldReview)
+		doc.Mode, doc.Generation = modeCustom, skillGeneration(s.Generation, o.ShouldReviewSkills != nil)
 	}
 	skill, err := wire.MarshalWith(doc, s.Extra)
 	req.SetRaw("evolution", slices.Concat([]byte(`{"skill":`), skill, []byte("}")), err)

@@ -12,21 +12,21 @@ import (
 )
 
 // checkMemory finds what the SDK refuses in memory and in the evolution of skills.
-func checkMemory(o *dialect.Options, p *build.Problems) {
-	if m := o.Memory; !memoryIsEmpty(m) {
+func checkMemory(o *dialect.Input, p *build.Problems) {
+	if m := memoryOf(o); m != nil {
 		oneOf(p, "Memory.Mode", m.Mode, modeNative, modeCustom)
 		native := m.Mode == modeNative
 		const unfit = "is for mode custom, and mode native takes none"
 		p.AddIf(native && m.Generation != nil, "Memory.Generation", unfit, "leave it out, or set Mode to custom")
 		p.AddIf(native && m.Consumption != nil, "Memory.Consumption", unfit, "leave it out, or set Mode to custom")
-		p.AddIf(native && m.HasShouldGenerate, "ShouldGenerateMemory", unfit, "leave it out, or set Memory.Mode to custom")
+		p.AddIf(native && o.ShouldGenerateMemory != nil, "ShouldGenerateMemory", unfit, "leave it out, or set Memory.Mode to custom")
 		p.AddIf(native && !m.ProjectScope.Or(true) && !m.UserScope.Or(true), "Memory.UserScope",
 			"is false, and so is ProjectScope: nowhere is left to keep a memory", "leave one of them on, or Memory out")
 		checkGeneration(p, m.Generation)
 		checkConsumption(p, m.Consumption)
 	}
 	if e := o.Evolution; e != nil && e.Skill != nil {
-		checkSkill(p, e.Skill, e.HasShouldReview)
+		checkSkill(p, e.Skill, o.ShouldReviewSkills != nil)
 	}
 }
 

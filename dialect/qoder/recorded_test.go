@@ -76,125 +76,127 @@ const (
 
 // cases says with which options each recorded case was made, but for Auth, which is the token PAT-TEST where it is
 // not given.
-func cases() map[string]dialect.Options {
-	type o = dialect.Options
-	mode := func(m protocol.PermissionMode) o { return o{PermissionMode: m} }
-	script := func(args ...string) o { return o{PathToExecutable: "/opt/cli.mjs", ExecutableArgs: args} }
+func cases() map[string]dialect.Input {
+	type o = dialect.Input
+	mode := func(m protocol.PermissionMode) o { return o{Options: session.Options{PermissionMode: m}} }
+	script := func(args ...string) o {
+		return o{Options: session.Options{PathToExecutable: "/opt/cli.mjs", ExecutableArgs: args}}
+	}
 	policies := func(tools ...session.MCPToolPolicy) o {
-		return o{MCPServers: map[string]session.MCPServerConfig{"a": {Command: "c", Tools: tools}}}
+		return o{Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"a": {Command: "c", Tools: tools}}}}
 	}
 	some := session.Some[bool]
-	return map[string]o{
-		"NODE_OPTIONS":          {ParentEnv: []string{"NODE_OPTIONS=--inspect"}},
-		"QODERCLI_PATH":         {ParentEnv: []string{"QODERCLI_PATH=/opt/qodercli"}},
-		"additionalDirectories": {AdditionalDirectories: []string{"<WORK>/raw", "rel"}},
-		"additionalDirectories+settings": {AdditionalDirectories: []string{"/a"},
-			Settings: json.RawMessage(`{"permissions":{"allow":["Read"]}}`)},
-		"agents": {Agents: map[string]session.AgentDefinition{"rev": {
+	return map[string]dialect.Input{
+		"NODE_OPTIONS":          {Facts: dialect.Facts{ParentEnv: []string{"NODE_OPTIONS=--inspect"}}},
+		"QODERCLI_PATH":         {Facts: dialect.Facts{ParentEnv: []string{"QODERCLI_PATH=/opt/qodercli"}}},
+		"additionalDirectories": {Options: session.Options{AdditionalDirectories: []string{"<WORK>/raw", "rel"}}},
+		"additionalDirectories+settings": {Options: session.Options{AdditionalDirectories: []string{"/a"},
+			Settings: json.RawMessage(`{"permissions":{"allow":["Read"]}}`)}},
+		"agents": {Options: session.Options{Agents: map[string]session.AgentDefinition{"rev": {
 			Description: "d", Prompt: "p", Tools: session.Only("Read"), DisallowedTools: []string{"Bash"}, Model: "inherit",
 			MCPServers: []session.AgentMCPServer{{Name: "x"}, {Name: "y", Config: &session.MCPServerConfig{Command: "c"}}},
 			Skills:     []string{"s"}, InitialPrompt: "ip", MaxTurns: session.Some(3), Effort: "high",
-			PermissionMode: protocol.ModePlan, Background: some(true), Memory: "user", Isolation: "worktree"}}},
-		"auth-env":                  {Auth: session.AccessTokenFromEnv("MY_PAT"), ParentEnv: []string{"MY_PAT=ENVTOK"}},
+			PermissionMode: protocol.ModePlan, Background: some(true), Memory: "user", Isolation: "worktree"}}}},
+		"auth-env":                  {Options: session.Options{Auth: session.AccessTokenFromEnv("MY_PAT")}, Facts: dialect.Facts{ParentEnv: []string{"MY_PAT=ENVTOK"}}},
 		"auth-notunlinked":          {},
-		"auth-qodercli":             {Auth: session.QoderCLIAuth()},
-		"auth-sa-fetch":             {Auth: session.ServiceAccountTokens()},
-		"auth-sa-key":               {Auth: session.ServiceAccountKey("SAKEY")},
+		"auth-qodercli":             {Options: session.Options{Auth: session.QoderCLIAuth()}},
+		"auth-sa-fetch":             {Options: session.Options{Auth: session.ServiceAccountTokens()}},
+		"auth-sa-key":               {Options: session.Options{Auth: session.ServiceAccountKey("SAKEY")}},
 		"base":                      {},
-		"canUseTool":                {HasCanUseTool: true},
-		"continue":                  {Continue: true},
-		"continue+resume":           {Continue: true, Resume: uuid1},
+		"canUseTool":                {Options: session.Options{CanUseTool: canUseTool}},
+		"continue":                  {Options: session.Options{Continue: true}},
+		"continue+resume":           {Options: session.Options{Continue: true, Resume: uuid1}},
 		"ctlTimeout-neg":            {},
-		"customContext":             {CustomContext: json.RawMessage(`{"k":"v"}`)},
-		"cwd-rel":                   {Cwd: "rel"},
-		"debug":                     {Debug: true},
-		"enableFileCheckpointing":   {EnableFileCheckpointing: some(true)},
-		"env":                       {Env: map[string]string{"FOO": "bar"}},
-		"env-QODER_FEATURE_TASKS-0": {Env: map[string]string{"QODER_FEATURE_TASKS": "0"}},
-		"env-merge":                 {Env: map[string]string{"FOO": "bar"}},
-		"evolution":                 {Evolution: &session.Evolution{}},
-		"executable-node": {PathToExecutable: "/opt/cli.mjs", Executable: "node",
-			ExecutableArgs: []string{"--no-warnings"}},
+		"customContext":             {Options: session.Options{CustomContext: json.RawMessage(`{"k":"v"}`)}},
+		"cwd-rel":                   {Options: session.Options{Cwd: "rel"}},
+		"debug":                     {Options: session.Options{Debug: true}},
+		"enableFileCheckpointing":   {Options: session.Options{EnableFileCheckpointing: some(true)}},
+		"env":                       {Options: session.Options{Env: map[string]string{"FOO": "bar"}}},
+		"env-QODER_FEATURE_TASKS-0": {Options: session.Options{Env: map[string]string{"QODER_FEATURE_TASKS": "0"}}},
+		"env-merge":                 {Options: session.Options{Env: map[string]string{"FOO": "bar"}}},
+		"evolution":                 {Options: session.Options{Evolution: &session.Evolution{}}},
+		"executable-node": {Options: session.Options{PathToExecutable: "/opt/cli.mjs", Executable: "node",
+			ExecutableArgs: []string{"--no-warnings"}}},
 		"executableArgs-only": script("--no-warnings"),
-		"extensions":          {Extensions: []string{"e1", "e2"}},
-		"extraArgs": {ExtraArgs: map[string]session.Opt[string]{
-			"foo": session.Some("bar"), "flag": session.Absent[string](), "x-y": session.Some("")}},
-		"fallbackModel":      {FallbackModel: "lite"},
-		"fork-noresume":      {ForkSession: true},
-		"goalMaxTurns":       {GoalMaxTurns: session.Some(7)},
-		"goalMaxTurns-nocap": {GoalMaxTurns: session.Some(7)},
-		"hooks": {Hooks: []dialect.HookRegistration{
+		"extensions":          {Options: session.Options{Extensions: []string{"e1", "e2"}}},
+		"extraArgs": {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{
+			"foo": session.Some("bar"), "flag": session.Absent[string](), "x-y": session.Some("")}}},
+		"fallbackModel":      {Options: session.Options{FallbackModel: "lite"}},
+		"fork-noresume":      {Options: session.Options{ForkSession: true}},
+		"goalMaxTurns":       {Options: session.Options{GoalMaxTurns: session.Some(7)}},
+		"goalMaxTurns-nocap": {Options: session.Options{GoalMaxTurns: session.Some(7)}},
+		"hooks": {Facts: dialect.Facts{Registrations: []dialect.HookRegistration{
 			{Event: protocol.HookPreToolUse, Matcher: "Bash|Write", CallbackIDs: []string{"hook_0", "hook_1"}, Timeout: 7 * time.Second},
 			{Event: protocol.HookPreToolUse, CallbackIDs: []string{"hook_2"}},
 			{Event: protocol.HookStop, CallbackIDs: []string{"hook_3"}},
-			{Event: protocol.HookSessionEnd, CallbackIDs: []string{"hook_4"}, Timeout: 500 * time.Millisecond}}},
-		"hooks-emptylist":        {Hooks: []dialect.HookRegistration{}},
-		"includePartialMessages": {IncludePartialMessages: true},
-		"maxTurns":               {MaxTurns: session.Some(5)},
-		"maxTurns-0":             {MaxTurns: session.Some(0)},
+			{Event: protocol.HookSessionEnd, CallbackIDs: []string{"hook_4"}, Timeout: 500 * time.Millisecond}}}},
+		"hooks-emptylist":        {Facts: dialect.Facts{Registrations: []dialect.HookRegistration{}}},
+		"includePartialMessages": {Options: session.Options{IncludePartialMessages: true}},
+		"maxTurns":               {Options: session.Options{MaxTurns: session.Some(5)}},
+		"maxTurns-0":             {Options: session.Options{MaxTurns: session.Some(0)}},
 		"mcp-policies": policies(
 			session.MCPToolPolicy{Name: "t1", PermissionPolicy: session.AlwaysAllow},
 			session.MCPToolPolicy{Name: "t2", PermissionPolicy: session.AlwaysAsk},
 			session.MCPToolPolicy{Name: "t3", PermissionPolicy: session.AlwaysDeny, ExposedName: "tt3", AlwaysLoad: true}),
 		"mcp-policies-ask":                 policies(session.MCPToolPolicy{Name: "t 1", PermissionPolicy: session.AlwaysAllow}),
-		"memory-empty":                     {Memory: &session.Memory{}},
-		"memory-native":                    {Memory: &session.Memory{Mode: "native", ProjectScope: some(false)}},
-		"model":                            {Model: "performance"},
-		"modelRequestPatches":              {ModelRequestPatches: json.RawMessage(`{"gpt":{"systemPrompt":"x"}}`)},
-		"native-path":                      {PathToExecutable: "/opt/qodercli"},
-		"onElicitation":                    {HasElicitation: true},
-		"outputFormat":                     {OutputFormat: session.JSONSchema(json.RawMessage(`{"type":"object"}`))},
+		"memory-empty":                     {Options: session.Options{Memory: &session.Memory{}}},
+		"memory-native":                    {Options: session.Options{Memory: &session.Memory{Mode: "native", ProjectScope: some(false)}}},
+		"model":                            {Options: session.Options{Model: "performance"}},
+		"modelRequestPatches":              {Options: session.Options{ModelRequestPatches: json.RawMessage(`{"gpt":{"systemPrompt":"x"}}`)}},
+		"native-path":                      {Options: session.Options{PathToExecutable: "/opt/qodercli"}},
+		"onElicitation":                    {Options: session.Options{OnElicitation: onElicitation}},
+		"outputFormat":                     {Options: session.Options{OutputFormat: session.JSONSchema(json.RawMessage(`{"type":"object"}`))}},
 		"permissionMode-acceptEdits":       mode(protocol.ModeAcceptEdits),
 		"permissionMode-bypassPermissions": mode(protocol.ModeBypassPermissions),
 		"permissionMode-default":           mode(protocol.ModeDefault),
 		"permissionMode-dontAsk":           mode(protocol.ModeDontAsk),
 		"permissionMode-plan":              mode(protocol.ModePlan),
-		"permissionPromptToolName":         {PermissionPromptToolName: "mcp__a__b"},
-		"persistSession-true":              {PersistSession: some(true)},
-		"planMode-nocap":                   {PlanMode: some(true)},
-		"planMode-true":                    {PlanMode: some(true)},
-		"planModeInstructions":             {PlanModeInstructions: "x"},
-		"plugins":                          {Plugins: []session.Plugin{{Path: "/srv/p1"}, {Path: "rel/p2"}}},
-		"promptSuggestions":                {PromptSuggestions: true},
-		"resolveModel":                     {HasResolveModel: true},
-		"resolveModel+model":               {HasResolveModel: true, Model: "lite"},
-		"resume+fork+sessionId":            {Resume: uuid1, ForkSession: true, SessionID: uuid2},
-		"resume+sessionId":                 {Resume: uuid1, SessionID: uuid2},
-		"resume-nonuuid":                   {Resume: "abc"},
-		"resumeDropsTurn":                  {Resume: uuid1, ResumeSessionAt: uuid3, ResumeDropsTurn: uuid4},
-		"resumeSessionAt":                  {Resume: uuid1, ResumeSessionAt: uuid3},
-		"resumeSessionAt-noresume":         {ResumeSessionAt: uuid3},
-		"sandbox":                          {Sandbox: &session.Sandbox{Enabled: session.Some(true)}},
-		"securityScan":                     {SecurityScan: &session.SecurityScan{L1StaticCheck: true}},
-		"sessionId":                        {SessionID: uuid2},
-		"sessionId-nonuuid":                {SessionID: "abc"},
-		"sessionStore":                     {HasSessionStore: true},
-		"sessionStore-eager":               {HasSessionStore: true},
-		"settingSources":                   {SettingSources: session.All()},
-		"settingSources-empty":             {SettingSources: session.None()},
-		"settings-jsonstring":              {Settings: json.RawMessage(`{"model":"m"}`)},
-		"settings-object": {Settings: json.RawMessage(
-			`{"permissions":{"allow":["Read"],"defaultMode":"acceptEdits"},"model":"m"}`)},
-		"settings-path": {SettingsPath: "<WORK>/st.json"},
-		"settings-path+addDirs": {SettingsPath: "<WORK>/st.json", SettingsContent: []byte(`{"permissions":{"deny":["Bash"]}}`),
-			AdditionalDirectories: []string{"/a"}, EnableFileCheckpointing: some(true)},
-		"skills-all":          {Skills: session.All()},
-		"skills-all+tools":    {Skills: session.All(), Tools: session.Only("Read")},
-		"skills-empty":        {Skills: session.None()},
+		"permissionPromptToolName":         {Options: session.Options{PermissionPromptToolName: "mcp__a__b"}},
+		"persistSession-true":              {Options: session.Options{PersistSession: some(true)}},
+		"planMode-nocap":                   {Options: session.Options{PlanMode: some(true)}},
+		"planMode-true":                    {Options: session.Options{PlanMode: some(true)}},
+		"planModeInstructions":             {Options: session.Options{PlanModeInstructions: "x"}},
+		"plugins":                          {Options: session.Options{Plugins: []session.Plugin{{Path: "/srv/p1"}, {Path: "rel/p2"}}}},
+		"promptSuggestions":                {Options: session.Options{PromptSuggestions: true}},
+		"resolveModel":                     {Options: session.Options{ResolveModel: resolveModel}},
+		"resolveModel+model":               {Options: session.Options{ResolveModel: resolveModel, Model: "lite"}},
+		"resume+fork+sessionId":            {Options: session.Options{Resume: uuid1, ForkSession: true, SessionID: uuid2}},
+		"resume+sessionId":                 {Options: session.Options{Resume: uuid1, SessionID: uuid2}},
+		"resume-nonuuid":                   {Options: session.Options{Resume: "abc"}},
+		"resumeDropsTurn":                  {Options: session.Options{Resume: uuid1, ResumeSessionAt: uuid3, ResumeDropsTurn: uuid4}},
+		"resumeSessionAt":                  {Options: session.Options{Resume: uuid1, ResumeSessionAt: uuid3}},
+		"resumeSessionAt-noresume":         {Options: session.Options{ResumeSessionAt: uuid3}},
+		"sandbox":                          {Options: session.Options{Sandbox: &session.Sandbox{Enabled: session.Some(true)}}},
+		"securityScan":                     {Options: session.Options{SecurityScan: &session.SecurityScan{L1StaticCheck: true}}},
+		"sessionId":                        {Options: session.Options{SessionID: uuid2}},
+		"sessionId-nonuuid":                {Options: session.Options{SessionID: "abc"}},
+		"sessionStore":                     {Facts: dialect.Facts{HasSessionStore: true}},
+		"sessionStore-eager":               {Facts: dialect.Facts{HasSessionStore: true}},
+		"settingSources":                   {Options: session.Options{SettingSources: session.All()}},
+		"settingSources-empty":             {Options: session.Options{SettingSources: session.None()}},
+		"settings-jsonstring":              {Options: session.Options{Settings: json.RawMessage(`{"model":"m"}`)}},
+		"settings-object": {Options: session.Options{Settings: json.RawMessage(
+			`{"permissions":{"allow":["Read"],"defaultMode":"acceptEdits"},"model":"m"}`)}},
+		"settings-path": {Options: session.Options{SettingsPath: "<WORK>/st.json"}},
+		"settings-path+addDirs": {Options: session.Options{SettingsPath: "<WORK>/st.json",
+			AdditionalDirectories: []string{"/a"}, EnableFileCheckpointing: some(true)}, Facts: dialect.Facts{SettingsContent: []byte(`{"permissions":{"deny":["Bash"]}}`)}},
+		"skills-all":          {Options: session.Options{Skills: session.All()}},
+		"skills-all+tools":    {Options: session.Options{Skills: session.All(), Tools: session.Only("Read")}},
+		"skills-empty":        {Options: session.Options{Skills: session.None()}},
 		"spawn-custom":        {},
 		"stderr-cb":           {},
-		"strictMcpConfig":     {StrictMCPConfig: true},
-		"systemPrompt-empty":  {SystemPrompt: session.PromptText("")},
-		"systemPrompt-preset": {SystemPrompt: session.PresetPrompt("")},
-		"systemPrompt-string": {SystemPrompt: session.PromptText("SP")},
-		"thinking":            {Thinking: &session.Thinking{Type: "adaptive"}},
-		"toolConfig":          {ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "html"}}},
-		"toolConfig-md":       {ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "markdown"}}},
-		"tools-empty":         {Tools: session.None()},
-		"tools-list":          {Tools: session.Only("Read", "Bash")},
-		"tools-preset":        {Tools: session.All()},
-		"vpcEndpoint":         {VPCEndpoint: "acme"},
-		"yolo+allow":          {PermissionMode: protocol.ModeYolo, AllowDangerouslySkipPermissions: true},
+		"strictMcpConfig":     {Options: session.Options{StrictMCPConfig: true}},
+		"systemPrompt-empty":  {Options: session.Options{SystemPrompt: session.PromptText("")}},
+		"systemPrompt-preset": {Options: session.Options{SystemPrompt: session.PresetPrompt("")}},
+		"systemPrompt-string": {Options: session.Options{SystemPrompt: session.PromptText("SP")}},
+		"thinking":            {Options: session.Options{Thinking: &session.Thinking{Type: "adaptive"}}},
+		"toolConfig":          {Options: session.Options{ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "html"}}}},
+		"toolConfig-md":       {Options: session.Options{ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "markdown"}}}},
+		"tools-empty":         {Options: session.Options{Tools: session.None()}},
+		"tools-list":          {Options: session.Options{Tools: session.Only("Read", "Bash")}},
+		"tools-preset":        {Options: session.Options{Tools: session.All()}},
+		"vpcEndpoint":         {Options: session.Options{VPCEndpoint: "acme"}},
+		"yolo+allow":          {Options: session.Options{PermissionMode: protocol.ModeYolo, AllowDangerouslySkipPermissions: true}},
 	}
 }
 
@@ -241,7 +243,7 @@ func TestSameWireAsTheVendor(t *testing.T) {
 	}
 }
 
-func checkLaunch(t *testing.T, o *dialect.Options, r recording, dev deviation) {
+func checkLaunch(t *testing.T, o *dialect.Input, r recording, dev deviation) {
 	t.Helper()
 	l, err := qoder.New().Launch(o)
 	require.NoError(t, err)
@@ -289,7 +291,7 @@ func checkLaunch(t *testing.T, o *dialect.Options, r recording, dev deviation) {
 }
 
 // checkStdin compares everything that is written up to the first user line.
-func checkStdin(t *testing.T, o *dialect.Options, r recording, dev deviation) {
+func checkStdin(t *testing.T, o *dialect.Input, r recording, dev deviation) {
 	t.Helper()
 	d := qoder.New()
 	var requests []json.RawMessage

@@ -6,7 +6,7 @@ import (
 )
 
 // Resume implements dialect.Dialect.
-func (Dialect) Resume(o *dialect.Options, sessionID string, rerun bool) (*dialect.Options, error) {
+func (Dialect) Resume(o *dialect.Input, sessionID string, rerun bool) (*dialect.Input, error) {
 	if rerun {
 		return nil, &session.UnsupportedCapabilityError{Backend: Name, Request: "re-run of an interrupted turn"}
 	}

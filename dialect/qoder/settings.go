@@ -8,7 +8,7 @@ import (
 )
 
 // settingsArgs adds --settings: the user's document or path, with what other options merge into it.
-func settingsArgs(o *dialect.Options, l *dialect.Launch, a *build.Args, p *build.Problems) {
+func settingsArgs(o *dialect.Input, l *dialect.Launch, a *build.Args, p *build.Problems) {
 	checkpoint := o.EnableFileCheckpointing.Or(false)
 	merge := len(o.AdditionalDirectories) > 0 || checkpoint || o.SecurityScan != nil || build.HasToolPolicies(o) ||
 		rulesInSettings(o)
@@ -66,7 +66,7 @@ func compatible(s *build.Settings, put func(string, error)) {
 
 // rulesInSettings reports whether the permission rules are too many for the argument list, which has a length of its
 // own beside that of each argument. Rules in the settings that are passed at launch mean the same.
-func rulesInSettings(o *dialect.Options) bool {
+func rulesInSettings(o *dialect.Input) bool {
 	size := 0
 	for _, rule := range slices.Concat(build.AllowedTools(o), o.DisallowedTools) {
 		size += len("--disallowed-tools") + len(rule)

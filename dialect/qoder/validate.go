@@ -13,7 +13,7 @@ import (
 )
 
 // check finds what is wrong for qodercli alone.
-func check(o *dialect.Options, l *dialect.Launch, p *build.Problems) {
+func check(o *dialect.Input, l *dialect.Launch, p *build.Problems) {
 	checkLacks(o, p)
 	checkMCP(o, p)
 	checkMemory(o, p)
@@ -44,8 +44,8 @@ func check(o *dialect.Options, l *dialect.Launch, p *build.Problems) {
 
 // checkAgentTool warns when subagents are given that nothing lets the model call. The documents want the Agent tool
 // among the allowed ones.
-func checkAgentTool(o *dialect.Options, p *build.Problems) {
-	allowed := o.HasCanUseTool || o.PermissionPromptToolName != "" || o.PermissionMode == protocol.ModeYolo ||
+func checkAgentTool(o *dialect.Input, p *build.Problems) {
+	allowed := o.CanUseTool != nil || o.PermissionPromptToolName != "" || o.PermissionMode == protocol.ModeYolo ||
 		o.PermissionMode == protocol.ModeBypassPermissions
 	for _, rule := range o.AllowedTools {
 		name, _, _ := strings.Cut(rule, "(")
@@ -59,7 +59,7 @@ func checkAgentTool(o *dialect.Options, p *build.Problems) {
 
 // checkLacks reports the options that other backends have, those included that Qoder's documents list and its SDK
 // has no wire for: an option like Sandbox must not look as if it held.
-func checkLacks(o *dialect.Options, p *build.Problems) {
+func checkLacks(o *dialect.Input, p *build.Problems) {
 	p.Lacks("FallbackModel", o.FallbackModel != "", "choose a model with ResolveModel")
 	p.Lacks("Thinking", o.Thinking != nil, "")
 	p.Lacks("MaxThinkingTokens", !o.MaxThinkingTokens.IsZero(), "send a set_max_thinking_tokens request")
@@ -78,7 +78,7 @@ func checkLacks(o *dialect.Options, p *build.Problems) {
 	p.Lacks("ProjectConfigRoot", o.ProjectConfigRoot != "", "set Cwd")
 	p.Lacks("PluginDelivery", o.PluginDelivery == session.DeliverInInitialize, "leave it out")
 	p.Lacks("MCPServersDelivery", o.MCPServersDelivery == session.DeliverInInitialize, "leave it out; credentials go by file")
-	p.Lacks("OnUserDialog", o.HasUserDialog, "")
+	p.Lacks("OnUserDialog", o.OnUserDialog != nil, "")
 	p.Lacks("SupportedDialogKinds", len(o.SupportedDialogKinds) > 0, "")
 	p.Lacks("ForwardSubagentText", o.ForwardSubagentText, "")
 	p.Lacks("AgentProgressSummaries", o.AgentProgressSummaries, "")

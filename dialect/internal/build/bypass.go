@@ -23,12 +23,12 @@ type settingsAt struct {
 	raw    []byte
 }
 
-func givenSettings(o *dialect.Options) []settingsAt {
+func givenSettings(o *dialect.Input) []settingsAt {
 	return []settingsAt{{"Settings", o.Settings}, {"SettingsPath", o.SettingsContent}, {"ManagedSettings", o.ManagedSettings}}
 }
 
 // modesBeside are the permission modes that other options than PermissionMode set, for the session or an agent of it.
-func modesBeside(o *dialect.Options) []modeAt {
+func modesBeside(o *dialect.Input) []modeAt {
 	var modes []modeAt
 	add := func(option string, mode protocol.PermissionMode) {
 		if mode != "" {
@@ -73,7 +73,7 @@ func skipFlags() []string {
 
 // checkBypass refuses what has the agent skip every permission check, whatever sets it, unless the options say that
 // this is meant. Claude Code 2.1.329 takes the mode from settings and flags without its flag for that (observed).
-func checkBypass(o *dialect.Options, p *Problems) {
+func checkBypass(o *dialect.Input, p *Problems) {
 	if o.AllowDangerouslySkipPermissions {
 		return
 	}

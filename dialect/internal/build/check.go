@@ -13,7 +13,7 @@ import (
 )
 
 // Check finds what is wrong with the options on any backend. modes are the permission modes of this one.
-func Check(o *dialect.Options, p *Problems, modes ...protocol.PermissionMode) {
+func Check(o *dialect.Input, p *Problems, modes ...protocol.PermissionMode) {
 	checkPermissions(o, p, modes)
 	checkSession(o, p)
 	checkValues(o, p)
@@ -25,10 +25,10 @@ func Check(o *dialect.Options, p *Problems, modes ...protocol.PermissionMode) {
 	checkCloud(o, p)
 }
 
-func checkPermissions(o *dialect.Options, p *Problems, modes []protocol.PermissionMode) {
-	p.AddIf(o.HasCanUseTool && o.PermissionPromptToolName != "", "PermissionPromptToolName",
+func checkPermissions(o *dialect.Input, p *Problems, modes []protocol.PermissionMode) {
+	p.AddIf(o.CanUseTool != nil && o.PermissionPromptToolName != "", "PermissionPromptToolName",
 		"cannot stand beside a CanUseTool callback: one of them decides", "leave one of them out")
-	p.AddIf(!o.HasCanUseTool && o.PermissionPromptToolName == "stdio", "PermissionPromptToolName",
+	p.AddIf(o.CanUseTool == nil && o.PermissionPromptToolName == "stdio", "PermissionPromptToolName",
 		"stdio asks the host, and there is no CanUseTool callback", "give a CanUseTool callback")
 	checkMode(p, "PermissionMode", o.PermissionMode, modes)
 	checkBypass(o, p)
@@ -115,7 +115,7 @@ func checkNames(p *Problems, option string, names []string) {
 	}
 }
 
-func checkSession(o *dialect.Options, p *Problems) {
+func checkSession(o *dialect.Input, p *Problems) {
 	p.AddIf(o.ForkSession && o.Resume == "" && !o.Continue, "ForkSession", "there is no session to fork", "give Resume or Continue")
 	p.AddIf(o.ResumeSessionAt != "" && o.Resume == "", "ResumeSessionAt", "there is no session to cut; the agent refuses to start", "give Resume")
 	p.AddIf(o.ResumeDropsTurn != "" && o.ResumeSessionAt == "", "ResumeDropsTurn", "needs to know where the history is cut", "give ResumeSessionAt")
@@ -126,7 +126,7 @@ func checkSession(o *dialect.Options, p *Problems) {
 	}
 }
 
-func checkValues(o *dialect.Options, p *Problems) {
+func checkValues(o *dialect.Input, p *Problems) {
 	if n, ok := o.MaxTurns.Value(); ok && n < 0 {
 		p.Addf("MaxTurns", "is %d; a limit is not negative", n)
 	}
@@ -175,7 +175,7 @@ func checkDelivery(p *Problems, option string, d session.Delivery) {
 		fmt.Sprintf("%q is not known", d), "use argv or initialize, or leave it out")
 }
 
-func checkDocuments(o *dialect.Options, p *Problems) {
+func checkDocuments(o *dialect.Input, p *Problems) {
 	for _, d := range []struct {
 		option string
 		raw    json.RawMessage
@@ -194,7 +194,7 @@ func checkDocuments(o *dialect.Options, p *Problems) {
 	}
 }
 
-func checkPrompt(o *dialect.Options, p *Problems) {
+func checkPrompt(o *dialect.Input, p *Problems) {
 	s := o.SystemPrompt
 	p.AddIf(s.File != "" && (s.Preset || s.Blocks != nil), "SystemPrompt.File", "cannot stand beside Blocks or Preset", "use one of them")
 	p.AddIf(s.File != "" && !s.Preset && s.Blocks == nil, "SystemPrompt.File", "has to be read by whoever makes the session", "put its text in Blocks")
@@ -203,9 +203,9 @@ func checkPrompt(o *dialect.Options, p *Problems) {
 	p.AddIf(!s.Preset && s.ExcludeDynamicSections, "SystemPrompt.ExcludeDynamicSections", "there is no preset to take them from", "set Preset")
 }
 
-func checkHooks(o *dialect.Options, p *Problems) {
+func checkHooks(o *dialect.Input, p *Problems) {
 	seen := map[string]bool{}
-	for i, h := range o.Hooks {
+	for i, h := range o.Registrations {
 		at := fmt.Sprintf("Hooks[%d]", i)
 		p.AddIf(h.Event == "", at+".Event", "is empty", "name the event")
 		p.AddIf(len(h.CallbackIDs) == 0, at+".CallbackIDs", "is empty", "give at least one")
@@ -228,7 +228,7 @@ func isAgentTool(t string) bool {
 }
 
 // SpawningAgents are the subagents whose tools have the Agent tool, as paths of options.
-func SpawningAgents(o *dialect.Options) []string {
+func SpawningAgents(o *dialect.Input) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(o.Agents)) {
 		if name != o.Agent && slices.ContainsFunc(o.Agents[name].Tools.Names(), isAgentTool) {
@@ -238,7 +238,7 @@ func SpawningAgents(o *dialect.Options) []string {
 	return out
 }
 
-func checkAgents(o *dialect.Options, p *Problems, modes []protocol.PermissionMode) {
+func checkAgents(o *dialect.Input, p *Problems, modes []protocol.PermissionMode) {
 	callable := false
 	for _, name := range slices.Sorted(maps.Keys(o.Agents)) {
 		a, at := o.Agents[name], fmt.Sprintf("Agents[%q]", name)

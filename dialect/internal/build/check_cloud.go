@@ -9,7 +9,7 @@ import (
 )
 
 // checkCloud finds what is wrong with a cloud agent. That it cannot be run is for the dialect to say.
-func checkCloud(o *dialect.Options, p *Problems) {
+func checkCloud(o *dialect.Input, p *Problems) {
 	c := o.ExperimentalCloudAgent
 	if c == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-func checkMCP(o *dialect.Options, p *Problems) {
+func checkMCP(o *dialect.Input, p *Problems) {
 	p.AddIf(o.MCPConfigPath != "" && len(o.MCPServers) > 0, "MCPConfigPath", "cannot stand beside MCPServers", "use one of them")
 	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
 		at := fmt.Sprintf("MCPServers[%q]", name)
@@ -21,7 +21,7 @@ func checkMCP(o *dialect.Options, p *Problems) {
 	}
 	checkAlike(o, p)
 	seen := map[string]bool{}
-	for i, s := range o.SDKMCPServers {
+	for i, s := range o.Servers {
 		at := fmt.Sprintf("SDKMCPServers[%d]", i)
 		p.AddIf(s.Name == "", at+".Name", "is empty", "name the server")
 		_, external := o.MCPServers[s.Name]
@@ -36,7 +36,7 @@ func checkMCP(o *dialect.Options, p *Problems) {
 
 // checkAlike warns of servers whose tools agents call alike: of two tools of one name Claude Code 2.1.329 lists the first
 // alone (observed), and a rule about one is about the other.
-func checkAlike(o *dialect.Options, p *Problems) {
+func checkAlike(o *dialect.Input, p *Problems) {
 	called, spell := map[string]string{}, p.MCPName
 	if spell == nil {
 		spell = protocol.MCPName
@@ -53,7 +53,7 @@ func checkAlike(o *dialect.Options, p *Problems) {
 	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
 		check(fmt.Sprintf("MCPServers[%q]", name), name)
 	}
-	for i, s := range o.SDKMCPServers {
+	for i, s := range o.Servers {
 		check(fmt.Sprintf("SDKMCPServers[%d].Name", i), s.Name)
 	}
 }

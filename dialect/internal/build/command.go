@@ -9,7 +9,7 @@ import (
 )
 
 // Command fills in how the program itself is found and run.
-func Command(l *dialect.Launch, o *dialect.Options, t dialect.Traits, p *Problems) {
+func Command(l *dialect.Launch, o *dialect.Input, t dialect.Traits, p *Problems) {
 	l.Path, l.Names, l.Dir, l.CleanEnv = o.PathToExecutable, t.ExecutableNames, o.Cwd, o.CleanEnv
 	if l.Path == "" && t.ExecutableEnv != "" {
 		l.Path, _ = o.LookupHostEnv(t.ExecutableEnv)

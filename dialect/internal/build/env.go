@@ -16,7 +16,7 @@ type Env struct {
 }
 
 // NewEnv begins with the user's variables, all of them taken for secret.
-func NewEnv(o *dialect.Options, p *Problems) *Env {
+func NewEnv(o *dialect.Input, p *Problems) *Env {
 	e := &Env{vars: map[string]dialect.EnvVar{}, unset: map[string]bool{}}
 	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
 		checkEnvName(p, fmt.Sprintf("Env[%q]", name), name)

@@ -13,7 +13,7 @@ import (
 // UserSettings returns the settings of the user to merge into, and whether they can hold a credential. What was in a
 // file stays in one. It returns nil when the user's path, if any, is to be passed on as it is: nothing is to be
 // merged, and nothing is inline.
-func UserSettings(o *dialect.Options, p *Problems, merge bool) (s *Settings, credential bool) {
+func UserSettings(o *dialect.Input, p *Problems, merge bool) (s *Settings, credential bool) {
 	option, raw := "Settings", []byte(o.Settings)
 	switch {
 	case o.Settings != nil:
@@ -43,14 +43,14 @@ type toolPolicy struct {
 }
 
 // toolPolicies lists the policies of every server: external ones by name, then those of the host in their order.
-func toolPolicies(o *dialect.Options) []toolPolicy {
+func toolPolicies(o *dialect.Input) []toolPolicy {
 	var out []toolPolicy
 	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
 		for _, t := range o.MCPServers[name].Tools {
 			out = append(out, toolPolicy{name, t})
 		}
 	}
-	for _, s := range o.SDKMCPServers {
+	for _, s := range o.Servers {
 		for _, t := range s.Tools {
 			out = append(out, toolPolicy{s.Name, t})
 		}
@@ -59,7 +59,7 @@ func toolPolicies(o *dialect.Options) []toolPolicy {
 }
 
 // HasToolPolicies reports whether any tool of an MCP server has a permission policy.
-func HasToolPolicies(o *dialect.Options) bool { return len(toolPolicies(o)) > 0 }
+func HasToolPolicies(o *dialect.Input) bool { return len(toolPolicies(o)) > 0 }
 
 // ToolRule is the permission rule that names a tool of an MCP server as Claude Code does. * stands for every tool.
 func ToolRule(server, tool string) string {
@@ -71,7 +71,7 @@ func ToolRule(server, tool string) string {
 
 // MergeToolPolicies turns tool policies into permission rules, which rule spells. All three lists are made once there is
 // a policy.
-func MergeToolPolicies(o *dialect.Options, s *Settings, p *Problems, rule func(server, tool string) string) {
+func MergeToolPolicies(o *dialect.Input, s *Settings, p *Problems, rule func(server, tool string) string) {
 	policies := toolPolicies(o)
 	if len(policies) == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 )
 
 // AllowedTools are the user's rules and those that the skills need, unless the user has them already.
-func AllowedTools(o *dialect.Options) []string {
+func AllowedTools(o *dialect.Input) []string {
 	rules := slices.Clone(o.AllowedTools)
 	add := func(rule string) {
 		if !slices.Contains(o.AllowedTools, rule) {

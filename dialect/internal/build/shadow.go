@@ -15,14 +15,14 @@ const (
 )
 
 // CheckShadows warns of what decides about tool calls before the CanUseTool callback is asked.
-func CheckShadows(o *dialect.Options, p *Problems) {
-	if !o.HasCanUseTool {
+func CheckShadows(o *dialect.Input, p *Problems) {
+	if o.CanUseTool == nil {
 		return
 	}
 	// The hook of a policy also sees the calls that the agent allows by itself, and not those that it denies.
 	denies := func(rule, problem, fix string) { p.Warn("CanUseTool", rule, problem, fix) }
 	allows := denies
-	if o.HasPolicy {
+	if o.HasPolicy() {
 		allows = func(string, string, string) {}
 	}
 	for _, r := range o.AllowedTools {

@@ -8,7 +8,7 @@ import (
 
 // LookupEnv returns the value that the variable name will have in the agent's environment, as far as the options and
 // the parent's environment say. The last of several entries of ParentEnv counts, as in os/exec.
-func (o *Options) LookupEnv(name string) (string, bool) {
+func (o *Input) LookupEnv(name string) (string, bool) {
 	if v, ok := o.Env[name]; ok {
 		return v, true
 	}
@@ -20,14 +20,14 @@ func (o *Options) LookupEnv(name string) (string, bool) {
 
 // LookupHostEnv returns the variable as the host sees it: Env first, then the parent's environment, whatever the
 // agent itself will see of it.
-func (o *Options) LookupHostEnv(name string) (string, bool) {
+func (o *Input) LookupHostEnv(name string) (string, bool) {
 	if v, ok := o.Env[name]; ok {
 		return v, true
 	}
 	return o.parentEnv(name)
 }
 
-func (o *Options) parentEnv(name string) (string, bool) {
+func (o *Input) parentEnv(name string) (string, bool) {
 	for _, kv := range slices.Backward(o.ParentEnv) {
 		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
 			return v, true
@@ -37,7 +37,7 @@ func (o *Options) parentEnv(name string) (string, bool) {
 }
 
 // SetEnv sets a variable of Env without changing a map that other Options share.
-func (o *Options) SetEnv(name, value string) {
+func (o *Input) SetEnv(name, value string) {
 	env := maps.Clone(o.Env)
 	if env == nil {
 		env = make(map[string]string, 1)
@@ -47,9 +47,9 @@ func (o *Options) SetEnv(name, value string) {
 	o.UnsetEnv = slices.DeleteFunc(slices.Clone(o.UnsetEnv), func(n string) bool { return n == name })
 }
 
-// Resumed returns a copy of the options that takes up a session where it is: it has no other session to go back to,
+// Resumed returns a copy of the input that takes up a session where it is: it has no other session to go back to,
 // and neither forks nor cuts this one.
-func (o *Options) Resumed(sessionID string) *Options {
+func (o *Input) Resumed(sessionID string) *Input {
 	next := *o
 	next.Resume, next.SessionID = sessionID, ""
 	next.Continue, next.ForkSession = false, false
