@@ -36,7 +36,7 @@ func (f Facts) Format(s fmt.State, verb rune) { shown.Print(s, verb, shown.Struc
 func (f Facts) LogValue() slog.Value { return slog.StringValue(shown.Struct(f)) }
 
 // Format writes the options without secrets, for every verb.
-func (in Input) Format(f fmt.State, verb rune) { in.Options.Format(f, verb) }
+func (o Input) Format(f fmt.State, verb rune) { o.Options.Format(f, verb) }
 
 // LogValue is what Format writes, for package log/slog.
-func (in Input) LogValue() slog.Value { return in.Options.LogValue() }
+func (o Input) LogValue() slog.Value { return o.Options.LogValue() }

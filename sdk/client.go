@@ -74,7 +74,7 @@ func (c *Client) Connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.link, err = openSession(opts, dialing, d.home)
+	d.link, err = openSession(dialing, opts, d.home)
 	c.mu.Lock()
 	if err == nil {
 		c.opts, d.cancel = nil, nil
@@ -108,7 +108,7 @@ func (c *Client) dial(ctx context.Context, cancel context.CancelCauseFunc) (*dia
 }
 
 // open starts the session.
-func openSession(o *Options, ctx context.Context, home *runtime.Runtime) (link, error) {
+func openSession(ctx context.Context, o *Options, home *runtime.Runtime) (link, error) {
 	var l link
 	spec, err := specOf(o)
 	if err != nil {

@@ -2,7 +2,6 @@ package qoder_test
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -19,14 +18,6 @@ func resolveModel(context.Context, *protocol.ModelPolicyRequest) (protocol.Model
 
 func onElicitation(context.Context, *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
 	return protocol.ElicitationResult{}, nil
-}
-
-func onUserDialog(context.Context, *protocol.UserDialogRequest) (protocol.UserDialogResult, error) {
-	return protocol.UserDialogResult{}, nil
-}
-
-func artifacts(context.Context, *protocol.ResolveSessionArtifactsRequest) (json.RawMessage, error) {
-	return nil, nil
 }
 
 func turnGate(context.Context, *protocol.TurnInfo) (protocol.ShouldRunReply, error) {
