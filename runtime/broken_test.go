@@ -39,7 +39,7 @@ func TestADialectThatPanics(t *testing.T) {
 			inBoth(t, func(t *testing.T, w *rig) {
 				spec := w.spec(turns(scripted.Steps{gate()}))
 				spec.Dialect = odd{spec.Dialect, initialize}
-				spec.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				spec.Options.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 					return protocol.PermissionResult{}, context.Canceled // it fails, so the host denies
 				}
 				s, err := w.Open(context.Background(), spec)

@@ -87,8 +87,8 @@ func TestCloseOfAnAgentThatIsDeaf(t *testing.T) {
 	t.Parallel()
 	w := inSim(t, 1)
 	spec := w.spec(deaf())
-	spec.InterruptGrace = 7 * time.Second
-	spec.Graces = session.Graces{EOF: time.Hour, Terminate: 5 * time.Second}
+	spec.Options.InterruptGrace = 7 * time.Second
+	spec.Options.Graces = session.Graces{EOF: time.Hour, Terminate: 5 * time.Second}
 	s := w.open(spec)
 	turn := w.send(s, "go")
 	w.Pass(time.Second)
@@ -106,8 +106,8 @@ func TestCloseRunsOutOfTime(t *testing.T) {
 		enough := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(context.Background())
 		spec := w.spec(deaf())
-		spec.InterruptGrace = time.Hour
-		spec.OnEvent = func(e session.EventRecord) {
+		spec.Options.InterruptGrace = time.Hour
+		spec.Options.OnEvent = func(e session.EventRecord) {
 			if c, ok := e.Event.(session.StateChanged); ok && c.To == session.StateClosing.String() {
 				cancel(enough)
 			}
@@ -139,9 +139,9 @@ func TestCloseFromInsideTheLoop(t *testing.T) {
 		spec := w.spec(turns(scripted.Steps{
 			scripted.Text("first"), &scripted.Flood{Count: 200, Size: 1000}, &scripted.Huge{Bytes: 300 << 10}, &scripted.Huge{Bytes: 300 << 10},
 		}))
-		spec.Limits = session.Limits{Messages: 8, Bytes: 4 << 10, HardBytes: 16 << 10}
-		spec.InterruptGrace = 200 * time.Millisecond
-		spec.Graces = session.Graces{EOF: 200 * time.Millisecond, Terminate: 200 * time.Millisecond, Drain: 100 * time.Millisecond}
+		spec.Options.Limits = session.Limits{Messages: 8, Bytes: 4 << 10, HardBytes: 16 << 10}
+		spec.Options.InterruptGrace = 200 * time.Millisecond
+		spec.Options.Graces = session.Graces{EOF: 200 * time.Millisecond, Terminate: 200 * time.Millisecond, Drain: 100 * time.Millisecond}
 		s := w.open(spec)
 		w.send(s, "go")
 		for m, err := range s.Messages(context.Background()) {
@@ -180,7 +180,7 @@ func TestCloseWhileAGateIsDecided(t *testing.T) {
 		w := inSim(t, seed)
 		var cause error
 		spec := w.spec(turns(scripted.Steps{gate()}))
-		spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+		spec.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 			_ = w.Executor().Await(ctx, never)
 			cause = context.Cause(ctx)
 			return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
@@ -310,22 +310,22 @@ func TestShutdownInEveryState(t *testing.T) {
 		}
 		silent := &scripted.Script{Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Mode: "never"}}}
 		stuck := w.spec(nil)
-		stuck.Program, stuck.Spawner = nil, stuckSpawner{w}
+		stuck.Program, stuck.Options.Spawner = nil, stuckSpawner{w}
 		open(stuck)
 		open(w.spec(silent))
 
 		sessions[session.StateReady] = w.open(w.spec(turns()))
 		sessions[session.StateRunning] = w.open(w.spec(turns(scripted.Steps{scripted.Delay(time.Hour)})))
 		asks := w.spec(turns(scripted.Steps{gate()}))
-		asks.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+		asks.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 			return protocol.PermissionResult{}, w.Executor().Await(ctx, never)
 		}
 		sessions[session.StateAwaitingHost] = w.open(asks)
 		talks := w.spec(turns(scripted.Steps{scripted.Text("1"), scripted.Text("2"), scripted.Text("3"), scripted.Text("4")}))
-		talks.Limits.Messages = 2
+		talks.Options.Limits.Messages = 2
 		sessions[session.StateAwaitingConsumer] = w.open(talks)
 		closing := w.spec(deaf())
-		closing.InterruptGrace = time.Minute
+		closing.Options.InterruptGrace = time.Minute
 		sessions[session.StateClosing] = w.open(closing)
 		sessions[session.StateClosed] = w.open(w.spec(turns()))
 		sessions[session.StateFailed] = w.open(w.spec(turns(scripted.Steps{&scripted.Exit{Code: 1}})))
@@ -366,9 +366,9 @@ func TestShutdownRunsOutOfTime(t *testing.T) {
 	t.Parallel()
 	inBoth(t, func(t *testing.T, w *rig) {
 		spec := w.spec(deaf())
-		spec.ID, spec.InterruptGrace = "deaf", time.Hour
+		spec.ID, spec.Options.InterruptGrace = "deaf", time.Hour
 		closing := make(chan struct{})
-		spec.OnEvent = func(r session.EventRecord) {
+		spec.Options.OnEvent = func(r session.EventRecord) {
 			if e, ok := r.Event.(session.StateChanged); ok && e.To == session.StateClosing.String() {
 				close(closing)
 			}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors"
 	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/inquiry"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/session"
@@ -31,17 +33,18 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 	command.Env = s.rt.share(&s.rt.environ, command.Env)
 	command.Seed = s.rt.sys.Rand().Uint64()
 	graces, interrupt := spec.graces()
+	o := &spec.Options
 	return actors.Config{
 		ID: s.id, System: s.rt.sys, Dialect: spec.Dialect, Options: in,
 		Command: command, Spawner: s.rt.spawnerFor(spec),
 		Graces: graces, InterruptGrace: interrupt,
-		MaxLine: spec.MaxLine, Limits: spec.Limits, Budget: s.rt.budget, Discard: spec.Discard,
-		Hooks: hooks.Proven(spec.Dialect, spec.Hooks), CanUseTool: spec.CanUseTool, PermissionTimeout: spec.PermissionTimeout,
-		MCPServers: handlersOf(spec.MCPServers), MCPLimits: spec.mcpLimits(),
-		ResolveModel: spec.ResolveModel, ResolveModelLimit: spec.ResolveModelTimeout,
-		Inquiries:      limited(spec.Inquiries, in),
+		MaxLine: o.MaxLine, Limits: spec.limits(), Budget: s.rt.budget, Discard: o.Discard,
+		Hooks: spec.hooks(), CanUseTool: o.CanUseTool, PermissionTimeout: o.PermissionTimeout,
+		MCPServers: handlersOf(o.SDKMCPServers), MCPLimits: spec.mcpLimits(),
+		ResolveModel: o.ResolveModel, ResolveModelLimit: o.ResolveModelTimeout,
+		Inquiries:      inquiriesOf(o),
 		ActorIntensity: spec.ActorIntensity, ActorBackoff: actorBackoff(spec.ActorBackoff),
-		Emit: s.emit, Stderr: spec.Stderr, PanicOnIllegalStep: s.rt.strict,
+		Emit: s.emit, Stderr: o.Stderr, PanicOnIllegalStep: s.rt.strict,
 	}, nil
 }
 
@@ -55,16 +58,17 @@ func (spec *Spec) input() (*dialect.Input, error) {
 	}
 	in := &dialect.Input{Options: spec.Options, Facts: dialect.Facts{
 		ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent,
-		Registrations: hooks.Registrations(hooks.Proven(spec.Dialect, spec.Hooks)),
+		Registrations: hooks.Registrations(spec.hooks()),
 	}}
-	in.CanUseTool, in.ResolveModel = spec.CanUseTool, spec.ResolveModel
-	in.OnElicitation, in.OnUserDialog = spec.Inquiries.Elicitation, spec.Inquiries.UserDialog
-	in.ResolveSessionArtifacts = spec.Inquiries.SessionArtifacts
-	in.ShouldGenerateMemory, in.ShouldReviewSkills = spec.Inquiries.ShouldGenerateMemory, spec.Inquiries.ShouldReviewSkills
 	if in.ParentEnv == nil {
 		in.ParentEnv = os.Environ()
 	}
-	for _, m := range spec.MCPServers {
+	for i, m := range spec.Options.SDKMCPServers {
+		if !m.Usable() {
+			return nil, &session.ConfigError{
+				Option: fmt.Sprintf("SDKMCPServers[%d]", i), Problem: "is nil or empty", Fix: "give a server with a handler",
+			}
+		}
 		initialize, tools, err := m.Manifest()
 		if err != nil {
 			return nil, &session.ConfigError{
@@ -72,7 +76,7 @@ func (spec *Spec) input() (*dialect.Input, error) {
 				Problem: err.Error(), Fix: "fix the server's tools",
 			}
 		}
-		config := spec.MCPServerConfigs[m.Name()]
+		config := spec.Options.SDKMCPServerConfigs[m.Name()]
 		in.Servers = append(in.Servers, dialect.SDKMCPServer{
 			Name: m.Name(), InitializeResult: initialize, ToolsListResult: tools,
 			Timeout: config.Timeout, Tools: config.Tools,
@@ -86,8 +90,8 @@ func (spec *Spec) input() (*dialect.Input, error) {
 // the tool would go on for nothing.
 func (spec *Spec) mcpLimits() map[string]time.Duration {
 	limits := make(map[string]time.Duration)
-	for _, s := range spec.MCPServers {
-		if d := spec.MCPServerConfigs[s.Name()].Timeout; d > 0 {
+	for _, s := range spec.Options.SDKMCPServers {
+		if d := spec.Options.SDKMCPServerConfigs[s.Name()].Timeout; d > 0 {
 			limits[s.Name()] = d
 		}
 	}
@@ -98,11 +102,11 @@ func (spec *Spec) mcpLimits() map[string]time.Duration {
 func (spec *Spec) graces() (g session.Graces, interrupt time.Duration) {
 	traits := spec.Dialect.Traits()
 	return session.Graces{
-		Flush:     first(spec.Graces.Flush, traits.FlushGrace),
-		EOF:       first(spec.Graces.EOF, traits.EOFGrace, 5*time.Second),
-		Terminate: first(spec.Graces.Terminate, traits.TermGrace, 5*time.Second),
-		Drain:     spec.Graces.Drain, Sweep: spec.Graces.Sweep,
-	}.WithDefaults(), first(spec.InterruptGrace, traits.InterruptGrace, 5*time.Second)
+		Flush:     first(spec.Options.Graces.Flush, traits.FlushGrace),
+		EOF:       first(spec.Options.Graces.EOF, traits.EOFGrace, 5*time.Second),
+		Terminate: first(spec.Options.Graces.Terminate, traits.TermGrace, 5*time.Second),
+		Drain:     spec.Options.Graces.Drain, Sweep: spec.Options.Graces.Sweep,
+	}.WithDefaults(), first(spec.Options.InterruptGrace, traits.InterruptGrace, 5*time.Second)
 }
 
 func actorBackoff(b supervisor.Backoff) supervisor.Backoff {
@@ -112,13 +116,39 @@ func actorBackoff(b supervisor.Backoff) supervisor.Backoff {
 	return b
 }
 
-// limited fills in the limits that the options name.
-func limited(c Inquiries, o *dialect.Input) Inquiries {
+// hooks are the hooks of the options, as their actor has them, with those that prove
+// that the agent calls any.
+func (spec *Spec) hooks() []hooks.Hook {
+	all := make([]hooks.Hook, len(spec.Options.Hooks))
+	for i, h := range spec.Options.Hooks {
+		all[i] = hooks.Hook{Event: h.Event, Matcher: h.Matcher, Timeout: h.Timeout, OnFailure: h.OnFailure, Func: h.Func}
+	}
+	return hooks.Proven(spec.Dialect, all)
+}
+
+// limits are those of the options; InitializeTimeout is an older name of one.
+func (spec *Spec) limits() session.Limits {
+	l := spec.Options.Limits
+	if l.Initialize == 0 {
+		l.Initialize = spec.Options.InitializeTimeout
+	}
+	return l
+}
+
+// inquiriesOf are the callbacks of the options that answer what the agent asks
+// besides, with their limits.
+func inquiriesOf(o *session.Options) inquiry.Callbacks {
+	c := inquiry.Callbacks{
+		Elicitation: o.OnElicitation, UserDialog: o.OnUserDialog,
+		JobToken: o.FetchJobToken, ServiceAccountToken: o.FetchServiceAccountToken,
+		ShouldGenerateMemory: o.ShouldGenerateMemory, ShouldReviewSkills: o.ShouldReviewSkills,
+		SessionArtifacts: o.ResolveSessionArtifacts,
+	}
 	if m := o.Memory; m != nil && m.Generation != nil && m.Generation.TurnComplete != nil {
-		c.MemoryLimit = first(c.MemoryLimit, m.Generation.TurnComplete.Timeout)
+		c.MemoryLimit = first(m.Generation.TurnComplete.Timeout)
 	}
 	if e := o.Evolution; e != nil && e.Skill != nil && e.Skill.Generation != nil && e.Skill.Generation.TurnComplete != nil {
-		c.SkillsLimit = first(c.SkillsLimit, e.Skill.Generation.TurnComplete.Timeout)
+		c.SkillsLimit = first(e.Skill.Generation.TurnComplete.Timeout)
 	}
 	return c
 }
@@ -134,8 +164,8 @@ func first(ds ...time.Duration) time.Duration {
 
 func (rt *Runtime) spawnerFor(spec *Spec) transport.Spawner {
 	switch {
-	case spec.Spawner != nil:
-		return spec.Spawner
+	case spec.Options.Spawner != nil:
+		return spec.Options.Spawner
 	case spec.Program != nil:
 		return transport.InMemory{Clock: rt.sys.Clock(), Exec: rt.sys.Executor(), Program: spec.Program}
 	}

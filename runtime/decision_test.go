@@ -49,19 +49,21 @@ func TestADecisionThatTheAgentDoesNotRead(t *testing.T) {
 	var once sync.Once
 	s, err := rt.Open(t.Context(), runtime.Spec{
 		Dialect: claude.New(), Program: d,
-		CanUseTool: func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
-			<-waits
-			input, err := json.Marshal(map[string]string{"command": strings.Repeat("x", 200<<10)})
-			return protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: input}, err
-		},
-		OnEvent: func(r session.EventRecord) {
-			e, ok := r.Event.(session.StateChanged)
-			switch {
-			case ok && e.To == session.StateAwaitingHost.String():
-				close(waits)
-			case ok && e.From == session.StateAwaitingHost.String():
-				once.Do(func() { close(decided) })
-			}
+		Options: session.Options{
+			CanUseTool: func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				<-waits
+				input, err := json.Marshal(map[string]string{"command": strings.Repeat("x", 200<<10)})
+				return protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: input}, err
+			},
+			OnEvent: func(r session.EventRecord) {
+				e, ok := r.Event.(session.StateChanged)
+				switch {
+				case ok && e.To == session.StateAwaitingHost.String():
+					close(waits)
+				case ok && e.From == session.StateAwaitingHost.String():
+					once.Do(func() { close(decided) })
+				}
+			},
 		},
 	})
 	require.NoError(t, err)

@@ -92,7 +92,7 @@ func TestAReaderOfEventsThatFallsBehind(t *testing.T) {
 	spec := w.spec(turns(steps))
 	var handled []string
 	go1 := make(chan struct{})
-	spec.OnEvent = func(e session.EventRecord) {
+	spec.Options.OnEvent = func(e session.EventRecord) {
 		_ = w.Executor().Await(context.Background(), go1)
 		if line, ok := e.Event.(session.StderrLine); ok {
 			handled = append(handled, line.Line)
@@ -139,9 +139,9 @@ func TestOnEventRunsOnceAtATime(t *testing.T) {
 	var mu sync.Mutex
 	running, most, calls := 0, 0, 0
 	spec := w.spec(turns(scripted.Steps{scripted.Stderr("a"), gate(), scripted.Stderr("b"), scripted.Text("x")}))
-	spec.CanUseTool = allow
+	spec.Options.CanUseTool = allow
 	var s *runtime.Session
-	spec.OnEvent = func(session.EventRecord) {
+	spec.Options.OnEvent = func(session.EventRecord) {
 		mu.Lock()
 		running++
 		most = max(most, running)
@@ -180,7 +180,7 @@ func TestACrashIsAnEventOfItsSession(t *testing.T) {
 	spec := w.spec(turns())
 	spec.ID = "s"
 	var seen []string
-	spec.OnEvent = func(e session.EventRecord) {
+	spec.Options.OnEvent = func(e session.EventRecord) {
 		assert.Equal(t, "s", e.Session)
 		switch e.Event.(type) {
 		case session.ActorFailed, session.Supervision:

@@ -87,7 +87,7 @@ func TestASessionWhoseActorKeepsCrashing(t *testing.T) {
 					steps = append(steps, gate())
 				}
 				spec := w.spec(turns(append(steps, scripted.Delay(time.Hour))))
-				spec.ID, spec.CanUseTool = "s", allow
+				spec.ID, spec.Options.CanUseTool = "s", allow
 				spec.ActorIntensity = supervisor.Intensity{Max: 2, Window: time.Hour}
 				s := w.open(spec)
 				turn := w.send(s, "go")

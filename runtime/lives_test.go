@@ -139,16 +139,16 @@ func (l *life) decide(ctx context.Context, r *protocol.CanUseToolRequest) (proto
 func (l *life) spec(s *scripted.Script) runtime.Spec {
 	spec := l.rig.spec(s)
 	spec.Program = observed{spec.Program, l}
-	spec.CanUseTool, spec.PermissionTimeout = l.decide, time.Second
+	spec.Options.CanUseTool, spec.Options.PermissionTimeout = l.decide, time.Second
 	for _, e := range []protocol.HookEvent{protocol.HookPreToolUse, protocol.HookPostToolUse} {
-		spec.Hooks = append(spec.Hooks, runtime.Hook{Event: e, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
+		spec.Options.Hooks = append(spec.Options.Hooks, session.Hook{Event: e, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 			if e == protocol.HookPostToolUse {
 				return nil, errors.New("the user's business")
 			}
 			return nil, nil
 		}})
 	}
-	spec.OnEvent = func(e session.EventRecord) {
+	spec.Options.OnEvent = func(e session.EventRecord) {
 		if d, ok := e.Event.(session.MessagesDropped); ok {
 			l.dropped += d.Count
 		}
@@ -162,7 +162,7 @@ func (l *life) run() {
 	spec := l.spec(script)
 	tight := l.chance(2)
 	if tight {
-		spec.Limits = session.Limits{Messages: 5, Bytes: 2000, HardBytes: 8000}
+		spec.Options.Limits = session.Limits{Messages: 5, Bytes: 2000, HardBytes: 8000}
 	}
 	start := l.Sched.Now()
 	s := l.open(spec)

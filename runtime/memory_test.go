@@ -22,7 +22,7 @@ func TestClosedSessionsAreGarbage(t *testing.T) {
 	open := make([]*runtime.Session, 200)
 	for i := range open {
 		spec := w.spec(turns(scripted.Steps{gate()}))
-		spec.CanUseTool = allow
+		spec.Options.CanUseTool = allow
 		open[i] = w.open(spec)
 		_, err := w.send(open[i], "date").Result(t.Context())
 		require.NoError(t, err)

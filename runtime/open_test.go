@@ -30,6 +30,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"a slash":          {func(s *runtime.Spec) { s.ID = "a/b" }, `"a/b" must not contain / or #`},
 		"a hash":           {func(s *runtime.Spec) { s.ID = "a#1" }, `"a#1" must not contain / or #`},
 		"an option":        {func(s *runtime.Spec) { s.Options.MaxTurns = session.Some(-1) }, "MaxTurns"},
+		"an empty server":  {func(s *runtime.Spec) { s.Options.SDKMCPServers = []*session.MCPServer{{}} }, "SDKMCPServers[0]: is nil or empty"},
 		"a policy":         {func(s *runtime.Spec) { s.Options.Policy = &policy.Rules{} }, "Policy: is not enforced by package runtime"},
 		"a broken backoff": {func(s *runtime.Spec) { s.ActorBackoff = supervisor.Backoff{Initial: 2, Max: 1} }, "backoff"},
 	} {
@@ -64,7 +65,7 @@ func TestStartsThatFail(t *testing.T) {
 		},
 		"the agent never answers initialize": {
 			script: &scripted.Script{Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Mode: "never"}}},
-			change: func(s *runtime.Spec) { s.Limits.Initialize = 100 * time.Millisecond },
+			change: func(s *runtime.Spec) { s.Options.Limits.Initialize = 100 * time.Millisecond },
 			check: func(t *testing.T, err error) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.EqualError(t, err, "initialize: no answer within 100ms (set by Limits.Initialize)")
@@ -74,7 +75,7 @@ func TestStartsThatFail(t *testing.T) {
 			script: &scripted.Script{Misbehave: scripted.Misbehaviour{
 				Initialize: scripted.InitializeFault{Mode: "never"}, Stderr: 200, Stdout: 200,
 			}},
-			change: func(s *runtime.Spec) { s.Limits.Initialize = 500 * time.Millisecond },
+			change: func(s *runtime.Spec) { s.Options.Limits.Initialize = 500 * time.Millisecond },
 			check: func(t *testing.T, err error) {
 				var late *session.TimeoutError
 				require.ErrorAs(t, err, &late)
@@ -102,7 +103,10 @@ func TestStartsThatFail(t *testing.T) {
 			},
 		},
 		"there is no such program": {
-			change: func(s *runtime.Spec) { s.Program = nil; s.Spawner = transport.InMemory{Clock: nil, Program: nil} },
+			change: func(s *runtime.Spec) {
+				s.Program = nil
+				s.Options.Spawner = transport.InMemory{Clock: nil, Program: nil}
+			},
 			check: func(t *testing.T, err error) {
 				var start *session.StartError
 				require.ErrorAs(t, err, &start)
@@ -160,7 +164,9 @@ func TestOpenGivesUpWithItsContext(t *testing.T) {
 		Initialize: scripted.InitializeFault{Mode: "never"}, IgnoreEOF: true, TrapTerm: true,
 	}}
 	for name, build := range map[string]func(w *rig) runtime.Spec{
-		"a spawn that hangs":       func(w *rig) runtime.Spec { return runtime.Spec{Dialect: claude.New(), Spawner: stuckSpawner{w}} },
+		"a spawn that hangs": func(w *rig) runtime.Spec {
+			return runtime.Spec{Dialect: claude.New(), Options: session.Options{Spawner: stuckSpawner{w}}}
+		},
 		"an agent that is silent":  func(w *rig) runtime.Spec { return w.spec(silent) },
 		"and will not go":          func(w *rig) runtime.Spec { return w.spec(deaf) },
 		"an agent that is correct": func(w *rig) runtime.Spec { return w.spec(turns()) },

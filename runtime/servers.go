@@ -5,25 +5,18 @@ import "github.com/agent-troupe/troupe/session"
 // AddMCPServer serves an in-process MCP server from now on. The agent has to be
 // told of it by an mcp_set_servers request. It reports false when the session
 // has a server of that name.
-func (s *Session) AddMCPServer(m MCPServer) bool { return s.core.Bridge.Add(handlerOf(m)) }
+func (s *Session) AddMCPServer(m *session.MCPServer) bool { return s.core.Bridge.Add(m.MCPHandler) }
 
 // RemoveMCPServer serves an in-process MCP server no longer. Calls in flight go
 // on.
 func (s *Session) RemoveMCPServer(name string) { s.core.Bridge.Remove(name) }
 
-// handlerOf is the handler of a server: what else it implements, such as
-// mcp.Orderer, is not seen through the struct around it.
-func handlerOf(m MCPServer) MCPServer {
-	if s, ok := m.(*session.MCPServer); ok {
-		return s.MCPHandler
-	}
-	return m
-}
-
-func handlersOf(all []MCPServer) []MCPServer {
-	handlers := make([]MCPServer, len(all))
+// handlersOf are the handlers of the servers: what else they implement, such as
+// mcp.Orderer, is not seen through the struct around them.
+func handlersOf(all []*session.MCPServer) []session.MCPHandler {
+	handlers := make([]session.MCPHandler, len(all))
 	for i, m := range all {
-		handlers[i] = handlerOf(m)
+		handlers[i] = m.MCPHandler
 	}
 	return handlers
 }

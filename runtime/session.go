@@ -26,8 +26,8 @@ type Session struct {
 	dialect     dialect.Dialect
 	core        *actors.Core
 	warnings    []session.Warning
-	events      *handler            // nil without Spec.OnEvent
-	authExpires func(reason string) // nil without Spec.OnAuthExpired
+	events      *handler            // nil without Options.OnEvent
+	authExpires func(reason string) // nil without Options.OnAuthExpired
 }
 
 func (rt *Runtime) newSession(spec Spec) (*Session, error) {
@@ -40,9 +40,9 @@ func (rt *Runtime) newSession(spec Spec) (*Session, error) {
 	if strings.ContainsAny(spec.ID, "/#") {
 		return nil, fmt.Errorf("open: session id %q must not contain / or #", spec.ID)
 	}
-	s := &Session{id: spec.ID, rt: rt, dialect: spec.Dialect, authExpires: spec.OnAuthExpired}
-	if spec.OnEvent != nil {
-		s.events = &handler{exec: rt.sys.Executor(), handle: spec.OnEvent, failed: s.observerFailed}
+	s := &Session{id: spec.ID, rt: rt, dialect: spec.Dialect, authExpires: spec.Options.OnAuthExpired}
+	if spec.Options.OnEvent != nil {
+		s.events = &handler{exec: rt.sys.Executor(), handle: spec.Options.OnEvent, failed: s.observerFailed}
 	}
 	cfg, err := s.config(&spec)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Session) authExpired(reason string) {
 	})
 }
 
-// observerFailed reports a panic of Spec.OnEvent to everybody else.
+// observerFailed reports a panic of Options.OnEvent to everybody else.
 func (s *Session) observerFailed(err error) {
 	s.rt.bus.publish(session.EventRecord{
 		Session: s.id, At: s.rt.sys.Clock().Now(),

@@ -112,7 +112,7 @@ func TestInterruptFromInsideTheLoop(t *testing.T) {
 	for seed := range uint64(10) {
 		w := inSim(t, seed)
 		spec := w.spec(turns(scripted.Steps{scripted.Text("first"), &scripted.Flood{Count: 100, Size: 1000}, scripted.Delay(time.Hour)}))
-		spec.Limits = session.Limits{Messages: 8, Bytes: 4 << 10, HardBytes: 64 << 10}
+		spec.Options.Limits = session.Limits{Messages: 8, Bytes: 4 << 10, HardBytes: 64 << 10}
 		partials := true
 		spec.Options.IncludePartialMessages = partials
 		s := w.open(spec)
@@ -203,7 +203,7 @@ func TestDiscard(t *testing.T) {
 	t.Parallel()
 	inBoth(t, func(t *testing.T, w *rig) {
 		spec := w.spec(turns(scripted.Steps{&scripted.Flood{Count: 500, Size: 1000}, scripted.Text("done")}))
-		spec.Discard, spec.Limits = true, session.Limits{Messages: 4, Bytes: 2 << 10}
+		spec.Options.Discard, spec.Options.Limits = true, session.Limits{Messages: 4, Bytes: 2 << 10}
 		s := w.open(spec)
 		r, err := w.send(s, "go").Result(context.Background())
 		require.NoError(t, err, "nobody reads, and nobody has to")
@@ -217,7 +217,7 @@ func TestAConsumerThatNeverComes(t *testing.T) {
 	for seed := range uint64(5) {
 		w := inSim(t, seed)
 		spec := w.spec(turns(scripted.Steps{scripted.Text("1"), scripted.Text("2"), scripted.Text("3"), scripted.Text("4"), scripted.Text("5")}))
-		spec.Limits = session.Limits{Messages: 4, Consumer: time.Minute}
+		spec.Options.Limits = session.Limits{Messages: 4, Consumer: time.Minute}
 		s := w.open(spec)
 		turn := w.send(s, "go")
 		w.Pass(time.Second)
@@ -244,7 +244,7 @@ func TestStatesOfATurn(t *testing.T) {
 	w := inSim(t, 1)
 	decide := make(chan struct{})
 	spec := w.spec(turns(scripted.Steps{scripted.Delay(time.Second), gate(), scripted.Delay(time.Second)}))
-	spec.CanUseTool = func(ctx context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+	spec.Options.CanUseTool = func(ctx context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 		if err := w.Executor().Await(ctx, decide); err != nil {
 			return protocol.PermissionResult{}, err
 		}
@@ -252,7 +252,7 @@ func TestStatesOfATurn(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var seen []string
-	spec.OnEvent = func(e session.EventRecord) {
+	spec.Options.OnEvent = func(e session.EventRecord) {
 		mu.Lock()
 		defer mu.Unlock()
 		if c := e.Event.String(); strings.HasPrefix(c, "state ") {
@@ -312,10 +312,10 @@ func TestWarningsAreTold(t *testing.T) {
 	t.Parallel()
 	w := inSim(t, 1)
 	spec := w.spec(turns())
-	spec.CanUseTool = allow
+	spec.Options.CanUseTool = allow
 	spec.Options.AllowedTools = []string{"Bash"}
 	warned := 0
-	spec.OnEvent = func(e session.EventRecord) {
+	spec.Options.OnEvent = func(e session.EventRecord) {
 		if strings.Contains(e.Event.String(), "Bash") {
 			warned++
 		}
@@ -332,7 +332,7 @@ func TestStderrIsTold(t *testing.T) {
 		var mu sync.Mutex
 		var lines []string
 		spec := w.spec(turns(scripted.Steps{scripted.Stderr("one"), scripted.Stderr("two")}))
-		spec.Stderr = func(line string) {
+		spec.Options.Stderr = func(line string) {
 			mu.Lock()
 			defer mu.Unlock()
 			lines = append(lines, line)

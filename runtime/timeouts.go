@@ -28,22 +28,26 @@ func (spec *Spec) timeouts(o *dialect.Input) []Timeout {
 	add := func(what, option string, given, inForce time.Duration) {
 		list = append(list, Timeout{what, max(inForce, 0), option, given == 0})
 	}
-	limits := spec.Limits.WithDefaults()
-	add("the answer to initialize", "Limits.Initialize", spec.Limits.Initialize, limits.Initialize)
-	add("the answer to any other request", "Limits.Control", spec.Limits.Control, limits.Control)
-	add("somebody to read the messages", "Limits.Consumer", spec.Limits.Consumer, limits.Consumer)
-	if spec.CanUseTool != nil {
-		add("a permission", "PermissionTimeout", spec.PermissionTimeout, spec.PermissionTimeout)
+	limits := spec.limits().WithDefaults()
+	option := "Limits.Initialize"
+	if spec.Options.Limits.Initialize == 0 && spec.Options.InitializeTimeout != 0 {
+		option = "InitializeTimeout"
 	}
-	for _, h := range spec.Hooks {
+	add("the answer to initialize", option, spec.limits().Initialize, limits.Initialize)
+	add("the answer to any other request", "Limits.Control", spec.Options.Limits.Control, limits.Control)
+	add("somebody to read the messages", "Limits.Consumer", spec.Options.Limits.Consumer, limits.Consumer)
+	if spec.Options.CanUseTool != nil {
+		add("a permission", "PermissionTimeout", spec.Options.PermissionTimeout, spec.Options.PermissionTimeout)
+	}
+	for _, h := range spec.Options.Hooks {
 		what := "a hook of " + string(h.Event)
 		if h.Matcher != "" {
 			what += " for " + h.Matcher
 		}
 		add(what, "the hook's Timeout", h.Timeout, hooks.HostLimit(h.Timeout))
 	}
-	for _, s := range spec.MCPServers {
-		ofServer := spec.MCPServerConfigs[s.Name()].Timeout
+	for _, s := range spec.Options.SDKMCPServers {
+		ofServer := spec.Options.SDKMCPServerConfigs[s.Name()].Timeout
 		for _, tool := range toolsOf(s.Name(), o) {
 			option, given := mcp.ToolOption, s.Timeout(tool)
 			if given == 0 && ofServer > 0 {
@@ -52,24 +56,24 @@ func (spec *Spec) timeouts(o *dialect.Input) []Timeout {
 			add("a call of mcp__"+s.Name()+"__"+tool, option, given, cmp.Or(given, mcp.DefaultTimeout))
 		}
 	}
-	if spec.ResolveModel != nil {
-		given := spec.ResolveModelTimeout
+	if spec.Options.ResolveModel != nil {
+		given := spec.Options.ResolveModelTimeout
 		add("a model", "ResolveModelTimeout", given, cmp.Or(given, modelpolicy.DefaultTimeout))
 	}
-	list = append(list, inquiryTimeouts(limited(spec.Inquiries, o))...)
+	list = append(list, inquiryTimeouts(inquiriesOf(&spec.Options))...)
 	graces, interrupt := spec.graces()
-	add("close: an interrupted turn", "InterruptGrace", spec.InterruptGrace, interrupt)
+	add("close: an interrupted turn", "InterruptGrace", spec.Options.InterruptGrace, interrupt)
 	if graces.Flush > 0 {
-		add("close: memories and skills are written out", "Graces.Flush", spec.Graces.Flush, graces.Flush)
+		add("close: memories and skills are written out", "Graces.Flush", spec.Options.Graces.Flush, graces.Flush)
 	}
-	add("close: the exit after the end of stdin", "Graces.EOF", spec.Graces.EOF, graces.EOF)
-	add("close: the exit after SIGTERM", "Graces.Terminate", spec.Graces.Terminate, graces.Terminate)
-	add("close: the rest of the output", "Graces.Drain", spec.Graces.Drain, graces.Drain)
-	add("close: the sweep of what is left", "Graces.Sweep", spec.Graces.Sweep, graces.Sweep)
+	add("close: the exit after the end of stdin", "Graces.EOF", spec.Options.Graces.EOF, graces.EOF)
+	add("close: the exit after SIGTERM", "Graces.Terminate", spec.Options.Graces.Terminate, graces.Terminate)
+	add("close: the rest of the output", "Graces.Drain", spec.Options.Graces.Drain, graces.Drain)
+	add("close: the sweep of what is left", "Graces.Sweep", spec.Options.Graces.Sweep, graces.Sweep)
 	return list
 }
 
-func inquiryTimeouts(c Inquiries) []Timeout {
+func inquiryTimeouts(c inquiry.Callbacks) []Timeout {
 	var list []Timeout
 	add := func(there bool, what, option string, given, otherwise time.Duration) {
 		if there {

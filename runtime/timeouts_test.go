@@ -60,47 +60,47 @@ func TestTimeoutsAreThoseInForce(t *testing.T) {
 		option        string
 	}{
 		"initialize": {planned: "the answer to initialize", wait: "control request initialize", silent: true, usual: 2 * time.Minute,
-			limit: func(s *runtime.Spec) { s.Limits.Initialize = time.Hour }, option: "Limits.Initialize"},
+			limit: func(s *runtime.Spec) { s.Options.Limits.Initialize = time.Hour }, option: "Limits.Initialize"},
 		"request": {planned: "the answer to any other request", wait: "control request get_thing", call: true, usual: time.Minute,
-			limit: func(s *runtime.Spec) { s.Limits.Control = time.Hour }, option: "Limits.Control"},
+			limit: func(s *runtime.Spec) { s.Options.Limits.Control = time.Hour }, option: "Limits.Control"},
 		"permission": {planned: "a permission", wait: "permission request Bash", steps: ask,
 			set: func(s *runtime.Spec, await func(context.Context) error) {
-				s.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				s.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 					return protocol.PermissionResult{}, await(ctx)
 				}
 			},
-			limit: func(s *runtime.Spec) { s.PermissionTimeout = time.Hour }, option: "PermissionTimeout"},
+			limit: func(s *runtime.Spec) { s.Options.PermissionTimeout = time.Hour }, option: "PermissionTimeout"},
 		"hook": {planned: "a hook of PreToolUse for Bash", wait: "hook request PreToolUse", steps: ask, usual: 59 * time.Second,
 			set: func(s *runtime.Spec, await func(context.Context) error) {
-				s.Hooks = []runtime.Hook{{Event: protocol.HookPreToolUse, Matcher: "Bash", Func: func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
+				s.Options.Hooks = []session.Hook{{Event: protocol.HookPreToolUse, Matcher: "Bash", Func: func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
 					return nil, await(ctx)
 				}}}
 			},
-			limit: func(s *runtime.Spec) { s.Hooks[0].Timeout = time.Hour }, want: time.Hour - time.Second, option: "the hook's Timeout"},
+			limit: func(s *runtime.Spec) { s.Options.Hooks[0].Timeout = time.Hour }, want: time.Hour - time.Second, option: "the hook's Timeout"},
 		"tool": {planned: "a call of mcp__srv__stuck", wait: "mcp request mcp__srv__stuck", steps: use, usual: 10 * time.Minute,
 			set: func(s *runtime.Spec, await func(context.Context) error) {
-				s.MCPServers = []runtime.MCPServer{stuckServer{await: await}}
+				s.Options.SDKMCPServers = []*session.MCPServer{{MCPHandler: stuckServer{await: await}}}
 			},
 			limit: func(s *runtime.Spec) {
-				server, _ := s.MCPServers[0].(stuckServer)
+				server, _ := s.Options.SDKMCPServers[0].MCPHandler.(stuckServer)
 				server.limit = time.Hour
-				s.MCPServers[0] = server
+				s.Options.SDKMCPServers[0].MCPHandler = server
 			}, option: "the tool's Timeout"},
 		"server": {planned: "a call of mcp__srv__stuck", wait: "mcp request mcp__srv__stuck", steps: use, usual: 10 * time.Minute,
 			set: func(s *runtime.Spec, await func(context.Context) error) {
-				s.MCPServers = []runtime.MCPServer{stuckServer{await: await}}
+				s.Options.SDKMCPServers = []*session.MCPServer{{MCPHandler: stuckServer{await: await}}}
 			},
 			limit: func(s *runtime.Spec) {
-				s.MCPServerConfigs = map[string]session.SDKMCPServerConfig{"srv": {Timeout: time.Hour}}
+				s.Options.SDKMCPServerConfigs = map[string]session.SDKMCPServerConfig{"srv": {Timeout: time.Hour}}
 			}, option: `SDKMCPServerConfigs["srv"].Timeout`},
 		"model": {planned: "a model", wait: "model policy request get_model_policy", steps: scripted.Steps{&scripted.ModelPolicy{}}, usual: 500 * time.Millisecond,
 			qoder: true, set: func(s *runtime.Spec, await func(context.Context) error) {
 				s.Dialect, s.Options.Auth = qoder.New(), session.QoderCLIAuth()
-				s.ResolveModel = func(ctx context.Context, _ *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
+				s.Options.ResolveModel = func(ctx context.Context, _ *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
 					return protocol.ModelPolicyReply{}, await(ctx)
 				}
 			},
-			limit: func(s *runtime.Spec) { s.ResolveModelTimeout = time.Hour }, option: "ResolveModelTimeout"},
+			limit: func(s *runtime.Spec) { s.Options.ResolveModelTimeout = time.Hour }, option: "ResolveModelTimeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

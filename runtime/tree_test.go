@@ -62,8 +62,8 @@ func TestTheTreeShowsWaits(t *testing.T) {
 	t.Parallel()
 	w := inSim(t, 1)
 	spec := w.spec(turns(scripted.Steps{gate()}))
-	spec.PermissionTimeout = time.Hour
-	spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+	spec.Options.PermissionTimeout = time.Hour
+	spec.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 		return protocol.PermissionResult{}, w.Executor().Await(ctx, never)
 	}
 	s := w.open(spec)
@@ -90,7 +90,7 @@ func TestTheTreeShowsRestarts(t *testing.T) {
 		}
 	})
 	spec := w.spec(turns(scripted.Steps{gate()}, scripted.Steps{gate()}))
-	spec.CanUseTool = allow
+	spec.Options.CanUseTool = allow
 	s := w.open(spec)
 	_, err := w.send(s, "1").Result(t.Context())
 	require.NoError(t, err)

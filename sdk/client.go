@@ -114,7 +114,7 @@ func openSession(ctx context.Context, o *Options, home *runtime.Runtime) (link, 
 	if err != nil {
 		return l, err
 	}
-	l.dialect, l.gated = spec.Dialect, len(spec.Hooks) > 0 || spec.CanUseTool != nil
+	l.dialect, l.gated = spec.Dialect, len(spec.Options.Hooks) > 0 || spec.Options.CanUseTool != nil
 	l.skips = spec.Options.AllowDangerouslySkipPermissions
 	l.servers = newServers(&spec)
 	session, err := home.Start(ctx, spec)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/protocol"
-	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -118,8 +117,4 @@ func hookProblem(h *Hook, i int) error {
 		return &ConfigError{Option: at + ".Match", Problem: err.Error(), Fix: "fix the pattern, or match in the handler"}
 	}
 	return nil
-}
-
-func registered(h *Hook) runtime.Hook {
-	return runtime.Hook{Event: h.Event, Matcher: h.Matcher, Timeout: h.Timeout, OnFailure: h.OnFailure, Func: h.Func}
 }

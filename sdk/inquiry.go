@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/agent-troupe/troupe/protocol"
-	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -26,15 +25,6 @@ func AcceptElicitation(content any) (protocol.ElicitationResult, error) {
 	}
 	r.Content = raw
 	return r, nil
-}
-
-func inquiriesOf(o *Options) runtime.Inquiries {
-	return runtime.Inquiries{
-		Elicitation: o.OnElicitation, UserDialog: o.OnUserDialog,
-		JobToken: o.FetchJobToken, ServiceAccountToken: o.FetchServiceAccountToken,
-		ShouldGenerateMemory: o.ShouldGenerateMemory, ShouldReviewSkills: o.ShouldReviewSkills,
-		SessionArtifacts: o.ResolveSessionArtifacts,
-	}
 }
 
 // checkTokens finds logins that nobody can provide, and callbacks that nobody

@@ -36,11 +36,11 @@ type servers struct {
 // session's own.
 func newServers(spec *runtime.Spec) *servers {
 	all := &servers{changes: mcp.NewGate(1), given: map[string]*MCPServer{}, own: map[string]*MCPServer{}}
-	for i, s := range spec.MCPServers {
-		if m, ok := s.(*MCPServer); ok {
-			spec.MCPServers[i] = all.add(m).MCPHandler
-		}
+	own := make([]*MCPServer, len(spec.Options.SDKMCPServers))
+	for i, m := range spec.Options.SDKMCPServers {
+		own[i] = all.add(m)
 	}
+	spec.Options.SDKMCPServers = own
 	return all
 }
 
@@ -138,7 +138,7 @@ func (c *Client) SetMCPServers(ctx context.Context, external map[string]protocol
 	var added []string
 	for _, s := range own {
 		if d.servers.get(s.Name()) == nil {
-			d.session.AddMCPServer(d.servers.add(s).MCPHandler)
+			d.session.AddMCPServer(d.servers.add(s))
 			added = append(added, s.Name())
 		}
 	}

@@ -32,11 +32,11 @@ func toolTurn(t *testing.T, rt *runtime.Runtime, d dialect.Dialect, s *sdk.MCPSe
 	t.Helper()
 	ctx := context.Background()
 	session, err := rt.Open(ctx, runtime.Spec{
-		Dialect: d, MCPServers: []runtime.MCPServer{s},
+		Dialect: d,
 		Program: scripted.New(scripted.WithScript(&scripted.Script{
 			Dialect: agent.Dialect(d.Name()), Turns: []scripted.Turn{{Steps: steps}},
 		})),
-		Options: session.Options{Auth: auth(d)},
+		Options: session.Options{Auth: auth(d), SDKMCPServers: []*session.MCPServer{s}},
 	})
 	require.NoError(t, err)
 	turn, err := session.Send(ctx, &protocol.UserMessage{Message: protocol.UserContent{Role: "user", Content: protocol.StringContent("go")}})

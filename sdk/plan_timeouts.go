@@ -47,9 +47,6 @@ func (t *PlannedTimeout) UnmarshalJSON(raw []byte) error {
 func plannedTimeouts(o *Options, p *runtime.Plan) []PlannedTimeout {
 	all := make([]PlannedTimeout, 0, len(p.Timeouts)+1)
 	for _, t := range p.Timeouts {
-		if t.Option == "Limits.Initialize" && o.Limits.Initialize == 0 && o.InitializeTimeout != 0 {
-			t.Option = "InitializeTimeout"
-		}
 		all = append(all, PlannedTimeout(t))
 	}
 	return append(all, PlannedTimeout{"close: all of it", max(closeTimeout(o), 0), "CloseTimeout", o.CloseTimeout == 0})

@@ -61,50 +61,35 @@ func specOf(o *Options) (runtime.Spec, error) {
 	rules, wrong := compilePolicy(o)
 	problems = append(problems, wrong...)
 	spec := runtime.Spec{
-		Dialect: backend.dialect, Program: backend.program, Spawner: o.Spawner,
+		Dialect: backend.dialect, Program: backend.program,
 		Options: data.Options, ParentEnv: data.ParentEnv, SettingsContent: data.SettingsContent,
-		CanUseTool: o.CanUseTool, PermissionTimeout: o.PermissionTimeout,
-		ResolveModel: o.ResolveModel, ResolveModelTimeout: o.ResolveModelTimeout,
-		Inquiries: inquiriesOf(o), OnAuthExpired: o.OnAuthExpired,
-		Limits: o.Limits, Graces: o.Graces, InterruptGrace: o.InterruptGrace,
-		MCPServerConfigs: o.SDKMCPServerConfigs, MaxLine: o.MaxLine, Discard: o.Discard, OnEvent: o.OnEvent, Stderr: o.Stderr,
 	}
-	if spec.Limits.Initialize == 0 {
-		spec.Limits.Initialize = o.InitializeTimeout
-	}
-	hooks := slices.Clone(o.Hooks)
 	if rules != nil {
 		keeper := &gatekeeper{policy: rules, ask: o.CanUseTool, timeout: o.PermissionTimeout, blind: o.Policy.Resolve == nil && o.Spawner != nil}
+		hooks := slices.Clone(o.Hooks)
 		for i := range hooks {
 			hooks[i] = keeper.watch(hooks[i])
 		}
-		hooks = append(hooks, keeper.hook()) // the last: the user's keep their callback ids
-		spec.CanUseTool = keeper.decide
+		spec.Options.Hooks = append(hooks, keeper.hook()) // the last: the user's keep their callback ids
+		spec.Options.CanUseTool = keeper.decide
 		spec.Warnings = policyWarnings(o)
 		spec.EnforcesPolicy = true
 	}
-	for i := range hooks {
-		spec.Hooks = append(spec.Hooks, registered(&hooks[i]))
-	}
-	for _, s := range o.SDKMCPServers {
-		if s.Usable() {
-			spec.MCPServers = append(spec.MCPServers, s)
-		}
-	}
 	if err := errors.Join(problems...); err != nil {
-		return runtime.Spec{}, errors.Join(err, dialectProblems(spec))
+		return runtime.Spec{}, errors.Join(err, dialectProblems(o, spec))
 	}
 	return spec, nil
 }
 
 // dialectProblems is what the dialect has to say as well, so that all mistakes
 // are told at once.
-func dialectProblems(spec runtime.Spec) error {
+func dialectProblems(o *Options, spec runtime.Spec) error {
 	if spec.Dialect == nil {
 		return nil
 	}
 	in := dialect.Input{Options: spec.Options, Facts: dialect.Facts{ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent}}
-	if in.Policy != nil && in.PermissionPromptToolName == "" && in.CanUseTool == nil { // with that tool two would decide, which is an error already
+	in.CanUseTool = o.CanUseTool
+	if o.Policy != nil && o.PermissionPromptToolName == "" && o.CanUseTool == nil { // with that tool two would decide, which is an error already
 		in.CanUseTool = (&gatekeeper{}).decide
 	}
 	_, err := spec.Dialect.Validate(&in)

@@ -54,8 +54,8 @@ func callbackKinds() []callbackKind {
 			name:    "permission",
 			request: `{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"date"},"tool_use_id":"t"}`,
 			install: func(spec *runtime.Spec, limit time.Duration, f callback) {
-				spec.PermissionTimeout = limit
-				spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				spec.Options.PermissionTimeout = limit
+				spec.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 					n, err := f(ctx)
 					if n == 0 {
 						return protocol.PermissionResult{}, err
@@ -70,7 +70,7 @@ func callbackKinds() []callbackKind {
 			name:    "hook",
 			request: `{"subtype":"hook_callback","callback_id":"hook_0","input":{"hook_event_name":"PreToolUse","tool_name":"Bash"},"tool_use_id":"t"}`,
 			install: func(spec *runtime.Spec, limit time.Duration, f callback) {
-				spec.Hooks = []runtime.Hook{{Event: protocol.HookPreToolUse, Timeout: limit, Func: func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
+				spec.Options.Hooks = []session.Hook{{Event: protocol.HookPreToolUse, Timeout: limit, Func: func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
 					n, err := f(ctx)
 					if n == 0 {
 						return nil, err
@@ -87,7 +87,7 @@ func callbackKinds() []callbackKind {
 			name:    "mcp",
 			request: `{"subtype":"mcp_message","server_name":"tools","message":{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{}}}}`,
 			install: func(spec *runtime.Spec, limit time.Duration, f callback) {
-				spec.MCPServers = []runtime.MCPServer{toolServer{limit: limit, f: f}}
+				spec.Options.SDKMCPServers = []*session.MCPServer{{MCPHandler: toolServer{limit: limit, f: f}}}
 			},
 			zero:    `{"mcp_response":{"jsonrpc":"2.0","id":7,"result":{}}}`,
 			refuses: func(m map[string]any) bool { return at(m, "response.response.mcp_response.result.isError") != nil },
@@ -98,11 +98,11 @@ func callbackKinds() []callbackKind {
 			install: func(spec *runtime.Spec, limit time.Duration, f callback) {
 				spec.Dialect = qoder.New()
 				spec.Options.Auth = session.AccessToken("t")
-				spec.ResolveModelTimeout = limit
+				spec.Options.ResolveModelTimeout = limit
 				if limit == 0 {
-					spec.ResolveModelTimeout = -1
+					spec.Options.ResolveModelTimeout = -1
 				}
-				spec.ResolveModel = func(ctx context.Context, _ *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
+				spec.Options.ResolveModel = func(ctx context.Context, _ *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
 					n, err := f(ctx)
 					if n == 0 {
 						return protocol.ModelPolicyReply{}, err
@@ -415,7 +415,7 @@ func TestKeysThatAreAlike(t *testing.T) {
 	onStages(t, func(s *stage) {
 		asked := 0
 		sess, log := s.turnWith(func(spec *runtime.Spec) {
-			spec.CanUseTool = func(_ context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+			spec.Options.CanUseTool = func(_ context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 				asked++
 				assert.Equal(s, "Bash", r.ToolName)
 				assert.JSONEq(s, `{"command":"rm"}`, string(r.Input))
@@ -519,8 +519,8 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 	onStages(t, func(s *stage) {
 		answers := make(map[string]string)
 		sess, _ := s.turnWith(func(spec *runtime.Spec) {
-			spec.MCPServers = []runtime.MCPServer{world.Echo{}}
-			spec.Hooks = []runtime.Hook{{Event: protocol.HookPreToolUse, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
+			spec.Options.SDKMCPServers = []*session.MCPServer{{MCPHandler: world.Echo{}}}
+			spec.Options.Hooks = []session.Hook{{Event: protocol.HookPreToolUse, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 				panic("nobody asked for this hook")
 			}}}
 		}, func(h *hand) {
@@ -616,8 +616,8 @@ func TestTenThousandCallbacks(t *testing.T) { // alone: for the race detector's 
 		var mu sync.Mutex
 		seen := make(map[string]bool)
 		sess, _ := s.turnWith(func(spec *runtime.Spec) {
-			spec.Limits.Requests = n
-			spec.CanUseTool = func(_ context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+			spec.Options.Limits.Requests = n
+			spec.Options.CanUseTool = func(_ context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 				mu.Lock()
 				seen[r.ToolUseID] = true
 				mu.Unlock()

@@ -151,7 +151,7 @@ func TestEdgeKilledAtEveryLine(t *testing.T) {
 		spec := r.spec(t, strings.ReplaceAll(gatedYAML, "EFFECT", effect)+
 			fmt.Sprintf("misbehave: {die: {lines: %d, signal: KILL}, children: [{token: TOKEN, session: true}]}", n))
 		allowed := 0
-		spec.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+		spec.Options.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			allowed++
@@ -284,7 +284,7 @@ var lastExits = [...]agent.Exit{{}, {Code: 1}, {Signal: "KILL"}}
 // few messages, and then reads everything.
 func behind(ctx context.Context, t *testing.T, rt *runtime.Runtime, spec runtime.Spec, early int, want agent.Exit) {
 	t.Helper()
-	spec.Limits.Messages = 3
+	spec.Options.Limits.Messages = 3
 	s, err := rt.Open(ctx, spec)
 	require.NoError(t, err)
 	turn, err := s.Send(ctx, userText("hi"))
@@ -393,7 +393,7 @@ func TestEdgeTreesOfTheDead(t *testing.T) {
 	}
 	test := func(t *testing.T, c [2]string) {
 		spec := r.spec(t, hello+"misbehave: {"+c[0]+"children: ["+c[1]+"]}")
-		spec.Graces.Sweep = patience // they are swept together, on whatever machine
+		spec.Options.Graces.Sweep = patience // they are swept together, on whatever machine
 		ctx := limit(t)
 		s, err := r.rt.Open(ctx, spec)
 		require.NoError(t, err)
@@ -442,7 +442,7 @@ func TestEdgeCloseInNoTime(t *testing.T) {
 	r := newRig(t)
 	ctx := limit(t)
 	spec := r.spec(t, hello+"misbehave: {ignore_eof: true, trap_term: true, children: [{token: TOKEN, session: true, trap_term: true}]}")
-	spec.Graces.EOF, spec.Graces.Terminate = time.Hour, time.Hour
+	spec.Options.Graces.EOF, spec.Options.Graces.Terminate = time.Hour, time.Hour
 	s, err := r.rt.Open(ctx, spec)
 	require.NoError(t, err)
 	over, cancel := context.WithCancel(ctx)
@@ -597,7 +597,7 @@ func TestEdgeFlushOfAProcess(t *testing.T) {
 	for name, c := range cases { // before anything forks
 		c.file = filepath.Join(t.TempDir(), "flushed")
 		c.spec = r.spec(t, hello)
-		c.spec.Graces.EOF = c.grace
+		c.spec.Options.Graces.EOF = c.grace
 		c.spec.Options.PathToExecutable = file(t, 0o700, shellAgent+`while read -r line; do :; done
 sleep 0.4
 echo >'`+c.file+`'
@@ -620,7 +620,7 @@ echo >'`+c.file+`'
 func lateGate(spec *runtime.Spec, exec kernel.Executor, kind string) *atomic.Int64 {
 	var asked atomic.Int64
 	closing := make(chan struct{})
-	spec.OnEvent = func(r session.EventRecord) {
+	spec.Options.OnEvent = func(r session.EventRecord) {
 		if e, ok := r.Event.(session.StateChanged); ok && e.To == session.StateClosing.String() {
 			close(closing)
 		}
@@ -629,13 +629,13 @@ func lateGate(spec *runtime.Spec, exec kernel.Executor, kind string) *atomic.Int
 		asked.Add(1)
 		return exec.Await(context.Background(), closing)
 	}
-	spec.CanUseTool, spec.Hooks = nil, nil
+	spec.Options.CanUseTool, spec.Options.Hooks = nil, nil
 	if kind == "permission" {
-		spec.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+		spec.Options.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 			return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, wait()
 		}
 	} else {
-		spec.Hooks = []runtime.Hook{{
+		spec.Options.Hooks = []session.Hook{{
 			Event: protocol.HookPreToolUse, Matcher: "Bash",
 			Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 				return json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}`), wait()
@@ -778,7 +778,7 @@ func TestEdgeBrokenStdinNeverOpensAGate(t *testing.T) {
 						spec := w.Gated(script)
 						asked := lateGate(&spec, w.Sched, gate)
 						inner := transport.InMemory{Clock: w.Clock(), Exec: w.Sched, Program: spec.Program}
-						spec.Program, spec.Spawner = nil, brokenStdin{inner, lines}
+						spec.Program, spec.Options.Spawner = nil, brokenStdin{inner, lines}
 						done := kernel.NewPromise[error]()
 						w.Sched.Go(func() { done.Resolve(w.Play(context.Background(), spec, "go")) })
 						for range 2_000 {
@@ -871,7 +871,7 @@ func TestEdgeOddAgents(t *testing.T) {
 	}
 	for name, c := range cases { // before anything forks
 		c.spec = r.spec(t, "turns: [{steps: [{delay: 60s}]}]")
-		c.spec.Graces.Terminate = 200 * time.Millisecond
+		c.spec.Options.Graces.Terminate = 200 * time.Millisecond
 		c.spec.Options.PathToExecutable = file(t, 0o700, c.program)
 		cases[name] = c
 	}
@@ -950,7 +950,7 @@ func TestEdgeStatesOfASessionThatIsGivenUp(t *testing.T) {
 		spec := w.Gated(&scripted.Script{})
 		spec.ActorIntensity = supervisor.Intensity{Max: 3, Window: time.Hour}
 		var states []string
-		spec.OnEvent = func(r session.EventRecord) {
+		spec.Options.OnEvent = func(r session.EventRecord) {
 			if changed, ok := r.Event.(session.StateChanged); ok {
 				states = append(states, changed.From, changed.To)
 			}

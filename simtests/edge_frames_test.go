@@ -187,7 +187,7 @@ func TestLinesUpToTheCeiling(t *testing.T) {
 						out = out[n:]
 					}
 				})
-				spec.MaxLine = ceiling
+				spec.Options.MaxLine = ceiling
 				log := listen(&spec)
 				sess := s.open(spec)
 				assert.Equal(s, fits, s.read(s.send(sess)))
@@ -250,7 +250,7 @@ func TestLargeLines(t *testing.T) { // alone: it takes memory
 func TestLargeLinesOfAProcess(t *testing.T) { // alone: it takes memory
 	inProduction(t, func(s *stage) {
 		spec := processSpec(t, newID(), `turns: [{steps: [{huge: {bytes: 7MiB}}, {huge: {bytes: 20MiB}}, {text: after}]}]`)
-		spec.MaxLine = 8 * mib
+		spec.Options.MaxLine = 8 * mib
 		log := listen(&spec)
 		sess := s.open(spec)
 		turn := s.send(sess)

@@ -118,8 +118,10 @@ func (s *stage) pass(d time.Duration) {
 func (s *stage) spec(p puppet) runtime.Spec {
 	return runtime.Spec{
 		Dialect: claude.New(), Program: p,
-		Graces:         session.Graces{EOF: 200 * time.Millisecond, Terminate: 100 * time.Millisecond, Drain: 200 * time.Millisecond},
-		InterruptGrace: 100 * time.Millisecond,
+		Options: session.Options{
+			Graces:         session.Graces{EOF: 200 * time.Millisecond, Terminate: 100 * time.Millisecond, Drain: 200 * time.Millisecond},
+			InterruptGrace: 100 * time.Millisecond,
+		},
 	}
 }
 
@@ -341,7 +343,7 @@ type watch struct {
 // listen makes spec report to what it returns.
 func listen(spec *runtime.Spec) *reports {
 	r := &reports{}
-	spec.OnEvent = func(record session.EventRecord) { r.take(record.Event) }
+	spec.Options.OnEvent = func(record session.EventRecord) { r.take(record.Event) }
 	return r
 }
 
@@ -500,10 +502,10 @@ func TestMemoryWhateverTheAgentWrites(t *testing.T) { // alone: it measures memo
 						s.pass(time.Hour)
 					}
 				})
-				spec.MaxLine = 4 * mib
-				spec.Discard = c.drops
-				spec.Limits.Requests = 4096 // each has a task, of which the race detector takes 8,128
-				spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				spec.Options.MaxLine = 4 * mib
+				spec.Options.Discard = c.drops
+				spec.Options.Limits.Requests = 4096 // each has a task, of which the race detector takes 8,128
+				spec.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 					return protocol.PermissionResult{}, s.rt.Executor().Await(ctx, nil)
 				}
 				sess := s.open(spec)

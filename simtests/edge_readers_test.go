@@ -146,7 +146,7 @@ func TestACallBehindWholeMessages(t *testing.T) {
 			}
 			h.say(resultLine(uuid))
 		})
-		spec.Limits = session.Limits{Messages: 10, Bytes: 10 * size, HardBytes: 20 * size}
+		spec.Options.Limits = session.Limits{Messages: 10, Bytes: 10 * size, HardBytes: 20 * size}
 		sess := s.open(spec)
 		turn := s.send(sess)
 		err := sess.CallRaw(s.ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, 0)
@@ -210,7 +210,7 @@ func (s *stage) manyLines(n int) runtime.Spec {
 			h.say(resultLine(uuid))
 		}
 	})
-	spec.Limits = session.Limits{Messages: 10, Bytes: 20_000, HardBytes: 40_000}
+	spec.Options.Limits = session.Limits{Messages: 10, Bytes: 20_000, HardBytes: 40_000}
 	return spec
 }
 
@@ -259,7 +259,7 @@ func TestNobodyWillRead(t *testing.T) {
 	t.Parallel()
 	inSimulation(t, 1, runtime.Config{}, func(s *stage) {
 		spec := s.manyLines(300)
-		spec.Limits.Consumer = time.Hour
+		spec.Options.Limits.Consumer = time.Hour
 		sess := s.open(spec)
 		turn := s.send(sess)
 		began := s.rt.Clock().Now()
@@ -273,7 +273,7 @@ func TestNobodyWillRead(t *testing.T) {
 	})
 	onStages(t, func(s *stage) {
 		spec := s.manyLines(300)
-		spec.Discard = true
+		spec.Options.Discard = true
 		sess := s.open(spec)
 		for range 3 {
 			turn := s.send(sess)
@@ -294,7 +294,7 @@ func TestAConsumerThatIsSlow(t *testing.T) {
 	inSimulation(t, 1, runtime.Config{}, func(s *stage) {
 		const lines = 50
 		spec := s.manyLines(lines)
-		spec.Limits.Consumer = time.Minute
+		spec.Options.Limits.Consumer = time.Minute
 		sess := s.open(spec)
 		turn, n := s.send(sess), 0
 		for _, err := range turn.Messages(s.ctx) {
@@ -823,14 +823,14 @@ func TestCloseFromEverywhere(t *testing.T) {
 	t.Parallel()
 	places := map[string]func(s *stage, spec *runtime.Spec, request *string, closeIt func()){
 		"OnEvent": func(_ *stage, spec *runtime.Spec, _ *string, closeIt func()) {
-			spec.OnEvent = func(e session.EventRecord) {
+			spec.Options.OnEvent = func(e session.EventRecord) {
 				if c, ok := e.Event.(session.StateChanged); ok && c.To == "running" {
 					closeIt()
 				}
 			}
 		},
 		"Stderr": func(_ *stage, spec *runtime.Spec, _ *string, closeIt func()) {
-			spec.Stderr = func(string) { closeIt() }
+			spec.Options.Stderr = func(string) { closeIt() }
 		},
 	}
 	for _, k := range callbackKinds() {
@@ -898,7 +898,7 @@ func busy() map[string]func(s *stage, ready func()) {
 		"never initialized": func(s *stage, ready func()) {
 			spec := s.spec(nil)
 			spec.Program = stubborn{}
-			spec.OnEvent = func(e session.EventRecord) {
+			spec.Options.OnEvent = func(e session.EventRecord) {
 				if c, ok := e.Event.(session.StateChanged); ok && c.To == session.StateInitializing.String() {
 					ready()
 				}
@@ -941,7 +941,7 @@ func busy() map[string]func(s *stage, ready func()) {
 				h.prompt()
 				h.ask("q", callbackKinds()[0].request)
 			})
-			spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+			spec.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 				ready()
 				return protocol.PermissionResult{}, s.rt.Executor().Await(ctx, nil)
 			}
@@ -1064,7 +1064,7 @@ func TestEndsThatAreGivenUp(t *testing.T) {
 			onStages(t, func(s *stage) {
 				spec := s.spec(stubborn{}.play)
 				spec.ID = "stubborn-one"
-				spec.Graces = session.Graces{EOF: time.Hour, Terminate: time.Hour}
+				spec.Options.Graces = session.Graces{EOF: time.Hour, Terminate: time.Hour}
 				sess := s.open(spec)
 				began := s.rt.Clock().Now()
 				ctx, cancel := context.WithCancelCause(s.ctx)
@@ -1102,9 +1102,9 @@ func TestThousandSessionsClosedAtOnce(t *testing.T) { // alone: for the race det
 		sessions := make([]*runtime.Session, n)
 		for i := range sessions {
 			spec := s.spec(plays[i%4])
-			spec.Limits = session.Limits{Messages: 10}
-			spec.Graces.Drain, spec.Graces.Sweep = time.Minute, time.Minute // those held up now write as fast as the machine goes
-			spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+			spec.Options.Limits = session.Limits{Messages: 10}
+			spec.Options.Graces.Drain, spec.Options.Graces.Sweep = time.Minute, time.Minute // those held up now write as fast as the machine goes
+			spec.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 				return protocol.PermissionResult{}, s.rt.Executor().Await(ctx, nil)
 			}
 			sessions[i] = s.open(spec)

@@ -220,7 +220,7 @@ func TestEdgeInitialize(t *testing.T) {
 		"never, with grandchildren":   {"initialize: {mode: never}, children: [{token: TOKEN, reparent: true, session: true}]", 200 * time.Millisecond, never},
 	}, func(t *testing.T, c initFault) {
 		spec := r.spec(t, hello+"misbehave: {"+c.misbehave+"}")
-		spec.Limits.Initialize = c.limit
+		spec.Options.Limits.Initialize = c.limit
 		s, err := r.rt.Open(limit(t), spec)
 		c.check(t, s, err)
 		if s != nil {
@@ -316,7 +316,7 @@ func TestEdgeInitializeByTheClock(t *testing.T) {
 					},
 				})
 				unexpected := 0
-				spec.OnEvent = func(r session.EventRecord) {
+				spec.Options.OnEvent = func(r session.EventRecord) {
 					if _, ok := r.Event.(session.UnexpectedFrame); ok {
 						unexpected++
 					}
@@ -371,7 +371,7 @@ func TestEdgeProtocolVersion(t *testing.T) {
 			script = hello
 		}
 		spec := qoderSpec(t, r, script+"protocol_version: '"+c.version+"'\n")
-		spec.CanUseTool = allow
+		spec.Options.CanUseTool = allow
 		ctx := limit(t)
 		s, err := r.rt.Open(ctx, spec)
 		if err == nil {
@@ -413,11 +413,11 @@ func TestEdgeContradictingOptions(t *testing.T) {
 	t.Run("claude", func(t *testing.T) {
 		spec := r.spec(t, hello)
 		contradiction(&spec.Options)
-		spec.CanUseTool = allow
+		spec.Options.CanUseTool = allow
 		spec.Options.SessionID = "mine"
 		spec.Options.Auth = session.AccessToken("hunter2")
 		spec.Options.Proxy = "http://user:hunter2@proxy"
-		spec.Spawner = noSpawner{t}
+		spec.Options.Spawner = noSpawner{t}
 		_, err := r.rt.Open(limit(t), spec)
 		assert.Subset(t, options(err), append(common, "SessionID", "Auth", "Proxy"))
 		for _, e := range session.ConfigErrors(err) {
@@ -429,12 +429,12 @@ func TestEdgeContradictingOptions(t *testing.T) {
 	t.Run("qoder", func(t *testing.T) {
 		spec := qoderSpec(t, r, hello)
 		contradiction(&spec.Options)
-		spec.CanUseTool = allow
+		spec.Options.CanUseTool = allow
 		spec.Options.Auth = nil
 		spec.Options.Effort = "high"
 		spec.Options.Sandbox = &session.Sandbox{}
 		spec.Options.Title = "t"
-		spec.Spawner = noSpawner{t}
+		spec.Options.Spawner = noSpawner{t}
 		_, err := r.rt.Open(limit(t), spec)
 		assert.Subset(t, options(err), append(common, "Auth", "Effort", "Sandbox", "Title"))
 	})

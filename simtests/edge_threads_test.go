@@ -111,11 +111,11 @@ func TestEdgeHost(t *testing.T) {
 		Options: session.Options{
 			PathToExecutable: given[1], Cwd: given[3], Env: map[string]string{"TROUPE_SCRIPT": given[2]},
 			ExtraArgs: map[string]session.Opt[string]{"token": session.Some(given[0])},
-		},
-		CanUseTool: func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
-			close(asked)
-			<-ctx.Done()
-			return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
+			CanUseTool: func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				close(asked)
+				<-ctx.Done()
+				return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
+			},
 		},
 	})
 	require.NoError(t, err)
@@ -197,7 +197,7 @@ func TestEdgeManyAgentsNeedNoThreads(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	spec := r.spec(t, hello)
-	spec.Graces = session.Graces{EOF: wait, Terminate: wait} // a busy machine is no reason to kill
+	spec.Options.Graces = session.Graces{EOF: wait, Terminate: wait} // a busy machine is no reason to kill
 	sessions := make(chan *runtime.Session, n)
 	before, goroutines := threads(t), gort.NumGoroutine()
 	var wg sync.WaitGroup

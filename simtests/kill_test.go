@@ -111,11 +111,11 @@ func TestKillNeverOpensAGate(t *testing.T) {
 		spec := func(w *world.World) runtime.Spec {
 			spec := w.Gated(script())
 			if gate == "permission" {
-				spec.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				spec.Options.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 					return protocol.PermissionResult{}, nil
 				}
 			} else {
-				spec.Hooks[0].Func = func(context.Context, *session.HookCall) (json.RawMessage, error) {
+				spec.Options.Hooks[0].Func = func(context.Context, *session.HookCall) (json.RawMessage, error) {
 					return json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}`), nil
 				}
 			}

@@ -45,10 +45,10 @@ func processSpec(t *testing.T, token, script string) runtime.Spec {
 		Dialect: claude.New(),
 		Options: session.Options{
 			PathToExecutable: bin, Cwd: t.TempDir(), Env: map[string]string{"TROUPE_SCRIPT": path},
-			ExtraArgs: map[string]session.Opt[string]{"token": session.Some(token)},
+			ExtraArgs:      map[string]session.Opt[string]{"token": session.Some(token)},
+			Graces:         session.Graces{EOF: 500 * time.Millisecond, Terminate: 300 * time.Millisecond, Drain: 300 * time.Millisecond},
+			InterruptGrace: 300 * time.Millisecond,
 		},
-		Graces:         session.Graces{EOF: 500 * time.Millisecond, Terminate: 300 * time.Millisecond, Drain: 300 * time.Millisecond},
-		InterruptGrace: 300 * time.Millisecond,
 	}
 }
 
@@ -122,13 +122,13 @@ func TestAgentDies(t *testing.T) {
 				defer cancel()
 				spec := processSpec(t, token, tool+fmt.Sprintf("misbehave: {die: {at: %s, %s}, children: [{token: TOKEN, session: true}]}", at, how))
 				decided := make(chan struct{})
-				spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				spec.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 					close(decided)
 					<-ctx.Done() // nobody will want this answer
 					return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
 				}
 				if at == "before-result" {
-					spec.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+					spec.Options.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 						return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
 					}
 				}
@@ -191,7 +191,7 @@ func TestInitializeGoesWrong(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			spec := processSpec(t, token, hello+"misbehave: {initialize: "+c.fault+"}")
-			spec.Limits.Initialize = c.limit
+			spec.Options.Limits.Initialize = c.limit
 			_, err = rt.Open(ctx, spec)
 			c.check(t, err)
 			assert.Empty(t, withToken(t, token), "no-orphans")

@@ -48,14 +48,14 @@ func TestInterruptNeverOpensAGate(t *testing.T) {
 					}
 				}
 				if gate == "permission" {
-					spec.Hooks = nil
-					spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+					spec.Options.Hooks = nil
+					spec.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 						wait(ctx)
 						return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
 					}
 				} else {
-					spec.CanUseTool = nil
-					spec.Hooks[0].Func = func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
+					spec.Options.CanUseTool = nil
+					spec.Options.Hooks[0].Func = func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
 						wait(ctx)
 						return json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow"}}`), nil
 					}
@@ -130,11 +130,11 @@ func TestToolsThatTakeLong(t *testing.T) {
 				spec := w.Gated(&scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{
 					&scripted.MCPCall{Server: "tools", Tool: "echo", Gate: agent.GateAllow}, scripted.Text("done"),
 				}}}})
-				spec.MCPServers = []runtime.MCPServer{slowTools{takes: c.takes, alive: c.alive, pass: func(ctx context.Context, d time.Duration) error {
+				spec.Options.SDKMCPServers = []*session.MCPServer{{MCPHandler: slowTools{takes: c.takes, alive: c.alive, pass: func(ctx context.Context, d time.Duration) error {
 					over := make(chan struct{})
 					defer w.Sched.AfterFunc(d, func() { close(over) }).Stop()
 					return w.Sched.Await(ctx, over)
-				}}}
+				}}}}
 				ctx := context.Background()
 				s, err := w.Open(ctx, spec)
 				require.NoError(t, err)
@@ -216,7 +216,7 @@ func TestADeathIsSeenAtOnce(t *testing.T) {
 				panic(exited{Code: 7})
 			})
 			var told time.Time
-			spec.OnEvent = func(r session.EventRecord) {
+			spec.Options.OnEvent = func(r session.EventRecord) {
 				if _, over := r.Event.(session.Ended); over {
 					told = r.At
 				}
@@ -261,7 +261,7 @@ func TestAWaitingSessionDoesNothing(t *testing.T) {
 				h.prompt()
 				h.ask("q", callbackKinds()[0].request)
 			})
-			spec.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+			spec.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 				return protocol.PermissionResult{}, s.rt.Executor().Await(ctx, nil)
 			}
 			sess := s.open(spec)
@@ -325,12 +325,12 @@ func TestSessionsDoNotMix(t *testing.T) {
 				}
 			})
 			spec.ID = name
-			spec.MCPServers = []runtime.MCPServer{parrot{}} // the same for all
-			spec.CanUseTool = func(_ context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+			spec.Options.SDKMCPServers = []*session.MCPServer{{MCPHandler: parrot{}}} // the same for all
+			spec.Options.CanUseTool = func(_ context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 				assert.Contains(s, string(r.Input), name, "the call is another's")
 				return protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: json.RawMessage(fmt.Sprintf("{\"v\":%q}", name))}, nil
 			}
-			spec.OnEvent = func(r session.EventRecord) {
+			spec.Options.OnEvent = func(r session.EventRecord) {
 				assert.Equal(s, name, r.Session)
 				if noise, ok := r.Event.(session.NoiseLine); ok {
 					assert.ErrorContains(s, noise.Err, name)

@@ -20,21 +20,23 @@ import (
 // history counts, and an MCP server "tools" with the tool "echo".
 func (w *World) Gated(s *scripted.Script) runtime.Spec {
 	return runtime.Spec{
-		MCPServers: []runtime.MCPServer{Echo{}},
-		ID:         "s", Dialect: claude.New(), Program: w.Agent(s),
-		CanUseTool: func(_ context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.history.allowed++
-			w.note("allow %s", r.ToolName)
-			return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
-		},
-		Hooks: []runtime.Hook{{
-			Event: protocol.HookPreToolUse, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
-				w.Note("hook")
-				return nil, nil
+		ID: "s", Dialect: claude.New(), Program: w.Agent(s),
+		Options: session.Options{
+			SDKMCPServers: []*session.MCPServer{{MCPHandler: Echo{}}},
+			CanUseTool: func(_ context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.history.allowed++
+				w.note("allow %s", r.ToolName)
+				return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
 			},
-		}},
+			Hooks: []session.Hook{{
+				Event: protocol.HookPreToolUse, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
+					w.Note("hook")
+					return nil, nil
+				},
+			}},
+		},
 	}
 }
 
@@ -140,19 +142,19 @@ func (w *World) FailClosed(where string) {
 // Echo is an MCP server of this process with one tool.
 type Echo struct{}
 
-// Name implements [runtime.MCPServer].
+// Name implements [session.MCPHandler].
 func (Echo) Name() string { return "tools" }
 
-// Manifest implements [runtime.MCPServer].
+// Manifest implements [session.MCPHandler].
 func (Echo) Manifest() (initialize, toolsList json.RawMessage, err error) {
 	return json.RawMessage(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"tools","version":"1"}}`),
 		json.RawMessage(`{"tools":[{"name":"echo","description":"says it back","inputSchema":{"type":"object"}}]}`), nil
 }
 
-// Timeout implements [runtime.MCPServer]: none but the session's.
+// Timeout implements [session.MCPHandler]: none but the session's.
 func (Echo) Timeout(string) time.Duration { return 0 }
 
-// Handle implements [runtime.MCPServer].
+// Handle implements [session.MCPHandler].
 func (Echo) Handle(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
 	if method != "tools/call" {
 		return json.RawMessage("{}"), nil
