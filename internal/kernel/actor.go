@@ -242,6 +242,13 @@ func (c *Context[M]) Self() *Address[M] { return c.self }
 // is taken over when its handler returns.
 func (c *Context[M]) Commit() { c.self.box.commit() }
 
+// struck lets a test kill the actor after an effect.
+func (c *Context[M]) struck(effect any) {
+	if chaos := c.sys.cfg.Chaos; chaos != nil {
+		chaos.strike(c.adapter.life.name, effect, AfterEffect)
+	}
+}
+
 // System returns the system the actor runs in.
 func (c *Context[M]) System() *System { return c.sys }
 

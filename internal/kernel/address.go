@@ -80,6 +80,41 @@ func (a *Address[M]) DropHead() (m M, ok bool) {
 	return m, ok
 }
 
+// Take takes every message that is left. The parent calls it, while no incarnation
+// lives.
+func (a *Address[M]) Take() []M {
+	a.box.mu.Lock()
+	defer a.box.mu.Unlock()
+	if a.box.life.live() {
+		return nil
+	}
+	all := make([]M, len(a.box.user))
+	for i, m := range a.box.user {
+		all[i] = m.(M)
+	}
+	a.box.user, a.box.tries, a.box.taken = nil, 0, true
+	a.box.makeRoom()
+	return all
+}
+
+// Room returns nil if fewer than n messages wait, else what to wait for before it is
+// called again. It is for who can wait, so that no more is told than is handled.
+func (a *Address[M]) Room(n int) <-chan struct{} {
+	if a.box.depth.Load() < int32(n) {
+		return nil
+	}
+	a.box.mu.Lock()
+	defer a.box.mu.Unlock()
+	if len(a.box.user) < n || a.box.closed {
+		return nil
+	}
+	if a.box.room == nil {
+		a.box.room = make(chan struct{})
+	}
+	a.box.roomAt = n
+	return a.box.room
+}
+
 // Close ends the address: no incarnation will follow. What was not handled, and
 // what comes from now on, is counted as dead letters. A later incarnation opens it
 // again.

@@ -5,19 +5,16 @@ import "fmt"
 // Moment is where, relative to one message, a test kills an actor.
 type Moment int
 
-// Before the message is handled, which the next incarnation then does, or after it
-// was.
+// Before the message is handled, which the next incarnation then does; after it
+// was; or after an effect of an [Outbox] was carried out, which the message of the
+// strike then is.
 const (
 	BeforeMessage Moment = iota
 	AfterMessage
+	AfterEffect
 )
 
-func (m Moment) String() string {
-	if m == BeforeMessage {
-		return "before"
-	}
-	return "after"
-}
+func (m Moment) String() string { return [...]string{"before", "after", "after the effect"}[m] }
 
 // Chaos kills actors on request: it is asked at each message of each actor and
 // returns true to make the actor fail there. It is for tests; production

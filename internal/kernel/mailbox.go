@@ -23,6 +23,10 @@ type inbox struct {
 	tries  int   // incarnations that died of the head
 	taken  bool  // the message being handled is no longer at the head
 	closed bool
+
+	depth  atomic.Int32  // of user
+	room   chan struct{} // closed when fewer than roomAt messages wait; nil: nobody asks
+	roomAt int
 }
 
 // life is one incarnation of an actor, and the mailbox that the actor library
@@ -128,6 +132,7 @@ func (b *inbox) tell(w *Worker, m any) {
 		return
 	}
 	b.user = append(b.user, m)
+	b.depth.Store(int32(len(b.user)))
 	l := b.life
 	due := l != nil && l.due(b)
 	b.mu.Unlock()
@@ -150,6 +155,16 @@ func (b *inbox) shut() {
 	b.closed = true
 	b.sys.deadLetters.Add(int64(len(b.user)))
 	b.user, b.tries, b.taken = nil, 0, true
+	b.makeRoom()
+}
+
+// makeRoom notes that messages are gone; mu is held.
+func (b *inbox) makeRoom() {
+	b.depth.Store(int32(len(b.user)))
+	if b.room != nil && (len(b.user) < b.roomAt || b.closed) {
+		close(b.room)
+		b.room = nil
+	}
 }
 
 // pop drops the head; mu is held. An empty queue gives up what it needed at its
@@ -157,6 +172,7 @@ func (b *inbox) shut() {
 func (b *inbox) pop() {
 	b.user = advance(b.user)
 	b.taken, b.tries = true, 0
+	b.makeRoom()
 }
 
 // commit drops the head before its handler has returned.
