@@ -4,8 +4,9 @@ import (
 	"fmt"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
-	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
@@ -14,9 +15,14 @@ import (
 // started when the first request for it waits: most sessions need few of them.
 type callbacks struct {
 	core *Core
-	driver[message.ToCallbacks]
+	driver[router.ToCallbacks]
 	failure error
 }
+
+// callbacksTimer is a timer of that supervisor. From: the clock.
+type callbacksTimer timer
+
+func (callbacksTimer) ToCallbacks() {}
 
 func newCallbacks(k *Core) (*callbacks, error) {
 	b := &callbacks{core: k}
@@ -28,24 +34,19 @@ func newCallbacks(k *Core) (*callbacks, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.driver = driver[message.ToCallbacks]{
+	b.driver = driver[router.ToCallbacks]{
 		sup: sup, spawn: b.spawnChild,
-		timer: func(t message.Timer) message.ToCallbacks { return message.CallbacksTimer(t) },
-		ended: func(c *kernel.Context[message.ToCallbacks], reason error) { b.failure = reason },
+		timer: func(t timer) router.ToCallbacks { return callbacksTimer(t) },
+		ended: func(c *kernel.Context[router.ToCallbacks], reason error) { b.failure = reason },
 	}
 	return b, nil
 }
 
-// Start implements [kernel.Behavior].
-func (b *callbacks) Start(c *kernel.Context[message.ToCallbacks]) error {
+// Start implements [kernel.Behavior]. It starts the actors that requests wait for.
+func (b *callbacks) Start(c *kernel.Context[router.ToCallbacks]) error {
 	b.driver.start(c)
-	return b.look(c)
-}
-
-// look starts the actors that requests wait for.
-func (b *callbacks) look(c *kernel.Context[message.ToCallbacks]) error {
 	for i := range kinds {
-		if b.core.Ledger.Waiting(session.Kind(i)) {
+		if b.core.callback[i].Depth() > 0 {
 			if err := b.want(c, kinds[i].actor); err != nil {
 				return err
 			}
@@ -54,25 +55,17 @@ func (b *callbacks) look(c *kernel.Context[message.ToCallbacks]) error {
 	return b.failure
 }
 
-// uncalled reports whether requests wait for an actor that calls back.
-func (k *Core) uncalled() bool {
-	for i := range kinds {
-		if k.Ledger.Waiting(session.Kind(i)) {
-			return true
-		}
-	}
-	return false
-}
-
 // Handle implements [kernel.Behavior].
-func (b *callbacks) Handle(c *kernel.Context[message.ToCallbacks], m message.ToCallbacks) error {
+func (b *callbacks) Handle(c *kernel.Context[router.ToCallbacks], m router.ToCallbacks) error {
 	switch m := m.(type) {
-	case message.RequestsReady:
-		return b.look(c)
-	case message.CallbacksTimer:
-		b.fire(c, message.Timer(m))
-	case message.Describe:
-		m.Reply.Resolve(b.describe("callbacks/"))
+	case router.Wanted:
+		if err := b.want(c, kinds[m.Kind].actor); err != nil {
+			return err
+		}
+	case callbacksTimer:
+		b.fire(c, timer(m))
+	case describe:
+		m.reply.Resolve(b.describe("callbacks/"))
 	default:
 		return fmt.Errorf("callbacks: unexpected message %T", m)
 	}
@@ -80,26 +73,47 @@ func (b *callbacks) Handle(c *kernel.Context[message.ToCallbacks], m message.ToC
 }
 
 // ChildDown implements [kernel.ChildObserver].
-func (b *callbacks) ChildDown(c *kernel.Context[message.ToCallbacks], d kernel.Down) error {
-	b.down(c, d, func(child string) {
-		b.core.Ledger.FailTaken(kindOfActor(child), "the host could not decide")
-		b.core.changed()
-	})
+func (b *callbacks) ChildDown(c *kernel.Context[router.ToCallbacks], d kernel.Down) error {
+	b.down(c, d, func(child string) { b.core.lost(c.Worker(), kindOfActor(child)) })
 	return b.failure
 }
 
 // Stop implements [kernel.Behavior].
-func (b *callbacks) Stop(*kernel.Context[message.ToCallbacks]) {}
+func (b *callbacks) Stop(*kernel.Context[router.ToCallbacks]) {}
 
-func (b *callbacks) spawnChild(c *kernel.Context[message.ToCallbacks], child, name string, _ int) (kernel.Located, error) {
+func (b *callbacks) spawnChild(c *kernel.Context[router.ToCallbacks], child, name string, _ int) (kernel.Located, error) {
 	kind := kindOfActor(child)
-	return spawnAt[message.ToCallbacks, message.ToCallback](c, name, b.core.newCallback(kind), &b.core.callback[kind])
+	at := &b.core.callback[kind]
+	if at.Tries() > 1 { // two incarnations have died of it
+		if m, ok := at.DropHead(); ok {
+			if run, ok := m.(machine.Run); ok {
+				b.core.deny(c.Worker(), run.Seq)
+			}
+		}
+	}
+	return at, kernel.Spawn[router.ToCallbacks, machine.ToCallback](c, name, at, b.core.newCallback(kind))
 }
 
 func (k *Core) newCallback(kind session.Kind) *dispatch.Actor {
 	spec := &kinds[kind]
 	return &dispatch.Actor{
-		Kind: kind, Ledger: k.Ledger, Prepare: spec.prepare(k), Changed: k.gated,
-		AsksPeople: len(spec.people) > 0, Refuses: spec.refuses,
+		Kind: kind, Box: &k.running[kind], Router: &k.router, Prepare: spec.prepare(k), Emit: k.cfg.Emit, Refuses: spec.refuses,
+	}
+}
+
+// lost has the requests denied that a dead callback actor had taken. What it had not
+// taken waits for the next one.
+func (k *Core) lost(w *kernel.Worker, kind session.Kind) { k.deny(w, k.running[kind].Lost()...) }
+
+// lostAll is lost for every kind.
+func (k *Core) lostAll(w *kernel.Worker) {
+	for i := range kinds {
+		k.lost(w, session.Kind(i))
+	}
+}
+
+func (k *Core) deny(w *kernel.Worker, seqs ...uint64) {
+	if len(seqs) > 0 {
+		k.router.Tell(w, machine.CallbacksLost{Seqs: seqs, Reason: "the host could not decide"})
 	}
 }

@@ -3,15 +3,16 @@ package actors
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/actors/inquiry"
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/actors/mcp"
-	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
@@ -39,45 +40,43 @@ type Config struct {
 	Budget         *ledger.Budget
 	Discard        bool
 
-	Hooks              []hooks.Hook
-	CanUseTool         session.CanUseTool
-	PermissionTimeout  time.Duration
-	MCPServers         []mcp.Server
-	MCPLimits          map[string]time.Duration // of tools without a limit, by server
-	ResolveModel       session.ResolveModel
-	ResolveModelLimit  time.Duration
-	Inquiries          inquiry.Callbacks
-	ActorIntensity     supervisor.Intensity
-	ActorBackoff       supervisor.Backoff
-	Emit               func(session.Event)
-	Stderr             func(line string)
-	PanicOnIllegalStep bool // tests: an illegal transition is a crash, not an event
+	Hooks             []hooks.Hook
+	CanUseTool        session.CanUseTool
+	PermissionTimeout time.Duration
+	MCPServers        []mcp.Server
+	MCPLimits         map[string]time.Duration // of tools without a limit, by server
+	ResolveModel      session.ResolveModel
+	ResolveModelLimit time.Duration
+	Inquiries         inquiry.Callbacks
+	ActorIntensity    supervisor.Intensity
+	ActorBackoff      supervisor.Backoff
+	Emit              func(session.Event)
+	Stderr            func(line string)
 }
 
 // Core is what one session is made of besides its actors, and what survives
-// them: each incarnation of an actor borrows it. The fields are safe for
-// concurrent use or owned by the session actor, as marked.
+// them: each incarnation of an actor borrows its part. The fields are safe for
+// concurrent use or owned by an actor, as marked; what an actor owns is its parent's
+// while it is not there.
 type Core struct {
 	cfg    Config // without what only the opening needs
 	Ledger *ledger.Ledger
 	Link   *transport.Link
 	Bridge *mcp.Bridge
 
-	session   kernel.Address[message.ToSession]
-	transport kernel.Address[message.ToTransport]
-	router    kernel.Address[message.ToRouter]
+	session   kernel.Address[machine.LifeInput]
+	transport kernel.Address[machine.ToTransport]
+	router    kernel.Address[machine.Input]
 	callback  router.Callbacks
-	callbacks kernel.Address[message.ToCallbacks]
+	callbacks kernel.Address[router.ToCallbacks]
 
-	state       atomic.Int32
-	closeWanted atomic.Bool // by the user; survives a session actor that dies before it hears
+	state atomic.Int32 // of the session; for users
 
-	// Owned by the session actor, whichever incarnation lives.
-	closeAsked  bool
-	closeReason error     // nil: the user's wish
-	until       time.Time // when the present step of the close ends: the interrupt, or the flush
-	flushing    flush
-	linkClosing bool
+	routing *router.Box                     // the router's
+	running [session.KindOther]dispatch.Box // each the callback actor's of its kind
+	life    *machine.Life                   // the session actor's
+	outbox  kernel.Outbox[machine.Effect]   // of life
+	tick    kernel.Timer                    // of life; nil: none
 }
 
 // NewCore prepares a session. Nothing runs yet.
@@ -87,31 +86,58 @@ func NewCore(cfg Config) *Core {
 	}
 	k := &Core{cfg: cfg}
 	k.cfg.Options, k.cfg.Command = nil, transport.Command{}
+	sys, talk, traits, defaults := cfg.System, cfg.Dialect, cfg.Dialect.Traits(), cfg.Options.UserDefaults()
 	k.Bridge = mcp.NewBridge(mcp.BridgeConfig{
-		Servers: cfg.MCPServers, Limits: cfg.MCPLimits, Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Notify: k.mcpNotify,
-		NotificationReply: cfg.Dialect.Traits().MCPNotificationReply, UnknownServer: cfg.Dialect.Traits().MCPUnknownServer,
+		Servers: cfg.MCPServers, Limits: cfg.MCPLimits, Clock: sys.Clock(), Exec: sys.Executor(), Notify: k.mcpNotify,
+		NotificationReply: traits.MCPNotificationReply, UnknownServer: traits.MCPUnknownServer,
 	})
-	talk, traits, defaults := cfg.Dialect, cfg.Dialect.Traits(), cfg.Options.UserDefaults()
 	k.Ledger = ledger.New(ledger.Config{
-		Config: machine.Config{
+		Limits: cfg.Limits, Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Budget: cfg.Budget, Emit: cfg.Emit,
+		UserLine: func(m *protocol.UserMessage) ([]byte, error) { return talk.UserLine(defaults, m) },
+		Router:   k.tellRouter,
+	})
+	limits := k.Ledger.Limits()
+	k.routing = router.NewBox(router.Config{
+		Routing: machine.Config{
 			Rules:  &rules{dialect: cfg.Dialect, hooks: cfg.Hooks, wanted: wantedBy(cfg.Options), options: cfg.Options},
-			Limits: cfg.Limits, Discard: cfg.Discard, ErrorCodeKey: traits.ErrorCodeKey,
+			Limits: limits, Discard: cfg.Discard, ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
 			ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
 			ProveGates: hooks.Proves(cfg.Dialect, cfg.Hooks),
 		},
-		Clock: cfg.System.Clock(), Rand: cfg.System.Rand(), Exec: cfg.System.Executor(),
-		Budget: cfg.Budget, Emit: cfg.Emit, Wake: func() { k.router.Tell(nil, message.WorkReady{}) },
-		UserLine: func(m *protocol.UserMessage) ([]byte, error) { return talk.UserLine(defaults, m) },
+		Clock: sys.Clock(), Ledger: k.Ledger, Budget: cfg.Budget, Emit: cfg.Emit,
+		Self: &k.router, Session: &k.session, Transport: &k.transport, Callbacks: &k.callback, Uncalled: &k.callbacks,
+	})
+	k.life = machine.NewLife(machine.LifeConfig{
+		Backend: cfg.Dialect.Name(), InterruptGrace: cfg.InterruptGrace, FlushGrace: cfg.Graces.Flush,
+		Consumer: limits.Consumer, Interrupt: interrupt(cfg.Dialect, limits.Control), AuthExpired: traits.AuthExpiredExit,
 	})
 	k.Link = transport.NewLink(transport.LinkConfig{
-		Clock: cfg.System.Clock(), Exec: cfg.System.Executor(), Spawner: cfg.Spawner,
-		Command: cfg.Command, Graces: cfg.Graces, MaxLine: cfg.MaxLine, Ledger: k.Ledger,
-		Moved:  k.linkMoved,
-		Role:   cfg.System.NewRole,
-		Frames: func(w *kernel.Worker) { k.router.Tell(w, message.FramesReady{}) },
-		Stderr: k.stderr,
+		Clock: sys.Clock(), Exec: sys.Executor(), Spawner: cfg.Spawner,
+		Command: cfg.Command, Graces: cfg.Graces, MaxLine: cfg.MaxLine, Budget: cfg.Budget, Emit: cfg.Emit,
+		Router:  func(w *kernel.Worker, in machine.Input) { k.router.Tell(w, in) },
+		Session: func(in machine.LifeInput) { k.session.Tell(nil, in) },
+		Self:    func(m machine.ToTransport) { k.transport.Tell(nil, m) },
+		Room:    k.room,
+		Role:    sys.NewRole, Stderr: k.stderr,
 	})
 	return k
+}
+
+// room is what the reader of the agent's output has to wait for, or nil: it reads
+// nothing while the router has something before it, or the transport actor, which may
+// be the wish that it waits.
+func (k *Core) room() <-chan struct{} {
+	if wait := k.router.Room(1); wait != nil {
+		return wait
+	}
+	return k.transport.Room(1)
+}
+
+// interrupt is the call that stops a turn; without a body if there is none.
+func interrupt(d dialect.Dialect, limit time.Duration) machine.Called {
+	req := &protocol.InterruptRequest{CancelQueued: true}
+	body, _ := d.Encode(req) // an agent that has none is ended
+	return machine.Called{Subtype: req.Subtype(), Body: body, Own: true, Limit: max(limit, 0), SetBy: "Limits.Control"}
 }
 
 // ID is the session's name in its runtime.
@@ -120,50 +146,78 @@ func (k *Core) ID() string { return k.cfg.ID }
 // State is the session's state at this instant.
 func (k *Core) State() session.State { return session.State(k.state.Load()) }
 
-// WorkReady tells the router that calls or user messages wait. The caller's
-// goroutine may run the router, and what that tells, but no callback.
-func (k *Core) WorkReady() {
+// tellRouter gives the routing what a user wants. The user's goroutine may run the
+// router, and what that tells, but no callback.
+func (k *Core) tellRouter(in machine.Input, user bool) {
+	if !user {
+		k.router.Tell(nil, in)
+		return
+	}
 	w := k.cfg.System.Guest()
-	k.router.Tell(w, message.WorkReady{})
+	k.router.Tell(w, in)
 	w.Run()
 }
 
 // Close asks for the orderly end of the session. It returns at once; the end
 // is told by Ledger.Done.
-func (k *Core) Close() {
-	k.closeWanted.Store(true)
-	k.session.Tell(nil, message.CloseWanted{})
-}
-
-// Describe asks the session for its actors. One that ends meanwhile has none.
-func (k *Core) Describe(ctx context.Context) ([]message.ActorInfo, error) {
-	return kernel.Ask(ctx, &k.session, func(reply *kernel.Promise[[]message.ActorInfo]) message.ToSession {
-		return message.Describe{Reply: reply}
-	})
-}
+func (k *Core) Close() { k.session.Tell(nil, machine.CloseAsked{}) }
 
 // Address is that of the session actor.
-func (k *Core) Address() *kernel.Address[message.ToSession] { return &k.session }
+func (k *Core) Address() *kernel.Address[machine.LifeInput] { return &k.session }
+
+// Broken reports whether the session actor died between two states of the session's
+// life. Then no other can go on: [Core.Fail] is left.
+func (k *Core) Broken() bool { return k.outbox.Broken() }
 
 // Retire closes the addresses of a session that has ended: no actor will follow.
+// What is left in them has nobody to hear it.
 func (k *Core) Retire() {
-	k.session.Close()
-	k.transport.Close()
-	k.router.Close()
-	k.callbacks.Close()
+	retire(&k.session)
+	retire(&k.transport)
+	retire(&k.router)
+	retire(&k.callbacks)
 	for i := range k.callback {
-		k.callback[i].Close()
+		retire(&k.callback[i])
 	}
 }
 
-func (k *Core) linkMoved() {
-	k.transport.Tell(nil, message.LinkMoved{})
-	k.session.Tell(nil, message.LinkChanged{})
+func retire[M any](at *kernel.Address[M]) {
+	at.Take()
+	at.Close()
 }
 
-func (k *Core) changed() { k.session.Tell(nil, message.LedgerChanged{}) }
+// finish ends the session for good, without its actors.
+func (k *Core) finish(reason error) {
+	k.routing.Finish(reason)
+	k.Ledger.End(reason)
+}
 
-func (k *Core) gated(w *kernel.Worker) { k.session.Tell(w, message.LedgerChanged{}) }
+// pass changes the state of a session that has no actor, if that is legal.
+func (k *Core) pass(to session.State, why string) {
+	if from := k.State(); machine.Legal(from, to) {
+		k.enter(machine.Enter{From: from, To: to, Why: why})
+	}
+}
+
+func (k *Core) enter(e machine.Enter) {
+	k.state.Store(int32(e.To))
+	k.cfg.Emit(session.StateChanged{From: e.From.String(), To: e.To.String(), Reason: e.Why})
+	if e.To == session.StateReady {
+		k.Ledger.MarkReady()
+	}
+}
+
+// Fail ends a session that has no actor any more and will get none: its
+// process is ended, what it wrote is delivered, and everything that waits
+// learns the reason. It blocks until the link has ended and must run on a
+// task of its own.
+func (k *Core) Fail(reason error) {
+	k.pass(session.StateClosing, reason.Error())
+	k.Link.Abort()
+	_ = k.cfg.System.Executor().Await(context.Background(), k.Link.Done())
+	k.pass(session.StateFailed, "")
+	k.finish(errors.Join(reason, k.Link.Status().Leftover.Err))
+}
 
 func (k *Core) stderr(line string) {
 	k.cfg.Emit(session.StderrLine{Line: line})
@@ -192,11 +246,8 @@ func (k *Core) mcpNotify(server, method string, params json.RawMessage) error {
 	if k.Ledger.Calls() >= maxNotices { // nobody hears them
 		return session.ErrNoRoom
 	}
-	if _, err := k.Ledger.OpenCall("mcp_message", request); err != nil {
-		return err
-	}
-	k.WorkReady()
-	return nil
+	_, err = k.Ledger.OpenCall("mcp_message", request)
+	return err
 }
 
 // maxNotices is how many calls may be open before notifications of in-process

@@ -128,15 +128,6 @@ func TestProtocolVersions(t *testing.T) {
 	require.NoError(t, rulesOf(claude.New()).CheckVersion("99.0"), "this agent has none")
 }
 
-func TestTailsAreBounded(t *testing.T) {
-	t.Parallel()
-	assert.Empty(t, tailOf(" \n"))
-	assert.Equal(t, "a\nb", tailOf("\na\nb\n"))
-	long := tailOf(string(make([]byte, 5000)) + "end")
-	assert.Len(t, long, 2048+len("…"))
-	assert.Contains(t, long, "end")
-}
-
 // An agent that does not answer does not make the notifications of a tool pile up.
 func TestNotificationsHaveABound(t *testing.T) {
 	t.Parallel()

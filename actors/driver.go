@@ -4,18 +4,42 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
+
+// timer is a timer of the supervisor in one incarnation of an actor: tokens of
+// others mean nothing to it.
+type timer struct {
+	of    string // name of the incarnation
+	token uint64
+}
+
+// ActorInfo describes one actor of a session's tree.
+type ActorInfo struct {
+	Name        string // "router#2"
+	State       string // "running", "waiting", "stopped"
+	Restarts    int
+	Depth       int   // messages waiting
+	Handled     int64 // messages handled by this incarnation
+	LastFailure string
+}
+
+// describe asks for the actors below the one that it is sent to. From: the user.
+type describe struct {
+	reply *kernel.Promise[[]ActorInfo]
+}
+
+func (describe) ToSession()   {}
+func (describe) ToCallbacks() {}
 
 // driver carries out a supervisor's decisions inside an actor.
 type driver[M any] struct {
 	sup *supervisor.Supervisor
 	// spawn starts a child under name, which holds its incarnation.
 	spawn func(c *kernel.Context[M], child, name string, incarnation int) (kernel.Located, error)
-	timer func(message.Timer) M
+	timer func(timer) M
 	// ended is called when the supervisor has stopped or given up for good.
 	ended func(c *kernel.Context[M], reason error)
 
@@ -43,9 +67,9 @@ func (d *driver[M]) want(c *kernel.Context[M], child string) error {
 }
 
 // fire takes a timer, unless it is one of an incarnation before.
-func (d *driver[M]) fire(c *kernel.Context[M], t message.Timer) {
-	if t.Of == c.Self().Name() {
-		d.do(c, d.sup.Timer(c.Now(), supervisor.Token(t.Token)))
+func (d *driver[M]) fire(c *kernel.Context[M], t timer) {
+	if t.of == c.Self().Name() {
+		d.do(c, d.sup.Timer(c.Now(), supervisor.Token(t.token)))
 	}
 }
 
@@ -89,7 +113,7 @@ func (d *driver[M]) do(c *kernel.Context[M], actions []supervisor.Action) {
 			case supervisor.KillChild:
 				d.stopChild(c, a.Name, a.Incarnation)
 			case supervisor.SetTimer:
-				c.After(a.After, d.timer(message.Timer{Of: c.Self().Name(), Token: uint64(a.Token)}))
+				c.After(a.After, d.timer(timer{of: c.Self().Name(), token: uint64(a.Token)}))
 			case supervisor.Stopped:
 				d.ended(c, a.Reason)
 			}
@@ -118,10 +142,10 @@ func (d *driver[M]) find(name string) int {
 }
 
 // describe lists the children for Tree.
-func (d *driver[M]) describe(prefix string) []message.ActorInfo {
-	var infos []message.ActorInfo
+func (d *driver[M]) describe(prefix string) []ActorInfo {
+	var infos []ActorInfo
 	for _, s := range d.sup.Snapshot() {
-		info := message.ActorInfo{Name: prefix + childName(s.Name, s.Incarnation), State: s.State.String(), Restarts: s.Restarts}
+		info := ActorInfo{Name: prefix + childName(s.Name, s.Incarnation), State: s.State.String(), Restarts: s.Restarts}
 		if s.Reason != nil {
 			info.LastFailure = s.Reason.Error()
 		}

@@ -51,7 +51,7 @@ var kinds = [session.KindOther]kindSpec{ //nolint:gochecknoglobals // only read
 	session.KindMCP: {
 		actor: "mcp", others: []string{"mcp_message"}, refuses: true,
 		denial:  func(_ *rules, f protocol.Frame, reason string) ([]byte, string) { return mcp.Denial(f, reason) },
-		prepare: func(k *Core) dispatch.Prepare { return mcp.Prepare(k.Ledger, k.Bridge) },
+		prepare: func(k *Core) dispatch.Prepare { return mcp.Prepare(k.Bridge) },
 	},
 	session.KindModelPolicy: {
 		actor: "modelpolicy", others: []string{"get_model_policy"}, refuses: true,

@@ -51,7 +51,6 @@ func TestTheRegistryOfKinds(t *testing.T) {
 		assert.NotNil(t, actor.Prepare, "%v", kind)
 		assert.Equal(t, kind, actor.Kind)
 		assert.Equal(t, spec.refuses, actor.Refuses, "%v", kind)
-		assert.Equal(t, len(spec.people) > 0, actor.AsksPeople, "%v", kind)
 	}
 
 	decoded := agentSubtypes(t)

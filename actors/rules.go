@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agent-troupe/troupe/actors/hooks"
@@ -37,6 +39,24 @@ func (r *rules) Initialized(response []byte) ([]machine.Called, error) {
 	}
 	r.options = nil // a copy of the user's, which has served
 	return calls, nil
+}
+
+// BeforeEOF implements [machine.Rules].
+func (r *rules) BeforeEOF(initialized []byte, capabilities []string) ([]machine.Called, error) {
+	var calls []machine.Called
+	var problems []error
+	for _, req := range r.dialect.BeforeEOF(initialized) {
+		if need := r.dialect.Capability(req); need != "" && !slices.Contains(capabilities, need) {
+			continue
+		}
+		body, err := r.dialect.Encode(req)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s before the end of stdin failed: %w", req.Subtype(), err))
+			continue
+		}
+		calls = append(calls, machine.Called{Subtype: req.Subtype(), Body: body})
+	}
+	return calls, errors.Join(problems...)
 }
 
 // CheckVersion compares majors. What is no version is let through, as the vendor's

@@ -7,9 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors/ledger/ledgertest"
 	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/bench/internal/drive"
 	"github.com/agent-troupe/troupe/bench/internal/fast"
@@ -69,50 +68,43 @@ func BenchmarkRequest(b *testing.B) {
 // router to a callback actor, which does nothing with it.
 func BenchmarkRouterHop(b *testing.B) {
 	sys := kernel.NewSystem(kernel.Config{})
-	l := ledger.New(ledger.Config{
-		Config: machine.Config{Rules: dispatchtest.Rules{}},
-		Clock:  sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(),
-	})
-	l.SetOutlet(nowhere{})
-	dispatchtest.Begin(l)
-	heard := make(chan struct{})
-	var parent kernel.Address[message.ToSession]
-	var at kernel.Address[message.ToRouter]
+	heard := make(chan machine.Run)
+	var at kernel.Address[machine.Input]
+	var parent kernel.Address[machine.LifeInput]
+	var transport kernel.Address[machine.ToTransport]
 	var callbacks router.Callbacks
-	stub(b, sys, "session", &parent, func() {})
-	stub(b, sys, "callback", &callbacks[session.KindHook], func() { heard <- struct{}{} })
-	require.NoError(b, kernel.SpawnRoot(sys, "router", &at, router.New(router.Config{
-		Ledger: l, Session: &parent, Callbacks: &callbacks,
-	})))
+	stub(b, sys, "session", &parent, func(machine.LifeInput) {})
+	stub(b, sys, "transport", &transport, func(machine.ToTransport) {})
+	stub(b, sys, "callback", &callbacks[session.KindHook], func(m machine.ToCallback) {
+		if run, ok := m.(machine.Run); ok {
+			heard <- run
+		}
+	})
+	require.NoError(b, kernel.SpawnRoot(sys, "router", &at, router.New(router.NewBox(router.Config{
+		Routing: machine.Config{Rules: ledgertest.Rules{}}, Clock: sys.Clock(), Emit: func(session.Event) {},
+		Ledger: ledger.New(ledger.Config{Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor()}),
+		Self:   &at, Session: &parent, Transport: &transport, Callbacks: &callbacks,
+	}))))
+	at.Tell(nil, machine.Connected{Gen: 1})
 	f, err := protocol.ParseFrame([]byte(hookCall))
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		if l.Put([]protocol.Frame{f}) {
-			at.Tell(nil, message.FramesReady{})
-		}
-		<-heard
-		for _, r := range l.Take(session.KindHook) {
-			l.Answer(r, json.RawMessage("{}"), "")
-		}
+		at.Tell(nil, machine.FramesRead{Frames: []protocol.Frame{f}})
+		at.Tell(nil, machine.Answered{Seq: (<-heard).Seq, Response: json.RawMessage("{}")})
 		f.RequestID = kernel.NewID(sys.Rand())
 		f.ID = protocol.TextID(f.RequestID)
 	}
 }
 
-// nowhere is an agent that takes everything.
-type nowhere struct{}
+// actorStub is an actor that calls heard for each message.
+type actorStub[M any] struct{ heard func(M) }
 
-func (nowhere) Write([]byte, machine.Class) error { return nil }
+func (actorStub[M]) Start(*kernel.Context[M]) error           { return nil }
+func (s actorStub[M]) Handle(_ *kernel.Context[M], m M) error { s.heard(m); return nil }
+func (actorStub[M]) Stop(*kernel.Context[M])                  {}
 
-// stub is an actor that calls heard for each message.
-type actorStub[M any] struct{ heard func() }
-
-func (actorStub[M]) Start(*kernel.Context[M]) error       { return nil }
-func (s actorStub[M]) Handle(*kernel.Context[M], M) error { s.heard(); return nil }
-func (actorStub[M]) Stop(*kernel.Context[M])              {}
-
-func stub[M any](b *testing.B, sys *kernel.System, name string, at *kernel.Address[M], heard func()) {
+func stub[M any](b *testing.B, sys *kernel.System, name string, at *kernel.Address[M], heard func(M)) {
 	b.Helper()
 	require.NoError(b, kernel.SpawnRoot(sys, name, at, actorStub[M]{heard}))
 }

@@ -44,7 +44,7 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 		ResolveModel: o.ResolveModel, ResolveModelLimit: o.ResolveModelTimeout,
 		Inquiries:      inquiriesOf(o),
 		ActorIntensity: spec.ActorIntensity, ActorBackoff: actorBackoff(spec.ActorBackoff),
-		Emit: s.emit, Stderr: o.Stderr, PanicOnIllegalStep: s.rt.strict,
+		Emit: s.emit, Stderr: o.Stderr,
 	}, nil
 }
 

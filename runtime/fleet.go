@@ -96,12 +96,8 @@ func (f *fleet) start(c *kernel.Context[toFleet], m *member) {
 	f.spawned++
 	name := fmt.Sprintf("%s#%d", m.session.id, f.spawned)
 	behavior, err := actors.NewSession(m.session.core)
-	at := m.session.core.Address()
-	if at.Tries() > 1 { // two incarnations died of it
-		at.DropHead()
-	}
 	if err == nil {
-		err = kernel.Spawn(c, name, at, behavior)
+		err = kernel.Spawn(c, name, m.session.core.Address(), behavior)
 	}
 	if err != nil {
 		f.fail(m, err)
@@ -127,6 +123,10 @@ func (f *fleet) ChildDown(c *kernel.Context[toFleet], d kernel.Down) error {
 	reason := d.Reason
 	if reason == nil {
 		reason = errors.New("the session actor stopped before its session had ended")
+	}
+	if m.session.core.Broken() {
+		f.fail(m, reason)
+		return nil
 	}
 	if m.sup == nil {
 		if err := f.supervise(c, m); err != nil {

@@ -28,7 +28,6 @@ type Runtime struct {
 	bus     *bus
 	budget  *ledger.Budget
 	spawner transport.Spawner
-	strict  bool // an illegal transition is a crash
 
 	mu       sync.Mutex
 	sessions map[string]*Session
@@ -52,7 +51,7 @@ func NewOn(cfg Config, seams kernel.Config) (*Runtime, error) {
 	if cfg.SessionBackoff == (supervisor.Backoff{}) {
 		cfg.SessionBackoff = actorBackoff(cfg.SessionBackoff)
 	}
-	rt := &Runtime{cfg: cfg, strict: seams.Strict, budget: ledger.NewBudget(cfg.LineBudget), sessions: make(map[string]*Session)}
+	rt := &Runtime{cfg: cfg, budget: ledger.NewBudget(cfg.LineBudget), sessions: make(map[string]*Session)}
 	crashed := seams.OnCrash
 	seams.OnCrash = func(c kernel.Crash) {
 		if crashed != nil {

@@ -146,7 +146,10 @@ func (s *Session) endedBy() error {
 }
 
 // Unread is the number of messages that the agent has written and nobody has read.
-func (s *Session) Unread() int { return s.core.Ledger.Snapshot().Unread }
+func (s *Session) Unread() int {
+	messages, _ := s.core.Ledger.Unread()
+	return messages
+}
 
 // PID is the agent's process id; 0 when there is none.
 func (s *Session) PID() int { return s.core.Link.Status().PID }
@@ -170,7 +173,6 @@ func (s *Session) Send(ctx context.Context, m *protocol.UserMessage) (*Turn, err
 	if err != nil {
 		return nil, err
 	}
-	s.core.WorkReady()
 	return &Turn{s: s, t: t}, nil
 }
 
@@ -288,7 +290,6 @@ func (s *Session) CallRaw(ctx context.Context, subtype string, request json.RawM
 	if err != nil {
 		return err
 	}
-	s.core.WorkReady()
 	answer, err := s.core.Ledger.AwaitCall(ctx, call)
 	if err != nil {
 		return err
@@ -355,5 +356,5 @@ func (s *Session) Close(ctx context.Context) error {
 		link := s.core.Link.Status()
 		return fmt.Errorf("close session %s: still %v, transport %v (%v), agent killed: %w", s.id, s.State(), link.Phase, link.Stage, err)
 	}
-	return s.core.Link.Status().Leftover
+	return s.core.Link.Status().Leftover.Err
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -31,7 +31,7 @@ type SessionTree struct {
 }
 
 // ActorInfo describes one actor.
-type ActorInfo = message.ActorInfo
+type ActorInfo = actors.ActorInfo
 
 // describeLimit bounds the question to one session: a session that is busy
 // crashing has no time to describe itself.
@@ -49,21 +49,33 @@ func (rt *Runtime) Tree(ctx context.Context) Tree {
 
 // Tree takes a snapshot of the session.
 func (s *Session) Tree(ctx context.Context) SessionTree {
-	link, snap := s.core.Link.Status(), s.core.Ledger.Snapshot()
+	link := s.core.Link.Status()
 	t := SessionTree{
-		ID: s.id, State: s.State(), AgentSessionID: snap.SessionID, PID: link.PID,
-		Transport: link.Phase.String(), Unread: snap.Unread, UnreadBytes: snap.UnreadBytes, Waits: snap.Waits,
+		ID: s.id, State: s.State(), AgentSessionID: s.AgentSessionID(), PID: link.PID,
+		Transport: link.Phase.String(), Waits: s.waits(ctx),
 	}
+	t.Unread, t.UnreadBytes = s.core.Ledger.Unread()
 	if link.Stage > 0 {
 		t.Transport += ", " + link.Stage.String()
 	}
 	at := s.core.Address()
 	t.Actors = []ActorInfo{{Name: at.Name(), State: "running", Depth: at.Depth(), Handled: at.Handled()}}
-	limit := &session.TimeoutError{What: "description of session " + s.id, Limit: describeLimit}
-	ctx, cancel := kernel.WithTimeout(ctx, s.rt.sys.Clock(), limit)
+	ctx, cancel := s.askable(ctx)
 	defer cancel()
-	if actors, err := s.core.Describe(ctx); err == nil {
-		t.Actors = append(t.Actors, actors...)
+	if below, err := s.core.Describe(ctx); err == nil {
+		t.Actors = append(t.Actors, below...)
 	}
 	return t
+}
+
+// askable bounds a question to the session.
+func (s *Session) askable(ctx context.Context) (context.Context, context.CancelFunc) {
+	return kernel.WithTimeout(ctx, s.rt.sys.Clock(), &session.TimeoutError{What: "description of session " + s.id, Limit: describeLimit})
+}
+
+// waits asks what the session waits for.
+func (s *Session) waits(ctx context.Context) []session.Wait {
+	ctx, cancel := s.askable(ctx)
+	defer cancel()
+	return s.core.Waits(ctx)
 }

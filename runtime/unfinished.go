@@ -9,7 +9,7 @@ import (
 // Unfinished describes the session for somebody whose context has ended with err.
 // Call it before the session is closed.
 func (s *Session) Unfinished(doing string, err error) *session.UnfinishedError {
-	e := &session.UnfinishedError{Doing: doing, State: s.State(), Waits: s.core.Ledger.Snapshot().Waits, Err: err}
+	e := &session.UnfinishedError{Doing: doing, State: s.State(), Waits: s.waits(context.Background()), Err: err}
 	if e.State <= session.StateStarting {
 		e.Waits = append([]session.Wait{{What: "start of the agent"}}, e.Waits...)
 	}
@@ -22,7 +22,7 @@ func (s *Session) AwaitReady(ctx context.Context) error {
 	exec, ledger := s.rt.sys.Executor(), s.core.Ledger
 	err := exec.Await(ctx, ledger.Ready())
 	if err == nil {
-		if ledger.Initialized() != nil && ledger.InitFailure() == nil {
+		if ledger.Usable() {
 			return nil
 		}
 		err = exec.Await(ctx, ledger.Done())

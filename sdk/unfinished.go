@@ -75,12 +75,12 @@ func (p *progress) pull(now bool) {
 // stopped makes the error of a context that has ended with err. The first call
 // describes the session, which is to be closed only afterwards.
 func (p *progress) stopped(s *runtime.Session, err error) *UnfinishedError {
+	e, now := s.Unfinished(p.doing, err), p.clock.Now() // it waits, so without the lock
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {
 		return p.err
 	}
-	e, now := s.Unfinished(p.doing, err), p.clock.Now()
 	e.Messages, e.Called = p.messages, p.called
 	for _, t := range p.tools {
 		e.Tools = append(e.Tools, session.RunningTool{ID: t.id, Name: t.name, Age: now.Sub(t.since)})

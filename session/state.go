@@ -23,15 +23,18 @@ const (
 	StateFailed                        // ended with an error
 )
 
-func (s State) String() string {
-	names := [...]string{
+func stateNames() [StateFailed + 1]string {
+	return [...]string{
 		"admitting", "starting", "initializing", "ready", "running", "awaiting_host",
 		"awaiting_consumer", "recovering", "passivated", "closing", "closed", "failed",
 	}
-	if s < 0 || int(s) >= len(names) {
-		return fmt.Sprintf("state(%d)", int(s))
+}
+
+func (s State) String() string {
+	if names := stateNames(); s >= 0 && int(s) < len(names) {
+		return names[s]
 	}
-	return names[s]
+	return fmt.Sprintf("state(%d)", int(s))
 }
 
 // Terminal reports whether the session has ended.
@@ -39,6 +42,17 @@ func (s State) Terminal() bool { return s == StateClosed || s == StateFailed }
 
 // MarshalText writes the state's name.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a state's name.
+func (s *State) UnmarshalText(name []byte) error {
+	for i, known := range stateNames() {
+		if known == string(name) {
+			*s = State(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("session: there is no state %q", name)
+}
 
 // IllegalTransitionError is the reason of a session that tried to change its
 // state in a way that the state machine does not allow. It is a bug of this

@@ -43,7 +43,7 @@ func TestInterruptNeverOpensAGate(t *testing.T) {
 						return // of the second turn
 					}
 					_ = w.Sched.Await(context.Background(), over)
-					if ctx.Err() != nil {
+					if w.Sched.Await(context.Background(), ctx.Done()) == nil {
 						ended++
 					}
 				}

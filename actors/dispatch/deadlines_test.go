@@ -3,57 +3,54 @@ package dispatch_test
 import (
 	"context"
 	"encoding/json"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/stretchr/testify/assert"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
-	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/actors/message"
-	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/session"
 )
 
-// TestATaskLooksWhileItsDeadlineIsOver: the alarm finds a callback late whose
-// task has just learnt of its deadline, too. (It is the race detector that judges.)
-func TestATaskLooksWhileItsDeadlineIsOver(t *testing.T) {
+// TestADeadlineThatIsLearntLate: a callback's time may be over when its task learns
+// how long it had. It is answered for then, once, and others keep theirs.
+func TestADeadlineThatIsLearntLate(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, nil, nil, 0)
-	begin, looked, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	var first, second sync.Once
-	prepare := func(q *ledger.Request) (dispatch.Job, error) {
+	r := inSim(t, nil, 0)
+	began, limit := r.sched.Now(), time.Hour
+	r.prepare = func(q *dispatch.Request) (dispatch.Job, error) {
 		return dispatch.Job{
 			Name: "Bash", Limit: time.Hour,
-			Begin: func(context.Context) error {
-				if q.ID == "b" {
-					<-begin
+			Begin: func(ctx context.Context) error {
+				if q.ID() == "b" {
+					r.after(time.Minute)
+					limit = time.Second
 				}
 				return nil
 			},
 			Deadline: func() dispatch.Deadline {
-				select {
-				case <-begin:
-					second.Do(func() { close(looked) })
-				default:
+				if q.ID() == "a" {
+					return dispatch.Deadline{Limit: time.Hour, Since: began}
 				}
-				return dispatch.Deadline{Limit: 1}
+				return dispatch.Deadline{Limit: limit, Since: began}
 			},
-			Run: func(context.Context) (json.RawMessage, error) { <-end; return nil, nil },
+			Run: func(ctx context.Context) (json.RawMessage, error) {
+				return nil, r.sched.Await(ctx, make(chan struct{}))
+			},
 		}, nil
 	}
-	var at kernel.Address[message.ToCallback]
-	err := kernel.SpawnRoot(r.sys, "permission", &at, &dispatch.Actor{
-		Kind: session.KindPermission, AsksPeople: true, Ledger: r.Ledger, Prepare: prepare,
-		Changed: func(*kernel.Worker) { // a is late; b, too, and its task is let go
-			first.Do(func() { close(begin); <-looked })
-		},
-	})
-	require.NoError(t, err)
-	require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
-	r.ref = &at
 	r.read(ask("a"), ask("b"))
-	require.Eventually(t, func() bool { return len(r.answers()) == 2 }, 10*time.Second, time.Millisecond)
-	close(end)
+	r.pass(time.Minute - 1)
+	assert.Empty(t, r.answers())
+	r.pass(1)
+	r.pass(0)
+	assert.Equal(t, []string{"b " + deny("no decision was made in time")}, r.answers())
+	r.pass(time.Hour)
+	assert.Len(t, r.answers(), 2)
+}
+
+// after waits on a task.
+func (r *rig) after(d time.Duration) {
+	over := make(chan struct{})
+	r.sched.AfterFunc(d, func() { close(over) })
+	_ = r.sched.Await(context.Background(), over)
 }

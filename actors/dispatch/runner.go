@@ -5,16 +5,34 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
-	"sync"
+	"slices"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
+
+// Request is a control request of the agent.
+type Request struct {
+	Seq    uint64
+	Kind   session.Kind
+	Frame  protocol.Frame
+	Opened time.Time
+
+	router *kernel.Address[machine.Input]
+}
+
+// ID is the request's id for reports; the answer carries it as the agent wrote it.
+func (r *Request) ID() string { return r.Frame.ID.Text() }
+
+// Drop says that the agent has given the request up by other means than a
+// control_cancel_request: the callback's context ends, and no answer is sent. It may
+// be called from anywhere.
+func (r *Request) Drop() { r.router.Tell(nil, machine.Answered{Seq: r.Seq, Drop: true}) }
 
 // Job is one callback to run.
 type Job struct {
@@ -83,56 +101,90 @@ func (j *Job) done() {
 }
 
 // Prepare turns a request into a job. An error fails the request at once.
-type Prepare func(r *ledger.Request) (Job, error)
+type Prepare func(r *Request) (Job, error)
+
+// Box is what outlives a callback actor: the callbacks that run. The actor owns it,
+// and its parent while there is no actor.
+type Box struct{ running map[uint64]*run }
+
+// Lost forgets the callbacks that a dead actor had taken, and returns their requests
+// by their numbers. Their contexts have ended.
+func (b *Box) Lost() []uint64 {
+	seqs := slices.Sorted(maps.Keys(b.running))
+	b.running = nil
+	return seqs
+}
 
 // Actor is the behaviour that all callback actors share.
 type Actor struct {
 	Kind    session.Kind
-	Ledger  *ledger.Ledger
+	Box     *Box
+	Router  *kernel.Address[machine.Input]
 	Prepare Prepare
-	// AsksPeople: some requests of the kind wait for a person, which the session's
-	// state shows.
-	AsksPeople bool
+	Emit    func(session.Event)
 	// Refuses: a [Refusal] is answered as an error. Without it the request is denied,
 	// as a gate must be: the agent may take an error for a yes.
 	Refuses bool
-	// Changed tells the session that a request was taken or answered.
-	Changed func(*kernel.Worker)
 
-	mu      sync.Mutex // tasks take themselves out
-	running map[*ledger.Request]*run
-	started uint64
 	alarm   kernel.Timer // nil: none
 	ringsAt time.Time    // when alarm does
 }
 
 type run struct {
 	Job
-	request *ledger.Request
-	seq     uint64
+	*Request
 	cancel  context.CancelCauseFunc
 	due     time.Time // zero: it may take for ever
+	expired bool      // and answered for
 }
+
+// Look describes the callbacks that run.
+type Look struct {
+	Reply *kernel.Promise[map[uint64]Running]
+}
+
+// Running is a callback that runs.
+type Running struct {
+	Name  string        // tool or event
+	Limit time.Duration // zero: none
+}
+
+// ToCallback implements [machine.ToCallback].
+func (Look) ToCallback() {}
+
+// due is the time to see whether a callback has taken too long. From: the clock.
+type due struct{}
+
+// began says that the deadline of a callback may be another one than was thought.
+// From: its task.
+type began struct{ seq uint64 }
+
+func (due) ToCallback()   {}
+func (began) ToCallback() {}
 
 // errActorGone is the cause that a callback's context ends with when its actor
 // stops.
 var errActorGone = errors.New("the session no longer waits for this callback")
 
-// Start implements [kernel.Behavior]. Requests that the last incarnation had
-// not taken are waiting.
-func (a *Actor) Start(c *kernel.Context[message.ToCallback]) error {
-	a.running = make(map[*ledger.Request]*run)
-	a.take(c)
-	return nil
-}
+// Start implements [kernel.Behavior].
+func (a *Actor) Start(*kernel.Context[machine.ToCallback]) error { return nil }
 
 // Handle implements [kernel.Behavior].
-func (a *Actor) Handle(c *kernel.Context[message.ToCallback], m message.ToCallback) error {
-	switch m.(type) {
-	case message.RequestsReady:
-		a.take(c)
-	case message.CallbacksDue:
+func (a *Actor) Handle(c *kernel.Context[machine.ToCallback], m machine.ToCallback) error {
+	switch m := m.(type) {
+	case machine.Run:
+		a.start(c, &Request{Seq: m.Seq, Kind: m.Kind, Frame: m.Frame, Opened: m.Opened, router: a.Router})
+	case machine.Cancel:
+		a.end(m)
+	case due:
 		a.expire(c)
+	case began:
+		if r := a.Box.running[m.seq]; r != nil && !r.expired {
+			a.look(r, c.Now())
+			a.arm(c, r.due)
+		}
+	case Look:
+		m.Reply.Resolve(a.describe())
 	default:
 		return fmt.Errorf("%v: unexpected message %T", a.Kind, m)
 	}
@@ -140,28 +192,28 @@ func (a *Actor) Handle(c *kernel.Context[message.ToCallback], m message.ToCallba
 }
 
 // Stop implements [kernel.Behavior]: every callback's scope ends.
-func (a *Actor) Stop(*kernel.Context[message.ToCallback]) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.alarm != nil {
-		a.alarm.Stop()
-	}
-	for _, r := range a.running { //troupe:maporder ending a scope sends nothing
-		r.cancel(errActorGone)
+func (a *Actor) Stop(*kernel.Context[machine.ToCallback]) {
+	for _, seq := range slices.Sorted(maps.Keys(a.Box.running)) {
+		a.Box.running[seq].cancel(errActorGone)
 	}
 }
 
-func (a *Actor) take(c *kernel.Context[message.ToCallback]) {
-	for _, r := range a.Ledger.Take(a.Kind) {
-		a.start(c, r)
+func (a *Actor) describe() map[uint64]Running {
+	all := make(map[uint64]Running, len(a.Box.running))
+	for seq, r := range a.Box.running { //troupe:maporder into another map
+		limit := r.Limit
+		if r.Deadline != nil {
+			limit = max(r.Deadline().Limit, 0)
+		}
+		all[seq] = Running{Name: r.Name, Limit: limit}
 	}
+	return all
 }
 
-func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) {
+func (a *Actor) start(c *kernel.Context[machine.ToCallback], r *Request) {
 	job, err := a.Prepare(r)
 	if err != nil {
-		a.fail(r, job.Name, err)
-		a.changed(c.Worker())
+		a.Router.Tell(c.Worker(), a.failure(r, job.Name, err))
 		return
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -169,65 +221,74 @@ func (a *Actor) start(c *kernel.Context[message.ToCallback], r *ledger.Request) 
 		end := cancel
 		cancel = func(cause error) { end(cause); job.Over() }
 	}
-	if !a.Ledger.Scope(r, cancel) {
-		cancel(context.Canceled)
-		job.done()
-		return
+	entry := &run{Job: job, Request: r, cancel: cancel}
+	if a.Box.running == nil {
+		a.Box.running = make(map[uint64]*run)
 	}
-	a.Ledger.Describe(r, job.Name, job.Limit)
-	running := &run{Job: job, request: r, cancel: cancel}
+	a.Box.running[r.Seq] = entry
 	if job.Limit > 0 {
-		running.due = c.Now().Add(job.Limit)
+		entry.due = c.Now().Add(job.Limit)
+		a.arm(c, entry.due)
 	}
-	a.enter(c, running)
-	self, system := c.Self(), c.System()
+	self := c.Self()
 	c.Go(func() (then func(*kernel.Worker)) {
+		if ctx.Err() != nil { // it is over before it has begun
+			job.done()
+			return nil
+		}
 		var response json.RawMessage
 		err := errNoReturn
 		defer func() {
-			write := a.Ledger.WriteThrough(func() {
-				a.settle(r, job.Name, response, err)
-				cancel(context.Canceled)
-				a.leave(r)
-			})
-			then = a.over(system, write)
-			if then != nil && errors.Is(err, errNoReturn) { // its goroutine ends here
+			then = a.over(ctx, a.answer(r, job.Name, response, err))
+			if errors.Is(err, errNoReturn) { // its goroutine ends here
 				then(nil)
 			}
 		}()
-		response, err = call(ctx, job, func() {
-			if a.moved(running, system.Clock()) {
-				self.Tell(nil, message.CallbacksDue{})
-			}
-		})
+		response, err = call(ctx, job, func() { self.Tell(nil, began{r.Seq}) })
 		return nil // it is set above
 	})
 }
 
-// over is what comes after a callback: its answer is written, which blocks while
-// the agent does not read, and the session hears, which does not wait for that.
-func (a *Actor) over(system *kernel.System, write func()) (then func(*kernel.Worker)) {
-	if !a.watched() {
-		write()
-		return nil
+// over is what comes after a callback: the router gets its answer. One whose request is
+// over is late, and there may be no router any more.
+func (a *Actor) over(ctx context.Context, answer machine.Answered) (then func(*kernel.Worker)) {
+	if ctx.Err() == nil {
+		return func(w *kernel.Worker) { a.Router.Tell(w, answer) }
 	}
-	return func(w *kernel.Worker) {
-		a.Changed(w)
-		system.Go(w, func() func(*kernel.Worker) { write(); return nil })
+	if answer.Deny == "" {
+		a.Emit(session.LateAnswer{Kind: answer.Kind.String(), RequestID: machine.Short(answer.ID)})
+	}
+	return func(*kernel.Worker) {}
+}
+
+// end forgets a callback whose request is over, and ends its scope. The alarm stays:
+// the next callback will want it, and finding nothing to do costs less than to wind
+// it up for each.
+func (a *Actor) end(m machine.Cancel) {
+	r := a.Box.running[m.Seq]
+	if r == nil {
+		return
+	}
+	why := m.Why
+	if why == nil {
+		why = context.Canceled
+	}
+	r.cancel(why)
+	if delete(a.Box.running, m.Seq); len(a.Box.running) == 0 {
+		a.Box.running = nil // a map never gives memory back
 	}
 }
 
-// settle answers a request whose callback has ended.
-func (a *Actor) settle(r *ledger.Request, name string, response json.RawMessage, err error) {
+// answer is what a callback that has ended says.
+func (a *Actor) answer(r *Request, name string, response json.RawMessage, err error) machine.Answered {
 	var told *Reported
 	switch {
 	case err == nil:
-		a.Ledger.Answer(r, response, "")
-	case !errors.As(err, &told):
-		a.fail(r, name, err)
-	case a.Ledger.Answer(r, response, ""):
-		a.report(r, name, told.Err)
+		return a.named(r, name, machine.Answered{Response: response})
+	case errors.As(err, &told):
+		return a.named(r, name, machine.Answered{Response: response, Failure: told.Err})
 	}
+	return a.failure(r, name, err)
 }
 
 var errNoReturn = errors.New("the callback ended its goroutine instead of returning (runtime.Goexit does that, and so does FailNow of a test)")
@@ -250,55 +311,22 @@ func call(ctx context.Context, job Job, begun func()) (response json.RawMessage,
 	return job.Run(ctx)
 }
 
-// fail answers a request in its callback's place. The error's text goes to
+// failure answers a request in its callback's place. The error's text goes to
 // the events, not to the model.
-func (a *Actor) fail(r *ledger.Request, name string, err error) {
+func (a *Actor) failure(r *Request, name string, err error) machine.Answered {
+	var refusal *Refusal
+	if a.Refuses && errors.As(err, &refusal) {
+		return a.named(r, name, machine.Answered{ErrText: refusal.Text, Code: refusal.Code, Failure: err})
+	}
 	reason := "the callback failed"
 	var spoken *Spoken
 	if errors.As(err, &spoken) {
 		reason = spoken.Reason
 	}
-	var refusal *Refusal
-	var answered bool
-	if a.Refuses && errors.As(err, &refusal) {
-		answered = a.Ledger.Refuse(r, refusal.Text, refusal.Code)
-	} else {
-		answered = a.Ledger.Fail(r, reason, err)
-	}
-	if answered {
-		a.report(r, name, err)
-	}
+	return a.named(r, name, machine.Answered{Deny: reason, Cause: err, Failure: err})
 }
 
-func (a *Actor) report(r *ledger.Request, name string, err error) {
-	a.Ledger.Emit(session.CallbackFailed{Kind: a.Kind.String(), Name: machine.Short(name), RequestID: machine.Short(r.ID), Err: err})
-}
-
-// enter notes a callback that is about to run.
-func (a *Actor) enter(c *kernel.Context[message.ToCallback], r *run) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.started++
-	r.seq = a.started
-	a.running[r.request] = r
-	a.arm(c, r.due)
-}
-
-// leave forgets a callback whose task has ended. The alarm stays: the next
-// callback will want it, and finding nothing to do costs less than to wind it up
-// for each.
-func (a *Actor) leave(request *ledger.Request) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.running, request)
-}
-
-// watched reports whether the session has to be told of each answer.
-func (a *Actor) watched() bool { return a.AsksPeople || a.Ledger.Watches() }
-
-// changed tells the session, which shows that a person is asked.
-func (a *Actor) changed(w *kernel.Worker) {
-	if a.watched() {
-		a.Changed(w)
-	}
+func (a *Actor) named(r *Request, name string, answer machine.Answered) machine.Answered {
+	answer.Seq, answer.ID, answer.Kind, answer.Name = r.Seq, r.ID(), r.Kind, name
+	return answer
 }

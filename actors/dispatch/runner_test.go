@@ -17,8 +17,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
-	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors/ledger/ledgertest"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/internal/machine"
@@ -28,25 +27,22 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a callback actor with its ledger, on either set of seams.
+// rig is a callback actor with its host, on either set of seams.
 type rig struct {
-	*ledger.Ledger
+	*ledgertest.Ledger
 	t       *testing.T
 	sys     *kernel.System
+	host    *dispatchtest.Host
 	sched   *sim.Scheduler // nil in production
 	prepare dispatch.Prepare
-	ref     *kernel.Address[message.ToCallback] // of the present incarnation
-	lives   int
-	// asksNobody: no request waits for a person.
-	asksNobody bool
+	ref     *kernel.Address[machine.ToCallback]
 
-	mu      sync.Mutex
-	lines   []string
-	events  []session.Event
-	changed int
+	mu     sync.Mutex
+	lines  []string
+	events []session.Event
 }
 
-// Write implements ledger.Outlet.
+// Write implements ledgertest.Outlet.
 func (r *rig) Write(b []byte, _ machine.Class) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,23 +56,23 @@ func (r *rig) emit(e session.Event) {
 	r.events = append(r.events, e)
 }
 
-func newRig(t *testing.T, sched *sim.Scheduler, run func(ctx context.Context, r *ledger.Request) (json.RawMessage, error), limit time.Duration) *rig {
+func newRig(t *testing.T, sched *sim.Scheduler, run func(ctx context.Context, r *dispatch.Request) (json.RawMessage, error), limit time.Duration) *rig {
 	t.Helper()
 	cfg := kernel.Config{}
 	if sched != nil {
 		cfg = sched.Config()
 	}
 	r := &rig{t: t, sys: kernel.NewSystem(cfg), sched: sched}
-	r.Ledger = ledger.New(ledger.Config{
-		Config: machine.Config{Rules: dispatchtest.Rules{Deny: func(_ session.Kind, _ protocol.Frame, reason string) ([]byte, string) {
+	var err error
+	r.host, err = dispatchtest.NewHost(r.sys, ledgertest.Config{
+		Config: machine.Config{Rules: ledgertest.Rules{Deny: func(_ session.Kind, _ protocol.Frame, reason string) ([]byte, string) {
 			return []byte(fmt.Sprintf(`{"behavior":"deny","message":%q}`, reason)), ""
 		}}},
-		Clock: r.sys.Clock(), Rand: r.sys.Rand(), Exec: r.sys.Executor(), Emit: r.emit,
-	})
-	r.SetOutlet(r)
-	dispatchtest.Begin(r.Ledger)
-	r.lines = nil // initialize
-	r.prepare = func(q *ledger.Request) (dispatch.Job, error) {
+		Emit: r.emit,
+	}, r)
+	require.NoError(t, err)
+	r.Ledger, r.ref, r.lines = r.host.Ledger, &r.host.At, nil // initialize
+	r.prepare = func(q *dispatch.Request) (dispatch.Job, error) {
 		return dispatch.Job{
 			Name: "Bash", Limit: limit, SetBy: "TestTimeout",
 			Run: func(ctx context.Context) (json.RawMessage, error) { return run(ctx, q) },
@@ -87,7 +83,7 @@ func newRig(t *testing.T, sched *sim.Scheduler, run func(ctx context.Context, r 
 }
 
 // inSim is a rig in virtual time.
-func inSim(t *testing.T, run func(ctx context.Context, r *ledger.Request) (json.RawMessage, error), limit time.Duration) *rig {
+func inSim(t *testing.T, run func(ctx context.Context, r *dispatch.Request) (json.RawMessage, error), limit time.Duration) *rig {
 	t.Helper()
 	r := newRig(t, sim.New(1), run, limit)
 	t.Cleanup(r.sched.Close)
@@ -97,12 +93,10 @@ func inSim(t *testing.T, run func(ctx context.Context, r *ledger.Request) (json.
 // start spawns the next incarnation of the actor.
 func (r *rig) start() {
 	r.t.Helper()
-	r.lives++
-	r.ref = &kernel.Address[message.ToCallback]{}
-	err := kernel.SpawnRoot(r.sys, fmt.Sprintf("permission#%d", r.lives), r.ref, &dispatch.Actor{
-		Kind: session.KindPermission, AsksPeople: !r.asksNobody, Ledger: r.Ledger, Prepare: func(q *ledger.Request) (dispatch.Job, error) { return r.prepare(q) },
-		Changed: func(*kernel.Worker) { r.mu.Lock(); r.changed++; r.mu.Unlock() },
+	up := r.host.Start(&dispatch.Actor{
+		Kind: session.KindPermission, Emit: r.emit, Prepare: func(q *dispatch.Request) (dispatch.Job, error) { return r.prepare(q) },
 	})
+	_, err := up.Wait(context.Background(), r.sys.Executor())
 	require.NoError(r.t, err)
 }
 
@@ -114,7 +108,6 @@ func (r *rig) read(lines ...string) {
 		require.NoError(r.t, err)
 		r.Put([]protocol.Frame{f})
 	}
-	r.ref.Tell(nil, message.RequestsReady{})
 }
 
 func ask(id string) string {
@@ -195,11 +188,10 @@ func TestHowCallbacksEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := inSim(t, func(context.Context, *ledger.Request) (json.RawMessage, error) { return c.run() }, time.Minute)
+			r := inSim(t, func(context.Context, *dispatch.Request) (json.RawMessage, error) { return c.run() }, time.Minute)
 			r.read(ask("p"))
 			r.pass(0)
 			assert.Equal(t, []string{"p " + c.answer}, r.answers())
-			assert.Positive(t, r.changed)
 			failed := eventsOf[session.CallbackFailed](r)
 			if c.failed == nil {
 				assert.Empty(t, failed)
@@ -220,7 +212,7 @@ func TestHowCallbacksEnd(t *testing.T) {
 
 func TestAPanicKeepsItsStack(t *testing.T) {
 	t.Parallel()
-	r := inSim(t, func(context.Context, *ledger.Request) (json.RawMessage, error) { panic("odd") }, 0)
+	r := inSim(t, func(context.Context, *dispatch.Request) (json.RawMessage, error) { panic("odd") }, 0)
 	r.read(ask("p"))
 	r.pass(0)
 	var p *session.PanicError
@@ -232,38 +224,11 @@ func TestAPanicKeepsItsStack(t *testing.T) {
 func TestARequestThatCannotBePrepared(t *testing.T) {
 	t.Parallel()
 	r := inSim(t, nil, 0)
-	r.prepare = func(*ledger.Request) (dispatch.Job, error) { return dispatch.Job{Name: "Bash"}, errOdd }
+	r.prepare = func(*dispatch.Request) (dispatch.Job, error) { return dispatch.Job{Name: "Bash"}, errOdd }
 	r.read(ask("p"), ask("q"))
 	r.pass(0)
 	assert.Equal(t, []string{"p " + deny("the callback failed"), "q " + deny("the callback failed")}, r.answers())
 	require.Len(t, eventsOf[session.CallbackFailed](r), 2)
-	assert.Positive(t, r.changed, "the session is told that the gate is closed")
-}
-
-// TestTheSessionIsToldOfAnswers that its state shows, or that its close waits for.
-func TestTheSessionIsToldOfAnswers(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct{ people, closing, told bool }{
-		"a person's":              {people: true, told: true},
-		"another's":               {},
-		"another's, in the close": {closing: true, told: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := inSim(t, func(context.Context, *ledger.Request) (json.RawMessage, error) { return json.RawMessage(allow), nil }, 0)
-			require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
-			r.asksNobody = !c.people
-			r.start()
-			if c.closing {
-				r.Serve(true)
-				r.BeginClosing(false)
-			}
-			r.read(ask("p"))
-			r.pass(0)
-			assert.Equal(t, []string{"p " + allow}, r.answers())
-			assert.Equal(t, c.told, r.changed > 0)
-		})
-	}
 }
 
 func TestACallbackThatNeverReturns(t *testing.T) {
@@ -271,7 +236,7 @@ func TestACallbackThatNeverReturns(t *testing.T) {
 	var cause error
 	never := make(chan struct{})
 	var r *rig
-	r = inSim(t, func(ctx context.Context, _ *ledger.Request) (json.RawMessage, error) {
+	r = inSim(t, func(ctx context.Context, _ *dispatch.Request) (json.RawMessage, error) {
 		_ = r.sched.Await(ctx, never)
 		cause = context.Cause(ctx)
 		_ = r.sched.Await(context.Background(), never) // and does not care
@@ -299,7 +264,7 @@ func TestACallbackThatNeverReturns(t *testing.T) {
 func TestAnErrorOfItsOwnForTheDeadline(t *testing.T) {
 	t.Parallel()
 	r := inSim(t, nil, 0)
-	r.prepare = func(*ledger.Request) (dispatch.Job, error) {
+	r.prepare = func(*dispatch.Request) (dispatch.Job, error) {
 		return dispatch.Job{
 			Name: "x", Limit: time.Second,
 			Expired: func() error { return &dispatch.Spoken{Reason: "too slow", Err: errOdd} },
@@ -319,7 +284,7 @@ func TestNoLimit(t *testing.T) {
 	t.Parallel()
 	decided := make(chan struct{})
 	var r *rig
-	r = inSim(t, func(ctx context.Context, _ *ledger.Request) (json.RawMessage, error) {
+	r = inSim(t, func(ctx context.Context, _ *dispatch.Request) (json.RawMessage, error) {
 		return json.RawMessage(allow), r.sched.Await(ctx, decided)
 	}, 0)
 	r.read(ask("p"))
@@ -334,7 +299,7 @@ func TestTheAgentCancelsACallback(t *testing.T) {
 	t.Parallel()
 	ended := false
 	var r *rig
-	r = inSim(t, func(ctx context.Context, _ *ledger.Request) (json.RawMessage, error) {
+	r = inSim(t, func(ctx context.Context, _ *dispatch.Request) (json.RawMessage, error) {
 		err := r.sched.Await(ctx, make(chan struct{}))
 		ended = true
 		return json.RawMessage(allow), err
@@ -353,9 +318,9 @@ func TestTheAgentCancelsBeforeTheCallbackRuns(t *testing.T) {
 	t.Parallel()
 	done := 0
 	r := inSim(t, nil, 0)
-	r.prepare = func(q *ledger.Request) (dispatch.Job, error) {
+	r.prepare = func(q *dispatch.Request) (dispatch.Job, error) {
 		// The cancel is handled between the request's being taken and its scope.
-		f, err := protocol.ParseFrame([]byte(cancel(q.ID)))
+		f, err := protocol.ParseFrame([]byte(cancel(q.ID())))
 		require.NoError(t, err)
 		r.Put([]protocol.Frame{f})
 		return dispatch.Job{
@@ -378,7 +343,7 @@ func TestDoneFollowsEveryRun(t *testing.T) {
 	} {
 		done := 0
 		r := inSim(t, nil, 0)
-		r.prepare = func(*ledger.Request) (dispatch.Job, error) {
+		r.prepare = func(*dispatch.Request) (dispatch.Job, error) {
 			return dispatch.Job{Run: func(context.Context) (json.RawMessage, error) { return run() }, Done: func() { done++ }}, nil
 		}
 		r.read(ask("p"))
@@ -392,15 +357,15 @@ func TestAnActorThatStopsEndsItsCallbacks(t *testing.T) {
 	t.Parallel()
 	var causes []string
 	var r *rig
-	r = inSim(t, func(ctx context.Context, q *ledger.Request) (json.RawMessage, error) {
+	r = inSim(t, func(ctx context.Context, q *dispatch.Request) (json.RawMessage, error) {
 		err := r.sched.Await(ctx, make(chan struct{}))
-		causes = append(causes, q.ID+" "+context.Cause(ctx).Error())
+		causes = append(causes, q.ID()+" "+context.Cause(ctx).Error())
 		return nil, err
 	}, time.Minute)
 	r.read(ask("p"), ask("q"))
 	r.pass(time.Second)
 	require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
-	r.FailTaken(session.KindPermission, "the host could not decide") // as its supervisor does
+	r.host.Lost("the host could not decide") // as its supervisor does
 	r.pass(time.Hour)
 	assert.ElementsMatch(t, []string{
 		"p the session no longer waits for this callback", "q the session no longer waits for this callback",
@@ -412,7 +377,7 @@ func TestAnActorThatStopsEndsItsCallbacks(t *testing.T) {
 func TestTheNextIncarnationTakesWhatNobodyTook(t *testing.T) {
 	t.Parallel()
 	ran := 0
-	r := inSim(t, func(context.Context, *ledger.Request) (json.RawMessage, error) {
+	r := inSim(t, func(context.Context, *dispatch.Request) (json.RawMessage, error) {
 		ran++
 		return json.RawMessage(allow), nil
 	}, time.Minute)
@@ -431,13 +396,13 @@ func TestAnAnswerThatArrivesWhileNoActorLives(t *testing.T) {
 	t.Parallel()
 	decided := make(chan struct{})
 	var r *rig
-	r = inSim(t, func(context.Context, *ledger.Request) (json.RawMessage, error) {
+	r = inSim(t, func(context.Context, *dispatch.Request) (json.RawMessage, error) {
 		return json.RawMessage(allow), r.sched.Await(context.Background(), decided)
 	}, time.Minute)
 	r.read(ask("p"))
 	r.pass(0)
 	require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
-	r.FailTaken(session.KindPermission, "gone")
+	r.host.Lost("gone")
 	close(decided)
 	r.pass(0)
 	assert.Equal(t, []string{"p " + deny("gone")}, r.answers())
@@ -451,7 +416,7 @@ func TestAnIDThatComesAgainHasADeadlineOfItsOwn(t *testing.T) {
 	first := make(chan struct{})
 	n := 0
 	var r *rig
-	r = inSim(t, func(context.Context, *ledger.Request) (json.RawMessage, error) {
+	r = inSim(t, func(context.Context, *dispatch.Request) (json.RawMessage, error) {
 		if n++; n == 1 {
 			_ = r.sched.Await(context.Background(), first)
 		} else {
@@ -487,16 +452,17 @@ func TestAnUnknownMessageIsAFailure(t *testing.T) {
 	cfg := s.Config()
 	cfg.OnCrash = func(c kernel.Crash) { crash = c }
 	sys := kernel.NewSystem(cfg)
-	r := inSim(t, nil, 0)
-	var ref kernel.Address[message.ToCallback]
-	err := kernel.SpawnRoot(sys, "x", &ref, &dispatch.Actor{Kind: session.KindHook, Ledger: r.Ledger})
+	var ref kernel.Address[machine.ToCallback]
+	err := kernel.SpawnRoot(sys, "x", &ref, &dispatch.Actor{Kind: session.KindHook, Box: &dispatch.Box{}})
 	require.NoError(t, err)
 	ref.Tell(nil, stranger{})
 	require.NoError(t, s.Run(100))
 	require.ErrorContains(t, crash.Reason, "hook: unexpected message")
 }
 
-type stranger struct{ message.ToCallback }
+type stranger struct{}
+
+func (stranger) ToCallback() {}
 
 func TestTenThousandCallbacksAtOnce(t *testing.T) {
 	t.Parallel()
@@ -504,7 +470,7 @@ func TestTenThousandCallbacksAtOnce(t *testing.T) {
 	started, release := make(chan struct{}), make(chan struct{})
 	var mu sync.Mutex
 	running := 0
-	r := newRig(t, nil, func(context.Context, *ledger.Request) (json.RawMessage, error) {
+	r := newRig(t, nil, func(context.Context, *dispatch.Request) (json.RawMessage, error) {
 		mu.Lock()
 		if running++; running == n {
 			close(started)
@@ -537,7 +503,7 @@ func TestTenThousandCallbacksAtOnce(t *testing.T) {
 // callback.
 func TestACallbackThatEndsItsGoroutine(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, nil, func(context.Context, *ledger.Request) (json.RawMessage, error) {
+	r := newRig(t, nil, func(context.Context, *dispatch.Request) (json.RawMessage, error) {
 		goruntime.Goexit()
 		return json.RawMessage(allow), nil
 	}, 0)
@@ -552,7 +518,7 @@ func TestACallbackThatEndsItsGoroutine(t *testing.T) {
 func TestCallbacksRaceTheirDeadlineAndTheirCancel(t *testing.T) {
 	t.Parallel()
 	const n = 500
-	r := newRig(t, nil, func(context.Context, *ledger.Request) (json.RawMessage, error) {
+	r := newRig(t, nil, func(context.Context, *dispatch.Request) (json.RawMessage, error) {
 		goruntime.Gosched()
 		return json.RawMessage(allow), nil
 	}, 1)

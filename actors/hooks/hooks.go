@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -84,7 +83,7 @@ func noOpinion(context.Context) (json.RawMessage, error) { return json.RawMessag
 // Prepare returns how requests become calls of the hooks.
 func Prepare(d dialect.Dialect, all []Hook) dispatch.Prepare {
 	match := matchers(all)
-	return func(r *ledger.Request) (dispatch.Job, error) {
+	return func(r *dispatch.Request) (dispatch.Job, error) {
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {
 			return dispatch.Job{}, fmt.Errorf("hook_callback request: %w", err)

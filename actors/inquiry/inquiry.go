@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -44,7 +43,7 @@ type answers struct {
 	dialect   dialect.Dialect
 }
 
-func (a *answers) prepare(r *ledger.Request) (dispatch.Job, error) {
+func (a *answers) prepare(r *dispatch.Request) (dispatch.Job, error) {
 	job := dispatch.Job{Name: r.Frame.Subtype}
 	req, err := protocol.DecodeAgentRequest(r.Frame)
 	if err != nil {

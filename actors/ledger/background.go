@@ -40,8 +40,8 @@ func (l *Ledger) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, erro
 			return nil, nil
 		}
 		left := time.Duration(0)
-		if l.sum.Turns == 0 && !l.sum.OwnTurn && l.sum.Tasks > 0 {
-			tasks := l.routing.LiveTasks()
+		if len(l.turns) == 0 && l.sum.Turns == 0 && !l.sum.OwnTurn && l.sum.Tasks > 0 {
+			tasks := l.liveTasks()
 			if limit := backgroundLimit(l.Limits().Background, tasks); limit > 0 {
 				since := began
 				if l.sum.ResultAt.After(since) {
@@ -59,6 +59,15 @@ func (l *Ledger) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, erro
 			return nil, err
 		}
 	}
+}
+
+// liveTasks lists the background tasks that live, by their ids; mu is held.
+func (l *Ledger) liveTasks() []protocol.BackgroundTask {
+	all := make([]protocol.BackgroundTask, len(l.tasks))
+	for i := range l.tasks {
+		all[i] = l.tasks[i].BackgroundTask
+	}
+	return all
 }
 
 // awaitFor waits at most d; 0: no limit. Only the end of ctx is an error.

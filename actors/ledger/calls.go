@@ -18,7 +18,6 @@ type Call struct {
 
 	limit  time.Duration
 	setBy  string
-	own    bool
 	answer *kernel.Promise[*protocol.ControlResponse]
 }
 
@@ -32,10 +31,6 @@ func (c *Call) Answer() (*protocol.ControlResponse, error) { return c.answer.Val
 // CallOption changes how a call is made.
 type CallOption func(*Call)
 
-// First sends the call before the agent is initialized, and also while the
-// session is closing.
-func First() CallOption { return func(c *Call) { c.own = true } }
-
 // Within sets the call's limit; setBy names the option it comes from. A
 // negative limit means none.
 func Within(d time.Duration, setBy string) CallOption {
@@ -46,7 +41,7 @@ func Within(d time.Duration, setBy string) CallOption {
 func (l *Ledger) Calls() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.routing.Calls)
+	return len(l.calls)
 }
 
 // OpenCall makes a control request under an id of its own. It is written when the
@@ -59,10 +54,19 @@ func (l *Ledger) OpenCall(subtype string, request json.RawMessage, opts ...CallO
 	for _, o := range opts {
 		o(c)
 	}
+	if err := l.enterCall(c); err != nil {
+		return nil, err
+	}
+	l.cfg.Router(machine.Called{ID: c.ID, Subtype: subtype, Body: request, Limit: max(c.limit, 0), SetBy: c.setBy}, true)
+	return c, nil
+}
+
+// enterCall gives a call its id and its place among those that are open.
+func (l *Ledger) enterCall(c *Call) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.terminal || l.routing.Closing && !c.own {
-		return nil, l.closedError()
+	if l.terminal || l.sum.Closing {
+		return l.closedError()
 	}
 	for c.ID == "" || l.calls[c.ID] != nil {
 		c.ID = kernel.NewID(l.cfg.Rand)
@@ -71,8 +75,7 @@ func (l *Ledger) OpenCall(subtype string, request json.RawMessage, opts ...CallO
 		l.calls = make(map[string]*Call)
 	}
 	l.calls[c.ID] = c
-	l.step(machine.Called{ID: c.ID, Subtype: subtype, Body: request, Limit: max(c.limit, 0), SetBy: c.setBy, Own: c.own})
-	return c, nil
+	return nil
 }
 
 func (l *Ledger) callOver(e *machine.CallOver) {
@@ -92,9 +95,7 @@ func (l *Ledger) callOver(e *machine.CallOver) {
 
 // Abandon ends a call that its caller no longer waits for.
 func (l *Ledger) Abandon(c *Call, why error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.step(machine.CallDropped{ID: c.ID, Why: why})
+	l.cfg.Router(machine.CallDropped{ID: c.ID, Why: why}, true)
 }
 
 // AwaitCall waits for the answer. When ctx ends first the agent is told that

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/ledger/ledgertest"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -91,7 +92,7 @@ func TestGateProof(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, wanted := range []bool{true, false} {
-				r := newRig(t, func(c *ledger.Config) { c.ProveGates, c.Discard = wanted, true })
+				r := newRig(t, func(c *ledgertest.Config) { c.ProveGates, c.Discard = wanted, true })
 				for _, m := range tc.sent {
 					_, err := r.OpenTurn(m)
 					require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/ledger/ledgertest"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -189,7 +190,7 @@ func TestCallsFailWhenTheHardBoundIsFullOfMessages(t *testing.T) {
 
 func TestDiscardHoldsNothing(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(session.Limits{Messages: 2, Bytes: 100}), func(c *ledger.Config) { c.Discard = true })
+	r := newRig(t, limits(session.Limits{Messages: 2, Bytes: 100}), func(c *ledgertest.Config) { c.Discard = true })
 	turn := r.turn("u")
 	for range 100 {
 		r.read(padded("assistant", 90), padded("stream_event", 90))
@@ -203,13 +204,13 @@ func TestDiscardHoldsNothing(t *testing.T) {
 	assert.ErrorContains(t, err, "EOF")
 }
 
-func TestWakeReader(t *testing.T) {
+func TestAReaderThatIsPressed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, limits(session.Limits{Messages: 1}))
 	r.read(assistant(1))
 	wait := r.ReadWait(false)
 	require.NotNil(t, wait)
-	r.WakeReader()
+	assert.Nil(t, r.ReadWait(true), "both sides would wait for each other")
 	assert.True(t, isClosed(wait))
 }
 

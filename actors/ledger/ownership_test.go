@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/ledger/ledgertest"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -27,7 +28,7 @@ func initFor(uuid string) string {
 	return fmt.Sprintf(`{"type":"system","subtype":"init","session_id":"s","user_message_uuids":[%q]}`, uuid)
 }
 
-func repeatsInit(c *ledger.Config) { c.RepeatsInit = true }
+func repeatsInit(c *ledgertest.Config) { c.RepeatsInit = true }
 
 // TestMessagesOfATurnAreOfThatTurn sends a and b before anything comes. It reads
 // only what belongs to b.

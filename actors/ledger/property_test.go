@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/ledger/ledgertest"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -63,7 +64,7 @@ type model struct {
 	seen      []string // content, as the user saw it
 	requests  []*modelRequest
 	ids       map[string]*modelID
-	stale     []*ledger.Request // taken, and cancelled since
+	stale     []*ledgertest.Request // taken, and cancelled since
 	calls     []*modelCall
 	consumer  *ledger.Consumer
 	closing   bool
@@ -73,7 +74,7 @@ type model struct {
 // modelRequest is what the agent asked under an id. Others may have the same id.
 type modelRequest struct {
 	id, command string
-	request     *ledger.Request // once an actor took it
+	request     *ledgertest.Request // once an actor took it
 	open        bool
 	answered    bool
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/ledger/ledgertest"
 )
 
 const (
@@ -113,9 +114,9 @@ func TestATurnInterruptedBeforeItBegan(t *testing.T) {
 
 func TestAResultIsOfItsTurnWhenTheAgentEnds(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*ledger.Ledger){
-		"its output ends": (*ledger.Ledger).EndOfInput,
-		"a close":         func(l *ledger.Ledger) { l.BeginClosing(true) },
+	for name, end := range map[string]func(*ledgertest.Ledger){
+		"its output ends": (*ledgertest.Ledger).EndOfInput,
+		"a close":         func(l *ledgertest.Ledger) { l.BeginClosing(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

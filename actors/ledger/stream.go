@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
@@ -23,9 +24,12 @@ type Entry struct {
 // stream is what was delivered and not yet consumed.
 type stream struct {
 	entries    fifo[Entry]
+	bytes      int64 // of entries
 	largeBytes int64 // of lines that draw on the budget
 	unpaid     machine.Consumed
+	paidAt     time.Time // while the reader stands still
 	consumer   *Consumer
+	waits      bool // the consumer has found nothing more
 	unsure     bool // entries from unsureFrom on may yet turn out to be of a turn
 	unsureFrom uint64
 	wake       signal
@@ -45,10 +49,13 @@ func (l *Ledger) deliver(e *machine.Entry) {
 			entry.Turns = append(entry.Turns, t)
 		}
 	}
-	if n := int64(len(e.Frame.Raw)); n > machine.LargeLine {
+	n := int64(len(e.Frame.Raw))
+	l.stream.bytes += n
+	if n > machine.LargeLine {
 		l.stream.largeBytes += n
 	}
 	l.stream.entries.push(entry)
+	l.stream.waits = false // if it does, it looks
 }
 
 // pop takes the next message; its credit is not paid back yet.
@@ -60,6 +67,7 @@ func (s *stream) pop() Entry {
 
 func (s *stream) owe(e *Entry) {
 	n := int64(len(e.Frame.Raw))
+	s.bytes -= n
 	s.unpaid.Messages++
 	s.unpaid.Bytes += n
 	if e.Frame.Type == "stream_event" {
@@ -73,15 +81,40 @@ func (s *stream) owe(e *Entry) {
 	}
 }
 
-// pay gives credit back for what was consumed; how says in which way.
-func (l *Ledger) pay(how machine.Consumed) {
-	in := l.stream.unpaid
-	in.Empty, in.Dropped = how.Empty, how.Dropped
-	l.stream.unpaid = machine.Consumed{}
+// bill takes what was consumed and not paid for.
+func (s *stream) bill(empty, dropped bool) machine.Consumed {
+	in := s.unpaid
+	in.Empty, in.Dropped = empty, dropped
+	s.unpaid = machine.Consumed{}
+	return in
+}
+
+// pay gives credit back for what was consumed.
+func (l *Ledger) pay(in machine.Consumed, user bool) {
 	if in != (machine.Consumed{}) {
-		l.step(in)
+		l.cfg.Router(in, user)
 	}
 }
+
+// owesMuch reports whether the credit for what was consumed has to go back now. While
+// the reader stands still it also says that somebody reads.
+func (l *Ledger) owesMuch() bool {
+	s := &l.stream
+	if !l.sum.Stalled {
+		return s.unpaid.Bytes > paysAt || s.unpaid.Messages > paysAt/messageBytes
+	}
+	now, limits := l.now(), &l.cfg.Limits
+	late := limits.Consumer > 0 && now.Sub(s.paidAt)*stalledPays >= limits.Consumer
+	if !late && s.unpaid.Messages*stalledPays < limits.Messages && s.unpaid.Bytes*stalledPays < limits.Bytes {
+		return false
+	}
+	s.paidAt = now
+	return true
+}
+
+// stalledPays is the part of the limits that is paid for at once while the reader
+// stands still.
+const stalledPays = 32
 
 // settle gives back what the session has of the runtime's budget: what is left of
 // it belongs to whoever keeps it.
@@ -93,9 +126,9 @@ func (s *stream) settle() {
 // trim removes partial messages, oldest first, until what is held weighs at most
 // target.
 func (l *Ledger) trim(target int64) {
-	l.pay(machine.Consumed{})
 	s := &l.stream
-	kept, weight := fifo[Entry]{}, l.routing.Weight()
+	l.pay(s.bill(false, false), false)
+	kept, weight := fifo[Entry]{}, s.bytes+int64(s.entries.len())*machine.MessageCost
 	count, bytes := 0, int64(0)
 	for s.entries.len() > 0 {
 		e := s.entries.pop()
@@ -110,7 +143,7 @@ func (l *Ledger) trim(target int64) {
 		kept.push(e)
 	}
 	s.entries = kept
-	l.pay(machine.Consumed{Dropped: true})
+	l.pay(s.bill(false, true), false)
 	if count > 0 {
 		l.cfg.Emit(session.MessagesDropped{Count: count, Bytes: bytes})
 	}
@@ -123,13 +156,17 @@ type Consumer struct{ l *Ledger }
 // there is one already.
 func (l *Ledger) Consume() (*Consumer, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.stream.consumer != nil {
+		l.mu.Unlock()
 		return nil, session.ErrBusy
 	}
 	c := &Consumer{l: l}
 	l.stream.consumer = c
-	l.step(machine.Reads{On: true})
+	tell := !l.terminal
+	l.mu.Unlock()
+	if tell {
+		l.cfg.Router(machine.Reads{On: true}, true)
+	}
 	return c, nil
 }
 
@@ -137,14 +174,18 @@ func (l *Ledger) Consume() (*Consumer, error) {
 func (c *Consumer) Release() {
 	l := c.l
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.stream.consumer != c {
+		l.mu.Unlock()
 		return
 	}
-	l.stream.consumer = nil
+	l.stream.consumer, l.stream.waits = nil, false
 	l.stream.entries.rest()
-	l.pay(machine.Consumed{})
-	l.step(machine.Reads{})
+	bill, tell := l.stream.bill(false, false), !l.terminal
+	l.mu.Unlock()
+	if tell {
+		l.pay(bill, true)
+		l.cfg.Router(machine.Reads{}, true)
+	}
 }
 
 // Next returns the next message. At the end of the stream it returns io.EOF
@@ -156,7 +197,8 @@ func (c *Consumer) Next(ctx context.Context) (Entry, error) { return c.NextOf(ct
 // nothing of it is left, it returns io.EOF.
 func (c *Consumer) NextOf(ctx context.Context, t *Turn) (Entry, error) {
 	for {
-		e, wake, err := c.next(t)
+		e, bill, wake, err := c.next(t)
+		c.l.pay(bill, true)
 		if wake == nil {
 			return e, err
 		}
@@ -166,34 +208,37 @@ func (c *Consumer) NextOf(ctx context.Context, t *Turn) (Entry, error) {
 	}
 }
 
-// next returns a message, or the end, or what to wait for.
-func (c *Consumer) next(t *Turn) (Entry, <-chan struct{}, error) {
+// next returns a message, or the end, or what to wait for; and what has to be paid.
+func (c *Consumer) next(t *Turn) (e Entry, bill machine.Consumed, wake <-chan struct{}, err error) {
 	l := c.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.stream
+	s.waits = false
 	for s.entries.len() > 0 && !t.overBefore(s.entries.front().Seq) && (t == nil || !s.undecided(s.entries.front())) {
-		e := s.pop()
-		if l.sum.Stalled {
-			l.pay(machine.Consumed{})
+		if e = s.pop(); t != nil && !t.owns(&e) {
+			continue
 		}
-		if t == nil || t.owns(&e) {
-			return e, nil, nil
+		if !l.terminal && l.owesMuch() {
+			bill = s.bill(false, false)
 		}
+		return e, bill, nil, nil
 	}
-	if t != nil && t.state == machine.TurnEnded {
-		return Entry{}, nil, io.EOF
+	switch {
+	case t != nil && t.state == machine.TurnEnded:
+		return Entry{}, bill, nil, io.EOF
+	case l.terminal && l.reason != nil:
+		return Entry{}, bill, nil, l.reason
+	case l.terminal:
+		return Entry{}, bill, nil, io.EOF
 	}
-	if l.terminal {
-		if l.reason != nil {
-			return Entry{}, nil, l.reason
-		}
-		return Entry{}, nil, io.EOF
-	}
+	s.waits = true
 	if l.sum.Stalled {
-		l.pay(machine.Consumed{Empty: true})
+		bill = s.bill(true, false)
+	} else if l.owesMuch() {
+		bill = s.bill(false, false)
 	}
-	return Entry{}, s.wake.wait(), nil
+	return Entry{}, bill, s.wake.wait(), nil
 }
 
 // undecided reports whether an entry may yet turn out to be of a turn.

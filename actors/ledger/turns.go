@@ -41,33 +41,45 @@ func (t *Turn) overBefore(seq uint64) bool {
 // echoes and receipts refer to it.
 func (l *Ledger) OpenTurn(m *protocol.UserMessage) (*Turn, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.openTurn(m)
+	t, line, err := l.enterTurn(&m)
+	l.mu.Unlock()
+	return l.sent(t, m, line, err)
 }
 
-func (l *Ledger) openTurn(m *protocol.UserMessage) (*Turn, error) {
-	if l.routing.Closing {
-		return nil, l.closedError()
+// sent tells the router of a turn that was entered.
+func (l *Ledger) sent(t *Turn, m *protocol.UserMessage, line []byte, err error) (*Turn, error) {
+	if err != nil {
+		return nil, err
+	}
+	l.cfg.Router(machine.UserSent{ID: t.UUID, Line: line, Prompt: machine.IsPrompt(m)}, true)
+	return t, nil
+}
+
+// enterTurn gives a message its id and its place among the open turns; mu is held.
+func (l *Ledger) enterTurn(given **protocol.UserMessage) (*Turn, []byte, error) {
+	m := *given
+	if l.terminal || l.sum.Closing {
+		return nil, nil, l.closedError()
 	}
 	if m.UUID == "" {
 		c := *m
 		c.UUID = kernel.NewUUID(l.cfg.Rand)
 		m = &c
+		*given = m
 	}
 	if l.turns[m.UUID] != nil {
-		return nil, fmt.Errorf("a message with uuid %s is already under way: every message needs a uuid of its own", m.UUID)
+		return nil, nil, fmt.Errorf("a message with uuid %s is already under way: every message needs a uuid of its own", m.UUID)
 	}
 	line, err := l.cfg.UserLine(m)
 	if err != nil {
-		return nil, fmt.Errorf("encode user message %s: %w", m.UUID, err)
+		return nil, nil, fmt.Errorf("encode user message %s: %w", m.UUID, err)
 	}
 	t := &Turn{UUID: m.UUID, startsAt: machine.NotStarted, result: kernel.NewPromise[*protocol.ResultMessage]()}
 	if l.turns == nil {
 		l.turns = make(map[string]*Turn)
 	}
 	l.turns[t.UUID] = t
-	l.step(machine.UserSent{ID: t.UUID, Line: line, Prompt: machine.IsPrompt(m)})
-	return t, nil
+	return t, line, nil
 }
 
 // maxQueued is how many user messages may wait for the agent to take them.
@@ -81,9 +93,10 @@ func (l *Ledger) AdmitTurn(ctx context.Context, m *protocol.UserMessage) (*Turn,
 	}
 	for {
 		l.mu.Lock()
-		if l.routing.Closing || len(l.turns) < maxQueued {
-			defer l.mu.Unlock()
-			return l.openTurn(m)
+		if l.terminal || l.sum.Closing || len(l.turns) < maxQueued {
+			t, line, err := l.enterTurn(&m)
+			l.mu.Unlock()
+			return l.sent(t, m, line, err)
 		}
 		wait := l.idle.wait()
 		l.mu.Unlock()
@@ -118,33 +131,9 @@ func (l *Ledger) turnOver(o *machine.Outcome) *Turn {
 	return t
 }
 
-// Running reports whether a turn is under way: one of the user's that has no
-// result yet, or one that the agent started.
-func (l *Ledger) Running() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.sum.Running
-}
-
-// InFlight reports whether the agent is at work on a turn: a user message was
-// handed to it and has no result yet, or it says that it runs.
-func (l *Ledger) InFlight() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.sum.InFlight
-}
-
-// Busy reports whether the agent has anything to do, or may start something by
-// itself: a turn in flight, or a background task.
-func (l *Ledger) Busy() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.sum.InFlight || l.sum.Tasks > 0
-}
-
 func (l *Ledger) isIdle() bool {
-	quiet := l.sum.QuietUntil.IsZero() || !l.cfg.Clock.Now().Before(l.sum.QuietUntil)
-	return l.terminal || !l.sum.Running && l.sum.Tasks == 0 && quiet
+	quiet := l.sum.QuietUntil.IsZero() || !l.now().Before(l.sum.QuietUntil)
+	return l.terminal || len(l.turns) == 0 && !l.sum.Running && l.sum.Tasks == 0 && quiet
 }
 
 // AwaitIdle waits until no turn is open, the agent says that it is idle, if it

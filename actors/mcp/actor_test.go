@@ -21,7 +21,7 @@ import (
 func served(t *testing.T, s Server) *dispatchtest.Rig {
 	t.Helper()
 	return dispatchtest.New(t, func(r *dispatchtest.Rig) *dispatch.Actor {
-		return &dispatch.Actor{Kind: session.KindMCP, Refuses: true, Prepare: Prepare(r.Ledger, NewBridge(BridgeConfig{
+		return &dispatch.Actor{Kind: session.KindMCP, Refuses: true, Prepare: Prepare(NewBridge(BridgeConfig{
 			Servers: []Server{s}, Clock: r.Sched, Exec: r.Sched, NotificationReply: json.RawMessage(claudeReply),
 			Notify: func(string, string, json.RawMessage) error { return nil },
 		}))}

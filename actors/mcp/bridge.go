@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -103,15 +102,13 @@ func (b *Bridge) Remove(name string) {
 }
 
 // Prepare returns how requests become messages for the bridge's servers.
-func Prepare(l *ledger.Ledger, b *Bridge) dispatch.Prepare {
-	return func(r *ledger.Request) (dispatch.Job, error) {
-		return b.prepare(r, func() { l.Drop(r) })
-	}
+func Prepare(b *Bridge) dispatch.Prepare {
+	return func(r *dispatch.Request) (dispatch.Job, error) { return b.prepare(r, r.Drop) }
 }
 
 // prepare runs on the actor, in the order of the agent's requests: nothing of
 // the user's does. drop ends the request without an answer.
-func (b *Bridge) prepare(r *ledger.Request, drop func()) (dispatch.Job, error) {
+func (b *Bridge) prepare(r *dispatch.Request, drop func()) (dispatch.Job, error) {
 	req, err := protocol.DecodeAgentRequest(r.Frame)
 	if err != nil {
 		return dispatch.Job{}, fmt.Errorf("mcp_message request: %w", err)

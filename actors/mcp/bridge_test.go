@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
@@ -49,13 +48,13 @@ func bridge(servers ...Server) *Bridge {
 }
 
 // request is a mcp_message request of the agent.
-func request(t *testing.T, server, message string) *ledger.Request {
+func request(t *testing.T, server, message string) *dispatch.Request {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"subtype": "mcp_message", "server_name": server, "message": json.RawMessage(message)})
 	require.NoError(t, err)
 	f, err := protocol.ParseFrame([]byte(`{"type":"control_request","request_id":"cli-1","request":` + string(body) + `}`))
 	require.NoError(t, err)
-	return &ledger.Request{ID: "cli-1", Kind: session.KindMCP, Frame: f}
+	return &dispatch.Request{Kind: session.KindMCP, Frame: f}
 }
 
 // job is what the actor would run for a message.
@@ -170,7 +169,7 @@ func TestBrokenMessages(t *testing.T) {
 	assert.ErrorContains(t, err, "srv")
 	other, err := protocol.ParseFrame([]byte(`{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`))
 	require.NoError(t, err)
-	_, err = b.prepare(&ledger.Request{Frame: other}, nil)
+	_, err = b.prepare(&dispatch.Request{Frame: other}, nil)
 	assert.ErrorContains(t, err, "mcp_message")
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -28,7 +27,7 @@ func Prepare(d dialect.Dialect, resolve session.ResolveModel, limit time.Duratio
 	if limit == 0 {
 		limit = DefaultTimeout
 	}
-	return func(r *ledger.Request) (dispatch.Job, error) {
+	return func(r *dispatch.Request) (dispatch.Job, error) {
 		job := dispatch.Job{Name: "get_model_policy", Limit: max(limit, 0), SetBy: "ResolveModelTimeout", Expired: func() error { return expired(limit) }}
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/dispatch"
-	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -15,7 +14,7 @@ import (
 
 // Prepare returns how requests become calls of decide. limit zero means none.
 func Prepare(d dialect.Dialect, decide session.CanUseTool, limit time.Duration) dispatch.Prepare {
-	return func(r *ledger.Request) (dispatch.Job, error) {
+	return func(r *dispatch.Request) (dispatch.Job, error) {
 		job := dispatch.Job{Limit: limit, SetBy: "PermissionTimeout"}
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {

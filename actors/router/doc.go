@@ -1,4 +1,6 @@
-// Package router is the actor that tells the others of a session what is due: the
-// callback actors of requests that wait for them, and the session of what has
-// changed. What came and what goes is sorted by the routing, in the ledger.
+// Package router is the actor that owns the routing of a session: it gives it each
+// message, as an input, and carries out the effects, which are messages to the others.
+// The [Box] outlives it, so that the next router goes on where this one was.
+//
+// What must not live here: what a session knows and decides, which is the routing's.
 package router

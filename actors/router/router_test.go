@@ -14,9 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors/ledger/ledgertest"
 	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
@@ -30,22 +29,26 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // rig is a router in virtual time between a ledger, stubs of its neighbours
-// and a record of what is written.
+// and a record of what they are told. Its parent is a root that lives.
 type rig struct {
 	*ledger.Ledger
 	t       *testing.T
 	sched   *sim.Scheduler
 	sys     *kernel.System
 	cfg     router.Config
-	ref     *kernel.Address[message.ToRouter] // of the present incarnation
+	box     *router.Box
+	parent  kernel.Address[int]
 	lives   int
 	crashes []error
 
 	lines   []string
 	events  []session.Event
-	told    int            // messages to the session
-	woken   []session.Kind // messages to callback actors
-	missed  int            // messages to their supervisor
+	told    int             // summaries that the session was told
+	sum     machine.Summary // the last of them
+	failed  error           // why the session cannot use the agent
+	ran     []machine.Run
+	over    []uint64 // requests whose callbacks are over
+	missed  []router.Wanted
 	dialect stubDialect
 }
 
@@ -69,21 +72,21 @@ func (d *stubDialect) CheckInitialize(*dialect.Input, json.RawMessage) error { r
 func (d *stubDialect) BeforeEOF(json.RawMessage) []protocol.HostRequest      { return nil }
 func (d *stubDialect) AfterInitialize(*dialect.Input) []protocol.HostRequest { return d.after }
 
-// listener is an actor that reports each message.
-type listener[M any] struct{ heard func() }
+// behavior is an actor that is a function.
+type behavior[M any] func(*kernel.Context[M], M)
 
-func (l listener[M]) Start(*kernel.Context[M]) error     { return nil }
-func (l listener[M]) Handle(*kernel.Context[M], M) error { l.heard(); return nil }
-func (l listener[M]) Stop(*kernel.Context[M])            {}
+func (behavior[M]) Start(*kernel.Context[M]) error           { return nil }
+func (b behavior[M]) Handle(c *kernel.Context[M], m M) error { b(c, m); return nil }
+func (behavior[M]) Stop(*kernel.Context[M])                  {}
 
-func listen[M any](t *testing.T, sys *kernel.System, name string, at *kernel.Address[M], heard func()) {
-	t.Helper()
-	require.NoError(t, kernel.SpawnRoot(sys, name, at, listener[M]{heard}))
+func listen[M any](r *rig, name string, at *kernel.Address[M], heard func(M)) {
+	r.t.Helper()
+	require.NoError(r.t, kernel.SpawnRoot[M](r.sys, name, at, behavior[M](func(_ *kernel.Context[M], m M) { heard(m) })))
 }
 
 // rules are what a session says, with that dialect.
 type rules struct {
-	dispatchtest.Rules
+	ledgertest.Rules
 	dialect *stubDialect
 }
 
@@ -104,60 +107,88 @@ func (r rules) Initialized(response []byte) ([]machine.Called, error) {
 	return calls, nil
 }
 
-// Write implements ledger.Outlet.
-func (r *rig) Write(b []byte, _ machine.Class) error {
-	r.lines = append(r.lines, strings.TrimSuffix(string(b), "\n"))
-	return nil
-}
-
 func newRig(t *testing.T, limits ...session.Limits) *rig {
 	t.Helper()
-	r := &rig{t: t, sched: sim.New(1), dialect: stubDialect{Dialect: claude.New()}, ref: &kernel.Address[message.ToRouter]{}}
+	r := &rig{t: t, sched: sim.New(1), dialect: stubDialect{Dialect: claude.New()}}
 	seams := r.sched.Config()
 	seams.OnCrash = func(c kernel.Crash) { r.crashes = append(r.crashes, c.Reason) }
 	r.sys = kernel.NewSystem(seams)
-	r.Ledger = ledger.New(ledger.Config{
-		Config: machine.Config{
+	emit := func(e session.Event) { r.events = append(r.events, e) }
+	r.cfg = router.Config{
+		Routing: machine.Config{
 			Limits: append(limits, session.Limits{})[0],
-			Rules: rules{dialect: &r.dialect, Rules: dispatchtest.Rules{
+			Rules: rules{dialect: &r.dialect, Rules: ledgertest.Rules{
 				Deny: func(_ session.Kind, _ protocol.Frame, reason string) ([]byte, string) { return nil, reason },
 			}},
 		},
-		Clock: r.sched, Rand: r.sched, Exec: r.sched,
-		Emit: func(e session.Event) { r.events = append(r.events, e) },
-		Wake: func() { r.ref.Tell(nil, message.WorkReady{}) },
+		Clock: r.sched, Emit: emit,
+		Self: new(kernel.Address[machine.Input]), Session: new(kernel.Address[machine.LifeInput]), Transport: new(kernel.Address[machine.ToTransport]),
+		Callbacks: new(router.Callbacks), Uncalled: new(kernel.Address[router.ToCallbacks]),
+	}
+	r.Ledger = ledger.New(ledger.Config{
+		Limits: r.cfg.Routing.Limits, Clock: r.sched, Rand: r.sched, Exec: r.sched, Emit: emit,
+		Router: func(in machine.Input, _ bool) { r.tell(in) },
 		UserLine: func(m *protocol.UserMessage) ([]byte, error) {
 			return r.dialect.UserLine((&dialect.Input{}).UserDefaults(), m)
 		},
 	})
-	r.cfg = router.Config{
-		Ledger: r.Ledger, Session: new(kernel.Address[message.ToSession]), Callbacks: new(router.Callbacks),
-		Uncalled: new(kernel.Address[message.ToCallbacks]),
-	}
-	listen(t, r.sys, "session", r.cfg.Session, func() { r.told++ })
-	listen(t, r.sys, "callbacks", r.cfg.Uncalled, func() { r.missed++ })
+	r.cfg.Ledger = r.Ledger
+	r.box = router.NewBox(r.cfg)
+	listen(r, "session", r.cfg.Session, func(in machine.LifeInput) {
+		switch in := in.(type) {
+		case machine.Changed:
+			r.told++
+			r.sum = in.Summary
+		case machine.Unusable:
+			r.failed = in.Err
+		case router.Wanted:
+			r.missed = append(r.missed, in)
+		}
+	})
+	listen(r, "callbacks", r.cfg.Uncalled, func(m router.ToCallbacks) { r.missed = append(r.missed, m.(router.Wanted)) })
+	listen(r, "transport", r.cfg.Transport, func(m machine.ToTransport) {
+		if w, ok := m.(machine.Write); ok {
+			r.lines = append(r.lines, strings.TrimSuffix(string(w.Line), "\n"))
+		}
+	})
 	for _, kind := range []session.Kind{session.KindPermission, session.KindHook, session.KindMCP, session.KindModelPolicy, session.KindInquiry} {
-		listen(t, r.sys, kind.String(), &r.cfg.Callbacks[kind], func() { r.woken = append(r.woken, kind) })
+		listen(r, kind.String(), &r.cfg.Callbacks[kind], func(m machine.ToCallback) {
+			switch m := m.(type) {
+			case machine.Run:
+				r.ran = append(r.ran, m)
+			case machine.Cancel:
+				r.over = append(r.over, m.Seq)
+			}
+		})
 	}
+	require.NoError(t, kernel.SpawnRoot[int](r.sys, "parent", &r.parent, behavior[int](func(c *kernel.Context[int], life int) {
+		require.NoError(t, kernel.Spawn(c, fmt.Sprintf("router#%d", life), r.cfg.Self, router.New(r.box)))
+	})))
 	t.Cleanup(r.sched.Close)
 	return r
 }
+
+func (r *rig) tell(in machine.Input) { r.cfg.Self.Tell(nil, in) }
 
 // start spawns the next incarnation of the router.
 func (r *rig) start() *rig {
 	r.t.Helper()
 	r.lives++
-	r.ref = &kernel.Address[message.ToRouter]{}
-	err := kernel.SpawnRoot(r.sys, fmt.Sprintf("router#%d", r.lives), r.ref, router.New(r.cfg))
-	require.NoError(r.t, err)
+	r.parent.Tell(nil, r.lives)
 	r.settle()
+	require.True(r.t, r.cfg.Self.Live())
 	return r
+}
+
+// kill ends the router that lives.
+func (r *rig) kill() {
+	r.t.Helper()
+	require.NoError(r.t, kernel.StopAndWait(r.t.Context(), r.cfg.Self))
 }
 
 // connect makes an agent that can be written to.
 func (r *rig) connect() *rig {
-	r.SetOutlet(r)
-	r.ref.Tell(nil, message.FramesReady{})
+	r.tell(machine.Connected{Gen: 1})
 	r.settle()
 	return r
 }
@@ -168,7 +199,7 @@ func initialized(t *testing.T) *rig {
 	r := newRig(t).start().connect()
 	r.read(success(r.sent("initialize"), `{"commands":[]}`))
 	require.NotNil(t, r.Initialized())
-	r.lines, r.told, r.woken = nil, 0, nil
+	r.lines, r.told, r.ran = nil, 0, nil
 	return r
 }
 
@@ -182,15 +213,13 @@ func (r *rig) pass(d time.Duration) {
 	require.NoError(r.t, r.sched.Await(context.Background(), over))
 }
 
-// read gives lines of the agent to the ledger and lets the router tell others.
+// read gives lines of the agent to the router.
 func (r *rig) read(lines ...string) {
 	r.t.Helper()
 	for _, line := range lines {
 		f, err := protocol.ParseFrame([]byte(line))
 		require.NoError(r.t, err)
-		if r.Put([]protocol.Frame{f}) {
-			r.ref.Tell(nil, message.FramesReady{})
-		}
+		r.tell(machine.FramesRead{Frames: []protocol.Frame{f}})
 	}
 	r.settle()
 }
@@ -200,7 +229,6 @@ func (r *rig) call(subtype string, opts ...ledger.CallOption) *ledger.Call {
 	r.t.Helper()
 	c, err := r.OpenCall(subtype, json.RawMessage(fmt.Sprintf(`{"subtype":%q}`, subtype)), opts...)
 	require.NoError(r.t, err)
-	r.ref.Tell(nil, message.WorkReady{})
 	return c
 }
 
@@ -212,8 +240,17 @@ func (r *rig) send() *ledger.Turn {
 		Message: protocol.UserContent{Role: "user", Content: protocol.StringContent("hi")},
 	})
 	require.NoError(r.t, err)
-	r.ref.Tell(nil, message.WorkReady{})
 	return turn
+}
+
+// kinds are those of the requests that were given out.
+func (r *rig) kinds() []session.Kind {
+	var all []session.Kind
+	for _, run := range r.ran {
+		all = append(all, run.Kind)
+	}
+	slices.Sort(all)
+	return all
 }
 
 // wrote lists what was written: types, with the subtype of requests.
@@ -273,7 +310,7 @@ func TestInitializeComesFirst(t *testing.T) {
 	r.connect()
 	assert.Equal(t, []string{"initialize"}, r.wrote())
 	for range 3 {
-		r.ref.Tell(nil, message.WorkReady{})
+		r.tell(machine.Connected{Gen: 1})
 	}
 	r.pass(time.Second)
 	assert.Equal(t, []string{"initialize"}, r.wrote(), "once, and nothing before its answer")
@@ -283,7 +320,7 @@ func TestInitializeComesFirst(t *testing.T) {
 	assert.Equal(t, []string{"initialize", "set_model", "user"}, r.wrote(), "then what waits, in the order it was made")
 	assert.JSONEq(t, `{"commands":[],"capabilities":["a"]}`, string(r.Initialized()))
 	assert.Greater(t, r.told, told)
-	require.NoError(t, r.InitFailure())
+	require.NoError(t, r.failed)
 }
 
 func TestWhatTheDialectWantsComesBeforeTheUsersWork(t *testing.T) {
@@ -297,10 +334,10 @@ func TestWhatTheDialectWantsComesBeforeTheUsersWork(t *testing.T) {
 	r.connect()
 	r.read(success(r.sent("initialize"), `{}`))
 	assert.Equal(t, []string{"initialize", "set_model", "interrupt", "user", "mine"}, r.wrote())
-	require.NoError(t, r.InitFailure())
+	require.NoError(t, r.failed)
 	r.read(failure(r.sent("set_model"), "no such model"))
 	var refusal *session.ControlError
-	require.ErrorAs(t, r.InitFailure(), &refusal, "the session cannot be used without it")
+	require.ErrorAs(t, r.failed, &refusal, "the session cannot be used without it")
 }
 
 func TestInitializeThatGoesWrong(t *testing.T) {
@@ -331,17 +368,14 @@ func TestInitializeThatGoesWrong(t *testing.T) {
 				c.prepare(r)
 			}
 			r.start()
-			told := r.told
 			r.connect()
 			r.call("set_model")
 			if c.after != nil {
-				told = r.told
 				c.after(r)
 			}
 			r.settle()
-			require.ErrorContains(t, r.InitFailure(), c.want)
+			require.ErrorContains(t, r.failed, c.want, "the session is told")
 			assert.Nil(t, r.Initialized())
-			assert.Greater(t, r.told, told, "the session is told")
 			assert.NotContains(t, r.wrote(), "set_model")
 			assert.Empty(t, r.crashes)
 		})
@@ -365,11 +399,11 @@ func TestInitializeThatIsAnsweredLate(t *testing.T) {
 	r := newRig(t, session.Limits{Initialize: time.Second}).start().connect()
 	id := r.sent("initialize")
 	r.pass(time.Second)
-	require.ErrorIs(t, r.InitFailure(), context.DeadlineExceeded)
+	require.ErrorIs(t, r.failed, context.DeadlineExceeded)
 	assert.Equal(t, []string{"initialize", "control_cancel_request"}, r.wrote())
 	r.read(success(id, `{}`))
 	assert.Nil(t, r.Initialized(), "too late")
-	require.ErrorIs(t, r.InitFailure(), context.DeadlineExceeded)
+	require.ErrorIs(t, r.failed, context.DeadlineExceeded)
 }
 
 func TestInitializeThatIsAnsweredJustInTime(t *testing.T) {
@@ -378,22 +412,21 @@ func TestInitializeThatIsAnsweredJustInTime(t *testing.T) {
 	r.pass(time.Second - 1)
 	r.read(success(r.sent("initialize"), `{}`))
 	r.pass(time.Hour)
-	require.NoError(t, r.InitFailure())
+	require.NoError(t, r.failed)
 	assert.Equal(t, []string{"initialize"}, r.wrote())
 }
 
-func TestRequestsWakeWhoAnswersThem(t *testing.T) {
+func TestRequestsGoToWhoAnswersThem(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
 	r.read(request("a", "can_use_tool"), request("b", "hook_callback"), request("c", "can_use_tool"), request("d", "mcp_message"), request("e", "get_model_policy"), request("f", "elicitation"))
-	slices.Sort(r.woken)
-	assert.Equal(t, []session.Kind{session.KindPermission, session.KindHook, session.KindMCP, session.KindModelPolicy, session.KindInquiry}, slices.Compact(r.woken))
+	assert.Equal(t, []session.Kind{session.KindPermission, session.KindPermission, session.KindHook, session.KindMCP, session.KindModelPolicy, session.KindInquiry}, r.kinds())
 	assert.Positive(t, r.told)
-	assert.Equal(t, 6, r.Unanswered())
-	r.woken = nil
+	assert.Equal(t, 3, r.sum.Gates)
+	r.ran = nil
 	r.read(request("a", "can_use_tool"))
-	assert.Empty(t, r.woken, "a repeated id wakes nobody")
-	assert.Zero(t, r.missed)
+	assert.Empty(t, r.ran, "a repeated id is nobody's")
+	assert.Empty(t, r.missed)
 }
 
 // TestRequestsForNobody are those of a kind that has no actor yet, or just now.
@@ -402,13 +435,10 @@ func TestRequestsForNobody(t *testing.T) {
 	r := initialized(t)
 	require.NoError(t, kernel.StopAndWait(t.Context(), &r.cfg.Callbacks[session.KindHook]))
 	r.read(request("a", "hook_callback"))
-	assert.Equal(t, 1, r.missed, "their supervisor starts it")
-	assert.Zero(t, r.told)
+	assert.Equal(t, []router.Wanted{{Kind: session.KindHook}}, r.missed, "their supervisor starts it")
 	require.NoError(t, kernel.StopAndWait(t.Context(), r.cfg.Uncalled))
 	r.read(request("b", "hook_callback"))
-	assert.Equal(t, 1, r.missed)
-	assert.Positive(t, r.told, "the session starts the supervisor")
-	assert.Len(t, r.Take(session.KindHook), 2)
+	assert.Equal(t, []router.Wanted{{Kind: session.KindHook}, {Kind: session.KindHook}}, r.missed, "the session starts the supervisor")
 }
 
 func TestRequestsThatAreNoCallbacksBusiness(t *testing.T) {
@@ -419,8 +449,7 @@ func TestRequestsThatAreNoCallbacksBusiness(t *testing.T) {
 	assert.Contains(t, r.lines[0], `"error":"Unsupported control request subtype: of_next_week"`)
 	assert.Contains(t, r.lines[0], `"request_id":"a"`)
 	assert.Contains(t, r.lines[1], `"subtype":"error"`, "an answer to what cannot be read, too")
-	assert.Empty(t, r.woken)
-	assert.Zero(t, r.Unanswered())
+	assert.Empty(t, r.ran)
 }
 
 func TestTheAgentTakesRequestsBack(t *testing.T) {
@@ -428,10 +457,11 @@ func TestTheAgentTakesRequestsBack(t *testing.T) {
 	for _, alias := range []string{"control_cancel_request", "control_cancel"} {
 		r := initialized(t)
 		r.read(request("a", "can_use_tool"))
-		require.Equal(t, 1, r.Gates())
+		require.Equal(t, 1, r.sum.Gates)
 		told := r.told
 		r.read(fmt.Sprintf(`{"type":%q,"request_id":"a"}`, alias))
-		assert.Zero(t, r.Gates())
+		assert.Zero(t, r.sum.Gates)
+		assert.Equal(t, []uint64{r.ran[0].Seq}, r.over)
 		assert.Greater(t, r.told, told, "the session sees that no gate is open")
 		assert.Empty(t, r.lines)
 	}
@@ -444,17 +474,14 @@ func TestRequestsThatAnAnswerLists(t *testing.T) {
 	r.lines = nil
 	r.read(fmt.Sprintf(`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":{},"pending_permission_requests":[%s],"pending_user_dialog_requests":[%s]}}`,
 		id, request("p", "can_use_tool"), request("d", "request_user_dialog")))
-	assert.Contains(t, r.woken, session.KindPermission)
-	assert.Len(t, r.Take(session.KindPermission), 1)
-	assert.Contains(t, r.woken, session.KindInquiry)
-	assert.Len(t, r.Take(session.KindInquiry), 1)
+	assert.Equal(t, []session.Kind{session.KindPermission, session.KindInquiry}, r.kinds())
 	assert.Empty(t, r.lines)
 
 	call := r.call("set_model")
 	r.settle()
-	r.woken = nil
+	r.ran = nil
 	r.read(fmt.Sprintf(`{"type":"control_response","response":{"subtype":"error","request_id":%q,"error":"no","pending_permission_requests":[%s]}}`, call.ID, request("q", "can_use_tool")))
-	assert.Contains(t, r.woken, session.KindPermission, "whatever answer lists them")
+	assert.Equal(t, []session.Kind{session.KindPermission}, r.kinds(), "whatever answer lists them")
 }
 
 func TestDeadlinesOfCalls(t *testing.T) {
@@ -486,7 +513,7 @@ func TestTheNextIncarnationKeepsTheDeadlines(t *testing.T) {
 	call := r.call("slow", ledger.Within(time.Minute, "the caller"))
 	r.settle()
 	r.pass(30 * time.Second)
-	require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
+	r.kill()
 	r.pass(10 * time.Second)
 	r.start()
 	r.pass(20*time.Second - 1)
@@ -495,42 +522,31 @@ func TestTheNextIncarnationKeepsTheDeadlines(t *testing.T) {
 	assert.True(t, isClosed(call.Done()))
 }
 
-func TestADeadlineNeedsNoRouter(t *testing.T) {
+// TestTheNextIncarnationFindsWhatTheLastOneLeft: messages wait for it, a deadline too.
+func TestTheNextIncarnationFindsWhatTheLastOneLeft(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
 	call := r.call("slow", ledger.Within(time.Second, "the caller"))
 	r.settle()
-	require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
-	r.pass(time.Second - 1)
-	require.False(t, isClosed(call.Done()))
-	r.pass(1)
-	require.True(t, isClosed(call.Done()))
-	_, err := call.Answer()
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-}
-
-func TestTheNextIncarnationFindsWhatTheLastOneLeft(t *testing.T) {
-	t.Parallel()
-	r := initialized(t)
-	require.NoError(t, kernel.StopAndWait(t.Context(), r.ref))
-	dead := r.ref
+	r.kill()
 	r.send()
 	r.call("set_model")
 	r.read(request("a", "can_use_tool"), `{"type":"assistant"}`)
-	assert.Equal(t, []string{"user", "set_model"}, r.wrote(), "that takes no router")
-	assert.Equal(t, 1, r.Snapshot().Unread, "nor does the content")
-	require.Empty(t, r.woken)
-	require.Zero(t, r.told)
+	r.pass(time.Hour)
+	require.Empty(t, r.ran)
+	require.False(t, isClosed(call.Done()))
 	r.start()
-	assert.NotSame(t, dead, r.ref)
-	assert.Equal(t, []session.Kind{session.KindPermission}, r.woken)
-	assert.Positive(t, r.told)
+	assert.Equal(t, []string{"slow", "user", "set_model", "control_cancel_request"}, r.wrote())
+	assert.Equal(t, []session.Kind{session.KindPermission}, r.kinds())
+	assert.True(t, isClosed(call.Done()))
+	unread, _ := r.Unread()
+	assert.Equal(t, 1, unread)
 }
 
 func TestADeadTransportIsNoFailure(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
-	r.SetOutlet(nil)
+	r.tell(machine.Disconnected{})
 	turn := r.send()
 	r.settle()
 	assert.False(t, isClosed(turn.Done()), "the session decides")
@@ -542,10 +558,10 @@ func TestTheSessionIsToldOfTheEnd(t *testing.T) {
 	r := initialized(t)
 	r.read(`{"type":"assistant"}`)
 	told := r.told
-	r.EndOfInput()
-	r.ref.Tell(nil, message.FramesReady{})
+	r.tell(machine.OutputEnded{})
 	r.settle()
 	assert.Greater(t, r.told, told)
+	assert.True(t, r.sum.Drained)
 }
 
 func TestTheSessionIsToldOfTurns(t *testing.T) {
@@ -561,13 +577,33 @@ func TestTheSessionIsToldOfTurns(t *testing.T) {
 	assert.Greater(t, r.told, told)
 }
 
-func TestAnUnknownMessageIsAFailure(t *testing.T) {
+// TestAStepThatPanics: nothing that is known after it is trusted, and nothing is
+// answered any more, whichever router lives.
+func TestAStepThatPanics(t *testing.T) {
 	t.Parallel()
-	r := initialized(t)
-	r.ref.Tell(nil, stranger{})
-	r.settle()
+	r := newRig(t)
+	r.dialect.initialize = func() (json.RawMessage, error) { panic("a bug") }
+	r.start()
+	r.tell(machine.Connected{Gen: 1})
+	require.NoError(t, r.sched.Run(1000))
 	require.Len(t, r.crashes, 1)
-	require.ErrorContains(t, r.crashes[0], "router: unexpected message")
-}
+	var bug *session.PanicError
+	require.ErrorAs(t, r.crashes[0], &bug)
+	assert.Equal(t, "a bug", bug.Value)
+	assert.Equal(t, "machine.Connected", bug.Message)
+	assert.True(t, r.box.Broken())
+	r.lives++
+	r.parent.Tell(nil, r.lives)
+	r.read(request("a", "can_use_tool"))
+	assert.Empty(t, r.ran)
+	assert.Empty(t, r.lines)
+	assert.Len(t, r.crashes, 1, "the input is not tried again")
+	assert.Zero(t, r.cfg.Self.Depth())
 
-type stranger struct{ message.ToRouter }
+	turn := r.send()
+	r.kill()
+	r.box.Finish(bug)
+	r.End(bug)
+	_, err := turn.Result()
+	require.ErrorIs(t, err, bug)
+}

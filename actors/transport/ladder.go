@@ -2,135 +2,59 @@ package transport
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/message"
-	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
 )
-
-// Stage is a step of the close ladder.
-type Stage int
-
-// The ladder. Each step that does not end the process within its grace leads
-// to the next one.
-const (
-	Open        Stage = iota // not closing
-	ClosedStdin              // stdin is closed
-	Terminated               // SIGTERM was sent to the group
-	Killed                   // SIGKILL was sent to the group
-)
-
-func (s Stage) String() string {
-	return [...]string{"open", "stdin closed", "terminated", "killed"}[s]
-}
-
-// Actor drives one link. A new incarnation goes on where the last one was.
-type Actor struct {
-	Link *Link
-	// Changed tells the session.
-	Changed func()
-
-	timer kernel.Timer
-}
-
-// Start implements [kernel.Behavior].
-func (a *Actor) Start(c *kernel.Context[message.ToTransport]) error {
-	a.Link.advance() // a session that was closed before it started launches nothing
-	a.Link.Launch()
-	a.arm(c)
-	a.Changed()
-	return nil
-}
-
-// Handle implements [kernel.Behavior].
-func (a *Actor) Handle(c *kernel.Context[message.ToTransport], m message.ToTransport) error {
-	switch m := m.(type) {
-	case message.LinkMoved:
-		a.Link.advance()
-		a.arm(c)
-		a.Changed()
-	case message.StageOver:
-		a.Link.stageOver(Stage(m.Stage), c.Now())
-		a.arm(c)
-	default:
-		return fmt.Errorf("transport: unexpected message %T", m)
-	}
-	return nil
-}
-
-// Stop implements [kernel.Behavior].
-func (a *Actor) Stop(*kernel.Context[message.ToTransport]) {
-	if a.timer != nil {
-		a.timer.Stop()
-	}
-}
-
-// arm sets the timer of the present stage.
-func (a *Actor) arm(c *kernel.Context[message.ToTransport]) {
-	if a.timer != nil {
-		a.timer.Stop()
-		a.timer = nil
-	}
-	if stage, end, ok := a.Link.stageTimer(); ok {
-		a.timer = c.After(end.Sub(c.Now()), message.StageOver{Stage: int(stage)})
-	}
-}
 
 // stageTimer is the end of the present stage, if it has one.
-func (k *Link) stageTimer() (Stage, time.Time, bool) {
+func (k *Link) stageTimer() (machine.Stage, time.Time, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.stage, k.stageEnd, k.phase == Up && k.stage > Open
+	return k.stage, k.stageEnd, k.phase == machine.Up && k.stage > machine.Open
 }
 
 // stageOver goes on when a stage did not end the process within its grace.
-func (k *Link) stageOver(stage Stage, now time.Time) {
+func (k *Link) stageOver(stage machine.Stage, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
-	case stage != k.stage || k.phase != Up:
-	case stage == Killed:
-		k.phase = Exited
+	case stage != k.stage || k.phase != machine.Up:
+	case stage == machine.Killed:
+		k.phase = machine.Exited
+		k.up.Store(false)
 		k.cfg.Exec.Go(k.unkillable)
 	default:
-		k.late = stage+1 == Killed
+		k.late = stage+1 == machine.Killed
 		k.climbTo(stage+1, now)
 	}
 }
 
-// Want asks for the close ladder, from stage on. The transport actor, or the
-// next one, takes it from there.
-func (k *Link) Want(stage Stage) {
+// want asks for the close ladder, from stage on. why, if it is not empty, is a reason
+// of the link's own, which an [session.ExitError] says.
+func (k *Link) want(stage machine.Stage, why string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.wanted = max(k.wanted, stage)
-}
-
-// wantBecause is Want for a reason of the link's own, which an [ExitError] says.
-func (k *Link) wantBecause(stage Stage, why string) {
-	k.mu.Lock()
-	if k.why == "" && k.wanted == Open {
+	if k.why == "" && k.wanted == machine.Open {
 		k.why = why
 	}
-	k.mu.Unlock()
-	k.Want(stage)
+	k.wanted = max(k.wanted, stage)
 }
 
 // climbTo goes up the ladder to at least stage; mu is held. A process that is
 // still being launched is dealt with when it is up.
-func (k *Link) climbTo(stage Stage, now time.Time) {
+func (k *Link) climbTo(stage machine.Stage, now time.Time) {
 	if stage <= k.stage {
 		return
 	}
 	k.stage = stage
 	switch k.phase {
-	case Idle:
-		k.phase = Ended
+	case machine.Idle:
+		k.phase = machine.Gone
 		k.cfg.Exec.Go(func() { k.end(func() {}) })
-	case Launching:
+	case machine.Launching:
 		k.stopLaunch(errClosing)
-	case Up:
+	case machine.Up:
 		k.act(now)
 	}
 }
@@ -141,22 +65,24 @@ func (k *Link) advance() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.climbTo(k.wanted, k.cfg.Clock.Now())
-	if k.phase == Up && k.stage > Open && k.stageEnd.IsZero() {
+	if k.phase == machine.Up && k.stage > machine.Open && k.stageEnd.IsZero() {
 		k.act(k.cfg.Clock.Now())
 	}
 }
 
 func (k *Link) act(now time.Time) {
 	switch k.stage {
-	case Open:
-	case ClosedStdin:
-		k.writer.CloseAfterFlush()
+	case machine.Open:
+	case machine.ClosedStdin:
+		if k.writer.CloseAfterFlush() {
+			k.cfg.Exec.Go(k.writer.run)
+		}
 		k.stageEnd = now.Add(k.cfg.Graces.EOF)
-	case Terminated:
+	case machine.Terminated:
 		k.signal = Terminate.String()
 		_ = k.proc.Signal(Terminate) // a process that is gone needs no signal
 		k.stageEnd = now.Add(k.cfg.Graces.Terminate)
-	case Killed:
+	case machine.Killed:
 		k.signal = "SIGKILL"
 		_ = k.proc.Kill()
 		k.stageEnd = now.Add(k.cfg.Graces.Sweep)
@@ -165,18 +91,20 @@ func (k *Link) act(now time.Time) {
 
 var errClosing = errors.New("the session was closed while its agent was being started")
 
-// Abort ends the process at once, without an actor: the last resort of a
+// Abort ends the process at once. It needs no actor: it is the last resort of a
 // session that cannot be supervised any more.
-func (k *Link) Abort() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.climbTo(Killed, k.cfg.Clock.Now())
-}
+func (k *Link) Abort() { k.abort(false) }
 
 // Expire is Abort by somebody whose time to wait has run out.
-func (k *Link) Expire() {
+func (k *Link) Expire() { k.abort(true) }
+
+func (k *Link) abort(late bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.late = k.late || k.stage < Killed
-	k.climbTo(Killed, k.cfg.Clock.Now())
+	k.late = k.late || late && k.stage < machine.Killed
+	k.wanted = machine.Killed
+	k.climbTo(machine.Killed, k.cfg.Clock.Now())
+	if k.unattended == nil && k.phase != machine.Gone {
+		k.unattended = k.cfg.Clock.AfterFunc(k.cfg.Graces.Sweep, func() { k.stageOver(machine.Killed, k.cfg.Clock.Now()) })
+	}
 }

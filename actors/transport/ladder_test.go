@@ -8,35 +8,35 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/message"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
 )
 
 func TestTheLadderByTheClock(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		from  transport.Stage
+		from  machine.Stage
 		react func(f *fake)
 		want  []string // up to the exit
 		code  int
 	}{
-		"polite": {transport.ClosedStdin, func(f *fake) { f.on["EOF"] = f.exit(session.ExitStatus{}) },
+		"polite": {machine.ClosedStdin, func(f *fake) { f.on["EOF"] = f.exit(session.ExitStatus{}) },
 			[]string{"0s spawn", "1s EOF"}, 0},
-		"slow to exit": {transport.ClosedStdin, func(f *fake) { f.on["EOF"] = f.exitAfter(4999*time.Millisecond, 0) },
+		"slow to exit": {machine.ClosedStdin, func(f *fake) { f.on["EOF"] = f.exitAfter(4999*time.Millisecond, 0) },
 			[]string{"0s spawn", "1s EOF"}, 0},
-		"ignores EOF": {transport.ClosedStdin, func(f *fake) { f.on["SIGTERM"] = f.exit(session.ExitStatus{Code: 143}) },
+		"ignores EOF": {machine.ClosedStdin, func(f *fake) { f.on["SIGTERM"] = f.exit(session.ExitStatus{Code: 143}) },
 			[]string{"0s spawn", "1s EOF", "6s SIGTERM"}, 143},
-		"slow to terminate": {transport.ClosedStdin, func(f *fake) { f.on["SIGTERM"] = f.exitAfter(2*time.Second, 143) },
+		"slow to terminate": {machine.ClosedStdin, func(f *fake) { f.on["SIGTERM"] = f.exitAfter(2*time.Second, 143) },
 			[]string{"0s spawn", "1s EOF", "6s SIGTERM"}, 143},
-		"ignores both": {transport.ClosedStdin, func(f *fake) { f.on["SIGKILL"] = f.exit(killed) },
+		"ignores both": {machine.ClosedStdin, func(f *fake) { f.on["SIGKILL"] = f.exit(killed) },
 			[]string{"0s spawn", "1s EOF", "6s SIGTERM", "9s SIGKILL"}, -1},
-		"in a turn": {transport.Terminated, func(f *fake) { f.on["SIGTERM"] = f.exitAfter(time.Second, 143) },
+		"in a turn": {machine.Terminated, func(f *fake) { f.on["SIGTERM"] = f.exitAfter(time.Second, 143) },
 			[]string{"0s spawn", "1s SIGTERM"}, 143},
-		"in a turn it does not stop": {transport.Terminated, func(f *fake) { f.on["SIGKILL"] = f.exit(killed) },
+		"in a turn it does not stop": {machine.Terminated, func(f *fake) { f.on["SIGKILL"] = f.exit(killed) },
 			[]string{"0s spawn", "1s SIGTERM", "4s SIGKILL"}, -1},
-		"at once": {transport.Killed, func(f *fake) { f.on["SIGKILL"] = f.exit(killed) },
+		"at once": {machine.Killed, func(f *fake) { f.on["SIGKILL"] = f.exit(killed) },
 			[]string{"0s spawn", "1s SIGKILL"}, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,8 +54,8 @@ func TestTheLadderByTheClock(t *testing.T) {
 				assert.Contains(t, rest[i], what, "the group, then the tree, then the leader")
 			}
 			assert.Equal(t, c.code, s.Exit.Code)
-			require.NoError(t, s.Err)
-			require.NoError(t, s.Leftover)
+			require.NoError(t, s.Err.Err)
+			require.NoError(t, s.Leftover.Err)
 		})
 	}
 }
@@ -65,7 +65,7 @@ func TestTheLadderClosesStdinOnce(t *testing.T) {
 	r := newRig(t).up()
 	r.proc.on["EOF"] = r.proc.exit(session.ExitStatus{})
 	for range 3 {
-		r.want(transport.ClosedStdin)
+		r.want(machine.ClosedStdin)
 		r.settle()
 	}
 	r.ended()
@@ -79,7 +79,7 @@ func TestWhatIsQueuedIsWrittenBeforeStdinIsClosed(t *testing.T) {
 	r.proc.on["EOF"] = r.proc.exit(session.ExitStatus{})
 	_, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`))
 	require.NoError(t, err)
-	r.want(transport.ClosedStdin)
+	r.want(machine.ClosedStdin)
 	r.pass(time.Second)
 	assert.Equal(t, []string{"0s spawn"}, r.proc.log)
 	close(r.proc.in.blocked)
@@ -96,7 +96,7 @@ func TestABlockedStdinDoesNotHoldTheLadder(t *testing.T) {
 	r.proc.on["SIGKILL"] = r.proc.exit(killed)
 	_, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`))
 	require.NoError(t, err)
-	r.want(transport.ClosedStdin)
+	r.want(machine.ClosedStdin)
 	r.ended()
 	assert.Equal(t, []string{"0s spawn", "5s SIGTERM", "8s SIGKILL"}, r.proc.log[:3])
 }
@@ -121,7 +121,7 @@ func TestTheNextIncarnationGoesOn(t *testing.T) {
 			first := r.actor()
 			r.settle()
 			r.proc.on["SIGKILL"] = r.proc.exit(killed)
-			r.sched.AfterFunc(time.Second, func() { r.want(transport.ClosedStdin) })
+			r.sched.AfterFunc(time.Second, func() { r.want(machine.ClosedStdin) })
 			r.pass(c.at)
 			require.NoError(t, kernel.StopAndWait(t.Context(), first))
 			r.pass(c.gone)
@@ -150,28 +150,28 @@ func TestAnOldTimerClimbsNoStage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).up()
 	r.proc.on["SIGKILL"] = r.proc.exit(killed)
-	r.want(transport.Terminated)
+	r.want(machine.Terminated)
 	r.settle()
-	for _, stage := range []transport.Stage{transport.Open, transport.ClosedStdin} {
-		r.address.Tell(nil, message.StageOver{Stage: int(stage)})
+	for _, stage := range []machine.Stage{machine.Open, machine.ClosedStdin} {
+		r.address.Tell(nil, transport.StageOver(stage))
 	}
 	r.pass(time.Second)
 	assert.Equal(t, []string{"0s spawn", "0s SIGTERM"}, r.proc.log)
-	r.want(transport.ClosedStdin)
+	r.want(machine.ClosedStdin)
 	r.pass(time.Second)
-	assert.Equal(t, transport.Terminated, r.Status().Stage, "it never goes back")
+	assert.Equal(t, machine.Terminated, r.Status().Stage, "it never goes back")
 	r.ended()
 }
 
 func TestAProcessThatCannotBeKilled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).up()
-	r.want(transport.ClosedStdin)
+	r.want(machine.ClosedStdin)
 	s := r.ended()
 	assert.Equal(t, 18*time.Second, r.sched.Now().Sub(r.start), "5 s, 3 s, and 10 s for the kill")
 	var left *session.LeftoverError
-	require.ErrorAs(t, s.Leftover, &left)
-	require.ErrorContains(t, s.Leftover, "1 processes of the agent did not stop: 4711 (/bin/agent)")
+	require.ErrorAs(t, s.Leftover.Err, &left)
+	require.ErrorContains(t, s.Leftover.Err, "1 processes of the agent did not stop: 4711 (/bin/agent)")
 	assert.NotContains(t, r.proc.log, "18s reap", "a process that lives is not reaped")
 }
 
@@ -182,9 +182,9 @@ func TestAProcessThatOnlyTheSweepEnds(t *testing.T) {
 		r.proc.exit(killed)()
 		return nil, nil
 	}
-	r.want(transport.ClosedStdin)
+	r.want(machine.ClosedStdin)
 	s := r.ended()
-	require.NoError(t, s.Leftover)
+	require.NoError(t, s.Leftover.Err)
 	assert.Equal(t, killed, s.Exit)
 	assert.Equal(t, []string{"0s spawn", "0s EOF", "5s SIGTERM", "8s SIGKILL", "18s SIGKILL", "18s sweep", "18s reap"}, r.proc.log)
 }
@@ -204,8 +204,8 @@ func TestAbort(t *testing.T) {
 
 func TestStagesAndPhasesHaveNames(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "open stdin closed terminated killed", joined(transport.Open, transport.ClosedStdin, transport.Terminated, transport.Killed))
-	assert.Equal(t, "idle launching up exited ended", joined(transport.Idle, transport.Launching, transport.Up, transport.Exited, transport.Ended))
+	assert.Equal(t, "open stdin closed terminated killed", joined(machine.Open, machine.ClosedStdin, machine.Terminated, machine.Killed))
+	assert.Equal(t, "idle launching up exited ended", joined(machine.Idle, machine.Launching, machine.Up, machine.Exited, machine.Gone))
 	assert.Equal(t, "SIGINT SIGTERM", joined(transport.Interrupt, transport.Terminate))
 	assert.Equal(t, "exit code 3", session.ExitStatus{Code: 3}.String())
 	assert.Equal(t, "signal SIGKILL", killed.String())
@@ -227,7 +227,7 @@ func TestASignalHasASender(t *testing.T) {
 		r.proc.out.close()
 		s := r.ended()
 		assert.Equal(t, "SIGTERM", s.Signal)
-		assert.Equal(t, transport.Terminated, s.Stage)
+		assert.Equal(t, machine.Terminated, s.Stage)
 		assert.Equal(t, "its stdout had ended", s.Why)
 	})
 	term := session.ExitStatus{Code: -1, Signal: "SIGTERM"}

@@ -10,24 +10,9 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
 )
-
-// Phase is how far the life of an agent process has come.
-type Phase int
-
-// Phases, in order. A link never goes back.
-const (
-	Idle      Phase = iota // not launched
-	Launching              // the spawner is at work
-	Up                     // the process runs
-	Exited                 // the process has ended; output is drained, the tree swept
-	Ended                  // nothing is left, or it is known what is
-)
-
-func (p Phase) String() string {
-	return [...]string{"idle", "launching", "up", "exited", "ended"}[p]
-}
 
 // LinkConfig is what a link needs.
 type LinkConfig struct {
@@ -37,11 +22,15 @@ type LinkConfig struct {
 	Command Command
 	Graces  session.Graces
 	MaxLine int // bytes; 0: 64 MiB
-	Ledger  *ledger.Ledger
-	// Moved tells the transport actor, Frames the router. Both only send.
-	Moved func()
-	// Frames is given the worker of the reader, which runs it then, or nil.
-	Frames func(*kernel.Worker)
+	Budget  *ledger.Budget
+	Emit    func(session.Event)
+	// Router, Session and Self are those who are told of things. Self is the
+	// transport actor. A worker is that of the reader, or nil.
+	Router  func(w *kernel.Worker, in machine.Input)
+	Session func(machine.LifeInput)
+	Self    func(machine.ToTransport)
+	// Room is what the reader waits for before it tells the router more; nil: nothing.
+	Room func() <-chan struct{}
 	// Role makes the role of the reader.
 	Role func(job func(*kernel.Worker)) *kernel.Role
 	// Stderr receives each line of the agent's stderr, without its newline,
@@ -67,21 +56,30 @@ type Link struct {
 	// inStdout and inStderr say that a pump waits in its pipe, and nowhere else.
 	inStdout, inStderr atomic.Bool
 
-	mu       sync.Mutex
-	phase    Phase
-	stage    Stage
-	wanted   Stage
-	stageEnd time.Time
-	why      string // the ladder was wanted, if not for a close
-	late     bool   // it was killed because it had not ended in time
-	signal   string // the last one that was sent before the process had ended; "": none
-	proc     Process
-	writer   *writer
-	outputs  int // pumps still at work
-	drained  []chan struct{}
-	status   session.ExitStatus
-	err      error // of the launch, or what the reader could not bear
-	leftover error
+	// works: the agent has something to do, as far as the routing knows.
+	works atomic.Bool
+	// up: the process runs.
+	up atomic.Bool
+
+	mu         sync.Mutex
+	phase      machine.Phase
+	stage      machine.Stage
+	wanted     machine.Stage
+	paused     chan struct{} // closed when the reader may go on; nil: it may
+	waits      string        // what the reader waits for, other than its consumer; "": nothing
+	waitsAt    time.Time
+	stageEnd   time.Time
+	unattended kernel.Timer // of an Abort; nil: none
+	why        string       // the ladder was wanted, if not for a close
+	late       bool         // it was killed because it had not ended in time
+	signal     string       // the last one that was sent before the process had ended; "": none
+	proc       Process
+	writer     *writer
+	outputs    int // pumps still at work
+	drained    []chan struct{}
+	status     session.ExitStatus
+	err        error // of the launch, or what the reader could not bear
+	leftover   error
 }
 
 // NewLink returns a link that is idle.
@@ -93,27 +91,37 @@ func NewLink(cfg LinkConfig) *Link {
 	return k
 }
 
-// Status is what can be said of a link at one instant.
-type Status struct {
-	Phase    Phase
-	Stage    Stage
-	PID      int
-	Exit     session.ExitStatus // from phase Exited on: valid in Ended
-	Late     bool               // it was killed because a grace, or whoever waited for it, had run out
-	Err      error              // why it could not start, or had to be given up
-	Leftover error              // what did not stop
-	Signal   string             // what the ladder, or a Giveup, sent the process while it ran; "": nothing
-	Why      string             // the ladder was begun by the link itself; "": it was not
-	Stderr   string             // tail
-	Noise    string             // tail of what was no frame
-}
-
 // Status describes the link as it is now.
-func (k *Link) Status() Status {
+func (k *Link) Status() machine.Link {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	s := Status{
-		Phase: k.phase, Stage: k.stage, Exit: k.status, Err: k.err, Leftover: k.leftover,
+	return k.describe()
+}
+
+// moved tells the session how far the process has come. It does so under the lock, so
+// that what is told first came first.
+func (k *Link) moved() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.cfg.Session(machine.Linked{Link: k.describe()})
+}
+
+// Waits is what the reader waits for, other than its consumer; "": nothing.
+func (k *Link) Waits() (what string, since time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.waits, k.waitsAt
+}
+
+func (k *Link) readerWaits(what string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.waits, k.waitsAt = what, k.cfg.Clock.Now()
+}
+
+func (k *Link) describe() machine.Link {
+	s := machine.Link{
+		Phase: k.phase, Stage: k.stage, Exit: k.status, Err: machine.Fault{Err: k.err}, Leftover: machine.Fault{Err: k.leftover},
 		Signal: k.signal, Why: k.why, Late: k.late,
 		Stderr: k.stderr.String(), Noise: k.noise.String(),
 	}
@@ -127,10 +135,10 @@ func (k *Link) Status() Status {
 func (k *Link) Launch() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.phase != Idle {
+	if k.phase != machine.Idle {
 		return
 	}
-	k.phase = Launching
+	k.phase = machine.Launching
 	ctx, cancel := context.WithCancelCause(context.Background())
 	k.stopLaunch = cancel
 	k.cfg.Exec.Go(func() { k.launch(ctx) })
@@ -146,15 +154,12 @@ func (k *Link) launch(ctx context.Context) {
 	k.stopLaunch = nil                                // nor is it called: the context may have become the process's
 	k.cfg.Command = Command{Path: k.cfg.Command.Path} // the rest has served
 	k.proc = proc
-	k.phase = Up
+	k.phase = machine.Up
+	k.up.Store(true)
 	k.writer = &writer{
-		exec: k.cfg.Exec, out: proc.Stdin(),
-		pressed: k.cfg.Ledger.WakeReader,
-		failed:  k.writeFailed,
-		taken: func(n int64) {
-			k.cfg.Ledger.Taken(n)
-			k.cfg.Frames(nil) // what waited for room may be on its way
-		},
+		out: proc.Stdin(), pressed: k.pressed,
+		failed: func() { k.cfg.Router(nil, machine.Unwritable{}) },
+		taken:  func(n int64) { k.cfg.Router(nil, machine.Taken{Bytes: n}) },
 	}
 	afterExit, onStderr := k.cfg.Exec.Go, k.cfg.Exec.Go
 	if a, ok := proc.(announcer); ok {
@@ -166,13 +171,13 @@ func (k *Link) launch(ctx context.Context) {
 		k.inStderr.Store(true) // the watch waits in the pipe, too
 		onStderr(k.pumpStderr)
 	}
-	k.cfg.Ledger.SetOutlet(k.writer)
+	k.cfg.Router(nil, machine.Connected{Gen: 1}) // before what it writes
 	newPump(k).start()
 	afterExit(k.awaitExit)
 	k.mu.Unlock()
-	k.advance()       // a close that came during the launch
-	k.cfg.Frames(nil) // there is somebody to write to
-	k.cfg.Moved()
+	k.advance()                  // a close that came during the launch
+	k.cfg.Self(launched{gen: 1}) // whose stage has its time
+	k.moved()
 }
 
 // spawn guards against a spawner of the user's that panics.
@@ -197,17 +202,6 @@ func startError(c Command, err error) error {
 	return &session.StartError{Path: c.Path, Dir: c.Dir, Err: err}
 }
 
-// writeFailed ends an agent that will never hear anything again: at once if it
-// waits for the decision of a gate.
-func (k *Link) writeFailed(error) {
-	if k.cfg.Ledger.Unanswered() > 0 {
-		k.wantBecause(Killed, "its stdin could not be written")
-	} else {
-		k.wantBecause(ClosedStdin, "its stdin could not be written")
-	}
-	k.cfg.Moved()
-}
-
 // awaitExit sees the process end, lets its output drain, and then makes sure
 // that nothing of its tree is left.
 func (k *Link) awaitExit() {
@@ -216,14 +210,15 @@ func (k *Link) awaitExit() {
 	}
 	k.writer.fail(errExited)
 	k.mu.Lock()
-	if k.phase != Up {
+	if k.phase != machine.Up {
 		k.mu.Unlock()
 		return // given up
 	}
-	k.phase = Exited
+	k.phase = machine.Exited
+	k.up.Store(false)
 	k.mu.Unlock()
-	k.cfg.Ledger.WakeReader() // what is left in the pipe is read whatever the credit
-	k.cfg.Moved()
+	k.pressed() // what is left in the pipe is read whatever the credit
+	k.moved()
 
 	k.awaitOutput(k.cfg.Graces.Drain)
 	k.finish(k.sweep())
@@ -283,14 +278,17 @@ func (k *Link) sweep() error {
 func (k *Link) end(settle func()) {
 	k.mu.Lock()
 	settle()
-	k.phase = Ended
+	k.phase = machine.Gone
+	k.up.Store(false)
+	if k.unattended != nil {
+		k.unattended.Stop()
+	}
 	k.mu.Unlock()
-	k.cfg.Ledger.SetOutlet(nil)
-	k.cfg.Ledger.EndOfInput()
+	k.cfg.Router(nil, machine.Disconnected{})
+	k.cfg.Router(nil, machine.OutputEnded{})
 	k.cancel(errExited)
 	k.stopRead(errExited)
-	k.cfg.Frames(nil)
-	k.cfg.Moved()
+	k.moved()
 }
 
 // awaitOutput waits until the pumps have seen the end of both outputs, at most
@@ -349,7 +347,7 @@ func (k *Link) Giveup(reason error) {
 	if k.err == nil {
 		k.err = reason
 	}
-	proc, up := k.proc, k.phase == Up
+	proc, up := k.proc, k.phase == machine.Up
 	if up {
 		k.signal = "SIGKILL"
 	}
@@ -357,7 +355,7 @@ func (k *Link) Giveup(reason error) {
 	if up {
 		_ = proc.Kill()
 	}
-	k.cfg.Moved()
+	k.moved()
 }
 
 // Done is closed when the link has ended.

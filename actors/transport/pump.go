@@ -20,7 +20,6 @@ type pump struct {
 	charged int64 // bytes of the unfinished line that the budget granted
 	thrift  thrift
 	kept    int  // bytes of messages in the present read
-	tell    bool // the router has to hear of it
 	woken   bool // there is something to read
 	marked  bool // a byte order mark was reported
 	cut     bool // the line has no newline: the agent ended in it
@@ -46,9 +45,8 @@ func (p *pump) job(w *kernel.Worker) {
 			p.end()
 			return
 		}
-		if p.tell {
-			p.tell = false
-			p.cfg.Frames(w)
+		if len(p.frames) > 0 {
+			p.put(w)
 			w.Run()
 		}
 	}
@@ -56,11 +54,9 @@ func (p *pump) job(w *kernel.Worker) {
 
 // end is when the agent's output has ended.
 func (p *pump) end() {
-	if p.tell {
-		p.cfg.Frames(nil)
-	}
-	p.cfg.Ledger.Budget().Release(p.charged)
-	p.cfg.Ledger.Budget().Done(p.Link)
+	p.put(nil)
+	p.cfg.Budget.Release(p.charged)
+	p.cfg.Budget.Done(p.Link)
 	p.outputEnded()
 	p.mute()
 }
@@ -69,13 +65,12 @@ func (p *pump) end() {
 // agent that has nothing to do is waited for without a goroutine, where its
 // process can be, and with no buffer larger than the first.
 func (p *pump) rests() bool {
-	if p.woken || p.lines.Pending() > 0 || p.cfg.Ledger.Busy() {
+	if p.woken || p.lines.Pending() > 0 || p.works.Load() {
 		p.woken = false
 		return false
 	}
 	p.refund(&p.charged)
 	p.lines.Rest()
-	p.frames = nil
 	a, ok := p.proc.(announcer)
 	p.inStdout.Store(true) // before the watch: wake may run at once
 	if ok && a.OnStdout(p.wake) {
@@ -111,30 +106,29 @@ func (p *pump) read() bool {
 			p.take(line)
 		}
 	}
-	p.put()
 	p.thrift.read(n, p.kept)
 	p.kept = 0
 	return err == nil
 }
 
-func (p *pump) put() {
+// put tells the router of what was read.
+func (p *pump) put(w *kernel.Worker) {
 	if len(p.frames) > 0 {
-		p.tell = p.cfg.Ledger.Put(p.frames) || p.tell
-		clear(p.frames)
-		p.frames = p.frames[:0]
+		p.cfg.Router(w, machine.FramesRead{Frames: p.frames, Pressed: p.mustRead()})
+		p.frames = nil
 	}
 }
 
 func (p *pump) take(line protocol.Line) {
 	if line.Oversize > 0 {
-		p.put() // what came before it
 		p.skip(line)
 		return
 	}
 	for data := p.unmarked(line.Data); len(data) > 0; {
-		first, rest := data, []byte(nil)
+		var rest []byte
 		f, err := protocol.ParseFrame(data)
 		if err != nil {
+			var first []byte
 			if first, rest = protocol.CutFrame(data); rest != nil {
 				f, err = protocol.ParseFrame(first)
 			}
@@ -143,10 +137,7 @@ func (p *pump) take(line protocol.Line) {
 				return
 			}
 		}
-		if data = rest; f.Type == protocol.TypeControlRequest && p.cfg.Ledger.Echo(first) {
-			p.tell = true
-			return
-		}
+		data = rest
 		p.add(f)
 	}
 }
@@ -168,23 +159,23 @@ func (p *pump) unmarked(line []byte) []byte {
 	}
 	if !p.marked {
 		p.marked = true
-		p.cfg.Ledger.Emit(session.WarningIssued{Problem: "the agent's output has a byte order mark, which was skipped"})
+		p.cfg.Emit(session.WarningIssued{Problem: "the agent's output has a byte order mark, which was skipped"})
 	}
 	return rest
 }
 
 // broken handles a line that is no frame. Somebody may wait for what it was.
 func (p *pump) broken(line []byte) {
-	if p.cfg.Ledger.Echo(line) {
-		p.tell = true
+	if bytes.HasPrefix(line, []byte(machine.EchoOpen+`"`+machine.OwnID)) {
+		p.put(nil) // what came before it
+		p.cfg.Router(nil, machine.Echoed{Head: bytes.Clone(head(line))})
 		return
 	}
 	_, err := protocol.ParseFrame(line)
 	p.noise.add(append(bytes.Clone(head(line)), '\n'))
-	p.cfg.Ledger.Emit(session.NoiseLine{Err: err})
+	p.cfg.Emit(session.NoiseLine{Err: err})
 	if line[0] == '{' && !p.cut {
-		p.put() // what came before it
-		p.tell = p.cfg.Ledger.PutSkipped(protocol.OversizeFrame(bytes.Clone(head(line)), 0, 0)) || p.tell
+		p.frames = append(p.frames, protocol.OversizeFrame(bytes.Clone(head(line)), 0, 0))
 	}
 }
 
@@ -192,8 +183,8 @@ func (p *pump) broken(line []byte) {
 func (p *pump) add(f protocol.Frame) {
 	if n := int64(len(f.Raw)); n > machine.LargeLine {
 		// The line's own charge replaces what it was granted so far.
-		p.cfg.Ledger.Budget().Charge(n - p.charged)
-		p.cfg.Ledger.Budget().Done(p.Link)
+		p.cfg.Budget.Charge(n - p.charged)
+		p.cfg.Budget.Done(p.Link)
 		p.charged = 0
 	}
 	switch {
@@ -217,39 +208,23 @@ func (k *Link) mute() {
 	if k.cfg.Exec.Await(ctx, k.proc.Exited()) == nil || k.life.Err() != nil {
 		return
 	}
-	if k.cfg.Ledger.InFlight() {
-		k.wantBecause(Terminated, "its stdout had ended")
-	} else {
-		k.wantBecause(ClosedStdin, "its stdout had ended")
-	}
-	k.cfg.Moved()
+	k.cfg.Router(nil, machine.Mute{})
 }
 
-// awaitCredit waits until the agent has taken some of its answers, until the
-// consumer has made room, and, for a line that
+// awaitCredit waits until the agent has taken some of its answers, until the router
+// has handled what was read, until the consumer has made room, and, for a line that
 // grows large, until the runtime's budget grants more.
 func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
 	for wait := k.writer.crammed(); wait != nil; wait = k.writer.crammed() {
-		k.cfg.Ledger.ReaderWaits("agent to take its answers")
+		k.readerWaits("agent to take its answers")
 		err := k.cfg.Exec.Await(k.reading, wait)
-		k.cfg.Ledger.ReaderWaits("")
+		k.readerWaits("")
 		if err != nil {
 			return err
 		}
 	}
-	for {
-		must := k.mustRead()
-		wait := k.cfg.Ledger.ReadWait(must)
-		if wait == nil {
-			break
-		}
-		if !must && k.mustRead() { // it came between the two looks, and so did its wake-up
-			continue
-		}
-		k.cfg.Moved() // the session shows that it waits for its consumer
-		err := k.cfg.Exec.Await(k.reading, wait)
-		k.cfg.Moved()
-		if err != nil {
+	for wait := k.credit(); wait != nil; wait = k.credit() {
+		if err := k.cfg.Exec.Await(k.reading, wait); err != nil {
 			return err
 		}
 	}
@@ -259,9 +234,9 @@ func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
 		k.refund(charged)
 	case pending > *charged:
 		grant := max(pending-*charged, machine.LargeLine)
-		k.cfg.Ledger.ReaderWaits("room for a large line among those of all sessions")
-		err := k.cfg.Ledger.Budget().Acquire(k.reading, k.cfg.Exec, k, grant)
-		k.cfg.Ledger.ReaderWaits("")
+		k.readerWaits("room for a large line among those of all sessions")
+		err := k.cfg.Budget.Acquire(k.reading, k.cfg.Exec, k, grant)
+		k.readerWaits("")
 		if err != nil {
 			return err
 		}
@@ -274,24 +249,63 @@ func (k *Link) awaitCredit(lines *protocol.Splitter, charged *int64) error {
 // ceiling, or no frame.
 func (k *Link) refund(charged *int64) {
 	if *charged > 0 {
-		k.cfg.Ledger.Budget().Release(*charged)
-		k.cfg.Ledger.Budget().Done(k)
+		k.cfg.Budget.Release(*charged)
+		k.cfg.Budget.Done(k)
 		*charged = 0
 	}
 }
 
 // mustRead reports whether the reader has to go on without credit: the agent
 // does not take what is written to it, or has exited.
-func (k *Link) mustRead() bool {
+func (k *Link) mustRead() bool { return !k.up.Load() || k.writer.busy.Load() }
+
+// credit returns what the reader has to wait for; nil: nothing.
+func (k *Link) credit() <-chan struct{} {
+	if wait := k.cfg.Room(); wait != nil {
+		return wait
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.phase != Up || k.writer.Pending()
+	return k.paused
+}
+
+// pause has the reader wait, and asks for it again if it must not.
+func (k *Link) pause() {
+	k.mu.Lock()
+	if k.paused == nil {
+		k.paused = make(chan struct{})
+	}
+	k.mu.Unlock()
+	if k.mustRead() {
+		k.pressed()
+	}
+}
+
+// resume has the reader go on.
+func (k *Link) resume() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.paused != nil {
+		close(k.paused)
+		k.paused = nil
+	}
+}
+
+// pressed asks for a reader that waits, because the agent does not take what is
+// written to it, or has exited.
+func (k *Link) pressed() {
+	k.mu.Lock()
+	waits := k.paused != nil
+	k.mu.Unlock()
+	if waits {
+		k.cfg.Router(nil, machine.ReaderAsks{Pressed: true})
+	}
 }
 
 // skip reports a line above the ceiling.
 func (p *pump) skip(line protocol.Line) {
-	p.cfg.Ledger.Emit(session.OversizeLine{Length: line.Oversize, Ceiling: p.maxLine(), Head: string(line.Head)})
-	p.tell = p.cfg.Ledger.PutSkipped(protocol.OversizeFrame(line.Head, line.Oversize, p.maxLine())) || p.tell
+	p.cfg.Emit(session.OversizeLine{Length: line.Oversize, Ceiling: p.maxLine(), Head: string(line.Head)})
+	p.frames = append(p.frames, protocol.OversizeFrame(line.Head, line.Oversize, p.maxLine()))
 }
 
 func (k *Link) maxLine() int {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // saying is a process that has written something, and no announcer.
@@ -24,7 +26,8 @@ func pumped(b *ledger.Budget, line string) *pump {
 	clock := kernel.NewClock(nil)
 	k := NewLink(LinkConfig{
 		Clock: clock, Exec: kernel.GoExecutor{},
-		Ledger: ledger.New(ledger.Config{Clock: clock, Exec: kernel.GoExecutor{}, Budget: b}),
+		Budget: b, Emit: func(session.Event) {}, Router: func(*kernel.Worker, machine.Input) {},
+		Room: func() <-chan struct{} { return nil },
 	})
 	k.writer, k.proc = &writer{}, saying{out: strings.NewReader(line + "\n")}
 	p := newPump(k)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/ledger/ledgertest"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -124,11 +124,9 @@ func TestAStoppedReaderLeavesThePipeAlone(t *testing.T) {
 	for i := range 9 {
 		r.proc.say(assistant(i))
 	}
-	before := r.moved
 	r.pass(time.Hour)
 	assert.Equal(t, 2, r.proc.out.reads)
 	assert.True(t, r.ledger.Snapshot().Stalled)
-	assert.Greater(t, r.moved, before, "the session is told")
 	assert.Less(t, r.sched.Steps(), 1000, "nothing spins")
 	assert.Len(t, r.content(), 2)
 	r.settle()
@@ -154,7 +152,7 @@ func TestTwoFullPipes(t *testing.T) {
 	}
 	r.settle()
 	require.Equal(t, 2, r.proc.out.reads)
-	call, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`), ledger.First())
+	call, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`))
 	require.NoError(t, err)
 	r.ledger.Abandon(call, kernel.ErrStopped) // no call waits: only the pipe is full
 	r.settle()
@@ -192,7 +190,7 @@ func TestAnAgentThatAsksAndDoesNotRead(t *testing.T) {
 			}
 			assert.NotEmpty(t, r.proc.out.buf, "it is not read from")
 			assert.Empty(t, r.proc.in.got.Bytes())
-			waits := r.ledger.Snapshot().Waits
+			waits := r.waits()
 			require.NotEmpty(t, waits)
 			assert.Equal(t, "agent to take its answers", waits[0].What)
 			assert.Greater(t, waits[0].Age, time.Hour)
@@ -209,7 +207,7 @@ func TestAnAgentThatAsksAndDoesNotRead(t *testing.T) {
 			if repeat {
 				assert.Len(t, eventsOf[session.RepeatedRequest](r), requests-1)
 			} else {
-				assert.Empty(t, r.ledger.Snapshot().Waits)
+				assert.Empty(t, r.waits())
 				assert.Equal(t, requests, strings.Count(r.proc.in.got.String(), "\n"), "answered-once")
 			}
 			r.proc.exit(session.ExitStatus{})()
@@ -231,14 +229,14 @@ func TestAnAgentThatAsksDoesNotReadAndEnds(t *testing.T) {
 	for range 300 {
 		r.settle()
 	}
-	require.NotEmpty(t, r.ledger.Snapshot().Waits)
+	require.NotEmpty(t, r.waits())
 	r.proc.exit(session.ExitStatus{})()
 	for range 300 {
 		r.settle()
 	}
 	assert.Equal(t, []string{assistant(1)}, r.content(), "ordered-lossless")
 	r.ended()
-	assert.Empty(t, r.ledger.Snapshot().Waits)
+	assert.Empty(t, r.waits())
 }
 
 func TestLinesGrowWithinTheBudget(t *testing.T) {
@@ -288,7 +286,7 @@ func TestALinkThatEndsWaitsForNoBudget(t *testing.T) {
 	r.proc.out.chunk = 32 << 10
 	r.proc.say(padded(3 << 20))
 	r.pass(time.Minute)
-	waits := r.ledger.Snapshot().Waits
+	waits := r.waits()
 	require.Len(t, waits, 1)
 	assert.Contains(t, waits[0].What, "large line")
 	assert.Equal(t, time.Minute, waits[0].Age)
@@ -296,7 +294,7 @@ func TestALinkThatEndsWaitsForNoBudget(t *testing.T) {
 	r.ended()
 	assert.Equal(t, time.Minute+4*time.Second, r.sched.Now().Sub(r.start))
 	assert.EqualValues(t, 2<<20, budget.Used(), "what was granted went back")
-	assert.Empty(t, r.ledger.Snapshot().Waits)
+	assert.Empty(t, r.waits())
 }
 
 func TestSeveralFramesOfALine(t *testing.T) {
@@ -333,7 +331,7 @@ func TestABrokenLineIsWaitedForByNobody(t *testing.T) {
 }
 
 // wordy has a long initialize.
-type wordy struct{ dispatchtest.Rules }
+type wordy struct{ ledgertest.Rules }
 
 func (wordy) Initialize(int) ([]byte, error) {
 	return []byte(`{"subtype":"initialize","x":"` + strings.Repeat("x", 100) + `"}`), nil

@@ -14,9 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/agent-troupe/troupe/actors/dispatch/dispatchtest"
-	"github.com/agent-troupe/troupe/actors/ledger"
-	"github.com/agent-troupe/troupe/actors/message"
+	"github.com/agent-troupe/troupe/actors/ledger/ledgertest"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
@@ -35,27 +33,28 @@ type rig struct {
 	sched  *sim.Scheduler
 	sys    *kernel.System
 	start  time.Time
-	ledger *ledger.Ledger
+	ledger *ledgertest.Ledger
 	events []session.Event
 	stderr []string
 	frames int // times the router was told
 	moved  int
 	proc   *fake
 
-	address kernel.Address[message.ToTransport]
-	lives   int // incarnations of the actor
+	address kernel.Address[machine.ToTransport]
+	lives   int                   // incarnations of the actor
+	left    []machine.ToTransport // what came while there was none
 }
 
 var graces = session.Graces{EOF: 5 * time.Second, Terminate: 3 * time.Second, Drain: 2 * time.Second, Sweep: 10 * time.Second}
 
 // config is of a routing that has nothing of its own to say.
-var config = machine.Config{Rules: dispatchtest.Rules{
+var config = machine.Config{Rules: ledgertest.Rules{
 	Deny: func(session.Kind, protocol.Frame, string) ([]byte, string) { return nil, "denied" },
 }}
 
 type setup struct {
 	link   transport.LinkConfig
-	ledger ledger.Config
+	ledger ledgertest.Config
 }
 
 func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
@@ -68,34 +67,67 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 		link: transport.LinkConfig{
 			Clock: r.sched, Exec: r.sched, Spawner: r.proc, Graces: graces,
 			Command: transport.Command{Path: "/bin/agent", Dir: "/work"},
-			Moved:   func() { r.moved++; r.address.Tell(nil, message.LinkMoved{}) },
-			Frames:  func(*kernel.Worker) { r.frames++; r.ledger.TakeDue() },
+			Session: func(machine.LifeInput) { r.moved++ },
+			Self:    func(m machine.ToTransport) { r.tell(m) },
+			Router:  func(_ *kernel.Worker, in machine.Input) { r.frames++; r.ledger.Tell(in) },
+			Room:    func() <-chan struct{} { return r.address.Room(1) },
 			Role:    r.sys.NewRole,
 			Stderr:  func(line string) { r.stderr = append(r.stderr, line) },
 		},
-		ledger: ledger.Config{
+		ledger: ledgertest.Config{
 			Config:   config,
 			UserLine: func(*protocol.UserMessage) ([]byte, error) { return nil, nil },
 			Clock:    r.sched, Rand: r.sched, Exec: r.sched,
 			Emit: func(e session.Event) { r.events = append(r.events, e) },
+			Told: r.told,
 		},
 	}
 	for _, c := range change {
 		c(r, s)
 	}
-	r.ledger = ledger.New(s.ledger)
-	s.link.Ledger = r.ledger
+	r.ledger = ledgertest.New(s.ledger)
+	s.link.Budget, s.link.Emit = s.ledger.Budget, s.ledger.Emit
 	r.Link = transport.NewLink(s.link)
 	t.Cleanup(r.sched.Close)
 	return r
 }
 
-// actor starts the next incarnation of the transport actor.
-func (r *rig) actor() *kernel.Address[message.ToTransport] {
+// told carries out what the routing asks of the transport.
+func (r *rig) told(e machine.Effect) {
+	if m, ok := e.(machine.ToTransport); ok {
+		r.tell(m)
+	}
+}
+
+// tell tells the actor, or the next one: a root, which it is here, leaves nothing.
+func (r *rig) tell(m machine.ToTransport) {
+	if r.lives > 0 && !r.address.Live() {
+		r.left = append(r.left, m)
+		return
+	}
+	r.address.Tell(nil, m)
+}
+
+// waits is what the reader and the routing wait for.
+func (r *rig) waits() []session.Wait {
+	var all []session.Wait
+	if what, since := r.Waits(); what != "" {
+		all = append(all, session.Wait{What: what, Age: r.sched.Now().Sub(since)})
+	}
+	return append(all, r.ledger.Snapshot().Waits...)
+}
+
+// actor starts the next incarnation of the transport actor, and the process.
+func (r *rig) actor() *kernel.Address[machine.ToTransport] {
 	r.t.Helper()
 	r.lives++
-	err := kernel.SpawnRoot(r.sys, fmt.Sprintf("transport#%d", r.lives), &r.address, &transport.Actor{Link: r.Link, Changed: func() {}})
+	err := kernel.SpawnRoot(r.sys, fmt.Sprintf("transport#%d", r.lives), &r.address, &transport.Actor{Link: r.Link})
 	require.NoError(r.t, err)
+	r.tell(machine.Launch{Gen: 1})
+	for _, m := range r.left {
+		r.tell(m)
+	}
+	r.left = nil
 	return &r.address
 }
 
@@ -104,7 +136,7 @@ func (r *rig) launch() *rig {
 	r.t.Helper()
 	r.actor()
 	r.settle()
-	require.Equal(r.t, transport.Up, r.Status().Phase)
+	require.Equal(r.t, machine.Up, r.Status().Phase)
 	return r
 }
 
@@ -112,16 +144,15 @@ func (r *rig) launch() *rig {
 func (r *rig) up() *rig {
 	r.t.Helper()
 	r.launch()
-	dispatchtest.Begin(r.ledger)
+	ledgertest.Begin(r.ledger)
 	r.ledger.TakeDue()
 	r.proc.in.got.Reset()
 	return r
 }
 
 // want asks for the ladder, as the session does.
-func (r *rig) want(stage transport.Stage) {
-	r.Want(stage)
-	r.address.Tell(nil, message.LinkMoved{})
+func (r *rig) want(stage machine.Stage) {
+	r.tell(machine.Climb{Stage: stage})
 }
 
 // settle runs what is ready, without letting time go by.
@@ -139,13 +170,13 @@ func (r *rig) pass(d time.Duration) {
 }
 
 // ended waits for the end of the link and returns how it ended.
-func (r *rig) ended() transport.Status {
+func (r *rig) ended() machine.Link {
 	r.t.Helper()
 	require.NoError(r.t, r.sched.Await(context.Background(), r.Done()))
 	require.NoError(r.t, r.sched.Run(10_000))
 	require.Zero(r.t, r.sched.Parked(), "tasks left waiting")
 	s := r.Status()
-	require.Equal(r.t, transport.Ended, s.Phase)
+	require.Equal(r.t, machine.Gone, s.Phase)
 	return s
 }
 
@@ -372,4 +403,4 @@ func joined[S fmt.Stringer](all ...S) string {
 
 // connected reports whether a session that has made no call yet can write to its
 // agent: initialize is made then.
-func connected(l *ledger.Ledger) bool { return l.Calls() > 0 }
+func connected(l *ledgertest.Ledger) bool { return l.Told().SettingUp }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
 )
 
@@ -17,15 +17,15 @@ const (
 	takenStep   = 1 << 20 // the agent has taken that much before it is said
 )
 
-// writer is the one writer of an agent's stdin. Its task runs only while
+// writer is the one writer of an agent's stdin. Its task, run, runs only while
 // there is something to write. Safe for concurrent use; nothing blocks but the
 // task.
 type writer struct {
-	exec    kernel.Executor
 	out     io.WriteCloser
 	pressed func()      // called when a write begins
-	failed  func(error) // called once, when a write fails
+	failed  func()      // called once, when a write fails
 	taken   func(int64) // called with the bytes that the agent has taken, now and then
+	busy    atomic.Bool // writing, for those who only want to know
 
 	mu      sync.Mutex
 	queue   []byte
@@ -38,25 +38,23 @@ type writer struct {
 	err     error
 }
 
-// Write implements ledger.Outlet.
-func (w *writer) Write(lines []byte, as machine.Class) error {
+// Write queues whole lines. It reports whether the caller has to call run. What comes
+// after the end is dropped: the end of the process follows.
+func (w *writer) Write(lines []byte, as machine.Class) (start bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.err != nil:
-		return w.err
-	case w.ending:
-		return io.ErrClosedPipe
+	case w.err != nil || w.ending:
+		return false
 	case as == machine.Again && w.answers > answerBound:
 		w.untold += int64(len(lines)) // it was given before, and is dropped
-		return nil
+		return false
 	}
 	if as == machine.Denial || as != machine.FromHost && len(lines) <= smallLine {
 		w.answers += len(lines)
 	}
 	w.queue = append(w.queue, lines...)
-	w.start()
-	return nil
+	return w.start()
 }
 
 // crammed returns nil, or what to wait for before anything is read that could
@@ -97,48 +95,33 @@ func (w *writer) giveUp(err error) {
 	w.eases(w.answers)
 }
 
-// Claim implements ledger.Flusher.
-func (w *writer) Claim() bool {
+// CloseAfterFlush closes stdin once everything queued is written. It reports whether
+// the caller has to call run.
+func (w *writer) CloseAfterFlush() (start bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.ending = true
+	return w.start()
+}
+
+// start makes the caller the one who writes, unless somebody is; mu is held.
+func (w *writer) start() bool {
 	if w.writing {
 		return false
 	}
 	w.writing = true
+	w.busy.Store(true)
 	return true
 }
 
-// Flush implements ledger.Flusher.
-func (w *writer) Flush() { w.run() }
-
-// CloseAfterFlush closes stdin once everything queued is written.
-func (w *writer) CloseAfterFlush() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ending = true
-	w.start()
-}
-
-// Pending reports whether the agent has yet to take something.
-func (w *writer) Pending() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.writing
-}
-
-func (w *writer) start() {
-	if !w.writing {
-		w.writing = true
-		w.exec.Go(w.run)
-	}
-}
-
+// run writes what is queued.
 func (w *writer) run() {
 	for {
 		w.mu.Lock()
 		if len(w.queue) == 0 || w.err != nil {
 			closing := w.ending
 			w.writing = false
+			w.busy.Store(false)
 			w.spare = nil
 			w.mu.Unlock()
 			if closing {
@@ -162,7 +145,7 @@ func (w *writer) run() {
 		case err != nil:
 			w.giveUp(err)
 			w.mu.Unlock()
-			w.failed(err)
+			w.failed()
 			continue
 		default:
 			w.eases(answers)

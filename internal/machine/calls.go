@@ -29,7 +29,7 @@ type Call struct {
 // called takes a call.
 func (m *Routing) called(in Called) {
 	if m.Over || m.Closing && !in.Own {
-		m.do(CallOver{ID: in.ID, Err: session.ErrClosed})
+		m.do(CallOver{ID: in.ID, Err: m.closed()})
 		return
 	}
 	m.call(in, false)
@@ -37,8 +37,7 @@ func (m *Routing) called(in Called) {
 
 func (m *Routing) call(in Called, setup bool) {
 	if in.ID == "" {
-		m.Made++
-		in.ID = "troupe-" + strconv.Itoa(m.Made)
+		in.ID = m.nextID()
 	}
 	m.Order++
 	m.Calls = append(m.Calls, Call{
@@ -50,6 +49,14 @@ func (m *Routing) call(in Called, setup bool) {
 	}
 	m.writeOut()
 	m.resume() // the answer may lie behind what nobody reads
+}
+
+// OwnID begins the ids of the routing's own calls. Those of others never begin so.
+const OwnID = "troupe-"
+
+func (m *Routing) nextID() string {
+	m.Made++
+	return OwnID + strconv.Itoa(m.Made)
 }
 
 // callOf is the place of the open call of that id, or -1. The host's ids are
@@ -108,6 +115,7 @@ func (m *Routing) callOver(c *Call, resp *protocol.ControlResponse, err error) {
 	if c.Setup && err != nil {
 		m.fail(err)
 	}
+	m.flushed(c, err)
 	m.do(CallOver{ID: c.ID, Response: resp, Err: err})
 }
 
@@ -131,6 +139,7 @@ func (m *Routing) initialized(response json.RawMessage) error {
 	if protocol.Unmarshal(response, &caps) == nil && caps.Capabilities != nil {
 		m.Facts.Capabilities = caps.Capabilities
 	}
+	m.learned()
 	m.writeOut()
 	return nil
 }

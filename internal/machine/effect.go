@@ -27,8 +27,9 @@ type (
 
 	// Cancel ends the callback of a request that is over. To: the actor of its kind.
 	Cancel struct {
-		Seq uint64
-		Why error // nil: it is answered or withdrawn
+		Seq  uint64
+		Kind session.Kind
+		Why  error // nil: it is answered or withdrawn
 	}
 
 	// Deliver is messages for the user. To: the user's stream.
@@ -63,41 +64,92 @@ type (
 		Err      error
 	}
 
+	// Learned is what the agent has told of itself. To: the user's handle.
+	Learned struct {
+		Initialized  []byte // the answer to initialize; nil before
+		SessionID    string // "" before it is known
+		Capabilities []string
+		WritesLost   error
+	}
+
+	// TasksChanged lists the background tasks that live, by their ids. To: the user's
+	// handle.
+	TasksChanged struct{ Tasks []Task }
+
 	// SetTimer replaces the one timer of the routing. To: the clock.
 	SetTimer struct{ At time.Time } // zero: none
 
 	// Pause has the reader wait for a Resume. To: transport.
 	Pause struct{}
 
-	// Resume has it go on, or ask again. To: transport.
+	// Resume has it go on. To: transport.
 	Resume struct{}
+
+	// Works says whether the agent has anything to do, or may start something by
+	// itself. While it has not, nobody waits for its output with a goroutine. To:
+	// transport.
+	Works struct{ On bool }
+
+	// Climb takes the close ladder to a stage, at least. Why is not empty if it is not
+	// for a close. To: transport.
+	Climb struct {
+		Stage Stage
+		Why   string
+	}
 
 	// Charge takes bytes from what large lines of all sessions may have, or gives
 	// them back. To: the runtime's budget.
 	Charge struct{ Bytes int64 }
 
-	// Changed is what the session has to know. To: session.
+	// Changed is what the session has to know. To: session; the user's handle.
 	Changed struct{ Summary Summary }
+
+	// Unusable is why the agent cannot be used. To: session.
+	Unusable struct {
+		Err error
+		// Stderr and Stdout are the tails of what the agent wrote, filled in on the way.
+		Stderr, Stdout string
+	}
 
 	// Emit reports an event. To: listeners.
 	Emit struct{ Event session.Event }
 )
 
-func (Write) effect()    {}
-func (Run) effect()      {}
-func (Cancel) effect()   {}
-func (Deliver) effect()  {}
-func (Trim) effect()     {}
-func (Unsure) effect()   {}
-func (Moved) effect()    {}
-func (TurnOver) effect() {}
-func (CallOver) effect() {}
-func (SetTimer) effect() {}
-func (Pause) effect()    {}
-func (Resume) effect()   {}
-func (Charge) effect()   {}
-func (Changed) effect()  {}
-func (Emit) effect()     {}
+func (Write) effect()        {}
+func (Run) effect()          {}
+func (Cancel) effect()       {}
+func (Deliver) effect()      {}
+func (Trim) effect()         {}
+func (Unsure) effect()       {}
+func (Moved) effect()        {}
+func (TurnOver) effect()     {}
+func (CallOver) effect()     {}
+func (SetTimer) effect()     {}
+func (Learned) effect()      {}
+func (TasksChanged) effect() {}
+func (Unusable) effect()     {}
+func (Works) effect()        {}
+func (Climb) effect()        {}
+func (Pause) effect()        {}
+func (Resume) effect()       {}
+func (Charge) effect()       {}
+func (Changed) effect()      {}
+func (Emit) effect()         {}
+
+// ToTransport is a message to the transport actor.
+type ToTransport interface{ ToTransport() }
+
+func (Write) ToTransport()  {}
+func (Pause) ToTransport()  {}
+func (Resume) ToTransport() {}
+func (Works) ToTransport()  {}
+func (Climb) ToTransport()  {}
+
+// ToCallback is a message to an actor that calls the user back.
+type ToCallback interface{ ToCallback() }
+
+func (Run) ToCallback()    {}
+func (Cancel) ToCallback() {}
 
 // Class says what becomes of a line for the agent that does not take it.
 type Class int
@@ -131,16 +183,16 @@ type Outcome struct {
 	Starts, Ends uint64
 }
 
-// Summary is what the session knows of the routing. It is comparable.
+// Summary is what the session, and those who wait for it, know of the routing. It is
+// comparable.
 type Summary struct {
+	Heard       uint64 // the number of the last [Told]
 	Initialized bool
-	InitFailed  bool
-	SettingUp   bool // a call is open without which the session cannot be used
-	GatesOff    bool
-	Gates       int  // requests that wait for a person
-	Unanswered  int  // requests of any kind; counted while the session closes
-	Own         int  // calls of the session's own that are open
-	Stalled     bool // nobody reads, and the reader waits for it
+	SettingUp   bool   // a call is open without which the session cannot be used
+	GatesOff    string // what showed that the agent calls no hooks; "": nothing did
+	Gates       int    // requests that wait for a person
+	Stalled     bool   // nobody reads, and the reader waits for it
+	StalledAt   time.Time
 	Turns       int  // open
 	Running     bool // a turn is under way, the user's or the agent's
 	InFlight    bool // the agent is at work on one
@@ -149,6 +201,13 @@ type Summary struct {
 	TasksSeen   uint64
 	ResultAt    time.Time
 	QuietUntil  time.Time // a turn may still follow the last task; zero: none
-	Drained     bool      // the agent's output has ended, and all of it is handled
+	Failure     string    // what the last result said, if it was an error
+	Closing     bool
+	Flushed     bool // [Flush] has come to its end
+	Drained     bool // the agent's output has ended, and all of it is handled
 	Over        bool
 }
+
+// Busy reports whether the agent has anything to do, or may start something by
+// itself: a turn in flight, or a background task.
+func (s *Summary) Busy() bool { return s.InFlight || s.Tasks > 0 }

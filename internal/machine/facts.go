@@ -52,6 +52,15 @@ func (m *Routing) observe(e *Entry) {
 	}
 }
 
+// learned tells what the agent has told of itself.
+func (m *Routing) learned() {
+	l := Learned{Initialized: m.Facts.Initialized, SessionID: m.Facts.SessionID, Capabilities: m.Facts.Capabilities}
+	if lost := m.Facts.WritesLost; lost != nil {
+		l.WritesLost = lost
+	}
+	m.do(l)
+}
+
 func (m *Routing) result(e *Entry) {
 	r, unread := resultOf(e.Frame)
 	if unread != nil {
@@ -217,6 +226,7 @@ func (m *Routing) system(f *protocol.Frame) {
 		var lost session.WritesLostError
 		_ = protocol.Unmarshal(f.Raw, &lost) // it then says neither why nor what
 		m.Facts.WritesLost = &lost
+		m.learned()
 		m.emit(session.WarningIssued{Problem: lost.Error()})
 	case "background_tasks_changed", "task_started", "task_notification":
 		m.tasks(f)
@@ -236,7 +246,10 @@ func (m *Routing) init(f *protocol.Frame) {
 	}
 	first := m.Facts.SessionID == ""
 	m.gatesBegan(in.Messages)
-	m.Facts.SessionID, m.Facts.Capabilities = in.SessionID, in.Capabilities
+	if in.SessionID != m.Facts.SessionID || !slices.Equal(in.Capabilities, m.Facts.Capabilities) {
+		m.Facts.SessionID, m.Facts.Capabilities = in.SessionID, in.Capabilities
+		m.learned()
+	}
 	if t := m.oldestWritten(); t != nil {
 		t.Begun = true // each turn begins with one
 	}

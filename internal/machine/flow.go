@@ -22,6 +22,7 @@ type Flow struct {
 	Stalled   bool // the reader stands still for want of somebody who reads
 	StalledAt time.Time
 	Paused    bool // the reader was told to wait
+	Pressed   bool // it has to go on if it may, see ReaderAsks
 }
 
 // MessageCost is what a message takes besides its line, in bytes.
@@ -53,46 +54,56 @@ func (m *Routing) Weight() int64 { return m.Flow.weight() }
 
 func (m *Routing) unstall() { m.Flow.Stalled, m.Flow.StalledAt = false, time.Time{} }
 
-// resume lets a reader that waits ask again.
+// resume looks whether a reader that waits may go on.
 func (m *Routing) resume() {
+	if m.Flow.Paused {
+		m.judgeReader()
+	}
+}
+
+// goOn lets the reader go on.
+func (m *Routing) goOn() {
 	if m.Flow.Paused {
 		m.Flow.Paused = false
 		m.do(Resume{})
 	}
 }
 
-// Full reports whether the reader has to ask before it reads on.
-func (m *Routing) Full() bool {
+func (m *Routing) full() bool {
 	return m.Flow.Held >= m.cfg.Limits.Messages || m.Flow.Bytes >= m.cfg.Limits.Bytes
 }
 
-// readerAsks decides whether the reader may go on. Calls of the host whose answers
+// judgeReader decides whether the reader may go on. Calls of the host whose answers
 // lie behind more than the hard bound of what nobody reads end with
 // [session.ErrConsumerStalled].
-func (m *Routing) readerAsks(pressed bool) {
-	m.Flow.Paused = false
-	if !m.Full() || m.Flow.Discard {
+func (m *Routing) judgeReader() {
+	if !m.full() || m.Flow.Discard {
 		m.unstall()
+		m.goOn()
 		return
 	}
 	// Calls of the host and the end of a closing session lie behind what is
 	// unread, so the bound gives way for them, up to the hard one.
-	mayExceed := pressed || m.Closing || len(m.Calls) > 0
+	mayExceed := m.Flow.Pressed || m.Closing || len(m.Calls) > 0
 	if mayExceed && m.Flow.firm() < m.cfg.Limits.HardBytes {
 		m.unstall()
+		m.goOn()
 		return
 	}
 	if m.Flow.Abandoned && !m.Flow.Reader {
 		// The close must not wait for a reader that may never come.
 		m.Flow.Discard, m.Flow.Overflows = true, true
+		m.goOn()
 		return
 	}
 	m.dropCalls()
 	if !m.Flow.Stalled {
 		m.Flow.Stalled, m.Flow.StalledAt = true, m.now
 	}
-	m.Flow.Paused = true
-	m.do(Pause{})
+	if !m.Flow.Paused {
+		m.Flow.Paused = true
+		m.do(Pause{})
+	}
 }
 
 // consumed takes credit back.
@@ -111,6 +122,6 @@ func (m *Routing) consumed(in Consumed) {
 	}
 	if in.Empty || f.Held <= m.cfg.Limits.Messages/2 && f.Bytes <= m.cfg.Limits.Bytes/2 {
 		m.unstall()
-		m.resume()
+		m.goOn()
 	}
 }

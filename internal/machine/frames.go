@@ -48,6 +48,7 @@ func (m *Routing) read(frames []protocol.Frame) {
 		}
 	}
 	if m.Flow.weight() > m.cfg.Limits.HardBytes && m.Flow.Partials > 0 {
+		m.deliver()
 		m.do(Trim{m.cfg.Limits.HardBytes * 3 / 4})
 	}
 }
@@ -57,6 +58,9 @@ func (m *Routing) control(f *protocol.Frame) {
 	m.giveBack(len(f.Raw))
 	switch f.Type {
 	case protocol.TypeControlRequest:
+		if m.echo(f.Raw) {
+			return
+		}
 		if f.Subtype == "hook_callback" {
 			m.Proof.hookCalled()
 			if len(m.Strays.Kept) > 0 && isPromptHook(session.KindHook, f) {

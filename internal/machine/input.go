@@ -8,8 +8,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Input is what [Routing.Step] takes.
-type Input interface{ input() }
+// Input is what [Routing.Step] takes. It is a message to the router.
+type Input interface{ ToRouter() }
 
 type (
 	// Connected says that process Gen can be written to. From: transport.
@@ -19,19 +19,31 @@ type (
 	Disconnected struct{}
 
 	// FramesRead is a batch of the agent's output, in order. A frame that is
-	// oversize holds the head of a line only. From: transport.
-	FramesRead struct{ Frames []protocol.Frame }
+	// oversize holds the head of a line only. Pressed: see [ReaderAsks]. From:
+	// transport.
+	FramesRead struct {
+		Frames  []protocol.Frame
+		Pressed bool
+	}
 
 	// OutputEnded follows the last batch. From: transport.
 	OutputEnded struct{}
 
-	// Echoed says that the process wrote back a line of its stdin. From: transport.
-	Echoed struct{}
+	// Echoed is the head of a line that is no JSON and begins like a call of the
+	// routing's own. From: transport.
+	Echoed struct{ Head []byte }
 
-	// ReaderAsks asks whether more may be read; [Pause] is a no. Pressed: the agent
-	// does not take what is written to it, or is gone, so both would wait for each
-	// other. From: transport.
+	// ReaderAsks asks whether a reader that was told to wait may read on; [Resume]
+	// is a yes. Pressed: the agent does not take what is written to it, or is gone,
+	// so both would wait for each other. From: transport.
 	ReaderAsks struct{ Pressed bool }
+
+	// Unwritable says that nothing reaches the agent's stdin any more. From:
+	// transport.
+	Unwritable struct{}
+
+	// Mute says that the agent lives on after the end of its stdout. From: transport.
+	Mute struct{}
 
 	// Taken gives back what was written to the process. From: transport.
 	Taken struct{ Bytes int64 }
@@ -77,6 +89,8 @@ type (
 		Cause error
 		// Drop: the agent has given the request up, and no answer is sent.
 		Drop bool
+		// Failure, if set, is reported if the answer counts.
+		Failure error
 		// ID, Kind and Name are for reports.
 		ID   string
 		Kind session.Kind
@@ -107,13 +121,25 @@ type (
 	// TimerFired is the timer of [SetTimer]. It may come early. From: the clock.
 	TimerFired struct{}
 
+	// Told is an input of the session's, which numbers them: the summary names the
+	// last one. From: session.
+	Told struct {
+		N  uint64
+		In Input
+	}
+
 	// Serve says whether requests of the agent are still given out while the session
-	// closes. From: session.
+	// closes. Once they are not, those that are open are denied. From: session.
 	Serve struct{ On bool }
 
-	// Closing turns new work away. Abandon: it is the user's wish, and messages that
-	// nobody reads must not hold it up. From: session.
-	Closing struct{ Abandon bool }
+	// Closing turns new work away. Serve is as in the message of that name. Abandon:
+	// it is the user's wish, and messages that nobody reads must not hold it up. From:
+	// session.
+	Closing struct{ Abandon, Serve bool }
+
+	// Flush makes the calls that the agent wants before the end of its stdin, and then
+	// waits until it is quiet; Limit at most. From: session.
+	Flush struct{ Limit time.Duration }
 
 	// AuthLost says that the login is missing or has expired. From: session.
 	AuthLost struct{ Reason string }
@@ -122,22 +148,26 @@ type (
 	Ended struct{ Reason error }
 )
 
-func (Connected) input()     {}
-func (Disconnected) input()  {}
-func (FramesRead) input()    {}
-func (OutputEnded) input()   {}
-func (Echoed) input()        {}
-func (ReaderAsks) input()    {}
-func (Taken) input()         {}
-func (UserSent) input()      {}
-func (Called) input()        {}
-func (CallDropped) input()   {}
-func (Answered) input()      {}
-func (CallbacksLost) input() {}
-func (Reads) input()         {}
-func (Consumed) input()      {}
-func (TimerFired) input()    {}
-func (Serve) input()         {}
-func (Closing) input()       {}
-func (AuthLost) input()      {}
-func (Ended) input()         {}
+func (Connected) ToRouter()     {}
+func (Disconnected) ToRouter()  {}
+func (FramesRead) ToRouter()    {}
+func (OutputEnded) ToRouter()   {}
+func (Echoed) ToRouter()        {}
+func (Unwritable) ToRouter()    {}
+func (Mute) ToRouter()          {}
+func (Told) ToRouter()          {}
+func (Flush) ToRouter()         {}
+func (ReaderAsks) ToRouter()    {}
+func (Taken) ToRouter()         {}
+func (UserSent) ToRouter()      {}
+func (Called) ToRouter()        {}
+func (CallDropped) ToRouter()   {}
+func (Answered) ToRouter()      {}
+func (CallbacksLost) ToRouter() {}
+func (Reads) ToRouter()         {}
+func (Consumed) ToRouter()      {}
+func (TimerFired) ToRouter()    {}
+func (Serve) ToRouter()         {}
+func (Closing) ToRouter()       {}
+func (AuthLost) ToRouter()      {}
+func (Ended) ToRouter()         {}

@@ -30,6 +30,12 @@ func (rules) Initialized(response []byte) ([]machine.Called, error) {
 	return []machine.Called{{Subtype: "set_model", Body: json.RawMessage(`{"subtype":"set_model"}`)}}, nil
 }
 
+func (rules) BeforeEOF([]byte, []string) ([]machine.Called, error) {
+	return []machine.Called{{Subtype: "flush", Body: json.RawMessage(`{"subtype":"flush"}`)}}, errOdd
+}
+
+var errOdd = errors.New("another cannot be made")
+
 func (rules) CheckVersion(v string) error {
 	if v == "9.9" {
 		return &session.ProtocolVersionError{Backend: "agent", Version: v, Major: "2"}
@@ -132,7 +138,13 @@ func (w *world) input() machine.Input {
 		case 4:
 			return machine.Ended{}
 		case 5:
-			return machine.Echoed{}
+			return machine.Echoed{Head: []byte(machine.EchoOpen + `"` + machine.OwnID + `1"`)}
+		case 6:
+			return machine.Told{N: uint64(w.IntN(9)), In: machine.Flush{Limit: time.Duration(w.IntN(3)) * time.Second}}
+		case 7:
+			return machine.Unwritable{}
+		case 8:
+			return machine.Mute{}
 		}
 	}
 	frames := make([]protocol.Frame, 1+w.IntN(4))

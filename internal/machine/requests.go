@@ -121,7 +121,7 @@ func (m *Routing) admit(f protocol.Frame) *Request {
 // collide denies two requests that are open under one id.
 func (m *Routing) collide(first, second *Request) {
 	m.repeated(second, "another one is open under its id, and both were denied")
-	m.do(Cancel{Seq: first.Seq, Why: ErrSameID})
+	m.do(Cancel{Seq: first.Seq, Kind: first.Kind, Why: ErrSameID})
 	const reason = "another request is open under the same id"
 	m.commit(first, m.denialOfAnything(first, reason), Denial)
 	m.keepRequest(second)
@@ -169,7 +169,7 @@ func (m *Routing) dropRequest(r *Request) {
 		m.gates--
 	}
 	if r.Ran {
-		m.do(Cancel{Seq: r.Seq})
+		m.do(Cancel{Seq: r.Seq, Kind: r.Kind})
 	}
 }
 
@@ -204,7 +204,7 @@ func (m *Routing) answered(in Answered) {
 		m.dropRequest(r)
 	case in.Deny != "":
 		if in.Cause != nil {
-			m.do(Cancel{Seq: r.Seq, Why: in.Cause})
+			m.do(Cancel{Seq: r.Seq, Kind: r.Kind, Why: in.Cause})
 		}
 		m.deny(r, in.Deny)
 	case in.ErrText != "" && in.Code != "":
@@ -217,6 +217,9 @@ func (m *Routing) answered(in Answered) {
 			return
 		}
 		m.commit(r, line, Answer)
+	}
+	if r != nil && in.Failure != nil {
+		m.emit(session.CallbackFailed{Kind: r.Kind.String(), Name: Short(in.Name), RequestID: Short(r.id()), Err: in.Failure})
 	}
 }
 

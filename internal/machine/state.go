@@ -22,6 +22,9 @@ type Config struct {
 	ProveGates bool
 	// ErrorCodeKey is the key of the code in an error answer. Default: Claude's.
 	ErrorCodeKey string
+	// Quiet is how long the agent must have written nothing before the end of its
+	// stdin.
+	Quiet time.Duration
 }
 
 // Rules are what the dialect and the options say. They are pure: equal questions
@@ -32,6 +35,9 @@ type Rules interface {
 	// Initialized judges its answer, and returns the calls that have to be made
 	// before the first user message.
 	Initialized(response []byte) ([]Called, error)
+	// BeforeEOF returns the calls that have to be made before the end of its stdin, and
+	// why others cannot be.
+	BeforeEOF(initialized []byte, capabilities []string) ([]Called, error)
 	// CheckVersion judges the protocol version that the agent's first system/init
 	// names, "" when it names none.
 	CheckVersion(version string) error
@@ -48,11 +54,13 @@ type Rules interface {
 
 // State is everything that a routing knows: plain data.
 type State struct {
-	Gen      int  // of the process; 0: none yet
-	Up       bool // it can be written to
-	EOF      bool // its output has ended
-	Closing  bool // new work is turned away
-	Serving  bool // while it closes
+	Gen      int       // of the process; 0: none yet
+	Up       bool      // it can be written to
+	EOF      bool      // its output has ended
+	Heard    uint64    // the number of the last Told
+	ReadAt   time.Time // when the agent was last heard of
+	Closing  bool      // new work is turned away
+	Serving  bool      // while it closes
 	Over     bool
 	Order    uint64 // of the calls and turns, as they were made
 	Seq      uint64 // of the request that came last
@@ -67,6 +75,8 @@ type State struct {
 	Proof    GateProof
 	Facts    Facts
 	Flow     Flow
+	Flush    FlushState
+	Works    bool      // and told to the transport
 	Timer    time.Time // the one that is set; zero: none
 	Told     Summary
 }
@@ -131,6 +141,7 @@ func (s State) clone() State {
 	s.Past.Answers, s.Past.Ran = slices.Clone(s.Past.Answers), slices.Clone(s.Past.Ran)
 	s.Strays.Kept = slices.Clone(s.Strays.Kept)
 	s.Facts.Tasks = slices.Clone(s.Facts.Tasks)
+	s.Flush.Left = slices.Clone(s.Flush.Left)
 	return s
 }
 
@@ -140,7 +151,11 @@ func (m *Routing) Limits() session.Limits { return m.cfg.Limits }
 // Step handles one input and appends its effects to out, in order.
 func (m *Routing) Step(now time.Time, in Input, out []Effect) []Effect {
 	m.now, m.out = now, out
+	if told, ok := in.(Told); ok {
+		m.Heard, in = told.N, told.In
+	}
 	m.handle(in)
+	m.flush()
 	m.deliver()
 	m.setTimer()
 	m.tell()
@@ -159,9 +174,12 @@ func (m *Routing) handle(in Input) {
 	}
 	switch in := in.(type) {
 	case FramesRead:
+		m.ReadAt, m.Flow.Pressed = m.now, in.Pressed
 		m.read(in.Frames)
+		m.judgeReader()
 	case ReaderAsks:
-		m.readerAsks(in.Pressed)
+		m.Flow.Pressed = in.Pressed
+		m.resume()
 	case Consumed:
 		m.consumed(in)
 	case Answered:
@@ -181,11 +199,17 @@ func (m *Routing) handle(in Input) {
 		m.connected(in.Gen)
 	case Disconnected:
 		m.Up, m.Queued = false, 0
+	case Unwritable:
+		m.unwritable()
+	case Mute:
+		m.mute()
 	case OutputEnded:
 		m.EOF = true
 		m.takeStraysIfOver()
 	case Echoed:
-		m.fail(&session.EchoError{})
+		if !m.echo(in.Head) {
+			m.emit(session.NoiseLine{Err: errEcho})
+		}
 	case CallbacksLost:
 		for _, seq := range in.Seqs {
 			if r := m.bySeq(seq); r != nil {
@@ -200,8 +224,10 @@ func (m *Routing) handle(in Input) {
 	case Serve:
 		m.Serving = in.On
 		m.denyIfClosing()
+	case Flush:
+		m.beginFlush(in.Limit)
 	case Closing:
-		m.Closing, m.Flow.Abandoned = true, in.Abandon
+		m.Closing, m.Serving, m.Flow.Abandoned = true, in.Serve, in.Abandon
 		m.denyIfClosing()
 		m.takeStraysIfOver()
 		m.resume()
@@ -251,7 +277,12 @@ func (m *Routing) connected(gen int) {
 }
 
 // fail notes why the agent cannot be used.
-func (m *Routing) fail(err error) { m.Facts.InitFailure = Fault{err} }
+func (m *Routing) fail(err error) {
+	if m.Facts.InitFailure.Err == nil {
+		m.Facts.InitFailure = Fault{err}
+		m.do(Unusable{Err: err})
+	}
+}
 
 // end ends everything that is open.
 func (m *Routing) end(reason error) {
@@ -271,7 +302,7 @@ func (m *Routing) end(reason error) {
 	m.Turns, m.Up, m.Queued = nil, false, 0
 	m.unstall()
 	m.Facts.QuietUntil = time.Time{}
-	m.resume()
+	m.goOn()
 	if m.Flow.Lost > 0 {
 		m.emit(lostInClose(m.Flow.Lost))
 	}
@@ -293,6 +324,7 @@ func (m *Routing) setTimer() {
 	if len(m.Strays.Kept) > 0 {
 		next = earlier(next, m.Strays.Until)
 	}
+	next = earlier(next, m.Flush.wake())
 	for i := range m.Calls {
 		if c := &m.Calls[i]; c.Limit > 0 {
 			next = earlier(next, c.Opened.Add(c.Limit))
@@ -315,20 +347,22 @@ func earlier(a, b time.Time) time.Time {
 // tell sends the summary if it has changed.
 func (m *Routing) tell() {
 	s := Summary{
-		Initialized: m.Facts.Initialized != nil, InitFailed: m.Facts.InitFailure.Err != nil,
-		GatesOff: m.Facts.GatesOff != nil, Gates: m.gates, Stalled: m.Flow.Stalled,
+		Heard: m.Heard, Initialized: m.Facts.Initialized != nil,
+		Gates: m.gates, Stalled: m.Flow.Stalled, StalledAt: m.Flow.StalledAt,
 		Turns: len(m.Turns), Running: m.Running(), InFlight: m.InFlight(), OwnTurn: m.Facts.OwnTurn,
 		Tasks: len(m.Facts.Tasks), TasksSeen: m.Facts.TasksSeen, ResultAt: m.Facts.ResultAt, QuietUntil: m.Facts.QuietUntil,
+		Failure: m.Facts.Failure, Closing: m.Closing, Flushed: m.Flush.Done,
 		Drained: m.EOF && len(m.Strays.Kept) == 0, Over: m.Over,
 	}
-	if m.Closing {
-		s.Unanswered = len(m.requests)
+	if off := m.Facts.GatesOff; off != nil {
+		s.GatesOff = off.Seen
 	}
 	for i := range m.Calls {
 		s.SettingUp = s.SettingUp || m.Calls[i].Setup
-		if m.Calls[i].Own {
-			s.Own++
-		}
+	}
+	if works := s.Busy(); works != m.Works {
+		m.Works = works
+		m.do(Works{works})
 	}
 	if s != m.Told {
 		m.Told = s

@@ -81,6 +81,7 @@ func (m *Routing) tasks(f *protocol.Frame) {
 		m.Facts.Tasks = nil
 	}
 	m.Facts.TasksSeen++
+	m.do(TasksChanged{slices.Clone(m.Facts.Tasks)})
 	if before > 0 && len(m.Facts.Tasks) == 0 && !m.Running() {
 		m.Facts.QuietUntil = m.now.Add(quietPeriod)
 	}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -45,7 +46,7 @@ type Turn struct {
 // userSent takes a user message.
 func (m *Routing) userSent(in UserSent) {
 	if m.Closing || m.turn(in.ID) != nil {
-		m.do(TurnOver{Outcome{ID: in.ID, Err: session.ErrClosed, Starts: NotStarted, Ends: m.Flow.Pushed}})
+		m.do(TurnOver{Outcome{ID: in.ID, Err: m.closed(), Starts: NotStarted, Ends: m.Flow.Pushed}})
 		return
 	}
 	t := Turn{ID: in.ID, Line: in.Line, Prompt: in.Prompt, Opened: m.now, Starts: NotStarted}
@@ -57,6 +58,14 @@ func (m *Routing) userSent(in UserSent) {
 	t.Order = m.Order
 	m.Turns = append(m.Turns, t)
 	m.writeOut()
+}
+
+// closed is the error of what comes too late.
+func (m *Routing) closed() error {
+	if why := m.unusable(); why != nil {
+		return fmt.Errorf("%w: %w", session.ErrClosed, why)
+	}
+	return session.ErrClosed
 }
 
 // turn is the open turn of that id, or nil: there are few.

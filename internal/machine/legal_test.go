@@ -1,10 +1,11 @@
-package actors
+package machine_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,7 +44,7 @@ func TestLegalTransitions(t *testing.T) {
 		from := states[i]
 		require.Equal(t, fields[0], from.String())
 		for j, to := range states {
-			assert.Equal(t, fields[1+j] == "x", legal(from, to), "%v -> %v", from, to)
+			assert.Equal(t, fields[1+j] == "x", machine.Legal(from, to), "%v -> %v", from, to)
 		}
 	}
 }
@@ -59,7 +60,7 @@ func TestEveryStateCanEnd(t *testing.T) {
 			at := todo[0]
 			todo = todo[1:]
 			for _, to := range states {
-				if legal(at, to) && !seen[to] {
+				if machine.Legal(at, to) && !seen[to] {
 					seen[to] = true
 					todo = append(todo, to)
 				}

@@ -1,9 +1,9 @@
-package actors
+package machine
 
 import "github.com/agent-troupe/troupe/session"
 
-// legal is the state machine. Working states change freely among themselves.
-func legal(from, to session.State) bool {
+// Legal is the state machine of a session. Working states change freely among themselves.
+func Legal(from, to session.State) bool {
 	working := func(s session.State) bool { return s >= session.StateReady && s <= session.StateAwaitingConsumer }
 	switch {
 	case from.Terminal():

@@ -1,0 +1,63 @@
+package ledgertest
+
+import (
+	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Rules are those of a dialect that has nothing to say but how to deny. They know
+// some subtypes of each kind.
+type Rules struct {
+	Deny func(k session.Kind, f protocol.Frame, reason string) (response []byte, errText string)
+}
+
+// Initialize implements [machine.Rules].
+func (Rules) Initialize(int) ([]byte, error) { return []byte(`{"subtype":"initialize"}`), nil }
+
+// Initialized implements [machine.Rules].
+func (Rules) Initialized([]byte) ([]machine.Called, error) { return nil, nil }
+
+// BeforeEOF implements [machine.Rules].
+func (Rules) BeforeEOF([]byte, []string) ([]machine.Called, error) { return nil, nil }
+
+// CheckVersion implements [machine.Rules].
+func (Rules) CheckVersion(string) error { return nil }
+
+// CheckSession implements [machine.Rules].
+func (Rules) CheckSession(string) string { return "" }
+
+// KindOf implements [machine.Rules].
+func (Rules) KindOf(subtype string) (kind session.Kind, person bool) {
+	switch subtype {
+	case "can_use_tool":
+		return session.KindPermission, true
+	case "hook_callback":
+		return session.KindHook, false
+	case "mcp_message":
+		return session.KindMCP, false
+	case "get_model_policy":
+		return session.KindModelPolicy, false
+	case "elicitation", "request_user_dialog":
+		return session.KindInquiry, true
+	}
+	return session.KindOther, false
+}
+
+// Denial implements [machine.Rules].
+func (r Rules) Denial(k session.Kind, f protocol.Frame, reason string) (response []byte, errText string) {
+	return r.Deny(k, f, reason)
+}
+
+// Begin answers the initialize call of a session that has just been connected.
+func Begin(l *Ledger) {
+	for _, w := range l.Snapshot().Waits {
+		if w.What != "control request initialize" {
+			continue
+		}
+		line := `{"type":"control_response","response":{"subtype":"success","response":{},"request_id":"` + w.ID + `"}}`
+		if f, err := protocol.ParseFrame([]byte(line)); err == nil {
+			l.Put([]protocol.Frame{f})
+		}
+	}
+}

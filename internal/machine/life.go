@@ -1,0 +1,362 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agent-troupe/troupe/session"
+)
+
+// LifeConfig is constant and no part of a snapshot.
+type LifeConfig struct {
+	Backend        string // its name, for errors
+	InterruptGrace time.Duration
+	FlushGrace     time.Duration // zero: nothing is flushed before the end of stdin
+	Consumer       time.Duration // Limits.Consumer; zero: none
+	// Interrupt is the call that stops a turn; without a body the agent knows none.
+	Interrupt Called
+	// AuthExpired is the exit code of an agent whose login has expired; 0: none is.
+	AuthExpired int
+}
+
+// Close is how far the end of a session has come, before its process has ended.
+type Close int
+
+// Steps of a close, in order.
+const (
+	NotClosing   Close = iota
+	Asked              // the routing is to turn new work away
+	Interrupting       // a turn that runs is to stop
+	Flushing           // what the agent wants before the end of its stdin
+	Denying            // what is still asked is denied
+	Climbing           // the close ladder
+)
+
+// LifeState is everything that a life knows: plain data.
+type LifeState struct {
+	Phase   session.State
+	Sent    uint64  // the number of the last input that the routing was told
+	Routing Summary // what it said last
+	Link    Link    // what the transport said last
+	Broken  Fault   // why the routing is not trusted
+	Failed  Fault   // why the agent cannot be used
+
+	Close    Close
+	Reason   Fault     // of the close; nil: the user's wish
+	Until    time.Time // when the interrupt has had its time
+	Stage    Stage     // with which the ladder begins
+	Killed   bool      // the agent is killed because something is not trusted
+	Stopping bool      // the actors were told to stop
+	Over     bool      // they are gone
+	Tick     time.Time // the timer that is set; zero: none
+}
+
+// Life is what becomes of a session from its start to its end, as a value. It decides
+// nothing on a summary that is older than what it last told the routing.
+type Life struct {
+	s   LifeState
+	cfg LifeConfig
+	now time.Time
+	out []Effect
+}
+
+// NewLife returns the life of a session that has not begun.
+func NewLife(cfg LifeConfig) *Life { return RestoreLife(LifeState{}, cfg) }
+
+// RestoreLife returns one that goes on from a snapshot.
+func RestoreLife(s LifeState, cfg LifeConfig) *Life { return &Life{s: s, cfg: cfg} }
+
+// Snapshot returns what the life knows.
+func (l *Life) Snapshot() LifeState { return l.s }
+
+// Stopping reports whether the actors were told to stop.
+func (l *Life) Stopping() bool { return l.s.Stopping }
+
+// Step handles one input and appends its effects to out, in order.
+func (l *Life) Step(now time.Time, in LifeInput, out []Effect) []Effect {
+	l.now, l.out = now, out
+	if !l.s.Phase.Terminal() {
+		l.handle(in)
+		l.review()
+		l.setTick()
+	}
+	out, l.out = l.out, nil
+	return out
+}
+
+func (l *Life) do(e Effect) { l.out = append(l.out, e) }
+
+func (l *Life) handle(in LifeInput) {
+	s := &l.s
+	switch in := in.(type) {
+	case Began:
+		if s.Phase == session.StateAdmitting {
+			l.enter(session.StateStarting, "")
+			l.do(Launch{Gen: 1})
+		}
+	case Linked:
+		if in.Link.Phase >= s.Link.Phase {
+			s.Link = in.Link
+		}
+	case Changed:
+		s.Routing = in.Summary
+	case Unusable:
+		if s.Failed.Err == nil {
+			s.Failed = Fault{withTails(in)}
+		}
+	case Broken:
+		if s.Broken.Err == nil {
+			s.Broken = Fault(in)
+		}
+	case CloseAsked:
+		l.close(nil)
+	case ActorsOver:
+		s.Over = true
+		if !s.Stopping && in.Err != nil {
+			l.close(in.Err)
+		}
+	case Tick:
+		s.Tick = time.Time{}
+	}
+}
+
+// tell gives the routing an input.
+func (l *Life) tell(in Input) {
+	l.s.Sent++
+	l.do(Tell{Told{N: l.s.Sent, In: in}})
+}
+
+// current reports whether the summary is not older than what the routing was told.
+func (l *Life) current() bool { return l.s.Routing.Heard == l.s.Sent }
+
+func (l *Life) enter(to session.State, why string) {
+	from := l.s.Phase
+	if from == to {
+		return
+	}
+	if !Legal(from, to) {
+		panic(&session.IllegalTransitionError{From: from, To: to})
+	}
+	l.s.Phase = to
+	l.do(Enter{from, to, why})
+}
+
+// review draws the conclusions of what is known.
+func (l *Life) review() {
+	s, r := &l.s, &l.s.Routing
+	if why := l.notTrusted(); why != nil && !s.Killed {
+		s.Killed = true
+		l.close(why)
+		if s.Reason.Err == nil { // the user closes it
+			s.Reason = Fault{why}
+		}
+		l.climb(Killed) // before a tool can run
+	}
+	switch {
+	case s.Link.Phase == Gone:
+		l.afterLink()
+	case s.Close != NotClosing:
+		l.goOnClosing()
+	case s.Link.Err.Err != nil:
+		l.close(s.Link.Err.Err)
+	case s.Failed.Err != nil:
+		l.close(s.Failed.Err)
+	case s.Phase == session.StateStarting && s.Link.Phase == Up:
+		l.enter(session.StateInitializing, "")
+	case s.Phase == session.StateInitializing && r.Initialized && !r.SettingUp:
+		l.enter(session.StateReady, "")
+		l.settle()
+	case s.Phase >= session.StateReady && s.Phase <= session.StateAwaitingConsumer:
+		if limit := l.cfg.Consumer; limit > 0 && r.Stalled && !l.now.Before(r.StalledAt.Add(limit)) {
+			over := &session.TimeoutError{What: "the consumer of the messages", Limit: limit, SetBy: "Limits.Consumer"}
+			l.close(fmt.Errorf("%w: %w", session.ErrConsumerStalled, over))
+			return
+		}
+		l.settle()
+	}
+}
+
+// notTrusted is why the agent is killed at once, or nil.
+func (l *Life) notTrusted() error {
+	if l.s.Broken.Err != nil {
+		return l.s.Broken.Err
+	}
+	if seen := l.s.Routing.GatesOff; seen != "" {
+		return &session.GatesOffError{Seen: seen}
+	}
+	return nil
+}
+
+// settle derives the working state.
+func (l *Life) settle() {
+	to := session.StateReady
+	switch r := &l.s.Routing; {
+	case r.Gates > 0:
+		to = session.StateAwaitingHost
+	case r.Stalled:
+		to = session.StateAwaitingConsumer
+	case r.Running:
+		to = session.StateRunning
+	}
+	l.enter(to, "")
+}
+
+// close begins the end of the session. The first reason stands.
+func (l *Life) close(reason error) {
+	s := &l.s
+	if s.Close != NotClosing {
+		return
+	}
+	s.Close, s.Reason = Asked, Fault{reason}
+	why := "closed by the user"
+	if reason != nil {
+		why = reason.Error()
+	}
+	l.enter(session.StateClosing, why)
+	l.tell(Closing{Abandon: reason == nil, Serve: l.orderly() && l.cfg.FlushGrace > 0})
+}
+
+// orderly reports whether the session is closed by the user's wish, and was in use.
+func (l *Life) orderly() bool { return l.s.Reason.Err == nil && l.s.Routing.Initialized }
+
+// goOnClosing goes on with a close. A turn that runs would go on after the end of
+// stdin, and so would its tools; a background task that ends would start a turn. They
+// are stopped first.
+func (l *Life) goOnClosing() {
+	s, r := &l.s, &l.s.Routing
+	if s.Over { // nobody is left to do it step by step
+		if s.Stage != Killed {
+			s.Close, s.Stage = Climbing, Killed
+			l.do(Abort{})
+		}
+		return
+	}
+	if s.Close == Climbing || !l.current() {
+		return
+	}
+	switch s.Close {
+	case Asked:
+		switch {
+		case !l.orderly():
+			l.deny(s.Reason.Err != nil && r.Busy())
+		case !r.Busy():
+			l.flush()
+		case l.cfg.Interrupt.Body == nil:
+			l.deny(false)
+		default:
+			l.tell(Serve{})
+			l.tell(l.cfg.Interrupt)
+			s.Close, s.Until = Interrupting, l.now.Add(l.cfg.InterruptGrace)
+		}
+	case Interrupting:
+		switch {
+		case !r.Busy():
+			l.flush()
+		case !l.now.Before(s.Until):
+			l.deny(true)
+		}
+	case Flushing:
+		if r.Flushed || s.Link.Err.Err != nil {
+			l.deny(false)
+		}
+	case Denying:
+		l.climb(s.Stage)
+	}
+}
+
+func (l *Life) flush() {
+	l.s.Close = Flushing
+	l.tell(Flush{Limit: l.cfg.FlushGrace})
+}
+
+// deny answers what is still asked, and then takes the ladder, at its second step if
+// terminate is set: then a turn is still running and must not see the end of stdin.
+func (l *Life) deny(terminate bool) {
+	l.s.Close, l.s.Stage = Denying, ClosedStdin
+	if terminate {
+		l.s.Stage = Terminated
+	}
+	l.tell(Serve{})
+}
+
+func (l *Life) climb(stage Stage) {
+	l.s.Close = Climbing
+	l.do(Climb{Stage: stage})
+}
+
+// afterLink ends the session once everything the agent wrote was delivered.
+func (l *Life) afterLink() {
+	s := &l.s
+	if !s.Routing.Drained && s.Broken.Err == nil && !s.Over {
+		return // the routing tells
+	}
+	if s.Close == NotClosing {
+		if s.Failed.Err != nil {
+			l.close(s.Failed.Err)
+		} else {
+			l.close(l.exitReason())
+		}
+	}
+	if !s.Stopping {
+		s.Stopping = true
+		l.do(StopActors{s.Reason.Err})
+	}
+	if !s.Over {
+		return
+	}
+	to := session.StateClosed
+	if s.Reason.Err != nil {
+		to = session.StateFailed
+	}
+	l.enter(to, "")
+	reason := s.Reason.Err
+	if left := s.Link.Leftover.Err; left != nil {
+		reason = errors.Join(reason, left)
+	}
+	l.do(Finish{reason})
+}
+
+// exitReason describes an end of the agent that nobody asked for.
+func (l *Life) exitReason() error {
+	s, link := &l.s, &l.s.Link
+	if link.Err.Err != nil && link.Exit == (session.ExitStatus{}) {
+		return link.Err.Err // it never ran
+	}
+	e := &session.ExitError{Status: link.Exit, During: "idle", StderrTail: Tail(link.Stderr), StdoutTail: Tail(link.Noise)}
+	switch {
+	case !s.Routing.Initialized:
+		e.During = "initialize"
+	case s.Routing.Running:
+		e.During = "a turn"
+	}
+	e.LastResult, e.LadderStep = s.Routing.Failure, ladderStep(link)
+	if l.cfg.AuthExpired != 0 && link.Exit.Code == l.cfg.AuthExpired {
+		l.tell(AuthLost{Reason: e.Error()})
+		return &session.AuthError{Backend: l.cfg.Backend, Err: e}
+	}
+	if link.Err.Err != nil {
+		return errors.Join(e, link.Err.Err)
+	}
+	return e
+}
+
+// setTick asks for a timer if the next deadline is not the one that is set.
+func (l *Life) setTick() {
+	s, next := &l.s, time.Time{}
+	switch {
+	case s.Close == Interrupting:
+		next = s.Until
+	case s.Close == NotClosing && s.Phase == session.StateAwaitingConsumer && l.cfg.Consumer > 0:
+		next = s.Routing.StalledAt.Add(l.cfg.Consumer)
+	}
+	// A timer that comes too early does no harm, and is not replaced for each message
+	// that is read.
+	if next.IsZero() || !s.Tick.IsZero() && !next.Before(s.Tick) && s.Close == NotClosing {
+		return
+	}
+	if !next.Equal(s.Tick) {
+		s.Tick = next
+		l.do(SetTick{next})
+	}
+}

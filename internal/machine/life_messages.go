@@ -1,0 +1,80 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/agent-troupe/troupe/session"
+)
+
+// LifeInput is what [Life.Step] takes. It is a message to the session actor.
+type LifeInput interface{ ToSession() }
+
+type (
+	// Began says that the session has its actors. From: the session actor.
+	Began struct{}
+
+	// Linked says how far the process has come. From: transport.
+	Linked struct{ Link Link }
+
+	// CloseAsked says that the user wants the session to end. From: the user; the
+	// runtime.
+	CloseAsked struct{}
+
+	// Broken says that the routing is not to be trusted any more: a step of it has
+	// panicked. From: the session actor.
+	Broken struct{ Err error }
+
+	// ActorsOver says that the actors are gone: they were told to stop, or their
+	// supervisor has given up for Err. From: the session actor.
+	ActorsOver struct{ Err error }
+
+	// Tick is the timer of [SetTick]. It may come early. From: the clock.
+	Tick struct{}
+)
+
+func (Began) ToSession()      {}
+func (Linked) ToSession()     {}
+func (CloseAsked) ToSession() {}
+func (Broken) ToSession()     {}
+func (ActorsOver) ToSession() {}
+func (Tick) ToSession()       {}
+func (Changed) ToSession()    {}
+func (Unusable) ToSession()   {}
+
+type (
+	// Launch starts the process. To: transport.
+	Launch struct{ Gen int }
+
+	// Enter is a change of the session's state. To: the session actor.
+	Enter struct {
+		From, To session.State
+		Why      string
+	}
+
+	// Tell gives the routing an input. To: router.
+	Tell struct{ Told }
+
+	// SetTick replaces the one timer of the life. To: the clock.
+	SetTick struct{ At time.Time } // zero: none
+
+	// Abort kills the process without an actor: there is none. To: the link.
+	Abort struct{}
+
+	// StopActors ends the actors below the session's. To: the session actor.
+	StopActors struct{ Why error }
+
+	// Finish ends the session for good, with its reason; nil is a normal end. To: the
+	// session actor.
+	Finish struct{ Reason error }
+)
+
+// ToTransport implements the interface of that name.
+func (Launch) ToTransport() {}
+
+func (Launch) effect()     {}
+func (Enter) effect()      {}
+func (Tell) effect()       {}
+func (SetTick) effect()    {}
+func (Abort) effect()      {}
+func (StopActors) effect() {}
+func (Finish) effect()     {}

@@ -1,0 +1,265 @@
+package machine_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/session"
+)
+
+var lives = machine.LifeConfig{
+	Backend: "agent", InterruptGrace: 2 * time.Second, FlushGrace: time.Second, Consumer: time.Minute, AuthExpired: 41,
+	Interrupt: machine.Called{Subtype: "interrupt", Body: json.RawMessage(`{"subtype":"interrupt"}`), Own: true},
+}
+
+// stage is what a life has around it: a routing that answers late, and a process.
+type stage struct {
+	*rand.Rand
+	now      time.Time
+	told     uint64 // the last input that the life sent
+	heard    uint64 // the last one that the routing has confirmed
+	sum      machine.Summary
+	link     machine.Link
+	launched bool
+	climbed  machine.Stage
+	aborted  bool
+	stopping bool
+	over     bool
+	finished int
+	seen     []string
+}
+
+// input draws what may happen next.
+func (s *stage) input() machine.LifeInput {
+	switch s.IntN(14) {
+	case 0:
+		if s.launched && s.link.Phase < machine.Gone {
+			s.link.Phase++
+			s.link.Exit = session.ExitStatus{Code: s.IntN(42)}
+			return machine.Linked{Link: s.link}
+		}
+	case 1:
+		if s.IntN(4) == 0 {
+			return machine.CloseAsked{}
+		}
+	case 2:
+		if s.IntN(8) == 0 {
+			return machine.Unusable{Err: &session.TimeoutError{What: "initialize", Limit: time.Second}, Stderr: "why"}
+		}
+	case 3:
+		if s.IntN(8) == 0 {
+			return machine.Broken{Err: errors.New("a bug")}
+		}
+	case 4:
+		if s.stopping || s.IntN(12) == 0 {
+			s.over = true
+			if s.stopping {
+				return machine.ActorsOver{}
+			}
+			return machine.ActorsOver{Err: errors.New("too many failures")}
+		}
+	case 5, 6:
+		return machine.Tick{}
+	case 7:
+		if s.IntN(10) == 0 {
+			s.sum.GatesOff = "system/init"
+		}
+	case 8:
+		s.sum.Initialized, s.sum.SettingUp = true, s.IntN(4) == 0
+	case 9:
+		s.sum.InFlight = s.IntN(2) == 0
+		s.sum.Running = s.sum.InFlight
+	case 10:
+		s.sum.Gates = s.IntN(2)
+	case 11:
+		if s.sum.Stalled = s.IntN(2) == 0; s.sum.Stalled {
+			s.sum.StalledAt = s.now
+		}
+	}
+	return s.changed()
+}
+
+// changed is a summary, which may be an old one.
+func (s *stage) changed() machine.LifeInput {
+	if s.heard < s.told && s.IntN(2) == 0 {
+		s.heard++
+	}
+	s.sum.Heard, s.sum.Closing = s.heard, s.heard > 0
+	s.sum.Flushed = s.sum.Flushed || s.heard > 1 && s.IntN(3) == 0
+	s.sum.Drained = s.sum.Drained || s.link.Phase == machine.Gone
+	return machine.Changed{Summary: s.sum}
+}
+
+// note follows the effects of a step, and holds them to what must hold.
+func (s *stage) note(t *testing.T, out []machine.Effect) {
+	t.Helper()
+	for _, e := range out {
+		require.Zero(t, s.finished, "nothing follows the end: %#v", e)
+		switch e := e.(type) {
+		case machine.Launch:
+			require.False(t, s.launched, "one process")
+			s.launched = true
+		case machine.Enter:
+			require.True(t, machine.Legal(e.From, e.To))
+			s.seen = append(s.seen, e.To.String())
+		case machine.Tell:
+			require.Equal(t, s.told+1, e.N)
+			s.told = e.N
+		case machine.Climb:
+			if e.Stage < machine.Killed {
+				require.Equal(t, s.told, s.sum.Heard, "stdin is closed once the routing has denied what is open")
+			}
+			require.Greater(t, e.Stage, s.climbed, "up")
+			s.climbed = e.Stage
+		case machine.Abort:
+			require.True(t, s.over, "the actors are gone")
+			s.aborted = true
+		case machine.StopActors:
+			require.Equal(t, machine.Gone, s.link.Phase)
+			require.False(t, s.stopping)
+			s.stopping = true
+		case machine.Finish:
+			require.Equal(t, machine.Gone, s.link.Phase, "no process is left")
+			require.True(t, s.over, "nor an actor")
+			s.finished++
+		}
+	}
+}
+
+// TestLives: whatever happens to a session in whatever order, it ends once, no process
+// is left, and a life that is restored from JSON goes on alike.
+func TestLives(t *testing.T) {
+	t.Parallel()
+	states := make(map[string]int)
+	for seed := range seeds(t, 300) {
+		s := &stage{Rand: rand.New(rand.NewPCG(seed, 2)), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+		a, b := machine.NewLife(lives), machine.NewLife(lives)
+		var in machine.LifeInput = machine.Began{}
+		for step := 0; s.finished == 0; step++ {
+			require.Less(t, step, 10_000, "seed %d: it never ends: %+v", seed, a.Snapshot())
+			s.now = s.now.Add(time.Duration(s.IntN(5)) * 400 * time.Millisecond)
+			if s.IntN(5) == 0 {
+				data, err := json.Marshal(b.Snapshot())
+				require.NoError(t, err)
+				var state machine.LifeState
+				require.NoError(t, json.Unmarshal(data, &state))
+				b = machine.RestoreLife(state, lives)
+			}
+			x, y := a.Step(s.now, in, nil), b.Step(s.now, in, nil)
+			require.Equal(t, texts(x), texts(y), "seed %d step %d: %#v", seed, step, in)
+			s.note(t, x)
+			if in = s.input(); step > 200 {
+				in = s.towardsTheEnd()
+			}
+		}
+		require.Empty(t, a.Step(s.now, machine.CloseAsked{}, nil), "it is over")
+		for _, state := range s.seen {
+			states[state]++
+		}
+	}
+	for _, state := range []string{"ready", "running", "awaiting_host", "awaiting_consumer", "closed", "failed"} {
+		assert.Positive(t, states[state], "no life was ever %s", state)
+	}
+}
+
+// towardsTheEnd is what comes when the session is to end and everybody does their
+// part.
+func (s *stage) towardsTheEnd() machine.LifeInput {
+	switch {
+	case s.IntN(3) == 0:
+		return machine.CloseAsked{}
+	case s.stopping && !s.over:
+		s.over = true
+		return machine.ActorsOver{}
+	case s.IntN(3) == 0:
+		return machine.Tick{}
+	case (s.climbed > 0 || s.aborted) && s.link.Phase < machine.Gone:
+		s.link.Phase++
+		return machine.Linked{Link: s.link}
+	}
+	s.heard = s.told
+	s.sum.Flushed = true
+	return s.changed()
+}
+
+// TestWhyALifeEnds is what users read.
+func TestWhyALifeEnds(t *testing.T) {
+	t.Parallel()
+	up := []machine.LifeInput{
+		machine.Began{}, machine.Linked{Link: machine.Link{Phase: machine.Up}}, machine.Changed{Summary: machine.Summary{Initialized: true}},
+	}
+	gone := func(l machine.Link, s machine.Summary) []machine.LifeInput {
+		l.Phase, s.Drained = machine.Gone, true
+		return []machine.LifeInput{machine.Linked{Link: l}, machine.Changed{Summary: s}, machine.ActorsOver{}}
+	}
+	for name, c := range map[string]struct {
+		inputs []machine.LifeInput
+		want   string // "" is a normal end
+		state  session.State
+	}{
+		"the agent exits": {
+			append(up, gone(machine.Link{Exit: session.ExitStatus{Code: 3}, Stderr: "oh no"}, machine.Summary{Initialized: true})...),
+			"oh no", session.StateFailed,
+		},
+		"its login has expired": {
+			append(up, gone(machine.Link{Exit: session.ExitStatus{Code: 41}}, machine.Summary{Initialized: true})...),
+			"agent", session.StateFailed,
+		},
+		"it was never started": {
+			[]machine.LifeInput{machine.Began{}, machine.Linked{Link: machine.Link{Phase: machine.Gone, Err: machine.Fault{Err: errors.New("no such file")}}}, machine.Changed{Summary: machine.Summary{Drained: true}}, machine.ActorsOver{}},
+			"no such file", session.StateFailed,
+		},
+		"something of it is left": {
+			append(append(up, machine.CloseAsked{}), gone(machine.Link{Leftover: machine.Fault{Err: errors.New("a child")}}, machine.Summary{Initialized: true, Heard: 9})...),
+			"a child", session.StateClosed,
+		},
+		"its actors fail": {
+			append(append(up, machine.ActorsOver{Err: errors.New("too many")}), gone(machine.Link{}, machine.Summary{Initialized: true})[0]),
+			"too many", session.StateFailed,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := machine.NewLife(lives)
+			var out []machine.Effect
+			for _, in := range c.inputs {
+				out = l.Step(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), in, out)
+			}
+			end, ok := out[len(out)-1].(machine.Finish)
+			require.True(t, ok, fmt.Sprint(texts(out)))
+			require.ErrorContains(t, end.Reason, c.want)
+			assert.Equal(t, c.state, l.Snapshot().Phase)
+		})
+	}
+}
+
+// TestAConsumerThatStandsStill ends the session after its limit, counted anew with
+// each message that is read.
+func TestAConsumerThatStandsStill(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	l := machine.NewLife(lives)
+	for _, in := range []machine.LifeInput{
+		machine.Began{}, machine.Linked{Link: machine.Link{Phase: machine.Up}}, machine.Changed{Summary: machine.Summary{Initialized: true}},
+	} {
+		l.Step(start, in, nil)
+	}
+	stalled := func(at time.Duration) machine.LifeInput {
+		return machine.Changed{Summary: machine.Summary{Initialized: true, Stalled: true, StalledAt: start.Add(at)}}
+	}
+	assert.Contains(t, l.Step(start, stalled(0), nil), machine.SetTick{At: start.Add(time.Minute)})
+	assert.Empty(t, l.Step(start.Add(30*time.Second), stalled(30*time.Second), nil), "the timer may come early")
+	assert.Equal(t, []machine.Effect{machine.SetTick{At: start.Add(90 * time.Second)}}, l.Step(start.Add(time.Minute), machine.Tick{}, nil))
+	require.Equal(t, session.StateAwaitingConsumer, l.Snapshot().Phase)
+	l.Step(start.Add(90*time.Second), machine.Tick{}, nil)
+	assert.Equal(t, session.StateClosing, l.Snapshot().Phase)
+	assert.ErrorIs(t, l.Snapshot().Reason.Err, session.ErrConsumerStalled)
+}

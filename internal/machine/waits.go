@@ -1,0 +1,49 @@
+package machine
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Waiting is something that the session waits for.
+type Waiting struct {
+	session.Wait
+	Seq uint64 // of a request of the agent; 0: it is another thing
+}
+
+// Waits lists what the session waits for: the consumer, requests, calls, background
+// tasks, turns; each oldest first. Whoever runs the callbacks knows more of requests.
+func (m *Routing) Waits(now time.Time) []Waiting {
+	var all []Waiting
+	add := func(what, id string, since time.Time, limit time.Duration, seq uint64) {
+		all = append(all, Waiting{session.Wait{What: what, ID: id, Age: now.Sub(since), Limit: limit}, seq})
+	}
+	if m.Flow.Stalled {
+		add("consumer", "", m.Flow.StalledAt, m.cfg.Limits.Consumer, 0)
+	}
+	for _, r := range m.requests {
+		if r.Ran {
+			add(r.Kind.String()+" request", r.id(), r.Opened, 0, r.Seq)
+		}
+	}
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		add("control request "+c.Subtype, c.ID, c.Opened, c.Limit, 0)
+	}
+	tasks := slices.Clone(m.Facts.Tasks)
+	slices.SortStableFunc(tasks, func(a, b Task) int { return cmp.Compare(a.Seen.UnixNano(), b.Seen.UnixNano()) })
+	for i := range tasks {
+		if t := &tasks[i]; !m.Over {
+			add(strings.TrimSpace("background task "+t.Description), t.TaskID, t.Seen, 0, 0)
+		}
+	}
+	for i := range m.Turns {
+		t := &m.Turns[i]
+		add("turn "+t.State.String(), t.ID, t.Opened, 0, 0)
+	}
+	return all
+}
