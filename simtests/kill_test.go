@@ -103,6 +103,39 @@ func TestKillAnyActorAtAnyMessage(t *testing.T) {
 	}
 }
 
+// TestKillBetweenEffects kills the router and the session actor after each effect of
+// each of their steps: what was carried out is not done again, and what was not is done
+// by the next incarnation.
+func TestKillBetweenEffects(t *testing.T) {
+	t.Parallel()
+	for seed := range world.Seeds(t, 1, 400) {
+		struck := true
+		for n := 0; struck; n++ { // the n-th effect of the run
+			var actor string
+			struck = false
+			effects := -1
+			w := world.New(t, seed, world.Killing(func(_ int, who string, at kernel.Moment) bool {
+				if at != kernel.AfterEffect {
+					return false
+				}
+				effects++
+				if effects != n {
+					return false
+				}
+				struck, actor = true, who
+				return true
+			}))
+			err := w.Play(context.Background(), w.Gated(script()), "go", "on")
+			where := fmt.Sprintf("seed %d, killed %s after effect %d", seed, actor, n)
+			require.NoError(t, err, where)
+			w.Finish()
+			require.Empty(t, w.TurnErrors(), where)
+			w.Lossless(where)
+			w.FailClosed(where)
+		}
+	}
+}
+
 // TestKillNeverOpensAGate does the same with a gate that denies: no tool may
 // run, whoever dies.
 func TestKillNeverOpensAGate(t *testing.T) {
@@ -176,7 +209,7 @@ func TestKillSeveralActors(t *testing.T) {
 	for seed := range world.Seeds(t, 60, 5) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		deaths := make(map[int]bool)
-		for range 2 + rng.IntN(3) {
+		for range 2 + rng.IntN(2) { // more may all be the session's, which then ends
 			deaths[rng.IntN(120)] = true
 		}
 		last := -1
