@@ -98,13 +98,7 @@ func NewCore(cfg Config) *Core {
 	})
 	limits := k.Ledger.Limits()
 	k.routing = router.NewBox(router.Config{
-		Routing: machine.Config{
-			Rules:  &rules{dialect: cfg.Dialect, hooks: cfg.Hooks, wanted: wantedBy(cfg.Options), options: cfg.Options},
-			Limits: limits, Discard: cfg.Discard, ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
-			ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
-			ProveGates: hooks.Proves(cfg.Dialect, cfg.Hooks),
-		},
-		Clock: sys.Clock(), Ledger: k.Ledger, Budget: cfg.Budget, Emit: cfg.Emit,
+		Routing: routingConfig(&cfg), Clock: sys.Clock(), Ledger: k.Ledger, Budget: cfg.Budget, Emit: cfg.Emit,
 		Self: &k.router, Session: &k.session, Transport: &k.transport, Callbacks: &k.callback, Uncalled: &k.callbacks,
 	})
 	k.life = machine.NewLife(machine.LifeConfig{
@@ -121,6 +115,17 @@ func NewCore(cfg Config) *Core {
 		Role:    sys.NewRole, Stderr: k.stderr,
 	})
 	return k
+}
+
+// routingConfig is what the options and the dialect say to the routing.
+func routingConfig(cfg *Config) machine.Config {
+	traits := cfg.Dialect.Traits()
+	return machine.Config{
+		Rules:  &rules{dialect: cfg.Dialect, hooks: cfg.Hooks, wanted: wantedBy(cfg.Options), options: cfg.Options},
+		Limits: cfg.Limits, Discard: cfg.Discard, ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
+		ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
+		ProveGates: hooks.Proves(cfg.Dialect, cfg.Hooks),
+	}
 }
 
 // room is what the reader of the agent's output has to wait for, or nil: it reads

@@ -8,6 +8,7 @@
 //   - publicproto: no type of the actor library in an exported declaration, and no
 //     type of an internal package in the packages that users import
 //   - values: no goroutine, channel, lock or function in a machine
+//   - locks: no lock in an actor's package that is not on a list, with its reason
 //   - directives: no allowance without a known rule
 //
 // Where a rule does not fit, a comment on the same line or in the group right
@@ -32,5 +33,6 @@
 //     and a package that has no place in the list would pass.
 //   - publicproto: depguard sees imports, and not that an exported type holds one
 //     of another package.
+//   - locks: forbidigo could forbid the type, and not name the places that may have it.
 //   - directives: it checks the allowances of the others.
 package lint

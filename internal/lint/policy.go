@@ -140,3 +140,18 @@ var confined = map[string]string{
 
 // actorLibrary is the module behind the kernel.
 const actorLibrary = "github.com/asynkron/protoactor-go"
+
+// permitted are the types of the actors that may have a lock. None belongs to two
+// actors: each is between an actor and those who are none.
+var permitted = [...]string{
+	"actors/ledger.Ledger", // users wait for what the router tells
+	"actors/ledger.Budget", // all sessions of a runtime draw on it
+	// The process: its reader, its writer and its launch are tasks, which block.
+	"actors/transport.Link", "actors/transport.writer", "actors/transport.tail",
+	// In-process MCP servers call back from goroutines of their own.
+	"actors/mcp.Bridge", "actors/mcp.call", "actors/mcp.Gate",
+	// These stand for a process in memory.
+	"actors/transport.memoryProcess", "actors/transport.pipe",
+	// A double of the router, for tests.
+	"actors/ledger/ledgertest.Ledger",
+}
