@@ -17,9 +17,6 @@ type Config struct {
 	Dispatcher Dispatcher // default: goroutines
 	Executor   Executor   // default: goroutines
 	Rand       Rand       // default: NewRand with a seed of the operating system
-	// Strict makes what should be impossible a crash instead of an event. Tests
-	// set it.
-	Strict bool
 	// Chaos, when set, is asked before and after each message. Tests only.
 	Chaos Chaos
 	// OnCrash is told of every actor that failed. It runs on the actor's own

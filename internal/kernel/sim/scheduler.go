@@ -62,7 +62,7 @@ func New(seed uint64) *Scheduler {
 
 // Config returns a kernel configuration in which every seam is s.
 func (s *Scheduler) Config() kernel.Config {
-	return kernel.Config{Clock: s, Dispatcher: s, Executor: s, Rand: s, Strict: true}
+	return kernel.Config{Clock: s, Dispatcher: s, Executor: s, Rand: s}
 }
 
 // Inline implements [kernel.Dispatcher]: either way is tried.

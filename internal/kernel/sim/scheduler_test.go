@@ -376,7 +376,6 @@ func TestConfigPutsTheSchedulerBehindEverySeam(t *testing.T) {
 	assert.Same(t, s, cfg.Dispatcher)
 	assert.Same(t, s, cfg.Executor)
 	assert.Same(t, s, cfg.Rand)
-	assert.True(t, cfg.Strict)
 	assert.Positive(t, s.Batch())
 	for range 100 {
 		n := s.Int64N(10)
