@@ -152,3 +152,15 @@ func TestEvents(t *testing.T) {
 	s := session.Supervision{Decision: decision{}}
 	assert.Equal(t, "WARN supervisor: x", s.Level().String()+" "+s.String())
 }
+
+func TestStatesAreReadBack(t *testing.T) {
+	t.Parallel()
+	for s := session.StateAdmitting; s <= session.StateFailed; s++ {
+		text, err := s.MarshalText()
+		require.NoError(t, err)
+		var back session.State
+		require.NoError(t, back.UnmarshalText(text))
+		assert.Equal(t, s, back)
+	}
+	require.ErrorContains(t, new(session.State).UnmarshalText([]byte("dreaming")), "dreaming")
+}
