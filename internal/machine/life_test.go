@@ -31,6 +31,7 @@ type stage struct {
 	launched bool
 	climbed  machine.Stage
 	aborted  bool
+	broken   bool // nothing is known of its output
 	stopping bool
 	over     bool
 	finished int
@@ -56,6 +57,7 @@ func (s *stage) input() machine.LifeInput {
 		}
 	case 3:
 		if s.IntN(8) == 0 {
+			s.broken = true
 			return machine.Broken{Err: errors.New("a bug")}
 		}
 	case 4:
@@ -125,6 +127,7 @@ func (s *stage) note(t *testing.T, out []machine.Effect) {
 		case machine.StopActors:
 			require.Equal(t, machine.Gone, s.link.Phase)
 			require.False(t, s.stopping)
+			require.True(t, s.sum.Drained || s.broken || s.over, "what the agent wrote is handled")
 			s.stopping = true
 		case machine.Finish:
 			require.Equal(t, machine.Gone, s.link.Phase, "no process is left")
