@@ -142,8 +142,19 @@ func (l *Life) enter(to session.State, why string) {
 	l.do(Enter{from, to, why})
 }
 
-// review draws the conclusions of what is known.
+// review draws the conclusions of what is known, until nothing new follows.
 func (l *Life) review() {
+	for before := l.s.place(); ; before = l.s.place() {
+		if l.decide(); l.s.Phase.Terminal() || l.s.place() == before {
+			return
+		}
+	}
+}
+
+// place is what a decision may change, so that another one follows.
+func (s *LifeState) place() [2]int { return [2]int{int(s.Phase), int(s.Close)} }
+
+func (l *Life) decide() {
 	s, r := &l.s, &l.s.Routing
 	if why := l.notTrusted(); why != nil && !s.Killed {
 		s.Killed = true

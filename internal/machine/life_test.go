@@ -159,6 +159,9 @@ func TestLives(t *testing.T) {
 			x, y := a.Step(s.now, in, nil), b.Step(s.now, in, nil)
 			require.Equal(t, texts(x), texts(y), "seed %d step %d: %#v", seed, step, in)
 			s.note(t, x)
+			still := machine.RestoreLife(a.Snapshot(), lives)
+			require.Empty(t, texts(still.Step(s.now, machine.Changed{Summary: a.Snapshot().Routing}, nil)),
+				"seed %d step %d: what follows of what is known was done at once: %#v", seed, step, in)
 			if in = s.input(); step > 200 {
 				in = s.towardsTheEnd()
 			}
