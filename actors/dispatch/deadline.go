@@ -26,6 +26,16 @@ func (a *Actor) arm(c *kernel.Context[machine.ToCallback], at time.Time) {
 	a.alarm = c.After(at.Sub(c.Now()), due{})
 }
 
+// sooner reports whether the deadline of a callback is by now before at; zero is
+// never.
+func sooner(j *Job, at time.Time) bool {
+	if j.Deadline == nil {
+		return false
+	}
+	d := j.Deadline()
+	return d.Limit > 0 && (at.IsZero() || d.Since.Add(d.Limit).Before(at))
+}
+
 // look finds out when a deadline that moves is due, and reports whether it is.
 func (a *Actor) look(r *run, now time.Time) bool {
 	if r.Deadline != nil {

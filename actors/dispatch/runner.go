@@ -230,7 +230,7 @@ func (a *Actor) start(c *kernel.Context[machine.ToCallback], r *Request) {
 		entry.due = c.Now().Add(job.Limit)
 		a.arm(c, entry.due)
 	}
-	self := c.Self()
+	self, rings := c.Self(), entry.due
 	c.Go(func() (then func(*kernel.Worker)) {
 		if ctx.Err() != nil { // it is over before it has begun
 			job.done()
@@ -244,7 +244,11 @@ func (a *Actor) start(c *kernel.Context[machine.ToCallback], r *Request) {
 				then(nil)
 			}
 		}()
-		response, err = call(ctx, job, func() { self.Tell(nil, began{r.Seq}) })
+		response, err = call(ctx, job, func() {
+			if sooner(&job, rings) { // else the alarm is early enough
+				self.Tell(nil, began{r.Seq})
+			}
+		})
 		return nil // it is set above
 	})
 }
