@@ -163,8 +163,8 @@ func (k *Core) tellRouter(in machine.Input, user bool) {
 	w.Run()
 }
 
-// Close asks for the orderly end of the session. It returns at once; the end
-// is told by Ledger.Done.
+// Close asks for the orderly end of the session. It returns at once; Ledger.Done is
+// closed at the end.
 func (k *Core) Close() { k.session.Tell(nil, machine.CloseAsked{}) }
 
 // Address is that of the session actor.

@@ -37,8 +37,8 @@ type ActorInfo = actors.ActorInfo
 // crashing has no time to describe itself.
 const describeLimit = time.Second
 
-// Tree takes a snapshot. Each session is consistent in itself; the whole is
-// not one instant.
+// Tree takes a snapshot. It asks the actors one after another, so it is not one
+// instant. What an actor does not answer within a second is missing.
 func (rt *Runtime) Tree(ctx context.Context) Tree {
 	t := Tree{At: rt.sys.Clock().Now(), DeadLetters: rt.sys.DeadLetters(), LargeLines: rt.budget.Used()}
 	for _, s := range rt.Sessions() {

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// pump cuts the agent's stdout into frames and puts them in the inbox. It reads
+// pump cuts the agent's stdout into frames and tells the router of them. It reads
 // only while there is credit.
 type pump struct {
 	*Link
