@@ -3,13 +3,21 @@ package transport
 import "github.com/agent-troupe/troupe/session"
 
 // What a spawner and the link share is defined in package session.
-type (
-	Signal  = session.Signal
-	Command = session.Command
-	File    = session.File
-	Spawner = session.Spawner
-	Process = session.Process
-)
+
+// Signal is [session.Signal].
+type Signal = session.Signal
+
+// Command is [session.Command].
+type Command = session.Command
+
+// File is [session.File].
+type File = session.File
+
+// Spawner is [session.Spawner].
+type Spawner = session.Spawner
+
+// Process is [session.Process].
+type Process = session.Process
 
 // Signals of the close ladder.
 const (

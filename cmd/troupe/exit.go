@@ -33,7 +33,7 @@ const exitCodes = `Exit codes:
     3  the agent could not start
     4  the agent died, or the session failed
     5  the limit of --timeout ran out
-    6  all went well, but the agent had to be killed, or left processes that could not be
+    6  the run succeeded, but the agent had to be killed, or left processes that could not be killed
     7  the output could not be written
   130  interrupted by Ctrl-C; 143 by SIGTERM, 129 by SIGHUP
   141  the reader of stdout went away
