@@ -193,6 +193,9 @@ func retire[M any](at *kernel.Address[M]) {
 
 // finish ends the session for good, without its actors.
 func (k *Core) finish(reason error) {
+	if k.tick != nil {
+		k.tick.Stop()
+	}
 	k.routing.Finish(reason)
 	k.Ledger.End(reason)
 }

@@ -178,9 +178,6 @@ func (s *sessionActor) do(c *kernel.Context[machine.LifeInput], e machine.Effect
 	case machine.StopActors:
 		s.driver.stop(c, e.Why)
 	case machine.Finish:
-		if k.tick != nil {
-			k.tick.Stop()
-		}
 		k.finish(e.Reason)
 		c.StopSelf()
 	default:
