@@ -508,6 +508,8 @@ func TestManyLinksInProduction(t *testing.T) {
 			for i := range calls {
 				l.Interrupt(fmt.Sprint("a", i))
 			}
+			// They are on their way to the actor, as before a close that the routing confirms.
+			require.Eventually(t, func() bool { return len(l.Snapshot().Waits) == 1+calls }, 10*time.Second, time.Millisecond)
 			address.Tell(nil, machine.Climb{Stage: machine.ClosedStdin})
 			require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), link.Done()))
 			assert.Equal(t, 1+calls, l.Snapshot().Unread, "an answer to each line, initialize too")
