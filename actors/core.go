@@ -71,6 +71,7 @@ type Core struct {
 	callbacks kernel.Address[router.ToCallbacks]
 
 	state atomic.Int32 // of the session; for users
+	alone atomic.Bool  // no actor is left, nor will there be one; for the reader
 
 	routing *router.Box                     // the router's
 	running [session.KindOther]dispatch.Box // each the callback actor's of its kind
@@ -128,10 +129,17 @@ func routingConfig(cfg *Config) machine.Config {
 	}
 }
 
+// maxLeft is how many batches of output a session without actors keeps for its end.
+const maxLeft = 256
+
 // room is what the reader of the agent's output has to wait for, or nil: it reads
 // nothing while the router has something before it, or the transport actor, which may
-// be the wish that it waits.
+// be the wish that it waits. Without actors nobody makes room: it reads so many
+// batches, and the link gives up the rest after its grace.
 func (k *Core) room() <-chan struct{} {
+	if k.alone.Load() {
+		return k.router.Room(maxLeft)
+	}
 	if wait := k.router.Room(1); wait != nil {
 		return wait
 	}
@@ -191,6 +199,15 @@ func retire[M any](at *kernel.Address[M]) {
 	at.Close()
 }
 
+// abandon ends the process of a session whose actors are gone for good. What the agent
+// has written by then is read and waits for finish.
+func (k *Core) abandon() {
+	k.alone.Store(true)
+	k.transport.Take() // nobody writes any more, and the reader must not wait
+	k.routing.Drain()
+	k.Link.Abandon()
+}
+
 // finish ends the session for good, without its actors.
 func (k *Core) finish(reason error) {
 	if k.tick != nil {
@@ -221,7 +238,7 @@ func (k *Core) enter(e machine.Enter) {
 // task of its own.
 func (k *Core) Fail(reason error) {
 	k.pass(session.StateClosing, reason.Error())
-	k.Link.Abort()
+	k.abandon()
 	_ = k.cfg.System.Executor().Await(context.Background(), k.Link.Done())
 	k.pass(session.StateFailed, "")
 	k.finish(errors.Join(reason, k.Link.Status().Leftover.Err))

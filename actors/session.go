@@ -174,7 +174,7 @@ func (s *sessionActor) do(c *kernel.Context[machine.LifeInput], e machine.Effect
 		}
 		k.tick = c.System().Clock().AfterFunc(e.At.Sub(c.Now()), func() { k.session.Tell(nil, machine.Tick{}) })
 	case machine.Abort:
-		k.Link.Abort()
+		k.abandon()
 	case machine.StopActors:
 		s.driver.stop(c, e.Why)
 	case machine.Finish:

@@ -159,3 +159,45 @@ func TestOneSessionsCrashIsNotAnothers(t *testing.T) {
 	require.NoError(t, good.Close(t.Context()))
 	assert.Equal(t, session.StateClosed, good.State())
 }
+
+// TestWhatWasWrittenWhenItsActorsFailed: whoever gave up, and at whatever message, what
+// the agent wrote is delivered.
+func TestWhatWasWrittenWhenItsActorsFailed(t *testing.T) {
+	t.Parallel()
+	for _, victim := range []string{"s#", "router#", "transport#"} {
+		t.Run(victim, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(10) {
+				armed := false
+				w := inSim(t, seed, func(c *kernel.Config) {
+					c.Chaos = func(actor string, _ any, at kernel.Moment) bool {
+						return armed && at == kernel.BeforeMessage && strings.HasPrefix(actor, victim)
+					}
+				})
+				var steps scripted.Steps
+				for range 20 {
+					steps = append(steps, scripted.Text("more"), scripted.Delay(10*time.Millisecond))
+				}
+				spec := w.spec(turns(append(steps, scripted.Delay(time.Hour))))
+				spec.ID, spec.ActorIntensity = "s", supervisor.Intensity{Max: 2, Window: time.Hour}
+				s := w.open(spec)
+				w.send(s, "go")
+				w.Pass(25 * time.Millisecond)
+				armed = true
+				w.Tree(t.Context()) // so that each of them is told something
+				w.Task(func() { _ = s.Close(t.Context()) })
+				began := w.Sched.Now()
+				require.NoError(t, w.Executor().Await(t.Context(), s.Done()), "seed %d", seed)
+				armed = false
+				assert.Less(t, w.Sched.Now().Sub(began), 5*time.Second, "seed %d", seed)
+				read := 0
+				for _, err := range s.Messages(t.Context()) {
+					if err == nil {
+						read++
+					}
+				}
+				require.Equal(t, len(w.Wrote()), read, "seed %d", seed)
+			}
+		})
+	}
+}

@@ -134,7 +134,7 @@ type run struct {
 	Job
 	*Request
 	cancel  context.CancelCauseFunc
-	due     time.Time // zero: it may take for ever
+	due     time.Time // zero: no limit
 	expired bool      // and answered for
 }
 

@@ -58,12 +58,16 @@ func NewBox(cfg Config) *Box { return &Box{cfg: cfg, routing: machine.New(cfg.Ro
 // takes no more inputs.
 func (b *Box) Broken() bool { return b.outbox.Broken() }
 
-// Finish handles what the last router has left, and ends the routing. It is for the
-// parent.
-func (b *Box) Finish(reason error) {
+// Drain handles what the last router has left. It is for the parent.
+func (b *Box) Drain() {
 	for _, in := range b.cfg.Self.Take() {
 		b.take(in)
 	}
+}
+
+// Finish is Drain, and ends the routing.
+func (b *Box) Finish(reason error) {
+	b.Drain()
 	b.take(machine.Ended{Reason: reason})
 	if b.timer != nil {
 		b.timer.Stop()

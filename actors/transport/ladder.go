@@ -98,6 +98,12 @@ func (k *Link) Abort() { k.abort(false) }
 // Expire is Abort by somebody whose time to wait has run out.
 func (k *Link) Expire() { k.abort(true) }
 
+// Abandon is Abort when no actor is left: the reader waits for nobody any more.
+func (k *Link) Abandon() {
+	k.abort(false)
+	k.resume()
+}
+
 func (k *Link) abort(late bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
