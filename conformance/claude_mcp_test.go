@@ -160,7 +160,9 @@ func TestInterruptEndsTheToolsContext(t *testing.T) {
 	require.ErrorIs(t, await(r, "the end of the tool's context", ended), context.Canceled)
 	result, err := turn.Result(r.ctx)
 	require.NoError(t, err)
-	assert.Equal(t, "aborted_tools", result.TerminalReason)
+	// The agent calls a tool while the model's message may still be streaming, so the
+	// reason is aborted_tools or aborted_streaming (both observed on 2.1.329).
+	assert.True(t, result.Interrupted(), result.TerminalReason)
 	_, after := r.ask(c, "and now [[scn:text]]")
 	assert.False(t, after.Failed())
 	r.close(c)
