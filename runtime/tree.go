@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors"
+	"github.com/agent-troupe/troupe/internal/actors"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )

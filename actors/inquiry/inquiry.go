@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/agent-troupe/troupe/actors/dispatch"
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/actors/dispatch"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )

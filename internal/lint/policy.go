@@ -88,11 +88,11 @@ var layers = [...][]string{
 	{"supervisor"},
 	{"agent"},
 	{"agent/scripted"},
-	{"actors/ledger"},
-	{"actors/router"},
-	{"actors/dispatch"},
+	{"internal/actors/ledger"},
+	{"internal/actors/router"},
+	{"internal/actors/dispatch"},
 	{"actors/transport", "actors/hooks", "actors/permission", "actors/mcp", "actors/modelpolicy", "actors/inquiry"},
-	{"actors"},
+	{"internal/actors"},
 	{"runtime"},
 	{"sdk", "internal/world"},
 	{"fleet"},
@@ -144,8 +144,8 @@ const actorLibrary = "github.com/asynkron/protoactor-go"
 // permitted are the types of the actors that may have a lock. None belongs to two
 // actors: each is between an actor and those who are none.
 var permitted = [...]string{
-	"actors/ledger.Ledger", // users wait for what the router tells
-	"actors/ledger.Budget", // all sessions of a runtime draw on it
+	"internal/actors/ledger.Ledger", // users wait for what the router tells
+	"internal/actors/ledger.Budget", // all sessions of a runtime draw on it
 	// The process: its reader, its writer and its launch are tasks, which block.
 	"actors/transport.Link", "actors/transport.writer", "actors/transport.tail",
 	// In-process MCP servers call back from goroutines of their own.
@@ -153,5 +153,5 @@ var permitted = [...]string{
 	// These stand for a process in memory.
 	"actors/transport.memoryProcess", "actors/transport.pipe",
 	// A double of the router, for tests.
-	"actors/ledger/ledgertest.Ledger",
+	"internal/actors/ledger/ledgertest.Ledger",
 }

@@ -1,0 +1,119 @@
+package actors
+
+import (
+	"fmt"
+
+	"github.com/agent-troupe/troupe/internal/actors/dispatch"
+	"github.com/agent-troupe/troupe/internal/actors/router"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// callbacks supervises, one_for_one, the actors that call the user back. Each is
+// started when the first request for it waits: most sessions need few of them.
+type callbacks struct {
+	core *Core
+	driver[router.ToCallbacks]
+	failure error
+}
+
+// callbacksTimer is a timer of that supervisor. From: the clock.
+type callbacksTimer timer
+
+func (callbacksTimer) ToCallbacks() {}
+
+func newCallbacks(k *Core) (*callbacks, error) {
+	b := &callbacks{core: k}
+	spec := supervisor.Spec{
+		Name: k.cfg.ID + "/callbacks", Strategy: supervisor.OneForOne,
+		Intensity: k.cfg.ActorIntensity, Backoff: k.cfg.ActorBackoff,
+	}
+	sup, err := supervisor.New(spec, k.cfg.System.Rand(), observe(k.cfg.Emit))
+	if err != nil {
+		return nil, err
+	}
+	b.driver = driver[router.ToCallbacks]{
+		sup: sup, spawn: b.spawnChild,
+		timer: func(t timer) router.ToCallbacks { return callbacksTimer(t) },
+		ended: func(c *kernel.Context[router.ToCallbacks], reason error) { b.failure = reason },
+	}
+	return b, nil
+}
+
+// Start implements [kernel.Behavior]. It starts the actors that requests wait for.
+func (b *callbacks) Start(c *kernel.Context[router.ToCallbacks]) error {
+	b.driver.start(c)
+	for i := range kinds {
+		if b.core.callback[i].Depth() > 0 {
+			if err := b.want(c, kinds[i].actor); err != nil {
+				return err
+			}
+		}
+	}
+	return b.failure
+}
+
+// Handle implements [kernel.Behavior].
+func (b *callbacks) Handle(c *kernel.Context[router.ToCallbacks], m router.ToCallbacks) error {
+	switch m := m.(type) {
+	case router.Wanted:
+		if err := b.want(c, kinds[m.Kind].actor); err != nil {
+			return err
+		}
+	case callbacksTimer:
+		b.fire(c, timer(m))
+	case describe:
+		m.reply.Resolve(b.describe("callbacks/"))
+	default:
+		return fmt.Errorf("callbacks: unexpected message %T", m)
+	}
+	return b.failure
+}
+
+// ChildDown implements [kernel.ChildObserver].
+func (b *callbacks) ChildDown(c *kernel.Context[router.ToCallbacks], d kernel.Down) error {
+	b.down(c, d, func(child string) { b.core.lost(c.Worker(), kindOfActor(child)) })
+	return b.failure
+}
+
+// Stop implements [kernel.Behavior].
+func (b *callbacks) Stop(*kernel.Context[router.ToCallbacks]) {}
+
+func (b *callbacks) spawnChild(c *kernel.Context[router.ToCallbacks], child, name string, _ int) (kernel.Located, error) {
+	kind := kindOfActor(child)
+	at := &b.core.callback[kind]
+	if at.Tries() > 1 { // two incarnations have died of it
+		if m, ok := at.DropHead(); ok {
+			if run, ok := m.(machine.Run); ok {
+				b.core.deny(c.Worker(), run.Seq)
+			}
+		}
+	}
+	return at, kernel.Spawn[router.ToCallbacks, machine.ToCallback](c, name, at, b.core.newCallback(kind))
+}
+
+func (k *Core) newCallback(kind session.Kind) *dispatch.Actor {
+	spec := &kinds[kind]
+	return &dispatch.Actor{
+		Kind: kind, Box: &k.running[kind], Router: &k.router, Prepare: spec.prepare(k), Emit: k.cfg.Emit, Refuses: spec.refuses,
+	}
+}
+
+// lost has the requests denied that a dead callback actor had taken. What it had not
+// taken waits for the next one.
+func (k *Core) lost(w *kernel.Worker, kind session.Kind) { k.deny(w, k.running[kind].Lost()...) }
+
+// lostAll is lost for every kind.
+func (k *Core) lostAll(w *kernel.Worker) {
+	for i := range kinds {
+		k.lost(w, session.Kind(i))
+	}
+}
+
+func (k *Core) deny(w *kernel.Worker, seqs ...uint64) {
+	if len(seqs) > 0 {
+		k.router.Tell(w, machine.CallbacksLost{Seqs: seqs, Reason: "the host could not decide"})
+	}
+}

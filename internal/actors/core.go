@@ -1,0 +1,280 @@
+package actors
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/inquiry"
+	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/actors/dispatch"
+	"github.com/agent-troupe/troupe/internal/actors/ledger"
+	"github.com/agent-troupe/troupe/internal/actors/router"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// Config describes one session.
+type Config struct {
+	ID      string
+	System  *kernel.System
+	Dialect dialect.Dialect
+	Options *dialect.Input
+	Command transport.Command
+	Spawner transport.Spawner
+	Graces  session.Graces
+	// InterruptGrace is how long a running turn may take to stop before the
+	// transport is closed under it.
+	InterruptGrace time.Duration
+	MaxLine        int
+	Limits         session.Limits
+	Budget         *ledger.Budget
+	Discard        bool
+
+	Hooks             []hooks.Hook
+	CanUseTool        session.CanUseTool
+	PermissionTimeout time.Duration
+	MCPServers        []mcp.Server
+	MCPLimits         map[string]time.Duration // of tools without a limit, by server
+	ResolveModel      session.ResolveModel
+	ResolveModelLimit time.Duration
+	Inquiries         inquiry.Callbacks
+	ActorIntensity    supervisor.Intensity
+	ActorBackoff      supervisor.Backoff
+	Emit              func(session.Event)
+	Stderr            func(line string)
+}
+
+// Core is what one session is made of besides its actors, and what survives
+// them: each incarnation of an actor borrows its part. The fields are safe for
+// concurrent use or owned by an actor, as marked; what an actor owns is its parent's
+// while it is not there.
+type Core struct {
+	cfg    Config // without what only the opening needs
+	Ledger *ledger.Ledger
+	Link   *transport.Link
+	Bridge *mcp.Bridge
+
+	session   kernel.Address[machine.LifeInput]
+	transport kernel.Address[machine.ToTransport]
+	router    kernel.Address[machine.Input]
+	callback  router.Callbacks
+	callbacks kernel.Address[router.ToCallbacks]
+
+	state atomic.Int32 // of the session; for users
+	alone atomic.Bool  // no actor is left, nor will there be one; for the reader
+
+	routing *router.Box                     // the router's
+	running [session.KindOther]dispatch.Box // each the callback actor's of its kind
+	life    *machine.Life                   // the session actor's
+	outbox  kernel.Outbox[machine.Effect]   // of life
+	tick    kernel.Timer                    // of life; nil: none
+}
+
+// NewCore prepares a session. Nothing runs yet.
+func NewCore(cfg Config) *Core {
+	if cfg.Emit == nil {
+		cfg.Emit = func(session.Event) {}
+	}
+	k := &Core{cfg: cfg}
+	k.cfg.Options, k.cfg.Command = nil, transport.Command{}
+	sys, talk, traits, defaults := cfg.System, cfg.Dialect, cfg.Dialect.Traits(), cfg.Options.UserDefaults()
+	k.Bridge = mcp.NewBridge(mcp.BridgeConfig{
+		Servers: cfg.MCPServers, Limits: cfg.MCPLimits, Clock: sys.Clock(), Exec: sys.Executor(), Notify: k.mcpNotify,
+		NotificationReply: traits.MCPNotificationReply, UnknownServer: traits.MCPUnknownServer,
+	})
+	k.Ledger = ledger.New(ledger.Config{
+		Limits: cfg.Limits, Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Budget: cfg.Budget, Emit: cfg.Emit,
+		UserLine: func(m *protocol.UserMessage) ([]byte, error) { return talk.UserLine(defaults, m) },
+		Router:   k.tellRouter,
+	})
+	limits := k.Ledger.Limits()
+	k.routing = router.NewBox(router.Config{
+		Routing: routingConfig(&cfg), Clock: sys.Clock(), Ledger: k.Ledger, Budget: cfg.Budget, Emit: cfg.Emit,
+		Self: &k.router, Session: &k.session, Transport: &k.transport, Callbacks: &k.callback, Uncalled: &k.callbacks,
+	})
+	k.life = machine.NewLife(machine.LifeConfig{
+		Backend: cfg.Dialect.Name(), InterruptGrace: cfg.InterruptGrace, FlushGrace: cfg.Graces.Flush,
+		Consumer: limits.Consumer, Interrupt: interrupt(cfg.Dialect, limits.Control), AuthExpired: traits.AuthExpiredExit,
+	})
+	k.Link = transport.NewLink(transport.LinkConfig{
+		Clock: sys.Clock(), Exec: sys.Executor(), Spawner: cfg.Spawner,
+		Command: cfg.Command, Graces: cfg.Graces, MaxLine: cfg.MaxLine, Budget: cfg.Budget, Emit: cfg.Emit,
+		Router:  func(w *kernel.Worker, in machine.Input) { k.router.Tell(w, in) },
+		Session: func(in machine.LifeInput) { k.session.Tell(nil, in) },
+		Self:    func(m machine.ToTransport) { k.transport.Tell(nil, m) },
+		Room:    k.room,
+		Role:    sys.NewRole, Stderr: k.stderr,
+	})
+	return k
+}
+
+// routingConfig is what the options and the dialect say to the routing.
+func routingConfig(cfg *Config) machine.Config {
+	traits := cfg.Dialect.Traits()
+	return machine.Config{
+		Rules:  &rules{dialect: cfg.Dialect, hooks: cfg.Hooks, wanted: wantedBy(cfg.Options), options: cfg.Options},
+		Limits: cfg.Limits, Discard: cfg.Discard, ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
+		ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
+		ProveGates: hooks.Proves(cfg.Dialect, cfg.Hooks),
+	}
+}
+
+// maxLeft is how many batches of output a session without actors keeps for its end.
+const maxLeft = 256
+
+// room is what the reader of the agent's output has to wait for, or nil: it reads
+// nothing while the router has something before it, or the transport actor, which may
+// be the wish that it waits. Without actors nobody makes room: it reads so many
+// batches, and the link gives up the rest after its grace.
+func (k *Core) room() <-chan struct{} {
+	if k.alone.Load() {
+		return k.router.Room(maxLeft)
+	}
+	if wait := k.router.Room(1); wait != nil {
+		return wait
+	}
+	return k.transport.Room(1)
+}
+
+// interrupt is the call that stops a turn; without a body if there is none.
+func interrupt(d dialect.Dialect, limit time.Duration) machine.Called {
+	req := &protocol.InterruptRequest{CancelQueued: true}
+	body, _ := d.Encode(req) // an agent that has none is ended
+	return machine.Called{Subtype: req.Subtype(), Body: body, Own: true, Limit: max(limit, 0), SetBy: "Limits.Control"}
+}
+
+// ID is the session's name in its runtime.
+func (k *Core) ID() string { return k.cfg.ID }
+
+// State is the session's state at this instant.
+func (k *Core) State() session.State { return session.State(k.state.Load()) }
+
+// tellRouter gives the routing what a user wants. The user's goroutine may run the
+// router, and what that tells, but no callback.
+func (k *Core) tellRouter(in machine.Input, user bool) {
+	if !user {
+		k.router.Tell(nil, in)
+		return
+	}
+	w := k.cfg.System.Guest()
+	k.router.Tell(w, in)
+	w.Run()
+}
+
+// Close asks for the orderly end of the session. It returns at once; Ledger.Done is
+// closed at the end.
+func (k *Core) Close() { k.session.Tell(nil, machine.CloseAsked{}) }
+
+// Address is that of the session actor.
+func (k *Core) Address() *kernel.Address[machine.LifeInput] { return &k.session }
+
+// Broken reports whether the session actor died between two states of the session's
+// life. Then no other can go on: [Core.Fail] is left.
+func (k *Core) Broken() bool { return k.outbox.Broken() }
+
+// Retire closes the addresses of a session that has ended: no actor will follow.
+// What is left in them has nobody to hear it.
+func (k *Core) Retire() {
+	retire(&k.session)
+	retire(&k.transport)
+	retire(&k.router)
+	retire(&k.callbacks)
+	for i := range k.callback {
+		retire(&k.callback[i])
+	}
+}
+
+func retire[M any](at *kernel.Address[M]) {
+	at.Take()
+	at.Close()
+}
+
+// abandon ends the process of a session whose actors are gone for good. What the agent
+// has written by then is read and waits for finish.
+func (k *Core) abandon() {
+	k.alone.Store(true)
+	k.transport.Take() // nobody writes any more, and the reader must not wait
+	k.routing.Drain()
+	k.Link.Abandon()
+}
+
+// finish ends the session for good, without its actors.
+func (k *Core) finish(reason error) {
+	if k.tick != nil {
+		k.tick.Stop()
+	}
+	k.routing.Finish(reason)
+	k.Ledger.End(reason)
+}
+
+// pass changes the state of a session that has no actor, if that is legal.
+func (k *Core) pass(to session.State, why string) {
+	if from := k.State(); machine.Legal(from, to) {
+		k.enter(machine.Enter{From: from, To: to, Why: why})
+	}
+}
+
+func (k *Core) enter(e machine.Enter) {
+	k.state.Store(int32(e.To))
+	k.cfg.Emit(session.StateChanged{From: e.From.String(), To: e.To.String(), Reason: e.Why})
+	if e.To == session.StateReady {
+		k.Ledger.MarkReady()
+	}
+}
+
+// Fail ends a session that has no actor any more and will get none: its
+// process is ended, what it wrote is delivered, and everything that waits
+// learns the reason. It blocks until the link has ended and must run on a
+// task of its own.
+func (k *Core) Fail(reason error) {
+	k.pass(session.StateClosing, reason.Error())
+	k.abandon()
+	_ = k.cfg.System.Executor().Await(context.Background(), k.Link.Done())
+	k.pass(session.StateFailed, "")
+	k.finish(errors.Join(reason, k.Link.Status().Leftover.Err))
+}
+
+func (k *Core) stderr(line string) {
+	k.cfg.Emit(session.StderrLine{Line: line})
+	if k.cfg.Stderr == nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err := &session.PanicError{Value: p, Message: "Stderr", Stack: debug.Stack()}
+			k.cfg.Emit(session.CallbackFailed{Kind: "stderr", Name: "Stderr", Err: err})
+		}
+	}()
+	k.cfg.Stderr(line)
+}
+
+// mcpNotify sends a notification of an in-process server to the agent.
+func (k *Core) mcpNotify(server, method string, params json.RawMessage) error {
+	message, err := mcp.Notification(method, params)
+	if err != nil {
+		return err
+	}
+	request, err := k.cfg.Dialect.Encode(&protocol.MCPMessageRequest{ServerName: server, Message: message})
+	if err != nil {
+		return err
+	}
+	if k.Ledger.Calls() >= maxNotices { // nobody hears them
+		return session.ErrNoRoom
+	}
+	_, err = k.Ledger.OpenCall("mcp_message", request)
+	return err
+}
+
+// maxNotices is how many calls may be open before notifications of in-process
+// servers are turned away.
+const maxNotices = 1024

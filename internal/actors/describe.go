@@ -1,0 +1,81 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/actors/dispatch"
+	"github.com/agent-troupe/troupe/internal/actors/router"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Describe asks the session for its actors. One that ends meanwhile has none.
+func (k *Core) Describe(ctx context.Context) ([]ActorInfo, error) {
+	return kernel.Ask(ctx, &k.session, func(reply *kernel.Promise[[]ActorInfo]) machine.LifeInput { return describe{reply} })
+}
+
+func (s *sessionActor) describeTree(reply *kernel.Promise[[]ActorInfo]) {
+	infos := s.describe("")
+	if !s.core.callbacks.Live() {
+		reply.Resolve(infos)
+		return
+	}
+	sub := kernel.NewPromise[[]ActorInfo]()
+	s.core.callbacks.Tell(nil, describe{sub})
+	exec := s.core.cfg.System.Executor()
+	exec.Go(func() {
+		limit := &session.TimeoutError{What: "description of the callbacks", Limit: time.Second}
+		ctx, cancel := kernel.WithTimeout(context.Background(), s.core.cfg.System.Clock(), limit)
+		defer cancel()
+		more, _ := sub.Wait(ctx, exec) // a supervisor that is restarting has nothing to tell
+		reply.Resolve(append(infos, more...))
+	})
+}
+
+// Waits asks what the session waits for: the consumer, the agent, requests, calls,
+// background tasks, turns; each oldest first. A session that ends meanwhile waits for
+// nothing.
+func (k *Core) Waits(ctx context.Context) []session.Wait {
+	found, err := kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[[]machine.Waiting]) machine.Input { return router.Look{Reply: reply} })
+	if err != nil {
+		return nil
+	}
+	var all []session.Wait
+	running := k.runningNow(ctx, found)
+	for _, w := range found {
+		if r, ok := running[w.Seq]; ok && w.Seq != 0 {
+			w.What, w.Limit = cmp.Or(w.What+" "+r.Name, w.What), r.Limit
+		}
+		all = append(all, w.Wait)
+	}
+	if what, since := k.Link.Waits(); what != "" {
+		after := slices.IndexFunc(all, func(w session.Wait) bool { return w.What != "consumer" })
+		if after < 0 {
+			after = len(all)
+		}
+		all = slices.Insert(all, after, session.Wait{What: what, Age: k.cfg.System.Clock().Now().Sub(since)})
+	}
+	return all
+}
+
+// runningNow asks the callback actors for what they know of the requests.
+func (k *Core) runningNow(ctx context.Context, found []machine.Waiting) map[uint64]dispatch.Running {
+	all := make(map[uint64]dispatch.Running)
+	if !slices.ContainsFunc(found, func(w machine.Waiting) bool { return w.Seq != 0 }) {
+		return all
+	}
+	for i := range k.callback {
+		some, err := kernel.Ask(ctx, &k.callback[i], func(reply *kernel.Promise[map[uint64]dispatch.Running]) machine.ToCallback {
+			return dispatch.Look{Reply: reply}
+		})
+		if err == nil {
+			maps.Copy(all, some)
+		}
+	}
+	return all
+}

@@ -1,0 +1,219 @@
+package router
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/actors/ledger"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Callbacks are the addresses of the actors that call back, by kind.
+type Callbacks [session.KindOther]kernel.Address[machine.ToCallback]
+
+// Wanted says that requests of a kind wait and that nobody is there to take them.
+// From: router.
+type Wanted struct{ Kind session.Kind }
+
+// ToSession implements the session actor's interface of messages.
+func (Wanted) ToSession() {}
+
+// ToCallbacks implements that of the supervisor of the callback actors.
+func (Wanted) ToCallbacks() {}
+
+// ToCallbacks is a message to the supervisor of the callback actors.
+type ToCallbacks interface{ ToCallbacks() }
+
+// Config is what a routing needs of its surroundings.
+type Config struct {
+	Routing machine.Config
+	Clock   kernel.Clock
+	Ledger  *ledger.Ledger
+	Budget  *ledger.Budget
+	Emit    func(session.Event)
+
+	Self      *kernel.Address[machine.Input]
+	Session   *kernel.Address[machine.LifeInput]
+	Transport *kernel.Address[machine.ToTransport]
+	Callbacks *Callbacks
+	// Uncalled starts callback actors; while it is not there, Session starts it.
+	Uncalled *kernel.Address[ToCallbacks]
+}
+
+// Box is what outlives a router: the routing, and what it has asked for and is not
+// yet done. The router owns it, and its parent while there is no router.
+type Box struct {
+	cfg     Config
+	routing *machine.Routing
+	outbox  kernel.Outbox[machine.Effect]
+	timer   kernel.Timer // nil: none
+}
+
+// NewBox returns a box whose routing has no process yet.
+func NewBox(cfg Config) *Box { return &Box{cfg: cfg, routing: machine.New(cfg.Routing)} }
+
+// Broken reports whether a step has panicked. The routing is not trusted then, and
+// takes no more inputs.
+func (b *Box) Broken() bool { return b.outbox.Broken() }
+
+// Drain handles what the last router has left. It is for the parent.
+func (b *Box) Drain() {
+	for _, in := range b.cfg.Self.Take() {
+		b.take(in)
+	}
+}
+
+// Finish is Drain, and ends the routing.
+func (b *Box) Finish(reason error) {
+	b.Drain()
+	b.take(machine.Ended{Reason: reason})
+	if b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
+	}
+}
+
+// take makes a step and carries out its effects, without an actor.
+func (b *Box) take(in machine.Input) {
+	b.flush(nil)
+	if b.step(in) {
+		b.flush(nil)
+	}
+}
+
+func (b *Box) flush(w *kernel.Worker) {
+	if !b.Broken() {
+		b.outbox.Flush(func(e machine.Effect) { b.do(w, e) }, nil)
+	}
+}
+
+// step reports whether the routing has taken the input.
+func (b *Box) step(in machine.Input) bool {
+	if b.Broken() {
+		b.giveBack(in)
+		return false
+	}
+	now := b.cfg.Clock.Now()
+	b.outbox.Step(func(out []machine.Effect) []machine.Effect { return b.routing.Step(now, in, out) })
+	return true
+}
+
+// giveBack returns what an input that nobody handles has of the budget.
+func (b *Box) giveBack(in machine.Input) {
+	read, ok := in.(machine.FramesRead)
+	if !ok {
+		return
+	}
+	for i := range read.Frames {
+		if n := int64(len(read.Frames[i].Raw)); n > machine.LargeLine {
+			b.cfg.Budget.Release(n)
+		}
+	}
+}
+
+// Look describes what the session waits for.
+type Look struct {
+	Reply *kernel.Promise[[]machine.Waiting]
+}
+
+// ToRouter implements [machine.Input].
+func (Look) ToRouter() {}
+
+// Waits describes what the session waits for, once there is no router.
+func (b *Box) waits() []machine.Waiting {
+	if b.Broken() {
+		return nil
+	}
+	return b.routing.Waits(b.cfg.Clock.Now())
+}
+
+// Actor is the router.
+type Actor struct{ box *Box }
+
+// New returns the next router of a box.
+func New(b *Box) *Actor { return &Actor{b} }
+
+// Start implements [kernel.Behavior]. What the last incarnation had still to do is
+// done.
+func (a *Actor) Start(c *kernel.Context[machine.Input]) error {
+	a.flush(c)
+	return nil
+}
+
+// Handle implements [kernel.Behavior].
+func (a *Actor) Handle(c *kernel.Context[machine.Input], in machine.Input) error {
+	if look, ok := in.(Look); ok {
+		look.Reply.Resolve(a.box.waits())
+		return nil
+	}
+	if a.box.step(in) {
+		c.Commit()
+		a.flush(c)
+	}
+	return nil
+}
+
+// Stop implements [kernel.Behavior].
+func (a *Actor) Stop(*kernel.Context[machine.Input]) {}
+
+func (a *Actor) flush(c *kernel.Context[machine.Input]) {
+	if a.box.Broken() {
+		return
+	}
+	w := c.Worker()
+	kernel.FlushOn(c, &a.box.outbox, func(e machine.Effect) { a.box.do(w, e) })
+}
+
+// do carries out an effect: it tells whom it is for.
+func (b *Box) do(w *kernel.Worker, e machine.Effect) {
+	switch e := e.(type) {
+	case machine.Run:
+		b.run(w, e)
+	case machine.Cancel:
+		b.cfg.Callbacks[e.Kind].Tell(w, e)
+	case machine.ToTransport: // what is written, the reader's credit, the ladder
+		b.cfg.Transport.Tell(w, e)
+	case machine.SetTimer:
+		b.setTimer(e.At)
+	case machine.Charge:
+		b.cfg.Budget.Charge(e.Bytes)
+	case machine.Emit:
+		b.cfg.Emit(e.Event)
+	case machine.Unusable:
+		b.cfg.Ledger.Apply(e)
+		b.cfg.Session.Tell(w, e)
+	case machine.Changed:
+		b.cfg.Ledger.Apply(e)
+		b.cfg.Session.Tell(w, e)
+	default:
+		if !b.cfg.Ledger.Apply(e) {
+			panic(fmt.Sprintf("router: nobody carries out a %T", e))
+		}
+	}
+}
+
+// run gives a request to the actor of its kind. If that was never started, whoever
+// starts it hears.
+func (b *Box) run(w *kernel.Worker, e machine.Run) {
+	at := &b.cfg.Callbacks[e.Kind]
+	at.Tell(w, e)
+	switch {
+	case at.Live():
+	case b.cfg.Uncalled.Live():
+		b.cfg.Uncalled.Tell(w, Wanted{e.Kind})
+	default:
+		b.cfg.Session.Tell(w, Wanted{e.Kind})
+	}
+}
+
+func (b *Box) setTimer(at time.Time) {
+	if b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
+	}
+	if !at.IsZero() {
+		b.timer = b.cfg.Clock.AfterFunc(at.Sub(b.cfg.Clock.Now()), func() { b.cfg.Self.Tell(nil, machine.TimerFired{}) })
+	}
+}

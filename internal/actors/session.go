@@ -1,0 +1,186 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/internal/actors/router"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// sessionActor owns the life of a session and supervises, one_for_one, its actors:
+// none of them holds anything that another one needs.
+type sessionActor struct {
+	core *Core
+	driver[machine.LifeInput]
+	over *machine.ActorsOver // the actors are gone, and the life has not heard
+}
+
+// sessionTimer is a timer of the session's supervisor. From: the clock.
+type sessionTimer timer
+
+func (sessionTimer) ToSession() {}
+
+// NewSession returns a behaviour for the session of core. After a crash the
+// next one goes on with the same core.
+func NewSession(k *Core) (kernel.Behavior[machine.LifeInput], error) {
+	s := &sessionActor{core: k}
+	sup, err := supervisor.New(supervisor.Spec{
+		Name: k.cfg.ID, Strategy: supervisor.OneForOne,
+		Intensity: k.cfg.ActorIntensity, Backoff: k.cfg.ActorBackoff,
+		Children: []supervisor.Child{{Name: "transport"}, {Name: "router"}}, // callbacks with the first request
+	}, k.cfg.System.Rand(), observe(k.cfg.Emit))
+	if err != nil {
+		return nil, err
+	}
+	s.driver = driver[machine.LifeInput]{
+		sup: sup, spawn: s.spawnChild, ended: s.supervisorEnded,
+		timer: func(t timer) machine.LifeInput { return sessionTimer(t) },
+	}
+	return s, nil
+}
+
+// Start implements [kernel.Behavior].
+func (s *sessionActor) Start(c *kernel.Context[machine.LifeInput]) error {
+	k := s.core
+	k.lostAll(c.Worker())
+	if k.life.Stopping() { // the actors of the incarnation before are gone
+		s.over = &machine.ActorsOver{}
+	} else {
+		s.driver.start(c)
+		if s.waiting() {
+			if err := s.want(c, "callbacks"); err != nil {
+				return err
+			}
+		}
+		s.step(c, machine.Began{})
+	}
+	s.flush(c)
+	return nil
+}
+
+// waiting reports whether requests wait for actors that were never started, or
+// that the incarnation before had.
+func (s *sessionActor) waiting() bool {
+	for i := range s.core.callback {
+		if s.core.callback[i].Depth() > 0 {
+			return true
+		}
+	}
+	return s.core.callbacks.Depth() > 0
+}
+
+// Handle implements [kernel.Behavior].
+func (s *sessionActor) Handle(c *kernel.Context[machine.LifeInput], m machine.LifeInput) error {
+	switch m := m.(type) {
+	case sessionTimer:
+		s.fire(c, timer(m))
+	case router.Wanted:
+		if err := s.want(c, "callbacks"); err != nil {
+			return err
+		}
+	case describe:
+		s.describeTree(m.reply)
+		return nil
+	case machine.Unusable:
+		link := s.core.Link.Status()
+		m.Stderr, m.Stdout = link.Stderr, link.Noise
+		s.step(c, m)
+		c.Commit()
+	default:
+		s.step(c, m)
+		c.Commit()
+	}
+	s.flush(c)
+	return nil
+}
+
+// ChildDown implements [kernel.ChildObserver].
+func (s *sessionActor) ChildDown(c *kernel.Context[machine.LifeInput], d kernel.Down) error {
+	s.down(c, d, func(child string) {
+		switch {
+		case child == "callbacks":
+			s.core.lostAll(c.Worker())
+		case child == "router" && s.core.routing.Broken():
+			s.step(c, machine.Broken{Err: d.Reason})
+		}
+	})
+	s.flush(c)
+	return nil
+}
+
+// Stop implements [kernel.Behavior].
+func (s *sessionActor) Stop(*kernel.Context[machine.LifeInput]) {}
+
+func (s *sessionActor) spawnChild(c *kernel.Context[machine.LifeInput], child, name string, _ int) (kernel.Located, error) {
+	k := s.core
+	switch child {
+	case "transport":
+		return &k.transport, kernel.Spawn(c, name, &k.transport, &transport.Actor{Link: k.Link})
+	case "router":
+		return &k.router, kernel.Spawn(c, name, &k.router, router.New(k.routing))
+	default:
+		b, err := newCallbacks(k)
+		if err != nil {
+			return nil, err
+		}
+		return &k.callbacks, kernel.Spawn(c, name, &k.callbacks, b)
+	}
+}
+
+// supervisorEnded is the end of the children: they were told to stop, or the
+// supervisor gave up.
+func (s *sessionActor) supervisorEnded(_ *kernel.Context[machine.LifeInput], reason error) {
+	s.over = &machine.ActorsOver{}
+	if failure, ok := errors.AsType[*supervisor.Failure](reason); ok {
+		s.over.Err = failure
+	}
+}
+
+// step gives the life an input.
+func (s *sessionActor) step(c *kernel.Context[machine.LifeInput], in machine.LifeInput) {
+	now, life := c.Now(), s.core.life
+	s.core.outbox.Step(func(out []machine.Effect) []machine.Effect { return life.Step(now, in, out) })
+}
+
+// flush carries out what the life has asked for, and tells it of the end of the
+// actors, which one of the effects may be.
+func (s *sessionActor) flush(c *kernel.Context[machine.LifeInput]) {
+	for {
+		kernel.FlushOn(c, &s.core.outbox, func(e machine.Effect) { s.do(c, e) })
+		if s.over == nil {
+			return
+		}
+		s.step(c, *s.over)
+		s.over = nil
+	}
+}
+
+func (s *sessionActor) do(c *kernel.Context[machine.LifeInput], e machine.Effect) {
+	k, w := s.core, c.Worker()
+	switch e := e.(type) {
+	case machine.Enter:
+		k.enter(e)
+	case machine.Tell:
+		k.router.Tell(w, e.Told)
+	case machine.ToTransport: // the launch, the ladder
+		k.transport.Tell(w, e)
+	case machine.SetTick:
+		if k.tick != nil {
+			k.tick.Stop()
+		}
+		k.tick = c.System().Clock().AfterFunc(e.At.Sub(c.Now()), func() { k.session.Tell(nil, machine.Tick{}) })
+	case machine.Abort:
+		k.abandon()
+	case machine.StopActors:
+		s.driver.stop(c, e.Why)
+	case machine.Finish:
+		k.finish(e.Reason)
+		c.StopSelf()
+	default:
+		panic(fmt.Sprintf("session: nobody carries out a %T", e))
+	}
+}
