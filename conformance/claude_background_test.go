@@ -138,7 +138,7 @@ func checkRunDoesNotWaitForAServer(t *testing.T, rel release) {
 	require.Len(t, result.BackgroundTasks, 1)
 	assert.NotEmpty(t, result.BackgroundTasks[0].TaskID)
 	r.eventually("the warning names the task", func(e session.Event) bool {
-		w, ok := e.(session.WarningIssued)
+		w, ok := e.(*session.WarningIssued)
 		return ok && strings.Contains(w.Problem, result.BackgroundTasks[0].TaskID)
 	})
 	r.nothingRuns()
@@ -259,7 +259,7 @@ func checkCloseStartsNoTurnForBackgroundWork(t *testing.T, rel release) {
 	_, result := r.ask(c, "in the background [[scn:shell]]")
 	assert.Equal(t, "Started.", result.Result)
 	r.eventually("the end of the turn", func(e session.Event) bool {
-		s, ok := e.(session.StateChanged)
+		s, ok := e.(*session.StateChanged)
 		return ok && s.From == "running" && s.To == "ready"
 	})
 	closed := make(chan error, 1)

@@ -92,7 +92,7 @@ func (r *rig) expiries(o *sdk.Options) (callbacks *atomic.Int32, events func() i
 		defer r.mu.Unlock()
 		n := 0
 		for _, e := range r.events {
-			if _, ok := e.Event.(session.AuthExpired); ok {
+			if _, ok := e.Event.(*session.AuthExpired); ok {
 				n++
 			}
 		}

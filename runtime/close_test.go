@@ -108,7 +108,7 @@ func TestCloseRunsOutOfTime(t *testing.T) {
 		spec := w.spec(deaf())
 		spec.Options.InterruptGrace = time.Hour
 		spec.Options.OnEvent = func(e session.EventRecord) {
-			if c, ok := e.Event.(session.StateChanged); ok && c.To == session.StateClosing.String() {
+			if c, ok := e.Event.(*session.StateChanged); ok && c.To == session.StateClosing.String() {
 				cancel(enough)
 			}
 		}
@@ -369,7 +369,7 @@ func TestShutdownRunsOutOfTime(t *testing.T) {
 		spec.ID, spec.Options.InterruptGrace = "deaf", time.Hour
 		closing := make(chan struct{})
 		spec.Options.OnEvent = func(r session.EventRecord) {
-			if e, ok := r.Event.(session.StateChanged); ok && e.To == session.StateClosing.String() {
+			if e, ok := r.Event.(*session.StateChanged); ok && e.To == session.StateClosing.String() {
 				close(closing)
 			}
 		}

@@ -56,7 +56,7 @@ func TestADecisionThatTheAgentDoesNotRead(t *testing.T) {
 				return protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: input}, err
 			},
 			OnEvent: func(r session.EventRecord) {
-				e, ok := r.Event.(session.StateChanged)
+				e, ok := r.Event.(*session.StateChanged)
 				switch {
 				case ok && e.To == session.StateAwaitingHost.String():
 					close(waits)

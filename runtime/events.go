@@ -68,7 +68,7 @@ func (s *subscription) push(r session.EventRecord) {
 		s.queue = s.queue[1:]
 	}
 	s.queue = append(s.queue, r)
-	if _, over := r.Event.(session.Ended); over && s.session != "" {
+	if _, over := r.Event.(*session.Ended); over && s.session != "" {
 		s.closed = true
 	}
 	s.fire()
@@ -153,7 +153,7 @@ func (h *handler) run() {
 		}
 		r := h.queue[0]
 		if h.lost > 0 {
-			r.Event, h.lost = session.EventsLost{Count: h.lost}, 0
+			r.Event, h.lost = &session.EventsLost{Count: h.lost}, 0
 		} else {
 			h.queue = h.queue[1:]
 		}

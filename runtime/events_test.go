@@ -94,7 +94,7 @@ func TestAReaderOfEventsThatFallsBehind(t *testing.T) {
 	go1 := make(chan struct{})
 	spec.Options.OnEvent = func(e session.EventRecord) {
 		_ = w.Executor().Await(context.Background(), go1)
-		if line, ok := e.Event.(session.StderrLine); ok {
+		if line, ok := e.Event.(*session.StderrLine); ok {
 			handled = append(handled, line.Line)
 		}
 	}
@@ -107,7 +107,7 @@ func TestAReaderOfEventsThatFallsBehind(t *testing.T) {
 				started = true
 				_ = w.Executor().Await(context.Background(), go1)
 			}
-			if line, ok := e.Event.(session.StderrLine); ok {
+			if line, ok := e.Event.(*session.StderrLine); ok {
 				read = append(read, line.Line)
 			}
 		}
@@ -183,7 +183,7 @@ func TestACrashIsAnEventOfItsSession(t *testing.T) {
 	spec.Options.OnEvent = func(e session.EventRecord) {
 		assert.Equal(t, "s", e.Session)
 		switch e.Event.(type) {
-		case session.ActorFailed, session.Supervision:
+		case *session.ActorFailed, *session.Supervision:
 			seen = append(seen, e.Event.String())
 		}
 	}

@@ -146,7 +146,7 @@ func (f *fleet) supervise(c *kernel.Context[toFleet], m *member) error {
 	sup, err := supervisor.New(supervisor.Spec{
 		Name: "fleet/" + m.session.id, Intensity: f.rt.cfg.SessionIntensity, Backoff: f.rt.cfg.SessionBackoff,
 		Children: []supervisor.Child{{Name: m.session.id}},
-	}, f.rt.sys.Rand(), func(e supervisor.Event) { m.session.emit(session.Supervision{Decision: e}) })
+	}, f.rt.sys.Rand(), func(e supervisor.Event) { m.session.emit(&session.Supervision{Decision: e}) })
 	if err != nil {
 		return err
 	}
@@ -159,13 +159,13 @@ func (f *fleet) supervise(c *kernel.Context[toFleet], m *member) error {
 func (f *fleet) do(c *kernel.Context[toFleet], m *member, actions []supervisor.Action) {
 	for _, action := range actions {
 		switch a := action.(type) {
-		case supervisor.StartChild:
+		case *supervisor.StartChild:
 			f.start(c, m)
-		case supervisor.SetTimer:
+		case *supervisor.SetTimer:
 			m.timer = a.Token
 			f.waiting = append(f.waiting, m)
 			c.After(a.After, sessionTimer{m, a.Token})
-		case supervisor.Stopped:
+		case *supervisor.Stopped:
 			f.fail(m, a.Reason)
 		}
 	}

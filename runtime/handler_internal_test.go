@@ -20,15 +20,15 @@ func TestAHandlerThatFallsBehindIsToldHowFar(t *testing.T) {
 	var got []session.EventRecord
 	h := &handler{exec: s, handle: func(r session.EventRecord) { got = append(got, r) }, failed: func(error) {}}
 	for range eventQueue + 5 {
-		h.push(session.EventRecord{Session: "s", Event: session.StderrLine{Line: "x"}})
+		h.push(session.EventRecord{Session: "s", Event: &session.StderrLine{Line: "x"}})
 	}
 	require.NoError(t, s.Run(100))
 	require.Len(t, got, eventQueue+1)
-	assert.Equal(t, session.EventsLost{Count: 5}, got[0].Event)
+	assert.Equal(t, &session.EventsLost{Count: 5}, got[0].Event)
 	assert.Equal(t, "s", got[0].Session)
-	h.push(session.EventRecord{Event: session.StderrLine{}})
+	h.push(session.EventRecord{Event: &session.StderrLine{}})
 	require.NoError(t, s.Run(100))
-	assert.Equal(t, session.StderrLine{}, got[len(got)-1].Event, "it is told once")
+	assert.Equal(t, &session.StderrLine{}, got[len(got)-1].Event, "it is told once")
 }
 
 // TestEventsWithoutALogger captures what a runtime without a logger writes to the
@@ -40,8 +40,8 @@ func TestEventsWithoutALogger(t *testing.T) {
 	var out bytes.Buffer
 	b := &bus{exec: s}
 	b.logTo(func() *slog.Logger { return slog.New(slog.NewTextHandler(&out, nil)) }, slog.LevelWarn)
-	b.publish(session.EventRecord{Session: "s", Event: session.StderrLine{Line: "chatter"}})
-	b.publish(session.EventRecord{Session: "s", Event: session.CallbackFailed{Kind: "permission", Name: "Bash", Err: errors.New("assignment to entry in nil map")}})
+	b.publish(session.EventRecord{Session: "s", Event: &session.StderrLine{Line: "chatter"}})
+	b.publish(session.EventRecord{Session: "s", Event: &session.CallbackFailed{Kind: "permission", Name: "Bash", Err: errors.New("assignment to entry in nil map")}})
 	require.NoError(t, s.Run(100))
 	assert.Contains(t, out.String(), "assignment to entry in nil map")
 	assert.Contains(t, out.String(), "session=s")

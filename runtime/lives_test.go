@@ -149,7 +149,7 @@ func (l *life) spec(s *scripted.Script) runtime.Spec {
 		}})
 	}
 	spec.Options.OnEvent = func(e session.EventRecord) {
-		if d, ok := e.Event.(session.MessagesDropped); ok {
+		if d, ok := e.Event.(*session.MessagesDropped); ok {
 			l.dropped += d.Count
 		}
 	}

@@ -53,7 +53,7 @@ func (rt *Runtime) newSession(spec Spec) (*Session, error) {
 		return nil, err
 	}
 	for _, w := range s.warnings {
-		s.emit(session.WarningIssued{Problem: w.String()})
+		s.emit(&session.WarningIssued{Problem: w.String()})
 	}
 	return s, nil
 }
@@ -65,9 +65,9 @@ func (s *Session) emit(e session.Event) {
 		s.events.push(r)
 	}
 	switch e := e.(type) {
-	case session.Ended:
+	case *session.Ended:
 		s.rt.remove(s)
-	case session.AuthExpired:
+	case *session.AuthExpired:
 		s.authExpired(e.Reason)
 	}
 }
@@ -81,7 +81,7 @@ func (s *Session) authExpired(reason string) {
 		defer func() {
 			if p := recover(); p != nil {
 				err := &session.PanicError{Value: p, Message: "OnAuthExpired", Stack: debug.Stack()}
-				s.emit(session.CallbackFailed{Kind: "event", Name: "OnAuthExpired", Err: err})
+				s.emit(&session.CallbackFailed{Kind: "event", Name: "OnAuthExpired", Err: err})
 			}
 		}()
 		tell(reason)
@@ -92,14 +92,14 @@ func (s *Session) authExpired(reason string) {
 func (s *Session) observerFailed(err error) {
 	s.rt.bus.publish(session.EventRecord{
 		Session: s.id, At: s.rt.sys.Clock().Now(),
-		Event: session.CallbackFailed{Kind: "event", Name: "OnEvent", Err: err},
+		Event: &session.CallbackFailed{Kind: "event", Name: "OnEvent", Err: err},
 	})
 }
 
 // actorFailed turns a crash into an event of the session it belongs to, whose
 // name is the second part of the actor's: fleet/<id>#<n>/….
 func (rt *Runtime) actorFailed(c kernel.Crash) {
-	e := session.ActorFailed{Actor: c.Actor, Reason: c.Reason}
+	e := &session.ActorFailed{Actor: c.Actor, Reason: c.Reason}
 	_, rest, _ := strings.Cut(c.Actor, "/")
 	id, _, _ := strings.Cut(rest, "#")
 	rt.mu.Lock()
@@ -323,7 +323,7 @@ func (s *Session) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, err
 		for i, t := range left {
 			names[i] = strings.TrimSpace(t.TaskID + " " + t.Description)
 		}
-		s.emit(session.WarningIssued{Problem: "the run ends although background tasks live (Limits.Background): " + strings.Join(names, ", ")})
+		s.emit(&session.WarningIssued{Problem: "the run ends although background tasks live (Limits.Background): " + strings.Join(names, ", ")})
 	}
 	return left, err
 }

@@ -417,7 +417,7 @@ func TestWarningsAreToldAsEventsToo(t *testing.T) {
 		require.Len(w, c.Warnings(), 1)
 		assert.Equal(w, "Bash", c.Warnings()[0].Rule)
 		w.close(c)
-		assert.Contains(w, w.events(l), session.WarningIssued{Problem: c.Warnings()[0].String()})
+		assert.Contains(w, w.events(l), &session.WarningIssued{Problem: c.Warnings()[0].String()})
 	})
 }
 

@@ -27,7 +27,7 @@ func TestRunDoesNotWaitForEverForBackgroundWork(t *testing.T) {
 		assert.Equal(w, "server", result.BackgroundTasks[0].Description)
 		warned := false
 		for _, e := range w.events(events) {
-			if warning, ok := e.(session.WarningIssued); ok {
+			if warning, ok := e.(*session.WarningIssued); ok {
 				warned = true
 				assert.Contains(w, warning.Problem, "server")
 			}

@@ -131,7 +131,7 @@ func TestFlushBeforeTheEndOfStdin(t *testing.T) {
 				require.NoError(w, err)
 				warnings := 0
 				for _, e := range w.events(l) {
-					if _, ok := e.(session.WarningIssued); ok {
+					if _, ok := e.(*session.WarningIssued); ok {
 						warnings++
 					}
 				}

@@ -71,7 +71,7 @@ func TestEventsOfOneSession(t *testing.T) {
 		seen := make(chan struct{})
 		w.rt.Executor().Go(func() {
 			for e := range c.Events(w.Context()) {
-				if _, ok := e.Event.(session.StateChanged); ok {
+				if _, ok := e.Event.(*session.StateChanged); ok {
 					close(seen)
 					return
 				}

@@ -211,7 +211,7 @@ func TestASessionThatWaitsForAForm(t *testing.T) {
 		o := w.options(turn(&scripted.Elicitation{Server: "srv", Message: "who?"}, scripted.Text("${answer}")))
 		waits := make(chan struct{})
 		o.OnEvent = func(r sdk.EventRecord) {
-			if e, ok := r.Event.(session.StateChanged); ok && e.To == "awaiting_host" {
+			if e, ok := r.Event.(*session.StateChanged); ok && e.To == "awaiting_host" {
 				close(waits)
 			}
 		}

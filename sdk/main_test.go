@@ -111,11 +111,11 @@ func (w *world) events(l *log) []session.Event {
 }
 
 // failures are the callbacks that failed.
-func (w *world) failures(l *log) []session.CallbackFailed {
+func (w *world) failures(l *log) []*session.CallbackFailed {
 	w.Helper()
-	var failed []session.CallbackFailed
+	var failed []*session.CallbackFailed
 	for _, e := range w.events(l) {
-		if f, ok := e.(session.CallbackFailed); ok {
+		if f, ok := e.(*session.CallbackFailed); ok {
 			failed = append(failed, f)
 		}
 	}

@@ -45,7 +45,7 @@ func TestASessionThatIsNotTheOneAskedFor(t *testing.T) {
 				require.NoError(w, err)
 				var warned []string
 				for _, e := range w.events(l) {
-					if warning, ok := e.(session.WarningIssued); ok {
+					if warning, ok := e.(*session.WarningIssued); ok {
 						warned = append(warned, warning.Problem)
 					}
 				}

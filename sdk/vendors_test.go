@@ -390,7 +390,7 @@ func TestLineThatIsTooLong(t *testing.T) {
 		assert.Equal(w, "one", r.Result)
 		skipped := 0
 		for _, e := range w.events(l) {
-			if _, ok := e.(session.OversizeLine); ok {
+			if _, ok := e.(*session.OversizeLine); ok {
 				skipped++
 			}
 		}

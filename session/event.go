@@ -8,12 +8,14 @@ import (
 
 // Event is a report of a session about itself, as opposed to a message of the
 // agent: a change of its state, a crash and a restart, a line that could not be
-// read, a callback that failed. Events are values. They hold no content of the
-// conversation beyond the head of a line that could not be read, and never a
-// secret.
+// read, a callback that failed. Events hold no content of the conversation beyond
+// the head of a line that could not be read, and never a secret. All readers get the
+// same event: do not modify it.
 //
-// The concrete types are the structs of this package that have a Level method.
-// Later releases may add some, so a type switch needs a default.
+// The concrete types are pointers to the structs of this package that have a Level
+// method, just as messages are pointers: write case *session.Ended. The compiler
+// refuses the case without the asterisk. Later releases may add types, so a type
+// switch needs a default.
 type Event interface {
 	slog.LogValuer
 	fmt.Stringer
@@ -106,108 +108,108 @@ type EventsLost struct{ Count int }
 // Ended is the end of the session. It is the session's last event.
 type Ended struct{ Reason error } // nil: the host closed it
 
-func (StateChanged) isEvent()    {}
-func (ActorFailed) isEvent()     {}
-func (Supervision) isEvent()     {}
-func (NoiseLine) isEvent()       {}
-func (OversizeLine) isEvent()    {}
-func (MessagesDropped) isEvent() {}
-func (CallbackFailed) isEvent()  {}
-func (LateAnswer) isEvent()      {}
-func (UnexpectedFrame) isEvent() {}
-func (RepeatedRequest) isEvent() {}
-func (WarningIssued) isEvent()   {}
-func (AuthExpired) isEvent()     {}
-func (StderrLine) isEvent()      {}
-func (EventsLost) isEvent()      {}
-func (Ended) isEvent()           {}
+func (*StateChanged) isEvent()    {}
+func (*ActorFailed) isEvent()     {}
+func (*Supervision) isEvent()     {}
+func (*NoiseLine) isEvent()       {}
+func (*OversizeLine) isEvent()    {}
+func (*MessagesDropped) isEvent() {}
+func (*CallbackFailed) isEvent()  {}
+func (*LateAnswer) isEvent()      {}
+func (*UnexpectedFrame) isEvent() {}
+func (*RepeatedRequest) isEvent() {}
+func (*WarningIssued) isEvent()   {}
+func (*AuthExpired) isEvent()     {}
+func (*StderrLine) isEvent()      {}
+func (*EventsLost) isEvent()      {}
+func (*Ended) isEvent()           {}
 
 // Level implements [Event].
-func (StateChanged) Level() slog.Level { return slog.LevelDebug }
+func (*StateChanged) Level() slog.Level { return slog.LevelDebug }
 
 // Level implements [Event].
-func (ActorFailed) Level() slog.Level { return slog.LevelError }
+func (*ActorFailed) Level() slog.Level { return slog.LevelError }
 
 // Level implements [Event].
-func (Supervision) Level() slog.Level { return slog.LevelWarn }
+func (*Supervision) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
-func (NoiseLine) Level() slog.Level { return slog.LevelWarn }
+func (*NoiseLine) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
-func (OversizeLine) Level() slog.Level { return slog.LevelWarn }
+func (*OversizeLine) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
-func (MessagesDropped) Level() slog.Level { return slog.LevelWarn }
+func (*MessagesDropped) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
-func (CallbackFailed) Level() slog.Level { return slog.LevelWarn }
+func (*CallbackFailed) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
-func (LateAnswer) Level() slog.Level { return slog.LevelDebug }
+func (*LateAnswer) Level() slog.Level { return slog.LevelDebug }
 
 // Level implements [Event].
-func (UnexpectedFrame) Level() slog.Level { return slog.LevelInfo }
+func (*UnexpectedFrame) Level() slog.Level { return slog.LevelInfo }
 
 // Level implements [Event].
-func (RepeatedRequest) Level() slog.Level { return slog.LevelWarn }
+func (*RepeatedRequest) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
-func (WarningIssued) Level() slog.Level { return slog.LevelWarn }
+func (*WarningIssued) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
-func (AuthExpired) Level() slog.Level { return slog.LevelWarn }
+func (*AuthExpired) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
-func (StderrLine) Level() slog.Level { return slog.LevelDebug }
+func (*StderrLine) Level() slog.Level { return slog.LevelDebug }
 
 // Level implements [Event].
-func (EventsLost) Level() slog.Level { return slog.LevelWarn }
+func (*EventsLost) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
-func (e Ended) Level() slog.Level {
+func (e *Ended) Level() slog.Level {
 	if e.Reason != nil {
 		return slog.LevelError
 	}
 	return slog.LevelDebug
 }
 
-func (e StateChanged) String() string {
+func (e *StateChanged) String() string {
 	if e.Reason == "" {
 		return fmt.Sprintf("state %s -> %s", e.From, e.To)
 	}
 	return fmt.Sprintf("state %s -> %s: %s", e.From, e.To, e.Reason)
 }
-func (e ActorFailed) String() string { return fmt.Sprintf("actor %s failed: %v", e.Actor, e.Reason) }
-func (e Supervision) String() string { return fmt.Sprint("supervisor: ", e.Decision.LogValue()) }
-func (e NoiseLine) String() string   { return fmt.Sprint("noise from the agent: ", e.Err) }
-func (e OversizeLine) String() string {
+func (e *ActorFailed) String() string { return fmt.Sprintf("actor %s failed: %v", e.Actor, e.Reason) }
+func (e *Supervision) String() string { return fmt.Sprint("supervisor: ", e.Decision.LogValue()) }
+func (e *NoiseLine) String() string   { return fmt.Sprint("noise from the agent: ", e.Err) }
+func (e *OversizeLine) String() string {
 	return fmt.Sprintf("line of %d bytes skipped, the ceiling is %d", e.Length, e.Ceiling)
 }
-func (e MessagesDropped) String() string {
+func (e *MessagesDropped) String() string {
 	return fmt.Sprintf("%d partial messages (%d bytes) dropped: the consumer stands still", e.Count, e.Bytes)
 }
-func (e CallbackFailed) String() string {
+func (e *CallbackFailed) String() string {
 	return fmt.Sprintf("%s callback for %s failed: %v", e.Kind, e.Name, e.Err)
 }
-func (e LateAnswer) String() string {
+func (e *LateAnswer) String() string {
 	return fmt.Sprintf("late answer to %s request %s ignored", e.Kind, e.RequestID)
 }
-func (e UnexpectedFrame) String() string {
+func (e *UnexpectedFrame) String() string {
 	return fmt.Sprintf("unexpected %s %s for id %q ignored", e.Type, e.Subtype, e.RequestID)
 }
-func (e RepeatedRequest) String() string {
+func (e *RepeatedRequest) String() string {
 	return fmt.Sprintf("%s request %q of the agent: %s", e.Kind, e.RequestID, e.Outcome)
 }
-func (e WarningIssued) String() string { return e.Problem }
-func (e AuthExpired) String() string {
+func (e *WarningIssued) String() string { return e.Problem }
+func (e *AuthExpired) String() string {
 	return "the agent's login is missing or has expired: " + e.Reason
 }
-func (e StderrLine) String() string { return "agent stderr: " + e.Line }
-func (e EventsLost) String() string {
+func (e *StderrLine) String() string { return "agent stderr: " + e.Line }
+func (e *EventsLost) String() string {
 	return fmt.Sprintf("%d events lost: their reader has fallen behind", e.Count)
 }
-func (e Ended) String() string {
+func (e *Ended) String() string {
 	if e.Reason == nil {
 		return "session closed"
 	}
@@ -215,46 +217,46 @@ func (e Ended) String() string {
 }
 
 // LogValue implements [slog.LogValuer].
-func (e StateChanged) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e *StateChanged) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e ActorFailed) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e *ActorFailed) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e Supervision) LogValue() slog.Value { return e.Decision.LogValue() }
+func (e *Supervision) LogValue() slog.Value { return e.Decision.LogValue() }
 
 // LogValue implements [slog.LogValuer].
-func (e NoiseLine) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e *NoiseLine) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e OversizeLine) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e *OversizeLine) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e MessagesDropped) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e *MessagesDropped) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e CallbackFailed) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e *CallbackFailed) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e LateAnswer) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e *LateAnswer) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e UnexpectedFrame) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e *UnexpectedFrame) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e RepeatedRequest) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e *RepeatedRequest) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e WarningIssued) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e *WarningIssued) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e AuthExpired) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e *AuthExpired) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e StderrLine) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e *StderrLine) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e Ended) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e *Ended) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
-func (e EventsLost) LogValue() slog.Value { return slog.StringValue(e.String()) }
+func (e *EventsLost) LogValue() slog.Value { return slog.StringValue(e.String()) }

@@ -129,27 +129,27 @@ func (decision) LogValue() slog.Value { return slog.StringValue("x") }
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]session.Event{
-		"DEBUG state ready -> running":                   session.StateChanged{From: "ready", To: "running"},
-		"DEBUG state ready -> closing: asked":            session.StateChanged{From: "ready", To: "closing", Reason: "asked"},
-		"ERROR actor router failed: odd":                 session.ActorFailed{Actor: "router", Reason: errors.New("odd")},
-		"WARN noise from the agent: odd":                 session.NoiseLine{Err: errors.New("odd")},
-		"WARN line of 7 bytes skipped, the ceiling is 5": session.OversizeLine{Length: 7, Ceiling: 5},
-		"WARN hook callback for Bash failed: odd":        session.CallbackFailed{Kind: "hook", Name: "Bash", Err: errors.New("odd")},
-		"DEBUG late answer to hook request r1 ignored":   session.LateAnswer{Kind: "hook", RequestID: "r1"},
-		`INFO unexpected a b for id "c" ignored`:         session.UnexpectedFrame{Type: "a", Subtype: "b", RequestID: "c"},
-		`WARN hook request "r1" of the agent: denied`:    session.RepeatedRequest{Kind: "hook", RequestID: "r1", Outcome: "denied"},
-		"WARN odd":              session.WarningIssued{Problem: "odd"},
-		"DEBUG agent stderr: x": session.StderrLine{Line: "x"},
-		"WARN 3 events lost: their reader has fallen behind":                   session.EventsLost{Count: 3},
-		"DEBUG session closed":                                                 session.Ended{},
-		"ERROR session failed: odd":                                            session.Ended{Reason: errors.New("odd")},
-		"WARN the agent's login is missing or has expired: 401":                session.AuthExpired{Reason: "401"},
-		"WARN 2 partial messages (9 bytes) dropped: the consumer stands still": session.MessagesDropped{Count: 2, Bytes: 9},
+		"DEBUG state ready -> running":                   &session.StateChanged{From: "ready", To: "running"},
+		"DEBUG state ready -> closing: asked":            &session.StateChanged{From: "ready", To: "closing", Reason: "asked"},
+		"ERROR actor router failed: odd":                 &session.ActorFailed{Actor: "router", Reason: errors.New("odd")},
+		"WARN noise from the agent: odd":                 &session.NoiseLine{Err: errors.New("odd")},
+		"WARN line of 7 bytes skipped, the ceiling is 5": &session.OversizeLine{Length: 7, Ceiling: 5},
+		"WARN hook callback for Bash failed: odd":        &session.CallbackFailed{Kind: "hook", Name: "Bash", Err: errors.New("odd")},
+		"DEBUG late answer to hook request r1 ignored":   &session.LateAnswer{Kind: "hook", RequestID: "r1"},
+		`INFO unexpected a b for id "c" ignored`:         &session.UnexpectedFrame{Type: "a", Subtype: "b", RequestID: "c"},
+		`WARN hook request "r1" of the agent: denied`:    &session.RepeatedRequest{Kind: "hook", RequestID: "r1", Outcome: "denied"},
+		"WARN odd":              &session.WarningIssued{Problem: "odd"},
+		"DEBUG agent stderr: x": &session.StderrLine{Line: "x"},
+		"WARN 3 events lost: their reader has fallen behind":                   &session.EventsLost{Count: 3},
+		"DEBUG session closed":                                                 &session.Ended{},
+		"ERROR session failed: odd":                                            &session.Ended{Reason: errors.New("odd")},
+		"WARN the agent's login is missing or has expired: 401":                &session.AuthExpired{Reason: "401"},
+		"WARN 2 partial messages (9 bytes) dropped: the consumer stands still": &session.MessagesDropped{Count: 2, Bytes: 9},
 	} {
 		assert.Equal(t, want, e.Level().String()+" "+e.String())
 		assert.Equal(t, e.String(), e.LogValue().String())
 	}
-	s := session.Supervision{Decision: decision{}}
+	s := &session.Supervision{Decision: decision{}}
 	assert.Equal(t, "WARN supervisor: x", s.Level().String()+" "+s.String())
 }
 

@@ -183,7 +183,7 @@ func TestCallbacksThatFail(t *testing.T) {
 			})
 			assert.True(s, k.refuses(object(s, answer.Raw)), "%s: %s", way, answer.Raw)
 			s.close(sess)
-			failed := reported[session.CallbackFailed](s, log)
+			failed := reported[*session.CallbackFailed](s, log)
 			if k.name == "mcp" && !strings.HasPrefix(way, "panics") {
 				assert.Empty(s, failed, "what a tool returns is for the model")
 				continue
@@ -212,7 +212,7 @@ func TestCallbacksThatEndTheirGoroutine(t *testing.T) {
 				})
 				assert.True(s, k.refuses(object(s, answer.Raw)), "%s", answer.Raw)
 				s.close(sess)
-				assert.Len(s, reported[session.CallbackFailed](s, log), 1)
+				assert.Len(s, reported[*session.CallbackFailed](s, log), 1)
 			})
 		})
 	}
@@ -236,7 +236,7 @@ func TestCallbacksThatSayNothing(t *testing.T) {
 		require.NoError(s, json.Unmarshal(answer.Raw, &m))
 		assert.JSONEq(s, k.zero, string(m.Response.Response))
 		s.close(sess)
-		assert.Empty(s, reported[session.CallbackFailed](s, log))
+		assert.Empty(s, reported[*session.CallbackFailed](s, log))
 	})
 }
 
@@ -263,7 +263,7 @@ func TestCallbacksThatNeverReturn(t *testing.T) {
 		})
 		assert.True(s, k.refuses(object(s, answer.Raw)), "%s", answer.Raw)
 		s.close(limited)
-		failed := reported[session.CallbackFailed](s, log)
+		failed := reported[*session.CallbackFailed](s, log)
 		require.Len(s, failed, 1)
 		require.ErrorIs(s, failed[0].Err, context.DeadlineExceeded)
 
@@ -286,7 +286,10 @@ func TestCallbacksThatNeverReturn(t *testing.T) {
 		assert.True(s, k.refuses(object(s, (<-heard).Raw)), "fail-closed at the end of the session")
 		close(release)
 		s.await(returned)
-		s.await(log.seen(func(e session.Event) bool { return e == session.LateAnswer{Kind: k.name, RequestID: "q"} }))
+		s.await(log.seen(func(e session.Event) bool {
+			late, ok := e.(*session.LateAnswer)
+			return ok && late.Kind == k.name && late.RequestID == "q"
+		}))
 	})
 }
 
@@ -317,7 +320,7 @@ func TestCallbacksThatAnswerMuch(t *testing.T) { // alone: it takes memory
 				assert.Greater(s, len(much.Raw), sizes[0])
 				assert.Equal(s, "success", much.Subtype)
 				s.close(sess)
-				failed := reported[session.CallbackFailed](s, log)
+				failed := reported[*session.CallbackFailed](s, log)
 				if sizes[1] > 0 {
 					assert.True(s, k.refuses(object(s, tooMuch.Raw)), "%.200s", tooMuch.Raw)
 					require.Len(s, failed, 1)
@@ -357,7 +360,7 @@ func TestRepeatedRequests(t *testing.T) {
 		})
 		s.close(sess)
 		assert.Equal(s, 1, calls)
-		assert.Len(s, reported[session.RepeatedRequest](s, log), 5)
+		assert.Len(s, reported[*session.RepeatedRequest](s, log), 5)
 	})
 }
 
@@ -395,7 +398,7 @@ func TestReusedIDs(t *testing.T) {
 		})
 		s.close(sess)
 		assert.Contains(s, []int{2, 3}, calls, "the third may be denied before it runs")
-		assert.Len(s, reported[session.RepeatedRequest](s, log), 1)
+		assert.Len(s, reported[*session.RepeatedRequest](s, log), 1)
 	})
 }
 
@@ -430,7 +433,7 @@ func TestKeysThatAreAlike(t *testing.T) {
 		})
 		s.close(sess)
 		assert.Equal(s, 3, asked)
-		for _, failed := range reported[session.CallbackFailed](s, log) {
+		for _, failed := range reported[*session.CallbackFailed](s, log) {
 			var twice *protocol.DuplicateKeyError
 			require.ErrorAs(s, failed.Err, &twice)
 		}
@@ -483,7 +486,7 @@ func TestCancelledRequests(t *testing.T) {
 		})
 		s.close(sess)
 		assert.Equal(s, []int{3, 1}, []int{calls, ended})
-		assert.Empty(s, reported[session.CallbackFailed](s, log))
+		assert.Empty(s, reported[*session.CallbackFailed](s, log))
 	})
 }
 
@@ -589,7 +592,7 @@ func TestAnswersToNothing(t *testing.T) {
 		var refused *session.ControlError
 		require.ErrorAs(s, call(s.ctx, sess, 0), &refused)
 		s.close(sess)
-		assert.Len(s, reported[session.UnexpectedFrame](s, log), 8)
+		assert.Len(s, reported[*session.UnexpectedFrame](s, log), 8)
 	})
 }
 

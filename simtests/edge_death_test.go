@@ -621,7 +621,7 @@ func lateGate(spec *runtime.Spec, exec kernel.Executor, kind string) *atomic.Int
 	var asked atomic.Int64
 	closing := make(chan struct{})
 	spec.Options.OnEvent = func(r session.EventRecord) {
-		if e, ok := r.Event.(session.StateChanged); ok && e.To == session.StateClosing.String() {
+		if e, ok := r.Event.(*session.StateChanged); ok && e.To == session.StateClosing.String() {
 			close(closing)
 		}
 	}
@@ -951,7 +951,7 @@ func TestEdgeStatesOfASessionThatIsGivenUp(t *testing.T) {
 		spec.ActorIntensity = supervisor.Intensity{Max: 3, Window: time.Hour}
 		var states []string
 		spec.Options.OnEvent = func(r session.EventRecord) {
-			if changed, ok := r.Event.(session.StateChanged); ok {
+			if changed, ok := r.Event.(*session.StateChanged); ok {
 				states = append(states, changed.From, changed.To)
 			}
 		}

@@ -43,7 +43,7 @@ func TestNoiseBetweenFrames(t *testing.T) {
 		assert.Equal(s, wrote, append(s.read(turn), []string{}...), "ordered-lossless")
 		s.close(sess)
 		var heads []string
-		for _, e := range reported[session.NoiseLine](s, log) {
+		for _, e := range reported[*session.NoiseLine](s, log) {
 			var bad *protocol.FrameError
 			require.ErrorAs(s, e.Err, &bad)
 			heads = append(heads, string(bad.Head))
@@ -192,7 +192,7 @@ func TestLinesUpToTheCeiling(t *testing.T) {
 				sess := s.open(spec)
 				assert.Equal(s, fits, s.read(s.send(sess)))
 				s.close(sess)
-				over := reported[session.OversizeLine](s, log)
+				over := reported[*session.OversizeLine](s, log)
 				require.Len(s, over, 3, "one event for each line")
 				for i, n := range []int64{ceiling + 1, 2 * ceiling, 50 * ceiling} {
 					assert.Equal(s, n, over[i].Length)
@@ -240,7 +240,7 @@ func TestLargeLines(t *testing.T) { // alone: it takes memory
 		}
 		assert.Equal(s, []int{2 * mib, 20 * mib, 64 * mib, 2 * mib}, got)
 		s.close(sess)
-		over := reported[session.OversizeLine](s, log)
+		over := reported[*session.OversizeLine](s, log)
 		require.Len(s, over, 2)
 		assert.Equal(s, []int64{64*mib + 1, 80 * mib}, []int64{over[0].Length, over[1].Length})
 	})
@@ -263,7 +263,7 @@ func TestLargeLinesOfAProcess(t *testing.T) { // alone: it takes memory
 		}
 		assert.Equal(s, []int{7 * mib, len("after")}, got)
 		s.close(sess)
-		assert.Len(s, reported[session.OversizeLine](s, log), 1)
+		assert.Len(s, reported[*session.OversizeLine](s, log), 1)
 	})
 }
 

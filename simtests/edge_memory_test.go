@@ -378,7 +378,7 @@ func (r *reports) seen(match func(session.Event) bool) <-chan struct{} {
 // entered is closed once the session was in that state.
 func (r *reports) entered(state session.State) <-chan struct{} {
 	return r.seen(func(e session.Event) bool {
-		changed, ok := e.(session.StateChanged)
+		changed, ok := e.(*session.StateChanged)
 		return ok && changed.To == state.String()
 	})
 }
@@ -387,7 +387,7 @@ func (r *reports) entered(state session.State) <-chan struct{} {
 // reported all of them.
 func reported[E session.Event](s *stage, r *reports) []E {
 	s.Helper()
-	s.await(r.seen(func(e session.Event) bool { _, over := e.(session.Ended); return over }))
+	s.await(r.seen(func(e session.Event) bool { _, over := e.(*session.Ended); return over }))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var found []E

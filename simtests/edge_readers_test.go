@@ -70,7 +70,7 @@ func TestAConsumerThatStops(t *testing.T) { // alone: it measures memory
 				}
 				assert.Equal(s, lines, got)
 				s.close(sess)
-				assert.Empty(s, reported[session.MessagesDropped](s, log), "nobody called")
+				assert.Empty(s, reported[*session.MessagesDropped](s, log), "nobody called")
 			})
 		})
 	}
@@ -123,7 +123,7 @@ func TestInterruptBehindMuch(t *testing.T) { // alone: it measures memory
 		}
 		s.close(sess)
 		dropped := 0
-		for _, d := range reported[session.MessagesDropped](s, log) {
+		for _, d := range reported[*session.MessagesDropped](s, log) {
 			dropped += d.Count
 		}
 		assert.Equal(s, whole, gotWhole, "no whole message may be lost")
@@ -191,7 +191,7 @@ func TestAProcessThatFloods(t *testing.T) { // alone: it measures memory
 				s.close(sess)
 				if !interrupt {
 					assert.Equal(s, lines, got, "nothing is lost when nobody calls")
-					assert.Empty(s, reported[session.MessagesDropped](s, log))
+					assert.Empty(s, reported[*session.MessagesDropped](s, log))
 				}
 			})
 		})
@@ -824,7 +824,7 @@ func TestCloseFromEverywhere(t *testing.T) {
 	places := map[string]func(s *stage, spec *runtime.Spec, request *string, closeIt func()){
 		"OnEvent": func(_ *stage, spec *runtime.Spec, _ *string, closeIt func()) {
 			spec.Options.OnEvent = func(e session.EventRecord) {
-				if c, ok := e.Event.(session.StateChanged); ok && c.To == "running" {
+				if c, ok := e.Event.(*session.StateChanged); ok && c.To == "running" {
 					closeIt()
 				}
 			}
@@ -899,7 +899,7 @@ func busy() map[string]func(s *stage, ready func()) {
 			spec := s.spec(nil)
 			spec.Program = stubborn{}
 			spec.Options.OnEvent = func(e session.EventRecord) {
-				if c, ok := e.Event.(session.StateChanged); ok && c.To == session.StateInitializing.String() {
+				if c, ok := e.Event.(*session.StateChanged); ok && c.To == session.StateInitializing.String() {
 					ready()
 				}
 			}

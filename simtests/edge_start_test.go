@@ -317,7 +317,7 @@ func TestEdgeInitializeByTheClock(t *testing.T) {
 				})
 				unexpected := 0
 				spec.Options.OnEvent = func(r session.EventRecord) {
-					if _, ok := r.Event.(session.UnexpectedFrame); ok {
+					if _, ok := r.Event.(*session.UnexpectedFrame); ok {
 						unexpected++
 					}
 				}

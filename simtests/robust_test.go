@@ -217,7 +217,7 @@ func TestADeathIsSeenAtOnce(t *testing.T) {
 			})
 			var told time.Time
 			spec.Options.OnEvent = func(r session.EventRecord) {
-				if _, over := r.Event.(session.Ended); over {
+				if _, over := r.Event.(*session.Ended); over {
 					told = r.At
 				}
 			}
@@ -332,7 +332,7 @@ func TestSessionsDoNotMix(t *testing.T) {
 			}
 			spec.Options.OnEvent = func(r session.EventRecord) {
 				assert.Equal(s, name, r.Session)
-				if noise, ok := r.Event.(session.NoiseLine); ok {
+				if noise, ok := r.Event.(*session.NoiseLine); ok {
 					assert.ErrorContains(s, noise.Err, name)
 				}
 			}

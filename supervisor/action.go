@@ -5,8 +5,8 @@ import "time"
 // Action is one thing the owner of a [Supervisor] has to do. The owner carries
 // out the actions of one input, in order, before it gives the next input; what
 // it learns meanwhile (a spawn that failed, say) it reports afterwards. The
-// concrete types are StartChild, StopChild, KillChild, SetTimer, Escalate and
-// Stopped.
+// concrete types are *StartChild, *StopChild, *KillChild, *SetTimer, *Escalate and
+// *Stopped.
 type Action interface{ isAction() }
 
 // StartChild asks for a new incarnation of a child. Its outcome is told by
@@ -46,9 +46,9 @@ type Escalate struct {
 	Reason *Failure // why, with the failures before it
 }
 
-func (StartChild) isAction() {}
-func (StopChild) isAction()  {}
-func (KillChild) isAction()  {}
-func (SetTimer) isAction()   {}
-func (Escalate) isAction()   {}
-func (Stopped) isAction()    {}
+func (*StartChild) isAction() {}
+func (*StopChild) isAction()  {}
+func (*KillChild) isAction()  {}
+func (*SetTimer) isAction()   {}
+func (*Escalate) isAction()   {}
+func (*Stopped) isAction()    {}

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Event is one thing a supervisor saw or decided. Events are values and come
-// in the order in which things happened. The concrete types are ChildStarted,
-// ChildFailed, ChildStopped, ChildStuck, RestartScheduled, Restarted,
-// IntensityExceeded, Escalated, Stopping and Stopped.
+// Event is one thing a supervisor saw or decided. Events come in the order in
+// which things happened. The concrete types are *ChildStarted, *ChildFailed,
+// *ChildStopped, *ChildStuck, *RestartScheduled, *Restarted, *IntensityExceeded,
+// *Escalated, *Stopping and *Stopped. Do not modify them.
 type Event interface {
 	fmt.Stringer
 	slog.LogValuer
@@ -26,9 +26,9 @@ type Origin struct {
 }
 
 // When implements [Event].
-func (o Origin) When() time.Time { return o.At }
+func (o *Origin) When() time.Time { return o.At }
 
-func (Origin) isEvent() {}
+func (*Origin) isEvent() {}
 
 // ChildStarted says that an incarnation of a child was asked for.
 type ChildStarted struct {
@@ -110,36 +110,36 @@ type Stopped struct {
 	Stuck  []string // the children that did not end, in order
 }
 
-func (e ChildStarted) String() string { return e.text("%s started", life(e.Child, e.Incarnation)) }
+func (e *ChildStarted) String() string { return e.text("%s started", life(e.Child, e.Incarnation)) }
 
-func (e ChildFailed) String() string {
+func (e *ChildFailed) String() string {
 	return e.text("%s failed: %s", life(e.Child, e.Incarnation), reasonText(e.Reason))
 }
 
-func (e ChildStopped) String() string {
+func (e *ChildStopped) String() string {
 	return e.text("%s stopped%s", life(e.Child, e.Incarnation), because(e.Reason))
 }
 
-func (e ChildStuck) String() string { return e.text("%s %v", life(e.Child, e.Incarnation), ErrStuck) }
+func (e *ChildStuck) String() string { return e.text("%s %v", life(e.Child, e.Incarnation), ErrStuck) }
 
-func (e RestartScheduled) String() string {
+func (e *RestartScheduled) String() string {
 	return e.text("restart of %s in %v%s", strings.Join(e.Children, ", "), e.Delay, because(e.Reason))
 }
 
-func (e Restarted) String() string { return e.text("restarted %s", strings.Join(e.Children, ", ")) }
+func (e *Restarted) String() string { return e.text("restarted %s", strings.Join(e.Children, ", ")) }
 
-func (e IntensityExceeded) String() string {
+func (e *IntensityExceeded) String() string {
 	if e.Limit.Max < 0 {
 		return e.text("%s failed and is never to be restarted", e.Child)
 	}
 	return e.text("%d failures within %v, %d allowed", e.Failures, e.Limit.Window, e.Limit.Max)
 }
 
-func (e Escalated) String() string { return e.text("escalated%s", because(e.Failure)) }
+func (e *Escalated) String() string { return e.text("escalated%s", because(e.Failure)) }
 
-func (e Stopping) String() string { return e.text("stopping%s", because(e.Reason)) }
+func (e *Stopping) String() string { return e.text("stopping%s", because(e.Reason)) }
 
-func (e Stopped) String() string {
+func (e *Stopped) String() string {
 	stuck := ""
 	if len(e.Stuck) > 0 {
 		stuck = " without " + strings.Join(e.Stuck, ", ")
@@ -147,7 +147,7 @@ func (e Stopped) String() string {
 	return e.text("stopped%s%s", stuck, because(e.Reason))
 }
 
-func (o Origin) text(format string, args ...any) string {
+func (o *Origin) text(format string, args ...any) string {
 	return oneLine(o.Supervisor + ": " + fmt.Sprintf(format, args...))
 }
 
@@ -159,52 +159,52 @@ func because(reason error) string {
 }
 
 // LogValue implements [slog.LogValuer].
-func (e ChildStarted) LogValue() slog.Value {
+func (e *ChildStarted) LogValue() slog.Value {
 	return e.group("child_started", childAttr(e.Child), incarnationAttr(e.Incarnation))
 }
 
 // LogValue implements [slog.LogValuer].
-func (e ChildFailed) LogValue() slog.Value {
+func (e *ChildFailed) LogValue() slog.Value {
 	return e.group("child_failed", childAttr(e.Child), incarnationAttr(e.Incarnation), reasonAttr(e.Reason))
 }
 
 // LogValue implements [slog.LogValuer].
-func (e ChildStopped) LogValue() slog.Value {
+func (e *ChildStopped) LogValue() slog.Value {
 	return e.group("child_stopped", childAttr(e.Child), incarnationAttr(e.Incarnation), reasonAttr(e.Reason))
 }
 
 // LogValue implements [slog.LogValuer].
-func (e ChildStuck) LogValue() slog.Value {
+func (e *ChildStuck) LogValue() slog.Value {
 	return e.group("child_stuck", childAttr(e.Child), incarnationAttr(e.Incarnation))
 }
 
 // LogValue implements [slog.LogValuer].
-func (e RestartScheduled) LogValue() slog.Value {
+func (e *RestartScheduled) LogValue() slog.Value {
 	return e.group("restart_scheduled", childAttr(e.Child), reasonAttr(e.Reason),
 		slog.Duration("delay", e.Delay), slog.Any("children", e.Children))
 }
 
 // LogValue implements [slog.LogValuer].
-func (e Restarted) LogValue() slog.Value {
+func (e *Restarted) LogValue() slog.Value {
 	return e.group("restarted", childAttr(e.Child), slog.Any("children", e.Children))
 }
 
 // LogValue implements [slog.LogValuer].
-func (e IntensityExceeded) LogValue() slog.Value {
+func (e *IntensityExceeded) LogValue() slog.Value {
 	return e.group("intensity_exceeded", childAttr(e.Child), slog.Int("failures", e.Failures),
 		slog.Int("max", e.Limit.Max), slog.Duration("window", e.Limit.Window))
 }
 
 // LogValue implements [slog.LogValuer].
-func (e Escalated) LogValue() slog.Value {
+func (e *Escalated) LogValue() slog.Value {
 	return e.group("escalated", slog.Any("failure", e.Failure))
 }
 
 // LogValue implements [slog.LogValuer].
-func (e Stopping) LogValue() slog.Value { return e.group("stopping", reasonAttr(e.Reason)) }
+func (e *Stopping) LogValue() slog.Value { return e.group("stopping", reasonAttr(e.Reason)) }
 
 // LogValue implements [slog.LogValuer].
-func (e Stopped) LogValue() slog.Value {
+func (e *Stopped) LogValue() slog.Value {
 	attrs := []slog.Attr{reasonAttr(e.Reason)}
 	if len(e.Stuck) > 0 {
 		attrs = append(attrs, slog.Any("stuck", e.Stuck))
@@ -212,7 +212,7 @@ func (e Stopped) LogValue() slog.Value {
 	return e.group("stopped", attrs...)
 }
 
-func (o Origin) group(event string, attrs ...slog.Attr) slog.Value {
+func (o *Origin) group(event string, attrs ...slog.Attr) slog.Value {
 	head := []slog.Attr{slog.String("event", event), slog.String("supervisor", o.Supervisor)}
 	return slog.GroupValue(append(head, attrs...)...)
 }

@@ -28,50 +28,50 @@ func TestEventsReadWell(t *testing.T) {
 		text, log string
 	}{
 		{
-			supervisor.ChildStarted{Origin: o, Child: "a", Incarnation: 2},
+			&supervisor.ChildStarted{Origin: o, Child: "a", Incarnation: 2},
 			"sup: a#2 started", `e.event=child_started e.supervisor=sup e.child=a e.incarnation=2`,
 		},
 		{
-			supervisor.ChildFailed{Origin: o, Child: "a", Incarnation: 2, Reason: errBoom},
+			&supervisor.ChildFailed{Origin: o, Child: "a", Incarnation: 2, Reason: errBoom},
 			"sup: a#2 failed: boom", `e.event=child_failed e.supervisor=sup e.child=a e.incarnation=2 e.reason=boom`,
 		},
 		{
-			supervisor.ChildFailed{Origin: o, Child: "a", Incarnation: 2},
+			&supervisor.ChildFailed{Origin: o, Child: "a", Incarnation: 2},
 			"sup: a#2 failed: ended normally", `e.event=child_failed e.supervisor=sup e.child=a e.incarnation=2`,
 		},
 		{
-			supervisor.ChildStopped{Origin: o, Child: "a", Incarnation: 2, Reason: errors.Join(io.EOF, errBoom)},
+			&supervisor.ChildStopped{Origin: o, Child: "a", Incarnation: 2, Reason: errors.Join(io.EOF, errBoom)},
 			"sup: a#2 stopped: EOF; boom", `e.event=child_stopped e.supervisor=sup e.child=a e.incarnation=2 e.reason="EOF\nboom"`,
 		},
 		{
-			supervisor.ChildStuck{Origin: o, Child: "a", Incarnation: 2},
+			&supervisor.ChildStuck{Origin: o, Child: "a", Incarnation: 2},
 			"sup: a#2 did not stop, not even when killed", `e.event=child_stuck e.supervisor=sup e.child=a e.incarnation=2`,
 		},
 		{
-			supervisor.RestartScheduled{Origin: o, Child: "a", Reason: errBoom, Delay: time.Second, Children: []string{"a", "b"}},
+			&supervisor.RestartScheduled{Origin: o, Child: "a", Reason: errBoom, Delay: time.Second, Children: []string{"a", "b"}},
 			"sup: restart of a, b in 1s: boom", `e.event=restart_scheduled e.supervisor=sup e.child=a e.reason=boom e.delay=1s e.children="[a b]"`,
 		},
 		{
-			supervisor.Restarted{Origin: o, Child: "a", Children: []string{"a", "b"}},
+			&supervisor.Restarted{Origin: o, Child: "a", Children: []string{"a", "b"}},
 			"sup: restarted a, b", `e.event=restarted e.supervisor=sup e.child=a e.children="[a b]"`,
 		},
 		{
-			supervisor.IntensityExceeded{Origin: o, Child: "a", Failures: 2, Limit: failure.Limit},
+			&supervisor.IntensityExceeded{Origin: o, Child: "a", Failures: 2, Limit: failure.Limit},
 			"sup: 2 failures within 1m0s, 1 allowed", `e.event=intensity_exceeded e.supervisor=sup e.child=a e.failures=2 e.max=1 e.window=1m0s`,
 		},
 		{
-			supervisor.IntensityExceeded{Origin: o, Child: "a", Failures: 1, Limit: supervisor.Intensity{Max: -1}},
+			&supervisor.IntensityExceeded{Origin: o, Child: "a", Failures: 1, Limit: supervisor.Intensity{Max: -1}},
 			"sup: a failed and is never to be restarted", `e.event=intensity_exceeded e.supervisor=sup e.child=a e.failures=1 e.max=-1 e.window=0s`,
 		},
 		{
-			supervisor.Escalated{Origin: o, Failure: failure},
+			&supervisor.Escalated{Origin: o, Failure: failure},
 			"sup: escalated: supervisor sup gave up after 2 failures within 1m0s: a#3: boom",
 			`e.event=escalated e.supervisor=sup e.failure.supervisor=sup e.failure.child=a e.failure.incarnation=3 e.failure.reason=boom e.failure.earlier="[b#1: EOF]"`,
 		},
-		{supervisor.Stopping{Origin: o}, "sup: stopping", `e.event=stopping e.supervisor=sup`},
-		{supervisor.Stopping{Origin: o, Reason: errBoom}, "sup: stopping: boom", `e.event=stopping e.supervisor=sup e.reason=boom`},
+		{&supervisor.Stopping{Origin: o}, "sup: stopping", `e.event=stopping e.supervisor=sup`},
+		{&supervisor.Stopping{Origin: o, Reason: errBoom}, "sup: stopping: boom", `e.event=stopping e.supervisor=sup e.reason=boom`},
 		{
-			supervisor.Stopped{Origin: o, Reason: errBoom, Stuck: []string{"a", "b"}},
+			&supervisor.Stopped{Origin: o, Reason: errBoom, Stuck: []string{"a", "b"}},
 			"sup: stopped without a, b: boom", `e.event=stopped e.supervisor=sup e.reason=boom e.stuck="[a b]"`,
 		},
 	} {

@@ -30,7 +30,7 @@ func Example() {
 	// An actor would spawn, stop and kill here, and set timers on its clock.
 	do := func(actions []supervisor.Action) {
 		for _, a := range actions {
-			fmt.Printf("action: %T%v\n", a, a)
+			fmt.Printf("action: %T %v\n", a, a)
 		}
 	}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -41,18 +41,18 @@ func Example() {
 	// Output:
 	// event:  session: transport#1 started
 	// event:  session: router#1 started
-	// action: supervisor.StartChild{transport 1}
-	// action: supervisor.StartChild{router 1}
+	// action: *supervisor.StartChild &{transport 1}
+	// action: *supervisor.StartChild &{router 1}
 	// event:  session: transport#1 failed: exit status 1
-	// action: supervisor.StopChild{router 1}
-	// action: supervisor.SetTimer{1 5s}
+	// action: *supervisor.StopChild &{router 1}
+	// action: *supervisor.SetTimer &{1 5s}
 	// event:  session: router#1 stopped
 	// event:  session: restart of transport, router in 0s: exit status 1
 	// event:  session: transport#2 started
 	// event:  session: router#2 started
 	// event:  session: restarted transport, router
-	// action: supervisor.StartChild{transport 2}
-	// action: supervisor.StartChild{router 2}
+	// action: *supervisor.StartChild &{transport 2}
+	// action: *supervisor.StartChild &{router 2}
 }
 
 // BackoffState alone paces anything that is tried again, here a connection.

@@ -77,7 +77,7 @@ func (b *boss) do(c *kernel.Context[msg], actions []supervisor.Action) error {
 		var learned []func() []supervisor.Action
 		for _, a := range actions {
 			switch a := a.(type) {
-			case supervisor.StartChild:
+			case *supervisor.StartChild:
 				at := &kernel.Address[msg]{} // a leave is for one incarnation
 				err := kernel.Spawn(c, fmt.Sprintf("%s#%d", a.Name, a.Incarnation), at, b.make(a.Name))
 				learned = append(learned, func() []supervisor.Action {
@@ -88,15 +88,15 @@ func (b *boss) do(c *kernel.Context[msg], actions []supervisor.Action) error {
 					return nil
 				})
 				b.refs[a.Name] = at
-			case supervisor.StopChild:
+			case *supervisor.StopChild:
 				b.refs[a.Name].Tell(nil, leave{})
-			case supervisor.KillChild:
+			case *supervisor.KillChild:
 				c.StopChild(b.refs[a.Name])
-			case supervisor.SetTimer:
+			case *supervisor.SetTimer:
 				c.After(a.After, timer{a.Token})
-			case supervisor.Escalate:
+			case *supervisor.Escalate:
 				return a.Reason
-			case supervisor.Stopped:
+			case *supervisor.Stopped:
 				if b.gone != nil {
 					b.gone.Resolve(a.Reason)
 				}

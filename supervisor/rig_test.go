@@ -27,7 +27,7 @@ type rig struct {
 	events      []supervisor.Event
 	incarnation map[string]int
 	tokens      []supervisor.Token // in the order they were asked for
-	last        supervisor.Stopped
+	last        *supervisor.Stopped
 	failure     *supervisor.Failure
 }
 
@@ -47,13 +47,13 @@ func (r *rig) words(actions []supervisor.Action) []string {
 	var words []string
 	for _, a := range actions {
 		switch a := a.(type) {
-		case supervisor.StartChild:
+		case *supervisor.StartChild:
 			r.incarnation[a.Name] = a.Incarnation
-		case supervisor.SetTimer:
+		case *supervisor.SetTimer:
 			r.tokens = append(r.tokens, a.Token)
-		case supervisor.Stopped:
+		case *supervisor.Stopped:
 			r.last = a
-		case supervisor.Escalate:
+		case *supervisor.Escalate:
 			r.failure = a.Reason
 		}
 		words = append(words, word(a))
@@ -63,17 +63,17 @@ func (r *rig) words(actions []supervisor.Action) []string {
 
 func word(a supervisor.Action) string {
 	switch a := a.(type) {
-	case supervisor.StartChild:
+	case *supervisor.StartChild:
 		return fmt.Sprintf("start %s#%d", a.Name, a.Incarnation)
-	case supervisor.StopChild:
+	case *supervisor.StopChild:
 		return fmt.Sprintf("stop %s#%d", a.Name, a.Incarnation)
-	case supervisor.KillChild:
+	case *supervisor.KillChild:
 		return fmt.Sprintf("kill %s#%d", a.Name, a.Incarnation)
-	case supervisor.SetTimer:
+	case *supervisor.SetTimer:
 		return fmt.Sprintf("timer %v", a.After)
-	case supervisor.Escalate:
+	case *supervisor.Escalate:
 		return "escalate"
-	case supervisor.Stopped:
+	case *supervisor.Stopped:
 		return "stopped"
 	default:
 		panic(fmt.Sprintf("unknown action %T", a))

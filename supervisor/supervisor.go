@@ -150,9 +150,9 @@ func (s *Supervisor) ChildDown(now time.Time, name string, incarnation int, reas
 	c.state, c.reason, c.deadline = StateStopped, reason, 0
 	c.backoff.Down(now)
 	if asked || reason == nil && c.spec.Class != Permanent {
-		s.emit(ChildStopped{s.origin(), name, incarnation, reason})
+		s.emit(&ChildStopped{s.origin(), name, incarnation, reason})
 	} else {
-		s.emit(ChildFailed{s.origin(), name, incarnation, reason})
+		s.emit(&ChildFailed{s.origin(), name, incarnation, reason})
 	}
 	switch {
 	case asked || s.phase == ending:
@@ -234,7 +234,7 @@ func (s *Supervisor) failed(c *child) {
 	s.failures = slices.DeleteFunc(s.failures, func(f Failed) bool { return s.now.Sub(f.At) > limit.Window })
 	s.failures = append(s.failures, Failed{s.now, c.spec.Name, c.incarnation, c.reason})
 	if n := len(s.failures); n > limit.Max {
-		s.emit(IntensityExceeded{s.origin(), c.spec.Name, n, limit})
+		s.emit(&IntensityExceeded{s.origin(), c.spec.Name, n, limit})
 		s.giveUp(c, c.reason, limit, s.failures[:n-1])
 		return
 	}
@@ -283,7 +283,7 @@ func (s *Supervisor) giveUp(c *child, reason error, limit Intensity, earlier []F
 
 func (s *Supervisor) end(reason error, f *Failure) {
 	s.phase, s.reason, s.failure, s.restarts = ending, reason, f, nil
-	s.emit(Stopping{s.origin(), reason})
+	s.emit(&Stopping{s.origin(), reason})
 }
 
 // proceed takes whatever is under way as far as it goes now.
@@ -304,7 +304,7 @@ func (s *Supervisor) advance(r *restart) bool {
 	if r.wait != 0 || s.stopNext(r.from, r.to) {
 		return false
 	}
-	s.emit(RestartScheduled{s.origin(), s.children[r.cause].spec.Name, r.reason, r.delay, s.returning(r)})
+	s.emit(&RestartScheduled{s.origin(), s.children[r.cause].spec.Name, r.reason, r.delay, s.returning(r)})
 	if r.delay > 0 {
 		r.wait, r.at = s.timer(r.delay), s.now.Add(r.delay)
 		return false
@@ -336,13 +336,13 @@ func (s *Supervisor) stop(c *child) {
 		s.kill(c)
 		return
 	}
-	s.do(StopChild{c.spec.Name, c.incarnation})
+	s.do(&StopChild{c.spec.Name, c.incarnation})
 	c.deadline = s.timer(c.spec.Shutdown)
 }
 
 func (s *Supervisor) kill(c *child) {
 	c.killed = true
-	s.do(KillChild{c.spec.Name, c.incarnation})
+	s.do(&KillChild{c.spec.Name, c.incarnation})
 	c.deadline = s.timer(c.spec.Kill)
 }
 
@@ -353,7 +353,7 @@ func (s *Supervisor) overdue(c *child) {
 		return
 	}
 	c.state, c.deadline = StateStuck, 0
-	s.emit(ChildStuck{s.origin(), c.spec.Name, c.incarnation})
+	s.emit(&ChildStuck{s.origin(), c.spec.Name, c.incarnation})
 	if s.phase == supervising {
 		// A next incarnation would live beside this one.
 		s.giveUp(c, ErrStuck, Intensity{}, s.failures)
@@ -367,7 +367,7 @@ func (s *Supervisor) startAll(r *restart) {
 			s.start(i)
 		}
 	}
-	s.emit(Restarted{s.origin(), s.children[r.cause].spec.Name, s.returning(r)})
+	s.emit(&Restarted{s.origin(), s.children[r.cause].spec.Name, s.returning(r)})
 }
 
 // returning names the children that a restart starts.
@@ -386,17 +386,17 @@ func (s *Supervisor) start(i int) {
 	c.incarnation++
 	c.state, c.killed = StateStarting, false
 	c.backoff.Up(s.now)
-	s.do(StartChild{c.spec.Name, c.incarnation})
-	s.emit(ChildStarted{s.origin(), c.spec.Name, c.incarnation})
+	s.do(&StartChild{c.spec.Name, c.incarnation})
+	s.emit(&ChildStarted{s.origin(), c.spec.Name, c.incarnation})
 }
 
 func (s *Supervisor) finish() {
 	s.phase = ended
 	if s.failure != nil {
-		s.emit(Escalated{s.origin(), s.failure})
-		s.do(Escalate{s.failure})
+		s.emit(&Escalated{s.origin(), s.failure})
+		s.do(&Escalate{s.failure})
 	}
-	last := Stopped{Origin: s.origin(), Reason: s.reason}
+	last := &Stopped{Origin: s.origin(), Reason: s.reason}
 	for _, c := range s.children {
 		if c.state == StateStuck {
 			last.Stuck = append(last.Stuck, c.spec.Name)
@@ -414,7 +414,7 @@ func (s *Supervisor) do(a Action) { s.actions = append(s.actions, a) }
 
 func (s *Supervisor) timer(after time.Duration) Token {
 	s.tokens++
-	s.do(SetTimer{s.tokens, after})
+	s.do(&SetTimer{s.tokens, after})
 	return s.tokens
 }
 

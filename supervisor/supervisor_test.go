@@ -271,7 +271,7 @@ func TestBackoffIsWaitedOutAfterTheStops(t *testing.T) {
 	delay := r.state("a").RestartAt.Sub(r.now)
 	assert.Positive(t, delay)
 	assert.LessOrEqual(t, delay, time.Hour)
-	assert.Equal(t, supervisor.RestartScheduled{
+	assert.Equal(t, &supervisor.RestartScheduled{
 		Origin: supervisor.Origin{At: r.now, Supervisor: "sup"},
 		Child:  "a", Reason: errBoom, Delay: delay, Children: []string{"a", "b", "c"},
 	}, r.events[len(r.events)-1])

@@ -78,7 +78,7 @@ func (w *world) observe(e supervisor.Event) {
 	require.Equal(w.t, w.now, e.When())
 	require.False(w.t, w.over, "an event after Stopped")
 	switch e := e.(type) {
-	case supervisor.ChildFailed:
+	case *supervisor.ChildFailed:
 		k := w.kids[w.byKid[e.Child]]
 		counts := k.Class == supervisor.Permanent || k.Class == supervisor.Transient && e.Reason != nil
 		if w.ending || !counts {
@@ -92,18 +92,18 @@ func (w *world) observe(e supervisor.Event) {
 			}
 		}
 		w.giveUp = recent > w.spec.Intensity.Max
-	case supervisor.IntensityExceeded:
+	case *supervisor.IntensityExceeded:
 		require.True(w.t, w.giveUp, "within the intensity")
 		require.False(w.t, w.ending)
-	case supervisor.Stopping:
+	case *supervisor.Stopping:
 		require.False(w.t, w.ending, "stopping twice")
 		w.ending = true
-	case supervisor.RestartScheduled:
+	case *supervisor.RestartScheduled:
 		require.False(w.t, w.giveUp || w.ending)
 		require.GreaterOrEqual(w.t, e.Delay, time.Duration(0))
 		require.LessOrEqual(w.t, e.Delay, w.spec.Backoff.Max)
 		require.NotEmpty(w.t, e.Children)
-	case supervisor.ChildStuck:
+	case *supervisor.ChildStuck:
 		k := w.kids[w.byKid[e.Child]]
 		require.True(w.t, k.alive && k.killed)
 		k.stuck = true
@@ -121,21 +121,21 @@ func (w *world) carryOut(actions []supervisor.Action) {
 		require.False(w.t, w.over, "an action after Stopped: %v", a)
 		require.True(w.t, !w.escalate || word(a) == "stopped", "%v after Escalate", a)
 		switch a := a.(type) {
-		case supervisor.StartChild:
+		case *supervisor.StartChild:
 			w.start(a)
-		case supervisor.StopChild:
+		case *supervisor.StopChild:
 			w.stop(a.Name, a.Incarnation)
-		case supervisor.KillChild:
+		case *supervisor.KillChild:
 			w.kill(a)
-		case supervisor.SetTimer:
+		case *supervisor.SetTimer:
 			require.Positive(w.t, a.After)
 			w.timers = append(w.timers, alarm{a.Token, w.now.Add(a.After)})
-		case supervisor.Escalate:
+		case *supervisor.Escalate:
 			w.escalate = true
 			require.True(w.t, w.giveUp || w.stuck)
 			require.Equal(w.t, w.giveUp, errors.Is(a.Reason, supervisor.ErrIntensity))
 			require.LessOrEqual(w.t, len(a.Reason.Earlier), max(w.spec.Intensity.Max, 0))
-		case supervisor.Stopped:
+		case *supervisor.Stopped:
 			w.stopped(a)
 		}
 	}
@@ -145,7 +145,7 @@ func (w *world) carryOut(actions []supervisor.Action) {
 	w.compareSnapshot()
 }
 
-func (w *world) start(a supervisor.StartChild) {
+func (w *world) start(a *supervisor.StartChild) {
 	i := w.byKid[a.Name]
 	k := w.kids[i]
 	require.False(w.t, k.alive, "two live incarnations of %s", a.Name)
@@ -183,7 +183,7 @@ func (w *world) stop(name string, incarnation int) {
 	}
 }
 
-func (w *world) kill(a supervisor.KillChild) {
+func (w *world) kill(a *supervisor.KillChild) {
 	k := w.kids[w.byKid[a.Name]]
 	if k.Shutdown == supervisor.Brutal {
 		w.stop(a.Name, a.Incarnation)
@@ -193,7 +193,7 @@ func (w *world) kill(a supervisor.KillChild) {
 	k.killed = true
 }
 
-func (w *world) stopped(a supervisor.Stopped) {
+func (w *world) stopped(a *supervisor.Stopped) {
 	w.over = true
 	require.Equal(w.t, w.escalate, w.giveUp || w.stuck)
 	var stuck []string

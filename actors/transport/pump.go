@@ -159,7 +159,7 @@ func (p *pump) unmarked(line []byte) []byte {
 	}
 	if !p.marked {
 		p.marked = true
-		p.cfg.Emit(session.WarningIssued{Problem: "the agent's output has a byte order mark, which was skipped"})
+		p.cfg.Emit(&session.WarningIssued{Problem: "the agent's output has a byte order mark, which was skipped"})
 	}
 	return rest
 }
@@ -173,7 +173,7 @@ func (p *pump) broken(line []byte) {
 	}
 	_, err := protocol.ParseFrame(line)
 	p.noise.add(append(bytes.Clone(head(line)), '\n'))
-	p.cfg.Emit(session.NoiseLine{Err: err})
+	p.cfg.Emit(&session.NoiseLine{Err: err})
 	if line[0] == '{' && !p.cut {
 		p.frames = append(p.frames, protocol.OversizeFrame(bytes.Clone(head(line)), 0, 0))
 	}
@@ -304,7 +304,7 @@ func (k *Link) pressed() {
 
 // skip reports a line above the ceiling.
 func (p *pump) skip(line protocol.Line) {
-	p.cfg.Emit(session.OversizeLine{Length: line.Oversize, Ceiling: p.maxLine(), Head: string(line.Head)})
+	p.cfg.Emit(&session.OversizeLine{Length: line.Oversize, Ceiling: p.maxLine(), Head: string(line.Head)})
 	p.frames = append(p.frames, protocol.OversizeFrame(line.Head, line.Oversize, p.maxLine()))
 }
 

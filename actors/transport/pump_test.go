@@ -37,7 +37,7 @@ func TestNoiseIsReportedAndPassed(t *testing.T) {
 		want = append(want, assistant(99))
 		r.settle()
 		assert.Equal(t, want, r.content(), "the session goes on, chunks of %d", chunk)
-		reported := eventsOf[session.NoiseLine](r)
+		reported := eventsOf[*session.NoiseLine](r)
 		require.Len(t, reported, len(noise))
 		var frameError *protocol.FrameError
 		require.ErrorAs(t, reported[0].Err, &frameError)
@@ -69,11 +69,11 @@ func TestAnOversizeLineIsSkippedAndReported(t *testing.T) {
 	r.proc.exit(session.ExitStatus{})()
 	r.ended()
 	assert.Equal(t, []string{assistant(1), padded(1000), long[:256], assistant(2), assistant(3)}, r.content(), "a message has its place")
-	assert.Equal(t, []session.OversizeLine{
+	assert.Equal(t, []*session.OversizeLine{
 		{Length: 1001, Ceiling: 1000, Head: long[:256]},
 		{Length: 100_000, Ceiling: 1000, Head: strings.Repeat("y", 256)},
 		{Length: 5000, Ceiling: 1000, Head: strings.Repeat("z", 256)},
-	}, eventsOf[session.OversizeLine](r))
+	}, eventsOf[*session.OversizeLine](r))
 }
 
 func TestAResultThatIsSkippedTakesItsTurn(t *testing.T) {
@@ -112,7 +112,7 @@ func TestALineAtTheDefaultCeiling(t *testing.T) {
 	got := r.content()
 	require.True(t, len(got) == 2 && got[0] == line && got[1] == assistant(1), "%d lines", len(got)) // too long to print
 	assert.Zero(t, budget.Used())
-	assert.Empty(t, eventsOf[session.OversizeLine](r))
+	assert.Empty(t, eventsOf[*session.OversizeLine](r))
 	r.proc.exit(session.ExitStatus{})()
 	r.ended()
 }
@@ -205,7 +205,7 @@ func TestAnAgentThatAsksAndDoesNotRead(t *testing.T) {
 			}
 			r.settle()
 			if repeat {
-				assert.Len(t, eventsOf[session.RepeatedRequest](r), requests-1)
+				assert.Len(t, eventsOf[*session.RepeatedRequest](r), requests-1)
 			} else {
 				assert.Empty(t, r.waits())
 				assert.Equal(t, requests, strings.Count(r.proc.in.got.String(), "\n"), "answered-once")
@@ -303,8 +303,8 @@ func TestSeveralFramesOfALine(t *testing.T) {
 	r.proc.say("\ufeff"+assistant(1)+assistant(2)+" \t"+assistant(3), "\ufeff", "\ufeff"+assistant(4), assistant(5)+`{"type":"assi`)
 	r.settle()
 	assert.Equal(t, []string{assistant(1), assistant(2), assistant(3), assistant(4), assistant(5)}, r.content())
-	assert.Len(t, eventsOf[session.WarningIssued](r), 1, "one for all byte order marks")
-	assert.Len(t, eventsOf[session.NoiseLine](r), 1)
+	assert.Len(t, eventsOf[*session.WarningIssued](r), 1, "one for all byte order marks")
+	assert.Len(t, eventsOf[*session.NoiseLine](r), 1)
 	r.proc.exit(session.ExitStatus{})()
 	r.ended()
 }
@@ -325,7 +325,7 @@ func TestABrokenLineIsWaitedForByNobody(t *testing.T) {
 	require.ErrorIs(t, err, session.ErrAnswerBroken)
 	_, err = turn.Result()
 	require.ErrorIs(t, err, session.ErrResultBroken)
-	assert.Len(t, eventsOf[session.NoiseLine](r), 4)
+	assert.Len(t, eventsOf[*session.NoiseLine](r), 4)
 	r.proc.exit(session.ExitStatus{})()
 	r.ended()
 }

@@ -19,9 +19,9 @@ func logEvents(rt *runtime.Runtime, log *slog.Logger) <-chan struct{} {
 		for r := range events {
 			level := r.Event.Level()
 			switch r.Event.(type) {
-			case session.Ended:
+			case *session.Ended:
 				level = min(level, slog.LevelInfo) // the command itself says why
-			case session.WarningIssued:
+			case *session.WarningIssued:
 				continue // logWarnings has them
 			}
 			log.Log(context.Background(), level, r.Event.String())

@@ -54,7 +54,7 @@ func (s *sessions) events(w http.ResponseWriter, r *http.Request) {
 
 	opts := s.opts
 	opts.OnEvent = func(e sdk.EventRecord) {
-		if state, ok := e.Event.(session.StateChanged); ok {
+		if state, ok := e.Event.(*session.StateChanged); ok {
 			out.send("state", state.To)
 		}
 	}

@@ -226,7 +226,7 @@ func (k *Core) pass(to session.State, why string) {
 
 func (k *Core) enter(e machine.Enter) {
 	k.state.Store(int32(e.To))
-	k.cfg.Emit(session.StateChanged{From: e.From.String(), To: e.To.String(), Reason: e.Why})
+	k.cfg.Emit(&session.StateChanged{From: e.From.String(), To: e.To.String(), Reason: e.Why})
 	if e.To == session.StateReady {
 		k.Ledger.MarkReady()
 	}
@@ -245,14 +245,14 @@ func (k *Core) Fail(reason error) {
 }
 
 func (k *Core) stderr(line string) {
-	k.cfg.Emit(session.StderrLine{Line: line})
+	k.cfg.Emit(&session.StderrLine{Line: line})
 	if k.cfg.Stderr == nil {
 		return
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			err := &session.PanicError{Value: p, Message: "Stderr", Stack: debug.Stack()}
-			k.cfg.Emit(session.CallbackFailed{Kind: "stderr", Name: "Stderr", Err: err})
+			k.cfg.Emit(&session.CallbackFailed{Kind: "stderr", Name: "Stderr", Err: err})
 		}
 	}()
 	k.cfg.Stderr(line)

@@ -92,14 +92,14 @@ func (d *driver[M]) down(c *kernel.Context[M], dead kernel.Down, before func(chi
 
 func (d *driver[M]) do(c *kernel.Context[M], actions []supervisor.Action) {
 	type failure struct {
-		supervisor.StartChild
+		*supervisor.StartChild
 		err error
 	}
 	for {
 		var failures []failure
 		for _, action := range actions {
 			switch a := action.(type) {
-			case supervisor.StartChild:
+			case *supervisor.StartChild:
 				name := childName(a.Name, a.Incarnation)
 				at, err := d.spawn(c, a.Name, name, a.Incarnation)
 				if err != nil {
@@ -108,13 +108,13 @@ func (d *driver[M]) do(c *kernel.Context[M], actions []supervisor.Action) {
 				}
 				d.live = append(d.live, liveChild{name, a.Name, a.Incarnation, at})
 				d.sup.ChildUp(c.Now(), a.Name, a.Incarnation)
-			case supervisor.StopChild:
+			case *supervisor.StopChild:
 				d.stopChild(c, a.Name, a.Incarnation)
-			case supervisor.KillChild:
+			case *supervisor.KillChild:
 				d.stopChild(c, a.Name, a.Incarnation)
-			case supervisor.SetTimer:
+			case *supervisor.SetTimer:
 				c.After(a.After, d.timer(timer{of: c.Self().Name(), token: uint64(a.Token)}))
-			case supervisor.Stopped:
+			case *supervisor.Stopped:
 				d.ended(c, a.Reason)
 			}
 		}
@@ -160,9 +160,9 @@ func (d *driver[M]) describe(prefix string) []ActorInfo {
 func observe(emit func(session.Event)) func(supervisor.Event) {
 	return func(e supervisor.Event) {
 		switch e.(type) {
-		case supervisor.ChildFailed, supervisor.ChildStuck, supervisor.RestartScheduled,
-			supervisor.Restarted, supervisor.IntensityExceeded, supervisor.Escalated:
-			emit(session.Supervision{Decision: e})
+		case *supervisor.ChildFailed, *supervisor.ChildStuck, *supervisor.RestartScheduled,
+			*supervisor.Restarted, *supervisor.IntensityExceeded, *supervisor.Escalated:
+			emit(&session.Supervision{Decision: e})
 		}
 	}
 }

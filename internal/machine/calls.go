@@ -84,7 +84,7 @@ func (m *Routing) interrupting() bool {
 func (m *Routing) response(f protocol.Frame) {
 	i := m.callOf(f.ID)
 	if i < 0 {
-		m.emit(session.UnexpectedFrame{Type: Short(f.Type), Subtype: Short(f.Subtype), RequestID: Short(f.ID.Text())})
+		m.emit(&session.UnexpectedFrame{Type: Short(f.Type), Subtype: Short(f.Subtype), RequestID: Short(f.ID.Text())})
 		return
 	}
 	c := m.takeCall(i)
@@ -152,7 +152,7 @@ func (m *Routing) endCancelled(resp *protocol.ControlResponse) {
 		return
 	}
 	if len(receipt.Unread) > 0 {
-		m.emit(session.WarningIssued{Problem: "the answer to interrupt holds what is no list of uuids: " + Short(strings.Join(receipt.Unread, ", "))})
+		m.emit(&session.WarningIssued{Problem: "the answer to interrupt holds what is no list of uuids: " + Short(strings.Join(receipt.Unread, ", "))})
 	}
 	for _, id := range receipt.Cancelled {
 		if t := m.turn(id); t != nil {

@@ -64,7 +64,7 @@ func (m *Routing) learned() {
 func (m *Routing) result(e *Entry) {
 	r, unread := resultOf(e.Frame)
 	if unread != nil {
-		m.emit(session.NoiseLine{Err: unread})
+		m.emit(&session.NoiseLine{Err: unread})
 	}
 	m.Facts.ResultAt, m.Strays.Active = m.now, false
 	e.Tasks = m.LiveTasks()
@@ -163,7 +163,7 @@ func (m *Routing) assistant(f *protocol.Frame) {
 func (m *Routing) authExpired(reason string) {
 	if !m.Facts.AuthExpired {
 		m.Facts.AuthExpired = true
-		m.emit(session.AuthExpired{Reason: Short(reason)})
+		m.emit(&session.AuthExpired{Reason: Short(reason)})
 	}
 }
 
@@ -227,7 +227,7 @@ func (m *Routing) system(f *protocol.Frame) {
 		_ = protocol.Unmarshal(f.Raw, &lost) // it then says neither why nor what
 		m.Facts.WritesLost = &lost
 		m.learned()
-		m.emit(session.WarningIssued{Problem: lost.Error()})
+		m.emit(&session.WarningIssued{Problem: lost.Error()})
 	case "background_tasks_changed", "task_started", "task_notification":
 		m.tasks(f)
 	}
@@ -260,6 +260,6 @@ func (m *Routing) init(f *protocol.Frame) {
 		m.fail(err)
 	}
 	if problem := m.cfg.Rules.CheckSession(in.SessionID); problem != "" && in.SessionID != "" {
-		m.emit(session.WarningIssued{Problem: problem})
+		m.emit(&session.WarningIssued{Problem: problem})
 	}
 }

@@ -40,7 +40,7 @@ func (m *Routing) beginFlush(limit time.Duration) {
 	if limit > 0 {
 		calls, err := m.cfg.Rules.BeforeEOF(m.Facts.Initialized, m.Facts.Capabilities)
 		if f.Left = calls; err != nil {
-			m.emit(session.WarningIssued{Problem: err.Error()})
+			m.emit(&session.WarningIssued{Problem: err.Error()})
 		}
 	}
 }
@@ -107,5 +107,5 @@ func (m *Routing) flushed(c *Call, err error) {
 }
 
 func (m *Routing) notFlushed(subtype string, err error) {
-	m.emit(session.WarningIssued{Problem: fmt.Sprintf("%s before the end of stdin failed: %v", subtype, err)})
+	m.emit(&session.WarningIssued{Problem: fmt.Sprintf("%s before the end of stdin failed: %v", subtype, err)})
 }

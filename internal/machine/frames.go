@@ -127,5 +127,5 @@ func (m *Routing) giveBack(n int) {
 }
 
 func lostInClose(n int) session.Event {
-	return session.WarningIssued{Problem: fmt.Sprintf("%d messages that came during the close were dropped: nobody read those before them", n)}
+	return &session.WarningIssued{Problem: fmt.Sprintf("%d messages that came during the close were dropped: nobody read those before them", n)}
 }

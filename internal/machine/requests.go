@@ -174,7 +174,7 @@ func (m *Routing) dropRequest(r *Request) {
 }
 
 func (m *Routing) repeated(r *Request, outcome string) {
-	m.emit(session.RepeatedRequest{Kind: r.Kind.String(), RequestID: Short(r.id()), Outcome: outcome})
+	m.emit(&session.RepeatedRequest{Kind: r.Kind.String(), RequestID: Short(r.id()), Outcome: outcome})
 }
 
 // Open is the number of requests of any kind that wait.
@@ -198,7 +198,7 @@ func (m *Routing) answered(in Answered) {
 	switch {
 	case r == nil:
 		if !in.Drop && in.Deny == "" {
-			m.emit(session.LateAnswer{Kind: in.Kind.String(), RequestID: Short(in.ID)})
+			m.emit(&session.LateAnswer{Kind: in.Kind.String(), RequestID: Short(in.ID)})
 		}
 	case in.Drop:
 		m.dropRequest(r)
@@ -212,14 +212,14 @@ func (m *Routing) answered(in Answered) {
 	default:
 		line, err := encodeAnswer(r.frame.ID, in.Response, in.ErrText)
 		if err != nil {
-			m.emit(session.CallbackFailed{Kind: r.Kind.String(), Name: Short(in.Name), RequestID: Short(r.id()), Err: err})
+			m.emit(&session.CallbackFailed{Kind: r.Kind.String(), Name: Short(in.Name), RequestID: Short(r.id()), Err: err})
 			m.deny(r, "the answer could not be encoded")
 			return
 		}
 		m.commit(r, line, Answer)
 	}
 	if r != nil && in.Failure != nil {
-		m.emit(session.CallbackFailed{Kind: r.Kind.String(), Name: Short(in.Name), RequestID: Short(r.id()), Err: in.Failure})
+		m.emit(&session.CallbackFailed{Kind: r.Kind.String(), Name: Short(in.Name), RequestID: Short(r.id()), Err: in.Failure})
 	}
 }
 
@@ -240,7 +240,7 @@ func (m *Routing) commit(r *Request, line []byte, as Class) {
 		// The answer does not fit, or the agent is gone. A denial is always
 		// taken: if it is not, there is no agent left to be harmed.
 		if errors.Is(err, session.ErrTooLarge) || errors.Is(err, session.ErrNoRoom) {
-			m.emit(session.CallbackFailed{
+			m.emit(&session.CallbackFailed{
 				Kind: r.Kind.String(), Name: Short(r.frame.Subtype), RequestID: Short(r.id()),
 				Err: fmt.Errorf("answer of %d bytes: %w", len(line), err),
 			})

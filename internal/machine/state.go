@@ -208,7 +208,7 @@ func (m *Routing) handle(in Input) {
 		m.takeStraysIfOver()
 	case Echoed:
 		if !m.echo(in.Head) {
-			m.emit(session.NoiseLine{Err: errEcho})
+			m.emit(&session.NoiseLine{Err: errEcho})
 		}
 	case CallbacksLost:
 		for _, seq := range in.Seqs {

@@ -93,7 +93,7 @@ func (m *Routing) addTask(t protocol.BackgroundTask, before []Task) {
 	if len(t.TaskID) > maxTaskID || len(m.Facts.Tasks) >= maxTasks && !known {
 		if !m.Facts.Overflow {
 			m.Facts.Overflow = true
-			m.emit(session.WarningIssued{Problem: fmt.Sprintf(
+			m.emit(&session.WarningIssued{Problem: fmt.Sprintf(
 				"the agent reports more than %d background tasks, or one with an id longer than %d bytes: the session does not wait for those beyond", maxTasks, maxTaskID)})
 		}
 		return

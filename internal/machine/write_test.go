@@ -188,7 +188,7 @@ func checkFailure(t *testing.T, out []machine.Effect, want error) {
 		case machine.CallOver:
 			all = append(all, e.Err)
 		case machine.Emit:
-			if f, ok := e.Event.(session.CallbackFailed); ok {
+			if f, ok := e.Event.(*session.CallbackFailed); ok {
 				assert.Equal(t, "x", f.RequestID)
 				all = append(all, f.Err)
 			}

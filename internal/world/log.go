@@ -21,7 +21,7 @@ func (l *Log) Record(r session.EventRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = append(l.all, r.Event)
-	if _, ok := r.Event.(session.Ended); ok {
+	if _, ok := r.Event.(*session.Ended); ok {
 		close(l.ended)
 	}
 }

@@ -260,7 +260,7 @@ func (a *Actor) over(ctx context.Context, answer machine.Answered) (then func(*k
 		return func(w *kernel.Worker) { a.Router.Tell(w, answer) }
 	}
 	if answer.Deny == "" {
-		a.Emit(session.LateAnswer{Kind: answer.Kind.String(), RequestID: machine.Short(answer.ID)})
+		a.Emit(&session.LateAnswer{Kind: answer.Kind.String(), RequestID: machine.Short(answer.ID)})
 	}
 	return func(*kernel.Worker) {}
 }

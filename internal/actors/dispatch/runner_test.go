@@ -192,7 +192,7 @@ func TestHowCallbacksEnd(t *testing.T) {
 			r.read(ask("p"))
 			r.pass(0)
 			assert.Equal(t, []string{"p " + c.answer}, r.answers())
-			failed := eventsOf[session.CallbackFailed](r)
+			failed := eventsOf[*session.CallbackFailed](r)
 			if c.failed == nil {
 				assert.Empty(t, failed)
 			} else {
@@ -204,7 +204,7 @@ func TestHowCallbacksEnd(t *testing.T) {
 			}
 			r.pass(time.Hour)
 			assert.Len(t, r.answers(), 1, "no deadline afterwards")
-			assert.Empty(t, eventsOf[session.LateAnswer](r))
+			assert.Empty(t, eventsOf[*session.LateAnswer](r))
 			assert.Zero(t, r.Unanswered())
 		})
 	}
@@ -216,7 +216,7 @@ func TestAPanicKeepsItsStack(t *testing.T) {
 	r.read(ask("p"))
 	r.pass(0)
 	var p *session.PanicError
-	require.ErrorAs(t, eventsOf[session.CallbackFailed](r)[0].Err, &p)
+	require.ErrorAs(t, eventsOf[*session.CallbackFailed](r)[0].Err, &p)
 	assert.Equal(t, "odd", p.Value)
 	assert.Contains(t, string(p.Stack), "TestAPanicKeepsItsStack")
 }
@@ -228,7 +228,7 @@ func TestARequestThatCannotBePrepared(t *testing.T) {
 	r.read(ask("p"), ask("q"))
 	r.pass(0)
 	assert.Equal(t, []string{"p " + deny("the callback failed"), "q " + deny("the callback failed")}, r.answers())
-	require.Len(t, eventsOf[session.CallbackFailed](r), 2)
+	require.Len(t, eventsOf[*session.CallbackFailed](r), 2)
 }
 
 func TestACallbackThatNeverReturns(t *testing.T) {
@@ -250,15 +250,15 @@ func TestACallbackThatNeverReturns(t *testing.T) {
 	var timeout *session.TimeoutError
 	require.ErrorAs(t, cause, &timeout, "the callback can see why")
 	assert.Equal(t, session.TimeoutError{What: "permission callback for Bash", Limit: time.Minute, SetBy: "TestTimeout"}, *timeout)
-	failed := eventsOf[session.CallbackFailed](r)
+	failed := eventsOf[*session.CallbackFailed](r)
 	require.Len(t, failed, 1)
 	require.ErrorIs(t, failed[0].Err, context.DeadlineExceeded)
 
 	close(never)
 	r.pass(0)
 	assert.Len(t, r.answers(), 1, "an allow that comes after the deny changes nothing")
-	assert.Equal(t, []session.LateAnswer{{Kind: "permission", RequestID: "p"}}, eventsOf[session.LateAnswer](r))
-	assert.Len(t, eventsOf[session.CallbackFailed](r), 1)
+	assert.Equal(t, []*session.LateAnswer{{Kind: "permission", RequestID: "p"}}, eventsOf[*session.LateAnswer](r))
+	assert.Len(t, eventsOf[*session.CallbackFailed](r), 1)
 }
 
 func TestAnErrorOfItsOwnForTheDeadline(t *testing.T) {
@@ -277,7 +277,7 @@ func TestAnErrorOfItsOwnForTheDeadline(t *testing.T) {
 	r.pass(0)
 	r.pass(time.Second)
 	assert.Equal(t, []string{"p " + deny("too slow")}, r.answers())
-	assert.Len(t, eventsOf[session.CallbackFailed](r), 1)
+	assert.Len(t, eventsOf[*session.CallbackFailed](r), 1)
 }
 
 func TestNoLimit(t *testing.T) {
@@ -311,7 +311,7 @@ func TestTheAgentCancelsACallback(t *testing.T) {
 	assert.True(t, ended)
 	r.pass(time.Hour)
 	assert.Empty(t, r.answers(), "nobody is answered")
-	assert.Empty(t, eventsOf[session.CallbackFailed](r), "and nothing failed")
+	assert.Empty(t, eventsOf[*session.CallbackFailed](r), "and nothing failed")
 }
 
 func TestTheAgentCancelsBeforeTheCallbackRuns(t *testing.T) {
@@ -406,7 +406,7 @@ func TestAnAnswerThatArrivesWhileNoActorLives(t *testing.T) {
 	close(decided)
 	r.pass(0)
 	assert.Equal(t, []string{"p " + deny("gone")}, r.answers())
-	assert.Len(t, eventsOf[session.LateAnswer](r), 1)
+	assert.Len(t, eventsOf[*session.LateAnswer](r), 1)
 }
 
 // TestAnIDThatComesAgainHasADeadlineOfItsOwn reuses a wire id while the first

@@ -92,5 +92,5 @@ func TestLostWritesAreReported(t *testing.T) {
 	require.ErrorAs(t, r.WritesLost(), &lost)
 	assert.Equal(t, "ENOSPC", lost.Code)
 	assert.Equal(t, []string{"transcript"}, lost.Lost)
-	assert.Len(t, eventsOf[session.WarningIssued](r), 1)
+	assert.Len(t, eventsOf[*session.WarningIssued](r), 1)
 }

@@ -163,7 +163,7 @@ func TestLargeLinesGiveTheirBudgetBack(t *testing.T) {
 			r.putLarge(partial)
 			require.EqualValues(r.t, size, r.Budget().Used())
 			r.putLarge(content)
-			require.Len(r.t, eventsOf[session.MessagesDropped](r), 1)
+			require.Len(r.t, eventsOf[*session.MessagesDropped](r), 1)
 			require.EqualValues(r.t, size, r.Budget().Used())
 			_, err := r.drain(r.consume(), nil)
 			require.NoError(t, err)

@@ -78,7 +78,7 @@ func TestAnswersFindTheirCalls(t *testing.T) {
 	require.ErrorAs(t, err, &refusal)
 	assert.Equal(t, session.ControlError{Request: "a", Message: "no"}, *refusal)
 	assert.False(t, isClosed(b.Done()))
-	assert.Len(t, eventsOf[session.UnexpectedFrame](r), 2, "one that nobody waits for, and one again")
+	assert.Len(t, eventsOf[*session.UnexpectedFrame](r), 2, "one that nobody waits for, and one again")
 }
 
 func TestARefusalTellsWhatTheAgentTold(t *testing.T) {
@@ -113,7 +113,7 @@ func TestACallRunsOut(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 
 	assert.Empty(t, r.read(success(short.ID, `{}`)), "a late answer")
-	assert.Len(t, eventsOf[session.UnexpectedFrame](r), 1)
+	assert.Len(t, eventsOf[*session.UnexpectedFrame](r), 1)
 
 	pass(t, r.sched, 9*time.Second)
 	_, err = usual.Answer()

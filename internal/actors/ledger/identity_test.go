@@ -103,7 +103,7 @@ func TestTwoOpenRequestsOfOneID(t *testing.T) {
 		assert.Empty(t, r.wrote())
 		assert.Zero(t, r.Unanswered())
 		assert.Zero(t, r.Gates())
-		assert.Len(t, eventsOf[session.RepeatedRequest](r), 1)
+		assert.Len(t, eventsOf[*session.RepeatedRequest](r), 1)
 
 		r.read(runs(`"x"`, "third"))
 		assert.Len(t, r.Take(session.KindPermission), 1, "the id can be used again")
@@ -121,7 +121,7 @@ func TestARequestWithoutAnID(t *testing.T) {
 	for _, line := range lines {
 		assert.JSONEq(t, `{"type":"control_response","response":{"subtype":"success","response":{"denied as":"hook","why":"the request has no id"}}}`, line)
 	}
-	assert.Len(t, eventsOf[session.RepeatedRequest](r), 4)
+	assert.Len(t, eventsOf[*session.RepeatedRequest](r), 4)
 	assert.Zero(t, r.Unanswered())
 }
 

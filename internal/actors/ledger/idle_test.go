@@ -207,7 +207,7 @@ func TestTasksAreBounded(t *testing.T) {
 			assert.Empty(t, r.events)
 			start(r, most+100)
 			assert.Len(t, r.BackgroundTasks(), most)
-			warnings := eventsOf[session.WarningIssued](r)
+			warnings := eventsOf[*session.WarningIssued](r)
 			require.Len(t, warnings, 1, "it is said once")
 			assert.Contains(t, warnings[0].Problem, "4096")
 		})
@@ -217,7 +217,7 @@ func TestTasksAreBounded(t *testing.T) {
 		r := newRig(t)
 		r.read(taskStarted(id(1)+"x", ""))
 		assert.Empty(t, r.BackgroundTasks())
-		assert.Len(t, eventsOf[session.WarningIssued](r), 1)
+		assert.Len(t, eventsOf[*session.WarningIssued](r), 1)
 		assert.Zero(t, r.awaitIdle()(), "it is not waited for")
 	})
 }

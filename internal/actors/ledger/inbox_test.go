@@ -152,7 +152,7 @@ func TestPastTheHardBoundPartialsGoOldestFirst(t *testing.T) {
 	r.read(assistant(4))
 	want = append(want, assistant(4))
 
-	assert.Equal(t, []session.MessagesDropped{{Count: 2, Bytes: 1201}}, eventsOf[session.MessagesDropped](r), "one event")
+	assert.Equal(t, []*session.MessagesDropped{{Count: 2, Bytes: 1201}}, eventsOf[*session.MessagesDropped](r), "one event")
 	assert.False(t, isClosed(call.Done()))
 	lines, err := r.drain(r.consume(), nil)
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func TestCallsFailWhenTheHardBoundIsFullOfMessages(t *testing.T) {
 		assert.ErrorContains(t, err, call.Subtype)
 	}
 	assert.Equal(t, []string{cancelRequest(first.ID), cancelRequest(second.ID)}, r.wrote(), "the agent hears of it, in order")
-	assert.Empty(t, eventsOf[session.MessagesDropped](r))
+	assert.Empty(t, eventsOf[*session.MessagesDropped](r))
 
 	_, err = r.drain(r.consume(), nil)
 	require.NoError(t, err)
@@ -362,6 +362,6 @@ func TestAMessageTakesMoreThanItsBytes(t *testing.T) {
 			require.LessOrEqual(t, r.Snapshot().Unread, hard/(256+len(partial))+1)
 		}
 		assert.False(t, isClosed(call.Done()))
-		assert.NotEmpty(t, eventsOf[session.MessagesDropped](r))
+		assert.NotEmpty(t, eventsOf[*session.MessagesDropped](r))
 	})
 }

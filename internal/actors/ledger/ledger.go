@@ -146,7 +146,7 @@ func (l *Ledger) End(reason error) {
 	l.stream.wake.fire()
 	l.idle.fire()
 	l.readyOnce.Do(func() { close(l.ready) })
-	l.cfg.Emit(session.Ended{Reason: reason}) // before anybody can know: the id is free again
+	l.cfg.Emit(&session.Ended{Reason: reason}) // before anybody can know: the id is free again
 	close(l.done)
 }
 

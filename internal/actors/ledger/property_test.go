@@ -456,7 +456,7 @@ func (m *model) checkContent() {
 		rest = rest[1:]
 	}
 	dropped := 0
-	for _, e := range eventsOf[session.MessagesDropped](m.rig) {
+	for _, e := range eventsOf[*session.MessagesDropped](m.rig) {
 		dropped += e.Count
 	}
 	require.LessOrEqual(m.rt, missing, dropped)

@@ -101,7 +101,7 @@ func TestARequestIsAnsweredOnce(t *testing.T) {
 	assert.False(t, r.Answer(q, nil, "no"))
 	assert.False(t, r.Fail(q, "no", errNoDecision))
 	assert.Equal(t, []string{"p " + allow}, r.answers())
-	assert.Equal(t, []session.LateAnswer{{Kind: "permission", RequestID: "p"}, {Kind: "permission", RequestID: "p"}}, eventsOf[session.LateAnswer](r))
+	assert.Equal(t, []*session.LateAnswer{{Kind: "permission", RequestID: "p"}, {Kind: "permission", RequestID: "p"}}, eventsOf[*session.LateAnswer](r))
 	assert.Zero(t, r.Gates())
 	assert.Zero(t, r.Unanswered())
 }
@@ -121,7 +121,7 @@ func TestFormsOfAnswers(t *testing.T) {
 	assert.Contains(t, lines[1], `"response":null`)
 	assert.Contains(t, lines[2], `"error":"went wrong"`)
 	assert.Contains(t, lines[3], "the answer could not be encoded", "what is no JSON is no answer")
-	assert.Len(t, eventsOf[session.CallbackFailed](r), 1)
+	assert.Len(t, eventsOf[*session.CallbackFailed](r), 1)
 }
 
 func TestARepeatedIDIsNotRunAgain(t *testing.T) {
@@ -138,7 +138,7 @@ func TestARepeatedIDIsNotRunAgain(t *testing.T) {
 	r.read(permission("p"), permission("p"))
 	assert.Empty(t, r.Take(session.KindPermission), "nor later")
 	assert.Equal(t, []string{first[0], first[0]}, r.wrote(), "the same bytes")
-	assert.Len(t, eventsOf[session.RepeatedRequest](r), 3)
+	assert.Len(t, eventsOf[*session.RepeatedRequest](r), 3)
 	assert.Zero(t, r.Unanswered())
 }
 
@@ -177,7 +177,7 @@ func TestTheAgentTakesARequestBack(t *testing.T) {
 	assert.Zero(t, r.Gates())
 	assert.False(t, r.Answer(q, json.RawMessage(allow), ""))
 	assert.Empty(t, r.wrote(), "no answer")
-	assert.Len(t, eventsOf[session.LateAnswer](r), 1)
+	assert.Len(t, eventsOf[*session.LateAnswer](r), 1)
 	again := r.ask("p")
 	assert.True(t, r.Answer(again, json.RawMessage(allow), ""), "asked again it is a new request")
 	assert.Equal(t, []string{"p " + allow}, r.answers())

@@ -202,7 +202,7 @@ func TestAResultThatCannotBeRead(t *testing.T) {
 		}
 		require.NoError(t, err, "%.80s", line)
 		assert.Equal(t, text, got.Result)
-		assert.NotEmpty(t, eventsOf[session.NoiseLine](r))
+		assert.NotEmpty(t, eventsOf[*session.NoiseLine](r))
 	}
 	r := newRig(t)
 	turn := r.turn("a")

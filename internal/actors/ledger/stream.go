@@ -145,7 +145,7 @@ func (l *Ledger) trim(target int64) {
 	s.entries = kept
 	l.pay(s.bill(false, true), false)
 	if count > 0 {
-		l.cfg.Emit(session.MessagesDropped{Count: count, Bytes: bytes})
+		l.cfg.Emit(&session.MessagesDropped{Count: count, Bytes: bytes})
 	}
 }
 

@@ -124,7 +124,7 @@ func TestTheUsersCloseKeepsNoMoreThanTheHardBound(t *testing.T) {
 	assert.Equal(t, assistant(0), lines[0], "the oldest are kept")
 	var warned bool
 	for _, e := range r.events {
-		if w, ok := e.(session.WarningIssued); ok {
+		if w, ok := e.(*session.WarningIssued); ok {
 			warned = true
 			assert.Contains(t, w.Problem, fmt.Sprint(n-len(lines), " messages"))
 		}

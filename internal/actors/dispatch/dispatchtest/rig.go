@@ -23,7 +23,7 @@ type Rig struct {
 	Ledger *ledgertest.Ledger
 	Lines  []string // what was written to the agent
 	Failed []error  // what the events say of callbacks
-	Events []session.CallbackFailed
+	Events []*session.CallbackFailed
 
 	t    *testing.T
 	host *Host
@@ -50,7 +50,7 @@ func New(t *testing.T, build func(*Rig) *dispatch.Actor, deny func(protocol.Fram
 }
 
 func (r *Rig) emit(e session.Event) {
-	if f, ok := e.(session.CallbackFailed); ok {
+	if f, ok := e.(*session.CallbackFailed); ok {
 		r.Failed, r.Events = append(r.Failed, f.Err), append(r.Events, f)
 	}
 }
