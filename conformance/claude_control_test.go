@@ -181,7 +181,7 @@ func TestRequestsAboutServers(t *testing.T) {
 	r := newRig(t)
 	o := r.served(echo)
 	o.MCPServers = map[string]sdk.MCPServerConfig{"asking": {
-		Command: os.Args[0], Args: []string{"-test.run=^TestAskingServer$"}, Env: map[string]string{askingServer: "nested"}, AlwaysLoad: true,
+		Command: os.Args[0], Args: []string{"-test.run=^TestAskingServer$"}, Env: map[string]string{askingServer: "nested"}, AlwaysLoad: sdk.Some(true),
 	}}
 	c := r.connect(o)
 	q := questions{r, c}

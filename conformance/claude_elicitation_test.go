@@ -112,7 +112,7 @@ func TestElicitation(t *testing.T) {
 			r.model.Script("elicit", modelapi.Say(modelapi.ToolUse("mcp__asking__"+tc.tool, modelapi.Args{})), modelapi.Say(modelapi.Text("Asked.")))
 			o := r.options()
 			o.MCPServers = map[string]sdk.MCPServerConfig{"asking": {
-				Command: os.Args[0], Args: []string{"-test.run=^TestAskingServer$"}, Env: map[string]string{askingServer: tc.style}, AlwaysLoad: true,
+				Command: os.Args[0], Args: []string{"-test.run=^TestAskingServer$"}, Env: map[string]string{askingServer: tc.style}, AlwaysLoad: sdk.Some(true),
 			}}
 			o.AllowedTools = []string{"mcp__asking"}
 			o.OnElicitation = tc.answer

@@ -24,7 +24,7 @@ func (r *rig) asks(hooks ...sdk.Hook) *sdk.Options {
 	r.model.Script("elicit", modelapi.Say(modelapi.ToolUse("mcp__asking__form", modelapi.Args{})), modelapi.Say(modelapi.Text("Asked.")))
 	o := r.options()
 	o.MCPServers = map[string]sdk.MCPServerConfig{"asking": {
-		Command: os.Args[0], Args: []string{"-test.run=^TestAskingServer$"}, Env: map[string]string{askingServer: "nested"}, AlwaysLoad: true,
+		Command: os.Args[0], Args: []string{"-test.run=^TestAskingServer$"}, Env: map[string]string{askingServer: "nested"}, AlwaysLoad: sdk.Some(true),
 	}}
 	o.AllowedTools = []string{"mcp__asking"}
 	o.OnElicitation = func(context.Context, *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {

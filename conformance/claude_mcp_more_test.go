@@ -393,7 +393,7 @@ func TestExternalServers(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			server := config(t)
-			server.AlwaysLoad = true
+			server.AlwaysLoad = sdk.Some(true)
 			server.Tools = []session.MCPToolPolicy{{Name: "say", PermissionPolicy: session.AlwaysAllow}, {Name: "never", PermissionPolicy: session.AlwaysDeny}}
 			o := r.options()
 			o.MCPServers = map[string]sdk.MCPServerConfig{"out": server}

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -63,7 +64,7 @@ func forms(t *testing.T) map[reflect.Type]*schema {
 	text := typed("string")
 	secret := anyOf(text, object(map[string]*schema{"envVar": text}))
 	policy := object(map[string]*schema{"name!": text, "permission_policy": enum(session.AlwaysAllow, session.AlwaysAsk, session.AlwaysDeny, ""),
-		"exposedName": text, "alwaysLoad": typed("boolean")})
+		"org_max_permission": enum("allow", "ask", "blocked", ""), "exposedName": text, "alwaysLoad": typed("boolean")})
 	server := object(map[string]*schema{"type": enum("stdio", "sse", "http", ""), "command": text, "args": listOf(text), "env": mapOf(text),
 		"url": text, "headers": mapOf(text), "headersHelper": text, "oauth": typed("object"), "timeout": {Type: "number", Minimum: new(float64)},
 		"alwaysLoad": typed("boolean"), "tools": listOf(policy), "extra": typed("object")})
@@ -84,6 +85,7 @@ func forms(t *testing.T) map[reflect.Type]*schema {
 		reflect.TypeFor[sdk.Auth]():               object(map[string]*schema{"type!": enum("accessToken", "qodercli", "serviceAccount", "jobToken"), "accessToken": secret, "serviceAccountKey": secret}),
 		reflect.TypeFor[sdk.MCPServerConfig]():    server,
 		reflect.TypeFor[session.AgentMCPServer](): anyOf(text, mapOf(server)),
+		reflect.TypeFor[protocol.Effort]():        anyOf(text, typed("integer")),
 	}
 }
 
@@ -104,6 +106,14 @@ func generated(t *testing.T) []byte {
 	for _, name := range []string{"pathToClaudeCodeExecutable", "pathToQoderCLIExecutable", "cliPath"} {
 		also(name, "pathToExecutable", typed("string"))
 	}
+	duration := func(name, of string) {
+		v := *forms(t)[reflect.TypeFor[time.Duration]()]
+		v.Description = "a duration: " + of
+		p[name] = &v
+		s.PropertyOrder = append(s.PropertyOrder, name)
+	}
+	duration("controlRequestTimeout", "how long a call to the agent may take, Limits.Control in Go. 0: no limit. Default: 60s. Host only.")
+	duration("closeGrace", "the wait from the end of stdin to SIGTERM, Graces.EOF in Go. Default: the backend's own. Host only.")
 	either := func(name string, more ...*schema) {
 		was := *p[name]
 		was.Description = ""

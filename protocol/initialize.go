@@ -23,7 +23,7 @@ type InitializeRequest struct {
 	// SystemPrompt nil keeps the agent's own; an empty one is empty.
 	SystemPrompt         *SystemPrompt `json:"systemPrompt,omitempty"`
 	AppendSystemPrompt   string        `json:"appendSystemPrompt,omitempty"`   // added to the agent's own prompt; "": nothing
-	SystemPromptSnapshot bool          `json:"systemPromptSnapshot,omitempty"` // the first prompt is recorded and used again on resume; Claude
+	SystemPromptSnapshot *bool         `json:"systemPromptSnapshot,omitempty"` // the first prompt is recorded and used again on resume; Claude
 	// ExcludeDynamicSections moves the working directory and memory paths from
 	// the prompt to the first user message, so that sessions share a cached
 	// prompt. Claude only.
@@ -125,7 +125,7 @@ type MCPServerConfig struct {
 
 	Tools      []MCPToolPolicy `json:"tools,omitempty"`      // rules by tool; Claude
 	Timeout    Millis          `json:"timeout,omitempty"`    // of a tool call, in milliseconds; 0: the agent's default
-	AlwaysLoad bool            `json:"alwaysLoad,omitempty"` // keeps the tools in the prompt instead of behind a tool search
+	AlwaysLoad *bool           `json:"alwaysLoad,omitempty"` // true: the tools stay in the prompt; false: a tool search finds them; nil: the agent's default
 	// ToolOverrides is Qoder's.
 	ToolOverrides json.RawMessage `json:"toolOverrides,omitempty"`
 	// Scope says where the server was configured, in a status.
@@ -152,12 +152,15 @@ type AgentDefinition struct {
 	MaxTurns        int              `json:"maxTurns,omitempty"`        // model calls; 0: not set
 	Effort          Effort           `json:"effort,omitempty"`          // "": not set
 	PermissionMode  PermissionMode   `json:"permissionMode,omitempty"`  // of its tool calls; "": not set
-	Background      bool             `json:"background,omitempty"`      // calls of it do not wait
+	Background      *bool            `json:"background,omitempty"`      // calls of it do not wait; nil: the agent's default
 	Memory          string           `json:"memory,omitempty"`          // user, project, local
 	Isolation       string           `json:"isolation,omitempty"`       // worktree: in a temporary git worktree; "": none (Qoder)
-	OmitClaudeMD    bool             `json:"omitClaudeMd,omitempty"`    // as a subagent it does not read CLAUDE.md files; Claude
+	OmitClaudeMD    *bool            `json:"omitClaudeMd,omitempty"`    // as a subagent it does not read CLAUDE.md files; Claude
 	Observer        string           `json:"observer,omitempty"`        // agents that watch it, at most four, separated by commas; Claude
 	ObserverMessage string           `json:"observerMessage,omitempty"` // added to what its observers read; Claude
+	// AutoCompactWindow is the number of tokens at which it compacts its
+	// conversation as a subagent; 0: inherited. Claude.
+	AutoCompactWindow int `json:"autoCompactWindow,omitempty"`
 	// CriticalSystemReminder is experimental in Claude's types.
 	CriticalSystemReminder string `json:"criticalSystemReminder_EXPERIMENTAL,omitempty"`
 }

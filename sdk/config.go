@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/agent-troupe/troupe/internal/optionfile"
 )
@@ -47,8 +48,9 @@ func ExpandWith(f func(name string) (string, bool)) LoadOption {
 // type preset, custom or file; tools a list, "all", or an object of type
 // preset; taskBudget a number or {total}; a null in env takes the variable
 // away. pathToClaudeCodeExecutable, pathToQoderCLIExecutable and cliPath are
-// pathToExecutable. A duration is a text such as 90s; with Ms behind its key it
-// is a number of milliseconds. What has a field Extra takes such keys under
+// pathToExecutable. controlRequestTimeoutMs (Limits.Control; 0 is no limit) and
+// closeGraceMs (Graces.EOF) are keys, too. A duration is a text such as 90s; with
+// Ms behind its key it is a number of milliseconds. What has a field Extra takes such keys under
 // extra. $schema is left to editors.
 //
 // Nothing is taken from the environment unless a value asks for it:
@@ -99,11 +101,31 @@ func loadOptions(file string, in io.Reader, opts []LoadOption) (*Options, error)
 		}
 		return nil, errors.Join(all...)
 	}
-	o := &Options{}
-	if err := json.Unmarshal(doc, o); err != nil {
+	var f fileOptions
+	if err := json.Unmarshal(doc, &f); err != nil {
 		return nil, &LoadError{File: file, Problem: "does not decode: " + err.Error()}
 	}
-	return o, nil
+	return f.options(), nil
+}
+
+// fileOptions are options with the vendors' keys for what is not one field of
+// [Options].
+type fileOptions struct {
+	Options
+	ControlRequestTimeout Opt[time.Duration] `json:"controlRequestTimeout"` // of Limits.Control; 0 is no limit
+	CloseGrace            Opt[time.Duration] `json:"closeGrace"`            // of Graces.EOF; 0 is no wait
+}
+
+func (f *fileOptions) options() *Options {
+	if d, given := f.ControlRequestTimeout.Value(); given {
+		if f.Limits.Control = d; d == 0 {
+			f.Limits.Control = -1
+		}
+	}
+	if d, given := f.CloseGrace.Value(); given {
+		f.Graces.EOF = max(d, time.Nanosecond) // 0 is the backend's own
+	}
+	return &f.Options
 }
 
 // LoadError is what is wrong in a configuration, and where.

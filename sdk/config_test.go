@@ -36,7 +36,8 @@ func everything() *sdk.Options {
 	own := sdk.MCPServerConfig{Command: "c"}
 	more := sdk.MCPServerConfig{Type: "http", URL: "https://h"}
 	return &sdk.Options{
-		Policy:            &sdk.Policy{Allow: []string{"Read"}, Ask: []string{"Bash(git *)"}, Deny: []string{"Write"}},
+		Policy: &sdk.Policy{Allow: []string{"Read"}, Ask: []string{"Bash(git *)"}, Deny: []string{"Write"}},
+		Limits: session.Limits{Control: 45 * time.Second}, Graces: session.Graces{EOF: 1500 * time.Millisecond},
 		PermissionTimeout: time.Minute, ResolveModelTimeout: 250 * time.Millisecond, CloseTimeout: 5 * time.Second,
 		InterruptGrace: 1500 * time.Millisecond, MaxLine: 1024, Discard: true, Cwd: "/src",
 		Env: map[string]string{"FOO": "bar", "TOKEN": "Bearer t0"}, UnsetEnv: []string{"OTHER", "GONE"}, CleanEnv: true,
@@ -76,11 +77,12 @@ func everything() *sdk.Options {
 		PluginDelivery: session.DeliverInInitialize, Skills: sdk.All(), Extensions: []string{"e"},
 		Agents: map[string]sdk.AgentDefinition{"reviewer": {Description: "Reviews.", Prompt: "Review.", Tools: sdk.Only("Read"),
 			MCPServers: []session.AgentMCPServer{{Name: "db"}, {Name: "own", Config: &own}, {Name: "more", Config: &more}},
-			MaxTurns:   sdk.Some(3), Background: sdk.Some(false), Extra: map[string]json.RawMessage{"observer": raw(`"o"`)}}},
+			MaxTurns:   sdk.Some(3), Background: sdk.Some(false), Effort: "3", OmitClaudeMD: sdk.Some(false), AutoCompactWindow: sdk.Some(9000),
+			Observer: "o", ObserverMessage: "om", CriticalSystemReminder: "csr", Extra: map[string]json.RawMessage{"newer": raw(`"n"`)}}},
 		Agent: "reviewer",
 		MCPServers: map[string]sdk.MCPServerConfig{
 			"db": {Command: "db-mcp", Args: []string{"--ro"}, Env: map[string]string{"PASSWORD": "none"}, Timeout: 1500 * time.Millisecond,
-				Tools: []session.MCPToolPolicy{{Name: "drop", PermissionPolicy: session.AlwaysDeny}}},
+				AlwaysLoad: sdk.Some(false), Tools: []session.MCPToolPolicy{{Name: "drop", PermissionPolicy: session.AlwaysDeny, OrgMaxPermission: "ask"}}},
 			"web": {Type: "http", URL: "https://h/mcp", Headers: map[string]string{"A": "b"}, OAuth: raw(`{"clientId":"c"}`),
 				Extra: map[string]json.RawMessage{"displayName": raw(`"W"`)}},
 		},

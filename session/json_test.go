@@ -64,7 +64,9 @@ func TestAgentDefinitionReadsWhatVendorsWrite(t *testing.T) {
 	t.Parallel()
 	a := roundTrip[session.AgentDefinition](t, `{"description":"d","prompt":"p","tools":[],"disallowedTools":["Bash"],
 		"model":"inherit","mcpServers":["x",{"y":{"command":"c"}}],"skills":["s"],"initialPrompt":"i","maxTurns":3,
-		"effort":"high","permissionMode":"plan","background":false,"memory":"user","isolation":"worktree","observer":"o"}`)
+		"effort":"high","permissionMode":"plan","background":false,"memory":"user","isolation":"worktree",
+		"observer":"o","omitClaudeMd":true,"autoCompactWindow":5,"newer":"n"}`)
+	assert.Equal(t, session.AgentDefinition{Effort: "12"}, roundTrip[session.AgentDefinition](t, `{"description":"","prompt":"","effort":12}`))
 	assert.True(t, a.Tools.IsNone())
 	assert.Equal(t, protocol.ModePlan, a.PermissionMode)
 	assert.Equal(t, session.Some(false), a.Background)

@@ -34,8 +34,9 @@ type AgentDefinition struct {
 	InitialPrompt string `json:"initialPrompt,omitempty"`
 	// MaxTurns limits the agent's model calls.
 	MaxTurns Opt[int] `json:"maxTurns,omitzero"`
-	// Effort is low, medium, high, xhigh (Claude) or max.
-	Effort string `json:"effort,omitempty"`
+	// Effort is low, medium, high, xhigh (Claude), max, or a whole number in decimal digits (Claude), which is a number on
+	// the wire.
+	Effort protocol.Effort `json:"effort,omitempty"`
 	// PermissionMode is the mode for the agent's tool calls.
 	PermissionMode protocol.PermissionMode `json:"permissionMode,omitempty"`
 	// Background runs the agent as a background task.
@@ -44,6 +45,17 @@ type AgentDefinition struct {
 	Memory string `json:"memory,omitempty"`
 	// Isolation is worktree, or empty.
 	Isolation string `json:"isolation,omitempty"`
+	// OmitClaudeMD keeps the user's, the project's and the local CLAUDE.md out of a subagent. Claude.
+	OmitClaudeMD Opt[bool] `json:"omitClaudeMd,omitzero"`
+	// AutoCompactWindow is the number of tokens at which the agent, as a subagent, compacts its conversation. It only
+	// lowers what the subagent would inherit. Absent: inherited. Claude.
+	AutoCompactWindow Opt[int] `json:"autoCompactWindow,omitzero"`
+	// Observer names the agents, at most four, separated by commas, that watch this one in the background. Claude.
+	Observer string `json:"observer,omitempty"`
+	// ObserverMessage is added to each report that an Observer gets. Claude.
+	ObserverMessage string `json:"observerMessage,omitempty"`
+	// CriticalSystemReminder is added to the system prompt; experimental in the vendor's types. Claude.
+	CriticalSystemReminder string `json:"criticalSystemReminder_EXPERIMENTAL,omitempty"`
 	// Extra are further keys, passed on as they are.
 	Extra map[string]json.RawMessage `json:"-"`
 }

@@ -29,10 +29,12 @@ type MCPServerConfig struct {
 	// OAuth is passed on as it is. Claude.
 	OAuth json.RawMessage `json:"oauth,omitempty"`
 
-	// Timeout limits a tool call; 0: the agent's default. The wire carries milliseconds. Claude.
+	// Timeout limits a tool call; 0: the agent's default, which agents also take for less than 1 s. The wire carries
+	// milliseconds.
 	Timeout time.Duration `json:"-"`
-	// AlwaysLoad keeps the server's tools in the prompt from the start. Claude; Qoder has it per tool.
-	AlwaysLoad bool `json:"alwaysLoad,omitempty"`
+	// AlwaysLoad keeps the server's tools in the prompt from the start; Some(false) leaves all of them to a tool search.
+	// Absent: the agent's default. Claude; Qoder has it per tool.
+	AlwaysLoad Opt[bool] `json:"alwaysLoad,omitzero"`
 	// Tools are policies for single tools.
 	Tools []MCPToolPolicy `json:"-"`
 	// Extra are further keys, passed on as they are.
@@ -46,6 +48,9 @@ type MCPToolPolicy struct {
 	// PermissionPolicy is AlwaysAllow, AlwaysAsk or AlwaysDeny; empty: the session's rules. AlwaysAllow hides
 	// CanUseTool for the tool.
 	PermissionPolicy string `json:"permission_policy,omitempty"`
+	// OrgMaxPermission is the most that the organization's administrator allows: allow, ask or blocked; empty: not said.
+	// With ask, permission mode auto asks a person, too. Claude; only for servers with a URL.
+	OrgMaxPermission string `json:"org_max_permission,omitempty"`
 	// ExposedName is the name the model sees. Qoder.
 	ExposedName string `json:"exposedName,omitempty"`
 	// AlwaysLoad keeps the tool in the prompt from the start. Qoder.

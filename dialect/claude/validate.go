@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agent-troupe/troupe/dialect"
@@ -47,20 +48,31 @@ func check(o *dialect.Input, p *build.Problems) {
 	for _, at := range build.SpawningAgents(o) {
 		p.Warn(at, "Agent", "a subagent may not be able to start agents of its own", "leave it out")
 	}
-	efforts := map[string]string{"Effort": o.Effort}
-	for name, a := range o.Agents {
-		efforts[fmt.Sprintf("Agents[%q].Effort", name)] = a.Effort
-	}
-	for _, at := range slices.Sorted(maps.Keys(efforts)) {
-		if e := efforts[at]; !slices.Contains([]string{"", "low", "medium", "high", "xhigh", "max"}, e) {
-			p.Warn(at, e, "is not a level of effort that is known, and the agent ignores one it does not know", "use low, medium, high, xhigh or max")
-		}
-	}
+	checkEfforts(o, p)
 	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
 		checkNoQoderTools(p, fmt.Sprintf("MCPServers[%q]", name), o.MCPServers[name].Tools)
 	}
 	for i, s := range o.Servers {
-		checkNoQoderTools(p, fmt.Sprintf("SDKMCPServers[%d]", i), s.Tools)
+		at := fmt.Sprintf("SDKMCPServers[%d]", i)
+		checkNoQoderTools(p, at, s.Tools)
+		for j, t := range s.Tools {
+			p.NoEffect(fmt.Sprintf("%s.Tools[%d].OrgMaxPermission", at, j), t.OrgMaxPermission != "")
+		}
+	}
+}
+
+// checkEfforts warns of levels of effort that the agent does not know. A subagent's may be a number.
+func checkEfforts(o *dialect.Input, p *build.Problems) {
+	const problem = "is not a known level of effort, and the agent ignores it"
+	known := func(e string) bool { return slices.Contains([]string{"", "low", "medium", "high", "xhigh", "max"}, e) }
+	for _, name := range slices.Sorted(maps.Keys(o.Agents)) {
+		e := string(o.Agents[name].Effort)
+		if _, err := strconv.Atoi(e); err != nil && !known(e) {
+			p.Warn(fmt.Sprintf("Agents[%q].Effort", name), e, problem, "use low, medium, high, xhigh, max or a whole number")
+		}
+	}
+	if !known(o.Effort) {
+		p.Warn("Effort", o.Effort, problem, "use low, medium, high, xhigh or max")
 	}
 }
 

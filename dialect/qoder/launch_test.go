@@ -225,8 +225,9 @@ func TestImpossibleOnQoder(t *testing.T) {
 		"Hooks[0].OnFailure":                  {Facts: dialect.Facts{Registrations: []dialect.HookRegistration{{Event: "Stop", CallbackIDs: []string{"h"}, OnFailure: "block"}}}},
 		`MCPServers["s"].HeadersHelper`:       {Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Type: "http", URL: "http://h", HeadersHelper: "x"}}}},
 		`MCPServers["s"].OAuth`:               {Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Type: "http", URL: "http://h", OAuth: json.RawMessage(`{}`)}}}},
-		`MCPServers["s"].Timeout`:             {Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Timeout: 1}}}},
-		`MCPServers["s"].AlwaysLoad`:          {Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", AlwaysLoad: true}}}},
+		`MCPServers["s"].AlwaysLoad`:          {Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", AlwaysLoad: session.Some(false)}}}},
+		`MCPServers["s"].Tools[0].OrgMaxPermission`: {Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c",
+			Tools: []session.MCPToolPolicy{{Name: "t", OrgMaxPermission: "ask"}}}}}},
 		`ExtraArgs["proxy"]`:                  {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{"proxy": session.Some("http://p")}}},
 		`ExtraArgs["disable-builtin-skills"]`: {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{"disable-builtin-skills": {}}}},
 	} {

@@ -106,8 +106,7 @@ func checkMCP(o *dialect.Input, p *build.Problems) {
 		s, at := o.MCPServers[name], fmt.Sprintf("MCPServers[%q]", name)
 		p.Lacks(at+".HeadersHelper", s.HeadersHelper != "", "use Headers")
 		p.Lacks(at+".OAuth", s.OAuth != nil, "log in with an mcp_authenticate request")
-		p.Lacks(at+".Timeout", s.Timeout != 0, "")
-		p.Lacks(at+".AlwaysLoad", s.AlwaysLoad, "set AlwaysLoad of each tool")
+		p.Lacks(at+".AlwaysLoad", !s.AlwaysLoad.IsZero(), "set AlwaysLoad of each tool")
 		checkTools(p, at, name, s.Tools)
 	}
 	for i, s := range o.Servers {
@@ -122,6 +121,7 @@ func checkTools(p *build.Problems, at, server string, tools []session.MCPToolPol
 	exposed := regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	for i, t := range tools {
 		at := fmt.Sprintf("%s.Tools[%d]", at, i)
+		p.Lacks(at+".OrgMaxPermission", t.OrgMaxPermission != "", "set PermissionPolicy")
 		nameless := protocol.MCPNameQoder(server) == "" || t.Name != "*" && protocol.MCPNameQoder(t.Name) == ""
 		p.AddIf(t.PermissionPolicy != "" && !strings.HasPrefix(t.Name, "mcp__") && nameless, at+".PermissionPolicy",
 			fmt.Sprintf("there is no rule for %q of %q: one of them has no letter or digit", t.Name, server), "rename it")

@@ -25,9 +25,15 @@ func check(o *dialect.Input, l *dialect.Launch, p *build.Problems) {
 	}
 	checkAgentTool(o, p)
 	for _, name := range slices.Sorted(maps.Keys(o.Agents)) {
-		if e := o.Agents[name].Effort; !slices.Contains([]string{"", "low", "medium", "high", "max"}, e) {
-			p.Warn(fmt.Sprintf("Agents[%q].Effort", name), e, "is not a level of effort that the documents have", "use low, medium, high or max")
+		a, at := o.Agents[name], fmt.Sprintf("Agents[%q]", name)
+		if !slices.Contains([]protocol.Effort{"", "low", "medium", "high", "max"}, a.Effort) {
+			p.Warn(at+".Effort", string(a.Effort), "is not a level of effort in the vendor's documents", "use low, medium, high or max")
 		}
+		p.Lacks(at+".OmitClaudeMD", !a.OmitClaudeMD.IsZero(), "")
+		p.Lacks(at+".AutoCompactWindow", !a.AutoCompactWindow.IsZero(), "")
+		p.Lacks(at+".Observer", a.Observer != "", "")
+		p.Lacks(at+".ObserverMessage", a.ObserverMessage != "", "")
+		p.Lacks(at+".CriticalSystemReminder", a.CriticalSystemReminder != "", "put it in Prompt")
 	}
 	for i, pl := range o.Plugins {
 		p.Lacks(fmt.Sprintf("Plugins[%d].SkipMCPDiscovery", i), pl.SkipMCPDiscovery, "use AllowedMCPServerNames")

@@ -249,6 +249,9 @@ func checkAgents(o *dialect.Input, p *Problems, modes []protocol.PermissionMode)
 		if n, ok := a.MaxTurns.Value(); ok && n <= 0 {
 			p.Addf(at+".MaxTurns", "is %d; a limit is above zero", n)
 		}
+		if n, ok := a.AutoCompactWindow.Value(); ok && n <= 0 {
+			p.Addf(at+".AutoCompactWindow", "is %d; a number of tokens is above zero", n)
+		}
 		for i, s := range a.MCPServers {
 			sub := fmt.Sprintf("%s.MCPServers[%d]", at, i)
 			p.AddIf(s.Name == "", sub, "has no name", "name the server")

@@ -86,5 +86,7 @@ func checkTools(p *Problems, at string, tools []session.MCPToolPolicy) {
 		p.AddIf(t.Name == "", fmt.Sprintf("%s.Tools[%d].Name", at, i), "is empty", "name the tool")
 		p.AddIf(!slices.Contains(known, t.PermissionPolicy), fmt.Sprintf("%s.Tools[%d].PermissionPolicy", at, i),
 			fmt.Sprintf("%q is not known", t.PermissionPolicy), fmt.Sprintf("use one of %v", known[1:]))
+		p.AddIf(!slices.Contains([]string{"", "allow", "ask", "blocked"}, t.OrgMaxPermission), fmt.Sprintf("%s.Tools[%d].OrgMaxPermission", at, i),
+			fmt.Sprintf("%q is not known", t.OrgMaxPermission), "use allow, ask or blocked")
 	}
 }
