@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
@@ -21,6 +22,8 @@ type bus struct {
 	exec kernel.Executor
 	log  *handler   // nil without a logger
 	from slog.Level // the lowest level that is logged
+
+	readers atomic.Int32 // len(subs): an event that nobody reads takes no lock
 
 	mu    sync.Mutex
 	subs  map[string][]*subscription // by session; "" is of all sessions
@@ -38,6 +41,9 @@ type subscription struct {
 func (b *bus) publish(r session.EventRecord) {
 	if b.log != nil && r.Event.Level() >= b.from {
 		b.log.push(r)
+	}
+	if b.readers.Load() == 0 {
+		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,6 +186,7 @@ func (b *bus) subscribe(id string) *subscription {
 		b.subs = make(map[string][]*subscription)
 	}
 	b.subs[id] = append(b.subs[id], s)
+	b.readers.Store(int32(len(b.subs)))
 	return s
 }
 
@@ -192,6 +199,7 @@ func (b *bus) drop(s *subscription) {
 		return
 	}
 	delete(b.subs, s.session)
+	b.readers.Store(int32(len(b.subs)))
 	if len(b.subs) == 0 {
 		b.subs = nil // a map never gives memory back
 	}

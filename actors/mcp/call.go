@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/actors/dispatch"
@@ -28,19 +28,24 @@ type call struct {
 
 	place Place // owned by the call's task
 
-	mu    sync.Mutex
-	limit time.Duration
-	setBy string    // the option that set it
-	since time.Time // of the last sign of life
-	moved bool      // there was progress
+	limit atomic.Pointer[limit]
+	came  time.Time
+	alive atomic.Pointer[time.Time] // the last progress; nil: none yet
+}
+
+// limit is how long a call may be without a sign of life.
+type limit struct {
+	time  time.Duration
+	setBy string // the option that set it
 }
 
 func (b *Bridge) arrive(server *member, name string, m *rpcMessage, drop func()) *call {
 	tool, progress := m.toolCall()
 	c := &call{
 		b: b, server: server, msg: m, key: callKey{name, spelled(m.ID)}, tool: tool,
-		name: name + " " + m.Method, drop: drop, limit: DefaultTimeout, setBy: ToolOption, since: b.cfg.Clock.Now(),
+		name: name + " " + m.Method, drop: drop, came: b.cfg.Clock.Now(),
 	}
+	c.limit.Store(&limit{DefaultTimeout, ToolOption})
 	if tool != "" {
 		c.name = "mcp__" + name + "__" + tool
 		if _, ok := server.Server.(Orderer); ok {
@@ -78,43 +83,41 @@ func (c *call) begin(ctx context.Context) error {
 		c.place = c.server.Server.(Orderer).Enter(c.tool)
 		c.turn.Leave() // the rest needs no order
 	}
-	limit, setBy := c.server.Timeout(c.tool), ToolOption
-	if server := c.b.cfg.Limits[c.key.server]; limit == 0 && server != 0 {
-		limit, setBy = server, ServerOption(c.key.server)
+	l := limit{c.server.Timeout(c.tool), ToolOption}
+	if server := c.b.cfg.Limits[c.key.server]; l.time == 0 && server != 0 {
+		l = limit{server, ServerOption(c.key.server)}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.limit, c.setBy = cmp.Or(limit, DefaultTimeout), setBy
+	l.time = cmp.Or(l.time, DefaultTimeout)
+	c.limit.Store(&l)
 	return nil
 }
 
 // deadline counts from the last sign of life.
 func (c *call) deadline() dispatch.Deadline {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return dispatch.Deadline{Limit: c.limit, Since: c.since}
+	since := c.came
+	if alive := c.alive.Load(); alive != nil {
+		since = *alive
+	}
+	return dispatch.Deadline{Limit: c.limit.Load().time, Since: since}
 }
 
 func (c *call) expired() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	l := c.limit.Load()
 	how := "did not finish within"
-	if c.moved {
+	if c.alive.Load() != nil {
 		how = "made no progress for"
 	}
 	return &dispatch.Spoken{
-		Reason: fmt.Sprintf("%s %s %v", c.name, how, c.limit),
+		Reason: fmt.Sprintf("%s %s %v", c.name, how, l.time),
 		Err: &session.TimeoutError{
-			What: fmt.Sprintf("%v callback for %s", session.KindMCP, c.name), Limit: c.limit, SetBy: c.setBy,
+			What: fmt.Sprintf("%v callback for %s", session.KindMCP, c.name), Limit: l.time, SetBy: l.setBy,
 		},
 	}
 }
 
 func (c *call) progressed() {
 	now := c.b.cfg.Clock.Now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.since, c.moved = now, true
+	c.alive.Store(&now)
 }
 
 func (c *call) run(ctx context.Context) (json.RawMessage, error) {

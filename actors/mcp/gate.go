@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // Gate lets a number of calls through at a time, first come, first served. The
@@ -21,8 +22,8 @@ func NewGate(capacity int) *Gate { return &Gate{free: capacity} }
 type Turn struct {
 	gate  *Gate
 	ready chan struct{} // closed when the call may run; nil: at once
-	holds bool
-	left  bool
+	holds bool          // guarded by gate.mu
+	left  atomic.Bool
 }
 
 // Enter takes the next place. It does not block; the turn must be left.
@@ -67,20 +68,16 @@ func (t *Turn) Wait(ctx context.Context) error {
 
 // Leave implements [Place].
 func (t *Turn) Leave() {
-	if t == nil {
+	if t == nil || t.left.Swap(true) {
 		return
 	}
 	g := t.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case t.left:
-		return
-	case t.holds:
+	if t.holds {
 		g.free++
-	default:
+	} else {
 		g.queue = slices.DeleteFunc(g.queue, func(other *Turn) bool { return other == t })
 	}
-	t.left = true
 	g.admit()
 }

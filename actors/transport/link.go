@@ -60,13 +60,14 @@ type Link struct {
 	works atomic.Bool
 	// up: the process runs.
 	up atomic.Bool
+	// paused is closed when the reader may go on; nil: it may.
+	paused atomic.Pointer[chan struct{}]
 
 	mu         sync.Mutex
 	phase      machine.Phase
 	stage      machine.Stage
 	wanted     machine.Stage
-	paused     chan struct{} // closed when the reader may go on; nil: it may
-	waits      string        // what the reader waits for, other than its consumer; "": nothing
+	waits      string // what the reader waits for, other than its consumer; "": nothing
 	waitsAt    time.Time
 	stageEnd   time.Time
 	unattended kernel.Timer // of an Abort; nil: none

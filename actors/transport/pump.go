@@ -264,18 +264,16 @@ func (k *Link) credit() <-chan struct{} {
 	if wait := k.cfg.Room(); wait != nil {
 		return wait
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.paused
+	if paused := k.paused.Load(); paused != nil {
+		return *paused
+	}
+	return nil
 }
 
 // pause has the reader wait, and asks for it again if it must not.
 func (k *Link) pause() {
-	k.mu.Lock()
-	if k.paused == nil {
-		k.paused = make(chan struct{})
-	}
-	k.mu.Unlock()
+	paused := make(chan struct{})
+	k.paused.CompareAndSwap(nil, &paused)
 	if k.mustRead() {
 		k.pressed()
 	}
@@ -283,21 +281,15 @@ func (k *Link) pause() {
 
 // resume has the reader go on.
 func (k *Link) resume() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.paused != nil {
-		close(k.paused)
-		k.paused = nil
+	if paused := k.paused.Swap(nil); paused != nil {
+		close(*paused)
 	}
 }
 
 // pressed asks for a reader that waits, because the agent does not take what is
 // written to it, or has exited.
 func (k *Link) pressed() {
-	k.mu.Lock()
-	waits := k.paused != nil
-	k.mu.Unlock()
-	if waits {
+	if k.paused.Load() != nil {
 		k.cfg.Router(nil, machine.ReaderAsks{Pressed: true})
 	}
 }

@@ -26,11 +26,17 @@ type writer struct {
 	failed  func()      // called once, when a write fails
 	taken   func(int64) // called with the bytes that the agent has taken, now and then
 	busy    atomic.Bool // writing, for those who only want to know
+	// answers is the bytes of answers that never wait and that the agent has not taken
+	// yet; mu is held where it changes.
+	answers atomic.Int64
+
+	// Of whoever writes.
+	chunk []byte
+	asked int64 // answers when chunk was taken
 
 	mu      sync.Mutex
 	queue   []byte
 	spare   []byte
-	answers int           // bytes of answers that never wait, not yet taken by the agent
 	eased   chan struct{} // closed when they are fewer; nil when nobody waits
 	writing bool
 	untold  int64 // bytes that the agent has taken since taken was called
@@ -46,12 +52,12 @@ func (w *writer) Write(lines []byte, as machine.Class) (start bool) {
 	switch {
 	case w.err != nil || w.ending:
 		return false
-	case as == machine.Again && w.answers > answerBound:
+	case as == machine.Again && w.answers.Load() > answerBound:
 		w.untold += int64(len(lines)) // it was given before, and is dropped
 		return false
 	}
 	if as == machine.Denial || as != machine.FromHost && len(lines) <= smallLine {
-		w.answers += len(lines)
+		w.answers.Add(int64(len(lines)))
 	}
 	w.queue = append(w.queue, lines...)
 	return w.start()
@@ -68,9 +74,12 @@ func (w *writer) Write(lines []byte, as machine.Class) (start bool) {
 // user makes of any size does not count: messages, calls, and large answers,
 // which are denied when there is no room.
 func (w *writer) crammed() <-chan struct{} {
+	if w.answers.Load() <= answerBound {
+		return nil
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.answers <= answerBound {
+	if w.answers.Load() <= answerBound {
 		return nil
 	}
 	if w.eased == nil {
@@ -80,9 +89,8 @@ func (w *writer) crammed() <-chan struct{} {
 }
 
 // eases notes that the agent has taken some answers, or never will; mu is held.
-func (w *writer) eases(answers int) {
-	w.answers -= answers
-	if w.eased != nil && w.answers <= answerBound {
+func (w *writer) eases(answers int64) {
+	if left := w.answers.Add(-answers); w.eased != nil && left <= answerBound {
 		close(w.eased)
 		w.eased = nil
 	}
@@ -92,7 +100,7 @@ func (w *writer) eases(answers int) {
 func (w *writer) giveUp(err error) {
 	w.err = err
 	w.queue = nil
-	w.eases(w.answers)
+	w.eases(w.answers.Load())
 }
 
 // CloseAfterFlush closes stdin once everything queued is written. It reports whether
@@ -104,61 +112,72 @@ func (w *writer) CloseAfterFlush() (start bool) {
 	return w.start()
 }
 
-// start makes the caller the one who writes, unless somebody is; mu is held.
+// start makes the caller the one who writes what is queued, unless somebody is; mu is held.
 func (w *writer) start() bool {
 	if w.writing {
 		return false
 	}
 	w.writing = true
 	w.busy.Store(true)
+	w.next()
 	return true
+}
+
+// next takes what is queued; mu is held.
+func (w *writer) next() {
+	w.chunk, w.asked = w.queue, w.answers.Load()
+	w.queue, w.spare = w.spare[:0], nil
 }
 
 // run writes what is queued.
 func (w *writer) run() {
 	for {
+		var err error
+		if len(w.chunk) > 0 {
+			w.pressed()
+			_, err = w.out.Write(w.chunk)
+		}
 		w.mu.Lock()
+		w.wrote(err)
 		if len(w.queue) == 0 || w.err != nil {
-			closing := w.ending
-			w.writing = false
-			w.busy.Store(false)
-			w.spare = nil
-			w.mu.Unlock()
-			if closing {
-				_ = w.out.Close()
-			}
-			return
+			break
 		}
-		chunk, answers := w.queue, w.answers
-		w.queue, w.spare = w.spare[:0], nil
+		w.next()
 		w.mu.Unlock()
+	}
+	closing := w.ending
+	w.writing, w.spare = false, nil
+	w.busy.Store(false)
+	w.mu.Unlock()
+	if closing {
+		_ = w.out.Close()
+	}
+}
 
-		w.pressed()
-		_, err := w.out.Write(chunk)
-
+// wrote notes how a write ended. mu is held, and given up while others are called.
+func (w *writer) wrote(err error) {
+	n := int64(len(w.chunk))
+	if cap(w.chunk) <= smallLine {
+		w.spare = w.chunk[:0]
+	}
+	w.chunk = nil
+	switch {
+	case w.err != nil:
+	case err != nil:
+		w.giveUp(err)
+		w.mu.Unlock()
+		w.failed()
 		w.mu.Lock()
-		if cap(chunk) <= smallLine {
-			w.spare = chunk[:0]
-		}
-		switch {
-		case w.err != nil:
-		case err != nil:
-			w.giveUp(err)
-			w.mu.Unlock()
-			w.failed()
-			continue
-		default:
-			w.eases(answers)
-			w.untold += int64(len(chunk))
-		}
-		told := w.untold
-		if told >= takenStep {
-			w.untold = 0
-		}
+		return
+	default:
+		w.eases(w.asked)
+		w.untold += n
+	}
+	if told := w.untold; told >= takenStep {
+		w.untold = 0
 		w.mu.Unlock()
-		if told >= takenStep {
-			w.taken(told)
-		}
+		w.taken(told)
+		w.mu.Lock()
 	}
 }
 

@@ -88,7 +88,7 @@ func (a *adapter[M]) Receive(c actor.Context) {
 	a.path = c.Self().Id
 	switch m := c.Message().(type) {
 	case *actor.Started:
-		a.ctx.self.box.begin(a.life)
+		a.life.started = true
 		a.guard("start", func() error { return a.behavior.Start(&a.ctx) })
 	case *actor.Stopping:
 		a.stop()
@@ -143,7 +143,7 @@ func (a *adapter[M]) childDown(m *actor.Terminated) {
 }
 
 func (a *adapter[M]) stop() {
-	a.ctx.self.box.end(a.life)
+	a.life.stopping = true
 	defer func() { a.ctx.timers.end() }()
 	defer func() {
 		if r := recover(); r != nil {
@@ -178,7 +178,7 @@ func (a *adapter[M]) fail(reason error) {
 		}
 		a.crashed(reason)
 	}
-	a.ctx.self.box.end(a.life)
+	a.life.stopping = true
 	a.life.stop()
 }
 
@@ -293,7 +293,7 @@ func Spawn[P, M any](c *Context[P], name string, at *Address[M], b Behavior[M]) 
 	if c.Stopping() {
 		return fmt.Errorf("kernel: spawn %s: parent is stopping: %w", name, ErrStopped)
 	}
-	l := &life{name: name, sys: c.sys}
+	l := newLife(c.sys, name, false)
 	pid, err := at.settle(l, b, func(p *actor.Props) (*actor.PID, error) { return c.actor.SpawnNamed(p, name) })
 	if err != nil {
 		return err

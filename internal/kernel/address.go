@@ -33,38 +33,26 @@ func (a *Address[M]) Live() bool { return a.present() != nil }
 
 // Name is the name of the last incarnation; empty before the first.
 func (a *Address[M]) Name() string {
-	a.box.mu.Lock()
-	defer a.box.mu.Unlock()
-	if a.box.life == nil {
-		return ""
+	if l := a.box.life.Load(); l != nil {
+		return l.name
 	}
-	return a.box.life.name
+	return ""
 }
 
 // Depth is the number of messages that are not handled yet.
-func (a *Address[M]) Depth() int {
-	a.box.mu.Lock()
-	defer a.box.mu.Unlock()
-	return len(a.box.user)
-}
+func (a *Address[M]) Depth() int { return int(a.box.depth.Load()) }
 
 // Handled is the number of messages that the last incarnation took up.
 func (a *Address[M]) Handled() int64 {
-	a.box.mu.Lock()
-	defer a.box.mu.Unlock()
-	if a.box.life == nil {
-		return 0
+	if l := a.box.life.Load(); l != nil {
+		return l.handled.Load()
 	}
-	return a.box.life.handled
+	return 0
 }
 
 // Tries is how many incarnations have died of the message at the head without
 // committing it.
-func (a *Address[M]) Tries() int {
-	a.box.mu.Lock()
-	defer a.box.mu.Unlock()
-	return a.box.tries
-}
+func (a *Address[M]) Tries() int { return int(a.box.tries.Load()) }
 
 // DropHead takes the message that incarnations have died of, so that the next one
 // does not. It reports false if there is none. The parent calls it, while no
@@ -72,10 +60,10 @@ func (a *Address[M]) Tries() int {
 func (a *Address[M]) DropHead() (m M, ok bool) {
 	a.box.mu.Lock()
 	defer a.box.mu.Unlock()
-	if a.box.tries == 0 || a.box.life.live() {
+	if a.box.tries.Load() == 0 || a.box.life.Load().live() {
 		return m, false
 	}
-	m, ok = a.box.user[0].(M)
+	m, ok = a.box.head.m.(M)
 	a.box.pop()
 	return m, ok
 }
@@ -85,35 +73,21 @@ func (a *Address[M]) DropHead() (m M, ok bool) {
 func (a *Address[M]) Take() []M {
 	a.box.mu.Lock()
 	defer a.box.mu.Unlock()
-	if a.box.life.live() {
+	if a.box.life.Load().live() {
 		return nil
 	}
-	all := make([]M, len(a.box.user))
-	for i, m := range a.box.user {
+	left := a.box.take()
+	a.box.makeRoom()
+	all := make([]M, len(left))
+	for i, m := range left {
 		all[i] = m.(M)
 	}
-	a.box.user, a.box.tries, a.box.taken = nil, 0, true
-	a.box.makeRoom()
 	return all
 }
 
 // Room returns nil if fewer than n messages wait, else what to wait for before it is
 // called again. It is for who can wait, so that no more is told than is handled.
-func (a *Address[M]) Room(n int) <-chan struct{} {
-	if a.box.depth.Load() < int32(n) {
-		return nil
-	}
-	a.box.mu.Lock()
-	defer a.box.mu.Unlock()
-	if len(a.box.user) < n || a.box.closed {
-		return nil
-	}
-	if a.box.room == nil {
-		a.box.room = make(chan struct{})
-	}
-	a.box.roomAt = n
-	return a.box.room
-}
+func (a *Address[M]) Room(n int) <-chan struct{} { return a.box.roomFor(n) }
 
 // Close ends the address: no incarnation will follow. What was not handled, and
 // what comes from now on, is counted as dead letters. A later incarnation opens it
@@ -121,12 +95,10 @@ func (a *Address[M]) Room(n int) <-chan struct{} {
 func (a *Address[M]) Close() { a.box.close() }
 
 func (a *Address[M]) present() *life {
-	a.box.mu.Lock()
-	defer a.box.mu.Unlock()
-	if !a.box.life.live() {
-		return nil
+	if l := a.box.life.Load(); l.live() {
+		return l
 	}
-	return a.box.life
+	return nil
 }
 
 // settle makes b the next incarnation, l, at the address.

@@ -2,11 +2,10 @@ package kernel
 
 import "weak"
 
-// Idle reports whether nobody runs the actor.
+// Idle reports whether the present incarnation has started and nobody runs it.
 func (a *Address[M]) Idle() bool {
-	a.box.mu.Lock()
-	defer a.box.mu.Unlock()
-	return a.box.life.started && !a.box.life.running
+	l, _ := a.box.in.Load().mark()
+	return l != nil
 }
 
 // Collected returns a function that reports whether the garbage collector has

@@ -13,21 +13,42 @@ import (
 // kept by credits at the edges, where waiting is possible, and takes no memory
 // while it is empty.
 //
+// To leave a message and to handle one take no lock. Senders push onto a stack, in.
+// Whoever runs the present incarnation takes the whole stack at once and turns it
+// round into head, which is its own. An incarnation that finds nothing leaves a mark
+// on the stack, and the sender that replaces the mark has to see to it that it runs.
+//
 // The message that is being handled stays at the head until its handler returns
 // or commits, so that the next incarnation finds it if this one dies first.
 type inbox struct {
-	mu     sync.Mutex
-	sys    *System // nil before the first incarnation
-	user   []any
-	life   *life // the last incarnation
-	tries  int   // incarnations that died of the head
-	taken  bool  // the message being handled is no longer at the head
-	closed bool
+	// in is nil, or the message that came last, or a mark: a *life that rests, or
+	// closed.
+	in    atomic.Pointer[node]
+	depth atomic.Int32 // messages that are not handled
+	tries atomic.Int32 // incarnations that died of the head
 
-	depth  atomic.Int32  // of user
-	room   chan struct{} // closed when fewer than roomAt messages wait; nil: nobody asks
+	// Of whoever runs the present incarnation; of the holder of mu if none lives.
+	head  *node
+	taken bool // the message being handled is no longer at the head
+
+	mu     sync.Mutex
+	sys    *System                       // nil before the first incarnation
+	life   atomic.Pointer[life]          // the last incarnation
+	room   atomic.Pointer[chan struct{}] // closed when fewer than roomAt messages wait; nil: nobody asks
 	roomAt int
 }
+
+// node is a message on its way, or a mark.
+type node struct {
+	next *node
+	m    any
+}
+
+// closed is the mark of an inbox that takes no messages.
+type closed struct{}
+
+// wake comes like a message and makes an incarnation look for system messages.
+type wake struct{}
 
 // life is one incarnation of an actor, and the mailbox that the actor library
 // knows: it holds system messages, which are for this incarnation alone. The
@@ -37,63 +58,68 @@ type life struct {
 	root bool // it has no parent, and so no successor
 	sys  *System
 	box  atomic.Pointer[inbox] // nil once it is gone
+	idle node                  // the mark that it rests
 
 	reason error // written before the parent is told, read after
+
+	handled atomic.Int64
+	signals atomic.Int32 // len(system)
+
+	// Of whoever runs it.
+	started  bool    // it takes messages
+	stopping bool    // it takes none any more
+	worker   *Worker // whose goroutine runs it
 
 	// Guarded by box.mu.
 	invoker  actor.MessageInvoker
 	system   []any
-	handled  int64
-	started  bool      // it takes messages
-	stopping bool      // it takes none any more
-	gone     bool      // it has stopped
-	running  bool      // a goroutine runs it, or is about to
-	watchers []*func() // called when it is gone
+	gone     atomic.Bool // it has stopped
+	parked   bool        // nobody runs it, and only a system message makes somebody
+	watchers []*func()   // called when it is gone
+}
 
-	worker *Worker // whose goroutine runs it
+func newLife(s *System, name string, root bool) *life {
+	l := &life{name: name, root: root, sys: s, parked: true}
+	l.idle.m = l
+	return l
 }
 
 var errOccupied = errors.New("the address has an actor")
 
-func (l *life) live() bool { return l != nil && !l.gone }
+func (l *life) live() bool { return l != nil && !l.gone.Load() }
 
 // occupy makes l the present incarnation.
 func (b *inbox) occupy(l *life) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.life.live() {
+	if b.life.Load().live() {
 		return errOccupied
 	}
-	b.sys, b.life, b.closed = l.sys, l, false
+	if b.sys == nil {
+		b.sys = l.sys
+	}
+	if b.closed() {
+		b.in.Store(nil)
+	}
+	b.life.Store(l)
 	l.box.Store(b)
 	return nil
-}
-
-// begin opens the present incarnation to messages.
-func (b *inbox) begin(l *life) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	l.started = true
-}
-
-// end closes it to messages: it is about to stop.
-func (b *inbox) end(l *life) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	l.stopping = true
 }
 
 // stop asks it to stop.
 func (l *life) stop() { l.PostSystemMessage(&actor.Stop{}) }
 
-// vacate ends an incarnation, and calls those who wait for that.
+// vacate ends an incarnation, and calls those who wait for that. Whoever runs it
+// calls it.
 func (b *inbox) vacate(l *life) {
 	b.mu.Lock()
-	l.gone, l.stopping, l.invoker, l.system = true, true, nil, nil
+	l.gone.Store(true)
+	l.stopping, l.invoker, l.system = true, nil, nil
+	l.signals.Store(0)
 	l.box.Store(nil)
 	watchers := l.watchers
 	l.watchers = nil
-	if l.root {
+	if l.root || b.closed() {
 		b.shut()
 	}
 	b.mu.Unlock()
@@ -105,7 +131,7 @@ func (b *inbox) vacate(l *life) {
 // watch calls fn once the present incarnation is gone: at once if there is none.
 func (b *inbox) watch(fn func()) (unwatch func()) {
 	b.mu.Lock()
-	l := b.life
+	l := b.life.Load()
 	if !l.live() {
 		b.mu.Unlock()
 		fn()
@@ -125,60 +151,177 @@ func (b *inbox) tell(w *Worker, m any) {
 	if m == nil {
 		panic("kernel: Tell with a nil message")
 	}
-	b.mu.Lock()
-	if b.closed {
-		b.mu.Unlock()
+	b.depth.Add(1)
+	if !b.push(w, m) {
+		b.depth.Add(-1)
 		b.sys.deadLetters.Add(1)
-		return
 	}
-	b.user = append(b.user, m)
-	b.depth.Store(int32(len(b.user)))
-	l := b.life
-	due := l != nil && l.due(b)
-	b.mu.Unlock()
-	if due {
-		l.schedule(w)
+}
+
+// push reports false if the inbox is closed.
+func (b *inbox) push(w *Worker, m any) bool {
+	n := &node{m: m}
+	for {
+		last := b.in.Load()
+		resting, shut := last.mark()
+		if shut {
+			return false
+		}
+		if n.next = last; resting != nil {
+			n.next = nil
+		}
+		if b.in.CompareAndSwap(last, n) {
+			if resting != nil {
+				resting.schedule(w)
+			}
+			return true
+		}
 	}
+}
+
+// mark reports what n says if it is no message.
+func (n *node) mark() (resting *life, shut bool) {
+	if n == nil {
+		return nil, false
+	}
+	switch m := n.m.(type) {
+	case *life:
+		return m, false
+	case closed:
+		return nil, true
+	}
+	return nil, false
+}
+
+func (b *inbox) closed() bool {
+	_, shut := b.in.Load().mark()
+	return shut
+}
+
+// more reports whether there is a message at the head, after a look for new ones.
+func (b *inbox) more() bool {
+	if b.head != nil {
+		return true
+	}
+	for {
+		last := b.in.Load()
+		if _, shut := last.mark(); last == nil || shut {
+			return false
+		}
+		if b.in.CompareAndSwap(last, nil) {
+			b.head = inOrder(last)
+			return b.head != nil
+		}
+	}
+}
+
+// inOrder turns a stack of messages round.
+func inOrder(last *node) (first *node) {
+	for last != nil {
+		next := last.next
+		if _, ok := last.m.(wake); !ok {
+			last.next, first = first, last
+		}
+		last = next
+	}
+	return first
 }
 
 // close drops what nobody will handle.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.sys != nil && !b.closed {
+	if b.sys != nil {
 		b.shut()
 	}
 }
 
-// shut is close; mu is held.
+// shut is close; mu is held. What an incarnation holds that still lives is dropped
+// when it is gone.
 func (b *inbox) shut() {
-	b.closed = true
-	b.sys.deadLetters.Add(int64(len(b.user)))
-	b.user, b.tries, b.taken = nil, 0, true
+	last := b.in.Swap(&node{m: closed{}})
+	resting, was := last.mark()
+	if resting != nil {
+		resting.parked = true
+	}
+	var lost []any
+	if !b.life.Load().live() {
+		lost = b.takeHead(lost)
+	}
+	if resting == nil && !was {
+		for n := inOrder(last); n != nil; n = n.next {
+			lost = append(lost, n.m)
+		}
+	}
+	b.sys.deadLetters.Add(int64(len(lost)))
+	b.fewer(len(lost))
 	b.makeRoom()
 }
 
-// makeRoom notes that messages are gone; mu is held.
+// takeHead appends what is at the head and after it to all.
+func (b *inbox) takeHead(all []any) []any {
+	for n := b.head; n != nil; n = n.next {
+		all = append(all, n.m)
+	}
+	b.head, b.taken = nil, true
+	b.tries.Store(0)
+	return all
+}
+
+// take returns every message; mu is held, and no incarnation lives.
+func (b *inbox) take() []any {
+	all := b.takeHead(nil)
+	for b.more() {
+		all = b.takeHead(all)
+	}
+	b.fewer(len(all))
+	return all
+}
+
+// fewer notes that n messages are gone.
+func (b *inbox) fewer(n int) { b.depth.Add(int32(-n)) }
+
+// roomFor returns what to wait for until fewer than n messages wait; nil: they do.
+func (b *inbox) roomFor(n int) <-chan struct{} {
+	if b.depth.Load() < int32(n) {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	room := b.room.Load()
+	if room == nil {
+		c := make(chan struct{})
+		room = &c
+		b.room.Store(room) // whoever takes a message from now on sees it
+	}
+	b.roomAt = n
+	b.makeRoom()
+	return *room
+}
+
+// makeRoom wakes who waits for room if there is; mu is held.
 func (b *inbox) makeRoom() {
-	b.depth.Store(int32(len(b.user)))
-	if b.room != nil && (len(b.user) < b.roomAt || b.closed) {
-		close(b.room)
-		b.room = nil
+	room := b.room.Load()
+	if room != nil && (int(b.depth.Load()) < b.roomAt || b.closed()) {
+		b.room.Store(nil)
+		close(*room)
 	}
 }
 
-// pop drops the head; mu is held. An empty queue gives up what it needed at its
-// longest.
+// pop drops the head.
 func (b *inbox) pop() {
-	b.user = advance(b.user)
-	b.taken, b.tries = true, 0
-	b.makeRoom()
+	b.head, b.taken = b.head.next, true
+	b.tries.Store(0)
+	b.fewer(1)
+	if b.room.Load() != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.makeRoom()
+	}
 }
 
 // commit drops the head before its handler has returned.
 func (b *inbox) commit() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if !b.taken {
 		b.pop()
 	}
@@ -186,29 +329,14 @@ func (b *inbox) commit() {
 
 // handled drops the head, unless l died of it.
 func (b *inbox) handled(l *life) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	switch {
 	case b.taken:
 	case l.reason != nil:
-		b.tries++
+		b.tries.Add(1)
 	default:
 		b.pop()
 	}
 }
-
-// due claims an incarnation that has something to do for the caller, who then
-// has to schedule it; b.mu is held.
-func (l *life) due(b *inbox) bool {
-	if l.running || l.invoker == nil || len(l.system) == 0 && !l.open(b) {
-		return false
-	}
-	l.running = true
-	return true
-}
-
-// open reports whether there is a message to handle; b.mu is held.
-func (l *life) open(b *inbox) bool { return l.started && !l.stopping && len(b.user) > 0 }
 
 // schedule is where it is decided who runs an actor.
 func (l *life) schedule(w *Worker) {
@@ -243,26 +371,52 @@ func (l *life) run(w *Worker) (more bool) {
 
 // step handles one message and reports whether it may be called again.
 func (l *life) step(b *inbox) bool {
-	b.mu.Lock()
 	switch {
-	case len(l.system) > 0:
-		m, invoker := l.system[0], l.invoker
-		l.system = advance(l.system)
-		b.mu.Unlock()
-		invoker.InvokeSystemMessage(m)
-	case l.open(b):
-		m, invoker := b.user[0], l.invoker
+	case l.signals.Load() > 0:
+		l.invoker.InvokeSystemMessage(l.signal(b))
+	case !l.started || l.stopping || b.closed():
+		return !l.park(b)
+	case b.more():
 		b.taken = false
-		l.handled++
-		b.mu.Unlock()
-		invoker.InvokeUserMessage(m)
+		l.handled.Add(1)
+		l.invoker.InvokeUserMessage(b.head.m)
 		b.handled(l)
 	default:
-		l.worker, l.running = nil, false
-		b.mu.Unlock()
-		return false
+		return !l.rest(b)
 	}
 	return true
+}
+
+// rest leaves the mark that nobody runs l, unless a message has come.
+func (l *life) rest(b *inbox) bool {
+	w := l.worker
+	l.worker = nil // from the mark on, l is another goroutine's
+	if b.in.CompareAndSwap(nil, &l.idle) {
+		return true
+	}
+	l.worker = w
+	return false
+}
+
+// park is rest for an incarnation that takes no messages.
+func (l *life) park(b *inbox) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(l.system) > 0 {
+		return false
+	}
+	l.worker, l.parked = nil, true
+	return true
+}
+
+// signal takes the first system message.
+func (l *life) signal(b *inbox) any {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := l.system[0]
+	l.system = advance(l.system)
+	l.signals.Store(int32(len(l.system)))
+	return m
 }
 
 // PostUserMessage implements [actor.Mailbox]. Messages come by way of the
@@ -276,16 +430,22 @@ func (l *life) PostSystemMessage(m any) {
 		return
 	}
 	b.mu.Lock()
-	if l.gone {
+	if l.gone.Load() {
 		b.mu.Unlock()
 		return
 	}
 	l.system = append(l.system, m)
-	due := l.due(b)
+	l.signals.Store(int32(len(l.system)))
+	due := l.parked && l.invoker != nil
+	if due {
+		l.parked = false
+	}
 	b.mu.Unlock()
 	if due {
 		l.schedule(nil)
+		return
 	}
+	b.push(nil, wake{})
 }
 
 // RegisterHandlers implements [actor.Mailbox].

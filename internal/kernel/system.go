@@ -96,6 +96,6 @@ func (s *System) DeadLetters() int64 { return s.deadLetters.Load() }
 // SpawnRoot starts an actor that has no parent. The name must be unique among
 // those that live.
 func SpawnRoot[M any](s *System, name string, at *Address[M], b Behavior[M]) error {
-	_, err := at.settle(&life{name: name, root: true, sys: s}, b, func(p *actor.Props) (*actor.PID, error) { return s.sys.Root.SpawnNamed(p, name) })
+	_, err := at.settle(newLife(s, name, true), b, func(p *actor.Props) (*actor.PID, error) { return s.sys.Root.SpawnNamed(p, name) })
 	return err
 }
