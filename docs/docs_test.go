@@ -67,6 +67,7 @@ func printed() map[string]error {
 		"protocol.OversizeError":          &protocol.OversizeError{Length: 70000000, Ceiling: 67108864},
 		"protocol.UnreadableResultError":  &protocol.UnreadableResultError{Err: errors.New("…")},
 		"session.ErrShutdown":             session.ErrShutdown,
+		"session.ErrDraining":             session.ErrDraining,
 		"session.ErrTooLarge":             session.ErrTooLarge,
 		"session.ErrTransportClosed":      session.ErrTransportClosed,
 		"LoadError":                       &sdk.LoadError{File: "options.yaml", Line: 3, Column: 1, Key: "max_turns", Problem: "is not known", Fix: "did you mean maxTurns?"},

@@ -175,18 +175,6 @@ func (rt *Runtime) Events(ctx context.Context) iter.Seq[session.EventRecord] {
 	return rt.bus.read(ctx, "", func() bool { return false })
 }
 
-// Drain takes no new sessions and waits until those that run have ended by
-// themselves.
-func (rt *Runtime) Drain(ctx context.Context) error {
-	rt.stopIntake()
-	for _, s := range rt.Sessions() {
-		if err := rt.sys.Executor().Await(ctx, s.Done()); err != nil {
-			return rt.unstopped(err)
-		}
-	}
-	return nil
-}
-
 // Shutdown closes every session and stops the runtime. When ctx ends first the
 // processes that are left are killed, and the error says which sessions did
 // not stop in time. It may be called more than once.

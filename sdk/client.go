@@ -134,10 +134,6 @@ func openSession(ctx context.Context, o *Options, home *runtime.Runtime) (link, 
 	return l, errors.Join(err, l.servers.close(over))
 }
 
-func closeLimit(d time.Duration) *TimeoutError {
-	return &TimeoutError{What: "close session", Limit: d, SetBy: "CloseTimeout"}
-}
-
 // connected is the connection, if there is one.
 func (c *Client) connected() (*dial, error) {
 	c.mu.Lock()
@@ -155,58 +151,6 @@ func (c *Client) connected() (*dial, error) {
 		return nil, ErrClosed
 	}
 	return nil, ErrNotConnected
-}
-
-// Close ends the session in order: a running turn is interrupted, what waits
-// for a callback is denied, the agent gets its grace, and its process tree is
-// swept. It returns when nothing is left, or when ctx or Options.CloseTimeout
-// ends: then the agent is killed, and the error says what had not stopped. It
-// may be called any number of times, also from a callback: with a context other
-// than the callback's, which ends as the session does. A tool of a wrapped server
-// that calls it is itself waited for, until CloseTimeout.
-//
-// Messages that nobody has read stay: a loop over [Client.Messages] that begins
-// after Close yields them. Of what the agent writes during a Close while nobody
-// reads, no more than Limits.HardBytes is kept; a [session.WarningIssued] then says how many
-// messages were dropped.
-//
-// nil means that the agent ended by itself, that nothing of it is left, and that
-// its transcript is complete as far as it says. An agent that had to be killed is
-// a *[KilledError], processes that are left a *[LeftoverError], a transcript that
-// could not be written a *[session.WritesLostError].
-func (c *Client) Close(ctx context.Context) error {
-	err := c.end(ctx)
-	if d, dead := c.connected(); dead == nil && d.session.State().Terminal() && d.session.Killed() {
-		err = errors.Join(err, &KilledError{})
-	}
-	return err
-}
-
-// end is Close without a word about how the agent ended.
-func (c *Client) end(ctx context.Context) error {
-	c.mu.Lock()
-	c.closed = true
-	d := c.dialing
-	if d != nil && d.cancel != nil {
-		d.cancel(ErrClosed) // a Connect that is under way
-	}
-	c.mu.Unlock()
-	if d == nil {
-		return nil
-	}
-	bounded, cancel := kernel.WithTimeout(ctx, d.home.Clock(), closeLimit(c.closeTimeout))
-	defer cancel()
-	if _, err := d.done.Wait(bounded, d.home.Executor()); err != nil {
-		if bounded.Err() != nil {
-			return ended(ctx, err)
-		}
-		return nil // Connect failed, and has cleaned up
-	}
-	err := errors.Join(d.session.Close(bounded), d.servers.close(bounded), d.session.WritesLost())
-	if c.unpark != nil {
-		_ = c.unpark()
-	}
-	return ended(ctx, err)
 }
 
 // Send hands a user message to the agent; [UserText] makes one. It returns once

@@ -46,6 +46,7 @@ func TestRetryable(t *testing.T) {
 		{&sdk.ConfigError{}, false},
 		{sdk.ErrBusy, false},
 		{sdk.ErrClosed, false},
+		{session.ErrDraining, false},
 		{session.ErrConsumerStalled, false},
 		{session.ErrTransportClosed, true},
 		{&sdk.TimeoutError{}, true},

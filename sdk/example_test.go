@@ -101,6 +101,35 @@ func ExampleClient() {
 	// And goodbye.
 }
 
+// A drain lets the turn under way end, and refuses what is sent afterwards.
+func ExampleClient_Drain() {
+	ctx := context.Background()
+	client := sdk.NewClient(&sdk.Options{Backend: played(scripted.Text("Done."))})
+	if err := client.Connect(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	turn, err := client.Send(ctx, sdk.UserText("Finish this."))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := client.Drain(ctx); err != nil {
+		client.Close(ctx) // ctx ended first: do not wait any longer
+	}
+	result, err := turn.Result(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.Result)
+	_, err = client.Send(ctx, sdk.UserText("And this."))
+	fmt.Println(err)
+	// Output:
+	// Done.
+	// the session is closed
+}
+
 func ExampleOnPreToolUse() {
 	noDeletion := sdk.OnPreToolUse(func(_ context.Context, in *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 		var input struct{ Command string }

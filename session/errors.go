@@ -17,6 +17,9 @@ var (
 	ErrTransportClosed = errors.New("the agent's transport is closed")
 	// ErrClosed is returned by calls of a session that the host has closed.
 	ErrClosed = errors.New("the session is closed")
+	// ErrDraining is returned to whoever sends a message to a session that is being
+	// drained. Nothing was sent; the messages before it are still answered.
+	ErrDraining = errors.New("the session is draining and takes no new messages; send it in another session")
 	// ErrNoRoom says that the agent does not read its stdin and that the write
 	// queue is full.
 	ErrNoRoom = errors.New("the agent does not read its stdin and the write queue is full")

@@ -48,6 +48,7 @@ type Ledger struct {
 	idle   signal           // fires when what AwaitIdle and AdmitTurn look at may have changed
 
 	terminal  bool
+	draining  bool // no new user messages
 	reason    error
 	ready     chan struct{} // closed when the agent is initialized, or never will be
 	readyOnce sync.Once

@@ -61,6 +61,9 @@ func (l *Ledger) enterTurn(given **protocol.UserMessage) (*Turn, []byte, error) 
 	if l.terminal || l.sum.Closing {
 		return nil, nil, l.closedError()
 	}
+	if l.draining {
+		return nil, nil, session.ErrDraining
+	}
 	if m.UUID == "" {
 		c := *m
 		c.UUID = kernel.NewUUID(l.cfg.Rand)
@@ -93,7 +96,7 @@ func (l *Ledger) AdmitTurn(ctx context.Context, m *protocol.UserMessage) (*Turn,
 	}
 	for {
 		l.mu.Lock()
-		if l.terminal || l.sum.Closing || len(l.turns) < maxQueued {
+		if l.terminal || l.draining || l.sum.Closing || len(l.turns) < maxQueued {
 			t, line, err := l.enterTurn(&m)
 			l.mu.Unlock()
 			return l.sent(t, m, line, err)
@@ -104,6 +107,15 @@ func (l *Ledger) AdmitTurn(ctx context.Context, m *protocol.UserMessage) (*Turn,
 			return nil, err
 		}
 	}
+}
+
+// RefuseTurns refuses user messages from now on, with [session.ErrDraining], also
+// those that wait for room.
+func (l *Ledger) RefuseTurns() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.draining = true
+	l.idle.fire()
 }
 
 func (l *Ledger) closedError() error {

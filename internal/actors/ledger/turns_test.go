@@ -342,6 +342,27 @@ func TestASessionThatEndsTurnsWaitingMessagesAway(t *testing.T) {
 	require.ErrorIs(t, end, session.ErrClosed)
 }
 
+func TestRefusedTurns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i := range 256 {
+		r.turn(fmt.Sprint(i))
+	}
+	var refused error
+	r.sched.Go(func() { _, refused = r.AdmitTurn(context.Background(), userMessage("late")) })
+	require.NoError(t, r.sched.Run(100))
+	require.NoError(t, refused)
+	r.RefuseTurns()
+	require.NoError(t, r.sched.Run(100))
+	require.ErrorIs(t, refused, session.ErrDraining, "it waits for no room any more")
+	_, err := r.AdmitTurn(t.Context(), userMessage("later"))
+	require.ErrorIs(t, err, session.ErrDraining)
+	require.Equal(t, 256, r.Snapshot().OpenTurns, "the others go on")
+	r.Terminate(nil)
+	_, err = r.AdmitTurn(t.Context(), userMessage("latest"))
+	require.ErrorIs(t, err, session.ErrClosed)
+}
+
 func TestNothingIsWrittenAfterClose(t *testing.T) {
 	t.Parallel()
 	r := newRaw(t)
