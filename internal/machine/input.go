@@ -132,10 +132,12 @@ type (
 	// closes. Once they are not, those that are open are denied. From: session.
 	Serve struct{ On bool }
 
-	// Closing turns new work away. Serve is as in the message of that name. Abandon:
-	// it is the user's wish, and messages that nobody reads must not hold it up. From:
-	// session.
-	Closing struct{ Abandon, Serve bool }
+	// Closing turns new work away. Serve is as in the message of that name. A nil Reason
+	// is the user's wish: messages that nobody reads must not hold it up. From: session.
+	Closing struct {
+		Reason error
+		Serve  bool
+	}
 
 	// Flush makes the calls that the agent wants before the end of its stdin, and then
 	// waits until it is quiet; Limit at most. From: session.

@@ -225,7 +225,7 @@ func (l *Life) close(reason error) {
 		why = reason.Error()
 	}
 	l.enter(session.StateClosing, why)
-	l.tell(Closing{Abandon: reason == nil, Serve: l.orderly() && l.cfg.FlushGrace > 0})
+	l.tell(Closing{Reason: reason, Serve: l.orderly() && l.cfg.FlushGrace > 0})
 }
 
 // orderly reports whether the session is closed by the user's wish, and was in use.

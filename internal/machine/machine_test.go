@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -128,7 +129,7 @@ func (w *world) input() machine.Input {
 	case 12:
 		switch w.IntN(40) {
 		case 0:
-			return machine.Closing{Abandon: w.IntN(2) == 0}
+			return machine.Closing{Reason: []error{nil, io.ErrUnexpectedEOF}[w.IntN(2)]}
 		case 1:
 			return machine.Serve{On: w.IntN(2) == 0}
 		case 2:
@@ -416,6 +417,52 @@ func TestFaultInASnapshot(t *testing.T) {
 				require.True(t, ok)
 				assert.Equal(t, want, got)
 			}
+		})
+	}
+}
+
+// TestTooLate: what comes after the end began says why it did.
+func TestTooLate(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	for name, c := range map[string]struct {
+		end  []machine.Input
+		want error // beside ErrClosed
+	}{
+		"closed by the user":   {[]machine.Input{machine.Closing{}}, nil},
+		"ended":                {[]machine.Input{machine.Ended{}}, nil},
+		"closes for a reason":  {[]machine.Input{machine.Closing{Reason: io.ErrUnexpectedEOF}}, io.ErrUnexpectedEOF},
+		"ended for a reason":   {[]machine.Input{machine.Ended{Reason: io.ErrUnexpectedEOF}}, io.ErrUnexpectedEOF},
+		"closed, then it ends": {[]machine.Input{machine.Closing{}, machine.Ended{}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := machine.New(machine.Config{})
+			for _, in := range c.end {
+				m.Step(now, in, nil)
+			}
+			out := m.Step(now, machine.UserSent{ID: "u"}, nil)
+			out = m.Step(now, machine.Called{ID: "c"}, out)
+			errs := 0
+			for _, e := range out {
+				var err error
+				switch e := e.(type) {
+				case machine.TurnOver:
+					err = e.Err
+				case machine.CallOver:
+					err = e.Err
+				default:
+					continue
+				}
+				errs++
+				require.ErrorIs(t, err, session.ErrClosed)
+				if c.want == nil {
+					require.EqualError(t, err, session.ErrClosed.Error())
+				} else {
+					require.ErrorIs(t, err, c.want)
+				}
+			}
+			require.Equal(t, 2, errs)
 		})
 	}
 }

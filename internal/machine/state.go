@@ -60,6 +60,7 @@ type State struct {
 	Heard    uint64    // the number of the last Told
 	ReadAt   time.Time // when the agent was last heard of
 	Closing  bool      // new work is turned away
+	Why      Fault     // the session closes; without an error: the user's wish
 	Serving  bool      // while it closes
 	Over     bool
 	Order    uint64 // of the calls and turns, as they were made
@@ -227,7 +228,8 @@ func (m *Routing) handle(in Input) {
 	case Flush:
 		m.beginFlush(in.Limit)
 	case Closing:
-		m.Closing, m.Serving, m.Flow.Abandoned = true, in.Serve, in.Abandon
+		m.Closing, m.Serving, m.Flow.Abandoned = true, in.Serve, in.Reason == nil
+		m.Why = Fault{in.Reason}
 		m.denyIfClosing()
 		m.takeStraysIfOver()
 		m.resume()
@@ -286,7 +288,7 @@ func (m *Routing) fail(err error) {
 
 // end ends everything that is open.
 func (m *Routing) end(reason error) {
-	m.Over, m.Closing, m.Serving = true, true, false
+	m.Over, m.Closing, m.Serving, m.Why = true, true, false, Fault{reason}
 	m.denyAll("the session has ended")
 	if reason == nil {
 		reason = session.ErrClosed

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -62,7 +63,7 @@ func (m *Routing) userSent(in UserSent) {
 
 // closed is the error of what comes too late.
 func (m *Routing) closed() error {
-	if why := m.unusable(); why != nil {
+	if why := cmp.Or(m.unusable(), m.Why.Err); why != nil {
 		return fmt.Errorf("%w: %w", session.ErrClosed, why)
 	}
 	return session.ErrClosed

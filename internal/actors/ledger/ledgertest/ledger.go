@@ -1,6 +1,7 @@
 package ledgertest
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -239,12 +240,16 @@ func (l *Ledger) Serve(on bool) {
 	l.Tell(machine.Serve{On: on})
 }
 
-// BeginClosing turns new work away.
+// BeginClosing turns new work away; abandon: by the user's wish.
 func (l *Ledger) BeginClosing(abandon bool) {
 	l.mu.Lock()
 	serving := l.serving
 	l.mu.Unlock()
-	l.Tell(machine.Closing{Abandon: abandon, Serve: serving})
+	var reason error
+	if !abandon {
+		reason = errors.New("the agent is gone")
+	}
+	l.Tell(machine.Closing{Reason: reason, Serve: serving})
 }
 
 // Terminate ends the session.
