@@ -20,6 +20,8 @@ import (
 type Client struct {
 	closeTimeout time.Duration
 	picksModel   bool         // ResolveModel does
+	structured   bool         // Options.OutputFormat is given
+	repairs      int          // Options.OutputRepairs
 	sessionID    string       // Options.SessionID
 	unpark       func() error // removes where a spare was parked; nil: it is none
 
@@ -46,7 +48,10 @@ func NewClient(opts *Options) *Client {
 	if opts != nil {
 		own = *opts
 	}
-	return &Client{opts: &own, closeTimeout: closeTimeout(&own), sessionID: own.SessionID, picksModel: own.ResolveModel != nil}
+	return &Client{
+		opts: &own, closeTimeout: closeTimeout(&own), sessionID: own.SessionID, picksModel: own.ResolveModel != nil,
+		structured: own.OutputFormat != nil, repairs: repairs(&own),
+	}
 }
 
 // Connect starts the agent and waits until it is initialized. When it fails

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/supervisor"
 )
 
 // played is an agent from a script, so that the examples need no CLI. Leave
@@ -57,6 +59,81 @@ func ExampleRunAs() {
 	}
 	fmt.Printf("%d degrees in %s\n", r.Celsius, r.City)
 	// Output: 21 degrees in Bonn
+}
+
+// AskAs is RunAs for a conversation: the client is told the shape when it is made.
+func ExampleAskAs() {
+	type report struct {
+		City    string `json:"city"`
+		Celsius int    `json:"celsius"`
+	}
+	ctx := context.Background()
+	format, err := sdk.OutputFormatOf[report]()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client := sdk.NewClient(&sdk.Options{
+		Backend:      played(&scripted.Result{Structured: map[string]any{"city": "Bonn", "celsius": 21}}),
+		OutputFormat: format,
+	})
+	if err := client.Connect(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close(ctx)
+	r, _, err := sdk.AskAs[report](ctx, client, "How warm is it in Bonn?")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d degrees in %s\n", r.Celsius, r.City)
+	// Output: 21 degrees in Bonn
+}
+
+// The first model is overloaded, and what that attempt cost is not in the result.
+func ExampleRetry() {
+	failed := true
+	agents := []sdk.Backend{
+		played(&scripted.Result{IsError: &failed, APIErrorStatus: 529, Cost: 0.01}),
+		played(scripted.Text("42")),
+	}
+	policy := sdk.RetryPolicy{
+		Attempts: 3,
+		Backoff:  supervisor.Backoff{Initial: time.Millisecond},
+		OnFailure: func(a sdk.Attempt) {
+			fmt.Printf("attempt %d failed for $%.2f\n", a.Number, a.CostUSD())
+		},
+	}
+	result, attempts, err := sdk.Retry(context.Background(), policy, func(ctx context.Context) (*sdk.ResultMessage, error) {
+		agent := agents[0]
+		agents = agents[1:]
+		return sdk.Run(ctx, "What is 6 times 7?", &sdk.Options{Backend: agent})
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s, after $%.2f\n", result.Result, attempts.CostUSD())
+	// Output:
+	// attempt 1 failed for $0.01
+	// 42, after $0.01
+}
+
+// A run shows its messages to OnMessage.
+func ExampleRun_onMessage() {
+	opts := &sdk.Options{
+		Backend: played(scripted.Text("42")),
+		OnMessage: func(m sdk.Message) {
+			if m, ok := m.(*sdk.AssistantMessage); ok {
+				fmt.Println("agent:", sdk.TextOf(m))
+			}
+		},
+	}
+	if _, err := sdk.Run(context.Background(), "What is 6 times 7?", opts); err != nil {
+		fmt.Println(err)
+	}
+	// Output: agent: 42
 }
 
 func ExampleTextDeltas() {

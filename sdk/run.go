@@ -14,7 +14,8 @@ import (
 // longer than Limits.Background; ResultMessage.BackgroundTasks are those that
 // still lived then. When that result is an error of
 // any kind it comes with a *[ResultError], or an *[AuthError] around one. With
-// any other error, the result is the last there was, or nil. opts may be nil.
+// any other error, the result is the last there was, or nil. opts may be nil;
+// Options.OnMessage gets the messages on the way.
 //
 // When ctx ends, the agent is interrupted and ended, and the error is an
 // *[UnfinishedError], which says what was waited for. Run returns at most
@@ -30,6 +31,9 @@ func Run(ctx context.Context, prompt string, opts *Options) (*ResultMessage, err
 			return out.last, err
 		}
 		out.note(m)
+		if o.OnMessage != nil {
+			o.OnMessage(m)
+		}
 	}
 	return out.last, out.err(c)
 }
@@ -75,10 +79,15 @@ func (o *outcome) err(c *Client) error {
 	case !o.last.Failed():
 		return nil
 	}
-	failed := &ResultError{Result: o.last, RetryAfter: untilReset(c.dialing.home.Clock(), o.limited)}
-	reason := o.last.TerminalReason
-	if o.refused || o.last.APIErrorStatus == 401 || o.last.APIErrorType == "authentication_error" ||
-		reason == "auth_required" || reason == "auth_payload_missing" { // Qoder's, observed on qodercli 1.1.52
+	return c.resultError(&ResultError{Result: o.last, RetryAfter: untilReset(c.dialing.home.Clock(), o.limited)}, o.refused)
+}
+
+// resultError is failed, or an *[AuthError] around it. refused: the agent said that
+// it is not logged in.
+func (c *Client) resultError(failed *ResultError, refused bool) error {
+	r := failed.Result
+	if refused || r.APIErrorStatus == 401 || r.APIErrorType == "authentication_error" ||
+		r.TerminalReason == "auth_required" || r.TerminalReason == "auth_payload_missing" { // Qoder's, observed on qodercli 1.1.52
 		return &AuthError{Backend: c.dialing.dialect.Name(), Err: failed}
 	}
 	return failed

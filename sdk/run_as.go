@@ -22,28 +22,90 @@ import (
 // Options.OutputRepairs says; what does not fit then is a
 // *[StructuredOutputError]. An agent that itself gave up on the model is not
 // asked again. opts may be nil; it must not set OutputFormat. The end of ctx is that
-// of [Run].
+// of [Run]. In a conversation that goes on, use [AskAs].
 func RunAs[T any](ctx context.Context, prompt string, opts *Options) (T, *ResultMessage, error) {
 	var none T
 	o := copied(opts)
 	if o.OutputFormat != nil {
 		return none, nil, &ConfigError{Option: "OutputFormat", Problem: fmt.Sprintf("is given, and RunAs takes it from %T", none), Fix: "leave it out, or use Run"}
 	}
-	schema, err := schemaOf(reflect.TypeFor[T]())
+	schema, err := outputSchema[T]()
 	if err != nil {
-		return none, nil, &ConfigError{Option: "OutputFormat", Problem: fmt.Sprintf("%v has no JSON schema: %v", reflect.TypeFor[T](), err), Fix: "use a struct, or a map with string keys, that does not contain itself; or Run with an OutputFormat of your own"}
+		return none, nil, err
 	}
 	o.OutputFormat = JSONSchema(schema.listed)
 	o.Discard = false
 	var v T
-	r, err := runUntilFit(ctx, prompt, o, func(output json.RawMessage) (err error) {
-		v, err = decodeAs[T](schema, output)
-		return err
+	r, err := runUntilFit(ctx, prompt, o, decodeInto(&v, schema))
+	if err != nil {
+		return none, r, err
+	}
+	return v, r, nil
+}
+
+// OutputFormatOf is an Options.OutputFormat for answers of the shape of T, which is
+// that of [RunAs]. A client with it can be asked with [AskAs]. The error is a
+// *[ConfigError]: T has no JSON schema.
+func OutputFormatOf[T any]() (*OutputFormat, error) {
+	schema, err := outputSchema[T]()
+	if err != nil {
+		return nil, err
+	}
+	return JSONSchema(schema.listed), nil
+}
+
+// AskAs is [RunAs] on a connected client: it sends the prompt as the next message of
+// the conversation and returns the turn's result with its answer as a T. The agent
+// learns the shape of answers when it starts, so the client's options need
+// Options.OutputFormat, as a rule [OutputFormatOf] the same T; without one the error
+// is a *[ConfigError].
+//
+// An answer that is missing or does not fit is asked for again, in a turn of its own,
+// as often as Options.OutputRepairs says, and then is a *[StructuredOutputError]. A
+// result that is an error comes with a *[ResultError]. It reads no messages while
+// another goroutine does; else it drops those of its turns. When ctx ends, the
+// session and the turn go on: see [Client.Interrupt].
+func AskAs[T any](ctx context.Context, c *Client, prompt string) (T, *ResultMessage, error) {
+	var v, none T
+	schema, err := outputSchema[T]()
+	if err != nil {
+		return none, nil, err
+	}
+	if !c.structured {
+		return none, nil, &ConfigError{Option: "OutputFormat", Problem: "is not given, and the agent knows no shape for its answers", Fix: fmt.Sprintf("set it to sdk.OutputFormatOf[%T]() when the client is made", none)}
+	}
+	r, err := untilFit(prompt, c.repairs, decodeInto(&v, schema), func(prompt string) (*ResultMessage, error) {
+		t, err := c.Send(ctx, UserText(prompt))
+		if err != nil {
+			return nil, err
+		}
+		r, err := t.Result(ctx)
+		if err == nil && r.Failed() {
+			err = c.resultError(&ResultError{Result: r}, false)
+		}
+		return r, err
 	})
 	if err != nil {
 		return none, r, err
 	}
 	return v, r, nil
+}
+
+// outputSchema is the JSON schema of T.
+func outputSchema[T any]() (*inputSchema, error) {
+	schema, err := schemaOf(reflect.TypeFor[T]())
+	if err != nil {
+		return nil, &ConfigError{Option: "OutputFormat", Problem: fmt.Sprintf("%v has no JSON schema: %v", reflect.TypeFor[T](), err), Fix: "use a struct, or a map with string keys, that does not contain itself; or Run with an OutputFormat of your own"}
+	}
+	return schema, nil
+}
+
+// decodeInto returns a function that checks an answer and decodes it into v.
+func decodeInto[T any](v *T, schema *inputSchema) func(json.RawMessage) error {
+	return func(output json.RawMessage) (err error) {
+		*v, err = decodeAs[T](schema, output)
+		return err
+	}
 }
 
 func decodeAs[T any](schema *inputSchema, output json.RawMessage) (v T, err error) {
@@ -90,32 +152,42 @@ func runUntilFit(ctx context.Context, prompt string, o *Options, fits func(json.
 	}
 	defer r.Close()
 	far := progress{doing: "run", clock: c.dialing.home.Clock()}
-	for again := 0; ; again++ {
+	return untilFit(prompt, repairs(o), fits, func(prompt string) (*ResultMessage, error) {
 		// A turn that the agent starts by itself afterwards has no such answer.
 		out := outcome{replaces: func(last *ResultMessage) bool { return last.StructuredOutput == nil }}
-		note := func(m Message) {
+		err := c.ask(ctx, r, prompt, func(m Message) {
 			far.note(m)
 			out.note(m)
-		}
-		switch err := c.ask(ctx, r, prompt, note); {
+			if o.OnMessage != nil {
+				o.OnMessage(m)
+			}
+		})
+		switch {
 		case stoppedBy(ctx, err):
-			return out.last, errors.Join(far.stopped(c.dialing.session, ended(ctx, err)), end())
-		case err != nil:
-			return out.last, err
+			err = errors.Join(far.stopped(c.dialing.session, ended(ctx, err)), end())
+		case err == nil:
+			err = out.err(c)
 		}
-		err := out.err(c)
-		if out.last != nil && out.last.Subtype == protocol.ResultErrorMaxStructuredRetry {
-			return out.last, &StructuredOutputError{Result: out.last, Err: err}
+		return out.last, err
+	})
+}
+
+// untilFit asks until the answer fits, at most again times more than once.
+func untilFit(prompt string, again int, fits func(json.RawMessage) error, ask func(prompt string) (*ResultMessage, error)) (*ResultMessage, error) {
+	for ; ; again-- {
+		r, err := ask(prompt)
+		if failed, ok := errors.AsType[*ResultError](err); ok && failed.Result.Subtype == protocol.ResultErrorMaxStructuredRetry {
+			return r, &StructuredOutputError{Result: r, Err: err}
 		}
 		if err != nil {
-			return out.last, err
+			return r, err
 		}
-		misfit := fits(out.last.StructuredOutput)
+		misfit := fits(r.StructuredOutput)
 		if misfit == nil {
-			return out.last, nil
+			return r, nil
 		}
-		if again >= repairs(o) {
-			return out.last, &StructuredOutputError{Result: out.last, Err: misfit}
+		if again <= 0 {
+			return r, &StructuredOutputError{Result: r, Err: misfit}
 		}
 		prompt = fmt.Sprintf("Your answer cannot be used: %v. Give the whole answer again, as structured output that follows its schema.", misfit)
 	}

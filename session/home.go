@@ -12,8 +12,8 @@ type Backend interface {
 
 // Runtime runs sessions. Make one with runtime.New: package sdk takes no other.
 type Runtime interface {
-	// Drain takes no new sessions and waits until those that run have ended by
-	// themselves, or until ctx ends.
+	// Drain takes no new sessions and no new messages, lets the turns under way end,
+	// and closes the sessions; it waits at most until ctx ends.
 	Drain(ctx context.Context) error
 	// Shutdown closes every session and stops the runtime. When ctx ends first the
 	// processes that are left are killed.

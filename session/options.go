@@ -84,6 +84,10 @@ type Options struct {
 	// callbacks that failed, restarts, warnings. One event at a time and in
 	// order; when it falls behind by more than 1,024 the oldest are lost.
 	OnEvent func(EventRecord) `json:"-"`
+	// OnMessage gets each message of the agent that sdk.Run and sdk.RunAs read, in
+	// order, on the goroutine that called them; the next one is read when it has
+	// returned. sdk.Query and sdk.Client yield their messages and do not call it.
+	OnMessage func(protocol.Message) `json:"-"`
 	// Stderr is told the lines of the agent's stderr. It must be quick: while it
 	// runs the agent's stderr is not read.
 	Stderr func(line string) `json:"-"`
