@@ -12,7 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/bench/internal/measure"
 	"github.com/agent-troupe/troupe/internal/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/actors/ledger/ledgertest"
-	"github.com/agent-troupe/troupe/internal/actors/router"
+	"github.com/agent-troupe/troupe/internal/actors/routing"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
@@ -72,7 +72,7 @@ func BenchmarkRouterHop(b *testing.B) {
 	var at kernel.Address[machine.Input]
 	var parent kernel.Address[machine.LifeInput]
 	var transport kernel.Address[machine.ToTransport]
-	var callbacks router.Callbacks
+	var callbacks routing.Callbacks
 	stub(b, sys, "session", &parent, func(machine.LifeInput) {})
 	stub(b, sys, "transport", &transport, func(machine.ToTransport) {})
 	stub(b, sys, "callback", &callbacks[session.KindHook], func(m machine.ToCallback) {
@@ -80,7 +80,7 @@ func BenchmarkRouterHop(b *testing.B) {
 			heard <- run
 		}
 	})
-	require.NoError(b, kernel.SpawnRoot(sys, "router", &at, router.New(router.NewBox(router.Config{
+	require.NoError(b, kernel.SpawnRoot(sys, "router", &at, routing.New(routing.NewBox(routing.Config{
 		Routing: machine.Config{Rules: ledgertest.Rules{}}, Clock: sys.Clock(), Emit: func(session.Event) {},
 		Ledger: ledger.New(ledger.Config{Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor()}),
 		Self:   &at, Session: &parent, Transport: &transport, Callbacks: &callbacks,

@@ -24,7 +24,7 @@ import (
 
 // wire starts agents as the runtime does, and listens to the pipes.
 type wire struct {
-	transport.Spawner
+	session.Spawner
 	edit  func([]byte) []byte // changes what the host writes; nil does not
 	start time.Time
 
@@ -53,8 +53,8 @@ func newWire() *wire {
 	})}
 }
 
-// Spawn implements [transport.Spawner].
-func (w *wire) Spawn(ctx context.Context, c transport.Command) (transport.Process, error) {
+// Spawn implements [session.Spawner].
+func (w *wire) Spawn(ctx context.Context, c session.Command) (session.Process, error) {
 	p, err := w.Spawner.Spawn(ctx, c)
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func (s spoken) control() (c control, ok bool) {
 
 // tapped is a process whose pipes are listened to.
 type tapped struct {
-	transport.Process
+	session.Process
 	wire   *wire
 	stdin  io.WriteCloser
 	stdout io.Reader
@@ -192,7 +192,7 @@ type tapped struct {
 func (p *tapped) Stdin() io.WriteCloser { return p.stdin }
 func (p *tapped) Stdout() io.Reader     { return p.stdout }
 
-func (p *tapped) Signal(s transport.Signal) error {
+func (p *tapped) Signal(s session.Signal) error {
 	p.wire.note("process", s.String())
 	return p.Process.Signal(s)
 }

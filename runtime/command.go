@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/hooks"
-	"github.com/agent-troupe/troupe/actors/inquiry"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/actors"
@@ -32,19 +31,13 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 	command := commandOf(launch, in.ParentEnv, spec.Dialect.Traits())
 	command.Env = s.rt.share(&s.rt.environ, command.Env)
 	command.Seed = s.rt.sys.Rand().Uint64()
-	graces, interrupt := spec.graces()
-	o := &spec.Options
+	in.Graces, in.InterruptGrace = spec.graces()
+	in.Limits = spec.limits()
 	return actors.Config{
-		ID: s.id, System: s.rt.sys, Dialect: spec.Dialect, Options: in,
+		Host: &s.rt.host, ID: s.id, Dialect: spec.Dialect, Input: in,
 		Command: command, Spawner: s.rt.spawnerFor(spec),
-		Graces: graces, InterruptGrace: interrupt,
-		MaxLine: o.MaxLine, Limits: spec.limits(), Budget: s.rt.budget, Discard: o.Discard,
-		Hooks: spec.hooks(), CanUseTool: o.CanUseTool, PermissionTimeout: o.PermissionTimeout,
-		MCPServers: handlersOf(o.SDKMCPServers), MCPLimits: spec.mcpLimits(),
-		ResolveModel: o.ResolveModel, ResolveModelLimit: o.ResolveModelTimeout,
-		Inquiries:      inquiriesOf(o),
-		ActorIntensity: spec.ActorIntensity, ActorBackoff: actorBackoff(spec.ActorBackoff),
-		Emit: s.emit, Stderr: o.Stderr,
+		Intensity: spec.ActorIntensity, Backoff: actorBackoff(spec.ActorBackoff),
+		Emit: s.emit,
 	}, nil
 }
 
@@ -58,7 +51,7 @@ func (spec *Spec) input() (*dialect.Input, error) {
 	}
 	in := &dialect.Input{Options: spec.Options, Facts: dialect.Facts{
 		ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent,
-		Registrations: hooks.Registrations(spec.hooks()),
+		Registrations: hooks.Registrations(spec.Dialect, spec.Options.Hooks),
 	}}
 	if in.ParentEnv == nil {
 		in.ParentEnv = os.Environ()
@@ -85,19 +78,6 @@ func (spec *Spec) input() (*dialect.Input, error) {
 	return in, nil
 }
 
-// mcpLimits are the servers' limits for their tools, which hold here, too:
-// Claude Code gives up at its own and tells nobody (observed on 2.1.329), so that
-// the tool would go on for nothing.
-func (spec *Spec) mcpLimits() map[string]time.Duration {
-	limits := make(map[string]time.Duration)
-	for _, s := range spec.Options.SDKMCPServers {
-		if d := spec.Options.SDKMCPServerConfigs[s.Name()].Timeout; d > 0 {
-			limits[s.Name()] = d
-		}
-	}
-	return limits
-}
-
 // graces are the waits on the way down, the dialect's where none are given.
 func (spec *Spec) graces() (g session.Graces, interrupt time.Duration) {
 	traits := spec.Dialect.Traits()
@@ -116,16 +96,6 @@ func actorBackoff(b supervisor.Backoff) supervisor.Backoff {
 	return b
 }
 
-// hooks are the hooks of the options, as their actor has them, with those that prove
-// that the agent calls any.
-func (spec *Spec) hooks() []hooks.Hook {
-	all := make([]hooks.Hook, len(spec.Options.Hooks))
-	for i, h := range spec.Options.Hooks {
-		all[i] = hooks.Hook{Event: h.Event, Matcher: h.Matcher, Timeout: h.Timeout, OnFailure: h.OnFailure, Func: h.Func}
-	}
-	return hooks.Proven(spec.Dialect, all)
-}
-
 // limits are those of the options; InitializeTimeout is an older name of one.
 func (spec *Spec) limits() session.Limits {
 	l := spec.Options.Limits
@@ -133,24 +103,6 @@ func (spec *Spec) limits() session.Limits {
 		l.Initialize = spec.Options.InitializeTimeout
 	}
 	return l
-}
-
-// inquiriesOf are the callbacks of the options that answer what the agent asks
-// besides, with their limits.
-func inquiriesOf(o *session.Options) inquiry.Callbacks {
-	c := inquiry.Callbacks{
-		Elicitation: o.OnElicitation, UserDialog: o.OnUserDialog,
-		JobToken: o.FetchJobToken, ServiceAccountToken: o.FetchServiceAccountToken,
-		ShouldGenerateMemory: o.ShouldGenerateMemory, ShouldReviewSkills: o.ShouldReviewSkills,
-		SessionArtifacts: o.ResolveSessionArtifacts,
-	}
-	if m := o.Memory; m != nil && m.Generation != nil && m.Generation.TurnComplete != nil {
-		c.MemoryLimit = first(m.Generation.TurnComplete.Timeout)
-	}
-	if e := o.Evolution; e != nil && e.Skill != nil && e.Skill.Generation != nil && e.Skill.Generation.TurnComplete != nil {
-		c.SkillsLimit = first(e.Skill.Generation.TurnComplete.Timeout)
-	}
-	return c
 }
 
 func first(ds ...time.Duration) time.Duration {
@@ -162,7 +114,7 @@ func first(ds ...time.Duration) time.Duration {
 	return 0
 }
 
-func (rt *Runtime) spawnerFor(spec *Spec) transport.Spawner {
+func (rt *Runtime) spawnerFor(spec *Spec) session.Spawner {
 	switch {
 	case spec.Options.Spawner != nil:
 		return spec.Options.Spawner
@@ -172,9 +124,9 @@ func (rt *Runtime) spawnerFor(spec *Spec) transport.Spawner {
 	return rt.spawner
 }
 
-func commandOf(l dialect.Launch, parent []string, traits dialect.Traits) transport.Command {
+func commandOf(l dialect.Launch, parent []string, traits dialect.Traits) session.Command {
 	env := environment(l, parent)
-	c := transport.Command{
+	c := session.Command{
 		Path: l.Path, Names: l.Names, Interpreter: l.Interpreter, Args: l.Args, Dir: l.Dir, Env: env,
 		TermOnHostDeath: traits.TermOnHostDeath,
 	}
@@ -182,7 +134,7 @@ func commandOf(l dialect.Launch, parent []string, traits dialect.Traits) transpo
 		c.Path = lookupEnv(env, traits.ExecutableEnv)
 	}
 	for _, f := range l.Files {
-		c.Files = append(c.Files, transport.File{Name: f.Name, Content: f.Content})
+		c.Files = append(c.Files, session.File{Name: f.Name, Content: f.Content})
 	}
 	return c
 }

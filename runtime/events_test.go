@@ -220,7 +220,7 @@ func TestEventsAreLoggedAtTheirLevels(t *testing.T) {
 	log := slog.New(records{mu: new(sync.Mutex), lines: &lines})
 	s := sim.New(1)
 	defer s.Close()
-	rt, err := runtime.NewOn(runtime.Config{Logger: log}, s.Config())
+	rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock(), Logger: log})
 	require.NoError(t, err)
 	session, err := rt.Open(t.Context(), runtime.Spec{Dialect: claude.New(), Program: scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{
 		scripted.Raw("not JSON"), &scripted.Exit{Code: 3},
@@ -254,7 +254,7 @@ func TestALogHandlerMayAskTheSession(t *testing.T) {
 	h := &asking{Handler: records{mu: new(sync.Mutex), lines: &lines}}
 	s := sim.New(1)
 	defer s.Close()
-	rt, err := runtime.NewOn(runtime.Config{Logger: slog.New(h)}, s.Config())
+	rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock(), Logger: slog.New(h)})
 	require.NoError(t, err)
 	h.rt = rt
 	session, err := rt.Open(t.Context(), runtime.Spec{Dialect: claude.New(), Program: scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{

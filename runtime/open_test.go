@@ -153,7 +153,7 @@ func TestStartsThatFail(t *testing.T) {
 // stuckSpawner waits until the attempt is given up.
 type stuckSpawner struct{ w *rig }
 
-func (s stuckSpawner) Spawn(ctx context.Context, _ transport.Command) (transport.Process, error) {
+func (s stuckSpawner) Spawn(ctx context.Context, _ session.Command) (session.Process, error) {
 	return nil, s.w.Executor().Await(ctx, never)
 }
 

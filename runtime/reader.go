@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/agent-troupe/troupe/internal/actors/ledger"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Reader is the one consumer of a session's messages, one message at a time.
@@ -36,10 +36,10 @@ func (r *Reader) Next(ctx context.Context) (protocol.Message, error) {
 func (r *Reader) Close() { r.c.Release() }
 
 // Clock is the clock of every deadline in this runtime.
-func (rt *Runtime) Clock() kernel.Clock { return rt.sys.Clock() }
+func (rt *Runtime) Clock() session.Clock { return rt.sys.Clock() }
 
 // Rand is the source of randomness in this runtime.
-func (rt *Runtime) Rand() kernel.Rand { return rt.sys.Rand() }
+func (rt *Runtime) Rand() session.Rand { return rt.sys.Rand() }
 
 // Executor runs whatever may block in this runtime.
-func (rt *Runtime) Executor() kernel.Executor { return rt.sys.Executor() }
+func (rt *Runtime) Executor() session.Executor { return rt.sys.Executor() }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/internal/actors"
 	"github.com/agent-troupe/troupe/internal/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
@@ -24,10 +25,10 @@ import (
 type Runtime struct {
 	cfg     Config
 	sys     *kernel.System
+	host    actors.Host
 	fleet   kernel.Address[toFleet]
 	bus     *bus
-	budget  *ledger.Budget
-	spawner transport.Spawner
+	spawner session.Spawner
 
 	mu       sync.Mutex
 	sessions map[string]*Session
@@ -39,19 +40,14 @@ type Runtime struct {
 
 // New returns a runtime without sessions.
 func New(cfg Config) (*Runtime, error) {
-	return NewOn(cfg, kernel.Config{Clock: kernel.NewClock(cfg.Clock)})
-}
-
-// NewOn returns a runtime on given seams: what New does for production, a
-// simulation does with seams of its own.
-func NewOn(cfg Config, seams kernel.Config) (*Runtime, error) {
+	seams := kernel.SeamsOf(cfg.Clock)
 	if seams.Logger == nil && cfg.Logger != nil {
 		seams.Logger = slog.New(levelFloor{cfg.Logger.Handler()})
 	}
 	if cfg.SessionBackoff == (supervisor.Backoff{}) {
 		cfg.SessionBackoff = actorBackoff(cfg.SessionBackoff)
 	}
-	rt := &Runtime{cfg: cfg, budget: ledger.NewBudget(cfg.LineBudget), sessions: make(map[string]*Session)}
+	rt := &Runtime{cfg: cfg, sessions: make(map[string]*Session)}
 	crashed := seams.OnCrash
 	seams.OnCrash = func(c kernel.Crash) {
 		if crashed != nil {
@@ -60,6 +56,7 @@ func NewOn(cfg Config, seams kernel.Config) (*Runtime, error) {
 		rt.actorFailed(c)
 	}
 	rt.sys = kernel.NewSystem(seams)
+	rt.host = actors.Host{System: rt.sys, Budget: ledger.NewBudget(cfg.LineBudget)}
 	rt.bus = &bus{exec: rt.sys.Executor()}
 	if logger := cfg.Logger; logger != nil {
 		rt.bus.logTo(func() *slog.Logger { return logger }, math.MinInt)

@@ -55,7 +55,7 @@ func both(t *testing.T, test func(t *testing.T, rt *runtime.Runtime)) {
 		t.Parallel()
 		for seed := range uint64(5) {
 			s := sim.New(seed)
-			rt, err := runtime.NewOn(runtime.Config{}, s.Config())
+			rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock()})
 			require.NoError(t, err)
 			test(t, rt)
 			require.NoError(t, rt.Shutdown(context.Background()), "seed %d", seed)

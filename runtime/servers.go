@@ -10,13 +10,3 @@ func (s *Session) AddMCPServer(m *session.MCPServer) bool { return s.core.Bridge
 // RemoveMCPServer serves an in-process MCP server no longer. Calls in flight go
 // on.
 func (s *Session) RemoveMCPServer(name string) { s.core.Bridge.Remove(name) }
-
-// handlersOf are the handlers of the servers: what else they implement, such as
-// mcp.Orderer, is not seen through the struct around them.
-func handlersOf(all []*session.MCPServer) []session.MCPHandler {
-	handlers := make([]session.MCPHandler, len(all))
-	for i, m := range all {
-		handlers[i] = m.MCPHandler
-	}
-	return handlers
-}

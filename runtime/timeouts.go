@@ -11,6 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/actors/modelpolicy"
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Timeout is a limit that is in force in a session.
@@ -60,7 +61,7 @@ func (spec *Spec) timeouts(o *dialect.Input) []Timeout {
 		given := spec.Options.ResolveModelTimeout
 		add("a model", "ResolveModelTimeout", given, cmp.Or(given, modelpolicy.DefaultTimeout))
 	}
-	list = append(list, inquiryTimeouts(inquiriesOf(&spec.Options))...)
+	list = append(list, inquiryTimeouts(&spec.Options)...)
 	graces, interrupt := spec.graces()
 	add("close: an interrupted turn", "InterruptGrace", spec.Options.InterruptGrace, interrupt)
 	if graces.Flush > 0 {
@@ -73,20 +74,20 @@ func (spec *Spec) timeouts(o *dialect.Input) []Timeout {
 	return list
 }
 
-func inquiryTimeouts(c inquiry.Callbacks) []Timeout {
+func inquiryTimeouts(o *session.Options) []Timeout {
 	var list []Timeout
 	add := func(there bool, what, option string, given, otherwise time.Duration) {
 		if there {
 			list = append(list, Timeout{what, cmp.Or(given, otherwise), option, given == 0})
 		}
 	}
-	add(c.Elicitation != nil, "an elicitation", "", 0, 0)
-	add(c.UserDialog != nil, "a dialog", "", 0, 0)
-	add(c.JobToken != nil, "a job token", "", 0, inquiry.DefaultTimeout)
-	add(c.ServiceAccountToken != nil, "a service account's token", "", 0, inquiry.DefaultTimeout)
-	add(c.ShouldGenerateMemory != nil, "whether to generate a memory", "Memory", c.MemoryLimit, inquiry.DefaultTimeout)
-	add(c.ShouldReviewSkills != nil, "whether to review the skills", "Evolution", c.SkillsLimit, inquiry.DefaultTimeout)
-	add(c.SessionArtifacts != nil, "the artifacts of a session", "", 0, inquiry.DefaultTimeout)
+	add(o.OnElicitation != nil, "an elicitation", "", 0, 0)
+	add(o.OnUserDialog != nil, "a dialog", "", 0, 0)
+	add(o.FetchJobToken != nil, "a job token", "", 0, inquiry.DefaultTimeout)
+	add(o.FetchServiceAccountToken != nil, "a service account's token", "", 0, inquiry.DefaultTimeout)
+	add(o.ShouldGenerateMemory != nil, "whether to generate a memory", "Memory", inquiry.MemoryLimit(o), inquiry.DefaultTimeout)
+	add(o.ShouldReviewSkills != nil, "whether to review the skills", "Evolution", inquiry.SkillsLimit(o), inquiry.DefaultTimeout)
+	add(o.ResolveSessionArtifacts != nil, "the artifacts of a session", "", 0, inquiry.DefaultTimeout)
 	return list
 }
 

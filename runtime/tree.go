@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/agent-troupe/troupe/internal/actors"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -19,19 +18,16 @@ type Tree struct {
 
 // SessionTree is one session of a [Tree].
 type SessionTree struct {
-	ID             string         // the runtime's, as in events
-	State          session.State  // of its state machine
-	AgentSessionID string         // the agent's own; "" until it is known
-	PID            int            // of the agent; 0: no process
-	Transport      string         // "up", "ended", …, with the step of the close ladder
-	Unread         int            // messages read from the agent and not consumed
-	UnreadBytes    int64          // of the messages that Unread counts
-	Waits          []session.Wait // what it waits for at this moment
-	Actors         []ActorInfo    // of its part of the tree
+	ID             string              // the runtime's, as in events
+	State          session.State       // of its state machine
+	AgentSessionID string              // the agent's own; "" until it is known
+	PID            int                 // of the agent; 0: no process
+	Transport      string              // "up", "ended", …, with the step of the close ladder
+	Unread         int                 // messages read from the agent and not consumed
+	UnreadBytes    int64               // of the messages that Unread counts
+	Waits          []session.Wait      // what it waits for at this moment
+	Actors         []session.ActorInfo // of its part of the tree
 }
-
-// ActorInfo describes one actor.
-type ActorInfo = actors.ActorInfo
 
 // describeLimit bounds the question to one session: a session that is busy
 // crashing has no time to describe itself.
@@ -40,7 +36,7 @@ const describeLimit = time.Second
 // Tree takes a snapshot. It asks the actors one after another, so it is not one
 // instant. What an actor does not answer within a second is missing.
 func (rt *Runtime) Tree(ctx context.Context) Tree {
-	t := Tree{At: rt.sys.Clock().Now(), DeadLetters: rt.sys.DeadLetters(), LargeLines: rt.budget.Used()}
+	t := Tree{At: rt.sys.Clock().Now(), DeadLetters: rt.sys.DeadLetters(), LargeLines: rt.host.Budget.Used()}
 	for _, s := range rt.Sessions() {
 		t.Sessions = append(t.Sessions, s.Tree(ctx))
 	}
@@ -59,7 +55,7 @@ func (s *Session) Tree(ctx context.Context) SessionTree {
 		t.Transport += ", " + link.Stage.String()
 	}
 	at := s.core.Address()
-	t.Actors = []ActorInfo{{Name: at.Name(), State: "running", Depth: at.Depth(), Handled: at.Handled()}}
+	t.Actors = []session.ActorInfo{{Name: at.Name(), State: "running", Depth: at.Depth(), Handled: at.Handled()}}
 	ctx, cancel := s.askable(ctx)
 	defer cancel()
 	if below, err := s.core.Describe(ctx); err == nil {

@@ -13,11 +13,10 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
-	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
 
-func names(actors []runtime.ActorInfo) []string {
+func names(actors []session.ActorInfo) []string {
 	all := make([]string, len(actors))
 	for i, a := range actors {
 		all[i] = a.Name

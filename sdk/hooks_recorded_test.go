@@ -221,7 +221,7 @@ func TestAnswersOfTheVendorsSDKs(t *testing.T) {
 }
 
 func (c *comparison) run(t *testing.T, s *sim.Scheduler) {
-	rt, err := runtime.NewOn(runtime.Config{}, s.Config())
+	rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock()})
 	require.NoError(t, err)
 	start := s.Now()
 	a := &recordedAgent{

@@ -75,7 +75,7 @@ func everywhere(t *testing.T, test func(t *testing.T, d dialect.Dialect, rt *run
 			t.Parallel()
 			for seed := range uint64(20) {
 				s := sim.New(seed)
-				rt, err := runtime.NewOn(runtime.Config{}, s.Config())
+				rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock()})
 				require.NoError(t, err)
 				test(t, d, rt, s)
 				require.NoError(t, s.Run(1_000_000), "seed %d", seed)

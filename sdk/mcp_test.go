@@ -70,7 +70,7 @@ func params(t testing.TB, tool, arguments, meta string) json.RawMessage {
 }
 
 // call makes a tools/call, which must have a result.
-func call(t testing.TB, s mcp.Server, tool, arguments string) answer {
+func call(t testing.TB, s session.MCPHandler, tool, arguments string) answer {
 	t.Helper()
 	raw, err := s.Handle(context.Background(), "tools/call", params(t, tool, arguments, ""))
 	require.NoError(t, err)

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -46,14 +45,14 @@ type terminalProcess struct {
 	exited chan struct{}
 }
 
-func (p *terminalProcess) PID() int                      { return p.cmd.Process.Pid }
-func (p *terminalProcess) Stdin() io.WriteCloser         { return p.ours }
-func (p *terminalProcess) Stdout() io.Reader             { return terminalOutput{p.ours} }
-func (p *terminalProcess) Stderr() io.Reader             { return nil }
-func (p *terminalProcess) Signal(transport.Signal) error { return p.cmd.Process.Kill() }
-func (p *terminalProcess) Kill() error                   { return p.cmd.Process.Kill() }
-func (p *terminalProcess) Exited() <-chan struct{}       { return p.exited }
-func (p *terminalProcess) CloseOutput()                  { _ = p.ours.Close() }
+func (p *terminalProcess) PID() int                    { return p.cmd.Process.Pid }
+func (p *terminalProcess) Stdin() io.WriteCloser       { return p.ours }
+func (p *terminalProcess) Stdout() io.Reader           { return terminalOutput{p.ours} }
+func (p *terminalProcess) Stderr() io.Reader           { return nil }
+func (p *terminalProcess) Signal(session.Signal) error { return p.cmd.Process.Kill() }
+func (p *terminalProcess) Kill() error                 { return p.cmd.Process.Kill() }
+func (p *terminalProcess) Exited() <-chan struct{}     { return p.exited }
+func (p *terminalProcess) CloseOutput()                { _ = p.ours.Close() }
 
 func (p *terminalProcess) Reap() (session.ExitStatus, error) {
 	return session.ExitStatus{Code: p.cmd.ProcessState.ExitCode()}, nil
@@ -77,7 +76,7 @@ func TestAnAgentBehindATerminal(t *testing.T) {
 	ours, theirs := openTerminal(t)
 	_, err := sdk.Run(t.Context(), "hi", &sdk.Options{
 		Backend: sdk.Claude(sdk.ClaudeConfig{Path: "agent"}), Graces: session.Graces{EOF: time.Millisecond},
-		Spawner: spawnerFunc(func(context.Context, transport.Command) (transport.Process, error) {
+		Spawner: spawnerFunc(func(context.Context, session.Command) (session.Process, error) {
 			cmd := exec.Command("sleep", "60") // it reads nothing, so what comes is the terminal's echo
 			cmd.Stdin, cmd.Stdout = theirs, theirs
 			if err := cmd.Start(); err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
@@ -48,15 +47,15 @@ var secretive = map[string]any{
 	"protocol.MCPStatusResponse": protocol.MCPStatusResponse{}, "protocol.MCPToken": protocol.MCPToken{},
 	"protocol.ModelPolicyReply": protocol.ModelPolicyReply{}, "protocol.ReloadPluginsResponse": protocol.ReloadPluginsResponse{},
 	"protocol.TokenReply": protocol.TokenReply{},
-	"session.Token":       session.Token{}, "transport.File": transport.File{},
-	"runtime.Plan": runtime.Plan{}, "sdk.Claim": Claim{}, "sdk.Options": Options{}, "transport.Command": transport.Command{},
+	"session.Token":       session.Token{}, "transport.File": session.File{},
+	"runtime.Plan": runtime.Plan{}, "sdk.Claim": Claim{}, "sdk.Options": Options{}, "transport.Command": session.Command{},
 }
 
 // notSecretive are the public types that only look as if they held secrets.
 var notSecretive = map[string]string{
 	"actors.Config":               "holds functions, so JSON refuses it, and prints its Options without secrets",
 	"runtime.Spec":                "holds functions, so JSON refuses it, and prints its Options without secrets",
-	"transport.LinkConfig":        "holds functions, so JSON refuses it, and prints its Command without secrets",
+	"link.Config":                 "holds functions, so JSON refuses it, and prints its Command without secrets",
 	"dialect.Traits":              "the name of a variable",
 	"scripted.Agent":              "a scripted agent's token marks a process and is no secret",
 	"scripted.Child":              "the token marks a process and is no secret",

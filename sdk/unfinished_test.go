@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -45,7 +44,7 @@ var endless = map[string]struct {
 	"the agent's start": {
 		options: func(w *world) *sdk.Options {
 			o := &sdk.Options{Runtime: w.rt, Backend: sdk.Claude(sdk.ClaudeConfig{})}
-			o.Spawner = spawnerFunc(func(ctx context.Context, _ transport.Command) (transport.Process, error) {
+			o.Spawner = spawnerFunc(func(ctx context.Context, _ session.Command) (session.Process, error) {
 				return nil, w.rt.Executor().Await(ctx, nil)
 			})
 			return o
@@ -206,7 +205,7 @@ func TestEndedContextEndsARunWithinCloseTimeout(t *testing.T) {
 		"initialize": func(w *world) *sdk.Options { return slow(w.script(scripted.Script{Misbehave: mute})) },
 		"a spawner that does not return": func(w *world) *sdk.Options {
 			o := &sdk.Options{Runtime: w.rt, Backend: sdk.Claude(sdk.ClaudeConfig{})}
-			o.Spawner = spawnerFunc(func(context.Context, transport.Command) (transport.Process, error) {
+			o.Spawner = spawnerFunc(func(context.Context, session.Command) (session.Process, error) {
 				_ = w.rt.Executor().Await(w.limited(time.Hour), nil)
 				return nil, io.ErrUnexpectedEOF
 			})
@@ -270,8 +269,8 @@ func TestEndedContextEndsTheRunOfAnAgentThatNeverFallsSilent(t *testing.T) {
 	assert.Positive(t, unfinished.Messages)
 }
 
-type spawnerFunc func(context.Context, transport.Command) (transport.Process, error)
+type spawnerFunc func(context.Context, session.Command) (session.Process, error)
 
-func (f spawnerFunc) Spawn(ctx context.Context, c transport.Command) (transport.Process, error) {
+func (f spawnerFunc) Spawn(ctx context.Context, c session.Command) (session.Process, error) {
 	return f(ctx, c)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/parity"
@@ -127,11 +126,11 @@ func TestPromptFileOnQoder(t *testing.T) {
 }
 
 // asked keeps the command it is to start, and starts nothing.
-type asked struct{ commands chan transport.Command }
+type asked struct{ commands chan session.Command }
 
 var errNoSpawn = errors.New("there is no container")
 
-func (s asked) Spawn(_ context.Context, c transport.Command) (transport.Process, error) {
+func (s asked) Spawn(_ context.Context, c session.Command) (session.Process, error) {
 	s.commands <- c
 	return nil, errNoSpawn
 }
@@ -139,7 +138,7 @@ func (s asked) Spawn(_ context.Context, c transport.Command) (transport.Process,
 func TestSpawnerOnQoder(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "qoder/option/spawnQoderCLIProcess")
-	s := asked{make(chan transport.Command, 1)}
+	s := asked{make(chan session.Command, 1)}
 	_, err := sdk.Run(t.Context(), "hi", &sdk.Options{
 		Backend: sdk.Qoder(sdk.QoderConfig{Path: "/opt/qodercli"}), Auth: sdk.QoderCLIAuth(), Spawner: s, Model: "lite", Cwd: "/work",
 	})

@@ -32,6 +32,16 @@ type Wait struct {
 	Limit time.Duration // zero: no limit
 }
 
+// ActorInfo describes one actor of a session.
+type ActorInfo struct {
+	Name        string // "router#2"
+	State       string // "running", "waiting", "stopped"
+	Restarts    int    // how often its supervisor has started it again
+	Depth       int    // messages waiting
+	Handled     int64  // messages handled by this incarnation
+	LastFailure string // empty: none
+}
+
 // RunningTool is the call of a tool that has no answer yet.
 type RunningTool struct {
 	ID   string        // of the tool_use block

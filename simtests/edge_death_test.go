@@ -648,11 +648,11 @@ func lateGate(spec *runtime.Spec, exec kernel.Executor, kind string) *atomic.Int
 // brokenStdin starts agents whose stdin breaks after some lines: what is
 // written then fails, and the agent sees the end.
 type brokenStdin struct {
-	transport.Spawner
+	session.Spawner
 	lines int
 }
 
-func (b brokenStdin) Spawn(ctx context.Context, c transport.Command) (transport.Process, error) {
+func (b brokenStdin) Spawn(ctx context.Context, c session.Command) (session.Process, error) {
 	p, err := b.Spawner.Spawn(ctx, c)
 	if err != nil {
 		return nil, err
@@ -661,7 +661,7 @@ func (b brokenStdin) Spawn(ctx context.Context, c transport.Command) (transport.
 }
 
 type brokenProcess struct {
-	transport.Process
+	session.Process
 	in *brokenPipe
 }
 

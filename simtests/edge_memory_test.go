@@ -74,7 +74,8 @@ func inSimulation(t *testing.T, seed uint64, cfg runtime.Config, play func(s *st
 	t.Helper()
 	sched := sim.New(seed)
 	defer sched.Close()
-	rt, err := runtime.NewOn(cfg, sched.Config())
+	cfg.Clock = sched.Config().AsClock()
+	rt, err := runtime.New(cfg)
 	require.NoError(t, err)
 	defer func() {
 		if t.Failed() {

@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect/qoder"
@@ -445,7 +444,7 @@ func TestEdgeContradictingOptions(t *testing.T) {
 // noSpawner fails the test when anything is started.
 type noSpawner struct{ t *testing.T }
 
-func (n noSpawner) Spawn(context.Context, transport.Command) (transport.Process, error) {
+func (n noSpawner) Spawn(context.Context, session.Command) (session.Process, error) {
 	n.t.Error("something was started")
 	return nil, errors.New("not to be started")
 }

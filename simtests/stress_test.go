@@ -324,7 +324,7 @@ func TestStressCallbacks(t *testing.T) {
 		t.Parallel()
 		for seed := range uint64(10) {
 			s := sim.New(seed)
-			rt, err := runtime.NewOn(runtime.Config{}, s.Config())
+			rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock()})
 			require.NoError(t, err)
 			stress(t, rt, func() { panic(errStress) }, seed, 4, 40) // the simulation's tasks cannot end their goroutine
 			require.NoError(t, s.Run(10_000_000), "seed %d", seed)

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -19,7 +18,7 @@ func TestAnAsyncDecisionIsAFailure(t *testing.T) {
 	t.Parallel()
 	answered := func(t *testing.T, event protocol.HookEvent, out string) (string, []error) {
 		t.Helper()
-		r := actor(t, []hooks.Hook{{Event: event, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
+		r := actor(t, []session.Hook{{Event: event, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 			return json.RawMessage(out), nil
 		}}})
 		r.Ask(fire("hook_0", `{}`), 0)

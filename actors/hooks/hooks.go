@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/internal/actors/dispatch"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -18,33 +18,23 @@ import (
 // DefaultTimeout is how long a hook may take when nothing else is said.
 const DefaultTimeout = 60 * time.Second
 
-// Hook is a registered hook.
-type Hook struct {
-	Event   protocol.HookEvent
-	Matcher string        // names, or a regular expression, see [CheckPattern]; empty: all
-	Timeout time.Duration // zero: 60 s
-	// OnFailure says what becomes of what the hook guards when the hook fails:
-	// session.BlockOnFailure or session.ContinueOnFailure. Empty: gates block, the rest
-	// continues.
-	OnFailure session.FailureAction
-	Func      session.HookFunc
-
-	proof bool // it is [Proven]'s own
-}
-
-// CallbackID names the i-th hook on the wire.
+// CallbackID is the name of the i-th hook on the wire.
 func CallbackID(i int) string { return idPrefix + strconv.Itoa(i) }
 
 const idPrefix = "hook_" // the vendors'
 
-// Registrations is what the initialize call says of the hooks.
-func Registrations(all []Hook) []dialect.HookRegistration {
-	regs := make([]dialect.HookRegistration, len(all))
+// Registrations is what the initialize call says of the hooks. A hook of the session's
+// own follows them where it is needed, see [Proves].
+func Registrations(d dialect.Dialect, all []session.Hook) []dialect.HookRegistration {
+	regs := make([]dialect.HookRegistration, len(all), len(all)+1)
 	for i, m := range matchers(all) {
 		h := all[i]
 		regs[i] = dialect.HookRegistration{
 			Event: h.Event, Matcher: m.wire, Timeout: h.Timeout, OnFailure: h.OnFailure, CallbackIDs: []string{CallbackID(i)},
 		}
+	}
+	if ownProof(d, all) {
+		regs = append(regs, dialect.HookRegistration{Event: protocol.HookUserPromptSubmit, CallbackIDs: []string{CallbackID(len(all))}})
 	}
 	return regs
 }
@@ -58,10 +48,11 @@ func HostLimit(t time.Duration) time.Duration {
 	return t - min(t/10, time.Second)
 }
 
-// registered is the index of the hook with a callback id; -1 if there is none.
-func registered(all []Hook, id string) int {
+// registered is the index of the hook with a callback id, len(all) for the session's
+// own, -1 if there is none.
+func registered(d dialect.Dialect, all []session.Hook, id string) int {
 	i, err := strconv.Atoi(strings.TrimPrefix(id, idPrefix))
-	if err != nil || i < 0 || i >= len(all) || CallbackID(i) != id {
+	if err != nil || i < 0 || i > len(all) || i == len(all) && !ownProof(d, all) || CallbackID(i) != id {
 		return -1
 	}
 	return i
@@ -69,7 +60,7 @@ func registered(all []Hook, id string) int {
 
 // matchers are those of the hooks. One that cannot be compared matches
 // everything.
-func matchers(all []Hook) []matcher {
+func matchers(all []session.Hook) []matcher {
 	out := make([]matcher, len(all))
 	for i, h := range all {
 		out[i], _ = compile(h.Event, h.Matcher)
@@ -81,27 +72,30 @@ func matchers(all []Hook) []matcher {
 func noOpinion(context.Context) (json.RawMessage, error) { return json.RawMessage("{}"), nil }
 
 // Prepare returns how requests become calls of the hooks.
-func Prepare(d dialect.Dialect, all []Hook) dispatch.Prepare {
+func Prepare(d dialect.Dialect, all []session.Hook) callback.Prepare {
 	match := matchers(all)
-	return func(r *dispatch.Request) (dispatch.Job, error) {
+	return func(r *callback.Request) (callback.Job, error) {
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {
-			return dispatch.Job{}, fmt.Errorf("hook_callback request: %w", err)
+			return callback.Job{}, fmt.Errorf("hook_callback request: %w", err)
 		}
 		ask, ok := req.(*protocol.HookCallbackRequest)
 		if !ok {
-			return dispatch.Job{}, fmt.Errorf("hook_callback request: decoded as %T", req)
+			return callback.Job{}, fmt.Errorf("hook_callback request: decoded as %T", req)
 		}
-		i := registered(all, ask.CallbackID)
-		if i < 0 {
-			return dispatch.Job{Name: ask.CallbackID}, unknownHook(d, ask.CallbackID)
+		i := registered(d, all, ask.CallbackID)
+		switch i {
+		case -1:
+			return callback.Job{Name: ask.CallbackID}, unknownHook(d, ask.CallbackID)
+		case len(all):
+			return callback.Job{Name: string(protocol.HookUserPromptSubmit), Run: noOpinion}, nil
 		}
 		hook := &all[i]
 		if !match[i].matches(hook.Event, ask.Input) {
-			return dispatch.Job{Name: string(hook.Event), Run: noOpinion}, nil
+			return callback.Job{Name: string(hook.Event), Run: noOpinion}, nil
 		}
 		call := &session.HookCall{Event: hook.Event, Input: ask.Input, ToolUseID: ask.ToolUseID}
-		return dispatch.Job{
+		return callback.Job{
 			Name: string(hook.Event), Limit: HostLimit(hook.Timeout), SetBy: "the hook's Timeout",
 			Run: func(ctx context.Context) (json.RawMessage, error) {
 				out, err := hook.Func(ctx, call)
@@ -135,16 +129,16 @@ func isObject(out json.RawMessage) bool {
 
 // Denial answers for a hook that gave no answer: gates deny, the rest is told
 // reason as an error, of which the agent makes what the registration says.
-func Denial(d dialect.Dialect, all []Hook, f protocol.Frame, reason string) (response []byte, errText string) {
+func Denial(d dialect.Dialect, all []session.Hook, f protocol.Frame, reason string) (response []byte, errText string) {
 	req, err := protocol.DecodeAgentRequest(f)
 	ask, ok := req.(*protocol.HookCallbackRequest)
 	event := protocol.HookPreToolUse // unreadable: treat it as the strictest gate
 	if err == nil && ok {
-		i := registered(all, ask.CallbackID)
+		i := registered(d, all, ask.CallbackID)
 		switch {
 		case i < 0:
 			event = eventOf(ask)
-		case all[i].proof:
+		case i == len(all):
 			return json.RawMessage("{}"), "" // it guards nothing
 		case all[i].OnFailure == session.ContinueOnFailure:
 			return nil, reason
@@ -168,7 +162,7 @@ func eventOf(ask *protocol.HookCallbackRequest) protocol.HookEvent {
 }
 
 func unknownHook(d dialect.Dialect, id string) error {
-	return &dispatch.Spoken{
+	return &callback.PublicError{
 		Reason: d.Traits().UnknownHook + id,
 		Err:    fmt.Errorf("the agent called hook %q, which was never registered", id),
 	}

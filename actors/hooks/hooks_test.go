@@ -25,7 +25,7 @@ func fire(callback, input string) string {
 	return fmt.Sprintf(`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","callback_id":%q,"tool_use_id":"toolu_1","input":%s}}`, callback, input)
 }
 
-func actor(t *testing.T, all []hooks.Hook) *dispatchtest.Rig {
+func actor(t *testing.T, all []session.Hook) *dispatchtest.Rig {
 	t.Helper()
 	return dispatchtest.New(t,
 		func(*dispatchtest.Rig) *dispatch.Actor {
@@ -45,7 +45,7 @@ func TestAHookAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var calls []session.HookCall
-			r := actor(t, []hooks.Hook{
+			r := actor(t, []session.Hook{
 				{Event: protocol.HookStop, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 					t.Error("not this one")
 					return nil, nil
@@ -87,7 +87,7 @@ func TestHooksThatFail(t *testing.T) {
 			for event, gate := range map[protocol.HookEvent]bool{
 				protocol.HookPreToolUse: true, protocol.HookPermissionRequest: true, protocol.HookPostToolUse: false, "OfNextWeek": false,
 			} {
-				r := actor(t, []hooks.Hook{{Event: event, Func: c.fn}})
+				r := actor(t, []session.Hook{{Event: event, Func: c.fn}})
 				r.Ask(fire("hook_0", `{}`), 0)
 				require.Len(t, r.Lines, 1)
 				if gate {
@@ -116,7 +116,7 @@ func TestAHookThatIsTooSlow(t *testing.T) {
 			t.Parallel()
 			assert.Equal(t, c.limit, hooks.HostLimit(c.timeout))
 			var r *dispatchtest.Rig
-			r = actor(t, []hooks.Hook{{Event: protocol.HookPreToolUse, Timeout: c.timeout, Func: func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
+			r = actor(t, []session.Hook{{Event: protocol.HookPreToolUse, Timeout: c.timeout, Func: func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
 				return nil, r.Sched.Await(ctx, make(chan struct{}))
 			}}})
 			r.Ask(fire("hook_0", `{}`), c.limit-1)
@@ -156,11 +156,12 @@ func TestAnUnreadableHookRequestIsAGate(t *testing.T) {
 
 func TestRegistrations(t *testing.T) {
 	t.Parallel()
-	assert.Empty(t, hooks.Registrations(nil))
+	assert.Empty(t, hooks.Registrations(claude.New(), nil))
 	assert.Equal(t, []dialect.HookRegistration{
 		{Event: protocol.HookPreToolUse, Matcher: "Bash|Write", Timeout: time.Second, OnFailure: "block", CallbackIDs: []string{"hook_0"}},
 		{Event: protocol.HookStop, CallbackIDs: []string{"hook_1"}},
-	}, hooks.Registrations([]hooks.Hook{
+		{Event: protocol.HookUserPromptSubmit, CallbackIDs: []string{"hook_2"}}, // Troupe's own
+	}, hooks.Registrations(claude.New(), []session.Hook{
 		{Event: protocol.HookPreToolUse, Matcher: "Bash|Write", Timeout: time.Second, OnFailure: "block"},
 		{Event: protocol.HookStop},
 	}))
@@ -168,7 +169,7 @@ func TestRegistrations(t *testing.T) {
 
 func TestDenial(t *testing.T) {
 	t.Parallel()
-	all := []hooks.Hook{
+	all := []session.Hook{
 		{Event: protocol.HookStop},
 		{Event: protocol.HookPreToolUse},
 		{Event: protocol.HookPreToolUse, OnFailure: session.BlockOnFailure},
@@ -179,8 +180,8 @@ func TestDenial(t *testing.T) {
 		fire("hook_1", `{}`): true,
 		fire("hook_2", `{}`): true,
 		fire("hook_3", `{}`): false, // as its owner wants it
-		fire("hook_4", `{"hook_event_name":"SessionEnd"}`): false,
-		fire("hook_4", `{}`):                                true,
+		fire("hook_5", `{"hook_event_name":"SessionEnd"}`): false,
+		fire("hook_5", `{}`):                                true,
 		fire("hook_01", `{}`):                               true, // no id of ours
 		fire("hook_-1", `{}`):                               true,
 		fire("x", `{"hook_event_name":"UserPromptSubmit"}`): true,
@@ -201,7 +202,7 @@ func TestDenial(t *testing.T) {
 
 func TestAHookThatMayFail(t *testing.T) {
 	t.Parallel()
-	r := actor(t, []hooks.Hook{{Event: protocol.HookPreToolUse, OnFailure: session.ContinueOnFailure, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
+	r := actor(t, []session.Hook{{Event: protocol.HookPreToolUse, OnFailure: session.ContinueOnFailure, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 		return nil, errors.New("a secret")
 	}}})
 	r.Ask(fire("hook_0", `{}`), 0)
@@ -228,18 +229,18 @@ func TestTheTextForAnUnknownHookIsTheDialects(t *testing.T) {
 // that proves that hooks are called: nobody's gate is behind it.
 func TestTheProofDeniesNothing(t *testing.T) {
 	t.Parallel()
-	gate := hooks.Hook{Event: protocol.HookPreToolUse}
-	own := hooks.Hook{Event: protocol.HookUserPromptSubmit}
+	gate := session.Hook{Event: protocol.HookPreToolUse}
+	own := session.Hook{Event: protocol.HookUserPromptSubmit}
 	for name, c := range map[string]struct {
-		all    []hooks.Hook
+		all    []session.Hook
 		denies bool
 	}{
-		"Troupe's own": {hooks.Proven(claude.New(), []hooks.Hook{gate}), false},
-		"the user's":   {hooks.Proven(claude.New(), []hooks.Hook{gate, own}), true},
+		"Troupe's own": {[]session.Hook{gate}, false},
+		"the user's":   {[]session.Hook{gate, own}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Len(t, c.all, 2)
+			require.Len(t, hooks.Registrations(claude.New(), c.all), 2)
 			f, err := protocol.ParseFrame([]byte(fire(hooks.CallbackID(1), `{"hook_event_name":"UserPromptSubmit"}`)))
 			require.NoError(t, err)
 			response, errText := hooks.Denial(claude.New(), c.all, f, "the session is closing")

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -116,8 +117,8 @@ func TestPatterns(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			hook := hooks.Hook{Event: protocol.HookPreToolUse, Matcher: tc.pattern}
-			onWire := hooks.Registrations([]hooks.Hook{hook})[0].Matcher
+			hook := session.Hook{Event: protocol.HookPreToolUse, Matcher: tc.pattern}
+			onWire := hooks.Registrations(claude.New(), []session.Hook{hook})[0].Matcher
 			if tc.where == wire {
 				assert.Equal(t, tc.pattern, onWire)
 			} else {
@@ -153,7 +154,7 @@ func TestSubjects(t *testing.T) {
 	} {
 		t.Run(string(tc.event)+" "+tc.input, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tc.called, called(t, hooks.Hook{Event: tc.event, Matcher: tc.pattern}, tc.input))
+			assert.Equal(t, tc.called, called(t, session.Hook{Event: tc.event, Matcher: tc.pattern}, tc.input))
 		})
 	}
 }
@@ -165,19 +166,19 @@ func TestPatternsThatAreTheAgents(t *testing.T) {
 		protocol.HookFileChanged: "go.mod|go.sum", "NextWeek": "(?<=x)y", protocol.HookUserPromptSubmit: "x.*",
 	} {
 		require.NoError(t, hooks.CheckPattern(event, pattern))
-		assert.Equal(t, pattern, hooks.Registrations([]hooks.Hook{{Event: event, Matcher: pattern}})[0].Matcher)
+		assert.Equal(t, pattern, hooks.Registrations(claude.New(), []session.Hook{{Event: event, Matcher: pattern}})[0].Matcher)
 	}
 }
 
 // called reports whether the handler of a hook hears of an input.
-func called(t *testing.T, hook hooks.Hook, input string) bool {
+func called(t *testing.T, hook session.Hook, input string) bool {
 	t.Helper()
 	heard := false
 	hook.Func = func(context.Context, *session.HookCall) (json.RawMessage, error) {
 		heard = true
 		return nil, nil
 	}
-	r := actor(t, []hooks.Hook{hook})
+	r := actor(t, []session.Hook{hook})
 	r.Ask(fire("hook_0", input), 0)
 	assert.Equal(t, "{}", r.Answer(), "answered in any case")
 	return heard

@@ -1,12 +1,13 @@
 package inquiry
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/internal/actors/dispatch"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -14,78 +15,70 @@ import (
 // DefaultTimeout bounds the callbacks that ask no person.
 const DefaultTimeout = time.Minute
 
-// Callbacks are the user's answers. A nil one is answered as the vendors' SDKs
-// do without it. Each may be called many times at once; its context ends when
-// the agent no longer wants the answer.
-type Callbacks struct {
-	// Elicitation and UserDialog ask a person, and so have no limit.
-	Elicitation session.ElicitationHandler
-	UserDialog  session.UserDialogHandler
-
-	JobToken            session.FetchJobToken
-	ServiceAccountToken session.FetchServiceAccountToken
-
-	ShouldGenerateMemory session.TurnGate
-	ShouldReviewSkills   session.TurnGate
-	// MemoryLimit and SkillsLimit bound the two gates. Default: [DefaultTimeout].
-	MemoryLimit, SkillsLimit time.Duration
-
-	SessionArtifacts session.ResolveSessionArtifacts
+// MemoryLimit and SkillsLimit bound the two callbacks that the agent consults after a
+// turn, as the options say. Zero: they do not say; then it is [DefaultTimeout].
+func MemoryLimit(o *session.Options) time.Duration {
+	if m := o.Memory; m != nil && m.Generation != nil && m.Generation.TurnComplete != nil {
+		return max(m.Generation.TurnComplete.Timeout, 0)
+	}
+	return 0
 }
 
-// Prepare returns how requests become calls of the callbacks.
-func Prepare(d dialect.Dialect, callbacks Callbacks) dispatch.Prepare {
-	return (&answers{callbacks: callbacks, dialect: d}).prepare
+// SkillsLimit is described at [MemoryLimit].
+func SkillsLimit(o *session.Options) time.Duration {
+	if e := o.Evolution; e != nil && e.Skill != nil && e.Skill.Generation != nil && e.Skill.Generation.TurnComplete != nil {
+		return max(e.Skill.Generation.TurnComplete.Timeout, 0)
+	}
+	return 0
+}
+
+// Prepare returns how requests become calls of the options' callbacks. A nil one is
+// answered as the vendors' SDKs do without it.
+func Prepare(d dialect.Dialect, o *session.Options) callback.Prepare {
+	return (&answers{options: o, dialect: d}).prepare
 }
 
 type answers struct {
-	callbacks Callbacks
-	dialect   dialect.Dialect
+	options *session.Options
+	dialect dialect.Dialect
 }
 
-func (a *answers) prepare(r *dispatch.Request) (dispatch.Job, error) {
-	job := dispatch.Job{Name: r.Frame.Subtype}
+func (a *answers) prepare(r *callback.Request) (callback.Job, error) {
+	job := callback.Job{Name: r.Frame.Subtype}
 	req, err := protocol.DecodeAgentRequest(r.Frame)
 	if err != nil {
 		return job, fmt.Errorf("%s request: %w", r.Frame.Subtype, err)
 	}
-	c := &a.callbacks
+	o := a.options
 	switch req := req.(type) {
 	case *protocol.ElicitationRequest:
-		job.Run = elicit(c, req, a.dialect)
+		job.Run = elicit(o.OnElicitation, req, a.dialect)
 	case *protocol.ElicitationPromptRequest:
-		job.Run = elicit(c, modern(req), a.dialect)
+		job.Run = elicit(o.OnElicitation, modern(req), a.dialect)
 	case *protocol.UserDialogRequest:
-		job.Run = dialog(c, req)
+		job.Run = dialog(o.OnUserDialog, req)
 	case *protocol.FetchJobTokenRequest:
 		job.Limit = DefaultTimeout
-		job.Run = fetch(req, c.JobToken, jobToken())
+		job.Run = fetch(req, o.FetchJobToken, jobToken())
 	case *protocol.FetchServiceAccountTokenRequest:
 		job.Limit = DefaultTimeout
-		job.Run = fetch(req, c.ServiceAccountToken, serviceAccountToken())
+		job.Run = fetch(req, o.FetchServiceAccountToken, serviceAccountToken())
 	case *protocol.MemoryShouldGenerateRequest:
-		job.Limit, job.SetBy = orDefault(c.MemoryLimit), "Memory"
-		job.Run = consult("memory shouldGenerate", c.ShouldGenerateMemory, req.CallbackID, dialect.MemoryCallbackID, &req.Input)
+		job.Limit, job.SetBy = cmp.Or(MemoryLimit(o), DefaultTimeout), "Memory"
+		job.Run = consult("memory shouldGenerate", o.ShouldGenerateMemory, req.CallbackID, dialect.MemoryCallbackID, &req.Input)
 	case *protocol.SkillEvolutionShouldReviewRequest:
-		job.Limit, job.SetBy = orDefault(c.SkillsLimit), "Evolution"
-		job.Run = consult("skill evolution shouldReview", c.ShouldReviewSkills, req.CallbackID, dialect.EvolutionCallbackID, &req.Input)
+		job.Limit, job.SetBy = cmp.Or(SkillsLimit(o), DefaultTimeout), "Evolution"
+		job.Run = consult("skill evolution shouldReview", o.ShouldReviewSkills, req.CallbackID, dialect.EvolutionCallbackID, &req.Input)
 	case *protocol.ResolveSessionArtifactsRequest:
 		job.Limit = DefaultTimeout
-		job.Run = artifacts(c, req)
+		job.Run = artifacts(o.ResolveSessionArtifacts, req)
 	default:
-		return job, &dispatch.Refusal{
+		return job, &callback.RefusalError{
 			Text: "Unsupported control request subtype: " + r.Frame.Subtype,
 			Err:  fmt.Errorf("%s request: decoded as %T", r.Frame.Subtype, req),
 		}
 	}
 	return job, nil
-}
-
-func orDefault(limit time.Duration) time.Duration {
-	if limit > 0 {
-		return limit
-	}
-	return DefaultTimeout
 }
 
 // Denial is the answer of a request whose callback gave none: a person who could

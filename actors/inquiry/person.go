@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 type run = func(context.Context) (json.RawMessage, error)
@@ -21,12 +22,12 @@ func modern(r *protocol.ElicitationPromptRequest) *protocol.ElicitationRequest {
 // elicit answers an elicitation. Without a callback it is turned down in the
 // dialect's way: Claude's SDK declines, Qoder's cancels (observed on 0.3.329 and
 // 1.0.39).
-func elicit(c *Callbacks, req *protocol.ElicitationRequest, d dialect.Dialect) run {
+func elicit(handle session.ElicitationHandler, req *protocol.ElicitationRequest, d dialect.Dialect) run {
 	return func(ctx context.Context) (json.RawMessage, error) {
-		if c.Elicitation == nil {
+		if handle == nil {
 			return json.Marshal(protocol.ElicitationResult{Action: d.Traits().ElicitationFallback})
 		}
-		result, err := c.Elicitation(ctx, req)
+		result, err := handle(ctx, req)
 		if err != nil {
 			return nil, err
 		}
@@ -50,12 +51,12 @@ func elicit(c *Callbacks, req *protocol.ElicitationRequest, d dialect.Dialect) r
 
 // dialog answers a dialog. Without a callback it is cancelled: an agent whose
 // question is never answered waits for ever.
-func dialog(c *Callbacks, req *protocol.UserDialogRequest) run {
+func dialog(handle session.UserDialogHandler, req *protocol.UserDialogRequest) run {
 	return func(ctx context.Context) (json.RawMessage, error) {
 		result := protocol.UserDialogResult{Behavior: protocol.DialogCancelled}
-		if c.UserDialog != nil {
+		if handle != nil {
 			var err error
-			if result, err = c.UserDialog(ctx, req); err != nil {
+			if result, err = handle(ctx, req); err != nil {
 				return nil, err
 			}
 		}

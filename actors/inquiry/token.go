@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/agent-troupe/troupe/internal/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -29,16 +29,16 @@ var errNotConfigured = errors.New("no callback is configured")
 // time in seconds by mistake.
 const earliest = 1_000_000_000_000
 
-func fetch[R any](req R, callback func(context.Context, R) (session.Token, error), kind tokenKind) run {
+func fetch[R any](req R, ask func(context.Context, R) (session.Token, error), kind tokenKind) run {
 	refuse := func(text string, err error) error {
-		return &dispatch.Refusal{Text: text, Code: kind.code, Err: err}
+		return &callback.RefusalError{Text: text, Code: kind.code, Err: err}
 	}
 	return func(ctx context.Context) (json.RawMessage, error) {
-		if callback == nil {
+		if ask == nil {
 			return nil, refuse("No "+kind.option+" callback configured", errNotConfigured)
 		}
 		missing := "Host did not provide a " + kind.name
-		token, err := callback(ctx, req)
+		token, err := ask(ctx, req)
 		if err != nil {
 			return nil, refuse(missing, err)
 		}
@@ -61,7 +61,7 @@ func consult(what string, gate session.TurnGate, id, known string, turn *protoco
 	return func(ctx context.Context) (json.RawMessage, error) {
 		if gate == nil || id != known {
 			text := "Unknown " + what + " callback: " + id
-			return nil, &dispatch.Refusal{Text: text, Err: errors.New(text)}
+			return nil, &callback.RefusalError{Text: text, Err: errors.New(text)}
 		}
 		reply, err := gate(ctx, turn)
 		if err != nil {
@@ -71,15 +71,15 @@ func consult(what string, gate session.TurnGate, id, known string, turn *protoco
 	}
 }
 
-func artifacts(c *Callbacks, req *protocol.ResolveSessionArtifactsRequest) run {
+func artifacts(resolve session.ResolveSessionArtifacts, req *protocol.ResolveSessionArtifactsRequest) run {
 	return func(ctx context.Context) (json.RawMessage, error) {
-		if c.SessionArtifacts == nil {
-			return nil, &dispatch.Refusal{
+		if resolve == nil {
+			return nil, &callback.RefusalError{
 				Text: "No resolveSessionArtifacts callback configured",
 				Code: "resolve_session_artifacts_unavailable", Err: errNotConfigured,
 			}
 		}
-		answer, err := c.SessionArtifacts(ctx, req)
+		answer, err := resolve(ctx, req)
 		if err != nil {
 			return nil, err
 		}

@@ -18,11 +18,11 @@ import (
 )
 
 // served is the actor in virtual time, with one server.
-func served(t *testing.T, s Server) *dispatchtest.Rig {
+func served(t *testing.T, s session.MCPHandler) *dispatchtest.Rig {
 	t.Helper()
 	return dispatchtest.New(t, func(r *dispatchtest.Rig) *dispatch.Actor {
 		return &dispatch.Actor{Kind: session.KindMCP, Refuses: true, Prepare: Prepare(NewBridge(BridgeConfig{
-			Servers: []Server{s}, Clock: r.Sched, Exec: r.Sched, NotificationReply: json.RawMessage(claudeReply),
+			Options: serving(s), Clock: r.Sched, Exec: r.Sched, NotificationReply: json.RawMessage(claudeReply),
 			Notify: func(string, string, json.RawMessage) error { return nil },
 		}))}
 	}, func(f protocol.Frame, reason string) ([]byte, string) { return Denial(f, reason) })

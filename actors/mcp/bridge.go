@@ -8,8 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-troupe/troupe/internal/actors/dispatch"
-	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -25,17 +24,13 @@ func ServerOption(server string) string {
 	return fmt.Sprintf("SDKMCPServerConfigs[%q].Timeout", server)
 }
 
-// Server is an in-process MCP server.
-type Server = session.MCPHandler
-
 // BridgeConfig is what a bridge needs.
 type BridgeConfig struct {
-	Servers []Server
-	// Limits are those of tools whose server has none for them, by the server's
-	// name. Default: [DefaultTimeout].
-	Limits map[string]time.Duration
-	Clock  kernel.Clock
-	Exec   kernel.Executor
+	// Options name the servers, in SDKMCPServers, and the limits of their tools, in
+	// SDKMCPServerConfigs.
+	Options *session.Options
+	Clock   session.Clock
+	Exec    session.Executor
 	// NotificationReply is what the agent gets in answer to a notification.
 	NotificationReply json.RawMessage
 	// UnknownServer is what the agent is told of a server that is not there,
@@ -61,7 +56,7 @@ type Bridge struct {
 // member is a server of the bridge. Its gate keeps the order in which calls
 // take their places, see [Orderer].
 type member struct {
-	Server
+	session.MCPHandler
 	gate *Gate
 }
 
@@ -71,24 +66,24 @@ type callKey struct{ server, id string }
 
 // NewBridge returns a bridge to the servers of cfg.
 func NewBridge(cfg BridgeConfig) *Bridge {
-	b := &Bridge{
-		cfg: cfg, servers: make(map[string]*member),
-		calls: make(map[callKey]*call), tokens: make(map[callKey]*call),
-	}
-	for _, s := range cfg.Servers {
-		b.Add(s)
+	b := &Bridge{cfg: cfg}
+	for _, s := range cfg.Options.SDKMCPServers {
+		b.Add(s.MCPHandler)
 	}
 	return b
 }
 
 // Add serves s from now on. It reports false when the bridge has a server of
 // that name already.
-func (b *Bridge) Add(s Server) bool {
+func (b *Bridge) Add(s session.MCPHandler) bool {
 	name := s.Name()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.servers[name] != nil {
 		return false
+	}
+	if b.servers == nil {
+		b.servers = make(map[string]*member)
 	}
 	b.servers[name] = &member{s, NewGate(1)}
 	return true
@@ -102,38 +97,38 @@ func (b *Bridge) Remove(name string) {
 }
 
 // Prepare returns how requests become messages for the bridge's servers.
-func Prepare(b *Bridge) dispatch.Prepare {
-	return func(r *dispatch.Request) (dispatch.Job, error) { return b.prepare(r, r.Drop) }
+func Prepare(b *Bridge) callback.Prepare {
+	return b.prepare
 }
 
 // prepare runs on the actor, in the order of the agent's requests: nothing of
-// the user's does. drop ends the request without an answer.
-func (b *Bridge) prepare(r *dispatch.Request, drop func()) (dispatch.Job, error) {
+// the user's does.
+func (b *Bridge) prepare(r *callback.Request) (callback.Job, error) {
 	req, err := protocol.DecodeAgentRequest(r.Frame)
 	if err != nil {
-		return dispatch.Job{}, fmt.Errorf("mcp_message request: %w", err)
+		return callback.Job{}, fmt.Errorf("mcp_message request: %w", err)
 	}
 	ask, ok := req.(*protocol.MCPMessageRequest)
 	if !ok {
-		return dispatch.Job{}, fmt.Errorf("mcp_message request: decoded as %T", req)
+		return callback.Job{}, fmt.Errorf("mcp_message request: decoded as %T", req)
 	}
 	b.mu.Lock()
 	server := b.servers[ask.ServerName]
 	b.mu.Unlock()
 	if server == nil {
-		return dispatch.Job{Name: ask.ServerName}, b.unknownServer(ask.ServerName)
+		return callback.Job{Name: ask.ServerName}, b.unknownServer(ask.ServerName)
 	}
 	m, err := readRPC(ask.Message)
 	if err != nil {
-		return dispatch.Job{Name: ask.ServerName}, fmt.Errorf("mcp_message for %s: %w", ask.ServerName, err)
+		return callback.Job{Name: ask.ServerName}, fmt.Errorf("mcp_message for %s: %w", ask.ServerName, err)
 	}
 	if len(m.ID) == 0 {
-		return dispatch.Job{
+		return callback.Job{
 			Name: ask.ServerName + " " + m.Method,
 			Run:  func(context.Context) (json.RawMessage, error) { return b.hear(ask.ServerName, &m) },
 		}, nil
 	}
-	return b.arrive(server, ask.ServerName, &m, drop).job(), nil
+	return b.arrive(server, ask.ServerName, &m, r).job(), nil
 }
 
 // hear takes a notification of the agent. A call that it cancels is not
@@ -149,7 +144,7 @@ func (b *Bridge) hear(server string, m *rpcMessage) (json.RawMessage, error) {
 			cancelled := b.calls[callKey{server, spelled(p.RequestID)}]
 			b.mu.Unlock()
 			if cancelled != nil {
-				cancelled.drop()
+				cancelled.request.Drop()
 			}
 		}
 	}
@@ -177,7 +172,7 @@ func (b *Bridge) tell(server, method string, params json.RawMessage) error {
 func spelled(id json.RawMessage) string { return string(bytes.TrimSpace(id)) }
 
 func (b *Bridge) unknownServer(name string) error {
-	return &dispatch.Refusal{
+	return &callback.RefusalError{
 		Text: b.cfg.UnknownServer + name,
 		Err:  fmt.Errorf("the agent called in-process MCP server %q, which is not configured", name),
 	}

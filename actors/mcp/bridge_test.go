@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/internal/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
@@ -39,39 +39,55 @@ const (
 	qoderReply  = `{"jsonrpc":"2.0"}`
 )
 
-func bridge(servers ...Server) *Bridge {
+func bridge(servers ...session.MCPHandler) *Bridge {
 	return NewBridge(BridgeConfig{
-		Servers: servers, Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, NotificationReply: json.RawMessage(claudeReply),
+		Options: serving(servers...), Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, NotificationReply: json.RawMessage(claudeReply),
 		UnknownServer: "SDK MCP server not found: ",
 		Notify:        func(string, string, json.RawMessage) error { return errors.New("no session") },
 	})
 }
 
 // request is a mcp_message request of the agent.
-func request(t *testing.T, server, message string) *dispatch.Request {
+func request(t *testing.T, server, message string) *callback.Request {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"subtype": "mcp_message", "server_name": server, "message": json.RawMessage(message)})
 	require.NoError(t, err)
 	f, err := protocol.ParseFrame([]byte(`{"type":"control_request","request_id":"cli-1","request":` + string(body) + `}`))
 	require.NoError(t, err)
-	return &dispatch.Request{Kind: session.KindMCP, Frame: f}
+	return &callback.Request{Kind: session.KindMCP, Frame: f}
+}
+
+// serving are the options of a session with these servers.
+func serving(all ...session.MCPHandler) *session.Options {
+	o := &session.Options{}
+	for _, s := range all {
+		o.SDKMCPServers = append(o.SDKMCPServers, &session.MCPServer{MCPHandler: s})
+	}
+	return o
 }
 
 // job is what the actor would run for a message.
-func job(t *testing.T, b *Bridge, server, message string) dispatch.Job {
+func job(t *testing.T, b *Bridge, server, message string) callback.Job {
 	t.Helper()
 	return jobOf(t, b, server, message, func() { t.Error("the request was dropped") })
 }
 
-func jobOf(t *testing.T, b *Bridge, server, message string, drop func()) dispatch.Job {
+// owner is told when a request is dropped.
+type owner func()
+
+func (o owner) Drop(uint64) { o() }
+
+func jobOf(t *testing.T, b *Bridge, server, message string, drop func()) callback.Job {
 	t.Helper()
-	j, err := b.prepare(request(t, server, message), drop)
+	r := request(t, server, message)
+	r.Owner = owner(drop)
+	j, err := b.prepare(r)
 	require.NoError(t, err)
 	return j
 }
 
 // run does what the actor does with a job.
-func run(ctx context.Context, j dispatch.Job) (string, error) {
+func run(ctx context.Context, j callback.Job) (string, error) {
 	if j.Done != nil {
 		defer j.Done()
 	}
@@ -148,7 +164,7 @@ func TestAResultThatIsNotOneValueIsNotSent(t *testing.T) {
 
 func TestNotificationReplyIsTheDialects(t *testing.T) {
 	t.Parallel()
-	b := NewBridge(BridgeConfig{Servers: []Server{&fake{name: "k1"}}, NotificationReply: json.RawMessage(qoderReply)})
+	b := NewBridge(BridgeConfig{Options: serving(&fake{name: "k1"}), NotificationReply: json.RawMessage(qoderReply)})
 	got, err := run(context.Background(), job(t, b, "k1", `{"jsonrpc":"2.0","method":"notifications/initialized"}`))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"mcp_response":{"jsonrpc":"2.0"}}`, got)
@@ -156,8 +172,8 @@ func TestNotificationReplyIsTheDialects(t *testing.T) {
 
 func TestUnknownServer(t *testing.T) {
 	t.Parallel()
-	_, err := bridge(&fake{name: "srv"}).prepare(request(t, "nosuch", `{"jsonrpc":"2.0","id":1,"method":"ping"}`), nil)
-	var refusal *dispatch.Refusal
+	_, err := bridge(&fake{name: "srv"}).prepare(request(t, "nosuch", `{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	var refusal *callback.RefusalError
 	require.ErrorAs(t, err, &refusal)
 	assert.Equal(t, "SDK MCP server not found: nosuch", refusal.Text)
 }
@@ -165,18 +181,18 @@ func TestUnknownServer(t *testing.T) {
 func TestBrokenMessages(t *testing.T) {
 	t.Parallel()
 	b := bridge(&fake{name: "srv"})
-	_, err := b.prepare(request(t, "srv", `[1]`), nil)
+	_, err := b.prepare(request(t, "srv", `[1]`))
 	assert.ErrorContains(t, err, "srv")
 	other, err := protocol.ParseFrame([]byte(`{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`))
 	require.NoError(t, err)
-	_, err = b.prepare(&dispatch.Request{Frame: other}, nil)
+	_, err = b.prepare(&callback.Request{Frame: other})
 	assert.ErrorContains(t, err, "mcp_message")
 }
 
 func TestLimitsAndNames(t *testing.T) {
 	t.Parallel()
 	b := bridge(&fake{name: "srv", timeout: map[string]time.Duration{"short": time.Second, "endless": -1}})
-	for message, want := range map[string]dispatch.Job{
+	for message, want := range map[string]callback.Job{
 		`{"id":1,"method":"tools/call","params":{"name":"short"}}`:   {Name: "mcp__srv__short", Limit: time.Second},
 		`{"id":1,"method":"tools/call","params":{"name":"endless"}}`: {Name: "mcp__srv__endless", Limit: -1},
 		`{"id":1,"method":"tools/call","params":{"name":"plain"}}`:   {Name: "mcp__srv__plain", Limit: DefaultTimeout},
@@ -201,7 +217,7 @@ func TestCancelled(t *testing.T) {
 	s := &fake{name: "srv", handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) { return nil, nil }}
 	b := bridge(s, &fake{name: "other", handle: s.handle})
 	var dropped []string
-	arrive := func(server, id string) dispatch.Job {
+	arrive := func(server, id string) callback.Job {
 		return jobOf(t, b, server, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"slow"}}`,
 			func() { dropped = append(dropped, server+" "+id) })
 	}
@@ -217,7 +233,7 @@ func TestCancelled(t *testing.T) {
 	cancel("srv", `"10"`) // a string is another id than a number
 	cancel("other", `10`) // the same id of another server is another call
 	assert.Equal(t, []string{`srv 10`, `srv "10"`, `other 10`}, dropped)
-	for _, j := range []dispatch.Job{number, text, elsewhere} {
+	for _, j := range []callback.Job{number, text, elsewhere} {
 		j.Done()
 	}
 	cancel("srv", `10`) // too late: nothing
@@ -248,7 +264,7 @@ func TestServersComeAndGo(t *testing.T) {
 	assert.True(t, b.Add(&fake{name: "more"}))
 	job(t, b, "more", `{"id":1,"method":"ping"}`).Done()
 	b.Remove("srv")
-	_, err := b.prepare(request(t, "srv", `{"id":1,"method":"ping"}`), nil)
+	_, err := b.prepare(request(t, "srv", `{"id":1,"method":"ping"}`))
 	require.Error(t, err)
 	assert.True(t, b.Add(&fake{name: "srv"}))
 	job(t, b, "srv", `{"id":1,"method":"ping"}`).Done()
@@ -330,7 +346,7 @@ func TestPlacesAreTakenInOrder(t *testing.T) {
 		var order []string
 		o := &recorder{fake: fake{name: "srv", handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) { return nil, nil }}}
 		o.enter = func(tool string) { order = append(order, tool) }
-		b := NewBridge(BridgeConfig{Servers: []Server{o}, Clock: s, Exec: s})
+		b := NewBridge(BridgeConfig{Options: serving(o), Clock: s, Exec: s})
 		var want []string
 		for i := range 8 {
 			tool := fmt.Sprint("t", i)
@@ -373,7 +389,7 @@ func TestWhatAServerIsGiven(t *testing.T) {
 		close(open)
 		return nil, Await(ctx, open)
 	}}
-	b := NewBridge(BridgeConfig{Servers: []Server{s}, Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, Notify: func(server, method string, params json.RawMessage) error {
+	b := NewBridge(BridgeConfig{Options: serving(s), Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, Notify: func(server, method string, params json.RawMessage) error {
 		sent = append(sent, server+" "+method+" "+string(params))
 		return nil
 	}})
@@ -458,7 +474,7 @@ func FuzzBridge(f *testing.F) {
 		}
 		r := request(t, "srv", string(message))
 		Denial(r.Frame, "no")
-		j, err := b.prepare(r, func() {})
+		j, err := b.prepare(r)
 		if err != nil {
 			return
 		}

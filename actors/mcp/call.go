@@ -10,21 +10,21 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/agent-troupe/troupe/internal/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/session"
 )
 
 // call is a request of the agent from its arrival on.
 type call struct {
-	b      *Bridge
-	server *member
-	msg    *rpcMessage
-	key    callKey
-	token  callKey // empty id: the agent wants no progress
-	tool   string  // empty for anything but tools/call
-	name   string  // for reports
-	turn   *Turn   // nil: the server orders nothing
-	drop   func()
+	b       *Bridge
+	server  *member
+	msg     *rpcMessage
+	key     callKey
+	token   callKey // empty id: the agent wants no progress
+	tool    string  // empty for anything but tools/call
+	name    string  // for reports
+	turn    *Turn   // nil: the server orders nothing
+	request *callback.Request
 
 	place Place // owned by the call's task
 
@@ -39,16 +39,16 @@ type limit struct {
 	setBy string // the option that set it
 }
 
-func (b *Bridge) arrive(server *member, name string, m *rpcMessage, drop func()) *call {
+func (b *Bridge) arrive(server *member, name string, m *rpcMessage, r *callback.Request) *call {
 	tool, progress := m.toolCall()
 	c := &call{
 		b: b, server: server, msg: m, key: callKey{name, spelled(m.ID)}, tool: tool,
-		name: name + " " + m.Method, drop: drop, came: b.cfg.Clock.Now(),
+		name: name + " " + m.Method, request: r, came: b.cfg.Clock.Now(),
 	}
 	c.limit.Store(&limit{DefaultTimeout, ToolOption})
 	if tool != "" {
 		c.name = "mcp__" + name + "__" + tool
-		if _, ok := server.Server.(Orderer); ok {
+		if _, ok := server.MCPHandler.(Orderer); ok {
 			c.turn = server.gate.Enter()
 		}
 	}
@@ -57,6 +57,9 @@ func (b *Bridge) arrive(server *member, name string, m *rpcMessage, drop func())
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.calls == nil {
+		b.calls, b.tokens = make(map[callKey]*call), make(map[callKey]*call)
+	}
 	b.calls[c.key] = c
 	if c.token.id != "" {
 		b.tokens[c.token] = c
@@ -64,8 +67,8 @@ func (b *Bridge) arrive(server *member, name string, m *rpcMessage, drop func())
 	return c
 }
 
-func (c *call) job() dispatch.Job {
-	return dispatch.Job{
+func (c *call) job() callback.Job {
+	return callback.Job{
 		Name: c.name, Limit: DefaultTimeout, SetBy: "the default",
 		Begin: c.begin, Deadline: c.deadline, Expired: c.expired, Run: c.run, Done: c.done,
 		Over: c.turn.Leave, // an Enter that hangs holds up no other call for longer
@@ -80,11 +83,13 @@ func (c *call) begin(ctx context.Context) error {
 		if err := c.turn.Wait(ContextWithExecutor(ctx, c.b.cfg.Exec)); err != nil {
 			return err
 		}
-		c.place = c.server.Server.(Orderer).Enter(c.tool)
+		c.place = c.server.MCPHandler.(Orderer).Enter(c.tool)
 		c.turn.Leave() // the rest needs no order
 	}
 	l := limit{c.server.Timeout(c.tool), ToolOption}
-	if server := c.b.cfg.Limits[c.key.server]; l.time == 0 && server != 0 {
+	// The server's limit holds here, too: Claude Code gives up at its own and tells
+	// nobody (observed on 2.1.329), so that the tool would go on for nothing.
+	if server := c.b.cfg.Options.SDKMCPServerConfigs[c.key.server].Timeout; l.time == 0 && server > 0 {
 		l = limit{server, ServerOption(c.key.server)}
 	}
 	l.time = cmp.Or(l.time, DefaultTimeout)
@@ -93,12 +98,12 @@ func (c *call) begin(ctx context.Context) error {
 }
 
 // deadline counts from the last sign of life.
-func (c *call) deadline() dispatch.Deadline {
+func (c *call) deadline() callback.Deadline {
 	since := c.came
 	if alive := c.alive.Load(); alive != nil {
 		since = *alive
 	}
-	return dispatch.Deadline{Limit: c.limit.Load().time, Since: since}
+	return callback.Deadline{Limit: c.limit.Load().time, Since: since}
 }
 
 func (c *call) expired() error {
@@ -107,7 +112,7 @@ func (c *call) expired() error {
 	if c.alive.Load() != nil {
 		how = "made no progress for"
 	}
-	return &dispatch.Spoken{
+	return &callback.PublicError{
 		Reason: fmt.Sprintf("%s %s %v", c.name, how, l.time),
 		Err: &session.TimeoutError{
 			What: fmt.Sprintf("%v callback for %s", session.KindMCP, c.name), Limit: l.time, SetBy: l.setBy,
@@ -158,7 +163,7 @@ func (c *call) run(ctx context.Context) (json.RawMessage, error) {
 		return nil, wrapErr
 	}
 	if panicked != nil {
-		return answer, &dispatch.Reported{Err: panicked} // the model has its result, the host its report
+		return answer, &callback.ReportedError{Err: panicked} // the model has its result, the host its report
 	}
 	return answer, nil
 }
@@ -182,6 +187,9 @@ func (c *call) done() {
 	}
 	if b.tokens[c.token] == c {
 		delete(b.tokens, c.token)
+	}
+	if len(b.calls) == 0 && len(b.tokens) == 0 {
+		b.calls, b.tokens = nil, nil // a map never gives memory back
 	}
 	b.mu.Unlock()
 	c.turn.Leave()

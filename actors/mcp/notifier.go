@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // What a bridge offers a server travels in the context of Handle: a way to
@@ -43,7 +44,7 @@ func Alive(ctx context.Context) {
 
 // ContextWithExecutor returns a context whose server waits by the executor's
 // rules.
-func ContextWithExecutor(ctx context.Context, ex kernel.Executor) context.Context {
+func ContextWithExecutor(ctx context.Context, ex session.Executor) context.Context {
 	return context.WithValue(ctx, executorKey, ex)
 }
 
@@ -51,13 +52,13 @@ func ContextWithExecutor(ctx context.Context, ex kernel.Executor) context.Contex
 // ctx; when both hold, done wins. It waits by the executor that ctx carries,
 // else as a goroutine does.
 func Await(ctx context.Context, done <-chan struct{}) error {
-	if ex, ok := ctx.Value(executorKey).(kernel.Executor); ok {
+	if ex, ok := ctx.Value(executorKey).(session.Executor); ok {
 		return ex.Await(ctx, done)
 	}
 	return kernel.GoExecutor{}.Await(ctx, done)
 }
 
-// Orderer is a [Server] whose calls wait for each other in the order in which
+// Orderer is a [session.MCPHandler] whose calls wait for each other in the order in which
 // the agent made them. Handle alone cannot know it: each call is a task of its
 // own, and tasks start in any order.
 type Orderer interface {

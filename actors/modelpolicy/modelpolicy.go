@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/internal/actors/dispatch"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -18,17 +18,17 @@ const DefaultTimeout = 500 * time.Millisecond
 // expired tells the agent why it gets no model.
 func expired(limit time.Duration) error {
 	e := &session.ModelPolicyTimeoutError{Limit: limit}
-	return &dispatch.Spoken{Reason: e.Error(), Err: e}
+	return &callback.PublicError{Reason: e.Error(), Err: e}
 }
 
 // Prepare returns how requests become calls of resolve. limit zero means 500 ms,
 // negative none.
-func Prepare(d dialect.Dialect, resolve session.ResolveModel, limit time.Duration) dispatch.Prepare {
+func Prepare(d dialect.Dialect, resolve session.ResolveModel, limit time.Duration) callback.Prepare {
 	if limit == 0 {
 		limit = DefaultTimeout
 	}
-	return func(r *dispatch.Request) (dispatch.Job, error) {
-		job := dispatch.Job{Name: "get_model_policy", Limit: max(limit, 0), SetBy: "ResolveModelTimeout", Expired: func() error { return expired(limit) }}
+	return func(r *callback.Request) (callback.Job, error) {
+		job := callback.Job{Name: "get_model_policy", Limit: max(limit, 0), SetBy: "ResolveModelTimeout", Expired: func() error { return expired(limit) }}
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {
 			return job, fmt.Errorf("get_model_policy request: %w", err)

@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/internal/actors/dispatch"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
 // Prepare returns how requests become calls of decide. limit zero means none.
-func Prepare(d dialect.Dialect, decide session.CanUseTool, limit time.Duration) dispatch.Prepare {
-	return func(r *dispatch.Request) (dispatch.Job, error) {
-		job := dispatch.Job{Limit: limit, SetBy: "PermissionTimeout"}
+func Prepare(d dialect.Dialect, decide session.CanUseTool, limit time.Duration) callback.Prepare {
+	return func(r *callback.Request) (callback.Job, error) {
+		job := callback.Job{Limit: limit, SetBy: "PermissionTimeout"}
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {
 			return job, fmt.Errorf("can_use_tool request: %w", err)

@@ -1,10 +1,5 @@
-// Package transport owns the agent's process, or an in-memory agent: launch,
-// bytes to frames and back, exit, the close ladder and the sweep.
+// Package transport starts agents: processes of this machine, and agents in memory.
+// [session.Spawner] is what it implements, as a user may, too.
 //
-// The [Link] is the process with its pumps; it is lent to each incarnation of
-// the transport actor, so that a crash of the actor does not cost the agent its
-// life. The actor drives the close ladder. [Spawner] is how processes are
-// made: on this machine, in memory, or anywhere the user likes.
-//
-// What must not live here: what frames mean.
+// What must not live here: what an agent writes, and when it has to end.
 package transport

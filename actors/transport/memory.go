@@ -22,7 +22,7 @@ type InMemory struct {
 }
 
 // Spawn implements [Spawner].
-func (m InMemory) Spawn(_ context.Context, c Command) (Process, error) {
+func (m InMemory) Spawn(_ context.Context, c session.Command) (session.Process, error) {
 	if m.Program == nil {
 		return nil, &session.StartError{Err: errors.New("the in-memory agent is nil")}
 	}
@@ -149,8 +149,8 @@ func (p *memoryProcess) exit() {
 	}
 }
 
-func (p *memoryProcess) Signal(s Signal) error {
-	if s == Interrupt {
+func (p *memoryProcess) Signal(s session.Signal) error {
+	if s == session.SignalInterrupt {
 		p.signal(agent.ErrInterrupted)
 	} else {
 		p.signal(agent.ErrTerminated)

@@ -19,6 +19,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
+var killed = session.ExitStatus{Code: -1, Signal: "SIGKILL"}
+
 type program func(agent.Launch, agent.Port) agent.Exit
 
 func (program) AgentName() string                               { return "test" }
@@ -76,9 +78,9 @@ func both(t *testing.T, test func(t *testing.T, w *world)) {
 	})
 }
 
-func (w *world) spawn(t *testing.T, p agent.Program, c ...transport.Command) transport.Process {
+func (w *world) spawn(t *testing.T, p agent.Program, c ...session.Command) session.Process {
 	t.Helper()
-	c = append(c, transport.Command{})
+	c = append(c, session.Command{})
 	proc, err := transport.InMemory{Clock: w.clock, Exec: w.exec, Program: p}.Spawn(t.Context(), c[0])
 	require.NoError(t, err)
 	return proc
@@ -96,7 +98,7 @@ func (w *world) all(t *testing.T, r io.Reader) string {
 	return string(got)
 }
 
-func (w *world) exit(t *testing.T, p transport.Process) session.ExitStatus {
+func (w *world) exit(t *testing.T, p session.Process) session.ExitStatus {
 	t.Helper()
 	w.await(t, p.Exited())
 	status, err := p.Reap()
@@ -112,7 +114,7 @@ func TestAnInMemoryAgentServes(t *testing.T) {
 			launch = l
 			port.Stderr([]byte("hello\n"))
 			return echo(l, port)
-		}), transport.Command{Args: []string{"-p"}, Env: []string{"A=B"}, Dir: "/x", Seed: 7})
+		}), session.Command{Args: []string{"-p"}, Env: []string{"A=B"}, Dir: "/x", Seed: 7})
 		big := strings.Repeat("x", 200<<10) // more than two pipes hold
 		w.exec.Go(func() {
 			for _, chunk := range []string{"on", "e\ntw", "o\n", "", big + "\n", "last"} {
@@ -138,19 +140,19 @@ func TestHowAnInMemoryAgentEnds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		serve  program
-		act    func(p transport.Process)
+		act    func(p session.Process)
 		want   session.ExitStatus
 		stderr string
 	}{
 		"a code":       {func(agent.Launch, agent.Port) agent.Exit { return agent.Exit{Code: 3} }, nil, session.ExitStatus{Code: 3}, ""},
 		"a signal":     {func(agent.Launch, agent.Port) agent.Exit { return agent.Exit{Signal: "TERM"} }, nil, session.ExitStatus{Code: -1, Signal: "SIGTERM"}, ""},
 		"a panic":      {func(agent.Launch, agent.Port) agent.Exit { panic("odd") }, nil, session.ExitStatus{Code: 2}, "the in-memory agent panicked\n"},
-		"EOF":          {untilErr(io.EOF), func(p transport.Process) { _ = p.Stdin().Close() }, session.ExitStatus{Code: 9}, ""},
-		"SIGTERM":      {untilErr(agent.ErrTerminated), func(p transport.Process) { _ = p.Signal(transport.Terminate) }, session.ExitStatus{Code: 9}, ""},
-		"SIGINT":       {untilErr(agent.ErrInterrupted), func(p transport.Process) { _ = p.Signal(transport.Interrupt) }, session.ExitStatus{Code: 9}, ""},
-		"SIGKILL":      {untilErr(agent.ErrKilled), func(p transport.Process) { _ = p.Kill() }, killed, ""},
-		"all at once":  {untilErr(agent.ErrKilled), func(p transport.Process) { _ = p.Signal(transport.Terminate); _ = p.Stdin().Close(); _ = p.Kill() }, killed, ""},
-		"after SIGINT": {untilErr(agent.ErrTerminated), func(p transport.Process) { _ = p.Signal(transport.Interrupt); _ = p.Signal(transport.Terminate) }, session.ExitStatus{Code: 9}, ""},
+		"EOF":          {untilErr(io.EOF), func(p session.Process) { _ = p.Stdin().Close() }, session.ExitStatus{Code: 9}, ""},
+		"SIGTERM":      {untilErr(agent.ErrTerminated), func(p session.Process) { _ = p.Signal(session.SignalTerminate) }, session.ExitStatus{Code: 9}, ""},
+		"SIGINT":       {untilErr(agent.ErrInterrupted), func(p session.Process) { _ = p.Signal(session.SignalInterrupt) }, session.ExitStatus{Code: 9}, ""},
+		"SIGKILL":      {untilErr(agent.ErrKilled), func(p session.Process) { _ = p.Kill() }, killed, ""},
+		"all at once":  {untilErr(agent.ErrKilled), func(p session.Process) { _ = p.Signal(session.SignalTerminate); _ = p.Stdin().Close(); _ = p.Kill() }, killed, ""},
+		"after SIGINT": {untilErr(agent.ErrTerminated), func(p session.Process) { _ = p.Signal(session.SignalInterrupt); _ = p.Signal(session.SignalTerminate) }, session.ExitStatus{Code: 9}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,21 +226,21 @@ func echoing(want error) *steps {
 
 func TestAnInMemoryAgentThatIsPlayed(t *testing.T) {
 	t.Parallel()
-	line := func(line string) func(p transport.Process) {
-		return func(p transport.Process) { _, _ = p.Stdin().Write([]byte(line + "\n")) }
+	line := func(line string) func(p session.Process) {
+		return func(p session.Process) { _, _ = p.Stdin().Write([]byte(line + "\n")) }
 	}
 	for name, c := range map[string]struct {
 		until error
-		act   func(p transport.Process)
+		act   func(p session.Process)
 		want  session.ExitStatus
 	}{
-		"EOF":     {io.EOF, func(p transport.Process) { _ = p.Stdin().Close() }, session.ExitStatus{Code: 9}},
-		"SIGTERM": {agent.ErrTerminated, func(p transport.Process) { _ = p.Signal(transport.Terminate) }, session.ExitStatus{Code: 9}},
-		"SIGINT after EOF": {agent.ErrInterrupted, func(p transport.Process) {
+		"EOF":     {io.EOF, func(p session.Process) { _ = p.Stdin().Close() }, session.ExitStatus{Code: 9}},
+		"SIGTERM": {agent.ErrTerminated, func(p session.Process) { _ = p.Signal(session.SignalTerminate) }, session.ExitStatus{Code: 9}},
+		"SIGINT after EOF": {agent.ErrInterrupted, func(p session.Process) {
 			_ = p.Stdin().Close()
-			_ = p.Signal(transport.Interrupt)
+			_ = p.Signal(session.SignalInterrupt)
 		}, session.ExitStatus{Code: 9}},
-		"SIGKILL": {agent.ErrKilled, func(p transport.Process) { _ = p.Kill() }, killed},
+		"SIGKILL": {agent.ErrKilled, func(p session.Process) { _ = p.Kill() }, killed},
 		"a panic": {io.EOF, line("panic"), session.ExitStatus{Code: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -267,9 +269,9 @@ func TestAPlayedAgentMissesNothing(t *testing.T) {
 	t.Parallel()
 	w := &world{clock: kernel.NewClock(nil), exec: kernel.GoExecutor{}}
 	for i := range 500 {
-		until, act := io.EOF, func(p transport.Process) { _ = p.Stdin().Close() }
+		until, act := io.EOF, func(p session.Process) { _ = p.Stdin().Close() }
 		if i%2 == 1 {
-			until, act = agent.ErrTerminated, func(p transport.Process) { _ = p.Signal(transport.Terminate) }
+			until, act = agent.ErrTerminated, func(p session.Process) { _ = p.Signal(session.SignalTerminate) }
 		}
 		p := w.spawn(t, echoing(until))
 		act(p)
@@ -356,7 +358,7 @@ func TestAnInMemoryAgentMissesNoEOF(t *testing.T) {
 
 func TestNoProgram(t *testing.T) {
 	t.Parallel()
-	_, err := transport.InMemory{}.Spawn(context.Background(), transport.Command{})
+	_, err := transport.InMemory{}.Spawn(context.Background(), session.Command{})
 	var start *session.StartError
 	require.ErrorAs(t, err, &start)
 	require.EqualError(t, err, "start agent: the in-memory agent is nil")

@@ -22,7 +22,7 @@ type ProcessConfig struct {
 }
 
 // NewProcessSpawner returns the spawner of processes of this machine.
-func NewProcessSpawner(cfg ProcessConfig) Spawner {
+func NewProcessSpawner(cfg ProcessConfig) session.Spawner {
 	oc := osproc.Config{Clock: cfg.Clock, Executor: cfg.Exec, Rand: cfg.Rand, TempDir: cfg.TempDir}
 	if keep := cfg.KeepProcess; keep != nil {
 		oc.KeepProcess = func(p osproc.ProcInfo) bool { return keep(procInfo(p)) } // its panics count as false
@@ -32,7 +32,7 @@ func NewProcessSpawner(cfg ProcessConfig) Spawner {
 
 type processSpawner struct{ launcher *osproc.Launcher }
 
-func (s *processSpawner) Spawn(ctx context.Context, c Command) (Process, error) {
+func (s *processSpawner) Spawn(ctx context.Context, c session.Command) (session.Process, error) {
 	oc := osproc.Command{
 		Path: c.Path, Names: c.Names, Interpreter: c.Interpreter,
 		Args: c.Args, Dir: c.Dir, Env: c.Env,
@@ -70,8 +70,8 @@ func (o *osProcess) OutputHeld() (stdout, stderr bool) { return o.p.OutputHeld()
 
 func (o *osProcess) OnStdout(fn func()) bool { return o.p.OnStdout(fn) }
 
-func (o *osProcess) Signal(s Signal) error {
-	if s == Interrupt {
+func (o *osProcess) Signal(s session.Signal) error {
+	if s == session.SignalInterrupt {
 		return o.p.Signal(syscall.SIGINT)
 	}
 	return o.p.Signal(syscall.SIGTERM)

@@ -3,8 +3,9 @@ package actors
 import (
 	"fmt"
 
+	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/internal/actors/dispatch"
-	"github.com/agent-troupe/troupe/internal/actors/router"
+	"github.com/agent-troupe/troupe/internal/actors/routing"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
@@ -15,7 +16,7 @@ import (
 // started when the first request for it waits: most sessions need few of them.
 type callbacks struct {
 	core *Core
-	driver[router.ToCallbacks]
+	driver[routing.ToCallbacks]
 	failure error
 }
 
@@ -28,26 +29,26 @@ func newCallbacks(k *Core) (*callbacks, error) {
 	b := &callbacks{core: k}
 	spec := supervisor.Spec{
 		Name: k.cfg.ID + "/callbacks", Strategy: supervisor.OneForOne,
-		Intensity: k.cfg.ActorIntensity, Backoff: k.cfg.ActorBackoff,
+		Intensity: k.cfg.Intensity, Backoff: k.cfg.Backoff,
 	}
 	sup, err := supervisor.New(spec, k.cfg.System.Rand(), observe(k.cfg.Emit))
 	if err != nil {
 		return nil, err
 	}
-	b.driver = driver[router.ToCallbacks]{
+	b.driver = driver[routing.ToCallbacks]{
 		sup: sup, spawn: b.spawnChild,
-		timer: func(t timer) router.ToCallbacks { return callbacksTimer(t) },
-		ended: func(c *kernel.Context[router.ToCallbacks], reason error) { b.failure = reason },
+		timer: func(t timer) routing.ToCallbacks { return callbacksTimer(t) },
+		ended: func(c *kernel.Context[routing.ToCallbacks], reason error) { b.failure = reason },
 	}
 	return b, nil
 }
 
 // Start implements [kernel.Behavior]. It starts the actors that requests wait for.
-func (b *callbacks) Start(c *kernel.Context[router.ToCallbacks]) error {
+func (b *callbacks) Start(c *kernel.Context[routing.ToCallbacks]) error {
 	b.driver.start(c)
-	for i := range kinds {
+	for i := range b.core.callback {
 		if b.core.callback[i].Depth() > 0 {
-			if err := b.want(c, kinds[i].actor); err != nil {
+			if err := b.want(c, actorOf(session.Kind(i))); err != nil {
 				return err
 			}
 		}
@@ -56,10 +57,10 @@ func (b *callbacks) Start(c *kernel.Context[router.ToCallbacks]) error {
 }
 
 // Handle implements [kernel.Behavior].
-func (b *callbacks) Handle(c *kernel.Context[router.ToCallbacks], m router.ToCallbacks) error {
+func (b *callbacks) Handle(c *kernel.Context[routing.ToCallbacks], m routing.ToCallbacks) error {
 	switch m := m.(type) {
-	case router.Wanted:
-		if err := b.want(c, kinds[m.Kind].actor); err != nil {
+	case routing.Wanted:
+		if err := b.want(c, actorOf(m.Kind)); err != nil {
 			return err
 		}
 	case callbacksTimer:
@@ -73,16 +74,16 @@ func (b *callbacks) Handle(c *kernel.Context[router.ToCallbacks], m router.ToCal
 }
 
 // ChildDown implements [kernel.ChildObserver].
-func (b *callbacks) ChildDown(c *kernel.Context[router.ToCallbacks], d kernel.Down) error {
-	b.down(c, d, func(child string) { b.core.lost(c.Worker(), kindOfActor(child)) })
+func (b *callbacks) ChildDown(c *kernel.Context[routing.ToCallbacks], d kernel.Down) error {
+	b.down(c, d, func(child string) { b.core.lost(c.Worker(), router.KindOfActor(child)) })
 	return b.failure
 }
 
 // Stop implements [kernel.Behavior].
-func (b *callbacks) Stop(*kernel.Context[router.ToCallbacks]) {}
+func (b *callbacks) Stop(*kernel.Context[routing.ToCallbacks]) {}
 
-func (b *callbacks) spawnChild(c *kernel.Context[router.ToCallbacks], child, name string, _ int) (kernel.Located, error) {
-	kind := kindOfActor(child)
+func (b *callbacks) spawnChild(c *kernel.Context[routing.ToCallbacks], child, name string, _ int) (kernel.Located, error) {
+	kind := router.KindOfActor(child)
 	at := &b.core.callback[kind]
 	if at.Tries() > 1 { // two incarnations have died of it
 		if m, ok := at.DropHead(); ok {
@@ -91,13 +92,18 @@ func (b *callbacks) spawnChild(c *kernel.Context[router.ToCallbacks], child, nam
 			}
 		}
 	}
-	return at, kernel.Spawn[router.ToCallbacks, machine.ToCallback](c, name, at, b.core.newCallback(kind))
+	return at, kernel.Spawn[routing.ToCallbacks, machine.ToCallback](c, name, at, b.core.newCallback(kind))
+}
+
+func actorOf(kind session.Kind) string {
+	spec, _ := router.Of(kind)
+	return spec.Actor
 }
 
 func (k *Core) newCallback(kind session.Kind) *dispatch.Actor {
-	spec := &kinds[kind]
+	spec, _ := router.Of(kind)
 	return &dispatch.Actor{
-		Kind: kind, Box: &k.running[kind], Router: &k.router, Prepare: spec.prepare(k), Emit: k.cfg.Emit, Refuses: spec.refuses,
+		Kind: kind, Box: &k.running[kind], Router: &k.router, Prepare: spec.Prepare(&k.deps), Emit: k.cfg.Emit, Refuses: spec.Refuses,
 	}
 }
 
@@ -107,7 +113,7 @@ func (k *Core) lost(w *kernel.Worker, kind session.Kind) { k.deny(w, k.running[k
 
 // lostAll is lost for every kind.
 func (k *Core) lostAll(w *kernel.Worker) {
-	for i := range kinds {
+	for i := range k.running {
 		k.lost(w, session.Kind(i))
 	}
 }

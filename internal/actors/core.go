@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/hooks"
-	"github.com/agent-troupe/troupe/actors/inquiry"
 	"github.com/agent-troupe/troupe/actors/mcp"
-	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/actors/dispatch"
 	"github.com/agent-troupe/troupe/internal/actors/ledger"
-	"github.com/agent-troupe/troupe/internal/actors/router"
+	"github.com/agent-troupe/troupe/internal/actors/link"
+	"github.com/agent-troupe/troupe/internal/actors/routing"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
@@ -23,35 +23,26 @@ import (
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
+// Host is what all sessions of a runtime share.
+type Host struct {
+	System *kernel.System
+	Budget *ledger.Budget
+}
+
 // Config describes one session.
 type Config struct {
+	*Host
 	ID      string
-	System  *kernel.System
 	Dialect dialect.Dialect
-	Options *dialect.Input
-	Command transport.Command
-	Spawner transport.Spawner
-	Graces  session.Graces
-	// InterruptGrace is how long a running turn may take to stop before the
-	// transport is closed under it.
-	InterruptGrace time.Duration
-	MaxLine        int
-	Limits         session.Limits
-	Budget         *ledger.Budget
-	Discard        bool
-
-	Hooks             []hooks.Hook
-	CanUseTool        session.CanUseTool
-	PermissionTimeout time.Duration
-	MCPServers        []mcp.Server
-	MCPLimits         map[string]time.Duration // of tools without a limit, by server
-	ResolveModel      session.ResolveModel
-	ResolveModelLimit time.Duration
-	Inquiries         inquiry.Callbacks
-	ActorIntensity    supervisor.Intensity
-	ActorBackoff      supervisor.Backoff
-	Emit              func(session.Event)
-	Stderr            func(line string)
+	// Input has the options and what goes with them. The session owns it; the limits and
+	// the graces in it are in force as they are.
+	Input   *dialect.Input
+	Command session.Command
+	Spawner session.Spawner
+	// Intensity and Backoff are those of the session's actors.
+	Intensity supervisor.Intensity
+	Backoff   supervisor.Backoff
+	Emit      func(session.Event)
 }
 
 // Core is what one session is made of besides its actors, and what survives
@@ -59,21 +50,22 @@ type Config struct {
 // concurrent use or owned by an actor, as marked; what an actor owns is its parent's
 // while it is not there.
 type Core struct {
-	cfg    Config // without what only the opening needs
+	cfg    Config // without the command, which has served
+	deps   router.Deps
 	Ledger *ledger.Ledger
-	Link   *transport.Link
+	Link   *link.Link
 	Bridge *mcp.Bridge
 
 	session   kernel.Address[machine.LifeInput]
 	transport kernel.Address[machine.ToTransport]
 	router    kernel.Address[machine.Input]
-	callback  router.Callbacks
-	callbacks kernel.Address[router.ToCallbacks]
+	callback  routing.Callbacks
+	callbacks kernel.Address[routing.ToCallbacks]
 
 	state atomic.Int32 // of the session; for users
 	alone atomic.Bool  // no actor is left, nor will there be one; for the reader
 
-	routing *router.Box                     // the router's
+	routing *routing.Box                    // the router's
 	running [session.KindOther]dispatch.Box // each the callback actor's of its kind
 	life    *machine.Life                   // the session actor's
 	outbox  kernel.Outbox[machine.Effect]   // of life
@@ -86,29 +78,30 @@ func NewCore(cfg Config) *Core {
 		cfg.Emit = func(session.Event) {}
 	}
 	k := &Core{cfg: cfg}
-	k.cfg.Options, k.cfg.Command = nil, transport.Command{}
-	sys, talk, traits, defaults := cfg.System, cfg.Dialect, cfg.Dialect.Traits(), cfg.Options.UserDefaults()
+	k.cfg.Command = session.Command{}
+	o, sys, talk, traits, defaults := &cfg.Input.Options, cfg.System, cfg.Dialect, cfg.Dialect.Traits(), cfg.Input.UserDefaults()
 	k.Bridge = mcp.NewBridge(mcp.BridgeConfig{
-		Servers: cfg.MCPServers, Limits: cfg.MCPLimits, Clock: sys.Clock(), Exec: sys.Executor(), Notify: k.mcpNotify,
+		Options: o, Clock: sys.Clock(), Exec: sys.Executor(), Notify: k.mcpNotify,
 		NotificationReply: traits.MCPNotificationReply, UnknownServer: traits.MCPUnknownServer,
 	})
+	k.deps = router.Deps{Dialect: cfg.Dialect, Options: o, MCP: k.Bridge}
 	k.Ledger = ledger.New(ledger.Config{
-		Limits: cfg.Limits, Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Budget: cfg.Budget, Emit: cfg.Emit,
+		Limits: o.Limits, Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Budget: cfg.Budget, Emit: cfg.Emit,
 		UserLine: func(m *protocol.UserMessage) ([]byte, error) { return talk.UserLine(defaults, m) },
 		Router:   k.tellRouter,
 	})
 	limits := k.Ledger.Limits()
-	k.routing = router.NewBox(router.Config{
-		Routing: routingConfig(&cfg), Clock: sys.Clock(), Ledger: k.Ledger, Budget: cfg.Budget, Emit: cfg.Emit,
+	k.routing = routing.NewBox(routing.Config{
+		Routing: k.routingConfig(), Clock: sys.Clock(), Ledger: k.Ledger, Budget: cfg.Budget, Emit: cfg.Emit,
 		Self: &k.router, Session: &k.session, Transport: &k.transport, Callbacks: &k.callback, Uncalled: &k.callbacks,
 	})
 	k.life = machine.NewLife(machine.LifeConfig{
-		Backend: cfg.Dialect.Name(), InterruptGrace: cfg.InterruptGrace, FlushGrace: cfg.Graces.Flush,
+		Backend: cfg.Dialect.Name(), InterruptGrace: o.InterruptGrace, FlushGrace: o.Graces.Flush,
 		Consumer: limits.Consumer, Interrupt: interrupt(cfg.Dialect, limits.Control), AuthExpired: traits.AuthExpiredExit,
 	})
-	k.Link = transport.NewLink(transport.LinkConfig{
+	k.Link = link.New(link.Config{
 		Clock: sys.Clock(), Exec: sys.Executor(), Spawner: cfg.Spawner,
-		Command: cfg.Command, Graces: cfg.Graces, MaxLine: cfg.MaxLine, Budget: cfg.Budget, Emit: cfg.Emit,
+		Command: cfg.Command, Graces: o.Graces, MaxLine: o.MaxLine, Budget: cfg.Budget, Emit: cfg.Emit,
 		Router:  func(w *kernel.Worker, in machine.Input) { k.router.Tell(w, in) },
 		Session: func(in machine.LifeInput) { k.session.Tell(nil, in) },
 		Self:    func(m machine.ToTransport) { k.transport.Tell(nil, m) },
@@ -119,13 +112,14 @@ func NewCore(cfg Config) *Core {
 }
 
 // routingConfig is what the options and the dialect say to the routing.
-func routingConfig(cfg *Config) machine.Config {
-	traits := cfg.Dialect.Traits()
+func (k *Core) routingConfig() machine.Config {
+	d, o := k.cfg.Dialect, k.deps.Options
+	traits := d.Traits()
 	return machine.Config{
-		Rules:  &rules{dialect: cfg.Dialect, hooks: cfg.Hooks, wanted: wantedBy(cfg.Options), options: cfg.Options},
-		Limits: cfg.Limits, Discard: cfg.Discard, ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
+		Rules: &rules{deps: &k.deps, input: k.cfg.Input}, Limits: o.Limits, Discard: o.Discard,
+		ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
 		ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
-		ProveGates: hooks.Proves(cfg.Dialect, cfg.Hooks),
+		ProveGates: hooks.Proves(d, o.Hooks),
 	}
 }
 
@@ -246,7 +240,8 @@ func (k *Core) Fail(reason error) {
 
 func (k *Core) stderr(line string) {
 	k.cfg.Emit(&session.StderrLine{Line: line})
-	if k.cfg.Stderr == nil {
+	handle := k.deps.Options.Stderr
+	if handle == nil {
 		return
 	}
 	defer func() {
@@ -255,7 +250,7 @@ func (k *Core) stderr(line string) {
 			k.cfg.Emit(&session.CallbackFailed{Kind: "stderr", Name: "Stderr", Err: err})
 		}
 	}()
-	k.cfg.Stderr(line)
+	handle(line)
 }
 
 // mcpNotify sends a notification of an in-process server to the agent.

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
@@ -20,12 +20,13 @@ func newCore(t *testing.T, d dialect.Dialect) *Core {
 	t.Helper()
 	s := sim.New(1)
 	t.Cleanup(s.Close)
-	return NewCore(Config{ID: "s", System: kernel.NewSystem(s.Config()), Dialect: d, Options: &dialect.Input{}})
+	return NewCore(Config{Host: &Host{System: kernel.NewSystem(s.Config())}, ID: "s", Dialect: d, Input: &dialect.Input{}})
 }
 
 // rulesOf are what a session of that dialect says to its routing.
-func rulesOf(d dialect.Dialect, all ...hooks.Hook) *rules {
-	return &rules{dialect: d, hooks: all, options: &dialect.Input{}}
+func rulesOf(d dialect.Dialect, all ...session.Hook) *rules {
+	in := &dialect.Input{Options: session.Options{Hooks: all}}
+	return &rules{deps: &router.Deps{Dialect: d, Options: &in.Options}, input: in}
 }
 
 // asked is a request of the agent, by its inner object.
@@ -46,7 +47,7 @@ func denied(r *rules, f protocol.Frame, reason string) (response []byte, errText
 // callback cannot answer denies, and is never an error.
 func TestWhatIsAnsweredForACallback(t *testing.T) {
 	t.Parallel()
-	registered := []hooks.Hook{{Event: protocol.HookPreToolUse}, {Event: protocol.HookPostToolUse}}
+	registered := []session.Hook{{Event: protocol.HookPreToolUse}, {Event: protocol.HookPostToolUse}}
 	for name, c := range map[string]struct {
 		inner    string
 		response string // part of it; "" when the answer is an error
@@ -109,7 +110,7 @@ func TestWhoeverCouldNotBeAskedHasNotAgreed(t *testing.T) {
 func TestProtocolVersions(t *testing.T) {
 	t.Parallel()
 	r := rulesOf(qoder.New())
-	major := r.dialect.Traits().ProtocolMajor
+	major := r.deps.Dialect.Traits().ProtocolMajor
 	require.NotEmpty(t, major)
 	for version, fits := range map[string]bool{
 		major + ".0.0": true, major + ".99": true, "": true, "nonsense": true, "x.1": true, major: true,

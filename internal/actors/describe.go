@@ -8,24 +8,24 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/actors/dispatch"
-	"github.com/agent-troupe/troupe/internal/actors/router"
+	"github.com/agent-troupe/troupe/internal/actors/routing"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
 )
 
 // Describe asks the session for its actors. One that ends meanwhile has none.
-func (k *Core) Describe(ctx context.Context) ([]ActorInfo, error) {
-	return kernel.Ask(ctx, &k.session, func(reply *kernel.Promise[[]ActorInfo]) machine.LifeInput { return describe{reply} })
+func (k *Core) Describe(ctx context.Context) ([]session.ActorInfo, error) {
+	return kernel.Ask(ctx, &k.session, func(reply *kernel.Promise[[]session.ActorInfo]) machine.LifeInput { return describe{reply} })
 }
 
-func (s *sessionActor) describeTree(reply *kernel.Promise[[]ActorInfo]) {
+func (s *sessionActor) describeTree(reply *kernel.Promise[[]session.ActorInfo]) {
 	infos := s.describe("")
 	if !s.core.callbacks.Live() {
 		reply.Resolve(infos)
 		return
 	}
-	sub := kernel.NewPromise[[]ActorInfo]()
+	sub := kernel.NewPromise[[]session.ActorInfo]()
 	s.core.callbacks.Tell(nil, describe{sub})
 	exec := s.core.cfg.System.Executor()
 	exec.Go(func() {
@@ -41,7 +41,7 @@ func (s *sessionActor) describeTree(reply *kernel.Promise[[]ActorInfo]) {
 // background tasks, turns; each oldest first. A session that ends meanwhile waits for
 // nothing.
 func (k *Core) Waits(ctx context.Context) []session.Wait {
-	found, err := kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[[]machine.Waiting]) machine.Input { return router.Look{Reply: reply} })
+	found, err := kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[[]machine.Waiting]) machine.Input { return routing.Look{Reply: reply} })
 	if err != nil {
 		return nil
 	}

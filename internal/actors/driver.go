@@ -16,19 +16,9 @@ type timer struct {
 	token uint64
 }
 
-// ActorInfo describes one actor of a session's tree.
-type ActorInfo struct {
-	Name        string // "router#2"
-	State       string // "running", "waiting", "stopped"
-	Restarts    int
-	Depth       int   // messages waiting
-	Handled     int64 // messages handled by this incarnation
-	LastFailure string
-}
-
 // describe asks for the actors below the one that it is sent to. From: the user.
 type describe struct {
-	reply *kernel.Promise[[]ActorInfo]
+	reply *kernel.Promise[[]session.ActorInfo]
 }
 
 func (describe) ToSession()   {}
@@ -142,10 +132,10 @@ func (d *driver[M]) find(name string) int {
 }
 
 // describe lists the children for Tree.
-func (d *driver[M]) describe(prefix string) []ActorInfo {
-	var infos []ActorInfo
+func (d *driver[M]) describe(prefix string) []session.ActorInfo {
+	var infos []session.ActorInfo
 	for _, s := range d.sup.Snapshot() {
-		info := ActorInfo{Name: prefix + childName(s.Name, s.Incarnation), State: s.State.String(), Restarts: s.Restarts}
+		info := session.ActorInfo{Name: prefix + childName(s.Name, s.Incarnation), State: s.State.String(), Restarts: s.Restarts}
 		if s.Reason != nil {
 			info.LastFailure = s.Reason.Error()
 		}

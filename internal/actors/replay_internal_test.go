@@ -15,7 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
-	"github.com/agent-troupe/troupe/internal/actors/router"
+	"github.com/agent-troupe/troupe/internal/actors/routing"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/internal/machine"
@@ -61,7 +61,7 @@ func TestASessionIsItsMessages(t *testing.T) {
 		seams.Chaos = func(actor string, m any, at kernel.Moment) bool {
 			who, _, _ := strings.Cut(actor, "#")
 			switch m.(type) {
-			case router.Look, router.Wanted, describe, sessionTimer:
+			case routing.Look, routing.Wanted, describe, sessionTimer:
 				return false
 			}
 			switch at {
@@ -79,12 +79,14 @@ func TestASessionIsItsMessages(t *testing.T) {
 		}}}}
 		config := func() Config {
 			return Config{
-				ID: "s", System: sys, Dialect: claude.New(), Options: &dialect.Input{},
+				Host: &Host{System: sys}, ID: "s", Dialect: claude.New(),
 				Spawner: transport.InMemory{Clock: sched, Exec: sched, Program: scripted.New(scripted.WithScript(script))},
-				CanUseTool: func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
-					return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
-				},
-				InterruptGrace: time.Second, Graces: session.Graces{}.WithDefaults(),
+				Input: &dialect.Input{Options: session.Options{
+					CanUseTool: func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+						return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
+					},
+					InterruptGrace: time.Second, Graces: session.Graces{}.WithDefaults(),
+				}},
 			}
 		}
 		k := NewCore(config())
@@ -101,8 +103,7 @@ func TestASessionIsItsMessages(t *testing.T) {
 
 		again := NewCore(config()) // machines that have done nothing
 		var routed, lived []machine.Effect
-		cfg := config()
-		routing := machine.New(routingConfig(&cfg))
+		routing := machine.New(again.routingConfig())
 		for _, m := range log["router"] {
 			routed = routing.Step(m.at, m.m.(machine.Input), routed)
 		}

@@ -6,38 +6,45 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
-// rules are what the dialect and the options say to the routing. Initialize and
-// Initialized are for one process: the options have served then.
+// rules are what the dialect and the options say to the routing.
 type rules struct {
-	dialect dialect.Dialect
-	hooks   []hooks.Hook
-	wanted  wanted
-	options *dialect.Input
+	deps  *router.Deps
+	input *dialect.Input
+}
+
+// KindOf implements [machine.Rules].
+func (r *rules) KindOf(subtype string) (kind session.Kind, person bool) {
+	return router.KindOf(subtype)
+}
+
+// Denial implements [machine.Rules].
+func (r *rules) Denial(kind session.Kind, f protocol.Frame, reason string) (response []byte, errText string) {
+	return r.deps.Denial(kind, f, reason)
 }
 
 // Initialize implements [machine.Rules].
-func (r *rules) Initialize(int) ([]byte, error) { return r.dialect.Initialize(r.options) }
+func (r *rules) Initialize(int) ([]byte, error) { return r.deps.Dialect.Initialize(r.input) }
 
 // Initialized implements [machine.Rules].
 func (r *rules) Initialized(response []byte) ([]machine.Called, error) {
-	if err := r.dialect.CheckInitialize(r.options, response); err != nil {
+	if err := r.deps.Dialect.CheckInitialize(r.input, response); err != nil {
 		return nil, err
 	}
 	var calls []machine.Called
-	for _, req := range r.dialect.AfterInitialize(r.options) {
-		body, err := r.dialect.Encode(req)
+	for _, req := range r.deps.Dialect.AfterInitialize(r.input) {
+		body, err := r.deps.Dialect.Encode(req)
 		if err != nil {
 			return nil, err
 		}
 		calls = append(calls, machine.Called{Subtype: req.Subtype(), Body: body})
 	}
-	r.options = nil // a copy of the user's, which has served
 	return calls, nil
 }
 
@@ -45,11 +52,11 @@ func (r *rules) Initialized(response []byte) ([]machine.Called, error) {
 func (r *rules) BeforeEOF(initialized []byte, capabilities []string) ([]machine.Called, error) {
 	var calls []machine.Called
 	var problems []error
-	for _, req := range r.dialect.BeforeEOF(initialized) {
-		if need := r.dialect.Capability(req); need != "" && !slices.Contains(capabilities, need) {
+	for _, req := range r.deps.Dialect.BeforeEOF(initialized) {
+		if need := r.deps.Dialect.Capability(req); need != "" && !slices.Contains(capabilities, need) {
 			continue
 		}
-		body, err := r.dialect.Encode(req)
+		body, err := r.deps.Dialect.Encode(req)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s before the end of stdin failed: %w", req.Subtype(), err))
 			continue
@@ -62,13 +69,13 @@ func (r *rules) BeforeEOF(initialized []byte, capabilities []string) ([]machine.
 // CheckVersion compares majors. What is no version is let through, as the vendor's
 // SDK does (observed on the Qoder SDK 1.0.39).
 func (r *rules) CheckVersion(version string) error {
-	want := r.dialect.Traits().ProtocolMajor
+	want := r.deps.Dialect.Traits().ProtocolMajor
 	major, _, ok := strings.Cut(version, ".")
 	isNumber := strings.Trim(major, "0123456789") == "" && major != ""
 	if want == "" || !ok || !isNumber || major == want {
 		return nil
 	}
-	return &session.ProtocolVersionError{Backend: r.dialect.Name(), Version: version, Major: want}
+	return &session.ProtocolVersionError{Backend: r.deps.Dialect.Name(), Version: version, Major: want}
 }
 
 // CheckSession says what is wrong with the id of a session that was to be
@@ -76,30 +83,19 @@ func (r *rules) CheckVersion(version string) error {
 // anew says nothing of it. A Resume that is no id, such as a title, tells
 // nothing.
 func (r *rules) CheckSession(id string) string {
-	o := &r.wanted
+	o := r.deps.Options
 	id = machine.Short(id)
-	switch same := strings.EqualFold(id, o.resume); {
-	case o.resume == "" && o.id != "" && !o.continues && !strings.EqualFold(id, o.id):
-		return fmt.Sprintf("option SessionID: the agent calls the session %s, not %s", id, o.id)
-	case o.resume == "" || !isID(o.resume):
+	switch same := strings.EqualFold(id, o.Resume); {
+	case o.Resume == "" && o.SessionID != "" && !o.Continue && !strings.EqualFold(id, o.SessionID):
+		return fmt.Sprintf("option SessionID: the agent calls the session %s, not %s", id, o.SessionID)
+	case o.Resume == "" || !isID(o.Resume):
 		return ""
-	case o.fork && same:
+	case o.ForkSession && same:
 		return fmt.Sprintf("option ForkSession: the agent goes on with session %s itself, not with a copy of it", id)
-	case !o.fork && !same:
-		return fmt.Sprintf("option Resume: the agent is in session %s, not in %s; what was said there may be missing", id, o.resume)
+	case !o.ForkSession && !same:
+		return fmt.Sprintf("option Resume: the agent is in session %s, not in %s; what was said there may be missing", id, o.Resume)
 	}
 	return ""
-}
-
-// wanted is what the options say of the agent's session. It is asked about when
-// they are gone.
-type wanted struct {
-	resume, id      string
-	continues, fork bool
-}
-
-func wantedBy(o *dialect.Input) wanted {
-	return wanted{resume: o.Resume, id: o.SessionID, continues: o.Continue, fork: o.ForkSession}
 }
 
 // isID reports whether s has the form of a session's id, a UUID.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/agent-troupe/troupe/actors/transport"
-	"github.com/agent-troupe/troupe/internal/actors/router"
+	"github.com/agent-troupe/troupe/internal/actors/link"
+	"github.com/agent-troupe/troupe/internal/actors/routing"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -30,7 +30,7 @@ func NewSession(k *Core) (kernel.Behavior[machine.LifeInput], error) {
 	s := &sessionActor{core: k}
 	sup, err := supervisor.New(supervisor.Spec{
 		Name: k.cfg.ID, Strategy: supervisor.OneForOne,
-		Intensity: k.cfg.ActorIntensity, Backoff: k.cfg.ActorBackoff,
+		Intensity: k.cfg.Intensity, Backoff: k.cfg.Backoff,
 		Children: []supervisor.Child{{Name: "transport"}, {Name: "router"}}, // callbacks with the first request
 	}, k.cfg.System.Rand(), observe(k.cfg.Emit))
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *sessionActor) Handle(c *kernel.Context[machine.LifeInput], m machine.Li
 	switch m := m.(type) {
 	case sessionTimer:
 		s.fire(c, timer(m))
-	case router.Wanted:
+	case routing.Wanted:
 		if err := s.want(c, "callbacks"); err != nil {
 			return err
 		}
@@ -119,9 +119,9 @@ func (s *sessionActor) spawnChild(c *kernel.Context[machine.LifeInput], child, n
 	k := s.core
 	switch child {
 	case "transport":
-		return &k.transport, kernel.Spawn(c, name, &k.transport, &transport.Actor{Link: k.Link})
+		return &k.transport, kernel.Spawn(c, name, &k.transport, &link.Actor{Link: k.Link})
 	case "router":
-		return &k.router, kernel.Spawn(c, name, &k.router, router.New(k.routing))
+		return &k.router, kernel.Spawn(c, name, &k.router, routing.New(k.routing))
 	default:
 		b, err := newCallbacks(k)
 		if err != nil {

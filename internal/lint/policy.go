@@ -88,10 +88,13 @@ var layers = [...][]string{
 	{"supervisor"},
 	{"agent"},
 	{"agent/scripted"},
+	{"actors/callback"},
 	{"internal/actors/ledger"},
-	{"internal/actors/router"},
+	{"internal/actors/routing"},
 	{"internal/actors/dispatch"},
+	{"internal/actors/link"},
 	{"actors/transport", "actors/hooks", "actors/permission", "actors/mcp", "actors/modelpolicy", "actors/inquiry"},
+	{"actors/router"},
 	{"internal/actors"},
 	{"runtime"},
 	{"sdk", "internal/world"},
@@ -119,20 +122,6 @@ var alone = map[string][]string{
 	"internal/parity":      {},
 }
 
-// surface are the trees that users import. The types in what they export are all
-// of packages that users can import.
-var surface = [...]string{"sdk", "session", "protocol", "policy", "agent", "dialect"}
-
-// usersImport says whether the package at path is one of them.
-func usersImport(path string) bool {
-	for _, tree := range surface {
-		if within(path, tree) {
-			return true
-		}
-	}
-	return false
-}
-
 // confined names the modules that only one tree may import.
 var confined = map[string]string{
 	actorLibrary: "internal/kernel",
@@ -147,7 +136,7 @@ var permitted = [...]string{
 	"internal/actors/ledger.Ledger", // users wait for what the router tells
 	"internal/actors/ledger.Budget", // all sessions of a runtime draw on it
 	// The process: its reader, its writer and its launch are tasks, which block.
-	"actors/transport.Link", "actors/transport.writer", "actors/transport.tail",
+	"internal/actors/link.Link", "internal/actors/link.writer", "internal/actors/link.tail",
 	// In-process MCP servers call back from goroutines of their own.
 	"actors/mcp.Bridge", "actors/mcp.call", "actors/mcp.Gate",
 	// These stand for a process in memory.

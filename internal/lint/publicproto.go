@@ -8,13 +8,13 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// PublicProto reports exported declarations whose type holds, however deep, a
-// type of the actor library or, in the packages that users import, a type of an
-// internal package.
+// PublicProto reports exported declarations of packages that users can import whose
+// type holds, however deep, a type of the actor library or of an internal package, and
+// second names of public types, which package sdk alone has.
 func PublicProto() *analysis.Analyzer {
 	return inspecting("publicproto", "report types that no user can name in exported declarations", func(pass *analysis.Pass) {
 		path, ours := rel(pass)
-		if !ours || pass.Pkg.Name() == "main" || within(path, "internal") || strings.Contains(path, "/internal/") {
+		if !ours || pass.Pkg.Name() == "main" || internalPackage(pass.Pkg.Path()) {
 			return
 		}
 		scope := pass.Pkg.Scope()
@@ -23,7 +23,11 @@ func PublicProto() *analysis.Analyzer {
 			if !obj.Exported() || strings.HasSuffix(pass.Fset.Position(obj.Pos()).Filename, "_test.go") {
 				continue
 			}
-			w := &signatureWalk{pkg: pass.Pkg, users: usersImport(path), seen: map[types.Type]bool{}}
+			if of := renamed(obj); of != "" && path != "sdk" {
+				pass.Reportf(obj.Pos(), "%s is another name of %s; use that one", name, of)
+				continue
+			}
+			w := &signatureWalk{pkg: pass.Pkg, seen: map[types.Type]bool{}}
 			w.object(obj)
 			if w.found == nil {
 				continue
@@ -40,7 +44,6 @@ func PublicProto() *analysis.Analyzer {
 // signatureWalk looks through everything a caller of one declaration can see.
 type signatureWalk struct {
 	pkg   *types.Package
-	users bool // users import the package
 	seen  map[types.Type]bool
 	at    token.Pos
 	found *types.Named
@@ -115,7 +118,7 @@ func (w *signatureWalk) visit(at token.Pos, t types.Type) {
 
 func (w *signatureWalk) named(at token.Pos, t *types.Named) {
 	obj := t.Obj()
-	if obj.Pkg() != nil && (within(obj.Pkg().Path(), actorLibrary) || w.users && internalPackage(obj.Pkg().Path())) {
+	if obj.Pkg() != nil && (within(obj.Pkg().Path(), actorLibrary) || internalPackage(obj.Pkg().Path())) {
 		w.at, w.found = at, t
 		return
 	}
@@ -127,6 +130,23 @@ func (w *signatureWalk) named(at token.Pos, t *types.Named) {
 	if obj.Pkg() == w.pkg && !obj.Exported() {
 		w.object(obj)
 	}
+}
+
+// renamed is the type of another public package of this module that an alias is, or "".
+func renamed(obj types.Object) string {
+	name, ok := obj.(*types.TypeName)
+	if !ok || !name.IsAlias() {
+		return ""
+	}
+	named, ok := types.Unalias(obj.Type()).(*types.Named)
+	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg() == obj.Pkg() || internalPackage(named.Obj().Pkg().Path()) {
+		return ""
+	}
+	path, ours := strings.CutPrefix(named.Obj().Pkg().Path(), modulePath+"/")
+	if !ours {
+		return ""
+	}
+	return path + "." + named.Obj().Name()
 }
 
 // internalPackage says whether the package is one of this module that other

@@ -83,7 +83,7 @@ func New(t testing.TB, seed uint64, change ...Change) *World {
 		c(&config)
 	}
 	w.record(&config)
-	rt, err := runtime.NewOn(runtime.Config{}, config)
+	rt, err := runtime.New(runtime.Config{Clock: config.AsClock()})
 	if err != nil {
 		w.Fatalf("start a runtime in simulation: %v", err)
 	}

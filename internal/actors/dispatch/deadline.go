@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
@@ -28,7 +29,7 @@ func (a *Actor) arm(c *kernel.Context[machine.ToCallback], at time.Time) {
 
 // sooner reports whether the deadline of a callback is by now before at; zero is
 // never.
-func sooner(j *Job, at time.Time) bool {
+func sooner(j *callback.Job, at time.Time) bool {
 	if j.Deadline == nil {
 		return false
 	}
@@ -81,7 +82,7 @@ func (a *Actor) tooLate(r *run) error {
 		return r.Expired()
 	}
 	what := fmt.Sprintf("%v callback for %s", a.Kind, r.Name)
-	return &Spoken{
+	return &callback.PublicError{
 		Reason: "no decision was made in time",
 		Err:    &session.TimeoutError{What: what, Limit: r.Limit, SetBy: r.SetBy},
 	}

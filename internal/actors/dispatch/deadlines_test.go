@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/agent-troupe/troupe/internal/actors/dispatch"
+	"github.com/agent-troupe/troupe/actors/callback"
 )
 
 // TestADeadlineThatIsLearntLate: a callback's time may be over when its task learns
@@ -17,8 +17,8 @@ func TestADeadlineThatIsLearntLate(t *testing.T) {
 	t.Parallel()
 	r := inSim(t, nil, 0)
 	began, limit := r.sched.Now(), time.Hour
-	r.prepare = func(q *dispatch.Request) (dispatch.Job, error) {
-		return dispatch.Job{
+	r.prepare = func(q *callback.Request) (callback.Job, error) {
+		return callback.Job{
 			Name: "Bash", Limit: time.Hour,
 			Begin: func(ctx context.Context) error {
 				if q.ID() == "b" {
@@ -27,11 +27,11 @@ func TestADeadlineThatIsLearntLate(t *testing.T) {
 				}
 				return nil
 			},
-			Deadline: func() dispatch.Deadline {
+			Deadline: func() callback.Deadline {
 				if q.ID() == "a" {
-					return dispatch.Deadline{Limit: time.Hour, Since: began}
+					return callback.Deadline{Limit: time.Hour, Since: began}
 				}
-				return dispatch.Deadline{Limit: limit, Since: began}
+				return callback.Deadline{Limit: limit, Since: began}
 			},
 			Run: func(ctx context.Context) (json.RawMessage, error) {
 				return nil, r.sched.Await(ctx, make(chan struct{}))

@@ -10,98 +10,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
-	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
-
-// Request is a control request of the agent.
-type Request struct {
-	Seq    uint64
-	Kind   session.Kind
-	Frame  protocol.Frame
-	Opened time.Time
-
-	router *kernel.Address[machine.Input]
-}
-
-// ID is the request's id for reports; the answer carries it as the agent wrote it.
-func (r *Request) ID() string { return r.Frame.ID.Text() }
-
-// Drop says that the agent has given the request up by other means than a
-// control_cancel_request: the callback's context ends, and no answer is sent. It may
-// be called from anywhere.
-func (r *Request) Drop() { r.router.Tell(nil, machine.Answered{Seq: r.Seq, Drop: true}) }
-
-// Job is one callback to run.
-type Job struct {
-	// Name is the tool or event, for reports.
-	Name string
-	// Limit ends the callback; zero means none. SetBy names its option.
-	Limit time.Duration
-	SetBy string
-	// Expired, if set, is the error of a callback that ran out of time.
-	Expired func() error
-	// Deadline, if set, takes the place of Limit once it is over, and after
-	// Begin: it says how long the callback may take by now.
-	Deadline func() Deadline
-	// Begin, if set, runs before Run on the same task. Its error fails the
-	// request.
-	Begin func(ctx context.Context) error
-	// Run calls the user. It returns the response of a success. An error
-	// answers the request in its place, whatever stands beside it: gates deny,
-	// the rest answers an error. Only a *[Reported] lets the response stand.
-	Run func(ctx context.Context) (json.RawMessage, error)
-	// Over, if set, is called when the request is answered or cancelled, though
-	// Begin or Run may go on. It is quick, and may be called again.
-	Over func()
-	// Done, if set, is called once, after Run or in its place when the request
-	// was cancelled before.
-	Done func()
-}
-
-// Deadline is a limit that is not known beforehand, or moves.
-type Deadline struct {
-	Limit time.Duration // counted from Since; zero and less mean none
-	Since time.Time
-}
-
-// Reported is an error that the response already tells: it is reported, and
-// the response stands.
-type Reported struct{ Err error }
-
-func (r *Reported) Error() string { return r.Err.Error() }
-func (r *Reported) Unwrap() error { return r.Err }
-
-// Spoken is an error whose Reason the agent, and so the model, may see. The text
-// of any other error goes to events alone.
-type Spoken struct {
-	Reason string
-	Err    error
-}
-
-func (s *Spoken) Error() string { return s.Err.Error() }
-func (s *Spoken) Unwrap() error { return s.Err }
-
-// Refusal is an error that is answered with an error of this text and code.
-type Refusal struct {
-	Text string
-	Code string // may be empty
-	Err  error
-}
-
-func (r *Refusal) Error() string { return r.Err.Error() }
-func (r *Refusal) Unwrap() error { return r.Err }
-
-func (j *Job) done() {
-	if j.Done != nil {
-		j.Done()
-	}
-}
-
-// Prepare turns a request into a job. An error fails the request at once.
-type Prepare func(r *Request) (Job, error)
 
 // Box is what outlives a callback actor: the callbacks that run. The actor owns it,
 // and its parent while there is no actor.
@@ -120,9 +33,9 @@ type Actor struct {
 	Kind    session.Kind
 	Box     *Box
 	Router  *kernel.Address[machine.Input]
-	Prepare Prepare
+	Prepare callback.Prepare
 	Emit    func(session.Event)
-	// Refuses: a [Refusal] is answered as an error. Without it the request is denied,
+	// Refuses: a [callback.RefusalError] is answered as an error. Without it the request is denied,
 	// as a gate must be: the agent may take an error for a yes.
 	Refuses bool
 
@@ -131,8 +44,8 @@ type Actor struct {
 }
 
 type run struct {
-	Job
-	*Request
+	callback.Job
+	*callback.Request
 	cancel  context.CancelCauseFunc
 	due     time.Time // zero: no limit
 	expired bool      // and answered for
@@ -166,6 +79,9 @@ func (began) ToCallback() {}
 // stops.
 var errActorGone = errors.New("the session no longer waits for this callback")
 
+// Drop implements [callback.Owner].
+func (a *Actor) Drop(seq uint64) { a.Router.Tell(nil, machine.Answered{Seq: seq, Drop: true}) }
+
 // Start implements [kernel.Behavior].
 func (a *Actor) Start(*kernel.Context[machine.ToCallback]) error { return nil }
 
@@ -173,7 +89,7 @@ func (a *Actor) Start(*kernel.Context[machine.ToCallback]) error { return nil }
 func (a *Actor) Handle(c *kernel.Context[machine.ToCallback], m machine.ToCallback) error {
 	switch m := m.(type) {
 	case machine.Run:
-		a.start(c, &Request{Seq: m.Seq, Kind: m.Kind, Frame: m.Frame, Opened: m.Opened, router: a.Router})
+		a.start(c, &callback.Request{Seq: m.Seq, Kind: m.Kind, Frame: m.Frame, Opened: m.Opened, Owner: a})
 	case machine.Cancel:
 		a.end(m)
 	case due:
@@ -210,7 +126,7 @@ func (a *Actor) describe() map[uint64]Running {
 	return all
 }
 
-func (a *Actor) start(c *kernel.Context[machine.ToCallback], r *Request) {
+func (a *Actor) start(c *kernel.Context[machine.ToCallback], r *callback.Request) {
 	job, err := a.Prepare(r)
 	if err != nil {
 		a.Router.Tell(c.Worker(), a.failure(r, job.Name, err))
@@ -233,7 +149,7 @@ func (a *Actor) start(c *kernel.Context[machine.ToCallback], r *Request) {
 	self, rings := c.Self(), entry.due
 	c.Go(func() (then func(*kernel.Worker)) {
 		if ctx.Err() != nil { // it is over before it has begun
-			job.done()
+			done(&job)
 			return nil
 		}
 		var response json.RawMessage
@@ -284,8 +200,8 @@ func (a *Actor) end(m machine.Cancel) {
 }
 
 // answer is what a callback that has ended says.
-func (a *Actor) answer(r *Request, name string, response json.RawMessage, err error) machine.Answered {
-	var told *Reported
+func (a *Actor) answer(r *callback.Request, name string, response json.RawMessage, err error) machine.Answered {
+	var told *callback.ReportedError
 	switch {
 	case err == nil:
 		return a.named(r, name, machine.Answered{Response: response})
@@ -297,15 +213,21 @@ func (a *Actor) answer(r *Request, name string, response json.RawMessage, err er
 
 var errNoReturn = errors.New("the callback ended its goroutine instead of returning (runtime.Goexit does that, and so does FailNow of a test)")
 
+func done(j *callback.Job) {
+	if j.Done != nil {
+		j.Done()
+	}
+}
+
 // call runs the callback and turns a panic into an error. begun says that the
 // deadline may have moved.
-func call(ctx context.Context, job Job, begun func()) (response json.RawMessage, err error) {
+func call(ctx context.Context, job callback.Job, begun func()) (response json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &session.PanicError{Value: p, Message: job.Name, Stack: debug.Stack()}
 		}
 	}()
-	defer job.done()
+	defer done(&job)
 	if job.Begin != nil {
 		if err := job.Begin(ctx); err != nil {
 			return nil, err
@@ -317,20 +239,20 @@ func call(ctx context.Context, job Job, begun func()) (response json.RawMessage,
 
 // failure answers a request in its callback's place. The error's text goes to
 // the events, not to the model.
-func (a *Actor) failure(r *Request, name string, err error) machine.Answered {
-	var refusal *Refusal
+func (a *Actor) failure(r *callback.Request, name string, err error) machine.Answered {
+	var refusal *callback.RefusalError
 	if a.Refuses && errors.As(err, &refusal) {
 		return a.named(r, name, machine.Answered{ErrText: refusal.Text, Code: refusal.Code, Failure: err})
 	}
 	reason := "the callback failed"
-	var spoken *Spoken
+	var spoken *callback.PublicError
 	if errors.As(err, &spoken) {
 		reason = spoken.Reason
 	}
 	return a.named(r, name, machine.Answered{Deny: reason, Cause: err, Failure: err})
 }
 
-func (a *Actor) named(r *Request, name string, answer machine.Answered) machine.Answered {
+func (a *Actor) named(r *callback.Request, name string, answer machine.Answered) machine.Answered {
 	answer.Seq, answer.ID, answer.Kind, answer.Name = r.Seq, r.ID(), r.Kind, name
 	return answer
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/internal/actors/dispatch"
 	"github.com/agent-troupe/troupe/internal/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/internal/actors/ledger/ledgertest"
@@ -34,7 +35,7 @@ type rig struct {
 	sys     *kernel.System
 	host    *dispatchtest.Host
 	sched   *sim.Scheduler // nil in production
-	prepare dispatch.Prepare
+	prepare callback.Prepare
 	ref     *kernel.Address[machine.ToCallback]
 
 	mu     sync.Mutex
@@ -56,7 +57,7 @@ func (r *rig) emit(e session.Event) {
 	r.events = append(r.events, e)
 }
 
-func newRig(t *testing.T, sched *sim.Scheduler, run func(ctx context.Context, r *dispatch.Request) (json.RawMessage, error), limit time.Duration) *rig {
+func newRig(t *testing.T, sched *sim.Scheduler, run func(ctx context.Context, r *callback.Request) (json.RawMessage, error), limit time.Duration) *rig {
 	t.Helper()
 	cfg := kernel.Config{}
 	if sched != nil {
@@ -72,8 +73,8 @@ func newRig(t *testing.T, sched *sim.Scheduler, run func(ctx context.Context, r 
 	}, r)
 	require.NoError(t, err)
 	r.Ledger, r.ref, r.lines = r.host.Ledger, &r.host.At, nil // initialize
-	r.prepare = func(q *dispatch.Request) (dispatch.Job, error) {
-		return dispatch.Job{
+	r.prepare = func(q *callback.Request) (callback.Job, error) {
+		return callback.Job{
 			Name: "Bash", Limit: limit, SetBy: "TestTimeout",
 			Run: func(ctx context.Context) (json.RawMessage, error) { return run(ctx, q) },
 		}, nil
@@ -83,7 +84,7 @@ func newRig(t *testing.T, sched *sim.Scheduler, run func(ctx context.Context, r 
 }
 
 // inSim is a rig in virtual time.
-func inSim(t *testing.T, run func(ctx context.Context, r *dispatch.Request) (json.RawMessage, error), limit time.Duration) *rig {
+func inSim(t *testing.T, run func(ctx context.Context, r *callback.Request) (json.RawMessage, error), limit time.Duration) *rig {
 	t.Helper()
 	r := newRig(t, sim.New(1), run, limit)
 	t.Cleanup(r.sched.Close)
@@ -94,7 +95,7 @@ func inSim(t *testing.T, run func(ctx context.Context, r *dispatch.Request) (jso
 func (r *rig) start() {
 	r.t.Helper()
 	up := r.host.Start(&dispatch.Actor{
-		Kind: session.KindPermission, Emit: r.emit, Prepare: func(q *dispatch.Request) (dispatch.Job, error) { return r.prepare(q) },
+		Kind: session.KindPermission, Emit: r.emit, Prepare: func(q *callback.Request) (callback.Job, error) { return r.prepare(q) },
 	})
 	_, err := up.Wait(context.Background(), r.sys.Executor())
 	require.NoError(r.t, err)
@@ -175,20 +176,20 @@ func TestHowCallbacksEnd(t *testing.T) {
 		"with nothing":                        {func() (json.RawMessage, error) { return nil, nil }, "", nil},
 		"with an error":                       {func() (json.RawMessage, error) { return json.RawMessage(allow), errOdd }, deny("the callback failed"), errOdd},
 		"with a panic":                        {func() (json.RawMessage, error) { panic(errOdd) }, deny("the callback failed"), errOdd},
-		"with an error that the answer tells": {func() (json.RawMessage, error) { return json.RawMessage(allow), &dispatch.Reported{Err: errOdd} }, allow, errOdd},
+		"with an error that the answer tells": {func() (json.RawMessage, error) { return json.RawMessage(allow), &callback.ReportedError{Err: errOdd} }, allow, errOdd},
 		"with a reason to tell": {
 			func() (json.RawMessage, error) {
-				return nil, fmt.Errorf("x: %w", &dispatch.Spoken{Reason: "because", Err: errOdd})
+				return nil, fmt.Errorf("x: %w", &callback.PublicError{Reason: "because", Err: errOdd})
 			}, deny("because"), errOdd,
 		},
 		"with a refusal, which opens no gate": {
-			func() (json.RawMessage, error) { return nil, &dispatch.Refusal{Text: "not found", Err: errOdd} },
+			func() (json.RawMessage, error) { return nil, &callback.RefusalError{Text: "not found", Err: errOdd} },
 			deny("the callback failed"), errOdd,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := inSim(t, func(context.Context, *dispatch.Request) (json.RawMessage, error) { return c.run() }, time.Minute)
+			r := inSim(t, func(context.Context, *callback.Request) (json.RawMessage, error) { return c.run() }, time.Minute)
 			r.read(ask("p"))
 			r.pass(0)
 			assert.Equal(t, []string{"p " + c.answer}, r.answers())
@@ -212,7 +213,7 @@ func TestHowCallbacksEnd(t *testing.T) {
 
 func TestAPanicKeepsItsStack(t *testing.T) {
 	t.Parallel()
-	r := inSim(t, func(context.Context, *dispatch.Request) (json.RawMessage, error) { panic("odd") }, 0)
+	r := inSim(t, func(context.Context, *callback.Request) (json.RawMessage, error) { panic("odd") }, 0)
 	r.read(ask("p"))
 	r.pass(0)
 	var p *session.PanicError
@@ -224,7 +225,7 @@ func TestAPanicKeepsItsStack(t *testing.T) {
 func TestARequestThatCannotBePrepared(t *testing.T) {
 	t.Parallel()
 	r := inSim(t, nil, 0)
-	r.prepare = func(*dispatch.Request) (dispatch.Job, error) { return dispatch.Job{Name: "Bash"}, errOdd }
+	r.prepare = func(*callback.Request) (callback.Job, error) { return callback.Job{Name: "Bash"}, errOdd }
 	r.read(ask("p"), ask("q"))
 	r.pass(0)
 	assert.Equal(t, []string{"p " + deny("the callback failed"), "q " + deny("the callback failed")}, r.answers())
@@ -236,7 +237,7 @@ func TestACallbackThatNeverReturns(t *testing.T) {
 	var cause error
 	never := make(chan struct{})
 	var r *rig
-	r = inSim(t, func(ctx context.Context, _ *dispatch.Request) (json.RawMessage, error) {
+	r = inSim(t, func(ctx context.Context, _ *callback.Request) (json.RawMessage, error) {
 		_ = r.sched.Await(ctx, never)
 		cause = context.Cause(ctx)
 		_ = r.sched.Await(context.Background(), never) // and does not care
@@ -264,10 +265,10 @@ func TestACallbackThatNeverReturns(t *testing.T) {
 func TestAnErrorOfItsOwnForTheDeadline(t *testing.T) {
 	t.Parallel()
 	r := inSim(t, nil, 0)
-	r.prepare = func(*dispatch.Request) (dispatch.Job, error) {
-		return dispatch.Job{
+	r.prepare = func(*callback.Request) (callback.Job, error) {
+		return callback.Job{
 			Name: "x", Limit: time.Second,
-			Expired: func() error { return &dispatch.Spoken{Reason: "too slow", Err: errOdd} },
+			Expired: func() error { return &callback.PublicError{Reason: "too slow", Err: errOdd} },
 			Run: func(ctx context.Context) (json.RawMessage, error) {
 				return nil, r.sched.Await(ctx, make(chan struct{}))
 			},
@@ -284,7 +285,7 @@ func TestNoLimit(t *testing.T) {
 	t.Parallel()
 	decided := make(chan struct{})
 	var r *rig
-	r = inSim(t, func(ctx context.Context, _ *dispatch.Request) (json.RawMessage, error) {
+	r = inSim(t, func(ctx context.Context, _ *callback.Request) (json.RawMessage, error) {
 		return json.RawMessage(allow), r.sched.Await(ctx, decided)
 	}, 0)
 	r.read(ask("p"))
@@ -299,7 +300,7 @@ func TestTheAgentCancelsACallback(t *testing.T) {
 	t.Parallel()
 	ended := false
 	var r *rig
-	r = inSim(t, func(ctx context.Context, _ *dispatch.Request) (json.RawMessage, error) {
+	r = inSim(t, func(ctx context.Context, _ *callback.Request) (json.RawMessage, error) {
 		err := r.sched.Await(ctx, make(chan struct{}))
 		ended = true
 		return json.RawMessage(allow), err
@@ -318,12 +319,12 @@ func TestTheAgentCancelsBeforeTheCallbackRuns(t *testing.T) {
 	t.Parallel()
 	done := 0
 	r := inSim(t, nil, 0)
-	r.prepare = func(q *dispatch.Request) (dispatch.Job, error) {
+	r.prepare = func(q *callback.Request) (callback.Job, error) {
 		// The cancel is handled between the request's being taken and its scope.
 		f, err := protocol.ParseFrame([]byte(cancel(q.ID())))
 		require.NoError(t, err)
 		r.Put([]protocol.Frame{f})
-		return dispatch.Job{
+		return callback.Job{
 			Run:  func(context.Context) (json.RawMessage, error) { t.Error("runs"); return nil, nil },
 			Done: func() { done++ },
 		}, nil
@@ -343,8 +344,8 @@ func TestDoneFollowsEveryRun(t *testing.T) {
 	} {
 		done := 0
 		r := inSim(t, nil, 0)
-		r.prepare = func(*dispatch.Request) (dispatch.Job, error) {
-			return dispatch.Job{Run: func(context.Context) (json.RawMessage, error) { return run() }, Done: func() { done++ }}, nil
+		r.prepare = func(*callback.Request) (callback.Job, error) {
+			return callback.Job{Run: func(context.Context) (json.RawMessage, error) { return run() }, Done: func() { done++ }}, nil
 		}
 		r.read(ask("p"))
 		r.pass(0)
@@ -357,7 +358,7 @@ func TestAnActorThatStopsEndsItsCallbacks(t *testing.T) {
 	t.Parallel()
 	var causes []string
 	var r *rig
-	r = inSim(t, func(ctx context.Context, q *dispatch.Request) (json.RawMessage, error) {
+	r = inSim(t, func(ctx context.Context, q *callback.Request) (json.RawMessage, error) {
 		err := r.sched.Await(ctx, make(chan struct{}))
 		causes = append(causes, q.ID()+" "+context.Cause(ctx).Error())
 		return nil, err
@@ -377,7 +378,7 @@ func TestAnActorThatStopsEndsItsCallbacks(t *testing.T) {
 func TestTheNextIncarnationTakesWhatNobodyTook(t *testing.T) {
 	t.Parallel()
 	ran := 0
-	r := inSim(t, func(context.Context, *dispatch.Request) (json.RawMessage, error) {
+	r := inSim(t, func(context.Context, *callback.Request) (json.RawMessage, error) {
 		ran++
 		return json.RawMessage(allow), nil
 	}, time.Minute)
@@ -396,7 +397,7 @@ func TestAnAnswerThatArrivesWhileNoActorLives(t *testing.T) {
 	t.Parallel()
 	decided := make(chan struct{})
 	var r *rig
-	r = inSim(t, func(context.Context, *dispatch.Request) (json.RawMessage, error) {
+	r = inSim(t, func(context.Context, *callback.Request) (json.RawMessage, error) {
 		return json.RawMessage(allow), r.sched.Await(context.Background(), decided)
 	}, time.Minute)
 	r.read(ask("p"))
@@ -416,7 +417,7 @@ func TestAnIDThatComesAgainHasADeadlineOfItsOwn(t *testing.T) {
 	first := make(chan struct{})
 	n := 0
 	var r *rig
-	r = inSim(t, func(context.Context, *dispatch.Request) (json.RawMessage, error) {
+	r = inSim(t, func(context.Context, *callback.Request) (json.RawMessage, error) {
 		if n++; n == 1 {
 			_ = r.sched.Await(context.Background(), first)
 		} else {
@@ -470,7 +471,7 @@ func TestTenThousandCallbacksAtOnce(t *testing.T) {
 	started, release := make(chan struct{}), make(chan struct{})
 	var mu sync.Mutex
 	running := 0
-	r := newRig(t, nil, func(context.Context, *dispatch.Request) (json.RawMessage, error) {
+	r := newRig(t, nil, func(context.Context, *callback.Request) (json.RawMessage, error) {
 		mu.Lock()
 		if running++; running == n {
 			close(started)
@@ -503,7 +504,7 @@ func TestTenThousandCallbacksAtOnce(t *testing.T) {
 // callback.
 func TestACallbackThatEndsItsGoroutine(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, nil, func(context.Context, *dispatch.Request) (json.RawMessage, error) {
+	r := newRig(t, nil, func(context.Context, *callback.Request) (json.RawMessage, error) {
 		goruntime.Goexit()
 		return json.RawMessage(allow), nil
 	}, 0)
@@ -518,7 +519,7 @@ func TestACallbackThatEndsItsGoroutine(t *testing.T) {
 func TestCallbacksRaceTheirDeadlineAndTheirCancel(t *testing.T) {
 	t.Parallel()
 	const n = 500
-	r := newRig(t, nil, func(context.Context, *dispatch.Request) (json.RawMessage, error) {
+	r := newRig(t, nil, func(context.Context, *callback.Request) (json.RawMessage, error) {
 		goruntime.Gosched()
 		return json.RawMessage(allow), nil
 	}, 1)

@@ -1,3 +1,5 @@
 package tools
 
 import _ "github.com/agent-troupe/troupe/protocol"
+
+type Input struct{}

@@ -1,4 +1,4 @@
-package transport
+package link
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// LinkConfig is what a link needs.
-type LinkConfig struct {
+// Config is what a link needs.
+type Config struct {
 	Clock   kernel.Clock
 	Exec    kernel.Executor
-	Spawner Spawner
-	Command Command
+	Spawner session.Spawner
+	Command session.Command
 	Graces  session.Graces
 	MaxLine int // bytes; 0: 64 MiB
 	Budget  *ledger.Budget
@@ -41,7 +41,7 @@ type LinkConfig struct {
 // Link is one agent process with its pumps. It outlives the transport actors
 // that drive it. Safe for concurrent use.
 type Link struct {
-	cfg    LinkConfig
+	cfg    Config
 	life   context.Context // ends when the link has ended
 	cancel context.CancelCauseFunc
 	// reading ends with life, or before, when what is still unread is given up.
@@ -74,7 +74,7 @@ type Link struct {
 	why        string       // the ladder was wanted, if not for a close
 	late       bool         // it was killed because it had not ended in time
 	signal     string       // the last one that was sent before the process had ended; "": none
-	proc       Process
+	proc       session.Process
 	writer     *writer
 	outputs    int // pumps still at work
 	drained    []chan struct{}
@@ -83,8 +83,8 @@ type Link struct {
 	leftover   error
 }
 
-// NewLink returns a link that is idle.
-func NewLink(cfg LinkConfig) *Link {
+// New returns a link that is idle.
+func New(cfg Config) *Link {
 	cfg.Graces = cfg.Graces.WithDefaults()
 	k := &Link{cfg: cfg, stderr: tail{max: 16 << 10}, noise: tail{max: 2 << 10}}
 	k.life, k.cancel = context.WithCancelCause(context.Background())
@@ -152,8 +152,8 @@ func (k *Link) launch(ctx context.Context) {
 		return
 	}
 	k.mu.Lock()
-	k.stopLaunch = nil                                // nor is it called: the context may have become the process's
-	k.cfg.Command = Command{Path: k.cfg.Command.Path} // the rest has served
+	k.stopLaunch = nil                                        // nor is it called: the context may have become the process's
+	k.cfg.Command = session.Command{Path: k.cfg.Command.Path} // the rest has served
 	k.proc = proc
 	k.phase = machine.Up
 	k.up.Store(true)
@@ -182,7 +182,7 @@ func (k *Link) launch(ctx context.Context) {
 }
 
 // spawn guards against a spawner of the user's that panics.
-func (k *Link) spawn(ctx context.Context) (p Process, err error) {
+func (k *Link) spawn(ctx context.Context) (p session.Process, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &session.PanicError{Value: r, Message: "Spawn", Stack: debug.Stack()}
@@ -195,7 +195,7 @@ func (k *Link) spawn(ctx context.Context) (p Process, err error) {
 	return p, err
 }
 
-func startError(c Command, err error) error {
+func startError(c session.Command, err error) error {
 	var start *session.StartError
 	if errors.As(err, &start) {
 		return err

@@ -1,4 +1,4 @@
-package actors
+package router
 
 import (
 	"go/ast"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -24,52 +25,58 @@ var unanswered []string
 
 func TestTheRegistryOfKinds(t *testing.T) {
 	t.Parallel()
-	core, r := newCore(t, claude.New()), rulesOf(claude.New())
+	o := &session.Options{}
+	deps := &Deps{Dialect: claude.New(), Options: o, MCP: mcp.NewBridge(mcp.BridgeConfig{Options: o})}
 	actors, subtypes := map[string]bool{}, map[string]session.Kind{}
-	for i, spec := range kinds {
+	for i, spec := range entries {
 		kind := session.Kind(i)
-		require.NotEmpty(t, spec.actor, "%v has no entry", kind)
-		assert.False(t, actors[spec.actor], "two kinds have an actor called %s", spec.actor)
-		actors[spec.actor] = true
-		assert.Equal(t, kind, kindOfActor(spec.actor))
+		require.NotEmpty(t, spec.Actor, "%v has no entry", kind)
+		assert.False(t, actors[spec.Actor], "two kinds have an actor called %s", spec.Actor)
+		actors[spec.Actor] = true
+		assert.Equal(t, kind, KindOfActor(spec.Actor))
 
-		all := slices.Concat(spec.people, spec.others)
+		all := slices.Concat(spec.People, spec.Others)
 		require.NotEmpty(t, all, "%v", kind)
 		for j, subtype := range all {
 			assert.NotContains(t, subtypes, subtype, "%s is of two kinds", subtype)
 			subtypes[subtype] = kind
-			got, person := r.KindOf(subtype)
+			got, person := KindOf(subtype)
 			assert.Equal(t, kind, got, subtype)
-			assert.Equal(t, j < len(spec.people), person, subtype)
+			assert.Equal(t, j < len(spec.People), person, subtype)
 
-			require.NotNil(t, spec.denial, "%v", kind)
-			response, errText := r.Denial(kind, asked(t, `{"subtype":"`+subtype+`"}`), "why")
+			require.NotNil(t, spec.Denial, "%v", kind)
+			response, errText := deps.Denial(kind, asked(t, `{"subtype":"`+subtype+`"}`), "why")
 			assert.NotEqual(t, len(response) > 0, errText != "", "%s: a denial is a response or an error", subtype)
 		}
-		require.NotNil(t, spec.prepare, "%v", kind)
-		actor := core.newCallback(kind)
-		assert.NotNil(t, actor.Prepare, "%v", kind)
-		assert.Equal(t, kind, actor.Kind)
-		assert.Equal(t, spec.refuses, actor.Refuses, "%v", kind)
+		require.NotNil(t, spec.Prepare, "%v", kind)
+		assert.NotNil(t, spec.Prepare(deps), "%v", kind)
 	}
 
 	decoded := agentSubtypes(t)
 	require.NotEmpty(t, decoded)
 	for _, subtype := range decoded {
-		kind, _ := r.KindOf(subtype)
+		kind, _ := KindOf(subtype)
 		assert.Equal(t, slices.Contains(unanswered, subtype), kind == session.KindOther, "%s is of kind %v", subtype, kind)
 		delete(subtypes, subtype)
 	}
 	assert.Empty(t, subtypes, "protocol does not decode them")
 }
 
+// asked is a request of the agent, by its inner object.
+func asked(t *testing.T, inner string) protocol.Frame {
+	t.Helper()
+	f, err := protocol.ParseFrame([]byte(`{"type":"control_request","request_id":"r","request":` + inner + `}`))
+	require.NoError(t, err)
+	return f
+}
+
 // TestGatesRefuseNothing: an agent may take an error for an allow.
 func TestGatesRefuseNothing(t *testing.T) {
 	t.Parallel()
-	for i, spec := range kinds {
+	for i, spec := range entries {
 		kind := session.Kind(i)
 		gate := kind == session.KindPermission || kind == session.KindHook
-		assert.Equal(t, !gate, spec.refuses, "%v", kind)
+		assert.Equal(t, !gate, spec.Refuses, "%v", kind)
 	}
 }
 
@@ -78,8 +85,8 @@ func TestGatesRefuseNothing(t *testing.T) {
 func TestWhoWaitsForAPerson(t *testing.T) {
 	t.Parallel()
 	var people []string
-	for _, spec := range kinds {
-		people = append(people, spec.people...)
+	for _, spec := range entries {
+		people = append(people, spec.People...)
 	}
 	assert.ElementsMatch(t, []string{"can_use_tool", "elicitation", "elicitation_response", "request_user_dialog"}, people)
 }
@@ -88,7 +95,7 @@ func TestWhoWaitsForAPerson(t *testing.T) {
 // what the Subtype methods of its AgentRequests return.
 func agentSubtypes(t *testing.T) (all []string) {
 	t.Helper()
-	files, err := filepath.Glob("../protocol/*.go")
+	files, err := filepath.Glob("../../protocol/*.go")
 	require.NoError(t, err)
 	requests, subtypes := map[string]bool{}, map[string]string{} // by receiver
 	for _, name := range files {

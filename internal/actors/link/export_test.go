@@ -1,4 +1,4 @@
-package transport
+package link
 
 import "github.com/agent-troupe/troupe/internal/machine"
 

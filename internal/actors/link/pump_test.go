@@ -1,4 +1,4 @@
-package transport_test
+package link_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package router
+package routing
 
 import (
 	_ "github.com/asynkron/protoactor-go/actor" // want `github.com/asynkron/protoactor-go stays behind internal/kernel`

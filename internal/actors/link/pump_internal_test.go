@@ -1,4 +1,4 @@
-package transport
+package link
 
 import (
 	"io"
@@ -15,7 +15,7 @@ import (
 
 // saying is a process that has written something, and no announcer.
 type saying struct {
-	Process
+	session.Process
 	out io.Reader
 }
 
@@ -24,7 +24,7 @@ func (s saying) Stdout() io.Reader { return s.out }
 // pumped is a pump that has read a line.
 func pumped(b *ledger.Budget, line string) *pump {
 	clock := kernel.NewClock(nil)
-	k := NewLink(LinkConfig{
+	k := New(Config{
 		Clock: clock, Exec: kernel.GoExecutor{},
 		Budget: b, Emit: func(session.Event) {}, Router: func(*kernel.Worker, machine.Input) {},
 		Room: func() <-chan struct{} { return nil },

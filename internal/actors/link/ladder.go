@@ -1,10 +1,11 @@
-package transport
+package link
 
 import (
 	"errors"
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // stageTimer is the end of the present stage, if it has one.
@@ -79,8 +80,8 @@ func (k *Link) act(now time.Time) {
 		}
 		k.stageEnd = now.Add(k.cfg.Graces.EOF)
 	case machine.Terminated:
-		k.signal = Terminate.String()
-		_ = k.proc.Signal(Terminate) // a process that is gone needs no signal
+		k.signal = session.SignalTerminate.String()
+		_ = k.proc.Signal(session.SignalTerminate) // a process that is gone needs no signal
 		k.stageEnd = now.Add(k.cfg.Graces.Terminate)
 	case machine.Killed:
 		k.signal = "SIGKILL"

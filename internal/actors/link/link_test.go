@@ -1,4 +1,4 @@
-package transport_test
+package link_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/internal/actors/ledger/ledgertest"
+	"github.com/agent-troupe/troupe/internal/actors/link"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
@@ -54,7 +55,7 @@ func TestALaunchThatFails(t *testing.T) {
 
 type nobody struct{}
 
-func (nobody) Spawn(context.Context, transport.Command) (transport.Process, error) { return nil, nil }
+func (nobody) Spawn(context.Context, session.Command) (session.Process, error) { return nil, nil }
 
 func TestASpawnerThatReturnsNothing(t *testing.T) {
 	t.Parallel()
@@ -437,17 +438,17 @@ func TestNobodyReadsWhatAnAgentLeft(t *testing.T) {
 // keeper gives its processes the context of their spawn, as exec.CommandContext
 // does.
 type keeper struct {
-	transport.Spawner
+	session.Spawner
 	given chan context.Context
 }
 
-func (k keeper) Spawn(ctx context.Context, c transport.Command) (transport.Process, error) {
+func (k keeper) Spawn(ctx context.Context, c session.Command) (session.Process, error) {
 	k.given <- ctx
 	return k.Spawner.Spawn(ctx, c)
 }
 
 // production is a link on goroutines, with its ledger and its actor.
-func production(t *testing.T, sys *kernel.System, spawner transport.Spawner) (*ledgertest.Ledger, *transport.Link, *kernel.Address[machine.ToTransport]) {
+func production(t *testing.T, sys *kernel.System, spawner session.Spawner) (*ledgertest.Ledger, *link.Link, *kernel.Address[machine.ToTransport]) {
 	t.Helper()
 	address := &kernel.Address[machine.ToTransport]{}
 	l := ledgertest.New(ledgertest.Config{
@@ -458,29 +459,35 @@ func production(t *testing.T, sys *kernel.System, spawner transport.Spawner) (*l
 			}
 		},
 	})
-	link := transport.NewLink(transport.LinkConfig{
+	k := link.New(link.Config{
 		Clock: sys.Clock(), Exec: sys.Executor(), Graces: graces, Spawner: spawner, Emit: func(session.Event) {},
 		Router: func(_ *kernel.Worker, in machine.Input) { l.Tell(in) }, Session: func(machine.LifeInput) {},
 		Self: func(m machine.ToTransport) { address.Tell(nil, m) }, Room: func() <-chan struct{} { return nil },
 		Role: sys.NewRole, Stderr: func(string) {},
 	})
-	require.NoError(t, kernel.SpawnRoot(sys, "transport#1", address, &transport.Actor{Link: link}))
+	require.NoError(t, kernel.SpawnRoot(sys, "transport#1", address, &link.Actor{Link: k}))
 	address.Tell(nil, machine.Launch{Gen: 1})
-	return l, link, address
+	return l, k, address
 }
 
 func TestTheContextOfASpawnOutlivesIt(t *testing.T) {
 	t.Parallel()
 	sys := kernel.NewSystem(kernel.Config{})
-	k := keeper{transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: echo}, make(chan context.Context, 1)}
-	l, link, address := production(t, sys, k)
+	k := keeper{transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: chatty}, make(chan context.Context, 1)}
+	l, lk, address := production(t, sys, k)
 	ctx := <-k.given
 	require.Eventually(t, func() bool { return connected(l) }, 10*time.Second, time.Millisecond)
 	require.NoError(t, ctx.Err())
 	address.Tell(nil, machine.Climb{Stage: machine.ClosedStdin})
-	require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), link.Done()))
+	require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), lk.Done()))
 	require.NoError(t, kernel.StopAndWait(t.Context(), address))
 }
+
+// program is an agent that is a function.
+type program func(agent.Launch, agent.Port) agent.Exit
+
+func (program) AgentName() string                               { return "test" }
+func (p program) Serve(l agent.Launch, o agent.Port) agent.Exit { return p(l, o) }
 
 // chatty has something to say to every line, until its stdin ends.
 var chatty = program(func(_ agent.Launch, p agent.Port) agent.Exit {
@@ -502,7 +509,7 @@ func TestManyLinksInProduction(t *testing.T) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
 			sys := kernel.NewSystem(kernel.Config{})
-			l, link, address := production(t, sys, transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: chatty})
+			l, lk, address := production(t, sys, transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: chatty})
 			require.Eventually(t, func() bool { return connected(l) }, 10*time.Second, time.Millisecond)
 			const calls = 100
 			for i := range calls {
@@ -511,9 +518,9 @@ func TestManyLinksInProduction(t *testing.T) {
 			// They are on their way to the actor, as before a close that the routing confirms.
 			require.Eventually(t, func() bool { return len(l.Snapshot().Waits) == 1+calls }, 10*time.Second, time.Millisecond)
 			address.Tell(nil, machine.Climb{Stage: machine.ClosedStdin})
-			require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), link.Done()))
+			require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), lk.Done()))
 			assert.Equal(t, 1+calls, l.Snapshot().Unread, "an answer to each line, initialize too")
-			assert.Equal(t, session.ExitStatus{}, link.Status().Exit)
+			assert.Equal(t, session.ExitStatus{}, lk.Status().Exit)
 			require.NoError(t, kernel.StopAndWait(t.Context(), address))
 		})
 	}

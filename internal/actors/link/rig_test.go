@@ -1,4 +1,4 @@
-package transport_test
+package link_test
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/actors/ledger/ledgertest"
+	"github.com/agent-troupe/troupe/internal/actors/link"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/internal/machine"
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rig is a link in virtual time, driven by a transport actor, with a fake
 // process at its other end.
 type rig struct {
-	*transport.Link
+	*link.Link
 	t      *testing.T
 	sched  *sim.Scheduler
 	sys    *kernel.System
@@ -53,7 +53,7 @@ var config = machine.Config{Rules: ledgertest.Rules{
 }}
 
 type setup struct {
-	link   transport.LinkConfig
+	link   link.Config
 	ledger ledgertest.Config
 }
 
@@ -64,9 +64,9 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 	r.start = r.sched.Now()
 	r.proc = newFake(r)
 	s := &setup{
-		link: transport.LinkConfig{
+		link: link.Config{
 			Clock: r.sched, Exec: r.sched, Spawner: r.proc, Graces: graces,
-			Command: transport.Command{Path: "/bin/agent", Dir: "/work"},
+			Command: session.Command{Path: "/bin/agent", Dir: "/work"},
 			Session: func(machine.LifeInput) { r.moved++ },
 			Self:    func(m machine.ToTransport) { r.tell(m) },
 			Router:  func(_ *kernel.Worker, in machine.Input) { r.frames++; r.ledger.Tell(in) },
@@ -87,7 +87,7 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 	}
 	r.ledger = ledgertest.New(s.ledger)
 	s.link.Budget, s.link.Emit = s.ledger.Budget, s.ledger.Emit
-	r.Link = transport.NewLink(s.link)
+	r.Link = link.New(s.link)
 	t.Cleanup(r.sched.Close)
 	return r
 }
@@ -121,7 +121,7 @@ func (r *rig) waits() []session.Wait {
 func (r *rig) actor() *kernel.Address[machine.ToTransport] {
 	r.t.Helper()
 	r.lives++
-	err := kernel.SpawnRoot(r.sys, fmt.Sprintf("transport#%d", r.lives), &r.address, &transport.Actor{Link: r.Link})
+	err := kernel.SpawnRoot(r.sys, fmt.Sprintf("transport#%d", r.lives), &r.address, &link.Actor{Link: r.Link})
 	require.NoError(r.t, err)
 	r.tell(machine.Launch{Gen: 1})
 	for _, m := range r.left {
@@ -261,7 +261,7 @@ func (f *fake) exitAfter(d time.Duration, code int) func() {
 
 var killed = session.ExitStatus{Code: -1, Signal: "SIGKILL"}
 
-func (f *fake) Spawn(ctx context.Context, _ transport.Command) (transport.Process, error) {
+func (f *fake) Spawn(ctx context.Context, _ session.Command) (session.Process, error) {
 	f.note("spawn")
 	if f.spawn != nil {
 		if err := f.spawn(ctx); err != nil {
@@ -271,13 +271,13 @@ func (f *fake) Spawn(ctx context.Context, _ transport.Command) (transport.Proces
 	return f, nil
 }
 
-func (f *fake) PID() int                        { return 4711 }
-func (f *fake) Stdin() io.WriteCloser           { return f.in }
-func (f *fake) Stdout() io.Reader               { return f.out }
-func (f *fake) Exited() <-chan struct{}         { return f.exited }
-func (f *fake) Signal(s transport.Signal) error { f.note(s.String()); return nil }
-func (f *fake) Kill() error                     { f.note("SIGKILL"); return nil }
-func (f *fake) CloseOutput()                    { f.note("close output"); f.out.close(); f.err.close() }
+func (f *fake) PID() int                      { return 4711 }
+func (f *fake) Stdin() io.WriteCloser         { return f.in }
+func (f *fake) Stdout() io.Reader             { return f.out }
+func (f *fake) Exited() <-chan struct{}       { return f.exited }
+func (f *fake) Signal(s session.Signal) error { f.note(s.String()); return nil }
+func (f *fake) Kill() error                   { f.note("SIGKILL"); return nil }
+func (f *fake) CloseOutput()                  { f.note("close output"); f.out.close(); f.err.close() }
 
 func (f *fake) OutputHeld() (stdout, stderr bool) { return !f.let, !f.let }
 

@@ -1,4 +1,4 @@
-package router_test
+package routing_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/actors/ledger/ledgertest"
-	"github.com/agent-troupe/troupe/internal/actors/router"
+	"github.com/agent-troupe/troupe/internal/actors/routing"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/internal/machine"
@@ -35,8 +35,8 @@ type rig struct {
 	t       *testing.T
 	sched   *sim.Scheduler
 	sys     *kernel.System
-	cfg     router.Config
-	box     *router.Box
+	cfg     routing.Config
+	box     *routing.Box
 	parent  kernel.Address[int]
 	lives   int
 	crashes []error
@@ -48,7 +48,7 @@ type rig struct {
 	failed  error           // why the session cannot use the agent
 	ran     []machine.Run
 	over    []uint64 // requests whose callbacks are over
-	missed  []router.Wanted
+	missed  []routing.Wanted
 	dialect stubDialect
 }
 
@@ -114,7 +114,7 @@ func newRig(t *testing.T, limits ...session.Limits) *rig {
 	seams.OnCrash = func(c kernel.Crash) { r.crashes = append(r.crashes, c.Reason) }
 	r.sys = kernel.NewSystem(seams)
 	emit := func(e session.Event) { r.events = append(r.events, e) }
-	r.cfg = router.Config{
+	r.cfg = routing.Config{
 		Routing: machine.Config{
 			Limits: append(limits, session.Limits{})[0],
 			Rules: rules{dialect: &r.dialect, Rules: ledgertest.Rules{
@@ -123,7 +123,7 @@ func newRig(t *testing.T, limits ...session.Limits) *rig {
 		},
 		Clock: r.sched, Emit: emit,
 		Self: new(kernel.Address[machine.Input]), Session: new(kernel.Address[machine.LifeInput]), Transport: new(kernel.Address[machine.ToTransport]),
-		Callbacks: new(router.Callbacks), Uncalled: new(kernel.Address[router.ToCallbacks]),
+		Callbacks: new(routing.Callbacks), Uncalled: new(kernel.Address[routing.ToCallbacks]),
 	}
 	r.Ledger = ledger.New(ledger.Config{
 		Limits: r.cfg.Routing.Limits, Clock: r.sched, Rand: r.sched, Exec: r.sched, Emit: emit,
@@ -133,7 +133,7 @@ func newRig(t *testing.T, limits ...session.Limits) *rig {
 		},
 	})
 	r.cfg.Ledger = r.Ledger
-	r.box = router.NewBox(r.cfg)
+	r.box = routing.NewBox(r.cfg)
 	listen(r, "session", r.cfg.Session, func(in machine.LifeInput) {
 		switch in := in.(type) {
 		case machine.Changed:
@@ -141,11 +141,11 @@ func newRig(t *testing.T, limits ...session.Limits) *rig {
 			r.sum = in.Summary
 		case machine.Unusable:
 			r.failed = in.Err
-		case router.Wanted:
+		case routing.Wanted:
 			r.missed = append(r.missed, in)
 		}
 	})
-	listen(r, "callbacks", r.cfg.Uncalled, func(m router.ToCallbacks) { r.missed = append(r.missed, m.(router.Wanted)) })
+	listen(r, "callbacks", r.cfg.Uncalled, func(m routing.ToCallbacks) { r.missed = append(r.missed, m.(routing.Wanted)) })
 	listen(r, "transport", r.cfg.Transport, func(m machine.ToTransport) {
 		if w, ok := m.(machine.Write); ok {
 			r.lines = append(r.lines, strings.TrimSuffix(string(w.Line), "\n"))
@@ -162,7 +162,7 @@ func newRig(t *testing.T, limits ...session.Limits) *rig {
 		})
 	}
 	require.NoError(t, kernel.SpawnRoot[int](r.sys, "parent", &r.parent, behavior[int](func(c *kernel.Context[int], life int) {
-		require.NoError(t, kernel.Spawn(c, fmt.Sprintf("router#%d", life), r.cfg.Self, router.New(r.box)))
+		require.NoError(t, kernel.Spawn(c, fmt.Sprintf("router#%d", life), r.cfg.Self, routing.New(r.box)))
 	})))
 	t.Cleanup(r.sched.Close)
 	return r
@@ -435,10 +435,10 @@ func TestRequestsForNobody(t *testing.T) {
 	r := initialized(t)
 	require.NoError(t, kernel.StopAndWait(t.Context(), &r.cfg.Callbacks[session.KindHook]))
 	r.read(request("a", "hook_callback"))
-	assert.Equal(t, []router.Wanted{{Kind: session.KindHook}}, r.missed, "their supervisor starts it")
+	assert.Equal(t, []routing.Wanted{{Kind: session.KindHook}}, r.missed, "their supervisor starts it")
 	require.NoError(t, kernel.StopAndWait(t.Context(), r.cfg.Uncalled))
 	r.read(request("b", "hook_callback"))
-	assert.Equal(t, []router.Wanted{{Kind: session.KindHook}, {Kind: session.KindHook}}, r.missed, "the session starts the supervisor")
+	assert.Equal(t, []routing.Wanted{{Kind: session.KindHook}, {Kind: session.KindHook}}, r.missed, "the session starts the supervisor")
 }
 
 func TestRequestsThatAreNoCallbacksBusiness(t *testing.T) {

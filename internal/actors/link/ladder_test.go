@@ -1,4 +1,4 @@
-package transport_test
+package link_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/internal/actors/link"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
@@ -153,7 +153,7 @@ func TestAnOldTimerClimbsNoStage(t *testing.T) {
 	r.want(machine.Terminated)
 	r.settle()
 	for _, stage := range []machine.Stage{machine.Open, machine.ClosedStdin} {
-		r.address.Tell(nil, transport.StageOver(stage))
+		r.address.Tell(nil, link.StageOver(stage))
 	}
 	r.pass(time.Second)
 	assert.Equal(t, []string{"0s spawn", "0s SIGTERM"}, r.proc.log)
@@ -206,7 +206,7 @@ func TestStagesAndPhasesHaveNames(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "open stdin closed terminated killed", joined(machine.Open, machine.ClosedStdin, machine.Terminated, machine.Killed))
 	assert.Equal(t, "idle launching up exited ended", joined(machine.Idle, machine.Launching, machine.Up, machine.Exited, machine.Gone))
-	assert.Equal(t, "SIGINT SIGTERM", joined(transport.Interrupt, transport.Terminate))
+	assert.Equal(t, "SIGINT SIGTERM", joined(session.SignalInterrupt, session.SignalTerminate))
 	assert.Equal(t, "exit code 3", session.ExitStatus{Code: 3}.String())
 	assert.Equal(t, "signal SIGKILL", killed.String())
 }

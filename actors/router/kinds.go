@@ -1,0 +1,120 @@
+package router
+
+import (
+	"slices"
+
+	"github.com/agent-troupe/troupe/actors/callback"
+	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/inquiry"
+	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/actors/modelpolicy"
+	"github.com/agent-troupe/troupe/actors/permission"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Deps are what answers are made of in one session.
+type Deps struct {
+	Dialect dialect.Dialect
+	Options *session.Options
+	MCP     *mcp.Bridge
+}
+
+// Entry describes how a session answers one kind of the agent's requests.
+type Entry struct {
+	Actor string // name of the kind's actor below callbacks
+	// People are the subtypes whose answer may have to wait for a person, Others
+	// the rest of the kind's subtypes.
+	People, Others []string
+	// Refuses permits the answer of a [callback.RefusalError], an error. A gate must
+	// not set it: an agent may take an error for an allow.
+	Refuses bool
+	// Denial answers a request whose callback gave no answer. errText is used when
+	// response is nil.
+	Denial func(d *Deps, f protocol.Frame, reason string) (response []byte, errText string)
+	// Prepare returns what the kind's actor does with a request.
+	Prepare func(d *Deps) callback.Prepare
+}
+
+// entries is the registry. A new kind is a constant in package session, an entry here,
+// and the package of its behaviour.
+var entries = [session.KindOther]Entry{ //nolint:gochecknoglobals // only read
+	session.KindPermission: {
+		Actor: "permission", People: []string{"can_use_tool"},
+		Denial: func(d *Deps, f protocol.Frame, reason string) ([]byte, string) {
+			return permission.Denial(d.Dialect, f, reason)
+		},
+		Prepare: func(d *Deps) callback.Prepare {
+			return permission.Prepare(d.Dialect, d.Options.CanUseTool, d.Options.PermissionTimeout)
+		},
+	},
+	session.KindHook: {
+		Actor: "hooks", Others: []string{"hook_callback"},
+		Denial: func(d *Deps, f protocol.Frame, reason string) ([]byte, string) {
+			return hooks.Denial(d.Dialect, d.Options.Hooks, f, reason)
+		},
+		Prepare: func(d *Deps) callback.Prepare { return hooks.Prepare(d.Dialect, d.Options.Hooks) },
+	},
+	session.KindMCP: {
+		Actor: "mcp", Others: []string{"mcp_message"}, Refuses: true,
+		Denial:  func(_ *Deps, f protocol.Frame, reason string) ([]byte, string) { return mcp.Denial(f, reason) },
+		Prepare: func(d *Deps) callback.Prepare { return mcp.Prepare(d.MCP) },
+	},
+	session.KindModelPolicy: {
+		Actor: "modelpolicy", Others: []string{"get_model_policy"}, Refuses: true,
+		Denial: func(_ *Deps, _ protocol.Frame, reason string) ([]byte, string) { return nil, reason },
+		Prepare: func(d *Deps) callback.Prepare {
+			return modelpolicy.Prepare(d.Dialect, d.Options.ResolveModel, d.Options.ResolveModelTimeout)
+		},
+	},
+	session.KindInquiry: {
+		Actor: "inquiry", Refuses: true,
+		People: []string{"elicitation", "elicitation_response", "request_user_dialog"},
+		Others: []string{
+			"fetch_job_token", "fetch_service_account_token",
+			"memory_should_generate", "skill_evolution_should_review", "resolve_session_artifacts",
+		},
+		Denial: func(d *Deps, f protocol.Frame, reason string) ([]byte, string) {
+			return inquiry.Denial(d.Dialect, f, reason)
+		},
+		Prepare: func(d *Deps) callback.Prepare { return inquiry.Prepare(d.Dialect, d.Options) },
+	},
+}
+
+// Of returns the entry of a kind, which must not be changed. [session.KindOther] and
+// what lies beyond have none.
+func Of(kind session.Kind) (Entry, bool) {
+	if int(kind) >= len(entries) {
+		return Entry{}, false
+	}
+	return entries[kind], true
+}
+
+// KindOf returns the kind of a request by its subtype, and whether its answer may have
+// to wait for a person.
+func KindOf(subtype string) (kind session.Kind, person bool) {
+	for i := range entries {
+		if slices.Contains(entries[i].People, subtype) {
+			return session.Kind(i), true
+		}
+		if slices.Contains(entries[i].Others, subtype) {
+			return session.Kind(i), false
+		}
+	}
+	return session.KindOther, false
+}
+
+// KindOfActor returns the kind that an actor below callbacks answers.
+func KindOfActor(name string) session.Kind {
+	return session.Kind(slices.IndexFunc(entries[:], func(e Entry) bool { return e.Actor == name }))
+}
+
+// Denial answers a request whose callback gave no answer: gates are denied, tools report
+// an error, and other requests get an error.
+func (d *Deps) Denial(kind session.Kind, f protocol.Frame, reason string) (response []byte, errText string) {
+	if int(kind) >= len(entries) {
+		return nil, reason
+	}
+	return entries[kind].Denial(d, f, reason)
+}
