@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,11 +62,9 @@ func TestImpossibleOnAnyBackend(t *testing.T) {
 		"Tools":           {func(x o) { x.Tools = session.Only("Read,Bash") }, func(x o) { x.Tools = session.Only("") }},
 		"Skills": {skill("pdf),Bash(*"), skill("*"), skill(""), skill(" pdf"), skill("a,b"), skill("a\nb"), skill("p:*"), skill("p *"),
 			skill("/pdf"), skill(`a\\b`), skill(`a\`)},
-		"ForkSession":                {func(x o) { x.ForkSession = true }},
 		"ResumeSessionAt":            {func(x o) { x.ResumeSessionAt = "m" }},
 		"ResumeDropsTurn":            {func(x o) { x.Resume, x.ResumeDropsTurn = "r", "m" }},
 		"PersistSession":             {func(x o) { x.PersistSession, x.HasSessionStore = session.Some(false), true }},
-		"MaxTurns":                   {func(x o) { x.MaxTurns = session.Some(-1) }},
 		"InitializeTimeout":          {func(x o) { x.InitializeTimeout = -1 }},
 		"SettingSources":             {func(x o) { x.SettingSources = session.Only("users") }},
 		"AdditionalDirectories[1]":   {func(x o) { x.AdditionalDirectories = []string{"/a", ""} }},
@@ -127,9 +126,10 @@ func TestImpossibleOnAnyBackend(t *testing.T) {
 		"ExperimentalCloudAgent.Stream.DeltaFlushIntervalMs":        {cloud(session.CloudAgent{Session: session.CloudSession{ID: "s"}, Stream: &session.CloudStream{DeltaFlushIntervalMs: session.Some(-1)}})},
 		"SystemPrompt.File": {func(x o) { x.SystemPrompt = session.SystemPrompt{File: "p"} },
 			func(x o) { x.SystemPrompt = session.SystemPrompt{File: "p", Blocks: []string{"a"}} }},
-		"UnsetEnv":             {func(x o) { x.Env, x.UnsetEnv = map[string]string{"A": "1"}, []string{"A"} }, func(x o) { x.UnsetEnv = []string{""} }},
-		`Env["A=B"]`:           {func(x o) { x.Env = map[string]string{"A=B": "1"} }},
-		`Env["A"]`:             {func(x o) { x.Env = map[string]string{"A": "\x00"} }},
+		"UnsetEnv":   {func(x o) { x.Env, x.UnsetEnv = map[string]string{"A": "1"}, []string{"A"} }, func(x o) { x.UnsetEnv = []string{""} }},
+		`Env["A=B"]`: {func(x o) { x.Env = map[string]string{"A=B": "1"} }},
+		`Env["A"]`: {func(x o) { x.Env = map[string]string{"A": "\x00"} },
+			func(x o) { x.Env = map[string]string{"A": strings.Repeat("a", 200_000)} }},
 		`ExtraArgs["--model"]`: {func(x o) { x.ExtraArgs = map[string]session.Opt[string]{"--model": {}} }},
 		`ExtraArgs["a b"]`:     {func(x o) { x.ExtraArgs = map[string]session.Opt[string]{"a b": {}} }},
 		`ExtraArgs["model"]`:   {func(x o) { x.Model, x.ExtraArgs = "m", map[string]session.Opt[string]{"model": session.Some("n")} }},
@@ -177,8 +177,8 @@ func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 		ResumeSessionAt: "m", MaxTurns: session.Some(-1), ResolveModel: resolveModel, Sandbox: &session.Sandbox{},
 	}}
 	for name, want := range map[string][]string{
-		"claude": {"PermissionPromptToolName", "PermissionMode", "ResumeSessionAt", "MaxTurns", "ResolveModel"},
-		"qoder":  {"PermissionPromptToolName", "PermissionMode", "ResumeSessionAt", "MaxTurns", "Sandbox", "Auth"},
+		"claude": {"PermissionPromptToolName", "PermissionMode", "ResumeSessionAt", "ResolveModel"},
+		"qoder":  {"PermissionPromptToolName", "PermissionMode", "ResumeSessionAt", "Sandbox", "MaxTurns", "Auth"},
 	} {
 		_, err := dialects()[name].Validate(&o)
 		assert.Equal(t, want, named(err), name)
@@ -192,9 +192,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"MaxBudgetUSD": {{Options: session.Options{MaxBudgetUSD: session.Some(0.0)}}, {Options: session.Options{MaxBudgetUSD: session.Some(-1.0)}},
 			{Options: session.Options{MaxBudgetUSD: session.Some(math.NaN())}}, {Options: session.Options{MaxBudgetUSD: session.Some(math.Inf(1))}}},
 		"TaskBudget":                          {{Options: session.Options{TaskBudget: session.Some(0)}}},
-		"MaxThinkingTokens":                   {{Options: session.Options{MaxThinkingTokens: session.Some(-1)}}},
 		"Thinking.Type":                       {{Options: session.Options{Thinking: &session.Thinking{Type: "deep"}}}},
-		"Thinking.BudgetTokens":               {{Options: session.Options{Thinking: &session.Thinking{Type: "enabled", BudgetTokens: session.Some(0)}}}, {Options: session.Options{Thinking: &session.Thinking{Type: "adaptive", BudgetTokens: session.Some(9)}}}},
 		"OutputFormat.Type":                   {{Options: session.Options{OutputFormat: &session.OutputFormat{Schema: json.RawMessage(`{}`)}}}},
 		"OutputFormat.Schema":                 {{Options: session.Options{OutputFormat: &session.OutputFormat{Type: "json_schema", Schema: json.RawMessage(`[]`)}}}},
 		"Betas":                               {{Options: session.Options{Betas: []string{"a,b"}}}},

@@ -221,7 +221,8 @@ const (
 type SessionStateChangedMessage struct {
 	Common
 	State SessionState `json:"state"` // idle: the turn and all that it waits for have ended
-	// SDKHostOnly marks a line for the host that its users did not ask for.
+	// SDKHostOnly marks a line that Claude's SDK reads and does not pass on.
+	// Troupe passes it on.
 	SDKHostOnly bool `json:"sdk_host_only,omitempty"`
 }
 

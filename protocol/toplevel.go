@@ -148,7 +148,9 @@ const (
 
 // CommandLifecycleMessage follows one user line that has a uuid. A line whose
 // uuid was seen before is completed without being started, and brings no
-// result (observed on Claude Code 2.1.329).
+// result (observed on Claude Code 2.1.329). Troupe gives every user line a uuid, so
+// this message comes for each; it comes through Claude's SDK only for lines
+// whose writer gave a uuid.
 type CommandLifecycleMessage struct {
 	Common
 	CommandUUID string `json:"command_uuid"` // the uuid of the user line

@@ -76,13 +76,14 @@ func TestPlanIsWhatASessionLaunches(t *testing.T) {
 	assert.Equal(t, "Read", p.Warnings[0].Rule)
 
 	o.SystemPrompt, o.MaxTurns = sdk.PromptFile("none.md"), sdk.Some(-1)
-	assert.Equal(t, []string{"SystemPrompt.File", "MaxTurns"}, refused(t, o))
+	o.TaskBudget = sdk.Some(0)
+	assert.Equal(t, []string{"SystemPrompt.File", "TaskBudget"}, refused(t, o))
 	_, err = sdk.PlanLaunch(o)
 	var options []string
 	for _, e := range sdk.ConfigErrors(err) {
 		options = append(options, e.Option)
 	}
-	assert.Equal(t, []string{"SystemPrompt.File", "MaxTurns"}, options)
+	assert.Equal(t, []string{"SystemPrompt.File", "TaskBudget"}, options)
 }
 
 func TestServersOfThisProcessHavePolicies(t *testing.T) {

@@ -58,7 +58,8 @@ func vendors() map[string]always {
 	yes := json.RawMessage("true")
 	return map[string]always{
 		"claude": {Claude(ClaudeConfig{}), "/opt/claude",
-			map[string]string{"CLAUDE_CODE_ENTRYPOINT": "sdk-ts", "CLAUDE_AGENT_SDK_VERSION": "0.3.329", "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"},
+			map[string]string{"CLAUDE_CODE_ENTRYPOINT": "sdk-ts", "CLAUDE_AGENT_SDK_VERSION": "0.3.329", "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1",
+				"CLAUDE_AGENT_SDK_CLIENT_APP": "troupe"}, // ours beside the vendor's
 			map[string]json.RawMessage{"subtype": json.RawMessage(`"initialize"`)}},
 		"qoder": {Qoder(QoderConfig{}), "/opt/qodercli",
 			map[string]string{"QODER_AGENT_SDK_ENTRYPOINT": "sdk-ts", "QODER_AGENT_SDK_VERSION": "1.0.39", "QODER_SDK_AUTH_PAYLOAD_FILE": "{{file:payload.json}}"},

@@ -121,7 +121,8 @@ type Options struct {
 	// Cwd is the agent's working directory. Default: the caller's. Both: no argument, the process is started there.
 	Cwd string `json:"cwd,omitempty"`
 	// Env is added to the parent's environment, replacing what is there. (The vendors' SDKs replace the whole
-	// environment, and so lose PATH.) Treated as secret. Default: nothing. Both: the environment.
+	// environment, and so lose PATH.) A CLAUDE_CODE_ENTRYPOINT or CLAUDE_AGENT_SDK_CLIENT_APP given here replaces
+	// Troupe's (see SECURITY.md). Treated as secret. Default: nothing. Both: the environment.
 	Env map[string]string `json:"env,omitempty"`
 	// UnsetEnv names variables of the parent that the agent must not see. Default: those that the vendors' SDKs take
 	// away, which always go unless Env has them (Claude: CLAUDECODE, NODE_OPTIONS, DEBUG, and three that are an outer agent's; Qoder:

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -122,11 +124,13 @@ func onPath(path string, names []string) bool {
 	return false
 }
 
-// inFlags says a message about sdk.Options in terms of this command's flags.
-func inFlags(message string) string {
-	names := map[string]string{}
+// inTerms returns a message about sdk.Options in the terms of this command: an
+// option is named by its flag, or, if it comes from the file of --config, by its
+// key in that file.
+func (s *settings) inTerms(message string) string {
+	names := s.keys()
 	for _, f := range runFlags() {
-		if f.option != "" {
+		if f.option != "" && (names[f.option] == "" || slices.Contains(s.given, f.name)) {
 			names[f.option] = "--" + f.name
 		}
 	}
@@ -139,4 +143,16 @@ func inFlags(message string) string {
 		}
 	}
 	return b.String() + message[end:]
+}
+
+// keys are the options that the file of --config gives, by field, as "KEY in FILE".
+func (s *settings) keys() map[string]string {
+	keys, file := map[string]string{}, reflect.ValueOf(s.file)
+	for i := range file.NumField() {
+		f := file.Type().Field(i)
+		if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "-" && !file.Field(i).IsZero() {
+			keys[f.Name] = key + " in " + s.config
+		}
+	}
+	return keys
 }

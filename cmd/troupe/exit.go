@@ -70,6 +70,8 @@ type outcome struct {
 	err    error              // of the run itself
 	closed error              // of the session's end
 	result *sdk.ResultMessage // the last one; nil if there was none
+
+	settings *settings // for the names of options
 }
 
 // code is the exit code. A signal comes first: whoever pressed Ctrl-C does not
@@ -112,7 +114,7 @@ func (o outcome) why() string {
 	case o.signal != nil:
 		return fmt.Sprintf("ended by a signal: %v", o.signal)
 	case code == exitUsage && len(sdk.ConfigErrors(o.err)) > 0:
-		return inFlags(o.err.Error())
+		return o.settings.inTerms(o.err.Error())
 	case code == exitTimeout:
 		return errTimeLimit.Error()
 	case o.err != nil:

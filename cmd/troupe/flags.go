@@ -49,6 +49,7 @@ func parse(specs []flagSpec, args []string, s *settings) error {
 		if err := spec.set(s, value); err != nil {
 			return &usageError{problem: fmt.Sprintf("--%s: %v", spec.name, err)}
 		}
+		s.given = append(s.given, spec.name)
 	}
 	return nil
 }

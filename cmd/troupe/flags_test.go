@@ -193,6 +193,6 @@ func TestErrorsSpeakOfFlags(t *testing.T) {
 		"option SystemPrompt.File: is not there; set SystemPrompt.": "option SystemPrompt.File: is not there; set --system-prompt.",
 		"add Skill to Tools":                                        "add Skill to --tools",
 	} {
-		assert.Equal(t, want, inFlags(given))
+		assert.Equal(t, want, (&settings{}).inTerms(given))
 	}
 }

@@ -32,10 +32,10 @@ func logEvents(rt *runtime.Runtime, log *slog.Logger) <-chan struct{} {
 
 // logWarnings logs what is legal in the options and probably not meant. That a
 // rule allows what would be asked for is what the rule is for.
-func logWarnings(log *slog.Logger, all []sdk.Warning) {
+func logWarnings(log *slog.Logger, s *settings, all []sdk.Warning) {
 	for _, w := range all {
 		if w.Option != "CanUseTool" {
-			log.Warn(inFlags(w.String()))
+			log.Warn(s.inTerms(w.String()))
 		}
 	}
 }

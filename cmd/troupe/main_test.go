@@ -260,7 +260,7 @@ func TestExitCodes(t *testing.T) {
 		"success":          {turn(`{text: hi}`), none, nil, exitOK, ``},
 		"error result":     {turn(`{result: {subtype: error_max_turns}}`), none, nil, exitResult, `troupe: the run ended in an error (error_max_turns)`},
 		"API error":        {turn(`{text: overloaded}, {result: {is_error: true, terminal_reason: api_error}}`), none, nil, exitResult, `troupe: the run ended in an error (api_error): overloaded`},
-		"bad option":       {turn(`{text: hi}`), none, []string{"--permission-mode", "odd", "--fork-session"}, exitUsage, "troupe: option --permission-mode (claude): \"odd\" is not a permission mode of this backend; use one of [default acceptEdits plan dontAsk auto bypassPermissions]\n        option --fork-session (claude): there is no session to fork; give --resume or --continue\n"},
+		"bad option":       {turn(`{text: hi}`), none, []string{"--permission-mode", "odd", "--allowed-tools", "Bash("}, exitUsage, "troupe: option --permission-mode (claude): \"odd\" is not a permission mode of this backend; use one of [default acceptEdits plan dontAsk auto bypassPermissions]\n        option --allowed-tools (claude): \"Bash(\" is not a permission rule: the closing parenthesis is missing at its end\n"},
 		"refused":          {"misbehave: {initialize: {mode: refuse, error: no room}}", none, nil, exitStart, `troupe: the agent refused control request initialize: no room`},
 		"dead at start":    {"misbehave: {die: {at: before-init-response, code: 3}}", none, nil, exitStart, `troupe: agent ended during initialize`},
 		"dead in a turn":   {turn(`{text: hi}, {exit: {code: 9}}`), none, nil, exitDied, `troupe: agent ended during a turn`},

@@ -64,7 +64,7 @@ func optionsCommand(p process, c *console, args []string) int {
 	}
 	plan, err := sdk.PlanLaunch(&s.opts)
 	if err != nil {
-		return c.usage(&usageError{problem: inFlags(err.Error())})
+		return c.usage(&usageError{problem: s.inTerms(err.Error())})
 	}
 	if s.output == outputJSON {
 		raw, err := json.MarshalIndent(plan, "", "  ")
@@ -73,11 +73,11 @@ func optionsCommand(p process, c *console, args []string) int {
 		}
 		return c.print(string(raw) + "\n")
 	}
-	return c.print(planText(plan))
+	return c.print(planText(plan, s))
 }
 
 // planText is a plan for people.
-func planText(p *sdk.LaunchPlan) string {
+func planText(p *sdk.LaunchPlan, s *settings) string {
 	var b strings.Builder
 	line := func(name, format string, a ...any) {
 		text := strings.TrimSuffix(fmt.Sprintf(format, a...), "\n")
@@ -116,7 +116,7 @@ func planText(p *sdk.LaunchPlan) string {
 	}
 	line("limits", "%s", limitLines(p.Timeouts))
 	for _, w := range p.Warnings {
-		line("warning", "%s", inFlags(w.String()))
+		line("warning", "%s", s.inTerms(w.String()))
 	}
 	return b.String()
 }

@@ -51,10 +51,14 @@ func TestOptionsAsJSON(t *testing.T) {
 func TestOptionsThatCannotWork(t *testing.T) {
 	t.Parallel()
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	negative := filepath.Join(t.TempDir(), "negative.yaml")
+	require.NoError(t, os.WriteFile(negative, []byte("maxTurns: -1\nauth: {type: qodercli}\n"), 0o600))
 	require.NoError(t, os.WriteFile(bad, []byte("model: 3\nmaxturns: 1\n"), 0o600))
 	for args, want := range map[string]string{
-		"options --agent claude hello":          "troupe options takes no prompt; leave it out",
-		"options --agent claude --max-turns -1": "option --max-turns (claude): is -1; a limit is not negative",
+		"options --agent claude hello":                              "troupe options takes no prompt; leave it out",
+		"options --agent qoder --config " + negative:                "option maxTurns in " + negative + " (qoder): is -1; the agent refuses to start; give 0 or more",
+		"options --agent qoder --max-turns -1 --config " + negative: "option --max-turns (qoder): is -1",
+		"options --agent qoder --fork-session --config " + negative: "option --fork-session (qoder): there is no session to fork, and the agent refuses to start; give --resume or --continue",
 		"options --agent claude --config " + bad: bad + ":1:8: model is a number, and has to be a text; put it in quotes\n" +
 			bad + ":2:1: maxturns is not known; did you mean maxTurns?",
 		"run hi --config " + bad:                "",

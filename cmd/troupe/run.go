@@ -97,7 +97,7 @@ func (r *runner) run(ctx context.Context) outcome {
 	case <-w.abandoned:
 		o.err = errors.New("the output stands still, and the session was given up")
 	}
-	o.signal, o.result = w.first(), r.last()
+	o.signal, o.result, o.settings = w.first(), r.last(), r.settings
 	if errors.As(o.err, new(*outputError)) || w.givenUp() {
 		return o // nobody reads it
 	}
@@ -117,7 +117,7 @@ func (r *runner) play(ctx context.Context, w *watch) (o outcome) {
 	if err := r.client.Connect(w.early); err != nil {
 		return outcome{err: &startFailure{err}}
 	}
-	logWarnings(r.log, r.client.Warnings())
+	logWarnings(r.log, r.settings, r.client.Warnings())
 	return outcome{err: r.turn(ctx, w, prompt), closed: w.close()}
 }
 

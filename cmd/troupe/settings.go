@@ -29,6 +29,8 @@ type settings struct {
 	timeout    time.Duration
 	appendText string
 	opts       sdk.Options
+	given      []string // flags
+	file       sdk.Options
 }
 
 // Values of --output.
@@ -220,7 +222,7 @@ func parseFlags(specs []flagSpec, args []string, s *settings) error {
 		if err != nil {
 			return &usageError{problem: err.Error()}
 		}
-		s.opts = *opts
+		s.opts, s.file = *opts, *opts
 	}
 	return parse(specs, args, s)
 }

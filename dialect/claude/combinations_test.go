@@ -130,6 +130,37 @@ func TestWarnings(t *testing.T) {
 	assert.Equal(t, []string{`Agents["asks"].InitialPrompt`, "MaxTurns", `Agents["starts"].Tools`, `Agents["asks"].Effort`, "Effort"}, about)
 }
 
+// Claude Code 2.1.329 starts with each of these (observed).
+func TestWhatTheAgentStartsWith(t *testing.T) {
+	t.Parallel()
+	thinking := func(kind string, budget int) session.Options {
+		return session.Options{Thinking: &session.Thinking{Type: kind, BudgetTokens: session.Some(budget)}}
+	}
+	for _, c := range []struct {
+		o            session.Options
+		option, argv string
+	}{
+		{session.Options{ForkSession: true}, "ForkSession", "--fork-session"},
+		{session.Options{MaxTurns: session.Some(-1)}, "MaxTurns", "--max-turns=-1"},
+		{session.Options{MaxThinkingTokens: session.Some(-5)}, "MaxThinkingTokens", "--max-thinking-tokens=-5"},
+		{thinking("enabled", 0), "Thinking.BudgetTokens", "--max-thinking-tokens=0"},
+		{thinking("enabled", -1), "Thinking.BudgetTokens", "--max-thinking-tokens=-1"},
+		{thinking("adaptive", 9), "Thinking.BudgetTokens", "--thinking=adaptive"},
+		{session.Options{MaxBudgetUSD: session.Some(1e21)}, "", "--max-budget-usd=1e+21"},
+		{thinking("enabled", 9), "", "--max-thinking-tokens=9"},
+		{session.Options{MaxTurns: session.Some(1), ForkSession: true, Continue: true}, "", "--fork-session"},
+	} {
+		l, err := claude.New().Launch(&dialect.Input{Options: c.o})
+		require.NoError(t, err, c.argv)
+		assert.Contains(t, l.Args, c.argv)
+		if c.option == "" {
+			assert.Empty(t, l.Warnings)
+		} else if assert.Len(t, l.Warnings, 1, c.argv) {
+			assert.Equal(t, c.option, l.Warnings[0].Option)
+		}
+	}
+}
+
 func TestOptionsThatCannotMeet(t *testing.T) {
 	t.Parallel()
 	def := session.AgentDefinition{Description: "d", Prompt: "p"}

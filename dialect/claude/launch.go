@@ -11,9 +11,13 @@ import (
 )
 
 // The Agent SDK release whose wire this package follows.
+// Claude Code 2.1.329 compares the entrypoint with the names of the vendor's SDKs; another name gets another agent: it adds a
+// built-in subagent, claude-code-guide, which knows the terminal's interface.
 const (
 	sdkVersion = "0.3.329"
 	entrypoint = "sdk-ts"
+	// clientApp names Troupe to the model's API, in the way that the vendor's types give for libraries.
+	clientApp = "troupe"
 )
 
 // arguments makes the argument list in the SDK's order.
@@ -141,6 +145,9 @@ func environment(o *dialect.Input, l *dialect.Launch, p *build.Problems) {
 			e.Set(v.name, v.value, false)
 		}
 		e.Default(v.name, v.value)
+	}
+	if _, given := o.LookupEnv("CLAUDE_AGENT_SDK_CLIENT_APP"); !given {
+		e.Default("CLAUDE_AGENT_SDK_CLIENT_APP", clientApp)
 	}
 	e.Default("CLAUDE_CODE_SDK_READS_SESSION_STATE", "1")
 	if o.EnableFileCheckpointing.Or(false) {

@@ -76,6 +76,7 @@ func TestEnvironmentIsMerged(t *testing.T) {
 		UnsetEnv: []string{"SECRET_OF_PARENT", "CLAUDE_AGENT_SDK_VERSION"},
 	}})
 	assert.Equal(t, []dialect.EnvVar{
+		{Name: "CLAUDE_AGENT_SDK_CLIENT_APP", Value: "troupe"},
 		{Name: "CLAUDE_CODE_ENTRYPOINT", Value: "mine", Secret: true},
 		{Name: "CLAUDE_CODE_SDK_READS_SESSION_STATE", Value: "1"},
 		{Name: "FOO", Value: "bar", Secret: true},
@@ -87,10 +88,18 @@ func TestEnvironmentIsMerged(t *testing.T) {
 	}
 	assert.Empty(t, launch(t, dialect.Input{Options: session.Options{Env: env}}).Unset, "what the user gives stays")
 
+	for _, own := range []dialect.Input{
+		{Options: session.Options{UnsetEnv: []string{"CLAUDE_AGENT_SDK_CLIENT_APP"}}},
+		{Facts: dialect.Facts{ParentEnv: []string{"CLAUDE_AGENT_SDK_CLIENT_APP=mine/1"}}},
+	} {
+		assert.NotContains(t, launch(t, own).Env, dialect.EnvVar{Name: "CLAUDE_AGENT_SDK_CLIENT_APP", Value: "troupe"}, "an application names itself")
+	}
+
 	over := launch(t, dialect.Input{Options: session.Options{EnableFileCheckpointing: session.Some(true), ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "html"}},
 		Env: map[string]string{"CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": "0", "CLAUDE_CODE_QUESTION_PREVIEW_FORMAT": "x", "CLAUDE_CODE_ENTRYPOINT": "",
 			"CLAUDE_AGENT_SDK_VERSION": "", "DEBUG_CLAUDE_AGENT_SDK": "on", "DEBUG": "x"}}})
 	assert.Equal(t, []dialect.EnvVar{
+		{Name: "CLAUDE_AGENT_SDK_CLIENT_APP", Value: "troupe"},
 		{Name: "CLAUDE_AGENT_SDK_VERSION", Value: "0.3.329"}, {Name: "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", Value: "true"},
 		{Name: "CLAUDE_CODE_ENTRYPOINT", Value: "sdk-ts"}, {Name: "CLAUDE_CODE_QUESTION_PREVIEW_FORMAT", Value: "html"},
 		{Name: "CLAUDE_CODE_SDK_READS_SESSION_STATE", Value: "1"}, {Name: "DEBUG", Value: "1"},

@@ -125,7 +125,7 @@ func checkWire(t *testing.T, o *dialect.Input, want wire) {
 	assert.Equal(t, compactArgs(want.argv), compactArgs(l.Args[5:]))
 	assert.Empty(t, l.Files)
 
-	env := map[string]string{"CLAUDE_CODE_ENTRYPOINT": "sdk-ts", "CLAUDE_AGENT_SDK_VERSION": "0.3.329", "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"}
+	env := map[string]string{"CLAUDE_CODE_ENTRYPOINT": "sdk-ts", "CLAUDE_AGENT_SDK_VERSION": "0.3.329", "CLAUDE_AGENT_SDK_CLIENT_APP": "troupe", "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"}
 	for name, value := range want.env {
 		env[name] = value
 	}

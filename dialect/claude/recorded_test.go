@@ -253,7 +253,7 @@ func checkLaunch(t *testing.T, o *dialect.Input, r recording, dev deviation) {
 	for _, v := range l.Env {
 		env[v.Name] = v.Value
 	}
-	for name, value := range map[string]string{"CLAUDE_CODE_ENTRYPOINT": "sdk-ts",
+	for name, value := range map[string]string{"CLAUDE_CODE_ENTRYPOINT": "sdk-ts", "CLAUDE_AGENT_SDK_CLIENT_APP": "troupe",
 		"CLAUDE_AGENT_SDK_VERSION": "0.3.329", "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"} {
 		assert.Equal(t, value, env[name])
 		delete(env, name)

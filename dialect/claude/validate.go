@@ -21,9 +21,7 @@ func check(o *dialect.Input, p *build.Problems) {
 	p.AddIf(o.FallbackModel != "" && o.FallbackModel == o.Model, "FallbackModel", fmt.Sprintf("%q is Model itself", o.Model), "name another model")
 	p.AddIf(o.HasSessionStore && o.EnableFileCheckpointing.Or(false), "EnableFileCheckpointing",
 		"copies of files are not in a session store, so nothing could be rewound after a resume", "leave one of them out")
-	if n, given := o.MaxTurns.Value(); given && n == 0 {
-		p.Warn("MaxTurns", "", "0 is no limit on this backend, as in the vendor's SDK", "leave it out")
-	}
+	checkLimits(o, p)
 	p.AddIf(o.SessionID != "" && !isUUID(o.SessionID), "SessionID", fmt.Sprintf("%q is not a UUID", o.SessionID), "give a UUID, or leave it out")
 	p.AddIf(o.SessionID != "" && (o.Resume != "" || o.Continue) && !o.ForkSession, "SessionID",
 		"the resumed session keeps its own id; the agent refuses to start", "set ForkSession, or leave SessionID out")
@@ -58,6 +56,31 @@ func check(o *dialect.Input, p *build.Problems) {
 		for j, t := range s.Tools {
 			p.NoEffect(fmt.Sprintf("%s.Tools[%d].OrgMaxPermission", at, j), t.OrgMaxPermission != "")
 		}
+	}
+}
+
+// checkLimits warns of what the agent starts with and what is probably a mistake.
+func checkLimits(o *dialect.Input, p *build.Problems) {
+	if o.ForkSession && o.Resume == "" && !o.Continue {
+		p.Warn("ForkSession", "", "has no effect: there is no session to fork", "give Resume or Continue")
+	}
+	switch n, given := o.MaxTurns.Value(); {
+	case given && n == 0:
+		p.Warn("MaxTurns", "", "0 is no limit on this backend, as in the vendor's SDK", "leave it out")
+	case n < 0:
+		p.Warn("MaxTurns", "", fmt.Sprintf("is %d; a limit below zero ends every turn at its first tool call", n), "give a number above zero")
+	}
+	if n := o.MaxThinkingTokens.Or(0); n < 0 {
+		p.Warn("MaxThinkingTokens", "", fmt.Sprintf("is %d; a limit is not negative", n), "give 0 to turn thinking off")
+	}
+	if o.Thinking == nil {
+		return
+	}
+	switch n, given := o.Thinking.BudgetTokens.Value(); {
+	case given && o.Thinking.Type != session.ThinkingEnabled:
+		p.Warn("Thinking.BudgetTokens", "", fmt.Sprintf("has no effect with type %s", o.Thinking.Type), "set Type to enabled, or leave it out")
+	case given && n <= 0:
+		p.Warn("Thinking.BudgetTokens", "", fmt.Sprintf("is %d; a budget is above zero", n), "set Type to disabled to turn thinking off")
 	}
 }
 

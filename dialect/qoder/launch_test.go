@@ -228,6 +228,8 @@ func TestImpossibleOnQoder(t *testing.T) {
 		`MCPServers["s"].AlwaysLoad`:          {Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", AlwaysLoad: session.Some(false)}}}},
 		`MCPServers["s"].Tools[0].OrgMaxPermission`: {Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c",
 			Tools: []session.MCPToolPolicy{{Name: "t", OrgMaxPermission: "ask"}}}}}},
+		"ForkSession":                         {Options: session.Options{ForkSession: true}}, // exit 42 of qodercli 1.1.52
+		"MaxTurns":                            {Options: session.Options{MaxTurns: session.Some(-1)}},
 		`ExtraArgs["proxy"]`:                  {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{"proxy": session.Some("http://p")}}},
 		`ExtraArgs["disable-builtin-skills"]`: {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{"disable-builtin-skills": {}}}},
 	} {

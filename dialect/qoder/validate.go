@@ -17,6 +17,11 @@ func check(o *dialect.Input, l *dialect.Launch, p *build.Problems) {
 	checkLacks(o, p)
 	checkMCP(o, p)
 	checkMemory(o, p)
+	p.AddIf(o.ForkSession && o.Resume == "" && !o.Continue, "ForkSession", "there is no session to fork, and the agent refuses to start",
+		"give Resume or Continue")
+	if n := o.MaxTurns.Or(0); n < 0 {
+		p.Add("MaxTurns", fmt.Sprintf("is %d; the agent refuses to start", n), "give 0 or more")
+	}
 	p.AddIf(len(o.SystemPrompt.Blocks) > 1, "SystemPrompt.Blocks", "has several blocks, and this backend takes one", "join them")
 	p.Lacks("SystemPrompt.ExcludeDynamicSections", o.SystemPrompt.ExcludeDynamicSections, "")
 	p.Lacks("SystemPrompt.Snapshot", !o.SystemPrompt.Snapshot.IsZero(), "")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -114,13 +115,22 @@ func explainSpawn(err error, n *launch) error {
 	if !errors.Is(err, syscall.E2BIG) {
 		return err
 	}
-	longest := 0
-	for i, a := range n.argv {
-		if len(a) > len(n.argv[longest]) {
-			longest = i
+	longest := func(texts []string) (int, int) {
+		i, size := 0, 0
+		for j, text := range texts {
+			if len(text) > size {
+				i, size = j, len(text)
+			}
 		}
+		return i, size
 	}
-	return fmt.Errorf("%w (the longest argument is number %d, %d bytes)", err, longest, len(n.argv[longest]))
+	arg, size := longest(n.argv)
+	variable, value := longest(n.env)
+	if value > size {
+		name, _, _ := strings.Cut(n.env[variable], "=")
+		return fmt.Errorf("%w (the longest variable is %s, %d bytes)", err, name, value)
+	}
+	return fmt.Errorf("%w (the longest argument is number %d, %d bytes)", err, arg, size)
 }
 
 // enqueue hands s to the launching thread, which it brings up if need be.

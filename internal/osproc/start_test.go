@@ -62,6 +62,7 @@ func TestStartErrors(t *testing.T) {
 		{"not a program", Command{Path: noShebang}, "spawn", noShebang, syscall.ENOEXEC, nil, "#! line"},
 		{"interpreter of the script missing", Command{Path: noInterp}, "spawn", noInterp, fs.ErrNotExist, nil, "interpreter of its #! line"},
 		{"argument too long", Command{Path: agentBinary, Args: []string{"a", strings.Repeat("b", 200_000)}}, "spawn", agentBinary, syscall.E2BIG, nil, "number 2, 200000 bytes"},
+		{"variable too long", Command{Path: agentBinary, Env: []string{"A=1", "TOKEN=s3cret" + strings.Repeat("b", 200_000)}}, "spawn", agentBinary, syscall.E2BIG, nil, "the longest variable is TOKEN, 200012 bytes"},
 		{"NUL in an argument", Command{Path: agentBinary, Args: []string{"a", "b\x00c"}}, "argv", agentBinary, syscall.EINVAL, nil, "argument 2"},
 		{"NUL in a variable", Command{Path: agentBinary, Env: []string{"KEY=s3cret\x00"}}, "argv", agentBinary, syscall.EINVAL, nil, `"KEY"`},
 		{"malformed variable", Command{Path: agentBinary, Env: []string{"s3cret"}}, "argv", agentBinary, syscall.EINVAL, nil, "entry 1"},

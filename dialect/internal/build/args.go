@@ -9,7 +9,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// MaxArg is the longest argument that Linux passes to a program, its final NUL not counted (MAX_ARG_STRLEN).
+// MaxArg is the longest argument or variable that Linux passes to a program, its final NUL not counted (MAX_ARG_STRLEN).
 const MaxArg = 128*1024 - 1
 
 // Args is an argument list in the making. Each method names the option the argument comes from, for the errors.

@@ -23,6 +23,10 @@ func NewEnv(o *dialect.Input, p *Problems) *Env {
 		if strings.IndexByte(o.Env[name], 0) >= 0 {
 			p.Addf(fmt.Sprintf("Env[%q]", name), "holds a NUL byte, which no variable can")
 		}
+		if size := len(name) + len("=") + len(o.Env[name]); size > MaxArg {
+			p.Add(fmt.Sprintf("Env[%q]", name), fmt.Sprintf("makes a variable of %d bytes, and the system takes %d", size, MaxArg),
+				"put the value into a file, and pass its name")
+		}
 		e.Set(name, o.Env[name], true)
 	}
 	for _, name := range o.UnsetEnv {
