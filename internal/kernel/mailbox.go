@@ -242,7 +242,10 @@ func (b *inbox) shut() {
 	last := b.in.Swap(&node{m: closed{}})
 	resting, was := last.mark()
 	if resting != nil {
-		resting.parked = true
+		// A system message may have come for it whose sender finds no mark any more.
+		if resting.parked = len(resting.system) == 0; !resting.parked {
+			resting.schedule(nil)
+		}
 	}
 	var lost []any
 	if !b.life.Load().live() {

@@ -1,10 +1,12 @@
 package kernel_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -188,5 +190,30 @@ func TestASenderWaitsForRoom(t *testing.T) {
 		d.at.Close()
 		assert.Zero(t, d.at.Depth())
 		s.Close()
+	}
+}
+
+// TestGoroutinesStopWhatTheyClose: an actor stops, whoever closes its address at the
+// same time.
+func TestGoroutinesStopWhatTheyClose(t *testing.T) {
+	t.Parallel()
+	s := kernel.NewSystem(kernel.Config{})
+	for i := range 2000 {
+		d := &desk{next: make([]int, 1), all: -1}
+		var at kernel.Address[msg]
+		require.NoError(t, kernel.SpawnRoot(s, fmt.Sprintf("desk%d", i), &at, counted{d}))
+		var wg sync.WaitGroup
+		wg.Go(d.at.Close)
+		wg.Go(at.Close)
+		wg.Go(func() { d.at.Tell(nil, parcel{0, 1}) })
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			assert.NoError(t, kernel.StopAndWait(ctx, &at))
+		})
+		wg.Wait()
+		if t.Failed() {
+			return
+		}
 	}
 }
