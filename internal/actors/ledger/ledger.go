@@ -90,6 +90,10 @@ func (l *Ledger) Apply(e machine.Effect) bool {
 		if t := l.turns[e.ID]; t != nil {
 			t.startsAt, t.state = e.Starts, e.State
 		}
+		if !l.stream.begun {
+			l.stream.begun = true
+			l.stream.wake.fire()
+		}
 	case machine.TurnOver:
 		l.turnOver(&e.Outcome)
 		l.stream.wake.fire()
@@ -142,7 +146,7 @@ func (l *Ledger) End(reason error) {
 		t := l.turns[id]
 		l.turnOver(&machine.Outcome{ID: id, Err: why, Starts: t.startsAt, Ends: machine.NotStarted})
 	}
-	l.stream.unsure = false
+	l.stream.unsure, l.stream.begun = false, true
 	l.stream.settle()
 	l.stream.wake.fire()
 	l.idle.fire()

@@ -32,6 +32,7 @@ type stream struct {
 	waits      bool // the consumer has found nothing more
 	unsure     bool // entries from unsureFrom on may yet turn out to be of a turn
 	unsureFrom uint64
+	begun      bool // the first turn has its place: what came before is its
 	wake       signal
 	budget     *Budget
 }
@@ -242,4 +243,4 @@ func (c *Consumer) next(t *Turn) (e Entry, bill machine.Consumed, wake <-chan st
 }
 
 // undecided reports whether an entry may yet turn out to be of a turn.
-func (s *stream) undecided(e *Entry) bool { return s.unsure && e.Seq >= s.unsureFrom }
+func (s *stream) undecided(e *Entry) bool { return !s.begun || s.unsure && e.Seq >= s.unsureFrom }
