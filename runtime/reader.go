@@ -10,7 +10,10 @@ import (
 
 // Reader is the one consumer of a session's messages, one message at a time.
 // It is used by one goroutine.
-type Reader struct{ c *ledger.Consumer }
+type Reader struct {
+	c    *ledger.Consumer
+	read uint64
+}
 
 // Read takes the stream, unless somebody has it: [session.ErrBusy]. Whoever
 // takes it before sending misses nothing, however soon the session ends.
@@ -19,7 +22,7 @@ func (s *Session) Read() (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{c}, nil
+	return &Reader{c: c}, nil
 }
 
 // Next waits for the next message. It returns io.EOF after the normal end of
@@ -29,8 +32,17 @@ func (r *Reader) Next(ctx context.Context) (protocol.Message, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.read = e.Seq + 1
 	return decode(&e), nil
 }
+
+// Place is the place in the stream that follows the last message that Next returned.
+func (r *Reader) Place() uint64 { return r.read }
+
+// Delivered is the place in the stream that follows the last message that the session
+// has taken from its agent. A callback of the host that asks for it learns which
+// messages came before its request.
+func (s *Session) Delivered() uint64 { return s.core.Ledger.Delivered() }
 
 // Close gives the stream back. What was not read stays for the next consumer.
 func (r *Reader) Close() { r.c.Release() }

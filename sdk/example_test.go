@@ -207,6 +207,45 @@ func ExampleClient_Drain() {
 	// the session is closed
 }
 
+// One loop shows messages and answers questions.
+func ExampleInteractive() {
+	ctx := context.Background()
+	client := sdk.NewInteractive(&sdk.Options{Backend: played(
+		&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "date"}, Result: "Monday"},
+		scripted.Text("It is Monday."),
+	)})
+	if err := client.Connect(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close(ctx)
+	if _, err := client.Send(ctx, sdk.UserText("Which day is it?")); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for u, err := range client.Updates(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if question := u.Permission; question != nil {
+			fmt.Println("allowed:", question.Request.ToolName)
+			question.Answer(sdk.Allow())
+		}
+		switch m := u.Message.(type) {
+		case *sdk.AssistantMessage:
+			if text := sdk.TextOf(m); text != "" {
+				fmt.Println("agent:", text)
+			}
+		case *sdk.ResultMessage:
+			return
+		}
+	}
+	// Output:
+	// allowed: Bash
+	// agent: It is Monday.
+}
+
 func ExampleOnPreToolUse() {
 	noDeletion := sdk.OnPreToolUse(func(_ context.Context, in *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 		var input struct{ Command string }

@@ -218,6 +218,13 @@ func (l *Ledger) Unread() (messages int, bytes int64) {
 	return l.stream.entries.len(), l.stream.bytes
 }
 
+// Delivered is the place that the next message of the stream will have.
+func (l *Ledger) Delivered() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stream.next
+}
+
 // now is the time on the session's clock.
 func (l *Ledger) now() time.Time { return l.cfg.Clock.Now() }
 

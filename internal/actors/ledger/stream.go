@@ -24,8 +24,9 @@ type Entry struct {
 // stream is what was delivered and not yet consumed.
 type stream struct {
 	entries    fifo[Entry]
-	bytes      int64 // of entries
-	largeBytes int64 // of lines that draw on the budget
+	next       uint64 // the place of the next entry
+	bytes      int64  // of entries
+	largeBytes int64  // of lines that draw on the budget
 	unpaid     machine.Consumed
 	paidAt     time.Time // while the reader stands still
 	consumer   *Consumer
@@ -56,6 +57,7 @@ func (l *Ledger) deliver(e *machine.Entry) {
 		l.stream.largeBytes += n
 	}
 	l.stream.entries.push(entry)
+	l.stream.next = e.Seq + 1
 	l.stream.waits = false // if it does, it looks
 }
 

@@ -1,0 +1,227 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"sync"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// Interactive is a [Client] whose one loop reads messages and answers questions, for
+// programs that show both to a person: see [Interactive.Updates].
+type Interactive struct {
+	*Client
+	questions questions
+}
+
+// Update is one element of [Interactive.Updates]. Exactly one field is set.
+type Update struct {
+	// Message is a message of the agent.
+	Message Message
+	// Permission asks whether a tool call may run. Answer it with [Allow], [Deny] and
+	// the like; questions of AskUserQuestion and plans are among them, see
+	// [QuestionsOf] and [PlanOf].
+	Permission *Ask[ToolPermissionRequest, PermissionResult]
+	// Elicitation is a question of an MCP server. Answer it with [AcceptElicitation].
+	Elicitation *Ask[protocol.ElicitationRequest, protocol.ElicitationResult]
+	// Dialog is one of Options.SupportedDialogKinds. Claude.
+	Dialog *Ask[protocol.UserDialogRequest, protocol.UserDialogResult]
+}
+
+// Ask is a question of the agent that waits for an answer. It is safe for concurrent
+// use, and may be answered after the loop has gone on, or ended.
+type Ask[Request, Answer any] struct {
+	Request *Request // what is asked; do not modify it
+
+	answer *kernel.Promise[Answer]
+}
+
+// Answer answers the question. It reports whether the answer counts: the first one
+// does, unless the question was withdrawn. The zero answer is a denial.
+func (a *Ask[Request, Answer]) Answer(answer Answer) bool { return a.answer.Resolve(answer) }
+
+// Done is closed when the question is answered, or withdrawn: its turn was
+// interrupted, it took longer than Options.PermissionTimeout, the session has ended.
+func (a *Ask[Request, Answer]) Done() <-chan struct{} { return a.answer.Done() }
+
+// NewInteractive is [NewClient] with callbacks that put their questions into
+// [Interactive.Updates]: CanUseTool, unless Options.PermissionPromptToolName is set,
+// OnElicitation, and OnUserDialog if there are SupportedDialogKinds. A callback that
+// the options have already stays, and its questions do not come as updates. opts may
+// be nil.
+func NewInteractive(opts *Options) *Interactive {
+	o := copied(opts)
+	i := &Interactive{}
+	if o.CanUseTool == nil && o.PermissionPromptToolName == "" {
+		o.CanUseTool = func(ctx context.Context, r *ToolPermissionRequest) (PermissionResult, error) {
+			a := newAsk[ToolPermissionRequest, PermissionResult](r)
+			return put(ctx, i, a, Update{Permission: a})
+		}
+	}
+	if o.OnElicitation == nil {
+		o.OnElicitation = func(ctx context.Context, r *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
+			a := newAsk[protocol.ElicitationRequest, protocol.ElicitationResult](r)
+			return put(ctx, i, a, Update{Elicitation: a})
+		}
+	}
+	if o.OnUserDialog == nil && len(o.SupportedDialogKinds) > 0 {
+		o.OnUserDialog = func(ctx context.Context, r *protocol.UserDialogRequest) (protocol.UserDialogResult, error) {
+			a := newAsk[protocol.UserDialogRequest, protocol.UserDialogResult](r)
+			return put(ctx, i, a, Update{Dialog: a})
+		}
+	}
+	i.Client = NewClient(o)
+	return i
+}
+
+// Updates yields what [Client.Messages] yields, and the questions of the agent in
+// their places: a question comes after the messages that the agent wrote before it.
+// The agent waits for the answer, which the loop may give at once or later, from any
+// goroutine; meanwhile messages of other work go on. An error comes last, as from
+// Messages.
+//
+// Questions that come while nobody loops wait for the next loop, those of
+// [Client.Connect] included. A question that was withdrawn before its turn is not
+// yielded. Breaking off leaves the rest for the next loop.
+func (i *Interactive) Updates(ctx context.Context) iter.Seq2[Update, error] {
+	return func(yield func(Update, error) bool) {
+		d, err := i.connected()
+		if err != nil {
+			yield(Update{}, err)
+			return
+		}
+		r, err := d.session.Read()
+		if err != nil {
+			yield(Update{}, err)
+			return
+		}
+		defer r.Close()
+		defer i.questions.rest()
+		for {
+			wait, place, asked := i.questions.next(ctx)
+			var u Update
+			if !asked || place > r.Place() {
+				u.Message, err = r.Next(wait)
+			}
+			switch {
+			case u.Message != nil:
+			case err == nil, errors.Is(err, errAsked):
+				// All that came before the question is read.
+				if u, err = i.questions.take(), nil; u == (Update{}) {
+					continue
+				}
+			case errors.Is(err, io.EOF):
+				return
+			default:
+				yield(Update{}, ended(ctx, err))
+				return
+			}
+			if !yield(u, nil) {
+				return
+			}
+		}
+	}
+}
+
+// errAsked ends the wait for a message: there is a question.
+var errAsked = errors.New("the agent asks")
+
+// questions are those that no loop has yielded yet, in order.
+type questions struct {
+	mu    sync.Mutex
+	queue []question
+	wait  context.Context // in which the loop waits for a message; nil: it does not
+	wake  context.CancelCauseFunc
+}
+
+type question struct {
+	Update
+	place uint64          // in the stream of messages
+	done  <-chan struct{} // closed: it was withdrawn
+}
+
+func newAsk[Request, Answer any](r *Request) *Ask[Request, Answer] {
+	return &Ask[Request, Answer]{Request: r, answer: kernel.NewPromise[Answer]()}
+}
+
+// put queues a question, and waits until it is answered or ctx ends.
+func put[Request, Answer any](ctx context.Context, i *Interactive, a *Ask[Request, Answer], u Update) (Answer, error) {
+	q := question{Update: u, done: ctx.Done()}
+	i.mu.Lock()
+	home := i.dialing.home // a callback runs in a session
+	i.mu.Unlock()
+	if d, err := i.connected(); err == nil {
+		q.place = d.session.Delivered()
+	}
+	i.questions.add(q)
+	answer, err := a.answer.Wait(ctx, home.Executor())
+	if err != nil {
+		a.answer.Fail(err) // withdrawn
+	}
+	return answer, err
+}
+
+func (q *questions) add(one question) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.queue = append(q.queue, one)
+	q.end(errAsked)
+}
+
+// end ends the wait of the loop; mu is held.
+func (q *questions) end(why error) {
+	if q.wake != nil {
+		q.wake(why)
+		q.wait, q.wake = nil, nil
+	}
+}
+
+// rest is the end of the loop.
+func (q *questions) rest() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.end(nil)
+}
+
+// next returns the place of the first question, if there is one, and the context in
+// which to read the next message: it ends when there is a question, so that only what
+// is there already is read.
+func (q *questions) next(ctx context.Context) (wait context.Context, place uint64, asked bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.queue) > 0 && over(q.queue[0].done) {
+		q.queue = q.queue[1:]
+	}
+	if q.wake == nil {
+		q.wait, q.wake = context.WithCancelCause(ctx)
+	}
+	if wait = q.wait; len(q.queue) == 0 {
+		q.queue = nil
+		return wait, 0, false
+	}
+	q.end(errAsked)
+	return wait, q.queue[0].place, true
+}
+
+// take removes the first question and returns it; the zero Update if there is none.
+func (q *questions) take() (u Update) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.queue) > 0 {
+		u, q.queue = q.queue[0].Update, q.queue[1:]
+	}
+	return u
+}
+
+func over(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
