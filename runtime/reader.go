@@ -47,6 +47,10 @@ func (s *Session) Delivered() uint64 { return s.core.Ledger.Delivered() }
 // Close gives the stream back. What was not read stays for the next consumer.
 func (r *Reader) Close() { r.c.Release() }
 
+// Spawner starts agents on this machine, as sessions without Options.Spawner do. A
+// Spawner of one's own may start another command through it.
+func (rt *Runtime) Spawner() session.Spawner { return rt.spawner }
+
 // Clock is the clock of every deadline in this runtime.
 func (rt *Runtime) Clock() session.Clock { return rt.sys.Clock() }
 

@@ -2,11 +2,13 @@ package sdk_test
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	kit "github.com/agent-troupe/troupe/internal/world"
@@ -15,7 +17,16 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// agentEnv makes the test's program play an agent.
+const agentEnv = "TROUPE_SDK_TEST_AGENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(agentEnv) != "" {
+		agent.Main(scripted.New())
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // world is a [kit.World] with the vocabulary of these tests.
 type world struct {

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"io"
+	"slices"
 )
 
 // Signal is a signal that a [Process] passes on to its agent.
@@ -36,13 +37,29 @@ type Command struct {
 	Seed            uint64 // seeds an in-memory agent; others ignore it
 }
 
+// Argv is the command line of the agent for a shell, a container or another machine:
+// the Interpreter, the Path or, without one, the first of Names, and the Args. The
+// placeholders of Files are still in it.
+func (c *Command) Argv() []string {
+	program := c.Path
+	if program == "" && len(c.Names) > 0 {
+		program = c.Names[0]
+	}
+	return slices.Concat(c.Interpreter, []string{program}, c.Args)
+}
+
+// Placeholder stands for the file's path in the Args and the Env of its [Command].
+func (f *File) Placeholder() string { return "{{file:" + f.Name + "}}" }
+
 // File is a file for the agent, mode 0600, removed when the agent is gone.
 type File struct {
 	Name    string // base name, unique within one Command
 	Content []byte // may hold secrets
 }
 
-// Spawner starts agents. Implementations are safe for concurrent use.
+// Spawner starts agents. Implementations are safe for concurrent use. To start them by
+// another command of this machine, such as docker run, ssh or setpriv, use
+// sdk.SpawnThrough.
 type Spawner interface {
 	// Spawn starts the process. It may block; ctx ends the attempt, never the
 	// process. Failures are *[StartError].

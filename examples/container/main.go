@@ -1,0 +1,105 @@
+// Command container runs the agent in a container of its own:
+//
+//	go run ./examples/container -image my/claude-code   # Claude Code in docker
+//	go run ./examples/container -image … -runner podman
+//	go run ./examples/container                         # no image: see below
+//
+// The image needs the agent's program, and the agent's login is one of the variables
+// that -env names. Without an image the program prints the command line that would be
+// started, and starts itself in its place, as an agent that says the same every time.
+//
+// What to see: the container has a name of its own, gets the working directory, the
+// session's variables and its files, and is removed at the end, also when the agent
+// had to be killed.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// container says where agents run.
+type container struct {
+	runner string   // docker, or a program with the same arguments
+	image  string   // has the agent's program
+	env    []string // names of this program's variables that the agent gets
+}
+
+// spawner starts each agent in a container.
+func (in container) spawner() sdk.Spawner {
+	return sdk.SpawnThrough(func(c *session.Command) ([]string, func(context.Context) error, error) {
+		name := "agent-" + strings.ToLower(rand.Text())
+		return in.commandLine(name, c), func(ctx context.Context) error {
+			// After an orderly end the container is gone, which rm -f does not mind.
+			return exec.CommandContext(ctx, in.runner, "rm", "-f", name).Run()
+		}, nil
+	})
+}
+
+// commandLine starts the agent's command in a container of that name. Its stdin is
+// the agent's (-i), without a terminal, which would echo it.
+func (in container) commandLine(name string, c *session.Command) []string {
+	dir := c.Dir
+	if dir == "" {
+		dir, _ = os.Getwd()
+	}
+	argv := []string{in.runner, "run", "--rm", "-i", "--init", "--name", name, "-v", dir + ":" + dir, "-w", dir}
+	for _, kv := range c.Env {
+		// Names only: the values, which may be secret, are in the runner's environment.
+		key, _, _ := strings.Cut(kv, "=")
+		if slices.Contains(in.env, key) || !slices.Contains(os.Environ(), kv) {
+			argv = append(argv, "-e", key)
+		}
+	}
+	for _, f := range c.Files {
+		argv = append(argv, "-v", f.Placeholder()+":"+f.Placeholder()+":ro")
+	}
+	return append(append(argv, in.image), c.Argv()...)
+}
+
+func main() {
+	if os.Getenv(agentEnv) != "" {
+		agent.Main(program())
+		return
+	}
+	runner := flag.String("runner", "docker", "docker, or a program with the same arguments")
+	image := flag.String("image", "", "image with the agent's program")
+	env := flag.String("env", "ANTHROPIC_API_KEY", "variables that the agent gets, separated by commas")
+	flag.Parse()
+	prompt := "Say where you are."
+	if flag.NArg() > 0 {
+		prompt = strings.Join(flag.Args(), " ")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, container{*runner, *image, strings.Split(*env, ",")}, prompt); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, in container, prompt string) error {
+	opts := &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), SystemPrompt: sdk.PresetPrompt(""), Spawner: in.spawner()}
+	if in.image == "" {
+		in.image = "IMAGE"
+		opts.Spawner = rehearsal(in)
+	}
+	result, err := sdk.Run(ctx, prompt, opts)
+	if err != nil {
+		return err
+	}
+	fmt.Println(result.Text())
+	return nil
+}

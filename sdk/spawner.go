@@ -1,0 +1,80 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/agent-troupe/troupe/session"
+)
+
+// SpawnThrough is a [Spawner] that starts agents by another command of this machine:
+// in a container (docker run), as another user (setpriv), elsewhere (ssh). wrap gets
+// what would be started and returns the command line to start in its place, as a rule
+// one that ends in [session.Command.Argv]:
+//
+//	opts.Spawner = sdk.SpawnThrough(func(c *session.Command) ([]string, func(context.Context) error, error) {
+//		return append([]string{"setpriv", "--reuid=agent", "--regid=agent", "--init-groups"}, c.Argv()...), nil, nil
+//	})
+//
+// wrap may change the Env and the Dir of the command; both are those of the command
+// line that is started. Files are written on this machine before the start: mount them
+// where their placeholders say. A program without a slash is looked up in the PATH of
+// Env.
+//
+// The process tree of the command is ended as any agent's is. What it has started where
+// no process tree reaches, such as a container, the function that wrap returns has to
+// remove. It is called once, after the end of the process, within Graces.Sweep, and
+// also if the start fails; nil: nothing is to remove. Its error is part of the error of
+// the close.
+//
+// The command must pass stdin and stdout on unchanged, without a terminal
+// (docker run -i and not -t), and end when its stdin does. wrap may be called many
+// times at once. Options need a Backend. See examples/container.
+func SpawnThrough(wrap func(c *session.Command) (argv []string, remove func(context.Context) error, err error)) Spawner {
+	return through(wrap)
+}
+
+type through func(*session.Command) ([]string, func(context.Context) error, error)
+
+// Spawn implements [session.Spawner].
+func (wrap through) Spawn(ctx context.Context, c session.Command) (session.Process, error) {
+	home, err := shared()
+	if err != nil {
+		return nil, err
+	}
+	argv, remove, err := wrap(&c)
+	if err == nil && len(argv) == 0 {
+		err = errors.New("the function given to SpawnThrough returned no command line")
+	}
+	var p session.Process
+	if err != nil {
+		err = &StartError{Path: c.Path, Dir: c.Dir, Err: err}
+	} else {
+		c.Path, c.Names, c.Interpreter, c.Args = argv[0], nil, nil, argv[1:]
+		if !strings.ContainsAny(argv[0], `/\`) {
+			c.Path, c.Names = "", argv[:1]
+		}
+		p, err = home.Spawner().Spawn(ctx, c)
+	}
+	switch {
+	case remove == nil:
+		return p, err
+	case err != nil:
+		return nil, errors.Join(err, remove(context.WithoutCancel(ctx)))
+	}
+	return &removed{p, remove}, nil
+}
+
+// removed is a process that leaves something behind where its tree does not reach.
+type removed struct {
+	session.Process
+	remove func(context.Context) error
+}
+
+// Sweep implements [session.Process].
+func (r *removed) Sweep(ctx context.Context) ([]session.ProcInfo, error) {
+	err := r.remove(ctx)
+	left, failed := r.Process.Sweep(ctx)
+	return left, errors.Join(err, failed)
+}
