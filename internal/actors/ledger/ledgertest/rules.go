@@ -38,8 +38,11 @@ func (Rules) KindOf(subtype string) (kind session.Kind, person bool) {
 		return session.KindMCP, false
 	case "get_model_policy":
 		return session.KindModelPolicy, false
-	case "elicitation", "request_user_dialog":
+	case "elicitation", "elicitation_response", "request_user_dialog":
 		return session.KindInquiry, true
+	case "fetch_job_token", "fetch_service_account_token",
+		"memory_should_generate", "skill_evolution_should_review", "resolve_session_artifacts":
+		return session.KindInquiry, false
 	}
 	return session.KindOther, false
 }
