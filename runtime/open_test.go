@@ -29,7 +29,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"no dialect":       {func(s *runtime.Spec) { s.Dialect = nil }, "Spec.Dialect is required"},
 		"a slash":          {func(s *runtime.Spec) { s.ID = "a/b" }, `"a/b" must not contain / or #`},
 		"a hash":           {func(s *runtime.Spec) { s.ID = "a#1" }, `"a#1" must not contain / or #`},
-		"an option":        {func(s *runtime.Spec) { s.Options.MaxTurns = session.Some(-1) }, "MaxTurns"},
+		"an option":        {func(s *runtime.Spec) { s.Options.InitializeTimeout = -1 }, "InitializeTimeout"},
 		"an empty server":  {func(s *runtime.Spec) { s.Options.SDKMCPServers = []*session.MCPServer{{}} }, "SDKMCPServers[0]: is nil or empty"},
 		"a policy":         {func(s *runtime.Spec) { s.Options.Policy = &policy.Rules{} }, "Policy: is not enforced by package runtime"},
 		"a broken backoff": {func(s *runtime.Spec) { s.ActorBackoff = supervisor.Backoff{Initial: 2, Max: 1} }, "backoff"},

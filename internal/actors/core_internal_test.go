@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -138,4 +139,32 @@ func TestNotificationsHaveABound(t *testing.T) {
 	}
 	require.ErrorIs(t, k.mcpNotify("s", "notifications/progress", nil), session.ErrNoRoom)
 	assert.Equal(t, maxNotices, k.Ledger.Calls())
+}
+
+// TestWhichSessionTheAgentIsIn: what is said of an agent that is in another session
+// than the options asked for.
+func TestWhichSessionTheAgentIsIn(t *testing.T) {
+	t.Parallel()
+	const one, other = "11111111-2222-4333-8444-555555555555", "99999999-2222-4333-8444-555555555555"
+	for name, c := range map[string]struct {
+		options session.Options
+		is      string
+		want    string // part of the warning; "": none
+	}{
+		"any":                   {session.Options{}, one, ""},
+		"the one that was made": {session.Options{SessionID: one}, one, ""},
+		"another than was made": {session.Options{SessionID: one}, other, "option SessionID"},
+		"continued":             {session.Options{SessionID: one, Continue: true}, other, ""},
+		"resumed":               {session.Options{Resume: one}, strings.ToUpper(one), ""},
+		"resumed by its title":  {session.Options{Resume: "my title"}, other, ""},
+		"another than resumed":  {session.Options{Resume: one}, other, "option Resume"},
+		"a copy":                {session.Options{Resume: one, ForkSession: true}, other, ""},
+		"no copy":               {session.Options{Resume: one, ForkSession: true}, one, "option ForkSession"},
+	} {
+		in := &dialect.Input{Options: c.options}
+		r := &rules{deps: &router.Deps{Dialect: claude.New(), Options: &in.Options}, input: in}
+		got := r.CheckSession(c.is)
+		assert.Equal(t, c.want == "", got == "", name)
+		assert.Contains(t, got, c.want, name)
+	}
 }
