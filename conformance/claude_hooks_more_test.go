@@ -369,8 +369,8 @@ func TestHooksThatNobodyCalls(t *testing.T) {
 		t.Errorf("%s was called", c.Event)
 		return nil, nil
 	}
-	o := r.hooked(sdk.OnEvent("Setup", never), sdk.OnEvent("SessionEnd", never), sdk.OnEvent("SessionStart", never),
-		sdk.OnEvent("CwdChanged", never), sdk.OnEvent("FileChanged", never, sdk.Match("made")))
+	o := r.hooked(sdk.OnHookEvent("Setup", never), sdk.OnHookEvent("SessionEnd", never), sdk.OnHookEvent("SessionStart", never),
+		sdk.OnHookEvent("CwdChanged", never), sdk.OnHookEvent("FileChanged", never, sdk.Match("made")))
 	c := r.connect(o)
 	assert.Len(t, c.Warnings(), 4, "before anything happens; a hook for SessionStart may name files")
 	r.ask(c, r.run("touch made; mkdir below; cd below"))
@@ -382,7 +382,7 @@ func TestHooksThatNobodyCalls(t *testing.T) {
 func TestHookOfAnEventOfNextWeek(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	o := r.hooked(sdk.OnEvent("NextWeek", func(context.Context, *session.HookCall) (json.RawMessage, error) { return nil, nil }))
+	o := r.hooked(sdk.OnHookEvent("NextWeek", func(context.Context, *session.HookCall) (json.RawMessage, error) { return nil, nil }))
 	c := r.connect(o)
 	assert.Len(t, c.Warnings(), 1)
 	r.ask(c, "hello [[scn:text]]")

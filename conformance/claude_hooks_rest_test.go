@@ -155,7 +155,7 @@ func TestElicitationHooks(t *testing.T) {
 				return sdk.AcceptElicitation(map[string]string{"name": "Zed"})
 			}
 			if tc.hook != nil {
-				o.Hooks = append(o.Hooks, sdk.OnElicitation(tc.hook))
+				o.Hooks = append(o.Hooks, sdk.OnElicitationHook(tc.hook))
 			}
 			if tc.result != nil {
 				o.Hooks = append(o.Hooks, sdk.OnElicitationResult(tc.result))

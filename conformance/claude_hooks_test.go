@@ -182,7 +182,7 @@ func TestEveryHook(t *testing.T) {
 	o.AllowedTools = []string{"Bash"}
 	o.CanUseTool = r.denyAll("no")
 	for _, event := range protocol.HookEvents() {
-		o.Hooks = append(o.Hooks, sdk.OnEvent(string(event), func(_ context.Context, c *session.HookCall) (json.RawMessage, error) {
+		o.Hooks = append(o.Hooks, sdk.OnHookEvent(string(event), func(_ context.Context, c *session.HookCall) (json.RawMessage, error) {
 			in, err := protocol.DecodeHookInput(c.Input)
 			assert.NoError(t, err, "%s", c.Input)
 			assert.Equal(t, event, c.Event)

@@ -97,7 +97,7 @@ func TestShadows(t *testing.T) {
 				return sdk.Deny("no"), nil
 			}
 			cases[name](o)
-			if _, err := sdk.PlanLaunch(o); err != nil {
+			if _, err := sdk.PreviewLaunch(o); err != nil {
 				require.Len(t, sdk.ConfigErrors(err), 1)
 				assert.Contains(t, err.Error(), "AllowDangerouslySkipPermissions")
 				o.AllowDangerouslySkipPermissions = true

@@ -100,14 +100,14 @@ func TestPartialMessages(t *testing.T) {
 	assert.Equal(t, answer, sdk.TextOf(said[1]), "the whole is the sum of its parts")
 }
 
-func TestTextDeltas(t *testing.T) {
+func TestTexts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, partial := range []bool{true, false} {
 		o := r.options()
 		o.IncludePartialMessages = partial
 		var text strings.Builder
-		for piece, err := range sdk.TextDeltas(sdk.Query(r.ctx, sdk.Input("hi [[scn:text]]"), o)) {
+		for piece, err := range sdk.Texts(sdk.Query(r.ctx, sdk.Input("hi [[scn:text]]"), o)) {
 			require.NoError(t, err)
 			text.WriteString(piece)
 		}

@@ -80,10 +80,10 @@ func TestViews(t *testing.T) {
 		assert.NotNil(t, out, call.Name)
 		assert.IsNotType(t, &tools.UnknownOutput{}, out)
 	}
-	assert.Equal(t, []view.PlanEntry{
+	assert.Equal(t, []view.TodoEntry{
 		{ID: "1", Content: "One", Description: "first", ActiveForm: "Doing one", Status: tools.StatusCompleted},
 		{ID: "2", Content: "Two", Description: "second", Status: tools.StatusPending, BlockedBy: []string{"1"}},
-	}, view.PlanEntries(all...))
+	}, view.TodoEntries(all...))
 	require.Len(t, costs.Turns(), 1)
 	assert.InDelta(t, result.TotalCostUSD, costs.Spent().USD, 1e-9)
 	assert.Zero(t, costs.Gap())

@@ -293,7 +293,7 @@ func (q questions) qoderNeedsALogin() {
 	valid, err := q.c.ValidateBYOKModel(q.ctx, protocol.ValidateBYOKModelRequest{})
 	q.done(err)
 	assert.False(t, valid.Success)
-	_, err = q.c.AvailableModels(q.ctx)
+	_, err = q.c.CurrentModels(q.ctx)
 	q.refused(err, "Job Token")
 	q.refused(q.c.FlushMemory(q.ctx), "not enabled for this session")
 	q.refused(q.c.RefreshMemory(q.ctx), "not enabled for this session")

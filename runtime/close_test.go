@@ -141,7 +141,7 @@ func TestCloseFromInsideTheLoop(t *testing.T) {
 		}))
 		spec.Options.Limits = session.Limits{Messages: 8, Bytes: 4 << 10, HardBytes: 16 << 10}
 		spec.Options.InterruptGrace = 200 * time.Millisecond
-		spec.Options.Graces = session.Graces{EOF: 200 * time.Millisecond, Terminate: 200 * time.Millisecond, Drain: 100 * time.Millisecond}
+		spec.Options.Graces = session.Graces{EOF: 200 * time.Millisecond, Terminate: 200 * time.Millisecond, Output: 100 * time.Millisecond}
 		s := w.open(spec)
 		w.send(s, "go")
 		for m, err := range s.Messages(context.Background()) {

@@ -85,7 +85,7 @@ func (spec *Spec) graces() (g session.Graces, interrupt time.Duration) {
 		Flush:     first(spec.Options.Graces.Flush, traits.FlushGrace),
 		EOF:       first(spec.Options.Graces.EOF, traits.EOFGrace, 5*time.Second),
 		Terminate: first(spec.Options.Graces.Terminate, traits.TermGrace, 5*time.Second),
-		Drain:     spec.Options.Graces.Drain, Sweep: spec.Options.Graces.Sweep,
+		Output:    spec.Options.Graces.Output, Sweep: spec.Options.Graces.Sweep,
 	}.WithDefaults(), first(spec.Options.InterruptGrace, traits.InterruptGrace, 5*time.Second)
 }
 

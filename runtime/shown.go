@@ -8,7 +8,7 @@ import (
 )
 
 // Format writes which fields are set, without secrets, for every verb.
-func (p Plan) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(p)) }
+func (p Preview) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(p)) }
 
 // LogValue is what Format writes, for package log/slog.
-func (p Plan) LogValue() slog.Value { return slog.StringValue(shown.Struct(p)) }
+func (p Preview) LogValue() slog.Value { return slog.StringValue(shown.Struct(p)) }

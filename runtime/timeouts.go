@@ -69,7 +69,7 @@ func (spec *Spec) timeouts(o *dialect.Input) []Timeout {
 	}
 	add("close: the exit after the end of stdin", "Graces.EOF", spec.Options.Graces.EOF, graces.EOF)
 	add("close: the exit after SIGTERM", "Graces.Terminate", spec.Options.Graces.Terminate, graces.Terminate)
-	add("close: the rest of the output", "Graces.Drain", spec.Options.Graces.Drain, graces.Drain)
+	add("close: the rest of the output", "Graces.Output", spec.Options.Graces.Output, graces.Output)
 	add("close: the sweep of what is left", "Graces.Sweep", spec.Options.Graces.Sweep, graces.Sweep)
 	return list
 }

@@ -125,7 +125,7 @@ func TestTimeoutsAreThoseInForce(t *testing.T) {
 					c.limit(&spec)
 					want.Limit, want.Default = cmp.Or(c.want, time.Hour), false
 				}
-				plan, err := spec.Plan()
+				plan, err := spec.Preview()
 				require.NoError(t, err)
 				if c.option == `SDKMCPServerConfigs["srv"].Timeout` && !given {
 					want.Option = "the tool's Timeout"

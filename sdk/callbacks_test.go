@@ -265,7 +265,7 @@ func TestHookOfAnyEvent(t *testing.T) {
 	in(t, func(w *world) {
 		var got *session.HookCall
 		o := w.options(turn(&scripted.Hook{Event: "FullMoon", Input: map[string]any{"phase": 1}}, scripted.Text("${answer}")))
-		o.Hooks = []sdk.Hook{sdk.OnEvent("FullMoon", func(_ context.Context, c *session.HookCall) (json.RawMessage, error) {
+		o.Hooks = []sdk.Hook{sdk.OnHookEvent("FullMoon", func(_ context.Context, c *session.HookCall) (json.RawMessage, error) {
 			got = c
 			return json.RawMessage(`{"systemMessage":"howl"}`), nil
 		})}

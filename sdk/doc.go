@@ -2,7 +2,7 @@
 // process. It is the package most programs import.
 //
 //	answer := sdk.Query(ctx, sdk.Input("What is in this repo?"), nil)
-//	for text, err := range sdk.TextDeltas(answer) {
+//	for text, err := range sdk.Texts(answer) {
 //		if err != nil {
 //			return err
 //		}
@@ -12,7 +12,7 @@
 // [Query] and [Run] are for one prompt, [RunAs] for one whose answer has the
 // shape of a Go type, [Client] for conversations. [Options] says everything
 // else: which agent, what it may do, and whom it asks. [LoadOptions] reads it
-// from YAML or JSON, and [PlanLaunch] shows what it launches.
+// from YAML or JSON, and [PreviewLaunch] shows what it launches.
 //
 // The types of a first program have a name here. The others are where they are
 // defined:

@@ -136,12 +136,12 @@ func ExampleRun_onMessage() {
 	// Output: agent: 42
 }
 
-func ExampleTextDeltas() {
+func ExampleTexts() {
 	opts := &sdk.Options{
 		Backend:                played(&scripted.Partial{Chunks: []string{"Once ", "upon ", "a time"}}),
 		IncludePartialMessages: true,
 	}
-	for text, err := range sdk.TextDeltas(sdk.Query(context.Background(), sdk.Input("Tell me a story."), opts)) {
+	for text, err := range sdk.Texts(sdk.Query(context.Background(), sdk.Input("Tell me a story."), opts)) {
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -171,7 +171,7 @@ func TestTheProofOfAGate(t *testing.T) {
 			t.Parallel()
 			o := &sdk.Options{Backend: scripted.New()}
 			tc.set(o)
-			p, err := sdk.PlanLaunch(o)
+			p, err := sdk.PreviewLaunch(o)
 			require.NoError(t, err)
 			var initialize struct {
 				Hooks struct {
@@ -237,13 +237,13 @@ func TestSwitchesThatOpenGates(t *testing.T) {
 			t.Setenv("CLAUDE_CODE_SIMPLE", tc.host)
 			plain := &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{Path: "/bin/x"})}
 			tc.set(plain)
-			_, err := sdk.PlanLaunch(plain)
+			_, err := sdk.PreviewLaunch(plain)
 			require.NoError(t, err, "without a gate there is nothing to protect")
 			for gate, register := range gates {
 				o := &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{Path: "/bin/x"})}
 				register(o)
 				tc.set(o)
-				_, err := sdk.PlanLaunch(o)
+				_, err := sdk.PreviewLaunch(o)
 				if tc.option == "" {
 					require.NoError(t, err, gate)
 					continue

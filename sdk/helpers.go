@@ -40,10 +40,10 @@ func Collect(messages iter.Seq2[Message, error]) ([]Message, error) {
 	return all, nil
 }
 
-// TextDeltas yields the text of the main agent as it comes: in pieces with
-// Options.IncludePartialMessages, else message by message. An error comes last.
+// Texts yields the text of the main agent as it comes: the whole text of each message,
+// or, with Options.IncludePartialMessages, the pieces in which the model writes it. An error comes last.
 // Breaking off ends messages, too.
-func TextDeltas(messages iter.Seq2[Message, error]) iter.Seq2[string, error] {
+func Texts(messages iter.Seq2[Message, error]) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var streamed string // id of the message whose text came in pieces
 		for m, err := range messages {

@@ -49,10 +49,10 @@ const (
 // SubagentStop, TaskCompleted and TeammateIdle always go on. Claude.
 func OnFailure(a FailureAction) HookOption { return func(h *Hook) { h.OnFailure = a } }
 
-// OnEvent hooks any event by its name, also one that this package does not
+// OnHookEvent hooks any event by its name, also one that this package does not
 // know. The handler returns a hook output object of the vendor's; nil goes on. Of
 // a gate, what is no JSON object is a failure.
-func OnEvent(name string, h func(context.Context, *session.HookCall) (json.RawMessage, error), o ...HookOption) Hook {
+func OnHookEvent(name string, h func(context.Context, *session.HookCall) (json.RawMessage, error), o ...HookOption) Hook {
 	return newHook(protocol.HookEvent(name), h, o)
 }
 
@@ -110,7 +110,7 @@ func hookProblem(h *Hook, i int) error {
 	at := fmt.Sprintf("Hooks[%d]", i)
 	switch err := hooks.CheckPattern(h.Event, h.Matcher); {
 	case h.Event == "" && h.Func == nil:
-		return &ConfigError{Option: at, Problem: "is the zero Hook", Fix: "make it with sdk.OnPreToolUse and its kin, or sdk.OnEvent"}
+		return &ConfigError{Option: at, Problem: "is the zero Hook", Fix: "make it with sdk.OnPreToolUse and its kin, or sdk.OnHookEvent"}
 	case h.Func == nil:
 		return &ConfigError{Option: at, Problem: fmt.Sprintf("has no handler for %s", h.Event), Fix: "give one"}
 	case err != nil:

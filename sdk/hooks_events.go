@@ -150,9 +150,9 @@ func OnTaskCompleted(h func(context.Context, *protocol.TaskCompletedInput) (Bloc
 	return typed(protocol.HookTaskCompleted, h, o)
 }
 
-// OnElicitation runs when an MCP server asks the person something. It is a gate.
+// OnElicitationHook runs when an MCP server asks the person something. It is a gate.
 // Claude.
-func OnElicitation(h func(context.Context, *protocol.ElicitationInput) (ElicitationOutput, error), o ...HookOption) Hook {
+func OnElicitationHook(h func(context.Context, *protocol.ElicitationInput) (ElicitationOutput, error), o ...HookOption) Hook {
 	return typed(protocol.HookElicitation, h, o)
 }
 

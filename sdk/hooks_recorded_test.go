@@ -353,7 +353,7 @@ func plain(v any) any {
 
 // saysJSON is a hook that answers with given JSON.
 func saysJSON(event protocol.HookEvent, answer string) sdk.Hook {
-	return sdk.OnEvent(string(event), func(context.Context, *session.HookCall) (json.RawMessage, error) {
+	return sdk.OnHookEvent(string(event), func(context.Context, *session.HookCall) (json.RawMessage, error) {
 		if answer == "" {
 			return nil, nil
 		}
@@ -364,11 +364,11 @@ func saysJSON(event protocol.HookEvent, answer string) sdk.Hook {
 var errTold = errors.New("an error")
 
 func failing(event protocol.HookEvent) sdk.Hook {
-	return sdk.OnEvent(string(event), func(context.Context, *session.HookCall) (json.RawMessage, error) { return nil, errTold })
+	return sdk.OnHookEvent(string(event), func(context.Context, *session.HookCall) (json.RawMessage, error) { return nil, errTold })
 }
 
 func waiting(ex kernel.Executor, event protocol.HookEvent, o ...sdk.HookOption) sdk.Hook {
-	return sdk.OnEvent(string(event), func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
+	return sdk.OnHookEvent(string(event), func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
 		return nil, ex.Await(ctx, make(chan struct{}))
 	}, o...)
 }
@@ -387,7 +387,7 @@ func claudeHooks(_ *testing.T, ex kernel.Executor) comparison {
 			}, sdk.Match("Bash"), sdk.Timeout(time.Second)),
 			failing(protocol.HookPostToolUse), saysJSON(protocol.HookUserPromptSubmit, ""), saysJSON(protocol.HookSessionStart, "null"),
 			waiting(ex, protocol.HookPreCompact, sdk.Timeout(time.Second)),
-			sdk.OnEvent("Stop", func(ctx context.Context, c *session.HookCall) (json.RawMessage, error) {
+			sdk.OnHookEvent("Stop", func(ctx context.Context, c *session.HookCall) (json.RawMessage, error) {
 				if bytes.Contains(c.Input, []byte(`"slow"`)) {
 					return nil, ex.Await(ctx, make(chan struct{}))
 				}

@@ -81,7 +81,7 @@ func TestGatesWhoseOutputIsNone(t *testing.T) {
 		return sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) { return out, nil })
 	}
 	raw := func(out string) sdk.Hook {
-		return sdk.OnEvent("PreToolUse", func(context.Context, *session.HookCall) (json.RawMessage, error) { return json.RawMessage(out), nil })
+		return sdk.OnHookEvent("PreToolUse", func(context.Context, *session.HookCall) (json.RawMessage, error) { return json.RawMessage(out), nil })
 	}
 	for name, hook := range map[string]sdk.Hook{
 		"decision":     typed(sdk.PreToolUseOutput{PermissionDecision: "Deny"}),

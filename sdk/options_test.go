@@ -65,7 +65,7 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 func TestRulesAboutNoTool(t *testing.T) {
 	t.Parallel()
 	o := sdk.Options{Backend: scripted.New(), DisallowedTools: []string{"mcp__my.srv__drop", "mcp__my_srv__*", "mcp__srv"}}
-	p, err := sdk.PlanLaunch(&o)
+	p, err := sdk.PreviewLaunch(&o)
 	require.NoError(t, err)
 	require.Len(t, p.Warnings, 1)
 	assert.Equal(t, "DisallowedTools", p.Warnings[0].Option)

@@ -156,7 +156,7 @@ func TestPolicyAsksForAsLongAsItTakes(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{0: 24*time.Hour - time.Second, time.Second: time.Second, 90 * time.Second: 90 * time.Second} {
 		o := &sdk.Options{Backend: scripted.New(), Policy: &sdk.Policy{Cwd: "/repo"}, PermissionTimeout: timeout}
 		o.CanUseTool = (&callback{}).decide
-		plan, err := sdk.PlanLaunch(o)
+		plan, err := sdk.PreviewLaunch(o)
 		require.NoError(t, err)
 		limits := map[string]time.Duration{}
 		for _, limit := range plan.Timeouts {
@@ -174,7 +174,7 @@ func TestPolicyAndChangedInputs(t *testing.T) {
 		return sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) { return out, nil })
 	}
 	raw := func(answer string) sdk.Hook {
-		return sdk.OnEvent("PreToolUse", func(context.Context, *session.HookCall) (json.RawMessage, error) { return json.RawMessage(answer), nil })
+		return sdk.OnHookEvent("PreToolUse", func(context.Context, *session.HookCall) (json.RawMessage, error) { return json.RawMessage(answer), nil })
 	}
 	denied, asked, allowed := json.RawMessage(`{"command":"rm x"}`), json.RawMessage(`{"command":"git push"}`), json.RawMessage(`{"command":"git log"}`)
 	unnamed := json.RawMessage(`{"command":"make"}`)
@@ -253,7 +253,7 @@ func TestPolicyWarnings(t *testing.T) {
 	warned := func(p sdk.Policy, set func(*sdk.Options)) []string {
 		o := &sdk.Options{Backend: scripted.New(), Policy: &p}
 		set(o)
-		plan, err := sdk.PlanLaunch(o)
+		plan, err := sdk.PreviewLaunch(o)
 		require.NoError(t, err)
 		var all []string
 		for _, w := range plan.Warnings {

@@ -482,7 +482,7 @@ func TestExpiredLoginOfQoder(t *testing.T) {
 	})
 }
 
-func TestTextDeltas(t *testing.T) {
+func TestTexts(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"on", "e tw", "o"}
 	for name, partial := range map[string]bool{"pieces": true, "whole messages": false} {
@@ -492,7 +492,7 @@ func TestTextDeltas(t *testing.T) {
 				o := w.options(turn(&scripted.Partial{Chunks: pieces}, scripted.Text(" three")))
 				o.IncludePartialMessages = partial
 				var got []string
-				for text, err := range sdk.TextDeltas(sdk.Query(w.Context(), sdk.Input("hi"), o)) {
+				for text, err := range sdk.Texts(sdk.Query(w.Context(), sdk.Input("hi"), o)) {
 					require.NoError(w, err)
 					got = append(got, text)
 				}
@@ -505,16 +505,16 @@ func TestTextDeltas(t *testing.T) {
 	}
 }
 
-func TestTextDeltasPassErrorsOnAndBreakOff(t *testing.T) {
+func TestTextsPassErrorsOnAndBreakOff(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
 		var last error
-		for _, err := range sdk.TextDeltas(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("one"), &scripted.Exit{})))) {
+		for _, err := range sdk.Texts(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("one"), &scripted.Exit{})))) {
 			last = err
 		}
 		var exit *sdk.ExitError
 		require.ErrorAs(w, last, &exit)
-		for _, err := range sdk.TextDeltas(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("one"), hour)))) {
+		for _, err := range sdk.Texts(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("one"), hour)))) {
 			require.NoError(w, err)
 			break
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -190,8 +191,27 @@ func (c *Client) Commands() ([]protocol.SlashCommand, error) {
 }
 
 // Models are the models that the agent had when it was initialized.
+// [Client.CurrentModels] asks the agent.
 func (c *Client) Models() ([]protocol.ModelInfo, error) {
 	r, err := c.Initialized()
+	if err != nil {
+		return nil, err
+	}
+	return r.Models, nil
+}
+
+// CurrentModels asks the agent for the models that can be used now. [Client.Models]
+// are those of the start.
+func (c *Client) CurrentModels(ctx context.Context) ([]protocol.ModelInfo, error) {
+	d, err := c.connected()
+	if err != nil {
+		return nil, err
+	}
+	var req protocol.HostRequest = protocol.ListModelsRequest{}
+	if d.dialect.Name() == qoder.Name {
+		req = protocol.GetModelsRequest{}
+	}
+	r, err := ask[protocol.ModelsResponse](ctx, c, req)
 	if err != nil {
 		return nil, err
 	}

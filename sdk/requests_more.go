@@ -20,16 +20,6 @@ func (c *Client) BinaryVersion(ctx context.Context) (*protocol.BinaryVersionResp
 	return ask[protocol.BinaryVersionResponse](ctx, c, protocol.BinaryVersionRequest{})
 }
 
-// ListModels asks for the models anew; [Client.Models] has those of the start.
-// Claude; Qoder has [Client.AvailableModels].
-func (c *Client) ListModels(ctx context.Context) ([]protocol.ModelInfo, error) {
-	r, err := ask[protocol.ModelsResponse](ctx, c, protocol.ListModelsRequest{})
-	if err != nil {
-		return nil, err
-	}
-	return r.Models, nil
-}
-
 // SessionCost is what the session has cost, in words. The figures are in the
 // results. Claude.
 func (c *Client) SessionCost(ctx context.Context) (string, error) {
@@ -45,7 +35,7 @@ func (c *Client) ExportConversation(ctx context.Context) (*protocol.TextResponse
 	return ask[protocol.TextResponse](ctx, c, protocol.ExportConversationRequest{})
 }
 
-// Plan is the plan that the agent keeps in a file. Claude.
+// Plan asks for the plan of plan mode, which the agent keeps in a file. Claude.
 func (c *Client) Plan(ctx context.Context) (*protocol.PlanResponse, error) {
 	return ask[protocol.PlanResponse](ctx, c, protocol.GetPlanRequest{})
 }

@@ -23,7 +23,7 @@ func TestRequestsThatTheDocumentsDoNotName(t *testing.T) {
 			`{"subtype":"file_suggestions","query":"go"}`, `{"suggestions":[{"path":"go.mod","score":1}]}`, []protocol.FileSuggestion{{Path: "go.mod", Score: 1}}},
 		"BinaryVersion": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.BinaryVersion(ctx)) },
 			`{"subtype":"get_binary_version"}`, `{"version":"2"}`, &protocol.BinaryVersionResponse{Version: "2"}},
-		"ListModels": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ListModels(ctx)) },
+		"CurrentModels": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.CurrentModels(ctx)) },
 			`{"subtype":"list_models"}`, `{"models":[{"value":"m"}]}`, []protocol.ModelInfo{{Value: "m"}}},
 		"SessionCost": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.SessionCost(ctx)) },
 			`{"subtype":"get_session_cost"}`, `{"text":"$1"}`, "$1"},

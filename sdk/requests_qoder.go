@@ -83,15 +83,6 @@ func (c *Client) AddDirectories(ctx context.Context, directories ...string) (*pr
 	return ask[protocol.AddDirectoriesResponse](ctx, c, protocol.AddDirectoriesRequest{Directories: directories})
 }
 
-// AvailableModels asks for the models that can be used now.
-func (c *Client) AvailableModels(ctx context.Context) ([]protocol.ModelInfo, error) {
-	r, err := ask[protocol.ModelsResponse](ctx, c, protocol.GetModelsRequest{})
-	if err != nil {
-		return nil, err
-	}
-	return r.Models, nil
-}
-
 // AccountInfo asks for the account as it is now.
 func (c *Client) AccountInfo(ctx context.Context) (*protocol.AccountInfo, error) {
 	r, err := ask[protocol.AccountInfoResponse](ctx, c, protocol.AccountInfoRequest{})

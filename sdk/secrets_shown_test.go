@@ -48,7 +48,7 @@ var secretive = map[string]any{
 	"protocol.ModelPolicyReply": protocol.ModelPolicyReply{}, "protocol.ReloadPluginsResponse": protocol.ReloadPluginsResponse{},
 	"protocol.TokenReply": protocol.TokenReply{},
 	"session.Token":       session.Token{}, "transport.File": session.File{},
-	"runtime.Plan": runtime.Plan{}, "sdk.Claim": Claim{}, "sdk.Options": Options{}, "transport.Command": session.Command{},
+	"runtime.Preview": runtime.Preview{}, "sdk.Claim": Claim{}, "sdk.Options": Options{}, "transport.Command": session.Command{},
 }
 
 // notSecretive are the public types that only look as if they held secrets.
@@ -63,7 +63,7 @@ var notSecretive = map[string]string{
 	"scripted.Script":             "the token marks a process and is no secret",
 	"scripted.Spawn":              "the token marks a process and is no secret",
 	"sdk.Plan":                    "the values of variables that may be secret are hidden when it is made",
-	"sdk.PlannedVar":              "the values of variables that may be secret are hidden when it is made",
+	"sdk.PreviewVar":              "the values of variables that may be secret are hidden when it is made",
 	"tools.Question":              "the header is a title",
 	"tools.AskUserQuestionInput":  "the header of a question is a title",
 	"tools.AskUserQuestionOutput": "the header of a question is a title",

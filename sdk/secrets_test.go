@@ -24,7 +24,7 @@ func TestPlansShowNoSecrets(t *testing.T) {
 		o, err := LoadOptions(strings.NewReader(doc))
 		require.NoError(t, err)
 		o.Backend = backend
-		p, err := PlanLaunch(o)
+		p, err := PreviewLaunch(o)
 		require.NoError(t, err)
 		shown, err := json.Marshal(p)
 		require.NoError(t, err)

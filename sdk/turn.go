@@ -14,8 +14,9 @@ type Turn struct{ t *runtime.Turn }
 // RewindFiles.
 func (t *Turn) UUID() string { return t.t.UUID() }
 
-// Messages yields the messages of this turn, up to and with its result. An error
-// comes last: why the session ended, why ctx ended, [session.ErrNotRun], or [ErrBusy].
+// Messages yields the messages of this turn only, up to and with its result.
+// [Client.Messages] yields everything: read a session by one of the two. An error comes
+// last: why the session ended, why ctx ended, [session.ErrNotRun], or [ErrBusy].
 //
 // The turn begins where the agent says that it began with the message
 // (command_lifecycle or system/init, observed on Claude Code 2.1.329), else after

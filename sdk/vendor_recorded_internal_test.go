@@ -99,7 +99,7 @@ func compareLaunch(t *testing.T, vendor always, want *launched) {
 	spec, err := specOf(o)
 	require.NoError(t, err, at)
 	spec.ParentEnv = []string{"HOME=/home/u"}
-	p, err := spec.Plan()
+	p, err := spec.Preview()
 	if skipsPermissions(want.Options) { // the vendor's SDK launches it
 		require.ErrorContains(t, err, "set AllowDangerouslySkipPermissions too", at)
 		return
@@ -157,7 +157,7 @@ func skipsPermissions(options json.RawMessage) bool {
 	return !o.Allowed && o.Settings.Permissions.DefaultMode == "bypassPermissions"
 }
 
-func compareInitialize(t *testing.T, vendor always, want *launched, p *runtime.Plan) {
+func compareInitialize(t *testing.T, vendor always, want *launched, p *runtime.Preview) {
 	t.Helper()
 	initialize := maps.Clone(vendor.initialize)
 	maps.Copy(initialize, want.Initialize)
@@ -245,7 +245,7 @@ func (want *launched) callbacks(t *testing.T, o *Options) {
 	}
 	for event, matchers := range f.Hooks { //troupe:maporder there is one
 		for _, m := range matchers {
-			o.Hooks = append(o.Hooks, OnEvent(string(event), func(context.Context, *session.HookCall) (json.RawMessage, error) { return nil, nil },
+			o.Hooks = append(o.Hooks, OnHookEvent(string(event), func(context.Context, *session.HookCall) (json.RawMessage, error) { return nil, nil },
 				Match(m.Matcher), Timeout(time.Duration(m.Timeout*float64(time.Second)))))
 		}
 	}

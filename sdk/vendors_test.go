@@ -118,7 +118,7 @@ func TestPromptFileOnQoder(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "prompt.md"), []byte("Be brief."), 0o600))
 	o := &sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.QoderCLIAuth(), Cwd: dir, SystemPrompt: sdk.PromptFile("prompt.md")}
-	p, err := sdk.PlanLaunch(o)
+	p, err := sdk.PreviewLaunch(o)
 	require.NoError(t, err)
 	var init struct{ SystemPrompt string }
 	require.NoError(t, json.Unmarshal(p.Initialize, &init))
@@ -470,9 +470,9 @@ func TestFileCheckpointing(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "claude/feature/File-Checkpointing")
 	o := &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), EnableFileCheckpointing: sdk.Some(true)}
-	p, err := sdk.PlanLaunch(o)
+	p, err := sdk.PreviewLaunch(o)
 	require.NoError(t, err)
-	assert.Contains(t, p.Env, sdk.PlannedVar{Name: "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", Value: "true"})
+	assert.Contains(t, p.Env, sdk.PreviewVar{Name: "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", Value: "true"})
 	requestCase{agent.Claude, func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.RewindFiles(ctx, "u", false)) },
 		`{"subtype":"rewind_files","user_message_id":"u"}`, `{"canRewind":true,"filesChanged":["f"],"insertions":1,"deletions":2}`,
 		&protocol.RewindFilesResponse{CanRewind: true, FilesChanged: []string{"f"}, Insertions: 1, Deletions: 2}}.check(t)

@@ -74,15 +74,15 @@ type Graces struct {
 	Flush     time.Duration // from the last turn to closing stdin, for agents that have to write out what they hold
 	EOF       time.Duration // from closing stdin to SIGTERM
 	Terminate time.Duration // from SIGTERM to SIGKILL
-	Drain     time.Duration // from the exit to the end of its output; default: 2 s
+	Output    time.Duration // from the exit to the end of its output; default: 2 s
 	Sweep     time.Duration // for ending the processes that the agent left behind; default: 10 s
 }
 
-// WithDefaults returns the graces with the defaults of Drain and Sweep, which do
+// WithDefaults returns the graces with the defaults of Output and Sweep, which do
 // not depend on the dialect.
 func (g Graces) WithDefaults() Graces {
-	if g.Drain <= 0 {
-		g.Drain = 2 * time.Second
+	if g.Output <= 0 {
+		g.Output = 2 * time.Second
 	}
 	if g.Sweep <= 0 {
 		g.Sweep = 10 * time.Second

@@ -17,7 +17,7 @@ import (
 // a key of the initialize request or of the settings. Giving a field to a
 // backend that is not named there is a *[ConfigError], or a [Warning] where the
 // vendor's own SDK takes the option and does nothing with it. All errors are
-// found before anything starts, and are reported together; sdk.PlanLaunch shows what a
+// found before anything starts, and are reported together; sdk.PreviewLaunch shows what a
 // session with the options would start.
 //
 // A session takes a shallow copy when it is made: you may reassign fields afterwards,

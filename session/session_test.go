@@ -48,8 +48,8 @@ func TestDefaults(t *testing.T) {
 	want.HardBytes = 10 << 20
 	assert.Equal(t, want, given.WithDefaults(), "what is given stays, and HardBytes is twice Bytes")
 
-	assert.Equal(t, session.Graces{Drain: 2 * time.Second, Sweep: 10 * time.Second}, session.Graces{}.WithDefaults())
-	graces := session.Graces{Flush: 1, EOF: 2, Terminate: 3, Drain: 4, Sweep: 5}
+	assert.Equal(t, session.Graces{Output: 2 * time.Second, Sweep: 10 * time.Second}, session.Graces{}.WithDefaults())
+	graces := session.Graces{Flush: 1, EOF: 2, Terminate: 3, Output: 4, Sweep: 5}
 	assert.Equal(t, graces, graces.WithDefaults())
 }
 

@@ -120,7 +120,7 @@ func (s *stage) spec(p puppet) runtime.Spec {
 	return runtime.Spec{
 		Dialect: claude.New(), Program: p,
 		Options: session.Options{
-			Graces:         session.Graces{EOF: 200 * time.Millisecond, Terminate: 100 * time.Millisecond, Drain: 200 * time.Millisecond},
+			Graces:         session.Graces{EOF: 200 * time.Millisecond, Terminate: 100 * time.Millisecond, Output: 200 * time.Millisecond},
 			InterruptGrace: 100 * time.Millisecond,
 		},
 	}

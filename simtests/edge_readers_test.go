@@ -1103,7 +1103,7 @@ func TestThousandSessionsClosedAtOnce(t *testing.T) { // alone: for the race det
 		for i := range sessions {
 			spec := s.spec(plays[i%4])
 			spec.Options.Limits = session.Limits{Messages: 10}
-			spec.Options.Graces.Drain, spec.Options.Graces.Sweep = time.Minute, time.Minute // those held up now write as fast as the machine goes
+			spec.Options.Graces.Output, spec.Options.Graces.Sweep = time.Minute, time.Minute // those held up now write as fast as the machine goes
 			spec.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 				return protocol.PermissionResult{}, s.rt.Executor().Await(ctx, nil)
 			}

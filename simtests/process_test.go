@@ -46,7 +46,7 @@ func processSpec(t *testing.T, token, script string) runtime.Spec {
 		Options: session.Options{
 			PathToExecutable: bin, Cwd: t.TempDir(), Env: map[string]string{"TROUPE_SCRIPT": path},
 			ExtraArgs:      map[string]session.Opt[string]{"token": session.Some(token)},
-			Graces:         session.Graces{EOF: 500 * time.Millisecond, Terminate: 300 * time.Millisecond, Drain: 300 * time.Millisecond},
+			Graces:         session.Graces{EOF: 500 * time.Millisecond, Terminate: 300 * time.Millisecond, Output: 300 * time.Millisecond},
 			InterruptGrace: 300 * time.Millisecond,
 		},
 	}

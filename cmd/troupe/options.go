@@ -62,7 +62,7 @@ func optionsCommand(p process, c *console, args []string) int {
 	if _, err := s.chooseAgent(p.getenv); err != nil {
 		return c.usage(err)
 	}
-	plan, err := sdk.PlanLaunch(&s.opts)
+	plan, err := sdk.PreviewLaunch(&s.opts)
 	if err != nil {
 		return c.usage(&usageError{problem: s.inTerms(err.Error())})
 	}
@@ -77,7 +77,7 @@ func optionsCommand(p process, c *console, args []string) int {
 }
 
 // planText is a plan for people.
-func planText(p *sdk.LaunchPlan, s *settings) string {
+func planText(p *sdk.LaunchPreview, s *settings) string {
 	var b strings.Builder
 	line := func(name, format string, a ...any) {
 		text := strings.TrimSuffix(fmt.Sprintf(format, a...), "\n")
@@ -122,7 +122,7 @@ func planText(p *sdk.LaunchPlan, s *settings) string {
 }
 
 // limitLines says how long each wait may be, and which option says so.
-func limitLines(limits []sdk.PlannedTimeout) string {
+func limitLines(limits []sdk.PreviewTimeout) string {
 	lines := make([]string, len(limits))
 	for i, t := range limits {
 		limit := "none"

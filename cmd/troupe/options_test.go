@@ -37,14 +37,14 @@ func TestOptionsAsJSON(t *testing.T) {
 	config := filepath.Join("testdata", "options", "claude.yaml")
 	require.Equal(t, exitOK, w.run("options", "-a", "claude", "-o", "json", "--config", config, "--path", "/other/claude", "-m", "haiku",
 		"--allowed-tools", "Glob", "--append-system-prompt", "Be loud.", "-e", "GONE=here"), w.err.String())
-	var plan sdk.LaunchPlan
+	var plan sdk.LaunchPreview
 	require.NoError(t, json.Unmarshal([]byte(w.out.String()), &plan))
 	assert.Equal(t, "/other/claude", plan.Path, "a flag wins over the file")
 	assert.Empty(t, plan.Interpreter)
 	assert.Contains(t, plan.Args, "--model=haiku")
 	assert.Contains(t, plan.Args, "--allowedTools=Read,Bash(git *),Glob,Skill(pdf)", "rules add to those of the file")
 	assert.Contains(t, string(plan.Initialize), `"Be loud."`)
-	assert.Contains(t, plan.Env, sdk.PlannedVar{Name: "GONE", Value: sdk.Masked})
+	assert.Contains(t, plan.Env, sdk.PreviewVar{Name: "GONE", Value: sdk.Masked})
 	assert.NotContains(t, w.out.String(), "s3cr3t")
 }
 

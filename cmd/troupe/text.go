@@ -30,7 +30,7 @@ func (p *textPrinter) play(all messages) error {
 			}
 		}
 	}
-	for piece, err := range sdk.TextDeltas(around) {
+	for piece, err := range sdk.Texts(around) {
 		if err != nil {
 			return err
 		}

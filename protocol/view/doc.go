@@ -1,7 +1,7 @@
 // Package view folds a session's messages into what a user interface shows:
 // messages while they are written ([Drafts]), tool calls with their results
 // ([ToolCalls]), the tree of subagents ([Agents]), background tasks ([Tasks]),
-// the plan ([Plan]), what it costs ([Costs]) and how the session stands
+// its todos and tasks ([Todos]), what it costs ([Costs]) and how the session stands
 // ([Status]).
 //
 // Each is a small pure type: feed it every message, in order, with Add. The

@@ -36,6 +36,6 @@ func FuzzViews(f *testing.F) {
 			}
 		}
 		_ = summary(append(messages, messages...)) // and told again
-		_ = PlanEntries(messages...)
+		_ = TodoEntries(messages...)
 	})
 }

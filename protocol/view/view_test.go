@@ -31,7 +31,7 @@ func told(id, output string) *protocol.UserMessage {
 
 func TestPlanFromTheTaskTools(t *testing.T) {
 	t.Parallel()
-	var p Plan
+	var p Todos
 	feed := func(messages []protocol.Message) (changed bool) {
 		for _, m := range messages {
 			changed = p.Add(m)
@@ -43,7 +43,7 @@ func TestPlanFromTheTaskTools(t *testing.T) {
 	assert.True(t, feed(call("3", "TaskUpdate", `{"taskId":"1","status":"in_progress","owner":"me","addBlocks":["2"]}`, `{"success":true,"taskId":"1"}`)))
 	assert.False(t, feed(call("4", "TaskUpdate", `{"taskId":"9","status":"completed"}`, `{"success":false,"taskId":"9","error":"Task not found"}`)))
 	assert.False(t, feed(call("5", "Bash", `{"command":"ls"}`, `{"stdout":""}`)))
-	want := []PlanEntry{
+	want := []TodoEntry{
 		{ID: "1", Content: "One", Description: "first", ActiveForm: "Doing one", Status: "in_progress", Owner: "me"},
 		{ID: "2", Content: "Two", Description: "second", Status: "pending", BlockedBy: []string{"1"}},
 	}
@@ -51,7 +51,7 @@ func TestPlanFromTheTaskTools(t *testing.T) {
 	assert.True(t, feed(call("6", "TaskList", `{}`, `{"tasks":[{"id":"2","subject":"Two","status":"completed","blockedBy":[]},{"id":"3","subject":"Three","status":"pending","blockedBy":["2"]}]}`)))
 	assert.True(t, feed(call("7", "TaskGet", `{"taskId":"3"}`, `{"task":{"id":"3","subject":"Three","description":"third","status":"pending","blocks":[],"blockedBy":[]}}`)))
 	assert.True(t, feed(call("8", "TaskUpdate", `{"taskId":"2","status":"deleted"}`, `{"success":true,"taskId":"2"}`)))
-	assert.Equal(t, []PlanEntry{{ID: "3", Content: "Three", Description: "third", Status: "pending"}}, p.Entries())
+	assert.Equal(t, []TodoEntry{{ID: "3", Content: "Three", Description: "third", Status: "pending"}}, p.Entries())
 }
 
 func TestPlanFromTodos(t *testing.T) {
@@ -59,10 +59,10 @@ func TestPlanFromTodos(t *testing.T) {
 	parity.Covers(t, "claude/feature/Plan-Mode-(TodoWrite)")
 	todos := `{"todos":[{"content":"One","status":"in_progress","activeForm":"Doing one"},{"description":"Two","status":"pending","priority":"high"}]}`
 	messages := call("1", "TodoWrite", todos, `{"oldTodos":[],"newTodos":[]}`)
-	want := []PlanEntry{{Content: "One", ActiveForm: "Doing one", Status: "in_progress"}, {Content: "Two", Status: "pending", Priority: "high"}}
-	assert.Equal(t, want, PlanEntries(messages...))
+	want := []TodoEntry{{Content: "One", ActiveForm: "Doing one", Status: "in_progress"}, {Content: "Two", Status: "pending", Priority: "high"}}
+	assert.Equal(t, want, TodoEntries(messages...))
 
-	var p Plan
+	var p Todos
 	assert.False(t, p.Add(messages[0]), "the call has no result yet")
 	refused := told("1", `"Error: no"`)
 	refused.Message.Content[0].(*protocol.ToolResultBlock).IsError = true
@@ -390,9 +390,9 @@ func ExampleAgents() {
 	// Output: Explore 1
 }
 
-func ExamplePlanEntries() {
+func ExampleTodoEntries() {
 	messages := call("toolu_1", "TodoWrite", `{"todos":[{"content":"Look","status":"completed"},{"content":"Leap","status":"pending"}]}`, `{}`)
-	for _, e := range PlanEntries(messages...) {
+	for _, e := range TodoEntries(messages...) {
 		fmt.Println(e.Status, e.Content)
 	}
 	// Output:

@@ -221,7 +221,7 @@ func (k *Link) awaitExit() {
 	k.pressed() // what is left in the pipe is read whatever the credit
 	k.moved()
 
-	k.awaitOutput(k.cfg.Graces.Drain)
+	k.awaitOutput(k.cfg.Graces.Output)
 	k.finish(k.sweep())
 }
 
@@ -229,13 +229,13 @@ func (k *Link) awaitExit() {
 func (k *Link) finish(leftover error) {
 	// Whoever still held the pipes is gone now; what cannot be swept must not
 	// hold the session either.
-	if !k.awaitOutput(k.cfg.Graces.Drain) {
+	if !k.awaitOutput(k.cfg.Graces.Output) {
 		if held := k.heldOutput(); leftover == nil && held != nil {
 			leftover = &session.LeftoverError{Err: held}
 		}
 		k.stopRead(errExited)
 		k.proc.CloseOutput()
-		k.awaitOutput(k.cfg.Graces.Drain) // a function of the user's may hold the pump of stderr for ever
+		k.awaitOutput(k.cfg.Graces.Output) // a function of the user's may hold the pump of stderr for ever
 	}
 	status, err := k.proc.Reap()
 	_ = k.proc.Stdin().Close()

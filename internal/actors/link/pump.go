@@ -202,7 +202,7 @@ func (p *pump) add(f protocol.Frame) {
 // mute ends an agent that lives on after the end of its stdout: no answer and
 // no result can come any more.
 func (k *Link) mute() {
-	limit := &session.TimeoutError{What: "the exit of an agent whose output has ended", Limit: k.cfg.Graces.Drain}
+	limit := &session.TimeoutError{What: "the exit of an agent whose output has ended", Limit: k.cfg.Graces.Output}
 	ctx, cancel := kernel.WithTimeout(k.life, k.cfg.Clock, limit)
 	defer cancel()
 	if k.cfg.Exec.Await(ctx, k.proc.Exited()) == nil || k.life.Err() != nil {

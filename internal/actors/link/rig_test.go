@@ -45,7 +45,7 @@ type rig struct {
 	left    []machine.ToTransport // what came while there was none
 }
 
-var graces = session.Graces{EOF: 5 * time.Second, Terminate: 3 * time.Second, Drain: 2 * time.Second, Sweep: 10 * time.Second}
+var graces = session.Graces{EOF: 5 * time.Second, Terminate: 3 * time.Second, Output: 2 * time.Second, Sweep: 10 * time.Second}
 
 // config is of a routing that has nothing of its own to say.
 var config = machine.Config{Rules: ledgertest.Rules{

@@ -7,9 +7,9 @@ import (
 	"github.com/agent-troupe/troupe/runtime"
 )
 
-// PlannedTimeout is how long a session waits for something. In JSON the limit is
+// PreviewTimeout is how long a session waits for something. In JSON the limit is
 // a text such as "1m30s"; "0s" is no limit.
-type PlannedTimeout struct {
+type PreviewTimeout struct {
 	What string // as TimeoutError.What names it
 	// Limit is how long; 0: for ever.
 	Limit time.Duration
@@ -27,27 +27,27 @@ type plannedTimeout struct {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (t PlannedTimeout) MarshalJSON() ([]byte, error) {
+func (t PreviewTimeout) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plannedTimeout{t.What, t.Limit.String(), t.Option, t.Default})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (t *PlannedTimeout) UnmarshalJSON(raw []byte) error {
+func (t *PreviewTimeout) UnmarshalJSON(raw []byte) error {
 	var p plannedTimeout
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return err
 	}
 	limit, err := time.ParseDuration(p.Limit)
-	*t = PlannedTimeout{p.What, limit, p.Option, p.Default}
+	*t = PreviewTimeout{p.What, limit, p.Option, p.Default}
 	return err
 }
 
 // timeouts are the plan's, under the names of the options that the caller gave,
 // and those of this package.
-func plannedTimeouts(o *Options, p *runtime.Plan) []PlannedTimeout {
-	all := make([]PlannedTimeout, 0, len(p.Timeouts)+1)
+func previewTimeouts(o *Options, p *runtime.Preview) []PreviewTimeout {
+	all := make([]PreviewTimeout, 0, len(p.Timeouts)+1)
 	for _, t := range p.Timeouts {
-		all = append(all, PlannedTimeout(t))
+		all = append(all, PreviewTimeout(t))
 	}
-	return append(all, PlannedTimeout{"close: all of it", max(closeTimeout(o), 0), "CloseTimeout", o.CloseTimeout == 0})
+	return append(all, PreviewTimeout{"close: all of it", max(closeTimeout(o), 0), "CloseTimeout", o.CloseTimeout == 0})
 }

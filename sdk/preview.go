@@ -12,9 +12,9 @@ import (
 	"github.com/agent-troupe/troupe/internal/optionfile"
 )
 
-// LaunchPlan is how a session with some options would start its agent, and what
+// LaunchPreview is how a session with some options would start its agent, and what
 // it would say first. Secrets are masked; it may be shown.
-type LaunchPlan struct {
+type LaunchPreview struct {
 	// Backend is claude or qoder: whose words these are.
 	Backend string `json:"backend"`
 	// Path is the program; "": one of Names, on the agent's PATH.
@@ -29,72 +29,72 @@ type LaunchPlan struct {
 	Dir string `json:"dir,omitempty"`
 	// Env are the variables that are added to the inherited ones, Unset those that
 	// are taken away. CleanEnv inherits none.
-	Env      []PlannedVar `json:"env"`
+	Env      []PreviewVar `json:"env"`
 	Unset    []string     `json:"unset,omitempty"`    // names
 	CleanEnv bool         `json:"cleanEnv,omitempty"` // true: Env is the whole environment
 	// Files are written for the agent, mode 0600, and removed when it is gone.
-	Files []PlannedFile `json:"files,omitempty"`
+	Files []PreviewFile `json:"files,omitempty"`
 	// Initialize is the first control request, and Requests are those that follow
 	// its answer.
 	Initialize json.RawMessage   `json:"initialize"`
 	Requests   []json.RawMessage `json:"requests,omitempty"` // in order
 	// Timeouts are the limits in force, those of the agent itself not among them.
-	Timeouts []PlannedTimeout `json:"timeouts"`
+	Timeouts []PreviewTimeout `json:"timeouts"`
 	// Warnings are what is legal and probably unintended.
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
-// PlannedVar is a variable of the agent's environment.
-type PlannedVar struct {
+// PreviewVar is a variable of the agent's environment.
+type PreviewVar struct {
 	Name  string `json:"name"`  // without the equals sign
 	Value string `json:"value"` // masked if it is a secret
 }
 
-// PlannedFile is a file that is written for the agent.
-type PlannedFile struct {
+// PreviewFile is a file that is written for the agent.
+type PreviewFile struct {
 	Name    string          `json:"name"`    // the NAME of {{file:NAME}} in Args
 	Reason  string          `json:"reason"`  // why it is a file and not an argument
 	Size    int             `json:"size"`    // bytes
 	Content json.RawMessage `json:"content"` // masked where it is secret
 }
 
-// Masked stands for a secret in a [LaunchPlan].
+// Masked stands for a secret in a [LaunchPreview].
 const Masked = "***"
 
-// PlanLaunch says what a session with these options would start and say first. It
+// PreviewLaunch says what a session with these options would start and say first. It
 // starts nothing, and looks for no program unless Backend is nil. Files that the
 // options name are read. It fails as opening a session would: with a
 // *[ConfigError] for each option that cannot work.
-func PlanLaunch(o *Options) (*LaunchPlan, error) {
+func PreviewLaunch(o *Options) (*LaunchPreview, error) {
 	spec, err := specOf(o)
 	if err != nil {
 		return nil, err
 	}
 	servers := newServers(&spec)
-	p, err := spec.Plan()
+	p, err := spec.Preview()
 	if err = errors.Join(err, servers.close(context.Background())); err != nil {
 		return nil, err
 	}
 	l := p.Launch
-	out := &LaunchPlan{
+	out := &LaunchPreview{
 		Backend: spec.Dialect.Name(), Path: l.Path, Interpreter: l.Interpreter, Args: maskedArgs(o, l.Args), Dir: l.Dir,
 		Unset: l.Unset, CleanEnv: l.CleanEnv, Warnings: p.Warnings,
-		Initialize: masked(p.Initialize, maskRequest), Env: make([]PlannedVar, 0, len(l.Env)),
+		Initialize: masked(p.Initialize, maskRequest), Env: make([]PreviewVar, 0, len(l.Env)),
 	}
 	if l.Path == "" {
 		out.Names = l.Names
 	}
 	for _, v := range l.Env {
-		out.Env = append(out.Env, plannedVar(v))
+		out.Env = append(out.Env, previewVar(v))
 	}
 	for _, f := range l.Files {
-		out.Files = append(out.Files, PlannedFile{Name: f.Name, Reason: f.Reason, Size: len(f.Content),
+		out.Files = append(out.Files, PreviewFile{Name: f.Name, Reason: f.Reason, Size: len(f.Content),
 			Content: masked(f.Content, maskFile)})
 	}
 	for _, raw := range p.Requests {
 		out.Requests = append(out.Requests, masked(raw, maskRequest))
 	}
-	out.Timeouts = plannedTimeouts(o, p)
+	out.Timeouts = previewTimeouts(o, p)
 	return out, nil
 }
 
@@ -120,11 +120,11 @@ func maskedArgs(o *Options, args []string) []string {
 	return out
 }
 
-func plannedVar(v dialect.EnvVar) PlannedVar {
+func previewVar(v dialect.EnvVar) PreviewVar {
 	if v.Secret {
-		return PlannedVar{v.Name, Masked}
+		return PreviewVar{v.Name, Masked}
 	}
-	return PlannedVar{v.Name, v.Value}
+	return PreviewVar{v.Name, v.Value}
 }
 
 // masked is a document after mask has hidden what is secret in it.

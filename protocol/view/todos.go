@@ -7,8 +7,8 @@ import (
 	"github.com/agent-troupe/troupe/protocol/tools"
 )
 
-// PlanEntry is something that the agent means to do.
-type PlanEntry struct {
+// TodoEntry is something that the agent means to do.
+type TodoEntry struct {
 	// ID is set for entries of the Task tools; "" for those of TodoWrite.
 	ID          string
 	Content     string // one line for people; the subject of a task
@@ -21,30 +21,30 @@ type PlanEntry struct {
 	BlockedBy  []string // ids
 }
 
-// Plan is what the main agent means to do, from its TodoWrite calls and from
+// Todos are what the main agent means to do, from its TodoWrite calls and from
 // the Task tools, whichever it uses. A call counts when its result says that it
 // was made; subagents share the tasks and have todos of their own, which do not
 // count here.
-type Plan struct {
+type Todos struct {
 	calls ToolCalls
-	todos []PlanEntry
-	tasks []PlanEntry
+	todos []TodoEntry
+	tasks []TodoEntry
 }
 
-// PlanEntries returns the plan that messages leave behind.
-func PlanEntries(messages ...protocol.Message) []PlanEntry {
-	var p Plan
+// TodoEntries returns the entries after messages.
+func TodoEntries(messages ...protocol.Message) []TodoEntry {
+	var p Todos
 	for _, m := range messages {
 		p.Add(m)
 	}
 	return p.Entries()
 }
 
-// Entries returns the plan: tasks by age, then todos in their order.
-func (p *Plan) Entries() []PlanEntry { return slices.Concat(p.tasks, p.todos) }
+// Entries returns the tasks by age, then todos in their order.
+func (p *Todos) Entries() []TodoEntry { return slices.Concat(p.tasks, p.todos) }
 
-// Add takes a message and reports whether the plan has changed.
-func (p *Plan) Add(m protocol.Message) bool {
+// Add takes a message and reports whether an entry has changed.
+func (p *Todos) Add(m protocol.Message) bool {
 	changed := false
 	for _, call := range p.calls.Add(m) {
 		if call.State == CallDone && p.apply(call) {
@@ -57,7 +57,7 @@ func (p *Plan) Add(m protocol.Message) bool {
 	return changed
 }
 
-func (p *Plan) apply(call *ToolCall) bool {
+func (p *Todos) apply(call *ToolCall) bool {
 	in, err := call.Input()
 	if err != nil {
 		return false
@@ -73,7 +73,7 @@ func (p *Plan) apply(call *ToolCall) bool {
 		}
 		p.todos = nil
 		for _, t := range in.Todos {
-			p.todos = append(p.todos, PlanEntry{Content: t.Text(), ActiveForm: t.ActiveForm, Status: t.Status, Priority: t.Priority})
+			p.todos = append(p.todos, TodoEntry{Content: t.Text(), ActiveForm: t.ActiveForm, Status: t.Status, Priority: t.Priority})
 		}
 		return true
 	case *tools.TaskCreateInput:
@@ -110,18 +110,18 @@ func (p *Plan) apply(call *ToolCall) bool {
 }
 
 // task finds an entry, or makes it.
-func (p *Plan) task(id string) *PlanEntry {
-	i := slices.IndexFunc(p.tasks, func(e PlanEntry) bool { return e.ID == id })
+func (p *Todos) task(id string) *TodoEntry {
+	i := slices.IndexFunc(p.tasks, func(e TodoEntry) bool { return e.ID == id })
 	if i < 0 {
-		p.tasks = append(p.tasks, PlanEntry{ID: id, Status: tools.StatusPending})
+		p.tasks = append(p.tasks, TodoEntry{ID: id, Status: tools.StatusPending})
 		i = len(p.tasks) - 1
 	}
 	return &p.tasks[i]
 }
 
-func (p *Plan) update(in *tools.TaskUpdateInput) {
+func (p *Todos) update(in *tools.TaskUpdateInput) {
 	if in.Status == tools.StatusDeleted {
-		p.tasks = slices.DeleteFunc(p.tasks, func(e PlanEntry) bool { return e.ID == in.TaskID })
+		p.tasks = slices.DeleteFunc(p.tasks, func(e TodoEntry) bool { return e.ID == in.TaskID })
 		return
 	}
 	e := p.task(in.TaskID)
@@ -137,7 +137,7 @@ func (p *Plan) update(in *tools.TaskUpdateInput) {
 	}
 }
 
-func (p *Plan) merge(t *tools.PlanTask) {
+func (p *Todos) merge(t *tools.PlanTask) {
 	e := p.task(t.ID)
 	set(&e.Content, t.Subject)
 	set(&e.Description, t.Description)
@@ -147,11 +147,11 @@ func (p *Plan) merge(t *tools.PlanTask) {
 }
 
 // replace takes the list of all tasks there are.
-func (p *Plan) replace(tasks []tools.PlanTask) {
+func (p *Todos) replace(tasks []tools.PlanTask) {
 	before := p.tasks
 	p.tasks = nil
 	for i := range tasks {
-		if at := slices.IndexFunc(before, func(e PlanEntry) bool { return e.ID == tasks[i].ID }); at >= 0 {
+		if at := slices.IndexFunc(before, func(e TodoEntry) bool { return e.ID == tasks[i].ID }); at >= 0 {
 			p.tasks = append(p.tasks, before[at])
 		}
 		p.merge(&tasks[i])

@@ -35,7 +35,7 @@ func TestPlanShowsNoSecret(t *testing.T) {
 			Settings: settings},
 		"qoder with a key": {Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.ServiceAccountKey(secret)},
 	} {
-		p, err := sdk.PlanLaunch(o)
+		p, err := sdk.PreviewLaunch(o)
 		require.NoError(t, err, name)
 		shown, err := json.Marshal(p)
 		require.NoError(t, err, name)
@@ -65,12 +65,12 @@ func TestPlanIsWhatASessionLaunches(t *testing.T) {
 			return sdk.ContextOutput{}, nil
 		})},
 	}
-	p, err := sdk.PlanLaunch(o)
+	p, err := sdk.PreviewLaunch(o)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"--output-format", "stream-json", "--verbose", "--input-format", "stream-json",
 		"--permission-prompt-tool=stdio", "--allowedTools=Read"}, p.Args)
 	assert.Equal(t, []string{"claude"}, p.Names)
-	assert.Contains(t, p.Env, sdk.PlannedVar{Name: "CLAUDE_CODE_ENTRYPOINT", Value: "sdk-ts"})
+	assert.Contains(t, p.Env, sdk.PreviewVar{Name: "CLAUDE_CODE_ENTRYPOINT", Value: "sdk-ts"})
 	assert.JSONEq(t, `{"subtype":"initialize","systemPrompt":["Be brief."],"hooks":{"Notification":[{"hookCallbackIds":["hook_0"]}]}}`, string(p.Initialize))
 	require.Len(t, p.Warnings, 1)
 	assert.Equal(t, "Read", p.Warnings[0].Rule)
@@ -78,7 +78,7 @@ func TestPlanIsWhatASessionLaunches(t *testing.T) {
 	o.SystemPrompt, o.MaxTurns = sdk.PromptFile("none.md"), sdk.Some(-1)
 	o.TaskBudget = sdk.Some(0)
 	assert.Equal(t, []string{"SystemPrompt.File", "TaskBudget"}, refused(t, o))
-	_, err = sdk.PlanLaunch(o)
+	_, err = sdk.PreviewLaunch(o)
 	var options []string
 	for _, e := range sdk.ConfigErrors(err) {
 		options = append(options, e.Option)
@@ -94,19 +94,19 @@ func TestServersOfThisProcessHavePolicies(t *testing.T) {
 	o := &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), SDKMCPServers: []*sdk.MCPServer{server},
 		SDKMCPServerConfigs: map[string]session.SDKMCPServerConfig{"host": {Timeout: 1500 * time.Millisecond,
 			Tools: []session.MCPToolPolicy{{Name: "echo", PermissionPolicy: session.AlwaysDeny}}}}}
-	p, err := sdk.PlanLaunch(o)
+	p, err := sdk.PreviewLaunch(o)
 	require.NoError(t, err)
 	assert.Contains(t, string(p.Initialize), `"sdkMcpServerConfigs":{"host":{"timeout":1500,"tools":[{"name":"echo","permission_policy":"always_deny"}]}}`)
 	assert.Contains(t, p.Args, `{"permissions":{"allow":[],"ask":[],"deny":["mcp__host__echo"]}}`)
 
 	o.Backend, o.Auth = sdk.Qoder(sdk.QoderConfig{}), sdk.QoderCLIAuth()
 	o.SDKMCPServerConfigs = map[string]session.SDKMCPServerConfig{"host": {Tools: []session.MCPToolPolicy{{Name: "echo", ExposedName: "say", AlwaysLoad: true}}}}
-	p, err = sdk.PlanLaunch(o)
+	p, err = sdk.PreviewLaunch(o)
 	require.NoError(t, err)
 	assert.Contains(t, string(p.Initialize), `"sdkMcpToolOverrides":{"host":{"echo":{"exposedName":"say","alwaysLoad":true}}}`)
 
 	o.SDKMCPServerConfigs = map[string]session.SDKMCPServerConfig{"hots": {}}
-	_, err = sdk.PlanLaunch(o)
+	_, err = sdk.PreviewLaunch(o)
 	require.ErrorContains(t, err, `SDKMCPServerConfigs["hots"]`)
 }
 
@@ -114,7 +114,7 @@ func TestQoderRequestsArePlanned(t *testing.T) {
 	t.Parallel()
 	script := scripted.Script{Dialect: "qoder"}
 	o := &sdk.Options{Backend: scripted.New(scripted.WithScript(&script)), Auth: sdk.QoderCLIAuth(), PlanMode: sdk.Some(true)}
-	p, err := sdk.PlanLaunch(o)
+	p, err := sdk.PreviewLaunch(o)
 	require.NoError(t, err)
 	assert.Equal(t, "qoder", p.Backend, "a script says whom it speaks like")
 	require.Len(t, p.Requests, 1)

@@ -38,11 +38,11 @@ func TestPlanShowsTimeouts(t *testing.T) {
 		OnElicitation: func(context.Context, *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
 			return protocol.ElicitationResult{}, nil
 		},
-		Limits: sdk.Limits{Control: -1, Consumer: 3 * time.Minute}, Graces: session.Graces{Drain: time.Second},
+		Limits: sdk.Limits{Control: -1, Consumer: 3 * time.Minute}, Graces: session.Graces{Output: time.Second},
 	}
-	p, err := sdk.PlanLaunch(o)
+	p, err := sdk.PreviewLaunch(o)
 	require.NoError(t, err)
-	want := []sdk.PlannedTimeout{
+	want := []sdk.PreviewTimeout{
 		{"the answer to initialize", time.Minute, "InitializeTimeout", false},
 		{"the answer to any other request", 0, "Limits.Control", false},
 		{"somebody to read the messages", 3 * time.Minute, "Limits.Consumer", false},
@@ -57,7 +57,7 @@ func TestPlanShowsTimeouts(t *testing.T) {
 		{"close: an interrupted turn", 2 * time.Second, "InterruptGrace", true},
 		{"close: the exit after the end of stdin", 2 * time.Second, "Graces.EOF", true},
 		{"close: the exit after SIGTERM", 5 * time.Second, "Graces.Terminate", true},
-		{"close: the rest of the output", time.Second, "Graces.Drain", false},
+		{"close: the rest of the output", time.Second, "Graces.Output", false},
 		{"close: the sweep of what is left", 10 * time.Second, "Graces.Sweep", true},
 		{"close: all of it", 0, "CloseTimeout", false},
 	}
@@ -66,7 +66,7 @@ func TestPlanShowsTimeouts(t *testing.T) {
 	raw, err := json.Marshal(p.Timeouts)
 	require.NoError(t, err)
 	assert.Contains(t, string(raw), `{"what":"a hook of Stop","limit":"4.5s","option":"the hook's Timeout"}`)
-	var again []sdk.PlannedTimeout
+	var again []sdk.PreviewTimeout
 	require.NoError(t, json.Unmarshal(raw, &again))
 	assert.Equal(t, want, again)
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Plan is how a session would start its agent, and what it would say first. It
+// Preview is how a session would start its agent, and what it would say first. It
 // holds secrets: see dialect.EnvVar.Secret and dialect.File.
-type Plan struct {
+type Preview struct {
 	Launch     dialect.Launch  // program, arguments, environment and files
 	Initialize json.RawMessage // what the first control request asks: its request member
 	// Requests follow the answer to initialize, before the first user message.
@@ -21,14 +21,14 @@ type Plan struct {
 	Timeouts []Timeout
 }
 
-// Plan says how the spec's agent would be started, and starts nothing. It fails
+// Preview says how the spec's agent would be started, and starts nothing. It fails
 // as Open does when the options cannot work.
-func (spec *Spec) Plan() (*Plan, error) {
+func (spec *Spec) Preview() (*Preview, error) {
 	in, err := spec.input()
 	if err != nil {
 		return nil, err
 	}
-	d, p := spec.Dialect, &Plan{}
+	d, p := spec.Dialect, &Preview{}
 	if p.Launch, err = d.Launch(in); err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (spec *Spec) Plan() (*Plan, error) {
 	for _, req := range d.AfterInitialize(in) {
 		raw, err := d.Encode(req)
 		if err != nil {
-			return nil, fmt.Errorf("runtime: plan %s: %w", req.Subtype(), err)
+			return nil, fmt.Errorf("runtime: preview %s: %w", req.Subtype(), err)
 		}
 		p.Requests = append(p.Requests, raw)
 	}
