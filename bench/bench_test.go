@@ -81,10 +81,10 @@ func BenchmarkRouterHop(b *testing.B) {
 		}
 	})
 	require.NoError(b, kernel.SpawnRoot(sys, "router", &at, routing.New(routing.NewBox(routing.Config{
-		Routing: machine.Config{Rules: ledgertest.Rules{}}, Clock: sys.Clock(), Emit: func(session.Event) {},
+		Clock: sys.Clock(), Emit: func(session.Event) {},
 		Ledger: ledger.New(ledger.Config{Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor()}),
 		Self:   &at, Session: &parent, Transport: &transport, Callbacks: &callbacks,
-	}))))
+	}, machine.Config{Rules: ledgertest.Rules{}}))))
 	at.Tell(nil, machine.Connected{Gen: 1})
 	f, err := protocol.ParseFrame([]byte(hookCall))
 	require.NoError(b, err)

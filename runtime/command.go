@@ -35,7 +35,7 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 	in.Limits = spec.limits()
 	return actors.Config{
 		Host: &s.rt.host, ID: s.id, Dialect: spec.Dialect, Input: in,
-		Command: command, Spawner: s.rt.spawnerFor(spec),
+		Command: &command, Spawner: s.rt.spawnerFor(spec),
 		Intensity: spec.ActorIntensity, Backoff: actorBackoff(spec.ActorBackoff),
 		Emit: s.emit,
 	}, nil

@@ -37,7 +37,7 @@ type Config struct {
 	// Input has the options and what goes with them. The session owns it; the limits and
 	// the graces in it are in force as they are.
 	Input   *dialect.Input
-	Command session.Command
+	Command *session.Command // of the launch; given up after it
 	Spawner session.Spawner
 	// Intensity and Backoff are those of the session's actors.
 	Intensity supervisor.Intensity
@@ -50,7 +50,7 @@ type Config struct {
 // concurrent use or owned by an actor, as marked; what an actor owns is its parent's
 // while it is not there.
 type Core struct {
-	cfg    Config // without the command, which has served
+	cfg    Config // without the command
 	deps   router.Deps
 	Ledger *ledger.Ledger
 	Link   *link.Link
@@ -78,7 +78,7 @@ func NewCore(cfg Config) *Core {
 		cfg.Emit = func(session.Event) {}
 	}
 	k := &Core{cfg: cfg}
-	k.cfg.Command = session.Command{}
+	k.cfg.Command = nil
 	o, sys, talk, traits, defaults := &cfg.Input.Options, cfg.System, cfg.Dialect, cfg.Dialect.Traits(), cfg.Input.UserDefaults()
 	k.Bridge = mcp.NewBridge(mcp.BridgeConfig{
 		Options: o, Clock: sys.Clock(), Exec: sys.Executor(), Notify: k.mcpNotify,
@@ -92,9 +92,9 @@ func NewCore(cfg Config) *Core {
 	})
 	limits := k.Ledger.Limits()
 	k.routing = routing.NewBox(routing.Config{
-		Routing: k.routingConfig(), Clock: sys.Clock(), Ledger: k.Ledger, Budget: cfg.Budget, Emit: cfg.Emit,
+		Clock: sys.Clock(), Ledger: k.Ledger, Budget: cfg.Budget, Emit: cfg.Emit,
 		Self: &k.router, Session: &k.session, Transport: &k.transport, Callbacks: &k.callback, Uncalled: &k.callbacks,
-	})
+	}, k.routingConfig())
 	k.life = machine.NewLife(machine.LifeConfig{
 		Backend: cfg.Dialect.Name(), InterruptGrace: o.InterruptGrace, FlushGrace: o.Graces.Flush,
 		Consumer: limits.Consumer, Interrupt: interrupt(cfg.Dialect, limits.Control), AuthExpired: traits.AuthExpiredExit,

@@ -46,6 +46,8 @@ func effectText(e machine.Effect) string {
 		return "TurnOver " + outcome(e.Outcome)
 	case machine.CallOver:
 		return fmt.Sprint("CallOver ", e.ID, e.Err)
+	case machine.Changed:
+		return fmt.Sprintf("Changed %+v", *e.Summary)
 	}
 	return fmt.Sprintf("%T %+v", e, e)
 }

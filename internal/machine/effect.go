@@ -102,7 +102,7 @@ type (
 	Charge struct{ Bytes int64 }
 
 	// Changed is what the session has to know. To: session; the user's handle.
-	Changed struct{ Summary Summary }
+	Changed struct{ Summary *Summary }
 
 	// Unusable is why the agent cannot be used. To: session.
 	Unusable struct {
@@ -184,7 +184,7 @@ type Outcome struct {
 }
 
 // Summary is what the session, and those who wait for it, know of the routing. It is
-// comparable.
+// comparable, and never changed once it is sent: all who know it share it.
 type Summary struct {
 	Heard       uint64 // the number of the last [Told]
 	Initialized bool

@@ -11,17 +11,17 @@ import (
 // calls of [Rules.BeforeEOF], one after the other, and then the wait until the agent
 // is quiet. Meanwhile what the agent asks is answered by the callbacks.
 type FlushState struct {
-	On, Done bool
-	Since    time.Time // when it began
-	Limit    time.Duration
-	Left     []Called
-	Call     string    // the id of the one that waits for its answer; "": none does
-	QuietAt  time.Time // when the agent will have been quiet for long enough; zero: not known
+	Done    bool
+	Since   time.Time // when it began
+	Limit   time.Duration
+	Left    []Called
+	Call    string    // the id of the one that waits for its answer; "": none does
+	QuietAt time.Time // when the agent will have been quiet for long enough; zero: not known
 }
 
 // wake is when the flush has to be looked at; zero: not by the clock.
 func (f *FlushState) wake() time.Time {
-	if !f.On || f.Done {
+	if f == nil || f.Done {
 		return time.Time{}
 	}
 	return earlier(f.until(), f.QuietAt)
@@ -30,11 +30,11 @@ func (f *FlushState) wake() time.Time {
 func (f *FlushState) until() time.Time { return f.Since.Add(f.Limit) }
 
 func (m *Routing) beginFlush(limit time.Duration) {
-	f := &m.Flush
-	if f.On {
+	if m.Flush != nil {
 		return
 	}
-	*f = FlushState{On: true, Since: m.now, Limit: max(limit, 0)}
+	f := &FlushState{Since: m.now, Limit: max(limit, 0)}
+	m.Flush = f
 	m.Serving = limit > 0
 	m.denyIfClosing()
 	if limit > 0 {
@@ -48,8 +48,8 @@ func (m *Routing) beginFlush(limit time.Duration) {
 // flush goes on with the flush. It ends when the agent has answered everything, waits
 // for no answer and is quiet, and after its limit in any case.
 func (m *Routing) flush() {
-	f := &m.Flush
-	if !f.On || f.Done {
+	f := m.Flush
+	if f == nil || f.Done {
 		return
 	}
 	over := !m.now.Before(f.until())
@@ -85,7 +85,7 @@ func (m *Routing) flush() {
 
 // giveUpFlush ends the flush without what is not answered yet.
 func (m *Routing) giveUpFlush(why error) {
-	f := &m.Flush
+	f := m.Flush
 	if f.Call != "" {
 		m.callDropped(CallDropped{ID: f.Call, Why: why})
 	}
@@ -97,7 +97,7 @@ func (m *Routing) giveUpFlush(why error) {
 
 // flushed takes note of a call that is over.
 func (m *Routing) flushed(c *Call, err error) {
-	if c.ID != m.Flush.Call || c.ID == "" {
+	if m.Flush == nil || c.ID != m.Flush.Call || c.ID == "" {
 		return
 	}
 	m.Flush.Call = ""

@@ -36,11 +36,11 @@ const (
 // LifeState is everything that a life knows: plain data.
 type LifeState struct {
 	Phase   session.State
-	Sent    uint64  // the number of the last input that the routing was told
-	Routing Summary // what it said last
-	Link    Link    // what the transport said last
-	Broken  Fault   // why the routing is not trusted
-	Failed  Fault   // why the agent cannot be used
+	Sent    uint64   // the number of the last input that the routing was told
+	Routing *Summary // what it said last; nil: nothing yet
+	Link    Link     // what the transport said last
+	Broken  Fault    // why the routing is not trusted
+	Failed  Fault    // why the agent cannot be used
 
 	Close    Close
 	Reason   Fault     // of the close; nil: the user's wish
@@ -65,7 +65,12 @@ type Life struct {
 func NewLife(cfg LifeConfig) *Life { return RestoreLife(LifeState{}, cfg) }
 
 // RestoreLife returns one that goes on from a snapshot.
-func RestoreLife(s LifeState, cfg LifeConfig) *Life { return &Life{s: s, cfg: cfg} }
+func RestoreLife(s LifeState, cfg LifeConfig) *Life {
+	if s.Routing == nil {
+		s.Routing = &Summary{}
+	}
+	return &Life{s: s, cfg: cfg}
+}
 
 // Snapshot returns what the life knows.
 func (l *Life) Snapshot() LifeState { return l.s }
@@ -155,7 +160,7 @@ func (l *Life) review() {
 func (s *LifeState) place() [2]int { return [2]int{int(s.Phase), int(s.Close)} }
 
 func (l *Life) decide() {
-	s, r := &l.s, &l.s.Routing
+	s, r := &l.s, l.s.Routing
 	if why := l.notTrusted(); why != nil && !s.Killed {
 		s.Killed = true
 		l.close(why)
@@ -202,7 +207,7 @@ func (l *Life) notTrusted() error {
 // settle derives the working state.
 func (l *Life) settle() {
 	to := session.StateReady
-	switch r := &l.s.Routing; {
+	switch r := l.s.Routing; {
 	case r.Gates > 0:
 		to = session.StateAwaitingHost
 	case r.Stalled:
@@ -235,7 +240,7 @@ func (l *Life) orderly() bool { return l.s.Reason.Err == nil && l.s.Routing.Init
 // stdin, and so would its tools; a background task that ends would start a turn. They
 // are stopped first.
 func (l *Life) goOnClosing() {
-	s, r := &l.s, &l.s.Routing
+	s, r := &l.s, l.s.Routing
 	if s.Over { // nobody is left to do it step by step
 		if s.Stage != Killed {
 			s.Close, s.Stage = Climbing, Killed

@@ -97,7 +97,8 @@ func (s *stage) changed() machine.LifeInput {
 	s.sum.Heard, s.sum.Closing = s.heard, s.heard > 0
 	s.sum.Flushed = s.sum.Flushed || s.heard > 1 && s.IntN(3) == 0
 	s.sum.Drained = s.sum.Drained || s.link.Phase == machine.Gone
-	return machine.Changed{Summary: s.sum}
+	sum := s.sum
+	return machine.Changed{Summary: &sum}
 }
 
 // note follows the effects of a step, and holds them to what must hold.
@@ -200,11 +201,11 @@ func (s *stage) towardsTheEnd() machine.LifeInput {
 func TestWhyALifeEnds(t *testing.T) {
 	t.Parallel()
 	up := []machine.LifeInput{
-		machine.Began{}, machine.Linked{Link: machine.Link{Phase: machine.Up}}, machine.Changed{Summary: machine.Summary{Initialized: true}},
+		machine.Began{}, machine.Linked{Link: machine.Link{Phase: machine.Up}}, machine.Changed{Summary: &machine.Summary{Initialized: true}},
 	}
 	gone := func(l machine.Link, s machine.Summary) []machine.LifeInput {
 		l.Phase, s.Drained = machine.Gone, true
-		return []machine.LifeInput{machine.Linked{Link: l}, machine.Changed{Summary: s}, machine.ActorsOver{}}
+		return []machine.LifeInput{machine.Linked{Link: l}, machine.Changed{Summary: &s}, machine.ActorsOver{}}
 	}
 	for name, c := range map[string]struct {
 		inputs []machine.LifeInput
@@ -220,7 +221,7 @@ func TestWhyALifeEnds(t *testing.T) {
 			"agent", session.StateFailed,
 		},
 		"it was never started": {
-			[]machine.LifeInput{machine.Began{}, machine.Linked{Link: machine.Link{Phase: machine.Gone, Err: machine.Fault{Err: errors.New("no such file")}}}, machine.Changed{Summary: machine.Summary{Drained: true}}, machine.ActorsOver{}},
+			[]machine.LifeInput{machine.Began{}, machine.Linked{Link: machine.Link{Phase: machine.Gone, Err: machine.Fault{Err: errors.New("no such file")}}}, machine.Changed{Summary: &machine.Summary{Drained: true}}, machine.ActorsOver{}},
 			"no such file", session.StateFailed,
 		},
 		"something of it is left": {
@@ -254,12 +255,12 @@ func TestAConsumerThatStandsStill(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	l := machine.NewLife(lives)
 	for _, in := range []machine.LifeInput{
-		machine.Began{}, machine.Linked{Link: machine.Link{Phase: machine.Up}}, machine.Changed{Summary: machine.Summary{Initialized: true}},
+		machine.Began{}, machine.Linked{Link: machine.Link{Phase: machine.Up}}, machine.Changed{Summary: &machine.Summary{Initialized: true}},
 	} {
 		l.Step(start, in, nil)
 	}
 	stalled := func(at time.Duration) machine.LifeInput {
-		return machine.Changed{Summary: machine.Summary{Initialized: true, Stalled: true, StalledAt: start.Add(at)}}
+		return machine.Changed{Summary: &machine.Summary{Initialized: true, Stalled: true, StalledAt: start.Add(at)}}
 	}
 	assert.Contains(t, l.Step(start, stalled(0), nil), machine.SetTick{At: start.Add(time.Minute)})
 	assert.Empty(t, l.Step(start.Add(30*time.Second), stalled(30*time.Second), nil), "the timer may come early")

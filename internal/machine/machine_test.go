@@ -321,6 +321,8 @@ func texts(out []machine.Effect) []string {
 			all[i] = fmt.Sprintf("call %s %v %v", e.ID, e.Response != nil, e.Err)
 		case machine.Write:
 			all[i] = fmt.Sprintf("write %d %s", e.As, e.Line)
+		case machine.Changed:
+			all[i] = fmt.Sprintf("changed %+v", *e.Summary)
 		case machine.Run:
 			all[i] = fmt.Sprintf("run %d %v %s", e.Seq, e.Kind, e.Frame.Raw)
 		default:

@@ -76,10 +76,10 @@ type State struct {
 	Proof    GateProof
 	Facts    Facts
 	Flow     Flow
-	Flush    FlushState
-	Works    bool      // and told to the transport
-	Timer    time.Time // the one that is set; zero: none
-	Told     Summary
+	Flush    *FlushState // nil: it has not begun
+	Works    bool        // and told to the transport
+	Timer    time.Time   // the one that is set; zero: none
+	Told     *Summary    // nil: nothing yet
 }
 
 // Routing is the machine. It is used by one goroutine at a time.
@@ -142,7 +142,11 @@ func (s State) clone() State {
 	s.Past.Answers, s.Past.Ran = slices.Clone(s.Past.Answers), slices.Clone(s.Past.Ran)
 	s.Strays.Kept = slices.Clone(s.Strays.Kept)
 	s.Facts.Tasks = slices.Clone(s.Facts.Tasks)
-	s.Flush.Left = slices.Clone(s.Flush.Left)
+	if s.Flush != nil {
+		flush := *s.Flush
+		flush.Left = slices.Clone(flush.Left)
+		s.Flush = &flush
+	}
 	return s
 }
 
@@ -353,7 +357,7 @@ func (m *Routing) tell() {
 		Gates: m.gates, Stalled: m.Flow.Stalled, StalledAt: m.Flow.StalledAt,
 		Turns: len(m.Turns), Running: m.Running(), InFlight: m.InFlight(), OwnTurn: m.Facts.OwnTurn,
 		Tasks: len(m.Facts.Tasks), TasksSeen: m.Facts.TasksSeen, ResultAt: m.Facts.ResultAt, QuietUntil: m.Facts.QuietUntil,
-		Failure: m.Facts.Failure, Closing: m.Closing, Flushed: m.Flush.Done,
+		Failure: m.Facts.Failure, Closing: m.Closing, Flushed: m.Flush != nil && m.Flush.Done,
 		Drained: m.EOF && len(m.Strays.Kept) == 0, Over: m.Over,
 	}
 	if off := m.Facts.GatesOff; off != nil {
@@ -366,8 +370,8 @@ func (m *Routing) tell() {
 		m.Works = works
 		m.do(Works{works})
 	}
-	if s != m.Told {
-		m.Told = s
-		m.do(Changed{s})
+	if m.Told == nil || s != *m.Told {
+		m.Told = &s
+		m.do(Changed{&s})
 	}
 }

@@ -39,7 +39,7 @@ type Ledger struct {
 	done chan struct{}
 
 	mu     sync.Mutex
-	sum    machine.Summary
+	sum    *machine.Summary
 	facts  machine.Learned
 	tasks  []machine.Task // that live
 	stream stream
@@ -62,7 +62,7 @@ func New(cfg Config) *Ledger {
 		cfg.Emit = func(session.Event) {}
 	}
 	cfg.Limits = cfg.Limits.WithDefaults()
-	l := &Ledger{cfg: cfg, done: make(chan struct{}), ready: make(chan struct{})}
+	l := &Ledger{cfg: cfg, sum: &machine.Summary{}, done: make(chan struct{}), ready: make(chan struct{})}
 	l.stream.budget = cfg.Budget
 	return l
 }
@@ -115,7 +115,7 @@ func (l *Ledger) Apply(e machine.Effect) bool {
 }
 
 // changed takes the summary; mu is held.
-func (l *Ledger) changed(s machine.Summary) {
+func (l *Ledger) changed(s *machine.Summary) {
 	stalls := s.Stalled && !l.sum.Stalled
 	l.sum = s
 	l.idle.fire()

@@ -19,7 +19,7 @@ type Config struct {
 	Clock   kernel.Clock
 	Exec    kernel.Executor
 	Spawner session.Spawner
-	Command session.Command
+	Command *session.Command // given up after the launch; nil: the zero value
 	Graces  session.Graces
 	MaxLine int // bytes; 0: 64 MiB
 	Budget  *ledger.Budget
@@ -74,6 +74,7 @@ type Link struct {
 	why        string       // the ladder was wanted, if not for a close
 	late       bool         // it was killed because it had not ended in time
 	signal     string       // the last one that was sent before the process had ended; "": none
+	path       string       // of the program
 	proc       session.Process
 	writer     *writer
 	outputs    int // pumps still at work
@@ -85,6 +86,9 @@ type Link struct {
 
 // New returns a link that is idle.
 func New(cfg Config) *Link {
+	if cfg.Command == nil {
+		cfg.Command = &session.Command{}
+	}
 	cfg.Graces = cfg.Graces.WithDefaults()
 	k := &Link{cfg: cfg, stderr: tail{max: 16 << 10}, noise: tail{max: 2 << 10}}
 	k.life, k.cancel = context.WithCancelCause(context.Background())
@@ -148,12 +152,12 @@ func (k *Link) Launch() {
 func (k *Link) launch(ctx context.Context) {
 	proc, err := k.spawn(ctx)
 	if err != nil {
-		k.end(func() { k.err = startError(k.cfg.Command, err) })
+		k.end(func() { k.err = startError(*k.cfg.Command, err) })
 		return
 	}
 	k.mu.Lock()
-	k.stopLaunch = nil                                        // nor is it called: the context may have become the process's
-	k.cfg.Command = session.Command{Path: k.cfg.Command.Path} // the rest has served
+	k.stopLaunch = nil                              // nor is it called: the context may have become the process's
+	k.path, k.cfg.Command = k.cfg.Command.Path, nil // the rest has served
 	k.proc = proc
 	k.phase = machine.Up
 	k.up.Store(true)
@@ -188,7 +192,7 @@ func (k *Link) spawn(ctx context.Context) (p session.Process, err error) {
 			err = &session.PanicError{Value: r, Message: "Spawn", Stack: debug.Stack()}
 		}
 	}()
-	p, err = k.cfg.Spawner.Spawn(ctx, k.cfg.Command)
+	p, err = k.cfg.Spawner.Spawn(ctx, *k.cfg.Command)
 	if err == nil && p == nil {
 		err = errors.New("the spawner returned neither a process nor an error")
 	}
@@ -333,7 +337,7 @@ func (k *Link) unkillable() {
 	default:
 	}
 	k.proc.CloseOutput()
-	left := session.ProcInfo{PID: k.proc.PID(), Command: k.cfg.Command.Path}
+	left := session.ProcInfo{PID: k.proc.PID(), Command: k.path}
 	k.end(func() {
 		k.status = session.ExitStatus{Code: -1}
 		k.leftover = &session.LeftoverError{Processes: []session.ProcInfo{left}, Err: errors.Join(errUnkillable, swept)}

@@ -66,7 +66,7 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 	s := &setup{
 		link: link.Config{
 			Clock: r.sched, Exec: r.sched, Spawner: r.proc, Graces: graces,
-			Command: session.Command{Path: "/bin/agent", Dir: "/work"},
+			Command: &session.Command{Path: "/bin/agent", Dir: "/work"},
 			Session: func(machine.LifeInput) { r.moved++ },
 			Self:    func(m machine.ToTransport) { r.tell(m) },
 			Router:  func(_ *kernel.Worker, in machine.Input) { r.frames++; r.ledger.Tell(in) },

@@ -28,11 +28,10 @@ type ToCallbacks interface{ ToCallbacks() }
 
 // Config is what a routing needs of its surroundings.
 type Config struct {
-	Routing machine.Config
-	Clock   kernel.Clock
-	Ledger  *ledger.Ledger
-	Budget  *ledger.Budget
-	Emit    func(session.Event)
+	Clock  kernel.Clock
+	Ledger *ledger.Ledger
+	Budget *ledger.Budget
+	Emit   func(session.Event)
 
 	Self      *kernel.Address[machine.Input]
 	Session   *kernel.Address[machine.LifeInput]
@@ -52,7 +51,9 @@ type Box struct {
 }
 
 // NewBox returns a box whose routing has no process yet.
-func NewBox(cfg Config) *Box { return &Box{cfg: cfg, routing: machine.New(cfg.Routing)} }
+func NewBox(cfg Config, routing machine.Config) *Box {
+	return &Box{cfg: cfg, routing: machine.New(routing)}
+}
 
 // Broken reports whether a step has panicked. The routing is not trusted then, and
 // takes no more inputs.

@@ -114,31 +114,31 @@ func newRig(t *testing.T, limits ...session.Limits) *rig {
 	seams.OnCrash = func(c kernel.Crash) { r.crashes = append(r.crashes, c.Reason) }
 	r.sys = kernel.NewSystem(seams)
 	emit := func(e session.Event) { r.events = append(r.events, e) }
+	machineConfig := machine.Config{
+		Limits: append(limits, session.Limits{})[0],
+		Rules: rules{dialect: &r.dialect, Rules: ledgertest.Rules{
+			Deny: func(_ session.Kind, _ protocol.Frame, reason string) ([]byte, string) { return nil, reason },
+		}},
+	}
 	r.cfg = routing.Config{
-		Routing: machine.Config{
-			Limits: append(limits, session.Limits{})[0],
-			Rules: rules{dialect: &r.dialect, Rules: ledgertest.Rules{
-				Deny: func(_ session.Kind, _ protocol.Frame, reason string) ([]byte, string) { return nil, reason },
-			}},
-		},
 		Clock: r.sched, Emit: emit,
 		Self: new(kernel.Address[machine.Input]), Session: new(kernel.Address[machine.LifeInput]), Transport: new(kernel.Address[machine.ToTransport]),
 		Callbacks: new(routing.Callbacks), Uncalled: new(kernel.Address[routing.ToCallbacks]),
 	}
 	r.Ledger = ledger.New(ledger.Config{
-		Limits: r.cfg.Routing.Limits, Clock: r.sched, Rand: r.sched, Exec: r.sched, Emit: emit,
+		Limits: machineConfig.Limits, Clock: r.sched, Rand: r.sched, Exec: r.sched, Emit: emit,
 		Router: func(in machine.Input, _ bool) { r.tell(in) },
 		UserLine: func(m *protocol.UserMessage) ([]byte, error) {
 			return r.dialect.UserLine((&dialect.Input{}).UserDefaults(), m)
 		},
 	})
 	r.cfg.Ledger = r.Ledger
-	r.box = routing.NewBox(r.cfg)
+	r.box = routing.NewBox(r.cfg, machineConfig)
 	listen(r, "session", r.cfg.Session, func(in machine.LifeInput) {
 		switch in := in.(type) {
 		case machine.Changed:
 			r.told++
-			r.sum = in.Summary
+			r.sum = *in.Summary
 		case machine.Unusable:
 			r.failed = in.Err
 		case routing.Wanted:

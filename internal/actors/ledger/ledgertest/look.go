@@ -38,7 +38,10 @@ func (l *Ledger) Snapshot() Snapshot {
 func (l *Ledger) Told() machine.Summary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.routing.Told
+	if l.routing.Told == nil {
+		return machine.Summary{}
+	}
+	return *l.routing.Told
 }
 
 // Gates is the number of requests that wait for a person.
