@@ -48,7 +48,7 @@ func printed() map[string]error {
 	result := &sdk.ResultMessage{Subtype: "error_max_turns", Errors: []string{"Reached maximum number of turns (3)"}}
 	return map[string]error{
 		"AuthError":                       &sdk.AuthError{Backend: "claude", Err: errors.New("…")},
-		"ConfigError":                     &sdk.ConfigError{Option: "MaxTurns", Backend: "claude", Problem: "is -1", Fix: "a limit is not negative"},
+		"ConfigError":                     &sdk.ConfigError{Option: "TaskBudget", Backend: "claude", Problem: "is 0; a budget is above zero"},
 		"ControlError":                    &sdk.ControlError{Request: "set_permission_mode", Code: "invalid_mode", Message: "…"},
 		"session.ErrAnswerSkipped":        session.ErrAnswerSkipped,
 		"ErrBusy":                         sdk.ErrBusy,
@@ -91,7 +91,7 @@ func printed() map[string]error {
 		},
 		"UnsupportedCapabilityError":     &sdk.UnsupportedCapabilityError{Backend: "claude", Request: "set_goal_max_turns"},
 		"session.GatesOffError":          &session.GatesOffError{Seen: "system/init"},
-		"ExitError":                      &sdk.ExitError{During: "a turn", Status: session.ExitStatus{Code: 3}, StderrTail: "something broke"},
+		"ExitError":                      &sdk.ExitError{Program: "/usr/bin/claude", During: "a turn", Status: session.ExitStatus{Code: 3}, StderrTail: "something broke"},
 		"StartError":                     &sdk.StartError{Err: errors.New(`lookup "claude": file does not exist (searched /usr/bin, /bin): install it, or give its path`)},
 		"protocol.StreamError":           nil, // no Go error
 		"session.ErrNoCanUseTool":        session.ErrNoCanUseTool,

@@ -46,7 +46,7 @@ func (d *decision) readFile(tool string, in input) subject {
 	s := subject{}
 	switch {
 	case !ok:
-		s.unclear = "the input has a path that is no text"
+		s.unclear = "the input has a path that is not a string"
 	case len(paths) == 0 && !tree:
 		s.unclear = "the input has no path"
 	case len(paths) == 0:

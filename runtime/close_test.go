@@ -259,7 +259,7 @@ func TestATurnThatTheAgentDoesNotSurvive(t *testing.T) {
 		var exit *session.ExitError
 		require.ErrorAs(t, last, &exit)
 		assert.Equal(t, "a turn", exit.During)
-		require.ErrorContains(t, last, "agent ended during a turn: signal SIGKILL")
+		require.ErrorContains(t, last, "agent claude ended during a turn: signal SIGKILL")
 		_, err := turn.Result(context.Background())
 		require.ErrorAs(t, err, &exit)
 	})
@@ -292,7 +292,7 @@ func TestAnInterruptedTurnIsNoCauseOfTheExit(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, r.Interrupted())
 	require.NoError(t, w.Executor().Await(t.Context(), s.Done()))
-	require.EqualError(t, s.Err(), "agent ended during a turn: exit code 1")
+	require.EqualError(t, s.Err(), "agent claude ended during a turn: exit code 1")
 }
 
 func TestShutdownInEveryState(t *testing.T) {

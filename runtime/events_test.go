@@ -232,7 +232,7 @@ func TestEventsAreLoggedAtTheirLevels(t *testing.T) {
 	require.NoError(t, rt.Shutdown(t.Context()))
 	require.Len(t, lines, 2, "nothing below the handler's level: %v", lines)
 	assert.Contains(t, lines[0], "WARN noise from the agent")
-	assert.Contains(t, lines[1], "ERROR session failed: agent ended during a turn: exit code 3")
+	assert.Contains(t, lines[1], "ERROR session failed: agent claude ended during a turn: exit code 3")
 }
 
 // asking is a log handler that asks the runtime something for each line.

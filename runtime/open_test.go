@@ -93,13 +93,13 @@ func TestStartsThatFail(t *testing.T) {
 				assert.Equal(t, "initialize", exit.During)
 				assert.Equal(t, 3, exit.Status.Code)
 				assert.Contains(t, exit.StderrTail, "....")
-				require.ErrorContains(t, err, "agent ended during initialize: exit code 3; stderr: ....")
+				require.ErrorContains(t, err, "agent claude ended during initialize: exit code 3; stderr: ....")
 			},
 		},
 		"the agent is killed before initialize": {
 			script: &scripted.Script{Misbehave: scripted.Misbehaviour{Die: &scripted.Die{At: agent.BeforeInitResponse, Signal: "KILL"}}},
 			check: func(t *testing.T, err error) {
-				require.ErrorContains(t, err, "agent ended during initialize: signal SIGKILL")
+				require.ErrorContains(t, err, "agent claude ended during initialize: signal SIGKILL")
 			},
 		},
 		"there is no such program": {

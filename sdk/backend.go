@@ -75,14 +75,14 @@ func choose(b Backend, o *dialect.Input, spawned bool) (chosen, error) {
 	switch b := b.(type) {
 	case nil:
 		if spawned {
-			return chosen{}, &ConfigError{Option: "Backend", Problem: "is nil, and what is installed where Spawner starts the agent is unknown",
+			return chosen{}, &ConfigError{Option: "Backend", Problem: "is nil, and Troupe cannot see which agents are installed where Spawner starts them",
 				Fix: "set Backend to sdk.Claude or sdk.Qoder"}
 		}
 		return installed(o)
 	case *cli:
 		if b.path != "" && o.PathToExecutable != "" && b.path != o.PathToExecutable {
 			return chosen{}, &ConfigError{Option: "PathToExecutable", Backend: b.dialect.Name(),
-				Problem: fmt.Sprintf("is %q, and Backend says %q", o.PathToExecutable, b.path), Fix: "leave one of them out"}
+				Problem: fmt.Sprintf("is %q, but Backend has the path %q", o.PathToExecutable, b.path), Fix: "leave one of them out"}
 		}
 		if b.path != "" {
 			o.PathToExecutable = b.path
@@ -97,7 +97,7 @@ func choose(b Backend, o *dialect.Input, spawned bool) (chosen, error) {
 		}
 		return inProcess(b)
 	}
-	return chosen{}, &ConfigError{Option: "Backend", Problem: fmt.Sprintf("a %T is no agent", b),
+	return chosen{}, &ConfigError{Option: "Backend", Problem: fmt.Sprintf("%T is not a backend", b),
 		Fix: "use sdk.Claude, sdk.Qoder, sdk.InMemory, or an agent.Program"}
 }
 
@@ -119,7 +119,7 @@ func inProcess(p agent.Program) (chosen, error) {
 	case agent.Qoder:
 		return chosen{qoder.New(), p}, nil
 	}
-	return chosen{}, &ConfigError{Option: "Backend", Problem: fmt.Sprintf("speaks like %q, which is not known", like),
+	return chosen{}, &ConfigError{Option: "Backend", Problem: fmt.Sprintf("uses the unknown dialect %q", like),
 		Fix: fmt.Sprintf("use %q or %q", agent.Claude, agent.Qoder)}
 }
 

@@ -269,7 +269,7 @@ func (c *Client) Call(ctx context.Context, req protocol.HostRequest, resp any) e
 		return err
 	}
 	if req == nil {
-		return errors.New("control request: there is none to make; give a request, or use Control")
+		return errors.New("control request is nil; pass a request, or use Control")
 	}
 	if err := d.checkSettings(req); err != nil {
 		return err
@@ -282,7 +282,7 @@ func (c *Client) Call(ctx context.Context, req protocol.HostRequest, resp any) e
 // decoded into and may be nil.
 func (c *Client) Control(ctx context.Context, subtype string, req, resp any) error {
 	if subtype == "" {
-		return errors.New("control request: it has no subtype; an agent would not answer it")
+		return errors.New("control request has an empty subtype, which an agent does not answer")
 	}
 	body, err := controlBody(subtype, req)
 	if err != nil {

@@ -195,7 +195,7 @@ func TestLoadErrorsAreNotWithoutEnd(t *testing.T) {
 	all := sdk.LoadErrors(err)
 	require.Len(t, all, 1001)
 	assert.Equal(t, "k999", all[999].Key)
-	assert.EqualError(t, all[1000], "options: has 4001 mistakes more; begin with those")
+	assert.EqualError(t, all[1000], "options: 4001 more mistakes; fix those above first")
 }
 
 func TestLoadErrorsHaveAPlace(t *testing.T) {
@@ -205,7 +205,7 @@ func TestLoadErrorsHaveAPlace(t *testing.T) {
 		"allowed_tools: []":           {"1:1: allowed_tools is not known; did you mean allowedTools?"},
 		"zzz: 1":                      {"1:1: zzz is not known; look for it in the documentation of sdk.Options"},
 		"sandbox:\n  network: {x: 1}": {"2:13: sandbox.network.x is not known; look for it in the documentation of sdk.Options"},
-		"canUseTool: x":               {"1:1: canUseTool is no data; set it in Go"},
+		"canUseTool: x":               {"1:1: canUseTool is not data; set it in Go"},
 		"maxTurns: many\nmodel: 3":    {"1:11: maxTurns is a text, and has to be a whole number", "2:8: model is a number, and has to be a text; put it in quotes"},
 		"maxTurns: 1.5":               {"1:11: maxTurns is 1.5, and has to be a whole number"},
 		"debug: yes please":           {"1:8: debug is a text, and has to be a boolean"},
@@ -245,7 +245,7 @@ func TestLoadErrorsHaveAPlace(t *testing.T) {
 		"mcpServers: {a: {type: tcp}}":                {"1:24: mcpServers.a.type is not known; use stdio, sse or http"},
 		"mcpServers: {a: {command: c, tools: [{name: t, permission_policy: never}]}}": {
 			"1:67: mcpServers.a.tools[0].permission_policy is not known; use always_allow, always_ask or always_deny"},
-		"sandbox: {extra: {network: {}}}":        {"1:19: sandbox.extra.network has a place of its own; take it out of extra"},
+		"sandbox: {extra: {network: {}}}":        {"1:19: sandbox.extra.network is a key of its own; move it out of extra"},
 		"maxTurns: 1e2\ntitle: 1e2":              {"2:8: title is a number, and has to be a text; put it in quotes"},
 		"maxTurns: 99999999999999999999":         {"1:11: maxTurns is 99999999999999999999, and has to be a whole number"},
 		"model: m\ntitle: \"\xff\"":              {"2:9: is not UTF-8; save the file as UTF-8"},

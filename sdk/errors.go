@@ -78,7 +78,7 @@ var (
 // were found.
 func ConfigErrors(err error) []*ConfigError { return session.ConfigErrors(err) }
 
-var errNoStructuredOutput = errors.New("the model gave none")
+var errNoStructuredOutput = errors.New("the model returned none")
 
 // Retryable reports whether the same call may succeed when it is made again: the
 // model's API was overloaded, could not be reached, timed out or gave a malformed

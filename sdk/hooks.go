@@ -112,7 +112,7 @@ func hookProblem(h *Hook, i int) error {
 	case h.Event == "" && h.Func == nil:
 		return &ConfigError{Option: at, Problem: "is the zero Hook", Fix: "make it with sdk.OnPreToolUse and its kin, or sdk.OnHookEvent"}
 	case h.Func == nil:
-		return &ConfigError{Option: at, Problem: fmt.Sprintf("has no handler for %s", h.Event), Fix: "give one"}
+		return &ConfigError{Option: at, Problem: fmt.Sprintf("has no handler for %s", h.Event), Fix: "pass a function"}
 	case err != nil:
 		return &ConfigError{Option: at + ".Match", Problem: err.Error(), Fix: "fix the pattern, or match in the handler"}
 	}

@@ -21,7 +21,7 @@ func AcceptElicitation(content any) (protocol.ElicitationResult, error) {
 		return protocol.ElicitationResult{}, err
 	}
 	if raw[0] != '{' {
-		return protocol.ElicitationResult{}, fmt.Errorf("sdk: the values of the form are %T, which is no JSON object; give a struct or a map", content)
+		return protocol.ElicitationResult{}, fmt.Errorf("sdk: the values of the form have type %T, which does not encode as a JSON object; pass a struct or a map", content)
 	}
 	r.Content = raw
 	return r, nil
@@ -45,7 +45,7 @@ func checkTokens(o *Options) []error {
 		case c.wants && !c.given:
 			problems = append(problems, &ConfigError{
 				Option:  c.option,
-				Problem: "Auth says that the host provides the tokens, and there is no callback that does",
+				Problem: "Auth says that the host provides the tokens, but the callback for them is nil",
 				Fix:     "give " + c.option + ", or another Auth",
 			})
 		case c.given && !c.wants:

@@ -120,7 +120,7 @@ func TestNewMCPServerFindsEveryMistake(t *testing.T) {
 		{at + ".Tools[3] (twice)", "another tool of the server has the same name"},
 		{at + ".Tools[4]", "the tool is empty"},
 		{at + ".Tools[5] (mute)", "the tool has no handler"},
-		{at + ".Tools[6] (scalar)", "the schema of its arguments: string is no JSON object"},
+		{at + ".Tools[6] (scalar)", "the schema of its arguments: string does not encode as a JSON object"},
 		{at + ".Tools[7] (raw)", `the schema of its arguments: its "type" is not "object"`},
 		{at + ".Tools[7] (raw)", "the tool has no handler"},
 		{at + ".Tools[8] (bounds)", "MaxConcurrent is 0"},

@@ -26,7 +26,7 @@ func WithParameters(r ModelPolicyResult, parameters any) (ModelPolicyResult, err
 		return ModelPolicyResult{}, err
 	}
 	if raw[0] != '{' {
-		return ModelPolicyResult{}, fmt.Errorf("sdk: the parameters for the model are %T, which is no JSON object; give a struct or a map", parameters)
+		return ModelPolicyResult{}, fmt.Errorf("sdk: the parameters for the model have type %T, which does not encode as a JSON object; pass a struct or a map", parameters)
 	}
 	r.Parameters = raw
 	return r, nil

@@ -42,7 +42,7 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 	assert.ElementsMatch(t,
 		[]string{
 			"Hooks[0].Match", "Hooks[1]", "Hooks[2]", "PermissionTimeout", "MaxLine", "Graces", "Limits",
-			"SDKMCPServers[0]", "SDKMCPServers[1]", "SettingsPath", "MaxTurns", "Goals", "PermissionMode",
+			"SDKMCPServers[0]", "SDKMCPServers[1]", "SettingsPath", "TaskBudget", "Goals", "PermissionMode",
 		},
 		append(refused(t, &sdk.Options{
 			Backend: scripted.New(),
@@ -56,7 +56,7 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 			PermissionTimeout: -1, MaxLine: -1, Graces: session.Graces{EOF: -1}, Limits: sdk.Limits{Bytes: -1},
 			SDKMCPServers:  []*sdk.MCPServer{nil, {}},
 			SettingsPath:   filepath.Join(t.TempDir(), "none.json"),
-			MaxTurns:       sdk.Some(-1),
+			TaskBudget:     sdk.Some(0),
 			PermissionMode: "wild",
 		}), "Goals")) // the one that is there in every list, so that an empty one is seen
 }

@@ -89,7 +89,7 @@ func compilePolicy(o *Options) (*policy.Policy, []error) {
 	compiled, err := policy.Compile(rules)
 	var problems []error
 	if o.PermissionPromptToolName != "" {
-		problems = append(problems, &ConfigError{Option: "Policy", Problem: "cannot stand beside PermissionPromptToolName: one of them decides", Fix: "leave one of them out"})
+		problems = append(problems, &ConfigError{Option: "Policy", Problem: "cannot be combined with PermissionPromptToolName: only one of them can decide", Fix: "leave one of them out"})
 	}
 	for _, wrong := range parseErrors(err) {
 		option, problem := "Policy."+strings.ToUpper(wrong.List[:1])+wrong.List[1:], fmt.Sprintf("%q", wrong.Rule)

@@ -183,7 +183,7 @@ func TestQuestions(t *testing.T) {
 	other := &sdk.ToolPermissionRequest{ToolName: "Bash", Input: json.RawMessage(`{}`)}
 	assert.Nil(t, sdk.QuestionsOf(other))
 	_, err = sdk.AnswerQuestions(other, nil)
-	assert.EqualError(t, err, "answer questions: Bash asks none")
+	assert.EqualError(t, err, "answer questions: a call of Bash asks no questions")
 }
 
 func TestPlans(t *testing.T) {

@@ -43,13 +43,13 @@ func QuestionsOf(r *ToolPermissionRequest) []Question {
 func AnswerQuestions(r *ToolPermissionRequest, answers map[string][]string) (PermissionResult, error) {
 	in, ok := inputOf[*tools.AskUserQuestionInput](r)
 	if !ok {
-		return PermissionResult{}, fmt.Errorf("answer questions: %s asks none", r.ToolName)
+		return PermissionResult{}, fmt.Errorf("answer questions: a call of %s asks no questions", r.ToolName)
 	}
 	for _, question := range slices.Sorted(maps.Keys(answers)) {
 		chosen := answers[question]
 		for _, q := range in.Questions {
 			if q.Question == question && !q.MultiSelect && len(chosen) > 1 {
-				return PermissionResult{}, fmt.Errorf("answer questions: %q takes one answer, and has %d", question, len(chosen))
+				return PermissionResult{}, fmt.Errorf("answer questions: %q takes one answer, got %d", question, len(chosen))
 			}
 		}
 		if len(chosen) == 0 {

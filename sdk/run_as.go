@@ -27,7 +27,7 @@ func RunAs[T any](ctx context.Context, prompt string, opts *Options) (T, *Result
 	var none T
 	o := copied(opts)
 	if o.OutputFormat != nil {
-		return none, nil, &ConfigError{Option: "OutputFormat", Problem: fmt.Sprintf("is given, and RunAs takes it from %T", none), Fix: "leave it out, or use Run"}
+		return none, nil, &ConfigError{Option: "OutputFormat", Problem: fmt.Sprintf("is set, but RunAs derives it from %T", none), Fix: "leave it out, or use Run"}
 	}
 	schema, err := outputSchema[T]()
 	if err != nil {
@@ -72,7 +72,7 @@ func AskAs[T any](ctx context.Context, c *Client, prompt string) (T, *ResultMess
 		return none, nil, err
 	}
 	if !c.structured {
-		return none, nil, &ConfigError{Option: "OutputFormat", Problem: "is not given, and the agent knows no shape for its answers", Fix: fmt.Sprintf("set it to sdk.OutputFormatOf[%T]() when the client is made", none)}
+		return none, nil, &ConfigError{Option: "OutputFormat", Problem: "is not set, so the agent does not know the shape of its answers", Fix: fmt.Sprintf("set it to sdk.OutputFormatOf[%T]() when the client is made", none)}
 	}
 	r, err := untilFit(prompt, c.repairs, decodeInto(&v, schema), func(prompt string) (*ResultMessage, error) {
 		t, err := c.Send(ctx, UserText(prompt))

@@ -35,7 +35,7 @@ func schemaOf(t reflect.Type) (*inputSchema, error) {
 		return nil, err
 	}
 	if root.Type != "object" {
-		return nil, fmt.Errorf("%v is no JSON object", t)
+		return nil, fmt.Errorf("%v does not encode as a JSON object", t)
 	}
 	if root.Properties == nil && root.AdditionalProperties != nil && t.Kind() == reflect.Struct {
 		root.Properties = map[string]*jsonschema.Schema{} // listed even when empty
@@ -66,7 +66,7 @@ func schemaFrom(raw json.RawMessage) (*inputSchema, error) {
 		return nil, errors.New(`its "type" is not "object"`)
 	}
 	if !slices.Contains(drafts, root.Schema) {
-		return nil, fmt.Errorf("%s cannot be checked; draft 2020-12 and draft-07 can", root.Schema)
+		return nil, fmt.Errorf("JSON Schema %s is not supported; use draft 2020-12 or draft-07", root.Schema)
 	}
 	understood, err := json.Marshal(&root) // what the library read; it is lenient about keys
 	if err != nil {
@@ -246,5 +246,5 @@ func enumValue(t reflect.Type, value string) (any, error) {
 		}
 		return f, err
 	}
-	return nil, fmt.Errorf("%v has no enum; strings and numbers have", t)
+	return nil, fmt.Errorf("an enum of %v is not supported; use strings or numbers", t)
 }

@@ -28,7 +28,7 @@ func checkRefs(raw json.RawMessage) (defsOnly bool, err error) {
 	}
 	for _, s := range r.all {
 		if r.ring(s) {
-			return false, errors.New("its references form a ring")
+			return false, errors.New("its references form a cycle")
 		}
 	}
 	return r.defsOnly, nil
@@ -68,14 +68,14 @@ func (r *refs) collect(v any, top bool) error {
 		for _, key := range []string{"$ref", "$dynamicRef"} {
 			ref, ok := v[key].(string)
 			if ok && !strings.HasPrefix(ref, "#") {
-				return fmt.Errorf("%s %q leads out of it", key, ref)
+				return fmt.Errorf("%s %q refers outside of the schema", key, ref)
 			}
 			if ok && !strings.HasPrefix(ref, "#/$defs/") && !strings.HasPrefix(ref, "#/definitions/") {
 				r.defsOnly = false
 			}
 		}
 		if id, ok := v["$id"].(string); ok && !top {
-			return fmt.Errorf("$id %q stands inside it", id)
+			return fmt.Errorf("a nested $id (%q) is not supported", id)
 		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			switch key {

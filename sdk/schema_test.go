@@ -129,9 +129,9 @@ func TestTypesWithoutASchema(t *testing.T) {
 		require.Len(t, all, 1, "%v", err)
 		return all[0].Problem
 	}
-	assert.Contains(t, problem(toolOf[[]int]()), "[]int is no JSON object")
-	assert.Contains(t, problem(toolOf[any]()), "is no JSON object")
-	assert.Contains(t, problem(toolOf[json.RawMessage]()), "is no JSON object")
+	assert.Contains(t, problem(toolOf[[]int]()), "[]int does not encode as a JSON object")
+	assert.Contains(t, problem(toolOf[any]()), "does not encode as a JSON object")
+	assert.Contains(t, problem(toolOf[json.RawMessage]()), "does not encode as a JSON object")
 	assert.Contains(t, problem(toolOf[ring]()), "cycle")
 	assert.Contains(t, problem(toolOf[struct{ F func() }]()), "func()")
 	assert.Contains(t, problem(toolOf[map[int]string]()), "map key")
@@ -150,7 +150,7 @@ func TestTypesWithoutASchema(t *testing.T) {
 		In struct {
 			B bool `json:"b" enum:"true"`
 		} `json:"in"`
-	}]()), `field In: field B: enum value "true": bool has no enum`)
+	}]()), `field In: field B: enum value "true": an enum of bool is not supported`)
 	assert.Contains(t, problem(toolOf[struct {
 		F float64 `json:"f" enum:"NaN"`
 	}]()), "not a JSON number")
@@ -176,7 +176,7 @@ func TestRawSchemas(t *testing.T) {
 		`{"type":["object","null"]}`:       `its "type" is not "object"`,
 		`{"type":"object","$ref":"#/x/y"}`: "x",
 		`{"type":"object","properties":{"a":{"pattern":"(?=x)"}}}`:                   "pattern",
-		`{"type":"object","$schema":"https://json-schema.org/draft/2019-09/schema"}`: "2019-09/schema cannot be checked",
+		`{"type":"object","$schema":"https://json-schema.org/draft/2019-09/schema"}`: "2019-09/schema is not supported",
 		`{"type":"object","properties":{"a":{"$ref":"https://example.com/s.json"}}}`: "example.com",
 	} {
 		_, err := sdk.NewMCPServer("srv", "", raw(schema))
@@ -359,7 +359,7 @@ func TestWhatGoMarshalsFitsItsSchema(t *testing.T) {
 
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	const ring, out = "its references form a ring", "leads out of it"
+	const ring, out = "its references form a cycle", "refers outside of the schema"
 	for schema, want := range map[string]string{
 		`{"type":"object","$ref":"#"}`:                                                                                 ring,
 		`{"type":"object","$REF":"#"}`:                                                                                 ring,
@@ -372,7 +372,7 @@ func TestReferences(t *testing.T) {
 		`{"type":"object","$defs":{"n":{"$anchor":"n","anyOf":[{"$ref":"#n"}]}}}`:                                      ring,
 		`{"type":"object","$dynamicAnchor":"n","allOf":[{"$dynamicRef":"#n"}]}`:                                        ring,
 		`{"type":"object","properties":{"x":{"$ref":"other.json"}}}`:                                                   out,
-		`{"type":"object","properties":{"x":{"$id":"http://a/b","type":"string"}}}`:                                    "stands inside it",
+		`{"type":"object","properties":{"x":{"$id":"http://a/b","type":"string"}}}`:                                    "is not supported",
 		`{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#"}}}}`:                                "",
 		`{"type":"object","$id":"http://a/b","$defs":{"s":{"type":"string"}},"properties":{"x":{"$ref":"#/$defs/s"}}}`: "",
 		`{"type":"object","properties":{"$ref":{"type":"string"},"$id":{"type":"string"}}}`:                            "",

@@ -118,7 +118,7 @@ func park(o *Options, home *runtime.Runtime) (remove func() error, err error) {
 		return nil, nil
 	}
 	if o.Cwd, err = parking(o, home); err != nil {
-		return nil, &StartError{Err: fmt.Errorf("a directory to park the agent in: %w; set Cwd", err)}
+		return nil, &StartError{Err: fmt.Errorf("create a directory for the prewarmed agent: %w; set Cwd", err)}
 	}
 	dir := o.Cwd
 	return func() error { return os.RemoveAll(dir) }, nil

@@ -116,7 +116,7 @@ func checkServers(o *Options) []error {
 	for _, name := range slices.Sorted(maps.Keys(o.SDKMCPServerConfigs)) {
 		if !slices.ContainsFunc(o.SDKMCPServers, func(s *MCPServer) bool { return s.Usable() && s.Name() == name }) {
 			problems = append(problems, &ConfigError{Option: fmt.Sprintf("SDKMCPServerConfigs[%q]", name),
-				Problem: "is for a server that is not there", Fix: "name one of SDKMCPServers"})
+				Problem: "names no server of SDKMCPServers", Fix: "use the name of one of them"})
 		}
 	}
 	for i, s := range o.SDKMCPServers {
@@ -135,7 +135,7 @@ func readSettings(d *dialect.Input) error {
 	}
 	content, err := os.ReadFile(inCwd(d, d.SettingsPath))
 	if err != nil {
-		return &ConfigError{Option: "SettingsPath", Problem: fmt.Sprintf("cannot be read: %v", err), Fix: "give a file that is there, or the settings themselves in Settings"}
+		return &ConfigError{Option: "SettingsPath", Problem: fmt.Sprintf("cannot be read: %v", err), Fix: "give an existing file, or put the settings into Settings"}
 	}
 	d.SettingsContent = content
 	return nil
@@ -150,7 +150,7 @@ func readPrompt(d *dialect.Input) error {
 	content, err := os.ReadFile(inCwd(d, s.File))
 	if err != nil {
 		s.File = "" // told here
-		return &ConfigError{Option: "SystemPrompt.File", Problem: fmt.Sprintf("cannot be read: %v", err), Fix: "give a file that is there, or the text itself in Blocks"}
+		return &ConfigError{Option: "SystemPrompt.File", Problem: fmt.Sprintf("cannot be read: %v", err), Fix: "give an existing file, or put the text into Blocks"}
 	}
 	s.Blocks, s.File = []string{string(content)}, ""
 	return nil

@@ -87,7 +87,7 @@ func marshalResult(r *ToolResult) (json.RawMessage, error) {
 		case err != nil:
 			return nil, fmt.Errorf("its structured content is not JSON: %w", err)
 		case raw[0] != '{': // the agent would refuse the whole answer
-			return nil, fmt.Errorf("its structured content is %T, which is no JSON object", c.StructuredContent)
+			return nil, fmt.Errorf("its structured content has type %T, which does not encode as a JSON object", c.StructuredContent)
 		}
 		c.StructuredContent = raw
 		if len(c.Content) == 0 {

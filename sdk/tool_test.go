@@ -55,8 +55,8 @@ func TestResults(t *testing.T) {
 		"hollow resource":   {result: blocks(&mcpsdk.EmbeddedResource{}), want: `{"content":[{"type":"text","text":"tool it is broken: content[0] of its result is an embedded resource without contents"}],"isError":true}`},
 		"nameless link":     {result: blocks(&mcpsdk.ResourceLink{URI: "file:///a"}), want: `{"content":[{"type":"text","text":"tool it is broken: content[0] of its result is a resource link without a URI or a name"}],"isError":true}`},
 		"resource nowhere":  {result: blocks(&mcpsdk.EmbeddedResource{Resource: &mcpsdk.ResourceContents{Text: "hi"}}), want: `{"content":[{"type":"text","text":"tool it is broken: content[0] of its result is an embedded resource without a URI"}],"isError":true}`},
-		"structured list":   {result: &sdk.ToolResult{Content: sdk.Text("x").Content, StructuredContent: []int{1}}, want: `{"content":[{"type":"text","text":"tool it is broken: its structured content is []int, which is no JSON object"}],"isError":true}`},
-		"structured null":   {result: &sdk.ToolResult{Content: sdk.Text("x").Content, StructuredContent: (*struct{})(nil)}, want: `{"content":[{"type":"text","text":"tool it is broken: its structured content is *struct {}, which is no JSON object"}],"isError":true}`},
+		"structured list":   {result: &sdk.ToolResult{Content: sdk.Text("x").Content, StructuredContent: []int{1}}, want: `{"content":[{"type":"text","text":"tool it is broken: its structured content has type []int, which does not encode as a JSON object"}],"isError":true}`},
+		"structured null":   {result: &sdk.ToolResult{Content: sdk.Text("x").Content, StructuredContent: (*struct{})(nil)}, want: `{"content":[{"type":"text","text":"tool it is broken: its structured content has type *struct {}, which does not encode as a JSON object"}],"isError":true}`},
 		"structure no JSON": {result: &sdk.ToolResult{StructuredContent: make(chan int)}, want: `{"content":[{"type":"text","text":"tool it is broken: its structured content is not JSON: json: unsupported type: chan int"}],"isError":true}`},
 	}
 	for name, tt := range tests {

@@ -11,7 +11,7 @@ var (
 	// behind more of them than [Limits.HardBytes] allows, or [Limits.Consumer] has
 	// passed. In the first case the call fails, in the second the session. Read
 	// the messages, or discard them.
-	ErrConsumerStalled = errors.New("nobody reads the messages, and no more of them may be held: read them, or set Discard")
+	ErrConsumerStalled = errors.New("no one reads the messages, and the buffer for them is full; read them, or set Discard")
 	// ErrTransportClosed says that the agent cannot be written to any more: its
 	// stdin is closed, or it has ended. The session's own error says why.
 	ErrTransportClosed = errors.New("the agent's transport is closed")
@@ -25,7 +25,7 @@ var (
 	ErrNoRoom = errors.New("the agent does not read its stdin and the write queue is full")
 	// ErrTooLarge says that a message does not fit into one line for the
 	// agent. Nothing was written.
-	ErrTooLarge = errors.New("the message is larger than one line for the agent may be; send less, or pass it in a file")
+	ErrTooLarge = errors.New("the message is longer than one line to the agent may be; send less, or pass it in a file")
 	// ErrNotRun says that a user message ended without a result: it was
 	// cancelled while it was queued, or the agent had seen its uuid before.
 	ErrNotRun = errors.New("the message was not run and has no result")
@@ -38,14 +38,14 @@ var (
 // session goes on.
 var (
 	// ErrResultSkipped says that a turn's result was a line longer than MaxLine.
-	ErrResultSkipped = errors.New("the turn's result was longer than a line may be and was skipped; raise MaxLine")
+	ErrResultSkipped = errors.New("the turn's result was longer than MaxLine and was skipped; raise MaxLine")
 	// ErrAnswerSkipped says that the answer to a call was a line longer than
 	// MaxLine.
-	ErrAnswerSkipped = errors.New("the answer was longer than a line may be and was skipped; raise MaxLine")
+	ErrAnswerSkipped = errors.New("the answer was longer than MaxLine and was skipped; raise MaxLine")
 	// ErrResultBroken says that a turn's result was a line that is no JSON.
-	ErrResultBroken = errors.New("the turn's result was a line that is no JSON, and its text is lost")
+	ErrResultBroken = errors.New("the turn's result was not valid JSON, and its text is lost")
 	// ErrAnswerBroken says that the answer to a call was a line that is no JSON.
-	ErrAnswerBroken = errors.New("the answer was a line that is no JSON")
+	ErrAnswerBroken = errors.New("the answer was not valid JSON")
 )
 
 // Errors of requests of the agent that no callback is configured for. They are in

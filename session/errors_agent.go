@@ -49,7 +49,8 @@ func (e *StartError) Unwrap() error { return e.Err }
 // ExitError says that the agent ended when it should not have. The session has
 // failed.
 type ExitError struct {
-	Status ExitStatus // how the process ended
+	Program string     // what was started: its path or its name; "": not known, as of an agent in memory
+	Status  ExitStatus // how the process ended
 	// LadderStep is the last step of Troupe's close ladder, and why it was taken, if
 	// a signal of the ladder was sent before the agent ended: then the signal in
 	// Status, or the exit code, is most likely its doing. "": Troupe sent none; the
@@ -63,7 +64,15 @@ type ExitError struct {
 
 func (e *ExitError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "agent ended during %s: %v", e.During, e.Status)
+	b.WriteString("agent ")
+	if e.Program != "" {
+		b.WriteString(visible(e.Program) + " ")
+	}
+	if e.During == "idle" {
+		fmt.Fprintf(&b, "ended while idle: %v", e.Status)
+	} else {
+		fmt.Fprintf(&b, "ended during %s: %v", e.During, e.Status)
+	}
 	switch {
 	case e.LadderStep != "":
 		fmt.Fprintf(&b, " (after Troupe's close ladder: %s)", e.LadderStep)

@@ -68,7 +68,7 @@ func TestTextsOfErrors(t *testing.T) {
 		`start agent: lookup "x": not there: install it`: &session.StartError{
 			Path: "x", Dir: "/d", Searched: []string{"/a"}, Err: fmt.Errorf("spawn: %w", explained{odd}),
 		},
-		"agent ended during idle: signal SIGKILL (not sent by Troupe)":                              &session.ExitError{During: "idle", Status: session.ExitStatus{Code: -1, Signal: "SIGKILL"}},
+		"agent ended while idle: signal SIGKILL (not sent by Troupe)":                               &session.ExitError{During: "idle", Status: session.ExitStatus{Code: -1, Signal: "SIGKILL"}},
 		"agent ended during a turn: exit code 143 (as after a SIGTERM, not sent by Troupe)":         &session.ExitError{During: "a turn", Status: session.ExitStatus{Code: 143}},
 		"agent ended during a turn: exit code 1 (after Troupe's close ladder: SIGTERM); stdout: so": &session.ExitError{During: "a turn", Status: session.ExitStatus{Code: 1}, LadderStep: "SIGTERM", StdoutTail: "so"},
 		"2 processes of the agent did not stop: 1 (a), 2 (b)":                                       &session.LeftoverError{Processes: []session.ProcInfo{{PID: 1, Command: "a"}, {PID: 2, Command: "b"}}},

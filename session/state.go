@@ -51,7 +51,7 @@ func (s *State) UnmarshalText(name []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("session: there is no state %q", name)
+	return fmt.Errorf("session: unknown state %q", name)
 }
 
 // IllegalTransitionError is the reason of a session that tried to change its

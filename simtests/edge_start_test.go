@@ -83,7 +83,9 @@ func badStarts() map[string]badStart {
 			o.Cwd = file(t, 0o600, "")
 		}, syscall.ENOTDIR, []string{"must be an existing directory"}},
 		"environment too large": {func(_ *testing.T, o *session.Options) {
-			o.Env["LARGE"] = strings.Repeat("x", 1<<20)
+			for i := range 40 {
+				o.Env[fmt.Sprintf("LARGE%d", i)] = strings.Repeat("x", 100<<10)
+			}
 		}, syscall.E2BIG, []string{"pass long values by file"}},
 	}
 }
@@ -404,11 +406,11 @@ func TestEdgeContradictingOptions(t *testing.T) {
 		o.PermissionMode = "sometimes"
 		o.PermissionPromptToolName = "mcp__ask__me"
 		o.AllowedTools = []string{"Bash(ls", "Read"}
-		o.MaxTurns = session.Some(-1)
+		o.TaskBudget = session.Some(0)
 		o.ExtraArgs = map[string]session.Opt[string]{"output-format": session.Some("text"), "a b": {}}
 		o.Continue, o.Resume = true, "4b7f9ee4-3f4c-4b6c-9d5c-0a1b2c3d4e5f"
 	}
-	common := []string{"PermissionMode", "PermissionPromptToolName", "AllowedTools", "MaxTurns", `ExtraArgs["output-format"]`, `ExtraArgs["a b"]`}
+	common := []string{"PermissionMode", "PermissionPromptToolName", "AllowedTools", "TaskBudget", `ExtraArgs["output-format"]`, `ExtraArgs["a b"]`}
 	t.Run("claude", func(t *testing.T) {
 		spec := r.spec(t, hello)
 		contradiction(&spec.Options)

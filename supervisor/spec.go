@@ -137,7 +137,7 @@ func (s *Spec) validate() error {
 		add("", "the name is empty; give it one")
 	}
 	if s.Strategy < OneForOne || s.Strategy > RestForOne {
-		add("", "there is no strategy %d; use OneForOne, OneForAll or RestForOne", s.Strategy)
+		add("", "unknown strategy %d; use OneForOne, OneForAll or RestForOne", s.Strategy)
 	}
 	if s.Intensity.Window < 0 {
 		add("", "the intensity window is %v; use 0 for the default or a positive duration", s.Intensity.Window)
@@ -155,7 +155,7 @@ func (s *Spec) validate() error {
 		}
 		seen[c.Name] = true
 		if c.Class < Permanent || c.Class > Temporary {
-			add(c.Name, "there is no class %d; use Permanent, Transient or Temporary", c.Class)
+			add(c.Name, "unknown class %d; use Permanent, Transient or Temporary", c.Class)
 		}
 		if c.Significant && c.Class == Permanent {
 			add(c.Name, "a permanent child cannot be significant, since it never ends for good; make it Transient or Temporary")

@@ -19,12 +19,12 @@ func TestSpecMistakes(t *testing.T) {
 	backoff := func(b supervisor.Backoff) supervisor.Spec { return supervisor.Spec{Name: "s", Backoff: b} }
 	for want, spec := range map[string]supervisor.Spec{
 		`supervisor "": the name is empty`:                                {},
-		`supervisor "s": there is no strategy 3`:                          {Name: "s", Strategy: 3},
-		`supervisor "s": there is no strategy -1`:                         {Name: "s", Strategy: -1},
+		`supervisor "s": unknown strategy 3`:                              {Name: "s", Strategy: 3},
+		`supervisor "s": unknown strategy -1`:                             {Name: "s", Strategy: -1},
 		`the intensity window is -1ns`:                                    {Name: "s", Intensity: supervisor.Intensity{Window: -1}},
 		`the name of child 1 is empty`:                                    {Name: "s", Children: []supervisor.Child{{Name: "a"}, {}}},
 		`supervisor "s": child "a": the name is taken`:                    {Name: "s", Children: []supervisor.Child{{Name: "a"}, {Name: "a"}}},
-		`child "a": there is no class 3`:                                  child(supervisor.Child{Class: 3}),
+		`child "a": unknown class 3`:                                      child(supervisor.Child{Class: 3}),
 		`child "a": a permanent child cannot be significant`:              child(supervisor.Child{Significant: true}),
 		`child "a": the shutdown deadline is -2ns`:                        child(supervisor.Child{Shutdown: -2}),
 		`child "a": the kill deadline is -1ns`:                            child(supervisor.Child{Kill: -1}),

@@ -84,7 +84,7 @@ func artifacts(resolve session.ResolveSessionArtifacts, req *protocol.ResolveSes
 			return nil, err
 		}
 		if len(answer) > 0 && !json.Valid(answer) {
-			return nil, errors.New("resolveSessionArtifacts: the answer is no JSON")
+			return nil, errors.New("resolveSessionArtifacts: the answer is not valid JSON")
 		}
 		return answer, nil
 	}

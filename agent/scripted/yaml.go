@@ -112,7 +112,7 @@ func decode(node ast.Node, v any) error {
 	for _, pair := range pairs {
 		key := keyOf(pair)
 		if seen[key] {
-			return problem(pair.Key, "key %q stands here twice", key)
+			return problem(pair.Key, "duplicate key %q", key)
 		}
 		seen[key] = true
 		one := ast.Mapping(pair.Start, false, pair)

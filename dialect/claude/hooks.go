@@ -18,18 +18,18 @@ func checkHooks(o *dialect.Input, p *build.Problems) {
 		at := fmt.Sprintf("Hooks[%d]", i)
 		switch {
 		case h.Event == protocol.HookSetup || h.Event == protocol.HookSessionEnd:
-			p.Warn(at, "", fmt.Sprintf("is for %s, which Claude Code never calls a host back for", h.Event), "use a command hook in the settings")
+			p.Warn(at, "", fmt.Sprintf("is for %s, for which Claude Code never calls the host", h.Event), "use a command hook in the settings")
 		case h.Event == protocol.HookSessionStart && h.Matcher != "compact":
-			p.Warn(at, "", "is for SessionStart, which Claude Code calls a host back for after a compaction only",
+			p.Warn(at, "", "is for SessionStart, for which Claude Code calls the host only after a compaction",
 				`match "compact", or act on the init message`)
 		case h.Event == protocol.HookCwdChanged && !inSettings(o, protocol.HookCwdChanged, protocol.HookFileChanged):
-			p.Warn(at, "", "is for CwdChanged, which Claude Code calls a host back for only if its settings have a hook for it",
+			p.Warn(at, "", "is for CwdChanged, for which Claude Code calls the host only if its settings have a hook for it",
 				`add one that does nothing, such as {"type":"command","command":"true"}`)
 		case h.Event == protocol.HookFileChanged && !inSettings(o, protocol.HookFileChanged) && !hooked(o, protocol.HookSessionStart):
-			p.Warn(at, "", "is for FileChanged, and Claude Code is told of no file to watch (settings files were not looked at)",
+			p.Warn(at, "", "is for FileChanged, but nothing names a file to watch to Claude Code (settings files were not read)",
 				"name it as the matcher of a FileChanged hook in the settings, or in the WatchPaths of a SessionStart hook")
 		case h.Event != "" && !slices.Contains(protocol.HookEvents(), h.Event):
-			p.Warn(at, "", fmt.Sprintf("is for %s, an event that this library does not know", h.Event), "see that the agent does, and how it is spelled")
+			p.Warn(at, "", fmt.Sprintf("is for %s, an event that Troupe does not know", h.Event), "check its spelling, and that the agent knows it")
 		}
 	}
 }

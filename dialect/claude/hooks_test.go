@@ -21,14 +21,14 @@ func TestHooksThatAreNeverCalled(t *testing.T) {
 	}{
 		"Setup":                          {dialect.HookRegistration{Event: protocol.HookSetup}, "never calls", ""},
 		"SessionEnd":                     {dialect.HookRegistration{Event: protocol.HookSessionEnd}, "never calls", ""},
-		"SessionStart":                   {dialect.HookRegistration{Event: protocol.HookSessionStart}, "after a compaction only", ""},
-		"SessionStart of a startup":      {dialect.HookRegistration{Event: protocol.HookSessionStart, Matcher: "startup"}, "after a compaction only", ""},
+		"SessionStart":                   {dialect.HookRegistration{Event: protocol.HookSessionStart}, "only after a compaction", ""},
+		"SessionStart of a startup":      {dialect.HookRegistration{Event: protocol.HookSessionStart, Matcher: "startup"}, "only after a compaction", ""},
 		"SessionStart of a compaction":   {dialect.HookRegistration{Event: protocol.HookSessionStart, Matcher: "compact"}, "", ""},
-		"an event of next week":          {dialect.HookRegistration{Event: "NextWeek"}, "NextWeek, an event that this library does not know", ""},
+		"an event of next week":          {dialect.HookRegistration{Event: "NextWeek"}, "NextWeek, an event that Troupe does not know", ""},
 		"CwdChanged":                     {dialect.HookRegistration{Event: protocol.HookCwdChanged}, "only if its settings", `{"hooks":{"Stop":[]}}`},
 		"CwdChanged in the settings":     {dialect.HookRegistration{Event: protocol.HookCwdChanged}, "", `{"hooks":{"CwdChanged":[{}]}}`},
 		"CwdChanged with files watched":  {dialect.HookRegistration{Event: protocol.HookCwdChanged}, "", `{"hooks":{"FileChanged":[{}]}}`},
-		"FileChanged":                    {dialect.HookRegistration{Event: protocol.HookFileChanged}, "told of no file", `{"hooks":{"CwdChanged":[{}]}}`},
+		"FileChanged":                    {dialect.HookRegistration{Event: protocol.HookFileChanged}, "nothing names a file", `{"hooks":{"CwdChanged":[{}]}}`},
 		"FileChanged in the settings":    {dialect.HookRegistration{Event: protocol.HookFileChanged}, "", `{"hooks":{"FileChanged":[{}]}}`},
 		"an event that is always called": {dialect.HookRegistration{Event: protocol.HookPreToolUse}, "", ""},
 	} {

@@ -65,7 +65,7 @@ func arguments(o *dialect.Input, l *dialect.Launch, p *build.Problems) []string 
 	if len(l.Interpreter) > 0 || len(o.ExecutableArgs) == 0 {
 		return a.List()
 	}
-	p.Warn("ExecutableArgs", l.Path, "the agent's program is not a script, and gets them itself, before its own", "use ExtraArgs for the agent's own flags")
+	p.Warn("ExecutableArgs", l.Path, "the agent's program is not a script: the arguments go to the program, before its own", "use ExtraArgs for the agent's own flags")
 	return slices.Concat(o.ExecutableArgs, a.List())
 }
 

@@ -28,7 +28,7 @@ func check(o *dialect.Input, p *build.Problems) {
 	p.AddIf(!slices.Contains([]string{"", "host", "none"}, o.PermissionPrompts), "PermissionPrompts",
 		fmt.Sprintf("%q is not known", o.PermissionPrompts), "use host or none")
 	p.AddIf(len(o.SupportedDialogKinds) > 0 && o.OnUserDialog == nil, "SupportedDialogKinds",
-		"there is no callback to show a dialog, and one that is parked is never answered", "give an OnUserDialog callback")
+		"OnUserDialog is nil, so a dialog would never be answered", "give an OnUserDialog callback")
 	if o.OnUserDialog != nil && len(o.SupportedDialogKinds) == 0 {
 		p.Warn("OnUserDialog", "SupportedDialogKinds", "is empty, so the agent never asks for a dialog",
 			"name the kinds of dialog the callback can show")
@@ -40,7 +40,7 @@ func check(o *dialect.Input, p *build.Problems) {
 	}
 	if o.Sandbox != nil {
 		for _, key := range wire.Misplaced(*o.Sandbox, o.Sandbox.Extra) {
-			p.Add(fmt.Sprintf("Sandbox.Extra[%q]", key), "has a field of its own, and would be lost", "set the field")
+			p.Add(fmt.Sprintf("Sandbox.Extra[%q]", key), "is a field of Sandbox, and would be lost here", "set the field")
 		}
 	}
 	for _, at := range build.SpawningAgents(o) {
@@ -101,7 +101,7 @@ func checkEfforts(o *dialect.Input, p *build.Problems) {
 
 func checkNoQoderTools(p *build.Problems, at string, tools []session.MCPToolPolicy) {
 	for i, t := range tools {
-		p.Lacks(fmt.Sprintf("%s.Tools[%d].ExposedName", at, i), t.ExposedName != "", "name the tool so in the server")
+		p.Lacks(fmt.Sprintf("%s.Tools[%d].ExposedName", at, i), t.ExposedName != "", "give the tool that name in the server")
 		p.Lacks(fmt.Sprintf("%s.Tools[%d].AlwaysLoad", at, i), t.AlwaysLoad, "set AlwaysLoad of the server")
 	}
 }

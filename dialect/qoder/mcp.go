@@ -124,12 +124,12 @@ func checkTools(p *build.Problems, at, server string, tools []session.MCPToolPol
 		p.Lacks(at+".OrgMaxPermission", t.OrgMaxPermission != "", "set PermissionPolicy")
 		nameless := protocol.MCPNameQoder(server) == "" || t.Name != "*" && protocol.MCPNameQoder(t.Name) == ""
 		p.AddIf(t.PermissionPolicy != "" && !strings.HasPrefix(t.Name, "mcp__") && nameless, at+".PermissionPolicy",
-			fmt.Sprintf("there is no rule for %q of %q: one of them has no letter or digit", t.Name, server), "rename it")
+			fmt.Sprintf("no rule can name %q of %q: one of the names has no letter or digit", t.Name, server), "rename it")
 		if t.ExposedName == "" {
 			continue
 		}
 		p.AddIf(!t.AlwaysLoad, at+".ExposedName", "is for a tool that is always loaded", "set AlwaysLoad")
-		p.AddIf(!exposed.MatchString(t.ExposedName), at+".ExposedName", fmt.Sprintf("%q is no name for a tool", t.ExposedName),
+		p.AddIf(!exposed.MatchString(t.ExposedName), at+".ExposedName", fmt.Sprintf("%q is not a tool name", t.ExposedName),
 			"use up to 64 letters, digits, dashes and underscores")
 		p.AddIf(slices.Contains([]string{"mcp_list", "mcp_get", "mcp_call"}, t.ExposedName), at+".ExposedName",
 			fmt.Sprintf("%q is a tool of the agent's", t.ExposedName), "use another name")

@@ -16,7 +16,7 @@ func checkMemory(o *dialect.Input, p *build.Problems) {
 	if m := memoryOf(o); m != nil {
 		oneOf(p, "Memory.Mode", m.Mode, modeNative, modeCustom)
 		native := m.Mode == modeNative
-		const unfit = "is for mode custom, and mode native takes none"
+		const unfit = "is for mode custom; mode native has no such callback"
 		p.AddIf(native && m.Generation != nil, "Memory.Generation", unfit, "leave it out, or set Mode to custom")
 		p.AddIf(native && m.Consumption != nil, "Memory.Consumption", unfit, "leave it out, or set Mode to custom")
 		p.AddIf(native && o.ShouldGenerateMemory != nil, "ShouldGenerateMemory", unfit, "leave it out, or set Memory.Mode to custom")
@@ -45,7 +45,7 @@ func checkGeneration(p *build.Problems, g *session.MemoryGeneration) {
 			"is outside of the directory", "give a path within it")
 	}
 	t := g.TurnComplete
-	p.AddIf(t != nil && t.Enabled.Or(false) && !g.Enabled.Or(true), at+".TurnComplete.Enabled", "is true, and the generation is off", "turn the generation on")
+	p.AddIf(t != nil && t.Enabled.Or(false) && !g.Enabled.Or(true), at+".TurnComplete.Enabled", "is true, but Generation.Enabled is false", "turn the generation on")
 	p.AddIf(t != nil && !t.ReviewThreshold.IsZero(), at+".TurnComplete.ReviewThreshold", "is for skills", "leave it out")
 	checkTurnComplete(p, at, t)
 }
@@ -67,7 +67,7 @@ func checkConsumption(p *build.Problems, c *session.MemoryConsumption) {
 func checkPlace(p *build.Problems, at, id, path string, seen map[string]bool) {
 	p.AddIf(strings.TrimSpace(id) == "", at+".ID", "is empty", "name it")
 	p.AddIf(strings.TrimSpace(path) == "", at+".Path", "is empty", "give the path")
-	p.AddIf(seen[id], at+".ID", fmt.Sprintf("%q is there twice", id), "make each unique")
+	p.AddIf(seen[id], at+".ID", fmt.Sprintf("%q is a duplicate", id), "make each unique")
 	seen[id] = true
 }
 
@@ -75,7 +75,7 @@ func checkSkill(p *build.Problems, s *session.SkillEvolution, hasShouldReview bo
 	const at = "Evolution.Skill"
 	oneOf(p, at+".Mode", s.Mode, modeNative, modeCustom)
 	native := s.Mode == modeNative
-	p.AddIf(native && hasShouldReview, "ShouldReviewSkills", "is for mode custom, and mode native takes none", "leave it out, or set Evolution.Skill.Mode to custom")
+	p.AddIf(native && hasShouldReview, "ShouldReviewSkills", "is for mode custom; mode native has no such callback", "leave it out, or set Evolution.Skill.Mode to custom")
 	g := s.Generation
 	if g == nil {
 		return
@@ -86,7 +86,7 @@ func checkSkill(p *build.Problems, s *session.SkillEvolution, hasShouldReview bo
 	if t != nil {
 		n, given := t.ReviewThreshold.Value()
 		p.AddIf(given && (n < 1 || n > 10), at+".Generation.TurnComplete.ReviewThreshold", fmt.Sprintf("is %d", n), "give 1 to 10")
-		p.AddIf(!native && t.Enabled.Or(true) && !g.Enabled.Or(true), at+".Generation.TurnComplete.Enabled", "is on, and the generation is off",
+		p.AddIf(!native && t.Enabled.Or(true) && !g.Enabled.Or(true), at+".Generation.TurnComplete.Enabled", "is on, but Generation.Enabled is false",
 			"turn the generation on, or this off")
 	}
 	unfit := g.Prompt != "" || given || t != nil && (!t.Enabled.IsZero() || t.Timeout != 0 || t.OnGateError != "")

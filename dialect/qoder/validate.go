@@ -64,7 +64,7 @@ func checkAgentTool(o *dialect.Input, p *build.Problems) {
 	}
 	_, own := o.Agents[o.Agent]
 	if subagents := len(o.Agents) > 1 || len(o.Agents) == 1 && !own; subagents && !allowed {
-		p.Warn("Agents", "AllowedTools", "the Agent tool is not allowed, so each call of an agent needs a permission that nobody gives", "add Agent to AllowedTools")
+		p.Warn("Agents", "AllowedTools", "the Agent tool is not allowed, so every call of an agent is denied", "add Agent to AllowedTools")
 	}
 }
 

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -96,7 +97,7 @@ func NewCore(cfg Config) *Core {
 		Self: &k.router, Session: &k.session, Transport: &k.transport, Callbacks: &k.callback, Uncalled: &k.callbacks,
 	}, k.routingConfig())
 	k.life = machine.NewLife(machine.LifeConfig{
-		Backend: cfg.Dialect.Name(), InterruptGrace: o.InterruptGrace, FlushGrace: o.Graces.Flush,
+		Backend: cfg.Dialect.Name(), Program: cmp.Or(append([]string{cfg.Command.Path}, cfg.Command.Names...)...), InterruptGrace: o.InterruptGrace, FlushGrace: o.Graces.Flush,
 		Consumer: limits.Consumer, Interrupt: interrupt(cfg.Dialect, limits.Control), AuthExpired: traits.AuthExpiredExit,
 	})
 	k.Link = link.New(link.Config{

@@ -11,6 +11,7 @@ import (
 // LifeConfig is constant and no part of a snapshot.
 type LifeConfig struct {
 	Backend        string // its name, for errors
+	Program        string // what is started, for errors
 	InterruptGrace time.Duration
 	FlushGrace     time.Duration // zero: nothing is flushed before the end of stdin
 	Consumer       time.Duration // Limits.Consumer; zero: none
@@ -339,7 +340,7 @@ func (l *Life) exitReason() error {
 	if link.Err.Err != nil && link.Exit == (session.ExitStatus{}) {
 		return link.Err.Err // it never ran
 	}
-	e := &session.ExitError{Status: link.Exit, During: "idle", StderrTail: Tail(link.Stderr), StdoutTail: Tail(link.Noise)}
+	e := &session.ExitError{Program: l.cfg.Program, Status: link.Exit, During: "idle", StderrTail: Tail(link.Stderr), StdoutTail: Tail(link.Noise)}
 	switch {
 	case !s.Routing.Initialized:
 		e.During = "initialize"

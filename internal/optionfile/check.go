@@ -158,7 +158,7 @@ func (r *reader) object(s *schema, n *Node, at string) *Node {
 			if value = r.property(s, name, key, value, path); key == "extra" && value != nil {
 				for _, more := range value.Pairs {
 					if s.Properties[more.Key.Text] != nil {
-						r.fail(more.Key, join(path, more.Key.Text), "has a place of its own", "take it out of extra")
+						r.fail(more.Key, join(path, more.Key.Text), "is a key of its own", "move it out of extra")
 					}
 				}
 				out.Pairs = append(out.Pairs, value.Pairs...)
@@ -231,7 +231,7 @@ func (r *reader) unknown(s *schema, key *Node, at string) {
 		r.more++
 		return
 	case at == "" && callback(key.Text):
-		r.fail(key, path, "is no data", "set it in Go")
+		r.fail(key, path, "is not data", "set it in Go")
 		return
 	}
 	best, least := "", 3

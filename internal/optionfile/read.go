@@ -88,7 +88,7 @@ func (r *reader) sorted() []Mistake {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	if r.more > 0 {
-		r.mistakes = append(r.mistakes, Mistake{Problem: fmt.Sprintf("has %d mistakes more", r.more), Fix: "begin with those"})
+		r.mistakes = append(r.mistakes, Mistake{Problem: fmt.Sprintf("%d more mistakes", r.more), Fix: "fix those above first"})
 	}
 	return r.mistakes
 }

@@ -166,7 +166,7 @@ func shapeError(name string, output bool, raw json.RawMessage, err error) error 
 	var typ *json.UnmarshalTypeError
 	if errors.As(err, &typ) {
 		e.Path = joined(prefix, pathAt(raw, typ.Offset))
-		e.Err = fmt.Errorf("%s stands where %s belongs", found(typ.Value), wanted(typ.Type))
+		e.Err = fmt.Errorf("got %s, want %s", found(typ.Value), wanted(typ.Type))
 	}
 	return e
 }

@@ -35,16 +35,16 @@ func TestWrongShapesSayWhere(t *testing.T) {
 		name, in, path, says string
 		output               bool
 	}{
-		{Bash, `{"command":7}`, "command", "a number stands where a string belongs", false},
-		{Bash, `{"command":"x","timeout":"5s"}`, "timeout", "a string stands where a number belongs", false},
+		{Bash, `{"command":7}`, "command", "got a number, want a string", false},
+		{Bash, `{"command":"x","timeout":"5s"}`, "timeout", "got a string, want a number", false},
 		{Bash, `"ls"`, "", "it is not an object", false},
 		{Task, `[]`, "", "it is not an object", false},
-		{TodoWrite, `{"todos":[{"content":"a","status":"pending"},{"content":"b","status":{}}]}`, "todos[1].status", "an object stands where a string belongs", false},
-		{AskUserQuestion, `{"questions":[{"question":"q","options":["a"]}]}`, "questions[0].options[0]", "a string stands where an object belongs", false},
-		{AskUserQuestion, `{"questions":{"question":"q"}}`, "questions", "an object stands where a list belongs", false},
-		{Edit, `{"structuredPatch":[{"lines":"x"}]}`, "structuredPatch[0].lines", "a string stands where a list belongs", true},
-		{Read, `7`, "", "a number stands where an object belongs", true},
-		{TaskList, `{"tasks":[{"id":"1"},{"id":2}]}`, "tasks[1].id", "a number stands where a string belongs", true},
+		{TodoWrite, `{"todos":[{"content":"a","status":"pending"},{"content":"b","status":{}}]}`, "todos[1].status", "got an object, want a string", false},
+		{AskUserQuestion, `{"questions":[{"question":"q","options":["a"]}]}`, "questions[0].options[0]", "got a string, want an object", false},
+		{AskUserQuestion, `{"questions":{"question":"q"}}`, "questions", "got an object, want a list", false},
+		{Edit, `{"structuredPatch":[{"lines":"x"}]}`, "structuredPatch[0].lines", "got a string, want a list", true},
+		{Read, `7`, "", "got a number, want an object", true},
+		{TaskList, `{"tasks":[{"id":"1"},{"id":2}]}`, "tasks[1].id", "got a number, want a string", true},
 	} {
 		at := c.name + " " + c.in
 		var v any
@@ -253,7 +253,7 @@ func ExampleDecodeInput() {
 	}
 	// Output:
 	// make test 1m0s
-	// todos[0].content - a number stands where a string belongs
+	// todos[0].content - got a number, want a string
 }
 
 func FuzzDecode(f *testing.F) {

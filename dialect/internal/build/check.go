@@ -28,9 +28,9 @@ func Check(o *dialect.Input, p *Problems, modes ...protocol.PermissionMode) {
 
 func checkPermissions(o *dialect.Input, p *Problems, modes []protocol.PermissionMode) {
 	p.AddIf(o.CanUseTool != nil && o.PermissionPromptToolName != "", "PermissionPromptToolName",
-		"cannot stand beside a CanUseTool callback: one of them decides", "leave one of them out")
+		"cannot be combined with a CanUseTool callback: only one of them can decide", "leave one of them out")
 	p.AddIf(o.CanUseTool == nil && o.PermissionPromptToolName == "stdio", "PermissionPromptToolName",
-		"stdio asks the host, and there is no CanUseTool callback", "give a CanUseTool callback")
+		"stdio asks the host, but CanUseTool is nil", "give a CanUseTool callback")
 	checkMode(p, "PermissionMode", o.PermissionMode, modes)
 	checkBypass(o, p)
 	for _, r := range o.AllowedTools {
@@ -111,13 +111,13 @@ func spelled(name string) string {
 func checkNames(p *Problems, option string, names []string) {
 	for _, n := range names {
 		if n == "" || strings.ContainsAny(n, ",() \t\r\n") {
-			p.Addf(option, "%q is not a name: it is empty, or has a comma, a parenthesis or a space in it", n)
+			p.Addf(option, "%q is not a name: it is empty, or contains a comma, a parenthesis or a space", n)
 		}
 	}
 }
 
 func checkSession(o *dialect.Input, p *Problems) {
-	p.AddIf(o.ResumeSessionAt != "" && o.Resume == "", "ResumeSessionAt", "there is no session to cut; the agent refuses to start", "give Resume")
+	p.AddIf(o.ResumeSessionAt != "" && o.Resume == "", "ResumeSessionAt", "there is no session to truncate; the agent refuses to start", "give Resume")
 	p.AddIf(o.ResumeDropsTurn != "" && o.ResumeSessionAt == "", "ResumeDropsTurn", "needs to know where the history is cut", "give ResumeSessionAt")
 	p.AddIf(o.HasSessionStore && !o.PersistSession.Or(true), "PersistSession",
 		"a session store mirrors the session's file, and false keeps it from being written", "leave it out")
@@ -178,7 +178,7 @@ func checkDocuments(o *dialect.Input, p *Problems) {
 	} {
 		p.AddIf(d.raw != nil && !IsObject(d.raw), d.option, "is not a JSON object", "")
 	}
-	p.AddIf(o.Settings != nil && o.SettingsPath != "", "SettingsPath", "cannot stand beside Settings", "use one of them")
+	p.AddIf(o.Settings != nil && o.SettingsPath != "", "SettingsPath", "cannot be combined with Settings", "use one of them")
 	if f := o.OutputFormat; f != nil {
 		p.AddIf(f.Type != "json_schema", "OutputFormat.Type", fmt.Sprintf("%q is not known", f.Type), "use json_schema")
 		p.AddIf(!IsObject(f.Schema), "OutputFormat.Schema", "is not a JSON object", "give a JSON Schema")
@@ -187,8 +187,8 @@ func checkDocuments(o *dialect.Input, p *Problems) {
 
 func checkPrompt(o *dialect.Input, p *Problems) {
 	s := o.SystemPrompt
-	p.AddIf(s.File != "" && (s.Preset || s.Blocks != nil), "SystemPrompt.File", "cannot stand beside Blocks or Preset", "use one of them")
-	p.AddIf(s.File != "" && !s.Preset && s.Blocks == nil, "SystemPrompt.File", "has to be read by whoever makes the session", "put its text in Blocks")
+	p.AddIf(s.File != "" && (s.Preset || s.Blocks != nil), "SystemPrompt.File", "cannot be combined with Blocks or Preset", "use one of them")
+	p.AddIf(s.File != "" && !s.Preset && s.Blocks == nil, "SystemPrompt.File", "was not read: only package sdk reads it", "put its text in Blocks")
 	p.AddIf(s.Preset && s.Blocks != nil, "SystemPrompt", "has Blocks, which replace the agent's prompt, and Preset, which keeps it", "use one of them")
 	p.AddIf(!s.Preset && s.Append != "", "SystemPrompt.Append", "there is no preset to add to", "set Preset")
 	p.AddIf(!s.Preset && s.ExcludeDynamicSections, "SystemPrompt.ExcludeDynamicSections", "there is no preset to take them from", "set Preset")

@@ -22,7 +22,7 @@ func checkCloud(o *dialect.Input, p *Problems) {
 	case c.Session.ID == "" && made == nil:
 		p.Add(at+".Session", "names no session", "give ID to take one up, or Create to make one")
 	case c.Session.ID != "":
-		p.AddIf(c.Agent != nil, at+".Agent", "cannot stand beside Session.ID: the session has its agent", "leave it out, or give Session.Create")
+		p.AddIf(c.Agent != nil, at+".Agent", "cannot be combined with Session.ID: the session has its agent", "leave it out, or give Session.Create")
 	default:
 		p.AddIf(c.Agent == nil, at+".Agent", "is missing, and Session.Create needs an agent", "give ID or Create")
 		p.AddIf(made.EnvironmentID == "", at+".Session.Create.EnvironmentID", "is empty", "name the container's environment")

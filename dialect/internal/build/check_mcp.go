@@ -12,7 +12,7 @@ import (
 )
 
 func checkMCP(o *dialect.Input, p *Problems) {
-	p.AddIf(o.MCPConfigPath != "" && len(o.MCPServers) > 0, "MCPConfigPath", "cannot stand beside MCPServers", "use one of them")
+	p.AddIf(o.MCPConfigPath != "" && len(o.MCPServers) > 0, "MCPConfigPath", "cannot be combined with MCPServers", "use one of them")
 	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
 		at := fmt.Sprintf("MCPServers[%q]", name)
 		p.AddIf(name == "", at, "has no name", "name the server")

@@ -231,9 +231,9 @@ func TestASignalHasASender(t *testing.T) {
 		assert.Equal(t, "its stdout had ended", s.Why)
 	})
 	term := session.ExitStatus{Code: -1, Signal: "SIGTERM"}
-	require.EqualError(t, &session.ExitError{Status: term, During: "idle"}, "agent ended during idle: signal SIGTERM (not sent by Troupe)")
+	require.EqualError(t, &session.ExitError{Status: term, During: "idle"}, "agent ended while idle: signal SIGTERM (not sent by Troupe)")
 	require.EqualError(t, &session.ExitError{Status: term, During: "idle", LadderStep: "terminated, SIGTERM, because its stdout had ended"},
-		"agent ended during idle: signal SIGTERM (after Troupe's close ladder: terminated, SIGTERM, because its stdout had ended)")
-	require.EqualError(t, &session.ExitError{Status: session.ExitStatus{Code: 143}, During: "idle"}, "agent ended during idle: exit code 143 (as after a SIGTERM, not sent by Troupe)")
-	require.EqualError(t, &session.ExitError{During: "idle", StderrTail: "\x1b[1mbold\u202e\x00"}, `agent ended during idle: exit code 0; stderr: \x1b[1mbold\u202e\x00`)
+		"agent ended while idle: signal SIGTERM (after Troupe's close ladder: terminated, SIGTERM, because its stdout had ended)")
+	require.EqualError(t, &session.ExitError{Status: session.ExitStatus{Code: 143}, During: "idle"}, "agent ended while idle: exit code 143 (as after a SIGTERM, not sent by Troupe)")
+	require.EqualError(t, &session.ExitError{During: "idle", StderrTail: "\x1b[1mbold\u202e\x00"}, `agent ended while idle: exit code 0; stderr: \x1b[1mbold\u202e\x00`)
 }

@@ -26,7 +26,10 @@ func main() {
 	}
 }
 
-var errUnnoticed = errors.New("rows are closed by a test that does not notice; improve the tests, or open the rows")
+var (
+	errUnnoticed = errors.New("rows are closed by a test that does not notice; improve the tests, or open the rows")
+	errInvalid   = errors.New("mutations could not be tried; fix mutations.txt")
+)
 
 func run(ctx context.Context) error {
 	root := flag.String("root", ".", "the `directory` of the module")
@@ -50,7 +53,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	done, unnoticed := 0, 0
+	done, unnoticed, invalid := 0, 0, 0
 	for _, m := range all {
 		if !which.MatchString(m.row) || *most > 0 && done == *most {
 			continue
@@ -61,19 +64,25 @@ func run(ctx context.Context) error {
 		}
 		done++
 		noticed, err := m.noticed(ctx, *root, dir, row.Test)
-		if err != nil {
-			return err
-		}
-		if !noticed {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			invalid++
+			fmt.Printf("INVALID   %v\n", err)
+		case !noticed:
 			unnoticed++
 			fmt.Printf("UNNOTICED %s: %s passes with %q in %s\n", m.row, row.Test, m.new, m.file)
-			continue
+		default:
+			fmt.Printf("noticed   %s\n", m.row)
 		}
-		fmt.Printf("noticed   %s\n", m.row)
 	}
-	fmt.Printf("%d mutations, %d unnoticed\n", done, unnoticed)
-	if unnoticed > 0 {
+	fmt.Printf("%d mutations, %d unnoticed, %d invalid\n", done, unnoticed, invalid)
+	switch {
+	case unnoticed > 0:
 		return errUnnoticed
+	case invalid > 0:
+		return errInvalid
 	}
 	return nil
 }
