@@ -38,7 +38,8 @@ type Rules struct {
 	// Cwd is where relative paths start, Root where the paths of rules that
 	// begin with a slash do (empty: Cwd), and Home what ~ stands for. Each is
 	// an absolute path with forward slashes; a rule that needs a missing one
-	// does not compile.
+	// does not compile: Read(./**) needs Cwd. Package sdk fills in those that are
+	// empty, Cwd with Options.Cwd or this program's directory.
 	Cwd  string `json:"cwd,omitempty"`
 	Root string `json:"root,omitempty"` // see Cwd
 	Home string `json:"home,omitempty"` // see Cwd

@@ -2,7 +2,6 @@ package sdk_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -248,8 +247,10 @@ func ExampleInteractive() {
 
 func ExampleOnPreToolUse() {
 	noDeletion := sdk.OnPreToolUse(func(_ context.Context, in *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
-		var input struct{ Command string }
-		if err := json.Unmarshal(in.ToolInput, &input); err != nil {
+		var input struct {
+			Command string `json:"command"`
+		}
+		if err := in.Decode(&input); err != nil {
 			return sdk.PreToolUseOutput{}, err // the call is denied
 		}
 		if input.Command == "rm -rf ." {

@@ -15,6 +15,7 @@ func options(name string) (*sdk.Options, error) {
 			scripted.Turn{Steps: scripted.Steps{
 				&scripted.ToolUse{Name: "Read", Input: map[string]any{"file_path": "/repo/go.mod"}, Result: "module example"},
 				&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "rm -rf build"}},
+				&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "ls; echo $(sudo -u ci rm -rf build)"}},
 				&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "echo hi"}, Result: "hi"},
 				scripted.Text("The directory is still there."),
 			}},

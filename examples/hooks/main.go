@@ -4,13 +4,13 @@
 //	go run ./examples/hooks                 # a scripted agent, no account
 //	go run ./examples/hooks -agent claude   # Claude Code; or qoder
 //
-// What to see: rm never runs, and the agent is told why. The calls that ran are
-// one line each in the log; the one that was denied is not.
+// What to see: rm never runs, also where it hides behind sudo or in a subshell, and
+// the agent learns why. The calls that ran are one line each in the log; those that
+// were denied are not.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -18,36 +18,66 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"regexp"
 	"strings"
 	"syscall"
 
+	"github.com/agent-troupe/troupe/policy"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/protocol/tools"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// noDeletion is a gate: if it failed, panicked or took too long, the call
-// would be denied as well.
-func noDeletion() sdk.Hook {
-	deletes := regexp.MustCompile(`(^|[;&|]\s*)(sudo\s+)?(rm|shred)\s`)
+// noDeletion is a gate: if it failed, panicked or took too long, the call would be
+// denied as well. Package policy reads the command as a shell does: a regular
+// expression would miss "git status; sudo -u ci rm x" or "echo $(rm x)". What no parser
+// can know, such as what a script does, needs a list of what is allowed instead: see
+// examples/policy.
+func noDeletion() (sdk.Hook, error) {
+	rules, err := policy.Compile(policy.Rules{Deny: []string{"Bash(rm:*)", "Bash(shred:*)"}})
+	if err != nil {
+		return sdk.Hook{}, err
+	}
 	return sdk.OnPreToolUse(func(_ context.Context, in *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
-		var bash struct{ Command string }
-		if err := json.Unmarshal(in.ToolInput, &bash); err != nil {
-			return sdk.PreToolUseOutput{}, err
-		}
-		if deletes.MatchString(bash.Command) {
-			return sdk.DenyPreToolUse("Nothing is deleted here."), nil
+		verdict := rules.Explain(policy.Call{Tool: in.ToolName, Input: in.ToolInput, Cwd: in.Cwd})
+		if verdict.Behavior == protocol.BehaviorDeny {
+			return sdk.DenyPreToolUse(fmt.Sprintf("Nothing is deleted here (%v).", verdict)), nil
 		}
 		return sdk.PreToolUseOutput{}, nil // no opinion: the agent goes on as it would
-	}, sdk.Match("Bash"))
+	}, sdk.Match("Bash")), nil
 }
 
-// audit writes a line for every call that went well.
+// audit writes a line for every call that went well. Decode reads the keys that the
+// struct names, and no others.
 func audit(w io.Writer) sdk.Hook {
 	record := slog.New(slog.NewJSONHandler(w, nil))
 	return sdk.OnPostToolUse(func(ctx context.Context, in *sdk.PostToolUseInput) (sdk.PostToolUseOutput, error) {
-		record.InfoContext(ctx, in.ToolName, "input", in.ToolInput, "mode", in.PermissionMode)
+		var input struct {
+			Command string `json:"command"`
+			Path    string `json:"file_path"`
+		}
+		if err := in.Decode(&input); err != nil {
+			return sdk.PostToolUseOutput{}, err
+		}
+		record.InfoContext(ctx, in.ToolName, "command", input.Command, "path", input.Path, "mode", in.PermissionMode)
 		return sdk.PostToolUseOutput{}, nil
 	})
+}
+
+// describe says what a call would do. Package tools has a type for the input of each
+// of the agents' own tools; block.Decode reads any other.
+func describe(block *sdk.ToolUseBlock) string {
+	input, err := tools.DecodeInput(block.Name, block.Input)
+	if err != nil {
+		return fmt.Sprintf("calls %s with an input that cannot be read: %v", block.Name, err)
+	}
+	switch input := input.(type) {
+	case *tools.BashInput:
+		return "runs " + input.Command
+	case *tools.ReadInput:
+		return "reads " + input.FilePath
+	default:
+		return fmt.Sprintf("calls %s %s", block.Name, block.Input)
+	}
 }
 
 func main() {
@@ -69,14 +99,18 @@ func run(ctx context.Context, agent, prompt string, auditLog io.Writer) error {
 	if err != nil {
 		return err
 	}
-	opts.Hooks = []sdk.Hook{noDeletion(), audit(auditLog)}
+	gate, err := noDeletion()
+	if err != nil {
+		return err
+	}
+	opts.Hooks = []sdk.Hook{gate, audit(auditLog)}
 	opts.AllowedTools = []string{"Bash", "Read"} // a hook's deny wins over the rule
 	for m, err := range sdk.Query(ctx, sdk.Input(prompt), opts) {
 		if err != nil {
 			return err
 		}
 		for _, call := range sdk.ToolUses(m) {
-			fmt.Printf("calls %s %s\n", call.Name, call.Input)
+			fmt.Println(describe(call))
 		}
 		for _, result := range sdk.ToolResults(m) {
 			fmt.Println("gets", result.Content.Text())

@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/session"
 )
 
 func Example() {
@@ -16,11 +19,13 @@ func Example() {
 		fmt.Println(err)
 	}
 	// Output:
-	// calls Read {"file_path":"/repo/go.mod"}
+	// reads /repo/go.mod
 	// gets module example
-	// calls Bash {"command":"rm -rf build"}
-	// gets PreToolUse:Bash hook error: Nothing is deleted here.
-	// calls Bash {"command":"echo hi"}
+	// runs rm -rf build
+	// gets PreToolUse:Bash hook error: Nothing is deleted here (deny: the deny rule Bash(rm:*) is about "rm -rf build").
+	// runs ls; echo $(sudo -u ci rm -rf build)
+	// gets PreToolUse:Bash hook error: Nothing is deleted here (deny: the deny rule Bash(rm:*) is about "sudo -u ci rm -rf build").
+	// runs echo hi
 	// gets hi
 	// says The directory is still there.
 }
@@ -31,14 +36,35 @@ func TestTheAuditHasWhatRan(t *testing.T) {
 	require.NoError(t, run(t.Context(), "scripted", "Clean up.", &log))
 	var ran []string
 	for d := json.NewDecoder(&log); d.More(); {
-		var line struct {
-			Msg   string
-			Input struct {
-				Command string
-			}
-		}
+		var line struct{ Msg, Command, Path string }
 		require.NoError(t, d.Decode(&line))
-		ran = append(ran, line.Msg+" "+line.Input.Command)
+		ran = append(ran, line.Msg+" "+line.Command+line.Path)
 	}
-	assert.Equal(t, []string{"Read ", "Bash echo hi"}, ran)
+	assert.Equal(t, []string{"Read /repo/go.mod", "Bash echo hi"}, ran)
+}
+
+func TestWhatDeletesIsDenied(t *testing.T) {
+	t.Parallel()
+	gate, err := noDeletion()
+	require.NoError(t, err)
+	for command, denied := range map[string]bool{
+		"rm x":                      true,
+		"git status; sudo rm -f x":  true,
+		"true && (cd /; rm x)":      true,
+		"echo $(rm x)":              true,
+		"bash -c 'rm x'":            true,
+		`r"m" x`:                    true,
+		"find . | xargs rm":         true,
+		"echo rm x":                 false,
+		"git commit -m 'rm -rf it'": false,
+		"ls /tmp/rm":                false,
+	} {
+		input, err := json.Marshal(map[string]any{
+			"hook_event_name": "PreToolUse", "cwd": "/repo", "tool_name": "Bash", "tool_input": map[string]string{"command": command},
+		})
+		require.NoError(t, err)
+		answer, err := gate.Func(t.Context(), &session.HookCall{Event: gate.Event, Input: input})
+		require.NoError(t, err)
+		assert.Equal(t, denied, strings.Contains(string(answer), `"permissionDecision":"deny"`), command)
+	}
 }
