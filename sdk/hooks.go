@@ -110,7 +110,7 @@ func hookProblem(h *Hook, i int) error {
 	at := fmt.Sprintf("Hooks[%d]", i)
 	switch err := hooks.CheckPattern(h.Event, h.Matcher); {
 	case h.Event == "" && h.Func == nil:
-		return &ConfigError{Option: at, Problem: "is the zero Hook", Fix: "make it with sdk.OnPreToolUse and its kin, or sdk.OnHookEvent"}
+		return &ConfigError{Option: at, Problem: "is the zero Hook", Fix: "make it with sdk.OnPreToolUse, another On function, or sdk.OnHookEvent"}
 	case h.Func == nil:
 		return &ConfigError{Option: at, Problem: fmt.Sprintf("has no handler for %s", h.Event), Fix: "pass a function"}
 	case err != nil:
