@@ -88,13 +88,17 @@ func TestRequestsOfTheOther(t *testing.T) {
 func TestInitializedAgain(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "claude/method/reinitialize")
-	in(t, func(w *world) {
-		c := w.connect(w.script(scripted.Script{Initialize: map[string]any{"output_style": "default"}}))
-		defer w.close(c)
-		var again protocol.InitializeResponse
-		require.NoError(w, c.Call(w.Context(), protocol.InitializeRequest{PromptSuggestions: true}, &again))
-		assert.Equal(w, "default", again.OutputStyle)
-	})
+	p := &prompter{Agent: scripted.New(), like: agent.Claude, subtype: "initialize", asked: make(chan json.RawMessage, 2)}
+	p.says(`{"output_style":"before"}`, "")
+	c := sdk.NewClient(&sdk.Options{Backend: p})
+	require.NoError(t, c.Connect(t.Context()))
+	assert.JSONEq(t, `{"subtype":"initialize","systemPrompt":[""]}`, string(<-p.asked))
+	p.says(`{"output_style":"after"}`, "")
+	var again protocol.InitializeResponse
+	require.NoError(t, c.Call(t.Context(), protocol.InitializeRequest{PromptSuggestions: true, Title: "t"}, &again))
+	assert.Equal(t, "after", again.OutputStyle)
+	assert.JSONEq(t, `{"subtype":"initialize","promptSuggestions":true,"title":"t"}`, string(<-p.asked))
+	require.NoError(t, c.Close(context.Background()))
 }
 
 // What the agent said when it was initialized is there without asking again.

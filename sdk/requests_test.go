@@ -3,6 +3,8 @@ package sdk_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,8 +24,31 @@ type prompter struct {
 	*scripted.Agent
 	like    agent.Dialect
 	subtype string
-	answer  json.RawMessage
 	asked   chan json.RawMessage
+
+	mu     sync.Mutex
+	answer json.RawMessage
+	refuse string // the error instead of an answer
+}
+
+// says what the next request gets: an answer, or an error.
+func (p *prompter) says(answer, refuse string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answer, p.refuse = nil, refuse
+	if answer != "" {
+		p.answer = json.RawMessage(answer)
+	}
+}
+
+// line is the answer to a request.
+func (p *prompter) line(id string) ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refuse != "" {
+		return protocol.AppendControlError(nil, id, p.refuse, ""), nil
+	}
+	return protocol.AppendControlSuccess(nil, id, p.answer)
 }
 
 func (p *prompter) Dialect() agent.Dialect { return p.like }
@@ -51,7 +76,7 @@ func (t *tap) Next(wait time.Duration) ([]byte, error) {
 			return line, nil
 		}
 		t.p.asked <- f.Body()
-		answer, err := protocol.AppendControlSuccess(nil, f.RequestID, t.p.answer)
+		answer, err := t.p.line(f.RequestID)
 		if err != nil {
 			return nil, err
 		}
@@ -84,9 +109,7 @@ func (tc requestCase) check(t *testing.T) {
 			"background_tasks_v1", "side_question_v1", "reload_skills_v1",
 		}})),
 	}
-	if tc.answer != "" {
-		p.answer = json.RawMessage(tc.answer)
-	}
+	p.says(tc.answer, "")
 	o := &sdk.Options{Backend: p}
 	if tc.like == agent.Qoder {
 		o.Auth = sdk.QoderCLIAuth()
@@ -97,6 +120,19 @@ func (tc requestCase) check(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, tc.want, got)
 	assert.JSONEq(t, tc.asked, string(<-p.asked))
+	if yes, ok := got.(bool); ok && tc.answer != "" { // a method that always says yes is found out
+		p.says(strings.NewReplacer("true", "false", "false", "true").Replace(tc.answer), "")
+		got, err = tc.call(t.Context(), c)
+		require.NoError(t, err)
+		assert.Equal(t, !yes, got)
+		<-p.asked
+	}
+	p.says("", "no room")
+	_, err = tc.call(t.Context(), c)
+	var refused *sdk.ControlError
+	if assert.ErrorAs(t, err, &refused, "the agent's refusal is an error") {
+		assert.Equal(t, "no room", refused.Message)
+	}
 	require.NoError(t, c.Close(context.Background()))
 }
 

@@ -32,6 +32,10 @@ func TestEveryOption(t *testing.T) {
 	field := func(name, value string) wire { return wire{init: map[string]string{name: value}} }
 	env := func(name, value string) wire { return wire{env: map[string]string{name: value}} }
 	stdio := map[string]session.MCPServerConfig{"s": {Command: "c"}}
+	servers := map[string]session.MCPServerConfig{
+		"s": {Type: "stdio", Command: "c", Timeout: 1500 * time.Millisecond, AlwaysLoad: session.Some(false)},
+		"w": {Type: "http", URL: "https://h/mcp", AlwaysLoad: session.Some(true)}, "e": {Type: "sse", URL: "https://e"},
+	}
 	for row, c := range map[string]struct {
 		o    o
 		want wire
@@ -65,7 +69,7 @@ func TestEveryOption(t *testing.T) {
 		"option/disallowedTools":                        {o{Options: session.Options{DisallowedTools: []string{"Bash", "Write"}}}, argv("--disallowedTools=Bash,Write")},
 		"option/tools":                                  {o{Options: session.Options{Tools: session.None()}}, argv("--tools=")},
 		"option/toolAliases":                            {o{Options: session.Options{ToolAliases: map[string]string{"Bash": "b"}}}, field("toolAliases", `{"Bash":"b"}`)},
-		"option/mcpServers":                             {o{Options: session.Options{MCPServers: stdio}}, argv("--mcp-config", `{"mcpServers":{"s":{"command":"c"}}}`)},
+		"option/mcpServers":                             {o{Options: session.Options{MCPServers: servers}}, argv("--mcp-config", `{"mcpServers":{"e":{"type":"sse","url":"https://e"},"s":{"type":"stdio","command":"c","alwaysLoad":false,"timeout":1500},"w":{"type":"http","url":"https://h/mcp","alwaysLoad":true}}}`)},
 		"option/mcpServersDelivery":                     {o{Options: session.Options{MCPServers: stdio, MCPServersDelivery: session.DeliverInInitialize}}, wire{argv: []string{"--await-initialize"}, init: map[string]string{"mcpServers": `{"s":{"command":"c"}}`}}},
 		"option/mcpServers.sdk":                         {o{Facts: dialect.Facts{Servers: []dialect.SDKMCPServer{{Name: "h"}}}}, field("sdkMcpServers", `["h"]`)},
 		"option/mcpServers.sdk.timeout":                 {o{Facts: dialect.Facts{Servers: []dialect.SDKMCPServer{{Name: "h", Timeout: 1500 * time.Millisecond}}}}, wire{init: map[string]string{"sdkMcpServers": `["h"]`, "sdkMcpServerConfigs": `{"h":{"timeout":1500}}`}}},

@@ -146,6 +146,7 @@ func TestDocumentsGoByFileWhenTheyMust(t *testing.T) {
 	assert.Equal(t, "{{file:settings.json}}", after(l.Args, "--settings"))
 	assert.JSONEq(t, `{"env":{"K":"k"}}`, file(t, l, "settings.json"))
 
+	assert.Equal(t, "/m.json", after(launch(t, dialect.Input{Options: session.Options{MCPConfigPath: "/m.json"}}).Args, "--mcp-config"))
 	long := launch(t, dialect.Input{Options: session.Options{Settings: json.RawMessage(`{"model":"` + strings.Repeat("x", build.MaxArg) + `"}`)}})
 	assert.Equal(t, "{{file:settings.json}}", after(long.Args, "--settings"))
 }

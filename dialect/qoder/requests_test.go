@@ -17,6 +17,14 @@ import (
 // key of it may be without a field, and the kind is named as the SDK names it.
 func TestEveryRequest(t *testing.T) {
 	t.Parallel()
+	needs := map[string]string{
+		"stop_task": "background_tasks_v1", "background_tasks": "background_tasks_v1", "set_goal": "goal_v1", "get_goal": "goal_v1",
+		"clear_goal": "goal_v1", "set_goal_max_turns": "goal_max_turns_v1", "set_plan_mode": "plan_mode_v1", "get_plan_mode": "plan_mode_v1",
+		"side_question": "side_question_v1", "list_byok_configs": "byok_config_management_v1", "create_byok_config": "byok_config_management_v1",
+		"update_byok_config": "byok_config_management_v1", "delete_byok_config": "byok_config_management_v1",
+		"check_byok_config": "byok_config_management_v1", "reload_skills": "reload_skills_v1", "rewind": "session_rewind_v1",
+		"flush_skill_evolution": "skill_evolution_v1",
+	}
 	for _, body := range []string{
 		`{"type":"initialize","modelPolicyProvider":true,"supportsCommandsChanged":true,"initializeTimeoutMs":120000,"subtype":"initialize"}`,
 		`{"type":"interrupt","cancel_queued":true,"subtype":"interrupt"}`,
@@ -78,6 +86,7 @@ func TestEveryRequest(t *testing.T) {
 			r, err := protocol.DecodeHostRequest(f)
 			require.NoError(t, err)
 			require.IsNotType(t, &protocol.UnknownHostRequest{}, r)
+			assert.Equal(t, needs[f.Subtype], qoder.New().Capability(r))
 			both := strings.HasPrefix(body, `{"type":`)
 			bare := strings.Count(body, ",") == 1 && both || !strings.Contains(body, ",")
 			assert.Equal(t, bare, reflect.ValueOf(r).Elem().IsZero(), "its fields are typed")
