@@ -72,7 +72,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 	if c == nil {
 		return []byte("[]"), nil
 	}
-	return marshal([]ContentBlock(c))
+	return Marshal([]ContentBlock(c))
 }
 
 // Text returns the text of all text blocks, joined without a separator.

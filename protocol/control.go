@@ -32,7 +32,7 @@ func MarshalRequest(r Request, d Discriminator) (json.RawMessage, error) {
 	if u, ok := r.(rawRequest); ok {
 		return u.rawRequest(), nil
 	}
-	body, err := marshal(r)
+	body, err := Marshal(r)
 	if err == nil {
 		if d == SubtypeOnly {
 			body, err = prefixed(body, "subtype", r.Subtype())

@@ -160,7 +160,7 @@ func TestOddForms(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(in), &a))
 	assert.Equal(t, []AgentMCPServer{{Name: "x"}, {Servers: map[string]MCPServerConfig{"y": {Command: "c"}}}}, a.MCPServers)
 	assert.Equal(t, Effort("7"), a.Effort)
-	out, err := marshal(a)
+	out, err := Marshal(a)
 	require.NoError(t, err)
 	assert.JSONEq(t, in, string(out))
 	require.NoError(t, json.Unmarshal([]byte(`{"effort":"hi\u0067h"}`), &a))
@@ -174,7 +174,7 @@ func TestOddForms(t *testing.T) {
 	assert.Equal(t, SystemPrompt{Parts: []string{"s"}, Bare: true}, p)
 	require.NoError(t, json.Unmarshal([]byte(`["a","b"]`), &p))
 	assert.Equal(t, SystemPrompt{Parts: []string{"a", "b"}}, p)
-	out, err = marshal(SystemPrompt{})
+	out, err = Marshal(SystemPrompt{})
 	require.NoError(t, err)
 	assert.Equal(t, `[]`, string(out))
 
@@ -205,7 +205,7 @@ func FuzzDecodeControl(f *testing.F) {
 		if r, err := DecodeControlResponse(fr); err == nil {
 			var p PermissionResult
 			if r.Decode(&p) == nil {
-				b, err := marshal(p)
+				b, err := Marshal(p)
 				require.NoError(t, err)
 				var again PermissionResult
 				require.NoError(t, json.Unmarshal(b, &again))

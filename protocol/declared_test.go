@@ -116,7 +116,7 @@ func TestDeclaredControl(t *testing.T) {
 		{&ElicitationInput{}, `{"hook_event_name":"Elicitation","mcp_server_name":"n","message":"m","mode":"url","url":"u","elicitation_id":"e","requested_schema":{"a":1}}`},
 	} {
 		require.NoError(t, json.Unmarshal([]byte(c.in), c.v), c.in)
-		again, err := marshal(c.v)
+		again, err := Marshal(c.v)
 		require.NoError(t, err)
 		checkKept(t, []byte(c.in), again, reflect.TypeOf(c.v), c.in)
 	}

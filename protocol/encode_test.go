@@ -79,7 +79,7 @@ func TestAppendString(t *testing.T) {
 		if rapid.Bool().Draw(t, "text") {
 			b = []byte(rapid.String().Draw(t, "string"))
 		}
-		want, err := marshal(string(b))
+		want, err := Marshal(string(b))
 		require.NoError(t, err)
 		var x, y string
 		require.NoError(t, json.Unmarshal(want, &x))

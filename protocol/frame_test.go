@@ -159,7 +159,7 @@ func FuzzParseFrame(f *testing.F) {
 const deltaLine = `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hello there"}},"session_id":"cbf164af-55e7-4483-acff-7a0a3cfb9c0b","parent_tool_use_id":null,"uuid":"43c2ad5f-b917-44f1-ac0f-c254d892d343"}`
 
 func BenchmarkParseFrame(b *testing.B) {
-	big, _ := marshal(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": []any{map[string]any{
+	big, _ := Marshal(map[string]any{"type": "user", "message": map[string]any{"role": "user", "content": []any{map[string]any{
 		"type": "tool_result", "tool_use_id": "t", "content": strings.Repeat("line of \"output\" \\ text\n", 10_000)}}}})
 	for name, line := range map[string]string{
 		"delta":   deltaLine,

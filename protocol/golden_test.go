@@ -251,7 +251,7 @@ func checkRequest(t *testing.T, l recorded, f Frame, at string) {
 		if in.Event() != "" {
 			assert.IsNotType(t, &UnknownHookInput{}, in, at)
 		}
-		again, err := marshal(in)
+		again, err := Marshal(in)
 		require.NoError(t, err, at)
 		checkKept(t, h.Input, again, reflect.TypeOf(in), at)
 	}
@@ -304,7 +304,7 @@ func checkReply(t *testing.T, r *ControlResponse, kind, at string) {
 		p.Behavior = BehaviorDeny // a recording of a malformed answer
 		return
 	}
-	again, err := marshal(reply)
+	again, err := Marshal(reply)
 	require.NoError(t, err, at)
 	checkKept(t, r.Response, again, reflect.TypeOf(reply), at)
 }

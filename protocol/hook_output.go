@@ -60,7 +60,7 @@ func (o HookJSONOutput) MarshalJSON() ([]byte, error) {
 	}
 	out := hookOutputJSON{plainHookOutput: plainHookOutput(o)}
 	if o.Specific != nil {
-		b, err := marshal(o.Specific)
+		b, err := Marshal(o.Specific)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (o HookJSONOutput) MarshalJSON() ([]byte, error) {
 			return nil, err
 		}
 	}
-	return marshal(out)
+	return Marshal(out)
 }
 
 // UnmarshalJSON decodes an answer as an agent reads it.

@@ -22,7 +22,7 @@ func TestHookInputs(t *testing.T) {
 		assert.Equal(t, e, in.Event())
 		assert.Equal(t, &HookBase{HookEventName: e, SessionID: "s", TranscriptPath: "/t", Cwd: "/c", PromptID: "p",
 			PermissionMode: ModePlan, AgentID: "a", AgentType: "g", Effort: &HookEffort{Level: "high"}}, in.Base())
-		b, err := marshal(in)
+		b, err := Marshal(in)
 		require.NoError(t, err)
 		lost := differ{}.diff("", generic(t, raw), generic(t, b))
 		assert.Empty(t, lost, e)
@@ -69,12 +69,12 @@ func TestHookJSONOutput(t *testing.T) {
 		{HookJSONOutput{Specific: &MessageDisplayOutput{DisplayContent: "d"}}, `{"hookSpecificOutput":{"hookEventName":"MessageDisplay","displayContent":"d"}}`},
 		{HookJSONOutput{Specific: &UnknownHookOutput{Name: "NextWeek", Raw: json.RawMessage(`{"hookEventName":"NextWeek","x":1}`)}}, `{"hookSpecificOutput":{"hookEventName":"NextWeek","x":1}}`},
 	} {
-		b, err := marshal(c.o)
+		b, err := Marshal(c.o)
 		require.NoError(t, err)
 		assert.Equal(t, c.want, string(b))
 		var back HookJSONOutput
 		require.NoError(t, json.Unmarshal(b, &back), "%s", b)
-		again, err := marshal(back)
+		again, err := Marshal(back)
 		require.NoError(t, err)
 		assert.Equal(t, c.want, string(again))
 		if c.o.Specific != nil {
@@ -85,6 +85,6 @@ func TestHookJSONOutput(t *testing.T) {
 	var o HookJSONOutput
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":7}}`), &o), "PreToolUse")
 	require.NoError(t, json.Unmarshal([]byte(`{"hookSpecificOutput":null}`), &o))
-	_, err := marshal(HookJSONOutput{Specific: &PreToolUseOutput{UpdatedInput: json.RawMessage(`{`)}})
+	_, err := Marshal(HookJSONOutput{Specific: &PreToolUseOutput{UpdatedInput: json.RawMessage(`{`)}})
 	require.Error(t, err)
 }

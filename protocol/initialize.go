@@ -73,11 +73,11 @@ func (p SystemPrompt) MarshalJSON() ([]byte, error) {
 	case p.Bare && len(p.Parts) == 0:
 		return []byte(`""`), nil
 	case p.Bare:
-		return marshal(p.Parts[0])
+		return Marshal(p.Parts[0])
 	case p.Parts == nil:
 		return []byte("[]"), nil
 	}
-	return marshal(p.Parts)
+	return Marshal(p.Parts)
 }
 
 // UnmarshalJSON decodes a list, or a string.
@@ -175,9 +175,9 @@ type AgentMCPServer struct {
 // MarshalJSON encodes a name, or an object.
 func (s AgentMCPServer) MarshalJSON() ([]byte, error) {
 	if s.Servers != nil {
-		return marshal(s.Servers)
+		return Marshal(s.Servers)
 	}
-	return marshal(s.Name)
+	return Marshal(s.Name)
 }
 
 // UnmarshalJSON decodes a name, or an object.

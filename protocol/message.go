@@ -139,7 +139,7 @@ func MarshalMessage(m Message) ([]byte, error) {
 		}
 		return append(line, '\n'), nil
 	}
-	body, err := marshal(m)
+	body, err := Marshal(m)
 	if err == nil {
 		body, err = prefixed(body, "type", typ, "subtype", subtype)
 	}

@@ -134,12 +134,12 @@ func TestBlocks(t *testing.T) {
 		if stringOf(memberOf([]byte(line), "type")) != "of next week" {
 			assert.IsNotType(t, &UnknownBlock{}, b, line)
 		}
-		again, err := marshal(b)
+		again, err := Marshal(b)
 		require.NoError(t, err)
 		lost := differ{tags: map[string]bool{"content": true}}.diff("", generic(t, []byte(line)), generic(t, again))
 		assert.Empty(t, lost, "%s -> %s", line, again)
 	}
-	b, err := marshal(&ToolUseBlock{ID: "i", Name: "n"})
+	b, err := Marshal(&ToolUseBlock{ID: "i", Name: "n"})
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"type":"tool_use","id":"i","name":"n","input":{}}`, string(b))
 }

@@ -113,7 +113,7 @@ func (r PermissionResult) MarshalJSON() ([]byte, error) {
 		}
 		out.Message, out.Interrupt = &message, r.Interrupt
 	}
-	b, err := marshal(out)
+	b, err := Marshal(out)
 	if err != nil || len(r.Extra) == 0 {
 		return b, err
 	}

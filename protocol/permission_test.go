@@ -34,13 +34,13 @@ func TestPermissionResult(t *testing.T) {
 		{"extra keys are sorted", PermissionResult{Behavior: BehaviorDeny, Message: "m", Extra: map[string]json.RawMessage{
 			"z": json.RawMessage(`1`), "a": json.RawMessage(`[2]`)}}, `{"behavior":"deny","message":"m","a":[2],"z":1}`},
 	} {
-		got, err := marshal(c.r)
+		got, err := Marshal(c.r)
 		require.NoError(t, err, c.name)
 		assert.Equal(t, c.want, string(got), c.name)
 		var back PermissionResult
 		require.NoError(t, json.Unmarshal(got, &back), c.name)
 		assert.Equal(t, c.r.Allowed(), back.Allowed(), c.name)
-		again, err := marshal(back)
+		again, err := Marshal(back)
 		require.NoError(t, err, c.name)
 		assert.Equal(t, string(got), string(again), c.name)
 	}
@@ -88,7 +88,7 @@ func TestPermissionResultFailsClosed(t *testing.T) {
 			Message:  rapid.String().Draw(t, "message"),
 			Extra:    map[string]json.RawMessage{rapid.String().Draw(t, "key"): json.RawMessage(`"allow"`)},
 		}
-		b, err := marshal(r)
+		b, err := Marshal(r)
 		if err != nil {
 			t.Skip("a key of the result's own")
 		}

@@ -72,11 +72,11 @@ func (m *PartialAssistantMessage) MarshalJSON() ([]byte, error) {
 	event := json.RawMessage("{}")
 	if m.Event != nil {
 		var err error
-		if event, err = marshal(m.Event); err != nil {
+		if event, err = Marshal(m.Event); err != nil {
 			return nil, err
 		}
 	}
-	return marshal(partialJSON{plainPartial: (*plainPartial)(m), Event: event})
+	return Marshal(partialJSON{plainPartial: (*plainPartial)(m), Event: event})
 }
 
 // StreamEvent is one event of the model's stream. The concrete types are
@@ -244,7 +244,7 @@ func (e *ContentBlockStart) UnmarshalJSON(b []byte) error {
 
 // MarshalJSON adds the event's "type".
 func (e *ContentBlockStart) MarshalJSON() ([]byte, error) {
-	block, err := marshal(e.Block)
+	block, err := Marshal(e.Block)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func (e *ContentBlockDelta) UnmarshalJSON(b []byte) error {
 
 // MarshalJSON adds the event's "type".
 func (e *ContentBlockDelta) MarshalJSON() ([]byte, error) {
-	delta, err := marshal(e.Delta)
+	delta, err := Marshal(e.Delta)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func TestStreamEvents(t *testing.T) {
 		require.True(t, ok, c.event)
 		assert.Equal(t, c.want, m.Event)
 		assert.InDelta(t, 4, float64(m.TTFTMS), 0)
-		again, err := marshal(m.Event)
+		again, err := Marshal(m.Event)
 		require.NoError(t, err)
 		lost := differ{tags: map[string]bool{"stop_sequence": true, "content": true}}.diff("", generic(t, []byte(c.event)), generic(t, again))
 		assert.Empty(t, lost, "%s -> %s", c.event, again)

@@ -111,7 +111,7 @@ func readTrace(t testing.TB, path, name string) []recorded {
 		} else if typ := memberOf(e.Msg, "type"); string(typ) == `"RAW"` || typ == nil && memberOf(e.Msg, "raw") != nil {
 			r.raw = stringOf(memberOf(e.Msg, "raw"))
 		} else {
-			r.line, err = marshal(uncut(generic(t, e.Msg)))
+			r.line, err = Marshal(uncut(generic(t, e.Msg)))
 			require.NoError(t, err)
 		}
 		out = append(out, r)

@@ -147,14 +147,14 @@ func AppendUserLine(dst []byte, m *UserMessage, form UserLineForm) ([]byte, erro
 	if body.Role == "" {
 		body.Role = "user"
 	}
-	message, err := marshal(body)
+	message, err := Marshal(body)
 	if err != nil {
 		return dst, fmt.Errorf("protocol: encode user line: message: %w", err)
 	}
 	rest := *m
 	rest.Common = Common{}
 	rest.Message = UserContent{}
-	tail, err := marshal(rest)
+	tail, err := Marshal(rest)
 	if err != nil {
 		return dst, fmt.Errorf("protocol: encode user line: %w", err)
 	}

@@ -49,7 +49,7 @@ func (n Nullable[T]) MarshalJSON() ([]byte, error) {
 	if n.Value == nil {
 		return []byte("null"), nil
 	}
-	return marshal(n.Value)
+	return Marshal(n.Value)
 }
 
 // UnmarshalJSON decodes the value, or null.
@@ -62,8 +62,8 @@ func (n *Nullable[T]) UnmarshalJSON(b []byte) error {
 	return Unmarshal(b, n.Value)
 }
 
-// marshal encodes v as the vendors do: compact, and without escaping <, > and &.
-func marshal(v any) ([]byte, error) {
+// Marshal encodes v as the vendors do: compact, and without escaping <, > and &.
+func Marshal(v any) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -100,7 +100,7 @@ func prefixed(obj []byte, members ...string) ([]byte, error) {
 
 // marshalAs encodes v, which must be an object, with its "type" in front.
 func marshalAs(typ string, v any) ([]byte, error) {
-	b, err := marshal(v)
+	b, err := Marshal(v)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func TestMillis(t *testing.T) {
 		assert.Equal(t, want, m.Duration())
 	}
 	assert.Zero(t, Millis(math.NaN()).Duration())
-	b, err := marshal(Millis(500))
+	b, err := Marshal(Millis(500))
 	require.NoError(t, err)
 	assert.Equal(t, "500", string(b))
 }
@@ -33,7 +33,7 @@ func TestNullable(t *testing.T) {
 		var f form
 		require.NoError(t, json.Unmarshal([]byte(in), &f))
 		assert.Equal(t, want, f.N, in)
-		out, err := marshal(f)
+		out, err := Marshal(f)
 		require.NoError(t, err)
 		assert.Equal(t, in, string(out))
 	}

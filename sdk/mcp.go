@@ -99,7 +99,7 @@ func NewMCPServer(name, version string, tools ...Tool) (*MCPServer, error) {
 		return nil, errors.Join(errs...)
 	}
 	var err error
-	if s.list, err = plainJSON(map[string]any{"tools": listed}); err != nil {
+	if s.list, err = protocol.Marshal(map[string]any{"tools": listed}); err != nil {
 		return nil, err
 	}
 	return &MCPServer{MCPHandler: &ownServer{name: name, served: s}}, nil

@@ -27,7 +27,7 @@ func (s *toolServer) manifest() (initialize, tools json.RawMessage, err error) {
 }
 
 func (s *toolServer) initialize(version string) (json.RawMessage, error) {
-	return plainJSON(map[string]any{
+	return protocol.Marshal(map[string]any{
 		"protocolVersion": version,
 		// The vendors' SDKs announce listChanged, too (observed on the Claude
 		// Agent SDK 0.3.329 and the Qoder SDK 1.0.39).

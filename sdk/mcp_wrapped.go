@@ -84,7 +84,7 @@ func (w *wrappedServer) manifest() (initialize, tools json.RawMessage, err error
 	}
 	all := []json.RawMessage{}
 	for cursor := ""; ; {
-		params, err := plainJSON(map[string]string{"cursor": cursor})
+		params, err := protocol.Marshal(map[string]string{"cursor": cursor})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -105,7 +105,7 @@ func (w *wrappedServer) manifest() (initialize, tools json.RawMessage, err error
 		}
 		cursor = p.Next
 	}
-	tools, err = plainJSON(map[string]any{"tools": all})
+	tools, err = protocol.Marshal(map[string]any{"tools": all})
 	return initialize, tools, err
 }
 
@@ -142,5 +142,5 @@ func (l *wrappedLink) greet(ctx context.Context, params json.RawMessage) (json.R
 	if fields["protocolVersion"], err = json.Marshal(negotiate(params)); err != nil {
 		return nil, err
 	}
-	return plainJSON(fields)
+	return protocol.Marshal(fields)
 }

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // arguments of a tool call that fit its schema.
@@ -263,7 +265,7 @@ func expectation(s *jsonschema.Schema, v any) string {
 
 // shownJSON is a value as the model wrote it.
 func shownJSON(v any) string {
-	b, err := plainJSON(v)
+	b, err := protocol.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/protocol"
 	"pgregory.net/rapid"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // TestTextResultsAreThoseOfTheLibrary: the short way writes what the library
@@ -18,7 +19,7 @@ import (
 func TestTextResultsAreThoseOfTheLibrary(t *testing.T) {
 	t.Parallel()
 	same := func(t require.TestingT, r *ToolResult) {
-		want, err := plainJSON(r)
+		want, err := protocol.Marshal(r)
 		require.NoError(t, err)
 		got, err := marshalResult(r)
 		require.NoError(t, err)

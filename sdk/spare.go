@@ -178,7 +178,7 @@ func (c *Client) Claim(ctx context.Context, claim Claim) (*protocol.ClaimSession
 	}
 	if len(claim.Agents) > 0 {
 		var err error
-		if req.Agents, err = plainJSON(claim.Agents); err != nil {
+		if req.Agents, err = protocol.Marshal(claim.Agents); err != nil {
 			return nil, &ConfigError{Option: "Claim.Agents", Problem: err.Error(), Fix: "give values that JSON can hold"}
 		}
 	}

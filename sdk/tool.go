@@ -146,7 +146,7 @@ func (d *toolDef) listing() (json.RawMessage, error) {
 	if d.annotations != (toolAnnotations{}) {
 		l.Annotations = &d.annotations
 	}
-	return plainJSON(l)
+	return protocol.Marshal(l)
 }
 
 // ToolOption changes a tool.

@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // ToolResult is what a tool returns. It is [mcpsdk.CallToolResult] of the official
@@ -40,7 +40,7 @@ func ErrorText(text string) *ToolResult {
 // JSONResult is a result that says v as JSON, and carries it as structured
 // content if it is an object. A v that is no JSON becomes an error result.
 func JSONResult(v any) *ToolResult {
-	raw, err := plainJSON(v)
+	raw, err := protocol.Marshal(v)
 	if err != nil {
 		return ErrorText("the tool's result is not JSON: " + err.Error())
 	}
@@ -49,18 +49,6 @@ func JSONResult(v any) *ToolResult {
 		r.StructuredContent = raw
 	}
 	return r
-}
-
-// plainJSON marshals without the escapes for HTML, which would only cost the
-// model tokens.
-func plainJSON(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
 }
 
 // encodeResult is the result of tools/call. What cannot be sent becomes an
@@ -82,7 +70,7 @@ func marshalResult(r *ToolResult) (json.RawMessage, error) {
 	}
 	c := *r // it may be shared: nothing is written to it
 	if c.StructuredContent != nil {
-		raw, err := plainJSON(c.StructuredContent)
+		raw, err := protocol.Marshal(c.StructuredContent)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("its structured content is not JSON: %w", err)
@@ -102,7 +90,7 @@ func marshalResult(r *ToolResult) (json.RawMessage, error) {
 			return nil, fmt.Errorf("content[%d] of its result %s", i, problem)
 		}
 	}
-	b, err := plainJSON(&c)
+	b, err := protocol.Marshal(&c)
 	if err != nil {
 		return nil, fmt.Errorf("its result is not JSON: %w", err)
 	}
@@ -120,7 +108,7 @@ func marshalText(r *ToolResult) (json.RawMessage, bool) {
 	if !ok || c == nil || c.Annotations != nil || c.Meta != nil {
 		return nil, false
 	}
-	text, err := plainJSON(c.Text)
+	text, err := protocol.Marshal(c.Text)
 	if err != nil {
 		return nil, false
 	}

@@ -120,9 +120,9 @@ type AgentMCPServer struct {
 // MarshalJSON encodes "name" or {"name":{...}}.
 func (s AgentMCPServer) MarshalJSON() ([]byte, error) {
 	if s.Config == nil {
-		return wire.Marshal(s.Name)
+		return protocol.Marshal(s.Name)
 	}
-	return wire.Marshal(map[string]MCPServerConfig{s.Name: *s.Config})
+	return protocol.Marshal(map[string]MCPServerConfig{s.Name: *s.Config})
 }
 
 // UnmarshalJSON decodes "name" or {"name":{...}}.

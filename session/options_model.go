@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/agent-troupe/troupe/internal/wire"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Thinking sets the model's extended thinking.
@@ -103,16 +103,16 @@ func (p SystemPrompt) MarshalJSON() ([]byte, error) {
 	case p.IsZero():
 		return []byte("null"), nil
 	case p.Preset:
-		return wire.Marshal(systemPromptJSON{Type: "preset", Append: p.Append,
+		return protocol.Marshal(systemPromptJSON{Type: "preset", Append: p.Append,
 			ExcludeDynamicSections: p.ExcludeDynamicSections, Snapshot: p.Snapshot})
 	case p.File != "":
-		return wire.Marshal(systemPromptJSON{Type: "file", Path: p.File, Snapshot: p.Snapshot})
+		return protocol.Marshal(systemPromptJSON{Type: "file", Path: p.File, Snapshot: p.Snapshot})
 	case !p.Snapshot.IsZero():
-		return wire.Marshal(systemPromptJSON{Type: "custom", Prompt: p.Blocks, Snapshot: p.Snapshot})
+		return protocol.Marshal(systemPromptJSON{Type: "custom", Prompt: p.Blocks, Snapshot: p.Snapshot})
 	case len(p.Blocks) == 1:
-		return wire.Marshal(p.Blocks[0])
+		return protocol.Marshal(p.Blocks[0])
 	default:
-		return wire.Marshal(p.Blocks)
+		return protocol.Marshal(p.Blocks)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -76,7 +77,7 @@ func modelArgs(o *dialect.Input, a *build.Args) {
 		a.Joined("MaxTurns", "--max-turns", strconv.Itoa(n))
 	}
 	if usd, ok := o.MaxBudgetUSD.Value(); ok {
-		text, _ := build.JSON(usd) // which has JavaScript's form of numbers; what is none is reported elsewhere
+		text, _ := protocol.Marshal(usd) // which has JavaScript's form of numbers; what is none is reported elsewhere
 		a.Joined("MaxBudgetUSD", "--max-budget-usd", string(text))
 	}
 	if n, ok := o.TaskBudget.Value(); ok {

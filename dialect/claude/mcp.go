@@ -8,6 +8,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 	"github.com/agent-troupe/troupe/internal/wire"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -29,7 +30,7 @@ func mcpArgs(o *dialect.Input, l *dialect.Launch, a *build.Args, p *build.Proble
 		a.SplitIf("MCPConfigPath", "--mcp-config", o.MCPConfigPath)
 		return
 	}
-	doc, err := build.JSON(map[string]any{"mcpServers": o.MCPServers})
+	doc, err := protocol.Marshal(map[string]any{"mcpServers": o.MCPServers})
 	if err != nil {
 		p.Addf("MCPServers", "cannot be encoded: %v", err)
 		return
@@ -76,7 +77,7 @@ func withoutManifests(o *dialect.Input) bool {
 
 // compact takes the white space out of a JSON text; one that is no JSON is reported elsewhere.
 func compact(raw json.RawMessage) string {
-	out, err := build.JSON(raw)
+	out, err := protocol.Marshal(raw)
 	if err != nil {
 		return ""
 	}

@@ -165,5 +165,5 @@ func (Dialect) ModelPolicyAnswer(reply protocol.ModelPolicyReply) (json.RawMessa
 		}
 		reply.CustomModel = &custom
 	}
-	return build.JSON(reply)
+	return protocol.Marshal(reply)
 }

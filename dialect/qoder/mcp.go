@@ -72,7 +72,7 @@ func mcpConfig(servers map[string]session.MCPServerConfig) (json.RawMessage, err
 		s := servers[name]
 		tools := overrides(s.Tools)
 		s.Tools = nil
-		doc, err := build.JSON(s)
+		doc, err := protocol.Marshal(s)
 		if err == nil && tools != nil {
 			doc, err = build.WithKey(doc, "toolOverrides", tools)
 		}
@@ -81,7 +81,7 @@ func mcpConfig(servers map[string]session.MCPServerConfig) (json.RawMessage, err
 		}
 		docs[name] = doc
 	}
-	return build.JSON(map[string]any{"mcpServers": docs})
+	return protocol.Marshal(map[string]any{"mcpServers": docs})
 }
 
 // sdkServers adds the in-process servers to an initialize request.

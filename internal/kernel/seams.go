@@ -2,7 +2,7 @@ package kernel
 
 import "github.com/agent-troupe/troupe/session"
 
-// The seams that a user may meet are defined in package session.
+// Seams that a user may meet; package session defines them.
 type (
 	Timer    = session.Timer
 	Clock    = session.Clock

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -11,20 +10,9 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Marshal encodes v as the vendors do: compact, without escaping <, > and &.
-func Marshal(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte{'\n'}), nil
-}
-
 // MarshalWith encodes the struct v and then extra's keys in sorted order, except those that v has.
 func MarshalWith(v any, extra map[string]json.RawMessage) ([]byte, error) {
-	own, err := Marshal(v)
+	own, err := protocol.Marshal(v)
 	if err != nil || len(extra) == 0 {
 		return own, err
 	}
@@ -38,7 +26,7 @@ func MarshalWith(v any, extra map[string]json.RawMessage) ([]byte, error) {
 	if len(rest) == 0 {
 		return own, nil
 	}
-	more, err := Marshal(rest)
+	more, err := protocol.Marshal(rest)
 	if err != nil {
 		return nil, err
 	}

@@ -141,7 +141,7 @@ func DecodeOutput(name string, raw json.RawMessage) (Output, error) {
 // EncodeInput encodes an input with its Extra members, for the updated input
 // of a callback.
 func EncodeInput(in Input) (json.RawMessage, error) {
-	b, err := marshal(in)
+	b, err := protocol.Marshal(in)
 	if err != nil {
 		return nil, fmt.Errorf("tools: encode input of %s: %w", in.Tool(), err)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
@@ -24,7 +26,7 @@ func TestUnknownToolsKeepTheirBytes(t *testing.T) {
 	out, err := DecodeOutput("Teleport", raw(`[1]`))
 	require.NoError(t, err)
 	assert.Equal(t, &UnknownOutput{Name: "Teleport", Raw: raw(`[1]`)}, out)
-	again, err = marshal(out)
+	again, err = protocol.Marshal(out)
 	require.NoError(t, err)
 	assert.JSONEq(t, `[1]`, string(again))
 }
@@ -81,7 +83,7 @@ func TestStringsInPlaceOfAnOutput(t *testing.T) {
 		"User rejected tool use":                  true,
 		"Structured output provided successfully": false,
 	} {
-		b, err := marshal(s)
+		b, err := protocol.Marshal(s)
 		require.NoError(t, err)
 		out, err := DecodeOutput(Bash, b)
 		require.NoError(t, err)
@@ -208,7 +210,7 @@ func TestQoder(t *testing.T) {
 		out, err := DecodeOutput(c.name, raw(c.out))
 		require.NoError(t, err, c.out)
 		require.IsNotType(t, &UnknownOutput{}, out)
-		again, err := marshal(out)
+		again, err := protocol.Marshal(out)
 		require.NoError(t, err)
 		assert.Equal(t, withoutZeros(generic(t, raw(c.out))), withoutZeros(generic(t, again)), c.name)
 	}

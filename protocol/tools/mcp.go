@@ -123,12 +123,12 @@ func (o *ListMCPResourcesOutput) UnmarshalJSON(b []byte) error {
 // MarshalJSON encodes an object if there is a ServerName, else a list.
 func (o *ListMCPResourcesOutput) MarshalJSON() ([]byte, error) {
 	if o.ServerName != "" {
-		return marshal(listMCPResources(*o))
+		return protocol.Marshal(listMCPResources(*o))
 	}
 	if o.Resources == nil {
 		return []byte("[]"), nil
 	}
-	return marshal(o.Resources)
+	return protocol.Marshal(o.Resources)
 }
 
 // MCPResource is a resource of an MCP server.

@@ -24,17 +24,6 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// marshal encodes v as the vendors do, without escaping <, > and &.
-func marshal(v any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte{'\n'}), nil
-}
-
 // decode fills v from an object, and extra with the members that v has no
 // field for.
 //
@@ -100,11 +89,11 @@ func withExtra(obj json.RawMessage, more Extra) (json.RawMessage, error) {
 func marshalSorted(m Extra) (json.RawMessage, error) {
 	out := []byte{'{'}
 	for i, key := range slices.Sorted(maps.Keys(m)) {
-		k, err := marshal(key)
+		k, err := protocol.Marshal(key)
 		if err != nil {
 			return nil, err
 		}
-		v, err := marshal(orNull(m[key]))
+		v, err := protocol.Marshal(orNull(m[key]))
 		if err != nil {
 			return nil, err
 		}

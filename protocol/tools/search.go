@@ -159,10 +159,10 @@ func (r *WebSearchResult) UnmarshalJSON(b []byte) error {
 // MarshalJSON encodes a string or an object.
 func (r WebSearchResult) MarshalJSON() ([]byte, error) {
 	if r.Text != "" {
-		return marshal(r.Text)
+		return protocol.Marshal(r.Text)
 	}
 	type plain WebSearchResult
-	return marshal(plain(r))
+	return protocol.Marshal(plain(r))
 }
 
 // ImageSearchInput searches images. Qoder's.

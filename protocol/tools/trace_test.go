@@ -108,7 +108,7 @@ func checkOutput(t *testing.T, path, name string, raw json.RawMessage) bool {
 		assert.Equal(t, "NoSuchTool", name)
 		return false
 	}
-	again, err := marshal(out)
+	again, err := protocol.Marshal(out)
 	require.NoError(t, err)
 	kept(t, path, raw, again)
 	tags := map[string]bool{}

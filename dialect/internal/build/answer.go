@@ -29,7 +29,7 @@ func PermissionFailure(req *protocol.CanUseToolRequest, reason string) json.RawM
 
 // MustJSON encodes a value that is made of strings alone, which cannot fail.
 func MustJSON(v any) json.RawMessage {
-	raw, err := JSON(v)
+	raw, err := protocol.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("dialect: encode %T: %v", v, err))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/dialect/internal/build"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 func TestObjectKeepsItsOrder(t *testing.T) {
@@ -39,7 +40,7 @@ func TestObjectKeepsItsFirstError(t *testing.T) {
 	raw.SetRaw("c", nil, assert.AnError)
 	_, err = raw.JSON()
 	assert.ErrorIs(t, err, assert.AnError)
-	_, err = build.JSON(&raw)
+	_, err = protocol.Marshal(&raw)
 	assert.Error(t, err)
 }
 

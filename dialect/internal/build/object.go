@@ -4,18 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-)
 
-// JSON encodes v as the vendors do: compact, without escaping <, > and &.
-func JSON(v any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte{'\n'}), nil
-}
+	"github.com/agent-troupe/troupe/protocol"
+)
 
 // Object is a JSON object whose keys stand in the order in which they were added. The zero value is {}.
 type Object struct {
@@ -25,7 +16,7 @@ type Object struct {
 
 // Set adds a key.
 func (o *Object) Set(key string, value any) {
-	raw, err := JSON(value)
+	raw, err := protocol.Marshal(value)
 	if err != nil {
 		if o.err == nil {
 			o.err = fmt.Errorf("encode %s: %w", key, err)
@@ -37,7 +28,7 @@ func (o *Object) Set(key string, value any) {
 	} else {
 		o.buf.WriteByte(',')
 	}
-	name, _ := JSON(key) // a string always encodes
+	name, _ := protocol.Marshal(key) // a string always encodes
 	o.buf.Write(name)
 	o.buf.WriteByte(':')
 	o.buf.Write(raw)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Settings is a settings object that options are merged into.
@@ -108,7 +110,7 @@ func (s *Settings) Strings(path string) []string {
 // JSON encodes the settings in the order given; what was merged in stands where the vendors' SDKs put it.
 func (s *Settings) JSON() (json.RawMessage, error) {
 	if !s.merged && IsObject(s.raw) {
-		return JSON(json.RawMessage(s.raw))
+		return protocol.Marshal(json.RawMessage(s.raw))
 	}
-	return JSON(s.doc)
+	return protocol.Marshal(s.doc)
 }

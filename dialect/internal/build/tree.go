@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Tree is a JSON object that keeps the order of its keys, as the vendors' SDKs do. Its values are *Tree, []any, string,
@@ -19,7 +21,7 @@ func NewTree() *Tree { return &Tree{values: map[string]any{}} }
 
 // TreeOf is a value that encodes to a JSON object, as a tree.
 func TreeOf(v any) (*Tree, error) {
-	raw, err := JSON(v)
+	raw, err := protocol.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
