@@ -70,7 +70,8 @@ func TestProgram(t *testing.T) {
 
 func TestEnvironmentIsMerged(t *testing.T) {
 	t.Parallel()
-	parity.Covers(t, "claude/env/CLAUDE_CODE_ENTRYPOINT", "claude/env/CLAUDE_AGENT_SDK_VERSION", "claude/env/CLAUDE_CODE_SDK_READS_SESSION_STATE")
+	parity.Covers(t, "claude/env/CLAUDE_CODE_ENTRYPOINT", "claude/env/CLAUDE_AGENT_SDK_VERSION", "claude/env/CLAUDE_CODE_SDK_READS_SESSION_STATE",
+		"claude/env/CLAUDE_AGENT_SDK_CLIENT_APP")
 	l := launch(t, dialect.Input{Options: session.Options{
 		Env:      map[string]string{"FOO": "bar", "CLAUDE_CODE_ENTRYPOINT": "mine"},
 		UnsetEnv: []string{"SECRET_OF_PARENT", "CLAUDE_AGENT_SDK_VERSION"},
