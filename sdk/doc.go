@@ -10,9 +10,16 @@
 //	}
 //
 // [Query] and [Run] are for one prompt, [RunAs] for one whose answer has the
-// shape of a Go type, [Client] for conversations. [Options] says everything
-// else: which agent, what it may do, and whom it asks. [LoadOptions] reads it
-// from YAML or JSON, and [PreviewLaunch] shows what it launches.
+// shape of a Go type, and [Retry] calls any of them again. [Client] is for
+// conversations: [AskAs] is its RunAs, and [Client.Drain] ends it without cutting a
+// turn short. In an [Interactive] client one loop reads messages and answers
+// questions. [Options] says everything else: which agent, what it may do, and whom it
+// asks. [LoadOptions] reads it from YAML or JSON, [PreviewLaunch] shows what it
+// launches, and [SpawnThrough] launches it in a container.
+//
+// Messages, blocks, inputs of hooks and tools, and events are pointers: write
+// case *sdk.ResultMessage and case *session.Ended. The compiler refuses the case of a
+// value.
 //
 // The types of a first program have a name here. The others are where they are
 // defined:

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// The states of a [ListEntry] and of a [PlanTask].
+// The states of a [ListEntry] and of a [TodoTask].
 const (
 	StatusPending    = "pending"
 	StatusInProgress = "in_progress"
@@ -72,9 +72,9 @@ type TaskCreateInput struct {
 // Tool implements [Input].
 func (*TaskCreateInput) Tool() string { return TaskCreate }
 
-// PlanTask is a task of the plan, as the Task tools report it. Not every one of
+// TodoTask is an entry of the list of tasks, as the Task tools report it. Not every one of
 // them sets every field.
-type PlanTask struct {
+type TodoTask struct {
 	ID          string   `json:"id"`                    // made by the agent
 	Subject     string   `json:"subject"`               // one line
 	Description string   `json:"description,omitempty"` // "": not said
@@ -86,14 +86,14 @@ type PlanTask struct {
 
 // TaskCreateOutput is the task that was created.
 type TaskCreateOutput struct {
-	Task PlanTask `json:"task"` // with ID and Subject
+	Task TodoTask `json:"task"` // with ID and Subject
 }
 
 func (*TaskCreateOutput) isOutput() {}
 
 // TaskGetInput asks for a task.
 type TaskGetInput struct {
-	TaskID string `json:"taskId"` // PlanTask.ID
+	TaskID string `json:"taskId"` // TodoTask.ID
 	Extra  `json:"-"`
 }
 
@@ -102,14 +102,14 @@ func (*TaskGetInput) Tool() string { return TaskGet }
 
 // TaskGetOutput is the task; nil if there is none.
 type TaskGetOutput struct {
-	Task *PlanTask `json:"task"` // the whole task
+	Task *TodoTask `json:"task"` // the whole task
 }
 
 func (*TaskGetOutput) isOutput() {}
 
 // TaskUpdateInput changes a task. What is empty stays.
 type TaskUpdateInput struct {
-	TaskID       string          `json:"taskId"`                 // PlanTask.ID
+	TaskID       string          `json:"taskId"`                 // TodoTask.ID
 	Subject      string          `json:"subject,omitempty"`      // one line
 	Description  string          `json:"description,omitempty"`  // what is to be done
 	ActiveForm   string          `json:"activeForm,omitempty"`   // shown while the task is in progress
@@ -127,7 +127,7 @@ func (*TaskUpdateInput) Tool() string { return TaskUpdate }
 // TaskUpdateOutput says what changed.
 type TaskUpdateOutput struct {
 	Success       bool          `json:"success"`                 // false: Error says why
-	TaskID        string        `json:"taskId"`                  // PlanTask.ID
+	TaskID        string        `json:"taskId"`                  // TodoTask.ID
 	UpdatedFields []string      `json:"updatedFields,omitempty"` // names of fields, as on the wire
 	StatusChange  *StatusChange `json:"statusChange,omitempty"`  // nil: unchanged
 	Error         string        `json:"error,omitempty"`         // "": none
@@ -139,8 +139,8 @@ func (*TaskUpdateOutput) isOutput() {}
 
 // StatusChange is a change of a task's status.
 type StatusChange struct {
-	From string `json:"from"` // as PlanTask.Status
-	To   string `json:"to"`   // as PlanTask.Status, or deleted
+	From string `json:"from"` // as TodoTask.Status
+	To   string `json:"to"`   // as TodoTask.Status, or deleted
 }
 
 // TaskListInput asks for all tasks.
@@ -153,7 +153,7 @@ func (*TaskListInput) Tool() string { return TaskList }
 
 // TaskListOutput is all tasks.
 type TaskListOutput struct {
-	Tasks []PlanTask `json:"tasks"` // without their descriptions
+	Tasks []TodoTask `json:"tasks"` // without their descriptions
 }
 
 func (*TaskListOutput) isOutput() {}

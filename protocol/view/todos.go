@@ -137,7 +137,7 @@ func (p *Todos) update(in *tools.TaskUpdateInput) {
 	}
 }
 
-func (p *Todos) merge(t *tools.PlanTask) {
+func (p *Todos) merge(t *tools.TodoTask) {
 	e := p.task(t.ID)
 	set(&e.Content, t.Subject)
 	set(&e.Description, t.Description)
@@ -147,7 +147,7 @@ func (p *Todos) merge(t *tools.PlanTask) {
 }
 
 // replace takes the list of all tasks there are.
-func (p *Todos) replace(tasks []tools.PlanTask) {
+func (p *Todos) replace(tasks []tools.TodoTask) {
 	before := p.tasks
 	p.tasks = nil
 	for i := range tasks {
