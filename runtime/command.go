@@ -33,12 +33,35 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 	command.Seed = s.rt.sys.Rand().Uint64()
 	in.Graces, in.InterruptGrace = spec.graces()
 	in.Limits = spec.limits()
-	return actors.Config{
+	cfg := actors.Config{
 		Host: &s.rt.host, ID: s.id, Dialect: spec.Dialect, Input: in,
 		Command: &command, Spawner: s.rt.spawnerFor(spec),
 		Intensity: spec.ActorIntensity, Backoff: actorBackoff(spec.ActorBackoff),
 		Emit: s.emit,
-	}, nil
+	}
+	if in.MaxRestarts > 0 {
+		cfg.Relaunch = func(resume string) (*session.Command, error) { return s.relaunch(in, resume) }
+	}
+	return cfg, nil
+}
+
+// relaunch is the command of a process that goes on with a session of the agent's; "":
+// the agent has told of none.
+func (s *Session) relaunch(in *dialect.Input, resume string) (*session.Command, error) {
+	next := in
+	if resume != "" {
+		var err error
+		if next, err = s.dialect.Resume(in, resume, false); err != nil {
+			return nil, err
+		}
+	}
+	launch, err := s.dialect.Launch(next)
+	if err != nil {
+		return nil, err
+	}
+	command := commandOf(launch, next.ParentEnv, s.dialect.Traits())
+	command.Seed = s.rt.sys.Rand().Uint64()
+	return &command, nil
 }
 
 // input is what the dialect reads: the options, with what is known of the callbacks,

@@ -185,7 +185,7 @@ func (rt *Runtime) Shutdown(ctx context.Context) error {
 		if err := rt.sys.Executor().Await(ctx, s.Done()); err != nil {
 			err = rt.unstopped(err)
 			for _, s := range rt.Sessions() {
-				s.core.Link.Expire()
+				s.core.Link().Expire()
 			}
 			return err
 		}

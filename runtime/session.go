@@ -152,7 +152,7 @@ func (s *Session) Unread() int {
 }
 
 // PID is the agent's process id; 0 when there is none.
-func (s *Session) PID() int { return s.core.Link.Status().PID }
+func (s *Session) PID() int { return s.core.Link().Status().PID }
 
 // Events yields the session's events, from the start of the loop to the end of
 // the session.
@@ -334,7 +334,7 @@ func (s *Session) WritesLost() error { return s.core.Ledger.WritesLost() }
 
 // Killed reports whether the agent was killed because it had not ended in time, and
 // not for another reason, such as gates that are off.
-func (s *Session) Killed() bool { return s.core.Link.Status().Late }
+func (s *Session) Killed() bool { return s.core.Link().Status().Late }
 
 func decode(e *ledger.Entry) protocol.Message {
 	m := protocol.DecodeMessage(e.Frame)
@@ -352,9 +352,9 @@ func (s *Session) Close(ctx context.Context) error {
 	s.core.Close()
 	err := s.rt.sys.Executor().Await(ctx, s.Done())
 	if err != nil {
-		s.core.Link.Expire()
-		link := s.core.Link.Status()
+		s.core.Link().Expire()
+		link := s.core.Link().Status()
 		return fmt.Errorf("close session %s: still %v, transport %v (%v), agent killed: %w", s.id, s.State(), link.Phase, link.Stage, err)
 	}
-	return s.core.Link.Status().Leftover.Err
+	return s.core.Link().Status().Leftover.Err
 }

@@ -45,7 +45,7 @@ func (rt *Runtime) Tree(ctx context.Context) Tree {
 
 // Tree takes a snapshot of the session.
 func (s *Session) Tree(ctx context.Context) SessionTree {
-	link := s.core.Link.Status()
+	link := s.core.Link().Status()
 	t := SessionTree{
 		ID: s.id, State: s.State(), AgentSessionID: s.AgentSessionID(), PID: link.PID,
 		Transport: link.Phase.String(), Waits: s.waits(ctx),

@@ -39,6 +39,6 @@ func (s *Session) Kill(ctx context.Context) error {
 	if s.State().Terminal() {
 		return nil
 	}
-	s.core.Link.Abort()
+	s.core.Link().Abort()
 	return s.Close(ctx)
 }

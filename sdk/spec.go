@@ -105,6 +105,7 @@ func checkBounds(o *Options) []error {
 	}
 	negative("PermissionTimeout", o.PermissionTimeout < 0)
 	negative("InterruptGrace", o.InterruptGrace < 0)
+	negative("MaxRestarts", o.MaxRestarts < 0)
 	negative("MaxLine", o.MaxLine < 0)
 	negative("Graces", o.Graces.Flush < 0 || o.Graces.EOF < 0 || o.Graces.Terminate < 0 || o.Graces.Output < 0 || o.Graces.Sweep < 0)
 	negative("Limits", o.Limits.Messages < 0 || o.Limits.Bytes < 0 || o.Limits.HardBytes < 0 || o.Limits.Answers < 0)

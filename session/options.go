@@ -109,6 +109,12 @@ type Options struct {
 	// InterruptGrace is how long a running turn may take to stop before a close goes on without it. Default: 0, the
 	// backend's own (Claude 2 s, Qoder 5 s). Host only.
 	InterruptGrace time.Duration `json:"interruptGrace,omitempty"`
+	// MaxRestarts is how often in a session's life an agent that died by itself, after it was ready, is started again.
+	// The next process resumes the agent's session. What was written to the one that died ends with its
+	// *[ExitError], since the agent may have begun with it; messages and calls that were not written yet go to the next.
+	// An expired login, a process that could not be stopped, and a death before the agent is ready again end the session.
+	// Default: 0, each death ends it. Host only.
+	MaxRestarts int `json:"maxRestarts,omitempty"`
 	// MaxLine is the ceiling for one line of the agent, in bytes; a longer one is skipped and reported as an event.
 	// Default: 0, which is 64 MiB. Host only.
 	MaxLine int `json:"maxLine,omitempty"`

@@ -39,7 +39,10 @@ type Config struct {
 	// the graces in it are in force as they are.
 	Input   *dialect.Input
 	Command *session.Command // of the launch; given up after it
-	Spawner session.Spawner
+	// Relaunch is the command of a process that takes up a session; "": it begins
+	// anew. Nil if Input.MaxRestarts is 0.
+	Relaunch func(resume string) (*session.Command, error)
+	Spawner  session.Spawner
 	// Intensity and Backoff are those of the session's actors.
 	Intensity supervisor.Intensity
 	Backoff   supervisor.Backoff
@@ -54,7 +57,6 @@ type Core struct {
 	cfg    Config // without the command
 	deps   router.Deps
 	Ledger *ledger.Ledger
-	Link   *link.Link
 	Bridge *mcp.Bridge
 
 	session   kernel.Address[machine.LifeInput]
@@ -63,8 +65,9 @@ type Core struct {
 	callback  routing.Callbacks
 	callbacks kernel.Address[routing.ToCallbacks]
 
-	state atomic.Int32 // of the session; for users
-	alone atomic.Bool  // no actor is left, nor will there be one; for the reader
+	link  atomic.Pointer[link.Link] // of the present process
+	state atomic.Int32              // of the session; for users
+	alone atomic.Bool               // no actor is left, nor will there be one; for the reader
 
 	routing *routing.Box                    // the router's
 	running [session.KindOther]dispatch.Box // each the callback actor's of its kind
@@ -77,6 +80,9 @@ type Core struct {
 func NewCore(cfg Config) *Core {
 	if cfg.Emit == nil {
 		cfg.Emit = func(session.Event) {}
+	}
+	if cfg.Command == nil {
+		cfg.Command = &session.Command{}
 	}
 	k := &Core{cfg: cfg}
 	k.cfg.Command = nil
@@ -97,19 +103,50 @@ func NewCore(cfg Config) *Core {
 		Self: &k.router, Session: &k.session, Transport: &k.transport, Callbacks: &k.callback, Uncalled: &k.callbacks,
 	}, k.routingConfig())
 	k.life = machine.NewLife(machine.LifeConfig{
-		Backend: cfg.Dialect.Name(), Program: cmp.Or(append([]string{cfg.Command.Path}, cfg.Command.Names...)...), InterruptGrace: o.InterruptGrace, FlushGrace: o.Graces.Flush,
+		Backend: cfg.Dialect.Name(), Program: cmp.Or(append([]string{cfg.Command.Path}, cfg.Command.Names...)...),
+		InterruptGrace: o.InterruptGrace, FlushGrace: o.Graces.Flush, Restarts: o.MaxRestarts,
 		Consumer: limits.Consumer, Interrupt: interrupt(cfg.Dialect, limits.Control), AuthExpired: traits.AuthExpiredExit,
 	})
-	k.Link = link.New(link.Config{
-		Clock: sys.Clock(), Exec: sys.Executor(), Spawner: cfg.Spawner,
-		Command: cfg.Command, Graces: o.Graces, MaxLine: o.MaxLine, Budget: cfg.Budget, Emit: cfg.Emit,
+	k.link.Store(k.newLink(1, cfg.Spawner, cfg.Command))
+	return k
+}
+
+// newLink returns the link of process gen, idle.
+func (k *Core) newLink(gen int, spawner session.Spawner, command *session.Command) *link.Link {
+	o, sys := k.deps.Options, k.cfg.System
+	return link.New(link.Config{
+		Gen: gen, Clock: sys.Clock(), Exec: sys.Executor(), Spawner: spawner,
+		Command: command, Graces: o.Graces, MaxLine: o.MaxLine, Budget: k.cfg.Budget, Emit: k.cfg.Emit,
 		Router:  func(w *kernel.Worker, in machine.Input) { k.router.Tell(w, in) },
 		Session: func(in machine.LifeInput) { k.session.Tell(nil, in) },
 		Self:    func(m machine.ToTransport) { k.transport.Tell(nil, m) },
 		Room:    k.room,
 		Role:    sys.NewRole, Stderr: k.stderr,
 	})
-	return k
+}
+
+// Link is that of the session's present process.
+func (k *Core) Link() *link.Link { return k.link.Load() }
+
+// prepare makes the link of a process that follows another one. What cannot be
+// launched ends as one that could not start.
+func (k *Core) prepare(e machine.Launch) {
+	if e.Gen <= k.Link().Gen() {
+		return
+	}
+	spawner := k.cfg.Spawner
+	command, err := k.cfg.Relaunch(e.Resume)
+	if err != nil {
+		spawner = unlaunchable{err}
+	}
+	k.link.Store(k.newLink(e.Gen, spawner, command))
+}
+
+// unlaunchable is the spawner of a process that cannot be described.
+type unlaunchable struct{ err error }
+
+func (u unlaunchable) Spawn(context.Context, session.Command) (session.Process, error) {
+	return nil, u.err
 }
 
 // routingConfig is what the options and the dialect say to the routing.
@@ -200,7 +237,7 @@ func (k *Core) abandon() {
 	k.alone.Store(true)
 	k.transport.Take() // nobody writes any more, and the reader must not wait
 	k.routing.Drain()
-	k.Link.Abandon()
+	k.Link().Abandon()
 }
 
 // finish ends the session for good, without its actors.
@@ -234,9 +271,9 @@ func (k *Core) enter(e machine.Enter) {
 func (k *Core) Fail(reason error) {
 	k.pass(session.StateClosing, reason.Error())
 	k.abandon()
-	_ = k.cfg.System.Executor().Await(context.Background(), k.Link.Done())
+	_ = k.cfg.System.Executor().Await(context.Background(), k.Link().Done())
 	k.pass(session.StateFailed, "")
-	k.finish(errors.Join(reason, k.Link.Status().Leftover.Err))
+	k.finish(errors.Join(reason, k.Link().Status().Leftover.Err))
 }
 
 func (k *Core) stderr(line string) {

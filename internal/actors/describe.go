@@ -53,7 +53,7 @@ func (k *Core) Waits(ctx context.Context) []session.Wait {
 		}
 		all = append(all, w.Wait)
 	}
-	if what, since := k.Link.Waits(); what != "" {
+	if what, since := k.Link().Waits(); what != "" {
 		after := slices.IndexFunc(all, func(w session.Wait) bool { return w.What != "consumer" })
 		if after < 0 {
 			after = len(all)

@@ -86,7 +86,7 @@ func (s *sessionActor) Handle(c *kernel.Context[machine.LifeInput], m machine.Li
 		s.describeTree(m.reply)
 		return nil
 	case machine.Unusable:
-		link := s.core.Link.Status()
+		link := s.core.Link().Status()
 		m.Stderr, m.Stdout = link.Stderr, link.Noise
 		s.step(c, m)
 		c.Commit()
@@ -119,7 +119,7 @@ func (s *sessionActor) spawnChild(c *kernel.Context[machine.LifeInput], child, n
 	k := s.core
 	switch child {
 	case "transport":
-		return &k.transport, kernel.Spawn(c, name, &k.transport, &link.Actor{Link: k.Link})
+		return &k.transport, kernel.Spawn(c, name, &k.transport, &link.Actor{Present: k.Link})
 	case "router":
 		return &k.router, kernel.Spawn(c, name, &k.router, routing.New(k.routing))
 	default:
@@ -166,7 +166,10 @@ func (s *sessionActor) do(c *kernel.Context[machine.LifeInput], e machine.Effect
 		k.enter(e)
 	case machine.Tell:
 		k.router.Tell(w, e.Told)
-	case machine.ToTransport: // the launch, the ladder
+	case machine.Launch:
+		k.prepare(e)
+		k.transport.Tell(w, e)
+	case machine.ToTransport: // the ladder
 		k.transport.Tell(w, e)
 	case machine.SetTick:
 		if k.tick != nil {

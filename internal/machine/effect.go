@@ -104,6 +104,13 @@ type (
 	// Changed is what the session has to know. To: session; the user's handle.
 	Changed struct{ Summary *Summary }
 
+	// Parted answers [Lost]: nothing of process Gen is open any more. SessionID is the
+	// session that the agent was in; "": it did not say. To: session.
+	Parted struct {
+		Gen       int
+		SessionID string
+	}
+
 	// Unusable is why the agent cannot be used. To: session.
 	Unusable struct {
 		Err error
@@ -128,6 +135,7 @@ func (SetTimer) effect()     {}
 func (Learned) effect()      {}
 func (TasksChanged) effect() {}
 func (Unusable) effect()     {}
+func (Parted) effect()       {}
 func (Works) effect()        {}
 func (Climb) effect()        {}
 func (Pause) effect()        {}

@@ -18,6 +18,14 @@ type (
 	// Disconnected says that nothing reaches the process any more. From: transport.
 	Disconnected struct{}
 
+	// Lost says that process Gen has ended, with all its output handled, and that another
+	// one will take its place. What the agent had been given ends with Reason; what it
+	// had not is given to the next. From: session.
+	Lost struct {
+		Gen    int
+		Reason error
+	}
+
 	// FramesRead is a batch of the agent's output, in order. A frame that is
 	// oversize holds the head of a line only. Pressed: see [ReaderAsks]. From:
 	// transport.
@@ -152,6 +160,7 @@ type (
 
 func (Connected) ToRouter()     {}
 func (Disconnected) ToRouter()  {}
+func (Lost) ToRouter()          {}
 func (FramesRead) ToRouter()    {}
 func (OutputEnded) ToRouter()   {}
 func (Echoed) ToRouter()        {}

@@ -17,6 +17,9 @@ type LifeConfig struct {
 	Consumer       time.Duration // Limits.Consumer; zero: none
 	// Interrupt is the call that stops a turn; without a body the agent knows none.
 	Interrupt Called
+	// Restarts is how often in its life the session may have another process in place
+	// of one that died.
+	Restarts int
 	// AuthExpired is the exit code of an agent whose login has expired; 0: none is.
 	AuthExpired int
 }
@@ -37,6 +40,8 @@ const (
 // LifeState is everything that a life knows: plain data.
 type LifeState struct {
 	Phase   session.State
+	Gen     int      // of the process; 0: none yet
+	Parting bool     // the routing lets go of process Gen, and another follows
 	Sent    uint64   // the number of the last input that the routing was told
 	Routing *Summary // what it said last; nil: nothing yet
 	Link    Link     // what the transport said last
@@ -99,10 +104,10 @@ func (l *Life) handle(in LifeInput) {
 	case Began:
 		if s.Phase == session.StateAdmitting {
 			l.enter(session.StateStarting, "")
-			l.do(Launch{Gen: 1})
+			l.launch("")
 		}
 	case Linked:
-		if in.Link.Phase >= s.Link.Phase {
+		if in.Link.Gen == s.Gen && in.Link.Phase >= s.Link.Phase {
 			s.Link = in.Link
 		}
 	case Changed:
@@ -115,6 +120,10 @@ func (l *Life) handle(in LifeInput) {
 		if s.Broken.Err == nil {
 			s.Broken = Fault(in)
 		}
+	case Parted:
+		if s.Parting && in.Gen == s.Gen && s.Close == NotClosing {
+			l.launch(in.SessionID)
+		}
 	case CloseAsked:
 		l.close(nil)
 	case ActorsOver:
@@ -125,6 +134,14 @@ func (l *Life) handle(in LifeInput) {
 	case Tick:
 		s.Tick = time.Time{}
 	}
+}
+
+// launch asks for the next process.
+func (l *Life) launch(resume string) {
+	s := &l.s
+	s.Gen++
+	s.Parting, s.Link = false, Link{Gen: s.Gen}
+	l.do(Launch{Gen: s.Gen, Resume: resume})
 }
 
 // tell gives the routing an input.
@@ -179,9 +196,9 @@ func (l *Life) decide() {
 		l.close(s.Link.Err.Err)
 	case s.Failed.Err != nil:
 		l.close(s.Failed.Err)
-	case s.Phase == session.StateStarting && s.Link.Phase == Up:
+	case (s.Phase == session.StateStarting || s.Phase == session.StateRecovering) && s.Link.Phase == Up:
 		l.enter(session.StateInitializing, "")
-	case s.Phase == session.StateInitializing && r.Initialized && !r.SettingUp:
+	case s.Phase == session.StateInitializing && r.Initialized && !r.SettingUp && l.current():
 		l.enter(session.StateReady, "")
 		l.settle()
 	case s.Phase >= session.StateReady && s.Phase <= session.StateAwaitingConsumer:
@@ -309,9 +326,15 @@ func (l *Life) afterLink() {
 		return // the routing tells
 	}
 	if s.Close == NotClosing {
-		if s.Failed.Err != nil {
+		switch {
+		case s.Parting:
+			return
+		case s.Failed.Err != nil:
 			l.close(s.Failed.Err)
-		} else {
+		case l.recovers():
+			l.recover()
+			return
+		default:
 			l.close(l.exitReason())
 		}
 	}
@@ -332,6 +355,23 @@ func (l *Life) afterLink() {
 		reason = errors.Join(reason, left)
 	}
 	l.do(Finish{reason})
+}
+
+// recovers reports whether another process takes the place of the one that has ended:
+// it was in use, nothing of it is left, and its login holds.
+func (l *Life) recovers() bool {
+	s := &l.s
+	expired := l.cfg.AuthExpired != 0 && s.Link.Exit.Code == l.cfg.AuthExpired
+	return s.Gen <= l.cfg.Restarts && s.Phase >= session.StateReady && s.Phase <= session.StateAwaitingConsumer &&
+		!s.Over && !expired && s.Link.Err.Err == nil && s.Link.Leftover.Err == nil
+}
+
+// recover has the routing let go of a process that has ended.
+func (l *Life) recover() {
+	why := l.exitReason()
+	l.s.Parting = true
+	l.enter(session.StateRecovering, why.Error())
+	l.tell(Lost{Gen: l.s.Gen, Reason: why})
 }
 
 // exitReason describes an end of the agent that nobody asked for.

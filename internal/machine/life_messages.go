@@ -40,10 +40,15 @@ func (ActorsOver) ToSession() {}
 func (Tick) ToSession()       {}
 func (Changed) ToSession()    {}
 func (Unusable) ToSession()   {}
+func (Parted) ToSession()     {}
 
 type (
-	// Launch starts the process. To: transport.
-	Launch struct{ Gen int }
+	// Launch starts process Gen, which takes up the session Resume; "": it begins one.
+	// To: transport.
+	Launch struct {
+		Gen    int
+		Resume string
+	}
 
 	// Enter is a change of the session's state. To: the session actor.
 	Enter struct {

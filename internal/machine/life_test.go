@@ -17,7 +17,7 @@ import (
 
 var lives = machine.LifeConfig{
 	Backend: "agent", InterruptGrace: 2 * time.Second, FlushGrace: time.Second, Consumer: time.Minute, AuthExpired: 41,
-	Interrupt: machine.Called{Subtype: "interrupt", Body: json.RawMessage(`{"subtype":"interrupt"}`), Own: true},
+	Interrupt: machine.Called{Subtype: "interrupt", Body: json.RawMessage(`{"subtype":"interrupt"}`), Own: true}, Restarts: 2,
 }
 
 // stage is what a life has around it: a routing that answers late, and a process.
@@ -28,13 +28,14 @@ type stage struct {
 	heard    uint64 // the last one that the routing has confirmed
 	sum      machine.Summary
 	link     machine.Link
-	launched bool
+	parting  int // the process that the routing is to let go of
 	climbed  machine.Stage
 	aborted  bool
 	broken   bool // nothing is known of its output
 	stopping bool
 	over     bool
 	finished int
+	closing  int
 	seen     []string
 }
 
@@ -42,7 +43,7 @@ type stage struct {
 func (s *stage) input() machine.LifeInput {
 	switch s.IntN(14) {
 	case 0:
-		if s.launched && s.link.Phase < machine.Gone {
+		if s.link.Gen > 0 && s.link.Phase < machine.Gone {
 			s.link.Phase++
 			s.link.Exit = session.ExitStatus{Code: s.IntN(42)}
 			return machine.Linked{Link: s.link}
@@ -85,8 +86,19 @@ func (s *stage) input() machine.LifeInput {
 		if s.sum.Stalled = s.IntN(2) == 0; s.sum.Stalled {
 			s.sum.StalledAt = s.now
 		}
+	case 12:
+		if s.parting > 0 {
+			return s.parted()
+		}
 	}
 	return s.changed()
+}
+
+// parted is the answer to the wish that another process follows.
+func (s *stage) parted() machine.LifeInput {
+	gen := s.parting
+	s.parting = 0
+	return machine.Parted{Gen: gen, SessionID: "the session"}
 }
 
 // changed is a summary, which may be an old one.
@@ -108,14 +120,27 @@ func (s *stage) note(t *testing.T, out []machine.Effect) {
 		require.Zero(t, s.finished, "nothing follows the end: %#v", e)
 		switch e := e.(type) {
 		case machine.Launch:
-			require.False(t, s.launched, "one process")
-			s.launched = true
+			require.Equal(t, s.link.Gen+1, e.Gen)
+			require.True(t, e.Gen == 1 || s.link.Phase == machine.Gone, "one process at a time")
+			require.Equal(t, e.Gen > 1, e.Resume != "")
+			require.LessOrEqual(t, e.Gen, 1+lives.Restarts)
+			require.Zero(t, s.closing, "no process for a session that closes")
+			s.link = machine.Link{Gen: e.Gen}
+			s.sum.Drained, s.sum.Initialized = false, false
 		case machine.Enter:
 			require.True(t, machine.Legal(e.From, e.To))
 			s.seen = append(s.seen, e.To.String())
 		case machine.Tell:
 			require.Equal(t, s.told+1, e.N)
 			s.told = e.N
+			switch in := e.In.(type) {
+			case machine.Lost:
+				require.Equal(t, s.link.Gen, in.Gen)
+				require.Error(t, in.Reason)
+				s.parting = in.Gen
+			case machine.Closing:
+				s.closing++
+			}
 		case machine.Climb:
 			if e.Stage < machine.Killed {
 				require.Equal(t, s.told, s.sum.Heard, "stdin is closed once the routing has denied what is open")
@@ -172,7 +197,7 @@ func TestLives(t *testing.T) {
 			states[state]++
 		}
 	}
-	for _, state := range []string{"ready", "running", "awaiting_host", "awaiting_consumer", "closed", "failed"} {
+	for _, state := range []string{"ready", "running", "awaiting_host", "awaiting_consumer", "recovering", "closed", "failed"} {
 		assert.Positive(t, states[state], "no life was ever %s", state)
 	}
 }
@@ -192,6 +217,9 @@ func (s *stage) towardsTheEnd() machine.LifeInput {
 		s.link.Phase++
 		return machine.Linked{Link: s.link}
 	}
+	if s.parting > 0 {
+		return s.parted()
+	}
 	s.heard = s.told
 	s.sum.Flushed = true
 	return s.changed()
@@ -200,11 +228,13 @@ func (s *stage) towardsTheEnd() machine.LifeInput {
 // TestWhyALifeEnds is what users read.
 func TestWhyALifeEnds(t *testing.T) {
 	t.Parallel()
+	cfg := lives
+	cfg.Restarts = 0
 	up := []machine.LifeInput{
-		machine.Began{}, machine.Linked{Link: machine.Link{Phase: machine.Up}}, machine.Changed{Summary: &machine.Summary{Initialized: true}},
+		machine.Began{}, machine.Linked{Link: machine.Link{Gen: 1, Phase: machine.Up}}, machine.Changed{Summary: &machine.Summary{Initialized: true}},
 	}
 	gone := func(l machine.Link, s machine.Summary) []machine.LifeInput {
-		l.Phase, s.Drained = machine.Gone, true
+		l.Gen, l.Phase, s.Drained = 1, machine.Gone, true
 		return []machine.LifeInput{machine.Linked{Link: l}, machine.Changed{Summary: &s}, machine.ActorsOver{}}
 	}
 	for name, c := range map[string]struct {
@@ -213,19 +243,19 @@ func TestWhyALifeEnds(t *testing.T) {
 		state  session.State
 	}{
 		"the agent exits": {
-			append(up, gone(machine.Link{Exit: session.ExitStatus{Code: 3}, Stderr: "oh no"}, machine.Summary{Initialized: true})...),
+			append(up, gone(machine.Link{Gen: 1, Exit: session.ExitStatus{Code: 3}, Stderr: "oh no"}, machine.Summary{Initialized: true})...),
 			"oh no", session.StateFailed,
 		},
 		"its login has expired": {
-			append(up, gone(machine.Link{Exit: session.ExitStatus{Code: 41}}, machine.Summary{Initialized: true})...),
+			append(up, gone(machine.Link{Gen: 1, Exit: session.ExitStatus{Code: 41}}, machine.Summary{Initialized: true})...),
 			"agent", session.StateFailed,
 		},
 		"it was never started": {
-			[]machine.LifeInput{machine.Began{}, machine.Linked{Link: machine.Link{Phase: machine.Gone, Err: machine.Fault{Err: errors.New("no such file")}}}, machine.Changed{Summary: &machine.Summary{Drained: true}}, machine.ActorsOver{}},
+			[]machine.LifeInput{machine.Began{}, machine.Linked{Link: machine.Link{Gen: 1, Phase: machine.Gone, Err: machine.Fault{Err: errors.New("no such file")}}}, machine.Changed{Summary: &machine.Summary{Drained: true}}, machine.ActorsOver{}},
 			"no such file", session.StateFailed,
 		},
 		"something of it is left": {
-			append(append(up, machine.CloseAsked{}), gone(machine.Link{Leftover: machine.Fault{Err: errors.New("a child")}}, machine.Summary{Initialized: true, Heard: 9})...),
+			append(append(up, machine.CloseAsked{}), gone(machine.Link{Gen: 1, Leftover: machine.Fault{Err: errors.New("a child")}}, machine.Summary{Initialized: true, Heard: 9})...),
 			"a child", session.StateClosed,
 		},
 		"its actors fail": {
@@ -235,7 +265,7 @@ func TestWhyALifeEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := machine.NewLife(lives)
+			l := machine.NewLife(cfg)
 			var out []machine.Effect
 			for _, in := range c.inputs {
 				out = l.Step(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), in, out)
@@ -255,7 +285,7 @@ func TestAConsumerThatStandsStill(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	l := machine.NewLife(lives)
 	for _, in := range []machine.LifeInput{
-		machine.Began{}, machine.Linked{Link: machine.Link{Phase: machine.Up}}, machine.Changed{Summary: &machine.Summary{Initialized: true}},
+		machine.Began{}, machine.Linked{Link: machine.Link{Gen: 1, Phase: machine.Up}}, machine.Changed{Summary: &machine.Summary{Initialized: true}},
 	} {
 		l.Step(start, in, nil)
 	}

@@ -5,7 +5,7 @@ import "github.com/agent-troupe/troupe/session"
 // Phase is how far the life of an agent process has come.
 type Phase int
 
-// Phases, in order. A process never goes back.
+// Phases, in order. A process never goes back; another one begins anew.
 const (
 	Idle      Phase = iota // not launched
 	Launching              // the spawner is at work
@@ -36,6 +36,7 @@ func (s Stage) String() string {
 
 // Link is what can be said of a process at one instant.
 type Link struct {
+	Gen      int // which process of the session; the first is 1
 	Phase    Phase
 	Stage    Stage
 	PID      int

@@ -92,6 +92,8 @@ type world struct {
 	ran   []machine.Run // not answered
 	calls []string      // written, by id
 	sent  int
+	gen   int // of the process
+	gone  bool
 }
 
 func (w *world) pick(all ...string) string { return all[w.IntN(len(all))] }
@@ -125,7 +127,7 @@ func (w *world) input() machine.Input {
 	case 10:
 		return machine.Taken{Bytes: int64(w.IntN(200))}
 	case 11:
-		return machine.Connected{Gen: 1}
+		return machine.Connected{Gen: w.gen}
 	case 12:
 		switch w.IntN(40) {
 		case 0:
@@ -135,6 +137,7 @@ func (w *world) input() machine.Input {
 		case 2:
 			return machine.OutputEnded{}
 		case 3:
+			w.gone = true
 			return machine.Disconnected{}
 		case 4:
 			return machine.Ended{}
@@ -146,6 +149,12 @@ func (w *world) input() machine.Input {
 			return machine.Unwritable{}
 		case 8:
 			return machine.Mute{}
+		case 9, 10, 11, 12:
+			if w.gone {
+				w.gone = false
+				w.gen++
+				return machine.Lost{Gen: w.gen - 1, Reason: io.ErrUnexpectedEOF}
+			}
 		}
 	}
 	frames := make([]protocol.Frame, 1+w.IntN(4))
@@ -273,7 +282,7 @@ func TestRestoredGoesOnAlike(t *testing.T) {
 	restores, effects := 0, 0
 	for seed := range seeds(t, 30) {
 		cfg := configs()[seed%3]
-		w := &world{Rand: rand.New(rand.NewPCG(seed, 1))}
+		w := &world{Rand: rand.New(rand.NewPCG(seed, 1)), gen: 1}
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		a, b := machine.New(cfg), machine.New(cfg)
 		held := machine.Consumed{}
@@ -467,4 +476,90 @@ func TestTooLate(t *testing.T) {
 			require.Equal(t, 2, errs)
 		})
 	}
+}
+
+// TestAnotherProcess: what the agent had been given ends with the reason of its death,
+// what it had not goes to the next process, and its requests are nobody's.
+func TestAnotherProcess(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	m := machine.New(machine.Config{Rules: rules{}})
+	var out []machine.Effect
+	step := func(in machine.Input) []machine.Effect {
+		t.Helper()
+		from := len(out)
+		out = m.Step(now, in, out)
+		return out[from:]
+	}
+	read := func(frames ...protocol.Frame) []machine.Effect { return step(machine.FramesRead{Frames: frames}) }
+	ready := func(gen int) {
+		t.Helper()
+		step(machine.Connected{Gen: gen})
+		for range 2 {
+			for _, line := range written(out) {
+				read(frame(`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":{}}}`, line.ID.Text()))
+			}
+		}
+		require.True(t, m.Snapshot().Told.Initialized)
+	}
+	ready(1)
+	step(machine.UserSent{ID: "old", Line: []byte("{}\n"), Prompt: true})
+	read(frame(`{"type":"system","subtype":"init","session_id":"the session"}`), frame(`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool"}}`))
+	asked := m.Snapshot().Requests[0].Seq
+	step(machine.Called{ID: "written", Subtype: "x", Body: json.RawMessage(`{"subtype":"x"}`)})
+	step(machine.Disconnected{})
+	step(machine.OutputEnded{})
+	step(machine.UserSent{ID: "new", Line: []byte("{\"new\":1}\n"), Prompt: true})
+	step(machine.Called{ID: "unwritten", Subtype: "x", Body: json.RawMessage(`{"subtype":"x"}`)})
+
+	ended := make(map[string]error)
+	var parted *machine.Parted
+	for _, e := range step(machine.Lost{Gen: 1, Reason: io.ErrUnexpectedEOF}) {
+		switch e := e.(type) {
+		case machine.TurnOver:
+			ended[e.ID] = e.Err
+		case machine.CallOver:
+			ended[e.ID] = e.Err
+		case machine.Cancel:
+			require.Equal(t, asked, e.Seq)
+			ended["the request"] = nil
+		case machine.Parted:
+			parted = &e
+		case machine.Write:
+			t.Fatalf("nothing reaches a process that has ended: %s", e.Line)
+		}
+	}
+	require.Equal(t, map[string]error{"old": io.ErrUnexpectedEOF, "written": io.ErrUnexpectedEOF, "the request": nil}, ended)
+	require.Equal(t, &machine.Parted{Gen: 1, SessionID: "the session"}, parted)
+	require.False(t, m.Snapshot().Told.Initialized)
+
+	out = nil
+	ready(2)
+	lines := ""
+	for _, e := range out {
+		if w, ok := e.(machine.Write); ok {
+			lines += string(w.Line)
+		}
+	}
+	require.Contains(t, lines, `{"new":1}`)
+	require.Contains(t, lines, `"unwritten"`)
+	out = nil
+	read(frame(`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool"}}`))
+	for _, e := range step(machine.Answered{Seq: asked, Kind: session.KindPermission, ID: "r1", Response: json.RawMessage(`{"behavior":"allow"}`)}) {
+		_, wrote := e.(machine.Write)
+		require.False(t, wrote, "a late answer is not one to the next process's request of that id")
+	}
+	require.Len(t, m.Snapshot().Requests, 1)
+}
+
+// written is the control requests among the lines of out.
+func written(out []machine.Effect) (all []protocol.Frame) {
+	for _, e := range out {
+		if w, ok := e.(machine.Write); ok {
+			if f, err := protocol.ParseFrame(w.Line); err == nil && f.Type == protocol.TypeControlRequest {
+				all = append(all, f)
+			}
+		}
+	}
+	return all
 }

@@ -204,6 +204,8 @@ func (m *Routing) handle(in Input) {
 		m.connected(in.Gen)
 	case Disconnected:
 		m.Up, m.Queued = false, 0
+	case Lost:
+		m.lost(in)
 	case Unwritable:
 		m.unwritable()
 	case Mute:

@@ -7,15 +7,16 @@ import (
 	"github.com/agent-troupe/troupe/internal/machine"
 )
 
-// Actor drives one link. A new incarnation goes on where the last one was.
+// Actor drives the link of the session's present process. A new incarnation goes on
+// where the last one was.
 type Actor struct {
-	Link *Link
+	Present func() *Link
 
 	timer kernel.Timer
 }
 
-// launched says that process gen is up. From: the link.
-type launched struct{ gen int }
+// launched says that the process is up. From: the link.
+type launched struct{}
 
 // stageOver ends the present stage of the ladder. From: the clock.
 type stageOver struct{ stage machine.Stage }
@@ -31,28 +32,30 @@ func (a *Actor) Start(c *kernel.Context[machine.ToTransport]) error {
 
 // Handle implements [kernel.Behavior].
 func (a *Actor) Handle(c *kernel.Context[machine.ToTransport], m machine.ToTransport) error {
+	k := a.Present()
 	switch m := m.(type) {
 	case machine.Write:
-		if a.Link.write(m.Line, m.As) {
-			c.Go(func() func(*kernel.Worker) { a.Link.writer.run(); return nil })
+		if k.write(m.Line, m.As) {
+			c.Go(func() func(*kernel.Worker) { k.writer.run(); return nil })
 		}
 	case machine.Works:
-		a.Link.works.Store(m.On)
+		k.works.Store(m.On)
 	case machine.Pause:
-		a.Link.pause()
+		k.pause()
 	case machine.Resume:
-		a.Link.resume()
+		k.resume()
 	case machine.Launch:
-		a.Link.Launch()
+		k.Launch()
+		a.arm(c) // of a link before
 	case machine.Climb:
-		a.Link.want(m.Stage, m.Why)
-		a.Link.advance()
+		k.want(m.Stage, m.Why)
+		k.advance()
 		a.arm(c)
 	case launched:
-		a.Link.advance()
+		k.advance()
 		a.arm(c)
 	case stageOver:
-		a.Link.stageOver(m.stage, c.Now())
+		k.stageOver(m.stage, c.Now())
 		a.arm(c)
 	default:
 		return fmt.Errorf("transport: unexpected message %T", m)
@@ -73,7 +76,7 @@ func (a *Actor) arm(c *kernel.Context[machine.ToTransport]) {
 		a.timer.Stop()
 		a.timer = nil
 	}
-	if stage, end, ok := a.Link.stageTimer(); ok {
+	if stage, end, ok := a.Present().stageTimer(); ok {
 		a.timer = c.After(end.Sub(c.Now()), stageOver{stage})
 	}
 }

@@ -20,6 +20,7 @@ type Config struct {
 	Exec    kernel.Executor
 	Spawner session.Spawner
 	Command *session.Command // given up after the launch; nil: the zero value
+	Gen     int              // which process of the session
 	Graces  session.Graces
 	MaxLine int // bytes; 0: 64 MiB
 	Budget  *ledger.Budget
@@ -126,7 +127,7 @@ func (k *Link) readerWaits(what string) {
 
 func (k *Link) describe() machine.Link {
 	s := machine.Link{
-		Phase: k.phase, Stage: k.stage, Exit: k.status, Err: machine.Fault{Err: k.err}, Leftover: machine.Fault{Err: k.leftover},
+		Gen: k.cfg.Gen, Phase: k.phase, Stage: k.stage, Exit: k.status, Err: machine.Fault{Err: k.err}, Leftover: machine.Fault{Err: k.leftover},
 		Signal: k.signal, Why: k.why, Late: k.late,
 		Stderr: k.stderr.String(), Noise: k.noise.String(),
 	}
@@ -176,12 +177,12 @@ func (k *Link) launch(ctx context.Context) {
 		k.inStderr.Store(true) // the watch waits in the pipe, too
 		onStderr(k.pumpStderr)
 	}
-	k.cfg.Router(nil, machine.Connected{Gen: 1}) // before what it writes
+	k.cfg.Router(nil, machine.Connected{Gen: k.cfg.Gen}) // before what it writes
 	newPump(k).start()
 	afterExit(k.awaitExit)
 	k.mu.Unlock()
-	k.advance()                  // a close that came during the launch
-	k.cfg.Self(launched{gen: 1}) // whose stage has its time
+	k.advance()            // a close that came during the launch
+	k.cfg.Self(launched{}) // whose stage has its time
 	k.moved()
 }
 
@@ -365,3 +366,6 @@ func (k *Link) Giveup(reason error) {
 
 // Done is closed when the link has ended.
 func (k *Link) Done() <-chan struct{} { return k.life.Done() }
+
+// Gen is which process of the session it is; the first is 1.
+func (k *Link) Gen() int { return k.cfg.Gen }

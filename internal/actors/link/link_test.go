@@ -465,7 +465,7 @@ func production(t *testing.T, sys *kernel.System, spawner session.Spawner) (*led
 		Self: func(m machine.ToTransport) { address.Tell(nil, m) }, Room: func() <-chan struct{} { return nil },
 		Role: sys.NewRole, Stderr: func(string) {},
 	})
-	require.NoError(t, kernel.SpawnRoot(sys, "transport#1", address, &link.Actor{Link: k}))
+	require.NoError(t, kernel.SpawnRoot(sys, "transport#1", address, &link.Actor{Present: func() *link.Link { return k }}))
 	address.Tell(nil, machine.Launch{Gen: 1})
 	return l, k, address
 }

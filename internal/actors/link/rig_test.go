@@ -121,7 +121,7 @@ func (r *rig) waits() []session.Wait {
 func (r *rig) actor() *kernel.Address[machine.ToTransport] {
 	r.t.Helper()
 	r.lives++
-	err := kernel.SpawnRoot(r.sys, fmt.Sprintf("transport#%d", r.lives), &r.address, &link.Actor{Link: r.Link})
+	err := kernel.SpawnRoot(r.sys, fmt.Sprintf("transport#%d", r.lives), &r.address, &link.Actor{Present: func() *link.Link { return r.Link }})
 	require.NoError(r.t, err)
 	r.tell(machine.Launch{Gen: 1})
 	for _, m := range r.left {

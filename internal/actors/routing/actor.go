@@ -188,6 +188,8 @@ func (b *Box) do(w *kernel.Worker, e machine.Effect) {
 	case machine.Changed:
 		b.cfg.Ledger.Apply(e)
 		b.cfg.Session.Tell(w, e)
+	case machine.Parted:
+		b.cfg.Session.Tell(w, e)
 	default:
 		if !b.cfg.Ledger.Apply(e) {
 			panic(fmt.Sprintf("router: nobody carries out a %T", e))
