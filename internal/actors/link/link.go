@@ -87,6 +87,7 @@ type Link struct {
 
 // New returns a link that is idle.
 func New(cfg Config) *Link {
+	cfg.Gen = max(cfg.Gen, 1)
 	if cfg.Command == nil {
 		cfg.Command = &session.Command{}
 	}
