@@ -32,7 +32,7 @@ func (e *engine) askAs(id string, sc *scope, request Object) *pending {
 	e.asked = append(e.asked, p)
 	e.writeRequest(p)
 	if e.eof {
-		e.settle(p)
+		e.forget(p)
 		p.closed = true
 	}
 	return p
@@ -65,7 +65,7 @@ func (e *engine) withdraw(p *pending) {
 	if p.settled {
 		return
 	}
-	e.settle(p)
+	e.forget(p)
 	if p.cancel != nil {
 		p.cancel()
 		return
@@ -86,7 +86,8 @@ func (e *engine) withdrawAll(sc *scope) {
 	}
 }
 
-func (e *engine) settle(p *pending) {
+// forget ends the wait for an answer.
+func (e *engine) forget(p *pending) {
 	p.settled = true
 	e.asked = slices.DeleteFunc(e.asked, func(q *pending) bool { return q == p })
 }
@@ -100,7 +101,7 @@ func (e *engine) answered(f protocol.Frame) {
 	for _, p := range e.asked {
 		if p.id == r.RequestID {
 			p.ok, p.body, p.err = !r.Failed(), r.Response, r.Error
-			e.settle(p)
+			e.forget(p)
 			return
 		}
 	}
@@ -111,7 +112,7 @@ func (e *engine) closeGates() {
 	for len(e.asked) > 0 {
 		p := e.asked[0]
 		p.closed = true
-		e.settle(p)
+		e.forget(p)
 	}
 }
 

@@ -23,7 +23,7 @@ type Client struct {
 	structured   bool         // Options.OutputFormat is given
 	repairs      int          // Options.OutputRepairs
 	sessionID    string       // Options.SessionID
-	unpark       func() error // removes where a spare was parked; nil: it is none
+	unpark       func() error // removes the directory of a prewarmed session; nil: the session was not prewarmed
 
 	mu      sync.Mutex
 	opts    *Options // the client's own; nil once connected

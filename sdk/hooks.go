@@ -44,8 +44,8 @@ const (
 	ContinueOnFailure = session.ContinueOnFailure
 )
 
-// OnFailure says what becomes of what the hook guards when the hook fails. A
-// gate with ContinueOnFailure is none: use it for handlers that only watch. Stop,
+// OnFailure says whether the guarded action proceeds if the hook fails. With
+// ContinueOnFailure the hook no longer blocks: use it for handlers that only watch. Stop,
 // SubagentStop, TaskCompleted and TeammateIdle always go on. Claude.
 func OnFailure(a FailureAction) HookOption { return func(h *Hook) { h.OnFailure = a } }
 

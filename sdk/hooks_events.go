@@ -120,8 +120,8 @@ func OnPostModelSwitch(h func(context.Context, *protocol.PostModelSwitchInput) (
 	return typed(protocol.HookPostModelSwitch, h, o)
 }
 
-// OnNotification runs when the agent would notify a person. Claude, which
-// heeds nothing of the output (observed on 2.1.329).
+// OnNotification runs when the agent would notify a person. Claude ignores
+// the output (observed on 2.1.329).
 func OnNotification(h func(context.Context, *protocol.NotificationInput) (ContextOutput, error), o ...HookOption) Hook {
 	return typed(protocol.HookNotification, h, o)
 }
@@ -183,15 +183,15 @@ func OnInstructionsLoaded(h func(context.Context, *protocol.InstructionsLoadedIn
 }
 
 // OnCwdChanged runs when the working directory changed. Claude Code calls it
-// only if its settings have a hook for it, or for FileChanged, and heeds
-// nothing of the output (observed on 2.1.329).
+// only if its settings have a hook for it, or for FileChanged, and
+// ignores the output (observed on 2.1.329).
 func OnCwdChanged(h func(context.Context, *protocol.CwdChangedInput) (WatchPathsOutput, error), o ...HookOption) Hook {
 	return typed(protocol.HookCwdChanged, h, o)
 }
 
 // OnFileChanged runs when a watched file changed. Claude Code watches what the
 // matcher of a FileChanged hook in its settings or the WatchPaths of a
-// SessionStart hook name, and heeds nothing of the output (observed on 2.1.329).
+// SessionStart hook name, and ignores the output (observed on 2.1.329).
 // [Match] is about the file's name without its directory.
 func OnFileChanged(h func(context.Context, *protocol.FileChangedInput) (WatchPathsOutput, error), o ...HookOption) Hook {
 	return typed(protocol.HookFileChanged, h, o)

@@ -176,8 +176,8 @@ type PermissionDeniedOutput struct {
 // ElicitationOutput answers in place of a person.
 type ElicitationOutput struct {
 	// Action is "", accept, decline or cancel; Content goes with accept. Claude
-	// Code 2.1.329 lets a callback only decline, and takes a cancel for that:
-	// accept and Content it heeds from command hooks alone.
+	// Code 2.1.329 treats a cancel from a callback as a decline. It reads accept and
+	// Content from command hooks only.
 	Action  string
 	Content json.RawMessage // an object of the requested schema
 	HookCommon
@@ -302,7 +302,7 @@ func (o ElicitationOutput) wire(event protocol.HookEvent) protocol.HookJSONOutpu
 	}
 	decision := ""
 	if o.Action == protocol.ElicitDecline || o.Action == protocol.ElicitCancel {
-		decision = DecisionBlock // what callbacks are heeded by
+		decision = DecisionBlock // the key that the agent reads from callbacks
 	}
 	return o.decided(decision, "", &protocol.ElicitationOutput{Name: event, Action: o.Action, Content: o.Content})
 }

@@ -32,7 +32,7 @@ type ownServer struct {
 type servant interface {
 	manifest() (initialize, tools json.RawMessage, err error)
 	timeout(tool string) time.Duration
-	enter(tool string) *mcp.Turn
+	enter(tool string) *mcp.Ticket
 	handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 	// fresh is the same servant without connections.
 	fresh() servant
@@ -117,7 +117,7 @@ func (s *ownServer) Sequential() session.MCPHandler {
 		return nil
 	}
 	ordered := *tools
-	ordered.order = mcp.NewGate(1)
+	ordered.order = mcp.NewSemaphore(1)
 	return &ownServer{name: s.name, served: &ordered}
 }
 

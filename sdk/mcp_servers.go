@@ -23,7 +23,7 @@ func MCPToolName(server, tool string) string { return protocol.MCPToolName(serve
 
 // servers are the in-process MCP servers of one session.
 type servers struct {
-	changes *mcp.Gate // one at a time
+	changes *mcp.Semaphore // one at a time
 
 	mu      sync.Mutex
 	given   map[string]*MCPServer // by name, as the caller gave them
@@ -35,7 +35,7 @@ type servers struct {
 // newServers gives each wrapped MCP server of the spec a connection of the
 // session's own.
 func newServers(spec *runtime.Spec) *servers {
-	all := &servers{changes: mcp.NewGate(1), given: map[string]*MCPServer{}, own: map[string]*MCPServer{}}
+	all := &servers{changes: mcp.NewSemaphore(1), given: map[string]*MCPServer{}, own: map[string]*MCPServer{}}
 	own := make([]*MCPServer, len(spec.Options.SDKMCPServers))
 	for i, m := range spec.Options.SDKMCPServers {
 		own[i] = all.add(m)

@@ -18,7 +18,7 @@ type toolServer struct {
 	info   map[string]string // serverInfo
 	list   json.RawMessage   // result of tools/list
 	byName map[string]*toolDef
-	order  *mcp.Gate // nil: no order
+	order  *mcp.Semaphore // nil: no order
 }
 
 func (s *toolServer) manifest() (initialize, tools json.RawMessage, err error) {
@@ -43,18 +43,18 @@ func (s *toolServer) timeout(tool string) time.Duration {
 	return 0
 }
 
-// gateOf is where calls of a tool wait for each other. One gate is enough: what
+// semaphoreOf is where calls of a tool wait for each other. One is enough: what
 // runs alone on the server also runs alone as a tool.
-func (s *toolServer) gateOf(d *toolDef) *mcp.Gate {
+func (s *toolServer) semaphoreOf(d *toolDef) *mcp.Semaphore {
 	if s.order != nil && !d.annotations.ReadOnly {
 		return s.order
 	}
-	return d.gate
+	return d.semaphore
 }
 
-func (s *toolServer) enter(tool string) *mcp.Turn {
+func (s *toolServer) enter(tool string) *mcp.Ticket {
 	if d := s.byName[tool]; d != nil {
-		return s.gateOf(d).Enter()
+		return s.semaphoreOf(d).Enter()
 	}
 	return nil
 }
@@ -86,9 +86,9 @@ func (s *toolServer) call(ctx context.Context, params json.RawMessage) (json.Raw
 		return refusal("Tool %s not found", p.Name), nil
 	}
 	// The bridge takes a place when the call arrives; without one this is it.
-	place, ok := mcp.PlaceFromContext(ctx).(*mcp.Turn)
-	if gate := s.gateOf(d); !ok || !place.At(gate) {
-		place = gate.Enter()
+	place, ok := mcp.PlaceFromContext(ctx).(*mcp.Ticket)
+	if sem := s.semaphoreOf(d); !ok || !place.At(sem) {
+		place = sem.Enter()
 	}
 	defer place.Leave()
 	result, err := d.call(ctx, place, p.Arguments, p.Meta)
@@ -138,7 +138,7 @@ func refusal(format string, args ...any) json.RawMessage {
 
 // call runs the tool once. Its error is a *badArguments, the cause of ctx, or
 // a *session.PanicError.
-func (d *toolDef) call(ctx context.Context, place *mcp.Turn, args, meta json.RawMessage) (result json.RawMessage, err error) {
+func (d *toolDef) call(ctx context.Context, place *mcp.Ticket, args, meta json.RawMessage) (result json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			result, err = nil, &session.PanicError{Value: p, Message: "tool " + d.name, Stack: debug.Stack()}

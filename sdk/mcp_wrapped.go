@@ -27,7 +27,7 @@ type wrappedServer struct {
 
 func (w *wrappedServer) fresh() servant               { return &wrappedServer{server: w.server} }
 func (w *wrappedServer) timeout(string) time.Duration { return 0 }
-func (w *wrappedServer) enter(string) *mcp.Turn       { return nil }
+func (w *wrappedServer) enter(string) *mcp.Ticket     { return nil }
 
 // connected returns the connection. The handshake is on its way, ahead of
 // whatever the caller asks.

@@ -11,7 +11,7 @@ import (
 // a text such as "1m30s"; "0s" is no limit.
 type PreviewTimeout struct {
 	What string // as TimeoutError.What names it
-	// Limit is how long; 0: for ever.
+	// Limit is how long; 0: no limit.
 	Limit time.Duration
 	// Option is what sets the limit, as [TimeoutError] names it; "": nothing does.
 	Option string

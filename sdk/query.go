@@ -137,7 +137,7 @@ func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage
 				_, err = fed.Wait(over, q.home.Executor())
 			}
 			if err == nil {
-				err = lost // what looks like a success is none
+				err = lost // the result reads as a success, but its transcript was lost
 			}
 		}
 		if err != nil {

@@ -24,7 +24,7 @@ type arguments struct {
 	plain json.RawMessage // without duplicate keys, whole numbers without a fraction
 }
 
-// badArguments tells the model what to mend.
+// badArguments tells the model what to fix.
 type badArguments struct{ problems []string }
 
 func (e *badArguments) Error() string { return strings.Join(e.problems, "; ") }

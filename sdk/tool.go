@@ -15,7 +15,7 @@ import (
 )
 
 // Tool is a tool of an in-process MCP server, made by [NewTool] or [RawTool].
-// The zero Tool is none: [NewMCPServer] refuses it. A tool may belong to
+// [NewMCPServer] refuses the zero Tool. A tool may belong to
 // several servers; they share its [MaxConcurrent].
 type Tool struct{ def *toolDef }
 
@@ -25,7 +25,7 @@ type toolDef struct {
 	annotations       toolAnnotations
 	meta              map[string]any
 	timeout           time.Duration
-	gate              *mcp.Gate // nil: no limit
+	semaphore         *mcp.Semaphore // nil: no limit
 	run               func(context.Context, *arguments) (*ToolResult, error)
 	problems          []problem
 }
@@ -217,6 +217,6 @@ func MaxConcurrent(n int) ToolOption {
 			d.problem(fmt.Sprintf("MaxConcurrent is %d", n), "give a positive number, or leave the option out")
 			return
 		}
-		d.gate = mcp.NewGate(n)
+		d.semaphore = mcp.NewSemaphore(n)
 	}
 }

@@ -48,8 +48,8 @@ func (c *toolCall) end() {
 
 // Progress tells the agent how far the tool call of ctx has come. progress must
 // grow with each call; total is 0 when it is not known; message may be empty.
-// It is a sign of life: the call's [ToolTimeout] starts anew, whether or not the
-// agent hears of it.
+// The call's [ToolTimeout] starts anew, whether or not the agent gets the
+// message.
 //
 // It reports whether the agent was told. It was not when the agent asked for no
 // progress, when the call is over, when ctx is not that of a tool's handler, or

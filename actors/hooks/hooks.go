@@ -121,7 +121,7 @@ func Prepare(d dialect.Dialect, all []session.Hook) callback.Prepare {
 	}
 }
 
-// isObject reports whether the output of a hook begins like one. Null is none:
+// isObject reports whether the output of a hook begins like an object. Null does not:
 // Claude Code 2.1.329 denies for it (observed), another agent may go on.
 func isObject(out json.RawMessage) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(out), []byte("{"))

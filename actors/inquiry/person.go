@@ -50,7 +50,7 @@ func elicit(handle session.ElicitationHandler, req *protocol.ElicitationRequest,
 }
 
 // dialog answers a dialog. Without a callback it is cancelled: an agent whose
-// question is never answered waits for ever.
+// question is never answered waits without end.
 func dialog(handle session.UserDialogHandler, req *protocol.UserDialogRequest) run {
 	return func(ctx context.Context) (json.RawMessage, error) {
 		result := protocol.UserDialogResult{Behavior: protocol.DialogCancelled}

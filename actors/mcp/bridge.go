@@ -33,8 +33,8 @@ type BridgeConfig struct {
 	Exec    session.Executor
 	// NotificationReply is what the agent gets in answer to a notification.
 	NotificationReply json.RawMessage
-	// UnknownServer is what the agent is told of a server that is not there,
-	// before its name.
+	// UnknownServer is the text of the error for a server that is not configured;
+	// the server's name follows it.
 	UnknownServer string
 	// Notify sends a notification of a server to the agent. It queues and does
 	// not wait.
@@ -53,11 +53,11 @@ type Bridge struct {
 	tokens  map[callKey]*call // those whose progress the agent wants to hear of
 }
 
-// member is a server of the bridge. Its gate keeps the order in which calls
+// member is a server of the bridge. Its semaphore keeps the order in which calls
 // take their places, see [Orderer].
 type member struct {
 	session.MCPHandler
-	gate *Gate
+	order *Semaphore
 }
 
 // callKey names a call by its JSON-RPC id, or by its progress token, in the
@@ -85,7 +85,7 @@ func (b *Bridge) Add(s session.MCPHandler) bool {
 	if b.servers == nil {
 		b.servers = make(map[string]*member)
 	}
-	b.servers[name] = &member{s, NewGate(1)}
+	b.servers[name] = &member{s, NewSemaphore(1)}
 	return true
 }
 

@@ -23,7 +23,7 @@ type call struct {
 	token   callKey // empty id: the agent wants no progress
 	tool    string  // empty for anything but tools/call
 	name    string  // for reports
-	turn    *Turn   // nil: the server orders nothing
+	ticket  *Ticket // nil: the server orders nothing
 	request *callback.Request
 
 	place Place // owned by the call's task
@@ -49,7 +49,7 @@ func (b *Bridge) arrive(server *member, name string, m *rpcMessage, r *callback.
 	if tool != "" {
 		c.name = "mcp__" + name + "__" + tool
 		if _, ok := server.MCPHandler.(Orderer); ok {
-			c.turn = server.gate.Enter()
+			c.ticket = server.order.Enter()
 		}
 	}
 	if token := spelled(progress); token != "" && token != "null" {
@@ -71,20 +71,20 @@ func (c *call) job() callback.Job {
 	return callback.Job{
 		Name: c.name, Limit: DefaultTimeout, SetBy: "the default",
 		Begin: c.begin, Deadline: c.deadline, Expired: c.expired, Run: c.run, Done: c.done,
-		Over: c.turn.Leave, // an Enter that hangs holds up no other call for longer
+		Over: c.ticket.Leave, // an Enter that hangs holds up no other call for longer
 	}
 }
 
 // begin asks the server for what it has to say before the call, in the order
 // of the agent's calls.
 func (c *call) begin(ctx context.Context) error {
-	if c.turn != nil {
-		defer c.turn.Leave()
-		if err := c.turn.Wait(ContextWithExecutor(ctx, c.b.cfg.Exec)); err != nil {
+	if c.ticket != nil {
+		defer c.ticket.Leave()
+		if err := c.ticket.Wait(ContextWithExecutor(ctx, c.b.cfg.Exec)); err != nil {
 			return err
 		}
 		c.place = c.server.MCPHandler.(Orderer).Enter(c.tool)
-		c.turn.Leave() // the rest needs no order
+		c.ticket.Leave() // the rest needs no order
 	}
 	l := limit{c.server.Timeout(c.tool), ToolOption}
 	// The server's limit holds here, too: Claude Code gives up at its own and tells
@@ -192,7 +192,7 @@ func (c *call) done() {
 		b.calls, b.tokens = nil, nil // a map never gives memory back
 	}
 	b.mu.Unlock()
-	c.turn.Leave()
+	c.ticket.Leave()
 	if c.place != nil {
 		c.place.Leave()
 	}

@@ -286,7 +286,7 @@ type reading struct {
 	goroutines, descriptors, files, children int
 }
 
-func (s *soaking) settle() reading {
+func (s *soaking) read() reading {
 	measure.Settle()
 	r := reading{rss: measure.MB(measure.RSS()), heap: measure.MB(measure.Heap()), goroutines: goruntime.NumGoroutine()}
 	fds, _ := filepath.Glob("/proc/self/fd/*")

@@ -63,7 +63,7 @@ func soak(ctx context.Context, span time.Duration, workers int) error {
 		if err := s.load(ctx, span/spans, workers); err != nil {
 			return errors.Join(err, s.violated())
 		}
-		r := s.settle()
+		r := s.read()
 		all = append(all, r)
 		fmt.Printf("%8v %7d %9d %7.1f %8.1f %11d %12d %6d %9d\n", time.Since(s.began).Round(time.Second),
 			s.sends.Load(), s.sessions.Load(), r.rss, r.heap, r.goroutines, r.descriptors, r.files, r.children)

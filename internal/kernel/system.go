@@ -19,8 +19,8 @@ type Config struct {
 	Rand       Rand       // default: NewRand with a seed of the operating system
 	// Chaos, when set, is asked before and after each message. Tests only.
 	Chaos Chaos
-	// OnCrash is told of every actor that failed. It runs on the actor's own
-	// turn and must neither block nor panic. Optional.
+	// OnCrash is called for every actor that failed. It runs where the actor
+	// ran, and must neither block nor panic. Optional.
 	OnCrash func(Crash)
 	// Logger receives what the actor library itself reports. Default: discard.
 	Logger *slog.Logger

@@ -64,7 +64,7 @@ type (
 		Err      error
 	}
 
-	// Learned is what the agent has told of itself. To: the user's handle.
+	// Learned is what the agent has said about itself. To: the user's handle.
 	Learned struct {
 		Initialized  []byte // the answer to initialize; nil before
 		SessionID    string // "" before it is known

@@ -52,7 +52,7 @@ func (m *Routing) observe(e *Entry) {
 	}
 }
 
-// learned tells what the agent has told of itself.
+// learned sends what the agent has said about itself.
 func (m *Routing) learned() {
 	l := Learned{Initialized: m.Facts.Initialized, SessionID: m.Facts.SessionID, Capabilities: m.Facts.Capabilities}
 	if lost := m.Facts.WritesLost; lost != nil {

@@ -200,14 +200,14 @@ func (l *Life) decide() {
 		l.enter(session.StateInitializing, "")
 	case s.Phase == session.StateInitializing && r.Initialized && !r.SettingUp && l.current():
 		l.enter(session.StateReady, "")
-		l.settle()
+		l.enterWorking()
 	case s.Phase >= session.StateReady && s.Phase <= session.StateAwaitingConsumer:
 		if limit := l.cfg.Consumer; limit > 0 && r.Stalled && !l.now.Before(r.StalledAt.Add(limit)) {
 			over := &session.TimeoutError{What: "the consumer of the messages", Limit: limit, SetBy: "Limits.Consumer"}
 			l.close(fmt.Errorf("%w: %w", session.ErrConsumerStalled, over))
 			return
 		}
-		l.settle()
+		l.enterWorking()
 	}
 }
 
@@ -222,8 +222,8 @@ func (l *Life) notTrusted() error {
 	return nil
 }
 
-// settle derives the working state.
-func (l *Life) settle() {
+// enterWorking enters the state that follows from what the agent and the user do.
+func (l *Life) enterWorking() {
 	to := session.StateReady
 	switch r := l.s.Routing; {
 	case r.Gates > 0:

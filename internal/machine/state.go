@@ -58,7 +58,7 @@ type State struct {
 	Up       bool      // it can be written to
 	EOF      bool      // its output has ended
 	Heard    uint64    // the number of the last Told
-	ReadAt   time.Time // when the agent was last heard of
+	ReadAt   time.Time // when something of the agent was last read
 	Closing  bool      // new work is turned away
 	Why      Fault     // the session closes; without an error: the user's wish
 	Serving  bool      // while it closes

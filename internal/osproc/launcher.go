@@ -193,7 +193,7 @@ func (l *Launcher) thread() {
 	for s := l.next(); s != nil; s = l.next() {
 		err := s.proc.spawn(s.launch)
 		s.closeChild()
-		l.settle(s, err)
+		l.spawned(s, err)
 	}
 }
 
@@ -219,7 +219,8 @@ func (l *Launcher) next() *spawn {
 	}
 }
 
-func (l *Launcher) settle(s *spawn, err error) {
+// spawned takes note of how a spawn ended.
+func (l *Launcher) spawned(s *spawn, err error) {
 	if err == nil {
 		l.exits.watch(s.proc)
 	}

@@ -36,8 +36,8 @@ func (o *output) lose() {
 	o.lost = true
 }
 
-// settle ends the watching for good: what was to be run is run.
-func (o *output) settle() {
+// unwatchAll ends the watching for good: what was to be run is run.
+func (o *output) unwatchAll() {
 	o.mu.Lock()
 	unwatch := o.unwatch
 	o.unwatch, o.closed = nil, true
@@ -52,7 +52,7 @@ func (o *output) held() bool { return o.File != nil && !hungUp(o.File) }
 
 // Close implements [io.Closer].
 func (o *output) Close() error {
-	if o.settle(); o.File == nil {
+	if o.unwatchAll(); o.File == nil {
 		return os.ErrClosed
 	}
 	return o.File.Close()

@@ -184,8 +184,8 @@ func (p *Process) Reap() (ExitStatus, error) {
 	default:
 		return ExitStatus{}, ErrRunning
 	}
-	p.stdout.settle() // before mu: the watcher calls exit
-	p.stderr.settle()
+	p.stdout.unwatchAll() // before mu: the watcher calls exit
+	p.stderr.unwatchAll()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {

@@ -237,7 +237,7 @@ func TestStartAbandonedInTheSpawn(t *testing.T) {
 		err = s.proc.spawn(n)
 		require.Equal(t, fails, err != nil)
 		s.closeChild()
-		l.settle(s, err)
+		l.spawned(s, err)
 		eventually(t, func() bool {
 			l.mu.Lock()
 			defer l.mu.Unlock()

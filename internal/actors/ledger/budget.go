@@ -67,16 +67,17 @@ func (b *Budget) Done(holder any) {
 	defer b.mu.Unlock()
 	if b.over == holder {
 		b.over = debt{}
-		b.settle()
+		b.checkDebt()
 		b.freed.fire()
 	}
 }
 
-// debt stands for a complete line that overdrew the budget and is not consumed:
+// debt marks a complete line that overdrew the budget and is not consumed:
 // until it is paid nobody else may overdraw.
 type debt struct{}
 
-func (b *Budget) settle() {
+// checkDebt ends the debt once the bytes in use are within the limit. mu is held.
+func (b *Budget) checkDebt() {
 	if b.over == (debt{}) && b.used <= b.limit {
 		b.over = nil
 	}
@@ -94,7 +95,7 @@ func (b *Budget) Release(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used -= n
-	b.settle()
+	b.checkDebt()
 	b.freed.fire()
 }
 

@@ -147,7 +147,7 @@ func (l *Ledger) End(reason error) {
 		l.turnOver(&machine.Outcome{ID: id, Err: why, Starts: t.startsAt, Ends: machine.NotStarted})
 	}
 	l.stream.unsure, l.stream.begun = false, true
-	l.stream.settle()
+	l.stream.releaseBudget()
 	l.stream.wake.fire()
 	l.idle.fire()
 	l.readyOnce.Do(func() { close(l.ready) })

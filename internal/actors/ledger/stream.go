@@ -119,9 +119,9 @@ func (l *Ledger) owesMuch() bool {
 // stands still.
 const stalledPays = 32
 
-// settle gives back what the session has of the runtime's budget: what is left of
-// it belongs to whoever keeps it.
-func (s *stream) settle() {
+// releaseBudget gives back what the session has taken of the runtime's budget. The
+// messages that are left no longer count.
+func (s *stream) releaseBudget() {
 	s.budget.Release(s.largeBytes)
 	s.budget, s.largeBytes = nil, 0
 }

@@ -25,8 +25,7 @@ type Config struct {
 	MaxLine int // bytes; 0: 64 MiB
 	Budget  *ledger.Budget
 	Emit    func(session.Event)
-	// Router, Session and Self are those who are told of things. Self is the
-	// transport actor. A worker is that of the reader, or nil.
+	// Router, Session and Self send messages; Self sends to the transport actor. A worker is that of the reader, or nil.
 	Router  func(w *kernel.Worker, in machine.Input)
 	Session func(machine.LifeInput)
 	Self    func(machine.ToTransport)
@@ -241,7 +240,7 @@ func (k *Link) finish(leftover error) {
 		}
 		k.stopRead(errExited)
 		k.proc.CloseOutput()
-		k.awaitOutput(k.cfg.Graces.Output) // a function of the user's may hold the pump of stderr for ever
+		k.awaitOutput(k.cfg.Graces.Output) // the user's Stderr may block
 	}
 	status, err := k.proc.Reap()
 	_ = k.proc.Stdin().Close()
@@ -282,9 +281,10 @@ func (k *Link) sweep() error {
 	return nil
 }
 
-func (k *Link) end(settle func()) {
+// end ends the link. note writes down how, under mu.
+func (k *Link) end(note func()) {
 	k.mu.Lock()
-	settle()
+	note()
 	k.phase = machine.Gone
 	k.up.Store(false)
 	if k.unattended != nil {

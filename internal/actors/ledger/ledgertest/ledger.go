@@ -24,7 +24,7 @@ type Config struct {
 	UserLine func(*protocol.UserMessage) ([]byte, error)
 	Emit     func(session.Event)
 
-	// Told hears of the effects that are for others than the ledger. Optional.
+	// Told receives the effects that are for others than the ledger. Optional.
 	Told func(machine.Effect)
 }
 
