@@ -1,0 +1,105 @@
+package docs_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/agent-troupe/troupe"
+
+// guides are the documents whose Go code is whole files, and whose names of this
+// module's packages exist.
+var guides = []string{"getting-started.md"}
+
+// exportData is where the compiler's export data of every package is that the code
+// of the guides may import: this module's and those that they import.
+func exportData(t *testing.T) map[string]string {
+	t.Helper()
+	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}"}
+	for _, p := range []string{"sdk", "runtime", "policy", "supervisor", "agent/scripted", "protocol/tools", "protocol/view"} {
+		args = append(args, module+"/"+p)
+	}
+	args = append(args, "os/signal", "testing", "testing/synctest", "github.com/stretchr/testify/require")
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	files := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		name, file, _ := strings.Cut(strings.TrimSpace(line), "=")
+		files[name] = file
+	}
+	return files
+}
+
+// TestGuides type-checks each Go block of the guides, and looks up each name of this
+// module that they show as code, such as `sdk.Client.Close`.
+func TestGuides(t *testing.T) {
+	t.Parallel()
+	files := exportData(t)
+	fset := token.NewFileSet()
+	imported := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
+	packages := map[string]*types.Package{}
+	for name := range files {
+		if strings.HasPrefix(name, module+"/") && !strings.Contains(name, "/internal/") {
+			p, err := imported.Import(name)
+			require.NoError(t, err)
+			packages[path.Base(name)] = p
+		}
+	}
+	blocks := regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+	names := regexp.MustCompile("`\\*?(?:\\[\\])?(\\w+)((?:\\.[A-Z]\\w*)+)(?:\\[T\\])?(?:\\([^`]*\\))?`")
+	for _, guide := range guides {
+		raw, err := os.ReadFile(guide)
+		require.NoError(t, err)
+		document := string(raw)
+		for _, at := range blocks.FindAllStringSubmatchIndex(document, -1) {
+			code := document[at[2]:at[3]]
+			where := fmt.Sprintf("%s:%d", guide, 1+strings.Count(document[:at[2]], "\n"))
+			file, err := parser.ParseFile(fset, where, code, parser.ParseComments|parser.SkipObjectResolution)
+			if !assert.NoError(t, err, "Go code of a guide is a whole file") {
+				continue
+			}
+			formatted, err := format.Source([]byte(code))
+			require.NoError(t, err)
+			assert.Equal(t, string(formatted), code, "%s is not formatted", where)
+			config := types.Config{Importer: imported, Error: func(err error) { assert.NoError(t, err) }}
+			_, err = config.Check(file.Name.Name, fset, []*ast.File{file}, nil)
+			require.NoError(t, err, where)
+		}
+		prose := blocks.ReplaceAllString(document, "")
+		for _, found := range names.FindAllStringSubmatch(prose, -1) {
+			if p := packages[found[1]]; p != nil {
+				assert.True(t, declared(p, strings.Split(found[2], ".")[1:]), "%s: there is no %s", guide, found[0])
+			}
+		}
+	}
+}
+
+// declared reports whether a package has a name, and that the field or method after
+// it.
+func declared(p *types.Package, names []string) bool {
+	object := p.Scope().Lookup(names[0])
+	for _, name := range names[1:] {
+		if object == nil {
+			return false
+		}
+		object, _, _ = types.LookupFieldOrMethod(object.Type(), true, p, name)
+	}
+	return object != nil
+}
