@@ -110,7 +110,7 @@ func (m mutation) noticed(ctx context.Context, root, dir, test string) (bool, er
 		return false, err
 	}
 	pkg, pattern := command(test)
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay="+overlay, "-vet=off", "-short", "-run", pattern, "./"+pkg) //nolint:gosec // of the ledger
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay="+overlay, "-vet=off", "-short", "-run", pattern, "./"+pkg)
 	cmd.Dir = root
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
