@@ -56,7 +56,7 @@ func New(cfg Config) (*Runtime, error) {
 		rt.actorFailed(c)
 	}
 	rt.sys = kernel.NewSystem(seams)
-	rt.host = actors.Host{System: rt.sys, Budget: ledger.NewBudget(cfg.LineBudget)}
+	rt.host.System, rt.host.Budget = rt.sys, ledger.NewBudget(cfg.LineBudget)
 	rt.bus = &bus{exec: rt.sys.Executor()}
 	if logger := cfg.Logger; logger != nil {
 		rt.bus.logTo(func() *slog.Logger { return logger }, math.MinInt)

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -28,6 +29,19 @@ import (
 type Host struct {
 	System *kernel.System
 	Budget *ledger.Budget
+
+	answer atomic.Pointer[[]byte] // the last one to initialize
+}
+
+// keep returns a copy of an agent's answer to initialize: the same one as long as the
+// agents answer alike, since it takes some KB.
+func (h *Host) keep(answer []byte) []byte {
+	if last := h.answer.Load(); last != nil && bytes.Equal(*last, answer) {
+		return *last
+	}
+	own := bytes.Clone(answer)
+	h.answer.Store(&own)
+	return own
 }
 
 // Config describes one session.
@@ -154,7 +168,7 @@ func (k *Core) routingConfig() machine.Config {
 	d, o := k.cfg.Dialect, k.deps.Options
 	traits := d.Traits()
 	return machine.Config{
-		Rules: &rules{deps: &k.deps, input: k.cfg.Input}, Limits: o.Limits, Discard: o.Discard,
+		Rules: &rules{host: k.cfg.Host, deps: &k.deps, input: k.cfg.Input}, Limits: o.Limits, Discard: o.Discard,
 		ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
 		ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
 		ProveGates: hooks.Proves(d, o.Hooks),

@@ -27,7 +27,7 @@ func newCore(t *testing.T, d dialect.Dialect) *Core {
 // rulesOf are what a session of that dialect says to its routing.
 func rulesOf(d dialect.Dialect, all ...session.Hook) *rules {
 	in := &dialect.Input{Options: session.Options{Hooks: all}}
-	return &rules{deps: &router.Deps{Dialect: d, Options: &in.Options}, input: in}
+	return &rules{host: &Host{}, deps: &router.Deps{Dialect: d, Options: &in.Options}, input: in}
 }
 
 // asked is a request of the agent, by its inner object.
@@ -162,9 +162,24 @@ func TestWhichSessionTheAgentIsIn(t *testing.T) {
 		"no copy":               {session.Options{Resume: one, ForkSession: true}, one, "option ForkSession"},
 	} {
 		in := &dialect.Input{Options: c.options}
-		r := &rules{deps: &router.Deps{Dialect: claude.New(), Options: &in.Options}, input: in}
+		r := &rules{host: &Host{}, deps: &router.Deps{Dialect: claude.New(), Options: &in.Options}, input: in}
 		got := r.CheckSession(c.is)
 		assert.Equal(t, c.want == "", got == "", name)
 		assert.Contains(t, got, c.want, name)
 	}
+}
+
+// TestAnswersThatAreAlikeAreKeptOnce: sessions whose agents answer initialize alike
+// share the answer, and no buffer that the agent's output was read into.
+func TestAnswersThatAreAlikeAreKeptOnce(t *testing.T) {
+	t.Parallel()
+	h := &Host{}
+	buffer := []byte("one")
+	first := h.keep(buffer)
+	copy(buffer, "xyz")
+	assert.Equal(t, "one", string(first))
+	second := h.keep([]byte("one"))
+	assert.Same(t, &first[0], &second[0])
+	assert.Equal(t, "two", string(h.keep([]byte("two"))))
+	assert.Equal(t, "one", string(h.keep([]byte("one"))))
 }

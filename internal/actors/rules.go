@@ -15,6 +15,7 @@ import (
 
 // rules are what the dialect and the options say to the routing.
 type rules struct {
+	host  *Host
 	deps  *router.Deps
 	input *dialect.Input
 }
@@ -47,6 +48,9 @@ func (r *rules) Initialized(response []byte) ([]machine.Called, error) {
 	}
 	return calls, nil
 }
+
+// Keep implements [machine.Rules].
+func (r *rules) Keep(response []byte) []byte { return r.host.keep(response) }
 
 // BeforeEOF implements [machine.Rules].
 func (r *rules) BeforeEOF(initialized []byte, capabilities []string) ([]machine.Called, error) {

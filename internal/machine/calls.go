@@ -132,7 +132,7 @@ func (m *Routing) initialized(response json.RawMessage) error {
 	if response == nil {
 		response = json.RawMessage("null")
 	}
-	m.Facts.Initialized = bytes.Clone(response) // not the buffer that it was read into
+	m.Facts.Initialized = m.cfg.Rules.Keep(response) // not the buffer that it was read into
 	var caps struct {
 		Capabilities []string `json:"capabilities"`
 	}

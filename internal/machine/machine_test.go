@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -44,7 +45,8 @@ func (rules) CheckVersion(v string) error {
 	return nil
 }
 
-func (rules) CheckSession(string) string { return "" }
+func (rules) Keep(response []byte) []byte { return slices.Clone(response) }
+func (rules) CheckSession(string) string  { return "" }
 
 func (rules) KindOf(subtype string) (kind session.Kind, person bool) {
 	switch subtype {

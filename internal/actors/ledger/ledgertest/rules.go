@@ -1,6 +1,8 @@
 package ledgertest
 
 import (
+	"bytes"
+
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -17,6 +19,9 @@ func (Rules) Initialize(int) ([]byte, error) { return []byte(`{"subtype":"initia
 
 // Initialized implements [machine.Rules].
 func (Rules) Initialized([]byte) ([]machine.Called, error) { return nil, nil }
+
+// Keep implements [machine.Rules].
+func (Rules) Keep(response []byte) []byte { return bytes.Clone(response) }
 
 // BeforeEOF implements [machine.Rules].
 func (Rules) BeforeEOF([]byte, []string) ([]machine.Called, error) { return nil, nil }
