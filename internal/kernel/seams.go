@@ -2,12 +2,16 @@ package kernel
 
 import "github.com/agent-troupe/troupe/session"
 
-// Seams that a user may meet; package session defines them.
+// These seams are defined in package session, where users meet them.
 type (
-	Timer    = session.Timer
-	Clock    = session.Clock
+	// Timer is [session.Timer].
+	Timer = session.Timer
+	// Clock is [session.Clock].
+	Clock = session.Clock
+	// Executor is [session.Executor].
 	Executor = session.Executor
-	Rand     = session.Rand
+	// Rand is [session.Rand].
+	Rand = session.Rand
 )
 
 // Dispatcher is the seam that decides where and when actors and tasks run. It is
