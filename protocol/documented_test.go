@@ -3,6 +3,7 @@ package protocol
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -159,6 +160,9 @@ func TestEveryStreamEvent(t *testing.T) {
 			m, ok := decode(t, line).(*PartialAssistantMessage)
 			require.True(t, ok)
 			require.IsType(t, c.want, m.Event)
+			slow, ok := decode(t, strings.Replace(line, `"index":1`, `"index":1,"later":null`, 1)).(*PartialAssistantMessage) // past the way for the usual lines
+			require.True(t, ok)
+			assert.Equal(t, m.Event, slow.Event)
 			if d, ok := m.Event.(*ContentBlockDelta); ok {
 				assert.NotNil(t, d.Delta)
 				assert.IsNotType(t, &DeltaUnknown{}, d.Delta)
