@@ -140,7 +140,8 @@ func TestLinks(t *testing.T) {
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(string(raw), -1) {
+		prose := regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(string(raw), "")
+		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(prose, -1) {
 			if strings.Contains(link[1], "://") {
 				continue
 			}

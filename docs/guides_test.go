@@ -18,13 +18,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/session"
 )
 
 const module = "github.com/agent-troupe/troupe"
 
 // guides are the documents whose Go code is whole files, and whose names of this
 // module's packages exist.
-var guides = []string{"getting-started.md"}
+var guides = []string{"getting-started.md", "cookbook.md", "deployment.md", "events.md"}
 
 // exportData is where the compiler's export data of every package is that the code
 // of the guides may import: this module's and those that they import.
@@ -48,7 +50,7 @@ func exportData(t *testing.T) map[string]string {
 }
 
 // TestGuides type-checks each Go block of the guides, and looks up each name of this
-// module that they show as code, such as `sdk.Client.Close`.
+// module that they show as code, such as `sdk.Client.Close` or `Options.Policy`.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	files := exportData(t)
@@ -84,8 +86,12 @@ func TestGuides(t *testing.T) {
 		}
 		prose := blocks.ReplaceAllString(document, "")
 		for _, found := range names.FindAllStringSubmatch(prose, -1) {
-			if p := packages[found[1]]; p != nil {
-				assert.True(t, declared(p, strings.Split(found[2], ".")[1:]), "%s: there is no %s", guide, found[0])
+			name := strings.Split(found[2], ".")[1:]
+			switch p := packages[found[1]]; {
+			case p != nil:
+				assert.True(t, declared(p, name), "%s: there is no %s", guide, found[0])
+			case declared(packages["sdk"], []string{found[1]}): // such as Options.Policy
+				assert.True(t, declared(packages["sdk"], append([]string{found[1]}, name...)), "%s: there is no %s", guide, found[0])
 			}
 		}
 	}
@@ -102,4 +108,30 @@ func declared(p *types.Package, names []string) bool {
 		object, _, _ = types.LookupFieldOrMethod(object.Type(), true, p, name)
 	}
 	return object != nil
+}
+
+// TestEventsAreListed compares the table of events.md with the events of package
+// session and their levels.
+func TestEventsAreListed(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("events.md")
+	require.NoError(t, err)
+	listed := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `session\\.(\\w+)` \\| (\\w+) \\|").FindAllStringSubmatch(string(raw), -1) {
+		listed[row[1]] = row[2]
+	}
+	levels := map[string]string{}
+	for _, e := range []session.Event{
+		&session.StateChanged{}, &session.WarningIssued{}, &session.CallbackFailed{}, &session.LateAnswer{}, &session.NoiseLine{},
+		&session.OversizeLine{}, &session.MessagesDropped{}, &session.UnexpectedFrame{}, &session.RepeatedRequest{}, &session.AuthExpired{},
+		&session.StderrLine{}, &session.ActorFailed{}, &session.Supervision{}, &session.EventsLost{}, &session.Ended{Reason: io.EOF},
+	} {
+		levels[strings.TrimPrefix(fmt.Sprintf("%T", e), "*session.")] = strings.ToLower(e.Level().String())
+	}
+	assert.Equal(t, levels, listed)
+	source, err := os.ReadFile("../session/event.go")
+	require.NoError(t, err)
+	for _, method := range regexp.MustCompile(`(?m)^func \(\*(\w+)\) isEvent\(\)`).FindAllStringSubmatch(string(source), -1) {
+		assert.Contains(t, levels, method[1], "an event that this test does not know")
+	}
 }
