@@ -26,7 +26,7 @@ const module = "github.com/agent-troupe/troupe"
 
 // guides are the documents whose Go code is whole files, and whose names of this
 // module's packages exist.
-var guides = []string{"getting-started.md", "cookbook.md", "deployment.md", "events.md"}
+var guides = []string{"../README.md", "getting-started.md", "cookbook.md", "migration.md", "deployment.md", "events.md"}
 
 // exportData is where the compiler's export data of every package is that the code
 // of the guides may import: this module's and those that they import.
@@ -58,7 +58,7 @@ func TestGuides(t *testing.T) {
 	imported := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
 	packages := map[string]*types.Package{}
 	for name := range files {
-		if strings.HasPrefix(name, module+"/") && !strings.Contains(name, "/internal/") {
+		if strings.HasPrefix(name, module+"/") && !strings.Contains(name, "/internal/") && !strings.Contains(name, "/actors/") {
 			p, err := imported.Import(name)
 			require.NoError(t, err)
 			packages[path.Base(name)] = p
@@ -133,5 +133,23 @@ func TestEventsAreListed(t *testing.T) {
 	require.NoError(t, err)
 	for _, method := range regexp.MustCompile(`(?m)^func \(\*(\w+)\) isEvent\(\)`).FindAllStringSubmatch(string(source), -1) {
 		assert.Contains(t, levels, method[1], "an event that this test does not know")
+	}
+}
+
+// TestMigrationNamesWhatParityHas looks up each function, option and method of the
+// vendors' SDKs that parity.md has a row for.
+func TestMigrationNamesWhatParityHas(t *testing.T) {
+	t.Parallel()
+	parity, err := os.ReadFile("parity.md")
+	require.NoError(t, err)
+	migration, err := os.ReadFile("migration.md")
+	require.NoError(t, err)
+	rows := regexp.MustCompile("(?m)^\\| `\\w+/(?:function|option|method)/\\w+` \\| ([^|]+) \\|").FindAllStringSubmatch(string(parity), -1)
+	require.NotEmpty(t, rows)
+	for _, row := range rows {
+		for _, name := range regexp.MustCompile("`([a-z]\\w+)`").FindAllStringSubmatch(row[1], -1) {
+			there := regexp.MustCompile("[`.@]" + name[1] + "`").Match(migration)
+			assert.True(t, there, "migration.md does not have %s, which parity.md has", name[0])
+		}
 	}
 }
