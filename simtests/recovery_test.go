@@ -121,7 +121,7 @@ func TestRestartsAreCounted(t *testing.T) {
 	t.Parallel()
 	w := world.New(t, 1)
 	script := gated("count")
-	script.Misbehave.Die = &scripted.Die{Lines: 4, Code: 3}
+	script.Misbehave.Die = &scripted.Die{Lines: 7, Code: 3}
 	var args [][]string
 	spec := w.Gated(script)
 	spec.Program = launches{spec.Program, &args}
@@ -136,7 +136,10 @@ func TestRestartsAreCounted(t *testing.T) {
 		require.ErrorAs(t, err, new(*session.ExitError))
 	}
 	require.ErrorAs(t, s.Err(), new(*session.ExitError))
-	assert.Len(t, args, 3, "the first, and two more")
+	require.Len(t, args, 3, "the first, and two more")
+	for _, a := range args[1:] {
+		assert.True(t, slices.ContainsFunc(a, func(a string) bool { return strings.HasPrefix(a, "--resume") }), "each takes up the session: %q", a)
+	}
 	w.Finish()
 }
 

@@ -145,8 +145,8 @@ func (k *Core) Link() *link.Link { return k.link.Load() }
 // prepare makes the link of a process that follows another one. What cannot be
 // launched ends as one that could not start.
 func (k *Core) prepare(e machine.Launch) {
-	if e.Gen <= k.Link().Gen() {
-		return
+	if e.Gen == 1 {
+		return // made with the core
 	}
 	spawner := k.cfg.Spawner
 	command, err := k.cfg.Relaunch(e.Resume)

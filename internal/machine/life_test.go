@@ -300,3 +300,34 @@ func TestAConsumerThatStandsStill(t *testing.T) {
 	assert.Equal(t, session.StateClosing, l.Snapshot().Phase)
 	assert.ErrorIs(t, l.Snapshot().Reason.Err, session.ErrConsumerStalled)
 }
+
+// TestALifeWithAnotherProcess: it waits until the routing has let go of the process that
+// died, and hears no more of that one.
+func TestALifeWithAnotherProcess(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	l := machine.NewLife(lives)
+	step := func(in machine.LifeInput) []string { return texts(l.Step(now, in, nil)) }
+	gone := func(gen int) machine.LifeInput {
+		return machine.Linked{Link: machine.Link{Gen: gen, Phase: machine.Gone, Exit: session.ExitStatus{Code: 3}}}
+	}
+	up := func(gen int, heard uint64) {
+		step(machine.Linked{Link: machine.Link{Gen: gen, Phase: machine.Up}})
+		step(machine.Changed{Summary: &machine.Summary{Initialized: true, Heard: heard}})
+		require.Equal(t, session.StateReady, l.Snapshot().Phase)
+	}
+	step(machine.Began{})
+	up(1, 0)
+	step(gone(1))
+	require.Equal(t, session.StateReady, l.Snapshot().Phase, "its output is not handled yet")
+	step(machine.Changed{Summary: &machine.Summary{Initialized: true, Drained: true}})
+	require.Equal(t, session.StateRecovering, l.Snapshot().Phase)
+	require.Empty(t, step(machine.Tick{}))
+	require.Empty(t, step(machine.Changed{Summary: &machine.Summary{Drained: true, Heard: 1}}))
+	require.Empty(t, step(machine.Parted{Gen: 7}), "of no process that there was")
+	require.Len(t, step(machine.Parted{Gen: 1, SessionID: "s"}), 1)
+	require.Equal(t, 2, l.Snapshot().Gen)
+	require.Empty(t, step(gone(1)), "of the process before")
+	require.Empty(t, step(machine.Parted{Gen: 1, SessionID: "s"}), "once")
+	up(2, 1)
+}

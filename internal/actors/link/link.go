@@ -367,6 +367,3 @@ func (k *Link) Giveup(reason error) {
 
 // Done is closed when the link has ended.
 func (k *Link) Done() <-chan struct{} { return k.life.Done() }
-
-// Gen is which process of the session it is; the first is 1.
-func (k *Link) Gen() int { return k.cfg.Gen }
