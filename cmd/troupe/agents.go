@@ -66,7 +66,7 @@ func (s *settings) playScript(file string) error {
 	}
 	s.agent = nameScripted
 	script := scripted.Demo()
-	if file != "" {
+	if s.demo = file == ""; !s.demo {
 		var err error
 		if script, err = scripted.Load(file); err != nil {
 			return &usageError{problem: err.Error()}

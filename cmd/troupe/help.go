@@ -48,7 +48,7 @@ from stdin.
 
 The agent's answer goes to stdout, all else to stderr. When the agent asks for permission, you are
 asked if stderr is a terminal, and the call is denied if not; --yes, --no and --allowed-tools decide
-beforehand.
+beforehand. Without a terminal the scripted agent's own demonstration is allowed: it runs nothing.
 
 Ctrl-C interrupts the agent; a second one closes the session in order; a third kills the agent.
 `)

@@ -28,6 +28,7 @@ type decider struct {
 	console     *console
 	yes, no     bool
 	quiet       bool
+	demo        bool // the calls run nothing
 	attended    bool // a person reads stderr
 	openAnswers func() (io.Reader, error)
 
@@ -42,7 +43,7 @@ type decider struct {
 }
 
 func newDecider(s *settings, p process, c *console) *decider {
-	d := &decider{console: c, yes: s.yes, no: s.no, quiet: s.quiet, attended: p.stderrTTY, openAnswers: p.openTTY, turn: make(chan struct{}, 1)}
+	d := &decider{console: c, yes: s.yes, no: s.no, quiet: s.quiet, demo: s.demo, attended: p.stderrTTY, openAnswers: p.openTTY, turn: make(chan struct{}, 1)}
 	if p.stdinTTY {
 		d.openAnswers = func() (io.Reader, error) { return p.stdin, nil }
 	}
@@ -71,6 +72,11 @@ func (d *decider) canUseTool(ctx context.Context, req *sdk.ToolPermissionRequest
 	switch {
 	case err != nil && question:
 		return d.deny(req, deniedQuestions, "there is no terminal to ask on")
+	case err != nil && d.demo:
+		if !d.quiet {
+			d.console.note("allowed %s: there is no terminal to ask on, and the scripted agent's calls run nothing", printable(req.ToolName))
+		}
+		return sdk.Allow(), nil
 	case err != nil:
 		return d.deny(req, deniedUnasked, "there is no terminal to ask on; --yes or --allowed-tools "+printable(req.ToolName)+" allows it")
 	}

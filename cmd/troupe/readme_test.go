@@ -33,5 +33,7 @@ func TestReadmeCommand(t *testing.T) {
 	assert.Equal(t, exitOK, w.run("run", string(prompt[1])))
 	assert.Contains(t, w.err.String(), "so the scripted one plays")
 	assert.Contains(t, w.err.String(), "→ Bash")
+	assert.Contains(t, w.err.String(), "troupe: allowed Bash: there is no terminal to ask on")
+	assert.Contains(t, w.err.String(), "← README.md", "the call succeeds")
 	assert.NotEmpty(t, w.out.String())
 }

@@ -20,6 +20,7 @@ type settings struct {
 	config     string   // a file of options, or ""
 	agent      string   // "" for whatever is installed
 	path       string
+	demo       bool // the agent plays the built-in script, whose commands are not run
 	output     string
 	partial    bool
 	quiet      bool
