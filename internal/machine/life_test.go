@@ -330,4 +330,8 @@ func TestALifeWithAnotherProcess(t *testing.T) {
 	require.Empty(t, step(gone(1)), "of the process before")
 	require.Empty(t, step(machine.Parted{Gen: 1, SessionID: "s"}), "once")
 	up(2, 1)
+	expired := machine.Linked{Link: machine.Link{Gen: 2, Phase: machine.Gone, Exit: session.ExitStatus{Code: lives.AuthExpired}}}
+	step(expired)
+	step(machine.Changed{Summary: &machine.Summary{Initialized: true, Drained: true, Heard: 1}})
+	require.Equal(t, session.StateClosing, l.Snapshot().Phase, "nothing to try again with")
 }

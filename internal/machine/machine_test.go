@@ -552,6 +552,8 @@ func TestAnotherProcess(t *testing.T) {
 		require.False(t, wrote, "a late answer is not one to the next process's request of that id")
 	}
 	require.Len(t, m.Snapshot().Requests, 1)
+	step(machine.Disconnected{})
+	require.Contains(t, step(machine.Lost{Gen: 2, Reason: io.EOF}), machine.Effect(machine.Parted{Gen: 2, SessionID: "the session"}), "also if this one did not say it")
 }
 
 // written is the control requests among the lines of out.
