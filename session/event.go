@@ -125,7 +125,12 @@ func (*EventsLost) isEvent()      {}
 func (*Ended) isEvent()           {}
 
 // Level implements [Event].
-func (*StateChanged) Level() slog.Level { return slog.LevelDebug }
+func (e *StateChanged) Level() slog.Level {
+	if e.To == StateRecovering.String() { // the agent died
+		return slog.LevelWarn
+	}
+	return slog.LevelDebug
+}
 
 // Level implements [Event].
 func (*ActorFailed) Level() slog.Level { return slog.LevelError }

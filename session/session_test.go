@@ -130,6 +130,7 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]session.Event{
 		"DEBUG state ready -> running":                   &session.StateChanged{From: "ready", To: "running"},
+		"WARN state running -> recovering: it died":      &session.StateChanged{From: "running", To: "recovering", Reason: "it died"},
 		"DEBUG state ready -> closing: asked":            &session.StateChanged{From: "ready", To: "closing", Reason: "asked"},
 		"ERROR actor router failed: odd":                 &session.ActorFailed{Actor: "router", Reason: errors.New("odd")},
 		"WARN noise from the agent: odd":                 &session.NoiseLine{Err: errors.New("odd")},
