@@ -51,7 +51,8 @@ func TestDrainLetsTurnsEnd(t *testing.T) {
 		_, err = c.Send(w.Context(), sdk.UserText("more"))
 		require.ErrorIs(w, err, session.ErrDraining)
 		assert.False(w, sdk.Retryable(err))
-		assert.Equal(w, session.StateAwaitingHost, c.State(), "the turn goes on")
+		// The callback may run before the session has heard that it is asked.
+		assert.Contains(w, []session.State{session.StateRunning, session.StateAwaitingHost}, c.State(), "the turn goes on")
 		require.NoError(w, c.Err())
 		drained := w.Task(func() { assert.NoError(w, c.Drain(w.Context())) })
 		release()
