@@ -29,7 +29,7 @@ type console struct {
 	begun   bool       // something was written to stdout
 	fresh   bool       // the next text begins a paragraph
 	midline bool       // stdout's last line has no end yet
-	echo    bool       // nor has the terminal's, after a ^C
+	echo    bool       // nor has the terminal's, after a ^C or a prompt
 }
 
 func newConsole(p process) *console {
@@ -48,9 +48,10 @@ func (c *console) text(s string) error {
 		return nil
 	}
 	c.mu.Lock()
-	if c.fresh && c.begun {
+	if c.fresh && c.begun || c.outTTY && c.echo {
 		s = "\n" + s
 	}
+	c.echo = c.echo && !c.outTTY
 	c.begun, c.fresh, c.midline = true, false, !strings.HasSuffix(s, "\n")
 	c.mu.Unlock()
 	return c.write(s)
@@ -93,6 +94,26 @@ func (c *console) echoed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.echo = c.errTTY
+}
+
+// prompt asks for the next line of a conversation.
+func (c *console) prompt() {
+	c.say("> ")
+	c.echoed()
+}
+
+// typed says that a line was typed, which ended that of the prompt.
+func (c *console) typed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.echo = false
+}
+
+// begin says that what is written to stdout next is another answer.
+func (c *console) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun, c.fresh = false, false
 }
 
 // Write implements [io.Writer] for stderr. On a terminal that shows both, it

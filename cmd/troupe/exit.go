@@ -71,6 +71,10 @@ type outcome struct {
 	closed error              // of the session's end
 	result *sdk.ResultMessage // the last one; nil if there was none
 
+	// conversation says that each turn has reported its own failure; failed, that
+	// the last one did.
+	conversation, failed bool
+
 	settings *settings // for the names of options
 }
 
@@ -98,13 +102,16 @@ func (o outcome) code() int {
 		return exitResult
 	case o.err != nil:
 		return exitDied
-	case o.result == nil || o.result.Failed():
+	case o.failed, !o.conversation && (o.result == nil || o.result.Failed()):
 		return exitResult
 	case o.closed != nil:
 		return exitLeftover
 	}
 	return exitOK
 }
+
+// reported says that the reason for the exit code is on stderr already.
+func (o outcome) reported() bool { return o.failed && o.err == nil && o.signal == nil }
 
 // why says what the exit code is about.
 func (o outcome) why() string {

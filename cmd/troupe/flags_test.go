@@ -47,7 +47,10 @@ func TestUsageErrors(t *testing.T) {
 		"run hi --path /x":                   `--path does not say whose program it is; add --agent claude or --agent qoder`,
 		"run hi --env PATH=" + both:          `there is more than one agent: claude, qoder; say which with --agent`,
 		"run hi --system-prompt a --append-system-prompt b": `--append-system-prompt adds to the agent's own prompt, and --system-prompt replaces it; leave one of them out`,
-		"run": `the prompt is empty; write troupe run "PROMPT", or give it on stdin`,
+		"chat hi":         `troupe chat reads its prompts from stdin; leave the words out, or write troupe run "PROMPT"`,
+		"chat --yes --no": `--yes and --no contradict each other; leave one of them out`,
+		"caht":            `there is no command "caht"; did you mean troupe chat?`,
+		"run":             `the prompt is empty; write troupe run "PROMPT", or give it on stdin`,
 	} {
 		w := newWorld()
 		w.getenv = func(string) string { return "" }
@@ -140,6 +143,7 @@ func TestHelp(t *testing.T) {
 	for args, want := range map[string]string{
 		"help": "Usage:", "--help": "Usage:", "-h": "Usage:", "help help": "Usage:", "help version": "troupe version",
 		"version": "troupe ", "help run": exitCodes, "run --help": exitCodes, "run -h nonsense": exitCodes,
+		"help chat": chatCommands, "chat --help": exitCodes,
 	} {
 		w := newWorld()
 		assert.Equal(t, exitOK, w.run(strings.Fields(args)...), args)
@@ -149,7 +153,7 @@ func TestHelp(t *testing.T) {
 	w := newWorld()
 	assert.Equal(t, exitUsage, w.run())
 	assert.Equal(t, help(), w.err.String())
-	for line := range strings.Lines(runHelp()) {
+	for line := range strings.Lines(runHelp() + chatHelp()) {
 		assert.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), width+2, line) // "…" is one letter of three bytes
 	}
 }

@@ -15,6 +15,7 @@ func help() string {
 
 Usage:
   troupe run [flags] PROMPT   one prompt, and what comes of it
+  troupe chat [flags]         a conversation on the terminal
   troupe options [flags]      what an agent would be launched with; starts nothing
   troupe version              what this program is
   troupe help [COMMAND]       this text, or every flag of a command
@@ -30,6 +31,8 @@ func helpCommand(c *console, args []string) int {
 		return c.print(help())
 	case args[0] == "run":
 		return c.print(runHelp())
+	case args[0] == "chat":
+		return c.print(chatHelp())
 	case args[0] == "options":
 		return c.print(optionsHelp())
 	case args[0] == "version":
@@ -54,6 +57,26 @@ Ctrl-C interrupts the agent; a second one closes the session in order; a third k
 `)
 	writeFlags(&b, []flagGroup{
 		{"The agent", agentFlags()}, {"Output", outputFlags()}, {"Permissions", permissionFlags()},
+		{"Sessions", sessionFlags()}, {"Log", logFlags()},
+	})
+	b.WriteString("\n" + exitCodes)
+	return b.String()
+}
+
+func chatHelp() string {
+	var b strings.Builder
+	b.WriteString(`Usage: troupe chat [flags]
+
+Holds a conversation with an agent: each line of stdin is a prompt, and the answer is printed as it
+comes. The answer goes to stdout, all else to stderr.
+
+` + chatCommands + `
+When the agent asks for permission, the next line answers. Without a terminal the call is denied;
+--yes, --no and --allowed-tools decide beforehand. The input may come from a pipe: then background
+work is waited for at its end. The exit code is that of the last turn, and 0 if it was interrupted.
+`)
+	writeFlags(&b, []flagGroup{
+		{"The agent", agentFlags()}, {"Output", quietFlag()}, {"Permissions", permissionFlags()},
 		{"Sessions", sessionFlags()}, {"Log", logFlags()},
 	})
 	b.WriteString("\n" + exitCodes)

@@ -1,6 +1,7 @@
 // Command troupe runs coding agents from the command line.
 //
 //	troupe run [flags] PROMPT   one prompt, and what comes of it
+//	troupe chat [flags]         a conversation on the terminal
 //	troupe options [flags]      what an agent would be launched with
 //	troupe version              what this program is
 //	troupe help [COMMAND]       every flag and exit code
@@ -57,6 +58,8 @@ func run(ctx context.Context, p process) int {
 	switch name {
 	case "run":
 		return runCommand(ctx, p, c, args)
+	case "chat":
+		return chatCommand(ctx, p, c, args)
 	case "options":
 		return optionsCommand(p, c, args)
 	case "version", "--version", "-version":

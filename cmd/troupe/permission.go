@@ -52,7 +52,6 @@ func newDecider(s *settings, p process, c *console) *decider {
 
 // canUseTool implements sdk.CanUseTool.
 func (d *decider) canUseTool(ctx context.Context, req *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
-	question := req.ToolName == "AskUserQuestion"
 	switch {
 	case d.yes:
 	case req.AgentID == "":
@@ -60,6 +59,12 @@ func (d *decider) canUseTool(ctx context.Context, req *sdk.ToolPermissionRequest
 	default:
 		d.printed.await(ctx, req.ToolUseID, subsightingLimit)
 	}
+	return d.decide(ctx, req)
+}
+
+// decide decides on a call that was printed.
+func (d *decider) decide(ctx context.Context, req *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+	question := req.ToolName == "AskUserQuestion"
 	switch {
 	case ctx.Err() != nil:
 		return sdk.PermissionResult{}, ctx.Err()
@@ -184,16 +189,38 @@ func (d *decider) ask(ctx context.Context, question string) (string, error) {
 // read reads the terminal to its end.
 func (d *decider) read() {
 	typed := bufio.NewScanner(d.terminal)
-	for more := true; more; {
-		more = typed.Scan()
-		d.mu.Lock()
-		d.ended = !more
-		if d.asking != nil {
-			d.asking <- typed.Text()
-			d.asking = nil
-		}
-		d.mu.Unlock()
+	for typed.Scan() {
+		d.take(typed.Text())
 	}
+	d.end()
+}
+
+// take answers the question that is asked with a line. It reports whether there
+// was one.
+func (d *decider) take(line string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	asked := d.asking != nil
+	if asked {
+		d.asking <- line
+		d.asking = nil
+	}
+	return asked
+}
+
+// end answers all questions from now on with "".
+func (d *decider) end() {
+	d.mu.Lock()
+	d.ended = true
+	d.mu.Unlock()
+	d.take("")
+}
+
+// fed says that the caller reads the terminal, and calls take and end.
+func (d *decider) fed() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reading = true
 }
 
 // open finds the terminal.

@@ -25,6 +25,15 @@ func runCommand(ctx context.Context, p process, c *console, args []string) int {
 	if len(s.words) == 0 && p.stdinTTY {
 		return c.usage(&usageError{"there is no prompt", `write troupe run "PROMPT", or - to type it`})
 	}
+	return perform(ctx, p, c, s, func(r *runner, d *decider) {
+		s.opts.CanUseTool = d.canUseTool
+		r.client, r.printed, r.play = sdk.NewClient(&s.opts), d.printed.printed, r.playPrompt
+	})
+}
+
+// perform runs a session to its end and returns the exit code. prepare sets how it
+// is played.
+func perform(ctx context.Context, p process, c *console, s *settings, prepare func(*runner, *decider)) int {
 	stoodIn, err := s.chooseAgent(p.getenv)
 	if err != nil {
 		return c.usage(err)
@@ -39,15 +48,11 @@ func runCommand(ctx context.Context, p process, c *console, args []string) int {
 		return exitStart
 	}
 	s.opts.Runtime = rt
-	d := newDecider(s, p, c)
-	s.opts.CanUseTool = d.canUseTool
 	log := c.logger(s.level)
 	logged := logEvents(rt, log)
 
-	r := &runner{
-		settings: s, process: p, console: c, log: log, printer: newPrinter(s.output, c, s.quiet),
-		client: sdk.NewClient(&s.opts), printed: d.printed.printed,
-	}
+	r := &runner{settings: s, process: p, console: c, log: log, printer: newPrinter(s.output, c, s.quiet)}
+	prepare(r, newDecider(s, p, c))
 	o := r.run(ctx)
 	// Every session has ended, or was given up; what is left is the fleet.
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownLimit)
@@ -59,13 +64,13 @@ func runCommand(ctx context.Context, p process, c *console, args []string) int {
 		}
 	}
 	code := o.code()
-	if code != exitOK && code != exitPipe { // a program upstream of head ends without a word
+	if code != exitOK && code != exitPipe && !o.reported() { // a program upstream of head ends without a word
 		c.note("%s", o.why())
 	}
 	return code
 }
 
-// runner is one run of a prompt.
+// runner runs one session.
 type runner struct {
 	settings *settings
 	process  process
@@ -73,13 +78,15 @@ type runner struct {
 	log      *slog.Logger
 	printer  printer
 	client   *sdk.Client
+	play     func(context.Context, *watch) outcome // the session from start to end
 	printed  func(toolUseID string)
+	spare    func() bool // see watch
 
 	mu     sync.Mutex
 	result *sdk.ResultMessage // the last one
 }
 
-// run plays the prompt to its end while it watches for signals.
+// run plays the session to its end while it watches for signals.
 func (r *runner) run(ctx context.Context) outcome {
 	if r.settings.timeout > 0 {
 		var cancel context.CancelFunc
@@ -89,7 +96,11 @@ func (r *runner) run(ctx context.Context) outcome {
 	w := newWatch(ctx, r)
 	defer w.stop()
 	done := make(chan outcome, 1)
-	go func() { done <- r.play(ctx, w) }()
+	go func() {
+		o := r.play(ctx, w)
+		o.err = limited(ctx, o.err)
+		done <- o
+	}()
 	go w.watch()
 	var o outcome
 	select {
@@ -107,18 +118,25 @@ func (r *runner) run(ctx context.Context) outcome {
 	return o
 }
 
-// play is the session: connect, send, print, wait for what runs on, close.
-func (r *runner) play(ctx context.Context, w *watch) (o outcome) {
-	defer func() { o.err = limited(ctx, o.err) }()
+// playPrompt is a session of one prompt: connect, send, print, wait for what runs
+// on, close.
+func (r *runner) playPrompt(ctx context.Context, w *watch) outcome {
 	prompt, err := r.prompt(w.early)
 	if err != nil {
 		return outcome{err: err}
 	}
+	if err := r.connect(w); err != nil {
+		return outcome{err: err}
+	}
+	return outcome{err: r.turn(ctx, w, prompt), closed: w.close()}
+}
+
+func (r *runner) connect(w *watch) error {
 	if err := r.client.Connect(w.early); err != nil {
-		return outcome{err: &startFailure{err}}
+		return &startFailure{err}
 	}
 	logWarnings(r.log, r.settings, r.client.Warnings())
-	return outcome{err: r.turn(ctx, w, prompt), closed: w.close()}
+	return nil
 }
 
 func (r *runner) turn(ctx context.Context, w *watch, prompt string) error {
@@ -150,9 +168,7 @@ func (r *runner) watched(all messages) messages {
 	return func(yield func(sdk.Message, error) bool) {
 		for m, err := range all {
 			if result := resultOf(m); result != nil {
-				r.mu.Lock()
-				r.result = result
-				r.mu.Unlock()
+				r.remember(result)
 			}
 			if !yield(m, err) {
 				return
@@ -171,6 +187,12 @@ func resultOf(m sdk.Message) *sdk.ResultMessage {
 	}
 	result, _ := m.(*sdk.ResultMessage)
 	return result
+}
+
+func (r *runner) remember(result *sdk.ResultMessage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result = result
 }
 
 func (r *runner) last() *sdk.ResultMessage {

@@ -46,6 +46,16 @@ func runFlags() []flagSpec {
 	return slices.Concat(agentFlags(), outputFlags(), permissionFlags(), sessionFlags(), logFlags())
 }
 
+// chatFlags are the flags of troupe chat: those of troupe run, but for the forms
+// of output.
+func chatFlags() []flagSpec {
+	return slices.Concat(agentFlags(), quietFlag(), permissionFlags(), sessionFlags(), logFlags())
+}
+
+func quietFlag() []flagSpec {
+	return slices.DeleteFunc(outputFlags(), func(f flagSpec) bool { return f.name != "quiet" })
+}
+
 func agentFlags() []flagSpec {
 	return []flagSpec{
 		{name: "agent", short: "a", arg: "NAME", help: "claude, qoder, or scripted[:FILE] (a script in YAML); default: the one installed", set: text(func(s *settings) *string { return &s.agent })},
@@ -229,9 +239,12 @@ func parseFlags(specs []flagSpec, args []string, s *settings) error {
 }
 
 // parseRun reads the arguments of troupe run.
-func parseRun(args []string) (*settings, error) {
+func parseRun(args []string) (*settings, error) { return parseSession(runFlags(), args) }
+
+// parseSession reads the arguments of a command that starts an agent.
+func parseSession(specs []flagSpec, args []string) (*settings, error) {
 	s := &settings{output: outputText, level: slog.LevelWarn}
-	if err := parseFlags(runFlags(), args, s); err != nil {
+	if err := parseFlags(specs, args, s); err != nil {
 		return nil, err
 	}
 	if s.help {

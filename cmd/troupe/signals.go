@@ -16,6 +16,8 @@ const (
 	// outputGrace is how long a closed session may take to write out what is
 	// left, once a signal asked for the end.
 	outputGrace = time.Second
+
+	interrupting = "interrupting; Ctrl-C again closes the session"
 )
 
 // watch turns signals into the end of a run: the first Ctrl-C interrupts the
@@ -32,13 +34,16 @@ type watch struct {
 	abandoned chan struct{}
 	abandon   func()
 	close     func() error // closes the session, once; returns when it is closed
+	// spare reports whether this Ctrl-C interrupts a turn and leaves the session as
+	// it is. nil: it never does.
+	spare func() bool
 
 	mu     sync.Mutex
 	signal os.Signal
 }
 
 func newWatch(ctx context.Context, r *runner) *watch {
-	w := &watch{r: r, over: make(chan struct{}), abandoned: make(chan struct{})}
+	w := &watch{r: r, spare: r.spare, over: make(chan struct{}), abandoned: make(chan struct{})}
 	w.early, w.interrupt = context.WithCancel(ctx)
 	w.closing, w.kill = context.WithCancel(context.WithoutCancel(ctx))
 	w.abandon = sync.OnceFunc(func() { close(w.abandoned) })
@@ -58,15 +63,23 @@ func (w *watch) watch() {
 		case <-w.over:
 			return
 		case sig := <-w.r.process.signals:
-			w.seen(sig)
 			if sig == os.Interrupt {
-				stage++
 				w.r.console.echoed()
+				if w.spare != nil && stage == 0 {
+					if w.spare() {
+						w.r.console.note(interrupting)
+						go w.interruptTurn()
+						continue
+					}
+					stage = 1 // there is no turn, or it was interrupted before
+				}
+				stage++
 			} else if stage < 2 {
 				stage = 2
 			} else {
 				continue
 			}
+			w.seen(sig)
 			w.escalate(stage)
 		}
 	}
@@ -76,9 +89,9 @@ func (w *watch) escalate(stage int) {
 	note := w.r.console.note
 	switch stage {
 	case 1:
+		note(interrupting) // before the run can end
 		w.interrupt()
 		go w.interruptTurn()
-		note("interrupting; Ctrl-C again closes the session")
 	case 2:
 		w.interrupt()
 		go w.closeSession()

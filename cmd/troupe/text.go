@@ -80,13 +80,18 @@ func (p *textPrinter) aside(parent, format string, args ...any) {
 	p.console.say(indent+format+"\n", args...)
 }
 
-func (p *textPrinter) end(o outcome, s *settings) error {
-	if o.result != nil && !o.result.Failed() && p.console.silent() { // a local command's, which has no other text
-		if err := p.console.text(o.result.Text()); err != nil {
+// endTurn ends the text of a turn; r is its result, or nil.
+func (p *textPrinter) endTurn(r *sdk.ResultMessage) error {
+	if r != nil && !r.Failed() && p.console.silent() { // a local command's, which has no other text
+		if err := p.console.text(r.Text()); err != nil {
 			return err
 		}
 	}
-	if err := p.console.endParagraph(); err != nil {
+	return p.console.endParagraph()
+}
+
+func (p *textPrinter) end(o outcome, s *settings) error {
+	if err := p.endTurn(o.result); err != nil {
 		return err
 	}
 	if r := o.result; r != nil && p.console.shared() && !p.quiet {
