@@ -111,19 +111,6 @@ func TestEdgeExitAfterAnErrorResult(t *testing.T) {
 	assert.Contains(t, exit.LastResult, "Credit balance is too low")
 }
 
-// gated is a turn with text, two gated tools at once, and more text.
-func gated(effect string) *scripted.Script {
-	tool := func(id string) scripted.Step {
-		return &scripted.ToolUse{
-			ID: id, Name: "Bash", Input: map[string]any{"command": id}, Gate: agent.GateAsk, Effect: effect,
-			Takes: 2 * time.Millisecond,
-		}
-	}
-	return &scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{
-		scripted.Text("a"), scripted.Parallel{tool("t0"), tool("t1")}, scripted.Text("b"), tool("t2"), scripted.Text("c"),
-	}}}}
-}
-
 // gatedYAML is gated for the binary.
 const gatedYAML = `turns:
 - steps:

@@ -43,6 +43,19 @@ func script() *scripted.Script {
 	}
 }
 
+// gated is a turn with text, two gated tools at once, and more text.
+func gated(effect string) *scripted.Script {
+	tool := func(id string) scripted.Step {
+		return &scripted.ToolUse{
+			ID: id, Name: "Bash", Input: map[string]any{"command": id}, Gate: agent.GateAsk, Effect: effect,
+			Takes: 2 * time.Millisecond,
+		}
+	}
+	return &scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{
+		scripted.Text("a"), scripted.Parallel{tool("t0"), tool("t1")}, scripted.Text("b"), tool("t2"), scripted.Text("c"),
+	}}}}
+}
+
 func TestSameSeedSameHistory(t *testing.T) {
 	t.Parallel()
 	histories := make(map[string]uint64)

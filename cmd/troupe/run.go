@@ -42,7 +42,8 @@ func perform(ctx context.Context, p process, c *console, s *settings, prepare fu
 		c.note("no agent is installed (neither claude nor qodercli is on PATH), so the scripted one plays:\n" +
 			"no model, no network, and its commands are not really run; --agent chooses another")
 	}
-	rt, err := runtime.New(runtime.Config{})
+	// What an event would log, the command prints itself.
+	rt, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		c.note("%v", err)
 		return exitStart
