@@ -3,31 +3,49 @@ package main
 import (
 	"context"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 
-	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
 
-// logEvents logs what happens in a runtime until it is shut down, which ends the
-// returned channel.
-func logEvents(rt *runtime.Runtime, log *slog.Logger) <-chan struct{} {
-	logged := make(chan struct{})
-	events := rt.Events(context.Background()) // from now on
-	go func() {
-		defer close(logged)
-		for r := range events {
-			level := r.Event.Level()
-			switch r.Event.(type) {
-			case *session.Ended:
-				level = min(level, slog.LevelInfo) // the command itself says why
-			case *session.WarningIssued:
-				continue // logWarnings has them
-			}
-			log.Log(context.Background(), level, r.Event.String())
-		}
-	}()
-	return logged
+// eventLog logs what happens in the session of some options, from its first event on.
+type eventLog struct {
+	log   *slog.Logger
+	begun atomic.Bool
+	over  sync.Once
+	ended chan struct{} // closed after the last line
+}
+
+func logEvents(o *sdk.Options, log *slog.Logger) *eventLog {
+	l := &eventLog{log: log, ended: make(chan struct{})}
+	o.OnEvent = l.event
+	return l
+}
+
+func (l *eventLog) event(r sdk.EventRecord) {
+	l.begun.Store(true)
+	level := r.Event.Level()
+	switch r.Event.(type) {
+	case *session.Ended:
+		level = min(level, slog.LevelInfo) // the command itself says why
+		defer l.over.Do(func() { close(l.ended) })
+	case *session.WarningIssued:
+		return // logWarnings has them
+	}
+	l.log.Log(context.Background(), level, r.Event.String())
+}
+
+// finish waits for the last line of a session that has ended.
+func (l *eventLog) finish(ctx context.Context) {
+	if !l.begun.Load() {
+		return // there was no session
+	}
+	select {
+	case <-l.ended:
+	case <-ctx.Done():
+	}
 }
 
 // logWarnings logs what is legal in the options and probably not meant. That a

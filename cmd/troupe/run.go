@@ -50,7 +50,7 @@ func perform(ctx context.Context, p process, c *console, s *settings, prepare fu
 	}
 	s.opts.Runtime = rt
 	log := c.logger(s.level)
-	logged := logEvents(rt, log)
+	events := logEvents(&s.opts, log)
 
 	r := &runner{settings: s, process: p, console: c, log: log, printer: newPrinter(s.output, c, s.quiet)}
 	prepare(r, newDecider(s, p, c))
@@ -59,10 +59,7 @@ func perform(ctx context.Context, p process, c *console, s *settings, prepare fu
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownLimit)
 	defer cancel()
 	if rt.Shutdown(over) == nil {
-		select {
-		case <-logged:
-		case <-over.Done():
-		}
+		events.finish(over)
 	}
 	code := o.code()
 	if code != exitOK && code != exitPipe && !o.reported() { // a program upstream of head ends without a word
