@@ -37,6 +37,10 @@ func (t *Turn) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	}
 }
 
+// Done is closed when the turn has its result, or the reason why it has none. It reads
+// no messages: somebody else has to.
+func (t *Turn) Done() <-chan struct{} { return t.t.Done() }
+
 // Result waits for the turn's result, which may be an error of the turn
 // (ResultMessage.Failed). While nobody else reads the session, it reads and
 // drops the messages on the way.

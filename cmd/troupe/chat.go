@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/agent-troupe/troupe/protocol"
@@ -33,7 +34,7 @@ func chatCommand(ctx context.Context, p process, c *console, args []string) int 
 		return c.usage(&usageError{"troupe chat reads its prompts from stdin", `leave the words out, or write troupe run "PROMPT"`})
 	}
 	return perform(ctx, p, c, s, func(r *runner, d *decider) {
-		t := &chat{runner: r, decider: d, client: sdk.NewInteractive(&s.opts), lines: make(chan string, linesAhead)}
+		t := &chat{runner: r, decider: d, client: sdk.NewInteractive(&s.opts), lines: make(chan string, linesAhead), reading: make(chan struct{})}
 		t.text = &textPrinter{console: c, quiet: s.quiet}
 		if p.stdinTTY {
 			d.fed()
@@ -61,8 +62,9 @@ type chat struct {
 	decider *decider
 	text    *textPrinter
 
-	lines   chan string // closed at the end of the input
-	readErr error       // of the input; set before lines is closed
+	reading chan struct{} // closed when messages has the stream, or has ended
+	lines   chan string   // closed at the end of the input
+	readErr error         // of the input; set before lines is closed
 	state   atomic.Int32
 	shown   sightings // results, by UUID
 	failed  bool      // the last turn did
@@ -171,6 +173,7 @@ func (t *chat) turn(ctx context.Context, line string) error {
 		return err
 	}
 	t.state.Store(inTurn)
+	t.over(ctx, turn)
 	result, err := turn.Result(ctx)
 	if err == nil {
 		t.shown.await(ctx, result.UUID, sightingLimit)
@@ -188,6 +191,22 @@ func (t *chat) turn(ctx context.Context, line string) error {
 	return nil
 }
 
+// over waits until a turn is over and messages has the stream, which Result would take
+// from it. A turn that was refused may be over without a message.
+func (t *chat) over(ctx context.Context, turn *sdk.Turn) {
+	select {
+	case <-turn.Done():
+	case <-ctx.Done():
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, sightingLimit)
+	defer cancel()
+	select {
+	case <-t.reading:
+	case <-ctx.Done():
+	}
+}
+
 // interrupt reports whether there is a turn that was not interrupted before.
 func (t *chat) interrupt() bool { return t.state.CompareAndSwap(inTurn, interrupted) }
 
@@ -195,7 +214,10 @@ func (t *chat) interrupt() bool { return t.state.CompareAndSwap(inTurn, interrup
 // the session is closed. ctx bounds the questions.
 func (t *chat) messages(ctx context.Context) messages {
 	return func(yield func(sdk.Message, error) bool) {
+		begin := sync.OnceFunc(func() { close(t.reading) })
+		defer begin()
 		for u, err := range t.client.Updates(context.WithoutCancel(ctx)) {
+			begin()
 			switch {
 			case u.Permission != nil:
 				t.answer(ctx, u.Permission)
