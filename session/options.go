@@ -112,7 +112,9 @@ type Options struct {
 	// MaxRestarts is how often in a session's life an agent that died by itself, after it was ready, is started again.
 	// The next process resumes the agent's session. What was written to the one that died ends with its
 	// *[ExitError], since the agent may have begun with it; messages and calls that were not written yet go to the next.
-	// An expired login, a process that could not be stopped, and a death before the agent is ready again end the session.
+	// It starts at once, without a delay. An expired login, a process that could not be stopped, and a death before the
+	// agent is ready again end the session, and so does each death after a call that may have changed what the options
+	// say, such as SetPermissionMode, SetModel or Claim: the next process would not know of it.
 	// Default: 0, each death ends it. Host only.
 	MaxRestarts int `json:"maxRestarts,omitempty"`
 	// MaxLine is the ceiling for one line of the agent, in bytes; a longer one is skipped and reported as an event.

@@ -31,7 +31,7 @@ type inbox struct {
 	head  *node
 	taken bool // the message being handled is no longer at the head
 
-	mu     sync.Mutex
+	mu     sync.Mutex                    // held to write what follows; the pointers are read without it
 	sys    *System                       // nil before the first incarnation
 	life   atomic.Pointer[life]          // the last incarnation
 	room   atomic.Pointer[chan struct{}] // closed when fewer than roomAt messages wait; nil: nobody asks
@@ -70,12 +70,13 @@ type life struct {
 	stopping bool    // it takes none any more
 	worker   *Worker // whose goroutine runs it
 
+	gone atomic.Bool // it has stopped; written under box.mu
+
 	// Guarded by box.mu.
 	invoker  actor.MessageInvoker
 	system   []any
-	gone     atomic.Bool // it has stopped
-	parked   bool        // nobody runs it, and only a system message makes somebody
-	watchers []*func()   // called when it is gone
+	parked   bool      // nobody runs it, and only a system message makes somebody
+	watchers []*func() // called when it is gone
 }
 
 func newLife(s *System, name string, root bool) *life {

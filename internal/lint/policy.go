@@ -138,7 +138,7 @@ var permitted = [...]string{
 	// The process: its reader, its writer and its launch are tasks, which block.
 	"internal/actors/link.Link", "internal/actors/link.writer", "internal/actors/link.tail",
 	// In-process MCP servers call back from goroutines of their own.
-	"actors/mcp.Bridge", "actors/mcp.call", "actors/mcp.Semaphore",
+	"actors/mcp.Bridge", "actors/mcp.Semaphore",
 	// These stand for a process in memory.
 	"actors/transport.memoryProcess", "actors/transport.pipe",
 	// A double of the router, for tests.

@@ -211,6 +211,7 @@ type Summary struct {
 	QuietUntil  time.Time // a turn may still follow the last task; zero: none
 	Failure     string    // what the last result said, if it was an error
 	Closing     bool
+	Changed     bool // a call may have changed what the options say
 	Flushed     bool // [Flush] has come to its end
 	Drained     bool // the agent's output has ended, and all of it is handled
 	Over        bool

@@ -3,6 +3,7 @@ package machine
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,9 @@ type Facts struct {
 	Failure      string                 // what the last result said, if it was an error
 	AuthExpired  bool                   // and told
 	GatesOff     *session.GatesOffError // nil while the agent is not known to call no hooks
+	Changed      bool                   // a call of the host's may have changed what the options say
+	Met          bool                   // this process has named its session
+	Resumes      string                 // the session that it was to take up; "": as the options say
 	PromptDenied bool                   // the host denied a UserPromptSubmit hook without asking it, so the agent drops the prompt
 }
 
@@ -244,7 +248,8 @@ func (m *Routing) init(f *protocol.Frame) {
 	if protocol.Unmarshal(f.Raw, &in) != nil {
 		return
 	}
-	first := m.Facts.SessionID == ""
+	first := !m.Facts.Met
+	m.Facts.Met = in.SessionID != ""
 	m.gatesBegan(in.Messages)
 	if in.SessionID != m.Facts.SessionID || !slices.Equal(in.Capabilities, m.Facts.Capabilities) {
 		m.Facts.SessionID, m.Facts.Capabilities = in.SessionID, in.Capabilities
@@ -259,7 +264,13 @@ func (m *Routing) init(f *protocol.Frame) {
 	if err := m.cfg.Rules.CheckVersion(in.Version); err != nil {
 		m.fail(err)
 	}
-	if problem := m.cfg.Rules.CheckSession(in.SessionID); problem != "" && in.SessionID != "" {
+	problem := ""
+	if want := m.Facts.Resumes; want == "" {
+		problem = m.cfg.Rules.CheckSession(in.SessionID)
+	} else if want != in.SessionID {
+		problem = fmt.Sprintf("option MaxRestarts: the agent is in session %s, not in %s; what was said there may be missing", Short(in.SessionID), Short(want))
+	}
+	if problem != "" && in.SessionID != "" {
 		m.emit(&session.WarningIssued{Problem: problem})
 	}
 }

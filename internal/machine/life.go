@@ -358,12 +358,13 @@ func (l *Life) afterLink() {
 }
 
 // recovers reports whether another process takes the place of the one that has ended:
-// it was in use, nothing of it is left, and its login holds.
+// it was in use, nothing of it is left, its login holds, and the options say what the
+// next one has to be.
 func (l *Life) recovers() bool {
 	s := &l.s
 	expired := l.cfg.AuthExpired != 0 && s.Link.Exit.Code == l.cfg.AuthExpired
 	return s.Gen <= l.cfg.Restarts && s.Phase >= session.StateReady && s.Phase <= session.StateAwaitingConsumer &&
-		!s.Over && !expired && s.Link.Err.Err == nil && s.Link.Leftover.Err == nil
+		!s.Over && !expired && !s.Routing.Changed && s.Link.Err.Err == nil && s.Link.Leftover.Err == nil
 }
 
 // recover has the routing let go of a process that has ended.

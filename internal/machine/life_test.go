@@ -334,4 +334,11 @@ func TestALifeWithAnotherProcess(t *testing.T) {
 	step(expired)
 	step(machine.Changed{Summary: &machine.Summary{Initialized: true, Drained: true, Heard: 1}})
 	require.Equal(t, session.StateClosing, l.Snapshot().Phase, "nothing to try again with")
+
+	l = machine.NewLife(lives)
+	step(machine.Began{})
+	up(1, 0)
+	step(gone(1))
+	step(machine.Changed{Summary: &machine.Summary{Initialized: true, Drained: true, Changed: true}})
+	require.Equal(t, session.StateClosing, l.Snapshot().Phase, "the options no longer say what it was")
 }

@@ -1,6 +1,9 @@
 package machine
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // lost lets go of a process that has ended and that another one follows.
 //
@@ -31,7 +34,7 @@ func (m *Routing) lost(in Lost) {
 		}
 	}
 	tasks, id := len(m.Facts.Tasks) > 0, m.Facts.SessionID
-	m.Facts = Facts{TasksSeen: m.Facts.TasksSeen + 1, SessionID: id, AuthExpired: m.Facts.AuthExpired, WritesLost: m.Facts.WritesLost}
+	m.Facts = Facts{TasksSeen: m.Facts.TasksSeen + 1, SessionID: id, Resumes: id, AuthExpired: m.Facts.AuthExpired, WritesLost: m.Facts.WritesLost}
 	m.Past, m.Strays, m.Flush, m.Proof = Past{}, Strays{}, nil, GateProof{Wanted: m.cfg.ProveGates}
 	if tasks {
 		m.do(TasksChanged{})
@@ -39,4 +42,15 @@ func (m *Routing) lost(in Lost) {
 	m.unstall()
 	m.goOn()
 	m.do(Parted{Gen: in.Gen, SessionID: id})
+}
+
+// changes reports whether a call may change what the options say, such as the
+// permission mode, the model or the directory. What is not known may.
+func changes(subtype string) bool {
+	switch subtype {
+	case "initialize", "interrupt", "mcp_message", "mcp_status", "mcp_call", "mcp_read_resource", "account_info", "background_tasks",
+		"cancel_async_message", "stop_task", "file_suggestions", "read_file", "export_conversation", "generate_session_title", "rename_session":
+		return false
+	}
+	return !strings.HasPrefix(subtype, "get_") && !strings.HasPrefix(subtype, "list_")
 }

@@ -545,6 +545,15 @@ func TestAnotherProcess(t *testing.T) {
 	}
 	require.Contains(t, lines, `{"new":1}`)
 	require.Contains(t, lines, `"unwritten"`)
+	var warned []string
+	for _, e := range read(frame(`{"type":"system","subtype":"init","session_id":"another"}`)) {
+		if e, ok := e.(machine.Emit); ok {
+			warned = append(warned, fmt.Sprint(e.Event))
+		}
+	}
+	require.Len(t, warned, 1)
+	require.Contains(t, warned[0], "in session another, not in the session")
+	read(frame(`{"type":"system","subtype":"init","session_id":"the session"}`))
 	out = nil
 	read(frame(`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool"}}`))
 	for _, e := range step(machine.Answered{Seq: asked, Kind: session.KindPermission, ID: "r1", Response: json.RawMessage(`{"behavior":"allow"}`)}) {
@@ -566,4 +575,27 @@ func written(out []machine.Effect) (all []protocol.Frame) {
 		}
 	}
 	return all
+}
+
+// TestWhatChangesTheOptions: the next process would not know of it.
+func TestWhatChangesTheOptions(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	for subtype, changed := range map[string]bool{
+		"set_permission_mode": true, "set_model": true, "claim_session": true, "of_next_week": true,
+		"interrupt": false, "get_settings": false, "mcp_message": false, "list_models": false,
+	} {
+		m := machine.New(machine.Config{Rules: rules{}})
+		out := m.Step(now, machine.Connected{Gen: 1}, nil)
+		for range 2 {
+			for _, line := range written(out) {
+				out = m.Step(now, machine.FramesRead{Frames: []protocol.Frame{
+					frame(`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":{}}}`, line.ID.Text()),
+				}}, nil)
+			}
+		}
+		require.False(t, m.Snapshot().Told.Changed, "calls of the dialect's own are made to each process")
+		m.Step(now, machine.Called{ID: "c", Subtype: subtype, Body: json.RawMessage(`{}`)}, nil)
+		require.Equal(t, changed, m.Snapshot().Told.Changed, subtype)
+	}
 }

@@ -362,7 +362,7 @@ func (m *Routing) tell() {
 		Gates: m.gates, Stalled: m.Flow.Stalled, StalledAt: m.Flow.StalledAt,
 		Turns: len(m.Turns), Running: m.Running(), InFlight: m.InFlight(), OwnTurn: m.Facts.OwnTurn,
 		Tasks: len(m.Facts.Tasks), TasksSeen: m.Facts.TasksSeen, ResultAt: m.Facts.ResultAt, QuietUntil: m.Facts.QuietUntil,
-		Failure: m.Facts.Failure, Closing: m.Closing, Flushed: m.Flush != nil && m.Flush.Done,
+		Failure: m.Facts.Failure, Closing: m.Closing, Changed: m.Facts.Changed, Flushed: m.Flush != nil && m.Flush.Done,
 		Drained: m.EOF && len(m.Strays.Kept) == 0, Over: m.Over,
 	}
 	if off := m.Facts.GatesOff; off != nil {

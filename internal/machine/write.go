@@ -87,6 +87,7 @@ func (m *Routing) writeCall(i int) fate {
 	switch {
 	case err == nil:
 		c.Written = true
+		m.Facts.Changed = m.Facts.Changed || !c.Own && !c.Setup && changes(c.Subtype)
 		return written
 	case errors.Is(err, session.ErrNoRoom) || errors.Is(err, session.ErrTransportClosed):
 		return waits

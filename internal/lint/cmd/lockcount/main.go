@@ -100,6 +100,9 @@ func count(dir, kind string, most float64) error {
 		fmt.Printf("  %5.2f  %s:%d\n", each, strings.TrimPrefix(p.file, module), p.line)
 	}
 	fmt.Printf("  %5.2f  in all\n", sum)
+	if sum == 0 {
+		return fmt.Errorf("no callback of kind %s was counted: is its benchmark still there?", kind)
+	}
 	// A timer of production's monitor comes now and then, whatever the callbacks do.
 	if math.Floor(sum) > most {
 		return fmt.Errorf("a callback of kind %s takes %.2f locks, and may take %.0f", kind, sum, most)
