@@ -50,7 +50,7 @@ type Options struct {
 	// to ask one. AllowedTools does not widen a policy. Default: nil, no policy.
 	// Both: initialize.hooks.
 	Policy *policy.Rules `json:"policy,omitempty"`
-	// PermissionTimeout denies a call that CanUseTool has not decided. Default: 0, it may take for ever; a person may
+	// PermissionTimeout denies a call that CanUseTool has not decided. Default: 0, no limit; a person may
 	// be asleep. Host only.
 	PermissionTimeout time.Duration `json:"permissionTimeout,omitempty"`
 	// Hooks are run at moments of the agent's work. See sdk.OnPreToolUse and the other
