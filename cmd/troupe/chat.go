@@ -15,10 +15,10 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-const chatCommands = `  /help   the commands
+const chatCommands = `  /help   prints the commands
   /exit   ends the session; so does the end of the input
-  Ctrl-C interrupts the turn; a second one, or one at the prompt, ends the session.
-  Anything else goes to the agent, a line at a time.
+  Ctrl-C interrupts the turn; a second Ctrl-C, or Ctrl-C at the prompt, ends the session.
+  Every other line goes to the agent.
 `
 
 // chatCommand is troupe chat.

@@ -28,11 +28,11 @@ const (
 
 const exitCodes = `Exit codes:
     0  success
-    1  the agent's result is an error, or it gave none
+    1  the agent's result is an error, or there is no result
     2  a mistake in the arguments; nothing was started
     3  the agent could not start
     4  the agent died, or the session failed
-    5  the limit of --timeout ran out
+    5  the run took longer than --timeout
     6  the run succeeded, but the agent had to be killed, or left processes that could not be killed
     7  the output could not be written
   130  interrupted by Ctrl-C; 143 by SIGTERM, 129 by SIGHUP

@@ -11,14 +11,14 @@ import (
 const width = 100
 
 func help() string {
-	return `troupe runs coding agents: Claude Code, Qoder CLI, or a scripted one that needs nothing.
+	return `troupe runs coding agents: Claude Code, Qoder CLI, or a scripted agent that is built in.
 
 Usage:
-  troupe run [flags] PROMPT   one prompt, and what comes of it
-  troupe chat [flags]         a conversation on the terminal
-  troupe options [flags]      what an agent would be launched with; starts nothing
-  troupe version              what this program is
-  troupe help [COMMAND]       this text, or every flag of a command
+  troupe run [flags] PROMPT   give an agent one prompt and print its answer
+  troupe chat [flags]         hold a conversation on the terminal
+  troupe options [flags]      print how an agent would be started; starts nothing
+  troupe version              print the version of this program
+  troupe help [COMMAND]       print this text, or every flag of a command
 
 Try it without an agent, a network or an account:
   troupe run --agent scripted "Say hello and run a command"
@@ -45,15 +45,16 @@ func runHelp() string {
 	var b strings.Builder
 	b.WriteString(`Usage: troupe run [flags] PROMPT
 
-Gives PROMPT to an agent, prints what it says, and ends when nothing is left to do. Flags may stand
-before and after the prompt; several words are one prompt. Without a prompt, or with -, it is read
-from stdin.
+Gives PROMPT to an agent, prints its answer, and ends when the agent has finished. Flags may come
+before or after the prompt. Several words are one prompt. Without a prompt, or with -, troupe reads
+the prompt from stdin.
 
-The agent's answer goes to stdout, all else to stderr. When the agent asks for permission, you are
-asked if stderr is a terminal, and the call is denied if not; --yes, --no and --allowed-tools decide
-beforehand. Without a terminal the scripted agent's own demonstration is allowed: it runs nothing.
+The agent's answer goes to stdout, everything else to stderr. When the agent asks for permission,
+troupe asks you if stderr is a terminal, and denies the call if it is not. --yes, --no and
+--allowed-tools decide without asking. Without a terminal, the calls of the scripted agent's own
+demonstration are allowed, because they run nothing.
 
-Ctrl-C interrupts the agent; a second one closes the session in order; a third kills the agent.
+Ctrl-C interrupts the agent, a second Ctrl-C closes the session, a third one kills the agent.
 `)
 	writeFlags(&b, []flagGroup{
 		{"The agent", agentFlags()}, {"Output", outputFlags()}, {"Permissions", permissionFlags()},
@@ -68,12 +69,13 @@ func chatHelp() string {
 	b.WriteString(`Usage: troupe chat [flags]
 
 Holds a conversation with an agent: each line of stdin is a prompt, and the answer is printed as it
-comes. The answer goes to stdout, all else to stderr.
+comes. The answer goes to stdout, everything else to stderr.
 
 ` + chatCommands + `
-When the agent asks for permission, the next line answers. Without a terminal the call is denied;
---yes, --no and --allowed-tools decide beforehand. The input may come from a pipe: then background
-work is waited for at its end. The exit code is that of the last turn, and 0 if it was interrupted.
+When the agent asks for permission, your next line is the answer. Without a terminal the call is
+denied. --yes, --no and --allowed-tools decide without asking. When the input comes from a pipe,
+troupe waits for the agent's background tasks at its end. The exit code is that of the last turn,
+and 0 if you interrupted it.
 `)
 	writeFlags(&b, []flagGroup{
 		{"The agent", agentFlags()}, {"Output", quietFlag()}, {"Permissions", permissionFlags()},

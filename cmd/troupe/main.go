@@ -1,16 +1,16 @@
 // Command troupe runs coding agents from the command line.
 //
-//	troupe run [flags] PROMPT   one prompt, and what comes of it
-//	troupe chat [flags]         a conversation on the terminal
-//	troupe options [flags]      what an agent would be launched with
-//	troupe version              what this program is
-//	troupe help [COMMAND]       every flag and exit code
+//	troupe run [flags] PROMPT   give an agent one prompt and print its answer
+//	troupe chat [flags]         hold a conversation on the terminal
+//	troupe options [flags]      print how an agent would be started
+//	troupe version              print the version of this program
+//	troupe help [COMMAND]       print every flag and exit code
 //
-// The agent is Claude Code, Qoder CLI, or a scripted one that needs neither a
+// The agent is Claude Code, Qoder CLI, or a scripted agent that needs neither a
 // network nor an account. The answer goes to stdout as it is written, everything
-// about it to stderr. Ctrl-C interrupts the agent, a second one closes the
-// session, a third kills the agent; on every way out its whole process tree is
-// gone before the command is.
+// else to stderr. Ctrl-C interrupts the agent, a second Ctrl-C closes the session,
+// a third one kills the agent. The command always ends the agent's whole process
+// tree before it exits.
 package main
 
 import (

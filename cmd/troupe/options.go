@@ -32,11 +32,10 @@ func optionsHelp() string {
 	var b strings.Builder
 	b.WriteString(`Usage: troupe options [flags]
 
-Prints what an agent would be launched with: its arguments, the variables that are added to its
-environment, the files that are written for it, the first control requests, and how long a session
-waits for what. Secrets are masked.
-Nothing is started. A configuration is all of it: unlike troupe run, which answers the agent's
-questions, nothing is added.
+Prints how an agent would be started: its arguments, the variables added to its environment, the
+files written for it, the first control requests, and the time limits of the session. Secrets are
+masked. Nothing is started.
+Shows exactly the given configuration, without the permission handling that troupe run adds.
 `)
 	writeFlags(&b, []flagGroup{
 		{"The agent", agentFlags()}, {"Output", planFlags()}, {"Permissions", ruleFlags()}, {"Sessions", sessionFlags()},

@@ -58,13 +58,13 @@ func quietFlag() []flagSpec {
 
 func agentFlags() []flagSpec {
 	return []flagSpec{
-		{name: "agent", short: "a", arg: "NAME", help: "claude, qoder, or scripted[:FILE] (a script in YAML); default: the one installed", set: text(func(s *settings) *string { return &s.agent })},
-		{name: "config", arg: "FILE", help: "options in YAML or JSON; flags win over it", set: text(func(s *settings) *string { return &s.config })},
-		{name: "path", arg: "FILE", option: "PathToExecutable", help: "the agent's program, when it is not on PATH; needs --agent", set: text(func(s *settings) *string { return &s.path })},
+		{name: "agent", short: "a", arg: "NAME", help: "claude, qoder, or scripted[:FILE] (a script in YAML); default: the installed one", set: text(func(s *settings) *string { return &s.agent })},
+		{name: "config", arg: "FILE", help: "a file of options in YAML or JSON; flags override it", set: text(func(s *settings) *string { return &s.config })},
+		{name: "path", arg: "FILE", option: "PathToExecutable", help: "the agent's program, if it is not on PATH; needs --agent", set: text(func(s *settings) *string { return &s.path })},
 		{name: "model", short: "m", arg: "NAME", option: "Model", help: "the model", set: text(func(s *settings) *string { return &s.opts.Model })},
 		{name: "system-prompt", arg: "TEXT", option: "SystemPrompt", help: "replaces the agent's system prompt", set: func(s *settings, v string) error { s.opts.SystemPrompt = sdk.PromptText(v); return nil }},
 		{name: "append-system-prompt", arg: "TEXT", help: "adds to the agent's system prompt", set: text(func(s *settings) *string { return &s.appendText })},
-		{name: "max-turns", arg: "N", option: "MaxTurns", help: "limits the calls of the model", set: func(s *settings, v string) error {
+		{name: "max-turns", arg: "N", option: "MaxTurns", help: "the most model calls of a turn", set: func(s *settings, v string) error {
 			n, err := strconv.Atoi(v)
 			if err != nil {
 				return fmt.Errorf("%q is not a number", v)
@@ -72,7 +72,7 @@ func agentFlags() []flagSpec {
 			s.opts.MaxTurns = sdk.Some(n)
 			return nil
 		}},
-		{name: "timeout", short: "t", arg: "TIME", help: "limits the whole run, such as 90s or 10m", set: func(s *settings, v string) error {
+		{name: "timeout", short: "t", arg: "TIME", help: "the time limit of the whole run, such as 90s or 10m", set: func(s *settings, v string) error {
 			d, err := time.ParseDuration(v)
 			if err != nil || d <= 0 {
 				return fmt.Errorf("%q is not a time; write 90s or 10m", v)
@@ -80,12 +80,12 @@ func agentFlags() []flagSpec {
 			s.timeout = d
 			return nil
 		}},
-		{name: "cwd", short: "C", arg: "DIR", option: "Cwd", help: "where the agent works", set: text(func(s *settings) *string { return &s.opts.Cwd })},
-		{name: "add-dir", arg: "DIR", option: "AdditionalDirectories", help: "another directory it may work in; may be repeated", set: func(s *settings, v string) error {
+		{name: "cwd", short: "C", arg: "DIR", option: "Cwd", help: "the working directory of the agent", set: text(func(s *settings) *string { return &s.opts.Cwd })},
+		{name: "add-dir", arg: "DIR", option: "AdditionalDirectories", help: "another directory that the agent may work in; may be repeated", set: func(s *settings, v string) error {
 			s.opts.AdditionalDirectories = append(s.opts.AdditionalDirectories, v)
 			return nil
 		}},
-		{name: "env", short: "e", arg: "NAME=VALUE", option: "Env", help: "a variable for the agent, over those it inherits; may be repeated", set: setEnv},
+		{name: "env", short: "e", arg: "NAME=VALUE", option: "Env", help: "sets a variable in the agent's environment; may be repeated", set: setEnv},
 		{name: "settings", arg: "FILE|JSON", option: "Settings", help: "settings of the agent", set: func(s *settings, v string) error {
 			if strings.HasPrefix(strings.TrimSpace(v), "{") {
 				s.opts.Settings, s.opts.SettingsPath = json.RawMessage(v), ""
@@ -101,16 +101,16 @@ func agentFlags() []flagSpec {
 func outputFlags() []flagSpec {
 	return []flagSpec{
 		{name: "output", short: "o", arg: "FORM", help: "text (as it is written), json (one object at the end), or stream-json (each message of the agent); default: text", set: oneOf(func(s *settings) *string { return &s.output }, outputText, outputJSON, outputStream)},
-		{name: "partial", help: "stream-json: messages while they are written, too", set: on(func(s *settings) *bool { return &s.partial })},
-		{name: "quiet", short: "q", help: "keep tool calls and remarks off stderr", set: on(func(s *settings) *bool { return &s.quiet })},
+		{name: "partial", help: "with stream-json: also prints messages while they are written", set: on(func(s *settings) *bool { return &s.partial })},
+		{name: "quiet", short: "q", help: "do not print tool calls and remarks on stderr", set: on(func(s *settings) *bool { return &s.quiet })},
 	}
 }
 
 func permissionFlags() []flagSpec {
 	return []flagSpec{
-		{name: "yes", short: "y", help: "allow whatever the agent asks permission for", set: on(func(s *settings) *bool { return &s.yes })},
-		{name: "no", help: "deny it without asking", set: on(func(s *settings) *bool { return &s.no })},
-		{name: "permission-mode", arg: "MODE", option: "PermissionMode", help: "how the agent decides by itself: default, plan, acceptEdits, dontAsk, …", set: func(s *settings, v string) error {
+		{name: "yes", short: "y", help: "allow every call that needs permission", set: on(func(s *settings) *bool { return &s.yes })},
+		{name: "no", help: "deny every call that needs permission", set: on(func(s *settings) *bool { return &s.no })},
+		{name: "permission-mode", arg: "MODE", option: "PermissionMode", help: "the agent's permission mode: default, plan, acceptEdits, dontAsk, …", set: func(s *settings, v string) error {
 			s.opts.PermissionMode = sdk.PermissionMode(v)
 			return nil
 		}},
@@ -133,15 +133,15 @@ func permissionFlags() []flagSpec {
 
 func sessionFlags() []flagSpec {
 	return []flagSpec{
-		{name: "resume", short: "r", arg: "ID", option: "Resume", help: "go on with a session", set: text(func(s *settings) *string { return &s.opts.Resume })},
-		{name: "continue", short: "c", option: "Continue", help: "go on with the last session in this directory", set: on(func(s *settings) *bool { return &s.opts.Continue })},
-		{name: "fork-session", option: "ForkSession", help: "with either: under a new id", set: on(func(s *settings) *bool { return &s.opts.ForkSession })},
+		{name: "resume", short: "r", arg: "ID", option: "Resume", help: "continue the session with this id", set: text(func(s *settings) *string { return &s.opts.Resume })},
+		{name: "continue", short: "c", option: "Continue", help: "continue the last session in this directory", set: on(func(s *settings) *bool { return &s.opts.Continue })},
+		{name: "fork-session", option: "ForkSession", help: "with --resume or --continue: continue a copy under a new id", set: on(func(s *settings) *bool { return &s.opts.ForkSession })},
 	}
 }
 
 func logFlags() []flagSpec {
 	return []flagSpec{
-		{name: "verbose", short: "v", help: "log all that happens to the session; the same as --log-level debug", set: func(s *settings, _ string) error { s.level = slog.LevelDebug; return nil }},
+		{name: "verbose", short: "v", help: "log all events of the session; the same as --log-level debug", set: func(s *settings, _ string) error { s.level = slog.LevelDebug; return nil }},
 		{name: "log-level", arg: "LEVEL", help: "debug, info, warn or error; default: warn", set: func(s *settings, v string) error {
 			if s.level.UnmarshalText([]byte(v)) != nil {
 				return fmt.Errorf("%q is not debug, info, warn or error", v)
