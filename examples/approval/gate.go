@@ -11,7 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// gate decides. It may be asked about many calls at once.
+// gate decides about calls. decide may run for many calls at once.
 type gate struct {
 	scratch string
 	person  *person
@@ -41,11 +41,11 @@ func (g *gate) decide(ctx context.Context, r *sdk.ToolPermissionRequest) (sdk.Pe
 	return sdk.Deny("The user said no. " + why), nil
 }
 
-// move sends what is written to the scratch directory.
+// move changes the path of a write to the scratch directory.
 func (g *gate) move(r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 	input := map[string]any{}
 	if err := json.Unmarshal(r.Input, &input); err != nil {
-		return sdk.PermissionResult{}, err // an error denies, and so does the zero result
+		return sdk.PermissionResult{}, err // an error and the zero result both deny
 	}
 	path, _ := input["file_path"].(string)
 	input["file_path"] = filepath.Join(g.scratch, filepath.Base(path))
@@ -53,7 +53,7 @@ func (g *gate) move(r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) 
 	return sdk.AllowInput(moved), err
 }
 
-// answer asks the agent's own questions.
+// answer passes the agent's questions to the person.
 func (g *gate) answer(ctx context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 	answers := map[string][]string{}
 	for _, q := range sdk.QuestionsOf(r) {

@@ -1,13 +1,13 @@
-// Command approval asks a person in the terminal what the agent may do. Reads
-// it allows by itself, writes it sends to a scratch directory, the agent's
-// questions it passes on, and all else waits for a word.
+// Command approval asks a person in the terminal what the agent may do. It allows
+// reads, redirects writes to a scratch directory, and passes the agent's questions
+// on. For every other call it asks.
 //
 //	go run ./examples/approval                 # a scripted agent, no account
 //	go run ./examples/approval -agent claude   # Claude Code; or qoder
 //
-// What to see: the read goes through, the file is written elsewhere than the
-// agent said, and the question and the command wait for you. "always" also
-// changes the agent's rules, "stop" ends the turn; the end of the input denies.
+// What to see: the read runs, the file is written to the scratch directory, and the
+// question and the command wait for your answer. "always" also changes the agent's
+// rules, "stop" ends the turn. After the end of the input every call is denied.
 package main
 
 import (

@@ -26,8 +26,8 @@ func newPerson(r io.Reader) *person {
 	return &person{lines: lines}
 }
 
-// asked waits for the answer. there is false when nobody is, or when the agent
-// no longer wants to know.
+// asked waits for the answer. there is false when nobody is there, or when the agent
+// no longer waits.
 func (p *person) asked(ctx context.Context, question string) (answer string, there bool) {
 	p.one.Lock()
 	defer p.one.Unlock()

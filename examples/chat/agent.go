@@ -7,7 +7,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// options names the agent. The scripted one plays its demo.
+// options returns the options of the named agent. The scripted agent plays its demo.
 func options(name string) (*sdk.Options, error) {
 	switch name {
 	case "scripted":

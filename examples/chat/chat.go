@@ -41,7 +41,7 @@ func run(ctx context.Context, agent string, in io.Reader, out io.Writer, interru
 	return c.talk(ctx)
 }
 
-// talk takes lines and turns, one after another.
+// talk reads a line, runs its turn, and repeats.
 func (c *chat) talk(ctx context.Context) error {
 	for {
 		c.printf("> ")
@@ -74,7 +74,7 @@ func (c *chat) talk(ctx context.Context) error {
 	}
 }
 
-// turn sends a message and prints what comes until its result. Ctrl-C ends the
+// turn sends a message and prints the answer up to its result. Ctrl-C ends the
 // turn, not the conversation.
 func (c *chat) turn(ctx context.Context, text string) error {
 	turn, err := c.client.Send(ctx, sdk.UserText(text))
@@ -99,7 +99,7 @@ func (c *chat) turn(ctx context.Context, text string) error {
 		c.show(m)
 	}
 	select {
-	case <-c.interrupts: // came too late, and is not meant for the prompt
+	case <-c.interrupts: // the Ctrl-C was for the turn and came after its end
 	default:
 	}
 	return nil
@@ -127,7 +127,7 @@ func (c *chat) show(m sdk.Message) {
 	}
 }
 
-// mayUse implements sdk.CanUseTool: it asks, and takes only a y for a yes.
+// mayUse implements sdk.CanUseTool: it asks, and allows only answers that begin with y.
 func (c *chat) mayUse(ctx context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 	c.asking.Lock()
 	defer c.asking.Unlock()
@@ -146,5 +146,5 @@ func (c *chat) mayUse(ctx context.Context, r *sdk.ToolPermissionRequest) (sdk.Pe
 func (c *chat) printf(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, _ = fmt.Fprintf(c.out, format, args...) // a terminal that is gone ends the input, too
+	_, _ = fmt.Fprintf(c.out, format, args...) // when the terminal is gone, the input ends too
 }

@@ -4,9 +4,8 @@
 //	go run ./examples/chat -agent claude   # Claude Code; or qoder
 //
 // What to see: the answer streams; a tool that needs permission waits for your
-// y; Ctrl-C interrupts the turn and keeps the conversation; at the prompt it
-// ends the chat, as do /exit and the end of the input. "/model NAME" changes the
-// model on the way.
+// y. Ctrl-C interrupts the turn and keeps the conversation. Ctrl-C at the prompt,
+// /exit and the end of the input end the chat. "/model NAME" changes the model.
 package main
 
 import (
@@ -34,8 +33,8 @@ func main() {
 	}
 }
 
-// linesOf reads in on a goroutine of its own, so that a wait for a line can be
-// given up. The channel is closed at the end of in.
+// linesOf reads in on its own goroutine, so that the caller can stop waiting for a
+// line. The channel is closed at the end of in.
 func linesOf(in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {

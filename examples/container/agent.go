@@ -15,12 +15,12 @@ import (
 // agentEnv makes this program play the agent.
 const agentEnv = "TROUPE_EXAMPLE_AGENT"
 
-// program is an agent that does the same every time.
+// program is an agent with a fixed answer.
 func program() agent.Program {
 	return scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{scripted.Text("In no container: there was no image.")}}))
 }
 
-// rehearsal prints the command line, and starts this program as the agent instead.
+// rehearsal prints the command line, and starts this program as the agent.
 func rehearsal(in container) sdk.Spawner {
 	return sdk.SpawnThrough(func(c *session.Command) ([]string, func(context.Context) error, error) {
 		fmt.Println("would start:", strings.Join(in.commandLine("agent-NAME", c), " "))

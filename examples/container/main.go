@@ -1,15 +1,15 @@
-// Command container runs the agent in a container of its own:
+// Command container runs the agent in a container:
 //
 //	go run ./examples/container -image my/claude-code   # Claude Code in docker
 //	go run ./examples/container -image … -runner podman
 //	go run ./examples/container                         # no image: see below
 //
-// The image needs the agent's program, and the agent's login is one of the variables
-// that -env names. Without an image the program prints the command line that would be
-// started, and starts itself in its place, as an agent that says the same every time.
+// The image must have the agent's program. One of the variables that -env names must
+// have the agent's login. Without -image the program prints the command line instead,
+// and plays the agent itself, with a fixed answer.
 //
-// What to see: the container has a name of its own, gets the working directory, the
-// session's variables and its files, and is removed at the end, also when the agent
+// What to see: the container has a unique name and gets the working directory, the
+// session's variables and its files. It is removed at the end, even if the agent
 // had to be killed.
 package main
 
@@ -31,7 +31,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// container says where agents run.
+// container describes the containers that agents run in.
 type container struct {
 	runner string   // docker, or a program with the same arguments
 	image  string   // has the agent's program
@@ -43,14 +43,14 @@ func (in container) spawner() sdk.Spawner {
 	return sdk.SpawnThrough(func(c *session.Command) ([]string, func(context.Context) error, error) {
 		name := "agent-" + strings.ToLower(rand.Text())
 		return in.commandLine(name, c), func(ctx context.Context) error {
-			// After an orderly end the container is gone, which rm -f does not mind.
+			// After an orderly end the container is gone already; rm -f then does nothing.
 			return exec.CommandContext(ctx, in.runner, "rm", "-f", name).Run()
 		}, nil
 	})
 }
 
-// commandLine starts the agent's command in a container of that name. Its stdin is
-// the agent's (-i), without a terminal, which would echo it.
+// commandLine is the command that starts the agent in a container of that name. -i
+// connects stdin. There is no -t, because a terminal would echo stdin.
 func (in container) commandLine(name string, c *session.Command) []string {
 	dir := c.Dir
 	if dir == "" {

@@ -1,12 +1,12 @@
-// Command customtool gives the agent a tool of its own: a Go function with a
-// typed input, served over MCP from inside this process.
+// Command customtool gives the agent a new tool: a Go function with a typed input,
+// served over MCP from inside this process.
 //
 //	go run ./examples/customtool                 # a scripted agent, no account
 //	go run ./examples/customtool -agent claude   # Claude Code; or qoder
 //
 // What to see: the agent calls mcp__orders__lookup with an order's number, gets
-// its status as JSON, and answers. A call without a number, or with one that
-// fails the schema, never reaches the function.
+// its status as JSON, and answers. A call whose input does not fit the schema never
+// reaches the function.
 package main
 
 import (
@@ -66,7 +66,7 @@ func run(ctx context.Context, agent, prompt string) error {
 		return err
 	}
 	opts.SDKMCPServers = []*sdk.MCPServer{orders}
-	opts.AllowedTools = []string{"mcp__orders__lookup"} // without asking
+	opts.AllowedTools = []string{"mcp__orders__lookup"} // runs without a permission request
 	for m, err := range sdk.Query(ctx, sdk.Input(prompt), opts) {
 		if err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// options names the agent. The scripted one does the same every time.
+// options returns the options of the named agent. The scripted agent always does the same.
 func options(name string) (*sdk.Options, error) {
 	switch name {
 	case "scripted":

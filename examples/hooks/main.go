@@ -4,9 +4,9 @@
 //	go run ./examples/hooks                 # a scripted agent, no account
 //	go run ./examples/hooks -agent claude   # Claude Code; or qoder
 //
-// What to see: rm never runs, also where it hides behind sudo or in a subshell, and
-// the agent learns why. The calls that ran are one line each in the log; those that
-// were denied are not.
+// What to see: rm never runs, not even behind sudo or in a subshell, and the agent
+// gets the reason. The log has one line for each call that ran, and none for denied
+// calls.
 package main
 
 import (
@@ -27,11 +27,10 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// noDeletion is a gate: if it failed, panicked or took too long, the call would be
-// denied as well. Package policy reads the command as a shell does: a regular
-// expression would miss "git status; sudo -u ci rm x" or "echo $(rm x)". What no parser
-// can know, such as what a script does, needs a list of what is allowed instead: see
-// examples/policy.
+// noDeletion is a gate: if it fails, panics or takes too long, the call is denied.
+// Package policy parses the command as a shell does: a regular expression would miss
+// "git status; sudo -u ci rm x" or "echo $(rm x)". No parser knows what a script does:
+// to limit scripts, list the allowed calls instead, see examples/policy.
 func noDeletion() (sdk.Hook, error) {
 	rules, err := policy.Compile(policy.Rules{Deny: []string{"Bash(rm:*)", "Bash(shred:*)"}})
 	if err != nil {
@@ -42,12 +41,12 @@ func noDeletion() (sdk.Hook, error) {
 		if verdict.Behavior == protocol.BehaviorDeny {
 			return sdk.DenyPreToolUse(fmt.Sprintf("Nothing is deleted here (%v).", verdict)), nil
 		}
-		return sdk.PreToolUseOutput{}, nil // no opinion: the agent goes on as it would
+		return sdk.PreToolUseOutput{}, nil // no decision: the agent decides as without the hook
 	}, sdk.Match("Bash")), nil
 }
 
-// audit writes a line for every call that went well. Decode reads the keys that the
-// struct names, and no others.
+// audit writes a line for every call that succeeded. Decode reads only the keys that
+// the struct names.
 func audit(w io.Writer) sdk.Hook {
 	record := slog.New(slog.NewJSONHandler(w, nil))
 	return sdk.OnPostToolUse(func(ctx context.Context, in *sdk.PostToolUseInput) (sdk.PostToolUseOutput, error) {

@@ -1,12 +1,11 @@
 // Command interrupt stops an agent in the middle of an answer, reads the
-// receipt, and goes on in the same session.
+// receipt, and continues the same session.
 //
 //	go run ./examples/interrupt                 # a scripted agent, no account
 //	go run ./examples/interrupt -agent claude   # Claude Code; or qoder
 //
-// What to see: the counting breaks off after a few numbers, the turn's result
-// says that it was aborted, and the agent that was interrupted answers the
-// second prompt.
+// What to see: the counting stops after a few numbers, the turn's result says
+// that it was aborted, and the same agent answers the second prompt.
 package main
 
 import (
@@ -42,7 +41,7 @@ func run(ctx context.Context, agent, prompt string) (err error) {
 	if err != nil {
 		return err
 	}
-	opts.IncludePartialMessages = true // lets the loop act in the middle of an answer
+	opts.IncludePartialMessages = true // the loop sees the answer while it is written
 	client := sdk.NewClient(opts)
 	if err := client.Connect(ctx); err != nil {
 		return err
@@ -62,17 +61,17 @@ func run(ctx context.Context, agent, prompt string) (err error) {
 		switch m := m.(type) {
 		case *sdk.PartialAssistantMessage:
 			if m.Text() == "" || pieces == enough {
-				continue // or written before the agent heard of the interrupt
+				continue // or written before the agent read the interrupt
 			}
 			fmt.Print(m.Text())
 			if pieces++; pieces == enough {
-				receipt, err := client.Interrupt(ctx) // from inside the loop that reads
+				receipt, err := client.Interrupt(ctx) // may be called inside the loop that reads
 				if err != nil {
 					return err
 				}
 				fmt.Printf("\n-- interrupted; messages that still wait: %d\n", len(receipt.StillQueued))
 			}
-		case *sdk.ResultMessage: // a turn that is interrupted has one, too
+		case *sdk.ResultMessage: // an interrupted turn has a result, too
 			fmt.Printf("-- result: %s (%s)\n", m.Subtype, m.TerminalReason)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// options chooses the agent. The scripted one asks for a model as Qoder CLI does.
+// options returns the options of the named agent. The scripted agent asks for a model as Qoder CLI does.
 func options(name string) (*sdk.Options, error) {
 	switch name {
 	case "scripted":
@@ -26,9 +26,9 @@ func options(name string) (*sdk.Options, error) {
 var asked = scripted.Steps{
 	&scripted.ModelPolicy{Fields: models("auto", "performance")},
 	&scripted.ModelPolicy{Purpose: "web_fetch", Fields: models("auto", "lite")},
-	&scripted.ModelPolicy{Purpose: "compact"}, // its models lack the one that is wanted
+	&scripted.ModelPolicy{Purpose: "compact"}, // its list of models lacks the cheap one
 	&scripted.ModelPolicy{Purpose: "subagent"},
-	&scripted.ModelPolicy{Purpose: "of_next_week"},
+	&scripted.ModelPolicy{Purpose: "of_a_later_release"},
 	scripted.Text("Theirs is longer."),
 }
 

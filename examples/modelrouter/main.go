@@ -5,9 +5,9 @@
 //	go run ./examples/modelrouter                # a scripted agent, no account
 //	go run ./examples/modelrouter -agent qoder   # Qoder CLI; Claude Code has no such callback
 //
-// What to see: each call is routed, a purpose that nobody thought of as well. The
-// choice is made from memory: the agent waits 500 ms for it and then gives up the
-// call.
+// What to see: each call gets a model, also a call with an unknown purpose. The
+// callback answers from memory, because the agent waits only 500 ms for the answer
+// and then cancels the call.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// routes are the models by purpose. The set of purposes is open.
+// routes maps purposes to models. Later releases may have other purposes.
 type routes struct {
 	byPurpose map[string]string
 	otherwise string
@@ -46,8 +46,8 @@ func (r *routes) resolve(_ context.Context, q *sdk.ModelPolicyRequest) (sdk.Mode
 	return sdk.UseModel(model), nil
 }
 
-// available says whether the account has the model. A list that is not there
-// excludes nothing.
+// available reports whether the account has the model. Without a list every model is
+// available.
 func available(models []protocol.ModelInfo, name string) bool {
 	for _, m := range models {
 		if m.Value == name {

@@ -20,7 +20,7 @@ func Example() {
 	// web_fetch -> lite
 	// compact -> auto
 	// subagent -> auto
-	// of_next_week -> auto
+	// of_a_later_release -> auto
 	// Theirs is longer.
 }
 

@@ -4,8 +4,8 @@
 //	go run ./examples/planapproval                 # a scripted agent, no account
 //	go run ./examples/planapproval -agent claude   # Claude Code; or qoder
 //
-// What to see: any answer but yes goes back to the agent as a remark, and it
-// plans again; after a yes it may edit files without further questions.
+// What to see: an answer other than yes goes to the agent as a remark, and the agent
+// plans again. After a yes the agent may edit files without further questions.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// reviewer lets nothing happen before the plan is approved.
+// reviewer denies every call until the plan is approved.
 type reviewer struct{ person *person }
 
 func (r *reviewer) decide(ctx context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// options names the agent. The scripted one does the same every time.
+// options returns the options of the named agent. The scripted agent always does the same.
 func options(name string) (*sdk.Options, error) {
 	shell := func(command, result string) scripted.Step {
 		return &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": command}, Gate: agent.GateAsk, Result: result}

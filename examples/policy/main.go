@@ -1,14 +1,14 @@
-// Command policy puts rules in front of the agent's tools. They decide about
-// every call: one that no rule allows goes to the CanUseTool callback, and is
-// denied here, because there is none.
+// Command policy decides about the agent's tool calls by rules. A call that no rule
+// names goes to the CanUseTool callback. This program has no callback, so such a call
+// is denied.
 //
 //	go run ./examples/policy                           # a scripted agent, no account
 //	go run ./examples/policy -agent claude             # Claude Code; or qoder
-//	go run ./examples/policy -explain 'git push -f'    # what the rules make of a command
+//	go run ./examples/policy -explain 'git push -f'    # which rule decides about a command
 //
-// What to see: the reads and the git log go through, the secret is not read
-// although the agent would not have asked, and the command that hides a push is
-// denied with the name of the rule.
+// What to see: the reads and the git log run. The secret is not read, although the
+// agent would not have asked. The command that hides a push is denied, and the answer
+// names the rule.
 package main
 
 import (
@@ -26,13 +26,14 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// rules are what the agent may do. Deny comes before ask, ask before allow.
+// rules say what the agent may do. Deny rules come before ask rules, ask rules before
+// allow rules.
 func rules() *sdk.Policy {
 	return &sdk.Policy{
 		Allow: []string{"Bash(git:*)", "Bash(go test *)", "Read(./**)", "WebFetch(domain:go.dev)"},
 		Ask:   []string{"Bash(git commit:*)"},
 		Deny:  []string{"Bash(git push:*)", "Read(.env)"},
-		Cwd:   "/repo", // where the scripted agent pretends to be
+		Cwd:   "/repo", // the directory of the scripted agent
 	}
 }
 
@@ -80,7 +81,7 @@ func run(ctx context.Context, agent, prompt string) error {
 	if agent == "scripted" {
 		opts.Cwd = opts.Policy.Cwd
 	} else {
-		opts.Policy.Cwd = "" // the working directory of the agent
+		opts.Policy.Cwd = "" // empty: the working directory of the agent
 	}
 	for m, err := range sdk.Query(ctx, sdk.Input(prompt), opts) {
 		if err != nil {

@@ -25,7 +25,7 @@ func main() {
 	if opts == nil {
 		log.Fatalf("-agent %q is not known: use scripted, claude or qoder", *name)
 	}
-	opts.IncludePartialMessages = true // else the text comes in one piece
+	opts.IncludePartialMessages = true // without it the text comes in one piece
 	for text, err := range sdk.Texts(sdk.Query(context.Background(), sdk.Input("Say hello in one sentence."), opts)) {
 		if err != nil {
 			log.Fatal(err)

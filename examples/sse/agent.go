@@ -8,8 +8,8 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// options names the agent. Nobody is asked for permission here, so a real one
-// gets no further than it may by itself.
+// options returns the options of the named agent. No callback decides about
+// permissions here, so a real agent can only do what needs no permission.
 func options(name string) (*sdk.Options, error) {
 	switch name {
 	case "scripted":

@@ -7,12 +7,11 @@
 // prompt, press Stop while the answer comes, close a window.
 //
 // What to see: text as it is written, tool calls, the session's state. Each
-// window has a session of its own, and so an agent; when the window goes away
-// its request's context ends, and the session is closed with it. Ctrl-C closes
-// all of them.
+// window has its own session and its own agent. When you close the window, its
+// request's context ends, and the session is closed. Ctrl-C closes all sessions.
 //
 // Without a terminal and without -port, or with TROUPE_SMOKE=1, the program
-// visits its own page once, prints what comes, and ends.
+// opens its own page once, prints the events, and ends.
 package main
 
 import (
@@ -59,7 +58,7 @@ func run(ctx context.Context, agent string, port int, alone bool) error {
 	defer leave()
 	server := &http.Server{
 		Handler:           newSessions(*opts).routes(),
-		BaseContext:       func(net.Listener) context.Context { return ctx }, // requests end with the program
+		BaseContext:       func(net.Listener) context.Context { return ctx }, // all requests end when ctx does
 		ReadHeaderTimeout: 10 * time.Second,
 	}
 	served := make(chan error, 1)

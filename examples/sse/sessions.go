@@ -28,8 +28,8 @@ func newSessions(opts sdk.Options) *sessions {
 	return &sessions{opts: opts}
 }
 
-// routes answers to the name 127.0.0.1 alone, and to no page but its own: an
-// agent must not hear other sites.
+// routes answers only requests to the name 127.0.0.1 that come from its own page:
+// other sites must not send prompts to an agent.
 func (s *sessions) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET 127.0.0.1/{$}", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) })
@@ -45,7 +45,7 @@ func (s *sessions) routes() http.Handler {
 	return http.NewCrossOriginProtection().Handler(mux)
 }
 
-// events opens a session and streams it until the page goes away.
+// events opens a session and streams it until the page is closed.
 func (s *sessions) events(w http.ResponseWriter, r *http.Request) {
 	ctx, id := r.Context(), rand.Text()
 	out := &stream{w: w}
@@ -80,7 +80,7 @@ func (s *sessions) events(w http.ResponseWriter, r *http.Request) {
 	log.Println("session closed")
 }
 
-// control finds the session of a request that is about one.
+// control returns a handler that calls do with the session in the request's path.
 func (s *sessions) control(do func(context.Context, *sdk.Client, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		client, ok := s.byID.Load(r.PathValue("id"))
@@ -98,22 +98,22 @@ func (s *sessions) control(do func(context.Context, *sdk.Client, *http.Request) 
 
 // stream is one page's events. Messages and states come from two goroutines.
 type stream struct {
-	calls view.ToolCalls // used by show alone
+	calls view.ToolCalls // only show uses it
 
 	mu   sync.Mutex
 	w    http.ResponseWriter
 	over bool
 }
 
-// end keeps late events from a request that is over.
+// end makes send drop events after the request is over.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
 }
 
-// send writes one event. A page that reads slowly holds up the agent, one that
-// reads nothing is given up.
+// send writes one event. A page that reads slowly makes the agent wait. When a write
+// takes longer than 30 s, later events are dropped.
 func (s *stream) send(kind string, data any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,9 +130,9 @@ func (s *stream) send(kind string, data any) {
 	s.over = err != nil
 }
 
-// show sends what of a message is for the page.
+// show sends the parts of a message that the page shows.
 func (s *stream) show(m sdk.Message) {
-	for _, call := range s.calls.Add(m) { // those that m says something new of
+	for _, call := range s.calls.Add(m) { // the calls that m has news about
 		switch {
 		case call.State != view.CallRunning:
 			output := string(call.State)
@@ -140,7 +140,7 @@ func (s *stream) show(m sdk.Message) {
 				output = call.Result.Content.Text()
 			}
 			s.send("output", output)
-		case call.Elapsed == 0: // it begins; later ones are signs of life
+		case call.Elapsed == 0: // the call begins; later updates only report that it still runs
 			s.send("call", map[string]any{"name": call.Name, "input": call.Raw})
 		}
 	}

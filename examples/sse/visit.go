@@ -11,7 +11,7 @@ import (
 )
 
 // visit does what the page does: it opens a session, sends one prompt, shows
-// the events up to the end of the turn, and leaves.
+// the events up to the end of the turn, and closes the page.
 func visit(ctx context.Context, address, prompt string, show func(session, kind, data string)) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()

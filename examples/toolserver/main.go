@@ -1,13 +1,12 @@
-// Command toolserver gives the agent a slow tool: it tells how far it has come,
-// stops when the agent gives up, and never runs twice at a time.
+// Command toolserver gives the agent a slow tool. The tool reports its progress,
+// stops when the agent cancels the call, and never runs twice at a time.
 //
 //	go run ./examples/toolserver                 # a scripted agent, no account
 //	go run ./examples/toolserver -agent claude   # Claude Code; or qoder
 //
-// What to see: import copies records one by one. Each step is a line of progress
-// to the agent and starts the tool's deadline anew, so that the import may take
-// as long as it likes but not stand still. count only reads, and need not wait for
-// an import.
+// What to see: import copies records one by one. Each step reports progress to the
+// agent and restarts the tool's time limit, so a long import is fine as long as it
+// makes progress. count only reads, so it does not wait for an import.
 package main
 
 import (
@@ -25,7 +24,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// store is what the tools work on.
+// store holds the records that the tools use.
 type store struct {
 	pause time.Duration // for one record
 
@@ -38,14 +37,14 @@ type importInput struct {
 	Records int    `json:"records" jsonschema:"how many to copy"`
 }
 
-// load copies records until it is done or nobody wants them any more.
+// load copies records until all are copied or ctx ends.
 func (s *store) load(ctx context.Context, in importInput) (*sdk.ToolResult, error) {
 	step := time.NewTicker(s.pause)
 	defer step.Stop()
 	for i := range in.Records {
 		select {
 		case <-step.C:
-		case <-ctx.Done(): // the agent cancelled, the tool stood still too long, or the session ended
+		case <-ctx.Done(): // the agent cancelled, there was no progress for too long, or the session ended
 			return sdk.ErrorText(fmt.Sprintf("stopped after %d records", i)), nil
 		}
 		s.mu.Lock()
@@ -59,15 +58,15 @@ func (s *store) load(ctx context.Context, in importInput) (*sdk.ToolResult, erro
 	return sdk.JSONResult(map[string]any{"source": in.Source, "copied": in.Records}), nil
 }
 
-// count reads.
+// count returns the number of records by source.
 func (s *store) count(context.Context, struct{}) (*sdk.ToolResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return sdk.JSONResult(s.records), nil
 }
 
-// server is the MCP server. Sequential lets one tool at a time write; those that
-// only read do not wait.
+// server is the MCP server. With Sequential only one writing tool runs at a time;
+// read-only tools do not wait.
 func (s *store) server() (*sdk.MCPServer, error) {
 	server, err := sdk.NewMCPServer("records", "1.0.0",
 		sdk.NewTool("import", "Copies records from a source into the store; slow. Returns how many were copied.", s.load,
@@ -105,7 +104,7 @@ func run(ctx context.Context, agent, prompt string, pause time.Duration) error {
 		return err
 	}
 	opts.SDKMCPServers = []*sdk.MCPServer{server}
-	opts.AllowedTools = []string{sdk.MCPToolName("records", "import"), sdk.MCPToolName("records", "count")} // without asking
+	opts.AllowedTools = []string{sdk.MCPToolName("records", "import"), sdk.MCPToolName("records", "count")} // run without a permission request
 	for m, err := range sdk.Query(ctx, sdk.Input(prompt), opts) {
 		if err != nil {
 			return err
