@@ -28,7 +28,8 @@ func (s *secretJSON) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// UnmarshalJSON decodes an Auth. AccessToken and ServiceAccountKey may be a text, or {"envVar": NAME}, which is EnvVar.
+// UnmarshalJSON decodes an Auth. accessToken and serviceAccountKey may be a text, or {"envVar": NAME}, which sets
+// EnvVar.
 func (a *Auth) UnmarshalJSON(b []byte) error {
 	var w struct {
 		Type              AuthType   `json:"type"`

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// ConfigError is an option that cannot work: the backend lacks it, its value is
-// impossible, or it contradicts another. All of a configuration's errors are
+// ConfigError is an option that cannot work: the backend does not have it, its value
+// is invalid, or it contradicts another option. All errors of a configuration are
 // returned together, joined, before any process starts; see [ConfigErrors].
 type ConfigError struct {
-	Option  string // Go field name, with a path when nested: `MCPServers["db"].Command`
-	Backend string // "claude", "qoder"; empty when it holds for all
+	Option  string // Go field name, with a path if nested: `MCPServers["db"].Command`
+	Backend string // "claude", "qoder"; empty if the error applies to every backend
 	Problem string // what is wrong
-	Fix     string // what to do
+	Fix     string // what to do; may be empty
 }
 
 func (e *ConfigError) Error() string {
@@ -46,13 +46,14 @@ func ConfigErrors(err error) []*ConfigError {
 	return nil
 }
 
-// Warning is an option that works, but perhaps not as intended: a rule hides it, or
-// it has no effect on this backend. A session emits each as a [WarningIssued] event.
+// Warning is an option that is valid, but perhaps does not do what you intend: a rule
+// prevents its callback from being called, or it has no effect on this backend. A
+// session emits each as a [WarningIssued] event.
 type Warning struct {
 	Option  string // Go field name
-	Rule    string // the rule or option that causes it, e.g. `Bash(git:*)`; may be empty
-	Problem string // what will happen, in words
-	Fix     string // what to write instead, in words
+	Rule    string // the rule or option that causes the warning, e.g. `Bash(git:*)`; may be empty
+	Problem string // what will happen
+	Fix     string // what to do instead; may be empty
 }
 
 func (w Warning) String() string {
@@ -69,10 +70,10 @@ func (w Warning) String() string {
 }
 
 // UnsupportedCapabilityError is a request that this agent, or this release of it,
-// does not serve. Nothing was sent.
+// does not support. The request was not sent.
 type UnsupportedCapabilityError struct {
 	Backend    string // "claude", "qoder"
-	Capability string // what the agent would have to announce, e.g. "goal_v1"; empty when no release serves it
+	Capability string // the capability that the agent did not announce, e.g. "goal_v1"; empty if no release supports the request
 	Request    string // subtype of the request
 }
 

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// StartError says that the agent could not be started. Nothing is left of the
-// attempt.
+// StartError says that the agent could not be started. The attempt left no process
+// and no file behind.
 type StartError struct {
-	Path     string   // what was to be started; may be empty
-	Searched []string // directories that were searched
+	Path     string   // the program that could not be started; may be empty
+	Searched []string // directories in which the program was searched
 	Dir      string   // working directory
-	Argv     []string // without secrets
-	Stderr   string   // tail, when the agent ran at all
-	Err      error    // what went wrong
+	Argv     []string // arguments, without secrets
+	Stderr   string   // the end of the agent's stderr; empty if it did not run
+	Err      error    // the cause
 }
 
 // explained is a cause whose text names the path, the directories and what to do,
@@ -46,19 +46,18 @@ func (e *StartError) Error() string {
 
 func (e *StartError) Unwrap() error { return e.Err }
 
-// ExitError says that the agent ended when it should not have. The session has
-// failed.
+// ExitError says that the agent ended unexpectedly. The session has failed.
 type ExitError struct {
-	Program string     // what was started: its path or its name; "": not known, as of an agent in memory
+	Program string     // path or name of the agent's program; "" if unknown, as for an agent in memory
 	Status  ExitStatus // how the process ended
-	// LadderStep is the last step of Troupe's close ladder, and why it was taken, if
-	// a signal of the ladder was sent before the agent ended: then the signal in
-	// Status, or the exit code, is most likely its doing. "": Troupe sent none; the
-	// signal came from the kernel, another process or the agent itself.
+	// LadderStep is the last step of Troupe's close ladder, with its reason, if Troupe
+	// sent a signal before the agent ended. That signal is then the likely cause of
+	// Status. "": Troupe sent no signal; a signal in Status came from the kernel,
+	// another process or the agent itself.
 	LadderStep string
 	During     string // "initialize", "a turn", "idle"
-	StderrTail string // what it wrote last; may be empty
-	StdoutTail string // the last line that was no frame
+	StderrTail string // the end of the agent's stderr; may be empty
+	StdoutTail string // the last line on stdout that was not a message; may be empty
 	LastResult string // subtype, terminal reason, API status and text of the last result, if it was an error
 }
 
@@ -101,8 +100,8 @@ func (s ExitStatus) String() string {
 	return fmt.Sprintf("exit code %d", s.Code)
 }
 
-// AuthError says that the agent ended, or that a run failed, because the agent's
-// login is missing or has expired. Log in again, or give other credentials.
+// AuthError says that the agent ended or a run failed, because the agent's login is
+// missing or has expired. Log in again, or give other credentials.
 type AuthError struct {
 	Backend string // "claude", "qoder"
 	Err     error  // usually an *[ExitError]
@@ -114,13 +113,14 @@ func (e *AuthError) Error() string {
 
 func (e *AuthError) Unwrap() error { return e.Err }
 
-// LeftoverError names the processes of an agent that could not be ended. Closing
-// a session returns it.
+// LeftoverError names the processes that an agent left behind and that could not be
+// killed. Closing a session returns it.
 type LeftoverError struct {
-	// Processes are those that the sweep found; empty when the sweep failed, and
-	// when a process that it does not know still holds the agent's stdout or stderr.
+	// Processes are the processes that the sweep found and could not kill. It is empty
+	// when the sweep failed, and when a process that the sweep did not find still holds
+	// the agent's stdout or stderr.
 	Processes []ProcInfo
-	Err       error // why the sweep failed, [ErrStdoutHeld] or [ErrStderrHeld]
+	Err       error // why the sweep failed, or [ErrStdoutHeld] or [ErrStderrHeld]; may be nil
 }
 
 func (e *LeftoverError) Error() string {
@@ -139,28 +139,28 @@ func (e *LeftoverError) Error() string {
 
 func (e *LeftoverError) Unwrap() error { return e.Err }
 
-// ProcInfo is a process that was found, or could not be stopped.
+// ProcInfo is a process that an agent left behind.
 type ProcInfo struct {
-	PID     int    // on the machine of the agent
-	Command string // the program, with its arguments where they are known
+	PID     int    // process id on the agent's machine
+	Command string // the program, with its arguments if they are known
 }
 
 func (p ProcInfo) String() string { return fmt.Sprintf("%d (%s)", p.PID, p.Command) }
 
-// KilledError says that the agent did not end in time and was killed, and that
-// none of its processes is left. What it had not written to its transcript is
-// lost. Closing a session returns it.
+// KilledError says that the agent did not end in time and was killed. It left no
+// processes behind. The part of its transcript that it had not written yet is lost.
+// Closing a session returns it.
 type KilledError struct{}
 
 func (*KilledError) Error() string {
 	return "the agent did not end in time and was killed; raise Graces, or look at what it was doing"
 }
 
-// GatesOffError says that the agent began to answer without calling its hooks,
-// so that it would have called no gate of the session either. Troupe killed the
+// GatesOffError says that the agent began to answer without calling its hooks, so
+// that it would not have called the gates of the session either. Troupe killed the
 // agent, and the session has failed.
 type GatesOffError struct {
-	// Seen is the message that came before any call of a hook: system/init, or
+	// Seen is the message that arrived before the first call of a hook: system/init, or
 	// assistant.
 	Seen string
 }
@@ -170,9 +170,8 @@ func (e *GatesOffError) Error() string {
 		"look for CLAUDE_CODE_SIMPLE in its environment and settings files, and for --bare", e.Seen)
 }
 
-// EchoError says that what the host writes to the agent's stdin comes back on its
-// stdout: a terminal is between them, as with docker run -t or ssh -t. The start
-// fails.
+// EchoError says that the agent's stdin is echoed on its stdout, because a terminal
+// is between Troupe and the agent, as with docker run -t or ssh -t. The start fails.
 type EchoError struct{}
 
 func (*EchoError) Error() string {
@@ -180,9 +179,9 @@ func (*EchoError) Error() string {
 		"(docker run -i without -t, ssh -T) or switch the echo off (stty -echo -icanon)"
 }
 
-// WritesLostError says that the agent's disk was full, so that part of the
-// transcript or of its settings was not written: a later resume will miss
-// messages. Observed on Claude Code 2.1.329 (system/session_writes_lost).
+// WritesLostError says that the agent's disk was full. A part of its transcript or
+// its settings was not written, and a later resume will miss messages. Observed on
+// Claude Code 2.1.329 (system/session_writes_lost).
 type WritesLostError struct {
 	Code string   `json:"error_code"` // ENOSPC, EDQUOT
 	Lost []string `json:"lost"`       // transcript, global_config
@@ -192,12 +191,13 @@ func (e *WritesLostError) Error() string {
 	return fmt.Sprintf("the agent could not write (%s): %s lost; free disk space; a resumed session will miss messages", e.Code, strings.Join(e.Lost, ", "))
 }
 
-// ProtocolVersionError says that the agent speaks another major version of the
-// protocol. The start fails; install a release of the agent that fits.
+// ProtocolVersionError says that the agent uses another major version of the
+// protocol than this library. The start fails; install a release of the agent that
+// uses version Major.
 type ProtocolVersionError struct {
 	Backend string // "claude", "qoder"
-	Version string // the agent's
-	Major   string // the one this library speaks
+	Version string // the agent's version
+	Major   string // the major version that this library uses
 }
 
 func (e *ProtocolVersionError) Error() string {

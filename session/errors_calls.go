@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// ControlError is the agent's refusal of a control request.
+// ControlError says that the agent refused a control request.
 type ControlError struct {
-	Request   string          // subtype
+	Request   string          // subtype of the request
 	Message   string          // the agent's text
 	Code      string          // "" if the agent gave none
 	Retryable bool            // the agent says that the same request may succeed later
@@ -29,12 +29,12 @@ func (e *ControlError) Error() string {
 type TimeoutError struct {
 	What  string        // "initialize", "control request set_model", …
 	Limit time.Duration // the limit that was in force
-	SetBy string        // the option that sets it; empty: none does
-	// StderrTail and StdoutTail are what the agent wrote last, at most 2 KiB each, as
-	// it wrote them; StdoutTail only of lines that were no frames. Set for
-	// "initialize".
+	SetBy string        // the option that sets the limit; empty if no option sets it
+	// StderrTail and StdoutTail are the end of what the agent wrote, at most 2 KiB
+	// each and unchanged. StdoutTail has only lines that were not messages. Both are
+	// empty unless What is "initialize".
 	StderrTail string
-	StdoutTail string // empty unless What is "initialize"
+	StdoutTail string // see StderrTail
 }
 
 func (e *TimeoutError) Error() string {
@@ -82,10 +82,11 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// PatternError says that the matcher of a hook cannot be compared.
+// PatternError says that the matcher of a hook is not a regular expression of
+// package regexp.
 type PatternError struct {
-	Pattern string // HookMatcher.Matcher as it was given
-	Err     error  // of package regexp
+	Pattern string // the value of [Hook].Matcher
+	Err     error  // the error of package regexp
 }
 
 func (e *PatternError) Error() string {

@@ -7,12 +7,12 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// ResultError says that a run ended in a result that is an error: the model's
-// API failed, a limit was reached, the turn was interrupted.
+// ResultError says that a run ended with a result that is an error: the model's API
+// failed, a limit was reached, or the turn was interrupted.
 type ResultError struct {
 	Result *protocol.ResultMessage // never nil
-	// RetryAfter is how long the limit that was reached still held when the
-	// result came; 0 if the agent did not say.
+	// RetryAfter is how long to wait until the limit that was reached is lifted,
+	// counted from the arrival of the result; 0 if the agent did not say.
 	RetryAfter time.Duration
 }
 
@@ -35,11 +35,11 @@ func (e *ResultError) Error() string {
 	return msg
 }
 
-// StructuredOutputError says that a run has no answer of the shape that was
-// asked for. Result.StructuredOutput is the answer that came instead.
+// StructuredOutputError says that a run has no answer that fits the schema.
+// Result.StructuredOutput is the answer that the agent gave; it may be empty.
 type StructuredOutputError struct {
 	Result *protocol.ResultMessage // never nil
-	Err    error                   // what is wrong with the answer
+	Err    error                   // how the answer violates the schema, or that it is missing
 }
 
 func (e *StructuredOutputError) Error() string { return fmt.Sprintf("structured output: %v", e.Err) }

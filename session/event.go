@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Event is a report of a session about itself, as opposed to a message of the
-// agent: a change of its state, a crash and a restart, a line that could not be
-// read, a callback that failed. Events hold no content of the conversation beyond
-// the head of a line that could not be read, and never a secret. All readers get the
-// same event: do not modify it.
+// Event is a report of a session about itself, not a message of the agent: a change
+// of its state, a crash and a restart, a line that could not be read, a callback that
+// failed. Events have no content of the conversation, except the first bytes of a line
+// that could not be read and the lines of the agent's stderr. They have no secrets of
+// the options. All readers get the same event: do not modify it.
 //
 // The concrete types are pointers to the structs of this package that have a Level
 // method, just as messages are pointers: write case *session.Ended. The compiler
@@ -19,28 +19,27 @@ import (
 type Event interface {
 	slog.LogValuer
 	fmt.Stringer
-	// Level is how much the event matters to an operator.
+	// Level is the level at which to log the event.
 	Level() slog.Level
 	isEvent()
 }
 
-// EventRecord is an event with the session it belongs to and when it happened, on
-// the runtime's clock.
+// EventRecord is an event with its session and its time.
 type EventRecord struct {
-	Session string    // the runtime's id of it, not the agent's
-	At      time.Time // when it happened
+	Session string    // the runtime's id of the session, not the agent's
+	At      time.Time // when the event happened, by the runtime's clock
 	Event   Event     // one of the types of this package
 }
 
 // StateChanged is a transition of the session's state machine.
 type StateChanged struct {
 	From, To string // names of a [State]
-	Reason   string // why, when it is not obvious
+	Reason   string // why the state changed; empty when that is obvious
 }
 
-// ActorFailed is the crash of an actor of the session's tree.
+// ActorFailed is the crash of an actor of the session.
 type ActorFailed struct {
-	Actor  string // its name in the tree, such as router
+	Actor  string // the actor's name, such as router
 	Reason error  // a *[PanicError], or what the actor returned
 }
 
@@ -48,61 +47,63 @@ type ActorFailed struct {
 // escalation. Decision is an event of package supervisor.
 type Supervision struct{ Decision slog.LogValuer }
 
-// NoiseLine is a line of the agent that could not be read: broken JSON, JSON that
-// is no object, or a result of an unexpected shape. For the first two Err is a
-// *protocol.FrameError. The session goes on.
+// NoiseLine is a line of the agent that could not be read. Err is a
+// *protocol.FrameError if the line is not a JSON object; otherwise the line is a
+// result of an unexpected shape. The session continues.
 type NoiseLine struct{ Err error }
 
-// OversizeLine is a line of the agent that is longer than MaxLine. It was skipped;
-// the session goes on.
+// OversizeLine is a line of the agent that is longer than Options.MaxLine. It was
+// skipped; the session continues.
 type OversizeLine struct {
-	Length  int64  // bytes
-	Ceiling int    // bytes
-	Head    string // how the line begins
+	Length  int64  // length of the line, in bytes
+	Ceiling int    // the limit that was in force, in bytes
+	Head    string // the first bytes of the line
 }
 
-// MessagesDropped says how many partial stream events were dropped, because nobody
-// read the messages while a control call waited for its answer.
+// MessagesDropped says that partial messages were dropped, because nobody read the
+// messages while a control call waited for its answer. See [Limits].HardBytes.
 type MessagesDropped struct {
-	Count int   // messages
-	Bytes int64 // of the dropped lines
+	Count int   // number of messages
+	Bytes int64 // length of their lines
 }
 
 // CallbackFailed is a callback that failed, panicked or exceeded its time limit. The
-// agent's request was answered: gates deny, hooks and tools answer with an error.
+// agent's request was answered nevertheless: gates denied it, other hooks and tools
+// answered with an error.
 type CallbackFailed struct {
-	Kind      string // name of a [Kind]; "stderr" and "event" for callbacks that take lines and events
-	Name      string // tool, event, or option
-	RequestID string // empty when the callback answers no request
+	Kind      string // name of a [Kind]; "stderr" or "event" for a callback that receives lines or events
+	Name      string // the tool, the hook event, or the option
+	RequestID string // empty if the callback does not answer a request
 	Err       error  // a *[PanicError], a timeout, or what the callback returned
 }
 
-// LateAnswer is a callback's answer that nobody waits for any more.
+// LateAnswer is a callback's answer that arrived after its request was over. It was
+// ignored.
 type LateAnswer struct{ Kind, RequestID string }
 
-// UnexpectedFrame is a control frame that belongs to nothing: an answer to a call
-// that was never made or is over. It was ignored.
+// UnexpectedFrame is a control frame of the agent that matches no call: the call was
+// never made, or is over. It was ignored.
 type UnexpectedFrame struct{ Type, Subtype, RequestID string }
 
-// RepeatedRequest is a request of the agent that cannot be told from another by
-// its id: it came before, another one of its id is open, or it has no id. Outcome
-// says how it was answered.
+// RepeatedRequest is a request of the agent whose id is not unique: the id was used
+// before, another request with it is open, or the id is missing. Outcome says how
+// the request was answered.
 type RepeatedRequest struct{ Kind, RequestID, Outcome string }
 
-// WarningIssued says that the session goes on, but perhaps not as the user intends:
-// an option has no effect (a [Warning]), messages were dropped that nobody read, a
-// background task still ran at the end, the agent's disk was full.
+// WarningIssued says that the session continues, but perhaps not as you intend: an
+// option has no effect (a [Warning]), unread messages were dropped, a background task
+// still ran at the end, or the agent's disk was full.
 type WarningIssued struct{ Problem string }
 
-// AuthExpired says that the agent's login is missing or has expired. It comes
-// once in a session.
+// AuthExpired says that the agent's login is missing or has expired. A session emits
+// it at most once.
 type AuthExpired struct{ Reason string }
 
-// StderrLine is a line of the agent's stderr.
+// StderrLine is a line of the agent's stderr, without its newline.
 type StderrLine struct{ Line string }
 
-// EventsLost says that a reader of events has fallen behind, and how many of the
-// oldest events were dropped. It comes in their place.
+// EventsLost says that a reader of events fell behind, and that the Count oldest
+// events were dropped. The reader gets it in place of these events.
 type EventsLost struct{ Count int }
 
 // Ended is the end of the session. It is the session's last event.
@@ -192,7 +193,7 @@ func (e *OversizeLine) String() string {
 	return fmt.Sprintf("line of %d bytes skipped, the ceiling is %d", e.Length, e.Ceiling)
 }
 func (e *MessagesDropped) String() string {
-	return fmt.Sprintf("%d partial messages (%d bytes) dropped: the consumer stands still", e.Count, e.Bytes)
+	return fmt.Sprintf("%d partial messages (%d bytes) dropped: nobody reads the messages", e.Count, e.Bytes)
 }
 func (e *CallbackFailed) String() string {
 	return fmt.Sprintf("%s callback for %s failed: %v", e.Kind, e.Name, e.Err)

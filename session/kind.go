@@ -2,8 +2,8 @@ package session
 
 import "fmt"
 
-// Kind is the kind of a request that the agent makes of its host. Each kind but
-// [KindOther] has one actor that answers its requests.
+// Kind is the kind of a request of the agent to its host. Each kind except
+// [KindOther] has one actor that answers the requests.
 type Kind int
 
 // Kinds of requests.

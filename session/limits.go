@@ -2,45 +2,50 @@ package session
 
 import "time"
 
-// Limits bounds what a session holds and how long it waits. Zero fields take
+// Limits bound what a session buffers and how long it waits. Zero fields take
 // their defaults.
 type Limits struct {
-	// Messages and Bytes bound what is read and not yet consumed; at either
-	// the reader stops. Defaults: 4096 messages, 4 MiB.
+	// Messages and Bytes limit the messages that were read from the agent and not
+	// yet consumed. When either limit is reached, the session stops reading.
+	// Negative values are a *[ConfigError]. Defaults: 4,096 messages, 4 MiB.
 	Messages int
 	Bytes    int64 // see Messages
-	// HardBytes bounds it while the reader must go on because a control call
-	// waits for its answer; each message then counts as 256 bytes more than it
-	// has. Default: 8 MiB, or twice Bytes if that is more.
+	// HardBytes is the limit instead while a control call waits for its answer or the
+	// session closes, because the session must then go on reading. Each message
+	// counts as 256 bytes more than its length. Above the limit, partial messages are
+	// dropped ([MessagesDropped]); if there are none, calls fail with
+	// [ErrConsumerStalled]. A negative value is a *[ConfigError]. Default: 8 MiB, or
+	// twice Bytes if that is more.
 	HardBytes int64
-	// Consumer bounds how long nobody may read a message while the reader has
-	// stopped because Messages or Bytes is reached; then the session fails with
+	// Consumer limits how long the session waits for someone to read a message after
+	// it has stopped reading at Messages or Bytes. Then it fails with
 	// [ErrConsumerStalled]. Default: no limit.
 	Consumer time.Duration
-	// Requests bounds how many requests of the agent are open at once; those
-	// above it are denied. Default: 16,384. Requests are also denied above 10 MiB
-	// of open requests. Those larger than 1 MiB are counted apart, up to 64 MiB. A
-	// request that is the only open one may have any size.
+	// Requests limits how many requests of the agent are open at the same time;
+	// further requests are denied. Default: 16,384. Requests are also denied when the
+	// open ones have more than 10 MiB. Requests larger than 1 MiB are counted
+	// separately, up to 64 MiB. The only open request may have any size.
 	Requests int
-	// Initialize bounds the initialize call. Default: 120 s; negative: no limit.
+	// Initialize limits how long the agent may take to answer the initialize call.
+	// Default: 120 s; negative: no limit.
 	Initialize time.Duration
-	// Control bounds every other call to the agent. Default: 60 s; negative:
-	// no limit.
+	// Control limits how long the agent may take to answer any other control call.
+	// Default: 60 s; negative: no limit.
 	Control time.Duration
-	// Background bounds how long a run (sdk.Run, sdk.Query) waits, after the last
-	// result, while nothing but background tasks is left. Default: 30 s if all of
-	// them are shell commands, such as a development server, else 10 min, Claude
-	// Code's own limit with -p (found in 2.1.329); negative: no limit.
+	// Background limits how long sdk.Run and sdk.Query wait after the last result
+	// for background tasks to end. Default: 30 s if all of them are shell commands,
+	// such as a development server, otherwise 10 min, which is Claude Code's own
+	// limit with -p (found in 2.1.329); negative: no limit.
 	Background time.Duration
-	// Answers is how many answered MCP messages are remembered, at 5 bytes each.
-	// A message that comes again under the same id does not run its tool twice: it
-	// gets an error. Default: 4,096.
+	// Answers is the number of answered MCP messages whose ids are remembered, at 5
+	// bytes each. A message that arrives again with such an id does not run its tool
+	// again and gets an error. A negative value is a *[ConfigError]. Default: 4,096.
 	Answers int
 }
 
 // WithDefaults returns the limits with the defaults of their zero fields.
-// Consumer and Background stay as they are: the default of the first is no limit,
-// that of the second depends on the tasks.
+// Consumer and Background stay unchanged: by default Consumer has no limit, and
+// the default of Background depends on the tasks.
 func (l Limits) WithDefaults() Limits {
 	def := func(v *time.Duration, d time.Duration) {
 		if *v == 0 {
@@ -68,18 +73,18 @@ func (l Limits) WithDefaults() Limits {
 }
 
 // Graces are how long each step of the close ladder waits for the agent before
-// the next one. Zero fields take their defaults: those of Flush, EOF and Terminate
-// are the dialect's.
+// the next step. Zero fields take their defaults. The defaults of Flush, EOF and
+// Terminate depend on the backend.
 type Graces struct {
-	Flush     time.Duration // from the last turn to closing stdin, for agents that have to write out what they hold
-	EOF       time.Duration // from closing stdin to SIGTERM
-	Terminate time.Duration // from SIGTERM to SIGKILL
-	Output    time.Duration // from the exit to the end of its output; default: 2 s
-	Sweep     time.Duration // for ending the processes that the agent left behind; default: 10 s
+	Flush     time.Duration // from the last turn to closing stdin, for agents that must write their state first; default: Claude none, Qoder 10 s
+	EOF       time.Duration // from closing stdin to SIGTERM; default: Claude 2 s, Qoder 12 s
+	Terminate time.Duration // from SIGTERM to SIGKILL; default: Claude 5 s, Qoder 12 s
+	Output    time.Duration // from the end of the process to the end of its output; default: 2 s
+	Sweep     time.Duration // for killing the processes that the agent left behind; default: 10 s
 }
 
 // WithDefaults returns the graces with the defaults of Output and Sweep, which do
-// not depend on the dialect.
+// not depend on the backend.
 func (g Graces) WithDefaults() Graces {
 	if g.Output <= 0 {
 		g.Output = 2 * time.Second

@@ -8,390 +8,415 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Options is everything that can be said about a session. The zero value is
-// valid (on Qoder, Auth is required) and sends what the vendor's own SDK sends
-// when nothing is given; a nil *Options means the zero value everywhere.
+// Options are the options of a session. The zero value is valid, except that Qoder requires Auth. It sends what the
+// vendor's own SDK sends when no option is given. A nil *Options means the zero value everywhere.
 //
-// Names are the vendors' in Go casing. The comment of a field ends with its
-// default and with what becomes of it on each backend: an argument, a variable,
-// a key of the initialize request or of the settings. Giving a field to a
-// backend that is not named there is a *[ConfigError], or a [Warning] where the
-// vendor's own SDK takes the option and does nothing with it. All errors are
-// found before anything starts, and are reported together; sdk.PreviewLaunch shows what a
-// session with the options would start.
+// Names are the vendors' names in Go casing. The comment of a field ends with its default and with its effect on each
+// backend: an argument, an environment variable, a key of the initialize request, or a key of the settings. "Claude: --x"
+// means that only Claude has the option, "Both: --x" that Claude and Qoder have it. "Host only" means that Troupe itself
+// applies the option and sends nothing to the agent.
+//
+// A field that is set for a backend which does not have the option is a *[ConfigError]. Where the vendor's own SDK
+// accepts the option and ignores it, the session starts with a [Warning] instead. All errors are found before anything
+// starts, and are reported together. sdk.PreviewLaunch shows what a session with the options would start.
 //
 // A session takes a shallow copy when it is made: you may reassign fields afterwards,
 // but must not modify the maps, slices or values that they point to.
 type Options struct {
 	// The agent.
 
-	// Backend is the agent to talk to: Claude, Qoder, InMemory, or any
-	// agent.Program such as the scripted one. nil: the one CLI that is
-	// installed; none or both is a ConfigError that names them.
+	// Backend is the agent to talk to: Claude, Qoder, InMemory, or any agent.Program, such as the scripted agent.
+	// nil: the one CLI that is installed. If no CLI or both CLIs are installed, the *[ConfigError] names them.
 	Backend Backend `json:"-"`
-	// Runtime runs the session: a *runtime.Runtime. nil: one that all such sessions
+	// Runtime runs the session. It must be a *runtime.Runtime. nil: a runtime that all such sessions of the program
 	// share; it has no goroutine while no session is open.
 	Runtime Runtime `json:"-"`
-	// Spawner starts the agent elsewhere: in a container, over SSH. nil: on
-	// this machine. Needs Backend. It owns the whole process tree it starts.
+	// Spawner starts the agent somewhere else, such as in a container or over SSH, and is responsible for the whole
+	// process tree that it starts. Backend must be set, too. nil: the agent starts on this machine.
 	Spawner Spawner `json:"-"`
 
-	// Callbacks. Each may be called many times at once, on goroutines of its
-	// own; its context ends when the agent no longer wants the answer. A
-	// callback that fails, panics or is late never opens a gate.
+	// Callbacks. Each may be called many times concurrently, on its own goroutines. Its context ends when the agent no
+	// longer needs the answer. A callback that fails, panics or is late never allows what it guards.
 
-	// CanUseTool decides on the tool calls that no rule decides. nil: without
-	// a Policy the agent decides by its permission mode, with one they are denied.
+	// CanUseTool decides about the tool calls that no rule decides. nil: without a Policy the agent decides by its
+	// permission mode; with a Policy these calls are denied.
 	CanUseTool CanUseTool `json:"-"`
-	// Policy decides about every tool call by rules: a PreToolUse hook enforces
-	// it, also for calls that the agent would not ask about. A call that no rule
-	// names goes to CanUseTool, and is denied without one; Policy.Default changes
-	// that. An allow rule does not answer for a person where the agent has a reason
-	// to ask one. AllowedTools does not widen a policy. Default: nil, no policy.
-	// Both: initialize.hooks.
+	// Policy decides about every tool call by rules. A PreToolUse hook enforces it, also for calls that the agent would
+	// not ask about. A call that matches no rule goes to CanUseTool, and is denied without one; Policy.Default changes
+	// that. Where the agent has a reason to ask a person, it asks in spite of an allow rule. AllowedTools does not widen
+	// a policy. Default: nil, no policy. Both: initialize.hooks.
 	Policy *policy.Rules `json:"policy,omitempty"`
-	// PermissionTimeout denies a call that CanUseTool has not decided. Default: 0, no limit; a person may
-	// be asleep. Host only.
+	// PermissionTimeout limits how long CanUseTool may take for one call; a call that is not decided by then is denied.
+	// A negative value is a *[ConfigError]. Default: 0, no limit. Host only.
 	PermissionTimeout time.Duration `json:"permissionTimeout,omitempty"`
-	// Hooks are run at moments of the agent's work. See sdk.OnPreToolUse and the other
-	// functions that begin with On.
+	// Hooks are called at defined points of the agent's work, such as before a tool call. Make them with
+	// sdk.OnPreToolUse and the other functions whose names begin with On. nil: no hooks.
 	Hooks []Hook `json:"-"`
-	// SDKMCPServers are the MCP servers that run in this process. Names are
-	// unique, also among MCPServers.
+	// SDKMCPServers are the MCP servers that run in this process. Their names must be unique, also among MCPServers.
+	// nil: no servers.
 	SDKMCPServers []*MCPServer `json:"-"`
-	// ResolveModel chooses the model of each call. Qoder.
+	// ResolveModel chooses the model of each call. nil: the agent chooses. Qoder.
 	ResolveModel ResolveModel `json:"-"`
-	// ResolveModelTimeout (resolveModelTimeoutMs) fails the call when ResolveModel has not chosen; negative: never.
-	// Default: 0, which is 500 ms. Host only; for Qoder.
+	// ResolveModelTimeout (resolveModelTimeoutMs) limits how long ResolveModel may take; a call without a model by then
+	// fails. Negative: no limit. Default: 0, which is 500 ms. Host only; for Qoder.
 	ResolveModelTimeout time.Duration `json:"resolveModelTimeout,omitempty"`
-	// OnElicitation answers what MCP servers ask the person. nil: turned down.
+	// OnElicitation answers the questions that MCP servers ask the person. nil: every question is declined.
 	OnElicitation ElicitationHandler `json:"-"`
-	// OnUserDialog shows the dialogs of SupportedDialogKinds, and needs them. Claude.
+	// OnUserDialog shows the dialogs of SupportedDialogKinds; it has no effect without them. Claude.
 	OnUserDialog UserDialogHandler `json:"-"`
-	// FetchJobToken gets the job tokens that Auth promises. Qoder.
+	// FetchJobToken returns the job tokens that an Auth of type jobToken promises. Qoder.
 	FetchJobToken FetchJobToken `json:"-"`
-	// FetchServiceAccountToken gets the service account's tokens that Auth promises. Qoder.
+	// FetchServiceAccountToken returns the tokens that an Auth of type serviceAccount without a key promises. Qoder.
 	FetchServiceAccountToken FetchServiceAccountToken `json:"-"`
-	// OnAuthExpired is told, once in a session, that the agent's login is missing or has expired.
+	// OnAuthExpired is called at most once per session, when the agent's login is missing or has expired. nil: only the
+	// [AuthExpired] event reports it.
 	OnAuthExpired func(reason string) `json:"-"`
-	// ShouldGenerateMemory decides whether a turn is worth a memory: initialize. Qoder.
+	// ShouldGenerateMemory decides whether the agent makes memories of a turn. It turns Memory on: initialize. Qoder.
 	ShouldGenerateMemory TurnGate `json:"-"`
-	// ShouldReviewSkills decides whether a turn is worth a review of the skills: initialize. Qoder.
+	// ShouldReviewSkills decides whether the agent reviews its skills after a turn. It turns Evolution on: initialize.
+	// Qoder.
 	ShouldReviewSkills TurnGate `json:"-"`
-	// ResolveSessionArtifacts says where the files of a session are: initialize. Qoder.
+	// ResolveSessionArtifacts returns where the files of a session are: initialize. Qoder.
 	ResolveSessionArtifacts ResolveSessionArtifacts `json:"-"`
-	// OnEvent is told what happens to the session: changes of its state,
-	// callbacks that failed, restarts, warnings. One event at a time and in
-	// order; when it falls behind by more than 1,024 the oldest are lost.
+	// OnEvent receives the events of the session: changes of its state, callbacks that failed, restarts, warnings.
+	// It is called with one event at a time, in order. If it falls behind by more than 1,024 events, the oldest are
+	// dropped. nil: no one receives them.
 	OnEvent func(EventRecord) `json:"-"`
-	// OnMessage gets each message of the agent that sdk.Run and sdk.RunAs read, in
-	// order, on the goroutine that called them; the next one is read when it has
-	// returned. sdk.Query and sdk.Client yield their messages and do not call it.
+	// OnMessage receives each message of the agent that sdk.Run and sdk.RunAs read. It is called in order, on the
+	// goroutine of the caller of sdk.Run or sdk.RunAs; the next message is read after it has returned. sdk.Query and
+	// sdk.Client yield their messages and do not call it.
 	OnMessage func(protocol.Message) `json:"-"`
-	// Stderr is told the lines of the agent's stderr. It must be quick: while it
-	// runs the agent's stderr is not read.
+	// Stderr receives the lines of the agent's stderr. It must return quickly: no further stderr is read while it
+	// runs. nil: only [StderrLine] events report them.
 	Stderr func(line string) `json:"-"`
 
 	// Bounds.
 
-	// Limits bound what a session holds and how long it waits for the agent.
-	// Zero fields: initialize 120 s, control requests 60 s, 4096 messages and
-	// 4 MiB unread.
+	// Limits bound what a session buffers and how long it waits for the agent. Zero fields take their defaults, among
+	// them: initialize 120 s, control requests 60 s, 4,096 messages and 4 MiB unread.
 	Limits Limits `json:"-"`
-	// CloseTimeout bounds the end of a session: of Run and Query when their work or their context ends, of a Connect
-	// that failed, and of Client.Close. What is left by then is killed; negative: no bound. Default: 0, which is 30 s.
-	// Host only.
+	// CloseTimeout limits how long the end of a session may take: in Run and Query after their work or their context has
+	// ended, after a Connect that failed, and in Client.Close. The processes that are left then are killed. Negative: no
+	// limit. Default: 0, which is 30 s. Host only.
 	CloseTimeout time.Duration `json:"closeTimeout,omitempty"`
-	// Graces are the waits on the way down: for what Qoder writes out before the
-	// end of stdin (10 s), after the end of stdin, after SIGTERM, for the rest of the output, for the sweep. Zero fields: the
-	// backend's own.
+	// Graces are how long each step of closing a session waits: for Qoder to flush its state before stdin is closed
+	// (10 s), after stdin is closed, after SIGTERM, for the rest of the output, and for the sweep of processes. Zero
+	// fields take their defaults; negative ones are a *[ConfigError].
 	Graces Graces `json:"-"`
-	// InterruptGrace is how long a running turn may take to stop before a close goes on without it. Default: 0, the
-	// backend's own (Claude 2 s, Qoder 5 s). Host only.
+	// InterruptGrace is how long a close waits for a running turn to stop after the interrupt. A negative value is a
+	// *[ConfigError]. Default: 0, the backend's value (Claude 2 s, Qoder 5 s). Host only.
 	InterruptGrace time.Duration `json:"interruptGrace,omitempty"`
-	// MaxRestarts is how often in a session's life an agent that died by itself, after it was ready, is started again.
-	// The next process resumes the agent's session. What was written to the one that died ends with its
-	// *[ExitError], since the agent may have begun with it; messages and calls that were not written yet go to the next.
-	// It starts at once, without a delay. An expired login, a process that could not be stopped, and a death before the
-	// agent is ready again end the session, and so does each death after a call that may have changed what the options
-	// say, such as SetPermissionMode, SetModel or Claim: the next process would not know of it.
-	// Default: 0, each death ends it. Host only.
+	// MaxRestarts is how many times in the life of a session Troupe starts the agent again when its process has died
+	// unexpectedly after it was ready. The next process resumes the agent's session, at once and without a backoff.
+	// Messages and calls that were already written to the dead process end with its *[ExitError], because the agent may
+	// have begun to handle them; those that were not written yet go to the next process.
+	//
+	// These still end the session: an expired login, a process that could not be stopped, a death before the agent is ready
+	// again, and each death after a call that may have changed what the options say, such as SetPermissionMode, SetModel
+	// or Claim, because the next process would start with the options alone. A negative value is a *[ConfigError].
+	// Default: 0, each death ends the session. Host only.
 	MaxRestarts int `json:"maxRestarts,omitempty"`
-	// MaxLine is the ceiling for one line of the agent, in bytes; a longer one is skipped and reported as an event.
-	// Default: 0, which is 64 MiB. Host only.
+	// MaxLine is the largest length of a line that is read from the agent, in bytes. A longer line is skipped and
+	// reported as an [OversizeLine] event. A negative value is a *[ConfigError]. Default: 0, which is 64 MiB. Host only.
 	MaxLine int `json:"maxLine,omitempty"`
-	// Discard drops messages as they come, for those who want results only: Query then yields nothing, Turn.Result and
-	// Run work. Default: false. Host only.
+	// Discard drops messages when they arrive, for programs that need only results. Turn.Result and Run work, Query
+	// yields no messages. Default: false. Host only.
 	Discard bool `json:"discard,omitempty"`
 
 	// Process.
 
-	// Cwd is the agent's working directory. Default: the caller's. Both: no argument, the process is started there.
+	// Cwd is the agent's working directory. Default: the working directory of this process. Both: no argument, the
+	// process is started there.
 	Cwd string `json:"cwd,omitempty"`
-	// Env is added to the parent's environment, replacing what is there. (The vendors' SDKs replace the whole
-	// environment, and so lose PATH.) A CLAUDE_CODE_ENTRYPOINT or CLAUDE_AGENT_SDK_CLIENT_APP given here replaces
-	// Troupe's (see SECURITY.md). Treated as secret. Default: nothing. Both: the environment.
+	// Env is added to the environment of this process, and replaces variables of the same name. (The vendors' SDKs
+	// replace the whole environment, and so lose PATH.) A CLAUDE_CODE_ENTRYPOINT or CLAUDE_AGENT_SDK_CLIENT_APP given here
+	// replaces Troupe's (see SECURITY.md). Treated as secret. Default: no additions. Both: the environment.
 	Env map[string]string `json:"env,omitempty"`
-	// UnsetEnv names variables of the parent that the agent must not see. Default: those that the vendors' SDKs take
-	// away, which always go unless Env has them (Claude: CLAUDECODE, NODE_OPTIONS, DEBUG, and three that are an outer agent's; Qoder:
-	// NODE_OPTIONS). Both: the environment.
+	// UnsetEnv names variables of this process that the agent does not get. Default: no further ones. Those that the
+	// vendors' SDKs remove are always removed, unless Env has them: on Claude CLAUDECODE, NODE_OPTIONS, DEBUG, and three
+	// that an outer agent sets for itself; on Qoder NODE_OPTIONS. Both: the environment.
 	UnsetEnv []string `json:"unsetEnv,omitempty"`
-	// CleanEnv starts from an empty environment; then Env should hold PATH and HOME. Default: false. Both: the
-	// environment.
+	// CleanEnv starts with an empty environment instead of that of this process; Env should then have PATH and HOME.
+	// Default: false. Both: the environment.
 	CleanEnv bool `json:"cleanEnv,omitempty"`
-	// PathToExecutable (pathToClaudeCodeExecutable, pathToQoderCLIExecutable, cli_path) is the agent's program. A .js,
-	// .mjs, .cjs, .ts, .tsx or .jsx file is run by Executable. Default: $CLAUDE_CODE_EXECUTABLE or $QODERCLI_PATH, then
-	// claude or qodercli on the agent's PATH. Both: the program.
+	// PathToExecutable (pathToClaudeCodeExecutable, pathToQoderCLIExecutable, cli_path) is the path of the agent's
+	// program. A .js, .mjs, .cjs, .ts, .tsx or .jsx file is run by Executable. Default: $CLAUDE_CODE_EXECUTABLE or
+	// $QODERCLI_PATH, then claude or qodercli on the agent's PATH. Both: the program.
 	PathToExecutable string `json:"pathToExecutable,omitempty"`
-	// Executable is the JavaScript runtime for a script: node, bun, deno or a path. Default: node. Both: the program,
-	// before the script; no effect, and a Warning, where the agent's program is none.
+	// Executable is the JavaScript runtime for a script: node, bun, deno or a path. If the agent's program is not a
+	// script, it is ignored with a Warning. Default: node. Both: the program, before the script.
 	Executable string `json:"executable,omitempty"`
-	// ExecutableArgs are the runtime's own arguments, placed before the script. Default: none. Both: as they are.
-	// Where the agent's program is no script, with a Warning: Claude: before its own arguments. No effect on Qoder.
+	// ExecutableArgs are arguments of the JavaScript runtime, placed before the script. If the agent's program is not a
+	// script, there is a Warning: on Claude they are then placed before the agent's own arguments, on Qoder they are
+	// ignored. Default: no arguments. Both: unchanged.
 	ExecutableArgs []string `json:"executableArgs,omitempty"`
-	// ExtraArgs are further flags of the agent by name, without dashes; an absent value makes a switch. What another
-	// option or the protocol sets is refused. Default: none. Both: --key value or --key, by the order of keys, after
-	// the other flags (Claude: before --settings; --key=-value where the value begins with a dash).
+	// ExtraArgs are further flags of the agent. A key is the flag's name without dashes; an absent value makes it a
+	// switch. A flag that another option or the protocol sets is a *[ConfigError]. Default: no flags. Both: --key value or
+	// --key, sorted by key, after the other flags (Claude: before --settings; --key=-value if the value begins with a
+	// dash).
 	ExtraArgs map[string]Opt[string] `json:"extraArgs,omitempty"`
-	// Debug turns on the agent's debug output. Default: false. Both: --debug, which on Claude DebugFile replaces.
+	// Debug turns on the agent's debug output. Default: false. Both: --debug (Claude: not together with DebugFile, which
+	// turns it on as well).
 	Debug bool `json:"debug,omitempty"`
-	// DebugFile is where the agent writes its debug log. Default: none. Claude: --debug-file. No effect on Qoder.
+	// DebugFile is the file to which the agent writes its debug log. Default: no file. Claude: --debug-file. Qoder:
+	// ignored with a Warning.
 	DebugFile string `json:"debugFile,omitempty"`
 
 	// Login.
 
-	// Auth is how qodercli logs in; required there. Default: nil, an error. Qoder: a 0600 file named by
-	// QODER_SDK_AUTH_PAYLOAD_FILE; a service account's key and its variable are taken out of the environment.
+	// Auth is how qodercli logs in; Qoder requires it. Default: nil, which is a *[ConfigError] there. Qoder: a file of
+	// mode 0600 whose path is in QODER_SDK_AUTH_PAYLOAD_FILE; the key of a service account and its variable are removed
+	// from the environment.
 	Auth *Auth `json:"auth,omitempty"`
-	// Proxy is the URL of the proxy to reach the model through. Default: none. Qoder: --proxy, or, where the URL could
-	// hold a secret, HTTPS_PROXY and a set_proxy request.
+	// Proxy is the URL of the proxy through which the agent reaches the model. Default: no proxy. Qoder: --proxy, or
+	// HTTPS_PROXY and a set_proxy request if the URL could hold a secret.
 	Proxy string `json:"proxy,omitempty"`
-	// VPCEndpoint is the private endpoint to use. Default: none. Qoder: QODER_VPC_ENDPOINT, without space around it.
+	// VPCEndpoint is the private endpoint of the model's API. Default: the public one. Qoder: QODER_VPC_ENDPOINT, without
+	// leading and trailing space.
 	VPCEndpoint string `json:"vpcEndpoint,omitempty"`
 
 	// Model.
 
-	// Model is a model's name or alias. Default: the agent's. Both: --model.
+	// Model is the name or alias of the model. Default: the agent's. Both: --model.
 	Model string `json:"model,omitempty"`
-	// FallbackModel is used when Model, which must be another, is overloaded; several are separated by commas. Default:
-	// none. Claude: --fallback-model.
+	// FallbackModel is the model that the agent uses when Model is overloaded; separate several names by commas. It must
+	// not be Model itself. Default: no fallback. Claude: --fallback-model.
 	FallbackModel string `json:"fallbackModel,omitempty"`
-	// Thinking sets extended thinking. Default: nil, the agent's. Claude: --thinking, or --max-thinking-tokens for
-	// enabled with a budget; --thinking-display unless disabled.
+	// Thinking sets extended thinking. Default: nil, the agent's. Claude: --thinking, or --max-thinking-tokens for type
+	// enabled with a budget; --thinking-display unless the type is disabled.
 	Thinking *Thinking `json:"thinking,omitempty"`
-	// MaxThinkingTokens is the older form of Thinking, which wins, with a Warning. Default: absent, the agent's. Claude:
-	// --max-thinking-tokens; 0: --thinking=disabled.
+	// MaxThinkingTokens is the older form of Thinking, in tokens; 0 turns thinking off. With Thinking it is ignored with
+	// a Warning. Default: absent, the agent's. Claude: --max-thinking-tokens; 0: --thinking=disabled.
 	MaxThinkingTokens Opt[int] `json:"maxThinkingTokens,omitzero"`
-	// Effort is low, medium, high, xhigh or max. Default: the agent's. Claude: --effort.
+	// Effort is how much work the model puts into an answer: low, medium, high, xhigh or max. The agent ignores any other
+	// word; Troupe then warns. Default: the agent's. Claude: --effort.
 	Effort string `json:"effort,omitempty"`
-	// Betas are beta headers for the model's API. Default: none. Claude: --betas, joined by commas.
+	// Betas are the names of beta features for the header of the model's API. Default: no betas. Claude: --betas, joined
+	// by commas.
 	Betas []string `json:"betas,omitempty"`
-	// OutputFormat asks for structured output. Default: nil, text. Claude: --json-schema, unless it is too long, and
-	// initialize.jsonSchema.
+	// OutputFormat asks for structured output. Default: nil, text. Claude: initialize.jsonSchema, and --json-schema if it
+	// is short enough for an argument.
 	OutputFormat *OutputFormat `json:"outputFormat,omitempty"`
-	// OutputRepairs is how often sdk.RunAs asks the model again, each time for a turn's price, when its answer is missing
-	// or does not fit; negative: never. Default: 0, which is once. Host only.
+	// OutputRepairs is how many times sdk.RunAs asks the model again when its answer is missing or does not fit. Each
+	// time costs a turn. Negative: never. Default: 0, which is once. Host only.
 	OutputRepairs int `json:"outputRepairs,omitempty"`
-	// ModelRequestPatches is an object of changes to requests of models. Default: none. Qoder:
-	// initialize.modelRequestPatches, as it is.
+	// ModelRequestPatches is a JSON object of changes to the requests that go to models. Default: no changes. Qoder:
+	// initialize.modelRequestPatches, unchanged.
 	ModelRequestPatches json.RawMessage `json:"modelRequestPatches,omitempty"`
 
 	// Limits.
 
-	// MaxTurns limits the model calls of a turn. Default: absent, no limit. Both: --max-turns; 0 is sent as 0 on Qoder,
-	// and is no limit on Claude, as with the vendors' SDKs.
+	// MaxTurns limits the model calls of one turn. Default: absent, no limit. Both: --max-turns. Some(0) is sent on
+	// Qoder; on Claude it means no limit, as in the vendor's SDK, with a Warning. A negative value is a Warning on Claude
+	// and a *[ConfigError] on Qoder.
 	MaxTurns Opt[int] `json:"maxTurns,omitzero"`
-	// MaxBudgetUSD ends the turn when the session has cost more; above zero. Default: absent, no limit. Claude:
-	// --max-budget-usd.
+	// MaxBudgetUSD ends the turn when the session has cost more than this many US dollars. It must be above zero.
+	// Default: absent, no limit. Claude: --max-budget-usd.
 	MaxBudgetUSD Opt[float64] `json:"maxBudgetUsd,omitzero"`
-	// TaskBudget (taskBudget.total) is the total of tokens the model is told to work within; above zero. Default:
-	// absent, none. Claude: --task-budget.
+	// TaskBudget (taskBudget.total) is the number of tokens in total within which the model is asked to work. It must be
+	// above zero. Default: absent, no budget. Claude: --task-budget.
 	TaskBudget Opt[int] `json:"taskBudget,omitzero"`
 	// GoalMaxTurns limits the turns spent on a goal. Default: absent, the agent's. Qoder: a set_goal_max_turns request
 	// after initialize.
 	GoalMaxTurns Opt[int] `json:"goalMaxTurns,omitzero"`
-	// InitializeTimeout (initializeTimeoutMs) bounds the start of the agent, unless Limits.Initialize does. Default: 0,
-	// which is 120 s. Qoder: initialize.initializeTimeoutMs. Claude: host only.
+	// InitializeTimeout (initializeTimeoutMs) limits how long the agent may take to start. Limits.Initialize, if set,
+	// takes precedence. Default: 0, which is 120 s. Qoder: initialize.initializeTimeoutMs. Claude: host only.
 	InitializeTimeout time.Duration `json:"initializeTimeout,omitempty"`
 
 	// Prompt.
 
-	// SystemPrompt replaces or extends the agent's system prompt. Default: zero, with which Claude gets an empty one
-	// (the vendor's wire for "not given"; PresetPrompt("") is Claude Code's own) and Qoder its own. Both:
+	// SystemPrompt replaces or extends the agent's system prompt. Default: not given; Claude then gets an empty prompt, as
+	// from the vendor's SDK, and Qoder uses its own. PresetPrompt("") is Claude Code's own prompt. Both:
 	// initialize.systemPrompt (a list on Claude, one text on Qoder) or appendSystemPrompt. Claude:
 	// excludeDynamicSections and systemPromptSnapshot, too.
 	SystemPrompt SystemPrompt `json:"systemPrompt,omitzero"`
-	// PlanModeInstructions replaces the workflow of plan mode. Default: the agent's. Claude:
+	// PlanModeInstructions replaces the instructions of plan mode. Default: the agent's. Claude:
 	// initialize.planModeInstructions.
 	PlanModeInstructions string `json:"planModeInstructions,omitempty"`
 	// Title is the session's title. Default: the agent makes one. Claude: initialize.title.
 	Title string `json:"title,omitempty"`
-	// VerbatimPrompts keeps user messages as they are. Default: false. Claude: client_composed on each user line.
+	// VerbatimPrompts tells the agent to send user messages to the model unchanged. Default: false. Claude:
+	// client_composed on each user line.
 	VerbatimPrompts bool `json:"verbatimPrompts,omitempty"`
-	// CustomContext is an object for every user message that has none of its own. Default: none. Qoder: custom_context
-	// on each user line.
+	// CustomContext is a JSON object for each user message that has no CustomContext itself. Default: no object. Qoder:
+	// custom_context on each user line.
 	CustomContext json.RawMessage `json:"customContext,omitempty"`
-	// Memory turns on the agent's memory. Default: nil, or empty: off. Qoder: initialize.memory.
+	// Memory turns on the agent's memory. Default: nil. nil and an empty Memory leave it off, unless ShouldGenerateMemory
+	// is set. Qoder: initialize.memory.
 	Memory *Memory `json:"memory,omitempty"`
-	// Evolution turns on skill evolution. Default: nil, or empty: off. Qoder: initialize.evolution.
+	// Evolution turns on the evolution of skills. Default: nil. nil and an empty Evolution leave it off, unless
+	// ShouldReviewSkills is set. Qoder: initialize.evolution.
 	Evolution *Evolution `json:"evolution,omitempty"`
 
 	// Tools and permissions.
 
-	// Tools are the built-in tools the model sees. Default: zero, Claude's default set, and the list of Qoder's SDK,
-	// which QODER_FEATURE_TASKS changes. Both: --tools with names joined by commas, empty for None, default for All.
+	// Tools are the built-in tools that the model has. Default: the zero Set: on Claude the agent's default tools, on
+	// Qoder the list of the vendor's SDK, which QODER_FEATURE_TASKS changes. Both: --tools with names joined by commas,
+	// empty for None, default for All.
 	Tools Set `json:"tools,omitzero"`
-	// AllowedTools are permission rules that allow without asking, such as Read or Bash(git:*). They hide CanUseTool
-	// for the calls they match, which is a Warning. Default: none. Claude: --allowedTools, joined by commas. Qoder:
-	// --allowed-tools for each. Both: permissions.allow of the settings when they are too long for that.
+	// AllowedTools are permission rules for calls that are allowed without asking, such as Read or Bash(git:*).
+	// CanUseTool is not called for them, which is a Warning if it is set. Default: no rules. Claude: --allowedTools,
+	// joined by commas. Qoder: --allowed-tools for each. Both: permissions.allow of the settings if they are too long for
+	// an argument.
 	AllowedTools []string `json:"allowedTools,omitempty"`
-	// DisallowedTools are permission rules that deny, or remove a tool. They win over AllowedTools. Default: none.
-	// Claude: --disallowedTools, joined by commas. Qoder: --disallowed-tools for each. Both: permissions.deny of the
-	// settings when they are too long for that.
+	// DisallowedTools are permission rules for calls that are denied; a rule that names a whole tool removes it. They take
+	// precedence over AllowedTools. Default: no rules. Claude: --disallowedTools, joined by commas. Qoder:
+	// --disallowed-tools for each. Both: permissions.deny of the settings if they are too long for an argument.
 	DisallowedTools []string `json:"disallowedTools,omitempty"`
-	// ToolAliases maps a tool name the model calls to the tool that runs instead. Default: none. Claude:
-	// initialize.toolAliases.
+	// ToolAliases maps the name of a tool that the model calls to the tool that runs instead. Default: no aliases.
+	// Claude: initialize.toolAliases.
 	ToolAliases map[string]string `json:"toolAliases,omitempty"`
-	// ToolConfig tunes built-in tools. Default: nil, the agent's. Claude: CLAUDE_CODE_QUESTION_PREVIEW_FORMAT. No
-	// effect on Qoder.
+	// ToolConfig configures built-in tools. Default: nil, the agent's. Claude: CLAUDE_CODE_QUESTION_PREVIEW_FORMAT.
+	// Qoder: ignored with a Warning.
 	ToolConfig *ToolConfig `json:"toolConfig,omitempty"`
-	// PermissionMode is how calls without a rule are decided: default, acceptEdits, plan, dontAsk, auto,
+	// PermissionMode is how the agent decides about calls that match no rule: default, acceptEdits, plan, dontAsk, auto,
 	// bypassPermissions, on Qoder also yolo. Default: the agent's. Both: --permission-mode. Qoder: --yolo for yolo.
 	PermissionMode protocol.PermissionMode `json:"permissionMode,omitempty"`
-	// AllowDangerouslySkipPermissions is required by the modes bypassPermissions and yolo. Default: false. Claude:
-	// --allow-dangerously-skip-permissions. Qoder: --dangerously-skip-permissions, but for yolo.
+	// AllowDangerouslySkipPermissions confirms the modes bypassPermissions and yolo, which are a *[ConfigError] without
+	// it. Default: false. Claude: --allow-dangerously-skip-permissions. Qoder: --dangerously-skip-permissions, except in
+	// mode yolo.
 	AllowDangerouslySkipPermissions bool `json:"allowDangerouslySkipPermissions,omitempty"`
-	// PermissionPromptToolName is an MCP tool that decides instead. Not together with CanUseTool. Default: none. Both:
-	// --permission-prompt-tool (stdio when there is a CanUseTool).
+	// PermissionPromptToolName is the MCP tool that decides instead of CanUseTool. Both together are a *[ConfigError].
+	// Default: no tool. Both: --permission-prompt-tool (stdio if CanUseTool is set).
 	PermissionPromptToolName string `json:"permissionPromptToolName,omitempty"`
-	// PermissionPrompts says who answers prompts: host, or none, which denies them. Default: the agent's (host).
-	// Claude: --permission-prompts.
+	// PermissionPrompts says who answers permission prompts: host, or none, which denies them. Default: the agent's
+	// (host). Claude: --permission-prompts.
 	PermissionPrompts string `json:"permissionPrompts,omitempty"`
-	// PlanMode switches plan mode on or off. Default: absent, as it is. Qoder: a set_plan_mode request after
+	// PlanMode turns plan mode on or off. Default: absent, which changes nothing. Qoder: a set_plan_mode request after
 	// initialize.
 	PlanMode Opt[bool] `json:"planMode,omitzero"`
-	// Sandbox confines shell commands. Default: nil, what the settings say. Claude: merged into the sandbox of
-	// --settings. An error on Qoder, whose SDK takes it and does nothing.
+	// Sandbox confines shell commands. Default: nil, the sandbox of the settings. Claude: merged into the sandbox of
+	// --settings. On Qoder it is a *[ConfigError], because the vendor's SDK accepts it and does not confine anything.
 	Sandbox *Sandbox `json:"sandbox,omitempty"`
-	// SecurityScan chooses the scans of generated code; all three levels are sent. Default: nil, what the settings say.
-	// Qoder: merged into --settings.
+	// SecurityScan chooses the scans of generated code; all three levels are sent. Default: nil, the scans of the
+	// settings. Qoder: merged into --settings.
 	SecurityScan *SecurityScan `json:"securityScan,omitempty"`
 
 	// Session.
 
-	// Continue takes up the most recent session of Cwd. Default: false. Both: --continue, left out beside Resume.
+	// Continue resumes the most recent session of Cwd. With Resume it is ignored with a Warning. Default: false. Both:
+	// --continue.
 	Continue bool `json:"continue,omitempty"`
-	// Resume takes up a session by id; it wins over Continue. Default: a new session. Both: --resume.
+	// Resume is the id of the session to resume; on Claude a session's whole title works, too (observed on Claude Code
+	// 2.1.329). It takes precedence over Continue. Default: a new session. Both: --resume.
 	Resume string `json:"resume,omitempty"`
-	// ForkSession gives the resumed session a new id. Needs Resume or Continue. Default: false. Both: --fork-session.
+	// ForkSession gives the resumed session a new id. Without Resume or Continue it is a Warning on Claude and a
+	// *[ConfigError] on Qoder. Default: false. Both: --fork-session.
 	ForkSession bool `json:"forkSession,omitempty"`
-	// ResumeSessionAt cuts the resumed history after the message with this uuid. Needs Resume. Default: all of it.
-	// Both: --resume-session-at.
+	// ResumeSessionAt is the uuid of the last message of the history to resume; later messages are cut off. It needs
+	// Resume. Default: the whole history. Both: --resume-session-at.
 	ResumeSessionAt string `json:"resumeSessionAt,omitempty"`
-	// ResumeDropsTurn names the prompt whose turn the cut is meant to drop. Needs ResumeSessionAt. Default: none. Both:
-	// --resume-drops-turn.
+	// ResumeDropsTurn is the uuid of the prompt whose turn ResumeSessionAt is meant to cut off. It needs ResumeSessionAt.
+	// If that would cut off anything else, the agent rejects the resume (observed on Claude Code 2.1.329). Default: not
+	// given. Both: --resume-drops-turn.
 	ResumeDropsTurn string `json:"resumeDropsTurn,omitempty"`
-	// SessionID is the id of the new session; on Claude a UUID, and beside a resume only with ForkSession. Default: the
-	// agent chooses. Both: --session-id.
+	// SessionID is the id of the new session. On Claude it must be a UUID, and with Resume or Continue it also needs
+	// ForkSession. Default: the agent chooses. Both: --session-id.
 	SessionID string `json:"sessionId,omitempty"`
-	// PersistSession false keeps the session off the disk. Default: absent, true. Both: --no-session-persistence.
+	// PersistSession says whether the agent writes the session to disk. Default: absent, which means true. Both:
+	// --no-session-persistence for Some(false).
 	PersistSession Opt[bool] `json:"persistSession,omitzero"`
-	// EnableFileCheckpointing keeps copies of changed files for rewind_files. Default: absent, false. Claude:
-	// CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=true. Qoder: initialize.enableFileCheckpointing, and
+	// EnableFileCheckpointing keeps copies of changed files, which a rewind_files request restores. Default: absent,
+	// false. Claude: CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=true. Qoder: initialize.enableFileCheckpointing, and
 	// general.fileCheckpointing of --settings.
 	EnableFileCheckpointing Opt[bool] `json:"enableFileCheckpointing,omitzero"`
 
 	// Settings and surroundings.
 
-	// SettingSources are the settings files to load: user, project, local. Default: zero, the agent loads all of them.
-	// Files of the project start programs before any gate is asked: command hooks, the servers of .mcp.json, and
-	// apiKeyHelper (observed on Claude Code 2.1.329). For a project that is not trusted give None: none of these runs.
-	// Both: --setting-sources, joined by commas, empty for None.
+	// SettingSources are the settings files that the agent loads: user, project, local. Files of the project start
+	// programs before any callback, hook or policy is asked: command hooks, the servers of .mcp.json, and apiKeyHelper
+	// (observed on Claude Code 2.1.329). Use None for a project that you do not trust; then none of these programs runs.
+	// Default: the zero Set; the agent loads all of them. Both: --setting-sources, joined by commas, empty for None.
 	SettingSources Set `json:"settingSources,omitzero"`
-	// Settings is an inline settings object, into which other options are merged. Not together with SettingsPath.
-	// Default: none. Both: --settings, by 0600 file when it could hold a credential or is too long.
+	// Settings is a settings object in JSON. Other options are merged into it. Together with SettingsPath it is a
+	// *[ConfigError]. Default: no object. Both: --settings, as a file of mode 0600 if it could hold a credential or is too
+	// long for an argument.
 	Settings json.RawMessage `json:"settings,omitempty"`
-	// SettingsPath is a settings file, relative to Cwd. It is read here, too, unless Spawner is set, because other
-	// options may have to be merged into it. Default: none. Both: --settings with the path, or with a 0600 file when
-	// something is merged.
+	// SettingsPath is the path of a settings file, relative to Cwd. Troupe reads it, too, to merge other options into it,
+	// unless Spawner is set. Default: no file. Both: --settings with the path, or with a file of mode 0600 if something
+	// is merged.
 	SettingsPath string `json:"settingsPath,omitempty"`
-	// ManagedSettings is an object of policy settings. Default: none. Claude: --managed-settings, or
-	// initialize.managedSettings when it could hold a credential or is too long.
+	// ManagedSettings is a JSON object of policy settings. Default: no object. Claude: --managed-settings, or
+	// initialize.managedSettings if it could hold a credential or is too long for an argument.
 	ManagedSettings json.RawMessage `json:"managedSettings,omitempty"`
-	// AdditionalDirectories may be worked in besides Cwd. Default: none. Both: --add-dir for each. Qoder:
-	// permissions.additionalDirectories of --settings, too.
+	// AdditionalDirectories are directories that the agent may work in, in addition to Cwd. Default: no directories. Both:
+	// --add-dir for each. Qoder: permissions.additionalDirectories of --settings, too.
 	AdditionalDirectories []string `json:"additionalDirectories,omitempty"`
-	// ProjectConfigRoot is the checkout whose project settings apply. Default: Cwd's. Claude: --project-config-root.
+	// ProjectConfigRoot is the checkout whose project settings apply. Default: the checkout of Cwd. Claude:
+	// --project-config-root.
 	ProjectConfigRoot string `json:"projectConfigRoot,omitempty"`
-	// Plugins are loaded from directories. Default: none. Both: --plugin-dir for each. Claude: --plugin-dir-no-mcp with
-	// SkipMCPDiscovery.
+	// Plugins are the plugins to load, each from a directory. Default: no plugins. Both: --plugin-dir for each. Claude:
+	// --plugin-dir-no-mcp with SkipMCPDiscovery.
 	Plugins []Plugin `json:"plugins,omitempty"`
-	// PluginDelivery says how Plugins reach the agent. Default: DeliverByLaunch. Claude: DeliverInInitialize makes it
+	// PluginDelivery is how Plugins reach the agent. Default: DeliverByLaunch. Claude: with DeliverInInitialize,
 	// --await-initialize and initialize.plugins.
 	PluginDelivery Delivery `json:"pluginDelivery,omitempty"`
-	// Skills are the skills the session may use. Any but the zero value and None allows the Skill tool for them, which
-	// the agent must have. Default: zero, the agent's. Both: an allowed tool Skill for All, Skill(name) for each
-	// otherwise, and initialize.skills.
+	// Skills are the skills that the session may use. All and Only also add an allow rule for the Skill tool, which must
+	// be among Tools. Default: the zero Set, the agent's. Both: an allowed tool Skill for All, or Skill(name) for each
+	// name; initialize.skills for Only and None.
 	Skills Set `json:"skills,omitzero"`
-	// Extensions are loaded by name. Default: none. Qoder: --extensions for each.
+	// Extensions are the names of extensions to load. Default: no extensions. Qoder: --extensions for each.
 	Extensions []string `json:"extensions,omitempty"`
 
 	// Agents.
 
-	// Agents are the subagents by name. The main session needs the Agent tool to call them (on Qoder allowed as well),
-	// they have none themselves, and an InitialPrompt is for the one that Agent names. Default: none. Both:
-	// initialize.agents.
+	// Agents are the subagents by name. The main session needs the Agent tool to call them; on Qoder the tool must also
+	// be allowed. Subagents have no Agent tool themselves. An InitialPrompt is used only for the agent that the option
+	// Agent names. Default: no subagents. Both: initialize.agents.
 	Agents map[string]AgentDefinition `json:"agents,omitempty"`
-	// Agent is the agent that the main session runs as: one of Agents, or one that the agent knows. Default: none.
-	// Both: --agent.
+	// Agent is the name of the agent that the main session runs as: one of Agents, or one that the agent's program knows.
+	// Default: no such agent. Both: --agent.
 	Agent string `json:"agent,omitempty"`
 
 	// MCP.
 
-	// MCPServers are external servers by name. Policies of their tools become permission rules in the settings.
-	// Default: none. Both: --mcp-config, by 0600 file when it could hold a credential or is too long.
+	// MCPServers are the external MCP servers by name. Policies of their tools become permission rules in the settings.
+	// Default: no servers. Both: --mcp-config, as a file of mode 0600 if it could hold a credential or is too long for an
+	// argument.
 	MCPServers map[string]MCPServerConfig `json:"mcpServers,omitempty"`
-	// MCPConfigPath (mcpServers as a path) is a file of external servers. Not together with MCPServers. Default: none.
-	// Both: --mcp-config.
+	// MCPConfigPath (mcpServers as a path) is a file with external MCP servers. Together with MCPServers it is a
+	// *[ConfigError]. Default: no file. Both: --mcp-config.
 	MCPConfigPath string `json:"mcpConfigPath,omitempty"`
-	// SDKMCPServerConfigs are limits and tool policies of SDKMCPServers, by name. Default: none. Both: permission rules in
-	// the settings. Claude: initialize.sdkMcpServerConfigs. Qoder: initialize.sdkMcpToolOverrides.
+	// SDKMCPServerConfigs are time limits and tool policies of SDKMCPServers, by name. Default: no configuration. Both:
+	// permission rules in the settings. Claude: initialize.sdkMcpServerConfigs. Qoder: initialize.sdkMcpToolOverrides.
 	SDKMCPServerConfigs map[string]SDKMCPServerConfig `json:"sdkMcpServerConfigs,omitempty"`
-	// MCPServersDelivery says how MCPServers reach the agent. Default: DeliverByLaunch. Claude: DeliverInInitialize
-	// makes it --await-initialize and initialize.mcpServers.
+	// MCPServersDelivery is how MCPServers reach the agent. Default: DeliverByLaunch. Claude: with DeliverInInitialize,
+	// --await-initialize and initialize.mcpServers.
 	MCPServersDelivery Delivery `json:"mcpServersDelivery,omitempty"`
-	// StrictMCPConfig ignores servers from settings files. Default: false. Both: --strict-mcp-config.
+	// StrictMCPConfig makes the agent ignore MCP servers of settings files. Default: false. Both: --strict-mcp-config.
 	StrictMCPConfig bool `json:"strictMcpConfig,omitempty"`
-	// AllowedMCPServerNames limits the servers, whatever their source. Default: no limit. Qoder:
-	// --allowed-mcp-server-names for each.
+	// AllowedMCPServerNames are the only MCP servers that the agent uses, wherever they are configured. Default: no
+	// restriction. Qoder: --allowed-mcp-server-names for each.
 	AllowedMCPServerNames []string `json:"allowedMcpServerNames,omitempty"`
 
 	// Dialogs.
 
-	// SupportedDialogKinds are the dialogs that OnUserDialog can show. Default: none. Claude:
-	// initialize.supportedDialogKinds.
+	// SupportedDialogKinds are the kinds of dialogs that OnUserDialog can show. Without that callback they are a
+	// *[ConfigError]. Default: no kinds. Claude: initialize.supportedDialogKinds.
 	SupportedDialogKinds []string `json:"supportedDialogKinds,omitempty"`
 
 	// Stream.
 
-	// IncludePartialMessages streams the model's output as it comes. Default: false. Both: --include-partial-messages.
+	// IncludePartialMessages streams the model's output while it is generated. Default: false. Both:
+	// --include-partial-messages.
 	IncludePartialMessages bool `json:"includePartialMessages,omitempty"`
-	// IncludeHookEvents reports the life of command hooks. Default: false. Claude: --include-hook-events. No effect on
-	// Qoder.
+	// IncludeHookEvents adds messages about the start, the progress and the end of command hooks. Default: false. Claude:
+	// --include-hook-events. Qoder: ignored with a Warning.
 	IncludeHookEvents bool `json:"includeHookEvents,omitempty"`
-	// ForwardSubagentText reports the text of subagents. Default: false. Claude: initialize.forwardSubagentText.
+	// ForwardSubagentText adds the text of subagents to the messages. Default: false. Claude:
+	// initialize.forwardSubagentText.
 	ForwardSubagentText bool `json:"forwardSubagentText,omitempty"`
 	// PromptSuggestions asks for prompt_suggestion messages. Default: false. Both: initialize.promptSuggestions.
 	PromptSuggestions bool `json:"promptSuggestions,omitempty"`
 	// AgentProgressSummaries asks for summaries of running subagents. Default: false. Claude:
 	// initialize.agentProgressSummaries.
 	AgentProgressSummaries bool `json:"agentProgressSummaries,omitempty"`
-	// PerTaskStopAffordance says that the user can stop tasks one by one, so that an interrupt spares them. Default:
-	// false. Claude: initialize.perTaskStopAffordance.
+	// PerTaskStopAffordance tells the agent that the user can stop background tasks one by one. An interrupt then does
+	// not stop them. Default: false. Claude: initialize.perTaskStopAffordance.
 	PerTaskStopAffordance bool `json:"perTaskStopAffordance,omitempty"`
 
-	// ExperimentalCloudAgent runs the session in Qoder's cloud. It is checked, and then refused: not in this release.
-	// Default: nil. Qoder: no wire.
+	// ExperimentalCloudAgent runs the session in Qoder's cloud. This release checks it and then refuses it with a
+	// *[ConfigError]. Default: nil. Qoder: nothing is sent.
 	ExperimentalCloudAgent *CloudAgent `json:"experimentalCloudAgent,omitempty"`
 }
 

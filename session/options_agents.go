@@ -12,51 +12,52 @@ import (
 
 var errAgentMCPServer = errors.New("session: an agent's MCP server is a name or an object with one key")
 
-// AgentDefinition is a subagent. Its JSON is what goes to initialize.
+// AgentDefinition describes a subagent. Its JSON is sent in the initialize request.
 type AgentDefinition struct {
 	// Description tells the model when to use the agent. Required.
 	Description string `json:"description"`
 	// Prompt is the agent's system prompt. Required.
 	Prompt string `json:"prompt"`
-	// Tools the agent may use; zero or All(): the agent's default for subagents. None() leaves it without tools. The
-	// tool Agent does nothing for a subagent: it starts none of its own (on Qoder an error, on Claude a Warning).
+	// Tools are the tools that the agent may use. The zero Set and All() mean the agent program's default for subagents,
+	// None() means no tools. A subagent cannot start subagents: naming the tool Agent here is an error on Qoder and a
+	// Warning on Claude.
 	Tools Set `json:"tools,omitzero"`
-	// DisallowedTools are taken away from Tools.
+	// DisallowedTools are removed from Tools.
 	DisallowedTools []string `json:"disallowedTools,omitzero"`
-	// Model is a name or alias; inherit: the main session's; empty: the agent's default.
+	// Model is a model's name or alias, or inherit for the model of the main session; empty: the agent's default.
 	Model string `json:"model,omitempty"`
-	// MCPServers the agent may use, by name or with a configuration of its own.
+	// MCPServers are the MCP servers that the agent may use.
 	MCPServers []AgentMCPServer `json:"mcpServers,omitzero"`
 	// Skills are loaded into the agent's context from the start.
 	Skills []string `json:"skills,omitzero"`
-	// InitialPrompt is the first user message when the agent runs as the main session's (Options.Agent). In a subagent
-	// it is ignored.
+	// InitialPrompt is the first user message if the main session runs as this agent (Options.Agent). In a subagent it is
+	// ignored.
 	InitialPrompt string `json:"initialPrompt,omitempty"`
-	// MaxTurns limits the agent's model calls.
+	// MaxTurns limits the agent's model calls; it must be above zero. Absent: the agent's default.
 	MaxTurns Opt[int] `json:"maxTurns,omitzero"`
-	// Effort is low, medium, high, xhigh (Claude), max, or a whole number in decimal digits (Claude), which is a number on
-	// the wire.
+	// Effort is low, medium, high or max, on Claude also xhigh or a whole number in decimal digits, which is sent as a
+	// number. Empty: the agent's default.
 	Effort protocol.Effort `json:"effort,omitempty"`
-	// PermissionMode is the mode for the agent's tool calls.
+	// PermissionMode is the permission mode for the agent's tool calls; empty: the agent's default.
 	PermissionMode protocol.PermissionMode `json:"permissionMode,omitempty"`
 	// Background runs the agent as a background task.
 	Background Opt[bool] `json:"background,omitzero"`
 	// Memory is the scope of the agent's memory: user, project or local.
 	Memory string `json:"memory,omitempty"`
-	// Isolation is worktree, or empty.
+	// Isolation is worktree, to run the agent in a git worktree, or empty.
 	Isolation string `json:"isolation,omitempty"`
 	// OmitClaudeMD keeps the user's, the project's and the local CLAUDE.md out of a subagent. Claude.
 	OmitClaudeMD Opt[bool] `json:"omitClaudeMd,omitzero"`
-	// AutoCompactWindow is the number of tokens at which the agent, as a subagent, compacts its conversation. It only
-	// lowers what the subagent would inherit. Absent: inherited. Claude.
+	// AutoCompactWindow is the number of tokens at which a subagent compacts its conversation. It can only lower the
+	// inherited value. Absent: inherited. Claude.
 	AutoCompactWindow Opt[int] `json:"autoCompactWindow,omitzero"`
-	// Observer names the agents, at most four, separated by commas, that watch this one in the background. Claude.
+	// Observer names up to four agents, separated by commas, that watch this agent in the background. Claude.
 	Observer string `json:"observer,omitempty"`
 	// ObserverMessage is added to each report that an Observer gets. Claude.
 	ObserverMessage string `json:"observerMessage,omitempty"`
-	// CriticalSystemReminder is added to the system prompt; experimental in the vendor's types. Claude.
+	// CriticalSystemReminder is added to the system prompt. The vendor's types call it experimental. Claude.
 	CriticalSystemReminder string `json:"criticalSystemReminder_EXPERIMENTAL,omitempty"`
-	// Extra are further keys, passed on as they are.
+	// Extra are further keys, passed on unchanged.
 	Extra map[string]json.RawMessage `json:"-"`
 }
 
@@ -69,7 +70,7 @@ func (a AgentDefinition) MarshalJSON() ([]byte, error) {
 	return wire.MarshalWith(plain(a), a.Extra)
 }
 
-// UnmarshalJSON decodes an agent's definition, unknown keys into Extra.
+// UnmarshalJSON decodes an agent's definition. Unknown keys go to Extra.
 func (a *AgentDefinition) UnmarshalJSON(b []byte) error {
 	type plain AgentDefinition
 	var w struct {
@@ -111,10 +112,11 @@ func (l *agentServers) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// AgentMCPServer is a server of an agent: the name of one of the session's, or with Config one of its own.
+// AgentMCPServer is an MCP server of a subagent: with Config a server of its own, without Config a server of the
+// session.
 type AgentMCPServer struct {
-	Name   string           // its key in Options.MCPServers or in Config; tools are called mcp__NAME__TOOL
-	Config *MCPServerConfig // how to reach it; nil: the session's server of that name
+	Name   string           // the server's key; its tools are named mcp__NAME__TOOL
+	Config *MCPServerConfig // the server's configuration; nil: the server of that name in Options.MCPServers
 }
 
 // MarshalJSON encodes "name" or {"name":{...}}.

@@ -13,29 +13,31 @@ const (
 	AuthJobToken       AuthType = "jobToken"       // tokens from the host
 )
 
-// DefaultTokenEnv is where AccessTokenFromEnv("") looks.
+// DefaultTokenEnv is the environment variable that AccessTokenFromEnv("") reads.
 const DefaultTokenEnv = "QODER_PERSONAL_ACCESS_TOKEN"
 
-// DefaultServiceAccountEnv is where a service account's key is looked for when it is said to be in a variable.
+// DefaultServiceAccountEnv is the environment variable of a service account's key, for an Auth in JSON that says that
+// the key is in a variable and names none.
 const DefaultServiceAccountEnv = "QODER_SERVICE_ACCOUNT_KEY"
 
-// Auth is how qodercli logs in. Use one of the constructors. Secrets go to a 0600 file that the CLI reads at start,
-// never to argv; printing an Auth does not show them.
+// Auth is how qodercli logs in. Use one of the constructors. Secrets go to a file of mode 0600 that the CLI reads when
+// it starts, never to the argument list. Printing an Auth does not show them.
 type Auth struct {
 	Type AuthType `json:"type"` // one of the ways to log in, required
 	// AccessToken is the personal access token.
 	AccessToken string `json:"accessToken,omitempty"`
-	// EnvVar names the environment variable that holds the token or key, looked up in Options.Env and then in
-	// Options.ParentEnv; for service accounts it is also hidden from the agent.
+	// EnvVar names the environment variable that holds the token or the key. It is looked up in Options.Env first, then
+	// in the environment of this process. For service accounts the variable is also hidden from the agent.
 	EnvVar string `json:"envVar,omitempty"`
-	// ServiceAccountKey is the key; empty: the host answers fetch_service_account_token requests.
+	// ServiceAccountKey is the key of the service account. Empty, and EnvVar empty: Options.FetchServiceAccountToken
+	// provides tokens.
 	ServiceAccountKey string `json:"serviceAccountKey,omitempty"`
 }
 
 // AccessToken logs in with a personal access token.
 func AccessToken(token string) *Auth { return &Auth{Type: AuthAccessToken, AccessToken: token} }
 
-// AccessTokenFromEnv logs in with the token in an environment variable; "" is DefaultTokenEnv.
+// AccessTokenFromEnv logs in with the token in the environment variable name; "" means DefaultTokenEnv.
 func AccessTokenFromEnv(name string) *Auth {
 	if name == "" {
 		name = DefaultTokenEnv
@@ -43,7 +45,7 @@ func AccessTokenFromEnv(name string) *Auth {
 	return &Auth{Type: AuthAccessToken, EnvVar: name}
 }
 
-// QoderCLIAuth uses the login that qodercli has.
+// QoderCLIAuth uses the login that qodercli already has.
 func QoderCLIAuth() *Auth { return &Auth{Type: AuthQoderCLI} }
 
 // ServiceAccountKey logs in with a service account's key.
@@ -51,13 +53,13 @@ func ServiceAccountKey(key string) *Auth {
 	return &Auth{Type: AuthServiceAccount, ServiceAccountKey: key}
 }
 
-// ServiceAccountTokens logs in with a service account's tokens, which the host fetches when asked.
+// ServiceAccountTokens logs in with a service account's tokens. Options.FetchServiceAccountToken must provide them.
 func ServiceAccountTokens() *Auth { return &Auth{Type: AuthServiceAccount} }
 
-// JobTokens logs in with job tokens, which the host fetches when asked.
+// JobTokens logs in with job tokens. Options.FetchJobToken must provide them.
 func JobTokens() *Auth { return &Auth{Type: AuthJobToken} }
 
-// String names the way of logging in without its secrets.
+// String returns the type of the login, without secrets.
 func (a *Auth) String() string {
 	if a == nil {
 		return "none"
@@ -68,5 +70,5 @@ func (a *Auth) String() string {
 	return string(a.Type)
 }
 
-// GoString is String; it keeps %#v from showing secrets.
+// GoString is like String, so that %#v does not show secrets.
 func (a *Auth) GoString() string { return "session.Auth(" + a.String() + ")" }

@@ -1,88 +1,90 @@
 package session
 
-// CloudAgent runs the session in Qoder's cloud instead of a process: options.experimentalCloudAgent. It takes up a
-// session (Session.ID alone), or makes one (Session.Create) with an agent that is there (Agent.ID) or made for it
-// (Agent.Create). This release checks it and cannot run it. Keys are those of the vendor's documents.
+// CloudAgent runs the session in Qoder's cloud instead of a local process: options.experimentalCloudAgent. It resumes
+// a session (Session.ID alone) or creates one (Session.Create); a new session gets an existing agent (Agent.ID) or a
+// new one (Agent.Create). This release checks the value and cannot run it. The keys are those of the vendor's
+// documents.
 type CloudAgent struct {
-	// Agent is whose session it is. Not together with Session.ID, required with Session.Create.
+	// Agent is the agent of a new session. It is required with Session.Create and an error with Session.ID.
 	Agent *CloudAgentReference `json:"agent,omitempty"`
-	// Session is the session to take up or to make.
+	// Session is the session to resume or to create.
 	Session CloudSession `json:"session"`
-	// Stream tunes how events come.
+	// Stream configures the stream of events; nil: the vendor's defaults.
 	Stream *CloudStream `json:"stream,omitempty"`
 }
 
-// CloudAgentReference is an agent in the cloud: one of ID and Create.
+// CloudAgentReference is an agent in the cloud. Set either ID or Create.
 type CloudAgentReference struct {
-	// ID names an agent that is there.
+	// ID is the id of an existing agent.
 	ID string `json:"id,omitempty"`
-	// Create makes one.
+	// Create creates a new agent.
 	Create *CloudAgentCreate `json:"create,omitempty"`
 }
 
-// CloudAgentCreate is an agent to be made.
+// CloudAgentCreate describes an agent to create.
 type CloudAgentCreate struct {
 	// Model is auto, ultimate, performance, efficient or lite. Required.
 	Model string `json:"model"`
-	// Name is for people. Required.
+	// Name is shown to people. Required.
 	Name string `json:"name"`
 	// Description says what the agent is for.
 	Description *string `json:"description,omitempty"`
 	// System is the system prompt.
 	System *string `json:"system,omitempty"`
-	// Tools are the toolsets it has.
+	// Tools are the toolsets that the agent has.
 	Tools []CloudToolset `json:"tools,omitzero"`
-	// MCPServers are servers with a URL.
+	// MCPServers are the agent's MCP servers, each with a URL.
 	MCPServers []CloudMCPServer `json:"mcp_servers,omitzero"`
-	// Skills are custom skills.
+	// Skills are the agent's custom skills.
 	Skills []CloudSkill `json:"skills,omitzero"`
-	// Metadata is yours.
+	// Metadata are your own keys and values.
 	Metadata map[string]string `json:"metadata,omitzero"`
 }
 
 // CloudToolset is a set of built-in tools.
 type CloudToolset struct {
-	// Type is agent_toolset_20260401.
+	// Type must be agent_toolset_20260401.
 	Type string `json:"type"`
-	// EnabledTools are those of bash, write, glob, web_fetch, read, edit, grep and web_search that may be used; nil: all.
+	// EnabledTools are the tools of the set that the agent may use, out of bash, write, glob, web_fetch, read, edit, grep
+	// and web_search; nil: all of them.
 	EnabledTools []string `json:"enabled_tools,omitzero"`
 }
 
 // CloudMCPServer is an MCP server with a URL.
 type CloudMCPServer struct {
-	// Name is the server's key; tools are called mcp__NAME__TOOL.
+	// Name is the server's key; its tools are named mcp__NAME__TOOL.
 	Name string `json:"name"`
-	// Type is url.
+	// Type must be url.
 	Type string `json:"type"`
-	// URL is where the cloud reaches the server.
+	// URL is the address at which the cloud reaches the server.
 	URL string `json:"url"`
 }
 
 // CloudSkill is a custom skill.
 type CloudSkill struct {
-	// SkillID is the id under which the cloud has the skill.
+	// SkillID is the skill's id in the cloud.
 	SkillID string `json:"skill_id"`
-	// Type is custom.
+	// Type must be custom.
 	Type string `json:"type"`
 }
 
-// CloudSession is a session in the cloud: one of ID and Create.
+// CloudSession is a session in the cloud. Set either ID or Create.
 type CloudSession struct {
-	// ID takes up a session.
+	// ID is the id of the session to resume.
 	ID string `json:"id,omitempty"`
-	// Create makes one.
+	// Create creates a new session.
 	Create *CloudSessionCreate `json:"create,omitempty"`
 }
 
-// CloudSessionCreate is a session to be made.
+// CloudSessionCreate describes a session to create.
 type CloudSessionCreate struct {
-	// EnvironmentID is the container's environment. Required.
+	// EnvironmentID is the id of the container's environment. Required.
 	EnvironmentID string `json:"environment_id"`
-	// Resources are mounted into the container.
+	// Resources are the files that are mounted into the container.
 	Resources []CloudResource `json:"resources,omitzero"`
 	// Title is the session's title.
 	Title *string `json:"title,omitempty"`
-	// VaultIDs are vaults with credentials.
+	// VaultIDs are the ids of vaults with credentials that the session may use.
 	VaultIDs []string `json:"vault_ids,omitzero"`
 	// MemoryStoreIDs are the ids of memory stores that the session may use.
 	MemoryStoreIDs []string `json:"memory_store_ids,omitzero"`
@@ -90,18 +92,19 @@ type CloudSessionCreate struct {
 
 // CloudResource is a file in the session's container.
 type CloudResource struct {
-	// Type is file.
+	// Type must be file.
 	Type string `json:"type"`
 	// FileID is the id of a file that was uploaded before.
 	FileID string `json:"file_id"`
-	// Path is where it is mounted; empty: where the cloud puts it.
+	// Path is where the file is mounted; empty: the cloud chooses.
 	Path string `json:"path,omitempty"`
 }
 
-// CloudStream tunes how events come.
+// CloudStream configures the stream of events.
 type CloudStream struct {
-	// AfterID replays the events after this one.
+	// AfterID is the id of an event; the events after it are replayed.
 	AfterID string `json:"afterId,omitempty"`
-	// DeltaFlushIntervalMs is how long deltas are gathered, in milliseconds; absent: the SDK's default.
+	// DeltaFlushIntervalMs is how long deltas are collected before they are sent, in milliseconds; absent: the vendor's
+	// default.
 	DeltaFlushIntervalMs Opt[int] `json:"deltaFlushIntervalMs,omitzero"`
 }

@@ -26,18 +26,18 @@ type MCPServerConfig struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	// HeadersHelper is a command that prints headers as a JSON object. Claude.
 	HeadersHelper string `json:"headersHelper,omitempty"`
-	// OAuth is passed on as it is. Claude.
+	// OAuth is the vendor's configuration of OAuth, passed on unchanged. Claude.
 	OAuth json.RawMessage `json:"oauth,omitempty"`
 
-	// Timeout limits a tool call; 0: the agent's default, which agents also take for less than 1 s. The wire carries
+	// Timeout limits one tool call. 0: the agent's default, which agents also use for values below 1 s. It is sent in
 	// milliseconds.
 	Timeout time.Duration `json:"-"`
-	// AlwaysLoad keeps the server's tools in the prompt from the start; Some(false) leaves all of them to a tool search.
-	// Absent: the agent's default. Claude; Qoder has it per tool.
+	// AlwaysLoad keeps the server's tools in the prompt from the start; with Some(false) the model has to find all of
+	// them by tool search. Absent: the agent's default. Claude; for Qoder set MCPToolPolicy.AlwaysLoad.
 	AlwaysLoad Opt[bool] `json:"alwaysLoad,omitzero"`
 	// Tools are policies for single tools.
 	Tools []MCPToolPolicy `json:"-"`
-	// Extra are further keys, passed on as they are.
+	// Extra are further keys, passed on unchanged.
 	Extra map[string]json.RawMessage `json:"-"`
 }
 
@@ -45,15 +45,15 @@ type MCPServerConfig struct {
 type MCPToolPolicy struct {
 	// Name is the tool's name as the server lists it.
 	Name string `json:"name"`
-	// PermissionPolicy is AlwaysAllow, AlwaysAsk or AlwaysDeny; empty: the session's rules. AlwaysAllow hides
-	// CanUseTool for the tool.
+	// PermissionPolicy is AlwaysAllow, AlwaysAsk or AlwaysDeny; empty: the session's rules decide. With AlwaysAllow
+	// CanUseTool is not called for the tool.
 	PermissionPolicy string `json:"permission_policy,omitempty"`
-	// OrgMaxPermission is the most that the organization's administrator allows: allow, ask or blocked; empty: not said.
+	// OrgMaxPermission is the most that the organization's administrator allows: allow, ask or blocked; empty: not sent.
 	// With ask, permission mode auto asks a person, too. Claude; only for servers with a URL.
 	OrgMaxPermission string `json:"org_max_permission,omitempty"`
-	// ExposedName is the name the model sees. Qoder.
+	// ExposedName is the name under which the model sees the tool; empty: Name. Qoder.
 	ExposedName string `json:"exposedName,omitempty"`
-	// AlwaysLoad keeps the tool in the prompt from the start. Qoder.
+	// AlwaysLoad keeps the tool in the prompt from the start. Qoder; for Claude set MCPServerConfig.AlwaysLoad.
 	AlwaysLoad bool `json:"alwaysLoad,omitempty"`
 }
 
@@ -64,12 +64,12 @@ const (
 	AlwaysDeny  = "always_deny"
 )
 
-// SDKMCPServerConfig is what the agent is told of an MCP server that runs in the host.
+// SDKMCPServerConfig configures an MCP server that runs in this process.
 type SDKMCPServerConfig struct {
-	// Timeout limits a tool call; 0: the agent's default. Claude: initialize.sdkMcpServerConfigs, in milliseconds.
+	// Timeout limits one tool call; 0: the agent's default. Claude: initialize.sdkMcpServerConfigs, in milliseconds.
 	Timeout time.Duration `json:"timeout,omitempty"`
-	// Tools are policies for single tools: permission rules in the settings. Qoder shows them to the model as ExposedName
-	// and AlwaysLoad say: initialize.sdkMcpToolOverrides.
+	// Tools are policies for single tools. They become permission rules in the settings. Qoder: ExposedName and
+	// AlwaysLoad are sent in initialize.sdkMcpToolOverrides.
 	Tools []MCPToolPolicy `json:"tools,omitempty"`
 }
 
@@ -87,7 +87,7 @@ func (s MCPServerConfig) MarshalJSON() ([]byte, error) {
 	return wire.MarshalWith(mcpServerJSON{plainServer(s), float64(wire.WholeMillis(s.Timeout)), s.Tools}, s.Extra)
 }
 
-// UnmarshalJSON decodes what the vendors write, unknown keys into Extra.
+// UnmarshalJSON decodes the vendors' form. Unknown keys go to Extra.
 func (s *MCPServerConfig) UnmarshalJSON(b []byte) error {
 	var w mcpServerJSON
 	if err := wire.UnmarshalWith(b, &w, &w.Extra); err != nil {

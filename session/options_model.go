@@ -12,9 +12,10 @@ import (
 type Thinking struct {
 	// Type is ThinkingAdaptive, ThinkingEnabled or ThinkingDisabled.
 	Type string `json:"type"`
-	// BudgetTokens limits ThinkingEnabled; absent: adaptive.
+	// BudgetTokens limits thinking of type ThinkingEnabled, in tokens; absent: the model decides, as with
+	// ThinkingAdaptive. With another type it has no effect, which is a Warning.
 	BudgetTokens Opt[int] `json:"budgetTokens,omitzero"`
-	// Display is summarized or omitted; empty: the agent's default.
+	// Display is how thinking appears in messages: summarized or omitted; empty: the agent's default.
 	Display string `json:"display,omitempty"`
 }
 
@@ -27,46 +28,48 @@ const (
 
 // OutputFormat asks the model for an answer of a given shape.
 type OutputFormat struct {
-	// Type is json_schema.
+	// Type must be json_schema.
 	Type string `json:"type"`
 	// Schema is a JSON Schema object.
 	Schema json.RawMessage `json:"schema"`
 }
 
-// JSONSchema is the output format of answers that satisfy schema.
+// JSONSchema returns the output format of answers that satisfy schema, a JSON Schema object.
 func JSONSchema(schema json.RawMessage) *OutputFormat {
 	return &OutputFormat{Type: "json_schema", Schema: schema}
 }
 
 var errSystemPromptShape = errors.New(`session: a system prompt is a string, a list of strings, or an object of type "preset", "custom" or "file"`)
 
-// SystemPrompt replaces the agent's system prompt (Blocks), or keeps and extends it (Preset). The zero value is "not
-// given". In JSON it is a string, a list of strings, or the vendors' objects of type preset, custom and file.
+// SystemPrompt replaces the agent's system prompt (Blocks or File), or keeps and extends it (Preset). The zero value
+// means "not given". In JSON it is a string, a list of strings, or an object of type preset, custom or file, as the
+// vendors write them.
 type SystemPrompt struct {
-	// Blocks is the whole prompt. Several blocks are joined; DynamicBoundary as a block of its own divides what may
-	// be cached from what changes. An empty prompt is one empty block. Qoder takes one block.
+	// Blocks are the whole prompt; the agent joins them. A block that is DynamicBoundary separates the blocks before it,
+	// which may be cached, from those after it, which change. An empty prompt is one empty block. Qoder accepts one
+	// block.
 	Blocks []string
 	// Preset keeps the agent's own prompt.
 	Preset bool
 	// Append is added to the agent's own prompt. Needs Preset.
 	Append string
-	// ExcludeDynamicSections moves what differs between machines out of the cached prompt. Needs Preset. Claude.
+	// ExcludeDynamicSections moves the parts that differ between machines out of the cached prompt. Needs Preset. Claude.
 	ExcludeDynamicSections bool
-	// Snapshot records the prompt at the first request and sends the record from then on; absent: the agent's
-	// default (true on Claude Code 2.1.329). Claude.
+	// Snapshot makes the agent record the prompt at the first request and use the recorded prompt for all later ones.
+	// Absent: the agent's default (true on Claude Code 2.1.329). Claude.
 	Snapshot Opt[bool]
-	// File is a file with the whole prompt: {"type":"file","path":…}. Package sdk reads it, relative to Cwd, when the
-	// session is made, so that it works the same on every backend.
+	// File is the path of a file with the whole prompt, relative to Cwd: {"type":"file","path":…} in JSON. Package sdk
+	// reads it when the session is made, so that it works the same on every backend.
 	File string
 }
 
-// DynamicBoundary divides the static from the dynamic blocks of a system prompt. Claude.
+// DynamicBoundary is the block that separates the static from the dynamic blocks of a system prompt. Claude.
 const DynamicBoundary = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__"
 
-// PromptText is a system prompt of these blocks; PromptText("") is an empty prompt.
+// PromptText returns a system prompt of these blocks. PromptText("") is an empty prompt.
 func PromptText(blocks ...string) SystemPrompt { return SystemPrompt{Blocks: slices.Clone(blocks)} }
 
-// PresetPrompt is the agent's own system prompt, with text added unless that is empty.
+// PresetPrompt returns the agent's own system prompt with text appended to it. If text is empty, nothing is appended.
 func PresetPrompt(text string) SystemPrompt { return SystemPrompt{Preset: true, Append: text} }
 
 // IsZero reports whether no prompt was given.
@@ -116,8 +119,8 @@ func (p SystemPrompt) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// UnmarshalJSON decodes null, a string, a list, or the object form. The name of a preset is not looked at: each
-// agent has one.
+// UnmarshalJSON decodes null, a string, a list, or the object form. The name of a preset is ignored, because each
+// agent has only one.
 func (p *SystemPrompt) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		*p = SystemPrompt{}
@@ -145,14 +148,14 @@ func (p *SystemPrompt) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ToolConfig tunes built-in tools.
+// ToolConfig configures built-in tools.
 type ToolConfig struct {
-	// AskUserQuestion tunes the questions that the model asks the person.
+	// AskUserQuestion configures the tool with which the model asks the person questions.
 	AskUserQuestion AskUserQuestionConfig `json:"askUserQuestion,omitzero"`
 }
 
-// AskUserQuestionConfig tunes the AskUserQuestion tool.
+// AskUserQuestionConfig configures the AskUserQuestion tool.
 type AskUserQuestionConfig struct {
-	// PreviewFormat is markdown or html; empty: the agent's default. Claude.
+	// PreviewFormat is the format of an option's preview: markdown or html; empty: the agent's default. Claude.
 	PreviewFormat string `json:"previewFormat,omitempty"`
 }

@@ -6,31 +6,33 @@ import (
 
 import "encoding/json"
 
-// Sandbox confines the shell commands of a session. Its JSON is the "sandbox" key of the settings, into which it is
-// merged: objects key by key, lists of what is denied joined, anything else replaced. An absent field says nothing, and
-// the settings' own value stands.
+// Sandbox confines the shell commands of a session. Its JSON is merged into the "sandbox" key of the settings: objects
+// are merged key by key, deny lists are joined, and any other value replaces that of the settings. For an absent field
+// the value of the settings applies; the defaults below apply if the settings have no value either.
 type Sandbox struct {
-	// Enabled turns the sandbox on or off; absent: what the settings say, off without them.
+	// Enabled turns the sandbox on or off; absent: off.
 	Enabled Opt[bool] `json:"enabled,omitzero"`
-	// FailIfUnavailable refuses to start when the sandbox cannot; absent: true when Enabled is, as the vendor's SDK has it.
+	// FailIfUnavailable makes the agent refuse to start if the sandbox is not available; absent: true if Enabled is true,
+	// as in the vendor's SDK.
 	FailIfUnavailable Opt[bool] `json:"failIfUnavailable,omitzero"`
-	// AutoAllowBashIfSandboxed lets sandboxed commands run without asking; absent: true. It hides CanUseTool for them.
+	// AutoAllowBashIfSandboxed lets sandboxed commands run without asking, so that CanUseTool is not called for them;
+	// absent: true.
 	AutoAllowBashIfSandboxed Opt[bool] `json:"autoAllowBashIfSandboxed,omitzero"`
-	// ExcludedCommands run outside the sandbox, such as docker.
+	// ExcludedCommands are commands that run outside the sandbox, such as docker.
 	ExcludedCommands []string `json:"excludedCommands,omitzero"`
-	// AllowUnsandboxedCommands lets the model ask to run a command outside; absent: true.
+	// AllowUnsandboxedCommands lets the model ask to run a command outside the sandbox; absent: true.
 	AllowUnsandboxedCommands Opt[bool] `json:"allowUnsandboxedCommands,omitzero"`
 	// Network limits what commands may reach.
 	Network *SandboxNetwork `json:"network,omitempty"`
 	// Filesystem limits what commands may read and write.
 	Filesystem *SandboxFilesystem `json:"filesystem,omitempty"`
-	// IgnoreViolations leaves violations unreported, by kind (file, network) or command pattern.
+	// IgnoreViolations are violations that are not reported, by kind (file, network) or command pattern.
 	IgnoreViolations map[string][]string `json:"ignoreViolations,omitzero"`
-	// EnableWeakerNestedSandbox works inside unprivileged containers, at a loss; absent: false.
+	// EnableWeakerNestedSandbox makes the sandbox work inside unprivileged containers, with weaker isolation; absent: false.
 	EnableWeakerNestedSandbox Opt[bool] `json:"enableWeakerNestedSandbox,omitzero"`
-	// EnableWeakerNetworkIsolation gives up a part of the isolation of the network; absent: false.
+	// EnableWeakerNetworkIsolation weakens the isolation of the network; absent: false.
 	EnableWeakerNetworkIsolation Opt[bool] `json:"enableWeakerNetworkIsolation,omitzero"`
-	// AllowNestedUserNamespaces lets commands make user namespaces, which weakens the isolation; absent: false.
+	// AllowNestedUserNamespaces lets commands create user namespaces, which weakens the isolation; absent: false.
 	AllowNestedUserNamespaces Opt[bool] `json:"allowNestedUserNamespaces,omitzero"`
 	// AllowAppleEvents lets commands control other programs on macOS, which weakens the isolation; absent: false.
 	AllowAppleEvents Opt[bool] `json:"allowAppleEvents,omitzero"`
@@ -42,7 +44,7 @@ type Sandbox struct {
 	BwrapPath string `json:"bwrapPath,omitempty"`
 	// SocatPath is the socat that the sandbox uses on Linux; empty: the one on PATH.
 	SocatPath string `json:"socatPath,omitempty"`
-	// Extra are further keys, passed on as they are.
+	// Extra are further keys, passed on unchanged.
 	Extra map[string]json.RawMessage `json:"-"`
 }
 
@@ -52,87 +54,87 @@ func (s Sandbox) MarshalJSON() ([]byte, error) {
 	return wire.MarshalWith(plain(s), s.Extra)
 }
 
-// UnmarshalJSON decodes the sandbox, unknown keys into Extra.
+// UnmarshalJSON decodes the sandbox. Unknown keys go to Extra.
 func (s *Sandbox) UnmarshalJSON(b []byte) error {
 	type plain Sandbox
 	return wire.UnmarshalWith(b, (*plain)(s), &s.Extra)
 }
 
-// SandboxNetwork limits what sandboxed commands may reach. What is absent is what the settings say.
+// SandboxNetwork limits what sandboxed commands may reach. For an absent field the value of the settings applies.
 type SandboxNetwork struct {
-	// AllowedDomains may be reached.
+	// AllowedDomains are domains that commands may reach.
 	AllowedDomains []string `json:"allowedDomains,omitzero"`
-	// DeniedDomains may not be reached; they win over AllowedDomains.
+	// DeniedDomains are domains that commands may not reach. They take precedence over AllowedDomains.
 	DeniedDomains []string `json:"deniedDomains,omitzero"`
-	// StrictAllowlist denies what is not allowed without asking; absent: false.
+	// StrictAllowlist denies all other domains without asking; absent: false.
 	StrictAllowlist Opt[bool] `json:"strictAllowlist,omitzero"`
-	// AllowManagedDomainsOnly leaves it to the managed settings to allow domains.
+	// AllowManagedDomainsOnly says that only the managed settings can allow domains.
 	AllowManagedDomainsOnly Opt[bool] `json:"allowManagedDomainsOnly,omitzero"`
 	// AllowLocalBinding lets commands listen on local ports; absent: false.
 	AllowLocalBinding Opt[bool] `json:"allowLocalBinding,omitzero"`
-	// AllowUnixSockets are paths of sockets that may be used.
+	// AllowUnixSockets are the paths of Unix sockets that commands may use.
 	AllowUnixSockets []string `json:"allowUnixSockets,omitzero"`
-	// AllowAllUnixSockets lets commands use every socket; absent: false.
+	// AllowAllUnixSockets lets commands use every Unix socket; absent: false.
 	AllowAllUnixSockets Opt[bool] `json:"allowAllUnixSockets,omitzero"`
-	// HTTPProxyPort is the port of your own HTTP proxy on localhost; absent: the sandbox's.
+	// HTTPProxyPort is the port of your own HTTP proxy on localhost; absent: the sandbox runs its own.
 	HTTPProxyPort Opt[int] `json:"httpProxyPort,omitzero"`
-	// SOCKSProxyPort is the port of your own SOCKS proxy on localhost; absent: the sandbox's.
+	// SOCKSProxyPort is the port of your own SOCKS proxy on localhost; absent: the sandbox runs its own.
 	SOCKSProxyPort Opt[int] `json:"socksProxyPort,omitzero"`
-	// AllowMachLookup are services of macOS that may be looked up.
+	// AllowMachLookup are Mach services of macOS that commands may look up.
 	AllowMachLookup []string `json:"allowMachLookup,omitzero"`
-	// TLSTerminate has the sandbox's proxy look into TLS.
+	// TLSTerminate makes the sandbox's proxy decrypt TLS connections; nil: it does not.
 	TLSTerminate *SandboxTLS `json:"tlsTerminate,omitempty"`
 }
 
 // SandboxFilesystem limits what sandboxed commands may read and write. Entries are paths or patterns.
 type SandboxFilesystem struct {
-	// AllowWrite may be written.
+	// AllowWrite are paths that commands may write.
 	AllowWrite []string `json:"allowWrite,omitzero"`
-	// DenyWrite are exceptions from AllowWrite.
+	// DenyWrite are paths that commands may not write although AllowWrite has them.
 	DenyWrite []string `json:"denyWrite,omitzero"`
-	// DenyRead may not be read.
+	// DenyRead are paths that commands may not read.
 	DenyRead []string `json:"denyRead,omitzero"`
-	// AllowRead are exceptions from DenyRead.
+	// AllowRead are paths that commands may read although DenyRead has them.
 	AllowRead []string `json:"allowRead,omitzero"`
-	// AllowManagedReadPathsOnly leaves it to the managed settings to make such exceptions; absent: false.
+	// AllowManagedReadPathsOnly says that only the managed settings can set AllowRead; absent: false.
 	AllowManagedReadPathsOnly Opt[bool] `json:"allowManagedReadPathsOnly,omitzero"`
-	// Disabled leaves files alone; absent: false.
+	// Disabled turns the limits on files off; absent: false.
 	Disabled Opt[bool] `json:"disabled,omitzero"`
 }
 
 // SandboxCredentials hides credentials from sandboxed commands.
 type SandboxCredentials struct {
-	// Files are hidden. A deny wins over a mask for the same file.
+	// Files are the files to hide. For the same file, mode deny takes precedence over mask.
 	Files []SandboxCredential `json:"files,omitzero"`
-	// EnvVars are hidden. A deny wins over a mask for the same variable.
+	// EnvVars are the environment variables to hide. For the same variable, mode deny takes precedence over mask.
 	EnvVars []SandboxCredential `json:"envVars,omitzero"`
 	// AllowPlaintextInject lets a masked value be sent without TLS; absent: false.
 	AllowPlaintextInject Opt[bool] `json:"allowPlaintextInject,omitzero"`
-	// AWSPairs are keys that sign requests together, as the vendor's types have them.
+	// AWSPairs are keys that sign requests together, in the form of the vendor's types.
 	AWSPairs json.RawMessage `json:"awsPairs,omitempty"`
-	// SigV4 says what becomes of signed requests, as the vendor's types have it.
+	// SigV4 configures signed requests, in the form of the vendor's types.
 	SigV4 json.RawMessage `json:"sigv4,omitempty"`
 }
 
-// SandboxCredential is a file (Path) or a variable (Name) with a credential in it.
+// SandboxCredential is a file (Path) or an environment variable (Name) with a credential in it.
 type SandboxCredential struct {
-	// Path is the file. Not together with Name.
+	// Path is the path of the file. Set either Path or Name.
 	Path string `json:"path,omitempty"`
-	// Name is the environment variable. Not together with Path.
+	// Name is the name of the environment variable. Set either Path or Name.
 	Name string `json:"name,omitempty"`
-	// Mode is deny, or mask: the command sees another value, and the real one goes to InjectHosts.
+	// Mode is deny or mask. With mask, commands see another value, and requests to InjectHosts get the real one.
 	Mode string `json:"mode"`
 	// Extract is a pattern for the part that is masked.
 	Extract string `json:"extract,omitempty"`
-	// OnExtractNoMatch says what follows when Extract matches nothing: deny, error or warn.
+	// OnExtractNoMatch says what happens when Extract matches nothing: deny, error or warn.
 	OnExtractNoMatch string `json:"onExtractNoMatch,omitempty"`
-	// Decode is jwt, with MaskClaims.
+	// Decode is empty, or jwt together with MaskClaims.
 	Decode string `json:"decode,omitempty"`
 	// MaskClaims are the claims of the token that Decode hides.
 	MaskClaims []string `json:"maskClaims,omitzero"`
-	// MaskDuplicates masks the value wherever it stands in a file.
+	// MaskDuplicates masks the value at every place in a file.
 	MaskDuplicates Opt[bool] `json:"maskDuplicates,omitzero"`
-	// InjectHosts get the real value when Mode is mask.
+	// InjectHosts are the hosts that get the real value when Mode is mask.
 	InjectHosts []string `json:"injectHosts,omitzero"`
 }
 
@@ -140,15 +142,15 @@ type SandboxCredential struct {
 type SandboxRipgrep struct {
 	// Command is the program, by name or path.
 	Command string `json:"command"`
-	// Args come before the sandbox's own arguments.
+	// Args are arguments that are placed before the sandbox's own.
 	Args []string `json:"args,omitzero"`
 }
 
-// SandboxTLS is the certificate authority that ends TLS in the sandbox's proxy.
+// SandboxTLS is the certificate authority with which the sandbox's proxy decrypts TLS.
 type SandboxTLS struct {
-	// CACertPath is the file with the certificate.
+	// CACertPath is the path of the certificate's file.
 	CACertPath string `json:"caCertPath,omitempty"`
-	// CAKeyPath is the file with the private key of the certificate.
+	// CAKeyPath is the path of the file with the certificate's private key.
 	CAKeyPath string `json:"caKeyPath,omitempty"`
 }
 
@@ -161,23 +163,23 @@ type SecurityScan struct {
 
 // Plugin is a directory with skills, agents, hooks and MCP servers.
 type Plugin struct {
-	// Type is local; empty: local, which is what goes to the agent.
+	// Type must be local or empty, which means local.
 	Type string `json:"type,omitempty"`
-	// Path is absolute, or relative to Cwd.
+	// Path is the plugin's directory, absolute or relative to Cwd.
 	Path string `json:"path"`
-	// SkipMCPDiscovery leaves the plugin's MCP servers alone. Claude.
+	// SkipMCPDiscovery makes the agent ignore the plugin's MCP servers. Claude.
 	SkipMCPDiscovery bool `json:"skipMcpDiscovery,omitempty"`
 }
 
-// Delivery says how a list reaches the agent.
+// Delivery is how a list of servers or plugins reaches the agent.
 type Delivery string
 
 const (
-	// DeliverByLaunch is the zero value: arguments and files.
+	// DeliverByLaunch, the zero value, delivers by arguments and files.
 	DeliverByLaunch Delivery = ""
-	// DeliverInArgv is the vendor's word for the same.
+	// DeliverInArgv is the vendor's name for DeliverByLaunch.
 	DeliverInArgv Delivery = "argv"
-	// DeliverInInitialize is the initialize request. The first user line then waits for its response, and an
-	// agent too old to read it is found out by CheckInitialize.
+	// DeliverInInitialize delivers in the initialize request. The first user message then waits for the response. An
+	// agent that is too old for it is an [UnsupportedCapabilityError] at the start. Claude.
 	DeliverInInitialize Delivery = "initialize"
 )

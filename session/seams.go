@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// The seams are what production and simulation differ in. A runtime has one of each,
-// and all that has to wait, to run beside something, or to draw a number uses it.
+// The seams are the interfaces whose implementations differ between production and
+// simulation. A runtime has one of each. All waiting, all concurrency and all
+// randomness goes through them.
 
 // Timer is a pending call made by [Clock].
 type Timer interface {
@@ -15,21 +16,21 @@ type Timer interface {
 	Stop() bool
 }
 
-// Clock tells the time. It is safe for concurrent use.
+// Clock returns the time and makes timers. It is safe for concurrent use.
 type Clock interface {
 	Now() time.Time
-	// AfterFunc calls fn once, d from now, on a goroutine of the clock's own.
-	// fn must be short: it sends a message or ends a wait, nothing else.
+	// AfterFunc calls fn once, after d, on a goroutine of the clock. fn must be short:
+	// it may send a message or end a wait, nothing else.
 	AfterFunc(d time.Duration, fn func()) Timer
 }
 
 // Executor runs everything that may block: user callbacks, pumps, and waits.
 type Executor interface {
-	// Go runs fn as a task of its own, never inline.
+	// Go runs fn as a new task, never on the calling goroutine.
 	Go(fn func())
-	// Await blocks the calling task until done is closed or ctx ends, and
-	// returns nil or context.Cause(ctx). When both hold, done wins. It is the
-	// only way a task may block on another one.
+	// Await blocks the calling task until done is closed or ctx ends. It returns nil if
+	// done is closed, otherwise context.Cause(ctx). A task must not wait for another
+	// task in any other way.
 	Await(ctx context.Context, done <-chan struct{}) error
 }
 

@@ -145,7 +145,7 @@ func TestEvents(t *testing.T) {
 		"DEBUG session closed":                                                 &session.Ended{},
 		"ERROR session failed: odd":                                            &session.Ended{Reason: errors.New("odd")},
 		"WARN the agent's login is missing or has expired: 401":                &session.AuthExpired{Reason: "401"},
-		"WARN 2 partial messages (9 bytes) dropped: the consumer stands still": &session.MessagesDropped{Count: 2, Bytes: 9},
+		"WARN 2 partial messages (9 bytes) dropped: nobody reads the messages": &session.MessagesDropped{Count: 2, Bytes: 9},
 	} {
 		assert.Equal(t, want, e.Level().String()+" "+e.String())
 		assert.Equal(t, e.String(), e.LogValue().String())

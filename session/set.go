@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Opt is a value that may be absent. Agents often tell "not given" from "given as zero": MaxTurns absent sends no
-// limit, Some(0) sends a limit of 0. The zero value is absent. In JSON and YAML absent is null.
+// Opt is a value that may be absent. For many options "not given" and "given as zero" are different: an absent MaxTurns
+// sends no limit, Some(0) sends a limit of 0. The zero Opt is absent. In JSON and YAML absent is null.
 type Opt[T any] struct {
 	value T
 	given bool
 }
 
-// Some returns a given value, be it zero or not.
+// Some returns v as a given value, even if v is zero.
 func Some[T any](v T) Opt[T] { return Opt[T]{value: v, given: true} }
 
-// Absent returns a value that was not given; the same as the zero Opt.
+// Absent returns a value that was not given. It is the zero Opt.
 func Absent[T any]() Opt[T] { return Opt[T]{} }
 
 // Value returns the value and whether it was given.
@@ -32,10 +32,10 @@ func (o Opt[T]) Or(def T) T {
 	return def
 }
 
-// IsZero reports whether the value is absent; encoding/json's omitzero asks it.
+// IsZero reports whether the value is absent. The omitzero tag of encoding/json uses it.
 func (o Opt[T]) IsZero() bool { return !o.given }
 
-// String shows the value, or "absent".
+// String returns the value as text, or "absent".
 func (o Opt[T]) String() string {
 	if !o.given {
 		return "absent"
@@ -91,11 +91,11 @@ func (o *Opt[T]) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// Set says which of the agent's things (tools, skills, setting sources) a session gets. The zero value leaves it to
-// the agent, which is not the same as None: most agents load everything when they are told nothing.
+// Set is a choice among the tools, skills or setting sources of the agent. The zero value lets the agent choose. That
+// is not the same as None: without a choice most agents load everything.
 //
-// In JSON and YAML: null (or absent) is the agent's default, [] is None, "all" and an object of type preset are All, ["a","b"]
-// is Only.
+// In JSON and YAML, null or a missing key is the zero value, [] is None, "all" or an object of type preset is All, and
+// ["a","b"] is Only.
 type Set struct {
 	kind  setKind
 	names []string
@@ -116,7 +116,7 @@ func None() Set { return Set{kind: setNone} }
 // All returns the set of everything the agent has.
 func All() Set { return Set{kind: setAll} }
 
-// Only returns the set of the given names, in this order. Only() is None().
+// Only returns the set of the given names, in this order. Only() is the same as None().
 func Only(names ...string) Set {
 	if len(names) == 0 {
 		return None()
@@ -124,7 +124,7 @@ func Only(names ...string) Set {
 	return Set{kind: setOnly, names: slices.Clone(names)}
 }
 
-// IsDefault reports whether the choice is left to the agent.
+// IsDefault reports whether the agent chooses: the zero Set.
 func (s Set) IsDefault() bool { return s.kind == setDefault }
 
 // IsNone reports whether the set is explicitly empty.
@@ -133,16 +133,17 @@ func (s Set) IsNone() bool { return s.kind == setNone }
 // IsAll reports whether the set is everything.
 func (s Set) IsAll() bool { return s.kind == setAll }
 
-// IsZero is IsDefault; encoding/json's omitzero asks it.
+// IsZero is the same as IsDefault. The omitzero tag of encoding/json uses it.
 func (s Set) IsZero() bool { return s.IsDefault() }
 
-// Names returns a copy of the names given to Only, in their order; nil for every other set.
+// Names returns a copy of the names that Only was given, in their order. It is nil for every other set.
 func (s Set) Names() []string { return slices.Clone(s.names) }
 
-// Has reports whether the set surely holds name. It is false for the agent's default, which only the agent knows.
+// Has reports whether the set is known to contain name. It is false for the zero Set, because only the agent knows its
+// default.
 func (s Set) Has(name string) bool { return s.kind == setAll || slices.Contains(s.names, name) }
 
-// String shows the set: "default", "none", "all" or its names.
+// String returns "default", "none", "all" or the names, joined by commas.
 func (s Set) String() string {
 	switch s.kind {
 	case setNone:
@@ -175,7 +176,7 @@ var errSetShape = errors.New(`session: a set is null, "all" or a list of names`)
 // MarshalJSON encodes the set as null, [], "all" or a list of names.
 func (s Set) MarshalJSON() ([]byte, error) { return json.Marshal(s.encoded()) }
 
-// UnmarshalJSON decodes what MarshalJSON writes.
+// UnmarshalJSON decodes null, [], "all", a list of names, or an object of type preset.
 func (s *Set) UnmarshalJSON(b []byte) error {
 	return s.decode(func(v any) error { return json.Unmarshal(b, v) })
 }
@@ -183,7 +184,7 @@ func (s *Set) UnmarshalJSON(b []byte) error {
 // MarshalYAML encodes the set as null, [], "all" or a list of names.
 func (s Set) MarshalYAML() (any, error) { return s.encoded(), nil }
 
-// UnmarshalYAML decodes what MarshalYAML writes.
+// UnmarshalYAML decodes the same forms as UnmarshalJSON.
 func (s *Set) UnmarshalYAML(unmarshal func(any) error) error { return s.decode(unmarshal) }
 
 func (s *Set) decode(into func(any) error) error {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Signal is a signal that a [Process] passes on to its agent.
+// Signal is a signal that a [Process] sends to its agent.
 type Signal int
 
 // Signals. SignalInterrupt is SIGINT, SignalTerminate is SIGTERM.
@@ -22,24 +22,24 @@ func (s Signal) String() string {
 	return "SIGTERM"
 }
 
-// Command says what to start.
+// Command describes the process to start.
 type Command struct {
 	Path        string   // executable; empty: look Names up in the PATH of Env
 	Names       []string // names to look up, best first
-	Interpreter []string // runs Path, e.g. node
+	Interpreter []string // program that runs Path, with its arguments, such as node; empty: Path itself runs
 	Args        []string // arguments of the agent, without the program
 	Env         []string // the whole environment, "KEY=value"
 	Dir         string   // working directory; empty: the caller's
-	Files       []File   // written before the start; {{file:NAME}} in Args and Env is their path
-	// TermOnHostDeath: on Linux the process gets SIGTERM when this program
-	// dies, however it does; false: SIGKILL.
+	Files       []File   // files to write before the start; replace {{file:NAME}} in Args and Env by their paths
+	// TermOnHostDeath says which signal the process gets on Linux when this program
+	// dies in any way: true means SIGTERM, false SIGKILL.
 	TermOnHostDeath bool
-	Seed            uint64 // seeds an in-memory agent; others ignore it
+	Seed            uint64 // seed of the randomness of an in-memory agent; processes ignore it
 }
 
-// Argv is the command line of the agent for a shell, a container or another machine:
-// the Interpreter, the Path or, without one, the first of Names, and the Args. The
-// placeholders of Files are still in it.
+// Argv returns the command line of the agent, for a shell, a container or another
+// machine: Interpreter, then Path (or the first of Names if Path is empty), then
+// Args. The placeholders of Files are not replaced.
 func (c *Command) Argv() []string {
 	program := c.Path
 	if program == "" && len(c.Names) > 0 {
@@ -48,44 +48,46 @@ func (c *Command) Argv() []string {
 	return slices.Concat(c.Interpreter, []string{program}, c.Args)
 }
 
-// Placeholder stands for the file's path in the Args and the Env of its [Command].
+// Placeholder returns the text that Args and Env of the [Command] have in place of
+// the file's path.
 func (f *File) Placeholder() string { return "{{file:" + f.Name + "}}" }
 
-// File is a file for the agent, mode 0600, removed when the agent is gone.
+// File is a file for the agent. It is written with mode 0600 and removed when the
+// agent has ended.
 type File struct {
 	Name    string // base name, unique within one Command
 	Content []byte // may hold secrets
 }
 
-// Spawner starts agents. Implementations are safe for concurrent use. To start them by
-// another command of this machine, such as docker run, ssh or setpriv, use
-// sdk.SpawnThrough.
+// Spawner starts agents. Implementations must be safe for concurrent use. To start
+// agents with another command of this machine, such as docker run, ssh or setpriv, use
+// sdk.SpawnThrough instead of your own implementation.
 type Spawner interface {
-	// Spawn starts the process. It may block; ctx ends the attempt, never the
-	// process. Failures are *[StartError].
+	// Spawn starts the process. It may block. The end of ctx ends the attempt, never
+	// a process that was started. Return a *[StartError] on failure.
 	Spawn(ctx context.Context, c Command) (Process, error)
 }
 
-// Process is a running agent. Whoever implements it has the duty of the whole
-// process tree: Kill and Sweep leave nothing behind.
+// Process is a running agent. An implementation is responsible for the whole process
+// tree: after Kill and Sweep no process of it may be left.
 type Process interface {
-	PID() int // 0 when there is no such thing
+	PID() int // process id; 0 if the agent has none
 	Stdin() io.WriteCloser
 	Stdout() io.Reader
-	Stderr() io.Reader // nil when there is none
-	// Exited is closed when the process itself has ended; children may live
-	// and output may be unread.
+	Stderr() io.Reader // nil if the agent has no stderr
+	// Exited returns a channel that is closed when the process itself has ended. Its
+	// children may still run then, and output may be unread.
 	Exited() <-chan struct{}
-	// Signal tells the process group. After the end it does nothing.
+	// Signal sends s to the process group. After the process has ended it does nothing.
 	Signal(s Signal) error
-	// Kill ends the process group at once.
+	// Kill kills the process group at once.
 	Kill() error
-	// Sweep ends every process that the agent left behind and returns those
-	// it could not. It may block until ctx ends.
+	// Sweep kills every process that the agent left behind and returns those that it
+	// could not kill. It may block until ctx ends.
 	Sweep(ctx context.Context) ([]ProcInfo, error)
-	// CloseOutput makes pending and later reads of stdout and stderr end.
+	// CloseOutput ends pending and later reads of stdout and stderr.
 	CloseOutput()
-	// Reap releases what the process held and tells how it ended. It is
-	// called once, last, after Exited.
+	// Reap releases the resources of the process and returns how it ended. It is
+	// called once, after Exited, as the last method.
 	Reap() (ExitStatus, error)
 }

@@ -2,25 +2,25 @@ package session
 
 import "fmt"
 
-// State is the place of a session in its life. The zero value is StateAdmitting.
-// Every change of it is a [StateChanged] event.
+// State is the state of a session. The zero value is StateAdmitting. Every change of
+// the state is a [StateChanged] event.
 type State int
 
-// States of a session, in the order of its life. A session that works changes
-// freely among StateReady to StateAwaitingConsumer.
+// States of a session, in the order of its life. A working session can change
+// between any of the states from StateReady to StateAwaitingConsumer.
 const (
 	StateAdmitting        State = iota // the runtime has not started it yet
 	StateStarting                      // the agent's process is being started
 	StateInitializing                  // the process runs; the initialize call has no answer yet
-	StateReady                         // it waits for a user message
+	StateReady                         // the session waits for a user message
 	StateRunning                       // the agent works on a user message
 	StateAwaitingHost                  // a permission request or another question to a person is open
-	StateAwaitingConsumer              // reading has stopped until the host reads messages
-	StateRecovering                    // the agent is being started again
+	StateAwaitingConsumer              // reading from the agent has stopped until the host reads messages
+	StateRecovering                    // the agent is being restarted
 	StatePassivated                    // the session has no process, and starts one when it needs it
-	StateClosing                       // the agent is being ended
-	StateClosed                        // ended as the host asked
-	StateFailed                        // ended with an error
+	StateClosing                       // the agent is being stopped
+	StateClosed                        // the session has ended because the host closed it
+	StateFailed                        // the session has ended with an error
 )
 
 func stateNames() [StateFailed + 1]string {
@@ -54,9 +54,8 @@ func (s *State) UnmarshalText(name []byte) error {
 	return fmt.Errorf("session: unknown state %q", name)
 }
 
-// IllegalTransitionError is the reason of a session that tried to change its
-// state in a way that the state machine does not allow. It is a bug of this
-// library.
+// IllegalTransitionError is the error of a session whose state would have changed in
+// a way that the state machine does not allow. It is a bug of this library.
 type IllegalTransitionError struct{ From, To State }
 
 func (e *IllegalTransitionError) Error() string {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Token is what the agent logs in with. No way of printing, logging or marshaling
-// it shows the value.
+// Token is a token with which the agent logs in. Printing, logging or marshaling it
+// does not show its value.
 type Token struct {
-	// Value is the token itself, a secret. Empty: there is none.
+	// Value is the token itself, a secret. Empty: there is no token.
 	Value string
-	// ExpiresAt is when it ends; the zero time when that is not known.
+	// ExpiresAt is when the token expires; the zero time if that is unknown.
 	ExpiresAt time.Time
 }
 
@@ -31,7 +31,7 @@ func (t Token) String() string {
 // GoString keeps %#v from showing the token.
 func (t Token) GoString() string { return "Token(" + t.String() + ")" }
 
-// Format writes String for every verb but %#v, which has GoString.
+// Format writes String for every verb, and GoString for %#v.
 func (t Token) Format(f fmt.State, verb rune) {
 	text := t.String()
 	if f.Flag('#') {

@@ -6,47 +6,48 @@ import (
 	"time"
 )
 
-// UnfinishedError says that a context ended before the work that it was for, what
-// the session waited for at that instant, and how far the work had come. It
-// matches the error of the context and its cause.
+// UnfinishedError says that a context ended before the work did. It tells what the
+// session waited for at that time, and how much was done. It matches the context's
+// error and its cause.
 type UnfinishedError struct {
-	Doing string // "open session <id>", "run", "query"
-	State State  // of the session
-	// Waits are the callbacks of the host, the requests to the agent, the background
-	// tasks and the user messages without a result, each kind oldest first.
+	Doing string // the work: "open session <id>", "run", "query"
+	State State  // state of the session when the context ended
+	// Waits are the running callbacks of the host, the requests to the agent without an
+	// answer, the background tasks, and the user messages without a result; within each
+	// kind the oldest is first.
 	Waits []Wait
-	// Tools are the calls of tools that have no answer yet, oldest first, at most 64.
-	// One that waits for a permission is among them.
+	// Tools are the tool calls without a result, oldest first, at most 64. A call that
+	// waits for a permission is one of them.
 	Tools    []RunningTool
-	Called   int    // tools that were called, those in Tools included
-	Messages int    // messages of the agent that were read
+	Called   int    // number of tool calls, including those in Tools
+	Messages int    // number of the agent's messages that were read
 	Text     string // the end of the model's last text, at most 256 bytes
 	Err      error  // why the context ended
 }
 
-// Wait is something that a session waits for.
+// Wait is one thing that a session waits for.
 type Wait struct {
 	What  string        // "control request set_model", "permission request Bash", "background task npm run dev", "turn written"
 	ID    string        // request id, task id or uuid
-	Age   time.Duration // how long it waits
-	Limit time.Duration // zero: no limit
+	Age   time.Duration // how long the session has been waiting
+	Limit time.Duration // how long it waits at most; zero: no limit
 }
 
 // ActorInfo describes one actor of a session.
 type ActorInfo struct {
 	Name        string // "router#2"
 	State       string // "running", "waiting", "stopped"
-	Restarts    int    // how often its supervisor has started it again
-	Depth       int    // messages waiting
-	Handled     int64  // messages handled by this incarnation
-	LastFailure string // empty: none
+	Restarts    int    // how many times its supervisor has restarted it
+	Depth       int    // number of messages in its mailbox
+	Handled     int64  // number of messages handled since its last start
+	LastFailure string // text of its last failure; empty if it never failed
 }
 
-// RunningTool is the call of a tool that has no answer yet.
+// RunningTool is a tool call without a result.
 type RunningTool struct {
-	ID   string        // of the tool_use block
-	Name string        // as the model called it
-	Age  time.Duration // since its message was read
+	ID   string        // id of the tool_use block
+	Name string        // the tool's name as the model wrote it
+	Age  time.Duration // time since the message with the call was read
 }
 
 func (e *UnfinishedError) Error() string {
