@@ -90,7 +90,7 @@ func (p *production) Inline(bool) bool { return true }
 func (p *production) Batch() int { return 300 }
 
 // Yield implements [Dispatcher].
-func (p *production) Yield(bool) {}
+func (p *production) Yield(*Seat, bool) {}
 
 // Watch implements [Dispatcher].
 func (p *production) Watch(r *Role, _ uint64) { p.monitor.watch(r) }

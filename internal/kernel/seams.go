@@ -14,6 +14,12 @@ type (
 	Rand = session.Rand
 )
 
+// Seat is where a dispatcher keeps what it has to know of a worker between two
+// calls. The zero value is that of a new worker.
+type Seat struct {
+	N uint64
+}
+
 // Dispatcher is the seam that decides where and when actors and tasks run. It is
 // all that knows about goroutines: whatever its answers are, the code that runs is
 // the same.
@@ -26,8 +32,8 @@ type Dispatcher interface {
 	// Batch is how many messages a worker handles for one actor at a time.
 	Batch() int
 	// Yield is called between two things that a worker does; the next one is a
-	// batch of an actor's, or not. Others may run first.
-	Yield(actor bool)
+	// batch of an actor's, or not. Others may run first. The seat is the worker's.
+	Yield(at *Seat, actor bool)
 	// Watch is called when the holder of a role begins the n-th task in its place.
 	// If the task lasts, the dispatcher calls HandOff(n) of the role.
 	Watch(r *Role, n uint64)

@@ -16,6 +16,7 @@ type Worker struct {
 	tasks  []Task
 	role   *Role // held by the goroutine; nil: none
 	guest  bool  // the goroutine is a user's
+	seat   Seat
 }
 
 // Task is what an actor leaves to be done. It may block. What it returns, if
@@ -34,14 +35,14 @@ func (w *Worker) Run() {
 	for {
 		switch {
 		case len(w.actors) > 0:
-			d.Yield(true)
+			d.Yield(&w.seat, true)
 			l := w.actors[0]
 			w.actors = slices.Delete(w.actors, 0, 1)
 			if l.run(w) {
 				l.schedule(nil) // the worker has more to do than to wait for its end
 			}
 		case len(w.tasks) > 0:
-			d.Yield(false)
+			d.Yield(&w.seat, false)
 			task := w.tasks[0]
 			for _, t := range w.tasks[1:] {
 				w.sys.elsewhere(t)
@@ -50,7 +51,7 @@ func (w *Worker) Run() {
 			w.tasks = w.tasks[:0]
 			w.perform(task)
 		default:
-			d.Yield(false)
+			d.Yield(&w.seat, false)
 			return
 		}
 	}

@@ -220,7 +220,7 @@ func (r *reader) job(w *kernel.Worker) {
 		if r.busy > 0 {
 			r.late++
 		}
-		r.s.Yield(false) // as in a read
+		r.s.Yield(nil, false) // as in a read
 		r.inside = false
 		r.actors[n%2].Tell(w, func(c *kernel.Context[order]) {
 			for range 1 + n%2 {

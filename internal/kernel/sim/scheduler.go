@@ -80,7 +80,7 @@ func (s *Scheduler) Batch() int { return 1 + s.rng.IntN(3) }
 
 // Yield implements [kernel.Dispatcher]: between any two things that a worker does
 // others may run, as goroutines would. It is no wait: no role is handed off.
-func (s *Scheduler) Yield(actor bool) {
+func (s *Scheduler) Yield(_ *kernel.Seat, actor bool) {
 	t := s.current
 	t.inActor = actor
 	if t != &s.outside && !t.killed && !s.closed && s.rng.IntN(2) == 0 {

@@ -53,9 +53,9 @@ func race(t *testing.T, seed uint64) string {
 			note("task %d went on: %v", i, err)
 		})
 		s.Go(func() {
-			s.Yield(true)
+			s.Yield(nil, true)
 			note("actor %d", i)
-			s.Yield(false)
+			s.Yield(nil, false)
 		})
 		s.AfterFunc(time.Duration(s.Int64N(3))*time.Second, func() {
 			note("timer %d", i)
@@ -322,7 +322,7 @@ func TestGoFromTimersAndActors(t *testing.T) {
 	t.Parallel()
 	s := newScheduler(t, 1)
 	var n int
-	s.Go(func() { s.Yield(true); s.Go(func() { n++ }) })
+	s.Go(func() { s.Yield(nil, true); s.Go(func() { n++ }) })
 	s.AfterFunc(time.Second, func() { s.Go(func() { n++ }) })
 	require.NoError(t, s.Run(quiet))
 	assert.Equal(t, 2, n)
@@ -332,10 +332,10 @@ func TestActorsMustNotWait(t *testing.T) {
 	t.Parallel()
 	s := newScheduler(t, 1)
 	s.Go(func() {
-		s.Yield(true)
-		s.Yield(false)
+		s.Yield(nil, true)
+		s.Yield(nil, false)
 		_ = s.Await(t.Context(), always)
-		s.Yield(true)
+		s.Yield(nil, true)
 		_ = s.Await(t.Context(), always)
 	})
 	assert.PanicsWithValue(t, "sim: an actor waits; actors must never block", func() { _ = s.Run(quiet) })

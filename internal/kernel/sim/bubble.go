@@ -1,0 +1,488 @@
+package sim
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// Bubble implements the seams of the kernel in a testing/synctest bubble, for
+// scenarios that run code of users: what that code does with time, channels and
+// goroutines is virtual. Each task is a goroutine, and one of them has the baton.
+// The others wait for it, or wait in the user's code. The root goroutine of the
+// bubble calls [Bubble.Run], which gives the baton to one after another.
+//
+// A goroutine of the user's that calls in without the baton waits for it, too. If
+// several do at the same instant, their order is not the seed's:
+// [Bubble.Unseeded] says so.
+type Bubble struct {
+	choice *Choices
+	max    int // steps; then ErrSteps
+	onStep func()
+	over   chan struct{} // closed by Close
+	poke   chan struct{} // tells Run, which waits for time to pass, that a seat is ready
+
+	mu       sync.Mutex
+	ready    []*seat
+	idle     []*seat // of goroutines that wait for quiescence
+	timers   timerHeap
+	seq      uint64
+	steps    int
+	baton    uint64 // number of the last one given
+	held     *seat  // whose it is; nil: nobody's
+	adopted  bool   // a worker has called since the baton was given
+	arrivals int    // goroutines that took a seat since
+	live     int    // tasks that have not ended
+	waiting  int    // goroutines in Await or in ready
+	unseeded bool
+	counts   Counts
+	jump     time.Duration // that is to pass
+}
+
+// seat is a goroutine that waits for the baton. It is used once.
+type seat struct {
+	seq  uint64
+	turn chan struct{}
+	role *kernel.Role // that the goroutine has while it runs task number n
+	n    uint64
+}
+
+// horizon is how much time passes before goroutines that wait in the user's code,
+// without a timer of the kernel, count as stuck.
+const horizon = 24 * time.Hour
+
+// InBubble returns a scheduler that takes its choices from c, and at most so many
+// steps. Call it, and use it, within one bubble.
+func InBubble(c *Choices, steps int) *Bubble {
+	return &Bubble{choice: c, max: steps, onStep: func() {}, over: make(chan struct{}), poke: make(chan struct{}, 1)}
+}
+
+// Config returns a kernel configuration in which every seam is s.
+func (s *Bubble) Config() kernel.Config {
+	return kernel.Config{Clock: s, Dispatcher: s, Executor: s, Rand: s}
+}
+
+// Inline implements [kernel.Dispatcher]: either way is tried.
+func (s *Bubble) Inline(bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.choice.Of(2) == 0 {
+		s.counts.Inline++
+		return true
+	}
+	s.counts.Elsewhere++
+	return false
+}
+
+// Batch implements [kernel.Dispatcher].
+func (s *Bubble) Batch() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return 1 + s.choice.Of(3)
+}
+
+// Uint64 implements [kernel.Rand].
+func (s *Bubble) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.choice.rest.Uint64()
+}
+
+// Int64N implements [kernel.Rand].
+func (s *Bubble) Int64N(n int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.choice.rest.Int64N(n)
+}
+
+// Now implements [kernel.Clock]: it is the bubble's time.
+func (s *Bubble) Now() time.Time { return time.Now().UTC() }
+
+// AfterFunc implements [kernel.Clock]. The order of timers of the same instant is a
+// choice.
+func (s *Bubble) AfterFunc(d time.Duration, fn func()) kernel.Timer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seq++
+	t := &bubbleTimer{timer{at: s.Now().Add(max(d, 0)), seq: s.seq, fn: fn}, s}
+	heap.Push(&s.timers, &t.timer)
+	s.nudge()
+	return t
+}
+
+type bubbleTimer struct {
+	timer
+	of *Bubble
+}
+
+// Stop implements [kernel.Timer].
+func (t *bubbleTimer) Stop() bool {
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	return t.timer.Stop()
+}
+
+// Go implements [kernel.Dispatcher] and [kernel.Executor]: fn is a task that will
+// get the baton some time later.
+func (s *Bubble) Go(fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isOver() {
+		return
+	}
+	st := s.newSeat()
+	s.live++
+	s.ready = append(s.ready, st)
+	s.waiting++
+	s.nudge()
+	go func() {
+		defer func() {
+			s.mu.Lock()
+			s.live--
+			s.mu.Unlock()
+		}()
+		if s.take(st) {
+			fn()
+		}
+	}()
+}
+
+// Watch implements [kernel.Dispatcher]: a task that waits is one that lasts.
+func (s *Bubble) Watch(r *kernel.Role, n uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held != nil {
+		s.held.role, s.held.n = r, n
+	}
+}
+
+// Yield implements [kernel.Dispatcher]. A worker that has lost the baton, since its
+// task waited in the user's code, waits for it here.
+func (s *Bubble) Yield(at *kernel.Seat, _ bool) {
+	s.mu.Lock()
+	if s.isOver() {
+		s.mu.Unlock()
+		return
+	}
+	mine := s.held != nil && (at.N == s.baton || !s.adopted)
+	if mine {
+		s.adopted = true
+		at.N = s.baton
+		if s.choice.Of(2) == 0 {
+			s.mu.Unlock()
+			return
+		}
+	}
+	st := s.newSeat()
+	s.arrivals++
+	s.ready = append(s.ready, st)
+	s.waiting++
+	s.nudge()
+	s.mu.Unlock()
+	s.take(st)
+	s.mu.Lock()
+	at.N = s.baton
+	s.adopted = true
+	s.mu.Unlock()
+}
+
+// Await implements [kernel.Executor].
+func (s *Bubble) Await(ctx context.Context, done <-chan struct{}) error {
+	if isClosed(done) {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.mu.Lock()
+	if s.isOver() {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	st := s.newSeat()
+	s.arrivals++
+	s.waiting++
+	held := s.held
+	s.mu.Unlock()
+	s.handOff(held)
+	//troupe:select whichever wins, the outcome is settled below
+	select {
+	case <-done:
+	case <-ctx.Done():
+	case <-s.over:
+		return ErrClosed
+	}
+	s.mu.Lock()
+	s.ready = append(s.ready, st)
+	s.nudge()
+	s.mu.Unlock()
+	s.take(st)
+	switch {
+	case isClosed(done):
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return ErrClosed
+}
+
+// Quiet waits until nothing is left to do but what waits here: no goroutine is
+// ready and no timer is set. Virtual time passes.
+func (s *Bubble) Quiet() {
+	s.mu.Lock()
+	st := s.newSeat()
+	s.arrivals++
+	s.waiting++
+	s.idle = append(s.idle, st)
+	s.mu.Unlock()
+	s.take(st)
+}
+
+// take waits for the baton. It reports false if the scheduler was closed.
+func (s *Bubble) take(st *seat) bool {
+	//troupe:select the baton is given to nobody once the scheduler is closed
+	select {
+	case <-st.turn:
+		return true
+	case <-s.over:
+		return false
+	}
+}
+
+func (s *Bubble) newSeat() *seat {
+	s.seq++
+	return &seat{seq: s.seq, turn: make(chan struct{})}
+}
+
+// handOff gives the role of the seat's goroutine, if it has one, to another.
+func (s *Bubble) handOff(st *seat) {
+	if st == nil || st.role == nil {
+		return
+	}
+	role := st.role
+	st.role = nil
+	if role.HandOff(st.n) {
+		s.mu.Lock()
+		s.counts.HandOffs++
+		s.mu.Unlock()
+	}
+}
+
+// nudge ends the wait of Run for time to pass; mu is held.
+func (s *Bubble) nudge() {
+	select {
+	case s.poke <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Bubble) isOver() bool { return isClosed(s.over) }
+
+// Run gives the baton to one goroutine after another until no task is left. It
+// returns [ErrSteps] when the steps are used up, and [ErrDeadlock] when tasks wait
+// for what cannot come.
+func (s *Bubble) Run() error {
+	for {
+		synctest.Wait()
+		s.mu.Lock()
+		if s.held == nil && s.arrivals > 1 {
+			s.unseeded = true
+		}
+		s.arrivals = 0
+		st := s.pick()
+		s.mu.Unlock()
+		if st == nil {
+			switch waited, err := s.pass(); {
+			case err != nil:
+				return err
+			case !waited:
+				return nil
+			}
+			continue
+		}
+		if err := s.give(st); err != nil {
+			return err
+		}
+	}
+}
+
+// pick takes a seat that is ready; nil: there is none. mu is held.
+func (s *Bubble) pick() *seat {
+	n := len(s.ready)
+	if n == 0 {
+		return nil
+	}
+	// Seats become ready side by side: their order is that in which they were taken.
+	slices.SortFunc(s.ready, func(a, b *seat) int { return cmp.Compare(a.seq, b.seq) })
+	i := s.choice.Of(n)
+	st := s.ready[i]
+	s.ready = slices.Delete(s.ready, i, i+1)
+	return st
+}
+
+// give lets a goroutine run until it waits again, for the baton or for anything
+// else, or has ended.
+func (s *Bubble) give(st *seat) error {
+	s.mu.Lock()
+	s.steps++
+	if s.steps > s.max {
+		s.mu.Unlock()
+		return fmt.Errorf("%w: %d", ErrSteps, s.max)
+	}
+	s.baton++
+	s.held, s.adopted, s.arrivals = st, false, 0
+	s.waiting--
+	live := s.live
+	s.mu.Unlock()
+	st.turn <- struct{}{}
+	synctest.Wait()
+	s.mu.Lock()
+	s.held = nil
+	if s.arrivals > 1 {
+		s.unseeded = true
+	}
+	inUserCode := s.arrivals == 0 && s.live >= live
+	s.arrivals = 0
+	jump := s.jump
+	s.jump = 0
+	s.mu.Unlock()
+	s.onStep()
+	if inUserCode {
+		s.handOff(st)
+	}
+	if jump > 0 {
+		time.Sleep(jump)
+	}
+	return nil
+}
+
+// pass lets time go by until a timer fires or a goroutine is ready. It reports
+// false when there is nothing to wait for.
+func (s *Bubble) pass() (bool, error) {
+	s.mu.Lock()
+	for len(s.timers) > 0 && s.timers[0].stopped {
+		heap.Pop(&s.timers)
+	}
+	wait, inUserCode := horizon, s.live > s.waiting
+	if len(s.timers) > 0 {
+		wait = s.timers[0].at.Sub(s.Now())
+	}
+	switch {
+	case len(s.timers) > 0 && wait <= 0:
+		t := s.due()
+		s.steps++
+		s.mu.Unlock()
+		t.fn()
+		return true, nil
+	case len(s.timers) == 0 && !inUserCode:
+		return s.quiescent()
+	}
+	//troupe:select either way Run looks again
+	select {
+	case <-s.poke: // of before
+	default:
+	}
+	s.mu.Unlock()
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	//troupe:select either way Run looks again
+	select {
+	case <-s.poke:
+	case <-t.C:
+		s.mu.Lock()
+		if len(s.timers) == 0 && len(s.ready) == 0 {
+			return s.quiescent()
+		}
+		s.mu.Unlock()
+	}
+	return true, nil
+}
+
+// due takes one of the timers of this instant; mu is held.
+func (s *Bubble) due() *timer {
+	var all []*timer
+	now := s.Now()
+	for len(s.timers) > 0 && !s.timers[0].at.After(now) {
+		if t := heap.Pop(&s.timers).(*timer); !t.stopped {
+			all = append(all, t)
+		}
+	}
+	i := s.choice.Of(len(all))
+	for j, t := range all {
+		if j != i {
+			heap.Push(&s.timers, t)
+		}
+	}
+	all[i].fired = true
+	return all[i]
+}
+
+// quiescent goes on with who waits for it. mu is held, and released.
+func (s *Bubble) quiescent() (bool, error) {
+	defer s.mu.Unlock()
+	switch {
+	case len(s.idle) > 0:
+		s.ready = append(s.ready, s.idle[0])
+		s.idle = s.idle[1:]
+		return true, nil
+	case s.live > 0:
+		return false, fmt.Errorf("%w: %d tasks wait", ErrDeadlock, s.live)
+	}
+	return false, nil
+}
+
+// Jump lets d pass at the next step, before anything that is due by then.
+func (s *Bubble) Jump(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.jump += d
+}
+
+// OnStep has fn called at each step.
+func (s *Bubble) OnStep(fn func()) { s.onStep = fn }
+
+// Decisions are those taken so far; see [Choices.Taken].
+func (s *Bubble) Decisions() (taken, outOf []uint16) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.choice.Taken()
+}
+
+// Steps is the number of steps taken so far.
+func (s *Bubble) Steps() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.steps
+}
+
+// Counts says what was chosen so far.
+func (s *Bubble) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts
+}
+
+// Live is the number of tasks that have not ended.
+func (s *Bubble) Live() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live
+}
+
+// Unseeded reports whether goroutines that the scheduler does not know called in at
+// the same instant. What followed need not be the same with the same seed.
+func (s *Bubble) Unseeded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unseeded
+}
+
+// Close ends all waits with [ErrClosed]. Tasks that never ran never will.
+func (s *Bubble) Close() { close(s.over) }

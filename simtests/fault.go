@@ -1,0 +1,244 @@
+package simtests
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// Fault is something that goes wrong in a world. Make one with the functions of
+// this package, such as [AgentCrash], and give it to [World.Faults]. Whether it
+// happens is drawn from the seed, each time that it could.
+type Fault struct {
+	name  string
+	kind  faultKind
+	p     float64
+	on    string // of callbacks: which
+	d     time.Duration
+	n     int
+	text  string
+	from  time.Duration
+	until time.Duration // 0: no end
+	most  int           // 0: no limit
+}
+
+type faultKind int
+
+const (
+	faultExit faultKind = iota
+	faultTrapTerm
+	faultStay
+	faultStall
+	faultSplit
+	faultInsert
+	faultRepeat
+	faultDrop
+	faultSwap
+	faultSlow
+	faultPanic
+	faultGoexit
+	faultError
+	faultActor
+	faultJump
+	faultShutdown
+	faultDeaf
+)
+
+// P sets the probability, from 0 to 1, that the fault happens each time it could.
+func (f Fault) P(p float64) Fault { f.p = p; return f }
+
+// During limits the fault to a part of virtual time, since the world began. until 0
+// is no end.
+func (f Fault) During(from, until time.Duration) Fault { f.from, f.until = from, until; return f }
+
+// AtMost limits how often the fault happens in one history.
+func (f Fault) AtMost(n int) Fault { f.most = n; return f }
+
+// Name is the fault's name in traces and reports.
+func (f Fault) Name() string { return f.name }
+
+// AgentCrash kills the agent with SIGKILL before it writes a line.
+func AgentCrash(p float64) Fault { return Fault{name: "AgentCrash", kind: faultExit, p: p, n: -9} }
+
+// AgentExit ends the agent with an exit code before it writes a line. 143 is
+// SIGTERM, and 137 SIGKILL, as a shell reports them.
+func AgentExit(p float64, code int) Fault {
+	return Fault{name: fmt.Sprintf("AgentExit(%d)", code), kind: faultExit, p: p, n: code}
+}
+
+// IgnoreTerm makes an agent ignore SIGTERM. It is drawn for each process.
+func IgnoreTerm(p float64) Fault { return Fault{name: "IgnoreTerm", kind: faultTrapTerm, p: p} }
+
+// StayAfterEOF makes an agent stay when its stdin is closed. It is drawn for each
+// process.
+func StayAfterEOF(p float64) Fault { return Fault{name: "StayAfterEOF", kind: faultStay, p: p} }
+
+// StallStdout makes an agent wait for d before it writes a line.
+func StallStdout(p float64, d time.Duration) Fault {
+	return Fault{name: "StallStdout", kind: faultStall, p: p, d: d}
+}
+
+// BlockStdin makes an agent wait for d before it reads a line.
+func BlockStdin(p float64, d time.Duration) Fault {
+	return Fault{name: "BlockStdin", kind: faultDeaf, p: p, d: d}
+}
+
+// SplitWrites writes a line in pieces that the seed chooses.
+func SplitWrites(p float64) Fault { return Fault{name: "SplitWrites", kind: faultSplit, p: p} }
+
+// Noise writes a line that is no JSON before a line.
+func Noise(p float64) Fault {
+	return Fault{name: "Noise", kind: faultInsert, p: p, text: "warning: something the agent's runtime prints\n"}
+}
+
+// OverlongLine writes a line of n bytes before a line.
+func OverlongLine(p float64, n int) Fault {
+	return Fault{name: "OverlongLine", kind: faultInsert, p: p, n: n}
+}
+
+// UnknownType writes a message of a type that no release knows before a line.
+func UnknownType(p float64) Fault {
+	return Fault{name: "UnknownType", kind: faultInsert, p: p, text: `{"type":"from_the_future","value":1}` + "\n"}
+}
+
+// UnknownAnswer writes a control response to a request that nobody made before a
+// line.
+func UnknownAnswer(p float64) Fault {
+	return Fault{name: "UnknownAnswer", kind: faultInsert, p: p,
+		text: `{"type":"control_response","response":{"subtype":"success","request_id":"nobody-asked","response":{}}}` + "\n"}
+}
+
+// AnswerTwice writes an agent's answer to a call of the host a second time.
+func AnswerTwice(p float64) Fault { return Fault{name: "AnswerTwice", kind: faultRepeat, p: p} }
+
+// AnswerMissing drops an agent's answer to a call of the host, but for initialize's.
+func AnswerMissing(p float64) Fault { return Fault{name: "AnswerMissing", kind: faultDrop, p: p} }
+
+// AnswerLate holds an agent's answer to a call of the host back until the next line,
+// which so comes before it.
+func AnswerLate(p float64) Fault { return Fault{name: "AnswerLate", kind: faultSwap, p: p} }
+
+// SlowCallback makes a callback take d longer. The callback is "CanUseTool" or the
+// name of a hook event, such as "PreToolUse"; "" is any. By default it happens to one
+// call in four.
+func SlowCallback(callback string, d time.Duration) Fault {
+	return Fault{name: "SlowCallback(" + callback + ")", kind: faultSlow, p: 0.25, on: callback, d: d}
+}
+
+// PanicCallback makes a callback panic.
+func PanicCallback(p float64, callback string) Fault {
+	return Fault{name: "PanicCallback(" + callback + ")", kind: faultPanic, p: p, on: callback}
+}
+
+// GoexitCallback makes a callback end its goroutine, as t.FailNow does.
+func GoexitCallback(p float64, callback string) Fault {
+	return Fault{name: "GoexitCallback(" + callback + ")", kind: faultGoexit, p: p, on: callback}
+}
+
+// ErrorCallback makes a callback return an error without having been called.
+func ErrorCallback(p float64, callback string) Fault {
+	return Fault{name: "ErrorCallback(" + callback + ")", kind: faultError, p: p, on: callback}
+}
+
+// KillActor kills an actor of Troupe's before or after a message, or after one of its
+// effects. What it does is done by its next incarnation. More deaths than a session's
+// actors may have (three in 30 s) end the session.
+func KillActor(p float64) Fault { return Fault{name: "KillActor", kind: faultActor, p: p} }
+
+// ClockJump lets d pass at once, as when a machine wakes up: everything that became
+// due meanwhile is late. It is drawn at each message of an actor.
+func ClockJump(p float64, d time.Duration) Fault {
+	return Fault{name: "ClockJump", kind: faultJump, p: p, d: d, most: 3}
+}
+
+// HostShutdown shuts the runtime down. It is drawn at each message of an actor, and
+// happens once.
+func HostShutdown(p float64) Fault {
+	return Fault{name: "HostShutdown", kind: faultShutdown, p: p, most: 1}
+}
+
+// applied is a fault in a world.
+type applied struct {
+	Fault
+	id    string
+	rng   *rand.Rand
+	asked int
+	fired int
+	off   bool // this seed does not have it
+}
+
+// Faults are what may go wrong from now on. Each seed draws which of them it has,
+// unless Config.AllFaults is set.
+func (w *World) Faults(faults ...Fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range faults {
+		a := &applied{Fault: f, id: f.name}
+		for n := 2; slices.ContainsFunc(w.faults, func(o *applied) bool { return o.id == a.id }); n++ {
+			a.id = fmt.Sprintf("%s#%d", f.name, n)
+		}
+		sum := fnv.New64a()
+		_, _ = sum.Write([]byte(a.id)) // never fails
+		a.rng = rand.New(rand.NewPCG(w.h.Seed, sum.Sum64()))
+		a.off = !w.c.AllFaults && a.rng.IntN(2) == 0
+		w.faults = append(w.faults, a)
+	}
+}
+
+// strike draws whether a fault of one of the kinds happens here, and returns it; nil:
+// none. on is the callback, if it is one's.
+func (w *World) strike(where, on string, kinds ...faultKind) *applied {
+	w.mu.Lock()
+	var hit *applied
+	for _, a := range w.faults {
+		if !slices.Contains(kinds, a.kind) || (a.on != "" && a.on != on) {
+			continue
+		}
+		if w.draw(a) && hit == nil {
+			hit = a
+			a.fired++
+			id := fmt.Sprintf("%s@%d", a.id, a.asked)
+			w.fired = append(w.fired, id)
+			w.faulted[a.id] = true
+		}
+	}
+	w.mu.Unlock()
+	if hit != nil {
+		w.note(Event{Kind: "fault", Lane: where, What: fmt.Sprintf("%s@%d", hit.id, hit.asked)})
+	}
+	return hit
+}
+
+// draw decides about one occasion; mu is held.
+func (w *World) draw(a *applied) bool {
+	a.asked++
+	hit := a.rng.Float64() < a.p
+	if w.h.Faults != nil { // exactly those
+		return slices.Contains(w.h.Faults, fmt.Sprintf("%s@%d", a.id, a.asked))
+	}
+	at := w.elapsed()
+	return hit && !w.calm && !a.off && at >= a.from && (a.until == 0 || at < a.until) && (a.most == 0 || a.fired < a.most)
+}
+
+func (w *World) elapsed() time.Duration { return time.Since(w.start) }
+
+// killed decides whether an actor dies here, and what else happens at a message.
+func (w *World) killed(actor string, _ any, at kernel.Moment) bool {
+	if strings.HasPrefix(actor, "fleet") || actor == "" {
+		return false // it has no parent, and survives its own failures: nothing is to be seen
+	}
+	if at == kernel.BeforeMessage {
+		if w.strike(actor, "", faultShutdown) != nil {
+			w.sched.Go(func() { _ = w.rt.Shutdown(w.ctx) }) // finish does it again, and looks at the error
+		}
+		if f := w.strike(actor, "", faultJump); f != nil {
+			w.sched.Jump(f.d)
+		}
+	}
+	return w.strike(actor, "", faultActor) != nil
+}
