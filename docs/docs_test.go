@@ -20,9 +20,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// exportedErrors are the names of the packages sdk and session that look like
-// errors. Those of sdk have no package in front of them. Those of session have,
-// unless sdk has a name for them.
+// exportedErrors returns the exported names of the packages sdk and session that look
+// like errors. Names of sdk have no package prefix. A name of session has the prefix
+// session, and is left out if sdk has an alias for it.
 func exportedErrors(t *testing.T) []string {
 	t.Helper()
 	looksLikeError := regexp.MustCompile(`^(Err[A-Z].*|[A-Z].*Error)$`)
@@ -43,7 +43,7 @@ func exportedErrors(t *testing.T) []string {
 	return names
 }
 
-// printed are errors whose text the document shows.
+// printed returns an example of each error, whose text troubleshooting.md must show.
 func printed() map[string]error {
 	result := &sdk.ResultMessage{Subtype: "error_max_turns", Errors: []string{"Reached maximum number of turns (3)"}}
 	return map[string]error{
@@ -121,7 +121,7 @@ func TestEveryErrorIsExplained(t *testing.T) {
 	}
 }
 
-// Links inside the documents lead somewhere.
+// TestLinks checks that the files and headings that the documents link to exist.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	heading := regexp.MustCompile(`(?m)^#+ (.*)$`)
