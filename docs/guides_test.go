@@ -24,12 +24,12 @@ import (
 
 const module = "github.com/agent-troupe/troupe"
 
-// guides are the documents whose Go code is whole files, and whose names of this
-// module's packages exist.
+// guides are the documents that TestGuides checks: each block of Go code is a whole
+// file, and the names of this module's packages exist.
 var guides = []string{"../README.md", "getting-started.md", "cookbook.md", "migration.md", "deployment.md", "events.md"}
 
-// exportData is where the compiler's export data of every package is that the code
-// of the guides may import: this module's and those that they import.
+// exportData maps each package that the code of the guides may import to the file with
+// its export data from the compiler: packages of this module, and their imports.
 func exportData(t *testing.T) map[string]string {
 	t.Helper()
 	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}"}
@@ -97,8 +97,8 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// declared reports whether a package has a name, and that the field or method after
-// it.
+// declared reports whether the package declares names[0], and whether each further name
+// is a field or method of the one before it.
 func declared(p *types.Package, names []string) bool {
 	object := p.Scope().Lookup(names[0])
 	for _, name := range names[1:] {
@@ -136,8 +136,8 @@ func TestEventsAreListed(t *testing.T) {
 	}
 }
 
-// TestMigrationNamesWhatParityHas looks up each function, option and method of the
-// vendors' SDKs that parity.md has a row for.
+// TestMigrationNamesWhatParityHas checks that migration.md has each function, option
+// and method of the vendors' SDKs that parity.md has a row for.
 func TestMigrationNamesWhatParityHas(t *testing.T) {
 	t.Parallel()
 	parity, err := os.ReadFile("parity.md")

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testsOf are the tests and fuzz targets of a package.
+// testsOf returns the functions in the test files of a package.
 func testsOf(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", dir, "*_test.go"))
@@ -32,8 +32,8 @@ func testsOf(t *testing.T, dir string) map[string]bool {
 	return names
 }
 
-// Every row of the document names tests that there are, or says that it is not
-// done.
+// TestRobustness checks that every row of the document names existing tests, or says
+// that the feature is not in this release.
 func TestRobustness(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("robustness.md")
