@@ -18,28 +18,28 @@ import (
 // [InMemory]. It is [session.Backend].
 type Backend = session.Backend
 
-// ClaudeConfig says which Claude Code to run. The zero value finds it.
+// ClaudeConfig says which Claude Code to run. With the zero value Troupe searches it.
 type ClaudeConfig struct {
-	// Path is the program, or its script. "": $CLAUDE_CODE_EXECUTABLE, then
-	// claude on PATH, both as the agent would see them.
+	// Path is the path of the program or its script. "": $CLAUDE_CODE_EXECUTABLE, then
+	// claude on PATH, both in the agent's environment.
 	Path string
 }
 
-// Claude is Claude Code.
+// Claude returns the backend for Claude Code.
 func Claude(c ClaudeConfig) Backend { return &cli{claude.New(), c.Path} }
 
-// QoderConfig says which qodercli to run. The zero value finds it.
+// QoderConfig says which qodercli to run. With the zero value Troupe searches it.
 type QoderConfig struct {
-	// Path is the program, or its script. "": $QODERCLI_PATH, then qodercli on
-	// PATH, both as the agent would see them.
+	// Path is the path of the program or its script. "": $QODERCLI_PATH, then qodercli
+	// on PATH, both in the agent's environment.
 	Path string
 }
 
-// Qoder is qodercli.
+// Qoder returns the backend for qodercli.
 func Qoder(c QoderConfig) Backend { return &cli{qoder.New(), c.Path} }
 
-// InMemory is an agent in this process that speaks like a given CLI, whatever
-// it says itself.
+// InMemory returns a backend for an agent in this process. The agent uses the protocol
+// of like, even if p has a method that returns another dialect.
 func InMemory(p agent.Program, like agent.Dialect) Backend { return &inMemory{p, like} }
 
 type cli struct {

@@ -15,12 +15,12 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Client holds a conversation of many turns. It is safe for concurrent use,
-// except that one goroutine at a time may read its messages.
+// Client is a session for a conversation of many turns. It is safe for concurrent use,
+// but only one goroutine at a time may read its messages.
 type Client struct {
 	closeTimeout time.Duration
-	picksModel   bool         // ResolveModel does
-	structured   bool         // Options.OutputFormat is given
+	picksModel   bool         // Options.ResolveModel is set
+	structured   bool         // Options.OutputFormat is set
 	repairs      int          // Options.OutputRepairs
 	sessionID    string       // Options.SessionID
 	unpark       func() error // removes the directory of a prewarmed session; nil: the session was not prewarmed
@@ -54,16 +54,15 @@ func NewClient(opts *Options) *Client {
 	}
 }
 
-// Connect starts the agent and waits until it is initialized. When it fails
-// nothing is left of the session, and it may be called again; on a connected
-// client it does nothing. A second call while the first is under way shares
-// its outcome.
+// Connect starts the agent and waits until it is initialized. If it fails, it leaves
+// nothing of the session behind and may be called again. On a connected client it does
+// nothing. A call while another one runs waits for it and returns its error.
 //
-// Mistakes in the options are *[ConfigError], all of them joined, found before
-// anything starts. An agent that cannot be started is a *[StartError], one that
-// ends at once an *[ExitError], one that refuses a *[ControlError]. When ctx ends
-// first, the error is an *[UnfinishedError]; the agent is killed, and Connect
-// returns at most Options.CloseTimeout later.
+// Mistakes in the options are *[ConfigError] values, joined, and found before anything
+// starts. If the agent cannot be started, the error is a *[StartError]; if it ends at
+// once, an *[ExitError]; if it refuses to initialize, a *[ControlError]. If ctx ends
+// first, the error is an *[UnfinishedError]; the agent is killed, and Connect returns
+// at most Options.CloseTimeout later.
 func (c *Client) Connect(ctx context.Context) error {
 	c.mu.Lock()
 	if d := c.dialing; d != nil && !c.closed {
@@ -112,7 +111,7 @@ func (c *Client) dial(ctx context.Context, cancel context.CancelCauseFunc) (*dia
 	return c.dialing, nil
 }
 
-// open starts the session.
+// openSession starts the session.
 func openSession(ctx context.Context, o *Options, home *runtime.Runtime) (link, error) {
 	var l link
 	spec, err := specOf(o)
@@ -158,9 +157,10 @@ func (c *Client) connected() (*dial, error) {
 	return nil, ErrNotConnected
 }
 
-// Send hands a user message to the agent; [UserText] makes one. It returns once
-// the message is queued, and waits for room if there is none. Messages are
-// answered in order.
+// Send queues a user message for the agent; [UserText] makes one. It returns when the
+// message is queued. If the queue is full, it waits until there is room. The agent
+// answers messages in order. If the session is draining, the error is
+// [session.ErrDraining].
 func (c *Client) Send(ctx context.Context, m UserMessage) (*Turn, error) {
 	d, err := c.connected()
 	if err != nil {
@@ -173,11 +173,11 @@ func (c *Client) Send(ctx context.Context, m UserMessage) (*Turn, error) {
 	return &Turn{t}, nil
 }
 
-// Messages yields every message of the session that nobody has read yet, until it
-// ends: those of all turns, of turns that the agent starts by itself, of
-// background tasks, and what comes between. An error comes last: why the
-// session ended, if that was not a Close, or why ctx ended, or [ErrBusy].
-// Breaking off leaves the rest for the next reader.
+// Messages yields every message of the session that has not been read yet, until the
+// session ends: messages of all turns, also of turns that the agent starts itself, of
+// background tasks, and messages between turns. If there is an error, it is yielded
+// last: why the session ended, unless [Client.Close] ended it; why ctx ended; or
+// [ErrBusy]. If the loop ends early, the next reader gets the remaining messages.
 func (c *Client) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		d, err := c.connected()
@@ -189,9 +189,9 @@ func (c *Client) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	}
 }
 
-// AwaitIdle waits until no turn is under way and no background task lives, or
-// until the session has ended. Somebody must read the messages meanwhile,
-// unless they are few or Options.Discard is set.
+// AwaitIdle waits until no turn and no background task runs, or until the session has
+// ended. Another goroutine must read the messages meanwhile, unless they are fewer than
+// Options.Limits allow or Options.Discard is set.
 func (c *Client) AwaitIdle(ctx context.Context) error {
 	d, err := c.connected()
 	if err != nil {
@@ -200,7 +200,8 @@ func (c *Client) AwaitIdle(ctx context.Context) error {
 	return ended(ctx, d.session.AwaitIdle(ctx))
 }
 
-// State is the session's state at this instant.
+// State returns the session's current state. Before [Client.Connect] it is
+// StateAdmitting.
 func (c *Client) State() session.State {
 	if d, err := c.connected(); err == nil {
 		return d.session.State()
@@ -208,9 +209,9 @@ func (c *Client) State() session.State {
 	return session.StateAdmitting
 }
 
-// SessionID is the agent's own id of the session, by which Options.Resume takes
-// it up again. The agent says it in the first turn; before, it is
-// Options.SessionID, or "".
+// SessionID returns the agent's id of the session, for Options.Resume. The agent
+// reports it in the first turn; before, SessionID returns Options.SessionID, which may
+// be "".
 func (c *Client) SessionID() string {
 	if d, err := c.connected(); err == nil {
 		if id := d.session.AgentSessionID(); id != "" {
@@ -220,8 +221,9 @@ func (c *Client) SessionID() string {
 	return c.sessionID
 }
 
-// Warnings are the legal and probably unintended things in the options, such as
-// a rule that hides CanUseTool. They come as events, too. nil before Connect.
+// Warnings returns the options that are valid but perhaps do not do what you intend,
+// such as a rule for which CanUseTool is not called. Each is also a
+// [session.WarningIssued] event. It is nil before [Client.Connect].
 func (c *Client) Warnings() []Warning {
 	if d, err := c.connected(); err == nil {
 		return d.session.Warnings()
@@ -229,7 +231,7 @@ func (c *Client) Warnings() []Warning {
 	return nil
 }
 
-// Initialized is the agent's answer to the initialize request: its commands,
+// Initialized returns the agent's answer to the initialize request: its commands,
 // models, subagents and account.
 func (c *Client) Initialized() (*protocol.InitializeResponse, error) {
 	d, err := c.connected()
@@ -243,9 +245,9 @@ func (c *Client) Initialized() (*protocol.InitializeResponse, error) {
 	return r, nil
 }
 
-// Events yields the session's events from the start of the loop until the
-// session or ctx ends; none if the client is not connected. Options.OnEvent sees
-// them from the start of the session.
+// Events yields the session's events from the start of the loop until the session or
+// ctx ends. It yields nothing if the client is not connected. To get the events from
+// the start of the session, use Options.OnEvent.
 func (c *Client) Events(ctx context.Context) iter.Seq[EventRecord] {
 	return func(yield func(EventRecord) bool) {
 		d, err := c.connected()
@@ -260,9 +262,9 @@ func (c *Client) Events(ctx context.Context) iter.Seq[EventRecord] {
 	}
 }
 
-// Call makes a control request of any kind and decodes the answer into resp,
-// which may be nil. The agent's refusal is a *[ControlError], no answer within
-// Limits.Control a *[TimeoutError].
+// Call sends a control request of any kind and decodes the answer into resp, which may
+// be nil. If the agent refuses the request, the error is a *[ControlError]; without an
+// answer within Limits.Control it is a *[TimeoutError].
 func (c *Client) Call(ctx context.Context, req protocol.HostRequest, resp any) error {
 	d, err := c.connected()
 	if err != nil {
@@ -277,9 +279,9 @@ func (c *Client) Call(ctx context.Context, req protocol.HostRequest, resp any) e
 	return ended(ctx, d.session.Call(ctx, req, resp, 0))
 }
 
-// Control makes a control request that this package has no method for. req is
-// encoded as a JSON object, nil as an empty one; its subtype is added. resp is
-// decoded into and may be nil.
+// Control sends a control request for which this package has no method. req is encoded
+// as a JSON object (nil as an empty object), and the subtype is added to it. The answer
+// is decoded into resp, which may be nil. The errors are those of [Client.Call].
 func (c *Client) Control(ctx context.Context, subtype string, req, resp any) error {
 	if subtype == "" {
 		return errors.New("control request has an empty subtype, which an agent does not answer")

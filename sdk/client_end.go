@@ -8,23 +8,23 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// Close ends the session in order: a running turn is interrupted, what waits
-// for a callback is denied, the agent gets its grace, and its process tree is
-// swept. It returns when nothing is left, or when ctx or Options.CloseTimeout
-// ends: then the agent is killed, and the error says what had not stopped. It
-// may be called any number of times, also from a callback: with a context other
-// than the callback's, which ends as the session does. A tool of a wrapped server
-// that calls it is itself waited for, until CloseTimeout.
+// Close ends the session in order: it interrupts a running turn, denies the requests
+// that wait for a callback, gives the agent time to end (Options.Graces), and sweeps
+// its process tree. It returns when no process is left. If ctx or Options.CloseTimeout
+// ends first, the agent is killed, and the error says what had not stopped.
 //
-// Messages that nobody has read stay: a loop over [Client.Messages] that begins
-// after Close yields them. Of what the agent writes during a Close while nobody
-// reads, no more than Limits.HardBytes is kept; a [session.WarningIssued] then says how many
-// messages were dropped.
+// Close may be called any number of times, also from a callback. There, pass another
+// context than the callback's, which ends with the session. If a tool of a wrapped
+// server calls Close, Close waits for that tool, up to CloseTimeout.
 //
-// nil means that the agent ended by itself, that nothing of it is left, and that
-// its transcript is complete as far as it says. An agent that had to be killed is
-// a *[KilledError], processes that are left a *[LeftoverError], a transcript that
-// could not be written a *[session.WritesLostError].
+// Unread messages remain: a loop over [Client.Messages] after Close yields them. While
+// nobody reads, Close keeps at most Limits.HardBytes of what the agent still writes; a
+// [session.WarningIssued] event then says how many messages were dropped.
+//
+// A nil error means that the agent ended in time, that no process is left, and that
+// the agent has not reported a loss of its transcript. If the agent had to be killed,
+// the error is a *[KilledError]; if processes are left, a *[LeftoverError]; if the
+// transcript could not be written, a *[session.WritesLostError].
 func (c *Client) Close(ctx context.Context) error {
 	err := c.end(ctx)
 	if d, dead := c.connected(); dead == nil && d.session.State().Terminal() && d.session.Killed() {
@@ -33,7 +33,7 @@ func (c *Client) Close(ctx context.Context) error {
 	return err
 }
 
-// end is Close without a word about how the agent ended.
+// end is Close without a *[KilledError].
 func (c *Client) end(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
@@ -64,16 +64,16 @@ func closeLimit(d time.Duration) *TimeoutError {
 	return &TimeoutError{What: "close session", Limit: d, SetBy: "CloseTimeout"}
 }
 
-// Drain ends the session without cutting a turn short. [Client.Send] fails from now
-// on, with [session.ErrDraining]. The messages that were sent before are answered, and
-// background tasks are waited for as long as Limits.Background says; then the session
-// is closed, as by [Client.Close], whose errors Drain returns. Control requests and
-// callbacks work until then. Somebody must read the messages meanwhile, unless they
-// are few: an agent whose output nobody reads comes to a halt.
+// Drain ends the session after its turns. From now on [Client.Send] fails with
+// [session.ErrDraining]. Drain waits for the answers to the messages that were sent
+// before, and up to Limits.Background for background tasks. Then it closes the session
+// and returns the errors of [Client.Close]. Control requests and callbacks work until
+// the close. Another goroutine must read the messages meanwhile, unless they are few:
+// an agent stops when nobody reads its output.
 //
-// When ctx ends before the turns have, the error is an *[UnfinishedError] that says
-// what was waited for. The session is not closed then, and still takes no messages:
-// call Close, or Drain again. A client that is not connected is closed at once.
+// If ctx ends before the turns, the error is an *[UnfinishedError] that says what Drain
+// waited for. The session is then still open, and still accepts no messages: call
+// Close, or Drain again. A client that is not connected is closed at once.
 // [runtime.Runtime.Drain] drains all sessions of a runtime.
 func (c *Client) Drain(ctx context.Context) error {
 	if d, err := c.connected(); err == nil {
@@ -84,9 +84,9 @@ func (c *Client) Drain(ctx context.Context) error {
 	return c.Close(ctx)
 }
 
-// Done returns a channel that is closed when the session has ended, whatever ended
-// it: nothing of it is left then, and [Client.Err] says why. nil before [Client.Connect]
-// has returned.
+// Done returns a channel that is closed when the session has ended for any reason; its
+// process tree has then been swept, and [Client.Err] returns the reason. Done returns
+// nil before [Client.Connect] has returned.
 func (c *Client) Done() <-chan struct{} {
 	d, err := c.connected()
 	switch {
@@ -104,9 +104,9 @@ func closedChannel() <-chan struct{} {
 	return done
 }
 
-// Err says why the session ended, such as an *[ExitError] or an *[AuthError]. nil as
-// long as it lives, before Connect, and after an end by [Client.Close] or
-// [Client.Drain]. The error of the close itself is the one that these return.
+// Err returns why the session ended, such as an *[ExitError] or an *[AuthError]. It is
+// nil before [Client.Connect], while the session runs, and after [Client.Close] or
+// [Client.Drain] ended it. Errors of the close itself are returned by those methods.
 func (c *Client) Err() error {
 	if d, err := c.connected(); err == nil {
 		return d.session.Err()

@@ -26,51 +26,55 @@ var optionsSchema = sync.OnceValues(func() (*optionfile.Schema, error) { //nolin
 	return optionfile.ParseSchema(schemaFile)
 })
 
-// LoadOption changes how [LoadOptions] reads.
+// LoadOption is an option of [LoadOptions].
 type LoadOption func(*loadSettings)
 
 type loadSettings struct {
 	lookup func(string) (string, bool)
 }
 
-// ExpandWith looks variables up in f for the values that ask for it; the
-// default is the environment of this process.
+// ExpandWith makes [LoadOptions] look variables up with f. Without it they are looked up
+// in the environment of this process.
 func ExpandWith(f func(name string) (string, bool)) LoadOption {
 	return func(s *loadSettings) { s.lookup = f }
 }
 
-// LoadOptions reads options from YAML or JSON. Keys are those of the vendors'
-// documents, as in the json tags of [Options]. Callbacks, Backend and what else
-// is Go has no key.
+// LoadOptions reads options from YAML or JSON. The keys are those of the vendors'
+// documents, as in the json tags of [Options]. Callbacks, Backend and other Go values
+// have no key.
 //
-// Forms are the vendors' too: settings is an object, a path, or JSON text;
-// mcpServers an object or a path; systemPrompt a text, a list, or an object of
-// type preset, custom or file; tools a list, "all", or an object of type
-// preset; taskBudget a number or {total}; a null in env takes the variable
-// away. pathToClaudeCodeExecutable, pathToQoderCLIExecutable and cliPath are
-// pathToExecutable. controlRequestTimeoutMs (Limits.Control; 0 is no limit) and
-// closeGraceMs (Graces.EOF) are keys, too. A duration is a text such as 90s; with
-// Ms behind its key it is a number of milliseconds. What has a field Extra takes such keys under
-// extra. $schema is left to editors.
+// Values have the vendors' forms, too:
 //
-// Nothing is taken from the environment unless a value asks for it:
-// {"$env": "Bearer ${TOKEN}"} is that text with ${NAME} and ${NAME:-default}
-// replaced. It may stand for any text, number or boolean. Elsewhere ${NAME}
-// stays as it is.
+//   - settings is an object, a path, or JSON text; mcpServers is an object or a path.
+//   - systemPrompt is a text, a list, or an object of type preset, custom or file.
+//   - tools is a list, "all", or an object of type preset.
+//   - taskBudget is a number or {total}. A null in env removes the variable.
+//   - pathToClaudeCodeExecutable, pathToQoderCLIExecutable and cliPath are other names
+//     of pathToExecutable.
+//   - controlRequestTimeoutMs sets Limits.Control (0: no limit), closeGraceMs sets
+//     Graces.EOF.
+//   - A duration is a text such as 90s. A key with the suffix Ms takes a number of
+//     milliseconds instead.
+//   - Keys for a field Extra go under extra. $schema is ignored.
 //
-// A null is an option that is not given; in a list, or under a name of the
-// user's, it is a mistake. Unknown keys, wrong types, keys that are missing or
-// given twice and variables that are not set are reported all at once, each as
-// a *[LoadError] with line and column, of more than a thousand the first; see
-// [LoadErrors]. What cannot work is found later, by whatever opens a session.
-// The options are nil unless the error is. A file has at most 4 MiB, and one in
-// YAML 20,000 words, because its parser is slow with more; JSON may have any number.
+// Environment variables are read only where a value asks for it:
+// {"$env": "Bearer ${TOKEN}"} is that text with ${NAME} and ${NAME:-default} replaced.
+// It may be used for any text, number or boolean. In all other texts ${NAME} is not
+// replaced.
+//
+// A null value means that the option is not given. In a list, or under a name that you
+// chose, such as that of a server, null is an error. Unknown keys, wrong types, missing
+// keys, duplicate keys and variables that are not set are reported together, each as a
+// *[LoadError] with line and column; at most the first thousand are reported. See
+// [LoadErrors]. Options that cannot work are found when a session is opened. If the
+// error is not nil, the options are nil. Input may have at most 4 MiB. YAML may have at
+// most 20,000 words, because its parser is slow with more; JSON has no such limit.
 func LoadOptions(r io.Reader, opts ...LoadOption) (*Options, error) {
 	return loadOptions("", r, opts)
 }
 
-// LoadOptionsFile is [LoadOptions] of a file. Paths in it are as they are: the
-// agent resolves them in Cwd.
+// LoadOptionsFile is [LoadOptions] for the file at path. Relative paths in the file are
+// relative to Options.Cwd, not to the file.
 func LoadOptionsFile(path string, opts ...LoadOption) (*Options, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -128,10 +132,10 @@ func (f *fileOptions) options() *Options {
 	return &f.Options
 }
 
-// LoadError is what is wrong in a configuration, and where.
+// LoadError is one error of a configuration that [LoadOptions] read.
 type LoadError struct {
-	File         string // as given; "" for what came from a reader
-	Line, Column int    // from 1; 0 when it is about the whole
+	File         string // the path that LoadOptionsFile was given; "" for LoadOptions
+	Line, Column int    // from 1; 0 if the error is about the whole file
 	Key          string // path of the key, such as mcpServers.db.command; may be ""
 	Problem      string // what is wrong
 	Fix          string // what to do; may be ""
@@ -155,7 +159,7 @@ func (e *LoadError) Error() string {
 	return b.String()
 }
 
-// LoadErrors are all of a configuration's errors, by place.
+// LoadErrors returns every *[LoadError] in err, ordered by their place in the file.
 func LoadErrors(err error) []*LoadError {
 	var all []*LoadError
 	switch e := err.(type) { //nolint:errorlint // this walks the tree that errors.As stops in

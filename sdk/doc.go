@@ -9,31 +9,33 @@
 //		fmt.Println(text)
 //	}
 //
-// [Query] and [Run] are for one prompt, [RunAs] for one whose answer has the
-// shape of a Go type, and [Retry] calls any of them again. [Client] is for
-// conversations: [AskAs] is its RunAs, and [Client.Drain] ends it without cutting a
-// turn short. In an [Interactive] client one loop reads messages and answers
-// questions. [Options] says everything else: which agent, what it may do, and whom it
-// asks. [LoadOptions] reads it from YAML or JSON, [PreviewLaunch] shows what it
-// launches, and [SpawnThrough] launches it in a container.
+// [Query] and [Run] run one prompt. [RunAs] runs one prompt and decodes the answer
+// into a Go type. [Retry] calls any of them again after a passing error. [Client]
+// holds a conversation of several turns; [AskAs] is RunAs for a Client, and
+// [Client.Drain] closes it after the running turns. With an [Interactive] client one
+// loop reads messages and answers questions.
+//
+// [Options] configure the agent, its permissions and your callbacks. [LoadOptions]
+// reads options from YAML or JSON, [PreviewLaunch] shows what they start, and
+// [SpawnThrough] starts the agent with another command, such as in a container.
 //
 // Messages, blocks, inputs of hooks and tools, and events are pointers: write
-// case *sdk.ResultMessage and case *session.Ended. The compiler refuses the case of a
-// value.
+// case *sdk.ResultMessage and case *session.Ended. The compiler rejects a case
+// without the asterisk.
 //
-// The types of a first program have a name here. The others are where they are
-// defined:
+// This package has aliases for the types that most programs need. The other types
+// are in the packages that define them:
 //
 //   - protocol: what the agent and the program write to each other, such as all
 //     messages, content blocks, hook inputs, and the answers to the requests of
 //     [Client]. Package protocol/tools has the inputs and outputs of the built-in
-//     tools, package protocol/view what a user interface shows of a session.
+//     tools. Package protocol/view computes the state that a user interface shows.
 //   - session: the fields of [Options] and their rare types, the events for
 //     Options.OnEvent, errors, states, and the types of callbacks.
-//   - policy: the rules of [Policy], to try them out and to have a decision explained.
-//   - runtime: the budget that sessions share, and their tree.
+//   - policy: the rules of [Policy], to test them and to explain a decision.
+//   - runtime: the budget that sessions share, and the tree of supervisors.
 //   - supervisor: the decisions in a [session.Supervision] event.
 //
-// What lives here: the public contract in the vendors' terms. What must not:
-// anything that a session needs to work; that is package runtime and below.
+// This package is the public contract in the vendors' terms. The machinery of
+// sessions must not live here; it is in package runtime and the packages below it.
 package sdk

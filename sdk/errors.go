@@ -14,46 +14,46 @@ import (
 // others of a session, package protocol those of the wire format, and package
 // supervisor the error of a session whose actors crashed too often.
 type (
-	// ConfigError is an option that cannot work. All of them are found before
-	// anything starts and come joined; see [ConfigErrors]. It is
+	// ConfigError is an option that cannot work. All of them are found before anything
+	// starts and returned as one joined error; see [ConfigErrors]. It is
 	// [session.ConfigError].
 	ConfigError = session.ConfigError
 	// StartError says that the agent could not be started. It is
 	// [session.StartError].
 	StartError = session.StartError
-	// ExitError says that the agent ended when it should not have. It is
-	// [session.ExitError].
+	// ExitError says that the agent ended unexpectedly. It is [session.ExitError].
 	ExitError = session.ExitError
 	// AuthError says that the agent's login is missing or has expired. It wraps
 	// an *[ExitError] or a *[ResultError]. It is [session.AuthError].
 	AuthError = session.AuthError
-	// KilledError says that the agent did not end in order and was killed, and that
-	// nothing is left of it. What it had not written to its transcript is lost. It is
-	// [session.KilledError].
+	// KilledError says that the agent did not end in time and was killed. It left no
+	// processes behind. The part of its transcript that it had not written yet is lost.
+	// It is [session.KilledError].
 	KilledError = session.KilledError
-	// ResultError says that a run ended in a result that is an error: the model's
-	// API failed, a limit was reached, the turn was interrupted. It is
+	// ResultError says that a run ended with a result that is an error: the model's API
+	// failed, a limit was reached, or the turn was interrupted. It is
 	// [session.ResultError].
 	ResultError = session.ResultError
-	// StructuredOutputError says that a run has no answer of the shape that was
-	// asked for. Its Result.StructuredOutput is the answer that came instead. It is
+	// StructuredOutputError says that a run has no answer that fits the schema. Its
+	// Result.StructuredOutput is the answer that the agent gave; it may be empty. It is
 	// [session.StructuredOutputError].
 	StructuredOutputError = session.StructuredOutputError
-	// LeftoverError names the processes of an agent that did not stop. It is
-	// [session.LeftoverError].
+	// LeftoverError names the processes that an agent left behind and that could not be
+	// killed. It is [session.LeftoverError].
 	LeftoverError = session.LeftoverError
-	// ControlError is the agent's refusal of a request. It is [session.ControlError].
+	// ControlError says that the agent refused a control request. It is
+	// [session.ControlError].
 	ControlError = session.ControlError
-	// UnfinishedError says that a context ended before the [Run], [RunAs], [Query] or
-	// [Client.Connect] that it was for: what was waited for, and how far the run had
-	// come. It matches context.Canceled or context.DeadlineExceeded, and the context's
-	// cause. It is [session.UnfinishedError].
+	// UnfinishedError says that a context ended before [Run], [RunAs], [Query] or
+	// [Client.Connect] was done, what it waited for, and how much was done. It matches
+	// context.Canceled or context.DeadlineExceeded, and the context's cause. It is
+	// [session.UnfinishedError].
 	UnfinishedError = session.UnfinishedError
-	// TimeoutError says which wait ran out, and whose limit it was. It matches
-	// context.DeadlineExceeded. It is [session.TimeoutError].
+	// TimeoutError says which wait exceeded its limit, and which option sets the limit.
+	// It matches context.DeadlineExceeded. It is [session.TimeoutError].
 	TimeoutError = session.TimeoutError
-	// UnsupportedCapabilityError is a request that this agent, or this release
-	// of it, does not serve. Nothing was sent. It is
+	// UnsupportedCapabilityError is a request that this agent, or this release of it,
+	// does not support. The request was not sent. It is
 	// [session.UnsupportedCapabilityError].
 	UnsupportedCapabilityError = session.UnsupportedCapabilityError
 )
@@ -61,29 +61,30 @@ type (
 // The errors that most programs match with errors.Is. Package session has the
 // others, such as [session.ErrNotRun] and [session.ErrTooLarge].
 var (
-	// ErrBusy says that somebody else is reading the session's messages.
+	// ErrBusy says that another loop is reading the session's messages.
 	ErrBusy = session.ErrBusy
-	// ErrClaimTaken says that an earlier claim, whose answer nobody waited for,
-	// has made a session of the spare.
-	ErrClaimTaken = errors.New("an earlier claim was taken, and its answer is lost; close the client and start the session with NewClient")
-	// ErrClaimUnsure says that nobody waited for the answer to a claim.
-	ErrClaimUnsure = errors.New("the claim may have been taken; claim again to find out, or close the client")
+	// ErrClaimTaken says that an earlier [Client.Claim] succeeded, but had returned
+	// before its answer arrived.
+	ErrClaimTaken = errors.New("an earlier claim succeeded, but its answer is lost; close the client and start the session with NewClient")
+	// ErrClaimUnsure says that [Client.Claim] returned before the answer arrived, so
+	// that the claim may have succeeded.
+	ErrClaimUnsure = errors.New("the claim may have succeeded; claim again to find out, or close the client")
 	// ErrClosed says that the session was closed.
 	ErrClosed = session.ErrClosed
 	// ErrNotConnected says that [Client.Connect] was not called, or failed.
 	ErrNotConnected = errors.New("the client is not connected; call Connect first")
 )
 
-// ConfigErrors returns every *[ConfigError] in err, in the order in which they
-// were found.
+// ConfigErrors returns every *[ConfigError] in err, in the order in which Troupe found
+// them.
 func ConfigErrors(err error) []*ConfigError { return session.ConfigErrors(err) }
 
-var errNoStructuredOutput = errors.New("the model returned none")
+var errNoStructuredOutput = errors.New("the model returned no structured output")
 
-// Retryable reports whether the same call may succeed when it is made again: the
-// model's API was overloaded, could not be reached, timed out or gave a malformed
-// answer; the agent died or did not answer; the model's answer had the wrong
-// shape. A retry may repeat side effects.
+// Retryable reports whether the same call may succeed if it is made again. That is so
+// if the model's API was overloaded, could not be reached, timed out or gave a
+// malformed answer; if the agent died or did not answer; and if the model's answer did
+// not fit the schema. A retry may repeat side effects.
 func Retryable(err error) bool {
 	var (
 		control *ControlError
@@ -135,7 +136,8 @@ func transient(r *ResultMessage) bool {
 	return false
 }
 
-// RetryAfter is how long to wait before another try, if the agent said so.
+// RetryAfter returns how long to wait before the next attempt. It reports false if the
+// agent did not say.
 func RetryAfter(err error) (time.Duration, bool) {
 	var result *ResultError
 	if errors.As(err, &result) && result.RetryAfter > 0 {

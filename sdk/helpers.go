@@ -6,29 +6,29 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// TextOf returns the text of a message: the text blocks of an assistant or
-// user message, the text that a partial one adds, the text of a result; "" for
-// any other message.
+// TextOf returns the text of a message: of the text blocks of an assistant or user
+// message, the text that a partial message adds, or the text of a result. It returns ""
+// for any other message.
 func TextOf(m Message) string { return protocol.TextOf(m) }
 
-// ToolUses returns the tool calls of an assistant message, nil if there are none.
+// ToolUses returns the tool calls of an assistant message, nil if it has no tool calls.
 func ToolUses(m Message) []*ToolUseBlock { return protocol.ToolUses(m) }
 
-// ToolResults returns the tool results of a user message, nil if there are none.
+// ToolResults returns the tool results of a user message, nil if it has no tool results.
 func ToolResults(m Message) []*ToolResultBlock { return protocol.ToolResults(m) }
 
-// UserText is a user message of one text, for [Client.Send] and [Inputs].
+// UserText returns a user message of one text, for [Client.Send] and [Inputs].
 func UserText(text string) UserMessage {
 	return UserMessage{Message: protocol.UserContent{Role: "user", Content: protocol.TextContent(text)}}
 }
 
-// UserBlocks is a user message of several blocks: text, images, documents.
+// UserBlocks returns a user message of several blocks: text, images, documents.
 func UserBlocks(blocks ...ContentBlock) UserMessage {
 	return UserMessage{Message: protocol.UserContent{Role: "user", Content: blocks}}
 }
 
-// Collect reads messages to their end. It returns those that came before an
-// error, too.
+// Collect reads all messages. If there is an error, it returns the messages before it,
+// too.
 func Collect(messages iter.Seq2[Message, error]) ([]Message, error) {
 	var all []Message
 	for m, err := range messages {
@@ -40,9 +40,10 @@ func Collect(messages iter.Seq2[Message, error]) ([]Message, error) {
 	return all, nil
 }
 
-// Texts yields the text of the main agent as it comes: the whole text of each message,
-// or, with Options.IncludePartialMessages, the pieces in which the model writes it. An error comes last.
-// Breaking off ends messages, too.
+// Texts yields the text of the main agent when it arrives: the whole text of each
+// message, or, with Options.IncludePartialMessages, the pieces in which the model
+// writes it. If there is an error, it is yielded last. If the loop ends early, the loop
+// over messages ends, too.
 func Texts(messages iter.Seq2[Message, error]) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var streamed string // id of the message whose text came in pieces

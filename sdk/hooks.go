@@ -11,30 +11,31 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Hook is a callback at a moment of the agent's work. Make one with
-// [OnPreToolUse] and the other functions that begin with On. It is
-// [session.Hook], which says what happens when it fails, and when an event has several.
+// Hook is a callback that the agent calls at a defined point of its work, such as
+// before a tool call. Make one with [OnPreToolUse] and the other functions whose names
+// begin with On. It is [session.Hook], whose comment says what happens when a hook
+// fails, and when an event has several hooks.
 type Hook = session.Hook
 
 // HookOption is an option of one hook.
 type HookOption func(*Hook)
 
-// Match limits a hook to the tools that the pattern matches, or, for an event
-// without a tool, to its source, trigger or type. "" and "*" match all.
+// Match limits a hook to the tools that pattern matches. For an event without a tool,
+// pattern matches the event's source, trigger or type. "" and "*" match everything.
 //
-// A list of names ("Bash|Write", "mcp__tracker") matches each name as a whole,
-// and the name of an MCP server matches all its tools. Everything else is a
-// regular expression of package regexp, which may match anywhere in the name
-// ("^mcp__.*__delete", "(?i)bash"). Troupe compares it: what the agent's own
-// engine would make of the pattern does not matter. A pattern that package
-// regexp does not take is a *[ConfigError].
+// A list of names ("Bash|Write", "mcp__tracker") matches each name as a whole; the
+// name of an MCP server matches all its tools. Any other pattern is a regular
+// expression of package regexp, which may match anywhere in the name
+// ("^mcp__.*__delete", "(?i)bash"). Troupe does the matching, not the agent. A pattern
+// that package regexp rejects is a *[ConfigError].
 func Match(pattern string) HookOption { return func(h *Hook) { h.Matcher = pattern } }
 
-// Timeout is how long the agent waits for the hook; default: 60 s. The handler
-// gets a tenth less, at most a second, so that its own denial is in time.
+// Timeout sets how long the agent waits for the hook. Without it, or with 0, the
+// agent waits 60 s. The handler's context ends a tenth of the time earlier, at most a
+// second, so that the answer to a handler that took too long still arrives in time.
 func Timeout(d time.Duration) HookOption { return func(h *Hook) { h.Timeout = d } }
 
-// FailureAction says what happens to what a hook guards when the hook fails.
+// FailureAction is what happens to the action that a hook guards when the hook fails.
 // It is [session.FailureAction].
 type FailureAction = session.FailureAction
 
@@ -44,14 +45,16 @@ const (
 	ContinueOnFailure = session.ContinueOnFailure
 )
 
-// OnFailure says whether the guarded action proceeds if the hook fails. With
-// ContinueOnFailure the hook no longer blocks: use it for handlers that only watch. Stop,
-// SubagentStop, TaskCompleted and TeammateIdle always go on. Claude.
+// OnFailure sets whether the guarded action proceeds if the hook fails. Use
+// ContinueOnFailure only for handlers that observe: with it the hook no longer protects
+// anything. After a failed hook for Stop, SubagentStop, TaskCompleted or TeammateIdle,
+// the agent always continues. Claude.
 func OnFailure(a FailureAction) HookOption { return func(h *Hook) { h.OnFailure = a } }
 
-// OnHookEvent hooks any event by its name, also one that this package does not
-// know. The handler returns a hook output object of the vendor's; nil goes on. Of
-// a gate, what is no JSON object is a failure.
+// OnHookEvent makes a hook for the event called name, also for an event that this
+// package does not know. The handler returns the vendor's hook output object as JSON;
+// nil lets the agent continue. For a gate, an output that is not a JSON object counts
+// as a failure.
 func OnHookEvent(name string, h func(context.Context, *session.HookCall) (json.RawMessage, error), o ...HookOption) Hook {
 	return newHook(protocol.HookEvent(name), h, o)
 }
@@ -91,10 +94,10 @@ func typed[In any, Out hookOutput](event protocol.HookEvent, h func(context.Cont
 	}, o)
 }
 
-// Decode decodes JSON of the agent, such as a tool's input, by the exact names of
-// its keys. encoding/json ignores case, and would show a gate Command where the
-// tool runs command. Of a key that comes twice the last one counts. A field of v
-// without a name in a json tag is an error.
+// Decode decodes JSON of the agent, such as a tool's input, into v. Keys match only by
+// their exact name, as they do in the agent. (encoding/json ignores case: a gate could
+// then check the key Command, while the tool uses the key command.) If a key occurs
+// twice, the last value counts. A field of v without a name in a json tag is an error.
 func Decode(data json.RawMessage, v any) error { return protocol.Decode(data, v) }
 
 // decodeInput decodes a part of a request, which is valid JSON.

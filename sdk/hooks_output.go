@@ -7,18 +7,19 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Values of Decision in hook outputs. DecisionApprove is of old.
+// Values of Decision in hook outputs. DecisionApprove is from older releases of the
+// agents.
 const (
 	DecisionApprove = protocol.DecisionApprove
 	DecisionBlock   = protocol.DecisionBlock
 )
 
-// HookPermission is the verdict of a gate hook. HookAsk sends the call on to
-// CanUseTool; HookDefer ends the turn with the call in the result's
-// DeferredToolUse. It is [protocol.HookPermission].
+// HookPermission is the decision of a hook about an action. HookAsk passes the call to
+// CanUseTool. HookDefer ends the turn; the call is then in DeferredToolUse of the
+// result. It is [protocol.HookPermission].
 type HookPermission = protocol.HookPermission
 
-// The verdicts.
+// Values of [HookPermission].
 const (
 	HookAllow = protocol.HookAllow
 	HookDeny  = protocol.HookDeny
@@ -26,22 +27,21 @@ const (
 	HookDefer = protocol.HookDefer
 )
 
-// HookCommon is what every hook output may say.
+// HookCommon has the fields of every hook output.
 type HookCommon struct {
-	// Continue false ends the turn after this hook, for StopReason. It does not
-	// stop the tool of a PreToolUse hook (observed on Claude Code 2.1.329).
-	// Absent: true.
+	// Continue ends the turn after this hook if it is Some(false). The tool call of a
+	// PreToolUse hook still runs (observed on Claude Code 2.1.329). Absent: true.
 	Continue   Opt[bool]
-	StopReason string // for the person, with Continue false
-	// SuppressOutput keeps the hook out of the transcript.
+	StopReason string // shown to the person if Continue is false
+	// SuppressOutput keeps the output of the hook out of the transcript.
 	SuppressOutput bool
-	// SystemMessage is shown to the user.
+	// SystemMessage is shown to the person.
 	SystemMessage    string
 	TerminalSequence string // an OSC title or notification for the agent's terminal
-	// Async tells the agent not to wait, at most AsyncTimeout for what comes
-	// later; no other field counts then.
+	// Async tells the agent to continue without waiting for the hook's result. A later
+	// result counts within AsyncTimeout. All other fields are ignored then.
 	Async        bool
-	AsyncTimeout time.Duration // 0: the agent's default
+	AsyncTimeout time.Duration // see Async; 0: the agent's default
 }
 
 func (c HookCommon) json(specific protocol.HookSpecificOutput) protocol.HookJSONOutput {
@@ -62,142 +62,144 @@ func (c HookCommon) decided(decision, reason string, specific protocol.HookSpeci
 	return out
 }
 
-// HookOutput is the output of events that allow no decision.
+// HookOutput is the output of events that a hook cannot decide about.
 type HookOutput struct{ HookCommon }
 
-// BlockOutput is the output of events that can be kept from happening.
+// BlockOutput is the output of events that a hook can block.
 type BlockOutput struct {
-	// Decision is DecisionBlock, or "" to go on. Reason says why.
+	// Decision is DecisionBlock, or "" to let the agent continue. Reason says why.
 	Decision, Reason string
 	HookCommon
 }
 
-// PreToolUseOutput decides on a tool call.
+// PreToolUseOutput decides about a tool call.
 type PreToolUseOutput struct {
-	// PermissionDecision "" leaves the decision to others. HookAllow skips
-	// CanUseTool.
+	// PermissionDecision is HookAllow, HookDeny, HookAsk or HookDefer; "": the hook
+	// does not decide. After HookAllow, CanUseTool is not called.
 	PermissionDecision       HookPermission
-	PermissionDecisionReason string // with HookDeny for the model, else for the person
-	// UpdatedInput replaces the tool's input, also without a decision.
+	PermissionDecisionReason string // shown to the model with HookDeny, otherwise to the person
+	// UpdatedInput replaces the tool's input, also without a decision. It is a JSON
+	// object; nil: the input is unchanged.
 	UpdatedInput json.RawMessage
-	// AdditionalContext is told to the model.
+	// AdditionalContext is added to the context of the model.
 	AdditionalContext string
 	HookCommon
 }
 
-// DenyPreToolUse keeps the call from running; the model reads why.
+// DenyPreToolUse denies the call. The model reads reason.
 func DenyPreToolUse(reason string) PreToolUseOutput {
 	return PreToolUseOutput{PermissionDecision: HookDeny, PermissionDecisionReason: reason}
 }
 
-// PostToolUseOutput changes what the model sees of a tool's output.
+// PostToolUseOutput changes what the model reads of a tool's output.
 type PostToolUseOutput struct {
-	// Decision DecisionBlock shows Reason to the model.
+	// Decision is DecisionBlock, which shows Reason to the model, or "".
 	Decision, Reason string
-	// AdditionalContext is told to the model.
+	// AdditionalContext is added to the context of the model.
 	AdditionalContext string
 	ClassifierContext string // for the classifier of permission mode auto, not for the model
-	// UpdatedToolOutput must have the shape of the tool's output: Claude Code
-	// ignored a string for Bash (observed on 2.1.329).
+	// UpdatedToolOutput replaces the tool's output; nil: the output is unchanged. It
+	// must have the shape of the tool's own output: Claude Code ignored a string for
+	// Bash (observed on 2.1.329).
 	UpdatedToolOutput json.RawMessage
-	// UpdatedMCPToolOutput replaces the content of an MCP tool's result.
+	// UpdatedMCPToolOutput replaces the content of an MCP tool's result; nil: the
+	// content is unchanged.
 	UpdatedMCPToolOutput json.RawMessage
 	HookCommon
 }
 
-// ContextOutput adds context.
+// ContextOutput adds context for the model.
 type ContextOutput struct {
-	// AdditionalContext is told to the model.
+	// AdditionalContext is added to the context of the model.
 	AdditionalContext string
 	HookCommon
 }
 
-// FeedbackOutput tells the model something after the fact.
+// FeedbackOutput gives the model feedback about what has happened.
 type FeedbackOutput struct {
-	// Decision DecisionBlock sends the agent back to work (Stop, SubagentStop),
-	// ends the turn (PostToolBatch, observed on Claude Code 2.1.329) or shows
-	// Reason to the model.
+	// Decision is DecisionBlock or "". DecisionBlock makes the agent continue (Stop,
+	// SubagentStop), ends the turn (PostToolBatch, observed on Claude Code 2.1.329), or
+	// shows Reason to the model (all other events).
 	Decision, Reason string
-	// AdditionalContext is told to the model.
+	// AdditionalContext is added to the context of the model.
 	AdditionalContext string
 	HookCommon
 }
 
-// UserPromptSubmitOutput adds to a prompt, or keeps it from the model.
+// UserPromptSubmitOutput adds context to a prompt, or blocks it.
 type UserPromptSubmitOutput struct {
-	// Decision DecisionBlock ends the turn without a call of the model.
+	// Decision is DecisionBlock, which ends the turn without a call of the model, or "".
 	Decision, Reason       string
-	AdditionalContext      string // for the model, with the prompt
-	SessionTitle           string // a new title; "": unchanged
-	SuppressOriginalPrompt bool   // a block does not repeat the prompt
+	AdditionalContext      string // added to the context of the model, with the prompt
+	SessionTitle           string // new title of the session; "": unchanged
+	SuppressOriginalPrompt bool   // leaves the prompt out of the message about a block
 	HookCommon
 }
 
-// UserPromptExpansionOutput adds to an expanded prompt, or keeps it from the
-// model.
+// UserPromptExpansionOutput adds context to an expanded prompt, or blocks it.
 type UserPromptExpansionOutput struct {
-	// Decision is DecisionBlock, or "" to go on. Reason says why.
+	// Decision is DecisionBlock, or "" to let the agent continue. Reason says why.
 	Decision, Reason       string
-	AdditionalContext      string // for the model, with the prompt
-	SuppressOriginalPrompt bool   // a block does not repeat the prompt
+	AdditionalContext      string // added to the context of the model, with the prompt
+	SuppressOriginalPrompt bool   // leaves the prompt out of the message about a block
 	HookCommon
 }
 
-// SessionStartOutput adds to a new session.
+// SessionStartOutput configures a session that starts.
 type SessionStartOutput struct {
-	AdditionalContext  string   // for the model
-	InitialUserMessage string   // the first prompt; "": none
-	SessionTitle       string   // a new title; "": unchanged
-	WatchPaths         []string // absolute; changes call FileChanged hooks
-	ReloadSkills       bool     // look for skills again, after the hook may have added some
+	AdditionalContext  string   // added to the context of the model
+	InitialUserMessage string   // the first prompt; "": no prompt
+	SessionTitle       string   // new title of the session; "": unchanged
+	WatchPaths         []string // absolute paths of files to watch for FileChanged hooks
+	ReloadSkills       bool     // loads the skills again, because the hook may have added some
 	HookCommon
 }
 
-// PreModelSwitchOutput decides on a change of the model.
+// PreModelSwitchOutput decides about a change of the model.
 type PreModelSwitchOutput struct {
 	PermissionDecision       HookPermission // "", HookAllow, HookDeny or HookAsk
-	PermissionDecisionReason string         // for the person
+	PermissionDecisionReason string         // shown to the person
 	HookCommon
 }
 
-// PermissionRequestOutput decides in place of a person.
+// PermissionRequestOutput decides about a tool call instead of a person.
 type PermissionRequestOutput struct {
-	// Decision nil leaves it to others.
+	// Decision is the answer; nil: the hook does not decide.
 	Decision *PermissionResult
 	HookCommon
 }
 
-// PermissionDeniedOutput may ask the model to try again.
+// PermissionDeniedOutput says whether the model may try a denied call again.
 type PermissionDeniedOutput struct {
 	Retry bool // the model may make the call again
 	HookCommon
 }
 
-// ElicitationOutput answers in place of a person.
+// ElicitationOutput answers the question of an MCP server instead of a person.
 type ElicitationOutput struct {
-	// Action is "", accept, decline or cancel; Content goes with accept. Claude
-	// Code 2.1.329 treats a cancel from a callback as a decline. It reads accept and
-	// Content from command hooks only.
+	// Action is "", accept, decline or cancel; Content belongs to accept. From a
+	// callback, Claude Code 2.1.329 treats a cancel as a decline, and ignores accept and
+	// Content, which work in command hooks only.
 	Action  string
-	Content json.RawMessage // an object of the requested schema
+	Content json.RawMessage // a JSON object that fits the requested schema
 	HookCommon
 }
 
-// WatchPathsOutput asks for more files to be watched.
+// WatchPathsOutput sets the files to watch.
 type WatchPathsOutput struct {
-	WatchPaths []string // absolute; they replace those of the hook before
+	WatchPaths []string // absolute paths; they replace those of the previous hook
 	HookCommon
 }
 
-// WorktreeCreateOutput says where the worktree is.
+// WorktreeCreateOutput has the path of the worktree.
 type WorktreeCreateOutput struct {
-	WorktreePath string // absolute
+	WorktreePath string // absolute path
 	HookCommon
 }
 
 // MessageDisplayOutput replaces the text that is shown.
 type MessageDisplayOutput struct {
-	DisplayContent string // "": the text as it is
+	DisplayContent string // the text to show; "": the text is unchanged
 	HookCommon
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// AcceptElicitation answers an elicitation with the values of a form, which
-// marshal to a JSON object of the requested schema; nil for a page that was
-// visited.
+// AcceptElicitation accepts an elicitation. content has the values of the form, and
+// must marshal to a JSON object that fits the requested schema. It is nil for a page
+// that the person has visited.
 func AcceptElicitation(content any) (protocol.ElicitationResult, error) {
 	r := protocol.ElicitationResult{Action: protocol.ElicitAccept}
 	if content == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Interactive is a [Client] whose one loop reads messages and answers questions, for
-// programs that show both to a person: see [Interactive.Updates].
+// Interactive is a [Client] for programs that show messages and questions to a person.
+// One loop over [Interactive.Updates] reads both.
 type Interactive struct {
 	*Client
 	questions questions
@@ -22,37 +22,38 @@ type Interactive struct {
 type Update struct {
 	// Message is a message of the agent.
 	Message Message
-	// Permission asks whether a tool call may run. Answer it with [Allow], [Deny] and
-	// the like; questions of AskUserQuestion and plans are among them, see
+	// Permission asks whether a tool call may run. Answer it with [Allow], [Deny] or a
+	// related function. Calls of AskUserQuestion and ExitPlanMode arrive here, too; see
 	// [QuestionsOf] and [PlanOf].
 	Permission *Ask[ToolPermissionRequest, PermissionResult]
 	// Elicitation is a question of an MCP server. Answer it with [AcceptElicitation].
 	Elicitation *Ask[protocol.ElicitationRequest, protocol.ElicitationResult]
-	// Dialog is one of Options.SupportedDialogKinds. Claude.
+	// Dialog is a dialog of one of Options.SupportedDialogKinds. Claude.
 	Dialog *Ask[protocol.UserDialogRequest, protocol.UserDialogResult]
 }
 
 // Ask is a question of the agent that waits for an answer. It is safe for concurrent
-// use, and may be answered after the loop has gone on, or ended.
+// use. It may be answered in the loop, later, or after the loop has ended.
 type Ask[Request, Answer any] struct {
-	Request *Request // what is asked; do not modify it
+	Request *Request // the question; do not modify it
 
 	answer *kernel.Promise[Answer]
 }
 
-// Answer answers the question. It reports whether the answer counts: the first one
-// does, unless the question was withdrawn. The zero answer is a denial.
+// Answer answers the question. It reports whether the answer was accepted. It returns
+// false if the question was answered before or was withdrawn. The zero answer denies.
 func (a *Ask[Request, Answer]) Answer(answer Answer) bool { return a.answer.Resolve(answer) }
 
-// Done is closed when the question is answered, or withdrawn: its turn was
-// interrupted, it took longer than Options.PermissionTimeout, the session has ended.
+// Done returns a channel that is closed when the question is answered or withdrawn. A
+// question is withdrawn when its turn is interrupted, when it takes longer than
+// Options.PermissionTimeout, and when the session ends.
 func (a *Ask[Request, Answer]) Done() <-chan struct{} { return a.answer.Done() }
 
-// NewInteractive is [NewClient] with callbacks that put their questions into
-// [Interactive.Updates]: CanUseTool, unless Options.PermissionPromptToolName is set,
-// OnElicitation, and OnUserDialog if there are SupportedDialogKinds. A callback that
-// the options have already stays, and its questions do not come as updates. opts may
-// be nil.
+// NewInteractive returns a client like [NewClient], and sets callbacks whose questions
+// [Interactive.Updates] yields: CanUseTool unless Options.PermissionPromptToolName is
+// set, OnElicitation, and OnUserDialog if Options.SupportedDialogKinds is set. A
+// callback that the options already have is kept, and its questions are not updates.
+// opts may be nil.
 func NewInteractive(opts *Options) *Interactive {
 	o := copied(opts)
 	i := &Interactive{}
@@ -78,15 +79,15 @@ func NewInteractive(opts *Options) *Interactive {
 	return i
 }
 
-// Updates yields what [Client.Messages] yields, and the questions of the agent in
-// their places: a question comes after the messages that the agent wrote before it.
-// The agent waits for the answer, which the loop may give at once or later, from any
-// goroutine; meanwhile messages of other work go on. An error comes last, as from
-// Messages.
+// Updates yields the messages of [Client.Messages] and the questions of the agent, in
+// order: a question follows the messages that the agent wrote before it. The agent
+// waits for the answer. The program may answer in the loop or later, from any
+// goroutine; messages of other work arrive meanwhile. If there is an error, it is
+// yielded last, as by Messages.
 //
-// Questions that come while nobody loops wait for the next loop, those of
-// [Client.Connect] included. A question that was withdrawn before its turn is not
-// yielded. Breaking off leaves the rest for the next loop.
+// Questions that arrive while no loop runs are kept for the next loop, also questions
+// during [Client.Connect]. A question that was withdrawn before it could be yielded is
+// not yielded. If the loop ends early, the next loop gets the remaining updates.
 func (i *Interactive) Updates(ctx context.Context) iter.Seq2[Update, error] {
 	return func(yield func(Update, error) bool) {
 		d, err := i.connected()

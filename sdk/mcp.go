@@ -14,11 +14,11 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// ErrMCPServerClosed is the reason why a closed [MCPServer] serves nothing.
+// ErrMCPServerClosed is the error of calls to an [MCPServer] that was closed.
 var ErrMCPServerClosed = errors.New("the in-process MCP server is closed")
 
 // MCPServer is an MCP server that runs in this process and serves agents over
-// their session, made by [NewMCPServer] or [WrapMCPServer]. It is
+// their session. Make one with [NewMCPServer] or [WrapMCPServer]. It is
 // [session.MCPServer], which has the methods.
 type MCPServer = session.MCPServer
 
@@ -39,13 +39,13 @@ type servant interface {
 	close(ctx context.Context) error
 }
 
-// NewMCPServer makes a server of tools, which are listed in the order given.
-// The agent knows it by name, so that a tool is called mcp__<name>__<tool>.
-// version is for information; empty means "1.0.0", as with the vendors.
+// NewMCPServer returns a server with the given tools, listed in this order. name is the
+// server's name in the agent: a tool is called mcp__<name>__<tool>. version is only
+// informational; empty means "1.0.0", as in the vendors' SDKs.
 //
-// The error joins a [dialect.ConfigError] for everything that is wrong: no
-// name, a tool without name, description, handler or usable schema, an option
-// out of range, two tools of one name to the agent, a name that is too long for it.
+// All mistakes are reported together, each as a *[ConfigError]: a missing name; a tool
+// without name, description, handler or usable schema; an option out of range; two tools
+// with the same name in the agent; and a name that is too long for the agent.
 func NewMCPServer(name, version string, tools ...Tool) (*MCPServer, error) {
 	if version == "" {
 		version = "1.0.0"
@@ -121,26 +121,25 @@ func (s *ownServer) Sequential() session.MCPHandler {
 	return &ownServer{name: s.name, served: &ordered}
 }
 
-// WrapMCPServer serves a server of the official SDK, with its resources,
-// prompts and middleware, under name.
+// WrapMCPServer returns an [MCPServer] called name that serves a server of the official
+// MCP SDK, with its resources, prompts and middleware.
 //
-// A handler or a middleware of s that panics while it serves an agent fails that
-// call, as a tool of [NewMCPServer] does: the model sees that the tool or the
-// server failed, and the panic's value and stack go to the session's events. For
-// this Troupe adds one receiving middleware to s when it connects, and another
-// when the program has added its own since. That middleware passes on requests of
-// other transports unchanged. When the handler of a notification panics, the calls
-// in flight fail, and the next call connects anew.
+// If a handler or a middleware of s panics while it serves an agent, only that call
+// fails, as with a tool of [NewMCPServer]: the model sees that the tool or the server
+// failed, and the panic's value and stack go to the session's events. For this purpose
+// Troupe adds a receiving middleware to s when it connects, and another one if the
+// program has added its own since. The middleware passes on requests of other transports
+// unchanged. If the handler of a notification panics, the calls in flight fail, and the
+// next call reconnects.
 //
-// Troupe cannot recover a panic on a goroutine that s or a handler started, in
-// a sending middleware outside a handler, in middleware that the program adds while
-// a session is connected, or on another transport of s. It ends the program.
+// Troupe cannot recover a panic on a goroutine that s or a handler started, in a sending
+// middleware outside a handler, in middleware that the program adds while a session is
+// connected, or on another transport of s. Such a panic ends the program.
 //
-// The server is connected when it is first used; the official SDK then starts
-// goroutines of its own, which [MCPServer.Close] ends. Progress and other
-// notifications of the server go to the agent. Requests of the server, such as
-// sampling or elicitation, are refused: agents advertise neither to in-process
-// servers (observed on Claude Code 2.1.329).
+// The server is connected at its first use. The official SDK then starts goroutines,
+// which [MCPServer.Close] ends. Progress and other notifications of the server go to the
+// agent. Requests of the server, such as sampling or elicitation, are refused, because
+// agents do not offer them to in-process servers (observed on Claude Code 2.1.329).
 func WrapMCPServer(name string, s *mcpsdk.Server) (*MCPServer, error) {
 	var errs []error
 	option := fmt.Sprintf("SDKMCPServers[%q]", name)

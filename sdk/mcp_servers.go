@@ -15,10 +15,10 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// MCPToolName is what the agent calls a tool of an MCP server, in permission
-// rules, hook matchers and callbacks alike: mcp__server__tool, with _ in place of
-// all but ASCII letters, digits, _ and - (observed on Claude Code 2.1.329). For
-// qodercli, which also runs underscores together, see [protocol.MCPNameQoder].
+// MCPToolName returns the agent's name of a tool of an MCP server, for permission rules,
+// hook matchers and callbacks: mcp__server__tool. Every character except ASCII letters,
+// digits, _ and - is replaced by _ (observed on Claude Code 2.1.329). qodercli also
+// merges several underscores into one; see [protocol.MCPNameQoder].
 func MCPToolName(server, tool string) string { return protocol.MCPToolName(server, tool) }
 
 // servers are the in-process MCP servers of one session.
@@ -109,15 +109,16 @@ func (s *servers) unwatched() bool {
 	return true
 }
 
-// SetMCPServers replaces the MCP servers of the running session, but for those
-// of Options.MCPServers and of settings files: external are servers of the
-// agent's, own run in this process. What stays is given again; a server of
-// Options.SDKMCPServers that is not is removed (observed on Claude Code
-// 2.1.329). The agent asks new servers for their tools after it has answered.
+// SetMCPServers replaces the MCP servers of the running session, except those of
+// Options.MCPServers and of settings files. external are servers that the agent
+// connects to; own are servers that run in this process. Pass every server that you want
+// to keep: a server of Options.SDKMCPServers that is missing is removed (observed on
+// Claude Code 2.1.329). The agent asks new servers for their tools after it has
+// answered.
 //
-// The answer says what was added and removed, and which servers the agent did
-// not take. A name that is given twice, or now belongs to another server of this
-// process, is a [ConfigError]. Servers of this process are Claude's alone.
+// The answer says which servers were added, removed, or not accepted by the agent. A name
+// that is given twice, or belongs to another server of this process, is a
+// *[ConfigError]. Servers that run in this process work on Claude only.
 func (c *Client) SetMCPServers(ctx context.Context, external map[string]protocol.MCPServerConfig, own ...*MCPServer) (*protocol.MCPSetServersResponse, error) {
 	d, err := c.connected()
 	if err != nil {

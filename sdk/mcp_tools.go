@@ -105,7 +105,8 @@ type callParams struct {
 	Meta      json.RawMessage `json:"_meta"`
 }
 
-// readCall has a way past encoding/json for what agents usually send.
+// readCall decodes the params of tools/call. The usual shape has a fast path without
+// encoding/json.
 func readCall(params json.RawMessage) (p callParams, err error) {
 	usual := json.Valid(params)
 	for key, value := range protocol.Members(params) {

@@ -2,24 +2,25 @@ package sdk
 
 import "github.com/agent-troupe/troupe/protocol"
 
-// The messages that most programs look at. Package protocol has the others, such
-// as [protocol.RateLimitMessage] and [protocol.TaskStartedMessage]. A type switch
-// over a [Message] needs a default: agents send messages that this release does
-// not know ([UnknownMessage]).
+// The messages that most programs use. Package protocol has the others, such as
+// [protocol.RateLimitMessage] and [protocol.TaskStartedMessage]. A type switch over a
+// [Message] needs a default case: agents send messages that this release does not know
+// ([UnknownMessage]).
 type (
-	// Message is one content line of the stream. It is [protocol.Message].
+	// Message is one message of the session. It is [protocol.Message].
 	Message = protocol.Message
 	// InitMessage is system/init: the session, its model and its tools. It is
 	// [protocol.InitMessage].
 	InitMessage = protocol.InitMessage
-	// UserMessage is a user line, in both directions. It is [protocol.UserMessage].
+	// UserMessage is a user message: one that you send, or one that the agent writes,
+	// such as tool results. It is [protocol.UserMessage].
 	UserMessage = protocol.UserMessage
 	// AssistantMessage is a message of the model. It is [protocol.AssistantMessage].
 	AssistantMessage = protocol.AssistantMessage
-	// PartialAssistantMessage is one event of a message that the model is writing,
-	// a stream_event line. It is [protocol.PartialAssistantMessage].
+	// PartialAssistantMessage is one event of a message that the model is writing
+	// (stream_event). It is [protocol.PartialAssistantMessage].
 	PartialAssistantMessage = protocol.PartialAssistantMessage
-	// ResultMessage ends a turn. It is [protocol.ResultMessage].
+	// ResultMessage is the result of a turn. It is [protocol.ResultMessage].
 	ResultMessage = protocol.ResultMessage
 	// UnknownMessage is a line whose type or subtype this release does not know, or
 	// whose fields do not decode. It is [protocol.UnknownMessage].
@@ -37,7 +38,7 @@ type (
 	ThinkingBlock = protocol.ThinkingBlock
 	// ToolUseBlock is a tool call of the model. It is [protocol.ToolUseBlock].
 	ToolUseBlock = protocol.ToolUseBlock
-	// ToolResultBlock is the result of a tool call, on a user line. It is
+	// ToolResultBlock is the result of a tool call, in a user message. It is
 	// [protocol.ToolResultBlock].
 	ToolResultBlock = protocol.ToolResultBlock
 )

@@ -5,21 +5,20 @@ import (
 	"fmt"
 )
 
-// KeepModel leaves the agent its own choice of the model.
+// KeepModel lets the agent use the model that it has chosen.
 func KeepModel() ModelPolicyResult { return ModelPolicyResult{} }
 
-// UseModel chooses a model by its name. The agent refuses an empty one, and the
-// call with it.
+// UseModel chooses the model called name. With an empty name the agent fails the call.
 func UseModel(name string) ModelPolicyResult { return ModelPolicyResult{Model: &name} }
 
-// UseOwnModel routes the call to a model of the user's own (BYOK). The key goes
-// to the agent and nowhere else.
+// UseOwnModel routes the call to your own model (BYOK: bring your own key). The
+// credentials are sent to the agent and nowhere else.
 func UseOwnModel(name string, credentials CustomModel) ModelPolicyResult {
 	return ModelPolicyResult{Model: &name, CustomModel: &credentials}
 }
 
-// WithParameters adds parameters for the model, such as temperature: a value that
-// marshals to a JSON object.
+// WithParameters adds parameters for the model, such as temperature. parameters must
+// marshal to a JSON object.
 func WithParameters(r ModelPolicyResult, parameters any) (ModelPolicyResult, error) {
 	raw, err := json.Marshal(parameters)
 	if err != nil {

@@ -2,6 +2,7 @@ package sdk
 
 import "github.com/agent-troupe/troupe/session"
 
-// Options is everything that can be said about a session. It is
+// Options are the options of a session: the agent, its permissions, the callbacks and
+// the limits. The zero value is valid, except that Qoder requires Auth. It is
 // [session.Options], which has the fields.
 type Options = session.Options

@@ -10,28 +10,28 @@ import (
 // Permission requests and their answers. The parts of a rule are in package
 // protocol: [protocol.PermissionUpdate], [protocol.PermissionRule].
 type (
-	// CanUseTool decides whether a tool call may run. The zero PermissionResult
-	// is a deny, and so is an error, a panic, or no answer within
-	// Options.PermissionTimeout. The error's text goes to the session's events,
-	// not to the model. It is [session.CanUseTool].
+	// CanUseTool decides whether a tool call may run. The zero PermissionResult denies
+	// the call. An error, a panic, or no answer within Options.PermissionTimeout denies
+	// it, too. The error's text goes to the session's events, not to the model. It is
+	// [session.CanUseTool].
 	CanUseTool = session.CanUseTool
-	// ToolPermissionRequest is the call that needs permission. It is
+	// ToolPermissionRequest is a tool call that needs permission. It is
 	// [protocol.CanUseToolRequest].
 	ToolPermissionRequest = protocol.CanUseToolRequest
-	// PermissionResult is the answer to a [ToolPermissionRequest]; [Allow] and [Deny]
-	// make the usual ones. It is [protocol.PermissionResult].
+	// PermissionResult is the answer to a [ToolPermissionRequest]. Make one with
+	// [Allow], [Deny] or a related function. It is [protocol.PermissionResult].
 	PermissionResult = protocol.PermissionResult
-	// PermissionMode is how an agent treats tool calls that no rule decides. It is
+	// PermissionMode is how an agent decides about tool calls that match no rule. It is
 	// [protocol.PermissionMode].
 	PermissionMode = protocol.PermissionMode
 )
 
-// The permission modes, for calls that no rule decides. ModeDefault asks,
-// ModeAcceptEdits lets files be edited, ModePlan lets nothing be changed,
-// ModeDontAsk denies, ModeAuto leaves it to the agent's classifier.
-// ModeBypassPermissions asks about nothing, and ModeYolo is Qoder's name for it;
-// both need Options.AllowDangerouslySkipPermissions. ModeDelegate is of older
-// releases of Claude Code, and refused.
+// The permission modes, for calls that match no rule. ModeDefault asks.
+// ModeAcceptEdits allows edits of files. ModePlan allows no changes. ModeDontAsk
+// denies. With ModeAuto the agent's classifier decides. ModeBypassPermissions allows
+// everything; ModeYolo is Qoder's name for it; both need
+// Options.AllowDangerouslySkipPermissions. ModeDelegate belongs to older releases of
+// Claude Code and is a *[ConfigError].
 const (
 	ModeDefault           = protocol.ModeDefault
 	ModeAcceptEdits       = protocol.ModeAcceptEdits
@@ -46,8 +46,9 @@ const (
 // Allow lets the call run as the model wrote it.
 func Allow() PermissionResult { return PermissionResult{Behavior: protocol.BehaviorAllow} }
 
-// AllowInput lets the call run with another input, a JSON object in the tool's
-// own shape. With anything else, nil included, the call is denied.
+// AllowInput lets the call run with another input, which must be a JSON object in the
+// shape of the tool's input. If input is anything else, nil included, the call is
+// denied.
 func AllowInput(input json.RawMessage) PermissionResult {
 	if input == nil {
 		input = json.RawMessage{} // nil would be the input as it was
@@ -55,19 +56,19 @@ func AllowInput(input json.RawMessage) PermissionResult {
 	return PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: input}
 }
 
-// Deny keeps the call from running; the model reads why.
+// Deny denies the call. The model reads message.
 func Deny(message string) PermissionResult {
 	return PermissionResult{Behavior: protocol.BehaviorDeny, Message: message}
 }
 
-// DenyAndStop keeps the call from running and ends the turn.
+// DenyAndStop denies the call and ends the turn.
 func DenyAndStop(message string) PermissionResult {
 	return PermissionResult{Behavior: protocol.BehaviorDeny, Message: message, Interrupt: true, DecisionClassification: protocol.UserReject}
 }
 
-// AllowAlways lets the call run and takes up the updates that the agent
-// suggests, so that it need not ask again. Where it suggests none, or says not
-// to offer this, the call is allowed once.
+// AllowAlways lets the call run and accepts the rules that the agent suggests, so that
+// the agent does not ask again. If the agent suggests no rules, or says that a user
+// interface must not offer them, the call is allowed once.
 func AllowAlways(r *ToolPermissionRequest) PermissionResult {
 	result := Allow()
 	if suggested := r.Suggestions(); len(suggested) > 0 && !r.SuppressAlwaysAllowRule {
@@ -78,13 +79,13 @@ func AllowAlways(r *ToolPermissionRequest) PermissionResult {
 
 // Requests to Options.ResolveModel and their answers. Qoder.
 type (
-	// ModelPolicyRequest is Qoder's question which model to use for one call. It is
+	// ModelPolicyRequest asks which model to use for one call. It is
 	// [protocol.ModelPolicyRequest].
 	ModelPolicyRequest = protocol.ModelPolicyRequest
-	// ModelPolicyResult answers a [ModelPolicyRequest]; [UseModel] and [KeepModel]
-	// make the usual ones. It is [protocol.ModelPolicyReply].
+	// ModelPolicyResult answers a [ModelPolicyRequest]. Make one with [UseModel] or
+	// [KeepModel]. It is [protocol.ModelPolicyReply].
 	ModelPolicyResult = protocol.ModelPolicyReply
-	// CustomModel holds the credentials of the user's own model. It is
+	// CustomModel has the address and the credentials of your own model. It is
 	// [protocol.CustomModel].
 	CustomModel = protocol.CustomModel
 )

@@ -12,20 +12,20 @@ import (
 	"github.com/agent-troupe/troupe/policy"
 )
 
-// Policy decides about tool calls by rules, for [Options].Policy. The syntax is
-// in the documentation of package policy, with which a program can also try
-// rules out and have a decision explained.
+// Policy are the rules of [Options].Policy, which decide about tool calls. Package
+// policy documents the syntax; with it a program can also test rules and explain a
+// decision.
 //
-// A hook of Troupe's own enforces it for every call, in every permission mode and
-// for subagents. A call that no rule names goes to CanUseTool, and is denied
-// without one; Default changes that. In the mode dontAsk, what is not allowed is
-// denied, and CanUseTool is not asked.
+// Troupe enforces the policy with a hook, for every call, in every permission mode and
+// for subagents. A call that matches no rule goes to CanUseTool, and is denied without
+// one; Default changes that. In permission mode dontAsk, a call that is not allowed is
+// denied, and CanUseTool is not called.
 //
-// Cwd, Directories, Root and Home are filled in: with Options.Cwd, with
-// Options.AdditionalDirectories besides those given, with Cwd, and with the
-// HOME that the agent gets. Where the agent runs on another machine, set them.
-// Resolve follows the symbolic links of this machine, unless Options.Spawner is
-// set: then links are not followed. It is [policy.Rules].
+// Package sdk fills in empty fields: Cwd with Options.Cwd or the directory of this
+// program, Root with Cwd, Home with the HOME of the agent. It adds
+// Options.AdditionalDirectories to Directories. If the agent runs on another machine,
+// set these fields yourself. Resolve follows the symbolic links of this machine; if
+// Options.Spawner is set, links are not followed. It is [policy.Rules].
 type Policy = policy.Rules
 
 // callDirectories are the directories of the latest tool calls. The agent tells

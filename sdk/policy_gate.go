@@ -12,14 +12,15 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// What [Policy].Default can be.
+// Values of [Policy].Default.
 const (
-	// DefaultAsk passes a call that no rule names on to CanUseTool, or denies it
-	// without a callback. It is the zero value.
+	// DefaultAsk passes a call that matches no rule to CanUseTool, and denies it if there
+	// is no callback. It is the zero value.
 	DefaultAsk = policy.Ask
-	// DefaultDeny denies such a call.
+	// DefaultDeny denies a call that matches no rule.
 	DefaultDeny = policy.Deny
-	// DefaultAgent leaves such a call to the agent and its mode. It is a Warning.
+	// DefaultAgent lets the agent decide about a call that matches no rule, by its
+	// permission mode. It is a Warning.
 	DefaultAgent = policy.Agent
 )
 

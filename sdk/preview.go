@@ -12,35 +12,35 @@ import (
 	"github.com/agent-troupe/troupe/internal/optionfile"
 )
 
-// LaunchPreview is how a session with some options would start its agent, and what
-// it would say first. Secrets are masked; it may be shown.
+// LaunchPreview shows how a session would start its agent, and the first requests that
+// it would send. Secrets are masked, so it may be shown to people.
 type LaunchPreview struct {
-	// Backend is claude or qoder: whose words these are.
+	// Backend is the backend that the values are for: claude or qoder.
 	Backend string `json:"backend"`
-	// Path is the program; "": one of Names, on the agent's PATH.
+	// Path is the path of the program; "": the first of Names on the agent's PATH.
 	Path  string   `json:"path,omitempty"`
-	Names []string `json:"names,omitempty"` // in the order in which they are looked for
-	// Interpreter runs Path, if it is a script.
+	Names []string `json:"names,omitempty"` // names to look up, best first
+	// Interpreter is the program that runs Path, if Path is a script.
 	Interpreter []string `json:"interpreter,omitempty"`
-	// Args are the agent's arguments. {{file:NAME}} stands for the path of one of
-	// Files.
+	// Args are the agent's arguments. {{file:NAME}} is a placeholder for the path of one
+	// of Files.
 	Args []string `json:"args"`
 	// Dir is the working directory; "": the caller's.
 	Dir string `json:"dir,omitempty"`
-	// Env are the variables that are added to the inherited ones, Unset those that
-	// are taken away. CleanEnv inherits none.
+	// Env are the variables that are added to those of this process, Unset those that
+	// are removed. With CleanEnv the agent gets no variables of this process.
 	Env      []PreviewVar `json:"env"`
-	Unset    []string     `json:"unset,omitempty"`    // names
+	Unset    []string     `json:"unset,omitempty"`    // names of variables
 	CleanEnv bool         `json:"cleanEnv,omitempty"` // true: Env is the whole environment
-	// Files are written for the agent, mode 0600, and removed when it is gone.
+	// Files are written for the agent with mode 0600, and removed when it has ended.
 	Files []PreviewFile `json:"files,omitempty"`
-	// Initialize is the first control request, and Requests are those that follow
-	// its answer.
+	// Initialize is the first control request. Requests are the control requests that
+	// follow its answer.
 	Initialize json.RawMessage   `json:"initialize"`
 	Requests   []json.RawMessage `json:"requests,omitempty"` // in order
-	// Timeouts are the limits in force, those of the agent itself not among them.
+	// Timeouts are Troupe's time limits. The agent's own limits are not included.
 	Timeouts []PreviewTimeout `json:"timeouts"`
-	// Warnings are what is legal and probably unintended.
+	// Warnings are options that are valid but perhaps do not do what you intend.
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
@@ -54,16 +54,16 @@ type PreviewVar struct {
 type PreviewFile struct {
 	Name    string          `json:"name"`    // the NAME of {{file:NAME}} in Args
 	Reason  string          `json:"reason"`  // why it is a file and not an argument
-	Size    int             `json:"size"`    // bytes
-	Content json.RawMessage `json:"content"` // masked where it is secret
+	Size    int             `json:"size"`    // length of the content, in bytes
+	Content json.RawMessage `json:"content"` // secrets are masked
 }
 
-// Masked stands for a secret in a [LaunchPreview].
+// Masked replaces a secret in a [LaunchPreview].
 const Masked = "***"
 
-// PreviewLaunch says what a session with these options would start and say first. It
-// starts nothing, and looks for no program unless Backend is nil. Files that the
-// options name are read. It fails as opening a session would: with a
+// PreviewLaunch returns what a session with the options o would start and send first. It
+// starts nothing, and searches no program unless Options.Backend is nil. It reads the
+// files that the options name. It returns the same errors as opening a session: a
 // *[ConfigError] for each option that cannot work.
 func PreviewLaunch(o *Options) (*LaunchPreview, error) {
 	spec, err := specOf(o)

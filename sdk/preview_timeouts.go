@@ -7,15 +7,16 @@ import (
 	"github.com/agent-troupe/troupe/runtime"
 )
 
-// PreviewTimeout is how long a session waits for something. In JSON the limit is
-// a text such as "1m30s"; "0s" is no limit.
+// PreviewTimeout is one time limit of a session. In JSON the limit is a text such as
+// "1m30s"; "0s" means no limit.
 type PreviewTimeout struct {
-	What string // as TimeoutError.What names it
-	// Limit is how long; 0: no limit.
+	What string // what the limit is for, as in TimeoutError.What
+	// Limit is the longest time; 0: no limit.
 	Limit time.Duration
-	// Option is what sets the limit, as [TimeoutError] names it; "": nothing does.
+	// Option is the option that sets the limit, as in TimeoutError.SetBy; "": no option
+	// sets it.
 	Option string
-	// Default says that Option was not given.
+	// Default says that the option was not given, so that Limit is its default.
 	Default bool
 }
 

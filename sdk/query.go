@@ -15,13 +15,13 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Prompt is what a [Query] says to the agent. The zero Prompt says nothing and
-// is a *[ConfigError].
+// Prompt has the user messages of a [Query]. Make one with [Input] or [Inputs]. The
+// zero Prompt is a *[ConfigError].
 type Prompt struct {
 	start func() func(context.Context) (UserMessage, error)
 }
 
-// Input is a prompt of one text.
+// Input returns a prompt of one text.
 func Input(text string) Prompt {
 	return Prompt{func() func(context.Context) (UserMessage, error) {
 		sent := false
@@ -35,9 +35,9 @@ func Input(text string) Prompt {
 	}}
 }
 
-// Inputs is a prompt of many messages. next is called for one after another, on
-// a goroutine of its own, without waiting for answers; io.EOF ends the prompt,
-// any other error the query. Its context ends with the query.
+// Inputs returns a prompt of many messages. next is called for one message after
+// another, on its own goroutine, without waiting for answers. io.EOF ends the prompt,
+// any other error ends the query. The context of next ends with the query.
 func Inputs(next func(context.Context) (UserMessage, error)) Prompt {
 	if next == nil {
 		return Prompt{}
@@ -45,16 +45,18 @@ func Inputs(next func(context.Context) (UserMessage, error)) Prompt {
 	return Prompt{func() func(context.Context) (UserMessage, error) { return next }}
 }
 
-// Query runs a session for one prompt and yields its messages. It ends when
-// every message of the prompt has its result and no background task is left, or
-// Limits.Background has passed, which a [session.WarningIssued] says; then, or when the loop
-// is left, the session is closed, which takes at most Options.CloseTimeout.
+// Query runs a session for one prompt and yields its messages. It ends when every
+// message of the prompt has a result and no background task runs. After
+// Limits.Background it no longer waits for background tasks, and emits a
+// [session.WarningIssued] event. Then, or when the loop ends early, Query closes the
+// session, which takes at most Options.CloseTimeout.
 //
-// A turn that fails is a [ResultMessage] that says so, not an error. An error
-// comes last: options that cannot work, an agent that does not start or ends
-// when it should not have. When ctx ends the session is closed, and then the error
-// is an *[UnfinishedError], at most Options.CloseTimeout after the end of ctx.
-// opts may be nil. The iterator is for one loop; a second one gets [ErrBusy].
+// A failed turn is not an error: its [ResultMessage] is yielded, and its Failed method
+// returns true. If there is an error, it is yielded last: options that cannot work, or
+// an agent that does not start or ends unexpectedly. If ctx ends, the session is
+// closed, and the error is an *[UnfinishedError], yielded at most Options.CloseTimeout
+// after the end of ctx. opts may be nil. The iterator works for one loop; a second loop
+// gets [ErrBusy].
 func Query(ctx context.Context, p Prompt, opts *Options) iter.Seq2[Message, error] {
 	return converse(ctx, "query", p, NewClient(opts))
 }

@@ -11,24 +11,23 @@ import (
 	"github.com/agent-troupe/troupe/protocol/tools"
 )
 
-// What the agent asks a person through CanUseTool.
+// Questions of the agent to a person that arrive at CanUseTool.
 type (
 	// Question is one question of an AskUserQuestion call, with the answers to
 	// choose from. It is [tools.Question] of package protocol/tools.
 	Question = tools.Question
-	// Plan is what ExitPlanMode asks to approve.
+	// Plan is the plan that an ExitPlanMode call asks the person to approve.
 	Plan struct {
-		// Text is the plan in Markdown, "" when the agent keeps it in a file:
-		// FilePath, if it says so, on the agent's host.
+		// Text is the plan in Markdown; "" if the agent keeps it in a file.
 		Text     string
-		FilePath string // on the agent's host; "": it does not say
-		// AllowedPrompts are what the plan will ask to be allowed, in words.
+		FilePath string // path of the plan's file on the agent's machine; "": the agent did not say
+		// AllowedPrompts describe, in words, the permissions that the plan needs.
 		AllowedPrompts []tools.AllowedPrompt
 	}
 )
 
-// QuestionsOf are the questions of an AskUserQuestion call, which arrives at
-// CanUseTool like any other; nil for other calls.
+// QuestionsOf returns the questions of an AskUserQuestion call, which arrives at
+// CanUseTool like any other call. It returns nil for other calls.
 func QuestionsOf(r *ToolPermissionRequest) []Question {
 	if in, ok := inputOf[*tools.AskUserQuestionInput](r); ok {
 		return in.Questions
@@ -36,10 +35,10 @@ func QuestionsOf(r *ToolPermissionRequest) []Question {
 	return nil
 }
 
-// AnswerQuestions answers an AskUserQuestion call. The keys of answers are the
-// texts of the questions; the values are the labels that were chosen, or the
-// person's own words. A question may stay without an answer. It is an error to
-// answer what was not asked, or to choose several where one can be chosen.
+// AnswerQuestions returns the answer to an AskUserQuestion call. The keys of answers are
+// the texts of the questions; the values are the labels that the person chose, or the
+// person's own text. Questions may be left unanswered. It is an error to answer a
+// question that was not asked, or to give several answers to a question that takes one.
 func AnswerQuestions(r *ToolPermissionRequest, answers map[string][]string) (PermissionResult, error) {
 	in, ok := inputOf[*tools.AskUserQuestionInput](r)
 	if !ok {
@@ -75,9 +74,9 @@ func AnswerQuestions(r *ToolPermissionRequest, answers map[string][]string) (Per
 	return AllowInput(answered), nil
 }
 
-// PlanOf is the plan of an ExitPlanMode call; ok is false for other calls.
-// Claude Code 2.1.329 keeps the plan in a file and sends an empty input when
-// there is no such file (observed); then the Plan is empty.
+// PlanOf returns the plan of an ExitPlanMode call; ok is false for other calls. Claude
+// Code 2.1.329 keeps the plan in a file, and sends an empty input if the file does not
+// exist (observed); plan is then the zero Plan.
 func PlanOf(r *ToolPermissionRequest) (plan Plan, ok bool) {
 	in, ok := inputOf[*tools.ExitPlanModeInput](r)
 	if !ok {
@@ -86,9 +85,9 @@ func PlanOf(r *ToolPermissionRequest) (plan Plan, ok bool) {
 	return Plan{Text: in.Plan, FilePath: in.PlanFilePath, AllowedPrompts: in.AllowedPrompts}, true
 }
 
-// ApprovePlan approves the plan of an ExitPlanMode call. The agent goes on in
-// the mode, "" is the one from before the plan. Deny sends it back to planning,
-// with the reason as the person's remarks.
+// ApprovePlan approves the plan of an ExitPlanMode call. The agent continues in
+// permission mode mode; "" means the mode before plan mode. To reject the plan, use
+// [Deny]: the agent continues to plan and reads the message as the person's remarks.
 func ApprovePlan(mode PermissionMode) PermissionResult {
 	result := Allow()
 	if mode != "" {

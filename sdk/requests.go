@@ -18,26 +18,26 @@ func ask[R any](ctx context.Context, c *Client, req protocol.HostRequest) (*R, e
 	return r, nil
 }
 
-// Interrupt ends the running turn, which then has an error result. It works
-// also from the loop that reads the messages. Queued messages stay queued.
+// Interrupt ends the running turn, whose result is then an error. It may be called from
+// the loop that reads the messages. Queued messages stay queued.
 func (c *Client) Interrupt(ctx context.Context) (*protocol.InterruptResponse, error) {
 	return ask[protocol.InterruptResponse](ctx, c, protocol.InterruptRequest{})
 }
 
-// InterruptAll is Interrupt that also cancels the messages that are queued:
-// their turns end with [session.ErrNotRun]. Claude.
+// InterruptAll is like [Client.Interrupt] and also cancels the queued messages, whose
+// turns end with [session.ErrNotRun]. Claude.
 func (c *Client) InterruptAll(ctx context.Context) (*protocol.InterruptResponse, error) {
 	return ask[protocol.InterruptResponse](ctx, c, protocol.InterruptRequest{CancelQueued: true})
 }
 
-// SetPermissionMode changes the permission mode.
+// SetPermissionMode changes the permission mode of the running session.
 func (c *Client) SetPermissionMode(ctx context.Context, mode PermissionMode) error {
 	return c.Call(ctx, protocol.SetPermissionModeRequest{Mode: mode}, nil)
 }
 
-// SetModel changes the model; "" goes back to the default. Claude Code takes
-// names that it does not know, too (observed on 2.1.329). With
-// Options.ResolveModel it would change nothing and is a *[ConfigError].
+// SetModel changes the model; "" means the default model. Claude Code also accepts names
+// that it does not know (observed on 2.1.329). With Options.ResolveModel the error is a
+// *[ConfigError], because SetModel would have no effect.
 func (c *Client) SetModel(ctx context.Context, model string) error {
 	if err := c.modelIsResolved(); err != nil {
 		return err
@@ -49,8 +49,8 @@ func (c *Client) SetModel(ctx context.Context, model string) error {
 	return c.Call(ctx, req, nil)
 }
 
-// SetMaxThinkingTokens limits the model's thinking; absent takes the limit
-// away.
+// SetMaxThinkingTokens limits the model's thinking, in tokens. An absent limit removes
+// the limit.
 func (c *Client) SetMaxThinkingTokens(ctx context.Context, limit Opt[int]) error {
 	req := protocol.SetMaxThinkingTokensRequest{MaxThinkingTokens: protocol.Null[int]()}
 	if n, given := limit.Value(); given {
@@ -59,33 +59,33 @@ func (c *Client) SetMaxThinkingTokens(ctx context.Context, limit Opt[int]) error
 	return c.Call(ctx, req, nil)
 }
 
-// ApplyFlagSettings lays an object of settings over those of the command line.
-// Only Qoder says what was applied. Settings that would switch off the gates of
-// the session are a *[ConfigError], as is a default mode that skips
-// permissions without Options.AllowDangerouslySkipPermissions. So it is with the
-// same request made by [Client.Call] or [Client.Control].
+// ApplyFlagSettings merges settings, a JSON object, over the settings of the command
+// line. Only Qoder reports what was applied. Settings that would turn off the session's
+// gates are a *[ConfigError]. So is a default mode that skips permissions, without
+// Options.AllowDangerouslySkipPermissions. The same checks apply to [Client.Call] and
+// [Client.Control].
 func (c *Client) ApplyFlagSettings(ctx context.Context, settings json.RawMessage) (*protocol.ApplyFlagSettingsResponse, error) {
 	return ask[protocol.ApplyFlagSettingsResponse](ctx, c, protocol.ApplyFlagSettingsRequest{Settings: settings})
 }
 
-// UpdateSettings writes an object of settings to a settings file that the
-// session loads. Claude Code 2.1.329 takes outputStyle in localSettings and
-// effortLevel in userSettings, and refuses all else. Claude.
+// UpdateSettings writes settings, a JSON object, to a settings file that the session
+// loads. Claude Code 2.1.329 accepts outputStyle in localSettings and effortLevel in
+// userSettings, and refuses all other settings. Claude.
 func (c *Client) UpdateSettings(ctx context.Context, source string, settings json.RawMessage) error {
 	return c.Call(ctx, protocol.UpdateSettingsRequest{Source: source, Settings: settings}, nil)
 }
 
-// Settings are the settings in force, by source.
+// Settings returns the current settings, by source.
 func (c *Client) Settings(ctx context.Context) (*protocol.SettingsResponse, error) {
 	return ask[protocol.SettingsResponse](ctx, c, protocol.GetSettingsRequest{})
 }
 
-// ContextUsage says what fills the model's context.
+// ContextUsage returns what the model's context contains, in tokens.
 func (c *Client) ContextUsage(ctx context.Context) (*protocol.ContextUsage, error) {
 	return ask[protocol.ContextUsage](ctx, c, protocol.ContextUsageRequest{})
 }
 
-// Usage is what the session cost and what is left of limits. Claude.
+// Usage returns the cost of the session and the state of the account's limits. Claude.
 func (c *Client) Usage(ctx context.Context) (*protocol.UsageReport, error) {
 	return ask[protocol.UsageReport](ctx, c, protocol.UsageRequest{})
 }
@@ -95,29 +95,29 @@ func (c *Client) ReadFile(ctx context.Context, req protocol.ReadFileRequest) (*p
 	return ask[protocol.ReadFileResponse](ctx, c, req)
 }
 
-// RewindFiles puts files back to how they were before a user message, by its
-// uuid ([Turn.UUID]); dryRun only says what would change. It needs
-// Options.EnableFileCheckpointing. The answer can say that nothing was done:
-// look at CanRewind.
+// RewindFiles restores the files to their state before the user message with the given
+// uuid ([Turn.UUID]). With dryRun it only reports what would change. It needs
+// Options.EnableFileCheckpointing. Check CanRewind of the answer: if it is false,
+// nothing was done.
 func (c *Client) RewindFiles(ctx context.Context, userMessageUUID string, dryRun bool) (*protocol.RewindFilesResponse, error) {
 	return ask[protocol.RewindFilesResponse](ctx, c, protocol.RewindFilesRequest{UserMessageID: userMessageUUID, DryRun: dryRun})
 }
 
-// SeedReadState tells the agent that it has read a file as of its modification
-// time.
+// SeedReadState makes the agent treat the file at path as read in its version of the
+// time modified, so that it need not read the file before it edits it.
 func (c *Client) SeedReadState(ctx context.Context, path string, modified time.Time) error {
 	return c.Call(ctx, protocol.SeedReadStateRequest{Path: path, MTime: float64(modified.UnixMilli())}, nil)
 }
 
-// StopTask stops a background task. An unknown id is no error (observed on both
-// agents).
+// StopTask stops a background task. An unknown id is not an error (observed on Claude
+// Code 2.1.329 and qodercli 1.1.52).
 func (c *Client) StopTask(ctx context.Context, taskID string) error {
 	return c.Call(ctx, protocol.StopTaskRequest{TaskID: taskID}, nil)
 }
 
-// BackgroundTasks moves running tasks to the background: that of a tool call,
-// or with "" all. It reports whether there was one, as far as the agent tells:
-// asked for all, neither agent does, and it is true (observed on Claude Code
+// BackgroundTasks moves the running task of the tool call toolUseID to the background;
+// "" means all running tasks. It reports whether there was such a task. For "" it
+// returns true in any case, because the agents do not say (observed on Claude Code
 // 2.1.329 and qodercli 1.1.52).
 func (c *Client) BackgroundTasks(ctx context.Context, toolUseID string) (bool, error) {
 	r, err := ask[protocol.BackgroundTasksResponse](ctx, c, protocol.BackgroundTasksRequest{ToolUseID: toolUseID})
@@ -127,13 +127,13 @@ func (c *Client) BackgroundTasks(ctx context.Context, toolUseID string) (bool, e
 	return r.Backgrounded == nil || *r.Backgrounded, nil
 }
 
-// TaskOutput is the output of a background task. Claude.
+// TaskOutput returns the output of a background task. Claude.
 func (c *Client) TaskOutput(ctx context.Context, taskID string) (*protocol.TaskOutputResponse, error) {
 	return ask[protocol.TaskOutputResponse](ctx, c, protocol.TaskOutputRequest{TaskID: taskID})
 }
 
-// CancelMessage takes back a user message that is still queued, by its uuid
-// ([Turn.UUID]), and reports whether it was. Its turn ends with [session.ErrNotRun].
+// CancelMessage cancels a queued user message by its uuid ([Turn.UUID]). It reports
+// whether the message was still queued; if so, its turn ends with [session.ErrNotRun].
 func (c *Client) CancelMessage(ctx context.Context, uuid string) (bool, error) {
 	r, err := ask[protocol.CancelAsyncMessageResponse](ctx, c, protocol.CancelAsyncMessageRequest{MessageUUID: uuid})
 	if err != nil {
@@ -142,8 +142,9 @@ func (c *Client) CancelMessage(ctx context.Context, uuid string) (bool, error) {
 	return r.Cancelled, nil
 }
 
-// GenerateTitle has the model find a title for the session; "" if it finds
-// none. persist absent leaves it to the agent whether the title is kept.
+// GenerateTitle asks the model for a title of the session. It returns "" if the model
+// finds no title. persist says whether the agent saves the title; if it is absent, the
+// agent decides.
 func (c *Client) GenerateTitle(ctx context.Context, description string, persist Opt[bool]) (string, error) {
 	req := protocol.GenerateSessionTitleRequest{Description: description}
 	if v, given := persist.Value(); given {
@@ -161,8 +162,8 @@ func (c *Client) Rename(ctx context.Context, title string) error {
 	return c.Call(ctx, protocol.RenameSessionRequest{Title: title}, nil)
 }
 
-// SideQuestion asks the model something aside from the conversation. It has no
-// time limit but ctx.
+// SideQuestion asks the model a question that does not become part of the
+// conversation. Only ctx limits how long it may take.
 func (c *Client) SideQuestion(ctx context.Context, question string, history ...protocol.SideQuestionTurn) (*protocol.SideQuestionResponse, error) {
 	d, err := c.connected()
 	if err != nil {
@@ -175,13 +176,13 @@ func (c *Client) SideQuestion(ctx context.Context, question string, history ...p
 	return r, nil
 }
 
-// SetCwd changes the agent's working directory. The answer can say that it was
-// not changed: look at Status. Claude.
+// SetCwd changes the agent's working directory. Check Status of the answer, which says
+// whether it was changed. Claude.
 func (c *Client) SetCwd(ctx context.Context, req protocol.SetCwdRequest) (*protocol.SetCwdResponse, error) {
 	return ask[protocol.SetCwdResponse](ctx, c, req)
 }
 
-// Commands are the slash commands that the agent had when it was initialized.
+// Commands returns the slash commands that the agent reported when it was initialized.
 func (c *Client) Commands() ([]protocol.SlashCommand, error) {
 	r, err := c.Initialized()
 	if err != nil {
@@ -190,8 +191,8 @@ func (c *Client) Commands() ([]protocol.SlashCommand, error) {
 	return r.Commands, nil
 }
 
-// Models are the models that the agent had when it was initialized.
-// [Client.CurrentModels] asks the agent.
+// Models returns the models that the agent reported when it was initialized.
+// [Client.CurrentModels] asks the agent again.
 func (c *Client) Models() ([]protocol.ModelInfo, error) {
 	r, err := c.Initialized()
 	if err != nil {
@@ -201,7 +202,7 @@ func (c *Client) Models() ([]protocol.ModelInfo, error) {
 }
 
 // CurrentModels asks the agent for the models that can be used now. [Client.Models]
-// are those of the start.
+// returns those of the start.
 func (c *Client) CurrentModels(ctx context.Context) ([]protocol.ModelInfo, error) {
 	d, err := c.connected()
 	if err != nil {
@@ -218,7 +219,7 @@ func (c *Client) CurrentModels(ctx context.Context) ([]protocol.ModelInfo, error
 	return r.Models, nil
 }
 
-// Agents are the subagents that the agent had when it was initialized.
+// Agents returns the subagents that the agent reported when it was initialized.
 func (c *Client) Agents() ([]protocol.AgentInfo, error) {
 	r, err := c.Initialized()
 	if err != nil {
@@ -227,7 +228,7 @@ func (c *Client) Agents() ([]protocol.AgentInfo, error) {
 	return r.Agents, nil
 }
 
-// Account is the account that the agent runs under.
+// Account returns the account that the agent reported when it was initialized.
 func (c *Client) Account() (*protocol.AccountInfo, error) {
 	r, err := c.Initialized()
 	if err != nil {

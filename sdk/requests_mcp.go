@@ -6,9 +6,9 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// MCPStatus is the state of the agent's MCP servers, with the tools by which it
-// knows them: under the names that the servers gave, see [MCPToolName], and with
-// annotations that have lost their Hint (readOnly for readOnlyHint).
+// MCPStatus returns the state of the agent's MCP servers and their tools. Tools have the
+// names that their servers gave them, see [MCPToolName]. The names of annotations lack
+// the Hint suffix (readOnly for readOnlyHint).
 func (c *Client) MCPStatus(ctx context.Context) ([]protocol.MCPServerStatus, error) {
 	r, err := ask[protocol.MCPStatusResponse](ctx, c, protocol.MCPStatusRequest{})
 	if err != nil {
@@ -17,16 +17,16 @@ func (c *Client) MCPStatus(ctx context.Context) ([]protocol.MCPServerStatus, err
 	return r.All(), nil
 }
 
-// ReconnectMCPServer connects a server again: the agent asks it anew for its
-// tools. A name that the agent does not know is a *[ControlError], and so is, on
-// Claude Code, a server of this process: turn it off and on instead (observed on
-// 2.1.329).
+// ReconnectMCPServer reconnects a server; the agent then asks it for its tools again. A
+// name that the agent does not know is a *[ControlError]. On Claude Code a server of
+// this process is a *[ControlError], too: use [Client.ToggleMCPServer] to turn it off
+// and on instead (observed on 2.1.329).
 func (c *Client) ReconnectMCPServer(ctx context.Context, server string) error {
 	return c.Call(ctx, protocol.MCPReconnectRequest{ServerName: server}, nil)
 }
 
-// ToggleMCPServer turns a server on or off. One that was off is asked anew for
-// its tools.
+// ToggleMCPServer turns a server on or off. When a server is turned on, the agent asks
+// it for its tools again.
 func (c *Client) ToggleMCPServer(ctx context.Context, server string, enabled bool) error {
 	return c.Call(ctx, protocol.MCPToggleRequest{ServerName: server, Enabled: enabled}, nil)
 }
@@ -40,24 +40,25 @@ func (c *Client) ReadMCPResource(ctx context.Context, server, uri string) ([]pro
 	return r.Contents, nil
 }
 
-// AuthenticateMCPServer begins a login to a server; redirectURI may be empty.
+// AuthenticateMCPServer starts a login to a server; redirectURI may be empty.
+// [Client.FinishMCPLogin] completes the login.
 func (c *Client) AuthenticateMCPServer(ctx context.Context, server, redirectURI string) (*protocol.MCPAuthenticateResponse, error) {
 	return ask[protocol.MCPAuthenticateResponse](ctx, c, protocol.MCPAuthenticateRequest{ServerName: server, RedirectURI: redirectURI})
 }
 
-// FinishMCPLogin ends a login with the URL that the browser was sent to, which
-// is a secret.
+// FinishMCPLogin completes a login. callbackURL is the URL to which the browser was
+// redirected; it is a secret.
 func (c *Client) FinishMCPLogin(ctx context.Context, server, callbackURL string) error {
 	return c.Call(ctx, protocol.MCPOAuthCallbackURLRequest{ServerName: server, CallbackURL: callbackURL}, nil)
 }
 
-// ClearMCPLogin forgets a login to a server.
+// ClearMCPLogin removes the stored login to a server.
 func (c *Client) ClearMCPLogin(ctx context.Context, server string) error {
 	return c.Call(ctx, protocol.MCPClearAuthRequest{ServerName: server}, nil)
 }
 
-// OverrideMCPPermissionMode sets the permission mode of one server: ModeDefault
-// or ModeAuto; "" takes it back. It returns the agent's warning, if any. Claude.
+// OverrideMCPPermissionMode sets the permission mode of one server to ModeDefault or
+// ModeAuto; "" removes the override. It returns the agent's warning, or "". Claude.
 func (c *Client) OverrideMCPPermissionMode(ctx context.Context, server string, mode PermissionMode) (string, error) {
 	req := protocol.MCPPermissionModeOverrideRequest{ServerName: server, Mode: protocol.Null[PermissionMode]()}
 	if mode != "" {
@@ -70,12 +71,12 @@ func (c *Client) OverrideMCPPermissionMode(ctx context.Context, server string, m
 	return r.Warning, nil
 }
 
-// ReloadPlugins loads the plugins anew.
+// ReloadPlugins loads the plugins again.
 func (c *Client) ReloadPlugins(ctx context.Context, req protocol.ReloadPluginsRequest) (*protocol.ReloadPluginsResponse, error) {
 	return ask[protocol.ReloadPluginsResponse](ctx, c, req)
 }
 
-// ReloadSkills loads the skills anew and returns them.
+// ReloadSkills loads the skills again and returns them.
 func (c *Client) ReloadSkills(ctx context.Context) ([]protocol.SlashCommand, error) {
 	r, err := ask[protocol.ReloadSkillsResponse](ctx, c, protocol.ReloadSkillsRequest{})
 	if err != nil {
@@ -84,8 +85,7 @@ func (c *Client) ReloadSkills(ctx context.Context) ([]protocol.SlashCommand, err
 	return r.Skills, nil
 }
 
-// ReloadOutputStyles loads the output styles anew and returns their names.
-// Claude.
+// ReloadOutputStyles loads the output styles again and returns their names. Claude.
 func (c *Client) ReloadOutputStyles(ctx context.Context) ([]string, error) {
 	r, err := ask[protocol.ReloadOutputStylesResponse](ctx, c, protocol.ReloadOutputStylesRequest{})
 	if err != nil {
@@ -94,12 +94,12 @@ func (c *Client) ReloadOutputStyles(ctx context.Context) ([]string, error) {
 	return r.AvailableOutputStyles, nil
 }
 
-// HooksListing lists the hooks of all settings. Claude.
+// HooksListing returns the hooks of all settings. Claude.
 func (c *Client) HooksListing(ctx context.Context) (*protocol.HooksListingResponse, error) {
 	return ask[protocol.HooksListingResponse](ctx, c, protocol.HooksListingRequest{})
 }
 
-// PermissionRules lists the permission rules. Claude.
+// PermissionRules returns the permission rules. Claude.
 func (c *Client) PermissionRules(ctx context.Context) (*protocol.PermissionRulesState, error) {
 	r, err := ask[protocol.PermissionRulesResponse](ctx, c, protocol.ListPermissionRulesRequest{})
 	if err != nil {

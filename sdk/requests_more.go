@@ -6,7 +6,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// FileSuggestions lists files whose names match a query. Claude.
+// FileSuggestions returns files whose names match query. Claude.
 func (c *Client) FileSuggestions(ctx context.Context, query string) ([]protocol.FileSuggestion, error) {
 	r, err := ask[protocol.FileSuggestionsResponse](ctx, c, protocol.FileSuggestionsRequest{Query: query})
 	if err != nil {
@@ -15,13 +15,13 @@ func (c *Client) FileSuggestions(ctx context.Context, query string) ([]protocol.
 	return r.Suggestions, nil
 }
 
-// BinaryVersion asks for the version of the agent's program. Claude.
+// BinaryVersion returns the version of the agent's program. Claude.
 func (c *Client) BinaryVersion(ctx context.Context) (*protocol.BinaryVersionResponse, error) {
 	return ask[protocol.BinaryVersionResponse](ctx, c, protocol.BinaryVersionRequest{})
 }
 
-// SessionCost is what the session has cost, in words. The figures are in the
-// results. Claude.
+// SessionCost returns the cost of the session as text for a person. For numbers use
+// [ResultMessage]. Claude.
 func (c *Client) SessionCost(ctx context.Context) (string, error) {
 	r, err := ask[protocol.TextResponse](ctx, c, protocol.SessionCostRequest{})
 	if err != nil {
@@ -30,23 +30,23 @@ func (c *Client) SessionCost(ctx context.Context) (string, error) {
 	return r.Text, nil
 }
 
-// ExportConversation is the conversation as text. Claude.
+// ExportConversation returns the conversation as text. Claude.
 func (c *Client) ExportConversation(ctx context.Context) (*protocol.TextResponse, error) {
 	return ask[protocol.TextResponse](ctx, c, protocol.ExportConversationRequest{})
 }
 
-// Plan asks for the plan of plan mode, which the agent keeps in a file. Claude.
+// Plan returns the plan of plan mode, which the agent keeps in a file. Claude.
 func (c *Client) Plan(ctx context.Context) (*protocol.PlanResponse, error) {
 	return ask[protocol.PlanResponse](ctx, c, protocol.GetPlanRequest{})
 }
 
-// StatusPage is what the agent's own status page says. Claude.
+// StatusPage returns the content of the agent's own status page. Claude.
 func (c *Client) StatusPage(ctx context.Context) (*protocol.StatusResponse, error) {
 	return ask[protocol.StatusResponse](ctx, c, protocol.GetStatusRequest{})
 }
 
-// CallMCPTool calls a tool of an external MCP server without the model. The form
-// of the answer has not been observed: resp is decoded from it. Claude.
+// CallMCPTool calls a tool of an external MCP server without the model, and decodes the
+// answer into resp. The form of the answer has not been observed. Claude.
 func (c *Client) CallMCPTool(ctx context.Context, req protocol.MCPCallRequest, resp any) error {
 	return c.Call(ctx, req, resp)
 }
@@ -61,7 +61,8 @@ func (c *Client) SetColor(ctx context.Context, color string) error {
 	return c.Call(ctx, protocol.SetColorRequest{Color: color}, nil)
 }
 
-// SetHasSubscribers says whether anybody watches; absent: not known. Claude.
+// SetHasSubscribers tells the agent whether a client watches the session; absent:
+// unknown. Claude.
 func (c *Client) SetHasSubscribers(ctx context.Context, has Opt[bool]) error {
 	req := protocol.SetHasSubscribersRequest{}
 	if v, given := has.Value(); given {

@@ -8,12 +8,12 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// SetGoal sets the goal and returns it.
+// SetGoal sets the session's goal and returns it. Qoder.
 func (c *Client) SetGoal(ctx context.Context, req protocol.SetGoalRequest) (*protocol.Goal, error) {
 	return goal(ctx, c, req)
 }
 
-// Goal is the goal, nil if there is none.
+// Goal returns the session's goal, nil if it has no goal. Qoder.
 func (c *Client) Goal(ctx context.Context) (*protocol.Goal, error) {
 	return goal(ctx, c, protocol.GetGoalRequest{})
 }
@@ -26,7 +26,7 @@ func goal(ctx context.Context, c *Client, req protocol.HostRequest) (*protocol.G
 	return r.Goal, nil
 }
 
-// ClearGoal drops the goal and reports whether there was one.
+// ClearGoal removes the session's goal and reports whether it had one. Qoder.
 func (c *Client) ClearGoal(ctx context.Context) (bool, error) {
 	r, err := ask[protocol.ClearGoalResponse](ctx, c, protocol.ClearGoalRequest{})
 	if err != nil {
@@ -35,8 +35,8 @@ func (c *Client) ClearGoal(ctx context.Context) (bool, error) {
 	return r.Cleared, nil
 }
 
-// SetGoalMaxTurns limits the turns spent on a goal and returns the limit in
-// force; absent is the agent's default.
+// SetGoalMaxTurns limits the turns spent on a goal, and returns the current limit. An
+// absent limit means the agent's default. Qoder.
 func (c *Client) SetGoalMaxTurns(ctx context.Context, limit Opt[int]) (int, error) {
 	req := protocol.SetGoalMaxTurnsRequest{}
 	if n, given := limit.Value(); given {
@@ -49,12 +49,12 @@ func (c *Client) SetGoalMaxTurns(ctx context.Context, limit Opt[int]) (int, erro
 	return r.GoalMaxTurns, nil
 }
 
-// SetPlanMode turns plan mode on or off.
+// SetPlanMode turns plan mode on or off. Qoder.
 func (c *Client) SetPlanMode(ctx context.Context, active bool) error {
 	return c.Call(ctx, protocol.SetPlanModeRequest{Active: active}, nil)
 }
 
-// PlanMode reports whether plan mode is on.
+// PlanMode reports whether plan mode is on. Qoder.
 func (c *Client) PlanMode(ctx context.Context) (bool, error) {
 	r, err := ask[protocol.PlanModeResponse](ctx, c, protocol.GetPlanModeRequest{})
 	if err != nil {
@@ -63,7 +63,8 @@ func (c *Client) PlanMode(ctx context.Context) (bool, error) {
 	return r.PlanMode.Active, nil
 }
 
-// SetProxy sets the proxy to reach the model through; "" takes it away.
+// SetProxy sets the URL of the proxy through which the agent reaches the model; ""
+// removes the proxy. Qoder.
 func (c *Client) SetProxy(ctx context.Context, url string) error {
 	req := protocol.SetProxyRequest{}
 	if url != "" {
@@ -72,18 +73,19 @@ func (c *Client) SetProxy(ctx context.Context, url string) error {
 	return c.Call(ctx, req, nil)
 }
 
-// Rewind goes back to before a user message: of the conversation, the files, or
-// both, which is the default scope. The answer can say that nothing was done.
+// Rewind restores the conversation, the files, or both (the default) to their state
+// before a user message. The answer can say that nothing was done. Qoder.
 func (c *Client) Rewind(ctx context.Context, req protocol.RewindRequest) (*protocol.RewindResponse, error) {
 	return ask[protocol.RewindResponse](ctx, c, req)
 }
 
-// AddDirectories adds directories to the workspace.
+// AddDirectories adds directories to the workspace. Qoder.
 func (c *Client) AddDirectories(ctx context.Context, directories ...string) (*protocol.AddDirectoriesResponse, error) {
 	return ask[protocol.AddDirectoriesResponse](ctx, c, protocol.AddDirectoriesRequest{Directories: directories})
 }
 
-// AccountInfo asks for the account as it is now.
+// AccountInfo asks the agent for the account as it is now. [Client.Account] returns the
+// account as it was at the start. Qoder.
 func (c *Client) AccountInfo(ctx context.Context) (*protocol.AccountInfo, error) {
 	r, err := ask[protocol.AccountInfoResponse](ctx, c, protocol.AccountInfoRequest{})
 	if err != nil {
@@ -92,12 +94,12 @@ func (c *Client) AccountInfo(ctx context.Context) (*protocol.AccountInfo, error)
 	return &r.Account, nil
 }
 
-// UsageInfo asks for what the account and the session used.
+// UsageInfo returns the usage of the account and the session. Qoder.
 func (c *Client) UsageInfo(ctx context.Context) (*protocol.UsageInfo, error) {
 	return ask[protocol.UsageInfo](ctx, c, protocol.UsageInfoRequest{})
 }
 
-// Plugins lists the plugins.
+// Plugins returns the plugins. Qoder.
 func (c *Client) Plugins(ctx context.Context) ([]protocol.Plugin, error) {
 	r, err := ask[protocol.PluginsResponse](ctx, c, protocol.ListPluginsRequest{})
 	if err != nil {
@@ -106,28 +108,30 @@ func (c *Client) Plugins(ctx context.Context) ([]protocol.Plugin, error) {
 	return r.Plugins, nil
 }
 
-// FlushMemory writes memories out.
+// FlushMemory makes the agent write its memories to disk. Qoder.
 func (c *Client) FlushMemory(ctx context.Context) error {
 	return c.Call(ctx, protocol.FlushMemoryRequest{}, nil)
 }
 
-// RefreshMemory reads memories anew.
+// RefreshMemory makes the agent read its memories again. Qoder.
 func (c *Client) RefreshMemory(ctx context.Context) error {
 	return c.Call(ctx, protocol.RefreshMemoryRequest{}, nil)
 }
 
-// FlushSkillEvolution writes skills out.
+// FlushSkillEvolution makes the agent write evolved skills to disk. Qoder.
 func (c *Client) FlushSkillEvolution(ctx context.Context) error {
 	return c.Call(ctx, protocol.FlushSkillEvolutionRequest{}, nil)
 }
 
-// InjectMCPToken gives the agent a token, which is a secret, for an MCP server.
+// InjectMCPToken gives the agent a token for an MCP server. The token is a secret.
+// Qoder.
 func (c *Client) InjectMCPToken(ctx context.Context, server, token string) error {
 	return c.Call(ctx, protocol.MCPInjectTokenRequest{ServerName: server, Token: protocol.MCPToken{AccessToken: token}}, nil)
 }
 
-// BYOKProviders lists the providers of models of the user's own: nil when this
-// release of the agent has no such list, empty when the account may not use it.
+// BYOKProviders returns the providers for your own models (BYOK: bring your own key). It
+// returns nil if this release of the agent has no such list, and an empty list if the
+// account may not use it. Qoder.
 func (c *Client) BYOKProviders(ctx context.Context) ([]protocol.BYOKProvider, error) {
 	r, err := ask[protocol.BYOKProvidersResponse](ctx, c, protocol.GetBYOKConfigRequest{})
 	if refused(err) {
@@ -150,7 +154,7 @@ func refused(err error) bool {
 		(control.Code == "unsupported_request" || strings.HasPrefix(control.Message, "Unsupported control request"))
 }
 
-// BYOKConfigs lists the configured providers.
+// BYOKConfigs returns the configured providers for your own models. Qoder.
 func (c *Client) BYOKConfigs(ctx context.Context) ([]protocol.BYOKConfig, error) {
 	r, err := ask[protocol.BYOKConfigsResponse](ctx, c, protocol.ListBYOKConfigsRequest{})
 	if err != nil {
@@ -159,37 +163,37 @@ func (c *Client) BYOKConfigs(ctx context.Context) ([]protocol.BYOKConfig, error)
 	return r.Configs, nil
 }
 
-// ValidateBYOKModel tries a model of the user's own.
+// ValidateBYOKModel tests whether your own model works. Qoder.
 func (c *Client) ValidateBYOKModel(ctx context.Context, req protocol.ValidateBYOKModelRequest) (*protocol.SuccessResponse, error) {
 	return ask[protocol.SuccessResponse](ctx, c, req)
 }
 
-// EnableRemoteProjection mirrors the session to a remote one.
+// EnableRemoteProjection starts mirroring the session to a remote session. Qoder.
 func (c *Client) EnableRemoteProjection(ctx context.Context, req protocol.EnableRemoteProjectionRequest) (*protocol.RemoteProjectionResponse, error) {
 	return ask[protocol.RemoteProjectionResponse](ctx, c, req)
 }
 
-// DisableRemoteProjection ends that.
+// DisableRemoteProjection stops mirroring; see [Client.EnableRemoteProjection]. Qoder.
 func (c *Client) DisableRemoteProjection(ctx context.Context) (*protocol.RemoteProjectionResponse, error) {
 	return ask[protocol.RemoteProjectionResponse](ctx, c, protocol.DisableRemoteProjectionRequest{})
 }
 
-// CreateBYOKConfig adds a provider of models of the user's own.
+// CreateBYOKConfig adds a provider for your own models. Qoder.
 func (c *Client) CreateBYOKConfig(ctx context.Context, config protocol.BYOKConfig) error {
 	return c.Call(ctx, protocol.CreateBYOKConfigRequest{Config: config}, nil)
 }
 
-// UpdateBYOKConfig changes a provider.
+// UpdateBYOKConfig changes a provider for your own models. Qoder.
 func (c *Client) UpdateBYOKConfig(ctx context.Context, config protocol.BYOKConfig) error {
 	return c.Call(ctx, protocol.UpdateBYOKConfigRequest{Config: config}, nil)
 }
 
-// DeleteBYOKConfig removes a provider.
+// DeleteBYOKConfig removes a provider for your own models. Qoder.
 func (c *Client) DeleteBYOKConfig(ctx context.Context, providerID string) error {
 	return c.Call(ctx, protocol.DeleteBYOKConfigRequest{Target: protocol.BYOKTarget{ProviderID: providerID}}, nil)
 }
 
-// CheckBYOKConfig tries a provider.
+// CheckBYOKConfig tests whether a provider works. Qoder.
 func (c *Client) CheckBYOKConfig(ctx context.Context, config protocol.BYOKConfig) (*protocol.SuccessResponse, error) {
 	return ask[protocol.SuccessResponse](ctx, c, protocol.CheckBYOKConfigRequest{Config: config})
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
-// RetryPolicy says how [Retry] tries again. The zero value is a good one.
+// RetryPolicy configures [Retry]. The zero value has sensible defaults.
 type RetryPolicy struct {
-	Attempts int // at most so many calls, the first one included. Default: 0, which is 4
-	// Backoff is the delay between two calls. Default: the zero value, which is up to
-	// 1 s, doubled up to 30 s, with full jitter.
+	Attempts int // the largest number of calls, including the first. Default: 0, which is 4
+	// Backoff is the delay between two calls. Default: the zero value: a random delay
+	// of at most 1 s, then at most 2 s, and so on up to 30 s (full jitter).
 	Backoff supervisor.Backoff
-	// MaxWait is the longest delay that Retry accepts from the agent: after an error
-	// whose [RetryAfter] is longer it does not try again. Default: 0, which is 5 min.
+	// MaxWait is the longest delay that Retry accepts from the agent. After an error
+	// whose [RetryAfter] is longer, Retry does not try again. Default: 0, which is 5 min.
 	MaxWait time.Duration
-	// Runtime has the clock and the randomness of the delays. Default: nil, the shared
-	// one of Options.Runtime.
+	// Runtime provides the clock and the randomness of the delays. Default: nil, the
+	// runtime that all sessions without Options.Runtime share.
 	Runtime session.Runtime
-	// OnFailure gets each attempt that failed, before the delay. Default: nil.
+	// OnFailure is called with each attempt that failed, before the delay. Default: nil.
 	OnFailure func(Attempt)
 }
 
@@ -32,18 +32,18 @@ const (
 	defaultMaxWait  = 5 * time.Minute
 )
 
-// Attempt is a call that [Retry] made and that failed.
+// Attempt is a call of [Retry] that failed.
 type Attempt struct {
-	Number int   // from 1
+	Number int   // number of the attempt, from 1
 	Err    error // why it failed
-	// Result is the last result of the session, if the call returned one, or its error
-	// has one.
+	// Result is the last result of the session, if the call returned a result or its
+	// error has one; otherwise nil.
 	Result *ResultMessage
-	Wait   time.Duration // until the next attempt; 0: it was the last one, or the next comes at once
+	Wait   time.Duration // delay before the next attempt; 0: there is no next attempt, or it starts at once
 }
 
-// CostUSD is what the attempt cost in US dollars, by its result: the agent's
-// estimate for the whole session. Without a result it is 0, and not known.
+// CostUSD returns the cost of the attempt in US dollars. It is the agent's estimate for
+// the whole session. If Result is nil, the cost is unknown and CostUSD returns 0.
 func (a Attempt) CostUSD() float64 {
 	if a.Result == nil {
 		return 0
@@ -54,7 +54,7 @@ func (a Attempt) CostUSD() float64 {
 // Attempts are calls that failed, in order.
 type Attempts []Attempt
 
-// CostUSD is what they cost together. Attempts without a result count as 0.
+// CostUSD returns the sum of the attempts' costs. Attempts without a result count as 0.
 func (all Attempts) CostUSD() (sum float64) {
 	for _, a := range all {
 		sum += a.CostUSD()
@@ -62,20 +62,21 @@ func (all Attempts) CostUSD() (sum float64) {
 	return sum
 }
 
-// Retry calls try until it succeeds, and again only after an error that is
-// [Retryable]. It returns what the last call returned, and the attempts that failed,
-// the last one included if it did: what they cost is not in the result.
+// Retry calls try until it succeeds. It tries again only after an error that is
+// [Retryable]. It returns the values of the last call, and all attempts that failed,
+// also the last one if it failed. The result of the last call does not include the cost
+// of the failed attempts.
 //
 //	r, failed, err := sdk.Retry(ctx, sdk.RetryPolicy{}, func(ctx context.Context) (*sdk.ResultMessage, error) {
 //		return sdk.Run(ctx, prompt, opts)
 //	})
 //
-// Between two calls it waits as Backoff says, and at least as long as the agent asks
-// for ([RetryAfter]). When ctx ends during a wait, the error matches the end of ctx
-// and the error of the last call.
+// Between two calls Retry waits for policy.Backoff, and at least as long as the agent
+// asks for ([RetryAfter]). If ctx ends during a wait, the error matches both the end of
+// ctx and the error of the last call.
 //
-// Each call of [Run] is a session of its own, so a retry may repeat side effects.
-// Claude Code itself retries calls of the model's API before a turn fails.
+// Each call of [Run] is a new session, so a retry may repeat side effects. Claude Code
+// itself retries calls of the model's API before a turn fails.
 func Retry[T any](ctx context.Context, policy RetryPolicy, try func(context.Context) (T, error)) (T, Attempts, error) {
 	var none T
 	home, err := homeOf(&Options{Runtime: policy.Runtime})

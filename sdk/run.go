@@ -9,17 +9,17 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Run asks one prompt and returns the session's last result, once nothing is
-// left to do: no turn and no background task. For background tasks it waits no
-// longer than Limits.Background; ResultMessage.BackgroundTasks are those that
-// still lived then. When that result is an error of
-// any kind it comes with a *[ResultError], or an *[AuthError] around one. With
-// any other error, the result is the last there was, or nil. opts may be nil;
-// Options.OnMessage gets the messages on the way.
+// Run runs a session for one prompt and returns its last result, when no turn and no
+// background task runs any more. It waits at most Limits.Background for background
+// tasks; ResultMessage.BackgroundTasks has those that still ran then.
 //
-// When ctx ends, the agent is interrupted and ended, and the error is an
-// *[UnfinishedError], which says what was waited for. Run returns at most
-// Options.CloseTimeout after the end of ctx, as a rule within 0.1 s.
+// If the last result is a failure, Run returns it together with a *[ResultError], or
+// with an *[AuthError] that wraps one. With any other error, the result is the last one
+// before the error, or nil. opts may be nil. Options.OnMessage gets every message.
+//
+// If ctx ends, the agent is interrupted and stopped, and the error is an
+// *[UnfinishedError] that says what Run waited for. Run returns at most
+// Options.CloseTimeout after the end of ctx, usually within 0.1 s.
 func Run(ctx context.Context, prompt string, opts *Options) (*ResultMessage, error) {
 	o := copied(opts)
 	o.Discard = false // the results are among the messages

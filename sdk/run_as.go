@@ -12,17 +12,17 @@ import (
 	"github.com/agent-troupe/troupe/runtime"
 )
 
-// RunAs is [Run] with an answer of the shape of T, which is a struct or a map
-// with strings as keys. The JSON schema that the agent holds the model to comes
-// from T: names and omitempty from json tags, descriptions from jsonschema
-// tags, choices from enum tags; fields without omitempty are required.
+// RunAs is like [Run] and decodes the answer into a T, which must be a struct or a map
+// with string keys. The agent makes the model follow a JSON schema that is derived from
+// T: names and omitempty from json tags, descriptions from jsonschema tags, allowed
+// values from enum tags. Fields without omitempty are required.
 //
-// The answer is checked here, too. When it is missing or does not fit, the model
-// is told what is wrong and asked again in the same session, as often as
-// Options.OutputRepairs says; what does not fit then is a
-// *[StructuredOutputError]. An agent that itself gave up on the model is not
-// asked again. opts may be nil; it must not set OutputFormat. The end of ctx is that
-// of [Run]. In a conversation that goes on, use [AskAs].
+// Troupe checks the answer, too. If it is missing or does not fit, Troupe tells the
+// model what is wrong and asks again in the same session, up to Options.OutputRepairs
+// times. If the last answer does not fit, the error is a *[StructuredOutputError]. If
+// the agent itself has given up after several attempts, RunAs does not ask again. opts
+// may be nil; it must not set OutputFormat. The end of ctx has the same effect as in
+// [Run]. In a conversation use [AskAs].
 func RunAs[T any](ctx context.Context, prompt string, opts *Options) (T, *ResultMessage, error) {
 	var none T
 	o := copied(opts)
@@ -43,9 +43,9 @@ func RunAs[T any](ctx context.Context, prompt string, opts *Options) (T, *Result
 	return v, r, nil
 }
 
-// OutputFormatOf is an Options.OutputFormat for answers of the shape of T, which is
-// that of [RunAs]. A client with it can be asked with [AskAs]. The error is a
-// *[ConfigError]: T has no JSON schema.
+// OutputFormatOf returns the Options.OutputFormat for answers that decode into a T, as
+// in [RunAs]. A client needs it for [AskAs]. If T has no JSON schema, the error is a
+// *[ConfigError].
 func OutputFormatOf[T any]() (*OutputFormat, error) {
 	schema, err := outputSchema[T]()
 	if err != nil {
@@ -54,17 +54,17 @@ func OutputFormatOf[T any]() (*OutputFormat, error) {
 	return JSONSchema(schema.listed), nil
 }
 
-// AskAs is [RunAs] on a connected client: it sends the prompt as the next message of
-// the conversation and returns the turn's result with its answer as a T. The agent
-// learns the shape of answers when it starts, so the client's options need
-// Options.OutputFormat, as a rule [OutputFormatOf] the same T; without one the error
+// AskAs is [RunAs] for a connected client: it sends prompt as the next message of the
+// conversation, and returns the answer as a T together with the turn's result. The
+// agent needs the schema when it starts, so the client must have an
+// Options.OutputFormat, usually from [OutputFormatOf] the same T. Without one the error
 // is a *[ConfigError].
 //
-// An answer that is missing or does not fit is asked for again, in a turn of its own,
-// as often as Options.OutputRepairs says, and then is a *[StructuredOutputError]. A
-// result that is an error comes with a *[ResultError]. It reads no messages while
-// another goroutine does; else it drops those of its turns. When ctx ends, the
-// session and the turn go on: see [Client.Interrupt].
+// If the answer is missing or does not fit, AskAs asks again in another turn, up to
+// Options.OutputRepairs times; then the error is a *[StructuredOutputError]. If the
+// result is a failure, the error is a *[ResultError]. If no other goroutine reads the
+// messages, AskAs reads and drops the messages of its turns. If ctx ends, the session
+// and the turn continue; [Client.Interrupt] ends the turn.
 func AskAs[T any](ctx context.Context, c *Client, prompt string) (T, *ResultMessage, error) {
 	var v, none T
 	schema, err := outputSchema[T]()

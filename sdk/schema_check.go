@@ -186,8 +186,8 @@ func (e *explainer) object(path string, s *jsonschema.Schema, v map[string]any) 
 	}
 }
 
-// fits asks the library about a part of the root schema. Where it cannot say
-// it blames nobody.
+// fits asks the library about a part of the root schema. It returns true if the part
+// cannot be validated alone.
 func (e *explainer) fits(s *jsonschema.Schema, v any) bool {
 	if !e.defsOnly {
 		return true

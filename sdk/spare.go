@@ -19,47 +19,49 @@ import (
 // awaitClaim is the flag that parks Claude Code (observed on 2.1.329).
 const awaitClaim = "await-claim"
 
-// Claim is what is known of a session only when it begins. Anything else is in
-// the options that the spare was started with. The zero value of a field changes
-// nothing.
+// Claim has the options of a prewarmed session that are known only when the session
+// begins; all others are those of [Prewarm]. The zero value of a field changes nothing.
 type Claim struct {
-	// Cwd is the session's directory. Required; a relative one counts from this
-	// process's.
+	// Cwd is the session's directory. Required. A relative path is relative to the
+	// directory of this process.
 	Cwd string
-	// Env holds what the session brings with it. Claude Code takes
+	// Env are environment variables of the session. Claude Code accepts
 	// CLAUDE_CODE_OAUTH_TOKEN, CLAUDE_CODE_SESSION_ACCESS_TOKEN and
-	// CLAUDE_CODE_HOST_SESSION_ID, and refuses what it has read at its start.
+	// CLAUDE_CODE_HOST_SESSION_ID, and refuses variables that it has read at its start.
 	Env map[string]string
-	// AdditionalDirectories are as in [Options].
+	// AdditionalDirectories are directories that the agent may work in, as in
+	// [Options].
 	AdditionalDirectories []string
-	// PermissionMode is taken with the claim, or the claim is refused.
+	// PermissionMode is the session's permission mode. If the agent cannot change to it,
+	// the claim is refused.
 	PermissionMode PermissionMode
-	// AppendSystemPrompt goes behind the system prompt.
+	// AppendSystemPrompt is appended to the system prompt.
 	AppendSystemPrompt string
-	// Agents are as in [Options].
+	// Agents are the subagents by name, as in [Options].
 	Agents map[string]AgentDefinition
-	// Title names the session.
+	// Title is the session's title.
 	Title string
 	// WorkspaceTrust says that the user trusts the directory.
 	WorkspaceTrust *protocol.WorkspaceTrust
-	// Settings, an object, are laid over the agent's, as by
-	// [Client.ApplyFlagSettings], before the claim: when they are refused nothing
-	// is claimed.
+	// Settings, a JSON object, are merged over the agent's settings before the claim, as
+	// by [Client.ApplyFlagSettings]. If they are refused, nothing is claimed.
 	Settings json.RawMessage
 }
 
-// Prewarm starts a Claude Code that has no session yet, a spare: everything that
-// does not depend on the session's directory is done, the handshakes of in-process
-// servers included. [Client.Claim] makes a session of it later, in a fraction of
-// the time that a start takes. A message that is sent before fails, with a result
-// that begins with not_claimed. [Client.Close] gives up a spare that is not wanted
-// any more. Claude Code 2.1.329 can be a spare; 2.1.197 ends at once, with an
-// *[ExitError] (observed). Options that name a session to go on with, and rules that
-// do not say which directory they are about, are a *[ConfigError].
+// Prewarm starts a spare: a Claude Code process that has no session yet. The spare does
+// all work of a start that does not depend on the session's directory, including the
+// handshakes of in-process MCP servers. [Client.Claim] later turns it into a session, in
+// a fraction of the time of a start. Before the claim, each message fails with a result
+// that begins with not_claimed. [Client.Close] ends a spare that is no longer needed.
 //
-// Options.Cwd is where the spare is parked, not the session's directory; empty
-// means a private directory below the agent's own (CLAUDE_CONFIG_DIR, or .claude in
-// HOME), which is removed when the spare has ended. With a Spawner it must be set.
+// Claude Code 2.1.329 can be a spare; 2.1.197 ends at once with an *[ExitError]
+// (observed). Options that name a session to resume, and policy rules that do not say
+// to which directory they apply, are a *[ConfigError].
+//
+// Options.Cwd is the directory in which the spare waits, not the session's directory. If
+// it is empty, Troupe creates a private directory in the agent's configuration directory
+// (CLAUDE_CONFIG_DIR, or .claude in HOME), and removes it when the spare has ended. With
+// a Spawner it must be set.
 func Prewarm(ctx context.Context, opts *Options) (*Client, error) {
 	c := NewClient(opts)
 	home, err := homeOf(c.opts)
@@ -152,14 +154,19 @@ func parking(o *Options, home *runtime.Runtime) (string, error) {
 	return dir, os.Mkdir(dir, 0o700)
 }
 
-// Claim makes a session of a spare that [Prewarm] started. A refusal is a
-// *[ControlError] whose text begins with the reason, such as cwd_not_found,
-// permission_mode_not_claimable or, of what is no spare or no longer one,
-// not_a_spare. The spare stays parked then, except after claim_failed: claim
-// something else, or close it and start the session with [NewClient]. What the session's directory decides, such as its commands, is in the
-// answer's Initialize; [Client.Initialized] still describes the spare. When ctx or
-// Limits.Control ends first the error matches [ErrClaimUnsure]: the claim may have
-// been taken. A second Claim finds out: it succeeds, or matches [ErrClaimTaken].
+// Claim turns a spare that [Prewarm] started into a session. The answer's Initialize has
+// the properties that depend on the session's directory, such as its commands;
+// [Client.Initialized] still describes the spare.
+//
+// If the agent refuses the claim, the error is a *[ControlError] whose text begins with
+// the reason, such as cwd_not_found, permission_mode_not_claimable, or not_a_spare (the
+// client was not prewarmed, or was claimed before). After a refusal, except
+// claim_failed, the spare can still be claimed with other values. Otherwise close the
+// client and start the session with [NewClient].
+//
+// If ctx or Limits.Control ends first, the error matches [ErrClaimUnsure]: the claim may
+// have succeeded. Claim again to find out: the second Claim succeeds, or its error
+// matches [ErrClaimTaken].
 func (c *Client) Claim(ctx context.Context, claim Claim) (*protocol.ClaimSessionResponse, error) {
 	if claim.Cwd == "" {
 		return nil, &ConfigError{Option: "Claim.Cwd", Problem: "is empty", Fix: "name the session's directory"}

@@ -8,29 +8,29 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// SpawnThrough is a [Spawner] that starts agents by another command of this machine:
-// in a container (docker run), as another user (setpriv), elsewhere (ssh). wrap gets
-// what would be started and returns the command line to start in its place, as a rule
-// one that ends in [session.Command.Argv]:
+// SpawnThrough returns a [Spawner] that starts agents with another command of this
+// machine: in a container (docker run), as another user (setpriv), on another machine
+// (ssh). wrap gets the agent's command and returns the command line to start instead.
+// That command line usually ends with [session.Command.Argv]:
 //
 //	opts.Spawner = sdk.SpawnThrough(func(c *session.Command) ([]string, func(context.Context) error, error) {
 //		return append([]string{"setpriv", "--reuid=agent", "--regid=agent", "--init-groups"}, c.Argv()...), nil, nil
 //	})
 //
-// wrap may change the Env and the Dir of the command; both are those of the command
-// line that is started. Files are written on this machine before the start: mount them
-// where their placeholders say. A program without a slash is looked up in the PATH of
-// Env.
+// wrap may change Env and Dir of the command; the returned command line is started
+// with them. Files are written on this machine before the start; their placeholders
+// are replaced by their paths, so mount them at the same path in a container. A program
+// without a slash is looked up in the PATH of Env.
 //
-// The process tree of the command is ended as any agent's is. What it has started where
-// no process tree reaches, such as a container, the function that wrap returns has to
-// remove. It is called once, after the end of the process, within Graces.Sweep, and
-// also if the start fails; nil: nothing is to remove. Its error is part of the error of
-// the close.
+// When the session ends, Troupe ends the process tree of the command line. A container
+// is not part of that tree: remove it in the function that wrap returns as its second
+// value. The function is called once, after the end of the process or after a failed
+// start, and has Graces.Sweep to finish; its error is part of the error of the close.
+// It may be nil.
 //
 // The command must pass stdin and stdout on unchanged, without a terminal
-// (docker run -i and not -t), and end when its stdin does. wrap may be called many
-// times at once. Options need a Backend. See examples/container.
+// (docker run -i and not -t), and end when its stdin ends. wrap may be called many
+// times concurrently. Options.Backend must be set. See examples/container.
 func SpawnThrough(wrap func(c *session.Command) (argv []string, remove func(context.Context) error, err error)) Spawner {
 	return through(wrap)
 }

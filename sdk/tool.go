@@ -14,9 +14,9 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Tool is a tool of an in-process MCP server, made by [NewTool] or [RawTool].
-// [NewMCPServer] refuses the zero Tool. A tool may belong to
-// several servers; they share its [MaxConcurrent].
+// Tool is a tool of an in-process MCP server. Make one with [NewTool] or [RawTool];
+// [NewMCPServer] rejects the zero Tool. A tool may belong to several servers, which then
+// share its [MaxConcurrent].
 type Tool struct{ def *toolDef }
 
 type toolDef struct {
@@ -43,29 +43,27 @@ type toolAnnotations struct {
 	Title       string `json:"title,omitempty"`
 }
 
-// NewTool makes a tool of a function. The agent knows it as
-// mcp__<server>__<name>; description tells the model when to use it, what it
-// does and what it returns. What is wrong with a tool is found by
-// [NewMCPServer].
+// NewTool makes a tool from a function. The agent calls it mcp__<server>__<name>.
+// description tells the model when to use the tool, what it does and what it returns.
+// [NewMCPServer] reports mistakes in a tool.
 //
-// In, a struct or a map with string keys, gives the JSON schema of the
-// arguments. A field is described by its tags:
+// The JSON schema of the arguments is derived from In, which must be a struct or a map
+// with string keys. Tags describe a field:
 //
-//   - json: its name; with omitempty or omitzero it is optional.
+//   - json: its name. With omitempty or omitzero the field is optional.
 //   - jsonschema: its description.
-//   - enum: the values it may have, as in `enum:"docs,tickets"`; on a list or a
-//     map, those of the elements. For strings and numbers.
+//   - enum: its allowed values, as in `enum:"docs,tickets"`, for strings and numbers.
+//     On a list or a map they are the allowed values of the elements.
 //
-// A pointer also takes null. A []byte is a base64 string, a type that unmarshals
-// text a string, and one that unmarshals JSON anything. Types that contain
-// themselves have no schema; use [RawTool].
+// A pointer field also accepts null. The schema of []byte is a base64 string, that of a
+// type with UnmarshalText a string, and that of a type with UnmarshalJSON any value. A
+// type that contains itself has no schema; use [RawTool].
 //
-// h is called only with arguments that fit the schema; otherwise the model is
-// told which field is wrong and what was expected. Calls run concurrently; see
-// [MaxConcurrent] and [MCPServer.Sequential]. h's context ends when the agent
-// cancels the call, the call passes its deadline, or the session ends. An error
-// of h, a panic, and a nil or empty result reach the model as a result that is
-// marked as an error.
+// h is called only with arguments that fit the schema. Otherwise the model reads which
+// field is wrong and what was expected. Calls run concurrently; see [MaxConcurrent] and
+// [MCPServer.Sequential]. h's context ends when the agent cancels the call, when the
+// call exceeds its time limit, and when the session ends. An error of h, a panic, and a
+// nil or empty result reach the model as a result that is marked as an error.
 func NewTool[In any](name, description string, h func(context.Context, In) (*ToolResult, error), o ...ToolOption) Tool {
 	schema, err := schemaOf(reflect.TypeFor[In]())
 	def := newToolDef(name, description, schema, err, o)
@@ -80,9 +78,9 @@ func NewTool[In any](name, description string, h func(context.Context, In) (*Too
 	return Tool{def}
 }
 
-// RawTool is [NewTool] with a schema of the caller's own, which must be of type
-// object, in draft 2020-12 or draft-07. h gets the arguments as the agent sent
-// them, once they fit the schema; {} when it sent none.
+// RawTool is like [NewTool] with your own JSON schema, which must have type object, in
+// draft 2020-12 or draft-07. h gets the arguments as the agent sent them, if they fit the
+// schema. If the agent sent no arguments, h gets {}.
 func RawTool(name, description string, schema json.RawMessage, h func(context.Context, json.RawMessage) (*ToolResult, error), o ...ToolOption) Tool {
 	parsed, err := schemaFrom(schema)
 	def := newToolDef(name, description, parsed, err, o)
@@ -149,34 +147,34 @@ func (d *toolDef) listing() (json.RawMessage, error) {
 	return protocol.Marshal(l)
 }
 
-// ToolOption changes a tool.
+// ToolOption is an option of [NewTool] and [RawTool].
 type ToolOption func(*toolDef)
 
-// ReadOnly says that the tool changes nothing. Agents may run such tools
-// concurrently, and [MCPServer.Sequential] does not hold them.
+// ReadOnly says that the tool changes nothing. Agents may run read-only tools
+// concurrently, also those of a [MCPServer.Sequential] server.
 func ReadOnly() ToolOption { return func(d *toolDef) { d.annotations.ReadOnly = true } }
 
-// Destructive says whether the tool may destroy what is there, rather than only
-// add to it. Not given, MCP assumes that it may.
+// Destructive says whether the tool may change or delete existing data, or only adds
+// data. Without this option MCP assumes that the tool is destructive.
 func Destructive(may bool) ToolOption {
 	return func(d *toolDef) { d.annotations.Destructive = &may }
 }
 
-// Idempotent says that calling the tool again with the same arguments changes
-// nothing more.
+// Idempotent says that a repeated call of the tool with the same arguments has no
+// further effect.
 func Idempotent() ToolOption { return func(d *toolDef) { d.annotations.Idempotent = true } }
 
-// OpenWorld says whether the tool deals with an open world, such as the web.
-// Not given, MCP assumes that it does.
+// OpenWorld says whether the tool uses external systems, such as the web. Without this
+// option MCP assumes that it does.
 func OpenWorld(open bool) ToolOption {
 	return func(d *toolDef) { d.annotations.OpenWorld = &open }
 }
 
-// Title is the tool's name for people.
+// Title sets the name of the tool that people see.
 func Title(title string) ToolOption { return func(d *toolDef) { d.annotations.Title = title } }
 
-// MaxResultSizeChars raises the limit above which the agent cuts the tool's
-// results or moves them to a file.
+// MaxResultSizeChars raises the limit, in characters, above which the agent truncates
+// the tool's results or moves them to a file.
 func MaxResultSizeChars(n int) ToolOption {
 	return func(d *toolDef) {
 		if n <= 0 {
@@ -186,12 +184,12 @@ func MaxResultSizeChars(n int) ToolOption {
 	}
 }
 
-// AlwaysLoad keeps the tool in the model's context from the start, instead of
-// behind a tool search (observed on Claude Code 2.1.329).
+// AlwaysLoad keeps the tool in the model's context from the start. Otherwise the model
+// may have to find it by tool search (observed on Claude Code 2.1.329).
 func AlwaysLoad() ToolOption { return ToolMeta("anthropic/alwaysLoad", true) }
 
-// ToolMeta sets a key of the tool's _meta, for what has no option of its own.
-// The value must marshal to JSON.
+// ToolMeta sets a key of the tool's _meta object, for settings without their own option.
+// value must marshal to JSON.
 func ToolMeta(key string, value any) ToolOption {
 	return func(d *toolDef) {
 		if _, err := json.Marshal(value); err != nil {
@@ -202,15 +200,15 @@ func ToolMeta(key string, value any) ToolOption {
 	}
 }
 
-// ToolTimeout bounds one call of the tool, the wait for its turn included.
-// 0: 10 min; negative: no limit. [Progress] starts it anew. When it passes, the
-// model is told and the handler's context ends.
+// ToolTimeout limits one call of the tool, including the time that it waits for other
+// calls. 0: 10 min; negative: no limit. The time starts again at each [Progress]. When it
+// has passed, the call fails and the handler's context ends.
 func ToolTimeout(d time.Duration) ToolOption { return func(def *toolDef) { def.timeout = d } }
 
-// MaxConcurrent lets at most n calls of the tool run at a time, those of all
-// sessions that share it counted together. Further calls wait, first come,
-// first served. Where a server is [MCPServer.Sequential] its order takes the place
-// of the limit, for tools that are not [ReadOnly]. Not given: no limit.
+// MaxConcurrent limits how many calls of the tool run at the same time, in all sessions
+// that share the tool together. Further calls wait in the order of their arrival. On a
+// [MCPServer.Sequential] server the option has no effect on tools that are not
+// [ReadOnly], because these run one at a time. Without this option there is no limit.
 func MaxConcurrent(n int) ToolOption {
 	return func(d *toolDef) {
 		if n < 1 {

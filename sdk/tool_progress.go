@@ -46,15 +46,14 @@ func (c *toolCall) end() {
 	c.ended = true
 }
 
-// Progress tells the agent how far the tool call of ctx has come. progress must
-// grow with each call; total is 0 when it is not known; message may be empty.
-// The call's [ToolTimeout] starts anew, whether or not the agent gets the
-// message.
+// Progress sends the agent the progress of the tool call whose context is ctx. progress
+// must increase with each call; total is 0 if it is unknown; message may be empty. The
+// call's [ToolTimeout] starts again, even if the agent does not get the notification.
 //
-// It reports whether the agent was told. It was not when the agent asked for no
-// progress, when the call is over, when ctx is not that of a tool's handler, or
-// when the session has ended. It does not block, and is safe for concurrent
-// use.
+// Progress reports whether the notification was sent. It was not sent if the agent did
+// not ask for progress, if the call is over, if ctx is not the context of a tool's
+// handler, or if the session has ended. Progress does not block, and is safe for
+// concurrent use.
 func Progress(ctx context.Context, progress, total float64, message string) bool {
 	mcp.Alive(ctx)
 	c := callOf(ctx)
@@ -78,9 +77,9 @@ func Progress(ctx context.Context, progress, total float64, message string) bool
 	return !c.ended && notify("notifications/progress", params) == nil
 }
 
-// ToolCallMeta returns the _meta object that came with the tool call of ctx,
-// as it came; nil when there is none. Claude Code puts the id of the tool use
-// there, under "claudecode/toolUseId" (observed on 2.1.329).
+// ToolCallMeta returns the _meta object of the tool call whose context is ctx, unchanged;
+// nil if the call has no _meta. Claude Code sends the id of the tool use under
+// "claudecode/toolUseId" (observed on 2.1.329).
 func ToolCallMeta(ctx context.Context) json.RawMessage {
 	if c := callOf(ctx); c != nil {
 		return c.meta

@@ -12,33 +12,31 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// ToolResult is what a tool returns. It is [mcpsdk.CallToolResult] of the official
-// MCP SDK, github.com/modelcontextprotocol/go-sdk/mcp. Content may
-// hold text, images, audio, resource links and embedded resources;
-// StructuredContent is anything that marshals to a JSON object; IsError tells
-// the model that the call failed. Meta goes out as _meta.
+// ToolResult is the result of a tool call. It is [mcpsdk.CallToolResult] of the official
+// MCP SDK, github.com/modelcontextprotocol/go-sdk/mcp. Content may have text, images,
+// audio, resource links and embedded resources. StructuredContent must marshal to a JSON
+// object. IsError tells the model that the call failed. Meta is sent as _meta.
 //
-// A result needs content or structured content: an empty one reaches the model
-// as an error, so that it does not mistake nothing for success. Structured
-// content without content is also sent as text.
+// A result needs content or structured content. An empty result reaches the model as an
+// error, so that the model does not take it for a success. Structured content without
+// content is also sent as text.
 type ToolResult = mcpsdk.CallToolResult
 
-// Text is a result that says text.
+// Text returns a result with text as its content.
 func Text(text string) *ToolResult {
 	return &ToolResult{Content: []mcpsdk.Content{&mcpsdk.TextContent{Text: text}}}
 }
 
-// ErrorText is a failed call's result: the model reads text and may try
-// something else. Use it for failures that are part of the business; an error
-// that a handler returns comes out the same.
+// ErrorText returns the result of a failed call. The model reads text and may try
+// something else. An error that a handler returns has the same effect.
 func ErrorText(text string) *ToolResult {
 	r := Text(text)
 	r.IsError = true
 	return r
 }
 
-// JSONResult is a result that says v as JSON, and carries it as structured
-// content if it is an object. A v that is no JSON becomes an error result.
+// JSONResult returns a result with v as JSON text. If v encodes as a JSON object, it is
+// the structured content, too. If v cannot be encoded, the result is an error.
 func JSONResult(v any) *ToolResult {
 	raw, err := protocol.Marshal(v)
 	if err != nil {
