@@ -28,7 +28,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// layerRows are the rows of the variable layers in internal/lint/policy.go, without
+// layerRows returns the rows of the variable layers in internal/lint/policy.go, without
 // packages that do not exist.
 func layerRows(t *testing.T) (rows []string) {
 	t.Helper()
@@ -57,7 +57,7 @@ func layerRows(t *testing.T) (rows []string) {
 	return rows
 }
 
-// The list of packages is that of the linter.
+// TestContributingListsTheLayers compares the list of packages with the linter's.
 func TestContributingListsTheLayers(t *testing.T) {
 	t.Parallel()
 	var list []string
@@ -73,7 +73,8 @@ func TestContributingListsTheLayers(t *testing.T) {
 	assert.Equal(t, layerRows(t), rows, "the list in internal/lint/policy.go")
 }
 
-// The steps are those of .ci/run, and what is run exists.
+// TestContributingNamesStepsAndCommands checks that the table has the steps of .ci/run,
+// and that the files and directories in the commands exist.
 func TestContributingNamesStepsAndCommands(t *testing.T) {
 	t.Parallel()
 	document := contributing(t)
@@ -110,7 +111,8 @@ func TestContributingNamesStepsAndCommands(t *testing.T) {
 	}
 }
 
-// Files, directories and tests that the document names exist.
+// TestContributingNamesWhatExists checks that the files, directories and tests that the
+// document names exist.
 func TestContributingNamesWhatExists(t *testing.T) {
 	t.Parallel()
 	tests := map[string]bool{}

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// declarations are the exported names of a package, with what an alias stands for
-// ("" for a name that the package defines itself).
+// declarations maps the names that a package declares to the target of an alias, or to
+// "" if the package defines the name itself.
 func declarations(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	names := map[string]string{}
@@ -59,7 +59,7 @@ func declarations(t *testing.T, dir string) map[string]string {
 	return names
 }
 
-// selector is "package.Name" for such an expression, and "" for any other.
+// selector returns "package.Name" for an expression of that form, and "" otherwise.
 func selector(e ast.Expr) string {
 	if generic, ok := e.(*ast.IndexExpr); ok {
 		e = generic.X
@@ -72,8 +72,9 @@ func selector(e ast.Expr) string {
 	return ""
 }
 
-// What the table names exists, is defined where it says, and is an alias in sdk
-// under the name that it says; what it says is gone is gone, or an alias.
+// TestMovedNames checks each row of the tables: the new name exists and is defined in
+// the package that the row names; the name in sdk is an alias of it; and the old name is
+// gone, or is an alias.
 func TestMovedNames(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("moved.md")
