@@ -15,7 +15,8 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// chance makes values that a schema allows, and now and then others.
+// chance generates random values that a schema allows, and sometimes values that it
+// does not allow.
 type chance struct {
 	*rand.Rand
 	root *schema
@@ -77,7 +78,8 @@ func (c *chance) object(s *schema) map[string]any {
 	return out
 }
 
-// TestSchemaAndLoaderAgreeOnWhateverComes is each option at values that chance has made of the schema.
+// TestSchemaAndLoaderAgreeOnWhateverComes compares the schema and the loader for random
+// values of each option.
 func TestSchemaAndLoaderAgreeOnWhateverComes(t *testing.T) {
 	t.Parallel()
 	var s schema
@@ -109,8 +111,8 @@ func TestSchemaAndLoaderAgreeOnWhateverComes(t *testing.T) {
 	assert.Greater(t, fine, 2000, "most are fine")
 }
 
-// beyondSchema reports whether the loader knows more than a schema can say: of variables, of keys that go together, and
-// of texts.
+// beyondSchema reports whether the loader rejects doc for a reason that a schema cannot express: variables, keys that
+// exclude each other, and texts that are empty or look like JSON.
 func beyondSchema(doc string, err error) bool {
 	told := err.Error()
 	return strings.Contains(doc, "$env") || strings.Contains(told, "says the same as") || strings.Contains(told, "begins like JSON") ||

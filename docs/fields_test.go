@@ -13,10 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFieldsAreDocumented is about the exported fields of exported structs: each
-// has a comment, above it or at the end of its line, that says more than its
-// name does. Fields that share a declaration share its comment, and a struct on
-// one line has the comment of its type.
+// TestFieldsAreDocumented checks the exported fields of exported structs: each has a
+// comment, above it or at the end of its line, that says more than its name. Fields that
+// share a declaration share its comment. Structs on one line are not checked.
 func TestFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"protocol", "protocol/tools", "protocol/view", "session", "policy", "agent", "supervisor", "runtime", "sdk"} {
@@ -58,8 +57,8 @@ func TestFieldsAreDocumented(t *testing.T) {
 	}
 }
 
-// beyond are the words of a comment that are not words of a name, and that mean
-// something by themselves.
+// beyond returns the words of a comment that are not part of the name and are not
+// function words such as "the".
 func beyond(comment, name string) []string {
 	var words []string
 	for _, w := range strings.FieldsFunc(strings.ToLower(comment), func(r rune) bool {

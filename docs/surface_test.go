@@ -14,14 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// maxAliases is how many names package sdk may have for types of other packages:
-// those of a first program.
+// maxAliases is the most aliases that package sdk may have for types of other packages.
 const maxAliases = 60
 
-// keptNames is the heading of the list of them in moved.md.
+// keptNames is the heading of the list of these aliases in moved.md.
 const keptNames = "\n## Names that `sdk` keeps\n"
 
-// sdkAlias is a name that package sdk has for a type of another package.
+// sdkAlias is an alias in package sdk for a type of another package.
 type sdkAlias struct {
 	name string
 	is   string // "package.Name" of the type, with the package's name in the file
@@ -29,7 +28,7 @@ type sdkAlias struct {
 	says string // the comment
 }
 
-// sdkAliases are all of them.
+// sdkAliases returns all aliases of package sdk.
 func sdkAliases(t *testing.T) []sdkAlias {
 	t.Helper()
 	files, err := filepath.Glob("../sdk/*.go")
@@ -73,9 +72,9 @@ func sdkAliases(t *testing.T) []sdkAlias {
 	return all
 }
 
-// TestAliasesOfSDK is about the names that package sdk has for types of other
-// packages: they are few, the comment of each says where the type is defined, the
-// type is defined there, and moved.md lists them.
+// TestAliasesOfSDK checks the aliases of package sdk: there are at most maxAliases, the
+// comment of each says where the type is defined, the type is defined there, and
+// moved.md lists the alias.
 func TestAliasesOfSDK(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("moved.md")
