@@ -41,7 +41,7 @@ type Runtime struct {
 // New returns a runtime without sessions.
 func New(cfg Config) (*Runtime, error) {
 	seams := kernel.SeamsOf(cfg.Clock)
-	if seams.Logger == nil && cfg.Logger != nil {
+	if seams.Logger == nil && cfg.Logger != nil && cfg.Logger.Enabled(context.Background(), slog.LevelError) {
 		seams.Logger = slog.New(levelFloor{cfg.Logger.Handler()})
 	}
 	if cfg.SessionBackoff == (supervisor.Backoff{}) {

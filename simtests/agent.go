@@ -86,7 +86,7 @@ func (f *faulty) Elapsed() time.Duration {
 	if e, ok := f.Port.(agent.Elapser); ok {
 		return e.Elapsed()
 	}
-	return f.w.elapsed()
+	return f.w.Elapsed()
 }
 
 // Next implements [agent.Port].

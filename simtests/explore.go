@@ -326,19 +326,24 @@ func (x *explorer) summary() {
 // -sim.trace=DIR. Without Main the environment has them: TROUPE_SEEDS,
 // TROUPE_SIM_TIME, TROUPE_SIM_SEED, TROUPE_SIM_REPLAY and TROUPE_SIM_TRACE.
 func Main(m *testing.M) int {
-	for _, k := range knobs {
+	for _, k := range knobs() {
 		flag.String(k.flag, "", k.usage)
 	}
 	flag.Parse()
 	return m.Run()
 }
 
-var knobs = [...]struct{ flag, env, usage string }{
-	{"sim.seeds", "TROUPE_SEEDS", "play so many histories of each simulation"},
-	{"sim.time", "TROUPE_SIM_TIME", "end each simulation after so much real time"},
-	{"sim.seed", "TROUPE_SIM_SEED", "play this seed alone"},
-	{"sim.replay", "TROUPE_SIM_REPLAY", "play the history of a token"},
-	{"sim.trace", "TROUPE_SIM_TRACE", "write the trace of what -sim.replay plays to this directory"},
+// knob is a setting of all explorations.
+type knob struct{ flag, env, usage string }
+
+func knobs() []knob {
+	return []knob{
+		{"sim.seeds", "TROUPE_SEEDS", "play so many histories of each simulation"},
+		{"sim.time", "TROUPE_SIM_TIME", "end each simulation after so much real time"},
+		{"sim.seed", "TROUPE_SIM_SEED", "play this seed alone"},
+		{"sim.replay", "TROUPE_SIM_REPLAY", "play the history of a token"},
+		{"sim.trace", "TROUPE_SIM_TRACE", "write the trace of what -sim.replay plays to this directory"},
+	}
 }
 
 // flagValue is what a knob was set to, by its flag or in the environment.
@@ -346,7 +351,7 @@ func flagValue(name string) string {
 	if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
 		return f.Value.String()
 	}
-	for _, k := range knobs {
+	for _, k := range knobs() {
 		if k.flag == name {
 			return os.Getenv(k.env)
 		}

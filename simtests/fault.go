@@ -221,11 +221,9 @@ func (w *World) draw(a *applied) bool {
 	if w.h.Faults != nil { // exactly those
 		return slices.Contains(w.h.Faults, fmt.Sprintf("%s@%d", a.id, a.asked))
 	}
-	at := w.elapsed()
+	at := w.Elapsed()
 	return hit && !w.calm && !a.off && at >= a.from && (a.until == 0 || at < a.until) && (a.most == 0 || a.fired < a.most)
 }
-
-func (w *World) elapsed() time.Duration { return time.Since(w.start) }
 
 // killed decides whether an actor dies here, and what else happens at a message.
 func (w *World) killed(actor string, _ any, at kernel.Moment) bool {

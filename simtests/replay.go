@@ -116,7 +116,7 @@ func keep(t *testing.T, h history, o outcome) string {
 	dir := casesDir(t)
 	path := filepath.Join(dir, hex.EncodeToString(sum[:6])+".txt")
 	text := fmt.Sprintf("%s\n\n%s\n", token, strings.Join(o.failures, "\n"))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "not kept: " + err.Error()
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -33,7 +33,7 @@ func (e Event) line() string {
 
 // note adds an event to the trace.
 func (w *World) note(e Event) {
-	e.At = time.Since(w.start)
+	e.At = w.Elapsed()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, _ = fmt.Fprintf(w.hash, "%d %s %s %s %s\n", e.At, e.Kind, e.Lane, e.From, e.What)
@@ -67,7 +67,7 @@ func shown(m any) string {
 
 // writeTrace writes the trace of a history as JSON lines and as a page.
 func writeTrace(dir, test string, h history, o outcome) ([]string, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, err
 	}
 	name := strings.NewReplacer("/", "_", " ", "_").Replace(test) + fmt.Sprintf("-%d", h.Seed)

@@ -32,7 +32,7 @@ type verdicts struct {
 }
 
 // errInjected is the error of ErrorCallback.
-var errInjected = errors.New("simtests: the fault ErrorCallback") //nolint:gochecknoglobals // a constant
+var errInjected = errors.New("simtests: the fault ErrorCallback")
 
 // watch makes the callbacks of a session go wrong as faults want it, and its events
 // known to the world.
@@ -101,14 +101,10 @@ func (w *World) callback(ctx context.Context, name string) error {
 	}
 	switch hit.kind {
 	case faultSlow:
-		t := time.NewTimer(hit.d)
+		over := make(chan struct{})
+		t := w.sched.AfterFunc(hit.d, func() { close(over) })
 		defer t.Stop()
-		//troupe:select a callback that is slow and heeds its context
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+		return w.sched.Await(ctx, over)
 	case faultPanic:
 		panic("simtests: the fault PanicCallback")
 	case faultGoexit:
@@ -168,9 +164,9 @@ const settleLimit = 30 * time.Minute
 func (w *World) finish() {
 	defer w.caught()
 	w.Calm()
-	at := time.Now()
+	at := w.sched.Now()
 	w.sched.Quiet()
-	if took := time.Since(at); took > settleLimit {
+	if took := w.sched.Now().Sub(at); took > settleLimit {
 		w.Errorf("liveness: something went on for %v after the scenario's end%s", took, w.waits())
 	}
 	for _, s := range w.rt.Sessions() {

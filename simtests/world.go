@@ -94,10 +94,11 @@ func newWorld(c Config, h history, full bool) *World {
 		choices = sim.Play(h.Seed, h.Choices)
 	}
 	w := &World{
-		c: c, h: h, full: full, sched: sim.InBubble(choices, c.Steps), start: time.Now(),
+		c: c, h: h, full: full, sched: sim.InBubble(choices, c.Steps),
 		rng:  rand.New(rand.NewPCG(h.Seed, 0xA0761D6478BD642F)),
 		hash: sha256.New(), faulted: make(map[string]bool), sometimes: make(map[string]bool), sessions: make(map[string]*watched), reached: make(map[string]bool),
 	}
+	w.start = w.sched.Now()
 	w.ctx, w.end = context.WithCancel(context.Background())
 	return w
 }
@@ -150,7 +151,7 @@ func (w *World) Rand() *rand.Rand { return w.rng }
 func (w *World) Runtime() *runtime.Runtime { return w.rt }
 
 // Elapsed is how much virtual time has passed since the world began.
-func (w *World) Elapsed() time.Duration { return time.Since(w.start) }
+func (w *World) Elapsed() time.Duration { return w.sched.Now().Sub(w.start) }
 
 // Open connects a client to a scripted agent. The options are those of production,
 // callbacks and all, but for Runtime and Backend, which are the world's. An error

@@ -3,12 +3,10 @@ package kernel
 import (
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/asynkron/protoactor-go/eventstream"
 )
 
 // Config holds the seams of a [System]. The zero value is the production set.
@@ -61,22 +59,9 @@ func NewSystem(cfg Config) *System {
 	if cfg.Rand == nil {
 		cfg.Rand = NewRand(nil)
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
 	s := &System{cfg: cfg}
 	s.props = s.newProps()
-	s.sys = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return cfg.Logger
-	}))
-	// A thousand maps of 32 shards each are 3 MB, and every actor the first of
-	// its shard.
-	pids := s.sys.ProcessRegistry.LocalPIDs
-	pids.LocalPIDs = slices.Clone(pids.LocalPIDs[:8])
-	// The stock event stream throttles dead letters with a goroutine and a
-	// wall-clock ticker, and logs message contents. Nobody listens to this one:
-	// messages do not go through the library.
-	s.sys.EventStream = eventstream.NewEventStream()
+	s.sys = newActorSystem(cfg.Logger)
 	return s
 }
 

@@ -42,6 +42,7 @@ type Bubble struct {
 	live     int    // tasks that have not ended
 	waiting  int    // goroutines in Await or in ready
 	unseeded bool
+	spare    []chan job // of goroutines that have run their task
 	counts   Counts
 	jump     time.Duration // that is to pass
 }
@@ -142,16 +143,56 @@ func (s *Bubble) Go(fn func()) {
 	s.ready = append(s.ready, st)
 	s.waiting++
 	s.nudge()
-	go func() {
-		defer func() {
-			s.mu.Lock()
-			s.live--
-			s.mu.Unlock()
-		}()
-		if s.take(st) {
-			fn()
+	if n := len(s.spare); n > 0 {
+		idle := s.spare[n-1]
+		s.spare = s.spare[:n-1]
+		idle <- job{st, fn}
+		return
+	}
+	go s.work(job{st, fn})
+}
+
+// job is a task, and the seat where it waits to begin.
+type job struct {
+	st *seat
+	fn func()
+}
+
+// work runs tasks, one after another: the stack of a goroutine that is used again
+// has grown to what tasks need.
+func (s *Bubble) work(j job) {
+	next := make(chan job, 1)
+	for again := true; again; {
+		again = s.perform(j, next)
+		if !again {
+			return
+		}
+		//troupe:select the end of the scheduler and a job do not compete: Go gives none after Close
+		select {
+		case j = <-next:
+		case <-s.over:
+			return
+		}
+	}
+}
+
+// perform runs a task, and reports whether the goroutine may be used again: not if
+// the task has ended it.
+func (s *Bubble) perform(j job, next chan job) (again bool) {
+	returned := false
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.live--
+		if again = returned && !s.isOver(); again {
+			s.spare = append(s.spare, next)
 		}
 	}()
+	if s.take(j.st) {
+		j.fn()
+	}
+	returned = true
+	return true
 }
 
 // Watch implements [kernel.Dispatcher]: a task that waits is one that lasts.
@@ -384,7 +425,6 @@ func (s *Bubble) pass() (bool, error) {
 	case len(s.timers) == 0 && !inUserCode:
 		return s.quiescent()
 	}
-	//troupe:select either way Run looks again
 	select {
 	case <-s.poke: // of before
 	default:

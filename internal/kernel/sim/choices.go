@@ -40,7 +40,7 @@ func (c *Choices) Of(n int) int {
 	case len(c.taken) < len(c.given):
 		i = min(int(c.given[len(c.taken)]), n-1)
 	}
-	c.taken = append(c.taken, uint16(i)) //nolint:gosec // one of a few goroutines
+	c.taken = append(c.taken, uint16(i))
 	c.outOf = append(c.outOf, uint16(min(n, math.MaxUint16)))
 	return i
 }

@@ -16,7 +16,9 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/agent-troupe/troupe/internal/kernel/sim_test.leakedForEver"))
+}
 
 func newScheduler(t *testing.T, seed uint64) *sim.Scheduler {
 	t.Helper()
