@@ -62,7 +62,7 @@ func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err er
 // playScript makes the scripted agent the backend.
 func (s *settings) playScript(file string) error {
 	if s.path != "" {
-		return &usageError{"--path has nothing to name: the scripted agent is a part of this program", "leave it out"}
+		return &usageError{"--path is not for the scripted agent, which is a part of this program", "leave it out"}
 	}
 	s.agent = nameScripted
 	script := scripted.Demo()

@@ -108,7 +108,7 @@ func (t *chat) read(ctx context.Context) {
 			select {
 			case t.lines <- line:
 			default:
-				t.console.note("too much is typed ahead; this line is dropped: %s", brief(line))
+				t.console.note("too many lines are waiting; this line is dropped: %s", brief(line))
 			}
 		default:
 			select {

@@ -225,7 +225,7 @@ func TestChatDropsWhatIsTooFarAhead(t *testing.T) {
 	keys("go\n")
 	w.out.await(t, "begun")
 	keys(strings.Repeat("ahead\n", linesAhead) + "too far\n")
-	w.err.await(t, "troupe: too much is typed ahead; this line is dropped: too far\n")
+	w.err.await(t, "troupe: too many lines are waiting; this line is dropped: too far\n")
 	w.signal <- syscall.SIGTERM
 	assert.Equal(t, 143, <-code)
 }

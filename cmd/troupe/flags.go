@@ -83,7 +83,7 @@ func unknownCommand(name string) error {
 		return &usageError{fmt.Sprintf("there is no command %q", name), "did you mean troupe " + near + "?"}
 	}
 	if strings.HasPrefix(name, "-") {
-		return &usageError{"a flag stands before the command", "write troupe run [flags] PROMPT"}
+		return &usageError{"a flag comes before the command", "write troupe run [flags] PROMPT"}
 	}
 	return &usageError{fmt.Sprintf("there is no command %q", name), fmt.Sprintf("to give it to an agent: troupe run %q", name)}
 }

@@ -23,7 +23,7 @@ func TestUsageErrors(t *testing.T) {
 	for args, want := range map[string]string{
 		"rnu":                                `there is no command "rnu"; did you mean troupe run?`,
 		"fix the tests":                      `there is no command "fix"; to give it to an agent: troupe run "fix"`,
-		"--agent claude":                     `a flag stands before the command; write troupe run [flags] PROMPT`,
+		"--agent claude":                     `a flag comes before the command; write troupe run [flags] PROMPT`,
 		"help nothing":                       `there is no command "nothing"; to give it to an agent: troupe run "nothing"`,
 		"run --modell x hi":                  `there is no flag --modell; did you mean --model?`,
 		"run -x hi":                          `there is no flag -x; troupe help run lists them all; put -- before a prompt that begins with a dash`,
@@ -43,7 +43,7 @@ func TestUsageErrors(t *testing.T) {
 		"run hi --agent gpt":                 `--agent: "gpt" is not known; use claude, qoder, or scripted[:FILE]`,
 		"run hi --agent claude:x":            `--agent: only scripted takes a file`,
 		"run hi --agent scripted:/none.yaml": `load a script: open /none.yaml: no such file or directory`,
-		"run hi --agent scripted --path /x":  `--path has nothing to name: the scripted agent is a part of this program; leave it out`,
+		"run hi --agent scripted --path /x":  `--path is not for the scripted agent, which is a part of this program; leave it out`,
 		"run hi --path /x":                   `--path does not say whose program it is; add --agent claude or --agent qoder`,
 		"run hi --env PATH=" + both:          `there is more than one agent: claude, qoder; say which with --agent`,
 		"run hi --system-prompt a --append-system-prompt b": `--append-system-prompt adds to the agent's own prompt, and --system-prompt replaces it; leave one of them out`,

@@ -166,9 +166,9 @@ func TestQuestions(t *testing.T) {
 			assert.NoError(t, err)
 			decided <- res
 		}()
-		w.err.await(t, "\nWhich color?\n  1  Red (warm)\n  2  Blue\nA number, or an answer of your own: ")
+		w.err.await(t, "\nWhich color?\n  1  Red (warm)\n  2  Blue\nA number, or your own answer: ")
 		_, _ = io.WriteString(keys, c.first+"\n")
-		w.err.await(t, "\nWhich sizes?\n  1  S\n  2  M\n  3  L\nNumbers, or an answer of your own: ")
+		w.err.await(t, "\nWhich sizes?\n  1  S\n  2  M\n  3  L\nNumbers, or your own answer: ")
 		_, _ = io.WriteString(keys, c.second+"\n")
 		res := <-decided
 		require.True(t, res.Allowed())

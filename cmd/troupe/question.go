@@ -66,9 +66,9 @@ func (q question) shown() string {
 		b.WriteString("\n")
 	}
 	if q.MultiSelect {
-		b.WriteString("Numbers, or an answer of your own: ")
+		b.WriteString("Numbers, or your own answer: ")
 	} else {
-		b.WriteString("A number, or an answer of your own: ")
+		b.WriteString("A number, or your own answer: ")
 	}
 	return b.String()
 }

@@ -31,7 +31,7 @@ func TestReadmeCommand(t *testing.T) {
 	require.NotNil(t, prompt)
 	w := newWorld()
 	assert.Equal(t, exitOK, w.run("run", string(prompt[1])))
-	assert.Contains(t, w.err.String(), "so the scripted one plays")
+	assert.Contains(t, w.err.String(), "so the scripted agent is used")
 	assert.Contains(t, w.err.String(), "→ Bash")
 	assert.Contains(t, w.err.String(), "troupe: allowed Bash: there is no terminal to ask on")
 	assert.Contains(t, w.err.String(), "← README.md", "the call succeeds")

@@ -39,8 +39,8 @@ func perform(ctx context.Context, p process, c *console, s *settings, prepare fu
 		return c.usage(err)
 	}
 	if stoodIn && !s.quiet {
-		c.note("no agent is installed (neither claude nor qodercli is on PATH), so the scripted one plays:\n" +
-			"no model, no network, and its commands are not really run; --agent chooses another")
+		c.note("no agent is installed (neither claude nor qodercli is on PATH), so the scripted agent is used:\n" +
+			"no model, no network, and its commands are not really run; --agent chooses another agent")
 	}
 	// What an event would log, the command prints itself.
 	rt, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler)})
@@ -104,7 +104,7 @@ func (r *runner) run(ctx context.Context) outcome {
 	select {
 	case o = <-done:
 	case <-w.abandoned:
-		o.err = errors.New("the output stands still, and the session was given up")
+		o.err = errors.New("nobody reads the output; the run was abandoned")
 	}
 	o.signal, o.result, o.settings = w.first(), r.last(), r.settings
 	if errors.As(o.err, new(*outputError)) || w.givenUp() {

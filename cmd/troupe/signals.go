@@ -108,7 +108,7 @@ func (w *watch) escalate(stage int) {
 func (w *watch) interruptTurn() {
 	_, err := w.r.client.Interrupt(w.closing)
 	if err != nil && !errors.Is(err, sdk.ErrNotConnected) && !errors.Is(err, sdk.ErrClosed) && w.closing.Err() == nil {
-		w.r.console.note("the agent did not take the interrupt: %v", err)
+		w.r.console.note("the agent did not accept the interrupt: %v", err)
 	}
 }
 
