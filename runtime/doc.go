@@ -1,8 +1,8 @@
-// Package runtime runs sessions: one actor system, one permanent fleet actor
-// as the parent of all sessions, a registry, live introspection, events, and
-// an orderly shutdown. It is for those who embed; most users want package sdk,
-// which stands on it.
+// Package runtime runs sessions: one actor system, one permanent fleet actor that is
+// the parent of all sessions, a registry, live introspection, events, and an orderly
+// shutdown. Programs use it to share limits and a logger among sessions; for
+// everything else use package sdk, which is built on it.
 //
-// What lives here: what sessions share. What must not: options in the vendors'
-// terms, and anything about one agent alone.
+// The parts that sessions share live here. Options in the vendors' terms, and code for
+// one agent alone, must not live here.
 package runtime

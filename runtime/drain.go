@@ -7,13 +7,14 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// Drain ends the runtime's sessions without cutting a turn short. It takes no new
-// sessions ([session.ErrShutdown]), and the sessions take no new messages
-// ([session.ErrDraining]). Each session is closed when its turns have ended, see
+// Drain ends the runtime's sessions after their turns. From now on the runtime accepts
+// no new sessions ([session.ErrShutdown]), and its sessions accept no new messages
+// ([session.ErrDraining]). Each session is closed when its turns have ended; see
 // [Session.Drain]. Call [Runtime.Shutdown] afterwards.
 //
-// When ctx ends first, the error names the sessions that are left. They still take
-// no messages, and Shutdown ends them. Other errors are those of closing sessions.
+// If ctx ends first, the error names the sessions that are still open. They still
+// accept no messages, and Shutdown ends them. All other errors are those of closing
+// sessions.
 func (rt *Runtime) Drain(ctx context.Context) error {
 	rt.stopIntake()
 	all := rt.Sessions()
@@ -35,17 +36,16 @@ func (rt *Runtime) Drain(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Drain ends the session without cutting a turn short. [Session.Send] fails from now
-// on, with [session.ErrDraining]. The messages that were sent before are answered,
-// and background tasks are waited for as long as Limits.Background says; then the
-// session is closed as by [Session.Close]. Control requests and callbacks work until
-// then. Somebody must read the messages meanwhile, unless they are few: an agent
-// whose output nobody reads comes to a halt.
+// Drain ends the session after its turns. From now on [Session.Send] fails with
+// [session.ErrDraining]. Drain waits for the answers to the messages that were sent
+// before, and up to Limits.Background for background tasks. Then it closes the session
+// as [Session.Close] does. Control requests and callbacks work until the close. Another
+// goroutine must read the messages meanwhile, unless they are few: an agent stops when
+// nobody reads its output.
 //
-// When ctx ends before the turns have, the error is a *[session.UnfinishedError] that
-// says what was waited for. The session is not closed then, and still takes no
-// messages: close it, or call Drain again. An end of ctx during the close is that of
-// Close.
+// If ctx ends before the turns, the error is a *[session.UnfinishedError] that says what
+// Drain waited for. The session is then still open, and still accepts no messages: close
+// it, or call Drain again. If ctx ends during the close, the error is that of Close.
 func (s *Session) Drain(ctx context.Context) error {
 	if err := s.FinishTurns(ctx); err != nil {
 		return err

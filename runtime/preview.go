@@ -9,20 +9,21 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Preview is how a session would start its agent, and what it would say first. It
-// holds secrets: see dialect.EnvVar.Secret and dialect.File.
+// Preview shows how a session would start its agent, and the first requests that it
+// would send. It has secrets: see dialect.EnvVar.Secret and dialect.File.
 type Preview struct {
 	Launch     dialect.Launch  // program, arguments, environment and files
-	Initialize json.RawMessage // what the first control request asks: its request member
-	// Requests follow the answer to initialize, before the first user message.
+	Initialize json.RawMessage // the request member of the initialize request
+	// Requests are the control requests after the answer to initialize, before the first
+	// user message; each is a request member.
 	Requests []json.RawMessage
-	Warnings []session.Warning // what is legal and probably unintended
-	// Timeouts are the limits that would be in force on this side.
+	Warnings []session.Warning // options that are valid but perhaps do not do what you intend
+	// Timeouts are Troupe's time limits. The agent's own limits are not included.
 	Timeouts []Timeout
 }
 
-// Preview says how the spec's agent would be started, and starts nothing. It fails
-// as Open does when the options cannot work.
+// Preview returns how the spec's agent would be started. It starts nothing. If the
+// options cannot work, it returns the same error as [Runtime.Open].
 func (spec *Spec) Preview() (*Preview, error) {
 	in, err := spec.input()
 	if err != nil {

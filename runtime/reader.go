@@ -8,15 +8,16 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Reader is the one consumer of a session's messages, one message at a time.
-// It is used by one goroutine.
+// Reader reads the messages of a session one at a time. A session has at most one
+// Reader. It must be used by one goroutine only.
 type Reader struct {
 	c    *ledger.Consumer
 	read uint64
 }
 
-// Read takes the stream, unless somebody has it: [session.ErrBusy]. Whoever
-// takes it before sending misses nothing, however soon the session ends.
+// Read returns a Reader for the session's messages. If another one is in use, the error
+// is [session.ErrBusy]. A Reader that was made before the first [Session.Send] misses no
+// message, even if the session ends at once.
 func (s *Session) Read() (*Reader, error) {
 	c, err := s.core.Ledger.Consume()
 	if err != nil {
@@ -25,8 +26,9 @@ func (s *Session) Read() (*Reader, error) {
 	return &Reader{c: c}, nil
 }
 
-// Next waits for the next message. It returns io.EOF after the normal end of
-// the session, or the reason of its end; or why ctx ended.
+// Next waits for the next message. After the last message it returns io.EOF if the
+// session ended normally, and otherwise why it ended. If ctx ends first, it returns why
+// ctx ended.
 func (r *Reader) Next(ctx context.Context) (protocol.Message, error) {
 	e, err := r.c.Next(ctx)
 	if err != nil {
@@ -36,26 +38,26 @@ func (r *Reader) Next(ctx context.Context) (protocol.Message, error) {
 	return decode(&e), nil
 }
 
-// Place is the place in the stream that follows the last message that Next returned.
+// Place returns the position in the stream after the last message that Next returned.
 func (r *Reader) Place() uint64 { return r.read }
 
-// Delivered is the place in the stream that follows the last message that the session
-// has taken from its agent. A callback of the host that asks for it learns which
-// messages came before its request.
+// Delivered returns the position in the stream after the last message that the session
+// has received from its agent. In a callback it says which messages came before the
+// callback's request.
 func (s *Session) Delivered() uint64 { return s.core.Ledger.Delivered() }
 
-// Close gives the stream back. What was not read stays for the next consumer.
+// Close releases the session's messages. The next Reader gets those that were not read.
 func (r *Reader) Close() { r.c.Release() }
 
-// Spawner starts agents on this machine, as sessions without Options.Spawner do. A
-// Spawner of one's own may start another command through it.
+// Spawner returns the spawner of sessions without Options.Spawner, which starts agents
+// on this machine. Your own Spawner may use it to start another command.
 func (rt *Runtime) Spawner() session.Spawner { return rt.spawner }
 
-// Clock is the clock of every deadline in this runtime.
+// Clock returns the clock of every deadline in this runtime.
 func (rt *Runtime) Clock() session.Clock { return rt.sys.Clock() }
 
-// Rand is the source of randomness in this runtime.
+// Rand returns the source of randomness in this runtime.
 func (rt *Runtime) Rand() session.Rand { return rt.sys.Rand() }
 
-// Executor runs whatever may block in this runtime.
+// Executor returns the executor that runs everything that may block in this runtime.
 func (rt *Runtime) Executor() session.Executor { return rt.sys.Executor() }

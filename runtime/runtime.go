@@ -21,7 +21,7 @@ import (
 )
 
 // Runtime runs sessions. It is safe for concurrent use. An idle runtime has no
-// goroutine of its own.
+// goroutine.
 type Runtime struct {
 	cfg     Config
 	sys     *kernel.System
@@ -35,7 +35,7 @@ type Runtime struct {
 	waiting  []*Session // registered, not started
 	closing  bool
 	parent   []string // environment that the last session was given
-	environ  []string // and that of its agent
+	environ  []string // environment of the last session's agent
 }
 
 // New returns a runtime without sessions.
@@ -82,10 +82,10 @@ func (rt *Runtime) unstarted() []*Session {
 	return waiting
 }
 
-// Open starts a session and waits until its agent is initialized. When ctx ends
-// first, the error is an *[UnfinishedError], and the agent is killed; Open returns
-// when nothing is left of the session, at most 30 s later. When the start fails
-// nothing is left of the session.
+// Open starts a session and waits until its agent is initialized. If the start fails,
+// Open leaves nothing of the session behind. If ctx ends first, the agent is killed,
+// and the error is a *[session.UnfinishedError]; Open returns when the session has
+// ended, at most 30 s after the end of ctx.
 func (rt *Runtime) Open(ctx context.Context, spec Spec) (*Session, error) {
 	s, err := rt.Start(ctx, spec)
 	if err != nil {
@@ -103,8 +103,8 @@ func (rt *Runtime) Open(ctx context.Context, spec Spec) (*Session, error) {
 // openTimeout bounds the end of a session whose opening was given up.
 const openTimeout = 30 * time.Second
 
-// Start begins a session and waits for nothing. [Session.AwaitReady] comes next,
-// and [Session.Kill] if that fails.
+// Start starts a session without waiting. Call [Session.AwaitReady] next, and
+// [Session.Kill] if that fails.
 func (rt *Runtime) Start(ctx context.Context, spec Spec) (*Session, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("open session %q: %w", spec.ID, context.Cause(ctx))
@@ -131,8 +131,8 @@ func (rt *Runtime) register(s *Session) error {
 	return nil
 }
 
-// share returns *last if it is the same as now, which then becomes garbage:
-// sessions have the same environment as a rule.
+// share returns *last if it is equal to now, so that sessions with the same environment
+// share one slice.
 func (rt *Runtime) share(last *[]string, now []string) []string {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
@@ -153,7 +153,7 @@ func (rt *Runtime) remove(s *Session) {
 	}
 }
 
-// Sessions lists the sessions that have not ended, by id.
+// Sessions returns the sessions that have not ended, sorted by id.
 func (rt *Runtime) Sessions() []*Session {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
@@ -165,16 +165,16 @@ func (rt *Runtime) Sessions() []*Session {
 	return all
 }
 
-// Events yields the events of all sessions from the start of the loop until ctx
-// ends or the runtime is shut down. A reader that falls behind by more
-// than 1,024 events loses the oldest.
+// Events yields the events of all sessions, from the start of the loop until ctx ends
+// or the runtime is shut down. If the loop falls behind by more than 1,024 events, the
+// oldest are dropped.
 func (rt *Runtime) Events(ctx context.Context) iter.Seq[session.EventRecord] {
 	return rt.bus.read(ctx, "", func() bool { return false })
 }
 
-// Shutdown closes every session and stops the runtime. When ctx ends first the
-// processes that are left are killed, and the error says which sessions did
-// not stop in time. It may be called more than once.
+// Shutdown closes every session and stops the runtime. If ctx ends first, the remaining
+// processes are killed, and the error says which sessions did not stop in time.
+// Shutdown may be called more than once.
 func (rt *Runtime) Shutdown(ctx context.Context) error {
 	rt.stopIntake()
 	all := rt.Sessions()

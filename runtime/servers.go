@@ -2,11 +2,11 @@ package runtime
 
 import "github.com/agent-troupe/troupe/session"
 
-// AddMCPServer serves an in-process MCP server from now on. Tell the agent with an
-// mcp_set_servers request. It reports false when the session
-// has a server of that name.
+// AddMCPServer adds an in-process MCP server to the session. Tell the agent about it
+// with an mcp_set_servers request. AddMCPServer returns false if the session already has
+// a server with that name.
 func (s *Session) AddMCPServer(m *session.MCPServer) bool { return s.core.Bridge.Add(m.MCPHandler) }
 
-// RemoveMCPServer serves an in-process MCP server no longer. Calls in flight go
-// on.
+// RemoveMCPServer removes an in-process MCP server from the session. Calls in flight
+// continue.
 func (s *Session) RemoveMCPServer(name string) { s.core.Bridge.Remove(name) }

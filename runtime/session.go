@@ -112,29 +112,30 @@ func (rt *Runtime) actorFailed(c kernel.Crash) {
 	rt.bus.publish(session.EventRecord{Session: id, At: rt.sys.Clock().Now(), Event: e})
 }
 
-// ID is the session's name in its runtime.
+// ID returns the session's id in its runtime.
 func (s *Session) ID() string { return s.id }
 
-// AgentSessionID is the agent's own id of the session, by which it can be
-// resumed; empty until the agent told it.
+// AgentSessionID returns the agent's id of the session, for Options.Resume; empty until
+// the agent has reported it.
 func (s *Session) AgentSessionID() string { return s.core.Ledger.SessionID() }
 
-// State is the session's state at this instant.
+// State returns the session's current state.
 func (s *Session) State() session.State { return s.core.State() }
 
-// Warnings are the legal and probably unintended things in the options.
+// Warnings returns the options that are valid but perhaps do not do what you intend.
 func (s *Session) Warnings() []session.Warning { return s.warnings }
 
-// Initialized is the agent's answer to the initialize call.
+// Initialized returns the agent's answer to the initialize call.
 func (s *Session) Initialized() json.RawMessage { return s.core.Ledger.Initialized() }
 
-// Capabilities is what the agent says it can do.
+// Capabilities returns the capabilities that the agent announced, such as goal_v1.
 func (s *Session) Capabilities() []string { return s.core.Ledger.Capabilities() }
 
-// Done is closed when the session has ended.
+// Done returns a channel that is closed when the session has ended.
 func (s *Session) Done() <-chan struct{} { return s.core.Ledger.Done() }
 
-// Err is why the session ended: nil while it lives and after a normal end.
+// Err returns why the session ended. It is nil while the session runs and after a
+// normal end.
 func (s *Session) Err() error { return s.core.Ledger.Reason() }
 
 // endedBy is Err of a session that has ended, [session.ErrClosed] for a normal end.
@@ -145,29 +146,29 @@ func (s *Session) endedBy() error {
 	return session.ErrClosed
 }
 
-// Unread is the number of messages that the agent has written and nobody has read.
+// Unread returns the number of messages of the agent that have not been read.
 func (s *Session) Unread() int {
 	messages, _ := s.core.Ledger.Unread()
 	return messages
 }
 
-// PID is the agent's process id; 0 when there is none.
+// PID returns the agent's process id; 0 if the agent has no process.
 func (s *Session) PID() int { return s.core.Link().Status().PID }
 
-// Events yields the session's events, from the start of the loop to the end of
-// the session.
+// Events yields the session's events, from the start of the loop to the end of the
+// session or of ctx.
 func (s *Session) Events(ctx context.Context) iter.Seq[session.EventRecord] {
 	return s.rt.bus.read(ctx, s.id, s.core.Ledger.Terminated)
 }
 
-// Turn is a user message on its way to its result.
+// Turn is a user message that was sent, and the agent's work on it.
 type Turn struct {
 	s *Session
 	t *ledger.Turn
 }
 
-// Send hands a user message to the agent. It returns once the message has its
-// place in the queue, waiting for room if there is none.
+// Send queues a user message for the agent. It returns when the message is queued. If
+// the queue is full, it waits until there is room.
 func (s *Session) Send(ctx context.Context, m *protocol.UserMessage) (*Turn, error) {
 	t, err := s.core.Ledger.AdmitTurn(ctx, m)
 	if err != nil {
@@ -176,14 +177,15 @@ func (s *Session) Send(ctx context.Context, m *protocol.UserMessage) (*Turn, err
 	return &Turn{s: s, t: t}, nil
 }
 
-// UUID identifies the turn's message.
+// UUID returns the uuid of the turn's message.
 func (t *Turn) UUID() string { return t.t.UUID }
 
-// Done is closed when the turn has its result, or the reason why not.
+// Done returns a channel that is closed when the turn has a result, or will not get
+// one.
 func (t *Turn) Done() <-chan struct{} { return t.t.Done() }
 
-// Result waits for the turn's result. While nobody else consumes the session,
-// it reads and drops the messages on the way.
+// Result waits for the turn's result. If no other goroutine reads the messages of the
+// session, Result reads and drops those before the result.
 func (t *Turn) Result(ctx context.Context) (*protocol.ResultMessage, error) {
 	for _, err := range t.Messages(ctx) {
 		if errors.Is(err, session.ErrBusy) {
@@ -204,10 +206,10 @@ func (t *Turn) Result(ctx context.Context) (*protocol.ResultMessage, error) {
 	}
 }
 
-// Messages yields the messages of this turn, up to and with its result. Messages
-// that come before it in the stream are skipped. An error comes last: of the
-// session's end, of ctx, or [session.ErrBusy]. Breaking off leaves the rest for the
-// next consumer.
+// Messages yields the messages of this turn, up to and including its result. It skips
+// messages that come before the turn. If there is an error, it is yielded last: why the
+// session ended, why ctx ended, or [session.ErrBusy]. If the loop ends early, the next
+// reader gets the remaining messages.
 func (t *Turn) Messages(ctx context.Context) iter.Seq2[protocol.Message, error] {
 	return func(yield func(protocol.Message, error) bool) {
 		c, err := t.s.core.Ledger.Consume()
@@ -240,8 +242,8 @@ func (t *Turn) Messages(ctx context.Context) iter.Seq2[protocol.Message, error] 
 	}
 }
 
-// Messages yields every message of the session until it ends. An error comes
-// last.
+// Messages yields every message of the session that has not been read yet, until the
+// session ends. If there is an error, it is yielded last.
 func (s *Session) Messages(ctx context.Context) iter.Seq2[protocol.Message, error] {
 	return func(yield func(protocol.Message, error) bool) {
 		c, err := s.core.Ledger.Consume()
@@ -266,9 +268,10 @@ func (s *Session) Messages(ctx context.Context) iter.Seq2[protocol.Message, erro
 	}
 }
 
-// Call makes a control request and decodes the answer into resp, which may be
-// nil. limit zero takes Limits.Control, negative means none. A refusal is a
-// *session.ControlError.
+// Call sends a control request and decodes the answer into resp, which may be nil. It
+// waits for the answer at most limit; zero means Limits.Control, negative no limit. If
+// the agent refuses the request, the error is a *[session.ControlError]; without an
+// answer in time it is a *[session.TimeoutError].
 func (s *Session) Call(ctx context.Context, req protocol.HostRequest, resp any, limit time.Duration) error {
 	if need := s.dialect.Capability(req); need != "" && !contains(s.Capabilities(), need) {
 		return &session.UnsupportedCapabilityError{Backend: s.dialect.Name(), Capability: need, Request: req.Subtype()}
@@ -280,7 +283,7 @@ func (s *Session) Call(ctx context.Context, req protocol.HostRequest, resp any, 
 	return s.CallRaw(ctx, req.Subtype(), body, resp, limit)
 }
 
-// CallRaw is Call with a request object of the caller's own.
+// CallRaw is [Session.Call] with the request as a JSON object.
 func (s *Session) CallRaw(ctx context.Context, subtype string, request json.RawMessage, resp any, limit time.Duration) error {
 	var opts []ledger.CallOption
 	if limit != 0 {
@@ -309,13 +312,13 @@ func contains(all []string, want string) bool {
 	return false
 }
 
-// AwaitIdle waits until no turn is under way and no background task lives, or
-// until the session has ended.
+// AwaitIdle waits until no turn and no background task runs, or until the session has
+// ended.
 func (s *Session) AwaitIdle(ctx context.Context) error { return s.core.Ledger.AwaitIdle(ctx) }
 
-// AwaitDone is AwaitIdle that waits for background tasks no longer than
-// Limits.Background. It returns those that it did not wait for; an event names
-// them, too.
+// AwaitDone is like [Session.AwaitIdle], but waits for background tasks at most
+// Limits.Background. It returns the tasks that still run then; a
+// [session.WarningIssued] event names them, too.
 func (s *Session) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, error) {
 	left, err := s.core.Ledger.AwaitDone(ctx)
 	if len(left) > 0 {
@@ -328,12 +331,14 @@ func (s *Session) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, err
 	return left, err
 }
 
-// WritesLost is what the agent says it could not write: a
-// *session.WritesLostError, or nil. It is complete when the session has ended.
+// WritesLost returns a *[session.WritesLostError] if the agent has reported that it
+// could not write a part of its transcript or settings, and nil otherwise. The error is
+// complete when the session has ended.
 func (s *Session) WritesLost() error { return s.core.Ledger.WritesLost() }
 
-// Killed reports whether the agent was killed because it had not ended in time, and
-// not for another reason, such as gates that are off.
+// Killed reports whether the agent was killed because it had not ended in time. It is
+// false if the agent was killed for another reason, such as a
+// *[session.GatesOffError].
 func (s *Session) Killed() bool { return s.core.Link().Status().Late }
 
 func decode(e *ledger.Entry) protocol.Message {
@@ -344,10 +349,11 @@ func decode(e *ledger.Entry) protocol.Message {
 	return m
 }
 
-// Close ends the session in order: a running turn is interrupted, gates are
-// denied, the agent gets its grace, and its process tree is swept. It returns
-// when nothing is left. When ctx ends first the agent is killed, and the error
-// says that the end was not orderly. It may be called any number of times.
+// Close ends the session in order: it interrupts a running turn, denies the requests
+// that wait for a callback, gives the agent time to end (Options.Graces), and sweeps its
+// process tree. It returns when no process is left. If ctx ends first, the agent is
+// killed, and the error says how far the close had come. Close may be called any number
+// of times.
 func (s *Session) Close(ctx context.Context) error {
 	s.core.Close()
 	err := s.rt.sys.Executor().Await(ctx, s.Done())

@@ -10,5 +10,5 @@ import (
 // Format writes which fields are set, without secrets, for every verb.
 func (p Preview) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(p)) }
 
-// LogValue is what Format writes, for package log/slog.
+// LogValue returns the text that Format writes, for package log/slog.
 func (p Preview) LogValue() slog.Value { return slog.StringValue(shown.Struct(p)) }

@@ -14,12 +14,12 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Timeout is a limit that is in force in a session.
+// Timeout is one time limit of a session.
 type Timeout struct {
-	What    string        // what is waited for
-	Limit   time.Duration // 0: there is none
-	Option  string        // what sets it, as in a *session.TimeoutError; empty: nothing does
-	Default bool          // the option was not given
+	What    string        // what the session waits for
+	Limit   time.Duration // the longest time; 0: no limit
+	Option  string        // the option that sets the limit, as in session.TimeoutError.SetBy; empty: no option sets it
+	Default bool          // the option was not given, so that Limit is its default
 }
 
 // timeouts lists the limits of what a session of the spec may wait for, in the

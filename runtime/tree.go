@@ -8,33 +8,34 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Tree is a snapshot of everything that runs.
+// Tree is a snapshot of a runtime and its sessions.
 type Tree struct {
-	At          time.Time     // when it was taken, on the runtime's clock
-	DeadLetters int64         // messages to actors that were gone
-	LargeLines  int64         // bytes that lines above 1 MiB take now
-	Sessions    []SessionTree // by id
+	At          time.Time     // when the snapshot was taken, by the runtime's clock
+	DeadLetters int64         // number of messages to actors that had ended
+	LargeLines  int64         // bytes that lines above 1 MiB use now
+	Sessions    []SessionTree // sorted by id
 }
 
 // SessionTree is one session of a [Tree].
 type SessionTree struct {
-	ID             string              // the runtime's, as in events
-	State          session.State       // of its state machine
-	AgentSessionID string              // the agent's own; "" until it is known
-	PID            int                 // of the agent; 0: no process
+	ID             string              // the runtime's id of the session, as in events
+	State          session.State       // current state
+	AgentSessionID string              // the agent's id of the session; "" until it is known
+	PID            int                 // process id of the agent; 0: no process
 	Transport      string              // "up", "ended", …, with the step of the close ladder
-	Unread         int                 // messages read from the agent and not consumed
-	UnreadBytes    int64               // of the messages that Unread counts
-	Waits          []session.Wait      // what it waits for at this moment
-	Actors         []session.ActorInfo // of its part of the tree
+	Unread         int                 // number of messages of the agent that have not been read
+	UnreadBytes    int64               // size of the messages that Unread counts
+	Waits          []session.Wait      // what the session waits for now
+	Actors         []session.ActorInfo // the actors of the session
 }
 
-// describeLimit bounds the question to one session: a session that is busy
-// crashing has no time to describe itself.
+// describeLimit limits how long one session may take to describe itself: a session that
+// is busy restarting its actors cannot answer.
 const describeLimit = time.Second
 
-// Tree takes a snapshot. It asks the actors one after another, so it is not one
-// instant. What an actor does not answer within a second is missing.
+// Tree takes a snapshot of all sessions. The sessions are asked one after another, so
+// their snapshots are not of the same instant. If a session does not answer within a
+// second, its waits and actors are missing.
 func (rt *Runtime) Tree(ctx context.Context) Tree {
 	t := Tree{At: rt.sys.Clock().Now(), DeadLetters: rt.sys.DeadLetters(), LargeLines: rt.host.Budget.Used()}
 	for _, s := range rt.Sessions() {

@@ -6,8 +6,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Unfinished describes the session for somebody whose context has ended with err.
-// Call it before the session is closed.
+// Unfinished returns an error that says what the session waits for. doing is the work
+// that was not finished, and err is why its context ended. Call it before the session is
+// closed.
 func (s *Session) Unfinished(doing string, err error) *session.UnfinishedError {
 	e := &session.UnfinishedError{Doing: doing, State: s.State(), Waits: s.waits(context.Background()), Err: err}
 	if e.State <= session.StateStarting {
@@ -16,8 +17,8 @@ func (s *Session) Unfinished(doing string, err error) *session.UnfinishedError {
 	return e
 }
 
-// AwaitReady waits until the agent is initialized. It returns why the session
-// ended if it ended before, and an *[UnfinishedError] if ctx did.
+// AwaitReady waits until the agent is initialized. If the session ends first, it returns
+// why. If ctx ends first, it returns a *[session.UnfinishedError].
 func (s *Session) AwaitReady(ctx context.Context) error {
 	exec, ledger := s.rt.sys.Executor(), s.core.Ledger
 	err := exec.Await(ctx, ledger.Ready())
@@ -33,8 +34,8 @@ func (s *Session) AwaitReady(ctx context.Context) error {
 	return s.endedBy()
 }
 
-// Kill kills the agent and waits until nothing is left of the session, at most
-// until ctx ends. It returns what is left.
+// Kill kills the agent and waits until the session has ended, at most until ctx ends.
+// The errors are those of [Session.Close].
 func (s *Session) Kill(ctx context.Context) error {
 	if s.State().Terminal() {
 		return nil
