@@ -9,7 +9,7 @@ import (
 
 // Request is a control request of the host.
 type Request struct {
-	ID      string          // of the control_request
+	ID      string          // request id
 	Subtype string          // such as interrupt
 	Body    json.RawMessage // the request member
 
@@ -40,13 +40,13 @@ func (r *Request) Fail(text, code string) {
 	r.e.send(Object{"type": "control_response", "response": o})
 }
 
-// Later runs fn on a strand of its own: for answers that come late.
+// Later runs fn on a new strand, which can answer the request later.
 func (r *Request) Later(fn func(*Strand)) { r.e.spawn(nil, fn) }
 
-// Serve does what the engine does with the request.
+// Serve handles the request as the engine does by default.
 func (r *Request) Serve() { r.e.serve(r) }
 
-// Cancelled reports whether the host has taken the request back.
+// Cancelled reports whether the host has cancelled the request.
 func (r *Request) Cancelled() bool { return r.e.host.cancelled[r.ID] }
 
 // control takes a control request. One without an id cannot be answered.

@@ -4,8 +4,8 @@ package agent
 // It is used by one goroutine at a time.
 type Conversation struct{ e *engine }
 
-// Open begins a conversation over p. Nothing is read or written before it is
-// played.
+// Open returns a new conversation over p. It reads and writes nothing before Run or
+// Play.
 func Open(l Launch, p Port, cfg Config) *Conversation {
 	return &Conversation{newEngine(l, p, cfg)}
 }
@@ -13,15 +13,16 @@ func Open(l Launch, p Port, cfg Config) *Conversation {
 // Run serves one conversation over p and returns how the agent ended.
 func Run(l Launch, p Port, cfg Config) Exit { return Open(l, p, cfg).Run() }
 
-// Run plays to the end and returns how the agent ended.
+// Run runs the conversation to its end and returns how the agent ended.
 func (c *Conversation) Run() Exit {
 	c.e.play()
 	return *c.e.exit
 }
 
-// Play plays to the end, which it reports, or until nothing is left to do before
-// the host writes, closes stdin or sends a signal: then it is to be called
-// again. Deadlines it waits for, as Run does.
+// Play runs the conversation until it ends, or until the agent can only wait for the
+// host to write, close stdin or send a signal. ended reports whether the conversation
+// has ended; otherwise call Play again when the host has done something. Play waits for
+// deadlines, as Run does.
 func (c *Conversation) Play() (x Exit, ended bool) {
 	c.e.polls, c.e.rests = true, false
 	if c.e.play(); c.e.exit == nil {

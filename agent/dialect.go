@@ -1,15 +1,14 @@
 package agent
 
-// Dialect says whose CLI the engine speaks like. The zero value is
-// [Claude].
+// Dialect is the CLI whose protocol the engine uses. The zero value means [Claude].
 type Dialect string
 
 // The dialects.
 const (
 	// Claude is Claude Code 2.1.329, as observed.
 	Claude Dialect = "claude"
-	// Qoder is qodercli 1.1.52, so far as it was seen: its control plane was
-	// observed, a turn of it never was, and is shaped after what its SDK accepts.
+	// Qoder is qodercli 1.1.52, as far as it was observed. Its control requests were
+	// observed. Its turns were not; they follow the messages that its SDK accepts.
 	Qoder Dialect = "qoder"
 )
 

@@ -8,46 +8,47 @@ import (
 	"time"
 )
 
-// Config is what a program gives the engine. The zero value of every field but
-// Turn is the dialect's default.
+// Config configures the engine. Turn is required; the zero value of every other field
+// means the dialect's default.
 type Config struct {
 	Dialect Dialect // [Claude] or [Qoder]
 
-	// Turn plays one turn, from the prompt to whatever comes before the result.
-	// When it returns nil without having called [Turn.Finish], the engine ends
-	// the turn as a success. It returns errors as it gets them.
+	// Turn plays one turn: everything between the prompt and the result. If it returns
+	// nil without a call of [Turn.Finish], the engine ends the turn as a success. It must
+	// return the errors of the engine's methods unchanged.
 	Turn func(*Turn) error
-	// Continue plays on after a Stop hook blocked the end of a turn. nil says
-	// the reason back.
+	// Continue continues a turn after a Stop hook has blocked its end; nil: the agent
+	// writes the hook's reason as text.
 	Continue func(t *Turn, reason string) error
 
-	// Control sees every request of the host first. When it returns true it has
-	// taken care of it.
+	// Control gets every request of the host before the engine. If it returns true, the
+	// engine does not handle the request.
 	Control func(*Request) bool
 	// At is called at each [Point]. A non-nil Exit ends the agent there.
 	At func(Moment) *Exit
-	// History keeps the session across lives; nil keeps nothing, and --resume
-	// then only sets the session's id.
+	// History stores the session, so that a later process can resume it; nil: nothing is
+	// stored, and --resume only sets the session's id.
 	History History
 
-	Version         string    // what system/init says; "": that of the dialect
+	Version         string    // version in system/init; "": the version of the dialect
 	ProtocolVersion string    // qodercli only
-	SessionID       string    // used when the arguments name none
-	Model           string    // used when the arguments name none
-	Capabilities    []string  // nil: those of the dialect
+	SessionID       string    // used if the arguments have no session id
+	Model           string    // used if the arguments have no model
+	Capabilities    []string  // nil: the capabilities of the dialect
 	Initialize      Object    // merged into the initialize response
 	Init            Object    // merged into system/init
-	CostPerCall     float64   // US dollars
-	Handshake       Handshake // how the tools of the host's MCP servers are learned
-	NoHooks         bool      // calls no hooks, as Claude Code in its minimal mode
-	State           Switch    // session_state_changed frames; Auto: if the host's environment asks
-	Partials        Switch    // stream_event frames; Auto: if the arguments ask
+	CostPerCall     float64   // cost of one model call, in US dollars
+	Handshake       Handshake // how the engine gets the tools of the host's MCP servers
+	NoHooks         bool      // true: calls no hooks, like Claude Code in its minimal mode
+	State           Switch    // session_state_changed frames; Auto: if the host's environment asks for them
+	Partials        Switch    // stream_event frames; Auto: if the arguments ask for them
 }
 
-// Switch turns something on or off, or leaves it to what was observed.
+// Switch turns a feature on or off. The zero value, Auto, does what the real CLI was
+// observed to do.
 type Switch int
 
-// The positions of a [Switch].
+// Values of [Switch].
 const (
 	Auto Switch = iota
 	On
@@ -64,7 +65,7 @@ func (s Switch) or(auto bool) bool {
 	return auto
 }
 
-// Point is a moment in the protocol.
+// Point is a point of the protocol at which [Config].At is called.
 type Point string
 
 // The points at which [Config].At is called.
@@ -77,11 +78,11 @@ const (
 	AfterResult        Point = "after-result"
 )
 
-// Moment is a [Point] reached. Everything before it has been written.
+// Moment is the argument of [Config].At. Everything before the point has been written.
 type Moment struct {
-	Point Point  // where the engine is
-	Frame []byte // the line that the point is about; nil: none
-	Port  Port   // for a script that writes to the host by itself
+	Point Point  // the point that was reached
+	Frame []byte // the line that the point is about; nil: no line
+	Port  Port   // for writing to the host directly
 }
 
 // engine serves one conversation. Everything in it belongs to one coroutine at

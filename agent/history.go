@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// History is where sessions are kept across the lives of their agent: files
-// like those of Claude Code 2.1.329, named by their paths below its
-// configuration directory. It is called by one coroutine at a time.
+// History stores sessions, so that a later process can resume them. Sessions are files
+// like those of Claude Code 2.1.329. A path is relative to the agent's configuration
+// directory. The engine calls History from one coroutine at a time.
 type History interface {
-	// Load returns a file; an error that wraps fs.ErrNotExist means there is none.
+	// Load returns the content of a file. If the file does not exist, the error wraps
+	// fs.ErrNotExist.
 	Load(path string) ([]byte, error)
-	// Append adds a line, newline included, and creates the file if need be.
+	// Append appends a line, including its newline, and creates the file if necessary.
 	Append(path string, line []byte) error
 }
 
@@ -271,6 +272,6 @@ func (l *Lane) recordUser(o Object) {
 	l.e.record(kept)
 }
 
-// History lists the prompts the session has had, in all its lives, this turn's
-// included.
+// History returns all prompts of the session, including those before a resume and the
+// prompt of this turn.
 func (t *Turn) History() []string { return t.e.mem.prompts }

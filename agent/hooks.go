@@ -40,30 +40,30 @@ type hookRun struct {
 	answer   HookAnswer
 }
 
-// HookAnswer is what a hook callback answered; the zero value says nothing.
+// HookAnswer is the answer of a hook callback. The zero value lets the agent continue.
 type HookAnswer struct {
 	Continue      *bool           `json:"continue"`           // nil: true
-	StopReason    string          `json:"stopReason"`         // with Continue false
+	StopReason    string          `json:"stopReason"`         // reason for Continue false
 	SystemMessage string          `json:"systemMessage"`      // for the person
-	Async         bool            `json:"async"`              // the engine does not wait for it
-	Decision      string          `json:"decision"`           // block, approve; "": none
-	Reason        string          `json:"reason"`             // of Decision
-	Specific      HookSpecific    `json:"hookSpecificOutput"` // zero: none
-	Raw           json.RawMessage `json:"-"`                  // the answer as it came
+	Async         bool            `json:"async"`              // true: the engine does not wait for the hook
+	Decision      string          `json:"decision"`           // block, approve; "": no decision
+	Reason        string          `json:"reason"`             // reason for Decision
+	Specific      HookSpecific    `json:"hookSpecificOutput"` // fields of the event
+	Raw           json.RawMessage `json:"-"`                  // the answer, unchanged
 
 	valid bool // an object, or nothing at all
 }
 
-// HookSpecific is the part of a hook's answer that belongs to its event.
+// HookSpecific has the fields of a hook's answer that depend on its event.
 type HookSpecific struct {
 	HookEventName            string          `json:"hookEventName"`            // such as PreToolUse
-	PermissionDecision       string          `json:"permissionDecision"`       // allow, deny, ask, defer; "": none
+	PermissionDecision       string          `json:"permissionDecision"`       // allow, deny, ask, defer; "": no decision
 	PermissionDecisionReason string          `json:"permissionDecisionReason"` // for the model or the person
 	UpdatedInput             Object          `json:"updatedInput"`             // nil: unchanged
 	AdditionalContext        string          `json:"additionalContext"`        // for the model
 	UpdatedToolOutput        json.RawMessage `json:"updatedToolOutput"`        // nil: unchanged
 	UpdatedMCPToolOutput     json.RawMessage `json:"updatedMCPToolOutput"`     // nil: unchanged
-	Decision                 json.RawMessage `json:"decision"`                 // PermissionRequest
+	Decision                 json.RawMessage `json:"decision"`                 // decision about a PermissionRequest
 }
 
 // stops reports whether the hook wants the turn to end.
@@ -170,9 +170,8 @@ func parseHookAnswer(raw json.RawMessage) HookAnswer {
 	return a
 }
 
-// Hook asks the callbacks registered for an event, as the CLI does at points
-// of its own, and returns their answers. subject is what matchers are held
-// against. Without callbacks it returns at once.
+// Hook calls the callbacks that the host registered for event, and returns their
+// answers. Matchers are compared with subject. Without callbacks it returns at once.
 func (l *Lane) Hook(event, subject string, input Object) ([]HookAnswer, error) {
 	return l.hookOn(l.s, event, subject, "", input)
 }

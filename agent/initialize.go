@@ -8,15 +8,14 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Handshake is how the engine learns the tools of the host's in-process MCP
-// servers.
+// Handshake is how the engine gets the tools of the host's in-process MCP servers.
 type Handshake string
 
-// The handshakes.
+// Values of [Handshake].
 const (
-	HandshakeAuto     Handshake = ""          // the manifest where there is one, else the messages
-	HandshakeManifest Handshake = "manifest"  // trust initialize; as Claude Code 2.1.329
-	HandshakeMessages Handshake = "handshake" // initialize, initialized, tools/list; as 2.1.197
+	HandshakeAuto     Handshake = ""          // from the manifest if there is one, otherwise by messages
+	HandshakeManifest Handshake = "manifest"  // from the manifest in initialize, like Claude Code 2.1.329
+	HandshakeMessages Handshake = "handshake" // by initialize, initialized, tools/list, like Claude Code 2.1.197
 )
 
 // session is what the conversation is called and where it runs.

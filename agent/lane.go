@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Lane is one thread of conversation: the main one, or a sub-agent's. Its
-// methods belong to the strand it runs on.
+// Lane is one thread of the conversation: the main agent's or a sub-agent's. Call its
+// methods on the strand that it runs on.
 type Lane struct {
 	e     *engine
 	s     *Strand
@@ -29,31 +29,30 @@ type Lane struct {
 	halted    bool
 }
 
-// Strand is the strand the lane runs on.
+// Strand returns the strand that the lane runs on.
 func (l *Lane) Strand() *Strand { return l.s }
 
-// On is the lane on another strand: that of a tool that runs.
+// On returns the lane for use on another strand, such as that of a running tool.
 func (l *Lane) On(s *Strand) *Lane {
 	on := *l
 	on.s, on.scope, on.message, on.openTools = s, s.scope, "", nil
 	return &on
 }
 
-// Sleep waits for d, and answers the host meanwhile.
+// Sleep waits for d. The engine answers the host meanwhile.
 func (l *Lane) Sleep(d time.Duration) error { return l.s.Sleep(d) }
 
 // System writes a system message.
 func (l *Lane) System(subtype string, o Object) { l.e.system(subtype, o) }
 
-// Emit writes a message of the session; uuid and session id are added.
+// Emit writes a message of the session. It adds uuid and session id.
 func (l *Lane) Emit(o Object) { l.e.emit(maps.Clone(o)) }
 
-// Err returns why the lane's turn or task was ended from outside, nil while it
-// goes on.
+// Err returns why the lane's turn or task was ended from outside. It is nil while the
+// turn or task runs.
 func (l *Lane) Err() error { return l.s.scope.cause() }
 
-// Send writes a frame that is no message of the session, such as a control
-// frame.
+// Send writes a frame that is not a message of the session, such as a control frame.
 func (l *Lane) Send(o Object) error {
 	l.e.send(o)
 	return l.s.scope.cause()
@@ -74,24 +73,24 @@ func (l *Lane) WaitForHost(ask func() error) error {
 // Stderr writes a line of diagnostics.
 func (l *Lane) Stderr(text string) { l.e.stderr(text) }
 
-// Raw writes b as it is, after everything before it.
+// Raw writes b unchanged, after everything that was written before.
 func (l *Lane) Raw(b []byte) {
 	if l.e.exit == nil {
 		l.e.out = append(l.e.out, b...)
 	}
 }
 
-// Flush writes out what has been sent so far; without it that happens when every
-// strand waits, or when there is much of it.
+// Flush writes the buffered output to the port. Without Flush this happens when every
+// strand waits, or when the buffer is large.
 func (l *Lane) Flush() { l.e.flush() }
 
-// SessionID is the session's id.
+// SessionID returns the session's id.
 func (l *Lane) SessionID() string { return l.e.session.id }
 
-// UUID draws an identifier.
+// UUID returns a new identifier from the seeded source.
 func (l *Lane) UUID() string { return l.e.ids.uuid() }
 
-// Elapsed is the time that has passed since the start, as the engine knows it.
+// Elapsed returns the time since the start, as far as the engine knows it.
 func (l *Lane) Elapsed() time.Duration { return l.e.now() }
 
 // blockFrame is a content block on its way out: whole, and in deltas.
@@ -109,16 +108,16 @@ func (l *Lane) Text(text string) error {
 	return l.Stream(Stream{Chunks: Chunks(text, 16)})
 }
 
-// Stream is text that comes in pieces.
+// Stream is text that is written in pieces.
 type Stream struct {
-	Chunks []string      // each is a delta of its own
-	Pause  time.Duration // between chunks
+	Chunks []string      // the pieces; each is one delta
+	Pause  time.Duration // time between two pieces
 }
 
-// Stream writes a block of text piece by piece: as stream_event deltas where
-// the host asked for them, then whole, before its content_block_stop, as
-// observed. When the host interrupts, what was sent so far becomes an assistant
-// frame marked aborted.
+// Stream writes a block of text piece by piece. If the host asked for partial messages,
+// each piece is a stream_event; the whole text follows before content_block_stop, as
+// observed on Claude Code 2.1.329. If the host interrupts, the text so far becomes an
+// assistant frame that is marked aborted.
 func (l *Lane) Stream(st Stream) error {
 	f := blockFrame{start: Object{"type": "text", "text": ""}, pause: st.Pause}
 	whole := ""
@@ -341,14 +340,15 @@ func (l *Lane) userFrame(o Object) {
 	}
 }
 
-// UserText writes a user message of text, as the CLI does for its own notes.
+// UserText writes a user message with text, as the CLI does for its own notes. It adds
+// the members of more.
 func (l *Lane) UserText(text string, more Object) {
 	l.userFrame(Object{
 		"message": Object{"role": "user", "content": []any{Object{"type": "text", "text": text}}},
 	}.with(more))
 }
 
-// Chunks cuts text into pieces of n runes.
+// Chunks splits text into pieces of n runes.
 func Chunks(text string, n int) []string {
 	var out []string
 	for r := []rune(text); len(r) > 0; {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// SeedEnv names the environment variable that seeds an agent started by
-// [Main]. Without it the seed is the process's own.
+// SeedEnv is the environment variable with the seed of an agent that [Main] starts: a
+// number, or any text. Without it the seed is the process id.
 const SeedEnv = "TROUPE_SEED"
 
-// Main is what an agent's binary calls: it serves p over the process's stdio,
-// with the process's arguments, and exits as p did. SIGTERM and SIGINT reach
-// the program through its port.
+// Main is the main function of an agent's binary. It serves p over stdin and stdout,
+// with the arguments of the process, and exits as p did. The port reports SIGTERM and
+// SIGINT to p.
 func Main(p Program) {
 	port := newStdio(os.Stdin, os.Stdout, os.Stderr)
 	port.watchSignals()
@@ -24,7 +24,7 @@ func Main(p Program) {
 	os.Exit(exit.Code)
 }
 
-// ProcessLaunch describes this very process.
+// ProcessLaunch returns the [Launch] of this process.
 func ProcessLaunch() Launch {
 	dir, _ := os.Getwd() // "" is Dir's word for unknown
 	l := Launch{Args: os.Args[1:], Env: os.Environ(), Dir: dir, Pid: os.Getpid()}
@@ -35,8 +35,8 @@ func ProcessLaunch() Launch {
 	return l
 }
 
-// Getenv returns the value of the variable key, "" if there is none. As in a
-// process's environment, the last of several wins.
+// Getenv returns the value of the variable key, or "" if it is not set. If Env has the
+// variable several times, the last value counts.
 func (l Launch) Getenv(key string) string {
 	for i := len(l.Env) - 1; i >= 0; i-- {
 		if k, v, ok := strings.Cut(l.Env[i], "="); ok && k == key {

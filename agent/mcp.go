@@ -154,9 +154,9 @@ func rpcResult(a Answer) (json.RawMessage, error) {
 	return in.MCP.Result, nil
 }
 
-// CallMCP calls a tool of an in-process server, as the Run of a [ToolCall]
-// whose id is toolUseID. An interrupt sends notifications/cancelled; so does
-// limit, if it is not 0.
+// CallMCP calls a tool of an in-process server of the host. Use it in the Run function of
+// a [ToolCall] with the id toolUseID. After an interrupt, and after limit if it is not 0,
+// the call is cancelled with notifications/cancelled.
 func (s *Strand) CallMCP(server, tool, toolUseID string, arguments Object, limit time.Duration) (ToolResult, error) {
 	m := s.e.server(server)
 	if m == nil || m.state != "connected" {

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Object is a JSON object. It is written with type and subtype first and the
-// other keys in order, so that the same object is the same bytes.
+// Object is a JSON object. It is encoded with type and subtype first and the other keys
+// sorted, so that equal objects have equal bytes.
 type Object map[string]any
 
 // MarshalJSON implements [json.Marshaler].

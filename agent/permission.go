@@ -18,15 +18,14 @@ const (
 	streamClosed    = "AbortError: Tool permission stream closed before response received"
 )
 
-// Gate says what the script knows about a call's permission before anyone is
-// asked.
+// Gate says whether a [ToolCall] needs permission.
 type Gate string
 
-// The gates of a [ToolCall].
+// Values of [Gate].
 const (
-	GateAuto  Gate = ""      // by the tool, the mode and the rules
-	GateAsk   Gate = "ask"   // asks unless a hook, the mode or a rule allows
-	GateAllow Gate = "allow" // never asks, as a harmless shell command; hooks still do
+	GateAuto  Gate = ""      // the tool, the permission mode and the rules decide
+	GateAsk   Gate = "ask"   // the host is asked, unless a hook, the permission mode or a rule allows the call
+	GateAllow Gate = "allow" // the host is not asked, as for a harmless shell command; hooks are still called
 )
 
 // gate is what the gates of a call have said so far. A refusal stands, whatever

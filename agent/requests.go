@@ -116,16 +116,16 @@ func (e *engine) closeGates() {
 	}
 }
 
-// Answer is the host's answer to a request of the agent's.
+// Answer is the host's answer to a request of the agent.
 type Answer struct {
-	OK     bool            // a success answer
-	Body   json.RawMessage // its response member; nil if there is none
+	OK     bool            // true: a success answer; false: an error answer
+	Body   json.RawMessage // the response member of a success answer; may be nil
 	Error  string          // the text of an error answer
 	Closed bool            // the host closed stdin before it answered
 }
 
-// Ask sends the host a control request and waits for the answer; limit 0 waits
-// for ever. At the limit the request is cancelled and Ask returns ErrTimeout.
+// Ask sends the host a control request and waits for the answer. After limit the request
+// is cancelled, and Ask returns ErrTimeout; 0 means no limit.
 func (s *Strand) Ask(request Object, limit time.Duration) (Answer, error) {
 	return s.Send(request, "").Wait(limit)
 }
@@ -134,7 +134,7 @@ func (p *pending) answer() Answer {
 	return Answer{OK: p.ok, Body: p.body, Error: p.err, Closed: p.closed}
 }
 
-// Asked is a request that was written and may be open still.
+// Asked is a request that [Strand.Send] has written.
 type Asked struct {
 	s *Strand
 	p *pending
@@ -152,7 +152,7 @@ func (s *Strand) Send(request Object, id string) Asked {
 // Repeat writes the request again, under the same id.
 func (a Asked) Repeat() { a.s.e.writeRequest(a.p) }
 
-// Cancel takes the request back; it does so too when it has been answered.
+// Cancel cancels the request, even if it has been answered.
 func (a Asked) Cancel() {
 	if a.p.settled {
 		a.s.e.writeCancel(a.p.id)
@@ -160,7 +160,7 @@ func (a Asked) Cancel() {
 	a.s.e.withdraw(a.p)
 }
 
-// Wait is the rest of [Strand.Ask].
+// Wait waits for the answer, as [Strand.Ask] does.
 func (a Asked) Wait(limit time.Duration) (Answer, error) {
 	if limit == 0 {
 		limit = -1

@@ -7,24 +7,24 @@ const (
 	defaultCost  = 0.00014 // dollars
 )
 
-// Result is the end of a turn. The zero value is the success Claude Code
-// reports after a plain answer.
+// Result is the result of a turn. The zero value is the success that Claude Code reports
+// after a plain answer.
 type Result struct {
-	Subtype        string   // "" is success
-	IsError        *bool    // nil: false for success, true for the others
-	Text           *string  // nil: the text that the main lane said last
+	Subtype        string   // "" means success
+	IsError        *bool    // nil: false for success, true for all other subtypes
+	Text           *string  // nil: the last text of the main lane
 	Errors         []string // only with an error subtype
-	StopReason     string   // "" is end_turn for success, null for the others
-	TerminalReason string   // "" is completed for success, absent for the others
+	StopReason     string   // "": end_turn for success, null for all other subtypes
+	TerminalReason string   // "": completed for success, absent for all other subtypes
 	Structured     any      // structured_output
-	APIErrorStatus int      // HTTP; 0: none
-	Cost           float64  // dollars, on top of what the model calls cost
-	More           Object   // members that replace or join all others
+	APIErrorStatus int      // HTTP status; 0: no status
+	Cost           float64  // US dollars, added to the cost of the model calls
+	More           Object   // further members; they replace those of the same name
 
-	Local bool // no model was called: num_turns does not count one
+	Local bool // no model was called, so that num_turns does not increase
 }
 
-// Say is a Text for [Result].
+// Say returns a Text for [Result].
 func Say(text string) *string { return &text }
 
 func (r Result) success() bool { return r.Subtype == "" || r.Subtype == "success" }

@@ -10,5 +10,5 @@ import (
 // Format writes which fields are set, without secrets, for every verb.
 func (l Launch) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(l)) }
 
-// LogValue is what Format writes, for package log/slog.
+// LogValue returns the text that Format writes, for package log/slog.
 func (l Launch) LogValue() slog.Value { return slog.StringValue(shown.Struct(l)) }

@@ -12,10 +12,9 @@ import (
 	"time"
 )
 
-// Stdio is a [Port] over byte streams. It drains r from the first call of Next
-// on, however slowly the program asks for lines, so that a host that writes
-// much never waits for one that writes little. r should be closed, or end, for
-// its reader to go away. The port is an [Elapser].
+// Stdio returns a [Port] over byte streams. From the first call of Next it reads r
+// without waiting for the program, so that a host that writes much is never blocked.
+// The goroutine that reads r ends when r ends or is closed. The port is an [Elapser].
 func Stdio(r io.Reader, w, stderr io.Writer) Port { return newStdio(r, w, stderr) }
 
 type stdio struct {

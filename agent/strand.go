@@ -7,10 +7,10 @@ import (
 )
 
 var (
-	// ErrAborted ends the waits of a scope that was interrupted. A turn function
-	// returns it (or an error that wraps it) as it came.
+	// ErrAborted is returned by waits of a turn or task that the host has interrupted. A
+	// turn function must return it, or an error that wraps it.
 	ErrAborted = errors.New("agent: interrupted by the host")
-	// ErrTimeout says that a wait's limit passed before what it waited for came.
+	// ErrTimeout says that a wait exceeded its limit.
 	ErrTimeout = errors.New("agent: waited too long")
 
 	errKilledTask = errors.New("agent: task stopped")
@@ -43,10 +43,9 @@ func (c *scope) within(outer *scope) bool {
 	return false
 }
 
-// Strand is one line of activity inside an agent: a turn, a tool call beside
-// others, a background task. Strands are coroutines. One runs at a time, until
-// it waits, so they share the engine's state without locks and always
-// interleave the same way.
+// Strand is one concurrent activity of an agent: a turn, a parallel tool call, a
+// background task. Strands are coroutines. One strand runs at a time, until it waits, so
+// strands share the engine's state without locks and always interleave in the same way.
 type Strand struct {
 	e        *engine
 	scope    *scope
@@ -210,7 +209,7 @@ func (e *engine) stopStrands() {
 	}
 }
 
-// Yield lets the engine look, once, at what the host has written.
+// Yield lets the engine read once what the host has written.
 func (s *Strand) Yield() error {
 	if err := s.scope.cause(); err != nil {
 		return err

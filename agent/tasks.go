@@ -10,7 +10,7 @@ import (
 
 // Task is a background task.
 type Task struct {
-	ID, RunID   string // as in task_started
+	ID, RunID   string // the ids in task_started
 	Description string // one line for people
 
 	e         *engine
@@ -22,20 +22,20 @@ type Task struct {
 	then      func(*Turn) error
 }
 
-// AgentSpec is a sub-agent.
+// AgentSpec describes a sub-agent.
 type AgentSpec struct {
-	Description string            // of the Agent call
-	Prompt      string            // of the Agent call
-	Type        string            // "" is general-purpose
-	Background  bool              // the call does not wait for it
-	Play        func(*Lane) error // what it does
-	Report      string            // its last word
-	// Then plays the turn the agent starts by itself when a background task has
-	// ended; nil says a line of text.
+	Description string            // description of the Agent call
+	Prompt      string            // prompt of the Agent call
+	Type        string            // "" means general-purpose
+	Background  bool              // true: the call does not wait for the sub-agent
+	Play        func(*Lane) error // what the sub-agent does
+	Report      string            // the sub-agent's final text
+	// Then plays the turn that the agent itself starts when a background task has ended;
+	// nil: the turn has one line of text.
 	Then func(*Turn) error
 }
 
-// AgentCall is the tool use that starts a sub-agent.
+// AgentCall returns the tool call that starts a sub-agent.
 func (l *Lane) AgentCall(spec AgentSpec) ToolCall {
 	if spec.Type == "" {
 		spec.Type = "general-purpose"
@@ -152,17 +152,17 @@ func (l *Lane) launch(s *Strand, task *Task, spec AgentSpec) (ToolResult, error)
 	}, nil
 }
 
-// ShellSpec is a shell command in the background.
+// ShellSpec describes a shell command in the background.
 type ShellSpec struct {
-	Command     string            // of the Bash call
-	Description string            // of the Bash call
+	Command     string            // command of the Bash call
+	Description string            // description of the Bash call
 	Took        time.Duration     // how long the command runs
-	ExitCode    int               // 0: completed; else failed
-	Gate        Gate              // whether the host is asked
-	Then        func(*Turn) error // as AgentSpec.Then
+	ExitCode    int               // 0: completed; otherwise failed
+	Gate        Gate              // whether the call needs permission
+	Then        func(*Turn) error // see AgentSpec.Then
 }
 
-// ShellCall is the tool use that starts a shell command in the background.
+// ShellCall returns the tool call that starts a shell command in the background.
 func (l *Lane) ShellCall(spec ShellSpec) ToolCall {
 	tc := ToolCall{
 		ID: "toolu_" + l.e.ids.hex(12), Name: "Bash", Gate: spec.Gate, Input: Object{

@@ -73,9 +73,9 @@ const (
 	heartbeat  = 30 * time.Second // between its tool_progress frames
 )
 
-// Command is a shell command that takes d, in the foreground: one that takes
-// longer than 3 s is reported as a task, one that takes longer than 30 s shows
-// signs of life, as observed on Claude Code 2.1.329.
+// Command plays a shell command in the foreground that takes d. A command that takes
+// longer than 3 s is reported as a task. One that takes longer than 30 s sends
+// tool_progress frames. Both were observed on Claude Code 2.1.329.
 func (s *Strand) Command(toolUseID, description string, d time.Duration) error {
 	if d <= shownAfter || s.e.cfg.Dialect == Qoder {
 		return s.Sleep(d)

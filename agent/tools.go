@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// ToolCall is a tool use of the model.
+// ToolCall is a tool call of the model.
 type ToolCall struct {
-	ID    string // drawn when ""
-	Name  string // as the model calls it
+	ID    string // "": a new id
+	Name  string // the tool's name
 	Input Object // the arguments
-	Gate  Gate   // whether the host is asked
-	// Run is what the tool does once every gate let it through, with the input
-	// the gates left. nil does nothing.
+	Gate  Gate   // whether the call needs permission
+	// Run runs the tool after every gate has allowed the call. input are the arguments,
+	// with the changes of the gates. nil does nothing.
 	Run func(s *Strand, input Object) (ToolResult, error)
 }
 
-// ToolResult is what a tool did.
+// ToolResult is the result of a tool call.
 type ToolResult struct {
-	Content    any  // string or content blocks; nil is ""
+	Content    any  // string or content blocks; nil means ""
 	Structured any  // tool_use_result; nil: derived from Content
 	IsError    bool // the tool failed
 }
@@ -57,8 +57,9 @@ var (
 	errDeferred    = errors.New("agent: a hook deferred a tool call")
 )
 
-// UseTools makes one or more tool calls at once: their assistant frames, then,
-// side by side, each one's gates, run and tool_result, in the order they end.
+// UseTools makes one or more tool calls. It writes their assistant frames first. Then the
+// calls go through their gates and run concurrently, and their tool_results are written
+// in the order in which the calls end.
 func (l *Lane) UseTools(calls ...ToolCall) error {
 	e := l.e
 	open := make([]*call, len(calls))

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Turn is one turn: from a user message, or a task's end, to its result.
+// Turn is one turn: from a user message, or the end of a background task, to the result.
 type Turn struct {
 	*Lane
 
@@ -29,17 +29,18 @@ var (
 	errBudget   = errors.New("agent: budget spent")
 )
 
-// Prompt is the text the turn answers.
+// Prompt returns the text that the turn answers.
 func (t *Turn) Prompt() string { return t.msg.prompt }
 
-// Content is the user message as the host wrote it, or nil.
+// Content returns the content of the user message as the host wrote it; nil if no user
+// message started the turn.
 func (t *Turn) Content() json.RawMessage { return t.msg.content }
 
-// Index is the turn's number in this life of the agent, from 0.
+// Index returns the turn's number in this process of the agent, from 0.
 func (t *Turn) Index() int { return t.e.results }
 
-// Task is the background task whose end started the turn; nil when the host
-// did.
+// Task returns the background task whose end started the turn; nil if the host started
+// it.
 func (t *Turn) Task() *Task { return t.msg.origin }
 
 func (t *Turn) denied(c *call) {
@@ -93,8 +94,8 @@ func (t *Turn) play() error {
 	return e.cfg.Turn(t)
 }
 
-// Open writes what opens a turn, once: system/init, where the dialect has it in
-// every turn, and the echo of the user's line.
+// Open writes the first messages of a turn, once: system/init if the dialect writes it in
+// every turn, and the echo of the user message.
 func (t *Turn) Open() {
 	if t.opened {
 		return
@@ -175,8 +176,8 @@ func (t *Turn) aborted() {
 	})
 }
 
-// Finish ends the turn with r: Stop hooks first, if it is a success, then the
-// result. What the turn function does after it is still done.
+// Finish ends the turn with r. If r is a success, Stop hooks are called before the result
+// is written. The turn function may continue after Finish.
 func (t *Turn) Finish(r Result) error {
 	if t.finished {
 		return nil

@@ -12,26 +12,26 @@ import (
 // Agent plays a script. It implements [agent.Program]; one value may serve many
 // conversations at the same time. The zero value plays [Demo].
 type Agent struct {
-	Script  *Script       // nil is Demo()
-	Dialect agent.Dialect // "" is the script's
+	Script  *Script       // nil: Demo()
+	Dialect agent.Dialect // "": the script's dialect
 
-	// Effect is told the side effects of tools: a line, and the file it belongs
-	// to. nil appends it to that file.
+	// Effect is called for each side effect of a tool, with a line and the name of the
+	// file for it. nil: the line is appended to the file.
 	Effect func(file, line string) error
-	// History keeps sessions; nil keeps them in files if the script says
-	// transcript, else not at all.
+	// History stores sessions. nil: they are stored in files if Script.Transcript is true,
+	// otherwise not at all.
 	History agent.History
-	// Spawn starts the children that scripts ask for; nil starts none.
+	// Spawn starts the children of scripts; nil: no children are started.
 	Spawn func(Child) error
 }
 
-// Option sets up an [Agent].
+// Option is an option of [New].
 type Option func(*Agent)
 
 // WithScript plays s.
 func WithScript(s *Script) Option { return func(a *Agent) { a.Script = s } }
 
-// WithDialect speaks d, whatever the script says.
+// WithDialect uses the protocol of d instead of the script's.
 func WithDialect(d agent.Dialect) Option { return func(a *Agent) { a.Dialect = d } }
 
 // WithTurns plays turns one after another.
@@ -39,10 +39,10 @@ func WithTurns(turns ...Turn) Option {
 	return func(a *Agent) { a.Script = &Script{Turns: turns} }
 }
 
-// WithEffect hands the side effects of tools to f instead of files.
+// WithEffect passes the side effects of tools to f instead of files.
 func WithEffect(f func(file, line string) error) Option { return func(a *Agent) { a.Effect = f } }
 
-// WithHistory keeps sessions in h.
+// WithHistory stores sessions in h.
 func WithHistory(h agent.History) Option { return func(a *Agent) { a.History = h } }
 
 // WithSpawn starts children with f.
@@ -63,8 +63,7 @@ func New(opts ...Option) *Agent {
 // AgentName implements [agent.Program].
 func (a *Agent) AgentName() string { return "scripted" }
 
-// AgentDialect says whose CLI the agent speaks like, so that package sdk need
-// not be told.
+// AgentDialect returns the dialect that the agent uses. Package sdk reads it.
 func (a *Agent) AgentDialect() agent.Dialect {
 	switch {
 	case a.Dialect != "":

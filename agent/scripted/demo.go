@@ -6,9 +6,8 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 )
 
-// Demo is the script of an agent nobody gave a script: it greets, thinks,
-// streams text, asks for permission to run a command, and answers every further
-// prompt.
+// Demo returns the script of an [Agent] without a script: it greets, thinks, streams
+// text, asks for permission to run a command, and answers every further prompt.
 func Demo() *Script {
 	pause := 15 * time.Millisecond
 	return &Script{

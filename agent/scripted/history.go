@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// DirHistory keeps sessions in files below a directory, each 0600.
+// DirHistory stores sessions in files of mode 0600 in a directory.
 type DirHistory string
 
 // Load implements [agent.History].
@@ -38,7 +38,7 @@ func appendTo(name string, b []byte) error {
 	return f.Close()
 }
 
-// MemoryHistory keeps sessions in memory. The zero value is empty and ready; it
+// MemoryHistory stores sessions in memory. The zero value is empty and ready to use. It
 // is safe for concurrent use.
 type MemoryHistory struct {
 	mu    sync.Mutex

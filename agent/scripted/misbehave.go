@@ -6,75 +6,76 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 )
 
-// Misbehaviour is what an agent does wrong, all the time or at a point of the
-// protocol. What it does wrong once is a step. The zero value behaves.
+// Misbehaviour says what an agent does wrong, always or at a point of the protocol. For
+// single mistakes use steps. The zero value is a correct agent.
 type Misbehaviour struct {
 	TrapTerm  bool          `yaml:"trap_term"`  // SIGTERM does nothing
-	IgnoreEOF bool          `yaml:"ignore_eof"` // stays when stdin is closed
-	ExitDelay time.Duration `yaml:"exit_delay"` // takes so long to exit after EOF
+	IgnoreEOF bool          `yaml:"ignore_eof"` // does not exit when stdin is closed
+	ExitDelay time.Duration `yaml:"exit_delay"` // time from EOF to the exit
 	NeverRead bool          `yaml:"never_read"` // never reads stdin
 	NoHooks   bool          `yaml:"no_hooks"`   // calls no hooks of the host
-	// Stderr is how many bytes of diagnostics it writes at the start.
+	// Stderr is the number of bytes that the agent writes to stderr at the start.
 	Stderr Size `yaml:"stderr"`
-	// Stdout is how many bytes of diagnostics (not JSON) it writes at the start.
+	// Stdout is the number of bytes, not JSON, that the agent writes to stdout at the
+	// start.
 	Stdout Size `yaml:"stdout"`
 
 	Initialize InitializeFault `yaml:"initialize"`
-	// Refuse and Ignore list subtypes of the host's control requests that are
-	// answered with an error, or not at all; "*" is all but initialize.
+	// Refuse are subtypes of the host's control requests that are answered with an error,
+	// Ignore those that are not answered. "*" means all except initialize.
 	Refuse []string `yaml:"refuse"`
 	Ignore []string `yaml:"ignore"`
-	// AnswerDelay holds back every answer to a control request but initialize.
+	// AnswerDelay delays every answer to a control request except initialize.
 	AnswerDelay time.Duration `yaml:"answer_delay"`
-	// RepeatRequests writes every control request of the agent's so many times
-	// more, under the same id.
+	// RepeatRequests is how many more times each control request of the agent is written,
+	// with the same id.
 	RepeatRequests int `yaml:"repeat_requests"`
 
-	// Split cuts what it writes into small pieces: bytes (each byte), runes
-	// (inside every character of more than one byte), or halves (each line in
-	// two).
+	// Split splits the output into small writes: bytes (each byte), runes (within every
+	// character of more than one byte), or halves (each line in two).
 	Split string `yaml:"split"`
-	// Newline ends lines wrongly: crlf, blank (an empty line after each), or
-	// missing (none after a result, until something else is written).
+	// Newline writes wrong line ends: crlf, blank (an empty line after each line), or
+	// missing (no newline after a result until the next write).
 	Newline string `yaml:"newline"`
-	// Noise are lines written between frames, in turn.
+	// Noise are lines that are written between frames, one after another.
 	Noise []string `yaml:"noise"`
 
 	Die *Die `yaml:"die"`
-	// Children are started before anything is written, by the binary only.
+	// Children are started before the first write, by the binary only.
 	Children []Child `yaml:"children"`
 }
 
-// InitializeFault is what goes wrong with initialize.
+// InitializeFault says what goes wrong with the answer to initialize.
 type InitializeFault struct {
-	// Mode is "" (answered), never, refuse, twice, empty (a success without a
+	// Mode is "" (a correct answer), never, refuse, twice, or empty (a success without a
 	// response).
 	Mode  string        `yaml:"mode"`
-	Delay time.Duration `yaml:"delay"` // before the answer, whatever it is
-	Error string        `yaml:"error"` // of refuse
-	Code  string        `yaml:"code"`  // of refuse
+	Delay time.Duration `yaml:"delay"` // time before the answer, in every mode
+	Error string        `yaml:"error"` // text of the error, for refuse
+	Code  string        `yaml:"code"`  // code of the error, for refuse
 }
 
-// Die is a death. It comes at a point, or after so many lines were written.
+// Die makes the agent die at a point of the protocol, or after a number of lines.
 type Die struct {
 	At    agent.Point `yaml:"at"`
-	Nth   int         `yaml:"nth"`   // the nth time the point is reached; 0 is the first
-	Lines int         `yaml:"lines"` // or: after this many lines
-	// Only limits it to a life that is fresh (not resumed) or resumed.
+	Nth   int         `yaml:"nth"`   // which time the point is reached, from 1; 0 means 1
+	Lines int         `yaml:"lines"` // number of written lines, instead of At
+	// Only is fresh or resumed: the agent dies only in a process that has started or
+	// resumed the session. "": in both.
 	Only   string `yaml:"only"`
-	Code   int    `yaml:"code"`
-	Signal string `yaml:"signal"`
+	Code   int    `yaml:"code"`   // exit code
+	Signal string `yaml:"signal"` // signal without SIG, instead of Code
 }
 
-// Child is a process the agent leaves behind.
+// Child is a process that the agent leaves behind.
 type Child struct {
-	Token      string        `yaml:"token"`       // stands in its arguments, to be found by
-	Session    bool          `yaml:"session"`     // in a session of its own
+	Token      string        `yaml:"token"`       // text in its arguments, for tests to find it
+	Session    bool          `yaml:"session"`     // runs in a new session (setsid)
 	HoldStdout bool          `yaml:"hold_stdout"` // keeps the agent's stdout and stderr open
 	TrapTerm   bool          `yaml:"trap_term"`   // SIGTERM does nothing
-	Reparent   bool          `yaml:"reparent"`    // its parent is gone
-	Forks      time.Duration `yaml:"forks"`       // starts another like itself so often, and goes
-	Lifetime   time.Duration `yaml:"lifetime"`    // 0 is 10 min
+	Reparent   bool          `yaml:"reparent"`    // its parent has ended
+	Forks      time.Duration `yaml:"forks"`       // interval at which it starts a copy of itself and ends
+	Lifetime   time.Duration `yaml:"lifetime"`    // 0: 10 min
 }
 
 // run is one life of an agent.

@@ -13,36 +13,36 @@ type Script struct {
 	// Dialect is claude (the default) or qoder.
 	Dialect agent.Dialect `yaml:"dialect"`
 
-	Version         string         `yaml:"version"`          // of the CLI it claims to be
+	Version         string         `yaml:"version"`          // version of the CLI that the agent reports
 	ProtocolVersion string         `yaml:"protocol_version"` // qoder only
-	SessionID       string         `yaml:"session_id"`       // unless the arguments name one
-	Model           string         `yaml:"model"`            // unless the arguments name one
+	SessionID       string         `yaml:"session_id"`       // used if the arguments have no session id
+	Model           string         `yaml:"model"`            // used if the arguments have no model
 	Capabilities    []string       `yaml:"capabilities"`
 	Initialize      map[string]any `yaml:"initialize"` // merged into the initialize response
 	Init            map[string]any `yaml:"init"`       // merged into system/init
 	CostPerCall     float64        `yaml:"cost_per_call"`
-	// MCPHandshake is manifest, handshake, or "" for what the host's initialize
-	// suggests.
+	// MCPHandshake is manifest, handshake, or "": manifest if the host's initialize has
+	// one, otherwise handshake.
 	MCPHandshake agent.Handshake `yaml:"mcp_handshake"`
-	// SessionState turns session_state_changed frames on or off; absent: if the
-	// host's environment asks for them.
+	// SessionState turns session_state_changed frames on or off. Absent: they are on if
+	// the host's environment asks for them.
 	SessionState *bool `yaml:"session_state"`
-	// Partials turns stream_event frames on or off; absent: if the arguments ask
-	// for them.
+	// Partials turns stream_event frames on or off. Absent: they are on if the arguments
+	// ask for them.
 	Partials *bool `yaml:"partials"`
 
-	// Transcript keeps the session, as Claude Code does, so that a later life can
-	// resume it: below CLAUDE_CONFIG_DIR, or HOME/.claude, unless the [Agent] has
-	// a History of its own.
+	// Transcript stores the session in files, as Claude Code does, so that a later process
+	// can resume it. The files are in CLAUDE_CONFIG_DIR, or HOME/.claude, unless the
+	// [Agent] has its own History.
 	Transcript bool `yaml:"transcript"`
 
-	// Turns answer prompts. A turn with When or Match answers every prompt it
-	// fits; the others answer once each, in order.
+	// Turns answer prompts. A turn with When or Match answers every prompt that fits. Each
+	// other turn answers one prompt, in order.
 	Turns []Turn `yaml:"turns"`
-	// Resumed takes the place of Turns in a life that was started with --resume or
-	// --continue; absent: Turns.
+	// Resumed replaces Turns in a process that was started with --resume or --continue;
+	// absent: Turns.
 	Resumed []Turn `yaml:"resumed"`
-	// Default answers when no turn is left; absent: the prompt is said back.
+	// Default answers a prompt when no turn is left; absent: the agent repeats the prompt.
 	Default Steps `yaml:"default"`
 	// OnStopBlock is played when a Stop hook blocks the end of a turn.
 	OnStopBlock Steps `yaml:"on_stop_block"`
@@ -52,8 +52,8 @@ type Script struct {
 
 // Turn is one turn of a script.
 type Turn struct {
-	When  string `yaml:"when"`  // the prompt contains it
-	Match string `yaml:"match"` // the prompt matches this regular expression
+	When  string `yaml:"when"`  // text that the prompt must contain
+	Match string `yaml:"match"` // regular expression that the prompt must match
 	Steps Steps  `yaml:"steps"`
 }
 

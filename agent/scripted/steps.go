@@ -9,68 +9,66 @@ import (
 // Steps are played in order.
 type Steps []Step
 
-// Step is something an agent does. In YAML it is a mapping with one key, which
-// names the kind. In the texts of steps ${prompt} stands for the turn's
-// prompt, ${turn} for its number (from 0), ${session} for the session's id,
-// ${answer} for the last answer to a request, hook or elicitation, as JSON, and
-// ${history} for all prompts of the session so far, joined by " | ".
+// Step is one action of an agent. In YAML it is a mapping with one key, which is the
+// kind of the step. In the texts of steps these variables are replaced: ${prompt} by the
+// turn's prompt, ${turn} by its number (from 0), ${session} by the session's id,
+// ${answer} by the last answer to a request, hook or elicitation as JSON, and ${history}
+// by all prompts of the session so far, joined by " | ".
 type Step interface {
 	play(p *player) error
 }
 
 // The kinds of steps, by their keys in YAML.
 type (
-	// Text (text) is a block of text.
+	// Text (text) writes a block of text.
 	Text string
-	// Thinking (thinking) is a block of thinking.
+	// Thinking (thinking) writes a block of thinking.
 	Thinking string
 	// Delay (delay) waits.
 	Delay time.Duration
-	// Raw (raw) writes a line as it is; the newline is added.
+	// Raw (raw) writes a line unchanged, and a newline.
 	Raw string
 	// Stderr (stderr) writes a line of diagnostics.
 	Stderr string
-	// Parallel (parallel) makes several calls at once: tool_use, mcp_call, agent
-	// and shell steps.
+	// Parallel (parallel) makes several calls concurrently: tool_use, mcp_call, agent and
+	// shell steps.
 	Parallel Steps
 )
 
-// Partial (partial) is text that comes in pieces.
+// Partial (partial) writes text in pieces.
 type Partial struct {
 	Text   string        `yaml:"text"`
-	Chunks []string      `yaml:"chunks"` // the pieces themselves, instead of Text
-	Chunk  int           `yaml:"chunk"`  // runes of Text in a piece; 0 is 16
-	Pause  time.Duration `yaml:"pause"`  // between pieces
+	Chunks []string      `yaml:"chunks"` // the pieces, instead of Text
+	Chunk  int           `yaml:"chunk"`  // runes of Text in one piece; 0: 16
+	Pause  time.Duration `yaml:"pause"`  // time between two pieces
 }
 
-// ToolUse (tool_use) is a call of a built-in tool. It goes through the gates
-// of the host and, if they let it, takes effect.
+// ToolUse (tool_use) calls a built-in tool. The call goes through the gates of the host,
+// and has its effect if they allow it.
 type ToolUse struct {
 	ID         string         `yaml:"id"`
 	Name       string         `yaml:"name"`
 	Input      map[string]any `yaml:"input"`
 	Gate       agent.Gate     `yaml:"gate"`   // "", ask, allow
-	Result     string         `yaml:"result"` // ${input} is the input the gates left, as JSON
-	Error      string         `yaml:"error"`  // a failure with this text
+	Result     string         `yaml:"result"` // ${input} is the input after the gates, as JSON
+	Error      string         `yaml:"error"`  // text of a failure, instead of Result
 	Structured map[string]any `yaml:"structured"`
 	Takes      time.Duration  `yaml:"takes"`
-	// Steps are played while the tool runs, before Takes: what an MCP server asks
-	// the user, say.
+	// Steps are played while the tool runs, before Takes, for example an elicitation.
 	Steps Steps `yaml:"steps"`
-	// Effect counts runs: a line with the call's id and input is appended to this
-	// file before Takes begins.
+	// Effect is a file to which a line with the call's id and input is appended before
+	// Takes begins, so that a test can count runs.
 	Effect string `yaml:"effect"`
 }
 
-// MCPCall (mcp_call) is a call of a tool of one of the host's in-process
-// servers.
+// MCPCall (mcp_call) calls a tool of one of the host's in-process servers.
 type MCPCall struct {
 	ID        string         `yaml:"id"`
 	Server    string         `yaml:"server"`
 	Tool      string         `yaml:"tool"`
 	Arguments map[string]any `yaml:"arguments"`
 	Gate      agent.Gate     `yaml:"gate"`
-	Limit     time.Duration  `yaml:"limit"` // then notifications/cancelled; 0: none
+	Limit     time.Duration  `yaml:"limit"` // time until notifications/cancelled; 0: no limit
 }
 
 // SubAgent (agent) starts a sub-agent.
@@ -81,8 +79,7 @@ type SubAgent struct {
 	Background  bool   `yaml:"background"`
 	Steps       Steps  `yaml:"steps"`
 	Report      string `yaml:"report"`
-	// Then is the turn the agent starts by itself when a background task has
-	// ended.
+	// Then is the turn that the agent itself starts when a background task has ended.
 	Then Steps `yaml:"then"`
 }
 
@@ -96,11 +93,11 @@ type Shell struct {
 	Then        Steps         `yaml:"then"`
 }
 
-// Hook (hook) calls the callbacks registered for an event, beyond those that
-// come by themselves.
+// Hook (hook) calls the callbacks registered for an event, in addition to the calls that
+// the engine makes.
 type Hook struct {
 	Event   string         `yaml:"event"`
-	Subject string         `yaml:"subject"` // what matchers are held against
+	Subject string         `yaml:"subject"` // text that matchers are compared with
 	Input   map[string]any `yaml:"input"`
 }
 
@@ -109,15 +106,15 @@ type Hook struct {
 type Request struct {
 	Subtype string         `yaml:"subtype"`
 	Fields  map[string]any `yaml:"fields"`
-	Limit   time.Duration  `yaml:"limit"`   // then control_cancel_request; 0: none
-	NoWait  bool           `yaml:"no_wait"` // go on at once; the answer is ignored
-	// Type also writes the subtype as type, which qodercli's requests may carry.
+	Limit   time.Duration  `yaml:"limit"`   // time until control_cancel_request; 0: no limit
+	NoWait  bool           `yaml:"no_wait"` // continue at once; the answer is ignored
+	// Type writes the subtype as type, too, as qodercli's requests may have it.
 	Type bool `yaml:"type"`
-	// ID fixes the request id, Copies writes the request that many times more
-	// under the same id.
+	// ID is the request id; "": a new id. Copies is how many more times the request is
+	// written with the same id.
 	ID     string `yaml:"id"`
 	Copies int    `yaml:"copies"`
-	// Cancel takes the request back: in_flight at once, late after its answer.
+	// Cancel cancels the request: in_flight at once, late after its answer.
 	Cancel string `yaml:"cancel"`
 }
 
@@ -144,7 +141,7 @@ type ModelPolicy struct {
 	Limit   time.Duration  `yaml:"limit"`
 }
 
-// APIRetry (api_retry) says that the model's API is tried again, and waits.
+// APIRetry (api_retry) reports a retry of the model's API, and waits.
 type APIRetry struct {
 	Attempt    int           `yaml:"attempt"`
 	MaxRetries int           `yaml:"max_retries"` // 0 is 10
@@ -159,20 +156,19 @@ type System struct {
 	Fields  map[string]any `yaml:"fields"`
 }
 
-// Message (message) writes a message of the session: Fields with uuid and
-// session id added.
+// Message (message) writes a message of the session: Fields, and uuid and session id.
 type Message struct {
 	Fields map[string]any `yaml:"fields"`
 }
 
-// Compact (compact) compacts the conversation: its frames and hooks. In answer
-// to the prompt /compact it is the whole turn.
+// Compact (compact) plays a compaction of the conversation: its frames and hooks. For the
+// prompt /compact it is the whole turn.
 type Compact struct {
 	Takes   time.Duration `yaml:"takes"`
 	Summary string        `yaml:"summary"`
 }
 
-// Answer (answer) writes a control response nobody asked for.
+// Answer (answer) writes a control response to no request.
 type Answer struct {
 	ID    string `yaml:"id"`
 	Error string `yaml:"error"` // "" is a success
@@ -195,7 +191,7 @@ type Result struct {
 	APIErrorStatus int            `yaml:"api_error_status"`
 	Cost           float64        `yaml:"cost"`
 	Usage          map[string]any `yaml:"usage"`
-	Fields         map[string]any `yaml:"fields"` // replace or join all others
+	Fields         map[string]any `yaml:"fields"` // further members; they replace those of the same name
 }
 
 // Exit (exit) ends the agent at once.
@@ -204,18 +200,18 @@ type Exit struct {
 	Signal string `yaml:"signal"` // KILL, TERM, …; the binary raises it
 }
 
-// Flood (flood) writes stream events as fast as they go and then says, as
-// text, how long that took: "<N> ns".
+// Flood (flood) writes stream events as fast as possible. Then it writes as text how long
+// that took: "<N> ns".
 type Flood struct {
 	Count int `yaml:"count"`
 	Size  int `yaml:"size"` // bytes of text in each
 }
 
-// Huge (huge) writes one assistant message of so many bytes of text.
+// Huge (huge) writes one assistant message with Bytes bytes of text.
 type Huge struct {
 	Bytes Size `yaml:"bytes"`
 }
 
-// Spawn (spawn) starts a child process, in the binary; in memory it does
+// Spawn (spawn) starts a child process. It works in the binary only; in memory it does
 // nothing.
 type Spawn Child

@@ -14,10 +14,10 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Error is what is wrong with a script, and where.
+// Error is an error of a script and its place.
 type Error struct {
-	File         string // "" for a script that came as bytes
-	Line, Column int    // from 1; 0 when unknown
+	File         string // path of the script's file; "" for [Parse]
+	Line, Column int    // from 1; 0 if unknown
 	Problem      string
 }
 
@@ -47,8 +47,8 @@ func Load(path string) (*Script, error) {
 	return s, err
 }
 
-// Parse reads a script from YAML. Unknown keys, wrong types and steps that make
-// no sense are errors of type *[Error].
+// Parse reads a script from YAML. Unknown keys, wrong types and invalid steps are errors
+// of type *[Error].
 func Parse(b []byte) (*Script, error) {
 	s := &Script{}
 	if err := yaml.UnmarshalWithOptions(b, s, yaml.Strict()); err != nil {
