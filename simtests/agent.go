@@ -302,10 +302,12 @@ func (t *talk) host(line []byte) {
 		return
 	}
 	var body struct {
-		Behavior string `json:"behavior"`
+		Response struct {
+			Behavior string `json:"behavior"`
+		} `json:"response"`
 	}
 	_ = json.Unmarshal(f.Body(), &body) // what is no object allows nothing
-	if body.Behavior == "allow" && !t.w.allowed(a.tool) {
+	if body.Response.Behavior == "allow" && !t.w.allowed(a.tool) {
 		t.w.Errorf("fail-closed: %s was allowed the tool call %q, and no callback had allowed it", t.lane, a.tool)
 	}
 }
