@@ -60,6 +60,19 @@ func compile(event protocol.HookEvent, pattern string) (matcher, error) {
 	return matcher{expr: expr}, nil
 }
 
+// Matches reports whether a hook with this pattern is called for an input of the event,
+// whichever side of a session compares them. The error is a *[session.PatternError].
+func Matches(event protocol.HookEvent, pattern string, input json.RawMessage) (bool, error) {
+	m, err := compile(event, pattern)
+	if err != nil {
+		return false, err
+	}
+	if strings.Trim(m.wire, "*") != "" && subjectKey(event) != "" {
+		m = matcher{names: split(pattern)} // the agent's part
+	}
+	return m.matches(event, input), nil
+}
+
 func split(pattern string) []string {
 	names := strings.FieldsFunc(pattern, func(c rune) bool { return c == '|' || c == ',' })
 	for i, name := range names {
