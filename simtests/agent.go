@@ -25,7 +25,7 @@ func (w *World) agent(s *scripted.Script) session.Backend {
 		w.mu.Lock()
 		w.effects = append(w.effects, line)
 		w.mu.Unlock()
-		w.note(Event{Kind: "effect", Lane: "agent", What: line})
+		w.note(Event{Kind: "effect", Lane: w.sched.running(), What: line})
 		return nil
 	}))}
 }
@@ -52,6 +52,7 @@ func (p *program) Serve(l agent.Launch, port agent.Port) agent.Exit {
 	lane := fmt.Sprintf("agent#%d", w.launched)
 	w.mu.Unlock()
 	f := &faulty{Port: port, w: w, lane: lane, talk: newTalk(w, lane)}
+	w.sched.be(lane)
 	f.trapTerm = w.strike(lane, "", faultTrapTerm) != nil
 	f.stay = w.strike(lane, "", faultStay) != nil
 	w.note(Event{Kind: "note", Lane: lane, What: "starts"})

@@ -96,6 +96,9 @@ type Report struct {
 	Faults    map[string]int
 	States    map[string]int // of sessions
 	Failed    bool
+	// Trace is the files that -sim.trace wrote: JSON lines, each an [Event], and a page
+	// for a browser.
+	Trace []string
 }
 
 // verdict is a test as far as an exploration reports to it.
@@ -270,6 +273,9 @@ func (x *explorer) report(h history, o outcome, where string) {
 	}
 	fmt.Fprintf(&b, "\nplay it again: go test -run '^%s$' . -sim.replay=%s -sim.trace=DIR", x.t.Name(), h.token())
 	x.got.Failed = true
+	if flagValue("sim.trace") != "" {
+		x.trace(h, x.play(h, true))
+	}
 	b.WriteString("\n(for the flags TestMain calls simtests.Main; without it set TROUPE_SIM_REPLAY and TROUPE_SIM_TRACE)")
 	x.to.Error(b.String())
 }
@@ -279,17 +285,26 @@ func (x *explorer) replay(h history) {
 	x.to.Helper()
 	o := x.play(h, true)
 	x.to.Logf("%d steps, hash %s, faults: %s", o.steps, o.hash, strings.Join(o.fired, ", "))
-	if dir := flagValue("sim.trace"); dir != "" {
-		files, err := writeTrace(dir, x.t.Name(), h, o)
-		if err != nil {
-			x.to.Fatal(err)
-		}
-		x.to.Logf("trace: %s", strings.Join(files, ", "))
-	}
+	x.trace(h, o)
 	if o.failed() {
 		x.got.Failed = true
 		x.to.Error(strings.Join(o.failures, "\n"))
 	}
+}
+
+// trace writes the trace of a history if a flag wants it.
+func (x *explorer) trace(h history, o outcome) {
+	x.to.Helper()
+	dir := flagValue("sim.trace")
+	if dir == "" {
+		return
+	}
+	files, err := writeTrace(dir, x.t.Name(), h, o)
+	if err != nil {
+		x.to.Fatal(err)
+	}
+	x.got.Trace = files
+	x.to.Logf("trace: %s", strings.Join(files, ", "))
 }
 
 // summary says what was reached, and what never was.
@@ -342,7 +357,7 @@ func knobs() []knob {
 		{"sim.time", "TROUPE_SIM_TIME", "end each simulation after so much real time"},
 		{"sim.seed", "TROUPE_SIM_SEED", "play this seed alone"},
 		{"sim.replay", "TROUPE_SIM_REPLAY", "play the history of a token"},
-		{"sim.trace", "TROUPE_SIM_TRACE", "write the trace of what -sim.replay plays to this directory"},
+		{"sim.trace", "TROUPE_SIM_TRACE", "write the trace of the history that fails, or that -sim.replay plays, to this directory"},
 	}
 }
 

@@ -232,7 +232,7 @@ func (w *World) killed(actor string, _ any, at kernel.Moment) bool {
 	}
 	if at == kernel.BeforeMessage {
 		if w.strike(actor, "", faultShutdown) != nil {
-			w.sched.Go(func() { _ = w.rt.Shutdown(w.ctx) }) // finish does it again, and looks at the error
+			w.sched.GoAs(laneWorld, func() { _ = w.rt.Shutdown(w.ctx) }) // finish does it again, and looks at the error
 		}
 		if f := w.strike(actor, "", faultJump); f != nil {
 			w.sched.Jump(f.d)

@@ -1,3 +1,3 @@
 package simtests
 
-func timeline(string, history, outcome) []byte { return nil }
+func timeline(string, history, outcome) ([]byte, error) { return nil, nil }

@@ -15,15 +15,46 @@ import (
 )
 
 // Event is a line of a trace.
+//
+// A lane is the path of an actor ("ID#1" is the first incarnation of the actor of
+// session ID, "ID#1/router#2" the second of its router), the id of a session, an agent
+// process ("agent#1", in order of their starts), "host" (Troupe's end of an agent's
+// pipes), "callbacks", "scenario" (the user's code), or "world" (the end of the
+// history). As the sender of a message it may also be "timer" (a timer of Troupe's) or
+// "task" (what Troupe does outside of actors, such as to read a pipe).
 type Event struct {
-	At time.Duration `json:"at"` // virtual time since the world began, in nanoseconds
-	// Kind is message (an actor handles one), agent and host (a line on the wire, by
-	// who wrote it), state, event, callback, fault, crash, effect, note or failure.
+	// At is the virtual time since the world began, in nanoseconds.
+	At time.Duration `json:"at"`
+	// Kind is one of
+	//	message   an actor handles a message; again if a second incarnation has to
+	//	actor     an incarnation starts, or has stopped
+	//	crash     an actor failed
+	//	agent     an agent wrote a line on the wire
+	//	host      an agent read a line that the host wrote
+	//	effect    a tool of an agent's had its side effect
+	//	state     a session has a new state
+	//	event     any other event of a session
+	//	callback  a callback of the user's is called
+	//	fault     a fault happens; the name is that of reports
+	//	note      a line of World.Note, or the start or end of an agent
+	//	failure   the history failed here
 	Kind string `json:"kind"`
-	Lane string `json:"lane"`           // the actor, agent or session it belongs to
-	From string `json:"from,omitempty"` // the lane it comes from
+	// Lane is where it happens: of a message or a line, who receives it.
+	Lane string `json:"lane"`
+	// From is the lane of the sender of a message or a line. Empty: unknown, which
+	// messages are that were sent to an actor before its first incarnation.
+	From string `json:"from,omitempty"`
+	// What it is: the type of a message or an event, the type, length in bytes and sum
+	// of a line, the new state, or a text.
 	What string `json:"what"`
-	Text string `json:"text,omitempty"` // what it carries; in kept traces alone
+	// Text is what it carries, at most 2,000 bytes.
+	Text string `json:"text,omitempty"`
+	// Sent is the virtual time at which a message was sent, in nanoseconds.
+	Sent time.Duration `json:"sent,omitempty"`
+	// After is the number of the last event before a message was sent; the first line
+	// of a trace is number 1. A sender that is an actor sent it while it handled that
+	// event or an earlier one of its lane.
+	After int `json:"after,omitempty"`
 }
 
 // line is the event as it counts for the equality of histories.
@@ -36,58 +67,59 @@ func (w *World) note(e Event) {
 	e.At = w.Elapsed()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.count++
 	_, _ = fmt.Fprintf(w.hash, "%d %s %s %s %s\n", e.At, e.Kind, e.Lane, e.From, e.What)
 	if w.full {
 		w.events = append(w.events, e)
 	}
 }
 
-// onMessage is told of each message of each actor, and may kill the actor.
-func (w *World) onMessage(actor string, m any, at kernel.Moment) bool {
-	if at == kernel.BeforeMessage {
-		e := Event{Kind: "message", Lane: actor, What: fmt.Sprintf("%T", m)}
+// onMessage sees each message of each actor, and may kill the actor. The baton knows
+// the actor by its path, where the kernel says its name.
+func (w *World) onMessage(_ string, m any, at kernel.Moment) bool {
+	actor := w.sched.running()
+	switch at {
+	case kernel.BeforeMessage:
+		o := w.sched.received()
+		e := Event{Kind: "message", Lane: actor, From: o.lane, What: fmt.Sprintf("%T", m), Sent: o.at, After: o.after}
 		if w.full {
 			e.Text = shown(m)
 		}
 		w.note(e)
+	case kernel.AfterMessage:
+		w.sched.handled()
+	case kernel.AfterEffect:
 	}
 	return w.killed(actor, m, at)
-}
-
-// maxText bounds what a trace shows of a message, in bytes.
-const maxText = 2000
-
-func shown(m any) string {
-	text := fmt.Sprintf("%+v", m)
-	if b, err := json.Marshal(m); err == nil && string(b) != "{}" {
-		text = string(b)
-	}
-	return text[:min(len(text), maxText)]
 }
 
 // writeTrace writes the trace of a history as JSON lines and as a page.
 func writeTrace(dir, test string, h history, o outcome) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("simtests: make the directory of -sim.trace: %w", err)
 	}
 	name := strings.NewReplacer("/", "_", " ", "_").Replace(test) + fmt.Sprintf("-%d", h.Seed)
 	var lines strings.Builder
 	for _, e := range o.events {
 		b, err := json.Marshal(e)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("simtests: write the trace: %w", err)
 		}
 		lines.Write(b)
 		lines.WriteByte('\n')
 	}
-	jsonl, page := filepath.Join(dir, name+".jsonl"), filepath.Join(dir, name+".html")
+	page, err := timeline(test, h, o)
+	if err != nil {
+		return nil, fmt.Errorf("simtests: write the page of the trace: %w", err)
+	}
+	jsonl, html := filepath.Join(dir, name+".jsonl"), filepath.Join(dir, name+".html")
 	if err := os.WriteFile(jsonl, []byte(lines.String()), 0o600); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("simtests: write the trace: %w", err)
 	}
-	if err := os.WriteFile(page, timeline(test, h, o), 0o600); err != nil {
-		return nil, err
+	if err := os.WriteFile(html, page, 0o600); err != nil {
+		return nil, fmt.Errorf("simtests: write the page of the trace: %w", err)
 	}
-	return []string{jsonl, page}, nil
+	return []string{jsonl, html}, nil
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

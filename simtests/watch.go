@@ -42,6 +42,7 @@ func (w *World) watch(o *sdk.Options) {
 			if err := w.callback(ctx, "CanUseTool"); err != nil {
 				return protocol.PermissionResult{}, err
 			}
+			defer w.sched.be(w.sched.be(laneCallbacks))
 			res, err := ask(ctx, r)
 			if err == nil && res.Behavior == protocol.BehaviorAllow {
 				w.allow(r.ToolUseID)
@@ -61,6 +62,7 @@ func (w *World) watch(o *sdk.Options) {
 			if err := w.callback(ctx, string(h.Event)); err != nil {
 				return nil, err
 			}
+			defer w.sched.be(w.sched.be(laneCallbacks))
 			return h.Func(ctx, c)
 		}
 	}
@@ -94,8 +96,8 @@ func (w *World) allowed(tool string) bool {
 
 // callback is what goes wrong with a callback before the user's function is called.
 func (w *World) callback(ctx context.Context, name string) error {
-	w.note(Event{Kind: "callback", Lane: "callbacks", What: name})
-	hit := w.strike("callbacks", name, faultSlow, faultPanic, faultGoexit, faultError)
+	w.note(Event{Kind: "callback", Lane: laneCallbacks, What: name})
+	hit := w.strike(laneCallbacks, name, faultSlow, faultPanic, faultGoexit, faultError)
 	if hit == nil {
 		return nil
 	}

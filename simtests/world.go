@@ -31,7 +31,7 @@ import (
 type World struct {
 	c     Config
 	h     history
-	sched *sim.Bubble
+	sched *baton
 	rt    *runtime.Runtime
 	rng   *rand.Rand
 	ctx   context.Context
@@ -40,6 +40,7 @@ type World struct {
 	full  bool // keep all events, not their hash alone
 
 	mu        sync.Mutex
+	count     int // events
 	hash      hash.Hash
 	events    []Event
 	failures  []string
@@ -94,10 +95,11 @@ func newWorld(c Config, h history, full bool) *World {
 		choices = sim.Play(h.Seed, h.Choices)
 	}
 	w := &World{
-		c: c, h: h, full: full, sched: sim.InBubble(choices, c.Steps),
+		c: c, h: h, full: full,
 		rng:  rand.New(rand.NewPCG(h.Seed, 0xA0761D6478BD642F)),
 		hash: sha256.New(), faulted: make(map[string]bool), sometimes: make(map[string]bool), sessions: make(map[string]*watched), reached: make(map[string]bool),
 	}
+	w.sched = newBaton(w, sim.InBubble(choices, c.Steps))
 	w.start = w.sched.Now()
 	w.ctx, w.end = context.WithCancel(context.Background())
 	return w
@@ -107,7 +109,9 @@ func newWorld(c Config, h history, full bool) *World {
 func (w *World) run(scenario func(*World), progress interface{ Add(int64) int64 }) outcome {
 	config := w.sched.Config()
 	config.Chaos = w.onMessage
-	config.OnCrash = func(c kernel.Crash) { w.note(Event{Kind: "crash", Lane: c.Actor, What: fmt.Sprint(c.Reason)}) }
+	config.OnCrash = func(c kernel.Crash) {
+		w.note(Event{Kind: "crash", Lane: actorLane(c.Actor), What: fmt.Sprint(c.Reason)})
+	}
 	rt, err := runtime.New(runtime.Config{Clock: config.AsClock(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		w.Errorf("start the runtime: %v", err)
@@ -116,7 +120,7 @@ func (w *World) run(scenario func(*World), progress interface{ Add(int64) int64 
 	w.rt = rt
 	w.sched.OnStep(func() { progress.Add(1) })
 	w.Go(func() {
-		defer w.sched.Go(w.finish)
+		defer w.sched.GoAs(laneWorld, w.finish)
 		scenario(w)
 	})
 	if err := w.sched.Run(); err != nil {
@@ -185,7 +189,7 @@ func (w *World) Dial(o *sdk.Options, s *scripted.Script) (*sdk.Client, error) {
 // itself are virtual, too, but the order in which several of them call in at the
 // same instant does not follow from the seed.
 func (w *World) Go(fn func()) {
-	w.sched.Go(func() {
+	w.sched.GoAs(laneScenario, func() {
 		defer w.caught()
 		fn()
 	})

@@ -86,6 +86,9 @@ func (a *adapter[M]) mailbox() actor.Mailbox { return a.life }
 func (a *adapter[M]) Receive(c actor.Context) {
 	a.ctx.actor = c
 	a.path = c.Self().Id
+	if t := a.ctx.sys.cfg.Tracer; t != nil {
+		defer t.Enter(a.path, occasion(c.Message()))()
+	}
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		a.life.started = true
@@ -110,6 +113,9 @@ func (a *adapter[M]) handle(m M) {
 			a.fail(&session.PanicError{Value: r, Message: fmt.Sprintf("%T", m), Stack: debug.Stack()})
 		}
 	}()
+	if t := a.ctx.sys.cfg.Tracer; t != nil {
+		t.Handle(a.ctx.self.box.head)
+	}
 	chaos := a.ctx.sys.cfg.Chaos
 	if chaos != nil {
 		chaos.strike(a.life.name, m, BeforeMessage)

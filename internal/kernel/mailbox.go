@@ -162,6 +162,7 @@ func (b *inbox) tell(w *Worker, m any) {
 // push reports false if the inbox is closed.
 func (b *inbox) push(w *Worker, m any) bool {
 	n := &node{m: m}
+	b.trace(w, n)
 	for {
 		last := b.in.Load()
 		resting, shut := last.mark()

@@ -17,6 +17,8 @@ type Config struct {
 	Rand       Rand       // default: NewRand with a seed of the operating system
 	// Chaos, when set, is asked before and after each message. Tests only.
 	Chaos Chaos
+	// Tracer, when set, follows every message. Tests only.
+	Tracer Tracer
 	// OnCrash is called for every actor that failed. It runs where the actor
 	// ran, and must neither block nor panic. Optional.
 	OnCrash func(Crash)

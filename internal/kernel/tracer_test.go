@@ -1,0 +1,81 @@
+package kernel_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// recorder writes down what a tracer is called with.
+type recorder struct {
+	mu     sync.Mutex
+	depth  int // actors that run
+	lines  []string
+	sent   []any
+	taken  []any
+	taking chan struct{}
+}
+
+func (r *recorder) Tell(id any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent = append(r.sent, id)
+}
+
+func (r *recorder) Enter(path string, o kernel.Occasion) func() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.depth++
+	r.lines = append(r.lines, path+" "+string(o))
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.depth--
+	}
+}
+
+func (r *recorder) Handle(id any) {
+	r.mu.Lock()
+	r.taken = append(r.taken, id)
+	r.mu.Unlock()
+	r.taking <- struct{}{}
+}
+
+func TestTracerFollowsAMessage(t *testing.T) {
+	t.Parallel()
+	r := &recorder{taking: make(chan struct{}, 10)}
+	sys := kernel.NewSystem(kernel.Config{Tracer: r})
+	parent := root(t, sys, &node{})
+	var at kernel.Address[msg]
+	askSpawn(t, parent, "child#1", &at, &node{})
+	at.Tell(nil, boom{})
+	<-r.taking // of the message to spawn
+	<-r.taking
+	for at.Live() {
+		_, err := askPing(t.Context(), parent)
+		require.NoError(t, err)
+		<-r.taking
+	}
+	askSpawn(t, parent, "child#2", &at, &node{}) // handles the message again
+	<-r.taking
+	<-r.taking
+	require.NoError(t, kernel.StopAndWait(t.Context(), parent))
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	require.Zero(t, r.depth, "who has entered has left")
+	require.Equal(t, "root start", r.lines[0])
+	for _, line := range []string{"root message", "root/child#1 start", "root/child#1 message", "root/child#1 stopped", "root child down", "root/child#2 message", "root stopping", "root stopped"} {
+		require.Contains(t, r.lines, line)
+	}
+	times := make(map[any]int)
+	for _, id := range r.taken {
+		require.Contains(t, r.sent, id, "it was sent")
+		times[id]++
+	}
+	require.Equal(t, 2, times[r.sent[1]], "the message that both incarnations died of")
+	require.Len(t, times, len(r.sent))
+}

@@ -1,0 +1,189 @@
+package simtests_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/simtests"
+)
+
+// traced plays one history and returns its trace: the events, which are equal to the
+// lines of the file, and the page.
+func traced(t *testing.T, token string, scenario func(*simtests.World)) ([]simtests.Event, string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("TROUPE_SIM_REPLAY", token)
+	t.Setenv("TROUPE_SIM_TRACE", dir)
+	r := simtests.Explore(t, simtests.Config{AllFaults: true}, scenario)
+	require.Len(t, r.Trace, 2)
+	return readTrace(t, r.Trace)
+}
+
+func readTrace(t *testing.T, files []string) ([]simtests.Event, string) {
+	t.Helper()
+	require.Equal(t, ".jsonl", filepath.Ext(files[0]))
+	lines, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	var events []simtests.Event
+	for line := range bytes.Lines(lines) {
+		var e simtests.Event
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.DisallowUnknownFields()
+		require.NoError(t, d.Decode(&e), "%s", line)
+		b, err := json.Marshal(e)
+		require.NoError(t, err)
+		require.Equal(t, string(bytes.TrimSuffix(line, []byte("\n"))), string(b))
+		events = append(events, e)
+	}
+	require.Equal(t, ".html", filepath.Ext(files[1]))
+	page, err := os.ReadFile(files[1])
+	require.NoError(t, err)
+	return events, string(page)
+}
+
+// aboutCrash is a scenario in which an agent crashes, an actor dies, and the session
+// is started again.
+func aboutCrash(w *simtests.World) {
+	w.Faults(simtests.AgentCrash(0.1).AtMost(1), simtests.KillActor(0.05).AtMost(1), simtests.SlowCallback("CanUseTool", time.Minute).P(1))
+	c, err := w.Dial(&sdk.Options{CanUseTool: allowAll, MaxRestarts: 2}, refund())
+	if err != nil {
+		return
+	}
+	_ = ask(w, c, "refund order 7")
+	w.Sleep(time.Second)
+	_ = ask(w, c, "and again")
+	w.Note("both turns are over")
+	_ = c.Close(w.Context())
+}
+
+func TestTraceNamesSenders(t *testing.T) {
+	events, _ := traced(t, "sim1-3", aboutCrash)
+	from := make(map[string]int)
+	for i, e := range events {
+		n := i + 1
+		if e.Kind != "message" {
+			continue
+		}
+		require.NotEmpty(t, e.From, "%+v", e)
+		require.Less(t, e.After, n, "it was sent before it was handled")
+		require.LessOrEqual(t, e.Sent, e.At)
+		if e.After > 0 {
+			require.GreaterOrEqual(t, e.Sent, events[e.After-1].At)
+		}
+		if strings.Contains(e.From, "#") {
+			// An actor sends while it handles a message, starts, or sees a child's end.
+			at := slices.IndexFunc(events[:n], func(o simtests.Event) bool {
+				return o.Lane == e.From && (o.Kind == "message" || o.Kind == "actor")
+			})
+			require.GreaterOrEqual(t, e.After, at+1, "%+v", e)
+			from["actor"]++
+		} else {
+			from[e.From]++
+		}
+	}
+	for _, who := range []string{"actor", "scenario", "task", "timer"} {
+		require.Positive(t, from[who], "%s: %v", who, from)
+	}
+	for who := range from {
+		require.Contains(t, []string{"actor", "agent", "scenario", "callbacks", "task", "timer", "world", "fleet"}, who)
+	}
+	for _, kind := range []string{"message", "actor", "crash", "agent", "host", "effect", "state", "event", "callback", "fault", "note"} {
+		require.True(t, slices.ContainsFunc(events, func(e simtests.Event) bool { return e.Kind == kind }), kind)
+	}
+}
+
+// A router's message to the actor of the transport is one from the router, and the
+// effect of a tool is the agent's.
+func TestTraceOfACalmTurn(t *testing.T) {
+	events, _ := traced(t, "sim1-1", func(w *simtests.World) {
+		c := w.Open(&sdk.Options{CanUseTool: allowAll}, refund())
+		err := ask(w, c, "refund order 7")
+		require.NoError(w, err)
+		require.NoError(w, c.Close(w.Context()))
+	})
+	arrows := make(map[[3]string]bool)
+	for _, e := range events {
+		_, from, _ := strings.Cut(e.From, "/")
+		_, to, _ := strings.Cut(e.Lane, "/")
+		arrows[[3]string{from, e.What, to}] = true
+		if e.Kind == "effect" {
+			require.Equal(t, "agent#1", e.Lane)
+		}
+	}
+	require.Contains(t, arrows, [3]string{"router#1", "machine.Write", "transport#1"})
+	require.Contains(t, arrows, [3]string{"router#1", "machine.Run", "callbacks#1/permission#1"}, "the first message, which comes before its actor")
+	require.Contains(t, arrows, [3]string{"router#1", "machine.Changed", ""})
+}
+
+// Two sessions have lanes of their own.
+func TestTraceTellsSessionsApart(t *testing.T) {
+	events, _ := traced(t, "sim1-1", func(w *simtests.World) {
+		for range 2 {
+			w.Go(func() {
+				c := w.Open(&sdk.Options{CanUseTool: allowAll}, refund())
+				_ = ask(w, c, "refund order 7")
+				_ = c.Close(w.Context())
+			})
+		}
+		w.Run()
+	})
+	routers := make(map[string]bool)
+	for _, e := range events {
+		if strings.HasSuffix(e.Lane, "/router#1") {
+			routers[e.Lane] = true
+			if strings.Contains(e.From, "/") {
+				require.Equal(t, first(e.Lane), first(e.From))
+			}
+		}
+	}
+	require.Len(t, routers, 2)
+}
+
+func first(lane string) string {
+	id, _, _ := strings.Cut(lane, "/")
+	return id
+}
+
+// A callback that sends a message to its session does so from its own lane, and the
+// scenario still has its lane when it has waited.
+func TestTraceOfCallbacks(t *testing.T) {
+	events, _ := traced(t, "sim1-1", func(w *simtests.World) {
+		var c *sdk.Client
+		c = w.Open(&sdk.Options{CanUseTool: func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+			_, _ = c.Send(w.Context(), sdk.UserText("from the callback"))
+			return protocol.PermissionResult{Behavior: protocol.BehaviorDeny, Message: "no"}, nil
+		}}, &scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{refund().Turns[0].Steps[1]}}, {Steps: scripted.Steps{scripted.Text("done")}}}})
+		err := ask(w, c, "from the scenario")
+		require.NoError(w, err)
+		w.Run()
+		require.NoError(w, c.Close(w.Context()))
+	})
+	sent := make(map[string]string)
+	var closed string
+	for _, e := range events {
+		switch e.What {
+		case "machine.UserSent":
+			for _, who := range []string{"callback", "scenario"} {
+				if strings.Contains(e.Text, "from the "+who) {
+					sent[who] = e.From
+				}
+			}
+		case "machine.CloseAsked":
+			closed = e.From
+		}
+	}
+	require.Equal(t, map[string]string{"callback": "callbacks", "scenario": "scenario"}, sent)
+	require.Equal(t, "scenario", closed)
+}
