@@ -1,11 +1,11 @@
-// Command compare measures sessions against the bare loop, in one go and in
-// turn, and prints the ratios:
+// Command compare measures sessions and the bare loop in turn, and prints the
+// ratios:
 //
 //	go run ./bench/compare            # about a minute
 //	go run ./bench/compare -runs 11   # steadier
 //
-// It fails if anything it runs fails, or if a callback ran on the reader; never
-// because of a figure. README.md in bench says how to read them.
+// It fails if a measurement fails, or if a callback ran on the reader; never because
+// of a figure. README.md in bench explains the figures.
 package main
 
 import (
