@@ -9,6 +9,7 @@ import (
 	"iter"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-troupe/troupe/dialect"
@@ -28,6 +29,9 @@ type Session struct {
 	warnings    []session.Warning
 	events      *handler            // nil without Options.OnEvent
 	authExpires func(reason string) // nil without Options.OnAuthExpired
+
+	emitting sync.Mutex // orders events: nothing follows Ended
+	ended    bool
 }
 
 func (rt *Runtime) newSession(spec Spec) (*Session, error) {
@@ -58,11 +62,11 @@ func (rt *Runtime) newSession(spec Spec) (*Session, error) {
 	return s, nil
 }
 
+// emit hands an event to everybody who reads the session's events. An event that comes
+// after Ended is dropped: a callback may return after its session has ended.
 func (s *Session) emit(e session.Event) {
-	r := session.EventRecord{Session: s.id, At: s.rt.sys.Clock().Now(), Event: e}
-	s.rt.bus.publish(r)
-	if s.events != nil {
-		s.events.push(r)
+	if !s.record(e) {
+		return
 	}
 	switch e := e.(type) {
 	case *session.Ended:
@@ -70,6 +74,21 @@ func (s *Session) emit(e session.Event) {
 	case *session.AuthExpired:
 		s.authExpired(e.Reason)
 	}
+}
+
+func (s *Session) record(e session.Event) bool {
+	s.emitting.Lock()
+	defer s.emitting.Unlock()
+	if s.ended {
+		return false
+	}
+	_, s.ended = e.(*session.Ended)
+	r := session.EventRecord{Session: s.id, At: s.rt.sys.Clock().Now(), Event: e}
+	s.rt.bus.publish(r)
+	if s.events != nil {
+		s.events.push(r)
+	}
+	return true
 }
 
 func (s *Session) authExpired(reason string) {
