@@ -16,25 +16,36 @@ import (
 )
 
 // agent is the program of a session's processes.
-func (w *World) agent(s *scripted.Script) session.Backend {
+func (w *World) agent(s *scripted.Script, o *session.Options) *program {
 	if s == nil {
 		s = scripted.Demo()
 	}
-	history := &scripted.MemoryHistory{}
-	return &program{w: w, script: s, inner: scripted.New(scripted.WithScript(s), scripted.WithHistory(history), scripted.WithEffect(func(_, line string) error {
+	p := &program{w: w, script: s, restarts: o.MaxRestarts, maxLine: o.MaxLine, sent: make(map[string]int)}
+	p.inner = scripted.New(scripted.WithScript(s), scripted.WithHistory(&transcripts{w: w}), scripted.WithEffect(func(_, line string) error {
 		w.mu.Lock()
 		w.effects = append(w.effects, line)
 		w.mu.Unlock()
 		w.note(Event{Kind: "effect", Lane: w.sched.running(), What: line})
 		return nil
-	}))}
+	}))
+	return p
 }
 
-// program plays a script on a port where things go wrong.
+// program plays a script on a port where things go wrong. It is that of one client.
 type program struct {
-	w      *World
-	script *scripted.Script
-	inner  *scripted.Agent
+	w        *World
+	script   *scripted.Script
+	inner    *scripted.Agent
+	restarts int // Options.MaxRestarts
+	maxLine  int // Options.MaxLine; 0: the default
+
+	// Guarded by the world's mutex.
+	started int            // processes
+	sent    map[string]int // user messages by uuid, and how often one was written
+	wrote   []*content     // of all processes, in order
+	read    int            // of wrote, those that a reader is past
+	readers int            // that are in World.Read
+	ended   bool           // the last process ended well, and everything it wrote has to be read
 }
 
 // AgentName implements [agent.Program].
@@ -49,9 +60,15 @@ func (p *program) Serve(l agent.Launch, port agent.Port) agent.Exit {
 	w.mu.Lock()
 	w.launched++
 	w.living++
+	p.started++
+	p.ended = false
+	started := p.started
 	lane := fmt.Sprintf("agent#%d", w.launched)
 	w.mu.Unlock()
-	f := &faulty{Port: port, w: w, lane: lane, talk: newTalk(w, lane)}
+	if started > 1+p.restarts {
+		w.Errorf("restarts: %s is process %d of a session with MaxRestarts %d", lane, started, p.restarts)
+	}
+	f := &faulty{Port: port, w: w, lane: lane, p: p, talk: newTalk(w, lane, p)}
 	w.sched.be(lane)
 	f.trapTerm = w.strike(lane, "", faultTrapTerm) != nil
 	f.stay = w.strike(lane, "", faultStay) != nil
@@ -60,9 +77,11 @@ func (p *program) Serve(l agent.Launch, port agent.Port) agent.Exit {
 	if f.crashed != nil {
 		exit = *f.crashed
 	}
-	f.talk.ended(f.crashed == nil && !f.killed && f.eof && exit == (agent.Exit{}))
+	well := f.crashed == nil && !f.killed && f.eof && exit == (agent.Exit{})
+	f.talk.ended(well)
 	w.mu.Lock()
 	w.living--
+	p.ended = well
 	w.mu.Unlock()
 	w.note(Event{Kind: "note", Lane: lane, What: fmt.Sprintf("ends: code %d %s", exit.Code, exit.Signal)})
 	return exit
@@ -73,13 +92,16 @@ type faulty struct {
 	agent.Port
 	w        *World
 	lane     string
+	p        *program
 	talk     *talk
 	trapTerm bool
 	stay     bool
 	eof      bool
 	killed   bool
 	crashed  *agent.Exit
-	late     []byte // an answer that the next line overtakes
+	late     []byte   // an answer that the next line overtakes, or the next answer
+	toAnswer bool     // the next answer
+	failed   [][]byte // answers of requests that the agent has cancelled, for the agent
 }
 
 // Elapsed implements [agent.Elapser].
@@ -90,19 +112,29 @@ func (f *faulty) Elapsed() time.Duration {
 	return f.w.Elapsed()
 }
 
+// lateLimit is how long an answer is held back for a line that may never come.
+const lateLimit = time.Second
+
 // Next implements [agent.Port].
 func (f *faulty) Next(wait time.Duration) ([]byte, error) {
 	for {
 		if f.crashed != nil {
 			return nil, agent.ErrKilled
 		}
-		line, err := f.Port.Next(wait)
+		if len(f.failed) > 0 {
+			line := f.failed[0]
+			f.failed = f.failed[1:]
+			return line, nil
+		}
+		line, err := f.next(wait)
 		switch {
 		case err == nil:
 			if hit := f.w.strike(f.lane, "", faultDeaf); hit != nil {
 				f.pause(hit.d)
 			}
-			f.talk.host(line)
+			if f.talk.host(line) {
+				continue
+			}
 			return line, nil
 		case errors.Is(err, agent.ErrTerminated) && f.trapTerm:
 			continue
@@ -116,6 +148,26 @@ func (f *faulty) Next(wait time.Duration) ([]byte, error) {
 		}
 		return nil, err
 	}
+}
+
+// next waits for a line. An answer that is held back is written after lateLimit.
+func (f *faulty) next(wait time.Duration) ([]byte, error) {
+	if f.late == nil || wait >= 0 && wait <= lateLimit {
+		return f.Port.Next(wait)
+	}
+	line, err := f.Port.Next(lateLimit)
+	if !errors.Is(err, agent.ErrWaited) {
+		return line, err
+	}
+	late := f.late
+	f.late = nil
+	if err := f.send(late); err != nil {
+		return nil, err
+	}
+	if wait >= 0 {
+		wait -= lateLimit
+	}
+	return f.Port.Next(wait)
 }
 
 // pause lets time go by, and ends early when the agent is killed.
@@ -147,7 +199,11 @@ func (f *faulty) writeLine(line []byte) error {
 	if f.crashed != nil {
 		return agent.ErrKilled
 	}
-	if hit := w.strike(f.lane, "", faultExit); hit != nil {
+	hit := w.strike(f.lane, "", faultExit)
+	if hit == nil && bytes.Contains(line, []byte(`"type":"tool_result"`)) {
+		hit = w.strike(f.lane, "", faultCrashInTool)
+	}
+	if hit != nil {
 		f.crashed = &agent.Exit{Code: hit.n}
 		if hit.n < 0 {
 			f.crashed = &agent.Exit{Signal: "KILL"}
@@ -157,21 +213,19 @@ func (f *faulty) writeLine(line []byte) error {
 	if hit := w.strike(f.lane, "", faultStall); hit != nil {
 		f.pause(hit.d)
 	}
-	if hit := w.strike(f.lane, "", faultInsert); hit != nil {
-		text := []byte(hit.text)
-		if hit.n > 0 {
-			text = overlong(hit.n)
-		}
-		if err := f.send(text); err != nil {
-			return err
-		}
+	if err := f.insert(line); err != nil {
+		return err
 	}
-	if isAnswer(line) {
+	answer := isAnswer(line)
+	if answer {
 		switch {
 		case w.strike(f.lane, "", faultDrop) != nil:
 			return nil
-		case w.strike(f.lane, "", faultSwap) != nil:
-			f.late = append(f.late, line...)
+		case f.late == nil && w.strike(f.lane, "", faultSwap) != nil:
+			f.late, f.toAnswer = bytes.Clone(line), false
+			return nil
+		case f.late == nil && w.strike(f.lane, "", faultReorder) != nil:
+			f.late, f.toAnswer = bytes.Clone(line), true
 			return nil
 		case w.strike(f.lane, "", faultRepeat) != nil:
 			if err := f.send(line); err != nil {
@@ -182,11 +236,69 @@ func (f *faulty) writeLine(line []byte) error {
 	if err := f.send(line); err != nil {
 		return err
 	}
-	if late := f.late; late != nil {
+	if late := f.late; late != nil && (answer || !f.toAnswer) {
 		f.late = nil
-		return f.send(late)
+		if err := f.send(late); err != nil {
+			return err
+		}
+	}
+	return f.cancel(line)
+}
+
+// insert writes what goes wrong before a line.
+func (f *faulty) insert(line []byte) error {
+	if hit := f.w.strike(f.lane, "", faultInsert); hit != nil {
+		text := []byte(hit.text)
+		if hit.n > 0 {
+			text = overlong(hit.n)
+		}
+		if err := f.send(text); err != nil {
+			return err
+		}
+	}
+	if !bytes.HasPrefix(line, []byte(`{"type":"assistant"`)) {
+		return nil
+	}
+	hit := f.w.strike(f.lane, "", faultRetries)
+	if hit == nil {
+		return nil
+	}
+	word := map[int]string{429: "rate_limit", 529: "overloaded"}[hit.status]
+	for i := range hit.n {
+		delay := min(time.Second<<min(i, 5), 32*time.Second)
+		err := f.send(fmt.Appendf(nil, `{"type":"system","subtype":"api_retry","attempt":%d,"max_retries":%d,"retry_delay_ms":%d,"error_status":%d,"error":%q}`+"\n",
+			i+1, hit.n, delay.Milliseconds(), hit.status, word))
+		if err != nil {
+			return err
+		}
+		f.pause(delay)
 	}
 	return nil
+}
+
+// cancel takes a request back that was just written.
+func (f *faulty) cancel(line []byte) error {
+	if !bytes.Contains(line, []byte(`"can_use_tool"`)) && !bytes.Contains(line, []byte(`"hook_callback"`)) {
+		return nil
+	}
+	r, err := protocol.ParseFrame(bytes.TrimSuffix(line, []byte("\n")))
+	if err != nil {
+		return fmt.Errorf("simtests: the agent wrote a request that is no frame: %w", err)
+	}
+	if r.Type != "control_request" {
+		return nil
+	}
+	hit := f.w.strike(f.lane, "", faultCancel)
+	if hit == nil {
+		return nil
+	}
+	if hit.rng.IntN(2) == 0 {
+		f.pause(5 * time.Millisecond)
+	}
+	id := fmt.Sprintf("%q", r.RequestID)
+	f.failed = append(f.failed, []byte(`{"type":"control_response","response":{"subtype":"error","request_id":`+id+`,"error":"cancelled"}}`))
+	f.talk.drop(r.RequestID)
+	return f.send([]byte(`{"type":"control_cancel_request","request_id":` + id + "}\n"))
 }
 
 // isAnswer reports whether a line answers a call of the host's, initialize aside.
@@ -201,6 +313,7 @@ func overlong(n int) []byte {
 // send writes a line, in pieces if need be.
 func (f *faulty) send(line []byte) error {
 	f.talk.agent(line)
+	c := f.p.writes(line)
 	if len(line) > 1 && f.w.strike(f.lane, "", faultSplit) != nil {
 		f.w.mu.Lock()
 		at := 1 + f.w.rng.IntN(len(line)-1)
@@ -211,7 +324,13 @@ func (f *faulty) send(line []byte) error {
 		f.w.Sleep(time.Millisecond)
 		line = line[at:]
 	}
-	return f.Port.Write(line)
+	err := f.Port.Write(line)
+	if err == nil && c != nil {
+		f.w.mu.Lock()
+		c.whole = true
+		f.w.mu.Unlock()
+	}
+	return err
 }
 
 // talk is what one process and its host said to each other, and what the oracles
@@ -219,6 +338,7 @@ func (f *faulty) send(line []byte) error {
 type talk struct {
 	w    *World
 	lane string
+	p    *program
 	asks map[string]*asked
 	ids  []string
 }
@@ -228,12 +348,21 @@ type asked struct {
 	times     int // it was written
 	answers   int
 	cancelled bool
+	dropped   bool // the agent is not to see the answer
 	subtype   string
+	event     string // of hook_callback
 	tool      string // the id of the tool call that it is about
 }
 
-func newTalk(w *World, lane string) *talk {
-	return &talk{w: w, lane: lane, asks: make(map[string]*asked)}
+func newTalk(w *World, lane string, p *program) *talk {
+	return &talk{w: w, lane: lane, p: p, asks: make(map[string]*asked)}
+}
+
+// drop has answers to a request not reach the agent.
+func (t *talk) drop(id string) {
+	if a := t.asks[id]; a != nil {
+		a.dropped = true
+	}
 }
 
 // label names a line in the trace: what it is, its length and a sum of its bytes.
@@ -274,9 +403,12 @@ func (t *talk) agent(line []byte) {
 		a.times++
 		var body struct {
 			ToolUseID string `json:"tool_use_id"`
+			Input     struct {
+				Event string `json:"hook_event_name"`
+			} `json:"input"`
 		}
 		_ = json.Unmarshal(f.Body(), &body) // what is no object names no tool call
-		a.tool = body.ToolUseID
+		a.tool, a.event = body.ToolUseID, body.Input.Event
 	case "control_cancel_request":
 		if a := t.asks[f.RequestID]; a != nil {
 			a.cancelled = true
@@ -284,33 +416,62 @@ func (t *talk) agent(line []byte) {
 	}
 }
 
-// host sees a line of the host's. What it says is held against answered-once and
-// fail-closed.
-func (t *talk) host(line []byte) {
+// host sees a line of the host's. What it says is held against answered-once,
+// sent-once and fail-closed. It reports whether the agent is not to see the line.
+func (t *talk) host(line []byte) (drop bool) {
 	f, ok := t.line("host", "host", t.lane, line)
-	if !ok || f.Type != "control_response" {
-		return
+	switch {
+	case ok && f.Type == "user":
+		t.p.user(line)
+		return false
+	case !ok || f.Type != "control_response":
+		return false
 	}
 	a := t.asks[f.RequestID]
 	if a == nil {
 		t.w.Errorf("answered-once: %s got an answer to %q, which it never asked", t.lane, f.RequestID)
-		return
+		return false
 	}
 	if a.answers++; a.answers > a.times {
 		t.w.Errorf("answered-once: %s got %d answers to its request %q (%s)", t.lane, a.answers, f.RequestID, a.subtype)
 	}
-	if a.subtype != "can_use_tool" {
-		return
-	}
-	var body struct {
-		Response struct {
+	switch {
+	case a.subtype == "can_use_tool":
+		var body struct {
 			Behavior string `json:"behavior"`
-		} `json:"response"`
+		}
+		_ = json.Unmarshal(said(f), &body) // what is no object allows nothing
+		if body.Behavior == "allow" && !t.w.allowed(a.tool) {
+			t.w.Errorf("fail-closed: %s was allowed the tool call %q, and no callback had allowed it", t.lane, a.tool)
+		}
+	case a.subtype == "hook_callback" && !denies(f):
+		if why := t.w.hookPassed(a.event, a.tool); why != "" {
+			t.w.Errorf("fail-closed: %s may go on with the tool call %q, %s", t.lane, a.tool, why)
+		}
 	}
-	_ = json.Unmarshal(f.Body(), &body) // what is no object allows nothing
-	if body.Response.Behavior == "allow" && !t.w.allowed(a.tool) {
-		t.w.Errorf("fail-closed: %s was allowed the tool call %q, and no callback had allowed it", t.lane, a.tool)
+	return a.dropped
+}
+
+// said is what an answer says; nil if it is an error.
+func said(f protocol.Frame) json.RawMessage {
+	r, err := protocol.DecodeControlResponse(f)
+	if err != nil || r.Failed() {
+		return nil
 	}
+	return r.Response
+}
+
+// denies reports whether the answer to a hook stops the tool call.
+func denies(f protocol.Frame) bool {
+	var body struct {
+		Decision string `json:"decision"`
+		Continue *bool  `json:"continue"`
+		Specific struct {
+			Decision string `json:"permissionDecision"`
+		} `json:"hookSpecificOutput"`
+	}
+	_ = json.Unmarshal(said(f), &body) // what is no object denies nothing
+	return body.Decision == "block" || body.Continue != nil && !*body.Continue || body.Specific.Decision == "deny"
 }
 
 // ended looks at what was left open. An agent that ended well, after the end of its

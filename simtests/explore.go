@@ -98,8 +98,31 @@ type Report struct {
 	Failed    bool
 	// Trace is the files that -sim.trace wrote: JSON lines, each an [Event], and a page
 	// for a browser.
-	Trace []string
+	Trace   []string
+	Failure string // what is wrong with the history that failed, after shrinking; "": nothing
+	Token   string // of that history
 }
+
+// Find is [Explore] for a scenario with a known bug, such as one in an example or in a
+// test of an oracle: it fails the test if no history fails, and returns what it found. The
+// histories are not kept. Report.Histories is how many it took.
+func Find(t *testing.T, c Config, scenario func(*World)) Report {
+	t.Helper()
+	c.DoNotKeep = true
+	found := exploreTo(t, &finding{t}, c, scenario)
+	if !found.Failed {
+		t.Errorf("simtests: no history of %d failed; the scenario has a bug that should be found", found.Histories)
+	}
+	return found
+}
+
+// finding is a test that does not fail when a history does.
+type finding struct{ t *testing.T }
+
+func (f *finding) Helper()                         { f.t.Helper() }
+func (f *finding) Error(args ...any)               { f.t.Helper(); f.t.Log(args...) }
+func (f *finding) Fatal(args ...any)               { f.t.Helper(); f.t.Fatal(args...) }
+func (f *finding) Logf(format string, args ...any) { f.t.Helper(); f.t.Logf(format, args...) }
 
 // verdict is a test as far as an exploration reports to it.
 type verdict interface {
@@ -272,7 +295,7 @@ func (x *explorer) report(h history, o outcome, where string) {
 		fmt.Fprintf(&b, "\n%s", where)
 	}
 	fmt.Fprintf(&b, "\nplay it again: go test -run '^%s$' . -sim.replay=%s -sim.trace=DIR", x.t.Name(), h.token())
-	x.got.Failed = true
+	x.got.Failed, x.got.Failure, x.got.Token = true, strings.Join(o.failures, "\n"), h.token()
 	if flagValue("sim.trace") != "" {
 		x.trace(h, x.play(h, true))
 	}

@@ -15,16 +15,18 @@ import (
 // this package, such as [AgentCrash], and give it to [World.Faults]. Whether it
 // happens is drawn from the seed, each time that it could.
 type Fault struct {
-	name  string
-	kind  faultKind
-	p     float64
-	on    string // of callbacks: which
-	d     time.Duration
-	n     int
-	text  string
-	from  time.Duration
-	until time.Duration // 0: no end
-	most  int           // 0: no limit
+	name string
+	kind faultKind
+	p    float64
+	on   string // of callbacks: which
+	d    time.Duration
+	n    int
+	// status is the HTTP status of APIRetryStorm.
+	status int
+	text   string
+	from   time.Duration
+	until  time.Duration // 0: no end
+	most   int           // 0: no limit
 }
 
 type faultKind int
@@ -47,6 +49,17 @@ const (
 	faultJump
 	faultShutdown
 	faultDeaf
+	faultCrashInTool
+	faultRetries
+	faultCancel
+	faultReorder
+	faultZero
+	faultOutlive
+	faultInside
+	faultNoTranscript
+	faultCutTranscript
+	faultConsumerStall
+	faultConsumerLeaves
 )
 
 // P sets the probability, from 0 to 1, that the fault happens each time it could.
@@ -69,6 +82,12 @@ func AgentCrash(p float64) Fault { return Fault{name: "AgentCrash", kind: faultE
 // SIGTERM, and 137 SIGKILL, as a shell reports them.
 func AgentExit(p float64, code int) Fault {
 	return Fault{name: fmt.Sprintf("AgentExit(%d)", code), kind: faultExit, p: p, n: code}
+}
+
+// CrashInTool kills the agent with SIGKILL after a tool call had its effect and before
+// the agent writes the tool's result.
+func CrashInTool(p float64) Fault {
+	return Fault{name: "CrashInTool", kind: faultCrashInTool, p: p, n: -9}
 }
 
 // IgnoreTerm makes an agent ignore SIGTERM. It is drawn for each process.
@@ -106,6 +125,18 @@ func UnknownType(p float64) Fault {
 	return Fault{name: "UnknownType", kind: faultInsert, p: p, text: `{"type":"from_the_future","value":1}` + "\n"}
 }
 
+// APIRetryStorm writes n api_retry messages with the HTTP status, such as 429 or 529,
+// before an assistant message. The agent waits after each: 1 s, 2 s, 4 s and so on, at
+// most 32 s.
+func APIRetryStorm(p float64, status, n int) Fault {
+	return Fault{name: fmt.Sprintf("APIRetryStorm(%d)", status), kind: faultRetries, p: p, n: n, status: status}
+}
+
+// CancelInFlight makes an agent cancel a permission request or a hook call: it writes a
+// control_cancel_request, at once or 5 ms after the request, and treats the request as
+// failed. An answer that crosses the cancel is dropped.
+func CancelInFlight(p float64) Fault { return Fault{name: "CancelInFlight", kind: faultCancel, p: p} }
+
 // UnknownAnswer writes a control response to a request that nobody made before a
 // line.
 func UnknownAnswer(p float64) Fault {
@@ -119,9 +150,15 @@ func AnswerTwice(p float64) Fault { return Fault{name: "AnswerTwice", kind: faul
 // AnswerMissing drops an agent's answer to a call of the host, but for initialize's.
 func AnswerMissing(p float64) Fault { return Fault{name: "AnswerMissing", kind: faultDrop, p: p} }
 
-// AnswerLate holds an agent's answer to a call of the host back until the next line,
-// which so comes before it.
+// AnswerLate holds an agent's answer to a call of the host back until the agent has
+// written its next line, or for one second if there is no next line.
 func AnswerLate(p float64) Fault { return Fault{name: "AnswerLate", kind: faultSwap, p: p} }
+
+// AnswersReordered holds an agent's answer to a call of the host back until the agent has
+// written its next answer, or for one second if there is none.
+func AnswersReordered(p float64) Fault {
+	return Fault{name: "AnswersReordered", kind: faultReorder, p: p}
+}
 
 // SlowCallback makes a callback take d longer. The callback is "CanUseTool" or the
 // name of a hook event, such as "PreToolUse"; "" is any. By default it happens to one
@@ -145,10 +182,50 @@ func ErrorCallback(p float64, callback string) Fault {
 	return Fault{name: "ErrorCallback(" + callback + ")", kind: faultError, p: p, on: callback}
 }
 
+// ZeroCallback makes a callback return the zero result and no error, without having been
+// called.
+func ZeroCallback(p float64, callback string) Fault {
+	return Fault{name: "ZeroCallback(" + callback + ")", kind: faultZero, p: p, on: callback}
+}
+
+// OutliveCallback makes a callback take d longer and ignore its context meanwhile, so
+// that it may return after its session has ended.
+func OutliveCallback(p float64, callback string, d time.Duration) Fault {
+	return Fault{name: "OutliveCallback(" + callback + ")", kind: faultOutlive, p: p, on: callback, d: d}
+}
+
 // KillActor kills an actor of Troupe's before or after a message, or after one of its
 // effects. What it does is done by its next incarnation. More deaths than a session's
 // actors may have (three in 30 s) end the session.
 func KillActor(p float64) Fault { return Fault{name: "KillActor", kind: faultActor, p: p} }
+
+// KillInside kills a session's supervisor or router in the middle of a message: after
+// one of the message's effects, before the others. The other actors have no effects
+// that are carried out one by one; they die before or after a message, by [KillActor].
+func KillInside(p float64) Fault { return Fault{name: "KillInside", kind: faultInside, p: p} }
+
+// TranscriptMissing makes the transcript of a session absent when an agent resumes it.
+func TranscriptMissing(p float64) Fault {
+	return Fault{name: "TranscriptMissing", kind: faultNoTranscript, p: p}
+}
+
+// TranscriptTruncated cuts the transcript of a session at a byte that the seed chooses
+// when an agent resumes it.
+func TranscriptTruncated(p float64) Fault {
+	return Fault{name: "TranscriptTruncated", kind: faultCutTranscript, p: p}
+}
+
+// ConsumerStalls makes a reader of messages wait for d before it reads the next one. It
+// happens to readers that call [World.Read].
+func ConsumerStalls(p float64, d time.Duration) Fault {
+	return Fault{name: "ConsumerStalls", kind: faultConsumerStall, p: p, d: d}
+}
+
+// ConsumerLeaves makes a reader of messages stop reading for good. It happens to readers
+// that call [World.Read].
+func ConsumerLeaves(p float64) Fault {
+	return Fault{name: "ConsumerLeaves", kind: faultConsumerLeaves, p: p}
+}
 
 // ClockJump lets d pass at once, as when a machine wakes up: everything that became
 // due meanwhile is late. It is drawn at each message of an actor.
@@ -237,6 +314,9 @@ func (w *World) killed(actor string, _ any, at kernel.Moment) bool {
 		if f := w.strike(actor, "", faultJump); f != nil {
 			w.sched.Jump(f.d)
 		}
+	}
+	if at == kernel.AfterEffect && w.strike(actor, "", faultInside) != nil {
+		return true
 	}
 	return w.strike(actor, "", faultActor) != nil
 }

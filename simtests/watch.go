@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/supervisor"
 )
 
 // watched is a session of the world's, as its events show it.
@@ -21,6 +23,8 @@ type watched struct {
 	state string
 	ended int
 	steps []string // its states
+	// failures are those of the actors below each supervisor, by its name.
+	failures map[string][]time.Time
 }
 
 // verdicts are what CanUseTool callbacks allowed, by the id of the tool call. A
@@ -29,6 +33,10 @@ type watched struct {
 type verdicts struct {
 	allowed map[string]bool
 	any     bool // somebody else may allow
+	// Of PreToolUse hooks that deny when they fail, by the id of the tool call: how many
+	// failed, and how many answers let the call go on.
+	failed, passed map[string]int
+	hooks          int // that one session has of them, at most
 }
 
 // errInjected is the error of ErrorCallback.
@@ -39,7 +47,7 @@ var errInjected = errors.New("simtests: the fault ErrorCallback")
 func (w *World) watch(o *sdk.Options) {
 	if ask := o.CanUseTool; ask != nil {
 		o.CanUseTool = func(ctx context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
-			if err := w.callback(ctx, "CanUseTool"); err != nil {
+			if skip, err := w.callback(ctx, "CanUseTool"); skip {
 				return protocol.PermissionResult{}, err
 			}
 			defer w.sched.be(w.sched.be(laneCallbacks))
@@ -59,13 +67,33 @@ func (w *World) watch(o *sdk.Options) {
 			continue
 		}
 		o.Hooks[i].Func = func(ctx context.Context, c *session.HookCall) (json.RawMessage, error) {
-			if err := w.callback(ctx, string(h.Event)); err != nil {
-				return nil, err
+			ok := false
+			if gate(h) {
+				defer func() {
+					if !ok {
+						w.hookFailed(c.ToolUseID)
+					}
+				}()
 			}
-			defer w.sched.be(w.sched.be(laneCallbacks))
-			return h.Func(ctx, c)
+			skip, err := w.callback(ctx, string(h.Event))
+			var out json.RawMessage
+			if !skip {
+				defer w.sched.be(w.sched.be(laneCallbacks))
+				out, err = h.Func(ctx, c)
+			}
+			ok = err == nil
+			return out, err
 		}
 	}
+	gates := 0
+	for _, h := range o.Hooks {
+		if gate(h) {
+			gates++
+		}
+	}
+	w.mu.Lock()
+	w.verdicts.hooks = max(w.verdicts.hooks, gates)
+	w.mu.Unlock()
 	tell := o.OnEvent
 	o.OnEvent = func(r session.EventRecord) {
 		w.onEvent(r)
@@ -73,6 +101,39 @@ func (w *World) watch(o *sdk.Options) {
 			tell(r)
 		}
 	}
+}
+
+// gate reports whether a hook denies the tool call when it fails.
+func gate(h session.Hook) bool {
+	return h.Event == protocol.HookPreToolUse && h.OnFailure != session.ContinueOnFailure
+}
+
+func (w *World) hookFailed(tool string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.verdicts.failed == nil {
+		w.verdicts.failed = make(map[string]int)
+	}
+	w.verdicts.failed[tool]++
+}
+
+// hookPassed notes an answer to a hook that lets a tool call go on, and returns why there
+// are too many of them, or "".
+func (w *World) hookPassed(event, tool string) string {
+	if event != string(protocol.HookPreToolUse) {
+		return ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v := &w.verdicts
+	if v.passed == nil {
+		v.passed = make(map[string]int)
+	}
+	v.passed[tool]++
+	if failed := v.failed[tool]; failed > 0 && v.passed[tool]+failed > v.hooks {
+		return fmt.Sprintf("though %d of its %d PreToolUse hooks failed", failed, v.hooks)
+	}
+	return ""
 }
 
 func (w *World) allow(tool string) {
@@ -94,27 +155,34 @@ func (w *World) allowed(tool string) bool {
 	return w.verdicts.any || w.verdicts.allowed[tool]
 }
 
-// callback is what goes wrong with a callback before the user's function is called.
-func (w *World) callback(ctx context.Context, name string) error {
+// callback is what goes wrong with a callback before the user's function is called. It
+// reports whether the function is not called at all, and what is returned instead.
+func (w *World) callback(ctx context.Context, name string) (skip bool, err error) {
 	w.note(Event{Kind: "callback", Lane: laneCallbacks, What: name})
-	hit := w.strike(laneCallbacks, name, faultSlow, faultPanic, faultGoexit, faultError)
+	hit := w.strike(laneCallbacks, name, faultSlow, faultPanic, faultGoexit, faultError, faultZero, faultOutlive)
 	if hit == nil {
-		return nil
+		return false, nil
 	}
 	switch hit.kind {
 	case faultSlow:
 		over := make(chan struct{})
 		t := w.sched.AfterFunc(hit.d, func() { close(over) })
 		defer t.Stop()
-		return w.sched.Await(ctx, over)
+		if err := w.sched.Await(ctx, over); err != nil {
+			return true, err
+		}
+	case faultOutlive:
+		w.Sleep(hit.d)
 	case faultPanic:
 		panic("simtests: the fault PanicCallback")
 	case faultGoexit:
 		runtime.Goexit()
 	case faultError:
-		return errInjected
+		return true, errInjected
+	case faultZero:
+		return true, nil
 	}
-	return nil
+	return false, nil
 }
 
 // onEvent holds a session's events against one-terminal.
@@ -127,10 +195,15 @@ func (w *World) onEvent(r session.EventRecord) {
 		w.order = append(w.order, r.Session)
 	}
 	after := s.ended > 0
+	broken := ""
 	kind, what := "event", fmt.Sprintf("%T", r.Event)
 	switch e := r.Event.(type) {
 	case *session.StateChanged:
 		kind, what = "state", e.To
+		if s.state != "" && s.state != e.From {
+			broken = fmt.Sprintf("state-order: the session went from %s to %s, and was %s before", e.From, e.To, s.state)
+		}
+		w.reached[e.From] = true
 		s.state = e.To
 		s.steps = append(s.steps, e.To)
 		w.reached[e.To] = true
@@ -139,9 +212,16 @@ func (w *World) onEvent(r session.EventRecord) {
 		if e.Reason != nil {
 			what += ": " + firstLine(e.Reason.Error())
 		}
+	case *session.Supervision:
+		if d, ok := e.Decision.(supervisor.Event); ok {
+			broken = s.supervised(d)
+		}
 	}
 	ended := s.ended
 	w.mu.Unlock()
+	if broken != "" {
+		w.Errorf("%s", broken)
+	}
 	e := Event{Kind: kind, Lane: r.Session, What: what}
 	if w.full {
 		e.Text = r.Event.String()
@@ -150,6 +230,40 @@ func (w *World) onEvent(r session.EventRecord) {
 	if after {
 		w.Errorf("one-terminal: %T came after the session had ended (%d ends)", r.Event, ended)
 	}
+}
+
+// supervised holds a supervisor's decision against its intensity, and returns what is
+// wrong with it, or "".
+func (s *watched) supervised(e supervisor.Event) string {
+	const most, window = supervisor.DefaultMaxRestarts, supervisor.DefaultWindow
+	if s.failures == nil {
+		s.failures = make(map[string][]time.Time)
+	}
+	within := func(of string) (n int) {
+		for _, at := range s.failures[of] {
+			if e.When().Sub(at) <= window {
+				n++
+			}
+		}
+		return n
+	}
+	switch e := e.(type) {
+	case *supervisor.ChildFailed:
+		// The supervisors below it are new ones from now on.
+		maps.DeleteFunc(s.failures, func(of string, _ []time.Time) bool {
+			return of != e.Supervisor && (strings.HasPrefix(e.Supervisor, "fleet/") || of == e.Supervisor+"/"+e.Child)
+		})
+		s.failures[e.Supervisor] = append(s.failures[e.Supervisor], e.At)
+	case *supervisor.RestartScheduled:
+		if n := within(e.Supervisor); n > most {
+			return fmt.Sprintf("intensity: %s restarts %s after %d failures within %v, and %d are allowed", e.Supervisor, e.Child, n, window, most)
+		}
+	case *supervisor.IntensityExceeded:
+		if n := within(e.Supervisor); n <= most {
+			return fmt.Sprintf("intensity: %s gives up after %d failures within %v, and %d are allowed", e.Supervisor, n, window, most)
+		}
+	}
+	return ""
 }
 
 func firstLine(s string) string {
@@ -176,6 +290,7 @@ func (w *World) finish() {
 			w.Errorf("liveness: session %s is %s, and nothing will change that%s", s.ID(), st, w.waits())
 		}
 	}
+	w.stalled()
 	if err := w.rt.Shutdown(context.Background()); err != nil && !w.excused() {
 		w.Errorf("no-orphans: shut down: %v", err)
 	}

@@ -55,6 +55,7 @@ type World struct {
 	living    int
 	launched  int
 	verdicts  verdicts
+	programs  []clientProgram // in the order of Dial
 	reached   map[string]bool // states of sessions
 }
 
@@ -176,9 +177,13 @@ func (w *World) Dial(o *sdk.Options, s *scripted.Script) (*sdk.Client, error) {
 		own = *o
 	}
 	own.Runtime = w.rt
-	own.Backend = w.agent(s)
+	p := w.agent(s, &own)
+	own.Backend = p
 	w.watch(&own)
 	c := sdk.NewClient(&own)
+	w.mu.Lock()
+	w.programs = append(w.programs, clientProgram{c, p})
+	w.mu.Unlock()
 	if err := c.Connect(w.ctx); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,150 @@
+package simtests_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/simtests"
+)
+
+// everyFault is one of each kind, with probabilities at which a session still gets
+// somewhere.
+func everyFault() []simtests.Fault {
+	return []simtests.Fault{
+		simtests.AgentCrash(0.01), simtests.AgentExit(0.004, 0), simtests.AgentExit(0.004, 1), simtests.AgentExit(0.004, 143), simtests.CrashInTool(0.05),
+		simtests.IgnoreTerm(0.2), simtests.StayAfterEOF(0.2), simtests.StallStdout(0.02, time.Second), simtests.BlockStdin(0.05, 3*time.Second),
+		simtests.SplitWrites(0.1), simtests.Noise(0.03), simtests.OverlongLine(0.02, 20_000), simtests.UnknownType(0.03), simtests.UnknownAnswer(0.03),
+		simtests.APIRetryStorm(0.05, 429, 3), simtests.APIRetryStorm(0.05, 529, 6), simtests.CancelInFlight(0.1),
+		simtests.AnswerTwice(0.3), simtests.AnswerMissing(0.2), simtests.AnswerLate(0.3), simtests.AnswersReordered(0.3),
+		simtests.SlowCallback("", 20*time.Second).P(0.05), simtests.PanicCallback(0.05, "PreToolUse"), simtests.GoexitCallback(0.05, "CanUseTool"),
+		simtests.ErrorCallback(0.05, ""), simtests.ZeroCallback(0.05, ""), simtests.OutliveCallback(0.03, "", 3*time.Minute),
+		simtests.KillActor(0.004), simtests.KillInside(0.01), simtests.ClockJump(0.002, time.Minute), simtests.HostShutdown(0.001),
+		simtests.TranscriptMissing(0.2), simtests.TranscriptTruncated(0.3), simtests.ConsumerStalls(0.1, 5*time.Second), simtests.ConsumerLeaves(0.02),
+	}
+}
+
+// reachScript is a conversation with everything in it that an agent does: tools behind a
+// permission and hooks, an MCP tool, calls side by side, a background task, a turn that
+// lasts.
+func reachScript() *scripted.Script {
+	return &scripted.Script{Turns: []scripted.Turn{
+		{When: "pay", Steps: scripted.Steps{
+			scripted.Text("let me see"),
+			&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "pay"}, Gate: agent.GateAsk, Effect: "paid", Takes: 5 * time.Millisecond},
+			scripted.Text("paid"),
+		}},
+		{When: "shop", Steps: scripted.Steps{
+			scripted.Parallel{
+				&scripted.MCPCall{Server: "shop", Tool: "price", Arguments: map[string]any{"item": "tea"}},
+				&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "ls"}, Gate: agent.GateAsk, Takes: time.Second},
+			},
+			&scripted.SubAgent{Description: "look", Prompt: "look", Background: true, Steps: scripted.Steps{scripted.Delay(2 * time.Second), scripted.Text("seen")}, Report: "seen", Then: scripted.Steps{scripted.Text("it is there")}},
+			scripted.Text("bought"),
+		}},
+		{When: "work", Steps: scripted.Steps{scripted.Text("1"), scripted.Delay(30 * time.Second), scripted.Text("2"), scripted.Text("3"), scripted.Text("4")}},
+	}}
+}
+
+func shop(w *simtests.World) *sdk.MCPServer {
+	type in struct {
+		Item string `json:"item"`
+	}
+	s, err := sdk.NewMCPServer("shop", "1", sdk.NewTool("price", "the price of an item", func(context.Context, in) (*sdk.ToolResult, error) {
+		return sdk.Text("3"), nil
+	}))
+	require.NoError(w, err)
+	return s
+}
+
+// reach is a user who does about everything: several sessions, some at the same time,
+// turns that are interrupted, closes at odd moments.
+func reach(w *simtests.World) {
+	w.Faults(everyFault()...)
+	for range 1 + w.Rand().IntN(2) {
+		w.Go(func() { converse(w) })
+	}
+	w.Run()
+}
+
+func converse(w *simtests.World) {
+	o := &sdk.Options{
+		CanUseTool: allowAll, MaxRestarts: w.Rand().IntN(3), PermissionTimeout: time.Minute, AllowedTools: []string{"mcp__shop__price"},
+		SDKMCPServers: []*sdk.MCPServer{shop(w)}, MaxLine: 16 << 10,
+		Hooks: []sdk.Hook{sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+			return sdk.PreToolUseOutput{}, nil
+		})},
+		Limits: sdk.Limits{Messages: 4 + w.Rand().IntN(8), Consumer: time.Duration(w.Rand().IntN(2)) * 30 * time.Second},
+	}
+	c, err := w.Dial(o, reachScript())
+	if err != nil {
+		return
+	}
+	if w.Rand().IntN(4) > 0 {
+		w.Go(func() { _ = w.Read(c, nil) }) // its error is that of the session
+	}
+	for _, prompt := range []string{"pay", "shop", "work"}[:1+w.Rand().IntN(3)] {
+		turn, err := c.Send(w.Context(), sdk.UserText(prompt))
+		if err != nil {
+			break
+		}
+		switch w.Rand().IntN(6) {
+		case 0:
+			w.Sleep(time.Duration(w.Rand().IntN(2000)) * time.Millisecond)
+			_, _ = c.Interrupt(w.Context()) // it may have died
+		case 1:
+			w.Sleep(time.Duration(w.Rand().IntN(2000)) * time.Millisecond)
+			_ = c.SetModel(w.Context(), "sonnet") // the same
+			w.Sleep(time.Second)
+			_ = c.Close(w.Context())
+		default:
+			ctx, cancel := context.WithTimeout(w.Context(), 2*time.Minute)
+			_, _ = turn.Result(ctx) // whatever it is
+			cancel()
+		}
+	}
+	_ = c.Close(w.Context()) // one that was made to resist says so
+}
+
+// A state or a fault that the simulations never reach is one that they say nothing about.
+func TestReach(t *testing.T) {
+	t.Parallel()
+	got := simtests.Explore(t, simtests.Config{Seeds: 300, Twice: 100}, reach)
+	if got.Failed || got.Histories < 100 {
+		return // the exploration says why; a few histories show nothing
+	}
+	few := (got.Histories + 99) / 100
+	for s := session.StateAdmitting; s <= session.StateFailed; s++ {
+		if s == session.StatePassivated { // no release passivates a session yet
+			assert.Zero(t, got.States[s.String()], "add %s to what is to be reached", s)
+			continue
+		}
+		assert.GreaterOrEqual(t, got.States[s.String()], few, "the state %s was reached in %d of %d histories", s, got.States[s.String()], got.Histories)
+	}
+	for _, f := range everyFault() {
+		assert.GreaterOrEqual(t, got.Faults[f.Name()], few, "the fault %s happened in %d of %d histories", f.Name(), got.Faults[f.Name()], got.Histories)
+	}
+}
+
+// A callback that returns after its session has ended is no event of the session: nothing
+// follows Ended.
+func TestNothingFollowsEnded(t *testing.T) {
+	t.Parallel()
+	simtests.Explore(t, simtests.Config{Seeds: 20, AllFaults: true}, func(w *simtests.World) {
+		w.Faults(simtests.OutliveCallback(1, "CanUseTool", 3*time.Minute))
+		c := w.Open(&sdk.Options{CanUseTool: allowAll}, reachScript())
+		_, err := c.Send(w.Context(), sdk.UserText("pay"))
+		require.NoError(w, err)
+		w.Sleep(time.Second)
+		require.NoError(w, c.Close(w.Context()))
+		w.Run() // the oracle one-terminal sees what comes now
+		w.Sometimes("the callback was late", w.Elapsed() > 3*time.Minute)
+	})
+}

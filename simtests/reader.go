@@ -1,0 +1,161 @@
+package simtests
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// clientProgram is a client with its agent.
+type clientProgram struct {
+	client  *sdk.Client
+	program *program
+}
+
+// content is a line of an agent's that its user reads.
+type content struct {
+	line    string // without its newline
+	partial bool   // it may be dropped when nobody reads
+	whole   bool   // all of it was written
+}
+
+// Read reads all messages of a client until its session or the world ends, as a program
+// does that loops over [sdk.Client.Messages], and returns the error of the loop. each is
+// called with every message; nil is allowed. The messages are held against what the agent
+// wrote (ordered-lossless): none is missing, repeated or out of order. [ConsumerStalls] and
+// [ConsumerLeaves] happen here.
+func (w *World) Read(c *sdk.Client, each func(protocol.Message)) error {
+	w.mu.Lock()
+	var p *program
+	for _, o := range w.programs {
+		if o.client == c {
+			p = o.program
+		}
+	}
+	if p == nil {
+		w.mu.Unlock()
+		w.Errorf("Read: the client was not made by World.Open or World.Dial")
+		return nil
+	}
+	p.readers++
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		p.readers--
+	}()
+	for m, err := range c.Messages(w.ctx) {
+		if err != nil {
+			return err
+		}
+		if raw := m.Raw(); raw != nil { // else it is Troupe's own
+			p.reads(raw)
+		}
+		if each != nil {
+			each(m)
+		}
+		if hit := w.strike("reader", "", faultConsumerStall); hit != nil {
+			w.Sleep(hit.d)
+		}
+		if w.strike("reader", "", faultConsumerLeaves) != nil {
+			return nil
+		}
+	}
+	p.readAll()
+	return nil
+}
+
+// writes notes a line that the agent is about to write; nil if the user never reads it.
+func (p *program) writes(line []byte) *content {
+	line = bytes.TrimSpace(line)
+	f, err := protocol.ParseFrame(line)
+	if err != nil || f.Type == "" || p.maxLine > 0 && len(line) > p.maxLine {
+		return nil
+	}
+	switch f.Type {
+	case "control_request", "control_response", "control_cancel_request", "keep_alive", "transcript_mirror":
+		return nil
+	}
+	c := &content{line: string(line), partial: f.Type == "stream_event"}
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	p.wrote = append(p.wrote, c)
+	return c
+}
+
+// reads holds a message against what the agent wrote. A reader begins at the first line
+// that fits: somebody may have read before it.
+func (p *program) reads(raw json.RawMessage) {
+	p.w.mu.Lock()
+	first := p.read == 0
+	i := p.read
+	missing := ""
+	for ; i < len(p.wrote) && p.wrote[i].line != string(raw); i++ {
+		if c := p.wrote[i]; !first && c.whole && !c.partial && missing == "" {
+			missing = c.line
+		}
+	}
+	found := i < len(p.wrote)
+	if found {
+		p.read = i + 1
+	}
+	p.w.mu.Unlock()
+	switch {
+	case !found:
+		p.w.Errorf("ordered-lossless: the user read a message that the agent did not write there, or that was read before: %.200s", raw)
+	case missing != "":
+		p.w.Errorf("ordered-lossless: the user read %.200s, and never what came before it: %.200s", raw, missing)
+	}
+}
+
+// readAll looks at what is left when the session was closed in order and the loop has
+// ended.
+func (p *program) readAll() {
+	p.w.mu.Lock()
+	missing := ""
+	for i := p.read; p.ended && i < len(p.wrote) && missing == ""; i++ {
+		if c := p.wrote[i]; c.whole && !c.partial {
+			missing = c.line
+		}
+	}
+	p.w.mu.Unlock()
+	if missing != "" {
+		p.w.Errorf("ordered-lossless: the session has ended, and the user never read %.200s", missing)
+	}
+}
+
+// user holds a user message that the host writes against sent-once.
+func (p *program) user(line []byte) {
+	var m struct {
+		UUID string `json:"uuid"`
+	}
+	if json.Unmarshal(line, &m) != nil || m.UUID == "" {
+		return
+	}
+	p.w.mu.Lock()
+	p.sent[m.UUID]++
+	n := p.sent[m.UUID]
+	p.w.mu.Unlock()
+	if n > 1 {
+		p.w.Errorf("sent-once: the user message %s was written %d times; the agent may have begun with the first", m.UUID, n)
+	}
+}
+
+// stalled looks for sessions whose reader waits for messages while the session waits for
+// a reader.
+func (w *World) stalled() {
+	w.mu.Lock()
+	all := w.programs
+	w.mu.Unlock()
+	for _, o := range all {
+		w.mu.Lock()
+		readers := o.program.readers
+		w.mu.Unlock()
+		if readers > 0 && o.client.State() == session.StateAwaitingConsumer {
+			w.Errorf("credit: a session waits for somebody who reads, and its reader waits for messages")
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package simtests
+
+import (
+	"io/fs"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+)
+
+// transcripts are the sessions that agents keep, as they are found when they are
+// resumed.
+type transcripts struct {
+	scripted.MemoryHistory
+	w *World
+}
+
+// Load implements [agent.History].
+func (h *transcripts) Load(path string) ([]byte, error) {
+	b, err := h.MemoryHistory.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	if h.w.strike("transcripts", "", faultNoTranscript) != nil {
+		return nil, &fs.PathError{Op: "load", Path: path, Err: fs.ErrNotExist}
+	}
+	if hit := h.w.strike("transcripts", "", faultCutTranscript); hit != nil {
+		b = b[:hit.rng.IntN(len(b)+1)]
+	}
+	return b, nil
+}
