@@ -57,10 +57,10 @@ func (w *World) Read(c *sdk.Client, each func(protocol.Message)) error {
 		if each != nil {
 			each(m)
 		}
-		if hit := w.strike("reader", "", faultConsumerStall); hit != nil {
+		if hit := w.strike(laneScenario, "", faultConsumerStall); hit != nil {
 			w.Sleep(hit.d)
 		}
-		if w.strike("reader", "", faultConsumerLeaves) != nil {
+		if w.strike(laneScenario, "", faultConsumerLeaves) != nil {
 			return nil
 		}
 	}
