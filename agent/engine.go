@@ -24,6 +24,9 @@ type Config struct {
 	// Control gets every request of the host before the engine. If it returns true, the
 	// engine does not handle the request.
 	Control func(*Request) bool
+	// Answered is called with each answer of the host to a request of the agent, before
+	// the agent goes on; nil: nobody wants to know.
+	Answered func(request Object, a Answer)
 	// At is called at each [Point]. A non-nil Exit ends the agent there.
 	At func(Moment) *Exit
 	// History stores the session, so that a later process can resume it; nil: nothing is

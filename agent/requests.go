@@ -102,6 +102,7 @@ func (e *engine) answered(f protocol.Frame) {
 		if p.id == r.RequestID {
 			p.ok, p.body, p.err = !r.Failed(), r.Response, r.Error
 			e.forget(p)
+			e.reportAnswer(p)
 			return
 		}
 	}
@@ -113,6 +114,13 @@ func (e *engine) closeGates() {
 		p := e.asked[0]
 		p.closed = true
 		e.forget(p)
+		e.reportAnswer(p)
+	}
+}
+
+func (e *engine) reportAnswer(p *pending) {
+	if e.cfg.Answered != nil {
+		e.cfg.Answered(p.request, p.answer())
 	}
 }
 

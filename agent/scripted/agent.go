@@ -23,6 +23,8 @@ type Agent struct {
 	History agent.History
 	// Spawn starts the children of scripts; nil: no children are started.
 	Spawn func(Child) error
+	// Record keeps what the host says, and which steps are reached; nil keeps nothing.
+	Record *Record
 }
 
 // Option is an option of [New].
@@ -104,6 +106,7 @@ func (a *Agent) open(l agent.Launch, p agent.Port) *talk {
 	if s == nil {
 		s = Demo()
 	}
+	a.Record.begin(s)
 	r := &run{agent: a, script: s, resumed: resumed(l.Args)}
 	port, faults := spoiled(p, &s.Misbehave, r.deathByLines())
 	return &talk{run: r, faults: faults, port: p, Conversation: agent.Open(l, port, agent.Config{
@@ -111,8 +114,12 @@ func (a *Agent) open(l agent.Launch, p agent.Port) *talk {
 		SessionID: s.SessionID, Model: s.Model, Capabilities: s.Capabilities,
 		Initialize: s.Initialize, Init: s.Init, CostPerCall: s.CostPerCall,
 		Handshake: s.MCPHandshake, NoHooks: s.Misbehave.NoHooks, State: toSwitch(s.SessionState), Partials: toSwitch(s.Partials),
-		History:  a.history(l),
-		Turn:     func(t *agent.Turn) error { return r.player(t).play(s.choose(r, t.Prompt())) },
+		History: a.history(l),
+		Turn: func(t *agent.Turn) error {
+			a.Record.turn(t)
+			return r.player(t).play(s.choose(r, t.Prompt()))
+		},
+		Answered: a.Record.answer,
 		Continue: r.goOn, Control: r.control, At: r.at,
 	})}
 }

@@ -110,6 +110,7 @@ func (r *run) applies(d *Die) bool {
 
 // control spoils the answers to control requests.
 func (r *run) control(req *agent.Request) bool {
+	r.agent.Record.request(req)
 	m := &r.script.Misbehave
 	if req.Subtype == "initialize" {
 		return m.Initialize.spoil(req)

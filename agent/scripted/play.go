@@ -23,7 +23,8 @@ type player struct {
 }
 
 func (p *player) play(steps Steps) error {
-	for _, step := range steps {
+	for i, step := range steps {
+		p.run.agent.Record.reach(&steps[i])
 		if err := step.play(p); err != nil {
 			return err
 		}
@@ -120,7 +121,8 @@ func (s *Shell) play(p *player) error    { return p.UseTools(s.call(p)) }
 
 func (s Parallel) play(p *player) error {
 	calls := make([]agent.ToolCall, 0, len(s))
-	for _, step := range s {
+	for i, step := range s {
+		p.run.agent.Record.reach(&s[i])
 		if c, ok := step.(caller); ok { // Parse lets nothing else in
 			calls = append(calls, c.call(p))
 		}

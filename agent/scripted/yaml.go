@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -166,11 +167,11 @@ func decodeStep(node ast.Node) (Step, error) {
 		return nil, problem(node, "a step is a mapping with one key, its kind: one of %s", kinds())
 	}
 	key, value := keyOf(pairs[0]), pairs[0].Value
-	fresh, ok := stepKinds()[key]
+	kind, ok := stepKinds()[key]
 	if !ok {
 		return nil, problem(pairs[0].Key, "unknown step %q: want one of %s", key, kinds())
 	}
-	step, err := fresh(value)
+	step, err := decodeAs(kind, value)
 	if err != nil {
 		return nil, placed(err, value)
 	}
@@ -184,44 +185,63 @@ func decodeStep(node ast.Node) (Step, error) {
 
 func kinds() string { return strings.Join(slices.Sorted(maps.Keys(stepKinds())), ", ") }
 
-type decoder func(ast.Node) (Step, error)
-
-func stepKinds() map[string]decoder {
-	return map[string]decoder{
-		"text":         scalar[Text],
-		"thinking":     scalar[Thinking],
-		"raw":          scalar[Raw],
-		"stderr":       scalar[Stderr],
-		"delay":        decodeDelay,
-		"parallel":     decodeParallel,
-		"partial":      structured[Partial],
-		"tool_use":     structured[ToolUse],
-		"mcp_call":     structured[MCPCall],
-		"agent":        structured[SubAgent],
-		"shell":        structured[Shell],
-		"hook":         structured[Hook],
-		"request":      structured[Request],
-		"elicitation":  structured[Elicitation],
-		"dialog":       structured[Dialog],
-		"model_policy": structured[ModelPolicy],
-		"api_retry":    structured[APIRetry],
-		"system":       structured[System],
-		"message":      structured[Message],
-		"compact":      structured[Compact],
-		"answer":       structured[Answer],
-		"cancel":       structured[Cancel],
-		"result":       structured[Result],
-		"exit":         structured[Exit],
-		"flood":        structured[Flood],
-		"huge":         structured[Huge],
-		"spawn":        structured[Spawn],
+// stepKinds are the kinds of steps by their keys in YAML, each with its zero value.
+func stepKinds() map[string]Step {
+	return map[string]Step{
+		"text":         Text(""),
+		"thinking":     Thinking(""),
+		"raw":          Raw(""),
+		"stderr":       Stderr(""),
+		"delay":        Delay(0),
+		"parallel":     Parallel(nil),
+		"partial":      &Partial{},
+		"tool_use":     &ToolUse{},
+		"mcp_call":     &MCPCall{},
+		"agent":        &SubAgent{},
+		"shell":        &Shell{},
+		"hook":         &Hook{},
+		"request":      &Request{},
+		"elicitation":  &Elicitation{},
+		"dialog":       &Dialog{},
+		"model_policy": &ModelPolicy{},
+		"api_retry":    &APIRetry{},
+		"system":       &System{},
+		"message":      &Message{},
+		"compact":      &Compact{},
+		"answer":       &Answer{},
+		"cancel":       &Cancel{},
+		"result":       &Result{},
+		"exit":         &Exit{},
+		"flood":        &Flood{},
+		"huge":         &Huge{},
+		"spawn":        &Spawn{},
 	}
 }
 
-func scalar[T interface {
-	~string
-	Step
-}](node ast.Node) (Step, error) {
+// kindOfStep is the key of a step's kind.
+func kindOfStep(s Step) string {
+	t := reflect.TypeOf(s)
+	for key, kind := range stepKinds() { //troupe:maporder each type once
+		if reflect.TypeOf(kind) == t {
+			return key
+		}
+	}
+	return t.String()
+}
+
+// decodeAs reads a step of a kind.
+func decodeAs(kind Step, node ast.Node) (Step, error) {
+	switch kind.(type) {
+	case Delay:
+		return decodeDelay(node)
+	case Parallel:
+		return decodeParallel(node)
+	}
+	t := reflect.TypeOf(kind)
+	if t.Kind() == reflect.Pointer {
+		v := reflect.New(t.Elem())
+		return v.Interface().(Step), decode(node, v.Interface())
+	}
 	var v string
 	if node.Type() == ast.MappingType || node.Type() == ast.SequenceType {
 		return nil, problem(node, "want text, got %s", kindOf(node))
@@ -229,15 +249,7 @@ func scalar[T interface {
 	if err := yaml.NodeToValue(node, &v); err != nil {
 		return nil, err
 	}
-	return T(v), nil
-}
-
-func structured[T any, P interface {
-	*T
-	Step
-}](node ast.Node) (Step, error) {
-	v := P(new(T))
-	return v, decode(node, v)
+	return reflect.ValueOf(v).Convert(t).Interface().(Step), nil
 }
 
 func decodeDelay(node ast.Node) (Step, error) {
