@@ -21,8 +21,12 @@ type Strategy int
 const (
 	// RandomWalk draws every decision of the scheduler from the seed.
 	RandomWalk Strategy = iota
-	// Exhaustive tries all decisions of the scheduler, one history each, for
-	// scenarios that are tiny. Faults are drawn from seed 0. It ends when all are
+	// PCT (probabilistic concurrency testing) draws a priority for each task; the one
+	// with the highest runs, and at Config.Depth points the one that runs becomes the
+	// last. It finds bugs that need an unlikely, but simple order.
+	PCT
+	// Exhaustive tries all decisions of the scheduler up to the scenario's end, one
+	// history each, for scenarios that are tiny: without a session, or with one step. Faults are drawn from seed 0. It ends when all are
 	// tried, or after Config.Seeds.
 	Exhaustive
 )
@@ -39,6 +43,8 @@ type Config struct {
 	Time time.Duration
 	// Strategy is how histories are chosen. Default: RandomWalk.
 	Strategy Strategy
+	// Depth is how often a priority changes in a history of PCT. Default: 3.
+	Depth int
 	// Steps bounds one history: more are a failure. Default: 200,000.
 	Steps int
 	// Twice plays each n-th seed a second time and compares the histories. Default: 0,
@@ -66,6 +72,7 @@ func (c Config) withDefaults() Config {
 	}
 	set(&c.Seeds, 100)
 	set(&c.Steps, 200_000)
+	set(&c.Depth, 3)
 	set(&c.Twice, 10)
 	set(&c.Shrink, 400)
 	if c.Watchdog == 0 {

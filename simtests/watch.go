@@ -280,6 +280,9 @@ const settleLimit = 30 * time.Minute
 func (w *World) finish() {
 	defer w.caught()
 	w.Calm()
+	if w.c.Strategy == Exhaustive {
+		w.sched.Plain(true) // the orders of the end are not the scenario's
+	}
 	at := w.sched.Now()
 	w.sched.Quiet()
 	if took := w.sched.Now().Sub(at); took > settleLimit {

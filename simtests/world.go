@@ -92,7 +92,10 @@ func (x *explorer) play(h history, full bool) outcome {
 
 func newWorld(c Config, h history, full bool) *World {
 	choices := sim.Draw(h.Seed)
-	if h.Choices != nil {
+	switch {
+	case h.Choices == nil && c.Strategy == PCT:
+		choices = sim.DrawPCT(h.Seed, c.Depth)
+	case h.Choices != nil:
 		choices = sim.Play(h.Seed, h.Choices)
 	}
 	w := &World{
@@ -120,8 +123,11 @@ func (w *World) run(scenario func(*World), progress interface{ Add(int64) int64 
 	}
 	w.rt = rt
 	w.sched.OnStep(func() { progress.Add(1) })
+	w.sched.Plain(w.c.Strategy == Exhaustive) // the orders of the start are not the scenario's
 	w.Go(func() {
 		defer w.sched.GoAs(laneWorld, w.finish)
+		w.sched.Quiet()
+		w.sched.Plain(false)
 		scenario(w)
 	})
 	if err := w.sched.Run(); err != nil {

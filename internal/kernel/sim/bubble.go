@@ -31,6 +31,7 @@ type Bubble struct {
 
 	mu       sync.Mutex
 	ready    []*seat
+	fresh    []*seat // that became ready since the last pick
 	idle     []*seat // of goroutines that wait for quiescence
 	timers   timerHeap
 	seq      uint64
@@ -50,6 +51,7 @@ type Bubble struct {
 // seat is a goroutine that waits for the baton. It is used once.
 type seat struct {
 	seq  uint64
+	task uint64 // that the goroutine most likely runs
 	turn chan struct{}
 	role *kernel.Role // that the goroutine has while it runs task number n
 	n    uint64
@@ -139,8 +141,9 @@ func (s *Bubble) Go(fn func()) {
 		return
 	}
 	st := s.newSeat()
+	st.task = st.seq
 	s.live++
-	s.ready = append(s.ready, st)
+	s.fresh = append(s.fresh, st)
 	s.waiting++
 	s.nudge()
 	if n := len(s.spare); n > 0 {
@@ -223,7 +226,7 @@ func (s *Bubble) Yield(at *kernel.Seat, _ bool) {
 	}
 	st := s.newSeat()
 	s.arrivals++
-	s.ready = append(s.ready, st)
+	s.fresh = append(s.fresh, st)
 	s.waiting++
 	s.nudge()
 	s.mu.Unlock()
@@ -261,7 +264,7 @@ func (s *Bubble) Await(ctx context.Context, done <-chan struct{}) error {
 		return ErrClosed
 	}
 	s.mu.Lock()
-	s.ready = append(s.ready, st)
+	s.fresh = append(s.fresh, st)
 	s.nudge()
 	s.mu.Unlock()
 	s.take(st)
@@ -299,7 +302,11 @@ func (s *Bubble) take(st *seat) bool {
 
 func (s *Bubble) newSeat() *seat {
 	s.seq++
-	return &seat{seq: s.seq, turn: make(chan struct{})}
+	st := &seat{seq: s.seq, task: s.seq, turn: make(chan struct{})}
+	if s.held != nil {
+		st.task = s.held.task
+	}
+	return st
 }
 
 // handOff gives the role of the seat's goroutine, if it has one, to another.
@@ -356,13 +363,15 @@ func (s *Bubble) Run() error {
 
 // pick takes a seat that is ready; nil: there is none. mu is held.
 func (s *Bubble) pick() *seat {
-	n := len(s.ready)
-	if n == 0 {
+	// Seats become ready side by side: their order is that in which they were taken.
+	slices.SortFunc(s.fresh, func(a, b *seat) int { return cmp.Compare(a.seq, b.seq) })
+	s.ready = append(s.ready, s.fresh...)
+	clear(s.fresh)
+	s.fresh = s.fresh[:0]
+	if len(s.ready) == 0 {
 		return nil
 	}
-	// Seats become ready side by side: their order is that in which they were taken.
-	slices.SortFunc(s.ready, func(a, b *seat) int { return cmp.Compare(a.seq, b.seq) })
-	i := s.choice.Of(n)
+	i := s.choice.Pick(len(s.ready), func(i int) uint64 { return s.ready[i].task })
 	st := s.ready[i]
 	s.ready = slices.Delete(s.ready, i, i+1)
 	return st
@@ -437,7 +446,7 @@ func (s *Bubble) pass() (bool, error) {
 	case <-s.poke:
 	case <-t.C:
 		s.mu.Lock()
-		if len(s.timers) == 0 && len(s.ready) == 0 {
+		if len(s.timers) == 0 && len(s.fresh) == 0 {
 			return s.quiescent()
 		}
 		s.mu.Unlock()
@@ -469,7 +478,7 @@ func (s *Bubble) quiescent() (bool, error) {
 	defer s.mu.Unlock()
 	switch {
 	case len(s.idle) > 0:
-		s.ready = append(s.ready, s.idle[0])
+		s.fresh = append(s.fresh, s.idle[0])
 		s.idle = s.idle[1:]
 		return true, nil
 	case s.live > 0:
@@ -493,6 +502,13 @@ func (s *Bubble) Decisions() (taken, outOf []uint16) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.choice.Taken()
+}
+
+// Plain says whether the plainest decision is taken from now on, without keeping it.
+func (s *Bubble) Plain(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.choice.plain = on
 }
 
 // Steps is the number of steps taken so far.
