@@ -2,22 +2,21 @@ package policy
 
 import "github.com/agent-troupe/troupe/protocol"
 
-// Default says what happens to a call that no rule names. It does not apply to
-// tools that change nothing outside of the agent: its list of tasks, the search
-// for tools, the structured output, the output and the end of background tasks,
-// and the start of plan mode. These are allowed unless a rule names them.
+// Default is what happens to a call that matches no rule. It does not apply to tools that
+// change nothing outside the agent: the task list, the tool search, the structured
+// output, the output and the end of background tasks, and the start of plan mode. These
+// are allowed unless a rule names them.
 type Default string
 
 const (
-	// Ask passes the call on to the host's callback. Without a callback the
-	// call is denied. "ask" is the same.
+	// Ask passes the call to the host's callback. Without a callback the call is denied.
+	// "ask" means the same.
 	Ask Default = ""
-	// Deny denies the call, and the callback is not asked.
+	// Deny denies the call without calling the callback.
 	Deny Default = "deny"
-	// Agent leaves the call to the agent, which decides by its permission mode.
-	// In every mode it runs some calls without asking: commands that only read,
-	// reads in the working directory, subagents. With this default a policy is
-	// no allowlist.
+	// Agent lets the agent decide by its permission mode. In every mode the agent runs
+	// some calls without asking: commands that only read, reads in the working directory,
+	// subagents. With this default a policy is not an allowlist.
 	Agent Default = "agent"
 )
 

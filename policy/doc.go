@@ -8,21 +8,20 @@
 //	})
 //	p.Explain(policy.Call{Tool: "Bash", Input: input}) // which rule, and why
 //
-// Deny comes before ask, ask before allow, and what no rule is about asks. A
-// policy errs on the side of asking: an allow rule must fit all of a call, a
-// deny or ask rule need only be impossible to rule out.
+// Deny rules take precedence over ask rules, and ask rules over allow rules. A call that
+// matches no rule is asked about; Rules.Default changes that. In doubt a policy asks: an
+// allow rule must match the whole call, while a deny or ask rule applies already if it
+// cannot be ruled out.
 //
-// Shell commands are parsed, never compared as text. Only simple commands made
-// of literal words can be allowed; whatever the shell would still expand,
-// redirect or substitute asks.
+// Shell commands are parsed, never compared as text. Only simple commands made of literal
+// words can be allowed. A command that the shell would still expand, redirect or
+// substitute is asked about.
 //
-// A policy looks at the call alone: its input, and the directory in which it
-// runs. It does not see what a program does once it runs (a Makefile's recipes, a
-// git alias), where a symbolic link leads (unless Rules.Resolve says so), or where
-// a web server redirects to. The work of a decision is bounded; a call that would
-// take more is denied.
+// A policy sees only the call: its input, and the directory in which it runs. It does not
+// see what a program does when it runs (a Makefile's recipes, a git alias), where a
+// symbolic link leads (unless Rules.Resolve says so), or where a web server redirects
+// to. The work of a decision is bounded; a call that would need more is denied.
 //
-// Here live the rules, their parser and the decision. The package does no I/O
-// and knows nothing of sessions; package sdk puts a policy in front of the
-// CanUseTool callback.
+// The rules, their parser and the decision live here. The package does no I/O and knows
+// nothing about sessions; package sdk applies a policy before the CanUseTool callback.
 package policy

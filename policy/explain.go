@@ -9,34 +9,34 @@ import (
 
 // Rule is one of a policy's rules.
 type Rule struct {
-	// Behavior is the list that the rule stands in, and Index its place there.
+	// Behavior is the list that has the rule, and Index the rule's place in the list.
 	Behavior protocol.PermissionBehavior
 	Index    int // from 0
-	// Text is the rule as it was written; "" is no rule.
+	// Text is the rule as it was written; "": no rule.
 	Text string
 }
 
 // Explanation is a decision with its reason.
 type Explanation struct {
 	Behavior protocol.PermissionBehavior // [protocol.BehaviorAllow], [protocol.BehaviorDeny] or [protocol.BehaviorAsk]
-	// Rule is the rule that decided; without a Text: none did, and the policy's
-	// default holds. When several were needed to allow a call it is the first of them.
+	// Rule is the rule that decided. If its Text is "", no rule matched, and the policy's
+	// default decided. If several rules were needed to allow a call, it is the first.
 	Rule Rule
-	// About is what the rule was held against: a simple command, a path, a
-	// host, a name; "" is the whole call.
+	// About is the part of the call that the rule was compared with: a simple command, a
+	// path, a host, a name; "": the whole call.
 	About string
-	// Reason says more, in words; "" when the rule says it all.
+	// Reason explains the decision in words; "": the rule alone explains it.
 	Reason string
-	// Parts are the simple commands or paths that were allowed one by one, when
-	// there is more than one.
+	// Parts are the simple commands or paths that were allowed one by one, if there is
+	// more than one.
 	Parts []Explanation
-	// ByAgent is set when no rule names the call and the policy's default is
-	// [Agent]: the agent decides by its mode. Behavior is what the policy then
-	// says if the agent asks.
+	// ByAgent says that no rule matches the call and the policy's default is [Agent]: the
+	// agent decides by its permission mode. Behavior is the policy's decision if the agent
+	// asks.
 	ByAgent bool
 }
 
-// String is the explanation in one line, such as
+// String returns the explanation in one line, such as
 //
 //	deny: the deny rule Bash(git push:*) is about "git push origin"
 func (e Explanation) String() string {
@@ -78,16 +78,15 @@ func (e Explanation) String() string {
 
 // ParseError is a rule that cannot be used.
 type ParseError struct {
-	// List is the list that the rule stands in (allow, ask, deny), or the field
-	// of [Rules]; "" when the rule was parsed by itself. Index is its place in
-	// the list, -1 outside of lists.
+	// List is the list that has the rule (allow, ask, deny), or another field of [Rules];
+	// "" for [ParseRule]. Index is the rule's place in the list, -1 if there is no list.
 	List  string
 	Index int // from 0
-	// Rule is the text, and Offset the byte in it where the problem is.
+	// Rule is the text of the rule, and Offset the byte in it where the problem is.
 	Rule    string
 	Offset  int    // from 0, in bytes
-	Problem string // what is wrong, in words
-	Fix     string // what to write instead, in words; "": not known
+	Problem string // what is wrong
+	Fix     string // what to write instead; "": unknown
 }
 
 func (e *ParseError) Error() string {

@@ -9,60 +9,59 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Rules are what a policy is made of. The zero value asks about every call but
-// those that change nothing outside of the agent, see [Ask].
+// Rules are the rules of a policy. The zero value asks about every call, except those
+// that change nothing outside the agent; see [Default].
 //
-// A rule is the name of a tool, for every call of it, or a name with a
+// A rule is the name of a tool, which matches every call of the tool, or a name with a
 // specifier in parentheses:
 //
 //	Bash(git status)         the command with exactly these words
-//	Bash(git:*), Bash(git *) the command with these words first
-//	Read(src/**)             Read, Grep, Glob and their kin on such a path
-//	Edit(/docs/*.md)         Edit, Write and their kin on such a path
-//	Write(notes.txt)         any other tool with a path: that tool alone
+//	Bash(git:*), Bash(git *) commands that begin with these words
+//	Read(src/**)             Read, Grep, Glob and other reading tools on such a path
+//	Edit(/docs/*.md)         Edit, Write and other writing tools on such a path
+//	Write(notes.txt)         any other tool with a path: only that tool
 //	WebFetch(domain:go.dev)  a host; domain:*.go.dev its subdomains
 //	Skill(commit), Agent(Explore)
 //	mcp__server, mcp__server__*, mcp__server__tool, mcp__server__get_*
 //
-// Paths are gitignore patterns: //x from the root of the file system, ~/x from
-// Home, /x from Root, ./x and a/b from Cwd, and x alone at any depth below Cwd.
-// What a pattern matches it matches with everything below. A shell command that
-// names a path that a Read or Edit rule denies or asks about asks, too.
+// Paths are gitignore patterns: //x starts at the root of the file system, ~/x at Home,
+// /x at Root, ./x and a/b at Cwd, and x without a slash matches at any depth below Cwd. A
+// pattern that matches a directory also matches everything below it. A shell command is
+// asked about if it names a path that a Read or Edit rule denies or asks about.
 type Rules struct {
 	Allow []string `json:"allow,omitempty"` // calls that run without a question, unless Ask or Deny has them
-	Ask   []string `json:"ask,omitempty"`   // calls that a person decides on, unless Deny has them
+	Ask   []string `json:"ask,omitempty"`   // calls that a person decides about, unless Deny has them
 	Deny  []string `json:"deny,omitempty"`  // calls that never run
-	// Default says what happens to a call that no rule names. Zero: [Ask].
+	// Default is what happens to a call that matches no rule. Zero: [Ask].
 	Default Default `json:"default,omitempty"`
 
-	// Cwd is where relative paths start, Root where the paths of rules that
-	// begin with a slash do (empty: Cwd), and Home what ~ stands for. Each is
-	// an absolute path with forward slashes; a rule that needs a missing one
-	// does not compile: Read(./**) needs Cwd. Package sdk fills in those that are
-	// empty, Cwd with Options.Cwd or this program's directory.
+	// Cwd is the start of relative paths, Root the start of rule paths that begin with a
+	// slash (empty: Cwd), and Home the directory that ~ means. Each must be an absolute
+	// path with forward slashes. A rule that needs a missing one is an error of
+	// [Compile]: Read(./**) needs Cwd. Package sdk fills in empty fields, Cwd with
+	// Options.Cwd or this program's directory.
 	Cwd  string `json:"cwd,omitempty"`
 	Root string `json:"root,omitempty"` // see Cwd
 	Home string `json:"home,omitempty"` // see Cwd
-	// Directories are those besides Cwd that commands may name paths in, as
-	// absolute paths with forward slashes. A rule about a command that is known
-	// to work on the files in its words, such as Bash(touch:*), does not allow
-	// paths outside of Cwd and Directories, as with Claude Code 2.1.329
-	// (observed); Bash alone does. Without Cwd all paths are allowed.
+	// Directories are further directories, in addition to Cwd, whose files commands may
+	// use. Each must be an absolute path with forward slashes. An allow rule for a command
+	// that is known to use the files in its words, such as Bash(touch:*), does not match
+	// paths outside Cwd and Directories, as on Claude Code 2.1.329 (observed); the rule
+	// Bash matches all paths. Without Cwd, all paths match.
 	Directories []string `json:"directories,omitempty"`
 
-	// Resolve follows the symbolic links of an absolute path. For a file that
-	// does not exist it returns what the path will stand for once the file is
-	// made: the links of its deepest existing parent are followed. Rules are
-	// then about the path as it is written and about what it stands for: denied
-	// when either is, allowed when both are. Where it returns an error, no allow
-	// rule with a path fits, and no deny or ask rule with a path is ruled out.
-	// It is called for the paths of tools and for words of shell commands that
-	// may be paths, concurrently. nil: links are not followed; package sdk sets
-	// it where the agent runs on this machine.
+	// Resolve returns an absolute path with its symbolic links followed. If the file does
+	// not exist, it must follow the links of the deepest parent that exists. Rules are
+	// then compared with the path as written and with the resolved path: a call is denied
+	// if either path is denied, and allowed if both are allowed. If Resolve returns an
+	// error, no allow rule with a path matches, and every deny or ask rule with a path
+	// applies. Resolve is called concurrently, for the paths of tools and for words of
+	// shell commands that may be paths. nil: links are not followed. Package sdk sets
+	// Resolve if the agent runs on this machine.
 	Resolve func(path string) (string, error) `json:"-"`
 }
 
-// Policy is rules ready for use. It may be used concurrently.
+// Policy is a set of compiled rules. It is safe for concurrent use.
 type Policy struct {
 	allow, ask, deny []rule
 	places           places
@@ -71,8 +70,7 @@ type Policy struct {
 	byDefault Default
 }
 
-// Compile parses the rules. Its error joins a *[ParseError] for each rule that
-// is wrong.
+// Compile parses the rules. The error joins a *[ParseError] for each invalid rule.
 func Compile(r Rules) (*Policy, error) {
 	p := &Policy{places: places{cwd: r.Cwd, root: r.Root, home: r.Home, directories: slices.Clone(r.Directories), resolve: r.Resolve}, byDefault: r.Default}
 	if p.places.root == "" {
@@ -112,37 +110,36 @@ func Compile(r Rules) (*Policy, error) {
 
 // Call is a tool call.
 type Call struct {
-	// Tool is the name as the agent gives it.
+	// Tool is the tool's name as the agent sends it.
 	Tool string
 	// Input is the tool's input, a JSON object.
 	Input json.RawMessage
-	// MCPServer is the server of an MCP tool, if the agent says so. Without it
-	// a rule about a server allows only tools whose name can be split one way.
+	// MCPServer is the server of an MCP tool, if the agent sends it. Without it, an allow
+	// rule for a server matches only tools whose name can be split into server and tool in
+	// one way.
 	MCPServer string
-	// Cwd is the directory in which the call runs, an absolute path with forward
-	// slashes. Agents change it: by cd, for subagents, in worktrees. Relative
-	// paths of the call count from it, and from Rules.Cwd where that is stricter.
-	// A call without it is judged as if it could run anywhere: an allow rule with
-	// a relative path asks, and no deny or ask rule about a path is ruled out for
-	// a relative one.
+	// Cwd is the directory in which the call runs, an absolute path with forward slashes.
+	// Agents change it: by cd, for subagents, in worktrees. Relative paths of the call
+	// start at Cwd, and also at Rules.Cwd if that is stricter. If Cwd is empty, the call
+	// could run in any directory: an allow rule does not match a relative path, and every
+	// deny or ask rule with a path applies to a relative path.
 	Cwd string
-	// Outside says that the agent found a path of the call, perhaps a link, to
-	// lead out of its working directories. A rule about paths below Rules.Cwd
-	// then does not allow the call, nor does a rule about commands.
+	// Outside says that the agent found that a path of the call, perhaps a link, leads
+	// out of its working directories. Allow rules for paths below Rules.Cwd and for
+	// commands then do not match.
 	Outside bool
-	// Blocked is the path that the agent asks about, if it names one. A path
-	// outside of Rules.Cwd and Rules.Directories counts like Outside.
+	// Blocked is the path that the agent asks about, if it names one. A path outside
+	// Rules.Cwd and Rules.Directories has the same effect as Outside.
 	Blocked string
 
 	via string // the tool that was called to reach Tool, if it is another
 }
 
-// Decide says what the rules make of the call: allow, ask or deny.
+// Decide returns the policy's decision about the call: allow, ask or deny.
 func (p *Policy) Decide(c Call) protocol.PermissionBehavior { return p.Explain(c).Behavior }
 
-// Explain decides, and says which rule decided and why. The work that it does is
-// bounded and takes less than 100 milliseconds; a call that would take more is
-// denied.
+// Explain returns the policy's decision, which rule decided, and why. The work of a
+// decision is bounded and takes less than 100 ms; a call that would need more is denied.
 func (p *Policy) Explain(c Call) Explanation { return p.explain(c, &work{left: maxWork}) }
 
 func (p *Policy) explain(c Call, w *work) Explanation {

@@ -98,9 +98,8 @@ func (r *rule) names(c Call, wide bool) bool {
 	return false
 }
 
-// ParseRule parses one rule into the form in which agents exchange rules. The
-// error is a *[ParseError]. It checks the outer form; only [Compile] knows
-// whether the specifier is one.
+// ParseRule parses one rule into the form of the protocol. The error is a *[ParseError].
+// ParseRule checks only the outer form; [Compile] also checks the specifier.
 func ParseRule(text string) (protocol.PermissionRule, error) {
 	tool, content, _, err := split(Rule{Text: text, Index: -1})
 	if err != nil {
@@ -109,7 +108,7 @@ func ParseRule(text string) (protocol.PermissionRule, error) {
 	return protocol.PermissionRule{ToolName: tool, RuleContent: content}, nil
 }
 
-// FormatRule is the text of a rule, the reverse of [ParseRule].
+// FormatRule returns the text of a rule. It is the inverse of [ParseRule].
 func FormatRule(r protocol.PermissionRule) string {
 	if r.RuleContent == "" {
 		return r.ToolName

@@ -2,46 +2,43 @@ package supervisor
 
 import "time"
 
-// Action is one thing the owner of a [Supervisor] has to do. The owner carries
-// out the actions of one input, in order, before it gives the next input; what
-// it learns meanwhile (a spawn that failed, say) it reports afterwards. The
-// concrete types are *StartChild, *StopChild, *KillChild, *SetTimer, *Escalate and
-// *Stopped.
+// Action is one thing that the owner of a [Supervisor] must do. The owner carries out the
+// actions of one input, in order, before the next input. It reports what happens
+// meanwhile, such as a failed spawn, afterwards. The concrete types are *StartChild,
+// *StopChild, *KillChild, *SetTimer, *Escalate and *Stopped.
 type Action interface{ isAction() }
 
-// StartChild asks for a new incarnation of a child. Its outcome is told by
-// ChildUp or, with the reason, by ChildDown.
+// StartChild asks for a new incarnation of a child. Report the outcome with ChildUp, or
+// with ChildDown and the reason.
 type StartChild struct {
 	Name        string // Child.Name
 	Incarnation int    // 1 for the first
 }
 
-// StopChild asks a child to end gracefully. Its end is told by ChildDown.
+// StopChild asks a child to end gracefully. Report its end with ChildDown.
 type StopChild struct {
 	Name        string // Child.Name
 	Incarnation int    // which one, from 1
 }
 
-// KillChild asks for the end of a child by all means. Its end is told by
-// ChildDown.
+// KillChild asks to kill a child. Report its end with ChildDown.
 type KillChild struct {
 	Name        string // Child.Name
 	Incarnation int    // which one, from 1
 }
 
-// SetTimer asks for a call of Timer with the Token, After from now. Timers are
-// never cancelled: one that is no longer of interest is ignored when it fires.
+// SetTimer asks for a call of Timer with Token after the time After. Timers are never
+// cancelled; a timer that is no longer needed is ignored when it fires.
 type SetTimer struct {
-	Token Token         // to be passed to Timer
+	Token Token         // argument of Timer
 	After time.Duration // 0: at once
 }
 
-// Token names a timer within its supervisor. Zero names none.
+// Token identifies a timer of a supervisor. Zero is no timer.
 type Token uint64
 
-// Escalate says that the supervisor gave up: the intensity was exceeded, or a
-// child refused to end. All children that could be stopped are down. Only
-// Stopped follows.
+// Escalate says that the supervisor has given up: the intensity was exceeded, or a child
+// did not end. All children that could be stopped are down. Only Stopped follows.
 type Escalate struct {
 	Reason *Failure // why, with the failures before it
 }

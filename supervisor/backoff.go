@@ -16,27 +16,27 @@ const (
 	DefaultResetAfter = time.Minute
 )
 
-// NoBackoff as the Initial of a [Backoff] makes every delay zero, as in OTP.
+// NoBackoff is an Initial of a [Backoff] that makes every delay zero, as in OTP.
 const NoBackoff time.Duration = -1
 
 // Backoff is exponential backoff with full jitter: the delay before attempt n
 // is uniform in [0, min(Max, Initial·Factorⁿ⁻¹)]. The zero value has the
-// defaults: 200 ms, doubled up to 30 s, reset after a minute. It is a value
-// and safe for concurrent use.
+// defaults: 200 ms, doubled up to 30 s, reset after a minute. It is a plain value and
+// safe for concurrent use.
 type Backoff struct {
-	Initial time.Duration // bound of the first delay; 0 means DefaultInitial
-	Max     time.Duration // bound of all delays; 0 means DefaultMax, or Initial where that is longer
+	Initial time.Duration // limit of the first delay; 0 means DefaultInitial
+	Max     time.Duration // limit of all delays; 0 means DefaultMax, or Initial if that is longer
 	Factor  float64       // at least 1; 0 means DefaultFactor
-	// ResetAfter is the healthy period after which the next attempt is the
-	// first again; 0 means DefaultResetAfter. See [BackoffState].
+	// ResetAfter is the healthy period after which attempts are counted from 1 again; 0
+	// means DefaultResetAfter. See [BackoffState].
 	ResetAfter time.Duration
-	// Immediate makes the first delay zero; the second is then what the first
-	// would have been.
+	// Immediate makes the first delay zero, and delays the second attempt as the first
+	// would have been delayed.
 	Immediate bool
 }
 
-// Delay draws the delay before the given attempt, counted from 1. Less than 1
-// is no attempt and gives no delay.
+// Delay returns a random delay before the given attempt, counted from 1. For an attempt
+// below 1 it returns 0.
 func (b Backoff) Delay(attempt int, rnd kernel.Rand) time.Duration {
 	bound := b.bound(attempt)
 	if bound <= 0 {
@@ -96,10 +96,10 @@ func (b Backoff) problem() string {
 	return ""
 }
 
-// BackoffState counts the attempts at one thing that is tried again and again:
-// a child, a connection. Tell it Up when the thing works, Down when it ceased
-// to, and ask Next for the delay before the next attempt. The zero value has
-// the default [Backoff]. It is not safe for concurrent use.
+// BackoffState counts the attempts to start one thing, such as a child or a connection.
+// Call Up when it works, Down when it has stopped working, and Next for the delay before
+// the next attempt. The zero value has the default [Backoff]. It is not safe for
+// concurrent use.
 type BackoffState struct {
 	Backoff  Backoff // the delays; zero: the defaults
 	attempts int
@@ -110,7 +110,8 @@ type BackoffState struct {
 // Up marks the beginning of a healthy period.
 func (s *BackoffState) Up(now time.Time) { s.up, s.since = true, now }
 
-// Down marks its end: if it was long enough, the attempts are forgotten.
+// Down marks the end of a healthy period. If the period was at least ResetAfter, the
+// attempts are counted from 1 again.
 func (s *BackoffState) Down(now time.Time) {
 	if s.up && now.Sub(s.since) >= s.Backoff.withDefaults().ResetAfter {
 		s.attempts = 0
@@ -118,14 +119,14 @@ func (s *BackoffState) Down(now time.Time) {
 	s.up = false
 }
 
-// Next counts an attempt and draws the delay before it.
+// Next counts an attempt and returns a random delay before it.
 func (s *BackoffState) Next(rnd kernel.Rand) time.Duration {
 	s.attempts++
 	return s.Backoff.Delay(s.attempts, rnd)
 }
 
-// Reset forgets the attempts.
+// Reset sets the number of attempts to 0.
 func (s *BackoffState) Reset() { s.attempts = 0 }
 
-// Attempts is how often Next was called since the last reset.
+// Attempts returns how many times Next was called since the last reset.
 func (s *BackoffState) Attempts() int { return s.attempts }

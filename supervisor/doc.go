@@ -3,24 +3,21 @@
 // permanent, transient and temporary, restart intensity, backoff, ordered
 // shutdown and escalation.
 //
-// A [Supervisor] has no goroutine, no clock and no actor. Whoever owns it (an
-// actor, as a rule) reports what happened (Start, ChildDown, Timer, …) and
-// carries out the [Action] values that come back, in order; each decision is
-// told as an [Event]. So any actor can be a supervisor, and any schedule can
-// be tried in a test.
+// A [Supervisor] has no goroutine, no clock and no actor. Its owner, usually an actor,
+// reports what happened (Start, ChildDown, Timer, …) and carries out the [Action] values
+// that are returned, in order. Each decision is also an [Event]. So any actor can be a
+// supervisor, and a test can try any schedule.
 //
-// A restart stops the children it affects in reverse order, one by one, each
-// awaited and each with a deadline; waits out the backoff; and starts them in
-// order, each under its next incarnation. One child never has two live
-// incarnations: a child that does not end even when it was killed makes the
-// supervisor give up.
+// A restart stops the affected children one by one in reverse order, each with a
+// deadline. It waits for the backoff. Then it starts them in order, each as its next
+// incarnation. A child never has two running incarnations: if a child does not end even
+// after a kill, the supervisor gives up.
 //
-// Where it differs from OTP: a stop has always a deadline (there is no
-// infinity); restarts wait for a backoff; a child that fails to start for the
-// first time is treated like any other failure; and a child that fails by
-// itself while a restart is under way joins that restart and counts for the
+// Differences from OTP: a stop always has a deadline (there is no infinity); restarts
+// wait for a backoff; a child that fails at its first start is treated like any other
+// failure; and a child that fails during a restart joins that restart and counts for the
 // intensity.
 //
-// What lives here: the mechanics. What must not: I/O, actors, goroutines, and
-// any policy of what to do about a particular failure.
+// The mechanics of supervision live here. I/O, actors, goroutines, and decisions about
+// particular failures must not.
 package supervisor

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Event is one thing a supervisor saw or decided. Events come in the order in
-// which things happened. The concrete types are *ChildStarted, *ChildFailed,
+// Event is an observation or a decision of a supervisor. Events are in the order in which
+// they happened. The concrete types are *ChildStarted, *ChildFailed,
 // *ChildStopped, *ChildStuck, *RestartScheduled, *Restarted, *IntensityExceeded,
 // *Escalated, *Stopping and *Stopped. Do not modify them.
 type Event interface {
 	fmt.Stringer
 	slog.LogValuer
-	// When is the time that was passed with the input behind the event.
+	// When returns the time of the input that caused the event.
 	When() time.Time
 	isEvent()
 }
 
-// Origin is the part that all events share.
+// Origin has the fields of every event.
 type Origin struct {
-	At         time.Time // when it happened, on the supervisor's clock
+	At         time.Time // time of the input that caused the event
 	Supervisor string    // Spec.Name
 }
 
@@ -30,15 +30,15 @@ func (o *Origin) When() time.Time { return o.At }
 
 func (*Origin) isEvent() {}
 
-// ChildStarted says that an incarnation of a child was asked for.
+// ChildStarted says that the supervisor has asked for an incarnation of a child.
 type ChildStarted struct {
 	Origin
 	Child       string // its name
 	Incarnation int    // 1 for the first
 }
 
-// ChildFailed says that a child ended by itself, with a reason or though it is
-// permanent.
+// ChildFailed says that a child ended unexpectedly: with a reason, or without one though
+// it is permanent.
 type ChildFailed struct {
 	Origin
 	Child       string // its name
@@ -54,39 +54,39 @@ type ChildStopped struct {
 	Reason      error  // not nil: it failed while it was being stopped
 }
 
-// ChildStuck says that a child was killed and has not ended within its
-// deadline. It is given up; should it end later, a ChildStopped follows, unless
-// the supervisor has stopped by then.
+// ChildStuck says that a child was killed and has not ended within its deadline. The
+// supervisor no longer waits for it. If it ends later, a ChildStopped follows, unless the
+// supervisor has stopped by then.
 type ChildStuck struct {
 	Origin
 	Child       string // its name
 	Incarnation int    // the one that was killed
 }
 
-// RestartScheduled says that the children a restart affects are down and that
-// those that come back do so after Delay. A failure, or a deliberate restart,
-// during the delay may schedule it anew.
+// RestartScheduled says that the children that a restart affects are down, and that the
+// supervisor will start Children after Delay. A failure or a call of RestartChild during
+// the delay may schedule the restart again.
 type RestartScheduled struct {
 	Origin
-	Child    string        // the last one to cause it
-	Reason   error         // why: the child's, or that of a deliberate restart
+	Child    string        // the last child that caused the restart
+	Reason   error         // why the child failed, or the reason given to RestartChild
 	Delay    time.Duration // from Origin.At; 0: at once
 	Children []string      // the children that will be started, in order
 }
 
-// Restarted says that the children of a restart were asked for again.
+// Restarted says that the supervisor has asked for the children of a restart again.
 type Restarted struct {
 	Origin
-	Child    string   // the last one to cause it
-	Children []string // those that were started, in order
+	Child    string   // the last child that caused the restart
+	Children []string // the children that were started, in order
 }
 
-// IntensityExceeded says that a failure was one too many.
+// IntensityExceeded says that there were more failures than the intensity allows.
 type IntensityExceeded struct {
 	Origin
-	Child    string    // whose failure it was
-	Failures int       // within the window, that one included
-	Limit    Intensity // what Failures exceeded
+	Child    string    // the child whose failure exceeded the intensity
+	Failures int       // number of failures within the window, including this one
+	Limit    Intensity // the intensity that was exceeded
 }
 
 // Escalated says that the supervisor has given up and its children are down.
@@ -95,10 +95,11 @@ type Escalated struct {
 	Failure *Failure // what the parent supervisor gets as the reason
 }
 
-// Stopping says that the supervisor began to stop its children for good.
+// Stopping says that the supervisor has begun to stop its children and will not restart
+// them.
 type Stopping struct {
 	Origin
-	Reason error // as for Stopped
+	Reason error // see Stopped.Reason
 }
 
 // Stopped is the last event and the last action: the supervisor has ended.
@@ -107,7 +108,7 @@ type Stopped struct {
 	// Reason is what was passed to Stop, an error that matches ErrSignificant,
 	// or the *Failure that was escalated.
 	Reason error
-	Stuck  []string // the children that did not end, in order
+	Stuck  []string // names of the children that did not end, in order
 }
 
 func (e *ChildStarted) String() string { return e.text("%s started", life(e.Child, e.Incarnation)) }

@@ -8,31 +8,31 @@ import (
 	"time"
 )
 
-// Reasons to be matched with [errors.Is].
+// Errors to be matched with [errors.Is].
 var (
-	// ErrIntensity matches a [Failure] of a supervisor whose children failed
-	// more often than its [Intensity] allows.
+	// ErrIntensity matches a [Failure] of a supervisor whose children failed more often
+	// than its [Intensity] allows.
 	ErrIntensity = errors.New("supervisor: restart intensity exceeded")
-	// ErrStuck is the reason of a [Failure] over a child that did not end.
+	// ErrStuck is the reason of a [Failure] because of a child that did not end.
 	ErrStuck = errors.New("did not stop, not even when killed")
-	// ErrSignificant is the reason of a supervisor that shut itself down since
-	// a significant child had ended. It wraps the child's own reason.
+	// ErrSignificant is the reason of a supervisor that has stopped because a significant
+	// child had ended. The supervisor's error also wraps the child's reason.
 	ErrSignificant = errors.New("supervisor: significant child ended")
 )
 
 // Failed is one failure of one incarnation of a child.
 type Failed struct {
-	At          time.Time // on the supervisor's clock
-	Child       string    // its name
-	Incarnation int       // the one that ended
+	At          time.Time // when it was reported
+	Child       string    // the child's name
+	Incarnation int       // the incarnation that ended
 	Reason      error     // nil: a permanent child ended normally
 }
 
 func (f Failed) String() string { return failed(f.Child, f.Incarnation, f.Reason) }
 
-// Failure is why a supervisor gave up. It matches the reason of its child and
-// the reasons of the earlier failures in the window, the last one first, and
-// so on down a tree of supervisors.
+// Failure is why a supervisor gave up. It matches the reason of the last failure and of
+// the earlier failures within the window; if a reason is a Failure of a child supervisor,
+// it also matches that one's reasons.
 type Failure struct { //nolint:errname // supervision speaks of failures, and this one is more than an error
 	Supervisor  string    // Spec.Name of the one that gave up
 	Child       string    // whose failure was one too many, or which is stuck
@@ -42,7 +42,7 @@ type Failure struct { //nolint:errname // supervision speaks of failures, and th
 	Earlier     []Failed  // the other failures in the window, oldest first
 }
 
-// Error is one line, however many the reason has.
+// Error returns one line, even if the reason has several.
 func (f *Failure) Error() string {
 	why := ""
 	switch {

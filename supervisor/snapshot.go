@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// State is where a child stands.
+// State is the state of a child.
 type State int
 
 // The states of a child.
 const (
 	StateStopped  State = iota // not started yet, or ended and not to be restarted
-	StateStarting              // asked for, not reported up
-	StateRunning               // reported up
-	StateStopping              // asked to end, gracefully or by a kill
-	StateWaiting               // down, to be started again
+	StateStarting              // the supervisor has asked for it; ChildUp was not called yet
+	StateRunning               // ChildUp was called
+	StateStopping              // the supervisor has asked it to end, gracefully or by a kill
+	StateWaiting               // down, will be restarted
 	StateStuck                 // killed, and has not ended within its deadline
 )
 
@@ -40,12 +40,12 @@ func (s State) String() string {
 // ChildState is a child as [Supervisor.Snapshot] shows it.
 type ChildState struct {
 	Name        string    // Child.Name
-	Class       Class     // as specified
-	Incarnation int       // the present one or, when it is down, the last; 0: never started
-	State       State     // StateStopped for a child that is not to come back
-	Restarts    int       // that failures of its own caused, ever
-	Reason      error     // with which it ended last; nil: normally, or never
-	RestartAt   time.Time // end of the backoff; zero unless that is being waited out
+	Class       Class     // Child.Class
+	Incarnation int       // the current incarnation, or the last one if the child is down; 0: never started
+	State       State     // StateStopped if the child will not be restarted
+	Restarts    int       // number of restarts because of its own failures
+	Reason      error     // why it ended last; nil: normally, or it never ended
+	RestartAt   time.Time // end of the backoff; zero if no backoff runs
 }
 
 // Snapshot returns the children in the order of the [Spec].

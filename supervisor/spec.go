@@ -15,8 +15,7 @@ const (
 	OneForOne Strategy = iota
 	// OneForAll restarts all children.
 	OneForAll
-	// RestForOne restarts the failed child and those that stand after it in
-	// the [Spec].
+	// RestForOne restarts the failed child and all children after it in the [Spec].
 	RestForOne
 )
 
@@ -40,8 +39,8 @@ type Class int
 const (
 	// Permanent children are always restarted.
 	Permanent Class = iota
-	// Transient children are restarted when they end with a reason. One that
-	// ended normally comes back only with a restart of its group, or by
+	// Transient children are restarted when they end with a reason. A transient child that
+	// ended normally is started again only by a restart of its group or by
 	// [Supervisor.RestartChild].
 	Transient
 	// Temporary children are never restarted, not even with their group.
@@ -70,7 +69,7 @@ func (c Class) restarts(reason error) bool {
 const (
 	DefaultShutdown = 5 * time.Second // graceful stop
 	DefaultKill     = 5 * time.Second // end after a kill
-	// Brutal, as a Shutdown, kills at once, without a graceful stop.
+	// Brutal is a value of Child.Shutdown that kills at once, without a graceful stop.
 	Brutal time.Duration = -1
 )
 
@@ -78,21 +77,21 @@ const (
 type Child struct {
 	Name  string // not empty, unique among its siblings
 	Class Class  // zero: [Permanent]
-	// Significant makes the supervisor shut down when the child ends by itself
-	// without being restarted, as with OTP's auto_shutdown any_significant. A
-	// permanent child cannot be significant.
+	// Significant makes the supervisor stop when the child ends unasked and is not
+	// restarted, as OTP's auto_shutdown any_significant does. A permanent child cannot be
+	// significant.
 	Significant bool
 	// Shutdown is how long a graceful stop may take before the child is
 	// killed. 0 means DefaultShutdown; Brutal means no graceful stop.
 	Shutdown time.Duration
-	// Kill is how long the end may take after a kill before the child counts
-	// as stuck. 0 means DefaultKill.
+	// Kill is how long a killed child may take to end before it counts as stuck. 0 means
+	// DefaultKill.
 	Kill time.Duration
 }
 
-// Intensity bounds how often a supervisor restarts: more than Max failures
-// within a sliding Window make it give up. As in OTP a failure exactly one
-// Window old still counts.
+// Intensity limits how often a supervisor restarts. After more than Max failures within a
+// sliding Window, the supervisor gives up. As in OTP, a failure exactly one Window old
+// still counts.
 type Intensity struct {
 	Max    int           // 0 means DefaultMaxRestarts; below 0: never restart
 	Window time.Duration // 0 means DefaultWindow
@@ -104,20 +103,20 @@ const (
 	DefaultWindow      = 30 * time.Second
 )
 
-// Spec specifies a supervisor. The children are started in the order given and
-// stopped in the reverse.
+// Spec specifies a supervisor. The children are started in the order of Children and
+// stopped in reverse order.
 type Spec struct {
 	Name      string    // not empty; used in events and errors
 	Strategy  Strategy  // zero: [OneForOne]
 	Intensity Intensity // zero: the defaults
-	Backoff   Backoff   // of each child for itself
+	Backoff   Backoff   // delays before restarts; attempts are counted for each child separately
 	Children  []Child   // may be empty
 }
 
 // SpecError is one mistake in a [Spec]. [New] reports all of them joined.
 type SpecError struct {
-	Supervisor string // Spec.Name; empty if that is the mistake
-	Child      string // empty when the mistake is not in a child
+	Supervisor string // Spec.Name; empty if the name is missing
+	Child      string // name of the child; empty if the mistake is not in a child
 	Problem    string // what is wrong and what would be right
 }
 

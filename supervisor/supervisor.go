@@ -7,9 +7,9 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// Supervisor is the state machine. Its methods are the inputs; each returns
-// the actions to carry out, in order. It belongs to one actor and is not safe
-// for concurrent use.
+// Supervisor is the state machine of supervision. Its methods are the inputs; they return
+// the actions to carry out, in order. It belongs to one actor and is not safe for
+// concurrent use.
 type Supervisor struct {
 	spec     Spec
 	rnd      kernel.Rand
@@ -60,9 +60,9 @@ type restart struct {
 	at       time.Time // end of the delay; zero before
 }
 
-// New returns a supervisor that has not started. It draws the jitter from rnd
-// and tells observe, unless nil, of each event; observe must not call the
-// supervisor. The errors, joined, are of type [*SpecError].
+// New returns a supervisor that has not started. rnd provides the jitter. observe is
+// called with each event, unless it is nil; it must not call the supervisor. The error
+// joins a *[SpecError] for each mistake in spec.
 func New(spec Spec, rnd kernel.Rand, observe func(Event)) (*Supervisor, error) {
 	if err := spec.validate(); err != nil {
 		return nil, err
@@ -103,10 +103,9 @@ func (s *Supervisor) Start(now time.Time) []Action {
 	return s.flush()
 }
 
-// StartChild adds a child after the others and starts it, as OTP's start_child
-// does. One whose name is taken is left as it is, and before the start or once
-// the end has begun nothing is added; both are counted as ignored. The errors,
-// joined, are of type [*SpecError].
+// StartChild adds a child after the others and starts it, as OTP's start_child does. The
+// input is ignored and counted if a child has that name already, before Start, and after
+// the supervisor has begun to stop. The error joins a *[SpecError] for each mistake.
 func (s *Supervisor) StartChild(now time.Time, c Child) ([]Action, error) {
 	one := Spec{Name: s.spec.Name, Children: []Child{c}}
 	if err := one.validate(); err != nil {
@@ -122,9 +121,9 @@ func (s *Supervisor) StartChild(now time.Time, c Child) ([]Action, error) {
 	return s.flush(), nil
 }
 
-// ChildUp tells that a child has started. Nothing waits for it: it moves the
-// child from starting to running and begins its healthy period anew. News of
-// an incarnation that is not the present one are ignored and counted.
+// ChildUp reports that a child has started. No action waits for it. It changes the
+// child's state to running and begins a new healthy period. A report about an
+// incarnation that is not the current one is ignored and counted.
 func (s *Supervisor) ChildUp(now time.Time, name string, incarnation int) {
 	c := s.present(name, incarnation)
 	switch {
@@ -136,9 +135,9 @@ func (s *Supervisor) ChildUp(now time.Time, name string, incarnation int) {
 	}
 }
 
-// ChildDown tells that a child has ended: nil means normally, and an error why
-// it failed, or why it could not be started. News of an incarnation that is
-// not the present one, or is down already, are ignored and counted.
+// ChildDown reports that a child has ended. reason is nil if it ended normally, otherwise
+// why it failed or could not be started. A report about an incarnation that is not the
+// current one, or is down already, is ignored and counted.
 func (s *Supervisor) ChildDown(now time.Time, name string, incarnation int, reason error) []Action {
 	c := s.present(name, incarnation)
 	if c == nil {
@@ -164,7 +163,7 @@ func (s *Supervisor) ChildDown(now time.Time, name string, incarnation int, reas
 	return s.proceed()
 }
 
-// Timer tells that the time asked for by a SetTimer is over.
+// Timer reports that the time of a SetTimer is over.
 func (s *Supervisor) Timer(now time.Time, t Token) []Action {
 	if t == 0 {
 		return nil
@@ -185,10 +184,10 @@ func (s *Supervisor) Timer(now time.Time, t Token) []Action {
 	return s.proceed()
 }
 
-// RestartChild restarts a child, and those its strategy ties to it, on
-// purpose: without a delay and without counting for the intensity. A child
-// that waits for its restart no longer does; a transient one that ended comes
-// back. Unknown and temporary children are left alone, and counted as ignored.
+// RestartChild restarts a child, and the children that the strategy restarts with it,
+// without a delay and without counting for the intensity. A child that waits for its
+// restart is restarted at once; a transient child that has ended is started again. For
+// an unknown or temporary child the input is ignored and counted.
 func (s *Supervisor) RestartChild(now time.Time, name string, reason error) []Action {
 	i := s.index(name)
 	if i < 0 || s.children[i].spec.Class == Temporary || s.phase != supervising {
@@ -200,10 +199,10 @@ func (s *Supervisor) RestartChild(now time.Time, name string, reason error) []Ac
 	return s.proceed()
 }
 
-// Stop ends the supervisor, whatever it is doing: the children are stopped in
-// reverse order, one by one, each with its deadlines. It always comes to
-// Stopped, provided the timers fire. When the supervisor is stopping already
-// nothing changes: the first reason stands, and one that gives up escalates.
+// Stop ends the supervisor in any state. The children are stopped one by one in reverse
+// order, each with its deadlines. Stopped always follows, provided the timers fire. If
+// the supervisor is already stopping, nothing changes: the first reason is kept, and a
+// supervisor that has given up still escalates.
 func (s *Supervisor) Stop(now time.Time, reason error) []Action {
 	if s.phase >= ending {
 		return nil
@@ -213,7 +212,8 @@ func (s *Supervisor) Stop(now time.Time, reason error) []Action {
 	return s.proceed()
 }
 
-// Ignored counts the inputs that were ignored as stale or out of place.
+// Ignored returns the number of inputs that were ignored because they were outdated or
+// out of order.
 func (s *Supervisor) Ignored() int { return s.ignored }
 
 // present returns the child if that incarnation of it has not ended.
