@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// LookupEnv returns the value that the variable name will have in the agent's environment, as far as the options and
-// the parent's environment say. The last of several entries of ParentEnv counts, as in os/exec.
+// LookupEnv returns the value of the variable name in the agent's environment, by the options and the parent's
+// environment. If ParentEnv has the variable several times, the last entry counts, as in os/exec.
 func (o *Input) LookupEnv(name string) (string, bool) {
 	if v, ok := o.Env[name]; ok {
 		return v, true
@@ -18,8 +18,8 @@ func (o *Input) LookupEnv(name string) (string, bool) {
 	return o.parentEnv(name)
 }
 
-// LookupHostEnv returns the variable as the host sees it: Env first, then the parent's environment, whatever the
-// agent itself will see of it.
+// LookupHostEnv returns the value of the variable name for the host: Env first, then the parent's environment. The
+// agent may get another value.
 func (o *Input) LookupHostEnv(name string) (string, bool) {
 	if v, ok := o.Env[name]; ok {
 		return v, true
@@ -36,7 +36,7 @@ func (o *Input) parentEnv(name string) (string, bool) {
 	return "", false
 }
 
-// SetEnv sets a variable of Env without changing a map that other Options share.
+// SetEnv sets a variable of Env in a copy of the map, because other Options may share the map.
 func (o *Input) SetEnv(name, value string) {
 	env := maps.Clone(o.Env)
 	if env == nil {
@@ -47,8 +47,8 @@ func (o *Input) SetEnv(name, value string) {
 	o.UnsetEnv = slices.DeleteFunc(slices.Clone(o.UnsetEnv), func(n string) bool { return n == name })
 }
 
-// Resumed returns a copy of the input that takes up a session where it is: it has no other session to go back to,
-// and neither forks nor cuts this one.
+// Resumed returns a copy of the input that resumes sessionID. The copy names no other session, and does not fork or cut
+// this one.
 func (o *Input) Resumed(sessionID string) *Input {
 	next := *o
 	next.Resume, next.SessionID = sessionID, ""

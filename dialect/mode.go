@@ -13,8 +13,9 @@ type SettingsMode struct {
 	Mode protocol.PermissionMode
 }
 
-// SettingsModes are the permission modes that settings set: permissions.defaultMode, and general.defaultPermissionMode
-// of Qoder, which has them in other words (bypass_permissions). None: there are none, or no settings that can be read.
+// SettingsModes returns the permission modes that settings set: permissions.defaultMode, and Qoder's
+// general.defaultPermissionMode, which spells them differently (bypass_permissions). It returns none if the settings set
+// no mode or cannot be read.
 func SettingsModes(settings []byte) []SettingsMode {
 	var doc map[string]json.RawMessage // no struct, whose names would match in any case
 	if json.Unmarshal(settings, &doc) != nil {
@@ -42,7 +43,8 @@ func inOneWord(mode string) protocol.PermissionMode {
 	return protocol.PermissionMode(strings.Join(words, ""))
 }
 
-// SkipsPermissions reports whether a mode skips every permission check, which needs AllowDangerouslySkipPermissions.
+// SkipsPermissions reports whether a mode skips every permission check. Such a mode needs
+// AllowDangerouslySkipPermissions.
 func SkipsPermissions(mode protocol.PermissionMode) bool {
 	return mode == "bypassPermissions" || mode == "yolo"
 }

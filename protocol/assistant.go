@@ -58,7 +58,7 @@ type AssistantMessage struct {
 	// <local-command-stdout> tags.
 	LocalCommandSource  string               `json:"local_command_source,omitempty"`
 	LocalCommandRun     *LocalCommandRun     `json:"local_command_run,omitempty"`     // which command it was
-	LocalCommandOutcome *LocalCommandOutcome `json:"local_command_outcome,omitempty"` // nil: not said by the agent
+	LocalCommandOutcome *LocalCommandOutcome `json:"local_command_outcome,omitempty"` // nil: the agent did not send it
 	ContextUsage        *ContextUsageSummary `json:"context_usage,omitempty"`         // the figures of /context; nil for other commands
 	UsageReport         *UsageSummary        `json:"usage_report,omitempty"`          // the figures of /usage; nil for other commands
 }
@@ -111,7 +111,7 @@ type APIMessage struct {
 	// StopDetails is more on a refusal: an object with category and
 	// explanation; null or absent otherwise.
 	StopDetails json.RawMessage `json:"stop_details,omitempty"`
-	// Usage is the count of tokens; nil: not said. It is final only on the
+	// Usage is the count of tokens; nil: not sent. It is final only on the
 	// message_delta event and in a [ResultMessage].
 	Usage *Usage `json:"usage,omitempty"`
 
@@ -129,10 +129,10 @@ type Usage struct {
 	OutputTokens             int64 `json:"output_tokens"`                         // output tokens, thinking included
 	CacheCreationInputTokens int64 `json:"cache_creation_input_tokens,omitempty"` // input tokens written to the prompt cache
 	CacheReadInputTokens     int64 `json:"cache_read_input_tokens,omitempty"`     // input tokens read from the prompt cache
-	// CacheCreation is CacheCreationInputTokens by lifetime; nil: not said.
+	// CacheCreation is CacheCreationInputTokens by lifetime; nil: not sent.
 	CacheCreation       *CacheCreation `json:"cache_creation,omitempty"`
-	ServerToolUse       *ServerToolUse `json:"server_tool_use,omitempty"`       // nil: not said
-	OutputTokensDetails *OutputTokens  `json:"output_tokens_details,omitempty"` // nil: not said
+	ServerToolUse       *ServerToolUse `json:"server_tool_use,omitempty"`       // nil: not sent
+	OutputTokensDetails *OutputTokens  `json:"output_tokens_details,omitempty"` // nil: not sent
 	ServiceTier         string         `json:"service_tier,omitempty"`          // the API's service tier, such as standard
 	// InferenceGeo is where the API ran the model; "" was observed.
 	InferenceGeo string `json:"inference_geo,omitempty"`
@@ -141,7 +141,7 @@ type Usage struct {
 	// and the share of the context window that is used, 0 to 1.
 	Credits           float64 `json:"credits,omitempty"`
 	OriginalCredits   float64 `json:"original_credits,omitempty"`    // credits before discounts
-	Billable          *bool   `json:"billable,omitempty"`            // nil: not said; false: not part of the user's bill
+	Billable          *bool   `json:"billable,omitempty"`            // nil: not sent; false: not part of the user's bill
 	ContextUsageRatio float64 `json:"context_usage_ratio,omitempty"` // 0 to 1
 	RequestID         string  `json:"request_id,omitempty"`          // id of the model request, as in [AssistantMessage]
 	// Iterations and FallbackCredit are the API's own, as they came.

@@ -96,7 +96,7 @@ type ControlResponse struct {
 	ErrorCode string
 	// Retryable and Details come from Qoder.
 	Retryable bool
-	Details   json.RawMessage // any JSON value about the error; nil: not said
+	Details   json.RawMessage // any JSON value about the error; nil: not sent
 
 	// PendingPermissionRequests and PendingUserDialogRequests are requests
 	// of the agent that still wait for an answer, each under its own id.

@@ -91,7 +91,7 @@ type CheckBYOKConfigRequest struct {
 // answer is a [RemoteProjectionResponse].
 type EnableRemoteProjectionRequest struct {
 	RemoteSessionID string `json:"remote_session_id"`           // the session that shows this one
-	FromSequenceNum int64  `json:"from_sequence_num,omitempty"` // the number of the first event to send; 0: not said
+	FromSequenceNum int64  `json:"from_sequence_num,omitempty"` // the number of the first event to send; 0: not sent
 }
 
 // DisableRemoteProjectionRequest ends that. The answer is a

@@ -102,7 +102,7 @@ type AppliedSettings struct {
 // WithheldConfigRoot is an additional directory whose settings do not count.
 type WithheldConfigRoot struct {
 	Dir             string `json:"dir"`                       // the additional directory
-	Root            string `json:"root,omitempty"`            // where its settings were found; "": not said
+	Root            string `json:"root,omitempty"`            // where its settings were found; "": not sent
 	Reads           string `json:"reads"`                     // root_less_entries, nothing
 	Reason          string `json:"reason"`                    // why; the set of values is not documented
 	EntriesWithheld int    `json:"entriesWithheld,omitempty"` // how many settings do not count
@@ -113,7 +113,7 @@ type WithheldConfigRoot struct {
 type SettingsResponse struct {
 	Sources   SettingsSources  `json:"sources,omitempty"`   // each file's settings; lowest precedence first on Claude Code
 	Effective json.RawMessage  `json:"effective,omitempty"` // all sources merged, an object
-	Applied   *AppliedSettings `json:"applied,omitempty"`   // nil: not said, as by qodercli
+	Applied   *AppliedSettings `json:"applied,omitempty"`   // nil: not sent, as by qodercli
 	// ServedSettingsState says whether an organization serves settings:
 	// ineligible, … (observed on Claude Code 2.1.329).
 	ServedSettingsState string `json:"served_settings_state,omitempty"`

@@ -25,7 +25,7 @@ type MCPServerStatus struct {
 	Status     string           `json:"status"`
 	ServerInfo *MCPServerInfo   `json:"serverInfo,omitempty"` // nil unless connected
 	Error      string           `json:"error,omitempty"`      // for people, with status failed
-	Config     *MCPServerConfig `json:"config,omitempty"`     // nil: not said
+	Config     *MCPServerConfig `json:"config,omitempty"`     // nil: not sent
 	Scope      string           `json:"scope,omitempty"`      // project, user, local, claudeai, managed, flag (qodercli), …
 	Source     string           `json:"source,omitempty"`     // sdk, plugin, or a scope; Claude Code only
 	Transport  string           `json:"transport,omitempty"`  // stdio, http, sdk, …
@@ -78,7 +78,7 @@ type MCPCallResponse struct {
 // MCPResource is the content of a resource: Text, or Blob in base64.
 type MCPResource struct {
 	URI      string          `json:"uri"`                // of this part
-	MIMEType string          `json:"mimeType,omitempty"` // "": not said
+	MIMEType string          `json:"mimeType,omitempty"` // "": not sent
 	Text     string          `json:"text,omitempty"`     // "" if Blob is set
 	Blob     string          `json:"blob,omitempty"`     // base64; "" if Text is set
 	Meta     json.RawMessage `json:"_meta,omitempty"`    // the part's _meta, an object; nil: none
@@ -90,7 +90,7 @@ type MCPResourceLink struct {
 	Name        string          `json:"name"`                  // the server's name of it
 	Title       string          `json:"title,omitempty"`       // for people; "": use Name
 	Description string          `json:"description,omitempty"` // for people or the model; may be ""
-	MIMEType    string          `json:"mimeType,omitempty"`    // "": not said
+	MIMEType    string          `json:"mimeType,omitempty"`    // "": not sent
 	Size        int64           `json:"size,omitempty"`        // bytes
 	Annotations json.RawMessage `json:"annotations,omitempty"` // MCP's audience, priority and so on, an object; nil: none
 }

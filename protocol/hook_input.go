@@ -22,11 +22,11 @@ type HookBase struct {
 	TranscriptPath string         `json:"transcript_path"`           // the transcript's file on the agent's machine, JSON lines
 	Cwd            string         `json:"cwd"`                       // the session's working directory
 	PromptID       string         `json:"prompt_id,omitempty"`       // uuid of the prompt that this belongs to; "" before the first
-	PermissionMode PermissionMode `json:"permission_mode,omitempty"` // "": not said
+	PermissionMode PermissionMode `json:"permission_mode,omitempty"` // "": not sent
 	// AgentID and AgentType are set inside a subagent.
 	AgentID   string      `json:"agent_id,omitempty"`
 	AgentType string      `json:"agent_type,omitempty"` // also set in a session started with --agent, without AgentID
-	Effort    *HookEffort `json:"effort,omitempty"`     // nil: not said
+	Effort    *HookEffort `json:"effort,omitempty"`     // nil: not sent
 }
 
 // Base implements [HookInput].

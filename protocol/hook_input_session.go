@@ -1,6 +1,6 @@
 package protocol
 
-// NotificationInput comes when the agent would notify a person.
+// NotificationInput is sent when the agent would notify a person.
 type NotificationInput struct {
 	HookBase
 	Message          string `json:"message"`                     // the text for the person
@@ -8,7 +8,7 @@ type NotificationInput struct {
 	NotificationType string `json:"notification_type,omitempty"` // which notification; an open set
 }
 
-// UserPromptSubmitInput comes before a prompt is taken up, also for prompts
+// UserPromptSubmitInput is sent before a prompt is taken up, also for prompts
 // that the agent writes about its tasks.
 type UserPromptSubmitInput struct {
 	HookBase
@@ -17,22 +17,22 @@ type UserPromptSubmitInput struct {
 	SessionTitle string `json:"session_title,omitempty"` // "": none yet
 }
 
-// UserPromptExpansionInput comes before a slash command or an MCP prompt is
+// UserPromptExpansionInput is sent before a slash command or an MCP prompt is
 // expanded.
 type UserPromptExpansionInput struct {
 	HookBase
 	ExpansionType string `json:"expansion_type"`           // slash_command, mcp_prompt
 	CommandName   string `json:"command_name"`             // without the slash
 	CommandArgs   string `json:"command_args"`             // the text after the command
-	CommandSource string `json:"command_source,omitempty"` // where the command is defined; "": not said
+	CommandSource string `json:"command_source,omitempty"` // where the command is defined; "": not sent
 	Prompt        string `json:"prompt"`                   // the text as typed
 }
 
-// SessionStartInput comes when a session begins, or begins anew.
+// SessionStartInput is sent when a session begins, or begins anew.
 type SessionStartInput struct {
 	HookBase
 	Source                   string  `json:"source"`                                // startup, resume, clear, compact, fork
-	Model                    string  `json:"model,omitempty"`                       // the session's model; "": not said
+	Model                    string  `json:"model,omitempty"`                       // the session's model; "": not sent
 	SessionTitle             string  `json:"session_title,omitempty"`               // "": none yet
 	SecondsSinceLastResponse float64 `json:"seconds_since_last_response,omitempty"` // age of the resumed history; 0 for a new session
 	ContextTokens            int64   `json:"context_tokens,omitempty"`              // size of the resumed history; 0 for a new session
@@ -42,13 +42,13 @@ type SessionStartInput struct {
 	EstimatedCacheWriteUSD   float64 `json:"estimated_cache_write_usd,omitempty"` // what that costs, in US dollars, without the answer
 }
 
-// SessionEndInput comes when a session ends.
+// SessionEndInput is sent when a session ends.
 type SessionEndInput struct {
 	HookBase
 	Reason string `json:"reason"` // clear, resume, logout, prompt_input_exit, other, …
 }
 
-// StopInput comes when the agent is about to end its turn.
+// StopInput is sent when the agent is about to end its turn.
 type StopInput struct {
 	HookBase
 	// StopHookActive is true if a Stop hook has already sent the agent back
@@ -80,7 +80,7 @@ type SessionCronSummary struct {
 	Prompt    string `json:"prompt"`    // at most 1,000 characters
 }
 
-// StopFailureInput comes when a turn ends in an error of the model's API.
+// StopFailureInput is sent when a turn ends in an error of the model's API.
 type StopFailureInput struct {
 	HookBase
 	Error                string `json:"error"`                            // as AssistantMessage.Error
@@ -88,11 +88,11 @@ type StopFailureInput struct {
 	LastAssistantMessage string `json:"last_assistant_message,omitempty"` // the text of the model's last message
 }
 
-// SubagentStartInput comes when a subagent starts. AgentID and AgentType of
+// SubagentStartInput is sent when a subagent starts. AgentID and AgentType of
 // the base say which.
 type SubagentStartInput struct{ HookBase }
 
-// SubagentStopInput comes when a subagent is about to stop.
+// SubagentStopInput is sent when a subagent is about to stop.
 type SubagentStopInput struct {
 	HookBase
 	// StopHookActive is true if a hook has already sent the subagent back to
@@ -104,14 +104,14 @@ type SubagentStopInput struct {
 	SessionCrons         []SessionCronSummary    `json:"session_crons,omitempty"`          // prompts that will start turns later
 }
 
-// PreCompactInput comes before a compaction.
+// PreCompactInput is sent before a compaction.
 type PreCompactInput struct {
 	HookBase
 	Trigger            string `json:"trigger"`                       // manual, auto
 	CustomInstructions string `json:"custom_instructions,omitempty"` // the text after /compact; "": none
 }
 
-// PostCompactInput comes after a compaction.
+// PostCompactInput is sent after a compaction.
 type PostCompactInput struct {
 	HookBase
 	Trigger        string `json:"trigger"`         // manual, auto
@@ -133,25 +133,25 @@ type ModelSwitch struct {
 	Pricing                string  `json:"pricing"`                   // configured, catalog, default
 }
 
-// PreModelSwitchInput comes before the model is changed. It is a gate.
+// PreModelSwitchInput is sent before the model is changed. It is a gate.
 type PreModelSwitchInput struct {
 	HookBase
 	ModelSwitch
 }
 
-// PostModelSwitchInput comes after the model was changed.
+// PostModelSwitchInput is sent after the model was changed.
 type PostModelSwitchInput struct {
 	HookBase
 	ModelSwitch
 }
 
-// SetupInput comes on initialization and maintenance runs.
+// SetupInput is sent on initialization and maintenance runs.
 type SetupInput struct {
 	HookBase
 	Trigger string `json:"trigger"` // init, maintenance
 }
 
-// TeammateIdleInput comes when a teammate has nothing to do.
+// TeammateIdleInput is sent when a teammate has nothing to do.
 type TeammateIdleInput struct {
 	HookBase
 	TeammateName string `json:"teammate_name"` // as its team calls it
@@ -168,57 +168,57 @@ type TeamTask struct {
 	TeamName        string `json:"team_name,omitempty"`        // deprecated by Claude Code: derived from the session
 }
 
-// TaskCreatedInput comes when the model has put a task on its list, of a team
+// TaskCreatedInput is sent when the model has put a task on its list, of a team
 // or its own.
 type TaskCreatedInput struct {
 	HookBase
 	TeamTask
 }
 
-// TaskCompletedInput comes when the model would mark a task as done.
+// TaskCompletedInput is sent when the model would mark a task as done.
 type TaskCompletedInput struct {
 	HookBase
 	TeamTask
 }
 
-// ConfigChangeInput comes when a settings file changed.
+// ConfigChangeInput is sent when a settings file changed.
 type ConfigChangeInput struct {
 	HookBase
 	Source   string `json:"source"`              // user_settings, project_settings, …, skills
 	FilePath string `json:"file_path,omitempty"` // absolute; "": not a single file
 }
 
-// WorktreeCreateInput comes when a git worktree is wanted.
+// WorktreeCreateInput is sent when a git worktree is wanted.
 type WorktreeCreateInput struct {
 	HookBase
 	Name string `json:"name"` // of the new worktree
 }
 
-// WorktreeRemoveInput comes when a git worktree is to go.
+// WorktreeRemoveInput is sent when a git worktree is to go.
 type WorktreeRemoveInput struct {
 	HookBase
 	WorktreePath string `json:"worktree_path"` // absolute
 }
 
-// InstructionsLoadedInput comes when an instruction file was loaded.
+// InstructionsLoadedInput is sent when an instruction file was loaded.
 type InstructionsLoadedInput struct {
 	HookBase
 	LoadReason      string   `json:"load_reason"`                 // session_start, nested_traversal, path_glob_match, include, compact
-	FilePath        string   `json:"file_path,omitempty"`         // the file; "": not said
+	FilePath        string   `json:"file_path,omitempty"`         // the file; "": not sent
 	MemoryType      string   `json:"memory_type,omitempty"`       // User, Project, Local, Managed
 	Globs           []string `json:"globs,omitempty"`             // the patterns that matched, with path_glob_match
 	TriggerFilePath string   `json:"trigger_file_path,omitempty"` // the file whose reading caused it; "": none
 	ParentFilePath  string   `json:"parent_file_path,omitempty"`  // the file that includes it, with include
 }
 
-// CwdChangedInput comes when the working directory changed.
+// CwdChangedInput is sent when the working directory changed.
 type CwdChangedInput struct {
 	HookBase
 	OldCwd string `json:"old_cwd"` // absolute
 	NewCwd string `json:"new_cwd"` // absolute
 }
 
-// FileChangedInput comes when a watched file changed.
+// FileChangedInput is sent when a watched file changed.
 type FileChangedInput struct {
 	HookBase
 	FilePath string `json:"file_path"` // absolute
@@ -226,14 +226,14 @@ type FileChangedInput struct {
 	Change string `json:"event"`
 }
 
-// DirectoryAddedInput comes when a directory was added to the workspace.
+// DirectoryAddedInput is sent when a directory was added to the workspace.
 type DirectoryAddedInput struct {
 	HookBase
 	Directory string `json:"directory"` // absolute
 	Source    string `json:"source"`    // slash_command, register_repo_root
 }
 
-// MessageDisplayInput comes before text of the main agent is shown.
+// MessageDisplayInput is sent before text of the main agent is shown.
 type MessageDisplayInput struct {
 	HookBase
 	TurnID    string `json:"turn_id"`    // a uuid, of the turn

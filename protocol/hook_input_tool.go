@@ -2,33 +2,33 @@ package protocol
 
 import "encoding/json"
 
-// PreToolUseInput comes before a tool call. It is a gate.
+// PreToolUseInput is sent before a tool call. It is a gate.
 type PreToolUseInput struct {
 	HookBase
 	ToolName  string               `json:"tool_name"`             // as in [ToolUseBlock]
 	ToolInput json.RawMessage      `json:"tool_input"`            // the tool's arguments, an object
-	ToolUseID string               `json:"tool_use_id,omitempty"` // the [ToolUseBlock] in question; "": not said
+	ToolUseID string               `json:"tool_use_id,omitempty"` // the [ToolUseBlock] in question; "": not sent
 	MCPServer *MCPServerProvenance `json:"mcp_server,omitempty"`  // the server of an MCP tool; nil for other tools
 }
 
-// PostToolUseInput comes after a tool call that went well.
+// PostToolUseInput is sent after a tool call that went well.
 type PostToolUseInput struct {
 	HookBase
 	ToolName  string          `json:"tool_name"`  // as in [ToolUseBlock]
 	ToolInput json.RawMessage `json:"tool_input"` // the arguments that the tool ran with
 	// ToolResponse has a shape of the tool's own.
 	ToolResponse json.RawMessage      `json:"tool_response"`
-	ToolUseID    string               `json:"tool_use_id,omitempty"` // the [ToolUseBlock] in question; "": not said
+	ToolUseID    string               `json:"tool_use_id,omitempty"` // the [ToolUseBlock] in question; "": not sent
 	DurationMS   Millis               `json:"duration_ms,omitempty"` // of the tool, in milliseconds, without permission and hooks
 	MCPServer    *MCPServerProvenance `json:"mcp_server,omitempty"`  // the server of an MCP tool; nil for other tools
 }
 
-// PostToolUseFailureInput comes after a tool call that failed.
+// PostToolUseFailureInput is sent after a tool call that failed.
 type PostToolUseFailureInput struct {
 	HookBase
 	ToolName    string               `json:"tool_name"`              // as in [ToolUseBlock]
 	ToolInput   json.RawMessage      `json:"tool_input"`             // the arguments that the tool ran with
-	ToolUseID   string               `json:"tool_use_id,omitempty"`  // the [ToolUseBlock] in question; "": not said
+	ToolUseID   string               `json:"tool_use_id,omitempty"`  // the [ToolUseBlock] in question; "": not sent
 	Error       string               `json:"error"`                  // what the model reads
 	IsInterrupt bool                 `json:"is_interrupt,omitempty"` // an interrupt ended the tool
 	DurationMS  Millis               `json:"duration_ms,omitempty"`  // of the tool, in milliseconds, without permission and hooks
@@ -49,19 +49,19 @@ type BatchToolCall struct {
 	ToolResponse json.RawMessage `json:"tool_response,omitempty"` // of a shape of the tool's own; nil: none
 }
 
-// PermissionRequestInput comes when a tool call needs permission, beside the
+// PermissionRequestInput is sent when a tool call needs permission, beside the
 // [CanUseToolRequest]; the first answer wins (observed on Claude Code 2.1.329).
 type PermissionRequestInput struct {
 	HookBase
 	ToolName              string             `json:"tool_name"`                        // as in [ToolUseBlock]
 	ToolInput             json.RawMessage    `json:"tool_input"`                       // the tool's arguments, an object
-	ToolUseID             string             `json:"tool_use_id,omitempty"`            // the [ToolUseBlock] in question; "": not said
+	ToolUseID             string             `json:"tool_use_id,omitempty"`            // the [ToolUseBlock] in question; "": not sent
 	PermissionSuggestions []PermissionUpdate `json:"permission_suggestions,omitempty"` // as in [CanUseToolRequest]
 	// MCPServer: the server of an MCP tool; nil for other tools.
 	MCPServer *MCPServerProvenance `json:"mcp_server,omitempty"`
 }
 
-// PermissionDeniedInput comes after a tool call was denied.
+// PermissionDeniedInput is sent after a tool call was denied.
 type PermissionDeniedInput struct {
 	HookBase
 	ToolName  string               `json:"tool_name"`            // as in [ToolUseBlock]
@@ -71,7 +71,7 @@ type PermissionDeniedInput struct {
 	MCPServer *MCPServerProvenance `json:"mcp_server,omitempty"` // the server of an MCP tool; nil for other tools
 }
 
-// ElicitationInput comes when an MCP server asks the person something.
+// ElicitationInput is sent when an MCP server asks the person something.
 type ElicitationInput struct {
 	HookBase
 	MCPServerName   string          `json:"mcp_server_name"`            // the server that asks
@@ -82,7 +82,7 @@ type ElicitationInput struct {
 	RequestedSchema json.RawMessage `json:"requested_schema,omitempty"` // a JSON schema of the answer, with mode form
 }
 
-// ElicitationResultInput comes after the person has answered.
+// ElicitationResultInput is sent after the person has answered.
 type ElicitationResultInput struct {
 	HookBase
 	MCPServerName string          `json:"mcp_server_name"`          // the server that asked

@@ -232,12 +232,12 @@ type InitializeResponse struct {
 	// Capabilities name protocol features; absent means none.
 	Capabilities []string `json:"capabilities,omitempty"`
 
-	PID               int    `json:"pid,omitempty"`                 // of the agent; 0: not said
+	PID               int    `json:"pid,omitempty"`                 // of the agent; 0: not sent
 	ClaudeCodeVersion string `json:"claude_code_version,omitempty"` // such as 2.1.329; "" from qodercli
 	// CurrentPermissionMode is Claude's, PermissionMode Qoder's.
 	CurrentPermissionMode PermissionMode `json:"current_permission_mode,omitempty"`
 	PermissionMode        PermissionMode `json:"permissionMode,omitempty"` // see CurrentPermissionMode
-	SessionState          SessionState   `json:"session_state,omitempty"`  // "": not said
+	SessionState          SessionState   `json:"session_state,omitempty"`  // "": not sent
 	FastMode
 
 	// What was applied of the request; false also if it was not asked for.
@@ -281,7 +281,7 @@ type AgentInfo struct {
 // ModelInfo is a model that can be used.
 type ModelInfo struct {
 	Value                    string   `json:"value"`                              // what [SetModelRequest] and [ModelPolicyReply] take
-	ResolvedModel            string   `json:"resolvedModel,omitempty"`            // the full id; "": not said
+	ResolvedModel            string   `json:"resolvedModel,omitempty"`            // the full id; "": not sent
 	DisplayName              string   `json:"displayName"`                        // for people
 	Description              string   `json:"description,omitempty"`              // for people; "": none
 	SupportsEffort           bool     `json:"supportsEffort,omitempty"`           // SupportedEffortLevels can be set

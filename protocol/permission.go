@@ -69,7 +69,7 @@ type PermissionResult struct {
 	// ToolUseID is the call that is meant. Whoever answers sets it to the
 	// request's own.
 	ToolUseID              string
-	DecisionClassification DecisionClassification // for the agent's telemetry; "": not said
+	DecisionClassification DecisionClassification // for the agent's telemetry; "": not sent
 	// PermissionScope is Qoder's: how far an allow reaches, e.g. session.
 	PermissionScope string
 	// Extra are further keys, written last and sorted. A key that the result

@@ -82,9 +82,9 @@ type ResultMessage struct {
 	// ModelUsage is that of the whole session so far, by model;
 	// ModelUsageSinceLastResult that of this turn.
 	ModelUsage                map[string]ModelUsage `json:"modelUsage,omitempty"`
-	ModelUsageSinceLastResult map[string]ModelUsage `json:"model_usage_since_last_result,omitempty"` // nil: not said
+	ModelUsageSinceLastResult map[string]ModelUsage `json:"model_usage_since_last_result,omitempty"` // nil: not sent
 	PermissionDenials         []PermissionDenial    `json:"permission_denials"`                      // of the turn, in order; hooks' denials are included
-	SubagentStats             *SubagentStats        `json:"subagent_stats,omitempty"`                // nil: not said
+	SubagentStats             *SubagentStats        `json:"subagent_stats,omitempty"`                // nil: not sent
 	// SafetyStops counts the answers of the model that a safety system stopped,
 	// in the session so far.
 	SafetyStops         int    `json:"safety_stops,omitempty"`
@@ -179,7 +179,7 @@ type Timings struct {
 type FastMode struct {
 	// FastModeState is off, cooldown or on; "" if unknown.
 	FastModeState          string `json:"fast_mode_state,omitempty"`
-	FastModeDisabledReason string `json:"fast_mode_disabled_reason,omitempty"` // why it is off, such as sdk_opt_in_required; "": not said
+	FastModeDisabledReason string `json:"fast_mode_disabled_reason,omitempty"` // why it is off, such as sdk_opt_in_required; "": not sent
 }
 
 // ModelUsage is what one model used.

@@ -14,7 +14,7 @@ type PartialAssistantMessage struct {
 	Event StreamEvent `json:"-"`
 	// TTFTMS is the time to the first token; only on the first message_start.
 	TTFTMS           Millis   `json:"ttft_ms,omitempty"`
-	APIMessageID     string   `json:"api_message_id,omitempty"`     // the API's id of the response, as in APIMessage.ID; "": not said
+	APIMessageID     string   `json:"api_message_id,omitempty"`     // the API's id of the response, as in APIMessage.ID; "": not sent
 	ThinkingDisplay  string   `json:"thinking_display,omitempty"`   // as AssistantMessage.ThinkingDisplay
 	UserMessageUUID  string   `json:"user_message_uuid,omitempty"`  // as AssistantMessage.UserMessageUUID, on the first event
 	UserMessageUUIDs []string `json:"user_message_uuids,omitempty"` // as AssistantMessage.UserMessageUUIDs
@@ -115,7 +115,7 @@ type ContentBlockStop struct {
 // MessageDelta carries what is known at the end of a message.
 type MessageDelta struct {
 	Delta             MessageDeltaBody `json:"delta"`                        // why the model stopped
-	Usage             *Usage           `json:"usage,omitempty"`              // of the whole response; nil: not said
+	Usage             *Usage           `json:"usage,omitempty"`              // of the whole response; nil: not sent
 	ContextManagement json.RawMessage  `json:"context_management,omitempty"` // what the API removed from the context; nil: nothing
 }
 

@@ -107,7 +107,7 @@ type InitMessage struct {
 	Capabilities []string `json:"capabilities,omitempty"`
 	OutputStyle  string   `json:"output_style,omitempty"` // default, or the name of a style
 	ViewMode     string   `json:"view_mode,omitempty"`    // default, or focus: people see only the last message of each turn
-	Effort       string   `json:"effort,omitempty"`       // low, medium, high, xhigh, max; "": not said
+	Effort       string   `json:"effort,omitempty"`       // low, medium, high, xhigh, max; "": not sent
 
 	OriginalCwd           string          `json:"original_cwd,omitempty"`           // where permission checks begin; does not follow the shell
 	AdditionalDirectories []string        `json:"additional_directories,omitempty"` // absolute
@@ -136,7 +136,7 @@ func (*InitMessage) wire() (string, string) { return "system", "init" }
 type MCPServer struct {
 	Name   string `json:"name"`             // as configured
 	Status string `json:"status"`           // as MCPServerStatus.Status
-	Source string `json:"source,omitempty"` // as MCPServerProvenance.Source; "": not said
+	Source string `json:"source,omitempty"` // as MCPServerProvenance.Source; "": not sent
 }
 
 // MemoryPaths are the directories of the agent's memories.
@@ -156,7 +156,7 @@ type MCPStartError struct {
 type Plugin struct {
 	Name    string `json:"name"`              // from its manifest
 	Path    string `json:"path"`              // of its directory; "builtin" for those of the agent (observed on 2.1.329)
-	Source  string `json:"source,omitempty"`  // NAME@MARKETPLACE, or where it is from; "": not said
+	Source  string `json:"source,omitempty"`  // NAME@MARKETPLACE, or where it is from; "": not sent
 	Version string `json:"version,omitempty"` // from its manifest: untrusted; "": none
 }
 
@@ -246,13 +246,13 @@ func (*CompactBoundaryMessage) wire() (string, string) { return "system", "compa
 type CompactMetadata struct {
 	Trigger                 string             `json:"trigger"`                                // manual, auto
 	PreTokens               int64              `json:"pre_tokens"`                             // tokens of the context before
-	PostTokens              int64              `json:"post_tokens,omitempty"`                  // tokens of the context after; 0: not said
+	PostTokens              int64              `json:"post_tokens,omitempty"`                  // tokens of the context after; 0: not sent
 	CumulativeDroppedTokens int64              `json:"cumulative_dropped_tokens,omitempty"`    // tokens that this and all earlier compactions removed
-	MessagesSummarized      int                `json:"messages_summarized,omitempty"`          // 0: not said
+	MessagesSummarized      int                `json:"messages_summarized,omitempty"`          // 0: not sent
 	Precomputed             bool               `json:"precomputed,omitempty"`                  // the summary was written ahead, in the background
 	UserContext             string             `json:"user_context,omitempty"`                 // the person's instructions for the summary; "": none
 	DiscoveredTools         []string           `json:"pre_compact_discovered_tools,omitempty"` // tools found by a tool search, which stay in the prompt
-	DurationMS              Millis             `json:"duration_ms,omitempty"`                  // how long it took, in milliseconds; 0: not said
+	DurationMS              Millis             `json:"duration_ms,omitempty"`                  // how long it took, in milliseconds; 0: not sent
 	PreservedSegment        *PreservedSegment  `json:"preserved_segment,omitempty"`            // nil: everything was summed up
 	PreservedMessages       *PreservedMessages `json:"preserved_messages,omitempty"`           // if set, it counts and PreservedSegment does not
 }
@@ -347,7 +347,7 @@ func (*ModelFallbackMessage) wire() (string, string) { return "system", "model_f
 type ModelRefusal struct {
 	OriginalModel          string `json:"original_model,omitempty"`            // full id of the model that refused
 	RequestID              string `json:"request_id,omitempty"`                // the API's id of the refused call
-	APIRefusalCategory     string `json:"api_refusal_category,omitempty"`      // cyber, bio, …; an open set; "": not said
+	APIRefusalCategory     string `json:"api_refusal_category,omitempty"`      // cyber, bio, …; an open set; "": not sent
 	APIRefusalExplanation  string `json:"api_refusal_explanation,omitempty"`   // the API's words, for people: the text changes
 	SawCyberRefusal        bool   `json:"saw_cyber_refusal,omitempty"`         // one of several refusals in a row had category cyber
 	RefusedUserMessageUUID string `json:"refused_user_message_uuid,omitempty"` // the user line that was refused, to edit and send again; "": none

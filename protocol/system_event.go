@@ -7,9 +7,9 @@ type PermissionDeniedMessage struct {
 	ToolName           string `json:"tool_name"`                      // as in [ToolUseBlock]
 	ToolUseID          string `json:"tool_use_id"`                    // the [ToolUseBlock] that was denied
 	AgentID            string `json:"agent_id,omitempty"`             // the subagent that made the call; "" for the main agent
-	DecisionReasonType string `json:"decision_reason_type,omitempty"` // rule, mode, classifier, asyncAgent, …; "": not said
+	DecisionReasonType string `json:"decision_reason_type,omitempty"` // rule, mode, classifier, asyncAgent, …; "": not sent
 	DecisionReasonCode string `json:"decision_reason_code,omitempty"` // as in [CanUseToolRequest]
-	DecisionReason     string `json:"decision_reason,omitempty"`      // for people; "": not said
+	DecisionReason     string `json:"decision_reason,omitempty"`      // for people; "": not sent
 	Message            string `json:"message"`                        // what the model reads
 }
 

@@ -12,11 +12,11 @@ type ModelQueueStatusMessage struct {
 	RequestSetID       string `json:"request_set_id"`                  // shared by the requests of one step; meaning not documented
 	ModelKey           string `json:"model_key"`                       // the model that is waited for
 	QueueType          string `json:"queue_type,omitempty"`            // which queue; the set is not documented
-	QueueCount         int    `json:"queue_count,omitempty"`           // requests in the queue; 0: not said
-	WaitTimeMS         Millis `json:"wait_time_ms,omitempty"`          // expected, in milliseconds; 0: not said
+	QueueCount         int    `json:"queue_count,omitempty"`           // requests in the queue; 0: not sent
+	WaitTimeMS         Millis `json:"wait_time_ms,omitempty"`          // expected, in milliseconds; 0: not sent
 	QueueWaitElapsedMS Millis `json:"queue_wait_elapsed_ms,omitempty"` // so far, in milliseconds
-	QueueMaxWaitMS     Millis `json:"queue_max_wait_ms,omitempty"`     // then the agent gives up, in milliseconds; 0: not said
-	ServiceAvailable   *bool  `json:"service_available,omitempty"`     // nil: not said
+	QueueMaxWaitMS     Millis `json:"queue_max_wait_ms,omitempty"`     // then the agent gives up, in milliseconds; 0: not sent
+	ServiceAvailable   *bool  `json:"service_available,omitempty"`     // nil: not sent
 }
 
 func (*ModelQueueStatusMessage) wire() (string, string) { return "system", "model_queue_status" }
@@ -43,7 +43,7 @@ type MemoryGeneration struct {
 	IndexUpdated   bool         `json:"indexUpdated,omitempty"`     // a file that lists memories has changed
 	ContentUpdated bool         `json:"contentUpdated,omitempty"`   // a file of memories has changed
 	DurationMS     Millis       `json:"durationMs"`                 // milliseconds
-	Usage          *Usage       `json:"usage,omitempty"`            // tokens of ModelRequests; nil: not said
+	Usage          *Usage       `json:"usage,omitempty"`            // tokens of ModelRequests; nil: not sent
 	// Credits is nil if it is not known.
 	Credits *float64 `json:"credits,omitempty"`
 }
@@ -92,12 +92,12 @@ type SkillEvolution struct {
 	AttemptID      string            `json:"attemptId"`                  // the same in every message about the review
 	Reason         string            `json:"reason,omitempty"`           // for people; "": none
 	Origin         string            `json:"origin"`                     // turn_complete
-	ReviewScore    *float64          `json:"reviewScore,omitempty"`      // nil: not said; the scale is not documented
+	ReviewScore    *float64          `json:"reviewScore,omitempty"`      // nil: not sent; the scale is not documented
 	SourceRequests []string          `json:"sourceRequestIds,omitempty"` // model requests of the turn that was reviewed
 	ModelRequests  []string          `json:"modelRequestIds,omitempty"`  // model requests of the review
 	Suggestions    []SkillSuggestion `json:"suggestions"`                // nil: none
 	DurationMS     Millis            `json:"durationMs"`                 // milliseconds
-	Usage          *Usage            `json:"usage,omitempty"`            // tokens of ModelRequests; nil: not said
+	Usage          *Usage            `json:"usage,omitempty"`            // tokens of ModelRequests; nil: not sent
 }
 
 // SkillSuggestion is a skill to write or to change.
@@ -127,7 +127,7 @@ type Artifact struct {
 	Group        *ArtifactGroup `json:"group,omitempty"`         // nil: none
 	RelativePath string         `json:"relative_path,omitempty"` // to the working directory; "": not below it
 	Size         int64          `json:"size,omitempty"`          // bytes
-	MIME         string         `json:"mime,omitempty"`          // media type; "": not said
+	MIME         string         `json:"mime,omitempty"`          // media type; "": not sent
 	MTime        float64        `json:"mtime,omitempty"`         // ms since the Unix epoch
 	// Of a changed one: lines.
 	Additions int  `json:"additions,omitempty"` // added

@@ -83,7 +83,7 @@ func (*GoalClearedMessage) wire() (string, string) { return "system", "goal_clea
 type AvailableModelsUpdateMessage struct {
 	Common
 	Models       []ModelInfo `json:"models"`                 // they replace those known before
-	CurrentModel string      `json:"currentModel,omitempty"` // one of Models by value; "": not said
+	CurrentModel string      `json:"currentModel,omitempty"` // one of Models by value; "": not sent
 }
 
 func (*AvailableModelsUpdateMessage) wire() (string, string) {

@@ -6,7 +6,7 @@ package protocol
 type TaskStartedMessage struct {
 	Common
 	TaskID       string `json:"task_id"`                 // names the task in all messages; for a subagent also its AgentID
-	RunID        string `json:"run_id,omitempty"`        // one run of the task: a resumed task has a new one; "": not said
+	RunID        string `json:"run_id,omitempty"`        // one run of the task: a resumed task has a new one; "": not sent
 	ToolUseID    string `json:"tool_use_id,omitempty"`   // the tool call that started the task; "": none
 	Description  string `json:"description"`             // one line for people
 	SubagentType string `json:"subagent_type,omitempty"` // name of the subagent's definition; "" for other tasks
@@ -14,13 +14,13 @@ type TaskStartedMessage struct {
 	IsBackgrounded *bool `json:"is_backgrounded,omitempty"`
 	// Awaited: a tool call waits for the task; no turn about it follows.
 	Awaited    bool `json:"awaited,omitempty"`
-	SpawnDepth int  `json:"spawn_depth,omitempty"` // of a subagent: 1 if the main agent started it; 0: not said
+	SpawnDepth int  `json:"spawn_depth,omitempty"` // of a subagent: 1 if the main agent started it; 0: not sent
 	// ParentTaskID is the subagent that started the task; "" for the main agent.
 	ParentTaskID   string   `json:"parent_task_id,omitempty"`
 	Tools          []string `json:"tools,omitempty"`           // a subagent's, by name; Qoder's
 	TaskType       string   `json:"task_type,omitempty"`       // local_agent, local_bash, …
 	WorkflowName   string   `json:"workflow_name,omitempty"`   // with TaskType local_workflow
-	Prompt         string   `json:"prompt,omitempty"`          // of a subagent; "": not said
+	Prompt         string   `json:"prompt,omitempty"`          // of a subagent; "": not sent
 	SkipTranscript bool     `json:"skip_transcript,omitempty"` // not to be shown in the conversation
 	Ambient        bool     `json:"ambient,omitempty"`         // not to be counted as activity
 }
@@ -84,7 +84,7 @@ type TaskNotificationMessage struct {
 	Summary         string            `json:"summary"`                     // one line for people
 	SummaryIsReport bool              `json:"summary_is_report,omitempty"` // Summary is the subagent's whole report
 	Handback        string            `json:"handback,omitempty"`          // how the report reached the caller; "": the subagent has no such tool
-	Usage           *TaskUsage        `json:"usage,omitempty"`             // of the whole run; nil: not said
+	Usage           *TaskUsage        `json:"usage,omitempty"`             // of the whole run; nil: not sent
 	ResourceLinks   []MCPResourceLink `json:"resource_links,omitempty"`    // files that an MCP task returned by reference
 	SkipTranscript  bool              `json:"skip_transcript,omitempty"`   // as in [TaskStartedMessage]
 	Ambient         bool              `json:"ambient,omitempty"`           // as in [TaskStartedMessage]
@@ -123,7 +123,7 @@ type HookStartedMessage struct {
 	HookID     string    `json:"hook_id"`               // the same in all messages about this run of the hook
 	HookName   string    `json:"hook_name"`             // such as PreToolUse:Bash
 	HookEvent  HookEvent `json:"hook_event"`            // why it runs
-	Origin     string    `json:"origin,omitempty"`      // user_settings, project_settings, policy_settings, …; "": not said
+	Origin     string    `json:"origin,omitempty"`      // user_settings, project_settings, policy_settings, …; "": not sent
 	Label      string    `json:"label,omitempty"`       // text for people; "": none
 	PluginName string    `json:"plugin_name,omitempty"` // the hook's plugin, by its author: untrusted; "": none
 }

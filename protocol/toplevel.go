@@ -97,11 +97,11 @@ func (*RateLimitMessage) wire() (string, string) { return "rate_limit_event", ""
 // declare it. ResetsAt and OverageResetsAt are seconds since the Unix epoch.
 type RateLimitInfo struct {
 	Status                          string  `json:"status"`                                    // allowed, allowed_warning, rejected
-	ResetsAt                        float64 `json:"resetsAt,omitempty"`                        // 0: not said
+	ResetsAt                        float64 `json:"resetsAt,omitempty"`                        // 0: not sent
 	RateLimitType                   string  `json:"rateLimitType,omitempty"`                   // five_hour, seven_day, overage, …
-	Utilization                     float64 `json:"utilization,omitempty"`                     // share of the limit that is used, 0 to 1 and above; 0: not said
+	Utilization                     float64 `json:"utilization,omitempty"`                     // share of the limit that is used, 0 to 1 and above; 0: not sent
 	OverageStatus                   string  `json:"overageStatus,omitempty"`                   // as Status, for usage beyond the subscription; "": none
-	OverageResetsAt                 float64 `json:"overageResetsAt,omitempty"`                 // 0: not said
+	OverageResetsAt                 float64 `json:"overageResetsAt,omitempty"`                 // 0: not sent
 	OverageDisabledReason           string  `json:"overageDisabledReason,omitempty"`           // org_level_disabled, overage_not_provisioned, …; "": none
 	IsUsingOverage                  bool    `json:"isUsingOverage,omitempty"`                  // the subscription's limit is used up
 	OverageInUse                    bool    `json:"overageInUse,omitempty"`                    // calls are charged beyond the subscription

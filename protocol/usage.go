@@ -83,7 +83,7 @@ type ContextUsage struct {
 	RawMaxTokens         int64   `json:"rawMaxTokens,omitempty"`         // the model's limit
 	Percentage           float64 `json:"percentage,omitempty"`           // 0 to 100
 	AutocompactSource    string  `json:"autocompactSource,omitempty"`    // where the threshold is from: auto, model-default, …
-	AutoCompactThreshold int64   `json:"autoCompactThreshold,omitempty"` // tokens at which the agent compacts; 0: not said
+	AutoCompactThreshold int64   `json:"autoCompactThreshold,omitempty"` // tokens at which the agent compacts; 0: not sent
 	IsAutoCompactEnabled bool    `json:"isAutoCompactEnabled,omitempty"` // false: the agent does not compact by itself
 	// GridRows is the picture that a terminal shows.
 	GridRows             [][]ContextGridCell `json:"gridRows,omitempty"`
@@ -94,9 +94,9 @@ type ContextUsage struct {
 	SystemTools          []TokenCount        `json:"systemTools,omitempty"`          // the agent's own tools
 	SystemPromptSections []TokenCount        `json:"systemPromptSections,omitempty"` // parts of the system prompt
 	Agents               []ContextAgent      `json:"agents,omitempty"`               // one entry for each definition
-	SlashCommands        *ContextCommands    `json:"slashCommands,omitempty"`        // nil: not said
-	Skills               *ContextSkills      `json:"skills,omitempty"`               // nil: not said
-	MessageBreakdown     *MessageBreakdown   `json:"messageBreakdown,omitempty"`     // nil: not said
+	SlashCommands        *ContextCommands    `json:"slashCommands,omitempty"`        // nil: not sent
+	Skills               *ContextSkills      `json:"skills,omitempty"`               // nil: not sent
+	MessageBreakdown     *MessageBreakdown   `json:"messageBreakdown,omitempty"`     // nil: not sent
 	APIUsage             *Usage              `json:"apiUsage,omitempty"`             // of the last model call; nil: none yet
 
 	ContextWindow      *ContextWindow    `json:"contextWindow,omitempty"`      // nil from Claude Code
@@ -253,7 +253,7 @@ type ExtraUsage struct {
 	MonthlyLimit *float64 `json:"monthly_limit"`      // in minor units of Currency, such as cents; nil: no limit
 	UsedCredits  *float64 `json:"used_credits"`       // in minor units of Currency; nil: not known
 	Utilization  *float64 `json:"utilization"`        // percent of MonthlyLimit; nil: not known
-	Currency     string   `json:"currency,omitempty"` // ISO 4217, such as USD; "": not said
+	Currency     string   `json:"currency,omitempty"` // ISO 4217, such as USD; "": not sent
 }
 
 // UsageBehaviors is what drives the usage.

@@ -19,7 +19,7 @@ type UserMessage struct {
 	ShouldQuery *bool `json:"shouldQuery,omitempty"`
 	// ClientComposed keeps the agent from expanding the prompt.
 	ClientComposed bool    `json:"client_composed,omitempty"`
-	Origin         *Origin `json:"origin,omitempty"`    // nil: not said
+	Origin         *Origin `json:"origin,omitempty"`    // nil: not sent
 	Timestamp      string  `json:"timestamp,omitempty"` // RFC 3339
 	// PastedContent is what the person pasted: a list of strings or lists of
 	// content blocks, which Claude Code adds after the text.
@@ -39,7 +39,7 @@ type UserMessage struct {
 	IsMeta           bool `json:"is_meta,omitempty"` // written by the agent for the model, not for people
 	// PlanContent is the plan that was approved.
 	PlanContent           string          `json:"plan_content,omitempty"`
-	PermissionMode        PermissionMode  `json:"permission_mode,omitempty"`         // the mode when the line was taken up; "": not said
+	PermissionMode        PermissionMode  `json:"permission_mode,omitempty"`         // the mode when the line was taken up; "": not sent
 	InterruptedMessageID  string          `json:"interrupted_message_id,omitempty"`  // on "[Request interrupted by user]": the API message id that was cut
 	RetractedMessageUUIDs []string        `json:"retracted_message_uuids,omitempty"` // lines that no longer count
 	FileAttachments       json.RawMessage `json:"file_attachments,omitempty"`        // files of a remote client: objects with file_uuid, file_name, …
@@ -68,7 +68,7 @@ type UserContent struct {
 // ToolResultMeta says how a tool call came to run, or why it did not.
 type ToolResultMeta struct {
 	ID                 string              `json:"id"`                            // tool use id
-	PermissionDecision *PermissionDecision `json:"permission_decision,omitempty"` // nil: not said
+	PermissionDecision *PermissionDecision `json:"permission_decision,omitempty"` // nil: not sent
 	// NonExecutionKind is permission-rule, user-rejected, …; "" if it ran.
 	NonExecutionKind string `json:"non_execution_kind,omitempty"`
 	// UserFeedback is what the user said with a no.
@@ -90,7 +90,7 @@ type MCPResultMeta struct {
 type PermissionDecision struct {
 	Decision   string `json:"decision"`              // accept, reject
 	Source     string `json:"source"`                // config, user_temporary, user_reject, hook, …
-	ReasonType string `json:"reason_type,omitempty"` // mode, rule, subcommandResults, …; "": not said
+	ReasonType string `json:"reason_type,omitempty"` // mode, rule, subcommandResults, …; "": not sent
 	// AutoModeRule is the rule that decided in permission mode auto.
 	AutoModeRule *AutoModeRule `json:"auto_mode_rule,omitempty"`
 }

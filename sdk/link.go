@@ -56,7 +56,7 @@ func (l *link) checkSettings(req protocol.HostRequest) error {
 			return &ConfigError{
 				Option: "ApplyFlagSettings", Backend: l.dialect.Name(),
 				Problem: fmt.Sprintf("%s %s skips every permission check", m.At, m.Mode),
-				Fix:     "start the session with AllowDangerouslySkipPermissions if that is meant",
+				Fix:     "start the session with AllowDangerouslySkipPermissions if you want that",
 			}
 		}
 	}

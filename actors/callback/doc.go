@@ -1,6 +1,6 @@
-// Package callback describes one call of a user's callback: the request that the agent
-// made, the job that answers it, and the errors that say who may read what. The
-// packages beside it turn the requests of their kind into jobs.
+// Package callback describes one call of a user's callback: the agent's request, the job
+// that answers it, and the errors that say who may read their text. The sibling packages
+// turn the requests of their kind into jobs.
 //
-// What must not live here: what a callback means, and how a job runs.
+// The meaning of a callback, and the code that runs a job, must not live here.
 package callback

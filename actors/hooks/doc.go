@@ -1,3 +1,3 @@
-// Package hooks answers the agent's hook_callback requests with the user's
-// hooks. A hook that fails never opens a gate.
+// Package hooks answers the agent's hook_callback requests with the user's hooks. A gate
+// that fails denies.
 package hooks

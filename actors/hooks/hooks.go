@@ -15,16 +15,16 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// DefaultTimeout is how long a hook may take when nothing else is said.
+// DefaultTimeout is how long a hook may take if it has no Timeout.
 const DefaultTimeout = 60 * time.Second
 
-// CallbackID is the name of the i-th hook on the wire.
+// CallbackID returns the callback id of the i-th hook.
 func CallbackID(i int) string { return idPrefix + strconv.Itoa(i) }
 
 const idPrefix = "hook_" // the vendors'
 
-// Registrations is what the initialize call says of the hooks. A hook of the session's
-// own follows them where it is needed, see [Proves].
+// Registrations returns the hooks as the initialize request registers them. If [Proves]
+// needs it, Troupe's own hook is the last.
 func Registrations(d dialect.Dialect, all []session.Hook) []dialect.HookRegistration {
 	regs := make([]dialect.HookRegistration, len(all), len(all)+1)
 	for i, m := range matchers(all) {
@@ -39,8 +39,9 @@ func Registrations(d dialect.Dialect, all []session.Hook) []dialect.HookRegistra
 	return regs
 }
 
-// HostLimit is the deadline on this side: a little less than what the agent
-// was told, so that our own deny arrives before the agent stops waiting.
+// HostLimit returns the time limit of the handler for a hook with timeout t. It is a
+// little shorter than the agent's, so that Troupe's denial arrives before the agent stops
+// waiting.
 func HostLimit(t time.Duration) time.Duration {
 	if t <= 0 {
 		t = DefaultTimeout
@@ -71,7 +72,7 @@ func matchers(all []session.Hook) []matcher {
 // noOpinion is the answer of a hook that the call does not match.
 func noOpinion(context.Context) (json.RawMessage, error) { return json.RawMessage("{}"), nil }
 
-// Prepare returns how requests become calls of the hooks.
+// Prepare returns the function that turns requests into calls of the hooks.
 func Prepare(d dialect.Dialect, all []session.Hook) callback.Prepare {
 	match := matchers(all)
 	return func(r *callback.Request) (callback.Job, error) {
@@ -127,8 +128,8 @@ func isObject(out json.RawMessage) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(out), []byte("{"))
 }
 
-// Denial answers for a hook that gave no answer: gates deny, the rest is told
-// reason as an error, of which the agent makes what the registration says.
+// Denial returns the answer for a hook that gave no answer. Gates deny. Other hooks answer
+// with reason as an error, which the agent handles as the hook's registration says.
 func Denial(d dialect.Dialect, all []session.Hook, f protocol.Frame, reason string) (response []byte, errText string) {
 	req, err := protocol.DecodeAgentRequest(f)
 	ask, ok := req.(*protocol.HookCallbackRequest)

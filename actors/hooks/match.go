@@ -17,7 +17,7 @@ import (
 // engine reads alike go to the agent; all others are registered without a
 // matcher and compared here.
 
-// CheckPattern returns a [*PatternError] for a matcher that cannot be compared.
+// CheckPattern returns a *[session.PatternError] for a matcher that is not valid.
 func CheckPattern(event protocol.HookEvent, pattern string) error {
 	_, err := compile(event, pattern)
 	return err

@@ -8,11 +8,10 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Proves reports whether the agent has to call a hook before it begins to answer
-// a prompt, because a hook is a gate: an agent with its hooks switched off calls no
-// gate and says nothing of it, but it does not call UserPromptSubmit either, with
-// which it otherwise begins to answer. A session without a hook for that event
-// registers one of its own, which guards nothing.
+// Proves reports whether the agent must call UserPromptSubmit before it begins to answer
+// a prompt. That is so if a hook is a gate: an agent whose hooks are turned off calls no
+// gate and does not report it, but the missing UserPromptSubmit reveals it. If the session
+// has no hook for that event, it registers one that guards nothing.
 func Proves(d dialect.Dialect, all []session.Hook) bool {
 	return d.Traits().PromptHookComesFirst && slices.ContainsFunc(all, func(h session.Hook) bool { return isGate(d, h) })
 }

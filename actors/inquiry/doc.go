@@ -1,7 +1,6 @@
-// Package inquiry answers what the agent asks of its host besides hooks,
-// permissions, tools and models: elicitations of MCP servers, dialogs, tokens to
-// log in with, whether a turn is worth a memory or a review, and where the files
-// of a session are.
+// Package inquiry answers the agent's requests other than hooks, permissions, tools and
+// models: elicitations of MCP servers, dialogs, login tokens, decisions about memories and
+// reviews after a turn, and the places of a session's files.
 //
-// What must not live here: anything that decides whether a tool may run.
+// Code that decides whether a tool may run must not live here.
 package inquiry

@@ -12,11 +12,11 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// DefaultTimeout bounds the callbacks that ask no person.
+// DefaultTimeout limits the callbacks that do not ask a person.
 const DefaultTimeout = time.Minute
 
-// MemoryLimit and SkillsLimit bound the two callbacks that the agent consults after a
-// turn, as the options say. Zero: they do not say; then it is [DefaultTimeout].
+// MemoryLimit returns the time limit of Options.ShouldGenerateMemory. Zero: the options
+// do not set it, and [DefaultTimeout] applies.
 func MemoryLimit(o *session.Options) time.Duration {
 	if m := o.Memory; m != nil && m.Generation != nil && m.Generation.TurnComplete != nil {
 		return max(m.Generation.TurnComplete.Timeout, 0)
@@ -24,7 +24,8 @@ func MemoryLimit(o *session.Options) time.Duration {
 	return 0
 }
 
-// SkillsLimit is described at [MemoryLimit].
+// SkillsLimit returns the time limit of Options.ShouldReviewSkills. Zero: the options do
+// not set it, and [DefaultTimeout] applies.
 func SkillsLimit(o *session.Options) time.Duration {
 	if e := o.Evolution; e != nil && e.Skill != nil && e.Skill.Generation != nil && e.Skill.Generation.TurnComplete != nil {
 		return max(e.Skill.Generation.TurnComplete.Timeout, 0)
@@ -32,8 +33,8 @@ func SkillsLimit(o *session.Options) time.Duration {
 	return 0
 }
 
-// Prepare returns how requests become calls of the options' callbacks. A nil one is
-// answered as the vendors' SDKs do without it.
+// Prepare returns the function that turns requests into calls of the options' callbacks.
+// A request whose callback is nil is answered as the vendors' SDKs answer it.
 func Prepare(d dialect.Dialect, o *session.Options) callback.Prepare {
 	return (&answers{options: o, dialect: d}).prepare
 }
@@ -81,8 +82,8 @@ func (a *answers) prepare(r *callback.Request) (callback.Job, error) {
 	return job, nil
 }
 
-// Denial is the answer of a request whose callback gave none: a person who could
-// not be asked has not agreed, and a gate stays shut.
+// Denial returns the answer to a request whose callback gave no answer. If a person could
+// not be asked, the answer is no.
 func Denial(d dialect.Dialect, f protocol.Frame, reason string) (response []byte, errText string) {
 	var answer any
 	switch f.Subtype {

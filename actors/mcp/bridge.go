@@ -13,37 +13,37 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// DefaultTimeout is how long a tool call may take when nothing else is said.
+// DefaultTimeout is how long a tool call may take if no option sets a limit.
 const DefaultTimeout = 10 * time.Minute
 
-// ToolOption is what sets the limit of a tool.
+// ToolOption is the option that sets the limit of a tool, for errors.
 const ToolOption = "the tool's Timeout"
 
-// ServerOption is what sets the limit of a server's tools.
+// ServerOption returns the option that sets the limit of a server's tools, for errors.
 func ServerOption(server string) string {
 	return fmt.Sprintf("SDKMCPServerConfigs[%q].Timeout", server)
 }
 
-// BridgeConfig is what a bridge needs.
+// BridgeConfig configures a [Bridge].
 type BridgeConfig struct {
-	// Options name the servers, in SDKMCPServers, and the limits of their tools, in
+	// Options have the servers in SDKMCPServers, and the limits of their tools in
 	// SDKMCPServerConfigs.
 	Options *session.Options
 	Clock   session.Clock
 	Exec    session.Executor
-	// NotificationReply is what the agent gets in answer to a notification.
+	// NotificationReply is the answer to a notification of the agent.
 	NotificationReply json.RawMessage
 	// UnknownServer is the text of the error for a server that is not configured;
 	// the server's name follows it.
 	UnknownServer string
-	// Notify sends a notification of a server to the agent. It queues and does
-	// not wait.
+	// Notify sends a notification of a server to the agent. It queues the notification and
+	// does not wait.
 	Notify func(server, method string, params json.RawMessage) error
 }
 
-// Bridge routes messages to servers and remembers the calls in flight, so that
-// notifications/cancelled finds them. Safe for concurrent use; it survives the
-// incarnations of its actor.
+// Bridge routes messages to servers. It tracks the calls in flight, so that
+// notifications/cancelled can cancel them. It is safe for concurrent use, and remains when
+// its actor is restarted.
 type Bridge struct {
 	cfg BridgeConfig
 
@@ -73,8 +73,7 @@ func NewBridge(cfg BridgeConfig) *Bridge {
 	return b
 }
 
-// Add serves s from now on. It reports false when the bridge has a server of
-// that name already.
+// Add adds a server. It returns false if the bridge already has a server with that name.
 func (b *Bridge) Add(s session.MCPHandler) bool {
 	name := s.Name()
 	b.mu.Lock()
@@ -89,14 +88,14 @@ func (b *Bridge) Add(s session.MCPHandler) bool {
 	return true
 }
 
-// Remove forgets a server. Calls in flight go on.
+// Remove removes a server. Calls in flight continue.
 func (b *Bridge) Remove(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.servers, name)
 }
 
-// Prepare returns how requests become messages for the bridge's servers.
+// Prepare returns the function that turns requests into messages for the bridge's servers.
 func Prepare(b *Bridge) callback.Prepare {
 	return b.prepare
 }

@@ -1,6 +1,6 @@
-// Package mcp serves in-process MCP servers over the agent's mcp_message
-// requests. Each call of a tool runs on a task of its own.
+// Package mcp serves in-process MCP servers over the agent's mcp_message requests. Each
+// tool call runs on its own task.
 //
-// What lives here: the JSON-RPC bridge and its routing. What must not: tools,
-// schemas, and the connection of an external server.
+// The JSON-RPC bridge and its routing live here. Tools, schemas, and connections to
+// external servers must not.
 package mcp

@@ -28,29 +28,27 @@ func ContextWithNotifier(ctx context.Context, notify func(method string, params 
 	return context.WithValue(ctx, notifierKey, notify)
 }
 
-// NotifierFromContext returns the way to the agent, if there is one.
+// NotifierFromContext returns the notify function of the context, if it has one.
 func NotifierFromContext(ctx context.Context) (func(method string, params json.RawMessage) error, bool) {
 	notify, _ := ctx.Value(notifierKey).(func(method string, params json.RawMessage) error)
 	return notify, notify != nil
 }
 
-// Alive is a sign of life of the call of ctx: its deadline starts anew. Telling
-// the agent of progress is one, too.
+// Alive restarts the time limit of the call whose context is ctx. A progress notification
+// restarts it, too.
 func Alive(ctx context.Context) {
 	if progressed, ok := ctx.Value(aliveKey).(func()); ok {
 		progressed()
 	}
 }
 
-// ContextWithExecutor returns a context whose server waits by the executor's
-// rules.
+// ContextWithExecutor returns a context in which [Await] waits with the executor ex.
 func ContextWithExecutor(ctx context.Context, ex session.Executor) context.Context {
 	return context.WithValue(ctx, executorKey, ex)
 }
 
-// Await waits until done is closed or ctx ends, and returns nil or the cause of
-// ctx; when both hold, done wins. It waits by the executor that ctx carries,
-// else as a goroutine does.
+// Await waits until done is closed or ctx ends. It returns nil if done is closed,
+// otherwise the cause of ctx. If ctx has an executor, Await waits with it.
 func Await(ctx context.Context, done <-chan struct{}) error {
 	if ex, ok := ctx.Value(executorKey).(session.Executor); ok {
 		return ex.Await(ctx, done)
@@ -59,28 +57,28 @@ func Await(ctx context.Context, done <-chan struct{}) error {
 }
 
 // Orderer is a [session.MCPHandler] whose calls wait for each other in the order in which
-// the agent made them. Handle alone cannot know it: each call is a task of its
-// own, and tasks start in any order.
+// the agent made them. Handle alone cannot know the order: each call is a separate task,
+// and tasks start in any order.
 type Orderer interface {
-	// Enter takes the place of a tools/call of this tool. It does not block,
-	// and is called for one call of a session at a time, in their order. A nil
-	// place means that the call waits for no other.
+	// Enter returns the place of a tools/call of this tool in the order. It does not
+	// block. It is called for one call of a session at a time, in their order. nil means
+	// that the call does not wait for other calls.
 	Enter(tool string) Place
 }
 
 // Place is a call's place in an order.
 type Place interface {
-	// Leave gives the place up. Every place must be left, also when Handle is
-	// never called; leaving again does nothing.
+	// Leave releases the place. Every place must be released, even if Handle is never
+	// called. A second Leave does nothing.
 	Leave()
 }
 
-// ContextWithPlace returns the context of the call that has this place.
+// ContextWithPlace returns a context with the place of a call.
 func ContextWithPlace(ctx context.Context, p Place) context.Context {
 	return context.WithValue(ctx, placeKey, p)
 }
 
-// PlaceFromContext returns the call's place; nil when nobody took one.
+// PlaceFromContext returns the call's place; nil if the call has no place.
 func PlaceFromContext(ctx context.Context) Place {
 	p, _ := ctx.Value(placeKey).(Place)
 	return p

@@ -14,7 +14,7 @@ const (
 	CodeInternal       = -32603
 )
 
-// RPCError is an error of the JSON-RPC level.
+// RPCError is a JSON-RPC error.
 type RPCError struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -110,12 +110,12 @@ func wrapResult(id, result json.RawMessage) json.RawMessage {
 	return append(append(append(b, middle...), result...), end...)
 }
 
-// Notification is the message of the host's own mcp_message request.
+// Notification returns the JSON-RPC message of a notification to the agent.
 func Notification(method string, params json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(rpcMessage{JSONRPC: "2.0", Method: method, Params: params})
 }
 
-// ErrorResult is a tool result that tells the model what went wrong.
+// ErrorResult returns a tool result with isError, whose text the model reads.
 func ErrorResult(text string) json.RawMessage {
 	b, _ := json.Marshal(map[string]any{ // strings only: cannot fail, keys are sorted
 		"content": []any{map[string]string{"type": "text", "text": text}},
@@ -124,8 +124,8 @@ func ErrorResult(text string) json.RawMessage {
 	return b
 }
 
-// Denial answers a request that no server will: a tool call gets a result with
-// isError, anything else an error.
+// Denial returns the answer to a request that no server answers: a result with isError
+// for a tool call, an error for any other request.
 func Denial(f protocol.Frame, reason string) (response json.RawMessage, errText string) {
 	req, err := protocol.DecodeAgentRequest(f)
 	if ask, ok := req.(*protocol.MCPMessageRequest); err == nil && ok {

@@ -7,18 +7,19 @@ import (
 	"sync/atomic"
 )
 
-// Semaphore bounds how many calls run at a time, first come, first served. The nil
-// Semaphore has no bound.
+// Semaphore limits how many calls run at the same time. Calls wait in the order of their
+// arrival. The nil Semaphore has no limit.
 type Semaphore struct {
 	mu    sync.Mutex
 	free  int
 	queue []*Ticket
 }
 
-// NewSemaphore returns a semaphore for so many calls at a time.
+// NewSemaphore returns a semaphore for capacity calls at the same time.
 func NewSemaphore(capacity int) *Semaphore { return &Semaphore{free: capacity} }
 
-// Ticket is a call's place at a semaphore. The nil Ticket is that of the nil Semaphore.
+// Ticket is a call's place in the queue of a semaphore. The nil Ticket belongs to the nil
+// Semaphore.
 type Ticket struct {
 	of    *Semaphore
 	ready chan struct{} // closed when the call may run; nil: at once
@@ -26,7 +27,7 @@ type Ticket struct {
 	left  atomic.Bool
 }
 
-// Enter takes the next place. It does not block; the ticket must be left.
+// Enter returns a ticket for the next place. It does not block. Call Leave on every ticket.
 func (g *Semaphore) Enter() *Ticket {
 	if g == nil {
 		return nil
@@ -54,11 +55,11 @@ func (g *Semaphore) admit() {
 	}
 }
 
-// At reports whether the ticket is one of g.
+// At reports whether the ticket belongs to g.
 func (t *Ticket) At(g *Semaphore) bool { return t == nil && g == nil || t != nil && t.of == g }
 
-// Wait blocks until the call may run, or ctx ends. It waits by the rules
-// of the executor that ctx carries.
+// Wait blocks until the call may run or ctx ends. If ctx has an executor, Wait waits with
+// it.
 func (t *Ticket) Wait(ctx context.Context) error {
 	if t == nil || t.ready == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// DefaultTimeout is how long a decision may take, as in the vendor's SDK.
+// DefaultTimeout is how long a decision may take by default, as in the vendor's SDK.
 const DefaultTimeout = 500 * time.Millisecond
 
 // expired tells the agent why it gets no model.
@@ -21,8 +21,8 @@ func expired(limit time.Duration) error {
 	return &callback.PublicError{Reason: e.Error(), Err: e}
 }
 
-// Prepare returns how requests become calls of resolve. limit zero means 500 ms,
-// negative none.
+// Prepare returns the function that turns requests into calls of resolve. limit is the
+// time limit of a call; zero means 500 ms, negative no limit.
 func Prepare(d dialect.Dialect, resolve session.ResolveModel, limit time.Duration) callback.Prepare {
 	if limit == 0 {
 		limit = DefaultTimeout

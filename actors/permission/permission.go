@@ -12,7 +12,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Prepare returns how requests become calls of decide. limit zero means none.
+// Prepare returns the function that turns requests into calls of decide. limit is the
+// time limit of a call; zero means no limit.
 func Prepare(d dialect.Dialect, decide session.CanUseTool, limit time.Duration) callback.Prepare {
 	return func(r *callback.Request) (callback.Job, error) {
 		job := callback.Job{Limit: limit, SetBy: "PermissionTimeout"}

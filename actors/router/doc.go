@@ -1,5 +1,5 @@
-// Package router is the registry of the agent's requests: which kind a request is of,
-// what answers the requests of a kind, and what is answered when no callback does.
+// Package router is the registry of the agent's requests: the kind of each request, the
+// actor that answers a kind, and the answer if no callback gives one.
 //
-// What must not live here: the actor that routes, and what a callback decides.
+// The actor that routes requests, and the decisions of callbacks, must not live here.
 package router

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Deps are what answers are made of in one session.
+// Deps are the parts of a session that answers need.
 type Deps struct {
 	Dialect dialect.Dialect
 	Options *session.Options
@@ -23,17 +23,17 @@ type Deps struct {
 
 // Entry describes how a session answers one kind of the agent's requests.
 type Entry struct {
-	Actor string // name of the kind's actor below callbacks
-	// People are the subtypes whose answer may have to wait for a person, Others
-	// the rest of the kind's subtypes.
+	Actor string // name of the kind's actor; its parent is callbacks
+	// People are the subtypes whose answer may have to wait for a person, Others the other
+	// subtypes of the kind.
 	People, Others []string
-	// Refuses permits the answer of a [callback.RefusalError], an error. A gate must
-	// not set it: an agent may take an error for an allow.
+	// Refuses allows a [callback.RefusalError] to answer with an error. A gate must not set
+	// it, because an agent may take an error for an allow.
 	Refuses bool
-	// Denial answers a request whose callback gave no answer. errText is used when
-	// response is nil.
+	// Denial returns the answer to a request whose callback gave no answer. errText is used
+	// if response is nil.
 	Denial func(d *Deps, f protocol.Frame, reason string) (response []byte, errText string)
-	// Prepare returns what the kind's actor does with a request.
+	// Prepare returns the function that turns requests of the kind into jobs.
 	Prepare func(d *Deps) callback.Prepare
 }
 
@@ -82,8 +82,8 @@ var entries = [session.KindOther]Entry{ //nolint:gochecknoglobals // only read
 	},
 }
 
-// Of returns the entry of a kind, which must not be changed. [session.KindOther] and
-// what lies beyond have none.
+// Of returns the entry of a kind, which must not be changed. It reports false for
+// [session.KindOther] and unknown kinds.
 func Of(kind session.Kind) (Entry, bool) {
 	if int(kind) >= len(entries) {
 		return Entry{}, false
@@ -105,7 +105,7 @@ func KindOf(subtype string) (kind session.Kind, person bool) {
 	return session.KindOther, false
 }
 
-// KindOfActor returns the kind that an actor below callbacks answers.
+// KindOfActor returns the kind whose requests the actor called name answers.
 func KindOfActor(name string) session.Kind {
 	return session.Kind(slices.IndexFunc(entries[:], func(e Entry) bool { return e.Actor == name }))
 }

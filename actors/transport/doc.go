@@ -1,5 +1,6 @@
-// Package transport starts agents: processes of this machine, and agents in memory.
-// [session.Spawner] is what it implements, as a user may, too.
+// Package transport starts agents: processes of this machine, and agents in memory. It
+// implements [session.Spawner], which users can also implement.
 //
-// What must not live here: what an agent writes, and when it has to end.
+// The meaning of an agent's output, and the decision when an agent must end, must not live
+// here.
 package transport

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// InMemory spawns agents that are Go values: each start serves one
-// conversation of Program on a task of its own.
+// InMemory starts agents that are Go values. Each start serves one conversation of Program
+// on its own task.
 type InMemory struct {
 	Clock   kernel.Clock
 	Exec    kernel.Executor

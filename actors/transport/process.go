@@ -21,7 +21,7 @@ type ProcessConfig struct {
 	TempDir     string
 }
 
-// NewProcessSpawner returns the spawner of processes of this machine.
+// NewProcessSpawner returns a spawner that starts processes of this machine.
 func NewProcessSpawner(cfg ProcessConfig) session.Spawner {
 	oc := osproc.Config{Clock: cfg.Clock, Executor: cfg.Exec, Rand: cfg.Rand, TempDir: cfg.TempDir}
 	if keep := cfg.KeepProcess; keep != nil {

@@ -24,7 +24,7 @@ var _ dialect.Dialect = Dialect{}
 // Name implements dialect.Dialect.
 func (Dialect) Name() string { return Name }
 
-// Traits implements dialect.Dialect. Claude Code leaves within milliseconds of EOF when it is idle.
+// Traits implements dialect.Dialect. An idle Claude Code exits within milliseconds after EOF.
 func (Dialect) Traits() dialect.Traits {
 	return dialect.Traits{
 		EOFGrace:       2 * time.Second,

@@ -24,8 +24,8 @@ var _ dialect.Dialect = Dialect{}
 // Name implements dialect.Dialect.
 func (Dialect) Name() string { return Name }
 
-// Traits implements dialect.Dialect. qodercli took 7.7 to 8.6 s to leave after EOF, and 8.6 s after SIGTERM; the
-// vendor's SDK gives it 2 s and 5 s, and kills it.
+// Traits implements dialect.Dialect. qodercli took 7.7 to 8.6 s to exit after EOF, and 8.6 s after SIGTERM. The vendor's
+// SDK waits 2 s and 5 s, and then kills it.
 func (Dialect) Traits() dialect.Traits {
 	return dialect.Traits{
 		FlushGrace:     10 * time.Second,

@@ -31,7 +31,7 @@ func checkHooks(o *dialect.Input, p *build.Problems) {
 		case slices.Contains(protocol.HookEvents(), h.Event):
 			p.Warn(at, "", fmt.Sprintf("is for %s, an event that qodercli does not have, so that the handler is never called", h.Event), "leave it out")
 		default:
-			p.Warn(at, "", fmt.Sprintf("is for %s, an event that this library does not know", h.Event), "see that the agent does, and how it is spelled")
+			p.Warn(at, "", fmt.Sprintf("is for %s, an event that Troupe does not know", h.Event), "check its spelling, and that the agent knows it")
 		}
 	}
 }

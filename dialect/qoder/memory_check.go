@@ -21,7 +21,7 @@ func checkMemory(o *dialect.Input, p *build.Problems) {
 		p.AddIf(native && m.Consumption != nil, "Memory.Consumption", unfit, "leave it out, or set Mode to custom")
 		p.AddIf(native && o.ShouldGenerateMemory != nil, "ShouldGenerateMemory", unfit, "leave it out, or set Memory.Mode to custom")
 		p.AddIf(native && !m.ProjectScope.Or(true) && !m.UserScope.Or(true), "Memory.UserScope",
-			"is false, and so is ProjectScope: nowhere is left to keep a memory", "leave one of them on, or Memory out")
+			"is false, and ProjectScope is false, too, so that memories have no place", "set one of them to true, or leave Memory out")
 		checkGeneration(p, m.Generation)
 		checkConsumption(p, m.Consumption)
 	}

@@ -78,7 +78,7 @@ func checkBypass(o *dialect.Input, p *Problems) {
 		return
 	}
 	refuse := func(option, what string) {
-		p.Add(option, what+" skips every permission check", "set AllowDangerouslySkipPermissions too if that is meant")
+		p.Add(option, what+" skips every permission check", "set AllowDangerouslySkipPermissions, too, if you want that")
 	}
 	for _, at := range append([]modeAt{{"PermissionMode", o.PermissionMode}}, modesBeside(o)...) {
 		if dialect.SkipsPermissions(at.mode) {

@@ -66,7 +66,7 @@ func checkRule(p *Problems, option, rule string) {
 	// What spells names otherwise, qodercli, does so itself in rules with other letters than ASCII.
 	itself := p.MCPName != nil && strings.IndexFunc(name, func(c rune) bool { return c > 0x7F }) >= 0
 	if tool := spelled(name); strings.HasPrefix(name, "mcp__") && tool != name && !itself {
-		p.Warn(option, rule, "has a character that agents write as _ in the names of tools, and may be about none", "write "+tool)
+		p.Warn(option, rule, "has a character that agents replace by _ in tool names, so it may match no tool", "write "+tool)
 	}
 	if !found {
 		return

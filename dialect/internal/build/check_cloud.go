@@ -18,9 +18,9 @@ func checkCloud(o *dialect.Input, p *Problems) {
 	made := c.Session.Create
 	switch {
 	case c.Session.ID != "" && made != nil:
-		p.Add(at+".Session", "has ID, which takes up a session, and Create, which makes one", "use one of them")
+		p.Add(at+".Session", "has both ID, which resumes a session, and Create, which creates one", "use one of them")
 	case c.Session.ID == "" && made == nil:
-		p.Add(at+".Session", "names no session", "give ID to take one up, or Create to make one")
+		p.Add(at+".Session", "names no session", "give ID to resume a session, or Create to create one")
 	case c.Session.ID != "":
 		p.AddIf(c.Agent != nil, at+".Agent", "cannot be combined with Session.ID: the session has its agent", "leave it out, or give Session.Create")
 	default:
@@ -32,7 +32,7 @@ func checkCloud(o *dialect.Input, p *Problems) {
 		}
 	}
 	if a := c.Agent; a != nil {
-		p.AddIf((a.ID != "") == (a.Create != nil), at+".Agent", "has to have one of ID and Create", "give ID for an agent that is there, or Create to make one")
+		p.AddIf((a.ID != "") == (a.Create != nil), at+".Agent", "needs either ID or Create", "give ID for an existing agent, or Create for a new one")
 		checkCloudAgent(p, at+".Agent.Create", a.Create)
 	}
 	if s := c.Stream; s != nil {

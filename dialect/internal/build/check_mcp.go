@@ -44,7 +44,7 @@ func checkAlike(o *dialect.Input, p *Problems) {
 	check := func(at, name string) {
 		wire := spell(name)
 		if other, taken := called[wire]; taken && other != name {
-			p.Warn(at, other, fmt.Sprintf("agents write %q and %q alike, as %s: tools of one name are one, and rules are about both", name, other, wire),
+			p.Warn(at, other, fmt.Sprintf("agents write both %q and %q as %s: tools with the same name cannot be told apart, and rules match both servers", name, other, wire),
 				"rename one of them")
 			return
 		}

@@ -1,5 +1,5 @@
-// Package build holds what the dialects share in making a launch: the argument list with its limits, JSON objects with
-// a fixed order of keys, settings that several options are merged into, and the checks that hold for every agent.
+// Package build has the code that the dialects share to make a launch: the argument list with its limits, JSON objects
+// with a fixed order of keys, settings into which several options are merged, and checks that apply to every agent.
 //
-// Nothing here knows a flag of an agent by name.
+// The names of an agent's flags must not live here.
 package build

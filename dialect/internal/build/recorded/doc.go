@@ -1,4 +1,4 @@
 // Package recorded reads the recordings of vendors' SDKs that the dialects are tested against.
 //
-// Tests alone import it. What must not live here: anything a program needs.
+// Only tests import it. Code that a program needs must not live here.
 package recorded
