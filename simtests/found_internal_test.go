@@ -30,14 +30,14 @@ func (s *told) Logf(format string, args ...any) {
 
 // explored plays a scenario and returns the one failure that is reported, "" for
 // none.
-func explored(t *testing.T, c Config, scenario func(*World)) (string, *told) {
+func explored(t *testing.T, c Config, scenario func(*World)) string {
 	t.Helper()
 	c.DoNotKeep = true
 	s := &told{}
 	r := exploreTo(t, s, c, scenario)
 	require.Equal(t, r.Failed, len(s.errors) > 0)
 	require.LessOrEqual(t, len(s.errors), 1, "reported once: %q", s.errors)
-	return strings.Join(s.errors, ""), s
+	return strings.Join(s.errors, "")
 }
 
 // What goes wrong in a scenario is reported by the name of the promise.
@@ -79,7 +79,7 @@ func TestExploreFinds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, _ := explored(t, c.config, c.scenario)
+			got := explored(t, c.config, c.scenario)
 			for _, want := range c.want {
 				assert.Contains(t, got, want)
 			}
@@ -113,7 +113,7 @@ func lostUpdate(w *World) {
 // A failing history is made smaller: of faults those alone that matter, and of
 // decisions a few. Its token plays it again.
 func TestShrinkAndReplay(t *testing.T) {
-	got, _ := explored(t, Config{Seeds: 500}, lostUpdate)
+	got := explored(t, Config{Seeds: 500}, lostUpdate)
 	require.Contains(t, got, "lost: the balance is")
 	assert.NotContains(t, got, "Noise")
 	assert.NotContains(t, got, "SplitWrites")
@@ -128,7 +128,7 @@ func TestShrinkAndReplay(t *testing.T) {
 	t.Setenv("TROUPE_SIM_REPLAY", token)
 	dir := t.TempDir()
 	t.Setenv("TROUPE_SIM_TRACE", dir)
-	again, _ := explored(t, Config{}, lostUpdate)
+	again := explored(t, Config{}, lostUpdate)
 	assert.Contains(t, again, "lost: the balance is")
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)

@@ -1,26 +1,27 @@
 package simtests_test
 
 import (
-	"flag"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/agent-troupe/troupe/simtests"
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if !testing.Verbose() {
+	if !slices.Contains(os.Args, "-test.v=true") { // the flags are parsed below
 		// Thousands of warnings of sessions that are meant to fail hide the test
 		// that should not have.
 		slog.SetDefault(slog.New(slog.DiscardHandler))
 	}
-	code := m.Run()
+	code := simtests.Main(m)
 	if bin, err := scriptedBinary(); err == nil {
 		_ = os.RemoveAll(filepath.Dir(bin))
 	}

@@ -104,7 +104,7 @@ func showList(b *strings.Builder, v reflect.Value, depth int) {
 	if v.Type().Elem().Kind() == reflect.Uint8 {
 		text := make([]byte, min(v.Len(), maxText))
 		for i := range text {
-			text[i] = byte(v.Index(i).Uint()) //nolint:gosec // a byte
+			text[i] = byte(v.Index(i).Uint())
 		}
 		b.WriteString(strings.ToValidUTF8(string(text), "\uFFFD"))
 		return
