@@ -351,6 +351,7 @@ type asked struct {
 	dropped   bool // the agent is not to see the answer
 	subtype   string
 	event     string // of hook_callback
+	message   string // the JSON-RPC id of mcp_message
 	tool      string // the id of the tool call that it is about
 }
 
@@ -406,9 +407,20 @@ func (t *talk) agent(line []byte) {
 			Input     struct {
 				Event string `json:"hook_event_name"`
 			} `json:"input"`
+			Message struct {
+				ID     json.RawMessage `json:"id"`
+				Method string          `json:"method"`
+				Params struct {
+					RequestID json.RawMessage `json:"requestId"`
+				} `json:"params"`
+			} `json:"message"`
 		}
 		_ = json.Unmarshal(f.Body(), &body) // what is no object names no tool call
 		a.tool, a.event = body.ToolUseID, body.Input.Event
+		a.message = string(body.Message.ID)
+		if body.Message.Method == "notifications/cancelled" {
+			t.cancelMCP(string(body.Message.Params.RequestID))
+		}
 	case "control_cancel_request":
 		if a := t.asks[f.RequestID]; a != nil {
 			a.cancelled = true
@@ -450,6 +462,15 @@ func (t *talk) host(line []byte) (drop bool) {
 		}
 	}
 	return a.dropped
+}
+
+// cancelMCP notes that the agent gives up a JSON-RPC request: it needs no answer then.
+func (t *talk) cancelMCP(message string) {
+	for _, id := range t.ids {
+		if a := t.asks[id]; a.subtype == "mcp_message" && a.message != "" && a.message == message {
+			a.cancelled = true
+		}
+	}
 }
 
 // said is what an answer says; nil if it is an error.
