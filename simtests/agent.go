@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -20,7 +21,7 @@ func (w *World) agent(s *scripted.Script, o *session.Options) *program {
 	if s == nil {
 		s = scripted.Demo()
 	}
-	p := &program{w: w, script: s, restarts: o.MaxRestarts, maxLine: o.MaxLine, sent: make(map[string]int)}
+	p := &program{w: w, script: s, restarts: o.MaxRestarts, maxLine: o.MaxLine, consumer: o.Limits.Consumer, sent: make(map[string]int)}
 	p.inner = scripted.New(scripted.WithScript(s), scripted.WithHistory(&transcripts{w: w}), scripted.WithEffect(func(_, line string) error {
 		w.mu.Lock()
 		w.effects = append(w.effects, line)
@@ -36,8 +37,9 @@ type program struct {
 	w        *World
 	script   *scripted.Script
 	inner    *scripted.Agent
-	restarts int // Options.MaxRestarts
-	maxLine  int // Options.MaxLine; 0: the default
+	restarts int           // Options.MaxRestarts
+	maxLine  int           // Options.MaxLine; 0: the default
+	consumer time.Duration // Options.Limits.Consumer; 0: none
 
 	// Guarded by the world's mutex.
 	started int            // processes
@@ -140,6 +142,7 @@ func (f *faulty) Next(wait time.Duration) ([]byte, error) {
 			continue
 		case errors.Is(err, io.EOF):
 			f.eof = true
+			f.talk.eof()
 			if f.stay {
 				continue
 			}
@@ -341,6 +344,9 @@ type talk struct {
 	p    *program
 	asks map[string]*asked
 	ids  []string
+
+	turns       int  // user messages since the last result
+	interrupted bool // since the last of them came
 }
 
 // asked is a request of the agent's.
@@ -348,7 +354,8 @@ type asked struct {
 	times     int // it was written
 	answers   int
 	cancelled bool
-	dropped   bool // the agent is not to see the answer
+	gaveUp    time.Time // when it was cancelled
+	dropped   bool      // the agent is not to see the answer
 	subtype   string
 	event     string // of hook_callback
 	message   string // the JSON-RPC id of mcp_message
@@ -421,9 +428,11 @@ func (t *talk) agent(line []byte) {
 		if body.Message.Method == "notifications/cancelled" {
 			t.cancelMCP(string(body.Message.Params.RequestID))
 		}
+	case "result":
+		t.turns = 0 // one result may end several
 	case "control_cancel_request":
 		if a := t.asks[f.RequestID]; a != nil {
-			a.cancelled = true
+			a.cancelled, a.gaveUp = true, t.w.sched.Now()
 		}
 	}
 }
@@ -435,6 +444,10 @@ func (t *talk) host(line []byte) (drop bool) {
 	switch {
 	case ok && f.Type == "user":
 		t.p.user(line)
+		t.turns, t.interrupted = t.turns+1, false
+		return false
+	case ok && f.Type == "control_request" && f.Subtype == "interrupt":
+		t.interrupted = true
 		return false
 	case !ok || f.Type != "control_response":
 		return false
@@ -446,6 +459,9 @@ func (t *talk) host(line []byte) (drop bool) {
 	}
 	if a.answers++; a.answers > a.times {
 		t.w.Errorf("answered-once: %s got %d answers to its request %q (%s)", t.lane, a.answers, f.RequestID, a.subtype)
+	}
+	if late := t.w.sched.Now().Sub(a.gaveUp); a.cancelled && !a.gaveUp.IsZero() && late > cancelLimit && t.w.prompt() {
+		t.w.Errorf("answered-once: %s got an answer to its request %q (%s) %v after it had cancelled it", t.lane, f.RequestID, a.subtype, late)
 	}
 	switch {
 	case a.subtype == "can_use_tool":
@@ -464,6 +480,14 @@ func (t *talk) host(line []byte) (drop bool) {
 	return a.dropped
 }
 
+// eof holds the end of stdin against close-in-order: a turn that runs goes on after it,
+// tools included, so it is interrupted first.
+func (t *talk) eof() {
+	if t.turns > 0 && !t.interrupted {
+		t.w.Errorf("close-in-order: %s got the end of its stdin during a turn that was not interrupted", t.lane)
+	}
+}
+
 // cancelMCP notes that the agent gives up a JSON-RPC request: it needs no answer then.
 func (t *talk) cancelMCP(message string) {
 	for _, id := range t.ids {
@@ -471,6 +495,22 @@ func (t *talk) cancelMCP(message string) {
 			a.cancelled = true
 		}
 	}
+}
+
+// cancelLimit is how long after a cancel an answer may come that had crossed it.
+const cancelLimit = 10 * time.Second
+
+// prompt reports whether nothing in this world kept host and agent from reading at once.
+func (w *World) prompt() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.reached[session.StateAwaitingConsumer.String()] &&
+		!w.happened(faultDeaf, faultStall, faultJump, faultRetries, faultConsumerStall, faultConsumerLeaves)
+}
+
+// happened reports whether a fault of one of the kinds has happened; mu is held.
+func (w *World) happened(kinds ...faultKind) bool {
+	return slices.ContainsFunc(w.faults, func(a *applied) bool { return a.fired > 0 && slices.Contains(kinds, a.kind) })
 }
 
 // said is what an answer says; nil if it is an error.

@@ -133,6 +133,12 @@ func TestReach(t *testing.T) {
 	}
 }
 
+// The planted bugs of internal/parity/simmutate have to be found by this one.
+func TestPlantedBugs(t *testing.T) {
+	t.Parallel()
+	simtests.Explore(t, simtests.Config{Seeds: 30, Twice: -1, Shrink: -1, DoNotKeep: true}, reach)
+}
+
 // A callback that returns after its session has ended is no event of the session: nothing
 // follows Ended.
 func TestNothingFollowsEnded(t *testing.T) {

@@ -145,7 +145,7 @@ func (p *program) user(line []byte) {
 }
 
 // stalled looks for sessions whose reader waits for messages while the session waits for
-// a reader.
+// a reader, and for those that wait longer for one than Limits.Consumer.
 func (w *World) stalled() {
 	w.mu.Lock()
 	all := w.programs
@@ -154,8 +154,12 @@ func (w *World) stalled() {
 		w.mu.Lock()
 		readers := o.program.readers
 		w.mu.Unlock()
-		if readers > 0 && o.client.State() == session.StateAwaitingConsumer {
+		switch {
+		case o.client.State() != session.StateAwaitingConsumer:
+		case readers > 0:
 			w.Errorf("credit: a session waits for somebody who reads, and its reader waits for messages")
+		case o.program.consumer > 0:
+			w.Errorf("liveness: a session waits for somebody who reads longer than Limits.Consumer, %v", o.program.consumer)
 		}
 	}
 }

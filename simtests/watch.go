@@ -45,14 +45,15 @@ var errInjected = errors.New("simtests: the fault ErrorCallback")
 // watch makes the callbacks of a session go wrong as faults want it, and its events
 // known to the world.
 func (w *World) watch(o *sdk.Options) {
-	if ask := o.CanUseTool; ask != nil {
+	if ask, limit := o.CanUseTool, o.PermissionTimeout; ask != nil {
 		o.CanUseTool = func(ctx context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+			at := w.sched.Now()
 			if skip, err := w.callback(ctx, "CanUseTool"); skip {
 				return protocol.PermissionResult{}, err
 			}
 			defer w.sched.be(w.sched.be(laneCallbacks))
 			res, err := ask(ctx, r)
-			if err == nil && res.Behavior == protocol.BehaviorAllow {
+			if err == nil && res.Behavior == protocol.BehaviorAllow && !w.late(at, limit) {
 				w.allow(r.ToolUseID)
 			}
 			return res, err
@@ -101,6 +102,14 @@ func (w *World) watch(o *sdk.Options) {
 			tell(r)
 		}
 	}
+}
+
+// late reports whether a callback that began at that time has taken so long that its allow
+// must not count. A clock that jumps may have the timer come after the answer.
+func (w *World) late(began time.Time, limit time.Duration) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return limit > 0 && w.sched.Now().Sub(began) > limit && !w.happened(faultJump)
 }
 
 // gate reports whether a hook denies the tool call when it fails.

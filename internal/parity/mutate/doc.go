@@ -12,5 +12,5 @@
 // holds the texts against the files, so that none goes stale. The tree is never
 // modified: the compiler gets the broken file with -overlay.
 //
-// Of the project the command imports only package parity.
+// Of the project the command imports only packages parity and mutation.
 package main

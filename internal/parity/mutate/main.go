@@ -1,21 +1,22 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"strings"
 
 	"github.com/agent-troupe/troupe/internal/parity"
+	"github.com/agent-troupe/troupe/internal/parity/mutation"
 )
+
+//go:embed mutations.txt
+var mutationsFile string
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -40,7 +41,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := parse(mutationsFile)
+	all, err := mutation.Parse("mutations.txt", mutationsFile)
 	if err != nil {
 		return err
 	}
@@ -55,26 +56,27 @@ func run(ctx context.Context) error {
 	defer func() { _ = os.RemoveAll(dir) }()
 	done, unnoticed, invalid := 0, 0, 0
 	for _, m := range all {
-		if !which.MatchString(m.row) || *most > 0 && done == *most {
+		if !which.MatchString(m.ID) || *most > 0 && done == *most {
 			continue
 		}
-		row := ledger.Row(m.row)
+		row := ledger.Row(m.ID)
 		if row == nil || row.Test == "" {
-			return fmt.Errorf("%s is no closed row of docs/parity.md", m.row)
+			return fmt.Errorf("%s is no closed row of docs/parity.md", m.ID)
 		}
 		done++
-		noticed, err := m.noticed(ctx, *root, dir, row.Test)
+		pkg, pattern := command(row.Test)
+		_, passed, err := m.Run(ctx, mutation.Test{Root: *root, Dir: dir, Package: pkg, Pattern: pattern, Flags: []string{"-short"}})
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
 			invalid++
 			fmt.Printf("INVALID   %v\n", err)
-		case !noticed:
+		case passed:
 			unnoticed++
-			fmt.Printf("UNNOTICED %s: %s passes with %q in %s\n", m.row, row.Test, m.new, m.file)
+			fmt.Printf("UNNOTICED %s: %s passes with %q in %s\n", m.ID, row.Test, m.New, m.File)
 		default:
-			fmt.Printf("noticed   %s\n", m.row)
+			fmt.Printf("noticed   %s\n", m.ID)
 		}
 	}
 	fmt.Printf("%d mutations, %d unnoticed, %d invalid\n", done, unnoticed, invalid)
@@ -85,47 +87,6 @@ func run(ctx context.Context) error {
 		return errInvalid
 	}
 	return nil
-}
-
-// noticed runs the test with the mutation, and reports whether it fails.
-func (m mutation) noticed(ctx context.Context, root, dir, test string) (bool, error) {
-	path, err := filepath.Abs(filepath.Join(root, m.file))
-	if err != nil {
-		return false, err
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return false, err
-	}
-	broken, err := m.apply(string(content))
-	if err != nil {
-		return false, err
-	}
-	replacement, overlay := filepath.Join(dir, "broken.go"), filepath.Join(dir, "overlay.json")
-	doc, err := json.Marshal(map[string]any{"Replace": map[string]string{path: replacement}})
-	if err != nil {
-		return false, err
-	}
-	if err := errors.Join(os.WriteFile(replacement, []byte(broken), 0o600), os.WriteFile(overlay, doc, 0o600)); err != nil {
-		return false, err
-	}
-	pkg, pattern := command(test)
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay="+overlay, "-vet=off", "-short", "-run", pattern, "./"+pkg)
-	cmd.Dir = root
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
-	switch text := out.String(); {
-	case ctx.Err() != nil:
-		return false, ctx.Err()
-	case strings.Contains(text, "[build failed]") || strings.Contains(text, "[setup failed]"):
-		return false, fmt.Errorf("%s: the mutation does not compile:\n%s", m.row, text)
-	case strings.Contains(text, "no tests to run"):
-		return false, fmt.Errorf("%s: there is no test %s", m.row, test)
-	case err == nil:
-		return false, nil
-	}
-	return true, nil
 }
 
 // command is the package of a test as the ledger names it, and the expression
