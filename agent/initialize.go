@@ -260,7 +260,7 @@ func (e *engine) tools() []string {
 	names = slices.DeleteFunc(names, func(n string) bool { return anyCovers(e.perms.disallow, n, nil) })
 	for _, s := range e.host.servers {
 		for _, tool := range s.tools {
-			names = append(names, protocol.MCPToolName(s.name, tool))
+			names = append(names, e.mcpToolName(s.name, tool))
 		}
 	}
 	slices.Sort(names)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/protocol"
@@ -102,6 +103,38 @@ func (s *Strand) handshake(m *mcpServer) error {
 	m.learn(list)
 	m.state = "connected"
 	return nil
+}
+
+// MCPTool says which tool of the host's in-process servers a model calls by name.
+// in reports whether the name is that of a tool of such a server; tool is "" when the
+// server has no tool of that name.
+func (l *Lane) MCPTool(name string) (server, tool string, in bool) {
+	for _, m := range l.e.host.servers {
+		rest, ok := strings.CutPrefix(name, l.MCPToolName(m.name, ""))
+		if !ok {
+			continue
+		}
+		for _, t := range m.tools {
+			if l.MCPToolName(m.name, t) == name {
+				return m.name, t, true
+			}
+		}
+		if len(m.tools) == 0 { // a server whose tools nobody has listed is taken at its word
+			return m.name, rest, true
+		}
+		server, in = m.name, true
+	}
+	return server, "", in
+}
+
+// MCPToolName is what the model calls a tool of an MCP server.
+func (l *Lane) MCPToolName(server, tool string) string { return l.e.mcpToolName(server, tool) }
+
+func (e *engine) mcpToolName(server, tool string) string {
+	if e.cfg.Dialect == Qoder {
+		return "mcp__" + protocol.MCPNameQoder(server) + "__" + protocol.MCPNameQoder(tool)
+	}
+	return protocol.MCPToolName(server, tool)
 }
 
 const mcpLimit = 60 * time.Second

@@ -12,6 +12,9 @@ type ToolCall struct {
 	Name  string // the tool's name
 	Input Object // the arguments
 	Gate  Gate   // whether the call needs permission
+	// Unknown says that the agent has no such tool: the model reads that, and no gate is
+	// asked.
+	Unknown bool
 	// Run runs the tool after every gate has allowed the call. input are the arguments,
 	// with the changes of the gates. nil does nothing.
 	Run func(s *Strand, input Object) (ToolResult, error)
@@ -196,7 +199,7 @@ func (l *Lane) perform(s *Strand, c *call) {
 
 // gates asks hooks and permission. A tool that does not exist has none.
 func (l *Lane) gates(s *Strand, c *call) (gate, error) {
-	if anyCovers(l.e.perms.disallow, c.Name, c.input) {
+	if anyCovers(l.e.perms.disallow, c.Name, c.input) || c.Unknown {
 		var g gate
 		g.refuse("<tool_use_error>Error: No such tool available: "+c.Name+"</tool_use_error>", "", "")
 		g.silent = true

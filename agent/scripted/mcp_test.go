@@ -131,3 +131,38 @@ func TestMCPUnknownServer(t *testing.T) {
 	p.serve(callsMCP, "--allowedTools=mcp__srv__echo")
 	require.Contains(t, text(t, p.pick("user tool_result")[0]), "No such tool available")
 }
+
+// A tool of the host's is the host's, whatever the script says of its result.
+func TestToolUseOfTheHosts(t *testing.T) {
+	t.Parallel()
+	server := map[string]any{"sdkMcpServers": []any{"my srv"}, "sdkMcpServerManifests": map[string]any{
+		"my srv": map[string]any{"toolsListResult": map[string]any{"tools": []any{map[string]any{"name": "say it"}}}},
+	}}
+	tests := map[string]struct {
+		step   string
+		called bool
+		text   string
+	}{
+		"its own":          {"{name: mcp__my_srv__say_it, input: {x: 1}, result: canned}", true, "hey"},
+		"a failure":        {"{name: mcp__my_srv__say_it, error: broken}", false, "broken"},
+		"no such tool":     {"{name: mcp__my_srv__say, result: canned}", false, "No such tool available: mcp__my_srv__say"},
+		"another server's": {"{name: mcp__other__say_it, result: canned}", false, "canned"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newTape(t)
+			p.send(initialize(server))
+			p.send(user("go"))
+			p.closing(1)
+			mcpHost(p, func(f frame) any {
+				require.Equal(t, "my srv", f.str("request", "server_name"))
+				require.Equal(t, "say it", f.str("request", "message", "params", "name"))
+				return reply(f, map[string]any{"content": []any{map[string]any{"type": "text", "text": "hey"}}})
+			})
+			require.Equal(t, agent.Exit{}, p.serve("turns: [{steps: [tool_use: "+tt.step+"]}]", "--allowedTools=mcp__my_srv,mcp__other"))
+			require.Contains(t, text(t, p.pick("user tool_result")[0]), tt.text)
+			require.Len(t, p.pick("control_request mcp_message tools/call"), map[bool]int{true: 1}[tt.called])
+		})
+	}
+}

@@ -135,8 +135,9 @@ func (s *ToolUse) call(p *player) agent.ToolCall {
 	if id == "" {
 		id = "toolu_" + strings.ReplaceAll(p.UUID(), "-", "")[:12]
 	}
+	server, tool, hosts := p.MCPTool(s.Name)
 	return agent.ToolCall{
-		ID: id, Name: s.Name, Input: p.object(s.Input), Gate: s.Gate,
+		ID: id, Name: s.Name, Input: p.object(s.Input), Gate: s.Gate, Unknown: hosts && tool == "",
 		Run: func(st *agent.Strand, input agent.Object) (agent.ToolResult, error) {
 			in, err := json.Marshal(input)
 			if err != nil {
@@ -155,6 +156,9 @@ func (s *ToolUse) call(p *player) agent.ToolCall {
 			}
 			if s.Error != "" {
 				return agent.ToolResult{Content: p.fill(s.Error), IsError: true}, nil
+			}
+			if hosts {
+				return st.CallMCP(server, tool, id, input, 0)
 			}
 			r := agent.ToolResult{Content: strings.ReplaceAll(p.fill(s.Result), "${input}", string(in))}
 			if s.Structured != nil {
@@ -180,7 +184,7 @@ func (s *MCPCall) call(p *player) agent.ToolCall {
 		id = "toolu_" + strings.ReplaceAll(p.UUID(), "-", "")[:12]
 	}
 	return agent.ToolCall{
-		ID: id, Name: "mcp__" + s.Server + "__" + s.Tool, Input: p.object(s.Arguments), Gate: s.Gate,
+		ID: id, Name: p.MCPToolName(s.Server, s.Tool), Input: p.object(s.Arguments), Gate: s.Gate,
 		Run: func(st *agent.Strand, input agent.Object) (agent.ToolResult, error) {
 			return st.CallMCP(s.Server, s.Tool, id, input, s.Limit)
 		},

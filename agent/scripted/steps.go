@@ -43,8 +43,13 @@ type Partial struct {
 	Pause  time.Duration `yaml:"pause"`  // time between two pieces
 }
 
-// ToolUse (tool_use) calls a built-in tool. The call goes through the gates of the host,
-// and has its effect if they allow it.
+// ToolUse (tool_use) calls a tool by the name that the model uses, such as Bash. The call
+// goes through the gates of the host, and has its effect if they allow it.
+//
+// A tool of the host's in-process MCP servers (mcp__server__tool) runs in the host: the
+// result is what its handler returns, and Result and Structured are not used. With Error
+// the call fails and the handler is not called. A tool that such a server does not have
+// is refused, as by the real agent.
 type ToolUse struct {
 	ID         string         `yaml:"id"`
 	Name       string         `yaml:"name"`

@@ -221,7 +221,7 @@ func stepKinds() map[string]Step {
 // kindOfStep is the key of a step's kind.
 func kindOfStep(s Step) string {
 	t := reflect.TypeOf(s)
-	for key, kind := range stepKinds() { //troupe:maporder each type once
+	for key, kind := range stepKinds() {
 		if reflect.TypeOf(kind) == t {
 			return key
 		}
