@@ -1,3 +1,34 @@
 package simtests
 
-func timeline(string, history, outcome) ([]byte, error) { return nil, nil }
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+)
+
+// timelinePage shows a trace. It loads nothing: its policy forbids the browser to.
+//
+//go:embed timeline.html
+var timelinePage string
+
+// timeline is the page of a history. The template escapes what agents and models
+// wrote, and the page shows it as text.
+func timeline(test string, h history, o outcome) ([]byte, error) {
+	page, err := template.New("timeline.html").Parse(timelinePage)
+	if err != nil {
+		return nil, fmt.Errorf("the template: %w", err)
+	}
+	var b bytes.Buffer
+	err = page.Execute(&b, struct {
+		Test, Token, Hash string
+		Steps             int
+		Unseeded          bool
+		Failures, Faults  []string
+		Events            []Event
+	}{test, h.token(), o.hash, o.steps, o.unseeded, o.failures, o.fired, o.events})
+	if err != nil {
+		return nil, fmt.Errorf("the template: %w", err)
+	}
+	return b.Bytes(), nil
+}

@@ -187,3 +187,72 @@ func TestTraceOfCallbacks(t *testing.T) {
 	require.Equal(t, map[string]string{"callback": "callbacks", "scenario": "scenario"}, sent)
 	require.Equal(t, "scenario", closed)
 }
+
+// embedded is what the page shows.
+func embedded(t *testing.T, page string) (shown struct {
+	Test, Token      string
+	Failures, Faults []string
+	Events           []simtests.Event
+}) {
+	t.Helper()
+	_, after, ok := strings.Cut(page, "const trace = ")
+	require.True(t, ok)
+	data, _, ok := strings.Cut(after, ";\n</script>")
+	require.True(t, ok)
+	require.NoError(t, json.Unmarshal([]byte(data), &shown))
+	return shown
+}
+
+func TestTracePageHasTheEvents(t *testing.T) {
+	events, page := traced(t, "sim1-3", aboutCrash)
+	shown := embedded(t, page)
+	require.Equal(t, events, shown.Events)
+	require.Equal(t, t.Name(), shown.Test)
+	require.Equal(t, "sim1-3", shown.Token)
+	require.Empty(t, shown.Failures)
+	require.NotEmpty(t, shown.Faults)
+	for _, e := range events {
+		require.Contains(t, page, "\n  "+e.Kind+": {color: ", "the page has no color for the kind %s", e.Kind)
+	}
+}
+
+// The page asks nobody for anything: no address is in it but the name of SVG, and its
+// policy forbids the browser to.
+func TestTracePageIsSelfContained(t *testing.T) {
+	_, page := traced(t, "sim1-1", func(*simtests.World) {})
+	require.Contains(t, page, `http-equiv="Content-Security-Policy" content="default-src 'none';`)
+	page = strings.ReplaceAll(page, `"http://www.w3.org/2000/svg"`, "")
+	for _, outside := range []string{"http:", "https:", "src=", "href=", "@import", "url(", "fetch(", "import("} {
+		require.NotContains(t, page, outside)
+	}
+}
+
+// What an agent, a tool or a test says does not become a part of the page.
+func TestTracePageEscapes(t *testing.T) {
+	const evil = `</script><script>alert("evil")</script><img src=x onerror=alert(1)>`
+	dir := t.TempDir()
+	t.Setenv("TROUPE_SIM_TRACE", dir)
+	got := simtests.Find(t, simtests.Config{Seeds: 1, Shrink: -1}, func(w *simtests.World) {
+		c := w.Open(&sdk.Options{CanUseTool: allowAll}, &scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{scripted.Text(evil)}}}})
+		require.NoError(w, ask(w, c, evil))
+		w.Note("%s", evil)
+		w.Errorf("found: %s", evil)
+		require.NoError(w, c.Close(w.Context()))
+	})
+	require.True(t, got.Failed)
+	require.Len(t, got.Trace, 2, "a failing history is traced")
+	events, page := readTrace(t, got.Trace)
+	shown := embedded(t, page)
+	require.Equal(t, events, shown.Events)
+	require.Equal(t, []string{"found: " + evil}, shown.Failures)
+	for _, kind := range []string{"note", "failure", "agent", "host", "message"} {
+		require.True(t, slices.ContainsFunc(events, func(e simtests.Event) bool {
+			return e.Kind == kind && strings.Contains(e.What+e.Text, "onerror=alert(1)")
+		}), kind)
+	}
+	require.NotContains(t, page, "<img")
+	require.NotContains(t, page, "<script>alert")
+	require.Equal(t, 2, strings.Count(page, "<script>"))
+	require.Equal(t, 2, strings.Count(page, "</script>"))
+	require.NotContains(t, page, "innerHTML")
+}

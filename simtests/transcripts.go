@@ -19,10 +19,10 @@ func (h *transcripts) Load(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.w.strike("agent", "", faultNoTranscript) != nil {
+	if h.w.strike(h.w.sched.running(), "", faultNoTranscript) != nil {
 		return nil, &fs.PathError{Op: "load", Path: path, Err: fs.ErrNotExist}
 	}
-	if hit := h.w.strike("agent", "", faultCutTranscript); hit != nil {
+	if hit := h.w.strike(h.w.sched.running(), "", faultCutTranscript); hit != nil {
 		b = b[:hit.rng.IntN(len(b)+1)]
 	}
 	return b, nil
