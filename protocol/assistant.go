@@ -14,7 +14,7 @@ type AssistantMessage struct {
 	RequestID string `json:"request_id,omitempty"`
 	Timestamp string `json:"timestamp,omitempty"` // RFC 3339
 
-	// Error is set on a synthetic message that stands for a failed call:
+	// Error is set on a synthetic message that reports a failed call of the model:
 	// authentication_failed, billing_error, rate_limit, overloaded,
 	// invalid_request, model_not_found, server_error, max_output_tokens,
 	// unknown, …
@@ -44,8 +44,8 @@ type AssistantMessage struct {
 	// the first message and on each where the line changes; "" on others, and
 	// if the host gave no uuid.
 	UserMessageUUID string `json:"user_message_uuid,omitempty"`
-	// UserMessageUUIDs are all user lines that the turn has taken up so far, in
-	// order, at most 64.
+	// UserMessageUUIDs are the uuids of all user messages that the turn has included so
+	// far, in order, at most 64.
 	UserMessageUUIDs   []string `json:"user_message_uuids,omitempty"`
 	ThinkingDurationMS Millis   `json:"thinking_duration_ms,omitempty"` // how long the model thought, in milliseconds
 	ThinkingDisplay    string   `json:"thinking_display,omitempty"`     // summarized, omitted, highlights, updates, …
@@ -137,8 +137,8 @@ type Usage struct {
 	// InferenceGeo is where the API ran the model; "" was observed.
 	InferenceGeo string `json:"inference_geo,omitempty"`
 	Speed        string `json:"speed,omitempty"` // standard, or fast in the agent's fast mode
-	// Qoder's: what the request was metered at, after and before discounts,
-	// and the share of the context window that is used, 0 to 1.
+	// The following fields are Qoder's: the cost of the request in credits, after and
+	// before discounts, and the used share of the context window, from 0 to 1.
 	Credits           float64 `json:"credits,omitempty"`
 	OriginalCredits   float64 `json:"original_credits,omitempty"`    // credits before discounts
 	Billable          *bool   `json:"billable,omitempty"`            // nil: not sent; false: not part of the user's bill

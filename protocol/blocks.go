@@ -5,7 +5,7 @@ import "encoding/json"
 // TextBlock is text of the model or of the user.
 type TextBlock struct {
 	Text string `json:"text"` // UTF-8, Markdown by convention; may be ""
-	// Citations is the API's list of citations, as it came.
+	// Citations is the API's list of citations, unchanged.
 	Citations    json.RawMessage `json:"citations,omitempty"`
 	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none
 
@@ -128,7 +128,7 @@ type ContainerUploadBlock struct {
 // UnknownBlock is a block that this package does not know, or a known one
 // that does not decode.
 type UnknownBlock struct {
-	Type string          // the block's type as it came; "" if absent
+	Type string          // the block's type as the agent sent it; "" if absent
 	Raw  json.RawMessage // the whole block, written back unchanged
 	// Err says why a known type did not decode; nil for an unknown type.
 	Err error
@@ -275,7 +275,7 @@ func (b *ContainerUploadBlock) MarshalJSON() ([]byte, error) {
 	return marshalAs(b.BlockType(), (*plain)(b))
 }
 
-// MarshalJSON returns the block as it came.
+// MarshalJSON returns the block unchanged.
 func (b *UnknownBlock) MarshalJSON() ([]byte, error) { return orEmptyObject(b.Raw), nil }
 
 // UnmarshalJSON decodes the block and its content.

@@ -50,7 +50,7 @@ func MarshalRequest(r Request, d Discriminator) (json.RawMessage, error) {
 	return body, nil
 }
 
-// rawRequest is a request that is kept as it came.
+// rawRequest is a request that is kept unchanged.
 type rawRequest interface{ rawRequest() json.RawMessage }
 
 // decodeRequest decodes the body of a control_request line into r.
@@ -99,9 +99,9 @@ type ControlResponse struct {
 	Details   json.RawMessage // any JSON value about the error; nil: not sent
 
 	// PendingPermissionRequests and PendingUserDialogRequests are requests
-	// of the agent that still wait for an answer, each under its own id.
-	// They come with success and error alike. What is not a frame is left
-	// out: it has no id to answer to.
+	// of the agent that still wait for an answer, each with its own id. Both a success and
+	// an error can have them. Entries that are not frames are left out, because they have
+	// no id to answer to.
 	PendingPermissionRequests []Frame
 	PendingUserDialogRequests []Frame // [UserDialogRequest] frames
 }

@@ -14,10 +14,10 @@ type AgentRequest interface {
 }
 
 // DecodeAgentRequest decodes a control_request line of the agent. A kind that
-// this package does not know gives *[UnknownAgentRequest]; a known kind whose
-// fields do not decode is an error, so that no gate answers what it did not
-// understand. So is a request with a key twice in any of its objects, whose error
-// wraps a *[DuplicateKeyError].
+// this package does not know gives *[UnknownAgentRequest]. If the fields of a known kind
+// do not decode, it returns an error, so that no gate answers a request that it did not
+// understand. If an object of the request has a key twice, the error wraps a
+// *[DuplicateKeyError].
 func DecodeAgentRequest(f Frame) (AgentRequest, error) {
 	r := newAgentRequest(f.Subtype)
 	if r == nil {
@@ -65,7 +65,7 @@ func newAgentRequest(subtype string) AgentRequest {
 // UnknownAgentRequest is a request of a kind that this package does not know.
 type UnknownAgentRequest struct {
 	Name string // the request's subtype
-	// Raw is the request as it came.
+	// Raw is the original request.
 	Raw json.RawMessage
 }
 
@@ -86,8 +86,8 @@ type CanUseToolRequest struct {
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"` // a second line under Title
 
-	// PermissionSuggestions are updates that would spare the next question.
-	// AltSuggestions is another spelling that Qoder's SDK takes in its place.
+	// PermissionSuggestions are updates after which the agent would not ask again.
+	// AltSuggestions is another spelling of the field, which Qoder's SDK accepts, too.
 	PermissionSuggestions []PermissionUpdate `json:"permission_suggestions,omitempty"`
 	AltSuggestions        []PermissionUpdate `json:"suggestions,omitempty"`  // read only if PermissionSuggestions is absent
 	BlockedPath           string             `json:"blocked_path,omitempty"` // the path that made the agent ask; "": no path did
@@ -131,8 +131,8 @@ type CanUseToolRequest struct {
 	// observed. Qoder's document has it; its SDK does not pass it on.
 	ExitPlanMode json.RawMessage `json:"exit_plan_mode,omitempty"`
 
-	// Qoder's: what kind of question it is, what a person may choose, and
-	// an object about it of a shape of the kind's own.
+	// The following fields are Qoder's: the kind of question, the choices of the person,
+	// and an object whose shape depends on the kind.
 	PermissionKind string             `json:"permission_kind,omitempty"`
 	Options        []PermissionOption `json:"options,omitempty"` // what a person may choose; empty on Claude Code
 	Details        json.RawMessage    `json:"details,omitempty"` // an object; nil on Claude Code

@@ -53,9 +53,9 @@ type ModelPolicyReply struct {
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 }
 
-// CustomModel are the credentials of a model of the user's own. Printed or logged
-// it hides the key; marshalled it does not, and so a JSON log shows the key of
-// one that stands in a slice, a map or a struct.
+// CustomModel has the address and the credentials of the user's own model. Printing and
+// logging it hides the key. Marshaling it does not: a JSON log shows the key of a
+// CustomModel in a slice, a map or a struct.
 type CustomModel struct {
 	Provider string `json:"provider"`        // a [BYOKProvider] key, such as openai or deepseek
 	APIKey   string `json:"api_key"`         // a secret

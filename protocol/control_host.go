@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// HostRequest is a control request of the host to its agent. Anything with a
-// Subtype will do, so that a host can send what this package does not know;
-// see also [UnknownHostRequest].
+// HostRequest is a control request of the host to its agent. Any type with a Subtype
+// method is one, so that a host can send requests that this package does not know; see
+// also [UnknownHostRequest].
 type HostRequest = Request
 
-// DecodeHostRequest decodes a control_request line of the host, for whoever
-// plays the agent. The concrete types are pointers. A kind that this package
-// does not know gives *[UnknownHostRequest].
+// DecodeHostRequest decodes a control_request line of the host, for programs that
+// implement an agent. The concrete types are pointers. A kind that this package does not
+// know gives *[UnknownHostRequest].
 func DecodeHostRequest(f Frame) (HostRequest, error) {
 	r := newHostRequest(f.Subtype)
 	if r == nil {

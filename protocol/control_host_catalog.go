@@ -9,7 +9,7 @@ type GetModelsRequest struct {
 	UID           string `json:"uid,omitempty"`           // an account id; optional in Qoder's SDK, meaning not documented
 }
 
-// ReloadPluginsRequest loads the plugins anew. The answer is a
+// ReloadPluginsRequest loads the plugins again. The answer is a
 // [ReloadPluginsResponse].
 type ReloadPluginsRequest struct {
 	// HoldOnCacheImpact prevents a reload that would change the session's
@@ -21,11 +21,11 @@ type ReloadPluginsRequest struct {
 	RefuseIfBusy bool `json:"refuse_if_busy,omitempty"`
 }
 
-// ReloadSkillsRequest loads the skills anew. The answer is a
+// ReloadSkillsRequest loads the skills again. The answer is a
 // [ReloadSkillsResponse].
 type ReloadSkillsRequest struct{}
 
-// ReloadOutputStylesRequest loads the output styles anew. The answer is a
+// ReloadOutputStylesRequest loads the output styles again. The answer is a
 // [ReloadOutputStylesResponse].
 type ReloadOutputStylesRequest struct{}
 

@@ -42,7 +42,7 @@ type RewindRequest struct {
 // FlushMemoryRequest writes memories out. No answer value.
 type FlushMemoryRequest struct{}
 
-// RefreshMemoryRequest reads memories anew. No answer value.
+// RefreshMemoryRequest makes the agent read its memories again. No answer value.
 type RefreshMemoryRequest struct{}
 
 // FlushSkillEvolutionRequest writes skills out. No answer value.

@@ -135,16 +135,16 @@ type SetCwdRequest struct {
 	TrustedDirectory string `json:"trusted_directory,omitempty"` // SetCwdResponse.Directory of the refusal before
 }
 
-// ClaimSessionRequest makes a session of a parked Claude Code, one that was
-// started with --await-claim: it moves to Cwd as if it had been started there,
-// and then runs its SessionStart hooks. It is taken once, before any turn. What is
-// refused leaves the process parked. The answer is a [ClaimSessionResponse]. The
-// fields are those that Claude Code 2.1.329 declares.
+// ClaimSessionRequest turns a parked Claude Code, which was started with --await-claim,
+// into a session. The agent moves to Cwd as if it had been started there, and then runs
+// its SessionStart hooks. It accepts the request once, before any turn. After a refusal
+// the process stays parked. The answer is a [ClaimSessionResponse]. The fields are those
+// that Claude Code 2.1.329 declares.
 type ClaimSessionRequest struct {
 	// Cwd is the session's directory; ~ is expanded.
 	Cwd string `json:"cwd"`
-	// Env may hold what a session brings with it, such as a token; the agent
-	// refuses what it has read at its start.
+	// Env are environment variables of the session, such as a token. The agent refuses
+	// variables that it has read at its start.
 	Env map[string]string `json:"env,omitempty"`
 	// AdditionalDirectories are further ones that the session may work in.
 	AdditionalDirectories []string       `json:"additional_directories,omitempty"`
@@ -157,9 +157,9 @@ type ClaimSessionRequest struct {
 	// SDKMCPServers are the names of the in-process servers that the session has;
 	// nil keeps those of the parked process.
 	SDKMCPServers []string `json:"sdk_mcp_servers,omitempty"`
-	// IncludeInitialize has the answer hold what initialize says in Cwd.
+	// IncludeInitialize adds the initialize response for Cwd to the answer.
 	IncludeInitialize bool            `json:"include_initialize,omitempty"`
-	WorkspaceTrust    *WorkspaceTrust `json:"workspace_trust,omitempty"` // nil: nothing is said about trust
+	WorkspaceTrust    *WorkspaceTrust `json:"workspace_trust,omitempty"` // nil: not sent
 }
 
 // WorkspaceTrust is the host's word that the user trusts a directory.

@@ -10,8 +10,8 @@ import (
 type InterruptResponse struct {
 	StillQueued []string `json:"still_queued"`        // uuids; they still run, unless they are cancelled
 	Cancelled   []string `json:"cancelled,omitempty"` // uuids dropped by CancelQueued; nil if it was not set
-	// Unread is what is no list, or no string of a list, as JSON: the interrupt
-	// worked all the same.
+	// Unread are the parts of the answer that are not lists of strings, as JSON. The
+	// interrupt worked nevertheless.
 	Unread []string `json:"-"`
 }
 
@@ -215,7 +215,7 @@ type SetCwdResponse struct {
 	Cwd                 string `json:"cwd,omitempty"`                  // the directory from now on; only with status ok
 	Changed             bool   `json:"changed,omitempty"`              // false: it was the directory already
 	TranscriptRelocated bool   `json:"transcript_relocated,omitempty"` // the transcript is where a resume from Cwd looks for it
-	// Directory is what must be trusted, with needs_trust.
+	// Directory is the directory that must be trusted; only with needs_trust.
 	Directory string `json:"directory,omitempty"`
 	// Reason and Message say why it was rejected: not_found, … (observed on
 	// Claude Code 2.1.329).
@@ -234,7 +234,7 @@ type ClaimSessionResponse struct {
 	ParkedMS  Millis `json:"parked_ms,omitempty"` // how long the process waited to be claimed, in milliseconds
 	// SDKMCPSettled says that the in-process servers were connected by then.
 	SDKMCPSettled bool `json:"sdk_mcp_settled"`
-	// Initialize is what initialize says in Cwd, if it was asked for.
+	// Initialize is the initialize response for Cwd, if IncludeInitialize was set.
 	Initialize json.RawMessage `json:"initialize,omitempty"`
 	// WorkspaceTrustRecorded answers WorkspaceTrust.
 	WorkspaceTrustRecorded *bool `json:"workspace_trust_recorded,omitempty"`
@@ -307,7 +307,7 @@ type ReloadPluginsResponse struct {
 	CacheImpact *CacheImpact `json:"cache_impact,omitempty"` // set with Held
 }
 
-// CacheImpact says what loading would change in the prompt.
+// CacheImpact describes how a reload would change the prompt.
 type CacheImpact struct {
 	MCPServersAdded   []string `json:"mcp_servers_added"`         // server names, plugin:PLUGIN:SERVER
 	MCPServersRemoved []string `json:"mcp_servers_removed"`       // server names, plugin:PLUGIN:SERVER

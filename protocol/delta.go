@@ -37,7 +37,7 @@ type DeltaInputJSON struct {
 	PartialJSON string `json:"partial_json"` // append it; may be ""
 }
 
-// DeltaCitations adds one citation, as it came.
+// DeltaCitations adds one citation, unchanged.
 type DeltaCitations struct {
 	Citation json.RawMessage `json:"citation"` // an object
 }
@@ -45,7 +45,7 @@ type DeltaCitations struct {
 // DeltaUnknown is a delta that this package does not know, or a known one
 // that does not decode.
 type DeltaUnknown struct {
-	Type string          // the delta's type as it came; "" if absent
+	Type string          // the delta's type as the agent sent it; "" if absent
 	Raw  json.RawMessage // the whole delta, written back unchanged
 	// Err says why a known type did not decode; nil for an unknown type.
 	Err error
@@ -129,5 +129,5 @@ func (d *DeltaCitations) MarshalJSON() ([]byte, error) {
 	return marshalAs(d.DeltaType(), (*plain)(d))
 }
 
-// MarshalJSON returns the delta as it came.
+// MarshalJSON returns the delta unchanged.
 func (d *DeltaUnknown) MarshalJSON() ([]byte, error) { return orEmptyObject(d.Raw), nil }

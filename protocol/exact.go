@@ -9,23 +9,21 @@ import (
 	"sync"
 )
 
-// Unmarshal is [json.Unmarshal] with exact names, as JavaScript reads JSON: a key
-// is a field's only if it is written like the field's name, and of a key that
-// comes twice the last one counts, whole. encoding/json would take Tool_Name for
-// tool_name, merge two objects of one key, and so show another value than the one
-// that the agent uses.
+// Unmarshal is like [json.Unmarshal] with exact names, as JavaScript reads JSON: a key
+// matches a field only if it is spelled exactly like the field's name, and if a key occurs
+// twice, the whole last value counts. encoding/json would accept Tool_Name for tool_name
+// and merge two objects of one key, and so return another value than the agent uses.
 //
-// It holds for the structs that v is made of, in slices, maps and pointers too.
+// This applies to all structs in v, also in slices, maps and pointers.
 // A type with an UnmarshalJSON of its own decodes itself.
 func Unmarshal(data []byte, v any) error {
 	return json.Unmarshal(exact(data, shapeOf(reflect.TypeOf(v))), v)
 }
 
-// Decode is [Unmarshal] for what a program wants to know of a tool's input or of
-// other JSON in a callback: it also fails if a struct of v has an exported field
-// without a name in a json tag. Such a field takes the key of Go's spelling only,
-// so struct{ Command string } would be empty for {"command":"rm"}, and a gate
-// would judge nothing.
+// Decode is like [Unmarshal], for a tool's input and other JSON in a callback. It also
+// returns an error if a struct of v has an exported field without a name in a json tag.
+// Such a field would only match the Go spelling of its name: struct{ Command string }
+// would be empty for {"command":"rm"}, and a gate would not see the command.
 func Decode(data []byte, v any) error {
 	if field := shapeOf(reflect.TypeOf(v)).unnamed(nil); field != "" {
 		name := strings.ToLower(field[strings.LastIndexByte(field, '.')+1:])

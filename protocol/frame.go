@@ -12,10 +12,10 @@ import (
 const (
 	TypeControlRequest  = "control_request"
 	TypeControlResponse = "control_response"
-	// TypeControlCancel ends a control request whose answer is no longer
-	// wanted.
+	// TypeControlCancel cancels a control request whose answer is no longer needed.
 	TypeControlCancel = "control_cancel_request"
-	// TypeControlCancelAlias is taken by Qoder's SDK as TypeControlCancel.
+	// TypeControlCancelAlias is another name of TypeControlCancel, which Qoder's SDK
+	// accepts.
 	TypeControlCancelAlias = "control_cancel"
 	// TypeKeepAlive carries nothing. Agents accept it on stdin.
 	TypeKeepAlive = "keep_alive"
@@ -39,7 +39,7 @@ type Frame struct {
 	RequestID string
 	// Replay is true on a user line that echoes an earlier one.
 	Replay bool
-	// Raw is the line as it came.
+	// Raw is the original line.
 	Raw []byte
 
 	uuid, session, parent span
@@ -81,7 +81,7 @@ func (f *Frame) Body() json.RawMessage {
 type FrameErrorKind uint8
 
 const (
-	// NotJSON is a line that is no JSON value, such as a stray log line.
+	// NotJSON is a line that is not a JSON value, such as a stray log line.
 	NotJSON FrameErrorKind = iota + 1
 	// NotObject is a JSON value other than an object.
 	NotObject

@@ -1,6 +1,6 @@
 package protocol
 
-// NotificationInput is sent when the agent would notify a person.
+// NotificationInput is sent when the agent notifies a person.
 type NotificationInput struct {
 	HookBase
 	Message          string `json:"message"`                     // the text for the person
@@ -28,7 +28,7 @@ type UserPromptExpansionInput struct {
 	Prompt        string `json:"prompt"`                   // the text as typed
 }
 
-// SessionStartInput is sent when a session begins, or begins anew.
+// SessionStartInput is sent when a session starts, is resumed, forked, cleared or compacted.
 type SessionStartInput struct {
 	HookBase
 	Source                   string  `json:"source"`                                // startup, resume, clear, compact, fork
@@ -175,7 +175,7 @@ type TaskCreatedInput struct {
 	TeamTask
 }
 
-// TaskCompletedInput is sent when the model would mark a task as done.
+// TaskCompletedInput is sent before a task of the model's list is marked as done.
 type TaskCompletedInput struct {
 	HookBase
 	TeamTask
@@ -188,13 +188,13 @@ type ConfigChangeInput struct {
 	FilePath string `json:"file_path,omitempty"` // absolute; "": not a single file
 }
 
-// WorktreeCreateInput is sent when a git worktree is wanted.
+// WorktreeCreateInput is sent when the agent needs a git worktree.
 type WorktreeCreateInput struct {
 	HookBase
 	Name string `json:"name"` // of the new worktree
 }
 
-// WorktreeRemoveInput is sent when a git worktree is to go.
+// WorktreeRemoveInput is sent when a git worktree is to be removed.
 type WorktreeRemoveInput struct {
 	HookBase
 	WorktreePath string `json:"worktree_path"` // absolute

@@ -11,7 +11,7 @@ type PreToolUseInput struct {
 	MCPServer *MCPServerProvenance `json:"mcp_server,omitempty"`  // the server of an MCP tool; nil for other tools
 }
 
-// PostToolUseInput is sent after a tool call that went well.
+// PostToolUseInput is sent after a tool call that succeeded.
 type PostToolUseInput struct {
 	HookBase
 	ToolName  string          `json:"tool_name"`  // as in [ToolUseBlock]
@@ -49,8 +49,9 @@ type BatchToolCall struct {
 	ToolResponse json.RawMessage `json:"tool_response,omitempty"` // of a shape of the tool's own; nil: none
 }
 
-// PermissionRequestInput is sent when a tool call needs permission, beside the
-// [CanUseToolRequest]; the first answer wins (observed on Claude Code 2.1.329).
+// PermissionRequestInput is sent when a tool call needs permission, at the same time as
+// the [CanUseToolRequest]. The first of the two answers decides (observed on Claude Code
+// 2.1.329).
 type PermissionRequestInput struct {
 	HookBase
 	ToolName              string             `json:"tool_name"`                        // as in [ToolUseBlock]

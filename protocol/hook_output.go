@@ -12,10 +12,10 @@ const (
 	DecisionBlock   = "block"
 )
 
-// HookJSONOutput is a hook's answer. The zero value, {}, lets everything go on.
+// HookJSONOutput is a hook's answer. The zero value, {}, lets the agent continue.
 //
-// Claude Code takes an error answer to a PreToolUse hook as leave to go on
-// (observed on 2.1.329): a gate that fails answers with [DenyPreToolUse].
+// Claude Code takes an error answer to a PreToolUse hook as permission (observed on
+// 2.1.329). A gate that fails must therefore answer with [DenyPreToolUse].
 type HookJSONOutput struct {
 	// Async tells the agent not to wait. AsyncTimeout is in milliseconds.
 	// No other field counts then.
@@ -159,7 +159,7 @@ type PreToolUseOutput struct {
 	AdditionalContext string          `json:"additionalContext,omitempty"` // text for the model; "": none
 }
 
-// PostToolUseOutput changes what the model sees of a tool's output.
+// PostToolUseOutput changes what the model reads of a tool's output.
 type PostToolUseOutput struct {
 	AdditionalContext string `json:"additionalContext,omitempty"` // text for the model; "": none
 	ClassifierContext string `json:"classifierContext,omitempty"` // text for the classifier of permission mode auto, not for the model
@@ -233,7 +233,7 @@ type MessageDisplayOutput struct {
 	DisplayContent string `json:"displayContent,omitempty"` // shown in place of the delta; "": the delta
 }
 
-// ContextOutput adds context, for the events that allow no more: Notification,
+// ContextOutput adds context. It is the output of events that allow nothing else: Notification,
 // PostModelSwitch, PostToolBatch, PostToolUseFailure, Setup, Stop,
 // SubagentStart and SubagentStop.
 type ContextOutput struct {

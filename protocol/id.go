@@ -10,9 +10,8 @@ import (
 // ID is the id of a control request: the JSON token that stood in the line,
 // byte for byte. "" is a request without an id.
 //
-// Agents send strings. What else an agent may send, such as a number, null or a
-// string with a lone surrogate, survives only as the token that it was, so that
-// is what an answer carries.
+// Agents send strings. An id of another form, such as a number, null or a string with a
+// lone surrogate, is kept as its JSON token, and the answer has that token.
 type ID string
 
 // TextID is the ID whose token is the JSON string of text.

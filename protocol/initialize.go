@@ -95,8 +95,8 @@ type SDKMCPConfig struct {
 	Timeout Millis `json:"timeout,omitempty"` // of a tool call, in milliseconds; 0: the agent's default
 }
 
-// MCPManifest is what such a server would answer to a handshake: the results
-// of MCP's initialize and tools/list, as they are.
+// MCPManifest has the results of such a server for MCP's initialize and tools/list,
+// unchanged.
 type MCPManifest struct {
 	InitializeResult json.RawMessage `json:"initializeResult"`          // an object
 	ToolsListResult  json.RawMessage `json:"toolsListResult,omitempty"` // an object; nil: the agent asks for the list

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// MCPName is the name of an MCP server, or of one of its tools, as it stands in
-// the names of tools: what is no ASCII letter, digit, underscore or dash is an
-// underscore, and two where UTF-16 takes two units (observed on Claude Code
-// 2.1.329).
+// MCPName returns the name of an MCP server, or of one of its tools, as it is written in
+// the names of tools. Every character except ASCII letters, digits, underscore and dash is
+// replaced by an underscore, or by two if the character has two units in UTF-16 (observed
+// on Claude Code 2.1.329).
 func MCPName(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -25,12 +25,12 @@ func MCPName(name string) string {
 	return b.String()
 }
 
-// MCPToolName is what agents call a tool of an MCP server.
+// MCPToolName returns the agents' name of a tool of an MCP server.
 func MCPToolName(server, tool string) string { return "mcp__" + MCPName(server) + "__" + MCPName(tool) }
 
-// MCPNameQoder is [MCPName] for qodercli (1.1.52): underscores that follow each
-// other are one, those at the ends go, and what has other characters than ASCII
-// gets the beginning of its hash, so that such names stay apart.
+// MCPNameQoder is [MCPName] for qodercli (1.1.52). It merges consecutive underscores into
+// one and removes them at both ends. It appends the first characters of a hash to a name
+// that has characters outside ASCII, so that such names remain different.
 func MCPNameQoder(name string) string {
 	var b strings.Builder
 	for _, r := range MCPName(name) {

@@ -5,12 +5,12 @@ import (
 	"iter"
 )
 
-// Members yields the members of a JSON object in their order: the key unescaped,
-// and the value as the part of object that it is. Both may alias object and are
-// not to be changed. What is not an object has none.
+// Members yields the members of a JSON object in their order: the unescaped key, and the
+// value as a part of object. Both may alias object and must not be changed. If object is
+// not a JSON object, Members yields nothing.
 //
-// It is for JSON that is known to be valid, such as a part of a request that was
-// decoded, and costs a fraction of [json.Unmarshal]; see [json.Valid] for other.
+// object must be valid JSON, such as a part of a decoded request; check other input with
+// [json.Valid]. Members costs a fraction of [json.Unmarshal].
 func Members(object json.RawMessage) iter.Seq2[[]byte, json.RawMessage] {
 	return func(yield func(key []byte, value json.RawMessage) bool) {
 		c := open(object, 0, '{', '}')

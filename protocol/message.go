@@ -9,7 +9,7 @@ import (
 // The concrete types are the pointers to this package's …Message structs; a
 // type switch with a default stays correct as agents grow.
 type Message interface {
-	// Raw is the line as it came, byte for byte; nil if the message was
+	// Raw is the original line; nil if the message was
 	// made by the program. It must not be changed.
 	Raw() json.RawMessage
 	// Meta is what most lines have in common.
@@ -23,8 +23,8 @@ type Message interface {
 
 // Common is embedded in every message.
 type Common struct {
-	// UUID identifies the line. On a user line it is chosen by the host and
-	// is what results, echoes and receipts refer to.
+	// UUID identifies the line. The host chooses the uuid of a user message; results,
+	// echoes and receipts refer to it.
 	UUID string `json:"uuid,omitempty"`
 	// SessionID is the agent's session, which is also its transcript's name.
 	SessionID string `json:"session_id,omitempty"`
@@ -66,12 +66,12 @@ type UnknownMessage struct {
 
 func (m *UnknownMessage) wire() (string, string) { return m.Type, m.Subtype }
 
-// DecodeMessage turns a frame into a typed message. It never fails: what it
-// does not know, or cannot decode, is an *[UnknownMessage]. Control frames are
-// no messages and come back as such too.
+// DecodeMessage turns a frame into a typed message. It never fails: a frame that it does
+// not know or cannot decode becomes an *[UnknownMessage]. So does a control frame, which
+// is not a message.
 //
-// A message can take some tens of times the memory of its line, if an agent
-// means it to; whoever bounds memory counts lines above 1 MiB accordingly.
+// The message of a malicious line can need some tens of times the memory of the line. A
+// program that limits memory must take that into account for lines above 1 MiB.
 func DecodeMessage(f Frame) Message {
 	if f.oversize != nil {
 		return f.oversize.message(&f)
@@ -128,8 +128,8 @@ func wireName(typ, subtype string) string {
 }
 
 // MarshalMessage encodes m as a line of the agent, ending in a newline: "type"
-// and "subtype", then the typed fields. It is for whoever plays the agent, and
-// does not use Raw, save for an *[UnknownMessage].
+// and "subtype", then the typed fields. It is for programs that implement an agent. It
+// ignores Raw, except for an *[UnknownMessage].
 func MarshalMessage(m Message) ([]byte, error) {
 	typ, subtype := m.wire()
 	if u, ok := m.(*UnknownMessage); ok && u.raw != nil {

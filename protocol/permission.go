@@ -66,8 +66,7 @@ type PermissionResult struct {
 	Message string
 	// Interrupt ends the turn, too. Only with deny.
 	Interrupt bool
-	// ToolUseID is the call that is meant. Whoever answers sets it to the
-	// request's own.
+	// ToolUseID is the id of the call. An answer must have the ToolUseID of its request.
 	ToolUseID              string
 	DecisionClassification DecisionClassification // for the agent's telemetry; "": not sent
 	// PermissionScope is Qoder's: how far an allow reaches, e.g. session.
@@ -93,8 +92,8 @@ type permissionResultJSON struct {
 	Scope              string                 `json:"permissionScope,omitempty"`
 }
 
-// MarshalJSON encodes the verdict. Every Behavior other than allow is a deny. The
-// error says what is wrong with UpdatedInput or Extra.
+// MarshalJSON encodes the decision. Every Behavior other than allow denies. It returns an
+// error if UpdatedInput or Extra is invalid.
 func (r PermissionResult) MarshalJSON() ([]byte, error) {
 	out := permissionResultJSON{
 		Behavior:       BehaviorDeny,
@@ -213,7 +212,8 @@ func (r *PermissionResult) UnmarshalJSON(b []byte) error {
 // PermissionUpdateType is the kind of a [PermissionUpdate].
 type PermissionUpdateType string
 
-// The kinds, with the fields each uses besides Destination.
+// Values of [PermissionUpdateType], with the fields that each uses in addition to
+// Destination.
 const (
 	AddRules          PermissionUpdateType = "addRules"          // Rules, Behavior
 	ReplaceRules      PermissionUpdateType = "replaceRules"      // Rules, Behavior

@@ -14,12 +14,12 @@ const (
 	ResultErrorMaxStructuredRetry = "error_max_structured_output_retries"
 )
 
-// ResultMessage ends a turn. One user message can bring several, and the
-// agent starts turns by itself; see UserMessageUUID and Origin.
+// ResultMessage is the result of a turn. One user message can have several results, and
+// the agent also starts turns itself; see UserMessageUUID and Origin.
 //
-// Subtype success and IsError do come together: an API error that retries did
-// not overcome (observed on Claude Code 2.1.329 and qodercli 1.1.52). Ask
-// [ResultMessage.Failed].
+// Subtype success and IsError can occur together: an API error that remained after all
+// retries (observed on Claude Code 2.1.329 and qodercli 1.1.52). To find out whether the
+// turn failed, call [ResultMessage.Failed].
 type ResultMessage struct {
 	Common
 	// Subtype is success or one of the error kinds.
@@ -67,9 +67,9 @@ type ResultMessage struct {
 	ResultIndex     int `json:"result_index,omitempty"`
 	QueuedTurnCount int `json:"queued_turn_count,omitempty"` // user lines that wait; several may share a turn
 	// UserMessageUUID is the user line that the turn answers, if it had a
-	// uuid; UserMessageUUIDs are all that the turn took up.
+	// uuid; UserMessageUUIDs are those of all user messages in the turn.
 	UserMessageUUID  string   `json:"user_message_uuid,omitempty"`
-	UserMessageUUIDs []string `json:"user_message_uuids,omitempty"` // in the order in which they were taken up, UserMessageUUID included
+	UserMessageUUIDs []string `json:"user_message_uuids,omitempty"` // in the order in which the turn included them, with UserMessageUUID
 	// Origin is set on a turn that no user line started.
 	Origin *Origin `json:"origin,omitempty"`
 
@@ -91,7 +91,7 @@ type ResultMessage struct {
 	CredentialExpiresAt string `json:"credential_expires_at,omitempty"` // RFC 3339
 	PolicyAnswer        string `json:"policy_answer,omitempty"`         // what the agent knows of its organization's limits
 	PolicyAnswerReason  string `json:"policy_answer_reason,omitempty"`  // only with PolicyAnswer
-	// Why a turn failed, of those reasons that have a key of their own.
+	// The following fields say why a turn failed, for reasons that have their own key.
 	MessageUndelivered       string             `json:"message_undelivered,omitempty"`         // session_not_opened, send_failed
 	InvalidConfigFile        *InvalidConfigFile `json:"invalid_config_file,omitempty"`         // set with StartupFailureReason config_file_invalid
 	InterruptedByShutdown    bool               `json:"interrupted_by_shutdown,omitempty"`     // the shutdown of a hosted worker ended the turn

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// UnreadableResultError says that a result line could not be read, and that its
-// text is lost: it is no JSON that encoding/json reads, or the text is no string.
+// UnreadableResultError says that a result line could not be read and its text is lost:
+// encoding/json does not accept the line as JSON, or the text is not a string.
 type UnreadableResultError struct {
-	// Partial is what could be read of it: Subtype, uuids, numbers.
+	// Partial has the fields that could be read: Subtype, uuids, numbers.
 	Partial *ResultMessage
-	Err     error // what encoding/json says
+	Err     error // the error of encoding/json
 }
 
 func (e *UnreadableResultError) Error() string {
@@ -22,9 +22,8 @@ func (e *UnreadableResultError) Error() string {
 
 func (e *UnreadableResultError) Unwrap() error { return e.Err }
 
-// UnreadableResult returns the error of a message that is a result by its type,
-// says that all went well, and has lost its text; nil for any other message. Such
-// a result ended a turn, but is no success.
+// UnreadableResult returns the error of a result that reports success but has lost its
+// text; nil for any other message. Such a result ended a turn, but it is not a success.
 func UnreadableResult(m Message) *UnreadableResultError {
 	u, ok := m.(*UnknownMessage)
 	if !ok || u.Err == nil {

@@ -147,7 +147,7 @@ type APIError struct {
 // UnknownEvent is an event that this package does not know, or a known one
 // that does not decode.
 type UnknownEvent struct {
-	Type string          // the event's type as it came; "" if absent
+	Type string          // the event's type as the agent sent it; "" if absent
 	Raw  json.RawMessage // the whole event, written back unchanged
 	// Err says why a known type did not decode; nil for an unknown type.
 	Err error
@@ -296,5 +296,5 @@ func (e *StreamError) MarshalJSON() ([]byte, error) {
 	return marshalAs(e.EventType(), (*plain)(e))
 }
 
-// MarshalJSON returns the event as it came.
+// MarshalJSON returns the event unchanged.
 func (e *UnknownEvent) MarshalJSON() ([]byte, error) { return orEmptyObject(e.Raw), nil }

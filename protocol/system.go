@@ -118,7 +118,7 @@ type InitMessage struct {
 	UserMessageUUIDs      []string        `json:"user_message_uuids,omitempty"`     // the user lines that the turn answers; nil: none had a uuid
 	PluginWarnings        []PluginError   `json:"plugin_warnings,omitempty"`        // plugins that were loaded, but want attention
 	MCPServerErrors       []MCPStartError `json:"mcp_server_errors,omitempty"`      // servers whose configuration was refused
-	// StartupTiming is the agent's own measure, as it came.
+	// StartupTiming is the agent's own measure, unchanged.
 	StartupTiming map[string]json.RawMessage `json:"startup_timing,omitempty"`
 	FastMode
 

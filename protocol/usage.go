@@ -215,7 +215,7 @@ type SessionCost struct {
 // output of /usage.
 type UsageSummary struct {
 	Session SessionCost `json:"session"` // the session so far
-	// RateLimits is the state of the subscription's limits, as it came.
+	// RateLimits is the state of the subscription's limits, unchanged.
 	RateLimits json.RawMessage `json:"rate_limits,omitempty"`
 }
 
@@ -288,7 +288,7 @@ type UsageShare struct {
 
 // UsageInfo is the answer to [UsageInfoRequest], Qoder's.
 type UsageInfo struct {
-	// Usage is the account's usage, as it came; null if there is none.
+	// Usage is the account's usage, unchanged; null if there is none.
 	Usage   json.RawMessage `json:"usage,omitempty"`
 	Session CreditUsage     `json:"session"` // the session so far
 }

@@ -178,7 +178,7 @@ func (in *StructuredOutputInput) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON returns the value as it came.
+// MarshalJSON returns the value unchanged.
 func (in *StructuredOutputInput) MarshalJSON() ([]byte, error) { return orNull(in.Value), nil }
 
 // ConfigInput reads or changes a setting: Setting and Value are Claude's, the

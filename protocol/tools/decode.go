@@ -44,7 +44,7 @@ func (u *UnknownInput) Tool() string  { return u.Name }
 func (u *UnknownInput) isInput()      {}
 func (u *UnknownInput) extra() *Extra { return nil }
 
-// MarshalJSON returns the input as it came.
+// MarshalJSON returns the input unchanged.
 func (u *UnknownInput) MarshalJSON() ([]byte, error) { return orNull(u.Raw), nil }
 
 // UnknownOutput is the output of a tool that this package does not know, or
@@ -56,7 +56,7 @@ type UnknownOutput struct {
 
 func (*UnknownOutput) isOutput() {}
 
-// MarshalJSON returns the output as it came.
+// MarshalJSON returns the output unchanged.
 func (u *UnknownOutput) MarshalJSON() ([]byte, error) { return orNull(u.Raw), nil }
 
 // Text is an output that is a bare string: what went wrong, what the user said
