@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// wayOut says why words that fit a rule with a wildcard may be more than the
-// rule can have meant: they can make the program run another one, or write any
-// file. What a program that is not in [harmless] does with its words the rule has
-// to answer for.
+// wayOut returns why words that match a rule with a wildcard could do more than the rule
+// means: they could make the program run another program, or write any file. For a program
+// that is not in [harmless], the author of the rule is responsible.
 func wayOut(s *commandSpec, words []string) string {
 	r := &reading{words: words, said: len(s.fixed())}
 	if r.said > 0 && r.said < len(s.words) && r.said < len(words) {

@@ -94,8 +94,8 @@ type EnableRemoteProjectionRequest struct {
 	FromSequenceNum int64  `json:"from_sequence_num,omitempty"` // the number of the first event to send; 0: not sent
 }
 
-// DisableRemoteProjectionRequest ends that. The answer is a
-// [RemoteProjectionResponse].
+// DisableRemoteProjectionRequest stops mirroring the session; see
+// [EnableRemoteProjectionRequest]. The answer is a [RemoteProjectionResponse].
 type DisableRemoteProjectionRequest struct{}
 
 // BYOKConfig configures a provider of models of the user's own. It hides and shows

@@ -319,13 +319,12 @@ func dominant(all []candidate) (candidate, bool) {
 	return best, count == 1
 }
 
-// folds reports whether encoding/json would take a key that is none of the fields
-// for one of them.
+// folds reports whether encoding/json would accept a key that is not a field's exact name.
 func (s *shape) folds(name []byte) bool {
 	var lower [64]byte
 	for i, c := range name {
 		switch {
-		case c >= 0x80 || i == len(lower): // K and s have kin outside of ASCII
+		case c >= 0x80 || i == len(lower): // some characters outside ASCII fold to k and s
 			for known := range s.fields {
 				if strings.EqualFold(known, string(name)) {
 					return true

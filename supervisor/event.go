@@ -221,7 +221,8 @@ func (o *Origin) group(event string, attrs ...slog.Attr) slog.Value {
 func childAttr(name string) slog.Attr { return slog.String("child", name) }
 func incarnationAttr(n int) slog.Attr { return slog.Int("incarnation", n) }
 
-// reasonAttr is the zero Attr, which handlers leave out, when there is none.
+// reasonAttr is the attribute of a reason. For a nil reason it is the zero Attr, which
+// handlers leave out.
 func reasonAttr(reason error) slog.Attr {
 	if reason == nil {
 		return slog.Attr{}

@@ -86,7 +86,7 @@ func (s *Supervisor) add(c Child) {
 	s.children = append(s.children, child{spec: c, backoff: BackoffState{Backoff: s.spec.Backoff}})
 }
 
-// index is the place of a child; -1 when there is none of that name.
+// index returns the place of the child called name, -1 if there is no such child.
 func (s *Supervisor) index(name string) int {
 	return slices.IndexFunc(s.children, func(c child) bool { return c.spec.Name == name })
 }

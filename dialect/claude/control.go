@@ -71,7 +71,7 @@ func refusal(event protocol.HookEvent, reason string) (any, bool) {
 	case protocol.HookPermissionRequest:
 		return specific(map[string]any{"decision": map[string]string{"behavior": "deny", "message": reason}}), true
 	case protocol.HookElicitation, protocol.HookElicitationResult:
-		// The action alone is heeded from command hooks only (observed on 2.1.329).
+		// The agent ignores the action of a callback without a decision (observed on 2.1.329).
 		block["hookSpecificOutput"] = map[string]any{"hookEventName": event, "action": protocol.ElicitDecline}
 		return block, true
 	case protocol.HookUserPromptSubmit, protocol.HookUserPromptExpansion, protocol.HookConfigChange:

@@ -278,10 +278,9 @@ func (k *Core) enter(e machine.Enter) {
 	}
 }
 
-// Fail ends a session that has no actor any more and will get none: its
-// process is ended, what it wrote is delivered, and everything that waits
-// learns the reason. It blocks until the link has ended and must run on a
-// task of its own.
+// Fail ends a session whose actor has ended and will not be restarted. It ends the
+// process, delivers its output, and fails everything that waits with reason. It blocks
+// until the link has ended and must run on its own task.
 func (k *Core) Fail(reason error) {
 	k.pass(session.StateClosing, reason.Error())
 	k.abandon()

@@ -82,10 +82,10 @@ func (r *rules) CheckVersion(version string) error {
 	return &session.ProtocolVersionError{Backend: r.deps.Dialect.Name(), Version: version, Major: want}
 }
 
-// CheckSession says what is wrong with the id of a session that was to be
-// another's continuation, or to have an id of the user's: an agent that begins
-// anew says nothing of it. A Resume that is no id, such as a title, tells
-// nothing.
+// CheckSession compares the agent's session id with Options.Resume or Options.SessionID,
+// and returns the problem if they differ: an agent that starts a new session instead does
+// not report it. If Resume is not an id but, for example, a title, the ids cannot be
+// compared.
 func (r *rules) CheckSession(id string) string {
 	o := r.deps.Options
 	id = machine.Short(id)

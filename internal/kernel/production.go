@@ -140,8 +140,8 @@ func (p *production) rest(more chan func()) bool {
 	return true
 }
 
-// patience is how long a task may keep its goroutine's role, and nearly twice that
-// at most.
+// patience is how long a task may block a role before the monitor hands the role to
+// another goroutine; in the worst case it takes almost twice as long.
 const patience = time.Millisecond
 
 // monitor hands off the roles whose task lasts. It has a timer while tasks run in

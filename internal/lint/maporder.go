@@ -66,7 +66,7 @@ func (m *mapOrder) unordered(x ast.Expr) bool {
 	return ok && isFunc(callee(m.pass, call), "maps", "Keys", "Values", "All")
 }
 
-// iterator checks maps.Keys and its kin where they are not ranged over, and the
+// iterator checks maps.Keys and related functions where they are not ranged over, and the
 // callback of sync.Map.Range.
 func (m *mapOrder) iterator(c inspector.Cursor) {
 	call := c.Node().(*ast.CallExpr)

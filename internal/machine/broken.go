@@ -19,8 +19,8 @@ func (m *Routing) unwritable() {
 	}
 }
 
-// mute ends an agent that lives on after the end of its stdout: no answer and no
-// result can come any more.
+// mute ends an agent that still runs after the end of its stdout, because it can no longer
+// send an answer or a result.
 func (m *Routing) mute() {
 	const why = "its stdout had ended"
 	if m.InFlight() {

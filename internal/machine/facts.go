@@ -31,7 +31,7 @@ type Facts struct {
 	Levels       bool                   // the agent reports tasks as a level
 	QuietUntil   time.Time              // a turn may still follow the last task
 	Failure      string                 // what the last result said, if it was an error
-	AuthExpired  bool                   // and told
+	AuthExpired  bool                   // the AuthExpired event was emitted
 	GatesOff     *session.GatesOffError // nil while the agent is not known to call no hooks
 	Changed      bool                   // a call of the host's may have changed what the options say
 	Met          bool                   // this process has named its session

@@ -24,7 +24,8 @@ func IsControl(typ string) bool {
 	return false
 }
 
-// Short is what a report shows of an agent's word: reports are kept.
+// Short truncates s, a text of the agent, to 256 bytes, because events and errors retain
+// it.
 func Short(s string) string {
 	if len(s) > 256 {
 		return strings.Clone(s[:256]) + "…"

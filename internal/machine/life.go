@@ -165,7 +165,8 @@ func (l *Life) enter(to session.State, why string) {
 	l.do(Enter{from, to, why})
 }
 
-// review draws the conclusions of what is known, until nothing new follows.
+// review derives the next phase from the state, until nothing changes any more. It is
+// idempotent.
 func (l *Life) review() {
 	for before := l.s.place(); ; before = l.s.place() {
 		if l.decide(); l.s.Phase.Terminal() || l.s.place() == before {
@@ -254,8 +255,8 @@ func (l *Life) close(reason error) {
 // orderly reports whether the session is closed by the user's wish, and was in use.
 func (l *Life) orderly() bool { return l.s.Reason.Err == nil && l.s.Routing.Initialized }
 
-// goOnClosing goes on with a close. A turn that runs would go on after the end of
-// stdin, and so would its tools; a background task that ends would start a turn. They
+// goOnClosing takes the next step of a close. Agents finish the running turn, including
+// its tools, after stdin is closed, and start a turn when a background task ends. So both
 // are stopped first.
 func (l *Life) goOnClosing() {
 	s, r := &l.s, l.s.Routing

@@ -80,7 +80,7 @@ type State struct {
 	Facts    Facts
 	Flow     Flow
 	Flush    *FlushState // nil: it has not begun
-	Works    bool        // and told to the transport
+	Works    bool        // the agent works; the transport was notified
 	Timer    time.Time   // the one that is set; zero: none
 	Told     *Summary    // nil: nothing yet
 }

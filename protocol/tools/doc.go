@@ -7,17 +7,15 @@
 // "tool_use_result" of a user line and the "tool_response" of a hook.
 // [EncodeInput] goes the other way, for callbacks that change an input.
 //
-// Both vendors stand in one type for each tool, for most of their fields are
-// the same; what only one of them has says so. Where sources disagree, what
-// was observed on the wire wins over what the agent declares, and that over
-// the vendors' documents. Outputs of qodercli were never observed, for want of
-// an account: they follow its own declarations.
+// Each tool has one type for both vendors, because most fields are the same; the comment of
+// a field says if only one vendor has it. If sources disagree, observations take precedence
+// over the agent's declarations, and declarations over the vendor's documents. Outputs of
+// qodercli were never observed, because that needs an account; they follow its declarations.
 //
-// The set is open. A tool that is not known here, and one of an MCP server or
-// of next week, decodes to a type that keeps the bytes. A field that a type
-// does not know is kept in Extra. Nothing is validated beyond its shape: a
-// model forgets required fields at times (observed on Claude Code 2.1.329).
+// The set is open. A tool that this release does not know, such as a tool of an MCP server,
+// decodes to a type that keeps the bytes. Unknown fields are kept in Extra. Only the shape
+// of values is validated: a model sometimes omits required fields (observed on Claude Code
+// 2.1.329).
 //
-// What must not live here: I/O, clocks, and knowledge of messages, sessions
-// and permission rules.
+// I/O, clocks, and knowledge of messages, sessions and permission rules must not live here.
 package tools

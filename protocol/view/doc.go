@@ -1,17 +1,15 @@
-// Package view folds a session's messages into what a user interface shows:
-// messages while they are written ([Drafts]), tool calls with their results
-// ([ToolCalls]), the tree of subagents ([Agents]), background tasks ([Tasks]),
-// its todos and tasks ([Todos]), what it costs ([Costs]) and how the session stands
-// ([Status]).
+// Package view computes the state that a user interface shows from a session's messages:
+// messages while they are written ([Drafts]), tool calls with their results ([ToolCalls]),
+// the tree of subagents ([Agents]), background tasks ([Tasks]), todos and tasks
+// ([Todos]), costs ([Costs]) and the status of the session ([Status]).
 //
-// Each is a small pure type: feed it every message, in order, with Add. The
-// zero value is ready to use. None is safe for concurrent use; what Add and the
-// other methods return is good until the next Add, and must not be changed.
+// Each is a small pure type. Pass every message, in order, to Add. The zero value is ready
+// to use. No type is safe for concurrent use. The values that Add and the other methods
+// return are valid until the next Add, and must not be changed.
 //
-// A message that comes again counts once: see [Replayed].
+// A message that arrives twice counts once; see [Replayed].
 //
-// Programs import this package for it; package sdk has no names of its own for
-// these types.
+// Package sdk has no aliases for these types.
 //
-// What must not live here: I/O, clocks, sessions, and anything that decides.
+// I/O, clocks, sessions, and code that makes decisions must not live here.
 package view

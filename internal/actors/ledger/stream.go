@@ -119,8 +119,8 @@ func (l *Ledger) owesMuch() bool {
 // stands still.
 const stalledPays = 32
 
-// releaseBudget gives back what the session has taken of the runtime's budget. The
-// messages that are left no longer count.
+// releaseBudget releases the session's share of the runtime's budget. The remaining
+// messages no longer count.
 func (s *stream) releaseBudget() {
 	s.budget.Release(s.largeBytes)
 	s.budget, s.largeBytes = nil, 0

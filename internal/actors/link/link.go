@@ -80,7 +80,7 @@ type Link struct {
 	outputs    int // pumps still at work
 	drained    []chan struct{}
 	status     session.ExitStatus
-	err        error // of the launch, or what the reader could not bear
+	err        error // error of the launch, or a fatal error of the reader
 	leftover   error
 }
 

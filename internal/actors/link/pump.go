@@ -61,9 +61,9 @@ func (p *pump) end() {
 	p.mute()
 }
 
-// rests reports whether the role is to be taken again once there is something to read: an
-// agent that has nothing to do is waited for without a goroutine, where its
-// process can be, and with no buffer larger than the first.
+// rests reports whether the reader can be parked until there is something to read. An
+// idle session waits with the poller, if its process supports that, without a goroutine
+// and with no buffer larger than the first.
 func (p *pump) rests() bool {
 	if p.woken || p.lines.Pending() > 0 || p.works.Load() {
 		p.woken = false
@@ -199,8 +199,8 @@ func (p *pump) add(f protocol.Frame) {
 	p.frames = append(p.frames, f)
 }
 
-// mute ends an agent that lives on after the end of its stdout: no answer and
-// no result can come any more.
+// mute ends an agent that still runs after the end of its stdout, because it can no longer
+// send an answer or a result.
 func (k *Link) mute() {
 	limit := &session.TimeoutError{What: "the exit of an agent whose output has ended", Limit: k.cfg.Graces.Output}
 	ctx, cancel := kernel.WithTimeout(k.life, k.cfg.Clock, limit)

@@ -9,12 +9,13 @@ const (
 	spill     = 32 << 10 // may be read and not kept before copying begins
 )
 
-// thrift weighs what is kept against what is read.
+// thrift decides when lines are copied: small lines are copied when less than a quarter
+// of the bytes that were read is retained, because a retained line keeps its whole chunk
+// in memory.
 type thrift struct{ wasted int }
 
-// read notes that n bytes were read, of which some were kept. Every byte that is
-// kept makes up for four, itself included: memory is at most four times what the
-// ledger counts, and a spill.
+// read notes that n bytes were read, of which kept bytes are retained. Memory is at most
+// four times what the ledger counts, plus spill.
 func (t *thrift) read(n, kept int) {
 	t.wasted = min(max(t.wasted+n-4*kept, 0), 2*spill)
 }
