@@ -21,8 +21,8 @@ type AgentInput struct {
 	TeamName  string                  `json:"team_name,omitempty"`
 	Mode      protocol.PermissionMode `json:"mode,omitempty"`      // ignored by Claude Code 2.1.329
 	Isolation string                  `json:"isolation,omitempty"` // worktree, remote; Qoder's: default
-	// Resume and MaxTurns are of older releases: the agent to go on with, and
-	// the limit of its turns.
+	// Resume (the id of the agent to resume) and MaxTurns (the limit of its turns) are from
+	// older releases.
 	Resume   string `json:"resume,omitempty"`
 	MaxTurns int    `json:"max_turns,omitempty"` // model calls; 0: not given
 	Extra    `json:"-"`
@@ -39,7 +39,7 @@ const (
 	AgentTeammateSpawned = "teammate_spawned" // Qoder's
 )
 
-// AgentOutput is what became of a subagent: it has ended (completed), or runs
+// AgentOutput is the output of an Agent call: the subagent has ended (completed), or runs
 // in the background (async_launched, remote_launched).
 type AgentOutput struct {
 	Status string `json:"status,omitempty"` // completed, async_launched, remote_launched; "" from qodercli
@@ -95,7 +95,7 @@ type AgentOutput struct {
 
 func (*AgentOutput) isOutput() {}
 
-// Teammate is an agent that works beside its starter. Qoder's.
+// Teammate is an agent that works in parallel with the agent that started it. Qoder's.
 type Teammate struct {
 	TeammateID       string `json:"teammate_id,omitempty"`        // who it is among its team
 	TeammateAgentID  string `json:"agent_id,omitempty"`           // as AgentOutput.AgentID
@@ -143,8 +143,8 @@ type TaskOutputInput struct {
 // Tool implements [Input].
 func (*TaskOutputInput) Tool() string { return TaskOutput }
 
-// TaskOutputOutput is what a task wrote so far. The tool and its shape are of
-// Claude Code before 2.1.329.
+// TaskOutputOutput is the output of a task so far. The tool and its shape are from Claude
+// Code before 2.1.329.
 type TaskOutputOutput struct {
 	RetrievalStatus string      `json:"retrieval_status"` // success, timeout, not_ready
 	Task            *TaskReport `json:"task,omitempty"`   // nil: there is no such task

@@ -7,8 +7,8 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// AskUserQuestionInput asks the user one to four questions. It comes to the
-// permission callback, which answers by allowing it with [Answers] filled in;
+// AskUserQuestionInput asks the user one to four questions. It arrives at the permission
+// callback, which answers by allowing the call with [Answers] filled in;
 // see [AskUserQuestionInput.Answer].
 //
 // Qoder's document has one question with a list of strings. Its CLI declares

@@ -59,8 +59,8 @@ func (*UnknownOutput) isOutput() {}
 // MarshalJSON returns the output unchanged.
 func (u *UnknownOutput) MarshalJSON() ([]byte, error) { return orNull(u.Raw), nil }
 
-// Text is an output that is a bare string: what went wrong, what the user said
-// no to, or all that the tool has to say.
+// Text is an output that is a plain string: an error, a rejection by the user, or the
+// tool's whole output.
 type Text string
 
 func (*Text) isOutput() {}
@@ -74,10 +74,10 @@ func (t *Text) Failed() bool {
 
 func (t *Text) String() string { return strings.TrimPrefix(string(*t), "Error: ") }
 
-// ShapeError says that an input or an output is not of the shape of its tool.
+// ShapeError says that an input or an output does not have the shape of its tool.
 type ShapeError struct {
 	Tool   string // the tool's name
-	Output bool   // else it was an input
+	Output bool   // true: an output; false: an input
 	// Path is where in the value, such as questions[1].options; "" for the
 	// value itself.
 	Path string

@@ -38,7 +38,7 @@ func (in *MCPToolInput) MarshalJSON() ([]byte, error) {
 // (observed on Claude Code 2.1.329), or an object.
 type MCPToolOutput struct {
 	Content protocol.Content // nil if Object is set
-	// Object is the output if it is no list: structured content.
+	// Object is the output if it is not a list: structured content.
 	Object json.RawMessage
 }
 

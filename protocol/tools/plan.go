@@ -29,7 +29,7 @@ type ListEntry struct {
 	Priority   string `json:"priority,omitempty"` // low, medium, high; Qoder's
 }
 
-// Text is what the entry says, whatever it is called.
+// Text returns the text of the entry, whichever field has it.
 func (t ListEntry) Text() string {
 	if t.Content != "" {
 		return t.Content
@@ -107,7 +107,7 @@ type TaskGetOutput struct {
 
 func (*TaskGetOutput) isOutput() {}
 
-// TaskUpdateInput changes a task. What is empty stays.
+// TaskUpdateInput changes a task. Empty fields stay unchanged.
 type TaskUpdateInput struct {
 	TaskID       string          `json:"taskId"`                 // TodoTask.ID
 	Subject      string          `json:"subject,omitempty"`      // one line

@@ -21,9 +21,8 @@ type BashInput struct {
 // Tool implements [Input].
 func (*BashInput) Tool() string { return Bash }
 
-// BashOutput is what a command wrote. A command that fails has no such output
-// on Claude Code, but a *[Text] that begins with "Error: Exit code" (observed
-// on 2.1.329).
+// BashOutput is the output of a command. On Claude Code the output of a command that fails
+// is a *[Text] that begins with "Error: Exit code" (observed on 2.1.329).
 type BashOutput struct {
 	Stdout      string `json:"stdout"`      // long output is cut, see PersistedOutputPath
 	Stderr      string `json:"stderr"`      // "" in every recording of Claude Code 2.1.329
@@ -31,7 +30,7 @@ type BashOutput struct {
 	// IsImage says that Stdout is an image, as a data URL.
 	IsImage          bool `json:"isImage,omitempty"`
 	NoOutputExpected bool `json:"noOutputExpected,omitempty"` // a command such as mv, which prints nothing
-	// ReturnCodeInterpretation says what an exit code means that is no failure.
+	// ReturnCodeInterpretation is the meaning of a non-zero exit code that is not a failure.
 	ReturnCodeInterpretation  string `json:"returnCodeInterpretation,omitempty"`
 	DangerouslyDisableSandbox bool   `json:"dangerouslyDisableSandbox,omitempty"` // it ran outside of the sandbox
 	// TimedOutAfterMS is the timeout, in milliseconds, that moved the command to
@@ -78,7 +77,7 @@ type BashBackground struct {
 	TotalBytes           int64  `json:"totalBytes,omitempty"` // of the output until then
 }
 
-// GitOperation is what a command did to a repository, as the agent understood it.
+// GitOperation is the effect of a command on a repository, as the agent understood it.
 type GitOperation struct {
 	Commit *GitCommit `json:"commit,omitempty"` // nil: none
 	Push   *GitPush   `json:"push,omitempty"`   // nil: none

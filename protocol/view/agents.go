@@ -45,9 +45,9 @@ func (n *AgentNode) below(other *AgentNode) bool {
 	return false
 }
 
-// Agents is the tree of a session's agents. A subagent is known by the call
-// that started it, by its id, or by both; the messages of one may come before
-// its start was told, and long after its call has its result.
+// Agents is the tree of a session's agents. A subagent is identified by the call that
+// started it, by its id, or by both. Its messages may arrive before the message about its
+// start, and long after the result of its call.
 type Agents struct {
 	root   AgentNode
 	byCall map[string]*AgentNode

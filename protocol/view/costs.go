@@ -22,17 +22,16 @@ func (a Amount) minus(b Amount) Amount { return Amount{a.USD - b.USD, a.Credits 
 type TurnCost struct {
 	Result *protocol.ResultMessage // the turn's result; never nil
 	Amount
-	// Models is what each model used in the turn, by name.
+	// Models is the usage of each model in the turn, by name.
 	Models map[string]protocol.ModelUsage
 }
 
-// Costs is the ledger of what a session costs: per turn, and for all turns that
-// it saw. The agents report sums; a turn is the difference, or what the agent
-// says that the turn used. A result that comes again is not counted again.
+// Costs counts the costs of a session: of each turn, and of all turns that were added. The
+// agents report sums; the cost of a turn is the difference, or the usage that the agent
+// reports for the turn. A result that arrives twice counts once.
 //
-// A session that was resumed brings the costs of its earlier life ([Costs.Before]),
-// and an agent may begin to count anew: Claude Code 2.1.329 does after /clear
-// (observed).
+// The sums of a resumed session include the costs before the resume ([Costs.Before]). An
+// agent may restart its sums: Claude Code 2.1.329 does after /clear (observed).
 type Costs struct {
 	turns  []TurnCost
 	spent  Amount
@@ -56,15 +55,14 @@ func (c *Costs) Forget() { c.turns = nil }
 // Spent is the sum of the turns, of those forgotten too.
 func (c *Costs) Spent() Amount { return c.spent }
 
-// Before is what the session had cost before the first turn: in an earlier life
-// that was resumed.
+// Before returns the costs of the session before the first turn, if it was resumed.
 func (c *Costs) Before() Amount { return c.before }
 
 // Reported is the agent's own sum, in the last result.
 func (c *Costs) Reported() Amount { return c.last }
 
-// Gap is by how much the agent's own sum is above what this ledger makes it;
-// zero when they agree. Rounding of a sum is no gap.
+// Gap returns how much the agent's own sum exceeds the sum of Costs; zero if they agree.
+// Differences by rounding are ignored.
 func (c *Costs) Gap() Amount {
 	gap := c.last.minus(c.expected)
 	return Amount{USD: withoutRounding(gap.USD, c.last.USD), Credits: withoutRounding(gap.Credits, c.last.Credits)}
@@ -77,7 +75,7 @@ func withoutRounding(gap, of float64) float64 {
 	return gap
 }
 
-// Models returns what each model used in all turns, by name.
+// Models returns the usage of each model in all turns, by name.
 func (c *Costs) Models() map[string]protocol.ModelUsage { return maps.Clone(c.models) }
 
 // ModelNames returns the names of the models in alphabetical order.

@@ -41,7 +41,7 @@ type Draft struct {
 	Aborted bool
 	// Replayed: it is history that a resumed session shows.
 	Replayed bool
-	// Retracted: the agent took the message back, and goes on in another.
+	// Retracted says that the agent has withdrawn the message and continues in another one.
 	Retracted bool
 
 	joined bool // adjacent text blocks come as one
@@ -76,8 +76,7 @@ func (d *Draft) Content() protocol.Content {
 // All returns the messages in the order in which they began.
 func (d *Drafts) All() []*Draft { return d.all }
 
-// Forget drops the messages that are kept. Those that are being written go on
-// as new ones.
+// Forget drops all messages. A message that is still being written continues as a new one.
 func (d *Drafts) Forget() { *d = Drafts{} }
 
 // Add takes a message and returns the draft that it changed, or nil.

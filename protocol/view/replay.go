@@ -2,8 +2,8 @@ package view
 
 import "github.com/agent-troupe/troupe/protocol"
 
-// Replayed reports whether m tells again what was told before: the echo of a
-// user line, or history that a resumed session shows.
+// Replayed reports whether m repeats an earlier message: the echo of a user message, or
+// history that a resumed session shows.
 func Replayed(m protocol.Message) bool {
 	switch m := known(m).(type) {
 	case *protocol.UserMessage:

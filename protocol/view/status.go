@@ -2,15 +2,15 @@ package view
 
 import "github.com/agent-troupe/troupe/protocol"
 
-// Status is how a session stands, as far as its agent tells. The fields are for
-// reading.
+// Status is the status of a session, as far as its agent reports it. Do not change the
+// fields.
 type Status struct {
 	SessionID      string                  // the agent's session; "" before its first message
 	Model          string                  // full id; "" before the first turn
 	PermissionMode protocol.PermissionMode // the mode now; "" before the agent says
 	// State is idle, running or requires_action; "" if the agent does not say.
 	State protocol.SessionState
-	// Activity is requesting or compacting; "" if nothing of the kind goes on.
+	// Activity is requesting or compacting, or "".
 	Activity string
 	PlanMode bool   // Qoder's; on Claude plan is a PermissionMode
 	Title    string // "": none yet, or not said

@@ -21,10 +21,9 @@ type TodoEntry struct {
 	BlockedBy  []string // ids
 }
 
-// Todos are what the main agent means to do, from its TodoWrite calls and from
-// the Task tools, whichever it uses. A call counts when its result says that it
-// was made; subagents share the tasks and have todos of their own, which do not
-// count here.
+// Todos is the list of what the main agent plans to do, from its TodoWrite calls or from
+// the Task tools. A call counts when its result reports success. Subagents share the
+// tasks; their own todos do not count here.
 type Todos struct {
 	calls ToolCalls
 	todos []TodoEntry

@@ -21,7 +21,7 @@ const (
 	CallLost     CallState = "lost"     // its turn or its subagent ended without it
 )
 
-// ToolCall is a tool call with what is known of its result.
+// ToolCall is a tool call, and its result as far as it is known.
 type ToolCall struct {
 	ID   string // of its [protocol.ToolUseBlock]
 	Name string // as the model called it; mcp__SERVER__TOOL for an MCP tool
@@ -35,17 +35,16 @@ type ToolCall struct {
 	State           CallState // [CallRunning] or one of the final states
 	// Replayed: it is history that a resumed session shows.
 	Replayed bool
-	// Result is what the model was told; nil while the call runs.
+	// Result is the result that the model reads; nil while the call runs.
 	Result *protocol.ToolResultBlock
 	// RawOutput is the structured output, of a shape of the tool's own; nil if
 	// there is none.
 	RawOutput json.RawMessage
-	// MCP is what an MCP tool's result carries beside its content; nil if there
-	// is nothing.
+	// MCP has the further fields of an MCP tool's result; nil if it has none.
 	MCP *protocol.MCPResultMeta
-	// Decision says who allowed or denied the call, if the agent told.
+	// Decision says who allowed or denied the call; nil if the agent did not report it.
 	Decision *protocol.ToolResultMeta
-	// Elapsed is how long the call had run when it last gave a sign of life.
+	// Elapsed is how long the call had run at its last tool_progress message.
 	Elapsed time.Duration
 	// Summary is the agent's line of text about this call and those before it.
 	Summary string
