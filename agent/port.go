@@ -49,6 +49,13 @@ type Deafener interface {
 	Deaf()
 }
 
+// Signaller is a [Port] that can be told of a signal: Next returns err, which is
+// ErrTerminated, ErrInterrupted or ErrKilled, before any line. Signal may be called
+// from any goroutine.
+type Signaller interface {
+	Signal(err error)
+}
+
 // Launch is how an agent was started.
 type Launch struct {
 	Args []string // arguments, without the name of the program

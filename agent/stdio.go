@@ -14,7 +14,8 @@ import (
 
 // Stdio returns a [Port] over byte streams. From the first call of Next it reads r
 // without waiting for the program, so that a host that writes much is never blocked.
-// The goroutine that reads r ends when r ends or is closed. The port is an [Elapser].
+// The goroutine that reads r ends when r ends or is closed. The port is an [Elapser]
+// and a [Signaller].
 func Stdio(r io.Reader, w, stderr io.Writer) Port { return newStdio(r, w, stderr) }
 
 type stdio struct {
@@ -65,16 +66,16 @@ func (p *stdio) watchSignals() {
 	go func() {
 		for s := range signals {
 			if s == os.Interrupt {
-				p.signal(ErrInterrupted)
+				p.Signal(ErrInterrupted)
 			} else {
-				p.signal(ErrTerminated)
+				p.Signal(ErrTerminated)
 			}
 		}
 	}()
 }
 
-// signal makes Next return err before any line.
-func (p *stdio) signal(err error) {
+// Signal implements [Signaller].
+func (p *stdio) Signal(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.signals = append(p.signals, err)

@@ -41,6 +41,8 @@ type Config struct {
 	// Time ends the exploration after so much real time. Default: 0, no limit. The
 	// flag -sim.time takes its place.
 	Time time.Duration
+	// Level is what the histories run on. Default: Simulated.
+	Level Level
 	// Strategy is how histories are chosen. Default: RandomWalk.
 	Strategy Strategy
 	// Depth is how often a priority changes in a history of PCT. Default: 3.
@@ -71,6 +73,10 @@ func (c Config) withDefaults() Config {
 		if *v == 0 {
 			*v = d
 		}
+	}
+	if c.Level != Simulated { // nothing to draw, to play again or to make smaller
+		c.Twice, c.Shrink, c.DoNotKeep = -1, -1, true
+		set(&c.Seeds, map[Level]int{Concurrent: 10, Processes: 1}[c.Level])
 	}
 	set(&c.Seeds, 100)
 	set(&c.Steps, 200_000)
@@ -373,6 +379,9 @@ func (x *explorer) summary() {
 // -sim.trace=DIR. Without Main the environment has them: TROUPE_SEEDS,
 // TROUPE_SIM_TIME, TROUPE_SIM_SEED, TROUPE_SIM_REPLAY and TROUPE_SIM_TRACE.
 func Main(m *testing.M) int {
+	if socket := os.Getenv(relayEnv); socket != "" {
+		return relay(socket)
+	}
 	for _, k := range knobs() {
 		flag.String(k.flag, "", k.usage)
 	}

@@ -31,7 +31,7 @@ import (
 type World struct {
 	c     Config
 	h     history
-	sched *baton
+	sched engine
 	rt    *runtime.Runtime
 	rng   *rand.Rand
 	ctx   context.Context
@@ -55,6 +55,7 @@ type World struct {
 	living    int
 	launched  int
 	verdicts  verdicts
+	relays    []*relays       // on level Processes
 	programs  []clientProgram // in the order of Dial
 	reached   map[string]bool // states of sessions
 }
@@ -80,7 +81,7 @@ func (o outcome) failed() bool { return len(o.failures) > 0 }
 func (x *explorer) play(h history, full bool) outcome {
 	var o outcome
 	about := fmt.Sprintf("simtests: %s, seed %d, token %s", x.t.Name(), h.Seed, h.token())
-	err := sim.Enter(x.t, &x.progress, x.c.Watchdog, about, func() {
+	err := x.enter(about, func() {
 		w := newWorld(x.c, h, full)
 		o = w.run(x.scenario, &x.progress)
 	})
@@ -103,7 +104,11 @@ func newWorld(c Config, h history, full bool) *World {
 		rng:  rand.New(rand.NewPCG(h.Seed, 0xA0761D6478BD642F)),
 		hash: sha256.New(), faulted: make(map[string]bool), sometimes: make(map[string]bool), sessions: make(map[string]*watched), reached: make(map[string]bool),
 	}
-	w.sched = newBaton(w, sim.InBubble(choices, c.Steps))
+	if c.Level == Simulated {
+		w.sched = newBaton(w, sim.InBubble(choices, c.Steps))
+	} else {
+		w.sched = newFree(w)
+	}
 	w.start = w.sched.Now()
 	w.ctx, w.end = context.WithCancel(context.Background())
 	return w
@@ -135,6 +140,9 @@ func (w *World) run(scenario func(*World), progress interface{ Add(int64) int64 
 	}
 	w.end()
 	w.sched.Close()
+	for _, r := range w.relays {
+		r.close()
+	}
 	return w.outcome()
 }
 
@@ -185,6 +193,11 @@ func (w *World) Dial(o *sdk.Options, s *scripted.Script) (*sdk.Client, error) {
 	own.Runtime = w.rt
 	p := w.agent(s, &own)
 	own.Backend = p
+	if w.c.Level == Processes {
+		if err := w.asProcess(p, &own); err != nil {
+			return nil, err
+		}
+	}
 	w.watch(&own)
 	c := sdk.NewClient(&own)
 	w.mu.Lock()

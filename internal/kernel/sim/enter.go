@@ -15,11 +15,13 @@ import (
 // that wait for ever, is an error with their stacks. progress is looked at in
 // real time: when it stays the same for patience, all stacks are printed and the
 // program ends, since a goroutine that waits for a lock or for I/O cannot be
-// stopped. about is what is printed before them.
+// stopped. about is what is printed before them. A nil progress is not looked at.
 func Enter(t *testing.T, progress *atomic.Int64, patience time.Duration, about string, fn func()) (err error) {
-	stop := make(chan struct{})
-	defer close(stop)
-	go watch(stop, progress, patience, about)
+	if progress != nil {
+		stop := make(chan struct{})
+		defer close(stop)
+		go watch(stop, progress, patience, about)
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("sim: goroutines are left that nothing can wake: %v\n%s", r, leftStacks())

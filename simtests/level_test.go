@@ -1,0 +1,50 @@
+package simtests_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/simtests"
+)
+
+// One scenario, on the seeded scheduler, on the dispatcher of production, and with an
+// agent that is a process.
+func TestLevels(t *testing.T) {
+	simtests.Levels(t, simtests.Config{Seeds: 10, AllFaults: true}, func(w *simtests.World) {
+		w.Faults(simtests.SplitWrites(0.2), simtests.Noise(0.2), simtests.SlowCallback("CanUseTool", 20*time.Millisecond).P(1))
+		c := w.Open(&sdk.Options{CanUseTool: allowAll}, refund())
+		var first error
+		w.Go(func() { _, _, first = simtests.Ask(w.Context(), c, "refund order 7") })
+		w.Run()
+		require.NoError(w, first)
+		require.Len(w, w.Effects(), 1)
+		_, result, err := simtests.Ask(w.Context(), c, "and again")
+		require.NoError(w, err)
+		assert.Equal(w, "again", result.Result)
+		require.NoError(w, c.Close(w.Context()))
+		living, started := w.Agents()
+		assert.Zero(w, living)
+		assert.Equal(w, 1, started)
+	})
+}
+
+// A process that is killed is resumed by another one, on each level.
+func TestLevelsOfACrash(t *testing.T) {
+	simtests.Levels(t, simtests.Config{Seeds: 10, AllFaults: true}, func(w *simtests.World) {
+		c := w.Open(&sdk.Options{CanUseTool: allowAll, MaxRestarts: 1}, refund())
+		w.Faults(simtests.CrashInTool(1).AtMost(1))
+		_, _, err := simtests.Ask(w.Context(), c, "refund order 7")
+		var exit *sdk.ExitError
+		require.ErrorAs(w, err, &exit)
+		_, _, err = simtests.Ask(w.Context(), c, "and again")
+		require.NoError(w, err)
+		_, started := w.Agents()
+		require.Equal(w, 2, started)
+		require.NoError(w, c.Close(context.Background()))
+	})
+}
