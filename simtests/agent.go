@@ -128,8 +128,16 @@ func (f *faulty) Next(wait time.Duration) ([]byte, error) {
 			f.failed = f.failed[1:]
 			return line, nil
 		}
-		line, err := f.next(wait)
+		limit := wait
+		hit := f.w.strike(f.lane, "", faultCrashWaiting)
+		if hit != nil && (wait < 0 || wait > hit.d) {
+			limit = hit.d
+		}
+		line, err := f.next(limit)
 		switch {
+		case limit != wait && errors.Is(err, agent.ErrWaited):
+			f.crashed = &agent.Exit{Signal: "KILL"}
+			return nil, agent.ErrKilled
 		case err == nil:
 			if hit := f.w.strike(f.lane, "", faultDeaf); hit != nil {
 				f.pause(hit.d)
@@ -354,8 +362,7 @@ type asked struct {
 	times     int // it was written
 	answers   int
 	cancelled bool
-	gaveUp    time.Time // when it was cancelled
-	dropped   bool      // the agent is not to see the answer
+	dropped   bool // the agent is not to see the answer
 	subtype   string
 	event     string // of hook_callback
 	message   string // the JSON-RPC id of mcp_message
@@ -432,7 +439,8 @@ func (t *talk) agent(line []byte) {
 		t.turns = 0 // one result may end several
 	case "control_cancel_request":
 		if a := t.asks[f.RequestID]; a != nil {
-			a.cancelled, a.gaveUp = true, t.w.sched.Now()
+			a.cancelled = true
+			t.w.cancelled(a)
 		}
 	}
 }
@@ -459,9 +467,6 @@ func (t *talk) host(line []byte) (drop bool) {
 	}
 	if a.answers++; a.answers > a.times {
 		t.w.Errorf("answered-once: %s got %d answers to its request %q (%s)", t.lane, a.answers, f.RequestID, a.subtype)
-	}
-	if late := t.w.sched.Now().Sub(a.gaveUp); a.cancelled && !a.gaveUp.IsZero() && late > cancelLimit && t.w.prompt() {
-		t.w.Errorf("answered-once: %s got an answer to its request %q (%s) %v after it had cancelled it", t.lane, f.RequestID, a.subtype, late)
 	}
 	switch {
 	case a.subtype == "can_use_tool":
@@ -497,15 +502,36 @@ func (t *talk) cancelMCP(message string) {
 	}
 }
 
-// cancelLimit is how long after a cancel an answer may come that had crossed it.
-const cancelLimit = 10 * time.Second
-
-// prompt reports whether nothing in this world kept host and agent from reading at once.
-func (w *World) prompt() bool {
+// cancelled notes when the agent gave up a request.
+func (w *World) cancelled(a *asked) {
+	name := a.event
+	if a.subtype == "can_use_tool" {
+		name = "CanUseTool"
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.reached[session.StateAwaitingConsumer.String()] &&
-		!w.happened(faultDeaf, faultStall, faultJump, faultRetries, faultConsumerStall, faultConsumerLeaves)
+	if w.verdicts.gaveUp == nil {
+		w.verdicts.gaveUp = make(map[string]time.Time)
+	}
+	w.verdicts.gaveUp[name+" "+a.tool] = w.sched.Now()
+}
+
+// cancelLimit is how long a callback may go on after the agent has cancelled its request.
+const cancelLimit = 10 * time.Second
+
+// uncancelled holds a callback that still runs against the cancels that the host has had
+// the time to read.
+func (w *World) uncancelled(name, tool string) {
+	w.mu.Lock()
+	at, was := w.verdicts.gaveUp[name+" "+tool]
+	late := w.sched.Now().Sub(at)
+	if w.reached[session.StateAwaitingConsumer.String()] || w.happened(faultJump) {
+		was = false
+	}
+	w.mu.Unlock()
+	if was && late > cancelLimit {
+		w.Errorf("cancelled: the context of %s for %s had not ended %v after the agent had cancelled the request", name, tool, late)
+	}
 }
 
 // happened reports whether a fault of one of the kinds has happened; mu is held.

@@ -50,6 +50,7 @@ const (
 	faultShutdown
 	faultDeaf
 	faultCrashInTool
+	faultCrashWaiting
 	faultRetries
 	faultCancel
 	faultReorder
@@ -88,6 +89,12 @@ func AgentExit(p float64, code int) Fault {
 // the agent writes the tool's result.
 func CrashInTool(p float64) Fault {
 	return Fault{name: "CrashInTool", kind: faultCrashInTool, p: p, n: -9}
+}
+
+// CrashWaiting kills the agent with SIGKILL once it has waited for d for a line of the
+// host, between turns or for an answer. It is drawn each time the agent begins to wait.
+func CrashWaiting(p float64, d time.Duration) Fault {
+	return Fault{name: "CrashWaiting", kind: faultCrashWaiting, p: p, d: d}
 }
 
 // IgnoreTerm makes an agent ignore SIGTERM. It is drawn for each process.

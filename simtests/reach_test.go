@@ -19,12 +19,12 @@ import (
 // somewhere.
 func everyFault() []simtests.Fault {
 	return []simtests.Fault{
-		simtests.AgentCrash(0.01), simtests.AgentExit(0.004, 0), simtests.AgentExit(0.004, 1), simtests.AgentExit(0.004, 143), simtests.CrashInTool(0.05),
+		simtests.AgentCrash(0.01), simtests.AgentExit(0.004, 0), simtests.AgentExit(0.004, 1), simtests.AgentExit(0.004, 143), simtests.CrashInTool(0.05), simtests.CrashWaiting(0.03, 5*time.Second),
 		simtests.IgnoreTerm(0.2), simtests.StayAfterEOF(0.2), simtests.StallStdout(0.02, time.Second), simtests.BlockStdin(0.05, 3*time.Second),
 		simtests.SplitWrites(0.1), simtests.Noise(0.03), simtests.OverlongLine(0.02, 20_000), simtests.UnknownType(0.03), simtests.UnknownAnswer(0.03),
 		simtests.APIRetryStorm(0.05, 429, 3), simtests.APIRetryStorm(0.05, 529, 6), simtests.CancelInFlight(0.1),
 		simtests.AnswerTwice(0.3), simtests.AnswerMissing(0.2), simtests.AnswerLate(0.3), simtests.AnswersReordered(0.3),
-		simtests.SlowCallback("", 20*time.Second).P(0.05), simtests.PanicCallback(0.05, "PreToolUse"), simtests.GoexitCallback(0.05, "CanUseTool"),
+		simtests.SlowCallback("", 20*time.Second).P(0.1), simtests.PanicCallback(0.05, "PreToolUse"), simtests.GoexitCallback(0.05, "CanUseTool"),
 		simtests.ErrorCallback(0.05, ""), simtests.ZeroCallback(0.05, ""), simtests.OutliveCallback(0.03, "", 3*time.Minute),
 		simtests.KillActor(0.004), simtests.KillInside(0.01), simtests.ClockJump(0.002, time.Minute), simtests.HostShutdown(0.001),
 		simtests.TranscriptMissing(0.2), simtests.TranscriptTruncated(0.3), simtests.ConsumerStalls(0.1, 5*time.Second), simtests.ConsumerLeaves(0.02),
@@ -76,7 +76,7 @@ func reach(w *simtests.World) {
 
 func converse(w *simtests.World) {
 	o := &sdk.Options{
-		CanUseTool: allowAll, MaxRestarts: w.Rand().IntN(3), PermissionTimeout: time.Minute, AllowedTools: []string{"mcp__shop__price"},
+		CanUseTool: allowAll, MaxRestarts: w.Rand().IntN(3), PermissionTimeout: time.Duration(w.Rand().IntN(2)) * time.Minute, AllowedTools: []string{"mcp__shop__price"},
 		SDKMCPServers: []*sdk.MCPServer{shop(w)}, MaxLine: 16 << 10,
 		Hooks: []sdk.Hook{sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 			return sdk.PreToolUseOutput{}, nil

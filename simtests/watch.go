@@ -37,6 +37,8 @@ type verdicts struct {
 	// failed, and how many answers let the call go on.
 	failed, passed map[string]int
 	hooks          int // that one session has of them, at most
+	// When the agent cancelled a request, by the callback and the id of the tool call.
+	gaveUp map[string]time.Time
 }
 
 // errInjected is the error of ErrorCallback.
@@ -48,7 +50,7 @@ func (w *World) watch(o *sdk.Options) {
 	if ask, limit := o.CanUseTool, o.PermissionTimeout; ask != nil {
 		o.CanUseTool = func(ctx context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 			at := w.sched.Now()
-			if skip, err := w.callback(ctx, "CanUseTool"); skip {
+			if skip, err := w.callback(ctx, "CanUseTool", r.ToolUseID); skip {
 				return protocol.PermissionResult{}, err
 			}
 			defer w.sched.be(w.sched.be(laneCallbacks))
@@ -76,7 +78,7 @@ func (w *World) watch(o *sdk.Options) {
 					}
 				}()
 			}
-			skip, err := w.callback(ctx, string(h.Event))
+			skip, err := w.callback(ctx, string(h.Event), c.ToolUseID)
 			var out json.RawMessage
 			if !skip {
 				defer w.sched.be(w.sched.be(laneCallbacks))
@@ -166,7 +168,7 @@ func (w *World) allowed(tool string) bool {
 
 // callback is what goes wrong with a callback before the user's function is called. It
 // reports whether the function is not called at all, and what is returned instead.
-func (w *World) callback(ctx context.Context, name string) (skip bool, err error) {
+func (w *World) callback(ctx context.Context, name, tool string) (skip bool, err error) {
 	w.note(Event{Kind: "callback", Lane: laneCallbacks, What: name})
 	hit := w.strike(laneCallbacks, name, faultSlow, faultPanic, faultGoexit, faultError, faultZero, faultOutlive)
 	if hit == nil {
@@ -180,6 +182,7 @@ func (w *World) callback(ctx context.Context, name string) (skip bool, err error
 		if err := w.sched.Await(ctx, over); err != nil {
 			return true, err
 		}
+		w.uncancelled(name, tool)
 	case faultOutlive:
 		w.Sleep(hit.d)
 	case faultPanic:
