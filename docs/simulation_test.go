@@ -34,7 +34,9 @@ func TestSimulation(t *testing.T) {
 			for _, m := range regexp.MustCompile(pattern).FindAllSubmatch(code, -1) {
 				names++
 				want := strings.ReplaceAll(row, "%s", string(m[1]))
-				assert.True(t, strings.Contains(string(page), want), "%s of %s has no %s in simulation.md", m[1], f.Name(), want)
+				if !strings.Contains(string(page), want) { // without the page in the message
+					t.Errorf("%s of %s: simulation.md has no %q", m[1], f.Name(), want)
+				}
 			}
 		}
 	}
