@@ -36,6 +36,7 @@ func (spec *Spec) timeouts(o *dialect.Input) []Timeout {
 	}
 	add("the answer to initialize", option, spec.limits().Initialize, limits.Initialize)
 	add("the answer to any other request", "Limits.Control", spec.Options.Limits.Control, limits.Control)
+	add("progress in a turn", "Limits.Stall", spec.Options.Limits.Stall, limits.Stall)
 	add("somebody to read the messages", "Limits.Consumer", spec.Options.Limits.Consumer, limits.Consumer)
 	if spec.Options.CanUseTool != nil {
 		add("a permission", "PermissionTimeout", spec.Options.PermissionTimeout, spec.Options.PermissionTimeout)

@@ -45,6 +45,7 @@ func TestPlanShowsTimeouts(t *testing.T) {
 	want := []sdk.PreviewTimeout{
 		{"the answer to initialize", time.Minute, "InitializeTimeout", false},
 		{"the answer to any other request", 0, "Limits.Control", false},
+		{"progress in a turn", 30 * time.Minute, "Limits.Stall", true},
 		{"somebody to read the messages", 3 * time.Minute, "Limits.Consumer", false},
 		{"a permission", time.Hour, "PermissionTimeout", false},
 		{"a hook of Stop", 59 * time.Second, "the hook's Timeout", true},

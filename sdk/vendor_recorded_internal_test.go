@@ -101,7 +101,7 @@ func compareLaunch(t *testing.T, vendor always, want *launched) {
 	spec.ParentEnv = []string{"HOME=/home/u"}
 	p, err := spec.Preview()
 	if skipsPermissions(want.Options) { // the vendor's SDK launches it
-		require.ErrorContains(t, err, "set AllowDangerouslySkipPermissions too", at)
+		require.ErrorContains(t, err, "set AllowDangerouslySkipPermissions, too", at)
 		return
 	}
 	require.NoError(t, err, at)

@@ -95,6 +95,13 @@ type RepeatedRequest struct{ Kind, RequestID, Outcome string }
 // still ran at the end, or the agent's disk was full.
 type WarningIssued struct{ Problem string }
 
+// TurnStalled says that the agent works on a turn and has made no progress for too
+// long. The turn is interrupted, once. See [Limits].
+type TurnStalled struct {
+	Idle  time.Duration // since the last progress
+	Limit time.Duration // Limits.Stall
+}
+
 // AuthExpired says that the agent's login is missing or has expired. A session emits
 // it at most once.
 type AuthExpired struct{ Reason string }
@@ -120,6 +127,7 @@ func (*LateAnswer) isEvent()      {}
 func (*UnexpectedFrame) isEvent() {}
 func (*RepeatedRequest) isEvent() {}
 func (*WarningIssued) isEvent()   {}
+func (*TurnStalled) isEvent()     {}
 func (*AuthExpired) isEvent()     {}
 func (*StderrLine) isEvent()      {}
 func (*EventsLost) isEvent()      {}
@@ -162,6 +170,9 @@ func (*RepeatedRequest) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
 func (*WarningIssued) Level() slog.Level { return slog.LevelWarn }
+
+// Level implements [Event].
+func (*TurnStalled) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
 func (*AuthExpired) Level() slog.Level { return slog.LevelWarn }
@@ -208,6 +219,11 @@ func (e *RepeatedRequest) String() string {
 	return fmt.Sprintf("%s request %q of the agent: %s", e.Kind, e.RequestID, e.Outcome)
 }
 func (e *WarningIssued) String() string { return e.Problem }
+func (e *TurnStalled) String() string {
+	return fmt.Sprintf("no progress in the turn for %v (Limits.Stall is %v): it is interrupted", e.Idle, e.Limit)
+}
+
+// String implements [Event].
 func (e *AuthExpired) String() string {
 	return "the agent's login is missing or has expired: " + e.Reason
 }
@@ -256,6 +272,11 @@ func (e *RepeatedRequest) LogValue() slog.Value { return slog.StringValue(e.Stri
 func (e *WarningIssued) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
+func (e *TurnStalled) LogValue() slog.Value {
+	return slog.GroupValue(slog.Duration("idle", e.Idle), slog.Duration("limit", e.Limit))
+}
+
+// LogValue implements [Event].
 func (e *AuthExpired) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].

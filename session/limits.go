@@ -21,6 +21,13 @@ type Limits struct {
 	// it has stopped reading at Messages or Bytes. Then it fails with
 	// [ErrConsumerStalled]. Default: no limit.
 	Consumer time.Duration
+	// Stall limits how long a turn may go without progress: then a [TurnStalled] event
+	// reports it, and the turn is interrupted once. Everything that the agent writes is
+	// progress, except keep-alives, states, and reports that it tries again. A turn does
+	// not stall while the agent waits for an answer of the host or of a person, while a
+	// tool or a background task runs, and while nobody reads the messages.
+	// Default: 30 min; negative: no limit.
+	Stall time.Duration
 	// Requests limits how many requests of the agent are open at the same time;
 	// further requests are denied. Default: 16,384. Requests are also denied when the
 	// open ones have more than 10 MiB. Requests larger than 1 MiB are counted
@@ -69,6 +76,7 @@ func (l Limits) WithDefaults() Limits {
 	}
 	def(&l.Initialize, 120*time.Second)
 	def(&l.Control, 60*time.Second)
+	def(&l.Stall, 30*time.Minute)
 	return l
 }
 

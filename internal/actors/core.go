@@ -119,7 +119,7 @@ func NewCore(cfg Config) *Core {
 	k.life = machine.NewLife(machine.LifeConfig{
 		Backend: cfg.Dialect.Name(), Program: cmp.Or(append([]string{cfg.Command.Path}, cfg.Command.Names...)...),
 		InterruptGrace: o.InterruptGrace, FlushGrace: o.Graces.Flush, Restarts: o.MaxRestarts,
-		Consumer: limits.Consumer, Interrupt: interrupt(cfg.Dialect, limits.Control), AuthExpired: traits.AuthExpiredExit,
+		Consumer: limits.Consumer, Interrupt: interrupt(cfg.Dialect, limits.Control, true), AuthExpired: traits.AuthExpiredExit,
 	})
 	k.link.Store(k.newLink(1, cfg.Spawner, cfg.Command))
 	return k
@@ -169,6 +169,7 @@ func (k *Core) routingConfig() machine.Config {
 	traits := d.Traits()
 	return machine.Config{
 		Rules: &rules{host: k.cfg.Host, deps: &k.deps, input: k.cfg.Input}, Limits: o.Limits, Discard: o.Discard,
+		Stall: max(o.Limits.WithDefaults().Stall, 0), Interrupt: interrupt(d, k.Ledger.Limits().Control, false),
 		ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
 		ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
 		ProveGates: hooks.Proves(d, o.Hooks),
@@ -193,8 +194,8 @@ func (k *Core) room() <-chan struct{} {
 }
 
 // interrupt is the call that stops a turn; without a body if there is none.
-func interrupt(d dialect.Dialect, limit time.Duration) machine.Called {
-	req := &protocol.InterruptRequest{CancelQueued: true}
+func interrupt(d dialect.Dialect, limit time.Duration, queued bool) machine.Called {
+	req := &protocol.InterruptRequest{CancelQueued: queued}
 	body, _ := d.Encode(req) // an agent that has none is ended
 	return machine.Called{Subtype: req.Subtype(), Body: body, Own: true, Limit: max(limit, 0), SetBy: "Limits.Control"}
 }

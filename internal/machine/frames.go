@@ -37,6 +37,7 @@ func Short(s string) string {
 func (m *Routing) read(frames []protocol.Frame) {
 	for i := range frames {
 		f := &frames[i]
+		m.progress(f)
 		switch {
 		case m.EOF: // the session did not wait for it
 			m.giveBack(len(f.Raw))

@@ -35,6 +35,7 @@ func (m *Routing) lost(in Lost) {
 	}
 	tasks, id := len(m.Facts.Tasks) > 0, m.Facts.SessionID
 	m.Facts = Facts{TasksSeen: m.Facts.TasksSeen + 1, SessionID: id, Resumes: id, AuthExpired: m.Facts.AuthExpired, WritesLost: m.Facts.WritesLost}
+	m.Stall = Stall{}
 	m.Past, m.Strays, m.Flush, m.Proof = Past{}, Strays{}, nil, GateProof{Wanted: m.cfg.ProveGates}
 	if tasks {
 		m.do(TasksChanged{})

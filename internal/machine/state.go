@@ -22,6 +22,10 @@ type Config struct {
 	ProveGates bool
 	// ErrorCodeKey is the key of the code in an error answer. Default: Claude's.
 	ErrorCodeKey string
+	// Stall is how long a turn may be without progress until it is interrupted, by the
+	// call Interrupt if that has a body; zero: for any time.
+	Stall     time.Duration
+	Interrupt Called
 	// Quiet is how long the agent must have written nothing before the end of its
 	// stdin.
 	Quiet time.Duration
@@ -80,9 +84,10 @@ type State struct {
 	Facts    Facts
 	Flow     Flow
 	Flush    *FlushState // nil: it has not begun
-	Works    bool        // the agent works; the transport was notified
-	Timer    time.Time   // the one that is set; zero: none
-	Told     *Summary    // nil: nothing yet
+	Stall    Stall
+	Works    bool      // the agent works; the transport was notified
+	Timer    time.Time // the one that is set; zero: none
+	Told     *Summary  // nil: nothing yet
 }
 
 // Routing is the machine. It is used by one goroutine at a time.
@@ -144,7 +149,7 @@ func (s State) clone() State {
 	s.Turns, s.Calls = slices.Clone(s.Turns), slices.Clone(s.Calls)
 	s.Past.Answers, s.Past.Ran = slices.Clone(s.Past.Answers), slices.Clone(s.Past.Ran)
 	s.Strays.Kept = slices.Clone(s.Strays.Kept)
-	s.Facts.Tasks = slices.Clone(s.Facts.Tasks)
+	s.Facts.Tasks, s.Stall.Tools = slices.Clone(s.Facts.Tasks), slices.Clone(s.Stall.Tools)
 	if s.Flush != nil {
 		flush := *s.Flush
 		flush.Left = slices.Clone(flush.Left)
@@ -164,6 +169,7 @@ func (m *Routing) Step(now time.Time, in Input, out []Effect) []Effect {
 	}
 	m.handle(in)
 	m.flush()
+	m.watchProgress()
 	m.deliver()
 	m.setTimer()
 	m.tell()
@@ -335,7 +341,7 @@ func (m *Routing) setTimer() {
 	if len(m.Strays.Kept) > 0 {
 		next = earlier(next, m.Strays.Until)
 	}
-	next = earlier(next, m.Flush.wake())
+	next = earlier(earlier(next, m.Flush.wake()), m.Stall.Due)
 	for i := range m.Calls {
 		if c := &m.Calls[i]; c.Limit > 0 {
 			next = earlier(next, c.Opened.Add(c.Limit))

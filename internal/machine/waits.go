@@ -15,12 +15,15 @@ type Waiting struct {
 	Seq uint64 // of a request of the agent; 0: it is another thing
 }
 
-// Waits lists what the session waits for: the consumer, requests, calls, background
+// Waits lists what the session waits for: progress, the consumer, requests, calls, background
 // tasks, turns; each oldest first. Whoever runs the callbacks knows more of requests.
 func (m *Routing) Waits(now time.Time) []Waiting {
 	var all []Waiting
 	add := func(what, id string, since time.Time, limit time.Duration, seq uint64) {
 		all = append(all, Waiting{session.Wait{What: what, ID: id, Age: now.Sub(since), Limit: limit}, seq})
+	}
+	if m.Stall.Alone {
+		add("progress of the turn", "", m.Stall.At, m.cfg.Stall, 0)
 	}
 	if m.Flow.Stalled {
 		add("consumer", "", m.Flow.StalledAt, m.cfg.Limits.Consumer, 0)

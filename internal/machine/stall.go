@@ -1,0 +1,104 @@
+package machine
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Stall watches over the progress of turns.
+type Stall struct {
+	At    time.Time // of the last progress, or when the agent was last left to itself
+	Alone bool      // the agent works on a turn, and nobody and nothing else is at work
+	Due   time.Time // when to look again; zero: nothing to look at
+	Said  bool      // the event was emitted, and nothing has come since
+	Tools []string  // calls of tools without a result; those of subagents, too
+}
+
+// maxTools is how many open tool calls are known at once. A turn with more counts as
+// one with an open call until its result.
+const maxTools = 1024
+
+// progress takes note of a frame. What an agent writes while it only waits is no
+// progress: keep-alives, states, and that it tries again.
+func (m *Routing) progress(f *protocol.Frame) {
+	if m.cfg.Stall <= 0 {
+		return
+	}
+	switch f.Type {
+	case protocol.TypeKeepAlive, "keepalive", "rate_limit_event", protocol.TypeControlResponse:
+		return
+	case "system":
+		switch f.Subtype {
+		case "status", "api_retry", "session_state_changed", "control_request_progress":
+			return
+		}
+	case "assistant", "user":
+		m.toolCalls(f)
+	case "result":
+		m.Stall.Tools = nil
+	}
+	m.Stall.At, m.Stall.Said = m.now, false
+}
+
+// toolCalls notes which calls of tools are open.
+func (m *Routing) toolCalls(f *protocol.Frame) {
+	if !bytes.Contains(f.Raw, []byte(`"tool_use`)) && !bytes.Contains(f.Raw, []byte(`"tool_result"`)) {
+		return
+	}
+	var said struct {
+		Message struct {
+			Content []struct {
+				Type      string `json:"type"`
+				ID        string `json:"id"`
+				ToolUseID string `json:"tool_use_id"`
+			} `json:"content"`
+		} `json:"message"`
+	}
+	if protocol.Unmarshal(f.Raw, &said) != nil {
+		return // a content that is a text, among others
+	}
+	for _, b := range said.Message.Content {
+		switch {
+		case b.Type == "tool_use" && len(m.Stall.Tools) < maxTools:
+			m.Stall.Tools = append(m.Stall.Tools, Short(b.ID))
+		case b.Type == "tool_result" && len(m.Stall.Tools) < maxTools:
+			id := Short(b.ToolUseID)
+			m.Stall.Tools = slices.DeleteFunc(m.Stall.Tools, func(open string) bool { return open == id })
+		}
+	}
+}
+
+// watchProgress looks whether a turn has stood still for too long. A request that is
+// answered by the host or a person, a tool that runs, a background task, and a
+// session whose reader waits for its user are no stalls.
+func (m *Routing) watchProgress() {
+	limit, s := m.cfg.Stall, &m.Stall
+	alone := limit > 0 && m.InFlight() && len(m.requests) == 0 && len(s.Tools) == 0 && len(m.Facts.Tasks) == 0 &&
+		!m.Flow.Stalled && !m.Closing && !m.Over
+	if alone && !s.Alone {
+		s.At = m.now
+	}
+	s.Alone = alone
+	switch {
+	case !alone:
+		s.Due = time.Time{}
+	case s.Due.IsZero():
+		s.Due = m.now.Add(limit)
+	case !m.now.Before(s.Due):
+		if idle := m.now.Sub(s.At); idle >= limit && !s.Said {
+			s.Said = true
+			m.emit(&session.TurnStalled{Idle: idle, Limit: limit})
+			if m.cfg.Interrupt.Body != nil && !m.interrupting() {
+				m.call(m.cfg.Interrupt, false)
+			}
+		}
+		// What comes next begins anew.
+		if s.Due = s.At.Add(limit); !s.Due.After(m.now) {
+			s.Due = m.now.Add(limit)
+		}
+	}
+}
