@@ -143,7 +143,7 @@ func newEngine(l Launch, p Port, cfg Config) *engine {
 		e.tr.protocolVersion = cfg.ProtocolVersion
 	}
 	e.session = newSession(e)
-	e.perms = newPermissions(e.flags)
+	e.perms = newPermissions(e.flags, e.session.cwd)
 	e.host = newHost()
 	return e
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"path"
 	"slices"
 	"strings"
 
@@ -17,6 +18,12 @@ const (
 	askFailedText   = "Tool permission request failed: "
 	streamClosed    = "AbortError: Tool permission stream closed before response received"
 )
+
+// denialInDontAsk is what the model reads of a call in the mode dontAsk (observed on
+// Claude Code 2.1.329).
+func denialInDontAsk(tool string) string {
+	return "Permission to use " + tool + " has been denied because Claude Code is running in don't ask mode. IMPORTANT: You *may* attempt to accomplish this action using other tools that might naturally be used to accomplish this goal, e.g. using head instead of cat. But you *should not* attempt to work around this denial in malicious ways, e.g. do not use your ability to run tests to execute non-test actions. You should only try to work around this restriction in reasonable ways that do not attempt to bypass the intent behind this denial. If you believe this capability is essential to complete the user's request, STOP and explain to the user what you were trying to do and why you need this permission. Let the user decide how to proceed."
+}
 
 // Gate says whether a [ToolCall] needs permission.
 type Gate string
@@ -59,12 +66,19 @@ type permissions struct {
 	disallow  []rule
 }
 
-func newPermissions(f flags) permissions {
+func newPermissions(f flags, cwd string) permissions {
 	p := permissions{
 		mode:      f.last("permission-mode"),
 		mayBypass: f.has("allow-dangerously-skip-permissions") || f.has("dangerously-skip-permissions") || f.has("yolo"),
 		allow:     f.rules("allowedTools", "allowed-tools"),
 		disallow:  f.rules("disallowedTools", "disallowed-tools"),
+	}
+	for _, rules := range [][]rule{p.allow, p.disallow} {
+		for i, r := range rules {
+			if rest, relative := strings.CutPrefix(r.content, "./"); relative && r.tool != "Bash" {
+				rules[i].content = path.Join("/", cwd, rest)
+			}
+		}
 	}
 	if p.mode == "" {
 		p.mode = "default"
@@ -93,8 +107,12 @@ func (p *permissions) change(e *engine, mode string) {
 }
 
 // decide says, before anyone is asked, whether a call may run (allow), must be
-// asked about (ask), or may not run (neither).
-func (p *permissions) decide(c *call) (allow, ask bool, reason string) {
+// asked about (ask), or may not run (neither). A path that leads out of the places is
+// noted in the call.
+func (p *permissions) decide(c *call, l places) (allow, ask bool, reason string) {
+	command, shell := c.shellCommand()
+	file := c.file()
+	out := file != "" && !l.inside(file)
 	switch {
 	case p.mode == "bypassPermissions":
 		return true, false, "mode"
@@ -102,46 +120,27 @@ func (p *permissions) decide(c *call) (allow, ask bool, reason string) {
 		return true, false, "rule"
 	case c.Gate == GateAllow:
 		return true, false, "subcommandResults"
-	case p.mode == "acceptEdits" && slices.Contains([]string{"Write", "Edit", "MultiEdit", "NotebookEdit"}, c.Name):
-		return true, false, "mode"
-	case c.Gate == GateAsk:
+	case c.Gate == GateAsk && !(p.mode == "acceptEdits" && edits(c.Name)):
 		return false, p.mode != "dontAsk", ""
-	case harmless(c.Name) || readsOnly(c):
+	case out:
+		c.outside = file
+		return false, p.mode != "dontAsk", ""
+	case p.mode == "acceptEdits" && (edits(c.Name) || shell && l.editsOnly(command)):
+		return true, false, "mode"
+	case harmless(c.Name) || shell && l.readsOnly(command):
 		return true, false, ""
 	}
 	return false, p.mode != "dontAsk", ""
 }
 
-// harmless lists built-in tools that never ask.
-func harmless(tool string) bool {
-	switch tool {
-	case "Read", "Glob", "Grep", "LS", "Agent", "Task", "TaskStop", "TodoWrite", "Skill",
-		"StructuredOutput", "EnterPlanMode", "ToolSearch":
-		return true
-	}
-	return false
-}
-
-// readsOnly reports whether a shell command is one of those that only read,
-// which Claude Code 2.1.329 runs without asking, also in dontAsk (observed).
-func readsOnly(c *call) bool {
-	command, _ := c.input["command"].(string)
-	if c.Name != "Bash" || strings.ContainsAny(command, ";&|<>$`(){}*?[]~\\\"'#!\n") {
-		return false
-	}
-	words := strings.Fields(command)
-	if len(words) > 1 && words[0] == "git" {
-		return slices.Contains([]string{"branch", "diff", "log", "show", "status"}, words[1])
-	}
-	return len(words) > 0 && slices.Contains([]string{"cat", "cd", "echo", "grep", "head", "ls", "ps", "pwd", "tail", "wc", "whoami"}, words[0])
-}
+func (e *engine) places() places { return places{e.session.cwd, e.flags["add-dir"]} }
 
 // unasked reports whether a call runs although a hook says ask: one of which
 // the safety check says that it is dangerous, in bypassPermissions (observed on
 // Claude Code 2.1.329). Of these the agent knows files below .git.
 func (p *permissions) unasked(c *call) bool {
-	path, _ := c.input["file_path"].(string)
-	return p.mode == "bypassPermissions" && strings.Contains("/"+path, "/.git/")
+	name, _ := c.input["file_path"].(string)
+	return p.mode == "bypassPermissions" && strings.Contains("/"+name, "/.git/")
 }
 
 // permit takes a call through its second gate.
@@ -151,7 +150,7 @@ func (l *Lane) permit(s *Strand, c *call, g gate) (gate, error) {
 		g.allow("hook", "hook")
 		return g, nil
 	}
-	allow, ask, why := e.perms.decide(c)
+	allow, ask, why := e.perms.decide(c, e.places())
 	if allow && (!g.ask || e.perms.unasked(c)) {
 		g.allow("config", why)
 		return g, nil
@@ -159,12 +158,41 @@ func (l *Lane) permit(s *Strand, c *call, g gate) (gate, error) {
 	if (ask || g.ask) && e.flags.last("permission-prompt-tool") == "stdio" {
 		return l.askPermission(s, c, g)
 	}
-	g.refuse("Claude requested permissions to use "+c.Name+", but you haven't granted it yet.", "config", "")
-	g.kind = "user-rejected"
-	if e.cfg.Dialect != Qoder {
-		e.system("permission_denied", Object{"tool_name": c.Name, "tool_use_id": c.ID, "message": g.text})
+	more := Object{}
+	switch {
+	case e.perms.mode == "dontAsk":
+		g.refuse(denialInDontAsk(c.Name), "config", "mode")
+		more["decision_reason_type"] = "mode"
+	case c.outside != "" && !edits(c.Name):
+		g.refuse("Claude requested permissions to read from "+c.outside+", but you haven't granted it yet.", "config", "")
+		more["decision_reason_type"], more["decision_reason"] = "workingDir", outsideText
+		g.kind = "user-rejected"
+	case c.Name == "Bash":
+		g.refuse("This command requires approval", "config", "")
+		g.kind = "user-rejected"
+	default:
+		g.refuse("Claude requested permissions to "+c.wants()+", but you haven't granted it yet.", "config", "")
+		g.kind = "user-rejected"
 	}
+	l.reportDenial(c, g, more)
 	return g, nil
+}
+
+const outsideText = "Path is outside allowed working directories"
+
+// wants is what a call is asked about, in words.
+func (c *call) wants() string {
+	if file := c.file(); file != "" && edits(c.Name) {
+		return "write to " + file
+	}
+	return "use " + c.Name
+}
+
+// reportDenial tells the host what was denied without asking it.
+func (l *Lane) reportDenial(c *call, g gate, more Object) {
+	if l.e.cfg.Dialect != Qoder {
+		l.e.system("permission_denied", Object{"tool_name": c.Name, "tool_use_id": c.ID, "message": g.text}.with(more))
+	}
 }
 
 // askPermission asks can_use_tool, and PermissionRequest hooks beside it; the
@@ -189,6 +217,9 @@ func (l *Lane) askPermission(s *Strand, c *call, g gate) (gate, error) {
 	if g.askReason != "" {
 		request["decision_reason"], request["decision_reason_type"] = g.askReason, "hook"
 		request["decision_reason_hook_event"], request["decision_reason_hook_source"] = "PreToolUse", "settings"
+	}
+	if c.outside != "" && g.askReason == "" {
+		request["decision_reason"], request["decision_reason_type"] = outsideText, "workingDir"
 	}
 	if l.agentID != "" {
 		request["agent_id"] = l.agentID

@@ -33,7 +33,8 @@ type call struct {
 	input   Object // as the gates leave it
 	stops   bool   // a hook said continue:false
 	defers  bool
-	halt    bool // a refusal said interrupt
+	halt    bool   // a refusal said interrupt
+	outside string // the path for which the agent asks, since it leads out of its directories
 	running bool
 	content any // of the tool_result, for PostToolBatch
 }
@@ -199,10 +200,7 @@ func (l *Lane) perform(s *Strand, c *call) {
 
 // gates asks hooks and permission. A tool that does not exist has none.
 func (l *Lane) gates(s *Strand, c *call) (gate, error) {
-	if anyCovers(l.e.perms.disallow, c.Name, c.input) || c.Unknown {
-		var g gate
-		g.refuse("<tool_use_error>Error: No such tool available: "+c.Name+"</tool_use_error>", "", "")
-		g.silent = true
+	if g, refused := l.disallowed(c); refused {
 		return g, nil
 	}
 	g, err := l.preToolUse(s, c)
@@ -210,6 +208,34 @@ func (l *Lane) gates(s *Strand, c *call) (gate, error) {
 		return g, err
 	}
 	return l.permit(s, c, g)
+}
+
+// disallowed refuses, before any gate, what no tool is there for and what a deny rule
+// names, in the words observed on Claude Code 2.1.329.
+func (l *Lane) disallowed(c *call) (g gate, refused bool) {
+	silent := func(text string) (gate, bool) {
+		g.refuse("<tool_use_error>"+text+"</tool_use_error>", "", "")
+		g.silent = true
+		return g, true
+	}
+	command, shell := c.shellCommand()
+	switch i := slices.IndexFunc(l.e.perms.disallow, func(r rule) bool { return r.covers(c.Name, c.input) }); {
+	case c.Unknown:
+		return silent("Error: No such tool available: " + c.Name)
+	case i < 0:
+		return g, false
+	case l.e.perms.disallow[i].content == "":
+		return silent("Error: No such tool available: " + c.Name + ". " + c.Name + " is disabled for this session, in subagents as well as here.")
+	case shell:
+		g.refuse("Permission to use Bash with command "+command+" has been denied.", "config", "subcommandResults")
+		l.reportDenial(c, g, Object{"decision_reason_type": "subcommandResults"})
+		return g, true
+	case c.file() != "":
+		return silent("File is in a directory that is denied by your permission settings.")
+	}
+	g.refuse("Permission to use "+c.Name+" has been denied.", "config", "rule")
+	l.reportDenial(c, g, Object{"decision_reason_type": "rule"})
+	return g, true
 }
 
 // refusal writes the result of a call that was not let through.

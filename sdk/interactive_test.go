@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
 func ask(command string) *scripted.ToolUse {
-	return &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": command}, Result: command}
+	return &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": command}, Gate: agent.GateAsk, Result: command}
 }
 
 func (w *world) interact(o *sdk.Options, prompts ...string) *sdk.Interactive {

@@ -181,7 +181,8 @@ func (g *gated) AgentName() string { return "gated" }
 // Serve implements [agent.Program].
 func (g *gated) Serve(l agent.Launch, port agent.Port) agent.Exit {
 	return agent.Run(l, port, agent.Config{Turn: func(t *agent.Turn) error {
-		return t.UseTools(agent.ToolCall{Name: g.tool, Input: g.input, Run: func(_ *agent.Strand, input agent.Object) (agent.ToolResult, error) {
+		_, own, hosts := t.MCPTool(g.tool)
+		return t.UseTools(agent.ToolCall{Name: g.tool, Input: g.input, Unknown: hosts && own == "", Run: func(_ *agent.Strand, input agent.Object) (agent.ToolResult, error) {
 			raw, err := json.Marshal(input)
 			g.mu.Lock()
 			defer g.mu.Unlock()
