@@ -21,22 +21,30 @@ func (w *World) agent(s *scripted.Script, o *session.Options) *program {
 	if s == nil {
 		s = scripted.Demo()
 	}
-	p := &program{w: w, script: s, restarts: o.MaxRestarts, maxLine: o.MaxLine, consumer: o.Limits.Consumer, sent: make(map[string]int)}
-	p.inner = scripted.New(scripted.WithScript(s), scripted.WithHistory(&transcripts{w: w}), scripted.WithEffect(func(_, line string) error {
+	return w.program(scripted.New(scripted.WithScript(s), scripted.WithHistory(&transcripts{w: w}), scripted.WithEffect(func(_, line string) error {
 		w.mu.Lock()
 		w.effects = append(w.effects, line)
 		w.mu.Unlock()
 		w.note(Event{Kind: "effect", Lane: w.sched.running(), What: line})
 		return nil
-	}))
-	return p
+	})), o)
 }
 
-// program plays a script on a port where things go wrong. It is that of one client.
+// program has an agent play on a port where things go wrong.
+func (w *World) program(inner speaker, o *session.Options) *program {
+	return &program{w: w, inner: inner, restarts: o.MaxRestarts, maxLine: o.MaxLine, consumer: o.Limits.Consumer, sent: make(map[string]int)}
+}
+
+// speaker is an agent that says whose CLI it speaks like.
+type speaker interface {
+	agent.Program
+	AgentDialect() agent.Dialect
+}
+
+// program plays an agent on a port where things go wrong. It is that of one client.
 type program struct {
 	w        *World
-	script   *scripted.Script
-	inner    *scripted.Agent
+	inner    speaker
 	restarts int           // Options.MaxRestarts
 	maxLine  int           // Options.MaxLine; 0: the default
 	consumer time.Duration // Options.Limits.Consumer; 0: none

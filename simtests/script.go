@@ -2,11 +2,9 @@ package simtests
 
 import "github.com/agent-troupe/troupe/agent/scripted"
 
-// Test is what [Script] and [Cassette.Replay] need of a *testing.T, *testing.B or
-// *testing.F.
+// Test is the part of a *testing.T that [Script] needs.
 type Test interface {
-	Helper()
-	Errorf(format string, args ...any)
+	Reporter
 	Cleanup(fn func())
 }
 

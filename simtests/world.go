@@ -186,12 +186,16 @@ func (w *World) Open(o *sdk.Options, s *scripted.Script) *sdk.Client {
 
 // Dial is [World.Open] for sessions that may not start.
 func (w *World) Dial(o *sdk.Options, s *scripted.Script) (*sdk.Client, error) {
+	return w.dial(o, func(o *sdk.Options) *program { return w.agent(s, o) })
+}
+
+func (w *World) dial(o *sdk.Options, agent func(*sdk.Options) *program) (*sdk.Client, error) {
 	var own sdk.Options
 	if o != nil {
 		own = *o
 	}
 	own.Runtime = w.rt
-	p := w.agent(s, &own)
+	p := agent(&own)
 	own.Backend = p
 	if w.c.Level == Processes {
 		if err := w.asProcess(p, &own); err != nil {
