@@ -210,7 +210,7 @@ func ExampleClient_Drain() {
 func ExampleInteractive() {
 	ctx := context.Background()
 	client := sdk.NewInteractive(&sdk.Options{Backend: played(
-		&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "date"}, Result: "Monday"},
+		&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "make today"}, Result: "Monday"},
 		scripted.Text("It is Monday."),
 	)})
 	if err := client.Connect(ctx); err != nil {
