@@ -11,12 +11,11 @@ import (
 
 // recorder writes down what a tracer is called with.
 type recorder struct {
-	mu     sync.Mutex
-	depth  int // actors that run
-	lines  []string
-	sent   []any
-	taken  []any
-	taking chan struct{}
+	mu    sync.Mutex
+	depth int // actors that run
+	lines []string
+	sent  []any
+	taken []any
 }
 
 func (r *recorder) Tell(id any) {
@@ -39,29 +38,27 @@ func (r *recorder) Enter(path string, o kernel.Occasion) func() {
 
 func (r *recorder) Handle(id any) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.taken = append(r.taken, id)
-	r.mu.Unlock()
-	r.taking <- struct{}{}
 }
 
 func TestTracerFollowsAMessage(t *testing.T) {
 	t.Parallel()
-	r := &recorder{taking: make(chan struct{}, 10)}
+	r := &recorder{}
 	sys := kernel.NewSystem(kernel.Config{Tracer: r})
 	parent := root(t, sys, &node{})
 	var at kernel.Address[msg]
 	askSpawn(t, parent, "child#1", &at, &node{})
 	at.Tell(nil, boom{})
-	<-r.taking // of the message to spawn
-	<-r.taking
-	for at.Live() {
-		_, err := askPing(t.Context(), parent)
-		require.NoError(t, err)
-		<-r.taking
+	died := func() {
+		for at.Live() {
+			_, err := askPing(t.Context(), parent)
+			require.NoError(t, err)
+		}
 	}
+	died()
 	askSpawn(t, parent, "child#2", &at, &node{}) // handles the message again
-	<-r.taking
-	<-r.taking
+	died()
 	require.NoError(t, kernel.StopAndWait(t.Context(), parent))
 
 	r.mu.Lock()
