@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -186,6 +187,51 @@ func TestTraceOfCallbacks(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{"callback": "callbacks", "scenario": "scenario"}, sent)
 	require.Equal(t, "scenario", closed)
+}
+
+// A message that its actor died of is handled again, and still says who sent it, and
+// when.
+func TestTraceOfAMessageHandledTwice(t *testing.T) {
+	type sent struct {
+		lane, from, what string
+		after            int
+	}
+	twice := 0
+	for seed := range 10 {
+		events, _ := traced(t, fmt.Sprintf("sim1-%d", seed), func(w *simtests.World) {
+			w.Faults(simtests.KillActor(0.1).AtMost(1))
+			aboutCrash(w)
+		})
+		died := make(map[sent]bool)
+		for i, e := range events {
+			if e.Kind != "message" {
+				continue
+			}
+			require.NotEmpty(t, e.From, "%+v", e)
+			s := sent{e.Lane[:max(0, strings.LastIndex(e.Lane, "#"))], e.From, e.What, e.After}
+			if died[s] {
+				twice++
+			}
+			died[s] = i+1 < len(events) && strings.HasPrefix(events[i+1].What, "KillActor")
+		}
+	}
+	require.Positive(t, twice)
+}
+
+// A scenario that has slept without the world's knowledge has its own lane, not that of
+// what ran last.
+func TestTraceOfASleeper(t *testing.T) {
+	events, _ := traced(t, "sim1-1", func(w *simtests.World) {
+		c := w.Open(&sdk.Options{CanUseTool: allowAll}, refund())
+		_, err := c.Send(w.Context(), sdk.UserText("refund order 7"))
+		require.NoError(w, err)
+		time.Sleep(time.Minute) // virtual: the turn ends meanwhile
+		require.NoError(w, c.Close(w.Context()))
+	})
+	i := slices.IndexFunc(events, func(e simtests.Event) bool { return e.What == "machine.CloseAsked" })
+	require.GreaterOrEqual(t, i, 0)
+	require.Equal(t, "scenario", events[i].From)
+	require.NotEqual(t, "scenario", events[events[i].After-1].Lane)
 }
 
 // embedded is what the page shows.
