@@ -1,7 +1,11 @@
-// Package simtests runs whole sessions on the seeded scheduler, against
-// scripted agents and with faults, and checks the library's invariants by
-// name. It holds the project's own simulations, which run in the worlds of
-// internal/world; the kit for users will be here too.
+// Package simtests is the simulation kit. [Explore] plays a scenario, which opens whole
+// sessions against scripted agents, in many histories: each on virtual time, one step at a
+// time, in an order and with faults that follow from a seed. What goes wrong is made
+// smaller, kept, and reported with a token that plays it again. The kit checks Troupe's
+// promises by name; a scenario adds its own checks.
 //
-// What must not live here: tests of single packages.
+// docs/simulation.md is the tutorial, with the catalogue of faults and oracles.
+//
+// The tests of the package are the project's own simulations. What must not live here:
+// tests of single packages.
 package simtests

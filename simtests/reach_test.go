@@ -116,7 +116,7 @@ func converse(w *simtests.World) {
 // A state or a fault that the simulations never reach is one that they say nothing about.
 func TestReach(t *testing.T) {
 	t.Parallel()
-	got := simtests.Explore(t, simtests.Config{Seeds: 300, Twice: 100}, reach)
+	got := simtests.Explore(t, simtests.Config{Seeds: 300, First: 1_000_000, Twice: 100}, reach)
 	if got.Failed || got.Histories < 100 {
 		return // the exploration says why; a few histories show nothing
 	}
