@@ -26,11 +26,7 @@ func (m InMemory) Spawn(_ context.Context, c session.Command) (session.Process, 
 	if m.Program == nil {
 		return nil, &session.StartError{Err: errors.New("the in-memory agent is nil")}
 	}
-	p := &memoryProcess{
-		clock: m.Clock, exec: m.Exec, born: m.Clock.Now(),
-		stdin: newPipe(m.Exec), stdout: newPipe(m.Exec), stderr: newPipe(m.Exec),
-		exited: make(chan struct{}),
-	}
+	p := newMemoryProcess(m.Clock, m.Exec)
 	launch := agent.Launch{Args: c.Args, Env: c.Env, Dir: c.Dir, Seed: c.Seed}
 	p.talk = player{program: m.Program, launch: launch, port: (*memoryPort)(p)}
 	m.Exec.Go(p.serve)
@@ -60,20 +56,27 @@ func (p *player) Play() (agent.Exit, bool) {
 // memoryProcess is both ends of an in-memory agent: the host's Process and the
 // agent's Port.
 type memoryProcess struct {
-	clock                 kernel.Clock
-	exec                  kernel.Executor
-	born                  time.Time
-	talk                  player
-	stdin, stdout, stderr *pipe
-	exited                chan struct{}
-	status                session.ExitStatus
+	clock  kernel.Clock
+	exec   kernel.Executor
+	born   time.Time
+	talk   player
+	exited chan struct{}
+	status session.ExitStatus // written before exited is closed
 
-	mu      sync.Mutex
-	signals []error
-	dead    bool
-	after   func() // see AfterExit
-	eofSeen bool
-	line    []byte // of stdin, not yet whole
+	// mu guards what follows. No code of the agent or of the host runs under it.
+	mu                    sync.Mutex
+	stdin, stdout, stderr pipe
+	signals               []error
+	dead                  bool
+	after                 func() // see AfterExit
+	eofSeen               bool
+	line                  []byte // of stdin, not yet whole
+}
+
+func newMemoryProcess(clock kernel.Clock, exec kernel.Executor) *memoryProcess {
+	p := &memoryProcess{clock: clock, exec: exec, born: clock.Now(), exited: make(chan struct{})}
+	p.stdin.of, p.stdout.of, p.stderr.of = p, p, p
+	return p
 }
 
 // serve plays until the agent has ended, or waits for its host: then a task goes
@@ -98,24 +101,28 @@ func (p *memoryProcess) serve() {
 
 func (p *memoryProcess) end(exit agent.Exit) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.dead {
 		exit = agent.Exit{Signal: "KILL"}
 	}
-	p.mu.Unlock()
 	p.status = session.ExitStatus{Code: exit.Code}
 	if exit.Signal != "" {
 		p.status = session.ExitStatus{Code: -1, Signal: "SIG" + exit.Signal}
 	}
-	p.stdin.closeRead()
-	_ = p.stdout.Close()
-	_ = p.stderr.Close()
-	p.exit()
+	p.stdin.endRead()
+	p.stdout.endWrite()
+	p.stderr.endWrite()
+	close(p.exited)
+	if p.after != nil {
+		p.exec.Go(p.after)
+		p.after = nil
+	}
 }
 
 func (p *memoryProcess) PID() int                { return 0 }
-func (p *memoryProcess) Stdin() io.WriteCloser   { return p.stdin }
-func (p *memoryProcess) Stdout() io.Reader       { return p.stdout }
-func (p *memoryProcess) Stderr() io.Reader       { return p.stderr }
+func (p *memoryProcess) Stdin() io.WriteCloser   { return &p.stdin }
+func (p *memoryProcess) Stdout() io.Reader       { return &p.stdout }
+func (p *memoryProcess) Stderr() io.Reader       { return &p.stderr }
 func (p *memoryProcess) Exited() <-chan struct{} { return p.exited }
 
 // OnStderr implements announcer.
@@ -139,16 +146,6 @@ func (p *memoryProcess) AfterExit(fn func()) {
 	}
 }
 
-func (p *memoryProcess) exit() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(p.exited)
-	if p.after != nil {
-		p.exec.Go(p.after)
-		p.after = nil
-	}
-}
-
 func (p *memoryProcess) Signal(s session.Signal) error {
 	if s == session.SignalInterrupt {
 		p.signal(agent.ErrInterrupted)
@@ -162,15 +159,15 @@ func (p *memoryProcess) signal(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.signals = append(p.signals, err)
-	p.stdin.wake()
+	p.stdin.fire()
 }
 
 func (p *memoryProcess) Kill() error {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.dead = true
-	p.mu.Unlock()
-	p.stdin.wake()
-	_ = p.stdout.Close() // pending writes fail, what was written stays readable
+	p.stdin.fire()
+	p.stdout.endWrite() // pending writes fail, what was written stays readable
 	return nil
 }
 
@@ -191,67 +188,48 @@ func (p *memoryPort) Next(wait time.Duration) ([]byte, error) {
 	var expired bool
 	if wait > 0 {
 		t := p.clock.AfterFunc(wait, func() {
-			p.stdin.mu.Lock()
-			defer p.stdin.mu.Unlock()
+			p.mu.Lock()
+			defer p.mu.Unlock()
 			expired = true
 			p.stdin.fire()
 		})
 		defer t.Stop()
 	}
 	for {
-		if line, err := p.poll(); !errors.Is(err, errNothing) {
+		p.mu.Lock()
+		line, err := p.poll()
+		if errors.Is(err, errNothing) && (expired || wait == 0) {
+			err = agent.ErrWaited
+		}
+		if !errors.Is(err, errNothing) {
+			p.mu.Unlock()
 			return line, err
 		}
-		p.stdin.mu.Lock()
-		ready := p.ready()
-		if over := expired || wait == 0; ready || over {
-			p.stdin.mu.Unlock()
-			if ready {
-				continue
-			}
-			return nil, agent.ErrWaited
-		}
 		ch := p.stdin.wait()
-		p.stdin.mu.Unlock()
-		if err := p.pending(); err != nil { // a signal between poll and wait
-			return nil, err
-		}
+		p.mu.Unlock()
 		if err := p.exec.Await(context.Background(), ch); err != nil {
 			return nil, agent.ErrKilled
 		}
 	}
 }
 
-// ready reports whether stdin has anything to tell; its mu is held.
-func (p *memoryPort) ready() bool {
-	return len(p.stdin.buf) > p.stdin.readOff || (p.stdin.noWriter && !p.eofSeen)
-}
-
-// rests reports whether there is nothing to tell, and again is to run as a task
-// once there is.
+// rests reports whether stdin has nothing to tell, and again is to run as a task once
+// there is something: a line, its end, or a signal.
 func (p *memoryPort) rests(again func()) bool {
-	p.stdin.mu.Lock()
-	ready := p.ready()
-	if !ready {
-		p.stdin.next = again
-	}
-	p.stdin.mu.Unlock()
-	if !ready && p.signalled() { // a signal that came between
-		p.stdin.wake()
-	}
-	return !ready
-}
-
-func (p *memoryPort) signalled() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.dead || len(p.signals) > 0
+	if len(p.stdin.buf) > p.stdin.readOff || p.stdin.noWriter && !p.eofSeen {
+		return false
+	}
+	p.stdin.next = again
+	if p.dead || len(p.signals) > 0 {
+		p.stdin.fire()
+	}
+	return true
 }
 
-// pending is the signal that arrived first, or nil.
+// pending is the signal that arrived first, or nil; mu is held.
 func (p *memoryPort) pending() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.dead {
 		return agent.ErrKilled
 	}
@@ -267,13 +245,11 @@ func (p *memoryPort) pending() error {
 var errNothing = errors.New("nothing")
 
 // poll returns a signal, a line or the end of stdin; errNothing if there is
-// none of them.
+// none of them. mu is held.
 func (p *memoryPort) poll() ([]byte, error) {
 	if err := p.pending(); err != nil {
 		return nil, err
 	}
-	p.stdin.mu.Lock()
-	defer p.stdin.mu.Unlock()
 	for {
 		rest := p.stdin.buf[p.stdin.readOff:]
 		if i := bytes.IndexByte(rest, '\n'); i >= 0 {

@@ -279,6 +279,37 @@ func TestAPlayedAgentMissesNothing(t *testing.T) {
 	}
 }
 
+// TestASignalThatComesBeforeAPlayedAgentRests sends it when the agent has just found that
+// there is nothing.
+func TestASignalThatComesBeforeAPlayedAgentRests(t *testing.T) {
+	t.Parallel()
+	for name, act := range map[string]func(p session.Process) error{
+		"SIGTERM": func(p session.Process) error { return p.Signal(session.SignalTerminate) },
+		"SIGKILL": session.Process.Kill,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := sim.New(1)
+			w := &world{clock: s, exec: s, sched: s}
+			var p session.Process
+			played := 0
+			agentSteps := steps(func(port agent.Port) (agent.Exit, bool) {
+				_, err := port.Next(0)
+				if played++; played > 1 {
+					return agent.Exit{Code: 9}, true
+				}
+				assert.ErrorIs(t, err, agent.ErrWaited)
+				assert.NoError(t, act(p))
+				return agent.Exit{}, false
+			})
+			p = w.spawn(t, &agentSteps)
+			require.NoError(t, s.Run(100))
+			assert.Equal(t, 2, played)
+			w.await(t, p.Exited())
+		})
+	}
+}
+
 func TestAProgramThatEmbedsAPlayedOneIsServed(t *testing.T) {
 	t.Parallel()
 	w := &world{clock: kernel.NewClock(nil), exec: kernel.GoExecutor{}}

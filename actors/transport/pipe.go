@@ -3,20 +3,15 @@ package transport
 import (
 	"context"
 	"io"
-	"sync"
-
-	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
 // pipeSize is what an in-memory pipe holds before writers wait, as on Linux.
 const pipeSize = 64 << 10
 
-// pipe is a byte pipe whose waits go through the executor, so that it works
-// on a simulation's single thread.
+// pipe is a byte pipe of a process in memory. Its waits go through the executor, so that
+// it works on a simulation's single thread. The lock of the process guards it.
 type pipe struct {
-	exec kernel.Executor
-
-	mu       sync.Mutex
+	of       *memoryProcess
 	buf      []byte
 	readOff  int
 	noWriter bool // the write end is closed: reads drain, then end
@@ -25,9 +20,7 @@ type pipe struct {
 	next     func() // a task for the next change; see onChange
 }
 
-func newPipe(exec kernel.Executor) *pipe { return &pipe{exec: exec} }
-
-// wait must be called with mu held.
+// wait returns what the next change closes; mu is held.
 func (p *pipe) wait() <-chan struct{} {
 	if p.changed == nil {
 		p.changed = make(chan struct{})
@@ -37,8 +30,8 @@ func (p *pipe) wait() <-chan struct{} {
 
 // onChange has fn run as a task once anything was written, or an end closed.
 func (p *pipe) onChange(fn func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
 	p.next = fn
 	if p.ready() {
 		p.fire()
@@ -48,8 +41,8 @@ func (p *pipe) onChange(fn func()) {
 // untilReadable reports false when a read would not wait; else fn is run as a
 // task at the next change.
 func (p *pipe) untilReadable(fn func()) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
 	if p.ready() {
 		return false
 	}
@@ -60,9 +53,10 @@ func (p *pipe) untilReadable(fn func()) bool {
 // ready reports whether a read would not wait; mu is held.
 func (p *pipe) ready() bool { return len(p.buf) > p.readOff || p.noWriter || p.noReader }
 
+// fire says that the pipe has changed; mu is held.
 func (p *pipe) fire() {
 	if p.next != nil {
-		p.exec.Go(p.next)
+		p.of.exec.Go(p.next)
 		p.next = nil
 	}
 	if p.changed != nil {
@@ -74,23 +68,24 @@ func (p *pipe) fire() {
 // Read implements io.Reader.
 func (p *pipe) Read(b []byte) (int, error) {
 	for {
-		p.mu.Lock()
+		p.of.mu.Lock()
 		if n := p.take(b); n > 0 {
-			p.mu.Unlock()
+			p.of.mu.Unlock()
 			return n, nil
 		}
 		if p.noWriter || p.noReader {
-			p.mu.Unlock()
+			p.of.mu.Unlock()
 			return 0, io.EOF
 		}
 		wait := p.wait()
-		p.mu.Unlock()
-		if err := p.exec.Await(context.Background(), wait); err != nil {
+		p.of.mu.Unlock()
+		if err := p.of.exec.Await(context.Background(), wait); err != nil {
 			return 0, err
 		}
 	}
 }
 
+// take moves bytes from the front to b; mu is held.
 func (p *pipe) take(b []byte) int {
 	n := copy(b, p.buf[p.readOff:])
 	if n > 0 {
@@ -113,28 +108,21 @@ func (p *pipe) skip(n int) {
 
 // push writes without waiting; what does not fit is dropped.
 func (p *pipe) push(b []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
 	if room := pipeSize - (len(p.buf) - p.readOff); room > 0 && !p.noReader {
 		p.buf = append(p.buf, b[:min(room, len(b))]...)
 		p.fire()
 	}
 }
 
-// wake makes whoever waits for the pipe look again.
-func (p *pipe) wake() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.fire()
-}
-
 // Write implements io.Writer.
 func (p *pipe) Write(b []byte) (int, error) {
 	written := 0
 	for {
-		p.mu.Lock()
+		p.of.mu.Lock()
 		if p.noReader || p.noWriter {
-			p.mu.Unlock()
+			p.of.mu.Unlock()
 			return written, io.ErrClosedPipe
 		}
 		if room := pipeSize - (len(p.buf) - p.readOff); room > 0 && written < len(b) {
@@ -144,12 +132,12 @@ func (p *pipe) Write(b []byte) (int, error) {
 			p.fire()
 		}
 		if written == len(b) {
-			p.mu.Unlock()
+			p.of.mu.Unlock()
 			return written, nil
 		}
 		wait := p.wait()
-		p.mu.Unlock()
-		if err := p.exec.Await(context.Background(), wait); err != nil {
+		p.of.mu.Unlock()
+		if err := p.of.exec.Await(context.Background(), wait); err != nil {
 			return written, err
 		}
 	}
@@ -157,17 +145,27 @@ func (p *pipe) Write(b []byte) (int, error) {
 
 // Close closes the write end.
 func (p *pipe) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.noWriter = true
-	p.fire()
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	p.endWrite()
 	return nil
 }
 
 // closeRead closes the read end.
 func (p *pipe) closeRead() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	p.endRead()
+}
+
+// endWrite is Close; mu is held.
+func (p *pipe) endWrite() {
+	p.noWriter = true
+	p.fire()
+}
+
+// endRead is closeRead; mu is held.
+func (p *pipe) endRead() {
 	p.noReader = true
 	p.fire()
 }

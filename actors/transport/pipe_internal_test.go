@@ -13,6 +13,10 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 )
 
+func newPipe(exec kernel.Executor) *pipe {
+	return &newMemoryProcess(kernel.NewClock(nil), exec).stdout
+}
+
 func TestAPipeHoldsWhatAPipeHolds(t *testing.T) {
 	t.Parallel()
 	s := sim.New(1)
