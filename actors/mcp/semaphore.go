@@ -3,27 +3,33 @@ package mcp
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 )
 
 // Semaphore limits how many calls run at the same time. Calls wait in the order of their
-// arrival. The nil Semaphore has no limit.
-type Semaphore struct {
-	mu    sync.Mutex
+// arrival. It is safe for concurrent use, and never blocks but in [Ticket.Wait]. The nil
+// Semaphore has no limit; the zero value cannot be used.
+type Semaphore struct{ now atomic.Pointer[places] }
+
+// places is a semaphore at one moment: the places that are free, and, only while none is,
+// those who wait for one. It is never changed, but replaced.
+type places struct {
 	free  int
 	queue []*Ticket
 }
 
 // NewSemaphore returns a semaphore for capacity calls at the same time.
-func NewSemaphore(capacity int) *Semaphore { return &Semaphore{free: capacity} }
+func NewSemaphore(capacity int) *Semaphore {
+	g := &Semaphore{}
+	g.now.Store(&places{free: capacity})
+	return g
+}
 
 // Ticket is a call's place in the queue of a semaphore. The nil Ticket belongs to the nil
 // Semaphore.
 type Ticket struct {
 	of    *Semaphore
 	ready chan struct{} // closed when the call may run; nil: at once
-	holds bool          // guarded by of.mu
 	left  atomic.Bool
 }
 
@@ -33,26 +39,25 @@ func (g *Semaphore) Enter() *Ticket {
 		return nil
 	}
 	t := &Ticket{of: g}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.free > 0 { // so nobody waits
-		g.free--
-		t.holds = true
-		return t
+	for {
+		old := g.now.Load()
+		next, waits := old.with(t)
+		t.ready = nil
+		if waits {
+			t.ready = make(chan struct{})
+		}
+		if g.now.CompareAndSwap(old, next) {
+			return t
+		}
 	}
-	t.ready = make(chan struct{})
-	g.queue = append(g.queue, t)
-	return t
 }
 
-func (g *Semaphore) admit() {
-	for g.free > 0 && len(g.queue) > 0 {
-		next := g.queue[0]
-		g.queue = g.queue[1:]
-		g.free--
-		next.holds = true
-		close(next.ready)
+// with returns what p becomes when t enters, and whether t has to wait.
+func (p *places) with(t *Ticket) (next *places, waits bool) {
+	if p.free > 0 {
+		return &places{free: p.free - 1}, false
 	}
+	return &places{queue: append(slices.Clip(p.queue), t)}, true
 }
 
 // At reports whether the ticket belongs to g.
@@ -72,13 +77,27 @@ func (t *Ticket) Leave() {
 	if t == nil || t.left.Swap(true) {
 		return
 	}
-	g := t.of
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if t.holds {
-		g.free++
-	} else {
-		g.queue = slices.DeleteFunc(g.queue, func(other *Ticket) bool { return other == t })
+	for {
+		old := t.of.now.Load()
+		next, admitted := old.without(t)
+		if !t.of.now.CompareAndSwap(old, next) {
+			continue
+		}
+		if admitted != nil {
+			close(admitted.ready)
+		}
+		return
 	}
-	g.admit()
+}
+
+// without returns what p becomes when t leaves, and the ticket that has its place then;
+// nil: none has.
+func (p *places) without(t *Ticket) (next *places, admitted *Ticket) {
+	if i := slices.Index(p.queue, t); i >= 0 {
+		return &places{queue: slices.Concat(p.queue[:i], p.queue[i+1:])}, nil
+	}
+	if len(p.queue) > 0 {
+		return &places{queue: p.queue[1:]}, p.queue[0]
+	}
+	return &places{free: p.free + 1}, nil
 }

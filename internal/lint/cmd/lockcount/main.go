@@ -34,11 +34,11 @@ const (
 )
 
 // bars says how many locks a callback may take. A call of an MCP server inside this
-// process also passes the server's registry and its order, and a goroutine of its own.
+// process also passes the registry of the servers, and a goroutine of its own.
 var bars = []struct {
 	kind string
 	most float64
-}{{"hook", 4}, {"perm", 4}, {"mcp", 12}}
+}{{"hook", 4}, {"perm", 4}, {"mcp", 9}}
 
 // agent is the files of an agent inside this process: it is the other end of stdin and
 // stdout, and a real one is another process.
