@@ -130,17 +130,30 @@ var confined = map[string]string{
 // actorLibrary is the module behind the kernel.
 const actorLibrary = "github.com/asynkron/protoactor-go"
 
-// permitted are the types of the actors that may have a lock. None belongs to two
-// actors: each is between an actor and those who are none.
-var permitted = [...]string{
-	"internal/actors/ledger.Ledger", // users wait for what the router tells
-	"internal/actors/ledger.Budget", // all sessions of a runtime draw on it
-	// The process: its reader, its writer and its launch are tasks, which block.
-	"internal/actors/link.Link", "internal/actors/link.writer", "internal/actors/link.tail",
-	// In-process MCP servers call back from goroutines of their own.
-	"actors/mcp.Bridge", "actors/mcp.Semaphore",
-	// These stand for a process in memory.
-	"actors/transport.memoryProcess", "actors/transport.pipe",
-	// A double of the router, for tests.
-	"internal/actors/ledger/ledgertest.Ledger",
+// permitted are the types of the actors that may have a lock, at most six. None belongs
+// to two actors: each is between an actor and those who are none. No actor, callback or
+// task runs under one of them. What is taken or called under each, besides the kernel's
+// seams, is said here; nobody takes them in another order.
+var permitted = [6]string{
+	// Users wait in it, on goroutines of their own, for what the router tells. Under it:
+	// Budget, the runtime's locks for events, the router's mailbox.
+	"internal/actors/ledger.Ledger",
+	// All sessions of a runtime draw on it. Under it: nothing.
+	"internal/actors/ledger.Budget",
+	// The launch, the exit and the pumps of a process are tasks, which block. Under it:
+	// writer, mailboxes, methods of the process. The ladder signals under it, and so only a
+	// process that is not yet taken for exited.
+	"internal/actors/link.Link",
+	// The queue for stdin, between the transport actor and the task that writes. It does not
+	// share Link's lock: a Kill that blocks would block every answer. Under it: nothing.
+	"internal/actors/link.writer",
+	// In-process MCP servers call back, and users add servers, on goroutines of their own.
+	// Under it: nothing.
+	"actors/mcp.Bridge",
+	// It stands for a process and its pipes, between the tasks of its agent and the link's.
+	// Under it: nothing; tasks are started.
+	"actors/transport.memoryProcess",
 }
+
+// double is a double of the router, for tests.
+const double = "internal/actors/ledger/ledgertest.Ledger"
