@@ -62,7 +62,7 @@ var endless = map[string]struct {
 	"the model": {
 		options: func(w *world) *sdk.Options { return w.options(turn(scripted.Text("one"), hour)) },
 		state:   session.StateRunning,
-		waits:   []string{"turn"},
+		waits:   []string{"turn", "progress of the turn"},
 		text:    "one",
 	},
 	"a tool": {

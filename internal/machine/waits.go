@@ -15,15 +15,12 @@ type Waiting struct {
 	Seq uint64 // of a request of the agent; 0: it is another thing
 }
 
-// Waits lists what the session waits for: progress, the consumer, requests, calls, background
-// tasks, turns; each oldest first. Whoever runs the callbacks knows more of requests.
+// Waits lists what the session waits for: the consumer, requests, calls, background
+// tasks, turns, each oldest first; then progress. Whoever runs the callbacks knows more of requests.
 func (m *Routing) Waits(now time.Time) []Waiting {
 	var all []Waiting
 	add := func(what, id string, since time.Time, limit time.Duration, seq uint64) {
 		all = append(all, Waiting{session.Wait{What: what, ID: id, Age: now.Sub(since), Limit: limit}, seq})
-	}
-	if m.Stall.Alone {
-		add("progress of the turn", "", m.Stall.At, m.cfg.Stall, 0)
 	}
 	if m.Flow.Stalled {
 		add("consumer", "", m.Flow.StalledAt, m.cfg.Limits.Consumer, 0)
@@ -47,6 +44,9 @@ func (m *Routing) Waits(now time.Time) []Waiting {
 	for i := range m.Turns {
 		t := &m.Turns[i]
 		add("turn "+t.State.String(), t.ID, t.Opened, 0, 0)
+	}
+	if m.Stall.Alone {
+		add("progress of the turn", "", m.Stall.At, m.cfg.Stall, 0)
 	}
 	return all
 }
