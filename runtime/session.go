@@ -77,12 +77,16 @@ func (s *Session) emit(e session.Event) {
 }
 
 func (s *Session) record(e session.Event) bool {
-	s.emitting.Lock()
-	defer s.emitting.Unlock()
-	if s.ended {
-		return false
+	// The actor that ends the session reports its states, so they come before the end
+	// by themselves. Callbacks cause two for each request, without a lock.
+	if _, state := e.(*session.StateChanged); !state {
+		s.emitting.Lock()
+		defer s.emitting.Unlock()
+		if s.ended {
+			return false
+		}
+		_, s.ended = e.(*session.Ended)
 	}
-	_, s.ended = e.(*session.Ended)
 	r := session.EventRecord{Session: s.id, At: s.rt.sys.Clock().Now(), Event: e}
 	s.rt.bus.publish(r)
 	if s.events != nil {
