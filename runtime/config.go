@@ -30,8 +30,8 @@ type Config struct {
 	KeepProcess func(session.ProcInfo) bool
 	// TempDir is the directory for the files that agents need. Default: os.TempDir.
 	TempDir string
-	// SessionIntensity limits how often the actor of one session may crash. A crash is a
-	// bug of this library. Default: 3 times in 30 s.
+	// SessionIntensity limits how often the actor of one session may crash. Each crash is
+	// an error of this library. Default: 3 times in 30 s.
 	SessionIntensity supervisor.Intensity
 	// SessionBackoff is the delay before the actor of a session is restarted. Default:
 	// 10 ms to 1 s.

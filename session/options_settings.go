@@ -175,7 +175,7 @@ type Plugin struct {
 type Delivery string
 
 const (
-	// DeliverByLaunch, the zero value, delivers by arguments and files.
+	// DeliverByLaunch is the zero value: delivery by arguments and files.
 	DeliverByLaunch Delivery = ""
 	// DeliverInArgv is the vendor's name for DeliverByLaunch.
 	DeliverInArgv Delivery = "argv"
