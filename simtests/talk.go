@@ -1,0 +1,243 @@
+package simtests
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// talk is what one process and its host said to each other, and what the oracles
+// have to say about it.
+type talk struct {
+	w    *World
+	lane string
+	p    *program
+	asks map[string]*asked
+	ids  []string
+
+	turns       int  // user messages since the last result
+	interrupted bool // since the last of them came
+}
+
+// asked is a request of the agent's.
+type asked struct {
+	times     int // it was written
+	answers   int
+	cancelled bool
+	dropped   bool // the agent is not to see the answer
+	subtype   string
+	event     string // of hook_callback
+	message   string // the JSON-RPC id of mcp_message
+	tool      string // the id of the tool call that it is about
+}
+
+func newTalk(w *World, lane string, p *program) *talk {
+	return &talk{w: w, lane: lane, p: p, asks: make(map[string]*asked)}
+}
+
+// drop has answers to a request not reach the agent.
+func (t *talk) drop(id string) {
+	if a := t.asks[id]; a != nil {
+		a.dropped = true
+	}
+}
+
+// label names a line in the trace: what it is, its length and a sum of its bytes.
+func label(f protocol.Frame) string {
+	sum := fnv.New32a()
+	_, _ = sum.Write(f.Raw) // never fails
+	name := f.Type
+	if f.Subtype != "" {
+		name += "/" + f.Subtype
+	}
+	return fmt.Sprintf("%s %d %08x", name, len(f.Raw), sum.Sum32())
+}
+
+func (t *talk) line(kind, from, to string, line []byte) (protocol.Frame, bool) {
+	f, err := protocol.ParseFrame(bytes.TrimSuffix(line, []byte("\n")))
+	e := Event{Kind: kind, Lane: to, From: from, What: label(f)}
+	if t.w.full {
+		e.Text = string(line[:min(len(line), maxText)])
+	}
+	t.w.note(e)
+	return f, err == nil
+}
+
+// agent sees a line of the agent's.
+func (t *talk) agent(line []byte) {
+	f, ok := t.line("agent", t.lane, "host", line)
+	if !ok {
+		return
+	}
+	switch f.Type {
+	case "control_request":
+		a := t.asks[f.RequestID]
+		if a == nil {
+			a = &asked{subtype: f.Subtype}
+			t.asks[f.RequestID] = a
+			t.ids = append(t.ids, f.RequestID)
+		}
+		a.times++
+		var body struct {
+			ToolUseID string `json:"tool_use_id"`
+			Input     struct {
+				Event string `json:"hook_event_name"`
+			} `json:"input"`
+			Message struct {
+				ID     json.RawMessage `json:"id"`
+				Method string          `json:"method"`
+				Params struct {
+					RequestID json.RawMessage `json:"requestId"`
+				} `json:"params"`
+			} `json:"message"`
+		}
+		_ = json.Unmarshal(f.Body(), &body) // what is no object names no tool call
+		a.tool, a.event = body.ToolUseID, body.Input.Event
+		a.message = string(body.Message.ID)
+		if body.Message.Method == "notifications/cancelled" {
+			t.cancelMCP(string(body.Message.Params.RequestID))
+		}
+	case "result":
+		t.turns = 0 // one result may end several
+	case "control_cancel_request":
+		if a := t.asks[f.RequestID]; a != nil {
+			a.cancelled = true
+			t.w.cancelled(a)
+		}
+	}
+}
+
+// host sees a line of the host's. What it says is held against answered-once,
+// sent-once and fail-closed. It reports whether the agent is not to see the line.
+func (t *talk) host(line []byte) (drop bool) {
+	f, ok := t.line("host", "host", t.lane, line)
+	switch {
+	case ok && f.Type == "user":
+		t.p.user(line)
+		t.turns, t.interrupted = t.turns+1, false
+		return false
+	case ok && f.Type == "control_request" && f.Subtype == "interrupt":
+		t.interrupted = true
+		return false
+	case !ok || f.Type != "control_response":
+		return false
+	}
+	a := t.asks[f.RequestID]
+	if a == nil {
+		t.w.Errorf("answered-once: %s got an answer to %q, which it never asked", t.lane, f.RequestID)
+		return false
+	}
+	if a.answers++; a.answers > a.times {
+		t.w.Errorf("answered-once: %s got %d answers to its request %q (%s)", t.lane, a.answers, f.RequestID, a.subtype)
+	}
+	switch {
+	case a.subtype == "can_use_tool":
+		var body struct {
+			Behavior string `json:"behavior"`
+		}
+		_ = json.Unmarshal(said(f), &body) // what is no object allows nothing
+		if body.Behavior == "allow" && !t.w.allowed(a.tool) {
+			t.w.Errorf("fail-closed: %s was allowed the tool call %q, and no callback had allowed it", t.lane, a.tool)
+		}
+	case a.subtype == "hook_callback" && !denies(f):
+		if why := t.w.hookPassed(a.event, a.tool); why != "" {
+			t.w.Errorf("fail-closed: %s may go on with the tool call %q, %s", t.lane, a.tool, why)
+		}
+	}
+	return a.dropped
+}
+
+// eof holds the end of stdin against close-in-order: a turn that runs goes on after it,
+// tools included, so it is interrupted first.
+func (t *talk) eof() {
+	if t.turns > 0 && !t.interrupted {
+		t.w.Errorf("close-in-order: %s got the end of its stdin during a turn that was not interrupted", t.lane)
+	}
+}
+
+// cancelMCP notes that the agent gives up a JSON-RPC request: it needs no answer then.
+func (t *talk) cancelMCP(message string) {
+	for _, id := range t.ids {
+		if a := t.asks[id]; a.subtype == "mcp_message" && a.message != "" && a.message == message {
+			a.cancelled = true
+		}
+	}
+}
+
+// cancelled notes when the agent gave up a request.
+func (w *World) cancelled(a *asked) {
+	name := a.event
+	if a.subtype == "can_use_tool" {
+		name = "CanUseTool"
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.verdicts.gaveUp == nil {
+		w.verdicts.gaveUp = make(map[string]time.Time)
+	}
+	w.verdicts.gaveUp[name+" "+a.tool] = w.sched.Now()
+}
+
+// cancelLimit is how long a callback may go on after the agent has cancelled its request.
+const cancelLimit = 10 * time.Second
+
+// uncancelled holds a callback that still runs against the cancels that the host has had
+// the time to read.
+func (w *World) uncancelled(name, tool string) {
+	w.mu.Lock()
+	at, was := w.verdicts.gaveUp[name+" "+tool]
+	late := w.sched.Now().Sub(at)
+	if w.reached[session.StateAwaitingConsumer.String()] || w.happened(faultJump) {
+		was = false
+	}
+	w.mu.Unlock()
+	if was && late > cancelLimit {
+		w.Errorf("cancelled: the context of %s for %s had not ended %v after the agent had cancelled the request", name, tool, late)
+	}
+}
+
+// happened reports whether a fault of one of the kinds has happened; mu is held.
+func (w *World) happened(kinds ...faultKind) bool {
+	return slices.ContainsFunc(w.faults, func(a *applied) bool { return a.fired > 0 && slices.Contains(kinds, a.kind) })
+}
+
+// said is what an answer says; nil if it is an error.
+func said(f protocol.Frame) json.RawMessage {
+	r, err := protocol.DecodeControlResponse(f)
+	if err != nil || r.Failed() {
+		return nil
+	}
+	return r.Response
+}
+
+// denies reports whether the answer to a hook stops the tool call.
+func denies(f protocol.Frame) bool {
+	var body struct {
+		Decision string `json:"decision"`
+		Continue *bool  `json:"continue"`
+		Specific struct {
+			Decision string `json:"permissionDecision"`
+		} `json:"hookSpecificOutput"`
+	}
+	_ = json.Unmarshal(said(f), &body) // what is no object denies nothing
+	return body.Decision == "block" || body.Continue != nil && !*body.Continue || body.Specific.Decision == "deny"
+}
+
+// ended looks at what was left open. An agent that ended well, after the end of its
+// stdin, had every answer.
+func (t *talk) ended(well bool) {
+	if !well {
+		return
+	}
+	for _, id := range t.ids {
+		if a := t.asks[id]; a.answers == 0 && !a.cancelled {
+			t.w.Errorf("answered-once: %s never got an answer to its request %q (%s)", t.lane, id, a.subtype)
+		}
+	}
+}
