@@ -257,11 +257,18 @@ func TestCallbacksThatNeverReturn(t *testing.T) {
 			return 5, s.rt.Executor().Await(context.Background(), release)
 		}
 		var answer protocol.Frame
-		limited, log := s.turnWith(func(spec *runtime.Spec) { k.install(spec, 20*time.Millisecond, stuck) }, func(h *hand) {
+		late := make(chan struct{})
+		tooLate := func(context.Context) (int, error) { return 5, s.rt.Executor().Await(context.Background(), late) }
+		limited, log := s.turnWith(func(spec *runtime.Spec) { k.install(spec, 20*time.Millisecond, tooLate) }, func(h *hand) {
 			h.ask("q", k.request)
 			answer = h.reply("q")
 		})
 		assert.True(s, k.refuses(object(s, answer.Raw)), "%s", answer.Raw)
+		close(late)
+		s.await(log.seen(func(e session.Event) bool {
+			late, ok := e.(*session.LateAnswer)
+			return ok && late.Kind == k.name && late.RequestID == "q"
+		}))
 		s.close(limited)
 		failed := reported[*session.CallbackFailed](s, log)
 		require.Len(s, failed, 1)
@@ -286,10 +293,6 @@ func TestCallbacksThatNeverReturn(t *testing.T) {
 		assert.True(s, k.refuses(object(s, (<-heard).Raw)), "fail-closed at the end of the session")
 		close(release)
 		s.await(returned)
-		s.await(log.seen(func(e session.Event) bool {
-			late, ok := e.(*session.LateAnswer)
-			return ok && late.Kind == k.name && late.RequestID == "q"
-		}))
 	})
 }
 

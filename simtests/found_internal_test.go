@@ -61,7 +61,9 @@ func TestExploreFinds(t *testing.T) {
 			go leftOfAScenario(ch)
 		}, []string{"no-orphans", "leftOfAScenario"}},
 		"a session without an end": {Config{Seeds: 3}, func(w *World) {
-			c := w.Open(nil, &scripted.Script{Default: scripted.Steps{scripted.Delay(1000 * time.Hour)}})
+			o := &sdk.Options{}
+			o.Limits.Stall = -1
+			c := w.Open(o, &scripted.Script{Default: scripted.Steps{scripted.Delay(1000 * time.Hour)}})
 			_, _ = c.Send(w.Context(), sdk.UserText("go"))
 		}, []string{"liveness"}},
 		"steps without an end": {Config{Seeds: 1, Steps: 300}, func(w *World) {
