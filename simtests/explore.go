@@ -36,6 +36,10 @@ type Config struct {
 	// Seeds is how many histories are played. Default: 100. The flag -sim.seeds and
 	// the environment's TROUPE_SEEDS take its place.
 	Seeds int
+	// Cost says that a history takes so many times longer than others. The number of
+	// the flag and of the environment is divided by it, but stays above zero.
+	// Default: 1.
+	Cost int
 	// First is the first seed. Default: 0. The flag -sim.seed plays that one alone.
 	First uint64
 	// Time ends the exploration after so much real time. Default: 0, no limit. The
@@ -81,6 +85,7 @@ func (c Config) withDefaults() Config {
 	set(&c.Seeds, 100)
 	set(&c.Steps, 200_000)
 	set(&c.Depth, 3)
+	set(&c.Cost, 1)
 	set(&c.Twice, 10)
 	set(&c.Shrink, 400)
 	if c.Watchdog == 0 {
@@ -427,7 +432,7 @@ func (c Config) withFlags() (Config, error) {
 		if err != nil {
 			return c, bad("sim.seeds", v, err)
 		}
-		c.Seeds = int(min(n, math.MaxInt32))
+		c.Seeds = max(1, int(min(n, math.MaxInt32))/c.Cost)
 	}
 	if v := flagValue("sim.time"); v != "" {
 		d, err := time.ParseDuration(v)

@@ -54,7 +54,7 @@ func TestStall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			simtests.Explore(t, simtests.Config{Seeds: 5, Twice: -1}, func(w *simtests.World) {
+			simtests.Explore(t, simtests.Config{Seeds: 5, Cost: 20, Twice: -1}, func(w *simtests.World) {
 				var stalled []*session.TurnStalled
 				o := &sdk.Options{CanUseTool: c.ask, OnEvent: func(r session.EventRecord) {
 					if e, ok := r.Event.(*session.TurnStalled); ok {
