@@ -142,10 +142,20 @@ func (f *free) Quiet() {
 	}
 }
 
-// atWork reports whether a session neither waits for its user nor has ended.
+// atWork reports whether a session neither waits for its user nor has ended, or has
+// ended and the world has not heard of it: events come on a task of their own.
 func (f *free) atWork() bool {
+	open := make(map[string]bool)
 	for _, s := range f.w.rt.Sessions() {
+		open[s.ID()] = true
 		if st := s.State(); !st.Terminal() && st != session.StateReady && st != session.StateAwaitingConsumer {
+			return true
+		}
+	}
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	for _, id := range f.w.order {
+		if f.w.sessions[id].ended == 0 && !open[id] {
 			return true
 		}
 	}
