@@ -245,15 +245,10 @@ func TestCallbacksThatSayNothing(t *testing.T) {
 func TestCallbacksThatNeverReturn(t *testing.T) {
 	t.Parallel()
 	onKinds(t, func(s *stage, k callbackKind) {
-		release, returned := make(chan struct{}), make(chan struct{})
-		var stuckCalls atomic.Int64
+		release, started, returned := make(chan struct{}), make(chan struct{}), make(chan struct{})
 		stuck := func(context.Context) (int, error) {
-			defer func() {
-				if stuckCalls.Add(-1) == 0 {
-					close(returned)
-				}
-			}()
-			stuckCalls.Add(1)
+			defer close(returned)
+			close(started)
 			return 5, s.rt.Executor().Await(context.Background(), release)
 		}
 		var answer protocol.Frame
@@ -289,6 +284,7 @@ func TestCallbacksThatNeverReturn(t *testing.T) {
 		unlimited := s.open(spec)
 		s.send(unlimited)
 		s.await(asked)
+		s.await(started)
 		s.close(unlimited)
 		assert.True(s, k.refuses(object(s, (<-heard).Raw)), "fail-closed at the end of the session")
 		close(release)
