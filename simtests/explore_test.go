@@ -51,7 +51,7 @@ func TestExploreACalmSession(t *testing.T) {
 }
 
 func TestExploreFaults(t *testing.T) {
-	simtests.Explore(t, simtests.Config{Seeds: 200}, func(w *simtests.World) {
+	simtests.Explore(t, simtests.Config{Seeds: fewer(200)}, func(w *simtests.World) {
 		w.Faults(
 			simtests.AgentCrash(0.02), simtests.KillActor(0.01), simtests.SlowCallback("CanUseTool", 30*time.Second),
 			simtests.SplitWrites(0.3), simtests.Noise(0.1), simtests.StallStdout(0.05, time.Second), simtests.PanicCallback(0.2, "CanUseTool"),

@@ -114,14 +114,19 @@ func converse(w *simtests.World) {
 	_ = c.Close(w.Context()) // one that was made to resist says so
 }
 
+// fewer is a fifth of n under the race detector, which takes ten times as long; CI plays
+// all of them without it.
+func fewer(n int) int {
+	if world.Raced() {
+		return n / 5
+	}
+	return n
+}
+
 // A state or a fault that the simulations never reach is one that they say nothing about.
 func TestReach(t *testing.T) {
 	t.Parallel()
-	histories := 300
-	if world.Raced() {
-		histories = 60 // the race detector takes ten times as long; CI plays all of them without it
-	}
-	got := simtests.Explore(t, simtests.Config{Seeds: histories, First: 1_000_000, Twice: 100}, reach)
+	got := simtests.Explore(t, simtests.Config{Seeds: fewer(300), First: 1_000_000, Twice: 100}, reach)
 	if got.Failed || got.Histories < 100 {
 		return // the exploration says why; a few histories show nothing
 	}
@@ -141,7 +146,7 @@ func TestReach(t *testing.T) {
 // The planted bugs of internal/parity/simmutate have to be found by this one.
 func TestPlantedBugs(t *testing.T) {
 	t.Parallel()
-	simtests.Explore(t, simtests.Config{Seeds: 30, Twice: -1, Shrink: -1, DoNotKeep: true}, reach)
+	simtests.Explore(t, simtests.Config{Seeds: fewer(30), Twice: -1, Shrink: -1, DoNotKeep: true}, reach)
 }
 
 // A callback that returns after its session has ended is no event of the session: nothing
