@@ -38,10 +38,15 @@ type subscription struct {
 	closed  bool
 }
 
-func (b *bus) publish(r session.EventRecord) {
+// record hands an event to the log alone.
+func (b *bus) record(r session.EventRecord) {
 	if b.log != nil && r.Event.Level() >= b.from {
 		b.log.push(r)
 	}
+}
+
+func (b *bus) publish(r session.EventRecord) {
+	b.record(r)
 	if b.readers.Load() == 0 {
 		return
 	}

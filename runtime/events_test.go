@@ -12,10 +12,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -268,4 +270,40 @@ func TestALogHandlerMayAskTheSession(t *testing.T) {
 	require.NoError(t, session.Close(t.Context()))
 	require.NoError(t, rt.Shutdown(t.Context()))
 	assert.NotEmpty(t, lines)
+}
+
+// A callback may fail after its session has ended. Ended stays the last event that readers
+// of the session get; the log has what comes later.
+func TestAFailureAfterTheEndIsLogged(t *testing.T) {
+	t.Parallel()
+	var lines []string
+	s := sim.New(1)
+	defer s.Close()
+	rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock(), Logger: slog.New(records{mu: new(sync.Mutex), lines: &lines})})
+	require.NoError(t, err)
+	began, release := make(chan struct{}), make(chan struct{})
+	var events []string
+	sess, err := rt.Open(t.Context(), runtime.Spec{
+		Dialect: claude.New(), Program: scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{
+			&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "make"}, Gate: agent.GateAsk},
+		}})),
+		Options: session.Options{
+			OnEvent: func(r session.EventRecord) { events = append(events, fmt.Sprintf("%T", r.Event)) },
+			CanUseTool: func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				close(began)
+				_ = s.Await(context.Background(), release)
+				panic("too late")
+			},
+		},
+	})
+	require.NoError(t, err)
+	_, err = sess.Send(t.Context(), text("go"))
+	require.NoError(t, err)
+	require.NoError(t, s.Await(t.Context(), began))
+	require.NoError(t, sess.Close(t.Context()))
+	close(release)
+	require.NoError(t, s.Run(10_000))
+	assert.Contains(t, strings.Join(lines, "\n"), "too late")
+	assert.Equal(t, "*session.Ended", events[len(events)-1])
+	require.NoError(t, rt.Shutdown(t.Context()))
 }

@@ -62,8 +62,9 @@ func (rt *Runtime) newSession(spec Spec) (*Session, error) {
 	return s, nil
 }
 
-// emit hands an event to everybody who reads the session's events. An event that comes
-// after Ended is dropped: a callback may return after its session has ended.
+// emit hands an event to everybody who reads the session's events. A callback may return
+// after its session has ended. Its event then goes to the log alone, since Ended is the
+// last one that readers get.
 func (s *Session) emit(e session.Event) {
 	if !s.record(e) {
 		return
@@ -76,18 +77,20 @@ func (s *Session) emit(e session.Event) {
 	}
 }
 
+// record reports false if the session has ended.
 func (s *Session) record(e session.Event) bool {
+	r := session.EventRecord{Session: s.id, At: s.rt.sys.Clock().Now(), Event: e}
 	// The actor that ends the session reports its states, so they come before the end
 	// by themselves. Callbacks cause two for each request, without a lock.
 	if _, state := e.(*session.StateChanged); !state {
 		s.emitting.Lock()
 		defer s.emitting.Unlock()
 		if s.ended {
+			s.rt.bus.record(r)
 			return false
 		}
 		_, s.ended = e.(*session.Ended)
 	}
-	r := session.EventRecord{Session: s.id, At: s.rt.sys.Clock().Now(), Event: e}
 	s.rt.bus.publish(r)
 	if s.events != nil {
 		s.events.push(r)
@@ -111,7 +114,7 @@ func (s *Session) authExpired(reason string) {
 	})
 }
 
-// observerFailed reports a panic of Options.OnEvent to everybody else.
+// observerFailed reports a panic of Options.OnEvent to everybody else, also one at Ended.
 func (s *Session) observerFailed(err error) {
 	s.rt.bus.publish(session.EventRecord{
 		Session: s.id, At: s.rt.sys.Clock().Now(),

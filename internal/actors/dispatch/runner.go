@@ -170,12 +170,17 @@ func (a *Actor) start(c *kernel.Context[machine.ToCallback], r *callback.Request
 }
 
 // over is what comes after a callback: the router gets its answer. One whose request is
-// over is late, and there may be no router any more.
+// over is late, and there may be no router any more. That it fails then is as a rule the
+// end of its context; a panic never is.
 func (a *Actor) over(ctx context.Context, answer machine.Answered) (then func(*kernel.Worker)) {
 	if ctx.Err() == nil {
 		return func(w *kernel.Worker) { a.Router.Tell(w, answer) }
 	}
-	if answer.Deny == "" {
+	panicked, ok := errors.AsType[*session.PanicError](answer.Failure)
+	switch {
+	case ok:
+		a.Emit(&session.CallbackFailed{Kind: answer.Kind.String(), Name: machine.Short(answer.Name), RequestID: machine.Short(answer.ID), Err: panicked})
+	case answer.Deny == "":
 		a.Emit(&session.LateAnswer{Kind: answer.Kind.String(), RequestID: machine.Short(answer.ID)})
 	}
 	return func(*kernel.Worker) {}
