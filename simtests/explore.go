@@ -33,8 +33,8 @@ const (
 
 // Config says how much is explored. The zero value works.
 type Config struct {
-	// Seeds is how many histories are played. Default: 100. The flag -sim.seeds and
-	// the environment's TROUPE_SEEDS take its place.
+	// Seeds is how many histories are played; with -short a quarter of them. Default:
+	// 100. The flag -sim.seeds and the environment's TROUPE_SEEDS take its place.
 	Seeds int
 	// Cost says that a history takes so many times longer than others. The number of
 	// the flag and of the environment is divided by it, but stays above zero.
@@ -427,6 +427,9 @@ func (c Config) withFlags() (Config, error) {
 		return c, nil
 	}
 	bad := func(name, v string, err error) error { return fmt.Errorf("simtests: -%s=%s: %w", name, v, err) }
+	if testing.Short() && c.Strategy != Exhaustive {
+		c.Seeds = max(1, c.Seeds/4)
+	}
 	if v := flagValue("sim.seeds"); v != "" {
 		n, err := strconv.ParseUint(v, 10, 31)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 )
 
 // recorder writes down what a tracer is called with.
@@ -45,16 +46,18 @@ func (r *recorder) Handle(id any) {
 func TestTracerFollowsAMessage(t *testing.T) {
 	t.Parallel()
 	r := &recorder{}
-	sys := kernel.NewSystem(kernel.Config{Tracer: r})
+	s := sim.New(1)
+	defer s.Close()
+	config := s.Config()
+	config.Tracer = r
+	sys := kernel.NewSystem(config)
 	parent := root(t, sys, &node{})
 	var at kernel.Address[msg]
 	askSpawn(t, parent, "child#1", &at, &node{})
 	at.Tell(nil, boom{})
 	died := func() {
-		for at.Live() {
-			_, err := askPing(t.Context(), parent)
-			require.NoError(t, err)
-		}
+		require.NoError(t, s.Run(1000))
+		require.False(t, at.Live())
 	}
 	died()
 	askSpawn(t, parent, "child#2", &at, &node{}) // handles the message again
