@@ -392,8 +392,12 @@ func (l *life) step(b *inbox) bool {
 	return true
 }
 
-// rest leaves the mark that nobody runs l, unless a message has come.
+// rest leaves the mark that nobody runs l, unless a message has come. A system message
+// may have come after the last look for one, and its wake been taken since.
 func (l *life) rest(b *inbox) bool {
+	if l.signals.Load() > 0 {
+		return false
+	}
 	w := l.worker
 	l.worker = nil // from the mark on, l is another goroutine's
 	if b.in.CompareAndSwap(nil, &l.idle) {
