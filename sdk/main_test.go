@@ -2,7 +2,10 @@ package sdk_test
 
 import (
 	"context"
+	"flag"
 	"os"
+	goruntime "runtime"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,6 +27,15 @@ func TestMain(m *testing.M) {
 	if os.Getenv(agentEnv) != "" {
 		agent.Main(scripted.New())
 		return
+	}
+	// In production most of these tests wait, for example until an agent is quiet.
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		if err := flag.Set("test.parallel", strconv.Itoa(4*goruntime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -57,7 +58,10 @@ func newRig(t *testing.T) *rig {
 		defer debug.SetMemoryLimit(memory)
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		assert.NoError(t, r.rt.Shutdown(ctx))
+		if !assert.NoError(t, r.rt.Shutdown(ctx)) {
+			stacks := make([]byte, 1<<20)
+			t.Logf("%+v\n%s", r.rt.Tree(context.Background()), stacks[:goruntime.Stack(stacks, true)])
+		}
 		assert.Empty(t, withToken(t, r.token), "processes")
 		killAll(t, r.token) // so that a failure is no burden to the next run
 		assert.Empty(t, children(t), "children, dead or alive")

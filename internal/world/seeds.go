@@ -31,6 +31,21 @@ func Seeds(t testing.TB, few, cost uint64) uint64 {
 	return few
 }
 
+// Skips reports whether a test that plays a run once for each of its positions leaves
+// out position n: with -short it plays a quarter of them, under the race detector a
+// third, another part for each seed, and else all.
+func Skips(seed uint64, n int) bool {
+	of := uint64(1)
+	switch {
+	case os.Getenv(EnvSeeds) != "":
+	case testing.Short():
+		of = 4
+	case Raced():
+		of = 3
+	}
+	return (seed+uint64(n))%of != 0
+}
+
 // Raced reports whether this binary has the race detector, which takes no more
 // than 8,128 goroutines at once.
 func Raced() bool {
