@@ -134,6 +134,7 @@ func (f *fleet) ChildDown(c *kernel.Context[toFleet], d kernel.Down) error {
 			return nil
 		}
 	}
+	m.session.crashed(reason)
 	f.do(c, m, m.sup.ChildDown(c.Now(), m.session.id, incarnationOf(m), reason))
 	return nil
 }

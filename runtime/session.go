@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-troupe/troupe/dialect"
@@ -30,6 +31,10 @@ type Session struct {
 	events      *handler            // nil without Options.OnEvent
 	authExpires func(reason string) // nil without Options.OnAuthExpired
 
+	opened  time.Time
+	entered atomic.Int64          // when the present state began, in Unix nanoseconds; 0: at opened
+	crash   atomic.Pointer[crash] // of its own actor; nil: none
+
 	emitting sync.Mutex // orders events: nothing follows Ended
 	ended    bool
 }
@@ -44,7 +49,7 @@ func (rt *Runtime) newSession(spec Spec) (*Session, error) {
 	if strings.ContainsAny(spec.ID, "/#") {
 		return nil, fmt.Errorf("open: session id %q must not contain / or #", spec.ID)
 	}
-	s := &Session{id: spec.ID, rt: rt, dialect: spec.Dialect, authExpires: spec.Options.OnAuthExpired}
+	s := &Session{id: spec.ID, rt: rt, dialect: spec.Dialect, authExpires: spec.Options.OnAuthExpired, opened: rt.sys.Clock().Now()}
 	if spec.Options.OnEvent != nil {
 		s.events = &handler{exec: rt.sys.Executor(), handle: spec.Options.OnEvent, failed: s.observerFailed}
 	}
@@ -82,7 +87,9 @@ func (s *Session) record(e session.Event) bool {
 	r := session.EventRecord{Session: s.id, At: s.rt.sys.Clock().Now(), Event: e}
 	// The actor that ends the session reports its states, so they come before the end
 	// by themselves. Callbacks cause two for each request, without a lock.
-	if _, state := e.(*session.StateChanged); !state {
+	if _, state := e.(*session.StateChanged); state {
+		s.entered.Store(r.At.UnixNano())
+	} else {
 		s.emitting.Lock()
 		defer s.emitting.Unlock()
 		if s.ended {

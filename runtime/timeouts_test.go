@@ -132,7 +132,7 @@ func TestTimeoutsAreThoseInForce(t *testing.T) {
 				}
 				assert.Contains(t, plan.Timeouts, want)
 
-				var limits []time.Duration
+				var limits []session.Wait
 				over := w.Task(func() {
 					s, err := w.Open(context.Background(), spec)
 					if err != nil {
@@ -148,11 +148,11 @@ func TestTimeoutsAreThoseInForce(t *testing.T) {
 				for _, s := range w.Tree(context.Background()).Sessions {
 					for _, wait := range s.Waits {
 						if strings.HasPrefix(wait.What, c.wait) {
-							limits = append(limits, wait.Limit)
+							limits = append(limits, session.Wait{Limit: wait.Limit, SetBy: wait.SetBy})
 						}
 					}
 				}
-				assert.Equal(t, []time.Duration{want.Limit}, limits, "what the wait shows")
+				assert.Equal(t, []session.Wait{{Limit: want.Limit, SetBy: want.Option}}, limits, "what the wait shows")
 				require.NoError(t, w.Shutdown(context.Background()))
 				over()
 			}

@@ -8,61 +8,139 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Tree is a snapshot of a runtime and its sessions.
+// Tree is a snapshot of a runtime and its sessions. Its JSON form is stable: later
+// releases may add members, but do not rename or remove any. Every member is always
+// present. Times are in RFC 3339, sizes in bytes, and durations in milliseconds under
+// names that end in _ms.
+//
+// A tree has no prompts, no answers and no secrets of the options. It has names that
+// the agent and the model choose, such as those of tools and background tasks: escape
+// control characters before you show them, as package inspect does.
 type Tree struct {
-	At          time.Time     // when the snapshot was taken, by the runtime's clock
-	DeadLetters int64         // number of messages to actors that had ended
-	LargeLines  int64         // bytes that lines above 1 MiB use now
-	Sessions    []SessionTree // sorted by id
+	At              time.Time         `json:"at"`                // when the snapshot was taken, by the runtime's clock
+	DeadLetters     int64             `json:"dead_letters"`      // number of messages to actors that had ended
+	LargeLines      int64             `json:"large_lines"`       // bytes that lines above 1 MiB use now
+	LargeLinesLimit int64             `json:"large_lines_limit"` // Config.LineBudget in force, in bytes
+	Fleet           session.ActorInfo `json:"fleet"`             // the actor that is the parent of all sessions
+	Sessions        []SessionTree     `json:"sessions"`          // sorted by id
 }
 
 // SessionTree is one session of a [Tree].
 type SessionTree struct {
-	ID             string              // the runtime's id of the session, as in events
-	State          session.State       // current state
-	AgentSessionID string              // the agent's id of the session; "" until it is known
-	PID            int                 // process id of the agent; 0: no process
-	Transport      string              // "up", "ended", …, with the step of the close ladder
-	Unread         int                 // number of messages of the agent that have not been read
-	UnreadBytes    int64               // size of the messages that Unread counts
-	Waits          []session.Wait      // what the session waits for now
-	Actors         []session.ActorInfo // the actors of the session
+	ID               string        `json:"id"`                 // the runtime's id of the session, as in events
+	State            session.State `json:"state"`              // current state, by its name
+	StateSince       time.Time     `json:"state_since"`        // when the state began
+	Opened           time.Time     `json:"opened"`             // when the session was opened
+	Backend          string        `json:"backend"`            // name of the dialect, such as claude
+	Dir              string        `json:"dir"`                // Options.Cwd; empty: the working directory of the host
+	AgentSessionID   string        `json:"agent_session_id"`   // the agent's id of the session; empty until it is known
+	PID              int           `json:"pid"`                // process id of the agent; 0: no process
+	Restarts         int           `json:"restarts"`           // how many times the agent was started again
+	Transport        string        `json:"transport"`          // "up", "ended", …, with the step of the close ladder
+	Unread           int           `json:"unread"`             // number of messages of the agent that have not been read
+	UnreadLimit      int           `json:"unread_limit"`       // Limits.Messages in force
+	UnreadBytes      int64         `json:"unread_bytes"`       // size of the messages that Unread counts
+	UnreadBytesLimit int64         `json:"unread_bytes_limit"` // Limits.Bytes in force
+	// Partial says that the session did not answer in time, so that Waits or Actors are
+	// incomplete.
+	Partial bool `json:"partial"`
+	// Waits is what the session waits for now, such as calls in flight, with their ages
+	// and limits.
+	Waits  []session.Wait      `json:"waits"`
+	Actors []session.ActorInfo `json:"actors"` // the actors of the session
 }
 
-// describeLimit limits how long one session may take to describe itself: a session that
-// is busy restarting its actors cannot answer.
-const describeLimit = time.Second
+const (
+	// describeLimit limits how long one session may take to describe itself: a session
+	// that is busy restarting its actors cannot answer.
+	describeLimit = time.Second
+	// treeLimit limits how long a runtime asks its sessions.
+	treeLimit = 5 * time.Second
+)
 
 // Tree takes a snapshot of all sessions. The sessions are asked one after another, so
 // their snapshots are not of the same instant. If a session does not answer within a
-// second, its waits and actors are missing.
+// second, or the whole takes more than 5 s, the waits and actors of sessions are
+// missing, and [SessionTree].Partial says so.
 func (rt *Runtime) Tree(ctx context.Context) Tree {
-	t := Tree{At: rt.sys.Clock().Now(), DeadLetters: rt.sys.DeadLetters(), LargeLines: rt.host.Budget.Used()}
+	t := Tree{
+		At: rt.sys.Clock().Now(), DeadLetters: rt.sys.DeadLetters(),
+		LargeLines: rt.host.Budget.Used(), LargeLinesLimit: rt.host.Budget.Limit(),
+		Fleet:    described(&rt.fleet),
+		Sessions: []SessionTree{},
+	}
+	limit := &session.TimeoutError{What: "description of all sessions", Limit: treeLimit}
+	ctx, cancel := kernel.WithTimeout(ctx, rt.sys.Clock(), limit)
+	defer cancel()
 	for _, s := range rt.Sessions() {
 		t.Sessions = append(t.Sessions, s.Tree(ctx))
 	}
 	return t
 }
 
+// described is an actor that is there.
+func described[M any](at *kernel.Address[M]) session.ActorInfo {
+	return session.ActorInfo{Name: at.Name(), State: "running", Depth: at.Depth(), Handled: at.Handled()}
+}
+
+// Session returns the session with the id; nil if there is none, or it has ended.
+func (rt *Runtime) Session(id string) *Session {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	return rt.sessions[id]
+}
+
 // Tree takes a snapshot of the session.
 func (s *Session) Tree(ctx context.Context) SessionTree {
 	link := s.core.Link().Status()
+	limits := s.core.Ledger.Limits()
 	t := SessionTree{
-		ID: s.id, State: s.State(), AgentSessionID: s.AgentSessionID(), PID: link.PID,
-		Transport: link.Phase.String(), Waits: s.waits(ctx),
+		ID: s.id, State: s.State(), Opened: s.opened, StateSince: s.stateSince(), Backend: s.dialect.Name(), Dir: s.core.Dir(),
+		AgentSessionID: s.AgentSessionID(), PID: link.PID, Restarts: link.Gen - 1, Transport: link.Phase.String(),
+		UnreadLimit: limits.Messages, UnreadBytesLimit: limits.Bytes, Waits: []session.Wait{},
 	}
 	t.Unread, t.UnreadBytes = s.core.Ledger.Unread()
 	if link.Stage > 0 {
 		t.Transport += ", " + link.Stage.String()
 	}
-	at := s.core.Address()
-	t.Actors = []session.ActorInfo{{Name: at.Name(), State: "running", Depth: at.Depth(), Handled: at.Handled()}}
+	waits, err := s.waits(ctx)
+	t.Waits, t.Partial = append(t.Waits, waits...), err != nil
+	own := described(s.core.Address())
+	if crash := s.crash.Load(); crash != nil {
+		own.Restarts, own.LastFailure = crash.count, crash.reason.Error()
+	}
+	t.Actors = []session.ActorInfo{own}
 	ctx, cancel := s.askable(ctx)
 	defer cancel()
-	if below, err := s.core.Describe(ctx); err == nil {
-		t.Actors = append(t.Actors, below...)
+	below, err := s.core.Describe(ctx)
+	t.Actors, t.Partial = append(t.Actors, below...), t.Partial || err != nil
+	if t.State == session.StateAdmitting || t.State.Terminal() {
+		t.Partial = false // no actor is there, so nothing is missing
 	}
 	return t
+}
+
+// crash is what is known of the failures of a session's own actor.
+type crash struct {
+	count  int
+	reason error // of the last one
+}
+
+// crashed notes a failure of the session's own actor. Only the fleet actor calls it.
+func (s *Session) crashed(reason error) {
+	n := 1
+	if last := s.crash.Load(); last != nil {
+		n += last.count
+	}
+	s.crash.Store(&crash{n, reason})
+}
+
+// stateSince is when the present state began.
+func (s *Session) stateSince() time.Time {
+	if at := s.entered.Load(); at != 0 {
+		return time.Unix(0, at).In(s.opened.Location())
+	}
+	return s.opened
 }
 
 // askable bounds a question to the session.
@@ -71,7 +149,7 @@ func (s *Session) askable(ctx context.Context) (context.Context, context.CancelF
 }
 
 // waits asks what the session waits for.
-func (s *Session) waits(ctx context.Context) []session.Wait {
+func (s *Session) waits(ctx context.Context) ([]session.Wait, error) {
 	ctx, cancel := s.askable(ctx)
 	defer cancel()
 	return s.core.Waits(ctx)

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -49,7 +51,7 @@ func TestTheTreeOfASession(t *testing.T) {
 		assert.Positive(t, got.Actors[2].Handled, "the router has worked")
 		b, err := json.Marshal(tree)
 		require.NoError(t, err)
-		assert.Contains(t, string(b), `"State":"`, "states by their names")
+		assert.Contains(t, string(b), `"state":"r`, "states by their names")
 
 		require.NoError(t, s.Close(context.Background()))
 		assert.Empty(t, w.Tree(context.Background()).Sessions)
@@ -73,6 +75,7 @@ func TestTheTreeShowsWaits(t *testing.T) {
 	require.Len(t, tree.Waits, 2)
 	assert.Equal(t, "permission request Bash", tree.Waits[0].What)
 	assert.Equal(t, time.Hour, tree.Waits[0].Limit)
+	assert.Equal(t, "PermissionTimeout", tree.Waits[0].SetBy)
 	assert.LessOrEqual(t, tree.Waits[0].Age, time.Second)
 	assert.Equal(t, "turn started", tree.Waits[1].What)
 	assert.Equal(t, turn.UUID(), tree.Waits[1].ID)
@@ -125,6 +128,122 @@ func TestATreeDoesNotWaitForLong(t *testing.T) {
 	tree := s.Tree(t.Context())
 	assert.LessOrEqual(t, w.Sched.Now().Sub(start), time.Second)
 	assert.Equal(t, "up", tree.Transport, "the rest is told")
+	assert.True(t, tree.Partial)
 	deafNow = false
 	w.Pass(time.Minute)
+}
+
+// TestATreeOfManyWhoDoNotAnswer asks ten sessions of which none answers.
+func TestATreeOfManyWhoDoNotAnswer(t *testing.T) {
+	t.Parallel()
+	deafNow := false
+	w := inSim(t, 1, func(c *kernel.Config) {
+		c.Chaos = func(actor string, _ any, at kernel.Moment) bool {
+			return deafNow && at == kernel.BeforeMessage && strings.Contains(actor, "#") && !strings.Contains(actor, "/")
+		}
+	})
+	for range 10 {
+		w.open(w.spec(turns()))
+	}
+	assert.False(t, w.Tree(t.Context()).Sessions[9].Partial)
+	deafNow = true
+	start := w.Sched.Now()
+	tree := w.Tree(t.Context())
+	assert.LessOrEqual(t, w.Sched.Now().Sub(start), 5*time.Second)
+	require.Len(t, tree.Sessions, 10)
+	for _, s := range tree.Sessions {
+		assert.True(t, s.Partial, s.ID)
+		assert.Equal(t, session.StateReady, s.State, "what needs no answer is there")
+	}
+	deafNow = false
+	w.Pass(time.Minute)
+}
+
+// TestTheTreeShowsRestartsOfASession kills the actor of a session, and its agent.
+func TestTheTreeShowsRestartsOfASession(t *testing.T) {
+	t.Parallel()
+	strike := false
+	w := inSim(t, 1, func(c *kernel.Config) {
+		c.Chaos = func(actor string, _ any, _ kernel.Moment) bool {
+			now := strike && strings.HasPrefix(actor, "s#")
+			strike = strike && !now
+			return now
+		}
+	})
+	spec := w.spec(turns(scripted.Steps{scripted.Text("hi"), &scripted.Exit{Code: 9}}))
+	spec.ID, spec.Options.MaxRestarts = "s", 1
+	s := w.open(spec)
+	assert.Zero(t, s.Tree(t.Context()).Restarts)
+	turn := w.send(s, "go")
+	_, _ = turn.Result(t.Context()) // lost with the process, or not
+	w.Pass(time.Minute)
+	assert.Equal(t, 1, s.Tree(t.Context()).Restarts)
+	strike = true
+	w.Pass(time.Minute)
+	s.Tree(t.Context()) // a message for the actor
+	w.Pass(time.Minute)
+	own := s.Tree(t.Context()).Actors[0]
+	assert.Equal(t, 1, own.Restarts)
+	assert.Contains(t, own.LastFailure, "killed by the test")
+}
+
+// TestTheTreeShowsSinceWhen looks at the times of a state.
+func TestTheTreeShowsSinceWhen(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	s := w.open(w.spec(turns(scripted.Steps{scripted.Delay(time.Hour)})))
+	opened := s.Tree(t.Context())
+	w.Pass(time.Minute)
+	started := w.Sched.Now()
+	w.send(s, "go")
+	w.Pass(10 * time.Minute)
+	tree := s.Tree(t.Context())
+	assert.Equal(t, opened.Opened, tree.Opened)
+	assert.Equal(t, session.StateRunning, tree.State)
+	assert.WithinDuration(t, started, tree.StateSince, time.Second)
+	assert.Equal(t, "Limits.Stall", tree.Waits[1].SetBy)
+}
+
+// TestTheTreeAsJSON pins the JSON form, which is stable, and reads it back.
+func TestTheTreeAsJSON(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	tree := runtime.Tree{
+		At: at, DeadLetters: 1, LargeLines: 2, LargeLinesLimit: 3, Fleet: session.ActorInfo{Name: "fleet", State: "running"},
+		Sessions: []runtime.SessionTree{{
+			ID: "s", State: session.StateAwaitingHost, StateSince: at.Add(-time.Minute), Opened: at.Add(-time.Hour),
+			Backend: "claude", Dir: "/work", AgentSessionID: "id", PID: 42, Restarts: 1, Transport: "up",
+			Unread: 6, UnreadLimit: 4096, UnreadBytes: 2362, UnreadBytesLimit: 4 << 20, Partial: true,
+			Waits: []session.Wait{{
+				What: "permission request Bash", ID: "r", Age: 1500 * time.Millisecond, Limit: time.Hour, SetBy: "PermissionTimeout",
+			}},
+			Actors: []session.ActorInfo{{Name: "router#2", State: "running", Restarts: 1, Depth: 2, Handled: 3, LastFailure: "boom"}},
+		}},
+	}
+	got, err := json.MarshalIndent(tree, "", "  ")
+	require.NoError(t, err)
+	want, err := os.ReadFile("testdata/tree.json")
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(got)+"\n")
+	var again runtime.Tree
+	require.NoError(t, json.Unmarshal(got, &again))
+	assert.Equal(t, tree, again)
+}
+
+// TestTheTreeOfNothingAsJSON has empty lists, not null.
+func TestTheTreeOfNothingAsJSON(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	raw, err := json.Marshal(w.Tree(t.Context()))
+	require.NoError(t, err)
+	assert.Contains(t, string(raw), `"sessions":[]`)
+	spec := w.spec(turns())
+	spec.ID = "s"
+	s := w.open(spec)
+	assert.Same(t, s, w.Runtime.Session("s"))
+	assert.Nil(t, w.Runtime.Session("t"))
+	w.Pass(time.Second)
+	raw, err = json.Marshal(s.Tree(t.Context()))
+	require.NoError(t, err)
+	assert.Contains(t, string(raw), `"waits":[]`)
 }

@@ -10,7 +10,8 @@ import (
 // that was not finished, and err is why its context ended. Call it before the session is
 // closed.
 func (s *Session) Unfinished(doing string, err error) *session.UnfinishedError {
-	e := &session.UnfinishedError{Doing: doing, State: s.State(), Waits: s.waits(context.Background()), Err: err}
+	e := &session.UnfinishedError{Doing: doing, State: s.State(), Err: err}
+	e.Waits, _ = s.waits(context.Background()) // none, if nobody answers
 	if e.State <= session.StateStarting {
 		e.Waits = append([]session.Wait{{What: "start of the agent"}}, e.Waits...)
 	}

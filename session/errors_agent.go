@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/agent-troupe/troupe/internal/shown"
 )
 
 // StartError says that the agent could not be started. The attempt left no process
@@ -65,7 +67,7 @@ func (e *ExitError) Error() string {
 	var b strings.Builder
 	b.WriteString("agent ")
 	if e.Program != "" {
-		b.WriteString(visible(e.Program) + " ")
+		b.WriteString(shown.Visible(e.Program) + " ")
 	}
 	if e.During == "idle" {
 		fmt.Fprintf(&b, "ended while idle: %v", e.Status)
@@ -81,7 +83,7 @@ func (e *ExitError) Error() string {
 		b.WriteString(" (as after a SIGTERM, not sent by Troupe)")
 	}
 	if e.LastResult != "" {
-		fmt.Fprintf(&b, "; last result: %s", visible(e.LastResult))
+		fmt.Fprintf(&b, "; last result: %s", shown.Visible(e.LastResult))
 	}
 	b.WriteString(tails(e.StderrTail, e.StdoutTail))
 	return b.String()

@@ -1,9 +1,13 @@
 package session
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // UnfinishedError says that a context ended before the work did. It tells what the
@@ -25,22 +29,48 @@ type UnfinishedError struct {
 	Err      error  // why the context ended
 }
 
-// Wait is one thing that a session waits for.
+// Wait is one thing that a session waits for. Its JSON form gives the durations in
+// milliseconds, as age_ms and limit_ms.
 type Wait struct {
 	What  string        // "control request set_model", "permission request Bash", "background task npm run dev", "turn written"
 	ID    string        // request id, task id or uuid
 	Age   time.Duration // how long the session has been waiting
 	Limit time.Duration // how long it waits at most; zero: no limit
+	SetBy string        // the option that sets Limit, as in TimeoutError.SetBy; empty: no option does
+}
+
+// waitJSON is the JSON form of a [Wait].
+type waitJSON struct {
+	What    string `json:"what"`
+	ID      string `json:"id"`
+	AgeMS   int64  `json:"age_ms"`
+	LimitMS int64  `json:"limit_ms"`
+	SetBy   string `json:"set_by"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (w Wait) MarshalJSON() ([]byte, error) {
+	return json.Marshal(waitJSON{w.What, w.ID, w.Age.Milliseconds(), w.Limit.Milliseconds(), w.SetBy})
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (w *Wait) UnmarshalJSON(raw []byte) error {
+	var j waitJSON
+	if err := protocol.Unmarshal(raw, &j); err != nil {
+		return err
+	}
+	*w = Wait{j.What, j.ID, time.Duration(j.AgeMS) * time.Millisecond, time.Duration(j.LimitMS) * time.Millisecond, j.SetBy}
+	return nil
 }
 
 // ActorInfo describes one actor of a session.
 type ActorInfo struct {
-	Name        string // "router#2"
-	State       string // "running", "waiting", "stopped"
-	Restarts    int    // how many times its supervisor has restarted it
-	Depth       int    // number of messages in its mailbox
-	Handled     int64  // number of messages handled since its last start
-	LastFailure string // text of its last failure; empty if it never failed
+	Name        string `json:"name"`         // "router#2"
+	State       string `json:"state"`        // "running", "waiting", "stopped"
+	Restarts    int    `json:"restarts"`     // how many times its supervisor has restarted it
+	Depth       int    `json:"depth"`        // number of messages in its mailbox
+	Handled     int64  `json:"handled"`      // number of messages handled since its last start
+	LastFailure string `json:"last_failure"` // text of its last failure; empty if it never failed
 }
 
 // RunningTool is a tool call without a result.
@@ -77,9 +107,9 @@ func (e *UnfinishedError) Unwrap() error { return e.Err }
 // aged is the text of something with an id that has lasted for some time.
 func aged(what, id string, age time.Duration) string {
 	if id != "" {
-		what += " " + visible(id)
+		what += " " + shown.Visible(id)
 	}
-	return fmt.Sprintf("%s (%v)", visible(what), age.Round(time.Millisecond))
+	return fmt.Sprintf("%s (%v)", shown.Visible(what), age.Round(time.Millisecond))
 }
 
 // maxListed is how many waits, and how many tools, the text of an error names.

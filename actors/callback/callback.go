@@ -70,6 +70,7 @@ type Job struct {
 type Deadline struct {
 	Limit time.Duration // counted from Since; zero or negative: no limit
 	Since time.Time
+	SetBy string // the option that sets Limit
 }
 
 // ReportedError is an error that the response already describes. It is reported as an

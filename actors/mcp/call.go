@@ -103,7 +103,8 @@ func (c *call) deadline() callback.Deadline {
 	if alive := c.alive.Load(); alive != nil {
 		since = *alive
 	}
-	return callback.Deadline{Limit: c.limit.Load().time, Since: since}
+	l := c.limit.Load()
+	return callback.Deadline{Limit: l.time, Since: since, SetBy: l.setBy}
 }
 
 func (c *call) expired() error {

@@ -14,6 +14,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
+// Dir is the working directory that the options name.
+func (k *Core) Dir() string { return k.deps.Options.Cwd }
+
 // Describe asks the session for its actors. One that ends meanwhile has none.
 func (k *Core) Describe(ctx context.Context) ([]session.ActorInfo, error) {
 	return kernel.Ask(ctx, &k.session, func(reply *kernel.Promise[[]session.ActorInfo]) machine.LifeInput { return describe{reply} })
@@ -39,17 +42,17 @@ func (s *sessionActor) describeTree(reply *kernel.Promise[[]session.ActorInfo]) 
 
 // Waits asks what the session waits for: the consumer, the agent, requests, calls,
 // background tasks, turns; each oldest first. A session that ends meanwhile waits for
-// nothing.
-func (k *Core) Waits(ctx context.Context) []session.Wait {
+// nothing. The error says why nobody answered.
+func (k *Core) Waits(ctx context.Context) ([]session.Wait, error) {
 	found, err := kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[[]machine.Waiting]) machine.Input { return routing.Look{Reply: reply} })
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	var all []session.Wait
 	running := k.runningNow(ctx, found)
 	for _, w := range found {
 		if r, ok := running[w.Seq]; ok && w.Seq != 0 {
-			w.What, w.Limit = cmp.Or(w.What+" "+r.Name, w.What), r.Limit
+			w.What, w.Limit, w.SetBy = cmp.Or(w.What+" "+r.Name, w.What), r.Limit, r.SetBy
 		}
 		all = append(all, w.Wait)
 	}
@@ -60,7 +63,7 @@ func (k *Core) Waits(ctx context.Context) []session.Wait {
 		}
 		all = slices.Insert(all, after, session.Wait{What: what, Age: k.cfg.System.Clock().Now().Sub(since)})
 	}
-	return all
+	return all, nil
 }
 
 // runningNow asks the callback actors for what they know of the requests.

@@ -60,6 +60,7 @@ type Look struct {
 type Running struct {
 	Name  string        // tool or event
 	Limit time.Duration // zero: none
+	SetBy string        // the option that sets Limit
 }
 
 // ToCallback implements [machine.ToCallback].
@@ -117,11 +118,12 @@ func (a *Actor) Stop(*kernel.Context[machine.ToCallback]) {
 func (a *Actor) describe() map[uint64]Running {
 	all := make(map[uint64]Running, len(a.Box.running))
 	for seq, r := range a.Box.running { //troupe:maporder into another map
-		limit := r.Limit
+		limit, by := r.Limit, r.SetBy
 		if r.Deadline != nil {
-			limit = max(r.Deadline().Limit, 0)
+			d := r.Deadline()
+			limit, by = max(d.Limit, 0), d.SetBy
 		}
-		all[seq] = Running{Name: r.Name, Limit: limit}
+		all[seq] = Running{Name: r.Name, Limit: limit, SetBy: by}
 	}
 	return all
 }

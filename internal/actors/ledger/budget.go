@@ -108,3 +108,6 @@ func (b *Budget) Used() int64 {
 	defer b.mu.Unlock()
 	return b.used
 }
+
+// Limit is the most that may be in use, but for the one line that always completes.
+func (b *Budget) Limit() int64 { return b.limit }

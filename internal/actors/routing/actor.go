@@ -2,6 +2,7 @@ package routing
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/actors/ledger"
@@ -127,7 +128,20 @@ func (b *Box) waits() []machine.Waiting {
 	if b.Broken() {
 		return nil
 	}
-	return b.routing.Waits(b.cfg.Clock.Now())
+	all := b.routing.Waits(b.cfg.Clock.Now())
+	for i := range all {
+		w := &all[i]
+		call := slices.IndexFunc(b.routing.Calls, func(c machine.Call) bool { return w.Seq == 0 && c.ID == w.ID })
+		switch {
+		case call >= 0:
+			w.SetBy = b.routing.Calls[call].SetBy
+		case w.What == "consumer":
+			w.SetBy = "Limits.Consumer"
+		case w.What == "progress of the turn":
+			w.SetBy = "Limits.Stall"
+		}
+	}
+	return all
 }
 
 // Actor is the router.

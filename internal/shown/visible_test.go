@@ -1,9 +1,11 @@
-package session
+package shown_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/agent-troupe/troupe/internal/shown"
 )
 
 func TestVisible(t *testing.T) {
@@ -17,6 +19,7 @@ func TestVisible(t *testing.T) {
 		"cut \xe6\x97":                      `cut \xe6\x97`,
 		"\ufffd":                            "\ufffd",
 	} {
-		assert.Equal(t, want, visible(raw))
+		assert.Equal(t, want, shown.Visible(raw))
 	}
+	assert.Equal(t, `a\nb\tc\x1b[2J`, shown.Line("a\nb\tc\x1b[2J"))
 }

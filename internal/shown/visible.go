@@ -1,4 +1,4 @@
-package session
+package shown
 
 import (
 	"strconv"
@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// visible writes the runes of s that a terminal does not show as themselves as Go
+// Visible writes the runes of s that a terminal does not show as themselves as Go
 // escapes: control characters, bidi marks and other invisible ones, and bytes that
 // are no UTF-8. Newlines and tabs stay.
-func visible(s string) string {
+func Visible(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {
 		r, n := utf8.DecodeRuneInString(s)
@@ -27,13 +27,8 @@ func visible(s string) string {
 	return b.String()
 }
 
-// tails is the end of an error's text that says what an agent wrote last.
-func tails(stderr, stdout string) string {
-	var b strings.Builder
-	for _, tail := range []struct{ name, text string }{{"stderr", stderr}, {"stdout", stdout}} {
-		if text := strings.TrimSpace(tail.text); text != "" {
-			b.WriteString("; " + tail.name + ": " + visible(text))
-		}
-	}
-	return b.String()
+// Line is [Visible] for a text that must stay on one line: newlines and tabs are
+// escaped, too.
+func Line(s string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Visible(s))
 }
