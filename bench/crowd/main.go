@@ -1,6 +1,7 @@
 // Command crowd opens many sessions on scripted agents inside this one process,
 // holds them, closes them, and prints one line of JSON: how long that took,
-// what one session and its agent take together, and what is left.
+// what one session and its agent take together, and what is left. It fails if the
+// closed sessions keep more than 2 MiB and a tenth of the heap before.
 //
 //	go run ./bench/crowd -sessions 10000
 //	go run ./bench/crowd -sessions 50 -callbacks 1200 -answer 8192
@@ -31,12 +32,16 @@ func main() {
 	callbacks := flag.Int("callbacks", 0, "hooks that each session answers before it is held")
 	answer := flag.Int("answer", 0, "bytes of text in the answer of each hook")
 	heap := flag.String("memprofile", "", "write a heap profile to this file while all sessions are open")
+	left := flag.String("leftprofile", "", "write a heap profile to this file when all sessions are closed")
 	flag.Parse()
 	if flag.NArg() > 0 || *sessions < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	job := drive.Job{Backend: scripted.New(), Sessions: *sessions, Held: measure.HeapProfile(*heap)}
+	job := drive.Job{
+		Backend: scripted.New(), Sessions: *sessions,
+		Held: measure.HeapProfile(*heap), Left: measure.HeapProfile(*left),
+	}
 	if *callbacks > 0 {
 		job.Backend, job.Mode, job.N, job.Answer = fast.Program{}, measure.Hook, *callbacks, *answer
 	}
@@ -49,4 +54,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println(string(b))
+	if err := figures.Kept(); err != nil {
+		log.Fatal(err)
+	}
 }

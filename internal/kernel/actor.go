@@ -3,7 +3,9 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/session"
@@ -66,7 +68,8 @@ type incarnation interface {
 // There is no supervision strategy: no failure reaches the library.
 func (s *System) newProps() *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor { return s.spawning },
-		actor.WithMailbox(func() actor.Mailbox { return s.spawning.mailbox() }))
+		actor.WithMailbox(func() actor.Mailbox { return s.spawning.mailbox() }),
+		actor.WithOnInit(unregister))
 }
 
 // spawn calls by, which starts a as an actor.
@@ -95,11 +98,11 @@ func (a *adapter[M]) Receive(c actor.Context) {
 		a.guard("start", func() error { return a.behavior.Start(&a.ctx) })
 	case *actor.Stopping:
 		a.stop()
+		a.ctx.handOver()
 	case *actor.Stopped:
 		a.ctx.self.box.vacate(a.life)
 		a.release()
 	case *actor.Terminated:
-		clearRemoved(c)
 		a.childDown(m)
 	case M:
 		a.handle(m)
@@ -217,13 +220,27 @@ func (a *adapter[M]) report(reason error) {
 // and with it whatever that is part of.
 func (a *adapter[M]) release() { a.behavior, a.ctx = nil, Context[M]{} }
 
-// clearRemoved clears the slot of the child that the library has just removed
-// from the children of c: its PIDSet shortens the slice and keeps the last
-// element, through which every stopped child would stay in memory until as many
-// are started again.
-func clearRemoved(c actor.Context) {
-	if children := c.Children(); len(children) < cap(children) {
-		children[:len(children)+1][len(children)] = nil
+// child is a child that the parent has not learned the end of.
+type child struct {
+	*life
+	pid    *actor.PID
+	number int // among all that the parent has spawned
+}
+
+// handOver gives the library the children that are left, for it to stop them, the
+// last first, and to wait until they are gone. Until then they are this package's
+// alone: the library's own set of children never gives memory back.
+func (c *Context[M]) handOver() {
+	if len(c.children) == 0 {
+		return
+	}
+	var next child
+	adopt := actor.PropsFromProducer(nil, actor.WithSpawnFunc(
+		func(*actor.ActorSystem, string, *actor.Props, actor.SpawnerContext) (*actor.PID, error) {
+			return next.pid, nil
+		}))
+	for _, next = range slices.SortedFunc(maps.Values(c.children), func(a, b child) int { return a.number - b.number }) {
+		_, _ = c.actor.SpawnNamed(adopt, next.name)
 	}
 }
 
@@ -236,7 +253,8 @@ type Context[M any] struct {
 	adapter  *adapter[M]
 	actor    actor.Context
 	self     *Address[M]
-	children map[string]*life
+	children map[string]child
+	spawned  int     // children so far
 	timers   *timers // nil before the first
 }
 
@@ -299,14 +317,20 @@ func Spawn[P, M any](c *Context[P], name string, at *Address[M], b Behavior[M]) 
 	if c.Stopping() {
 		return fmt.Errorf("kernel: spawn %s: parent is stopping: %w", name, ErrStopped)
 	}
-	l := newLife(c.sys, name, false)
-	pid, err := at.settle(l, b, func(p *actor.Props) (*actor.PID, error) { return c.actor.SpawnNamed(p, name) })
+	l, path := newLife(c.sys, name, false), c.adapter.path+"/"+name
+	if _, taken := c.children[path]; taken {
+		return fmt.Errorf("kernel: spawn %s: the name is taken", name)
+	}
+	pid, err := at.settle(l, b, func(p *actor.Props) (*actor.PID, error) {
+		return actor.DefaultSpawner(c.sys.sys, path, p, c.actor)
+	})
 	if err != nil {
 		return err
 	}
 	if c.children == nil {
-		c.children = make(map[string]*life)
+		c.children = make(map[string]child)
 	}
-	c.children[pid.Id] = l
+	c.spawned++
+	c.children[path] = child{l, pid, c.spawned}
 	return nil
 }

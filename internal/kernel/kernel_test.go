@@ -3,6 +3,8 @@ package kernel_test
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +49,7 @@ type node struct {
 	downs            []kernel.Down
 	startErr         error
 	stopPanic        bool
+	onStop           func()
 }
 
 func (n *node) Start(*kernel.Context[msg]) error {
@@ -84,6 +87,9 @@ func (n *node) ChildDown(_ *kernel.Context[msg], d kernel.Down) error {
 
 func (n *node) Stop(*kernel.Context[msg]) {
 	n.stopped++
+	if n.onStop != nil {
+		n.onStop()
+	}
 	if n.stopPanic {
 		panic("in stop")
 	}
@@ -113,6 +119,50 @@ func simulated(t *testing.T, seed uint64) (*sim.Scheduler, *kernel.System) {
 	s := sim.New(seed)
 	t.Cleanup(s.Close)
 	return s, kernel.NewSystem(s.Config())
+}
+
+// Stop comes to the parent, then to all children that are left; the parent is gone
+// when they are.
+func TestAParentIsGoneAfterItsChildren(t *testing.T) {
+	t.Parallel()
+	s, sys := simulated(t, 1)
+	var stopped []string
+	var parent *kernel.Address[msg]
+	says := func(what string) *node {
+		return &node{onStop: func() {
+			assert.True(t, parent.Live(), what)
+			stopped = append(stopped, what)
+		}}
+	}
+	parent = root(t, sys, says("parent"))
+	children := make([]kernel.Address[msg], 12)
+	for i := range children {
+		parent.Tell(nil, spawn{strconv.Itoa(i), says(strconv.Itoa(i)), &children[i], kernel.NewPromise[bool]()})
+	}
+	require.NoError(t, s.Run(1000))
+	parent.Tell(nil, drop{&children[4]})
+	require.NoError(t, s.Run(1000))
+	parent.Tell(nil, quit{})
+	require.NoError(t, s.Run(1000))
+	assert.Equal(t, []string{"4", "parent"}, stopped[:2])
+	assert.ElementsMatch(t, strings.Fields("0 1 2 3 5 6 7 8 9 10 11"), stopped[2:])
+	assert.False(t, parent.Live())
+}
+
+// A name is given to one living child.
+func TestAChildsNameIsItsOwn(t *testing.T) {
+	t.Parallel()
+	sys := kernel.NewSystem(kernel.Config{})
+	parent := root(t, sys, &node{})
+	var first, second kernel.Address[msg]
+	askSpawn(t, parent, "child", &first, &node{})
+	_, err := kernel.Ask(t.Context(), parent, func(p *kernel.Promise[bool]) msg { return spawn{"child", &node{}, &second, p} })
+	require.ErrorContains(t, err, "the name is taken")
+	assert.False(t, second.Live())
+	got, err := askPing(t.Context(), &first)
+	require.NoError(t, err)
+	assert.Equal(t, 1, got)
+	require.NoError(t, kernel.StopAndWait(t.Context(), parent))
 }
 
 func TestAskAnswersAndLearnsOfDeath(t *testing.T) {

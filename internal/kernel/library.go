@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"log/slog"
-	"slices"
 	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -10,16 +9,27 @@ import (
 	cmap "github.com/orcaman/concurrent-map"
 )
 
-// registryMaps is how many maps a registry of actors has. The library makes 1,024 of
-// 32 shards each: 3 MB, in which every actor is the first of its shard.
-const registryMaps = 8
-
 // pattern is a system of the library's that runs nothing and is only copied: to make
 // one takes longer than a short simulation.
 var pattern = sync.OnceValue(func() *actor.ActorSystem { return makeActorSystem(slog.New(slog.DiscardHandler)) }) //nolint:gochecknoglobals // never changes
 
 func makeActorSystem(logger *slog.Logger) *actor.ActorSystem {
-	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
+	sys := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
+	// The library makes 1,024 maps of 32 shards each: 3 MB for what needs one.
+	sys.ProcessRegistry.LocalPIDs = &actor.SliceMap{LocalPIDs: []cmap.ConcurrentMap{cmap.New()}}
+	return sys
+}
+
+// unregister takes a new actor out of the library's registry, a map that never gives
+// memory back. Nobody looks for an actor by its name: its parent and its children
+// have its PID, which finds the process once and keeps it. An actor without a parent
+// stays registered, so that its name is given once.
+func unregister(c actor.Context) {
+	if c.Parent() == nil {
+		return
+	}
+	c.Send(c.Self(), nil) // finds the process; the mailbox takes no messages this way
+	c.ActorSystem().ProcessRegistry.LocalPIDs.GetBucket(c.Self().Id).Remove(c.Self().Id)
 }
 
 // newActorSystem returns a system of the library's for a [System]. A nil logger
@@ -28,16 +38,12 @@ func newActorSystem(logger *slog.Logger) *actor.ActorSystem {
 	var sys *actor.ActorSystem
 	if logger != nil {
 		sys = makeActorSystem(logger)
-		pids := sys.ProcessRegistry.LocalPIDs
-		pids.LocalPIDs = slices.Clone(pids.LocalPIDs[:registryMaps])
 	} else {
 		copied := *pattern()
 		sys = &copied
 		sys.ProcessRegistry = &actor.ProcessRegistryValue{
-			ActorSystem: sys, Address: pattern().ProcessRegistry.Address, LocalPIDs: &actor.SliceMap{},
-		}
-		for range registryMaps {
-			sys.ProcessRegistry.LocalPIDs.LocalPIDs = append(sys.ProcessRegistry.LocalPIDs.LocalPIDs, cmap.New())
+			ActorSystem: sys, Address: pattern().ProcessRegistry.Address,
+			LocalPIDs: &actor.SliceMap{LocalPIDs: []cmap.ConcurrentMap{cmap.New()}},
 		}
 		sys.Root = actor.NewRootContext(sys, actor.EmptyMessageHeader)
 		sys.Guardians = actor.NewGuardians(sys)

@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 	"weak"
@@ -16,8 +17,8 @@ import (
 // owner is what an address is part of.
 type owner struct{ at kernel.Address[msg] }
 
-// TestGoroutinesLeaveNoGarbage: the actor library keeps the PIDs of removed
-// children, and must not keep with them what their addresses belong to.
+// TestGoroutinesLeaveNoGarbage: nothing keeps what the addresses of stopped
+// children belong to.
 func TestGoroutinesLeaveNoGarbage(t *testing.T) {
 	t.Parallel()
 	const many = 50
@@ -53,4 +54,36 @@ func TestGoroutinesLeaveNoGarbage(t *testing.T) {
 	}, 10*time.Second, time.Millisecond, "of an actor with an address the behaviour goes, of one without everything")
 	runtime.KeepAlive(all)
 	require.NoError(t, kernel.StopAndWait(t.Context(), parent))
+}
+
+// census tells how many children the actor library knows of.
+type census struct{ node }
+
+type adopted struct{ reply *kernel.Promise[int] }
+
+func (adopted) isMsg() {}
+
+func (k *census) Handle(c *kernel.Context[msg], m msg) error {
+	if m, ok := m.(adopted); ok {
+		m.reply.Resolve(c.Adopted())
+		return nil
+	}
+	return k.node.Handle(c, m)
+}
+
+// The library's maps of actors never give memory back, so no child is in them.
+func TestTheLibraryKeepsNoMapOfActors(t *testing.T) {
+	t.Parallel()
+	sys := kernel.NewSystem(kernel.Config{})
+	empty := sys.Registered()
+	parent := root(t, sys, &census{})
+	for i := range 50 {
+		askSpawn(t, parent, strconv.Itoa(i), &kernel.Address[msg]{}, &node{})
+	}
+	known, err := kernel.Ask(t.Context(), parent, func(p *kernel.Promise[int]) msg { return adopted{p} })
+	require.NoError(t, err)
+	assert.Zero(t, known)
+	assert.Equal(t, empty+1, sys.Registered(), "the parent, which has none itself")
+	require.NoError(t, kernel.StopAndWait(t.Context(), parent))
+	assert.Equal(t, empty, sys.Registered())
 }

@@ -3,6 +3,7 @@ package drive
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -19,7 +20,17 @@ type Crowd struct {
 	Goroutines float64 `json:"goroutines_each"`
 	CloseMilli float64 `json:"close_ms"`
 	Left       int     `json:"goroutines_left"`
-	HeapLeft   float64 `json:"heap_left_mb"` // MiB of live heap above what there was before the first
+	HeapBefore float64 `json:"heap_before_mb"` // MiB of live heap before the first
+	HeapLeft   float64 `json:"heap_left_mb"`   // MiB above that, when all are closed
+}
+
+// Kept returns an error if closed sessions keep more than 2 MiB and a tenth of the
+// heap before.
+func (f Crowd) Kept() error {
+	if bound := 2 + f.HeapBefore/10; f.HeapLeft > bound {
+		return fmt.Errorf("%d closed sessions keep %.1f MiB of heap, more than %.1f", f.Sessions, f.HeapLeft, bound)
+	}
+	return nil
 }
 
 // Many opens the sessions on agents of this process, each of which has a turn if
@@ -64,7 +75,11 @@ func Many(ctx context.Context, j Job, turns bool) (f Crowd, err error) {
 	f.CloseMilli = millis(began)
 	clear(clients)
 	left := settled(before.goroutines)
-	f.Left, f.HeapLeft = left.goroutines-before.goroutines, measure.MB(left.heap-before.heap)
+	f.Left = left.goroutines - before.goroutines
+	f.HeapBefore, f.HeapLeft = measure.MB(before.heap), measure.MB(left.heap-before.heap)
+	if j.Left != nil {
+		err = errors.Join(err, j.Left())
+	}
 	return f, errors.Join(err, closed)
 }
 

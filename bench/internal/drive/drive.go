@@ -26,6 +26,8 @@ type Job struct {
 	Answer   int // bytes of text in the answer of each hook
 	// Held, if set, is called while all sessions are held.
 	Held func() error
+	// Left, if set, is called when all sessions are closed.
+	Left func() error
 }
 
 // atOnce is how many sessions are opened, or closed, at the same time.
