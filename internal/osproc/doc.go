@@ -35,7 +35,10 @@
 //
 // A scan lists all processes of the host, and reads each only once: a process is
 // known by its pid and the inode of its directory in /proc. Processes that were
-// started before the leader are not of the launch.
+// started before the leader are not of the launch; those that lived before the
+// launcher's first launch are not read at all. A sweep begins with a new list, and
+// makes another when a process was born since: ns_last_pid tells. Only a process
+// that chooses its own pid, which takes a capability, can be born without that.
 //
 // # Threads, goroutines, memory
 //

@@ -39,6 +39,7 @@ type Launcher struct {
 	markers []string // the host's own, as NAME=1: it may run under another launch
 	exits   exitWatcher
 	sweeper sweeper
+	first   sync.Once
 	noPidfd bool // do as on a kernel without pidfd; set by tests
 
 	mu      sync.Mutex
@@ -190,6 +191,7 @@ func (l *Launcher) abandon(s *spawn) bool {
 func (l *Launcher) thread() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	l.first.Do(l.sweeper.remember)
 	for s := l.next(); s != nil; s = l.next() {
 		err := s.proc.spawn(s.launch)
 		s.closeChild()

@@ -123,6 +123,8 @@ func (t sysctlTable) kill(j *sweepJob, m member) error {
 
 func (sysctlTable) since(int) uint64 { return 0 }
 
+func (sysctlTable) remember() {}
+
 // gone implements [table].
 func (t sysctlTable) gone(m member) bool {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", m.PID)

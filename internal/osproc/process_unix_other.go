@@ -51,3 +51,4 @@ func (noTable) member(*sweepJob, int) (member, bool)                { return mem
 func (noTable) kill(*sweepJob, member) error                        { return nil }
 func (noTable) gone(member) bool                                    { return true }
 func (noTable) since(int) uint64                                    { return 0 }
+func (noTable) remember()                                           {}

@@ -178,6 +178,7 @@ func (jobTable) member(*sweepJob, int) (member, bool)                { return me
 func (jobTable) kill(*sweepJob, member) error                        { return nil }
 func (jobTable) gone(member) bool                                    { return true }
 func (jobTable) since(int) uint64                                    { return 0 }
+func (jobTable) remember()                                           {}
 
 // canExecute leaves it to CreateProcess: the extension decides, not a mode.
 func canExecute(path string) error {

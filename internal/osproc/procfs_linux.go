@@ -25,15 +25,18 @@ type procfs struct {
 	self  int
 	leads func(pid int) bool       // whether a pid is a leader that Reap will collect
 	list  func() ([]procID, error) // all processes, by pid; valid until the next call
+	last  func() string            // the pid that was given last; empty: not known
 	ids   []procID                 // what list has returned
 	seen  []*seenProc              // of the last list, by pid
+	born  string                   // what last returned before the last list; empty: list again
+	first string                   // what last returned before the first launch
 	scans int
 	buf   []byte // of the last read
 }
 
 func newTable(leads func(int) bool) table {
 	t := &procfs{self: os.Getpid(), leads: leads, buf: make([]byte, 16<<10)}
-	t.list = t.listProcs
+	t.list, t.last = t.listProcs, t.lastPID
 	return t
 }
 
@@ -55,6 +58,9 @@ const maxChase = 64
 // and therefore quickly done, are judged in turn.
 func (t *procfs) scan(w *wanted, found func(*sweepJob, member)) (bool, error) {
 	t.scans++
+	if w.fresh {
+		t.born = "" // the last list is not of this sweep
+	}
 	settled := true
 	for range maxChase {
 		if err := t.relist(); err != nil {
@@ -84,7 +90,7 @@ func (t *procfs) scan(w *wanted, found func(*sweepJob, member)) (bool, error) {
 // look judges one process, and reports it to the jobs that it belongs to.
 func (t *procfs) look(p *seenProc, w *wanted, found func(*sweepJob, member)) verdict {
 	if v := t.meet(p); v != judged {
-		return v
+		return p.ends(v)
 	}
 	if p.start < w.since {
 		return judged // older than the leaders: it descends from none of them
@@ -94,7 +100,7 @@ func (t *procfs) look(p *seenProc, w *wanted, found func(*sweepJob, member)) ver
 	case err != nil && p.foreign():
 		return judged // gone, and no child of it is wanted
 	case err != nil:
-		return failed(err)
+		return p.ends(failed(err))
 	case group == 0:
 		// A kernel thread, or of a group from outside our pid namespace: no
 		// descendant of ours is either.
@@ -112,7 +118,7 @@ func (t *procfs) look(p *seenProc, w *wanted, found func(*sweepJob, member)) ver
 	}
 	st, err := t.stat(p.pid)
 	if err != nil {
-		return failed(err)
+		return p.ends(failed(err))
 	}
 	if st.dead() {
 		t.collect(p.pid, st)

@@ -45,14 +45,15 @@ func (c *leapClock) AfterFunc(d time.Duration, fn func()) kernel.Timer {
 // fakeTable is a process table that a test writes. onScan runs before each
 // scan and may change it.
 type fakeTable struct {
-	procs    map[string][]member // by marker
-	scans    int
-	killed   []int
-	killErr  error
-	immortal bool
-	settled  bool
-	scanErr  error
-	onScan   func(*fakeTable)
+	procs      map[string][]member // by marker
+	scans      int
+	remembered int
+	killed     []int
+	killErr    error
+	immortal   bool
+	settled    bool
+	scanErr    error
+	onScan     func(*fakeTable)
 }
 
 func (f *fakeTable) scan(w *wanted, found func(*sweepJob, member)) (bool, error) {
@@ -88,6 +89,8 @@ func (f *fakeTable) kill(j *sweepJob, m member) error {
 }
 
 func (*fakeTable) since(int) uint64 { return 0 }
+
+func (f *fakeTable) remember() { f.remembered++ }
 
 func (f *fakeTable) gone(m member) bool {
 	for _, ms := range f.procs {

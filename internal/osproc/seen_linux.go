@@ -25,7 +25,7 @@ type seenProc struct {
 	scan    int // the last that looked at it
 	met     bool
 	start   uint64 // start time, in clock ticks since boot
-	ended   bool   // it was seen dead, and all its children are in later lists
+	ended   bool   // it was seen dead or gone, and all its children are in later lists
 	read    bool   // markers is valid
 	leader  bool   // it was a started leader when markers was read
 	markers []string
@@ -46,8 +46,17 @@ func (p *seenProc) ends(v verdict) verdict {
 	return vanished
 }
 
-// relist replaces t.seen by what there is now.
+// relist replaces t.seen by what there is now. It does nothing if no process was
+// born since the last list was begun: the list then has all that live, and to make
+// it takes the kernel more than a microsecond for each process of the host.
 func (t *procfs) relist() error {
+	born := t.last()
+	if t.first == "" || born == t.first {
+		born = "" // only what has changed with the first launch can be relied on
+	}
+	if born != "" && born == t.born {
+		return nil
+	}
 	ids, err := t.list()
 	if err != nil {
 		return err
@@ -63,8 +72,29 @@ func (t *procfs) relist() error {
 			now[i] = &seenProc{procID: id}
 		}
 	}
-	t.seen = now
+	t.seen, t.born = now, born
 	return nil
+}
+
+// lastPID is the pid that was given last in this pid namespace, whose descendants'
+// processes have one in it, too. Every new process and thread has another.
+func (t *procfs) lastPID() string {
+	pid, err := t.read("/proc/sys/kernel/ns_last_pid")
+	if err != nil {
+		return "" // a kernel without checkpoints has no such file
+	}
+	return string(pid)
+}
+
+// remember implements [table]. A start of 0 is older than any leader's.
+func (t *procfs) remember() {
+	if t.relist() != nil {
+		return
+	}
+	for _, p := range t.seen {
+		p.met = true
+	}
+	t.first = t.last()
 }
 
 // meet finds out what does not change while a process lives.

@@ -75,6 +75,75 @@ func TestAScanSkipsWhatIsOlderThanTheLeaders(t *testing.T) {
 	assert.Empty(t, scanned(t, table, w))
 }
 
+// A list is made again when a process was born since the last one was begun, and
+// in any case at the begin of each sweep.
+func TestAScanListsOnlyWhatMayBeNew(t *testing.T) {
+	t.Parallel()
+	table := newTable(func(int) bool { return true }).(*procfs)
+	lists, last, during := 0, "10", ""
+	table.list = func() ([]procID, error) {
+		lists++
+		if during != "" {
+			last, during = during, ""
+		}
+		return procIDs(os.Getppid(), 1<<30), nil // the second is gone when it is looked at
+	}
+	table.last = func() string { return last }
+	table.remember()
+	for i, step := range []struct {
+		last, during string
+		fresh        bool
+		lists        int
+	}{
+		{last: "10", lists: 2},               // nothing says that the number ever changes
+		{last: "11", lists: 1},               // changed
+		{last: "11", lists: 0},               // did not
+		{last: "11", fresh: true, lists: 1},  // a new sweep
+		{last: "12", during: "13", lists: 1}, // somebody was born while the list was made
+		{last: "13", lists: 1},
+		{last: "13", lists: 0},
+		{last: "12", lists: 1}, // pids start again
+		{last: "", lists: 1},   // not known
+		{last: "", lists: 1},
+	} {
+		lists, last, during = 0, step.last, step.during
+		assert.Empty(t, scanned(t, table, &wanted{fresh: step.fresh}))
+		assert.Equal(t, step.lists, lists, "step %d", i)
+	}
+}
+
+// The number is of this system: it changes with each process.
+func TestANewProcessHasANewPID(t *testing.T) {
+	t.Parallel()
+	table := newTable(nil).(*procfs)
+	before := table.lastPID()
+	launchAgent(t, NewLauncher(Config{}), agent(newToken(), "wait"))
+	if before != "" { // a kernel without checkpoints does not tell
+		assert.NotEqual(t, before, table.lastPID())
+	}
+}
+
+// What lives before the first launch is not read, unless it may be of an earlier host.
+func TestWhatIsOlderThanTheLaunchesIsNotRead(t *testing.T) {
+	t.Parallel()
+	p := launchAgent(t, NewLauncher(Config{}), agent(newToken(), "wait"))
+	requireReady(t, p)
+	table := newTable(func(int) bool { return false }).(*procfs)
+	table.remember()
+	w := &wanted{markers: map[string][]*sweepJob{p.Marker(): {new(sweepJob)}}, since: 1}
+	assert.Empty(t, scanned(t, table, w))
+	assert.False(t, table.knows(p.PID()).read)
+	w.since = 0
+	assert.Equal(t, []int{p.PID()}, scanned(t, table, w))
+
+	l, f := NewLauncher(Config{}), &fakeTable{settled: true}
+	l.sweeper.table = f
+	for range 2 {
+		finish(t, launchAgent(t, l, agent(newToken(), "leave")))
+	}
+	assert.Equal(t, 1, f.remembered)
+}
+
 // An exited leader is in the process table until it is reaped. No scan lists
 // again because of it.
 func TestADeadProcessIsNewsOnce(t *testing.T) {

@@ -31,6 +31,8 @@ type table interface {
 	// scan passes over all processes once and reports each live member of a
 	// wanted launch. It returns false when a process could not be judged yet.
 	scan(w *wanted, found func(*sweepJob, member)) (settled bool, err error)
+	// remember is called once, before the first launch: what lives now is of none.
+	remember()
 	// member returns process pid if it is one of j's launch.
 	member(j *sweepJob, pid int) (member, bool)
 	// kill kills m if it still is what the scan saw.
@@ -70,6 +72,7 @@ type wanted struct {
 	groups  map[int][]*sweepJob
 	since   uint64       // when the oldest leader was started, as member.start; 0: not known
 	exited  map[int]bool // leaders that were dead before the scan
+	fresh   bool         // of a job that no scan has looked for yet
 }
 
 // sweepJob is one call of Sweep. All but left, err and done is the scanning
@@ -108,6 +111,15 @@ type sweeper struct {
 
 func (s *sweeper) init(cfg Config, t table) {
 	s.clock, s.exec, s.keep, s.log, s.table = cfg.Clock, cfg.Executor, cfg.KeepProcess, cfg.Logger, t
+}
+
+// remember shows the table what is older than all launches.
+func (s *sweeper) remember() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.running {
+		s.table.remember()
+	}
 }
 
 func (s *sweeper) sweep(ctx context.Context, marker string, p *Process) ([]ProcInfo, error) {
@@ -234,7 +246,7 @@ func (s *sweeper) open(jobs []*sweepJob, now time.Time) *wanted {
 		if !j.started.IsZero() {
 			continue
 		}
-		j.started, j.progress = now, now
+		j.started, j.progress, w.fresh = now, now, true
 		if j.proc != nil {
 			_ = j.proc.Kill()
 		}
