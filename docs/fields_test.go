@@ -18,7 +18,7 @@ import (
 // share a declaration share its comment. Structs on one line are not checked.
 func TestFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"protocol", "protocol/tools", "protocol/view", "session", "policy", "agent", "supervisor", "runtime", "sdk"} {
+	for _, dir := range []string{"protocol", "protocol/tools", "protocol/view", "session", "policy", "agent", "supervisor", "runtime", "sdk", "inspect"} {
 		files, err := filepath.Glob("../" + dir + "/*.go")
 		require.NoError(t, err)
 		require.NotEmpty(t, files, dir)

@@ -27,6 +27,7 @@ type Tree struct {
 
 // SessionTree is one session of a [Tree].
 type SessionTree struct {
+	At               time.Time     `json:"at"`                 // when the snapshot was taken, by the runtime's clock
 	ID               string        `json:"id"`                 // the runtime's id of the session, as in events
 	State            session.State `json:"state"`              // current state, by its name
 	StateSince       time.Time     `json:"state_since"`        // when the state began
@@ -95,7 +96,7 @@ func (s *Session) Tree(ctx context.Context) SessionTree {
 	link := s.core.Link().Status()
 	limits := s.core.Ledger.Limits()
 	t := SessionTree{
-		ID: s.id, State: s.State(), Opened: s.opened, StateSince: s.stateSince(), Backend: s.dialect.Name(), Dir: s.core.Dir(),
+		At: s.rt.sys.Clock().Now(), ID: s.id, State: s.State(), Opened: s.opened, StateSince: s.stateSince(), Backend: s.dialect.Name(), Dir: s.core.Dir(),
 		AgentSessionID: s.AgentSessionID(), PID: link.PID, Restarts: link.Gen - 1, Transport: link.Phase.String(),
 		UnreadLimit: limits.Messages, UnreadBytesLimit: limits.Bytes, Waits: []session.Wait{},
 	}

@@ -211,7 +211,7 @@ func TestTheTreeAsJSON(t *testing.T) {
 	tree := runtime.Tree{
 		At: at, DeadLetters: 1, LargeLines: 2, LargeLinesLimit: 3, Fleet: session.ActorInfo{Name: "fleet", State: "running"},
 		Sessions: []runtime.SessionTree{{
-			ID: "s", State: session.StateAwaitingHost, StateSince: at.Add(-time.Minute), Opened: at.Add(-time.Hour),
+			At: at, ID: "s", State: session.StateAwaitingHost, StateSince: at.Add(-time.Minute), Opened: at.Add(-time.Hour),
 			Backend: "claude", Dir: "/work", AgentSessionID: "id", PID: 42, Restarts: 1, Transport: "up",
 			Unread: 6, UnreadLimit: 4096, UnreadBytes: 2362, UnreadBytesLimit: 4 << 20, Partial: true,
 			Waits: []session.Wait{{

@@ -97,7 +97,7 @@ var layers = [...][]string{
 	{"actors/router"},
 	{"internal/actors"},
 	{"runtime"},
-	{"sdk", "internal/world"},
+	{"sdk", "internal/world", "inspect"},
 	{"fleet"},
 	{"simtests"},
 	{"conformance/modelapi"},

@@ -1,0 +1,85 @@
+package inspect
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/internal/shown"
+)
+
+// Access says who may use a [Handler]. The zero value allows requests that come by a Unix
+// socket, and no others.
+type Access struct {
+	// Token is what a request must bring as "Authorization: Bearer <token>". It is a
+	// secret. Requests that do not come by a Unix socket are refused without one.
+	Token string
+	// Hosts are the names, without ports, that the header Host of a request may have
+	// besides localhost and the loopback addresses. Other names are refused, because a
+	// web page could have made its own name resolve to this machine.
+	Hosts []string
+}
+
+// Format writes which fields are set, without the token, for every verb.
+func (a Access) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(a)) }
+
+// LogValue returns the text that Format writes, for package log/slog.
+func (a Access) LogValue() slog.Value { return slog.StringValue(shown.Struct(a)) }
+
+// refusal is why a request is not answered.
+type refusal struct {
+	status int
+	reason string
+}
+
+// check returns why the request is refused; nil: it is not.
+func (a *Access) check(r *http.Request) *refusal {
+	if !a.knows(r.Host) {
+		return &refusal{http.StatusForbidden, "the header Host must name this machine (localhost or 127.0.0.1), or one of Access.Hosts"}
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		if origin != "http://"+r.Host && origin != "https://"+r.Host {
+			return &refusal{http.StatusForbidden, "the header Origin names another site"}
+		}
+	}
+	if a.Token == "" {
+		if byUnixSocket(r) {
+			return nil
+		}
+		return &refusal{http.StatusForbidden, "a request that does not come by a Unix socket needs a token, and none is configured: set Access.Token"}
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") || !equal(token, a.Token) {
+		return &refusal{http.StatusUnauthorized, `the header Authorization must be "Bearer" and the token`}
+	}
+	return nil
+}
+
+// knows reports whether a request may have this Host.
+func (a *Access) knows(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host // without a port
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	if ip := net.ParseIP(name); ip != nil && ip.IsLoopback() || strings.EqualFold(name, "localhost") {
+		return true
+	}
+	return name != "" && slices.ContainsFunc(a.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
+}
+
+func byUnixSocket(r *http.Request) bool {
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return ok && at.Network() == "unix"
+}
+
+// equal compares in a time that tells nothing about the texts, nor their lengths.
+func equal(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}

@@ -1,0 +1,101 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// ErrDead is the error of a socket on which nobody listens any more.
+var ErrDead = errors.New("nobody listens on the socket")
+
+const (
+	// fetchLimit limits how long a host may take to answer: it asks its sessions for 5 s
+	// at most.
+	fetchLimit = 10 * time.Second
+	// maxReport is the largest answer that is read, in bytes.
+	maxReport = 64 << 20
+)
+
+// Fetch asks the host that listens on a socket for its sessions. A host that does not
+// answer within 10 s is an error. The error matches [ErrDead] if nobody listens.
+func Fetch(ctx context.Context, socket string) (*Report, error) {
+	body, done, err := get(ctx, socket, "/api/tree", fetchLimit)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	raw, err := io.ReadAll(io.LimitReader(body, maxReport))
+	if err != nil {
+		return nil, fmt.Errorf("inspect: %s: %w", socket, err)
+	}
+	r := new(Report)
+	if err := protocol.Unmarshal(raw, r); err != nil {
+		return nil, fmt.Errorf("inspect: %s: the answer is not that of a Troupe host: %w", socket, err)
+	}
+	return r, nil
+}
+
+// Watch calls each with the events of the host on a socket, as they happen, until ctx
+// ends, each returns false, or the runtime is shut down. id selects the events of one
+// session; "" means all. Events from before the call are not known.
+func Watch(ctx context.Context, socket, id string, each func(Event) bool) error {
+	path := "/api/events"
+	if id != "" {
+		path += "?session=" + url.QueryEscape(id)
+	}
+	body, done, err := get(ctx, socket, path, 0)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for lines := json.NewDecoder(body); ; {
+		var e Event
+		switch err := lines.Decode(&e); {
+		case ctx.Err() != nil, errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("inspect: %s: %w", socket, err)
+		}
+		if !each(e) {
+			return nil
+		}
+	}
+}
+
+// get makes a request by a socket. The caller calls done when it has read the body.
+func get(ctx context.Context, socket, path string, limit time.Duration) (body io.Reader, done func(), err error) {
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, http.NoBody)
+	if err != nil {
+		return nil, nil, fmt.Errorf("inspect: %w", err)
+	}
+	resp, err := (&http.Client{Transport: transport, Timeout: limit}).Do(req)
+	switch {
+	case isDead(err):
+		return nil, nil, fmt.Errorf("inspect: %s: %w", socket, ErrDead)
+	case err != nil:
+		return nil, nil, fmt.Errorf("inspect: %s: %w", socket, err)
+	}
+	done = func() {
+		_ = resp.Body.Close()
+		transport.CloseIdleConnections()
+	}
+	if resp.StatusCode != http.StatusOK {
+		reason, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+		done()
+		return nil, nil, fmt.Errorf("inspect: %s: the host answers %s: %s", socket, resp.Status, strings.TrimSpace(string(reason)))
+	}
+	return resp.Body, done, nil
+}
