@@ -113,7 +113,8 @@ type StderrLine struct{ Line string }
 // events were dropped. The reader gets it in place of these events.
 type EventsLost struct{ Count int }
 
-// Ended is the end of the session. It is the session's last event.
+// Ended is the end of the session. It is the session's last event: what a callback does
+// after it, such as a panic, goes to the runtime's log alone.
 type Ended struct{ Reason error } // nil: the host closed it
 
 func (*StateChanged) isEvent()    {}

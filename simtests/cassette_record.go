@@ -40,6 +40,9 @@ type Recording struct {
 // directory, home, temporary directory, user and host name. Give further secrets that may
 // occur. The environment is not recorded. Read a cassette before you commit it.
 func Record(o *sdk.Options, secrets ...string) *Recording {
+	if o == nil {
+		o = &sdk.Options{}
+	}
 	r := &Recording{options: *o, dialect: agent.Claude, secrets: secrets}
 	if o.Backend != nil && o.Backend.AgentName() == string(agent.Qoder) {
 		r.dialect = agent.Qoder
