@@ -63,7 +63,7 @@ func alike() []string {
 	return []string{
 		// Switches of the command line, or of the host alone.
 		"Options.AllowDangerouslySkipPermissions", "Options.CleanEnv", "Options.Continue", "Options.Debug", "Options.Discard",
-		"Options.ForkSession", "Options.IncludeHookEvents", "Options.IncludePartialMessages", "Options.StrictMCPConfig",
+		"Options.ForkSession", "Options.IncludeHookEvents", "Options.IncludePartialMessages", "Options.StrictMCPConfig", "Options.Unattended",
 		"Plugin.SkipMCPDiscovery", "PluginConfig.SkipMCPDiscovery",
 		// Initialize.
 		"InitializeRequest.AgentProgressSummaries", "InitializeRequest.ExcludeDynamicSections", "InitializeRequest.ForwardSubagentText",

@@ -128,7 +128,7 @@ func TestNoOptionIsForgotten(t *testing.T) {
 		"InitializeTimeout": {"claude"},
 	}
 	// Package sdk and the runtime alone read these.
-	hostOnly := []string{"Backend", "Runtime", "Spawner", "PermissionTimeout", "Hooks", "SDKMCPServers", "SDKMCPServerConfigs",
+	hostOnly := []string{"Backend", "Runtime", "Spawner", "PermissionTimeout", "Unattended", "Hooks", "SDKMCPServers", "SDKMCPServerConfigs",
 		"ResolveModelTimeout", "FetchJobToken", "FetchServiceAccountToken", "OnAuthExpired", "OnEvent", "OnMessage", "Stderr",
 		"Limits", "CloseTimeout", "Graces", "InterruptGrace", "MaxLine", "MaxRestarts", "Discard", "OutputRepairs"}
 	all := samples()

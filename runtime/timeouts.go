@@ -39,7 +39,8 @@ func (spec *Spec) timeouts(o *dialect.Input) []Timeout {
 	add("progress in a turn", "Limits.Stall", spec.Options.Limits.Stall, limits.Stall)
 	add("somebody to read the messages", "Limits.Consumer", spec.Options.Limits.Consumer, limits.Consumer)
 	if spec.Options.CanUseTool != nil {
-		add("a permission", "PermissionTimeout", spec.Options.PermissionTimeout, spec.Options.PermissionTimeout)
+		limit, option := spec.Options.PersonLimit()
+		add("a permission", option, spec.Options.PermissionTimeout, limit)
 	}
 	for _, h := range spec.Options.Hooks {
 		what := "a hook of " + string(h.Event)

@@ -47,7 +47,7 @@ func closeTimeout(o *Options) time.Duration {
 func specOf(o *Options) (runtime.Spec, error) {
 	data := dialect.Input{Options: *o, Facts: dialect.Facts{ParentEnv: os.Environ()}}
 	backend, err := choose(o.Backend, &data, o.Spawner != nil)
-	problems := []error{err}
+	problems := []error{err, unattendedProblem(o)}
 	for i := range o.Hooks {
 		problems = append(problems, hookProblem(&o.Hooks[i], i))
 	}
@@ -65,7 +65,8 @@ func specOf(o *Options) (runtime.Spec, error) {
 		Options: data.Options, ParentEnv: data.ParentEnv, SettingsContent: data.SettingsContent,
 	}
 	if rules != nil {
-		keeper := &gatekeeper{policy: rules, ask: o.CanUseTool, timeout: o.PermissionTimeout, blind: o.Policy.Resolve == nil && o.Spawner != nil}
+		limit, _ := o.PersonLimit()
+		keeper := &gatekeeper{policy: rules, ask: o.CanUseTool, timeout: limit, blind: o.Policy.Resolve == nil && o.Spawner != nil}
 		hooks := slices.Clone(o.Hooks)
 		for i := range hooks {
 			hooks[i] = keeper.watch(hooks[i])

@@ -47,8 +47,14 @@ type Options struct {
 	// a policy. Default: nil, no policy. Both: initialize.hooks.
 	Policy *policy.Rules `json:"policy,omitempty"`
 	// PermissionTimeout limits how long CanUseTool may take for one call; a call that is not decided by then is denied.
-	// A negative value is a *[ConfigError]. Default: 0, no limit. Host only.
+	// A negative value is a *[ConfigError]. Default: 0, no limit; with Unattended, one minute. Host only.
 	PermissionTimeout time.Duration `json:"permissionTimeout,omitempty"`
+	// Unattended says that no person is there: nothing in the session may wait for one. The start fails with a
+	// *[ConfigError] that lists what could, unless each call that the agent may ask about has an answer: CanUseTool, or
+	// a Policy with the default deny and without ask rules. A callback for a person's answer (CanUseTool, OnElicitation,
+	// OnUserDialog) that takes longer than PermissionTimeout counts as a no; the default of PermissionTimeout is one
+	// minute then. ResultMessage.PermissionDenials counts the calls that were denied. Default: false. Host only.
+	Unattended bool `json:"unattended,omitempty"`
 	// Hooks are called at defined points of the agent's work, such as before a tool call. Make them with
 	// sdk.OnPreToolUse and the other functions whose names begin with On. nil: no hooks.
 	Hooks []Hook `json:"-"`
@@ -418,6 +424,15 @@ type Options struct {
 	// ExperimentalCloudAgent runs the session in Qoder's cloud. This release checks it and then refuses it with a
 	// *[ConfigError]. Default: nil. Qoder: nothing is sent.
 	ExperimentalCloudAgent *CloudAgent `json:"experimentalCloudAgent,omitempty"`
+}
+
+// PersonLimit is how long a callback may take that answers in the place of a person, and
+// the option that says so; 0: there is no limit.
+func (o *Options) PersonLimit() (limit time.Duration, setBy string) {
+	if o.PermissionTimeout == 0 && o.Unattended {
+		return time.Minute, "Unattended"
+	}
+	return o.PermissionTimeout, "PermissionTimeout"
 }
 
 // HasPolicy reports whether the policy decides about every call, so that no rule or

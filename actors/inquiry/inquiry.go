@@ -51,6 +51,9 @@ func (a *answers) prepare(r *callback.Request) (callback.Job, error) {
 		return job, fmt.Errorf("%s request: %w", r.Frame.Subtype, err)
 	}
 	o := a.options
+	if o.Unattended {
+		job.Limit, job.SetBy = o.PersonLimit()
+	}
 	switch req := req.(type) {
 	case *protocol.ElicitationRequest:
 		job.Run = elicit(o.OnElicitation, req, a.dialect)

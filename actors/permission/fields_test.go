@@ -36,7 +36,7 @@ func exchange(t *testing.T, d dialect.Dialect, request string, decide session.Ca
 	t.Helper()
 	r := dispatchtest.New(t,
 		func(*dispatchtest.Rig) *dispatch.Actor {
-			return &dispatch.Actor{Kind: session.KindPermission, Prepare: permission.Prepare(d, decide, 0)}
+			return &dispatch.Actor{Kind: session.KindPermission, Prepare: permission.Prepare(d, &session.Options{CanUseTool: decide})}
 		},
 		func(_ protocol.Frame, reason string) ([]byte, string) {
 			return d.PermissionFailure(&protocol.CanUseToolRequest{ToolUseID: "toolu_1"}, reason), ""
@@ -164,10 +164,10 @@ func TestTheAgentNoLongerWantsToKnow(t *testing.T) {
 		var ended error
 		r = dispatchtest.New(t,
 			func(r *dispatchtest.Rig) *dispatch.Actor {
-				return &dispatch.Actor{Kind: session.KindPermission, Prepare: permission.Prepare(d, func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				return &dispatch.Actor{Kind: session.KindPermission, Prepare: permission.Prepare(d, &session.Options{CanUseTool: func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 					ended = r.Sched.Await(ctx, make(chan struct{}))
 					return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
-				}, 0)}
+				}})}
 			},
 			func(protocol.Frame, string) ([]byte, string) { return []byte(`{}`), "" })
 		r.Ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`, 0)

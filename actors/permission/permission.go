@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/dialect"
@@ -12,11 +11,13 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Prepare returns the function that turns requests into calls of decide. limit is the
-// time limit of a call; zero means no limit.
-func Prepare(d dialect.Dialect, decide session.CanUseTool, limit time.Duration) callback.Prepare {
+// Prepare returns the function that turns requests into calls of the options'
+// CanUseTool, with their limit for it.
+func Prepare(d dialect.Dialect, o *session.Options) callback.Prepare {
+	decide := o.CanUseTool
+	limit, setBy := o.PersonLimit()
 	return func(r *callback.Request) (callback.Job, error) {
-		job := callback.Job{Limit: limit, SetBy: "PermissionTimeout"}
+		job := callback.Job{Limit: limit, SetBy: setBy}
 		req, err := protocol.DecodeAgentRequest(r.Frame)
 		if err != nil {
 			return job, fmt.Errorf("can_use_tool request: %w", err)

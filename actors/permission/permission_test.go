@@ -26,7 +26,7 @@ func gate(t *testing.T, decide session.CanUseTool, limit time.Duration) *dispatc
 	d := claude.New()
 	return dispatchtest.New(t,
 		func(*dispatchtest.Rig) *dispatch.Actor {
-			return &dispatch.Actor{Kind: session.KindPermission, Prepare: permission.Prepare(d, decide, limit)}
+			return &dispatch.Actor{Kind: session.KindPermission, Prepare: permission.Prepare(d, &session.Options{CanUseTool: decide, PermissionTimeout: limit})}
 		},
 		func(_ protocol.Frame, reason string) ([]byte, string) {
 			return d.PermissionFailure(&protocol.CanUseToolRequest{ToolUseID: "toolu_1"}, reason), ""

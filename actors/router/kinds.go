@@ -46,7 +46,7 @@ var entries = [session.KindOther]Entry{ //nolint:gochecknoglobals // only read
 			return permission.Denial(d.Dialect, f, reason)
 		},
 		Prepare: func(d *Deps) callback.Prepare {
-			return permission.Prepare(d.Dialect, d.Options.CanUseTool, d.Options.PermissionTimeout)
+			return permission.Prepare(d.Dialect, d.Options)
 		},
 	},
 	session.KindHook: {
