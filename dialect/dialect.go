@@ -97,6 +97,12 @@ type Traits struct {
 	TermOnHostDeath      bool
 	PromptHookComesFirst bool // calls UserPromptSubmit before system/init of a turn that answers a prompt
 
+	// RemembersMessages says that the agent does not run a user message again whose uuid is in the session that it
+	// resumed, and reports it as completed without having started. Only releases that send capabilities in the answer to
+	// initialize, or a command_lifecycle, do.
+	RemembersMessages bool
+	UnknownSession    string // text with which the agent ends if it does not find the session to resume; empty: no such text
+
 	ProtocolMajor   string   // required major version in system/init's protocol_version; empty: the agent sends none
 	AuthExpiredExit int      // exit code that means that the login has expired; 0: no such code
 	ExecutableNames []string // names to look up on PATH, best first

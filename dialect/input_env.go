@@ -56,3 +56,10 @@ func (o *Input) Resumed(sessionID string) *Input {
 	next.ResumeSessionAt, next.ResumeDropsTurn = "", ""
 	return &next
 }
+
+// Begun returns a copy of the input that begins a session under that id.
+func (o *Input) Begun(sessionID string) *Input {
+	next := o.Resumed("")
+	next.SessionID = sessionID
+	return next
+}

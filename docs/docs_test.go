@@ -90,6 +90,7 @@ func printed() map[string]error {
 			Tools: []session.RunningTool{{ID: "toolu_1", Name: "Bash", Age: 12 * time.Second}}, Called: 3, Messages: 14, Text: "Let me look",
 		},
 		"UnsupportedCapabilityError":     &sdk.UnsupportedCapabilityError{Backend: "claude", Request: "set_goal_max_turns"},
+		"session.RecoveryError":          &session.RecoveryError{Problem: "the agent died alike 3 times in a row, with no result between", Err: errors.New("…")},
 		"session.GatesOffError":          &session.GatesOffError{Seen: "system/init"},
 		"ExitError":                      &sdk.ExitError{Program: "/usr/bin/claude", During: "a turn", Status: session.ExitStatus{Code: 3}, StderrTail: "something broke"},
 		"StartError":                     &sdk.StartError{Err: errors.New(`lookup "claude": file does not exist (searched /usr/bin, /bin): install it, or give its path`)},

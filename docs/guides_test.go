@@ -123,7 +123,7 @@ func TestEventsAreListed(t *testing.T) {
 	levels := map[string]string{}
 	for _, e := range []session.Event{
 		&session.StateChanged{}, &session.WarningIssued{}, &session.CallbackFailed{}, &session.LateAnswer{}, &session.NoiseLine{},
-		&session.OversizeLine{}, &session.MessagesDropped{}, &session.UnexpectedFrame{}, &session.RepeatedRequest{}, &session.TurnStalled{}, &session.AuthExpired{},
+		&session.OversizeLine{}, &session.MessagesDropped{}, &session.UnexpectedFrame{}, &session.RepeatedRequest{}, &session.TurnStalled{}, &session.AuthExpired{}, &session.Recovering{}, &session.Recovered{},
 		&session.StderrLine{}, &session.ActorFailed{}, &session.Supervision{}, &session.EventsLost{}, &session.Ended{Reason: io.EOF},
 	} {
 		levels[strings.TrimPrefix(fmt.Sprintf("%T", e), "*session.")] = strings.ToLower(e.Level().String())

@@ -104,6 +104,10 @@ type ResultMessage struct {
 	// In the result of sdk.Run they are those that still lived when Run stopped
 	// waiting. The host adds them.
 	BackgroundTasks []BackgroundTask `json:"-"`
+	// Recovered says that the agent died in the turn and that another process finished it
+	// (session.RecoverContinue). Cost and usage are those of the process that finished it.
+	// The host sets it.
+	Recovered bool `json:"-"`
 }
 
 func (m *ResultMessage) wire() (string, string) { return "result", m.Subtype }

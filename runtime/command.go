@@ -40,16 +40,19 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 		Emit: s.emit,
 	}
 	if in.MaxRestarts > 0 {
-		cfg.Relaunch = func(resume string) (*session.Command, error) { return s.relaunch(in, resume) }
+		cfg.Relaunch = func(resume string, fresh bool) (*session.Command, error) { return s.relaunch(in, resume, fresh) }
 	}
 	return cfg, nil
 }
 
 // relaunch is the command of a process that goes on with a session of the agent's; "":
-// the agent has told of none.
-func (s *Session) relaunch(in *dialect.Input, resume string) (*session.Command, error) {
+// the agent has told of none. fresh: the process begins it, under that id.
+func (s *Session) relaunch(in *dialect.Input, resume string, fresh bool) (*session.Command, error) {
 	next := in
-	if resume != "" {
+	switch {
+	case fresh:
+		next = in.Begun(resume)
+	case resume != "":
 		var err error
 		if next, err = s.dialect.Resume(in, resume, false); err != nil {
 			return nil, err

@@ -377,7 +377,7 @@ func (s *Session) Killed() bool { return s.core.Link().Status().Late }
 func decode(e *ledger.Entry) protocol.Message {
 	m := protocol.DecodeMessage(e.Frame)
 	if r, ok := m.(*protocol.ResultMessage); ok {
-		r.BackgroundTasks = e.Tasks
+		r.BackgroundTasks, r.Recovered = e.Tasks, e.Recovered
 	}
 	return m
 }

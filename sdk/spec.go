@@ -107,9 +107,31 @@ func checkBounds(o *Options) []error {
 	negative("PermissionTimeout", o.PermissionTimeout < 0)
 	negative("InterruptGrace", o.InterruptGrace < 0)
 	negative("MaxRestarts", o.MaxRestarts < 0)
+	negative("RestartWindow", o.RestartWindow < 0)
+	problems = append(problems, checkRecovery(o)...)
 	negative("MaxLine", o.MaxLine < 0)
 	negative("Graces", o.Graces.Flush < 0 || o.Graces.EOF < 0 || o.Graces.Terminate < 0 || o.Graces.Output < 0 || o.Graces.Sweep < 0)
 	negative("Limits", o.Limits.Messages < 0 || o.Limits.Bytes < 0 || o.Limits.HardBytes < 0 || o.Limits.Answers < 0)
+	return problems
+}
+
+func checkRecovery(o *Options) []error {
+	var problems []error
+	add := func(option, problem, fix string) {
+		problems = append(problems, &ConfigError{Option: option, Problem: problem, Fix: fix})
+	}
+	if o.Recovery != "" && !o.Recovery.Known() {
+		add("Recovery", fmt.Sprintf("is %q, which is no policy", string(o.Recovery)), "give continue, report or fail")
+	}
+	if o.Recovery != "" && o.DecideRecovery != nil {
+		add("DecideRecovery", "is set together with Recovery", "give one of them")
+	}
+	if o.MaxRestarts == 0 && (o.Recovery != "" || o.DecideRecovery != nil) {
+		add("MaxRestarts", "is 0, so that no agent is started again and no policy applies", "allow a number of restarts")
+	}
+	if b := o.RestartBackoff; b.Initial < 0 || b.Max < 0 || b.ResetAfter < 0 || b.Factor != 0 && !(b.Factor >= 1) || b.Max > 0 && b.Max < b.Initial {
+		add("RestartBackoff", "is no backoff", "give durations that are not negative, a Max not below Initial, and a Factor not below 1; 0 is the default")
+	}
 	return problems
 }
 

@@ -95,6 +95,36 @@ type RepeatedRequest struct{ Kind, RequestID, Outcome string }
 // still ran at the end, or the agent's disk was full.
 type WarningIssued struct{ Problem string }
 
+// Recovering says that the agent's process has died and that another one follows. See
+// Options.MaxRestarts.
+type Recovering struct {
+	Failure Failure       // what died, when, and what was under way
+	Policy  Recovery      // what becomes of the messages that were under way
+	Backoff time.Duration // until the next process; it starts later if there is nothing for it to do
+}
+
+// Recovered says what became of one message that was under way when the agent died, or,
+// with an empty Message, that the next process is ready and that there was none.
+type Recovered struct {
+	SessionID string // the agent's id of the session
+	Message   string // uuid of the user message
+	Sent      Sent   // what the next process got of it
+	Why       string // why it got that
+}
+
+// Sent is what another process got of a message that was under way.
+type Sent string
+
+// Values of [Sent].
+const (
+	SentNothing Sent = "nothing"
+	// SentAgain is the message. The agent did not know it: what the user has seen of the
+	// turn is not in the agent's history.
+	SentAgain Sent = "message"
+	// SentContinuation is a message that makes the model continue.
+	SentContinuation Sent = "continuation"
+)
+
 // TurnStalled says that the agent works on a turn and has made no progress for too
 // long. The turn is interrupted, once. See [Limits].
 type TurnStalled struct {
@@ -128,6 +158,8 @@ func (*LateAnswer) isEvent()      {}
 func (*UnexpectedFrame) isEvent() {}
 func (*RepeatedRequest) isEvent() {}
 func (*WarningIssued) isEvent()   {}
+func (*Recovering) isEvent()      {}
+func (*Recovered) isEvent()       {}
 func (*TurnStalled) isEvent()     {}
 func (*AuthExpired) isEvent()     {}
 func (*StderrLine) isEvent()      {}
@@ -171,6 +203,12 @@ func (*RepeatedRequest) Level() slog.Level { return slog.LevelWarn }
 
 // Level implements [Event].
 func (*WarningIssued) Level() slog.Level { return slog.LevelWarn }
+
+// Level implements [Event].
+func (*Recovering) Level() slog.Level { return slog.LevelWarn }
+
+// Level implements [Event].
+func (*Recovered) Level() slog.Level { return slog.LevelInfo }
 
 // Level implements [Event].
 func (*TurnStalled) Level() slog.Level { return slog.LevelWarn }
@@ -271,6 +309,26 @@ func (e *RepeatedRequest) LogValue() slog.Value { return slog.StringValue(e.Stri
 
 // LogValue implements [slog.LogValuer].
 func (e *WarningIssued) LogValue() slog.Value { return slog.StringValue(e.String()) }
+
+func (e *Recovering) String() string {
+	return fmt.Sprintf("recovering (attempt %d, policy %s, after %v), %d messages under way: %v",
+		e.Failure.Attempt, e.Policy, e.Backoff, len(e.Failure.Messages), e.Failure.Err)
+}
+func (e *Recovered) String() string {
+	if e.Message == "" {
+		return "recovered: " + e.Why
+	}
+	return fmt.Sprintf("recovered message %s, sent: %s, because %s", e.Message, e.Sent, e.Why)
+}
+
+// LogValue implements [slog.LogValuer].
+func (e *Recovering) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("policy", string(e.Policy)), slog.Int("attempt", e.Failure.Attempt),
+		slog.Duration("backoff", e.Backoff), slog.Int("messages", len(e.Failure.Messages)), slog.Any("reason", e.Failure.Err))
+}
+
+// LogValue implements [slog.LogValuer].
+func (e *Recovered) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // LogValue implements [slog.LogValuer].
 func (e *TurnStalled) LogValue() slog.Value {

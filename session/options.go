@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -112,16 +113,31 @@ type Options struct {
 	// InterruptGrace is how long a close waits for a running turn to stop after the interrupt. A negative value is a
 	// *[ConfigError]. Default: 0, the backend's value (Claude 2 s, Qoder 5 s). Host only.
 	InterruptGrace time.Duration `json:"interruptGrace,omitempty"`
-	// MaxRestarts is how many times in the life of a session Troupe starts the agent again when its process has died
-	// unexpectedly after it was ready. The next process resumes the agent's session, at once and without a backoff.
-	// Messages and calls that were already written to the dead process end with its *[ExitError], because the agent may
-	// have begun to handle them; those that were not written yet go to the next process.
+	// MaxRestarts is how many times within RestartWindow Troupe starts the agent again when its process has died
+	// unexpectedly after it was ready. The next process resumes the agent's session, after RestartBackoff and as soon as
+	// there is something for it to do. Recovery says what becomes of the messages that were under way; [Recovering] and
+	// [Recovered] events report it. Calls that were written and only read are made again, other ones end with the
+	// *[ExitError]; what was not yet written goes to the next process.
 	//
-	// These still end the session: an expired login, a process that could not be stopped, a death before the agent is ready
-	// again, and each death after a call that may have changed what the options say, such as SetPermissionMode, SetModel
-	// or Claim, because the next process would start with the options alone. A negative value is a *[ConfigError].
+	// These still end the session: an expired login, an agent that cannot be started or stopped, three deaths that are
+	// equal with no result between them, a next process that is in another session, and each death after a call that
+	// may have changed what the options say, such as SetPermissionMode, SetModel or Claim, because the next process
+	// would start with the options alone. The error is then a *[RecoveryError]. A negative value is a *[ConfigError].
 	// Default: 0, each death ends the session. Host only.
 	MaxRestarts int `json:"maxRestarts,omitempty"`
+	// RestartWindow is the time within which MaxRestarts counts. A negative value is a *[ConfigError]. Default: 0, the
+	// life of the session. Host only.
+	RestartWindow time.Duration `json:"restartWindow,omitempty"`
+	// RestartBackoff is how long a session waits before it starts the agent again. Default: none before the first
+	// restart, then up to 200 ms, doubled up to 30 s, at random. Invalid values are a *[ConfigError].
+	RestartBackoff Backoff `json:"-"`
+	// Recovery is what becomes of the messages that were under way when the agent died: continue, report or fail. It
+	// needs MaxRestarts. Default: continue. Host only.
+	Recovery Recovery `json:"recovery,omitempty"`
+	// DecideRecovery decides in place of Recovery, for each death. It runs on its own goroutine; nothing is started before
+	// it returns. Its context ends when the session closes. If it panics or returns no policy, the session fails with a
+	// *[RecoveryError]. Together with Recovery it is a *[ConfigError]. nil: Recovery decides.
+	DecideRecovery func(context.Context, Failure) Recovery `json:"-"`
 	// MaxLine is the largest length of a line that is read from the agent, in bytes. A longer line is skipped and
 	// reported as an [OversizeLine] event. A negative value is a *[ConfigError]. Default: 0, which is 64 MiB. Host only.
 	MaxLine int `json:"maxLine,omitempty"`

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -48,7 +50,8 @@ type program struct {
 
 	// Guarded by the world's mutex.
 	started int            // processes
-	sent    map[string]int // user messages by uuid, and how often one was written
+	begun   int            // of them, those that began a session under its id, because the one before did not find it
+	sent    map[string]int // user messages by uuid, and the process that one was last written to
 	wrote   []*content     // of all processes, in order
 	read    int            // of wrote, those that a reader is past
 	readers int            // that are in World.Read
@@ -69,7 +72,10 @@ func (p *program) Serve(l agent.Launch, port agent.Port) agent.Exit {
 	w.living++
 	p.started++
 	p.ended = false
-	started := p.started
+	if p.started > 1 && slices.ContainsFunc(l.Args, func(a string) bool { return strings.HasPrefix(a, "--session-id") }) {
+		p.begun++
+	}
+	started := p.started - p.begun
 	lane := fmt.Sprintf("agent#%d", w.launched)
 	w.mu.Unlock()
 	if started > 1+p.restarts {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/simtests"
 )
@@ -36,11 +37,14 @@ func TestLevels(t *testing.T) {
 // A process that is killed is resumed by another one, on each level.
 func TestLevelsOfACrash(t *testing.T) {
 	simtests.Levels(t, simtests.Config{Seeds: 10, AllFaults: true}, func(w *simtests.World) {
-		c := w.Open(&sdk.Options{CanUseTool: allowAll, MaxRestarts: 1}, refund())
+		script := refund()
+		script.Resumed = []scripted.Turn{{Steps: scripted.Steps{scripted.Text("it was paid")}}, script.Turns[1]}
+		c := w.Open(&sdk.Options{CanUseTool: allowAll, MaxRestarts: 1}, script)
 		w.Faults(simtests.CrashInTool(1).AtMost(1))
-		_, _, err := simtests.Ask(w.Context(), c, "refund order 7")
-		var exit *sdk.ExitError
-		require.ErrorAs(w, err, &exit)
+		_, result, err := simtests.Ask(w.Context(), c, "refund order 7")
+		require.NoError(w, err)
+		require.True(w, result.Recovered)
+		require.Len(w, w.Effects(), 1, "the tool ran once")
 		_, _, err = simtests.Ask(w.Context(), c, "and again")
 		require.NoError(w, err)
 		_, started := w.Agents()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -136,11 +137,11 @@ func (p *program) user(line []byte) {
 		return
 	}
 	p.w.mu.Lock()
-	p.sent[m.UUID]++
-	n := p.sent[m.UUID]
+	before := p.sent[m.UUID]
+	p.sent[m.UUID] = p.started
 	p.w.mu.Unlock()
-	if n > 1 {
-		p.w.Errorf("sent-once: the user message %s was written %d times; the agent may have begun with the first", m.UUID, n)
+	if before > 0 && (before == p.started || p.AgentDialect() != agent.Claude) {
+		p.w.Errorf("sent-once: the user message %s was written to process %d and to process %d; the agent may have begun with the first", m.UUID, before, p.started)
 	}
 }
 

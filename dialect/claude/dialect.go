@@ -34,6 +34,8 @@ func (Dialect) Traits() dialect.Traits {
 		RepeatsSystemInit:    true,
 		TermOnHostDeath:      true, // observed on Claude Code 2.1.329: shells end in 0.5 s, the agent in 1 to 8 s
 		PromptHookComesFirst: true,
+		RemembersMessages:    true, // observed on Claude Code 2.1.329
+		UnknownSession:       "No conversation found with session ID",
 
 		ExecutableNames: []string{"claude"},
 		ExecutableEnv:   "CLAUDE_CODE_EXECUTABLE",

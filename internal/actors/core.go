@@ -53,9 +53,9 @@ type Config struct {
 	// the graces in it are in force as they are.
 	Input   *dialect.Input
 	Command *session.Command // of the launch; given up after it
-	// Relaunch is the command of a process that takes up a session; "": it begins
-	// anew. Nil if Input.MaxRestarts is 0.
-	Relaunch func(resume string) (*session.Command, error)
+	// Relaunch is the command of a process that takes up a session, or, if fresh is set,
+	// begins it under that id; "": it begins anew. Nil if Input.MaxRestarts is 0.
+	Relaunch func(resume string, fresh bool) (*session.Command, error)
 	Spawner  session.Spawner
 	// Intensity and Backoff are those of the session's actors.
 	Intensity supervisor.Intensity
@@ -88,6 +88,9 @@ type Core struct {
 	life    *machine.Life                   // the session actor's
 	outbox  kernel.Outbox[machine.Effect]   // of life
 	tick    kernel.Timer                    // of life; nil: none
+	// undecided ends the context of the user's function that decides about a death; nil:
+	// none runs. The session actor's.
+	undecided context.CancelCauseFunc
 }
 
 // NewCore prepares a session. Nothing runs yet.
@@ -118,7 +121,7 @@ func NewCore(cfg Config) *Core {
 	}, k.routingConfig())
 	k.life = machine.NewLife(machine.LifeConfig{
 		Backend: cfg.Dialect.Name(), Program: cmp.Or(append([]string{cfg.Command.Path}, cfg.Command.Names...)...),
-		InterruptGrace: o.InterruptGrace, FlushGrace: o.Graces.Flush, Restarts: o.MaxRestarts,
+		InterruptGrace: o.InterruptGrace, FlushGrace: o.Graces.Flush, Recovery: k.recoveryConfig(),
 		Consumer: limits.Consumer, Interrupt: interrupt(cfg.Dialect, limits.Control, true), AuthExpired: traits.AuthExpiredExit,
 	})
 	k.link.Store(k.newLink(1, cfg.Spawner, cfg.Command))
@@ -149,7 +152,7 @@ func (k *Core) prepare(e machine.Launch) {
 		return // made with the core
 	}
 	spawner := k.cfg.Spawner
-	command, err := k.cfg.Relaunch(e.Resume)
+	command, err := k.cfg.Relaunch(e.Resume, e.Fresh)
 	if err != nil {
 		spawner = unlaunchable{err}
 	}
@@ -173,6 +176,7 @@ func (k *Core) routingConfig() machine.Config {
 		ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
 		ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
 		ProveGates: hooks.Proves(d, o.Hooks),
+		Recovers:   o.MaxRestarts > 0, RemembersMessages: traits.RemembersMessages,
 	}
 }
 
@@ -260,6 +264,7 @@ func (k *Core) finish(reason error) {
 	if k.tick != nil {
 		k.tick.Stop()
 	}
+	k.endDecision()
 	k.routing.Finish(reason)
 	k.Ledger.End(reason)
 }

@@ -164,6 +164,12 @@ func (s *sessionActor) do(c *kernel.Context[machine.LifeInput], e machine.Effect
 	switch e := e.(type) {
 	case machine.Enter:
 		k.enter(e)
+	case machine.Emit:
+		k.cfg.Emit(e.Event)
+	case machine.Ask:
+		k.ask(e)
+	case machine.Draw:
+		k.draw(w, e)
 	case machine.Tell:
 		k.router.Tell(w, e.Told)
 	case machine.Launch:
@@ -179,6 +185,7 @@ func (s *sessionActor) do(c *kernel.Context[machine.LifeInput], e machine.Effect
 	case machine.Abort:
 		k.abandon()
 	case machine.StopActors:
+		k.endDecision()
 		s.driver.stop(c, e.Why)
 	case machine.Finish:
 		k.finish(e.Reason)

@@ -138,8 +138,12 @@ func (m *Routing) initialized(response json.RawMessage) error {
 	}
 	if protocol.Unmarshal(response, &caps) == nil && caps.Capabilities != nil {
 		m.Facts.Capabilities = caps.Capabilities
+		m.Recovery.Knows = m.Recovery.Knows || m.cfg.RemembersMessages
 	}
 	m.learned()
+	if m.Gen > 1 && !slices.ContainsFunc(m.Turns, func(t Turn) bool { return t.Resend != NotResent }) {
+		m.emit(&session.Recovered{SessionID: m.Facts.SessionID, Sent: session.SentNothing, Why: "no message was under way"})
+	}
 	m.writeOut()
 	return nil
 }
@@ -155,7 +159,7 @@ func (m *Routing) endCancelled(resp *protocol.ControlResponse) {
 		m.emit(&session.WarningIssued{Problem: "the answer to interrupt holds what is no list of uuids: " + Short(strings.Join(receipt.Unread, ", "))})
 	}
 	for _, id := range receipt.Cancelled {
-		if t := m.turn(id); t != nil {
+		if t := m.turnOf(id); t != nil {
 			m.turnOver(t, session.ErrNotRun)
 		}
 	}

@@ -104,11 +104,14 @@ type (
 	// Changed is what the session has to know. To: session; the user's handle.
 	Changed struct{ Summary *Summary }
 
-	// Parted answers [Lost]: nothing of process Gen is open any more. SessionID is the
-	// session that the agent was in; "": it did not say. To: session.
+	// Parted answers [Lost]: no request of process Gen is open any more. To: session.
 	Parted struct {
 		Gen       int
-		SessionID string
+		SessionID string // that the agent was in; "": it did not say
+		// What was open: see [session.Failure].
+		Messages []session.FailedMessage
+		Tools    []session.RunningTool
+		Gates    int
 	}
 
 	// Unusable is why the agent cannot be used. To: session.
@@ -180,6 +183,8 @@ type Entry struct {
 	Ends []Outcome
 	// Tasks are the background tasks that lived when it came, if it is a result.
 	Tasks []protocol.BackgroundTask
+	// Recovered: it is the result of a turn that another process had begun.
+	Recovered bool
 }
 
 // Outcome is the end of a turn. Its messages are those from Starts up to Ends, Ends
@@ -195,6 +200,7 @@ type Outcome struct {
 // comparable, and never changed once it is sent: all who know it share it.
 type Summary struct {
 	Heard       uint64 // the number of the last [Told]
+	Gen         int    // of the process
 	Initialized bool
 	SettingUp   bool   // a call is open without which the session cannot be used
 	GatesOff    string // what showed that the agent calls no hooks; "": nothing did
@@ -213,6 +219,7 @@ type Summary struct {
 	Closing     bool
 	Changed     bool // a call may have changed what the options say
 	Flushed     bool // [Flush] has come to its end
+	Waiting     bool // there is something to do, and no process
 	Drained     bool // the agent's output has ended, and all of it is handled
 	Over        bool
 }

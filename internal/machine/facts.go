@@ -87,6 +87,9 @@ func (m *Routing) result(e *Entry) {
 	}
 	m.Facts.PromptDenied = false
 	for _, id := range m.resultTurns(r) {
+		if m.turn(id).Recovered {
+			r.Recovered, e.Recovered = true, true
+		}
 		if failure != nil {
 			m.turnOver(m.turn(id), failure)
 			continue
@@ -182,19 +185,25 @@ func (m *Routing) lifecycle(f *protocol.Frame) {
 	if protocol.Unmarshal(f.Raw, &l) != nil {
 		return
 	}
-	t := m.turn(l.CommandUUID)
+	t := m.turnOf(l.CommandUUID)
 	if t == nil {
 		return
 	}
 	switch l.State {
 	case protocol.LifecycleStarted:
 		m.Facts.SaysStarted = true
+		m.probed(t)
+		t = m.turnOf(l.CommandUUID)
 		m.enter(t, TurnStarted)
 	case protocol.LifecycleCompleted, protocol.LifecycleCancelled, protocol.LifecycleDiscarded, protocol.LifecycleRefused:
 		if l.State == protocol.LifecycleCancelled && t.Begun && m.cfg.ResultAfterCancelled && !m.Facts.SaysStarted {
 			m.enter(t, TurnStarted) // its result comes
 		}
-		if t.State < TurnStarted {
+		switch {
+		case t.State >= TurnStarted:
+		case l.State == protocol.LifecycleCompleted && t.probing():
+			m.known(t)
+		default:
 			// Never begun and over: a uuid the agent knew, or a message
 			// cancelled in its queue. No result will come.
 			m.turnOver(t, session.ErrNotRun)
@@ -255,8 +264,13 @@ func (m *Routing) init(f *protocol.Frame) {
 		m.Facts.SessionID, m.Facts.Capabilities = in.SessionID, in.Capabilities
 		m.learned()
 	}
-	if t := m.oldestWritten(); t != nil {
+	if t := m.oldestWritten(); t != nil && !t.probing() {
 		t.Begun = true // each turn begins with one
+	}
+	for _, id := range in.Messages {
+		if t := m.turnOf(id); t != nil {
+			m.probed(t)
+		}
 	}
 	if !first {
 		return
@@ -264,13 +278,11 @@ func (m *Routing) init(f *protocol.Frame) {
 	if err := m.cfg.Rules.CheckVersion(in.Version); err != nil {
 		m.fail(err)
 	}
-	problem := ""
-	if want := m.Facts.Resumes; want == "" {
-		problem = m.cfg.Rules.CheckSession(in.SessionID)
-	} else if want != in.SessionID {
-		problem = fmt.Sprintf("option MaxRestarts: the agent is in session %s, not in %s; what was said there may be missing", Short(in.SessionID), Short(want))
-	}
-	if problem != "" && in.SessionID != "" {
+	if want := m.Facts.Resumes; want != "" && in.SessionID != "" && want != in.SessionID {
+		m.fail(&session.RecoveryError{
+			Problem: fmt.Sprintf("the agent is in session %s, not in %s", Short(in.SessionID), Short(want)), Err: m.Recovery.Reason.Err,
+		})
+	} else if problem := m.cfg.Rules.CheckSession(in.SessionID); want == "" && problem != "" && in.SessionID != "" {
 		m.emit(&session.WarningIssued{Problem: problem})
 	}
 }

@@ -38,6 +38,7 @@ func (m *Routing) read(frames []protocol.Frame) {
 	for i := range frames {
 		f := &frames[i]
 		m.progress(f)
+		m.witness(f)
 		switch {
 		case m.EOF: // the session did not wait for it
 			m.giveBack(len(f.Raw))

@@ -19,11 +19,19 @@ type (
 	Disconnected struct{}
 
 	// Lost says that process Gen has ended, with all its output handled, and that another
-	// one will take its place. What the agent had been given ends with Reason; what it
-	// had not is given to the next. From: session.
+	// one will take its place. Calls that it had been given and that are not safe to make
+	// again end with Reason. From: session.
 	Lost struct {
 		Gen    int
 		Reason error
+	}
+
+	// Verdict says what becomes of the messages that process Gen had been given. From:
+	// session.
+	Verdict struct {
+		Gen    int
+		Policy session.Recovery
+		Reason error // of those that end
 	}
 
 	// FramesRead is a batch of the agent's output, in order. A frame that is
@@ -161,6 +169,7 @@ type (
 func (Connected) ToRouter()     {}
 func (Disconnected) ToRouter()  {}
 func (Lost) ToRouter()          {}
+func (Verdict) ToRouter()       {}
 func (FramesRead) ToRouter()    {}
 func (OutputEnded) ToRouter()   {}
 func (Echoed) ToRouter()        {}

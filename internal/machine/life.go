@@ -3,6 +3,7 @@ package machine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/session"
@@ -17,9 +18,7 @@ type LifeConfig struct {
 	Consumer       time.Duration // Limits.Consumer; zero: none
 	// Interrupt is the call that stops a turn; without a body the agent knows none.
 	Interrupt Called
-	// Restarts is how often in its life the session may have another process in place
-	// of one that died.
-	Restarts int
+	Recovery  RecoveryConfig
 	// AuthExpired is the exit code of an agent whose login has expired; 0: none is.
 	AuthExpired int
 }
@@ -41,12 +40,14 @@ const (
 type LifeState struct {
 	Phase   session.State
 	Gen     int      // of the process; 0: none yet
-	Parting bool     // the routing lets go of process Gen, and another follows
 	Sent    uint64   // the number of the last input that the routing was told
 	Routing *Summary // what it said last; nil: nothing yet
 	Link    Link     // what the transport said last
 	Broken  Fault    // why the routing is not trusted
 	Failed  Fault    // why the agent cannot be used
+
+	Lapse  *Lapse // a process has died, and another one follows; nil: none has
+	Deaths Deaths
 
 	Close    Close
 	Reason   Fault     // of the close; nil: the user's wish
@@ -75,11 +76,20 @@ func RestoreLife(s LifeState, cfg LifeConfig) *Life {
 	if s.Routing == nil {
 		s.Routing = &Summary{}
 	}
-	return &Life{s: s, cfg: cfg}
+	return &Life{s: s.clone(), cfg: cfg}
 }
 
-// Snapshot returns what the life knows.
-func (l *Life) Snapshot() LifeState { return l.s }
+// Snapshot returns what the life knows, which shares nothing that a later step changes.
+func (l *Life) Snapshot() LifeState { return l.s.clone() }
+
+func (s LifeState) clone() LifeState {
+	if s.Lapse != nil {
+		lapse := *s.Lapse
+		s.Lapse = &lapse
+	}
+	s.Deaths.Restarts = slices.Clone(s.Deaths.Restarts)
+	return s
+}
 
 // Stopping reports whether the actors were told to stop.
 func (l *Life) Stopping() bool { return l.s.Stopping }
@@ -104,7 +114,7 @@ func (l *Life) handle(in LifeInput) {
 	case Began:
 		if s.Phase == session.StateAdmitting {
 			l.enter(session.StateStarting, "")
-			l.launch("")
+			l.launch(Launch{})
 		}
 	case Linked:
 		if in.Link.Gen == s.Gen && in.Link.Phase >= s.Link.Phase {
@@ -121,9 +131,11 @@ func (l *Life) handle(in LifeInput) {
 			s.Broken = Fault(in)
 		}
 	case Parted:
-		if s.Parting && in.Gen == s.Gen && s.Close == NotClosing {
-			l.launch(in.SessionID)
-		}
+		l.parted(in)
+	case Decided:
+		l.decided(in)
+	case Drawn:
+		l.drawn(in)
 	case CloseAsked:
 		l.close(nil)
 	case ActorsOver:
@@ -137,11 +149,12 @@ func (l *Life) handle(in LifeInput) {
 }
 
 // launch asks for the next process.
-func (l *Life) launch(resume string) {
+func (l *Life) launch(next Launch) {
 	s := &l.s
 	s.Gen++
-	s.Parting, s.Link = false, Link{Gen: s.Gen}
-	l.do(Launch{Gen: s.Gen, Resume: resume})
+	s.Lapse, s.Link = nil, Link{Gen: s.Gen}
+	next.Gen = s.Gen
+	l.do(next)
 }
 
 // tell gives the routing an input.
@@ -200,6 +213,7 @@ func (l *Life) decide() {
 	case (s.Phase == session.StateStarting || s.Phase == session.StateRecovering) && s.Link.Phase == Up:
 		l.enter(session.StateInitializing, "")
 	case s.Phase == session.StateInitializing && r.Initialized && !r.SettingUp && l.current():
+		s.Deaths.ReadyAt = l.now
 		l.enter(session.StateReady, "")
 		l.enterWorking()
 	case s.Phase >= session.StateReady && s.Phase <= session.StateAwaitingConsumer:
@@ -323,20 +337,23 @@ func (l *Life) climb(stage Stage) {
 // afterLink ends the session once everything the agent wrote was delivered.
 func (l *Life) afterLink() {
 	s := &l.s
-	if !s.Routing.Drained && s.Broken.Err == nil && !s.Over {
+	ran := s.Link.Err.Err == nil || s.Link.Exit != (session.ExitStatus{})
+	drained := s.Routing.Drained && (s.Routing.Gen == s.Gen || !ran || s.Close != NotClosing)
+	if !drained && s.Broken.Err == nil && !s.Over {
 		return // the routing tells
 	}
 	if s.Close == NotClosing {
 		switch {
-		case s.Parting:
-			return
 		case s.Failed.Err != nil:
 			l.close(s.Failed.Err)
+		case s.Lapse != nil:
+			l.launchWhenDue()
+			return
 		case l.recovers():
 			l.recover()
 			return
 		default:
-			l.close(l.exitReason())
+			l.close(l.endReason())
 		}
 	}
 	if !s.Stopping {
@@ -358,54 +375,14 @@ func (l *Life) afterLink() {
 	l.do(Finish{reason})
 }
 
-// recovers reports whether another process takes the place of the one that has ended:
-// it was in use, nothing of it is left, its login holds, and the options say what the
-// next one has to be.
-func (l *Life) recovers() bool {
-	s := &l.s
-	expired := l.cfg.AuthExpired != 0 && s.Link.Exit.Code == l.cfg.AuthExpired
-	return s.Gen <= l.cfg.Restarts && s.Phase >= session.StateReady && s.Phase <= session.StateAwaitingConsumer &&
-		!s.Over && !expired && !s.Routing.Changed && s.Link.Err.Err == nil && s.Link.Leftover.Err == nil
-}
-
-// recover has the routing let go of a process that has ended.
-func (l *Life) recover() {
-	why := l.exitReason()
-	l.s.Parting = true
-	l.enter(session.StateRecovering, why.Error())
-	l.tell(Lost{Gen: l.s.Gen, Reason: why})
-}
-
-// exitReason describes an end of the agent that nobody asked for.
-func (l *Life) exitReason() error {
-	s, link := &l.s, &l.s.Link
-	if link.Err.Err != nil && link.Exit == (session.ExitStatus{}) {
-		return link.Err.Err // it never ran
-	}
-	e := &session.ExitError{Program: l.cfg.Program, Status: link.Exit, During: "idle", StderrTail: Tail(link.Stderr), StdoutTail: Tail(link.Noise)}
-	switch {
-	case !s.Routing.Initialized:
-		e.During = "initialize"
-	case s.Routing.Running:
-		e.During = "a turn"
-	}
-	e.LastResult, e.LadderStep = s.Routing.Failure, ladderStep(link)
-	if l.cfg.AuthExpired != 0 && link.Exit.Code == l.cfg.AuthExpired {
-		l.tell(AuthLost{Reason: e.Error()})
-		return &session.AuthError{Backend: l.cfg.Backend, Err: e}
-	}
-	if link.Err.Err != nil {
-		return errors.Join(e, link.Err.Err)
-	}
-	return e
-}
-
 // setTick asks for a timer if the next deadline is not the one that is set.
 func (l *Life) setTick() {
 	s, next := &l.s, time.Time{}
 	switch {
 	case s.Close == Interrupting:
 		next = s.Until
+	case s.Close == NotClosing && s.Lapse != nil:
+		next = l.launchDue()
 	case s.Close == NotClosing && s.Phase == session.StateAwaitingConsumer && l.cfg.Consumer > 0:
 		next = s.Routing.StalledAt.Add(l.cfg.Consumer)
 	}

@@ -28,6 +28,19 @@ type (
 	// supervisor has given up for Err. From: the session actor.
 	ActorsOver struct{ Err error }
 
+	// Decided is what the user's function says of a death: [Ask]. From: the session actor.
+	Decided struct {
+		Gen    int
+		Policy session.Recovery
+		Err    error // in its place
+	}
+
+	// Drawn is a delay that was drawn: [Draw]. From: the session actor.
+	Drawn struct {
+		Gen   int
+		Delay time.Duration
+	}
+
 	// Tick is the timer of [SetTick]. It may come early. From: the clock.
 	Tick struct{}
 )
@@ -37,6 +50,8 @@ func (Linked) ToSession()     {}
 func (CloseAsked) ToSession() {}
 func (Broken) ToSession()     {}
 func (ActorsOver) ToSession() {}
+func (Decided) ToSession()    {}
+func (Drawn) ToSession()      {}
 func (Tick) ToSession()       {}
 func (Changed) ToSession()    {}
 func (Unusable) ToSession()   {}
@@ -44,11 +59,23 @@ func (Parted) ToSession()     {}
 
 type (
 	// Launch starts process Gen, which takes up the session Resume; "": it begins one.
-	// To: transport.
+	// Fresh: it begins one under that id. To: transport.
 	Launch struct {
 		Gen    int
 		Resume string
+		Fresh  bool
 	}
+
+	// Ask has the user's function decide about a death; [Decided] is its answer. To: the
+	// session actor.
+	Ask struct {
+		Gen     int
+		Failure session.Failure
+	}
+
+	// Draw draws the delay before another process; [Drawn] is the answer. To: the session
+	// actor.
+	Draw struct{ Gen, Attempt int }
 
 	// Enter is a change of the session's state. To: the session actor.
 	Enter struct {
@@ -77,6 +104,8 @@ type (
 func (Launch) ToTransport() {}
 
 func (Launch) effect()     {}
+func (Ask) effect()        {}
+func (Draw) effect()       {}
 func (Enter) effect()      {}
 func (Tell) effect()       {}
 func (SetTick) effect()    {}

@@ -17,7 +17,8 @@ import (
 
 var lives = machine.LifeConfig{
 	Backend: "agent", InterruptGrace: 2 * time.Second, FlushGrace: time.Second, Consumer: time.Minute, AuthExpired: 41,
-	Interrupt: machine.Called{Subtype: "interrupt", Body: json.RawMessage(`{"subtype":"interrupt"}`), Own: true}, Restarts: 2,
+	Interrupt: machine.Called{Subtype: "interrupt", Body: json.RawMessage(`{"subtype":"interrupt"}`), Own: true},
+	Recovery:  machine.RecoveryConfig{Restarts: 4, Window: time.Hour, ResetAfter: 10 * time.Second, Policy: session.RecoverContinue, Unknown: "no such session"},
 }
 
 // stage is what a life has around it: a routing that answers late, and a process.
@@ -28,7 +29,13 @@ type stage struct {
 	heard    uint64 // the last one that the routing has confirmed
 	sum      machine.Summary
 	link     machine.Link
-	parting  int // the process that the routing is to let go of
+	parting  int  // the process that the routing is to let go of
+	asking   int  // the process about whose death the user is asked
+	drawing  int  // the process whose successor's delay is drawn
+	calm     bool // the session lives for long
+	verdicts int  // the process whose messages were decided about last
+	launched []time.Time
+	fresh    int
 	climbed  machine.Stage
 	aborted  bool
 	broken   bool // nothing is known of its output
@@ -41,11 +48,37 @@ type stage struct {
 
 // input draws what may happen next.
 func (s *stage) input() machine.LifeInput {
-	switch s.IntN(14) {
+	next := s.IntN(17)
+	switch {
+	case s.calm && (next >= 1 && next <= 4 || next == 7) && !s.stopping && s.IntN(100) > 0:
+		next = 0
+	case s.calm && s.parting > 0:
+		next = 12
+	}
+	switch next {
+	case 14:
+		if s.asking > 0 {
+			return s.decided()
+		}
+	case 15:
+		if s.drawing > 0 {
+			return s.drawn()
+		}
+	case 16:
+		s.sum.Waiting = s.IntN(2) == 0
 	case 0:
 		if s.link.Gen > 0 && s.link.Phase < machine.Gone {
 			s.link.Phase++
 			s.link.Exit = session.ExitStatus{Code: s.IntN(42)}
+			if s.link.Phase == machine.Up {
+				s.sum.Gen, s.sum.Drained = s.link.Gen, false
+			}
+			if s.sum.Failure = ""; s.IntN(2) == 0 {
+				s.sum.Failure = "no such session"
+			}
+			if s.sum.ResultAt = (time.Time{}); s.IntN(2) == 0 {
+				s.sum.ResultAt = s.now
+			}
 			return machine.Linked{Link: s.link}
 		}
 	case 1:
@@ -76,7 +109,9 @@ func (s *stage) input() machine.LifeInput {
 			s.sum.GatesOff = "system/init"
 		}
 	case 8:
-		s.sum.Initialized, s.sum.SettingUp = true, s.IntN(4) == 0
+		if s.link.Gen <= 1 || s.IntN(6) == 0 { // the others die before as well
+			s.sum.Initialized, s.sum.SettingUp = true, s.IntN(4) == 0
+		}
 	case 9:
 		s.sum.InFlight = s.IntN(2) == 0
 		s.sum.Running = s.sum.InFlight
@@ -94,6 +129,23 @@ func (s *stage) input() machine.LifeInput {
 	return s.changed()
 }
 
+// decided is what the user's function says, which may be nonsense.
+func (s *stage) decided() machine.LifeInput {
+	gen := s.asking
+	s.asking = 0
+	if s.IntN(12) == 0 {
+		return machine.Decided{Gen: gen, Err: errors.New("it panicked")}
+	}
+	all := []session.Recovery{session.RecoverContinue, session.RecoverContinue, session.RecoverReport, session.RecoverReport, session.RecoverFail, ""}
+	return machine.Decided{Gen: gen, Policy: all[s.IntN(len(all))]}
+}
+
+func (s *stage) drawn() machine.LifeInput {
+	gen := s.drawing
+	s.drawing = 0
+	return machine.Drawn{Gen: gen, Delay: time.Duration(s.IntN(3)) * time.Second}
+}
+
 // parted is the answer to the wish that another process follows.
 func (s *stage) parted() machine.LifeInput {
 	gen := s.parting
@@ -108,7 +160,7 @@ func (s *stage) changed() machine.LifeInput {
 	}
 	s.sum.Heard, s.sum.Closing = s.heard, s.heard > 0
 	s.sum.Flushed = s.sum.Flushed || s.heard > 1 && s.IntN(3) == 0
-	s.sum.Drained = s.sum.Drained || s.link.Phase == machine.Gone
+	s.sum.Drained = s.sum.Drained || s.link.Phase == machine.Gone && s.sum.Gen == s.link.Gen
 	sum := s.sum
 	return machine.Changed{Summary: &sum}
 }
@@ -123,10 +175,24 @@ func (s *stage) note(t *testing.T, out []machine.Effect) {
 			require.Equal(t, s.link.Gen+1, e.Gen)
 			require.True(t, e.Gen == 1 || s.link.Phase == machine.Gone, "one process at a time")
 			require.Equal(t, e.Gen > 1, e.Resume != "")
-			require.LessOrEqual(t, e.Gen, 1+lives.Restarts)
+			require.Equal(t, e.Gen-1, s.verdicts, "its messages were decided about")
 			require.Zero(t, s.closing, "no process for a session that closes")
+			require.True(t, e.Gen == 1 || s.sum.Waiting, "there is something to do")
+			if e.Fresh {
+				s.fresh++
+			} else {
+				s.launched = append(s.launched, s.now)
+			}
 			s.link = machine.Link{Gen: e.Gen}
-			s.sum.Drained, s.sum.Initialized = false, false
+			s.sum.Initialized = false
+		case machine.Ask:
+			require.Equal(t, s.link.Gen, e.Gen)
+			require.Error(t, e.Failure.Err)
+			s.asking = e.Gen
+		case machine.Draw:
+			require.Equal(t, s.link.Gen, e.Gen)
+			require.Positive(t, e.Attempt)
+			s.drawing = e.Gen
 		case machine.Enter:
 			require.True(t, machine.Legal(e.From, e.To))
 			s.seen = append(s.seen, e.To.String())
@@ -138,6 +204,11 @@ func (s *stage) note(t *testing.T, out []machine.Effect) {
 				require.Equal(t, s.link.Gen, in.Gen)
 				require.Error(t, in.Reason)
 				s.parting = in.Gen
+			case machine.Verdict:
+				require.Equal(t, s.link.Gen, in.Gen)
+				require.Error(t, in.Reason)
+				require.Contains(t, []session.Recovery{session.RecoverContinue, session.RecoverReport}, in.Policy)
+				s.verdicts = in.Gen
 			case machine.Closing:
 				s.closing++
 			}
@@ -167,9 +238,11 @@ func (s *stage) note(t *testing.T, out []machine.Effect) {
 // is left, and a life that is restored from JSON goes on alike.
 func TestLives(t *testing.T) {
 	t.Parallel()
-	states := make(map[string]int)
+	states, generations, begun := make(map[string]int), 0, 0
 	for seed := range seeds(t, 300) {
-		s := &stage{Rand: rand.New(rand.NewPCG(seed, 2)), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+		s := &stage{Rand: rand.New(rand.NewPCG(seed, 2)), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), calm: seed%3 > 0}
+		lives := lives
+		lives.Recovery.Asks, lives.Recovery.Stored = seed%2 == 0, seed%4 < 2
 		a, b := machine.NewLife(lives), machine.NewLife(lives)
 		var in machine.LifeInput = machine.Began{}
 		for step := 0; s.finished == 0; step++ {
@@ -188,11 +261,15 @@ func TestLives(t *testing.T) {
 			still := machine.RestoreLife(a.Snapshot(), lives)
 			require.Empty(t, texts(still.Step(s.now, machine.Changed{Summary: a.Snapshot().Routing}, nil)),
 				"seed %d step %d: what follows of what is known was done at once: %#v", seed, step, in)
-			if in = s.input(); step > 200 {
+			if in = s.input(); step > 200 && !s.calm || step > 1000 {
 				in = s.towardsTheEnd()
 			}
 		}
 		require.Empty(t, a.Step(s.now, machine.CloseAsked{}, nil), "it is over")
+		require.LessOrEqual(t, len(s.launched), 1+lives.Recovery.Restarts, "seed %d", seed)
+		require.True(t, s.fresh == 0 || !lives.Recovery.Stored, "a session that was stored is not begun anew")
+		generations = max(generations, len(s.launched)+s.fresh)
+		begun += s.fresh
 		for _, state := range s.seen {
 			states[state]++
 		}
@@ -200,6 +277,8 @@ func TestLives(t *testing.T) {
 	for _, state := range []string{"ready", "running", "awaiting_host", "awaiting_consumer", "recovering", "closed", "failed"} {
 		assert.Positive(t, states[state], "no life was ever %s", state)
 	}
+	assert.Greater(t, generations, 3)
+	assert.Positive(t, begun)
 }
 
 // towardsTheEnd is what comes when the session is to end and everybody does their
@@ -217,8 +296,13 @@ func (s *stage) towardsTheEnd() machine.LifeInput {
 		s.link.Phase++
 		return machine.Linked{Link: s.link}
 	}
-	if s.parting > 0 {
+	switch {
+	case s.parting > 0:
 		return s.parted()
+	case s.asking > 0:
+		return s.decided()
+	case s.drawing > 0:
+		return s.drawn()
 	}
 	s.heard = s.told
 	s.sum.Flushed = true
@@ -229,12 +313,12 @@ func (s *stage) towardsTheEnd() machine.LifeInput {
 func TestWhyALifeEnds(t *testing.T) {
 	t.Parallel()
 	cfg := lives
-	cfg.Restarts = 0
+	cfg.Recovery.Restarts = 0
 	up := []machine.LifeInput{
 		machine.Began{}, machine.Linked{Link: machine.Link{Gen: 1, Phase: machine.Up}}, machine.Changed{Summary: &machine.Summary{Initialized: true}},
 	}
 	gone := func(l machine.Link, s machine.Summary) []machine.LifeInput {
-		l.Gen, l.Phase, s.Drained = 1, machine.Gone, true
+		l.Gen, l.Phase, s.Gen, s.Drained = 1, machine.Gone, 1, true
 		return []machine.LifeInput{machine.Linked{Link: l}, machine.Changed{Summary: &s}, machine.ActorsOver{}}
 	}
 	for name, c := range map[string]struct {
@@ -301,8 +385,15 @@ func TestAConsumerThatStandsStill(t *testing.T) {
 	assert.ErrorIs(t, l.Snapshot().Reason.Err, session.ErrConsumerStalled)
 }
 
+// up is a process that is ready, of the life of a test.
+func up(l *machine.Life, now time.Time, gen int) {
+	l.Step(now, machine.Linked{Link: machine.Link{Gen: gen, Phase: machine.Up}}, nil)
+	l.Step(now, machine.Changed{Summary: &machine.Summary{Gen: gen, Initialized: true, Heard: l.Snapshot().Sent}}, nil)
+}
+
 // TestALifeWithAnotherProcess: it waits until the routing has let go of the process that
-// died, and hears no more of that one.
+// died, until the delay has passed and until there is something to do, and hears no more
+// of that process.
 func TestALifeWithAnotherProcess(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -311,34 +402,202 @@ func TestALifeWithAnotherProcess(t *testing.T) {
 	gone := func(gen int) machine.LifeInput {
 		return machine.Linked{Link: machine.Link{Gen: gen, Phase: machine.Gone, Exit: session.ExitStatus{Code: 3}}}
 	}
-	up := func(gen int, heard uint64) {
-		step(machine.Linked{Link: machine.Link{Gen: gen, Phase: machine.Up}})
-		step(machine.Changed{Summary: &machine.Summary{Initialized: true, Heard: heard}})
-		require.Equal(t, session.StateReady, l.Snapshot().Phase)
-	}
 	step(machine.Began{})
-	up(1, 0)
+	up(l, now, 1)
+	require.Equal(t, session.StateReady, l.Snapshot().Phase)
 	step(gone(1))
 	require.Equal(t, session.StateReady, l.Snapshot().Phase, "its output is not handled yet")
-	step(machine.Changed{Summary: &machine.Summary{Initialized: true, Drained: true}})
+	step(machine.Changed{Summary: &machine.Summary{Gen: 1, Initialized: true, Drained: true}})
 	require.Equal(t, session.StateRecovering, l.Snapshot().Phase)
 	require.Empty(t, step(machine.Tick{}))
-	require.Empty(t, step(machine.Changed{Summary: &machine.Summary{Drained: true, Heard: 1}}))
+	require.Empty(t, step(machine.Changed{Summary: &machine.Summary{Gen: 1, Drained: true, Waiting: true, Heard: 1}}))
 	require.Empty(t, step(machine.Parted{Gen: 7}), "of no process that there was")
-	require.Len(t, step(machine.Parted{Gen: 1, SessionID: "s"}), 1)
-	require.Equal(t, 2, l.Snapshot().Gen)
-	require.Empty(t, step(gone(1)), "of the process before")
+	require.Len(t, step(machine.Parted{Gen: 1, SessionID: "s"}), 2, "a verdict, and a draw")
 	require.Empty(t, step(machine.Parted{Gen: 1, SessionID: "s"}), "once")
-	up(2, 1)
-	expired := machine.Linked{Link: machine.Link{Gen: 2, Phase: machine.Gone, Exit: session.ExitStatus{Code: lives.AuthExpired}}}
-	step(expired)
-	step(machine.Changed{Summary: &machine.Summary{Initialized: true, Drained: true, Heard: 1}})
+	require.Empty(t, step(machine.Drawn{Gen: 7}))
+	require.Len(t, step(machine.Drawn{Gen: 1, Delay: time.Second}), 1, "an event")
+	require.Equal(t, []string{fmt.Sprintf("%T %+v", machine.SetTick{}, machine.SetTick{At: now.Add(time.Second)})},
+		step(machine.Changed{Summary: &machine.Summary{Gen: 1, Drained: true, Waiting: true, Heard: 2}}))
+	now = now.Add(time.Second)
+	require.Equal(t, []string{fmt.Sprintf("%T %+v", machine.Launch{}, machine.Launch{Gen: 2, Resume: "s"})}, step(machine.Tick{}))
+	require.Empty(t, step(gone(1)), "of the process before")
+	up(l, now, 2)
+	require.Equal(t, session.StateReady, l.Snapshot().Phase)
+	step(machine.Linked{Link: machine.Link{Gen: 2, Phase: machine.Gone, Exit: session.ExitStatus{Code: lives.AuthExpired}}})
+	step(machine.Changed{Summary: &machine.Summary{Gen: 2, Initialized: true, Drained: true, Heard: 2}})
 	require.Equal(t, session.StateClosing, l.Snapshot().Phase, "nothing to try again with")
+}
 
-	l = machine.NewLife(lives)
-	step(machine.Began{})
-	up(1, 0)
-	step(gone(1))
-	step(machine.Changed{Summary: &machine.Summary{Initialized: true, Drained: true, Changed: true}})
-	require.Equal(t, session.StateClosing, l.Snapshot().Phase, "the options no longer say what it was")
+// die has the present process of a life die, after it was ready, and parts with it.
+func die(l *machine.Life, now time.Time, exit session.ExitStatus, sum machine.Summary) []machine.Effect {
+	gen := l.Snapshot().Gen
+	sum.Gen, sum.Drained, sum.Heard = gen, true, l.Snapshot().Sent
+	out := l.Step(now, machine.Changed{Summary: &sum}, nil)
+	out = l.Step(now, machine.Linked{Link: machine.Link{Gen: gen, Phase: machine.Gone, Exit: exit}}, out)
+	return l.Step(now, machine.Parted{Gen: gen, SessionID: "s"}, out)
+}
+
+// relaunch has the next process of a life start.
+func relaunch(l *machine.Life, now time.Time) (next *machine.Launch) {
+	gen := l.Snapshot().Gen
+	out := l.Step(now, machine.Drawn{Gen: gen}, nil)
+	for _, e := range l.Step(now, machine.Changed{Summary: &machine.Summary{Gen: gen, Drained: true, Waiting: true, Heard: l.Snapshot().Sent}}, out) {
+		if e, ok := e.(machine.Launch); ok {
+			next = &e
+		}
+	}
+	return next
+}
+
+// TestWhatADeathDoes, by the state in which the agent dies, the way in which it dies and
+// the policy.
+func TestWhatADeathDoes(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	working := map[string]machine.Summary{
+		"ready":             {Initialized: true},
+		"running":           {Initialized: true, Running: true, InFlight: true},
+		"awaiting_host":     {Initialized: true, Running: true, InFlight: true, Gates: 1},
+		"awaiting_consumer": {Initialized: true, Running: true, InFlight: true, Stalled: true, StalledAt: start},
+	}
+	deaths := map[string]struct {
+		exit      session.ExitStatus
+		link      machine.Link
+		changed   bool
+		permanent bool
+	}{
+		"killed":      {exit: session.ExitStatus{Code: -1, Signal: "SIGKILL"}},
+		"exit 0":      {},
+		"exit 1":      {exit: session.ExitStatus{Code: 1}},
+		"no login":    {exit: session.ExitStatus{Code: 41}, permanent: true},
+		"given up":    {exit: session.ExitStatus{Code: 1}, link: machine.Link{Err: machine.Fault{Err: errors.New("broken")}}, permanent: true},
+		"left":        {exit: session.ExitStatus{Code: 1}, link: machine.Link{Leftover: machine.Fault{Err: errors.New("a child")}}, permanent: true},
+		"other model": {exit: session.ExitStatus{Code: 1}, changed: true, permanent: true},
+	}
+	policies := []session.Recovery{session.RecoverContinue, session.RecoverReport, session.RecoverFail, "", "odd"}
+	for state, sum := range working {
+		for death, d := range deaths {
+			for _, policy := range policies {
+				for _, asks := range []bool{false, true} {
+					if !asks && !policy.Known() {
+						continue
+					}
+					name := fmt.Sprintf("%s, %s, %q, asked: %v", state, death, policy, asks)
+					cfg := lives
+					cfg.Recovery.Policy, cfg.Recovery.Asks = policy, asks
+					l := machine.NewLife(cfg)
+					l.Step(start, machine.Began{}, nil)
+					up(l, start, 1)
+					s := sum
+					s.Gen, s.Changed = 1, d.changed
+					l.Step(start, machine.Changed{Summary: &s}, nil)
+					require.Equal(t, state, l.Snapshot().Phase.String(), name)
+					s.Drained = true
+					l.Step(start, machine.Changed{Summary: &s}, nil)
+					d.link.Gen, d.link.Phase, d.link.Exit = 1, machine.Gone, d.exit
+					l.Step(start, machine.Linked{Link: d.link}, nil)
+					if d.permanent {
+						require.Equal(t, session.StateClosing, l.Snapshot().Phase, name)
+						require.Error(t, l.Snapshot().Reason.Err, name)
+						continue
+					}
+					require.Equal(t, session.StateRecovering, l.Snapshot().Phase, name)
+					out := l.Step(start, machine.Parted{Gen: 1, SessionID: "s"}, nil)
+					if asks {
+						ask, ok := out[0].(machine.Ask)
+						require.True(t, ok, name)
+						require.Equal(t, state, ask.Failure.State.String(), name)
+						out = l.Step(start, machine.Decided{Gen: 1, Policy: policy}, nil)
+					}
+					_, wrong := errors.AsType[*session.RecoveryError](l.Snapshot().Reason.Err)
+					require.Equal(t, !policy.Known(), wrong, name)
+					switch policy {
+					case session.RecoverContinue, session.RecoverReport:
+						tell, ok := out[0].(machine.Tell)
+						require.True(t, ok, name)
+						require.Equal(t, policy, tell.In.(machine.Verdict).Policy, name)
+						require.Equal(t, &machine.Launch{Gen: 2, Resume: "s"}, relaunch(l, start), name)
+					default:
+						require.Equal(t, session.StateClosing, l.Snapshot().Phase, name)
+						require.ErrorAs(t, l.Snapshot().Reason.Err, new(*session.ExitError), name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestHowOftenALifeRecovers: restarts count within the window, equal deaths without a
+// result are permanent, and a healthy process begins the backoff anew.
+func TestHowOftenALifeRecovers(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	type deathOf struct {
+		after  time.Duration // that the process was ready
+		code   int
+		result bool
+	}
+	attempts := func(deaths ...deathOf) (all []int, end error) {
+		l, now := machine.NewLife(lives), at
+		l.Step(now, machine.Began{}, nil)
+		for i, d := range deaths {
+			up(l, now, i+1)
+			now = now.Add(d.after)
+			sum := machine.Summary{Initialized: true}
+			if d.result {
+				sum.ResultAt = now
+			}
+			for _, e := range die(l, now, session.ExitStatus{Code: d.code}, sum) {
+				if e, ok := e.(machine.Draw); ok {
+					all = append(all, e.Attempt)
+				}
+			}
+			if end = l.Snapshot().Reason.Err; end != nil {
+				return all, end
+			}
+			require.NotNil(t, relaunch(l, now))
+		}
+		return all, nil
+	}
+	all, end := attempts(deathOf{code: 1}, deathOf{code: 1}, deathOf{code: 1})
+	require.Equal(t, []int{1, 2}, all)
+	require.ErrorContains(t, end, "alike 3 times")
+	all, end = attempts(deathOf{code: 1}, deathOf{code: 1}, deathOf{code: 2}, deathOf{code: 1}, deathOf{code: 2})
+	require.Equal(t, []int{1, 2, 3, 4}, all)
+	require.ErrorContains(t, end, "more than 4 times within 1h0m0s (MaxRestarts, RestartWindow)")
+	all, end = attempts(deathOf{code: 1, result: true}, deathOf{code: 1, result: true}, deathOf{code: 1, result: true}, deathOf{code: 1})
+	require.NoError(t, end, "with results between")
+	require.Equal(t, []int{1, 2, 3, 4}, all)
+	all, end = attempts(deathOf{code: 1}, deathOf{code: 2, after: 9 * time.Second}, deathOf{code: 1, after: 10 * time.Second}, deathOf{code: 2})
+	require.NoError(t, end)
+	require.Equal(t, []int{1, 2, 1, 2}, all)
+	all, end = attempts(deathOf{code: 1}, deathOf{code: 2}, deathOf{code: 1}, deathOf{code: 2}, deathOf{code: 1, after: time.Hour + 1}, deathOf{code: 2})
+	require.NoError(t, end, "the window has passed")
+	require.Equal(t, []int{1, 2, 3, 4, 1, 2}, all)
+}
+
+// TestASessionThatTheAgentDoesNotFind is begun under the same id, unless it had been
+// stored.
+func TestASessionThatTheAgentDoesNotFind(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, stored := range []bool{false, true} {
+		l := machine.NewLife(lives)
+		l.Step(now, machine.Began{}, nil)
+		up(l, now, 1)
+		first := machine.Summary{Initialized: true}
+		if stored {
+			first.ResultAt = now
+		}
+		die(l, now, session.ExitStatus{Code: 1}, first)
+		require.Equal(t, &machine.Launch{Gen: 2, Resume: "s"}, relaunch(l, now))
+		l.Step(now, machine.Linked{Link: machine.Link{Gen: 2, Phase: machine.Up}}, nil)
+		die(l, now, session.ExitStatus{Code: 1}, machine.Summary{Failure: "error: no such session: s"})
+		if stored {
+			require.ErrorContains(t, l.Snapshot().Reason.Err, "does not find its session")
+			continue
+		}
+		require.Equal(t, &machine.Launch{Gen: 3, Resume: "s", Fresh: true}, relaunch(l, now))
+		require.Len(t, l.Snapshot().Deaths.Restarts, 1, "it is no restart")
+	}
 }

@@ -48,6 +48,17 @@ func (rules) CheckVersion(v string) error {
 func (rules) Keep(response []byte) []byte { return slices.Clone(response) }
 func (rules) CheckSession(string) string  { return "" }
 
+func (rules) Again(line []byte, done []machine.ToolCall) ([]byte, error) {
+	return fmt.Appendf(nil, `{"again":%q,"done":%d}`, line, len(done)), nil
+}
+
+func (rules) Onward(line []byte, uuid string, done []machine.ToolCall, quote bool) ([]byte, error) {
+	if string(line) == "odd" {
+		return nil, errOdd
+	}
+	return fmt.Appendf(nil, `{"onward":%q,"uuid":%q,"done":%d,"quote":%v}`, line, uuid, len(done), quote), nil
+}
+
 func (rules) KindOf(subtype string) (kind session.Kind, person bool) {
 	switch subtype {
 	case "can_use_tool":
@@ -76,6 +87,8 @@ func configs() []machine.Config {
 		{Rules: rules{}, Limits: small},
 		{Rules: rules{}, Limits: small, RepeatsInit: true, ResultAfterCancelled: true, ProveGates: true},
 		{Rules: rules{}, Limits: small, RepeatsInit: true, Discard: true},
+		{Rules: rules{}, Limits: small, RepeatsInit: true, Recovers: true, RemembersMessages: true},
+		{Rules: rules{}, Limits: small, RepeatsInit: true, Recovers: true},
 	}
 }
 
@@ -96,6 +109,7 @@ type world struct {
 	sent  int
 	gen   int // of the process
 	gone  bool
+	lost  bool
 }
 
 func (w *world) pick(all ...string) string { return all[w.IntN(len(all))] }
@@ -153,9 +167,15 @@ func (w *world) input() machine.Input {
 			return machine.Mute{}
 		case 9, 10, 11, 12:
 			if w.gone {
-				w.gone = false
+				w.gone, w.lost = false, true
+				return machine.Lost{Gen: w.gen, Reason: io.ErrUnexpectedEOF}
+			}
+		case 13, 14, 15, 16:
+			if w.lost {
+				w.lost = false
 				w.gen++
-				return machine.Lost{Gen: w.gen - 1, Reason: io.ErrUnexpectedEOF}
+				policy := []session.Recovery{session.RecoverContinue, session.RecoverReport}[w.IntN(2)]
+				return machine.Verdict{Gen: w.gen - 1, Policy: policy, Reason: io.ErrUnexpectedEOF}
 			}
 		}
 	}
@@ -478,91 +498,6 @@ func TestTooLate(t *testing.T) {
 			require.Equal(t, 2, errs)
 		})
 	}
-}
-
-// TestAnotherProcess: what the agent had been given ends with the reason of its death,
-// what it had not goes to the next process, and its requests are nobody's.
-func TestAnotherProcess(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(0, 0)
-	m := machine.New(machine.Config{Rules: rules{}})
-	var out []machine.Effect
-	step := func(in machine.Input) []machine.Effect {
-		t.Helper()
-		from := len(out)
-		out = m.Step(now, in, out)
-		return out[from:]
-	}
-	read := func(frames ...protocol.Frame) []machine.Effect { return step(machine.FramesRead{Frames: frames}) }
-	ready := func(gen int) {
-		t.Helper()
-		step(machine.Connected{Gen: gen})
-		for range 2 {
-			for _, line := range written(out) {
-				read(frame(`{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":{}}}`, line.ID.Text()))
-			}
-		}
-		require.True(t, m.Snapshot().Told.Initialized)
-	}
-	ready(1)
-	step(machine.UserSent{ID: "old", Line: []byte("{}\n"), Prompt: true})
-	read(frame(`{"type":"system","subtype":"init","session_id":"the session"}`), frame(`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool"}}`))
-	asked := m.Snapshot().Requests[0].Seq
-	step(machine.Called{ID: "written", Subtype: "x", Body: json.RawMessage(`{"subtype":"x"}`)})
-	step(machine.Disconnected{})
-	step(machine.OutputEnded{})
-	step(machine.UserSent{ID: "new", Line: []byte("{\"new\":1}\n"), Prompt: true})
-	step(machine.Called{ID: "unwritten", Subtype: "x", Body: json.RawMessage(`{"subtype":"x"}`)})
-
-	ended := make(map[string]error)
-	var parted *machine.Parted
-	for _, e := range step(machine.Lost{Gen: 1, Reason: io.ErrUnexpectedEOF}) {
-		switch e := e.(type) {
-		case machine.TurnOver:
-			ended[e.ID] = e.Err
-		case machine.CallOver:
-			ended[e.ID] = e.Err
-		case machine.Cancel:
-			require.Equal(t, asked, e.Seq)
-			ended["the request"] = nil
-		case machine.Parted:
-			parted = &e
-		case machine.Write:
-			t.Fatalf("nothing reaches a process that has ended: %s", e.Line)
-		}
-	}
-	require.Equal(t, map[string]error{"old": io.ErrUnexpectedEOF, "written": io.ErrUnexpectedEOF, "the request": nil}, ended)
-	require.Equal(t, &machine.Parted{Gen: 1, SessionID: "the session"}, parted)
-	require.False(t, m.Snapshot().Told.Initialized)
-
-	out = nil
-	ready(2)
-	lines := ""
-	for _, e := range out {
-		if w, ok := e.(machine.Write); ok {
-			lines += string(w.Line)
-		}
-	}
-	require.Contains(t, lines, `{"new":1}`)
-	require.Contains(t, lines, `"unwritten"`)
-	var warned []string
-	for _, e := range read(frame(`{"type":"system","subtype":"init","session_id":"another"}`)) {
-		if e, ok := e.(machine.Emit); ok {
-			warned = append(warned, fmt.Sprint(e.Event))
-		}
-	}
-	require.Len(t, warned, 1)
-	require.Contains(t, warned[0], "in session another, not in the session")
-	read(frame(`{"type":"system","subtype":"init","session_id":"the session"}`))
-	out = nil
-	read(frame(`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool"}}`))
-	for _, e := range step(machine.Answered{Seq: asked, Kind: session.KindPermission, ID: "r1", Response: json.RawMessage(`{"behavior":"allow"}`)}) {
-		_, wrote := e.(machine.Write)
-		require.False(t, wrote, "a late answer is not one to the next process's request of that id")
-	}
-	require.Len(t, m.Snapshot().Requests, 1)
-	step(machine.Disconnected{})
-	require.Contains(t, step(machine.Lost{Gen: 2, Reason: io.EOF}), machine.Effect(machine.Parted{Gen: 2, SessionID: "the session"}), "also if this one did not say it")
 }
 
 // written is the control requests among the lines of out.

@@ -21,7 +21,7 @@ type sign struct {
 func beginning(open []Turn, s sign, says, own bool) []*Turn {
 	var begun []*Turn
 	for i := range open {
-		if slices.Contains(s.begins, open[i].ID) {
+		if slices.Contains(s.begins, open[i].current()) {
 			begun = append(begun, &open[i])
 		}
 	}

@@ -99,7 +99,7 @@ func (m *Routing) answersPrompt(uuids []string) bool {
 		t := &m.Turns[i]
 		named := len(uuids) == 0 && t.State >= TurnWritten
 		for _, id := range uuids {
-			named = named || id == t.ID
+			named = named || id == t.current()
 		}
 		if named && !t.Prompt {
 			return false

@@ -26,6 +26,10 @@ type Config struct {
 	// call Interrupt if that has a body; zero: for any time.
 	Stall     time.Duration
 	Interrupt Called
+	// Recovers: another process may follow one that has died.
+	Recovers bool
+	// RemembersMessages is the dialect's trait of that name.
+	RemembersMessages bool
 	// Quiet is how long the agent must have written nothing before the end of its
 	// stdin.
 	Quiet time.Duration
@@ -57,6 +61,12 @@ type Rules interface {
 	// Denial is the answer to a request that no callback will answer any more: gates
 	// are denied. errText is used when response is nil.
 	Denial(k session.Kind, f protocol.Frame, reason string) (response []byte, errText string)
+	// Again returns the line of a user message for an agent that may know it: what the
+	// dead process had done of it, if anything, is told in front.
+	Again(line []byte, done []ToolCall) ([]byte, error)
+	// Onward returns the line of another message, with that uuid, that makes the model go
+	// on with the one of line. quote: it may not know that one.
+	Onward(line []byte, uuid string, done []ToolCall, quote bool) ([]byte, error)
 }
 
 // State is everything that a routing knows: plain data.
@@ -85,6 +95,7 @@ type State struct {
 	Flow     Flow
 	Flush    *FlushState // nil: it has not begun
 	Stall    Stall
+	Recovery Recovery
 	Works    bool      // the agent works; the transport was notified
 	Timer    time.Time // the one that is set; zero: none
 	Told     *Summary  // nil: nothing yet
@@ -150,6 +161,7 @@ func (s State) clone() State {
 	s.Past.Answers, s.Past.Ran = slices.Clone(s.Past.Answers), slices.Clone(s.Past.Ran)
 	s.Strays.Kept = slices.Clone(s.Strays.Kept)
 	s.Facts.Tasks, s.Stall.Tools = slices.Clone(s.Facts.Tasks), slices.Clone(s.Stall.Tools)
+	s.Recovery.Done = slices.Clone(s.Recovery.Done)
 	if s.Flush != nil {
 		flush := *s.Flush
 		flush.Left = slices.Clone(flush.Left)
@@ -215,6 +227,8 @@ func (m *Routing) handle(in Input) {
 		m.Up, m.Queued = false, 0
 	case Lost:
 		m.lost(in)
+	case Verdict:
+		m.verdict(in)
 	case Unwritable:
 		m.unwritable()
 	case Mute:
@@ -329,6 +343,7 @@ func (m *Routing) end(reason error) {
 func (m *Routing) timerFired() {
 	m.Timer = time.Time{}
 	m.expireCalls()
+	m.expireProbe()
 	m.takeStraysIfOver()
 	if !m.Facts.QuietUntil.IsZero() && !m.now.Before(m.Facts.QuietUntil) {
 		m.Facts.QuietUntil = time.Time{}
@@ -342,6 +357,7 @@ func (m *Routing) setTimer() {
 		next = earlier(next, m.Strays.Until)
 	}
 	next = earlier(earlier(next, m.Flush.wake()), m.Stall.Due)
+	next = earlier(next, m.Recovery.Until)
 	for i := range m.Calls {
 		if c := &m.Calls[i]; c.Limit > 0 {
 			next = earlier(next, c.Opened.Add(c.Limit))
@@ -364,11 +380,12 @@ func earlier(a, b time.Time) time.Time {
 // tell sends the summary if it has changed.
 func (m *Routing) tell() {
 	s := Summary{
-		Heard: m.Heard, Initialized: m.Facts.Initialized != nil,
+		Heard: m.Heard, Gen: m.Gen, Initialized: m.Facts.Initialized != nil,
 		Gates: m.gates, Stalled: m.Flow.Stalled, StalledAt: m.Flow.StalledAt,
 		Turns: len(m.Turns), Running: m.Running(), InFlight: m.InFlight(), OwnTurn: m.Facts.OwnTurn,
 		Tasks: len(m.Facts.Tasks), TasksSeen: m.Facts.TasksSeen, ResultAt: m.Facts.ResultAt, QuietUntil: m.Facts.QuietUntil,
 		Failure: m.Facts.Failure, Closing: m.Closing, Changed: m.Facts.Changed, Flushed: m.Flush != nil && m.Flush.Done,
+		Waiting: !m.Up && len(m.Turns)+len(m.Calls) > 0,
 		Drained: m.EOF && len(m.Strays.Kept) == 0, Over: m.Over,
 	}
 	if off := m.Facts.GatesOff; off != nil {

@@ -100,7 +100,7 @@ func (m *Routing) turnFrame(f *protocol.Frame) (begins, of bool) {
 		// with a bare result, and then calls the message completed (observed).
 		var l lifecycle
 		t := m.oldestWritten()
-		of = t != nil && protocol.Unmarshal(f.Raw, &l) == nil && l.State == protocol.LifecycleCompleted && l.CommandUUID == t.ID
+		of = t != nil && protocol.Unmarshal(f.Raw, &l) == nil && l.State == protocol.LifecycleCompleted && l.CommandUUID == t.current()
 		return len(signOf(f).begins) > 0, of
 	case "system":
 		var changed struct {

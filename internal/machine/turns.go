@@ -34,7 +34,7 @@ const NotStarted = math.MaxUint64
 // What belongs to no turn is read by nobody but the reader of the whole stream.
 type Turn struct {
 	ID     string
-	Line   []byte // until it is written
+	Line   []byte // until it is written; until the end, if the session recovers
 	Prompt bool   // the agent calls UserPromptSubmit for it in any case
 	Opened time.Time
 	Order  uint64
@@ -42,6 +42,13 @@ type Turn struct {
 	Begun  bool   // a turn was begun while it was the oldest that was written
 	Starts uint64 // the first entry of the stream that belongs to it, or NotStarted
 	Named  bool   // the agent has said that it began with this message
+
+	Seen      bool       // something has come while it was the oldest that was written
+	Recovered bool       // another process has begun it, or might have
+	Resend    Resend     // how it goes to the present process
+	Alias     string     // the uuid of the message that makes the model go on with it; "": none does
+	Out       []byte     // the line that is written in place of Line, if it is not nil
+	Done      []ToolCall // what the dead process was seen to have done of it
 }
 
 // userSent takes a user message.
@@ -140,9 +147,9 @@ func (m *Routing) resultTurns(r *protocol.ResultMessage) []string {
 	if len(uuids) == 0 && r.UserMessageUUID != "" {
 		uuids = []string{r.UserMessageUUID}
 	}
-	for _, id := range uuids {
-		if m.turn(id) != nil && !slices.Contains(ended, id) {
-			ended = append(ended, id)
+	for i := range m.Turns {
+		if t := &m.Turns[i]; slices.Contains(uuids, t.current()) {
+			ended = append(ended, t.ID)
 		}
 	}
 	if len(uuids) > 0 || r.Origin != nil {

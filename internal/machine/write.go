@@ -51,7 +51,7 @@ func (m *Routing) writeOut() {
 			return
 		}
 	}
-	for !m.Closing && m.Facts.Initialized != nil {
+	for !m.Closing && m.Facts.Initialized != nil && !m.probes() {
 		c := slices.IndexFunc(m.Calls, func(c Call) bool { return !c.Written })
 		t := slices.IndexFunc(m.Turns, func(t Turn) bool { return t.State == TurnQueued })
 		did := waits
@@ -100,10 +100,20 @@ func (m *Routing) writeCall(i int) fate {
 // writeTurn is writeCall for the user message at i.
 func (m *Routing) writeTurn(i int) fate {
 	t := &m.Turns[i]
-	switch err := m.write(t.Line, FromHost); {
+	if m.goesOn(t) {
+		return written
+	}
+	line := t.Line
+	if t.Out != nil {
+		line = t.Out
+	}
+	switch err := m.write(line, FromHost); {
 	case err == nil:
-		t.Line = nil
+		if !m.cfg.Recovers {
+			t.Line = nil
+		}
 		m.enter(t, TurnWritten)
+		m.resent(t)
 		return written
 	case errors.Is(err, session.ErrTooLarge):
 		m.turnOver(t, fmt.Errorf("user message %s of %d bytes: %w", t.ID, len(t.Line), err))

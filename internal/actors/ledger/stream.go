@@ -19,6 +19,8 @@ type Entry struct {
 	Tasks []protocol.BackgroundTask
 	Seq   uint64 // its place in the stream
 	Task  uint64 // 1 + the place in the stream where its background task began; 0: it is of none
+	// Recovered: it is the result of a turn that another process had begun.
+	Recovered bool
 }
 
 // stream is what was delivered and not yet consumed.
@@ -45,7 +47,7 @@ const (
 )
 
 func (l *Ledger) deliver(e *machine.Entry) {
-	entry := Entry{Frame: e.Frame, Tasks: e.Tasks, Seq: e.Seq, Task: e.Task}
+	entry := Entry{Frame: e.Frame, Tasks: e.Tasks, Seq: e.Seq, Task: e.Task, Recovered: e.Recovered}
 	for i := range e.Ends {
 		if t := l.turnOver(&e.Ends[i]); t != nil {
 			entry.Turns = append(entry.Turns, t)

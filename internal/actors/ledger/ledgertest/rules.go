@@ -29,6 +29,14 @@ func (Rules) BeforeEOF([]byte, []string) ([]machine.Called, error) { return nil,
 // CheckVersion implements [machine.Rules].
 func (Rules) CheckVersion(string) error { return nil }
 
+// Again implements [machine.Rules].
+func (Rules) Again(line []byte, _ []machine.ToolCall) ([]byte, error) { return line, nil }
+
+// Onward implements [machine.Rules].
+func (Rules) Onward(line []byte, _ string, _ []machine.ToolCall, _ bool) ([]byte, error) {
+	return line, nil
+}
+
 // CheckSession implements [machine.Rules].
 func (Rules) CheckSession(string) string { return "" }
 

@@ -1,0 +1,269 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/session"
+)
+
+// RecoveryConfig is what the options and the dialect say about the death of a process.
+type RecoveryConfig struct {
+	Restarts   int           // how many processes may follow others within Window
+	Window     time.Duration // zero: the life of the session
+	ResetAfter time.Duration // how long a process must have been ready for the backoff to begin anew
+	Policy     session.Recovery
+	Asks       bool // the user's function decides
+	// Stored: the options name a session that exists.
+	Stored bool
+	// Unknown is in what an agent says that does not find the session it is to resume;
+	// "": it says nothing.
+	Unknown string
+}
+
+// maxEqual is how many equal deaths in a row, with no result between them, are one too
+// many.
+const maxEqual = 3
+
+// Deaths is what a life knows of the processes that have died.
+type Deaths struct {
+	Restarts []time.Time // within the window
+	Attempts int         // since a process was last healthy
+	ReadyAt  time.Time   // when the present process was ready; zero: not yet
+	Last     string      // what the last one was like
+	Equal    int         // how many in a row were like it, with no result between them
+	Stored   bool        // the agent has stored the session: a result has come
+}
+
+// LapseStep is how far a recovery has come.
+type LapseStep int
+
+// Steps of a recovery, in order.
+const (
+	LapseParting LapseStep = iota // the routing lets go of the process
+	LapseAsking                   // the user's function decides
+	LapseDrawing                  // the delay is drawn
+	LapseWaiting                  // for the delay to pass, and for something to do
+)
+
+// Lapse is the time between two processes.
+type Lapse struct {
+	Step   LapseStep
+	From   session.State
+	Why    Fault
+	Parted Parted           // what the routing has said
+	Policy session.Recovery // once it is decided
+	Fresh  bool             // the agent does not know the session: it begins it, under the same id
+	Due    time.Time        // of the next process; valid in LapseWaiting
+}
+
+// failure describes the lapse to the user.
+func (l *Life) failure() session.Failure {
+	lapse, deaths := l.s.Lapse, &l.s.Deaths
+	p := &lapse.Parted
+	return session.Failure{
+		State: lapse.From, Err: lapse.Why.Err, Attempt: deaths.Attempts, Equal: deaths.Equal, SessionID: p.SessionID,
+		Messages: slices.Clone(p.Messages), Tools: slices.Clone(p.Tools), Gates: p.Gates,
+	}
+}
+
+// recovers reports whether another process takes the place of the one that has ended:
+// it was in use, or itself such a process, nothing of it is left, its login holds, and the
+// options say what the next one has to be.
+func (l *Life) recovers() bool {
+	s := &l.s
+	inUse := s.Phase >= session.StateReady && s.Phase <= session.StateAwaitingConsumer
+	if !inUse && (s.Gen == 1 || s.Phase != session.StateRecovering && s.Phase != session.StateInitializing) {
+		return false
+	}
+	expired := l.cfg.AuthExpired != 0 && s.Link.Exit.Code == l.cfg.AuthExpired
+	return !s.Over && !expired && s.Link.Err.Err == nil && s.Link.Leftover.Err == nil && l.forbidden() == ""
+}
+
+// forbidden is why the deaths before this one leave no room for another process; "":
+// they do.
+func (l *Life) forbidden() string {
+	s, c := &l.s, &l.cfg.Recovery
+	switch {
+	case c.Restarts == 0:
+		return "MaxRestarts is 0"
+	case s.Routing.Changed:
+		return "a call may have changed what the options say, with which the next process would start"
+	case l.unknown() && l.stored():
+		return "the agent does not find its session any more"
+	case l.unknown(): // it costs no restart to begin it
+		return ""
+	case len(l.recent()) >= c.Restarts && c.Window > 0:
+		return fmt.Sprintf("the agent died more than %d times within %v (MaxRestarts, RestartWindow)", c.Restarts, c.Window)
+	case len(l.recent()) >= c.Restarts:
+		return fmt.Sprintf("the agent died more than %d times (MaxRestarts)", c.Restarts)
+	case s.Deaths.Equal >= maxEqual-1 && s.Deaths.Last == l.kindOfDeath() && s.Routing.ResultAt.IsZero():
+		return fmt.Sprintf("the agent died alike %d times in a row, with no result between", maxEqual)
+	}
+	return ""
+}
+
+// recent is when other processes have followed, within the window.
+func (l *Life) recent() []time.Time {
+	all, window := l.s.Deaths.Restarts, l.cfg.Recovery.Window
+	if window <= 0 {
+		return all
+	}
+	i := slices.IndexFunc(all, func(at time.Time) bool { return l.now.Sub(at) <= window })
+	if i < 0 {
+		return nil
+	}
+	return all[i:]
+}
+
+// kindOfDeath is equal for equal deaths.
+func (l *Life) kindOfDeath() string {
+	return fmt.Sprintf("%v %v %s", l.s.Link.Exit, l.s.Routing.Initialized, l.s.Routing.Failure)
+}
+
+// unknown reports whether a process has ended because it did not find the session.
+func (l *Life) unknown() bool {
+	s, text := &l.s, l.cfg.Recovery.Unknown
+	return text != "" && s.Gen > 1 && !s.Routing.Initialized &&
+		(strings.Contains(s.Routing.Failure, text) || strings.Contains(s.Link.Stderr, text))
+}
+
+// stored reports whether the agent must have the session.
+func (l *Life) stored() bool { return l.cfg.Recovery.Stored || l.s.Deaths.Stored }
+
+// recover has the routing let go of a process that has ended.
+func (l *Life) recover() {
+	s, d := &l.s, &l.s.Deaths
+	why := l.exitReason()
+	succeeded := !s.Routing.ResultAt.IsZero() && s.Routing.Initialized
+	fresh := l.unknown()
+	if !fresh {
+		if succeeded || d.Last != l.kindOfDeath() {
+			d.Equal = 0
+		}
+		d.Last, d.Equal = l.kindOfDeath(), d.Equal+1
+		if !d.ReadyAt.IsZero() && l.now.Sub(d.ReadyAt) >= l.cfg.Recovery.ResetAfter {
+			d.Attempts = 0
+		}
+		d.Attempts++
+		d.Restarts = append(slices.Clone(l.recent()), l.now)
+	}
+	d.Stored = d.Stored || succeeded
+	d.ReadyAt = time.Time{}
+	s.Lapse = &Lapse{From: s.Phase, Why: Fault{why}, Fresh: fresh}
+	l.enter(session.StateRecovering, why.Error())
+	l.tell(Lost{Gen: s.Gen, Reason: why})
+}
+
+// parted decides what becomes of the messages that the process had been given.
+func (l *Life) parted(in Parted) {
+	s := &l.s
+	if s.Lapse == nil || s.Lapse.Step != LapseParting || in.Gen != s.Gen || s.Close != NotClosing {
+		return
+	}
+	s.Lapse.Parted = in
+	if l.cfg.Recovery.Asks && !s.Lapse.Fresh {
+		s.Lapse.Step = LapseAsking
+		l.do(Ask{Gen: s.Gen, Failure: l.failure()})
+		return
+	}
+	l.apply(l.cfg.Recovery.Policy)
+}
+
+// decided takes the decision of the user's function.
+func (l *Life) decided(in Decided) {
+	s := &l.s
+	if s.Lapse == nil || s.Lapse.Step != LapseAsking || in.Gen != s.Gen || s.Close != NotClosing {
+		return
+	}
+	err := in.Err
+	if err == nil && !in.Policy.Known() {
+		err = fmt.Errorf("DecideRecovery returned %q, which is no policy", string(in.Policy))
+	}
+	if err != nil {
+		l.close(&session.RecoveryError{Problem: err.Error(), Err: errors.Join(s.Lapse.Why.Err, err)})
+		return
+	}
+	l.apply(in.Policy)
+}
+
+// apply carries out a decision.
+func (l *Life) apply(policy session.Recovery) {
+	s := &l.s
+	s.Lapse.Policy = policy
+	if policy == session.RecoverFail {
+		l.close(s.Lapse.Why.Err)
+		return
+	}
+	s.Lapse.Step = LapseDrawing
+	l.tell(Verdict{Gen: s.Gen, Policy: policy, Reason: s.Lapse.Why.Err})
+	l.do(Draw{Gen: s.Gen, Attempt: s.Deaths.Attempts})
+}
+
+// drawn begins the delay before the next process.
+func (l *Life) drawn(in Drawn) {
+	s := &l.s
+	if s.Lapse == nil || s.Lapse.Step != LapseDrawing || in.Gen != s.Gen || s.Close != NotClosing {
+		return
+	}
+	s.Lapse.Step, s.Lapse.Due = LapseWaiting, l.now.Add(in.Delay)
+	l.do(Emit{&session.Recovering{Failure: l.failure(), Policy: s.Lapse.Policy, Backoff: in.Delay}})
+}
+
+// launchDue is when the next process is to be launched; zero: once there is something
+// for it to do.
+func (l *Life) launchDue() time.Time {
+	if lapse := l.s.Lapse; lapse.Step == LapseWaiting && l.current() && l.s.Routing.Waiting {
+		return lapse.Due
+	}
+	return time.Time{}
+}
+
+func (l *Life) launchWhenDue() {
+	if due := l.launchDue(); due.IsZero() || l.now.Before(due) {
+		return
+	}
+	lapse := l.s.Lapse
+	l.launch(Launch{Resume: lapse.Parted.SessionID, Fresh: lapse.Fresh})
+}
+
+// endReason is why a session ends whose process has ended.
+func (l *Life) endReason() error {
+	err := l.exitReason()
+	if _, expired := errors.AsType[*session.AuthError](err); expired {
+		return err
+	}
+	if c := &l.cfg.Recovery; c.Restarts > 0 && l.s.Phase >= session.StateReady || l.s.Gen > 1 {
+		if problem := l.forbidden(); problem != "" {
+			return &session.RecoveryError{Problem: problem, Err: err}
+		}
+	}
+	return err
+}
+
+// exitReason describes an end of the agent that nobody asked for.
+func (l *Life) exitReason() error {
+	s, link := &l.s, &l.s.Link
+	if link.Err.Err != nil && link.Exit == (session.ExitStatus{}) {
+		return link.Err.Err // it never ran
+	}
+	e := &session.ExitError{Program: l.cfg.Program, Status: link.Exit, During: "idle", StderrTail: Tail(link.Stderr), StdoutTail: Tail(link.Noise)}
+	switch {
+	case !s.Routing.Initialized:
+		e.During = "initialize"
+	case s.Routing.Running:
+		e.During = "a turn"
+	}
+	e.LastResult, e.LadderStep = s.Routing.Failure, ladderStep(link)
+	if l.cfg.AuthExpired != 0 && link.Exit.Code == l.cfg.AuthExpired {
+		l.tell(AuthLost{Reason: e.Error()})
+		return &session.AuthError{Backend: l.cfg.Backend, Err: e}
+	}
+	if link.Err.Err != nil {
+		return errors.Join(e, link.Err.Err)
+	}
+	return e
+}
