@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -114,10 +116,61 @@ func vendorText(t *testing.T, groups []vendorGroup) []byte {
 	return []byte(b.String() + "]\n")
 }
 
+// In the mode plan the agent holds back calls that its rules allow, so a policy leaves
+// what it allows to the mode. No call runs that the agent alone would not run; what its
+// classifier would decide may be asked about instead.
+func TestPolicyLeavesPlansToTheMode(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(vendorTable)
+	require.NoError(t, err)
+	var groups []vendorGroup
+	require.NoError(t, json.Unmarshal(raw, &groups))
+	groups = slices.DeleteFunc(groups, func(g vendorGroup) bool { return g.Mode != sdk.ModePlan || g.Allow == nil })
+	require.NotEmpty(t, groups)
+	if os.Getenv("TROUPE_FULL") == "" {
+		for i := range groups {
+			groups[i].Calls = everyThird(groups[i].Calls, i)
+		}
+	}
+	strict := map[string]int{"allow": 0, "ask": 1, "classifier": 1, "deny": 2}
+	for _, g := range groups {
+		t.Run(g.Name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			o := r.options()
+			o.Policy = &sdk.Policy{Allow: g.Allow}
+			for i, ours := range r.decisions(o, &g) {
+				vendors := g.Calls[i][0]
+				if vendors == "error" || ours == "error" {
+					assert.Equal(t, vendors, ours, "%v", g.Calls[i][1:])
+					continue
+				}
+				assert.GreaterOrEqual(t, strict[ours], strict[vendors], "%v: %s, the agent alone: %s", g.Calls[i][1:], ours, vendors)
+			}
+		})
+	}
+}
+
 // vendor is what the agent decides about the calls by its own rules: allow, ask,
-// outside (it asks because a path leads out of its directories), deny, or error
+// outside (it asks because a path leads out of its directories), classifier (it would
+// have the vendor's server decide, which a test has not, and so denies), deny, or error
 // when it refused the call for another reason.
 func (r *rig) vendor(g *vendorGroup) []string {
+	rules := map[string][]string{} // a list that is null would make the agent ignore all of them
+	for name, list := range map[string][]string{"allow": g.Allow, "ask": g.Ask, "deny": g.Deny} {
+		if list != nil {
+			rules[name] = list
+		}
+	}
+	settings, err := json.Marshal(map[string]any{"permissions": rules})
+	require.NoError(r.t, err)
+	o := r.options()
+	o.Settings = settings
+	return r.decisions(o, g)
+}
+
+// decisions is vendor under other options than the group's rules.
+func (r *rig) decisions(o *sdk.Options, g *vendorGroup) []string {
 	t := r.t
 	for name, text := range map[string]string{"secrets/key": "k", ".env": "e", "a/secrets/key": "k", "a/.env": "e", "src/a": "x", "src/b.go": "x", "ok": "x", "a/ok": "x", ".husky/y": "x"} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(r.at(name)), 0o700))
@@ -127,21 +180,11 @@ func (r *rig) vendor(g *vendorGroup) []string {
 	require.NoError(t, os.Symlink("secrets/key", r.at("k")))
 	require.NoError(t, os.Symlink(".husky", r.at("h")))
 	require.NoError(t, os.Symlink(".bashrc", r.at("rc")))
-	rules := map[string][]string{} // a list that is null would make the agent ignore all of them
-	for name, list := range map[string][]string{"allow": g.Allow, "ask": g.Ask, "deny": g.Deny} {
-		if list != nil {
-			rules[name] = list
-		}
-	}
-	settings, err := json.Marshal(map[string]any{"permissions": rules})
-	require.NoError(t, err)
 	var mu sync.Mutex
 	asked := map[string]string{}
-	o := r.options()
 	r.runNothing(o, g.Cwd)
-	o.Settings = settings
 	o.PermissionMode, o.AllowDangerouslySkipPermissions = g.Mode, g.Mode == sdk.ModeBypassPermissions
-	o.Tools = sdk.Only("Bash", "Read", "Write", "Edit", "NotebookEdit", "Grep", "Glob", "WebFetch", "Skill", "Agent")
+	o.Tools = sdk.Only("Bash", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "Grep", "Glob", "WebFetch", "Skill", "Agent", "ExitPlanMode")
 	o.SDKMCPServers = vendorServers(t)
 	o.CanUseTool = func(_ context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 		mu.Lock()
@@ -170,6 +213,9 @@ func (r *rig) vendor(g *vendorGroup) []string {
 	for _, m := range all {
 		if m.Meta().ParentToolUseID != "" {
 			continue
+		}
+		if m, is := m.(*protocol.PermissionDeniedMessage); is && m.DecisionReasonType == "classifier" {
+			asked[m.ToolUseID] = "classifier"
 		}
 		for _, one := range sdk.ToolResults(m) {
 			switch {
@@ -208,7 +254,7 @@ func (r *rig) runNothing(o *sdk.Options, cwd string) {
 // staysInside refuses a call of a tool that writes by itself unless its path is
 // in the rig, or below a file, where nothing can be made.
 func (r *rig) staysInside(tool, arg string) {
-	if tool != "Write" && tool != "Edit" && tool != "NotebookEdit" {
+	if tool != "Write" && tool != "Edit" && tool != "MultiEdit" && tool != "NotebookEdit" {
 		return
 	}
 	path := r.vendorPath(arg)
@@ -265,6 +311,10 @@ func (r *rig) vendorInput(tool, arg string) modelapi.Args {
 		return modelapi.Args{"file_path": arg, "content": "x"}
 	case "Edit":
 		return modelapi.Args{"file_path": arg, "old_string": "x", "new_string": "y"}
+	case "MultiEdit":
+		return modelapi.Args{"file_path": arg, "edits": []any{map[string]string{"old_string": "x", "new_string": "y"}}}
+	case "ExitPlanMode":
+		return modelapi.Args{"plan": "p"}
 	case "NotebookEdit":
 		return modelapi.Args{"notebook_path": arg, "new_source": "x", "cell_id": "c", "edit_mode": "insert"}
 	case "Grep", "Glob":
