@@ -42,6 +42,7 @@ func Fetch(ctx context.Context, socket string) (*Report, error) {
 	if err := protocol.Unmarshal(raw, r); err != nil {
 		return nil, fmt.Errorf("inspect: %s: the answer is not that of a Troupe host: %w", socket, err)
 	}
+	r.Host.Socket = socket
 	return r, nil
 }
 

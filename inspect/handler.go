@@ -3,12 +3,14 @@ package inspect
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
 	"time"
 
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -24,6 +26,7 @@ type Report struct {
 type Host struct {
 	PID     int    `json:"pid"`     // process id
 	Program string `json:"program"` // name of the program's file
+	Socket  string `json:"socket"`  // path of the socket by which the host was asked; [Fetch] sets it
 }
 
 // Event is one event of a session in the answer to /api/events.
@@ -76,7 +79,7 @@ func Handler(rt *runtime.Runtime, access Access) http.Handler {
 type views struct{ rt *runtime.Runtime }
 
 func (v *views) report(r *http.Request) *Report {
-	return &Report{Host{os.Getpid(), filepath.Base(os.Args[0])}, v.rt.Tree(r.Context())}
+	return &Report{Host{PID: os.Getpid(), Program: filepath.Base(os.Args[0])}, v.rt.Tree(r.Context())}
 }
 
 func (v *views) page(w http.ResponseWriter, r *http.Request) {
@@ -112,7 +115,16 @@ func (v *views) found(w http.ResponseWriter, r *http.Request) *runtime.SessionTr
 
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v)
+	_ = encode(w, v)
+}
+
+// encode writes a value as one line of JSON that is harmless on a terminal, too.
+func encode(w io.Writer, v any) error {
+	raw, err := json.Marshal(v)
+	if err == nil {
+		_, err = w.Write(append(shown.JSON(raw), '\n'))
+	}
+	return err
 }
 
 func (v *views) events(w http.ResponseWriter, r *http.Request) {
@@ -126,12 +138,12 @@ func (v *views) events(w http.ResponseWriter, r *http.Request) {
 		all = s.Events(r.Context())
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	lines, flush := json.NewEncoder(w), http.NewResponseController(w).Flush
+	flush := http.NewResponseController(w).Flush
 	if flush() != nil { // the client learns that it is heard
 		return
 	}
 	for e := range all {
-		if lines.Encode(shownEvent(e)) != nil || flush() != nil {
+		if encode(w, shownEvent(e)) != nil || flush() != nil {
 			return
 		}
 	}

@@ -30,12 +30,12 @@ func TestOverASocket(t *testing.T) {
 	listening(t, asking(t).Runtime, inspect.Config{Socket: socket})
 	report, err := inspect.Fetch(t.Context(), socket)
 	require.NoError(t, err)
-	assert.Equal(t, inspect.Host{PID: os.Getpid(), Program: filepath.Base(os.Args[0])}, report.Host)
+	assert.Equal(t, inspect.Host{PID: os.Getpid(), Program: filepath.Base(os.Args[0]), Socket: socket}, report.Host)
 	require.Len(t, report.Tree.Sessions, 1)
 	s := report.Tree.Sessions[0]
 	assert.Equal(t, "s", s.ID)
 	assert.Equal(t, session.StateAwaitingHost, s.State)
-	assert.Equal(t, "permission request Ba\x1b[2Jsh", s.Waits[0].What, "programs get what it is called")
+	assert.Equal(t, "permission request Ba\x1b[2J\u202esh", s.Waits[0].What, "programs get what it is called")
 	assert.Equal(t, "PermissionTimeout", s.Waits[0].SetBy)
 
 	client := by(t, "unix", socket)
@@ -49,6 +49,8 @@ func TestOverASocket(t *testing.T) {
 		return resp.Header.Get("Content-Type"), string(raw)
 	}
 	contentType, body := get("/api/session/s")
+	assert.Contains(t, body, `\u202e`)
+	assert.NotContains(t, body, "\u202e", "nothing steers the terminal")
 	assert.Equal(t, "application/json", contentType)
 	var one runtime.SessionTree
 	require.NoError(t, json.Unmarshal([]byte(body), &one))
@@ -58,7 +60,7 @@ func TestOverASocket(t *testing.T) {
 		contentType, body = get(path)
 		assert.Equal(t, "text/plain; charset=utf-8", contentType)
 		assert.Contains(t, body, want)
-		assert.Contains(t, body, `permission request Ba\x1b[2Jsh`)
+		assert.Contains(t, body, `permission request Ba\x1b[2J\u202esh`)
 		assert.NotContains(t, body, "\x1b", "nothing steers the terminal")
 	}
 }

@@ -54,7 +54,7 @@ func asking(t *testing.T) *world.World {
 	t.Helper()
 	w := world.Production(t)
 	spec := runtime.Spec{ID: "s", Dialect: claude.New(), Program: w.Agent(&scripted.Script{Turns: []scripted.Turn{
-		{Steps: scripted.Steps{&scripted.ToolUse{Name: "Ba\x1b[2Jsh", Input: map[string]any{"command": "ls"}, Gate: "ask"}}},
+		{Steps: scripted.Steps{&scripted.ToolUse{Name: "Ba\x1b[2J\u202esh", Input: map[string]any{"command": "ls"}, Gate: "ask"}}},
 	}})}
 	asked := make(chan struct{})
 	spec.Options.PermissionTimeout = time.Hour

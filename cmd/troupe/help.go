@@ -17,6 +17,9 @@ Usage:
   troupe run [flags] PROMPT   give an agent one prompt and print its answer
   troupe chat [flags]         hold a conversation on the terminal
   troupe options [flags]      print how an agent would be started; starts nothing
+  troupe ps [SESSION]         list the sessions of all programs that show theirs
+  troupe top                  the same, as a screen that is kept up to date
+  troupe mcp                  the same, as an MCP server on stdin and stdout
   troupe version              print the version of this program
   troupe help [COMMAND]       print this text, or every flag of a command
 
@@ -35,6 +38,12 @@ func helpCommand(c *console, args []string) int {
 		return c.print(chatHelp())
 	case args[0] == "options":
 		return c.print(optionsHelp())
+	case args[0] == "ps":
+		return c.print(psHelp())
+	case args[0] == "top":
+		return c.print(topHelp())
+	case args[0] == "mcp":
+		return c.print(mcpHelp())
 	case args[0] == "version":
 		return c.print("Usage: troupe version\n\nPrints the version of this program.\n")
 	}

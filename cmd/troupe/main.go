@@ -3,6 +3,9 @@
 //	troupe run [flags] PROMPT   give an agent one prompt and print its answer
 //	troupe chat [flags]         hold a conversation on the terminal
 //	troupe options [flags]      print how an agent would be started
+//	troupe ps [SESSION]         list the sessions of all programs that show theirs
+//	troupe top                  the same, as a screen that is kept up to date
+//	troupe mcp                  the same, as an MCP server on stdin and stdout
 //	troupe version              print the version of this program
 //	troupe help [COMMAND]       print every flag and exit code
 //
@@ -62,6 +65,12 @@ func run(ctx context.Context, p process) int {
 		return chatCommand(ctx, p, c, args)
 	case "options":
 		return optionsCommand(p, c, args)
+	case "ps":
+		return psCommand(ctx, p, c, args)
+	case "top":
+		return topCommand(ctx, p, c, args)
+	case "mcp":
+		return mcpCommand(ctx, p, c, args)
 	case "version", "--version", "-version":
 		return c.print(version())
 	case "help", "--help", "-help", "-h":

@@ -48,6 +48,11 @@ func perform(ctx context.Context, p process, c *console, s *settings, prepare fu
 		c.note("%v", err)
 		return exitStart
 	}
+	unshow, err := s.show(rt, p, c)
+	if err != nil {
+		return c.usage(err)
+	}
+	defer unshow()
 	s.opts.Runtime = rt
 	log := c.logger(s.level)
 	events := logEvents(&s.opts, log)

@@ -25,6 +25,9 @@ type settings struct {
 	partial    bool
 	quiet      bool
 	help       bool
+	inspect    bool   // open the socket that troupe ps finds
+	socket     string // of troupe ps; "" for all in the default directory
+	asJSON     bool
 	yes, no    bool
 	level      slog.Level
 	timeout    time.Duration
@@ -148,6 +151,7 @@ func logFlags() []flagSpec {
 			}
 			return nil
 		}},
+		{name: "inspect", help: "show the session to troupe ps, troupe top and troupe mcp; so does the variable TROUPE_INSPECT=1", set: on(func(s *settings) *bool { return &s.inspect })},
 		{name: "help", short: "h", help: "this text", set: on(func(s *settings) *bool { return &s.help })},
 	}
 }

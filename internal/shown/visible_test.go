@@ -1,9 +1,11 @@
 package shown_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/internal/shown"
 )
@@ -22,4 +24,16 @@ func TestVisible(t *testing.T) {
 		assert.Equal(t, want, shown.Visible(raw))
 	}
 	assert.Equal(t, `a\nb\tc\x1b[2J`, shown.Line("a\nb\tc\x1b[2J"))
+}
+
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	const text = "a\u202e\u009b2J\x1b\n日本 🎭\U000e0041\u2028"
+	raw, err := json.Marshal(text)
+	require.NoError(t, err)
+	got := shown.JSON(append(raw, '\n'))
+	assert.Equal(t, `"a\u202e\u009b2J\u001b\n日本 🎭\udb40\udc41\u2028"`+"\n", string(got))
+	var back string
+	require.NoError(t, json.Unmarshal(got, &back))
+	assert.Equal(t, text, back)
 }

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agent-troupe/troupe/inspect"
+	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+const nobodyShows = "no program shows its sessions: start troupe run with --inspect, or call inspect.Listen in a program of your own"
+
+func psHelp() string {
+	var b strings.Builder
+	b.WriteString(`Usage: troupe ps [flags] [SESSION]
+
+Lists the sessions of all running programs of yours that show theirs: troupe run and troupe chat
+with --inspect, and programs that call inspect.Listen. Each session is shown with its state, for how
+long it has been in it, how often its agent and its actors were restarted, how many messages nobody
+has read, and what it waits for. With SESSION, its id: all waits of that session, with their limits
+and the options that set them, and its actors.
+`)
+	writeFlags(&b, []flagGroup{{"Flags", viewFlags(true)}})
+	b.WriteString(`
+Exit codes: 0 success, 1 a program did not answer or there is no such session, 2 a mistake in the
+arguments, 7 the output could not be written.
+`)
+	return b.String()
+}
+
+// psCommand is troupe ps.
+func psCommand(ctx context.Context, p process, c *console, args []string) int {
+	s := &settings{}
+	if err := parse(viewFlags(true), args, s); err != nil {
+		return c.usage(err)
+	}
+	switch {
+	case s.help:
+		return c.print(psHelp())
+	case len(s.words) > 1:
+		return c.usage(&usageError{"troupe ps takes the id of one session", "leave the others out"})
+	}
+	ctx, stop := untilSignal(ctx, p)
+	defer stop()
+	return s.list(ctx, c)
+}
+
+// list prints what troupe ps prints.
+func (s *settings) list(ctx context.Context, c *console) int {
+	reports, err := s.ask(ctx)
+	code := exitOK
+	if err != nil { // of some hosts; the others are printed
+		c.note("%s", printable(err.Error()))
+		code = exitResult
+	}
+	var text string
+	if len(s.words) > 0 {
+		found := sessionsOf(reports, s.words[0])
+		if len(found) == 0 {
+			c.note("no program shows a session %q", s.words[0])
+			return exitResult
+		}
+		text, err = s.sessionsText(found)
+	} else {
+		text, err = s.reportsText(reports)
+		if len(reports) == 0 && code == exitOK {
+			c.note(nobodyShows)
+		}
+	}
+	if err != nil {
+		c.note("%v", err)
+		return exitOutput
+	}
+	if printed := c.print(text); printed != exitOK {
+		return printed
+	}
+	return code
+}
+
+// sessionsOf are the sessions with the id: different hosts may give the same one.
+func sessionsOf(reports []*inspect.Report, id string) []runtime.SessionTree {
+	var found []runtime.SessionTree
+	for _, r := range reports {
+		for i := range r.Tree.Sessions {
+			if r.Tree.Sessions[i].ID == id {
+				found = append(found, r.Tree.Sessions[i])
+			}
+		}
+	}
+	return found
+}
+
+func (s *settings) sessionsText(found []runtime.SessionTree) (string, error) {
+	if s.asJSON {
+		return asJSONText(found)
+	}
+	var b strings.Builder
+	for i := range found {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		if err := inspect.WriteSession(&b, &found[i]); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+func (s *settings) reportsText(reports []*inspect.Report) (string, error) {
+	if s.asJSON {
+		if reports == nil {
+			reports = []*inspect.Report{} // not null
+		}
+		return asJSONText(reports)
+	}
+	var b strings.Builder
+	for i, r := range reports {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		if err := inspect.WriteReport(&b, r); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+func asJSONText(v any) (string, error) {
+	raw, err := json.MarshalIndent(v, "", "  ")
+	return fmt.Sprintf("%s\n", shown.JSON(raw)), err
+}
