@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"math"
 	"time"
-
-	"github.com/agent-troupe/troupe/internal/kernel"
 )
+
+// Rand is a source of random numbers. A *rand.Rand of math/rand/v2 is one.
+type Rand interface {
+	// Int64N returns a number in [0, n). It panics if n is not positive.
+	Int64N(n int64) int64
+}
 
 // The default [Backoff].
 const (
@@ -37,7 +41,7 @@ type Backoff struct {
 
 // Delay returns a random delay before the given attempt, counted from 1. For an attempt
 // below 1 it returns 0.
-func (b Backoff) Delay(attempt int, rnd kernel.Rand) time.Duration {
+func (b Backoff) Delay(attempt int, rnd Rand) time.Duration {
 	bound := b.bound(attempt)
 	if bound <= 0 {
 		return 0
@@ -120,7 +124,7 @@ func (s *BackoffState) Down(now time.Time) {
 }
 
 // Next counts an attempt and returns a random delay before it.
-func (s *BackoffState) Next(rnd kernel.Rand) time.Duration {
+func (s *BackoffState) Next(rnd Rand) time.Duration {
 	s.attempts++
 	return s.Backoff.Delay(s.attempts, rnd)
 }

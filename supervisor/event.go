@@ -9,8 +9,8 @@ import (
 
 // Event is an observation or a decision of a supervisor. Events are in the order in which
 // they happened. The concrete types are *ChildStarted, *ChildFailed,
-// *ChildStopped, *ChildStuck, *RestartScheduled, *Restarted, *IntensityExceeded,
-// *Escalated, *Stopping and *Stopped. Do not modify them.
+// *ChildStopped, *ChildKilled, *ChildStuck, *NotRestarted, *RestartScheduled, *Restarted,
+// *IntensityExceeded, *Escalated, *Stopping and *Stopped. Do not modify them.
 type Event interface {
 	fmt.Stringer
 	slog.LogValuer
@@ -54,6 +54,23 @@ type ChildStopped struct {
 	Reason      error  // not nil: it failed while it was being stopped
 }
 
+// ChildKilled says that the supervisor kills a child.
+type ChildKilled struct {
+	Origin
+	Child       string // its name
+	Incarnation int    // the one that is killed
+	Why         string // which deadline it missed, or that it has none
+}
+
+// NotRestarted says that a child failed and stays down.
+type NotRestarted struct {
+	Origin
+	Child       string // its name
+	Incarnation int    // the one that failed
+	Reason      error  // why it failed; nil: it ended normally, although it is permanent
+	Why         string // why it is not restarted: its class, or the strategy's reason
+}
+
 // ChildStuck says that a child was killed and has not ended within its deadline. The
 // supervisor no longer waits for it. If it ends later, a ChildStopped follows, unless the
 // supervisor has stopped by then.
@@ -70,6 +87,7 @@ type RestartScheduled struct {
 	Origin
 	Child    string        // the last child that caused the restart
 	Reason   error         // why the child failed, or the reason given to RestartChild
+	Why      string        // why the strategy restarts these children; may be empty
 	Delay    time.Duration // from Origin.At; 0: at once
 	Children []string      // the children that will be started, in order
 }
@@ -122,6 +140,14 @@ func (e *ChildStopped) String() string {
 }
 
 func (e *ChildStuck) String() string { return e.text("%s %v", life(e.Child, e.Incarnation), ErrStuck) }
+
+func (e *ChildKilled) String() string {
+	return e.text("%s killed: %s", life(e.Child, e.Incarnation), e.Why)
+}
+
+func (e *NotRestarted) String() string {
+	return e.text("%s is not restarted (%s)%s", life(e.Child, e.Incarnation), e.Why, because(e.Reason))
+}
 
 func (e *RestartScheduled) String() string {
 	return e.text("restart of %s in %v%s", strings.Join(e.Children, ", "), e.Delay, because(e.Reason))
@@ -180,8 +206,18 @@ func (e *ChildStuck) LogValue() slog.Value {
 }
 
 // LogValue implements [slog.LogValuer].
+func (e *ChildKilled) LogValue() slog.Value {
+	return e.group("child_killed", childAttr(e.Child), incarnationAttr(e.Incarnation), whyAttr(e.Why))
+}
+
+// LogValue implements [slog.LogValuer].
+func (e *NotRestarted) LogValue() slog.Value {
+	return e.group("not_restarted", childAttr(e.Child), incarnationAttr(e.Incarnation), reasonAttr(e.Reason), whyAttr(e.Why))
+}
+
+// LogValue implements [slog.LogValuer].
 func (e *RestartScheduled) LogValue() slog.Value {
-	return e.group("restart_scheduled", childAttr(e.Child), reasonAttr(e.Reason),
+	return e.group("restart_scheduled", childAttr(e.Child), reasonAttr(e.Reason), whyAttr(e.Why),
 		slog.Duration("delay", e.Delay), slog.Any("children", e.Children))
 }
 
@@ -220,6 +256,15 @@ func (o *Origin) group(event string, attrs ...slog.Attr) slog.Value {
 
 func childAttr(name string) slog.Attr { return slog.String("child", name) }
 func incarnationAttr(n int) slog.Attr { return slog.Int("incarnation", n) }
+
+// whyAttr is the attribute of a decision's reason. Without one it is the zero Attr, which
+// handlers leave out.
+func whyAttr(why string) slog.Attr {
+	if why == "" {
+		return slog.Attr{}
+	}
+	return slog.String("why", why)
+}
 
 // reasonAttr is the attribute of a reason. For a nil reason it is the zero Attr, which
 // handlers leave out.

@@ -13,6 +13,9 @@ var (
 	// ErrIntensity matches a [Failure] of a supervisor whose children failed more often
 	// than its [Intensity] allows.
 	ErrIntensity = errors.New("supervisor: restart intensity exceeded")
+	// ErrStart is the reason of a child that was killed because it did not start within
+	// Child.Start.
+	ErrStart = errors.New("did not start in time")
 	// ErrStuck is the reason of a [Failure] because of a child that did not end.
 	ErrStuck = errors.New("did not stop, not even when killed")
 	// ErrSignificant is the reason of a supervisor that has stopped because a significant
@@ -38,6 +41,7 @@ type Failure struct { //nolint:errname // supervision speaks of failures, and th
 	Child       string    // whose failure was one too many, or which is stuck
 	Incarnation int       // of that child
 	Reason      error     // the child's; ErrStuck; nil: a permanent child ended normally
+	Why         string    // why the strategy escalated; empty if it did not
 	Limit       Intensity // that was exceeded; zero when a child is stuck
 	Earlier     []Failed  // the other failures in the window, oldest first
 }
@@ -50,6 +54,9 @@ func (f *Failure) Error() string {
 		why = ", being told never to restart"
 	case f.Limit.Max > 0:
 		why = fmt.Sprintf(" after %d failures within %v", len(f.Earlier)+1, f.Limit.Window)
+	}
+	if f.Why != "" {
+		why = " (" + f.Why + ")"
 	}
 	return oneLine(fmt.Sprintf("supervisor %s gave up%s: %s", f.Supervisor, why, failed(f.Child, f.Incarnation, f.Reason)))
 }
@@ -84,8 +91,18 @@ func (f *Failure) LogValue() slog.Value {
 		slog.String("child", f.Child),
 		slog.Int("incarnation", f.Incarnation),
 		slog.String("reason", reasonText(f.Reason)),
+		whyAttr(f.Why),
 		slog.Any("earlier", earlier),
 	)
+}
+
+// notStarted is the reason of a child that was killed because it did not start.
+func notStarted(limit time.Duration, reason error) error {
+	err := fmt.Errorf("%w (%v)", ErrStart, limit)
+	if reason == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, reason)
 }
 
 func significantEnded(child string, incarnation int, reason error) error {

@@ -20,7 +20,7 @@ type op struct {
 func drawSpec(t *rapid.T) (supervisor.Spec, []manner) {
 	spec := supervisor.Spec{
 		Name:     "sup",
-		Strategy: rapid.SampledFrom([]supervisor.Strategy{supervisor.OneForOne, supervisor.OneForAll, supervisor.RestForOne}).Draw(t, "strategy"),
+		Strategy: rapid.SampledFrom([]supervisor.Standard{supervisor.OneForOne, supervisor.OneForAll, supervisor.RestForOne}).Draw(t, "strategy"),
 		Intensity: supervisor.Intensity{
 			Max:    rapid.SampledFrom([]int{-1, 1, 2, 3, 10, 1000}).Draw(t, "max"),
 			Window: 10 * time.Second,

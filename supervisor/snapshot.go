@@ -58,8 +58,8 @@ func (s *Supervisor) Snapshot() []ChildState {
 		}
 	}
 	for _, r := range s.restarts {
-		for i := r.from; i < r.to; i++ {
-			if s.children[i].state == StateStopped && s.children[i].spec.Class != Temporary {
+		for i, c := range s.children {
+			if c.state == StateStopped && c.spec.Class != Temporary && r.has(c) {
 				states[i].State, states[i].RestartAt = StateWaiting, r.at
 			}
 		}

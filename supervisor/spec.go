@@ -6,32 +6,6 @@ import (
 	"time"
 )
 
-// Strategy says which children a failure affects.
-type Strategy int
-
-// The strategies of OTP.
-const (
-	// OneForOne restarts the failed child alone.
-	OneForOne Strategy = iota
-	// OneForAll restarts all children.
-	OneForAll
-	// RestForOne restarts the failed child and all children after it in the [Spec].
-	RestForOne
-)
-
-func (s Strategy) String() string {
-	switch s {
-	case OneForOne:
-		return "one_for_one"
-	case OneForAll:
-		return "one_for_all"
-	case RestForOne:
-		return "rest_for_one"
-	default:
-		return fmt.Sprintf("Strategy(%d)", int(s))
-	}
-}
-
 // Class says when the end of a child is a failure that restarts it.
 type Class int
 
@@ -81,12 +55,18 @@ type Child struct {
 	// restarted, as OTP's auto_shutdown any_significant does. A permanent child cannot be
 	// significant.
 	Significant bool
+	// Start is how long the child may take from StartChild to ChildUp before it is killed;
+	// that is a failure whose reason matches ErrStart. 0: no limit.
+	Start time.Duration
 	// Shutdown is how long a graceful stop may take before the child is
 	// killed. 0 means DefaultShutdown; Brutal means no graceful stop.
 	Shutdown time.Duration
 	// Kill is how long a killed child may take to end before it counts as stuck. 0 means
 	// DefaultKill.
 	Kill time.Duration
+	// Backoff is the delay before a restart that this child causes. Zero: that of the
+	// [Spec].
+	Backoff Backoff
 }
 
 // Intensity limits how often a supervisor restarts. After more than Max failures within a
@@ -107,10 +87,38 @@ const (
 // stopped in reverse order.
 type Spec struct {
 	Name      string    // not empty; used in events and errors
-	Strategy  Strategy  // zero: [OneForOne]
+	Strategy  Strategy  // nil: [OneForOne]
 	Intensity Intensity // zero: the defaults
 	Backoff   Backoff   // delays before restarts; attempts are counted for each child separately
-	Children  []Child   // may be empty
+	Children  []Child   // may be empty; must be with [SimpleOneForOne]
+	Template  Child     // what every child of [SimpleOneForOne] is, without a name; zero otherwise
+}
+
+// Policy is the part of a [Spec] that its owner may leave to a user. The zero value has
+// the defaults of the Spec, or those that the owner documents.
+type Policy struct {
+	Strategy  Strategy  // nil: the owner's
+	Intensity Intensity // zero: the owner's
+	Backoff   Backoff   // zero: the owner's
+}
+
+// Or returns the policy with each zero field taken from def.
+func (p Policy) Or(def Policy) Policy {
+	if p.Strategy == nil {
+		p.Strategy = def.Strategy
+	}
+	if p.Intensity == (Intensity{}) {
+		p.Intensity = def.Intensity
+	}
+	if p.Backoff == (Backoff{}) {
+		p.Backoff = def.Backoff
+	}
+	return p
+}
+
+// Spec returns a Spec with the policy.
+func (p Policy) Spec(name string, children ...Child) Spec {
+	return Spec{Name: name, Strategy: p.Strategy, Intensity: p.Intensity, Backoff: p.Backoff, Children: children}
 }
 
 // SpecError is one mistake in a [Spec]. [New] reports all of them joined.
@@ -127,7 +135,8 @@ func (e *SpecError) Error() string {
 	return fmt.Sprintf("supervisor %q: child %q: %s", e.Supervisor, e.Child, e.Problem)
 }
 
-func (s *Spec) validate() error {
+// Validate returns the error that [New] would return for the spec.
+func (s Spec) Validate() error {
 	var errs []error
 	add := func(child, format string, args ...any) {
 		errs = append(errs, &SpecError{s.Name, child, fmt.Sprintf(format, args...)})
@@ -135,9 +144,10 @@ func (s *Spec) validate() error {
 	if s.Name == "" {
 		add("", "the name is empty; give it one")
 	}
-	if s.Strategy < OneForOne || s.Strategy > RestForOne {
-		add("", "unknown strategy %d; use OneForOne, OneForAll or RestForOne", s.Strategy)
+	if std, ok := s.Strategy.(Standard); ok && (std < OneForOne || std > SimpleOneForOne) {
+		add("", "unknown strategy %d; use OneForOne, OneForAll, RestForOne, SimpleOneForOne or a Strategy of your own", int(std))
 	}
+	s.checkTemplate(add)
 	if s.Intensity.Window < 0 {
 		add("", "the intensity window is %v; use 0 for the default or a positive duration", s.Intensity.Window)
 	}
@@ -153,20 +163,47 @@ func (s *Spec) validate() error {
 			add(c.Name, "the name is taken by an earlier child; names must be unique")
 		}
 		seen[c.Name] = true
-		if c.Class < Permanent || c.Class > Temporary {
-			add(c.Name, "unknown class %d; use Permanent, Transient or Temporary", c.Class)
-		}
-		if c.Significant && c.Class == Permanent {
-			add(c.Name, "a permanent child cannot be significant, since it never ends for good; make it Transient or Temporary")
-		}
-		if c.Shutdown < 0 && c.Shutdown != Brutal {
-			add(c.Name, "the shutdown deadline is %v; use 0 for the default, Brutal, or a positive duration", c.Shutdown)
-		}
-		if c.Kill < 0 {
-			add(c.Name, "the kill deadline is %v; use 0 for the default or a positive duration", c.Kill)
-		}
+		c.check(add)
 	}
 	return errors.Join(errs...)
+}
+
+// check finds the mistakes in a child, besides its name.
+func (c *Child) check(add func(child, format string, args ...any)) {
+	if c.Class < Permanent || c.Class > Temporary {
+		add(c.Name, "unknown class %d; use Permanent, Transient or Temporary", c.Class)
+	}
+	if c.Significant && c.Class == Permanent {
+		add(c.Name, "a permanent child cannot be significant, since it never ends for good; make it Transient or Temporary")
+	}
+	if c.Start < 0 {
+		add(c.Name, "the start deadline is %v; use 0 for no limit or a positive duration", c.Start)
+	}
+	if c.Shutdown < 0 && c.Shutdown != Brutal {
+		add(c.Name, "the shutdown deadline is %v; use 0 for the default, Brutal, or a positive duration", c.Shutdown)
+	}
+	if c.Kill < 0 {
+		add(c.Name, "the kill deadline is %v; use 0 for the default or a positive duration", c.Kill)
+	}
+	if problem := c.Backoff.problem(); problem != "" {
+		add(c.Name, "%s", problem)
+	}
+}
+
+func (s *Spec) simple() bool { return s.Strategy == SimpleOneForOne }
+
+func (s *Spec) checkTemplate(add func(child, format string, args ...any)) {
+	switch {
+	case !s.simple() && s.Template != (Child{}):
+		add("", "a template is for SimpleOneForOne; list the children instead")
+	case !s.simple():
+	case len(s.Children) > 0:
+		add("", "SimpleOneForOne lists no children; start them with StartChild")
+	case s.Template.Name != "":
+		add("", "the template has a name; StartChild gives each child its own")
+	default:
+		s.Template.check(add)
+	}
 }
 
 // withDefaults fills in what was left out. The result shares nothing with s.
@@ -177,6 +214,9 @@ func (s Spec) withDefaults() Spec {
 	if s.Intensity.Window == 0 {
 		s.Intensity.Window = DefaultWindow
 	}
+	if s.Strategy == nil {
+		s.Strategy = OneForOne
+	}
 	s.Children = append([]Child(nil), s.Children...)
 	for i := range s.Children {
 		c := &s.Children[i]
@@ -185,6 +225,9 @@ func (s Spec) withDefaults() Spec {
 		}
 		if c.Kill == 0 {
 			c.Kill = DefaultKill
+		}
+		if c.Backoff == (Backoff{}) {
+			c.Backoff = s.Backoff
 		}
 	}
 	return s

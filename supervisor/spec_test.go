@@ -19,8 +19,8 @@ func TestSpecMistakes(t *testing.T) {
 	backoff := func(b supervisor.Backoff) supervisor.Spec { return supervisor.Spec{Name: "s", Backoff: b} }
 	for want, spec := range map[string]supervisor.Spec{
 		`supervisor "": the name is empty`:                                {},
-		`supervisor "s": unknown strategy 3`:                              {Name: "s", Strategy: 3},
-		`supervisor "s": unknown strategy -1`:                             {Name: "s", Strategy: -1},
+		`supervisor "s": unknown strategy 4`:                              {Name: "s", Strategy: supervisor.Standard(4)},
+		`supervisor "s": unknown strategy -1`:                             {Name: "s", Strategy: supervisor.Standard(-1)},
 		`the intensity window is -1ns`:                                    {Name: "s", Intensity: supervisor.Intensity{Window: -1}},
 		`the name of child 1 is empty`:                                    {Name: "s", Children: []supervisor.Child{{Name: "a"}, {}}},
 		`supervisor "s": child "a": the name is taken`:                    {Name: "s", Children: []supervisor.Child{{Name: "a"}, {Name: "a"}}},
@@ -28,6 +28,12 @@ func TestSpecMistakes(t *testing.T) {
 		`child "a": a permanent child cannot be significant`:              child(supervisor.Child{Significant: true}),
 		`child "a": the shutdown deadline is -2ns`:                        child(supervisor.Child{Shutdown: -2}),
 		`child "a": the kill deadline is -1ns`:                            child(supervisor.Child{Kill: -1}),
+		`child "a": the start deadline is -1ns`:                           child(supervisor.Child{Start: -1}),
+		`child "a": the backoff begins at -2ns`:                           child(supervisor.Child{Backoff: supervisor.Backoff{Initial: -2}}),
+		`a template is for SimpleOneForOne`:                               {Name: "s", Template: supervisor.Child{Class: supervisor.Transient}},
+		`SimpleOneForOne lists no children`:                               {Name: "s", Strategy: supervisor.SimpleOneForOne, Children: []supervisor.Child{{Name: "a"}}},
+		`the template has a name`:                                         {Name: "s", Strategy: supervisor.SimpleOneForOne, Template: supervisor.Child{Name: "a"}},
+		`unknown class 5`:                                                 {Name: "s", Strategy: supervisor.SimpleOneForOne, Template: supervisor.Child{Class: 5}},
 		`the backoff begins at -2ns`:                                      backoff(supervisor.Backoff{Initial: -2}),
 		`the backoff is capped at -1ns`:                                   backoff(supervisor.Backoff{Max: -1}),
 		`the backoff begins at 2ns, above its cap of 1ns`:                 backoff(supervisor.Backoff{Initial: 2, Max: 1}),
@@ -47,7 +53,7 @@ func TestSpecMistakes(t *testing.T) {
 
 func TestAllMistakesAreReported(t *testing.T) {
 	t.Parallel()
-	_, err := supervisor.New(supervisor.Spec{Strategy: 7, Children: []supervisor.Child{{}}}, seeded(1), nil)
+	_, err := supervisor.New(supervisor.Spec{Strategy: supervisor.Standard(7), Children: []supervisor.Child{{}}}, seeded(1), nil)
 	require.ErrorContains(t, err, "the name is empty")
 	require.ErrorContains(t, err, "strategy 7")
 	require.ErrorContains(t, err, "child 0")
@@ -70,7 +76,8 @@ func TestNames(t *testing.T) {
 	assert.Equal(t, "one_for_one", supervisor.OneForOne.String())
 	assert.Equal(t, "one_for_all", supervisor.OneForAll.String())
 	assert.Equal(t, "rest_for_one", supervisor.RestForOne.String())
-	assert.Equal(t, "Strategy(9)", supervisor.Strategy(9).String())
+	assert.Equal(t, "simple_one_for_one", supervisor.SimpleOneForOne.String())
+	assert.Equal(t, "Standard(9)", supervisor.Standard(9).String())
 	assert.Equal(t, "permanent", supervisor.Permanent.String())
 	assert.Equal(t, "transient", supervisor.Transient.String())
 	assert.Equal(t, "temporary", supervisor.Temporary.String())

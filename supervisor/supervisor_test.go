@@ -128,7 +128,9 @@ func TestStopsAreAwaitedAndHaveDeadlines(t *testing.T) {
 	assert.Equal(t, []string{
 		"sup: a#1 started", "sup: b#1 started", "sup: c#1 started",
 		"sup: stopping: enough",
-		"sup: c#1 stopped", "sup: b#1 stopped: boom", "sup: a#1 did not stop, not even when killed",
+		"sup: c#1 stopped", "sup: b#1 killed: it did not stop within 2s",
+		"sup: b#1 stopped: boom", "sup: a#1 killed: it gets no time to stop",
+		"sup: a#1 did not stop, not even when killed",
 		"sup: stopped without a: enough",
 	}, r.eventTexts())
 }
@@ -273,7 +275,7 @@ func TestBackoffIsWaitedOutAfterTheStops(t *testing.T) {
 	assert.LessOrEqual(t, delay, time.Hour)
 	assert.Equal(t, &supervisor.RestartScheduled{
 		Origin: supervisor.Origin{At: r.now, Supervisor: "sup"},
-		Child:  "a", Reason: errBoom, Delay: delay, Children: []string{"a", "b", "c"},
+		Child:  "a", Reason: errBoom, Why: "one_for_all", Delay: delay, Children: []string{"a", "b", "c"},
 	}, r.events[len(r.events)-1])
 	assert.Equal(t, []string{"start a#2", "start b#2", "start c#2"}, r.fire(delay))
 	assert.Zero(t, r.state("a").RestartAt)

@@ -40,6 +40,7 @@ type world struct {
 	escalate bool
 	over     bool
 	ignored  int
+	free     bool // the strategy is none of OTP's, and promises no order among siblings
 }
 
 type kid struct {
@@ -153,7 +154,7 @@ func (w *world) start(a *supervisor.StartChild) {
 	require.Equal(w.t, k.last+1, a.Incarnation)
 	require.False(w.t, k.Class == supervisor.Temporary && k.last > 0, "a temporary child came back")
 	for j, other := range w.kids {
-		if w.spec.Strategy == supervisor.OneForOne || j == i {
+		if w.free || w.spec.Strategy == supervisor.OneForOne || j == i {
 			continue
 		}
 		if j > i {
@@ -171,7 +172,7 @@ func (w *world) stop(name string, incarnation int) {
 	require.Equal(w.t, k.last, incarnation)
 	require.True(w.t, k.alive && !k.asked, "stopping %s", name)
 	k.asked = true
-	if w.spec.Strategy == supervisor.OneForOne && !w.ending {
+	if (w.free || w.spec.Strategy == supervisor.OneForOne) && !w.ending {
 		return
 	}
 	for j, other := range w.kids {

@@ -100,7 +100,7 @@ func (d *driver[M]) do(c *kernel.Context[M], actions []supervisor.Action) {
 				d.sup.ChildUp(c.Now(), a.Name, a.Incarnation)
 			case *supervisor.StopChild:
 				d.stopChild(c, a.Name, a.Incarnation)
-			case *supervisor.KillChild:
+			case *supervisor.KillChild: // it was asked before, unless it is brutal
 				d.stopChild(c, a.Name, a.Incarnation)
 			case *supervisor.SetTimer:
 				c.After(a.After, d.timer(timer{of: c.Self().Name(), token: uint64(a.Token)}))
@@ -120,6 +120,9 @@ func (d *driver[M]) do(c *kernel.Context[M], actions []supervisor.Action) {
 	}
 }
 
+// stopChild ends an actor after the message that it handles. A kill cannot do more: code
+// that runs does not end for it. An actor that never comes back is stuck, and its
+// supervisor gives up.
 func (d *driver[M]) stopChild(c *kernel.Context[M], child string, incarnation int) {
 	if i := d.find(childName(child, incarnation)); i >= 0 {
 		c.StopChild(d.live[i].at)
@@ -150,8 +153,8 @@ func (d *driver[M]) describe(prefix string) []session.ActorInfo {
 func observe(emit func(session.Event)) func(supervisor.Event) {
 	return func(e supervisor.Event) {
 		switch e.(type) {
-		case *supervisor.ChildFailed, *supervisor.ChildStuck, *supervisor.RestartScheduled,
-			*supervisor.Restarted, *supervisor.IntensityExceeded, *supervisor.Escalated:
+		case *supervisor.ChildFailed, *supervisor.ChildKilled, *supervisor.ChildStuck, *supervisor.NotRestarted,
+			*supervisor.RestartScheduled, *supervisor.Restarted, *supervisor.IntensityExceeded, *supervisor.Escalated:
 			emit(&session.Supervision{Decision: e})
 		}
 	}
