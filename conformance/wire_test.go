@@ -112,6 +112,9 @@ func (w *wire) String() string {
 	return b.String()
 }
 
+// agentKilled says that a test has killed the agent.
+const agentKilled = "killed by the test"
+
 // answered checks that the host answered each request of the agent once, before
 // it closed stdin, unless the agent took the request back, by a cancel frame or
 // by the notification that cancels an MCP call.
@@ -120,6 +123,9 @@ func (w *wire) answered(t *testing.T) {
 	open, answers := map[string]string{}, map[string]int{}
 	calls := map[string]string{} // MCP calls: their requests
 	for _, s := range w.said() {
+		if s.text == agentKilled { // its requests are void
+			clear(open)
+		}
 		if s.text == stdinClosed {
 			assert.Empty(t, open, "requests that were open when stdin was closed")
 		}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,7 +18,9 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/simtests"
 )
 
 // launches notes the arguments of each process that a program runs as.
@@ -171,4 +175,140 @@ func TestKillDuringRecovery(t *testing.T) {
 			}
 		}
 	}
+}
+
+// paysOnce pays in its first life, and not again in a later one: as a model that is told
+// that it had.
+func paysOnce() *scripted.Script {
+	s := refund()
+	s.Default = scripted.Steps{scripted.Text("more")}
+	s.Resumed = []scripted.Turn{{Steps: scripted.Steps{scripted.Text("it was paid")}}}
+	return s
+}
+
+// TestTurnsOutliveTheirAgent kills the agent anywhere, and the actors of the session: each
+// message has one outcome, the tool runs once at most, and the session ends well unless it
+// says why not.
+func TestTurnsOutliveTheirAgent(t *testing.T) {
+	simtests.Explore(t, simtests.Config{Seeds: fewer(300), First: 2_000_000}, func(w *simtests.World) {
+		w.Faults(simtests.AgentCrash(0.03), simtests.CrashInTool(0.3), simtests.CrashWaiting(0.03, 5*time.Second),
+			simtests.AgentExit(0.01, 1), simtests.TranscriptTruncated(0.2), simtests.KillActor(0.005).AtMost(3))
+		c, err := w.Dial(&sdk.Options{CanUseTool: allowAll, MaxRestarts: 6, RestartBackoff: session.Backoff{Initial: time.Second}}, paysOnce())
+		if err != nil {
+			return
+		}
+		recovered := 0
+		for _, prompt := range []string{"refund order 7", "and again", "more"} {
+			_, result, err := simtests.Ask(w.Context(), c, prompt)
+			if err == nil && result.Recovered {
+				recovered++
+			}
+			if err != nil {
+				_, exit := errors.AsType[*session.ExitError](err)
+				require.True(w, exit, "%v", err)
+				w.Sometimes("an error", true)
+			}
+		}
+		w.Sometimes("a turn was recovered", recovered > 0)
+		w.Sometimes("two turns were recovered", recovered > 1)
+		require.LessOrEqual(w, len(w.Effects()), 1, "it was paid at most once")
+		_ = c.Close(w.Context()) // the session may have failed
+	})
+}
+
+// TestDecideRecovery: the user's function decides about each death.
+func TestDecideRecovery(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		decide func(context.Context, session.Failure) session.Recovery
+		turn   func(t require.TestingT, result *sdk.ResultMessage, err error)
+		lives  bool
+	}{
+		"continue": {
+			func(context.Context, session.Failure) session.Recovery { return session.RecoverContinue },
+			func(t require.TestingT, result *sdk.ResultMessage, err error) {
+				require.NoError(t, err)
+				require.True(t, result.Recovered)
+			}, true,
+		},
+		"report": {
+			func(_ context.Context, f session.Failure) session.Recovery {
+				if len(f.Messages) == 1 && f.Messages[0].Accepted && len(f.Tools) == 1 && f.State == session.StateRunning && f.Attempt == 1 && f.SessionID != "" {
+					return session.RecoverReport
+				}
+				return session.RecoverFail
+			},
+			func(t require.TestingT, _ *sdk.ResultMessage, err error) {
+				require.ErrorAs(t, err, new(*session.ExitError))
+			}, true,
+		},
+		"fail": {
+			func(context.Context, session.Failure) session.Recovery { return session.RecoverFail },
+			func(t require.TestingT, _ *sdk.ResultMessage, err error) {
+				require.ErrorAs(t, err, new(*session.ExitError))
+				require.NotErrorAs(t, err, new(*session.RecoveryError))
+			}, false,
+		},
+		"nothing": {
+			func(context.Context, session.Failure) session.Recovery { return "" },
+			func(t require.TestingT, _ *sdk.ResultMessage, err error) {
+				require.ErrorAs(t, err, new(*session.RecoveryError))
+				require.ErrorAs(t, err, new(*session.ExitError))
+				require.ErrorContains(t, err, "no policy")
+			}, false,
+		},
+		"no return": {
+			func(context.Context, session.Failure) session.Recovery {
+				runtime.Goexit()
+				return ""
+			},
+			func(t require.TestingT, _ *sdk.ResultMessage, err error) {
+				require.ErrorAs(t, err, new(*session.RecoveryError))
+				require.ErrorContains(t, err, "did not return")
+			}, false,
+		},
+		"panic": {
+			func(context.Context, session.Failure) session.Recovery { panic("boom") },
+			func(t require.TestingT, _ *sdk.ResultMessage, err error) {
+				require.ErrorAs(t, err, new(*session.RecoveryError))
+				require.ErrorAs(t, err, new(*session.PanicError))
+			}, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			simtests.Explore(t, simtests.Config{Seeds: 5, AllFaults: true}, func(w *simtests.World) {
+				w.Faults(simtests.CrashInTool(1).AtMost(1))
+				client := w.Open(&sdk.Options{CanUseTool: allowAll, MaxRestarts: 1, DecideRecovery: c.decide}, paysOnce())
+				_, result, err := simtests.Ask(w.Context(), client, "refund order 7")
+				c.turn(w, result, err)
+				_, _, err = simtests.Ask(w.Context(), client, "and again")
+				require.Equal(w, c.lives, err == nil, "%v", err)
+				_ = client.Close(w.Context())
+			})
+		})
+	}
+}
+
+// TestCloseWhileItIsDecided ends the context of the user's function, and waits for nobody.
+func TestCloseWhileItIsDecided(t *testing.T) {
+	t.Parallel()
+	simtests.Explore(t, simtests.Config{Seeds: 5, AllFaults: true}, func(w *simtests.World) {
+		w.Faults(simtests.CrashInTool(1).AtMost(1))
+		ended := false
+		c := w.Open(&sdk.Options{CanUseTool: allowAll, MaxRestarts: 1, DecideRecovery: func(ctx context.Context, _ session.Failure) session.Recovery {
+			<-ctx.Done()
+			ended = true
+			return session.RecoverContinue
+		}}, paysOnce())
+		turn, err := c.Send(w.Context(), sdk.UserText("refund order 7"))
+		require.NoError(w, err)
+		w.Sleep(time.Minute)
+		require.Equal(w, session.StateRecovering, c.State())
+		require.NoError(w, c.Close(w.Context()))
+		_, err = turn.Result(w.Context())
+		require.ErrorIs(w, err, session.ErrClosed)
+		w.Run()
+		require.True(w, ended)
+	})
 }

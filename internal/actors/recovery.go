@@ -33,25 +33,31 @@ func (k *Core) draw(w *kernel.Worker, e machine.Draw) {
 	k.session.Tell(w, machine.Drawn{Gen: e.Gen, Delay: backoff.Delay(e.Attempt, k.cfg.System.Rand())})
 }
 
-// ask has the user's function decide about a death, on its own task.
-func (k *Core) ask(e machine.Ask) {
+// ask has the user's function decide about a death, as a task of the session actor's.
+func (k *Core) ask(c *kernel.Context[machine.LifeInput], e machine.Ask) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	k.undecided = cancel
-	k.cfg.System.Executor().Go(func() {
-		policy, err := decide(ctx, k.deps.Options.DecideRecovery, e.Failure)
-		cancel(nil)
-		k.session.Tell(nil, machine.Decided{Gen: e.Gen, Policy: policy, Err: err})
+	decide := k.deps.Options.DecideRecovery
+	c.Go(func() (then func(*kernel.Worker)) {
+		answer := machine.Decided{Gen: e.Gen, Err: errUndecided}
+		defer func() {
+			if p := recover(); p != nil {
+				answer.Err = fmt.Errorf("DecideRecovery panicked: %w", &session.PanicError{Value: p, Message: "DecideRecovery", Stack: debug.Stack()})
+			}
+			cancel(nil)
+			then = func(w *kernel.Worker) { k.session.Tell(w, answer) }
+			if errors.Is(answer.Err, errUndecided) { // its goroutine ends here
+				then(nil)
+			}
+		}()
+		policy := decide(ctx, e.Failure)
+		answer.Policy, answer.Err = policy, nil
+		return nil // it is set above
 	})
 }
 
-func decide(ctx context.Context, f func(context.Context, session.Failure) session.Recovery, failure session.Failure) (policy session.Recovery, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("DecideRecovery panicked: %w", &session.PanicError{Value: p, Message: "DecideRecovery", Stack: debug.Stack()})
-		}
-	}()
-	return f(ctx, failure), nil
-}
+// errUndecided says that the user's function has ended its goroutine.
+var errUndecided = errors.New("DecideRecovery did not return")
 
 // endDecision ends the context of the user's function, if it runs.
 func (k *Core) endDecision() {

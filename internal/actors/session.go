@@ -167,7 +167,7 @@ func (s *sessionActor) do(c *kernel.Context[machine.LifeInput], e machine.Effect
 	case machine.Emit:
 		k.cfg.Emit(e.Event)
 	case machine.Ask:
-		k.ask(e)
+		k.ask(c, e)
 	case machine.Draw:
 		k.draw(w, e)
 	case machine.Tell:
