@@ -159,7 +159,7 @@ func TestATreeOfManyWhoDoNotAnswer(t *testing.T) {
 	w.Pass(time.Minute)
 }
 
-// TestTheTreeShowsRestartsOfASession kills the actor of a session, and its agent.
+// TestTheTreeShowsRestartsOfASession kills the actor of a session.
 func TestTheTreeShowsRestartsOfASession(t *testing.T) {
 	t.Parallel()
 	strike := false
@@ -170,21 +170,31 @@ func TestTheTreeShowsRestartsOfASession(t *testing.T) {
 			return now
 		}
 	})
-	spec := w.spec(turns(scripted.Steps{scripted.Text("hi"), &scripted.Exit{Code: 9}}))
-	spec.ID, spec.Options.MaxRestarts = "s", 1
+	spec := w.spec(turns())
+	spec.ID = "s"
 	s := w.open(spec)
-	assert.Zero(t, s.Tree(t.Context()).Restarts)
-	turn := w.send(s, "go")
-	_, _ = turn.Result(t.Context()) // lost with the process, or not
-	w.Pass(time.Minute)
-	assert.Equal(t, 1, s.Tree(t.Context()).Restarts)
+	assert.Zero(t, s.Tree(t.Context()).Actors[0].Restarts)
 	strike = true
-	w.Pass(time.Minute)
 	s.Tree(t.Context()) // a message for the actor
 	w.Pass(time.Minute)
 	own := s.Tree(t.Context()).Actors[0]
 	assert.Equal(t, 1, own.Restarts)
 	assert.Contains(t, own.LastFailure, "killed by the test")
+}
+
+// TestTheTreeShowsRestartsOfTheAgent has an agent that dies in a turn, and its successor.
+func TestTheTreeShowsRestartsOfTheAgent(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	script := turns(scripted.Steps{scripted.Text("hi"), &scripted.Exit{Code: 9}})
+	script.Resumed = []scripted.Turn{{Steps: scripted.Steps{scripted.Delay(time.Hour)}}}
+	spec := w.spec(script)
+	spec.Options.MaxRestarts = 1
+	s := w.open(spec)
+	assert.Zero(t, s.Tree(t.Context()).Restarts)
+	w.send(s, "go")
+	w.Pass(time.Minute)
+	assert.Equal(t, 1, s.Tree(t.Context()).Restarts)
 }
 
 // TestTheTreeShowsSinceWhen looks at the times of a state.
