@@ -2,14 +2,15 @@ package agent
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // bare reports whether a flag of either vendor's CLI takes no value. Every
 // other flag takes one, as --flag=value or as --flag value.
-func bare(flag string) bool {
-	switch flag {
+func bare(name string) bool {
+	switch name {
 	case "verbose", "print", "debug", "continue", "fork-session",
 		"await-initialize", "strict-mcp-config", "replay-user-messages",
 		"include-partial-messages", "include-hook-events",
@@ -21,12 +22,14 @@ func bare(flag string) bool {
 	return false
 }
 
-// flags are the arguments an agent was started with.
-type flags map[string][]string
+// flags are the arguments an agent was started with, in their order.
+type flags []flag
+
+type flag struct{ name, value string }
 
 // parseFlags reads args; what is not a flag is ignored.
 func parseFlags(args []string) flags {
-	f := flags{}
+	var f flags
 	for i := 0; i < len(args); i++ {
 		name, ok := strings.CutPrefix(args[i], "--")
 		if !ok {
@@ -37,19 +40,34 @@ func parseFlags(args []string) flags {
 			i++
 			value = args[i]
 		}
-		f[name] = append(f[name], value)
+		f = append(f, flag{name, value})
 	}
-	return f
+	return slices.Clone(f) // no longer than it must be
 }
 
-func (f flags) has(name string) bool { return len(f[name]) > 0 }
+func (f flags) has(name string) bool {
+	return slices.ContainsFunc(f, func(one flag) bool { return one.name == name })
+}
+
+// all returns the values of the flags of that name.
+func (f flags) all(name string) (values []string) {
+	for _, one := range f {
+		if one.name == name {
+			values = append(values, one.value)
+		}
+	}
+	return values
+}
 
 // last returns the value of the last flag of that name.
 func (f flags) last(name string) string {
-	if v := f[name]; len(v) > 0 {
-		return v[len(v)-1]
+	value := ""
+	for _, one := range f {
+		if one.name == name {
+			value = one.value
+		}
 	}
-	return ""
+	return value
 }
 
 func (f flags) number(name string) float64 {
@@ -65,7 +83,7 @@ func (f flags) number(name string) float64 {
 func (f flags) rules(names ...string) []rule {
 	var out []rule
 	for _, name := range names {
-		for _, list := range f[name] {
+		for _, list := range f.all(name) {
 			for _, text := range splitRules(list) {
 				out = append(out, parseRule(text))
 			}

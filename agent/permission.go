@@ -133,7 +133,7 @@ func (p *permissions) decide(c *call, l places) (allow, ask bool, reason string)
 	return false, p.mode != "dontAsk", ""
 }
 
-func (e *engine) places() places { return places{e.session.cwd, e.flags["add-dir"]} }
+func (e *engine) places() places { return places{e.session.cwd, e.flags.all("add-dir")} }
 
 // unasked reports whether a call runs although a hook says ask: one of which
 // the safety check says that it is dangerous, in bypassPermissions (observed on

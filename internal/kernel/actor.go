@@ -138,6 +138,7 @@ func (a *adapter[M]) childDown(m *actor.Terminated) {
 	if !ok {
 		return
 	}
+	child.pid = nil
 	delete(a.ctx.children, m.Who.Id)
 	if len(a.ctx.children) == 0 {
 		a.ctx.children = nil // a map never gives memory back
@@ -220,13 +221,6 @@ func (a *adapter[M]) report(reason error) {
 // and with it whatever that is part of.
 func (a *adapter[M]) release() { a.behavior, a.ctx = nil, Context[M]{} }
 
-// child is a child that the parent has not learned the end of.
-type child struct {
-	*life
-	pid    *actor.PID
-	number int // among all that the parent has spawned
-}
-
 // handOver gives the library the children that are left, for it to stop them, the
 // last first, and to wait until they are gone. Until then they are this package's
 // alone: the library's own set of children never gives memory back.
@@ -234,12 +228,12 @@ func (c *Context[M]) handOver() {
 	if len(c.children) == 0 {
 		return
 	}
-	var next child
+	var next *life
 	adopt := actor.PropsFromProducer(nil, actor.WithSpawnFunc(
 		func(*actor.ActorSystem, string, *actor.Props, actor.SpawnerContext) (*actor.PID, error) {
 			return next.pid, nil
 		}))
-	for _, next = range slices.SortedFunc(maps.Values(c.children), func(a, b child) int { return a.number - b.number }) {
+	for _, next = range slices.SortedFunc(maps.Values(c.children), func(a, b *life) int { return a.number - b.number }) {
 		_, _ = c.actor.SpawnNamed(adopt, next.name)
 	}
 }
@@ -253,9 +247,9 @@ type Context[M any] struct {
 	adapter  *adapter[M]
 	actor    actor.Context
 	self     *Address[M]
-	children map[string]child
-	spawned  int     // children so far
-	timers   *timers // nil before the first
+	children map[string]*life // by path; those that the parent has not learned the end of
+	spawned  int              // children so far
+	timers   *timers          // nil before the first
 }
 
 // Self is the actor's own address.
@@ -328,9 +322,10 @@ func Spawn[P, M any](c *Context[P], name string, at *Address[M], b Behavior[M]) 
 		return err
 	}
 	if c.children == nil {
-		c.children = make(map[string]child)
+		c.children = make(map[string]*life)
 	}
 	c.spawned++
-	c.children[path] = child{l, pid, c.spawned}
+	l.pid, l.number = pid, c.spawned
+	c.children[path] = l
 	return nil
 }

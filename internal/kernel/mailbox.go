@@ -62,6 +62,10 @@ type life struct {
 
 	reason error // written before the parent is told, read after
 
+	// Of the parent, which has it as a child.
+	pid    *actor.PID
+	number int // among all that the parent has spawned
+
 	handled atomic.Int64
 	signals atomic.Int32 // len(system)
 
