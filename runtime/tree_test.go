@@ -257,3 +257,32 @@ func TestTheTreeOfNothingAsJSON(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(raw), `"waits":[]`)
 }
+
+// TestTheTreeShowsTheCloseLadder closes an agent that stops for nothing but SIGKILL.
+func TestTheTreeShowsTheCloseLadder(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	script := turns()
+	script.Misbehave = scripted.Misbehaviour{TrapTerm: true, IgnoreEOF: true}
+	spec := w.spec(script)
+	spec.Options.Graces = session.Graces{EOF: 2 * time.Minute, Terminate: 5 * time.Minute}
+	s := w.open(spec)
+	w.Pass(time.Second)
+	assert.Empty(t, s.Tree(t.Context()).Waits)
+	over := w.Task(func() { _ = s.Close(context.Background()) })
+	w.Pass(time.Minute)
+	tree := s.Tree(t.Context())
+	assert.Equal(t, "up, stdin closed", tree.Transport)
+	require.Len(t, tree.Waits, 1)
+	assert.Equal(t, "close: the exit after the end of stdin", tree.Waits[0].What)
+	assert.Equal(t, []any{2 * time.Minute, "Graces.EOF"}, []any{tree.Waits[0].Limit, tree.Waits[0].SetBy})
+	assert.InDelta(t, time.Minute, tree.Waits[0].Age, float64(time.Second))
+	w.Pass(2 * time.Minute)
+	tree = s.Tree(t.Context())
+	require.Len(t, tree.Waits, 1)
+	assert.Equal(t, "close: the exit after SIGTERM", tree.Waits[0].What)
+	assert.Equal(t, []any{5 * time.Minute, "Graces.Terminate"}, []any{tree.Waits[0].Limit, tree.Waits[0].SetBy})
+	w.Pass(10 * time.Minute)
+	over()
+	assert.Empty(t, s.Tree(t.Context()).Waits)
+}

@@ -17,8 +17,8 @@ type UnfinishedError struct {
 	Doing string // the work: "open session <id>", "run", "query"
 	State State  // state of the session when the context ended
 	// Waits are the running callbacks of the host, the requests to the agent without an
-	// answer, the background tasks, and the user messages without a result; within each
-	// kind the oldest is first.
+	// answer, the background tasks, the user messages without a result, and the exit of an
+	// agent that is stopped; within each kind the oldest is first.
 	Waits []Wait
 	// Tools are the tool calls without a result, oldest first, at most 64. A call that
 	// waits for a permission is one of them.

@@ -41,8 +41,8 @@ func (s *sessionActor) describeTree(reply *kernel.Promise[[]session.ActorInfo]) 
 }
 
 // Waits asks what the session waits for: the consumer, the agent, requests, calls,
-// background tasks, turns; each oldest first. A session that ends meanwhile waits for
-// nothing. The error says why nobody answered.
+// background tasks, turns, each oldest first; then the exit of an agent that is stopped.
+// A session that ends meanwhile waits for nothing. The error says why nobody answered.
 func (k *Core) Waits(ctx context.Context) ([]session.Wait, error) {
 	found, err := kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[[]machine.Waiting]) machine.Input { return routing.Look{Reply: reply} })
 	if err != nil {
@@ -55,6 +55,9 @@ func (k *Core) Waits(ctx context.Context) ([]session.Wait, error) {
 			w.What, w.Limit, w.SetBy = cmp.Or(w.What+" "+r.Name, w.What), r.Limit, r.SetBy
 		}
 		all = append(all, w.Wait)
+	}
+	if closing, ok := k.Link().Ending(); ok {
+		all = append(all, closing)
 	}
 	if what, since := k.Link().Waits(); what != "" {
 		after := slices.IndexFunc(all, func(w session.Wait) bool { return w.What != "consumer" })

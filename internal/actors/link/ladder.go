@@ -15,6 +15,26 @@ func (k *Link) stageTimer() (machine.Stage, time.Time, bool) {
 	return k.stage, k.stageEnd, k.phase == machine.Up && k.stage > machine.Open
 }
 
+// Ending is the wait for the end of the process in the present stage; false: the ladder
+// has not begun, or the process has ended.
+func (k *Link) Ending() (session.Wait, bool) {
+	stage, end, climbing := k.stageTimer()
+	if !climbing || end.IsZero() {
+		return session.Wait{}, false
+	}
+	w, g := session.Wait{}, k.cfg.Graces
+	switch stage {
+	case machine.ClosedStdin:
+		w = session.Wait{What: "close: the exit after the end of stdin", Limit: g.EOF, SetBy: "Graces.EOF"}
+	case machine.Terminated:
+		w = session.Wait{What: "close: the exit after SIGTERM", Limit: g.Terminate, SetBy: "Graces.Terminate"}
+	default:
+		w = session.Wait{What: "close: the exit after SIGKILL", Limit: g.Sweep, SetBy: "Graces.Sweep"}
+	}
+	w.Age = k.cfg.Clock.Now().Sub(end.Add(-w.Limit))
+	return w, true
+}
+
 // stageOver goes on when a stage did not end the process within its grace.
 func (k *Link) stageOver(stage machine.Stage, now time.Time) {
 	k.mu.Lock()
