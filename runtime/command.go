@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -18,6 +19,9 @@ import (
 // config turns the spec into what the actors need. It finds every mistake in
 // the options before anything starts.
 func (s *Session) config(spec *Spec) (actors.Config, error) {
+	if err := errors.Join(spec.Options.Supervisors.Validate()...); err != nil {
+		return actors.Config{}, err
+	}
 	in, err := spec.input()
 	if err != nil {
 		return actors.Config{}, err
@@ -36,8 +40,7 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 	cfg := actors.Config{
 		Host: &s.rt.host, ID: s.id, Dialect: spec.Dialect, Input: in,
 		Command: &command, Spawner: s.rt.spawnerFor(spec),
-		Intensity: spec.ActorIntensity, Backoff: actorBackoff(spec.ActorBackoff),
-		Emit: s.emit,
+		Supervisors: supervisors(spec.Options.Supervisors), Emit: s.emit,
 	}
 	if in.MaxRestarts > 0 {
 		cfg.Relaunch = func(resume string, fresh bool) (*session.Command, error) { return s.relaunch(in, resume, fresh) }
@@ -115,11 +118,16 @@ func (spec *Spec) graces() (g session.Graces, interrupt time.Duration) {
 	}.WithDefaults(), first(spec.Options.InterruptGrace, traits.InterruptGrace, 5*time.Second)
 }
 
-func actorBackoff(b supervisor.Backoff) supervisor.Backoff {
-	if b == (supervisor.Backoff{}) {
-		return supervisor.Backoff{Initial: 10 * time.Millisecond, Max: time.Second}
-	}
-	return b
+// actorPolicy is what the supervisors of actors do by default: what crashes is ready again
+// in no time.
+func actorPolicy() supervisor.Policy {
+	return supervisor.Policy{Backoff: supervisor.Backoff{Initial: 10 * time.Millisecond, Max: time.Second}}
+}
+
+func supervisors(s session.Supervisors) session.Supervisors {
+	s.Session = s.Session.Or(actorPolicy())
+	s.Callbacks = s.Callbacks.Or(s.Session)
+	return s
 }
 
 // limits are those of the options; InitializeTimeout is an older name of one.

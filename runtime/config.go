@@ -30,12 +30,13 @@ type Config struct {
 	KeepProcess func(session.ProcInfo) bool
 	// TempDir is the directory for the files that agents need. Default: os.TempDir.
 	TempDir string
-	// SessionIntensity limits how often the actor of one session may crash. Each crash is
-	// an error of this library. Default: 3 times in 30 s.
-	SessionIntensity supervisor.Intensity
-	// SessionBackoff is the delay before the actor of a session is restarted. Default:
+	// Supervisor decides when the actor that owns a session has crashed; each crash is an
+	// error of this library. Every session has a supervisor of its own, so a crash affects
+	// no other one, and the strategy gets one child; Options.Supervisors is for the actors
+	// below it. If it gives up, the session fails with a *supervisor.Failure. Invalid values
+	// are a *[session.ConfigError] of [New]. Zero fields: one_for_one, 3 times in 30 s,
 	// 10 ms to 1 s.
-	SessionBackoff supervisor.Backoff
+	Supervisor supervisor.Policy
 }
 
 // Spec describes a session.
@@ -61,10 +62,4 @@ type Spec struct {
 	// Program is an agent in this process. nil: Options.Spawner starts the agent; if that
 	// is nil, too, the agent is a process of this machine.
 	Program agent.Program
-
-	// ActorIntensity limits how often the session's actors may crash before the session
-	// fails. Default: 3 times in 30 s.
-	ActorIntensity supervisor.Intensity
-	// ActorBackoff is the delay before an actor is restarted. Default: 10 ms to 1 s.
-	ActorBackoff supervisor.Backoff
 }

@@ -144,10 +144,8 @@ func incarnationOf(m *member) int { return m.sup.Snapshot()[0].Incarnation }
 // supervise gives a session its supervisor, whose first incarnation is the one
 // that has just crashed.
 func (f *fleet) supervise(c *kernel.Context[toFleet], m *member) error {
-	sup, err := supervisor.New(supervisor.Spec{
-		Name: "fleet/" + m.session.id, Intensity: f.rt.cfg.SessionIntensity, Backoff: f.rt.cfg.SessionBackoff,
-		Children: []supervisor.Child{{Name: m.session.id}},
-	}, f.rt.sys.Rand(), func(e supervisor.Event) { m.session.emit(&session.Supervision{Decision: e}) })
+	spec := f.rt.cfg.Supervisor.Spec("fleet/"+m.session.id, supervisor.Child{Name: m.session.id})
+	sup, err := supervisor.New(spec, f.rt.sys.Rand(), func(e supervisor.Event) { m.session.emit(&session.Supervision{Decision: e}) })
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func TestASessionWhoseActorKeepsCrashing(t *testing.T) {
 				}
 				spec := w.spec(turns(append(steps, scripted.Delay(time.Hour))))
 				spec.ID, spec.Options.CanUseTool = "s", allow
-				spec.ActorIntensity = supervisor.Intensity{Max: 2, Window: time.Hour}
+				spec.Options.Supervisors.Session.Intensity = supervisor.Intensity{Max: 2, Window: time.Hour}
 				s := w.open(spec)
 				turn := w.send(s, "go")
 				w.Pass(100 * time.Millisecond)
@@ -125,7 +125,7 @@ func TestCloseWhenNoTransportActorLives(t *testing.T) {
 			}
 		})
 		spec := w.spec(turns())
-		spec.ActorIntensity = supervisor.Intensity{Max: 2, Window: time.Hour}
+		spec.Options.Supervisors.Session.Intensity = supervisor.Intensity{Max: 2, Window: time.Hour}
 		s := w.open(spec)
 		armed = true
 		start := w.Sched.Now()
@@ -179,7 +179,7 @@ func TestWhatWasWrittenWhenItsActorsFailed(t *testing.T) {
 					steps = append(steps, scripted.Text("more"), scripted.Delay(10*time.Millisecond))
 				}
 				spec := w.spec(turns(append(steps, scripted.Delay(time.Hour))))
-				spec.ID, spec.ActorIntensity = "s", supervisor.Intensity{Max: 2, Window: time.Hour}
+				spec.ID, spec.Options.Supervisors.Session.Intensity = "s", supervisor.Intensity{Max: 2, Window: time.Hour}
 				s := w.open(spec)
 				w.send(s, "go")
 				w.Pass(25 * time.Millisecond)

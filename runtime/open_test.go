@@ -32,7 +32,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"an option":        {func(s *runtime.Spec) { s.Options.InitializeTimeout = -1 }, "InitializeTimeout"},
 		"an empty server":  {func(s *runtime.Spec) { s.Options.SDKMCPServers = []*session.MCPServer{{}} }, "SDKMCPServers[0]: is nil or empty"},
 		"a policy":         {func(s *runtime.Spec) { s.Options.Policy = &policy.Rules{} }, "Policy: is not enforced by package runtime"},
-		"a broken backoff": {func(s *runtime.Spec) { s.ActorBackoff = supervisor.Backoff{Initial: 2, Max: 1} }, "backoff"},
+		"a broken backoff": {func(s *runtime.Spec) { s.Options.Supervisors.Session.Backoff = supervisor.Backoff{Initial: 2, Max: 1} }, "backoff"},
 	} {
 		spec := w.spec(turns())
 		c.change(&spec)

@@ -17,7 +17,6 @@ import (
 	"github.com/agent-troupe/troupe/internal/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
-	"github.com/agent-troupe/troupe/supervisor"
 )
 
 // Runtime runs sessions. It is safe for concurrent use. An idle runtime has no
@@ -44,9 +43,10 @@ func New(cfg Config) (*Runtime, error) {
 	if seams.Logger == nil && cfg.Logger != nil && cfg.Logger.Enabled(context.Background(), slog.LevelError) {
 		seams.Logger = slog.New(levelFloor{cfg.Logger.Handler()})
 	}
-	if cfg.SessionBackoff == (supervisor.Backoff{}) {
-		cfg.SessionBackoff = actorBackoff(cfg.SessionBackoff)
+	if err := errors.Join(session.CheckPolicy("Supervisor", cfg.Supervisor)...); err != nil {
+		return nil, err
 	}
+	cfg.Supervisor = cfg.Supervisor.Or(actorPolicy())
 	rt := &Runtime{cfg: cfg, sessions: make(map[string]*Session)}
 	crashed := seams.OnCrash
 	seams.OnCrash = func(c kernel.Crash) {

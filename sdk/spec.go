@@ -109,6 +109,7 @@ func checkBounds(o *Options) []error {
 	negative("MaxRestarts", o.MaxRestarts < 0)
 	negative("RestartWindow", o.RestartWindow < 0)
 	problems = append(problems, checkRecovery(o)...)
+	problems = append(problems, o.Supervisors.Validate()...)
 	negative("MaxLine", o.MaxLine < 0)
 	negative("Graces", o.Graces.Flush < 0 || o.Graces.EOF < 0 || o.Graces.Terminate < 0 || o.Graces.Output < 0 || o.Graces.Sweep < 0)
 	negative("Limits", o.Limits.Messages < 0 || o.Limits.Bytes < 0 || o.Limits.HardBytes < 0 || o.Limits.Answers < 0)

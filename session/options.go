@@ -138,6 +138,10 @@ type Options struct {
 	// it returns. Its context ends when the session closes. If it panics or returns no policy, the session fails with a
 	// *[RecoveryError]. Together with Recovery it is a *[ConfigError]. nil: Recovery decides.
 	DecideRecovery func(context.Context, Failure) Recovery `json:"-"`
+	// Supervisors replaces what the supervisors of the session do when one of its actors has crashed: strategy,
+	// intensity and backoff. Invalid values are a *[ConfigError]. Default: each actor restarts alone, at most 3 times in
+	// 30 s, after 10 ms to 1 s.
+	Supervisors Supervisors `json:"-"`
 	// MaxLine is the largest length of a line that is read from the agent, in bytes. A longer line is skipped and
 	// reported as an [OversizeLine] event. A negative value is a *[ConfigError]. Default: 0, which is 64 MiB. Host only.
 	MaxLine int `json:"maxLine,omitempty"`

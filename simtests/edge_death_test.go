@@ -935,7 +935,7 @@ func TestEdgeStatesOfASessionThatIsGivenUp(t *testing.T) {
 	for seed := range world.Seeds(t, 20, 10) {
 		w := world.New(t, seed, world.Killing(func(_ int, actor string, _ kernel.Moment) bool { return strings.HasPrefix(actor, "s#") }))
 		spec := w.Gated(&scripted.Script{})
-		spec.ActorIntensity = supervisor.Intensity{Max: 3, Window: time.Hour}
+		spec.Options.Supervisors.Session.Intensity = supervisor.Intensity{Max: 3, Window: time.Hour}
 		var states []string
 		spec.Options.OnEvent = func(r session.EventRecord) {
 			if changed, ok := r.Event.(*session.StateChanged); ok {

@@ -246,7 +246,7 @@ func TestKillSeveralActors(t *testing.T) {
 			return true
 		}))
 		spec := w.Gated(script())
-		spec.ActorIntensity = supervisor.Intensity{Max: 10, Window: time.Minute}
+		spec.Options.Supervisors.Session.Intensity = supervisor.Intensity{Max: 10, Window: time.Minute}
 		where := fmt.Sprintf("seed %d, killed at %v", seed, deaths)
 		require.NoError(t, w.Play(context.Background(), spec, "go", "on"), where)
 		w.Finish()

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
-// callbacks supervises, one_for_one, the actors that call the user back. Each is
+// callbacks supervises the actors that call the user back. Each is
 // started when the first request for it waits: most sessions need few of them.
 type callbacks struct {
 	core *Core
@@ -27,10 +27,7 @@ func (callbacksTimer) ToCallbacks() {}
 
 func newCallbacks(k *Core) (*callbacks, error) {
 	b := &callbacks{core: k}
-	spec := supervisor.Spec{
-		Name: k.cfg.ID + "/callbacks", Strategy: supervisor.OneForOne,
-		Intensity: k.cfg.Intensity, Backoff: k.cfg.Backoff,
-	}
+	spec := k.cfg.Supervisors.Callbacks.Spec(k.cfg.ID + "/callbacks")
 	sup, err := supervisor.New(spec, k.cfg.System.Rand(), observe(k.cfg.Emit))
 	if err != nil {
 		return nil, err
@@ -48,7 +45,7 @@ func (b *callbacks) Start(c *kernel.Context[routing.ToCallbacks]) error {
 	b.driver.start(c)
 	for i := range b.core.callback {
 		if b.core.callback[i].Depth() > 0 {
-			if err := b.want(c, actorOf(session.Kind(i))); err != nil {
+			if err := b.want(c, b.core.child(actorOf(session.Kind(i)))); err != nil {
 				return err
 			}
 		}
@@ -60,7 +57,7 @@ func (b *callbacks) Start(c *kernel.Context[routing.ToCallbacks]) error {
 func (b *callbacks) Handle(c *kernel.Context[routing.ToCallbacks], m routing.ToCallbacks) error {
 	switch m := m.(type) {
 	case routing.Wanted:
-		if err := b.want(c, actorOf(m.Kind)); err != nil {
+		if err := b.want(c, b.core.child(actorOf(m.Kind))); err != nil {
 			return err
 		}
 	case callbacksTimer:

@@ -22,7 +22,6 @@ import (
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
-	"github.com/agent-troupe/troupe/supervisor"
 )
 
 // Host is what all sessions of a runtime share.
@@ -55,12 +54,10 @@ type Config struct {
 	Command *session.Command // of the launch; given up after it
 	// Relaunch is the command of a process that takes up a session, or, if fresh is set,
 	// begins it under that id; "": it begins anew. Nil if Input.MaxRestarts is 0.
-	Relaunch func(resume string, fresh bool) (*session.Command, error)
-	Spawner  session.Spawner
-	// Intensity and Backoff are those of the session's actors.
-	Intensity supervisor.Intensity
-	Backoff   supervisor.Backoff
-	Emit      func(session.Event)
+	Relaunch    func(resume string, fresh bool) (*session.Command, error)
+	Spawner     session.Spawner
+	Supervisors session.Supervisors // valid and complete
+	Emit        func(session.Event)
 }
 
 // Core is what one session is made of besides its actors, and what survives

@@ -43,6 +43,11 @@ type liveChild struct {
 	at          kernel.Located
 }
 
+// child is the specification of an actor of the session's own: it is permanent.
+func (k *Core) child(name string) supervisor.Child {
+	return supervisor.Child{Name: name, Backoff: k.cfg.Supervisors.Backoffs[name]}
+}
+
 func childName(child string, incarnation int) string { return fmt.Sprintf("%s#%d", child, incarnation) }
 
 func (d *driver[M]) start(c *kernel.Context[M]) {
@@ -50,8 +55,8 @@ func (d *driver[M]) start(c *kernel.Context[M]) {
 }
 
 // want starts a child unless it was started before.
-func (d *driver[M]) want(c *kernel.Context[M], child string) error {
-	actions, err := d.sup.StartChild(c.Now(), supervisor.Child{Name: child})
+func (d *driver[M]) want(c *kernel.Context[M], child supervisor.Child) error {
+	actions, err := d.sup.StartChild(c.Now(), child)
 	d.do(c, actions)
 	return err
 }

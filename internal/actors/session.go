@@ -11,8 +11,8 @@ import (
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
-// sessionActor owns the life of a session and supervises, one_for_one, its actors:
-// none of them holds anything that another one needs.
+// sessionActor owns the life of a session and supervises its actors, one_for_one unless
+// the user has another strategy: none of them holds anything that another one needs.
 type sessionActor struct {
 	core *Core
 	driver[machine.LifeInput]
@@ -28,11 +28,8 @@ func (sessionTimer) ToSession() {}
 // next one goes on with the same core.
 func NewSession(k *Core) (kernel.Behavior[machine.LifeInput], error) {
 	s := &sessionActor{core: k}
-	sup, err := supervisor.New(supervisor.Spec{
-		Name: k.cfg.ID, Strategy: supervisor.OneForOne,
-		Intensity: k.cfg.Intensity, Backoff: k.cfg.Backoff,
-		Children: []supervisor.Child{{Name: "transport"}, {Name: "router"}}, // callbacks with the first request
-	}, k.cfg.System.Rand(), observe(k.cfg.Emit))
+	spec := k.cfg.Supervisors.Session.Spec(k.cfg.ID, k.child("transport"), k.child("router")) // callbacks with the first request
+	sup, err := supervisor.New(spec, k.cfg.System.Rand(), observe(k.cfg.Emit))
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +49,7 @@ func (s *sessionActor) Start(c *kernel.Context[machine.LifeInput]) error {
 	} else {
 		s.driver.start(c)
 		if s.waiting() {
-			if err := s.want(c, "callbacks"); err != nil {
+			if err := s.want(c, s.core.child("callbacks")); err != nil {
 				return err
 			}
 		}
@@ -79,7 +76,7 @@ func (s *sessionActor) Handle(c *kernel.Context[machine.LifeInput], m machine.Li
 	case sessionTimer:
 		s.fire(c, timer(m))
 	case routing.Wanted:
-		if err := s.want(c, "callbacks"); err != nil {
+		if err := s.want(c, s.core.child("callbacks")); err != nil {
 			return err
 		}
 	case describe:

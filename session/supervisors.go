@@ -1,0 +1,66 @@
+package session
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// Supervisors replaces how the supervisors of a session decide when one of its actors has
+// crashed. Each crash is an error of this library or of your own code in a callback actor;
+// the agent does not notice it. The zero value has the defaults.
+type Supervisors struct {
+	// Session is the policy for transport, router and callbacks, which are permanent. A
+	// restart keeps what they work on. Zero fields: one_for_one, 3 crashes in 30 s, 10 ms
+	// to 1 s. If the supervisor gives up, the session fails with a *supervisor.Failure.
+	Session supervisor.Policy
+	// Callbacks is the policy for the children of callbacks: hooks, permission, mcp,
+	// modelpolicy and inquiry. Requests that a stopped or crashed one had taken are denied.
+	// Zero fields: those of Session.
+	Callbacks supervisor.Policy
+	// Backoffs are delays before the restart of single actors, by their names: transport,
+	// router, callbacks, hooks, permission, mcp, modelpolicy or inquiry. Default: the
+	// Backoff of their supervisor.
+	Backoffs map[string]supervisor.Backoff
+}
+
+// Validate returns a *[ConfigError] for each mistake.
+func (s Supervisors) Validate() []error {
+	problems := slices.Concat(
+		CheckPolicy("Supervisors.Session", s.Session),
+		CheckPolicy("Supervisors.Callbacks", s.Callbacks),
+	)
+	known := []string{"transport", "router", "callbacks", "hooks", "permission", "mcp", "modelpolicy", "inquiry"}
+	for _, name := range slices.Sorted(maps.Keys(s.Backoffs)) {
+		option := "Supervisors.Backoffs[" + name + "]"
+		if !slices.Contains(known, name) {
+			problems = append(problems, &ConfigError{Option: option, Problem: "names no actor", Fix: "use one of " + strings.Join(known, ", ")})
+			continue
+		}
+		problems = append(problems, CheckPolicy(option, supervisor.Policy{Backoff: s.Backoffs[name]})...)
+	}
+	return problems
+}
+
+// CheckPolicy returns a *[ConfigError] for each mistake in the policy of a supervisor
+// whose children are listed, so that simple_one_for_one is one.
+func CheckPolicy(option string, p supervisor.Policy) []error {
+	err := p.Spec(option, supervisor.Child{Name: "child"}).Validate()
+	if err == nil {
+		return nil
+	}
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	for i, err := range all {
+		if mistake, ok := errors.AsType[*supervisor.SpecError](err); ok {
+			problem, fix, _ := strings.Cut(mistake.Problem, "; ")
+			all[i] = &ConfigError{Option: option, Problem: problem, Fix: fix}
+		}
+	}
+	return all
+}
