@@ -218,3 +218,35 @@ func TestAnIdleAgentThatDies(t *testing.T) {
 	assert.Contains(t, texts(r.modelSaw("text")), "assistant: noted")
 	r.close(c)
 }
+
+// TestABranchOutlivesItsAgent: a session that was resumed in the middle of a history goes on
+// with its own branch, and not with the one that was cut off.
+func TestABranchOutlivesItsAgent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.connect(r.options())
+	all, result := r.ask(c, "my number is 4711 [[scn:echo noted]]")
+	at := ""
+	for _, m := range all {
+		if a, ok := m.(*sdk.AssistantMessage); ok {
+			at = a.UUID
+		}
+	}
+	require.NotEmpty(t, at)
+	r.ask(c, "the old branch [[scn:echo old]]")
+	r.close(c)
+
+	o := r.options()
+	o.MaxRestarts, o.Resume, o.ResumeSessionAt = 1, result.SessionID, at
+	c = r.connect(o)
+	r.ask(c, "the new branch [[scn:echo new]]")
+	r.kill()
+	r.eventually("the death", func(e session.Event) bool { _, ok := e.(*session.Recovering); return ok })
+	_, result = r.ask(c, "and now? [[scn:text]]")
+	require.False(t, result.Failed())
+	history := texts(r.modelSaw("text"))
+	assert.Contains(t, history, "user: my number is 4711")
+	assert.Contains(t, history, "user: the new branch")
+	assert.NotContains(t, history, "the old branch")
+	r.close(c)
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/actors"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
@@ -43,23 +44,23 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 		Supervisors: supervisors(spec.Options.Supervisors), Emit: s.emit,
 	}
 	if in.MaxRestarts > 0 {
-		cfg.Relaunch = func(resume string, fresh bool) (*session.Command, error) { return s.relaunch(in, resume, fresh) }
+		cfg.Relaunch = func(next machine.Launch) (*session.Command, error) { return s.relaunch(in, next) }
 	}
 	return cfg, nil
 }
 
-// relaunch is the command of a process that goes on with a session of the agent's; "":
-// the agent has told of none. fresh: the process begins it, under that id.
-func (s *Session) relaunch(in *dialect.Input, resume string, fresh bool) (*session.Command, error) {
+// relaunch is the command of a process that follows another one.
+func (s *Session) relaunch(in *dialect.Input, e machine.Launch) (*session.Command, error) {
 	next := in
 	switch {
-	case fresh:
-		next = in.Begun(resume)
-	case resume != "":
+	case e.Fresh:
+		next = in.Begun(e.Resume)
+	case e.Resume != "":
 		var err error
-		if next, err = s.dialect.Resume(in, resume, false); err != nil {
+		if next, err = s.dialect.Resume(in, e.Resume, false); err != nil {
 			return nil, err
 		}
+		next.ResumeSessionAt = e.At
 	}
 	launch, err := s.dialect.Launch(next)
 	if err != nil {

@@ -52,9 +52,8 @@ type Config struct {
 	// the graces in it are in force as they are.
 	Input   *dialect.Input
 	Command *session.Command // of the launch; given up after it
-	// Relaunch is the command of a process that takes up a session, or, if fresh is set,
-	// begins it under that id; "": it begins anew. Nil if Input.MaxRestarts is 0.
-	Relaunch    func(resume string, fresh bool) (*session.Command, error)
+	// Relaunch is the command of another process. Nil if Input.MaxRestarts is 0.
+	Relaunch    func(next machine.Launch) (*session.Command, error)
 	Spawner     session.Spawner
 	Supervisors session.Supervisors // valid and complete
 	Emit        func(session.Event)
@@ -149,7 +148,7 @@ func (k *Core) prepare(e machine.Launch) {
 		return // made with the core
 	}
 	spawner := k.cfg.Spawner
-	command, err := k.cfg.Relaunch(e.Resume, e.Fresh)
+	command, err := k.cfg.Relaunch(e)
 	if err != nil {
 		spawner = unlaunchable{err}
 	}
@@ -173,6 +172,7 @@ func (k *Core) routingConfig() machine.Config {
 		ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
 		ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
 		ProveGates: hooks.Proves(d, o.Hooks),
+		Branched:   o.ResumeSessionAt != "",
 		Recovers:   o.MaxRestarts > 0, RemembersMessages: traits.RemembersMessages,
 	}
 }

@@ -22,6 +22,7 @@ func (k *Core) recoveryConfig() machine.RecoveryConfig {
 	return machine.RecoveryConfig{
 		Restarts: o.MaxRestarts, Window: o.RestartWindow, ResetAfter: cmp.Or(o.RestartBackoff.ResetAfter, supervisor.DefaultResetAfter),
 		Policy: cmp.Or(o.Recovery, session.RecoverContinue), Asks: o.DecideRecovery != nil,
+		Branch: o.ResumeSessionAt,
 		Stored: o.Resume != "" || o.Continue, Unknown: k.cfg.Dialect.Traits().UnknownSession,
 	}
 }

@@ -108,6 +108,7 @@ type (
 	Parted struct {
 		Gen       int
 		SessionID string // that the agent was in; "": it did not say
+		Leaf      string // see [Recovery]
 		// What was open: see [session.Failure].
 		Messages []session.FailedMessage
 		Tools    []session.RunningTool

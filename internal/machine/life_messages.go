@@ -59,11 +59,13 @@ func (Parted) ToSession()     {}
 
 type (
 	// Launch starts process Gen, which takes up the session Resume; "": it begins one.
-	// Fresh: it begins one under that id. To: transport.
+	// Fresh: it begins one under that id. At is the last message of the history that it
+	// takes up; "": the whole history. To: transport.
 	Launch struct {
 		Gen    int
 		Resume string
 		Fresh  bool
+		At     string
 	}
 
 	// Ask has the user's function decide about a death; [Decided] is its answer. To: the

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,6 +20,9 @@ type RecoveryConfig struct {
 	Asks       bool // the user's function decides
 	// Stored: the options name a session that exists.
 	Stored bool
+	// Branch is the message at which the options cut the history that the session resumes;
+	// "": they do not.
+	Branch string
 	// Unknown is in what an agent says that does not find the session it is to resume;
 	// "": it says nothing.
 	Unknown string
@@ -227,7 +231,11 @@ func (l *Life) launchWhenDue() {
 		return
 	}
 	lapse := l.s.Lapse
-	l.launch(Launch{Resume: lapse.Parted.SessionID, Fresh: lapse.Fresh})
+	next := Launch{Resume: lapse.Parted.SessionID, Fresh: lapse.Fresh}
+	if branch := l.cfg.Recovery.Branch; branch != "" && next.Resume != "" {
+		next.At = cmp.Or(lapse.Parted.Leaf, branch)
+	}
+	l.launch(next)
 }
 
 // endReason is why a session ends whose process has ended.

@@ -20,6 +20,8 @@ type Recovery struct {
 	Knows  bool
 	Done   []ToolCall // of the turn that runs, as the agent has shown them
 	Reason Fault      // of the last death
+	Leaf   string     // the last message of the model's in a turn that has its result; known if Config.Branched
+	Last   string     // the same, of the turn that runs
 	Until  time.Time  // the agent must have said by then whether it knows a message; zero: no message waits
 }
 
@@ -67,12 +69,18 @@ func (m *Routing) witness(f *protocol.Frame) {
 	switch f.Type {
 	case "result":
 		r.Done = nil
+		if r.Last != "" { // what came before a result is stored
+			r.Leaf, r.Last = r.Last, ""
+		}
 		return
 	case "command_lifecycle":
 		r.Knows = r.Knows || m.cfg.RemembersMessages
 		return
 	case "assistant", "user":
 		m.noteTools(f)
+		if m.cfg.Branched && f.Type == "assistant" {
+			m.noteLeaf(f)
+		}
 	case "stream_event", protocol.TypeControlRequest:
 	case "system":
 		if f.Subtype != "init" {
@@ -83,6 +91,18 @@ func (m *Routing) witness(f *protocol.Frame) {
 	}
 	if t := m.oldestWritten(); t != nil {
 		t.Seen = true
+	}
+}
+
+// noteLeaf notes a message of the main agent's. Its uuid is that of its line in the
+// transcript (observed on Claude Code 2.1.329).
+func (m *Routing) noteLeaf(f *protocol.Frame) {
+	var said struct {
+		UUID   string  `json:"uuid"`
+		Parent *string `json:"parent_tool_use_id"`
+	}
+	if protocol.Unmarshal(f.Raw, &said) == nil && said.Parent == nil {
+		m.Recovery.Last = Short(said.UUID)
 	}
 }
 
@@ -140,7 +160,7 @@ func (m *Routing) lost(in Lost) {
 	if in.Gen != m.Gen {
 		return
 	}
-	parted := Parted{Gen: in.Gen, SessionID: m.Facts.SessionID, Gates: m.gates}
+	parted := Parted{Gen: in.Gen, SessionID: m.Facts.SessionID, Leaf: m.Recovery.Leaf, Gates: m.gates}
 	m.Up, m.Queued = false, 0
 	for _, r := range slices.Clone(m.requests) {
 		m.dropRequest(r)
@@ -169,6 +189,7 @@ func (m *Routing) lost(in Lost) {
 	tasks, id := len(m.Facts.Tasks) > 0, m.Facts.SessionID
 	m.Facts = Facts{TasksSeen: m.Facts.TasksSeen + 1, SessionID: id, Resumes: id, AuthExpired: m.Facts.AuthExpired, WritesLost: m.Facts.WritesLost}
 	m.Stall, m.Recovery.Reason, m.Recovery.Until = Stall{}, Fault{in.Reason}, time.Time{}
+	m.Recovery.Last = ""
 	m.Past, m.Strays, m.Flush, m.Proof = Past{}, Strays{}, nil, GateProof{Wanted: m.cfg.ProveGates}
 	if tasks {
 		m.do(TasksChanged{})
@@ -210,6 +231,8 @@ func (m *Routing) resend(t *Turn, in Verdict, done []ToolCall) error {
 		line = t.Out
 	}
 	switch {
+	case m.cfg.Branched: // the next process begins at the leaf, so its history lacks the message
+		err = m.goOnward(t, done, true)
 	case m.Recovery.Knows && len(done) == 0:
 		t.Resend = Probe
 	case m.Recovery.Knows:
@@ -291,7 +314,10 @@ func (m *Routing) resent(t *Turn) {
 		}
 	case Onward:
 		why := "the agent had accepted the message"
-		if !m.Recovery.Knows {
+		switch {
+		case m.cfg.Branched:
+			why = "the branch was resumed at the end of the turn before it"
+		case !m.Recovery.Knows:
 			why = "the agent had begun with the message, and does not say whether it knows one"
 		}
 		m.recovered(t, session.SentContinuation, why)

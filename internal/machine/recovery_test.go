@@ -410,3 +410,36 @@ func TestWhatIsNotContinued(t *testing.T) {
 	require.ErrorAs(t, over(b.read(lifecycle("odd", "completed")))["odd"], new(*session.RecoveryError))
 	require.Empty(t, b.m.Snapshot().Turns)
 }
+
+// TestABranch is resumed where its last turn ended: the agent goes back to the history
+// that the branch was cut from otherwise. The message of the turn that ran is quoted.
+func TestABranch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, true)
+	b.m = machine.New(machine.Config{Rules: rules{}, RepeatsInit: true, Recovers: true, RemembersMessages: true, Branched: true})
+	b.ready()
+	b.read(lifecycle("earlier", "completed"))
+	b.send("one")
+	b.read(lifecycle("one", "started"), begin("one"))
+	b.read(frame(`{"type":"assistant","uuid":"a1","parent_tool_use_id":null,"message":{"model":"m"}}`),
+		frame(`{"type":"assistant","uuid":"sub","parent_tool_use_id":"t1","message":{"model":"m"}}`), resultOf("one"))
+	b.send("two")
+	b.read(lifecycle("two", "started"), begin("two"), frame(`{"type":"assistant","uuid":"a2","message":{"model":"m"}}`))
+	require.Equal(t, "a1", b.die(session.RecoverContinue).Leaf, "what came later may not be stored")
+	again := b.ready()
+	require.Len(t, again, 1)
+	require.Contains(t, again[0], `"quote":true`)
+
+	now := time.Unix(0, 0)
+	for leaf, want := range map[string]string{"a1": "a1", "": "cut"} {
+		cfg := lives
+		cfg.Recovery.Branch = "cut"
+		l := machine.NewLife(cfg)
+		l.Step(now, machine.Began{}, nil)
+		up(l, now, 1)
+		l.Step(now, machine.Changed{Summary: &machine.Summary{Gen: 1, Initialized: true, Drained: true}}, nil)
+		l.Step(now, machine.Linked{Link: machine.Link{Gen: 1, Phase: machine.Gone}}, nil)
+		l.Step(now, machine.Parted{Gen: 1, SessionID: "s", Leaf: leaf}, nil)
+		require.Equal(t, &machine.Launch{Gen: 2, Resume: "s", At: want}, relaunch(l, now))
+	}
+}

@@ -28,6 +28,9 @@ type Config struct {
 	Interrupt Called
 	// Recovers: another process may follow one that has died.
 	Recovers bool
+	// Branched: the session is a branch of another one's history, which the agent leaves
+	// when it is resumed without the name of a message in it.
+	Branched bool
 	// RemembersMessages is the dialect's trait of that name.
 	RemembersMessages bool
 	// Quiet is how long the agent must have written nothing before the end of its
