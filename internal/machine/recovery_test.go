@@ -355,14 +355,14 @@ func TestContinueSeveral(t *testing.T) {
 	for _, id := range []string{"one", "two", "three"} {
 		b.send(id)
 	}
-	b.read(lifecycle("one", "started"), begin("one"))
+	b.read(lifecycle("one", "started"), begin("one"), toolUse)
 	require.Len(t, b.die(session.RecoverContinue).Messages, 3)
-	require.Equal(t, []string{"one"}, b.ready())
+	require.Equal(t, []string{`{"again":"one","done":1}`}, b.ready())
 	out := lines(b.read(lifecycle("one", "completed")))
 	alias := b.m.Snapshot().Turns[0].Alias
 	require.Len(t, out, 2)
 	require.Contains(t, out[0], alias)
-	require.Equal(t, "two", out[1])
+	require.Equal(t, "two", out[1], "the tool call was not of this one")
 	require.Equal(t, []string{"three"}, lines(b.read(lifecycle("two", "completed"))))
 	b.read(lifecycle("three", "queued"), lifecycle(alias, "started"), begin(alias), resultOf(alias))
 	require.Equal(t, map[string]error{"one": nil, "two": nil}, over(b.all))
