@@ -22,7 +22,8 @@ func (k *Link) Ending() (session.Wait, bool) {
 	if !climbing || end.IsZero() {
 		return session.Wait{}, false
 	}
-	w, g := session.Wait{}, k.cfg.Graces
+	var w session.Wait
+	g := k.cfg.Graces
 	switch stage {
 	case machine.ClosedStdin:
 		w = session.Wait{What: "close: the exit after the end of stdin", Limit: g.EOF, SetBy: "Graces.EOF"}
