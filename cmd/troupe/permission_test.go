@@ -19,7 +19,7 @@ func attended(t *testing.T) (*world, io.WriteCloser) {
 	t.Helper()
 	w := newWorld()
 	w.stderrTTY = true
-	w.getenv = func(string) string { return "dumb" } // NO_COLOR
+	w.getenv = func(n string) string { return map[string]string{"TERM": "dumb", "NO_COLOR": "1"}[n] }
 	in, typed := io.Pipe()
 	t.Cleanup(func() { _ = typed.Close() })
 	w.openTTY = func() (io.Reader, error) { return in, nil }
