@@ -37,6 +37,7 @@ func Short(s string) string {
 func (m *Routing) read(frames []protocol.Frame) {
 	for i := range frames {
 		f := &frames[i]
+		m.left = len(frames) - i
 		m.progress(f)
 		m.witness(f)
 		switch {
@@ -111,6 +112,9 @@ func (m *Routing) push(e Entry) {
 	m.Flow.hold(&e)
 	e.Seq = m.Flow.Pushed
 	m.Flow.Pushed++
+	if m.entries == nil {
+		m.entries = make([]Entry, 0, max(m.left, 1))
+	}
 	m.entries = append(m.entries, e)
 }
 

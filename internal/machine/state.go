@@ -114,6 +114,7 @@ type Routing struct {
 	now      time.Time
 	out      []Effect
 	entries  []Entry // not yet delivered
+	left     int     // frames of the batch that is being read, with the present one
 }
 
 // New returns a routing without a process.
