@@ -32,7 +32,7 @@ func main() {
 	log.SetFlags(0)
 	span := 10 * time.Minute
 	if os.Getenv("TROUPE_SMOKE") != "" {
-		span = 15 * time.Second
+		span = time.Minute
 	}
 	flag.DurationVar(&span, "for", span, "how long")
 	workers := flag.Int("workers", 8, "sessions at the same time")
