@@ -76,8 +76,7 @@ func TestProductionPassesActorsOnOneGoroutine(t *testing.T) {
 }
 
 // TestProductionKeepsNoGoroutineWithoutATask: synctest fails if one is left.
-func TestProductionKeepsNoGoroutineWithoutATask(t *testing.T) {
-	t.Parallel()
+func TestProductionKeepsNoGoroutineWithoutATask(t *testing.T) { //nolint:paralleltest // it counts the goroutines of the process
 	synctest.Test(t, func(t *testing.T) {
 		exec := kernel.NewSystem(kernel.Config{}).Executor()
 		for range 3 {
