@@ -40,6 +40,7 @@ type Deaths struct {
 	Last     string      // what the last one was like
 	Equal    int         // how many in a row were like it, with no result between them
 	Stored   bool        // the agent has stored the session: a result has come
+	Fresh    bool        // the present process was to begin the session, and not to resume it
 }
 
 // LapseStep is how far a recovery has come.
@@ -128,10 +129,11 @@ func (l *Life) kindOfDeath() string {
 	return fmt.Sprintf("%v %v %s", l.s.Link.Exit, l.s.Routing.Initialized, l.s.Routing.Failure)
 }
 
-// unknown reports whether a process has ended because it did not find the session.
+// unknown reports whether a process has ended because it did not find the session that
+// it was to resume.
 func (l *Life) unknown() bool {
 	s, text := &l.s, l.cfg.Recovery.Unknown
-	return text != "" && s.Gen > 1 && !s.Routing.Initialized &&
+	return text != "" && s.Gen > 1 && !s.Deaths.Fresh && !s.Routing.Initialized &&
 		(strings.Contains(s.Routing.Failure, text) || strings.Contains(s.Link.Stderr, text))
 }
 
@@ -235,6 +237,7 @@ func (l *Life) launchWhenDue() {
 	if branch := l.cfg.Recovery.Branch; branch != "" && next.Resume != "" {
 		next.At = cmp.Or(lapse.Parted.Leaf, branch)
 	}
+	l.s.Deaths.Fresh = next.Fresh
 	l.launch(next)
 }
 

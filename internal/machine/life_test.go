@@ -599,5 +599,19 @@ func TestASessionThatTheAgentDoesNotFind(t *testing.T) {
 		}
 		require.Equal(t, &machine.Launch{Gen: 3, Resume: "s", Fresh: true}, relaunch(l, now))
 		require.Len(t, l.Snapshot().Deaths.Restarts, 1, "it is no restart")
+
+		// One that was to begin the session and says the same has died like any other: an
+		// agent that says nothing else is not started without end.
+		lost := machine.Summary{Failure: "error: no such session: s"}
+		gen := 3
+		for ; !l.Snapshot().Phase.Terminal() && l.Snapshot().Close == machine.NotClosing; gen++ {
+			require.Less(t, gen, 20, "started without end")
+			l.Step(now, machine.Linked{Link: machine.Link{Gen: gen, Phase: machine.Up}}, nil)
+			die(l, now, session.ExitStatus{Code: 1}, lost)
+			if l.Snapshot().Close == machine.NotClosing {
+				relaunch(l, now)
+			}
+		}
+		require.ErrorContains(t, l.Snapshot().Reason.Err, "no recovery")
 	}
 }
