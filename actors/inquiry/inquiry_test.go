@@ -135,6 +135,11 @@ func TestHowLongTheHostMayTake(t *testing.T) {
 		"a memory":        {memory, &session.Options{}, inquiry.DefaultTimeout},
 		"a limited one":   {memory, limited, time.Second},
 		"another's limit": {review, limited, inquiry.DefaultTimeout},
+
+		"an elicitation that nobody attends":       {elicitation, &session.Options{Unattended: true}, time.Minute},
+		"a dialog that nobody attends":             {dialog, &session.Options{Unattended: true, PermissionTimeout: time.Second}, time.Second},
+		"a token of a session that nobody attends": {jobToken, &session.Options{Unattended: true}, inquiry.DefaultTimeout},
+		"an elicitation, permissions limited":      {elicitation, &session.Options{PermissionTimeout: time.Second}, 0},
 	} {
 		f, err := protocol.ParseFrame([]byte(line(c.request)))
 		require.NoError(t, err, name)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -132,7 +133,8 @@ func preface(text string, c protocol.Content) protocol.Content {
 	return slices.Concat(protocol.StringContent(text), c)
 }
 
-// listed tells the model of tool calls that may be missing in its history.
+// listed tells the model of tool calls that may be missing in its history. Their texts
+// are an agent's, and stand in a message of the user's: each stays on its line.
 func listed(done []machine.ToolCall) string {
 	if len(done) == 0 {
 		return ""
@@ -141,7 +143,7 @@ func listed(done []machine.ToolCall) string {
 	b.WriteString("\nBefore it stopped, it had made these tool calls, and their effects may be there already, also where the history " +
 		"does not show them. Check before you make one of them again:")
 	for _, c := range done {
-		fmt.Fprintf(&b, "\n- %s %s", c.Name, c.Input)
+		fmt.Fprintf(&b, "\n- %s %s", shown.Line(c.Name), shown.Line(c.Input))
 		if !c.Over {
 			b.WriteString(" (no result was seen)")
 		}
