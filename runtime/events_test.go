@@ -282,13 +282,23 @@ func TestAFailureAfterTheEndIsLogged(t *testing.T) {
 	rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock(), Logger: slog.New(records{mu: new(sync.Mutex), lines: &lines})})
 	require.NoError(t, err)
 	began, release := make(chan struct{}), make(chan struct{})
-	var events []string
+	var events, read []string
+	rt.Executor().Go(func() {
+		for r := range rt.Events(context.Background()) {
+			read = append(read, fmt.Sprintf("%T", r.Event))
+		}
+	})
 	sess, err := rt.Open(t.Context(), runtime.Spec{
 		Dialect: claude.New(), Program: scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{
 			&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "make"}, Gate: agent.GateAsk},
 		}})),
 		Options: session.Options{
-			OnEvent: func(r session.EventRecord) { events = append(events, fmt.Sprintf("%T", r.Event)) },
+			OnEvent: func(r session.EventRecord) {
+				events = append(events, fmt.Sprintf("%T", r.Event))
+				if _, over := r.Event.(*session.Ended); over {
+					panic("at the end")
+				}
+			},
 			CanUseTool: func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 				close(began)
 				_ = s.Await(context.Background(), release)
@@ -304,6 +314,10 @@ func TestAFailureAfterTheEndIsLogged(t *testing.T) {
 	close(release)
 	require.NoError(t, s.Run(10_000))
 	assert.Contains(t, strings.Join(lines, "\n"), "too late")
+	assert.Contains(t, strings.Join(lines, "\n"), "at the end")
 	assert.Equal(t, "*session.Ended", events[len(events)-1])
 	require.NoError(t, rt.Shutdown(t.Context()))
+	require.NoError(t, s.Run(10_000))
+	require.NotEmpty(t, read)
+	assert.Equal(t, "*session.Ended", read[len(read)-1])
 }

@@ -121,12 +121,20 @@ func (s *Session) authExpired(reason string) {
 	})
 }
 
-// observerFailed reports a panic of Options.OnEvent to everybody else, also one at Ended.
+// observerFailed reports a panic of Options.OnEvent to everybody else; after the end of
+// the session to the log alone.
 func (s *Session) observerFailed(err error) {
-	s.rt.bus.publish(session.EventRecord{
+	r := session.EventRecord{
 		Session: s.id, At: s.rt.sys.Clock().Now(),
 		Event: &session.CallbackFailed{Kind: "event", Name: "OnEvent", Err: err},
-	})
+	}
+	s.emitting.Lock()
+	defer s.emitting.Unlock()
+	if s.ended {
+		s.rt.bus.record(r)
+	} else {
+		s.rt.bus.publish(r)
+	}
 }
 
 // actorFailed turns a crash into an event of the session it belongs to, whose

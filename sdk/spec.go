@@ -130,6 +130,10 @@ func checkRecovery(o *Options) []error {
 	if o.MaxRestarts == 0 && (o.Recovery != "" || o.DecideRecovery != nil) {
 		add("MaxRestarts", "is 0, so that no agent is started again and no policy applies", "allow a number of restarts")
 	}
+	if o.MaxRestarts > 0 && !o.PersistSession.Or(true) {
+		add("MaxRestarts", "needs the agent's transcript, which PersistSession keeps the agent from writing: no process could resume the session",
+			"leave PersistSession out, or set MaxRestarts to 0")
+	}
 	if b := o.RestartBackoff; b.Initial < 0 || b.Max < 0 || b.ResetAfter < 0 || b.Factor != 0 && !(b.Factor >= 1) || b.Max > 0 && b.Max < b.Initial {
 		add("RestartBackoff", "is no backoff", "give durations that are not negative, a Max not below Initial, and a Factor not below 1; 0 is the default")
 	}

@@ -122,7 +122,8 @@ type Options struct {
 	// These still end the session: an expired login, an agent that cannot be started or stopped, three deaths that are
 	// equal with no result between them, a next process that is in another session, and each death after a call that
 	// may have changed what the options say, such as SetPermissionMode, SetModel or Claim, because the next process
-	// would start with the options alone. The error is then a *[RecoveryError]. A negative value is a *[ConfigError].
+	// would start with the options alone. The error is then a *[RecoveryError]. A negative value is a *[ConfigError], and
+	// so is MaxRestarts with PersistSession false, because no process could resume the session.
 	// Default: 0, each death ends the session. Host only.
 	MaxRestarts int `json:"maxRestarts,omitempty"`
 	// RestartWindow is the time within which MaxRestarts counts. A negative value is a *[ConfigError]. Default: 0, the
