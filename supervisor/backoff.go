@@ -105,32 +105,44 @@ func (b Backoff) problem() string {
 // the next attempt. The zero value has the default [Backoff]. It is not safe for
 // concurrent use.
 type BackoffState struct {
-	Backoff  Backoff // the delays; zero: the defaults
-	attempts int
-	up       bool
-	since    time.Time
+	Backoff Backoff // the delays; zero: the defaults
+	tries   tries
 }
 
 // Up marks the beginning of a healthy period.
-func (s *BackoffState) Up(now time.Time) { s.up, s.since = true, now }
+func (s *BackoffState) Up(now time.Time) { s.tries.begin(now) }
 
 // Down marks the end of a healthy period. If the period was at least ResetAfter, the
 // attempts are counted from 1 again.
-func (s *BackoffState) Down(now time.Time) {
-	if s.up && now.Sub(s.since) >= s.Backoff.withDefaults().ResetAfter {
-		s.attempts = 0
-	}
-	s.up = false
-}
+func (s *BackoffState) Down(now time.Time) { s.tries.end(now, s.Backoff) }
 
 // Next counts an attempt and returns a random delay before it.
-func (s *BackoffState) Next(rnd Rand) time.Duration {
-	s.attempts++
-	return s.Backoff.Delay(s.attempts, rnd)
-}
+func (s *BackoffState) Next(rnd Rand) time.Duration { return s.tries.next(rnd, s.Backoff) }
 
 // Reset sets the number of attempts to 0.
-func (s *BackoffState) Reset() { s.attempts = 0 }
+func (s *BackoffState) Reset() { s.tries.count = 0 }
 
 // Attempts returns how many times Next was called since the last reset.
-func (s *BackoffState) Attempts() int { return s.attempts }
+func (s *BackoffState) Attempts() int { return s.tries.count }
+
+// tries is what a [BackoffState] counts. The children of a supervisor have their delays
+// in their specifications.
+type tries struct {
+	count int
+	up    bool
+	since time.Time
+}
+
+func (t *tries) begin(now time.Time) { t.up, t.since = true, now }
+
+func (t *tries) end(now time.Time, b Backoff) {
+	if t.up && now.Sub(t.since) >= b.withDefaults().ResetAfter {
+		t.count = 0
+	}
+	t.up = false
+}
+
+func (t *tries) next(rnd Rand, b Backoff) time.Duration {
+	t.count++
+	return b.Delay(t.count, rnd)
+}

@@ -23,7 +23,7 @@ func (r *restart) has(c *child) bool { return slices.Contains(r.children, c) }
 
 // failed counts a failure and asks the strategy, or calls for the end.
 func (s *Supervisor) failed(c *child) {
-	limit := s.spec.Intensity
+	limit := s.intensity
 	s.failures = slices.DeleteFunc(s.failures, func(f Failed) bool { return s.now.Sub(f.At) > limit.Window })
 	f := Failed{s.now, c.spec.Name, c.incarnation, c.reason}
 	s.failures = append(s.failures, f)
@@ -55,7 +55,7 @@ func (s *Supervisor) failed(c *child) {
 		r := s.restart(c, c.reason, d)
 		if back {
 			c.restarts++
-			r.delay = max(r.delay, c.backoff.Next(s.rnd))
+			r.delay = max(r.delay, c.tries.next(s.rnd, c.spec.Backoff))
 		}
 	}
 }
@@ -113,7 +113,7 @@ func (s *Supervisor) restart(c *child, reason error, d Decision) *restart {
 // giveUp ends the supervisor with a failure. Nothing is counted any more after
 // that, so the failure may keep the list.
 func (s *Supervisor) giveUp(c *child, reason error, why string, limit Intensity, earlier []Failed) {
-	f := &Failure{s.spec.Name, c.spec.Name, c.incarnation, reason, why, limit, earlier}
+	f := &Failure{s.name, c.spec.Name, c.incarnation, reason, why, limit, earlier}
 	s.end(f, f)
 }
 
@@ -127,7 +127,7 @@ func (s *Supervisor) proceed() []Action {
 	switch s.phase {
 	case supervising:
 		s.restarts = slices.DeleteFunc(s.restarts, s.advance)
-		if s.spec.simple() {
+		if s.template != nil {
 			s.children = slices.DeleteFunc(s.children, s.over)
 		}
 	case ending:
@@ -234,7 +234,7 @@ func (r *restart) returning() []string {
 func (s *Supervisor) start(c *child) {
 	c.incarnation++
 	c.state, c.killed = StateStarting, false
-	c.backoff.Up(s.now)
+	c.tries.begin(s.now)
 	s.do(&StartChild{c.spec.Name, c.incarnation})
 	if c.spec.Start > 0 {
 		c.deadline = s.timer(c.spec.Start)

@@ -97,7 +97,7 @@ func (s Standard) Decide(failed Failed, children []ChildState) Decision {
 // decide asks the strategy. The error is a *StrategyError.
 func (s *Supervisor) decide(f Failed) (d Decision, err error) {
 	broken := func(format string, args ...any) *StrategyError {
-		return &StrategyError{Supervisor: s.spec.Name, Child: f.Child, Problem: fmt.Sprintf(format, args...)}
+		return &StrategyError{Supervisor: s.name, Child: f.Child, Problem: fmt.Sprintf(format, args...)}
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -106,7 +106,7 @@ func (s *Supervisor) decide(f Failed) (d Decision, err error) {
 			err = e
 		}
 	}()
-	d = s.spec.Strategy.Decide(f, s.Snapshot())
+	d = s.strategy.Decide(f, s.Snapshot())
 	if d.Escalate {
 		if len(d.Restart) > 0 {
 			return d, broken("it both escalates and restarts %q", d.Restart)

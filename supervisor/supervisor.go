@@ -10,7 +10,12 @@ import (
 // the actions to carry out, in order. It belongs to one actor and is not safe for
 // concurrent use.
 type Supervisor struct {
-	spec     Spec
+	name      string
+	strategy  Strategy
+	intensity Intensity
+	backoff   Backoff // of children that are added
+	template  *Child  // nil unless the strategy is SimpleOneForOne
+
 	rnd      Rand
 	observe  func(Event)
 	children []*child   // in the order of the spec
@@ -40,7 +45,7 @@ type child struct {
 	incarnation int
 	restarts    int // that its own failures caused
 	reason      error
-	backoff     BackoffState
+	tries       tries
 	deadline    Token // of the start, stop or kill under way
 	killed      bool
 	late        bool // killed because it did not start in time
@@ -62,18 +67,22 @@ func New(spec Spec, rnd Rand, observe func(Event)) (*Supervisor, error) {
 	if observe == nil {
 		observe = func(Event) {}
 	}
-	s := &Supervisor{spec: spec.withDefaults(), rnd: rnd, observe: observe}
+	spec = spec.withDefaults()
+	s := &Supervisor{name: spec.Name, strategy: spec.Strategy, intensity: spec.Intensity, backoff: spec.Backoff, rnd: rnd, observe: observe}
+	if spec.simple() {
+		template := spec.Template
+		s.template = &template
+	}
 	all := make([]child, len(spec.Children))
 	s.children = make([]*child, len(spec.Children))
-	for i, c := range s.spec.Children {
+	for i, c := range spec.Children {
 		all[i] = newChild(c)
 		s.children[i] = &all[i]
 	}
-	s.spec.Children = nil // each is in its child
 	return s, nil
 }
 
-func newChild(c Child) child { return child{spec: c, backoff: BackoffState{Backoff: c.Backoff}} }
+func newChild(c Child) child { return child{spec: c} }
 
 // find returns the child called name, nil if there is no such child.
 func (s *Supervisor) find(name string) *child {
@@ -103,15 +112,15 @@ func (s *Supervisor) Start(now time.Time) []Action {
 // ignored and counted if a child has that name already, before Start, and after
 // the supervisor has begun to stop. The error joins a *[SpecError] for each mistake.
 func (s *Supervisor) StartChild(now time.Time, c Child) ([]Action, error) {
-	if s.spec.simple() {
+	if s.template != nil {
 		if c != (Child{Name: c.Name}) {
-			return nil, &SpecError{s.spec.Name, c.Name, "it is not made of the template; give a name alone"}
+			return nil, &SpecError{s.name, c.Name, "it is not made of the template; give a name alone"}
 		}
 		name := c.Name
-		c = s.spec.Template
+		c = *s.template
 		c.Name = name
 	}
-	one := Spec{Name: s.spec.Name, Backoff: s.spec.Backoff, Children: []Child{c}}
+	one := Spec{Name: s.name, Backoff: s.backoff, Children: []Child{c}}
 	if err := one.Validate(); err != nil {
 		return nil, err
 	}
@@ -136,7 +145,7 @@ func (s *Supervisor) ChildUp(now time.Time, name string, incarnation int) {
 		s.ignored++
 	case c.state == StateStarting:
 		c.state, c.deadline = StateRunning, 0
-		c.backoff.Up(now)
+		c.tries.begin(now)
 	}
 }
 
@@ -155,7 +164,7 @@ func (s *Supervisor) ChildDown(now time.Time, name string, incarnation int, reas
 		reason = notStarted(c.spec.Start, reason)
 	}
 	c.state, c.reason, c.deadline, c.late = StateStopped, reason, 0, false
-	c.backoff.Down(now)
+	c.tries.end(now, c.spec.Backoff)
 	if asked || reason == nil && c.spec.Class != Permanent {
 		s.emit(&ChildStopped{s.origin(), name, incarnation, reason})
 	} else {
@@ -261,7 +270,7 @@ func (s *Supervisor) finish() {
 	s.do(last)
 }
 
-func (s *Supervisor) origin() Origin { return Origin{s.now, s.spec.Name} }
+func (s *Supervisor) origin() Origin { return Origin{s.now, s.name} }
 
 func (s *Supervisor) emit(e Event) { s.observe(e) }
 
