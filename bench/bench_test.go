@@ -3,7 +3,9 @@ package bench_test
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -61,6 +63,41 @@ func BenchmarkRequest(b *testing.B) {
 		if out, err = protocol.AppendControlSuccess(out[:0], f.RequestID, json.RawMessage(`{}`)); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkLateInATurn takes one MCP message through a routing that remembers as many
+// messages and answers as it keeps.
+func BenchmarkLateInATurn(b *testing.B) {
+	m := machine.New(machine.Config{Rules: ledgertest.Rules{}})
+	now := time.Unix(1, 0)
+	out := m.Step(now, machine.Connected{Gen: 1}, nil)
+	init := []byte(`{"type":"control_response","response":{"subtype":"success","request_id":"` + m.Calls[0].ID + `","response":{}}}`)
+	step := func(line []byte) {
+		f, err := protocol.ParseFrame(line)
+		if err != nil {
+			b.Fatal(err)
+		}
+		out = m.Step(now, machine.FramesRead{Frames: []protocol.Frame{f}}, out[:0])
+	}
+	step(init)
+	out = m.Step(now, machine.UserSent{ID: "00000000-0000-4000-8000-000000000000", Line: []byte("{}\n")}, out)
+	n := 0
+	round := func() {
+		n++
+		step([]byte(`{"type":"control_request","request_id":"` + strconv.Itoa(n) + `","request":{"subtype":"mcp_message"}}`))
+		out = m.Step(now, machine.Answered{Seq: m.Seq, Response: json.RawMessage("{}")}, out[:0])
+		if m.Open() > 0 {
+			b.Fatal("the request was not answered")
+		}
+	}
+	for range m.Limits().Answers {
+		round()
+	}
+	require.True(b, m.Running())
+	b.ReportAllocs()
+	for b.Loop() {
+		round()
 	}
 }
 

@@ -73,9 +73,7 @@ func TestATurnOutlivesItsAgent(t *testing.T) {
 	t.Parallel()
 	// pay is a call that leaves a line, and then does not end.
 	pay := func(r *rig) modelapi.Block {
-		hold := fmt.Sprintf("exec 3<>/dev/tcp/%s; printf 'GET /running HTTP/1.0\\r\\n\\r\\n' >&3; (exec -a %s/held sleep 300)",
-			strings.Replace(strings.TrimPrefix(r.model.URL(), "http://"), ":", "/", 1), r.root)
-		return shell("echo paid >> paid; " + hold)
+		return shell("echo paid >> paid; " + r.holdCommand())
 	}
 	for name, c := range map[string]struct {
 		reply func(r *rig) modelapi.Reply // of the model, in the first life
@@ -248,5 +246,95 @@ func TestABranchOutlivesItsAgent(t *testing.T) {
 	assert.Contains(t, history, "user: my number is 4711")
 	assert.Contains(t, history, "user: the new branch")
 	assert.NotContains(t, history, "the old branch")
+	r.close(c)
+}
+
+// TestAPassivatedSessionWakes: an idle agent ends, and its transcript with it is complete;
+// the next message starts another one, which knows what was said before.
+func TestAPassivatedSessionWakes(t *testing.T) {
+	t.Parallel()
+	for name, spoken := range map[string]bool{"after a turn": true, "before the first turn": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			c := r.connect(r.options())
+			var id string
+			if spoken {
+				_, result := r.ask(c, "my number is 4711 [[scn:echo noted]]")
+				require.False(t, result.Failed())
+				id = result.SessionID
+			}
+			require.NoError(t, c.Passivate(r.ctx))
+			assert.Equal(t, session.StatePassivated, c.State())
+			assert.Empty(t, processesNaming(r.dir), "no process is left")
+
+			_, result := r.ask(c, "and now? [[scn:text]]")
+			require.False(t, result.Failed())
+			if history := texts(r.modelSaw("text")); spoken {
+				assert.Equal(t, id, result.SessionID)
+				assert.Contains(t, history, "user: my number is 4711")
+				assert.Contains(t, history, "assistant: noted")
+			}
+			r.close(c)
+		})
+	}
+}
+
+// TestTwoAgentsInOneSession: the second one is not started, as long as the first one runs.
+func TestTwoAgentsInOneSession(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c := r.connect(r.options())
+	_, result := r.ask(c, "my number is 4711 [[scn:echo noted]]")
+	o := r.options()
+	o.Resume = result.SessionID
+	second := sdk.NewClient(o)
+	var taken *session.LeaseError
+	require.ErrorAs(t, second.Connect(r.ctx), &taken)
+	assert.Equal(t, os.Getpid(), taken.Holder.PID)
+	require.NoError(t, second.Close(r.ctx))
+	r.close(c)
+
+	o.Resume = result.SessionID
+	again := r.connect(o)
+	r.close(again)
+}
+
+// TestRerun kills the agent in a tool: the message goes to the next process as a new one,
+// although its history has the first, and its tool runs again.
+func TestRerun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	o := r.options()
+	o.MaxRestarts, o.Recovery = 1, session.RecoverRerun
+	o.AllowedTools = []string{"Bash"}
+	var asked atomic.Int32
+	model := func(call modelapi.Call) modelapi.Reply {
+		switch asked.Add(1) {
+		case 1:
+			return modelapi.Reply{Blocks: []modelapi.Block{r.holding(nil)}}
+		case 2:
+			return modelapi.Reply{Blocks: []modelapi.Block{shell("echo paid >> paid")}}
+		}
+		return modelapi.Reply{Blocks: []modelapi.Block{modelapi.Text("All done.")}}
+	}
+	r.model.Script("rerun", model, model, model, model)
+	c := r.connect(o)
+	r.ask(c, "my number is 4711 [[scn:echo noted]]") // so that the session is stored
+	turn := r.send(c, "do it [[scn:rerun]]")
+	_, err := r.model.Wait(r.ctx, func(q modelapi.Request) bool { return q.Path == "/running" })
+	require.NoError(t, err)
+	r.kill()
+	result, err := turn.Result(r.ctx)
+	require.NoError(t, err)
+	assert.True(t, result.Recovered)
+	assert.Equal(t, "All done.", result.Text())
+	paid, err := os.ReadFile(r.at("paid"))
+	require.NoError(t, err)
+	assert.Equal(t, "paid\n", string(paid))
+	r.eventually("what was sent", func(e session.Event) bool {
+		sent, ok := e.(*session.Recovered)
+		return ok && sent.Message == turn.UUID() && sent.Sent == session.SentRerun
+	})
 	r.close(c)
 }

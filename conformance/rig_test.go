@@ -63,7 +63,8 @@ func (rel release) rig(t *testing.T) *rig {
 	ctx, cancel := context.WithTimeout(t.Context(), turnLimit)
 	t.Cleanup(cancel)
 	r.ctx = ctx
-	rt, err := runtime.New(runtime.Config{})
+	// The rig records what its spawner starts, and agents of a spawner have no leases by default.
+	rt, err := runtime.New(runtime.Config{Leases: runtime.LocalLeases{Dir: t.TempDir()}})
 	require.NoError(t, err)
 	r.rt = rt
 	t.Cleanup(r.end)
@@ -334,11 +335,14 @@ func (r *rig) hold() (prompt string, running func()) {
 // holding is a call of the Bash tool that tells the model's server that it
 // runs, and then does not end by itself.
 func (r *rig) holding(more modelapi.Args) modelapi.Block {
-	command := fmt.Sprintf("exec 3<>/dev/tcp/%s; printf 'GET /running HTTP/1.0\\r\\n\\r\\n' >&3; (exec -a %s/held sleep 300)",
-		strings.Replace(strings.TrimPrefix(r.model.URL(), "http://"), ":", "/", 1), r.root)
-	args := modelapi.Args{"command": command, "description": "hold"}
+	args := modelapi.Args{"command": r.holdCommand(), "description": "hold"}
 	maps.Copy(args, more)
 	return modelapi.ToolUse("Bash", args)
+}
+
+func (r *rig) holdCommand() string {
+	return fmt.Sprintf("exec 3<>/dev/tcp/%s; printf 'GET /running HTTP/1.0\\r\\n\\r\\n' >&3; (exec -a %s/held sleep 300)",
+		strings.Replace(strings.TrimPrefix(r.model.URL(), "http://"), ":", "/", 1), r.root)
 }
 
 // held are the processes of the command of [rig.hold].

@@ -107,6 +107,7 @@ type Traits struct {
 	AuthExpiredExit int      // exit code that means that the login has expired; 0: no such code
 	ExecutableNames []string // names to look up on PATH, best first
 	ExecutableEnv   string   // environment variable with the path of the executable; empty: no variable
+	ProviderEnv     []string // environment variables that say which provider of models is used, and by whom; the first has its address
 
 	MCPNotificationReply json.RawMessage // value of mcp_response in the answer to a JSON-RPC notification
 	MCPUnknownServer     string          // text of the error answer for an unknown in-process server; the server's name follows it

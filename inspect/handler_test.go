@@ -130,6 +130,11 @@ func sample() *inspect.Report {
 			},
 			{At: at, ID: "busy", State: session.StateRunning, StateSince: at.Add(-250 * time.Millisecond), Opened: at, Backend: "qoder", Transport: "up", UnreadLimit: 4096, Partial: true},
 			{At: at, ID: "idle", State: session.StateReady, StateSince: at.Add(-12345 * time.Millisecond), Opened: at, Backend: "qoder", Transport: "up", UnreadLimit: 4096},
+		}, Breakers: []runtime.Breaker{
+			{Kind: session.BreakerAgent, Name: "/bin/cla\x1b[2Jude", State: session.BreakerOpen, Since: at.Add(-3 * time.Second), Failures: 5, LastFailure: "exit\ncode 1", NextProbe: at.Add(1500 * time.Millisecond), Held: 12, StartsPerSecond: 10},
+			{Kind: session.BreakerAgent, Name: "half", State: session.BreakerHalfOpen, Since: at.Add(-time.Minute), Failures: 6, LastFailure: "exit code 1"},
+			{Kind: session.BreakerAgent, Name: "other", State: session.BreakerClosed, Held: 2, StartsPerSecond: 10},
+			{Kind: session.BreakerAgent, Name: "well", State: session.BreakerClosed, StartsPerSecond: 10},
 		}},
 	}
 }

@@ -22,6 +22,11 @@ func WriteReport(w io.Writer, r *Report) error {
 	if _, err := fmt.Fprintf(w, "%s, pid %d: %s\n", shown.Line(r.Host.Program), r.Host.PID, n); err != nil {
 		return err
 	}
+	for _, line := range BreakerLines(&r.Tree) {
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
 	if len(r.Tree.Sessions) == 0 {
 		return nil
 	}
@@ -30,6 +35,29 @@ func WriteReport(w io.Writer, r *Report) error {
 		rows = append(rows, Row(&r.Tree.Sessions[i]))
 	}
 	return table(w, rows)
+}
+
+// BreakerLines describes, for people, the breakers of a tree that are not closed or have
+// starts waiting for them: one line each. Text of agents is escaped.
+func BreakerLines(t *runtime.Tree) (lines []string) {
+	for i := range t.Breakers {
+		b := &t.Breakers[i]
+		line := fmt.Sprintf("breaker %s %s: %s", b.Kind, cell(b.Name), b.State)
+		switch {
+		case b.State != session.BreakerClosed:
+			line += fmt.Sprintf(" for %s, starts that wait: %d", age(t.At.Sub(b.Since)), b.Held)
+			if b.State == session.BreakerOpen {
+				line += ", next probe in " + age(b.NextProbe.Sub(t.At))
+			}
+			line += "; last failure: " + shown.Line(b.LastFailure)
+		case b.Held > 0:
+			line += fmt.Sprintf(", starts that wait: %d, at most %d per second", b.Held, b.StartsPerSecond)
+		default:
+			continue
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // Columns are the headings of the table that [WriteReport] writes.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -20,11 +21,11 @@ import (
 // config turns the spec into what the actors need. It finds every mistake in
 // the options before anything starts.
 func (s *Session) config(spec *Spec) (actors.Config, error) {
-	if err := errors.Join(spec.Options.Supervisors.Validate()...); err != nil {
+	if err := errors.Join(append(spec.Options.Supervisors.Validate(), session.CheckChildren(spec.Options.Children)...)...); err != nil {
 		return actors.Config{}, err
 	}
-	in, err := spec.input()
-	if err != nil {
+	in := &s.input
+	if err := spec.fill(in); err != nil {
 		return actors.Config{}, err
 	}
 	launch, err := spec.Dialect.Launch(in)
@@ -38,14 +39,17 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 	command.Seed = s.rt.sys.Rand().Uint64()
 	in.Graces, in.InterruptGrace = spec.graces()
 	in.Limits = spec.limits()
+	s.starts = &starts{of: s.rt.breaks, session: s, program: s.programKey(spec, &command), provider: providerKey(spec, command.Env)}
 	cfg := actors.Config{
-		Host: &s.rt.host, ID: s.id, Dialect: spec.Dialect, Input: in,
-		Command: &command, Spawner: s.rt.spawnerFor(spec),
-		Supervisors: supervisors(spec.Options.Supervisors), Emit: s.emit,
+		Starts: s.starts,
+		Host:   &s.rt.host, ID: s.id, Dialect: spec.Dialect, Input: in,
+		Command: &command, Spawner: s.rt.spawnerFor(spec), Leases: s.leases(spec),
+		Supervisors: s.rt.supervisors(spec.Options.Supervisors), Emit: s.emit, ChildContext: s.childContext(spec),
 	}
-	if in.MaxRestarts > 0 {
-		cfg.Relaunch = func(next machine.Launch) (*session.Command, error) { return s.relaunch(in, next) }
+	if err := s.isolate(&spec.Options, in, &command); err != nil {
+		return actors.Config{}, err
 	}
+	cfg.Relaunch = func(next machine.Launch) (*session.Command, error) { return s.relaunch(in, next) }
 	return cfg, nil
 }
 
@@ -71,15 +75,15 @@ func (s *Session) relaunch(in *dialect.Input, e machine.Launch) (*session.Comman
 	return &command, nil
 }
 
-// input is what the dialect reads: the options, with what is known of the callbacks,
+// fill makes in what the dialect reads: the options, with what is known of the callbacks,
 // the servers and the environment.
-func (spec *Spec) input() (*dialect.Input, error) {
+func (spec *Spec) fill(in *dialect.Input) error {
 	if spec.Options.Policy != nil && !spec.EnforcesPolicy {
-		return nil, &session.ConfigError{
+		return &session.ConfigError{
 			Option: "Policy", Problem: "is not enforced by package runtime", Fix: "open the session with package sdk, which does",
 		}
 	}
-	in := &dialect.Input{Options: spec.Options, Facts: dialect.Facts{
+	*in = dialect.Input{Options: spec.Options, Facts: dialect.Facts{
 		ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent,
 		Registrations: hooks.Registrations(spec.Dialect, spec.Options.Hooks),
 	}}
@@ -88,13 +92,13 @@ func (spec *Spec) input() (*dialect.Input, error) {
 	}
 	for i, m := range spec.Options.SDKMCPServers {
 		if !m.Usable() {
-			return nil, &session.ConfigError{
+			return &session.ConfigError{
 				Option: fmt.Sprintf("SDKMCPServers[%d]", i), Problem: "is nil or empty", Fix: "give a server with a handler",
 			}
 		}
 		initialize, tools, err := m.Manifest()
 		if err != nil {
-			return nil, &session.ConfigError{
+			return &session.ConfigError{
 				Option: "mcpServers." + m.Name(), Backend: spec.Dialect.Name(),
 				Problem: err.Error(), Fix: "fix the server's tools",
 			}
@@ -105,7 +109,7 @@ func (spec *Spec) input() (*dialect.Input, error) {
 			Timeout: config.Timeout, Tools: config.Tools,
 		})
 	}
-	return in, nil
+	return nil
 }
 
 // graces are the waits on the way down, the dialect's where none are given.
@@ -125,10 +129,14 @@ func actorPolicy() supervisor.Policy {
 	return supervisor.Policy{Backoff: supervisor.Backoff{Initial: 10 * time.Millisecond, Max: time.Second}}
 }
 
-func supervisors(s session.Supervisors) session.Supervisors {
+// supervisors are those of the options, complete. Sessions with the defaults share them.
+func (rt *Runtime) supervisors(s session.Supervisors) *session.Supervisors {
+	if reflect.ValueOf(s).IsZero() && rt.usual != nil {
+		return rt.usual
+	}
 	s.Session = s.Session.Or(actorPolicy())
 	s.Callbacks = s.Callbacks.Or(s.Session)
-	return s
+	return &s
 }
 
 // limits are those of the options; InitializeTimeout is an older name of one.
@@ -157,6 +165,17 @@ func (rt *Runtime) spawnerFor(spec *Spec) session.Spawner {
 		return transport.InMemory{Clock: rt.sys.Clock(), Exec: rt.sys.Executor(), Program: spec.Program}
 	}
 	return rt.spawner
+}
+
+// leases are those of the agent's sessions; nil: none are needed.
+func (s *Session) leases(spec *Spec) session.Leases {
+	cfg := &s.rt.cfg
+	if cfg.Leases != nil || spec.Program != nil || spec.Options.Spawner != nil || !spec.Options.PersistSession.Or(true) {
+		return cfg.Leases
+	}
+	return defaultLeases{
+		LocalLeases{Now: s.rt.sys.Clock().Now}, func(problem string) { s.emit(&session.WarningIssued{Problem: problem}) },
+	}
 }
 
 func commandOf(l dialect.Launch, parent []string, traits dialect.Traits) session.Command {

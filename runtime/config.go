@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/benbjohnson/clock"
@@ -28,8 +29,42 @@ type Config struct {
 	// its session is swept, for example a daemon that other programs use. It is called on
 	// its own goroutine. Default: nil, every process of the tree is killed.
 	KeepProcess func(session.ProcInfo) bool
-	// TempDir is the directory for the files that agents need. Default: os.TempDir.
+	// Leases hands out the right to run a session of the agent, so that no session has two
+	// agents at a time. An agent is started once it has the lease of the session that
+	// Options.Resume or Options.SessionID names; the lease of one that it chooses itself
+	// is got when it names it. The lease is given back when no process is left. Default:
+	// [LocalLeases] for agents that Troupe starts as processes of this machine, none for
+	// agents in this process, for those of Options.Spawner, and with PersistSession false. Where
+	// the default cannot write a file, the agent runs without a lease, and a
+	// [session.WarningIssued] says so; leases that are set here have to be got.
+	Leases session.Leases
+	// TempDir is the directory for the files that agents need. What a program that died
+	// left there is removed by the next program of the same user that starts an agent with
+	// the same TempDir; the files of programs that live are locked. Not on Windows.
+	// Default: os.TempDir.
 	TempDir string
+	// StateDir is a directory where the runtime records the agents that run. If this
+	// program dies without Shutdown, the next runtime with the same StateDir ends the
+	// processes that are left of them, and reports it as a [session.WarningIssued] of no
+	// session. Several programs may use it at a time. It is made if it is missing, with
+	// mode 0700. Processes are found on Linux alone, by a mark in their environment.
+	//
+	// The private configuration directories of sessions (Options.Isolation) are in its
+	// directory config then, and stay after Shutdown, so that later programs can resume the
+	// sessions. They hold transcripts, and settings, unencrypted; remove those of sessions
+	// that you do not need any more.
+	// Default: none; nothing is recorded, and private directories end with Shutdown.
+	StateDir string
+	// Guard is the command of a helper that outlives this program. When the program dies,
+	// however it does, the helper waits a second and then ends what is left of its agents
+	// and removes their files, as the next program with this StateDir would; KeepProcess is
+	// not asked. {"troupe", "guard"} is such a command, and so is the path of any program
+	// that calls [ServeGuard] first in main, such as this one (os.Executable). The helper
+	// runs while agents run, in a session of its own, and ignores SIGINT, SIGTERM and
+	// SIGHUP. If it does not start, no agent does: the error is a *[session.StartError].
+	// Guard without StateDir is a *[session.ConfigError]. Linux; elsewhere it removes
+	// files at most. Default: none.
+	Guard []string
 	// Supervisor decides when the actor that owns a session has crashed; each crash is an
 	// error of this library. Every session has a supervisor of its own, so a crash affects
 	// no other one, and the strategy gets one child; Options.Supervisors is for the actors
@@ -37,6 +72,12 @@ type Config struct {
 	// are a *[session.ConfigError] of [New]. Zero fields: one_for_one, 3 times in 30 s,
 	// 10 ms to 1 s.
 	Supervisor supervisor.Policy
+	// Breakers are shared by the sessions of the runtime: they hold back starts of an agent
+	// that does not come up. Invalid values are a *[session.ConfigError] of [New].
+	Breakers Breakers
+	// Admission limits how many sessions there are, and how fast they start. Negative values
+	// are a *[session.ConfigError] of [New]. Default: no limits.
+	Admission Admission
 }
 
 // Spec describes a session.
@@ -59,6 +100,9 @@ type Spec struct {
 	SettingsContent []byte
 	// Warnings are placed before the dialect's warnings about Options.
 	Warnings []session.Warning
+	// ChildContext adds values to the contexts of Options.Children, which have the session:
+	// see [SessionOf]. nil: it adds nothing.
+	ChildContext func(context.Context) context.Context
 	// Program is an agent in this process. nil: Options.Spawner starts the agent; if that
 	// is nil, too, the agent is a process of this machine.
 	Program agent.Program

@@ -25,11 +25,11 @@ type Preview struct {
 // Preview returns how the spec's agent would be started. It starts nothing. If the
 // options cannot work, it returns the same error as [Runtime.Open].
 func (spec *Spec) Preview() (*Preview, error) {
-	in, err := spec.input()
+	in, d, p := &dialect.Input{}, spec.Dialect, &Preview{}
+	err := spec.fill(in)
 	if err != nil {
 		return nil, err
 	}
-	d, p := spec.Dialect, &Preview{}
 	if p.Launch, err = d.Launch(in); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(leasesEnv); dir != "" {
+		holdALease(dir)
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit))
 }
 

@@ -22,12 +22,16 @@ import (
 // Runtime runs sessions. It is safe for concurrent use. An idle runtime has no
 // goroutine.
 type Runtime struct {
-	cfg     Config
-	sys     *kernel.System
-	host    actors.Host
-	fleet   kernel.Address[toFleet]
-	bus     *bus
-	spawner session.Spawner
+	cfg       Config
+	sys       *kernel.System
+	host      actors.Host
+	fleet     kernel.Address[toFleet]
+	bus       *bus
+	spawner   session.Spawner
+	private   *privateDirs
+	breaks    *breakers
+	admission *admission
+	usual     *session.Supervisors // of sessions with the defaults
 
 	mu       sync.Mutex
 	sessions map[string]*Session
@@ -43,11 +47,15 @@ func New(cfg Config) (*Runtime, error) {
 	if seams.Logger == nil && cfg.Logger != nil && cfg.Logger.Enabled(context.Background(), slog.LevelError) {
 		seams.Logger = slog.New(levelFloor{cfg.Logger.Handler()})
 	}
-	if err := errors.Join(session.CheckPolicy("Supervisor", cfg.Supervisor)...); err != nil {
+	if err := errors.Join(slices.Concat(session.CheckPolicy("Supervisor", cfg.Supervisor), cfg.Breakers.validate(), cfg.Admission.validate())...); err != nil {
+		return nil, err
+	}
+	if err := cfg.checkGuard(); err != nil {
 		return nil, err
 	}
 	cfg.Supervisor = cfg.Supervisor.Or(actorPolicy())
 	rt := &Runtime{cfg: cfg, sessions: make(map[string]*Session)}
+	rt.usual = rt.supervisors(session.Supervisors{})
 	crashed := seams.OnCrash
 	seams.OnCrash = func(c kernel.Crash) {
 		if crashed != nil {
@@ -63,14 +71,35 @@ func New(cfg Config) (*Runtime, error) {
 	} else {
 		rt.bus.logTo(slog.Default, slog.LevelWarn) // a bug in a callback must not be silent
 	}
-	rt.spawner = transport.NewProcessSpawner(transport.ProcessConfig{
-		Clock: rt.sys.Clock(), Exec: rt.sys.Executor(), Rand: rt.sys.Rand(),
-		KeepProcess: cfg.KeepProcess, TempDir: cfg.TempDir,
+	rt.admission = newAdmission(cfg.Admission, rt.sys)
+	rt.breaks = newBreakers(cfg.Breakers, rt.sys, rt.emit)
+	processes := transport.NewProcessSpawner(transport.ProcessConfig{
+		Clock: rt.sys.Clock(), Exec: rt.sys.Executor(), Rand: rt.sys.Rand(), KeepProcess: cfg.KeepProcess,
+		TempDir: cfg.TempDir, StateDir: cfg.StateDir, Guard: cfg.Guard, HostSwept: rt.hostSwept,
 	})
+	rt.spawner = processes
+	rt.private = newPrivateDirs(cfg, rt.sys.Rand())
 	if err := kernel.SpawnRoot(rt.sys, "fleet", &rt.fleet, newFleet(rt)); err != nil {
 		return nil, err
 	}
+	if cfg.StateDir != "" { // not only when the first agent starts
+		rt.sys.Executor().Go(func() { _ = processes.SweepHosts(context.Background()) })
+	}
 	return rt, nil
+}
+
+// emit reports an event of the runtime itself.
+func (rt *Runtime) emit(e session.Event) {
+	rt.bus.publish(session.EventRecord{At: rt.sys.Clock().Now(), Event: e})
+}
+
+// hostSwept reports what an earlier program had left.
+func (rt *Runtime) hostSwept(dir string, agents int, err error) {
+	problem := fmt.Sprintf("a program that died had left %s with %d agents: removed", dir, agents)
+	if err != nil {
+		problem = fmt.Sprintf("a program that died has left %s with %d agents, and not all could be removed: %v", dir, agents, err)
+	}
+	rt.emit(&session.WarningIssued{Problem: problem})
 }
 
 // unstarted hands the registered sessions to the fleet.
@@ -103,7 +132,8 @@ func (rt *Runtime) Open(ctx context.Context, spec Spec) (*Session, error) {
 // openTimeout bounds the end of a session whose opening was given up.
 const openTimeout = 30 * time.Second
 
-// Start starts a session without waiting. Call [Session.AwaitReady] next, and
+// Start starts a session without waiting for its agent. With Config.Admission it waits for
+// a place, at most until ctx ends. Call [Session.AwaitReady] next, and
 // [Session.Kill] if that fails.
 func (rt *Runtime) Start(ctx context.Context, spec Spec) (*Session, error) {
 	if ctx.Err() != nil {
@@ -113,8 +143,23 @@ func (rt *Runtime) Start(ctx context.Context, spec Spec) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	place, err := rt.admission.enter(ctx)
+	if err != nil {
+		s.core.Fail(err) // there is no actor yet
+		s.core.Retire()
+		return nil, fmt.Errorf("open session %q: %w", s.id, err)
+	}
+	rt.enqueue(s, place)
 	rt.fleet.Tell(nil, sessionsChanged{})
 	return s, nil
+}
+
+// enqueue hands an admitted session to the fleet.
+func (rt *Runtime) enqueue(s *Session, place *ticket) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	s.place = place
+	rt.waiting = append(rt.waiting, s)
 }
 
 func (rt *Runtime) register(s *Session) error {
@@ -127,7 +172,6 @@ func (rt *Runtime) register(s *Session) error {
 		return fmt.Errorf("session id %q is taken in this runtime: choose another or leave it empty", s.id)
 	}
 	rt.sessions[s.id] = s
-	rt.waiting = append(rt.waiting, s)
 	return nil
 }
 
@@ -145,6 +189,10 @@ func (rt *Runtime) share(last *[]string, now []string) []string {
 func (rt *Runtime) remove(s *Session) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
+	if s.place != nil {
+		rt.admission.leave(s.place)
+		s.place = nil
+	}
 	if rt.sessions[s.id] == s {
 		delete(rt.sessions, s.id)
 	}
@@ -193,6 +241,9 @@ func (rt *Runtime) Shutdown(ctx context.Context) error {
 	if err := kernel.StopAndWait(ctx, &rt.fleet); err != nil {
 		return err
 	}
+	if err := rt.private.removeAll(); err != nil {
+		rt.emit(&session.WarningIssued{Problem: fmt.Sprintf("private configuration directories are left: %v", err)})
+	}
 	rt.bus.end()
 	if log := rt.bus.log; log != nil { // the last lines are the ones that are missed
 		return rt.sys.Executor().Await(ctx, log.drained())
@@ -201,6 +252,7 @@ func (rt *Runtime) Shutdown(ctx context.Context) error {
 }
 
 func (rt *Runtime) stopIntake() {
+	rt.admission.close()
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	rt.closing = true

@@ -23,17 +23,26 @@ import (
 
 // Session is one conversation with one agent. It is safe for concurrent use.
 type Session struct {
-	id          string
-	rt          *Runtime
-	dialect     dialect.Dialect
+	id      string
+	rt      *Runtime
+	dialect dialect.Dialect
+	// input has the session's own copy of the options. In an allocation of its own it would
+	// lie between short-lived copies of that size, which keep three times its memory.
+	input       dialect.Input
 	core        *actors.Core
+	starts      *starts
 	warnings    []session.Warning
 	events      *handler            // nil without Options.OnEvent
 	authExpires func(reason string) // nil without Options.OnAuthExpired
 
+	isolated *session.Isolated // where the agent's configuration is; nil without Options.Isolation
+	made     string            // its private directory, unless an earlier session has made it
+	homeless bool              // that directory ends with it: nobody can resume it
+
 	opened  time.Time
 	entered atomic.Int64          // when the present state began, in Unix nanoseconds; 0: at opened
 	crash   atomic.Pointer[crash] // of its own actor; nil: none
+	place   *ticket               // in the admission; guarded by the lock of the runtime
 
 	emitting sync.Mutex // orders events: nothing follows Ended
 	ended    bool
@@ -58,11 +67,20 @@ func (rt *Runtime) newSession(spec Spec) (*Session, error) {
 		return nil, err
 	}
 	s.core = actors.NewCore(cfg)
+	if err := s.core.TakeChildren(); err != nil {
+		s.forsake()
+		return nil, err
+	}
 	if err := rt.register(s); err != nil {
+		s.core.LeaveChildren()
+		s.forsake()
 		return nil, err
 	}
 	for _, w := range s.warnings {
 		s.emit(&session.WarningIssued{Problem: w.String()})
+	}
+	if s.isolated != nil {
+		s.emit(s.isolated)
 	}
 	return s, nil
 }
@@ -77,6 +95,9 @@ func (s *Session) emit(e session.Event) {
 	switch e := e.(type) {
 	case *session.Ended:
 		s.rt.remove(s)
+		if s.homeless {
+			s.forsake()
+		}
 	case *session.AuthExpired:
 		s.authExpired(e.Reason)
 	}
@@ -98,11 +119,19 @@ func (s *Session) record(e session.Event) bool {
 		}
 		_, s.ended = e.(*session.Ended)
 	}
-	s.rt.bus.publish(r)
+	s.publish(r)
 	if s.events != nil {
 		s.events.push(r)
 	}
 	return true
+}
+
+// publish hands an event to everybody but Options.OnEvent.
+func (s *Session) publish(r session.EventRecord) {
+	s.rt.bus.publish(r)
+	if s.core != nil { // nil while it is made
+		s.core.Observe(r)
+	}
 }
 
 func (s *Session) authExpired(reason string) {
@@ -133,7 +162,7 @@ func (s *Session) observerFailed(err error) {
 	if s.ended {
 		s.rt.bus.record(r)
 	} else {
-		s.rt.bus.publish(r)
+		s.publish(r)
 	}
 }
 
@@ -390,13 +419,29 @@ func decode(e *ledger.Entry) protocol.Message {
 	return m
 }
 
+// Passivate ends the agent's process, if nobody needs it, and returns when it is gone.
+// The session lives on, in [session.StatePassivated]: its id, its messages and its
+// callbacks stay, and the next message or call starts a process that resumes it. If it is
+// passivated already, Passivate returns nil.
+//
+// A process is needed while a turn, a call, a request of the agent or a background task
+// is open, and while the reader waits for somebody to read messages. Then, and where no
+// other process could take its place, the error is a *[session.PassivateError], and
+// nothing has changed. In a session that ends it is [session.ErrClosed]. If ctx ends
+// first, the process may still go.
+func (s *Session) Passivate(ctx context.Context) error { return s.core.Passivate(ctx) }
+
 // Close ends the session in order: it interrupts a running turn, denies the requests
 // that wait for a callback, gives the agent time to end (Options.Graces), and sweeps its
 // process tree. It returns when no process is left. If ctx ends first, the agent is
 // killed, and the error says how far the close had come. Close may be called any number
-// of times.
+// of times. With the context of one of Options.Children it returns at once, because the
+// session ends after its children.
 func (s *Session) Close(ctx context.Context) error {
 	s.core.Close()
+	if SessionOf(ctx) == s {
+		return nil
+	}
 	err := s.rt.sys.Executor().Await(ctx, s.Done())
 	if err != nil {
 		s.core.Link().Expire()

@@ -30,13 +30,16 @@ func (spec *Spec) timeouts(o *dialect.Input) []Timeout {
 		list = append(list, Timeout{what, max(inForce, 0), option, given == 0})
 	}
 	limits := spec.limits().WithDefaults()
+	add("the start of the agent's process", "Limits.Start", spec.Options.Limits.Start, limits.Start)
 	option := "Limits.Initialize"
 	if spec.Options.Limits.Initialize == 0 && spec.Options.InitializeTimeout != 0 {
 		option = "InitializeTimeout"
 	}
 	add("the answer to initialize", option, spec.limits().Initialize, limits.Initialize)
 	add("the answer to any other request", "Limits.Control", spec.Options.Limits.Control, limits.Control)
+	add("retries of the model's API in a turn", "Limits.Retry", spec.Options.Limits.Retry, limits.Retry)
 	add("progress in a turn", "Limits.Stall", spec.Options.Limits.Stall, limits.Stall)
+	add("progress after the interrupt of a stalled turn", "Limits.StallKill", spec.Options.Limits.StallKill, limits.StallKill)
 	add("somebody to read the messages", "Limits.Consumer", spec.Options.Limits.Consumer, limits.Consumer)
 	if spec.Options.CanUseTool != nil {
 		limit, option := spec.Options.PersonLimit()

@@ -23,6 +23,7 @@ type Tree struct {
 	LargeLinesLimit int64             `json:"large_lines_limit"` // Config.LineBudget in force, in bytes
 	Fleet           session.ActorInfo `json:"fleet"`             // the actor that is the parent of all sessions
 	Sessions        []SessionTree     `json:"sessions"`          // sorted by id
+	Breakers        []Breaker         `json:"breakers"`          // sorted by kind and name; those that were not needed yet are missing
 }
 
 // SessionTree is one session of a [Tree].
@@ -68,7 +69,7 @@ func (rt *Runtime) Tree(ctx context.Context) Tree {
 		At: rt.sys.Clock().Now(), DeadLetters: rt.sys.DeadLetters(),
 		LargeLines: rt.host.Budget.Used(), LargeLinesLimit: rt.host.Budget.Limit(),
 		Fleet:    described(&rt.fleet),
-		Sessions: []SessionTree{},
+		Sessions: []SessionTree{}, Breakers: rt.breaks.describe(),
 	}
 	limit := &session.TimeoutError{What: "description of all sessions", Limit: treeLimit}
 	ctx, cancel := kernel.WithTimeout(ctx, rt.sys.Clock(), limit)
@@ -153,5 +154,12 @@ func (s *Session) askable(ctx context.Context) (context.Context, context.CancelF
 func (s *Session) waits(ctx context.Context) ([]session.Wait, error) {
 	ctx, cancel := s.askable(ctx)
 	defer cancel()
-	return s.core.Waits(ctx)
+	waits, err := s.core.Waits(ctx)
+	if held, ok := s.starts.wait(); ok {
+		waits = append([]session.Wait{held}, waits...)
+	} else if s.State() == session.StateStarting {
+		limit, age := max(s.core.Ledger.Limits().Start, 0), s.rt.sys.Clock().Now().Sub(s.stateSince())
+		waits = append([]session.Wait{{What: "start of the agent", Age: age, Limit: limit, SetBy: "Limits.Start"}}, waits...)
+	}
+	return waits, err
 }

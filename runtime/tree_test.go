@@ -229,6 +229,10 @@ func TestTheTreeAsJSON(t *testing.T) {
 			}},
 			Actors: []session.ActorInfo{{Name: "router#2", State: "running", Restarts: 1, Depth: 2, Handled: 3, LastFailure: "boom"}},
 		}},
+		Breakers: []runtime.Breaker{{
+			Kind: session.BreakerAgent, Name: "claude", State: session.BreakerOpen, Since: at.Add(-time.Minute), Failures: 5,
+			LastFailure: "exit code 1", NextProbe: at.Add(time.Second), Held: 12, StartsPerSecond: 10,
+		}},
 	}
 	got, err := json.MarshalIndent(tree, "", "  ")
 	require.NoError(t, err)
@@ -247,6 +251,7 @@ func TestTheTreeOfNothingAsJSON(t *testing.T) {
 	raw, err := json.Marshal(w.Tree(t.Context()))
 	require.NoError(t, err)
 	assert.Contains(t, string(raw), `"sessions":[]`)
+	assert.Contains(t, string(raw), `"breakers":[]`)
 	spec := w.spec(turns())
 	spec.ID = "s"
 	s := w.open(spec)

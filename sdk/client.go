@@ -121,6 +121,9 @@ func openSession(ctx context.Context, o *Options, home *runtime.Runtime) (link, 
 	l.dialect, l.gated = spec.Dialect, len(spec.Options.Hooks) > 0 || spec.Options.CanUseTool != nil
 	l.skips = spec.Options.AllowDangerouslySkipPermissions
 	l.servers = newServers(&spec)
+	if len(o.Children) > 0 {
+		spec.ChildContext = clientOf(o, l, home)
+	}
 	session, err := home.Start(ctx, spec)
 	if err == nil {
 		err = session.AwaitReady(ctx)
@@ -198,6 +201,17 @@ func (c *Client) AwaitIdle(ctx context.Context) error {
 		return err
 	}
 	return ended(ctx, d.session.AwaitIdle(ctx))
+}
+
+// AwaitDone is [Client.AwaitIdle], but it waits for background tasks no longer than
+// Limits.Background, and returns those that are left. [Run] and [Query] wait the same way.
+func (c *Client) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, error) {
+	d, err := c.connected()
+	if err != nil {
+		return nil, err
+	}
+	err = c.awaitDone(ctx, d.session)
+	return c.unfinished(), ended(ctx, err)
 }
 
 // State returns the session's current state. Before [Client.Connect] it is

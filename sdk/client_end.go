@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/runtime"
 )
 
 // Close ends the session in order: it interrupts a running turn, denies the requests
@@ -15,7 +16,8 @@ import (
 //
 // Close may be called any number of times, also from a callback. There, pass another
 // context than the callback's, which ends with the session. If a tool of a wrapped
-// server calls Close, Close waits for that tool, up to CloseTimeout.
+// server calls Close, Close waits for that tool, up to CloseTimeout. With the context of
+// one of Options.Children it returns at once: the session ends after its children.
 //
 // Unread messages remain: a loop over [Client.Messages] after Close yields them. While
 // nobody reads, Close keeps at most Limits.HardBytes of what the agent still writes; a
@@ -53,6 +55,9 @@ func (c *Client) end(ctx context.Context) error {
 		}
 		return nil // Connect failed, and has cleaned up
 	}
+	if runtime.SessionOf(ctx) == d.session { // a child's: the end comes after it
+		return d.session.Close(bounded)
+	}
 	err := errors.Join(d.session.Close(bounded), d.servers.close(bounded), d.session.WritesLost())
 	if c.unpark != nil {
 		_ = c.unpark()
@@ -82,6 +87,28 @@ func (c *Client) Drain(ctx context.Context) error {
 		}
 	}
 	return c.Close(ctx)
+}
+
+// Passivate ends the agent's process, if nobody needs it, and returns when it is gone.
+// The session lives on: the next message or control request starts a process that resumes
+// it. So an idle session costs no process. Options.PassivateAfter does the same by the
+// clock.
+//
+// Passivate returns nil for a session that has no process. Right after a result it waits
+// until the agent says that it is done with the turn. A process is needed while a turn, a
+// control request, a request of the agent or a background task is open, and while the
+// agent waits for somebody to read its messages. Then the error is a
+// *[session.PassivateError], and nothing has changed. So it is with
+// Options.PersistSession false, because no process could resume the session, and after a
+// call that may have changed what the options say, such as SetPermissionMode or SetModel,
+// because the next process would start with the options alone. The error is [ErrClosed]
+// for a session that ends. If ctx ends first, the process may still go.
+func (c *Client) Passivate(ctx context.Context) error {
+	d, err := c.connected()
+	if err != nil {
+		return err
+	}
+	return ended(ctx, d.session.Passivate(ctx))
 }
 
 // Done returns a channel that is closed when the session has ended for any reason; its

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -84,7 +85,8 @@ var errNoStructuredOutput = errors.New("the model returned no structured output"
 // Retryable reports whether the same call may succeed if it is made again. That is so
 // if the model's API was overloaded, could not be reached, timed out or gave a
 // malformed answer; if the agent died or did not answer; and if the model's answer did
-// not fit the schema. A retry may repeat side effects.
+// not fit the schema. So it is if a breaker of the runtime was open, which closes by
+// itself. A retry may repeat side effects.
 func Retryable(err error) bool {
 	var (
 		control *ControlError
@@ -94,17 +96,23 @@ func Retryable(err error) bool {
 		start   *StartError
 		timeout *TimeoutError
 		shape   *StructuredOutputError
+		breaker *session.BreakerOpenError
+		retries *session.RetryLimitError
 	)
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, ErrClosed), errors.As(err, &auth),
 		errors.Is(err, session.ErrConsumerStalled): // nobody read: trying again changes nothing
 		return false
+	case errors.As(err, &breaker):
+		return true
+	case errors.As(err, &retries):
+		return !retries.Refused()
 	case errors.As(err, &control):
 		return control.Retryable
 	case errors.As(err, &shape):
 		return true
 	case errors.As(err, &result):
-		return transient(result.Result)
+		return machine.Transient(result.Result)
 	case errors.As(err, &exit):
 		return exit.During != "initialize"
 	case errors.As(err, &start):
@@ -114,31 +122,13 @@ func Retryable(err error) bool {
 	return errors.As(err, &timeout) || errors.Is(err, session.ErrTransportClosed)
 }
 
-// transient reports whether a failed result is a passing fault of the model's
-// API: overload, a lost connection, a time-out, an answer that is malformed. A
-// kind of failure that is not known here counts as permanent.
-func transient(r *ResultMessage) bool {
-	switch r.APIErrorType {
-	case "overloaded_error", "rate_limit_error", "api_error", "timeout_error":
-		return true
-	}
-	if status := r.APIErrorStatus; status != 0 {
-		return status == 408 || status == 429 || status >= 500
-	}
-	switch r.APIError {
-	case "connection_failed", "stream_idle_timeout", "computer_slept", "no_response", "empty_completion":
-		return true
-	case "":
-		// Neither a time-out nor a malformed answer has a status or a kind of
-		// its own (observed on Claude Code 2.1.329).
-		return r.TerminalReason == "api_error" && r.APIErrorType == ""
-	}
-	return false
-}
-
-// RetryAfter returns how long to wait before the next attempt. It reports false if the
-// agent did not say.
+// RetryAfter returns how long to wait before the next attempt: what the agent said, or the
+// time until an open breaker of the runtime probes. It reports false if neither is known.
 func RetryAfter(err error) (time.Duration, bool) {
+	var breaker *session.BreakerOpenError
+	if errors.As(err, &breaker) {
+		return breaker.RetryAfter, breaker.RetryAfter > 0
+	}
 	var result *ResultError
 	if errors.As(err, &result) && result.RetryAfter > 0 {
 		return result.RetryAfter, true

@@ -66,6 +66,9 @@ func TestRetryable(t *testing.T) {
 		{failed(0, "overloaded_error"), true},
 		{failed(0, "invalid_request_error"), false},
 		{fmt.Errorf("job 7: %w", failed(500, "")), true},
+		{&session.RetryLimitError{Status: 529}, true},
+		{&session.RetryLimitError{Status: 403}, false},
+		{&session.BreakerOpenError{Kind: session.BreakerAgent, Name: "claude"}, true},
 	} {
 		assert.Equal(t, tc.want, sdk.Retryable(tc.err), "%v", tc.err)
 	}
@@ -77,7 +80,12 @@ func TestRetryAfter(t *testing.T) {
 	assert.False(t, ok)
 	_, ok = sdk.RetryAfter(nil)
 	assert.False(t, ok)
-	after, ok := sdk.RetryAfter(fmt.Errorf("job: %w", &sdk.ResultError{RetryAfter: time.Minute}))
+	_, ok = sdk.RetryAfter(&session.BreakerOpenError{})
+	assert.False(t, ok)
+	after, ok := sdk.RetryAfter(&session.BreakerOpenError{RetryAfter: time.Second})
+	assert.True(t, ok)
+	assert.Equal(t, time.Second, after)
+	after, ok = sdk.RetryAfter(fmt.Errorf("job: %w", &sdk.ResultError{RetryAfter: time.Minute}))
 	assert.True(t, ok)
 	assert.Equal(t, time.Minute, after)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -204,6 +205,66 @@ func ExampleClient_Drain() {
 	// Output:
 	// Done.
 	// the session is closed
+}
+
+// An idle session gives up its process, and the next message starts another one.
+func ExampleClient_Passivate() {
+	ctx := context.Background()
+	client := sdk.NewClient(&sdk.Options{Backend: played(scripted.Text("Done."))})
+	if err := client.Connect(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close(ctx)
+	ask := func(prompt string) {
+		turn, err := client.Send(ctx, sdk.UserText(prompt))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if result, err := turn.Result(ctx); err != nil {
+			fmt.Println(err)
+		} else {
+			fmt.Println(result.Result)
+		}
+	}
+	ask("Do this.")
+	if err := client.Passivate(ctx); err != nil {
+		fmt.Println(err) // a *session.PassivateError says what the process is needed for
+	}
+	fmt.Println(client.State())
+	ask("And this.")
+	// Output:
+	// Done.
+	// passivated
+	// Done.
+}
+
+// The running turn is stopped, and the message behind it with it.
+func ExampleClient_Stop() {
+	ctx := context.Background()
+	client := sdk.NewClient(&sdk.Options{Backend: played(scripted.Delay(time.Hour))})
+	if err := client.Connect(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close(ctx)
+	for _, prompt := range []string{"Work for an hour.", "Then go on."} {
+		if _, err := client.Send(ctx, sdk.UserText(prompt)); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	receipt, err := client.Stop(ctx, session.StopScope{Queued: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("stopped:", receipt.Turn != "", "cancelled:", len(receipt.Cancelled))
+	fmt.Println("still running:", receipt.Running != "", "queued:", len(receipt.Queued))
+	// Output:
+	// stopped: true cancelled: 1
+	// still running: false queued: 0
 }
 
 // One loop shows messages and answers questions.

@@ -43,9 +43,12 @@ func TestPlanShowsTimeouts(t *testing.T) {
 	p, err := sdk.PreviewLaunch(o)
 	require.NoError(t, err)
 	want := []sdk.PreviewTimeout{
+		{"the start of the agent's process", 5 * time.Minute, "Limits.Start", true},
 		{"the answer to initialize", time.Minute, "InitializeTimeout", false},
 		{"the answer to any other request", 0, "Limits.Control", false},
+		{"retries of the model's API in a turn", 30 * time.Minute, "Limits.Retry", true},
 		{"progress in a turn", 30 * time.Minute, "Limits.Stall", true},
+		{"progress after the interrupt of a stalled turn", 0, "Limits.StallKill", true},
 		{"somebody to read the messages", 3 * time.Minute, "Limits.Consumer", false},
 		{"a permission", time.Hour, "PermissionTimeout", false},
 		{"a hook of Stop", 59 * time.Second, "the hook's Timeout", true},

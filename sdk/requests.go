@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // ask makes a request with an answer of type R.
@@ -28,6 +29,23 @@ func (c *Client) Interrupt(ctx context.Context) (*protocol.InterruptResponse, er
 // turns end with [session.ErrNotRun]. Claude.
 func (c *Client) InterruptAll(ctx context.Context) (*protocol.InterruptResponse, error) {
 	return ask[protocol.InterruptResponse](ctx, c, protocol.InterruptRequest{CancelQueued: true})
+}
+
+// Stop stops a part of what the session does: the running turn, the messages behind it,
+// background tasks, or all of it with the agent. The receipt says what has stopped, what
+// still runs and what is still queued. Stop waits until the agent has confirmed, and up to
+// Options.InterruptGrace until the interrupted turn has its result; a turn without one is
+// in the receipt as running. If a part fails, the receipt says what was stopped
+// nevertheless. It may be called from the loop that reads the messages, except with Kill.
+// After a Kill the client is closed: call Close to release it.
+//
+// An interrupt by the user is never the cause of a later error.
+func (c *Client) Stop(ctx context.Context, scope session.StopScope) (*session.StopReceipt, error) {
+	d, err := c.connected()
+	if err != nil {
+		return nil, err
+	}
+	return d.session.Stop(ctx, scope)
 }
 
 // SetPermissionMode changes the permission mode of the running session.

@@ -48,7 +48,7 @@ var secretive = map[string]any{
 	"protocol.ModelPolicyReply": protocol.ModelPolicyReply{}, "protocol.ReloadPluginsResponse": protocol.ReloadPluginsResponse{},
 	"protocol.TokenReply": protocol.TokenReply{},
 	"session.Token":       session.Token{}, "transport.File": session.File{},
-	"runtime.Preview": runtime.Preview{}, "sdk.Claim": Claim{}, "sdk.Options": Options{}, "transport.Command": session.Command{},
+	"runtime.Preview": runtime.Preview{}, "sdk.Claim": Claim{}, "sdk.Options": Options{}, "sdk.SettingsSource": SettingsSource{}, "sdk.ResolvedSettings": ResolvedSettings{}, "transport.Command": session.Command{},
 }
 
 // notSecretive are the public types that only look as if they held secrets.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 const defaultCloseTimeout = 30 * time.Second
@@ -108,11 +109,14 @@ func checkBounds(o *Options) []error {
 	negative("InterruptGrace", o.InterruptGrace < 0)
 	negative("MaxRestarts", o.MaxRestarts < 0)
 	negative("RestartWindow", o.RestartWindow < 0)
+	negative("PassivateAfter", o.PassivateAfter < 0)
 	problems = append(problems, checkRecovery(o)...)
 	problems = append(problems, o.Supervisors.Validate()...)
+	problems = append(problems, session.CheckIsolation(o)...)
+	problems = append(problems, session.CheckChildren(o.Children)...)
 	negative("MaxLine", o.MaxLine < 0)
 	negative("Graces", o.Graces.Flush < 0 || o.Graces.EOF < 0 || o.Graces.Terminate < 0 || o.Graces.Output < 0 || o.Graces.Sweep < 0)
-	negative("Limits", o.Limits.Messages < 0 || o.Limits.Bytes < 0 || o.Limits.HardBytes < 0 || o.Limits.Answers < 0)
+	negative("Limits", o.Limits.Messages < 0 || o.Limits.Bytes < 0 || o.Limits.HardBytes < 0 || o.Limits.Answers < 0 || o.Limits.StallKill < 0)
 	return problems
 }
 
@@ -122,7 +126,7 @@ func checkRecovery(o *Options) []error {
 		problems = append(problems, &ConfigError{Option: option, Problem: problem, Fix: fix})
 	}
 	if o.Recovery != "" && !o.Recovery.Known() {
-		add("Recovery", fmt.Sprintf("is %q, which is no policy", string(o.Recovery)), "give continue, report or fail")
+		add("Recovery", fmt.Sprintf("is %q, which is no policy", string(o.Recovery)), "give continue, rerun, report or fail")
 	}
 	if o.Recovery != "" && o.DecideRecovery != nil {
 		add("DecideRecovery", "is set together with Recovery", "give one of them")
@@ -133,6 +137,10 @@ func checkRecovery(o *Options) []error {
 	if o.MaxRestarts > 0 && !o.PersistSession.Or(true) {
 		add("MaxRestarts", "needs the agent's transcript, which PersistSession keeps the agent from writing: no process could resume the session",
 			"leave PersistSession out, or set MaxRestarts to 0")
+	}
+	if o.PassivateAfter > 0 && !o.PersistSession.Or(true) {
+		add("PassivateAfter", "needs the agent's transcript, which PersistSession keeps the agent from writing: no process could resume the session",
+			"leave PersistSession out, or set PassivateAfter to 0")
 	}
 	if b := o.RestartBackoff; b.Initial < 0 || b.Max < 0 || b.ResetAfter < 0 || b.Factor != 0 && !(b.Factor >= 1) || b.Max > 0 && b.Max < b.Initial {
 		add("RestartBackoff", "is no backoff", "give durations that are not negative, a Max not below Initial, and a Factor not below 1; 0 is the default")

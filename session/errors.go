@@ -34,6 +34,12 @@ var (
 	ErrShutdown = errors.New("the runtime is shutting down")
 )
 
+// PassivateError says why the process of a session was not ended. The session is as
+// before.
+type PassivateError struct{ Problem string }
+
+func (e *PassivateError) Error() string { return "the session keeps its process: " + e.Problem }
+
 // Errors of answers that could not be read, to be matched with errors.Is. The
 // session continues.
 var (

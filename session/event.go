@@ -37,9 +37,9 @@ type StateChanged struct {
 	Reason   string // why the state changed; empty when that is obvious
 }
 
-// ActorFailed is the crash of an actor of the session.
+// ActorFailed is the crash of an actor of the session, which may be a [Child].
 type ActorFailed struct {
-	Actor  string // the actor's name, such as router
+	Actor  string // the actor's path, such as fleet/s#1/router#1
 	Reason error  // a *[PanicError], or what the actor returned
 }
 
@@ -71,7 +71,7 @@ type MessagesDropped struct {
 // agent's request was answered nevertheless: gates denied it, other hooks and tools
 // answered with an error.
 type CallbackFailed struct {
-	Kind      string // name of a [Kind]; "stderr" or "event" for a callback that receives lines or events
+	Kind      string // name of a [Kind]; "stderr" or "event" for a callback that receives lines or events; "child" for a [Child]
 	Name      string // the tool, the hook event, or the option
 	RequestID string // empty if the callback does not answer a request
 	Err       error  // a *[PanicError], a timeout, or what the callback returned
@@ -123,6 +123,8 @@ const (
 	SentAgain Sent = "message"
 	// SentContinuation is a message that makes the model continue.
 	SentContinuation Sent = "continuation"
+	// SentRerun is the message as a new one, under another uuid: [RecoverRerun].
+	SentRerun Sent = "rerun"
 )
 
 // TurnStalled says that the agent works on a turn and has made no progress for too
@@ -132,6 +134,10 @@ type TurnStalled struct {
 	Limit time.Duration // Limits.Stall
 }
 
+// TurnRetries says that the agent only tries a call of the model's API again in a turn, for
+// too long or with a login that is refused. The turn is interrupted and ends with Err.
+type TurnRetries struct{ Err *RetryLimitError }
+
 // AuthExpired says that the agent's login is missing or has expired. A session emits
 // it at most once.
 type AuthExpired struct{ Reason string }
@@ -139,8 +145,9 @@ type AuthExpired struct{ Reason string }
 // StderrLine is a line of the agent's stderr, without its newline.
 type StderrLine struct{ Line string }
 
-// EventsLost says that a reader of events fell behind, and that the Count oldest
-// events were dropped. The reader gets it in place of these events.
+// EventsLost says that a reader of events fell behind, and that Count events were
+// dropped: the oldest that waited, for a [Child] the newest. The reader gets it in place
+// of these events.
 type EventsLost struct{ Count int }
 
 // Ended is the end of the session. It is the session's last event: what a callback does
@@ -161,6 +168,7 @@ func (*WarningIssued) isEvent()   {}
 func (*Recovering) isEvent()      {}
 func (*Recovered) isEvent()       {}
 func (*TurnStalled) isEvent()     {}
+func (*TurnRetries) isEvent()     {}
 func (*AuthExpired) isEvent()     {}
 func (*StderrLine) isEvent()      {}
 func (*EventsLost) isEvent()      {}
@@ -212,6 +220,14 @@ func (*Recovered) Level() slog.Level { return slog.LevelInfo }
 
 // Level implements [Event].
 func (*TurnStalled) Level() slog.Level { return slog.LevelWarn }
+
+// Level implements [Event].
+func (*TurnRetries) Level() slog.Level { return slog.LevelWarn }
+
+func (e *TurnRetries) String() string { return fmt.Sprint(e.Err, ": the turn is interrupted") }
+
+// LogValue implements [slog.LogValuer].
+func (e *TurnRetries) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 // Level implements [Event].
 func (*AuthExpired) Level() slog.Level { return slog.LevelWarn }

@@ -25,9 +25,25 @@ type Limits struct {
 	// reports it, and the turn is interrupted once. Everything that the agent writes is
 	// progress, except keep-alives, states, and reports that it tries again. A turn does
 	// not stall while the agent waits for an answer of the host or of a person, while a
-	// tool or a background task runs, and while nobody reads the messages.
+	// tool or a background task runs, and while nobody reads the messages. A turn in which
+	// the agent only tries again is Retry's concern, unless that has no limit.
 	// Default: 30 min; negative: no limit.
 	Stall time.Duration
+	// StallKill is how long after the interrupt of a stalled turn the agent is killed, if it
+	// still has made no progress. With Options.MaxRestarts another process follows, as after
+	// any death; without it the session fails with an *[ExitError]. Default: 0, never;
+	// negative values are a *[ConfigError].
+	StallKill time.Duration
+	// Retry limits how long the agent may only try a call of the model's API again in a turn
+	// (api_retry). Then a [TurnRetries] event reports it, the turn is interrupted and ends
+	// with a *[RetryLimitError]. Anything else that the agent writes is progress, as for
+	// Stall. If the API refuses the login (401, 403), the turn is interrupted at once.
+	// Default: 30 min; negative: no limit.
+	Retry time.Duration
+	// Start limits how long the start of the agent's process may take, from the call of the
+	// spawner until the process runs. Then the session fails with a *[TimeoutError]. The
+	// wait for a breaker of the runtime does not count. Default: 5 min; negative: no limit.
+	Start time.Duration
 	// Requests limits how many requests of the agent are open at the same time;
 	// further requests are denied. Default: 16,384. Requests are also denied when the
 	// open ones have more than 10 MiB. Requests larger than 1 MiB are counted
@@ -77,6 +93,8 @@ func (l Limits) WithDefaults() Limits {
 	def(&l.Initialize, 120*time.Second)
 	def(&l.Control, 60*time.Second)
 	def(&l.Stall, 30*time.Minute)
+	def(&l.Retry, 30*time.Minute)
+	def(&l.Start, 5*time.Minute)
 	return l
 }
 

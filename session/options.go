@@ -132,17 +132,29 @@ type Options struct {
 	// RestartBackoff is how long a session waits before it starts the agent again. Default: none before the first
 	// restart, then up to 200 ms, doubled up to 30 s, at random. Invalid values are a *[ConfigError].
 	RestartBackoff Backoff `json:"-"`
-	// Recovery is what becomes of the messages that were under way when the agent died: continue, report or fail. It
-	// needs MaxRestarts. Default: continue. Host only.
+	// Recovery is what becomes of the messages that were under way when the agent died: continue, rerun, report or fail.
+	// It needs MaxRestarts. Default: continue. Host only.
 	Recovery Recovery `json:"recovery,omitempty"`
 	// DecideRecovery decides in place of Recovery, for each death. It runs on its own goroutine; nothing is started before
 	// it returns. Its context ends when the session closes. If it panics or returns no policy, the session fails with a
 	// *[RecoveryError]. Together with Recovery it is a *[ConfigError]. nil: Recovery decides.
 	DecideRecovery func(context.Context, Failure) Recovery `json:"-"`
+	// PassivateAfter is how long a session may be idle until its agent's process is ended. The next message or control
+	// request starts a process that resumes the session. Idle means: the agent writes nothing, and no turn, control
+	// request, request of the agent or background task is open. What an agent would do by itself later, such as a wake-up
+	// that the model has scheduled, does not happen without a process. See Client.Passivate for what keeps the process. A
+	// negative value is a *[ConfigError], and so is one with PersistSession false, because no process could resume the
+	// session. Default: 0, the process lives as long as the session. Host only.
+	PassivateAfter time.Duration `json:"passivateAfter,omitempty"`
 	// Supervisors replaces what the supervisors of the session do when one of its actors has crashed: strategy,
 	// intensity and backoff. Invalid values are a *[ConfigError]. Default: each actor restarts alone, at most 3 times in
 	// 30 s, after 10 ms to 1 s.
 	Supervisors Supervisors `json:"-"`
+	// Children are actors of your own in the session's supervision tree; make them with [NewChild]. Each receives the
+	// session's events and the messages that are sent to it, can use the session, and is restarted, or ends the session,
+	// as its specification and Supervisors.Session say. Invalid ones, and one that is in another session, are a
+	// *[ConfigError]. nil: none.
+	Children []*Child `json:"-"`
 	// MaxLine is the largest length of a line that is read from the agent, in bytes. A longer line is skipped and
 	// reported as an [OversizeLine] event. A negative value is a *[ConfigError]. Default: 0, which is 64 MiB. Host only.
 	MaxLine int `json:"maxLine,omitempty"`
@@ -155,6 +167,22 @@ type Options struct {
 	// Cwd is the agent's working directory. Default: the working directory of this process. Both: no argument, the
 	// process is started there.
 	Cwd string `json:"cwd,omitempty"`
+	// Isolation private gives the session a configuration directory of its own (mode 0700): no other agent writes to its
+	// transcripts and state, and it writes to nobody else's. Later processes of the session use the same directory. If
+	// SettingSources has user, as by default, it gets copies of the user's settings.json (Claude: without plugins), and on
+	// Claude of CLAUDE.md, agents, commands, output-styles, rules and skills, on Qoder of AGENTS.md, agents, commands and
+	// skills; nothing else: no login, no history, no plugins, no MCP servers of the user. One [Isolated] event lists them.
+	//
+	// The directory stays shared, and the event says why, without an API key or token, because two directories cannot keep
+	// one OAuth login alive; and with Continue, or a Resume of a session that is not in a private directory of this
+	// runtime. Resume of one that is uses its directory, also with ForkSession. Private directories are removed by
+	// Runtime.Shutdown, unless runtime.Config.StateDir is set, and with the session if PersistSession is false. Those of
+	// the default runtime, which is never shut down, are removed by the next program with the same TempDir.
+	//
+	// Private with a Spawner, or for an agent without such a directory, is a *[ConfigError]. Default: shared, the directory
+	// that CLAUDE_CONFIG_DIR or QODER_CONFIG_DIR names in the agent's environment, else .claude or .qoder in HOME. Both:
+	// that variable.
+	Isolation Isolation `json:"isolation,omitempty"`
 	// Env is added to the environment of this process, and replaces variables of the same name. (The vendors' SDKs
 	// replace the whole environment, and so lose PATH.) A CLAUDE_CODE_ENTRYPOINT or CLAUDE_AGENT_SDK_CLIENT_APP given here
 	// replaces Troupe's (see SECURITY.md). Treated as secret. Default: no additions. Both: the environment.

@@ -23,6 +23,11 @@ const (
 	// something was seen is continued by a message that quotes it; any other message ends
 	// as with RecoverReport. So do messages that are no prompts, such as slash commands.
 	RecoverContinue Recovery = "continue"
+	// RecoverRerun sends each message again as a new one, under another uuid, whatever the
+	// agent has done of it: tools that ran may run a second time. The turn of the user lives
+	// on and has one result, with Recovered set. It is for messages whose effects may
+	// happen twice, and for those that RecoverContinue cannot continue, such as slash commands.
+	RecoverRerun Recovery = "rerun"
 	// RecoverReport ends each message that was written with the *[ExitError], because the
 	// agent may have begun to handle it. The session continues.
 	RecoverReport Recovery = "report"
@@ -33,7 +38,7 @@ const (
 // Known reports whether r is one of the policies.
 func (r Recovery) Known() bool {
 	switch r {
-	case RecoverContinue, RecoverReport, RecoverFail:
+	case RecoverContinue, RecoverRerun, RecoverReport, RecoverFail:
 		return true
 	}
 	return false

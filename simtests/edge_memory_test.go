@@ -421,6 +421,14 @@ func scaled(small, full int) int {
 	return small
 }
 
+// volume is how many bytes a test writes that has to be more than is ever kept.
+func volume() int {
+	if testing.Short() {
+		return 24 * mib
+	}
+	return 64 * mib
+}
+
 // newID is an argument that no other process of the machine has.
 func newID() string { return "troupe-test-" + kernel.NewID(kernel.NewRand(nil)) }
 
@@ -486,7 +494,11 @@ func TestMemoryWhateverTheAgentWrites(t *testing.T) { // alone: it measures memo
 				if c.volume == 0 {
 					c.volume = scaled(40*mib, 1024*mib)
 				}
-				if (world.Raced() || testing.Short()) && !c.fills { // to find races; the bound is proved without the detector, which is slow
+				switch { // the bound is proved without the detector, which is slow
+				case c.fills:
+				case testing.Short() && !c.deaf:
+					c.volume /= 32
+				case testing.Short() || world.Raced():
 					c.volume /= 8
 				}
 				spec := s.spec(func(h *hand) {

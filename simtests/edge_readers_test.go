@@ -39,7 +39,7 @@ func number(t testing.TB, m protocol.Message) int {
 // like to write 1 GiB, and reads on: the memory is bounded and nothing is lost.
 func TestAConsumerThatStops(t *testing.T) { // alone: it measures memory
 	const size = 16 << 10
-	lines := scaled(64*mib, 1024*mib) / size
+	lines := scaled(volume(), 1024*mib) / size
 	for name, line := range map[string]func(n, size int) string{"messages": noteLine, "partial messages": partialLine} {
 		t.Run(name, func(t *testing.T) {
 			inSimulation(t, 1, runtime.Config{}, func(s *stage) {
@@ -160,7 +160,7 @@ func TestACallBehindWholeMessages(t *testing.T) {
 // the reader stops when the session says that it waits for its consumer.
 func TestAProcessThatFloods(t *testing.T) { // alone: it measures memory
 	const size = 8 << 10
-	lines := scaled(64*mib, 1024*mib) / size
+	lines := scaled(volume(), 1024*mib) / size
 	for _, interrupt := range []bool{false, true} {
 		t.Run(fmt.Sprintf("interrupt %v", interrupt), func(t *testing.T) {
 			inProduction(t, func(s *stage) {

@@ -187,12 +187,14 @@ func TestEdgeHostIsKilled(t *testing.T) {
 
 // TestEdgeManyAgentsNeedNoThreads: a live agent costs no thread of the host, and
 // no goroutine while it has nothing to do, neither to be waited for nor to be
-// read from. TROUPE_SCALE has 2,000 of them instead of 300.
+// read from. TROUPE_SCALE has 2,000 of them instead of 300, and -short 100.
 func TestEdgeManyAgentsNeedNoThreads(t *testing.T) {
 	r := newRig(t)
 	n, wait := 300, patience
 	if os.Getenv("TROUPE_SCALE") != "" {
 		n, wait = 2000, 10*time.Minute
+	} else if testing.Short() {
+		n = 100
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()

@@ -109,15 +109,18 @@ func converse(w *simtests.World) {
 			ctx, cancel := context.WithTimeout(w.Context(), 2*time.Minute)
 			_, _ = turn.Result(ctx) // whatever it is
 			cancel()
+			if w.Rand().IntN(3) == 0 {
+				_ = c.Passivate(w.Context()) // it may be in use, or over
+			}
 		}
 	}
 	_ = c.Close(w.Context()) // one that was made to resist says so
 }
 
-// fewer is a fifth of n under the race detector, which takes ten times as long; CI plays
-// all of them without it.
+// fewer is a fifth of n with -short, and under the race detector, which takes ten times as
+// long; CI plays all of them without it.
 func fewer(n int) int {
-	if world.Raced() {
+	if world.Raced() || testing.Short() {
 		return n / 5
 	}
 	return n
@@ -132,10 +135,6 @@ func TestReach(t *testing.T) {
 	}
 	few := (got.Histories + 99) / 100
 	for s := session.StateAdmitting; s <= session.StateFailed; s++ {
-		if s == session.StatePassivated { // no release passivates a session yet
-			assert.Zero(t, got.States[s.String()], "add %s to what is to be reached", s)
-			continue
-		}
 		assert.GreaterOrEqual(t, got.States[s.String()], few, "the state %s was reached in %d of %d histories", s, got.States[s.String()], got.Histories)
 	}
 	for _, f := range everyFault() {

@@ -164,3 +164,35 @@ func (w *World) stalled() {
 		}
 	}
 }
+
+// restarted looks for sessions with more processes than MaxRestarts allows. It does so at
+// the end, when all events are known: the process after a passivation is no restart.
+func (w *World) restarted() {
+	w.mu.Lock()
+	all := w.programs
+	w.mu.Unlock()
+	for _, o := range all {
+		w.mu.Lock()
+		p := o.program
+		started, allowed := p.started-p.begun, 1+p.restarts+p.rested
+		w.mu.Unlock()
+		if started > allowed {
+			w.Errorf("restarts: a session with MaxRestarts %d had %d processes, and was passivated %d times", p.restarts, started, p.rested)
+		}
+	}
+}
+
+// rests counts how often the session of a program is passivated.
+func (p *program) rests(o *sdk.Options) {
+	tell := o.OnEvent
+	o.OnEvent = func(r session.EventRecord) {
+		if e, ok := r.Event.(*session.StateChanged); ok && e.To == session.StatePassivated.String() {
+			p.w.mu.Lock()
+			p.rested++
+			p.w.mu.Unlock()
+		}
+		if tell != nil {
+			tell(r)
+		}
+	}
+}

@@ -231,6 +231,13 @@ func TestDecideRecovery(t *testing.T) {
 				require.True(t, result.Recovered)
 			}, true,
 		},
+		"rerun": {
+			func(context.Context, session.Failure) session.Recovery { return session.RecoverRerun },
+			func(t require.TestingT, result *sdk.ResultMessage, err error) {
+				require.NoError(t, err)
+				require.True(t, result.Recovered)
+			}, true,
+		},
 		"report": {
 			func(_ context.Context, f session.Failure) session.Recovery {
 				if len(f.Messages) == 1 && f.Messages[0].Accepted && len(f.Tools) == 1 && f.State == session.StateRunning && f.Attempt == 1 && f.SessionID != "" {

@@ -291,10 +291,10 @@ func TestAWaitingSessionDoesNothing(t *testing.T) {
 				inSimulation(t, seed, runtime.Config{}, func(s *stage) {
 					over := make(chan struct{})
 					sess, state := begin(s, over)
-					s.pass(time.Minute) // whatever was under way
+					s.pass(10 * time.Minute) // whatever was under way, and the timers of the start, which stay set
 					require.Equal(s, state, sess.State())
 					before := s.sched.Steps()
-					s.pass(20 * time.Minute) // less than Limits.Stall
+					s.pass(15 * time.Minute) // less than Limits.Stall
 					assert.LessOrEqual(s, s.sched.Steps()-before, 2, "the time itself, and nothing else")
 					close(over)
 					s.close(sess)

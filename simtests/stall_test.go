@@ -61,7 +61,7 @@ func TestStall(t *testing.T) {
 						stalled = append(stalled, e)
 					}
 				}}
-				o.Limits.Stall = c.limit
+				o.Limits.Stall, o.Limits.Retry = c.limit, -1 // else that limit holds for retries
 				client := w.Open(o, &scripted.Script{Turns: []scripted.Turn{{Steps: c.steps}, {Steps: scripted.Steps{scripted.Text("again")}}}})
 				first, err := client.Send(w.Context(), sdk.UserText("go"))
 				require.NoError(w, err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -305,13 +306,18 @@ func stress(t *testing.T, rt *runtime.Runtime, exit func(), seed uint64, session
 	assert.Empty(t, rt.Sessions(), "seed %d: sessions left open", seed)
 }
 
+// noServerBreaker lets every call of a tool through: here tools fail all the time.
+func noServerBreaker() runtime.Breakers {
+	return runtime.Breakers{MCPServer: runtime.BreakerPolicy{Failures: -1}}
+}
+
 // TestStressCallbacks: every request is answered once, no gate is opened by a
 // callback that failed, and nothing is left.
 func TestStressCallbacks(t *testing.T) {
 	t.Parallel()
 	t.Run("production", func(t *testing.T) {
 		t.Parallel()
-		rt, err := runtime.New(runtime.Config{})
+		rt, err := runtime.New(runtime.Config{Breakers: noServerBreaker()})
 		require.NoError(t, err)
 		sessions, callbacks := stressSessions, stressCallbacks
 		if testing.Short() {
@@ -322,9 +328,9 @@ func TestStressCallbacks(t *testing.T) {
 	})
 	t.Run("simulation", func(t *testing.T) {
 		t.Parallel()
-		for seed := range uint64(10) {
+		for seed := range world.Seeds(t, 10, 50) {
 			s := sim.New(seed)
-			rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock()})
+			rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock(), Breakers: noServerBreaker()})
 			require.NoError(t, err)
 			stress(t, rt, func() { panic(errStress) }, seed, 4, 40) // the simulation's tasks cannot end their goroutine
 			require.NoError(t, s.Run(10_000_000), "seed %d", seed)

@@ -301,7 +301,7 @@ func (w *World) finish() {
 		w.Errorf("liveness: something went on for %v after the scenario's end%s", took, w.waits())
 	}
 	for _, s := range w.rt.Sessions() {
-		if st := s.State(); !st.Terminal() && st != session.StateReady && st != session.StateAwaitingConsumer {
+		if st := s.State(); !st.Terminal() && st != session.StateReady && st != session.StateAwaitingConsumer && st != session.StatePassivated {
 			w.Errorf("liveness: session %s is %s, and nothing will change that%s", s.ID(), st, w.waits())
 		}
 	}
@@ -316,6 +316,7 @@ func (w *World) finish() {
 	if living, _ := w.Agents(); living > 0 {
 		w.Errorf("no-orphans: %d agents are left", living)
 	}
+	w.restarted()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, id := range w.order {

@@ -203,6 +203,7 @@ func (w *World) dial(o *sdk.Options, agent func(*sdk.Options) *program) (*sdk.Cl
 		}
 	}
 	w.watch(&own)
+	p.rests(&own)
 	c := sdk.NewClient(&own)
 	w.mu.Lock()
 	w.programs = append(w.programs, clientProgram{c, p})

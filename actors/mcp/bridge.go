@@ -36,6 +36,9 @@ type BridgeConfig struct {
 	// UnknownServer is the text of the error for a server that is not configured;
 	// the server's name follows it.
 	UnknownServer string
+	// Enter asks whether a tool of a server may be called. leave is to be called once: with
+	// what has failed, or whether the tool has answered. Nil: it always may.
+	Enter func(server session.MCPHandler) (leave func(failure string, answered bool), err error)
 	// Notify sends a notification of a server to the agent. It queues the notification and
 	// does not wait.
 	Notify func(server, method string, params json.RawMessage) error

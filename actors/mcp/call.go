@@ -28,6 +28,9 @@ type call struct {
 
 	place Place // owned by the call's task
 
+	leave   atomic.Pointer[func(failure string, answered bool)] // nil: the call did not begin
+	overdue atomic.Bool                                         // its limit has passed
+
 	limit atomic.Pointer[limit]
 	came  time.Time
 	alive atomic.Pointer[time.Time] // the last progress; nil: none yet
@@ -108,6 +111,7 @@ func (c *call) deadline() callback.Deadline {
 }
 
 func (c *call) expired() error {
+	c.overdue.Store(true)
 	l := c.limit.Load()
 	how := "did not finish within"
 	if c.alive.Load() != nil {
@@ -135,7 +139,21 @@ func (c *call) run(ctx context.Context) (json.RawMessage, error) {
 	if c.place != nil {
 		ctx = ContextWithPlace(ctx, c.place)
 	}
+	if refused := c.enter(); refused != nil {
+		answer, err := wrap(failed(c.msg, refused.Error()))
+		if err != nil {
+			return nil, err
+		}
+		return answer, &callback.ReportedError{Err: refused}
+	}
 	result, err := c.safely(ctx)
+	switch {
+	case ctx.Err() != nil: // what it says now is nothing that was waited for
+	case err != nil && !errors.As(err, new(*RPCError)):
+		c.left(shortly(err), false)
+	default:
+		c.left("", true)
+	}
 	reply := rpcMessage{JSONRPC: "2.0", ID: c.msg.ID, Result: result}
 	var rpc *RPCError
 	var panicked *session.PanicError
@@ -197,4 +215,39 @@ func (c *call) done() {
 	if c.place != nil {
 		c.place.Leave()
 	}
+	if c.overdue.Load() {
+		c.left("no answer within "+c.limit.Load().time.String(), false)
+	} else {
+		c.left("", false)
+	}
+}
+
+// enter asks whether the tool may be called.
+func (c *call) enter() error {
+	if c.tool == "" || c.b.cfg.Enter == nil {
+		return nil
+	}
+	leave, err := c.b.cfg.Enter(c.server.MCPHandler)
+	if err == nil {
+		c.leave.Store(&leave)
+	}
+	return err
+}
+
+// left says, once, what became of the call.
+func (c *call) left(failure string, answered bool) {
+	if leave := c.leave.Swap(nil); leave != nil {
+		if failure != "" {
+			failure = c.name + ": " + failure
+		}
+		(*leave)(failure, answered)
+	}
+}
+
+// shortly is the text of an error. The value of a panic may hold secrets.
+func shortly(err error) string {
+	if errors.As(err, new(*session.PanicError)) {
+		return "it panicked"
+	}
+	return err.Error()
 }

@@ -19,20 +19,36 @@ type ProcessConfig struct {
 	Rand        kernel.Rand
 	KeepProcess func(session.ProcInfo) bool
 	TempDir     string
+	StateDir    string
+	Guard       []string
+	// HostSwept is told of each host that died: its directory, how many agents it had
+	// not closed, and what could not be removed.
+	HostSwept func(dir string, agents int, err error)
 }
 
 // NewProcessSpawner returns a spawner that starts processes of this machine.
-func NewProcessSpawner(cfg ProcessConfig) session.Spawner {
-	oc := osproc.Config{Clock: cfg.Clock, Executor: cfg.Exec, Rand: cfg.Rand, TempDir: cfg.TempDir}
+func NewProcessSpawner(cfg ProcessConfig) *ProcessSpawner {
+	oc := osproc.Config{
+		Clock: cfg.Clock, Executor: cfg.Exec, Rand: cfg.Rand,
+		TempDir: cfg.TempDir, StateDir: cfg.StateDir, Guard: cfg.Guard,
+	}
+	if swept := cfg.HostSwept; swept != nil {
+		oc.HostSwept = func(r osproc.Remains) { swept(r.Dir, r.Launches, r.Err) }
+	}
 	if keep := cfg.KeepProcess; keep != nil {
 		oc.KeepProcess = func(p osproc.ProcInfo) bool { return keep(procInfo(p)) } // its panics count as false
 	}
-	return &processSpawner{osproc.NewLauncher(oc)}
+	return &ProcessSpawner{osproc.NewLauncher(oc)}
 }
 
-type processSpawner struct{ launcher *osproc.Launcher }
+// ProcessSpawner starts processes of this machine.
+type ProcessSpawner struct{ launcher *osproc.Launcher }
 
-func (s *processSpawner) Spawn(ctx context.Context, c session.Command) (session.Process, error) {
+// SweepHosts ends what hosts that died have left. The first Spawn does so, too.
+func (s *ProcessSpawner) SweepHosts(ctx context.Context) error { return s.launcher.SweepHosts(ctx) }
+
+// Spawn implements [session.Spawner].
+func (s *ProcessSpawner) Spawn(ctx context.Context, c session.Command) (session.Process, error) {
 	oc := osproc.Command{
 		Path: c.Path, Names: c.Names, Interpreter: c.Interpreter,
 		Args: c.Args, Dir: c.Dir, Env: c.Env,
@@ -52,6 +68,13 @@ func (s *processSpawner) Spawn(ctx context.Context, c session.Command) (session.
 		return nil, err
 	}
 	return &osProcess{p}, nil
+}
+
+// SweepMarker kills what carries a launch marker, whoever launched it, and returns what
+// is left.
+func (s *ProcessSpawner) SweepMarker(ctx context.Context, marker string) ([]session.ProcInfo, error) {
+	left, err := s.launcher.SweepMarker(ctx, marker)
+	return procInfos(left), err
 }
 
 type osProcess struct{ p *osproc.Process }
@@ -79,11 +102,15 @@ func (o *osProcess) Signal(s session.Signal) error {
 
 func (o *osProcess) Sweep(ctx context.Context) ([]session.ProcInfo, error) {
 	left, err := o.p.Sweep(ctx)
-	infos := make([]session.ProcInfo, len(left))
-	for i, p := range left {
+	return procInfos(left), err
+}
+
+func procInfos(all []osproc.ProcInfo) []session.ProcInfo {
+	infos := make([]session.ProcInfo, len(all))
+	for i, p := range all {
 		infos[i] = procInfo(p)
 	}
-	return infos, err
+	return infos
 }
 
 // CloseOutput ends blocked reads. What was not read is lost.

@@ -29,6 +29,7 @@ func main() {
 	}
 	sessions := flag.Int("sessions", many, "sessions at once")
 	turns := flag.Bool("turns", false, "have a turn with each session before it is held")
+	passive := flag.Bool("passive", false, "let each session give up its agent before it is held")
 	callbacks := flag.Int("callbacks", 0, "hooks that each session answers before it is held")
 	answer := flag.Int("answer", 0, "bytes of text in the answer of each hook")
 	heap := flag.String("memprofile", "", "write a heap profile to this file while all sessions are open")
@@ -45,7 +46,7 @@ func main() {
 	if *callbacks > 0 {
 		job.Backend, job.Mode, job.N, job.Answer = fast.Program{}, measure.Hook, *callbacks, *answer
 	}
-	figures, err := drive.Many(context.Background(), job, *turns)
+	figures, err := drive.Many(context.Background(), job, *turns, *passive)
 	if err != nil {
 		log.Fatal(err)
 	}

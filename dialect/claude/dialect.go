@@ -39,6 +39,10 @@ func (Dialect) Traits() dialect.Traits {
 
 		ExecutableNames: []string{"claude"},
 		ExecutableEnv:   "CLAUDE_CODE_EXECUTABLE",
+		ProviderEnv: []string{
+			"ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
+			"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CONFIG_DIR", "HOME",
+		},
 
 		MCPNotificationReply: json.RawMessage(`{"jsonrpc":"2.0","result":{},"id":0}`),
 		MCPUnknownServer:     "SDK MCP server not found: ",

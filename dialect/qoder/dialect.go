@@ -40,6 +40,7 @@ func (Dialect) Traits() dialect.Traits {
 		AuthExpiredExit: 41,
 		ExecutableNames: []string{"qodercli"},
 		ExecutableEnv:   "QODERCLI_PATH",
+		ProviderEnv:     []string{"QODER_VPC_ENDPOINT", "QODER_PERSONAL_ACCESS_TOKEN", "QODER_SERVICE_ACCOUNT_KEY", "HOME"},
 
 		MCPNotificationReply: json.RawMessage(`{"jsonrpc":"2.0"}`),
 		MCPUnknownServer:     "Unknown in-process MCP server: ",

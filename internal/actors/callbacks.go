@@ -36,6 +36,7 @@ func newCallbacks(k *Core) (*callbacks, error) {
 		sup: sup, spawn: b.spawnChild,
 		timer: func(t timer) routing.ToCallbacks { return callbacksTimer(t) },
 		ended: func(c *kernel.Context[routing.ToCallbacks], reason error) { b.failure = reason },
+		halt:  func(c *kernel.Context[routing.ToCallbacks], l liveChild, _ bool) { c.StopChild(l.at) },
 	}
 	return b, nil
 }
@@ -79,17 +80,17 @@ func (b *callbacks) ChildDown(c *kernel.Context[routing.ToCallbacks], d kernel.D
 // Stop implements [kernel.Behavior].
 func (b *callbacks) Stop(*kernel.Context[routing.ToCallbacks]) {}
 
-func (b *callbacks) spawnChild(c *kernel.Context[routing.ToCallbacks], child, name string, _ int) (kernel.Located, error) {
+func (b *callbacks) spawnChild(c *kernel.Context[routing.ToCallbacks], child, name string) (at kernel.Located, up bool, err error) {
 	kind := router.KindOfActor(child)
-	at := &b.core.callback[kind]
-	if at.Tries() > 1 { // two incarnations have died of it
-		if m, ok := at.DropHead(); ok {
+	own := &b.core.callback[kind]
+	if own.Tries() > 1 { // two incarnations have died of it
+		if m, ok := own.DropHead(); ok {
 			if run, ok := m.(machine.Run); ok {
 				b.core.deny(c.Worker(), run.Seq)
 			}
 		}
 	}
-	return at, kernel.Spawn[routing.ToCallbacks, machine.ToCallback](c, name, at, b.core.newCallback(kind))
+	return own, true, kernel.Spawn[routing.ToCallbacks, machine.ToCallback](c, name, own, b.core.newCallback(kind))
 }
 
 func actorOf(kind session.Kind) string {

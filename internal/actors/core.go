@@ -1,19 +1,18 @@
 package actors
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"runtime/debug"
 	"sync/atomic"
-	"time"
 
 	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/actors/child"
 	"github.com/agent-troupe/troupe/internal/actors/dispatch"
 	"github.com/agent-troupe/troupe/internal/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/actors/link"
@@ -24,25 +23,6 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Host is what all sessions of a runtime share.
-type Host struct {
-	System *kernel.System
-	Budget *ledger.Budget
-
-	answer atomic.Pointer[[]byte] // the last one to initialize
-}
-
-// keep returns a copy of an agent's answer to initialize: the same one as long as the
-// agents answer alike, since it takes some KB.
-func (h *Host) keep(answer []byte) []byte {
-	if last := h.answer.Load(); last != nil && bytes.Equal(*last, answer) {
-		return *last
-	}
-	own := bytes.Clone(answer)
-	h.answer.Store(&own)
-	return own
-}
-
 // Config describes one session.
 type Config struct {
 	*Host
@@ -52,11 +32,33 @@ type Config struct {
 	// the graces in it are in force as they are.
 	Input   *dialect.Input
 	Command *session.Command // of the launch; given up after it
-	// Relaunch is the command of another process. Nil if Input.MaxRestarts is 0.
+	// Relaunch is the command of another process.
 	Relaunch    func(next machine.Launch) (*session.Command, error)
 	Spawner     session.Spawner
-	Supervisors session.Supervisors // valid and complete
+	Leases      session.Leases       // nil: none are needed
+	Supervisors *session.Supervisors // valid and complete, and never changed; nil: the zero value
 	Emit        func(session.Event)
+	// Starts admits each process before it is started. nil: nobody limits them.
+	Starts Starts
+	// ChildContext adds what the user's code looks for to the contexts of
+	// Input.Children; nil: nothing.
+	ChildContext func(context.Context) context.Context
+}
+
+// Starts limits the starts of the sessions of a runtime. Its methods do not wait.
+type Starts interface {
+	// Ask asks whether process gen may be started. The answer is [Core.Granted] or
+	// [Core.Refused].
+	Ask(ask machine.AskStart)
+	// Over says what became of the start.
+	Over(over machine.StartOver)
+	// Judge takes what a result says of the model's API.
+	Judge(machine.Judged)
+	// Forget gives up all that the session has asked for.
+	Forget()
+	// EnterServer asks whether a tool of an in-process server may be called, as
+	// [mcp.BridgeConfig] says.
+	EnterServer(server session.MCPHandler) (leave func(failure string, answered bool), err error)
 }
 
 // Core is what one session is made of besides its actors, and what survives
@@ -75,6 +77,8 @@ type Core struct {
 	callback  routing.Callbacks
 	callbacks kernel.Address[routing.ToCallbacks]
 
+	children []*child.Box // of the user's own, in their order
+
 	link  atomic.Pointer[link.Link] // of the present process
 	state atomic.Int32              // of the session; for users
 	alone atomic.Bool               // no actor is left, nor will there be one; for the reader
@@ -84,9 +88,12 @@ type Core struct {
 	life    *machine.Life                   // the session actor's
 	outbox  kernel.Outbox[machine.Effect]   // of life
 	tick    kernel.Timer                    // of life; nil: none
+	// resting wait for the outcome of their wish that the process goes. The session actor's.
+	resting []*kernel.Promise[struct{}]
 	// undecided ends the context of the user's function that decides about a death; nil:
 	// none runs. The session actor's.
 	undecided context.CancelCauseFunc
+	detach    []func() // of the children
 }
 
 // NewCore prepares a session. Nothing runs yet.
@@ -94,41 +101,54 @@ func NewCore(cfg Config) *Core {
 	if cfg.Emit == nil {
 		cfg.Emit = func(session.Event) {}
 	}
+	if cfg.Supervisors == nil {
+		cfg.Supervisors = &session.Supervisors{}
+	}
 	if cfg.Command == nil {
 		cfg.Command = &session.Command{}
 	}
 	k := &Core{cfg: cfg}
 	k.cfg.Command = nil
 	o, sys, talk, traits, defaults := &cfg.Input.Options, cfg.System, cfg.Dialect, cfg.Dialect.Traits(), cfg.Input.UserDefaults()
+	var judge func(machine.Judged)
+	var enter func(session.MCPHandler) (func(string, bool), error)
+	if cfg.Starts != nil {
+		judge, enter = cfg.Starts.Judge, cfg.Starts.EnterServer
+	}
 	k.Bridge = mcp.NewBridge(mcp.BridgeConfig{
 		Options: o, Clock: sys.Clock(), Exec: sys.Executor(), Notify: k.mcpNotify,
+		Enter:             enter,
 		NotificationReply: traits.MCPNotificationReply, UnknownServer: traits.MCPUnknownServer,
 	})
 	k.deps = router.Deps{Dialect: cfg.Dialect, Options: o, MCP: k.Bridge}
+	shared := cfg.commonOf(cfg.Dialect, o.Limits)
 	k.Ledger = ledger.New(ledger.Config{
-		Limits: o.Limits, Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Budget: cfg.Budget, Emit: cfg.Emit,
+		Limits: &shared.limits, Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Budget: cfg.Budget, Emit: cfg.Emit,
 		UserLine: func(m *protocol.UserMessage) ([]byte, error) { return talk.UserLine(defaults, m) },
 		Router:   k.tellRouter,
 	})
-	limits := k.Ledger.Limits()
 	k.routing = routing.NewBox(routing.Config{
-		Clock: sys.Clock(), Ledger: k.Ledger, Budget: cfg.Budget, Emit: cfg.Emit,
+		Clock: sys.Clock(), Ledger: k.Ledger, Budget: cfg.Budget, Emit: cfg.Emit, Judge: judge,
 		Self: &k.router, Session: &k.session, Transport: &k.transport, Callbacks: &k.callback, Uncalled: &k.callbacks,
-	}, k.routingConfig())
+		Named: func(id string) { k.Link().Named(id) },
+	}, k.routingConfig(shared))
 	k.life = machine.NewLife(machine.LifeConfig{
-		Backend: cfg.Dialect.Name(), Program: cmp.Or(append([]string{cfg.Command.Path}, cfg.Command.Names...)...),
+		Admission: cfg.Starts != nil,
+		Backend:   cfg.Dialect.Name(), Program: cmp.Or(append([]string{cfg.Command.Path}, cfg.Command.Names...)...),
 		InterruptGrace: o.InterruptGrace, FlushGrace: o.Graces.Flush, Recovery: k.recoveryConfig(),
-		Consumer: limits.Consumer, Interrupt: interrupt(cfg.Dialect, limits.Control, true), AuthExpired: traits.AuthExpiredExit,
+		PassivateAfter: o.PassivateAfter, Transient: !o.PersistSession.Or(true),
+		Consumer: shared.limits.Consumer, Start: max(shared.limits.Start, 0), Interrupt: shared.stop, AuthExpired: traits.AuthExpiredExit,
 	})
-	k.link.Store(k.newLink(1, cfg.Spawner, cfg.Command))
+	k.link.Store(k.newLink(machine.Launch{Gen: 1}, cfg.Spawner, cfg.Command))
+	k.newChildren()
 	return k
 }
 
-// newLink returns the link of process gen, idle.
-func (k *Core) newLink(gen int, spawner session.Spawner, command *session.Command) *link.Link {
+// newLink returns the link of a process that is to be launched, idle.
+func (k *Core) newLink(e machine.Launch, spawner session.Spawner, command *session.Command) *link.Link {
 	o, sys := k.deps.Options, k.cfg.System
 	return link.New(link.Config{
-		Gen: gen, Clock: sys.Clock(), Exec: sys.Executor(), Spawner: spawner,
+		Gen: e.Gen, Leases: k.cfg.Leases, SessionID: cmp.Or(e.Resume, sessionOf(o)), Clock: sys.Clock(), Exec: sys.Executor(), Spawner: spawner,
 		Command: command, Graces: o.Graces, MaxLine: o.MaxLine, Budget: k.cfg.Budget, Emit: k.cfg.Emit,
 		Router:  func(w *kernel.Worker, in machine.Input) { k.router.Tell(w, in) },
 		Session: func(in machine.LifeInput) { k.session.Tell(nil, in) },
@@ -141,6 +161,14 @@ func (k *Core) newLink(gen int, spawner session.Spawner, command *session.Comman
 // Link is that of the session's present process.
 func (k *Core) Link() *link.Link { return k.link.Load() }
 
+// sessionOf is the agent's session that the first process is in; "": the agent chooses it.
+func sessionOf(o *session.Options) string {
+	if o.ForkSession {
+		return o.SessionID
+	}
+	return cmp.Or(o.SessionID, o.Resume)
+}
+
 // prepare makes the link of a process that follows another one. What cannot be
 // launched ends as one that could not start.
 func (k *Core) prepare(e machine.Launch) {
@@ -152,7 +180,7 @@ func (k *Core) prepare(e machine.Launch) {
 	if err != nil {
 		spawner = unlaunchable{err}
 	}
-	k.link.Store(k.newLink(e.Gen, spawner, command))
+	k.link.Store(k.newLink(e, spawner, command))
 }
 
 // unlaunchable is the spawner of a process that cannot be described.
@@ -163,12 +191,12 @@ func (u unlaunchable) Spawn(context.Context, session.Command) (session.Process, 
 }
 
 // routingConfig is what the options and the dialect say to the routing.
-func (k *Core) routingConfig() machine.Config {
+func (k *Core) routingConfig(shared *common) machine.Config {
 	d, o := k.cfg.Dialect, k.deps.Options
 	traits := d.Traits()
 	return machine.Config{
-		Rules: &rules{host: k.cfg.Host, deps: &k.deps, input: k.cfg.Input}, Limits: o.Limits, Discard: o.Discard,
-		Stall: max(o.Limits.WithDefaults().Stall, 0), Interrupt: interrupt(d, k.Ledger.Limits().Control, false),
+		Rules: &rules{host: k.cfg.Host, deps: &k.deps, input: k.cfg.Input}, Limits: &shared.limits, Discard: o.Discard,
+		Stall: max(shared.limits.Stall, 0), StallKill: shared.limits.StallKill, Retry: max(shared.limits.Retry, 0), Interrupt: shared.pause,
 		ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
 		ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
 		ProveGates: hooks.Proves(d, o.Hooks),
@@ -194,13 +222,6 @@ func (k *Core) room() <-chan struct{} {
 	return k.transport.Room(1)
 }
 
-// interrupt is the call that stops a turn; without a body if there is none.
-func interrupt(d dialect.Dialect, limit time.Duration, queued bool) machine.Called {
-	req := &protocol.InterruptRequest{CancelQueued: queued}
-	body, _ := d.Encode(req) // an agent that has none is ended
-	return machine.Called{Subtype: req.Subtype(), Body: body, Own: true, Limit: max(limit, 0), SetBy: "Limits.Control"}
-}
-
 // ID is the session's name in its runtime.
 func (k *Core) ID() string { return k.cfg.ID }
 
@@ -223,6 +244,14 @@ func (k *Core) tellRouter(in machine.Input, user bool) {
 // closed at the end.
 func (k *Core) Close() { k.session.Tell(nil, machine.CloseAsked{}) }
 
+// Granted lets process gen start.
+func (k *Core) Granted(gen int) { k.session.Tell(nil, machine.Granted{Gen: gen}) }
+
+// Refused ends the session in place of the start of process gen.
+func (k *Core) Refused(gen int, err error) {
+	k.session.Tell(nil, machine.Refused{Gen: gen, Err: err})
+}
+
 // Address is that of the session actor.
 func (k *Core) Address() *kernel.Address[machine.LifeInput] { return &k.session }
 
@@ -239,6 +268,9 @@ func (k *Core) Retire() {
 	retire(&k.callbacks)
 	for i := range k.callback {
 		retire(&k.callback[i])
+	}
+	for _, b := range k.children {
+		b.Retire()
 	}
 }
 
@@ -262,6 +294,10 @@ func (k *Core) finish(reason error) {
 		k.tick.Stop()
 	}
 	k.endDecision()
+	k.LeaveChildren()
+	if k.cfg.Starts != nil {
+		k.cfg.Starts.Forget()
+	}
 	k.routing.Finish(reason)
 	k.Ledger.End(reason)
 }

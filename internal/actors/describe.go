@@ -40,8 +40,17 @@ func (s *sessionActor) describeTree(reply *kernel.Promise[[]session.ActorInfo]) 
 	})
 }
 
+// Inventory asks what is under way.
+func (k *Core) Inventory(ctx context.Context) (machine.Inventory, error) {
+	return kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[machine.Inventory]) machine.Input { return routing.Count{Reply: reply} })
+}
+
+// InterruptGrace is how long an interrupted turn has until its result.
+func (k *Core) InterruptGrace() time.Duration { return k.deps.Options.InterruptGrace }
+
 // Waits asks what the session waits for: the consumer, the agent, requests, calls,
-// background tasks, turns, each oldest first; then the exit of an agent that is stopped.
+// background tasks, turns, each oldest first; then the exit of an agent that is stopped, and
+// the end of the user's children that are.
 // A session that ends meanwhile waits for nothing. The error says why nobody answered.
 func (k *Core) Waits(ctx context.Context) ([]session.Wait, error) {
 	found, err := kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[[]machine.Waiting]) machine.Input { return routing.Look{Reply: reply} })
@@ -58,6 +67,11 @@ func (k *Core) Waits(ctx context.Context) ([]session.Wait, error) {
 	}
 	if closing, ok := k.Link().Ending(); ok {
 		all = append(all, closing)
+	}
+	for _, b := range k.children {
+		if stopping, ok := b.Waits(k.cfg.System.Clock().Now()); ok {
+			all = append(all, stopping)
+		}
 	}
 	if what, since := k.Link().Waits(); what != "" {
 		after := slices.IndexFunc(all, func(w session.Wait) bool { return w.What != "consumer" })

@@ -27,9 +27,12 @@ func (describe) ToCallbacks() {}
 // driver carries out a supervisor's decisions inside an actor.
 type driver[M any] struct {
 	sup *supervisor.Supervisor
-	// spawn starts a child under name, which holds its incarnation.
-	spawn func(c *kernel.Context[M], child, name string, incarnation int) (kernel.Located, error)
+	// spawn starts a child under name, which holds its incarnation. Unless it is up at once,
+	// up is called later.
+	spawn func(c *kernel.Context[M], child, name string) (at kernel.Located, up bool, err error)
 	timer func(timer) M
+	// halt stops a child, or kills it.
+	halt func(c *kernel.Context[M], l liveChild, kill bool)
 	// ended is called when the supervisor has stopped or given up for good.
 	ended func(c *kernel.Context[M], reason error)
 
@@ -96,17 +99,19 @@ func (d *driver[M]) do(c *kernel.Context[M], actions []supervisor.Action) {
 			switch a := action.(type) {
 			case *supervisor.StartChild:
 				name := childName(a.Name, a.Incarnation)
-				at, err := d.spawn(c, a.Name, name, a.Incarnation)
+				at, up, err := d.spawn(c, a.Name, name)
 				if err != nil {
 					failures = append(failures, failure{a, err})
 					continue
 				}
 				d.live = append(d.live, liveChild{name, a.Name, a.Incarnation, at})
-				d.sup.ChildUp(c.Now(), a.Name, a.Incarnation)
+				if up {
+					d.sup.ChildUp(c.Now(), a.Name, a.Incarnation)
+				}
 			case *supervisor.StopChild:
-				d.stopChild(c, a.Name, a.Incarnation)
-			case *supervisor.KillChild: // it was asked before, unless it is brutal
-				d.stopChild(c, a.Name, a.Incarnation)
+				d.stopChild(c, a.Name, a.Incarnation, false)
+			case *supervisor.KillChild:
+				d.stopChild(c, a.Name, a.Incarnation, true)
 			case *supervisor.SetTimer:
 				c.After(a.After, d.timer(timer{of: c.Self().Name(), token: uint64(a.Token)}))
 			case *supervisor.Stopped:
@@ -125,12 +130,16 @@ func (d *driver[M]) do(c *kernel.Context[M], actions []supervisor.Action) {
 	}
 }
 
-// stopChild ends an actor after the message that it handles. A kill cannot do more: code
-// that runs does not end for it. An actor that never comes back is stuck, and its
-// supervisor gives up.
-func (d *driver[M]) stopChild(c *kernel.Context[M], child string, incarnation int) {
+func (d *driver[M]) stopChild(c *kernel.Context[M], child string, incarnation int, kill bool) {
 	if i := d.find(childName(child, incarnation)); i >= 0 {
-		c.StopChild(d.live[i].at)
+		d.halt(c, d.live[i], kill)
+	}
+}
+
+// up says that the present incarnation of a child has started.
+func (d *driver[M]) up(c *kernel.Context[M], child string) {
+	if i := slices.IndexFunc(d.live, func(l liveChild) bool { return l.child == child }); i >= 0 {
+		d.sup.ChildUp(c.Now(), child, d.live[i].incarnation)
 	}
 }
 

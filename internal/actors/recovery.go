@@ -83,6 +83,16 @@ func (r *rules) Again(line []byte, done []machine.ToolCall) ([]byte, error) {
 	return r.line(m)
 }
 
+// Afresh implements [machine.Rules].
+func (r *rules) Afresh(line []byte, uuid string) ([]byte, error) {
+	m, err := messageOf(line)
+	if err != nil {
+		return nil, err
+	}
+	m.UUID = uuid
+	return r.line(m)
+}
+
 // Onward implements [machine.Rules].
 func (r *rules) Onward(line []byte, uuid string, done []machine.ToolCall, quote bool) ([]byte, error) {
 	m, err := messageOf(line)

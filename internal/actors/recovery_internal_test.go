@@ -48,6 +48,10 @@ func TestWhatTheModelIsTold(t *testing.T) {
 	assert.Len(t, m.Message.Content, 3)
 	assert.NotContains(t, said, "tool calls")
 
+	said, m = text(r.Afresh(encode(plain), "v"))
+	assert.Equal(t, "v", m.UUID)
+	assert.Equal(t, "pay 7", said)
+
 	said, m = text(r.Onward(encode(plain), "v", done, false))
 	assert.Equal(t, "v", m.UUID)
 	assert.NotContains(t, said, "pay 7")

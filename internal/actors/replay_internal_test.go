@@ -105,7 +105,7 @@ func TestASessionIsItsMessages(t *testing.T) {
 
 		again := NewCore(config()) // machines that have done nothing
 		var routed, lived []machine.Effect
-		routing := machine.New(again.routingConfig())
+		routing := machine.New(again.routingConfig(again.cfg.commonOf(again.cfg.Dialect, session.Limits{})))
 		for _, m := range log["router"] {
 			routed = routing.Step(m.at, m.m.(machine.Input), routed)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/agent-troupe/troupe/internal/actors/child"
 	"github.com/agent-troupe/troupe/internal/actors/link"
 	"github.com/agent-troupe/troupe/internal/actors/routing"
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -16,7 +17,8 @@ import (
 type sessionActor struct {
 	core *Core
 	driver[machine.LifeInput]
-	over *machine.ActorsOver // the actors are gone, and the life has not heard
+	over     *machine.ActorsOver  // the actors are gone, and the life has not heard
+	stopping *supervisor.Stopping // the supervisor stops them for good; nil: it does not
 }
 
 // sessionTimer is a timer of the session's supervisor. From: the clock.
@@ -28,13 +30,12 @@ func (sessionTimer) ToSession() {}
 // next one goes on with the same core.
 func NewSession(k *Core) (kernel.Behavior[machine.LifeInput], error) {
 	s := &sessionActor{core: k}
-	spec := k.cfg.Supervisors.Session.Spec(k.cfg.ID, k.child("transport"), k.child("router")) // callbacks with the first request
-	sup, err := supervisor.New(spec, k.cfg.System.Rand(), observe(k.cfg.Emit))
+	sup, err := supervisor.New(k.cfg.Supervisors.Session.Spec(k.cfg.ID, k.specs()...), k.cfg.System.Rand(), s.observe)
 	if err != nil {
 		return nil, err
 	}
 	s.driver = driver[machine.LifeInput]{
-		sup: sup, spawn: s.spawnChild, ended: s.supervisorEnded,
+		sup: sup, spawn: s.spawnChild, halt: s.halt, ended: s.supervisorEnded,
 		timer: func(t timer) machine.LifeInput { return sessionTimer(t) },
 	}
 	return s, nil
@@ -79,9 +80,17 @@ func (s *sessionActor) Handle(c *kernel.Context[machine.LifeInput], m machine.Li
 		if err := s.want(c, s.core.child("callbacks")); err != nil {
 			return err
 		}
+	case child.Up:
+		if m.Current() {
+			s.up(c, m.Box.Spec().Name)
+		}
 	case describe:
 		s.describeTree(m.reply)
 		return nil
+	case passivate:
+		s.core.resting = append(s.core.resting, m.reply)
+		s.step(c, machine.PassivateAsked{})
+		c.Commit()
 	case machine.Unusable:
 		link := s.core.Link().Status()
 		m.Stderr, m.Stdout = link.Stderr, link.Noise
@@ -97,11 +106,14 @@ func (s *sessionActor) Handle(c *kernel.Context[machine.LifeInput], m machine.Li
 
 // ChildDown implements [kernel.ChildObserver].
 func (s *sessionActor) ChildDown(c *kernel.Context[machine.LifeInput], d kernel.Down) error {
-	s.down(c, d, func(child string) {
+	s.down(c, d, func(name string) {
+		own := s.core.ownChild(name)
 		switch {
-		case child == "callbacks":
+		case own != nil:
+			own.Down()
+		case name == "callbacks":
 			s.core.lostAll(c.Worker())
-		case child == "router" && s.core.routing.Broken():
+		case name == "router" && s.core.routing.Broken():
 			s.step(c, machine.Broken{Err: d.Reason})
 		}
 	})
@@ -112,28 +124,30 @@ func (s *sessionActor) ChildDown(c *kernel.Context[machine.LifeInput], d kernel.
 // Stop implements [kernel.Behavior].
 func (s *sessionActor) Stop(*kernel.Context[machine.LifeInput]) {}
 
-func (s *sessionActor) spawnChild(c *kernel.Context[machine.LifeInput], child, name string, _ int) (kernel.Located, error) {
+func (s *sessionActor) spawnChild(c *kernel.Context[machine.LifeInput], of, name string) (at kernel.Located, up bool, err error) {
 	k := s.core
-	switch child {
+	switch of {
 	case "transport":
-		return &k.transport, kernel.Spawn(c, name, &k.transport, &link.Actor{Present: k.Link})
+		return &k.transport, true, kernel.Spawn(c, name, &k.transport, &link.Actor{Present: k.Link})
 	case "router":
-		return &k.router, kernel.Spawn(c, name, &k.router, routing.New(k.routing))
-	default:
+		return &k.router, true, kernel.Spawn(c, name, &k.router, routing.New(k.routing))
+	case "callbacks":
 		b, err := newCallbacks(k)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		return &k.callbacks, kernel.Spawn(c, name, &k.callbacks, b)
+		return &k.callbacks, true, kernel.Spawn(c, name, &k.callbacks, b)
 	}
+	own := k.ownChild(of) // up when the user's Start has returned
+	return own.Located(), false, own.Spawn(c, name)
 }
 
-// supervisorEnded is the end of the children: they were told to stop, or the
-// supervisor gave up.
+// supervisorEnded is the end of the children: they were told to stop, or the supervisor
+// gave up, or a significant child has ended.
 func (s *sessionActor) supervisorEnded(_ *kernel.Context[machine.LifeInput], reason error) {
 	s.over = &machine.ActorsOver{}
-	if failure, ok := errors.AsType[*supervisor.Failure](reason); ok {
-		s.over.Err = failure
+	if _, gaveUp := errors.AsType[*supervisor.Failure](reason); gaveUp || errors.Is(reason, supervisor.ErrSignificant) {
+		s.over.Err = reason
 	}
 }
 
@@ -167,11 +181,17 @@ func (s *sessionActor) do(c *kernel.Context[machine.LifeInput], e machine.Effect
 		k.ask(c, e)
 	case machine.Draw:
 		k.draw(w, e)
+	case machine.PassivateOver:
+		k.rested(e.Err)
 	case machine.Tell:
 		k.router.Tell(w, e.Told)
 	case machine.Launch:
 		k.prepare(e)
 		k.transport.Tell(w, e)
+	case machine.AskStart:
+		k.cfg.Starts.Ask(e)
+	case machine.StartOver:
+		k.cfg.Starts.Over(e)
 	case machine.ToTransport: // the ladder
 		k.transport.Tell(w, e)
 	case machine.SetTick:

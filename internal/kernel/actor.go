@@ -233,7 +233,7 @@ func (c *Context[M]) handOver() {
 		func(*actor.ActorSystem, string, *actor.Props, actor.SpawnerContext) (*actor.PID, error) {
 			return next.pid, nil
 		}))
-	for _, next = range slices.SortedFunc(maps.Values(c.children), func(a, b *life) int { return a.number - b.number }) {
+	for _, next = range slices.SortedFunc(maps.Values(c.children), func(a, b *life) int { return int(a.number - b.number) }) {
 		_, _ = c.actor.SpawnNamed(adopt, next.name)
 	}
 }
@@ -248,7 +248,7 @@ type Context[M any] struct {
 	actor    actor.Context
 	self     *Address[M]
 	children map[string]*life // by path; those that the parent has not learned the end of
-	spawned  int              // children so far
+	spawned  int32            // children so far
 	timers   *timers          // nil before the first
 }
 

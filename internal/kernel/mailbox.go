@@ -31,11 +31,11 @@ type inbox struct {
 	head  *node
 	taken bool // the message being handled is no longer at the head
 
-	mu     sync.Mutex                    // held to write what follows; the pointers are read without it
+	roomAt int32 // mu is held to write it and what follows; the pointers are read without it
+	mu     sync.Mutex
 	sys    *System                       // nil before the first incarnation
 	life   atomic.Pointer[life]          // the last incarnation
 	room   atomic.Pointer[chan struct{}] // closed when fewer than roomAt messages wait; nil: nobody asks
-	roomAt int
 }
 
 // node is a message on its way, or a mark.
@@ -55,7 +55,6 @@ type wake struct{}
 // library keeps it for long after its end, so it then refers to nothing.
 type life struct {
 	name string
-	root bool // it has no parent, and so no successor
 	sys  *System
 	box  atomic.Pointer[inbox] // nil once it is gone
 	idle node                  // the mark that it rests
@@ -64,22 +63,23 @@ type life struct {
 
 	// Of the parent, which has it as a child.
 	pid    *actor.PID
-	number int // among all that the parent has spawned
+	number int32 // among all that the parent has spawned
 
-	handled atomic.Int64
 	signals atomic.Int32 // len(system)
+	handled atomic.Int64
 
 	// Of whoever runs it.
+	worker   *Worker // whose goroutine runs it
 	started  bool    // it takes messages
 	stopping bool    // it takes none any more
-	worker   *Worker // whose goroutine runs it
 
-	gone atomic.Bool // it has stopped; written under box.mu
+	root   bool        // it has no parent, and so no successor
+	parked bool        // nobody runs it, and only a system message makes somebody; guarded by box.mu
+	gone   atomic.Bool // it has stopped; written under box.mu
 
 	// Guarded by box.mu.
 	invoker  actor.MessageInvoker
 	system   []any
-	parked   bool      // nobody runs it, and only a system message makes somebody
 	watchers []*func() // called when it is gone
 }
 
@@ -303,7 +303,7 @@ func (b *inbox) roomFor(n int) <-chan struct{} {
 		room = &c
 		b.room.Store(room) // whoever takes a message from now on sees it
 	}
-	b.roomAt = n
+	b.roomAt = int32(n)
 	b.makeRoom()
 	return *room
 }
@@ -311,7 +311,7 @@ func (b *inbox) roomFor(n int) <-chan struct{} {
 // makeRoom wakes who waits for room if there is; mu is held.
 func (b *inbox) makeRoom() {
 	room := b.room.Load()
-	if room != nil && (int(b.depth.Load()) < b.roomAt || b.closed()) {
+	if room != nil && (b.depth.Load() < b.roomAt || b.closed()) {
 		b.room.Store(nil)
 		close(*room)
 	}

@@ -32,6 +32,11 @@ func (m *Routing) called(in Called) {
 		m.do(CallOver{ID: in.ID, Err: m.closed()})
 		return
 	}
+	if in.Subtype == "interrupt" && m.asleep() {
+		nothing := &protocol.ControlResponse{Subtype: protocol.ResponseSuccess, RequestID: in.ID, Response: json.RawMessage("{}")}
+		m.do(CallOver{ID: in.ID, Response: nothing})
+		return
+	}
 	m.call(in, false)
 }
 
@@ -46,6 +51,7 @@ func (m *Routing) call(in Called, setup bool) {
 	})
 	if in.Subtype == "interrupt" {
 		m.Proof.interrupt()
+		m.Facts.Stopped = m.InFlight()
 	}
 	m.writeOut()
 	m.resume() // the answer may lie behind what nobody reads
@@ -141,7 +147,7 @@ func (m *Routing) initialized(response json.RawMessage) error {
 		m.Recovery.Knows = m.Recovery.Knows || m.cfg.RemembersMessages
 	}
 	m.learned()
-	if m.Gen > 1 && !slices.ContainsFunc(m.Turns, func(t Turn) bool { return t.Resend != NotResent }) {
+	if m.Gen > 1 && !m.Recovery.Passive && !slices.ContainsFunc(m.Turns, func(t Turn) bool { return t.Resend != NotResent }) {
 		m.emit(&session.Recovered{SessionID: m.Facts.SessionID, Sent: session.SentNothing, Why: "no message was under way"})
 	}
 	m.writeOut()

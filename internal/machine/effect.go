@@ -115,6 +115,14 @@ type (
 		Gates    int
 	}
 
+	// Rested answers [Rest]. To: session.
+	Rested struct {
+		Gen    int
+		Busy   string    // what the process is needed for; "": it can go
+		Soon   bool      // only for the end of a turn that has its result
+		Active time.Time // when it was last in use
+	}
+
 	// Unusable is why the agent cannot be used. To: session.
 	Unusable struct {
 		Err error
@@ -140,6 +148,7 @@ func (Learned) effect()      {}
 func (TasksChanged) effect() {}
 func (Unusable) effect()     {}
 func (Parted) effect()       {}
+func (Rested) effect()       {}
 func (Works) effect()        {}
 func (Climb) effect()        {}
 func (Pause) effect()        {}

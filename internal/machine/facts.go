@@ -30,6 +30,7 @@ type Facts struct {
 	Overflow     bool                   // there were more tasks than are kept, and it was said
 	Levels       bool                   // the agent reports tasks as a level
 	QuietUntil   time.Time              // a turn may still follow the last task
+	Stopped      bool                   // the host has interrupted the turn that runs
 	Failure      string                 // what the last result said, if it was an error
 	AuthExpired  bool                   // the AuthExpired event was emitted
 	GatesOff     *session.GatesOffError // nil while the agent is not known to call no hooks
@@ -75,7 +76,13 @@ func (m *Routing) result(e *Entry) {
 	r.BackgroundTasks = e.Tasks
 	m.Facts.Failure, m.Facts.Skipped = "", false
 	m.Proof.ended(m.interrupting())
-	if r.IsError && !r.Interrupted() { // an interrupt explains no later failure
+	// An agent need not say why it stopped (qodercli does not); the host knows.
+	interrupted := r.Interrupted() || m.Facts.Stopped
+	m.Facts.Stopped = false
+	if !interrupted {
+		m.judge(r)
+	}
+	if r.IsError && !interrupted { // an interrupt explains no later failure
 		m.Facts.Failure = failureOf(r)
 	}
 	if r.IsError && (r.APIErrorStatus == 401 || r.TerminalReason == "auth_required" || r.TerminalReason == "auth_payload_missing") {
@@ -86,6 +93,9 @@ func (m *Routing) result(e *Entry) {
 		failure = session.ErrClosed // the agent calls it a success
 	}
 	m.Facts.PromptDenied = false
+	if gaveUp := m.retriesOver(r); failure == nil && gaveUp != nil {
+		failure = gaveUp
+	}
 	for _, id := range m.resultTurns(r) {
 		if m.turn(id).Recovered {
 			r.Recovered, e.Recovered = true, true

@@ -83,6 +83,12 @@ func causeOf(err error) (kind string, cause error) {
 	if e, ok := errors.AsType[*session.ProtocolVersionError](err); ok {
 		return "version", e
 	}
+	if e, ok := errors.AsType[*session.BreakerOpenError](err); ok {
+		return "breaker", e
+	}
+	if e, ok := errors.AsType[*session.RetryLimitError](err); ok {
+		return "retries", e
+	}
 	return "", nil
 }
 
@@ -96,6 +102,10 @@ func newCause(kind string) error {
 		return &session.EchoError{}
 	case "version":
 		return &session.ProtocolVersionError{}
+	case "retries":
+		return &session.RetryLimitError{}
+	case "breaker":
+		return &session.BreakerOpenError{}
 	}
 	return nil
 }

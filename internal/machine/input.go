@@ -22,8 +22,9 @@ type (
 	// one will take its place. Calls that it had been given and that are not safe to make
 	// again end with Reason. From: session.
 	Lost struct {
-		Gen    int
-		Reason error
+		Gen     int
+		Reason  error
+		Passive bool // nobody needed it
 	}
 
 	// Verdict says what becomes of the messages that process Gen had been given. From:
@@ -159,6 +160,13 @@ type (
 	// waits until it is quiet; Limit at most. From: session.
 	Flush struct{ Limit time.Duration }
 
+	// Rest asks whether process Gen is needed, and was not in use for Idle; [Rested] is the
+	// answer. From: session.
+	Rest struct {
+		Gen  int
+		Idle time.Duration
+	}
+
 	// AuthLost says that the login is missing or has expired. From: session.
 	AuthLost struct{ Reason string }
 
@@ -177,6 +185,7 @@ func (Unwritable) ToRouter()    {}
 func (Mute) ToRouter()          {}
 func (Told) ToRouter()          {}
 func (Flush) ToRouter()         {}
+func (Rest) ToRouter()          {}
 func (ReaderAsks) ToRouter()    {}
 func (Taken) ToRouter()         {}
 func (UserSent) ToRouter()      {}

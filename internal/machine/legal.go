@@ -21,7 +21,7 @@ func Legal(from, to session.State) bool {
 	case to == session.StateRecovering:
 		return from != session.StateClosing && from != session.StateRecovering && from != session.StatePassivated
 	case to == session.StatePassivated:
-		return from == session.StateReady
+		return working(from) // a message may have come while the process was ending
 	}
 	return false
 }

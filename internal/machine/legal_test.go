@@ -28,9 +28,9 @@ func TestLegalTransitions(t *testing.T) {
 	starting          . . x . . . . x . x . .
 	initializing      . . . x x x x x . x . .
 	ready             . . . x x x x x x x . .
-	running           . . . x x x x x . x . .
-	awaiting_host     . . . x x x x x . x . .
-	awaiting_consumer . . . x x x x x . x . .
+	running           . . . x x x x x x x . .
+	awaiting_host     . . . x x x x x x x . .
+	awaiting_consumer . . . x x x x x x x . .
 	recovering        . x x x x x x . . x . .
 	passivated        . x . . . . . . . x . .
 	closing           . . . . . . . . . . x x

@@ -16,11 +16,20 @@ type LifeConfig struct {
 	InterruptGrace time.Duration
 	FlushGrace     time.Duration // zero: nothing is flushed before the end of stdin
 	Consumer       time.Duration // Limits.Consumer; zero: none
-	// Interrupt is the call that stops a turn; without a body the agent knows none.
-	Interrupt Called
+	// Interrupt is the call that stops a turn; nil: the agent knows none.
+	Interrupt *Called
 	Recovery  RecoveryConfig
+	// PassivateAfter is how long a session may be idle until its process goes; zero: for
+	// any time.
+	PassivateAfter time.Duration
+	// Transient: no other process could resume the session.
+	Transient bool
 	// AuthExpired is the exit code of an agent whose login has expired; 0: none is.
 	AuthExpired int
+	// Start is how long the start of a process may take; zero: any time.
+	Start time.Duration
+	// Admission: each process has to be admitted before it is launched.
+	Admission bool
 }
 
 // Close is how far the end of a session has come, before its process has ended.
@@ -46,8 +55,14 @@ type LifeState struct {
 	Broken  Fault    // why the routing is not trusted
 	Failed  Fault    // why the agent cannot be used
 
-	Lapse  *Lapse // a process has died, and another one follows; nil: none has
-	Deaths Deaths
+	Admission Admission
+	Launched  time.Time // when the present process was launched
+	Lapse     *Lapse    // a process has died, and another one follows; nil: none has
+	Deaths    Deaths
+
+	Rest       RestStep
+	RestWanted bool      // the user waits for the outcome
+	RestAt     time.Time // when to look again whether the process is needed
 
 	Close    Close
 	Reason   Fault     // of the close; nil: the user's wish
@@ -112,12 +127,16 @@ func (l *Life) handle(in LifeInput) {
 	s := &l.s
 	switch in := in.(type) {
 	case Began:
-		if s.Phase == session.StateAdmitting {
-			l.enter(session.StateStarting, "")
-			l.launch(Launch{})
+		if s.Phase == session.StateAdmitting && s.Admission == (Admission{}) {
+			l.ask(l.begin)
 		}
+	case Granted:
+		l.granted(in.Gen)
+	case Refused:
+		l.refused(in)
 	case Linked:
-		if in.Link.Gen == s.Gen && in.Link.Phase >= s.Link.Phase {
+		// One that is closed before it was admitted ends without ever having been launched.
+		if (in.Link.Gen == s.Gen || s.Gen == 0) && in.Link.Phase >= s.Link.Phase {
 			s.Link = in.Link
 		}
 	case Changed:
@@ -136,6 +155,10 @@ func (l *Life) handle(in LifeInput) {
 		l.decided(in)
 	case Drawn:
 		l.drawn(in)
+	case PassivateAsked:
+		l.passivateAsked()
+	case Rested:
+		l.rested(in)
 	case CloseAsked:
 		l.close(nil)
 	case ActorsOver:
@@ -148,11 +171,17 @@ func (l *Life) handle(in LifeInput) {
 	}
 }
 
+// begin launches the first process.
+func (l *Life) begin() {
+	l.enter(session.StateStarting, "")
+	l.launch(Launch{})
+}
+
 // launch asks for the next process.
 func (l *Life) launch(next Launch) {
 	s := &l.s
 	s.Gen++
-	s.Lapse, s.Link = nil, Link{Gen: s.Gen}
+	s.Lapse, s.Link, s.Launched = nil, Link{Gen: s.Gen}, l.now
 	next.Gen = s.Gen
 	l.do(next)
 }
@@ -175,6 +204,9 @@ func (l *Life) enter(to session.State, why string) {
 		panic(&session.IllegalTransitionError{From: from, To: to})
 	}
 	l.s.Phase = to
+	if to == session.StateReady && l.cfg.PassivateAfter > 0 {
+		l.s.RestAt = l.now.Add(l.cfg.PassivateAfter)
+	}
 	l.do(Enter{from, to, why})
 }
 
@@ -210,10 +242,13 @@ func (l *Life) decide() {
 		l.close(s.Link.Err.Err)
 	case s.Failed.Err != nil:
 		l.close(s.Failed.Err)
+	case !l.startDue().IsZero() && !l.now.Before(l.startDue()):
+		l.close(&session.TimeoutError{What: "start of the agent", Limit: l.cfg.Start, SetBy: "Limits.Start"})
 	case (s.Phase == session.StateStarting || s.Phase == session.StateRecovering) && s.Link.Phase == Up:
 		l.enter(session.StateInitializing, "")
 	case s.Phase == session.StateInitializing && r.Initialized && !r.SettingUp && l.current():
 		s.Deaths.ReadyAt = l.now
+		l.judge(StartSucceeded, nil)
 		l.enter(session.StateReady, "")
 		l.enterWorking()
 	case s.Phase >= session.StateReady && s.Phase <= session.StateAwaitingConsumer:
@@ -223,6 +258,7 @@ func (l *Life) decide() {
 			return
 		}
 		l.enterWorking()
+		l.goOnResting()
 	}
 }
 
@@ -258,6 +294,7 @@ func (l *Life) close(reason error) {
 		return
 	}
 	s.Close, s.Reason = Asked, Fault{reason}
+	l.forgoStart(reason)
 	why := "closed by the user"
 	if reason != nil {
 		why = reason.Error()
@@ -291,11 +328,11 @@ func (l *Life) goOnClosing() {
 			l.deny(s.Reason.Err != nil && r.Busy())
 		case !r.Busy():
 			l.flush()
-		case l.cfg.Interrupt.Body == nil:
+		case l.cfg.Interrupt == nil:
 			l.deny(false)
 		default:
 			l.tell(Serve{})
-			l.tell(l.cfg.Interrupt)
+			l.tell(*l.cfg.Interrupt)
 			s.Close, s.Until = Interrupting, l.now.Add(l.cfg.InterruptGrace)
 		}
 	case Interrupting:
@@ -349,6 +386,9 @@ func (l *Life) afterLink() {
 		case s.Lapse != nil:
 			l.launchWhenDue()
 			return
+		case s.Rest >= RestFlush:
+			l.passivated()
+			return
 		case l.recovers():
 			l.recover()
 			return
@@ -375,6 +415,15 @@ func (l *Life) afterLink() {
 	l.do(Finish{reason})
 }
 
+// startDue is when the present process must run; zero: it does, or may take any time.
+func (l *Life) startDue() time.Time {
+	s := &l.s
+	if l.cfg.Start <= 0 || s.Gen == 0 || s.Lapse != nil || s.Link.Phase >= Up {
+		return time.Time{}
+	}
+	return s.Launched.Add(l.cfg.Start)
+}
+
 // setTick asks for a timer if the next deadline is not the one that is set.
 func (l *Life) setTick() {
 	s, next := &l.s, time.Time{}
@@ -383,6 +432,10 @@ func (l *Life) setTick() {
 		next = s.Until
 	case s.Close == NotClosing && s.Lapse != nil:
 		next = l.launchDue()
+	case s.Close == NotClosing && !l.startDue().IsZero():
+		next = l.startDue()
+	case s.Close == NotClosing && !l.restDue().IsZero():
+		next = l.restDue()
 	case s.Close == NotClosing && s.Phase == session.StateAwaitingConsumer && l.cfg.Consumer > 0:
 		next = s.Routing.StalledAt.Add(l.cfg.Consumer)
 	}

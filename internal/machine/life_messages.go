@@ -20,6 +20,10 @@ type (
 	// runtime.
 	CloseAsked struct{}
 
+	// PassivateAsked says that the user wants the process to go, if it is not needed;
+	// [PassivateOver] is the answer. From: the session actor.
+	PassivateAsked struct{}
+
 	// Broken says that the routing is not to be trusted any more: a step of it has
 	// panicked. From: the session actor.
 	Broken struct{ Err error }
@@ -45,17 +49,19 @@ type (
 	Tick struct{}
 )
 
-func (Began) ToSession()      {}
-func (Linked) ToSession()     {}
-func (CloseAsked) ToSession() {}
-func (Broken) ToSession()     {}
-func (ActorsOver) ToSession() {}
-func (Decided) ToSession()    {}
-func (Drawn) ToSession()      {}
-func (Tick) ToSession()       {}
-func (Changed) ToSession()    {}
-func (Unusable) ToSession()   {}
-func (Parted) ToSession()     {}
+func (Began) ToSession()          {}
+func (Linked) ToSession()         {}
+func (CloseAsked) ToSession()     {}
+func (PassivateAsked) ToSession() {}
+func (Broken) ToSession()         {}
+func (ActorsOver) ToSession()     {}
+func (Decided) ToSession()        {}
+func (Drawn) ToSession()          {}
+func (Tick) ToSession()           {}
+func (Changed) ToSession()        {}
+func (Unusable) ToSession()       {}
+func (Parted) ToSession()         {}
+func (Rested) ToSession()         {}
 
 type (
 	// Launch starts process Gen, which takes up the session Resume; "": it begins one.
@@ -78,6 +84,10 @@ type (
 	// Draw draws the delay before another process; [Drawn] is the answer. To: the session
 	// actor.
 	Draw struct{ Gen, Attempt int }
+
+	// PassivateOver answers [PassivateAsked]; nil: there is no process any more. To: the
+	// session actor.
+	PassivateOver struct{ Err error }
 
 	// Enter is a change of the session's state. To: the session actor.
 	Enter struct {
@@ -105,12 +115,13 @@ type (
 // ToTransport implements the interface of that name.
 func (Launch) ToTransport() {}
 
-func (Launch) effect()     {}
-func (Ask) effect()        {}
-func (Draw) effect()       {}
-func (Enter) effect()      {}
-func (Tell) effect()       {}
-func (SetTick) effect()    {}
-func (Abort) effect()      {}
-func (StopActors) effect() {}
-func (Finish) effect()     {}
+func (Launch) effect()        {}
+func (Ask) effect()           {}
+func (Draw) effect()          {}
+func (PassivateOver) effect() {}
+func (Enter) effect()         {}
+func (Tell) effect()          {}
+func (SetTick) effect()       {}
+func (Abort) effect()         {}
+func (StopActors) effect()    {}
+func (Finish) effect()        {}

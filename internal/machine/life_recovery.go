@@ -52,17 +52,19 @@ const (
 	LapseAsking                   // the user's function decides
 	LapseDrawing                  // the delay is drawn
 	LapseWaiting                  // for the delay to pass, and for something to do
+	LapseHeld                     // the next process waits to be admitted
 )
 
 // Lapse is the time between two processes.
 type Lapse struct {
-	Step   LapseStep
-	From   session.State
-	Why    Fault
-	Parted Parted           // what the routing has said
-	Policy session.Recovery // once it is decided
-	Fresh  bool             // the agent does not know the session: it begins it, under the same id
-	Due    time.Time        // of the next process; valid in LapseWaiting
+	Step    LapseStep
+	From    session.State
+	Why     Fault
+	Parted  Parted           // what the routing has said
+	Policy  session.Recovery // once it is decided
+	Passive bool             // nobody needed the process
+	Fresh   bool             // the agent does not know the session: it begins it, under the same id
+	Due     time.Time        // of the next process; valid in LapseWaiting
 }
 
 // failure describes the lapse to the user.
@@ -81,7 +83,8 @@ func (l *Life) failure() session.Failure {
 func (l *Life) recovers() bool {
 	s := &l.s
 	inUse := s.Phase >= session.StateReady && s.Phase <= session.StateAwaitingConsumer
-	if !inUse && (s.Gen == 1 || s.Phase != session.StateRecovering && s.Phase != session.StateInitializing) {
+	begins := s.Phase == session.StateRecovering || s.Phase == session.StateStarting || s.Phase == session.StateInitializing
+	if !inUse && (s.Gen == 1 || !begins) {
 		return false
 	}
 	expired := l.cfg.AuthExpired != 0 && s.Link.Exit.Code == l.cfg.AuthExpired
@@ -93,12 +96,12 @@ func (l *Life) recovers() bool {
 func (l *Life) forbidden() string {
 	s, c := &l.s, &l.cfg.Recovery
 	switch {
+	case l.unknown() && l.stored():
+		return "the agent does not find its session any more"
 	case c.Restarts == 0:
 		return "MaxRestarts is 0"
 	case s.Routing.Changed:
 		return "a call may have changed what the options say, with which the next process would start"
-	case l.unknown() && l.stored():
-		return "the agent does not find its session any more"
 	case l.unknown(): // it costs no restart to begin it
 		return ""
 	case len(l.recent()) >= c.Restarts && c.Window > 0:
@@ -157,9 +160,11 @@ func (l *Life) recover() {
 		d.Attempts++
 		d.Restarts = append(slices.Clone(l.recent()), l.now)
 	}
+	l.judge(l.outcomeOf(why), why)
 	d.Stored = d.Stored || succeeded
 	d.ReadyAt = time.Time{}
-	s.Lapse = &Lapse{From: s.Phase, Why: Fault{why}, Fresh: fresh}
+	s.Lapse, s.Rest = &Lapse{From: s.Phase, Why: Fault{why}, Fresh: fresh}, Awake
+	l.passivateOver(&session.PassivateError{Problem: "its agent has ended by itself"})
 	l.enter(session.StateRecovering, why.Error())
 	l.tell(Lost{Gen: s.Gen, Reason: why})
 }
@@ -171,6 +176,10 @@ func (l *Life) parted(in Parted) {
 		return
 	}
 	s.Lapse.Parted = in
+	if s.Lapse.Passive {
+		s.Lapse.Step, s.Lapse.Due = LapseWaiting, l.now
+		return
+	}
 	if l.cfg.Recovery.Asks && !s.Lapse.Fresh {
 		s.Lapse.Step = LapseAsking
 		l.do(Ask{Gen: s.Gen, Failure: l.failure()})
@@ -232,8 +241,20 @@ func (l *Life) launchWhenDue() {
 	if due := l.launchDue(); due.IsZero() || l.now.Before(due) {
 		return
 	}
+	l.s.Lapse.Step = LapseHeld
+	l.ask(l.launchNext)
+}
+
+// launchNext launches the process that follows another one.
+func (l *Life) launchNext() {
 	lapse := l.s.Lapse
 	next := Launch{Resume: lapse.Parted.SessionID, Fresh: lapse.Fresh}
+	if lapse.Passive {
+		l.enter(session.StateStarting, "")
+		if !l.s.Deaths.Stored { // there is nothing to resume but what the options say
+			next = Launch{}
+		}
+	}
 	if branch := l.cfg.Recovery.Branch; branch != "" && next.Resume != "" {
 		next.At = cmp.Or(lapse.Parted.Leaf, branch)
 	}
@@ -247,7 +268,7 @@ func (l *Life) endReason() error {
 	if _, expired := errors.AsType[*session.AuthError](err); expired {
 		return err
 	}
-	if c := &l.cfg.Recovery; c.Restarts > 0 && l.s.Phase >= session.StateReady || l.s.Gen > 1 {
+	if some := l.cfg.Recovery.Restarts > 0; some && l.s.Phase >= session.StateReady || l.s.Gen > 1 && (some || l.unknown()) {
 		if problem := l.forbidden(); problem != "" {
 			return &session.RecoveryError{Problem: problem, Err: err}
 		}

@@ -17,7 +17,7 @@ import (
 
 var lives = machine.LifeConfig{
 	Backend: "agent", InterruptGrace: 2 * time.Second, FlushGrace: time.Second, Consumer: time.Minute, AuthExpired: 41,
-	Interrupt: machine.Called{Subtype: "interrupt", Body: json.RawMessage(`{"subtype":"interrupt"}`), Own: true},
+	Interrupt: &machine.Called{Subtype: "interrupt", Body: json.RawMessage(`{"subtype":"interrupt"}`), Own: true},
 	Recovery:  machine.RecoveryConfig{Restarts: 4, Window: time.Hour, ResetAfter: 10 * time.Second, Policy: session.RecoverContinue, Unknown: "no such session"},
 }
 
@@ -32,7 +32,15 @@ type stage struct {
 	parting  int  // the process that the routing is to let go of
 	asking   int  // the process about whose death the user is asked
 	drawing  int  // the process whose successor's delay is drawn
+	resting  int  // the process of which the routing is to say whether it is needed
+	idle     bool // nobody needed the process that has gone
+	asked    int  // how often the user wanted the process to go
+	rested   int  // and how often it went, by whosever wish
 	calm     bool // the session lives for long
+	gated    bool // its processes have to be admitted
+	starting int  // the process that is to be admitted
+	granted  int  // the one that was
+	judged   int  // starts that have come to an outcome, or were given up
 	verdicts int  // the process whose messages were decided about last
 	launched []time.Time
 	fresh    int
@@ -48,8 +56,10 @@ type stage struct {
 
 // input draws what may happen next.
 func (s *stage) input() machine.LifeInput {
-	next := s.IntN(17)
+	next := s.IntN(19)
 	switch {
+	case s.starting > 0 && s.IntN(4) == 0:
+		return s.admitted()
 	case s.calm && (next >= 1 && next <= 4 || next == 7) && !s.stopping && s.IntN(100) > 0:
 		next = 0
 	case s.calm && s.parting > 0:
@@ -63,6 +73,19 @@ func (s *stage) input() machine.LifeInput {
 	case 15:
 		if s.drawing > 0 {
 			return s.drawn()
+		}
+	case 17:
+		if s.IntN(4) == 0 {
+			s.asked++
+			return machine.PassivateAsked{}
+		}
+	case 18:
+		if gen := s.resting; gen > 0 {
+			s.resting = 0
+			if s.IntN(3) == 0 {
+				return machine.Rested{Gen: gen, Busy: "a turn is open", Soon: s.IntN(2) == 0, Active: s.now}
+			}
+			return machine.Rested{Gen: gen, Active: s.now}
 		}
 	case 16:
 		s.sum.Waiting = s.IntN(2) == 0
@@ -136,8 +159,19 @@ func (s *stage) decided() machine.LifeInput {
 	if s.IntN(12) == 0 {
 		return machine.Decided{Gen: gen, Err: errors.New("it panicked")}
 	}
-	all := []session.Recovery{session.RecoverContinue, session.RecoverContinue, session.RecoverReport, session.RecoverReport, session.RecoverFail, ""}
+	all := []session.Recovery{session.RecoverContinue, session.RecoverRerun, session.RecoverReport, session.RecoverReport, session.RecoverFail, ""}
 	return machine.Decided{Gen: gen, Policy: all[s.IntN(len(all))]}
+}
+
+// admitted is the answer of those who limit the starts.
+func (s *stage) admitted() machine.LifeInput {
+	gen := s.starting
+	s.starting = 0
+	if gen == 1 && s.IntN(8) == 0 {
+		return machine.Refused{Gen: gen, Err: &session.BreakerOpenError{Kind: session.BreakerAgent, Name: "agent"}}
+	}
+	s.granted = gen
+	return machine.Granted{Gen: gen}
 }
 
 func (s *stage) drawn() machine.LifeInput {
@@ -171,18 +205,38 @@ func (s *stage) note(t *testing.T, out []machine.Effect) {
 	for _, e := range out {
 		require.Zero(t, s.finished, "nothing follows the end: %#v", e)
 		switch e := e.(type) {
+		case machine.AskStart:
+			require.Equal(t, s.link.Gen+1, e.Gen)
+			require.Zero(t, s.starting, "once")
+			require.Zero(t, s.granted, "the last one has come to an outcome")
+			require.Zero(t, s.closing)
+			s.starting = e.Gen
+		case machine.StartOver:
+			require.Contains(t, []int{s.starting, s.granted}, e.Gen)
+			require.Equal(t, e.Outcome == machine.StartFailed, e.Err != nil)
+			s.starting, s.granted = 0, 0
+			s.judged++
 		case machine.Launch:
+			require.Equal(t, s.gated, s.granted == e.Gen, "it was admitted")
 			require.Equal(t, s.link.Gen+1, e.Gen)
 			require.True(t, e.Gen == 1 || s.link.Phase == machine.Gone, "one process at a time")
-			require.Equal(t, e.Gen > 1, e.Resume != "")
-			require.Equal(t, e.Gen-1, s.verdicts, "its messages were decided about")
+			if s.idle {
+				s.rested++
+				require.Contains(t, []string{"", "the session"}, e.Resume)
+			} else {
+				require.Equal(t, e.Gen > 1, e.Resume != "")
+				require.Equal(t, e.Gen-1, s.verdicts, "its messages were decided about")
+			}
 			require.Zero(t, s.closing, "no process for a session that closes")
 			require.True(t, e.Gen == 1 || s.sum.Waiting, "there is something to do")
-			if e.Fresh {
+			switch {
+			case s.idle: // that is no restart
+			case e.Fresh:
 				s.fresh++
-			} else {
+			default:
 				s.launched = append(s.launched, s.now)
 			}
+			s.idle, s.climbed, s.sum.Flushed = false, machine.Open, false
 			s.link = machine.Link{Gen: e.Gen}
 			s.sum.Initialized = false
 		case machine.Ask:
@@ -203,15 +257,21 @@ func (s *stage) note(t *testing.T, out []machine.Effect) {
 			case machine.Lost:
 				require.Equal(t, s.link.Gen, in.Gen)
 				require.Error(t, in.Reason)
-				s.parting = in.Gen
+				s.parting, s.idle = in.Gen, in.Passive
 			case machine.Verdict:
 				require.Equal(t, s.link.Gen, in.Gen)
 				require.Error(t, in.Reason)
-				require.Contains(t, []session.Recovery{session.RecoverContinue, session.RecoverReport}, in.Policy)
+				require.Contains(t, []session.Recovery{session.RecoverContinue, session.RecoverRerun, session.RecoverReport}, in.Policy)
 				s.verdicts = in.Gen
 			case machine.Closing:
 				s.closing++
+			case machine.Rest:
+				require.Equal(t, s.link.Gen, in.Gen)
+				s.resting = in.Gen
 			}
+		case machine.PassivateOver:
+			require.Positive(t, s.asked)
+			require.True(t, e.Err != nil || s.link.Phase == machine.Gone, "the process is gone")
 		case machine.Climb:
 			if e.Stage < machine.Killed {
 				require.Equal(t, s.told, s.sum.Heard, "stdin is closed once the routing has denied what is open")
@@ -238,11 +298,14 @@ func (s *stage) note(t *testing.T, out []machine.Effect) {
 // is left, and a life that is restored from JSON goes on alike.
 func TestLives(t *testing.T) {
 	t.Parallel()
-	states, generations, begun := make(map[string]int), 0, 0
+	states, generations, begun, rested, judged := make(map[string]int), 0, 0, 0, 0
 	for seed := range seeds(t, 300) {
 		s := &stage{Rand: rand.New(rand.NewPCG(seed, 2)), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), calm: seed%3 > 0}
 		lives := lives
 		lives.Recovery.Asks, lives.Recovery.Stored = seed%2 == 0, seed%4 < 2
+		lives.PassivateAfter = time.Duration(seed%5) * time.Second
+		s.gated = seed%7 < 4
+		lives.Admission = s.gated
 		a, b := machine.NewLife(lives), machine.NewLife(lives)
 		var in machine.LifeInput = machine.Began{}
 		for step := 0; s.finished == 0; step++ {
@@ -261,12 +324,17 @@ func TestLives(t *testing.T) {
 			still := machine.RestoreLife(a.Snapshot(), lives)
 			require.Empty(t, texts(still.Step(s.now, machine.Changed{Summary: a.Snapshot().Routing}, nil)),
 				"seed %d step %d: what follows of what is known was done at once: %#v", seed, step, in)
-			if in = s.input(); step > 200 && !s.calm || step > 1000 {
+			if step > 200 && !s.calm || step > 1000 {
 				in = s.towardsTheEnd()
+			} else {
+				in = s.input()
 			}
 		}
 		require.Empty(t, a.Step(s.now, machine.CloseAsked{}, nil), "it is over")
+		require.Zero(t, s.granted+s.starting, "seed %d: a start without an outcome", seed)
+		judged += s.judged
 		require.LessOrEqual(t, len(s.launched), 1+lives.Recovery.Restarts, "seed %d", seed)
+		rested += s.rested
 		require.True(t, s.fresh == 0 || !lives.Recovery.Stored, "a session that was stored is not begun anew")
 		generations = max(generations, len(s.launched)+s.fresh)
 		begun += s.fresh
@@ -274,11 +342,13 @@ func TestLives(t *testing.T) {
 			states[state]++
 		}
 	}
-	for _, state := range []string{"ready", "running", "awaiting_host", "awaiting_consumer", "recovering", "closed", "failed"} {
+	for _, state := range []string{"ready", "running", "awaiting_host", "awaiting_consumer", "recovering", "passivated", "closed", "failed"} {
 		assert.Positive(t, states[state], "no life was ever %s", state)
 	}
 	assert.Greater(t, generations, 3)
 	assert.Positive(t, begun)
+	assert.Positive(t, rested)
+	assert.Positive(t, judged)
 }
 
 // towardsTheEnd is what comes when the session is to end and everybody does their
@@ -474,7 +544,7 @@ func TestWhatADeathDoes(t *testing.T) {
 		"left":        {exit: session.ExitStatus{Code: 1}, link: machine.Link{Leftover: machine.Fault{Err: errors.New("a child")}}, permanent: true},
 		"other model": {exit: session.ExitStatus{Code: 1}, changed: true, permanent: true},
 	}
-	policies := []session.Recovery{session.RecoverContinue, session.RecoverReport, session.RecoverFail, "", "odd"}
+	policies := []session.Recovery{session.RecoverContinue, session.RecoverRerun, session.RecoverReport, session.RecoverFail, "", "odd"}
 	for state, sum := range working {
 		for death, d := range deaths {
 			for _, policy := range policies {
@@ -512,7 +582,7 @@ func TestWhatADeathDoes(t *testing.T) {
 					_, wrong := errors.AsType[*session.RecoveryError](l.Snapshot().Reason.Err)
 					require.Equal(t, !policy.Known(), wrong, name)
 					switch policy {
-					case session.RecoverContinue, session.RecoverReport:
+					case session.RecoverContinue, session.RecoverRerun, session.RecoverReport:
 						tell, ok := out[0].(machine.Tell)
 						require.True(t, ok, name)
 						require.Equal(t, policy, tell.In.(machine.Verdict).Policy, name)

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,6 +53,13 @@ func (rules) Again(line []byte, done []machine.ToolCall) ([]byte, error) {
 	return fmt.Appendf(nil, `{"again":%q,"done":%d}`, line, len(done)), nil
 }
 
+func (rules) Afresh(line []byte, uuid string) ([]byte, error) {
+	if string(line) == "odd" {
+		return nil, errOdd
+	}
+	return fmt.Appendf(nil, `{"afresh":%q,"uuid":%q}`, line, uuid), nil
+}
+
 func (rules) Onward(line []byte, uuid string, done []machine.ToolCall, quote bool) ([]byte, error) {
 	if string(line) == "odd" {
 		return nil, errOdd
@@ -84,11 +92,11 @@ func (rules) Denial(k session.Kind, _ protocol.Frame, reason string) ([]byte, st
 func configs() []machine.Config {
 	small := session.Limits{Messages: 6, Bytes: 4096, HardBytes: 9000, Answers: 4, Requests: 12, Control: 5 * time.Second, Initialize: 9 * time.Second}
 	return []machine.Config{
-		{Rules: rules{}, Limits: small},
-		{Rules: rules{}, Limits: small, RepeatsInit: true, ResultAfterCancelled: true, ProveGates: true},
-		{Rules: rules{}, Limits: small, RepeatsInit: true, Discard: true},
-		{Rules: rules{}, Limits: small, RepeatsInit: true, Recovers: true, RemembersMessages: true},
-		{Rules: rules{}, Limits: small, RepeatsInit: true, Recovers: true},
+		{Rules: rules{}, Limits: &small},
+		{Rules: rules{}, Limits: &small, RepeatsInit: true, ResultAfterCancelled: true, ProveGates: true},
+		{Rules: rules{}, Limits: &small, RepeatsInit: true, Discard: true},
+		{Rules: rules{}, Limits: &small, RepeatsInit: true, Recovers: true, RemembersMessages: true},
+		{Rules: rules{}, Limits: &small, RepeatsInit: true, Recovers: true},
 	}
 }
 
@@ -110,6 +118,7 @@ type world struct {
 	gen   int // of the process
 	gone  bool
 	lost  bool
+	idle  bool // nobody needs the process, and nothing is to reach it
 }
 
 func (w *world) pick(all ...string) string { return all[w.IntN(len(all))] }
@@ -168,13 +177,20 @@ func (w *world) input() machine.Input {
 		case 9, 10, 11, 12:
 			if w.gone {
 				w.gone, w.lost = false, true
+				if w.idle {
+					w.idle, w.lost = false, false
+					w.gen++
+					return machine.Lost{Gen: w.gen - 1, Reason: io.EOF, Passive: true}
+				}
 				return machine.Lost{Gen: w.gen, Reason: io.ErrUnexpectedEOF}
 			}
+		case 17, 18, 19:
+			return machine.Told{N: uint64(w.IntN(9)), In: machine.Rest{Gen: w.gen, Idle: time.Duration(w.IntN(2)) * time.Millisecond}}
 		case 13, 14, 15, 16:
 			if w.lost {
 				w.lost = false
 				w.gen++
-				policy := []session.Recovery{session.RecoverContinue, session.RecoverReport}[w.IntN(2)]
+				policy := []session.Recovery{session.RecoverContinue, session.RecoverRerun, session.RecoverReport}[w.IntN(3)]
 				return machine.Verdict{Gen: w.gen - 1, Policy: policy, Reason: io.ErrUnexpectedEOF}
 			}
 		}
@@ -388,6 +404,8 @@ func check(t *testing.T, cfg machine.Config, in machine.Input, before, after mac
 			}
 		case machine.Write:
 			require.True(t, before.Up || after.Up)
+			mine := e.As != machine.FromHost || bytes.Contains(e.Line, []byte(machine.OwnID)) || bytes.Contains(e.Line, []byte("control_cancel_request"))
+			require.True(t, mine || !before.Resting || !after.Resting, "a process that is about to go is given work: %s", e.Line)
 		}
 	}
 	require.Equal(t, delivered, after.Flow.Pushed, "what was pushed was delivered in the same step")
@@ -398,7 +416,7 @@ func check(t *testing.T, cfg machine.Config, in machine.Input, before, after mac
 		require.True(t, open[r.Seq], "request %d waits and nobody runs it: %#v", r.Seq, in)
 	}
 	require.LessOrEqual(t, len(after.Requests), cfg.Limits.Requests)
-	require.LessOrEqual(t, len(after.Past.Ran), cfg.Limits.Answers)
+	require.LessOrEqual(t, len(after.Past.Ran.First), cfg.Limits.Answers)
 }
 
 // TestASnapshotIsLeftAlone: what goes on from it does not change it.

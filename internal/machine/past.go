@@ -1,6 +1,9 @@
 package machine
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // Bounds of the answers that are kept: while a turn is under way, and otherwise.
 // The end of a turn forgets them all.
@@ -17,8 +20,7 @@ const (
 type Past struct {
 	Answers []Remembered // oldest first
 	Bytes   int
-	Ran     []Stamp // a ring once it is full
-	Oldest  int     // of Ran
+	Ran     Stamps
 }
 
 // Remembered is a request with the line that answered it.
@@ -27,9 +29,15 @@ type Remembered struct {
 	Line []byte
 }
 
-// Stamp is enough of an identity to know an MCP message again: of 4,096 that ran,
-// one in 268 million others is taken for one of them, and refused.
-type Stamp [5]byte
+// Stamps are of MCP messages that may have run, a ring once it is full. Five bytes are
+// enough of an identity to know a message again: of 4,096 that ran, one in 268 million
+// others is taken for one of them, and refused. The first byte is apart, where
+// [bytes.IndexByte] finds it in a fraction of the time that comparing all takes.
+type Stamps struct {
+	First  []byte
+	Rest   [][4]byte
+	Oldest int
+}
 
 // answered keeps the answer of a request, and forgets the oldest above the
 // bound.
@@ -41,8 +49,8 @@ func (p *Past) answered(who Identity, line []byte, bound int) {
 		p.Bytes -= len(p.Answers[n].Line) + answerCost
 		n++
 	}
-	p.Answers = slices.Delete(p.Answers, 0, n)
-	if len(p.Answers) == 0 {
+	clear(p.Answers[:n])
+	if p.Answers = p.Answers[n:]; len(p.Answers) == 0 {
 		p.Answers = nil
 	}
 }
@@ -63,13 +71,29 @@ func (p *Past) forget() { p.Answers, p.Bytes = nil, 0 }
 // run notes that an MCP message may have run; of more than limit the oldest is
 // forgotten.
 func (p *Past) run(who Identity, limit int) {
-	s := Stamp(who[:])
-	if len(p.Ran) < limit {
-		p.Ran = append(p.Ran, s)
+	r := &p.Ran
+	if len(r.First) < limit {
+		r.First, r.Rest = append(r.First, who[0]), append(r.Rest, [4]byte(who[1:]))
 		return
 	}
-	p.Ran[p.Oldest] = s
-	p.Oldest = (p.Oldest + 1) % limit
+	r.First[r.Oldest], r.Rest[r.Oldest] = who[0], [4]byte(who[1:])
+	r.Oldest = (r.Oldest + 1) % limit
 }
 
-func (p *Past) hasRun(who Identity) bool { return slices.Contains(p.Ran, Stamp(who[:])) }
+func (p *Past) hasRun(who Identity) bool {
+	rest := [4]byte(who[1:])
+	for i := 0; ; i++ {
+		n := bytes.IndexByte(p.Ran.First[i:], who[0])
+		if n < 0 {
+			return false
+		}
+		if i += n; p.Ran.Rest[i] == rest {
+			return true
+		}
+	}
+}
+
+func (s Stamps) clone() Stamps {
+	s.First, s.Rest = slices.Clone(s.First), slices.Clone(s.Rest)
+	return s
+}

@@ -17,12 +17,13 @@ import (
 // Recovery is what a routing knows for the case that the process dies, and after it has.
 type Recovery struct {
 	// Knows: the agent says of a message whether it knows it, so that it may get one twice.
-	Knows  bool
-	Done   []ToolCall // of the turn that runs, as the agent has shown them
-	Reason Fault      // of the last death
-	Leaf   string     // the last message of the model's in a turn that has its result; known if Config.Branched
-	Last   string     // the same, of the turn that runs
-	Until  time.Time  // the agent must have said by then whether it knows a message; zero: no message waits
+	Knows   bool
+	Done    []ToolCall // of the turn that runs, as the agent has shown them
+	Reason  Fault      // of the last death
+	Passive bool       // the last process ended because nobody needed it
+	Leaf    string     // the last message of the model's in a turn that has its result; known if Config.Branched
+	Last    string     // the same, of the turn that runs
+	Until   time.Time  // the agent must have said by then whether it knows a message; zero: no message waits
 }
 
 // ToolCall is a call of a tool that the agent has shown.
@@ -42,6 +43,7 @@ const (
 	NotResent Resend = iota
 	Probe            // it is written again, and the agent says whether it knows it
 	Onward           // the agent knows it: another message makes the model go on
+	Afresh           // it is written as another message, whatever the agent has done of it
 )
 
 // current is the uuid under which the present process has the message.
@@ -62,7 +64,7 @@ func (m *Routing) turnOf(uuid string) *Turn {
 
 // witness notes what a frame shows of the turn that runs.
 func (m *Routing) witness(f *protocol.Frame) {
-	if !m.cfg.Recovers {
+	if !m.cfg.Recovers && !m.cfg.Branched { // a branch may be passivated
 		return
 	}
 	r := &m.Recovery
@@ -161,7 +163,7 @@ func (m *Routing) lost(in Lost) {
 		return
 	}
 	parted := Parted{Gen: in.Gen, SessionID: m.Facts.SessionID, Leaf: m.Recovery.Leaf, Gates: m.gates}
-	m.Up, m.Queued = false, 0
+	m.Up, m.Resting, m.Queued = false, false, 0
 	for _, r := range slices.Clone(m.requests) {
 		m.dropRequest(r)
 	}
@@ -188,8 +190,9 @@ func (m *Routing) lost(in Lost) {
 	}
 	tasks, id := len(m.Facts.Tasks) > 0, m.Facts.SessionID
 	m.Facts = Facts{TasksSeen: m.Facts.TasksSeen + 1, SessionID: id, Resumes: id, AuthExpired: m.Facts.AuthExpired, WritesLost: m.Facts.WritesLost}
+	m.Retries = Retries{}
 	m.Stall, m.Recovery.Reason, m.Recovery.Until = Stall{}, Fault{in.Reason}, time.Time{}
-	m.Recovery.Last = ""
+	m.Recovery.Last, m.Recovery.Passive = "", in.Passive
 	m.Past, m.Strays, m.Flush, m.Proof = Past{}, Strays{}, nil, GateProof{Wanted: m.cfg.ProveGates}
 	if tasks {
 		m.do(TasksChanged{})
@@ -223,6 +226,9 @@ func (m *Routing) verdict(in Verdict) {
 
 // resend has a message that was written go to the next process, or returns why not.
 func (m *Routing) resend(t *Turn, in Verdict, done []ToolCall) error {
+	if in.Policy == session.RecoverRerun {
+		return m.rerun(t, in.Reason)
+	}
 	if in.Policy != session.RecoverContinue || !t.Prompt {
 		return in.Reason
 	}
@@ -247,6 +253,19 @@ func (m *Routing) resend(t *Turn, in Verdict, done []ToolCall) error {
 		return &session.RecoveryError{Problem: err.Error(), Err: in.Reason}
 	}
 	t.Done, t.Recovered, t.Begun, t.Named = done, true, false, t.Starts != NotStarted
+	m.enter(t, TurnQueued)
+	return nil
+}
+
+// rerun has a message go to the next process as a new one.
+func (m *Routing) rerun(t *Turn, reason error) error {
+	alias := aliasOf(t.ID, m.Gen)
+	line, err := m.cfg.Rules.Afresh(t.Line, alias)
+	if err != nil {
+		return &session.RecoveryError{Problem: err.Error(), Err: reason}
+	}
+	t.Resend, t.Alias, t.Out = Afresh, alias, line
+	t.Done, t.Recovered, t.Begun, t.Named = nil, true, false, t.Starts != NotStarted
 	m.enter(t, TurnQueued)
 	return nil
 }
@@ -321,6 +340,8 @@ func (m *Routing) resent(t *Turn) {
 			why = "the agent had begun with the message, and does not say whether it knows one"
 		}
 		m.recovered(t, session.SentContinuation, why)
+	case Afresh:
+		m.recovered(t, session.SentRerun, "the policy is rerun")
 	case NotResent:
 	}
 }

@@ -443,3 +443,51 @@ func TestABranch(t *testing.T) {
 		require.Equal(t, &machine.Launch{Gen: 2, Resume: "s", At: want}, relaunch(l, now))
 	}
 }
+
+// TestRerun: each message goes to the next process as a new one, whatever was seen of it,
+// and whether or not the agent remembers messages.
+func TestRerun(t *testing.T) {
+	t.Parallel()
+	for name, remembers := range map[string]bool{"remembers": true, "forgets": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, remembers)
+			b.ready()
+			b.send("one")
+			b.step(machine.UserSent{ID: "two", Line: []byte("two")}) // no prompt: a slash command
+			b.read(lifecycle("one", "started"), begin("one"), toolUse)
+			b.die(session.RecoverRerun)
+			require.Empty(t, over(b.all), "their turns live on")
+			again := b.ready()
+			turns := b.m.Snapshot().Turns
+			require.Len(t, turns, 2)
+			require.Equal(t, []string{
+				fmt.Sprintf(`{"afresh":"one","uuid":%q}`, turns[0].Alias), fmt.Sprintf(`{"afresh":"two","uuid":%q}`, turns[1].Alias),
+			}, again)
+			require.NotEqual(t, turns[0].Alias, turns[1].Alias)
+			said := events[*session.Recovered](b.all)
+			require.Len(t, said, 2)
+			require.Equal(t, session.Recovered{SessionID: "s", Message: "one", Sent: session.SentRerun, Why: "the policy is rerun"}, *said[0])
+
+			b.die(session.RecoverRerun) // which counts as yet another message
+			require.NotContains(t, b.ready(), again[0])
+			b.read(begin(b.m.Snapshot().Turns[0].Alias), resultOf(b.m.Snapshot().Turns[0].Alias))
+			end := over(b.all)
+			require.Contains(t, end, "one")
+			require.NoError(t, end["one"])
+			requireRecovered(t, b.out)
+		})
+	}
+}
+
+// TestARerunThatCannotBeWritten ends with the reason.
+func TestARerunThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, true)
+	b.ready()
+	b.step(machine.UserSent{ID: "u", Line: []byte("odd"), Prompt: true})
+	b.die(session.RecoverRerun)
+	err := over(b.all)["u"]
+	require.ErrorAs(t, err, new(*session.RecoveryError))
+	require.ErrorContains(t, err, errOdd.Error())
+}

@@ -15,6 +15,7 @@ type Stall struct {
 	Alone bool      // the agent works on a turn, and nobody and nothing else is at work
 	Due   time.Time // when to look again; zero: nothing to look at
 	Said  bool      // the event was emitted, and nothing has come since
+	Ended bool      // the agent was killed for it
 	Tools []string  // calls of tools without a result; those of subagents, too
 }
 
@@ -25,23 +26,27 @@ const maxTools = 1024
 // progress takes note of a frame. What an agent writes while it only waits is no
 // progress: keep-alives, states, and that it tries again.
 func (m *Routing) progress(f *protocol.Frame) {
-	if m.cfg.Stall <= 0 {
-		return
-	}
 	switch f.Type {
 	case protocol.TypeKeepAlive, "keepalive", "rate_limit_event", protocol.TypeControlResponse:
 		return
 	case "system":
 		switch f.Subtype {
-		case "status", "api_retry", "session_state_changed", "control_request_progress":
+		case "api_retry":
+			m.retried(f)
+			return
+		case "status", "session_state_changed", "control_request_progress":
 			return
 		}
 	case "assistant", "user":
-		m.toolCalls(f)
+		if m.cfg.Stall > 0 {
+			m.toolCalls(f)
+		}
 	case "result":
 		m.Stall.Tools = nil
 	}
-	m.Stall.At, m.Stall.Said = m.now, false
+	if m.Stall.At, m.Stall.Said = m.now, false; f.Type != "result" && m.Retries.GaveUp == nil {
+		m.Retries = Retries{}
+	}
 }
 
 // toolCalls notes which calls of tools are open.
@@ -78,7 +83,8 @@ func (m *Routing) toolCalls(f *protocol.Frame) {
 func (m *Routing) watchProgress() {
 	limit, s := m.cfg.Stall, &m.Stall
 	alone := limit > 0 && m.InFlight() && len(m.requests) == 0 && len(s.Tools) == 0 && len(m.Facts.Tasks) == 0 &&
-		!m.Flow.Stalled && !m.Closing && !m.Over
+		!m.Flow.Stalled && !m.Closing && !m.Over &&
+		(m.cfg.Retry <= 0 || m.Retries.Since.IsZero()) // retries have a limit of their own
 	if alone && !s.Alone {
 		s.At = m.now
 	}
@@ -92,12 +98,21 @@ func (m *Routing) watchProgress() {
 		if idle := m.now.Sub(s.At); idle >= limit && !s.Said {
 			s.Said = true
 			m.emit(&session.TurnStalled{Idle: idle, Limit: limit})
-			if m.cfg.Interrupt.Body != nil && !m.interrupting() {
-				m.call(m.cfg.Interrupt, false)
+			if m.cfg.Interrupt != nil && !m.interrupting() {
+				m.call(*m.cfg.Interrupt, false)
 			}
 		}
+		kill := s.At.Add(limit + m.cfg.StallKill)
+		if m.cfg.StallKill > 0 && s.Said && !s.Ended && !m.now.Before(kill) {
+			s.Ended = true
+			m.do(Climb{Killed, "a turn made no progress (Limits.StallKill)"})
+		}
 		// What comes next begins anew.
-		if s.Due = s.At.Add(limit); !s.Due.After(m.now) {
+		switch s.Due = s.At.Add(limit); {
+		case s.Due.After(m.now):
+		case m.cfg.StallKill > 0 && s.Said && !s.Ended:
+			s.Due = kill
+		default:
 			s.Due = m.now.Add(limit)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // Config is constant and no part of a snapshot.
 type Config struct {
 	Rules  Rules
-	Limits session.Limits
+	Limits *session.Limits // see [Complete]
 	// Discard drops content as it comes: results still end their turns.
 	Discard bool
 	// ResultAfterCancelled and RepeatsInit are the dialect's traits of these names.
@@ -23,9 +23,14 @@ type Config struct {
 	// ErrorCodeKey is the key of the code in an error answer. Default: Claude's.
 	ErrorCodeKey string
 	// Stall is how long a turn may be without progress until it is interrupted, by the
-	// call Interrupt if that has a body; zero: for any time.
+	// call Interrupt; zero: for any time.
 	Stall     time.Duration
-	Interrupt Called
+	Interrupt *Called // nil: there is none
+	// StallKill is how long after that the agent is killed if nothing has come; zero: never.
+	StallKill time.Duration
+	// Retry is how long the agent may only try again in a turn until it is interrupted;
+	// zero: for any time.
+	Retry time.Duration
 	// Recovers: another process may follow one that has died.
 	Recovers bool
 	// Branched: the session is a branch of another one's history, which the agent leaves
@@ -67,6 +72,8 @@ type Rules interface {
 	// Again returns the line of a user message for an agent that may know it: what the
 	// dead process had done of it, if anything, is told in front.
 	Again(line []byte, done []ToolCall) ([]byte, error)
+	// Afresh returns the same message with another uuid.
+	Afresh(line []byte, uuid string) ([]byte, error)
 	// Onward returns the line of another message, with that uuid, that makes the model go
 	// on with the one of line. quote: it may not know that one.
 	Onward(line []byte, uuid string, done []ToolCall, quote bool) ([]byte, error)
@@ -82,13 +89,15 @@ type State struct {
 	Closing  bool      // new work is turned away
 	Why      Fault     // the session closes; without an error: the user's wish
 	Serving  bool      // while it closes
+	Resting  bool      // the process is about to go, because nobody needs it
 	Over     bool
+	Begun    bool   // a turn of the user's or of the agent's has begun
+	Works    bool   // the agent works; the transport was notified
 	Order    uint64 // of the calls and turns, as they were made
 	Seq      uint64 // of the request that came last
 	Made     int    // calls that the routing made itself
 	Queued   int64  // bytes written and not taken
 	Turns    []Turn // open, in order of arrival
-	Begun    bool   // a turn of the user's or of the agent's has begun
 	Calls    []Call
 	Requests []Request
 	Past     Past
@@ -98,8 +107,8 @@ type State struct {
 	Flow     Flow
 	Flush    *FlushState // nil: it has not begun
 	Stall    Stall
+	Retries  Retries
 	Recovery Recovery
-	Works    bool      // the agent works; the transport was notified
 	Timer    time.Time // the one that is set; zero: none
 	Told     *Summary  // nil: nothing yet
 }
@@ -127,7 +136,7 @@ func New(cfg Config) *Routing {
 
 // Restore returns a routing that goes on from a snapshot.
 func Restore(s State, cfg Config) *Routing {
-	cfg.Limits = cfg.Limits.WithDefaults()
+	cfg.Limits = Complete(cfg.Limits)
 	if cfg.ErrorCodeKey == "" {
 		cfg.ErrorCodeKey = protocol.ErrorCodeKeyClaude
 	}
@@ -162,7 +171,7 @@ func (m *Routing) Snapshot() State {
 // clone shares nothing that a step changes.
 func (s State) clone() State {
 	s.Turns, s.Calls = slices.Clone(s.Turns), slices.Clone(s.Calls)
-	s.Past.Answers, s.Past.Ran = slices.Clone(s.Past.Answers), slices.Clone(s.Past.Ran)
+	s.Past.Answers, s.Past.Ran = slices.Clone(s.Past.Answers), s.Past.Ran.clone()
 	s.Strays.Kept = slices.Clone(s.Strays.Kept)
 	s.Facts.Tasks, s.Stall.Tools = slices.Clone(s.Facts.Tasks), slices.Clone(s.Stall.Tools)
 	s.Recovery.Done = slices.Clone(s.Recovery.Done)
@@ -174,8 +183,20 @@ func (s State) clone() State {
 	return s
 }
 
+// Complete returns the limits with the defaults filled in; nil is none set. Limits that
+// need no default are returned as they are, so that sessions can share them.
+func Complete(l *session.Limits) *session.Limits {
+	if l == nil {
+		l = &session.Limits{}
+	}
+	if full := l.WithDefaults(); full != *l {
+		return &full
+	}
+	return l
+}
+
 // Limits are those in force, defaults filled in.
-func (m *Routing) Limits() session.Limits { return m.cfg.Limits }
+func (m *Routing) Limits() session.Limits { return *m.cfg.Limits }
 
 // Step handles one input and appends its effects to out, in order.
 func (m *Routing) Step(now time.Time, in Input, out []Effect) []Effect {
@@ -186,6 +207,7 @@ func (m *Routing) Step(now time.Time, in Input, out []Effect) []Effect {
 	m.handle(in)
 	m.flush()
 	m.watchProgress()
+	m.watchRetries()
 	m.deliver()
 	m.setTimer()
 	m.tell()
@@ -260,6 +282,8 @@ func (m *Routing) handle(in Input) {
 		m.denyIfClosing()
 	case Flush:
 		m.beginFlush(in.Limit)
+	case Rest:
+		m.rest(in)
 	case Closing:
 		m.Closing, m.Serving, m.Flow.Abandoned = true, in.Serve, in.Reason == nil
 		m.Why = Fault{in.Reason}
@@ -354,23 +378,26 @@ func (m *Routing) timerFired() {
 	}
 }
 
-// setTimer asks for a timer if the first deadline is not the one that is set.
+// setTimer asks for a timer if the first deadline is not the one that is set. While the
+// agent works, one that comes too early stays: each callback moves the first deadline, and
+// to find nothing due costs less than to set a timer for each of them.
 func (m *Routing) setTimer() {
 	next := m.Facts.QuietUntil
 	if len(m.Strays.Kept) > 0 {
 		next = earlier(next, m.Strays.Until)
 	}
-	next = earlier(earlier(next, m.Flush.wake()), m.Stall.Due)
+	next = earlier(earlier(next, m.Flush.wake()), earlier(m.Stall.Due, m.Retries.Due))
 	next = earlier(next, m.Recovery.Until)
 	for i := range m.Calls {
 		if c := &m.Calls[i]; c.Limit > 0 {
 			next = earlier(next, c.Opened.Add(c.Limit))
 		}
 	}
-	if !next.Equal(m.Timer) {
-		m.Timer = next
-		m.do(SetTimer{next})
+	if next.Equal(m.Timer) || m.InFlight() && !m.Timer.IsZero() && (next.IsZero() || m.Timer.Before(next)) {
+		return
 	}
+	m.Timer = next
+	m.do(SetTimer{next})
 }
 
 // earlier is the first of two times that are set.
@@ -403,7 +430,8 @@ func (m *Routing) tell() {
 		m.do(Works{works})
 	}
 	if m.Told == nil || s != *m.Told {
-		m.Told = &s
-		m.do(Changed{&s})
+		changed := s // or each step would allocate one
+		m.Told = &changed
+		m.do(Changed{&changed})
 	}
 }

@@ -45,6 +45,9 @@ func (m *Routing) Waits(now time.Time) []Waiting {
 		t := &m.Turns[i]
 		add("turn "+t.State.String(), t.ID, t.Opened, 0, 0)
 	}
+	if r := &m.Retries; !r.Since.IsZero() {
+		add("retries of the model's API", "", r.Since, m.cfg.Retry, 0)
+	}
 	if m.Stall.Alone {
 		add("progress of the turn", "", m.Stall.At, m.cfg.Stall, 0)
 	}

@@ -51,7 +51,7 @@ func (m *Routing) writeOut() {
 			return
 		}
 	}
-	for !m.Closing && m.Facts.Initialized != nil && !m.probes() {
+	for !m.Closing && !m.Resting && m.Facts.Initialized != nil && !m.probes() {
 		c := slices.IndexFunc(m.Calls, func(c Call) bool { return !c.Written })
 		t := slices.IndexFunc(m.Turns, func(t Turn) bool { return t.State == TurnQueued })
 		did := waits

@@ -38,7 +38,8 @@ type Command struct {
 	// that this host itself runs under.
 	Env []string
 	// Files are written for the child and removed when it is reaped: mode 0600,
-	// in a directory of their own with mode 0700. The token {{file:NAME}} in
+	// in a directory of their own with mode 0700, which a later host removes if this
+	// one dies. The token {{file:NAME}} in
 	// Args and in Env's values is replaced by the file's path; tokens of unknown
 	// names stay as they are.
 	Files []File
@@ -216,17 +217,36 @@ func checkStrings(c Command) error {
 	return nil
 }
 
-// writeFiles makes the launch's temporary directory and returns what replaces
-// the tokens. Without files it makes nothing.
+// addEntry makes the launch's own directory, named by its marker, in a directory of
+// the host.
+func (p *Process) addEntry(h *HostDir) (string, error) {
+	if h == p.launcher.state {
+		if err := os.MkdirAll(h.base, 0o700); err != nil {
+			return "", err
+		}
+	}
+	path, err := h.Add(p.marker)
+	if err == nil {
+		p.entries = append(p.entries, entry{h, path})
+	}
+	return path, err
+}
+
+// writeFiles records the launch, writes its temporary files and returns what replaces
+// the tokens. Without files it makes no directory for them.
 func (p *Process) writeFiles(l *Launcher, files []File) (*strings.Replacer, error) {
+	if l.state != nil && (l.state != l.temp || len(files) == 0) {
+		if _, err := p.addEntry(l.state); err != nil {
+			return nil, err
+		}
+	}
 	if len(files) == 0 {
 		return strings.NewReplacer(), nil
 	}
-	dir := filepath.Join(l.cfg.TempDir, fmt.Sprintf("troupe-%d-%s", os.Getpid(), kernel.NewID(l.cfg.Rand)))
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	dir, err := p.addEntry(l.temp)
+	if err != nil {
 		return nil, err
 	}
-	p.tempDir = dir
 	var pairs []string
 	for _, f := range files {
 		if f.Name != filepath.Base(f.Name) || !filepath.IsLocal(f.Name) || f.Name == "." {

@@ -30,8 +30,9 @@
 // to another user, or may not be inspected (set-user-ID, file capabilities,
 // PR_SET_DUMPABLE 0). Without /proc only the group is reached. If the host dies
 // without having closed, the kernel sends the leader Command.HostDeath
-// (Pdeathsig). What the leader does not end then stays until a later host calls
-// [Launcher.SweepMarker], and so do the temporary files.
+// (Pdeathsig). What the leader does not end then stays until a later host with the same
+// Config.StateDir starts, or somebody calls [Launcher.SweepMarker]. Temporary files stay
+// until the next host with the same Config.TempDir starts.
 //
 // A scan lists all processes of the host, and reads each only once: a process is
 // known by its pid and the inode of its directory in /proc. Processes that were

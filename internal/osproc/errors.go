@@ -30,7 +30,7 @@ var (
 // errors.Is: fs.ErrNotExist, fs.ErrPermission, ErrEmptyPath, syscall errors, or
 // the context's.
 type StartError struct {
-	Op       string   // what failed: "chdir", "lookup", "argv", "files", "pipe", "spawn" or "start"
+	Op       string   // what failed: "chdir", "lookup", "argv", "guard", "files", "pipe", "spawn" or "start"
 	Path     string   // the program: as asked for until it is found, absolute after
 	Searched []string // directories of the child's PATH that were tried, in order
 	Dir      string   // working directory; empty means the host's
@@ -73,6 +73,12 @@ func (e *StartError) Retryable() bool {
 		}
 	}
 	return false
+}
+
+// OfSession reports whether the cause is what this command asked for, and not the
+// program: its directory, its arguments or its files.
+func (e *StartError) OfSession() bool {
+	return e.Op == "chdir" || e.Op == "argv" || e.Op == "files" || errors.Is(e.Err, syscall.E2BIG)
 }
 
 func (e *StartError) hint() string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -28,8 +29,18 @@ type Config struct {
 	// adb). It must be quick, as all sweeps wait for it. A panic counts as
 	// false. Default: nothing is spared. Members of the group never are.
 	KeepProcess func(ProcInfo) bool
-	TempDir     string       // parent of the launches' temporary directories; default: os.TempDir()
+	TempDir     string       // parent of the host's directory for temporary files; default: os.TempDir()
 	Logger      *slog.Logger // default: none
+	// StateDir is where launches are recorded, for a later host with the same StateDir
+	// to end what is left of them. It is made if it is missing. Default: none, no
+	// record.
+	StateDir string
+	// Guard is the command of a program that calls [Guard]. It runs while processes of the
+	// launcher live, in a session of its own, and sweeps when the host dies; it needs a
+	// StateDir. Default: none.
+	Guard []string
+	// HostSwept is told of each host that died. Default: nobody.
+	HostSwept func(Remains)
 }
 
 // Launcher starts processes. It is safe for concurrent use, and holds no
@@ -40,7 +51,13 @@ type Launcher struct {
 	exits   exitWatcher
 	sweeper sweeper
 	first   sync.Once
-	noPidfd bool // do as on a kernel without pidfd; set by tests
+	temp    *HostDir // has the temporary files
+	state   *HostDir // has the records of launches; nil: none are kept
+	guard   *guard   // nil: there is none
+
+	hosts      sync.Once
+	hostsSwept *kernel.Promise[struct{}]
+	noPidfd    bool // do as on a kernel without pidfd; set by tests
 
 	mu      sync.Mutex
 	queue   []*spawn         // waiting for the launching thread
@@ -67,7 +84,20 @@ func NewLauncher(cfg Config) *Launcher {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	l := &Launcher{cfg: cfg, markers: hostMarkers(os.Environ()), leaders: make(map[int]*Process)}
+	l := &Launcher{
+		cfg: cfg, markers: hostMarkers(os.Environ()), leaders: make(map[int]*Process),
+		temp: NewHostDir(cfg.TempDir, cfg.Rand), hostsSwept: kernel.NewPromise[struct{}](),
+	}
+	switch {
+	case cfg.StateDir == "":
+	case filepath.Clean(cfg.StateDir) == filepath.Clean(cfg.TempDir):
+		l.state = l.temp
+	default:
+		l.state = NewHostDir(cfg.StateDir, cfg.Rand)
+	}
+	if len(cfg.Guard) > 0 && cfg.StateDir != "" {
+		l.guard = &guard{argv: cfg.Guard, cfg: cfg}
+	}
 	l.exits.init(cfg.Clock, cfg.Executor)
 	l.sweeper.init(cfg, newTable(l.leads))
 	return l
@@ -90,10 +120,22 @@ func (l *Launcher) Start(ctx context.Context, c Command) (*Process, error) {
 	if ctx.Err() != nil {
 		return nil, &StartError{Op: "start", Path: c.Path, Dir: c.Dir, Argv: MaskArgs(c.Args), Err: context.Cause(ctx)}
 	}
+	if err := l.SweepHosts(ctx); err != nil {
+		return nil, &StartError{Op: "start", Path: c.Path, Dir: c.Dir, Argv: MaskArgs(c.Args), Err: err}
+	}
+	if l.guard != nil {
+		if err := l.guard.hold(ctx); err != nil {
+			return nil, &StartError{Op: "guard", Path: c.Path, Dir: c.Dir, Argv: MaskArgs(c.Args), Err: err}
+		}
+	}
 	n, err := l.prepare(c)
 	if err != nil {
+		if l.guard != nil {
+			l.guard.drop()
+		}
 		return nil, err
 	}
+	n.proc.guarded = l.guard != nil
 	fail := func(op string, err error) (*Process, error) {
 		head := n.argv[:len(n.argv)-len(c.Args)]
 		return nil, &StartError{Op: op, Path: n.path, Dir: c.Dir, Argv: MaskArgs(slices.Concat(head, c.Args)), Err: err}

@@ -31,6 +31,12 @@ var agentBinary string
 const waitLimit = 20 * time.Second
 
 func TestMain(m *testing.M) {
+	if os.Getenv(GuardEnv) != "" {
+		if err := Guard(os.Stdin, os.Stdout); err != nil {
+			panic(err)
+		}
+		return
+	}
 	if mode := os.Getenv("OSPROC_TEST_HOST"); mode != "" {
 		hostMain(mode)
 		return
@@ -69,12 +75,23 @@ func dieOfIgnored(all ...os.Signal) {
 	}
 }
 
+// guarded, behind its state directory, gives a host a guard.
+const guarded = "?guarded"
+
 // hostMain is the test binary in the role of a host program.
 func hostMain(mode string) {
 	dieOfIgnored(syscall.SIGHUP, syscall.SIGINT)
 	ctx := context.Background()
-	l := NewLauncher(Config{})
+	state, guards := strings.CutSuffix(os.Getenv("OSPROC_TEST_STATE"), guarded)
+	cfg := Config{TempDir: os.Getenv("OSPROC_TEST_TEMP"), StateDir: state}
+	if guards {
+		cfg.Guard = []string{"/proc/self/exe"}
+	}
+	l := NewLauncher(cfg)
 	c := Command{Path: os.Args[1], Args: os.Args[2:], Env: os.Environ()}
+	if os.Getenv("OSPROC_TEST_TEMP") != "" {
+		c.Files = []File{{Name: "secret", Data: []byte("s3cret")}}
+	}
 	switch mode {
 	case "killed", "killed, term": // starts an agent and waits to be killed
 		if mode != "killed" {

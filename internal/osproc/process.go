@@ -64,7 +64,7 @@ func (i ProcInfo) String() string { return fmt.Sprintf("%d (%s)", i.PID, i.Name)
 type Process struct {
 	launcher *Launcher
 	marker   string
-	tempDir  string
+	entries  []entry // its directories in those of the host
 	stdin    *os.File
 	stdout   output
 	stderr   output
@@ -77,6 +77,15 @@ type Process struct {
 	status ExitStatus
 	err    error
 	after  func() // see AfterExit
+	left   bool   // the last sweep could not kill all
+
+	guarded bool // it holds the launcher's guard
+}
+
+// entry is a directory of one launch.
+type entry struct {
+	in   *HostDir
+	path string
 }
 
 // PID is the leader's process id.
@@ -170,7 +179,11 @@ func (p *Process) Kill() error { return p.Signal(syscall.SIGKILL) }
 // The leader, if it lived, is killed but not reaped. Sweep may be called at any
 // time, before and after Reap too.
 func (p *Process) Sweep(ctx context.Context) ([]ProcInfo, error) {
-	return p.launcher.sweeper.sweep(ctx, p.marker, p)
+	left, err := p.launcher.sweeper.sweep(ctx, p.marker, p)
+	p.mu.Lock()
+	p.left = err != nil
+	p.mu.Unlock()
+	return left, err
 }
 
 // Reap collects the leader and gives back all that the process held: pipes,
@@ -207,10 +220,16 @@ func (p *Process) release() error {
 	}
 	_ = p.stdout.Close()
 	_ = p.stderr.Close()
-	if p.tempDir == "" {
-		return nil
+	var problems []error
+	for _, e := range p.entries {
+		problems = append(problems, e.in.Remove(e.path, e.in == p.launcher.state && p.left))
 	}
-	return os.RemoveAll(p.tempDir)
+	p.entries = nil
+	if p.guarded {
+		p.guarded = false
+		p.launcher.guard.drop()
+	}
+	return errors.Join(problems...)
 }
 
 // holdingGroup calls fn unless the leader was reaped: while fn runs, the

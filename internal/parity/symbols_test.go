@@ -18,7 +18,7 @@ func directories() map[string]string {
 	return map[string]string{
 		"protocol": "../../protocol", "tools": "../../protocol/tools", "view": "../../protocol/view",
 		"dialect": "../../dialect", "claude": "../../dialect/claude", "qoder": "../../dialect/qoder",
-		"policy": "../../policy", "ledger": "../../internal/actors/ledger", "transport": "../../actors/transport",
+		"policy": "../../policy", "transcript": "../../transcript", "ledger": "../../internal/actors/ledger", "transport": "../../actors/transport",
 		"modelpolicy": "../../actors/modelpolicy", "session": "../../session", "actors": "../../internal/actors",
 		"kernel": "../../internal/kernel", "runtime": "../../runtime", "sdk": "../../sdk",
 	}

@@ -32,14 +32,14 @@ func Seeds(t testing.TB, few, cost uint64) uint64 {
 }
 
 // Skips reports whether a test that plays a run once for each of its positions leaves
-// out position n: with -short it plays a quarter of them, under the race detector a
+// out position n: with -short it plays an eighth of them, under the race detector a
 // third, another part for each seed, and else all.
 func Skips(seed uint64, n int) bool {
 	of := uint64(1)
 	switch {
 	case os.Getenv(EnvSeeds) != "":
 	case testing.Short():
-		of = 4
+		of = 8
 	case Raced():
 		of = 3
 	}

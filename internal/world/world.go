@@ -77,13 +77,20 @@ func Killing(kill Kill) Change {
 // [World.Finish] was not called before.
 func New(t testing.TB, seed uint64, change ...Change) *World {
 	t.Helper()
+	return Configured(t, seed, runtime.Config{}, change...)
+}
+
+// Configured is New with a configuration of the runtime, whose clock is the world's.
+func Configured(t testing.TB, seed uint64, cfg runtime.Config, change ...Change) *World {
+	t.Helper()
 	w := &World{TB: t, Seed: seed, Sched: sim.New(seed)}
 	config := w.Sched.Config()
 	for _, c := range change {
 		c(&config)
 	}
 	w.record(&config)
-	rt, err := runtime.New(runtime.Config{Clock: config.AsClock()})
+	cfg.Clock = config.AsClock()
+	rt, err := runtime.New(cfg)
 	if err != nil {
 		w.Fatalf("start a runtime in simulation: %v", err)
 	}

@@ -34,8 +34,9 @@ func (f Crowd) Kept() error {
 }
 
 // Many opens the sessions on agents of this process, each of which has a turn if
-// turns is set or the job has a mode, holds them, and closes them.
-func Many(ctx context.Context, j Job, turns bool) (f Crowd, err error) {
+// turns is set or the job has a mode, holds them, and closes them. If passive is set, the
+// sessions give up their agents before they are held.
+func Many(ctx context.Context, j Job, turns, passive bool) (f Crowd, err error) {
 	if j.Mode == "" {
 		j.Mode = measure.Idle
 	}
@@ -53,6 +54,9 @@ func Many(ctx context.Context, j Job, turns bool) (f Crowd, err error) {
 		err := clients[i].Connect(ctx)
 		if err == nil && turns {
 			_, _, err = r.turn(ctx, clients[i])
+		}
+		if err == nil && passive {
+			err = clients[i].Passivate(ctx)
 		}
 		return err
 	})

@@ -43,7 +43,7 @@ func TestNoCallbackRunsOnTheReader(t *testing.T) {
 }
 
 func TestACrowdLeavesNothing(t *testing.T) {
-	figures, err := drive.Many(t.Context(), drive.Job{Backend: fast.Program{}, Sessions: 20}, true)
+	figures, err := drive.Many(t.Context(), drive.Job{Backend: fast.Program{}, Sessions: 20}, true, false)
 	require.NoError(t, err)
 	assert.Zero(t, figures.Left)
 }
@@ -56,7 +56,7 @@ func TestClosedSessionsLeaveNoMemory(t *testing.T) {
 		"callbacks": {Backend: fast.Program{}, Sessions: 4, Mode: measure.Hook, N: 200, Answer: 8192},
 	} {
 		t.Run(name, func(t *testing.T) {
-			figures, err := drive.Many(t.Context(), job, false)
+			figures, err := drive.Many(t.Context(), job, false, false)
 			require.NoError(t, err)
 			assert.NoError(t, figures.Kept(), "open they take %.1f KiB each", figures.HeapEach)
 		})
@@ -69,7 +69,7 @@ func TestWhatClosedSessionsMayKeep(t *testing.T) {
 }
 
 func TestIdleSessionsHaveFewGoroutines(t *testing.T) {
-	figures, err := drive.Many(t.Context(), drive.Job{Backend: scripted.New(), Sessions: 20}, false)
+	figures, err := drive.Many(t.Context(), drive.Job{Backend: scripted.New(), Sessions: 20}, false, false)
 	require.NoError(t, err)
 	assert.Less(t, figures.Goroutines, 0.5, "in memory none, the agent's included")
 

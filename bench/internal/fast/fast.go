@@ -2,6 +2,7 @@ package fast
 
 import (
 	"bufio"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,13 +17,10 @@ import (
 // EventSize is the length of one stream event, its newline included.
 const EventSize = 200
 
-// session stands for every id: short, so that an event has room for text.
-const session = "fast-1"
-
 // Serve speaks to a host until in ends. getenv may say what the prompt
 // does not.
 func Serve(in io.Reader, out io.Writer, getenv func(string) string) error {
-	a := &talk{in: bufio.NewReaderSize(in, 64<<10), out: out, getenv: getenv, hook: "hook_0"}
+	a := &talk{in: bufio.NewReaderSize(in, 64<<10), out: out, getenv: getenv, hook: "hook_0", session: "fast-" + rand.Text()[:8]}
 	for {
 		line, err := a.in.ReadBytes('\n')
 		var l hostLine
@@ -52,6 +50,9 @@ type talk struct {
 	prompt string // that of its UserPromptSubmit hook; "" when it has none
 	seq    int    // of the agent's requests
 	line   []byte // the line being written
+	// session stands for every id: short, so that an event has room for text, and another
+	// one in each conversation, since a session has one process at a time.
+	session string
 }
 
 // hostLine is what a host writes, as far as it matters.
@@ -116,7 +117,7 @@ func (a *talk) turn(prompt string) error {
 			return err
 		}
 	}
-	if err := a.printf(`{"type":"system","subtype":"init","session_id":%q,"model":"fast","cwd":"/","tools":[],"mcp_servers":[],"permissionMode":"default","uuid":%q}`, session, session); err != nil {
+	if err := a.printf(`{"type":"system","subtype":"init","session_id":%q,"model":"fast","cwd":"/","tools":[],"mcp_servers":[],"permissionMode":"default","uuid":%q}`, a.session, a.session); err != nil {
 		return err
 	}
 	var ns int64
@@ -139,12 +140,12 @@ func (a *talk) turn(prompt string) error {
 		return err
 	}
 	return a.printf(`{"type":"result","subtype":"success","is_error":false,"num_turns":1,"duration_ms":1,"duration_api_ms":0,"total_cost_usd":0,"result":%q,"session_id":%q,"uuid":%q}`,
-		measure.Result(ns), session, session)
+		measure.Result(ns), a.session, a.session)
 }
 
 // stream writes n events of [EventSize] bytes, each by itself, as agents do.
 func (a *talk) stream(n int) (int64, error) {
-	e := event()
+	e := a.event()
 	began := time.Now()
 	for range n {
 		if _, err := a.out.Write(e); err != nil {
@@ -154,9 +155,9 @@ func (a *talk) stream(n int) (int64, error) {
 	return time.Since(began).Nanoseconds(), nil
 }
 
-func event() []byte {
-	const form = `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}},"session_id":"` +
-		session + `","parent_tool_use_id":null,"uuid":"` + session + `"}` + "\n"
+func (a *talk) event() []byte {
+	form := `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}},"session_id":"` +
+		a.session + `","parent_tool_use_id":null,"uuid":"` + a.session + `"}` + "\n"
 	text := max(EventSize-(len(form)-2), 0)
 	return fmt.Appendf(nil, form, strings.Repeat("x", text))
 }
@@ -175,7 +176,7 @@ func (a *talk) repeat(n int, ask func() error) (int64, error) {
 const toolUse = `"tool_use_id":"toolu_bench","tool_name":"Bash"`
 
 func (a *talk) askHook() error {
-	return a.ask(`{"subtype":"hook_callback","callback_id":"` + a.hook + `","tool_use_id":"toolu_bench","input":{"session_id":"` + session +
+	return a.ask(`{"subtype":"hook_callback","callback_id":"` + a.hook + `","tool_use_id":"toolu_bench","input":{"session_id":"` + a.session +
 		`","transcript_path":"/t","cwd":"/","hook_event_name":"PreToolUse",` + toolUse + `,"tool_input":{"command":"true"}}}`)
 }
 
@@ -221,7 +222,7 @@ func (a *talk) askAndWrite() error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.out.Write(event()); err != nil {
+	if _, err := a.out.Write(a.event()); err != nil {
 		return err
 	}
 	return a.await(id)

@@ -27,14 +27,14 @@ func (a *Actor) arm(c *kernel.Context[machine.ToCallback], at time.Time) {
 	a.alarm = c.After(at.Sub(c.Now()), due{})
 }
 
-// sooner reports whether the deadline of a callback is by now before at; zero is
-// never.
-func sooner(j *callback.Job, at time.Time) bool {
-	if j.Deadline == nil {
+// sooner reports whether the alarm may be too late for the deadline that the callback has
+// by now: it rings later, or it has rung meanwhile, and was set anew without it.
+func (r *run) sooner() bool {
+	if r.Deadline == nil {
 		return false
 	}
-	d := j.Deadline()
-	return d.Limit > 0 && (at.IsZero() || d.Since.Add(d.Limit).Before(at))
+	d := r.Deadline()
+	return d.Limit > 0 && (d.Since.Add(d.Limit).Before(r.rings) || !r.clock.Now().Before(r.rings))
 }
 
 // look finds out when a deadline that moves is due, and reports whether it is.
@@ -72,7 +72,7 @@ func (a *Actor) expire(c *kernel.Context[machine.ToCallback]) {
 	})
 	for _, r := range late {
 		r.expired = true
-		a.Router.Tell(c.Worker(), a.failure(r.Request, r.Name, a.tooLate(r)))
+		a.Router.Tell(c.Worker(), a.failure(&r.Request, r.Name, a.tooLate(r)))
 	}
 }
 

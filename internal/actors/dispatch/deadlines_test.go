@@ -48,6 +48,39 @@ func TestADeadlineThatIsLearntLate(t *testing.T) {
 	assert.Len(t, r.answers(), 2)
 }
 
+// TestADeadlineThatIsLearntAfterTheAlarm: the alarm was set when a callback came, has rung
+// for another one, and was set anew without the limit that the callback learns of then.
+func TestADeadlineThatIsLearntAfterTheAlarm(t *testing.T) {
+	t.Parallel()
+	r := inSim(t, nil, 0)
+	began, limit := r.sched.Now(), time.Hour
+	r.prepare = func(q *callback.Request) (callback.Job, error) {
+		job := callback.Job{
+			Name: "Bash", Limit: 10 * time.Second,
+			Run: func(ctx context.Context) (json.RawMessage, error) {
+				return nil, r.sched.Await(ctx, make(chan struct{}))
+			},
+		}
+		if q.ID() == "b" {
+			job.Limit = time.Hour
+			job.Begin = func(context.Context) error {
+				r.after(11 * time.Second)
+				limit = 30 * time.Second
+				return nil
+			}
+			job.Deadline = func() callback.Deadline { return callback.Deadline{Limit: limit, Since: began} }
+		}
+		return job, nil
+	}
+	r.read(ask("a"), ask("b"))
+	r.pass(10 * time.Second)
+	r.pass(time.Second)
+	assert.Len(t, r.answers(), 1)
+	r.pass(19 * time.Second)
+	r.pass(0)
+	assert.Len(t, r.answers(), 2)
+}
+
 // after waits on a task.
 func (r *rig) after(d time.Duration) {
 	over := make(chan struct{})

@@ -43,12 +43,19 @@ type Actor struct {
 	ringsAt time.Time    // when alarm does
 }
 
+// run is a callback that runs. Its task and the actor read it; answer is the task's.
 type run struct {
 	callback.Job
-	*callback.Request
+	callback.Request
+	actor   *Actor
+	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	due     time.Time // zero: no limit
-	expired bool      // and answered for
+	answer  machine.Input // what the task tells the router
+	due     time.Time     // of the actor; zero: no limit
+	rings   time.Time     // when the alarm rang as the task was made
+	clock   kernel.Clock
+	self    *kernel.Address[machine.ToCallback]
+	expired bool // of the actor: it is answered for
 }
 
 // Look describes the callbacks that run.
@@ -90,7 +97,7 @@ func (a *Actor) Start(*kernel.Context[machine.ToCallback]) error { return nil }
 func (a *Actor) Handle(c *kernel.Context[machine.ToCallback], m machine.ToCallback) error {
 	switch m := m.(type) {
 	case machine.Run:
-		a.start(c, &callback.Request{Seq: m.Seq, Kind: m.Kind, Frame: m.Frame, Opened: m.Opened, Owner: a})
+		a.start(c, &run{actor: a, Request: callback.Request{Seq: m.Seq, Kind: m.Kind, Frame: m.Frame, Opened: m.Opened, Owner: a}})
 	case machine.Cancel:
 		a.end(m)
 	case due:
@@ -111,7 +118,7 @@ func (a *Actor) Handle(c *kernel.Context[machine.ToCallback], m machine.ToCallba
 // Stop implements [kernel.Behavior]: every callback's scope ends.
 func (a *Actor) Stop(*kernel.Context[machine.ToCallback]) {
 	for _, seq := range slices.Sorted(maps.Keys(a.Box.running)) {
-		a.Box.running[seq].cancel(errActorGone)
+		a.Box.running[seq].end(errActorGone)
 	}
 }
 
@@ -128,65 +135,70 @@ func (a *Actor) describe() map[uint64]Running {
 	return all
 }
 
-func (a *Actor) start(c *kernel.Context[machine.ToCallback], r *callback.Request) {
-	job, err := a.Prepare(r)
-	if err != nil {
-		a.Router.Tell(c.Worker(), a.failure(r, job.Name, err))
+func (a *Actor) start(c *kernel.Context[machine.ToCallback], r *run) {
+	var err error
+	if r.Job, err = a.Prepare(&r.Request); err != nil {
+		a.Router.Tell(c.Worker(), a.failure(&r.Request, r.Name, err))
 		return
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	if job.Over != nil {
-		end := cancel
-		cancel = func(cause error) { end(cause); job.Over() }
-	}
-	entry := &run{Job: job, Request: r, cancel: cancel}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	if a.Box.running == nil {
 		a.Box.running = make(map[uint64]*run)
 	}
-	a.Box.running[r.Seq] = entry
-	if job.Limit > 0 {
-		entry.due = c.Now().Add(job.Limit)
-		a.arm(c, entry.due)
+	a.Box.running[r.Seq] = r
+	if r.Limit > 0 {
+		r.due = c.Now().Add(r.Limit)
+		a.arm(c, r.due)
 	}
-	self, rings := c.Self(), entry.due
-	c.Go(func() (then func(*kernel.Worker)) {
-		if ctx.Err() != nil { // it is over before it has begun
-			done(&job)
-			return nil
+	r.rings, r.clock, r.self = a.ringsAt, c.System().Clock(), c.Self()
+	c.Go(r.perform)
+}
+
+// end ends the callback's scope.
+func (r *run) end(why error) {
+	r.cancel(why)
+	if r.Over != nil {
+		r.Over()
+	}
+}
+
+// perform is the task.
+func (r *run) perform() (then func(*kernel.Worker)) {
+	if r.ctx.Err() != nil { // it is over before it has begun
+		r.done()
+		return nil
+	}
+	var response json.RawMessage
+	err := errNoReturn
+	defer func() {
+		then = r.over(r.actor.answer(&r.Request, r.Name, response, err))
+		if then != nil && errors.Is(err, errNoReturn) { // its goroutine ends here
+			then(nil)
 		}
-		var response json.RawMessage
-		err := errNoReturn
-		defer func() {
-			then = a.over(ctx, a.answer(r, job.Name, response, err))
-			if errors.Is(err, errNoReturn) { // its goroutine ends here
-				then(nil)
-			}
-		}()
-		response, err = call(ctx, job, func() {
-			if sooner(&job, rings) { // else the alarm is early enough
-				self.Tell(nil, began{r.Seq})
-			}
-		})
-		return nil // it is set above
-	})
+	}()
+	response, err = r.call()
+	return nil // it is set above
 }
 
 // over is what comes after a callback: the router gets its answer. One whose request is
 // over is late, and there may be no router any more. That it fails then is as a rule the
 // end of its context; a panic never is.
-func (a *Actor) over(ctx context.Context, answer machine.Answered) (then func(*kernel.Worker)) {
-	if ctx.Err() == nil {
-		return func(w *kernel.Worker) { a.Router.Tell(w, answer) }
+func (r *run) over(answer machine.Answered) (then func(*kernel.Worker)) {
+	if r.ctx.Err() == nil {
+		r.answer = answer
+		return r.report
 	}
 	panicked, ok := errors.AsType[*session.PanicError](answer.Failure)
 	switch {
 	case ok:
-		a.Emit(&session.CallbackFailed{Kind: answer.Kind.String(), Name: machine.Short(answer.Name), RequestID: machine.Short(answer.ID), Err: panicked})
+		r.actor.Emit(&session.CallbackFailed{Kind: answer.Kind.String(), Name: machine.Short(answer.Name), RequestID: machine.Short(answer.ID), Err: panicked})
 	case answer.Deny == "":
-		a.Emit(&session.LateAnswer{Kind: answer.Kind.String(), RequestID: machine.Short(answer.ID)})
+		r.actor.Emit(&session.LateAnswer{Kind: answer.Kind.String(), RequestID: machine.Short(answer.ID)})
 	}
-	return func(*kernel.Worker) {}
+	return nil
 }
+
+func (r *run) report(w *kernel.Worker) { r.actor.Router.Tell(w, r.answer) }
 
 // end forgets a callback whose request is over, and ends its scope. The alarm stays:
 // the next callback will want it, and finding nothing to do costs less than to wind
@@ -200,7 +212,7 @@ func (a *Actor) end(m machine.Cancel) {
 	if why == nil {
 		why = context.Canceled
 	}
-	r.cancel(why)
+	r.end(why)
 	if delete(a.Box.running, m.Seq); len(a.Box.running) == 0 {
 		a.Box.running = nil // a map never gives memory back
 	}
@@ -220,28 +232,29 @@ func (a *Actor) answer(r *callback.Request, name string, response json.RawMessag
 
 var errNoReturn = errors.New("the callback ended its goroutine instead of returning (runtime.Goexit does that, and so does FailNow of a test)")
 
-func done(j *callback.Job) {
-	if j.Done != nil {
-		j.Done()
+func (r *run) done() {
+	if r.Done != nil {
+		r.Done()
 	}
 }
 
-// call runs the callback and turns a panic into an error. begun says that the
-// deadline may have moved.
-func call(ctx context.Context, job callback.Job, begun func()) (response json.RawMessage, err error) {
+// call runs the callback and turns a panic into an error.
+func (r *run) call() (response json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &session.PanicError{Value: p, Message: job.Name, Stack: debug.Stack()}
+			err = &session.PanicError{Value: p, Message: r.Name, Stack: debug.Stack()}
 		}
 	}()
-	defer done(&job)
-	if job.Begin != nil {
-		if err := job.Begin(ctx); err != nil {
+	defer r.done()
+	if r.Begin != nil {
+		if err := r.Begin(r.ctx); err != nil {
 			return nil, err
 		}
-		begun()
+		if r.sooner() {
+			r.self.Tell(nil, began{r.Seq})
+		}
 	}
-	return job.Run(ctx)
+	return r.Run(r.ctx)
 }
 
 // failure answers a request in its callback's place. The error's text goes to

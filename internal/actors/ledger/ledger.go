@@ -16,7 +16,7 @@ import (
 
 // Config is what a ledger needs of its surroundings.
 type Config struct {
-	Limits session.Limits
+	Limits *session.Limits // see [machine.Complete]
 	Clock  kernel.Clock
 	Rand   kernel.Rand
 	Exec   kernel.Executor
@@ -61,14 +61,14 @@ func New(cfg Config) *Ledger {
 	if cfg.Emit == nil {
 		cfg.Emit = func(session.Event) {}
 	}
-	cfg.Limits = cfg.Limits.WithDefaults()
+	cfg.Limits = machine.Complete(cfg.Limits)
 	l := &Ledger{cfg: cfg, sum: &machine.Summary{}, done: make(chan struct{}), ready: make(chan struct{})}
 	l.stream.budget = cfg.Budget
 	return l
 }
 
 // Limits returns the limits in force, defaults filled in.
-func (l *Ledger) Limits() session.Limits { return l.cfg.Limits }
+func (l *Ledger) Limits() session.Limits { return *l.cfg.Limits }
 
 // Apply carries out an effect of the routing. It reports false if the effect is for
 // somebody else.

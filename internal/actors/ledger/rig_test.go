@@ -109,7 +109,7 @@ func newRig(t testing.TB, change ...func(*ledgertest.Config)) *rig {
 
 // limits changes the limits of a rig's ledger.
 func limits(l session.Limits) func(*ledgertest.Config) {
-	return func(c *ledgertest.Config) { c.Limits = l }
+	return func(c *ledgertest.Config) { c.Limits = &l }
 }
 
 func frame(t testing.TB, line string) protocol.Frame {

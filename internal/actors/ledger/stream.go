@@ -108,7 +108,7 @@ func (l *Ledger) owesMuch() bool {
 	if !l.sum.Stalled {
 		return s.unpaid.Bytes > paysAt || s.unpaid.Messages > paysAt/messageBytes
 	}
-	now, limits := l.now(), &l.cfg.Limits
+	now, limits := l.now(), l.cfg.Limits
 	late := limits.Consumer > 0 && now.Sub(s.paidAt)*stalledPays >= limits.Consumer
 	if !late && s.unpaid.Messages*stalledPays < limits.Messages && s.unpaid.Bytes*stalledPays < limits.Bytes {
 		return false

@@ -85,6 +85,17 @@ func (l *Ledger) enterTurn(given **protocol.UserMessage) (*Turn, []byte, error) 
 	return t, line, nil
 }
 
+// TurnOver returns a channel that is closed when the turn has ended; nil if none of that
+// uuid is open.
+func (l *Ledger) TurnOver(uuid string) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t := l.turns[uuid]; t != nil {
+		return t.Done()
+	}
+	return nil
+}
+
 // maxQueued is how many user messages may wait for the agent to take them.
 const maxQueued = 256
 

@@ -21,10 +21,14 @@ type Config struct {
 	Spawner session.Spawner
 	Command *session.Command // given up after the launch; nil: the zero value
 	Gen     int              // which process of the session
-	Graces  session.Graces
-	MaxLine int // bytes; 0: 64 MiB
-	Budget  *ledger.Budget
-	Emit    func(session.Event)
+	Leases  session.Leases   // nil: the process needs no right to run
+	// SessionID is the agent's session that the process takes up or begins; "": the agent
+	// chooses it.
+	SessionID string
+	Graces    session.Graces
+	MaxLine   int // bytes; 0: 64 MiB
+	Budget    *ledger.Budget
+	Emit      func(session.Event)
 	// Router, Session and Self send messages; Self sends to the transport actor. A worker is that of the reader, or nil.
 	Router  func(w *kernel.Worker, in machine.Input)
 	Session func(machine.LifeInput)
@@ -82,6 +86,7 @@ type Link struct {
 	status     session.ExitStatus
 	err        error // error of the launch, or a fatal error of the reader
 	leftover   error
+	lease      lease
 }
 
 // New returns a link that is idle.
@@ -151,6 +156,10 @@ func (k *Link) Launch() {
 }
 
 func (k *Link) launch(ctx context.Context) {
+	if err := k.hold(ctx, k.cfg.SessionID); err != nil {
+		k.end(func() { k.err = err })
+		return
+	}
 	proc, err := k.spawn(ctx)
 	if err != nil {
 		k.end(func() { k.err = startError(*k.cfg.Command, err) })
@@ -295,6 +304,7 @@ func (k *Link) end(note func()) {
 	k.cfg.Router(nil, machine.OutputEnded{})
 	k.cancel(errExited)
 	k.stopRead(errExited)
+	k.giveBack() // before another process of the session asks
 	k.moved()
 }
 

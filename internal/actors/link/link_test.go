@@ -405,7 +405,7 @@ func TestAnAgentThatClosesItsStdoutAndExits(t *testing.T) {
 
 func TestTheUnreadRestOfAnAgentThatIsGone(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = session.Limits{Bytes: 1000, HardBytes: 4000} }).up()
+	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = &session.Limits{Bytes: 1000, HardBytes: 4000} }).up()
 	line := `{"type":"assistant","pad":"` + strings.Repeat("x", 971) + `"}`
 	for range 3 {
 		r.proc.say(line)
@@ -421,7 +421,7 @@ func TestTheUnreadRestOfAnAgentThatIsGone(t *testing.T) {
 
 func TestNobodyReadsWhatAnAgentLeft(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = session.Limits{Bytes: 1000, HardBytes: 4000} }).up()
+	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = &session.Limits{Bytes: 1000, HardBytes: 4000} }).up()
 	r.proc.out.chunk = 500
 	line := `{"type":"assistant","pad":"` + strings.Repeat("x", 971) + `"}`
 	for range 20 {

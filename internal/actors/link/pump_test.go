@@ -119,7 +119,7 @@ func TestALineAtTheDefaultCeiling(t *testing.T) {
 
 func TestAStoppedReaderLeavesThePipeAlone(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits.Messages = 2 }).up()
+	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = &session.Limits{Messages: 2} }).up()
 	r.proc.out.chunk = len(assistant(1)) + 1
 	for i := range 9 {
 		r.proc.say(assistant(i))
@@ -144,7 +144,7 @@ func TestAStoppedReaderLeavesThePipeAlone(t *testing.T) {
 // consumer that stands still: what is written to it must not wait for ever.
 func TestTwoFullPipes(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits.Messages = 2 }).up()
+	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = &session.Limits{Messages: 2} }).up()
 	r.proc.out.chunk = len(assistant(1)) + 1
 	r.proc.in.blocked = make(chan struct{})
 	for i := range 9 {

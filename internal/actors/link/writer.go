@@ -3,6 +3,7 @@ package link
 import (
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -36,7 +37,6 @@ type writer struct {
 
 	mu      sync.Mutex
 	queue   []byte
-	spare   []byte
 	eased   chan struct{} // closed when they are fewer; nil when nobody waits
 	writing bool
 	untold  int64 // bytes that the agent has taken since taken was called
@@ -44,7 +44,7 @@ type writer struct {
 	err     error
 }
 
-// Write queues whole lines. It reports whether the caller has to call run. What comes
+// Write queues whole lines, which nobody changes from then on. It reports whether the caller has to call run. What comes
 // after the end is dropped: the end of the process follows.
 func (w *writer) Write(lines []byte, as machine.Class) (start bool) {
 	w.mu.Lock()
@@ -59,7 +59,11 @@ func (w *writer) Write(lines []byte, as machine.Class) (start bool) {
 	if as == machine.Denial || as != machine.FromHost && len(lines) <= smallLine {
 		w.answers.Add(int64(len(lines)))
 	}
-	w.queue = append(w.queue, lines...)
+	if w.queue == nil {
+		w.queue = slices.Clip(lines) // others may keep the line: nothing is appended in place
+	} else {
+		w.queue = append(w.queue, lines...)
+	}
 	return w.start()
 }
 
@@ -126,7 +130,7 @@ func (w *writer) start() bool {
 // next takes what is queued; mu is held.
 func (w *writer) next() {
 	w.chunk, w.asked = w.queue, w.answers.Load()
-	w.queue, w.spare = w.spare[:0], nil
+	w.queue = nil
 }
 
 // run writes what is queued.
@@ -146,7 +150,7 @@ func (w *writer) run() {
 		w.mu.Unlock()
 	}
 	closing := w.ending
-	w.writing, w.spare = false, nil
+	w.writing = false
 	w.busy.Store(false)
 	w.mu.Unlock()
 	if closing {
@@ -157,9 +161,6 @@ func (w *writer) run() {
 // wrote notes how a write ended. mu is held, and given up while others are called.
 func (w *writer) wrote(err error) {
 	n := int64(len(w.chunk))
-	if cap(w.chunk) <= smallLine {
-		w.spare = w.chunk[:0]
-	}
 	w.chunk = nil
 	switch {
 	case w.err != nil:

@@ -33,11 +33,15 @@ type Config struct {
 	Ledger *ledger.Ledger
 	Budget *ledger.Budget
 	Emit   func(session.Event)
+	// Judge is told what results say of the model's API. Nil: nobody wants to know.
+	Judge func(machine.Judged)
 
 	Self      *kernel.Address[machine.Input]
 	Session   *kernel.Address[machine.LifeInput]
 	Transport *kernel.Address[machine.ToTransport]
 	Callbacks *Callbacks
+	// Named hears which session the agent is in.
+	Named func(sessionID string)
 	// Uncalled starts callback actors; while it is not there, Session starts it.
 	Uncalled *kernel.Address[ToCallbacks]
 }
@@ -123,6 +127,22 @@ type Look struct {
 // ToRouter implements [machine.Input].
 func (Look) ToRouter() {}
 
+// Count asks for what is under way.
+type Count struct {
+	Reply *kernel.Promise[machine.Inventory]
+}
+
+// ToRouter implements [machine.Input].
+func (Count) ToRouter() {}
+
+// count lists what is under way.
+func (b *Box) count() machine.Inventory {
+	if b.Broken() {
+		return machine.Inventory{}
+	}
+	return b.routing.Inventory()
+}
+
 // Waits describes what the session waits for, once there is no router.
 func (b *Box) waits() []machine.Waiting {
 	if b.Broken() {
@@ -139,6 +159,8 @@ func (b *Box) waits() []machine.Waiting {
 			w.SetBy = "Limits.Consumer"
 		case w.What == "progress of the turn":
 			w.SetBy = "Limits.Stall"
+		case w.What == "retries of the model's API":
+			w.SetBy = "Limits.Retry"
 		}
 	}
 	return all
@@ -163,6 +185,10 @@ func (a *Actor) Handle(c *kernel.Context[machine.Input], in machine.Input) error
 		look.Reply.Resolve(a.box.waits())
 		return nil
 	}
+	if count, ok := in.(Count); ok {
+		count.Reply.Resolve(a.box.count())
+		return nil
+	}
 	if a.box.step(in) {
 		c.Commit()
 		a.flush(c)
@@ -183,11 +209,12 @@ func (a *Actor) flush(c *kernel.Context[machine.Input]) {
 
 // do carries out an effect: it tells whom it is for.
 func (b *Box) do(w *kernel.Worker, e machine.Effect) {
+	as := e // the same value, not boxed again
 	switch e := e.(type) {
 	case machine.Run:
-		b.run(w, e)
+		b.run(w, e.Kind, as.(machine.ToCallback))
 	case machine.Cancel:
-		b.cfg.Callbacks[e.Kind].Tell(w, e)
+		b.cfg.Callbacks[e.Kind].Tell(w, as.(machine.ToCallback))
 	case machine.ToTransport: // what is written, the reader's credit, the ladder
 		b.cfg.Transport.Tell(w, e)
 	case machine.SetTimer:
@@ -196,13 +223,22 @@ func (b *Box) do(w *kernel.Worker, e machine.Effect) {
 		b.cfg.Budget.Charge(e.Bytes)
 	case machine.Emit:
 		b.cfg.Emit(e.Event)
+	case machine.Judged:
+		if b.cfg.Judge != nil {
+			b.cfg.Judge(e)
+		}
 	case machine.Unusable:
 		b.cfg.Ledger.Apply(e)
 		b.cfg.Session.Tell(w, e)
 	case machine.Changed:
 		b.cfg.Ledger.Apply(e)
 		b.cfg.Session.Tell(w, e)
+	case machine.Learned:
+		b.cfg.Ledger.Apply(e)
+		b.cfg.Named(e.SessionID)
 	case machine.Parted:
+		b.cfg.Session.Tell(w, e)
+	case machine.Rested:
 		b.cfg.Session.Tell(w, e)
 	default:
 		if !b.cfg.Ledger.Apply(e) {
@@ -213,15 +249,15 @@ func (b *Box) do(w *kernel.Worker, e machine.Effect) {
 
 // run gives a request to the actor of its kind. If that was never started, whoever
 // starts it hears.
-func (b *Box) run(w *kernel.Worker, e machine.Run) {
-	at := &b.cfg.Callbacks[e.Kind]
+func (b *Box) run(w *kernel.Worker, kind session.Kind, e machine.ToCallback) {
+	at := &b.cfg.Callbacks[kind]
 	at.Tell(w, e)
 	switch {
 	case at.Live():
 	case b.cfg.Uncalled.Live():
-		b.cfg.Uncalled.Tell(w, Wanted{e.Kind})
+		b.cfg.Uncalled.Tell(w, Wanted{kind})
 	default:
-		b.cfg.Session.Tell(w, Wanted{e.Kind})
+		b.cfg.Session.Tell(w, Wanted{kind})
 	}
 }
 

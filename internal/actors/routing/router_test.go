@@ -115,12 +115,12 @@ func newRig(t *testing.T, limits ...session.Limits) *rig {
 	r.sys = kernel.NewSystem(seams)
 	emit := func(e session.Event) { r.events = append(r.events, e) }
 	machineConfig := machine.Config{
-		Limits: append(limits, session.Limits{})[0],
+		Limits: &append(limits, session.Limits{})[0],
 		Rules: rules{dialect: &r.dialect, Rules: ledgertest.Rules{
 			Deny: func(_ session.Kind, _ protocol.Frame, reason string) ([]byte, string) { return nil, reason },
 		}},
 	}
-	r.cfg = routing.Config{
+	r.cfg = routing.Config{Named: func(string) {},
 		Clock: r.sched, Emit: emit,
 		Self: new(kernel.Address[machine.Input]), Session: new(kernel.Address[machine.LifeInput]), Transport: new(kernel.Address[machine.ToTransport]),
 		Callbacks: new(routing.Callbacks), Uncalled: new(kernel.Address[routing.ToCallbacks]),

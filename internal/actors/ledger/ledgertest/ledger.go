@@ -75,7 +75,8 @@ func New(cfg Config) *Ledger {
 		Limits: cfg.Limits, Clock: cfg.Clock, Rand: cfg.Rand, Exec: cfg.Exec, Budget: cfg.Budget, UserLine: cfg.UserLine,
 		Emit: cfg.Emit, Router: func(in machine.Input, _ bool) { l.Tell(in) },
 	})
-	cfg.Config.Limits = l.Limits()
+	limits := l.Limits()
+	cfg.Config.Limits = &limits
 	l.routing = machine.New(cfg.Config)
 	return l
 }

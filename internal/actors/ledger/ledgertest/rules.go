@@ -32,6 +32,9 @@ func (Rules) CheckVersion(string) error { return nil }
 // Again implements [machine.Rules].
 func (Rules) Again(line []byte, _ []machine.ToolCall) ([]byte, error) { return line, nil }
 
+// Afresh implements [machine.Rules].
+func (Rules) Afresh(line []byte, _ string) ([]byte, error) { return line, nil }
+
 // Onward implements [machine.Rules].
 func (Rules) Onward(line []byte, _ string, _ []machine.ToolCall, _ bool) ([]byte, error) {
 	return line, nil

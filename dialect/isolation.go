@@ -1,0 +1,37 @@
+package dialect
+
+import (
+	"cmp"
+	"path/filepath"
+)
+
+// Isolator is a [Dialect] whose agent keeps its settings, login and transcripts in one directory, which a variable of its
+// environment names. Without it, Options.Isolation "private" is a *session.ConfigError.
+type Isolator interface {
+	// ConfigDir returns the agent's configuration directory for these options.
+	ConfigDir(o *Input) ConfigDir
+	// SharedLogin returns why the agent cannot work without the login in the shared directory; empty if the options, the
+	// environment or the user's settings have a key or a token. settings is the content of the user's settings file, nil
+	// if there is none.
+	SharedLogin(o *Input, settings []byte) string
+	// PrivateSettings returns the user's settings for a private directory.
+	PrivateSettings(settings []byte) ([]byte, error)
+}
+
+// ConfigDir is an agent's configuration directory.
+type ConfigDir struct {
+	Variable string   // variable that names the directory
+	Path     string   // the shared directory; empty: the environment has neither the variable nor HOME
+	UserFile string   // name of the file with the user's settings in it
+	Copies   []string // names of further files and directories that a private directory gets, and the agent only reads
+}
+
+// ConfigPath returns the directory that variable names in the agent's environment, or the folder in its home directory.
+func (o *Input) ConfigPath(variable, folder string) string {
+	given, _ := o.LookupEnv(variable)
+	home, _ := o.LookupEnv("HOME")
+	if home == "" {
+		return given
+	}
+	return cmp.Or(given, filepath.Join(home, folder))
+}

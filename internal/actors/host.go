@@ -1,0 +1,64 @@
+package actors
+
+import (
+	"bytes"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/actors/ledger"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Host is what all sessions of a runtime share.
+type Host struct {
+	System *kernel.System
+	Budget *ledger.Budget
+
+	answer atomic.Pointer[[]byte] // the last one to initialize
+	common atomic.Pointer[common]
+}
+
+// common is what sessions with the same agent and limits share. Nobody changes it.
+type common struct {
+	agent  string
+	limits session.Limits // complete
+	// stop is the call that stops a turn, and all that is queued; pause stops the turn
+	// alone. nil: the agent knows none.
+	stop, pause *machine.Called
+}
+
+// commonOf returns the last one as long as sessions are alike.
+func (h *Host) commonOf(d dialect.Dialect, limits session.Limits) *common {
+	limits = limits.WithDefaults()
+	if last := h.common.Load(); last != nil && last.agent == d.Name() && last.limits == limits {
+		return last
+	}
+	c := &common{agent: d.Name(), limits: limits, stop: interrupt(d, limits.Control, true), pause: interrupt(d, limits.Control, false)}
+	h.common.Store(c)
+	return c
+}
+
+// keep returns a copy of an agent's answer to initialize: the same one as long as the
+// agents answer alike, since it takes some KB.
+func (h *Host) keep(answer []byte) []byte {
+	if last := h.answer.Load(); last != nil && bytes.Equal(*last, answer) {
+		return *last
+	}
+	own := bytes.Clone(answer)
+	h.answer.Store(&own)
+	return own
+}
+
+// interrupt is the call that stops a turn; nil if there is none.
+func interrupt(d dialect.Dialect, limit time.Duration, queued bool) *machine.Called {
+	req := &protocol.InterruptRequest{CancelQueued: queued}
+	body, err := d.Encode(req)
+	if err != nil {
+		return nil // an agent that has none is ended
+	}
+	return &machine.Called{Subtype: req.Subtype(), Body: body, Own: true, Limit: max(limit, 0), SetBy: "Limits.Control"}
+}

@@ -1,0 +1,187 @@
+package runtime
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Admission limits how many sessions a runtime has, and how fast they start. A session
+// that finds no room waits in [Runtime.Start] and [Runtime.Open], and so in the functions
+// of package sdk. Its place is free again when its processes are gone. The zero value
+// limits nothing.
+type Admission struct {
+	// MaxSessions is the most sessions at a time. Default: 0, no limit.
+	MaxSessions int
+	// Groups has the most sessions of a group at a time, see [WithAdmission]. Default: no
+	// limit for groups that are not named.
+	Groups map[string]int
+	// StartsPerSecond is the most sessions that start in a second. The first ones come more
+	// slowly, from a quarter of it on. Default: 0, no limit.
+	StartsPerSecond float64
+	// MaxWait is the longest time in the queue; then the error is a *[session.TimeoutError].
+	// Default: 0, as long as the context allows.
+	MaxWait time.Duration
+}
+
+// AdmissionRequest says which place a session has in the queue. The zero value is the
+// group "" with the priority 0.
+type AdmissionRequest struct {
+	// Group is a name for sessions that belong together, such as those of one user or job.
+	// Among equal priorities the group with the fewest sessions comes first.
+	Group string
+	// Priority: higher ones come first, of all groups.
+	Priority int
+}
+
+// AdmissionStat is what [Runtime.AdmissionStat] returns.
+type AdmissionStat struct {
+	Live     int            // sessions that have a place
+	ByGroup  map[string]int // the same, by group
+	Queued   int            // sessions that wait for one
+	Oldest   time.Duration  // how long the first of these has waited
+	Admitted int64          // sessions that got a place, so far
+	Waited   int64          // of these, sessions that had to wait
+	WaitTime time.Duration  // of all of these together
+	GaveUp   int64          // sessions that gave up waiting: MaxWait, the context, or a shutdown
+}
+
+type admissionKey struct{}
+
+// WithAdmission returns a context for starting a session: [Runtime.Start], [Runtime.Open],
+// sdk.Run, sdk.Client.Connect and others take the session's place in the queue from it.
+func WithAdmission(ctx context.Context, r AdmissionRequest) context.Context {
+	return context.WithValue(ctx, admissionKey{}, r)
+}
+
+// admission is the queue of a runtime. It is behind a lock and no actor's, like the
+// breakers: nobody waits under the lock, and a place cannot be lost with an actor. Under
+// it: the clock.
+type admission struct {
+	clock kernel.Clock
+	exec  kernel.Executor
+
+	mu     sync.Mutex
+	queue  queue
+	timer  kernel.Timer // nil: none
+	closed bool
+	stat   AdmissionStat
+	all    map[*ticket]*kernel.Promise[struct{}] // that wait
+}
+
+func newAdmission(limits Admission, sys *kernel.System) *admission {
+	return &admission{
+		clock: sys.Clock(), exec: sys.Executor(),
+		queue: queue{limits: limits, byGroup: make(map[string]int)}, all: make(map[*ticket]*kernel.Promise[struct{}]),
+	}
+}
+
+func (l *Admission) validate() []error {
+	var wrong []error
+	if l.MaxSessions < 0 || l.StartsPerSecond < 0 || l.MaxWait < 0 {
+		wrong = append(wrong, &session.ConfigError{Option: "Admission", Problem: "has a negative limit", Fix: "give 0 for no limit"})
+	}
+	return wrong
+}
+
+// limited reports whether there is anything to wait for.
+func (l *Admission) limited() bool {
+	return l.MaxSessions > 0 || l.StartsPerSecond > 0 || len(l.Groups) > 0
+}
+
+// enter waits for a place, which is to be given to leave; nil: nothing is limited.
+func (a *admission) enter(ctx context.Context) (*ticket, error) {
+	if !a.queue.limits.limited() {
+		return nil, nil //nolint:nilnil // no place is needed
+	}
+	request, _ := ctx.Value(admissionKey{}).(AdmissionRequest)
+	t := &ticket{AdmissionRequest: request}
+	turn := kernel.NewPromise[struct{}]()
+	a.mu.Lock()
+	if a.closed {
+		a.mu.Unlock()
+		return nil, session.ErrShutdown
+	}
+	t.admit = func() { turn.Resolve(struct{}{}) }
+	a.all[t] = turn
+	a.wake(a.queue.ask(a.clock.Now(), t))
+	if t.granted { // the usual case
+		defer a.mu.Unlock()
+		a.admitted(t)
+		return t, nil
+	}
+	limit := &session.TimeoutError{What: "admission of a session", Limit: a.queue.limits.MaxWait, SetBy: "Admission.MaxWait"}
+	a.mu.Unlock()
+	ctx, cancel := kernel.WithTimeout(ctx, a.clock, limit)
+	defer cancel()
+	_, err := turn.Wait(ctx, a.exec)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err == nil {
+		a.stat.Waited++
+		a.stat.WaitTime += a.clock.Now().Sub(t.since)
+		a.admitted(t)
+		return t, nil
+	}
+	delete(a.all, t)
+	a.stat.GaveUp++
+	a.wake(a.queue.leave(a.clock.Now(), t)) // it may have been granted meanwhile
+	return nil, err
+}
+
+func (a *admission) admitted(t *ticket) {
+	delete(a.all, t)
+	t.admit = nil
+	a.stat.Admitted++
+}
+
+// leave gives a place back.
+func (a *admission) leave(t *ticket) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.wake(a.queue.leave(a.clock.Now(), t))
+}
+
+// wake looks at the queue again at the time; the lock is held.
+func (a *admission) wake(at time.Time) {
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
+	}
+	if at.IsZero() || a.closed {
+		return
+	}
+	a.timer = a.clock.AfterFunc(at.Sub(a.clock.Now()), func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.wake(a.queue.settle(a.clock.Now()))
+	})
+}
+
+// close refuses all that wait, and all that come.
+func (a *admission) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	a.wake(time.Time{})
+	for _, turn := range a.all { //troupe:maporder each of them is told the same
+		turn.Fail(session.ErrShutdown)
+	}
+}
+
+// AdmissionStat returns how full the runtime is. Without Config.Admission it is zero.
+func (rt *Runtime) AdmissionStat() AdmissionStat {
+	a := rt.admission
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.stat
+	s.Live, s.Queued, s.ByGroup = a.queue.live, len(a.queue.waiting), maps.Clone(a.queue.byGroup)
+	if s.Queued > 0 {
+		s.Oldest = a.clock.Now().Sub(a.queue.waiting[0].since)
+	}
+	return s
+}

@@ -1,0 +1,72 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Sessions that find no room wait; the place of one is free when it has ended, also if it
+// never came up.
+func TestSessionsWaitForAPlace(t *testing.T) {
+	t.Parallel()
+	rt, err := runtime.New(runtime.Config{Admission: runtime.Admission{MaxSessions: 3}})
+	require.NoError(t, err)
+	spec := func(s *scripted.Script) runtime.Spec {
+		return runtime.Spec{Dialect: claude.New(), Program: scripted.New(scripted.WithScript(s))}
+	}
+	var all sync.WaitGroup
+	for n := range 30 {
+		all.Go(func() {
+			ctx := runtime.WithAdmission(t.Context(), runtime.AdmissionRequest{Group: fmt.Sprint(n % 3)})
+			script := &scripted.Script{}
+			if n%5 == 0 {
+				script.Misbehave.Initialize.Mode = "refuse"
+			}
+			s, err := rt.Open(ctx, spec(script))
+			assert.LessOrEqual(t, rt.AdmissionStat().Live, 3)
+			if n%5 == 0 {
+				assert.Error(t, err)
+				return
+			}
+			if assert.NoError(t, err) {
+				assert.NoError(t, s.Close(context.Background()))
+			}
+		})
+	}
+	all.Wait()
+	s := rt.AdmissionStat()
+	assert.EqualValues(t, 30, s.Admitted)
+	assert.Positive(t, s.Waited)
+	assert.Zero(t, s.Live)
+
+	// One that waits when the runtime is shut down is refused, and leaves nothing.
+	var held []*runtime.Session
+	for range 3 {
+		s, err := rt.Open(t.Context(), spec(&scripted.Script{}))
+		require.NoError(t, err)
+		held = append(held, s)
+	}
+	refused := make(chan error, 1)
+	go func() {
+		_, err := rt.Open(context.Background(), spec(&scripted.Script{}))
+		refused <- err
+	}()
+	require.Eventually(t, func() bool { return rt.AdmissionStat().Queued == 1 }, 20*time.Second, time.Millisecond)
+	require.NoError(t, rt.Shutdown(t.Context()))
+	require.ErrorIs(t, <-refused, session.ErrShutdown)
+	for _, s := range held {
+		assert.True(t, s.State().Terminal())
+	}
+	assert.Empty(t, rt.Sessions())
+}

@@ -1,0 +1,169 @@
+package runtime
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"github.com/agent-troupe/troupe/internal/breaker"
+	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// starts has the processes of one session pass the breaker of their provider, if they have
+// one, and then that of their program. It implements [actors.Starts]. What follows the
+// keys is guarded by the lock of the breakers.
+type starts struct {
+	of       *breakers
+	session  *Session
+	program  breakerKey
+	provider breakerKey // zero: none
+
+	gen        int // the process that was asked for last
+	ask        breaker.Ask
+	atProvider bool   // its breaker was asked last
+	probe      uint64 // the id of the start at the provider's; 0: it is over
+	id         uint64 // and at the program's
+}
+
+// programKey is what tells the program of a session's agent from those of others.
+func (s *Session) programKey(spec *Spec, c *session.Command) breakerKey {
+	key := breakerKey{kind: session.BreakerAgent, name: c.Path}
+	if key.name == "" && len(c.Names) > 0 {
+		key.name = c.Names[0]
+	}
+	key.name = cmp.Or(key.name, spec.Dialect.Name())
+	// What cannot be compared with another one is a program of its own.
+	switch {
+	case spec.Options.Spawner != nil:
+		key.of = identity(spec.Options.Spawner, s)
+	case spec.Program != nil:
+		key.of = identity(spec.Program, s)
+		key.name += " in memory"
+	default:
+		place := strings.Join(c.Interpreter, " ")
+		if c.Path == "" {
+			place += " in " + lookupEnv(c.Env, "PATH")
+		}
+		key.of = place
+	}
+	return key
+}
+
+// Ask implements [actors.Starts].
+func (s *starts) Ask(ask machine.AskStart) {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.dropProbe()
+	s.gen, s.ask = ask.Gen, breaker.Ask{Again: ask.Gen > 1 && !ask.Wakes, Patient: ask.Gen > 1}
+	if s.provider == (breakerKey{}) {
+		s.askProgram()
+		return
+	}
+	s.atProvider = true
+	s.probe = s.of.ask(s.provider, s.ask, s)
+}
+
+func (s *starts) askProgram() {
+	s.atProvider = false
+	s.id = s.of.ask(s.program, s.ask, s)
+}
+
+// dropProbe says that nothing more is to be learnt of the provider from the start.
+func (s *starts) dropProbe() {
+	if s.probe != 0 {
+		s.of.drop(s.provider, s.probe)
+		s.probe = 0
+	}
+}
+
+// Over implements [actors.Starts].
+func (s *starts) Over(over machine.StartOver) {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	if over.Gen != s.gen {
+		return
+	}
+	if over.Outcome != machine.StartSucceeded {
+		s.dropProbe() // else a result will say
+	}
+	if s.id == 0 {
+		return
+	}
+	outcome := over.Outcome
+	if _, taken := errors.AsType[*session.LeaseError](over.Err); taken { // that says nothing of the program
+		outcome = machine.StartUndecided
+	}
+	switch outcome {
+	case machine.StartSucceeded:
+		s.of.step(s.program, breaker.Done{ID: s.id, Succeeded: "the agent of session " + s.session.id + " has started"})
+	case machine.StartFailed:
+		s.of.step(s.program, breaker.Done{ID: s.id, Failure: failureLine(over.Err)})
+	case machine.StartUndecided:
+		s.of.drop(s.program, s.id)
+	}
+	s.id = 0
+}
+
+// Forget implements [actors.Starts].
+func (s *starts) Forget() {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.dropProbe()
+	if s.id != 0 {
+		s.of.drop(s.program, s.id)
+		s.id = 0
+	}
+}
+
+func (s *starts) granted(uint64) {
+	if s.atProvider {
+		s.askProgram()
+		return
+	}
+	s.session.core.Granted(s.gen)
+}
+
+func (s *starts) refused(err *session.BreakerOpenError) {
+	if !s.atProvider {
+		s.dropProbe()
+	}
+	s.session.core.Refused(s.gen, err)
+}
+
+func (s *starts) held(key breakerKey, why string) {
+	s.session.emit(&session.StartHeld{Kind: key.kind, Name: key.name, Why: why})
+}
+
+// wait is what the start of the session's agent waits for; false: it does not wait.
+func (s *starts) wait() (session.Wait, bool) {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	key, id := s.program, s.id
+	if s.atProvider {
+		key, id = s.provider, s.probe
+	}
+	now := s.of.clock.Now()
+	g := s.of.all[key]
+	if g == nil {
+		return session.Wait{}, false
+	}
+	why, since, ok := g.Why(now, id)
+	if !ok {
+		return session.Wait{}, false
+	}
+	return session.Wait{What: "start of the agent: " + why, Age: now.Sub(since)}, true
+}
+
+// maxReason is the most characters of the text of a failure that a breaker keeps.
+const maxReason = 200
+
+// short makes a text one line that is not too long.
+func short(text string) string {
+	text = shown.Line(text)
+	if r := []rune(text); len(r) > maxReason {
+		text = string(r[:maxReason-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,95 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Stop stops a part of what the session does, and says what has stopped, what still runs
+// and what is still queued. It waits until the agent has confirmed, and up to
+// Options.InterruptGrace until the interrupted turn has its result; a turn without one is
+// in the receipt as running. If a part fails, the receipt says what was stopped
+// nevertheless. Of a session that has ended the receipt is that of a kill.
+func (s *Session) Stop(ctx context.Context, scope session.StopScope) (*session.StopReceipt, error) {
+	before, err := s.core.Inventory(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, err
+	}
+	if scope.Kill || s.State().Terminal() {
+		return killed(&before), s.Kill(ctx)
+	}
+	var errs []error
+	if open := before.Running != "" || before.OwnTurn || len(before.Queued) > 0; open && (scope.Turn || scope.Queued) {
+		// An idle session is left alone: one without a process would start it for this.
+		errs = append(errs, s.interrupt(ctx, scope.Queued, before.Running))
+	}
+	tasks := scope.Tasks
+	if scope.AllTasks {
+		for _, t := range before.Tasks {
+			tasks = append(slices.Clip(tasks), t.TaskID)
+		}
+	}
+	for _, id := range tasks {
+		errs = append(errs, s.Call(ctx, protocol.StopTaskRequest{TaskID: id}, nil, 0))
+	}
+	after, err := s.core.Inventory(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, errors.Join(append(errs, err)...)
+	}
+	return compare(&before, &after), errors.Join(errs...)
+}
+
+// interrupt interrupts the turn that runs, and waits for its end.
+func (s *Session) interrupt(ctx context.Context, queued bool, running string) error {
+	if err := s.Call(ctx, protocol.InterruptRequest{CancelQueued: queued}, nil, 0); err != nil {
+		return err
+	}
+	over := s.core.Ledger.TurnOver(running)
+	if over == nil {
+		return nil
+	}
+	limit := &session.TimeoutError{What: "end of the interrupted turn", Limit: s.core.InterruptGrace(), SetBy: "InterruptGrace"}
+	bounded, cancel := kernel.WithTimeout(ctx, s.rt.sys.Clock(), limit)
+	defer cancel()
+	_ = s.rt.sys.Executor().Await(bounded, over) // the receipt says whether it runs
+	return nil
+}
+
+// killed is the receipt of a session that has ended.
+func killed(before *machine.Inventory) *session.StopReceipt {
+	r := &session.StopReceipt{Turn: before.Running, Cancelled: before.Queued, Killed: true}
+	for _, t := range before.Tasks {
+		if t.OffHost {
+			r.RunningTasks = append(r.RunningTasks, t)
+		} else {
+			r.Tasks = append(r.Tasks, t)
+		}
+	}
+	return r
+}
+
+// compare is what became of what was under way.
+func compare(before, after *machine.Inventory) *session.StopReceipt {
+	r := &session.StopReceipt{Running: after.Running, OwnTurn: after.OwnTurn, Queued: after.Queued, RunningTasks: after.Tasks}
+	open := func(id string) bool { return id == after.Running || slices.Contains(after.Queued, id) }
+	if !open(before.Running) {
+		r.Turn = before.Running
+	}
+	for _, id := range before.Queued {
+		if !open(id) {
+			r.Cancelled = append(r.Cancelled, id)
+		}
+	}
+	for _, t := range before.Tasks {
+		if !slices.ContainsFunc(after.Tasks, func(a protocol.BackgroundTask) bool { return a.TaskID == t.TaskID }) {
+			r.Tasks = append(r.Tasks, t)
+		}
+	}
+	return r
+}

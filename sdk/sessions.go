@@ -1,0 +1,63 @@
+package sdk
+
+import (
+	"os"
+
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/transcript"
+)
+
+// Sessions returns the sessions that an agent with the options o would find on this
+// machine: to list, read, rename, tag, archive, fork and delete them. No agent runs. The
+// agent is that of o.Backend, and Claude Code if that is nil. The sessions are in the
+// agent's configuration directory, which its environment decides: o.Env, o.UnsetEnv and
+// o.CleanEnv count as they do for a session. With o.Cwd only the sessions of that
+// directory and of the other worktrees of its repository are there, without it those of
+// all directories. o may be nil; its other fields do not count.
+//
+// The error is a *[ConfigError]: the backend is unknown or in this process, or the
+// environment has no home directory.
+func Sessions(o *Options) (*transcript.Sessions, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	data := dialect.Input{Options: *o, Facts: dialect.Facts{ParentEnv: os.Environ()}}
+	vendor := transcript.Claude
+	if o.Backend != nil {
+		backend, err := choose(o.Backend, &data, false)
+		switch {
+		case err != nil:
+			return nil, err
+		case backend.program != nil:
+			return nil, &ConfigError{Option: "Backend", Backend: o.Backend.AgentName(), Problem: "is an agent in this process, which keeps no session files",
+				Fix: "use sdk.Claude or sdk.Qoder"}
+		case backend.dialect.Name() == qoder.Name:
+			vendor = transcript.Qoder
+		}
+	}
+	root, name := transcript.Root(vendor, func(name string) string {
+		value, _ := data.LookupEnv(name)
+		return value
+	})
+	if root == "" {
+		return nil, &ConfigError{Option: "Env", Backend: vendorName(vendor), Problem: "has no HOME, so nobody can say where the sessions are",
+			Fix: "set HOME, or " + configVariable(vendor)}
+	}
+	return &transcript.Sessions{Vendor: vendor, Root: root, Dir: o.Cwd, ProjectName: name}, nil
+}
+
+func vendorName(v transcript.Vendor) string {
+	if v == transcript.Qoder {
+		return qoder.Name
+	}
+	return claude.Name
+}
+
+func configVariable(v transcript.Vendor) string {
+	if v == transcript.Qoder {
+		return "QODER_CONFIG_DIR"
+	}
+	return "CLAUDE_CONFIG_DIR"
+}

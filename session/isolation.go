@@ -1,0 +1,65 @@
+package session
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+// Isolation says whether an agent shares its configuration directory: the directory of
+// its settings, login, transcripts and state.
+type Isolation string
+
+// Values of [Isolation]. The zero value is IsolationShared.
+const (
+	IsolationShared  Isolation = "shared"  // the directory that the agent's environment names
+	IsolationPrivate Isolation = "private" // a directory of its own for each session; see Options.Isolation
+)
+
+// Isolated says in which configuration directory the agent of a session with
+// [IsolationPrivate] works. It is emitted once, before the agent starts.
+type Isolated struct {
+	Dir    string   // the agent's configuration directory; empty: the default one, which is not known
+	Copied []string // names of the files and directories that were copied into it
+	// Shared says why the directory is shared after all; empty: it is private.
+	Shared string
+}
+
+func (*Isolated) isEvent() {}
+
+// Level implements [Event].
+func (e *Isolated) Level() slog.Level {
+	if e.Shared != "" {
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
+}
+
+func (e *Isolated) String() string {
+	switch {
+	case e.Shared != "":
+		return fmt.Sprintf("the configuration directory %s is shared: %s", e.Dir, e.Shared)
+	case len(e.Copied) == 0:
+		return fmt.Sprintf("configuration directory %s, private and empty", e.Dir)
+	}
+	return fmt.Sprintf("configuration directory %s, private, with copies of %s", e.Dir, strings.Join(e.Copied, ", "))
+}
+
+// LogValue implements [slog.LogValuer].
+func (e *Isolated) LogValue() slog.Value { return slog.StringValue(e.String()) }
+
+// CheckIsolation returns a *[ConfigError] for each mistake in Options.Isolation.
+func CheckIsolation(o *Options) (problems []error) {
+	switch o.Isolation {
+	case "", IsolationShared:
+	case IsolationPrivate:
+		if o.Spawner != nil {
+			problems = append(problems, &ConfigError{Option: "Isolation", Problem: "is private, and Spawner may start the agent where a directory of this machine does not exist",
+				Fix: "set the agent's configuration directory in Env, such as CLAUDE_CONFIG_DIR, to one that exists there"})
+		}
+	default:
+		problems = append(problems, &ConfigError{Option: "Isolation", Problem: fmt.Sprintf("is %q, which is no isolation", string(o.Isolation)),
+			Fix: "give shared or private"})
+	}
+	return problems
+}
