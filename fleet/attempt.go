@@ -1,0 +1,247 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/policy"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/protocol/view"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// attempt is one start of a task. It runs on a task of its own and talks to the loop of
+// the job by what it returns.
+type attempt struct {
+	launch
+	task       *Task
+	opts       *sdk.Options
+	workspace  Workspace
+	verify     *Verify
+	prompts    []string // as they are sent
+	space      space
+	shellLimit time.Duration
+
+	client  *sdk.Client
+	costs   view.Costs
+	spent   Usage
+	limited *protocol.RateLimitMessage
+	refused bool
+	script  io.WriteCloser // the transcript; nil: none
+	report
+}
+
+// report is what an attempt leaves for the task's result.
+type report struct {
+	Text       string
+	Structured json.RawMessage
+	Verdict    *Verdict
+	Denied     int
+	ToolCalls  int
+	Session    string
+	Workspace  string
+	Transcript string
+	Diff       string
+	warnings   []string
+	err        error
+	decided    string // why Before decided without a start
+	started    time.Time
+}
+
+// run runs the attempt to its end. It never returns before the agent's processes are gone.
+func (r *run) attempt(ctx context.Context, a *attempt) (o outcome) {
+	a.started = r.clock.Now()
+	if stop, o := r.before(ctx, a); stop {
+		return o
+	}
+	timeout := cmp.Or(time.Duration(a.task.Timeout), r.job.Timeout)
+	limited, cancel := context.WithCancelCause(ctx)
+	defer cancel(context.Canceled)
+	if timeout > 0 {
+		timer := r.clock.AfterFunc(timeout, func() { cancel(&timeLimit{timeout}) })
+		defer timer.Stop()
+	}
+	err := r.prepare(limited, a)
+	if err == nil {
+		err = r.converse(limited, a)
+	}
+	if cause := context.Cause(limited); cause != nil && err != nil {
+		switch {
+		case ctx.Err() != nil:
+			err = fmt.Errorf("%w: %w", context.Canceled, err)
+		case errors.As(cause, new(*timeLimit)):
+			err = errors.Join(cause, err)
+		}
+	}
+	return r.conclude(context.WithoutCancel(ctx), a, err)
+}
+
+// before asks Job.Before.
+func (r *run) before(ctx context.Context, a *attempt) (bool, outcome) {
+	if r.job.Before == nil {
+		return false, outcome{}
+	}
+	var d Decision
+	err := guard("Job.Before", func() (err error) { d, err = r.job.Before(ctx, a.task); return err })
+	o := outcome{session: a.session, turns: a.turns, space: a.launch.space}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		o.status, o.why = Interrupted, err.Error()
+	case err != nil:
+		a.err = fmt.Errorf("before: %w", err)
+		o.status, o.why, o.retry = NotStarted, a.err.Error(), true
+	case d.Skip:
+		o.status, a.decided = Skipped, cmp.Or(d.Why, "Before skipped it")
+	case d.Fail:
+		o.status, a.decided = Failed, cmp.Or(d.Why, "Before failed it")
+	default:
+		return false, outcome{}
+	}
+	return true, o
+}
+
+// prepare makes options, workspace and journal ready. After it an agent may start.
+func (r *run) prepare(ctx context.Context, a *attempt) error {
+	if err := r.configure(ctx, a); err != nil {
+		return err
+	}
+	if err := r.fill(a); err != nil {
+		return err
+	}
+	var err error
+	if a.mode == ModeFresh {
+		a.space, err = r.makeSpace(ctx, a)
+	} else {
+		a.space = r.spaceOf(a.task.ID, a.launch.space)
+		err = r.useSpace(ctx, a, a.space)
+	}
+	a.Workspace = a.space.Dir
+	if err != nil {
+		return err
+	}
+	a.opts.Cwd = a.space.Dir
+	if a.mode == ModeResume {
+		a.opts.Resume, a.opts.SessionID = a.session, ""
+	} else if a.session = a.opts.SessionID; a.session == "" {
+		a.session = kernel.NewUUID(r.rt.Rand())
+		a.opts.SessionID = a.session
+	}
+	a.Session = a.session
+	return r.starting(ctx, a)
+}
+
+// configure makes the options of the attempt.
+func (r *run) configure(ctx context.Context, a *attempt) error {
+	o, err := overlay(r.job.Options, a.task.Options)
+	if err != nil {
+		return &sdk.ConfigError{Option: "options", Problem: err.Error(), Fix: "see sdk.LoadOptions"}
+	}
+	a.opts, a.workspace, a.verify = o, r.workspaceOf(a.task), r.job.Verify
+	if a.task.Verify != nil {
+		a.verify = a.task.Verify
+	}
+	if r.job.Configure != nil {
+		if err := guard("Job.Configure", func() error { return r.job.Configure(ctx, a.task, o) }); err != nil {
+			return fmt.Errorf("configure: %w", err)
+		}
+	}
+	o.Runtime, o.Discard = r.rt, false
+	if !r.job.Attended {
+		o.Unattended = true
+		if o.Policy == nil && o.CanUseTool == nil && o.PermissionPromptToolName == "" {
+			o.Policy = &policy.Rules{Allow: o.AllowedTools, Default: policy.Deny}
+			o.AllowedTools = nil
+		}
+	}
+	env := maps.Clone(o.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	for _, v := range a.variables() {
+		name, value, _ := strings.Cut(v, "=")
+		env[name] = value
+	}
+	env[r.marker] = "1"
+	o.Env = env
+	if backendName(o) == "claude" || o.MaxBudgetUSD.Or(0) > 0 {
+		if usd := leastUSD(a.usd, o.MaxBudgetUSD.Or(0)); usd > 0 {
+			o.MaxBudgetUSD = sdk.Some(usd)
+		}
+	}
+	return nil
+}
+
+// ports is how many ports a slot has for itself, from firstPort on.
+const (
+	firstPort = 20000
+	ports     = 100
+)
+
+// variables are what agents, setups and verifiers get to tell tasks apart.
+func (a *attempt) variables() []string {
+	return []string{
+		"TROUPE_TASK=" + a.task.ID,
+		fmt.Sprintf("TROUPE_SLOT=%d", a.slot),
+		fmt.Sprintf("TROUPE_PORT_BASE=%d", firstPort+ports*a.slot),
+	}
+}
+
+func (t *Task) template(text string) (*template.Template, error) {
+	if len(t.After) == 0 {
+		return nil, nil //nolint:nilnil // the text is none
+	}
+	return template.New("prompt").Option("missingkey=error").Parse(text)
+}
+
+// fill makes the prompts of the task, and tells a session that is not the first what
+// became of the one before.
+func (r *run) fill(a *attempt) error {
+	a.prompts = nil
+	for _, p := range a.task.prompts() {
+		t, err := a.task.template(p)
+		if err != nil {
+			return &sdk.ConfigError{Option: "prompt", Problem: err.Error(), Fix: "see package text/template"}
+		}
+		if t != nil {
+			var b bytes.Buffer
+			if err := t.Execute(&b, map[string]any{"Results": r.resultsOf(a.task.After)}); err != nil {
+				return &sdk.ConfigError{Option: "prompt", Problem: err.Error(), Fix: "only the tasks of after have results"}
+			}
+			p = b.String()
+		}
+		a.prompts = append(a.prompts, p)
+	}
+	if a.turns >= len(a.prompts) && a.mode == ModeResume {
+		return nil // only the verification is left
+	}
+	if a.mode != ModeResume {
+		a.turns = 0
+	}
+	switch next := &a.prompts[a.turns]; a.mode {
+	case ModeResume:
+		*next = "You were interrupted while you worked on this, and some of it may be done already. " +
+			"Look before you repeat a step, and finish it. This was the message:\n\n" + *next
+	case ModeAgain:
+		*next = "An earlier attempt at this task ended early, and its conversation is lost (" + short(a.why) + "). " +
+			"Its work may still be in this directory: look before you repeat a step. This is the task:\n\n" + *next
+	}
+	return nil
+}
+
+func short(text string) string {
+	const most = 200
+	if text = strings.Join(strings.Fields(text), " "); len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

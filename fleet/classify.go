@@ -1,0 +1,122 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// verdictOf says what an attempt's error means for the task and for the job.
+func verdictOf(err error) outcome {
+	o := outcome{status: Crashed, why: err.Error()}
+	var (
+		auth    *sdk.AuthError
+		result  *sdk.ResultError
+		start   *sdk.StartError
+		place   *badWorkspace
+		checker *verifierFailed
+		limit   *timeLimit
+	)
+	switch {
+	case errors.As(err, &limit):
+		o.status = TimedOut
+	case errors.Is(err, context.Canceled), errors.Is(err, session.ErrShutdown):
+		o.status = Interrupted
+	case errors.As(err, &place):
+		o.status, o.retry = BadWorkspace, place.passing
+	case errors.As(err, &checker):
+		o.status, o.retry = NotVerified, true
+	case errors.As(err, &auth):
+		o.status, o.stops = Unauthorized, StopUnauthorized
+	case errors.As(err, &result):
+		o = resultVerdict(result)
+	case len(sdk.ConfigErrors(err)) > 0:
+		o.status = Invalid
+	case errors.As(err, &start):
+		o.status, o.retry = NotStarted, sdk.Retryable(err)
+	default:
+		o.retry = sdk.Retryable(err) || errors.As(err, new(*sdk.ExitError))
+	}
+	return o
+}
+
+// resultVerdict is that of a result that is an error.
+func resultVerdict(e *sdk.ResultError) outcome {
+	r := e.Result
+	o := outcome{status: Failed, why: e.Error(), after: e.RetryAfter}
+	switch {
+	case r.APIError == "usage_limit_reached", e.RetryAfter > maxRetryAfter:
+		o.status, o.stops = UsageLimit, StopUsageLimit
+		if e.RetryAfter > 0 {
+			o.why = fmt.Sprintf("%s (the limit is lifted in %s)", o.why, e.RetryAfter.Round(time.Second))
+		}
+	case r.Subtype == "error_max_turns" || r.TerminalReason == "max_turns":
+		o.status = MaxTurns
+	case r.Subtype == "error_max_budget_usd" || r.TerminalReason == "budget_exhausted":
+		o.status = OverBudget
+	case r.TerminalReason == "prompt_too_long":
+		o.status, o.poisoned = ContextFull, true
+	case sdk.Retryable(e):
+		o.status, o.retry = Overloaded, true
+	case r.APIErrorStatus == 400 || r.APIErrorType == "invalid_request_error":
+		o.poisoned = true // the history has something that the API refuses
+	}
+	return o
+}
+
+// maxRetryAfter is the longest wait that is a pause. What takes longer is a spent window.
+const maxRetryAfter = 10 * time.Minute
+
+// timeLimit is the end of an attempt at Task.Timeout.
+type timeLimit struct{ limit time.Duration }
+
+func (e *timeLimit) Error() string {
+	return fmt.Sprintf("the attempt took longer than %v (timeout)", e.limit)
+}
+
+// classOf names the kind of an error for people who count them.
+func classOf(err error) string {
+	for _, c := range []struct {
+		name string
+		is   bool
+	}{
+		{"", err == nil},
+		{"Timeout", errors.As(err, new(*timeLimit))},
+		{"Workspace", errors.As(err, new(*badWorkspace))},
+		{"Verifier", errors.As(err, new(*verifierFailed))},
+		{"AuthError", errors.As(err, new(*sdk.AuthError))},
+		{"ResultError", errors.As(err, new(*sdk.ResultError))},
+		{"ConfigError", len(sdk.ConfigErrors(err)) > 0},
+		{"StartError", errors.As(err, new(*sdk.StartError))},
+		{"ExitError", errors.As(err, new(*sdk.ExitError))},
+		{"ControlError", errors.As(err, new(*sdk.ControlError))},
+		{"TimeoutError", errors.As(err, new(*sdk.TimeoutError))},
+		{"Canceled", errors.Is(err, context.Canceled)},
+	} {
+		if c.is {
+			return c.name
+		}
+	}
+	return "Error"
+}
+
+// untilReset is how long a limit that the agent reported still holds.
+func untilReset(now time.Time, m *protocol.RateLimitMessage) time.Duration {
+	if m == nil || m.Info.Status != "rejected" || m.Info.ResetsAt <= 0 {
+		return 0
+	}
+	return max(time.Unix(int64(m.Info.ResetsAt), 0).Sub(now), 0)
+}
+
+// unauthorized reports whether a failed result says that the login is missing, in the
+// words that package sdk goes by.
+func unauthorized(r *sdk.ResultMessage, refused bool) bool {
+	return refused || r.APIErrorStatus == 401 || r.APIErrorType == "authentication_error" ||
+		strings.HasPrefix(r.TerminalReason, "auth_")
+}

@@ -1,0 +1,140 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// command is a program that the job itself runs: git, a setup, a verifier. It belongs to
+// the job as agents do: its whole tree is ended with it.
+type command struct {
+	name  string
+	args  []string
+	dir   string
+	env   []string // added
+	limit time.Duration
+	most  int // bytes of each output that are kept, the last ones
+}
+
+type outputs struct{ output, errors []byte }
+
+// commandFailed is a command that ended with another code than 0.
+type commandFailed struct{ status session.ExitStatus }
+
+func (e *commandFailed) Error() string { return e.status.String() }
+
+// shell runs a line of the user's in a workspace and returns its output, both streams in
+// one.
+func (r *run) shell(ctx context.Context, a *attempt, dir, line string) ([]byte, error) {
+	out, err := r.command(ctx, command{
+		name: "sh", args: []string{"-c", "exec 2>&1\n" + line}, dir: dir,
+		env: a.variables(), limit: a.shellLimit, most: maxOutput,
+	})
+	return out.output, err
+}
+
+// maxOutput is what is kept of the output of a verifier or a setup.
+const maxOutput = 64 << 10
+
+func (r *run) command(ctx context.Context, c command) (outputs, error) {
+	ctx, cancel := kernel.WithTimeout(ctx, r.clock, &session.TimeoutError{What: c.name, Limit: c.limit})
+	defer cancel()
+	env := slices.Concat(os.Environ(), c.env, []string{r.marker + "=1"})
+	p, err := r.rt.Spawner().Spawn(ctx, session.Command{Names: []string{c.name}, Args: c.args, Dir: c.dir, Env: env})
+	if err != nil {
+		return outputs{}, err
+	}
+	_ = p.Stdin().Close()
+	read := func(from io.Reader) *kernel.Promise[[]byte] {
+		done := kernel.NewPromise[[]byte]()
+		r.exec.Go(func() { done.Resolve(lastOf(from, c.most)) })
+		return done
+	}
+	stdout, stderr := read(p.Stdout()), read(p.Stderr())
+	ended := r.exec.Await(ctx, p.Exited())
+	if ended != nil {
+		_ = p.Kill()
+	}
+	// What it left in the background holds its outputs open.
+	over, stop := kernel.WithTimeout(context.WithoutCancel(ctx), r.clock, &session.TimeoutError{What: "end of " + c.name, Limit: commandGrace})
+	defer stop()
+	if ended != nil {
+		_ = r.exec.Await(over, p.Exited())
+	}
+	_, swept := p.Sweep(over)
+	var out outputs
+	out.output, err = stdout.Wait(over, r.exec)
+	if err != nil {
+		p.CloseOutput()
+	}
+	out.errors, _ = stderr.Wait(over, r.exec)
+	p.CloseOutput()
+	status, reaped := p.Reap()
+	switch {
+	case ended != nil:
+		return out, ended
+	case errors.Join(swept, reaped) != nil:
+		return out, errors.Join(swept, reaped)
+	case status.Code != 0:
+		return out, &commandFailed{status}
+	}
+	return out, nil
+}
+
+const commandGrace = 30 * time.Second
+
+// lastOf reads to the end and keeps the last n bytes.
+func lastOf(from io.Reader, n int) []byte {
+	var kept []byte
+	buf := make([]byte, 32<<10)
+	for {
+		got, err := from.Read(buf)
+		kept = append(kept, buf[:got]...)
+		if len(kept) > 2*n {
+			kept = slices.Clone(kept[len(kept)-n:])
+		}
+		if err != nil {
+			return kept[max(len(kept)-n, 0):]
+		}
+	}
+}
+
+// quoted is the end of an output, to follow an error.
+func quoted(out []byte) string {
+	const most = 500
+	text := strings.TrimSpace(strings.ToValidUTF8(string(out), "\uFFFD"))
+	if text == "" {
+		return ""
+	}
+	if len(text) > most {
+		text = "…" + strings.ToValidUTF8(text[len(text)-most:], "")
+	}
+	return ": " + text
+}
+
+// guard calls a function of the user's.
+func guard(what string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s panicked: %v", what, p)
+		}
+	}()
+	return f()
+}
+
+// pause waits.
+func (r *run) pause(ctx context.Context, d time.Duration) error {
+	over := make(chan struct{})
+	timer := r.clock.AfterFunc(d, func() { close(over) })
+	defer timer.Stop()
+	return r.exec.Await(ctx, over)
+}

@@ -1,0 +1,102 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// suspicion says why a success without a verifier is no success; "": it is one.
+func (r *run) suspicion(ctx context.Context, a *attempt) (string, error) {
+	switch {
+	case strings.TrimSpace(a.Text) == "" && len(a.Structured) == 0:
+		return "the answer is empty", nil
+	case a.task.ExpectTools && a.ToolCalls == 0:
+		return "the agent called no tool", nil
+	case a.task.ExpectChange:
+		changed, err := r.changed(ctx, a.space)
+		if err != nil {
+			return "", &badWorkspace{dir: a.space.Dir, err: err}
+		}
+		if !changed {
+			return "no file has changed", nil
+		}
+	}
+	return "", nil
+}
+
+// judge decides whether the answer counts.
+func (r *run) judge(ctx context.Context, a *attempt) error {
+	if a.verify == nil {
+		why, err := r.suspicion(ctx, a)
+		if err == nil && why != "" {
+			err = &suspicious{why}
+		}
+		return err
+	}
+	r.doing(a, "verifying")
+	said, err := r.verify(ctx, a, Candidate{Task: a.task, Attempt: a.number, Dir: a.space.Dir, Text: a.Text, Structured: a.Structured})
+	if err != nil {
+		return err
+	}
+	a.Verdict = &said
+	return r.verified(ctx, a)
+}
+
+// suspicious says why a success is doubted.
+type suspicious struct{ why string }
+
+func (e *suspicious) Error() string { return "the agent reports a success, but " + e.why }
+
+// conclude turns the end of an attempt into its outcome.
+func (r *run) conclude(ctx context.Context, a *attempt, err error) outcome {
+	a.err = err
+	o := outcome{status: Accepted}
+	var doubt *suspicious
+	var alive *stillRuns
+	switch {
+	case errors.As(err, &doubt):
+		o = outcome{status: Suspicious, why: err.Error()}
+	case errors.As(err, &alive):
+		o = outcome{status: Incomplete, why: err.Error()}
+	case err != nil:
+		o = verdictOf(err)
+	case a.Verdict != nil && !a.Verdict.OK:
+		o = outcome{status: Rejected, why: "the verification rejected it"}
+		a.err = errors.New(o.why)
+	}
+	if a.script != nil {
+		if err := r.keepTranscript(a); err != nil {
+			a.warnings = append(a.warnings, "the transcript is not complete: "+err.Error())
+		}
+	}
+	if a.space.Dir != "" && o.status != BadWorkspace {
+		r.keepDiff(ctx, a)
+	}
+	o.turns, o.space = a.turns, a.space.Dir
+	if a.opts != nil && a.opts.PersistSession.Or(true) && (a.client != nil || a.mode == ModeResume) {
+		o.session = a.session
+	}
+	var exit *sdk.ExitError
+	if a.mode == ModeResume && errors.As(err, &exit) && exit.During == "initialize" {
+		// The agent had not stored the session when the host died. That is no fault of the task.
+		o.session, o.free = "", true
+	}
+	o.usage = a.spent
+	o.usage.Wall = Duration(r.clock.Now().Sub(a.started))
+	return o
+}
+
+// keepTranscript closes the transcript, durably.
+func (r *run) keepTranscript(a *attempt) error {
+	f := a.script
+	a.script = nil
+	var err error
+	if f, ok := f.(journal.File); ok {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}

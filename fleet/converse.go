@@ -1,0 +1,202 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// converse plays the turns, and the verification with its rounds.
+func (r *run) converse(ctx context.Context, a *attempt) error {
+	if a.mode == ModeResume && a.turns >= len(a.prompts) && a.verify.rounds() == 0 {
+		return r.judge(ctx, a) // the conversation was over when the host died
+	}
+	a.client = sdk.NewClient(a.opts)
+	defer r.hangUp(ctx, a)
+	r.doing(a, "starting")
+	place := runtime.AdmissionRequest{Group: r.job.ID, Priority: a.task.Priority}
+	if err := a.client.Connect(runtime.WithAdmission(ctx, place)); err != nil {
+		return err
+	}
+	for _, w := range a.client.Warnings() {
+		a.warnings = append(a.warnings, w.String())
+	}
+	for ; a.turns < len(a.prompts); a.turns++ {
+		if err := r.turn(ctx, a, a.prompts[a.turns]); err != nil {
+			return err
+		}
+		if err := r.turned(ctx, a); err != nil {
+			return err
+		}
+	}
+	for round := 0; ; round++ {
+		if err := r.judge(ctx, a); err != nil {
+			return err
+		}
+		if a.Verdict == nil || a.Verdict.OK || round >= a.verify.rounds() {
+			return nil
+		}
+		text, err := a.verify.feedback(*a.Verdict)
+		if err != nil {
+			return err
+		}
+		if err := r.turn(ctx, a, text); err != nil {
+			return err
+		}
+	}
+}
+
+// hangUp ends the session, whose processes are gone then.
+func (r *run) hangUp(ctx context.Context, a *attempt) {
+	err := a.client.Close(r.hard)
+	for m, failed := range a.client.Messages(context.WithoutCancel(ctx)) { // what came too late to be read
+		if failed != nil {
+			break
+		}
+		r.note(a, m)
+	}
+	if id := a.client.SessionID(); id != "" {
+		a.session, a.Session = id, id
+	}
+	var killed *sdk.KilledError
+	var left *sdk.LeftoverError
+	if errors.As(err, &killed) || errors.As(err, &left) || errors.As(err, new(*session.WritesLostError)) {
+		a.warnings = append(a.warnings, err.Error())
+	}
+}
+
+// turn sends a message and reads to its result.
+func (r *run) turn(ctx context.Context, a *attempt, text string) error {
+	r.doing(a, "thinking")
+	turn, err := a.client.Send(ctx, sdk.UserText(text))
+	if err != nil {
+		return err
+	}
+	var last *sdk.ResultMessage
+	for m, err := range turn.Messages(ctx) {
+		if err != nil {
+			return err
+		}
+		if result := r.note(a, m); result != nil {
+			last = result
+		}
+	}
+	if last == nil {
+		return session.ErrNotRun
+	}
+	if err := a.failed(r.clock.Now(), last); err != nil {
+		return err
+	}
+	a.answer(last)
+	if len(last.BackgroundTasks) == 0 {
+		return nil
+	}
+	return r.background(ctx, a)
+}
+
+// background waits for what the agent has left running, which may start turns of its own.
+func (r *run) background(ctx context.Context, a *attempt) error {
+	r.doing(a, "background")
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	idle := kernel.NewPromise[[]protocol.BackgroundTask]()
+	r.exec.Go(func() {
+		left, err := a.client.AwaitDone(ctx)
+		if err != nil {
+			idle.Fail(err)
+		}
+		idle.Resolve(left)
+		stop()
+	})
+	for m, err := range a.client.Messages(reading) {
+		if err != nil {
+			break
+		}
+		if result := r.note(a, m); result != nil && !result.Failed() {
+			a.answer(result)
+		}
+	}
+	left, err := idle.Wait(ctx, r.exec)
+	if err == nil && len(left) > 0 {
+		err = &stillRuns{left}
+	}
+	return err
+}
+
+// stillRuns says that the agent was done and its background tasks were not.
+type stillRuns struct{ left []protocol.BackgroundTask }
+
+func (e *stillRuns) Error() string {
+	names := make([]string, len(e.left))
+	for i, t := range e.left {
+		names[i] = strings.TrimSpace(t.TaskID + " " + t.Description)
+	}
+	return "background work was alive at the end: " + strings.Join(names, ", ")
+}
+
+func (a *attempt) answer(m *sdk.ResultMessage) {
+	a.Text, a.Structured = m.Text(), m.StructuredOutput
+}
+
+// failed is the error of a result that is none.
+func (a *attempt) failed(now time.Time, m *sdk.ResultMessage) error {
+	if !m.Failed() {
+		return nil
+	}
+	a.answer(m)
+	err := &sdk.ResultError{Result: m, RetryAfter: untilReset(now, a.limited)}
+	if unauthorized(m, a.refused) {
+		return &sdk.AuthError{Backend: backendName(a.opts), Err: err}
+	}
+	return err
+}
+
+// note takes a message of the agent, and returns the result that it is.
+func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
+	if a.script != nil {
+		if raw := m.Raw(); raw != nil {
+			_, err := a.script.Write(append(raw[:len(raw):len(raw)], '\n'))
+			if err != nil {
+				a.warnings = append(a.warnings, "the transcript is not complete: "+err.Error())
+				a.script = nil
+			}
+		}
+	}
+	switch m := m.(type) {
+	case *protocol.RateLimitMessage:
+		a.limited = m
+	case *sdk.AssistantMessage:
+		a.refused = a.refused || m.Error == "authentication_failed"
+		for _, use := range sdk.ToolUses(m) {
+			a.ToolCalls++
+			r.doing(a, use.Name)
+		}
+	}
+	if u, ok := m.(*sdk.UnknownMessage); ok && u.Partial != nil {
+		m = u.Partial
+	}
+	result, ok := m.(*sdk.ResultMessage)
+	if !ok {
+		return nil
+	}
+	a.Denied += len(result.PermissionDenials)
+	if cost := a.costs.Add(result); cost != nil {
+		a.spent.USD += cost.USD
+		a.spent.Credits += cost.Credits
+		a.spent.Turns += result.NumTurns
+		for _, u := range cost.Models {
+			a.spent.Tokens.Input += u.InputTokens
+			a.spent.Tokens.Output += u.OutputTokens
+			a.spent.Tokens.CacheWrite += u.CacheCreationInputTokens
+			a.spent.Tokens.CacheRead += u.CacheReadInputTokens
+		}
+	}
+	return result
+}

@@ -1,0 +1,18 @@
+// Package fleet runs a job: many tasks for agents, in parallel, within limits, and every
+// result exactly once, whatever dies on the way.
+//
+//	job := fleet.Job{Tasks: tasks, Options: &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{})}, Concurrency: 4, Out: "out"}
+//	for result, err := range fleet.Run(ctx, job) {
+//		if err != nil {
+//			return err
+//		}
+//		fmt.Println(result.ID, result.Status)
+//	}
+//
+// What lives here: jobs, tasks and results; the plan, which decides what starts when, as
+// a value without clock, goroutine or I/O; attempts, workspaces, verification; and what
+// is written under Job.Out. What must not: how a session works, which is package sdk's,
+// and anything that prints. The durable record is package journal's.
+//
+// docs/fleets.md is a tutorial, docs/batch.md the reference of the command.
+package fleet

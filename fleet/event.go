@@ -1,0 +1,49 @@
+package fleet
+
+import "time"
+
+// Event is something that happened in a job. Its JSON form is a line of --events.
+type Event struct {
+	At      time.Time   `json:"at"`
+	Kind    EventKind   `json:"kind"`
+	Task    string      `json:"task,omitempty"`
+	Attempt int         `json:"attempt,omitempty"`
+	Status  Status      `json:"status,omitempty"` // of ended and finished
+	Detail  string      `json:"detail,omitempty"`
+	Result  *TaskResult `json:"-"` // of finished
+}
+
+// EventKind is the kind of an [Event].
+type EventKind string
+
+// Kinds of events.
+const (
+	EventStarted  EventKind = "started"  // an attempt began; Detail is its mode
+	EventEnded    EventKind = "ended"    // an attempt failed, and another one follows; Detail says why
+	EventVerified EventKind = "verified" // the verification has spoken; Status is accepted or rejected
+	EventFinished EventKind = "finished" // a task has its result
+	EventSwept    EventKind = "swept"    // processes of an earlier host were ended
+	EventWarning  EventKind = "warning"
+	EventStopped  EventKind = "stopped" // nothing more starts; Detail says why
+)
+
+// Progress is where a job stands.
+type Progress struct {
+	Total    int // tasks that are known; with [Stream] it grows
+	Queued   int // not started, or waiting for other tasks or for their backoff
+	Finished int
+	ByStatus map[Status]int
+	Running  []Running // in the order of their start
+	Usage    Usage
+	Denied   int // calls that were denied in finished tasks
+	Started  time.Time
+	Stop     *Stop // why nothing more starts; nil: the job goes on
+}
+
+// Running is an attempt that is under way.
+type Running struct {
+	Task    string
+	Attempt int
+	Since   time.Time
+	Doing   string // the last thing that it began: preparing, the name of a tool, verifying
+}

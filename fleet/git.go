@@ -1,0 +1,160 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// repos lets one git command at a time change a repository: two that add worktrees fail
+// on each other's locks.
+type repos struct {
+	last map[string]*kernel.Promise[struct{}]
+}
+
+// enter waits for the repository and returns what gives it back.
+func (r *run) enter(ctx context.Context, repo string) (leave func(), err error) {
+	mine := kernel.NewPromise[struct{}]()
+	r.mu.Lock()
+	before := r.repos.last[repo]
+	r.repos.last[repo] = mine
+	r.mu.Unlock()
+	leave = func() { mine.Resolve(struct{}{}) }
+	if before == nil {
+		return leave, nil
+	}
+	if _, err := before.Wait(ctx, r.exec); err != nil {
+		r.exec.Go(func() { // whoever follows waits for both
+			_, _ = before.Wait(context.Background(), r.exec)
+			leave()
+		})
+		return nil, err
+	}
+	return leave, nil
+}
+
+const (
+	worktreeTries = 5
+	worktreePause = 200 * time.Millisecond
+)
+
+// addWorktree makes a worktree and returns the commit that it has checked out. It is
+// detached: a branch would be left behind, and can be checked out only once.
+func (r *run) addWorktree(ctx context.Context, repo, dir, rev string) (base string, err error) {
+	leave, err := r.enter(ctx, repo)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	if rev == "" {
+		rev = "HEAD"
+	}
+	for try := 1; ; try++ {
+		_, err = r.git(ctx, repo, "worktree", "add", "--detach", "--quiet", dir, rev)
+		if err == nil {
+			break
+		}
+		if !strings.Contains(err.Error(), "lock") || try == worktreeTries { // of another program
+			return "", err
+		}
+		if err := r.pause(ctx, worktreePause); err != nil {
+			return "", err
+		}
+	}
+	base, err = r.git(ctx, dir, "rev-parse", "HEAD")
+	return strings.TrimSpace(base), err
+}
+
+func (r *run) removeWorktree(ctx context.Context, repo, dir string) error {
+	leave, err := r.enter(ctx, repo)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	_, _ = r.git(ctx, repo, "worktree", "remove", "--force", "--force", dir) // fails for one that is half made
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	_, err = r.git(ctx, repo, "worktree", "prune")
+	return err
+}
+
+// checkWorktree fails unless dir itself is a worktree that its repository knows.
+func (r *run) checkWorktree(ctx context.Context, dir string) error {
+	st, err := os.Lstat(filepath.Join(dir, ".git"))
+	if err != nil {
+		return fmt.Errorf("it is no worktree any more: %w", err)
+	}
+	if !st.Mode().IsRegular() {
+		return errors.New("it is no worktree any more: .git is not a file")
+	}
+	resolved, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	top, err := r.git(ctx, dir, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(top) != resolved {
+		return fmt.Errorf("it is no worktree any more: git takes it for a part of %s", strings.TrimSpace(top))
+	}
+	list, err := r.git(ctx, dir, "worktree", "list", "--porcelain")
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(strings.Split(list, "\n"), "worktree "+resolved) {
+		return errors.New("its repository does not list it any more")
+	}
+	return nil
+}
+
+// isRepo reports whether dir is in a git repository.
+func (r *run) isRepo(ctx context.Context, dir string) bool {
+	_, err := r.git(ctx, dir, "rev-parse", "--git-dir")
+	return err == nil
+}
+
+// diff returns what changed in a workspace of the task's own since base.
+func (r *run) diff(ctx context.Context, s space) (string, error) {
+	base := s.Base
+	if base == "" {
+		base = "HEAD"
+	}
+	if _, err := r.git(ctx, s.Dir, "add", "--all", "--intent-to-add", "."); err != nil {
+		return "", err
+	}
+	return r.git(ctx, s.Dir, "diff", "--no-color", "--no-ext-diff", base)
+}
+
+// changed reports whether a workspace has changed since base.
+func (r *run) changed(ctx context.Context, s space) (bool, error) {
+	status, err := r.git(ctx, s.Dir, "status", "--porcelain")
+	if err != nil || strings.TrimSpace(status) != "" || s.Base == "" {
+		return strings.TrimSpace(status) != "", err
+	}
+	head, err := r.git(ctx, s.Dir, "rev-parse", "HEAD")
+	return strings.TrimSpace(head) != s.Base, err
+}
+
+func (r *run) git(ctx context.Context, dir string, args ...string) (string, error) {
+	// The garbage collection of one worktree would take the locks of all.
+	argv := append([]string{"-c", "gc.auto=0", "-c", "core.quotePath=false"}, args...)
+	out, err := r.command(ctx, command{name: "git", args: argv, dir: dir, limit: gitLimit, most: maxDiff})
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w%s", args[0], err, quoted(out.errors))
+	}
+	return string(out.output), nil
+}
+
+const (
+	gitLimit = 5 * time.Minute
+	maxDiff  = 16 << 20
+)

@@ -1,0 +1,168 @@
+package fleet_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/policy"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// agentEnv makes the test's program play an agent.
+const agentEnv = "TROUPE_FLEET_TEST_AGENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(agentEnv) != "" {
+		agentMain()
+		return
+	}
+	if os.Getenv(hostEnv) != "" {
+		hostMain()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// hostEnv makes the test's program run a job in the directory that it names, with
+// hostTasks tasks.
+const (
+	hostEnv   = "TROUPE_FLEET_TEST_HOST"
+	hostTasks = "TROUPE_FLEET_TEST_TASKS"
+)
+
+// agentMain is an agent that works for a moment and leaves a process behind that no
+// signal to its group reaches.
+func agentMain() {
+	steps := scripted.Steps{&scripted.Spawn{}, scripted.Delay(20 * time.Millisecond), scripted.Text("done: ${prompt}")}
+	agent.Main(scripted.New(
+		scripted.WithScript(&scripted.Script{Transcript: true, Default: steps, Turns: []scripted.Turn{{When: "t", Steps: steps}}}),
+		scripted.WithSpawn(func(scripted.Child) error {
+			left := exec.Command("sleep", "300")
+			left.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			return left.Start()
+		})))
+}
+
+func hostMain() {
+	dir := os.Getenv(hostEnv)
+	n, _ := strconv.Atoi(os.Getenv(hostTasks))
+	exe, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	_ = os.Unsetenv(hostEnv) // the agents are not hosts
+	_, missing := os.Stat(filepath.Join(dir, "out", journal.Name))
+	job := fast(fleet.Job{
+		Tasks: tasks(n), Concurrency: 6, Out: filepath.Join(dir, "out"), Resume: missing == nil, MaxStarts: 1000,
+		Options: &sdk.Options{
+			Backend: sdk.Claude(sdk.ClaudeConfig{Path: exe}), Policy: &policy.Rules{Default: policy.Deny},
+			Env: map[string]string{agentEnv: "1", "CLAUDE_CONFIG_DIR": filepath.Join(dir, "config"), "TROUPE_TEST_DIR": dir},
+		},
+	})
+	failed := 0
+	for r, err := range fleet.Run(context.Background(), job) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(3)
+		}
+		if !r.OK() {
+			fmt.Fprintln(os.Stderr, r.ID, r.Status, r.Error)
+			failed++
+		}
+	}
+	os.Exit(min(failed, 1))
+}
+
+// A host that is killed at any instant goes on where it was: each task has one result, and
+// nothing of an earlier host lives.
+func TestAHostIsKilledAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	count, kills := 24, 5
+	if os.Getenv("TROUPE_FULL") != "" {
+		count, kills = 300, 50
+	}
+	dir := t.TempDir()
+	host := func() *exec.Cmd {
+		c := exec.Command(os.Args[0], "-test.run=^$")
+		c.Env = append(os.Environ(), hostEnv+"="+dir, hostTasks+"="+strconv.Itoa(count))
+		c.Stderr = &bytes.Buffer{}
+		return c
+	}
+	rnd := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	for range kills {
+		c := host()
+		require.NoError(t, c.Start())
+		time.Sleep(time.Duration(rnd.Int64N(int64(600 * time.Millisecond)))) // the instant is the test
+		require.NoError(t, c.Process.Kill())
+		if err := c.Wait(); errors.As(err, new(*exec.ExitError)) && !strings.Contains(err.Error(), "killed") {
+			t.Fatalf("the host ended by itself: %v: %s", err, c.Stderr)
+		}
+	}
+	last := host()
+	require.NoError(t, last.Run(), "%s", last.Stderr)
+
+	out := filepath.Join(dir, "out")
+	seen := map[string]int{}
+	for _, line := range lines(read(t, out, fleet.ResultsFile)) {
+		var r fleet.TaskResult
+		require.NoError(t, json.Unmarshal([]byte(line), &r))
+		seen[r.ID]++
+		assert.Equal(t, fleet.Accepted, r.Status)
+		assert.Contains(t, r.Text, "done: ")
+	}
+	assert.Len(t, seen, count)
+	results, hosts := map[string]int{}, 0
+	for _, line := range lines(read(t, out, journal.Name)) {
+		var rec journal.Record
+		require.NoError(t, json.Unmarshal([]byte(line), &rec))
+		switch rec.Kind {
+		case "result":
+			results[rec.Task]++
+		case "host":
+			hosts++
+		}
+	}
+	assert.Len(t, results, count)
+	for id, n := range results {
+		assert.Equal(t, 1, n, "results of %s in the journal", id)
+		assert.Equal(t, 1, seen[id])
+	}
+	t.Logf("%d tasks, %d kills, %d of them after the journal had begun", count, kills, hosts-1)
+	assert.Empty(t, alive(t, dir), "processes that are left")
+}
+
+// alive finds the processes that have the test's directory in their environment.
+func alive(t *testing.T, dir string) []string {
+	t.Helper()
+	var found []string
+	all, err := filepath.Glob("/proc/[0-9]*/environ")
+	require.NoError(t, err)
+	for _, name := range all {
+		env, err := os.ReadFile(name)
+		if err == nil && bytes.Contains(env, []byte("TROUPE_TEST_DIR="+dir)) {
+			command, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
+			found = append(found, name+" "+string(bytes.ReplaceAll(command, []byte{0}, []byte{' '})))
+		}
+	}
+	return found
+}

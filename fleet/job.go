@@ -1,0 +1,312 @@
+package fleet
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// Job is a set of tasks and how to run them. The zero value of each field but Tasks has a
+// sensible meaning.
+type Job struct {
+	// ID names the job in its journal. Default: "job".
+	ID string
+	// Tasks are the tasks. [Stream] takes them one by one instead.
+	Tasks []Task
+	// Options are the options of every session. nil: the zero value. Cwd is the workspace
+	// of tasks without one. Runtime, if set, runs the job; otherwise the job has its own.
+	//
+	// The session is unattended (Options.Unattended), because nobody is there to answer.
+	// Without CanUseTool and Policy, the policy allows AllowedTools and denies all other
+	// calls.
+	Options *sdk.Options
+	// Configure changes the options of one task, after Task.Options. It is called before
+	// each attempt. nil: no changes.
+	Configure func(context.Context, *Task, *sdk.Options) error
+	// Attended turns Options.Unattended off: CanUseTool then may wait for a person for ever.
+	Attended bool
+
+	// Concurrency is how many attempts run at the same time. Default: 0, which is 4.
+	Concurrency int
+	// Out is the directory of the journal, results, transcripts and workspaces. It is made
+	// if it does not exist. "": nothing is kept, and the job cannot be resumed.
+	Out string
+	// Resume goes on with the job whose journal is in Out. Its tasks must be the same ones.
+	Resume bool
+
+	// Attempts is how many attempts a task has that end by themselves, the first included.
+	// Only failures that may pass are tried again. Default: 0, which is 3.
+	Attempts int
+	// MaxStarts is how often a task is started in all, also where the end of the host cut
+	// an attempt short; then it is quarantined. Default: 0, which is 3 times Attempts.
+	MaxStarts int
+	// EqualFailures is the number of failures in a row with the same text, and no turn done
+	// between them, after which a task is given up whatever Attempts says. Default: 0, off.
+	EqualFailures int
+	// Backoff is the delay before a further attempt. Default: up to 1 s, doubled up to 2 min.
+	Backoff supervisor.Backoff
+	// FailOn stops the job when too many tasks have failed. Default: never.
+	FailOn Threshold
+	// Budget limits the job. When it is spent nothing more starts; what runs may exceed it.
+	// nil: no limit.
+	Budget *Budget
+	// TaskBudget limits each task that has no budget of its own. nil: no limit.
+	TaskBudget *Budget
+	// Timeout limits each attempt of a task without Timeout. Default: 0, no limit.
+	Timeout time.Duration
+	// Workspace is where each task without one works. nil: Options.Cwd, as it is.
+	Workspace *Workspace
+	// Verify is the verification of each task without one. nil: none.
+	Verify *Verify
+
+	// Before is asked before every start of a task, also before retries and after a resume:
+	// perhaps the work is done already. nil: every task runs.
+	Before func(context.Context, *Task) (Decision, error)
+	// OnEvent gets what happens, one event at a time, in order. It must return quickly.
+	// nil: nobody does.
+	OnEvent func(Event)
+}
+
+// Decision is the answer of Job.Before. The zero value runs the task.
+type Decision struct {
+	Skip bool
+	Fail bool // the task is Failed
+	Why  string
+}
+
+// Threshold is a number of tasks that failed.
+type Threshold struct {
+	Count int // 0: no limit
+	// Fraction, from 0 to 1, of all tasks of the job, or of the first 10 and more that are
+	// over while their number is not known. 0: no limit.
+	Fraction float64
+}
+
+func (t Threshold) exceeded(failed, over, total int) bool {
+	if total == 0 {
+		total = max(over, 10)
+	}
+	return t.Count > 0 && failed >= t.Count || t.Fraction > 0 && failed > 0 && float64(failed) >= t.Fraction*float64(total)
+}
+
+// Reasons of a [Stop].
+const (
+	StopBudget       = "budget"
+	StopFailures     = "failures"
+	StopDrained      = "drained"
+	StopCanceled     = "canceled"
+	StopUnauthorized = "unauthorized"
+	StopUsageLimit   = "usage_limit"
+	StopJournal      = "journal"
+)
+
+// Stop says why a job ended before all of its tasks had.
+type Stop struct {
+	Reason string `json:"reason"` // one of the constants
+	Detail string `json:"detail,omitempty"`
+}
+
+// StoppedError is the error of a job that ended before all of its tasks had. Resume it
+// when the reason has gone.
+type StoppedError struct {
+	Stop
+	Left int   // tasks without a result
+	Err  error // the cause; may be nil
+}
+
+func (e *StoppedError) Error() string {
+	s := fmt.Sprintf("the job has stopped (%s) with %d tasks left", e.Reason, e.Left)
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	return s
+}
+
+func (e *StoppedError) Unwrap() error { return e.Err }
+
+// ErrNoTasks is the error of a job without tasks: a job that ran nothing has failed.
+var ErrNoTasks = errors.New("the job has no tasks")
+
+// TaskError is a task that cannot be.
+type TaskError struct {
+	Index int    // in Job.Tasks, from 0
+	ID    string // may be empty
+	Field string // as in JSON
+	Err   string
+}
+
+func (e *TaskError) Error() string {
+	return fmt.Sprintf("task %d (%s): %s %s", e.Index+1, e.ID, e.Field, e.Err)
+}
+
+const (
+	defaultConcurrency = 4
+	defaultAttempts    = 3
+	startsPerAttempt   = 3
+	maxDependencies    = 1000
+)
+
+func (j *Job) withDefaults() {
+	if j.ID == "" {
+		j.ID = "job"
+	}
+	if j.Concurrency <= 0 {
+		j.Concurrency = defaultConcurrency
+	}
+	if j.Attempts <= 0 {
+		j.Attempts = defaultAttempts
+	}
+	if j.MaxStarts <= 0 {
+		j.MaxStarts = startsPerAttempt * j.Attempts
+	}
+	if j.Backoff == (supervisor.Backoff{}) {
+		j.Backoff = supervisor.Backoff{Initial: time.Second, Max: 2 * time.Minute}
+	}
+	if j.Options == nil {
+		j.Options = &sdk.Options{}
+	}
+}
+
+// check finds the mistakes that need no session.
+func (j *Job) check() error {
+	var wrong []error
+	add := func(field, problem, fix string) {
+		wrong = append(wrong, &sdk.ConfigError{Option: field, Problem: problem, Fix: fix})
+	}
+	if j.Resume && j.Out == "" {
+		add("Resume", "has no journal: Out is empty", "set Out to the directory of the job")
+	}
+	if j.FailOn.Count < 0 || j.FailOn.Fraction < 0 || j.FailOn.Fraction > 1 {
+		add("FailOn", "is no threshold", "give a Count from 0, or a Fraction from 0 to 1")
+	}
+	if j.Options.Runtime != nil {
+		if _, ok := j.Options.Runtime.(*runtime.Runtime); !ok {
+			add("Options.Runtime", fmt.Sprintf("is a %T", j.Options.Runtime), "make it with runtime.New")
+		}
+	}
+	if name := backendName(j.Options); name == "qoder" && (j.Budget != nil && j.Budget.USD > 0 || j.TaskBudget != nil && j.TaskBudget.USD > 0) {
+		add("Budget.USD", "would never be spent: qodercli reports credits and no US dollars", "set Budget.Credits, or a budget of tokens")
+	}
+	wrong = append(wrong, j.Workspace.check(j.Out)...)
+	wrong = append(wrong, j.Verify.check("Verify")...)
+	return errors.Join(wrong...)
+}
+
+// Validate finds the mistakes in a job that [Start] would find, all at once. It starts
+// and writes nothing.
+func (j Job) Validate() error { //nolint:gocritic // a job is passed by value everywhere
+	if len(j.Tasks) == 0 {
+		return ErrNoTasks
+	}
+	j.withDefaults()
+	r := &run{job: j}
+	_, err := r.entries(j.Tasks, 0)
+	return errors.Join(j.check(), err)
+}
+
+func backendName(o *sdk.Options) string {
+	if o.Backend == nil {
+		return ""
+	}
+	return o.Backend.AgentName()
+}
+
+var goodID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
+
+// checkTask finds the mistakes of one task.
+func (j *Job) checkTask(i int, t *Task) error {
+	var wrong []error
+	add := func(field, problem string) {
+		wrong = append(wrong, &TaskError{Index: i, ID: t.ID, Field: field, Err: problem})
+	}
+	if !goodID.MatchString(t.ID) {
+		add("id", fmt.Sprintf("is %q: give letters, digits and . _ - after the first character, at most 100", t.ID))
+	}
+	for k, p := range t.prompts() {
+		if p == "" {
+			add("prompt", fmt.Sprintf("number %d is empty", k+1))
+		} else if _, err := t.template(p); err != nil {
+			add("prompt", err.Error())
+		}
+	}
+	if len(t.After) > maxDependencies {
+		add("after", fmt.Sprintf("has more than %d tasks", maxDependencies))
+	}
+	if _, err := overlay(&sdk.Options{}, t.Options); err != nil {
+		add("options", err.Error())
+	}
+	for _, err := range slices.Concat(t.Workspace.check(j.Out), t.Verify.check("verify")) {
+		add("", err.Error())
+	}
+	return errors.Join(wrong...)
+}
+
+// checkAll finds what is wrong with the tasks as a set: repeated ids, missing
+// dependencies, cycles.
+func checkAll(tasks []*Task) error {
+	var wrong []error
+	at := make(map[string]int, len(tasks))
+	for i, t := range tasks {
+		if first, taken := at[t.ID]; taken {
+			wrong = append(wrong, &TaskError{Index: i, ID: t.ID, Field: "id", Err: fmt.Sprintf("is that of task %d, too", first+1)})
+			continue
+		}
+		at[t.ID] = i
+	}
+	waits, next := make([]int, len(tasks)), make([][]int, len(tasks))
+	for i, t := range tasks {
+		for _, id := range t.After {
+			before, ok := at[id]
+			if !ok {
+				wrong = append(wrong, &TaskError{Index: i, ID: t.ID, Field: "after", Err: fmt.Sprintf("names the task %q, which does not exist", id)})
+				continue
+			}
+			waits[i]++
+			next[before] = append(next[before], i)
+		}
+	}
+	var free []int
+	for i, n := range waits {
+		if n == 0 {
+			free = append(free, i)
+		}
+	}
+	done := 0
+	for ; len(free) > 0; done++ {
+		i := free[len(free)-1]
+		free = free[:len(free)-1]
+		for _, n := range next[i] {
+			if waits[n]--; waits[n] == 0 {
+				free = append(free, n)
+			}
+		}
+	}
+	if done < len(tasks) && len(wrong) == 0 {
+		for i, n := range waits {
+			if n > 0 {
+				wrong = append(wrong, &TaskError{Index: i, ID: tasks[i].ID, Field: "after", Err: "leads back to the task itself"})
+			}
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// hashOf identifies a task's content.
+func hashOf(t *Task) (string, error) {
+	b, err := json.Marshal(t)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8]), nil
+}

@@ -1,0 +1,455 @@
+package fleet
+
+import (
+	"container/heap"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// plan decides what starts when. It is a value: no clock, no goroutine, no I/O. step
+// appends effects to out; equal inputs at equal times have equal effects.
+type plan struct {
+	rules rules
+	nodes map[string]*node
+	ready readyQueue
+	rest  restQueue
+	busy  map[string]bool    // exclusive keys in use
+	held  map[string][]*node // ready, but their key is in use
+	slots []bool             // in use
+
+	running, waiting int
+	over, failed     int
+	spent            Usage
+	more             bool      // tasks may be added
+	stopped          *Stop     // nothing starts any more
+	warned           bool      // of the budget
+	alarm            time.Time // of the last setAlarm
+	halted           bool
+}
+
+// rules are what a plan goes by.
+type rules struct {
+	concurrency int
+	attempts    int // that count
+	starts      int // of any kind
+	equal       int // failures in a row with the same text
+	backoff     supervisor.Backoff
+	rand        session.Rand
+	failOn      Threshold
+	budget      *Budget
+}
+
+// node is a task in a plan.
+type node struct {
+	spec
+	state      nodeState
+	waits      int // tasks of after that are not over
+	dependents []*node
+	starts     int // of any kind
+	attempts   int // that ended by themselves
+	equal      int // failures with the text last
+	last       string
+	usage      Usage
+	due        time.Time
+	next       launch // how it begins
+	slot       int
+	status     Status
+}
+
+// spec is what a plan has to know of a task.
+type spec struct {
+	id        string
+	order     int
+	priority  int
+	after     []string
+	exclusive string
+	budget    *Budget
+	clean     bool
+}
+
+type nodeState int8
+
+const (
+	nodeWaits   nodeState = iota // for other tasks
+	nodeReady                    // in the queue, or held by its key
+	nodeRuns                     // an attempt is under way
+	nodeRests                    // until its backoff is over
+	nodeOver                     // has its result
+	nodeWithout                  // will have none in this process: the job stopped while it ran
+)
+
+// input is what happens to a plan.
+type input interface{ isInput() }
+
+type (
+	// added: tasks to run. past is what an earlier process knew of them.
+	added struct {
+		specs []spec
+		past  map[string]*past
+		last  bool // no more will come
+	}
+	// ended: an attempt is over.
+	ended struct {
+		id string
+		outcome
+	}
+	// drained: start nothing more.
+	drained struct{ stop Stop }
+	// retuned: run that many at a time.
+	retuned struct{ concurrency int }
+	// woken: the alarm went off.
+	woken struct{}
+)
+
+func (added) isInput()   {}
+func (ended) isInput()   {}
+func (drained) isInput() {}
+func (retuned) isInput() {}
+func (woken) isInput()   {}
+
+// outcome is how an attempt went, in the terms of a plan.
+type outcome struct {
+	status   Status
+	why      string        // equal texts are equal failures
+	retry    bool          // the same may succeed
+	poisoned bool          // not in this conversation
+	free     bool          // it does not count against the attempts
+	stops    string        // reason for the whole job; "": it goes on
+	after    time.Duration // the least wait before a retry
+	usage    Usage
+	session  string // to resume; "": none
+	turns    int    // that are done
+	space    string // workspace
+}
+
+// past is what the journal says of a task.
+type past struct {
+	starts, attempts int
+	usage            Usage
+	next             launch
+	status           Status // "": it is not over
+}
+
+// effect is what a plan wants done.
+type effect interface{ isEffect() }
+
+type (
+	// launch starts an attempt.
+	launch struct {
+		id      string
+		number  int // from 1
+		mode    Mode
+		session string
+		space   string
+		turns   int    // of the session that are done
+		why     string // the attempt before ended
+		slot    int
+		usd     float64 // what is left to spend; 0: no limit
+	}
+	// again: the attempt failed, and the next one follows.
+	again struct {
+		id     string
+		due    time.Time // zero: not in this process
+		counts bool      // against the attempts
+	}
+	// finish: the task is over.
+	finish struct {
+		id     string
+		status Status
+		why    string // if it never ran
+	}
+	// setAlarm asks for woken.
+	setAlarm struct{ at time.Time }
+	// warnBudget: four fifths of it are spent.
+	warnBudget struct{ limit string }
+	// halt is the last effect: nothing runs.
+	halt struct{}
+)
+
+func (launch) isEffect()     {}
+func (again) isEffect()      {}
+func (finish) isEffect()     {}
+func (setAlarm) isEffect()   {}
+func (warnBudget) isEffect() {}
+func (halt) isEffect()       {}
+
+func newPlan(r rules) *plan {
+	return &plan{rules: r, nodes: map[string]*node{}, busy: map[string]bool{}, held: map[string][]*node{}, more: true}
+}
+
+// step takes an input and returns what is to be done.
+func (p *plan) step(now time.Time, in input, out []effect) []effect {
+	switch in := in.(type) {
+	case added:
+		out = p.add(in, out)
+	case ended:
+		out = p.end(now, in, out)
+	case drained:
+		p.stop(in.stop)
+	case retuned:
+		p.rules.concurrency = max(in.concurrency, 0)
+	case woken:
+	}
+	return p.settle(now, out)
+}
+
+func (p *plan) add(in added, out []effect) []effect {
+	for i := range in.specs {
+		n := &node{spec: in.specs[i], next: launch{mode: ModeFresh}}
+		p.nodes[n.id] = n
+		p.waiting++
+		if k := in.past[n.id]; k != nil {
+			n.starts, n.attempts, n.usage, n.status = k.starts, k.attempts, k.usage, k.status
+			p.spent.add(k.usage)
+			if k.next.mode != "" {
+				n.next = k.next
+			}
+		}
+	}
+	for i := range in.specs { // all are known now
+		n := p.nodes[in.specs[i].id]
+		for _, id := range n.after {
+			if before := p.nodes[id]; before != nil && before.state != nodeOver {
+				n.waits++
+				before.dependents = append(before.dependents, n)
+			}
+		}
+	}
+	for i := range in.specs {
+		n := p.nodes[in.specs[i].id]
+		if n.status != "" { // of an earlier process
+			out = p.close(n, n.status, "", false, out)
+		}
+	}
+	for i := range in.specs {
+		if n := p.nodes[in.specs[i].id]; n.state == nodeWaits && n.waits == 0 {
+			out = p.enqueue(n, out)
+		}
+	}
+	p.more = p.more && !in.last
+	return out
+}
+
+// enqueue makes a task ready, unless a task before it was not accepted.
+func (p *plan) enqueue(n *node, out []effect) []effect {
+	for _, id := range n.after {
+		if before := p.nodes[id]; before != nil && before.status != Accepted {
+			return p.close(n, Skipped, fmt.Sprintf("task %s, which it comes after, is %s", id, before.status), true, out)
+		}
+	}
+	n.state = nodeReady
+	heap.Push(&p.ready, n)
+	return out
+}
+
+// close ends a task. tell: its result is new.
+func (p *plan) close(n *node, s Status, why string, tell bool, out []effect) []effect {
+	if n.state == nodeOver {
+		return out
+	}
+	n.state, n.status = nodeOver, s
+	p.over++
+	p.waiting--
+	if f := s.Family(); f != FamilySuccess && s != Skipped {
+		p.failed++
+	}
+	if tell {
+		out = append(out, finish{n.id, s, why})
+	}
+	for _, d := range n.dependents {
+		if d.waits--; d.waits == 0 && d.state == nodeWaits {
+			out = p.enqueue(d, out)
+		}
+	}
+	n.dependents = nil
+	return out
+}
+
+func (p *plan) end(now time.Time, in ended, out []effect) []effect {
+	n := p.nodes[in.id]
+	if n == nil || n.state != nodeRuns {
+		return out
+	}
+	p.running--
+	p.slots[n.slot] = false
+	p.free(n)
+	n.usage.add(in.usage)
+	p.spent.add(in.usage)
+	if limit := p.rules.budget.reached(p.spent, 0.8); limit != "" && !p.warned {
+		p.warned = true
+		out = append(out, warnBudget{limit})
+	}
+	p.remember(n, &in)
+	if in.stops != "" {
+		p.stop(Stop{Reason: in.stops, Detail: in.why})
+	}
+	switch {
+	case in.status == Interrupted || in.stops != "":
+		n.state = nodeWithout
+		return append(out, again{id: n.id})
+	case in.status == Accepted || !in.retry && !in.poisoned:
+		return p.close(n, in.status, "", true, out)
+	}
+	if !in.free {
+		n.attempts++
+	}
+	switch {
+	case n.budget.exceeded(n.usage) != "":
+		return p.close(n, OverBudget, "", true, out)
+	case n.attempts >= p.rules.attempts, n.equal >= p.rules.equal && p.rules.equal > 0:
+		return p.close(n, in.status, "", true, out)
+	case n.starts >= p.rules.starts:
+		return p.close(n, Quarantined, "", true, out)
+	}
+	n.state, n.due = nodeRests, now.Add(max(in.after, p.rules.backoff.Delay(max(n.attempts, 1), p.rules.rand)))
+	heap.Push(&p.rest, n)
+	return append(out, again{n.id, n.due, !in.free})
+}
+
+// remember decides how the next attempt begins. Session and workspace travel together:
+// a session is resumed only where it worked.
+func (p *plan) remember(n *node, in *ended) {
+	if in.why == n.last {
+		n.equal++
+	} else {
+		n.equal, n.last = 1, in.why
+	}
+	if in.turns > n.next.turns {
+		n.equal = 1 // it got on
+	}
+	n.next = launch{mode: ModeFresh, why: in.why}
+	switch {
+	case n.clean && in.status != Interrupted || in.space == "":
+	case in.poisoned || in.session == "":
+		n.next.mode, n.next.space = ModeAgain, in.space
+	default:
+		n.next.mode, n.next.space, n.next.session, n.next.turns = ModeResume, in.space, in.session, in.turns
+	}
+}
+
+func (p *plan) stop(s Stop) {
+	if p.stopped == nil {
+		p.stopped = &s
+	}
+}
+
+// free gives the key of a task to those that wait for it.
+func (p *plan) free(n *node) {
+	if n.exclusive == "" {
+		return
+	}
+	delete(p.busy, n.exclusive)
+	for _, h := range p.held[n.exclusive] {
+		heap.Push(&p.ready, h)
+	}
+	delete(p.held, n.exclusive)
+}
+
+// settle starts what may start, and asks for an alarm.
+func (p *plan) settle(now time.Time, out []effect) []effect {
+	if limit := p.rules.budget.exceeded(p.spent); limit != "" && p.waiting > 0 {
+		p.stop(Stop{Reason: StopBudget, Detail: "the job's budget of " + limit + " is spent"})
+	}
+	if p.rules.failOn.exceeded(p.failed, p.over, p.total()) {
+		p.stop(Stop{Reason: StopFailures, Detail: fmt.Sprintf("%d of %d tasks have failed", p.failed, p.over)})
+	}
+	for p.rest.Len() > 0 && !p.rest[0].due.After(now) {
+		n, _ := heap.Pop(&p.rest).(*node)
+		n.state = nodeReady
+		heap.Push(&p.ready, n)
+	}
+	for p.stopped == nil && p.running < p.rules.concurrency && p.ready.Len() > 0 {
+		n, _ := heap.Pop(&p.ready).(*node)
+		switch {
+		case n.starts >= p.rules.starts:
+			out = p.close(n, Quarantined, fmt.Sprintf("it was started %d times without an end", n.starts), true, out)
+		case n.exclusive != "" && p.busy[n.exclusive]:
+			p.held[n.exclusive] = append(p.held[n.exclusive], n)
+		default:
+			out = append(out, p.launch(n))
+		}
+	}
+	if p.rest.Len() > 0 && p.stopped == nil && !p.rest[0].due.Equal(p.alarm) {
+		p.alarm = p.rest[0].due
+		out = append(out, setAlarm{p.alarm})
+	}
+	if p.running == 0 && !p.halted && (p.stopped != nil || !p.more && p.waiting == 0) {
+		p.halted = true
+		out = append(out, halt{})
+	}
+	return out
+}
+
+func (p *plan) launch(n *node) launch {
+	n.starts++
+	n.state = nodeRuns
+	p.running++
+	if n.exclusive != "" {
+		p.busy[n.exclusive] = true
+	}
+	if n.slot = slices.Index(p.slots, false); n.slot < 0 {
+		n.slot = len(p.slots)
+		p.slots = append(p.slots, false)
+	}
+	p.slots[n.slot] = true
+	l := n.next
+	l.id, l.number, l.slot = n.id, n.starts, n.slot
+	l.usd = leastUSD(p.rules.budget.leftUSD(p.spent), n.budget.leftUSD(n.usage))
+	return l
+}
+
+// total is the number of tasks, 0 while it is not known.
+func (p *plan) total() int {
+	if p.more {
+		return 0
+	}
+	return len(p.nodes)
+}
+
+// wants is how many tasks a source should offer now.
+func (p *plan) wants() int {
+	if p.stopped != nil || !p.more {
+		return 0
+	}
+	return max(2*p.rules.concurrency+8-p.ready.Len()-p.running, 0)
+}
+
+// readyQueue has the tasks that may start: by priority, then in order.
+type readyQueue []*node
+
+func (q readyQueue) Len() int { return len(q) }
+func (q readyQueue) Less(i, j int) bool {
+	if q[i].priority != q[j].priority {
+		return q[i].priority > q[j].priority
+	}
+	return q[i].order < q[j].order
+}
+func (q readyQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *readyQueue) Push(x any)   { *q = append(*q, x.(*node)) } //nolint:forcetypeassert // only nodes
+func (q *readyQueue) Pop() any     { return pop((*[]*node)(q)) }
+
+// restQueue has the tasks in backoff, by its end.
+type restQueue []*node
+
+func (q restQueue) Len() int { return len(q) }
+func (q restQueue) Less(i, j int) bool {
+	if !q[i].due.Equal(q[j].due) {
+		return q[i].due.Before(q[j].due)
+	}
+	return q[i].order < q[j].order
+}
+func (q restQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *restQueue) Push(x any)   { *q = append(*q, x.(*node)) } //nolint:forcetypeassert // only nodes
+func (q *restQueue) Pop() any     { return pop((*[]*node)(q)) }
+
+func pop(q *[]*node) *node {
+	last := len(*q) - 1
+	n := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return n
+}

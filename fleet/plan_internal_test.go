@@ -1,0 +1,260 @@
+package fleet
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+type seeded struct{ *rand.Rand }
+
+func (s seeded) Int64N(n int64) int64 { return s.Rand.Int64N(n) }
+
+func testRules(seed uint64) rules {
+	return rules{
+		concurrency: 3, attempts: 3, starts: 6, rand: seeded{rand.New(rand.NewPCG(seed, 1))},
+		backoff: supervisor.Backoff{Initial: time.Second, Max: time.Minute},
+	}
+}
+
+// world plays the driver of a plan: it ends attempts as the test draws it, and checks
+// after each step what must always be so.
+type planWorld struct {
+	t        *rapid.T
+	p        *plan
+	now      time.Time
+	specs    map[string]spec
+	runs     map[string]launch
+	finished map[string]Status
+	starts   map[string]int
+	alarm    time.Time
+	halted   bool
+	stopped  bool
+	trace    []string
+}
+
+func (w *planWorld) step(in input) {
+	for _, e := range w.p.step(w.now, in, nil) {
+		w.trace = append(w.trace, fmt.Sprintf("%T%+v", e, e))
+		require.False(w.t, w.halted, "halt is the last effect")
+		switch e := e.(type) {
+		case launch:
+			w.launched(e)
+		case finish:
+			_, twice := w.finished[e.id]
+			require.False(w.t, twice, "two results of %s", e.id)
+			w.finished[e.id] = e.status
+		case again:
+			require.NotContains(w.t, w.finished, e.id)
+		case setAlarm:
+			require.False(w.t, e.at.Before(w.now))
+			w.alarm = e.at
+		case halt:
+			w.halted = true
+			require.Empty(w.t, w.runs)
+		}
+	}
+	require.LessOrEqual(w.t, len(w.runs), max(w.p.rules.concurrency, 7))
+}
+
+func (w *planWorld) launched(l launch) {
+	require.False(w.t, w.stopped, "%s was started after a stop", l.id)
+	require.NotContains(w.t, w.finished, l.id)
+	require.NotContains(w.t, w.runs, l.id)
+	w.starts[l.id]++
+	require.Equal(w.t, w.starts[l.id], l.number)
+	s := w.specs[l.id]
+	for _, before := range s.after {
+		require.Equal(w.t, Accepted, w.finished[before], "%s came before %s", l.id, before)
+	}
+	for id, other := range w.runs {
+		require.NotEqual(w.t, other.slot, l.slot)
+		require.True(w.t, s.exclusive == "" || w.specs[id].exclusive != s.exclusive, "%s and %s exclude each other", id, l.id)
+	}
+	if l.mode == ModeResume {
+		require.NotEmpty(w.t, l.session)
+		require.NotEmpty(w.t, l.space, "a session is resumed only where it worked")
+		require.False(w.t, s.clean && l.why != "host" && l.why != string(Interrupted))
+	}
+	w.runs[l.id] = l
+	require.LessOrEqual(w.t, len(w.runs), w.p.rules.concurrency)
+}
+
+func (w *planWorld) end(id string) {
+	l := w.runs[id]
+	delete(w.runs, id)
+	o := rapid.SampledFrom([]outcome{
+		{status: Accepted}, {status: Accepted}, {status: Accepted}, {status: Failed, why: "no"},
+		{status: Overloaded, retry: true, why: "529"}, {status: Crashed, retry: true, why: "exit"},
+		{status: ContextFull, poisoned: true, why: "long"},
+	}).Draw(w.t, "outcome")
+	o.space = "/work/" + id
+	if l.mode != ModeFresh {
+		require.Equal(w.t, "/work/"+id, l.space)
+	}
+	if rapid.Bool().Draw(w.t, "session") {
+		o.session = fmt.Sprint("session of ", id)
+	}
+	o.free = o.retry && rapid.IntRange(0, 4).Draw(w.t, "free") == 0
+	o.usage.USD = 1
+	w.step(ended{id, o})
+}
+
+func play(t *rapid.T, seed uint64) *planWorld {
+	r := testRules(seed)
+	r.concurrency = rapid.IntRange(1, 5).Draw(t, "concurrency")
+	if rapid.Bool().Draw(t, "threshold") {
+		r.failOn.Count = rapid.IntRange(1, 5).Draw(t, "failures")
+	}
+	if rapid.Bool().Draw(t, "budget") {
+		r.budget = &Budget{USD: float64(rapid.IntRange(1, 30).Draw(t, "usd"))}
+	}
+	w := &planWorld{
+		t: t, p: newPlan(r), now: time.Unix(1000, 0), specs: map[string]spec{}, runs: map[string]launch{},
+		finished: map[string]Status{}, starts: map[string]int{},
+	}
+	var all []spec
+	for i := range rapid.IntRange(1, 12).Draw(t, "tasks") {
+		s := spec{id: fmt.Sprint("t", i), order: i, priority: rapid.IntRange(0, 2).Draw(t, "priority"), clean: rapid.Bool().Draw(t, "clean")}
+		s.exclusive = rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "exclusive")
+		if i > 0 && rapid.IntRange(0, 3).Draw(t, "depends") == 0 {
+			s.after = []string{fmt.Sprint("t", rapid.IntRange(0, i-1).Draw(t, "on"))}
+		}
+		w.specs[s.id] = s
+		all = append(all, s)
+	}
+	cut := rapid.IntRange(0, len(all)).Draw(t, "cut")
+	w.step(added{specs: all[:cut]})
+	w.step(added{specs: all[cut:], last: true})
+	for n := 0; !w.halted; n++ {
+		require.Less(t, n, 2000, "it never ends")
+		running := slices.Sorted(func(yield func(string) bool) {
+			for id := range w.runs {
+				if !yield(id) {
+					return
+				}
+			}
+		})
+		w.stopped = w.p.stopped != nil
+		switch what := rapid.IntRange(0, 30).Draw(t, "what"); {
+		case what == 0:
+			w.stopped = true
+			w.step(drained{Stop{Reason: StopDrained}})
+		case what == 1:
+			w.step(retuned{rapid.IntRange(1, 6).Draw(t, "retune")})
+		case len(running) > 0:
+			w.end(rapid.SampledFrom(running).Draw(t, "ends"))
+		default:
+			require.False(t, w.alarm.IsZero(), "nothing runs, nothing is waited for, and it is not over")
+			w.now = w.alarm
+			w.step(woken{})
+		}
+	}
+	if w.p.stopped == nil {
+		require.Len(t, w.finished, len(all), "each task has its result")
+	}
+	for id, n := range w.starts {
+		require.LessOrEqual(t, n, 6, id)
+	}
+	return w
+}
+
+func TestAPlanKeepsItsPromises(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) { play(t, 1) })
+}
+
+// Equal inputs have equal effects.
+func TestAPlanIsDeterministic(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		var traces [2][]string
+		for i := range traces {
+			gen := rapid.Custom(func(t *rapid.T) []string { return play(t, seed).trace })
+			traces[i] = gen.Example(int(seed))
+		}
+		assert.Equal(t, traces[0], traces[1])
+	}
+}
+
+func one(r rules, s ...spec) (*plan, []effect) {
+	p := newPlan(r)
+	return p, p.step(time.Unix(0, 0), added{specs: s, last: true}, nil)
+}
+
+func TestPriorities(t *testing.T) {
+	t.Parallel()
+	r := testRules(1)
+	r.concurrency = 2
+	_, effects := one(r, spec{id: "a", order: 0}, spec{id: "b", order: 1}, spec{id: "c", order: 2, priority: 1})
+	require.Len(t, effects, 2)
+	assert.Equal(t, "c", effects[0].(launch).id)
+	assert.Equal(t, "a", effects[1].(launch).id)
+}
+
+// A task whose host died under it again and again must not end the next host as well.
+func TestQuarantine(t *testing.T) {
+	t.Parallel()
+	p := newPlan(testRules(1))
+	effects := p.step(time.Unix(0, 0), added{specs: []spec{{id: "a"}, {id: "b"}}, last: true, past: map[string]*past{
+		"a": {starts: 6, next: launch{mode: ModeResume, session: "s", space: "/w"}},
+		"b": {starts: 5, next: launch{mode: ModeResume, session: "s", space: "/w", turns: 1}},
+	}}, nil)
+	require.Len(t, effects, 2)
+	assert.Equal(t, finish{"a", Quarantined, "it was started 6 times without an end"}, effects[0])
+	assert.Equal(t, launch{id: "b", number: 6, mode: ModeResume, session: "s", space: "/w", turns: 1}, effects[1])
+}
+
+func TestRetryAfterIsHonoured(t *testing.T) {
+	t.Parallel()
+	p, effects := one(testRules(1), spec{id: "a"})
+	require.Len(t, effects, 1)
+	effects = p.step(time.Unix(0, 0), ended{"a", outcome{status: Overloaded, retry: true, after: 5 * time.Minute}}, nil)
+	assert.Equal(t, []effect{again{"a", time.Unix(300, 0), true}, setAlarm{time.Unix(300, 0)}}, effects)
+	assert.Empty(t, p.step(time.Unix(299, 0), woken{}, nil))
+	effects = p.step(time.Unix(300, 0), woken{}, nil)
+	require.Len(t, effects, 1)
+	assert.IsType(t, launch{}, effects[0])
+}
+
+func TestTheBudgetIsAskedBeforeEachStart(t *testing.T) {
+	t.Parallel()
+	r := testRules(1)
+	r.concurrency, r.budget = 1, &Budget{USD: 10}
+	p, _ := one(r, spec{id: "a"}, spec{id: "b", order: 1}, spec{id: "c", order: 2, budget: &Budget{USD: 1}})
+	effects := p.step(time.Unix(0, 0), ended{"a", outcome{status: Accepted, usage: Usage{USD: 8}}}, nil)
+	require.Len(t, effects, 3)
+	assert.Equal(t, warnBudget{"usd"}, effects[0])
+	assert.InDelta(t, 2, effects[2].(launch).usd, 1e-9)
+	effects = p.step(time.Unix(0, 0), ended{"b", outcome{status: Accepted, usage: Usage{USD: 3}}}, nil)
+	assert.Equal(t, []effect{finish{"b", Accepted, ""}, halt{}}, effects)
+	assert.Equal(t, StopBudget, p.stopped.Reason)
+}
+
+func BenchmarkPlan(b *testing.B) {
+	const tasks = 10_000
+	specs := make([]spec, tasks)
+	for i := range specs {
+		specs[i] = spec{id: fmt.Sprint(i), order: i}
+	}
+	for b.Loop() {
+		p := newPlan(testRules(1))
+		queue := p.step(time.Unix(0, 0), added{specs: specs, last: true}, nil)
+		for len(queue) > 0 {
+			e := queue[0]
+			queue = queue[1:]
+			if l, ok := e.(launch); ok {
+				queue = p.step(time.Unix(0, 0), ended{l.id, outcome{status: Accepted}}, queue)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tasks, "ns/task")
+}

@@ -1,0 +1,134 @@
+package fleet
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Status is how a task ended.
+type Status string
+
+// Statuses. Only Accepted is a success.
+const (
+	Accepted Status = "accepted" // verified, or a success that is not suspicious
+
+	// What the agent did.
+	Rejected   Status = "rejected"   // the verification said no
+	Suspicious Status = "suspicious" // a success without an answer, or without the tool call or change that was expected
+	Incomplete Status = "incomplete" // background work was alive at the end
+	Failed     Status = "failed"     // the agent's result is an error
+
+	// Limits.
+	MaxTurns    Status = "max_turns"
+	OverBudget  Status = "over_budget"  // the task's budget
+	TimedOut    Status = "timed_out"    // Task.Timeout
+	ContextFull Status = "context_full" // the conversation is too long for the model
+
+	// Infrastructure.
+	Overloaded   Status = "overloaded"    // the model's API failed, also after the retries
+	Crashed      Status = "crashed"       // the agent died or did not answer, also after the retries
+	NotStarted   Status = "not_started"   // the agent, or its setup, could not start
+	BadWorkspace Status = "bad_workspace" // the workspace cannot be made, or is no longer what it was
+	NotVerified  Status = "not_verified"  // the verifier itself failed
+	Quarantined  Status = "quarantined"   // too many starts of any kind; see Job.MaxStarts
+	Invalid      Status = "invalid"       // options that cannot work
+	Unauthorized Status = "unauthorized"  // not logged in: the job stops, and the task is not over
+	UsageLimit   Status = "usage_limit"   // a subscription window is spent: the job stops, and the task is not over
+
+	// Not run.
+	Skipped Status = "skipped" // Before said so, or a task of After was not accepted
+	// Interrupted is the status of an attempt that the end of the job cut short. A task
+	// never has it: it goes on when the job is resumed.
+	Interrupted Status = "interrupted"
+)
+
+// Family groups statuses by whose matter they are.
+type Family string
+
+// Families.
+const (
+	FamilySuccess        Family = "success"
+	FamilyAgent          Family = "agent"
+	FamilyLimit          Family = "limit"
+	FamilyInfrastructure Family = "infrastructure"
+	FamilyNotRun         Family = "not_run"
+)
+
+// Family returns the family of the status; infrastructure for a status that this release
+// does not know.
+func (s Status) Family() Family {
+	switch s {
+	case Accepted:
+		return FamilySuccess
+	case Rejected, Suspicious, Incomplete, Failed:
+		return FamilyAgent
+	case MaxTurns, OverBudget, TimedOut, ContextFull:
+		return FamilyLimit
+	case Skipped, Interrupted:
+		return FamilyNotRun
+	}
+	return FamilyInfrastructure
+}
+
+// TaskResult is how a task ended. Its JSON form is a line of results.jsonl. Paths are
+// relative to Job.Out.
+type TaskResult struct {
+	ID     string `json:"id"`
+	Status Status `json:"status"`
+	Family Family `json:"family"`
+	// Text is the agent's last answer. In the journal an answer above 64 KiB is in TextFile
+	// instead; results have it whole.
+	Text       string          `json:"text,omitempty"`
+	TextFile   string          `json:"textFile,omitempty"`
+	Structured json.RawMessage `json:"structured,omitempty"`
+	// Error says why the task was not accepted; Class is the kind of the error, such as
+	// ResultError, ExitError or TimeoutError.
+	Error string `json:"error,omitempty"`
+	Class string `json:"class,omitempty"`
+	// Verdict is what the verifier said last; nil: it was not asked.
+	Verdict *Verdict `json:"verdict,omitempty"`
+	Usage   Usage    `json:"usage"` // of all attempts
+	// Denied counts the calls of tools that were denied in the last attempt.
+	Denied     int       `json:"denied,omitempty"`
+	ToolCalls  int       `json:"toolCalls,omitempty"` // of the last attempt
+	Attempts   []Attempt `json:"attempts,omitempty"`
+	SessionID  string    `json:"sessionId,omitempty"` // of the agent
+	Workspace  string    `json:"workspace,omitempty"`
+	Transcript string    `json:"transcript,omitempty"` // file of the last attempt, one message of the agent on each line
+	Diff       string    `json:"diff,omitempty"`       // file: what the task changed in its git repository
+	Tags       []string  `json:"tags,omitempty"`
+	Started    time.Time `json:"started,omitzero"` // of the first attempt
+	Ended      time.Time `json:"ended"`
+	// Err is the error behind Error. nil for results of an earlier process.
+	Err error `json:"-"`
+	// Earlier says that an earlier process of the job has already had the result.
+	Earlier bool `json:"-"`
+}
+
+// OK reports whether the task was accepted.
+func (r *TaskResult) OK() bool { return r.Status == Accepted }
+
+// Attempt is one start of a task.
+type Attempt struct {
+	Number  int       `json:"number"` // from 1
+	Status  Status    `json:"status"`
+	Error   string    `json:"error,omitempty"`
+	Class   string    `json:"class,omitempty"`
+	Mode    Mode      `json:"mode"`
+	Session string    `json:"session,omitempty"`
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended"`
+	Usage   Usage     `json:"usage"`
+}
+
+// Mode is how an attempt begins.
+type Mode string
+
+// Modes.
+const (
+	ModeFresh Mode = "fresh" // new session, new workspace
+	// ModeResume is the session of an earlier attempt, in the same workspace.
+	ModeResume Mode = "resume"
+	// ModeAgain is a new session in the workspace of an earlier attempt. The agent is told.
+	ModeAgain Mode = "again"
+)

@@ -1,0 +1,277 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/agent-troupe/troupe/fleet/journal"
+)
+
+// Kinds of records.
+const (
+	kindHost     = "host"     // a process took the job up; its marker
+	kindAdmitted = "admitted" // a task and the hash of its content
+	kindStarting = "starting" // an attempt may start its agent from now on
+	kindTurn     = "turn"     // a turn of an attempt has its result
+	kindVerified = "verified" // a verifier has spoken
+	kindAttempt  = "attempt"  // an attempt ended, and the task did not
+	kindResult   = "result"   // the task is over
+)
+
+type (
+	hostRecord struct {
+		Host   string `json:"host"`
+		PID    int    `json:"pid"`
+		Marker string `json:"marker"`
+	}
+	admittedRecord struct {
+		Hash string `json:"hash"`
+	}
+	startingRecord struct {
+		Mode    Mode   `json:"mode"`
+		Session string `json:"session,omitempty"` // "": it cannot be resumed
+		Space   space  `json:"space"`
+	}
+	turnRecord struct {
+		Turns      int             `json:"turns"` // of the session that are done
+		Text       string          `json:"text,omitempty"`
+		Structured json.RawMessage `json:"structured,omitempty"`
+		ToolCalls  int             `json:"toolCalls,omitempty"`
+		Session    string          `json:"session,omitempty"`
+		Usage      Usage           `json:"usage"` // of the attempt so far
+	}
+	attemptRecord struct {
+		Attempt Attempt `json:"attempt"`
+		Counts  bool    `json:"counts"` // against Job.Attempts
+		// Next is how the next one begins.
+		Next    Mode   `json:"next"`
+		Session string `json:"session,omitempty"`
+		Turns   int    `json:"turns,omitempty"`
+		Space   space  `json:"space,omitzero"`
+		Why     string `json:"why,omitempty"`
+	}
+)
+
+// ErrOtherTasks is the error of a resume with tasks whose content has changed.
+var ErrOtherTasks = errors.New("the job in the journal has other tasks; resume it with the tasks that it was started with, or start the new ones in another directory")
+
+// history is what a journal knows.
+type history struct {
+	markers []string
+	tasks   map[string]*known
+}
+
+// known is what a journal knows of a task.
+type known struct {
+	past
+	hash     string
+	attempts []Attempt
+	result   *TaskResult
+	space    space
+	partial  partial
+	open     bool // an attempt was under way
+	seen     Usage
+}
+
+// same finds tasks that are not what they were.
+func (h *history) same(entries []*entry) error {
+	for _, e := range entries {
+		if k := h.tasks[e.task.ID]; k != nil && k.hash != e.hash {
+			return fmt.Errorf("%w (task %s has changed)", ErrOtherTasks, e.task.ID)
+		}
+	}
+	return nil
+}
+
+// open makes or opens the journal. Nothing was started yet.
+func (r *run) open(ctx context.Context, entries []*entry) error {
+	var err error
+	if r.root, err = absolute(r.job.Out); err != nil || r.root == "" {
+		return err
+	}
+	r.fs = journal.Dir(r.root)
+	if err := r.writable(); err != nil {
+		return err
+	}
+	set := ""
+	if r.source == nil && len(entries) > 0 {
+		set = setHash(entries)
+	}
+	cfg := journal.Config{FS: r.fs, Clock: r.clock, Executor: r.exec, Compact: compact}
+	head := journal.Header{Job: r.job.ID, Tasks: set, Host: hostName(), PID: os.Getpid()}
+	if r.job.Resume {
+		log, err := journal.Open(cfg, head)
+		if err != nil {
+			return err
+		}
+		r.log = log
+		if h := log.Header(); h.Job != r.job.ID {
+			return fmt.Errorf("the journal is of job %q, not %q: give another directory", h.Job, r.job.ID)
+		} else if set != "" && h.Tasks != "" && h.Tasks != set {
+			r.found, _ = r.replay(log.Records())
+			return cmp.Or(r.found.same(entries), ErrOtherTasks)
+		}
+		if r.found, err = r.replay(log.Records()); err != nil {
+			return err
+		}
+		if err := r.found.same(entries); err != nil {
+			return err
+		}
+	} else {
+		log, err := journal.Create(cfg, head)
+		if err != nil {
+			return err
+		}
+		r.log = log
+	}
+	return r.append(ctx, r.record(kindHost, "", 0, hostRecord{hostName(), os.Getpid(), r.marker}))
+}
+
+// writable finds a directory that cannot be written before anything starts.
+func (r *run) writable() error {
+	if err := r.fs.Mkdir("."); err != nil {
+		return fmt.Errorf("the directory of the job: %w", err)
+	}
+	return nil
+}
+
+// setHash identifies a set of tasks.
+func setHash(entries []*entry) string {
+	sum := sha256.New()
+	for _, e := range entries {
+		_, _ = io.WriteString(sum, e.task.ID+" "+e.hash+"\n")
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// replay reads what earlier processes did.
+func (r *run) replay(records []journal.Record) (history, error) {
+	h := history{tasks: map[string]*known{}}
+	for i := range records {
+		if err := h.apply(&records[i]); err != nil {
+			return h, fmt.Errorf("journal: record %d (%s of task %q): %w", records[i].Seq, records[i].Kind, records[i].Task, err)
+		}
+	}
+	for id, k := range h.tasks { //troupe:maporder each task by itself
+		if k.result != nil {
+			if err := r.unfold(k.result); err != nil {
+				return h, fmt.Errorf("journal: result of task %s: %w", id, err)
+			}
+			continue
+		}
+		if k.open { // the host died: what the attempt had used until its last turn
+			k.usage.add(k.seen)
+			k.next.why = "the program that ran it was ended"
+		}
+	}
+	return h, nil
+}
+
+func (h *history) apply(rec *journal.Record) error {
+	decode := func(to any) error { return json.Unmarshal(rec.Data, to) }
+	if rec.Kind == kindHost {
+		var host hostRecord
+		err := decode(&host)
+		h.markers = append(h.markers, host.Marker)
+		return err
+	}
+	k := h.tasks[rec.Task]
+	if rec.Kind == kindAdmitted {
+		var a admittedRecord
+		err := decode(&a)
+		h.tasks[rec.Task] = &known{hash: a.Hash}
+		return err
+	}
+	if k == nil {
+		return errors.New("the task was never admitted")
+	}
+	switch rec.Kind {
+	case kindStarting:
+		var s startingRecord
+		if err := decode(&s); err != nil {
+			return err
+		}
+		k.starts, k.open, k.seen = max(rec.Attempt, k.starts+1), true, Usage{}
+		if s.Mode != ModeResume {
+			k.next.turns, k.partial = 0, partial{}
+		}
+		k.space = s.Space
+		k.next = launch{mode: ModeResume, session: s.Session, space: s.Space.Dir, turns: k.next.turns}
+		if s.Session == "" {
+			k.next.mode = ModeAgain
+		}
+	case kindTurn:
+		var t turnRecord
+		if err := decode(&t); err != nil {
+			return err
+		}
+		k.next.turns, k.seen = t.Turns, t.Usage
+		if t.Session != "" && k.next.mode == ModeResume {
+			k.next.session = t.Session
+		}
+		k.partial = partial{Text: t.Text, Structured: t.Structured, ToolCalls: t.ToolCalls}
+	case kindAttempt:
+		var a attemptRecord
+		if err := decode(&a); err != nil {
+			return err
+		}
+		k.open = false
+		k.attempts = append(k.attempts, a.Attempt)
+		k.starts = max(k.starts, a.Attempt.Number)
+		if a.Counts {
+			k.past.attempts++
+		}
+		k.usage.add(a.Attempt.Usage)
+		k.next = launch{mode: a.Next, session: a.Session, space: a.Space.Dir, turns: a.Turns, why: a.Why}
+		k.space = a.Space
+	case kindResult:
+		var t TaskResult
+		if err := decode(&t); err != nil {
+			return err
+		}
+		k.open, k.result, k.status, k.attempts, k.usage = false, &t, t.Status, t.Attempts, t.Usage
+	}
+	return nil
+}
+
+// compact drops what a result has made void.
+func compact(all []journal.Record) []journal.Record {
+	over := map[string]bool{}
+	for i := range all {
+		over[all[i].Task] = over[all[i].Task] || all[i].Kind == kindResult
+	}
+	var keep []journal.Record
+	for i := range all {
+		r := &all[i]
+		switch r.Kind {
+		case kindHost, kindAdmitted, kindResult:
+			keep = append(keep, *r)
+		default:
+			if !over[r.Task] {
+				keep = append(keep, *r)
+			}
+		}
+	}
+	return keep
+}
+
+// sweep ends what earlier hosts have left running, before anything starts.
+func (r *run) sweep(ctx context.Context) error {
+	for _, marker := range r.found.markers {
+		left, err := r.rt.SweepMarker(ctx, marker)
+		if err != nil {
+			return fmt.Errorf("processes of an earlier host (%s) could not be ended, %d are left: %w", marker, len(left), err)
+		}
+	}
+	if len(r.found.markers) > 0 {
+		r.tell(Event{Kind: EventSwept, Detail: fmt.Sprintf("%d earlier hosts", len(r.found.markers))})
+	}
+	return nil
+}

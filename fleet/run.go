@@ -1,0 +1,368 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// run is a job that runs. The loop owns plan; what others need is under mu.
+type run struct {
+	job    Job
+	rt     *runtime.Runtime
+	own    bool // rt is the job's
+	exec   session.Executor
+	clock  session.Clock
+	root   string // Job.Out as an absolute path
+	fs     journal.FS
+	log    journal.Journal // nil without Out
+	marker string
+	source func() (Task, error, bool) // of Stream
+	cease  func()                     // ends source
+	plan   *plan
+	// leaving are the workspaces of tasks that are over and are cleared up; the loop's.
+	leaving []*kernel.Promise[struct{}]
+	ctx     context.Context // of attempts
+	cancel  context.CancelFunc
+	hard    context.Context // ends with Kill
+	kill    context.CancelFunc
+	over    chan struct{}
+
+	telling sync.Mutex // one event at a time
+
+	mu      sync.Mutex
+	inbox   []input
+	wake    chan struct{} // closed by the next input; nil: the loop is not waiting
+	tasks   map[string]*entry
+	order   []*entry
+	running []*entry // in the order of their start
+	repos   repos
+	found   history // of earlier processes
+	usage   Usage
+	stop    *Stop
+	cause   error
+	begun   time.Time
+	written time.Time // when results.jsonl was
+	results []TaskResult
+	read    int           // of results
+	news    chan struct{} // closed by the next result; nil: nobody waits
+	final   bool          // no more results
+	err     error         // after the results
+}
+
+// entry is what the job knows of a task.
+type entry struct {
+	task     *Task
+	index    int
+	hash     string
+	attempts []Attempt
+	result   *TaskResult
+	number   int       // of the attempt that runs
+	since    time.Time // when it began
+	doing    string
+	last     *attempt // that ended, until its result is made
+	space    space
+	partial  partial // of a session that goes on
+	usage    Usage
+}
+
+// partial is what turns have said whose attempt did not come to its end.
+type partial struct {
+	Text       string
+	Structured []byte
+	ToolCalls  int
+	Usage      Usage
+}
+
+func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle, error) {
+	job.withDefaults()
+	if err := job.check(); err != nil {
+		return nil, err
+	}
+	r := &run{
+		job: job, over: make(chan struct{}), tasks: map[string]*entry{},
+		repos: repos{map[string]*kernel.Promise[struct{}]{}},
+	}
+	entries, err := r.entries(job.Tasks, 0)
+	if err != nil {
+		return nil, err
+	}
+	if r.rt, _ = job.Options.Runtime.(*runtime.Runtime); r.rt == nil {
+		if r.rt, err = runtime.New(runtime.Config{}); err != nil {
+			return nil, err
+		}
+		r.own = true
+	}
+	r.exec, r.clock, r.marker = r.rt.Executor(), r.rt.Clock(), r.rt.NewMarker()
+	r.begun = r.clock.Now()
+	if err := r.open(ctx, entries); err != nil {
+		return nil, errors.Join(err, r.shutdown())
+	}
+	r.plan = newPlan(rules{
+		concurrency: job.Concurrency, attempts: job.Attempts, starts: job.MaxStarts, equal: job.EqualFailures,
+		backoff: job.Backoff, rand: r.rt.Rand(), failOn: job.FailOn, budget: job.Budget,
+	})
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.hard, r.kill = context.WithCancel(context.WithoutCancel(ctx))
+	if source != nil {
+		r.source, r.cease = iter.Pull2(source)
+	}
+	r.exec.Go(func() { r.main(ctx, entries) })
+	return &Handle{r: r}, nil
+}
+
+// main is the loop of the job.
+func (r *run) main(ctx context.Context, entries []*entry) {
+	watching, stop := context.WithCancel(context.Background())
+	r.exec.Go(func() {
+		if r.exec.Await(ctx, watching.Done()) != nil {
+			r.post(drained{Stop{Reason: StopCanceled, Detail: context.Cause(ctx).Error()}})
+		}
+	})
+	err := r.sweep(context.WithoutCancel(ctx))
+	if err == nil {
+		err = r.admit(ctx, entries, r.source == nil)
+	}
+	if err != nil {
+		r.fail(err)
+	}
+	for halted := false; !halted; {
+		inputs := r.take()
+		var effects []effect
+		now := r.clock.Now()
+		for _, in := range inputs {
+			r.keep(in)
+			effects = r.plan.step(now, in, effects)
+		}
+		halted = r.carryOut(ctx, now, effects)
+		if !halted {
+			r.pull(ctx)
+		}
+	}
+	stop()
+	r.finish(context.WithoutCancel(ctx))
+}
+
+// post gives the loop an input.
+func (r *run) post(in input) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inbox = append(r.inbox, in)
+	if r.wake != nil {
+		close(r.wake)
+		r.wake = nil
+	}
+}
+
+// take waits for inputs.
+func (r *run) take() []input {
+	for {
+		r.mu.Lock()
+		got := r.inbox
+		r.inbox = nil
+		if len(got) > 0 {
+			r.mu.Unlock()
+			return got
+		}
+		wake := make(chan struct{})
+		r.wake = wake
+		r.mu.Unlock()
+		_ = r.exec.Await(context.Background(), wake)
+	}
+}
+
+// fail stops the job with an error of its own.
+func (r *run) fail(err error) {
+	reason := StopJournal
+	if !errors.As(err, new(*journal.FailedError)) {
+		reason = "error"
+	}
+	r.mu.Lock()
+	if r.cause == nil {
+		r.cause = err
+	}
+	r.mu.Unlock()
+	r.post(drained{Stop{Reason: reason, Detail: err.Error()}})
+	r.cancel()
+}
+
+// keep keeps what an attempt has left before the plan decides about it.
+func (r *run) keep(in input) {
+	end, ok := in.(ended)
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.tasks[end.id]
+	for i, o := range r.running {
+		if o == e {
+			r.running = append(r.running[:i:i], r.running[i+1:]...)
+			break
+		}
+	}
+	a := e.last
+	done := Attempt{
+		Number: a.number, Status: end.status, Mode: a.mode, Session: a.Session,
+		Started: a.started, Ended: r.clock.Now(), Usage: end.usage, Class: classOf(a.err),
+	}
+	if a.err != nil {
+		done.Error = a.err.Error()
+	}
+	if a.decided == "" {
+		e.attempts = append(e.attempts, done)
+	}
+	e.space, e.partial = a.space, partial{}
+	if end.turns > 0 && end.session != "" {
+		e.partial = partial{Text: a.Text, Structured: a.Structured, ToolCalls: a.ToolCalls}
+	}
+	e.usage.add(end.usage)
+	r.usage.add(end.usage)
+}
+
+// carryOut does what the plan wants: first the records, then what follows from them.
+func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (halted bool) {
+	var records []journal.Record
+	for _, e := range effects {
+		switch e := e.(type) {
+		case again:
+			records = append(records, r.attemptRecord(e))
+		case finish:
+			records = append(records, r.resultRecord(now, e))
+		}
+	}
+	if err := r.append(context.WithoutCancel(ctx), records...); err != nil {
+		r.fail(err)
+		for _, e := range effects { // what is not durable has not happened
+			if f, ok := e.(finish); ok {
+				r.tasks[f.id].result = nil
+			}
+		}
+	}
+	for _, e := range effects {
+		switch e := e.(type) {
+		case launch:
+			r.launch(e)
+		case again:
+			if t := r.tasks[e.id]; !e.due.IsZero() {
+				r.tell(Event{Kind: EventEnded, Task: e.id, Attempt: t.last.number, Status: t.attempts[len(t.attempts)-1].Status, Detail: t.attempts[len(t.attempts)-1].Error})
+			}
+		case finish:
+			r.finished(ctx, r.tasks[e.id])
+		case setAlarm:
+			r.clock.AfterFunc(e.at.Sub(now), func() { r.post(woken{}) })
+		case warnBudget:
+			r.tell(Event{Kind: EventWarning, Detail: "four fifths of the job's budget of " + e.limit + " are spent"})
+		case halt:
+			halted = true
+		}
+	}
+	r.mu.Lock()
+	if news := r.stop == nil && r.plan.stopped != nil; news {
+		r.stop = r.plan.stopped
+		defer r.tell(Event{Kind: EventStopped, Detail: r.stop.Reason + ": " + r.stop.Detail})
+	}
+	r.mu.Unlock()
+	if !halted && r.root != "" && now.Sub(r.written) >= projectEvery {
+		r.written = now
+		if err := r.project(); err != nil {
+			r.tell(Event{Kind: EventWarning, Detail: err.Error()})
+		}
+	}
+	return halted
+}
+
+// projectEvery is how old results.jsonl gets while results come.
+const projectEvery = 5 * time.Second
+
+// launch starts an attempt.
+func (r *run) launch(l launch) {
+	r.mu.Lock()
+	e := r.tasks[l.id]
+	a := &attempt{launch: l, task: e.task, shellLimit: defaultVerifyTimeout}
+	if l.mode == ModeResume {
+		a.Text, a.Structured, a.ToolCalls = e.partial.Text, e.partial.Structured, e.partial.ToolCalls
+	}
+	e.number, e.since, e.doing, e.last = l.number, r.clock.Now(), "preparing", a
+	r.running = append(r.running, e)
+	r.mu.Unlock()
+	r.tell(Event{Kind: EventStarted, Task: l.id, Attempt: l.number, Detail: string(l.mode)})
+	r.exec.Go(func() {
+		o := outcome{status: Crashed, why: "panic"}
+		if err := guard("the attempt", func() error { o = r.attempt(r.ctx, a); return nil }); err != nil {
+			a.err, o.why = err, err.Error()
+		}
+		if errors.As(a.err, new(*journal.FailedError)) {
+			o.status = Interrupted
+			r.fail(a.err)
+		}
+		r.post(ended{l.id, o})
+	})
+}
+
+// finish writes the files, lets go of everything, and ends the results.
+func (r *run) finish(ctx context.Context) {
+	if r.source != nil {
+		r.cease()
+	}
+	r.cancel()
+	for _, l := range r.leaving {
+		_, _ = l.Wait(r.hard, r.exec)
+	}
+	var errs []error
+	if r.root != "" {
+		errs = append(errs, r.project(), r.summarize())
+	}
+	r.kill()
+	errs = append(errs, r.shutdown())
+	r.mu.Lock()
+	left := 0
+	for _, e := range r.order {
+		if e.result == nil {
+			left++
+		}
+	}
+	if r.stop != nil && (left > 0 || r.cause != nil) {
+		errs = append(errs, &StoppedError{Stop: *r.stop, Left: left, Err: errors.Join(r.cause, context.Cause(ctx))})
+	}
+	r.final, r.err = true, errors.Join(errs...)
+	r.rouse()
+	r.mu.Unlock()
+	close(r.over)
+}
+
+// shutdown ends what the job has of its own.
+func (r *run) shutdown() error {
+	var err error
+	if r.own {
+		err = r.rt.Shutdown(context.Background())
+	}
+	if r.log != nil {
+		err = errors.Join(err, r.log.Close())
+	}
+	return err
+}
+
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return name
+}
+
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	return filepath.Abs(path)
+}

@@ -1,0 +1,271 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"reflect"
+	"time"
+
+	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// Names of the files in Job.Out, besides the journal.
+const (
+	ResultsFile = "results.jsonl" // a TaskResult on each line, in the order of the tasks
+	SummaryFile = "summary.json"  // a Summary
+	attemptsDir = "attempts"
+)
+
+// maxInline is the longest text in the journal. A longer one is in a file of its own.
+const maxInline = 64 << 10
+
+// record makes a record. Its data are types of this package, which encode.
+func (r *run) record(kind, task string, attempt int, data any) journal.Record {
+	raw, err := json.Marshal(data)
+	if err != nil { // structured output that is no JSON never gets here
+		raw, _ = json.Marshal(fmt.Sprint("cannot be encoded: ", err))
+	}
+	return journal.Record{At: r.clock.Now().UTC(), Kind: kind, Task: task, Attempt: attempt, Data: raw}
+}
+
+func (r *run) append(ctx context.Context, records ...journal.Record) error {
+	if r.log == nil || len(records) == 0 {
+		return nil
+	}
+	return r.log.Append(context.WithoutCancel(ctx), records...)
+}
+
+// place is the directory of an attempt's files.
+func place(task string, number int) string { return path.Join(attemptsDir, task, fmt.Sprint(number)) }
+
+// starting says in the journal that the attempt may start its agent, and opens the
+// transcript.
+func (r *run) starting(ctx context.Context, a *attempt) error {
+	if r.root == "" {
+		return nil
+	}
+	dir := place(a.task.ID, a.number)
+	if err := r.fs.Mkdir(dir); err != nil {
+		return &journal.FailedError{Op: "mkdir", Err: err}
+	}
+	script, err := r.fs.Create(path.Join(dir, "transcript.jsonl"))
+	if err != nil {
+		return &journal.FailedError{Op: "create", Err: err}
+	}
+	a.script, a.Transcript = script, path.Join(dir, "transcript.jsonl")
+	rec := startingRecord{Mode: a.mode, Session: a.session, Space: a.space}
+	if !a.opts.PersistSession.Or(true) {
+		rec.Session = ""
+	}
+	return r.append(ctx, r.record(kindStarting, a.task.ID, a.number, rec))
+}
+
+// turned says that a turn has its result: it is not run again.
+func (r *run) turned(ctx context.Context, a *attempt) error {
+	rec := turnRecord{Turns: a.turns + 1, ToolCalls: a.ToolCalls, Session: a.client.SessionID(), Usage: a.spent}
+	if len(a.Text) <= maxInline && len(a.Structured) <= maxInline {
+		rec.Text, rec.Structured = a.Text, a.Structured
+	} else {
+		rec.Turns = a.turns // the answer would be lost: ask for it again
+	}
+	return r.append(ctx, r.record(kindTurn, a.task.ID, a.number, rec))
+}
+
+func (r *run) verified(ctx context.Context, a *attempt) error {
+	status := Accepted
+	if !a.Verdict.OK {
+		status = Rejected
+	}
+	r.tell(Event{Kind: EventVerified, Task: a.task.ID, Attempt: a.number, Status: status, Detail: short(a.Verdict.Output)})
+	return r.append(ctx, r.record(kindVerified, a.task.ID, a.number, *a.Verdict))
+}
+
+// attemptRecord is that of an attempt whose task is not over.
+func (r *run) attemptRecord(e again) journal.Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, n := r.tasks[e.id], r.plan.nodes[e.id]
+	rec := attemptRecord{
+		Counts: e.counts, Next: n.next.mode, Session: n.next.session, Turns: n.next.turns, Why: n.next.why, Space: t.space,
+	}
+	if len(t.attempts) > 0 {
+		rec.Attempt = t.attempts[len(t.attempts)-1]
+	}
+	return r.record(kindAttempt, e.id, t.last.number, rec)
+}
+
+// resultRecord makes the result of a task that is over.
+func (r *run) resultRecord(now time.Time, f finish) journal.Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.tasks[f.id]
+	t := &TaskResult{
+		ID: f.id, Status: f.status, Family: f.status.Family(), Usage: e.usage, Attempts: e.attempts,
+		Tags: e.task.Tags, Ended: now.UTC(), Error: f.why,
+	}
+	if a := e.last; a != nil {
+		t.Text, t.Structured, t.Verdict, t.Denied, t.ToolCalls = a.Text, a.Structured, a.Verdict, a.Denied, a.ToolCalls
+		t.SessionID, t.Workspace, t.Transcript, t.Diff = a.Session, a.Workspace, a.Transcript, a.Diff
+		if t.Err = a.err; a.err != nil && f.status != Accepted && t.Error == "" {
+			t.Error, t.Class = a.err.Error(), classOf(a.err)
+		}
+		if a.decided != "" {
+			t.Error = a.decided
+		}
+		for _, w := range a.warnings {
+			defer r.tell(Event{Kind: EventWarning, Task: f.id, Attempt: a.number, Detail: w})
+		}
+	}
+	if len(e.attempts) > 0 {
+		t.Started = e.attempts[0].Started
+	}
+	e.result = t
+	kept := *t
+	if e.last != nil && r.root != "" {
+		if err := r.fold(&kept, e.last.number); err != nil {
+			return r.record(kindResult, f.id, 0, kept) // whole: better a long line than none
+		}
+		t.TextFile = kept.TextFile
+	}
+	return r.record(kindResult, f.id, len(e.attempts), kept)
+}
+
+// fold moves a long answer into a file, durably, before the record that names it.
+func (r *run) fold(t *TaskResult, number int) error {
+	if len(t.Text) <= maxInline {
+		return nil
+	}
+	dir := place(t.ID, number)
+	if err := r.fs.Mkdir(dir); err != nil {
+		return err
+	}
+	name := path.Join(dir, "text.txt")
+	err := journal.WriteFile(r.fs, name, func(w io.Writer) error { _, err := io.WriteString(w, t.Text); return err })
+	if err == nil {
+		t.Text, t.TextFile = "", name
+	}
+	return err
+}
+
+// unfold reads what fold has moved.
+func (r *run) unfold(t *TaskResult) error {
+	if t.TextFile == "" || t.Text != "" {
+		return nil
+	}
+	f, err := r.fs.Read(t.TextFile)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(f)
+	t.Text = string(text)
+	return errors.Join(err, f.Close())
+}
+
+// keepDiff writes what the task has changed, if its workspace is its own and in git.
+func (r *run) keepDiff(ctx context.Context, a *attempt) {
+	if r.root == "" || !a.workspace.owned() || a.Diff != "" || a.workspace.Kind == WorkspaceCopy && !r.isRepo(ctx, a.space.Dir) || a.workspace.Make != nil {
+		return
+	}
+	text, err := r.diff(ctx, a.space)
+	if err == nil && text != "" {
+		name := path.Join(place(a.task.ID, a.number), "diff.patch")
+		err = journal.WriteFile(r.fs, name, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+		if err == nil {
+			a.Diff = name
+		}
+	}
+	if err != nil {
+		a.warnings = append(a.warnings, "the diff is not kept: "+err.Error())
+	}
+}
+
+// project writes results.jsonl anew.
+func (r *run) project() error {
+	r.mu.Lock()
+	var all []*TaskResult
+	for _, e := range r.order {
+		if e.result != nil {
+			all = append(all, e.result)
+		}
+	}
+	r.mu.Unlock()
+	return journal.WriteFile(r.fs, ResultsFile, func(w io.Writer) error {
+		var b bytes.Buffer
+		for _, t := range all {
+			line, err := json.Marshal(t)
+			if err != nil {
+				return err
+			}
+			b.Write(line)
+			b.WriteByte('\n')
+			if b.Len() > 1<<20 {
+				if _, err := b.WriteTo(w); err != nil {
+					return err
+				}
+			}
+		}
+		_, err := b.WriteTo(w)
+		return err
+	})
+}
+
+// Summary is what summary.json says.
+type Summary struct {
+	Job      string         `json:"job"`
+	Started  time.Time      `json:"started"` // of this process
+	Ended    time.Time      `json:"ended"`
+	Tasks    int            `json:"tasks"`
+	Accepted int            `json:"accepted"`
+	Left     int            `json:"left"` // without a result
+	ByStatus map[Status]int `json:"byStatus"`
+	ByFamily map[Family]int `json:"byFamily"`
+	Usage    Usage          `json:"usage"`          // of all processes
+	Stop     *Stop          `json:"stop,omitempty"` // why it ended before all tasks had; nil: it did not
+}
+
+// summarize writes summary.json and the report.
+func (r *run) summarize() error {
+	p := r.progress()
+	s := Summary{
+		Job: r.job.ID, Started: r.begun.UTC(), Ended: r.clock.Now().UTC(), Tasks: p.Total, Accepted: p.ByStatus[Accepted],
+		Left: p.Total - p.Finished, ByStatus: p.ByStatus, ByFamily: map[Family]int{}, Usage: p.Usage,
+	}
+	if s.Left > 0 {
+		s.Stop = p.Stop
+	}
+	for status, n := range p.ByStatus {
+		s.ByFamily[status.Family()] += n
+	}
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	err = journal.WriteFile(r.fs, SummaryFile, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+	return errors.Join(err, r.report(s))
+}
+
+// overlay is a copy of base in which the keys of raw replace those of base. A key with
+// the zero value of its field replaces nothing.
+func overlay(base *sdk.Options, raw json.RawMessage) (*sdk.Options, error) {
+	o := *base
+	if len(raw) == 0 {
+		return &o, nil
+	}
+	own, err := sdk.LoadOptions(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	to, from := reflect.ValueOf(&o).Elem(), reflect.ValueOf(own).Elem()
+	for i := range from.NumField() {
+		if !from.Field(i).IsZero() {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	return &o, nil
+}

@@ -1,0 +1,210 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// Workspace is where a task works. Each start of a task that does not go on in an earlier
+// workspace gets its own, below Job.Out; it is never used again by another task, and
+// stays there unless Remove is set.
+type Workspace struct {
+	// Kind says how the workspace is made. Default: "", [WorkspaceAsIs].
+	Kind WorkspaceKind `json:"kind,omitempty"`
+	// From is the directory to use or to copy, or the git repository. Default: Options.Cwd.
+	From string `json:"from,omitempty"`
+	// Rev is what a git worktree has checked out. Default: HEAD.
+	Rev string `json:"rev,omitempty"`
+	// Setup is run by sh -c in a new workspace, before the first attempt. If it fails, the
+	// attempt has failed as bad_workspace. Default: none.
+	Setup string `json:"setup,omitempty"`
+	// Teardown is run in the workspace when the task is over. Its failure is a warning.
+	// Default: none.
+	Teardown string `json:"teardown,omitempty"`
+	// Remove removes a copy or worktree when the task is accepted. Default: false; the diff
+	// is kept in any case.
+	Remove bool `json:"remove,omitempty"`
+	// Make fills the empty directory dir instead of Kind. An error fails the attempt as
+	// bad_workspace. nil: Kind decides.
+	Make func(ctx context.Context, task *Task, dir string) error `json:"-"`
+}
+
+// WorkspaceKind is how a [Workspace] is made.
+type WorkspaceKind string
+
+// Kinds of workspaces.
+const (
+	WorkspaceAsIs     WorkspaceKind = ""         // the directory itself; tasks see each other's changes
+	WorkspaceCopy     WorkspaceKind = "copy"     // a copy of the directory
+	WorkspaceWorktree WorkspaceKind = "worktree" // a new git worktree, detached at Rev
+)
+
+func (w *Workspace) check(out string) []error {
+	if w == nil {
+		return nil
+	}
+	var wrong []error
+	add := func(field, problem, fix string) {
+		wrong = append(wrong, &sdk.ConfigError{Option: "Workspace." + field, Problem: problem, Fix: fix})
+	}
+	if !slices.Contains([]WorkspaceKind{WorkspaceAsIs, WorkspaceCopy, WorkspaceWorktree}, w.Kind) {
+		add("Kind", fmt.Sprintf("is %q, which is no kind", string(w.Kind)), "give copy or worktree, or leave it out")
+	}
+	if w.owned() && out == "" {
+		add("Kind", "has no place for the workspaces: Out is empty", "set Out")
+	}
+	if w.Make != nil && w.Kind != WorkspaceAsIs {
+		add("Make", "is set together with Kind", "give one of them")
+	}
+	if w.Rev != "" && w.Kind != WorkspaceWorktree {
+		add("Rev", "has an effect only on a worktree", "set Kind to worktree")
+	}
+	return wrong
+}
+
+// owned reports whether the job makes the directory.
+func (w *Workspace) owned() bool { return w.Kind != WorkspaceAsIs || w.Make != nil }
+
+// space is the workspace of an attempt.
+type space struct {
+	Dir  string `json:"dir"`
+	Base string `json:"base,omitempty"` // commit at the start, in a worktree
+}
+
+// badWorkspace is the error of a workspace that cannot be made or used.
+type badWorkspace struct {
+	dir string
+	err error
+	// passing: a setup may fail because of a network.
+	passing bool
+}
+
+func (e *badWorkspace) Error() string { return fmt.Sprintf("workspace %s: %v", e.dir, e.err) }
+func (e *badWorkspace) Unwrap() error { return e.err }
+
+// workspaceOf is that of the task, or of the job.
+func (r *run) workspaceOf(t *Task) Workspace {
+	var w Workspace
+	switch {
+	case t.Workspace != nil:
+		w = *t.Workspace
+	case r.job.Workspace != nil:
+		w = *r.job.Workspace
+	}
+	return w
+}
+
+// makeSpace makes the workspace of a start. What an earlier host left half made under the
+// same name is removed first: nothing was ever started in it.
+func (r *run) makeSpace(ctx context.Context, a *attempt) (space, error) {
+	w := &a.workspace
+	from := w.From
+	if from == "" {
+		from = a.opts.Cwd
+	}
+	from, err := filepath.Abs(from)
+	if err != nil {
+		return space{}, &badWorkspace{dir: w.From, err: err}
+	}
+	if !w.owned() {
+		if st, err := os.Stat(from); err != nil || !st.IsDir() {
+			return space{}, &badWorkspace{dir: from, err: cmpErr(err, errors.New("it is not a directory"))}
+		}
+		return space{Dir: from}, r.setup(ctx, a, from)
+	}
+	dir := filepath.Join(r.root, "workspaces", a.task.ID, fmt.Sprint(a.number))
+	s := space{Dir: dir}
+	fail := func(err error) (space, error) { return s, &badWorkspace{dir: dir, err: err} }
+	if _, err := os.Lstat(dir); err == nil {
+		if err := r.removeSpace(ctx, w, from, dir); err != nil {
+			return fail(fmt.Errorf("a part of an earlier one is in the way: %w", err))
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return fail(err)
+	}
+	switch {
+	case w.Make != nil:
+		if err = os.Mkdir(dir, 0o700); err == nil {
+			err = guard("Workspace.Make", func() error { return w.Make(ctx, a.task, dir) })
+		}
+	case w.Kind == WorkspaceCopy:
+		err = os.CopyFS(dir, os.DirFS(from))
+	default:
+		s.Base, err = r.addWorktree(ctx, from, dir, w.Rev)
+	}
+	if err != nil {
+		return fail(errors.Join(err, r.removeSpace(context.WithoutCancel(ctx), w, from, dir)))
+	}
+	return s, r.setup(ctx, a, dir)
+}
+
+func (r *run) setup(ctx context.Context, a *attempt, dir string) error {
+	if a.workspace.Setup == "" {
+		return nil
+	}
+	out, err := r.shell(ctx, a, dir, a.workspace.Setup)
+	if err != nil {
+		return &badWorkspace{dir, fmt.Errorf("setup: %w%s", err, quoted(out)), true}
+	}
+	return nil
+}
+
+// useSpace checks that a workspace still is what it was. In a half-deleted worktree git
+// falls through to the repository around it.
+func (r *run) useSpace(ctx context.Context, a *attempt, s space) error {
+	st, err := os.Stat(s.Dir)
+	if err == nil && !st.IsDir() {
+		err = errors.New("it is not a directory")
+	}
+	if err == nil && a.workspace.Kind == WorkspaceWorktree {
+		err = r.checkWorktree(ctx, s.Dir)
+	}
+	if err != nil {
+		return &badWorkspace{dir: s.Dir, err: err}
+	}
+	return nil
+}
+
+func (r *run) removeSpace(ctx context.Context, w *Workspace, from, dir string) error {
+	if w.Kind == WorkspaceWorktree {
+		return r.removeWorktree(ctx, from, dir)
+	}
+	err := os.RemoveAll(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// leaveSpace ends the use of a workspace by a task that is over.
+func (r *run) leaveSpace(ctx context.Context, a *attempt, s space, accepted bool) error {
+	var failed error
+	if a.workspace.Teardown != "" {
+		if out, err := r.shell(ctx, a, s.Dir, a.workspace.Teardown); err != nil {
+			failed = fmt.Errorf("teardown: %w%s", err, quoted(out))
+		}
+	}
+	if accepted && a.workspace.Remove && a.workspace.owned() {
+		from := a.workspace.From
+		if from == "" {
+			from = a.opts.Cwd
+		}
+		failed = errors.Join(failed, r.removeSpace(ctx, &a.workspace, from, s.Dir))
+	}
+	return failed
+}
+
+func cmpErr(err, or error) error {
+	if err != nil {
+		return err
+	}
+	return or
+}

@@ -1,0 +1,157 @@
+package browsertest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// page is an open report, and what the browser said about it.
+type page struct {
+	ctx context.Context
+
+	mu       sync.Mutex
+	problems []string
+}
+
+// open opens a file in a browser.
+func open(t *testing.T, path string) *page {
+	t.Helper()
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		if os.Getenv("TROUPE_BROWSER") == "require" {
+			t.Fatal("there is no chromium: apt-get install chromium")
+		}
+		t.Skip("there is no chromium on this machine; TROUPE_BROWSER=require makes that a failure")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
+	alloc, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(stop)
+	ctx, end := chromedp.NewContext(alloc)
+	t.Cleanup(end)
+	p := &page{}
+	bounded, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(cancel)
+	p.ctx = bounded
+	chromedp.ListenTarget(ctx, func(event any) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		switch e := event.(type) {
+		case *log.EventEntryAdded:
+			p.problems = append(p.problems, e.Entry.Text)
+		case *runtime.EventExceptionThrown:
+			p.problems = append(p.problems, e.ExceptionDetails.Error())
+		case *runtime.EventConsoleAPICalled:
+			p.problems = append(p.problems, fmt.Sprint("console.", e.Type))
+		}
+	})
+	require.NoError(t, chromedp.Run(bounded, log.Enable(), chromedp.Navigate("file://"+path), chromedp.WaitReady("#shown")))
+	return p
+}
+
+// eval evaluates JavaScript, and waits for a promise.
+func eval[T any](t *testing.T, p *page, script string) (v T) {
+	t.Helper()
+	wait := func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }
+	require.NoError(t, chromedp.Run(p.ctx, chromedp.Evaluate(script, &v, wait)), script)
+	return v
+}
+
+// quiet requires that the browser had nothing to complain about.
+func (p *page) quiet(t *testing.T) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	assert.Empty(t, p.problems)
+}
+
+// report runs a job and returns the path of its report.
+func report(t *testing.T, job fleet.Job) string {
+	t.Helper()
+	job.Out = t.TempDir()
+	for _, err := range fleet.Run(t.Context(), job) {
+		require.NoError(t, err)
+	}
+	return filepath.Join(job.Out, fleet.ReportFile)
+}
+
+func agent(turns ...scripted.Turn) *sdk.Options {
+	script := &scripted.Script{Transcript: true, Turns: turns}
+	return &sdk.Options{Backend: scripted.New(scripted.WithScript(script), scripted.WithHistory(&scripted.MemoryHistory{}))}
+}
+
+// unfold opens the first row, and waits until its transcript is there.
+const unfold = `new Promise(done => {
+	const row = document.querySelector(".row:not([hidden])"), began = performance.now();
+	row.open = true;
+	(function look() {
+		row.querySelector(".transcript").childElementCount > 0 ? done(performance.now() - began) : requestAnimationFrame(look);
+	})();
+})`
+
+// TestWhatAModelWroteIsInert: in a browser, not only in the bytes of the page.
+func TestWhatAModelWroteIsInert(t *testing.T) {
+	t.Parallel()
+	const evil = "</script></pre><script>window.hit=1</script><img src=x onerror=\"window.hit=2\"><a id=evil href=\"javascript:window.hit=3\">x</a><style>*{display:none}</style>{{.}}\x1b[31m\u2028"
+	p := open(t, report(t, fleet.Job{
+		ID: evil, Options: agent(scripted.Turn{Steps: scripted.Steps{
+			&scripted.ToolUse{Name: evil, Input: map[string]any{"x": evil}, Result: evil}, scripted.Text(evil),
+		}}),
+		Tasks: []fleet.Task{{ID: "a", Prompt: evil, Tags: []string{evil}}},
+	}))
+	eval[float64](t, p, unfold)
+	eval[any](t, p, `document.querySelectorAll("details").forEach(d => d.open = true)`)
+	assert.Contains(t, eval[string](t, p, `document.querySelector(".transcript").textContent`), "<script>window.hit=1</script>", "it is shown as text")
+	assert.True(t, eval[bool](t, p, `document.querySelector(".row").offsetHeight > 0`), "its style does not count")
+	assert.Zero(t, eval[int](t, p, `document.querySelectorAll("img, #evil, body style").length`))
+	assert.Equal(t, "undefined", eval[string](t, p, `typeof window.hit`))
+	p.quiet(t)
+}
+
+// TestTwoThousandTasks: the report of a large job is usable.
+func TestTwoThousandTasks(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("runs two thousand tasks")
+	}
+	const n = 2000
+	tasks := make([]fleet.Task, n)
+	for i := range tasks {
+		tasks[i] = fleet.Task{ID: fmt.Sprintf("task-%04d", i), Prompt: "go", Tags: []string{fmt.Sprint("tag-", i%7)}}
+	}
+	path := report(t, fleet.Job{Options: agent(scripted.Turn{Steps: scripted.Steps{scripted.Text("done")}}), Tasks: tasks, Concurrency: 64})
+	p := open(t, path)
+	loaded := eval[float64](t, p, `new Promise(done => (function look() {
+		const took = performance.getEntriesByType("navigation")[0].loadEventEnd;
+		took > 0 ? done(took) : requestAnimationFrame(look);
+	})())`)
+	assert.Equal(t, "2000 of 2000", eval[string](t, p, `document.getElementById("shown").textContent`))
+	filtered := eval[float64](t, p, `new Promise(done => {
+		const find = document.getElementById("find"), began = performance.now();
+		find.value = "task-0777";
+		find.dispatchEvent(new Event("input"));
+		requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began)));
+	})`)
+	assert.Equal(t, "1 of 2000", eval[string](t, p, `document.getElementById("shown").textContent`))
+	unfolded := eval[float64](t, p, unfold)
+	t.Logf("loaded in %.0f ms, filtered in %.0f ms, unfolded in %.0f ms", loaded, filtered, unfolded)
+	assert.Less(t, loaded, 4000.0)
+	assert.Less(t, filtered, 300.0)
+	assert.Less(t, unfolded, 100.0)
+	p.quiet(t)
+}
