@@ -22,6 +22,8 @@ const (
 	ClaudeOlder Agent = "claude-older"
 	// Qoder is qodercli.
 	Qoder Agent = "qoder"
+	// ACPSDK is no agent: the npm package by which editors drive agents.
+	ACPSDK Agent = "acp-sdk"
 )
 
 // EnvMode set to "require" turns the skip of a missing CLI into a failure.
@@ -82,6 +84,9 @@ func (a Agent) cached() (string, error) {
 	}
 	if a == Qoder {
 		return filepath.Join(cache, "troupe", "qodercli", a.Version(), "bundle", "qodercli.js"), nil
+	}
+	if a == ACPSDK {
+		return filepath.Join(cache, "troupe", "acp-sdk", a.Version(), "node_modules", "@agentclientprotocol", "sdk", "dist", "v1", "stable", "acp.js"), nil
 	}
 	return filepath.Join(cache, "troupe", "claude-code", a.Version(), "claude"), nil
 }

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// additional is the schema of the values of a map, nil if they may be anything.
+func additional(s *schema) *schema {
+	of := &schema{}
+	if len(s.Additional) == 0 || s.Additional[0] != '{' || json.Unmarshal(s.Additional, of) != nil {
+		return nil
+	}
+	return of
+}
+
+// union makes a struct with a pointer for each alternative, and its codec.
+func (g *generator) union(t string, d *schema) string {
+	var fields, encode, decode strings.Builder
+	tag := d.Tag.Property
+	for _, v := range d.variants() {
+		value := ""
+		for _, p := range v.Properties {
+			if p.name == tag {
+				value, _ = p.constant()
+			}
+		}
+		name, of := goName(value), "Empty"
+		if ref, _ := (&schema{AllOf: v.AllOf}).ref(); ref != "" {
+			g.reach(ref)
+			of = typeName(ref)
+		}
+		fields.WriteString(comment("\t", v.summary()))
+		fmt.Fprintf(&fields, "\t%s *%s\n", name, of)
+		fmt.Fprintf(&encode, "\tcase u.%s != nil:\n\t\treturn encodeTagged(%q, %q, u.%s)\n", name, tag, value, name)
+		fmt.Fprintf(&decode, "\tcase %q:\n\t\treturn decodeVariant(data, &u.%s)\n", value, name)
+	}
+	return fmt.Sprintf(`//
+// At most one field is set. Other is a variant that this release doesn't know.
+type %[1]s struct {
+%[2]s	Other json.RawMessage
+}
+
+// MarshalJSON writes the field that is set; it is an error if none is.
+func (u %[1]s) MarshalJSON() ([]byte, error) {
+	switch {
+%[3]s	case u.Other != nil:
+		return u.Other, nil
+	}
+	return nil, errNoVariant(%[1]q)
+}
+
+// UnmarshalJSON reads the variant that the member %[5]s names.
+func (u *%[1]s) UnmarshalJSON(data []byte) error {
+	tag, err := tagOf(data, %[5]q)
+	if err != nil {
+		return err
+	}
+	*u = %[1]s{}
+	switch tag {
+%[4]s	}
+	u.Other = append(json.RawMessage(nil), data...)
+	return nil
+}
+
+`, t, fields.String(), encode.String(), decode.String(), tag)
+}
