@@ -47,7 +47,11 @@ func exportedErrors(t *testing.T) []string {
 func printed() map[string]error {
 	result := &sdk.ResultMessage{Subtype: "error_max_turns", Errors: []string{"Reached maximum number of turns (3)"}}
 	return map[string]error{
-		"AuthError":                       &sdk.AuthError{Backend: "claude", Err: errors.New("…")},
+		"AuthError": &sdk.AuthError{Backend: "claude", Err: errors.New("…")},
+		"session.BreakerOpenError": &session.BreakerOpenError{
+			Kind: session.BreakerAgent, Name: "claude", Since: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Failures: 5,
+			LastFailure: "the agent ended during initialize: exit code 1", RetryAfter: 800 * time.Millisecond,
+		},
 		"ConfigError":                     &sdk.ConfigError{Option: "TaskBudget", Backend: "claude", Problem: "is 0; a budget is above zero"},
 		"ControlError":                    &sdk.ControlError{Request: "set_permission_mode", Code: "invalid_mode", Message: "…"},
 		"session.ErrAnswerSkipped":        session.ErrAnswerSkipped,
@@ -58,6 +62,10 @@ func printed() map[string]error {
 		"session.ErrConsumerStalled":      session.ErrConsumerStalled,
 		"ErrMCPServerClosed":              sdk.ErrMCPServerClosed,
 		"session.ErrNoRoom":               session.ErrNoRoom,
+		"session.ErrChildFull":            session.ErrChildFull,
+		"session.ErrNoChild":              session.ErrNoChild,
+		"session.ErrChildDone":            session.ErrChildDone,
+		"session.ErrChildRestarts":        session.ErrChildRestarts,
 		"ErrNotConnected":                 sdk.ErrNotConnected,
 		"session.ErrNotRun":               session.ErrNotRun,
 		"session.ErrResultSkipped":        session.ErrResultSkipped,
@@ -89,7 +97,12 @@ func printed() map[string]error {
 			},
 			Tools: []session.RunningTool{{ID: "toolu_1", Name: "Bash", Age: 12 * time.Second}}, Called: 3, Messages: 14, Text: "Let me look",
 		},
-		"UnsupportedCapabilityError":     &sdk.UnsupportedCapabilityError{Backend: "claude", Request: "set_goal_max_turns"},
+		"UnsupportedCapabilityError": &sdk.UnsupportedCapabilityError{Backend: "claude", Request: "set_goal_max_turns"},
+		"session.LeaseError":         &session.LeaseError{SessionID: "3f2b8c1e", Holder: session.LeaseHolder{Host: "build7", PID: 4711}},
+		"session.PassivateError":     &session.PassivateError{Problem: "a turn is open"},
+		"session.RetryLimitError": &session.RetryLimitError{
+			Status: 529, Kind: "overloaded", Attempts: 12, For: 30 * time.Minute, Limit: 30 * time.Minute,
+		},
 		"session.RecoveryError":          &session.RecoveryError{Problem: "the agent died alike 3 times in a row, with no result between", Err: errors.New("…")},
 		"session.GatesOffError":          &session.GatesOffError{Seen: "system/init"},
 		"ExitError":                      &sdk.ExitError{Program: "/usr/bin/claude", During: "a turn", Status: session.ExitStatus{Code: 3}, StderrTail: "something broke"},

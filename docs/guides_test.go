@@ -26,14 +26,14 @@ const module = "github.com/agent-troupe/troupe"
 
 // guides are the documents that TestGuides checks: each block of Go code is a whole
 // file, and the names of this module's packages exist.
-var guides = []string{"../README.md", "getting-started.md", "cookbook.md", "migration.md", "deployment.md", "events.md", "simulation.md", "introspection.md"}
+var guides = []string{"../README.md", "getting-started.md", "cookbook.md", "migration.md", "deployment.md", "events.md", "simulation.md", "introspection.md", "fleets.md", "supervision.md", "sessions.md"}
 
 // exportData maps each package that the code of the guides may import to the file with
 // its export data from the compiler: packages of this module, and their imports.
 func exportData(t *testing.T) map[string]string {
 	t.Helper()
 	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}"}
-	for _, p := range []string{"sdk", "runtime", "policy", "supervisor", "agent/scripted", "protocol/tools", "protocol/view", "simtests", "inspect"} {
+	for _, p := range []string{"sdk", "runtime", "policy", "supervisor", "agent/scripted", "protocol/tools", "protocol/view", "simtests", "inspect", "fleet", "transcript", "transcript/export"} {
 		args = append(args, module+"/"+p)
 	}
 	args = append(args, "log", "os/signal", "testing", "testing/synctest", "github.com/stretchr/testify/require")
@@ -123,16 +123,19 @@ func TestEventsAreListed(t *testing.T) {
 	levels := map[string]string{}
 	for _, e := range []session.Event{
 		&session.StateChanged{}, &session.WarningIssued{}, &session.CallbackFailed{}, &session.LateAnswer{}, &session.NoiseLine{},
-		&session.OversizeLine{}, &session.MessagesDropped{}, &session.UnexpectedFrame{}, &session.RepeatedRequest{}, &session.TurnStalled{}, &session.AuthExpired{}, &session.Recovering{}, &session.Recovered{},
+		&session.OversizeLine{}, &session.MessagesDropped{}, &session.UnexpectedFrame{}, &session.RepeatedRequest{}, &session.TurnStalled{}, &session.TurnRetries{}, &session.AuthExpired{},
+		&session.BreakerOpened{}, &session.BreakerHalfOpened{}, &session.BreakerReclosed{}, &session.StartHeld{}, &session.Recovering{}, &session.Recovered{},
 		&session.StderrLine{}, &session.ActorFailed{}, &session.Supervision{}, &session.EventsLost{}, &session.Ended{Reason: io.EOF},
 	} {
 		levels[strings.TrimPrefix(fmt.Sprintf("%T", e), "*session.")] = strings.ToLower(e.Level().String())
 	}
 	assert.Equal(t, levels, listed)
-	source, err := os.ReadFile("../session/event.go")
-	require.NoError(t, err)
-	for _, method := range regexp.MustCompile(`(?m)^func \(\*(\w+)\) isEvent\(\)`).FindAllStringSubmatch(string(source), -1) {
-		assert.Contains(t, levels, method[1], "an event that this test does not know")
+	for _, file := range []string{"event.go", "breaker.go"} {
+		source, err := os.ReadFile("../session/" + file)
+		require.NoError(t, err)
+		for _, method := range regexp.MustCompile(`(?m)^func \(\*(\w+)\) isEvent\(\)`).FindAllStringSubmatch(string(source), -1) {
+			assert.Contains(t, levels, method[1], "an event that this test does not know")
+		}
 	}
 }
 

@@ -168,11 +168,11 @@ func (t *chat) prompt() {
 func (t *chat) turn(ctx context.Context, line string) error {
 	t.console.begin()
 	t.remember(nil)
+	t.state.Store(inTurn) // before the answer can be seen: a Ctrl-C at its first word is meant for it
 	turn, err := t.client.Send(ctx, sdk.UserText(line))
 	if err != nil {
 		return err
 	}
-	t.state.Store(inTurn)
 	t.over(ctx, turn)
 	result, err := turn.Result(ctx)
 	if err == nil {

@@ -16,10 +16,14 @@ func help() string {
 Usage:
   troupe run [flags] PROMPT   give an agent one prompt and print its answer
   troupe chat [flags]         hold a conversation on the terminal
+  troupe batch [flags] TASKS  give many tasks to agents, and keep each result
   troupe options [flags]      print how an agent would be started; starts nothing
+  troupe sessions COMMAND     list, show, fork, rename, tag, delete or export sessions on disk
   troupe ps [SESSION]         list the sessions of all programs that show theirs
   troupe top                  the same, as a screen that is kept up to date
   troupe mcp                  the same, as an MCP server on stdin and stdout
+  troupe acp [flags]          be an agent for editors on stdin and stdout
+  troupe guard                clean up for a program that has died, which has started it for that
   troupe version              print the version of this program
   troupe help [COMMAND]       print this text, or every flag of a command
 
@@ -36,14 +40,22 @@ func helpCommand(c *console, args []string) int {
 		return c.print(runHelp())
 	case args[0] == "chat":
 		return c.print(chatHelp())
+	case args[0] == "batch":
+		return c.print(batchHelp())
 	case args[0] == "options":
 		return c.print(optionsHelp())
+	case args[0] == "sessions":
+		return c.print(sessionsHelp())
 	case args[0] == "ps":
 		return c.print(psHelp())
 	case args[0] == "top":
 		return c.print(topHelp())
 	case args[0] == "mcp":
 		return c.print(mcpHelp())
+	case args[0] == "acp":
+		return c.print(acpHelp())
+	case args[0] == "guard":
+		return c.print("Usage: troupe guard\n\nEnds what is left of a program's agents when the program dies. Programs start it: see Guard of runtime.Config.\n")
 	case args[0] == "version":
 		return c.print("Usage: troupe version\n\nPrints the version of this program.\n")
 	}

@@ -2,10 +2,14 @@
 //
 //	troupe run [flags] PROMPT   give an agent one prompt and print its answer
 //	troupe chat [flags]         hold a conversation on the terminal
+//	troupe batch [flags] TASKS  give many tasks to agents, and keep each result
 //	troupe options [flags]      print how an agent would be started
+//	troupe sessions COMMAND     list, show, fork, rename, tag, delete or export sessions on disk
 //	troupe ps [SESSION]         list the sessions of all programs that show theirs
 //	troupe top                  the same, as a screen that is kept up to date
 //	troupe mcp                  the same, as an MCP server on stdin and stdout
+//	troupe acp [flags]          be an agent for editors on stdin and stdout
+//	troupe guard                clean up for a program that has died; runtime.Config.Guard starts it
 //	troupe version              print the version of this program
 //	troupe help [COMMAND]       print every flag and exit code
 //
@@ -18,10 +22,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/agent-troupe/troupe/runtime"
 )
 
 func main() {
@@ -63,14 +70,23 @@ func run(ctx context.Context, p process) int {
 		return runCommand(ctx, p, c, args)
 	case "chat":
 		return chatCommand(ctx, p, c, args)
+	case "batch":
+		return batchCommand(ctx, p, c, args)
 	case "options":
 		return optionsCommand(p, c, args)
+	case "sessions":
+		return sessionsCommand(ctx, p, c, args)
 	case "ps":
 		return psCommand(ctx, p, c, args)
 	case "top":
 		return topCommand(ctx, p, c, args)
 	case "mcp":
 		return mcpCommand(ctx, p, c, args)
+	case "acp":
+		return acpCommand(ctx, p, c, args)
+	case "guard":
+		runtime.ServeGuard() // does not return if a runtime has started it
+		return c.usage(errors.New("troupe guard is started by programs: see Guard of runtime.Config"))
 	case "version", "--version", "-version":
 		return c.print(version())
 	case "help", "--help", "-help", "-h":

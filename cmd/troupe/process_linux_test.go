@@ -28,6 +28,7 @@ func TestProcesses(t *testing.T) {
 	t.Run("signals", b.testSignals)
 	t.Run("the reader goes away", b.testReaderGoesAway)
 	t.Run("at a terminal", b.testAtATerminal)
+	t.Run("acp", b.testACP)
 }
 
 func build(t *testing.T) binaries {

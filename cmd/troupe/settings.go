@@ -32,9 +32,12 @@ type settings struct {
 	level      slog.Level
 	timeout    time.Duration
 	appendText string
+	batch      batchSettings // of troupe batch
+	acp        acpSettings   // of troupe acp
 	opts       sdk.Options
 	given      []string // flags
 	file       sdk.Options
+	rest       restSettings // of troupe sessions
 }
 
 // Values of --output.

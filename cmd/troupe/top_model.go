@@ -19,6 +19,7 @@ type topModel struct {
 	look tea.Cmd // asks the hosts
 
 	rows          []topRow // in the order of the screen
+	breakers      []string // lines about those that are not closed
 	hosts         int
 	err           error // of hosts that did not answer
 	ever          bool  // the hosts have been asked
@@ -80,8 +81,11 @@ func (r *topRow) waiting() time.Duration {
 
 // took replaces the rows by those of a new look.
 func (m *topModel) took(l looked) {
-	m.ever, m.err, m.hosts, m.rows = true, l.err, len(l.reports), nil
+	m.ever, m.err, m.hosts, m.rows, m.breakers = true, l.err, len(l.reports), nil, nil
 	for _, r := range l.reports {
+		for _, line := range inspect.BreakerLines(&r.Tree) {
+			m.breakers = append(m.breakers, fmt.Sprintf("%d: %s", r.Host.PID, line))
+		}
 		for i := range r.Tree.Sessions {
 			m.rows = append(m.rows, topRow{r.Host, r.Tree.Sessions[i]})
 		}
@@ -152,6 +156,9 @@ func (m *topModel) text() string {
 	}
 	if m.err != nil {
 		head = append(head, strings.Split("troupe: "+printable(m.err.Error()), "\n")...)
+	}
+	if len(m.breakers) > 0 && !m.open {
+		head = slices.Concat(head, m.breakers, []string{""})
 	}
 	foot := []string{"", "up/down select  Enter show  s sort  r reverse  q quit"}
 	var body []string

@@ -98,6 +98,13 @@ func TestTopScreens(t *testing.T) {
 	add("60 by 7", lines)
 	_, lines = screenOf(t, m, looked{reports: seen().reports[:1], err: errors.New("host 2: no \x1b[2Janswer")})
 	add("a host does not answer", lines)
+	failing := seen()
+	failing.reports[0].Tree.Breakers = []runtime.Breaker{{
+		Kind: session.BreakerAgent, Name: "cla\x1b[2Jude", State: session.BreakerOpen, Since: failing.reports[0].Tree.At.Add(-time.Second),
+		NextProbe: failing.reports[0].Tree.At.Add(time.Second), Held: 7, LastFailure: "exit code 1\x1b[2J",
+	}}
+	_, lines = screenOf(t, m, failing)
+	add("a breaker is open", lines)
 	golden(t, "top-screens.txt", strings.Join(all, "\n")+"\n")
 }
 

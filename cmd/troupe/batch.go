@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// batchCommand is troupe batch.
+func batchCommand(ctx context.Context, p process, c *console, args []string) int {
+	s, err := parseBatch(args)
+	if err != nil {
+		return c.usage(err)
+	}
+	if s.help {
+		return c.print(batchHelp())
+	}
+	if err := s.readBatch(p); err != nil {
+		return c.usage(&usageError{problem: err.Error()})
+	}
+	stoodIn, err := s.chooseAgent(p.getenv)
+	if err != nil {
+		return c.usage(err)
+	}
+	if stoodIn && !s.quiet {
+		c.note("no agent is installed (neither claude nor qodercli is on PATH), so the scripted agent is used:\n" +
+			"no model, no network, and its commands are not really run; --agent chooses another agent")
+	}
+	s.allow(c)
+	job := &s.batch.job
+	job.Options = &s.opts
+	plan, err := s.checkBatch()
+	if err != nil {
+		return c.usage(&usageError{problem: s.inTerms(err.Error())})
+	}
+	if s.batch.dryRun {
+		return c.print(plan)
+	}
+	rt, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		c.note("%v", err)
+		return exitStart
+	}
+	defer func() {
+		over, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownLimit)
+		defer cancel()
+		_ = rt.Shutdown(over)
+	}()
+	unshow, err := s.show(rt, p, c)
+	if err != nil {
+		return c.usage(err)
+	}
+	defer unshow()
+	s.opts.Runtime = rt
+	return s.playBatch(ctx, p, c)
+}
+
+// readBatch reads the tasks.
+func (s *settings) readBatch(p process) error {
+	name := s.words[0]
+	in := p.stdin
+	if name == "-" {
+		name = "stdin"
+	} else {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	tasks, err := readTasks(name, s.batch.format, s.batch.template, in)
+	s.batch.job.Tasks = tasks
+	return err
+}
+
+// allow makes the permissions of a session that nobody watches.
+func (s *settings) allow(c *console) {
+	switch {
+	case s.yes:
+		s.opts.CanUseTool = func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+			return sdk.Allow(), nil
+		}
+	case s.opts.Policy == nil && len(s.opts.AllowedTools) == 0 && !s.quiet:
+		c.note("no rule allows a tool, so calls of all tools are denied, except those that change nothing outside the agent;\n" +
+			"--allowed-tools 'Read,Bash(go test *)' or --yes allows more")
+	}
+}
+
+// checkBatch finds every mistake before anything starts, and says what would be done.
+func (s *settings) checkBatch() (string, error) {
+	job := &s.batch.job
+	if err := job.Validate(); err != nil {
+		return "", err
+	}
+	o := s.opts
+	if _, err := sdk.PreviewLaunch(&o); err != nil {
+		return "", err
+	}
+	_, err := os.Stat(filepath.Join(job.Out, journal.Name))
+	switch {
+	case err == nil && !job.Resume && !s.batch.dryRun:
+		return "", fmt.Errorf("%s has the journal of a job already; add --resume to go on with it, or give another --out", job.Out)
+	case err != nil && job.Resume:
+		return "", fmt.Errorf("%s has no journal to go on with; leave --resume out", job.Out)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d tasks for %s, %d at a time; results go to %s\n", len(job.Tasks), s.agent, max(job.Concurrency, 0), job.Out)
+	if job.Concurrency == 0 {
+		b.Reset()
+		fmt.Fprintf(&b, "%d tasks for %s, 4 at a time; results go to %s\n", len(job.Tasks), s.agent, job.Out)
+	}
+	for i := range job.Tasks {
+		t := &job.Tasks[i]
+		after := ""
+		if len(t.After) > 0 {
+			after = ", after " + strings.Join(t.After, ", ")
+		}
+		fmt.Fprintf(&b, "  %-20s %s%s\n", t.ID, shorten(t.Prompt, 60), after)
+	}
+	return b.String(), nil
+}
+
+// shorten is the beginning of a text on one line.
+func shorten(text string, most int) string {
+	text = printable(strings.Join(strings.Fields(text), " "))
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most-1]) + "…"
+	}
+	return text
+}
+
+// playBatch runs the job to its end.
+func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
+	job := s.batch.job
+	if s.batch.events != "" {
+		f, err := os.OpenFile(s.batch.events, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return c.usage(&usageError{problem: "--events: " + err.Error()})
+		}
+		defer func() { _ = f.Close() }()
+		job.OnEvent = writeEvents(f)
+	}
+	progress := newProgress(c, s.quiet, len(job.Tasks))
+	told := job.OnEvent
+	job.OnEvent = func(e fleet.Event) {
+		if told != nil {
+			told(e)
+		}
+		progress.event(e)
+	}
+	h, err := fleet.Start(ctx, job)
+	if err != nil {
+		c.note("%v", err)
+		return exitStart
+	}
+	progress.begin(h)
+	w := &batchWatch{h: h, c: c, over: make(chan struct{})}
+	go w.watch(p.signals)
+	var failed error
+	for r, err := range h.Results(context.WithoutCancel(ctx)) {
+		if err != nil {
+			failed = err
+			break
+		}
+		progress.result(&r)
+	}
+	<-h.Done()
+	close(w.over)
+	progress.end()
+	return s.summary(c, h.Progress(), failed, w.signal())
+}
+
+func writeEvents(to io.Writer) func(fleet.Event) {
+	e := json.NewEncoder(to)
+	return func(event fleet.Event) { _ = e.Encode(event) }
+}
+
+// summary prints how the job ended, and returns the exit code.
+func (s *settings) summary(c *console, p fleet.Progress, failed error, sig os.Signal) int {
+	accepted, left := p.ByStatus[fleet.Accepted], p.Total-p.Finished
+	text := fmt.Sprintf("%d of %d tasks accepted", accepted, p.Total)
+	for _, status := range sortedStatuses(p.ByStatus) {
+		if status != fleet.Accepted {
+			text += fmt.Sprintf(", %d %s", p.ByStatus[status], status)
+		}
+	}
+	if left > 0 {
+		text += fmt.Sprintf(", %d left (--resume runs them)", left)
+	}
+	text += "; " + spent(p.Usage)
+	if p.Denied > 0 {
+		text += fmt.Sprintf("; %d calls of tools were denied", p.Denied)
+	}
+	text += "\n" + filepath.Join(s.batch.job.Out, fleet.ReportFile) + "\n"
+	if err := c.text(text); err != nil {
+		return exitOutput
+	}
+	var stopped *fleet.StoppedError
+	number, signaled := sig.(syscall.Signal)
+	switch {
+	case signaled && left > 0:
+		return exitSignal + int(number)
+	case failed != nil && (!errors.As(failed, &stopped) || stopped.Reason == fleet.StopJournal || stopped.Reason == "error"):
+		c.note("%v", failed)
+		return exitDied
+	case failed != nil:
+		c.note("%v", failed)
+		return exitResult
+	case accepted < p.Total:
+		return exitResult
+	}
+	return exitOK
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/fleet"
+)
+
+const answering = `default: [{text: "You said: ${prompt}"}]`
+
+// taskFile writes a file of tasks.
+func taskFile(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+func resultsIn(t *testing.T, dir string) map[string]fleet.TaskResult {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, fleet.ResultsFile))
+	require.NoError(t, err)
+	all := map[string]fleet.TaskResult{}
+	for line := range strings.Lines(string(text)) {
+		var r fleet.TaskResult
+		require.NoError(t, json.Unmarshal([]byte(line), &r))
+		all[r.ID] = r
+	}
+	return all
+}
+
+func TestBatchReadsTasks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		file, text string
+		args       []string
+		want       map[string]string
+	}{
+		"JSONL":    {"tasks.jsonl", "{\"id\":\"a\",\"prompt\":\"one\"}\n\n{\"prompt\":\"two\"}\n", nil, map[string]string{"a": "one", "0002": "two"}},
+		"CSV":      {"tasks.csv", "\uFEFFid,prompt,tags\na,\"one, and more\",x y\nb,two,\n", nil, map[string]string{"a": "one, and more", "b": "two"}},
+		"YAML":     {"tasks.yaml", "tasks:\n- {id: a, prompt: one}\n- prompt: two\n", nil, map[string]string{"a": "one", "0002": "two"}},
+		"JSON":     {"tasks.json", `[{"id":"a","prompt":"one"}]`, nil, map[string]string{"a": "one"}},
+		"template": {"tasks.csv", "id,issue\na,7\n", []string{"--template", "Fix #{{.issue}}"}, map[string]string{"a": "Fix #7"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, file := newWorld(), taskFile(t, c.file, c.text)
+			code := w.run(append([]string{"batch", "-a", script(t, answering), file}, c.args...)...)
+			require.Equal(t, exitOK, code, w.err)
+			results := resultsIn(t, outOf(file))
+			assert.Len(t, results, len(c.want))
+			for id, prompt := range c.want {
+				assert.Equal(t, "You said: "+prompt, results[id].Text)
+			}
+			assert.Contains(t, w.out.String(), "tasks accepted; $")
+			assert.FileExists(t, filepath.Join(outOf(file), fleet.ReportFile))
+		})
+	}
+}
+
+func TestBatchMistakes(t *testing.T) {
+	t.Parallel()
+	good := taskFile(t, "tasks.jsonl", `{"id":"a","prompt":"one"}`)
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no file":        {[]string{"batch"}, "takes one file"},
+		"missing":        {[]string{"batch", "/no/such/file"}, "no such file"},
+		"empty":          {[]string{"batch", taskFile(t, "t.jsonl", "\n")}, "has no tasks"},
+		"key":            {[]string{"batch", taskFile(t, "t.jsonl", "{\"prompt\":\"x\"}\n{\"promt\":\"x\"}\n")}, `t.jsonl:2: json: unknown field "promt"`},
+		"twice":          {[]string{"batch", taskFile(t, "t.jsonl", "{\"id\":\"a\",\"prompt\":\"x\"}\n{\"id\":\"a\",\"prompt\":\"x\"}\n")}, "is that of task 1"},
+		"no field":       {[]string{"batch", good, "--template", "{{.issue}}"}, "issue"},
+		"no list":        {[]string{"batch", taskFile(t, "t.yaml", "a: 1\n")}, "is not a list of tasks"},
+		"rounds":         {[]string{"batch", good, "--verify-rounds", "2"}, "need --verify"},
+		"setup":          {[]string{"batch", good, "--setup", "make"}, "--workspace"},
+		"fail-on":        {[]string{"batch", good, "--fail-on", "200%"}, "--fail-on"},
+		"budget":         {[]string{"batch", good, "--budget-usd", "0"}, "--budget-usd"},
+		"concurrency":    {[]string{"batch", good, "-j", "0"}, "--concurrency"},
+		"nothing before": {[]string{"batch", good, "--resume"}, "no journal"},
+		"options":        {[]string{"batch", good, "--max-turns", "x"}, "--max-turns"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			assert.Equal(t, exitUsage, w.run(append(c.args, "-a", "scripted")...))
+			assert.Contains(t, w.err.String(), c.want)
+		})
+	}
+}
+
+func TestBatchDryRun(t *testing.T) {
+	t.Parallel()
+	w, file := newWorld(), taskFile(t, "tasks.jsonl", "{\"id\":\"a\",\"prompt\":\"one\"}\n{\"id\":\"b\",\"prompt\":\"two\\nlines\",\"after\":[\"a\"]}\n")
+	require.Equal(t, exitOK, w.run("batch", "-a", "scripted", "-n", "-q", file), w.err)
+	assert.Equal(t, "2 tasks for scripted, 4 at a time; results go to "+outOf(file)+"\n  a                    one\n  b                    two lines, after a\n", w.out.String())
+	assert.NoDirExists(t, outOf(file))
+}
+
+// A task that was not accepted is exit code 1, and its details are shown at once.
+func TestBatchFailures(t *testing.T) {
+	t.Parallel()
+	w, file := newWorld(), taskFile(t, "tasks.jsonl", "{\"id\":\"a\",\"prompt\":\"one\"}\n{\"id\":\"b\",\"prompt\":\"two\"}\n")
+	code := w.run("batch", "-a", script(t, answering), file, "-q", "--verify", "echo not good; test $TROUPE_TASK = a", "--events", file+".events")
+	assert.Equal(t, exitResult, code)
+	assert.Contains(t, w.out.String(), "1 of 2 tasks accepted, 1 rejected; $")
+	assert.Contains(t, w.err.String(), "b rejected: the verification rejected it")
+	events, err := os.ReadFile(file + ".events")
+	require.NoError(t, err)
+	assert.Contains(t, string(events), `"kind":"verified"`)
+
+	w = newWorld()
+	assert.Equal(t, exitUsage, w.run("batch", "-a", script(t, answering), file, "-q"))
+	assert.Contains(t, w.err.String(), "add --resume")
+	w = newWorld()
+	assert.Equal(t, exitResult, w.run("batch", "-a", script(t, answering), file, "-q", "--resume"), "what is over is not run again")
+}
+
+// A limit stops the job; without it the rest runs.
+func TestBatchResume(t *testing.T) {
+	t.Parallel()
+	file := taskFile(t, "tasks.jsonl", strings.Repeat("{\"prompt\":\"x\"}\n", 6))
+	failing := script(t, `default: [{result: {subtype: error_during_execution}}]`)
+	w := newWorld()
+	assert.Equal(t, exitResult, w.run("batch", "-a", failing, file, "-j", "1", "--fail-on", "50%"))
+	assert.Contains(t, w.out.String(), "0 of 6 tasks accepted, 3 failed, 3 left (--resume runs them)")
+	w = newWorld()
+	assert.Equal(t, exitResult, w.run("batch", "-a", script(t, answering), file, "--resume"))
+	assert.Contains(t, w.out.String(), "3 of 6 tasks accepted, 3 failed; $")
+}
+
+func TestBatchSignals(t *testing.T) {
+	t.Parallel()
+	file := taskFile(t, "tasks.jsonl", strings.Repeat("{\"prompt\":\"x\"}\n", 4))
+	w := newWorld()
+	w.stderrTTY = true
+	events := file + ".events"
+	code := w.start("batch", "-a", script(t, slowTurn), file, "-j", "2", "--events", events)
+	w.err.await(t, "0001")
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(events)
+		return err == nil && strings.Count(string(text), `"started"`) == 2
+	}, 20*time.Second, 5*time.Millisecond)
+	for _, said := range []string{"no others start", "interrupting"} {
+		w.signal <- os.Interrupt
+		w.err.await(t, said)
+	}
+	assert.Equal(t, 130, <-code)
+	assert.Contains(t, w.out.String(), "0 of 4 tasks accepted, 4 left")
+	assert.Contains(t, w.err.String(), "2 running")
+}
+
+func TestBatchWithoutATerminalOrWithOne(t *testing.T) {
+	t.Parallel()
+	for name, terminal := range map[string]bool{"lines": false, "bar": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, file := newWorld(), taskFile(t, "tasks.jsonl", strings.Repeat("{\"prompt\":\"x\"}\n", 8))
+			w.stderrTTY = terminal
+			require.Equal(t, exitOK, w.run("batch", "-a", script(t, answering), file, "--allowed-tools", "Read"), w.err)
+			assert.Equal(t, !terminal, strings.Contains(w.err.String(), "[8/8]"), w.err)
+			assert.Equal(t, terminal, strings.Contains(w.err.String(), "\x1b["))
+			assert.NotContains(t, w.err.String(), "no rule allows")
+		})
+	}
+}
