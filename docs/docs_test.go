@@ -103,7 +103,7 @@ func printed() map[string]error {
 		"session.RetryLimitError": &session.RetryLimitError{
 			Status: 529, Kind: "overloaded", Attempts: 12, For: 30 * time.Minute, Limit: 30 * time.Minute,
 		},
-		"session.RecoveryError":          &session.RecoveryError{Problem: "the agent died alike 3 times in a row, with no result between", Err: errors.New("…")},
+		"session.RecoveryError":          &session.RecoveryError{Problem: "the agent died alike 3 times in a row, with no result between (EqualDeaths)", Err: errors.New("…")},
 		"session.GatesOffError":          &session.GatesOffError{Seen: "system/init"},
 		"ExitError":                      &sdk.ExitError{Program: "/usr/bin/claude", During: "a turn", Status: session.ExitStatus{Code: 3}, StderrTail: "something broke"},
 		"StartError":                     &sdk.StartError{Err: errors.New(`lookup "claude": file does not exist (searched /usr/bin, /bin): install it, or give its path`)},

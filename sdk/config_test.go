@@ -39,7 +39,7 @@ func everything() *sdk.Options {
 		Policy: &sdk.Policy{Allow: []string{"Read"}, Ask: []string{"Bash(git *)"}, Deny: []string{"Write"}},
 		Limits: session.Limits{Control: 45 * time.Second}, Graces: session.Graces{EOF: 1500 * time.Millisecond},
 		PermissionTimeout: time.Minute, Unattended: true, ResolveModelTimeout: 250 * time.Millisecond, CloseTimeout: 5 * time.Second,
-		InterruptGrace: 1500 * time.Millisecond, MaxLine: 1024, MaxRestarts: 3, RestartWindow: 10 * time.Minute, PassivateAfter: 15 * time.Minute, Isolation: session.IsolationPrivate, Recovery: session.RecoverReport, Discard: true, Cwd: "/src",
+		InterruptGrace: 1500 * time.Millisecond, MaxLine: 1024, MaxRestarts: 3, EqualDeaths: 5, RestartWindow: 10 * time.Minute, PassivateAfter: 15 * time.Minute, Isolation: session.IsolationPrivate, Recovery: session.RecoverReport, Discard: true, Cwd: "/src",
 		Env: map[string]string{"FOO": "bar", "TOKEN": "Bearer t0"}, UnsetEnv: []string{"OTHER", "GONE"}, CleanEnv: true,
 		PathToExecutable: "/opt/cli.mjs", Executable: "bun", ExecutableArgs: []string{"--smol"},
 		ExtraArgs: map[string]sdk.Opt[string]{"flag": {}, "key": sdk.Some("value"), "empty": sdk.Some("")},

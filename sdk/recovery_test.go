@@ -28,6 +28,8 @@ func TestMistakesInRecovery(t *testing.T) {
 		"a policy without restarts":   {sdk.Options{Recovery: session.RecoverContinue}, "MaxRestarts"},
 		"a function without restarts": {sdk.Options{DecideRecovery: decide}, "MaxRestarts"},
 		"a negative window":           {sdk.Options{MaxRestarts: 3, RestartWindow: -1}, "RestartWindow"},
+		"equal deaths":                {o: sdk.Options{MaxRestarts: 3, EqualDeaths: -1}},
+		"equal deaths of none":        {sdk.Options{EqualDeaths: 5}, "EqualDeaths"},
 		"no transcript":               {sdk.Options{MaxRestarts: 3, PersistSession: sdk.Some(false)}, "MaxRestarts"},
 		"no transcript, no restarts":  {o: sdk.Options{PersistSession: sdk.Some(false)}},
 		"no transcript to wake from":  {sdk.Options{PassivateAfter: time.Hour, PersistSession: sdk.Some(false)}, "PassivateAfter"},

@@ -131,6 +131,9 @@ func checkRecovery(o *Options) []error {
 	if o.Recovery != "" && o.DecideRecovery != nil {
 		add("DecideRecovery", "is set together with Recovery", "give one of them")
 	}
+	if o.MaxRestarts == 0 && o.EqualDeaths != 0 {
+		add("EqualDeaths", "has no effect: MaxRestarts is 0, so that the first death ends the session", "set MaxRestarts, or leave EqualDeaths out")
+	}
 	if o.MaxRestarts == 0 && (o.Recovery != "" || o.DecideRecovery != nil) {
 		add("MaxRestarts", "is 0, so that no agent is started again and no policy applies", "allow a number of restarts")
 	}

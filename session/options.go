@@ -119,16 +119,20 @@ type Options struct {
 	// [Recovered] events report it. Calls that were written and only read are made again, other ones end with the
 	// *[ExitError]; what was not yet written goes to the next process.
 	//
-	// These still end the session: an expired login, an agent that cannot be started or stopped, three deaths that are
-	// equal with no result between them, a next process that is in another session, and each death after a call that
-	// may have changed what the options say, such as SetPermissionMode, SetModel or Claim, because the next process
-	// would start with the options alone. The error is then a *[RecoveryError]. A negative value is a *[ConfigError], and
-	// so is MaxRestarts with PersistSession false, because no process could resume the session.
+	// These still end the session: an expired login, an agent that cannot be started or stopped, EqualDeaths, a next process
+	// that is in another session, and each death after a call that may have changed what the options say, such as
+	// SetPermissionMode, SetModel or Claim, because the next process would start with the options alone. The error is then
+	// a *[RecoveryError]. A negative value is a *[ConfigError], and so is MaxRestarts with PersistSession false, because
+	// no process could resume the session.
 	// Default: 0, each death ends the session. Host only.
 	MaxRestarts int `json:"maxRestarts,omitempty"`
 	// RestartWindow is the time within which MaxRestarts counts. A negative value is a *[ConfigError]. Default: 0, the
 	// life of the session. Host only.
 	RestartWindow time.Duration `json:"restartWindow,omitempty"`
+	// EqualDeaths is how many deaths in a row, equal in exit status, phase and last error and with no result between
+	// them, end the session although MaxRestarts allows another process: the next one would most likely die alike. It needs
+	// MaxRestarts. Default: 0, [DefaultEqualDeaths]; negative: no number of them. Host only.
+	EqualDeaths int `json:"equalDeaths,omitempty"`
 	// RestartBackoff is how long a session waits before it starts the agent again. Default: none before the first
 	// restart, then up to 200 ms, doubled up to 30 s, at random. Invalid values are a *[ConfigError].
 	RestartBackoff Backoff `json:"-"`

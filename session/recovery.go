@@ -35,6 +35,9 @@ const (
 	RecoverFail Recovery = "fail"
 )
 
+// DefaultEqualDeaths is the default of Options.EqualDeaths.
+const DefaultEqualDeaths = 3
+
 // Known reports whether r is one of the policies.
 func (r Recovery) Known() bool {
 	switch r {

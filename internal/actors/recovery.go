@@ -21,7 +21,7 @@ import (
 func (k *Core) recoveryConfig() machine.RecoveryConfig {
 	o := k.deps.Options
 	return machine.RecoveryConfig{
-		Restarts: o.MaxRestarts, Window: o.RestartWindow, ResetAfter: cmp.Or(o.RestartBackoff.ResetAfter, supervisor.DefaultResetAfter),
+		Restarts: o.MaxRestarts, Equal: max(cmp.Or(o.EqualDeaths, session.DefaultEqualDeaths), 0), Window: o.RestartWindow, ResetAfter: cmp.Or(o.RestartBackoff.ResetAfter, supervisor.DefaultResetAfter),
 		Policy: cmp.Or(o.Recovery, session.RecoverContinue), Asks: o.DecideRecovery != nil,
 		Branch: o.ResumeSessionAt,
 		Stored: o.Resume != "" || o.Continue, Unknown: k.cfg.Dialect.Traits().UnknownSession,

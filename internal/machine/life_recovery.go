@@ -14,6 +14,7 @@ import (
 // RecoveryConfig is what the options and the dialect say about the death of a process.
 type RecoveryConfig struct {
 	Restarts   int           // how many processes may follow others within Window
+	Equal      int           // how many equal deaths in a row are one too many; zero: no number is
 	Window     time.Duration // zero: the life of the session
 	ResetAfter time.Duration // how long a process must have been ready for the backoff to begin anew
 	Policy     session.Recovery
@@ -27,10 +28,6 @@ type RecoveryConfig struct {
 	// "": it says nothing.
 	Unknown string
 }
-
-// maxEqual is how many equal deaths in a row, with no result between them, are one too
-// many.
-const maxEqual = 3
 
 // Deaths is what a life knows of the processes that have died.
 type Deaths struct {
@@ -108,8 +105,8 @@ func (l *Life) forbidden() string {
 		return fmt.Sprintf("the agent died more than %d times within %v (MaxRestarts, RestartWindow)", c.Restarts, c.Window)
 	case len(l.recent()) >= c.Restarts:
 		return fmt.Sprintf("the agent died more than %d times (MaxRestarts)", c.Restarts)
-	case s.Deaths.Equal >= maxEqual-1 && s.Deaths.Last == l.kindOfDeath() && s.Routing.ResultAt.IsZero():
-		return fmt.Sprintf("the agent died alike %d times in a row, with no result between", maxEqual)
+	case c.Equal > 0 && l.equal() >= c.Equal:
+		return fmt.Sprintf("the agent died alike %d times in a row, with no result between (EqualDeaths)", c.Equal)
 	}
 	return ""
 }
@@ -125,6 +122,17 @@ func (l *Life) recent() []time.Time {
 		return nil
 	}
 	return all[i:]
+}
+
+// equal is how many deaths in a row are like this one, with no result between them.
+func (l *Life) equal() int {
+	switch s := &l.s; {
+	case !s.Routing.ResultAt.IsZero():
+		return 0
+	case s.Deaths.Last != l.kindOfDeath():
+		return 1
+	}
+	return l.s.Deaths.Equal + 1
 }
 
 // kindOfDeath is equal for equal deaths.

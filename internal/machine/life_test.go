@@ -18,7 +18,7 @@ import (
 var lives = machine.LifeConfig{
 	Backend: "agent", InterruptGrace: 2 * time.Second, FlushGrace: time.Second, Consumer: time.Minute, AuthExpired: 41,
 	Interrupt: &machine.Called{Subtype: "interrupt", Body: json.RawMessage(`{"subtype":"interrupt"}`), Own: true},
-	Recovery:  machine.RecoveryConfig{Restarts: 4, Window: time.Hour, ResetAfter: 10 * time.Second, Policy: session.RecoverContinue, Unknown: "no such session"},
+	Recovery:  machine.RecoveryConfig{Restarts: 4, Equal: 3, Window: time.Hour, ResetAfter: 10 * time.Second, Policy: session.RecoverContinue, Unknown: "no such session"},
 }
 
 // stage is what a life has around it: a routing that answers late, and a process.
@@ -607,8 +607,9 @@ func TestHowOftenALifeRecovers(t *testing.T) {
 		code   int
 		result bool
 	}
+	config := lives
 	attempts := func(deaths ...deathOf) (all []int, end error) {
-		l, now := machine.NewLife(lives), at
+		l, now := machine.NewLife(config), at
 		l.Step(now, machine.Began{}, nil)
 		for i, d := range deaths {
 			up(l, now, i+1)
@@ -644,6 +645,13 @@ func TestHowOftenALifeRecovers(t *testing.T) {
 	all, end = attempts(deathOf{code: 1}, deathOf{code: 2}, deathOf{code: 1}, deathOf{code: 2}, deathOf{code: 1, after: time.Hour + 1}, deathOf{code: 2})
 	require.NoError(t, end, "the window has passed")
 	require.Equal(t, []int{1, 2, 3, 4, 1, 2}, all)
+	config.Recovery.Equal = 1
+	_, end = attempts(deathOf{code: 1})
+	require.ErrorContains(t, end, "alike 1 times")
+	config.Recovery.Equal, config.Recovery.Restarts = 0, 6
+	all, end = attempts(deathOf{code: 1}, deathOf{code: 1}, deathOf{code: 1}, deathOf{code: 1}, deathOf{code: 1}, deathOf{code: 1})
+	require.NoError(t, end, "no number of them is too many")
+	require.Equal(t, []int{1, 2, 3, 4, 5, 6}, all)
 }
 
 // TestASessionThatTheAgentDoesNotFind is begun under the same id, unless it had been
