@@ -9,8 +9,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
-	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +17,6 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
-	"github.com/agent-troupe/troupe/bench/internal/measure"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -278,24 +275,4 @@ func (s *soaking) summary() string {
 		all = append(all, fmt.Sprint(s.outcomes[what], " ", what))
 	}
 	return strings.Join(all, ", ")
-}
-
-// reading is what the process holds when no session lives.
-type reading struct {
-	rss, heap                                float64 // MiB
-	goroutines, descriptors, files, children int
-}
-
-func (s *soaking) read() reading {
-	measure.Settle()
-	r := reading{rss: measure.MB(measure.RSS()), heap: measure.MB(measure.Heap()), goroutines: goruntime.NumGoroutine()}
-	fds, _ := filepath.Glob("/proc/self/fd/*")
-	files, _ := os.ReadDir(s.dir)
-	lists, _ := filepath.Glob("/proc/self/task/*/children")
-	r.descriptors, r.files = len(fds), len(files)
-	for _, list := range lists {
-		pids, _ := os.ReadFile(list) // of a thread that is gone there are none
-		r.children += len(strings.Fields(string(pids)))
-	}
-	return r
 }

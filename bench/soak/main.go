@@ -21,6 +21,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/bench/internal/measure"
 )
 
 const roleEnv = "TROUPE_SOAK_AGENT"
@@ -57,16 +58,16 @@ func soak(ctx context.Context, span time.Duration, workers int) error {
 	}
 	defer func() { _ = os.RemoveAll(s.dir) }()
 	const spans = 4
-	var all []reading
+	var all []measure.Holding
 	fmt.Println("   after   sends  sessions  RSS MB  heap MB  goroutines  descriptors  files  children")
 	for range spans {
 		if err := s.load(ctx, span/spans, workers); err != nil {
 			return errors.Join(err, s.violated())
 		}
-		r := s.read()
+		r := measure.Holds(s.dir)
 		all = append(all, r)
 		fmt.Printf("%8v %7d %9d %7.1f %8.1f %11d %12d %6d %9d\n", time.Since(s.began).Round(time.Second),
-			s.sends.Load(), s.sessions.Load(), r.rss, r.heap, r.goroutines, r.descriptors, r.files, r.children)
+			s.sends.Load(), s.sessions.Load(), r.RSS, r.Heap, r.Goroutines, r.Descriptors, r.Files, r.Children)
 		if ctx.Err() != nil {
 			return errors.Join(ctx.Err(), s.violated())
 		}
@@ -76,18 +77,18 @@ func soak(ctx context.Context, span time.Duration, workers int) error {
 }
 
 // grown compares the end with the end of the warm-up.
-func grown(first, last reading) error {
+func grown(first, last measure.Holding) error {
 	var err error
 	check := func(what string, first, last, allowed float64) {
 		if last > first+allowed {
 			err = errors.Join(err, fmt.Errorf("%s grew from %.1f to %.1f", what, first, last))
 		}
 	}
-	check("resident set (MB)", first.rss, last.rss, 0.3*first.rss+16)
-	check("heap (MB)", first.heap, last.heap, 0.1*first.heap+2)
-	check("goroutines", float64(first.goroutines), float64(last.goroutines), 2)
-	check("open descriptors", float64(first.descriptors), float64(last.descriptors), 2)
-	check("temporary files", 0, float64(last.files), 0)
-	check("child processes", 0, float64(last.children), 0)
+	check("resident set (MB)", first.RSS, last.RSS, 0.3*first.RSS+16)
+	check("heap (MB)", first.Heap, last.Heap, 0.1*first.Heap+2)
+	check("goroutines", float64(first.Goroutines), float64(last.Goroutines), 2)
+	check("open descriptors", float64(first.Descriptors), float64(last.Descriptors), 2)
+	check("temporary files", 0, float64(last.Files), 0)
+	check("child processes", 0, float64(last.Children), 0)
 	return err
 }
