@@ -49,6 +49,9 @@ type guard struct {
 	*breaker.Breaker
 	key   breakerKey
 	timer kernel.Timer // nil: none
+	// calm: it lets everything begin, and a success would change nothing. It is written
+	// under the lock, and false once the breaker is forgotten.
+	calm atomic.Bool
 }
 
 // asker is told what becomes of what it has asked for, under the lock.
@@ -75,7 +78,13 @@ func (b *breakers) guard(key breakerKey) *guard {
 	}
 	if len(b.all) >= b.room {
 		now := b.clock.Now()
-		maps.DeleteFunc(b.all, func(_ breakerKey, g *guard) bool { return g.timer == nil && g.Idle(now) })
+		maps.DeleteFunc(b.all, func(_ breakerKey, g *guard) bool {
+			idle := g.timer == nil && g.Idle(now)
+			if idle {
+				g.calm.Store(false)
+			}
+			return idle
+		})
 		b.room = max(maxGuards, 2*len(b.all))
 	}
 	g := &guard{Breaker: breaker.New(b.cfg.of(key), b.rand), key: key}
@@ -102,7 +111,9 @@ func (b *breakers) drop(key breakerKey, id uint64) {
 // step gives a breaker an input and carries out what it asks for.
 func (b *breakers) step(key breakerKey, in breaker.Input) {
 	g := b.guard(key)
-	for _, e := range g.Step(b.clock.Now(), in, nil) {
+	effects := g.Step(b.clock.Now(), in, nil)
+	g.calm.Store(g.Calm())
+	for _, e := range effects {
 		switch e := e.(type) {
 		case breaker.Grant:
 			if who := b.asked[e.ID]; who != nil {

@@ -3,8 +3,11 @@ package runtime
 import (
 	"errors"
 	"hash/fnv"
+	"math"
 	"net/url"
+	"sync/atomic"
 
+	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/internal/breaker"
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
@@ -64,26 +67,49 @@ func (c *serverCall) granted(uint64)                        {}
 func (c *serverCall) held(breakerKey, string)               {}
 func (c *serverCall) refused(err *session.BreakerOpenError) { c.err = err }
 
-// EnterServer implements [actors.Starts].
-func (s *starts) EnterServer(server session.MCPHandler) (leave func(failure string, answered bool), err error) {
+// server is the breaker of an in-process MCP server, as the calls of one session pass it.
+type server struct {
+	of   *breakers
+	key  breakerKey
+	last atomic.Pointer[guard] // the breaker of the last call that took the lock; nil: none
+}
+
+// Server implements [actors.Starts].
+func (s *starts) Server(of session.MCPHandler) mcp.Guard {
+	return &server{of: s.of, key: breakerKey{session.BreakerMCPServer, of.Name(), identity(of, s)}}
+}
+
+// unasked is the id of the calls that a calm breaker was not asked about. No attempt has it.
+const unasked = math.MaxUint64
+
+// Enter implements [mcp.Guard]. While nothing has failed it takes no lock: neither it nor a
+// success would change what the breaker knows.
+func (s *server) Enter() (uint64, error) {
+	if last := s.last.Load(); last != nil && last.calm.Load() {
+		return unasked, nil
+	}
 	b := s.of
-	key := breakerKey{session.BreakerMCPServer, server.Name(), identity(server, s)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var call serverCall
-	id := b.ask(key, breaker.Ask{}, &call)
-	if call.err != nil {
-		return nil, call.err
+	id := b.ask(s.key, breaker.Ask{}, &call)
+	s.last.Store(b.guard(s.key))
+	return id, call.err
+}
+
+// Leave implements [mcp.Guard].
+func (s *server) Leave(id uint64, failure string, answered bool) {
+	if failure == "" && s.last.Load().calm.Load() {
+		return
 	}
-	return func(failure string, answered bool) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if failure == "" && !answered {
-			b.drop(key, id)
-			return
-		}
-		b.step(key, breaker.Done{ID: id, Failure: short(failure), Succeeded: "a tool has answered"})
-	}, nil
+	b := s.of
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if failure == "" && !answered {
+		b.drop(s.key, id)
+		return
+	}
+	b.step(s.key, breaker.Done{ID: id, Failure: short(failure), Succeeded: "a tool has answered"})
 }
 
 // failureLine is what has failed, in one line and without what the agent wrote.

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/callback"
@@ -36,12 +38,21 @@ type BridgeConfig struct {
 	// UnknownServer is the text of the error for a server that is not configured;
 	// the server's name follows it.
 	UnknownServer string
-	// Enter asks whether a tool of a server may be called. leave is to be called once: with
-	// what has failed, or whether the tool has answered. Nil: it always may.
-	Enter func(server session.MCPHandler) (leave func(failure string, answered bool), err error)
+	// Guard returns what the calls of a server's tools have to pass. It is called before the
+	// first of them. Nil: nothing.
+	Guard func(server session.MCPHandler) Guard
 	// Notify sends a notification of a server to the agent. It queues the notification and
 	// does not wait.
 	Notify func(server, method string, params json.RawMessage) error
+}
+
+// Guard decides whether tools of a server may be called, and learns what became of each
+// call. It is safe for concurrent use, and its methods do not wait.
+type Guard interface {
+	// Enter asks for a call. Unless it returns an error, Leave follows, once, with the id.
+	Enter() (id uint64, err error)
+	// Leave says what has failed, or, if failure is empty, whether the tool has answered.
+	Leave(id uint64, failure string, answered bool)
 }
 
 // Bridge routes messages to servers. It tracks the calls in flight, so that
@@ -52,8 +63,7 @@ type Bridge struct {
 
 	mu      sync.Mutex
 	servers map[string]*member
-	calls   map[callKey]*call
-	tokens  map[callKey]*call // those whose progress the agent wants to hear of
+	calls   []*call // in flight, in the order of their arrival; a handful, or few hundred
 }
 
 // member is a server of the bridge. Its semaphore keeps the order in which calls
@@ -61,6 +71,18 @@ type Bridge struct {
 type member struct {
 	session.MCPHandler
 	order *Semaphore
+	guard atomic.Pointer[Guard] // nil: no tool was called yet
+}
+
+// enter asks the guard whether a tool of the server may be called.
+func (m *member) enter(guard func(session.MCPHandler) Guard) (id uint64, err error) {
+	g := m.guard.Load()
+	if g == nil {
+		made := guard(m.MCPHandler)
+		m.guard.CompareAndSwap(nil, &made)
+		g = m.guard.Load()
+	}
+	return (*g).Enter()
 }
 
 // callKey names a call by its JSON-RPC id, or by its progress token, in the
@@ -87,7 +109,7 @@ func (b *Bridge) Add(s session.MCPHandler) bool {
 	if b.servers == nil {
 		b.servers = make(map[string]*member)
 	}
-	b.servers[name] = &member{s, NewSemaphore(1)}
+	b.servers[name] = &member{MCPHandler: s, order: NewSemaphore(1)}
 	return true
 }
 
@@ -142,10 +164,8 @@ func (b *Bridge) hear(server string, m *rpcMessage) (json.RawMessage, error) {
 			RequestID json.RawMessage `json:"requestId"`
 		}
 		if protocol.Unmarshal(m.Params, &p) == nil {
-			b.mu.Lock()
-			cancelled := b.calls[callKey{server, spelled(p.RequestID)}]
-			b.mu.Unlock()
-			if cancelled != nil {
+			key := callKey{server, spelled(p.RequestID)}
+			if cancelled := b.find(func(c *call) bool { return c.key == key }); cancelled != nil {
 				cancelled.request.Drop()
 			}
 		}
@@ -160,15 +180,40 @@ func (b *Bridge) tell(server, method string, params json.RawMessage) error {
 			Token json.RawMessage `json:"progressToken"`
 		}
 		if protocol.Unmarshal(params, &p) == nil {
-			b.mu.Lock()
-			c := b.tokens[callKey{server, spelled(p.Token)}]
-			b.mu.Unlock()
-			if c != nil {
+			token := callKey{server, spelled(p.Token)}
+			if c := b.find(func(c *call) bool { return token.id != "" && c.token == token }); c != nil {
 				c.progressed()
 			}
 		}
 	}
 	return b.cfg.Notify(server, method, params)
+}
+
+// find returns the last call in flight that is meant; nil: none is.
+func (b *Bridge) find(meant func(*call) bool) *call {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range slices.Backward(b.calls) {
+		if meant(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// maxKeptCalls is for how many calls a bridge without any keeps room.
+const maxKeptCalls = 4
+
+// forget takes a call out of those in flight.
+func (b *Bridge) forget(c *call) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i := slices.Index(b.calls, c); i >= 0 {
+		b.calls = slices.Delete(b.calls, i, i+1)
+	}
+	if len(b.calls) == 0 && cap(b.calls) > maxKeptCalls {
+		b.calls = nil
+	}
 }
 
 func spelled(id json.RawMessage) string { return string(bytes.TrimSpace(id)) }

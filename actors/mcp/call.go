@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,10 +27,13 @@ type call struct {
 
 	place Place // owned by the call's task
 
-	leave   atomic.Pointer[func(failure string, answered bool)] // nil: the call did not begin
-	overdue atomic.Bool                                         // its limit has passed
+	// id is the call's at the guard, valid while inside is set: it has begun, and the guard
+	// was not told what became of it.
+	id      uint64
+	inside  atomic.Bool
+	overdue atomic.Bool // its limit has passed
 
-	limit atomic.Pointer[limit]
+	limit atomic.Pointer[limit] // nil: defaultLimit
 	came  time.Time
 	alive atomic.Pointer[time.Time] // the last progress; nil: none yet
 }
@@ -42,13 +44,22 @@ type limit struct {
 	setBy string // the option that set it
 }
 
+// defaultLimit is that of a call for which no option sets one.
+func defaultLimit() limit { return limit{DefaultTimeout, ToolOption} }
+
+func (c *call) currentLimit() limit {
+	if l := c.limit.Load(); l != nil {
+		return *l
+	}
+	return defaultLimit()
+}
+
 func (b *Bridge) arrive(server *member, name string, m *rpcMessage, r *callback.Request) *call {
 	tool, progress := m.toolCall()
 	c := &call{
 		b: b, server: server, msg: m, key: callKey{name, spelled(m.ID)}, tool: tool,
 		name: name + " " + m.Method, request: r, came: b.cfg.Clock.Now(),
 	}
-	c.limit.Store(&limit{DefaultTimeout, ToolOption})
 	if tool != "" {
 		c.name = "mcp__" + name + "__" + tool
 		if _, ok := server.MCPHandler.(Orderer); ok {
@@ -60,13 +71,7 @@ func (b *Bridge) arrive(server *member, name string, m *rpcMessage, r *callback.
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.calls == nil {
-		b.calls, b.tokens = make(map[callKey]*call), make(map[callKey]*call)
-	}
-	b.calls[c.key] = c
-	if c.token.id != "" {
-		b.tokens[c.token] = c
-	}
+	b.calls = append(b.calls, c)
 	return c
 }
 
@@ -95,8 +100,10 @@ func (c *call) begin(ctx context.Context) error {
 	if server := c.b.cfg.Options.SDKMCPServerConfigs[c.key.server].Timeout; l.time == 0 && server > 0 {
 		l = limit{server, ServerOption(c.key.server)}
 	}
-	l.time = cmp.Or(l.time, DefaultTimeout)
-	c.limit.Store(&l)
+	if l.time != 0 && l != defaultLimit() {
+		set := l // only this is on the heap
+		c.limit.Store(&set)
+	}
 	return nil
 }
 
@@ -106,13 +113,13 @@ func (c *call) deadline() callback.Deadline {
 	if alive := c.alive.Load(); alive != nil {
 		since = *alive
 	}
-	l := c.limit.Load()
+	l := c.currentLimit()
 	return callback.Deadline{Limit: l.time, Since: since, SetBy: l.setBy}
 }
 
 func (c *call) expired() error {
 	c.overdue.Store(true)
-	l := c.limit.Load()
+	l := c.currentLimit()
 	how := "did not finish within"
 	if c.alive.Load() != nil {
 		how = "made no progress for"
@@ -199,49 +206,38 @@ func (c *call) safely(ctx context.Context) (result json.RawMessage, err error) {
 
 // done runs once, also for a call that never ran.
 func (c *call) done() {
-	b := c.b
-	b.mu.Lock()
-	if b.calls[c.key] == c {
-		delete(b.calls, c.key)
-	}
-	if b.tokens[c.token] == c {
-		delete(b.tokens, c.token)
-	}
-	if len(b.calls) == 0 && len(b.tokens) == 0 {
-		b.calls, b.tokens = nil, nil // a map never gives memory back
-	}
-	b.mu.Unlock()
+	c.b.forget(c)
 	c.ticket.Leave()
 	if c.place != nil {
 		c.place.Leave()
 	}
 	if c.overdue.Load() {
-		c.left("no answer within "+c.limit.Load().time.String(), false)
+		c.left("no answer within "+c.currentLimit().time.String(), false)
 	} else {
 		c.left("", false)
 	}
 }
 
 // enter asks whether the tool may be called.
-func (c *call) enter() error {
-	if c.tool == "" || c.b.cfg.Enter == nil {
+func (c *call) enter() (err error) {
+	if c.tool == "" || c.b.cfg.Guard == nil {
 		return nil
 	}
-	leave, err := c.b.cfg.Enter(c.server.MCPHandler)
-	if err == nil {
-		c.leave.Store(&leave)
+	if c.id, err = c.server.enter(c.b.cfg.Guard); err == nil {
+		c.inside.Store(true)
 	}
 	return err
 }
 
 // left says, once, what became of the call.
 func (c *call) left(failure string, answered bool) {
-	if leave := c.leave.Swap(nil); leave != nil {
-		if failure != "" {
-			failure = c.name + ": " + failure
-		}
-		(*leave)(failure, answered)
+	if !c.inside.CompareAndSwap(true, false) {
+		return
 	}
+	if failure != "" {
+		failure = c.name + ": " + failure
+	}
+	(*c.server.guard.Load()).Leave(c.id, failure, answered)
 }
 
 // shortly is the text of an error. The value of a panic may hold secrets.

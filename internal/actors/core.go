@@ -56,9 +56,8 @@ type Starts interface {
 	Judge(machine.Judged)
 	// Forget gives up all that the session has asked for.
 	Forget()
-	// EnterServer asks whether a tool of an in-process server may be called, as
-	// [mcp.BridgeConfig] says.
-	EnterServer(server session.MCPHandler) (leave func(failure string, answered bool), err error)
+	// Server returns what the calls of an in-process server's tools have to pass.
+	Server(server session.MCPHandler) mcp.Guard
 }
 
 // Core is what one session is made of besides its actors, and what survives
@@ -111,13 +110,13 @@ func NewCore(cfg Config) *Core {
 	k.cfg.Command = nil
 	o, sys, talk, traits, defaults := &cfg.Input.Options, cfg.System, cfg.Dialect, cfg.Dialect.Traits(), cfg.Input.UserDefaults()
 	var judge func(machine.Judged)
-	var enter func(session.MCPHandler) (func(string, bool), error)
+	var guard func(session.MCPHandler) mcp.Guard
 	if cfg.Starts != nil {
-		judge, enter = cfg.Starts.Judge, cfg.Starts.EnterServer
+		judge, guard = cfg.Starts.Judge, cfg.Starts.Server
 	}
 	k.Bridge = mcp.NewBridge(mcp.BridgeConfig{
 		Options: o, Clock: sys.Clock(), Exec: sys.Executor(), Notify: k.mcpNotify,
-		Enter:             enter,
+		Guard:             guard,
 		NotificationReply: traits.MCPNotificationReply, UnknownServer: traits.MCPUnknownServer,
 	})
 	k.deps = router.Deps{Dialect: cfg.Dialect, Options: o, MCP: k.Bridge}

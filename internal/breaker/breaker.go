@@ -356,6 +356,12 @@ func (b *Breaker) Idle(now time.Time) bool {
 		(len(b.Recent) == 0 || now.Sub(b.Recent[len(b.Recent)-1]) >= window)
 }
 
+// Calm reports whether the breaker lets every attempt begin, and neither an attempt nor a
+// success changes that: it is closed, knows of no failure, and limits no rate.
+func (b *Breaker) Calm() bool {
+	return b.Phase == session.BreakerClosed && b.Failures == 0 && b.Trips == 0 && len(b.Held) == 0 && b.cfg.Rate == 0
+}
+
 // Why says what a held attempt waits for, and since when; ok is false if it does not wait.
 func (b *Breaker) Why(now time.Time, id uint64) (why string, since time.Time, ok bool) {
 	i := slices.IndexFunc(b.Held, func(h Held) bool { return h.ID == id })
