@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -133,7 +132,7 @@ func (c *chaos) kill(ctx context.Context) {
 			return
 		case <-tick.C:
 			if pids := measure.Children(); len(pids) > 0 {
-				_ = syscall.Kill(pids[rand.IntN(len(pids))], syscall.SIGKILL) // it may have ended
+				kill(pids[rand.IntN(len(pids))])
 			}
 		}
 	}
@@ -312,7 +311,7 @@ func (c *chaos) atBirth(ctx context.Context) {
 			continue
 		}
 		for _, pid := range measure.Children() {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			kill(pid)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -367,6 +366,13 @@ func (c *chaos) report(part string, rate int) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %d violations: %w", part, len(c.violations), errors.Join(shown...))
+}
+
+// kill kills a process, unless it has ended.
+func kill(pid int) {
+	if p, err := os.FindProcess(pid); err == nil {
+		_ = p.Kill() // it may have ended
+	}
 }
 
 // procs says that the children of a process are known.
