@@ -98,7 +98,7 @@ func (w *rig) heard() *[]string {
 func TestAProgramThatStartsToFail(t *testing.T) {
 	t.Parallel()
 	sessions := 1000
-	if testing.Short() {
+	if testing.Short() || world.Raced() { // which makes them ten times as slow
 		sessions = 150
 	}
 	w := inSim(t, 1)

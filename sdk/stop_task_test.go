@@ -40,7 +40,7 @@ func TestStopTaskStopsNothingElse(t *testing.T) {
 			case *sdk.ResultMessage:
 				said = append(said, m.Result)
 			}
-			if len(said) == 2 {
+			if len(said) == 2 && len(ended) == 2 { // on a slow machine two is over before one is stopped
 				break
 			}
 		}
