@@ -27,7 +27,8 @@ type breakers struct {
 
 	mu    sync.Mutex
 	all   map[breakerKey]*guard
-	room  int    // how many breakers there may be before those that know nothing are forgotten
+	room  int    // how many breakers there may be before some are forgotten
+	used  uint64 // counts the uses of all breakers
 	last  uint64 // the id that was used last
 	asked map[uint64]asker
 	most  int // of asked, so far
@@ -49,6 +50,7 @@ type guard struct {
 	*breaker.Breaker
 	key   breakerKey
 	timer kernel.Timer // nil: none
+	used  uint64       // the value of breakers.used at its last use under the lock
 	// calm: it lets everything begin, and a success would change nothing. It is written
 	// under the lock, and false once the breaker is forgotten.
 	calm atomic.Bool
@@ -61,8 +63,13 @@ type asker interface {
 	refused(err *session.BreakerOpenError)
 }
 
-// maxGuards is the least room for breakers.
-const maxGuards = 64
+const (
+	// minRoom is the least room for breakers.
+	minRoom = 64
+	// maxKnowing is how many breakers that know something may stay when there is no
+	// room left. A program may have any number of program paths, servers and credentials.
+	maxKnowing = 1024
+)
 
 func newBreakers(cfg Breakers, sys *kernel.System, emit func(session.Event)) *breakers {
 	return &breakers{
@@ -73,23 +80,44 @@ func newBreakers(cfg Breakers, sys *kernel.System, emit func(session.Event)) *br
 
 // guard returns the breaker with the key.
 func (b *breakers) guard(key breakerKey) *guard {
-	if g := b.all[key]; g != nil {
-		return g
+	b.used++
+	g := b.all[key]
+	if g == nil {
+		if len(b.all) >= b.room {
+			b.makeRoom()
+		}
+		g = &guard{Breaker: breaker.New(b.cfg.of(key), b.rand), key: key}
+		b.all[key] = g
 	}
-	if len(b.all) >= b.room {
-		now := b.clock.Now()
-		maps.DeleteFunc(b.all, func(_ breakerKey, g *guard) bool {
-			idle := g.timer == nil && g.Idle(now)
-			if idle {
-				g.calm.Store(false)
-			}
-			return idle
-		})
-		b.room = max(maxGuards, 2*len(b.all))
-	}
-	g := &guard{Breaker: breaker.New(b.cfg.of(key), b.rand), key: key}
-	b.all[key] = g
+	g.used = b.used
 	return g
+}
+
+// makeRoom forgets breakers that know nothing, and then, while there are too many, those
+// that were used longest ago and that no start waits for.
+func (b *breakers) makeRoom() {
+	now := b.clock.Now()
+	maps.DeleteFunc(b.all, func(_ breakerKey, g *guard) bool {
+		idle := g.timer == nil && g.Idle(now)
+		if idle {
+			g.calm.Store(false)
+		}
+		return idle
+	})
+	if len(b.all) > maxKnowing {
+		free := make([]*guard, 0, len(b.all))
+		for _, g := range b.all {
+			if g.timer == nil && len(g.Held) == 0 {
+				free = append(free, g)
+			}
+		}
+		slices.SortFunc(free, func(x, y *guard) int { return cmp.Compare(x.used, y.used) })
+		for _, g := range free[:min(len(free), len(b.all)-maxKnowing/2)] {
+			g.calm.Store(false)
+			delete(b.all, g.key)
+		}
+	}
+	b.room = max(minRoom, 2*len(b.all))
 }
 
 // ask asks a breaker for something, and returns its id.
@@ -135,7 +163,7 @@ func (b *breakers) step(key breakerKey, in breaker.Input) {
 			b.emit(e.Event)
 		}
 	}
-	if len(b.asked) == 0 && b.most > maxGuards {
+	if len(b.asked) == 0 && b.most > minRoom {
 		b.asked, b.most = make(map[uint64]asker), 0 // a map never gives memory back
 	}
 }

@@ -87,7 +87,7 @@ func TestAForgottenBreaker(t *testing.T) {
 	require.NoError(t, err)
 	a.Leave(id, "", true)
 	first := a.last.Load()
-	for i := range maxGuards {
+	for i := range minRoom {
 		other := a.key
 		other.name = fmt.Sprint("other", i)
 		a.of.guard(other)
