@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/inspect"
+	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -125,15 +126,18 @@ func TestShow(t *testing.T) { //nolint:paralleltest // it sets the environment
 			ended := w.start(append([]string{"chat", "-a", agent}, c.args...)...)
 			keys("go\n")
 			w.err.await(t, "Allow it?")
-			var reports []*inspect.Report
-			out, _ := list("--json")
-			require.NoError(t, json.Unmarshal([]byte(out), &reports))
-			require.Len(t, reports, 1)
-			require.Len(t, reports[0].Tree.Sessions, 1)
-			s := reports[0].Tree.Sessions[0]
-			assert.Equal(t, os.Getpid(), reports[0].Host.PID)
-			assert.Equal(t, session.StateAwaitingHost, s.State)
-			out, _ = list()
+			var s runtime.SessionTree
+			require.EventuallyWithT(t, func(t *assert.CollectT) { // the question may be asked before the state has changed
+				var reports []*inspect.Report
+				out, _ := list("--json")
+				require.NoError(t, json.Unmarshal([]byte(out), &reports))
+				require.Len(t, reports, 1)
+				require.Len(t, reports[0].Tree.Sessions, 1)
+				s = reports[0].Tree.Sessions[0]
+				assert.Equal(t, os.Getpid(), reports[0].Host.PID)
+				assert.Equal(t, session.StateAwaitingHost, s.State)
+			}, 20*time.Second, 10*time.Millisecond)
+			out, _ := list()
 			assert.Contains(t, out, `permission request B\x1b[2Jash`)
 			out, _ = list(s.ID)
 			assert.Contains(t, out, "ACTOR")

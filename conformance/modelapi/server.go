@@ -41,6 +41,7 @@ type Server struct {
 	listener net.Listener
 	closing  context.CancelFunc
 	served   chan struct{}
+	conns    sync.WaitGroup // connections that are served
 
 	mu        sync.Mutex
 	scenarios map[string]Scenario
@@ -71,6 +72,15 @@ func Start(c Config) (*Server, error) {
 		Handler:           http.HandlerFunc(s.serve),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 10 * time.Second,
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				s.conns.Add(1)
+			case http.StateClosed, http.StateHijacked:
+				s.conns.Done()
+			default:
+			}
+		},
 	}
 	go func() {
 		defer close(s.served)
@@ -83,11 +93,12 @@ func Start(c Config) (*Server, error) {
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
 
 // Close drops every connection, ends hanging calls and waits until the port is
-// free. Calling it again does nothing.
+// free and no connection is served any more. Calling it again does nothing.
 func (s *Server) Close() error {
 	s.closing()
 	err := s.http.Close()
-	<-s.served
+	<-s.served // from now on no connection is accepted
+	s.conns.Wait()
 	return err
 }
 
