@@ -12,10 +12,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/simtests"
 )
 
 func TestMain(m *testing.M) {
+	runtime.ServeGuard()                           // the hosts of TestGuard are this program, and their guards, too
 	if !slices.Contains(os.Args, "-test.v=true") { // the flags are parsed below
 		// Thousands of warnings of sessions that are meant to fail hide the test
 		// that should not have.

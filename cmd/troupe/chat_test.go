@@ -209,7 +209,7 @@ func TestChatShowsWhatComesAtThePrompt(t *testing.T) {
 	t.Parallel()
 	w, keys := chatting(t)
 	w.stdoutTTY, w.stdout = true, w.err // one screen
-	code := w.start("chat", "-y", "-q", "-a", script(t, `turns: [{steps: [{shell: {command: make, takes: 200ms, then: [{text: it is made}]}}]}]`))
+	code := w.start("chat", "-y", "-q", "-a", script(t, `turns: [{steps: [{shell: {command: make, takes: 1s, then: [{text: it is made}]}}]}]`))
 	keys("go\n")
 	w.err.await(t, "made\n> ")
 	keys("/exit\n")

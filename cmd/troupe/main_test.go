@@ -22,7 +22,13 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if program := otherProgram(); program != nil {
+		program()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // screen is what was written, and lets a test wait for it.
 type screen struct {

@@ -39,14 +39,15 @@ type guard struct {
 
 	mu   sync.Mutex
 	held int
-	in   io.Closer // its end is the host's death for the guard
+	in   io.Closer // its end is the host's death for the guard; nil: no guard runs
 }
 
-// hold starts the guard for the first launch. The others wait for it.
+// hold starts the guard for the first launch, and for one that finds it dead. The others
+// wait for it.
 func (g *guard) hold(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.held == 0 {
+	if g.in == nil {
 		in, err := g.start(ctx)
 		if err != nil {
 			return fmt.Errorf("guard %s: %w", g.argv[0], err)
@@ -61,8 +62,18 @@ func (g *guard) hold(ctx context.Context) error {
 func (g *guard) drop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.held--; g.held == 0 {
+	if g.held--; g.held == 0 && g.in != nil {
 		_ = g.in.Close()
+		g.in = nil
+	}
+}
+
+// died notes that the guard of in has ended, although nobody has told it to.
+func (g *guard) died(in io.Closer) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.in == in {
+		_ = in.Close()
 		g.in = nil
 	}
 }
@@ -87,6 +98,7 @@ func (g *guard) start(ctx context.Context) (io.Closer, error) {
 		line, _ := bufio.NewReader(io.LimitReader(out, 1024)).ReadString('\n')
 		ready.Resolve(line)
 		_ = cmd.Wait() // this child alone; it may take as long as the host lives
+		g.died(in)
 	})
 	ctx, cancel := kernel.WithTimeout(ctx, g.cfg.Clock, &session.TimeoutError{What: "guard", Limit: guardLimit})
 	defer cancel()

@@ -65,6 +65,30 @@ func TestAGuardEndsWithTheLastAgent(t *testing.T) {
 	}
 }
 
+// A guard that was killed is replaced with the next agent.
+func TestAGuardIsReplaced(t *testing.T) {
+	t.Parallel()
+	state := t.TempDir()
+	l := NewLauncher(Config{StateDir: state, TempDir: t.TempDir(), Guard: []string{"/proc/self/exe"}})
+	p := launchAgent(t, l, agent(newToken(), "wait"))
+	first := guardsOf(state)
+	require.Len(t, first, 1)
+	require.NoError(t, syscall.Kill(first[0], syscall.SIGKILL))
+	require.Eventually(t, func() bool {
+		l.guard.mu.Lock()
+		defer l.guard.mu.Unlock()
+		return l.guard.in == nil
+	}, waitLimit, time.Millisecond)
+	q := launchAgent(t, l, agent(newToken(), "wait"))
+	second := guardsOf(state)
+	require.Len(t, second, 1)
+	assert.NotEqual(t, first, second)
+	finish(t, p)
+	assert.Equal(t, second, guardsOf(state))
+	finish(t, q)
+	require.Eventually(t, func() bool { return len(guardsOf(state)) == 0 }, waitLimit, 10*time.Millisecond)
+}
+
 func TestWhatIsNoGuard(t *testing.T) {
 	t.Parallel()
 	for _, argv := range [][]string{{"/bin/echo", "hello"}, {"/bin/false"}, {"/nowhere"}} {
