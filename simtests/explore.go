@@ -401,7 +401,7 @@ func knobs() []knob {
 	return []knob{
 		{"sim.seeds", "TROUPE_SEEDS", "play so many histories of each simulation"},
 		{"sim.time", "TROUPE_SIM_TIME", "end each simulation after so much real time"},
-		{"sim.seed", "TROUPE_SIM_SEED", "play this seed alone"},
+		{"sim.seed", "TROUPE_SIM_SEED", "play this seed alone, or with -sim.seeds so many from this one on"},
 		{"sim.replay", "TROUPE_SIM_REPLAY", "play the history of a token"},
 		{"sim.trace", "TROUPE_SIM_TRACE", "write the trace of the history that fails, or that -sim.replay plays, to this directory"},
 	}
@@ -430,7 +430,8 @@ func (c Config) withFlags() (Config, error) {
 	if testing.Short() && c.Strategy != Exhaustive {
 		c.Seeds = max(1, c.Seeds/4)
 	}
-	if v := flagValue("sim.seeds"); v != "" {
+	many := flagValue("sim.seeds")
+	if v := many; v != "" {
 		n, err := strconv.ParseUint(v, 10, 31)
 		if err != nil {
 			return c, bad("sim.seeds", v, err)
@@ -449,7 +450,10 @@ func (c Config) withFlags() (Config, error) {
 		if err != nil {
 			return c, bad("sim.seed", v, err)
 		}
-		c.First, c.Seeds = n, 1
+		c.First = n
+		if many == "" {
+			c.Seeds = 1
+		}
 	}
 	return c, nil
 }

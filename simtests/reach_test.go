@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/simtests"
+	"github.com/agent-troupe/troupe/supervisor"
 )
 
 // everyFault is one of each kind, with probabilities at which a session still gets
@@ -84,6 +85,7 @@ func converse(w *simtests.World) {
 		})},
 		Limits: sdk.Limits{Messages: 4 + w.Rand().IntN(8), Consumer: time.Duration(w.Rand().IntN(2)) * 30 * time.Second},
 	}
+	supervised(w, o)
 	c, err := w.Dial(o, reachScript())
 	if err != nil {
 		return
@@ -115,6 +117,26 @@ func converse(w *simtests.World) {
 		}
 	}
 	_ = c.Close(w.Context()) // one that was made to resist says so
+}
+
+// supervised draws what the deaths of agents and actors do.
+func supervised(w *simtests.World, o *sdk.Options) {
+	policies := []session.Recovery{session.RecoverContinue, session.RecoverRerun, session.RecoverReport, session.RecoverFail}
+	if n := w.Rand().IntN(len(policies) + 2); o.MaxRestarts > 0 {
+		switch n {
+		case len(policies):
+			o.DecideRecovery = func(_ context.Context, f session.Failure) session.Recovery {
+				w.Sleep(time.Duration(f.Attempt) * time.Second)
+				return policies[f.Attempt%len(policies)]
+			}
+		case len(policies) + 1: // the default
+		default:
+			o.Recovery = policies[n]
+		}
+	}
+	strategies := []supervisor.Strategy{nil, supervisor.OneForAll, supervisor.RestForOne}
+	o.Supervisors.Session.Strategy = strategies[w.Rand().IntN(len(strategies))]
+	o.Supervisors.Callbacks.Strategy = strategies[w.Rand().IntN(len(strategies))]
 }
 
 // fewer is a fifth of n with -short, and under the race detector, which takes ten times as
