@@ -356,7 +356,8 @@ func (m *Routing) probes() bool {
 	return slices.ContainsFunc(m.Turns, func(t Turn) bool { return t.probing() })
 }
 
-// expireProbe ends the message of which the agent does not say whether it knows it.
+// expireProbe ends the message of which the agent does not say whether it knows it. The
+// agent has it, and may work on it: until it says that it is idle a close interrupts it.
 func (m *Routing) expireProbe() {
 	r := &m.Recovery
 	if r.Until.IsZero() || m.now.Before(r.Until) {
@@ -367,6 +368,7 @@ func (m *Routing) expireProbe() {
 		if t := &m.Turns[i]; t.probing() {
 			const problem = "the agent did not say in time whether it knows the message"
 			m.turnOver(t, &session.RecoveryError{Problem: problem, Err: r.Reason.Err})
+			m.Facts.AgentRunning = true
 			m.writeOut()
 			return
 		}

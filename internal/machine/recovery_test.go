@@ -393,6 +393,10 @@ func TestContinueWithoutAWord(t *testing.T) {
 	require.ErrorAs(t, over(out)["u"], new(*session.RecoveryError))
 	require.ErrorIs(t, over(out)["u"], io.ErrUnexpectedEOF)
 	require.Equal(t, []string{"later"}, lines(out))
+	b.read(begin("later"), resultOf("later"))
+	require.True(t, b.m.Running(), "it may work on the first message yet")
+	b.read(frame(`{"type":"system","subtype":"session_state_changed","state":"idle"}`))
+	require.False(t, b.m.Running())
 }
 
 // TestWhatIsNotContinued ends with the reason: a command of the agent's, and what cannot
