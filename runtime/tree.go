@@ -116,7 +116,10 @@ func (s *Session) Tree(ctx context.Context) SessionTree {
 	defer cancel()
 	below, err := s.core.Describe(ctx)
 	t.Actors, t.Partial = append(t.Actors, below...), t.Partial || err != nil
-	if t.State == session.StateAdmitting || t.State.Terminal() {
+	if s.core.Asleep() {
+		t.Actors = []session.ActorInfo{}
+	}
+	if t.State == session.StateAdmitting || t.State.Terminal() || s.core.Asleep() {
 		t.Partial = false // no actor is there, so nothing is missing
 	}
 	return t

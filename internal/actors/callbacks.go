@@ -25,6 +25,11 @@ type callbacksTimer timer
 
 func (callbacksTimer) ToCallbacks() {}
 
+// callbackFailed says that a callback actor has failed. From: their supervisor.
+type callbackFailed struct{}
+
+func (callbackFailed) ToSession() {}
+
 func newCallbacks(k *Core) (*callbacks, error) {
 	b := &callbacks{core: k}
 	spec := k.cfg.Supervisors.Callbacks.Spec(k.cfg.ID + "/callbacks")
@@ -73,6 +78,9 @@ func (b *callbacks) Handle(c *kernel.Context[routing.ToCallbacks], m routing.ToC
 
 // ChildDown implements [kernel.ChildObserver].
 func (b *callbacks) ChildDown(c *kernel.Context[routing.ToCallbacks], d kernel.Down) error {
+	if d.Reason != nil {
+		b.core.session.Tell(c.Worker(), callbackFailed{})
+	}
 	b.down(c, d, func(child string) { b.core.lost(c.Worker(), router.KindOfActor(child)) })
 	return b.failure
 }

@@ -78,9 +78,10 @@ type Core struct {
 
 	children []*child.Box // of the user's own, in their order
 
-	link  atomic.Pointer[link.Link] // of the present process
-	state atomic.Int32              // of the session; for users
-	alone atomic.Bool               // no actor is left, nor will there be one; for the reader
+	link  atomic.Pointer[link.Link]    // of the present process; nil: ended says how it was
+	ended atomic.Pointer[machine.Link] // of the last process before the session slept; nil: it never did
+	state atomic.Int32                 // of the session; for users
+	alone atomic.Bool                  // no actor is left, nor will there be one; for the reader
 
 	routing *routing.Box                    // the router's
 	running [session.KindOther]dispatch.Box // each the callback actor's of its kind
@@ -93,6 +94,9 @@ type Core struct {
 	// none runs. The session actor's.
 	undecided context.CancelCauseFunc
 	detach    []func() // of the children
+	// drowsy: the session actor has stopped because nobody needs it. Its own, or its parent's.
+	drowsy bool
+	asleep atomic.Bool // no actor is there, and the next message brings them back
 }
 
 // NewCore prepares a session. Nothing runs yet.
@@ -158,7 +162,12 @@ func (k *Core) newLink(e machine.Launch, spawner session.Spawner, command *sessi
 }
 
 // Link is that of the session's present process.
-func (k *Core) Link() *link.Link { return k.link.Load() }
+func (k *Core) Link() *link.Link {
+	if l := k.link.Load(); l != nil {
+		return l
+	}
+	return link.Ended(*k.ended.Load())
+}
 
 // sessionOf is the agent's session that the first process is in; "": the agent chooses it.
 func sessionOf(o *session.Options) string {

@@ -17,8 +17,12 @@ import (
 // Dir is the working directory that the options name.
 func (k *Core) Dir() string { return k.deps.Options.Cwd }
 
-// Describe asks the session for its actors. One that ends meanwhile has none.
+// Describe asks the session for its actors. One that ends meanwhile has none, and one that
+// sleeps is left asleep.
 func (k *Core) Describe(ctx context.Context) ([]session.ActorInfo, error) {
+	if k.Asleep() {
+		return nil, nil
+	}
 	return kernel.Ask(ctx, &k.session, func(reply *kernel.Promise[[]session.ActorInfo]) machine.LifeInput { return describe{reply} })
 }
 
@@ -42,6 +46,9 @@ func (s *sessionActor) describeTree(reply *kernel.Promise[[]session.ActorInfo]) 
 
 // Inventory asks what is under way.
 func (k *Core) Inventory(ctx context.Context) (machine.Inventory, error) {
+	if k.Asleep() {
+		return machine.Inventory{}, nil
+	}
 	return kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[machine.Inventory]) machine.Input { return routing.Count{Reply: reply} })
 }
 
@@ -53,6 +60,9 @@ func (k *Core) InterruptGrace() time.Duration { return k.deps.Options.InterruptG
 // the end of the user's children that are.
 // A session that ends meanwhile waits for nothing. The error says why nobody answered.
 func (k *Core) Waits(ctx context.Context) ([]session.Wait, error) {
+	if k.Asleep() {
+		return nil, nil
+	}
 	found, err := kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[[]machine.Waiting]) machine.Input { return routing.Look{Reply: reply} })
 	if err != nil {
 		return nil, err

@@ -19,6 +19,8 @@ type sessionActor struct {
 	driver[machine.LifeInput]
 	over     *machine.ActorsOver  // the actors are gone, and the life has not heard
 	stopping *supervisor.Stopping // the supervisor stops them for good; nil: it does not
+	lulling  bool                 // the router was asked whether it is done
+	failed   bool                 // an actor below has: its supervisor counts that, so this one stays
 }
 
 // sessionTimer is a timer of the session's supervisor. From: the clock.
@@ -91,6 +93,12 @@ func (s *sessionActor) Handle(c *kernel.Context[machine.LifeInput], m machine.Li
 		s.core.resting = append(s.core.resting, m.reply)
 		s.step(c, machine.PassivateAsked{})
 		c.Commit()
+	case callbackFailed:
+		s.failed = true
+		return nil
+	case routing.Lulled:
+		c.Commit()
+		s.lulled(c)
 	case machine.Unusable:
 		link := s.core.Link().Status()
 		m.Stderr, m.Stdout = link.Stderr, link.Noise
@@ -106,6 +114,7 @@ func (s *sessionActor) Handle(c *kernel.Context[machine.LifeInput], m machine.Li
 
 // ChildDown implements [kernel.ChildObserver].
 func (s *sessionActor) ChildDown(c *kernel.Context[machine.LifeInput], d kernel.Down) error {
+	s.failed = s.failed || d.Reason != nil
 	s.down(c, d, func(name string) {
 		own := s.core.ownChild(name)
 		switch {
@@ -163,6 +172,7 @@ func (s *sessionActor) flush(c *kernel.Context[machine.LifeInput]) {
 	for {
 		kernel.FlushOn(c, &s.core.outbox, func(e machine.Effect) { s.do(c, e) })
 		if s.over == nil {
+			s.lull(c)
 			return
 		}
 		s.step(c, *s.over)

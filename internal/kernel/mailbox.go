@@ -21,7 +21,7 @@ import (
 // The message that is being handled stays at the head until its handler returns
 // or commits, so that the next incarnation finds it if this one dies first.
 type inbox struct {
-	// in is nil, or the message that came last, or a mark: a *life that rests, or
+	// in is nil, or the message that came last, or a mark: a *life that rests, a bell, or
 	// closed.
 	in    atomic.Pointer[node]
 	depth atomic.Int32 // messages that are not handled
@@ -106,6 +106,7 @@ func (b *inbox) occupy(l *life) error {
 	if b.closed() {
 		b.in.Store(nil)
 	}
+	b.silence()
 	b.life.Store(l)
 	l.box.Store(b)
 	return nil
@@ -173,12 +174,16 @@ func (b *inbox) push(w *Worker, m any) bool {
 		if shut {
 			return false
 		}
-		if n.next = last; resting != nil {
+		ring := last.bell()
+		if n.next = last; resting != nil || ring != nil {
 			n.next = nil
 		}
 		if b.in.CompareAndSwap(last, n) {
-			if resting != nil {
+			switch {
+			case resting != nil:
 				resting.schedule(w)
+			case ring != nil:
+				ring(w)
 			}
 			return true
 		}
@@ -211,7 +216,7 @@ func (b *inbox) more() bool {
 	}
 	for {
 		last := b.in.Load()
-		if _, shut := last.mark(); last == nil || shut {
+		if _, shut := last.mark(); last == nil || shut || last.bell() != nil {
 			return false
 		}
 		if b.in.CompareAndSwap(last, nil) {
@@ -257,7 +262,7 @@ func (b *inbox) shut() {
 	if !b.life.Load().live() {
 		lost = b.takeHead(lost)
 	}
-	if resting == nil && !was {
+	if resting == nil && !was && last.bell() == nil {
 		for n := inOrder(last); n != nil; n = n.next {
 			lost = append(lost, n.m)
 		}

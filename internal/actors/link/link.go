@@ -102,6 +102,16 @@ func New(cfg Config) *Link {
 	return k
 }
 
+// Ended returns the link of a process that is gone.
+func Ended(s machine.Link) *Link {
+	k := New(Config{Gen: s.Gen})
+	k.phase, k.stage, k.status, k.signal, k.why, k.late = machine.Gone, s.Stage, s.Exit, s.Signal, s.Why, s.Late
+	k.err, k.leftover = s.Err.Err, s.Leftover.Err
+	k.cancel(errExited)
+	k.stopRead(errExited)
+	return k
+}
+
 // Status describes the link as it is now.
 func (k *Link) Status() machine.Link {
 	k.mu.Lock()

@@ -135,6 +135,19 @@ type Count struct {
 // ToRouter implements [machine.Input].
 func (Count) ToRouter() {}
 
+// Lull asks for a [Lulled] once everything that came before is done. From: the session
+// actor.
+type Lull struct{}
+
+// Lulled answers [Lull]. From: router.
+type Lulled struct{}
+
+// ToRouter implements [machine.Input].
+func (Lull) ToRouter() {}
+
+// ToSession implements the session actor's interface of messages.
+func (Lulled) ToSession() {}
+
 // count lists what is under way.
 func (b *Box) count() machine.Inventory {
 	if b.Broken() {
@@ -181,12 +194,15 @@ func (a *Actor) Start(c *kernel.Context[machine.Input]) error {
 
 // Handle implements [kernel.Behavior].
 func (a *Actor) Handle(c *kernel.Context[machine.Input], in machine.Input) error {
-	if look, ok := in.(Look); ok {
-		look.Reply.Resolve(a.box.waits())
+	switch in := in.(type) {
+	case Look:
+		in.Reply.Resolve(a.box.waits())
 		return nil
-	}
-	if count, ok := in.(Count); ok {
-		count.Reply.Resolve(a.box.count())
+	case Count:
+		in.Reply.Resolve(a.box.count())
+		return nil
+	case Lull:
+		a.box.cfg.Session.Tell(c.Worker(), Lulled{})
 		return nil
 	}
 	if a.box.step(in) {

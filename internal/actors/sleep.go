@@ -1,0 +1,85 @@
+package actors
+
+import (
+	"github.com/agent-troupe/troupe/internal/actors/routing"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
+)
+
+// A session that was passivated sleeps: it has no actor and no link. The session actor
+// stops once the router has nothing left to do, and the fleet keeps the core, whose boxes
+// hold the rest. The first message for the session or its actors rings, and the fleet
+// starts the session actor again, as it does after a crash. What comes between the last
+// look and the bell is found by the fleet.
+//
+// Two kinds of sessions do not sleep: one with children of the user's own, whose parent the
+// session actor is, and one whose supervisor knows of failures, which count for the
+// intensity as long as it lives.
+
+// lull has the router say when it is done, if the session may sleep then.
+func (s *sessionActor) lull(c *kernel.Context[machine.LifeInput]) {
+	if !s.lulling && !s.failed && s.core.idle() {
+		s.lulling = true
+		s.core.router.Tell(c.Worker(), routing.Lull{})
+	}
+}
+
+// lulled ends the actor, unless something has come meanwhile.
+func (s *sessionActor) lulled(c *kernel.Context[machine.LifeInput]) {
+	s.lulling = false
+	k := s.core
+	if s.failed || !k.idle() || k.session.Depth()+k.router.Depth()+k.transport.Depth() > 0 {
+		return // whoever handles what has come asks again
+	}
+	if k.tick != nil { // it was for a process that is gone
+		k.tick.Stop()
+		k.tick = nil
+		s.step(c, machine.Tick{})
+	}
+	k.drowsy = k.idle()
+	if k.drowsy {
+		c.StopSelf()
+	}
+}
+
+// idle reports whether the session needs no actor, as far as its own knows.
+func (k *Core) idle() bool {
+	return len(k.children) == 0 && len(k.resting) == 0 && !k.drowsy && k.outbox.Empty() && k.life.Asleep()
+}
+
+// Drowsy reports, once, whether the session actor has stopped because nobody needs it. It
+// is for its parent, and so are Sleep, Wake and Roused.
+func (k *Core) Drowsy() bool {
+	was := k.drowsy
+	k.drowsy = false
+	return was
+}
+
+// Sleep has ring called when the session needs its actors again, and gives up what it does
+// not need until then. It reports false if something waits already. ring may be called
+// more than once.
+func (k *Core) Sleep(ring func(*kernel.Worker)) bool {
+	if k.link.Load() != nil {
+		status := k.Link().Status()
+		status.Stderr, status.Noise = "", "" // they explain failures
+		k.ended.Store(&status)
+		k.link.Store(nil)
+	}
+	k.asleep.Store(true)
+	if k.session.Doze(ring) && k.router.Doze(ring) && k.transport.Doze(ring) {
+		return true
+	}
+	k.asleep.Store(false)
+	return false
+}
+
+// Wake reports whether the session sleeps, and ends that.
+func (k *Core) Wake() bool { return k.asleep.Swap(false) }
+
+// Roused reports whether the session sleeps and has something to do.
+func (k *Core) Roused() bool {
+	return k.Asleep() && k.session.Depth()+k.router.Depth()+k.transport.Depth() > 0
+}
+
+// Asleep reports whether the session sleeps.
+func (k *Core) Asleep() bool { return k.asleep.Load() }
