@@ -21,8 +21,9 @@ type talk struct {
 	asks map[string]*asked
 	ids  []string
 
-	turns       int  // user messages since the last result
-	interrupted bool // since the last of them came
+	turns       int             // user messages since the last result
+	started     map[string]bool // messages of which the agent has said that it began with them
+	interrupted bool            // since the last of them came
 }
 
 // asked is a request of the agent's.
@@ -38,7 +39,7 @@ type asked struct {
 }
 
 func newTalk(w *World, lane string, p *program) *talk {
-	return &talk{w: w, lane: lane, p: p, asks: make(map[string]*asked)}
+	return &talk{w: w, lane: lane, p: p, asks: make(map[string]*asked), started: make(map[string]bool)}
 }
 
 // drop has answers to a request not reach the agent.
@@ -105,11 +106,29 @@ func (t *talk) agent(line []byte) {
 		}
 	case "result":
 		t.turns = 0 // one result may end several
+	case "command_lifecycle":
+		t.lifecycle(f.Raw)
 	case "control_cancel_request":
 		if a := t.asks[f.RequestID]; a != nil {
 			a.cancelled = true
 			t.w.cancelled(a)
 		}
+	}
+}
+
+// lifecycle takes note of a message that the agent knows from an earlier process: it says
+// completed without started, and no turn begins.
+func (t *talk) lifecycle(raw []byte) {
+	var says struct {
+		UUID  string `json:"command_uuid"`
+		State string `json:"state"`
+	}
+	_ = json.Unmarshal(raw, &says) // what is no object names no message
+	switch {
+	case says.State == "started":
+		t.started[says.UUID] = true
+	case says.State == "completed" && !t.started[says.UUID] && t.turns > 0:
+		t.turns--
 	}
 }
 
