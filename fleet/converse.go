@@ -32,6 +32,7 @@ func (r *run) converse(ctx context.Context, a *attempt) error {
 		if err := r.turn(ctx, a, a.prompts[a.turns]); err != nil {
 			return err
 		}
+		r.post(worked{a.task.ID})
 		if err := r.turned(ctx, a); err != nil {
 			return err
 		}
@@ -50,6 +51,13 @@ func (r *run) converse(ctx context.Context, a *attempt) error {
 		if err := r.turn(ctx, a, text); err != nil {
 			return err
 		}
+	}
+}
+
+// sees tells the plan what the agent reports of the API.
+func (r *run) sees(a *attempt, status int, wait time.Duration) {
+	if saw := troubleOf(status); saw != 0 {
+		r.post(pressed{a.task.ID, saw, wait})
 	}
 }
 
@@ -92,6 +100,9 @@ func (r *run) turn(ctx context.Context, a *attempt, text string) error {
 		return session.ErrNotRun
 	}
 	if err := a.failed(r.clock.Now(), last); err != nil {
+		if last.APIErrorStatus != 0 {
+			r.sees(a, last.APIErrorStatus, untilReset(r.clock.Now(), a.limited))
+		}
 		return err
 	}
 	a.answer(last)
@@ -172,6 +183,8 @@ func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 	switch m := m.(type) {
 	case *protocol.RateLimitMessage:
 		a.limited = m
+	case *protocol.APIRetryMessage:
+		r.sees(a, m.ErrorStatus, 0)
 	case *sdk.AssistantMessage:
 		a.refused = a.refused || m.Error == "authentication_failed"
 		for _, use := range sdk.ToolUses(m) {

@@ -82,7 +82,7 @@ func (r *run) tell(e Event) {
 func (r *run) progress() Progress {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := Progress{Total: len(r.order), ByStatus: map[Status]int{}, Usage: r.usage, Started: r.begun, Stop: r.stop}
+	p := Progress{Total: len(r.order), ByStatus: map[Status]int{}, Usage: r.usage, Started: r.begun, Stop: r.stop, Limit: r.limit, Parked: r.parked, Starved: r.gauge.starved(r.clock.Now())}
 	for _, e := range r.order {
 		if e.result != nil {
 			p.Finished++

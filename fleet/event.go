@@ -24,7 +24,10 @@ const (
 	EventFinished EventKind = "finished" // a task has its result
 	EventSwept    EventKind = "swept"    // processes of an earlier host were ended
 	EventWarning  EventKind = "warning"
-	EventStopped  EventKind = "stopped" // nothing more starts; Detail says why
+	EventPaced    EventKind = "paced"    // Job.Pace has changed how many attempts run; Detail says from what to what, and why
+	EventParked   EventKind = "parked"   // a window of a subscription is spent; Detail says until when nothing starts
+	EventUnparked EventKind = "unparked" // the account works again
+	EventStopped  EventKind = "stopped"  // nothing more starts; Detail says why
 )
 
 // Progress is where a job stands.
@@ -35,9 +38,16 @@ type Progress struct {
 	ByStatus map[Status]int
 	Running  []Running // in the order of their start
 	Usage    Usage
+	Limit    int // how many attempts may run at the same time now
 	Denied   int // calls that were denied in finished tasks
-	Started  time.Time
-	Stop     *Stop // why nothing more starts; nil: the job goes on
+	// Parked is until when nothing starts, because a window of a subscription is spent; in
+	// the past: a task finds out whether the account works again. Zero: the job is not parked.
+	Parked time.Time
+	// Starved is for how long the machine had too little processor time for what runs. It is
+	// measured with Job.Pace only.
+	Starved time.Duration
+	Started time.Time
+	Stop    *Stop // why nothing more starts; nil: the job goes on
 }
 
 // Running is an attempt that is under way.

@@ -38,6 +38,16 @@ type Job struct {
 
 	// Concurrency is how many attempts run at the same time. Default: 0, which is 4.
 	Concurrency int
+	// Pace adapts how many attempts run at the same time, in place of Concurrency, which must
+	// be 0. nil: Concurrency.
+	Pace *Pace
+	// MaxPark is the longest wait for the next window of a subscription that is spent. Until
+	// then nothing starts; after it one task finds out for all whether the account works
+	// again, up to a minute later than the agent said. The wait outlives the program: a job
+	// that is resumed goes on waiting. Where the agent does not say when the window ends, or
+	// it is longer than this, the job stops. Default: 0, which is 26 h; negative: the job
+	// stops at once.
+	MaxPark time.Duration
 	// Out is the directory of the journal, results, transcripts and workspaces. It is made
 	// if it does not exist. "": nothing is kept, and the job cannot be resumed.
 	Out string
@@ -160,7 +170,7 @@ func (j *Job) withDefaults() {
 	if j.ID == "" {
 		j.ID = "job"
 	}
-	if j.Concurrency <= 0 {
+	if j.Concurrency <= 0 && j.Pace == nil {
 		j.Concurrency = defaultConcurrency
 	}
 	if j.Attempts <= 0 {
@@ -171,6 +181,9 @@ func (j *Job) withDefaults() {
 	}
 	if j.Backoff == (supervisor.Backoff{}) {
 		j.Backoff = supervisor.Backoff{Initial: time.Second, Max: 2 * time.Minute}
+	}
+	if j.MaxPark == 0 {
+		j.MaxPark = maxPark
 	}
 	if j.Options == nil {
 		j.Options = &sdk.Options{}
@@ -185,6 +198,17 @@ func (j *Job) check() error {
 	}
 	if j.Resume && j.Out == "" {
 		add("Resume", "has no journal: Out is empty", "set Out to the directory of the job")
+	}
+	if p := j.Pace; p != nil {
+		d := p.withDefaults()
+		switch {
+		case j.Concurrency != 0:
+			add("Concurrency", "has no effect: Pace decides how many attempts run", "set Pace.Ceiling, or leave Pace out")
+		case p.Start < 0 || p.Floor < 0 || p.Ceiling < 0:
+			add("Pace", "has a negative number", "give 0 for the default")
+		case d.Floor > d.Start || d.Start > d.Ceiling:
+			add("Pace", fmt.Sprintf("has the floor %d, the start %d and the ceiling %d", d.Floor, d.Start, d.Ceiling), "raise them in this order")
+		}
 	}
 	if j.FailOn.Count < 0 || j.FailOn.Fraction < 0 || j.FailOn.Fraction > 1 {
 		add("FailOn", "is no threshold", "give a Count from 0, or a Fraction from 0 to 1")

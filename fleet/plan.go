@@ -20,6 +20,8 @@ type plan struct {
 	busy  map[string]bool    // exclusive keys in use
 	held  map[string][]*node // ready, but their key is in use
 	slots []bool             // in use
+	pace  *pacer             // nil: rules.concurrency
+	parked
 
 	running, waiting int
 	over, failed     int
@@ -41,6 +43,8 @@ type rules struct {
 	rand        session.Rand
 	failOn      Threshold
 	budget      *Budget
+	pace        *Pace
+	park        time.Duration // the longest wait for a window; 0: none
 }
 
 // node is a task in a plan.
@@ -58,6 +62,8 @@ type node struct {
 	next       launch // how it begins
 	slot       int
 	status     Status
+	epoch      int  // of the pace, when the attempt began
+	pressed    bool // the attempt has seen the API in trouble
 }
 
 // spec is what a plan has to know of a task.
@@ -103,13 +109,26 @@ type (
 	retuned struct{ concurrency int }
 	// woken: the alarm went off.
 	woken struct{}
+	// pressed: an attempt has seen the API in trouble.
+	pressed struct {
+		id    string
+		saw   trouble
+		after time.Duration // that the API asked for
+	}
+	// worked: a turn of an attempt has a result of the model.
+	worked struct{ id string }
+	// starving: the machine has too little time for what runs, or has enough again.
+	starving struct{ on bool }
 )
 
-func (added) isInput()   {}
-func (ended) isInput()   {}
-func (drained) isInput() {}
-func (retuned) isInput() {}
-func (woken) isInput()   {}
+func (added) isInput()    {}
+func (ended) isInput()    {}
+func (drained) isInput()  {}
+func (retuned) isInput()  {}
+func (woken) isInput()    {}
+func (pressed) isInput()  {}
+func (worked) isInput()   {}
+func (starving) isInput() {}
 
 // outcome is how an attempt went, in the terms of a plan.
 type outcome struct {
@@ -166,6 +185,15 @@ type (
 	setAlarm struct{ at time.Time }
 	// warnBudget: four fifths of it are spent.
 	warnBudget struct{ limit string }
+	// paced: another number of attempts may run at the same time.
+	paced struct{ PaceChange }
+	// parking: nothing starts until then.
+	parking struct {
+		until time.Time
+		why   string
+	}
+	// unparked: the account works again.
+	unparked struct{}
 	// halt is the last effect: nothing runs.
 	halt struct{}
 )
@@ -175,14 +203,30 @@ func (again) isEffect()      {}
 func (finish) isEffect()     {}
 func (setAlarm) isEffect()   {}
 func (warnBudget) isEffect() {}
+func (paced) isEffect()      {}
+func (parking) isEffect()    {}
+func (unparked) isEffect()   {}
 func (halt) isEffect()       {}
 
 func newPlan(r rules) *plan {
-	return &plan{rules: r, nodes: map[string]*node{}, busy: map[string]bool{}, held: map[string][]*node{}, more: true}
+	p := &plan{rules: r, nodes: map[string]*node{}, busy: map[string]bool{}, held: map[string][]*node{}, more: true}
+	if r.pace != nil {
+		p.pace = newPacer(*r.pace)
+	}
+	return p
+}
+
+// limit is how many attempts may run at the same time.
+func (p *plan) limit() int {
+	if p.pace != nil {
+		return p.pace.limit
+	}
+	return p.rules.concurrency
 }
 
 // step takes an input and returns what is to be done.
 func (p *plan) step(now time.Time, in input, out []effect) []effect {
+	before, was := p.changed(), p.parked.until
 	switch in := in.(type) {
 	case added:
 		out = p.add(in, out)
@@ -192,9 +236,43 @@ func (p *plan) step(now time.Time, in input, out []effect) []effect {
 		p.stop(in.stop)
 	case retuned:
 		p.rules.concurrency = max(in.concurrency, 0)
+		if p.pace != nil {
+			p.pace.fix(now, p.rules.concurrency)
+		}
+	case pressed:
+		if n := p.nodes[in.id]; n != nil && n.state == nodeRuns {
+			n.pressed = true
+			if p.pace != nil {
+				p.pace.pressed(now, n.epoch, in.saw, in.after)
+			}
+		}
+	case worked:
+		p.worked(in.id)
+	case starving:
+		if p.pace != nil {
+			p.pace.starved = in.on
+		}
 	case woken:
 	}
+	if p.pace != nil && p.changed() != before {
+		out = append(out, paced{p.pace.changes[len(p.pace.changes)-1]})
+	}
+	switch {
+	case p.parked.until.Equal(was):
+	case p.parked.until.IsZero():
+		out = append(out, unparked{})
+	default:
+		out = append(out, parking{p.parked.until, p.parked.why})
+	}
 	return p.settle(now, out)
+}
+
+// changed counts the changes of the pace.
+func (p *plan) changed() int {
+	if p.pace == nil {
+		return 0
+	}
+	return p.pace.made
 }
 
 func (p *plan) add(in added, out []effect) []effect {
@@ -274,6 +352,9 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 	if n == nil || n.state != nodeRuns {
 		return out
 	}
+	if well := in.status.Family(); p.pace != nil && !n.pressed && (well == FamilySuccess || well == FamilyAgent) {
+		p.pace.well(now, n.epoch, p.running >= p.limit())
+	}
 	p.running--
 	p.slots[n.slot] = false
 	p.free(n)
@@ -284,6 +365,11 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 		out = append(out, warnBudget{limit})
 	}
 	p.remember(n, &in)
+	if in.stops == StopUsageLimit && p.park(now, &in) {
+		n.state, n.due = nodeRests, p.parked.until
+		heap.Push(&p.rest, n)
+		return append(out, again{n.id, n.due, false})
+	}
 	if in.stops != "" {
 		p.stop(Stop{Reason: in.stops, Detail: in.why})
 	}
@@ -362,7 +448,7 @@ func (p *plan) settle(now time.Time, out []effect) []effect {
 		n.state = nodeReady
 		heap.Push(&p.ready, n)
 	}
-	for p.stopped == nil && p.running < p.rules.concurrency && p.ready.Len() > 0 {
+	for p.stopped == nil && p.running < p.limit() && p.ready.Len() > 0 && !p.waits(now) && !p.asked(now) {
 		n, _ := heap.Pop(&p.ready).(*node)
 		switch {
 		case n.starts >= p.rules.starts:
@@ -373,9 +459,9 @@ func (p *plan) settle(now time.Time, out []effect) []effect {
 			out = append(out, p.launch(n))
 		}
 	}
-	if p.rest.Len() > 0 && p.stopped == nil && !p.rest[0].due.Equal(p.alarm) {
-		p.alarm = p.rest[0].due
-		out = append(out, setAlarm{p.alarm})
+	if at := p.next(now); !at.IsZero() && p.stopped == nil && !at.Equal(p.alarm) {
+		p.alarm = at
+		out = append(out, setAlarm{at})
 	}
 	if p.running == 0 && !p.halted && (p.stopped != nil || !p.more && p.waiting == 0) {
 		p.halted = true
@@ -384,9 +470,38 @@ func (p *plan) settle(now time.Time, out []effect) []effect {
 	return out
 }
 
+// asked reports whether the API has asked to be left alone for now.
+func (p *plan) asked(now time.Time) bool { return p.pace != nil && now.Before(p.pace.until) }
+
+// next is when something may start although nothing happens before; zero: nothing may.
+func (p *plan) next(now time.Time) time.Time {
+	var at time.Time
+	sooner := func(t time.Time) {
+		if t.After(now) && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	if p.rest.Len() > 0 {
+		sooner(p.rest[0].due)
+	}
+	if p.ready.Len() > 0 {
+		sooner(p.parked.until)
+		if p.pace != nil {
+			sooner(p.pace.until)
+		}
+	}
+	return at
+}
+
 func (p *plan) launch(n *node) launch {
 	n.starts++
-	n.state = nodeRuns
+	n.state, n.pressed = nodeRuns, false
+	if p.pace != nil {
+		n.epoch = p.pace.epoch
+	}
+	if p.parked.probing {
+		p.parked.probe = n.id
+	}
 	p.running++
 	if n.exclusive != "" {
 		p.busy[n.exclusive] = true
@@ -415,7 +530,7 @@ func (p *plan) wants() int {
 	if p.stopped != nil || !p.more {
 		return 0
 	}
-	return max(2*p.rules.concurrency+8-p.ready.Len()-p.running, 0)
+	return max(2*p.limit()+8-p.ready.Len()-p.running, 0)
 }
 
 // readyQueue has the tasks that may start: by priority, then in order.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
 )
@@ -23,6 +24,7 @@ const (
 	kindVerified = "verified" // a verifier has spoken
 	kindAttempt  = "attempt"  // an attempt ended, and the task did not
 	kindResult   = "result"   // the task is over
+	kindParked   = "parked"   // nothing starts before a window of the account begins
 )
 
 type (
@@ -30,6 +32,10 @@ type (
 		Host   string `json:"host"`
 		PID    int    `json:"pid"`
 		Marker string `json:"marker"`
+	}
+	parkedRecord struct {
+		Until time.Time `json:"until"`
+		Why   string    `json:"why"`
 	}
 	admittedRecord struct {
 		Hash string `json:"hash"`
@@ -66,6 +72,7 @@ var ErrOtherTasks = errors.New("the job in the journal has other tasks; resume i
 type history struct {
 	markers []string
 	tasks   map[string]*known
+	parked  parkedRecord
 }
 
 // known is what a journal knows of a task.
@@ -182,6 +189,9 @@ func (h *history) apply(rec *journal.Record) error {
 		h.markers = append(h.markers, host.Marker)
 		return err
 	}
+	if rec.Kind == kindParked {
+		return decode(&h.parked)
+	}
 	k := h.tasks[rec.Task]
 	if rec.Kind == kindAdmitted {
 		var a admittedRecord
@@ -251,7 +261,7 @@ func compact(all []journal.Record) []journal.Record {
 	for i := range all {
 		r := &all[i]
 		switch r.Kind {
-		case kindHost, kindAdmitted, kindResult:
+		case kindHost, kindAdmitted, kindResult, kindParked:
 			keep = append(keep, *r)
 		default:
 			if !over[r.Task] {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,6 +49,11 @@ type run struct {
 	repos   repos
 	found   history // of earlier processes
 	usage   Usage
+	gauge   gauge
+	limit   int          // of the pace, or Concurrency
+	changes []PaceChange // of the pace
+	made    int          // so many so far
+	parked  time.Time    // until then nothing starts; zero: the job is not parked
 	stop    *Stop
 	cause   error
 	begun   time.Time
@@ -109,12 +115,20 @@ func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle
 	}
 	r.plan = newPlan(rules{
 		concurrency: job.Concurrency, attempts: job.Attempts, starts: job.MaxStarts, equal: job.EqualFailures,
-		backoff: job.Backoff, rand: r.rt.Rand(), failOn: job.FailOn, budget: job.Budget,
+		backoff: job.Backoff, rand: r.rt.Rand(), failOn: job.FailOn, budget: job.Budget, pace: job.Pace, park: max(job.MaxPark, 0),
 	})
+	if until := r.found.parked.Until; until.After(r.begun) {
+		r.plan.parked = parked{until: until, why: r.found.parked.Why}
+		r.parked = until
+	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.hard, r.kill = context.WithCancel(context.WithoutCancel(ctx))
 	if source != nil {
 		r.source, r.cease = iter.Pull2(source)
+	}
+	r.limit = r.plan.limit()
+	if job.Pace != nil {
+		r.watch()
 	}
 	r.exec.Go(func() { r.main(ctx, entries) })
 	return &Handle{r: r}, nil
@@ -238,6 +252,8 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 			records = append(records, r.attemptRecord(e))
 		case finish:
 			records = append(records, r.resultRecord(now, e))
+		case parking:
+			records = append(records, r.record(kindParked, "", 0, parkedRecord{e.until, e.why}))
 		}
 	}
 	if err := r.append(context.WithoutCancel(ctx), records...); err != nil {
@@ -260,6 +276,12 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 			r.finished(ctx, r.tasks[e.id])
 		case setAlarm:
 			r.clock.AfterFunc(e.at.Sub(now), func() { r.post(woken{}) })
+		case paced:
+			r.tell(Event{Kind: EventPaced, Detail: e.String()})
+		case parking:
+			r.tell(Event{Kind: EventParked, Detail: e.until.Format(time.RFC3339) + ": " + e.why})
+		case unparked:
+			r.tell(Event{Kind: EventUnparked})
 		case warnBudget:
 			r.tell(Event{Kind: EventWarning, Detail: "four fifths of the job's budget of " + e.limit + " are spent"})
 		case halt:
@@ -267,6 +289,10 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 		}
 	}
 	r.mu.Lock()
+	r.limit, r.parked = r.plan.limit(), r.plan.parked.until
+	if p := r.plan.pace; p != nil && p.made != r.made {
+		r.changes, r.made = slices.Clone(p.changes), p.made
+	}
 	if news := r.stop == nil && r.plan.stopped != nil; news {
 		r.stop = r.plan.stopped
 		defer r.tell(Event{Kind: EventStopped, Detail: r.stop.Reason + ": " + r.stop.Detail})

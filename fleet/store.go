@@ -9,6 +9,7 @@ import (
 	"io"
 	"path"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
@@ -227,6 +228,11 @@ type Summary struct {
 	ByFamily map[Family]int `json:"byFamily"`
 	Usage    Usage          `json:"usage"`          // of all processes
 	Stop     *Stop          `json:"stop,omitempty"` // why it ended before all tasks had; nil: it did not
+	// Pace is how Job.Pace has changed the number of attempts that run, in this process; at
+	// most the last 1,000 changes. Starved is for how long the machine had too little
+	// processor time for them. Both are of jobs with Job.Pace.
+	Pace    []PaceChange `json:"pace,omitempty"`
+	Starved Duration     `json:"starved,omitzero"`
 }
 
 // summarize writes summary.json and the report.
@@ -238,6 +244,11 @@ func (r *run) summarize() error {
 	}
 	if s.Left > 0 {
 		s.Stop = p.Stop
+	}
+	if r.job.Pace != nil {
+		r.mu.Lock()
+		s.Pace, s.Starved = slices.Clone(r.changes), Duration(p.Starved.Round(time.Millisecond))
+		r.mu.Unlock()
 	}
 	for status, n := range p.ByStatus {
 		s.ByFamily[status.Family()] += n

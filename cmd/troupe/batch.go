@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -117,11 +119,11 @@ func (s *settings) checkBatch() (string, error) {
 		return "", fmt.Errorf("%s has no journal to go on with; leave --resume out", job.Out)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d tasks for %s, %d at a time; results go to %s\n", len(job.Tasks), s.agent, max(job.Concurrency, 0), job.Out)
-	if job.Concurrency == 0 {
-		b.Reset()
-		fmt.Fprintf(&b, "%d tasks for %s, 4 at a time; results go to %s\n", len(job.Tasks), s.agent, job.Out)
+	atATime := strconv.Itoa(cmp.Or(job.Concurrency, 4))
+	if job.Pace != nil {
+		atATime = "2 and more"
 	}
+	fmt.Fprintf(&b, "%d tasks for %s, %s at a time; results go to %s\n", len(job.Tasks), s.agent, atATime, job.Out)
 	for i := range job.Tasks {
 		t := &job.Tasks[i]
 		after := ""

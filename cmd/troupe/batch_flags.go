@@ -51,7 +51,20 @@ func taskFlags() []flagSpec {
 
 func limitFlags() []flagSpec {
 	return []flagSpec{
-		{name: "concurrency", short: "j", arg: "N", help: "how many tasks run at the same time; default: 4", set: number(1, func(s *settings) *int { return &s.batch.job.Concurrency })},
+		{name: "concurrency", short: "j", arg: "N|auto", help: "how many tasks run at the same time; auto: as many as the model's API takes, from 2 on; default: 4", set: func(s *settings, v string) error {
+			if s.batch.job.Pace = nil; v == "auto" {
+				s.batch.job.Concurrency, s.batch.job.Pace = 0, &fleet.Pace{}
+				return nil
+			}
+			return number(1, func(s *settings) *int { return &s.batch.job.Concurrency })(s, v)
+		}},
+		{name: "max-park", arg: "TIME", help: "the longest wait for the next window of a subscription that is spent; 0: none, the job stops; default: 26h", set: func(s *settings, v string) error {
+			if v == "0" {
+				s.batch.job.MaxPark = -1
+				return nil
+			}
+			return duration(func(s *settings) *time.Duration { return &s.batch.job.MaxPark })(s, v)
+		}},
 		{name: "retries", arg: "N", help: "how often a task is tried again after a failure that may pass; default: 2", set: func(s *settings, v string) error {
 			if err := number(0, func(s *settings) *int { return &s.batch.job.Attempts })(s, v); err != nil {
 				return err

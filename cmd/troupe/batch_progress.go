@@ -74,6 +74,9 @@ func barText(p fleet.Progress, now time.Time) string {
 		text += fmt.Sprintf(", %d failed", failed)
 	}
 	text += fmt.Sprintf(", %d running, %d queued, %s", len(p.Running), p.Queued, spent(p.Usage))
+	if p.Parked.After(now) {
+		return text + ", parked until " + p.Parked.Local().Format("Jan 2 15:04")
+	}
 	if took := now.Sub(p.Started); p.Finished > 0 && took > 0 {
 		text += fmt.Sprintf(", %.1f/min", float64(p.Finished)/took.Minutes())
 		if p.Stop == nil {
@@ -115,6 +118,14 @@ func (p *progress) event(e fleet.Event) {
 		}
 	case fleet.EventStopped:
 		p.line("nothing more starts (" + e.Detail + ")")
+	case fleet.EventParked:
+		p.line("nothing starts until " + shorten(e.Detail, 400))
+	case fleet.EventUnparked:
+		p.line("the account works again")
+	case fleet.EventPaced:
+		if !p.quiet {
+			p.line("tasks at a time: " + e.Detail)
+		}
 	case fleet.EventSwept:
 		if !p.quiet {
 			p.line("ended what " + e.Detail + " had left running")

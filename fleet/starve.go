@@ -1,0 +1,110 @@
+package fleet
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// When a machine is starved, so that agents' time-outs are its own doing: a timer is late,
+// somebody waits for a processor almost always, or the container is throttled.
+const (
+	sampleEvery    = time.Second
+	starvedLag     = 250 * time.Millisecond
+	starvedShare   = 90   // percent of the last 10 s in which somebody waited, as the kernel reports it
+	starvedByQuota = 0.25 // of the time
+)
+
+// gauge watches the machine while a job adapts its pace.
+type gauge struct {
+	due       time.Time // of the next sample
+	throttled int64     // microseconds, at the last one
+	on        bool
+	since     time.Time
+	total     time.Duration // starved, before since
+}
+
+// watch takes a sample every second until the job is over.
+func (r *run) watch() {
+	r.mu.Lock()
+	r.gauge.due = r.clock.Now().Add(sampleEvery)
+	r.mu.Unlock()
+	r.clock.AfterFunc(sampleEvery, func() {
+		if r.ctx.Err() != nil {
+			return
+		}
+		own := r.job.Pace.Starved
+		var says bool
+		if own != nil {
+			_ = guard("Pace.Starved", func() error { says = own(); return nil })
+		}
+		r.mu.Lock()
+		var news bool
+		if now := r.clock.Now(); own != nil {
+			news = r.gauge.set(now, says)
+		} else {
+			news = r.gauge.sample(now, pressure(), throttled())
+		}
+		on := r.gauge.on
+		r.mu.Unlock()
+		if news {
+			r.post(starving{on})
+		}
+		r.watch()
+	})
+}
+
+// sample reports whether the machine is starved or not any more.
+func (g *gauge) sample(now time.Time, waiting float64, throttled int64) (news bool) {
+	lag := now.Sub(g.due)
+	quota := float64(throttled-g.throttled) / float64((sampleEvery + max(lag, 0)).Microseconds())
+	first := g.throttled == 0
+	g.throttled = throttled
+	return g.set(now, lag > starvedLag || waiting >= starvedShare || !first && quota >= starvedByQuota)
+}
+
+// set takes note of whether the machine is starved.
+func (g *gauge) set(now time.Time, on bool) (news bool) {
+	if on == g.on {
+		return false
+	}
+	if g.on {
+		g.total += now.Sub(g.since)
+	}
+	g.on, g.since = on, now
+	return true
+}
+
+// starved is for how long the machine was.
+func (g *gauge) starved(now time.Time) time.Duration {
+	if g.on {
+		return g.total + now.Sub(g.since)
+	}
+	return g.total
+}
+
+// pressure is the kernel's figure of processor pressure; 0 where there is none.
+func pressure() float64 {
+	text, err := os.ReadFile("/proc/pressure/cpu")
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(text), "some avg10=")
+	share, _, _ := strings.Cut(after, " ")
+	f, _ := strconv.ParseFloat(share, 64) // 0 if it is no number
+	return f
+}
+
+// throttled is for how many microseconds the container has been denied a processor; 0
+// where that is not known.
+func throttled() int64 {
+	text, err := os.ReadFile("/sys/fs/cgroup/cpu.stat")
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(text), "throttled_usec ")
+	count, _, _ := strings.Cut(after, "\n")
+	n, _ := strconv.ParseInt(count, 10, 64) // 0 if it is no number
+	return n
+}
