@@ -1,6 +1,8 @@
 package simtests
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"flag"
 	"fmt"
 	"math"
@@ -116,6 +118,10 @@ type Report struct {
 	Faults    map[string]int
 	States    map[string]int // of sessions
 	Failed    bool
+	// Hash is that of all histories that were played and are not unseeded, in order. Equal
+	// code and equal seeds give equal hashes, on every machine, with every number of threads,
+	// and with and without the race detector.
+	Hash string
 	// Trace is the files that -sim.trace wrote: JSON lines, each an [Event], and a page
 	// for a browser.
 	Trace   []string
@@ -271,6 +277,9 @@ func (x *explorer) count(o outcome) {
 	x.got.Histories++
 	if o.unseeded {
 		x.got.Unseeded++
+	} else {
+		sum := sha256.Sum256([]byte(x.got.Hash + o.hash))
+		x.got.Hash = hex.EncodeToString(sum[:])
 	}
 	for name, reached := range o.sometimes {
 		n := 0
@@ -353,6 +362,7 @@ func (x *explorer) trace(h history, o outcome) {
 // summary says what was reached, and what never was.
 func (x *explorer) summary() {
 	x.to.Helper()
+	x.to.Logf("sim: %d histories, hash %s", x.got.Histories, x.got.Hash)
 	if x.got.Unseeded > 0 {
 		x.to.Logf("sim: unseeded in %d of %d histories: goroutines of the scenario's own called in at the same instant", x.got.Unseeded, x.got.Histories)
 	}
