@@ -24,7 +24,8 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 	if err := errors.Join(append(spec.Options.Supervisors.Validate(), session.CheckChildren(spec.Options.Children)...)...); err != nil {
 		return actors.Config{}, err
 	}
-	in := &s.input
+	awake := &actors.Awake{}
+	in := &awake.Input
 	if err := spec.fill(in); err != nil {
 		return actors.Config{}, err
 	}
@@ -42,14 +43,14 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 	s.starts = &starts{of: s.rt.breaks, session: s, program: s.programKey(spec, &command), provider: providerKey(spec, command.Env)}
 	cfg := actors.Config{
 		Starts: s.starts,
-		Host:   &s.rt.host, ID: s.id, Dialect: spec.Dialect, Input: in,
+		Host:   &s.rt.host, ID: s.id, Dialect: spec.Dialect, Awake: awake,
 		Command: &command, Spawner: s.rt.spawnerFor(spec), Leases: s.leases(spec),
 		Supervisors: s.rt.supervisors(spec.Options.Supervisors), Emit: s.emit, ChildContext: s.childContext(spec),
 	}
 	if err := s.isolate(&spec.Options, in, &command); err != nil {
 		return actors.Config{}, err
 	}
-	cfg.Relaunch = func(next machine.Launch) (*session.Command, error) { return s.relaunch(in, next) }
+	cfg.Relaunch = s.relaunch
 	return cfg, nil
 }
 

@@ -23,12 +23,9 @@ import (
 
 // Session is one conversation with one agent. It is safe for concurrent use.
 type Session struct {
-	id      string
-	rt      *Runtime
-	dialect dialect.Dialect
-	// input has the session's own copy of the options. In an allocation of its own it would
-	// lie between short-lived copies of that size, which keep three times its memory.
-	input       dialect.Input
+	id          string
+	rt          *Runtime
+	dialect     dialect.Dialect
 	core        *actors.Core
 	starts      *starts
 	warnings    []session.Warning

@@ -59,7 +59,8 @@ type Guard interface {
 // notifications/cancelled can cancel them. It is safe for concurrent use, and remains when
 // its actor is restarted.
 type Bridge struct {
-	cfg BridgeConfig
+	cfg    BridgeConfig // without the options
+	limits map[string]session.SDKMCPServerConfig
 
 	mu      sync.Mutex
 	servers map[string]*member
@@ -92,6 +93,7 @@ type callKey struct{ server, id string }
 // NewBridge returns a bridge to the servers of cfg.
 func NewBridge(cfg BridgeConfig) *Bridge {
 	b := &Bridge{cfg: cfg}
+	b.limits, b.cfg.Options = cfg.Options.SDKMCPServerConfigs, nil
 	for _, s := range cfg.Options.SDKMCPServers {
 		b.Add(s.MCPHandler)
 	}

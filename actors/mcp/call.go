@@ -97,7 +97,7 @@ func (c *call) begin(ctx context.Context) error {
 	l := limit{c.server.Timeout(c.tool), ToolOption}
 	// The server's limit holds here, too: Claude Code gives up at its own and tells
 	// nobody (observed on 2.1.329), so that the tool would go on for nothing.
-	if server := c.b.cfg.Options.SDKMCPServerConfigs[c.key.server].Timeout; l.time == 0 && server > 0 {
+	if server := c.b.limits[c.key.server].Timeout; l.time == 0 && server > 0 {
 		l = limit{server, ServerOption(c.key.server)}
 	}
 	if l.time != 0 && l != defaultLimit() {

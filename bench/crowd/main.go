@@ -4,6 +4,7 @@
 // closed sessions keep more than 2 MiB and a tenth of the heap before.
 //
 //	go run ./bench/crowd -sessions 10000
+//	go run ./bench/crowd -sessions 10000 -passive -most 4
 //	go run ./bench/crowd -sessions 50 -callbacks 1200 -answer 8192
 package main
 
@@ -30,6 +31,7 @@ func main() {
 	sessions := flag.Int("sessions", many, "sessions at once")
 	turns := flag.Bool("turns", false, "have a turn with each session before it is held")
 	passive := flag.Bool("passive", false, "let each session give up its agent before it is held")
+	most := flag.Float64("most", 0, "fail if a session that is held has more KiB of heap; 0: no limit")
 	callbacks := flag.Int("callbacks", 0, "hooks that each session answers before it is held")
 	answer := flag.Int("answer", 0, "bytes of text in the answer of each hook")
 	heap := flag.String("memprofile", "", "write a heap profile to this file while all sessions are open")
@@ -57,5 +59,8 @@ func main() {
 	fmt.Println(string(b))
 	if err := figures.Kept(); err != nil {
 		log.Fatal(err)
+	}
+	if *most > 0 && figures.HeapEach > *most {
+		log.Fatalf("a session has %.2f KiB of heap, more than %v", figures.HeapEach, *most)
 	}
 }

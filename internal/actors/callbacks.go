@@ -49,8 +49,9 @@ func newCallbacks(k *Core) (*callbacks, error) {
 // Start implements [kernel.Behavior]. It starts the actors that requests wait for.
 func (b *callbacks) Start(c *kernel.Context[routing.ToCallbacks]) error {
 	b.driver.start(c)
-	for i := range b.core.callback {
-		if b.core.callback[i].Depth() > 0 {
+	up := b.core.awake()
+	for i := range up.callback {
+		if up.callback[i].Depth() > 0 {
 			if err := b.want(c, b.core.child(actorOf(session.Kind(i)))); err != nil {
 				return err
 			}
@@ -90,7 +91,7 @@ func (b *callbacks) Stop(*kernel.Context[routing.ToCallbacks]) {}
 
 func (b *callbacks) spawnChild(c *kernel.Context[routing.ToCallbacks], child, name string) (at kernel.Located, up bool, err error) {
 	kind := router.KindOfActor(child)
-	own := &b.core.callback[kind]
+	own := &b.core.awake().callback[kind]
 	if own.Tries() > 1 { // two incarnations have died of it
 		if m, ok := own.DropHead(); ok {
 			if run, ok := m.(machine.Run); ok {
@@ -108,18 +109,21 @@ func actorOf(kind session.Kind) string {
 
 func (k *Core) newCallback(kind session.Kind) *dispatch.Actor {
 	spec, _ := router.Of(kind)
+	up := k.awake()
 	return &dispatch.Actor{
-		Kind: kind, Box: &k.running[kind], Router: &k.router, Prepare: spec.Prepare(&k.deps), Emit: k.cfg.Emit, Refuses: spec.Refuses,
+		Kind: kind, Box: &up.running[kind], Router: &k.router, Prepare: spec.Prepare(&up.deps), Emit: k.cfg.Emit, Refuses: spec.Refuses,
 	}
 }
 
 // lost has the requests denied that a dead callback actor had taken. What it had not
 // taken waits for the next one.
-func (k *Core) lost(w *kernel.Worker, kind session.Kind) { k.deny(w, k.running[kind].Lost()...) }
+func (k *Core) lost(w *kernel.Worker, kind session.Kind) {
+	k.deny(w, k.awake().running[kind].Lost()...)
+}
 
 // lostAll is lost for every kind.
 func (k *Core) lostAll(w *kernel.Worker) {
-	for i := range k.running {
+	for i := range k.awake().running {
 		k.lost(w, session.Kind(i))
 	}
 }

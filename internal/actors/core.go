@@ -28,12 +28,10 @@ type Config struct {
 	*Host
 	ID      string
 	Dialect dialect.Dialect
-	// Input has the options and what goes with them. The session owns it; the limits and
-	// the graces in it are in force as they are.
-	Input   *dialect.Input
+	Awake   *Awake           // its Input is set
 	Command *session.Command // of the launch; given up after it
-	// Relaunch is the command of another process.
-	Relaunch    func(next machine.Launch) (*session.Command, error)
+	// Relaunch is the command of another process. It gets the session's Awake.Input.
+	Relaunch    func(in *dialect.Input, next machine.Launch) (*session.Command, error)
 	Spawner     session.Spawner
 	Leases      session.Leases       // nil: none are needed
 	Supervisors *session.Supervisors // valid and complete, and never changed; nil: the zero value
@@ -41,7 +39,7 @@ type Config struct {
 	// Starts admits each process before it is started. nil: nobody limits them.
 	Starts Starts
 	// ChildContext adds what the user's code looks for to the contexts of
-	// Input.Children; nil: nothing.
+	// Options.Children; nil: nothing.
 	ChildContext func(context.Context) context.Context
 }
 
@@ -65,29 +63,25 @@ type Starts interface {
 // concurrent use or owned by an actor, as marked; what an actor owns is its parent's
 // while it is not there.
 type Core struct {
-	cfg    Config // without the command
-	deps   router.Deps
-	Ledger *ledger.Ledger
-	Bridge *mcp.Bridge
+	cfg     Config // without the command, and what the session has while it is awake
+	program string // what is started, for errors
+	Ledger  *ledger.Ledger
+	Bridge  *mcp.Bridge
 
-	session   kernel.Address[machine.LifeInput]
-	transport kernel.Address[machine.ToTransport]
-	router    kernel.Address[machine.Input]
-	callback  routing.Callbacks
-	callbacks kernel.Address[routing.ToCallbacks]
+	up    atomic.Pointer[Awake] // nil while the session sleeps; written by the parent
+	slept atomic.Pointer[slept] // nil while it does not
+
+	session kernel.Address[machine.LifeInput]
+	router  kernel.Address[machine.Input]
 
 	children []*child.Box // of the user's own, in their order
 
-	link  atomic.Pointer[link.Link]    // of the present process; nil: ended says how it was
-	ended atomic.Pointer[machine.Link] // of the last process before the session slept; nil: it never did
-	state atomic.Int32                 // of the session; for users
-	alone atomic.Bool                  // no actor is left, nor will there be one; for the reader
+	link  atomic.Pointer[link.Link] // of the present process; nil while the session sleeps
+	state atomic.Int32              // of the session; for users
+	alone atomic.Bool               // no actor is left, nor will there be one; for the reader
 
-	routing *routing.Box                    // the router's
-	running [session.KindOther]dispatch.Box // each the callback actor's of its kind
-	life    *machine.Life                   // the session actor's
-	outbox  kernel.Outbox[machine.Effect]   // of life
-	tick    kernel.Timer                    // of life; nil: none
+	outbox kernel.Outbox[machine.Effect] // of the life
+	tick   kernel.Timer                  // of the life; nil: none
 	// resting wait for the outcome of their wish that the process goes. The session actor's.
 	resting []*kernel.Promise[struct{}]
 	// undecided ends the context of the user's function that decides about a death; nil:
@@ -96,8 +90,28 @@ type Core struct {
 	detach    []func() // of the children
 	// drowsy: the session actor has stopped because nobody needs it. Its own, or its parent's.
 	drowsy bool
-	asleep atomic.Bool // no actor is there, and the next message brings them back
 }
+
+// Awake is what a session has only while it has actors. It is an allocation of its own
+// size: the options alone would lie between short-lived copies of theirs, which keep three
+// times their memory.
+type Awake struct {
+	// Input has the options and what goes with them. The session owns it, and nobody
+	// changes it; the limits and the graces in it are in force as they are.
+	Input dialect.Input
+
+	deps      router.Deps
+	transport kernel.Address[machine.ToTransport]
+	callback  routing.Callbacks
+	callbacks kernel.Address[routing.ToCallbacks]
+
+	routing *routing.Box                    // the router's
+	running [session.KindOther]dispatch.Box // each the callback actor's of its kind
+	life    *machine.Life                   // the session actor's
+}
+
+// awake is what the session's actors and their parent use.
+func (k *Core) awake() *Awake { return k.up.Load() }
 
 // NewCore prepares a session. Nothing runs yet.
 func NewCore(cfg Config) *Core {
@@ -110,63 +124,88 @@ func NewCore(cfg Config) *Core {
 	if cfg.Command == nil {
 		cfg.Command = &session.Command{}
 	}
-	k := &Core{cfg: cfg}
-	k.cfg.Command = nil
-	o, sys, talk, traits, defaults := &cfg.Input.Options, cfg.System, cfg.Dialect, cfg.Dialect.Traits(), cfg.Input.UserDefaults()
-	var judge func(machine.Judged)
+	k := &Core{cfg: cfg, program: cmp.Or(append([]string{cfg.Command.Path}, cfg.Command.Names...)...)}
+	k.cfg.Command, k.cfg.Awake = nil, nil
+	up, sys, talk, traits, defaults := cfg.Awake, cfg.System, cfg.Dialect, cfg.Dialect.Traits(), cfg.Awake.Input.UserDefaults()
 	var guard func(session.MCPHandler) mcp.Guard
 	if cfg.Starts != nil {
-		judge, guard = cfg.Starts.Judge, cfg.Starts.Server
+		guard = cfg.Starts.Server
 	}
 	k.Bridge = mcp.NewBridge(mcp.BridgeConfig{
-		Options: o, Clock: sys.Clock(), Exec: sys.Executor(), Notify: k.mcpNotify,
+		Options: &up.Input.Options, Clock: sys.Clock(), Exec: sys.Executor(), Notify: k.mcpNotify,
 		Guard:             guard,
 		NotificationReply: traits.MCPNotificationReply, UnknownServer: traits.MCPUnknownServer,
 	})
-	k.deps = router.Deps{Dialect: cfg.Dialect, Options: o, MCP: k.Bridge}
-	shared := cfg.commonOf(cfg.Dialect, o.Limits)
+	shared := cfg.commonOf(cfg.Dialect, up.Input.Limits)
 	k.Ledger = ledger.New(ledger.Config{
 		Limits: &shared.limits, Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Budget: cfg.Budget, Emit: cfg.Emit,
 		UserLine: func(m *protocol.UserMessage) ([]byte, error) { return talk.UserLine(defaults, m) },
 		Router:   k.tellRouter,
 	})
-	k.routing = routing.NewBox(routing.Config{
-		Clock: sys.Clock(), Ledger: k.Ledger, Budget: cfg.Budget, Emit: cfg.Emit, Judge: judge,
-		Self: &k.router, Session: &k.session, Transport: &k.transport, Callbacks: &k.callback, Uncalled: &k.callbacks,
-		Named: func(id string) { k.Link().Named(id) },
-	}, k.routingConfig(shared))
-	k.life = machine.NewLife(machine.LifeConfig{
-		Admission: cfg.Starts != nil,
-		Backend:   cfg.Dialect.Name(), Program: cmp.Or(append([]string{cfg.Command.Path}, cfg.Command.Names...)...),
-		InterruptGrace: o.InterruptGrace, FlushGrace: o.Graces.Flush, Recovery: k.recoveryConfig(),
-		PassivateAfter: o.PassivateAfter, Transient: !o.PersistSession.Or(true),
-		Consumer: shared.limits.Consumer, Start: max(shared.limits.Start, 0), Interrupt: shared.stop, AuthExpired: traits.AuthExpiredExit,
-	})
+	k.furnish(up)
+	up.routing = routing.NewBox(k.routerConfig(up), k.routingConfig(up, shared))
+	up.life = machine.NewLife(k.lifeConfig(up, shared))
+	k.up.Store(up)
 	k.link.Store(k.newLink(machine.Launch{Gen: 1}, cfg.Spawner, cfg.Command))
 	k.newChildren()
 	return k
 }
 
+// furnish makes up what answers need.
+func (k *Core) furnish(up *Awake) {
+	up.deps = router.Deps{Dialect: k.cfg.Dialect, Options: &up.Input.Options, MCP: k.Bridge}
+}
+
+// routerConfig is the surroundings of the routing.
+func (k *Core) routerConfig(up *Awake) routing.Config {
+	var judge func(machine.Judged)
+	if k.cfg.Starts != nil {
+		judge = k.cfg.Starts.Judge
+	}
+	return routing.Config{
+		Clock: k.cfg.System.Clock(), Ledger: k.Ledger, Budget: k.cfg.Budget, Emit: k.cfg.Emit, Judge: judge,
+		Self: &k.router, Session: &k.session, Transport: &up.transport, Callbacks: &up.callback, Uncalled: &up.callbacks,
+		Named: func(id string) { k.Link().Named(id) },
+	}
+}
+
+// lifeConfig is what the options and the dialect say to the life.
+func (k *Core) lifeConfig(up *Awake, shared *common) machine.LifeConfig {
+	o := &up.Input.Options
+	return machine.LifeConfig{
+		Admission: k.cfg.Starts != nil,
+		Backend:   k.cfg.Dialect.Name(), Program: k.program,
+		InterruptGrace: o.InterruptGrace, FlushGrace: o.Graces.Flush, Recovery: k.recoveryConfig(o),
+		PassivateAfter: o.PassivateAfter, Transient: !o.PersistSession.Or(true),
+		Consumer: shared.limits.Consumer, Start: max(shared.limits.Start, 0), Interrupt: shared.stop, AuthExpired: k.cfg.Dialect.Traits().AuthExpiredExit,
+	}
+}
+
 // newLink returns the link of a process that is to be launched, idle.
 func (k *Core) newLink(e machine.Launch, spawner session.Spawner, command *session.Command) *link.Link {
-	o, sys := k.deps.Options, k.cfg.System
+	up, sys := k.awake(), k.cfg.System
+	o := &up.Input.Options
 	return link.New(link.Config{
 		Gen: e.Gen, Leases: k.cfg.Leases, SessionID: cmp.Or(e.Resume, sessionOf(o)), Clock: sys.Clock(), Exec: sys.Executor(), Spawner: spawner,
 		Command: command, Graces: o.Graces, MaxLine: o.MaxLine, Budget: k.cfg.Budget, Emit: k.cfg.Emit,
 		Router:  func(w *kernel.Worker, in machine.Input) { k.router.Tell(w, in) },
 		Session: func(in machine.LifeInput) { k.session.Tell(nil, in) },
-		Self:    func(m machine.ToTransport) { k.transport.Tell(nil, m) },
-		Room:    k.room,
+		Self:    func(m machine.ToTransport) { up.transport.Tell(nil, m) },
+		Room:    func() <-chan struct{} { return k.room(up) },
 		Role:    sys.NewRole, Stderr: k.stderr,
 	})
 }
 
 // Link is that of the session's present process.
 func (k *Core) Link() *link.Link {
-	if l := k.link.Load(); l != nil {
-		return l
+	for {
+		if l := k.link.Load(); l != nil {
+			return l
+		}
+		if s := k.slept.Load(); s != nil {
+			return link.Ended(s.Value().Life.Link)
+		}
 	}
-	return link.Ended(*k.ended.Load())
 }
 
 // sessionOf is the agent's session that the first process is in; "": the agent chooses it.
@@ -184,7 +223,7 @@ func (k *Core) prepare(e machine.Launch) {
 		return // made with the core
 	}
 	spawner := k.cfg.Spawner
-	command, err := k.cfg.Relaunch(e)
+	command, err := k.cfg.Relaunch(&k.awake().Input, e)
 	if err != nil {
 		spawner = unlaunchable{err}
 	}
@@ -199,11 +238,11 @@ func (u unlaunchable) Spawn(context.Context, session.Command) (session.Process, 
 }
 
 // routingConfig is what the options and the dialect say to the routing.
-func (k *Core) routingConfig(shared *common) machine.Config {
-	d, o := k.cfg.Dialect, k.deps.Options
+func (k *Core) routingConfig(up *Awake, shared *common) machine.Config {
+	d, o := k.cfg.Dialect, &up.Input.Options
 	traits := d.Traits()
 	return machine.Config{
-		Rules: &rules{host: k.cfg.Host, deps: &k.deps, input: k.cfg.Input}, Limits: &shared.limits, Discard: o.Discard,
+		Rules: &rules{host: k.cfg.Host, deps: &up.deps, input: &up.Input}, Limits: &shared.limits, Discard: o.Discard,
 		Stall: max(shared.limits.Stall, 0), StallKill: shared.limits.StallKill, Retry: max(shared.limits.Retry, 0), Interrupt: shared.pause,
 		ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
 		ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
@@ -220,14 +259,14 @@ const maxLeft = 256
 // nothing while the router has something before it, or the transport actor, which may
 // be the wish that it waits. Without actors nobody makes room: it reads so many
 // batches, and the link gives up the rest after its grace.
-func (k *Core) room() <-chan struct{} {
+func (k *Core) room(up *Awake) <-chan struct{} {
 	if k.alone.Load() {
 		return k.router.Room(maxLeft)
 	}
 	if wait := k.router.Room(1); wait != nil {
 		return wait
 	}
-	return k.transport.Room(1)
+	return up.transport.Room(1)
 }
 
 // ID is the session's name in its runtime.
@@ -270,12 +309,13 @@ func (k *Core) Broken() bool { return k.outbox.Broken() }
 // Retire closes the addresses of a session that has ended: no actor will follow.
 // What is left in them has nobody to hear it.
 func (k *Core) Retire() {
+	up := k.awake()
 	retire(&k.session)
-	retire(&k.transport)
+	retire(&up.transport)
 	retire(&k.router)
-	retire(&k.callbacks)
-	for i := range k.callback {
-		retire(&k.callback[i])
+	retire(&up.callbacks)
+	for i := range up.callback {
+		retire(&up.callback[i])
 	}
 	for _, b := range k.children {
 		b.Retire()
@@ -291,8 +331,9 @@ func retire[M any](at *kernel.Address[M]) {
 // has written by then is read and waits for finish.
 func (k *Core) abandon() {
 	k.alone.Store(true)
-	k.transport.Take() // nobody writes any more, and the reader must not wait
-	k.routing.Drain()
+	up := k.awake()
+	up.transport.Take() // nobody writes any more, and the reader must not wait
+	up.routing.Drain()
 	k.Link().Abandon()
 }
 
@@ -306,7 +347,7 @@ func (k *Core) finish(reason error) {
 	if k.cfg.Starts != nil {
 		k.cfg.Starts.Forget()
 	}
-	k.routing.Finish(reason)
+	k.awake().routing.Finish(reason)
 	k.Ledger.End(reason)
 }
 
@@ -338,7 +379,7 @@ func (k *Core) Fail(reason error) {
 
 func (k *Core) stderr(line string) {
 	k.cfg.Emit(&session.StderrLine{Line: line})
-	handle := k.deps.Options.Stderr
+	handle := k.input().Stderr
 	if handle == nil {
 		return
 	}

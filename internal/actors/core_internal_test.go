@@ -21,7 +21,7 @@ func newCore(t *testing.T, d dialect.Dialect) *Core {
 	t.Helper()
 	s := sim.New(1)
 	t.Cleanup(s.Close)
-	return NewCore(Config{Host: &Host{System: kernel.NewSystem(s.Config())}, ID: "s", Dialect: d, Input: &dialect.Input{}})
+	return NewCore(Config{Host: &Host{System: kernel.NewSystem(s.Config())}, ID: "s", Dialect: d, Awake: &Awake{}})
 }
 
 // rulesOf are what a session of that dialect says to its routing.
@@ -174,12 +174,17 @@ func TestWhichSessionTheAgentIsIn(t *testing.T) {
 func TestAnswersThatAreAlikeAreKeptOnce(t *testing.T) {
 	t.Parallel()
 	h := &Host{}
-	buffer := []byte("one")
-	first := h.keep(buffer)
+	one := `{"capabilities":["a","b"]}`
+	buffer := []byte(one)
+	first, can := h.keep(buffer)
 	copy(buffer, "xyz")
-	assert.Equal(t, "one", string(first))
-	second := h.keep([]byte("one"))
+	assert.Equal(t, one, string(first))
+	assert.Equal(t, []string{"a", "b"}, can)
+	second, still := h.keep([]byte(one))
 	assert.Same(t, &first[0], &second[0])
-	assert.Equal(t, "two", string(h.keep([]byte("two"))))
-	assert.Equal(t, "one", string(h.keep([]byte("one"))))
+	assert.Same(t, &can[0], &still[0])
+	for _, other := range []string{"two", one} {
+		again, _ := h.keep([]byte(other))
+		assert.Equal(t, other, string(again))
+	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Dir is the working directory that the options name.
-func (k *Core) Dir() string { return k.deps.Options.Cwd }
+func (k *Core) Dir() string { return k.input().Cwd }
 
 // Describe asks the session for its actors. One that ends meanwhile has none, and one that
 // sleeps is left asleep.
@@ -28,12 +28,13 @@ func (k *Core) Describe(ctx context.Context) ([]session.ActorInfo, error) {
 
 func (s *sessionActor) describeTree(reply *kernel.Promise[[]session.ActorInfo]) {
 	infos := s.describe("")
-	if !s.core.callbacks.Live() {
+	callbacks := &s.core.awake().callbacks
+	if !callbacks.Live() {
 		reply.Resolve(infos)
 		return
 	}
 	sub := kernel.NewPromise[[]session.ActorInfo]()
-	s.core.callbacks.Tell(nil, describe{sub})
+	callbacks.Tell(nil, describe{sub})
 	exec := s.core.cfg.System.Executor()
 	exec.Go(func() {
 		limit := &session.TimeoutError{What: "description of the callbacks", Limit: time.Second}
@@ -53,7 +54,7 @@ func (k *Core) Inventory(ctx context.Context) (machine.Inventory, error) {
 }
 
 // InterruptGrace is how long an interrupted turn has until its result.
-func (k *Core) InterruptGrace() time.Duration { return k.deps.Options.InterruptGrace }
+func (k *Core) InterruptGrace() time.Duration { return k.input().InterruptGrace }
 
 // Waits asks what the session waits for: the consumer, the agent, requests, calls,
 // background tasks, turns, each oldest first; then the exit of an agent that is stopped, and
@@ -99,8 +100,12 @@ func (k *Core) runningNow(ctx context.Context, found []machine.Waiting) map[uint
 	if !slices.ContainsFunc(found, func(w machine.Waiting) bool { return w.Seq != 0 }) {
 		return all
 	}
-	for i := range k.callback {
-		some, err := kernel.Ask(ctx, &k.callback[i], func(reply *kernel.Promise[map[uint64]dispatch.Running]) machine.ToCallback {
+	up := k.awake()
+	if up == nil { // it has just fallen asleep
+		return all
+	}
+	for i := range up.callback {
+		some, err := kernel.Ask(ctx, &up.callback[i], func(reply *kernel.Promise[map[uint64]dispatch.Running]) machine.ToCallback {
 			return dispatch.Look{Reply: reply}
 		})
 		if err == nil {

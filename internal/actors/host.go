@@ -18,7 +18,7 @@ type Host struct {
 	System *kernel.System
 	Budget *ledger.Budget
 
-	answer atomic.Pointer[[]byte] // the last one to initialize
+	answer atomic.Pointer[answer] // the last one to initialize
 	common atomic.Pointer[common]
 }
 
@@ -42,15 +42,27 @@ func (h *Host) commonOf(d dialect.Dialect, limits session.Limits) *common {
 	return c
 }
 
-// keep returns a copy of an agent's answer to initialize: the same one as long as the
-// agents answer alike, since it takes some KB.
-func (h *Host) keep(answer []byte) []byte {
-	if last := h.answer.Load(); last != nil && bytes.Equal(*last, answer) {
-		return *last
+// answer is an answer to initialize, and the capabilities in it.
+type answer struct {
+	text         []byte
+	capabilities []string
+}
+
+// keep returns a copy of an agent's answer to initialize, with its capabilities: the same
+// one as long as the agents answer alike, since it takes some KB.
+func (h *Host) keep(text []byte) ([]byte, []string) {
+	last := h.answer.Load()
+	if last == nil || !bytes.Equal(last.text, text) {
+		last = &answer{text: bytes.Clone(text)}
+		var in struct {
+			Capabilities []string `json:"capabilities"`
+		}
+		if protocol.Unmarshal(text, &in) == nil {
+			last.capabilities = in.Capabilities
+		}
+		h.answer.Store(last)
 	}
-	own := bytes.Clone(answer)
-	h.answer.Store(&own)
-	return own
+	return last.text, last.capabilities
 }
 
 // interrupt is the call that stops a turn; nil if there is none.

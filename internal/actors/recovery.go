@@ -18,8 +18,7 @@ import (
 )
 
 // recoveryConfig is what the options and the dialect say to the life about deaths.
-func (k *Core) recoveryConfig() machine.RecoveryConfig {
-	o := k.deps.Options
+func (k *Core) recoveryConfig(o *session.Options) machine.RecoveryConfig {
 	return machine.RecoveryConfig{
 		Restarts: o.MaxRestarts, Equal: max(cmp.Or(o.EqualDeaths, session.DefaultEqualDeaths), 0), Window: o.RestartWindow, ResetAfter: cmp.Or(o.RestartBackoff.ResetAfter, supervisor.DefaultResetAfter),
 		Policy: cmp.Or(o.Recovery, session.RecoverContinue), Asks: o.DecideRecovery != nil,
@@ -30,7 +29,7 @@ func (k *Core) recoveryConfig() machine.RecoveryConfig {
 
 // draw draws the delay before another process.
 func (k *Core) draw(w *kernel.Worker, e machine.Draw) {
-	b := k.deps.Options.RestartBackoff
+	b := k.awake().Input.RestartBackoff
 	backoff := supervisor.Backoff{Initial: b.Initial, Max: b.Max, Factor: b.Factor, ResetAfter: b.ResetAfter, Immediate: true}
 	k.session.Tell(w, machine.Drawn{Gen: e.Gen, Delay: backoff.Delay(e.Attempt, k.cfg.System.Rand())})
 }
@@ -39,7 +38,7 @@ func (k *Core) draw(w *kernel.Worker, e machine.Draw) {
 func (k *Core) ask(c *kernel.Context[machine.LifeInput], e machine.Ask) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	k.undecided = cancel
-	decide := k.deps.Options.DecideRecovery
+	decide := k.awake().Input.DecideRecovery
 	c.Go(func() (then func(*kernel.Worker)) {
 		answer := machine.Decided{Gen: e.Gen, Err: errUndecided}
 		defer func() {

@@ -83,12 +83,12 @@ func TestASessionIsItsMessages(t *testing.T) {
 			return Config{
 				Host: &Host{System: sys}, ID: "s", Dialect: claude.New(),
 				Spawner: transport.InMemory{Clock: sched, Exec: sched, Program: scripted.New(scripted.WithScript(script))},
-				Input: &dialect.Input{Options: session.Options{
+				Awake: &Awake{Input: dialect.Input{Options: session.Options{
 					CanUseTool: func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 						return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
 					},
 					InterruptGrace: time.Second, Graces: session.Graces{}.WithDefaults(),
-				}},
+				}}},
 			}
 		}
 		k := NewCore(config())
@@ -105,18 +105,18 @@ func TestASessionIsItsMessages(t *testing.T) {
 
 		again := NewCore(config()) // machines that have done nothing
 		var routed, lived []machine.Effect
-		routing := machine.New(again.routingConfig(again.cfg.commonOf(again.cfg.Dialect, session.Limits{})))
+		routing := machine.New(again.routingConfig(again.awake(), again.cfg.commonOf(again.cfg.Dialect, session.Limits{})))
 		for _, m := range log["router"] {
 			routed = routing.Step(m.at, m.m.(machine.Input), routed)
 		}
-		lived = again.life.Step(begun, machine.Began{}, lived)
+		lived = again.awake().life.Step(begun, machine.Began{}, lived)
 		for _, m := range log["s"] {
-			lived = again.life.Step(m.at, m.m.(machine.LifeInput), lived)
+			lived = again.awake().life.Step(m.at, m.m.(machine.LifeInput), lived)
 		}
-		lived = again.life.Step(sched.Now(), machine.ActorsOver{}, lived)
+		lived = again.awake().life.Step(sched.Now(), machine.ActorsOver{}, lived)
 		assert.Equal(t, done["router"], texts(routed), "seed %d", seed)
 		assert.Equal(t, done["s"], texts(lived), "seed %d", seed)
-		assert.Equal(t, session.StateClosed, again.life.Snapshot().Phase)
+		assert.Equal(t, session.StateClosed, again.awake().life.Snapshot().Phase)
 		assert.Greater(t, len(routed), 20)
 		sched.Close()
 	}

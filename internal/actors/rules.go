@@ -50,7 +50,9 @@ func (r *rules) Initialized(response []byte) ([]machine.Called, error) {
 }
 
 // Keep implements [machine.Rules].
-func (r *rules) Keep(response []byte) []byte { return r.host.keep(response) }
+func (r *rules) Keep(response []byte) (kept []byte, capabilities []string) {
+	return r.host.keep(response)
+}
 
 // BeforeEOF implements [machine.Rules].
 func (r *rules) BeforeEOF(initialized []byte, capabilities []string) ([]machine.Called, error) {

@@ -47,7 +47,7 @@ func NewSession(k *Core) (kernel.Behavior[machine.LifeInput], error) {
 func (s *sessionActor) Start(c *kernel.Context[machine.LifeInput]) error {
 	k := s.core
 	k.lostAll(c.Worker())
-	if k.life.Stopping() { // the actors of the incarnation before are gone
+	if k.awake().life.Stopping() { // the actors of the incarnation before are gone
 		s.over = &machine.ActorsOver{}
 	} else {
 		s.driver.start(c)
@@ -65,12 +65,13 @@ func (s *sessionActor) Start(c *kernel.Context[machine.LifeInput]) error {
 // waiting reports whether requests wait for actors that were never started, or
 // that the incarnation before had.
 func (s *sessionActor) waiting() bool {
-	for i := range s.core.callback {
-		if s.core.callback[i].Depth() > 0 {
+	up := s.core.awake()
+	for i := range up.callback {
+		if up.callback[i].Depth() > 0 {
 			return true
 		}
 	}
-	return s.core.callbacks.Depth() > 0
+	return up.callbacks.Depth() > 0
 }
 
 // Handle implements [kernel.Behavior].
@@ -122,7 +123,7 @@ func (s *sessionActor) ChildDown(c *kernel.Context[machine.LifeInput], d kernel.
 			own.Down()
 		case name == "callbacks":
 			s.core.lostAll(c.Worker())
-		case name == "router" && s.core.routing.Broken():
+		case name == "router" && s.core.awake().routing.Broken():
 			s.step(c, machine.Broken{Err: d.Reason})
 		}
 	})
@@ -135,17 +136,18 @@ func (s *sessionActor) Stop(*kernel.Context[machine.LifeInput]) {}
 
 func (s *sessionActor) spawnChild(c *kernel.Context[machine.LifeInput], of, name string) (at kernel.Located, up bool, err error) {
 	k := s.core
+	awake := k.awake()
 	switch of {
 	case "transport":
-		return &k.transport, true, kernel.Spawn(c, name, &k.transport, &link.Actor{Present: k.Link})
+		return &awake.transport, true, kernel.Spawn(c, name, &awake.transport, &link.Actor{Present: k.Link})
 	case "router":
-		return &k.router, true, kernel.Spawn(c, name, &k.router, routing.New(k.routing))
+		return &k.router, true, kernel.Spawn(c, name, &k.router, routing.New(awake.routing))
 	case "callbacks":
 		b, err := newCallbacks(k)
 		if err != nil {
 			return nil, false, err
 		}
-		return &k.callbacks, true, kernel.Spawn(c, name, &k.callbacks, b)
+		return &awake.callbacks, true, kernel.Spawn(c, name, &awake.callbacks, b)
 	}
 	own := k.ownChild(of) // up when the user's Start has returned
 	return own.Located(), false, own.Spawn(c, name)
@@ -162,7 +164,7 @@ func (s *sessionActor) supervisorEnded(_ *kernel.Context[machine.LifeInput], rea
 
 // step gives the life an input.
 func (s *sessionActor) step(c *kernel.Context[machine.LifeInput], in machine.LifeInput) {
-	now, life := c.Now(), s.core.life
+	now, life := c.Now(), s.core.awake().life
 	s.core.outbox.Step(func(out []machine.Effect) []machine.Effect { return life.Step(now, in, out) })
 }
 
@@ -197,13 +199,13 @@ func (s *sessionActor) do(c *kernel.Context[machine.LifeInput], e machine.Effect
 		k.router.Tell(w, e.Told)
 	case machine.Launch:
 		k.prepare(e)
-		k.transport.Tell(w, e)
+		k.awake().transport.Tell(w, e)
 	case machine.AskStart:
 		k.cfg.Starts.Ask(e)
 	case machine.StartOver:
 		k.cfg.Starts.Over(e)
 	case machine.ToTransport: // the ladder
-		k.transport.Tell(w, e)
+		k.awake().transport.Tell(w, e)
 	case machine.SetTick:
 		if k.tick != nil {
 			k.tick.Stop()

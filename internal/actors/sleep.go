@@ -1,9 +1,12 @@
 package actors
 
 import (
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/actors/link"
 	"github.com/agent-troupe/troupe/internal/actors/routing"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/internal/sparse"
 )
 
 // A session that was passivated sleeps: it has no actor and no link. The session actor
@@ -28,7 +31,7 @@ func (s *sessionActor) lull(c *kernel.Context[machine.LifeInput]) {
 func (s *sessionActor) lulled(c *kernel.Context[machine.LifeInput]) {
 	s.lulling = false
 	k := s.core
-	if s.failed || !k.idle() || k.session.Depth()+k.router.Depth()+k.transport.Depth() > 0 {
+	if s.failed || !k.idle() || k.session.Depth()+k.router.Depth()+k.awake().transport.Depth() > 0 {
 		return // whoever handles what has come asks again
 	}
 	if k.tick != nil { // it was for a process that is gone
@@ -44,7 +47,7 @@ func (s *sessionActor) lulled(c *kernel.Context[machine.LifeInput]) {
 
 // idle reports whether the session needs no actor, as far as its own knows.
 func (k *Core) idle() bool {
-	return len(k.children) == 0 && len(k.resting) == 0 && !k.drowsy && k.outbox.Empty() && k.life.Asleep()
+	return len(k.children) == 0 && len(k.resting) == 0 && !k.drowsy && k.outbox.Empty() && k.awake().life.Asleep()
 }
 
 // Drowsy reports, once, whether the session actor has stopped because nobody needs it. It
@@ -55,31 +58,75 @@ func (k *Core) Drowsy() bool {
 	return was
 }
 
+// slept is what a session that sleeps keeps of what it has else.
+type slept struct {
+	*sparse.Struct[kept]
+	timer kernel.Timer // of the routing; nil: none
+}
+
+// kept is that, but for the timer.
+type kept struct {
+	Input   dialect.Input
+	Life    machine.LifeState // without its Lapse
+	Lapse   machine.Lapse
+	Routing machine.State
+}
+
 // Sleep has ring called when the session needs its actors again, and gives up what it does
 // not need until then. It reports false if something waits already. ring may be called
 // more than once.
 func (k *Core) Sleep(ring func(*kernel.Worker)) bool {
-	if k.link.Load() != nil {
-		status := k.Link().Status()
-		status.Stderr, status.Noise = "", "" // they explain failures
-		k.ended.Store(&status)
-		k.link.Store(nil)
+	up := k.awake()
+	if up.transport.Depth() > 0 || !k.session.Doze(ring) || !k.router.Doze(ring) {
+		return false // a bell that is left is gone with the next incarnation
 	}
-	k.asleep.Store(true)
-	if k.session.Doze(ring) && k.router.Doze(ring) && k.transport.Doze(ring) {
-		return true
-	}
-	k.asleep.Store(false)
-	return false
+	all := kept{Input: up.Input, Life: up.life.Snapshot()}
+	all.Lapse, all.Life.Lapse = *all.Life.Lapse, nil
+	all.Life.Link.Stderr, all.Life.Link.Noise = "", "" // they explain failures
+	s := &slept{}
+	all.Routing, s.timer = up.routing.Pack()
+	s.Struct = sparse.Of(&all)
+	k.slept.Store(s)
+	k.link.Store(nil)
+	k.Ledger.Rest()
+	k.outbox = kernel.Outbox[machine.Effect]{} // it is empty
+	k.up.Store(nil)
+	return true
 }
 
 // Wake reports whether the session sleeps, and ends that.
-func (k *Core) Wake() bool { return k.asleep.Swap(false) }
-
-// Roused reports whether the session sleeps and has something to do.
-func (k *Core) Roused() bool {
-	return k.Asleep() && k.session.Depth()+k.router.Depth()+k.transport.Depth() > 0
+func (k *Core) Wake() bool {
+	s := k.slept.Load()
+	if s == nil {
+		return false
+	}
+	all := s.Value()
+	all.Life.Lapse = &all.Lapse
+	up := &Awake{Input: all.Input}
+	shared := k.cfg.commonOf(k.cfg.Dialect, up.Input.Limits)
+	k.furnish(up)
+	up.routing = routing.Unpack(k.routerConfig(up), k.routingConfig(up, shared), all.Routing, s.timer)
+	up.life = machine.RestoreLife(all.Life, k.lifeConfig(up, shared))
+	k.link.Store(link.Ended(all.Life.Link))
+	k.up.Store(up)
+	k.slept.Store(nil)
+	return true
 }
 
+// Roused reports whether the session sleeps and has something to do.
+func (k *Core) Roused() bool { return k.Asleep() && k.session.Depth()+k.router.Depth() > 0 }
+
 // Asleep reports whether the session sleeps.
-func (k *Core) Asleep() bool { return k.asleep.Load() }
+func (k *Core) Asleep() bool { return k.slept.Load() != nil }
+
+// input is the options and what goes with them, for everybody.
+func (k *Core) input() *dialect.Input {
+	for {
+		if up := k.up.Load(); up != nil {
+			return &up.Input
+		}
+		if s := k.slept.Load(); s != nil {
+			return &s.Value().Input
+		}
+	}
+}

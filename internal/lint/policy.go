@@ -72,7 +72,7 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 // other. An entry stands for everything below it, or, when another entry lies
 // below it, for itself alone.
 var layers = [...][]string{
-	{"internal/spell", "internal/shown"},
+	{"internal/spell", "internal/shown", "internal/sparse"},
 	{"internal/optionfile"},
 	{"protocol"},
 	{"acp", "acp/internal/gen"},
@@ -110,6 +110,7 @@ var layers = [...][]string{
 var alone = map[string][]string{
 	"internal/spell":       {},
 	"internal/shown":       {},
+	"internal/sparse":      {},
 	"internal/optionfile":  {"internal/spell"},
 	"protocol":             {"internal/shown"},
 	"acp":                  {},

@@ -138,12 +138,10 @@ func (m *Routing) initialized(response json.RawMessage) error {
 	if response == nil {
 		response = json.RawMessage("null")
 	}
-	m.Facts.Initialized = m.cfg.Rules.Keep(response) // not the buffer that it was read into
-	var caps struct {
-		Capabilities []string `json:"capabilities"`
-	}
-	if protocol.Unmarshal(response, &caps) == nil && caps.Capabilities != nil {
-		m.Facts.Capabilities = caps.Capabilities
+	var capabilities []string
+	m.Facts.Initialized, capabilities = m.cfg.Rules.Keep(response) // not the buffer that it was read into
+	if capabilities != nil {
+		m.Facts.Capabilities = capabilities
 		m.Recovery.Knows = m.Recovery.Knows || m.cfg.RemembersMessages
 	}
 	m.learned()

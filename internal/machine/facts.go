@@ -270,8 +270,11 @@ func (m *Routing) init(f *protocol.Frame) {
 	first := !m.Facts.Met
 	m.Facts.Met = in.SessionID != ""
 	m.gatesBegan(in.Messages)
-	if in.SessionID != m.Facts.SessionID || !slices.Equal(in.Capabilities, m.Facts.Capabilities) {
-		m.Facts.SessionID, m.Facts.Capabilities = in.SessionID, in.Capabilities
+	if same := slices.Equal(in.Capabilities, m.Facts.Capabilities); !same || in.SessionID != m.Facts.SessionID {
+		m.Facts.SessionID = in.SessionID
+		if !same { // else they are what many sessions share
+			m.Facts.Capabilities = in.Capabilities
+		}
 		m.learned()
 	}
 	if t := m.oldestWritten(); t != nil && !t.probing() {

@@ -46,8 +46,14 @@ func (rules) CheckVersion(v string) error {
 	return nil
 }
 
-func (rules) Keep(response []byte) []byte { return slices.Clone(response) }
-func (rules) CheckSession(string) string  { return "" }
+func (rules) Keep(response []byte) (kept []byte, capabilities []string) {
+	var in struct {
+		Capabilities []string `json:"capabilities"`
+	}
+	_ = protocol.Unmarshal(response, &in) // then it has none
+	return slices.Clone(response), in.Capabilities
+}
+func (rules) CheckSession(string) string { return "" }
 
 func (rules) Again(line []byte, done []machine.ToolCall) ([]byte, error) {
 	return fmt.Appendf(nil, `{"again":%q,"done":%d}`, line, len(done)), nil

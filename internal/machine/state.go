@@ -51,9 +51,9 @@ type Rules interface {
 	// Initialized judges its answer, and returns the calls that have to be made
 	// before the first user message.
 	Initialized(response []byte) ([]Called, error)
-	// Keep returns a copy of that answer, which sessions with the same answer share.
-	// Nobody changes it.
-	Keep(response []byte) []byte
+	// Keep returns a copy of that answer and the capabilities in it, nil if it has none.
+	// Sessions with the same answer share both, and nobody changes them.
+	Keep(response []byte) (kept []byte, capabilities []string)
 	// BeforeEOF returns the calls that have to be made before the end of its stdin, and
 	// why others cannot be.
 	BeforeEOF(initialized []byte, capabilities []string) ([]Called, error)

@@ -39,6 +39,26 @@ func (f *fifo[T]) rest() {
 	}
 }
 
+// compact has each item changed, and gives up room for others, if there are few: nothing
+// may come for long.
+func (f *fifo[T]) compact(change func(*T)) {
+	f.rest()
+	if f.n == 0 || f.n > lastBlock {
+		return
+	}
+	all := make([]T, 0, f.n)
+	for i, block := range f.blocks {
+		if i == 0 {
+			block = block[f.head:]
+		}
+		for j := range block {
+			change(&block[j])
+		}
+		all = append(all, block...)
+	}
+	f.blocks, f.head = [][]T{all}, 0
+}
+
 func (f *fifo[T]) pop() T {
 	var zero T
 	first := f.blocks[0]

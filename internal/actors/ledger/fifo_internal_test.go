@@ -26,6 +26,19 @@ func TestAFifoIsAQueue(t *testing.T) {
 				assert.Same(t, model[0], f.pop())
 				model = model[1:]
 			}
+			if rapid.Bool().Draw(t, "compact") {
+				seen := 0
+				f.compact(func(v **int) {
+					assert.Same(t, model[seen], *v)
+					seen++
+				})
+				if len(model) <= lastBlock {
+					assert.Equal(t, len(model), seen)
+					for _, block := range f.blocks {
+						assert.Equal(t, len(model), cap(block))
+					}
+				}
+			}
 			assert.Equal(t, len(model), f.len())
 			held := 0
 			for _, block := range f.blocks {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"time"
@@ -45,6 +46,22 @@ const (
 	paysAt       = 64 << 10
 	messageBytes = 256
 )
+
+// Rest gives up what messages that nobody has read hold besides themselves: room for
+// others, and the rest of the chunks that they were read in. The session may do nothing
+// for long.
+func (l *Ledger) Rest() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stream.entries.compact(func(e *Entry) {
+		if len(e.Frame.Raw) < largePart {
+			e.Frame.Raw = bytes.Clone(e.Frame.Raw)
+		}
+	})
+}
+
+// largePart is the length of a line from which on it is a large part of its chunk.
+const largePart = 16 << 10
 
 func (l *Ledger) deliver(e *machine.Entry) {
 	entry := Entry{Frame: e.Frame, Tasks: e.Tasks, Seq: e.Seq, Task: e.Task, Recovered: e.Recovered}

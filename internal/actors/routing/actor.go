@@ -60,6 +60,15 @@ func NewBox(cfg Config, routing machine.Config) *Box {
 	return &Box{cfg: cfg, routing: machine.New(routing)}
 }
 
+// Pack returns what the routing knows and its timer. It is for the parent, which then
+// forgets the box.
+func (b *Box) Pack() (machine.State, kernel.Timer) { return b.routing.Snapshot(), b.timer }
+
+// Unpack returns a box that goes on from there.
+func Unpack(cfg Config, routing machine.Config, state machine.State, timer kernel.Timer) *Box {
+	return &Box{cfg: cfg, routing: machine.Restore(state, routing), timer: timer}
+}
+
 // Broken reports whether a step has panicked. The routing is not trusted then, and
 // takes no more inputs.
 func (b *Box) Broken() bool { return b.outbox.Broken() }

@@ -21,7 +21,13 @@ func (Rules) Initialize(int) ([]byte, error) { return []byte(`{"subtype":"initia
 func (Rules) Initialized([]byte) ([]machine.Called, error) { return nil, nil }
 
 // Keep implements [machine.Rules].
-func (Rules) Keep(response []byte) []byte { return bytes.Clone(response) }
+func (Rules) Keep(response []byte) (kept []byte, capabilities []string) {
+	var in struct {
+		Capabilities []string `json:"capabilities"`
+	}
+	_ = protocol.Unmarshal(response, &in) // then it has none
+	return bytes.Clone(response), in.Capabilities
+}
 
 // BeforeEOF implements [machine.Rules].
 func (Rules) BeforeEOF([]byte, []string) ([]machine.Called, error) { return nil, nil }
