@@ -33,7 +33,7 @@ const (
 	Quarantined  Status = "quarantined"   // too many starts of any kind; see Job.MaxStarts
 	Invalid      Status = "invalid"       // options that cannot work
 	Unauthorized Status = "unauthorized"  // not logged in: the job stops, and the task is not over
-	UsageLimit   Status = "usage_limit"   // a subscription window is spent: the job stops, and the task is not over
+	UsageLimit   Status = "usage_limit"   // a subscription window is spent: the job waits or stops (Job.MaxPark), and the task is not over
 
 	// Not run.
 	Skipped Status = "skipped" // Before said so, or a task of After was not accepted
