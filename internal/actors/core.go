@@ -370,6 +370,7 @@ func (k *Core) enter(e machine.Enter) {
 // process, delivers its output, and fails everything that waits with reason. It blocks
 // until the link has ended and must run on its own task.
 func (k *Core) Fail(reason error) {
+	k.Wake()
 	k.pass(session.StateClosing, reason.Error())
 	k.abandon()
 	_ = k.cfg.System.Executor().Await(context.Background(), k.Link().Done())

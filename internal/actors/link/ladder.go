@@ -129,10 +129,13 @@ func (k *Link) Abandon() {
 func (k *Link) abort(late bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.phase == machine.Gone {
+		return
+	}
 	k.late = k.late || late && k.stage < machine.Killed
 	k.wanted = machine.Killed
 	k.climbTo(machine.Killed, k.cfg.Clock.Now())
-	if k.unattended == nil && k.phase != machine.Gone {
+	if k.unattended == nil {
 		k.unattended = k.cfg.Clock.AfterFunc(k.cfg.Graces.Sweep, func() { k.stageOver(machine.Killed, k.cfg.Clock.Now()) })
 	}
 }

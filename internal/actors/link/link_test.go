@@ -551,3 +551,15 @@ func TestWorkThatWaitsForRoom(t *testing.T) {
 	r.proc.exit(session.ExitStatus{})()
 	r.ended()
 }
+
+// A session that has slept, and cannot be supervised any more, ends its link without a
+// process, like any other.
+func TestALinkThatHasEnded(t *testing.T) {
+	t.Parallel()
+	k := link.Ended(machine.Link{Gen: 3, Stage: machine.ClosedStdin, Why: "the session was passivated"})
+	k.Abandon()
+	k.Expire()
+	<-k.Done()
+	got := k.Status()
+	require.Equal(t, machine.Link{Gen: 3, Phase: machine.Gone, Stage: machine.ClosedStdin, Why: "the session was passivated"}, got)
+}
