@@ -105,7 +105,7 @@ type Awake struct {
 	callback  routing.Callbacks
 	callbacks kernel.Address[routing.ToCallbacks]
 
-	routing *routing.Box                    // the router's
+	routing routing.Box                     // the router's
 	running [session.KindOther]dispatch.Box // each the callback actor's of its kind
 	life    *machine.Life                   // the session actor's
 }
@@ -143,7 +143,7 @@ func NewCore(cfg Config) *Core {
 		Router:   k.tellRouter,
 	})
 	k.furnish(up)
-	up.routing = routing.NewBox(k.routerConfig(up), k.routingConfig(up, shared))
+	up.routing = *routing.NewBox(k.routerConfig(up), k.routingConfig(up, shared))
 	up.life = machine.NewLife(k.lifeConfig(up, shared))
 	k.up.Store(up)
 	k.link.Store(k.newLink(machine.Launch{Gen: 1}, cfg.Spawner, cfg.Command))

@@ -141,7 +141,7 @@ func (s *sessionActor) spawnChild(c *kernel.Context[machine.LifeInput], of, name
 	case "transport":
 		return &awake.transport, true, kernel.Spawn(c, name, &awake.transport, &link.Actor{Present: k.Link})
 	case "router":
-		return &k.router, true, kernel.Spawn(c, name, &k.router, routing.New(awake.routing))
+		return &k.router, true, kernel.Spawn(c, name, &k.router, routing.New(&awake.routing))
 	case "callbacks":
 		b, err := newCallbacks(k)
 		if err != nil {

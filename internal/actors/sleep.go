@@ -105,7 +105,7 @@ func (k *Core) Wake() bool {
 	up := &Awake{Input: all.Input}
 	shared := k.cfg.commonOf(k.cfg.Dialect, up.Input.Limits)
 	k.furnish(up)
-	up.routing = routing.Unpack(k.routerConfig(up), k.routingConfig(up, shared), all.Routing, s.timer)
+	up.routing = *routing.Unpack(k.routerConfig(up), k.routingConfig(up, shared), all.Routing, s.timer)
 	up.life = machine.RestoreLife(all.Life, k.lifeConfig(up, shared))
 	k.link.Store(link.Ended(all.Life.Link))
 	k.up.Store(up)
