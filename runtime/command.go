@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -20,7 +21,7 @@ import (
 
 // config turns the spec into what the actors need. It finds every mistake in
 // the options before anything starts.
-func (s *Session) config(spec *Spec) (actors.Config, error) {
+func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error) {
 	if err := errors.Join(append(spec.Options.Supervisors.Validate(), session.CheckChildren(spec.Options.Children)...)...); err != nil {
 		return actors.Config{}, err
 	}
@@ -50,6 +51,8 @@ func (s *Session) config(spec *Spec) (actors.Config, error) {
 	if err := s.isolate(&spec.Options, in, &command); err != nil {
 		return actors.Config{}, err
 	}
+	s.follow(ctx, in)
+	cfg.Trace, command.Env = s.trace, s.traced(command.Env, in)
 	cfg.Relaunch = s.relaunch
 	return cfg, nil
 }
@@ -72,6 +75,7 @@ func (s *Session) relaunch(in *dialect.Input, e machine.Launch) (*session.Comman
 		return nil, err
 	}
 	command := commandOf(launch, next.ParentEnv, s.dialect.Traits())
+	command.Env = s.traced(command.Env, in)
 	command.Seed = s.rt.sys.Rand().Uint64()
 	return &command, nil
 }

@@ -139,7 +139,7 @@ func (rt *Runtime) Start(ctx context.Context, spec Spec) (*Session, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("open session %q: %w", spec.ID, context.Cause(ctx))
 	}
-	s, err := rt.newSession(spec)
+	s, err := rt.newSession(ctx, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,7 @@ type Session struct {
 	starts      *starts
 	warnings    []session.Warning
 	events      *handler            // nil without Options.OnEvent
+	trace       *session.Trace      // with all functions set; nil: nobody follows the session
 	authExpires func(reason string) // nil without Options.OnAuthExpired
 
 	isolated *session.Isolated // where the agent's configuration is; nil without Options.Isolation
@@ -46,7 +47,7 @@ type Session struct {
 	ended    bool
 }
 
-func (rt *Runtime) newSession(spec Spec) (*Session, error) {
+func (rt *Runtime) newSession(ctx context.Context, spec Spec) (*Session, error) {
 	if spec.Dialect == nil {
 		return nil, errors.New("open: Spec.Dialect is required: say how the agent speaks")
 	}
@@ -60,16 +61,19 @@ func (rt *Runtime) newSession(spec Spec) (*Session, error) {
 	if spec.Options.OnEvent != nil {
 		s.events = &handler{exec: rt.sys.Executor(), handle: spec.Options.OnEvent, failed: s.observerFailed}
 	}
-	cfg, err := s.config(&spec)
+	cfg, err := s.config(ctx, &spec)
 	if err != nil {
+		s.unfollow(err)
 		return nil, err
 	}
 	s.core = actors.NewCore(cfg)
 	if err := s.core.TakeChildren(); err != nil {
+		s.unfollow(err)
 		s.forsake()
 		return nil, err
 	}
 	if err := rt.register(s); err != nil {
+		s.unfollow(err)
 		s.core.LeaveChildren()
 		s.forsake()
 		return nil, err
@@ -126,6 +130,9 @@ func (s *Session) record(e session.Event) bool {
 
 // publish hands an event to everybody but Options.OnEvent.
 func (s *Session) publish(r session.EventRecord) {
+	if s.trace != nil {
+		s.trace.Event(r)
+	}
 	s.rt.bus.publish(r)
 	if s.core != nil { // nil while it is made
 		s.core.Observe(r)

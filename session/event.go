@@ -71,7 +71,7 @@ type MessagesDropped struct {
 // agent's request was answered nevertheless: gates denied it, other hooks and tools
 // answered with an error.
 type CallbackFailed struct {
-	Kind      string // name of a [Kind]; "stderr" or "event" for a callback that receives lines or events; "child" for a [Child]
+	Kind      string // name of a [Kind]; "stderr" or "event" for a callback that receives lines or events; "child" for a [Child]; "trace" for a [Trace]
 	Name      string // the tool, the hook event, or the option
 	RequestID string // empty if the callback does not answer a request
 	Err       error  // a *[PanicError], a timeout, or what the callback returned

@@ -96,6 +96,9 @@ type Options struct {
 	// Stderr receives the lines of the agent's stderr. It must return quickly: no further stderr is read while it
 	// runs. nil: only [StderrLine] events report them.
 	Stderr func(line string) `json:"-"`
+	// Tracer follows the session for telemetry; its Trace can add to the environment of the agent. The module
+	// contrib/otel has one for OpenTelemetry. nil: no one follows it. Host only.
+	Tracer Tracer `json:"-"`
 
 	// Bounds.
 

@@ -111,7 +111,7 @@ func (k *Core) newCallback(kind session.Kind) *dispatch.Actor {
 	spec, _ := router.Of(kind)
 	up := k.awake()
 	return &dispatch.Actor{
-		Kind: kind, Box: &up.running[kind], Router: &k.router, Prepare: spec.Prepare(&up.deps), Emit: k.cfg.Emit, Refuses: spec.Refuses,
+		Kind: kind, Box: &up.running[kind], Router: &k.router, Prepare: spec.Prepare(&up.deps), Emit: k.cfg.Emit, Trace: k.cfg.Trace, Refuses: spec.Refuses,
 	}
 }
 

@@ -36,6 +36,8 @@ type Config struct {
 	Leases      session.Leases       // nil: none are needed
 	Supervisors *session.Supervisors // valid and complete, and never changed; nil: the zero value
 	Emit        func(session.Event)
+	// Trace follows the session, with all functions set. nil: nobody does.
+	Trace *session.Trace
 	// Starts admits each process before it is started. nil: nobody limits them.
 	Starts Starts
 	// ChildContext adds what the user's code looks for to the contexts of
@@ -140,7 +142,7 @@ func NewCore(cfg Config) *Core {
 	k.Ledger = ledger.New(ledger.Config{
 		Limits: &shared.limits, Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Budget: cfg.Budget, Emit: cfg.Emit,
 		UserLine: func(m *protocol.UserMessage) ([]byte, error) { return talk.UserLine(defaults, m) },
-		Router:   k.tellRouter,
+		Router:   k.tellRouter, Sent: cfg.sent(),
 	})
 	k.furnish(up)
 	up.routing = *routing.NewBox(k.routerConfig(up), k.routingConfig(up, shared))
@@ -163,7 +165,7 @@ func (k *Core) routerConfig(up *Awake) routing.Config {
 		judge = k.cfg.Starts.Judge
 	}
 	return routing.Config{
-		Clock: k.cfg.System.Clock(), Ledger: k.Ledger, Budget: k.cfg.Budget, Emit: k.cfg.Emit, Judge: judge,
+		Clock: k.cfg.System.Clock(), Ledger: k.Ledger, Budget: k.cfg.Budget, Emit: k.cfg.Emit, Judge: judge, Trace: k.cfg.Trace,
 		Self: &k.router, Session: &k.session, Transport: &up.transport, Callbacks: &up.callback, Uncalled: &up.callbacks,
 		Named: func(id string) { k.Link().Named(id) },
 	}
@@ -242,7 +244,7 @@ func (k *Core) routingConfig(up *Awake, shared *common) machine.Config {
 	d, o := k.cfg.Dialect, &up.Input.Options
 	traits := d.Traits()
 	return machine.Config{
-		Rules: &rules{host: k.cfg.Host, deps: &up.deps, input: &up.Input}, Limits: &shared.limits, Discard: o.Discard,
+		Rules: &rules{host: k.cfg.Host, deps: &up.deps, input: &up.Input}, Limits: &shared.limits, Discard: o.Discard, Traced: k.cfg.Trace != nil,
 		Stall: max(shared.limits.Stall, 0), StallKill: shared.limits.StallKill, Retry: max(shared.limits.Retry, 0), Interrupt: shared.pause,
 		ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
 		ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,

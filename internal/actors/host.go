@@ -2,6 +2,7 @@ package actors
 
 import (
 	"bytes"
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -73,4 +74,12 @@ func interrupt(d dialect.Dialect, limit time.Duration, queued bool) *machine.Cal
 		return nil // an agent that has none is ended
 	}
 	return &machine.Called{Subtype: req.Subtype(), Body: body, Own: true, Limit: max(limit, 0), SetBy: "Limits.Control"}
+}
+
+// sent is who wants to know of the user's messages, or nil.
+func (c *Config) sent() func(context.Context, time.Time, *protocol.UserMessage) {
+	if c.Trace == nil {
+		return nil
+	}
+	return c.Trace.Sent
 }

@@ -35,6 +35,9 @@ type (
 	// Deliver is messages for the user. To: the user's stream.
 	Deliver struct{ Entries []Entry }
 
+	// Dropped is a message that is dropped as it comes. To: the session's trace.
+	Dropped struct{ Frame protocol.Frame }
+
 	// Trim drops partial messages, oldest first, until no more than To bytes are
 	// held. To: the user's stream.
 	Trim struct{ To int64 }
@@ -138,6 +141,7 @@ func (Write) effect()        {}
 func (Run) effect()          {}
 func (Cancel) effect()       {}
 func (Deliver) effect()      {}
+func (Dropped) effect()      {}
 func (Trim) effect()         {}
 func (Unsure) effect()       {}
 func (Moved) effect()        {}

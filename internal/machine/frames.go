@@ -100,6 +100,9 @@ func (m *Routing) content(f *protocol.Frame) {
 // push puts a message into the stream.
 func (m *Routing) push(e Entry) {
 	if m.Flow.Discard {
+		if m.cfg.Traced {
+			m.do(Dropped{e.Frame})
+		}
 		m.giveBack(len(e.Frame.Raw))
 		for _, o := range e.Ends {
 			m.do(TurnOver{o})

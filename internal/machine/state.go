@@ -14,6 +14,8 @@ type Config struct {
 	Limits *session.Limits // see [Complete]
 	// Discard drops content as it comes: results still end their turns.
 	Discard bool
+	// Traced: somebody wants to know of content that is dropped.
+	Traced bool
 	// ResultAfterCancelled and RepeatsInit are the dialect's traits of these names.
 	ResultAfterCancelled bool
 	RepeatsInit          bool

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/callback"
@@ -35,6 +36,8 @@ type Actor struct {
 	Router  *kernel.Address[machine.Input]
 	Prepare callback.Prepare
 	Emit    func(session.Event)
+	// Trace follows the session, with all functions set. Nil: nobody does.
+	Trace *session.Trace
 	// Refuses: a [callback.RefusalError] is answered as an error. Without it the request is denied,
 	// as a gate must be: the agent may take an error for a yes.
 	Refuses bool
@@ -55,7 +58,9 @@ type run struct {
 	rings   time.Time     // when the alarm rang as the task was made
 	clock   kernel.Clock
 	self    *kernel.Address[machine.ToCallback]
-	expired bool // of the actor: it is answered for
+	expired bool                       // of the actor: it is answered for
+	trace   func(session.TracedAnswer) // nil: nobody follows it
+	shown   atomic.Bool                // trace was called
 }
 
 // Look describes the callbacks that run.
@@ -137,11 +142,15 @@ func (a *Actor) describe() map[uint64]Running {
 
 func (a *Actor) start(c *kernel.Context[machine.ToCallback], r *run) {
 	var err error
+	r.clock = c.System().Clock()
 	if r.Job, err = a.Prepare(&r.Request); err != nil {
+		a.begin(context.Background(), r)
+		r.traced(nil, err)
 		a.Router.Tell(c.Worker(), a.failure(&r.Request, r.Name, err))
 		return
 	}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	r.ctx = a.begin(r.ctx, r)
 	if a.Box.running == nil {
 		a.Box.running = make(map[uint64]*run)
 	}
@@ -150,12 +159,13 @@ func (a *Actor) start(c *kernel.Context[machine.ToCallback], r *run) {
 		r.due = c.Now().Add(r.Limit)
 		a.arm(c, r.due)
 	}
-	r.rings, r.clock, r.self = a.ringsAt, c.System().Clock(), c.Self()
+	r.rings, r.self = a.ringsAt, c.Self()
 	c.Go(r.perform)
 }
 
 // end ends the callback's scope.
 func (r *run) end(why error) {
+	r.traced(nil, why)
 	r.cancel(why)
 	if r.Over != nil {
 		r.Over()
@@ -185,6 +195,7 @@ func (r *run) perform() (then func(*kernel.Worker)) {
 // end of its context; a panic never is.
 func (r *run) over(answer machine.Answered) (then func(*kernel.Worker)) {
 	if r.ctx.Err() == nil {
+		r.traced(answer.Response, answer.Failure)
 		r.answer = answer
 		return r.report
 	}

@@ -29,6 +29,9 @@ type Config struct {
 	// Router gives the routing an input. user: the goroutine is one of the user's, and
 	// may be used for what follows; otherwise it only tells.
 	Router func(in machine.Input, user bool)
+	// Sent is told of each user message that is accepted, before the routing is; nil:
+	// nobody wants to know.
+	Sent func(ctx context.Context, at time.Time, m *protocol.UserMessage)
 }
 
 // Ledger is the user's side of a session: the stream, and those who wait for turns

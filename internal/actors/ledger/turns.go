@@ -43,13 +43,16 @@ func (l *Ledger) OpenTurn(m *protocol.UserMessage) (*Turn, error) {
 	l.mu.Lock()
 	t, line, err := l.enterTurn(&m)
 	l.mu.Unlock()
-	return l.sent(t, m, line, err)
+	return l.sent(context.Background(), t, m, line, err)
 }
 
 // sent tells the router of a turn that was entered.
-func (l *Ledger) sent(t *Turn, m *protocol.UserMessage, line []byte, err error) (*Turn, error) {
+func (l *Ledger) sent(ctx context.Context, t *Turn, m *protocol.UserMessage, line []byte, err error) (*Turn, error) {
 	if err != nil {
 		return nil, err
+	}
+	if l.cfg.Sent != nil {
+		l.cfg.Sent(ctx, l.now(), m)
 	}
 	l.cfg.Router(machine.UserSent{ID: t.UUID, Line: line, Prompt: machine.IsPrompt(m)}, true)
 	return t, nil
@@ -110,7 +113,7 @@ func (l *Ledger) AdmitTurn(ctx context.Context, m *protocol.UserMessage) (*Turn,
 		if l.terminal || l.draining || l.sum.Closing || len(l.turns) < maxQueued {
 			t, line, err := l.enterTurn(&m)
 			l.mu.Unlock()
-			return l.sent(t, m, line, err)
+			return l.sent(ctx, t, m, line, err)
 		}
 		wait := l.idle.wait()
 		l.mu.Unlock()

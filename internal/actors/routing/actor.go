@@ -35,6 +35,8 @@ type Config struct {
 	Emit   func(session.Event)
 	// Judge is told what results say of the model's API. Nil: nobody wants to know.
 	Judge func(machine.Judged)
+	// Trace follows the session, with all functions set. Nil: nobody does.
+	Trace *session.Trace
 
 	Self      *kernel.Address[machine.Input]
 	Session   *kernel.Address[machine.LifeInput]
@@ -265,7 +267,10 @@ func (b *Box) do(w *kernel.Worker, e machine.Effect) {
 		b.cfg.Session.Tell(w, e)
 	case machine.Rested:
 		b.cfg.Session.Tell(w, e)
+	case machine.Dropped:
+		b.trace(e)
 	default:
+		b.trace(e)
 		if !b.cfg.Ledger.Apply(e) {
 			panic(fmt.Sprintf("router: nobody carries out a %T", e))
 		}
