@@ -42,8 +42,8 @@ type Trace struct {
 	// Sent is called when a user message was accepted, before anything else happens to it,
 	// with the context of the call that sent it. The message has a UUID. Do not modify it.
 	Sent func(ctx context.Context, at time.Time, m *protocol.UserMessage)
-	// Written is called when the message goes to the agent's process; with MaxRestarts
-	// perhaps more than once, to one process after another.
+	// Written is called when the message goes to the agent's process. It may be called
+	// again, for the same process or another one (Options.MaxRestarts).
 	Written func(at time.Time, uuid string)
 	// Message gets each message of the agent, in order, before anybody can read it. The
 	// frame's bytes must not be modified.
