@@ -123,7 +123,7 @@ func TestATraceThatPanics(t *testing.T) {
 			assert.Equal(t, "trace", failures[0].Kind)
 			assert.Equal(t, name, failures[0].Name)
 			assert.ErrorContains(t, failures[0].Err, "planted")
-			assert.Equal(t, 1, len(w.Effects()))
+			assert.Len(t, w.Effects(), 1)
 		})
 	}
 }

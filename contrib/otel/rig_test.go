@@ -97,8 +97,8 @@ func (r *rig) tree(start time.Time) string {
 	}
 	var b strings.Builder
 	at := func(t time.Time) string { return fmt.Sprint(t.Sub(start)) }
-	var print func(parent trace.SpanID, indent string)
-	print = func(parent trace.SpanID, indent string) {
+	var show func(parent trace.SpanID, indent string)
+	show = func(parent trace.SpanID, indent string) {
 		for _, s := range below[parent] {
 			fmt.Fprintf(&b, "%s%s (%v) %s – %s", indent, s.Name, s.SpanKind, at(s.StartTime), at(s.EndTime))
 			if s.Status.Code != codes.Unset {
@@ -109,19 +109,19 @@ func (r *rig) tree(start time.Time) string {
 				fmt.Fprintf(&b, "%s    link: %s\n", indent, names[l.SpanContext.SpanID()])
 			}
 			for _, kv := range inOrder(s.Attributes) {
-				fmt.Fprintf(&b, "%s    %s: %s\n", indent, kv.Key, kv.Value.Emit())
+				fmt.Fprintf(&b, "%s    %s: %s\n", indent, kv.Key, kv.Value.String())
 			}
 			for _, e := range s.Events {
 				fmt.Fprintf(&b, "%s    at %s: %s", indent, at(e.Time), e.Name)
 				for _, kv := range inOrder(e.Attributes) {
-					fmt.Fprintf(&b, " %s=%s", kv.Key, kv.Value.Emit())
+					fmt.Fprintf(&b, " %s=%s", kv.Key, kv.Value.String())
 				}
 				b.WriteString("\n")
 			}
-			print(s.SpanContext.SpanID(), indent+"  ")
+			show(s.SpanContext.SpanID(), indent+"  ")
 		}
 	}
-	print(trace.SpanID{}, "")
+	show(trace.SpanID{}, "")
 	return b.String()
 }
 
@@ -138,7 +138,7 @@ func (r *rig) measured(t require.TestingT) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s (%s)", m.Name, m.Unit)
 		for _, kv := range attrs.ToSlice() {
-			fmt.Fprintf(&b, " %s=%s", kv.Key, kv.Value.Emit())
+			fmt.Fprintf(&b, " %s=%s", kv.Key, kv.Value.String())
 		}
 		lines = append(lines, b.String()+": "+fmt.Sprintf(format, args...))
 	}

@@ -140,7 +140,7 @@ func TestOpenCallsAreBounded(t *testing.T) {
 	_, err := sdk.Run(t.Context(), "go", &sdk.Options{Tracer: r.Session, Backend: scripted.New(scripted.WithTurns(scripted.Turn{Steps: steps}))})
 	require.NoError(t, err)
 	r.whole(t)
-	assert.Equal(t, 1024+2, len(r.spans.GetSpans()))
+	assert.Len(t, r.spans.GetSpans(), 1024+2)
 	names := 0
 	for line := range strings.Lines(r.measured(t)) {
 		if strings.Contains(line, "gen_ai.tool.name=") {

@@ -29,9 +29,9 @@ func (printer) Shutdown(context.Context) error { return nil }
 func main() {
 	ctx := context.Background()
 	traces := sdktrace.NewTracerProvider(sdktrace.WithBatcher(printer{}))
-	defer traces.Shutdown(ctx)
+	defer func() { _ = traces.Shutdown(ctx) }()
 	metrics := metric.NewMeterProvider() // with a reader of your own
-	defer metrics.Shutdown(ctx)
+	defer func() { _ = metrics.Shutdown(ctx) }()
 
 	telemetry, err := troupeotel.New(troupeotel.Config{TracerProvider: traces, MeterProvider: metrics})
 	if err != nil {
