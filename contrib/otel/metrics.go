@@ -52,7 +52,7 @@ func newMetrics(m metric.Meter) (*metrics, error) {
 }
 
 func (x *metrics) breaker(kind session.BreakerKind, name string, state session.BreakerState) {
-	with := metric.WithAttributes(keyKind.String(string(kind)), keyName.String(x.names.value(name)))
+	with := metric.WithAttributes(keyKind.String(string(kind)), keyName.String(x.names.own(name)))
 	value := map[session.BreakerState]int64{session.BreakerHalfOpen: 1, session.BreakerOpen: 2}[state]
 	x.breakers.Record(context.Background(), value, with)
 	if state == session.BreakerOpen {

@@ -73,8 +73,11 @@ type bounded struct {
 // maxValues is how many values one attribute of metrics has at most.
 const maxValues = 128
 
-func (b *bounded) value(s string) string {
-	s = label(s)
+// value returns a name that an agent has given.
+func (b *bounded) value(s string) string { return b.own(label(s)) }
+
+// own returns a name that the agent cannot choose.
+func (b *bounded) own(s string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, ok := b.seen[s]; ok {

@@ -2,6 +2,7 @@ package troupeotel_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	troupeotel "github.com/agent-troupe/troupe/contrib/otel"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -62,6 +64,40 @@ func TestEachSpanEndsOnce(t *testing.T) {
 		require.Equal(w, 1, sessions)
 		require.NotContains(w, r.measured(w), "troupe.session.active ({session}) gen_ai.agent.name=claude gen_ai.provider.name=anthropic: 1")
 	})
+}
+
+// TestEndedEndsEverything: at the end of a session whatever is open ends, once, also what
+// Troupe does not end, because a bug has broken it.
+func TestEndedEndsEverything(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	now := time.Unix(0, 0)
+	s := r.Session(t.Context(), session.TracedSession{ID: "s", Backend: "claude", At: now, Options: &sdk.Options{}})
+	m := message("1", "go")
+	s.Sent(t.Context(), now, &m)
+	s.Written(now, m.UUID)
+	call, err := protocol.ParseFrame([]byte(`{"type":"assistant","message":{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}}]}}`))
+	require.NoError(t, err)
+	s.Message(now, call)
+	_, over := s.Callback(t.Context(), session.TracedCallback{Kind: session.KindHook, Name: "PreToolUse", At: now})
+	s.Event(session.EventRecord{At: now, Event: &session.Recovering{Failure: session.Failure{Err: &session.ExitError{}}}})
+	ended := session.EventRecord{At: now.Add(time.Second), Event: &session.Ended{Reason: errors.New("broken")}}
+	for range 2 {
+		s.Event(ended)
+		over(session.TracedAnswer{At: now})
+		s.Over(now, session.TracedTurn{UUID: m.UUID, Err: session.ErrClosed})
+		s.Message(now, call)
+		s.Sent(t.Context(), now, &m)
+		_, none := s.Callback(t.Context(), session.TracedCallback{At: now})
+		assert.Nil(t, none)
+	}
+	r.whole(t)
+	assert.Len(t, r.spans.GetSpans(), 5)
+	measured := r.measured(t)
+	assert.NotContains(t, measured, "answered")
+	for _, once := range []string{"troupe.turn.outcome=no_result: 1\n", "troupe.callback.outcome=failed: 1, ", "error.type=_OTHER gen_ai.agent.name=claude gen_ai.provider.name=anthropic: 1\n"} {
+		assert.Contains(t, measured, once)
+	}
 }
 
 // environment is a program that notes its environment.
