@@ -149,7 +149,7 @@ func TestLongContentIsCut(t *testing.T) {
 	for _, s := range r.spans.GetSpans() {
 		for _, kv := range s.Attributes {
 			assert.Less(t, len(kv.Value.String()), 17<<10, kv.Key)
-			assert.True(t, strings.ToValidUTF8(kv.Value.String(), "?") == kv.Value.String(), kv.Key)
+			assert.Equal(t, strings.ToValidUTF8(kv.Value.String(), "?"), kv.Value.String(), kv.Key)
 		}
 	}
 }
