@@ -205,7 +205,7 @@ func (k *Core) Link() *link.Link {
 			return l
 		}
 		if s := k.slept.Load(); s != nil {
-			return link.Ended(s.Value().Life.Link)
+			return link.Ended(k.cfg.System.Clock(), s.Value().Life.Link)
 		}
 	}
 }

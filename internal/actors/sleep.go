@@ -107,7 +107,7 @@ func (k *Core) Wake() bool {
 	k.furnish(up)
 	up.routing = *routing.Unpack(k.routerConfig(up), k.routingConfig(up, shared), all.Routing, s.timer)
 	up.life = machine.RestoreLife(all.Life, k.lifeConfig(up, shared))
-	k.link.Store(link.Ended(all.Life.Link))
+	k.link.Store(link.Ended(k.cfg.System.Clock(), all.Life.Link))
 	k.up.Store(up)
 	k.slept.Store(nil)
 	return true

@@ -102,9 +102,9 @@ func New(cfg Config) *Link {
 	return k
 }
 
-// Ended returns the link of a process that is gone.
-func Ended(s machine.Link) *Link {
-	k := New(Config{Gen: s.Gen})
+// Ended returns the link of a process that is gone. No message for it starts or ends anything.
+func Ended(clock kernel.Clock, s machine.Link) *Link {
+	k := New(Config{Gen: s.Gen, Clock: clock, Router: func(*kernel.Worker, machine.Input) {}})
 	k.phase, k.stage, k.status, k.signal, k.why, k.late = machine.Gone, s.Stage, s.Exit, s.Signal, s.Why, s.Late
 	k.err, k.leftover = s.Err.Err, s.Leftover.Err
 	k.cancel(errExited)

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/actors/ledger/ledgertest"
 	"github.com/agent-troupe/troupe/internal/actors/link"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -556,10 +557,26 @@ func TestWorkThatWaitsForRoom(t *testing.T) {
 // process, like any other.
 func TestALinkThatHasEnded(t *testing.T) {
 	t.Parallel()
-	k := link.Ended(machine.Link{Gen: 3, Stage: machine.ClosedStdin, Why: "the session was passivated"})
+	s := sim.New(1)
+	defer s.Close()
+	was := machine.Link{Gen: 3, Phase: machine.Gone, Stage: machine.ClosedStdin, Why: "the session was passivated"}
+	k := link.Ended(s, was)
+	var transport kernel.Address[machine.ToTransport]
+	var failed []kernel.Crash
+	cfg := s.Config()
+	cfg.OnCrash = func(c kernel.Crash) { failed = append(failed, c) }
+	require.NoError(t, kernel.SpawnRoot(kernel.NewSystem(cfg), "transport", &transport, &link.Actor{Present: func() *link.Link { return k }}))
+	for _, m := range []machine.ToTransport{
+		machine.Works{On: true}, machine.Pause{}, machine.Resume{}, machine.Launch{Gen: 3}, machine.Climb{Stage: machine.ClosedStdin},
+	} {
+		transport.Tell(nil, m)
+	}
+	require.NoError(t, s.Run(1000))
+	require.Empty(t, failed)
 	k.Abandon()
 	k.Expire()
 	<-k.Done()
-	got := k.Status()
-	require.Equal(t, machine.Link{Gen: 3, Phase: machine.Gone, Stage: machine.ClosedStdin, Why: "the session was passivated"}, got)
+	require.Equal(t, was, k.Status())
+	_, ending := k.Ending()
+	require.False(t, ending)
 }
