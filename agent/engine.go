@@ -142,6 +142,9 @@ func newEngine(l Launch, p Port, cfg Config) *engine {
 	if cfg.ProtocolVersion != "" {
 		e.tr.protocolVersion = cfg.ProtocolVersion
 	}
+	if h, ok := cfg.History.(Lagger); ok {
+		e.mem.lag = h.Lag()
+	}
 	e.session = newSession(e)
 	e.perms = newPermissions(e.flags, e.session.cwd)
 	e.host = newHost()
@@ -239,6 +242,7 @@ var errTerminated = fmt.Errorf("%w by SIGTERM", ErrAborted)
 // quit ends the agent; whatever strands still do goes nowhere.
 func (e *engine) quit(x Exit) {
 	if e.exit == nil {
+		e.sync(x == Exit{} || x == Exit{Code: 143}) // what is killed or crashes stores nothing more
 		x.Signal = strings.TrimPrefix(x.Signal, "SIG")
 		e.exit = &x
 	}

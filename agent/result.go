@@ -86,6 +86,7 @@ func (t *Turn) write(r Result) {
 
 func (t *Turn) frame(r Result) Object {
 	e := t.e
+	e.sync(true)
 	took := t.s.slept.Milliseconds()
 	denials := t.denials
 	if denials == nil {

@@ -26,6 +26,21 @@ type ConfigDir struct {
 	Copies   []string // names of further files and directories that a private directory gets, and the agent only reads
 }
 
+// Transcriber is a [Dialect] whose agent stores its sessions on disk in a way that was observed: each line under the uuid
+// that the message has on the wire, and each message of the user's under the uuid that the host gave it.
+type Transcriber interface {
+	// Transcripts returns where they are for these options.
+	Transcripts(o *Input) Transcripts
+}
+
+// Transcripts is where an agent stores its sessions.
+type Transcripts struct {
+	Dir string // directory of the folders that hold the files, <folder>/<id>.jsonl; empty: it is not known
+	// Live is a directory with a JSON file for each process that runs or was killed. Its member sessionId is the session. A
+	// session that is named there and has no transcript was not stored: the process did not run elsewhere.
+	Live string
+}
+
 // ConfigPath returns the directory that variable names in the agent's environment, or the folder in its home directory.
 func (o *Input) ConfigPath(variable, folder string) string {
 	given, _ := o.LookupEnv(variable)

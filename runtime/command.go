@@ -53,6 +53,7 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 	}
 	s.follow(ctx, in)
 	cfg.Trace, command.Env = s.trace, s.traced(command.Env, in)
+	cfg.History = s.history(spec)
 	cfg.Relaunch = s.relaunch
 	return cfg, nil
 }

@@ -327,8 +327,12 @@ func (e *RepeatedRequest) LogValue() slog.Value { return slog.StringValue(e.Stri
 func (e *WarningIssued) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
 func (e *Recovering) String() string {
-	return fmt.Sprintf("recovering (attempt %d, policy %s, after %v), %d messages under way: %v",
-		e.Failure.Attempt, e.Policy, e.Backoff, len(e.Failure.Messages), e.Failure.Err)
+	lost := ""
+	if l := &e.Failure.Lost; len(l.Messages)+len(l.Tools) > 0 {
+		lost = fmt.Sprintf(", %d messages and %d tool calls of the agent are lost", len(l.Messages), len(l.Tools))
+	}
+	return fmt.Sprintf("recovering (attempt %d, policy %s, after %v), %d messages under way%s: %v",
+		e.Failure.Attempt, e.Policy, e.Backoff, len(e.Failure.Messages), lost, e.Failure.Err)
 }
 func (e *Recovered) String() string {
 	if e.Message == "" {

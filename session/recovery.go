@@ -19,9 +19,12 @@ const (
 	// message follows that makes the model continue. The turn of the user lives on and has
 	// one result, with Recovered set.
 	//
-	// An agent that does not say such things never gets a uuid twice: a message of which
-	// something was seen is continued by a message that quotes it; any other message ends
-	// as with RecoverReport. So do messages that are no prompts, such as slash commands.
+	// An agent that does not say such things (Claude Code 2.1.197, qodercli) never gets a uuid
+	// twice. Its transcript decides, if it can be read, together with what was seen: a message
+	// that is stored is continued; one of which something was seen is continued by a message
+	// that quotes it; one of which nothing was seen and nothing is stored was lost, and is sent
+	// again. Any other message ends as with RecoverReport. So do messages that are no prompts,
+	// such as slash commands.
 	RecoverContinue Recovery = "continue"
 	// RecoverRerun sends each message again as a new one, under another uuid, whatever the
 	// agent has done of it: tools that ran may run a second time. The turn of the user lives
@@ -58,6 +61,27 @@ type Failure struct {
 	Messages  []FailedMessage // messages that were written and have no result, oldest first
 	Tools     []RunningTool   // tool calls without a result, oldest first, at most 64; their Age is not set
 	Gates     int             // requests of the agent that waited for a person
+	// Lost is what the user has seen of the turn that ran, and the history lacks that the
+	// next process resumes.
+	Lost LostHistory
+}
+
+// LostHistory is what an agent had shown and not yet stored when it died. Claude Code stores
+// what it has shown about 0.1 s later (observed on 2.1.329).
+type LostHistory struct {
+	// Known says that the agent's transcript was read. False: it cannot be, or the agent may
+	// run elsewhere (Options.Spawner), so anything may be lost.
+	Known    bool
+	Messages []string   // uuids of the agent's messages in the turn that ran, oldest first, at most the last 64
+	Tools    []LostTool // oldest first, at most 64
+}
+
+// LostTool is a tool call that the user has seen. Its effects may exist.
+type LostTool struct {
+	ID   string // of the call
+	Name string // of the tool
+	// Call says that the history lacks the call. False: it lacks only the result.
+	Call bool
 }
 
 // FailedMessage is a user message without a result whose agent has died.

@@ -65,6 +65,14 @@ func (p *program) AgentName() string { return p.inner.AgentName() }
 // AgentDialect says whose CLI the agent speaks like.
 func (p *program) AgentDialect() agent.Dialect { return p.inner.AgentDialect() }
 
+// ReadSession implements [agent.Archive].
+func (p *program) ReadSession(l agent.Launch, id string) ([]byte, error) {
+	if a, ok := p.inner.(agent.Archive); ok {
+		return a.ReadSession(l, id)
+	}
+	return nil, errors.New("the agent stores no sessions")
+}
+
 // Serve implements [agent.Program].
 func (p *program) Serve(l agent.Launch, port agent.Port) agent.Exit {
 	w := p.w

@@ -59,6 +59,7 @@ const (
 	faultInside
 	faultNoTranscript
 	faultCutTranscript
+	faultLag
 	faultConsumerStall
 	faultConsumerLeaves
 )
@@ -220,6 +221,13 @@ func TranscriptMissing(p float64) Fault {
 // when an agent resumes it.
 func TranscriptTruncated(p float64) Fault {
 	return Fault{name: "TranscriptTruncated", kind: faultCutTranscript, p: p}
+}
+
+// TranscriptUnsynced makes an agent store a line of a turn up to d after its output, as
+// Claude Code does (0.12 s): an agent that dies loses the last lines. It is drawn for each
+// process.
+func TranscriptUnsynced(p float64, d time.Duration) Fault {
+	return Fault{name: "TranscriptUnsynced", kind: faultLag, p: p, d: d}
 }
 
 // ConsumerStalls makes a reader of messages wait for d before it reads the next one. It

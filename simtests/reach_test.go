@@ -29,7 +29,7 @@ func everyFault() []simtests.Fault {
 		simtests.SlowCallback("", 20*time.Second).P(0.1), simtests.PanicCallback(0.05, "PreToolUse"), simtests.GoexitCallback(0.05, "CanUseTool"),
 		simtests.ErrorCallback(0.05, ""), simtests.ZeroCallback(0.05, ""), simtests.OutliveCallback(0.03, "", 3*time.Minute),
 		simtests.KillActor(0.004), simtests.KillInside(0.01), simtests.ClockJump(0.002, time.Minute), simtests.HostShutdown(0.001),
-		simtests.TranscriptMissing(0.2), simtests.TranscriptTruncated(0.3), simtests.ConsumerStalls(0.1, 5*time.Second), simtests.ConsumerLeaves(0.02),
+		simtests.TranscriptMissing(0.2), simtests.TranscriptTruncated(0.3), simtests.TranscriptUnsynced(0.5, time.Second), simtests.ConsumerStalls(0.1, 5*time.Second), simtests.ConsumerLeaves(0.02),
 	}
 }
 

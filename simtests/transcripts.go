@@ -2,6 +2,7 @@ package simtests
 
 import (
 	"io/fs"
+	"time"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 )
@@ -11,6 +12,14 @@ import (
 type transcripts struct {
 	scripted.MemoryHistory
 	w *World
+}
+
+// Lag implements [agent.Lagger].
+func (h *transcripts) Lag() time.Duration {
+	if hit := h.w.strike(h.w.sched.running(), "", faultLag); hit != nil {
+		return 1 + time.Duration(hit.rng.Int64N(int64(hit.d)))
+	}
+	return 0
 }
 
 // Load implements [agent.History].

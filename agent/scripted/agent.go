@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -147,7 +148,24 @@ func (t *talk) end(exit agent.Exit) agent.Exit {
 	return t.faults.linger(exit)
 }
 
+// ReadSession implements [agent.Archive].
+func (a *Agent) ReadSession(l agent.Launch, id string) ([]byte, error) {
+	h := a.history(l)
+	if h == nil {
+		return nil, errors.New("the agent stores no sessions")
+	}
+	return h.Load(agent.SessionFile(l.Dir, id))
+}
+
 func (a *Agent) history(l agent.Launch) agent.History {
+	h := a.stored(l)
+	if h != nil && a.Script != nil && a.Script.TranscriptLag > 0 {
+		h = lagging{h, a.Script.TranscriptLag}
+	}
+	return h
+}
+
+func (a *Agent) stored(l agent.Launch) agent.History {
 	if a.History != nil || a.Script == nil || !a.Script.Transcript {
 		return a.History
 	}

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/agent"
 )
 
 // DirHistory stores sessions in files of mode 0600 in a directory.
@@ -37,6 +40,15 @@ func appendTo(name string, b []byte) error {
 	}
 	return f.Close()
 }
+
+// lagging is a history that lags.
+type lagging struct {
+	agent.History
+	lag time.Duration
+}
+
+// Lag implements [agent.Lagger].
+func (l lagging) Lag() time.Duration { return l.lag }
 
 // MemoryHistory stores sessions in memory. The zero value is empty and ready to use. It
 // is safe for concurrent use.

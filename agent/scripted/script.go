@@ -3,6 +3,7 @@ package scripted
 import (
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/agent-troupe/troupe/agent"
 )
@@ -35,6 +36,9 @@ type Script struct {
 	// can resume it. The files are in CLAUDE_CONFIG_DIR, or HOME/.claude, unless the
 	// [Agent] has its own History.
 	Transcript bool `yaml:"transcript"`
+	// TranscriptLag is how long after its output the agent stores a line of a turn that has
+	// no result yet: what is killed loses the last lines. 0: it stores them at once.
+	TranscriptLag time.Duration `yaml:"transcript_lag"`
 
 	// Turns answer prompts. A turn with When or Match answers every prompt that fits. Each
 	// other turn answers one prompt, in order.

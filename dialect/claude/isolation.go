@@ -2,13 +2,17 @@ package claude
 
 import (
 	"encoding/json"
+	"path/filepath"
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-var _ dialect.Isolator = Dialect{}
+var (
+	_ dialect.Isolator    = Dialect{}
+	_ dialect.Transcriber = Dialect{}
+)
 
 // ConfigDir implements dialect.Isolator. Plugins are not copied: their files have absolute paths.
 func (Dialect) ConfigDir(o *dialect.Input) dialect.ConfigDir {
@@ -16,6 +20,15 @@ func (Dialect) ConfigDir(o *dialect.Input) dialect.ConfigDir {
 		Variable: "CLAUDE_CONFIG_DIR", Path: o.ConfigPath("CLAUDE_CONFIG_DIR", ".claude"), UserFile: "settings.json",
 		Copies: []string{"CLAUDE.md", "agents", "commands", "output-styles", "rules", "skills"},
 	}
+}
+
+// Transcripts implements dialect.Transcriber.
+func (Dialect) Transcripts(o *dialect.Input) dialect.Transcripts {
+	dir := o.ConfigPath("CLAUDE_CONFIG_DIR", ".claude")
+	if dir == "" {
+		return dialect.Transcripts{}
+	}
+	return dialect.Transcripts{Dir: filepath.Join(dir, "projects"), Live: filepath.Join(dir, "sessions")}
 }
 
 // keys are the variables with which Claude Code needs no login of its own, or that name a cloud whose login it uses.

@@ -40,6 +40,9 @@ type Config struct {
 	Trace *session.Trace
 	// Starts admits each process before it is started. nil: nobody limits them.
 	Starts Starts
+	// History reads what the agent has stored of a session. It gets the session's Awake.Input,
+	// and may block. The zero value says that nothing is known. nil: nobody can read it.
+	History func(ctx context.Context, in *dialect.Input, sessionID string, wanted machine.Wanted) machine.History
 	// ChildContext adds what the user's code looks for to the contexts of
 	// Options.Children; nil: nothing.
 	ChildContext func(context.Context) context.Context
@@ -89,7 +92,10 @@ type Core struct {
 	// undecided ends the context of the user's function that decides about a death; nil:
 	// none runs. The session actor's.
 	undecided context.CancelCauseFunc
-	detach    []func() // of the children
+	// reading ends the context of the function that reads what the agent has stored; nil:
+	// none runs. The session actor's.
+	reading context.CancelCauseFunc
+	detach  []func() // of the children
 	// drowsy: the session actor has stopped because nobody needs it. Its own, or its parent's.
 	drowsy bool
 }

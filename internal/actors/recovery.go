@@ -23,6 +23,7 @@ func (k *Core) recoveryConfig(o *session.Options) machine.RecoveryConfig {
 		Restarts: o.MaxRestarts, Equal: max(cmp.Or(o.EqualDeaths, session.DefaultEqualDeaths), 0), Window: o.RestartWindow, ResetAfter: cmp.Or(o.RestartBackoff.ResetAfter, supervisor.DefaultResetAfter),
 		Policy: cmp.Or(o.Recovery, session.RecoverContinue), Asks: o.DecideRecovery != nil,
 		Branch: o.ResumeSessionAt,
+		Reads:  k.cfg.History != nil,
 		Stored: o.Resume != "" || o.Continue, Unknown: k.cfg.Dialect.Traits().UnknownSession,
 	}
 }
@@ -32,6 +33,24 @@ func (k *Core) draw(w *kernel.Worker, e machine.Draw) {
 	b := k.awake().Input.RestartBackoff
 	backoff := supervisor.Backoff{Initial: b.Initial, Max: b.Max, Factor: b.Factor, ResetAfter: b.ResetAfter, Immediate: true}
 	k.session.Tell(w, machine.Drawn{Gen: e.Gen, Delay: backoff.Delay(e.Attempt, k.cfg.System.Rand())})
+}
+
+// readHistory has the agent's transcript read, as a task of the session actor's: the file may
+// be large, or on a disk that does not answer.
+func (k *Core) readHistory(c *kernel.Context[machine.LifeInput], e machine.ReadHistory) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	k.reading = cancel
+	read, in := k.cfg.History, &k.awake().Input
+	c.Go(func() (then func(*kernel.Worker)) {
+		answer := machine.HistoryRead{Gen: e.Gen}
+		defer func() {
+			_ = recover() // then nothing is known
+			cancel(nil)
+			then = func(w *kernel.Worker) { k.session.Tell(w, answer) }
+		}()
+		answer.History = read(ctx, in, e.SessionID, e.Wanted)
+		return nil // it is set above
+	})
 }
 
 // ask has the user's function decide about a death, as a task of the session actor's.
@@ -60,8 +79,12 @@ func (k *Core) ask(c *kernel.Context[machine.LifeInput], e machine.Ask) {
 // errUndecided says that the user's function has ended its goroutine.
 var errUndecided = errors.New("DecideRecovery did not return")
 
-// endDecision ends the context of the user's function, if it runs.
+// endDecision ends the contexts of what a death has started, if it runs.
 func (k *Core) endDecision() {
+	if k.reading != nil {
+		k.reading(session.ErrClosed)
+		k.reading = nil
+	}
 	if k.undecided != nil {
 		k.undecided(session.ErrClosed)
 		k.undecided = nil

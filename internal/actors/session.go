@@ -189,6 +189,8 @@ func (s *sessionActor) do(c *kernel.Context[machine.LifeInput], e machine.Effect
 		k.enter(e)
 	case machine.Emit:
 		k.cfg.Emit(e.Event)
+	case machine.ReadHistory:
+		k.readHistory(c, e)
 	case machine.Ask:
 		k.ask(c, e)
 	case machine.Draw:

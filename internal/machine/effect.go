@@ -116,6 +116,8 @@ type (
 		Messages []session.FailedMessage
 		Tools    []session.RunningTool
 		Gates    int
+		// Wanted is what the transcript may have of it.
+		Wanted Wanted
 	}
 
 	// Rested answers [Rest]. To: session.

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,6 +38,8 @@ type Facts struct {
 	Changed      bool                   // a call of the host's may have changed what the options say
 	Met          bool                   // this process has named its session
 	Resumes      string                 // the session that it was to take up; "": as the options say
+	Workspace    string                 // the directory that the first process named first; "": none has named one
+	Dir          string                 // the one that was named last
 	PromptDenied bool                   // the host denied a UserPromptSubmit hook without asking it, so the agent drops the prompt
 }
 
@@ -263,11 +266,18 @@ func (m *Routing) init(f *protocol.Frame) {
 		Version      string   `json:"protocol_version"`
 		Messages     []string `json:"user_message_uuids"`
 		Capabilities []string `json:"capabilities"`
+		Cwd          string   `json:"cwd"`
+		OriginalCwd  string   `json:"original_cwd"`
 	}
 	if protocol.Unmarshal(f.Raw, &in) != nil {
 		return
 	}
 	first := !m.Facts.Met
+	before := m.Facts.Dir
+	if in.Cwd != "" && len(in.Cwd) <= maxWorkspace {
+		m.Facts.Dir = in.Cwd
+		m.Facts.Workspace = cmp.Or(m.Facts.Workspace, in.Cwd)
+	}
 	m.Facts.Met = in.SessionID != ""
 	m.gatesBegan(in.Messages)
 	if same := slices.Equal(in.Capabilities, m.Facts.Capabilities); !same || in.SessionID != m.Facts.SessionID {
@@ -295,7 +305,20 @@ func (m *Routing) init(f *protocol.Frame) {
 		m.fail(&session.RecoveryError{
 			Problem: fmt.Sprintf("the agent is in session %s, not in %s", Short(in.SessionID), Short(want)), Err: m.Recovery.Reason.Err,
 		})
+	} else if m.Facts.strays(before, in.OriginalCwd) {
+		m.fail(&session.RecoveryError{
+			Problem: fmt.Sprintf("the agent works in %s, not in %s", Short(m.Facts.Dir), Short(m.Facts.Workspace)), Err: m.Recovery.Reason.Err,
+		})
 	} else if problem := m.cfg.Rules.CheckSession(in.SessionID); want == "" && problem != "" && in.SessionID != "" {
 		m.emit(&session.WarningIssued{Problem: problem})
 	}
+}
+
+// maxWorkspace is the longest name of a directory that systems allow, in bytes.
+const maxWorkspace = 4096
+
+// strays reports whether a process that takes up a session names a directory that is
+// neither that of the session nor the one where the process before it was last.
+func (f *Facts) strays(before, original string) bool {
+	return f.Resumes != "" && f.Dir != f.Workspace && f.Dir != before && original != f.Workspace
 }

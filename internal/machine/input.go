@@ -33,6 +33,8 @@ type (
 		Gen    int
 		Policy session.Recovery
 		Reason error // of those that end
+		// History is what the agent's transcript has of them.
+		History History
 	}
 
 	// FramesRead is a batch of the agent's output, in order. A frame that is

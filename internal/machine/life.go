@@ -151,6 +151,8 @@ func (l *Life) handle(in LifeInput) {
 		}
 	case Parted:
 		l.parted(in)
+	case HistoryRead:
+		l.historyRead(in)
 	case Decided:
 		l.decided(in)
 	case Drawn:

@@ -24,6 +24,8 @@ type RecoveryConfig struct {
 	// Branch is the message at which the options cut the history that the session resumes;
 	// "": they do not.
 	Branch string
+	// Reads: somebody can read the agent's transcripts.
+	Reads bool
 	// Unknown is in what an agent says that does not find the session it is to resume;
 	// "": it says nothing.
 	Unknown string
@@ -46,6 +48,7 @@ type LapseStep int
 // Steps of a recovery, in order.
 const (
 	LapseParting LapseStep = iota // the routing lets go of the process
+	LapseReading                  // the agent's transcript is read
 	LapseAsking                   // the user's function decides
 	LapseDrawing                  // the delay is drawn
 	LapseWaiting                  // for the delay to pass, and for something to do
@@ -61,7 +64,9 @@ type Lapse struct {
 	Policy  session.Recovery // once it is decided
 	Passive bool             // nobody needed the process
 	Fresh   bool             // the agent does not know the session: it begins it, under the same id
-	Due     time.Time        // of the next process; valid in LapseWaiting
+	Doubted bool             // the last process was to begin it, and did not come up
+	History History          // what the agent has stored
+	Due     time.Time        // of the next process, in LapseWaiting; of the answer, in LapseReading
 }
 
 // failure describes the lapse to the user.
@@ -70,7 +75,7 @@ func (l *Life) failure() session.Failure {
 	p := &lapse.Parted
 	return session.Failure{
 		State: lapse.From, Err: lapse.Why.Err, Attempt: deaths.Attempts, Equal: deaths.Equal, SessionID: p.SessionID,
-		Messages: slices.Clone(p.Messages), Tools: slices.Clone(p.Tools), Gates: p.Gates,
+		Messages: slices.Clone(p.Messages), Tools: slices.Clone(p.Tools), Gates: p.Gates, Lost: p.Wanted.lost(&lapse.History),
 	}
 }
 
@@ -171,13 +176,13 @@ func (l *Life) recover() {
 	l.judge(l.outcomeOf(why), why)
 	d.Stored = d.Stored || succeeded
 	d.ReadyAt = time.Time{}
-	s.Lapse, s.Rest = &Lapse{From: s.Phase, Why: Fault{why}, Fresh: fresh}, Awake
+	s.Lapse, s.Rest = &Lapse{From: s.Phase, Why: Fault{why}, Fresh: fresh, Doubted: d.Fresh && !s.Routing.Initialized}, Awake
 	l.passivateOver(&session.PassivateError{Problem: "its agent has ended by itself"})
 	l.enter(session.StateRecovering, why.Error())
 	l.tell(Lost{Gen: s.Gen, Reason: why})
 }
 
-// parted decides what becomes of the messages that the process had been given.
+// parted takes what the process had been given.
 func (l *Life) parted(in Parted) {
 	s := &l.s
 	if s.Lapse == nil || s.Lapse.Step != LapseParting || in.Gen != s.Gen || s.Close != NotClosing {
@@ -188,6 +193,12 @@ func (l *Life) parted(in Parted) {
 		s.Lapse.Step, s.Lapse.Due = LapseWaiting, l.now
 		return
 	}
+	l.read()
+}
+
+// settlePolicy decides what becomes of the messages that the process had been given.
+func (l *Life) settlePolicy() {
+	s := &l.s
 	if l.cfg.Recovery.Asks && !s.Lapse.Fresh {
 		s.Lapse.Step = LapseAsking
 		l.do(Ask{Gen: s.Gen, Failure: l.failure()})
@@ -222,7 +233,7 @@ func (l *Life) apply(policy session.Recovery) {
 		return
 	}
 	s.Lapse.Step = LapseDrawing
-	l.tell(Verdict{Gen: s.Gen, Policy: policy, Reason: s.Lapse.Why.Err})
+	l.tell(Verdict{Gen: s.Gen, Policy: policy, Reason: s.Lapse.Why.Err, History: s.Lapse.History})
 	l.do(Draw{Gen: s.Gen, Attempt: s.Deaths.Attempts})
 }
 
@@ -236,10 +247,11 @@ func (l *Life) drawn(in Drawn) {
 	l.do(Emit{&session.Recovering{Failure: l.failure(), Policy: s.Lapse.Policy, Backoff: in.Delay}})
 }
 
-// launchDue is when the next process is to be launched; zero: once there is something
-// for it to do.
+// launchDue is when the next process is to be launched, or the transcript is waited for no
+// longer; zero: once there is something for the process to do.
 func (l *Life) launchDue() time.Time {
-	if lapse := l.s.Lapse; lapse.Step == LapseWaiting && l.current() && l.s.Routing.Waiting {
+	lapse := l.s.Lapse
+	if lapse.Step == LapseReading || lapse.Step == LapseWaiting && l.current() && l.s.Routing.Waiting {
 		return lapse.Due
 	}
 	return time.Time{}
@@ -249,6 +261,10 @@ func (l *Life) launchWhenDue() {
 	if due := l.launchDue(); due.IsZero() || l.now.Before(due) {
 		return
 	}
+	if l.s.Lapse.Step == LapseReading {
+		l.settlePolicy() // without it
+		return
+	}
 	l.s.Lapse.Step = LapseHeld
 	l.ask(l.launchNext)
 }
@@ -256,7 +272,7 @@ func (l *Life) launchWhenDue() {
 // launchNext launches the process that follows another one.
 func (l *Life) launchNext() {
 	lapse := l.s.Lapse
-	next := Launch{Resume: lapse.Parted.SessionID, Fresh: lapse.Fresh}
+	next := Launch{Resume: lapse.Parted.SessionID, Fresh: l.begins()}
 	if lapse.Passive {
 		l.enter(session.StateStarting, "")
 		if !l.s.Deaths.Stored { // there is nothing to resume but what the options say

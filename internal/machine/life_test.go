@@ -30,6 +30,7 @@ type stage struct {
 	sum      machine.Summary
 	link     machine.Link
 	parting  int  // the process that the routing is to let go of
+	reading  int  // the process whose transcript is read
 	asking   int  // the process about whose death the user is asked
 	drawing  int  // the process whose successor's delay is drawn
 	resting  int  // the process of which the routing is to say whether it is needed
@@ -67,6 +68,9 @@ func (s *stage) input() machine.LifeInput {
 	}
 	switch next {
 	case 14:
+		if s.reading > 0 {
+			return s.historyRead()
+		}
 		if s.asking > 0 {
 			return s.decided()
 		}
@@ -239,6 +243,10 @@ func (s *stage) note(t *testing.T, out []machine.Effect) {
 			s.idle, s.climbed, s.sum.Flushed = false, machine.Open, false
 			s.link = machine.Link{Gen: e.Gen}
 			s.sum.Initialized = false
+		case machine.ReadHistory:
+			require.Equal(t, s.link.Gen, e.Gen)
+			require.Equal(t, "the session", e.SessionID)
+			s.reading = e.Gen
 		case machine.Ask:
 			require.Equal(t, s.link.Gen, e.Gen)
 			require.Error(t, e.Failure.Err)
@@ -294,6 +302,13 @@ func (s *stage) note(t *testing.T, out []machine.Effect) {
 	}
 }
 
+func (s *stage) historyRead() machine.LifeInput {
+	gen := s.reading
+	s.reading = 0
+	known := s.IntN(4) > 0
+	return machine.HistoryRead{Gen: gen, History: machine.History{Known: known, Missing: known && s.IntN(2) == 0}}
+}
+
 // TestLives: whatever happens to a session in whatever order, it ends once, no process
 // is left, and a life that is restored from JSON goes on alike.
 func TestLives(t *testing.T) {
@@ -303,6 +318,7 @@ func TestLives(t *testing.T) {
 		s := &stage{Rand: rand.New(rand.NewPCG(seed, 2)), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), calm: seed%3 > 0}
 		lives := lives
 		lives.Recovery.Asks, lives.Recovery.Stored = seed%2 == 0, seed%4 < 2
+		lives.Recovery.Reads = seed%3 > 0
 		lives.PassivateAfter = time.Duration(seed%5) * time.Second
 		s.gated = seed%7 < 4
 		lives.Admission = s.gated
@@ -369,6 +385,8 @@ func (s *stage) towardsTheEnd() machine.LifeInput {
 	switch {
 	case s.parting > 0:
 		return s.parted()
+	case s.reading > 0:
+		return s.historyRead()
 	case s.asking > 0:
 		return s.decided()
 	case s.drawing > 0:

@@ -197,7 +197,7 @@ func (w *world) input() machine.Input {
 				w.lost = false
 				w.gen++
 				policy := []session.Recovery{session.RecoverContinue, session.RecoverRerun, session.RecoverReport}[w.IntN(3)]
-				return machine.Verdict{Gen: w.gen - 1, Policy: policy, Reason: io.ErrUnexpectedEOF}
+				return machine.Verdict{Gen: w.gen - 1, Policy: policy, Reason: io.ErrUnexpectedEOF, History: w.history()}
 			}
 		}
 	}
@@ -206,6 +206,11 @@ func (w *world) input() machine.Input {
 		frames[i] = w.frame()
 	}
 	return machine.FramesRead{Frames: frames}
+}
+
+// history is one that has some of what there may be.
+func (w *world) history() machine.History {
+	return machine.History{Known: w.IntN(3) > 0, Messages: []string{w.uuid()}, Results: []string{w.id()}}
 }
 
 func (w *world) answer() machine.Input {

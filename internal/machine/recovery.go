@@ -19,6 +19,7 @@ type Recovery struct {
 	// Knows: the agent says of a message whether it knows it, so that it may get one twice.
 	Knows   bool
 	Done    []ToolCall // of the turn that runs, as the agent has shown them
+	Shown   []string   // uuids of the agent's messages in the turn that runs; of more than maxShown the last
 	Reason  Fault      // of the last death
 	Passive bool       // the last process ended because nobody needed it
 	Leaf    string     // the last message of the model's in a turn that has its result; known if Config.Branched
@@ -44,6 +45,7 @@ const (
 	Probe            // it is written again, and the agent says whether it knows it
 	Onward           // the agent knows it: another message makes the model go on
 	Afresh           // it is written as another message, whatever the agent has done of it
+	Anew             // the same, because it was lost
 )
 
 // current is the uuid under which the present process has the message.
@@ -70,7 +72,7 @@ func (m *Routing) witness(f *protocol.Frame) {
 	r := &m.Recovery
 	switch f.Type {
 	case "result":
-		r.Done = nil
+		r.Done, r.Shown = nil, nil
 		if r.Last != "" { // what came before a result is stored
 			r.Leaf, r.Last = r.Last, ""
 		}
@@ -80,6 +82,7 @@ func (m *Routing) witness(f *protocol.Frame) {
 		return
 	case "assistant", "user":
 		m.noteTools(f)
+		m.noteShown(f)
 		if m.cfg.Branched && f.Type == "assistant" {
 			m.noteLeaf(f)
 		}
@@ -94,6 +97,22 @@ func (m *Routing) witness(f *protocol.Frame) {
 	if t := m.oldestWritten(); t != nil {
 		t.Seen = true
 	}
+}
+
+// noteShown notes a message that the agent stores under its uuid.
+func (m *Routing) noteShown(f *protocol.Frame) {
+	if f.Replay || f.ParentToolUseID() != "" {
+		return // the user's own, or of a subagent, which has a transcript of its own
+	}
+	id := f.UUID()
+	if id == "" {
+		return
+	}
+	shown := append(m.Recovery.Shown, Short(id)) //nolint:gocritic // it is put back below
+	if len(shown) > maxShown {
+		shown = slices.Clone(shown[len(shown)-maxShown:])
+	}
+	m.Recovery.Shown = shown
 }
 
 // noteLeaf notes a message of the main agent's. Its uuid is that of its line in the
@@ -180,6 +199,10 @@ func (m *Routing) lost(in Lost) {
 	}
 	for i := range m.Turns {
 		if t := &m.Turns[i]; t.State != TurnQueued {
+			parted.Wanted.Messages = append(parted.Wanted.Messages, t.ID)
+			if t.Alias != "" {
+				parted.Wanted.Messages = append(parted.Wanted.Messages, t.Alias)
+			}
 			parted.Messages = append(parted.Messages, session.FailedMessage{UUID: t.ID, Accepted: t.Seen || t.State == TurnStarted})
 		}
 	}
@@ -188,8 +211,9 @@ func (m *Routing) lost(in Lost) {
 			parted.Tools = append(parted.Tools, session.RunningTool{ID: c.ID, Name: c.Name})
 		}
 	}
+	parted.Wanted.Shown, parted.Wanted.Calls = slices.Clone(m.Recovery.Shown), slices.Clone(m.Recovery.Done)
 	tasks, id := len(m.Facts.Tasks) > 0, m.Facts.SessionID
-	m.Facts = Facts{TasksSeen: m.Facts.TasksSeen + 1, SessionID: id, Resumes: id, AuthExpired: m.Facts.AuthExpired, WritesLost: m.Facts.WritesLost}
+	m.Facts = Facts{TasksSeen: m.Facts.TasksSeen + 1, SessionID: id, Resumes: id, Workspace: m.Facts.Workspace, Dir: m.Facts.Dir, AuthExpired: m.Facts.AuthExpired, WritesLost: m.Facts.WritesLost}
 	m.Retries = Retries{}
 	m.Stall, m.Recovery.Reason, m.Recovery.Until = Stall{}, Fault{in.Reason}, time.Time{}
 	m.Recovery.Last, m.Recovery.Passive = "", in.Passive
@@ -207,15 +231,18 @@ func (m *Routing) verdict(in Verdict) {
 	if in.Gen != m.Gen || m.Up {
 		return
 	}
-	done := m.Recovery.Done
-	m.Recovery.Done = nil
+	done, lost := m.Recovery.Done, in.History.Known
+	m.Recovery.Done, m.Recovery.Shown = nil, nil
 	for i := 0; i < len(m.Turns); {
 		t := &m.Turns[i]
 		if t.State == TurnQueued {
 			i++
 			continue
 		}
-		if err := m.resend(t, in, done); err != nil {
+		// Messages go to the agent in order: if nothing was seen of one, and it is not stored,
+		// those behind it are lost, too.
+		lost = lost && !t.Seen && t.State < TurnStarted && !in.History.has(t)
+		if err := m.resend(t, in, done, lost); err != nil {
 			m.turnOver(t, err)
 			continue
 		}
@@ -224,10 +251,11 @@ func (m *Routing) verdict(in Verdict) {
 	}
 }
 
-// resend has a message that was written go to the next process, or returns why not.
-func (m *Routing) resend(t *Turn, in Verdict, done []ToolCall) error {
+// resend has a message that was written go to the next process, or returns why not. lost:
+// neither the agent's output nor its transcript has anything of it.
+func (m *Routing) resend(t *Turn, in Verdict, done []ToolCall, lost bool) error {
 	if in.Policy == session.RecoverRerun {
-		return m.rerun(t, in.Reason)
+		return m.rerun(t, in.Reason, Afresh)
 	}
 	if in.Policy != session.RecoverContinue || !t.Prompt {
 		return in.Reason
@@ -235,6 +263,13 @@ func (m *Routing) resend(t *Turn, in Verdict, done []ToolCall) error {
 	line, err := t.Line, error(nil)
 	if t.Out != nil {
 		line = t.Out
+	}
+	if t.Resend != NotResent && !m.Recovery.Knows { // of the process before; nobody says that the model was told
+		done = slices.Concat(t.Done, done)
+		done = done[:min(len(done), maxDone)]
+	}
+	if !m.cfg.Branched {
+		done = in.History.lacking(done)
 	}
 	switch {
 	case m.cfg.Branched: // the next process begins at the leaf, so its history lacks the message
@@ -244,8 +279,10 @@ func (m *Routing) resend(t *Turn, in Verdict, done []ToolCall) error {
 	case m.Recovery.Knows:
 		t.Resend = Probe
 		t.Out, err = m.cfg.Rules.Again(line, done)
-	case t.Seen || t.State == TurnStarted:
-		err = m.goOnward(t, done, true)
+	case t.Seen || t.State == TurnStarted || in.History.has(t):
+		err = m.goOnward(t, done, !in.History.has(t))
+	case lost:
+		return m.rerun(t, in.Reason, Anew)
 	default:
 		return in.Reason
 	}
@@ -258,13 +295,13 @@ func (m *Routing) resend(t *Turn, in Verdict, done []ToolCall) error {
 }
 
 // rerun has a message go to the next process as a new one.
-func (m *Routing) rerun(t *Turn, reason error) error {
+func (m *Routing) rerun(t *Turn, reason error, how Resend) error {
 	alias := aliasOf(t.ID, m.Gen)
 	line, err := m.cfg.Rules.Afresh(t.Line, alias)
 	if err != nil {
 		return &session.RecoveryError{Problem: err.Error(), Err: reason}
 	}
-	t.Resend, t.Alias, t.Out = Afresh, alias, line
+	t.Resend, t.Alias, t.Out = how, alias, line
 	t.Done, t.Recovered, t.Begun, t.Named = nil, true, false, t.Starts != NotStarted
 	m.enter(t, TurnQueued)
 	return nil
@@ -337,11 +374,13 @@ func (m *Routing) resent(t *Turn) {
 		case m.cfg.Branched:
 			why = "the branch was resumed at the end of the turn before it"
 		case !m.Recovery.Knows:
-			why = "the agent had begun with the message, and does not say whether it knows one"
+			why = "the agent had begun with the message or stored it, and does not say whether it knows one"
 		}
 		m.recovered(t, session.SentContinuation, why)
 	case Afresh:
 		m.recovered(t, session.SentRerun, "the policy is rerun")
+	case Anew:
+		m.recovered(t, session.SentAgain, "nothing of it was seen, and the agent has not stored it")
 	case NotResent:
 	}
 }

@@ -171,7 +171,8 @@ func TestAnotherProcess(t *testing.T) {
 	parted := b.die(session.RecoverReport)
 	require.Equal(t, map[string]error{"old": io.ErrUnexpectedEOF, "x": io.ErrUnexpectedEOF}, over(b.all[from:]))
 	require.Contains(t, b.all[from:], machine.Effect(machine.Cancel{Seq: asked, Kind: session.KindPermission}))
-	require.Equal(t, machine.Parted{Gen: 1, SessionID: "s", Messages: []session.FailedMessage{{UUID: "old", Accepted: true}}, Gates: 1}, parted)
+	require.Equal(t, machine.Parted{Gen: 1, SessionID: "s", Messages: []session.FailedMessage{{UUID: "old", Accepted: true}}, Gates: 1,
+		Wanted: machine.Wanted{Messages: []string{"old"}}}, parted)
 	require.False(t, b.m.Snapshot().Told.Initialized)
 	require.True(t, b.m.Snapshot().Told.Waiting)
 

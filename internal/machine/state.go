@@ -176,7 +176,7 @@ func (s State) clone() State {
 	s.Past.Answers, s.Past.Ran = slices.Clone(s.Past.Answers), s.Past.Ran.clone()
 	s.Strays.Kept = slices.Clone(s.Strays.Kept)
 	s.Facts.Tasks, s.Stall.Tools = slices.Clone(s.Facts.Tasks), slices.Clone(s.Stall.Tools)
-	s.Recovery.Done = slices.Clone(s.Recovery.Done)
+	s.Recovery.Done, s.Recovery.Shown = slices.Clone(s.Recovery.Done), slices.Clone(s.Recovery.Shown)
 	if s.Flush != nil {
 		flush := *s.Flush
 		flush.Left = slices.Clone(flush.Left)
