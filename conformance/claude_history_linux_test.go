@@ -50,6 +50,13 @@ func (r *rig) stored(id string) string {
 	return string(content)
 }
 
+// before has a turn, and waits until it is stored: 2.1.197 gives the result first.
+func (r *rig) before(c *sdk.Client) {
+	r.t.Helper()
+	_, result := r.ask(c, "before [[scn:text]]")
+	require.Eventually(r.t, func() bool { return strings.Contains(r.stored(result.SessionID), result.Text()) }, turnLimit, 10*time.Millisecond)
+}
+
 // TestWhatADeathLoses kills the agent the moment a tool call is seen, when it is seldom
 // stored yet, and half a second later, when it is: the event says what is lost, which is
 // what the file lacks. A session that was not stored is begun at once, without a start that
@@ -66,7 +73,7 @@ func TestWhatADeathLoses(t *testing.T) {
 					o.Spawner, o.MaxRestarts, o.AllowedTools = nil, 1, []string{"Bash"}
 					c := r.connect(o)
 					if !first {
-						r.ask(c, "before [[scn:text]]")
+						r.before(c)
 					}
 					prompt, running := r.hold()
 					calls := atomic.Int32{} // the message may be sent again
@@ -143,10 +150,7 @@ func TestAMessageThatWasLost(t *testing.T) {
 			o := r.options()
 			o.Spawner, o.MaxRestarts = nil, 1
 			c := r.connect(o)
-			_, before := r.ask(c, "before [[scn:text]]")
-			require.Eventually(t, func() bool { // 2.1.197 gives a result before it stores the turn
-				return strings.Contains(r.stored(before.SessionID), before.Text())
-			}, turnLimit, 10*time.Millisecond)
+			r.before(c)
 			for _, p := range processesNaming(r.dir) {
 				require.NoError(t, syscall.Kill(p.pid, syscall.SIGSTOP))
 			}
