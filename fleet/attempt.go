@@ -18,6 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/protocol/view"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // attempt is one start of a task. It runs on a task of its own and talks to the loop of
@@ -156,6 +157,9 @@ func (r *run) configure(ctx context.Context, a *attempt) error {
 		}
 	}
 	o.Runtime, o.Discard = r.rt, false
+	if o.Isolation == "" && (r.job.Out == "" || r.rt.StateDir() != "") { // the next host of a job resumes its sessions
+		o.Isolation = session.IsolationAuto
+	}
 	if !r.job.Attended {
 		o.Unattended = true
 		if o.Policy == nil && o.CanUseTool == nil && o.PermissionPromptToolName == "" {

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -26,6 +28,7 @@ import (
 	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // agentEnv makes the test's program play an agent.
@@ -76,7 +79,7 @@ func hostMain() {
 		Tasks: tasks(n), Concurrency: 6, Out: filepath.Join(dir, "out"), Resume: missing == nil, MaxStarts: 1000,
 		Options: &sdk.Options{
 			Backend: sdk.Claude(sdk.ClaudeConfig{Path: exe}), Policy: &policy.Rules{Default: policy.Deny},
-			Env: map[string]string{agentEnv: "1", "CLAUDE_CONFIG_DIR": filepath.Join(dir, "config"), "TROUPE_TEST_DIR": dir},
+			Env: map[string]string{agentEnv: "1", "HOME": filepath.Join(dir, "home"), "ANTHROPIC_API_KEY": "k", "TROUPE_TEST_DIR": dir},
 		},
 	})
 	failed := 0
@@ -149,6 +152,54 @@ func TestAHostIsKilledAgainAndAgain(t *testing.T) {
 	}
 	t.Logf("%d tasks, %d kills, %d of them after the journal had begun", count, kills, hosts-1)
 	assert.Empty(t, alive(t, dir), "processes that are left")
+}
+
+// Tasks with a key have configuration directories of their own, below Out. A login that only
+// one directory can have is shared, and one event says so.
+func TestTasksHaveTheirOwnDirectories(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		env     map[string]string
+		private int
+		shared  int // events
+	}{
+		"a key":       {map[string]string{"ANTHROPIC_API_KEY": "k"}, 3, 0},
+		"a login":     {map[string]string{"ANTHROPIC_API_KEY": ""}, 0, 1},
+		"a directory": {map[string]string{"ANTHROPIC_API_KEY": "k", "CLAUDE_CONFIG_DIR": t.TempDir()}, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			home, out := t.TempDir(), t.TempDir()
+			env := map[string]string{agentEnv: "1", "HOME": home, "ANTHROPIC_AUTH_TOKEN": "", "CLAUDE_CODE_OAUTH_TOKEN": ""}
+			maps.Copy(env, c.env)
+			var shared atomic.Int64
+			job := fleet.Job{Tasks: tasks(3), Out: out, Options: &sdk.Options{
+				Backend: sdk.Claude(sdk.ClaudeConfig{Path: exe}), Env: env,
+				OnEvent: func(r sdk.EventRecord) {
+					if e, ok := r.Event.(*session.Isolated); ok && e.Shared != "" {
+						shared.Add(1)
+					}
+				},
+			}}
+			results, err := collect(t, job)
+			require.NoError(t, err)
+			for id, r := range results {
+				require.Equal(t, fleet.Accepted, r.Status, "%s: %s", id, r.Error)
+			}
+			transcripts := func(pattern ...string) int {
+				found, err := filepath.Glob(filepath.Join(pattern...))
+				require.NoError(t, err)
+				return len(found)
+			}
+			assert.Equal(t, c.private, transcripts(out, "state", "*", "*", "projects", "*", "*.jsonl")+transcripts(out, "state", "*", "projects", "*", "*.jsonl"))
+			assert.EqualValues(t, c.shared, shared.Load())
+			if c.env["CLAUDE_CONFIG_DIR"] == "" {
+				assert.Equal(t, 3-c.private, transcripts(home, ".claude", "projects", "*", "*.jsonl"))
+			}
+		})
+	}
 }
 
 // alive finds the processes that have the test's directory in their environment.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
@@ -29,6 +30,10 @@ type Job struct {
 	// The session is unattended (Options.Unattended), because nobody is there to answer.
 	// Without CanUseTool and Policy, the policy allows AllowedTools and denies all other
 	// calls.
+	//
+	// Isolation is auto unless it is set: with an API key or a token, each session has a
+	// configuration directory of its own. With Out, this needs a runtime that has a StateDir,
+	// so that a later host can resume the sessions, as the job's own has.
 	Options *sdk.Options
 	// Configure changes the options of one task, after Task.Options. It is called before
 	// each attempt. nil: no changes.
@@ -188,6 +193,20 @@ func (j *Job) withDefaults() {
 	if j.Options == nil {
 		j.Options = &sdk.Options{}
 	}
+}
+
+// stateName is the directory in Out for the state of a runtime.
+const stateName = "state"
+
+// StateDir is the directory in Out for runtime.Config.StateDir, where the sessions of the job
+// keep their private configuration directories; "" without Out. A job without
+// Options.Runtime uses it.
+func (j *Job) StateDir() string {
+	dir, err := filepath.Abs(filepath.Join(j.Out, stateName))
+	if j.Out == "" || err != nil {
+		return ""
+	}
+	return dir
 }
 
 // check finds the mistakes that need no session.

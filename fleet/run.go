@@ -103,7 +103,7 @@ func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle
 		return nil, err
 	}
 	if r.rt, _ = job.Options.Runtime.(*runtime.Runtime); r.rt == nil {
-		if r.rt, err = runtime.New(runtime.Config{}); err != nil {
+		if r.rt, err = runtime.New(runtime.Config{StateDir: job.StateDir()}); err != nil {
 			return nil, err
 		}
 		r.own = true

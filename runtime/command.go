@@ -48,7 +48,7 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 		Command: &command, Spawner: s.rt.spawnerFor(spec), Leases: s.leases(spec),
 		Supervisors: s.rt.supervisors(spec.Options.Supervisors), Emit: s.emit, ChildContext: s.childContext(spec),
 	}
-	if err := s.isolate(&spec.Options, in, &command); err != nil {
+	if err := s.isolate(spec, in, &command); err != nil {
 		return actors.Config{}, err
 	}
 	s.follow(ctx, in)

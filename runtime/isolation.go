@@ -27,6 +27,16 @@ type privateDirs struct {
 
 	mu   sync.Mutex
 	dirs []string
+	told bool // that sessions with IsolationAuto share a directory
+}
+
+// tells reports, once, that sessions with IsolationAuto share a directory.
+func (p *privateDirs) tells() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := !p.told
+	p.told = true
+	return first
 }
 
 func newPrivateDirs(cfg Config, rand kernel.Rand) *privateDirs {
@@ -110,19 +120,24 @@ func (p *privateDirs) of(id string) string {
 
 // isolate gives the agent the configuration directory that Options.Isolation asks for:
 // this command, and, by the input, those of all later processes of the session.
-func (s *Session) isolate(o *session.Options, in *dialect.Input, command *session.Command) error {
+func (s *Session) isolate(spec *Spec, in *dialect.Input, command *session.Command) error {
+	o := &spec.Options
 	if err := errors.Join(session.CheckIsolation(o)...); err != nil {
 		return err
 	}
-	if o.Isolation != session.IsolationPrivate {
-		return nil
-	}
 	d, ok := s.dialect.(dialect.Isolator)
-	if !ok {
+	auto := o.Isolation == session.IsolationAuto
+	switch {
+	case o.Isolation != session.IsolationPrivate && !auto, auto && (!ok || o.Spawner != nil || spec.Program != nil):
+		return nil
+	case !ok:
 		return &session.ConfigError{Option: "Isolation", Backend: s.dialect.Name(),
 			Problem: "is private, and this agent has no configuration directory that could be", Fix: "leave it out"}
 	}
 	shared := d.ConfigDir(in)
+	if auto && o.Env[shared.Variable] != "" {
+		return nil // somebody has chosen
+	}
 	settings, err := userSettings(in, shared)
 	if err != nil {
 		return isolationFailed(shared.Path, err)
@@ -136,10 +151,13 @@ func (s *Session) isolate(o *session.Options, in *dialect.Input, command *sessio
 	default:
 		e.Shared = d.SharedLogin(in, settings)
 	}
-	s.isolated = e
 	if e.Shared != "" {
+		if !auto || s.rt.private.tells() {
+			s.isolated = e
+		}
 		return nil
 	}
+	s.isolated = e
 	if e.Dir == shared.Path {
 		if e.Dir, err = s.rt.private.add(); err != nil {
 			return isolationFailed(cmp.Or(s.rt.private.state, s.rt.cfg.TempDir, os.TempDir()), err)

@@ -88,6 +88,9 @@ func New(cfg Config) (*Runtime, error) {
 	return rt, nil
 }
 
+// StateDir is Config.StateDir.
+func (rt *Runtime) StateDir() string { return rt.cfg.StateDir }
+
 // emit reports an event of the runtime itself.
 func (rt *Runtime) emit(e session.Event) {
 	rt.bus.publish(session.EventRecord{At: rt.sys.Clock().Now(), Event: e})

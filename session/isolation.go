@@ -14,10 +14,13 @@ type Isolation string
 const (
 	IsolationShared  Isolation = "shared"  // the directory that the agent's environment names
 	IsolationPrivate Isolation = "private" // a directory of its own for each session; see Options.Isolation
+	// IsolationAuto is IsolationPrivate where that is possible, and else IsolationShared.
+	IsolationAuto Isolation = "auto"
 )
 
 // Isolated says in which configuration directory the agent of a session with
-// [IsolationPrivate] works. It is emitted once, before the agent starts.
+// [IsolationPrivate] works. It is emitted once, before the agent starts. For sessions with
+// [IsolationAuto] that share one, only the first of a runtime emits it.
 type Isolated struct {
 	Dir    string   // the agent's configuration directory; empty: the default one, which is not known
 	Copied []string // names of the files and directories that were copied into it
@@ -51,7 +54,7 @@ func (e *Isolated) LogValue() slog.Value { return slog.StringValue(e.String()) }
 // CheckIsolation returns a *[ConfigError] for each mistake in Options.Isolation.
 func CheckIsolation(o *Options) (problems []error) {
 	switch o.Isolation {
-	case "", IsolationShared:
+	case "", IsolationShared, IsolationAuto:
 	case IsolationPrivate:
 		if o.Spawner != nil {
 			problems = append(problems, &ConfigError{Option: "Isolation", Problem: "is private, and Spawner may start the agent where a directory of this machine does not exist",
@@ -59,7 +62,7 @@ func CheckIsolation(o *Options) (problems []error) {
 		}
 	default:
 		problems = append(problems, &ConfigError{Option: "Isolation", Problem: fmt.Sprintf("is %q, which is no isolation", string(o.Isolation)),
-			Fix: "give shared or private"})
+			Fix: "give shared, private or auto"})
 	}
 	return problems
 }

@@ -186,9 +186,10 @@ type Options struct {
 	// Runtime.Shutdown, unless runtime.Config.StateDir is set, and with the session if PersistSession is false. Those of
 	// the default runtime, which is never shut down, are removed by the next program with the same TempDir.
 	//
-	// Private with a Spawner, or for an agent without such a directory, is a *[ConfigError]. Default: shared, the directory
-	// that CLAUDE_CONFIG_DIR or QODER_CONFIG_DIR names in the agent's environment, else .claude or .qoder in HOME. Both:
-	// that variable.
+	// Private with a Spawner, or for an agent without such a directory, is a *[ConfigError]. Auto is private where that is
+	// possible and Env names no directory, and shared otherwise; one event for all sessions of the runtime says why.
+	// Default: shared, the directory that CLAUDE_CONFIG_DIR or QODER_CONFIG_DIR names in the agent's environment, else
+	// .claude or .qoder in HOME; for the tasks of package fleet auto. Both: that variable.
 	Isolation Isolation `json:"isolation,omitempty"`
 	// Env is added to the environment of this process, and replaces variables of the same name. (The vendors' SDKs
 	// replace the whole environment, and so lose PATH.) A CLAUDE_CODE_ENTRYPOINT or CLAUDE_AGENT_SDK_CLIENT_APP given here

@@ -50,7 +50,7 @@ func batchCommand(ctx context.Context, p process, c *console, args []string) int
 	if s.batch.dryRun {
 		return c.print(plan)
 	}
-	rt, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler)})
+	rt, err := runtime.New(runtime.Config{StateDir: job.StateDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		c.note("%v", err)
 		return exitStart

@@ -68,8 +68,14 @@ func (d dir) Lock(name, holder string) (io.Closer, error) {
 	}
 	_ = f.Truncate(0)
 	_, _ = f.WriteString(holder + "\n") // only for the error above
-	return f, nil
+	return locked{f}, nil
 }
+
+// locked is a file that is locked. A process that is being started has a copy of each open
+// file until it runs its program, so a close alone would keep the lock for a moment.
+type locked struct{ *os.File }
+
+func (l locked) Close() error { return errors.Join(unlockFile(l.File), l.File.Close()) }
 
 // Read implements [FS].
 func (d dir) Read(name string) (io.ReadCloser, error) {

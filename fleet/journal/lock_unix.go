@@ -17,6 +17,8 @@ func lockFile(f *os.File) error {
 	return err
 }
 
+func unlockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }
+
 func syncDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

@@ -15,5 +15,9 @@ func lockFile(f *os.File) error {
 	return err
 }
 
+func unlockFile(f *os.File) error {
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{})
+}
+
 // syncDir does nothing: Windows cannot sync a directory.
 func syncDir(string) error { return nil }
