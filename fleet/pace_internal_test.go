@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/agent-troupe/troupe/fleet/journal"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -232,4 +234,14 @@ func TestAPlanParks(t *testing.T) {
 		require.NotNil(t, p.stopped, name)
 		require.Equal(t, StopUsageLimit, p.stopped.Reason)
 	}
+}
+
+func TestCompactionKeepsTheWait(t *testing.T) {
+	t.Parallel()
+	all := []journal.Record{{Kind: kindHost}, {Kind: kindAdmitted, Task: "a"}, {Kind: kindParked}, {Kind: kindTurn, Task: "a"}, {Kind: kindResult, Task: "a"}}
+	var kinds []string
+	for _, r := range compact(all) {
+		kinds = append(kinds, r.Kind)
+	}
+	assert.Equal(t, []string{kindHost, kindAdmitted, kindParked, kindResult}, kinds)
 }

@@ -79,6 +79,17 @@ func TestASpentWindow(t *testing.T) {
 
 		job.Resume, starts, events = true, nil, nil
 		job.Options = private(t, &sdk.Options{Backend: spent(reset, history)})
+		h, err = fleet.Start(t.Context(), job) // the next one ends, too, after it has compacted the journal
+		require.NoError(t, err)
+		time.Sleep(time.Hour)
+		require.WithinRange(t, h.Progress().Parked, reset, reset.Add(time.Minute))
+		h.Cancel()
+		for _, err := range h.Results(t.Context()) {
+			require.ErrorAs(t, err, new(*fleet.StoppedError))
+		}
+		require.Empty(t, starts)
+
+		job.Options = private(t, &sdk.Options{Backend: spent(reset, history)})
 		results, err := collect(t, job)
 		require.NoError(t, err)
 		require.Len(t, results, 8)
