@@ -56,9 +56,13 @@ func run(ctx context.Context, agent, prompt string) (err error) {
 	recorder, lines := newRecorder(disk)
 	opts.Runtime, opts.Children = rt, []*session.Child{recorder}
 	opts.Supervisors.Session.Strategy = keepCalm{}
+	told := make(chan struct{})
 	opts.OnEvent = func(r session.EventRecord) {
-		if e, ok := r.Event.(*session.Supervision); ok {
+		switch e := r.Event.(type) {
+		case *session.Supervision:
 			describe(e)
+		case *session.Ended: // the last one
+			close(told)
 		}
 	}
 	client := sdk.NewClient(opts)
@@ -81,7 +85,7 @@ func run(ctx context.Context, agent, prompt string) (err error) {
 			return err
 		}
 	}
-	<-client.Done()
+	<-told // client.Done is closed before that: events come on a goroutine of their own
 	failure, ok := errors.AsType[*supervisor.Failure](client.Err())
 	if !ok {
 		return fmt.Errorf("the session should have failed because of the disk: %w", client.Err())
