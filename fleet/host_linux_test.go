@@ -194,6 +194,7 @@ func TestTasksHaveTheirOwnDirectories(t *testing.T) {
 				return len(found)
 			}
 			assert.Equal(t, c.private, transcripts(out, "state", "*", "*", "projects", "*", "*.jsonl")+transcripts(out, "state", "*", "projects", "*", "*.jsonl"))
+			assert.Eventually(t, func() bool { return shared.Load() >= int64(c.shared) }, time.Minute, time.Millisecond) // events come by themselves
 			assert.EqualValues(t, c.shared, shared.Load())
 			if c.env["CLAUDE_CONFIG_DIR"] == "" {
 				assert.Equal(t, 3-c.private, transcripts(home, ".claude", "projects", "*", "*.jsonl"))
