@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/dialect"
@@ -83,7 +84,7 @@ func (s *Session) transcriptFile() opened {
 			return nil, false, err
 		}
 		for _, folder := range folders {
-			file, err := os.Open(filepath.Join(at.Dir, folder.Name(), id+".jsonl"))
+			file, err := openRead(filepath.Join(at.Dir, folder.Name(), id+".jsonl"))
 			if errors.Is(err, fs.ErrNotExist) || err != nil && !folder.IsDir() {
 				continue
 			}
@@ -107,12 +108,34 @@ func ranHere(live, id string) bool {
 		var process struct {
 			SessionID string `json:"sessionId"`
 		}
-		if content, err := os.ReadFile(name); err == nil && protocol.Unmarshal(content, &process) == nil && process.SessionID == id {
+		if content, err := readSmall(name); err == nil && protocol.Unmarshal(content, &process) == nil && process.SessionID == id {
 			return true
 		}
 	}
 	return false
 }
+
+// openRead opens a file to read it. The directory is the agent's, who may have put a pipe
+// there: to open one would wait for a writer.
+func openRead(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
+// readSmall reads a file that has a few fields.
+func readSmall(name string) ([]byte, error) {
+	const most = 64 << 10
+	file, err := openRead(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > most {
+		return nil, errNoFile
+	}
+	return io.ReadAll(io.LimitReader(file, most))
+}
+
+var errNoFile = errors.New("it is no file, or too large")
 
 // endOf goes to the end of a file that was opened.
 func endOf(file *os.File, err error) (io.ReadCloser, bool, error) {
@@ -121,7 +144,7 @@ func endOf(file *os.File, err error) (io.ReadCloser, bool, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no file")
+		err = errNoFile
 	}
 	whole := err != nil || info.Size() <= historyTail
 	if !whole {
