@@ -93,7 +93,8 @@ func (h *Handle) Kill() {
 	h.r.kill()
 }
 
-// Retune changes how many attempts run at the same time. With fewer, those that run go on.
+// Retune sets how many attempts run at the same time; 0 is a pause. With fewer, those that
+// run go on. A job with Job.Pace keeps the number from then on.
 func (h *Handle) Retune(concurrency int) { h.r.post(retuned{concurrency}) }
 
 // Progress returns where the job stands.

@@ -55,6 +55,7 @@ type pacer struct {
 	Pace
 	limit   int
 	slow    bool // doubles
+	fixed   bool // by hand
 	clean   int  // attempts of this round that went well
 	epoch   int  // grows with each cut
 	cut     time.Time
@@ -98,8 +99,8 @@ func (p *pacer) pressed(now time.Time, epoch int, t trouble, wait time.Duration)
 	if wait = min(wait, maxRetryAfter); now.Add(wait).After(p.until) {
 		p.until = now.Add(wait)
 	}
-	if epoch < p.epoch && now.Sub(p.cut) < episode {
-		return // the same overload
+	if p.fixed || epoch < p.epoch && now.Sub(p.cut) < episode {
+		return // fixed, or the same overload
 	}
 	p.slow, p.cut = false, now
 	p.epoch++
@@ -109,7 +110,7 @@ func (p *pacer) pressed(now time.Time, epoch int, t trouble, wait time.Duration)
 // well takes an attempt that began in an epoch and saw no trouble. busy: as many ran as
 // may.
 func (p *pacer) well(now time.Time, epoch int, busy bool) {
-	if epoch < p.epoch || p.starved || !busy {
+	if p.fixed || epoch < p.epoch || p.starved || !busy {
 		return
 	}
 	if p.clean++; p.clean < p.limit {
@@ -123,10 +124,10 @@ func (p *pacer) well(now time.Time, epoch int, busy bool) {
 	}
 }
 
-// fix sets the limit by hand.
+// fix sets the limit by hand, and for good: 0 is a pause, which no attempt that ends may
+// undo.
 func (p *pacer) fix(now time.Time, limit int) {
-	p.slow, p.clean = false, 0
-	p.Floor, p.Ceiling = min(p.Floor, limit), max(p.Ceiling, limit)
+	p.fixed, p.Floor, p.Ceiling = true, limit, limit
 	p.change(now, limit, "set by hand")
 }
 

@@ -93,6 +93,9 @@ func TestAPaceByHand(t *testing.T) {
 	assert.Equal(t, 12, p.limit)
 	p.fix(noon, 0)
 	assert.Equal(t, 0, p.limit, "a pause")
+	p.well(noon, p.epoch, true)
+	p.pressed(noon, p.epoch, overloaded, 0)
+	assert.Equal(t, 0, p.limit, "nothing undoes it")
 	assert.Equal(t, []string{"2 -> 12: set by hand", "12 -> 0: set by hand"}, []string{p.changes[0].String(), p.changes[1].String()})
 }
 
