@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 	"maps"
@@ -22,7 +23,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// service has the sessions.
+// service has the sessions. One that has failed stays until it is deleted, so that people
+// can see why.
 type service struct {
 	rt      *runtime.Runtime
 	opts    *sdk.Options
@@ -122,8 +124,9 @@ func (s *service) create(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if body.Prompt != "" {
-		if _, err := c.client.Send(r.Context(), sdk.UserText(body.Prompt)); err != nil {
-			http.Error(w, err.Error(), http.StatusBadGateway)
+		if _, err := c.client.Send(r.Context(), sdk.UserText(body.Prompt)); err != nil { // nobody learns its id
+			s.forget(c)
+			http.Error(w, errors.Join(err, c.end(context.WithoutCancel(r.Context()))).Error(), http.StatusBadGateway)
 			return
 		}
 	}
@@ -176,14 +179,18 @@ func (s *service) interrupt(w http.ResponseWriter, r *http.Request, c *conversat
 }
 
 func (s *service) remove(w http.ResponseWriter, r *http.Request, c *conversation) {
-	s.mu.Lock()
-	delete(s.all, c.id)
-	s.mu.Unlock()
-	if err := c.end(r.Context()); err != nil {
+	s.forget(c)
+	if err := c.end(context.WithoutCancel(r.Context())); err != nil { // also if nobody waits for it any more
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *service) forget(c *conversation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, c.id)
 }
 
 func (s *service) decide(w http.ResponseWriter, r *http.Request) {
