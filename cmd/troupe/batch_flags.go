@@ -56,7 +56,10 @@ func limitFlags() []flagSpec {
 				s.batch.job.Concurrency, s.batch.job.Pace = 0, &fleet.Pace{}
 				return nil
 			}
-			return number(1, func(s *settings) *int { return &s.batch.job.Concurrency })(s, v)
+			if err := number(1, func(s *settings) *int { return &s.batch.job.Concurrency })(s, v); err != nil {
+				return fmt.Errorf("%w, or auto", err)
+			}
+			return nil
 		}},
 		{name: "max-park", arg: "TIME", help: "the longest wait for the next window of a subscription that is spent; 0: none, the job stops; default: 26h", set: func(s *settings, v string) error {
 			if v == "0" {

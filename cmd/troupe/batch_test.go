@@ -84,7 +84,7 @@ func TestBatchMistakes(t *testing.T) {
 		"setup":          {[]string{"batch", good, "--setup", "make"}, "--workspace"},
 		"fail-on":        {[]string{"batch", good, "--fail-on", "200%"}, "--fail-on"},
 		"budget":         {[]string{"batch", good, "--budget-usd", "0"}, "--budget-usd"},
-		"concurrency":    {[]string{"batch", good, "-j", "0"}, "--concurrency"},
+		"concurrency":    {[]string{"batch", good, "-j", "0"}, `--concurrency: "0" is not a number from 1, or auto`},
 		"nothing before": {[]string{"batch", good, "--resume"}, "no journal"},
 		"options":        {[]string{"batch", good, "--max-turns", "x"}, "--max-turns"},
 	} {
