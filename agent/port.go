@@ -50,8 +50,9 @@ type Deafener interface {
 }
 
 // Signaller is a [Port] that can be told of a signal: Next returns err, which is
-// ErrTerminated, ErrInterrupted or ErrKilled, before any line. Signal may be called
-// from any goroutine.
+// ErrTerminated, ErrInterrupted or ErrKilled, before any line. A program that has tasks
+// of its own wakes its Next with an error of its own. Signal may be called from any
+// goroutine.
 type Signaller interface {
 	Signal(err error)
 }
@@ -70,6 +71,9 @@ type Launch struct {
 type Exit struct {
 	Code   int    // 0: success; not used with Signal
 	Signal string // without SIG; "": no signal ended it
+	// Err is why an agent in the host's process ended, for the session's error. A
+	// process cannot say it. nil: there is nothing to say.
+	Err error
 }
 
 // Program is an agent. Serve serves one conversation, from its first line to its end,

@@ -89,17 +89,27 @@ func (e *ExitError) Error() string {
 	return b.String()
 }
 
+// Unwrap returns Status.Err.
+func (e *ExitError) Unwrap() error { return e.Status.Err }
+
 // ExitStatus is how a process ended.
 type ExitStatus struct {
 	Code   int    // -1 when a signal ended it
 	Signal string // "SIGKILL", …; empty when it exited without one
+	// Err is why an agent in this process ended, such as a *[CloudError]; nil for a
+	// process, and if the agent did not say. Its type must be comparable.
+	Err error
 }
 
 func (s ExitStatus) String() string {
+	text := fmt.Sprintf("exit code %d", s.Code)
 	if s.Signal != "" {
-		return "signal " + s.Signal
+		text = "signal " + s.Signal
 	}
-	return fmt.Sprintf("exit code %d", s.Code)
+	if s.Err != nil {
+		text += ": " + shown.Visible(s.Err.Error())
+	}
+	return text
 }
 
 // AuthError says that the agent ended or a run failed, because the agent's login is

@@ -105,9 +105,9 @@ func (p *memoryProcess) end(exit agent.Exit) {
 	if p.dead {
 		exit = agent.Exit{Signal: "KILL"}
 	}
-	p.status = session.ExitStatus{Code: exit.Code}
+	p.status = session.ExitStatus{Code: exit.Code, Err: exit.Err}
 	if exit.Signal != "" {
-		p.status = session.ExitStatus{Code: -1, Signal: "SIG" + exit.Signal}
+		p.status = session.ExitStatus{Code: -1, Signal: "SIG" + exit.Signal, Err: exit.Err}
 	}
 	p.stdin.endRead()
 	p.stdout.endWrite()
@@ -287,6 +287,9 @@ func (p *memoryPort) Write(b []byte) error {
 	_, err := p.stdout.Write(b)
 	return err
 }
+
+// Signal implements [agent.Signaller].
+func (p *memoryPort) Signal(err error) { (*memoryProcess)(p).signal(err) }
 
 // Stderr implements [agent.Port].
 func (p *memoryPort) Stderr(b []byte) { _, _ = p.stderr.Write(b) }
