@@ -101,7 +101,10 @@ type Traits struct {
 	// resumed, and reports it as completed without having started. Only releases that send capabilities in the answer to
 	// initialize, or a command_lifecycle, do.
 	RemembersMessages bool
-	UnknownSession    string // text with which the agent ends if it does not find the session to resume; empty: no such text
+	// KeepsTurns says that a turn does not end with the process, and that a message which is given again is followed and
+	// not run again. With RemembersMessages. A process then says that the message has started.
+	KeepsTurns     bool
+	UnknownSession string // text with which the agent ends if it does not find the session to resume; empty: no such text
 
 	ProtocolMajor   string   // required major version in system/init's protocol_version; empty: the agent sends none
 	AuthExpiredExit int      // exit code that means that the login has expired; 0: no such code

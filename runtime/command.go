@@ -25,6 +25,9 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 	if err := errors.Join(append(spec.Options.Supervisors.Validate(), session.CheckChildren(spec.Options.Children)...)...); err != nil {
 		return actors.Config{}, err
 	}
+	if spec.NewProgram != nil {
+		spec.Program = spec.NewProgram(Seams{Clock: s.rt.sys.Clock(), Exec: s.rt.sys.Executor(), Rand: s.rt.sys.Rand(), Emit: s.emit})
+	}
 	awake := &actors.Awake{}
 	in := &awake.Input
 	if err := spec.fill(in); err != nil {

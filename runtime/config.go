@@ -106,4 +106,19 @@ type Spec struct {
 	// Program is an agent in this process. nil: Options.Spawner starts the agent; if that
 	// is nil, too, the agent is a process of this machine.
 	Program agent.Program
+	// NewProgram makes Program for an agent in this process that needs what the runtime has.
+	// It is called once. nil: there is only Program.
+	NewProgram func(Seams) agent.Program
+	// ProgramPlace names what NewProgram's agents talk to. Sessions with the same place share
+	// a breaker ([Config].Breakers). "": each has its own.
+	ProgramPlace string
+}
+
+// Seams are what an agent in this process has of its runtime, so that it works in a
+// simulation, too.
+type Seams struct {
+	Clock session.Clock       // the runtime's time, virtual in a simulation
+	Exec  session.Executor    // starts and waits for goroutines
+	Rand  session.Rand        // the runtime's randomness, from the seed in a simulation
+	Emit  func(session.Event) // reports an event of the session
 }

@@ -38,6 +38,8 @@ func (s *Session) programKey(spec *Spec, c *session.Command) breakerKey {
 	switch {
 	case spec.Options.Spawner != nil:
 		key.of = identity(spec.Options.Spawner, s)
+	case spec.ProgramPlace != "":
+		key.of = spec.ProgramPlace
 	case spec.Program != nil:
 		key.of = identity(spec.Program, s)
 		key.name += " in memory"

@@ -119,7 +119,8 @@ type Sent string
 const (
 	SentNothing Sent = "nothing"
 	// SentAgain is the message. The agent did not know it: what the user has seen of the
-	// turn is not in the agent's history.
+	// turn is not in the agent's history. Qoder's cloud keeps the turn: it is not run twice,
+	// and continues.
 	SentAgain Sent = "message"
 	// SentContinuation is a message that makes the model continue.
 	SentContinuation Sent = "continuation"

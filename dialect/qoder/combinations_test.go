@@ -101,7 +101,7 @@ func TestAgentsThatCannotBeCalled(t *testing.T) {
 	}
 }
 
-func TestCloudAgentIsNotInThisRelease(t *testing.T) {
+func TestQoderCLIHasNoCloudAgent(t *testing.T) {
 	t.Parallel()
 	o := dialect.Input{Options: session.Options{Auth: session.QoderCLIAuth()}}
 	doc := `{"agent":{"create":{"model":"auto","name":"n","description":null,"tools":[{"type":"agent_toolset_20260401","enabled_tools":["bash"]}],
@@ -111,7 +111,7 @@ func TestCloudAgentIsNotInThisRelease(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(doc), &o.ExperimentalCloudAgent))
 	_, err := qoder.New().Validate(&o)
 	require.Len(t, session.ConfigErrors(err), 1, "%v", err)
-	require.ErrorContains(t, err, "not in this release")
+	require.ErrorContains(t, err, "the agent is in the cloud")
 	assert.Equal(t, "ExperimentalCloudAgent", session.ConfigErrors(err)[0].Option)
 	assert.Equal(t, "qoder", session.ConfigErrors(err)[0].Backend)
 }

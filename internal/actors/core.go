@@ -257,6 +257,7 @@ func (k *Core) routingConfig(up *Awake, shared *common) machine.Config {
 		ProveGates: hooks.Proves(d, o.Hooks),
 		Branched:   o.ResumeSessionAt != "",
 		Recovers:   o.MaxRestarts > 0, RemembersMessages: traits.RemembersMessages,
+		KeepsTurns: traits.KeepsTurns,
 	}
 }
 

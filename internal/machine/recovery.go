@@ -357,7 +357,11 @@ func (m *Routing) probed(t *Turn) {
 		return
 	}
 	t.Begun, m.Recovery.Until = true, time.Time{}
-	m.recovered(t, session.SentAgain, "the agent did not know it")
+	why := "the agent did not know it"
+	if m.cfg.KeepsTurns {
+		why = "the agent keeps the turns of its messages and runs none twice"
+	}
+	m.recovered(t, session.SentAgain, why)
 	m.writeOut()
 }
 

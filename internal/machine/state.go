@@ -40,6 +40,8 @@ type Config struct {
 	Branched bool
 	// RemembersMessages is the dialect's trait of that name.
 	RemembersMessages bool
+	// KeepsTurns is the dialect's trait of that name.
+	KeepsTurns bool
 	// Quiet is how long the agent must have written nothing before the end of its
 	// stdin.
 	Quiet time.Duration

@@ -23,7 +23,7 @@ func Check(o *dialect.Input, p *Problems, modes ...protocol.PermissionMode) {
 	checkAgents(o, p, modes)
 	checkMCP(o, p)
 	checkHooks(o, p)
-	checkCloud(o, p)
+	CheckCloud(o, p)
 }
 
 func checkPermissions(o *dialect.Input, p *Problems, modes []protocol.PermissionMode) {

@@ -8,8 +8,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// checkCloud finds what is wrong with a cloud agent. That it cannot be run is for the dialect to say.
-func checkCloud(o *dialect.Input, p *Problems) {
+// CheckCloud finds what is wrong with the value of ExperimentalCloudAgent. Whether the backend has it is for the dialect
+// to say.
+func CheckCloud(o *dialect.Input, p *Problems) {
 	c := o.ExperimentalCloudAgent
 	if c == nil {
 		return
