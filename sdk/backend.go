@@ -2,19 +2,22 @@ package sdk
 
 import (
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Backend is an agent to talk to. Make one with [Claude], [Qoder] or
+// Backend is an agent to talk to. Make one with [Claude], [Qoder], [QoderCloud] or
 // [InMemory]. It is [session.Backend].
 type Backend = session.Backend
 
@@ -42,6 +45,26 @@ func Qoder(c QoderConfig) Backend { return &cli{qoder.New(), c.Path} }
 // of like, even if p has a method that returns another dialect.
 func InMemory(p agent.Program, like agent.Dialect) Backend { return &inMemory{p, like} }
 
+// CloudConfig configures [QoderCloud]. The zero value talks to the vendor's service.
+type CloudConfig struct {
+	// BaseURL is the address of the service, http or https, with its path. "":
+	// $QODER_CLOUD_AGENT_API_BASE of this process, then https://api.qoder.com/api/v1/cloud.
+	BaseURL string
+	// HTTP makes the requests, for example through a proxy or with other certificates. It
+	// must end a request, and the reading of its answer, when the request's context ends. It
+	// must not send a request twice. It is used concurrently by the sessions of the backend.
+	// nil: a transport of net/http for each session, with the proxy of the environment.
+	HTTP http.RoundTripper
+}
+
+// QoderCloud returns the backend for Qoder's Cloud Agent, which runs in the cloud:
+// Options.ExperimentalCloudAgent says which agent and session. See docs/cloud.md.
+func QoderCloud(c CloudConfig) Backend { return &inCloud{c} }
+
+type inCloud struct{ CloudConfig }
+
+func (*inCloud) AgentName() string { return qoder.Name }
+
 type cli struct {
 	dialect dialect.Dialect
 	path    string
@@ -67,12 +90,20 @@ func (m *inMemory) AgentDialect() agent.Dialect { return m.like }
 type chosen struct {
 	dialect dialect.Dialect
 	program agent.Program // nil: a process
+	cloud   *cloud.Config // not nil: the cloud, and program is nil
 }
 
 // choose resolves the backend. It sets o's path to the executable when the
 // backend names one.
 func choose(b Backend, o *dialect.Input, spawned bool) (chosen, error) {
+	if o.ExperimentalCloudAgent != nil {
+		if c, ok := b.(*cli); b == nil || ok && c.path == "" && c.dialect.Name() == qoder.Name {
+			b = &inCloud{}
+		}
+	}
 	switch b := b.(type) {
+	case *inCloud:
+		return b.choose(o)
 	case nil:
 		if spawned {
 			return chosen{}, &ConfigError{Option: "Backend", Problem: "is nil, and Troupe cannot see which agents are installed where Spawner starts them",
@@ -98,7 +129,28 @@ func choose(b Backend, o *dialect.Input, spawned bool) (chosen, error) {
 		return inProcess(b)
 	}
 	return chosen{}, &ConfigError{Option: "Backend", Problem: fmt.Sprintf("%T is not a backend", b),
-		Fix: "use sdk.Claude, sdk.Qoder, sdk.InMemory, or an agent.Program"}
+		Fix: "use sdk.Claude, sdk.Qoder, sdk.QoderCloud, sdk.InMemory, or an agent.Program"}
+}
+
+// choose resolves the cloud. What is wrong with the options is for the dialect to say.
+func (b *inCloud) choose(o *dialect.Input) (chosen, error) {
+	base := b.BaseURL
+	if base == "" {
+		base, _ = (&dialect.Input{Facts: dialect.Facts{ParentEnv: o.ParentEnv}}).LookupHostEnv(cloud.BaseURLEnv)
+	}
+	if base == "" {
+		base = cloud.BaseURL
+	}
+	c := chosen{dialect: qoder.NewCloud(), cloud: &cloud.Config{BaseURL: base, HTTP: b.HTTP}}
+	if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery+u.Fragment != "" {
+		return c, &ConfigError{Option: "Backend", Backend: qoder.Name, Problem: "the address of the cloud is no http or https URL, or has a login or a query",
+			Fix: "set CloudConfig.BaseURL, or " + cloud.BaseURLEnv + ", to a URL such as " + cloud.BaseURL}
+	}
+	if o.ExperimentalCloudAgent != nil {
+		c.cloud.Agent = *o.ExperimentalCloudAgent
+	}
+	c.cloud.Token, _ = qoder.AccessToken(o) // the dialect reports the error
+	return c, nil
 }
 
 func inProcess(p agent.Program) (chosen, error) {
@@ -115,9 +167,9 @@ func inProcess(p agent.Program) (chosen, error) {
 	}
 	switch like {
 	case agent.Claude:
-		return chosen{claude.New(), p}, nil
+		return chosen{dialect: claude.New(), program: p}, nil
 	case agent.Qoder:
-		return chosen{qoder.New(), p}, nil
+		return chosen{dialect: qoder.New(), program: p}, nil
 	}
 	return chosen{}, &ConfigError{Option: "Backend", Problem: fmt.Sprintf("uses the unknown dialect %q", like),
 		Fix: fmt.Sprintf("use %q or %q", agent.Claude, agent.Qoder)}

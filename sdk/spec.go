@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -64,6 +66,12 @@ func specOf(o *Options) (runtime.Spec, error) {
 	spec := runtime.Spec{
 		Dialect: backend.dialect, Program: backend.program,
 		Options: data.Options, ParentEnv: data.ParentEnv, SettingsContent: data.SettingsContent,
+	}
+	if c := backend.cloud; c != nil {
+		spec.ProgramPlace = c.BaseURL
+		spec.NewProgram = func(s runtime.Seams) agent.Program {
+			return cloud.New(*c, cloud.Host{Clock: s.Clock, Exec: s.Exec, Rand: s.Rand, Emit: s.Emit})
+		}
 	}
 	if rules != nil {
 		limit, _ := o.PersonLimit()
