@@ -13,9 +13,9 @@ import (
 func (m *Routing) unwritable() {
 	const why = "its stdin could not be written"
 	if len(m.requests) > 0 {
-		m.do(Climb{Killed, why})
+		m.do(Climb{m.Gen, Killed, why})
 	} else {
-		m.do(Climb{ClosedStdin, why})
+		m.do(Climb{m.Gen, ClosedStdin, why})
 	}
 }
 
@@ -24,9 +24,9 @@ func (m *Routing) unwritable() {
 func (m *Routing) mute() {
 	const why = "its stdout had ended"
 	if m.InFlight() {
-		m.do(Climb{Terminated, why})
+		m.do(Climb{m.Gen, Terminated, why})
 	} else {
-		m.do(Climb{ClosedStdin, why})
+		m.do(Climb{m.Gen, ClosedStdin, why})
 	}
 }
 

@@ -96,6 +96,7 @@ type (
 	// Climb takes the close ladder to a stage, at least. Why is not empty if it is not
 	// for a close. To: transport.
 	Climb struct {
+		Gen   int // of the process that is meant; 0: the present one
 		Stage Stage
 		Why   string
 	}

@@ -154,7 +154,7 @@ func (l *Life) goOnResting() {
 	case RestFlush:
 		if l.current() && (r.Flushed || s.Link.Err.Err != nil) {
 			s.Rest = RestClimb
-			l.do(Climb{Stage: ClosedStdin, Why: "the session was passivated"})
+			l.do(Climb{Gen: s.Gen, Stage: ClosedStdin, Why: "the session was passivated"})
 		}
 	case RestAsked, RestClimb:
 	}

@@ -105,7 +105,7 @@ func (m *Routing) watchProgress() {
 		kill := s.At.Add(limit + m.cfg.StallKill)
 		if m.cfg.StallKill > 0 && s.Said && !s.Ended && !m.now.Before(kill) {
 			s.Ended = true
-			m.do(Climb{Killed, "a turn made no progress (Limits.StallKill)"})
+			m.do(Climb{m.Gen, Killed, "a turn made no progress (Limits.StallKill)"})
 		}
 		// What comes next begins anew.
 		switch s.Due = s.At.Add(limit); {

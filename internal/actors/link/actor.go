@@ -48,6 +48,9 @@ func (a *Actor) Handle(c *kernel.Context[machine.ToTransport], m machine.ToTrans
 		k.Launch()
 		a.arm(c) // of a link before
 	case machine.Climb:
+		if m.Gen != 0 && m.Gen != k.cfg.Gen {
+			break // its process died while this actor was down
+		}
 		k.want(m.Stage, m.Why)
 		k.advance()
 		a.arm(c)
@@ -81,7 +84,18 @@ func (a *Actor) arm(c *kernel.Context[machine.ToTransport]) {
 	}
 }
 
-// write queues a line and reports whether the caller has to run the writer.
+// write queues a line and reports whether the caller has to run the writer. The routing
+// writes when it is connected. A transport actor that was down while one process died and
+// the next was asked for still has lines for the first: they come before Launch.
 func (k *Link) write(line []byte, as machine.Class) bool {
-	return k.writer.Write(line, as) // the routing writes when it is connected
+	if !k.up.Load() && !k.hasRun() {
+		return false
+	}
+	return k.writer.Write(line, as)
+}
+
+func (k *Link) hasRun() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.writer != nil
 }

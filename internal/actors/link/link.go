@@ -180,12 +180,12 @@ func (k *Link) launch(ctx context.Context) {
 	k.path, k.cfg.Command = k.cfg.Command.Path, nil // the rest has served
 	k.proc = proc
 	k.phase = machine.Up
-	k.up.Store(true)
 	k.writer = &writer{
 		out: proc.Stdin(), pressed: k.pressed,
 		failed: func() { k.cfg.Router(nil, machine.Unwritable{}) },
 		taken:  func(n int64) { k.cfg.Router(nil, machine.Taken{Bytes: n}) },
 	}
+	k.up.Store(true) // from here on the writer is read without the lock
 	afterExit, onStderr := k.cfg.Exec.Go, k.cfg.Exec.Go
 	if a, ok := proc.(announcer); ok {
 		afterExit, onStderr = a.AfterExit, a.OnStderr

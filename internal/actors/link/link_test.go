@@ -580,3 +580,23 @@ func TestALinkThatHasEnded(t *testing.T) {
 	_, ending := k.Ending()
 	require.False(t, ending)
 }
+
+// A transport actor that was down while a process died and the next one was asked for has
+// messages for the first in its mailbox: they are not the next one's.
+func TestMessagesForTheProcessBefore(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *rig, s *setup) { s.link.Gen = 2 })
+	r.lives++
+	require.NoError(t, kernel.SpawnRoot(r.sys, "transport#1", &r.address, &link.Actor{Present: func() *link.Link { return r.Link }}))
+	r.tell(machine.Write{Line: []byte("for the first\n")})
+	r.tell(machine.Climb{Gen: 1, Stage: machine.Killed, Why: "the first"})
+	r.tell(machine.Launch{Gen: 2})
+	r.settle()
+	require.Equal(t, machine.Up, r.Status().Phase)
+	require.Equal(t, machine.Open, r.Status().Stage)
+	require.NotContains(t, r.proc.in.got.String(), "for the first")
+	r.tell(machine.Climb{Gen: 2, Stage: machine.Killed})
+	r.settle()
+	require.Equal(t, machine.Killed, r.Status().Stage)
+	r.ended()
+}
