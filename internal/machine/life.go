@@ -370,14 +370,14 @@ func (l *Life) deny(terminate bool) {
 
 func (l *Life) climb(stage Stage) {
 	l.s.Close = Climbing
-	l.do(Climb{Stage: stage})
+	l.do(Climb{Gen: l.s.Gen, Stage: stage})
 }
 
 // afterLink ends the session once everything the agent wrote was delivered.
 func (l *Life) afterLink() {
 	s := &l.s
 	ran := s.Link.Err.Err == nil || s.Link.Exit != (session.ExitStatus{})
-	drained := s.Routing.Drained && (s.Routing.Gen == s.Gen || !ran || s.Close != NotClosing)
+	drained := s.Routing.Drained && (s.Routing.Gen == s.Gen || !ran)
 	if !drained && s.Broken.Err == nil && !s.Over {
 		return // the routing tells
 	}
@@ -427,16 +427,19 @@ func (l *Life) startDue() time.Time {
 }
 
 // setTick asks for a timer if the next deadline is not the one that is set.
+// What waits for the router needs none: it tells when it has heard what was said, and when
+// it has delivered everything that a process has left.
 func (l *Life) setTick() {
 	s, next := &l.s, time.Time{}
 	switch {
-	case s.Close == Interrupting:
+	case s.Link.Phase == Gone && s.Lapse == nil:
+	case s.Close == Interrupting && l.current():
 		next = s.Until
 	case s.Close == NotClosing && s.Lapse != nil:
 		next = l.launchDue()
 	case s.Close == NotClosing && !l.startDue().IsZero():
 		next = l.startDue()
-	case s.Close == NotClosing && !l.restDue().IsZero():
+	case s.Close == NotClosing && !l.restDue().IsZero() && l.current():
 		next = l.restDue()
 	case s.Close == NotClosing && s.Phase == session.StateAwaitingConsumer && l.cfg.Consumer > 0:
 		next = s.Routing.StalledAt.Add(l.cfg.Consumer)
