@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/agent-troupe/troupe/internal/actors"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -43,6 +44,12 @@ type SessionTree struct {
 	UnreadLimit      int           `json:"unread_limit"`       // Limits.Messages in force
 	UnreadBytes      int64         `json:"unread_bytes"`       // size of the messages that Unread counts
 	UnreadBytesLimit int64         `json:"unread_bytes_limit"` // Limits.Bytes in force
+	// The credit that is out counts against the limits: messages that are unread, and
+	// messages that are owed, which were read and whose credit has not gone back yet.
+	CreditMessages     int   `json:"credit_messages"`      // how many are unread or owed
+	CreditBytes        int64 `json:"credit_bytes"`         // and their size
+	CreditOwedMessages int   `json:"credit_owed_messages"` // how many of them are owed
+	CreditOwedBytes    int64 `json:"credit_owed_bytes"`    // and their size
 	// Partial says that the session did not answer in time, so that Waits or Actors are
 	// incomplete.
 	Partial bool `json:"partial"`
@@ -105,7 +112,9 @@ func (s *Session) Tree(ctx context.Context) SessionTree {
 	if link.Stage > 0 {
 		t.Transport += ", " + link.Stage.String()
 	}
-	waits, err := s.waits(ctx)
+	waits, credit, err := s.waits(ctx)
+	t.CreditMessages, t.CreditBytes = credit.Messages, credit.Bytes
+	t.CreditOwedMessages, t.CreditOwedBytes = credit.OwedMessages, credit.OwedBytes
 	t.Waits, t.Partial = append(t.Waits, waits...), err != nil
 	own := described(s.core.Address())
 	if crash := s.crash.Load(); crash != nil {
@@ -153,16 +162,16 @@ func (s *Session) askable(ctx context.Context) (context.Context, context.CancelF
 	return kernel.WithTimeout(ctx, s.rt.sys.Clock(), &session.TimeoutError{What: "description of session " + s.id, Limit: describeLimit})
 }
 
-// waits asks what the session waits for.
-func (s *Session) waits(ctx context.Context) ([]session.Wait, error) {
+// waits asks what the session waits for, and which credit is out.
+func (s *Session) waits(ctx context.Context) ([]session.Wait, actors.Credit, error) {
 	ctx, cancel := s.askable(ctx)
 	defer cancel()
-	waits, err := s.core.Waits(ctx)
+	waits, credit, err := s.core.Waits(ctx)
 	if held, ok := s.starts.wait(); ok {
 		waits = append([]session.Wait{held}, waits...)
 	} else if s.State() == session.StateStarting {
 		limit, age := max(s.core.Ledger.Limits().Start, 0), s.rt.sys.Clock().Now().Sub(s.stateSince())
 		waits = append([]session.Wait{{What: "start of the agent", Age: age, Limit: limit, SetBy: "Limits.Start"}}, waits...)
 	}
-	return waits, err
+	return waits, credit, err
 }

@@ -223,7 +223,8 @@ func TestTheTreeAsJSON(t *testing.T) {
 		Sessions: []runtime.SessionTree{{
 			At: at, ID: "s", State: session.StateAwaitingHost, StateSince: at.Add(-time.Minute), Opened: at.Add(-time.Hour),
 			Backend: "claude", Dir: "/work", AgentSessionID: "id", PID: 42, Restarts: 1, Transport: "up",
-			Unread: 6, UnreadLimit: 4096, UnreadBytes: 2362, UnreadBytesLimit: 4 << 20, Partial: true,
+			Unread: 6, UnreadLimit: 4096, UnreadBytes: 2362, UnreadBytesLimit: 4 << 20,
+			CreditMessages: 7, CreditBytes: 2462, CreditOwedMessages: 1, CreditOwedBytes: 100, Partial: true,
 			Waits: []session.Wait{{
 				What: "permission request Bash", ID: "r", Age: 1500 * time.Millisecond, Limit: time.Hour, SetBy: "PermissionTimeout",
 			}},

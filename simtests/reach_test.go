@@ -70,6 +70,9 @@ func shop(w *simtests.World) *sdk.MCPServer {
 // turns that are interrupted, closes at odd moments.
 func reach(w *simtests.World) {
 	w.Faults(everyFault()...)
+	if patient(w) {
+		w.Faults(simtests.KillActor(0.05).AtMost(5))
+	}
 	for range 1 + w.Rand().IntN(2) {
 		w.Go(func() { converse(w) })
 	}
@@ -119,6 +122,10 @@ func converse(w *simtests.World) {
 	_ = c.Close(w.Context()) // one that was made to resist says so
 }
 
+// patient reports whether restarts of actors wait for long in this history, so that their
+// supervisor may die meanwhile.
+func patient(w *simtests.World) bool { return w.Seed()%4 == 0 }
+
 // supervised draws what the deaths of agents and actors do.
 func supervised(w *simtests.World, o *sdk.Options) {
 	policies := []session.Recovery{session.RecoverContinue, session.RecoverRerun, session.RecoverReport, session.RecoverFail}
@@ -137,6 +144,10 @@ func supervised(w *simtests.World, o *sdk.Options) {
 	strategies := []supervisor.Strategy{nil, supervisor.OneForAll, supervisor.RestForOne}
 	o.Supervisors.Session.Strategy = strategies[w.Rand().IntN(len(strategies))]
 	o.Supervisors.Callbacks.Strategy = strategies[w.Rand().IntN(len(strategies))]
+	if patient(w) {
+		slow := supervisor.Backoff{Initial: 20 * time.Second, Max: time.Minute}
+		o.Supervisors.Backoffs = map[string]supervisor.Backoff{"transport": slow, "router": slow, "callbacks": slow}
+	}
 }
 
 // fewer is a fifth of n with -short, and under the race detector, which takes ten times as

@@ -123,6 +123,9 @@ func (b *baton) Enter(path string, o kernel.Occasion) (leave func()) {
 	if o == kernel.OnStart || o == kernel.OnStopped {
 		b.w.note(Event{Kind: "actor", Lane: lane, What: string(o)})
 	}
+	if o == kernel.OnStart {
+		b.w.began(lane)
+	}
 	return func() { b.be(before) }
 }
 

@@ -1,6 +1,7 @@
 package simtests
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,7 @@ type watched struct {
 	steps []string // its states
 	// failures are those of the actors below each supervisor, by its name.
 	failures map[string][]time.Time
+	due      map[string]time.Time // when a supervisor goes on with the restart that it has announced
 }
 
 // verdicts are what CanUseTool callbacks allowed, by the id of the tool call. A
@@ -226,7 +228,8 @@ func (w *World) onEvent(r session.EventRecord) {
 		}
 	case *session.Supervision:
 		if d, ok := e.Decision.(supervisor.Event); ok {
-			broken = s.supervised(d)
+			broken = cmp.Or(s.supervised(d), s.paced(d), w.sound(d))
+			w.announced(r.Session, d)
 		}
 	}
 	ended := s.ended
@@ -306,6 +309,7 @@ func (w *World) finish() {
 		}
 	}
 	w.stalled()
+	w.settled()
 	if err := w.rt.Shutdown(context.Background()); err != nil && !w.excused() {
 		w.Errorf("no-orphans: shut down: %v", err)
 	}
@@ -317,6 +321,7 @@ func (w *World) finish() {
 		w.Errorf("no-orphans: %d agents are left", living)
 	}
 	w.restarted()
+	w.unannounced()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, id := range w.order {

@@ -58,6 +58,8 @@ type World struct {
 	relays    []*relays       // on level Processes
 	programs  []clientProgram // in the order of Dial
 	reached   map[string]bool // states of sessions
+	users     map[string]bool // children of the user's own, by name
+	again     map[string]int  // actors by session and name: starts after the first, less those that were decided
 }
 
 // outcome is what a run came to.
@@ -102,7 +104,7 @@ func newWorld(c Config, h history, full bool) *World {
 	w := &World{
 		c: c, h: h, full: full,
 		rng:  rand.New(rand.NewPCG(h.Seed, 0xA0761D6478BD642F)),
-		hash: sha256.New(), faulted: make(map[string]bool), sometimes: make(map[string]bool), sessions: make(map[string]*watched), reached: make(map[string]bool),
+		hash: sha256.New(), faulted: make(map[string]bool), sometimes: make(map[string]bool), sessions: make(map[string]*watched), reached: make(map[string]bool), users: make(map[string]bool), again: make(map[string]int),
 	}
 	if c.Level == Simulated {
 		w.sched = newBaton(w, sim.InBubble(choices, c.Steps))
@@ -207,6 +209,9 @@ func (w *World) dial(o *sdk.Options, agent func(*sdk.Options) *program) (*sdk.Cl
 	c := sdk.NewClient(&own)
 	w.mu.Lock()
 	w.programs = append(w.programs, clientProgram{c, p})
+	for _, child := range own.Children {
+		w.users[child.Spec().Name] = true
+	}
 	w.mu.Unlock()
 	if err := c.Connect(w.ctx); err != nil {
 		return nil, err

@@ -56,21 +56,30 @@ func (k *Core) Inventory(ctx context.Context) (machine.Inventory, error) {
 // InterruptGrace is how long an interrupted turn has until its result.
 func (k *Core) InterruptGrace() time.Duration { return k.input().InterruptGrace }
 
-// Waits asks what the session waits for: the consumer, the agent, requests, calls,
+// Credit is what the agent's messages take of the session's limits. What is owed was read,
+// and its credit has not gone back yet.
+type Credit struct {
+	Messages, OwedMessages int
+	Bytes, OwedBytes       int64
+}
+
+// Waits asks what the session waits for, and which credit is out: the consumer, the agent, requests, calls,
 // background tasks, turns, each oldest first; then the exit of an agent that is stopped, and
 // the end of the user's children that are.
 // A session that ends meanwhile waits for nothing. The error says why nobody answered.
-func (k *Core) Waits(ctx context.Context) ([]session.Wait, error) {
+func (k *Core) Waits(ctx context.Context) ([]session.Wait, Credit, error) {
 	if k.Asleep() {
-		return nil, nil
+		return nil, Credit{}, nil
 	}
-	found, err := kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[[]machine.Waiting]) machine.Input { return routing.Look{Reply: reply} })
+	found, err := kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[routing.Looked]) machine.Input { return routing.Look{Reply: reply} })
 	if err != nil {
-		return nil, err
+		return nil, Credit{}, err
 	}
+	out := Credit{Messages: found.Held, Bytes: found.Bytes}
+	out.OwedMessages, out.OwedBytes = k.Ledger.Owed()
 	var all []session.Wait
-	running := k.runningNow(ctx, found)
-	for _, w := range found {
+	running := k.runningNow(ctx, found.Waits)
+	for _, w := range found.Waits {
 		if r, ok := running[w.Seq]; ok && w.Seq != 0 {
 			w.What, w.Limit, w.SetBy = cmp.Or(w.What+" "+r.Name, w.What), r.Limit, r.SetBy
 		}
@@ -91,7 +100,7 @@ func (k *Core) Waits(ctx context.Context) ([]session.Wait, error) {
 		}
 		all = slices.Insert(all, after, session.Wait{What: what, Age: k.cfg.System.Clock().Now().Sub(since)})
 	}
-	return all, nil
+	return all, out, nil
 }
 
 // runningNow asks the callback actors for what they know of the requests.

@@ -221,6 +221,14 @@ func (l *Ledger) Unread() (messages int, bytes int64) {
 	return l.stream.entries.len(), l.stream.bytes
 }
 
+// Owed is the number of messages that were consumed and whose credit has not gone back to
+// the router yet, and their bytes.
+func (l *Ledger) Owed() (messages int, bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stream.unpaid.Messages, l.stream.unpaid.Bytes
+}
+
 // Delivered is the place that the next message of the stream will have.
 func (l *Ledger) Delivered() uint64 {
 	l.mu.Lock()

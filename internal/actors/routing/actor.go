@@ -130,9 +130,16 @@ func (b *Box) giveBack(in machine.Input) {
 	}
 }
 
-// Look describes what the session waits for.
+// Look asks what the session waits for and which credit is out.
 type Look struct {
-	Reply *kernel.Promise[[]machine.Waiting]
+	Reply *kernel.Promise[Looked]
+}
+
+// Looked answers [Look].
+type Looked struct {
+	Waits []machine.Waiting
+	Held  int   // messages that count against Limits.Messages
+	Bytes int64 // of them
 }
 
 // ToRouter implements [machine.Input].
@@ -167,10 +174,10 @@ func (b *Box) count() machine.Inventory {
 	return b.routing.Inventory()
 }
 
-// Waits describes what the session waits for, once there is no router.
-func (b *Box) waits() []machine.Waiting {
+// look describes what the session waits for.
+func (b *Box) look() Looked {
 	if b.Broken() {
-		return nil
+		return Looked{}
 	}
 	all := b.routing.Waits(b.cfg.Clock.Now())
 	for i := range all {
@@ -187,7 +194,7 @@ func (b *Box) waits() []machine.Waiting {
 			w.SetBy = "Limits.Retry"
 		}
 	}
-	return all
+	return Looked{Waits: all, Held: b.routing.Flow.Held, Bytes: b.routing.Flow.Bytes}
 }
 
 // Actor is the router.
@@ -207,7 +214,7 @@ func (a *Actor) Start(c *kernel.Context[machine.Input]) error {
 func (a *Actor) Handle(c *kernel.Context[machine.Input], in machine.Input) error {
 	switch in := in.(type) {
 	case Look:
-		in.Reply.Resolve(a.box.waits())
+		in.Reply.Resolve(a.box.look())
 		return nil
 	case Count:
 		in.Reply.Resolve(a.box.count())
