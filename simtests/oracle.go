@@ -84,9 +84,12 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return "", s, false
 }
 
-// announced takes note of the restarts that a supervisor decides; mu is held.
+// announced takes note of what a supervisor decides about restarts; mu is held.
 func (w *World) announced(id string, e supervisor.Event) {
-	if e, ok := e.(*supervisor.Restarted); ok {
+	switch e := e.(type) {
+	case *supervisor.RestartScheduled:
+		w.delays += e.Delay
+	case *supervisor.Restarted:
 		for _, child := range e.Children {
 			w.again[id+" "+child]--
 		}

@@ -203,7 +203,8 @@ func (w *World) cancelled(a *asked) {
 	w.verdicts.gaveUp[name+" "+a.tool] = w.sched.Now()
 }
 
-// cancelLimit is how long a callback may go on after the agent has cancelled its request.
+// cancelLimit is how long a callback may go on after the agent has cancelled its request,
+// while no actor waits for its restart.
 const cancelLimit = 10 * time.Second
 
 // uncancelled holds a callback that still runs against the cancels that the host has had
@@ -215,8 +216,9 @@ func (w *World) uncancelled(name, tool string) {
 	if w.reached[session.StateAwaitingConsumer.String()] || w.happened(faultJump) {
 		was = false
 	}
+	limit := cancelLimit + w.delays
 	w.mu.Unlock()
-	if was && late > cancelLimit {
+	if was && late > limit {
 		w.Errorf("cancelled: the context of %s for %s had not ended %v after the agent had cancelled the request", name, tool, late)
 	}
 }

@@ -59,6 +59,7 @@ type World struct {
 	programs  []clientProgram // in the order of Dial
 	reached   map[string]bool // states of sessions
 	users     map[string]bool // children of the user's own, by name
+	delays    time.Duration   // before restarts of actors, in all
 	again     map[string]int  // actors by session and name: starts after the first, less those that were decided
 }
 
