@@ -27,6 +27,7 @@ type conn struct {
 	initID      string // request id of initialize, until it is answered
 	begun       bool   // initialize was answered
 	stream      stream
+	answered    ids       // uuids of messages whose results this connection has written
 	posting     bool      // a message's request is under way
 	postAt      time.Time // when the next message may be posted; zero: at once
 	interrupts  int       // under way

@@ -35,6 +35,7 @@ func (c *conn) user(f *protocol.Frame) {
 	}
 	m := &message{uuid: uuid, text: flatten(line.Message.Content), at: c.host.Clock.Now()}
 	switch {
+	case c.answered.has(uuid): // by the time the host gave it again
 	case uuid != "" && c.book.closed.has(uuid):
 		c.refuse(m, "the message has its result already")
 	case c.eof:
@@ -237,7 +238,9 @@ func (c *conn) result(m *message, r *result) {
 		c.fail(fmt.Errorf("encode a result: %w", err))
 		return
 	}
-	if !c.write(line) {
+	if c.write(line) {
+		c.answered.add(m.uuid)
+	} else {
 		c.unread[m.uuid] = line
 	}
 }

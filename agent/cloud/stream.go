@@ -149,8 +149,12 @@ func (c *conn) streamLost(err error) {
 			return
 		}
 	}
-	if s.attempts++; s.attempts > maxAttempts {
-		c.fail(lostError(err))
+	most := maxAttempts
+	if !c.begun {
+		most = maxTries // the error comes before the time limit of initialize
+	}
+	if s.attempts++; s.attempts > most {
+		c.fail(lostError(err, most))
 		return
 	}
 	delay := max(after, c.backoff(s.attempts))
@@ -159,11 +163,11 @@ func (c *conn) streamLost(err error) {
 }
 
 // lostError is the error of a stream that could not be opened again.
-func lostError(err error) error {
+func lostError(err error, attempts int) error {
 	if e, ok := errors.AsType[*session.CloudError](err); ok {
 		return e
 	}
-	return &session.CloudError{Op: opStream, Err: fmt.Errorf("the stream closed before the current turn reached a terminal state, %d times without an event: %w", maxAttempts, err)}
+	return &session.CloudError{Op: opStream, Err: fmt.Errorf("the stream closed before the current turn reached a terminal state, %d times without an event: %w", attempts, err)}
 }
 
 // backoff is the delay before attempt n: the first is soon, later ones are uniform below a limit
