@@ -67,7 +67,7 @@ func forms(t *testing.T) map[reflect.Type]*schema {
 		"org_max_permission": enum("allow", "ask", "blocked", ""), "exposedName": text, "alwaysLoad": typed("boolean")})
 	server := object(map[string]*schema{"type": enum("stdio", "sse", "http", ""), "command": text, "args": listOf(text), "env": mapOf(text),
 		"url": text, "headers": mapOf(text), "headersHelper": text, "oauth": typed("object"), "timeout": {Type: "number", Minimum: new(float64)},
-		"alwaysLoad": typed("boolean"), "tools": listOf(policy), "extra": typed("object")})
+		"alwaysLoad": typed("boolean"), "tools": listOf(policy), "shared": typed("boolean"), "extra": typed("object")})
 	prompt := anyOf(text, listOf(text), typed("null"),
 		object(map[string]*schema{"type!": enum("preset"), "preset": text, "append": text, "excludeDynamicSections": typed("boolean"), "snapshot": typed("boolean", "null")}),
 		object(map[string]*schema{"type!": enum("custom"), "prompt!": anyOf(text, listOf(text)), "snapshot": typed("boolean", "null")}),

@@ -27,6 +27,7 @@ type attempt struct {
 	launch
 	task       *Task
 	opts       *sdk.Options
+	ownEnv     map[string]string // Options.Env without what the job adds
 	workspace  Workspace
 	verify     *Verify
 	prompts    []string // as they are sent
@@ -167,6 +168,7 @@ func (r *run) configure(ctx context.Context, a *attempt) error {
 			o.AllowedTools = nil
 		}
 	}
+	a.ownEnv = o.Env
 	env := maps.Clone(o.Env)
 	if env == nil {
 		env = map[string]string{}

@@ -38,6 +38,8 @@ func verdictOf(err error) outcome {
 		o = resultVerdict(result)
 	case len(sdk.ConfigErrors(err)) > 0:
 		o.status = Invalid
+	case errors.As(err, new(*sharedFailed)):
+		o.status, o.retry = NotStarted, !errors.As(err, &start) || sdk.Retryable(err)
 	case errors.As(err, &start):
 		o.status, o.retry = NotStarted, sdk.Retryable(err)
 	default:
@@ -93,6 +95,7 @@ func classOf(err error) string {
 		{"AuthError", errors.As(err, new(*sdk.AuthError))},
 		{"ResultError", errors.As(err, new(*sdk.ResultError))},
 		{"ConfigError", len(sdk.ConfigErrors(err)) > 0},
+		{"SharedMCP", errors.As(err, new(*sharedFailed))},
 		{"StartError", errors.As(err, new(*sdk.StartError))},
 		{"ExitError", errors.As(err, new(*sdk.ExitError))},
 		{"ControlError", errors.As(err, new(*sdk.ControlError))},

@@ -18,9 +18,14 @@ func (r *run) converse(ctx context.Context, a *attempt) error {
 	if a.mode == ModeResume && a.turns >= len(a.prompts) && a.verify.rounds() == 0 {
 		return r.judge(ctx, a) // the conversation was over when the host died
 	}
+	r.doing(a, "starting")
+	release, err := r.share(ctx, a)
+	if err != nil {
+		return err
+	}
+	defer release()
 	a.client = sdk.NewClient(a.opts)
 	defer r.hangUp(ctx, a)
-	r.doing(a, "starting")
 	place := runtime.AdmissionRequest{Group: r.job.ID, Priority: a.task.Priority}
 	if err := a.client.Connect(runtime.WithAdmission(ctx, place)); err != nil {
 		return err
@@ -52,6 +57,16 @@ func (r *run) converse(ctx context.Context, a *attempt) error {
 			return err
 		}
 	}
+}
+
+// share connects the session to the MCP servers that it shares. They must not differ by
+// the variables that tell tasks apart.
+func (r *run) share(ctx context.Context, a *attempt) (release func(), err error) {
+	env := a.opts.Env
+	a.opts.Env = a.ownEnv
+	release, err = r.shared.Share(ctx, a.opts)
+	a.opts.Env = env
+	return release, err
 }
 
 // sees tells the plan what the agent reports of the API.

@@ -43,6 +43,10 @@ func TestMain(m *testing.M) {
 		hostMain()
 		return
 	}
+	if os.Getenv(serverEnv) != "" {
+		serverMain()
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -84,6 +84,10 @@ type Job struct {
 	// Verify is the verification of each task without one. nil: none.
 	Verify *Verify
 
+	// SharedMCP runs the servers of Options.MCPServers that are marked Shared. The caller
+	// closes it. nil: the job has its own, whose servers end with the job.
+	SharedMCP *SharedMCP
+
 	// Before is asked before every start of a task, also before retries and after a resume:
 	// perhaps the work is done already. nil: every task runs.
 	Before func(context.Context, *Task) (Decision, error)

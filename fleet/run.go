@@ -47,6 +47,7 @@ type run struct {
 	order   []*entry
 	running []*entry // in the order of their start
 	repos   repos
+	shared  *SharedMCP
 	found   history // of earlier processes
 	usage   Usage
 	gauge   gauge
@@ -109,6 +110,10 @@ func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle
 		r.own = true
 	}
 	r.exec, r.clock, r.marker = r.rt.Executor(), r.rt.Clock(), r.rt.NewMarker()
+	if r.shared = job.SharedMCP; r.shared == nil {
+		r.shared = NewSharedMCP(r.rt, SharedMCPOptions{})
+		r.shared.marker = r.marker
+	}
 	r.begun = r.clock.Now()
 	if err := r.open(ctx, entries); err != nil {
 		return nil, errors.Join(err, r.shutdown())
@@ -369,8 +374,11 @@ func (r *run) finish(ctx context.Context) {
 // shutdown ends what the job has of its own.
 func (r *run) shutdown() error {
 	var err error
+	if r.job.SharedMCP == nil {
+		err = r.shared.Close(context.Background())
+	}
 	if r.own {
-		err = r.rt.Shutdown(context.Background())
+		err = errors.Join(err, r.rt.Shutdown(context.Background()))
 	}
 	if r.log != nil {
 		err = errors.Join(err, r.log.Close())

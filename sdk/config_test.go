@@ -82,7 +82,7 @@ func everything() *sdk.Options {
 		Agent: "reviewer",
 		MCPServers: map[string]sdk.MCPServerConfig{
 			"db": {Command: "db-mcp", Args: []string{"--ro"}, Env: map[string]string{"PASSWORD": "none"}, Timeout: 1500 * time.Millisecond,
-				AlwaysLoad: sdk.Some(false), Tools: []session.MCPToolPolicy{{Name: "drop", PermissionPolicy: session.AlwaysDeny, OrgMaxPermission: "ask"}}},
+				AlwaysLoad: sdk.Some(false), Shared: true, Tools: []session.MCPToolPolicy{{Name: "drop", PermissionPolicy: session.AlwaysDeny, OrgMaxPermission: "ask"}}},
 			"web": {Type: "http", URL: "https://h/mcp", Headers: map[string]string{"A": "b"}, OAuth: raw(`{"clientId":"c"}`),
 				Extra: map[string]json.RawMessage{"displayName": raw(`"W"`)}},
 		},

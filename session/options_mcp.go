@@ -37,6 +37,10 @@ type MCPServerConfig struct {
 	AlwaysLoad Opt[bool] `json:"alwaysLoad,omitzero"`
 	// Tools are policies for single tools.
 	Tools []MCPToolPolicy `json:"-"`
+	// Shared lets package fleet start a stdio server once for all sessions with the same configuration, see
+	// fleet.SharedMCP. It is never sent to an agent, and has no effect on a session outside of a fleet. Default: false,
+	// each agent starts its own server.
+	Shared bool `json:"-"`
 	// Extra are further keys, passed on unchanged.
 	Extra map[string]json.RawMessage `json:"-"`
 }
@@ -78,13 +82,14 @@ type mcpServerJSON struct {
 	plainServer
 	TimeoutMS float64         `json:"timeout,omitempty"`
 	Policies  []MCPToolPolicy `json:"tools,omitempty"`
+	Shared    bool            `json:"shared,omitempty"` // read only
 }
 
 type plainServer MCPServerConfig
 
-// MarshalJSON encodes the server as the vendors write it, with its Extra keys.
+// MarshalJSON encodes the server as the vendors write it, with its Extra keys and without Shared.
 func (s MCPServerConfig) MarshalJSON() ([]byte, error) {
-	return wire.MarshalWith(mcpServerJSON{plainServer(s), float64(wire.WholeMillis(s.Timeout)), s.Tools}, s.Extra)
+	return wire.MarshalWith(mcpServerJSON{plainServer: plainServer(s), TimeoutMS: float64(wire.WholeMillis(s.Timeout)), Policies: s.Tools}, s.Extra)
 }
 
 // UnmarshalJSON decodes the vendors' form. Unknown keys go to Extra.
@@ -98,6 +103,6 @@ func (s *MCPServerConfig) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("session: MCP server: timeout of %v ms is out of range", w.TimeoutMS)
 	}
 	*s = MCPServerConfig(w.plainServer)
-	s.Timeout, s.Tools = time.Duration(timeout), w.Policies
+	s.Timeout, s.Tools, s.Shared = time.Duration(timeout), w.Policies, w.Shared
 	return nil
 }

@@ -1,0 +1,273 @@
+package fleet
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/breaker"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// SharedMCP starts each stdio MCP server that is marked Shared in Options.MCPServers once
+// for all sessions whose configuration of it is the same, in place of once for each
+// session. Sessions reach it over the in-process bridge, so that permission rules, hooks and
+// callbacks see each call as mcp__server__tool, as usual.
+//
+// Two sessions share a server if its name, command, arguments and environment are equal,
+// Options.Env included, because credentials may be there; and, without [SharedMCPOptions.Dir],
+// Options.Cwd and AdditionalDirectories, too. A server starts with the first session that
+// needs it. If it dies, the calls under way fail and the next call starts it again, unless
+// the last starts have failed: then a *[session.BreakerOpenError] is the error for a while.
+//
+// What a server asks (roots/list, elicitation/create) goes to the session whose call is
+// open: its directories, its OnElicitation. If no session has an open call, or several have
+// one, the request is refused. MCPServerConfig.AlwaysLoad has no effect.
+//
+// It is safe for concurrent use.
+type SharedMCP struct {
+	opts   SharedMCPOptions
+	rt     *runtime.Runtime
+	marker string // "" or a variable by which a later process finds the servers
+
+	mu     sync.Mutex
+	all    map[[sha256.Size]byte]*sharedServer
+	ending []*kernel.Promise[struct{}] // servers that are stopped; they end in any order
+	closed bool
+}
+
+// SharedMCPOptions configure a [SharedMCP]. The zero value works.
+type SharedMCPOptions struct {
+	// Dir is the working directory of all servers. Sessions with different directories then
+	// share them. Default: "", the Cwd of the sessions.
+	Dir string
+	// Linger is how long a server goes on when no session needs it any more. Default: 0,
+	// which is 30 s; negative: it ends at once.
+	Linger time.Duration
+}
+
+const (
+	sharedLinger   = 30 * time.Second
+	sharedStart    = 60 * time.Second // for initialize and tools/list
+	sharedGrace    = 2 * time.Second  // after end of input, and after SIGTERM
+	sharedFailures = 3                // starts in a row
+	sharedCoolDown = time.Second
+	sharedMaxCool  = 30 * time.Second
+)
+
+// NewSharedMCP returns a SharedMCP without servers, whose processes rt starts. Close it.
+func NewSharedMCP(rt *runtime.Runtime, opts SharedMCPOptions) *SharedMCP {
+	if opts.Linger == 0 {
+		opts.Linger = sharedLinger
+	}
+	return &SharedMCP{opts: opts, rt: rt, all: make(map[[sha256.Size]byte]*sharedServer)}
+}
+
+// Share moves the servers of o that are marked Shared from MCPServers to SDKMCPServers, and
+// starts those that do not run. Call release when the session has ended. Several errors are
+// joined: a *[sdk.ConfigError] for a server with a URL, a *[sdk.StartError] for one that
+// cannot be started, a *[session.BreakerOpenError].
+func (s *SharedMCP) Share(ctx context.Context, o *sdk.Options) (release func(), err error) {
+	var used []*sharedView
+	release = func() {
+		for _, v := range used {
+			s.leave(v)
+		}
+		used = nil
+	}
+	external, configs := maps.Clone(o.MCPServers), maps.Clone(o.SDKMCPServerConfigs)
+	own := slices.Clone(o.SDKMCPServers)
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
+		c := o.MCPServers[name]
+		if !c.Shared {
+			continue
+		}
+		server, err := s.enter(name, &c, o)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		view := &sharedView{server: server, opts: o}
+		used = append(used, view)
+		if _, err := server.connected(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("shared MCP server %w", err))
+			continue
+		}
+		delete(external, name)
+		own = append(own, &sdk.MCPServer{MCPHandler: view})
+		if _, ok := configs[name]; !ok {
+			if configs == nil {
+				configs = make(map[string]session.SDKMCPServerConfig)
+			}
+			configs[name] = session.SDKMCPServerConfig{Timeout: c.Timeout, Tools: c.Tools}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		release()
+		return func() {}, err
+	}
+	if len(used) > 0 {
+		o.MCPServers, o.SDKMCPServers, o.SDKMCPServerConfigs = external, own, configs
+	}
+	return release, nil
+}
+
+// enter returns the server of the configuration, which is one session's more.
+func (s *SharedMCP) enter(name string, c *sdk.MCPServerConfig, o *sdk.Options) (*sharedServer, error) {
+	if c.Type != "" && c.Type != "stdio" {
+		return nil, &sdk.ConfigError{
+			Option: fmt.Sprintf("MCPServers[%q].Shared", name), Problem: "is for servers on stdio, and this one has a URL", Fix: "leave Shared out: one server with a URL serves all sessions already",
+		}
+	}
+	f := fingerprint{Name: name, Command: c.Command, Args: c.Args, Env: mergedEnv(o.Env, c.Env), Dir: s.opts.Dir}
+	if f.Dir == "" {
+		f.Dir, f.Roots = o.Cwd, o.AdditionalDirectories
+	}
+	var err error
+	if f.Dir, err = filepath.Abs(f.Dir); err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(f)
+	if err != nil {
+		return nil, err
+	}
+	key := sha256.Sum256(encoded)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, sdk.ErrMCPServerClosed
+	}
+	server := s.all[key]
+	if server == nil {
+		server = &sharedServer{
+			home: s, key: key, name: name, dir: f.Dir, command: c.Command, args: c.Args, env: f.Env,
+			breaker: breaker.New(breaker.Config{
+				Kind: session.BreakerMCPServer, Name: name, Failures: sharedFailures, CoolDown: sharedCoolDown, MaxCoolDown: sharedMaxCool,
+			}, s.rt.Rand()),
+		}
+		s.all[key] = server
+	}
+	server.users++
+	if server.timer != nil {
+		server.timer.Stop()
+		server.timer = nil
+	}
+	return server, nil
+}
+
+// fingerprint is all that tells two servers apart. It holds secrets: only its hash is kept.
+type fingerprint struct {
+	Name, Command string
+	Args, Env     []string
+	Dir           string
+	Roots         []string
+}
+
+// mergedEnv is the environment of a server, as an agent would make it: this process's, the
+// session's, the server's.
+func mergedEnv(more ...map[string]string) []string {
+	all := make(map[string]string)
+	for _, v := range os.Environ() {
+		name, value, _ := strings.Cut(v, "=")
+		all[name] = value
+	}
+	for _, m := range more {
+		maps.Copy(all, m)
+	}
+	env := make([]string, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		env = append(env, name+"="+all[name])
+	}
+	return env
+}
+
+// leave says that a session does not need the server any more.
+func (s *SharedMCP) leave(v *sharedView) {
+	server := v.server
+	server.forget(v)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if server.users--; server.users > 0 || s.all[server.key] != server {
+		return
+	}
+	if s.opts.Linger < 0 || s.closed {
+		s.drop(server)
+		return
+	}
+	server.timer = s.rt.Clock().AfterFunc(s.opts.Linger, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if server.users == 0 && s.all[server.key] == server {
+			s.drop(server)
+		}
+	})
+}
+
+// drop ends a server; the lock is held.
+func (s *SharedMCP) drop(server *sharedServer) {
+	delete(s.all, server.key)
+	if server.timer != nil {
+		server.timer.Stop()
+	}
+	over := kernel.NewPromise[struct{}]()
+	s.ending = slices.DeleteFunc(s.ending, func(p *kernel.Promise[struct{}]) bool {
+		select {
+		case <-p.Done():
+			return true
+		default:
+			return false
+		}
+	})
+	s.ending = append(s.ending, over)
+	s.rt.Executor().Go(func() {
+		if err := server.stop(); err != nil {
+			over.Fail(err)
+		}
+		over.Resolve(struct{}{})
+	})
+}
+
+// Running returns how many servers run or start.
+func (s *SharedMCP) Running() int {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.all)) //troupe:maporder they are counted
+	s.mu.Unlock()
+	n := 0
+	for _, server := range all {
+		if server.running() {
+			n++
+		}
+	}
+	return n
+}
+
+// Close ends all servers and returns when their processes are gone, or with the cause of
+// ctx. Calls under way fail. It may be called more than once.
+func (s *SharedMCP) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	for _, server := range s.all { //troupe:maporder each of them ends by itself
+		s.drop(server)
+	}
+	ending := s.ending
+	s.mu.Unlock()
+	var errs []error
+	for _, p := range ending {
+		_, err := p.Wait(ctx, s.rt.Executor())
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

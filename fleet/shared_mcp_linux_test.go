@@ -1,0 +1,328 @@
+package fleet_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/policy"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// serverEnv makes the test's program an MCP server on stdio, which notes each start in the
+// file that it names.
+const serverEnv = "TROUPE_FLEET_TEST_SERVER"
+
+func serverMain() {
+	f, err := os.OpenFile(os.Getenv(serverEnv), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	dir, _ := os.Getwd()
+	_, _ = fmt.Fprintln(f, os.Getpid(), dir)
+	if os.Getenv("BROKEN") != "" {
+		fmt.Fprintln(os.Stderr, "no database")
+		os.Exit(3)
+	}
+	fmt.Println("this line is no message")
+	s := mcpsdk.NewServer(&mcpsdk.Implementation{Name: "db", Version: "1"}, nil)
+	type none struct{}
+	tool := func(name string, run func(context.Context, *mcpsdk.CallToolRequest) string) {
+		mcpsdk.AddTool(s, &mcpsdk.Tool{Name: name, Description: name}, func(ctx context.Context, r *mcpsdk.CallToolRequest, _ none) (*mcpsdk.CallToolResult, any, error) {
+			return &mcpsdk.CallToolResult{Content: []mcpsdk.Content{&mcpsdk.TextContent{Text: run(ctx, r)}}}, nil, nil
+		})
+	}
+	tool("pid", func(context.Context, *mcpsdk.CallToolRequest) string { return fmt.Sprint(os.Getpid()) })
+	tool("die", func(context.Context, *mcpsdk.CallToolRequest) string { os.Exit(3); return "" })
+	tool("wait", func(ctx context.Context, r *mcpsdk.CallToolRequest) string {
+		_ = r.Session.NotifyProgress(ctx, &mcpsdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1})
+		<-ctx.Done()
+		_, _ = fmt.Fprintln(f, "cancelled")
+		return ""
+	})
+	tool("roots", func(ctx context.Context, r *mcpsdk.CallToolRequest) string {
+		roots, err := r.Session.ListRoots(ctx, nil) //nolint:staticcheck // servers use it
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		return roots.Roots[0].URI
+	})
+	tool("ask", func(ctx context.Context, r *mcpsdk.CallToolRequest) string {
+		answer, err := r.Session.Elicit(ctx, &mcpsdk.ElicitParams{Message: "sure?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}})
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		return answer.Action
+	})
+	_ = s.Run(context.Background(), &mcpsdk.StdioTransport{})
+}
+
+// sharing is a SharedMCP with a file in which its servers note their starts.
+type sharing struct {
+	t *testing.T
+	*fleet.SharedMCP
+	starts string
+	dir    string
+}
+
+func newSharing(t *testing.T, o fleet.SharedMCPOptions) *sharing {
+	t.Helper()
+	rt, err := runtime.New(runtime.Config{})
+	require.NoError(t, err)
+	s := &sharing{t: t, SharedMCP: fleet.NewSharedMCP(rt, o), starts: t.TempDir() + "/starts", dir: t.TempDir()}
+	t.Cleanup(func() {
+		assert.NoError(t, s.Close(context.Background()))
+		assert.NoError(t, rt.Shutdown(context.Background()))
+	})
+	return s
+}
+
+func (s *sharing) options() *sdk.Options {
+	return &sdk.Options{Cwd: s.dir, MCPServers: map[string]sdk.MCPServerConfig{"db": {
+		Command: os.Args[0], Env: map[string]string{serverEnv: s.starts}, Shared: true, Timeout: time.Minute,
+		Tools: []session.MCPToolPolicy{{Name: "die", PermissionPolicy: session.AlwaysDeny}},
+	}}}
+}
+
+// session is a session that shares its server.
+func (s *sharing) session(o *sdk.Options) (*sdk.MCPServer, func()) {
+	s.t.Helper()
+	release, err := s.Share(s.t.Context(), o)
+	require.NoError(s.t, err)
+	require.Len(s.t, o.SDKMCPServers, 1)
+	return o.SDKMCPServers[0], release
+}
+
+// started returns what the servers have noted.
+func (s *sharing) started() []string {
+	b, err := os.ReadFile(s.starts)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	require.NoError(s.t, err)
+	return lines(string(b))
+}
+
+// call calls a tool and returns its text.
+func call(ctx context.Context, m *sdk.MCPServer, tool string) (string, error) {
+	raw, err := m.Handle(ctx, "tools/call", json.RawMessage(`{"name":"`+tool+`","arguments":{},"_meta":{"progressToken":7}}`))
+	if err != nil {
+		return "", err
+	}
+	var r struct{ Content []struct{ Text string } }
+	if err := json.Unmarshal(raw, &r); err != nil || len(r.Content) == 0 {
+		return "", fmt.Errorf("no text: %s: %w", raw, err)
+	}
+	return r.Content[0].Text, nil
+}
+
+func TestSessionsShareAServer(t *testing.T) {
+	t.Parallel()
+	s := newSharing(t, fleet.SharedMCPOptions{Linger: -1})
+	var pids [8]string
+	var all sync.WaitGroup
+	var release [8]func()
+	for i := range pids {
+		all.Go(func() {
+			o := s.options()
+			r, err := s.Share(t.Context(), o)
+			if !assert.NoError(t, err) {
+				return
+			}
+			release[i] = r
+			pids[i], err = call(t.Context(), o.SDKMCPServers[0], "pid")
+			assert.NoError(t, err)
+		})
+	}
+	all.Wait()
+	for _, pid := range pids {
+		assert.Equal(t, pids[0], pid)
+	}
+	assert.Len(t, s.started(), 1)
+	assert.Equal(t, 1, s.Running())
+
+	o := s.options()
+	own, last := s.session(o)
+	assert.Empty(t, o.MCPServers, "the agent does not start it")
+	assert.Equal(t, time.Minute, o.SDKMCPServerConfigs["db"].Timeout)
+	assert.Equal(t, session.AlwaysDeny, o.SDKMCPServerConfigs["db"].Tools[0].PermissionPolicy)
+	hello, tools, err := own.Manifest()
+	require.NoError(t, err)
+	assert.Contains(t, string(hello), `"name":"db"`)
+	assert.Contains(t, string(tools), `"name":"pid"`)
+	for _, r := range release {
+		r()
+	}
+	assert.Equal(t, 1, s.Running(), "one session still needs it")
+	last()
+	last()
+	assert.Equal(t, 0, s.Running())
+	require.NoError(t, s.Close(t.Context()))
+	var pid int
+	_, _ = fmt.Sscan(pids[0], &pid)
+	assert.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "the process is gone")
+	_, err = s.Share(t.Context(), s.options())
+	assert.ErrorIs(t, err, sdk.ErrMCPServerClosed)
+}
+
+func TestWhatMakesAnotherServer(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		dir    bool
+		change func(o *sdk.Options)
+		starts int
+	}{
+		"nothing":            {change: func(*sdk.Options) {}, starts: 1},
+		"its credentials":    {change: func(o *sdk.Options) { o.MCPServers["db"].Env["TOKEN"] = "b" }, starts: 2},
+		"those of a session": {change: func(o *sdk.Options) { o.Env = map[string]string{"TOKEN": "b"} }, starts: 2},
+		"the directory":      {change: func(o *sdk.Options) { o.Cwd = os.TempDir() }, starts: 2},
+		"the roots":          {change: func(o *sdk.Options) { o.AdditionalDirectories = []string{os.TempDir()} }, starts: 2},
+		"one directory":      {dir: true, change: func(o *sdk.Options) { o.Cwd = os.TempDir() }, starts: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var opts fleet.SharedMCPOptions
+			if tt.dir {
+				opts.Dir = t.TempDir()
+			}
+			s := newSharing(t, opts)
+			_, release := s.session(s.options())
+			defer release()
+			other := s.options()
+			tt.change(other)
+			_, release = s.session(other)
+			defer release()
+			assert.Len(t, s.started(), tt.starts)
+			want := s.dir
+			if tt.dir {
+				want = opts.Dir
+			}
+			assert.True(t, strings.HasSuffix(s.started()[0], " "+want), s.started()[0])
+		})
+	}
+}
+
+func TestAServerWithAURLIsNotShared(t *testing.T) {
+	t.Parallel()
+	s := newSharing(t, fleet.SharedMCPOptions{})
+	o := &sdk.Options{MCPServers: map[string]sdk.MCPServerConfig{"web": {Type: "http", URL: "https://h", Shared: true}}}
+	_, err := s.Share(t.Context(), o)
+	require.NotEmpty(t, sdk.ConfigErrors(err))
+	assert.Len(t, o.MCPServers, 1, "nothing has changed")
+}
+
+// A call that is under way when the server dies fails, and the next one starts it again.
+func TestASharedServerDies(t *testing.T) {
+	t.Parallel()
+	s := newSharing(t, fleet.SharedMCPOptions{})
+	m, release := s.session(s.options())
+	defer release()
+	_, err := call(t.Context(), m, "die")
+	require.ErrorContains(t, err, "the shared MCP server db has ended")
+	_, err = call(t.Context(), m, "pid")
+	require.NoError(t, err)
+	assert.Len(t, s.started(), 2)
+}
+
+func TestASharedServerDoesNotStart(t *testing.T) {
+	t.Parallel()
+	s := newSharing(t, fleet.SharedMCPOptions{})
+	o := s.options()
+	o.MCPServers["db"].Env["BROKEN"] = "1"
+	for range 3 {
+		_, err := s.Share(t.Context(), o)
+		require.ErrorContains(t, err, "db did not start")
+		require.ErrorContains(t, err, "no database")
+	}
+	_, err := s.Share(t.Context(), o)
+	require.ErrorAs(t, err, new(*session.BreakerOpenError))
+	assert.Len(t, s.started(), 3, "the breaker is open")
+	assert.Len(t, o.MCPServers, 1, "nothing has changed")
+
+	o.MCPServers["db"] = sdk.MCPServerConfig{Command: "troupe-no-such-program", Shared: true}
+	_, err = s.Share(t.Context(), o)
+	require.ErrorAs(t, err, new(*sdk.StartError))
+}
+
+// What the server asks goes to the session whose call is open; a call that is cancelled
+// ends in the server, too; progress comes to its call, under the agent's own token.
+func TestWhatASharedServerAsks(t *testing.T) {
+	t.Parallel()
+	s := newSharing(t, fleet.SharedMCPOptions{Dir: t.TempDir()})
+	one, two := s.options(), s.options()
+	two.Cwd = t.TempDir()
+	two.OnElicitation = func(_ context.Context, r *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
+		assert.Equal(t, "db", r.MCPServerName)
+		assert.Equal(t, "sure?", r.Message)
+		return protocol.ElicitationResult{Action: protocol.ElicitAccept, Content: json.RawMessage(`{}`)}, nil
+	}
+	first, release := s.session(one)
+	defer release()
+	second, release2 := s.session(two)
+	defer release2()
+
+	for m, want := range map[*sdk.MCPServer][2]string{first: {"file://" + s.dir, "decline"}, second: {"file://" + two.Cwd, "accept"}} {
+		got, err := call(t.Context(), m, "roots")
+		require.NoError(t, err)
+		assert.Equal(t, want[0], got)
+		got, err = call(t.Context(), m, "ask")
+		require.NoError(t, err)
+		assert.Equal(t, want[1], got)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	progress := make(chan string, 1)
+	waiting := mcp.ContextWithNotifier(ctx, func(method string, params json.RawMessage) error {
+		progress <- method + " " + string(params)
+		return nil
+	})
+	over := make(chan error, 1)
+	go func() { _, err := call(waiting, first, "wait"); over <- err }()
+	assert.Regexp(t, `^notifications/progress .*"progressToken":7[,}]`, <-progress)
+	got, err := call(t.Context(), second, "roots")
+	require.NoError(t, err)
+	assert.Contains(t, got, "error: ", "calls of both are open")
+	cancel()
+	require.ErrorIs(t, <-over, context.Canceled)
+	require.Eventually(t, func() bool { return strings.Contains(strings.Join(s.started(), "\n"), "cancelled") }, 10*time.Second, 10*time.Millisecond)
+	assert.Len(t, s.started(), 2, "one server, and one call that was cancelled")
+}
+
+// The tasks of a job share a server, and rules decide on its calls as on any other's.
+func TestTasksShareAServer(t *testing.T) {
+	t.Parallel()
+	starts := t.TempDir() + "/starts"
+	o := backend(turn(&scripted.ToolUse{Name: "mcp__db__pid"}, &scripted.ToolUse{Name: "mcp__db__ask"}, scripted.Text("done")))
+	o.MCPServers = map[string]sdk.MCPServerConfig{"db": {Command: os.Args[0], Env: map[string]string{serverEnv: starts}, Shared: true}}
+	o.Policy = &policy.Rules{Allow: []string{"mcp__db__pid"}, Default: policy.Deny}
+	got, err := collect(t, fleet.Job{Tasks: tasks(12), Concurrency: 6, Options: o})
+	require.NoError(t, err)
+	for _, r := range got {
+		assert.Equal(t, fleet.Accepted, r.Status, r.Error)
+		assert.Equal(t, 2, r.ToolCalls)
+		assert.Equal(t, 1, r.Denied, "the gates see each call")
+	}
+	started := lines(read(t, starts))
+	require.Len(t, started, 1)
+	var pid int
+	_, _ = fmt.Sscan(started[0], &pid)
+	assert.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "it ends with the job")
+}
