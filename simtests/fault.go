@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/agent/cloud/cloudtest"
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
@@ -24,6 +25,7 @@ type Fault struct {
 	// status is the HTTP status of APIRetryStorm.
 	status int
 	text   string
+	cloud  func(*rand.Rand) cloudtest.Fault // of faultRequest and faultStream
 	from   time.Duration
 	until  time.Duration // 0: no end
 	most   int           // 0: no limit
@@ -62,6 +64,9 @@ const (
 	faultLag
 	faultConsumerStall
 	faultConsumerLeaves
+	faultRequest // of the cloud, no stream
+	faultAnswer  // of the cloud, any
+	faultStream
 )
 
 // P sets the probability, from 0 to 1, that the fault happens each time it could.

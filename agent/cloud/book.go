@@ -296,15 +296,12 @@ func (b *book) confirm(now time.Time) {
 	}
 }
 
-// wake is when the book has to be looked at although no event comes; zero: never.
+// wake is when pop has a message although no event comes; zero: never.
 func (b *book) wake() time.Time {
-	var first time.Time
-	for _, m := range b.open {
-		if !m.quiet.IsZero() && (first.IsZero() || m.quiet.Before(first)) {
-			first = m.quiet
-		}
+	if len(b.open) == 0 || b.open[0].stage != posted {
+		return time.Time{}
 	}
-	return first
+	return b.open[0].quiet
 }
 
 // pop removes the oldest message if it is over and returns it with its turn. Results come in the

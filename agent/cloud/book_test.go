@@ -79,6 +79,8 @@ func TestResultsComeInOrder(t *testing.T) {
 		idle(&b, "t2")
 		assert.Empty(t, popped(&b, now))
 		assert.Equal(t, now.Add(foldLimit), b.wake())
+		idle(&b, "other")
+		assert.Equal(t, now.Add(foldLimit), b.wake(), "nothing is done about the second before the first is over")
 		assert.Equal(t, []string{"1: one", "2: "}, popped(&b, now.Add(foldLimit)))
 	})
 	t.Run("another turn id", func(t *testing.T) {

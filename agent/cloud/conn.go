@@ -112,14 +112,15 @@ func (c *conn) work() {
 	now := c.host.Clock.Now()
 	c.results(now)
 	c.expireUnclear(now)
-	c.stream.due(c, now)
+	c.restream(now)
 	c.pump(now)
 }
 
-// wait is how long nothing is due; below 0: for good.
+// wait is how long nothing is due; below 0: for good. work must do what is due, or wait
+// returns at once again and again.
 func (c *conn) wait() time.Duration {
 	first := c.book.wake()
-	for _, at := range []time.Time{c.stream.reopenAt, c.retryPost(), c.stream.confirmBy} {
+	for _, at := range []time.Time{c.reopen(), c.retryPost(), c.stream.confirmBy} {
 		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
 			first = at
 		}

@@ -94,9 +94,9 @@ func (c *conn) tellStarted() {
 	}
 }
 
-// retryPost is when a message is posted that was not; zero: nothing waits.
+// retryPost is when a message is posted that was not; zero: nothing waits for a time.
 func (c *conn) retryPost() time.Time {
-	if c.posting || c.book.next() == nil {
+	if c.posting || c.stream.state != open || c.book.next() == nil {
 		return time.Time{}
 	}
 	return c.postAt

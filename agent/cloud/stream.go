@@ -46,13 +46,23 @@ const (
 	open
 )
 
-// due opens the stream if it is needed and the time has come.
-func (s *stream) due(c *conn, now time.Time) {
+// wantsStream reports whether the stream is needed and is not there.
+func (c *conn) wantsStream() bool {
 	needed := c.initID != "" && c.sessionID != "" || c.begun && len(c.book.open) > 0
-	if s.state != closed || !needed || c.exit != nil {
-		return
+	return needed && c.stream.state == closed && c.exit == nil
+}
+
+// reopen is when the stream is opened again; zero: nothing waits for a time.
+func (c *conn) reopen() time.Time {
+	if !c.wantsStream() {
+		return time.Time{}
 	}
-	if s.reopenAt.IsZero() || !now.Before(s.reopenAt) {
+	return c.stream.reopenAt
+}
+
+// restream opens the stream if it is needed and the time has come.
+func (c *conn) restream(now time.Time) {
+	if s := &c.stream; c.wantsStream() && !now.Before(s.reopenAt) {
 		s.reopenAt = time.Time{}
 		c.openStream()
 	}

@@ -15,14 +15,15 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Server is the service. Its exported fields must be set before the first request. It is safe
-// for concurrent use.
+// Server is the service. The zero value is ready to use. Its exported fields must be set before
+// the first request. It is safe for concurrent use.
 type Server struct {
-	Clock session.Clock    // required
-	Exec  session.Executor // required
+	Clock session.Clock    // nil: the time of this process
+	Exec  session.Executor // nil: goroutines
 	// Turn returns what the agent does for a message. nil: [Answer].
 	Turn func(turn, text string) []Step
 	// Fault returns what goes wrong with request n, from 1; nil: nothing does.
@@ -163,6 +164,20 @@ func (s *Server) emit(c *conversation, turn string, e Event) {
 	c.changed = make(chan struct{})
 }
 
+func (s *Server) clock() session.Clock {
+	if s.Clock == nil {
+		return kernel.NewClock(nil)
+	}
+	return s.Clock
+}
+
+func (s *Server) exec() session.Executor {
+	if s.Exec == nil {
+		return kernel.GoExecutor{}
+	}
+	return s.Exec
+}
+
 // RoundTrip implements http.RoundTripper.
 func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 	r := &Request{Method: req.Method, Path: req.URL.EscapedPath(), Query: req.URL.Query(), Header: req.Header.Clone()}
@@ -232,9 +247,9 @@ func (s *Server) wait(ctx context.Context, d time.Duration) bool {
 		return ctx.Err() == nil
 	}
 	over := make(chan struct{})
-	t := s.Clock.AfterFunc(d, func() { close(over) })
+	t := s.clock().AfterFunc(d, func() { close(over) })
 	defer t.Stop()
-	return s.Exec.Await(ctx, over) == nil
+	return s.exec().Await(ctx, over) == nil
 }
 
 // handle has a request have its effect and returns the answer; mu is held.
@@ -303,7 +318,7 @@ func (s *Server) play(c *conversation, turn string, steps []Step) {
 	if len(steps) == 0 {
 		return
 	}
-	s.Clock.AfterFunc(steps[0].After, func() {
+	s.clock().AfterFunc(steps[0].After, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if slices.Contains(c.running, turn) {

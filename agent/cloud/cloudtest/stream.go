@@ -68,7 +68,7 @@ func (e *events) Read(b []byte) (int, error) {
 		case f.EndAt != 0 && e.sent >= max(f.EndAt, 0):
 			return 0, io.EOF
 		case f.SilentAt != 0 && e.sent >= max(f.SilentAt, 0):
-			_ = e.s.Exec.Await(e.ctx, nil) // the end of ctx
+			_ = e.s.exec().Await(e.ctx, nil) // the end of ctx
 			return 0, context.Cause(e.ctx)
 		}
 		if n := e.take(b); n > 0 {
@@ -88,8 +88,8 @@ func (e *events) Read(b []byte) (int, error) {
 			continue
 		}
 		ctx, cancel := context.WithCancel(e.ctx)
-		timer := e.s.Clock.AfterFunc(heartbeat, cancel)
-		err := e.s.Exec.Await(ctx, changed)
+		timer := e.s.clock().AfterFunc(heartbeat, cancel)
+		err := e.s.exec().Await(ctx, changed)
 		timer.Stop()
 		cancel()
 		if err != nil && e.ctx.Err() == nil {

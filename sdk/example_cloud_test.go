@@ -1,0 +1,30 @@
+package sdk_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/agent-troupe/troupe/agent/cloud/cloudtest"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// The service is one in memory, so that the example needs no account. Leave HTTP out to talk
+// to Qoder's.
+func ExampleQoderCloud() {
+	opts := &sdk.Options{
+		Backend: sdk.QoderCloud(sdk.CloudConfig{HTTP: &cloudtest.Server{}}),
+		Auth:    session.AccessToken("a token"),
+		ExperimentalCloudAgent: &session.CloudAgent{
+			Agent:   &session.CloudAgentReference{ID: "agent_7"},
+			Session: session.CloudSession{Create: &session.CloudSessionCreate{EnvironmentID: "env_1"}},
+		},
+	}
+	result, err := sdk.Run(context.Background(), "hello", opts)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.Result)
+	// Output: answer to hello in turn_1
+}
