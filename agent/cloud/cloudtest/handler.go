@@ -3,6 +3,7 @@ package cloudtest
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 )
 
@@ -14,9 +15,7 @@ func (s *Server) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 		panic(http.ErrAbortHandler) // net/http breaks the connection
 	}
 	defer func() { _ = answer.Body.Close() }() // it was read
-	for name, values := range answer.Header {
-		out.Header()[name] = values
-	}
+	maps.Copy(out.Header(), answer.Header)
 	out.WriteHeader(answer.StatusCode)
 	c := http.NewResponseController(out)
 	buf := make([]byte, 4096)
