@@ -133,4 +133,6 @@ func TestCloudMethods(t *testing.T) {
 	})
 	_, err := sdk.Prewarm(t.Context(), existing())
 	require.Error(t, err)
+	_, err = sdk.Sessions(&sdk.Options{Backend: sdk.QoderCloud(sdk.CloudConfig{})})
+	require.ErrorContains(t, err, "keeps no session files on this machine")
 }

@@ -30,8 +30,8 @@ func Sessions(o *Options) (*transcript.Sessions, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case backend.program != nil:
-			return nil, &ConfigError{Option: "Backend", Backend: o.Backend.AgentName(), Problem: "is an agent in this process, which keeps no session files",
+		case backend.program != nil, backend.cloud != nil:
+			return nil, &ConfigError{Option: "Backend", Backend: o.Backend.AgentName(), Problem: "keeps no session files on this machine",
 				Fix: "use sdk.Claude or sdk.Qoder"}
 		case backend.dialect.Name() == qoder.Name:
 			vendor = transcript.Qoder

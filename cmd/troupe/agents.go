@@ -29,6 +29,9 @@ func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err er
 	if (s.path != "" || s.opts.PathToExecutable != "") && s.agent == "" {
 		return false, &usageError{"--path does not say whose program it is", "add --agent claude or --agent qoder"}
 	}
+	if s.agent == "" && s.inCloud() {
+		s.agent = qoder.Name
+	}
 	if s.agent == "" {
 		switch found := installed(s.variable(getenv)); len(found) {
 		case 0:
@@ -58,6 +61,10 @@ func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err er
 	}
 	return false, nil
 }
+
+// inCloud reports whether the configuration names a cloud agent. It has its own prompt,
+// tools and permissions, so the command adds none.
+func (s *settings) inCloud() bool { return s.opts.ExperimentalCloudAgent != nil }
 
 // playScript makes the scripted agent the backend.
 func (s *settings) playScript(file string) error {

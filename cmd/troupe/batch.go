@@ -91,6 +91,7 @@ func (s *settings) readBatch(p process) error {
 // allow makes the permissions of a session that nobody watches.
 func (s *settings) allow(c *console) {
 	switch {
+	case s.inCloud():
 	case s.yes:
 		s.opts.CanUseTool = func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 			return sdk.Allow(), nil

@@ -162,7 +162,7 @@ func parseBatch(args []string) (*settings, error) {
 	if err := s.appendPrompt(); err != nil {
 		return nil, err
 	}
-	if s.opts.SystemPrompt.IsZero() {
+	if s.opts.SystemPrompt.IsZero() && !s.inCloud() {
 		s.opts.SystemPrompt = sdk.PresetPrompt(s.appendText)
 	}
 	b := &s.batch

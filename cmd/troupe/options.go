@@ -92,6 +92,9 @@ func planText(p *sdk.LaunchPreview, s *settings) string {
 	if program == "" {
 		program = strings.Join(p.Names, " or ") + ", on the agent's PATH"
 	}
+	if s.inCloud() {
+		program = "none: the agent is in Qoder's cloud"
+	}
 	line("program", "%s", strings.Join(append(slices.Clone(p.Interpreter), program), " "))
 	if p.Dir != "" {
 		line("directory", "%s", p.Dir)

@@ -26,7 +26,9 @@ func runCommand(ctx context.Context, p process, c *console, args []string) int {
 		return c.usage(&usageError{"there is no prompt", `write troupe run "PROMPT", or - to type it`})
 	}
 	return perform(ctx, p, c, s, func(r *runner, d *decider) {
-		s.opts.CanUseTool = d.canUseTool
+		if !s.inCloud() {
+			s.opts.CanUseTool = d.canUseTool
+		}
 		r.client, r.printed, r.play = sdk.NewClient(&s.opts), d.printed.printed, r.playPrompt
 	})
 }

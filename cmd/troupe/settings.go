@@ -260,7 +260,7 @@ func parseSession(specs []flagSpec, args []string) (*settings, error) {
 	if err := s.appendPrompt(); err != nil {
 		return nil, err
 	}
-	if s.opts.SystemPrompt.IsZero() {
+	if s.opts.SystemPrompt.IsZero() && !s.inCloud() {
 		// Zero is Claude Code without any prompt: not what somebody at a
 		// terminal means.
 		s.opts.SystemPrompt = sdk.PresetPrompt(s.appendText)
@@ -271,7 +271,7 @@ func parseSession(specs []flagSpec, args []string) (*settings, error) {
 	if s.partial && s.output != outputStream {
 		return nil, &usageError{"--partial is for --output stream-json", "leave it out: text always comes as it is written"}
 	}
-	s.opts.IncludePartialMessages = s.partial || s.output == outputText
+	s.opts.IncludePartialMessages = s.partial || s.output == outputText && !s.inCloud()
 	return s, nil
 }
 
