@@ -101,6 +101,7 @@ func printed() map[string]error {
 		"UnsupportedCapabilityError": &sdk.UnsupportedCapabilityError{Backend: "claude", Request: "set_goal_max_turns"},
 		"session.LeaseError":         &session.LeaseError{SessionID: "3f2b8c1e", Holder: session.LeaseHolder{Host: "build7", PID: 4711}},
 		"session.PassivateError":     &session.PassivateError{Problem: "a turn is open"},
+		"session.StoreError":         &session.StoreError{Doing: "load", Key: session.StoreKey{Project: "-home-me-app", Session: "3f2b8c1e"}, Err: errors.New("…")},
 		"session.RetryLimitError": &session.RetryLimitError{
 			Status: 529, Kind: "overloaded", Attempts: 12, For: 30 * time.Minute, Limit: 30 * time.Minute,
 		},

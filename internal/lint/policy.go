@@ -85,6 +85,7 @@ var layers = [...][]string{
 	{"dialect/internal/build"},
 	{"dialect/claude", "dialect/qoder"},
 	{"transcript"},
+	{"transcript/export", "transcript/store", "transcript/storetest"},
 	{"internal/kernel"},
 	{"internal/osproc"},
 	{"agent"},
