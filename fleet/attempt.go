@@ -35,6 +35,7 @@ type attempt struct {
 	shellLimit time.Duration
 
 	client  *sdk.Client
+	gate    *subagentGate // nil: subagents are not limited
 	costs   view.Costs
 	spent   Usage
 	limited *protocol.RateLimitMessage
@@ -50,6 +51,8 @@ type report struct {
 	Verdict    *Verdict
 	Denied     int
 	ToolCalls  int
+	Subagents  int
+	Refused    int // subagents
 	Session    string
 	Workspace  string
 	Transcript string
@@ -167,6 +170,10 @@ func (r *run) configure(ctx context.Context, a *attempt) error {
 			o.Policy = &policy.Rules{Allow: o.AllowedTools, Default: policy.Deny}
 			o.AllowedTools = nil
 		}
+	}
+	if r.job.Subagents != nil {
+		a.gate = &subagentGate{run: r, max: *r.job.Subagents}
+		a.gate.limit(o)
 	}
 	a.ownEnv = o.Env
 	env := maps.Clone(o.Env)

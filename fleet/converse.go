@@ -85,6 +85,9 @@ func (r *run) hangUp(ctx context.Context, a *attempt) {
 		}
 		r.note(a, m)
 	}
+	if a.gate != nil {
+		a.Subagents, a.Refused = a.gate.counts()
+	}
 	if id := a.client.SessionID(); id != "" {
 		a.session, a.Session = id, id
 	}

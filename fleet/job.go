@@ -77,6 +77,8 @@ type Job struct {
 	Budget *Budget
 	// TaskBudget limits each task that has no budget of its own. nil: no limit.
 	TaskBudget *Budget
+	// Subagents limits the subagents of each attempt, and of the job. nil: no limit.
+	Subagents *Subagents
 	// Timeout limits each attempt of a task without Timeout. Default: 0, no limit.
 	Timeout time.Duration
 	// Workspace is where each task without one works. nil: Options.Cwd, as it is.

@@ -89,16 +89,20 @@ type TaskResult struct {
 	Verdict *Verdict `json:"verdict,omitempty"`
 	Usage   Usage    `json:"usage"` // of all attempts
 	// Denied counts the calls of tools that were denied in the last attempt.
-	Denied     int       `json:"denied,omitempty"`
-	ToolCalls  int       `json:"toolCalls,omitempty"` // of the last attempt
-	Attempts   []Attempt `json:"attempts,omitempty"`
-	SessionID  string    `json:"sessionId,omitempty"` // of the agent
-	Workspace  string    `json:"workspace,omitempty"`
-	Transcript string    `json:"transcript,omitempty"` // file of the last attempt, one message of the agent on each line
-	Diff       string    `json:"diff,omitempty"`       // file: what the task changed in its git repository
-	Tags       []string  `json:"tags,omitempty"`
-	Started    time.Time `json:"started,omitzero"` // of the first attempt
-	Ended      time.Time `json:"ended"`
+	Denied    int `json:"denied,omitempty"`
+	ToolCalls int `json:"toolCalls,omitempty"` // of the last attempt
+	// Subagents counts the subagents of the last attempt, and SubagentsDenied the calls that
+	// Job.Subagents denied. Both are 0 without it.
+	Subagents       int       `json:"subagents,omitempty"`
+	SubagentsDenied int       `json:"subagentsDenied,omitempty"`
+	Attempts        []Attempt `json:"attempts,omitempty"`
+	SessionID       string    `json:"sessionId,omitempty"` // of the agent
+	Workspace       string    `json:"workspace,omitempty"`
+	Transcript      string    `json:"transcript,omitempty"` // file of the last attempt, one message of the agent on each line
+	Diff            string    `json:"diff,omitempty"`       // file: what the task changed in its git repository
+	Tags            []string  `json:"tags,omitempty"`
+	Started         time.Time `json:"started,omitzero"` // of the first attempt
+	Ended           time.Time `json:"ended"`
 	// Err is the error behind Error. nil for results of an earlier process.
 	Err error `json:"-"`
 	// Earlier says that an earlier process of the job has already had the result.

@@ -50,6 +50,7 @@ type run struct {
 	shared  *SharedMCP
 	found   history // of earlier processes
 	usage   Usage
+	fanout  int // subagents of all attempts, see Subagents.MaxJob
 	gauge   gauge
 	limit   int          // of the pace, or Concurrency
 	changes []PaceChange // of the pace

@@ -112,6 +112,7 @@ func (r *run) resultRecord(now time.Time, f finish) journal.Record {
 	}
 	if a := e.last; a != nil {
 		t.Text, t.Structured, t.Verdict, t.Denied, t.ToolCalls = a.Text, a.Structured, a.Verdict, a.Denied, a.ToolCalls
+		t.Subagents, t.SubagentsDenied = a.Subagents, a.Refused
 		t.SessionID, t.Workspace, t.Transcript, t.Diff = a.Session, a.Workspace, a.Transcript, a.Diff
 		if t.Err = a.err; a.err != nil && f.status != Accepted && t.Error == "" {
 			t.Error, t.Class = a.err.Error(), classOf(a.err)

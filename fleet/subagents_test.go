@@ -1,0 +1,78 @@
+package fleet_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/policy"
+)
+
+// sub is a subagent that plays steps.
+func sub(steps ...scripted.Step) *scripted.SubAgent {
+	return &scripted.SubAgent{Description: "d", Prompt: "p", Type: "general-purpose", Steps: steps, Report: "r"}
+}
+
+func TestSubagentsAreLimited(t *testing.T) {
+	t.Parallel()
+	long := scripted.Delay(time.Second)
+	for name, tt := range map[string]struct {
+		max           fleet.Subagents
+		steps         []scripted.Step
+		begin, denied int
+	}{
+		"no limit":       {fleet.Subagents{}, []scripted.Step{sub(), sub(), sub()}, 3, 0},
+		"some":           {fleet.Subagents{Max: 2}, []scripted.Step{sub(), sub(), sub(), sub()}, 2, 2},
+		"none":           {fleet.Subagents{Max: -1}, []scripted.Step{sub()}, 0, 1},
+		"nested":         {fleet.Subagents{}, []scripted.Step{sub(sub(sub()))}, 3, 0},
+		"depth":          {fleet.Subagents{Depth: 1}, []scripted.Step{sub(sub()), sub()}, 2, 1},
+		"more depth":     {fleet.Subagents{Depth: 2}, []scripted.Step{sub(sub(sub())), sub(sub())}, 4, 1},
+		"one at a time":  {fleet.Subagents{AtOnce: 1}, []scripted.Step{sub(), sub(), sub()}, 3, 0},
+		"nested at once": {fleet.Subagents{AtOnce: 2}, []scripted.Step{sub(sub(sub())), sub()}, 3, 1},
+		"parallel":       {fleet.Subagents{AtOnce: 2}, []scripted.Step{scripted.Parallel{sub(long), sub(long), sub(long)}}, 2, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := backend(turn(append(tt.steps, scripted.Text("done"))...))
+			o.Policy = &policy.Rules{Allow: []string{"Agent", "Task"}, Default: policy.Deny}
+			got, err := collect(t, fleet.Job{Tasks: tasks(1), Options: o, Subagents: &tt.max})
+			require.NoError(t, err)
+			r := got["t0"]
+			assert.Equal(t, fleet.Accepted, r.Status, r.Error)
+			assert.Equal(t, [2]int{tt.begin, tt.denied}, [2]int{r.Subagents, r.SubagentsDenied}, "begun and denied")
+		})
+	}
+}
+
+// The limit of a job holds for tasks that run at the same time.
+func TestSubagentsOfAJobAreLimited(t *testing.T) {
+	t.Parallel()
+	o := backend(turn(sub(), sub(), sub(), scripted.Text("done")))
+	o.Policy = &policy.Rules{Allow: []string{"Agent", "Task"}, Default: policy.Deny}
+	got, err := collect(t, fleet.Job{Tasks: tasks(8), Concurrency: 8, Options: o, Subagents: &fleet.Subagents{MaxJob: 10}})
+	require.NoError(t, err)
+	begun, denied := 0, 0
+	for _, r := range got {
+		begun += r.Subagents
+		denied += r.SubagentsDenied
+	}
+	assert.Equal(t, "10 begun, 14 denied", fmt.Sprintf("%d begun, %d denied", begun, denied))
+}
+
+// A call that a rule denies takes no place.
+func TestADeniedSubagentDoesNotCount(t *testing.T) {
+	t.Parallel()
+	o := backend(turn(sub(), scripted.Text("one")), turn(sub(), scripted.Text("two")))
+	o.Policy = &policy.Rules{Default: policy.Deny}
+	task := fleet.Task{ID: "t0", Prompt: "a", Turns: []string{"b"}}
+	got, err := collect(t, fleet.Job{Tasks: []fleet.Task{task}, Options: o, Subagents: &fleet.Subagents{AtOnce: 1, Max: 1}})
+	require.NoError(t, err)
+	assert.Zero(t, got["t0"].Subagents)
+	assert.Zero(t, got["t0"].SubagentsDenied)
+	assert.Equal(t, 2, got["t0"].Denied)
+}
