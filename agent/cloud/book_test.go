@@ -1,10 +1,14 @@
 package cloud
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestMessagesWaitForEachOther: while nobody knows whether a message has arrived none is posted after it.
@@ -158,4 +162,62 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	b.take(eventIdle, &eventData{TurnID: "mine"}, time.Unix(0, 0))
 	got, _ := b.pop(time.Unix(0, 0))
 	assert.Same(t, m, got)
+}
+
+// TestEventsBeforeTheAnswer: what comes before the answer to a message counts.
+func TestEventsBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	posting := func() (*book, *message) {
+		b := &book{}
+		m := &message{uuid: "1", text: "hi"}
+		b.open = append(b.open, m)
+		b.begin(m, now)
+		return b, m
+	}
+	t.Run("terminated", func(t *testing.T) {
+		t.Parallel()
+		b, m := posting()
+		b.take(eventTerminated, &eventData{}, now)
+		got, _ := b.pop(now)
+		assert.Nil(t, got)
+		b.arrived(m, "t1", now)
+		got, turn := b.pop(now)
+		assert.Same(t, m, got)
+		assert.Contains(t, turn.failure, "terminated")
+	})
+	t.Run("idle with another id", func(t *testing.T) {
+		t.Parallel()
+		b, m := posting()
+		b.take(eventAgentMessage, &eventData{TurnID: "other", Content: []byte(`"text"`)}, now)
+		b.take(eventIdle, &eventData{TurnID: "other"}, now)
+		b.arrived(m, "t1", now)
+		assert.Equal(t, now.Add(strayLimit), b.wake())
+		got, turn := b.pop(now.Add(strayLimit))
+		assert.Same(t, m, got)
+		assert.Equal(t, "text", turn.text.String())
+	})
+	t.Run("an error without an id", func(t *testing.T) {
+		t.Parallel()
+		b, m := posting()
+		b.arrived(m, "t1", now)
+		b.take(eventError, &eventData{Error: []byte(`"broken"`)}, now)
+		got, turn := b.pop(now)
+		assert.Same(t, m, got)
+		assert.Equal(t, "broken", turn.failure)
+	})
+}
+
+func TestLongTextIsCut(t *testing.T) {
+	t.Parallel()
+	var turn turn
+	piece, err := json.Marshal(strings.Repeat("é", 1<<20))
+	require.NoError(t, err)
+	for range 10 {
+		turn.take(eventAgentMessage, &eventData{Content: piece})
+	}
+	assert.True(t, turn.truncated)
+	assert.LessOrEqual(t, turn.text.Len(), maxText)
+	assert.Greater(t, turn.text.Len(), maxText-4)
+	assert.True(t, utf8.ValidString(turn.text.String()))
 }

@@ -26,6 +26,7 @@ func (c *conn) user(f *protocol.Frame) {
 	if result := c.unread[uuid]; result != nil {
 		if c.write(result) {
 			delete(c.unread, uuid)
+			c.answered.add(uuid)
 		}
 		return
 	}
