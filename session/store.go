@@ -51,9 +51,10 @@ func plainName(s string) bool {
 // A method that a store cannot offer returns an error that matches errors.ErrUnsupported.
 type Store interface {
 	// Append adds entries to the end of a transcript, in their order. It makes the
-	// transcript if there is none. Each entry is a JSON object. An entry whose "uuid" the
-	// transcript has already is left out, because an append that has failed, or that
-	// nobody knows the outcome of, is repeated. Entries without one are added each time.
+	// transcript if there is none. Each entry is a JSON object. An entry with a "uuid" that
+	// the transcript has already is left out, because an append that has failed, or that
+	// nobody knows the outcome of, is repeated. One with the same "uuid" and other content
+	// is a new one: the last counts. Entries without one are added each time.
 	// For one key, Troupe does not call it again before it has returned. The entries must
 	// not be changed, and not be kept without a copy.
 	Append(ctx context.Context, key StoreKey, entries []json.RawMessage) error

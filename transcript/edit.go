@@ -20,8 +20,9 @@ import (
 var (
 	ErrNoTitle = errors.New("transcript: the title is empty")
 	ErrNoTag   = errors.New("transcript: the tag is empty; Untag removes a tag")
-	// ErrNoArchive: the vendor's sessions have no archive.
-	ErrNoArchive = errors.New("transcript: this agent has no archive of sessions")
+	// ErrNoArchive: Qoder's sessions have no archive, and a store holds only lines of
+	// transcripts, of which the mark is none.
+	ErrNoArchive = errors.New("transcript: there is no archive of these sessions; only Claude's on a machine have one, and not those in a store")
 )
 
 // Rename sets the title of a session. Spaces around it are removed. It appends a line to
@@ -67,6 +68,9 @@ func visible(r rune) rune {
 
 // appendLine appends a line of bookkeeping to the newest copy of the session.
 func (s *Sessions) appendLine(ctx context.Context, id, typ, member, value string) error {
+	if s.Store != nil {
+		return s.appendStored(ctx, id, typ, member, value)
+	}
 	all, err := s.editable(ctx, id)
 	if err != nil {
 		return err
@@ -113,7 +117,7 @@ func (s *Sessions) Unarchive(ctx context.Context, id string) error {
 }
 
 func (s *Sessions) setArchived(ctx context.Context, id string, archived bool) error {
-	if s.Vendor != Claude {
+	if s.Vendor != Claude || s.Store != nil {
 		return ErrNoArchive
 	}
 	all, err := s.find(ctx, id, false)
@@ -158,7 +162,12 @@ func replaceFile(file string, write func(io.Writer) error) error {
 // files stay. Of several copies it removes the newest. A symbolic link is removed, not
 // what it points to. End the session before: an agent that runs makes the file anew with
 // only its later lines.
+//
+// With a Store it removes the session with its subagents there; an unknown id is no error.
 func (s *Sessions) Delete(ctx context.Context, id string) error {
+	if s.Store != nil {
+		return s.deleteStored(ctx, id)
+	}
 	all, err := s.editable(ctx, id)
 	if err != nil {
 		return err

@@ -34,7 +34,12 @@ var (
 // main conversation up to the last message are copied, other branches too; for Qoder only
 // the active branch. Subagents, checkpoints and tool results in files are not copied. The
 // copy appears when it is complete.
+//
+// With a Store the copy is one append of it.
 func (s *Sessions) Fork(ctx context.Context, id string, o ForkOptions) (string, error) {
+	if s.Store != nil {
+		return s.forkStored(ctx, id, o)
+	}
 	all, err := s.editable(ctx, id)
 	if err != nil {
 		return "", err
@@ -47,11 +52,11 @@ func (s *Sessions) Fork(ctx context.Context, id string, o ForkOptions) (string, 
 		return "", err
 	}
 	defer closeQuietly(f)
-	k := &fork{s: s, t: f.Transcript, from: id, to: s.newID(), now: stamp(s.now())}
-	if err := k.choose(o.UpTo); err != nil {
-		return "", fmt.Errorf("session %s: %w", id, err)
+	k, err := s.newFork(f.Transcript, id, o)
+	if err != nil {
+		return "", err
 	}
-	if k.title = strings.TrimSpace(o.Title); k.title == "" {
+	if k.title == "" {
 		if k.title, err = s.forkTitle(&all[0]); err != nil {
 			return "", err
 		}
@@ -76,11 +81,24 @@ func (s *Sessions) forkTitle(f *found) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return info.forkTitle(), nil
+}
+
+func (info *Info) forkTitle() string {
 	title := ""
 	if info != nil {
 		title = firstOf(info.CustomTitle, info.FirstPrompt)
 	}
-	return firstOf(title, "Forked session") + " (fork)", nil
+	return firstOf(title, "Forked session") + " (fork)"
+}
+
+// newFork begins a copy.
+func (s *Sessions) newFork(t *Transcript, id string, o ForkOptions) (*fork, error) {
+	k := &fork{s: s, t: t, from: id, to: s.newID(), now: stamp(s.now()), title: strings.TrimSpace(o.Title)}
+	if err := k.choose(o.UpTo); err != nil {
+		return nil, fmt.Errorf("session %s: %w", id, err)
+	}
+	return k, nil
 }
 
 // fork is a copy in the making.

@@ -13,7 +13,7 @@ type Info struct {
 	SessionID    string    `json:"sessionId"`
 	Summary      string    `json:"summary"` // the best text that there is: a title, the last prompt, the first prompt
 	LastModified time.Time `json:"lastModified"`
-	FileSize     int64     `json:"fileSize"`              // of the transcript, in bytes
+	FileSize     int64     `json:"fileSize"`              // of the transcript, in bytes; 0: a store listed it without loading it
 	CustomTitle  string    `json:"customTitle,omitempty"` // of the user, else of the model; "": none
 	FirstPrompt  string    `json:"firstPrompt,omitempty"` // one line, at most 200 characters
 	GitBranch    string    `json:"gitBranch,omitempty"`   // HEAD outside a repository
@@ -23,7 +23,7 @@ type Info struct {
 	// Archived is nil if the session was never archived, and false if it was taken out of
 	// the archive or got a prompt since. Qoder has no archive.
 	Archived *bool  `json:"archived,omitempty"`
-	Path     string `json:"path"` // of the transcript, below the configuration directory, with slashes
+	Path     string `json:"path"` // of the transcript, below the configuration directory, with slashes; "": it is in a store
 }
 
 // windowBytes is how much Claude's SDK reads at each end of a file for its lists.
@@ -195,8 +195,14 @@ func (f *facts) addLine(l *Line) {
 
 // addPrompt looks for the first prompt in a user line.
 func (f *facts) addPrompt(l *Line, pictures bool) {
-	if l.Damage != "" || l.Type() != TypeUser || l.Meta() || isTrue(l.head.summary) ||
-		bytes.Contains(l.Raw, []byte(`"tool_result"`)) || !isObject(l.head.message) {
+	if l.Damage == "" && l.Type() == TypeUser && !bytes.Contains(l.Raw, []byte(`"tool_result"`)) {
+		f.addText(l, pictures)
+	}
+}
+
+// addText looks for the first prompt in a user line without tool results.
+func (f *facts) addText(l *Line, pictures bool) {
+	if l.Meta() || isTrue(l.head.summary) || !isObject(l.head.message) {
 		return
 	}
 	content := get(l.head.message, "content")

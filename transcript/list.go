@@ -18,7 +18,7 @@ type ListOptions struct {
 	Limit  int // the most sessions; 0 and less: all
 	Offset int // sessions that are left out from the start; 0 and less: none
 	// SkipProgrammatic leaves out, for Claude, the sessions of programs: those of SDKs, of
-	// this library, and of daemons.
+	// this library, and of daemons. It does not count for sessions in a Store.
 	SkipProgrammatic bool
 }
 
@@ -26,7 +26,14 @@ type ListOptions struct {
 // Claude file: a title in the middle of a larger file is not seen, like in Claude's own
 // list. Files that are no sessions are left out: those without a prompt or title, of
 // subagents, and symbolic links. Of several copies of a session the newest counts.
+//
+// With a Store, the limits count before sessions without a prompt or title are left out of
+// those that must be loaded, as in Claude's SDK, so a page can be short. A session that
+// cannot be loaded has a row without a Summary.
 func (s *Sessions) List(ctx context.Context, o ListOptions) ([]Info, error) {
+	if s.Store != nil {
+		return s.listStored(ctx, o)
+	}
 	places, err := s.places()
 	if err != nil {
 		return nil, err
@@ -113,6 +120,9 @@ func (s *Sessions) filesIn(p place, files []found) ([]found, error) {
 // Info describes one session. A *NotFoundError also says that a file is no session: it has
 // neither a prompt nor a title, is a subagent's, or is a symbolic link.
 func (s *Sessions) Info(ctx context.Context, id string) (*Info, error) {
+	if s.Store != nil {
+		return s.infoStored(ctx, id)
+	}
 	all, err := s.find(ctx, id, false)
 	if err != nil {
 		return nil, err
@@ -151,13 +161,7 @@ func (s *Sessions) describe(sc *scanner, file *found, skipProgrammatic bool) (*I
 		SessionID: sessionOf(file.name), LastModified: time.UnixMilli(file.info.ModTime().UnixMilli()).UTC(),
 		FileSize: size, Path: file.name,
 	}
-	var facts *facts
-	var head, tail []byte
-	if s.Vendor == Qoder {
-		facts, err = whole(io.NewSectionReader(r, 0, size))
-	} else if head, tail, err = sc.ends(r, size); err == nil {
-		facts = windows(head, tail)
-	}
+	facts, head, tail, err := s.facts(sc, r, size)
 	if err != nil {
 		return nil, err
 	}
@@ -169,24 +173,38 @@ func (s *Sessions) describe(sc *scanner, file *found, skipProgrammatic bool) (*I
 		if !facts.titled && !file.bare {
 			title = s.sidecarTitle(file)
 		}
-		title = firstOf(title, facts.headTitle)
 		if !file.bare {
 			info.Archived = s.archived(file, head, tail)
 		}
 	}
-	info.CustomTitle = firstOf(title, facts.aiTitle, facts.headAI)
-	info.FirstPrompt = firstOf(facts.firstPrompt, facts.commandPrompt)
-	info.Summary = firstOf(info.CustomTitle, facts.lastPrompt, facts.summary, info.FirstPrompt, facts.picture)
-	if info.Summary == "" {
+	if !info.fill(facts, title) {
 		return nil, nil //nolint:nilnil // nothing to show
 	}
-	info.GitBranch, info.Tag = facts.branch, facts.tag
-	info.CreatedAt = parseTime(facts.timestamp)
-	info.Cwd = firstOf(facts.relocated, facts.cwd)
 	if info.Cwd == "" && s.Vendor == Claude {
 		info.Cwd = file.dir
 	}
 	return info, nil
+}
+
+// facts reads what a transcript says about its session, and for Claude the two ends of it.
+func (s *Sessions) facts(sc *scanner, r io.ReaderAt, size int64) (f *facts, head, tail []byte, err error) {
+	if s.Vendor == Qoder {
+		f, err = whole(io.NewSectionReader(r, 0, size))
+	} else if head, tail, err = sc.ends(r, size); err == nil {
+		f = windows(head, tail)
+	}
+	return f, head, tail, err
+}
+
+// fill sets what the facts say. It reports whether there is something to show.
+func (info *Info) fill(f *facts, title string) bool {
+	info.CustomTitle = firstOf(title, f.headTitle, f.aiTitle, f.headAI)
+	info.FirstPrompt = firstOf(f.firstPrompt, f.commandPrompt)
+	info.Summary = firstOf(info.CustomTitle, f.lastPrompt, f.summary, info.FirstPrompt, f.picture)
+	info.GitBranch, info.Tag = f.branch, f.tag
+	info.CreatedAt = parseTime(f.timestamp)
+	info.Cwd = firstOf(f.relocated, f.cwd)
+	return info.Summary != ""
 }
 
 func firstOf(texts ...string) string {

@@ -12,16 +12,18 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agent-troupe/troupe/session"
 )
 
-// Sessions are the sessions of one agent on this machine. The fields must not change
+// Sessions are the sessions of one agent: on this machine, or in a session store. The fields must not change
 // while a method runs; methods that only read are safe for concurrent use. Two edits of
 // one session at a time are not, and neither is an edit while an agent runs the session,
 // except for Rename and Tag, which append one line.
 type Sessions struct {
 	Vendor Vendor // required
-	// Root is the agent's configuration directory, which has projects/; required. See
-	// [Root].
+	// Root is the agent's configuration directory, which has projects/; required without
+	// Store. See [Root].
 	Root string
 	// Dir limits everything to the sessions of this directory. It is resolved like the
 	// agents do it: symbolic links are followed if the directory exists. Sessions of the
@@ -35,9 +37,14 @@ type Sessions struct {
 	// FS is where the reading methods find the files; its root is Root. Its files must be
 	// io.ReaderAt. nil: the directory Root. The methods that edit use Root in any case.
 	FS fs.FS
-	// Now returns the time for Archive and Fork. nil: the time of the machine.
+	// Store is where the sessions are, instead of in Root: those of Dir, or of the process's
+	// working directory if Dir is "". Root, FS and SkipWorktrees do not count then, and the
+	// sessions of worktrees are apart. Errors of the store are *[session.StoreError]. nil: the
+	// sessions are in Root.
+	Store session.Store
+	// Now returns the time for Archive and Fork, and for what is appended to Store. nil: the time of the machine.
 	Now func() time.Time
-	// NewID returns a new UUID for Fork. nil: a random one of version 4.
+	// NewID returns a new UUID for Fork, and for what is appended to Store. nil: a random one of version 4.
 	NewID func() string
 }
 
@@ -45,9 +52,15 @@ type Sessions struct {
 type NotFoundError struct {
 	ID  string
 	Dir string // where it was searched; "": in all directories
+	// Store says that it was searched in a session store; an empty Dir is then the
+	// process's working directory.
+	Store bool
 }
 
 func (e *NotFoundError) Error() string {
+	if e.Store {
+		return fmt.Sprintf("transcript: session %s not found in the session store for %s; only the sessions of that directory are searched there", e.ID, firstOf(e.Dir, "the working directory"))
+	}
 	if e.Dir != "" {
 		return fmt.Sprintf("transcript: session %s not found in project directory for %s; without a directory, all are searched", e.ID, e.Dir)
 	}
@@ -265,7 +278,7 @@ func (s *Sessions) find(ctx context.Context, id string, empty bool) ([]found, er
 // File is an open session file. It must be closed.
 type File struct {
 	*Transcript
-	Path string // below Root, with slashes
+	Path string // below Root, with slashes; "": it is in a store
 
 	s *Sessions
 	f io.Closer
@@ -277,6 +290,10 @@ func (f *File) Close() error { return f.f.Close() }
 // Open opens a session and reads its index. Of several copies of the session it opens the
 // newest. The error is a *NotFoundError, an *IDError, or the file's.
 func (s *Sessions) Open(ctx context.Context, id string) (*File, error) {
+	if s.Store != nil {
+		f, _, err := s.openStored(ctx, id, "")
+		return f, err
+	}
 	all, err := s.find(ctx, id, true)
 	if err != nil {
 		return nil, err

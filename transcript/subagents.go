@@ -28,7 +28,13 @@ type Subagent struct {
 
 // Subagents returns the subagents of a session in the order of their ids; none if the
 // session has none. The error is a *NotFoundError, an *IDError, or the file's.
+//
+// With a Store they are in its order, only their ids are set, and an unknown session has
+// none.
 func (s *Sessions) Subagents(ctx context.Context, id string) ([]Subagent, error) {
+	if s.Store != nil {
+		return s.subagentsStored(ctx, id)
+	}
 	all, err := s.find(ctx, id, true)
 	if err != nil {
 		return nil, err
@@ -108,6 +114,9 @@ func (s *Sessions) OpenSubagent(ctx context.Context, id, agentID string) (*File,
 }
 
 func (s *Sessions) openSubagent(ctx context.Context, id, agentID string) (*File, Subagent, error) {
+	if s.Store != nil {
+		return s.openSubagentStored(ctx, id, agentID)
+	}
 	all, err := s.find(ctx, id, true)
 	if err != nil {
 		return nil, Subagent{}, err

@@ -42,10 +42,10 @@ var _ session.Store = (*Dir)(nil)
 type log struct {
 	mu   sync.Mutex
 	size int64               // up to where seen holds; -1: nothing is known
-	seen map[string]struct{} // the uuids of its entries
+	seen map[string]struct{} // the names of its entries
 }
 
-// maxLogs is of how many files the uuids are kept. Others are read again when they are
+// maxLogs is of how many files the names of entries are kept. Others are read again when they are
 // appended to.
 const maxLogs = 256
 
@@ -80,7 +80,7 @@ func (d *Dir) Append(ctx context.Context, key session.StoreKey, entries []json.R
 	if err := check(ctx, key); err != nil {
 		return err
 	}
-	uuids, err := uuidsOf(entries)
+	names, err := namesOf(entries)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (d *Dir) Append(ctx context.Context, key session.StoreKey, entries []json.R
 	if err != nil {
 		return fmt.Errorf("session store: %w", err)
 	}
-	err = l.append(ctx, f, entries, uuids)
+	err = l.append(ctx, f, entries, names)
 	if err := errors.Join(err, f.Close()); err != nil {
 		l.size = -1
 		return fmt.Errorf("session store: append to %s: %w", name, err)
@@ -103,7 +103,7 @@ func (d *Dir) Append(ctx context.Context, key session.StoreKey, entries []json.R
 	return nil
 }
 
-func (l *log) append(ctx context.Context, f *os.File, entries []json.RawMessage, uuids []string) error {
+func (l *log) append(ctx context.Context, f *os.File, entries []json.RawMessage, names []string) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -114,8 +114,8 @@ func (l *log) append(ctx context.Context, f *os.File, entries []json.RawMessage,
 			if err != nil {
 				return err
 			}
-			if uuid, _ := uuidOf(entry); uuid != "" {
-				l.seen[uuid] = struct{}{}
+			if name, _ := EntryName(entry); name != "" {
+				l.seen[name] = struct{}{}
 			}
 		}
 	}
@@ -130,15 +130,15 @@ func (l *log) append(ctx context.Context, f *os.File, entries []json.RawMessage,
 		}
 	}
 	for i, e := range entries {
-		if _, twice := l.seen[uuids[i]]; twice {
+		if _, twice := l.seen[names[i]]; twice {
 			continue
 		}
 		if err := json.Compact(&out, e); err != nil { // one line
 			return err
 		}
 		out.WriteByte('\n')
-		if uuids[i] != "" {
-			l.seen[uuids[i]] = struct{}{}
+		if names[i] != "" {
+			l.seen[names[i]] = struct{}{}
 		}
 	}
 	if _, err := f.Write(out.Bytes()); err != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/transcript"
 )
 
 // Memory is a store in memory, for tests. The zero value is empty and ready to use. It is
@@ -26,12 +28,16 @@ type Memory struct {
 	all  map[session.StoreKey]*stored
 }
 
-var _ session.Store = (*Memory)(nil)
+var (
+	_ session.Store          = (*Memory)(nil)
+	_ session.StoreSummaries = (*Memory)(nil)
+)
 
 type stored struct {
 	entries  []json.RawMessage
-	seen     map[string]struct{} // the uuids of entries
+	seen     map[string]struct{} // the names of entries
 	modified time.Time
+	summary  json.RawMessage // nil: of a subagent
 }
 
 // Append implements [session.Store].
@@ -39,7 +45,7 @@ func (m *Memory) Append(ctx context.Context, key session.StoreKey, entries []jso
 	if err := check(ctx, key); err != nil {
 		return err
 	}
-	uuids, err := uuidsOf(entries)
+	names, err := namesOf(entries)
 	if err != nil {
 		return err
 	}
@@ -52,14 +58,18 @@ func (m *Memory) Append(ctx context.Context, key session.StoreKey, entries []jso
 		}
 		m.all[key] = s
 	}
+	had := len(s.entries)
 	for i, e := range entries {
-		if _, twice := s.seen[uuids[i]]; twice {
+		if _, twice := s.seen[names[i]]; twice {
 			continue
 		}
-		if uuids[i] != "" {
-			s.seen[uuids[i]] = struct{}{}
+		if names[i] != "" {
+			s.seen[names[i]] = struct{}{}
 		}
 		s.entries = append(s.entries, bytes.Clone(e))
+	}
+	if key.Subpath == "" {
+		s.summary = transcript.FoldSummary(s.summary, s.entries[had:])
 	}
 	now := now(m.Now)
 	if !now.After(m.last) {
@@ -111,6 +121,23 @@ func (m *Memory) Sessions(ctx context.Context, project string) ([]session.Stored
 	return out, nil
 }
 
+// Summaries implements [session.StoreSummaries].
+func (m *Memory) Summaries(ctx context.Context, project string) ([]session.StoredSummary, error) {
+	rows, err := m.Sessions(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []session.StoredSummary
+	for _, row := range rows {
+		if s := m.all[session.StoreKey{Project: project, Session: row.ID}]; s != nil { // not deleted meanwhile
+			out = append(out, session.StoredSummary{ID: row.ID, Modified: s.modified, Data: bytes.Clone(s.summary)})
+		}
+	}
+	return out, nil
+}
+
 // Subpaths implements [session.Store].
 func (m *Memory) Subpaths(ctx context.Context, project, id string) ([]string, error) {
 	if err := check(ctx, session.StoreKey{Project: project, Session: id}); err != nil {
@@ -148,31 +175,39 @@ func check(ctx context.Context, key session.StoreKey) error {
 	return key.Valid()
 }
 
-// uuidsOf returns the uuid of each entry, "" for those that have none.
-func uuidsOf(entries []json.RawMessage) ([]string, error) {
+// namesOf returns the name of each entry; see EntryName.
+func namesOf(entries []json.RawMessage) ([]string, error) {
 	out := make([]string, len(entries))
 	for i, e := range entries {
-		uuid, ok := uuidOf(e)
+		name, ok := EntryName(e)
 		if !ok {
 			return nil, fmt.Errorf("session store: entry %d is no JSON object", i)
 		}
-		out[i] = uuid
+		out[i] = name
 	}
 	return out, nil
 }
 
-// uuidOf is the uuid of an entry; ok is false if it is no JSON object.
-func uuidOf(entry []byte) (uuid string, ok bool) {
+// EntryName is what a store knows an entry by when it is appended again: its uuid and a
+// hash of what it says, because one uuid can come twice with different content. It is ""
+// for an entry without a uuid; ok is false if it is no JSON object.
+func EntryName(entry []byte) (name string, ok bool) {
 	var e struct {
 		UUID json.RawMessage `json:"uuid"`
 	}
 	if trimmed := bytes.TrimSpace(entry); len(trimmed) == 0 || trimmed[0] != '{' || json.Unmarshal(entry, &e) != nil {
 		return "", false
 	}
-	if json.Unmarshal(e.UUID, &uuid) != nil { // none, or of another type
+	var uuid string
+	if json.Unmarshal(e.UUID, &uuid) != nil || uuid == "" { // none, or of another type
 		return "", true
 	}
-	return uuid, true
+	var compact bytes.Buffer
+	if json.Compact(&compact, entry) != nil {
+		return "", false
+	}
+	sum := sha256.Sum256(compact.Bytes())
+	return uuid + string(sum[:]), true
 }
 
 func now(f func() time.Time) time.Time {

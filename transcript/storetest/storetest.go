@@ -30,6 +30,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		{"entries come back as they were, in their order", order},
 		{"appends go to the end", appends},
 		{"an entry with a known uuid is left out", twice},
+		{"an entry with a known uuid that says something else is kept", changed},
 		{"entries without a uuid are added each time", anonymous},
 		{"JSON survives", content},
 		{"the store keeps copies", copies},
@@ -133,6 +134,14 @@ func twice(t *testing.T, s session.Store) {
 	another := session.StoreKey{Project: project, Session: other}
 	add(t, s, another, entry(0))
 	holds(t, s, another, entries(0, 1))
+}
+
+func changed(t *testing.T, s session.Store) {
+	later := json.RawMessage(strings.Replace(string(entry(1)), `"content":"1"`, `"content":"changed"`, 1))
+	add(t, s, whole(), entry(1), entry(2), later)
+	holds(t, s, whole(), []json.RawMessage{entry(1), entry(2), later})
+	add(t, s, whole(), entry(1), entry(2), later) // the answer was lost
+	holds(t, s, whole(), []json.RawMessage{entry(1), entry(2), later})
 }
 
 func anonymous(t *testing.T, s session.Store) {
