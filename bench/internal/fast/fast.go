@@ -20,7 +20,18 @@ const EventSize = 200
 // Serve speaks to a host until in ends. getenv may say what the prompt
 // does not.
 func Serve(in io.Reader, out io.Writer, getenv func(string) string) error {
-	a := &talk{in: bufio.NewReaderSize(in, 64<<10), out: out, getenv: getenv, hook: "hook_0", session: "fast-" + rand.Text()[:8]}
+	return newTalk(in, out, getenv).serve("")
+}
+
+func newTalk(in io.Reader, out io.Writer, getenv func(string) string) *talk {
+	return &talk{in: bufio.NewReaderSize(in, 64<<10), out: out, getenv: getenv, hook: "hook_0", session: "fast-" + rand.Text()[:8]}
+}
+
+// serve is [Serve] in a session with that id; "": with one of the agent's own.
+func (a *talk) serve(session string) error {
+	if session != "" {
+		a.session = session
+	}
 	for {
 		line, err := a.in.ReadBytes('\n')
 		var l hostLine
@@ -133,6 +144,10 @@ func (a *talk) turn(prompt string) error {
 		if err = a.handshake(); err == nil {
 			ns, err = a.repeat(n, a.callTool)
 		}
+	case measure.Work:
+		began := time.Now()
+		time.Sleep(time.Duration(n) * time.Millisecond)
+		ns = time.Since(began).Nanoseconds()
 	case measure.Probe:
 		err = a.probe(n)
 	}

@@ -3,6 +3,7 @@ package fast
 import (
 	"fmt"
 	"os"
+	"strings"
 )
 
 const roleEnv = "BENCH_ROLE"
@@ -24,9 +25,22 @@ func Play() {
 
 // Main is the agent's main function. It does not return.
 func Main() {
-	if err := Serve(os.Stdin, os.Stdout, os.Getenv); err != nil {
+	if err := newTalk(os.Stdin, os.Stdout, os.Getenv).serve(sessionID(os.Args)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// sessionID is what the host wants to call the session; "": it does not say.
+func sessionID(args []string) string {
+	for i, arg := range args {
+		if arg == "--session-id" && i+1 < len(args) {
+			return args[i+1]
+		}
+		if id, ok := strings.CutPrefix(arg, "--session-id="); ok {
+			return id
+		}
+	}
+	return ""
 }

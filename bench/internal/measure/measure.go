@@ -16,6 +16,7 @@ const (
 	Hook   = "hook"   // n PreToolUse hooks, one after the other
 	Perm   = "perm"   // n permission requests, one after the other
 	MCP    = "mcp"    // n calls of an in-process tool, one after the other
+	Work   = "work"   // one turn of n milliseconds
 	Idle   = "idle"   // sessions that have had a turn and are held
 	// Probe is for one question only: can an event pass a hook that waits for
 	// it? Where hooks run on the reader it cannot.
@@ -25,7 +26,7 @@ const (
 // Known reports whether mode is one of the public modes.
 func Known(mode string) bool {
 	switch mode {
-	case Stream, Hook, Perm, MCP, Idle:
+	case Stream, Hook, Perm, MCP, Work, Idle:
 		return true
 	}
 	return false

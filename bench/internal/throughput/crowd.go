@@ -1,0 +1,130 @@
+package throughput
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/bench/internal/drive"
+	"github.com/agent-troupe/troupe/bench/internal/fast"
+	"github.com/agent-troupe/troupe/bench/internal/measure"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// Crowded are the figures of a crowd.
+type Crowded struct {
+	Sessions int     `json:"sessions"`
+	Seconds  float64 `json:"seconds"`
+	Turns    int     `json:"turns"`
+	// Late counts turns that began more than a second late, because the one before, or the
+	// machine, took too long.
+	Late int `json:"late"`
+	// P50, P99 and Max are how long the agent waited for the answer to its hook.
+	P50 float64 `json:"callback_p50_ms"`
+	P99 float64 `json:"callback_p99_ms"`
+	Max float64 `json:"callback_max_ms"`
+	CPU float64 `json:"cpu"`    // processors in use, on average
+	RSS float64 `json:"rss_mb"` // at the end, with all sessions live
+}
+
+// turnEvery is how often each session has a turn.
+const turnEvery = time.Second
+
+// opening is how many sessions are opened, and closed, at the same time.
+const opening = 64
+
+// Crowd opens sessions on agents in memory. Each has a turn with one hook in each second.
+func Crowd(ctx context.Context, n int, period time.Duration) (f Crowded, err error) {
+	job := drive.Job{Backend: fast.Program{}, Mode: measure.Hook, N: 1}
+	clients := make([]*sdk.Client, n)
+	defer func() {
+		err = errors.Join(err, each(n, func(i int) error {
+			if clients[i] == nil {
+				return nil
+			}
+			return clients[i].Close(ctx)
+		}))
+	}()
+	if err := each(n, func(i int) error {
+		clients[i] = sdk.NewClient(job.Options(nil))
+		return clients[i].Connect(ctx)
+	}); err != nil {
+		return f, err
+	}
+	waits, errs := make([][]time.Duration, n), make([]error, n)
+	late := make([]int, n)
+	cpu, began := measure.CPU(), time.Now()
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() {
+			first := turnEvery * time.Duration(i) / time.Duration(n)
+			for k := range int(period / turnEvery) {
+				due := began.Add(first + time.Duration(k)*turnEvery)
+				time.Sleep(time.Until(due))
+				if time.Since(due) > turnEvery {
+					late[i]++
+				}
+				var wait time.Duration
+				if wait, errs[i] = turn(ctx, clients[i]); errs[i] != nil {
+					return
+				}
+				waits[i] = append(waits[i], wait)
+			}
+		})
+	}
+	all.Wait()
+	spent := time.Since(began)
+	if err := errors.Join(errs...); err != nil {
+		return f, err
+	}
+	flat := slices.Concat(waits...)
+	if len(flat) == 0 {
+		return f, fmt.Errorf("no turn fits into %v", period)
+	}
+	slices.Sort(flat)
+	f = Crowded{
+		Sessions: n, Seconds: spent.Seconds(), Turns: len(flat),
+		P50: millis(flat[len(flat)/2]), P99: millis(flat[len(flat)*99/100]), Max: millis(flat[len(flat)-1]),
+		CPU: (measure.CPU() - cpu).Seconds() / spent.Seconds(), RSS: measure.MB(measure.RSS()),
+	}
+	for _, l := range late {
+		f.Late += l
+	}
+	return f, nil
+}
+
+// turn has one turn, and returns how long the agent waited for its hook.
+func turn(ctx context.Context, c *sdk.Client) (wait time.Duration, err error) {
+	t, err := c.Send(ctx, sdk.UserText(measure.Prompt(measure.Hook, 1)))
+	if err != nil {
+		return 0, err
+	}
+	r, err := t.Result(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if wait = time.Duration(measure.Nanoseconds(r.Text())); wait == 0 {
+		return 0, fmt.Errorf("the agent's turn failed: %s %s", r.Subtype, r.Text())
+	}
+	return wait, nil
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+
+// each calls fn for 0 to n-1, some at the same time.
+func each(n int, fn func(i int) error) error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for w := range opening {
+		all.Go(func() {
+			for i := w; i < n; i += opening {
+				errs[i] = fn(i)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
