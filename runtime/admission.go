@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -23,9 +24,38 @@ type Admission struct {
 	// StartsPerSecond is the most sessions that start in a second. The first ones come more
 	// slowly, from a quarter of it on. Default: 0, no limit.
 	StartsPerSecond float64
+	// Labels limit sessions by their labels, see [AdmissionRequest.Labels]. Default: no limits.
+	Labels []LabelLimit
+	// MaxMemory is how many bytes all processes under this one may have in memory before no
+	// more session starts. A session that started in the last 10 s counts with MemoryEach,
+	// too, because it has not grown yet. One session is always admitted. Default: 0, no limit.
+	MaxMemory int64
+	// MemoryEach is what a new session is expected to need. Default: 0, which is 400 MiB.
+	MemoryEach int64
+	// MinFreeDisk is how many bytes must be free in DiskDir for a session to start. Default:
+	// 0, no limit.
+	MinFreeDisk int64
+	// DiskDir is the directory of MinFreeDisk. Default: "", the working directory.
+	DiskDir string
+	// Measure returns the state of the machine, once a second at most. It must return
+	// quickly. nil: that of this machine, on Linux; elsewhere MaxMemory and MinFreeDisk need
+	// it.
+	Measure func() Machine
 	// MaxWait is the longest time in the queue; then the error is a *[session.TimeoutError].
 	// Default: 0, as long as the context allows.
 	MaxWait time.Duration
+}
+
+// LabelLimit limits the sessions that have all of its labels.
+type LabelLimit struct {
+	Labels map[string]string // at least one
+	Max    int               // at least 1
+}
+
+// Machine is what MaxMemory and MinFreeDisk of [Admission] are compared with.
+type Machine struct {
+	Memory   int64 // bytes that the processes under this one have in memory
+	FreeDisk int64 // bytes that are free in Admission.DiskDir
 }
 
 // AdmissionRequest says which place a session has in the queue. The zero value is the
@@ -36,6 +66,11 @@ type AdmissionRequest struct {
 	Group string
 	// Priority: higher ones come first, of all groups.
 	Priority int
+	// Labels are compared with Admission.Labels. Do not modify them. Default: none.
+	Labels map[string]string
+	// NotBefore is the earliest start. The time until then counts for Admission.MaxWait.
+	// Default: zero, at once.
+	NotBefore time.Time
 }
 
 // AdmissionStat is what [Runtime.AdmissionStat] returns.
@@ -47,6 +82,7 @@ type AdmissionStat struct {
 	Admitted int64          // sessions that got a place, so far
 	Waited   int64          // of these, sessions that had to wait
 	WaitTime time.Duration  // of all of these together
+	Machine  Machine        // as it was measured last; zero without MaxMemory and MinFreeDisk
 	GaveUp   int64          // sessions that gave up waiting: MaxWait, the context, or a shutdown
 }
 
@@ -60,7 +96,7 @@ func WithAdmission(ctx context.Context, r AdmissionRequest) context.Context {
 
 // admission is the queue of a runtime. It is behind a lock and no actor's, like the
 // breakers: nobody waits under the lock, and a place cannot be lost with an actor. Under
-// it: the clock.
+// it: the clock, and Admission.Measure once a second.
 type admission struct {
 	clock kernel.Clock
 	exec  kernel.Executor
@@ -74,6 +110,9 @@ type admission struct {
 }
 
 func newAdmission(limits Admission, sys *kernel.System) *admission {
+	if limits.Measure == nil {
+		limits.Measure = func() Machine { return measure(limits.DiskDir) }
+	}
 	return &admission{
 		clock: sys.Clock(), exec: sys.Executor(),
 		queue: queue{limits: limits, byGroup: make(map[string]int)}, all: make(map[*ticket]*kernel.Promise[struct{}]),
@@ -82,23 +121,34 @@ func newAdmission(limits Admission, sys *kernel.System) *admission {
 
 func (l *Admission) validate() []error {
 	var wrong []error
-	if l.MaxSessions < 0 || l.StartsPerSecond < 0 || l.MaxWait < 0 {
+	if l.MaxSessions < 0 || l.StartsPerSecond < 0 || l.MaxWait < 0 || l.MaxMemory < 0 || l.MemoryEach < 0 || l.MinFreeDisk < 0 {
 		wrong = append(wrong, &session.ConfigError{Option: "Admission", Problem: "has a negative limit", Fix: "give 0 for no limit"})
+	}
+	for i, limit := range l.Labels {
+		if len(limit.Labels) == 0 || limit.Max < 1 {
+			wrong = append(wrong, &session.ConfigError{Option: fmt.Sprintf("Admission.Labels[%d]", i), Problem: "has no labels, or a Max below 1", Fix: "name a label, or leave the limit out"})
+		}
+	}
+	if l.measured() && l.Measure == nil && !canMeasure {
+		wrong = append(wrong, &session.ConfigError{Option: "Admission.Measure", Problem: "is nil, and memory and disk can be measured on Linux only", Fix: "set Measure, or leave out MaxMemory and MinFreeDisk"})
 	}
 	return wrong
 }
 
+// measured reports whether the machine has to be measured.
+func (l *Admission) measured() bool { return l.MaxMemory > 0 || l.MinFreeDisk > 0 }
+
 // limited reports whether there is anything to wait for.
 func (l *Admission) limited() bool {
-	return l.MaxSessions > 0 || l.StartsPerSecond > 0 || len(l.Groups) > 0
+	return l.MaxSessions > 0 || l.StartsPerSecond > 0 || len(l.Groups) > 0 || len(l.Labels) > 0 || l.measured()
 }
 
 // enter waits for a place, which is to be given to leave; nil: nothing is limited.
 func (a *admission) enter(ctx context.Context) (*ticket, error) {
-	if !a.queue.limits.limited() {
+	request, _ := ctx.Value(admissionKey{}).(AdmissionRequest)
+	if !a.queue.limits.limited() && request.NotBefore.IsZero() {
 		return nil, nil //nolint:nilnil // no place is needed
 	}
-	request, _ := ctx.Value(admissionKey{}).(AdmissionRequest)
 	t := &ticket{AdmissionRequest: request}
 	turn := kernel.NewPromise[struct{}]()
 	a.mu.Lock()
@@ -180,6 +230,7 @@ func (rt *Runtime) AdmissionStat() AdmissionStat {
 	defer a.mu.Unlock()
 	s := a.stat
 	s.Live, s.Queued, s.ByGroup = a.queue.live, len(a.queue.waiting), maps.Clone(a.queue.byGroup)
+	s.Machine = a.queue.machine
 	if s.Queued > 0 {
 		s.Oldest = a.clock.Now().Sub(a.queue.waiting[0].since)
 	}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -14,6 +15,10 @@ type queue struct {
 	waiting []*ticket // in the order of their arrival
 	next    time.Time // no start before it, if StartsPerSecond is set
 	started int       // so far; the first ones come more slowly
+	byLabel []int     // sessions that limits.Labels count
+	machine Machine
+	checked time.Time   // when machine was measured
+	recent  []time.Time // starts that have not grown yet; only with MaxMemory
 }
 
 // ticket is a session that wants to start, or lives.
@@ -23,6 +28,15 @@ type ticket struct {
 	granted bool
 	admit   func() // tells the one who waits
 }
+
+const (
+	// checkEvery is how often the machine is measured while sessions wait.
+	checkEvery = time.Second
+	// growing is how long a session takes to reach its size.
+	growing = 10 * time.Second
+	// memoryEach is the default of Admission.MemoryEach.
+	memoryEach = 400 << 20
+)
 
 // rampUp is the number of starts after which StartsPerSecond is reached, from a quarter of
 // it on: the first agents show whether the others can follow.
@@ -43,6 +57,7 @@ func (q *queue) leave(now time.Time, t *ticket) (wake time.Time) {
 		if q.byGroup[t.Group]--; q.byGroup[t.Group] == 0 {
 			delete(q.byGroup, t.Group)
 		}
+		q.label(t, -1)
 	} else {
 		q.waiting = slices.DeleteFunc(q.waiting, func(w *ticket) bool { return w == t })
 	}
@@ -53,14 +68,17 @@ func (q *queue) leave(now time.Time, t *ticket) (wake time.Time) {
 // changes.
 func (q *queue) settle(now time.Time) (wake time.Time) {
 	for {
-		i := q.best()
+		i, later := q.best(now)
 		if i < 0 {
-			return time.Time{}
+			return later
+		}
+		if q.limits.StartsPerSecond > 0 && now.Before(q.next) {
+			return q.next
+		}
+		if q.full(now) {
+			return q.checked.Add(checkEvery)
 		}
 		if q.limits.StartsPerSecond > 0 {
-			if now.Before(q.next) {
-				return q.next
-			}
 			rate := q.limits.StartsPerSecond * min(1, 0.25+0.75*float64(q.started)/rampUp)
 			q.next = now.Add(time.Duration(float64(time.Second) / rate))
 		}
@@ -69,20 +87,47 @@ func (q *queue) settle(now time.Time) (wake time.Time) {
 		q.live++
 		q.started++
 		q.byGroup[t.Group]++
+		q.label(t, 1)
+		if q.limits.MaxMemory > 0 {
+			q.recent = append(q.recent, now)
+		}
 		t.granted = true
 		t.admit()
 	}
 }
 
-// best is the ticket to admit next: the highest priority, of the group with the fewest
-// sessions, that came first. -1: there is no room.
-func (q *queue) best() int {
-	if q.limits.MaxSessions > 0 && q.live >= q.limits.MaxSessions {
-		return -1
+// full reports whether the machine has no room for one more session.
+func (q *queue) full(now time.Time) bool {
+	if !q.limits.measured() {
+		return false
 	}
-	best := -1
+	if q.checked.IsZero() || now.Sub(q.checked) >= checkEvery {
+		q.machine, q.checked = q.limits.Measure(), now
+	}
+	q.recent = slices.DeleteFunc(q.recent, func(at time.Time) bool { return now.Sub(at) >= growing })
+	if q.limits.MinFreeDisk > 0 && q.machine.FreeDisk < q.limits.MinFreeDisk {
+		return true
+	}
+	expected := q.machine.Memory + int64(len(q.recent)+1)*cmp.Or(q.limits.MemoryEach, memoryEach)
+	return q.limits.MaxMemory > 0 && expected > q.limits.MaxMemory && q.live > 0
+}
+
+// best is the ticket to admit next: the highest priority, of the group with the fewest
+// sessions, that came first. -1: there is no room for any before later; if that is zero,
+// before something changes.
+func (q *queue) best(now time.Time) (best int, later time.Time) {
+	if q.limits.MaxSessions > 0 && q.live >= q.limits.MaxSessions {
+		return -1, time.Time{}
+	}
+	best = -1
 	for i, t := range q.waiting {
-		if most := q.limits.Groups[t.Group]; most > 0 && q.byGroup[t.Group] >= most {
+		if most := q.limits.Groups[t.Group]; most > 0 && q.byGroup[t.Group] >= most || q.labelled(t) {
+			continue
+		}
+		if now.Before(t.NotBefore) {
+			if later.IsZero() || t.NotBefore.Before(later) {
+				later = t.NotBefore
+			}
 			continue
 		}
 		if best >= 0 {
@@ -93,5 +138,37 @@ func (q *queue) best() int {
 		}
 		best = i
 	}
-	return best
+	return best, later
+}
+
+// label counts a session at the limits for its labels.
+func (q *queue) label(t *ticket, n int) {
+	if q.byLabel == nil {
+		q.byLabel = make([]int, len(q.limits.Labels))
+	}
+	for i := range q.limits.Labels {
+		if q.limits.Labels[i].holds(t) {
+			q.byLabel[i] += n
+		}
+	}
+}
+
+// labelled reports whether a limit for labels leaves no room for the ticket.
+func (q *queue) labelled(t *ticket) bool {
+	for i := range q.byLabel {
+		if q.byLabel[i] >= q.limits.Labels[i].Max && q.limits.Labels[i].holds(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether the limit is for the ticket.
+func (l *LabelLimit) holds(t *ticket) bool {
+	for name, value := range l.Labels {
+		if got, ok := t.Labels[name]; !ok || got != value {
+			return false
+		}
+	}
+	return true
 }

@@ -1,0 +1,139 @@
+package runtime
+
+import (
+	"fmt"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Whatever comes, goes and is measured: no cap for labels is exceeded, nothing starts before
+// its time or on a full machine, and nobody waits without a reason.
+func TestTheQueueWithLimits(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		machine := Machine{FreeDisk: 100}
+		limits := Admission{
+			MaxMemory: 1000, MemoryEach: 100, MinFreeDisk: 50, Measure: func() Machine { return machine },
+			Labels: []LabelLimit{
+				{Labels: map[string]string{"model": "big"}, Max: rapid.IntRange(1, 3).Draw(t, "big")},
+				{Labels: map[string]string{"model": "big", "team": "a"}, Max: 1},
+			},
+		}
+		start := time.Unix(1000, 0)
+		q, now, wake := queue{limits: limits, byGroup: map[string]int{}}, start, time.Time{}
+		var live, waiting, admitted []*ticket
+		for n := range rapid.IntRange(1, 60).Draw(t, "steps") {
+			admitted = nil
+			switch what := rapid.IntRange(0, 5).Draw(t, "what"); {
+			case what <= 1:
+				k := &ticket{AdmissionRequest: AdmissionRequest{
+					Labels:    map[string]string{"model": rapid.SampledFrom([]string{"big", "small"}).Draw(t, "model"), "team": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "team")},
+					NotBefore: rapid.SampledFrom([]time.Time{{}, now.Add(3 * time.Second)}).Draw(t, "not before"),
+				}}
+				k.admit = func() { admitted = append(admitted, k) }
+				waiting = append(waiting, k)
+				wake = q.ask(now, k)
+			case what == 2 && len(live) > 0:
+				k := live[0]
+				live = live[1:]
+				wake = q.leave(now, k)
+			case what == 3:
+				machine = Machine{Memory: rapid.Int64Range(0, 1200).Draw(t, "memory"), FreeDisk: rapid.SampledFrom([]int64{10, 100}).Draw(t, "disk")}
+			case !wake.IsZero():
+				require.True(t, wake.After(now), "it looks again without an end")
+				now = wake
+				wake = q.settle(now)
+			}
+			for _, k := range admitted {
+				waiting, live = without(waiting, k), append(live, k)
+				require.False(t, now.Before(k.NotBefore), "it started too early")
+				require.GreaterOrEqual(t, q.machine.FreeDisk, int64(50))
+			}
+			if len(admitted) > 1 || len(live) > 1 && len(admitted) > 0 {
+				require.LessOrEqual(t, q.machine.Memory+100*int64(len(q.recent)), int64(1000), "step %d", n)
+			}
+			big, both := 0, 0
+			for _, k := range live {
+				if k.Labels["model"] == "big" {
+					big++
+					if k.Labels["team"] == "a" {
+						both++
+					}
+				}
+			}
+			require.LessOrEqual(t, big, limits.Labels[0].Max)
+			require.LessOrEqual(t, both, 1)
+			if wake.IsZero() {
+				for _, w := range waiting {
+					require.True(t, w.Labels["model"] == "big" && (big == limits.Labels[0].Max || w.Labels["team"] == "a" && both == 1), "it waits although there is room")
+				}
+			}
+		}
+	})
+}
+
+// A machine that is full holds sessions up until it has room, and is measured once a second.
+func TestAFullMachine(t *testing.T) {
+	t.Parallel()
+	measured := 0
+	machine := Machine{Memory: 5000}
+	q := queue{byGroup: map[string]int{}, limits: Admission{MaxMemory: 1000, MemoryEach: 300, Measure: func() Machine { measured++; return machine }}}
+	now, admitted := time.Unix(0, 0), 0
+	var wake time.Time
+	for range 5 {
+		wake = q.ask(now, &ticket{admit: func() { admitted++ }})
+	}
+	assert.Equal(t, 1, admitted, "one always starts")
+	assert.Equal(t, 1, measured)
+	assert.Equal(t, now.Add(time.Second), wake)
+	machine.Memory = 300 // the one that runs
+	now = wake
+	q.settle(now)
+	assert.Equal(t, 2, admitted, "each of them will grow")
+	now = now.Add(20 * time.Second)
+	machine.Memory = 100
+	wake = q.settle(now)
+	assert.Equal(t, 5, admitted)
+	assert.True(t, wake.IsZero())
+}
+
+func TestTheMachineIsMeasured(t *testing.T) {
+	t.Parallel()
+	if !canMeasure {
+		t.Skip("Linux only")
+	}
+	child := exec.Command("sleep", "60")
+	require.NoError(t, child.Start())
+	m := measure(t.TempDir())
+	require.NoError(t, child.Process.Kill())
+	_ = child.Wait() // it was killed
+	assert.Positive(t, m.FreeDisk)
+	assert.Positive(t, m.Memory)
+	parent, pages, ok := parentOf([]byte("7 (a ) b) S 3 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99 123456 42 18446744073709551615"))
+	assert.Equal(t, "3 42 true", fmt.Sprint(parent, pages, ok))
+	_, _, ok = parentOf(nil)
+	assert.False(t, ok)
+}
+
+func TestNotBeforeAlone(t *testing.T) {
+	t.Parallel()
+	rt, err := New(Config{})
+	require.NoError(t, err)
+	begun := rt.Clock().Now()
+	place, err := rt.admission.enter(WithAdmission(t.Context(), AdmissionRequest{NotBefore: begun.Add(50 * time.Millisecond)}))
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, rt.Clock().Now().Sub(begun), 50*time.Millisecond)
+	rt.admission.leave(place)
+	require.NoError(t, rt.Shutdown(t.Context()))
+	for _, a := range []Admission{{MaxMemory: -1}, {Labels: []LabelLimit{{Max: 1}}}, {Labels: []LabelLimit{{Labels: map[string]string{"a": "b"}}}}} {
+		_, err = New(Config{Admission: a})
+		require.Len(t, session.ConfigErrors(err), 1)
+	}
+}
