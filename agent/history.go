@@ -58,7 +58,13 @@ type openUse struct{ id, line string }
 
 // SessionFile is the path of a session's file, for [History].
 func SessionFile(dir, id string) string {
-	return "projects/" + strings.ReplaceAll(dir, "/", "-") + "/" + id + ".jsonl"
+	folder := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, dir)
+	return "projects/" + folder + "/" + id + ".jsonl"
 }
 
 // keeps reports whether the session is kept.
@@ -219,6 +225,7 @@ type unsynced struct {
 // sync stores the lines that are due, or all.
 func (e *engine) sync(all bool) {
 	now := e.now()
+	var stored []json.RawMessage
 	for len(e.mem.unsynced) > 0 && (all || e.mem.unsynced[0].due <= now) {
 		line := e.mem.unsynced[0].line
 		e.mem.unsynced = e.mem.unsynced[1:]
@@ -226,7 +233,19 @@ func (e *engine) sync(all bool) {
 			e.mem.unsynced = nil
 			e.fatal("agent: session cannot be kept: %v", err)
 		}
+		stored = append(stored, bytes.TrimSuffix(line, []byte{'\n'}))
 	}
+	if len(stored) > 0 && e.flags.has("session-mirror") {
+		e.send(Object{"type": "transcript_mirror", "filePath": e.configDir() + "/" + e.sessionFile(e.session.id), "entries": stored})
+	}
+}
+
+// configDir is where the agent says that its sessions are, also if they are elsewhere.
+func (e *engine) configDir() string {
+	if dir := e.launch.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		return dir
+	}
+	return e.launch.Getenv("HOME") + "/.claude"
 }
 
 // recordPrompt keeps the line a turn answers; before the first one of a life it

@@ -16,6 +16,8 @@ type Isolator interface {
 	SharedLogin(o *Input, settings []byte) string
 	// PrivateSettings returns the user's settings for a private directory.
 	PrivateSettings(settings []byte) ([]byte, error)
+	// PrivateLogin returns a file of ConfigDir.Login for a private directory, without what only one directory can have.
+	PrivateLogin(name string, content []byte) ([]byte, error)
 }
 
 // ConfigDir is an agent's configuration directory.
@@ -24,6 +26,8 @@ type ConfigDir struct {
 	Path     string   // the shared directory; empty: the environment has neither the variable nor HOME
 	UserFile string   // name of the file with the user's settings in it
 	Copies   []string // names of further files and directories that a private directory gets, and the agent only reads
+	// Login are names of further files that the agent needs for its login, and for what it has asked the user before.
+	Login []string
 }
 
 // Transcriber is a [Dialect] whose agent stores its sessions on disk in a way that was observed: each line under the uuid

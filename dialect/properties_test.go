@@ -130,7 +130,7 @@ func TestNoOptionIsForgotten(t *testing.T) {
 	// Package sdk and the runtime alone read these.
 	hostOnly := []string{"Backend", "Runtime", "Spawner", "PermissionTimeout", "Unattended", "Hooks", "SDKMCPServers", "SDKMCPServerConfigs",
 		"ResolveModelTimeout", "FetchJobToken", "FetchServiceAccountToken", "OnAuthExpired", "OnEvent", "OnMessage", "Stderr", "Tracer",
-		"Limits", "CloseTimeout", "Graces", "InterruptGrace", "Supervisors", "Children", "MaxLine", "MaxRestarts", "RestartWindow", "EqualDeaths", "PassivateAfter", "Isolation", "RestartBackoff", "Recovery", "DecideRecovery", "Discard", "OutputRepairs"}
+		"Limits", "CloseTimeout", "Graces", "InterruptGrace", "Supervisors", "Children", "MaxLine", "MaxRestarts", "RestartWindow", "EqualDeaths", "PassivateAfter", "Isolation", "SessionStore", "SessionStoreOptions", "RestartBackoff", "Recovery", "DecideRecovery", "Discard", "OutputRepairs"}
 	all := samples()
 	for _, f := range slices.Concat(reflect.VisibleFields(reflect.TypeFor[session.Options]()), reflect.VisibleFields(reflect.TypeFor[dialect.Facts]())) {
 		field := f.Name

@@ -63,6 +63,7 @@ func printed() map[string]error {
 		"session.ErrConsumerStalled":      session.ErrConsumerStalled,
 		"ErrMCPServerClosed":              sdk.ErrMCPServerClosed,
 		"session.ErrNoRoom":               session.ErrNoRoom,
+		"session.ErrMirrorFull":           session.ErrMirrorFull,
 		"session.ErrChildFull":            session.ErrChildFull,
 		"session.ErrNoChild":              session.ErrNoChild,
 		"session.ErrChildDone":            session.ErrChildDone,

@@ -33,7 +33,7 @@ var guides = []string{"../README.md", "getting-started.md", "cookbook.md", "migr
 func exportData(t *testing.T) map[string]string {
 	t.Helper()
 	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}"}
-	for _, p := range []string{"sdk", "runtime", "policy", "supervisor", "agent/scripted", "protocol/tools", "protocol/view", "simtests", "inspect", "fleet", "transcript", "transcript/export"} {
+	for _, p := range []string{"sdk", "runtime", "policy", "supervisor", "agent/scripted", "protocol/tools", "protocol/view", "simtests", "inspect", "fleet", "transcript", "transcript/export", "transcript/store", "transcript/storetest"} {
 		args = append(args, module+"/"+p)
 	}
 	args = append(args, "log", "os/signal", "testing", "testing/synctest", "github.com/stretchr/testify/require")
@@ -124,7 +124,7 @@ func TestEventsAreListed(t *testing.T) {
 	for _, e := range []session.Event{
 		&session.StateChanged{}, &session.WarningIssued{}, &session.CallbackFailed{}, &session.LateAnswer{}, &session.NoiseLine{},
 		&session.OversizeLine{}, &session.MessagesDropped{}, &session.UnexpectedFrame{}, &session.RepeatedRequest{}, &session.TurnStalled{}, &session.TurnRetries{}, &session.AuthExpired{},
-		&session.BreakerOpened{}, &session.BreakerHalfOpened{}, &session.BreakerReclosed{}, &session.StartHeld{}, &session.Recovering{}, &session.Recovered{},
+		&session.BreakerOpened{}, &session.BreakerHalfOpened{}, &session.BreakerReclosed{}, &session.StartHeld{}, &session.Recovering{}, &session.Recovered{}, &session.MirrorPending{}, &session.Mirrored{}, &session.MirrorFailed{},
 		&session.CloudOpened{}, &session.CloudReconnecting{}, &session.CloudLeft{}, &session.StderrLine{}, &session.ActorFailed{}, &session.Supervision{}, &session.EventsLost{}, &session.Ended{Reason: io.EOF},
 	} {
 		levels[strings.TrimPrefix(fmt.Sprintf("%T", e), "*session.")] = strings.ToLower(e.Level().String())

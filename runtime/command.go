@@ -33,8 +33,12 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 	if err := spec.fill(in); err != nil {
 		return actors.Config{}, err
 	}
+	if err := s.restore(ctx, spec, in); err != nil {
+		return actors.Config{}, err
+	}
 	launch, err := spec.Dialect.Launch(in)
 	if err != nil {
+		s.forsake()
 		return actors.Config{}, err
 	}
 	s.warnings = slices.Concat(spec.Warnings, launch.Warnings)
@@ -52,7 +56,11 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 		Supervisors: s.rt.supervisors(spec.Options.Supervisors), Emit: s.emit, ChildContext: s.childContext(spec),
 	}
 	if err := s.isolate(spec, in, &command); err != nil {
+		s.forsake()
 		return actors.Config{}, err
+	}
+	if s.mirrors(spec, in); s.stored.mirror != nil {
+		cfg.Mirror = s.stored.mirror.Report
 	}
 	s.follow(ctx, in)
 	cfg.Trace, command.Env = s.trace, s.traced(command.Env, in)
@@ -94,7 +102,7 @@ func (spec *Spec) fill(in *dialect.Input) error {
 	}
 	*in = dialect.Input{Options: spec.Options, Facts: dialect.Facts{
 		ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent,
-		Registrations: hooks.Registrations(spec.Dialect, spec.Options.Hooks),
+		Registrations: hooks.Registrations(spec.Dialect, spec.Options.Hooks), HasSessionStore: spec.Options.SessionStore != nil,
 	}}
 	if in.ParentEnv == nil {
 		in.ParentEnv = os.Environ()
@@ -179,6 +187,9 @@ func (rt *Runtime) spawnerFor(spec *Spec) session.Spawner {
 // leases are those of the agent's sessions; nil: none are needed.
 func (s *Session) leases(spec *Spec) session.Leases {
 	cfg := &s.rt.cfg
+	if l, ok := spec.Options.SessionStore.(session.Leases); ok && cfg.Leases == nil {
+		return l
+	}
 	if cfg.Leases != nil || spec.Program != nil || spec.Options.Spawner != nil || !spec.Options.PersistSession.Or(true) {
 		return cfg.Leases
 	}

@@ -28,6 +28,7 @@ type privateDirs struct {
 	mu   sync.Mutex
 	dirs []string
 	told bool // that sessions with IsolationAuto share a directory
+	warn bool // that a session store has no leases
 }
 
 // tells reports, once, that sessions with IsolationAuto share a directory.
@@ -36,6 +37,15 @@ func (p *privateDirs) tells() bool {
 	defer p.mu.Unlock()
 	first := !p.told
 	p.told = true
+	return first
+}
+
+// warnsOfStore reports, once, that a session store has no leases.
+func (p *privateDirs) warnsOfStore() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := !p.warn
+	p.warn = true
 	return first
 }
 
@@ -128,7 +138,7 @@ func (s *Session) isolate(spec *Spec, in *dialect.Input, command *session.Comman
 	d, ok := s.dialect.(dialect.Isolator)
 	auto := o.Isolation == session.IsolationAuto
 	switch {
-	case o.Isolation != session.IsolationPrivate && !auto, auto && (!ok || o.Spawner != nil || spec.Program != nil):
+	case s.stored.dir != "", o.Isolation != session.IsolationPrivate && !auto, auto && (!ok || o.Spawner != nil || spec.Program != nil):
 		return nil
 	case !ok:
 		return &session.ConfigError{Option: "Isolation", Backend: s.dialect.Name(),

@@ -36,6 +36,7 @@ type Session struct {
 	isolated *session.Isolated // where the agent's configuration is; nil without Options.Isolation
 	made     string            // its private directory, unless an earlier session has made it
 	homeless bool              // that directory ends with it: nobody can resume it
+	stored   stored            // what Options.SessionStore needs
 
 	opened  time.Time
 	entered atomic.Int64          // when the present state began, in Unix nanoseconds; 0: at opened
@@ -91,6 +92,9 @@ func (rt *Runtime) newSession(ctx context.Context, spec Spec) (*Session, error) 
 // after its session has ended. Its event then goes to the log alone, since Ended is the
 // last one that readers get.
 func (s *Session) emit(e session.Event) {
+	if _, ended := e.(*session.Ended); ended && s.stored.mirror != nil {
+		s.stored.mirror.End()
+	}
 	if !s.record(e) {
 		return
 	}

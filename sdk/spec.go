@@ -121,6 +121,7 @@ func checkBounds(o *Options) []error {
 	problems = append(problems, checkRecovery(o)...)
 	problems = append(problems, o.Supervisors.Validate()...)
 	problems = append(problems, session.CheckIsolation(o)...)
+	problems = append(problems, session.CheckStore(o)...)
 	problems = append(problems, session.CheckChildren(o.Children)...)
 	negative("MaxLine", o.MaxLine < 0)
 	negative("Graces", o.Graces.Flush < 0 || o.Graces.EOF < 0 || o.Graces.Terminate < 0 || o.Graces.Output < 0 || o.Graces.Sweep < 0)

@@ -379,6 +379,13 @@ type Options struct {
 	// PersistSession says whether the agent writes the session to disk. Default: absent, which means true. Both:
 	// --no-session-persistence for Some(false).
 	PersistSession Opt[bool] `json:"persistSession,omitzero"`
+	// SessionStore gets a copy of what the agent stores of the session, while it runs, and Resume and Continue find the
+	// session there, on any machine: it is loaded before the agent starts, into a private configuration directory that is
+	// removed with the session. What is not in the store is resumed as without one. If it implements [Leases], no two hosts
+	// run one session. Default: nil. Both: --session-mirror.
+	SessionStore Store `json:"-"`
+	// SessionStoreOptions has the limits of the work with SessionStore. Default: the vendors'. Host only.
+	SessionStoreOptions StoreOptions `json:"sessionStoreOptions,omitzero"`
 	// EnableFileCheckpointing keeps copies of changed files, which a rewind_files request restores. Default: absent,
 	// false. Claude: CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=true. Qoder: initialize.enableFileCheckpointing, and
 	// general.fileCheckpointing of --settings.
@@ -484,16 +491,3 @@ type Options struct {
 	// that concern neither tools nor permissions can be used with it. Default: nil. Qoder: requests to the cloud.
 	ExperimentalCloudAgent *CloudAgent `json:"experimentalCloudAgent,omitempty"`
 }
-
-// PersonLimit is how long a callback may take that answers in the place of a person, and
-// the option that says so; 0: there is no limit.
-func (o *Options) PersonLimit() (limit time.Duration, setBy string) {
-	if o.PermissionTimeout == 0 && o.Unattended {
-		return time.Minute, "Unattended"
-	}
-	return o.PermissionTimeout, "PermissionTimeout"
-}
-
-// HasPolicy reports whether the policy decides about every call, so that no rule or
-// mode of the agent allows a call that the policy does not.
-func (o *Options) HasPolicy() bool { return o.Policy != nil && o.Policy.Default != policy.Agent }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -44,7 +45,9 @@ func plainName(s string) bool {
 	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/\\\x00")
 }
 
-// Store keeps transcripts outside of the machine that the agent runs on.
+// Store keeps transcripts outside of the machine that the agent runs on, for
+// Options.SessionStore. The agent goes on writing its files; the store gets a copy of what
+// it writes, and a session can be resumed from there on a machine that never saw it.
 // Implementations must be safe for concurrent use, and return soon after ctx has ended.
 // Package transcript/store has some, and package transcript/storetest tests others.
 //
@@ -77,6 +80,66 @@ type StoredSession struct {
 	Modified time.Time `json:"mtime"`     // when something was appended last
 }
 
+// StoreFlush says when the entries of a running session are appended to its store.
+type StoreFlush string
+
+const (
+	// StoreBatched appends at each result, when StoreOptions.Entries or StoreOptions.Bytes
+	// wait, and at the end of the session and of its processes. What the agent writes between
+	// turns is appended at once.
+	StoreBatched StoreFlush = "batched"
+	// StoreEager appends whatever the agent writes at once.
+	StoreEager StoreFlush = "eager"
+)
+
+// StoreOptions say how Options.SessionStore is used. The zero value has the defaults, which
+// are the vendors' where they have one. Negative values are a *[ConfigError].
+type StoreOptions struct {
+	// Flush says when entries are appended. Default: StoreBatched.
+	Flush StoreFlush `json:"flush,omitempty"`
+	// Load is how long the transcripts of a session that is resumed may take. Default: 60 s.
+	Load time.Duration `json:"load,omitempty"`
+	// Append is how long one attempt of an append may take. Default: 60 s.
+	Append time.Duration `json:"append,omitempty"`
+	// Attempts is how often an append is tried, with pauses of 200 ms and then four times as
+	// long, at most 10 s. After the last one the entries are dropped, and [MirrorFailed] says
+	// so. Default: 3.
+	Attempts int `json:"attempts,omitempty"`
+	// Entries and Bytes are how much may wait in a turn until it is appended. Defaults: 500
+	// entries, 1 MiB.
+	Entries int   `json:"entries,omitempty"`
+	Bytes   int64 `json:"bytes,omitempty"` // see Entries
+	// Waiting is how many bytes of entries may wait for the store. What comes then is
+	// dropped, and [MirrorFailed] says so. Default: 64 MiB.
+	Waiting int64 `json:"waiting,omitempty"`
+}
+
+// WithDefaults returns the options in force.
+func (l StoreOptions) WithDefaults() StoreOptions {
+	if l.Flush == "" {
+		l.Flush = StoreBatched
+	}
+	if l.Load == 0 {
+		l.Load = time.Minute
+	}
+	if l.Append == 0 {
+		l.Append = time.Minute
+	}
+	if l.Attempts == 0 {
+		l.Attempts = 3
+	}
+	if l.Entries == 0 {
+		l.Entries = 500
+	}
+	if l.Bytes == 0 {
+		l.Bytes = 1 << 20
+	}
+	if l.Waiting == 0 {
+		l.Waiting = 64 << 20
+	}
+	return l
+}
+
 // StoreError says that a session store did not do its work.
 type StoreError struct {
 	Doing string   // what was tried, such as "load"
@@ -92,3 +155,41 @@ func (e *StoreError) Error() string {
 }
 
 func (e *StoreError) Unwrap() error { return e.Err }
+
+// ErrMirrorFull is the error of [MirrorFailed] for entries that had no room:
+// StoreOptions.Waiting, or 1,024 writes of the agent, waited for the store already.
+var ErrMirrorFull = errors.New("too much waits for the session store; it is too slow, or does not answer")
+
+// CheckStore returns the mistakes in the options about session stores, each a
+// *[ConfigError].
+func CheckStore(o *Options) []error {
+	var errs []error
+	add := func(option, problem, fix string) {
+		errs = append(errs, &ConfigError{Option: option, Problem: problem, Fix: fix})
+	}
+	l := o.SessionStoreOptions
+	if f := l.Flush; f != "" && f != StoreBatched && f != StoreEager {
+		add("SessionStoreOptions.Flush", fmt.Sprintf("%q is not known", string(f)), `use "batched" or "eager"`)
+	}
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"Load", int64(l.Load)}, {"Append", int64(l.Append)}, {"Attempts", int64(l.Attempts)},
+		{"Entries", int64(l.Entries)}, {"Bytes", l.Bytes}, {"Waiting", l.Waiting},
+	} {
+		if n.value < 0 {
+			add("SessionStoreOptions."+n.name, "is negative", "use 0 for the default, or a positive value")
+		}
+	}
+	if o.SessionStore == nil {
+		if l != (StoreOptions{}) {
+			add("SessionStoreOptions", "are of no use without SessionStore", "set SessionStore, or leave them out")
+		}
+		return errs
+	}
+	if !o.PersistSession.Or(true) {
+		add("PersistSession", "is false, and SessionStore gets what the agent stores", "leave one of them out")
+	}
+	return errs
+}

@@ -78,7 +78,7 @@ func CheckChildren(children []*Child) []error {
 
 // ownActors are the actors of a session that are Troupe's.
 func ownActors() []string {
-	return []string{"transport", "router", "callbacks", "hooks", "permission", "mcp", "modelpolicy", "inquiry"}
+	return []string{"transport", "router", "callbacks", "hooks", "permission", "mcp", "modelpolicy", "inquiry", "mirror"}
 }
 
 // mistakes are those of a supervisor's specification, in terms of an option.

@@ -212,6 +212,9 @@ func (s *Sessions) editable(ctx context.Context, id string) ([]found, error) {
 	return s.find(ctx, id, s.Vendor == Qoder)
 }
 
+// IsID reports whether s can be the id of a session, which is a UUID.
+func IsID(s string) bool { return isUUID(s) }
+
 // isUUID reports whether s has the form of a UUID, in capitals or not.
 func isUUID(s string) bool {
 	if len(s) != 36 {

@@ -19,6 +19,7 @@ func (Dialect) ConfigDir(o *dialect.Input) dialect.ConfigDir {
 	return dialect.ConfigDir{
 		Variable: "CLAUDE_CONFIG_DIR", Path: o.ConfigPath("CLAUDE_CONFIG_DIR", ".claude"), UserFile: "settings.json",
 		Copies: []string{"CLAUDE.md", "agents", "commands", "output-styles", "rules", "skills"},
+		Login:  []string{".credentials.json", ".claude.json", ".config.json", "cowork_settings.json"},
 	}
 }
 
@@ -90,5 +91,31 @@ func (Dialect) PrivateSettings(settings []byte) ([]byte, error) {
 		}
 		all["env"] = changed
 	}
+	return json.Marshal(all)
+}
+
+// PrivateLogin implements dialect.Isolator. The refresh token is left out: two directories cannot both renew one login. So
+// does the vendor's SDK (observed on 0.3.329).
+func (Dialect) PrivateLogin(name string, content []byte) ([]byte, error) {
+	if name != ".credentials.json" {
+		return content, nil
+	}
+	var all map[string]json.RawMessage
+	if err := protocol.Unmarshal(content, &all); err != nil {
+		return nil, err
+	}
+	var login map[string]json.RawMessage
+	if len(all["claudeAiOauth"]) == 0 {
+		return content, nil
+	}
+	if err := protocol.Unmarshal(all["claudeAiOauth"], &login); err != nil {
+		return nil, err
+	}
+	delete(login, "refreshToken")
+	changed, err := json.Marshal(login)
+	if err != nil {
+		return nil, err
+	}
+	all["claudeAiOauth"] = changed
 	return json.Marshal(all)
 }

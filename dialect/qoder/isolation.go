@@ -12,6 +12,7 @@ func (Dialect) ConfigDir(o *dialect.Input) dialect.ConfigDir {
 	return dialect.ConfigDir{
 		Variable: "QODER_CONFIG_DIR", Path: o.ConfigPath("QODER_CONFIG_DIR", ".qoder"), UserFile: "settings.json",
 		Copies: []string{"AGENTS.md", "agents", "commands", "skills"},
+		Login:  []string{".auth", "oauth_creds.json"},
 	}
 }
 
@@ -25,3 +26,6 @@ func (Dialect) SharedLogin(o *dialect.Input, _ []byte) string {
 
 // PrivateSettings implements dialect.Isolator.
 func (Dialect) PrivateSettings(settings []byte) ([]byte, error) { return settings, nil }
+
+// PrivateLogin implements dialect.Isolator: the files are copied as they are, as in the vendor's SDK (observed on 1.0.39).
+func (Dialect) PrivateLogin(_ string, content []byte) ([]byte, error) { return content, nil }

@@ -115,6 +115,7 @@ func TestEveryOption(t *testing.T) {
 		"option/resumeSessionAt":                   {o{Options: session.Options{Resume: uuid1, ResumeSessionAt: uuid2}}, argv("--resume", uuid1, "--resume-session-at="+uuid2)},
 		"option/resumeDropsTurn":                   {o{Options: session.Options{Resume: uuid1, ResumeSessionAt: uuid2, ResumeDropsTurn: uuid3}}, argv("--resume", uuid1, "--resume-session-at="+uuid2, "--resume-drops-turn="+uuid3)},
 		"option/sessionId":                         {o{Options: session.Options{SessionID: uuid1}}, argv("--session-id", uuid1)},
+		"option/sessionStore":                      {o{Facts: dialect.Facts{HasSessionStore: true}}, argv("--session-mirror")},
 		"option/persistSession":                    {o{Options: session.Options{PersistSession: session.Some(false)}}, argv("--no-session-persistence")},
 		"option/maxTurns":                          {o{Options: session.Options{MaxTurns: session.Some(0)}}, argv("--max-turns", "0")},
 		"option/includePartialMessages":            {o{Options: session.Options{IncludePartialMessages: true}}, argv("--include-partial-messages")},

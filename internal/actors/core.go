@@ -43,6 +43,9 @@ type Config struct {
 	// History reads what the agent has stored of a session. It gets the session's Awake.Input,
 	// and may block. The zero value says that nothing is known. nil: nobody can read it.
 	History func(ctx context.Context, in *dialect.Input, sessionID string, wanted machine.Wanted) machine.History
+	// Mirror gets the agent's reports of what it has stored, and nil when they are due. It
+	// does not wait. nil: nobody does.
+	Mirror func(report []byte)
 	// ChildContext adds what the user's code looks for to the contexts of
 	// Options.Children; nil: nothing.
 	ChildContext func(context.Context) context.Context
@@ -173,7 +176,7 @@ func (k *Core) routerConfig(up *Awake) routing.Config {
 	return routing.Config{
 		Clock: k.cfg.System.Clock(), Ledger: k.Ledger, Budget: k.cfg.Budget, Emit: k.cfg.Emit, Judge: judge, Trace: k.cfg.Trace,
 		Self: &k.router, Session: &k.session, Transport: &up.transport, Callbacks: &up.callback, Uncalled: &up.callbacks,
-		Named: func(id string) { k.Link().Named(id) },
+		Named: func(id string) { k.Link().Named(id) }, Mirror: k.cfg.Mirror,
 	}
 }
 
@@ -250,7 +253,7 @@ func (k *Core) routingConfig(up *Awake, shared *common) machine.Config {
 	d, o := k.cfg.Dialect, &up.Input.Options
 	traits := d.Traits()
 	return machine.Config{
-		Rules: &rules{host: k.cfg.Host, deps: &up.deps, input: &up.Input}, Limits: &shared.limits, Discard: o.Discard, Traced: k.cfg.Trace != nil,
+		Rules: &rules{host: k.cfg.Host, deps: &up.deps, input: &up.Input}, Limits: &shared.limits, Discard: o.Discard, Traced: k.cfg.Trace != nil, Mirrored: k.cfg.Mirror != nil,
 		Stall: max(shared.limits.Stall, 0), StallKill: shared.limits.StallKill, Retry: max(shared.limits.Retry, 0), Interrupt: shared.pause,
 		ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
 		ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,

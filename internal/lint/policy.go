@@ -95,7 +95,7 @@ var layers = [...][]string{
 	{"internal/actors/ledger"},
 	{"internal/actors/routing"},
 	{"internal/actors/dispatch"},
-	{"internal/actors/link", "internal/actors/child"},
+	{"internal/actors/link", "internal/actors/child", "internal/actors/mirror"},
 	{"actors/transport", "actors/hooks", "actors/permission", "actors/mcp", "actors/modelpolicy", "actors/inquiry"},
 	{"actors/router"},
 	{"internal/actors"},

@@ -38,6 +38,10 @@ type (
 	// Dropped is a message that is dropped as it comes. To: the session's trace.
 	Dropped struct{ Frame protocol.Frame }
 
+	// Mirror passes on a line in which the agent reports what it has stored; nil: a turn, or
+	// the process, is over. To: the session's mirror.
+	Mirror struct{ Report []byte }
+
 	// Trim drops partial messages, oldest first, until no more than To bytes are
 	// held. To: the user's stream.
 	Trim struct{ To int64 }
@@ -145,6 +149,7 @@ func (Run) effect()          {}
 func (Cancel) effect()       {}
 func (Deliver) effect()      {}
 func (Dropped) effect()      {}
+func (Mirror) effect()       {}
 func (Trim) effect()         {}
 func (Unsure) effect()       {}
 func (Moved) effect()        {}

@@ -79,6 +79,8 @@ func (m *Routing) control(f *protocol.Frame) {
 	case protocol.TypeControlCancel, protocol.TypeControlCancelAlias:
 		m.deliver()
 		m.withdraw(*f)
+	case "transcript_mirror":
+		m.mirror(f.Raw)
 	}
 }
 
@@ -95,6 +97,16 @@ func (m *Routing) content(f *protocol.Frame) {
 		m.observe(&e)
 	}
 	m.push(e)
+	if f.Type == "result" {
+		m.mirror(nil)
+	}
+}
+
+// mirror passes on what the agent stores; nil: what was passed on is due.
+func (m *Routing) mirror(report []byte) {
+	if m.cfg.Mirrored {
+		m.do(Mirror{report})
+	}
 }
 
 // push puts a message into the stream.

@@ -16,6 +16,8 @@ type Config struct {
 	Discard bool
 	// Traced: somebody wants to know of content that is dropped.
 	Traced bool
+	// Mirrored: what the agent stores is copied, so its reports of that are passed on.
+	Mirrored bool
 	// ResultAfterCancelled and RepeatsInit are the dialect's traits of these names.
 	ResultAfterCancelled bool
 	RepeatsInit          bool
@@ -266,6 +268,7 @@ func (m *Routing) handle(in Input) {
 	case OutputEnded:
 		m.EOF = true
 		m.takeStraysIfOver()
+		m.mirror(nil)
 	case Echoed:
 		if !m.echo(in.Head) {
 			m.emit(&session.NoiseLine{Err: errEcho})

@@ -44,6 +44,8 @@ type Config struct {
 	Callbacks *Callbacks
 	// Named hears which session the agent is in.
 	Named func(sessionID string)
+	// Mirror gets what machine.Mirror says; nil: nobody does.
+	Mirror func(report []byte)
 	// Uncalled starts callback actors; while it is not there, Session starts it.
 	Uncalled *kernel.Address[ToCallbacks]
 }
@@ -274,6 +276,8 @@ func (b *Box) do(w *kernel.Worker, e machine.Effect) {
 		b.cfg.Session.Tell(w, e)
 	case machine.Rested:
 		b.cfg.Session.Tell(w, e)
+	case machine.Mirror:
+		b.cfg.Mirror(e.Report)
 	case machine.Dropped:
 		b.trace(e)
 	default:

@@ -1,0 +1,354 @@
+package sdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/parity"
+	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/transcript"
+	"github.com/agent-troupe/troupe/transcript/store"
+)
+
+// desk is a machine with an agent that stores its sessions.
+type desk struct {
+	*testing.T
+	rt   *runtime.Runtime
+	temp string // of the runtime
+	home string
+	cwd  string
+
+	mu     sync.Mutex
+	events []session.Event
+}
+
+func newDesk(t *testing.T, cwd string) *desk {
+	t.Helper()
+	temp := t.TempDir()
+	rt, err := runtime.New(runtime.Config{TempDir: temp})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, rt.Shutdown(context.Background())) })
+	return &desk{T: t, rt: rt, temp: temp, home: t.TempDir(), cwd: cwd}
+}
+
+// open connects to an agent that repeats what it remembers.
+func (d *desk) open(o sdk.Options) (*sdk.Client, error) {
+	o.Runtime, o.Cwd = d.rt, d.cwd
+	o.CleanEnv, o.Env = true, map[string]string{"HOME": d.home, "ANTHROPIC_API_KEY": "sk-x"}
+	o.Backend = scripted.New(scripted.WithScript(&scripted.Script{Transcript: true, Default: scripted.Steps{scripted.Text("${history}")}}))
+	o.OnEvent = func(r session.EventRecord) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.events = append(d.events, r.Event)
+	}
+	c := sdk.NewClient(&o)
+	return c, c.Connect(d.Context())
+}
+
+func (d *desk) ask(c *sdk.Client, text string) string {
+	d.Helper()
+	turn, err := c.Send(d.Context(), sdk.UserText(text))
+	require.NoError(d, err)
+	r, err := turn.Result(d.Context())
+	require.NoError(d, err)
+	return r.Result
+}
+
+// mirrorEvents returns the events of a type.
+func mirrorEvents[E session.Event](d *desk) (all []E) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range d.events {
+		if e, ok := e.(E); ok {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+func keyOf(cwd, id string) session.StoreKey {
+	return session.StoreKey{Project: transcript.FolderName(transcript.Claude, cwd), Session: id}
+}
+
+func types(t *testing.T, s session.Store, key session.StoreKey) (all []string) {
+	t.Helper()
+	for e, err := range s.Load(t.Context(), key) {
+		require.NoError(t, err)
+		var head struct{ Type string }
+		require.NoError(t, json.Unmarshal(e, &head))
+		all = append(all, head.Type)
+	}
+	return all
+}
+
+// A session goes on, from a store, on a machine that never saw it.
+func TestAnotherMachineGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, flush := range map[string]session.StoreFlush{"batched": "", "eager": session.StoreEager} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			parity.Covers(t, "claude/option/sessionStore")
+			s, cwd := store.NewDir(t.TempDir()), t.TempDir()
+			first := newDesk(t, cwd)
+			o := sdk.Options{SessionStore: s, SessionStoreOptions: session.StoreOptions{Flush: flush}}
+			c, err := first.open(o)
+			require.NoError(t, err)
+			require.Equal(t, "one", first.ask(c, "one"))
+			require.NoError(t, c.Mirrored(t.Context()))
+			id := c.SessionID()
+			require.Equal(t, []string{"user", "assistant"}, types(t, s, keyOf(cwd, id)))
+			require.Equal(t, "one | two", first.ask(c, "two"))
+			require.NoError(t, c.Close(t.Context()))
+			require.Equal(t, []string{"user", "assistant", "user", "assistant"}, types(t, s, keyOf(cwd, id)))
+			require.Empty(t, mirrorEvents[*session.MirrorFailed](first))
+			require.NotEmpty(t, mirrorEvents[*session.Mirrored](first))
+
+			second := newDesk(t, cwd)
+			o.Resume = id
+			c, err = second.open(o)
+			require.NoError(t, err)
+			require.Equal(t, "one | two | three", second.ask(c, "three"))
+			require.NoError(t, c.Close(t.Context()))
+			require.Len(t, types(t, s, keyOf(cwd, id)), 6, "it is appended to the same transcript")
+			left, err := os.ReadDir(second.home)
+			require.NoError(t, err)
+			require.Empty(t, left, "nothing was stored in the home directory")
+
+			third := newDesk(t, cwd)
+			o.Resume, o.Continue = "", true
+			c, err = third.open(o)
+			require.NoError(t, err)
+			require.Equal(t, "one | two | three | four", third.ask(c, "four"))
+			require.NoError(t, c.Close(t.Context()))
+		})
+	}
+}
+
+// What the store does not have is resumed as without one.
+func TestResumeWithoutTheStore(t *testing.T) {
+	t.Parallel()
+	d, s := newDesk(t, t.TempDir()), &store.Memory{}
+	c, err := d.open(sdk.Options{})
+	require.NoError(t, err)
+	d.ask(c, "one")
+	id := c.SessionID()
+	require.NoError(t, c.Close(t.Context()))
+
+	c, err = d.open(sdk.Options{SessionStore: s, Resume: id})
+	require.NoError(t, err)
+	require.Equal(t, "one | two", d.ask(c, "two"))
+	require.NoError(t, c.Close(t.Context()))
+	require.Equal(t, []string{"user", "assistant"}, types(t, s, keyOf(d.cwd, id)), "the store has what came from then on")
+
+	empty := newDesk(t, t.TempDir())
+	c, err = empty.open(sdk.Options{SessionStore: s, Continue: true})
+	require.NoError(t, err)
+	require.Equal(t, "hello", empty.ask(c, "hello"), "an empty store begins a new session")
+	require.NoError(t, c.Close(t.Context()))
+}
+
+// faulty is a store whose methods fail as a test wants.
+type faulty struct {
+	store.Memory
+	append func(n int, ctx context.Context) error
+	load   error
+	n      atomic.Int32
+}
+
+func (f *faulty) Append(ctx context.Context, key session.StoreKey, entries []json.RawMessage) error {
+	if f.append != nil {
+		if err := f.append(int(f.n.Add(1)), ctx); err != nil {
+			return err
+		}
+	}
+	return f.Memory.Append(ctx, key, entries)
+}
+
+func (f *faulty) Load(ctx context.Context, key session.StoreKey) iter.Seq2[json.RawMessage, error] {
+	if f.load == nil {
+		return f.Memory.Load(ctx, key)
+	}
+	return func(yield func(json.RawMessage, error) bool) { yield(nil, f.load) }
+}
+
+func TestAStoreThatFails(t *testing.T) {
+	t.Parallel()
+	errFull := errors.New("the disk is full")
+	for name, c := range map[string]struct {
+		append func(n int, ctx context.Context) error
+		failed string // part of the only MirrorFailed; "": there is none
+		stored int
+	}{
+		"twice": {
+			append: func(n int, _ context.Context) error {
+				if n <= 2 {
+					return errFull
+				}
+				return nil
+			}, stored: 2,
+		},
+		"for ever":  {append: func(int, context.Context) error { return errFull }, failed: "2 entries of KEY are missing from the session store: session store: append KEY: the disk is full"},
+		"by panic":  {append: func(int, context.Context) error { panic("oh") }, failed: "panic while handling SessionStore.Append: oh"},
+		"by a hang": {append: func(_ int, ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, failed: "append to the session store: no answer within 50ms (set by SessionStoreOptions.Append)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, s := newDesk(t, t.TempDir()), &faulty{append: c.append}
+			client, err := d.open(sdk.Options{SessionStore: s, SessionStoreOptions: session.StoreOptions{Append: 50 * time.Millisecond}})
+			require.NoError(t, err)
+			require.Equal(t, "one", d.ask(client, "one"))
+			require.NoError(t, client.Mirrored(t.Context()))
+			require.NotEmpty(t, mirrorEvents[*session.MirrorPending](d))
+			key := keyOf(d.cwd, client.SessionID())
+			failed := mirrorEvents[*session.MirrorFailed](d)
+			if c.failed == "" {
+				require.Empty(t, failed)
+			} else {
+				require.Len(t, failed, 1)
+				require.Contains(t, failed[0].String(), strings.ReplaceAll(c.failed, "KEY", key.String()))
+			}
+			require.Len(t, types(t, s, key), c.stored)
+			require.NoError(t, client.Close(t.Context()))
+			require.NoError(t, client.Err(), "the session does not suffer")
+		})
+	}
+}
+
+// A result does not wait for a slow store.
+func TestASlowStore(t *testing.T) {
+	t.Parallel()
+	d, release := newDesk(t, t.TempDir()), make(chan struct{})
+	s := &faulty{append: func(_ int, ctx context.Context) error {
+		select {
+		case <-release:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+	c, err := d.open(sdk.Options{SessionStore: s})
+	require.NoError(t, err)
+	require.Equal(t, "one", d.ask(c, "one"))
+	require.Equal(t, "one | two", d.ask(c, "two"))
+	require.Empty(t, mirrorEvents[*session.Mirrored](d))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, c.Mirrored(ctx), context.Canceled)
+	close(release)
+	require.NoError(t, c.Mirrored(t.Context()))
+	require.Len(t, types(t, s, keyOf(d.cwd, c.SessionID())), 4)
+	require.NoError(t, c.Close(t.Context()))
+}
+
+func TestALoadThatFails(t *testing.T) {
+	t.Parallel()
+	id := "0b7de7f0-3c1c-4f5b-9d0e-1d7c3f0a0001"
+	t.Run("error", func(t *testing.T) {
+		t.Parallel()
+		d := newDesk(t, t.TempDir())
+		_, err := d.open(sdk.Options{SessionStore: &faulty{load: errors.New("no route")}, Resume: id})
+		failed, ok := errors.AsType[*session.StoreError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, keyOf(d.cwd, id), failed.Key)
+		require.ErrorContains(t, err, "session store: load "+failed.Key.String()+": no route")
+	})
+	t.Run("too late", func(t *testing.T) {
+		t.Parallel()
+		parity.Covers(t, "claude/option/loadTimeoutMs")
+		d := newDesk(t, t.TempDir())
+		s := &hanging{}
+		_, err := d.open(sdk.Options{SessionStore: s, Resume: id, SessionStoreOptions: session.StoreOptions{Load: 20 * time.Millisecond}})
+		late, ok := errors.AsType[*session.TimeoutError](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, "SessionStoreOptions.Load", late.SetBy)
+	})
+	t.Run("a title", func(t *testing.T) {
+		t.Parallel()
+		d := newDesk(t, t.TempDir())
+		c, err := d.open(sdk.Options{SessionStore: &faulty{load: errors.New("asked")}, Resume: "my title"})
+		if err == nil {
+			_ = c.Close(t.Context())
+		}
+		require.NotErrorIs(t, err, session.ErrClosed)
+		if err != nil {
+			require.NotContains(t, err.Error(), "asked", "the agent searches titles, the store does not")
+		}
+	})
+}
+
+// hanging never answers.
+type hanging struct{ store.Memory }
+
+func (h *hanging) Load(ctx context.Context, _ session.StoreKey) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		<-ctx.Done()
+		yield(nil, ctx.Err())
+	}
+}
+
+// Entries that would lead out of the directory are left out.
+func TestSubagentsComeBack(t *testing.T) {
+	t.Parallel()
+	d, s := newDesk(t, t.TempDir()), &strange{}
+	c, err := d.open(sdk.Options{SessionStore: s})
+	require.NoError(t, err)
+	d.ask(c, "one")
+	id := c.SessionID()
+	require.NoError(t, c.Close(t.Context()))
+	sub := keyOf(d.cwd, id)
+	sub.Subpath = "subagents/agent-a"
+	require.NoError(t, s.Append(t.Context(), sub, []json.RawMessage{
+		[]byte(`{"type":"agent_metadata","agentType":"Explore"}`), []byte(`{"type":"user","uuid":"u"}`),
+		[]byte(`{"type":"agent_metadata","agentType":"Explore","finished":true}`),
+	}))
+	c, err = d.open(sdk.Options{SessionStore: s, Resume: id})
+	require.NoError(t, err)
+	found, err := filepath.Glob(filepath.Join(d.temp, "*", "config-*", "projects", "*", id, "subagents", "*"))
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.NoError(t, c.Close(t.Context()))
+}
+
+// strange names subpaths that nobody should use.
+type strange struct{ store.Memory }
+
+func (s *strange) Subpaths(ctx context.Context, project, id string) ([]string, error) {
+	all, err := s.Memory.Subpaths(ctx, project, id)
+	return append(all, "", "../../../x", "/etc/passwd", "a/../../b"), err
+}
+
+func TestStoreOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		o    sdk.Options
+		want string
+	}{
+		"nothing is stored": {sdk.Options{SessionStore: &store.Memory{}, PersistSession: session.Some(false)}, "PersistSession"},
+		"no store":          {sdk.Options{SessionStoreOptions: session.StoreOptions{Load: 1}}, "SessionStoreOptions"},
+		"a flush":           {sdk.Options{SessionStore: &store.Memory{}, SessionStoreOptions: session.StoreOptions{Flush: "often"}}, "SessionStoreOptions.Flush"},
+		"a negative limit":  {sdk.Options{SessionStore: &store.Memory{}, SessionStoreOptions: session.StoreOptions{Waiting: -1}}, "SessionStoreOptions.Waiting"},
+		"checkpoints":       {sdk.Options{SessionStore: &store.Memory{}, EnableFileCheckpointing: session.Some(true)}, "EnableFileCheckpointing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := newDesk(t, t.TempDir()).open(c.o)
+			bad, ok := errors.AsType[*sdk.ConfigError](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, c.want, bad.Option)
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package session
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+// MirrorPending says that the agent has given a result while some of what it stored before
+// is not in Options.SessionStore yet. [Mirrored] or [MirrorFailed] follows. The result is
+// not held back for it.
+type MirrorPending struct {
+	Entries int // how many wait
+}
+
+func (*MirrorPending) isEvent() {}
+
+// Level implements [Event].
+func (*MirrorPending) Level() slog.Level { return slog.LevelDebug }
+
+func (e *MirrorPending) String() string {
+	return fmt.Sprintf("a result is not in the session store yet: %d entries wait", e.Entries)
+}
+
+// LogValue implements [slog.LogValuer].
+func (e *MirrorPending) LogValue() slog.Value { return slog.StringValue(e.String()) }
+
+// Mirrored says that everything which the agent has reported so far is in
+// Options.SessionStore, but for what a [MirrorFailed] has named.
+type Mirrored struct {
+	Entries int // how many were appended since the last one
+}
+
+func (*Mirrored) isEvent() {}
+
+// Level implements [Event].
+func (*Mirrored) Level() slog.Level { return slog.LevelDebug }
+
+func (e *Mirrored) String() string {
+	return fmt.Sprintf("%d entries are in the session store", e.Entries)
+}
+
+// LogValue implements [slog.LogValuer].
+func (e *Mirrored) LogValue() slog.Value { return slog.StringValue(e.String()) }
+
+// MirrorFailed says that entries of the agent's transcript will not come into
+// Options.SessionStore. The session goes on, and the agent's own files have them, as long
+// as those exist: transcript.Sessions.Import brings the session into a store. The
+// vendors' SDKs yield a system message of subtype mirror_error instead.
+type MirrorFailed struct {
+	Key     StoreKey // zero: the agent did not say whose they are
+	Entries int      // how many were dropped; 0: not known
+	Err     error    // a *[StoreError], or [ErrMirrorFull]
+}
+
+func (*MirrorFailed) isEvent() {}
+
+// Level implements [Event].
+func (*MirrorFailed) Level() slog.Level { return slog.LevelError }
+
+func (e *MirrorFailed) String() string {
+	if e.Key == (StoreKey{}) {
+		return fmt.Sprintf("entries are missing from the session store: %v", e.Err)
+	}
+	return fmt.Sprintf("%d entries of %s are missing from the session store: %v", e.Entries, e.Key, e.Err)
+}
+
+// LogValue implements [slog.LogValuer].
+func (e *MirrorFailed) LogValue() slog.Value { return slog.StringValue(e.String()) }
