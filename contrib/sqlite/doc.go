@@ -1,10 +1,9 @@
-// Package troupesqlite is a session store in an SQLite file, for
-// session.Options.SessionStore:
+// Package troupesqlite is a session store in an SQLite file: a session.Store.
 //
 //	store, err := troupesqlite.Open(ctx, "sessions.db", troupesqlite.Options{})
 //	...
 //	defer store.Close()
-//	result, err := sdk.Run(ctx, "hello", &sdk.Options{SessionStore: store})
+//	sessions := &transcript.Sessions{Vendor: transcript.Claude, Store: store, Dir: dir}
 //
 // It is a module of its own, so that the main module does not depend on SQLite. The SQLite
 // is modernc.org/sqlite, which needs no C compiler.

@@ -1,0 +1,268 @@
+package storetest_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/transcript/store"
+	"github.com/agent-troupe/troupe/transcript/storetest"
+)
+
+// broken is a store in memory with one mistake.
+type broken struct {
+	session.Store
+
+	append func(ctx context.Context, s session.Store, key session.StoreKey, entries []json.RawMessage) error
+	load   func(ctx context.Context, s session.Store, key session.StoreKey) iter.Seq2[json.RawMessage, error]
+	list   func(ctx context.Context, s session.Store, project string) ([]session.StoredSession, error)
+	subs   func(ctx context.Context, s session.Store, project, id string) ([]string, error)
+	del    func(ctx context.Context, s session.Store, key session.StoreKey) error
+}
+
+func (b *broken) Append(ctx context.Context, key session.StoreKey, entries []json.RawMessage) error {
+	if b.append != nil {
+		return b.append(ctx, b.Store, key, entries)
+	}
+	return b.Store.Append(ctx, key, entries)
+}
+
+func (b *broken) Load(ctx context.Context, key session.StoreKey) iter.Seq2[json.RawMessage, error] {
+	if b.load != nil {
+		return b.load(ctx, b.Store, key)
+	}
+	return b.Store.Load(ctx, key)
+}
+
+func (b *broken) Sessions(ctx context.Context, project string) ([]session.StoredSession, error) {
+	if b.list != nil {
+		return b.list(ctx, b.Store, project)
+	}
+	return b.Store.Sessions(ctx, project)
+}
+
+func (b *broken) Subpaths(ctx context.Context, project, id string) ([]string, error) {
+	if b.subs != nil {
+		return b.subs(ctx, b.Store, project, id)
+	}
+	return b.Store.Subpaths(ctx, project, id)
+}
+
+func (b *broken) Delete(ctx context.Context, key session.StoreKey) error {
+	if b.del != nil {
+		return b.del(ctx, b.Store, key)
+	}
+	return b.Store.Delete(ctx, key)
+}
+
+func lower(key session.StoreKey) session.StoreKey {
+	key.Session = strings.ToLower(key.Session)
+	return key
+}
+
+// mistakes are stores that storetest.Run must refuse.
+var mistakes = map[string]func() *broken{
+	"adds a known uuid again": func() *broken {
+		n := 0
+		return &broken{append: func(ctx context.Context, s session.Store, key session.StoreKey, entries []json.RawMessage) error {
+			var other []json.RawMessage
+			for _, e := range entries {
+				n++
+				other = append(other, json.RawMessage(fmt.Sprintf(`{"n":%d,%s`, n, e[1:])))
+			}
+			return s.Append(ctx, key, other)
+		}}
+	},
+	"leaves out entries without a uuid that it has": func() *broken {
+		var mu sync.Mutex
+		seen := map[string]bool{}
+		return &broken{append: func(ctx context.Context, s session.Store, key session.StoreKey, entries []json.RawMessage) error {
+			mu.Lock()
+			defer mu.Unlock()
+			var fresh []json.RawMessage
+			for _, e := range entries {
+				if name := key.String() + string(e); !seen[name] {
+					seen[name], fresh = true, append(fresh, e)
+				}
+			}
+			return s.Append(ctx, key, fresh)
+		}}
+	},
+	"loads the last 1000 entries": func() *broken {
+		return &broken{load: func(ctx context.Context, s session.Store, key session.StoreKey) iter.Seq2[json.RawMessage, error] {
+			return func(yield func(json.RawMessage, error) bool) {
+				n := 0
+				for e, err := range s.Load(ctx, key) {
+					if n++; n > 1000 || !yield(e, err) {
+						return
+					}
+				}
+			}
+		}}
+	},
+	"forgets the subpath": func() *broken {
+		return &broken{append: func(ctx context.Context, s session.Store, key session.StoreKey, entries []json.RawMessage) error {
+			key.Subpath = ""
+			return s.Append(ctx, key, entries)
+		}}
+	},
+	"ignores the case of ids": func() *broken {
+		return &broken{
+			append: func(ctx context.Context, s session.Store, key session.StoreKey, entries []json.RawMessage) error {
+				return s.Append(ctx, lower(key), entries)
+			},
+			load: func(ctx context.Context, s session.Store, key session.StoreKey) iter.Seq2[json.RawMessage, error] {
+				return s.Load(ctx, lower(key))
+			},
+		}
+	},
+	"keeps the entries of the caller": func() *broken {
+		type kept struct {
+			key     session.StoreKey
+			entries []json.RawMessage
+		}
+		var mu sync.Mutex
+		var late []kept
+		flush := func(s session.Store) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, k := range late {
+				_ = s.Append(context.Background(), k.key, k.entries)
+			}
+			late = nil
+		}
+		return &broken{
+			append: func(ctx context.Context, _ session.Store, key session.StoreKey, entries []json.RawMessage) error {
+				mu.Lock()
+				defer mu.Unlock()
+				late = append(late, kept{key, entries})
+				return ctx.Err()
+			},
+			load: func(ctx context.Context, s session.Store, key session.StoreKey) iter.Seq2[json.RawMessage, error] {
+				flush(s)
+				return s.Load(ctx, key)
+			},
+		}
+	},
+	"decodes numbers as floats": func() *broken {
+		return &broken{append: func(ctx context.Context, s session.Store, key session.StoreKey, entries []json.RawMessage) error {
+			var other []json.RawMessage
+			for _, e := range entries {
+				var v map[string]any
+				if err := json.Unmarshal(e, &v); err != nil {
+					return err
+				}
+				e, err := json.Marshal(v)
+				if err != nil {
+					return err
+				}
+				other = append(other, e)
+			}
+			return s.Append(ctx, key, other)
+		}}
+	},
+	"does not delete the subpaths": func() *broken {
+		return &broken{del: func(ctx context.Context, s session.Store, key session.StoreKey) error {
+			subs, err := s.Subpaths(ctx, key.Project, key.Session)
+			if err != nil || key.Subpath != "" {
+				return err
+			}
+			saved := map[string][]json.RawMessage{}
+			for _, sub := range subs {
+				for e, err := range s.Load(ctx, session.StoreKey{Project: key.Project, Session: key.Session, Subpath: sub}) {
+					if err != nil {
+						return err
+					}
+					saved[sub] = append(saved[sub], e)
+				}
+			}
+			if err := s.Delete(ctx, key); err != nil {
+				return err
+			}
+			for sub, entries := range saved {
+				if err := s.Append(ctx, session.StoreKey{Project: key.Project, Session: key.Session, Subpath: sub}, entries); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+	},
+	"deletes the session with a subpath": func() *broken {
+		return &broken{del: func(ctx context.Context, s session.Store, key session.StoreKey) error {
+			key.Subpath = ""
+			return s.Delete(ctx, key)
+		}}
+	},
+	"lists the sessions of all projects": func() *broken {
+		return &broken{list: func(ctx context.Context, s session.Store, project string) ([]session.StoredSession, error) {
+			all, err := s.Sessions(ctx, project)
+			more, err2 := s.Sessions(ctx, project+"-2")
+			if err == nil {
+				err = err2
+			}
+			return append(all, more...), err
+		}}
+	},
+	"has one time for all sessions": func() *broken {
+		return &broken{list: func(ctx context.Context, s session.Store, project string) ([]session.StoredSession, error) {
+			all, err := s.Sessions(ctx, project)
+			for i := range all {
+				all[i].Modified = time.UnixMilli(1)
+			}
+			return all, err
+		}}
+	},
+	"ignores the context": func() *broken {
+		return &broken{append: func(ctx context.Context, s session.Store, key session.StoreKey, entries []json.RawMessage) error {
+			return s.Append(context.WithoutCancel(ctx), key, entries)
+		}}
+	},
+	"lists the empty subpath": func() *broken {
+		return &broken{subs: func(ctx context.Context, s session.Store, project, id string) ([]string, error) {
+			all, err := s.Subpaths(ctx, project, id)
+			return append(all, ""), err
+		}}
+	},
+}
+
+var mistake = flag.String("mistake", "", "the broken store that TestBrokenStore runs with")
+
+// TestBrokenStore is what TestMistakesAreFound starts: it must fail.
+func TestBrokenStore(t *testing.T) {
+	if *mistake == "" {
+		t.Skip("it is started by TestMistakesAreFound")
+	}
+	storetest.Run(t, func(*testing.T) session.Store {
+		b := mistakes[*mistake]()
+		b.Store = &store.Memory{}
+		return b
+	})
+}
+
+func TestMistakesAreFound(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for name := range mistakes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, err := exec.CommandContext(t.Context(), self, "-test.run=^TestBrokenStore$", "-mistake="+name).CombinedOutput()
+			var failed *exec.ExitError
+			require.ErrorAs(t, err, &failed, "a store that %s passes:\n%s", name, out)
+			assert.Contains(t, string(out), "--- FAIL: TestBrokenStore/", "%s", out)
+			assert.NotContains(t, string(out), "panic:", "%s", out)
+		})
+	}
+}
