@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
@@ -30,7 +31,7 @@ var (
 
 // secretive are the public types that hold secrets, or what holds some.
 var secretive = map[string]any{
-	"agent.Launch":   agent.Launch{},
+	"agent.Launch": agent.Launch{}, "cloud.Config": cloud.Config{},
 	"dialect.Launch": dialect.Launch{}, "dialect.EnvVar": dialect.EnvVar{}, "dialect.File": dialect.File{},
 	"dialect.Input": dialect.Input{}, "dialect.Facts": dialect.Facts{}, "session.MCPServerConfig": session.MCPServerConfig{}, "session.Auth": session.Auth{},
 	"session.AgentDefinition": session.AgentDefinition{}, "session.AgentMCPServer": session.AgentMCPServer{},
@@ -56,6 +57,8 @@ var notSecretive = map[string]string{
 	"actors.Config":               "holds functions, so JSON refuses it, and prints its Options without secrets",
 	"runtime.Spec":                "holds functions, so JSON refuses it, and prints its Options without secrets",
 	"link.Config":                 "holds functions, so JSON refuses it, and prints its Command without secrets",
+	"cloudtest.Server":            "the token of a server that tests make, which is no secret",
+	"cloudtest.Request":           "the requests of a test's server",
 	"dialect.Traits":              "the name of a variable",
 	"scripted.Agent":              "a scripted agent's token marks a process and is no secret",
 	"scripted.Child":              "the token marks a process and is no secret",

@@ -51,7 +51,7 @@ func (s *watched) paced(e supervisor.Event) string {
 		if strings.HasPrefix(e.Supervisor, "fleet/") {
 			clear(s.due)
 		}
-		maps.DeleteFunc(s.due, func(which string, _ time.Time) bool { return strings.HasPrefix(which, e.Supervisor+"/"+e.Child+" ") })
+		s.forget(e.Supervisor + "/" + e.Child)
 	case *supervisor.RestartScheduled:
 		for _, child := range e.Children {
 			s.due[e.Supervisor+" "+child] = e.At.Add(e.Delay)
@@ -61,9 +61,15 @@ func (s *watched) paced(e supervisor.Event) string {
 			if due := s.due[e.Supervisor+" "+child]; e.At.Before(due) {
 				return fmt.Sprintf("backoff: %s restarted %s %v before the time that it had announced", e.Supervisor, child, due.Sub(e.At))
 			}
+			s.forget(e.Supervisor + "/" + child)
 		}
 	}
 	return ""
+}
+
+// forget drops the plans of a supervisor that is gone.
+func (s *watched) forget(id string) {
+	maps.DeleteFunc(s.due, func(which string, _ time.Time) bool { return strings.HasPrefix(which, id+" ") })
 }
 
 // began notes that an incarnation of an actor starts.

@@ -269,6 +269,10 @@ func (s *watched) supervised(e supervisor.Event) string {
 			return of != e.Supervisor && (strings.HasPrefix(e.Supervisor, "fleet/") || of == e.Supervisor+"/"+e.Child)
 		})
 		s.failures[e.Supervisor] = append(s.failures[e.Supervisor], e.At)
+	case *supervisor.Restarted: // by a strategy, perhaps also those that had not failed
+		for _, child := range e.Children {
+			delete(s.failures, e.Supervisor+"/"+child)
+		}
 	case *supervisor.RestartScheduled:
 		if n := within(e.Supervisor); n > most {
 			return fmt.Sprintf("intensity: %s restarts %s after %d failures within %v, and %d are allowed", e.Supervisor, e.Child, n, window, most)
