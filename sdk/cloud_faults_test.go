@@ -267,6 +267,14 @@ func TestCloudMessageOnDeadConnection(t *testing.T) {
 		}
 		assert.Equal(t, []string{"same text", "same text"}, s.Messages())
 		assert.Equal(t, 2, streams)
+		var again *cloudtest.Request
+		for _, r := range s.Requests() {
+			if r.Stream() {
+				again = r
+			}
+		}
+		assert.Equal(t, "e3", again.Query.Get("after_id"), "where the first stream fell silent")
+		assert.Equal(t, "e3", again.Header.Get("Last-Event-ID"))
 	})
 }
 

@@ -221,3 +221,33 @@ func TestLongTextIsCut(t *testing.T) {
 	assert.Greater(t, turn.text.Len(), maxText-4)
 	assert.True(t, utf8.ValidString(turn.text.String()))
 }
+
+// TestOldMessagesConfirmNothing: a text that was sent before does not show that its repetition has arrived.
+func TestOldMessagesConfirmNothing(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	var b book
+	shown := func(turn string) { b.take(eventUserMessage, &eventData{TurnID: turn, Content: []byte(`"same"`)}, now) }
+	shown("") // of somebody else
+	first := &message{uuid: "1", text: "same"}
+	b.open = append(b.open, first)
+	b.begin(first, now)
+	first.stage = unclear
+	b.confirm(now)
+	assert.Equal(t, unclear, first.stage)
+	shown("t1")
+	assert.Equal(t, posted, first.stage)
+	b.take(eventIdle, &eventData{TurnID: "t1"}, now)
+	got, _ := b.pop(now)
+	assert.Same(t, first, got)
+
+	second := &message{uuid: "2", text: "same"}
+	b.open = append(b.open, second)
+	b.begin(second, now)
+	second.stage = unclear
+	shown("t1") // late, of the turn that is over
+	assert.Equal(t, unclear, second.stage)
+	shown("t2")
+	assert.Equal(t, posted, second.stage)
+	assert.Equal(t, "t2", second.turnID)
+}

@@ -265,6 +265,34 @@ func TestMessageThatIsGivenAgain(t *testing.T) {
 	})
 }
 
+// TestMessageThatWasNotPosted belongs to the connection that it was given to: the host decides whether another one gets it.
+func TestMessageThatWasNotPosted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		down := true
+		s := &cloudtest.Server{Fault: func(_ int, r *cloudtest.Request) *cloudtest.Fault {
+			return &cloudtest.Fault{NoConnection: down && !r.Stream()}
+		}}
+		serve := connections(s, nil)
+		first := newHost()
+		exit := serve(first)
+		first.initialize()
+		first.send("m1", `"lost"`)
+		synctest.Wait()
+		first.Signal(agent.ErrKilled)
+		<-exit
+		down = false
+		second := newHost()
+		exit = serve(second)
+		second.initialize()
+		second.send("m2", `"next"`)
+		time.Sleep(time.Minute)
+		second.end()
+		assert.Equal(t, agent.Exit{}, <-exit)
+		assert.Equal(t, []string{"next"}, s.Messages())
+	})
+}
+
 // TestContentOfMessages: a content is flattened to one text.
 func TestContentOfMessages(t *testing.T) {
 	t.Parallel()
