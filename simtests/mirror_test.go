@@ -1,0 +1,116 @@
+package simtests_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/simtests"
+	"github.com/agent-troupe/troupe/transcript/store"
+)
+
+// moody is a store that fails, hangs, and says no after it has appended, as a network does.
+type moody struct {
+	*store.Memory
+	w *simtests.World
+}
+
+func (m moody) Append(ctx context.Context, key session.StoreKey, entries []json.RawMessage) error {
+	switch m.w.Rand().IntN(8) {
+	case 0:
+		return errors.New("refused")
+	case 1:
+		m.w.Sleep(time.Duration(m.w.Rand().IntN(3000)) * time.Millisecond)
+	case 2:
+		if err := m.Memory.Append(ctx, key, entries); err != nil {
+			return err
+		}
+		return errors.New("the answer was lost")
+	case 3:
+		panic("a bug of the store")
+	}
+	return m.Memory.Append(ctx, key, entries)
+}
+
+// mirrored is a session with a store, whose actors and agents die. An agent that dies may
+// have stored lines that it could not report any more: then the store has a gap.
+func mirrored(w *simtests.World) {
+	w.Faults(simtests.KillActor(0.01), simtests.KillInside(0.02), simtests.AgentCrash(0.01), simtests.SplitWrites(0.1), simtests.TranscriptUnsynced(0.5, time.Second))
+	all := &store.Memory{}
+	var failed, pending, stored int
+	o := &sdk.Options{
+		Cwd: "/work", MaxRestarts: 3, CanUseTool: allowAll, SessionStore: moody{all, w}, SessionStoreOptions: session.StoreOptions{Attempts: 12},
+		OnEvent: func(r session.EventRecord) {
+			switch r.Event.(type) {
+			case *session.MirrorFailed:
+				failed++
+			case *session.MirrorPending:
+				pending++
+			case *session.Mirrored:
+				stored++
+			}
+		},
+	}
+	if w.Rand().IntN(2) == 0 {
+		o.SessionStoreOptions.Flush = session.StoreEager
+	}
+	c, err := w.Dial(o, &scripted.Script{Turns: reachScript().Turns[:1], Default: scripted.Steps{scripted.Text("more")}})
+	if err != nil {
+		return
+	}
+	var prompts []string // of turns that have a result
+	w.Go(func() {
+		for _, text := range []string{"pay", "hello", "more"} {
+			turn, err := c.Send(w.Context(), sdk.UserText(text))
+			if err != nil {
+				break
+			}
+			if _, err := turn.Result(w.Context()); err == nil {
+				prompts = append(prompts, turn.UUID())
+			}
+		}
+		_ = c.Mirrored(w.Context()) // it may have ended
+		_ = c.Close(w.Context())
+	})
+	w.Run()
+	w.Sometimes("a result came before the store", pending > 0)
+	w.Sometimes("everything was mirrored", stored > 0)
+	w.Sometimes("it gave up", failed > 0)
+	if failed > 0 || c.Err() != nil {
+		return // it was said what is missing, or the session did not live to the end
+	}
+	key := session.StoreKey{Session: c.SessionID()}
+	known := make(map[string]bool)
+	_, processes := w.Agents()
+	for _, project := range []string{"-work"} {
+		if rows, err := all.Sessions(context.Background(), project); err == nil && len(rows) > 0 {
+			key.Project = project
+		}
+	}
+	if len(prompts) > 0 {
+		require.NotEmpty(w, key.Project, "the session is in the store")
+	}
+	for e, err := range all.Load(context.Background(), key) {
+		require.NoError(w, err)
+		var line struct{ UUID, ParentUUID string }
+		require.NoError(w, json.Unmarshal(e, &line))
+		require.False(w, known[line.UUID], "%s is in the store twice", line.UUID)
+		require.True(w, line.ParentUUID == "" || known[line.ParentUUID] || processes > 1, "%s comes before what it follows", line.UUID)
+		known[line.UUID] = true
+	}
+	for _, uuid := range prompts {
+		require.True(w, known[uuid] || processes > 1, "the turn %s has a result and is not in the store", uuid)
+	}
+}
+
+func TestMirror(t *testing.T) {
+	t.Parallel()
+	simtests.Explore(t, simtests.Config{Seeds: fewer(400)}, mirrored)
+}
