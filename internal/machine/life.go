@@ -377,7 +377,7 @@ func (l *Life) climb(stage Stage) {
 func (l *Life) afterLink() {
 	s := &l.s
 	ran := s.Link.Err.Err == nil || s.Link.Exit != (session.ExitStatus{})
-	drained := s.Routing.Drained && (s.Routing.Gen == s.Gen || !ran)
+	drained := s.Routing.Drained && (s.Routing.Gen == s.Gen || !ran || s.Close != NotClosing)
 	if !drained && s.Broken.Err == nil && !s.Over {
 		return // the routing tells
 	}

@@ -48,6 +48,7 @@ type stage struct {
 	climbed  machine.Stage
 	// climbedWhy is why, if not for a close.
 	climbedWhy string
+	drained    bool // as the life knows
 	aborted    bool
 	broken     bool // nothing is known of its output
 	stopping   bool
@@ -202,6 +203,7 @@ func (s *stage) changed() machine.LifeInput {
 	s.sum.Flushed = s.sum.Flushed || s.heard > 1 && s.IntN(3) == 0
 	s.sum.Drained = s.sum.Drained || s.link.Phase == machine.Gone && s.sum.Gen == s.link.Gen
 	sum := s.sum
+	s.drained = sum.Drained
 	return machine.Changed{Summary: &sum}
 }
 
@@ -294,7 +296,7 @@ func (s *stage) note(t *testing.T, out []machine.Effect) {
 		case machine.StopActors:
 			require.Equal(t, machine.Gone, s.link.Phase)
 			require.False(t, s.stopping)
-			require.True(t, s.sum.Drained || s.broken || s.over, "what the agent wrote is handled")
+			require.True(t, s.drained || s.broken || s.over, "what the agent wrote is handled")
 			s.stopping = true
 		case machine.Finish:
 			require.Equal(t, machine.Gone, s.link.Phase, "no process is left")
