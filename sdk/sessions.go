@@ -15,7 +15,9 @@ import (
 // agent's configuration directory, which its environment decides: o.Env, o.UnsetEnv and
 // o.CleanEnv count as they do for a session. With o.Cwd only the sessions of that
 // directory and of the other worktrees of its repository are there, without it those of
-// all directories. o may be nil; its other fields do not count.
+// all directories. With o.SessionStore they are those of the store instead, for o.Cwd or
+// else the working directory of this process; leave it out to import sessions of this
+// machine into a store. o may be nil; its other fields do not count.
 //
 // The error is a *[ConfigError]: the backend is unknown or in this process, or the
 // environment has no home directory.
@@ -41,11 +43,11 @@ func Sessions(o *Options) (*transcript.Sessions, error) {
 		value, _ := data.LookupEnv(name)
 		return value
 	})
-	if root == "" {
+	if root == "" && o.SessionStore == nil {
 		return nil, &ConfigError{Option: "Env", Backend: vendorName(vendor), Problem: "has no HOME, so nobody can say where the sessions are",
 			Fix: "set HOME, or " + configVariable(vendor)}
 	}
-	return &transcript.Sessions{Vendor: vendor, Root: root, Dir: o.Cwd, ProjectName: name}, nil
+	return &transcript.Sessions{Vendor: vendor, Root: root, Dir: o.Cwd, ProjectName: name, Store: o.SessionStore}, nil
 }
 
 func vendorName(v transcript.Vendor) string {

@@ -128,6 +128,14 @@ func TestAnotherMachineGoesOn(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, left, "nothing was stored in the home directory")
 
+			at, err := sdk.Sessions(&sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), Cwd: cwd, SessionStore: s})
+			require.NoError(t, err)
+			rows, err := at.List(t.Context(), transcript.ListOptions{})
+			require.NoError(t, err)
+			require.Len(t, rows, 1)
+			require.Equal(t, id, rows[0].SessionID)
+			require.Equal(t, "one", rows[0].FirstPrompt)
+
 			third := newDesk(t, cwd)
 			o.Resume, o.Continue = "", true
 			c, err = third.open(o)
