@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/benbjohnson/clock"
 
@@ -55,6 +56,16 @@ type Config struct {
 	// that you do not need any more.
 	// Default: none; nothing is recorded, and private directories end with Shutdown.
 	StateDir string
+	// KeepSessions is how long the transcripts of this runtime's own sessions are kept after
+	// their last change, with their subagents and file checkpoints. Claude Code cleans up
+	// after 30 days, but not what it runs with SettingSources None. Troupe records its
+	// sessions in StateDir, which is required, and removes those whose time has come, also
+	// of earlier programs with the same StateDir: when the runtime is made, and at most once
+	// an hour when a session ends. What runs, by its lease, stays, and so does everything
+	// that other programs have made. Sessions of Options.Spawner, and of agents in this
+	// process, are not recorded. What cannot be removed is a [session.WarningIssued].
+	// Negative is a *[session.ConfigError]. Default: 0, for ever.
+	KeepSessions time.Duration
 	// Guard is the command of a helper that outlives this program. When the program dies,
 	// however it does, the helper waits a second and then ends what is left of its agents
 	// and removes their files, as the next program with this StateDir would; KeepProcess is

@@ -31,6 +31,7 @@ type Runtime struct {
 	private   *privateDirs
 	breaks    *breakers
 	admission *admission
+	keeper    *keeper              // nil: sessions are kept for ever
 	usual     *session.Supervisors // of sessions with the defaults
 
 	mu       sync.Mutex
@@ -50,7 +51,7 @@ func New(cfg Config) (*Runtime, error) {
 	if err := errors.Join(slices.Concat(session.CheckPolicy("Supervisor", cfg.Supervisor), cfg.Breakers.validate(), cfg.Admission.validate())...); err != nil {
 		return nil, err
 	}
-	if err := cfg.checkGuard(); err != nil {
+	if err := errors.Join(cfg.checkGuard(), cfg.checkKeep()); err != nil {
 		return nil, err
 	}
 	cfg.Supervisor = cfg.Supervisor.Or(actorPolicy())
@@ -81,6 +82,10 @@ func New(cfg Config) (*Runtime, error) {
 	rt.private = newPrivateDirs(cfg, rt.sys.Rand())
 	if err := kernel.SpawnRoot(rt.sys, "fleet", &rt.fleet, newFleet(rt)); err != nil {
 		return nil, err
+	}
+	rt.keeper = newKeeper(cfg, rt.sys, func(problem string) { rt.emit(&session.WarningIssued{Problem: problem}) }, rt.inSession)
+	if rt.keeper != nil {
+		rt.keeper.sweepSoon()
 	}
 	if cfg.StateDir != "" { // not only when the first agent starts
 		rt.sys.Executor().Go(func() { _ = processes.SweepHosts(context.Background()) })

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/transcript"
 )
 
 // Session is one conversation with one agent. It is safe for concurrent use.
@@ -37,6 +38,10 @@ type Session struct {
 	made     string            // its private directory, unless an earlier session has made it
 	homeless bool              // that directory ends with it: nobody can resume it
 	stored   stored            // what Options.SessionStore needs
+
+	root   string                 // the agent's configuration directory; "": it is not on this machine
+	rootOf transcript.Vendor      // whose
+	kept   atomic.Pointer[string] // the agent's id of the session that was recorded
 
 	opened  time.Time
 	entered atomic.Int64          // when the present state began, in Unix nanoseconds; 0: at opened
@@ -101,6 +106,9 @@ func (s *Session) emit(e session.Event) {
 	switch e := e.(type) {
 	case *session.Ended:
 		s.rt.remove(s)
+		if s.rt.keeper != nil {
+			s.rt.keeper.sweepSoon()
+		}
 		if s.homeless {
 			s.forsake()
 		}
@@ -116,6 +124,9 @@ func (s *Session) record(e session.Event) bool {
 	// by themselves. Callbacks cause two for each request, without a lock.
 	if _, state := e.(*session.StateChanged); state {
 		s.entered.Store(r.At.UnixNano())
+		if s.rt.keeper != nil && s.core != nil {
+			s.keeps()
+		}
 	} else {
 		s.emitting.Lock()
 		defer s.emitting.Unlock()
