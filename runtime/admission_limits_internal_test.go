@@ -1,8 +1,6 @@
 package runtime
 
 import (
-	"fmt"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -102,24 +100,6 @@ func TestAFullMachine(t *testing.T) {
 	wake = q.settle(now)
 	assert.Equal(t, 5, admitted)
 	assert.True(t, wake.IsZero())
-}
-
-func TestTheMachineIsMeasured(t *testing.T) {
-	t.Parallel()
-	if !canMeasure {
-		t.Skip("Linux only")
-	}
-	child := exec.Command("sleep", "60")
-	require.NoError(t, child.Start())
-	m := measure(t.TempDir())
-	require.NoError(t, child.Process.Kill())
-	_ = child.Wait() // it was killed
-	assert.Positive(t, m.FreeDisk)
-	assert.Positive(t, m.Memory)
-	parent, pages, ok := parentOf([]byte("7 (a ) b) S 3 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99 123456 42 18446744073709551615"))
-	assert.Equal(t, "3 42 true", fmt.Sprint(parent, pages, ok))
-	_, _, ok = parentOf(nil)
-	assert.False(t, ok)
 }
 
 func TestNotBeforeAlone(t *testing.T) {
