@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,9 +12,12 @@ import (
 
 func TestTheMachineIsMeasured(t *testing.T) {
 	t.Parallel()
-	child := exec.Command("sleep", "60")
+	child := exec.Command("sh", "-c", "x=$(head -c 4000000 /dev/zero | tr '\\0' x); read y") // the kernel counts small ones late
+	_, err := child.StdinPipe()                                                              // it reads until it is killed
+	require.NoError(t, err)
 	require.NoError(t, child.Start())
-	m := measure(t.TempDir())
+	var m Machine
+	assert.Eventually(t, func() bool { m = measure(t.TempDir()); return m.Memory > 0 }, 10*time.Second, 10*time.Millisecond)
 	require.NoError(t, child.Process.Kill())
 	_ = child.Wait() // it was killed
 	assert.Positive(t, m.FreeDisk)
