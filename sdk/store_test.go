@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/runtime"
@@ -34,6 +35,20 @@ type desk struct {
 
 	mu     sync.Mutex
 	events []session.Event
+	args   []string // of the last agent
+}
+
+// argued is an agent whose arguments are kept.
+type argued struct {
+	*scripted.Agent
+	d *desk
+}
+
+func (a argued) Serve(l agent.Launch, p agent.Port) agent.Exit {
+	a.d.mu.Lock()
+	a.d.args = l.Args
+	a.d.mu.Unlock()
+	return a.Agent.Serve(l, p)
 }
 
 func newDesk(t *testing.T, cwd string) *desk {
@@ -49,7 +64,7 @@ func newDesk(t *testing.T, cwd string) *desk {
 func (d *desk) open(o sdk.Options) (*sdk.Client, error) {
 	o.Runtime, o.Cwd = d.rt, d.cwd
 	o.CleanEnv, o.Env = true, map[string]string{"HOME": d.home, "ANTHROPIC_API_KEY": "sk-x"}
-	o.Backend = scripted.New(scripted.WithScript(&scripted.Script{Transcript: true, Default: scripted.Steps{scripted.Text("${history}")}}))
+	o.Backend = argued{scripted.New(scripted.WithScript(&scripted.Script{Transcript: true, Default: scripted.Steps{scripted.Text("${history}")}})), d}
 	o.OnEvent = func(r session.EventRecord) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -161,6 +176,14 @@ func TestResumeWithoutTheStore(t *testing.T) {
 	require.Equal(t, "one | two", d.ask(c, "two"))
 	require.NoError(t, c.Close(t.Context()))
 	require.Equal(t, []string{"user", "assistant"}, types(t, s, keyOf(d.cwd, id)), "the store has what came from then on")
+
+	c, err = d.open(sdk.Options{SessionStore: &store.Memory{}, Continue: true})
+	require.NoError(t, err)
+	require.Equal(t, "anew", d.ask(c, "anew"), "what this machine has is not the store's newest")
+	d.mu.Lock()
+	require.NotContains(t, d.args, "--continue")
+	d.mu.Unlock()
+	require.NoError(t, c.Close(t.Context()))
 
 	empty := newDesk(t, t.TempDir())
 	c, err = empty.open(sdk.Options{SessionStore: s, Continue: true})
@@ -359,4 +382,40 @@ func TestStoreOptionsAreChecked(t *testing.T) {
 			require.Equal(t, c.want, bad.Option)
 		})
 	}
+}
+
+// leased is a store that knows who runs a session.
+type leased struct {
+	store.Memory
+	holder   session.LeaseHolder // zero: nobody
+	got      atomic.Int32
+	released atomic.Int32
+}
+
+func (l *leased) Acquire(_ context.Context, id string) (release func(), err error) {
+	if l.holder != (session.LeaseHolder{}) {
+		return nil, &session.LeaseError{SessionID: id, Holder: l.holder}
+	}
+	l.got.Add(1)
+	return func() { l.released.Add(1) }, nil
+}
+
+// A store that has leases keeps a second host out.
+func TestAStoreWithLeases(t *testing.T) {
+	t.Parallel()
+	d, s := newDesk(t, t.TempDir()), &leased{}
+	c, err := d.open(sdk.Options{SessionStore: s})
+	require.NoError(t, err)
+	d.ask(c, "one")
+	id := c.SessionID()
+	require.Empty(t, c.Warnings())
+	require.NoError(t, c.Close(t.Context()))
+	require.Positive(t, s.got.Load())
+	require.Equal(t, s.got.Load(), s.released.Load())
+
+	s.holder = session.LeaseHolder{Host: "build7", PID: 4711}
+	_, err = d.open(sdk.Options{SessionStore: s, Resume: id})
+	held, ok := errors.AsType[*session.LeaseError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, s.holder, held.Holder)
 }
