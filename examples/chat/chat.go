@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -16,9 +17,11 @@ type chat struct {
 	lines      <-chan string
 	interrupts <-chan os.Signal
 
-	asking sync.Mutex // one question at a time
-	mu     sync.Mutex // permission callbacks write, too
-	out    io.Writer
+	asking  sync.Mutex  // one question at a time
+	stopped atomic.Bool // the turn was interrupted, so nobody answers its questions
+	back    chan string // a line that a question took after that: it is the next message
+	mu      sync.Mutex  // permission callbacks write, too
+	out     io.Writer
 }
 
 func run(ctx context.Context, agent string, in io.Reader, out io.Writer, interrupts <-chan os.Signal) (err error) {
@@ -26,7 +29,7 @@ func run(ctx context.Context, agent string, in io.Reader, out io.Writer, interru
 	if err != nil {
 		return err
 	}
-	c := &chat{lines: linesOf(in), interrupts: interrupts, out: out}
+	c := &chat{lines: linesOf(in), interrupts: interrupts, back: make(chan string, 1), out: out}
 	opts.IncludePartialMessages = true
 	opts.CanUseTool = c.mayUse
 	c.client = sdk.NewClient(opts)
@@ -53,6 +56,8 @@ func (c *chat) talk(ctx context.Context) error {
 				return nil
 			}
 			line = strings.TrimSpace(typed)
+		case typed := <-c.back:
+			line = strings.TrimSpace(typed)
 		case <-c.interrupts:
 			c.printf("\n")
 			return nil
@@ -77,6 +82,7 @@ func (c *chat) talk(ctx context.Context) error {
 // turn sends a message and prints the answer up to its result. Ctrl-C ends the
 // turn, not the conversation.
 func (c *chat) turn(ctx context.Context, text string) error {
+	c.stopped.Store(false)
 	turn, err := c.client.Send(ctx, sdk.UserText(text))
 	if err != nil {
 		return err
@@ -86,6 +92,7 @@ func (c *chat) turn(ctx context.Context, text string) error {
 	go func() {
 		select {
 		case <-c.interrupts:
+			c.stopped.Store(true)
 			if _, err := c.client.Interrupt(ctx); err != nil {
 				c.printf("\n[the agent cannot be interrupted: %v]\n", err)
 			}
@@ -133,7 +140,11 @@ func (c *chat) mayUse(ctx context.Context, r *sdk.ToolPermissionRequest) (sdk.Pe
 	defer c.asking.Unlock()
 	c.printf("Allow %s %s? (y or n) ", r.ToolName, r.Input)
 	select {
-	case line := <-c.lines: // "" when the input has ended
+	case line, more := <-c.lines: // "" when the input has ended
+		if more && (c.stopped.Load() || ctx.Err() != nil) {
+			c.back <- line
+			return sdk.PermissionResult{}, context.Canceled
+		}
 		if strings.HasPrefix(strings.ToLower(line), "y") {
 			return sdk.Allow(), nil
 		}
