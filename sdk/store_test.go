@@ -83,15 +83,21 @@ func (d *desk) ask(c *sdk.Client, text string) string {
 	return r.Result
 }
 
-// mirrorEvents returns the events of a type.
-func mirrorEvents[E session.Event](d *desk) (all []E) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, e := range d.events {
-		if e, ok := e.(E); ok {
-			all = append(all, e)
+// mirrorEvents returns the events of a type, once there are n of them: they come after
+// what they are about.
+func mirrorEvents[E session.Event](d *desk, n int) (all []E) {
+	d.Helper()
+	require.Eventually(d, func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		all = nil
+		for _, e := range d.events {
+			if e, ok := e.(E); ok {
+				all = append(all, e)
+			}
 		}
-	}
+		return len(all) >= n
+	}, 10*time.Second, time.Millisecond)
 	return all
 }
 
@@ -129,8 +135,8 @@ func TestAnotherMachineGoesOn(t *testing.T) {
 			require.Equal(t, "one | two", first.ask(c, "two"))
 			require.NoError(t, c.Close(t.Context()))
 			require.Equal(t, []string{"user", "assistant", "user", "assistant"}, types(t, s, keyOf(cwd, id)))
-			require.Empty(t, mirrorEvents[*session.MirrorFailed](first))
-			require.NotEmpty(t, mirrorEvents[*session.Mirrored](first))
+			require.Empty(t, mirrorEvents[*session.MirrorFailed](first, 0))
+			require.NotEmpty(t, mirrorEvents[*session.Mirrored](first, 1))
 
 			second := newDesk(t, cwd)
 			o.Resume = id
@@ -243,9 +249,9 @@ func TestAStoreThatFails(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "one", d.ask(client, "one"))
 			require.NoError(t, client.Mirrored(t.Context()))
-			require.NotEmpty(t, mirrorEvents[*session.MirrorPending](d))
+			require.NotEmpty(t, mirrorEvents[*session.MirrorPending](d, 1))
 			key := keyOf(d.cwd, client.SessionID())
-			failed := mirrorEvents[*session.MirrorFailed](d)
+			failed := mirrorEvents[*session.MirrorFailed](d, min(len(c.failed), 1))
 			if c.failed == "" {
 				require.Empty(t, failed)
 			} else {
@@ -275,7 +281,7 @@ func TestASlowStore(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "one", d.ask(c, "one"))
 	require.Equal(t, "one | two", d.ask(c, "two"))
-	require.Empty(t, mirrorEvents[*session.Mirrored](d))
+	require.Empty(t, mirrorEvents[*session.Mirrored](d, 0))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, c.Mirrored(ctx), context.Canceled)
