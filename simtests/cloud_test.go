@@ -75,6 +75,7 @@ func askCloud(w *simtests.World, o *sdk.Options, messages int, stops bool) {
 	_ = c.Close(w.Context()) // a session that has failed says so
 	w.Sleep(time.Second)     // the stream's task ends after the session
 	assert.Zero(w, s.Streams(), "streams that are open")
+	<-reader
 	slices.Sort(ids)
 	assert.Equal(w, slices.Compact(slices.Clone(ids)), ids, "an event came twice")
 	arrived := slices.Sorted(slices.Values(s.Messages()))
