@@ -59,7 +59,7 @@ func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 		}
 		in.specs = append(in.specs, spec{
 			id: e.task.ID, order: e.index, priority: e.task.Priority, after: e.task.After,
-			exclusive: e.task.Exclusive, budget: budget, clean: e.task.Clean,
+			exclusive: e.task.Exclusive, budget: budget, clean: e.task.Clean, notBefore: e.task.NotBefore,
 		})
 	}
 	r.mu.Unlock()

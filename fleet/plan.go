@@ -75,6 +75,7 @@ type spec struct {
 	exclusive string
 	budget    *Budget
 	clean     bool
+	notBefore time.Time // zero: at once
 }
 
 type nodeState int8
@@ -83,7 +84,7 @@ const (
 	nodeWaits   nodeState = iota // for other tasks
 	nodeReady                    // in the queue, or held by its key
 	nodeRuns                     // an attempt is under way
-	nodeRests                    // until its backoff is over
+	nodeRests                    // until its backoff is over, or its NotBefore
 	nodeOver                     // has its result
 	nodeWithout                  // will have none in this process: the job stopped while it ran
 )
@@ -192,12 +193,18 @@ func (p *plan) add(in added, out []effect) []effect {
 	return out
 }
 
-// enqueue makes a task ready, unless a task before it was not accepted.
+// enqueue makes a task ready, or rest until its time, unless a task before it was not
+// accepted.
 func (p *plan) enqueue(n *node, out []effect) []effect {
 	for _, id := range n.after {
 		if before := p.nodes[id]; before != nil && before.status != Accepted {
 			return p.close(n, Skipped, fmt.Sprintf("task %s, which it comes after, is %s", id, before.status), true, out)
 		}
+	}
+	if !n.notBefore.IsZero() {
+		n.state, n.due = nodeRests, n.notBefore
+		heap.Push(&p.rest, n) // settle takes it out at once if its time has come
+		return out
 	}
 	n.state = nodeReady
 	heap.Push(&p.ready, n)

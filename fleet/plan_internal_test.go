@@ -72,6 +72,7 @@ func (w *planWorld) launched(l launch) {
 	w.starts[l.id]++
 	require.Equal(w.t, w.starts[l.id], l.number)
 	s := w.specs[l.id]
+	require.False(w.t, w.now.Before(s.notBefore), "%s was started too early", l.id)
 	for _, before := range s.after {
 		require.Equal(w.t, Accepted, w.finished[before], "%s came before %s", l.id, before)
 	}
@@ -127,6 +128,9 @@ func play(t *rapid.T, seed uint64) *planWorld {
 		s.exclusive = rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "exclusive")
 		if i > 0 && rapid.IntRange(0, 3).Draw(t, "depends") == 0 {
 			s.after = []string{fmt.Sprint("t", rapid.IntRange(0, i-1).Draw(t, "on"))}
+		}
+		if in := rapid.IntRange(-5, 20).Draw(t, "due in"); in >= 0 {
+			s.notBefore = w.now.Add(time.Duration(in) * time.Second)
 		}
 		w.specs[s.id] = s
 		all = append(all, s)

@@ -14,7 +14,7 @@ func (q readyQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 func (q *readyQueue) Push(x any)   { *q = append(*q, x.(*node)) } //nolint:forcetypeassert // only nodes
 func (q *readyQueue) Pop() any     { return pop((*[]*node)(q)) }
 
-// restQueue has the tasks in backoff, by its end.
+// restQueue has the tasks that are not due, by the time when they are.
 type restQueue []*node
 
 func (q restQueue) Len() int { return len(q) }

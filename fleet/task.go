@@ -39,6 +39,12 @@ type Task struct {
 	Exclusive string `json:"exclusive,omitempty"`
 	// Priority: tasks with a higher number start first. Default: 0.
 	Priority int `json:"priority,omitempty"`
+	// NotBefore is the earliest start, for example the hour at which a quota is fresh. Until
+	// then the task takes no place of Job.Concurrency. Default: zero, at once.
+	NotBefore time.Time `json:"notBefore,omitzero"`
+	// Labels are compared with runtime.Admission.Labels, when several jobs share a runtime:
+	// a task that has to wait there holds its place of Job.Concurrency. Default: none.
+	Labels map[string]string `json:"labels,omitempty"`
 	// Verify decides whether a success counts. nil: that of the job.
 	Verify *Verify `json:"verify,omitempty"`
 	// ExpectTools makes a success suspicious if the agent called no tool.
