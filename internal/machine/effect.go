@@ -140,6 +140,9 @@ type (
 		Stderr, Stdout string
 	}
 
+	// TurnedAway is why new work is turned away from now on. To: ledger.
+	TurnedAway struct{ Why error }
+
 	// Emit reports an event. To: listeners.
 	Emit struct{ Event session.Event }
 )
@@ -159,6 +162,7 @@ func (SetTimer) effect()     {}
 func (Learned) effect()      {}
 func (TasksChanged) effect() {}
 func (Unusable) effect()     {}
+func (TurnedAway) effect()   {}
 func (Parted) effect()       {}
 func (Rested) effect()       {}
 func (Works) effect()        {}

@@ -294,6 +294,9 @@ func (m *Routing) handle(in Input) {
 	case Closing:
 		m.Closing, m.Serving, m.Flow.Abandoned = true, in.Serve, in.Reason == nil
 		m.Why = Fault{in.Reason}
+		if in.Reason != nil {
+			m.do(TurnedAway{in.Reason})
+		}
 		m.denyIfClosing()
 		m.takeStraysIfOver()
 		m.resume()

@@ -53,6 +53,7 @@ type Ledger struct {
 	terminal  bool
 	draining  bool // no new user messages
 	reason    error
+	closing   error         // why the session will have ended; nil: it is closed by its user, or is not closing
 	ready     chan struct{} // closed when the agent is initialized, or never will be
 	readyOnce sync.Once
 	ever      bool // the agent was initialized
@@ -106,6 +107,8 @@ func (l *Ledger) Apply(e machine.Effect) bool {
 		l.facts = e
 	case machine.Unusable:
 		l.unusable = true
+	case machine.TurnedAway:
+		l.closing = e.Why
 	case machine.TasksChanged:
 		l.tasks = e.Tasks
 		l.idle.fire()

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -133,8 +134,8 @@ func (l *Ledger) RefuseTurns() {
 }
 
 func (l *Ledger) closedError() error {
-	if l.reason != nil {
-		return fmt.Errorf("%w: %w", session.ErrClosed, l.reason)
+	if why := cmp.Or(l.reason, l.closing); why != nil {
+		return fmt.Errorf("%w: %w", session.ErrClosed, why)
 	}
 	return session.ErrClosed
 }

@@ -279,6 +279,7 @@ func TestTheEndOfTheSessionEndsItsTurns(t *testing.T) {
 			r.BeginClosing(c.reason == nil)
 			_, err = r.OpenTurn(userMessage("c"))
 			require.ErrorIs(t, err, session.ErrClosed)
+			assert.Equal(t, c.reason != nil, strings.Contains(err.Error(), "the agent is gone"), "it says why before it is over: %v", err)
 			r.requireOpen(written)
 			r.Terminate(c.reason)
 			r.requireEnded(c.want, written, queued)
