@@ -134,16 +134,18 @@ func (r *taskReader) csv(in io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
+		line, _ := rows.FieldPos(0)
 		fields := map[string]any{}
 		for i, name := range names {
-			if row[i] != "" {
-				fields[name] = row[i]
+			if row[i] == "" {
+				continue
+			}
+			if fields[name] = row[i]; r.template == nil {
+				if fields[name], err = cell(name, row[i]); err != nil {
+					return fmt.Errorf("%s:%d: %w", r.name, line, err)
+				}
 			}
 		}
-		if tags, ok := fields["tags"].(string); ok && r.template == nil {
-			fields["tags"] = strings.Fields(strings.ReplaceAll(tags, ",", " "))
-		}
-		line, _ := rows.FieldPos(0)
 		text, err := json.Marshal(fields)
 		if err == nil {
 			err = r.add(line, text)
@@ -152,6 +154,23 @@ func (r *taskReader) csv(in io.Reader) error {
 			return err
 		}
 	}
+}
+
+// cell is the value of a task's key that a CSV file has as text.
+func cell(name, text string) (any, error) {
+	switch name {
+	case "tags", "after":
+		return strings.Fields(strings.ReplaceAll(text, ",", " ")), nil
+	case "expectTools", "expectChange", "clean":
+		text = strings.ToLower(text) // spreadsheets write TRUE
+	case "turns", "options", "workspace", "budget", "priority", "labels", "verify":
+	default:
+		return text, nil
+	}
+	if !json.Valid([]byte(text)) {
+		return nil, fmt.Errorf("column %s: %q is not what JSON has there: a number, true or false, or a value in brackets", name, text)
+	}
+	return json.RawMessage(text), nil
 }
 
 // add takes a task, or with a template the fields that make one.

@@ -44,8 +44,10 @@ func TestBatchReadsTasks(t *testing.T) {
 		args       []string
 		want       map[string]string
 	}{
-		"JSONL":    {"tasks.jsonl", "{\"id\":\"a\",\"prompt\":\"one\"}\n\n{\"prompt\":\"two\"}\n", nil, map[string]string{"a": "one", "0002": "two"}},
-		"CSV":      {"tasks.csv", "\uFEFFid,prompt,tags\na,\"one, and more\",x y\nb,two,\n", nil, map[string]string{"a": "one, and more", "b": "two"}},
+		"JSONL": {"tasks.jsonl", "{\"id\":\"a\",\"prompt\":\"one\"}\n\n{\"prompt\":\"two\"}\n", nil, map[string]string{"a": "one", "0002": "two"}},
+		"CSV":   {"tasks.csv", "\uFEFFid,prompt,tags\na,\"one, and more\",x y\nb,two,\n", nil, map[string]string{"a": "one, and more", "b": "two"}},
+		"CSV of other types": {"tasks.csv", "id,prompt,priority,clean,after,turns,verify,timeout,notBefore\n" +
+			"a,one,2,TRUE,,,\"{\"\"command\"\":\"\"true\"\"}\",5m,2026-01-01T00:00:00Z\nb,two,,,a,[],,,\n", nil, map[string]string{"a": "one", "b": "two"}},
 		"YAML":     {"tasks.yaml", "tasks:\n- {id: a, prompt: one}\n- prompt: two\n", nil, map[string]string{"a": "one", "0002": "two"}},
 		"JSON":     {"tasks.json", `[{"id":"a","prompt":"one"}]`, nil, map[string]string{"a": "one"}},
 		"template": {"tasks.csv", "id,issue\na,7\n", []string{"--template", "Fix #{{.issue}}"}, map[string]string{"a": "Fix #7"}},
@@ -77,6 +79,8 @@ func TestBatchMistakes(t *testing.T) {
 		"missing":        {[]string{"batch", "/no/such/file"}, "no such file"},
 		"empty":          {[]string{"batch", taskFile(t, "t.jsonl", "\n")}, "has no tasks"},
 		"key":            {[]string{"batch", taskFile(t, "t.jsonl", "{\"prompt\":\"x\"}\n{\"promt\":\"x\"}\n")}, `t.jsonl:2: json: unknown field "promt"`},
+		"cell":           {[]string{"batch", taskFile(t, "t.csv", "prompt,priority\nx,1\ny,high\n")}, `t.csv:3: column priority: "high" is not what JSON has there`},
+		"column":         {[]string{"batch", taskFile(t, "t.csv", "prompt,prio\nx,1\n")}, `t.csv:2: json: unknown field "prio"`},
 		"twice":          {[]string{"batch", taskFile(t, "t.jsonl", "{\"id\":\"a\",\"prompt\":\"x\"}\n{\"id\":\"a\",\"prompt\":\"x\"}\n")}, "is that of task 1"},
 		"no field":       {[]string{"batch", good, "--template", "{{.issue}}"}, "issue"},
 		"no list":        {[]string{"batch", taskFile(t, "t.yaml", "a: 1\n")}, "is not a list of tasks"},
