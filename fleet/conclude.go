@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -93,5 +94,9 @@ func (r *run) conclude(ctx context.Context, a *attempt, err error) outcome {
 func (r *run) keepTranscript(a *attempt) error {
 	f := a.script
 	a.script = nil
-	return r.keeper.Keep(f, a.Transcript, attemptsDir)
+	var err error
+	if f, ok := f.(journal.File); ok {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
