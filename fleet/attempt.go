@@ -7,12 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"strings"
 	"text/template"
 	"time"
 
+	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
@@ -40,7 +40,7 @@ type attempt struct {
 	spent   Usage
 	limited *protocol.RateLimitMessage
 	refused bool
-	script  io.WriteCloser // the transcript; nil: none
+	script  journal.File // the transcript; nil: none
 	report
 }
 

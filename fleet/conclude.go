@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -94,9 +93,5 @@ func (r *run) conclude(ctx context.Context, a *attempt, err error) outcome {
 func (r *run) keepTranscript(a *attempt) error {
 	f := a.script
 	a.script = nil
-	var err error
-	if f, ok := f.(journal.File); ok {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	return r.keeper.Keep(f, a.Transcript, attemptsDir)
 }

@@ -194,6 +194,7 @@ func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 			_, err := a.script.Write(append(raw[:len(raw):len(raw)], '\n'))
 			if err != nil {
 				a.warnings = append(a.warnings, "the transcript is not complete: "+err.Error())
+				_ = a.script.Close()
 				a.script = nil
 			}
 		}

@@ -108,12 +108,12 @@ func (r *run) page(s Summary) *reportPage {
 	}
 	r.mu.Unlock()
 	hide := r.redactor()
-	packed := 0
+	packed, z := 0, gzip.NewWriter(nil)
 	for i, t := range all {
 		row := rowOf(t, hide)
 		if t.Transcript != "" {
 			row.File = t.Transcript
-			if data := r.packed(t.Transcript, hide); data != "" && packed+len(data) <= maxTranscripts {
+			if data := r.packed(t.Transcript, hide, z); data != "" && packed+len(data) <= maxTranscripts {
 				packed += len(data)
 				row.Pack = fmt.Sprint("transcript-", i)
 				page.Packs = append(page.Packs, pack{row.Pack, data})
@@ -166,7 +166,7 @@ func (r *run) content(name string) string {
 }
 
 // packed is a transcript for the report: its head and its tail, in whole lines.
-func (r *run) packed(name string, hide *strings.Replacer) string {
+func (r *run) packed(name string, hide *strings.Replacer, z *gzip.Writer) string {
 	text := r.content(name)
 	if len(text) > maxTranscript {
 		head, tail := text[:maxTranscript/2], text[len(text)-maxTranscript/2:]
@@ -178,7 +178,7 @@ func (r *run) packed(name string, hide *strings.Replacer) string {
 		return ""
 	}
 	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
+	z.Reset(&b)
 	_, _ = io.WriteString(z, hide.Replace(text)) // to memory
 	_ = z.Close()
 	return base64.RawURLEncoding.EncodeToString(b.Bytes()) // no character that HTML would escape

@@ -107,6 +107,7 @@ func (r *run) open(ctx context.Context, entries []*entry) error {
 	if err := r.writable(); err != nil {
 		return err
 	}
+	r.keeper = journal.NewKeeper(r.fs, r.exec)
 	set := ""
 	if r.source == nil && len(entries) > 0 {
 		set = setHash(entries)
@@ -143,10 +144,12 @@ func (r *run) open(ctx context.Context, entries []*entry) error {
 
 // writable finds a directory that cannot be written before anything starts.
 func (r *run) writable() error {
-	if err := r.fs.Mkdir("."); err != nil {
-		return fmt.Errorf("the directory of the job: %w", err)
+	for _, name := range []string{".", attemptsDir} {
+		if err := r.fs.Mkdir(name); err != nil {
+			return fmt.Errorf("the directory of the job: %w", err)
+		}
 	}
-	return nil
+	return r.fs.SyncDir(".")
 }
 
 // setHash identifies a set of tasks.

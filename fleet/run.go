@@ -26,6 +26,7 @@ type run struct {
 	root   string // Job.Out as an absolute path
 	fs     journal.FS
 	log    journal.Journal // nil without Out
+	keeper *journal.Keeper // nil without Out
 	marker string
 	source func() (Task, error, bool) // of Stream
 	cease  func()                     // ends source

@@ -148,7 +148,7 @@ func (r *run) fold(t *TaskResult, number int) error {
 		return err
 	}
 	name := path.Join(dir, "text.txt")
-	err := journal.WriteFile(r.fs, name, func(w io.Writer) error { _, err := io.WriteString(w, t.Text); return err })
+	err := r.keeper.WriteFile(name, attemptsDir, func(w io.Writer) error { _, err := io.WriteString(w, t.Text); return err })
 	if err == nil {
 		t.Text, t.TextFile = "", name
 	}
@@ -177,7 +177,7 @@ func (r *run) keepDiff(ctx context.Context, a *attempt) {
 	text, err := r.diff(ctx, a.space)
 	if err == nil && text != "" {
 		name := path.Join(place(a.task.ID, a.number), "diff.patch")
-		err = journal.WriteFile(r.fs, name, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+		err = r.keeper.WriteFile(name, attemptsDir, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 		if err == nil {
 			a.Diff = name
 		}

@@ -18,6 +18,16 @@ import (
 type Admission struct {
 	// MaxSessions is the most sessions at a time. Default: 0, no limit.
 	MaxSessions int
+	// MaxProcesses is the most sessions that have a process at a time, or an agent in this
+	// process; those of Options.Spawner do not count. A passivated session has none, see
+	// [Session.Passivate]. A process that finds no room waits, in the state admitting or
+	// passivated, by the priority and the group of its session; MaxWait does not end that.
+	// While one waits, idle sessions are passivated, those first that are idle longest.
+	// Default: 0, no limit.
+	MaxProcesses int
+	// MaxSpawned is the same for the processes of each Options.Spawner. Spawners that cannot
+	// be compared have a session each. Default: 0, no limit.
+	MaxSpawned int
 	// Groups has the most sessions of a group at a time, see [WithAdmission]. Default: no
 	// limit for groups that are not named.
 	Groups map[string]int
@@ -84,6 +94,10 @@ type AdmissionStat struct {
 	WaitTime time.Duration  // of all of these together
 	Machine  Machine        // as it was measured last; zero without MaxMemory and MinFreeDisk
 	GaveUp   int64          // sessions that gave up waiting: MaxWait, the context, or a shutdown
+	// Processes and ProcessesQueued are the sessions that have a place for a process, and
+	// those that wait for one, with MaxProcesses or MaxSpawned.
+	Processes, ProcessesQueued int
+	MadeRoom                   int64 // sessions that were passivated for others, so far
 }
 
 type admissionKey struct{}
@@ -92,6 +106,11 @@ type admissionKey struct{}
 // sdk.Run, sdk.Client.Connect and others take the session's place in the queue from it.
 func WithAdmission(ctx context.Context, r AdmissionRequest) context.Context {
 	return context.WithValue(ctx, admissionKey{}, r)
+}
+
+func requestOf(ctx context.Context) AdmissionRequest {
+	r, _ := ctx.Value(admissionKey{}).(AdmissionRequest)
+	return r
 }
 
 // admission is the queue of a runtime. It is behind a lock and no actor's, like the
@@ -106,6 +125,7 @@ type admission struct {
 	timer  kernel.Timer // nil: none
 	closed bool
 	stat   AdmissionStat
+	places map[any]*places                       // by the spawner of the processes; nil: those of this machine
 	all    map[*ticket]*kernel.Promise[struct{}] // that wait
 }
 
@@ -115,13 +135,14 @@ func newAdmission(limits Admission, sys *kernel.System) *admission {
 	}
 	return &admission{
 		clock: sys.Clock(), exec: sys.Executor(),
-		queue: queue{limits: limits, byGroup: make(map[string]int)}, all: make(map[*ticket]*kernel.Promise[struct{}]),
+		places: make(map[any]*places),
+		queue:  queue{limits: limits, byGroup: make(map[string]int)}, all: make(map[*ticket]*kernel.Promise[struct{}]),
 	}
 }
 
 func (l *Admission) validate() []error {
 	var wrong []error
-	if l.MaxSessions < 0 || l.StartsPerSecond < 0 || l.MaxWait < 0 || l.MaxMemory < 0 || l.MemoryEach < 0 || l.MinFreeDisk < 0 {
+	if l.MaxSessions < 0 || l.MaxProcesses < 0 || l.MaxSpawned < 0 || l.StartsPerSecond < 0 || l.MaxWait < 0 || l.MaxMemory < 0 || l.MemoryEach < 0 || l.MinFreeDisk < 0 {
 		wrong = append(wrong, &session.ConfigError{Option: "Admission", Problem: "has a negative limit", Fix: "give 0 for no limit"})
 	}
 	for i, limit := range l.Labels {
@@ -145,7 +166,7 @@ func (l *Admission) limited() bool {
 
 // enter waits for a place, which is to be given to leave; nil: nothing is limited.
 func (a *admission) enter(ctx context.Context) (*ticket, error) {
-	request, _ := ctx.Value(admissionKey{}).(AdmissionRequest)
+	request := requestOf(ctx)
 	if !a.queue.limits.limited() && request.NotBefore.IsZero() {
 		return nil, nil //nolint:nilnil // no place is needed
 	}
@@ -231,6 +252,10 @@ func (rt *Runtime) AdmissionStat() AdmissionStat {
 	s := a.stat
 	s.Live, s.Queued, s.ByGroup = a.queue.live, len(a.queue.waiting), maps.Clone(a.queue.byGroup)
 	s.Machine = a.queue.machine
+	for _, p := range a.places {
+		s.Processes += p.queue.live
+		s.ProcessesQueued += len(p.queue.waiting)
+	}
 	if s.Queued > 0 {
 		s.Oldest = a.clock.Now().Sub(a.queue.waiting[0].since)
 	}

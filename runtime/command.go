@@ -48,7 +48,10 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 	command.Seed = s.rt.sys.Rand().Uint64()
 	in.Graces, in.InterruptGrace = spec.graces()
 	in.Limits = spec.limits()
-	s.starts = &starts{of: s.rt.breaks, session: s, program: s.programKey(spec, &command), provider: providerKey(spec, command.Env)}
+	s.starts = &starts{
+		of: s.rt.breaks, session: s, program: s.programKey(spec, &command), provider: providerKey(spec, command.Env),
+		place: s.rt.admission.placeOf(ctx, spec, s),
+	}
 	cfg := actors.Config{
 		Starts: s.starts,
 		Host:   &s.rt.host, ID: s.id, Dialect: spec.Dialect, Awake: awake,

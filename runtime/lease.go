@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	rt "runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -45,18 +46,24 @@ func (l LocalLeases) Acquire(_ context.Context, sessionID string) (release func(
 	}
 	// An id may come from an agent, and is no file name.
 	sum := sha256.Sum256([]byte(strings.ToLower(sessionID)))
-	path := filepath.Join(dir, hex.EncodeToString(sum[:16]))
-	lock, err := lockAt(path + ".lock")
+	path := filepath.Join(dir, hex.EncodeToString(sum[:16])+".lock")
+	signed := path
+	if rt.GOOS == "windows" { // where nobody else can read a locked file
+		signed += ".json"
+	}
+	lock, err := lockAt(path)
 	switch {
 	case err != nil:
 		return nil, failed(err)
 	case lock == nil:
-		return nil, &session.LeaseError{SessionID: sessionID, Holder: holderIn(path + ".json")}
+		return nil, &session.LeaseError{SessionID: sessionID, Holder: holderIn(signed)}
 	}
-	l.sign(path + ".json")
+	l.sign(signed)
 	return func() {
-		_ = os.Remove(path + ".json") // the lock counts
-		_ = os.Remove(lock.Path())    // while it is held; Windows leaves it
+		if signed != path {
+			_ = os.Remove(signed) // the lock counts
+		}
+		_ = os.Remove(path) // while it is held; Windows leaves it
 		_ = lock.Close()
 	}, nil
 }

@@ -201,6 +201,9 @@ func (rt *Runtime) remove(s *Session) {
 		rt.admission.leave(s.place)
 		s.place = nil
 	}
+	if s.starts.place != nil {
+		rt.admission.retire(s.starts.place)
+	}
 	if rt.sessions[s.id] == s {
 		delete(rt.sessions, s.id)
 	}

@@ -122,8 +122,9 @@ func (s *Session) record(e session.Event) bool {
 	r := session.EventRecord{Session: s.id, At: s.rt.sys.Clock().Now(), Event: e}
 	// The actor that ends the session reports its states, so they come before the end
 	// by themselves. Callbacks cause two for each request, without a lock.
-	if _, state := e.(*session.StateChanged); state {
+	if state, ok := e.(*session.StateChanged); ok {
 		s.entered.Store(r.At.UnixNano())
+		s.starts.entered(state.To)
 		if s.rt.keeper != nil && s.core != nil {
 			s.keeps()
 		}

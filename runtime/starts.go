@@ -12,13 +12,15 @@ import (
 )
 
 // starts has the processes of one session pass the breaker of their provider, if they have
-// one, and then that of their program. It implements [actors.Starts]. What follows the
-// keys is guarded by the lock of the breakers.
+// one, then that of their program, and then wait for a place, if these are limited. It
+// implements [actors.Starts]. What follows the empty line is guarded by the lock of the
+// breakers, under which that of the admission may be taken.
 type starts struct {
 	of       *breakers
 	session  *Session
 	program  breakerKey
 	provider breakerKey // zero: none
+	place    *place     // of its processes; nil: they are not limited
 
 	gen        int // the process that was asked for last
 	ask        breaker.Ask
@@ -87,6 +89,9 @@ func (s *starts) Over(over machine.StartOver) {
 	if over.Gen != s.gen {
 		return
 	}
+	if s.place != nil && over.Outcome == machine.StartUndecided {
+		s.forgo()
+	}
 	if over.Outcome != machine.StartSucceeded {
 		s.dropProbe() // else a result will say
 	}
@@ -108,8 +113,30 @@ func (s *starts) Over(over machine.StartOver) {
 	s.id = 0
 }
 
+// forgo gives up the place of a process that will not be there.
+func (s *starts) forgo() {
+	admission := s.session.rt.admission
+	if _, waits := admission.waits(s.place); waits || s.session.core.State() == session.StatePassivated {
+		admission.vacate(s.place)
+	}
+}
+
+// entered follows the states of the session.
+func (s *starts) entered(state string) {
+	switch {
+	case s.place == nil:
+	case state == session.StatePassivated.String():
+		s.session.rt.admission.vacate(s.place)
+	case state == session.StateReady.String():
+		s.session.rt.admission.idle(s.place)
+	}
+}
+
 // Forget implements [actors.Starts].
 func (s *starts) Forget() {
+	if s.place != nil {
+		s.session.rt.admission.retire(s.place)
+	}
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	s.dropProbe()
@@ -124,7 +151,13 @@ func (s *starts) granted(uint64) {
 		s.askProgram()
 		return
 	}
-	s.session.core.Granted(s.gen)
+	gen := s.gen
+	granted := func() { s.session.core.Granted(gen) }
+	if s.place == nil {
+		granted()
+		return
+	}
+	s.session.rt.admission.occupy(s.place, granted)
 }
 
 func (s *starts) refused(err *session.BreakerOpenError) {
@@ -140,6 +173,12 @@ func (s *starts) held(key breakerKey, why string) {
 
 // wait is what the start of the session's agent waits for; false: it does not wait.
 func (s *starts) wait() (session.Wait, bool) {
+	if s.place != nil {
+		if since, waits := s.session.rt.admission.waits(s.place); waits {
+			what := "place for the agent's process (Admission.MaxProcesses or MaxSpawned)"
+			return session.Wait{What: what, Age: s.of.clock.Now().Sub(since)}, true
+		}
+	}
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	key, id := s.program, s.id

@@ -25,7 +25,8 @@ type FS interface {
 	Append(name string, size int64) (File, error)
 	// Rename replaces a file by another one.
 	Rename(from, to string) error
-	// Mkdir makes a directory and its parents, durably.
+	// Mkdir makes a directory and its parents. The name of "." is durable then; that of
+	// another directory is after SyncDir of the one above it.
 	Mkdir(name string) error
 	// SyncDir makes the names in a directory durable.
 	SyncDir(name string) error
@@ -132,20 +133,26 @@ func (d dir) Mkdir(name string) error {
 	if err != nil {
 		return err
 	}
+	if path == string(d) {
+		return mkdirDurably(path)
+	}
+	return os.MkdirAll(path, 0o700)
+}
+
+func mkdirDurably(path string) error {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return nil
 	}
-	if parent := filepath.Dir(path); parent != path {
-		if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
-			if err := dir(parent).Mkdir("."); err != nil {
-				return err
-			}
+	parent := filepath.Dir(path)
+	if _, err := os.Stat(parent); parent != path && errors.Is(err, fs.ErrNotExist) {
+		if err := mkdirDurably(parent); err != nil {
+			return err
 		}
 	}
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return syncDir(parent)
 }
 
 // SyncDir implements [FS].

@@ -1,0 +1,241 @@
+package simtests_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// capped is an agent of which only so many may live at once.
+type capped struct {
+	agent.Program
+	w    *world.World
+	most int
+}
+
+func (p capped) Serve(l agent.Launch, port agent.Port) agent.Exit {
+	living, _ := p.w.Agents()
+	require.Less(p.w, living, p.most, "one agent more")
+	return p.Program.Serve(l, port)
+}
+
+// crowd has more sessions than there may be processes, each with some turns and pauses,
+// and returns how often one made room.
+func crowd(w *world.World, sessions, most int) (madeRoom int64) {
+	ctx := context.Background()
+	var all []func()
+	for n := range sessions {
+		s := gated("count")
+		s.Turns = append(s.Turns, scripted.Turn{Steps: scripted.Steps{scripted.Text("again")}})
+		s.Default = scripted.Steps{scripted.Text("more")}
+		if n == 0 {
+			s.Misbehave.Die = &scripted.Die{Lines: 12, Signal: "KILL", Only: "fresh"}
+		}
+		spec := w.Gated(s)
+		spec.ID = fmt.Sprint("s", n)
+		spec.Options.MaxRestarts = 3
+		spec.Program = capped{spec.Program, w, most}
+		all = append(all, w.Task(func() {
+			s, err := w.Open(ctx, spec)
+			require.NoError(w, err)
+			done := reading(w, s)
+			for i := range 3 {
+				require.NoError(w, say(s, fmt.Sprint("message ", i)))
+				w.Pass(time.Duration(n+i) * 300 * time.Millisecond)
+			}
+			require.NoError(w, s.Close(ctx))
+			done()
+		}))
+	}
+	for _, wait := range all {
+		wait()
+	}
+	stat := w.AdmissionStat()
+	require.Zero(w, stat.Processes+stat.ProcessesQueued)
+	w.Finish()
+	w.FailClosed("crowd")
+	return stat.MadeRoom
+}
+
+// TestIdleSessionsMakeRoom: whatever the order, and whoever dies on the way, there are
+// never more processes than allowed, and every message has its result.
+func TestIdleSessionsMakeRoom(t *testing.T) {
+	t.Parallel()
+	const sessions, most = 5, 2
+	cfg := runtime.Config{Admission: runtime.Admission{MaxProcesses: most}}
+	made := int64(0)
+	for seed := range world.Seeds(t, 20, 10) {
+		calm := world.Configured(t, seed, cfg)
+		made += crowd(calm, sessions, most)
+		for i := range 3 {
+			struck, n := false, int(seed*7919+uint64(i)*104729)%len(calm.Handled())
+			made += crowd(world.Configured(t, seed, cfg, strike(n, kernel.BeforeMessage, &struck)), sessions, most)
+			assert.True(t, struck)
+		}
+	}
+	assert.Greater(t, made, int64(100))
+}
+
+// TestTheIdlestMakesRoom: the session that is idle longest goes first.
+func TestTheIdlestMakesRoom(t *testing.T) {
+	t.Parallel()
+	w := world.Configured(t, 1, runtime.Config{Admission: runtime.Admission{MaxProcesses: 3}})
+	ctx := context.Background()
+	var open []*runtime.Session
+	add := func() {
+		script := gated("count")
+		script.Default = scripted.Steps{scripted.Text("more")}
+		spec := w.Gated(script)
+		spec.ID = fmt.Sprint("s", len(open))
+		s, err := w.Open(ctx, spec)
+		require.NoError(w, err)
+		reading(w, s)
+		open = append(open, s)
+	}
+	use := func(n int) {
+		w.Pass(time.Second)
+		require.NoError(w, say(open[n], "go"))
+		w.Pass(time.Second)
+	}
+	asleep := func() (names []string) {
+		for _, s := range open {
+			if s.State() == session.StatePassivated {
+				names = append(names, s.ID())
+			}
+		}
+		return names
+	}
+	for range 3 {
+		add()
+	}
+	for _, n := range []int{1, 0, 2} {
+		use(n)
+	}
+	assert.Empty(t, asleep())
+	add()
+	assert.Equal(t, []string{"s1"}, asleep())
+	use(0)
+	use(1) // it wakes
+	assert.Equal(t, []string{"s2"}, asleep())
+	use(2)
+	assert.Equal(t, []string{"s3"}, asleep())
+	assert.Equal(t, int64(3), w.AdmissionStat().MadeRoom)
+	for _, s := range open {
+		require.NoError(w, s.Close(ctx))
+	}
+	w.Finish()
+}
+
+// TestWhoIsNeededStays: a session whose process is needed makes room some seconds after
+// that is over, also if no state of it changes then.
+func TestWhoIsNeededStays(t *testing.T) {
+	t.Parallel()
+	w := world.Configured(t, 1, runtime.Config{Admission: runtime.Admission{MaxProcesses: 1}})
+	ctx := context.Background()
+	script := gated("count")
+	script.Misbehave.AnswerDelay = 12 * time.Second
+	spec := w.Gated(script)
+	needed, err := w.Open(ctx, spec)
+	require.NoError(w, err)
+	call := w.Task(func() {
+		require.NoError(w, needed.Call(ctx, protocol.MCPStatusRequest{}, nil, time.Minute))
+	})
+	w.Pass(time.Millisecond)
+	began := w.Clock().Now()
+	other := w.Gated(gated("count"))
+	other.ID = "other"
+	s, err := w.Open(ctx, other)
+	require.NoError(w, err)
+	assert.InDelta(t, 14.5, w.Clock().Now().Sub(began).Seconds(), 2.5)
+	call()
+	require.NoError(w, s.Close(ctx))
+	require.NoError(w, needed.Close(ctx))
+	w.Finish()
+}
+
+// TestAPlaceThatNobodyNeeds: what a passivated session should have done is given up while
+// it waits for a place. It does not keep the place that it gets.
+func TestAPlaceThatNobodyNeeds(t *testing.T) {
+	t.Parallel()
+	w := world.Configured(t, 1, runtime.Config{Admission: runtime.Admission{MaxProcesses: 1}})
+	ctx := context.Background()
+	open := func(id string, persist bool) *runtime.Session {
+		spec := w.Gated(gated("count"))
+		spec.ID, spec.Options.PersistSession = id, session.Some(persist)
+		s, err := w.Open(ctx, spec)
+		require.NoError(w, err)
+		return s
+	}
+	asleep, stays := open("asleep", true), open("stays", false)
+	require.Equal(w, session.StatePassivated, asleep.State())
+	require.ErrorAs(w, asleep.Call(ctx, protocol.MCPStatusRequest{}, nil, time.Second), new(*session.TimeoutError))
+	require.Equal(w, 1, w.AdmissionStat().ProcessesQueued)
+	require.NoError(w, stays.Close(ctx))
+	w.Pass(time.Second)
+	require.Zero(w, w.AdmissionStat().Processes)
+	next := open("next", false)
+	for _, s := range []*runtime.Session{next, asleep} {
+		require.NoError(w, s.Close(ctx))
+	}
+	w.Finish()
+}
+
+// TestSpawnersHaveTheirOwnPlaces: sessions of one spawner wait for each other, and for no
+// others. One that waits says so, and goes on as soon as there is room.
+func TestSpawnersHaveTheirOwnPlaces(t *testing.T) {
+	t.Parallel()
+	w := world.Configured(t, 1, runtime.Config{Admission: runtime.Admission{MaxProcesses: 1, MaxSpawned: 1}})
+	ctx := context.Background()
+	spec := func(id string, s session.Spawner) runtime.Spec {
+		spec := w.Gated(gated("count"))
+		spec.ID, spec.Options.PersistSession = id, session.Some(false) // it cannot make room
+		if s != nil {
+			spec.Program, spec.Options.Spawner = nil, s
+		}
+		return spec
+	}
+	spawner := func() session.Spawner {
+		return &transport.InMemory{Clock: w.Clock(), Exec: w.Executor(), Program: w.Gated(gated("count")).Program}
+	}
+	one, other := spawner(), spawner()
+	var open []*runtime.Session
+	for _, spec := range []runtime.Spec{spec("local", nil), spec("one", one), spec("other", other)} {
+		s, err := w.Open(ctx, spec)
+		require.NoError(w, err)
+		open = append(open, s)
+	}
+	second, err := w.Start(ctx, spec("second", one))
+	require.NoError(w, err)
+	ready := w.Task(func() { require.NoError(w, second.AwaitReady(ctx)) })
+	w.Pass(time.Minute)
+	stat := w.AdmissionStat()
+	assert.Equal(t, []int{3, 1}, []int{stat.Processes, stat.ProcessesQueued})
+	waits := fmt.Sprintf("%+v", w.Tree(ctx).Sessions)
+	assert.Contains(t, waits, "place for the agent's process (Admission.MaxProcesses or MaxSpawned)")
+	require.NoError(w, open[2].Close(ctx)) // of the other spawner
+	w.Pass(time.Minute)
+	assert.Equal(t, 1, w.AdmissionStat().ProcessesQueued)
+	require.NoError(w, open[1].Close(ctx))
+	ready()
+	assert.Zero(t, w.AdmissionStat().MadeRoom)
+	for _, s := range []*runtime.Session{open[0], second} {
+		require.NoError(w, s.Close(ctx))
+	}
+	third, err := w.Open(ctx, spec("third", other)) // of a spawner that was forgotten
+	require.NoError(w, err)
+	require.NoError(w, third.Close(ctx))
+	w.Finish()
+}
