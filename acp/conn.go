@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 )
 
@@ -59,7 +58,7 @@ type Conn struct {
 	queue   []queued
 	bytes   int // in queue
 	ended   bool
-	calls   map[ID]chan message
+	calls   map[ID]chan Message
 	serving map[ID]context.CancelFunc
 	last    int64
 	working sync.WaitGroup // the functions of requests
@@ -67,7 +66,7 @@ type Conn struct {
 
 // queued is a message that waits for the handler, or an error to answer.
 type queued struct {
-	message
+	Message
 	problem *Error
 	size    int
 }
@@ -85,7 +84,7 @@ func NewConn(r io.Reader, w io.Writer, h Handler, o ConnOptions) *Conn {
 	if o.OnProblem == nil {
 		o.OnProblem = func(error) {}
 	}
-	c := &Conn{o: o, handler: h, lines: newLines(r, o.MaxLine), w: w, calls: map[ID]chan message{}, serving: map[ID]context.CancelFunc{}}
+	c := &Conn{o: o, handler: h, lines: newLines(r, o.MaxLine), w: w, calls: map[ID]chan Message{}, serving: map[ID]context.CancelFunc{}}
 	c.changed = sync.NewCond(&c.mu)
 	return c
 }
@@ -128,10 +127,10 @@ func (c *Conn) read(ctx context.Context) error {
 		q := queued{size: len(line)}
 		switch {
 		case long:
-			q.message = salvage(line)
+			q.Message = ParseHead(line)
 			q.problem = &Error{Code: CodeInvalidRequest, Message: fmt.Sprintf("the line is longer than %d bytes", c.o.MaxLine)}
 		default:
-			q.message, q.problem = parse(line)
+			q.Message, q.problem = ParseMessage(line)
 		}
 		c.mu.Lock()
 		for c.bytes > maxQueued {
@@ -173,7 +172,7 @@ func (c *Conn) dispatch(ctx context.Context) {
 		case q.Method != "":
 			c.begin(ctx, *q.ID, q.Method, q.Params)
 		default:
-			c.answered(*q.ID, q.message)
+			c.answered(*q.ID, q.Message)
 		}
 	}
 }
@@ -184,7 +183,7 @@ func (c *Conn) refuse(q queued) {
 	c.o.OnProblem(q.problem)
 	switch {
 	case q.Method == "" && q.ID != nil:
-		if c.answered(*q.ID, message{Error: q.problem}) {
+		if c.answered(*q.ID, Message{Error: q.problem}) {
 			return
 		}
 	case q.Method != "" && q.ID == nil:
@@ -272,7 +271,7 @@ func (c *Conn) cancelled(params json.RawMessage) {
 
 // answered hands an answer to its call, and reports whether there is one. Late answers
 // have none.
-func (c *Conn) answered(id ID, m message) bool {
+func (c *Conn) answered(id ID, m Message) bool {
 	c.mu.Lock()
 	answer, ok := c.calls[id]
 	delete(c.calls, id)
@@ -306,14 +305,14 @@ func (c *Conn) answer(id ID, result any, problem *Error) error {
 // the other side is an [*Error]. If ctx ends first, the other side gets $/cancel_request,
 // the error is that of ctx, and a late answer is ignored.
 func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
-	answer := make(chan message, 1)
+	answer := make(chan Message, 1)
 	c.mu.Lock()
 	if c.ended {
 		c.mu.Unlock()
 		return ErrClosed
 	}
 	c.last++
-	id := ID{strconv.FormatInt(c.last, 10)}
+	id := NumberID(c.last)
 	c.calls[id] = answer
 	c.mu.Unlock()
 	err := c.write(struct {

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strconv"
 )
 
 // ID is the id of a request: the JSON text of a string, a number or null. The zero value
 // is null. Equal ids are equal values, so an ID may be the key of a map.
 type ID struct{ text string }
+
+// NumberID returns the id that is the number n.
+func NumberID(n int64) ID { return ID{strconv.FormatInt(n, 10)} }
 
 // String returns the JSON text.
 func (id ID) String() string {

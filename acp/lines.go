@@ -60,8 +60,9 @@ func (l *lines) read() (line []byte, long bool, err error) {
 	}
 }
 
-// message is a line of the protocol: a request, a notification or an answer.
-type message struct {
+// Message is a line of the protocol: a request (ID and Method), a notification (Method alone)
+// or an answer (ID, and Result or Error).
+type Message struct {
 	ID     *ID             `json:"id"` // nil: absent
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
@@ -69,23 +70,23 @@ type message struct {
 	Error  *Error          `json:"error"`
 }
 
-// parse reads a line. The error says what to answer, to the id of the message if it can
-// be read.
-func parse(line []byte) (message, *Error) {
+// ParseMessage reads a line. The error says what to answer, to the id of the message if it
+// can be read. The message keeps parts of line.
+func ParseMessage(line []byte) (Message, *Error) {
 	var members map[string]json.RawMessage
 	switch err := json.Unmarshal(line, &members); {
 	case err != nil && !json.Valid(line):
-		return message{}, &Error{Code: CodeParseError, Message: "the line is not JSON"}
+		return Message{}, &Error{Code: CodeParseError, Message: "the line is not JSON"}
 	case err != nil && bytes.HasPrefix(bytes.TrimSpace(line), []byte("[")):
-		return message{}, &Error{Code: CodeInvalidRequest, Message: "batches are not part of the protocol"}
+		return Message{}, &Error{Code: CodeInvalidRequest, Message: "batches are not part of the protocol"}
 	case err != nil || members == nil:
-		return message{}, &Error{Code: CodeInvalidRequest, Message: "the line is no object"}
+		return Message{}, &Error{Code: CodeInvalidRequest, Message: "the line is no object"}
 	}
-	m := message{Params: members["params"], Result: members["result"]}
+	m := Message{Params: members["params"], Result: members["result"]}
 	if raw, ok := members["id"]; ok {
 		m.ID = &ID{}
 		if err := json.Unmarshal(raw, m.ID); err != nil {
-			return message{}, &Error{Code: CodeInvalidRequest, Message: "the id is neither a string nor a number"}
+			return Message{}, &Error{Code: CodeInvalidRequest, Message: "the id is neither a string nor a number"}
 		}
 	}
 	if raw, ok := members["method"]; ok {
@@ -106,8 +107,9 @@ func parse(line []byte) (message, *Error) {
 	return m, nil
 }
 
-// salvage reads the id and the method at the head of a line that is too long.
-func salvage(head []byte) (m message) {
+// ParseHead reads the id and the method in the first bytes of a line, for one that is too
+// long to be read. What is not there is missing in the message.
+func ParseHead(head []byte) (m Message) {
 	d := json.NewDecoder(bytes.NewReader(head))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return m
