@@ -26,7 +26,7 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 		return actors.Config{}, err
 	}
 	if spec.NewProgram != nil {
-		spec.Program = spec.NewProgram(Seams{Clock: s.rt.sys.Clock(), Exec: s.rt.sys.Executor(), Rand: s.rt.sys.Rand(), Emit: s.emit})
+		spec.Program = spec.NewProgram(s.seams())
 	}
 	awake := &actors.Awake{}
 	in := &awake.Input
@@ -55,7 +55,7 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 	cfg := actors.Config{
 		Starts: s.starts,
 		Host:   &s.rt.host, ID: s.id, Dialect: spec.Dialect, Awake: awake,
-		Command: &command, Spawner: s.rt.spawnerFor(spec), Leases: s.leases(spec),
+		Command: &command, Spawner: s.spawnerFor(spec), Leases: s.leases(spec),
 		Supervisors: s.rt.supervisors(spec.Options.Supervisors), Emit: s.emit, ChildContext: s.childContext(spec),
 	}
 	if err := s.isolate(spec, in, &command); err != nil {
@@ -178,6 +178,20 @@ func first(ds ...time.Duration) time.Duration {
 		}
 	}
 	return 0
+}
+
+// seams are what the code of a spec has of the runtime.
+func (s *Session) seams() Seams {
+	return Seams{Clock: s.rt.sys.Clock(), Exec: s.rt.sys.Executor(), Rand: s.rt.sys.Rand(), Emit: s.emit}
+}
+
+// spawnerFor is what starts the session's agents.
+func (s *Session) spawnerFor(spec *Spec) session.Spawner {
+	spawner := s.rt.spawnerFor(spec)
+	if spec.Translate != nil {
+		spawner = spec.Translate(s.seams(), spawner)
+	}
+	return spawner
 }
 
 func (rt *Runtime) spawnerFor(spec *Spec) session.Spawner {

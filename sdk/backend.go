@@ -7,18 +7,20 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/dialect"
+	acpdialect "github.com/agent-troupe/troupe/dialect/acp"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Backend is an agent to talk to. Make one with [Claude], [Qoder], [QoderCloud] or
-// [InMemory]. It is [session.Backend].
+// Backend is an agent to talk to. Make one with [Claude], [Qoder], [QoderCloud],
+// [ACP] or [InMemory]. It is [session.Backend].
 type Backend = session.Backend
 
 // ClaudeConfig says which Claude Code to run. With the zero value Troupe searches it.
@@ -61,6 +63,18 @@ type CloudConfig struct {
 // Options.ExperimentalCloudAgent says which agent and session. See docs/cloud.md.
 func QoderCloud(c CloudConfig) Backend { return &inCloud{c} }
 
+// ACP returns the backend for an agent of the Agent Client Protocol, such as
+// ACP("gemini", "--experimental-acp"). command is its program, by its path or by its name on the
+// PATH of the agent's environment, and its arguments; Options.Cwd and Options.Env are for the
+// process as for other agents. An option that the protocol cannot express is a [ConfigError]
+// before anything starts, such as Policy and Hooks: the protocol asks permission only for calls
+// that the agent thinks need it. See docs/acp.md.
+func ACP(command ...string) Backend { return &overACP{slices.Clone(command)} }
+
+type overACP struct{ command []string }
+
+func (*overACP) AgentName() string { return acpdialect.Name }
+
 type inCloud struct{ CloudConfig }
 
 func (*inCloud) AgentName() string { return qoder.Name }
@@ -91,6 +105,7 @@ type chosen struct {
 	dialect dialect.Dialect
 	program agent.Program // nil: a process
 	cloud   *cloud.Config // not nil: the cloud, and program is nil
+	acp     string        // names the command of an agent of the Agent Client Protocol; "": it is none
 }
 
 // choose resolves the backend. It sets o's path to the executable when the
@@ -104,6 +119,9 @@ func choose(b Backend, o *dialect.Input, spawned bool) (chosen, error) {
 	switch b := b.(type) {
 	case *inCloud:
 		return b.choose(o)
+	case *overACP:
+		d := acpdialect.New(b.command...)
+		return chosen{dialect: d, acp: d.Place()}, nil
 	case nil:
 		if spawned {
 			return chosen{}, &ConfigError{Option: "Backend", Problem: "is nil, and Troupe cannot see which agents are installed where Spawner starts them",
@@ -129,7 +147,7 @@ func choose(b Backend, o *dialect.Input, spawned bool) (chosen, error) {
 		return inProcess(b)
 	}
 	return chosen{}, &ConfigError{Option: "Backend", Problem: fmt.Sprintf("%T is not a backend", b),
-		Fix: "use sdk.Claude, sdk.Qoder, sdk.QoderCloud, sdk.InMemory, or an agent.Program"}
+		Fix: "use sdk.Claude, sdk.Qoder, sdk.QoderCloud, sdk.ACP, sdk.InMemory, or an agent.Program"}
 }
 
 // choose resolves the cloud. What is wrong with the options is for the dialect to say.

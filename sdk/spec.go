@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/dialect"
@@ -71,6 +72,12 @@ func specOf(o *Options) (runtime.Spec, error) {
 		spec.ProgramPlace = c.BaseURL
 		spec.NewProgram = func(s runtime.Seams) agent.Program {
 			return cloud.New(*c, cloud.Host{Clock: s.Clock, Exec: s.Exec, Rand: s.Rand, Emit: s.Emit})
+		}
+	}
+	if backend.acp != "" {
+		spec.ProgramPlace = backend.acp
+		spec.Translate = func(s runtime.Seams, process session.Spawner) session.Spawner {
+			return &acpclient.Spawner{Process: process, MaxLine: o.MaxLine, Seams: acpclient.Seams(s)}
 		}
 	}
 	if rules != nil {
