@@ -1,12 +1,16 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -73,6 +77,32 @@ func TestObject(t *testing.T) {
 	require.Equal(t, `{"html":"<&>","none":null}`, string(b)) //nolint:testifylint // the bytes count
 	_, err = encode(Object{"f": math.Inf(1)})
 	require.ErrorContains(t, err, "f: ")
+}
+
+// What objects are made of is written as the encoder of encoding/json writes it.
+func TestObjectsAreWrittenAsTheEncoderDoes(t *testing.T) {
+	t.Parallel()
+	for _, v := range []any{
+		"", "plain", `quote " and \`, "line\nbreak", "\x00\x1f", "\x7f", "<&>", "\u2028 ü", "\xff", true, false, 0, -7, 1 << 40, 1.5, nil,
+		[]any{}, []any(nil), []any{"a", 1, nil, []any{true}}, []Object{{"b": 1}, nil}, []Object(nil), []string{"x", "\n"}, json.RawMessage(`{ "raw": 1 }`), map[string]any{"z": 1, "a": "ü"},
+	} {
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		require.NoError(t, enc.Encode(v))
+		got, err := encode(v)
+		require.NoError(t, err)
+		assert.Equal(t, strings.TrimSuffix(want.String(), "\n"), string(got), "%#v", v)
+	}
+	many := Object{}
+	for i := range 40 {
+		many[fmt.Sprint("k", i)] = i
+	}
+	got, err := encode(many)
+	require.NoError(t, err)
+	want, err := json.Marshal(map[string]any(many))
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(got))
 }
 
 func TestChunks(t *testing.T) {

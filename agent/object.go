@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // Object is a JSON object. It is encoded with type and subtype first and the other keys
@@ -43,10 +44,15 @@ func (o Object) write(b *bytes.Buffer) error {
 			}
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(o)) {
-		if key == "type" || key == "subtype" {
-			continue
+	var room [32]string // sorting allocates nothing
+	keys := room[:0]
+	for key := range o {
+		if key != "type" && key != "subtype" {
+			keys = append(keys, key)
 		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
 		if err := put(key); err != nil {
 			return err
 		}
@@ -68,7 +74,7 @@ func (o Object) with(more Object) Object {
 
 // encode is json.Marshal without HTML escapes, which no agent writes.
 func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
+	b := *bytes.NewBuffer(make([]byte, 0, 512))
 	if err := write(&b, v); err != nil {
 		return nil, err
 	}
@@ -76,10 +82,36 @@ func encode(v any) ([]byte, error) {
 }
 
 // write writes objects in objects to the same buffer: marshalling each by itself
-// would copy it once for every object around it.
+// would copy it once for every object around it. It writes what objects are mostly made
+// of itself, since an encoder costs more than the value.
 func write(b *bytes.Buffer, v any) error {
-	if o, ok := v.(Object); ok {
-		return o.write(b)
+	switch v := v.(type) {
+	case Object:
+		return v.write(b)
+	case string:
+		if plain(v) {
+			b.WriteByte('"')
+			b.WriteString(v)
+			b.WriteByte('"')
+			return nil
+		}
+	case nil:
+		b.WriteString("null")
+		return nil
+	case bool:
+		b.Write(strconv.AppendBool(b.AvailableBuffer(), v))
+		return nil
+	case int:
+		b.Write(strconv.AppendInt(b.AvailableBuffer(), int64(v), 10))
+		return nil
+	case []any:
+		if v != nil {
+			return writeList(b, v)
+		}
+	case []Object:
+		if v != nil {
+			return writeList(b, v)
+		}
 	}
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
@@ -88,4 +120,28 @@ func write(b *bytes.Buffer, v any) error {
 	}
 	b.Truncate(b.Len() - 1) // the newline
 	return nil
+}
+
+func writeList[E any](b *bytes.Buffer, list []E) error {
+	b.WriteByte('[')
+	for i, e := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := write(b, e); err != nil {
+			return err
+		}
+	}
+	b.WriteByte(']')
+	return nil
+}
+
+// plain reports whether JSON has no escape for any byte of s.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
 }

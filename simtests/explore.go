@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -401,6 +402,9 @@ func Main(m *testing.M) int {
 		flag.String(k.flag, "", k.usage)
 	}
 	flag.Parse()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // a world is small and soon gone: by default it would be collected many times
+	}
 	return m.Run()
 }
 

@@ -284,6 +284,7 @@ func (w *World) Faults(faults ...Fault) {
 		a.rng = rand.New(rand.NewPCG(w.h.Seed, sum.Sum64()))
 		a.off = !w.c.AllFaults && a.rng.IntN(2) == 0
 		w.faults = append(w.faults, a)
+		w.ofKind[a.kind] = append(w.ofKind[a.kind], a)
 	}
 }
 
@@ -292,21 +293,21 @@ func (w *World) Faults(faults ...Fault) {
 func (w *World) strike(where, on string, kinds ...faultKind) *applied {
 	w.mu.Lock()
 	var hit *applied
-	for _, a := range w.faults {
-		if !slices.Contains(kinds, a.kind) || (a.on != "" && a.on != on) {
-			continue
-		}
-		if w.draw(a) && hit == nil {
-			hit = a
+	at := ""
+	for _, kind := range kinds {
+		for _, a := range w.ofKind[kind] {
+			if a.on != "" && a.on != on || !w.draw(a) || hit != nil {
+				continue
+			}
+			hit, at = a, fmt.Sprintf("%s@%d", a.id, a.asked)
 			a.fired++
-			id := fmt.Sprintf("%s@%d", a.id, a.asked)
-			w.fired = append(w.fired, id)
+			w.fired = append(w.fired, at)
 			w.faulted[a.id] = true
 		}
 	}
 	w.mu.Unlock()
 	if hit != nil {
-		w.note(Event{Kind: "fault", Lane: where, What: fmt.Sprintf("%s@%d", hit.id, hit.asked)})
+		w.note(Event{Kind: "fault", Lane: where, What: at})
 	}
 	return hit
 }

@@ -3,9 +3,8 @@ package simtests
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"hash/fnv"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/agent-troupe/troupe/protocol"
@@ -51,13 +50,20 @@ func (t *talk) drop(id string) {
 
 // label names a line in the trace: what it is, its length and a sum of its bytes.
 func label(f protocol.Frame) string {
-	sum := fnv.New32a()
-	_, _ = sum.Write(f.Raw) // never fails
-	name := f.Type
-	if f.Subtype != "" {
-		name += "/" + f.Subtype
+	sum := uint32(2166136261) // FNV-1a
+	for _, c := range f.Raw {
+		sum = (sum ^ uint32(c)) * 16777619
 	}
-	return fmt.Sprintf("%s %d %08x", name, len(f.Raw), sum.Sum32())
+	b := append(make([]byte, 0, 64), f.Type...)
+	if f.Subtype != "" {
+		b = append(append(b, '/'), f.Subtype...)
+	}
+	b = strconv.AppendInt(append(b, ' '), int64(len(f.Raw)), 10)
+	b = append(b, ' ')
+	for shift := 28; shift >= 0; shift -= 4 {
+		b = append(b, "0123456789abcdef"[sum>>shift&15])
+	}
+	return string(b)
 }
 
 func (t *talk) line(kind, from, to string, line []byte) (protocol.Frame, bool) {

@@ -6,8 +6,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -58,8 +60,15 @@ type Event struct {
 }
 
 // line is the event as it counts for the equality of histories.
-func (e Event) line() string {
-	return fmt.Sprintf("%d %s %s %s %s", e.At, e.Kind, e.Lane, e.From, e.What)
+func (e Event) line() string { return string(e.append(nil)) }
+
+// append adds the line to b.
+func (e Event) append(b []byte) []byte {
+	b = strconv.AppendInt(b, int64(e.At), 10)
+	for _, s := range [...]string{e.Kind, e.Lane, e.From, e.What} {
+		b = append(append(b, ' '), s...)
+	}
+	return b
 }
 
 // note adds an event to the trace.
@@ -68,7 +77,8 @@ func (w *World) note(e Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.count++
-	_, _ = fmt.Fprintf(w.hash, "%d %s %s %s %s\n", e.At, e.Kind, e.Lane, e.From, e.What)
+	w.scratch = append(e.append(w.scratch[:0]), '\n')
+	_, _ = w.hash.Write(w.scratch) // never fails
 	if w.full {
 		w.events = append(w.events, e)
 	}
@@ -81,7 +91,7 @@ func (w *World) onMessage(_ string, m any, at kernel.Moment) bool {
 	switch at {
 	case kernel.BeforeMessage:
 		o := w.sched.received()
-		e := Event{Kind: "message", Lane: actor, From: o.lane, What: fmt.Sprintf("%T", m), Sent: o.at, After: o.after}
+		e := Event{Kind: "message", Lane: actor, From: o.lane, What: reflect.TypeOf(m).String(), Sent: o.at, After: o.after}
 		if w.full {
 			e.Text = shown(m)
 		}

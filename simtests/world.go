@@ -42,9 +42,11 @@ type World struct {
 	mu        sync.Mutex
 	count     int // events
 	hash      hash.Hash
+	scratch   []byte // for the hash
 	events    []Event
 	failures  []string
 	faults    []*applied
+	ofKind    map[faultKind][]*applied
 	calm      bool // no faults any more
 	fired     []string
 	faulted   map[string]bool
@@ -105,7 +107,7 @@ func newWorld(c Config, h history, full bool) *World {
 	w := &World{
 		c: c, h: h, full: full,
 		rng:  rand.New(rand.NewPCG(h.Seed, 0xA0761D6478BD642F)),
-		hash: sha256.New(), faulted: make(map[string]bool), sometimes: make(map[string]bool), sessions: make(map[string]*watched), reached: make(map[string]bool), users: make(map[string]bool), again: make(map[string]int),
+		hash: sha256.New(), faulted: make(map[string]bool), sometimes: make(map[string]bool), sessions: make(map[string]*watched), reached: make(map[string]bool), users: make(map[string]bool), again: make(map[string]int), ofKind: make(map[faultKind][]*applied),
 	}
 	if c.Level == Simulated {
 		w.sched = newBaton(w, sim.InBubble(choices, c.Steps))

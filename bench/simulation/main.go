@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -39,6 +40,7 @@ func main() {
 		*n, *crowd, *minutes = 20, 20, 2
 	}
 	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(400) // as simtests.Main does
 	measure := func(t *testing.T) {
 		report("seeds", *n, seeds(t, *n))
 		report("steps", *n*500, steps(t, *n*500))

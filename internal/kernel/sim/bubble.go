@@ -40,11 +40,13 @@ type Bubble struct {
 	waiting  int    // goroutines in Await or in ready
 	unseeded bool
 	spare    []chan job // of goroutines that have run their task
+	used     []*seat    // whose turn is over
 	counts   Counts
 	jump     time.Duration // that is to pass
 }
 
-// seat is a goroutine that waits for the baton. It is used once.
+// seat is a goroutine that waits for the baton. Its goroutine knows it until its turn
+// comes, and the scheduler until the turn is over; then it is another's.
 type seat struct {
 	seq  uint64
 	task uint64 // that the goroutine most likely runs
@@ -298,7 +300,14 @@ func (s *Bubble) take(st *seat) bool {
 
 func (s *Bubble) newSeat() *seat {
 	s.seq++
-	st := &seat{seq: s.seq, task: s.seq, turn: make(chan struct{})}
+	var st *seat
+	if n := len(s.used); n > 0 {
+		st = s.used[n-1]
+		s.used = s.used[:n-1]
+		st.seq, st.task = s.seq, s.seq
+	} else {
+		st = &seat{seq: s.seq, task: s.seq, turn: make(chan struct{})}
+	}
 	if s.held != nil {
 		st.task = s.held.task
 	}

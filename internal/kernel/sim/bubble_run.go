@@ -13,8 +13,8 @@ import (
 // returns [ErrSteps] when the steps are used up, and [ErrDeadlock] when tasks wait
 // for what cannot come.
 func (s *Bubble) Run() error {
+	synctest.Wait()
 	for {
-		synctest.Wait()
 		s.mu.Lock()
 		if s.held == nil && s.arrivals > 1 {
 			s.unseeded = true
@@ -29,6 +29,7 @@ func (s *Bubble) Run() error {
 			case !waited:
 				return nil
 			}
+			synctest.Wait()
 			continue
 		}
 		if err := s.give(st); err != nil {
@@ -85,7 +86,12 @@ func (s *Bubble) give(st *seat) error {
 	}
 	if jump > 0 {
 		time.Sleep(jump)
+		synctest.Wait()
 	}
+	st.role = nil
+	s.mu.Lock()
+	s.used = append(s.used, st)
+	s.mu.Unlock()
 	return nil
 }
 
