@@ -3,9 +3,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/session"
@@ -134,15 +132,12 @@ func (a *adapter[M]) handle(m M) {
 }
 
 func (a *adapter[M]) childDown(m *actor.Terminated) {
-	child, ok := a.ctx.children[m.Who.Id]
-	if !ok {
+	child := a.ctx.children.get(m.Who.Id)
+	if child == nil {
 		return
 	}
+	a.ctx.children.remove(m.Who.Id)
 	child.pid = nil
-	delete(a.ctx.children, m.Who.Id)
-	if len(a.ctx.children) == 0 {
-		a.ctx.children = nil // a map never gives memory back
-	}
 	observer, ok := a.behavior.(ChildObserver[M])
 	if !ok || a.life.stopping {
 		return
@@ -225,7 +220,7 @@ func (a *adapter[M]) release() { a.behavior, a.ctx = nil, Context[M]{} }
 // last first, and to wait until they are gone. Until then they are this package's
 // alone: the library's own set of children never gives memory back.
 func (c *Context[M]) handOver() {
-	if len(c.children) == 0 {
+	if c.children.empty() {
 		return
 	}
 	var next *life
@@ -233,7 +228,7 @@ func (c *Context[M]) handOver() {
 		func(*actor.ActorSystem, string, *actor.Props, actor.SpawnerContext) (*actor.PID, error) {
 			return next.pid, nil
 		}))
-	for _, next = range slices.SortedFunc(maps.Values(c.children), func(a, b *life) int { return int(a.number - b.number) }) {
+	for _, next = range c.children.all() {
 		_, _ = c.actor.SpawnNamed(adopt, next.name)
 	}
 }
@@ -247,9 +242,9 @@ type Context[M any] struct {
 	adapter  *adapter[M]
 	actor    actor.Context
 	self     *Address[M]
-	children map[string]*life // by path; those that the parent has not learned the end of
-	spawned  int32            // children so far
-	timers   *timers          // nil before the first
+	children brood
+	spawned  int32   // children so far
+	timers   *timers // nil before the first
 }
 
 // Self is the actor's own address.
@@ -312,7 +307,7 @@ func Spawn[P, M any](c *Context[P], name string, at *Address[M], b Behavior[M]) 
 		return fmt.Errorf("kernel: spawn %s: parent is stopping: %w", name, ErrStopped)
 	}
 	l, path := newLife(c.sys, name, false), c.adapter.path+"/"+name
-	if _, taken := c.children[path]; taken {
+	if c.children.get(path) != nil {
 		return fmt.Errorf("kernel: spawn %s: the name is taken", name)
 	}
 	pid, err := at.settle(l, b, func(p *actor.Props) (*actor.PID, error) {
@@ -321,11 +316,8 @@ func Spawn[P, M any](c *Context[P], name string, at *Address[M], b Behavior[M]) 
 	if err != nil {
 		return err
 	}
-	if c.children == nil {
-		c.children = make(map[string]*life)
-	}
 	c.spawned++
 	l.pid, l.number = pid, c.spawned
-	c.children[path] = l
+	c.children.add(l)
 	return nil
 }

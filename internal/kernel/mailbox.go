@@ -65,7 +65,7 @@ type life struct {
 	pid    *actor.PID
 	number int32 // among all that the parent has spawned
 
-	signals atomic.Int32 // len(system)
+	signals atomic.Int32 // of the system messages
 	handled atomic.Int64
 
 	// Of whoever runs it.
@@ -78,9 +78,37 @@ type life struct {
 	gone   atomic.Bool // it has stopped; written under box.mu
 
 	// Guarded by box.mu.
-	invoker  actor.MessageInvoker
-	system   []any
+	invoker actor.MessageInvoker
+	rare    *rare // nil: empty
+}
+
+// rare is what an incarnation has for moments of its life.
+type rare struct {
+	system   []any     // system messages
 	watchers []*func() // called when it is gone
+}
+
+// aside returns it, to add to it.
+func (l *life) aside() *rare {
+	if l.rare == nil {
+		l.rare = &rare{}
+	}
+	return l.rare
+}
+
+// orders are the system messages.
+func (l *life) orders() []any {
+	if l.rare == nil {
+		return nil
+	}
+	return l.rare.system
+}
+
+// shed gives up what is empty.
+func (l *life) shed() {
+	if l.rare != nil && len(l.rare.system)+len(l.rare.watchers) == 0 {
+		l.rare = nil
+	}
 }
 
 func newLife(s *System, name string, root bool) *life {
@@ -120,11 +148,13 @@ func (l *life) stop() { l.PostSystemMessage(&actor.Stop{}) }
 func (b *inbox) vacate(l *life) {
 	b.mu.Lock()
 	l.gone.Store(true)
-	l.stopping, l.invoker, l.system = true, nil, nil
+	var watchers []*func()
+	if l.rare != nil {
+		watchers = l.rare.watchers
+	}
+	l.stopping, l.invoker, l.rare = true, nil, nil
 	l.signals.Store(0)
 	l.box.Store(nil)
-	watchers := l.watchers
-	l.watchers = nil
 	if l.root || b.closed() {
 		b.shut()
 	}
@@ -144,11 +174,14 @@ func (b *inbox) watch(fn func()) (unwatch func()) {
 		return func() {}
 	}
 	defer b.mu.Unlock()
-	l.watchers = append(l.watchers, &fn)
+	l.aside().watchers = append(l.aside().watchers, &fn)
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		l.watchers = slices.DeleteFunc(l.watchers, func(w *func()) bool { return w == &fn })
+		if l.rare != nil {
+			l.rare.watchers = slices.DeleteFunc(l.rare.watchers, func(w *func()) bool { return w == &fn })
+			l.shed()
+		}
 	}
 }
 
@@ -254,7 +287,7 @@ func (b *inbox) shut() {
 	resting, was := last.mark()
 	if resting != nil {
 		// A system message may have come for it whose sender finds no mark any more.
-		if resting.parked = len(resting.system) == 0; !resting.parked {
+		if resting.parked = len(resting.orders()) == 0; !resting.parked {
 			resting.schedule(nil)
 		}
 	}
@@ -420,7 +453,7 @@ func (l *life) rest(b *inbox) bool {
 func (l *life) park(b *inbox) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(l.system) > 0 {
+	if len(l.orders()) > 0 {
 		return false
 	}
 	l.worker, l.parked = nil, true
@@ -431,9 +464,10 @@ func (l *life) park(b *inbox) bool {
 func (l *life) signal(b *inbox) any {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m := l.system[0]
-	l.system = advance(l.system)
-	l.signals.Store(int32(len(l.system)))
+	m := l.rare.system[0]
+	l.rare.system = advance(l.rare.system)
+	l.signals.Store(int32(len(l.rare.system)))
+	l.shed()
 	return m
 }
 
@@ -452,8 +486,9 @@ func (l *life) PostSystemMessage(m any) {
 		b.mu.Unlock()
 		return
 	}
-	l.system = append(l.system, m)
-	l.signals.Store(int32(len(l.system)))
+	orders := append(l.orders(), m)
+	l.aside().system = orders
+	l.signals.Store(int32(len(orders)))
 	due := l.parked && l.invoker != nil
 	if due {
 		l.parked = false
