@@ -28,8 +28,7 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 	if spec.NewProgram != nil {
 		spec.Program = spec.NewProgram(s.seams())
 	}
-	awake := &actors.Awake{}
-	in := &awake.Input
+	in := &dialect.Input{}
 	if err := spec.fill(in); err != nil {
 		return actors.Config{}, err
 	}
@@ -54,7 +53,7 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 	}
 	cfg := actors.Config{
 		Starts: s.starts,
-		Host:   &s.rt.host, ID: s.id, Dialect: spec.Dialect, Awake: awake,
+		Host:   &s.rt.host, ID: s.id, Dialect: spec.Dialect, Input: in,
 		Command: &command, Spawner: s.spawnerFor(spec), Leases: s.leases(spec),
 		Supervisors: s.rt.supervisors(spec.Options.Supervisors), Emit: s.emit, ChildContext: s.childContext(spec),
 	}

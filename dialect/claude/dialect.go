@@ -25,31 +25,31 @@ var _ dialect.Dialect = Dialect{}
 func (Dialect) Name() string { return Name }
 
 // Traits implements dialect.Dialect. An idle Claude Code exits within milliseconds after EOF.
-func (Dialect) Traits() dialect.Traits {
-	return dialect.Traits{
-		EOFGrace:       2 * time.Second,
-		TermGrace:      5 * time.Second,
-		InterruptGrace: 2 * time.Second,
+func (Dialect) Traits() dialect.Traits { return traits }
 
-		RepeatsSystemInit:    true,
-		TermOnHostDeath:      true, // observed on Claude Code 2.1.329: shells end in 0.5 s, the agent in 1 to 8 s
-		PromptHookComesFirst: true,
-		RemembersMessages:    true, // observed on Claude Code 2.1.329
-		UnknownSession:       "No conversation found with session ID",
+var traits = dialect.Traits{ //nolint:gochecknoglobals // only read
+	EOFGrace:       2 * time.Second,
+	TermGrace:      5 * time.Second,
+	InterruptGrace: 2 * time.Second,
 
-		ExecutableNames: []string{"claude"},
-		ExecutableEnv:   "CLAUDE_CODE_EXECUTABLE",
-		ProviderEnv: []string{
-			"ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
-			"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CONFIG_DIR", "HOME",
-		},
+	RepeatsSystemInit:    true,
+	TermOnHostDeath:      true, // observed on Claude Code 2.1.329: shells end in 0.5 s, the agent in 1 to 8 s
+	PromptHookComesFirst: true,
+	RemembersMessages:    true, // observed on Claude Code 2.1.329
+	UnknownSession:       "No conversation found with session ID",
 
-		MCPNotificationReply: json.RawMessage(`{"jsonrpc":"2.0","result":{},"id":0}`),
-		MCPUnknownServer:     "SDK MCP server not found: ",
-		UnknownHook:          "No hook callback found for ID: ",
-		ErrorCodeKey:         protocol.ErrorCodeKeyClaude,
-		ElicitationFallback:  protocol.ElicitDecline,
-	}
+	ExecutableNames: []string{"claude"},
+	ExecutableEnv:   "CLAUDE_CODE_EXECUTABLE",
+	ProviderEnv: []string{
+		"ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
+		"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CONFIG_DIR", "HOME",
+	},
+
+	MCPNotificationReply: json.RawMessage(`{"jsonrpc":"2.0","result":{},"id":0}`),
+	MCPUnknownServer:     "SDK MCP server not found: ",
+	UnknownHook:          "No hook callback found for ID: ",
+	ErrorCodeKey:         protocol.ErrorCodeKeyClaude,
+	ElicitationFallback:  protocol.ElicitDecline,
 }
 
 // Validate implements dialect.Dialect.

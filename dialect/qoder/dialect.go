@@ -26,28 +26,28 @@ func (Dialect) Name() string { return Name }
 
 // Traits implements dialect.Dialect. qodercli took 7.7 to 8.6 s to exit after EOF, and 8.6 s after SIGTERM. The vendor's
 // SDK waits 2 s and 5 s, and then kills it.
-func (Dialect) Traits() dialect.Traits {
-	return dialect.Traits{
-		FlushGrace:     10 * time.Second,
-		QuietBeforeEOF: 250 * time.Millisecond, // it needs about 8 s to exit
-		EOFGrace:       12 * time.Second,
-		TermGrace:      12 * time.Second,
-		InterruptGrace: 5 * time.Second,
+func (Dialect) Traits() dialect.Traits { return traits }
 
-		ResultAfterCancelled: true, // observed on qodercli 1.1.52
+var traits = dialect.Traits{ //nolint:gochecknoglobals // only read
+	FlushGrace:     10 * time.Second,
+	QuietBeforeEOF: 250 * time.Millisecond, // it needs about 8 s to exit
+	EOFGrace:       12 * time.Second,
+	TermGrace:      12 * time.Second,
+	InterruptGrace: 5 * time.Second,
 
-		ProtocolMajor:   "1",
-		AuthExpiredExit: 41,
-		ExecutableNames: []string{"qodercli"},
-		ExecutableEnv:   "QODERCLI_PATH",
-		ProviderEnv:     []string{"QODER_VPC_ENDPOINT", "QODER_PERSONAL_ACCESS_TOKEN", "QODER_SERVICE_ACCOUNT_KEY", "HOME"},
+	ResultAfterCancelled: true, // observed on qodercli 1.1.52
 
-		MCPNotificationReply: json.RawMessage(`{"jsonrpc":"2.0"}`),
-		MCPUnknownServer:     "Unknown in-process MCP server: ",
-		UnknownHook:          "Unknown hook callback: ",
-		ErrorCodeKey:         protocol.ErrorCodeKeyQoder,
-		ElicitationFallback:  protocol.ElicitCancel,
-	}
+	ProtocolMajor:   "1",
+	AuthExpiredExit: 41,
+	ExecutableNames: []string{"qodercli"},
+	ExecutableEnv:   "QODERCLI_PATH",
+	ProviderEnv:     []string{"QODER_VPC_ENDPOINT", "QODER_PERSONAL_ACCESS_TOKEN", "QODER_SERVICE_ACCOUNT_KEY", "HOME"},
+
+	MCPNotificationReply: json.RawMessage(`{"jsonrpc":"2.0"}`),
+	MCPUnknownServer:     "Unknown in-process MCP server: ",
+	UnknownHook:          "Unknown hook callback: ",
+	ErrorCodeKey:         protocol.ErrorCodeKeyQoder,
+	ElicitationFallback:  protocol.ElicitCancel,
 }
 
 // Validate implements dialect.Dialect.

@@ -49,9 +49,9 @@ func newCallbacks(k *Core) (*callbacks, error) {
 // Start implements [kernel.Behavior]. It starts the actors that requests wait for.
 func (b *callbacks) Start(c *kernel.Context[routing.ToCallbacks]) error {
 	b.driver.start(c)
-	up := b.core.awake()
-	for i := range up.callback {
-		if up.callback[i].Depth() > 0 {
+	all := b.core.awake().callbacks.Get()
+	for i := range all.Kinds {
+		if all.Kinds[i].Depth() > 0 {
 			if err := b.want(c, b.core.child(actorOf(session.Kind(i)))); err != nil {
 				return err
 			}
@@ -91,7 +91,7 @@ func (b *callbacks) Stop(*kernel.Context[routing.ToCallbacks]) {}
 
 func (b *callbacks) spawnChild(c *kernel.Context[routing.ToCallbacks], child, name string) (at kernel.Located, up bool, err error) {
 	kind := router.KindOfActor(child)
-	own := &b.core.awake().callback[kind]
+	own := &b.core.awake().callbacks.Get().Kinds[kind]
 	if own.Tries() > 1 { // two incarnations have died of it
 		if m, ok := own.DropHead(); ok {
 			if run, ok := m.(machine.Run); ok {
@@ -111,7 +111,7 @@ func (k *Core) newCallback(kind session.Kind) *dispatch.Actor {
 	spec, _ := router.Of(kind)
 	up := k.awake()
 	return &dispatch.Actor{
-		Kind: kind, Box: &up.running[kind], Router: &k.router, Prepare: spec.Prepare(&up.deps), Emit: k.cfg.Emit, Trace: k.cfg.Trace, Refuses: spec.Refuses,
+		Kind: kind, Box: &up.running[kind], Router: &k.router, Prepare: spec.Prepare(k.deps()), Emit: k.cfg.Emit, Trace: k.cfg.Trace, Refuses: spec.Refuses,
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 func (k *Core) newChildren() {
-	for _, c := range k.awake().Input.Children {
+	for _, c := range k.input().Children {
 		k.children = append(k.children, child.NewBox(child.Config{
 			ID: k.cfg.ID, Child: c, Session: &k.session, Emit: k.cfg.Emit, Context: k.cfg.ChildContext,
 		}))
@@ -21,7 +21,7 @@ func (k *Core) newChildren() {
 // TakeChildren makes the session the one that the user's children are in. The error is a
 // *[session.ConfigError], and none is taken then.
 func (k *Core) TakeChildren() error {
-	for i, c := range k.awake().Input.Children {
+	for i, c := range k.input().Children {
 		detach, ok := c.Attach(k.children[i].Send)
 		if !ok {
 			k.LeaveChildren()

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/actors/routing"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/internal/sparse"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -28,9 +29,11 @@ type Config struct {
 	*Host
 	ID      string
 	Dialect dialect.Dialect
-	Awake   *Awake           // its Input is set
+	// Input has the options and what goes with them. The session owns it, and nobody changes
+	// it any more; the limits and the graces in it are in force as they are.
+	Input   *dialect.Input
 	Command *session.Command // of the launch; given up after it
-	// Relaunch is the command of another process. It gets the session's Awake.Input.
+	// Relaunch is the command of another process. It gets the session's Input.
 	Relaunch    func(in *dialect.Input, next machine.Launch) (*session.Command, error)
 	Spawner     session.Spawner
 	Leases      session.Leases       // nil: none are needed
@@ -40,7 +43,7 @@ type Config struct {
 	Trace *session.Trace
 	// Starts admits each process before it is started. nil: nobody limits them.
 	Starts Starts
-	// History reads what the agent has stored of a session. It gets the session's Awake.Input,
+	// History reads what the agent has stored of a session. It gets the session's Input,
 	// and may block. The zero value says that nothing is known. nil: nobody can read it.
 	History func(ctx context.Context, in *dialect.Input, sessionID string, wanted machine.Wanted) machine.History
 	// Mirror gets the agent's reports of what it has stored, and nil when they are due. It
@@ -71,12 +74,15 @@ type Starts interface {
 // concurrent use or owned by an actor, as marked; what an actor owns is its parent's
 // while it is not there.
 type Core struct {
-	cfg     Config // without the command, and what the session has while it is awake
+	cfg Config // without the command and the input
+	// options are the input. It is mostly zero, and rarely needed: before a process and
+	// after its death, and when the first request of a kind comes.
+	options *sparse.Shared[dialect.Input]
 	program string // what is started, for errors
 	Ledger  *ledger.Ledger
 	Bridge  *mcp.Bridge
 
-	up    atomic.Pointer[Awake] // nil while the session sleeps; written by the parent
+	up    atomic.Pointer[awake] // nil while the session sleeps; written by the parent
 	slept atomic.Pointer[slept] // nil while it does not
 
 	session kernel.Address[machine.LifeInput]
@@ -103,18 +109,10 @@ type Core struct {
 	drowsy bool
 }
 
-// Awake is what a session has only while it has actors. It is an allocation of its own
-// size: the options alone would lie between short-lived copies of theirs, which keep three
-// times their memory.
-type Awake struct {
-	// Input has the options and what goes with them. The session owns it, and nobody
-	// changes it; the limits and the graces in it are in force as they are.
-	Input dialect.Input
-
-	deps      router.Deps
+// awake is what a session has only while it has actors.
+type awake struct {
 	transport kernel.Address[machine.ToTransport]
-	callback  routing.Callbacks
-	callbacks kernel.Address[routing.ToCallbacks]
+	callbacks routing.Lazy
 
 	routing routing.Box                     // the router's
 	running [session.KindOther]dispatch.Box // each the callback actor's of its kind
@@ -122,7 +120,10 @@ type Awake struct {
 }
 
 // awake is what the session's actors and their parent use.
-func (k *Core) awake() *Awake { return k.up.Load() }
+func (k *Core) awake() *awake { return k.up.Load() }
+
+// input is the options and what goes with them, for everybody.
+func (k *Core) input() *dialect.Input { return k.options.Value() }
 
 // NewCore prepares a session. Nothing runs yet.
 func NewCore(cfg Config) *Core {
@@ -132,57 +133,61 @@ func NewCore(cfg Config) *Core {
 	if cfg.Supervisors == nil {
 		cfg.Supervisors = &session.Supervisors{}
 	}
+	if cfg.Input == nil {
+		cfg.Input = &dialect.Input{}
+	}
 	if cfg.Command == nil {
 		cfg.Command = &session.Command{}
 	}
 	k := &Core{cfg: cfg, program: cmp.Or(append([]string{cfg.Command.Path}, cfg.Command.Names...)...)}
-	k.cfg.Command, k.cfg.Awake = nil, nil
-	up, sys, talk, traits, defaults := cfg.Awake, cfg.System, cfg.Dialect, cfg.Dialect.Traits(), cfg.Awake.Input.UserDefaults()
+	k.cfg.Command, k.cfg.Input = nil, nil
+	k.options = sparse.Share(cfg.Input)
+	up, in, sys, talk, traits, defaults := &awake{}, cfg.Input, cfg.System, cfg.Dialect, cfg.Dialect.Traits(), cfg.Input.UserDefaults()
 	var guard func(session.MCPHandler) mcp.Guard
 	if cfg.Starts != nil {
 		guard = cfg.Starts.Server
 	}
 	k.Bridge = mcp.NewBridge(mcp.BridgeConfig{
-		Options: &up.Input.Options, Clock: sys.Clock(), Exec: sys.Executor(), Notify: k.mcpNotify,
+		Options: &in.Options, Clock: sys.Clock(), Exec: sys.Executor(), Notify: k.mcpNotify,
 		Guard:             guard,
 		NotificationReply: traits.MCPNotificationReply, UnknownServer: traits.MCPUnknownServer,
 	})
-	shared := cfg.commonOf(cfg.Dialect, up.Input.Limits)
+	shared := cfg.commonOf(cfg.Dialect, in.Limits)
 	k.Ledger = ledger.New(ledger.Config{
 		Limits: &shared.limits, Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Budget: cfg.Budget, Emit: cfg.Emit,
 		UserLine: func(m *protocol.UserMessage) ([]byte, error) { return talk.UserLine(defaults, m) },
 		Router:   k.tellRouter, Sent: cfg.sent(),
 	})
-	k.furnish(up)
-	up.routing = *routing.NewBox(k.routerConfig(up), k.routingConfig(up, shared))
-	up.life = machine.NewLife(k.lifeConfig(up, shared))
+	up.routing = *routing.NewBox(k.routerConfig(up), k.routingConfig(in, shared))
+	up.life = machine.NewLife(k.lifeConfig(in, shared))
+	k.cfg.adopt(up)
 	k.up.Store(up)
 	k.link.Store(k.newLink(machine.Launch{Gen: 1}, cfg.Spawner, cfg.Command))
 	k.newChildren()
 	return k
 }
 
-// furnish makes up what answers need.
-func (k *Core) furnish(up *Awake) {
-	up.deps = router.Deps{Dialect: k.cfg.Dialect, Options: &up.Input.Options, MCP: k.Bridge}
+// deps are the parts that answers need.
+func (k *Core) deps() *router.Deps {
+	return &router.Deps{Dialect: k.cfg.Dialect, Options: &k.input().Options, MCP: k.Bridge}
 }
 
 // routerConfig is the surroundings of the routing.
-func (k *Core) routerConfig(up *Awake) routing.Config {
+func (k *Core) routerConfig(up *awake) routing.Config {
 	var judge func(machine.Judged)
 	if k.cfg.Starts != nil {
 		judge = k.cfg.Starts.Judge
 	}
 	return routing.Config{
 		Clock: k.cfg.System.Clock(), Ledger: k.Ledger, Budget: k.cfg.Budget, Emit: k.cfg.Emit, Judge: judge, Trace: k.cfg.Trace,
-		Self: &k.router, Session: &k.session, Transport: &up.transport, Callbacks: &up.callback, Uncalled: &up.callbacks,
+		Self: &k.router, Session: &k.session, Transport: &up.transport, Callbacks: &up.callbacks,
 		Named: func(id string) { k.Link().Named(id) }, Mirror: k.cfg.Mirror,
 	}
 }
 
 // lifeConfig is what the options and the dialect say to the life.
-func (k *Core) lifeConfig(up *Awake, shared *common) machine.LifeConfig {
-	o := &up.Input.Options
+func (k *Core) lifeConfig(in *dialect.Input, shared *common) machine.LifeConfig {
+	o := &in.Options
 	return machine.LifeConfig{
 		Admission: k.cfg.Starts != nil,
 		Backend:   k.cfg.Dialect.Name(), Program: k.program,
@@ -195,7 +200,7 @@ func (k *Core) lifeConfig(up *Awake, shared *common) machine.LifeConfig {
 // newLink returns the link of a process that is to be launched, idle.
 func (k *Core) newLink(e machine.Launch, spawner session.Spawner, command *session.Command) *link.Link {
 	up, sys := k.awake(), k.cfg.System
-	o := &up.Input.Options
+	o := &k.input().Options
 	return link.New(link.Config{
 		Gen: e.Gen, Leases: k.cfg.Leases, SessionID: cmp.Or(e.Resume, sessionOf(o)), Clock: sys.Clock(), Exec: sys.Executor(), Spawner: spawner,
 		Command: command, Graces: o.Graces, MaxLine: o.MaxLine, Budget: k.cfg.Budget, Emit: k.cfg.Emit,
@@ -234,7 +239,7 @@ func (k *Core) prepare(e machine.Launch) {
 		return // made with the core
 	}
 	spawner := k.cfg.Spawner
-	command, err := k.cfg.Relaunch(&k.awake().Input, e)
+	command, err := k.cfg.Relaunch(k.input(), e)
 	if err != nil {
 		spawner = unlaunchable{err}
 	}
@@ -249,11 +254,11 @@ func (u unlaunchable) Spawn(context.Context, session.Command) (session.Process, 
 }
 
 // routingConfig is what the options and the dialect say to the routing.
-func (k *Core) routingConfig(up *Awake, shared *common) machine.Config {
-	d, o := k.cfg.Dialect, &up.Input.Options
+func (k *Core) routingConfig(in *dialect.Input, shared *common) machine.Config {
+	d, o := k.cfg.Dialect, &in.Options
 	traits := d.Traits()
 	return machine.Config{
-		Rules: &rules{host: k.cfg.Host, deps: &up.deps, input: &up.Input}, Limits: &shared.limits, Discard: o.Discard, Traced: k.cfg.Trace != nil, Mirrored: k.cfg.Mirror != nil,
+		Rules: (*rules)(k), Limits: &shared.limits, Discard: o.Discard, Traced: k.cfg.Trace != nil, Mirrored: k.cfg.Mirror != nil,
 		Stall: max(shared.limits.Stall, 0), StallKill: shared.limits.StallKill, Retry: max(shared.limits.Retry, 0), Interrupt: shared.pause,
 		ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
 		ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
@@ -271,7 +276,7 @@ const maxLeft = 256
 // nothing while the router has something before it, or the transport actor, which may
 // be the wish that it waits. Without actors nobody makes room: it reads so many
 // batches, and the link gives up the rest after its grace.
-func (k *Core) room(up *Awake) <-chan struct{} {
+func (k *Core) room(up *awake) <-chan struct{} {
 	if k.alone.Load() {
 		return k.router.Room(maxLeft)
 	}
@@ -325,9 +330,11 @@ func (k *Core) Retire() {
 	retire(&k.session)
 	retire(&up.transport)
 	retire(&k.router)
-	retire(&up.callbacks)
-	for i := range up.callback {
-		retire(&up.callback[i])
+	if all := up.callbacks.Made(); all != nil {
+		retire(&all.Supervisor)
+		for i := range all.Kinds {
+			retire(&all.Kinds[i])
+		}
 	}
 	for _, b := range k.children {
 		b.Retire()

@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/internal/sparse"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -21,13 +21,14 @@ func newCore(t *testing.T, d dialect.Dialect) *Core {
 	t.Helper()
 	s := sim.New(1)
 	t.Cleanup(s.Close)
-	return NewCore(Config{Host: &Host{System: kernel.NewSystem(s.Config())}, ID: "s", Dialect: d, Awake: &Awake{}})
+	return NewCore(Config{Host: &Host{System: kernel.NewSystem(s.Config())}, ID: "s", Dialect: d})
 }
 
 // rulesOf are what a session of that dialect says to its routing.
 func rulesOf(d dialect.Dialect, all ...session.Hook) *rules {
-	in := &dialect.Input{Options: session.Options{Hooks: all}}
-	return &rules{host: &Host{}, deps: &router.Deps{Dialect: d, Options: &in.Options}, input: in}
+	return (*rules)(&Core{
+		cfg: Config{Host: &Host{}, Dialect: d}, options: sparse.Share(&dialect.Input{Options: session.Options{Hooks: all}}),
+	})
 }
 
 // asked is a request of the agent, by its inner object.
@@ -111,7 +112,7 @@ func TestWhoeverCouldNotBeAskedHasNotAgreed(t *testing.T) {
 func TestProtocolVersions(t *testing.T) {
 	t.Parallel()
 	r := rulesOf(qoder.New())
-	major := r.deps.Dialect.Traits().ProtocolMajor
+	major := r.cfg.Dialect.Traits().ProtocolMajor
 	require.NotEmpty(t, major)
 	for version, fits := range map[string]bool{
 		major + ".0.0": true, major + ".99": true, "": true, "nonsense": true, "x.1": true, major: true,
@@ -162,7 +163,7 @@ func TestWhichSessionTheAgentIsIn(t *testing.T) {
 		"no copy":               {session.Options{Resume: one, ForkSession: true}, one, "option ForkSession"},
 	} {
 		in := &dialect.Input{Options: c.options}
-		r := &rules{host: &Host{}, deps: &router.Deps{Dialect: claude.New(), Options: &in.Options}, input: in}
+		r := (*rules)(&Core{cfg: Config{Host: &Host{}, Dialect: claude.New()}, options: sparse.Share(in)})
 		got := r.CheckSession(c.is)
 		assert.Equal(t, c.want == "", got == "", name)
 		assert.Contains(t, got, c.want, name)
@@ -187,4 +188,26 @@ func TestAnswersThatAreAlikeAreKeptOnce(t *testing.T) {
 		again, _ := h.keep([]byte(other))
 		assert.Equal(t, other, string(again))
 	}
+}
+
+// TestAnIdleSessionIsSmall: sessions that are alike share the configurations of their
+// machines, and have no room for callbacks before the first one.
+func TestAnIdleSessionIsSmall(t *testing.T) {
+	t.Parallel()
+	s := sim.New(1)
+	t.Cleanup(s.Close)
+	host := &Host{System: kernel.NewSystem(s.Config())}
+	open := func(o session.Options) *Core {
+		return NewCore(Config{Host: host, ID: "s", Dialect: claude.New(), Input: &dialect.Input{Options: o}})
+	}
+	one := open(session.Options{MaxRestarts: 3})
+	life, routed := host.life.Load(), host.routing.Load()
+	open(session.Options{MaxRestarts: 3, Cwd: "/elsewhere"})
+	assert.Same(t, life, host.life.Load())
+	assert.Same(t, routed, host.routing.Load())
+	open(session.Options{})
+	assert.NotSame(t, life, host.life.Load())
+	assert.NotSame(t, routed, host.routing.Load())
+	assert.Nil(t, one.awake().callbacks.Made())
+	assert.Equal(t, 3, one.input().MaxRestarts)
 }

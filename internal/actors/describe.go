@@ -28,13 +28,13 @@ func (k *Core) Describe(ctx context.Context) ([]session.ActorInfo, error) {
 
 func (s *sessionActor) describeTree(reply *kernel.Promise[[]session.ActorInfo]) {
 	infos := s.describe("")
-	callbacks := &s.core.awake().callbacks
-	if !callbacks.Live() {
+	all := s.core.awake().callbacks.Made()
+	if all == nil || !all.Supervisor.Live() {
 		reply.Resolve(infos)
 		return
 	}
 	sub := kernel.NewPromise[[]session.ActorInfo]()
-	callbacks.Tell(nil, describe{sub})
+	all.Supervisor.Tell(nil, describe{sub})
 	exec := s.core.cfg.System.Executor()
 	exec.Go(func() {
 		limit := &session.TimeoutError{What: "description of the callbacks", Limit: time.Second}
@@ -110,11 +110,12 @@ func (k *Core) runningNow(ctx context.Context, found []machine.Waiting) map[uint
 		return all
 	}
 	up := k.awake()
-	if up == nil { // it has just fallen asleep
+	if up == nil || up.callbacks.Made() == nil { // it has just fallen asleep, or nobody was asked yet
 		return all
 	}
-	for i := range up.callback {
-		some, err := kernel.Ask(ctx, &up.callback[i], func(reply *kernel.Promise[map[uint64]dispatch.Running]) machine.ToCallback {
+	kinds := &up.callbacks.Made().Kinds
+	for i := range kinds {
+		some, err := kernel.Ask(ctx, &kinds[i], func(reply *kernel.Promise[map[uint64]dispatch.Running]) machine.ToCallback {
 			return dispatch.Look{Reply: reply}
 		})
 		if err == nil {

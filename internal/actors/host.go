@@ -21,6 +21,9 @@ type Host struct {
 
 	answer atomic.Pointer[answer] // the last one to initialize
 	common atomic.Pointer[common]
+	// What the last machines use for their configurations. It is most often the same.
+	routing atomic.Pointer[machine.Config]
+	life    atomic.Pointer[machine.LifeConfig]
 }
 
 // common is what sessions with the same agent and limits share. Nobody changes it.
@@ -41,6 +44,12 @@ func (h *Host) commonOf(d dialect.Dialect, limits session.Limits) *common {
 	c := &common{agent: d.Name(), limits: limits, stop: interrupt(d, limits.Control, true), pause: interrupt(d, limits.Control, false)}
 	h.common.Store(c)
 	return c
+}
+
+// adopt has the machines of sessions that are alike share their configurations.
+func (h *Host) adopt(up *awake) {
+	h.routing.Store(up.routing.Adopt(h.routing.Load()))
+	h.life.Store(up.life.Adopt(h.life.Load()))
 }
 
 // answer is an answer to initialize, and the capabilities in it.

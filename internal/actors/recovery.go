@@ -30,7 +30,7 @@ func (k *Core) recoveryConfig(o *session.Options) machine.RecoveryConfig {
 
 // draw draws the delay before another process.
 func (k *Core) draw(w *kernel.Worker, e machine.Draw) {
-	b := k.awake().Input.RestartBackoff
+	b := k.input().RestartBackoff
 	backoff := supervisor.Backoff{Initial: b.Initial, Max: b.Max, Factor: b.Factor, ResetAfter: b.ResetAfter, Immediate: true}
 	k.session.Tell(w, machine.Drawn{Gen: e.Gen, Delay: backoff.Delay(e.Attempt, k.cfg.System.Rand())})
 }
@@ -40,7 +40,7 @@ func (k *Core) draw(w *kernel.Worker, e machine.Draw) {
 func (k *Core) readHistory(c *kernel.Context[machine.LifeInput], e machine.ReadHistory) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	k.reading = cancel
-	read, in := k.cfg.History, &k.awake().Input
+	read, in := k.cfg.History, k.input()
 	c.Go(func() (then func(*kernel.Worker)) {
 		answer := machine.HistoryRead{Gen: e.Gen}
 		defer func() {
@@ -57,7 +57,7 @@ func (k *Core) readHistory(c *kernel.Context[machine.LifeInput], e machine.ReadH
 func (k *Core) ask(c *kernel.Context[machine.LifeInput], e machine.Ask) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	k.undecided = cancel
-	decide := k.awake().Input.DecideRecovery
+	decide := k.input().DecideRecovery
 	c.Go(func() (then func(*kernel.Worker)) {
 		answer := machine.Decided{Gen: e.Gen, Err: errUndecided}
 		defer func() {
@@ -134,7 +134,7 @@ func (r *rules) Onward(line []byte, uuid string, done []machine.ToolCall, quote 
 // line encodes a message. What belongs to the arrival of the user's line is left out.
 func (r *rules) line(m *protocol.UserMessage) ([]byte, error) {
 	m.Origin, m.Timestamp = nil, ""
-	line, err := r.deps.Dialect.UserLine(r.input.UserDefaults(), m)
+	line, err := r.cfg.Dialect.UserLine(r.core().input().UserDefaults(), m)
 	if err != nil {
 		return nil, fmt.Errorf("encode user message %s: %w", m.UUID, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/machine"
@@ -17,7 +16,7 @@ import (
 func TestWhatTheModelIsTold(t *testing.T) {
 	t.Parallel()
 	in := &dialect.Input{}
-	r := &rules{deps: &router.Deps{Dialect: claude.Dialect{}, Options: &in.Options}, input: in}
+	r := rulesOf(claude.Dialect{})
 	image := &protocol.UserMessage{Message: protocol.UserContent{Role: "user", Content: protocol.Content{
 		&protocol.TextBlock{Text: "what is it?"}, &protocol.ImageBlock{},
 	}}}

@@ -83,12 +83,12 @@ func TestASessionIsItsMessages(t *testing.T) {
 			return Config{
 				Host: &Host{System: sys}, ID: "s", Dialect: claude.New(),
 				Spawner: transport.InMemory{Clock: sched, Exec: sched, Program: scripted.New(scripted.WithScript(script))},
-				Awake: &Awake{Input: dialect.Input{Options: session.Options{
+				Input: &dialect.Input{Options: session.Options{
 					CanUseTool: func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 						return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
 					},
 					InterruptGrace: time.Second, Graces: session.Graces{}.WithDefaults(),
-				}}},
+				}},
 			}
 		}
 		k := NewCore(config())
@@ -105,7 +105,7 @@ func TestASessionIsItsMessages(t *testing.T) {
 
 		again := NewCore(config()) // machines that have done nothing
 		var routed, lived []machine.Effect
-		routing := machine.New(again.routingConfig(again.awake(), again.cfg.commonOf(again.cfg.Dialect, session.Limits{})))
+		routing := machine.New(again.routingConfig(again.input(), again.cfg.commonOf(again.cfg.Dialect, session.Limits{})))
 		for _, m := range log["router"] {
 			routed = routing.Step(m.at, m.m.(machine.Input), routed)
 		}

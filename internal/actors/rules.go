@@ -7,18 +7,15 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/actors/router"
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
 // rules are what the dialect and the options say to the routing.
-type rules struct {
-	host  *Host
-	deps  *router.Deps
-	input *dialect.Input
-}
+type rules Core
+
+func (r *rules) core() *Core { return (*Core)(r) }
 
 // KindOf implements [machine.Rules].
 func (r *rules) KindOf(subtype string) (kind session.Kind, person bool) {
@@ -27,20 +24,21 @@ func (r *rules) KindOf(subtype string) (kind session.Kind, person bool) {
 
 // Denial implements [machine.Rules].
 func (r *rules) Denial(kind session.Kind, f protocol.Frame, reason string) (response []byte, errText string) {
-	return r.deps.Denial(kind, f, reason)
+	return r.core().deps().Denial(kind, f, reason)
 }
 
 // Initialize implements [machine.Rules].
-func (r *rules) Initialize(int) ([]byte, error) { return r.deps.Dialect.Initialize(r.input) }
+func (r *rules) Initialize(int) ([]byte, error) { return r.cfg.Dialect.Initialize(r.core().input()) }
 
 // Initialized implements [machine.Rules].
 func (r *rules) Initialized(response []byte) ([]machine.Called, error) {
-	if err := r.deps.Dialect.CheckInitialize(r.input, response); err != nil {
+	in := r.core().input()
+	if err := r.cfg.Dialect.CheckInitialize(in, response); err != nil {
 		return nil, err
 	}
 	var calls []machine.Called
-	for _, req := range r.deps.Dialect.AfterInitialize(r.input) {
-		body, err := r.deps.Dialect.Encode(req)
+	for _, req := range r.cfg.Dialect.AfterInitialize(in) {
+		body, err := r.cfg.Dialect.Encode(req)
 		if err != nil {
 			return nil, err
 		}
@@ -51,18 +49,18 @@ func (r *rules) Initialized(response []byte) ([]machine.Called, error) {
 
 // Keep implements [machine.Rules].
 func (r *rules) Keep(response []byte) (kept []byte, capabilities []string) {
-	return r.host.keep(response)
+	return r.cfg.keep(response)
 }
 
 // BeforeEOF implements [machine.Rules].
 func (r *rules) BeforeEOF(initialized []byte, capabilities []string) ([]machine.Called, error) {
 	var calls []machine.Called
 	var problems []error
-	for _, req := range r.deps.Dialect.BeforeEOF(initialized) {
-		if need := r.deps.Dialect.Capability(req); need != "" && !slices.Contains(capabilities, need) {
+	for _, req := range r.cfg.Dialect.BeforeEOF(initialized) {
+		if need := r.cfg.Dialect.Capability(req); need != "" && !slices.Contains(capabilities, need) {
 			continue
 		}
-		body, err := r.deps.Dialect.Encode(req)
+		body, err := r.cfg.Dialect.Encode(req)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s before the end of stdin failed: %w", req.Subtype(), err))
 			continue
@@ -75,13 +73,13 @@ func (r *rules) BeforeEOF(initialized []byte, capabilities []string) ([]machine.
 // CheckVersion compares majors. What is no version is let through, as the vendor's
 // SDK does (observed on the Qoder SDK 1.0.39).
 func (r *rules) CheckVersion(version string) error {
-	want := r.deps.Dialect.Traits().ProtocolMajor
+	want := r.cfg.Dialect.Traits().ProtocolMajor
 	major, _, ok := strings.Cut(version, ".")
 	isNumber := strings.Trim(major, "0123456789") == "" && major != ""
 	if want == "" || !ok || !isNumber || major == want {
 		return nil
 	}
-	return &session.ProtocolVersionError{Backend: r.deps.Dialect.Name(), Version: version, Major: want}
+	return &session.ProtocolVersionError{Backend: r.cfg.Dialect.Name(), Version: version, Major: want}
 }
 
 // CheckSession compares the agent's session id with Options.Resume or Options.SessionID,
@@ -89,7 +87,7 @@ func (r *rules) CheckVersion(version string) error {
 // not report it. If Resume is not an id but, for example, a title, the ids cannot be
 // compared.
 func (r *rules) CheckSession(id string) string {
-	o := r.deps.Options
+	o := r.core().input()
 	id = machine.Short(id)
 	switch same := strings.EqualFold(id, o.Resume); {
 	case o.Resume == "" && o.SessionID != "" && !o.Continue && !strings.EqualFold(id, o.SessionID):

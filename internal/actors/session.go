@@ -65,13 +65,16 @@ func (s *sessionActor) Start(c *kernel.Context[machine.LifeInput]) error {
 // waiting reports whether requests wait for actors that were never started, or
 // that the incarnation before had.
 func (s *sessionActor) waiting() bool {
-	up := s.core.awake()
-	for i := range up.callback {
-		if up.callback[i].Depth() > 0 {
+	all := s.core.awake().callbacks.Made()
+	if all == nil {
+		return false
+	}
+	for i := range all.Kinds {
+		if all.Kinds[i].Depth() > 0 {
 			return true
 		}
 	}
-	return up.callbacks.Depth() > 0
+	return all.Supervisor.Depth() > 0
 }
 
 // Handle implements [kernel.Behavior].
@@ -147,7 +150,8 @@ func (s *sessionActor) spawnChild(c *kernel.Context[machine.LifeInput], of, name
 		if err != nil {
 			return nil, false, err
 		}
-		return &awake.callbacks, true, kernel.Spawn(c, name, &awake.callbacks, b)
+		at := &awake.callbacks.Get().Supervisor
+		return at, true, kernel.Spawn(c, name, at, b)
 	}
 	own := k.ownChild(of) // up when the user's Start has returned
 	return own.Located(), false, own.Spawn(c, name)
@@ -211,6 +215,10 @@ func (s *sessionActor) do(c *kernel.Context[machine.LifeInput], e machine.Effect
 	case machine.SetTick:
 		if k.tick != nil {
 			k.tick.Stop()
+			k.tick = nil
+		}
+		if e.At.IsZero() {
+			return
 		}
 		k.tick = c.System().Clock().AfterFunc(e.At.Sub(c.Now()), func() { k.session.Tell(nil, machine.Tick{}) })
 	case machine.Abort:

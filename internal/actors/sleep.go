@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/actors/link"
 	"github.com/agent-troupe/troupe/internal/actors/routing"
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -66,7 +65,6 @@ type slept struct {
 
 // kept is that, but for the timer.
 type kept struct {
-	Input   dialect.Input
 	Life    machine.LifeState // without its Lapse
 	Lapse   machine.Lapse
 	Routing machine.State
@@ -80,7 +78,7 @@ func (k *Core) Sleep(ring func(*kernel.Worker)) bool {
 	if up.transport.Depth() > 0 || !k.session.Doze(ring) || !k.router.Doze(ring) {
 		return false // a bell that is left is gone with the next incarnation
 	}
-	all := kept{Input: up.Input, Life: up.life.Snapshot()}
+	all := kept{Life: up.life.Snapshot()}
 	all.Lapse, all.Life.Lapse = *all.Life.Lapse, nil
 	all.Life.Link.Stderr, all.Life.Link.Noise = "", "" // they explain failures
 	s := &slept{}
@@ -102,11 +100,11 @@ func (k *Core) Wake() bool {
 	}
 	all := s.Value()
 	all.Life.Lapse = &all.Lapse
-	up := &Awake{Input: all.Input}
-	shared := k.cfg.commonOf(k.cfg.Dialect, up.Input.Limits)
-	k.furnish(up)
-	up.routing = *routing.Unpack(k.routerConfig(up), k.routingConfig(up, shared), all.Routing, s.timer)
-	up.life = machine.RestoreLife(all.Life, k.lifeConfig(up, shared))
+	up, in := &awake{}, k.input()
+	shared := k.cfg.commonOf(k.cfg.Dialect, in.Limits)
+	up.routing = *routing.Unpack(k.routerConfig(up), k.routingConfig(in, shared), all.Routing, s.timer)
+	up.life = machine.RestoreLife(all.Life, k.lifeConfig(in, shared))
+	k.cfg.adopt(up)
 	k.link.Store(link.Ended(k.cfg.System.Clock(), all.Life.Link))
 	k.up.Store(up)
 	k.slept.Store(nil)
@@ -118,15 +116,3 @@ func (k *Core) Roused() bool { return k.Asleep() && k.session.Depth()+k.router.D
 
 // Asleep reports whether the session sleeps.
 func (k *Core) Asleep() bool { return k.slept.Load() != nil }
-
-// input is the options and what goes with them, for everybody.
-func (k *Core) input() *dialect.Input {
-	for {
-		if up := k.up.Load(); up != nil {
-			return &up.Input
-		}
-		if s := k.slept.Load(); s != nil {
-			return &s.Value().Input
-		}
-	}
-}

@@ -128,7 +128,7 @@ func (m *Routing) callOver(c *Call, resp *protocol.ControlResponse, err error) {
 // initialized makes the calls that the dialect wants before the first user message,
 // and lets everything else out.
 func (m *Routing) initialized(response json.RawMessage) error {
-	calls, err := m.cfg.Rules.Initialized(response)
+	calls, err := m.rules.Initialized(response)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (m *Routing) initialized(response json.RawMessage) error {
 		response = json.RawMessage("null")
 	}
 	var capabilities []string
-	m.Facts.Initialized, capabilities = m.cfg.Rules.Keep(response) // not the buffer that it was read into
+	m.Facts.Initialized, capabilities = m.rules.Keep(response) // not the buffer that it was read into
 	if capabilities != nil {
 		m.Facts.Capabilities = capabilities
 		m.Recovery.Knows = m.Recovery.Knows || m.cfg.RemembersMessages

@@ -298,7 +298,7 @@ func (m *Routing) init(f *protocol.Frame) {
 	if !first {
 		return
 	}
-	if err := m.cfg.Rules.CheckVersion(in.Version); err != nil {
+	if err := m.rules.CheckVersion(in.Version); err != nil {
 		m.fail(err)
 	}
 	if want := m.Facts.Resumes; want != "" && in.SessionID != "" && want != in.SessionID {
@@ -309,7 +309,7 @@ func (m *Routing) init(f *protocol.Frame) {
 		m.fail(&session.RecoveryError{
 			Problem: fmt.Sprintf("the agent works in %s, not in %s", Short(m.Facts.Dir), Short(m.Facts.Workspace)), Err: m.Recovery.Reason.Err,
 		})
-	} else if problem := m.cfg.Rules.CheckSession(in.SessionID); want == "" && problem != "" && in.SessionID != "" {
+	} else if problem := m.rules.CheckSession(in.SessionID); want == "" && problem != "" && in.SessionID != "" {
 		m.emit(&session.WarningIssued{Problem: problem})
 	}
 }

@@ -38,7 +38,7 @@ func (m *Routing) beginFlush(limit time.Duration) {
 	m.Serving = limit > 0
 	m.denyIfClosing()
 	if limit > 0 {
-		calls, err := m.cfg.Rules.BeforeEOF(m.Facts.Initialized, m.Facts.Capabilities)
+		calls, err := m.rules.BeforeEOF(m.Facts.Initialized, m.Facts.Capabilities)
 		if f.Left = calls; err != nil {
 			m.emit(&session.WarningIssued{Problem: err.Error()})
 		}

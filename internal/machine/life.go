@@ -78,7 +78,7 @@ type LifeState struct {
 // nothing on a summary that is older than what it last told the routing.
 type Life struct {
 	s   LifeState
-	cfg LifeConfig
+	cfg *LifeConfig // shared, see Adopt
 	now time.Time
 	out []Effect
 }
@@ -91,7 +91,16 @@ func RestoreLife(s LifeState, cfg LifeConfig) *Life {
 	if s.Routing == nil {
 		s.Routing = &Summary{}
 	}
-	return &Life{s: s.clone(), cfg: cfg}
+	return &Life{s: s.clone(), cfg: &cfg}
+}
+
+// Adopt has the life use what another one uses for its configuration, if both say the
+// same, and returns what it then uses. nil is nobody's.
+func (l *Life) Adopt(others *LifeConfig) *LifeConfig {
+	if others != nil && *others == *l.cfg {
+		l.cfg = others
+	}
+	return l.cfg
 }
 
 // Snapshot returns what the life knows, which shares nothing that a later step changes.
@@ -446,7 +455,11 @@ func (l *Life) setTick() {
 	}
 	// A timer that comes too early does no harm, and is not replaced for each message
 	// that is read.
-	if next.IsZero() || !s.Tick.IsZero() && !next.Before(s.Tick) && s.Close == NotClosing {
+	switch {
+	case next.IsZero() && (s.Phase != session.StateReady || l.cfg.PassivateAfter > 0):
+		return
+	case next.IsZero(): // an idle session needs none for long; that of the start is left
+	case !s.Tick.IsZero() && !next.Before(s.Tick) && s.Close == NotClosing:
 		return
 	}
 	if !next.Equal(s.Tick) {

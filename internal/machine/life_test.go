@@ -722,3 +722,53 @@ func TestASessionThatTheAgentDoesNotFind(t *testing.T) {
 		require.ErrorContains(t, l.Snapshot().Reason.Err, "no recovery")
 	}
 }
+
+// TestAnIdleSessionHasNoTimer: that of the start is given back once the session is ready.
+func TestAnIdleSessionHasNoTimer(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		passivate time.Duration
+		want      machine.Effect
+	}{
+		"":                     {0, machine.SetTick{}},
+		"a timer for its rest": {time.Second, machine.SetTick{At: now.Add(time.Second)}},
+		"a later one":          {time.Hour, nil}, // the early one sets it
+	} {
+		cfg := lives
+		cfg.Start, cfg.PassivateAfter = time.Minute, c.passivate
+		l := machine.NewLife(cfg)
+		require.Contains(t, l.Step(now, machine.Began{}, nil), machine.SetTick{At: now.Add(time.Minute)})
+		out := l.Step(now, machine.Linked{Link: machine.Link{Gen: 1, Phase: machine.Up}}, nil)
+		out = l.Step(now, machine.Changed{Summary: &machine.Summary{Initialized: true, Heard: l.Snapshot().Sent}}, out)
+		var got machine.Effect
+		for _, e := range out {
+			if tick, ok := e.(machine.SetTick); ok {
+				assert.Nil(t, got)
+				got = tick
+			}
+		}
+		assert.Equal(t, c.want, got, name)
+		require.Equal(t, session.StateReady, l.Snapshot().Phase)
+		if name == "" {
+			assert.NotContains(t, l.Step(now, machine.Changed{Summary: &machine.Summary{Initialized: true, Running: true}}, nil), machine.SetTick{})
+		}
+	}
+}
+
+// TestAdopt: machines that are alike share what they are configured with.
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	own := machine.NewLife(lives).Adopt(nil)
+	assert.Same(t, own, machine.NewLife(lives).Adopt(own))
+	other := lives
+	other.Start = time.Hour
+	assert.NotSame(t, own, machine.NewLife(other).Adopt(own))
+	limits := &session.Limits{}
+	full := limits.WithDefaults()
+	shared := machine.New(machine.Config{Limits: &full}).Adopt(nil)
+	assert.Same(t, shared, machine.New(machine.Config{Limits: &full}).Adopt(shared))
+	different := machine.New(machine.Config{Limits: &full, Discard: true}).Adopt(shared)
+	assert.NotSame(t, shared, different)
+	assert.True(t, different.Discard)
+}

@@ -278,7 +278,7 @@ func (m *Routing) resend(t *Turn, in Verdict, done []ToolCall, lost bool) error 
 		t.Resend = Probe
 	case m.Recovery.Knows:
 		t.Resend = Probe
-		t.Out, err = m.cfg.Rules.Again(line, done)
+		t.Out, err = m.rules.Again(line, done)
 	case t.Seen || t.State == TurnStarted || in.History.has(t):
 		err = m.goOnward(t, done, !in.History.has(t))
 	case lost:
@@ -297,7 +297,7 @@ func (m *Routing) resend(t *Turn, in Verdict, done []ToolCall, lost bool) error 
 // rerun has a message go to the next process as a new one.
 func (m *Routing) rerun(t *Turn, reason error, how Resend) error {
 	alias := aliasOf(t.ID, m.Gen)
-	line, err := m.cfg.Rules.Afresh(t.Line, alias)
+	line, err := m.rules.Afresh(t.Line, alias)
 	if err != nil {
 		return &session.RecoveryError{Problem: err.Error(), Err: reason}
 	}
@@ -310,7 +310,7 @@ func (m *Routing) rerun(t *Turn, reason error, how Resend) error {
 // goOnward prepares the message that makes the model go on with a turn.
 func (m *Routing) goOnward(t *Turn, done []ToolCall, quote bool) error {
 	alias := aliasOf(t.ID, m.Gen)
-	line, err := m.cfg.Rules.Onward(t.Line, alias, done, quote)
+	line, err := m.rules.Onward(t.Line, alias, done, quote)
 	if err != nil {
 		return err
 	}

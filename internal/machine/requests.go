@@ -87,7 +87,7 @@ func (m *Routing) tooManyOpen(r *Request) bool {
 //     is a denial, and nobody is asked.
 func (m *Routing) admit(f protocol.Frame) *Request {
 	m.Seq++
-	kind, person := m.cfg.Rules.KindOf(f.Subtype)
+	kind, person := m.rules.KindOf(f.Subtype)
 	r := &Request{Seq: m.Seq, Kind: kind, Person: person, Raw: f.Raw, Opened: m.now, Who: IdentityOf(&f), frame: f}
 	if f.ID.IsZero() {
 		m.repeated(r, "it has no id and was denied")
@@ -265,7 +265,7 @@ func (m *Routing) forgetAnswers() {
 }
 
 func (m *Routing) denial(r *Request, reason string) ([]byte, error) {
-	response, errText := m.cfg.Rules.Denial(r.Kind, r.frame, reason)
+	response, errText := m.rules.Denial(r.Kind, r.frame, reason)
 	return encodeAnswer(r.frame.ID, response, errText)
 }
 

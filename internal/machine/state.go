@@ -122,7 +122,8 @@ type State struct {
 // Routing is the machine. It is used by one goroutine at a time.
 type Routing struct {
 	State
-	cfg      Config
+	rules    Rules
+	cfg      *Config             // without the rules; shared, see Adopt
 	requests []*Request          // open, as they came; State.Requests is empty meanwhile
 	open     map[string]*Request // the same, by the text of their ids
 	gates    int                 // of the open ones, those that wait for a person
@@ -147,7 +148,9 @@ func Restore(s State, cfg Config) *Routing {
 		cfg.ErrorCodeKey = protocol.ErrorCodeKeyClaude
 	}
 	s = s.clone()
-	m := &Routing{State: s, cfg: cfg}
+	rules := cfg.Rules
+	cfg.Rules = nil
+	m := &Routing{State: s, rules: rules, cfg: &cfg}
 	m.Requests = nil
 	for i := range s.Requests {
 		r := s.Requests[i]
@@ -162,6 +165,15 @@ func Restore(s State, cfg Config) *Routing {
 		}
 	}
 	return m
+}
+
+// Adopt has the routing use what another one uses for its configuration, if both say the
+// same, rules aside, and returns what it then uses. nil is nobody's.
+func (m *Routing) Adopt(others *Config) *Config {
+	if others != nil && *others == *m.cfg {
+		m.cfg = others
+	}
+	return m.cfg
 }
 
 // Snapshot returns what the routing knows, which shares nothing that a later step
@@ -334,7 +346,7 @@ func (m *Routing) connected(gen int) {
 	if m.Closing {
 		return
 	}
-	body, err := m.cfg.Rules.Initialize(gen)
+	body, err := m.rules.Initialize(gen)
 	if err != nil {
 		m.fail(err)
 		return

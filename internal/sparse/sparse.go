@@ -1,19 +1,17 @@
 package sparse
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"reflect"
-	"time"
 )
 
 // Struct is a copy of a T. What pointers, slices, maps and functions refer to is shared
 // with the original. It is never changed, and so safe for concurrent use.
 type Struct[T any] struct {
-	at    []byte // of each field that is not zero, in order: how many zero ones are before it
-	words []int64
+	data  []byte // of each field that is not zero, in order: how many zero ones are before it, and its number if it is one
 	texts []string
-	times []time.Time
 	rest  []any
 }
 
@@ -25,28 +23,22 @@ func Of[T any](v *T) *Struct[T] {
 			zeros++
 			return
 		}
-		for ; zeros >= skip; zeros -= skip {
-			s.at = append(s.at, skip)
-		}
-		s.at = append(s.at, byte(zeros))
+		s.data = binary.AppendUvarint(s.data, uint64(zeros))
 		zeros = 0
 		switch {
 		case f.CanInt():
-			s.words = append(s.words, f.Int())
+			s.data = binary.AppendVarint(s.data, f.Int())
+		case f.CanUint():
+			s.data = binary.AppendUvarint(s.data, f.Uint())
 		case f.Kind() == reflect.Bool:
 		case f.Kind() == reflect.String:
 			s.texts = append(s.texts, f.String())
-		case f.Type() == reflect.TypeFor[time.Time]():
-			s.times = append(s.times, f.Interface().(time.Time))
 		default:
 			s.rest = append(s.rest, f.Interface())
 		}
 	})
-	return &Struct[T]{at: clip(s.at), words: clip(s.words), texts: clip(s.texts), times: clip(s.times), rest: clip(s.rest)}
+	return &Struct[T]{data: clip(s.data), texts: clip(s.texts), rest: clip(s.rest)}
 }
-
-// skip stands for that many zero fields, and none after them.
-const skip = math.MaxUint8
 
 // clip is a copy that takes no more memory than it needs.
 func clip[E any](s []E) []E {
@@ -64,16 +56,20 @@ func (s *Struct[T]) Value() *T {
 		if zeros--; zeros >= 0 {
 			return
 		}
-		zeros = left.zeros()
+		defer func() { zeros = left.zeros() }()
 		switch {
 		case f.CanInt():
-			f.SetInt(next(&left.words))
+			n, size := binary.Varint(left.data)
+			left.data = left.data[size:]
+			f.SetInt(n)
+		case f.CanUint():
+			n, size := binary.Uvarint(left.data)
+			left.data = left.data[size:]
+			f.SetUint(n)
 		case f.Kind() == reflect.Bool:
 			f.SetBool(true)
 		case f.Kind() == reflect.String:
 			f.SetString(next(&left.texts))
-		case f.Type() == reflect.TypeFor[time.Time]():
-			f.Set(reflect.ValueOf(next(&left.times)))
 		default:
 			f.Set(reflect.ValueOf(next(&left.rest)))
 		}
@@ -82,15 +78,13 @@ func (s *Struct[T]) Value() *T {
 }
 
 // zeros is how many zero fields come before the next one that is not.
-func (s *Struct[T]) zeros() (n int) {
-	for len(s.at) > 0 {
-		step := next(&s.at)
-		n += int(step)
-		if step != skip {
-			return n
-		}
+func (s *Struct[T]) zeros() int {
+	n, size := binary.Uvarint(s.data)
+	s.data = s.data[size:]
+	if size == 0 {
+		return math.MaxInt
 	}
-	return math.MaxInt
+	return int(n)
 }
 
 func next[E any](s *[]E) E {

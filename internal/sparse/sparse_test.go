@@ -1,10 +1,13 @@
 package sparse_test
 
 import (
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/agent-troupe/troupe/internal/sparse"
@@ -89,4 +92,38 @@ func TestManyZeros(t *testing.T) {
 func TestHidden(t *testing.T) {
 	t.Parallel()
 	assert.Panics(t, func() { sparse.Of(&closed{}) })
+}
+
+// TestShared: everybody gets the same value, and one that nobody has is made again.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	s := sparse.Share(&outer{A: inner{N: 3}, All: []string{"a"}})
+	first := s.Value()
+	assert.Same(t, first, s.Value())
+	runtime.GC()
+	assert.Same(t, first, s.Value(), "somebody has it")
+	was, kept := weak.Make(first), *first
+	require.Eventually(t, func() bool { runtime.GC(); return was.Value() == nil }, time.Minute, time.Millisecond, "nobody keeps it")
+	assert.Equal(t, kept, *s.Value())
+	again := s.Value()
+	assert.Same(t, again, s.Value())
+}
+
+// BenchmarkShared is the cost of a value that somebody has, and of one that is made again.
+func BenchmarkShared(b *testing.B) {
+	s := sparse.Share(&outer{A: inner{N: 3, Text: "a"}, All: []string{"a"}})
+	b.Run("there", func(b *testing.B) {
+		v := s.Value()
+		for b.Loop() {
+			s.Value()
+		}
+		runtime.KeepAlive(v)
+	})
+	b.Run("made", func(b *testing.B) {
+		b.ReportAllocs()
+		kept := sparse.Of(s.Value())
+		for b.Loop() {
+			kept.Value()
+		}
+	})
 }

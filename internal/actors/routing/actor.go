@@ -3,6 +3,7 @@ package routing
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/actors/ledger"
@@ -11,8 +12,27 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Callbacks are the addresses of the actors that call back, by kind.
-type Callbacks [session.KindOther]kernel.Address[machine.ToCallback]
+// Callbacks are the addresses of the actors that call back, and of their supervisor.
+type Callbacks struct {
+	Kinds      [session.KindOther]kernel.Address[machine.ToCallback]
+	Supervisor kernel.Address[ToCallbacks]
+}
+
+// Lazy are callbacks that are made for the first request: most sessions never have one, and
+// the addresses are as large as an actor. The zero value has none. It is safe for concurrent use.
+type Lazy struct{ made atomic.Pointer[Callbacks] }
+
+// Made returns them, or nil if nobody has needed them yet.
+func (l *Lazy) Made() *Callbacks { return l.made.Load() }
+
+// Get returns them.
+func (l *Lazy) Get() *Callbacks {
+	if c := l.made.Load(); c != nil {
+		return c
+	}
+	l.made.CompareAndSwap(nil, &Callbacks{})
+	return l.made.Load()
+}
 
 // Wanted says that requests of a kind wait and that nobody is there to take them.
 // From: router.
@@ -41,13 +61,12 @@ type Config struct {
 	Self      *kernel.Address[machine.Input]
 	Session   *kernel.Address[machine.LifeInput]
 	Transport *kernel.Address[machine.ToTransport]
-	Callbacks *Callbacks
+	// Callbacks are told of requests. The supervisor starts callback actors; while it is not there, Session starts it.
+	Callbacks *Lazy
 	// Named hears which session the agent is in.
 	Named func(sessionID string)
 	// Mirror gets what machine.Mirror says; nil: nobody does.
 	Mirror func(report []byte)
-	// Uncalled starts callback actors; while it is not there, Session starts it.
-	Uncalled *kernel.Address[ToCallbacks]
 }
 
 // Box is what outlives a router: the routing, and what it has asked for and is not
@@ -72,6 +91,9 @@ func (b *Box) Pack() (machine.State, kernel.Timer) { return b.routing.Snapshot()
 func Unpack(cfg Config, routing machine.Config, state machine.State, timer kernel.Timer) *Box {
 	return &Box{cfg: cfg, routing: machine.Restore(state, routing), timer: timer}
 }
+
+// Adopt is that of the routing.
+func (b *Box) Adopt(others *machine.Config) *machine.Config { return b.routing.Adopt(others) }
 
 // Broken reports whether a step has panicked. The routing is not trusted then, and
 // takes no more inputs.
@@ -250,7 +272,7 @@ func (b *Box) do(w *kernel.Worker, e machine.Effect) {
 	case machine.Run:
 		b.run(w, e.Kind, as.(machine.ToCallback))
 	case machine.Cancel:
-		b.cfg.Callbacks[e.Kind].Tell(w, as.(machine.ToCallback))
+		b.cfg.Callbacks.Get().Kinds[e.Kind].Tell(w, as.(machine.ToCallback))
 	case machine.ToTransport: // what is written, the reader's credit, the ladder
 		b.cfg.Transport.Tell(w, e)
 	case machine.SetTimer:
@@ -291,12 +313,13 @@ func (b *Box) do(w *kernel.Worker, e machine.Effect) {
 // run gives a request to the actor of its kind. If that was never started, whoever
 // starts it hears.
 func (b *Box) run(w *kernel.Worker, kind session.Kind, e machine.ToCallback) {
-	at := &b.cfg.Callbacks[kind]
+	all := b.cfg.Callbacks.Get()
+	at := &all.Kinds[kind]
 	at.Tell(w, e)
 	switch {
 	case at.Live():
-	case b.cfg.Uncalled.Live():
-		b.cfg.Uncalled.Tell(w, Wanted{kind})
+	case all.Supervisor.Live():
+		all.Supervisor.Tell(w, Wanted{kind})
 	default:
 		b.cfg.Session.Tell(w, Wanted{kind})
 	}

@@ -123,7 +123,7 @@ func newRig(t *testing.T, limits ...session.Limits) *rig {
 	r.cfg = routing.Config{Named: func(string) {},
 		Clock: r.sched, Emit: emit,
 		Self: new(kernel.Address[machine.Input]), Session: new(kernel.Address[machine.LifeInput]), Transport: new(kernel.Address[machine.ToTransport]),
-		Callbacks: new(routing.Callbacks), Uncalled: new(kernel.Address[routing.ToCallbacks]),
+		Callbacks: new(routing.Lazy),
 	}
 	r.Ledger = ledger.New(ledger.Config{
 		Limits: machineConfig.Limits, Clock: r.sched, Rand: r.sched, Exec: r.sched, Emit: emit,
@@ -145,14 +145,14 @@ func newRig(t *testing.T, limits ...session.Limits) *rig {
 			r.missed = append(r.missed, in)
 		}
 	})
-	listen(r, "callbacks", r.cfg.Uncalled, func(m routing.ToCallbacks) { r.missed = append(r.missed, m.(routing.Wanted)) })
+	listen(r, "callbacks", &r.cfg.Callbacks.Get().Supervisor, func(m routing.ToCallbacks) { r.missed = append(r.missed, m.(routing.Wanted)) })
 	listen(r, "transport", r.cfg.Transport, func(m machine.ToTransport) {
 		if w, ok := m.(machine.Write); ok {
 			r.lines = append(r.lines, strings.TrimSuffix(string(w.Line), "\n"))
 		}
 	})
 	for _, kind := range []session.Kind{session.KindPermission, session.KindHook, session.KindMCP, session.KindModelPolicy, session.KindInquiry} {
-		listen(r, kind.String(), &r.cfg.Callbacks[kind], func(m machine.ToCallback) {
+		listen(r, kind.String(), &r.cfg.Callbacks.Get().Kinds[kind], func(m machine.ToCallback) {
 			switch m := m.(type) {
 			case machine.Run:
 				r.ran = append(r.ran, m)
@@ -433,10 +433,10 @@ func TestRequestsGoToWhoAnswersThem(t *testing.T) {
 func TestRequestsForNobody(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
-	require.NoError(t, kernel.StopAndWait(t.Context(), &r.cfg.Callbacks[session.KindHook]))
+	require.NoError(t, kernel.StopAndWait(t.Context(), &r.cfg.Callbacks.Get().Kinds[session.KindHook]))
 	r.read(request("a", "hook_callback"))
 	assert.Equal(t, []routing.Wanted{{Kind: session.KindHook}}, r.missed, "their supervisor starts it")
-	require.NoError(t, kernel.StopAndWait(t.Context(), r.cfg.Uncalled))
+	require.NoError(t, kernel.StopAndWait(t.Context(), &r.cfg.Callbacks.Get().Supervisor))
 	r.read(request("b", "hook_callback"))
 	assert.Equal(t, []routing.Wanted{{Kind: session.KindHook}, {Kind: session.KindHook}}, r.missed, "the session starts the supervisor")
 }
