@@ -117,6 +117,7 @@ type awake struct {
 	routing routing.Box                     // the router's
 	running [session.KindOther]dispatch.Box // each the callback actor's of its kind
 	life    *machine.Life                   // the session actor's
+	lulls   int                             // questions whether the router is done; the session actor's
 }
 
 // awake is what the session's actors and their parent use.

@@ -102,7 +102,7 @@ func (s *sessionActor) Handle(c *kernel.Context[machine.LifeInput], m machine.Li
 		return nil
 	case routing.Lulled:
 		c.Commit()
-		s.lulled(c)
+		s.lulled(c, m.N)
 	case machine.Unusable:
 		link := s.core.Link().Status()
 		m.Stderr, m.Stdout = link.Stderr, link.Noise

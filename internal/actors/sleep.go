@@ -22,14 +22,21 @@ import (
 func (s *sessionActor) lull(c *kernel.Context[machine.LifeInput]) {
 	if !s.lulling && !s.failed && s.core.idle() {
 		s.lulling = true
-		s.core.router.Tell(c.Worker(), routing.Lull{})
+		up := s.core.awake()
+		up.lulls++
+		s.core.router.Tell(c.Worker(), routing.Lull{N: up.lulls})
 	}
 }
 
-// lulled ends the actor, unless something has come meanwhile.
-func (s *sessionActor) lulled(c *kernel.Context[machine.LifeInput]) {
-	s.lulling = false
+// lulled ends the actor, unless something has come meanwhile. The answer to another
+// question, of an incarnation before or of a router that died of it, says nothing: two that
+// are under way would each find the other waiting, and be asked again without end.
+func (s *sessionActor) lulled(c *kernel.Context[machine.LifeInput], n int) {
 	k := s.core
+	if n != k.awake().lulls {
+		return
+	}
+	s.lulling = false
 	if s.failed || !k.idle() || k.session.Depth()+k.router.Depth()+k.awake().transport.Depth() > 0 {
 		return // whoever handles what has come asks again
 	}

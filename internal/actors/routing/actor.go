@@ -179,10 +179,10 @@ func (Count) ToRouter() {}
 
 // Lull asks for a [Lulled] once everything that came before is done. From: the session
 // actor.
-type Lull struct{}
+type Lull struct{ N int } // the number of the question
 
 // Lulled answers [Lull]. From: router.
-type Lulled struct{}
+type Lulled struct{ N int } // of the question
 
 // ToRouter implements [machine.Input].
 func (Lull) ToRouter() {}
@@ -244,7 +244,7 @@ func (a *Actor) Handle(c *kernel.Context[machine.Input], in machine.Input) error
 		in.Reply.Resolve(a.box.count())
 		return nil
 	case Lull:
-		a.box.cfg.Session.Tell(c.Worker(), Lulled{})
+		a.box.cfg.Session.Tell(c.Worker(), Lulled{N: in.N})
 		return nil
 	}
 	if a.box.step(in) {
