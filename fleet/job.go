@@ -46,6 +46,12 @@ type Job struct {
 	// Pace adapts how many attempts run at the same time, in place of Concurrency, which must
 	// be 0. nil: Concurrency.
 	Pace *Pace
+	// Account names the provider's account that the job uses. Jobs of one runtime with the
+	// same account share its pace, and wait together while it is parked, see MaxPark. Tasks
+	// whose own options have other credentials belong in a job of their own. Default: "",
+	// which is the backend with a hash of the credentials that Options.Env and the
+	// environment name.
+	Account string
 	// MaxPark is the longest wait for the next window of a subscription that is spent. Until
 	// then nothing starts; after it one task finds out for all whether the account works
 	// again, up to a minute later than the agent said. The wait outlives the program: a job
@@ -225,7 +231,7 @@ func (j *Job) check() error {
 		add("Resume", "has no journal: Out is empty", "set Out to the directory of the job")
 	}
 	if p := j.Pace; p != nil {
-		d := p.withDefaults()
+		d := p.bounds().WithDefaults()
 		switch {
 		case j.Concurrency != 0:
 			add("Concurrency", "has no effect: Pace decides how many attempts run", "set Pace.Ceiling, or leave Pace out")

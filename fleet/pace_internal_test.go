@@ -6,127 +6,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/sdk"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-
-// round ends as many attempts well as may run.
-func (p *pacer) round(now time.Time) {
-	for range p.limit {
-		p.well(now, p.epoch, true)
-	}
-}
-
-func limitsOf(all []PaceChange) (limits []int) {
-	for _, c := range all {
-		limits = append(limits, c.To)
-	}
-	return limits
-}
-
-func TestAPaceDoublesUntilTheFirstOverload(t *testing.T) {
-	t.Parallel()
-	p, now := newPacer(Pace{Ceiling: 40}), noon
-	for range 3 {
-		p.round(now)
-	}
-	old := p.epoch
-	for range 5 { // attempts of one overload, and their retries
-		p.pressed(now, old, overloaded, 0)
-	}
-	p.round(now)
-	p.pressed(now.Add(episode-1), old, overloaded, 0)
-	p.pressed(now.Add(episode), old, overloaded, 0) // a long attempt
-	assert.Equal(t, []int{4, 8, 16, 8, 9, 4}, limitsOf(p.changes))
-	for range 50 {
-		p.round(now)
-	}
-	assert.Equal(t, 40, p.limit)
-	for range 10 {
-		p.pressed(now, p.epoch, overloaded, 0)
-	}
-	assert.Equal(t, 1, p.limit)
-}
-
-func TestWhatHoldsAPace(t *testing.T) {
-	t.Parallel()
-	for name, hold := range map[string]func(p *pacer){
-		"5xx":                           func(p *pacer) { p.pressed(noon, p.epoch, failing, 0) },
-		"a starved machine":             func(p *pacer) { p.starved = true },
-		"a start before the last cut":   func(p *pacer) { p.epoch++; p.well(noon, p.epoch-1, true); p.epoch-- },
-		"fewer attempts than there may": func(p *pacer) { p.well(noon, p.epoch, false) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newPacer(Pace{Start: 3})
-			p.well(noon, 0, true)
-			p.well(noon, 0, true)
-			hold(p)
-			if name != "a starved machine" {
-				require.Equal(t, 3, p.limit)
-				return
-			}
-			p.well(noon, 0, true)
-			assert.Equal(t, 3, p.limit)
-			p.starved = false
-			p.well(noon, 0, true)
-			assert.Equal(t, 6, p.limit)
-		})
-	}
-	p := newPacer(Pace{Start: 3})
-	p.well(noon, 0, true)
-	p.pressed(noon, 0, failing, 0)
-	p.well(noon, 0, true)
-	p.well(noon, 0, true)
-	assert.Equal(t, 3, p.limit, "the round begins anew")
-	p.well(noon, 0, true)
-	assert.Equal(t, 6, p.limit)
-}
-
-func TestAPaceByHand(t *testing.T) {
-	t.Parallel()
-	p := newPacer(Pace{Floor: 2, Start: 2, Ceiling: 8})
-	p.fix(noon, 12)
-	assert.Equal(t, 12, p.limit)
-	p.fix(noon, 0)
-	assert.Equal(t, 0, p.limit, "a pause")
-	p.well(noon, p.epoch, true)
-	p.pressed(noon, p.epoch, overloaded, 0)
-	assert.Equal(t, 0, p.limit, "nothing undoes it")
-	assert.Equal(t, []string{"2 -> 12: set by hand", "12 -> 0: set by hand"}, []string{p.changes[0].String(), p.changes[1].String()})
-}
-
-// Whatever happens, a pace stays within its bounds, and its history says how it came there.
-func TestAPaceKeepsItsBounds(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		floor := rapid.IntRange(1, 4).Draw(t, "floor")
-		p, now := newPacer(Pace{Floor: floor, Ceiling: floor + rapid.IntRange(4, 20).Draw(t, "more")}), noon
-		for range rapid.IntRange(1, 200).Draw(t, "steps") {
-			now = now.Add(time.Duration(rapid.IntRange(0, 90).Draw(t, "seconds")) * time.Second)
-			epoch := max(p.epoch-rapid.IntRange(0, 1).Draw(t, "old"), 0)
-			if rapid.IntRange(0, 4).Draw(t, "what") == 0 {
-				p.pressed(now, epoch, overloaded, 0)
-			} else {
-				p.well(now, epoch, true)
-			}
-			require.GreaterOrEqual(t, p.limit, p.Floor)
-			require.LessOrEqual(t, p.limit, p.Ceiling)
-		}
-		at := 2
-		if floor > 2 {
-			at = floor
-		}
-		for _, c := range p.changes {
-			require.Equal(t, at, c.From)
-			at = c.To
-		}
-		require.Equal(t, p.limit, at)
-	})
-}
 
 func TestTroubleOf(t *testing.T) {
 	t.Parallel()
@@ -204,12 +89,12 @@ func TestAPlanParks(t *testing.T) {
 	p, _ := planOf(r, 6)
 	out := p.step(noon, ended{"a", spent(5 * time.Hour)}, nil)
 	require.Empty(t, launched(out))
-	until := p.parked.until
+	until := p.parked
 	require.Contains(t, out, effect(parking{until, "spent"}))
 	require.WithinRange(t, until, noon.Add(5*time.Hour), noon.Add(5*time.Hour+parkJitter))
 	out = p.step(noon.Add(time.Minute), ended{"b", spent(5*time.Hour - time.Minute)}, nil)
 	require.Empty(t, launched(out))
-	require.Equal(t, until, p.parked.until, "the same wall")
+	require.Equal(t, until, p.parked, "the same wall")
 	require.Empty(t, launched(p.step(noon.Add(time.Hour), ended{"c", outcome{status: Accepted}}, nil)))
 
 	out = p.step(until, woken{}, nil)
@@ -217,9 +102,9 @@ func TestAPlanParks(t *testing.T) {
 	probe := launched(out)[0]
 	out = p.step(until, ended{probe, spent(time.Hour)}, nil)
 	require.Empty(t, launched(out))
-	require.WithinRange(t, p.parked.until, until.Add(time.Hour), until.Add(time.Hour+parkJitter))
+	require.WithinRange(t, p.parked, until.Add(time.Hour), until.Add(time.Hour+parkJitter))
 
-	again := p.parked.until
+	again := p.parked
 	out = p.step(again, woken{}, nil)
 	require.Len(t, launched(out), 1)
 	probe = launched(out)[0]
@@ -229,7 +114,7 @@ func TestAPlanParks(t *testing.T) {
 	out = p.step(again, worked{launched(out)[0]}, nil)
 	require.Len(t, launched(out), 2, "all go on")
 	require.Contains(t, out, effect(unparked{}))
-	require.Zero(t, p.parked)
+	require.True(t, p.parked.IsZero())
 
 	for name, wait := range map[string]time.Duration{"no word of the reset": 0, "too long": maxPark + 1} {
 		p, _ := planOf(r, 6)
@@ -247,4 +132,19 @@ func TestCompactionKeepsTheWait(t *testing.T) {
 		kinds = append(kinds, r.Kind)
 	}
 	assert.Equal(t, []string{kindHost, kindAdmitted, kindParked, kindResult}, kinds)
+}
+
+func TestTheDefaultAccount(t *testing.T) {
+	t.Parallel()
+	of := func(key, url string, b sdk.Backend) string {
+		return accountOf(&sdk.Options{Backend: b, Env: map[string]string{"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": url, "HOME": "/home/" + key}})
+	}
+	one := of("k1", "", sdk.Claude(sdk.ClaudeConfig{}))
+	assert.Regexp(t, `^claude-[0-9a-f]{8}$`, one)
+	assert.Equal(t, one, of("k1", "", sdk.Claude(sdk.ClaudeConfig{Path: "/elsewhere"})))
+	assert.NotEqual(t, one, of("k2", "", sdk.Claude(sdk.ClaudeConfig{})))
+	assert.NotEqual(t, one, of("k1", "https://example.com", sdk.Claude(sdk.ClaudeConfig{})))
+	assert.Regexp(t, `^qoder-`, of("k1", "", sdk.Qoder(sdk.QoderConfig{})))
+	assert.NotEqual(t, of("k1", "", sdk.Qoder(sdk.QoderConfig{})), of("k2", "", sdk.Qoder(sdk.QoderConfig{})), "another home has another login")
+	assert.Regexp(t, `^agent-`, of("k1", "", nil))
 }

@@ -9,57 +9,47 @@ import (
 // maxPark is the longest time that a job waits for the window of a subscription.
 const maxPark = 26 * time.Hour
 
-// parkJitter is how much later than the reset a job goes on, at random: other jobs of the
-// account wait for it, too.
+// parkJitter is how much later than the reset an account goes on, at random: programs on
+// other machines wait for it, too.
 const parkJitter = time.Minute
 
-// parked is the wait for the next window of a subscription. The account is spent, so
-// nothing starts; when the window is over one attempt is the probe for all.
-type parked struct {
-	until   time.Time // zero: the job is not parked
-	why     string
-	probe   string // the task that probes; "": none yet
-	probing bool   // the wait is over, and nothing has worked since
-}
-
-// park begins a wait, unless it would be longer than the job allows. A task that finds the
-// window spent while the job waits already prolongs it at most.
+// park begins a wait of the account, unless it would be longer than the job allows.
 func (p *plan) park(now time.Time, in *ended) bool {
 	if in.after <= 0 || in.after > p.rules.park {
 		return false
 	}
-	reset := now.Add(in.after)
-	if p.parked.probe == in.id {
-		p.parked.probe = ""
-	}
-	if !p.parked.until.IsZero() && !p.parked.probing && !reset.After(p.parked.until) {
-		return true
-	}
-	p.parked = parked{until: reset.Add(jitter(p.rules.rand)), why: in.why, probe: p.parked.probe}
+	p.account.Spent(in.id, now.Add(in.after), jitter(p.rules.rand), in.why)
 	return true
 }
 
 func jitter(r session.Rand) time.Duration { return time.Duration(r.Int64N(int64(parkJitter))) }
 
-// worked takes note that the account works again.
-func (p *plan) worked(id string) {
-	if p.parked.probing && (p.parked.probe == id || p.parked.probe == "") {
-		p.parked = parked{}
+// look reports what has become of the account, also where other jobs have changed it.
+func (p *plan) look(now time.Time, out []effect) []effect {
+	if last, changes := p.account.Last(); changes != p.changes {
+		p.changes = changes
+		out = p.report(last.At, last.Why, out)
 	}
+	until, why := p.account.Parked()
+	switch {
+	case until.Equal(p.parked):
+	case until.IsZero():
+		out = append(out, unparked{})
+	case until.Sub(now) > p.rules.park+parkJitter: // another job of the account waits longer
+		p.stop(Stop{Reason: StopUsageLimit, Detail: why})
+	default:
+		out = append(out, parking{until, why})
+	}
+	p.parked = until
+	return out
 }
 
-// waits reports whether the job is parked, and begins with the probe when the wait is over.
-func (p *plan) waits(now time.Time) bool {
-	k := &p.parked
-	if k.until.IsZero() {
-		return false
+// report says that another number of attempts may run.
+func (p *plan) report(at time.Time, why string, out []effect) []effect {
+	limit := p.limit()
+	if limit != p.paced {
+		out = append(out, paced{PaceChange{At: at, From: p.paced, To: limit, Why: why}})
 	}
-	if now.Before(k.until) {
-		return true
-	}
-	k.probing = true
-	if n := p.nodes[k.probe]; n == nil || n.state != nodeRuns {
-		k.probe = ""
-	}
-	return k.probe != ""
+	p.paced = limit
+	return out
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
@@ -20,8 +21,12 @@ type plan struct {
 	busy  map[string]bool    // exclusive keys in use
 	held  map[string][]*node // ready, but their key is in use
 	slots []bool             // in use
-	pace  *pacer             // nil: rules.concurrency
-	parked
+	// account lets attempts start, and is shared with other jobs. It is the one input of a
+	// plan that does not come through step.
+	account *runtime.AccountMember
+	paced   int       // the limit that was reported last
+	changes int       // of the account's pace, when it was
+	parked  time.Time // until then, as was reported last
 
 	running, waiting int
 	over, failed     int
@@ -44,7 +49,10 @@ type rules struct {
 	failOn      Threshold
 	budget      *Budget
 	pace        *Pace
-	park        time.Duration // the longest wait for a window; 0: none
+	park        time.Duration    // the longest wait for a window; 0: none
+	account     *runtime.Account // nil: one of its own
+	began       time.Time
+	wake        func() // gives the plan woken; nil: not needed
 }
 
 // node is a task in a plan.
@@ -62,8 +70,6 @@ type node struct {
 	next       launch // how it begins
 	slot       int
 	status     Status
-	epoch      int  // of the pace, when the attempt began
-	pressed    bool // the attempt has seen the API in trouble
 }
 
 // spec is what a plan has to know of a task.
@@ -91,23 +97,25 @@ const (
 
 func newPlan(r rules) *plan {
 	p := &plan{rules: r, nodes: map[string]*node{}, busy: map[string]bool{}, held: map[string][]*node{}, more: true}
-	if r.pace != nil {
-		p.pace = newPacer(*r.pace)
+	if p.rules.account == nil {
+		p.rules.account = new(runtime.Account)
 	}
+	p.account = p.rules.account.Join(r.began, r.pace.bounds(), r.wake)
+	_, p.changes = p.account.Last()
+	p.paced = p.limit()
 	return p
 }
 
 // limit is how many attempts may run at the same time.
 func (p *plan) limit() int {
-	if p.pace != nil {
-		return p.pace.limit
+	if limit, ok := p.account.Limit(); ok {
+		return limit
 	}
 	return p.rules.concurrency
 }
 
 // step takes an input and returns what is to be done.
 func (p *plan) step(now time.Time, in input, out []effect) []effect {
-	before, was := p.changed(), p.parked.until
 	switch in := in.(type) {
 	case added:
 		out = p.add(in, out)
@@ -117,43 +125,19 @@ func (p *plan) step(now time.Time, in input, out []effect) []effect {
 		p.stop(in.stop)
 	case retuned:
 		p.rules.concurrency = max(in.concurrency, 0)
-		if p.pace != nil {
-			p.pace.fix(now, p.rules.concurrency)
+		if _, ok := p.account.Limit(); ok {
+			p.account.Unpace()
+			out = p.report(now, "set by hand", out)
 		}
 	case pressed:
-		if n := p.nodes[in.id]; n != nil && n.state == nodeRuns {
-			n.pressed = true
-			if p.pace != nil {
-				p.pace.pressed(now, n.epoch, in.saw, in.after)
-			}
-		}
+		p.account.Pressed(now, in.id, in.saw == overloaded, in.after)
 	case worked:
-		p.worked(in.id)
+		p.account.Worked(in.id)
 	case starving:
-		if p.pace != nil {
-			p.pace.starved = in.on
-		}
+		p.account.Starved(in.on)
 	case woken:
 	}
-	if p.pace != nil && p.changed() != before {
-		out = append(out, paced{p.pace.changes[len(p.pace.changes)-1]})
-	}
-	switch {
-	case p.parked.until.Equal(was):
-	case p.parked.until.IsZero():
-		out = append(out, unparked{})
-	default:
-		out = append(out, parking{p.parked.until, p.parked.why})
-	}
-	return p.settle(now, out)
-}
-
-// changed counts the changes of the pace.
-func (p *plan) changed() int {
-	if p.pace == nil {
-		return 0
-	}
-	return p.pace.made
+	return p.settle(now, p.look(now, out))
 }
 
 func (p *plan) add(in added, out []effect) []effect {
@@ -239,9 +223,9 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 	if n == nil || n.state != nodeRuns {
 		return out
 	}
-	if well := in.status.Family(); p.pace != nil && !n.pressed && (well == FamilySuccess || well == FamilyAgent) {
-		p.pace.well(now, n.epoch, p.running >= p.limit())
-	}
+	spent := in.stops == StopUsageLimit && p.park(now, &in)
+	f := in.status.Family()
+	p.account.End(now, n.id, f == FamilySuccess || f == FamilyAgent)
 	p.running--
 	p.slots[n.slot] = false
 	p.free(n)
@@ -252,8 +236,9 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 		out = append(out, warnBudget{limit})
 	}
 	p.remember(n, &in)
-	if in.stops == StopUsageLimit && p.park(now, &in) {
-		n.state, n.due = nodeRests, p.parked.until
+	if spent {
+		n.state = nodeRests
+		n.due, _ = p.account.Parked()
 		heap.Push(&p.rest, n)
 		return append(out, again{n.id, n.due, false})
 	}
@@ -335,30 +320,35 @@ func (p *plan) settle(now time.Time, out []effect) []effect {
 		n.state = nodeReady
 		heap.Push(&p.ready, n)
 	}
-	for p.stopped == nil && p.running < p.limit() && p.ready.Len() > 0 && !p.waits(now) && !p.asked(now) {
-		n, _ := heap.Pop(&p.ready).(*node)
+	wants := false
+	for p.stopped == nil && p.running < p.limit() && p.ready.Len() > 0 && !wants {
+		n := p.ready[0]
 		switch {
 		case n.starts >= p.rules.starts:
+			heap.Pop(&p.ready)
 			out = p.close(n, Quarantined, fmt.Sprintf("it was started %d times without an end", n.starts), true, out)
 		case n.exclusive != "" && p.busy[n.exclusive]:
+			heap.Pop(&p.ready)
 			p.held[n.exclusive] = append(p.held[n.exclusive], n)
+		case !p.account.Enter(now, n.id):
+			wants = true
 		default:
+			heap.Pop(&p.ready)
 			out = append(out, p.launch(n))
 		}
 	}
+	p.account.Wants(wants)
 	if at := p.next(now); !at.IsZero() && p.stopped == nil && !at.Equal(p.alarm) {
 		p.alarm = at
 		out = append(out, setAlarm{at})
 	}
 	if p.running == 0 && !p.halted && (p.stopped != nil || !p.more && p.waiting == 0) {
 		p.halted = true
+		p.account.Leave()
 		out = append(out, halt{})
 	}
 	return out
 }
-
-// asked reports whether the API has asked to be left alone for now.
-func (p *plan) asked(now time.Time) bool { return p.pace != nil && now.Before(p.pace.until) }
 
 // next is when something may start although nothing happens before; zero: nothing may.
 func (p *plan) next(now time.Time) time.Time {
@@ -372,23 +362,14 @@ func (p *plan) next(now time.Time) time.Time {
 		sooner(p.rest[0].due)
 	}
 	if p.ready.Len() > 0 {
-		sooner(p.parked.until)
-		if p.pace != nil {
-			sooner(p.pace.until)
-		}
+		sooner(p.account.Next(now))
 	}
 	return at
 }
 
 func (p *plan) launch(n *node) launch {
 	n.starts++
-	n.state, n.pressed = nodeRuns, false
-	if p.pace != nil {
-		n.epoch = p.pace.epoch
-	}
-	if p.parked.probing {
-		p.parked.probe = n.id
-	}
+	n.state = nodeRuns
 	p.running++
 	if n.exclusive != "" {
 		p.busy[n.exclusive] = true

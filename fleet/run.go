@@ -1,12 +1,12 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -55,7 +55,6 @@ type run struct {
 	gauge   gauge
 	limit   int          // of the pace, or Concurrency
 	changes []PaceChange // of the pace
-	made    int          // so many so far
 	parked  time.Time    // until then nothing starts; zero: the job is not parked
 	stop    *Stop
 	cause   error
@@ -120,13 +119,17 @@ func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle
 	if err := r.open(ctx, entries); err != nil {
 		return nil, errors.Join(err, r.shutdown())
 	}
+	account := r.rt.Account(cmp.Or(job.Account, accountOf(job.Options)))
+	if until := r.found.parked.Until; until.After(r.begun) && until.After(account.Stat().Parked) {
+		account.Park(until, r.found.parked.Why)
+	}
 	r.plan = newPlan(rules{
 		concurrency: job.Concurrency, attempts: job.Attempts, starts: job.MaxStarts, equal: job.EqualFailures,
 		backoff: job.Backoff, rand: r.rt.Rand(), failOn: job.FailOn, budget: job.Budget, pace: job.Pace, park: max(job.MaxPark, 0),
+		account: account, began: r.begun, wake: func() { r.post(woken{}) },
 	})
 	if until := r.found.parked.Until; until.After(r.begun) {
-		r.plan.parked = parked{until: until, why: r.found.parked.Why}
-		r.parked = until
+		r.plan.parked, r.parked = until, until // it is in the journal already
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.hard, r.kill = context.WithCancel(context.WithoutCancel(ctx))
@@ -284,6 +287,7 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 		case setAlarm:
 			r.clock.AfterFunc(e.at.Sub(now), func() { r.post(woken{}) })
 		case paced:
+			r.paced(e.PaceChange)
 			r.tell(Event{Kind: EventPaced, Detail: e.String()})
 		case parking:
 			r.tell(Event{Kind: EventParked, Detail: e.until.Format(time.RFC3339) + ": " + e.why})
@@ -296,10 +300,7 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 		}
 	}
 	r.mu.Lock()
-	r.limit, r.parked = r.plan.limit(), r.plan.parked.until
-	if p := r.plan.pace; p != nil && p.made != r.made {
-		r.changes, r.made = slices.Clone(p.changes), p.made
-	}
+	r.limit, r.parked = r.plan.limit(), r.plan.parked
 	if news := r.stop == nil && r.plan.stopped != nil; news {
 		r.stop = r.plan.stopped
 		defer r.tell(Event{Kind: EventStopped, Detail: r.stop.Reason + ": " + r.stop.Detail})

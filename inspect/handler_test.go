@@ -135,6 +135,12 @@ func sample() *inspect.Report {
 			{Kind: session.BreakerAgent, Name: "half", State: session.BreakerHalfOpen, Since: at.Add(-time.Minute), Failures: 6, LastFailure: "exit code 1"},
 			{Kind: session.BreakerAgent, Name: "other", State: session.BreakerClosed, Held: 2, StartsPerSecond: 10},
 			{Kind: session.BreakerAgent, Name: "well", State: session.BreakerClosed, StartsPerSecond: 10},
+		}, Accounts: []runtime.AccountStat{
+			{Label: "cla\x1b[2Jude", Limit: 8, Paced: true, Working: 8, Jobs: 2, Waiting: 1, Starved: true, Changes: []runtime.AccountChange{{At: at.Add(-time.Minute), From: 16, To: 8, Why: "the API is overloaded"}}},
+			{Label: "fixed", Limit: 3, Paced: true, Fixed: true, Jobs: 1},
+			{Label: "parked", Parked: at.Add(90 * time.Minute), Why: "spent\x1b[2J"},
+			{Label: "probing", Working: 1, Jobs: 1, Parked: at.Add(-time.Second), Why: "spent"},
+			{Label: "unused", Limit: 8, Paced: true},
 		}},
 	}
 }

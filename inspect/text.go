@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,7 +23,7 @@ func WriteReport(w io.Writer, r *Report) error {
 	if _, err := fmt.Fprintf(w, "%s, pid %d: %s\n", shown.Line(r.Host.Program), r.Host.PID, n); err != nil {
 		return err
 	}
-	for _, line := range BreakerLines(&r.Tree) {
+	for _, line := range slices.Concat(BreakerLines(&r.Tree), AccountLines(&r.Tree)) {
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}

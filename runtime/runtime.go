@@ -36,6 +36,7 @@ type Runtime struct {
 
 	mu       sync.Mutex
 	sessions map[string]*Session
+	accounts map[string]*Account
 	waiting  []*Session // registered, not started
 	closing  bool
 	parent   []string // environment that the last session was given
@@ -55,7 +56,7 @@ func New(cfg Config) (*Runtime, error) {
 		return nil, err
 	}
 	cfg.Supervisor = cfg.Supervisor.Or(actorPolicy())
-	rt := &Runtime{cfg: cfg, sessions: make(map[string]*Session)}
+	rt := &Runtime{cfg: cfg, sessions: make(map[string]*Session), accounts: make(map[string]*Account)}
 	rt.usual = rt.supervisors(session.Supervisors{})
 	crashed := seams.OnCrash
 	seams.OnCrash = func(c kernel.Crash) {

@@ -25,6 +25,7 @@ type Tree struct {
 	Fleet           session.ActorInfo `json:"fleet"`             // the actor that is the parent of all sessions
 	Sessions        []SessionTree     `json:"sessions"`          // sorted by id
 	Breakers        []Breaker         `json:"breakers"`          // sorted by kind and name; those that were not needed yet are missing
+	Accounts        []AccountStat     `json:"accounts"`          // of jobs, sorted by label
 }
 
 // SessionTree is one session of a [Tree].
@@ -76,7 +77,7 @@ func (rt *Runtime) Tree(ctx context.Context) Tree {
 		At: rt.sys.Clock().Now(), DeadLetters: rt.sys.DeadLetters(),
 		LargeLines: rt.host.Budget.Used(), LargeLinesLimit: rt.host.Budget.Limit(),
 		Fleet:    described(&rt.fleet),
-		Sessions: []SessionTree{}, Breakers: rt.breaks.describe(),
+		Sessions: []SessionTree{}, Breakers: rt.breaks.describe(), Accounts: rt.Accounts(),
 	}
 	limit := &session.TimeoutError{What: "description of all sessions", Limit: treeLimit}
 	ctx, cancel := kernel.WithTimeout(ctx, rt.sys.Clock(), limit)

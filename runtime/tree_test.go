@@ -234,6 +234,10 @@ func TestTheTreeAsJSON(t *testing.T) {
 			Kind: session.BreakerAgent, Name: "claude", State: session.BreakerOpen, Since: at.Add(-time.Minute), Failures: 5,
 			LastFailure: "exit code 1", NextProbe: at.Add(time.Second), Held: 12, StartsPerSecond: 10,
 		}},
+		Accounts: []runtime.AccountStat{{
+			Label: "claude-1", Limit: 8, Paced: true, Working: 8, Jobs: 2, Waiting: 1, Parked: at.Add(time.Hour), Why: "spent",
+			Changes: []runtime.AccountChange{{At: at.Add(-time.Minute), From: 16, To: 8, Why: "the API is overloaded"}},
+		}},
 	}
 	got, err := json.MarshalIndent(tree, "", "  ")
 	require.NoError(t, err)
@@ -253,6 +257,7 @@ func TestTheTreeOfNothingAsJSON(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(raw), `"sessions":[]`)
 	assert.Contains(t, string(raw), `"breakers":[]`)
+	assert.Contains(t, string(raw), `"accounts":[]`)
 	spec := w.spec(turns())
 	spec.ID = "s"
 	s := w.open(spec)

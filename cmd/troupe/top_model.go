@@ -19,7 +19,7 @@ type topModel struct {
 	look tea.Cmd // asks the hosts
 
 	rows          []topRow // in the order of the screen
-	breakers      []string // lines about those that are not closed
+	breakers      []string // lines about those that are not closed, and about accounts
 	hosts         int
 	err           error // of hosts that did not answer
 	ever          bool  // the hosts have been asked
@@ -83,7 +83,7 @@ func (r *topRow) waiting() time.Duration {
 func (m *topModel) took(l looked) {
 	m.ever, m.err, m.hosts, m.rows, m.breakers = true, l.err, len(l.reports), nil, nil
 	for _, r := range l.reports {
-		for _, line := range inspect.BreakerLines(&r.Tree) {
+		for _, line := range slices.Concat(inspect.BreakerLines(&r.Tree), inspect.AccountLines(&r.Tree)) {
 			m.breakers = append(m.breakers, fmt.Sprintf("%d: %s", r.Host.PID, line))
 		}
 		for i := range r.Tree.Sessions {

@@ -103,8 +103,11 @@ func TestTopScreens(t *testing.T) {
 		Kind: session.BreakerAgent, Name: "cla\x1b[2Jude", State: session.BreakerOpen, Since: failing.reports[0].Tree.At.Add(-time.Second),
 		NextProbe: failing.reports[0].Tree.At.Add(time.Second), Held: 7, LastFailure: "exit code 1\x1b[2J",
 	}}
+	failing.reports[0].Tree.Accounts = []runtime.AccountStat{{
+		Label: "claude-1", Working: 2, Limit: 4, Paced: true, Jobs: 2, Parked: failing.reports[0].Tree.At.Add(time.Hour), Why: "spent\x1b[2J",
+	}}
 	_, lines = screenOf(t, m, failing)
-	add("a breaker is open", lines)
+	add("a breaker is open, and an account is parked", lines)
 	golden(t, "top-screens.txt", strings.Join(all, "\n")+"\n")
 }
 
