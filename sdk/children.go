@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
@@ -35,8 +34,7 @@ func clientOf(o *Options, l link, home *runtime.Runtime) func(context.Context) c
 	client := func(s *runtime.Session) *Client {
 		once.Do(func() {
 			l.session = s
-			c.dialing = &dial{home: home, done: kernel.NewPromise[struct{}](), link: l}
-			c.dialing.done.Resolve(struct{}{})
+			c.dialing = &dial{home: home, link: l}
 		})
 		return c
 	}

@@ -36,9 +36,9 @@ type Client struct {
 // dial is an attempt to connect, and then the connection.
 type dial struct {
 	home   *runtime.Runtime
-	cancel context.CancelCauseFunc // of the attempt; nil once connected
-	done   *kernel.Promise[struct{}]
-	link   // set before done resolves
+	cancel context.CancelCauseFunc   // of the attempt; nil once connected
+	done   *kernel.Promise[struct{}] // nil once connected
+	link                             // set before done resolves
 }
 
 // NewClient returns a client that is not connected. Nothing is checked or
@@ -67,6 +67,9 @@ func (c *Client) Connect(ctx context.Context) error {
 	c.mu.Lock()
 	if d := c.dialing; d != nil && !c.closed {
 		c.mu.Unlock()
+		if d.done == nil {
+			return nil
+		}
 		_, err := d.done.Wait(ctx, d.home.Executor())
 		return ended(ctx, err)
 	}
@@ -82,6 +85,7 @@ func (c *Client) Connect(ctx context.Context) error {
 	c.mu.Lock()
 	if err == nil {
 		c.opts, d.cancel = nil, nil
+		c.dialing = &dial{home: d.home, link: d.link}
 	} else {
 		c.dialing = nil
 	}
@@ -147,6 +151,9 @@ func (c *Client) connected() (*dial, error) {
 	d, closed := c.dialing, c.closed
 	c.mu.Unlock()
 	if d != nil {
+		if d.done == nil {
+			return d, nil
+		}
 		select {
 		case <-d.done.Done():
 			_, err := d.done.Value()

@@ -49,11 +49,13 @@ func (c *Client) end(ctx context.Context) error {
 	}
 	bounded, cancel := kernel.WithTimeout(ctx, d.home.Clock(), closeLimit(c.closeTimeout))
 	defer cancel()
-	if _, err := d.done.Wait(bounded, d.home.Executor()); err != nil {
-		if bounded.Err() != nil {
-			return ended(ctx, err)
+	if d.done != nil {
+		if _, err := d.done.Wait(bounded, d.home.Executor()); err != nil {
+			if bounded.Err() != nil {
+				return ended(ctx, err)
+			}
+			return nil // Connect failed, and has cleaned up
 		}
-		return nil // Connect failed, and has cleaned up
 	}
 	if runtime.SessionOf(ctx) == d.session { // a child's: the end comes after it
 		return d.session.Close(bounded)

@@ -35,7 +35,7 @@ type servers struct {
 // newServers gives each wrapped MCP server of the spec a connection of the
 // session's own.
 func newServers(spec *runtime.Spec) *servers {
-	all := &servers{changes: mcp.NewSemaphore(1), given: map[string]*MCPServer{}, own: map[string]*MCPServer{}}
+	all := &servers{changes: mcp.NewSemaphore(1)}
 	own := make([]*MCPServer, len(spec.Options.SDKMCPServers))
 	for i, m := range spec.Options.SDKMCPServers {
 		own[i] = all.add(m)
@@ -49,6 +49,9 @@ func (s *servers) add(m *MCPServer) *MCPServer {
 	served, name := forSession(m), m.Name()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.given == nil { // most sessions have none
+		s.given, s.own = map[string]*MCPServer{}, map[string]*MCPServer{}
+	}
 	s.given[name] = m
 	own, ok := served.MCPHandler.(*ownServer)
 	if !ok {
