@@ -109,10 +109,10 @@ func BenchmarkRouterHop(b *testing.B) {
 	var at kernel.Address[machine.Input]
 	var parent kernel.Address[machine.LifeInput]
 	var transport kernel.Address[machine.ToTransport]
-	var callbacks routing.Callbacks
+	var callbacks routing.Lazy
 	stub(b, sys, "session", &parent, func(machine.LifeInput) {})
 	stub(b, sys, "transport", &transport, func(machine.ToTransport) {})
-	stub(b, sys, "callback", &callbacks[session.KindHook], func(m machine.ToCallback) {
+	stub(b, sys, "callback", &callbacks.Get().Kinds[session.KindHook], func(m machine.ToCallback) {
 		if run, ok := m.(machine.Run); ok {
 			heard <- run
 		}
