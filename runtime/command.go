@@ -210,11 +210,11 @@ func (s *Session) leases(spec *Spec) session.Leases {
 		return l
 	}
 	if cfg.Leases != nil || spec.Program != nil || spec.Options.Spawner != nil || !spec.Options.PersistSession.Or(true) {
-		return spec.leases(cfg.Leases)
+		return cfg.Leases
 	}
-	return spec.leases(defaultLeases{
+	return defaultLeases{
 		LocalLeases{Now: s.rt.sys.Clock().Now}, func(problem string) { s.emit(&session.WarningIssued{Problem: problem}) },
-	})
+	}
 }
 
 func commandOf(l dialect.Launch, parent []string, traits dialect.Traits) session.Command {
