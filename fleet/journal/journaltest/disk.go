@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"sync"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
@@ -119,8 +121,8 @@ type state struct {
 
 func newState(start map[string][]byte) *state {
 	s := &state{names: map[string]int{}, files: map[int][]byte{}}
-	for name, data := range start { // numbers of files that were there are of no consequence
-		s.files[-1-s.next] = bytes.Clone(data)
+	for _, name := range slices.Sorted(maps.Keys(start)) { // a file has the same number each time
+		s.files[-1-s.next] = bytes.Clone(start[name])
 		s.names[name] = -1 - s.next
 		s.next++
 	}
