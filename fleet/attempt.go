@@ -33,7 +33,6 @@ type attempt struct {
 	prompts    []string // as they are sent
 	space      space
 	shellLimit time.Duration
-	stop       func() // interrupts the attempt
 
 	client  *sdk.Client
 	gate    *subagentGate // nil: subagents are not limited

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -62,6 +63,10 @@ type Job struct {
 	// Out is the directory of the journal, results, transcripts and workspaces. It is made
 	// if it does not exist. "": nothing is kept, and the job cannot be resumed.
 	Out string
+	// FS keeps what is in Out, but for workspaces and private configuration directories. A
+	// file system that fails and crashes, such as journaltest.Disk, shows in tests what a job
+	// does then. nil: the directory Out of this machine.
+	FS journal.FS
 	// Resume goes on with the job whose journal is in Out. Its tasks must be the same ones.
 	Resume bool
 
@@ -229,6 +234,9 @@ func (j *Job) check() error {
 	}
 	if j.Resume && j.Out == "" {
 		add("Resume", "has no journal: Out is empty", "set Out to the directory of the job")
+	}
+	if j.FS != nil && j.Out == "" {
+		add("FS", "has no use: Out is empty", "set Out to a name for the directory")
 	}
 	if p := j.Pace; p != nil {
 		d := p.bounds().WithDefaults()

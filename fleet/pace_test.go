@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/journal/journaltest"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -178,6 +179,7 @@ func TestPacesThatCannotBe(t *testing.T) {
 	for option, j := range map[string]fleet.Job{
 		"Concurrency": {Concurrency: 3, Pace: &fleet.Pace{}},
 		"Pace":        {Pace: &fleet.Pace{Floor: 5, Start: 4}},
+		"FS":          {FS: &journaltest.Disk{}},
 	} {
 		j.Tasks, j.Options = tasks(1), backend()
 		require.ErrorContains(t, j.Validate(), "option "+option+":")

@@ -62,10 +62,7 @@ type outcome struct {
 // past is what the journal says of a task.
 type past struct {
 	starts, attempts int
-	base             int   // starts before the last requeue
-	usage            Usage // since then
-	paid             Usage // before it
-	canceled         bool  // and not over: its attempt was to end
+	usage            Usage
 	next             launch
 	status           Status // "": it is not over
 }

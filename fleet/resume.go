@@ -25,8 +25,6 @@ const (
 	kindAttempt  = "attempt"  // an attempt ended, and the task did not
 	kindResult   = "result"   // the task is over
 	kindParked   = "parked"   // nothing starts before a window of the account begins
-	kindCanceled = "canceled" // the task is to be canceled; its result follows
-	kindRequeued = "requeued" // the task begins anew; a result that it had is void
 )
 
 type (
@@ -73,8 +71,6 @@ var ErrOtherTasks = errors.New("the job in the journal has other tasks; resume i
 // history is what a journal knows.
 type history struct {
 	markers []string
-	last    hostRecord
-	order   []string // of the tasks
 	tasks   map[string]*known
 	parked  parkedRecord
 }
@@ -89,8 +85,6 @@ type known struct {
 	partial  partial
 	open     bool // an attempt was under way
 	seen     Usage
-	former   *TaskResult // that is void
-	requeued int         // results that are void
 }
 
 // same finds tasks that are not what they were.
@@ -109,7 +103,9 @@ func (r *run) open(ctx context.Context, entries []*entry) error {
 	if r.root, err = absolute(r.job.Out); err != nil || r.root == "" {
 		return err
 	}
-	r.fs = journal.Dir(r.root)
+	if r.fs = r.job.FS; r.fs == nil {
+		r.fs = journal.Dir(r.root)
+	}
 	if err := r.writable(); err != nil {
 		return err
 	}
@@ -145,11 +141,7 @@ func (r *run) open(ctx context.Context, entries []*entry) error {
 		}
 		r.log = log
 	}
-	records := []journal.Record{r.record(kindHost, "", 0, hostRecord{hostName(), os.Getpid(), r.marker})}
-	for _, id := range r.found.reopen(entries) {
-		records = append(records, r.record(kindRequeued, id, 0, struct{}{}))
-	}
-	return r.append(ctx, records...)
+	return r.append(ctx, r.record(kindHost, "", 0, hostRecord{hostName(), os.Getpid(), r.marker}))
 }
 
 // writable finds a directory that cannot be written before anything starts.
@@ -186,11 +178,6 @@ func (r *run) replay(records []journal.Record) (history, error) {
 			}
 			continue
 		}
-		if k.former != nil {
-			if err := r.unfold(k.former); err != nil {
-				return h, fmt.Errorf("journal: earlier result of task %s: %w", id, err)
-			}
-		}
 		if k.open { // the host died: what the attempt had used until its last turn
 			k.usage.add(k.seen)
 			k.next.why = "the program that ran it was ended"
@@ -204,7 +191,7 @@ func (h *history) apply(rec *journal.Record) error {
 	if rec.Kind == kindHost {
 		var host hostRecord
 		err := decode(&host)
-		h.markers, h.last = append(h.markers, host.Marker), host
+		h.markers = append(h.markers, host.Marker)
 		return err
 	}
 	if rec.Kind == kindParked {
@@ -215,7 +202,6 @@ func (h *history) apply(rec *journal.Record) error {
 		var a admittedRecord
 		err := decode(&a)
 		h.tasks[rec.Task] = &known{hash: a.Hash}
-		h.order = append(h.order, rec.Task)
 		return err
 	}
 	if k == nil {
@@ -236,10 +222,6 @@ func (h *history) apply(rec *journal.Record) error {
 		if s.Session == "" {
 			k.next.mode = ModeAgain
 		}
-	case kindCanceled:
-		k.canceled = true
-	case kindRequeued:
-		k.requeue()
 	case kindTurn:
 		var t turnRecord
 		if err := decode(&t); err != nil {
@@ -270,28 +252,26 @@ func (h *history) apply(rec *journal.Record) error {
 			return err
 		}
 		k.open, k.result, k.status, k.attempts, k.usage = false, &t, t.Status, t.Attempts, t.Usage
-		k.paid, k.canceled, k.requeued = Usage{}, false, t.Requeued
 	}
 	return nil
 }
 
 // compact drops what a result has made void.
 func compact(all []journal.Record) []journal.Record {
-	over := map[string]int{} // 1 + the index of the result; 0: none that is not void
+	over := map[string]bool{}
 	for i := range all {
-		switch all[i].Kind {
-		case kindResult:
-			over[all[i].Task] = i + 1
-		case kindRequeued:
-			over[all[i].Task] = 0
-		}
+		over[all[i].Task] = over[all[i].Task] || all[i].Kind == kindResult
 	}
 	var keep []journal.Record
 	for i := range all {
 		r := &all[i]
-		switch last := over[r.Task]; {
-		case r.Kind == kindHost, r.Kind == kindAdmitted, r.Kind == kindParked, last == 0, last == i+1:
+		switch r.Kind {
+		case kindHost, kindAdmitted, kindResult, kindParked:
 			keep = append(keep, *r)
+		default:
+			if !over[r.Task] {
+				keep = append(keep, *r)
+			}
 		}
 	}
 	return keep
