@@ -44,8 +44,10 @@ func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 		if k := r.found.tasks[e.task.ID]; k != nil {
 			in.past[e.task.ID] = &k.past
 			e.attempts, e.result, e.space, e.partial = k.attempts, k.result, k.space, k.partial
-			r.usage.add(k.usage)
+			e.former, e.requeued = k.former, k.requeued
 			e.usage = k.usage
+			e.usage.add(k.paid)
+			r.usage.add(e.usage)
 			if e.result != nil {
 				e.result.Earlier = true
 				r.deliver(*e.result)

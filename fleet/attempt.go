@@ -33,6 +33,7 @@ type attempt struct {
 	prompts    []string // as they are sent
 	space      space
 	shellLimit time.Duration
+	stop       func() // interrupts the attempt
 
 	client  *sdk.Client
 	gate    *subagentGate // nil: subagents are not limited

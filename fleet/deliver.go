@@ -82,7 +82,7 @@ func (r *run) tell(e Event) {
 func (r *run) progress() Progress {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := Progress{Total: len(r.order), ByStatus: map[Status]int{}, Usage: r.usage, Started: r.begun, Stop: r.stop, Limit: r.limit, Parked: r.parked, Starved: r.gauge.starved(r.clock.Now())}
+	p := Progress{Total: len(r.order), ByStatus: map[Status]int{}, Usage: r.usage, Started: r.begun, Stop: r.stop, Limit: r.limit, Parked: r.parked, Paused: r.paused, Starved: r.gauge.starved(r.clock.Now())}
 	for _, e := range r.order {
 		if e.result != nil {
 			p.Finished++
@@ -119,8 +119,12 @@ func (r *run) resultsOf(ids []string) map[string]TaskResult {
 	defer r.mu.Unlock()
 	all := make(map[string]TaskResult, len(ids))
 	for _, id := range ids {
-		if e := r.tasks[id]; e != nil && e.result != nil {
+		switch e := r.tasks[id]; {
+		case e == nil:
+		case e.result != nil:
 			all[id] = *e.result
+		case e.former != nil: // a retry of a task that began before the result was void
+			all[id] = *e.former
 		}
 	}
 	return all

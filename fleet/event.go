@@ -27,6 +27,9 @@ const (
 	EventPaced    EventKind = "paced"    // Job.Pace has changed how many attempts run; Detail says from what to what, and why
 	EventParked   EventKind = "parked"   // a window of a subscription is spent; Detail says until when nothing starts
 	EventUnparked EventKind = "unparked" // the account works again
+	EventPaused   EventKind = "paused"   // by hand
+	EventResumed  EventKind = "resumed"  // by hand
+	EventRequeued EventKind = "requeued" // by hand: the task begins anew, and a result that it had is void
 	EventStopped  EventKind = "stopped"  // nothing more starts; Detail says why
 )
 
@@ -47,6 +50,7 @@ type Progress struct {
 	// measured with Job.Pace only.
 	Starved time.Duration
 	Started time.Time
+	Paused  bool  // by hand; see Handle.Pause
 	Stop    *Stop // why nothing more starts; nil: the job goes on
 }
 

@@ -34,6 +34,7 @@ type plan struct {
 	more             bool      // tasks may be added
 	stopped          *Stop     // nothing starts any more
 	warned           bool      // of the budget
+	paused           bool      // nothing starts until it goes on
 	alarm            time.Time // of the last setAlarm
 	halted           bool
 }
@@ -62,6 +63,7 @@ type node struct {
 	waits      int // tasks of after that are not over
 	dependents []*node
 	starts     int // of any kind
+	base       int // starts before the last requeue
 	attempts   int // that ended by themselves
 	equal      int // failures with the text last
 	last       string
@@ -70,6 +72,7 @@ type node struct {
 	next       launch // how it begins
 	slot       int
 	status     Status
+	asked      steer // what somebody wants of the task whose attempt runs
 }
 
 // spec is what a plan has to know of a task.
@@ -133,6 +136,10 @@ func (p *plan) step(now time.Time, in input, out []effect) []effect {
 		p.account.Pressed(now, in.id, in.saw == overloaded, in.after)
 	case worked:
 		p.account.Worked(in.id)
+	case paused:
+		out = p.pause(in.on, out)
+	case steered:
+		out = p.steer(in, out)
 	case starving:
 		p.account.Starved(in.on)
 	case woken:
@@ -146,8 +153,9 @@ func (p *plan) add(in added, out []effect) []effect {
 		p.nodes[n.id] = n
 		p.waiting++
 		if k := in.past[n.id]; k != nil {
-			n.starts, n.attempts, n.usage, n.status = k.starts, k.attempts, k.usage, k.status
+			n.starts, n.base, n.attempts, n.usage, n.status = k.starts, k.base, k.attempts, k.usage, k.status
 			p.spent.add(k.usage)
+			p.spent.add(k.paid)
 			if k.next.mode != "" {
 				n.next = k.next
 			}
@@ -166,6 +174,9 @@ func (p *plan) add(in added, out []effect) []effect {
 		n := p.nodes[in.specs[i].id]
 		if n.status != "" { // of an earlier process
 			out = p.close(n, n.status, "", false, out)
+		} else if k := in.past[n.id]; k != nil && k.canceled { // the host died before the attempt had ended
+			p.unqueue(n)
+			out = p.close(n, Canceled, whyCanceled, true, out)
 		}
 	}
 	for i := range in.specs {
@@ -203,15 +214,14 @@ func (p *plan) close(n *node, s Status, why string, tell bool, out []effect) []e
 	n.state, n.status = nodeOver, s
 	p.over++
 	p.waiting--
-	if f := s.Family(); f != FamilySuccess && s != Skipped {
+	if n.counts() {
 		p.failed++
 	}
 	if tell {
 		out = append(out, finish{n.id, s, why})
 	}
 	for _, d := range n.dependents {
-		// A task that has a status already is over since an earlier process, and is closed next.
-		if d.waits--; d.waits == 0 && d.state == nodeWaits && d.status == "" {
+		if d.waits--; d.waits == 0 && d.state == nodeWaits && d.status == "" { // not over in an earlier process
 			out = p.enqueue(d, out)
 		}
 	}
@@ -235,6 +245,10 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 	if limit := p.rules.budget.reached(p.spent, 0.8); limit != "" && !p.warned {
 		p.warned = true
 		out = append(out, warnBudget{limit})
+	}
+	if n.asked != steerNone {
+		n.due = now
+		return p.obey(n, &in, out)
 	}
 	p.remember(n, &in)
 	if spent {
@@ -261,7 +275,7 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 		return p.close(n, OverBudget, "", true, out)
 	case n.attempts >= p.rules.attempts, n.equal >= p.rules.equal && p.rules.equal > 0:
 		return p.close(n, in.status, "", true, out)
-	case n.starts >= p.rules.starts:
+	case n.starts-n.base >= p.rules.starts:
 		return p.close(n, Quarantined, "", true, out)
 	}
 	n.state, n.due = nodeRests, now.Add(max(in.after, p.rules.backoff.Delay(max(n.attempts, 1), p.rules.rand)))
@@ -322,12 +336,12 @@ func (p *plan) settle(now time.Time, out []effect) []effect {
 		heap.Push(&p.ready, n)
 	}
 	wants := false
-	for p.stopped == nil && p.running < p.limit() && p.ready.Len() > 0 && !wants {
+	for p.stopped == nil && !p.paused && p.running < p.limit() && p.ready.Len() > 0 && !wants {
 		n := p.ready[0]
 		switch {
-		case n.starts >= p.rules.starts:
+		case n.starts-n.base >= p.rules.starts:
 			heap.Pop(&p.ready)
-			out = p.close(n, Quarantined, fmt.Sprintf("it was started %d times without an end", n.starts), true, out)
+			out = p.close(n, Quarantined, fmt.Sprintf("it was started %d times without an end", n.starts-n.base), true, out)
 		case n.exclusive != "" && p.busy[n.exclusive]:
 			heap.Pop(&p.ready)
 			p.held[n.exclusive] = append(p.held[n.exclusive], n)

@@ -35,6 +35,8 @@ type planWorld struct {
 	runs     map[string]launch
 	finished map[string]Status
 	starts   map[string]int
+	base     map[string]int  // starts before the last requeue
+	canceled map[string]bool // while it ran
 	alarm    time.Time
 	halted   bool
 	stopped  bool
@@ -52,6 +54,15 @@ func (w *planWorld) step(in input) {
 			_, twice := w.finished[e.id]
 			require.False(w.t, twice, "two results of %s", e.id)
 			w.finished[e.id] = e.status
+			require.True(w.t, !w.canceled[e.id] || e.status == Canceled, "%s was canceled and is %s", e.id, e.status)
+		case canceling:
+			require.Contains(w.t, w.runs, e.id)
+			w.canceled[e.id] = true
+		case requeued:
+			require.Equal(w.t, e.runs, w.runs[e.id].id != "")
+			delete(w.finished, e.id)
+			delete(w.canceled, e.id)
+			w.base[e.id] = w.starts[e.id]
 		case again:
 			require.NotContains(w.t, w.finished, e.id)
 		case setAlarm:
@@ -69,11 +80,15 @@ func (w *planWorld) launched(l launch) {
 	require.False(w.t, w.stopped, "%s was started after a stop", l.id)
 	require.NotContains(w.t, w.finished, l.id)
 	require.NotContains(w.t, w.runs, l.id)
+	require.False(w.t, w.p.paused, "%s was started in a pause", l.id)
 	w.starts[l.id]++
 	require.Equal(w.t, w.starts[l.id], l.number)
 	s := w.specs[l.id]
 	require.False(w.t, w.now.Before(s.notBefore), "%s was started too early", l.id)
 	for _, before := range s.after {
+		if w.starts[l.id] > w.base[l.id]+1 {
+			break // it had begun before the other was requeued
+		}
 		require.Equal(w.t, Accepted, w.finished[before], "%s came before %s", l.id, before)
 	}
 	for id, other := range w.runs {
@@ -120,7 +135,7 @@ func play(t *rapid.T, seed uint64) *planWorld {
 	}
 	w := &planWorld{
 		t: t, p: newPlan(r), now: time.Unix(1000, 0), specs: map[string]spec{}, runs: map[string]launch{},
-		finished: map[string]Status{}, starts: map[string]int{},
+		finished: map[string]Status{}, starts: map[string]int{}, base: map[string]int{}, canceled: map[string]bool{},
 	}
 	var all []spec
 	for i := range rapid.IntRange(1, 12).Draw(t, "tasks") {
@@ -138,6 +153,7 @@ func play(t *rapid.T, seed uint64) *planWorld {
 	cut := rapid.IntRange(0, len(all)).Draw(t, "cut")
 	w.step(added{specs: all[:cut]})
 	w.step(added{specs: all[cut:], last: true})
+	asked := 0
 	for n := 0; !w.halted; n++ {
 		require.Less(t, n, 2000, "it never ends")
 		running := slices.Sorted(func(yield func(string) bool) {
@@ -154,8 +170,21 @@ func play(t *rapid.T, seed uint64) *planWorld {
 			w.step(drained{Stop{Reason: StopDrained}})
 		case what == 1:
 			w.step(retuned{rapid.IntRange(1, 6).Draw(t, "retune")})
+		case what < 5 && asked < 15:
+			asked++
+			id := rapid.SampledFrom(all).Draw(t, "about").id
+			do := rapid.SampledFrom([]steer{steerCancel, steerRequeue}).Draw(t, "do")
+			_, over := w.finished[id]
+			w.step(steered{id: id, what: do})
+			if status, is := w.finished[id]; do == steerCancel && !over && w.runs[id].id == "" {
+				require.True(t, is && status == Canceled, "%s is %q", id, status)
+			}
+		case what == 5:
+			w.step(paused{!w.p.paused})
 		case len(running) > 0:
 			w.end(rapid.SampledFrom(running).Draw(t, "ends"))
+		case w.p.paused:
+			w.step(paused{false})
 		default:
 			require.False(t, w.alarm.IsZero(), "nothing runs, nothing is waited for, and it is not over")
 			w.now = w.alarm
@@ -166,7 +195,7 @@ func play(t *rapid.T, seed uint64) *planWorld {
 		require.Len(t, w.finished, len(all), "each task has its result")
 	}
 	for id, n := range w.starts {
-		require.LessOrEqual(t, n, 6, id)
+		require.LessOrEqual(t, n-w.base[id], 6, id)
 	}
 	return w
 }
@@ -274,4 +303,14 @@ func BenchmarkPlan(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tasks, "ns/task")
+}
+
+// What is over stays over, also where it came after a task that is over.
+func TestWhatIsOverIsNotRunAgain(t *testing.T) {
+	t.Parallel()
+	p := newPlan(testRules(1))
+	effects := p.step(time.Unix(0, 0), added{last: true, specs: []spec{{id: "a"}, {id: "b", after: []string{"a"}}, {id: "c", after: []string{"a"}}}, past: map[string]*past{
+		"a": {status: Accepted}, "b": {status: Accepted}, "c": {canceled: true},
+	}}, nil)
+	assert.Equal(t, []effect{finish{"c", Canceled, whyCanceled}, halt{}}, effects)
 }

@@ -62,7 +62,10 @@ type outcome struct {
 // past is what the journal says of a task.
 type past struct {
 	starts, attempts int
-	usage            Usage
+	base             int   // starts before the last requeue
+	usage            Usage // since then
+	paid             Usage // before it
+	canceled         bool  // and not over: its attempt was to end
 	next             launch
 	status           Status // "": it is not over
 }

@@ -36,7 +36,8 @@ const (
 	UsageLimit   Status = "usage_limit"   // a subscription window is spent: the job waits or stops (Job.MaxPark), and the task is not over
 
 	// Not run.
-	Skipped Status = "skipped" // Before said so, or a task of After was not accepted
+	Skipped  Status = "skipped"  // Before said so, or a task of After was not accepted
+	Canceled Status = "canceled" // by hand; see Handle.CancelTask
 	// Interrupted is the status of an attempt that the end of the job cut short. A task
 	// never has it: it goes on when the job is resumed.
 	Interrupted Status = "interrupted"
@@ -64,7 +65,7 @@ func (s Status) Family() Family {
 		return FamilyAgent
 	case MaxTurns, OverBudget, TimedOut, ContextFull:
 		return FamilyLimit
-	case Skipped, Interrupted:
+	case Skipped, Canceled, Interrupted:
 		return FamilyNotRun
 	}
 	return FamilyInfrastructure
@@ -101,8 +102,11 @@ type TaskResult struct {
 	Transcript      string    `json:"transcript,omitempty"` // file of the last attempt, one message of the agent on each line
 	Diff            string    `json:"diff,omitempty"`       // file: what the task changed in its git repository
 	Tags            []string  `json:"tags,omitempty"`
-	Started         time.Time `json:"started,omitzero"` // of the first attempt
-	Ended           time.Time `json:"ended"`
+	// Requeued is how often somebody had the task run again after it had a result (see
+	// Handle.Requeue). A result replaces those of the task with a lower number.
+	Requeued int       `json:"requeued,omitempty"`
+	Started  time.Time `json:"started,omitzero"` // of the first attempt
+	Ended    time.Time `json:"ended"`
 	// Err is the error behind Error. nil for results of an earlier process.
 	Err error `json:"-"`
 	// Earlier says that an earlier process of the job has already had the result.

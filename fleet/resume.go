@@ -25,6 +25,8 @@ const (
 	kindAttempt  = "attempt"  // an attempt ended, and the task did not
 	kindResult   = "result"   // the task is over
 	kindParked   = "parked"   // nothing starts before a window of the account begins
+	kindCanceled = "canceled" // the task is to be canceled; its result follows
+	kindRequeued = "requeued" // the task begins anew; a result that it had is void
 )
 
 type (
@@ -71,6 +73,8 @@ var ErrOtherTasks = errors.New("the job in the journal has other tasks; resume i
 // history is what a journal knows.
 type history struct {
 	markers []string
+	last    hostRecord
+	order   []string // of the tasks
 	tasks   map[string]*known
 	parked  parkedRecord
 }
@@ -85,6 +89,8 @@ type known struct {
 	partial  partial
 	open     bool // an attempt was under way
 	seen     Usage
+	former   *TaskResult // that is void
+	requeued int         // results that are void
 }
 
 // same finds tasks that are not what they were.
@@ -141,7 +147,11 @@ func (r *run) open(ctx context.Context, entries []*entry) error {
 		}
 		r.log = log
 	}
-	return r.append(ctx, r.record(kindHost, "", 0, hostRecord{hostName(), os.Getpid(), r.marker}))
+	records := []journal.Record{r.record(kindHost, "", 0, hostRecord{hostName(), os.Getpid(), r.marker})}
+	for _, id := range r.found.reopen(entries) {
+		records = append(records, r.record(kindRequeued, id, 0, struct{}{}))
+	}
+	return r.append(ctx, records...)
 }
 
 // writable finds a directory that cannot be written before anything starts.
@@ -178,6 +188,11 @@ func (r *run) replay(records []journal.Record) (history, error) {
 			}
 			continue
 		}
+		if k.former != nil {
+			if err := r.unfold(k.former); err != nil {
+				return h, fmt.Errorf("journal: earlier result of task %s: %w", id, err)
+			}
+		}
 		if k.open { // the host died: what the attempt had used until its last turn
 			k.usage.add(k.seen)
 			k.next.why = "the program that ran it was ended"
@@ -191,7 +206,7 @@ func (h *history) apply(rec *journal.Record) error {
 	if rec.Kind == kindHost {
 		var host hostRecord
 		err := decode(&host)
-		h.markers = append(h.markers, host.Marker)
+		h.markers, h.last = append(h.markers, host.Marker), host
 		return err
 	}
 	if rec.Kind == kindParked {
@@ -202,6 +217,7 @@ func (h *history) apply(rec *journal.Record) error {
 		var a admittedRecord
 		err := decode(&a)
 		h.tasks[rec.Task] = &known{hash: a.Hash}
+		h.order = append(h.order, rec.Task)
 		return err
 	}
 	if k == nil {
@@ -222,6 +238,10 @@ func (h *history) apply(rec *journal.Record) error {
 		if s.Session == "" {
 			k.next.mode = ModeAgain
 		}
+	case kindCanceled:
+		k.canceled = true
+	case kindRequeued:
+		k.requeue()
 	case kindTurn:
 		var t turnRecord
 		if err := decode(&t); err != nil {
@@ -252,26 +272,28 @@ func (h *history) apply(rec *journal.Record) error {
 			return err
 		}
 		k.open, k.result, k.status, k.attempts, k.usage = false, &t, t.Status, t.Attempts, t.Usage
+		k.paid, k.canceled, k.requeued = Usage{}, false, t.Requeued
 	}
 	return nil
 }
 
 // compact drops what a result has made void.
 func compact(all []journal.Record) []journal.Record {
-	over := map[string]bool{}
+	over := map[string]int{} // 1 + the index of the result; 0: none that is not void
 	for i := range all {
-		over[all[i].Task] = over[all[i].Task] || all[i].Kind == kindResult
+		switch all[i].Kind {
+		case kindResult:
+			over[all[i].Task] = i + 1
+		case kindRequeued:
+			over[all[i].Task] = 0
+		}
 	}
 	var keep []journal.Record
 	for i := range all {
 		r := &all[i]
-		switch r.Kind {
-		case kindHost, kindAdmitted, kindResult, kindParked:
+		switch last := over[r.Task]; {
+		case r.Kind == kindHost, r.Kind == kindAdmitted, r.Kind == kindParked, last == 0, last == i+1:
 			keep = append(keep, *r)
-		default:
-			if !over[r.Task] {
-				keep = append(keep, *r)
-			}
 		}
 	}
 	return keep

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +45,8 @@ type run struct {
 
 	mu      sync.Mutex
 	inbox   []input
+	early   []input       // decisions from before the tasks were known
+	known   bool          // the tasks are
 	wake    chan struct{} // closed by the next input; nil: the loop is not waiting
 	tasks   map[string]*entry
 	order   []*entry
@@ -57,6 +60,7 @@ type run struct {
 	limit   int          // of the pace, or Concurrency
 	changes []PaceChange // of the pace
 	parked  time.Time    // until then nothing starts; zero: the job is not parked
+	paused  bool
 	stop    *Stop
 	cause   error
 	begun   time.Time
@@ -82,6 +86,9 @@ type entry struct {
 	space    space
 	partial  partial // of a session that goes on
 	usage    Usage
+	due      time.Time   // not before; zero: at once
+	former   *TaskResult // that is void
+	requeued int         // results that are void
 }
 
 // partial is what turns have said whose attempt did not come to its end.
@@ -181,7 +188,18 @@ func (r *run) main(ctx context.Context, entries []*entry) {
 func (r *run) post(in input) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if _, ok := in.(steered); ok && (r.final || !r.known) {
+		if r.final {
+			tooLate(in)
+		} else {
+			r.early = append(r.early, in) // the tasks come first
+		}
+		return
+	}
 	r.inbox = append(r.inbox, in)
+	if _, ok := in.(added); ok {
+		r.inbox, r.early, r.known = append(r.inbox, r.early...), nil, true
+	}
 	if r.wake != nil {
 		close(r.wake)
 		r.wake = nil
@@ -261,13 +279,19 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 		switch e := e.(type) {
 		case again:
 			records = append(records, r.attemptRecord(e))
+			r.rests(e)
 		case finish:
 			records = append(records, r.resultRecord(now, e))
 		case parking:
 			records = append(records, r.record(kindParked, "", 0, parkedRecord{e.until, e.why}))
+		case canceling:
+			records = append(records, r.record(kindCanceled, e.id, 0, struct{}{}))
+		case requeued:
+			records = append(records, r.record(kindRequeued, e.id, 0, struct{}{}))
 		}
 	}
-	if err := r.append(context.WithoutCancel(ctx), records...); err != nil {
+	err := r.append(context.WithoutCancel(ctx), records...)
+	if err != nil {
 		r.fail(err)
 		for _, e := range effects { // what is not durable has not happened
 			if f, ok := e.(finish); ok {
@@ -280,11 +304,13 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 		case launch:
 			r.launch(e)
 		case again:
-			if t := r.tasks[e.id]; !e.due.IsZero() {
+			if t := r.tasks[e.id]; !e.due.IsZero() && len(t.attempts) > 0 {
 				r.tell(Event{Kind: EventEnded, Task: e.id, Attempt: t.last.number, Status: t.attempts[len(t.attempts)-1].Status, Detail: t.attempts[len(t.attempts)-1].Error})
 			}
 		case finish:
 			r.finished(ctx, r.tasks[e.id])
+		case canceling, requeued, answered, pausing:
+			r.steer(e, err)
 		case setAlarm:
 			if r.alarm != nil {
 				r.alarm.Stop()
@@ -304,7 +330,7 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 		}
 	}
 	r.mu.Lock()
-	r.limit, r.parked = r.plan.limit(), r.plan.parked
+	r.limit, r.parked, r.paused = r.plan.limit(), r.plan.parked, r.plan.paused
 	if news := r.stop == nil && r.plan.stopped != nil; news {
 		r.stop = r.plan.stopped
 		defer r.tell(Event{Kind: EventStopped, Detail: r.stop.Reason + ": " + r.stop.Detail})
@@ -327,16 +353,19 @@ func (r *run) launch(l launch) {
 	r.mu.Lock()
 	e := r.tasks[l.id]
 	a := &attempt{launch: l, task: e.task, shellLimit: defaultVerifyTimeout}
+	ctx, stop := context.WithCancel(r.ctx)
+	a.stop = stop
 	if l.mode == ModeResume {
 		a.Text, a.Structured, a.ToolCalls = e.partial.Text, e.partial.Structured, e.partial.ToolCalls
 	}
-	e.number, e.since, e.doing, e.last = l.number, r.clock.Now(), "preparing", a
+	e.number, e.since, e.doing, e.last, e.due = l.number, r.clock.Now(), "preparing", a, time.Time{}
 	r.running = append(r.running, e)
 	r.mu.Unlock()
 	r.tell(Event{Kind: EventStarted, Task: l.id, Attempt: l.number, Detail: string(l.mode)})
 	r.exec.Go(func() {
+		defer stop()
 		o := outcome{status: Crashed, why: "panic"}
-		if err := guard("the attempt", func() error { o = r.attempt(r.ctx, a); return nil }); err != nil {
+		if err := guard("the attempt", func() error { o = r.attempt(ctx, a); return nil }); err != nil {
 			a.err, o.why = err, err.Error()
 		}
 		if errors.As(a.err, new(*journal.FailedError)) {
@@ -376,6 +405,9 @@ func (r *run) finish(ctx context.Context) {
 		errs = append(errs, &StoppedError{Stop: *r.stop, Left: left, Err: errors.Join(r.cause, context.Cause(ctx))})
 	}
 	r.final, r.err = true, errors.Join(errs...)
+	for _, in := range slices.Concat(r.early, r.inbox) {
+		tooLate(in)
+	}
 	r.rouse()
 	r.mu.Unlock()
 	close(r.over)

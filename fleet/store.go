@@ -18,9 +18,10 @@ import (
 
 // Names of the files in Job.Out, besides the journal.
 const (
-	ResultsFile = "results.jsonl" // a TaskResult on each line, in the order of the tasks
-	SummaryFile = "summary.json"  // a Summary
-	attemptsDir = "attempts"
+	ResultsFile    = "results.jsonl" // a TaskResult on each line, in the order of the tasks
+	SummaryFile    = "summary.json"  // a Summary
+	attemptsDir    = "attempts"
+	transcriptName = "transcript.jsonl"
 )
 
 // maxInline is the longest text in the journal. A longer one is in a file of its own.
@@ -55,11 +56,11 @@ func (r *run) starting(ctx context.Context, a *attempt) error {
 	if err := r.fs.Mkdir(dir); err != nil {
 		return &journal.FailedError{Op: "mkdir", Err: err}
 	}
-	script, err := r.fs.Create(path.Join(dir, "transcript.jsonl"))
+	script, err := r.fs.Create(path.Join(dir, transcriptName))
 	if err != nil {
 		return &journal.FailedError{Op: "create", Err: err}
 	}
-	a.script, a.Transcript = script, path.Join(dir, "transcript.jsonl")
+	a.script, a.Transcript = script, path.Join(dir, transcriptName)
 	rec := startingRecord{Mode: a.mode, Session: a.session, Space: a.space}
 	if !a.opts.PersistSession.Or(true) {
 		rec.Session = ""
@@ -108,7 +109,7 @@ func (r *run) resultRecord(now time.Time, f finish) journal.Record {
 	e := r.tasks[f.id]
 	t := &TaskResult{
 		ID: f.id, Status: f.status, Family: f.status.Family(), Usage: e.usage, Attempts: e.attempts,
-		Tags: e.task.Tags, Ended: now.UTC(), Error: f.why,
+		Tags: e.task.Tags, Ended: now.UTC(), Error: f.why, Requeued: e.requeued,
 	}
 	if a := e.last; a != nil {
 		t.Text, t.Structured, t.Verdict, t.Denied, t.ToolCalls = a.Text, a.Structured, a.Verdict, a.Denied, a.ToolCalls

@@ -31,6 +31,25 @@ func (a Access) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Stru
 // LogValue returns the text that Format writes, for package log/slog.
 func (a Access) LogValue() slog.Value { return slog.StringValue(shown.Struct(a)) }
 
+// Protect returns a handler that passes on the requests that the access rules allow. It answers others
+// with 401 or 403 and the reason.
+func (a Access) Protect(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Cache-Control", "no-store")
+		h.Set("Content-Security-Policy", "default-src 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		if no := a.check(r); no != nil {
+			if no.status == http.StatusUnauthorized {
+				h.Set("WWW-Authenticate", "Bearer")
+			}
+			http.Error(w, no.reason, no.status)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // refusal is why a request is not answered.
 type refusal struct {
 	status int

@@ -29,14 +29,9 @@ const (
 // Fetch asks the host that listens on a socket for its sessions. A host that does not
 // answer within 10 s is an error. The error matches [ErrDead] if nobody listens.
 func Fetch(ctx context.Context, socket string) (*Report, error) {
-	body, done, err := get(ctx, socket, "/api/tree", fetchLimit)
+	raw, err := Request(ctx, socket, http.MethodGet, "/api/tree")
 	if err != nil {
 		return nil, err
-	}
-	defer done()
-	raw, err := io.ReadAll(io.LimitReader(body, maxReport))
-	if err != nil {
-		return nil, fmt.Errorf("inspect: %s: %w", socket, err)
 	}
 	r := new(Report)
 	if err := protocol.Unmarshal(raw, r); err != nil {
@@ -54,7 +49,7 @@ func Watch(ctx context.Context, socket, id string, each func(Event) bool) error 
 	if id != "" {
 		path += "?session=" + url.QueryEscape(id)
 	}
-	body, done, err := get(ctx, socket, path, 0)
+	body, done, err := request(ctx, socket, http.MethodGet, path, 0)
 	if err != nil {
 		return err
 	}
@@ -73,12 +68,39 @@ func Watch(ctx context.Context, socket, id string, each func(Event) bool) error 
 	}
 }
 
-// get makes a request by a socket. The caller calls done when it has read the body.
-func get(ctx context.Context, socket, path string, limit time.Duration) (body io.Reader, done func(), err error) {
+// StatusError is an answer of a host that is not 200.
+type StatusError struct {
+	Socket string // path of the socket
+	Code   int    // as in package net/http
+	Reason string // what the host says, in one line
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("inspect: %s: the host answers %d %s: %s", e.Socket, e.Code, http.StatusText(e.Code), e.Reason)
+}
+
+// Request makes a request without a body by a socket, and returns the answer, which may
+// have at most 64 MiB. The host has 10 s for it. The error matches [ErrDead] if nobody
+// listens, and is a *[StatusError] if the host refuses.
+func Request(ctx context.Context, socket, method, path string) ([]byte, error) {
+	body, done, err := request(ctx, socket, method, path, fetchLimit)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	raw, err := io.ReadAll(io.LimitReader(body, maxReport))
+	if err != nil {
+		return nil, fmt.Errorf("inspect: %s: %w", socket, err)
+	}
+	return raw, nil
+}
+
+// request makes a request by a socket. The caller calls done when it has read the body.
+func request(ctx context.Context, socket, method, path string, limit time.Duration) (body io.Reader, done func(), err error) {
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, http.NoBody)
 	if err != nil {
 		return nil, nil, fmt.Errorf("inspect: %w", err)
 	}
@@ -96,7 +118,7 @@ func get(ctx context.Context, socket, path string, limit time.Duration) (body io
 	if resp.StatusCode != http.StatusOK {
 		reason, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 		done()
-		return nil, nil, fmt.Errorf("inspect: %s: the host answers %s: %s", socket, resp.Status, strings.TrimSpace(string(reason)))
+		return nil, nil, &StatusError{socket, resp.StatusCode, strings.TrimSpace(string(reason))}
 	}
 	return resp.Body, done, nil
 }

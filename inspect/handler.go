@@ -58,20 +58,7 @@ func Handler(rt *runtime.Runtime, access Access) http.Handler {
 	mux.HandleFunc("GET /api/tree", v.tree)
 	mux.HandleFunc("GET /api/session/{id}", v.session)
 	mux.HandleFunc("GET /api/events", v.events)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Cache-Control", "no-store")
-		h.Set("Content-Security-Policy", "default-src 'none'")
-		h.Set("X-Content-Type-Options", "nosniff")
-		if no := access.check(r); no != nil {
-			if no.status == http.StatusUnauthorized {
-				h.Set("WWW-Authenticate", "Bearer")
-			}
-			http.Error(w, no.reason, no.status)
-			return
-		}
-		mux.ServeHTTP(w, r)
-	})
+	return access.Protect(mux)
 }
 
 // views answers the requests that are allowed. An error of a write means that the client

@@ -59,12 +59,18 @@ const minToken = 16
 // live process listens on the socket, and a *[session.ConfigError] if other users or
 // other machines could get in.
 func Listen(rt *runtime.Runtime, cfg Config) (*Server, error) {
+	return ListenWith(Handler(rt, Access{Token: cfg.Token}), cfg)
+}
+
+// ListenWith is [Listen] for another handler, which checks each request itself; see
+// [Access.Protect].
+func ListenWith(h http.Handler, cfg Config) (*Server, error) {
 	listener, err := open(&cfg)
 	if err != nil {
 		return nil, err
 	}
 	return &Server{listener: listener, http: http.Server{
-		Handler: Handler(rt, Access{Token: cfg.Token}), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 16 << 10, ErrorLog: log.New(io.Discard, "", 0), // of clients that leave early
 	}}, nil
 }

@@ -156,7 +156,7 @@ func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
 		defer func() { _ = f.Close() }()
 		job.OnEvent = writeEvents(f)
 	}
-	progress := newProgress(c, s.quiet, len(job.Tasks))
+	progress := newProgress(c, s.quiet, len(job.Tasks), job.Out)
 	told := job.OnEvent
 	job.OnEvent = func(e fleet.Event) {
 		if told != nil {
@@ -170,6 +170,7 @@ func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
 		return exitStart
 	}
 	progress.begin(h)
+	defer s.openControl(c, h)()
 	w := &batchWatch{h: h, c: c, over: make(chan struct{})}
 	go w.watch(p.signals)
 	var failed error

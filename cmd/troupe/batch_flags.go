@@ -23,6 +23,7 @@ type batchSettings struct {
 	setup     string
 	verify    fleet.Verify
 	dryRun    bool
+	noControl bool
 	events    string
 }
 
@@ -111,6 +112,7 @@ func batchOutputFlags() []flagSpec {
 		{name: "events", arg: "FILE", help: "append what happens to this file, a JSON object on each line", set: text(func(s *settings) *string { return &s.batch.events })},
 		{name: "quiet", short: "q", help: "print only the summary and errors", set: on(func(s *settings) *bool { return &s.quiet })},
 		{name: "inspect", help: "show the sessions to troupe ps, troupe top and troupe mcp; so does the variable TROUPE_INSPECT=1", set: on(func(s *settings) *bool { return &s.inspect })},
+		{name: "no-control", help: "open no socket in --out for troupe ctl", set: on(func(s *settings) *bool { return &s.batch.noControl })},
 		{name: "help", short: "h", help: "this text", set: on(func(s *settings) *bool { return &s.help })},
 	}
 }

@@ -21,18 +21,19 @@ type progress struct {
 	c     *console
 	quiet bool
 	total int
+	out   string
 
 	mu    sync.Mutex
-	done  int
-	first bool // an error was shown in full
+	done  map[string]bool // a task that is requeued has another result
+	first bool            // an error was shown in full
 	bars  *mpb.Progress
 	bar   *mpb.Bar
 	stop  chan struct{}
 	ended sync.WaitGroup
 }
 
-func newProgress(c *console, quiet bool, total int) *progress {
-	return &progress{c: c, quiet: quiet, total: total, stop: make(chan struct{})}
+func newProgress(c *console, quiet bool, total int, out string) *progress {
+	return &progress{c: c, quiet: quiet, total: total, out: out, done: map[string]bool{}, stop: make(chan struct{})}
 }
 
 const (
@@ -83,6 +84,9 @@ func barText(p fleet.Progress, now time.Time) string {
 			text += ", " + rounded(time.Duration(float64(took)/float64(p.Finished)*float64(p.Total-p.Finished))) + " left"
 		}
 	}
+	if p.Paused {
+		text += ", paused"
+	}
 	if p.Stop != nil {
 		text += ", stopping: " + p.Stop.Reason
 	}
@@ -122,6 +126,12 @@ func (p *progress) event(e fleet.Event) {
 		p.line("nothing starts until " + shorten(e.Detail, 400))
 	case fleet.EventUnparked:
 		p.line("the account works again")
+	case fleet.EventPaused:
+		p.line("paused: nothing more starts until troupe ctl " + p.out + " resume")
+	case fleet.EventResumed:
+		p.line("the job goes on")
+	case fleet.EventRequeued:
+		p.line(e.Task + " runs again from the beginning")
 	case fleet.EventPaced:
 		if !p.quiet {
 			p.line("tasks at a time: " + e.Detail)
@@ -149,8 +159,8 @@ func (p *progress) failure(what, why string) {
 // result shows a result.
 func (p *progress) result(r *fleet.TaskResult) {
 	p.mu.Lock()
-	p.done++
-	done := p.done
+	p.done[r.ID] = true
+	done := len(p.done)
 	terminal := p.bars != nil
 	p.mu.Unlock()
 	what := fmt.Sprintf("[%d/%d] %s %s", done, p.total, r.ID, r.Status)

@@ -17,6 +17,7 @@ Usage:
   troupe run [flags] PROMPT   give an agent one prompt and print its answer
   troupe chat [flags]         hold a conversation on the terminal
   troupe batch [flags] TASKS  give many tasks to agents, and keep each result
+  troupe ctl DIR [COMMAND]    look into a batch that runs, and decide about its tasks
   troupe options [flags]      print how an agent would be started; starts nothing
   troupe sessions COMMAND     list, show, fork, rename, tag, delete or export sessions on disk
   troupe ps [SESSION]         list the sessions of all programs that show theirs
@@ -42,6 +43,8 @@ func helpCommand(c *console, args []string) int {
 		return c.print(chatHelp())
 	case args[0] == "batch":
 		return c.print(batchHelp())
+	case args[0] == "ctl":
+		return c.print(ctlHelp())
 	case args[0] == "options":
 		return c.print(optionsHelp())
 	case args[0] == "sessions":

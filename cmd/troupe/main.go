@@ -3,6 +3,7 @@
 //	troupe run [flags] PROMPT   give an agent one prompt and print its answer
 //	troupe chat [flags]         hold a conversation on the terminal
 //	troupe batch [flags] TASKS  give many tasks to agents, and keep each result
+//	troupe ctl DIR [COMMAND]    look into a batch that runs, and decide about its tasks
 //	troupe options [flags]      print how an agent would be started
 //	troupe sessions COMMAND     list, show, fork, rename, tag, delete or export sessions on disk
 //	troupe ps [SESSION]         list the sessions of all programs that show theirs
@@ -72,6 +73,8 @@ func run(ctx context.Context, p process) int {
 		return chatCommand(ctx, p, c, args)
 	case "batch":
 		return batchCommand(ctx, p, c, args)
+	case "ctl":
+		return ctlCommand(ctx, p, c, args)
 	case "options":
 		return optionsCommand(p, c, args)
 	case "sessions":

@@ -127,8 +127,21 @@ func begin(cfg Config, h Header) (*Log, error) {
 	return &Log{cfg: cfg, lock: lock}, nil
 }
 
-func (l *Log) load() (*content, error) {
-	r, err := l.cfg.FS.Read(Name)
+// Read reads the journal of a job, also while another process writes it: what is being
+// written is left out. It changes nothing and takes no lock. Without a journal the error
+// is [ErrMissing], and a *[CorruptError] if it is damaged.
+func Read(from FS) (Header, []Record, error) {
+	c, err := load(from)
+	if err != nil {
+		return Header{}, nil, fmt.Errorf("journal: %w", err)
+	}
+	return c.header, c.records, nil
+}
+
+func (l *Log) load() (*content, error) { return load(l.cfg.FS) }
+
+func load(from FS) (*content, error) {
+	r, err := from.Read(Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrMissing
 	}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/fleet"
+)
+
+// ctl runs troupe ctl, and returns what it says.
+func ctl(t *testing.T, want int, args ...string) string {
+	t.Helper()
+	w := newWorld()
+	require.Equal(t, want, w.run(append([]string{"ctl"}, args...)...), "%s%s", w.out, w.err)
+	return w.out.String() + w.err.String()
+}
+
+const talking = `default: [{text: "I begin."}, {delay: 1h}]`
+
+// A job is steered from another shell, and its journal when nobody runs it.
+func TestCtl(t *testing.T) {
+	t.Parallel()
+	file := taskFile(t, "t.jsonl", strings.Repeat("{\"prompt\":\"x\"}\n", 4))
+	w := newWorld()
+	code := w.start("batch", "-a", script(t, talking), file, "-j", "1")
+	say := func() string {
+		w := newWorld()
+		w.run("ctl", file)
+		return w.out.String() + w.err.String()
+	}
+	require.Eventually(t, func() bool { return strings.Contains(say(), "1 running, 3 queued, 0 over") }, 20*time.Second, 10*time.Millisecond)
+	tail := newWorld()
+	tailed := tail.start("ctl", file, "tail", "0001")
+	tail.out.await(t, "I begin.")
+	ctl(t, exitOK, file, "pause")
+	assert.Contains(t, ctl(t, exitOK, file), "paused, process ")
+	ctl(t, exitOK, file, "cancel", "0001", "0002")
+	assert.Equal(t, exitOK, <-tailed, "the attempt has ended: %s", tail.err)
+	assert.Contains(t, ctl(t, exitOK, file, "results"), "0002                 canceled       it was canceled by hand")
+	assert.Contains(t, ctl(t, exitResult, file, "cancel", "none"), `task "none": the job has no task with this id`)
+	ctl(t, exitOK, file, "requeue", "0002")
+	assert.Contains(t, ctl(t, exitOK, outOf(file)), "0 running, 3 queued, 1 over, 1 canceled")
+	ctl(t, exitOK, file, "retune", "2")
+	ctl(t, exitOK, file, "resume")
+	require.Eventually(t, func() bool { return strings.Contains(say(), "2 running, 1 queued") }, 20*time.Second, 10*time.Millisecond)
+	w.err.await(t, "the job goes on")
+	w.signal <- os.Interrupt
+	w.signal <- os.Interrupt
+	assert.Equal(t, 130, <-code)
+
+	assert.Contains(t, say(), "not running (process ")
+	assert.Contains(t, say(), "0002                 to resume")
+	assert.Contains(t, ctl(t, exitOK, file, "tail", "0001"), "I begin.", "from the journal's files")
+	assert.Contains(t, ctl(t, exitResult, file, "pause"), "no process")
+	assert.Contains(t, ctl(t, exitOK, file, "cancel", "0002"), "troupe batch --resume obeys")
+	var j fleet.Snapshot
+	require.NoError(t, json.Unmarshal([]byte(ctl(t, exitOK, file, "--json")), &j))
+	assert.Len(t, j.Tasks, 4)
+	w = newWorld()
+	assert.Equal(t, exitResult, w.run("batch", "-a", script(t, answering), file, "--resume"))
+	assert.Contains(t, w.out.String(), "2 of 4 tasks accepted, 2 canceled")
+}
+
+func TestCtlMistakes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"no directory": {nil, exitUsage, "needs the directory"},
+		"no job":       {[]string{dir}, exitResult, "has no journal of a job"},
+		"a typo":       {[]string{dir, "puase"}, exitUsage, "did you mean pause?"},
+		"no number":    {[]string{dir, "retune", "0"}, exitUsage, "a number from 1"},
+		"no task":      {[]string{dir, "cancel"}, exitUsage, "the ids of tasks"},
+		"two tasks":    {[]string{dir, "tail", "a", "b"}, exitUsage, "one task"},
+		"too many":     {[]string{dir, "pause", "a"}, exitUsage, "no arguments"},
+		"json":         {[]string{dir, "pause", "--json"}, exitUsage, "--json"},
+		"no job here":  {[]string{dir, "cancel", "a"}, exitResult, "has no journal of a job"},
+		"help":         {[]string{"--help"}, exitOK, "requeue TASK..."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Contains(t, ctl(t, c.code, c.args...), c.want)
+		})
+	}
+}

@@ -1,0 +1,187 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+// Snapshot is a job and its tasks at a moment. Its JSON form is stable.
+type Snapshot struct {
+	Job  string `json:"job"`
+	Host string `json:"host"` // that runs the job, or ran it last
+	PID  int    `json:"pid"`  // of the process there
+	// Live says that the process answered. Otherwise the snapshot is what the journal says.
+	Live     bool           `json:"live"`
+	Paused   bool           `json:"paused,omitempty"`
+	Limit    int            `json:"limit,omitempty"` // attempts at the same time; 0 unless Live
+	Parked   time.Time      `json:"parked,omitzero"` // as in Progress
+	Stop     *Stop          `json:"stop,omitempty"`
+	ByStatus map[Status]int `json:"byStatus"`
+	Usage    Usage          `json:"usage"`
+	Tasks    []TaskInfo     `json:"tasks"` // in the order of the tasks
+}
+
+// TaskInfo is a task in a [Snapshot].
+type TaskInfo struct {
+	ID       string    `json:"id"`
+	State    TaskState `json:"state"`
+	Status   Status    `json:"status,omitempty"` // of TaskOver
+	Error    string    `json:"error,omitempty"`  // of TaskOver, or why the last attempt ended
+	Attempts int       `json:"attempts"`         // the one that runs included
+	Since    time.Time `json:"since,omitzero"`   // when the attempt that runs began
+	Doing    string    `json:"doing,omitempty"`  // as in Running
+	Due      time.Time `json:"due,omitzero"`     // when a further attempt starts at the earliest
+	// Next is how the next attempt begins, of a task that is not over in the journal of a
+	// job that does not run.
+	Next       Mode   `json:"next,omitempty"`
+	Transcript string `json:"transcript,omitempty"` // file of the last attempt, relative to Job.Out
+	Usage      Usage  `json:"usage"`
+}
+
+// TaskState is where a task stands.
+type TaskState string
+
+// States.
+const (
+	TaskQueued  TaskState = "queued" // also those that wait for other tasks, or for their backoff
+	TaskRunning TaskState = "running"
+	TaskOver    TaskState = "over"
+)
+
+// Snapshot returns the job and its tasks as they are now.
+func (h *Handle) Snapshot() Snapshot {
+	r, p := h.r, h.r.progress()
+	s := Snapshot{
+		Job: r.job.ID, Host: hostName(), PID: os.Getpid(), Live: true, Paused: p.Paused, Limit: p.Limit, Parked: p.Parked,
+		Stop: p.Stop, ByStatus: p.ByStatus, Usage: p.Usage,
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.order {
+		t := TaskInfo{ID: e.task.ID, State: TaskQueued, Attempts: len(e.attempts), Due: e.due, Usage: e.usage}
+		if n := len(e.attempts); n > 0 {
+			t.Error = e.attempts[n-1].Error
+		}
+		number := max(e.number, t.Attempts)
+		switch {
+		case e.result != nil:
+			t.State, t.Status, t.Error, t.Transcript = TaskOver, e.result.Status, e.result.Error, e.result.Transcript
+		case slices.Contains(r.running, e):
+			t.State, t.Since, t.Doing, t.Attempts, t.Error = TaskRunning, e.since, e.doing, number, ""
+		}
+		if r.root != "" && t.Transcript == "" && number > 0 {
+			t.Transcript = transcriptOf(t.ID, number)
+		}
+		s.Tasks = append(s.Tasks, t)
+	}
+	return s
+}
+
+// ReadJob reads what the journal in a directory says of its job, also while the job runs.
+// It changes nothing. Without a journal the error matches [journal.ErrMissing].
+func ReadJob(dir string) (Snapshot, error) {
+	fs := journal.Dir(dir)
+	head, records, err := journal.Read(fs)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	r := &run{fs: fs}
+	h, err := r.replay(records)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	s := Snapshot{Job: head.Job, Host: head.Host, PID: head.PID, ByStatus: map[Status]int{}, Parked: h.parked.Until}
+	if h.last.PID != 0 {
+		s.Host, s.PID = h.last.Host, h.last.PID
+	}
+	for _, id := range h.order {
+		k := h.tasks[id]
+		t := TaskInfo{ID: id, State: TaskQueued, Attempts: k.starts, Usage: k.usage, Next: k.next.mode}
+		t.Usage.add(k.paid)
+		s.Usage.add(t.Usage)
+		switch {
+		case k.result != nil:
+			t.State, t.Status, t.Error, t.Transcript, t.Next = TaskOver, k.result.Status, k.result.Error, k.result.Transcript, ""
+			s.ByStatus[t.Status]++
+		case k.next.mode == "":
+			t.Next = ModeFresh
+		default:
+			t.Error = k.next.why
+		}
+		if t.Transcript == "" && k.starts > 0 {
+			t.Transcript = transcriptOf(id, k.starts)
+		}
+		s.Tasks = append(s.Tasks, t)
+	}
+	return s, nil
+}
+
+func transcriptOf(task string, number int) string {
+	return filepath.ToSlash(filepath.Join(place(task, number), transcriptName))
+}
+
+// Amendment is what [Amend] decides about tasks.
+type Amendment struct {
+	Cancel  []string // as Handle.CancelTask
+	Requeue []string // as Handle.Requeue
+}
+
+// Amend decides about tasks of a job that does not run; a resume obeys. What it says is
+// durable when it returns nil, and otherwise nothing is decided. results.jsonl and the
+// report are as before until the job is resumed. The error matches [journal.ErrLocked]
+// while a process runs the job, [journal.ErrMissing], [ErrNoTask] or [ErrTaskOver].
+func Amend(ctx context.Context, dir string, a Amendment) (err error) {
+	if _, _, err := journal.Read(journal.Dir(dir)); err != nil {
+		return err // and nothing is made
+	}
+	rt, err := runtime.New(runtime.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rt.Shutdown(context.WithoutCancel(ctx)) }()
+	r := &run{fs: journal.Dir(dir), clock: rt.Clock(), exec: rt.Executor()}
+	log, err := journal.Open(journal.Config{FS: r.fs, Clock: r.clock, Executor: r.exec}, journal.Header{Host: hostName(), PID: os.Getpid()})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := log.Close(); err == nil {
+			err = closed
+		}
+	}()
+	h, err := r.replay(log.Records())
+	if err != nil {
+		return err
+	}
+	var records []journal.Record
+	for _, id := range a.Cancel {
+		switch k := h.tasks[id]; {
+		case k == nil:
+			return fmt.Errorf("task %q: %w", id, ErrNoTask)
+		case k.result != nil && k.status != Canceled:
+			return fmt.Errorf("task %q: %w", id, ErrTaskOver)
+		case k.result == nil:
+			records = append(records, r.record(kindCanceled, id, 0, struct{}{}))
+		}
+	}
+	for _, id := range a.Requeue {
+		k := h.tasks[id]
+		if k == nil {
+			return fmt.Errorf("task %q: %w", id, ErrNoTask)
+		}
+		if k.starts > k.base || k.result != nil || k.canceled {
+			records = append(records, r.record(kindRequeued, id, 0, struct{}{}))
+		}
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	return log.Append(ctx, records...)
+}
