@@ -44,7 +44,8 @@ func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 		if k := r.found.tasks[e.task.ID]; k != nil {
 			in.past[e.task.ID] = &k.past
 			e.attempts, e.result, e.space, e.partial = k.attempts, k.result, k.space, k.partial
-			e.former, e.requeued = k.former, k.requeued
+			e.former, e.requeued, e.asks = k.former, k.requeued, k.asks
+			k.past.asks = k.waits()
 			e.usage = k.usage
 			e.usage.add(k.paid)
 			r.usage.add(e.usage)

@@ -167,9 +167,17 @@ func (r *run) configure(ctx context.Context, a *attempt) error {
 	}
 	if !r.job.Attended {
 		o.Unattended = true
-		if o.Policy == nil && o.CanUseTool == nil && o.PermissionPromptToolName == "" {
+		if o.Policy == nil && o.CanUseTool == nil && r.job.Approvals == nil && o.PermissionPromptToolName == "" {
 			o.Policy = &policy.Rules{Allow: o.AllowedTools, Default: policy.Deny}
 			o.AllowedTools = nil
+		}
+	}
+	if r.job.Approvals != nil {
+		o.CanUseTool = func(ctx context.Context, req *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+			return r.ask(ctx, a, req)
+		}
+		if o.PermissionTimeout == 0 {
+			o.PermissionTimeout = max(r.job.Approvals.hold(), 0) + time.Minute // it is not to decide
 		}
 	}
 	if r.job.Subagents != nil {
@@ -244,7 +252,7 @@ func (r *run) fill(a *attempt) error {
 	switch next := &a.prompts[a.turns]; a.mode {
 	case ModeResume:
 		*next = "You were interrupted while you worked on this, and some of it may be done already. " +
-			"Look before you repeat a step, and finish it. This was the message:\n\n" + *next
+			"Look before you repeat a step, and finish it." + r.decisions(a.task.ID) + " This was the message:\n\n" + *next
 	case ModeAgain:
 		*next = "An earlier attempt at this task ended early, and its conversation is lost (" + short(a.why) + "). " +
 			"Its work may still be in this directory: look before you repeat a step. This is the task:\n\n" + *next

@@ -89,10 +89,11 @@ func (r *run) withdraw(e requeued) {
 	defer r.mu.Unlock()
 	t := r.tasks[e.id]
 	if e.runs {
+		t.asks = nil
 		t.last.stop()
 		return
 	}
-	t.last = nil
+	t.last, t.asks = nil, nil
 	if t.result == nil {
 		return
 	}
@@ -115,7 +116,7 @@ func (k *known) requeue() {
 	}
 	k.past.attempts, k.base, k.usage, k.status, k.canceled = 0, k.starts, Usage{}, "", false
 	k.next = launch{mode: ModeFresh}
-	k.partial = partial{}
+	k.partial, k.asks = partial{}, nil
 }
 
 // reopen finds the tasks that were skipped because of a task which was requeued while no

@@ -30,6 +30,7 @@ const (
 	EventPaused   EventKind = "paused"   // by hand
 	EventResumed  EventKind = "resumed"  // by hand
 	EventRequeued EventKind = "requeued" // by hand: the task begins anew, and a result that it had is void
+	EventAsked    EventKind = "asked"    // a call waits for a person; Detail is the id of the Approval and the tool
 	EventStopped  EventKind = "stopped"  // nothing more starts; Detail says why
 )
 

@@ -97,6 +97,10 @@ type Job struct {
 	// Verify is the verification of each task without one. nil: none.
 	Verify *Verify
 
+	// Approvals let a person answer later the calls that no rule decides. Options.CanUseTool
+	// must be nil. nil: those calls are denied.
+	Approvals *Approvals
+
 	// SharedMCP runs the servers of Options.MCPServers that are marked Shared. The caller
 	// closes it. nil: the job has its own, whose servers end with the job.
 	SharedMCP *SharedMCP
@@ -259,6 +263,9 @@ func (j *Job) check() error {
 	}
 	if name := backendName(j.Options); name == "qoder" && (j.Budget != nil && j.Budget.USD > 0 || j.TaskBudget != nil && j.TaskBudget.USD > 0) {
 		add("Budget.USD", "would never be spent: qodercli reports credits and no US dollars", "set Budget.Credits, or a budget of tokens")
+	}
+	if j.Approvals != nil && (j.Options.CanUseTool != nil || j.Options.PermissionPromptToolName != "") {
+		add("Approvals", "contradicts Options.CanUseTool or PermissionPromptToolName, which answer first", "set one of them")
 	}
 	wrong = append(wrong, j.Workspace.check(j.Out)...)
 	wrong = append(wrong, j.Verify.check("Verify")...)

@@ -94,6 +94,7 @@ const (
 	nodeReady                    // in the queue, or held by its key
 	nodeRuns                     // an attempt is under way
 	nodeRests                    // until its backoff is over, or its NotBefore
+	nodeAsks                     // until a person has decided about a call
 	nodeOver                     // has its result
 	nodeWithout                  // will have none in this process: the job stopped while it ran
 )
@@ -136,6 +137,8 @@ func (p *plan) step(now time.Time, in input, out []effect) []effect {
 		p.account.Pressed(now, in.id, in.saw == overloaded, in.after)
 	case worked:
 		p.account.Worked(in.id)
+	case approved:
+		out = p.approve(in.id, out)
 	case paused:
 		out = p.pause(in.on, out)
 	case steered:
@@ -181,6 +184,10 @@ func (p *plan) add(in added, out []effect) []effect {
 	}
 	for i := range in.specs {
 		if n := p.nodes[in.specs[i].id]; n.state == nodeWaits && n.waits == 0 {
+			if k := in.past[n.id]; k != nil && k.asks {
+				n.state = nodeAsks
+				continue
+			}
 			out = p.enqueue(n, out)
 		}
 	}
@@ -251,6 +258,10 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 		return p.obey(n, &in, out)
 	}
 	p.remember(n, &in)
+	if in.asks {
+		n.state = nodeAsks
+		return append(out, again{id: n.id})
+	}
 	if spent {
 		n.state = nodeRests
 		n.due, _ = p.account.Parked()

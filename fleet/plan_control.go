@@ -39,8 +39,12 @@ type (
 	}
 )
 
-func (paused) isInput()  {}
-func (steered) isInput() {}
+// approved: a person has decided about a call of the task.
+type approved struct{ id string }
+
+func (paused) isInput()   {}
+func (approved) isInput() {}
+func (steered) isInput()  {}
 
 type (
 	// canceling: an attempt is under way, and its task is to be canceled.
@@ -74,6 +78,15 @@ func (p *plan) pause(on bool, out []effect) []effect {
 	}
 	p.paused = on
 	return append(out, pausing{on})
+}
+
+// approve lets a task go on whose call was decided. Several may wait: the next attempt
+// asks again about those that still do.
+func (p *plan) approve(id string, out []effect) []effect {
+	if n := p.nodes[id]; n != nil && n.state == nodeAsks {
+		out = p.enqueue(n, out)
+	}
+	return out
 }
 
 func (p *plan) steer(in steered, out []effect) []effect {

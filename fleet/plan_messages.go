@@ -51,6 +51,7 @@ type outcome struct {
 	retry    bool          // the same may succeed
 	poisoned bool          // not in this conversation
 	free     bool          // it does not count against the attempts
+	asks     bool          // a call waits for a person
 	stops    string        // reason for the whole job; "": it goes on
 	after    time.Duration // the least wait before a retry
 	usage    Usage
@@ -65,6 +66,7 @@ type past struct {
 	base             int   // starts before the last requeue
 	usage            Usage // since then
 	paid             Usage // before it
+	asks             bool  // a call waits for a person
 	canceled         bool  // and not over: its attempt was to end
 	next             launch
 	status           Status // "": it is not over

@@ -91,6 +91,7 @@ type known struct {
 	seen     Usage
 	former   *TaskResult // that is void
 	requeued int         // results that are void
+	asks     []*asked
 }
 
 // same finds tasks that are not what they were.
@@ -238,6 +239,8 @@ func (h *history) apply(rec *journal.Record) error {
 		if s.Session == "" {
 			k.next.mode = ModeAgain
 		}
+	case kindAsked, kindDecided, kindUsed:
+		return k.approval(rec.Kind, decode)
 	case kindCanceled:
 		k.canceled = true
 	case kindRequeued:
@@ -272,7 +275,7 @@ func (h *history) apply(rec *journal.Record) error {
 			return err
 		}
 		k.open, k.result, k.status, k.attempts, k.usage = false, &t, t.Status, t.Attempts, t.Usage
-		k.paid, k.canceled, k.requeued = Usage{}, false, t.Requeued
+		k.paid, k.canceled, k.requeued, k.asks = Usage{}, false, t.Requeued, nil
 	}
 	return nil
 }

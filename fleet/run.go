@@ -89,6 +89,7 @@ type entry struct {
 	due      time.Time   // not before; zero: at once
 	former   *TaskResult // that is void
 	requeued int         // results that are void
+	asks     []*asked    // calls that wait for a person, or did
 }
 
 // partial is what turns have said whose attempt did not come to its end.
@@ -188,6 +189,11 @@ func (r *run) main(ctx context.Context, entries []*entry) {
 func (r *run) post(in input) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.put(in)
+}
+
+// put is post; mu is held.
+func (r *run) put(in input) {
 	if _, ok := in.(steered); ok && (r.final || !r.known) {
 		if r.final {
 			tooLate(in)
@@ -372,7 +378,10 @@ func (r *run) launch(l launch) {
 			o.status = Interrupted
 			r.fail(a.err)
 		}
-		r.post(ended{l.id, o})
+		r.mu.Lock()
+		defer r.mu.Unlock() // so that a decision comes before the end, or after it
+		o.asks = o.status == Interrupted && r.ctx.Err() == nil && e.asking()
+		r.put(ended{l.id, o})
 	})
 }
 

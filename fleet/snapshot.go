@@ -26,6 +26,8 @@ type Snapshot struct {
 	ByStatus map[Status]int `json:"byStatus"`
 	Usage    Usage          `json:"usage"`
 	Tasks    []TaskInfo     `json:"tasks"` // in the order of the tasks
+	// Approvals are the calls that wait for a person.
+	Approvals []Approval `json:"approvals,omitempty"`
 }
 
 // TaskInfo is a task in a [Snapshot].
@@ -52,6 +54,7 @@ type TaskState string
 const (
 	TaskQueued  TaskState = "queued" // also those that wait for other tasks, or for their backoff
 	TaskRunning TaskState = "running"
+	TaskWaiting TaskState = "waiting" // for an approval, without a process
 	TaskOver    TaskState = "over"
 )
 
@@ -60,7 +63,7 @@ func (h *Handle) Snapshot() Snapshot {
 	r, p := h.r, h.r.progress()
 	s := Snapshot{
 		Job: r.job.ID, Host: hostName(), PID: os.Getpid(), Live: true, Paused: p.Paused, Limit: p.Limit, Parked: p.Parked,
-		Stop: p.Stop, ByStatus: p.ByStatus, Usage: p.Usage,
+		Stop: p.Stop, ByStatus: p.ByStatus, Usage: p.Usage, Approvals: h.Approvals(),
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,6 +78,8 @@ func (h *Handle) Snapshot() Snapshot {
 			t.State, t.Status, t.Error, t.Transcript = TaskOver, e.result.Status, e.result.Error, e.result.Transcript
 		case slices.Contains(r.running, e):
 			t.State, t.Since, t.Doing, t.Attempts, t.Error = TaskRunning, e.since, e.doing, number, ""
+		case e.asking():
+			t.State, t.Doing, t.Error = TaskWaiting, "approval", ""
 		}
 		if r.root != "" && t.Transcript == "" && number > 0 {
 			t.Transcript = transcriptOf(t.ID, number)
@@ -110,6 +115,13 @@ func ReadJob(dir string) (Snapshot, error) {
 		case k.result != nil:
 			t.State, t.Status, t.Error, t.Transcript, t.Next = TaskOver, k.result.Status, k.result.Error, k.result.Transcript, ""
 			s.ByStatus[t.Status]++
+		case k.waits():
+			t.State, t.Doing = TaskWaiting, "approval"
+			for _, a := range k.asks {
+				if a.state == askWaits {
+					s.Approvals = append(s.Approvals, a.Approval)
+				}
+			}
 		case k.next.mode == "":
 			t.Next = ModeFresh
 		default:
@@ -131,6 +143,8 @@ func transcriptOf(task string, number int) string {
 type Amendment struct {
 	Cancel  []string // as Handle.CancelTask
 	Requeue []string // as Handle.Requeue
+	Allow   []string // ids of approvals, as Handle.Decide
+	Deny    []string
 }
 
 // Amend decides about tasks of a job that does not run; a resume obeys. What it says is
@@ -180,8 +194,27 @@ func Amend(ctx context.Context, dir string, a Amendment) (err error) {
 			records = append(records, r.record(kindRequeued, id, 0, struct{}{}))
 		}
 	}
+	for i, id := range slices.Concat(a.Allow, a.Deny) {
+		task := h.waiting(id)
+		if task == "" {
+			return fmt.Errorf("approval %q: %w", id, ErrNoApproval)
+		}
+		records = append(records, r.record(kindDecided, task, 0, decidedRecord{ID: id, Allow: i < len(a.Allow)}))
+	}
 	if len(records) == 0 {
 		return nil
 	}
 	return log.Append(ctx, records...)
+}
+
+// waiting returns the task whose call waits for a person; "": none does.
+func (h *history) waiting(id string) string {
+	for _, task := range h.order {
+		for _, a := range h.tasks[task].asks {
+			if a.ID == id && a.state == askWaits {
+				return task
+			}
+		}
+	}
+	return ""
 }

@@ -96,6 +96,7 @@ func (s *settings) allow(c *console) {
 		s.opts.CanUseTool = func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 			return sdk.Allow(), nil
 		}
+	case s.batch.job.Approvals != nil:
 	case s.opts.Policy == nil && len(s.opts.AllowedTools) == 0 && !s.quiet:
 		c.note("no rule allows a tool, so calls of all tools are denied, except those that change nothing outside the agent;\n" +
 			"--allowed-tools 'Read,Bash(go test *)' or --yes allows more")

@@ -39,7 +39,11 @@ func batchAgentFlags() []flagSpec {
 }
 
 func batchPermissionFlags() []flagSpec {
-	return slices.DeleteFunc(permissionFlags(), func(f flagSpec) bool { return f.name == "no" }) // it is the default
+	flags := slices.DeleteFunc(permissionFlags(), func(f flagSpec) bool { return f.name == "no" }) // it is the default
+	return append(flags, flagSpec{name: "approvals", help: "calls that no rule decides wait for troupe approvals, instead of being denied", set: func(s *settings, _ string) error {
+		s.batch.job.Approvals = &fleet.Approvals{}
+		return nil
+	}})
 }
 
 func taskFlags() []flagSpec {
@@ -182,6 +186,9 @@ func parseBatch(args []string) (*settings, error) {
 	}
 	if b.setup != "" && !slices.Contains([]string{"copy", "worktree"}, b.workspace) {
 		return nil, &usageError{"--setup is for a workspace that is made", "add --workspace copy or worktree"}
+	}
+	if b.job.Approvals != nil && s.yes {
+		return nil, &usageError{"--approvals and --yes contradict each other", "leave one of them out"}
 	}
 	if b.job.Out == "" {
 		b.job.Out = outOf(s.words[0])

@@ -126,6 +126,8 @@ func (p *progress) event(e fleet.Event) {
 		p.line("nothing starts until " + shorten(e.Detail, 400))
 	case fleet.EventUnparked:
 		p.line("the account works again")
+	case fleet.EventAsked:
+		p.line(e.Task + " waits for an approval: troupe approvals " + p.out + " (" + shorten(e.Detail, 120) + ")")
 	case fleet.EventPaused:
 		p.line("paused: nothing more starts until troupe ctl " + p.out + " resume")
 	case fleet.EventResumed:

@@ -130,11 +130,12 @@ func ctlFailed(c *console, dir string, err error) int {
 
 func ctlSend(ctx context.Context, c *console, dir string, cmd control.Command) int {
 	offline, err := control.Send(ctx, dir, cmd)
+	name := cmd.Task + cmd.Approval
 	if err != nil {
 		return ctlFailed(c, dir, err)
 	}
 	if offline {
-		c.note("%s: no process runs the job, so this is in its journal, and troupe batch --resume obeys", cmd.Task)
+		c.note("%s: no process runs the job, so this is in its journal, and troupe batch --resume obeys", printable(name))
 	}
 	return exitOK
 }
@@ -181,12 +182,15 @@ func jobText(j *fleet.Snapshot, over bool, now time.Time) string {
 			fmt.Fprintf(&b, ", parked until %s", j.Parked.Local().Format("Jan 2 15:04"))
 		}
 		fmt.Fprintf(&b, "\n%d running, %d queued, %d over", count[fleet.TaskRunning], count[fleet.TaskQueued], count[fleet.TaskOver])
+		if n := count[fleet.TaskWaiting]; n > 0 {
+			fmt.Fprintf(&b, ", %d waiting for an approval (troupe approvals)", n)
+		}
 		for _, status := range sortedStatuses(j.ByStatus) {
 			fmt.Fprintf(&b, ", %d %s", j.ByStatus[status], status)
 		}
 		fmt.Fprintf(&b, "; %s\n", spent(j.Usage))
 	}
-	for _, state := range []fleet.TaskState{fleet.TaskRunning, fleet.TaskQueued, fleet.TaskOver} {
+	for _, state := range []fleet.TaskState{fleet.TaskRunning, fleet.TaskWaiting, fleet.TaskQueued, fleet.TaskOver} {
 		for i := range j.Tasks {
 			if t := &j.Tasks[i]; t.State == state {
 				fmt.Fprintf(&b, "  %-20s %-14s %s\n", shorten(t.ID, 40), stateText(t), taskText(t, now))

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -90,5 +91,49 @@ func TestCtlMistakes(t *testing.T) {
 			t.Parallel()
 			assert.Contains(t, ctl(t, c.code, c.args...), c.want)
 		})
+	}
+}
+
+// A call that waits is answered from another shell.
+func TestApprovalsCommand(t *testing.T) {
+	t.Parallel()
+	file := taskFile(t, "t.jsonl", "{\"prompt\":\"x\"}\n")
+	agent := script(t, `default: [{tool_use: {name: Bash, input: {command: "rm -rf \\e[2J"}, result: gone}}, {text: "ended"}]`)
+	for name, c := range map[string]struct{ command, says string }{"allow": {"allow", "gone"}, "deny": {"deny", "not today"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := t.TempDir()
+			w := newWorld()
+			code := w.start("batch", "-a", agent, file, "--approvals", "-O", out)
+			list := func() string {
+				w := newWorld()
+				w.run("approvals", out)
+				return w.out.String()
+			}
+			require.Eventually(t, func() bool { return strings.Contains(list(), "Bash") }, 20*time.Second, 10*time.Millisecond)
+			assert.NotContains(t, list(), "\x1b", "nothing steers the terminal")
+			id, _, _ := strings.Cut(list(), " ")
+			w.err.await(t, "0001 waits for an approval: troupe approvals "+out+" ("+id)
+			args := []string{"approvals", out, c.command, id}
+			if c.command == "deny" {
+				args = append(args, "not", "today")
+			}
+			other := newWorld()
+			require.Equal(t, exitOK, other.run(args...), other.err)
+			other = newWorld()
+			other.run(args...)
+			assert.Equal(t, exitOK, <-code, w.err)
+			text, err := os.ReadFile(filepath.Join(out, "attempts/0001/1/transcript.jsonl"))
+			require.NoError(t, err)
+			assert.Contains(t, string(text), c.says)
+			other = newWorld()
+			assert.Equal(t, exitResult, other.run(args...))
+			assert.Contains(t, other.err.String(), "no call with this id waits")
+			assert.Equal(t, "no call waits for a person\n", list())
+		})
+	}
+	for _, args := range [][]string{{"approvals"}, {"approvals", file, "alow", "x"}, {"approvals", file, "allow"}, {"batch", file, "-a", agent, "--approvals", "--yes"}} {
+		w := newWorld()
+		assert.Equal(t, exitUsage, w.run(args...), args)
 	}
 }

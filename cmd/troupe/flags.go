@@ -79,7 +79,7 @@ func unknownFlag(specs []flagSpec, arg string) error {
 }
 
 func unknownCommand(name string) error {
-	if near := nearest(name, []string{"run", "chat", "batch", "ctl", "options", "sessions", "ps", "top", "mcp", "acp", "guard", "version", "help"}); near != "" {
+	if near := nearest(name, []string{"run", "chat", "batch", "ctl", "approvals", "options", "sessions", "ps", "top", "mcp", "acp", "guard", "version", "help"}); near != "" {
 		return &usageError{fmt.Sprintf("there is no command %q", name), "did you mean troupe " + near + "?"}
 	}
 	if strings.HasPrefix(name, "-") {

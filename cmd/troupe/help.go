@@ -18,6 +18,7 @@ Usage:
   troupe chat [flags]         hold a conversation on the terminal
   troupe batch [flags] TASKS  give many tasks to agents, and keep each result
   troupe ctl DIR [COMMAND]    look into a batch that runs, and decide about its tasks
+  troupe approvals DIR        list and answer the calls of a batch that wait for a person
   troupe options [flags]      print how an agent would be started; starts nothing
   troupe sessions COMMAND     list, show, fork, rename, tag, delete or export sessions on disk
   troupe ps [SESSION]         list the sessions of all programs that show theirs
@@ -45,6 +46,8 @@ func helpCommand(c *console, args []string) int {
 		return c.print(batchHelp())
 	case args[0] == "ctl":
 		return c.print(ctlHelp())
+	case args[0] == "approvals":
+		return c.print(approvalsHelp())
 	case args[0] == "options":
 		return c.print(optionsHelp())
 	case args[0] == "sessions":

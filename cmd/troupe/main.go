@@ -4,6 +4,7 @@
 //	troupe chat [flags]         hold a conversation on the terminal
 //	troupe batch [flags] TASKS  give many tasks to agents, and keep each result
 //	troupe ctl DIR [COMMAND]    look into a batch that runs, and decide about its tasks
+//	troupe approvals DIR        list and answer the calls of a batch that wait for a person
 //	troupe options [flags]      print how an agent would be started
 //	troupe sessions COMMAND     list, show, fork, rename, tag, delete or export sessions on disk
 //	troupe ps [SESSION]         list the sessions of all programs that show theirs
@@ -75,6 +76,8 @@ func run(ctx context.Context, p process) int {
 		return batchCommand(ctx, p, c, args)
 	case "ctl":
 		return ctlCommand(ctx, p, c, args)
+	case "approvals":
+		return approvalsCommand(ctx, p, c, args)
 	case "options":
 		return optionsCommand(p, c, args)
 	case "sessions":

@@ -57,6 +57,8 @@ const (
 	Retune  Op = "retune"
 	Cancel  Op = "cancel"
 	Requeue Op = "requeue"
+	Allow   Op = "allow"
+	Deny    Op = "deny"
 )
 
 // Command is a decision about a job.
@@ -64,12 +66,15 @@ type Command struct {
 	Op   Op
 	Task string // of Cancel and Requeue
 	N    int    // of Retune: attempts at the same time, from 1
+	// Approval is the id of Allow and Deny, and Reason what the model reads of a denial.
+	Approval, Reason string
 }
 
 // Send sends a command to the process that runs the job in a directory. If there is none,
-// Cancel and Requeue are written into the journal, where a resume finds them; offline is
+// Cancel, Requeue, Allow and Deny are written into the journal, where a resume finds them; offline is
 // then true. Other commands fail with [ErrNotRunning]. The errors of a task match
-// [fleet.ErrNoTask], [fleet.ErrTaskOver] and [fleet.ErrJobOver].
+// [fleet.ErrNoTask], [fleet.ErrTaskOver] and [fleet.ErrJobOver], those of an approval
+// [fleet.ErrNoApproval].
 func Send(ctx context.Context, dir string, c Command) (offline bool, err error) {
 	path := "/api/job/" + string(c.Op)
 	switch c.Op {
@@ -77,6 +82,11 @@ func Send(ctx context.Context, dir string, c Command) (offline bool, err error) 
 		path += "/" + strconv.Itoa(c.N)
 	case Cancel, Requeue:
 		path = "/api/task/" + url.PathEscape(c.Task) + "/" + string(c.Op)
+	case Allow, Deny:
+		path = "/api/approval/" + url.PathEscape(c.Approval) + "/" + string(c.Op)
+		if c.Op == Deny && c.Reason != "" {
+			path += "?reason=" + url.QueryEscape(c.Reason)
+		}
 	case Pause, Resume:
 	default:
 		return false, fmt.Errorf("control: there is no operation %q", c.Op)
@@ -91,6 +101,10 @@ func Send(ctx context.Context, dir string, c Command) (offline bool, err error) 
 		a.Cancel = []string{c.Task}
 	case Requeue:
 		a.Requeue = []string{c.Task}
+	case Allow:
+		a.Allow = []string{c.Approval}
+	case Deny:
+		a.Deny = []string{c.Approval}
 	default:
 		return false, ErrNotRunning
 	}
@@ -124,6 +138,7 @@ func ask(ctx context.Context, dir, method, path string, to any) error {
 	if errors.As(err, &refused) {
 		for code, is := range map[int]error{
 			http.StatusNotFound: fleet.ErrNoTask, http.StatusConflict: fleet.ErrTaskOver, http.StatusGone: fleet.ErrJobOver,
+			http.StatusUnprocessableEntity: fleet.ErrNoApproval,
 		} {
 			if refused.Code == code {
 				return &taskError{refused.Reason, is}

@@ -68,6 +68,8 @@ func TestCommands(t *testing.T) {
 	require.ErrorIs(t, send(control.Command{Op: control.Cancel, Task: "../job/pause"}), fleet.ErrNoTask)
 	require.ErrorIs(t, send(control.Command{Op: control.Requeue, Task: "none"}), fleet.ErrNoTask)
 	require.NoError(t, send(control.Command{Op: control.Cancel, Task: "b"}))
+	require.ErrorIs(t, send(control.Command{Op: control.Allow, Approval: "none"}), fleet.ErrNoApproval)
+	require.ErrorIs(t, send(control.Command{Op: control.Deny, Approval: "none", Reason: "a b&c"}), fleet.ErrNoApproval)
 	s, err := control.Read(ctx, out)
 	require.NoError(t, err)
 	assert.True(t, s.Live && s.Paused)

@@ -1,0 +1,150 @@
+package fleet_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/journal"
+)
+
+// deploying is an agent that makes one call, and says what came of it.
+func deploying() []scripted.Turn {
+	return []scripted.Turn{
+		when("was approved, once", &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "deploy", "n": 1}, Result: "deployed"}, scripted.Text("end")),
+		when("was denied by a person", scripted.Text("I leave it")),
+		when("do", &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "deploy", "n": 1}, Result: "deployed"}, scripted.Text("end")),
+	}
+}
+
+// asks waits for a call that waits for a person.
+func asks(t *testing.T, h *fleet.Handle) fleet.Approval {
+	t.Helper()
+	var all []fleet.Approval
+	require.Eventually(t, func() bool { all = h.Approvals(); return len(all) == 1 }, 20*time.Second, time.Millisecond)
+	return all[0]
+}
+
+// While the task holds its process the answer goes to the agent.
+func TestApprovalAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, allow := range map[string]bool{"allow": true, "deny": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := t.TempDir()
+			h, _ := begun(t, fleet.Job{Tasks: tasks(1), Options: backend(deploying()...), Out: out, Approvals: &fleet.Approvals{Hold: time.Hour}})
+			a := asks(t, h)
+			assert.Equal(t, []any{"t0", "Bash"}, []any{a.Task, a.Tool})
+			assert.JSONEq(t, `{"command":"deploy","n":1}`, string(a.Input))
+			require.ErrorIs(t, h.Decide(t.Context(), a.ID+"x", true, ""), fleet.ErrNoApproval)
+			require.NoError(t, h.Decide(t.Context(), a.ID, allow, "not on Friday"))
+			require.ErrorIs(t, h.Decide(t.Context(), a.ID, true, ""), fleet.ErrNoApproval, "an answer works once")
+			results, err := rest(t, h)
+			require.NoError(t, err)
+			r := results["t0"]
+			assert.Equal(t, fleet.Accepted, r.Status, r.Error)
+			assert.Len(t, r.Attempts, 1)
+			transcript := read(t, out, r.Transcript)
+			assert.Equal(t, allow, strings.Contains(transcript, "deployed"))
+			assert.Equal(t, !allow, strings.Contains(transcript, "not on Friday"))
+		})
+	}
+}
+
+// A task that waits for long has no process and no place. It is resumed when it is
+// decided, and the same call is allowed once.
+func TestApprovalLater(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	all := tasks(2)
+	all[1].Prompt = "other"
+	job := fleet.Job{Tasks: all, Options: backend(append(deploying(), when("other", scripted.Text("done")))...), Out: out, Concurrency: 1, Approvals: &fleet.Approvals{Hold: -1}}
+	h, events := begun(t, job)
+	await(t, events, fleet.EventFinished, "t1") // in the only place
+	require.Eventually(t, func() bool { return h.Snapshot().Tasks[0].State == fleet.TaskWaiting }, 20*time.Second, time.Millisecond)
+	assert.Empty(t, h.Progress().Running)
+	a := asks(t, h)
+	require.NoError(t, h.Decide(t.Context(), a.ID, true, ""))
+	results, err := rest(t, h)
+	require.NoError(t, err)
+	r := results["t0"]
+	require.Len(t, r.Attempts, 2, r.Error)
+	assert.Equal(t, []any{fleet.Accepted, fleet.Interrupted, fleet.ModeResume}, []any{r.Status, r.Attempts[0].Status, r.Attempts[1].Mode})
+	assert.Contains(t, read(t, out, r.Transcript), "deployed")
+	assert.NotContains(t, read(t, out, "attempts/t0/1/transcript.jsonl"), "deployed", "it did not run before")
+}
+
+// Approvals survive the host, and an answer works once however the host ends.
+func TestApprovalsOutliveTheHost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		amend fleet.Amendment
+		text  string
+	}{
+		"allowed": {fleet.Amendment{Allow: []string{""}}, "end"},
+		"denied":  {fleet.Amendment{Deny: []string{""}}, "I leave it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, copied := t.TempDir(), t.TempDir()
+			job := fleet.Job{Tasks: tasks(1), Options: backend(deploying()...), Out: out, Approvals: &fleet.Approvals{Hold: time.Hour}}
+			h, _ := begun(t, job)
+			a := asks(t, h)
+			require.Eventually(t, func() bool { s, err := fleet.ReadJob(out); return err == nil && len(s.Approvals) == 1 }, 20*time.Second, time.Millisecond)
+			text, err := os.ReadFile(filepath.Join(out, journal.Name)) // of a host that is killed now
+			require.NoError(t, err)
+			h.Kill()
+			_, _ = rest(t, h)
+			<-h.Done()
+			require.NoError(t, os.WriteFile(filepath.Join(copied, journal.Name), text, 0o600))
+
+			job.Resume, job.Out = true, copied
+			h, _ = begun(t, job)
+			require.Equal(t, a.ID, asks(t, h).ID, "it waits in the next host")
+			assert.Equal(t, fleet.TaskWaiting, h.Snapshot().Tasks[0].State)
+			h.Cancel()
+			_, err = rest(t, h)
+			require.ErrorAs(t, err, new(*fleet.StoppedError))
+			<-h.Done()
+
+			for _, ids := range [][]string{c.amend.Allow, c.amend.Deny} {
+				for i := range ids {
+					ids[i] = a.ID
+				}
+			}
+			require.ErrorIs(t, fleet.Amend(t.Context(), copied, fleet.Amendment{Allow: []string{"x"}}), fleet.ErrNoApproval)
+			require.NoError(t, fleet.Amend(t.Context(), copied, c.amend))
+			require.ErrorIs(t, fleet.Amend(t.Context(), copied, c.amend), fleet.ErrNoApproval)
+			results, err := collect(t, job)
+			require.NoError(t, err)
+			assert.Equal(t, c.text, results["t0"].Text, results["t0"].Error)
+			assert.Equal(t, len(c.amend.Allow) > 0, strings.Contains(read(t, copied, results["t0"].Transcript), "deployed"))
+		})
+	}
+}
+
+// Another input is another call, and so is the second time.
+func TestAnApprovalIsForOneCall(t *testing.T) {
+	t.Parallel()
+	use := func(n int) scripted.Step {
+		return &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "deploy", "n": n}, Result: "ok"}
+	}
+	h, _ := begun(t, fleet.Job{Tasks: tasks(1), Options: backend(turn(use(1), use(1), use(2), scripted.Text("end"))), Out: t.TempDir(), Approvals: &fleet.Approvals{Hold: time.Hour}})
+	var ids []string
+	for range 3 {
+		a := asks(t, h)
+		ids = append(ids, a.ID)
+		require.NoError(t, h.Decide(t.Context(), a.ID, true, ""))
+	}
+	_, err := rest(t, h)
+	require.NoError(t, err)
+	assert.Equal(t, ids[0]+"-2", ids[1])
+	assert.NotContains(t, ids[2], ids[0])
+}
