@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/actors"
+	"github.com/agent-troupe/troupe/internal/actors/link"
 	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -32,6 +33,7 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 	if err := spec.fill(in); err != nil {
 		return actors.Config{}, err
 	}
+	s.stored.leases = s.storeLeases(spec)
 	if err := s.restore(ctx, spec, in); err != nil {
 		return actors.Config{}, err
 	}
@@ -203,12 +205,18 @@ func (rt *Runtime) spawnerFor(spec *Spec) session.Spawner {
 	return rt.spawner
 }
 
-// leases are those of the agent's sessions; nil: none are needed.
-func (s *Session) leases(spec *Spec) session.Leases {
-	cfg := &s.rt.cfg
-	if l, ok := spec.Options.SessionStore.(session.Leases); ok && cfg.Leases == nil {
-		return l
+// leases are those of the agent's sessions: on this machine, and of the store. nil: none are
+// needed.
+func (s *Session) leases(spec *Spec) link.Leases {
+	both := bothLeases{local: s.localLeases(spec), store: s.stored.leases}
+	if both.local == nil && both.store == nil {
+		return nil
 	}
+	return both
+}
+
+func (s *Session) localLeases(spec *Spec) session.Leases {
+	cfg := &s.rt.cfg
 	if cfg.Leases != nil || spec.Program != nil || spec.Options.Spawner != nil || !spec.Options.PersistSession.Or(true) {
 		return cfg.Leases
 	}

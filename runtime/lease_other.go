@@ -9,3 +9,9 @@ func own(info fs.FileInfo) bool { return info.IsDir() }
 
 // writable reports whether this program may make files in a directory of its own.
 func writable(string) bool { return true }
+
+// alive reports whether there is a process with that id, as far as that is known.
+func alive(int) bool { return true }
+
+// bootID tells this start of the system from every other one; "": it is not known.
+func bootID() string { return "" }

@@ -3,8 +3,10 @@
 package runtime
 
 import (
+	"errors"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -17,3 +19,12 @@ func own(info fs.FileInfo) bool {
 
 // writable reports whether this program may make files in a directory.
 func writable(dir string) bool { return syscall.Access(dir, 2) == nil }
+
+// alive reports whether there is a process with that id.
+func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+// bootID tells this start of the system from every other one; "": it is not known.
+func bootID() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // only Linux has it
+	return strings.TrimSpace(string(id))
+}

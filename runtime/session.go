@@ -70,16 +70,19 @@ func (rt *Runtime) newSession(ctx context.Context, spec Spec) (*Session, error) 
 	cfg, err := s.config(ctx, &spec)
 	if err != nil {
 		s.unfollow(err)
+		s.unlease()
 		return nil, err
 	}
 	s.core = actors.NewCore(cfg)
 	if err := s.core.TakeChildren(); err != nil {
 		s.unfollow(err)
+		s.unlease()
 		s.forsake()
 		return nil, err
 	}
 	if err := rt.register(s); err != nil {
 		s.unfollow(err)
+		s.unlease()
 		s.core.LeaveChildren()
 		s.forsake()
 		return nil, err
@@ -99,6 +102,9 @@ func (rt *Runtime) newSession(ctx context.Context, spec Spec) (*Session, error) 
 func (s *Session) emit(e session.Event) {
 	if _, ended := e.(*session.Ended); ended && s.stored.mirror != nil {
 		s.stored.mirror.End()
+		if s.stored.leases != nil { // should the mirror have had no time for it
+			s.rt.sys.Executor().Go(s.stored.leases.leave)
+		}
 	}
 	if !s.record(e) {
 		return

@@ -24,6 +24,7 @@ import (
 // stored is what Options.SessionStore needs of a session.
 type stored struct {
 	mirror *mirror.Mirror // nil without a store
+	leases *storeLeases   // nil: the store has none
 	dir    string         // the configuration directory of a session that was loaded; "": it was not
 }
 
@@ -74,6 +75,11 @@ func (s *Session) load(ctx context.Context, d dialect.Isolator, store session.St
 	key := session.StoreKey{Project: project, Session: id}
 	if valid := key.Valid() == nil; !valid || !transcript.IsID(id) {
 		return "", nil // on Claude it may be a title
+	}
+	if s.stored.leases != nil && !in.ForkSession { // a fork only reads
+		if _, err := s.stored.leases.take(ctx, id, nil); err != nil { // before another host can go on with what is loaded
+			return "", err
+		}
 	}
 	shared := d.ConfigDir(in)
 	dir, err := s.rt.private.add()
@@ -246,16 +252,36 @@ func (s *Session) mirrors(spec *Spec, in *dialect.Input) {
 		return
 	}
 	cfg := mirror.Config{
-		Store: store, Options: in.SessionStoreOptions.WithDefaults(),
+		Store: store, Over: s.unlease, Options: in.SessionStoreOptions.WithDefaults(),
 		Clock: s.rt.sys.Clock(), Exec: s.rt.sys.Executor(), Emit: s.emit,
 	}
 	if spec.Options.Spawner == nil {
 		cfg.Root = s.configRoot(in)
 	}
+	if s.stored.leases != nil {
+		cfg.Store = s.stored.leases
+	}
 	s.stored.mirror = mirror.New(cfg)
 	in.Children = append(slices.Clone(in.Children), s.stored.mirror.Child())
-	if _, ok := store.(session.Leases); !ok && s.rt.private.warnsOfStore() {
-		s.warnings = append(s.warnings, session.Warning{Option: "SessionStore", Problem: "has no leases, so two hosts could run one session at once and mix its histories; let it implement session.Leases, or see to it that each session runs on one host"})
+	if s.stored.leases == nil && s.rt.private.warnsOfStore() {
+		s.warnings = append(s.warnings, session.Warning{Option: "SessionStore", Problem: "has no leases, so two hosts could run one session at once and mix its histories; let it implement session.Leaser, or see to it that each session runs on one host"})
+	}
+}
+
+// storeLeases are the leases of the session's store; nil: it has none.
+func (s *Session) storeLeases(spec *Spec) *storeLeases {
+	if spec.Options.SessionStore == nil {
+		return nil
+	}
+	return newStoreLeases(spec.Options.SessionStore, spec.Options.SessionStoreOptions.WithDefaults().Lease, s.rt, func(problem string) {
+		s.emit(&session.WarningIssued{Problem: problem})
+	})
+}
+
+// unlease gives back the leases of the store, once no process of the session is left.
+func (s *Session) unlease() {
+	if s.stored.leases != nil {
+		s.stored.leases.leave()
 	}
 }
 

@@ -70,7 +70,7 @@ func everything() *sdk.Options {
 			IgnoreViolations: map[string][]string{"file": {"/tmp"}}, Ripgrep: &session.SandboxRipgrep{Command: "rg"}, Extra: map[string]json.RawMessage{"newer": raw(`{"a":1}`)}},
 		SecurityScan: &session.SecurityScan{L1StaticCheck: true},
 		Continue:     true, Resume: "r", ForkSession: true, ResumeSessionAt: "m", ResumeDropsTurn: "d",
-		SessionID: "dddddddd-1111-4111-8111-111111111111", PersistSession: sdk.Some(false), SessionStoreOptions: session.StoreOptions{Flush: session.StoreEager, Load: 10 * time.Second, Append: 5 * time.Second, Attempts: 2, Entries: 100, Bytes: 65536, Waiting: 1048576}, EnableFileCheckpointing: sdk.Some(true),
+		SessionID: "dddddddd-1111-4111-8111-111111111111", PersistSession: sdk.Some(false), SessionStoreOptions: session.StoreOptions{Flush: session.StoreEager, Load: 10 * time.Second, Append: 5 * time.Second, Attempts: 2, Entries: 100, Bytes: 65536, Waiting: 1048576, Lease: 30 * time.Second}, EnableFileCheckpointing: sdk.Some(true),
 		SettingSources: sdk.None(), Settings: raw(`{"model":"x","big":12345678901234567890}`),
 		ManagedSettings: raw(`{"permissions":{"deny":["Bash"]}}`), AdditionalDirectories: []string{"/a"}, ProjectConfigRoot: "/p",
 		Plugins:        []session.Plugin{{Type: "local", Path: "/pl", SkipMCPDiscovery: true}},

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -377,6 +379,7 @@ func TestStoreOptionsAreChecked(t *testing.T) {
 		"nothing is stored": {sdk.Options{SessionStore: &store.Memory{}, PersistSession: session.Some(false)}, "PersistSession"},
 		"no store":          {sdk.Options{SessionStoreOptions: session.StoreOptions{Load: 1}}, "SessionStoreOptions"},
 		"a flush":           {sdk.Options{SessionStore: &store.Memory{}, SessionStoreOptions: session.StoreOptions{Flush: "often"}}, "SessionStoreOptions.Flush"},
+		"a short lease":     {sdk.Options{SessionStore: &store.Memory{}, SessionStoreOptions: session.StoreOptions{Lease: time.Millisecond}}, "SessionStoreOptions.Lease"},
 		"a negative limit":  {sdk.Options{SessionStore: &store.Memory{}, SessionStoreOptions: session.StoreOptions{Waiting: -1}}, "SessionStoreOptions.Waiting"},
 		"checkpoints":       {sdk.Options{SessionStore: &store.Memory{}, EnableFileCheckpointing: session.Some(true)}, "EnableFileCheckpointing"},
 	} {
@@ -424,4 +427,142 @@ func TestAStoreWithLeases(t *testing.T) {
 	held, ok := errors.AsType[*session.LeaseError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, s.holder, held.Holder)
+}
+
+// Two hosts want one session: the second one is told who has it. The lease is that of the
+// first until it ends, also without a process.
+func TestTwoHostsAndOneStore(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]session.Store{"memory": &store.Memory{}, "directory": store.NewDir(t.TempDir())} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cwd := t.TempDir()
+			first, second := newDesk(t, cwd), newDesk(t, cwd)
+			id := "0b7de7f0-3c1c-4f5b-9d0e-1d7c3f0a00" + map[string]string{"memory": "aa", "directory": "bb"}[name]
+			c, err := first.open(sdk.Options{SessionStore: s, SessionID: id})
+			require.NoError(t, err)
+			require.Empty(t, c.Warnings())
+			first.ask(c, "one")
+			require.NoError(t, c.Mirrored(t.Context()))
+			refused := func() {
+				for _, o := range []sdk.Options{{Resume: id}, {Resume: strings.ToUpper(id)}, {SessionID: id}, {Continue: true}} {
+					o.SessionStore = s
+					_, err = second.open(o)
+					held, ok := errors.AsType[*session.LeaseError](err)
+					require.True(t, ok, "%+v: %v", o, err)
+					require.Equal(t, os.Getpid(), held.Holder.PID)
+					require.NotEmpty(t, held.Holder.Host)
+					require.False(t, held.Lost)
+				}
+			}
+			refused()
+			require.NoError(t, c.Passivate(t.Context()))
+			refused()
+			require.Equal(t, "one | two", first.ask(c, "two"))
+			require.NoError(t, c.Mirrored(t.Context()))
+
+			fork, err := second.open(sdk.Options{SessionStore: s, Resume: id, ForkSession: true})
+			require.NoError(t, err, "a fork only reads")
+			require.Equal(t, "one | two | apart", second.ask(fork, "apart"))
+			require.NoError(t, fork.Close(t.Context()))
+
+			require.NoError(t, c.Close(t.Context()))
+			c, err = second.open(sdk.Options{SessionStore: s, Resume: id})
+			require.NoError(t, err)
+			require.Equal(t, "one | two | three", second.ask(c, "three"))
+			require.NoError(t, c.Close(t.Context()))
+		})
+	}
+}
+
+// A host that has lost the session to another one ends it, and writes nothing any more.
+func TestALostLease(t *testing.T) {
+	t.Parallel()
+	var late atomic.Int64
+	s := &store.Memory{Now: func() time.Time { return time.Now().Add(time.Duration(late.Load())) }}
+	d := newDesk(t, t.TempDir())
+	c, err := d.open(sdk.Options{SessionStore: s, SessionStoreOptions: session.StoreOptions{Lease: time.Second}})
+	require.NoError(t, err)
+	d.ask(c, "one")
+	require.NoError(t, c.Mirrored(t.Context()))
+	key := keyOf(d.cwd, c.SessionID())
+	late.Store(int64(time.Hour)) // the host slept
+	other := session.LeaseHolder{Host: "build7", PID: 4711}
+	_, err = s.AcquireLease(t.Context(), session.LeaseRequest{Session: key.Session, Holder: other, TTL: time.Hour})
+	require.NoError(t, err)
+	had := len(types(t, s, key))
+	turn, err := c.Send(t.Context(), sdk.UserText("two"))
+	if err == nil {
+		_, _ = turn.Result(t.Context()) // its entries find out, or the next renewal
+	}
+	<-c.Done()
+	lost, ok := errors.AsType[*session.LeaseError](c.Err())
+	require.True(t, ok, "%v", c.Err())
+	require.True(t, lost.Lost)
+	require.Equal(t, other, lost.Holder)
+	require.ErrorContains(t, c.Err(), "the lease of session "+key.Session+" was lost to process 4711 on build7")
+	require.Len(t, types(t, s, key), had)
+}
+
+// The lease of a program of this machine that has died is nobody's.
+func TestALeaseOfADeadProgram(t *testing.T) {
+	t.Parallel()
+	d, s := newDesk(t, t.TempDir()), &store.Memory{}
+	c, err := d.open(sdk.Options{SessionStore: s})
+	require.NoError(t, err)
+	d.ask(c, "one")
+	id := c.SessionID()
+	require.NoError(t, c.Close(t.Context()))
+
+	dead := exec.Command(os.Args[0], "-test.run=^$")
+	require.NoError(t, dead.Run())
+	holder := session.LeaseHolder{PID: dead.Process.Pid}
+	holder.Host, err = os.Hostname()
+	require.NoError(t, err)
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	for _, h := range []struct {
+		host, boot string
+		free       bool
+	}{
+		{holder.Host, "", false},
+		{"elsewhere", strings.TrimSpace(string(boot)), false},
+		{holder.Host, strings.TrimSpace(string(boot)), len(boot) > 0},
+	} {
+		holder.Host, holder.Boot = h.host, h.boot
+		l, err := s.AcquireLease(t.Context(), session.LeaseRequest{Session: id, Holder: holder, TTL: time.Hour})
+		require.NoError(t, err)
+		c, err := d.open(sdk.Options{SessionStore: s, Resume: id})
+		if !h.free {
+			taken, ok := errors.AsType[*session.LeaseError](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, holder, taken.Holder)
+			require.NoError(t, s.ReleaseLease(t.Context(), l))
+			continue
+		}
+		require.NoError(t, err)
+		require.NoError(t, c.Close(t.Context()))
+	}
+}
+
+// leaseless is a store whose leases do not work at present.
+type leaseless struct{ store.Memory }
+
+func (*leaseless) AcquireLease(context.Context, session.LeaseRequest) (session.Lease, error) {
+	return session.Lease{}, fmt.Errorf("locks: %w", errors.ErrUnsupported)
+}
+
+func TestAStoreThatCannotLease(t *testing.T) {
+	t.Parallel()
+	d, s := newDesk(t, t.TempDir()), &leaseless{}
+	c, err := d.open(sdk.Options{SessionStore: s})
+	require.NoError(t, err)
+	d.ask(c, "one")
+	require.NoError(t, c.Close(t.Context()))
+	require.Len(t, types(t, s, keyOf(d.cwd, c.SessionID())), 2)
+	var warned []string
+	for _, w := range mirrorEvents[*session.WarningIssued](d, 1) {
+		warned = append(warned, w.Problem)
+	}
+	require.Len(t, warned, 1, "once")
+	require.Contains(t, warned[0], "SessionStore gives out no lease (locks: unsupported operation)")
 }

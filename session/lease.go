@@ -25,30 +25,49 @@ type LeaseHolder struct {
 	Host  string    `json:"host"`  // name of the machine; "": not known
 	PID   int       `json:"pid"`   // of the program that runs the agent; 0: not known
 	Since time.Time `json:"since"` // zero: not known
+	// Boot tells this start of the machine's system from every other one; "": not known. On
+	// Linux it is the kernel's boot id.
+	Boot string `json:"boot,omitempty"`
 }
 
 // LeaseError is the error of a session that another program, or another session of this
 // one, runs already. Nothing was started, or, if the agent itself chose the session
 // (Options.Continue), what was started was ended. To go on from there, end the other one,
 // or set Options.ForkSession.
+//
+// It is also the error of a session that has lost its lease to somebody else, or could not
+// renew it in time ([Leaser]): its agent was killed, and nothing more is written to the store.
 type LeaseError struct {
 	SessionID string      // the agent's id of the session
 	Holder    LeaseHolder // who has it; zero: not known
-	Err       error       // why the right could not be got, if nobody has it; nil: Holder has it
+	Err       error       // why the right could not be got or renewed, if nobody has it; nil: Holder has it
+	Lost      bool        // the session had the lease
 }
 
 func (e *LeaseError) Error() string {
-	if e.Err != nil {
+	switch {
+	case e.Lost && e.Err != nil:
+		return fmt.Sprintf("the lease of session %s could not be renewed in time, so another host may use the session now: %v", e.SessionID, e.Err)
+	case e.Lost && e.Holder == (LeaseHolder{}):
+		return fmt.Sprintf("the lease of session %s is over", e.SessionID)
+	case e.Lost:
+		return fmt.Sprintf("the lease of session %s was lost to %s", e.SessionID, e.Holder)
+	case e.Err != nil:
 		return fmt.Sprintf("the lease of session %s could not be got: %v", e.SessionID, e.Err)
 	}
-	by := "another program"
-	if e.Holder.PID != 0 {
-		by = fmt.Sprintf("process %d on %s", e.Holder.PID, e.Holder.Host)
-		if !e.Holder.Since.IsZero() {
-			by += " since " + e.Holder.Since.Format(time.RFC3339)
-		}
+	return fmt.Sprintf("session %s is in use by %s; end it there, or set ForkSession", e.SessionID, e.Holder)
+}
+
+// String says who it is, for errors.
+func (h LeaseHolder) String() string {
+	if h.PID == 0 {
+		return "another program"
 	}
-	return fmt.Sprintf("session %s is in use by %s; end it there, or set ForkSession", e.SessionID, by)
+	by := fmt.Sprintf("process %d on %s", h.PID, h.Host)
+	if !h.Since.IsZero() {
+		by += " since " + h.Since.Format(time.RFC3339)
+	}
+	return by
 }
 
 func (e *LeaseError) Unwrap() error { return e.Err }

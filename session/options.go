@@ -381,8 +381,8 @@ type Options struct {
 	PersistSession Opt[bool] `json:"persistSession,omitzero"`
 	// SessionStore gets a copy of what the agent stores of the session, while it runs, and Resume and Continue find the
 	// session there, on any machine: it is loaded before the agent starts, into a private configuration directory that is
-	// removed with the session. What is not in the store is resumed as without one. If it implements [Leases], no two hosts
-	// run one session. Default: nil. Both: --session-mirror.
+	// removed with the session. What is not in the store is resumed as without one. If it implements [Leaser] or [Leases], no
+	// two hosts run one session. Default: nil. Both: --session-mirror.
 	SessionStore Store `json:"-"`
 	// SessionStoreOptions has the limits of the work with SessionStore. Default: the vendors'. Host only.
 	SessionStoreOptions StoreOptions `json:"sessionStoreOptions,omitzero"`

@@ -59,7 +59,7 @@ type Store interface {
 	// nobody knows the outcome of, is repeated. One with the same "uuid" and other content
 	// is a new one: the last counts. Entries without one are added each time.
 	// For one key, Troupe does not call it again before it has returned. The entries must
-	// not be changed, and not be kept without a copy.
+	// not be changed, and not be kept without a copy. ctx may have a lease: see [Leaser].
 	Append(ctx context.Context, key StoreKey, entries []json.RawMessage) error
 	// Load yields the entries of a transcript in their order, and an error as the last
 	// thing. It yields nothing for a key that is not known. The entries are the caller's.
@@ -112,6 +112,10 @@ type StoreOptions struct {
 	// Waiting is how many bytes of entries may wait for the store. What comes then is
 	// dropped, and [MirrorFailed] says so. Default: 64 MiB.
 	Waiting int64 `json:"waiting,omitempty"`
+	// Lease is how long a lease of a [Leaser] lasts when its host dies. It is renewed after a
+	// third of that time. A session that could not renew it for five sixths of the time is
+	// ended with a *[LeaseError]. Default: 60 s; less than 1 s is a *[ConfigError].
+	Lease time.Duration `json:"lease,omitempty"`
 }
 
 // WithDefaults returns the options in force.
@@ -136,6 +140,9 @@ func (l StoreOptions) WithDefaults() StoreOptions {
 	}
 	if l.Waiting == 0 {
 		l.Waiting = 64 << 20
+	}
+	if l.Lease == 0 {
+		l.Lease = time.Minute
 	}
 	return l
 }
@@ -181,6 +188,9 @@ func CheckStore(o *Options) []error {
 		if n.value < 0 {
 			add("SessionStoreOptions."+n.name, "is negative", "use 0 for the default, or a positive value")
 		}
+	}
+	if l.Lease != 0 && l.Lease < time.Second {
+		add("SessionStoreOptions.Lease", "is less than a second", "use 0 for the default, or at least a second")
 	}
 	if o.SessionStore == nil {
 		if l != (StoreOptions{}) {

@@ -36,7 +36,7 @@ type Config struct {
 	// Relaunch is the command of another process. It gets the session's Input.
 	Relaunch    func(in *dialect.Input, next machine.Launch) (*session.Command, error)
 	Spawner     session.Spawner
-	Leases      session.Leases       // nil: none are needed
+	Leases      link.Leases          // nil: none are needed
 	Supervisors *session.Supervisors // valid and complete, and never changed; nil: the zero value
 	Emit        func(session.Event)
 	// Trace follows the session, with all functions set. nil: nobody does.

@@ -25,7 +25,8 @@ func ladderStep(link *Link) string {
 // withTails adds to a missing answer to initialize what the agent wrote instead.
 func withTails(in Unusable) error {
 	var late *session.TimeoutError
-	if !errors.As(in.Err, &late) {
+	_, lease := errors.AsType[*session.LeaseError](in.Err)
+	if lease || !errors.As(in.Err, &late) {
 		return in.Err
 	}
 	told := *late // others hold the one without

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/transcript"
@@ -27,9 +28,12 @@ import (
 // synced to the disk before it returns. A last line that a crash has torn is ended before
 // the next append, and not loaded.
 //
-// It is safe for concurrent use. Programs on several machines may share the directory as
-// long as each session is used by one of them at a time.
+// It is safe for concurrent use. Programs on several machines may share the directory; its
+// leases see to it that one of them at a time runs a session.
 type Dir struct {
+	// Now returns the time for leases. nil: the time of the machine.
+	Now func() time.Time
+
 	root string
 
 	mu   sync.Mutex
@@ -84,6 +88,19 @@ func (d *Dir) Append(ctx context.Context, key session.StoreKey, entries []json.R
 	if err != nil {
 		return err
 	}
+	lease, ok := session.LeaseOf(ctx)
+	if !ok {
+		return d.append(ctx, key, entries, names)
+	}
+	return d.locked(ctx, lease.Session, func(_ string, g *Grant) error {
+		if err := g.Check(lease, key); err != nil {
+			return err
+		}
+		return d.append(ctx, key, entries, names)
+	})
+}
+
+func (d *Dir) append(ctx context.Context, key session.StoreKey, entries []json.RawMessage, names []string) error {
 	name := d.file(key)
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return fmt.Errorf("session store: %w", err)

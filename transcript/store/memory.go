@@ -23,14 +23,16 @@ type Memory struct {
 	// strictly rising times in any case.
 	Now func() time.Time
 
-	mu   sync.Mutex
-	last time.Time
-	all  map[session.StoreKey]*stored
+	mu     sync.Mutex
+	last   time.Time
+	all    map[session.StoreKey]*stored
+	grants map[string]*Grant // of sessions
 }
 
 var (
 	_ session.Store          = (*Memory)(nil)
 	_ session.StoreSummaries = (*Memory)(nil)
+	_ session.Leaser         = (*Memory)(nil)
 )
 
 type stored struct {
@@ -51,6 +53,11 @@ func (m *Memory) Append(ctx context.Context, key session.StoreKey, entries []jso
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if l, ok := session.LeaseOf(ctx); ok {
+		if err := m.grant(l.Session).Check(l, key); err != nil {
+			return err
+		}
+	}
 	s := m.all[key]
 	if s == nil {
 		if s = (&stored{seen: make(map[string]struct{})}); m.all == nil {
@@ -166,6 +173,49 @@ func (m *Memory) Delete(ctx context.Context, key session.StoreKey) error {
 		return k == key || key.Subpath == "" && k.Project == key.Project && k.Session == key.Session
 	})
 	return nil
+}
+
+// AcquireLease implements [session.Leaser].
+func (m *Memory) AcquireLease(ctx context.Context, r session.LeaseRequest) (session.Lease, error) {
+	if err := ctx.Err(); err != nil {
+		return session.Lease{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.grant(r.Session).Acquire(r, now(m.Now))
+}
+
+// RenewLease implements [session.Leaser].
+func (m *Memory) RenewLease(ctx context.Context, l session.Lease, ttl time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.grant(l.Session).Renew(l, ttl, now(m.Now))
+}
+
+// ReleaseLease implements [session.Leaser].
+func (m *Memory) ReleaseLease(ctx context.Context, l session.Lease) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.grant(l.Session).Release(l)
+	return nil
+}
+
+// grant is what is known of a session's lease; the caller has the lock.
+func (m *Memory) grant(id string) *Grant {
+	g := m.grants[id]
+	if g == nil {
+		if g = (&Grant{}); m.grants == nil {
+			m.grants = make(map[string]*Grant)
+		}
+		m.grants[id] = g
+	}
+	return g
 }
 
 func check(ctx context.Context, key session.StoreKey) error {

@@ -6,8 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -237,6 +239,112 @@ var mistakes = map[string]func() *broken{
 	},
 }
 
+// brokenLeaser is a store in memory with one mistake in its leases.
+type brokenLeaser struct {
+	store.Memory
+
+	acquire func(s *store.Memory, r session.LeaseRequest) (session.Lease, error)
+	renew   func(s *store.Memory, l session.Lease, ttl time.Duration) error
+	release func(s *store.Memory, l session.Lease) error
+	append  func(s *store.Memory, key session.StoreKey, l session.Lease, entries []json.RawMessage) error
+}
+
+func (b *brokenLeaser) AcquireLease(ctx context.Context, r session.LeaseRequest) (session.Lease, error) {
+	if b.acquire != nil {
+		return b.acquire(&b.Memory, r)
+	}
+	return b.Memory.AcquireLease(ctx, r)
+}
+
+func (b *brokenLeaser) RenewLease(ctx context.Context, l session.Lease, ttl time.Duration) error {
+	if b.renew != nil {
+		return b.renew(&b.Memory, l, ttl)
+	}
+	return b.Memory.RenewLease(ctx, l, ttl)
+}
+
+func (b *brokenLeaser) ReleaseLease(ctx context.Context, l session.Lease) error {
+	if b.release != nil {
+		return b.release(&b.Memory, l)
+	}
+	return b.Memory.ReleaseLease(ctx, l)
+}
+
+func (b *brokenLeaser) Append(ctx context.Context, key session.StoreKey, entries []json.RawMessage) error {
+	if l, ok := session.LeaseOf(ctx); ok && b.append != nil && ctx.Err() == nil {
+		return b.append(&b.Memory, key, l, entries)
+	}
+	return b.Memory.Append(ctx, key, entries)
+}
+
+// leaseMistakes are stores that storetest.Run must refuse for their leases.
+var leaseMistakes = map[string]func() *brokenLeaser{
+	"gives the lease to everybody": func() *brokenLeaser {
+		return &brokenLeaser{acquire: func(s *store.Memory, r session.LeaseRequest) (session.Lease, error) {
+			r.Dead = func(session.LeaseHolder) bool { return true }
+			return s.AcquireLease(context.Background(), r)
+		}}
+	},
+	"keeps the lease of the dead": func() *brokenLeaser {
+		return &brokenLeaser{acquire: func(s *store.Memory, r session.LeaseRequest) (session.Lease, error) {
+			r.Dead = nil
+			return s.AcquireLease(context.Background(), r)
+		}}
+	},
+	"gives leases for ever": func() *brokenLeaser {
+		return &brokenLeaser{acquire: func(s *store.Memory, r session.LeaseRequest) (session.Lease, error) {
+			r.TTL = time.Hour
+			return s.AcquireLease(context.Background(), r)
+		}}
+	},
+	"does not say who has the lease": func() *brokenLeaser {
+		return &brokenLeaser{acquire: func(s *store.Memory, r session.LeaseRequest) (session.Lease, error) {
+			r.Holder = session.LeaseHolder{}
+			return s.AcquireLease(context.Background(), r)
+		}}
+	},
+	"has one token for all": func() *brokenLeaser {
+		return &brokenLeaser{acquire: func(s *store.Memory, r session.LeaseRequest) (session.Lease, error) {
+			l, err := s.AcquireLease(context.Background(), r)
+			l.Token = 1
+			return l, err
+		}}
+	},
+	"renews any lease": func() *brokenLeaser {
+		return &brokenLeaser{renew: func(*store.Memory, session.Lease, time.Duration) error { return nil }}
+	},
+	"does not renew": func() *brokenLeaser {
+		return &brokenLeaser{renew: func(s *store.Memory, l session.Lease, _ time.Duration) error {
+			return s.RenewLease(context.Background(), l, time.Hour)
+		}}
+	},
+	"does not check appends": func() *brokenLeaser {
+		return &brokenLeaser{append: func(s *store.Memory, key session.StoreKey, _ session.Lease, entries []json.RawMessage) error {
+			return s.Append(context.Background(), key, entries)
+		}}
+	},
+	"checks before it appends": func() *brokenLeaser {
+		return &brokenLeaser{append: func(s *store.Memory, key session.StoreKey, l session.Lease, entries []json.RawMessage) error {
+			if err := s.RenewLease(context.Background(), l, time.Nanosecond); err != nil {
+				return err
+			}
+			time.Sleep(5 * time.Millisecond) // what the mistake is: others come between
+			return s.Append(context.Background(), key, entries)
+		}}
+	},
+	"does not compare the session": func() *brokenLeaser {
+		return &brokenLeaser{append: func(s *store.Memory, key session.StoreKey, l session.Lease, entries []json.RawMessage) error {
+			if err := s.RenewLease(context.Background(), l, time.Nanosecond); err != nil {
+				return err
+			}
+			return s.Append(context.Background(), key, entries)
+		}}
+	},
+	"gives back nothing": func() *brokenLeaser {
+		return &brokenLeaser{release: func(*store.Memory, session.Lease) error { return nil }}
+	},
+}
+
 var mistake = flag.String("mistake", "", "the broken store that TestBrokenStore runs with")
 
 // TestBrokenStore is what TestMistakesAreFound starts: it must fail.
@@ -245,6 +353,9 @@ func TestBrokenStore(t *testing.T) {
 		t.Skip("it is started by TestMistakesAreFound")
 	}
 	storetest.Run(t, func(*testing.T) session.Store {
+		if l := leaseMistakes[*mistake]; l != nil {
+			return l()
+		}
 		b := mistakes[*mistake]()
 		b.Store = &store.Memory{}
 		return b
@@ -255,10 +366,15 @@ func TestMistakesAreFound(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	for name := range mistakes {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(mistakes)), maps.Keys(leaseMistakes))
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := exec.CommandContext(t.Context(), self, "-test.run=^TestBrokenStore$", "-mistake="+name).CombinedOutput()
+			run := "^TestBrokenStore$"
+			if leaseMistakes[name] != nil {
+				run += "/lease|tokens" // the rest is in order
+			}
+			out, err := exec.CommandContext(t.Context(), self, "-test.run="+run, "-mistake="+name).CombinedOutput()
 			var failed *exec.ExitError
 			require.ErrorAs(t, err, &failed, "a store that %s passes:\n%s", name, out)
 			assert.Contains(t, string(out), "--- FAIL: TestBrokenStore/", "%s", out)

@@ -18,7 +18,8 @@ import (
 
 // Run tests the stores that open returns, each of which must be empty. A method that
 // returns an error that matches errors.ErrUnsupported the first time it is called skips
-// what needs it; Append and Load are needed. It takes a few seconds at most with a store
+// what needs it; Append and Load are needed. A store that implements session.Leaser is
+// tested as one. It takes a few seconds at most with a store
 // that answers within a millisecond.
 func Run(t *testing.T, open func(t *testing.T) session.Store) {
 	t.Helper()
@@ -48,6 +49,9 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		{"readers beside a writer see a beginning of it", readers},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
+	}
+	for _, c := range leaserTests() {
+		t.Run(c.name, func(t *testing.T) { c.leases(t, open(t)) })
 	}
 }
 

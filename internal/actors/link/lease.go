@@ -9,6 +9,13 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
+// Leases hand out the right to run the agent's session, as [session.Leases] do.
+type Leases interface {
+	// Acquire gets it. lost is called when it is lost before it was given back; from then
+	// on the process must not run.
+	Acquire(ctx context.Context, sessionID string, lost func(error)) (release func(), err error)
+}
+
 // lease is the right to run the agent's session. An agent is in one session at a time, and
 // may name others as often as it likes, so there is one. Under the link's lock.
 type lease struct {
@@ -38,7 +45,7 @@ func (k *Link) acquire(ctx context.Context, id string) (release func(), err erro
 			err = &session.LeaseError{SessionID: id, Err: &session.PanicError{Value: r, Message: "Leases.Acquire", Stack: debug.Stack()}}
 		}
 	}()
-	return k.cfg.Leases.Acquire(ctx, id)
+	return k.cfg.Leases.Acquire(ctx, id, k.lost)
 }
 
 // keep takes a lease, and gives back the one of the session that the agent was in before.
@@ -68,6 +75,12 @@ func (k *Link) Named(id string) {
 		k.lease.busy = true
 		k.cfg.Exec.Go(k.follow)
 	}
+}
+
+// lost ends the session, whose right somebody else may have: the process is killed at once.
+func (k *Link) lost(err error) {
+	k.cfg.Session(machine.Unusable{Err: err}) // the reason comes before the exit
+	k.Abort()
 }
 
 // follow gets the lease of the session that the agent has named last.

@@ -21,7 +21,7 @@ type Config struct {
 	Spawner session.Spawner
 	Command *session.Command // given up after the launch; nil: the zero value
 	Gen     int              // which process of the session
-	Leases  session.Leases   // nil: the process needs no right to run
+	Leases  Leases           // nil: the process needs no right to run
 	// SessionID is the agent's session that the process takes up or begins; "": the agent
 	// chooses it.
 	SessionID string

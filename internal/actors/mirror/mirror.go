@@ -32,6 +32,8 @@ type Config struct {
 	Clock kernel.Clock
 	Exec  kernel.Executor
 	Emit  func(session.Event)
+	// Over is called when nothing more is appended, and may block. nil: nothing is.
+	Over func()
 }
 
 // Mirror copies what the agent stores. Its child has at most one function that runs, also
@@ -166,8 +168,11 @@ func (m *Mirror) start(context.Context) error {
 	return nil
 }
 
-func (m *Mirror) stop(ctx context.Context, _ error) error {
+func (m *Mirror) stop(ctx context.Context, why error) error {
 	m.flush(ctx)
+	if m.cfg.Over != nil && !errors.Is(why, session.ErrChildRestarts) {
+		m.cfg.Over()
+	}
 	return nil
 }
 
@@ -299,10 +304,12 @@ func (m *Mirror) flush(ctx context.Context) {
 }
 
 // gaveUp reports whether the batch is not tried again. What took too long may have come in:
-// it is repeated no more than the vendors' SDKs do.
+// it is repeated no more than the vendors' SDKs do. A lease that somebody else has does not
+// come back.
 func (m *Mirror) gaveUp(b *batch, err error) bool {
 	_, late := errors.AsType[*session.TimeoutError](err)
-	return late || b.attempts >= m.cfg.Options.Attempts
+	lease, _ := errors.AsType[*session.LeaseError](err)
+	return late || lease != nil && lease.Err == nil || b.attempts >= m.cfg.Options.Attempts
 }
 
 // append is one attempt.
