@@ -42,6 +42,7 @@ type Store struct {
 var (
 	_ session.Store          = (*Store)(nil)
 	_ session.StoreSummaries = (*Store)(nil)
+	_ session.Leaser         = (*Store)(nil)
 )
 
 // version is the version of the tables.
@@ -66,6 +67,10 @@ CREATE TABLE IF NOT EXISTS sessions (
 	PRIMARY KEY (project, session)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS sessions_modified ON sessions (modified);
+CREATE TABLE IF NOT EXISTS leases (
+	session TEXT PRIMARY KEY,
+	state   BLOB NOT NULL -- of store.Grant
+) WITHOUT ROWID;
 `
 
 // Open opens the file, which is made with mode 0600 if there is none. The caller closes
@@ -140,6 +145,9 @@ func wrap(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("session store: %w", context.Cause(ctx))
 	}
+	if over, ok := errors.AsType[*session.LeaseError](err); ok {
+		return over
+	}
 	return fmt.Errorf("session store: %w", err)
 }
 
@@ -172,6 +180,9 @@ func (s *Store) Append(ctx context.Context, key session.StoreKey, entries []json
 }
 
 func (s *Store) append(ctx context.Context, tx *sql.Tx, key session.StoreKey, entries []json.RawMessage, names []any) error {
+	if err := checkLease(ctx, tx, key); err != nil {
+		return err
+	}
 	insert, err := tx.PrepareContext(ctx, "INSERT INTO entries (project, session, subpath, name, entry) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING")
 	if err != nil {
 		return err
