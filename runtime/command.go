@@ -218,11 +218,11 @@ func (s *Session) leases(spec *Spec) link.Leases {
 func (s *Session) localLeases(spec *Spec) session.Leases {
 	cfg := &s.rt.cfg
 	if cfg.Leases != nil || spec.Program != nil || spec.Options.Spawner != nil || !spec.Options.PersistSession.Or(true) {
-		return cfg.Leases
+		return spec.leases(cfg.Leases)
 	}
-	return defaultLeases{
+	return spec.leases(defaultLeases{
 		LocalLeases{Now: s.rt.sys.Clock().Now}, func(problem string) { s.emit(&session.WarningIssued{Problem: problem}) },
-	}
+	})
 }
 
 func commandOf(l dialect.Launch, parent []string, traits dialect.Traits) session.Command {

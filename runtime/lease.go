@@ -155,3 +155,29 @@ func (d defaultLeases) Acquire(ctx context.Context, sessionID string) (release f
 	d.warn(e.Error() + "; nothing keeps another program from running the session")
 	return func() {}, nil
 }
+
+// leases are l as the sessions of the spec use them.
+func (spec *Spec) leases(l session.Leases) session.Leases {
+	if l == nil || spec.Translate == nil {
+		return l
+	}
+	return translatedLeases{l, spec.Dialect.Name() + ":"}
+}
+
+// translatedLeases are those of sessions whose process speaks another protocol. Their ids are
+// the process's own, and it may need the lease of such an id itself: troupe acp does.
+type translatedLeases struct {
+	session.Leases
+	prefix string
+}
+
+// Acquire implements [session.Leases].
+func (l translatedLeases) Acquire(ctx context.Context, sessionID string) (release func(), err error) {
+	release, err = l.Leases.Acquire(ctx, l.prefix+sessionID)
+	if taken, ok := errors.AsType[*session.LeaseError](err); ok && taken.SessionID == l.prefix+sessionID {
+		own := *taken
+		own.SessionID = sessionID
+		err = &own
+	}
+	return release, err
+}

@@ -44,8 +44,14 @@ type acpWorld struct {
 // overACP runs a test with a scripted agent.
 func overACP(t *testing.T, a *acpAgent, o *sdk.Options, test func(t *testing.T, w *acpWorld)) {
 	t.Helper()
+	leasedACP(t, a, o, nil, test)
+}
+
+// leasedACP is overACP with leases.
+func leasedACP(t *testing.T, a *acpAgent, o *sdk.Options, leases session.Leases, test func(t *testing.T, w *acpWorld)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		rt, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler)})
+		rt, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler), Leases: leases})
 		require.NoError(t, err)
 		w := &acpWorld{agent: a, options: *o}
 		w.options.Runtime = rt
@@ -346,6 +352,42 @@ func TestACPStartThatFails(t *testing.T) {
 				require.ErrorContains(t, err, c.text)
 				require.True(t, c.as(err), "%T: %v", err, err)
 			})
+		})
+	}
+}
+
+// takenLeases has every lease but those that it grants.
+type takenLeases struct {
+	grants string // the only id; "": none
+	asked  chan string
+}
+
+func (l takenLeases) Acquire(_ context.Context, id string) (func(), error) {
+	l.asked <- id
+	if id == l.grants {
+		return func() {}, nil
+	}
+	return nil, &session.LeaseError{SessionID: id, Holder: session.LeaseHolder{Host: "h", PID: 7}}
+}
+
+// TestACPLease: the agent may take the lease of its own id, as troupe acp does, so the session
+// takes another one. Its error has the agent's id.
+func TestACPLease(t *testing.T) {
+	t.Parallel()
+	a := &acpAgent{capabilities: `{"loadSession":true}`}
+	for _, grants := range []string{"acp:s1", ""} {
+		l := takenLeases{grants: grants, asked: make(chan string, 9)}
+		leasedACP(t, a, &sdk.Options{Resume: "s1"}, l, func(t *testing.T, w *acpWorld) {
+			err := w.client.Connect(t.Context())
+			assert.Equal(t, "acp:s1", <-l.asked)
+			if grants != "" {
+				require.NoError(t, err)
+				return
+			}
+			taken, ok := errors.AsType[*session.LeaseError](err)
+			require.True(t, ok, "%v", err)
+			assert.Equal(t, "s1", taken.SessionID)
+			assert.Equal(t, 7, taken.Holder.PID)
 		})
 	}
 }

@@ -29,6 +29,7 @@ func TestProcesses(t *testing.T) {
 	t.Run("the reader goes away", b.testReaderGoesAway)
 	t.Run("at a terminal", b.testAtATerminal)
 	t.Run("acp", b.testACP)
+	t.Run("acp and back", b.testACPRoundTrip)
 }
 
 func build(t *testing.T) binaries {

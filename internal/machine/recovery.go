@@ -127,27 +127,35 @@ func (m *Routing) noteLeaf(f *protocol.Frame) {
 	}
 }
 
-// noteTools notes the tool calls of a message, and their results.
-func (m *Routing) noteTools(f *protocol.Frame) {
+// toolBlock is a tool call in a message, or the result of one.
+type toolBlock struct {
+	Type      string   `json:"type"`
+	ID        string   `json:"id"`
+	Name      string   `json:"name"`
+	Input     jsonText `json:"input"`
+	ToolUseID string   `json:"tool_use_id"`
+}
+
+// toolBlocks are the blocks of a message, if some of them may be about tools.
+func toolBlocks(f *protocol.Frame) []toolBlock {
 	if !bytes.Contains(f.Raw, []byte(`"tool_use`)) && !bytes.Contains(f.Raw, []byte(`"tool_result"`)) {
-		return
+		return nil
 	}
 	var said struct {
 		Message struct {
-			Content []struct {
-				Type      string   `json:"type"`
-				ID        string   `json:"id"`
-				Name      string   `json:"name"`
-				Input     jsonText `json:"input"`
-				ToolUseID string   `json:"tool_use_id"`
-			} `json:"content"`
+			Content []toolBlock `json:"content"`
 		} `json:"message"`
 	}
 	if protocol.Unmarshal(f.Raw, &said) != nil {
-		return // a content that is a text, among others
+		return nil // a content that is a text, among others
 	}
+	return said.Message.Content
+}
+
+// noteTools notes the tool calls of a message, and their results.
+func (m *Routing) noteTools(f *protocol.Frame) {
 	done := m.Recovery.Done
-	for _, b := range said.Message.Content {
+	for _, b := range toolBlocks(f) {
 		switch b.Type {
 		case "tool_use":
 			if len(done) < maxDone {

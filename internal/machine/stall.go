@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
@@ -51,22 +50,7 @@ func (m *Routing) progress(f *protocol.Frame) {
 
 // toolCalls notes which calls of tools are open.
 func (m *Routing) toolCalls(f *protocol.Frame) {
-	if !bytes.Contains(f.Raw, []byte(`"tool_use`)) && !bytes.Contains(f.Raw, []byte(`"tool_result"`)) {
-		return
-	}
-	var said struct {
-		Message struct {
-			Content []struct {
-				Type      string `json:"type"`
-				ID        string `json:"id"`
-				ToolUseID string `json:"tool_use_id"`
-			} `json:"content"`
-		} `json:"message"`
-	}
-	if protocol.Unmarshal(f.Raw, &said) != nil {
-		return // a content that is a text, among others
-	}
-	for _, b := range said.Message.Content {
+	for _, b := range toolBlocks(f) {
 		switch {
 		case b.Type == "tool_use" && len(m.Stall.Tools) < maxTools:
 			m.Stall.Tools = append(m.Stall.Tools, Short(b.ID))
