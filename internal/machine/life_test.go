@@ -477,6 +477,10 @@ func TestAConsumerThatStandsStill(t *testing.T) {
 	}
 	assert.Contains(t, l.Step(start, stalled(0), nil), machine.SetTick{At: start.Add(time.Minute)})
 	assert.Empty(t, l.Step(start.Add(30*time.Second), stalled(30*time.Second), nil), "the timer may come early")
+	reads := machine.Changed{Summary: &machine.Summary{Initialized: true, Running: true}}
+	assert.NotContains(t, l.Step(start.Add(30*time.Second), reads, nil), machine.SetTick{}, "nor is it stopped while the agent works")
+	require.Equal(t, session.StateRunning, l.Snapshot().Phase)
+	l.Step(start.Add(30*time.Second), stalled(30*time.Second), nil)
 	assert.Equal(t, []machine.Effect{machine.SetTick{At: start.Add(90 * time.Second)}}, l.Step(start.Add(time.Minute), machine.Tick{}, nil))
 	require.Equal(t, session.StateAwaitingConsumer, l.Snapshot().Phase)
 	l.Step(start.Add(90*time.Second), machine.Tick{}, nil)
