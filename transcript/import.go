@@ -21,6 +21,10 @@ type ImportOptions struct {
 	// which the session is in, so that it is found for its own directory.
 	Project       string
 	SkipSubagents bool
+	// Missing imports only what the store lacks, such as what an agent stored and could not
+	// report before it was killed, or what a [session.MirrorFailed] named. It loads the
+	// session from the store, and may be repeated. No agent may run the session.
+	Missing bool
 	// Batch is the most entries of one append; an append also ends when it has 1 MiB.
 	// Default, also for negative values: 500.
 	Batch int
@@ -33,6 +37,9 @@ type Imported struct {
 	// Damaged counts the lines that are no JSON objects, such as a torn last line. They are
 	// left out.
 	Damaged int
+	// Foreign counts, with Missing, the messages that the store has and the file lacks:
+	// another machine went on with the session. Nothing is imported to such a transcript.
+	Foreign int
 }
 
 // importBytes ends an append.
@@ -43,7 +50,7 @@ const importBytes = 1 << 20
 // beside the transcript is left out, and so are tool results in files. Of several copies of
 // the session it takes the newest. It holds one append in memory.
 //
-// Import it once: lines with a uuid that the store has are left out there, others, such as
+// Import it once, or with Missing: lines with a uuid that the store has are left out there, others, such as
 // titles, come twice. After an error the store has a part of the session. The error is a
 // *NotFoundError, an *IDError, a *[session.StoreError], or the file's.
 func (s *Sessions) Import(ctx context.Context, id string, store session.Store, o ImportOptions) (Imported, error) {
@@ -66,7 +73,7 @@ func (s *Sessions) Import(ctx context.Context, id string, store session.Store, o
 	if o.Batch <= 0 {
 		o.Batch = 500
 	}
-	i := &importer{s: s, ctx: ctx, store: store, batch: o.Batch}
+	i := &importer{s: s, ctx: ctx, store: store, batch: o.Batch, only: o.Missing}
 	i.Key = session.StoreKey{Project: project, Session: id}
 	if err := i.file(f.name, i.Key); err != nil {
 		return i.Imported, err
@@ -84,10 +91,18 @@ type importer struct {
 	ctx   context.Context //nolint:containedctx // of one call of Import
 	store session.Store
 	batch int
+	only  bool // what the store lacks
 }
 
 // file appends the lines of a file.
 func (i *importer) file(name string, key session.StoreKey) error {
+	var missing map[int]bool
+	if i.only {
+		var err error
+		if missing, err = i.missing(name, key); err != nil {
+			return err
+		}
+	}
 	f, err := i.s.fsys().Open(name)
 	if err != nil {
 		return fmt.Errorf("transcript: %w", err)
@@ -110,6 +125,9 @@ func (i *importer) file(name string, key session.StoreKey) error {
 			continue
 		default:
 			i.Damaged++
+			continue
+		}
+		if i.only && !missing[l.Number] {
 			continue
 		}
 		entries = append(entries, slices.Clone(l.Raw))
@@ -163,7 +181,17 @@ func (i *importer) subagents(folder string) error {
 		if err != nil {
 			return fmt.Errorf("transcript: %w", err)
 		}
-		if m := metadataEntry(raw); m == nil {
+		m := metadataEntry(raw)
+		if m != nil && i.only {
+			has, err := i.hasLast(key, m)
+			if err != nil {
+				return err
+			}
+			if has {
+				continue
+			}
+		}
+		if m == nil {
 			i.Damaged++
 		} else if err := i.append(key, []json.RawMessage{m}); err != nil {
 			return err
