@@ -169,7 +169,8 @@ func (r *run) ask(ctx context.Context, a *attempt, req *sdk.ToolPermissionReques
 			r.fail(err)
 			return sdk.DenyAndStop("The call could not be written down."), nil
 		}
-		r.tell(Event{Kind: EventAsked, Task: a.task.ID, Attempt: a.number, Detail: call.ID + " " + req.ToolName})
+		waits := call.Approval
+		r.tell(Event{Kind: EventAsked, Task: a.task.ID, Attempt: a.number, Detail: call.ID + " " + req.ToolName, Approval: &waits})
 	}
 	r.doing(a, "waiting: approval")
 	waiting, stop := context.WithCancel(ctx)

@@ -11,6 +11,8 @@ type Event struct {
 	Status  Status      `json:"status,omitempty"` // of ended and finished
 	Detail  string      `json:"detail,omitempty"`
 	Result  *TaskResult `json:"-"` // of finished
+	// Approval is the call of EventAsked.
+	Approval *Approval `json:"-"`
 }
 
 // EventKind is the kind of an [Event].

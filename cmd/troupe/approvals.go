@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet"
@@ -92,4 +94,62 @@ func (s *settings) listApprovals(ctx context.Context, c *console, dir string) in
 		b.WriteString("no call waits for a person\n")
 	}
 	return c.print(b.String())
+}
+
+// envWebhookSecret is the variable with the key of the signatures of --webhook. A flag
+// would show it to every user of the machine.
+const envWebhookSecret = "TROUPE_WEBHOOK_SECRET"
+
+// webhook tells another program about calls that wait. nil: nobody.
+type webhook struct {
+	ctx     context.Context //nolint:containedctx // of the command
+	c       *console
+	hook    control.Webhook
+	sending sync.WaitGroup
+}
+
+func (s *settings) webhook(ctx context.Context, p process, c *console) (*webhook, error) {
+	if s.batch.webhook == "" {
+		return nil, nil //nolint:nilnil // none is wanted
+	}
+	u, err := url.Parse(s.batch.webhook)
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" && u.Hostname() != "::1") {
+		return nil, &usageError{"--webhook: the calls may be secret", "give an https URL, or an http one of this machine"}
+	}
+	secret := p.getenv(envWebhookSecret)
+	if len(secret) < 16 {
+		return nil, &usageError{"--webhook needs the variable " + envWebhookSecret + ", at least 16 characters", "set it to a long random text"}
+	}
+	return &webhook{ctx: ctx, c: c, hook: control.Webhook{URL: s.batch.webhook, Secret: secret}}, nil
+}
+
+// webhookTries is how often a call is posted, with webhookPause between.
+const (
+	webhookTries = 3
+	webhookPause = time.Second
+)
+
+func (w *webhook) event(e fleet.Event) {
+	if w == nil || e.Approval == nil {
+		return
+	}
+	w.sending.Go(func() {
+		var err error
+		for range webhookTries {
+			if err = w.hook.Notify(w.ctx, *e.Approval); err == nil || w.ctx.Err() != nil {
+				return
+			}
+			select {
+			case <-time.After(webhookPause):
+			case <-w.ctx.Done():
+			}
+		}
+		w.c.note("%s: %v; the call still waits for troupe approvals", printable(e.Task), err)
+	})
+}
+
+func (w *webhook) wait() {
+	if w != nil {
+		w.sending.Wait()
+	}
 }

@@ -157,6 +157,11 @@ func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
 		defer func() { _ = f.Close() }()
 		job.OnEvent = writeEvents(f)
 	}
+	hook, err := s.webhook(ctx, p, c)
+	if err != nil {
+		return c.usage(err)
+	}
+	defer hook.wait()
 	progress := newProgress(c, s.quiet, len(job.Tasks), job.Out)
 	told := job.OnEvent
 	job.OnEvent = func(e fleet.Event) {
@@ -164,6 +169,7 @@ func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
 			told(e)
 		}
 		progress.event(e)
+		hook.event(e)
 	}
 	h, err := fleet.Start(ctx, job)
 	if err != nil {

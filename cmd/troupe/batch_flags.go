@@ -24,6 +24,7 @@ type batchSettings struct {
 	verify    fleet.Verify
 	dryRun    bool
 	noControl bool
+	webhook   string // of approvals
 	events    string
 }
 
@@ -43,7 +44,7 @@ func batchPermissionFlags() []flagSpec {
 	return append(flags, flagSpec{name: "approvals", help: "calls that no rule decides wait for troupe approvals, instead of being denied", set: func(s *settings, _ string) error {
 		s.batch.job.Approvals = &fleet.Approvals{}
 		return nil
-	}})
+	}}, flagSpec{name: "webhook", arg: "URL", help: "with --approvals: post each call that waits there, signed with the variable " + envWebhookSecret, set: text(func(s *settings) *string { return &s.batch.webhook })})
 }
 
 func taskFlags() []flagSpec {
@@ -186,6 +187,9 @@ func parseBatch(args []string) (*settings, error) {
 	}
 	if b.setup != "" && !slices.Contains([]string{"copy", "worktree"}, b.workspace) {
 		return nil, &usageError{"--setup is for a workspace that is made", "add --workspace copy or worktree"}
+	}
+	if b.webhook != "" && b.job.Approvals == nil {
+		return nil, &usageError{"--webhook is for --approvals", "add --approvals"}
 	}
 	if b.job.Approvals != nil && s.yes {
 		return nil, &usageError{"--approvals and --yes contradict each other", "leave one of them out"}

@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/control"
 )
 
 // ctl runs troupe ctl, and returns what it says.
@@ -132,8 +136,32 @@ func TestApprovalsCommand(t *testing.T) {
 			assert.Equal(t, "no call waits for a person\n", list())
 		})
 	}
-	for _, args := range [][]string{{"approvals"}, {"approvals", file, "alow", "x"}, {"approvals", file, "allow"}, {"batch", file, "-a", agent, "--approvals", "--yes"}} {
+	for _, args := range [][]string{{"approvals"}, {"approvals", file, "alow", "x"}, {"approvals", file, "allow"}, {"batch", file, "-a", agent, "--approvals", "--yes"},
+		{"batch", file, "-a", agent, "--webhook", "https://x.example"}, {"batch", file, "-a", agent, "--approvals", "--webhook", "https://x.example"}, {"batch", file, "-a", agent, "--approvals", "--webhook", "http://x.example"}} {
 		w := newWorld()
 		assert.Equal(t, exitUsage, w.run(args...), args)
 	}
+}
+
+// Each call that waits is posted, signed; a webhook that fails ends nothing.
+func TestWebhook(t *testing.T) {
+	t.Parallel()
+	const secret = "0123456789abcdef"
+	got := make(chan error, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = control.Verify(secret, r.Header, body, time.Now(), time.Minute)
+		}
+		got <- err
+	}))
+	defer server.Close()
+	file := taskFile(t, "t.jsonl", "{\"prompt\":\"x\"}\n")
+	w := newWorld()
+	w.getenv = func(name string) string { return map[string]string{envWebhookSecret: secret}[name] }
+	code := w.start("batch", "-a", script(t, `default: [{tool_use: {name: Bash, input: {command: x}}}]`), file, "--approvals", "--webhook", server.URL)
+	require.NoError(t, <-got)
+	w.signal <- os.Interrupt
+	w.signal <- os.Interrupt
+	assert.Equal(t, 130, <-code)
 }

@@ -1,0 +1,107 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/internal/shown"
+)
+
+// Headers of a webhook.
+const (
+	TimestampHeader = "Troupe-Timestamp" // seconds since 1970, when the call began to wait
+	SignatureHeader = "Troupe-Signature" // "v1=" and the signature, in hexadecimal
+)
+
+// Webhook tells another program that a call waits for a person: [Webhook.Notify] posts
+// the [fleet.Approval] as JSON. The other program checks it with [Verify], and answers by
+// [Handler] or troupe approvals, not by its response.
+type Webhook struct {
+	URL string // https, or http to this machine
+	// Secret is the key of the signature. It is a secret, of at least 16 characters.
+	Secret string
+}
+
+// Format writes which fields are set, without the secret, for every verb.
+func (w Webhook) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(w)) }
+
+// LogValue returns the text that Format writes, for package log/slog.
+func (w Webhook) LogValue() slog.Value { return slog.StringValue(shown.Struct(w)) }
+
+// webhookLimit limits how long one request may take.
+const webhookLimit = 10 * time.Second
+
+// Notify posts an approval, and returns an error unless the answer is 2xx. A redirect is an
+// error: the body may go nowhere else.
+func (w *Webhook) Notify(ctx context.Context, a fleet.Approval) error { //nolint:gocritic // a value, as Handle.Approvals has it
+	if len(w.Secret) < 16 {
+		return errors.New("control: the secret of the webhook has fewer than 16 characters, which can be guessed")
+	}
+	body, err := json.Marshal(a)
+	if err != nil {
+		return fmt.Errorf("control: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("control: the webhook: %w", err)
+	}
+	at := strconv.FormatInt(a.At.Unix(), 10)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(TimestampHeader, at)
+	req.Header.Set(SignatureHeader, "v1="+hex.EncodeToString(sign(w.Secret, at, body)))
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
+	client := &http.Client{Transport: transport, Timeout: webhookLimit, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("control: the webhook: %w", err)
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16))
+	_ = resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("control: the webhook answers %s", resp.Status)
+	}
+	return nil
+}
+
+// sign is HMAC-SHA256 over the timestamp, a dot and the body.
+func sign(secret, at string, body []byte) []byte {
+	mac := hmac.New(sha256.New, []byte(secret))
+	_, _ = mac.Write([]byte(at + ".")) // it never fails
+	_, _ = mac.Write(body)
+	return mac.Sum(nil)
+}
+
+// ErrSignature says that a webhook was not signed with the secret, or too long ago.
+var ErrSignature = errors.New("the signature of the webhook is wrong, or too old")
+
+// Verify checks the signature of a webhook that came at now. One that is older than
+// within, or as much in the future, is refused; 5 minutes is usual. The error is
+// [ErrSignature].
+func Verify(secret string, h http.Header, body []byte, now time.Time, within time.Duration) error {
+	at := h.Get(TimestampHeader)
+	seconds, err := strconv.ParseInt(at, 10, 64)
+	given, ok := strings.CutPrefix(h.Get(SignatureHeader), "v1=")
+	mac, failed := hex.DecodeString(given)
+	if err != nil || !ok || failed != nil || secret == "" || !hmac.Equal(mac, sign(secret, at, body)) {
+		return ErrSignature
+	}
+	if age := now.Sub(time.Unix(seconds, 0)); age > within || age < -within {
+		return ErrSignature
+	}
+	return nil
+}
