@@ -44,6 +44,7 @@ func TestImportOfWhatIsMissing(t *testing.T) {
 		"the same title again":   {one + "\n" + title + "\n" + two + "\n" + title + "\n", []string{one, title, two}, []string{title}, 0, 0},
 		"requests are not there": {one + "\n" + call + "\n" + two + "\n", []string{one}, []string{two}, 0, 0},
 		"a title of the store":   {one + "\n" + two + "\n", []string{one, named}, []string{two}, 0, 0},
+		"one digit":              {one + "\n" + strings.Replace(two, "7890}", "7891}", 1), []string{one, again, three}, nil, 2, 0},
 		"a uuid twice":           {one + "\n" + one + "\n" + two + "\n", []string{one}, []string{two}, 0, 0},
 		"another machine":        {one + "\n" + three + "\n" + title + "\n", []string{one, two, four}, nil, 2, 0},
 	} {
