@@ -18,7 +18,7 @@ type clientProgram struct {
 
 // content is a line of an agent's that its user reads.
 type content struct {
-	line    string // without its newline
+	line    string // its label in the trace: the lines of a long history would fill the memory
 	partial bool   // it may be dropped when nobody reads
 	whole   bool   // all of it was written
 }
@@ -80,7 +80,7 @@ func (p *program) writes(line []byte) *content {
 	case "control_request", "control_response", "control_cancel_request", "keep_alive", "transcript_mirror":
 		return nil
 	}
-	c := &content{line: string(line), partial: f.Type == "stream_event"}
+	c := &content{line: label(f), partial: f.Type == "stream_event"}
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	p.wrote = append(p.wrote, c)
@@ -90,11 +90,13 @@ func (p *program) writes(line []byte) *content {
 // reads holds a message against what the agent wrote. A reader begins at the first line
 // that fits: somebody may have read before it.
 func (p *program) reads(raw json.RawMessage) {
+	f, _ := protocol.ParseFrame(raw) // an agent's line was one
+	line := label(f)
 	p.w.mu.Lock()
 	first := p.read == 0
 	i := p.read
 	missing := ""
-	for ; i < len(p.wrote) && p.wrote[i].line != string(raw); i++ {
+	for ; i < len(p.wrote) && p.wrote[i].line != line; i++ {
 		if c := p.wrote[i]; !first && c.whole && !c.partial && missing == "" {
 			missing = c.line
 		}
@@ -108,7 +110,7 @@ func (p *program) reads(raw json.RawMessage) {
 	case !found:
 		p.w.Errorf("ordered-lossless: the user read a message that the agent did not write there, or that was read before: %.200s", raw)
 	case missing != "":
-		p.w.Errorf("ordered-lossless: the user read %.200s, and never what came before it: %.200s", raw, missing)
+		p.w.Errorf("ordered-lossless: the user read %.200s, and never what came before it: %s", raw, missing)
 	}
 }
 
@@ -124,7 +126,7 @@ func (p *program) readAll() {
 	}
 	p.w.mu.Unlock()
 	if missing != "" {
-		p.w.Errorf("ordered-lossless: the session has ended, and the user never read %.200s", missing)
+		p.w.Errorf("ordered-lossless: the session has ended, and the user never read %s", missing)
 	}
 }
 

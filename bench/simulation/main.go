@@ -6,7 +6,7 @@
 //
 // seeds: a session of three turns with two callbacks, in which one actor is killed.
 // steps: tasks that only yield, which is what the scheduler itself costs.
-// crowd: sessions that have a turn with a hook each virtual minute.
+// crowd: sessions that have a turn with a hook each virtual minute, and store no transcripts.
 package main
 
 import (
@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -40,7 +39,8 @@ func main() {
 		*n, *crowd, *minutes = 20, 20, 2
 	}
 	runtime.GOMAXPROCS(1)
-	debug.SetGCPercent(400) // as simtests.Main does
+	ballast := make([]byte, 64<<20) // as in simtests.Main
+	defer runtime.KeepAlive(ballast)
 	measure := func(t *testing.T) {
 		report("seeds", *n, seeds(t, *n))
 		report("steps", *n*500, steps(t, *n*500))
@@ -141,7 +141,7 @@ func turns(t *testing.T, sessions, minutes int) time.Duration {
 	simtests.Explore(t, simtests.Config{Seeds: 1, Twice: -1, Shrink: -1, DoNotKeep: true, Steps: 1 << 40}, func(w *simtests.World) {
 		for range sessions {
 			w.Go(func() {
-				c := w.Open(&sdk.Options{CanUseTool: allow, Hooks: []sdk.Hook{hook}}, script)
+				c := w.Open(&sdk.Options{CanUseTool: allow, Hooks: []sdk.Hook{hook}, PersistSession: sdk.Some(false)}, script)
 				for range minutes {
 					turn(c, w)
 					w.Sleep(time.Minute)

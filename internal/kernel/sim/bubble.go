@@ -30,6 +30,8 @@ type Bubble struct {
 	fresh    []*seat // that became ready since the last pick
 	idle     []*seat // of goroutines that wait for quiescence
 	timers   timerHeap
+	due      []*timer // of this instant, no longer in timers
+	undue    bool     // one of them was stopped
 	seq      uint64
 	steps    int
 	baton    uint64 // number of the last one given
@@ -127,7 +129,9 @@ type bubbleTimer struct {
 func (t *bubbleTimer) Stop() bool {
 	t.of.mu.Lock()
 	defer t.of.mu.Unlock()
-	return t.timer.Stop()
+	active := t.timer.Stop()
+	t.of.undue = t.of.undue || active && t.due
+	return active
 }
 
 // Go implements [kernel.Dispatcher] and [kernel.Executor]: fn is a task that will
@@ -152,6 +156,9 @@ func (s *Bubble) Go(fn func()) {
 	}
 	go s.work(job{st, fn})
 }
+
+// maxSpare is how many goroutines wait for tasks: each keeps its stack.
+const maxSpare = 64
 
 // job is a task, and the seat where it waits to begin.
 type job struct {
@@ -185,7 +192,7 @@ func (s *Bubble) perform(j job, next chan job) (again bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.live--
-		if again = returned && !s.isOver(); again {
+		if again = returned && !s.isOver() && len(s.spare) < maxSpare; again {
 			s.spare = append(s.spare, next)
 		}
 	}()

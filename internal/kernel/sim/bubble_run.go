@@ -102,13 +102,14 @@ func (s *Bubble) pass() (bool, error) {
 	for len(s.timers) > 0 && s.timers[0].stopped {
 		heap.Pop(&s.timers)
 	}
+	s.moveDue()
 	wait, inUserCode := horizon, s.live > s.waiting
 	if len(s.timers) > 0 {
 		wait = s.timers[0].at.Sub(s.Now())
 	}
 	switch {
-	case len(s.timers) > 0 && wait <= 0:
-		t := s.due()
+	case len(s.due) > 0:
+		t := s.takeDue()
 		s.steps++
 		s.mu.Unlock()
 		t.fn()
@@ -136,23 +137,32 @@ func (s *Bubble) pass() (bool, error) {
 	return true, nil
 }
 
-// due takes one of the timers of this instant; mu is held.
-func (s *Bubble) due() *timer {
-	var all []*timer
+// moveDue takes the timers of this instant out of the heap, and drops those that were
+// stopped; mu is held. Many sessions have their timers at the same instant.
+func (s *Bubble) moveDue() {
+	if s.undue {
+		s.undue = false
+		s.due = slices.DeleteFunc(s.due, func(t *timer) bool { return t.stopped })
+	}
+	if len(s.timers) == 0 {
+		return
+	}
 	now := s.Now()
 	for len(s.timers) > 0 && !s.timers[0].at.After(now) {
 		if t := heap.Pop(&s.timers).(*timer); !t.stopped {
-			all = append(all, t)
+			t.due = true
+			s.due = append(s.due, t)
 		}
 	}
-	i := s.choice.Of(len(all))
-	for j, t := range all {
-		if j != i {
-			heap.Push(&s.timers, t)
-		}
-	}
-	all[i].fired = true
-	return all[i]
+}
+
+// takeDue takes one of the timers of this instant; mu is held.
+func (s *Bubble) takeDue() *timer {
+	i := s.choice.Of(len(s.due))
+	t := s.due[i]
+	s.due = slices.Delete(s.due, i, i+1)
+	t.fired = true
+	return t
 }
 
 // quiescent goes on with who waits for it. mu is held, and released.

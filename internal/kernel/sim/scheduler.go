@@ -280,6 +280,7 @@ type timer struct {
 	seq            uint64
 	fn             func()
 	stopped, fired bool
+	due            bool // of a [Bubble]: its time has come
 }
 
 func (t *timer) Stop() bool {
