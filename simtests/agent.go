@@ -20,7 +20,7 @@ func (w *World) agent(s *scripted.Script, o *session.Options) *program {
 	if s == nil {
 		s = scripted.Demo()
 	}
-	return w.program(scripted.New(scripted.WithScript(s), scripted.WithHistory(&transcripts{w: w}), scripted.WithEffect(func(_, line string) error {
+	return w.program(scripted.New(scripted.WithScript(s), scripted.WithHistory(w.store), scripted.WithEffect(func(_, line string) error {
 		w.mu.Lock()
 		w.effects = append(w.effects, line)
 		w.mu.Unlock()
@@ -91,7 +91,10 @@ func (p *program) Serve(l agent.Launch, port agent.Port) agent.Exit {
 	f.trapTerm = w.strike(lane, "", faultTrapTerm) != nil
 	f.stay = w.strike(lane, "", faultStay) != nil
 	w.note(Event{Kind: "note", Lane: lane, What: "starts"})
+	w.crowded()
+	id := w.lease.begins(lane, l)
 	exit := p.inner.Serve(l, f)
+	w.lease.ends(lane, id)
 	if f.crashed != nil {
 		exit = *f.crashed
 	}

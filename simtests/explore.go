@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"runtime"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/runtime"
 )
 
 // Strategy is how the histories of a scenario are chosen.
@@ -50,6 +51,9 @@ type Config struct {
 	Time time.Duration
 	// Level is what the histories run on. Default: Simulated.
 	Level Level
+	// Runtime is the configuration of the runtime in the history of a seed. Clock is the
+	// world's, and so are Logger and Leases by default. Default: nil, the zero value.
+	Runtime func(seed uint64) runtime.Config
 	// Strategy is how histories are chosen. Default: RandomWalk.
 	Strategy Strategy
 	// Depth is how often a priority changes in a history of PCT. Default: 3.
@@ -406,7 +410,7 @@ func Main(m *testing.M) int {
 	// when the heap has grown by the size of what lives, to which this belongs. Nobody
 	// touches it, so it takes no memory.
 	ballast := make([]byte, 64<<20)
-	defer runtime.KeepAlive(ballast)
+	defer goruntime.KeepAlive(ballast)
 	return m.Run()
 }
 

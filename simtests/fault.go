@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/agent/cloud/cloudtest"
@@ -59,6 +58,8 @@ const (
 	faultZero
 	faultOutlive
 	faultInside
+	faultStep
+	faultFleet
 	faultNoTranscript
 	faultCutTranscript
 	faultLag
@@ -217,6 +218,14 @@ func KillActor(p float64) Fault { return Fault{name: "KillActor", kind: faultAct
 // that are carried out one by one; they die before or after a message, by [KillActor].
 func KillInside(p float64) Fault { return Fault{name: "KillInside", kind: faultInside, p: p} }
 
+// KillStep kills a session's supervisor or router while it changes what it knows of the
+// session, which is not trusted any more then: the session fails.
+func KillStep(p float64) Fault { return Fault{name: "KillStep", kind: faultStep, p: p} }
+
+// KillFleet makes the actor that starts and stops sessions fail at a message, which is lost.
+// It has no supervisor, and goes on.
+func KillFleet(p float64) Fault { return Fault{name: "KillFleet", kind: faultFleet, p: p} }
+
 // TranscriptMissing makes the transcript of a session absent when an agent resumes it.
 func TranscriptMissing(p float64) Fault {
 	return Fault{name: "TranscriptMissing", kind: faultNoTranscript, p: p}
@@ -325,8 +334,13 @@ func (w *World) draw(a *applied) bool {
 
 // killed decides whether an actor dies here, and what else happens at a message.
 func (w *World) killed(actor string, _ any, at kernel.Moment) bool {
-	if strings.HasPrefix(actor, "fleet") || actor == "" {
-		return false // it has no parent, and survives its own failures: nothing is to be seen
+	switch {
+	case actor == "":
+		return false
+	case actor == "fleet":
+		return w.strike(actor, "", faultFleet) != nil
+	case at == kernel.InStep:
+		return w.strike(actor, "", faultStep) != nil
 	}
 	if at == kernel.BeforeMessage {
 		if w.strike(actor, "", faultShutdown) != nil {

@@ -76,7 +76,9 @@ func mirrored(w *simtests.World) {
 				prompts = append(prompts, turn.UUID())
 			}
 		}
-		_ = c.Mirrored(w.Context()) // it may have ended
+		if c.Mirrored(w.Context()) == nil && failed == 0 && !c.State().Terminal() {
+			inStore(w, all, c.SessionID(), prompts)
+		}
 		_ = c.Close(w.Context())
 	})
 	w.Run()
@@ -86,13 +88,17 @@ func mirrored(w *simtests.World) {
 	if failed > 0 || c.Err() != nil {
 		return // it was said what is missing, or the session did not live to the end
 	}
-	key := session.StoreKey{Session: c.SessionID()}
+	inStore(w, all, c.SessionID(), prompts)
+}
+
+// inStore holds the store against what the agent wrote: each line once, in order, and those
+// of the turns that have a result.
+func inStore(w *simtests.World, all *store.Memory, id string, prompts []string) {
+	key := session.StoreKey{Session: id}
 	known := make(map[string]bool)
 	_, processes := w.Agents()
-	for _, project := range []string{"-work"} {
-		if rows, err := all.Sessions(context.Background(), project); err == nil && len(rows) > 0 {
-			key.Project = project
-		}
+	if rows, err := all.Sessions(context.Background(), "-work"); err == nil && len(rows) > 0 {
+		key.Project = "-work"
 	}
 	if len(prompts) > 0 {
 		require.NotEmpty(w, key.Project, "the session is in the store")

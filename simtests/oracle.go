@@ -108,8 +108,9 @@ func (w *World) unannounced() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, which := range sortedKeys(w.again) {
-		if n := w.again[which]; n > 0 {
-			id, child, _ := strings.Cut(which, " ")
+		id, child, _ := strings.Cut(which, " ")
+		of, _, _ := strings.Cut(id, "/")
+		if n := w.again[which]; n > 0 && w.sessions[of] != nil { // else its events are not seen
 			w.failures = append(w.failures, fmt.Sprintf("intensity: %s of session %s was started again %d times more than its supervisor decided", child, id, n))
 		}
 	}
@@ -131,4 +132,44 @@ func (w *World) settled() {
 				t.ID, t.CreditMessages, t.CreditBytes, t.Unread, t.UnreadBytes, t.CreditOwedMessages, t.CreditOwedBytes)
 		}
 	}
+}
+
+// crowded holds a process that starts against the limits of the runtime.
+func (w *World) crowded() {
+	living, _ := w.Agents()
+	if most := w.admission.MaxProcesses; most > 0 && living > most && w.c.Level == Simulated {
+		w.Errorf("bounded: %d agents run at once, and Admission.MaxProcesses is %d", living, most)
+	}
+	if most := w.admission.MaxSessions; most > 0 {
+		if stat := w.rt.AdmissionStat(); stat.Live > most {
+			w.Errorf("bounded: %d sessions are admitted at once, and Admission.MaxSessions is %d", stat.Live, most)
+		}
+	}
+}
+
+// roomy looks for places that are not given back when no session is left.
+func (w *World) roomy() {
+	if s := w.rt.AdmissionStat(); s.Live != 0 || s.Queued != 0 || s.Processes != 0 || s.ProcessesQueued != 0 {
+		w.Errorf("bounded: no session is left, and the runtime counts %d sessions, %d that wait, %d processes and %d that wait", s.Live, s.Queued, s.Processes, s.ProcessesQueued)
+	}
+}
+
+// noRoom reports whether sessions wait for room that others have. A session that needs its
+// process for nothing has to make room.
+func (w *World) noRoom() bool {
+	s, limit := w.rt.AdmissionStat(), w.admission
+	if s.Queued > 0 && s.Live < limit.MaxSessions {
+		w.Errorf("liveness: %d sessions wait to be admitted, and %d of %d are", s.Queued, s.Live, limit.MaxSessions)
+	}
+	if s.ProcessesQueued > 0 && s.Processes < limit.MaxProcesses {
+		w.Errorf("liveness: %d sessions wait for a process, and %d of %d have one", s.ProcessesQueued, s.Processes, limit.MaxProcesses)
+	}
+	if s.ProcessesQueued > 0 {
+		for _, other := range w.rt.Sessions() {
+			if other.State() == session.StateReady {
+				w.Errorf("liveness: session %s is idle, and %d sessions wait for a process", other.ID(), s.ProcessesQueued)
+			}
+		}
+	}
+	return s.Queued > 0 || s.ProcessesQueued > 0
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/simtests"
@@ -28,7 +29,7 @@ func everyFault() []simtests.Fault {
 		simtests.AnswerTwice(0.3), simtests.AnswerMissing(0.2), simtests.AnswerLate(0.3), simtests.AnswersReordered(0.3),
 		simtests.SlowCallback("", 20*time.Second).P(0.1), simtests.PanicCallback(0.05, "PreToolUse"), simtests.GoexitCallback(0.05, "CanUseTool"),
 		simtests.ErrorCallback(0.05, ""), simtests.ZeroCallback(0.05, ""), simtests.OutliveCallback(0.03, "", 3*time.Minute),
-		simtests.KillActor(0.004), simtests.KillInside(0.01), simtests.ClockJump(0.002, time.Minute), simtests.HostShutdown(0.001),
+		simtests.KillActor(0.004), simtests.KillInside(0.01), simtests.KillStep(0.0005), simtests.KillFleet(0.05), simtests.ClockJump(0.002, time.Minute), simtests.HostShutdown(0.001),
 		simtests.TranscriptMissing(0.2), simtests.TranscriptTruncated(0.3), simtests.TranscriptUnsynced(0.5, time.Second), simtests.ConsumerStalls(0.1, 5*time.Second), simtests.ConsumerLeaves(0.02),
 	}
 }
@@ -73,14 +74,56 @@ func reach(w *simtests.World) {
 	if patient(w) {
 		w.Faults(simtests.KillActor(0.05).AtMost(5))
 	}
-	for range 1 + w.Rand().IntN(2) {
+	users := 1 + w.Rand().IntN(2)
+	if crowded(w.Seed()) {
+		users++
+	}
+	for range users {
 		w.Go(func() { converse(w) })
+	}
+	switch w.Rand().IntN(30) {
+	case 0, 1:
+		w.Go(func() { startsNothing(w) })
+	case 2, 3:
+		w.Go(func() { refuses(w) })
+	case 4:
+		w.Go(func() { crams(w) })
+	case 5, 6:
+		w.Go(func() { callBehind(w) })
 	}
 	w.Run()
 }
 
+// crowded reports whether there is less room than sessions in this history.
+func crowded(seed uint64) bool { return seed%3 == 0 }
+
+// room is how much room a history has.
+func room(seed uint64) runtime.Config {
+	if !crowded(seed) {
+		return runtime.Config{}
+	}
+	a := runtime.Admission{MaxProcesses: 1 + int(seed/3%2)}
+	if seed%2 == 0 {
+		a.MaxSessions, a.MaxWait = 2, 5*time.Minute
+	}
+	if seed%4 < 2 {
+		a.StartsPerSecond = 2
+	}
+	return runtime.Config{Admission: a}
+}
+
+// converse has a conversation, and perhaps goes on with it in another session.
 func converse(w *simtests.World) {
+	id := talk(w, "")
+	for id != "" && w.Rand().IntN(3) == 0 {
+		id = talk(w, id)
+	}
+}
+
+// talk has a conversation, and returns the agent's id of the session, if it knows it.
+func talk(w *simtests.World, resume string) string {
 	o := &sdk.Options{
+		Resume: resume, OnEvent: func(r session.EventRecord) { rows(w, r) },
 		CanUseTool: allowAll, MaxRestarts: w.Rand().IntN(3), PermissionTimeout: time.Duration(w.Rand().IntN(2)) * time.Minute, AllowedTools: []string{"mcp__shop__price"},
 		SDKMCPServers: []*sdk.MCPServer{shop(w)}, MaxLine: 16 << 10,
 		Hooks: []sdk.Hook{sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
@@ -89,9 +132,20 @@ func converse(w *simtests.World) {
 		Limits: sdk.Limits{Messages: 4 + w.Rand().IntN(8), Consumer: time.Duration(w.Rand().IntN(2)) * 30 * time.Second},
 	}
 	supervised(w, o)
+	if w.Rand().IntN(8) == 0 {
+		o.Children = []*session.Child{recorder(w)}
+	}
+	if resume != "" && w.Rand().IntN(4) == 0 { // twice: one of them has the lease
+		again := *o
+		w.Go(func() {
+			if c, err := w.Dial(&again, reachScript()); err == nil {
+				_ = c.Close(w.Context()) // it may have died
+			}
+		})
+	}
 	c, err := w.Dial(o, reachScript())
 	if err != nil {
-		return
+		return ""
 	}
 	if w.Rand().IntN(4) > 0 {
 		w.Go(func() { _ = w.Read(c, nil) }) // its error is that of the session
@@ -120,6 +174,7 @@ func converse(w *simtests.World) {
 		}
 	}
 	_ = c.Close(w.Context()) // one that was made to resist says so
+	return c.SessionID()
 }
 
 // patient reports whether restarts of actors wait for long in this history, so that their
@@ -162,7 +217,7 @@ func fewer(n int) int {
 // A state or a fault that the simulations never reach is one that they say nothing about.
 func TestReach(t *testing.T) {
 	t.Parallel()
-	got := simtests.Explore(t, simtests.Config{Seeds: fewer(300), First: 1_000_000, Twice: 100}, reach)
+	got := simtests.Explore(t, simtests.Config{Seeds: fewer(300), First: 1_000_000, Twice: 100, Runtime: room}, reach)
 	if got.Failed || got.Histories < 100 {
 		return // the exploration says why; a few histories show nothing
 	}
@@ -173,12 +228,19 @@ func TestReach(t *testing.T) {
 	for _, f := range everyFault() {
 		assert.GreaterOrEqual(t, got.Faults[f.Name()], few, "the fault %s happened in %d of %d histories", f.Name(), got.Faults[f.Name()], got.Histories)
 	}
+	for _, name := range allRows() {
+		n := got.Sometimes["row: "+name]
+		if name == rowFleet {
+			n = got.Faults["KillFleet"]
+		}
+		assert.GreaterOrEqual(t, n, few, "%q of docs/design.md happened in %d of %d histories", name, n, got.Histories)
+	}
 }
 
 // The planted bugs of internal/parity/simmutate have to be found by this one.
 func TestPlantedBugs(t *testing.T) {
 	t.Parallel()
-	simtests.Explore(t, simtests.Config{Seeds: fewer(30), Twice: -1, Shrink: -1, DoNotKeep: true}, reach)
+	simtests.Explore(t, simtests.Config{Seeds: fewer(30), Twice: -1, Shrink: -1, DoNotKeep: true, Runtime: room}, reach)
 }
 
 // A callback that returns after its session has ended is no event of the session: nothing

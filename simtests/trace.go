@@ -98,7 +98,7 @@ func (w *World) onMessage(_ string, m any, at kernel.Moment) bool {
 		w.note(e)
 	case kernel.AfterMessage:
 		w.sched.handled()
-	case kernel.AfterEffect:
+	case kernel.AfterEffect, kernel.InStep:
 	}
 	return w.killed(actor, m, at)
 }

@@ -307,8 +307,12 @@ func (w *World) finish() {
 	if took := w.sched.Now().Sub(at); took > settleLimit {
 		w.Errorf("liveness: something went on for %v after the scenario's end%s", took, w.waits())
 	}
+	full := w.noRoom()
 	for _, s := range w.rt.Sessions() {
-		if st := s.State(); !st.Terminal() && st != session.StateReady && st != session.StateAwaitingConsumer && st != session.StatePassivated {
+		switch st := s.State(); {
+		case st.Terminal(), st == session.StateReady, st == session.StateAwaitingConsumer, st == session.StatePassivated:
+		case st == session.StateAdmitting && full: // it waits for what others have
+		default:
 			w.Errorf("liveness: session %s is %s, and nothing will change that%s", s.ID(), st, w.waits())
 		}
 	}
@@ -324,6 +328,8 @@ func (w *World) finish() {
 	if living, _ := w.Agents(); living > 0 {
 		w.Errorf("no-orphans: %d agents are left", living)
 	}
+	w.lease.left()
+	w.roomy()
 	w.restarted()
 	w.unannounced()
 	w.mu.Lock()

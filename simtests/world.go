@@ -38,6 +38,10 @@ type World struct {
 	end   context.CancelFunc
 	start time.Time
 	full  bool // keep all events, not their hash alone
+	store *transcripts
+	lease *leases
+
+	leased bool // lease is the runtime's
 
 	mu        sync.Mutex
 	count     int // events
@@ -61,8 +65,9 @@ type World struct {
 	programs  []clientProgram // in the order of Dial
 	reached   map[string]bool // states of sessions
 	users     map[string]bool // children of the user's own, by name
-	delays    time.Duration   // before restarts of actors, in all
-	again     map[string]int  // actors by session and name: starts after the first, less those that were decided
+	admission runtime.Admission
+	delays    time.Duration  // before restarts of actors, in all
+	again     map[string]int // actors by session and name: starts after the first, less those that were decided
 }
 
 // outcome is what a run came to.
@@ -114,6 +119,8 @@ func newWorld(c Config, h history, full bool) *World {
 	} else {
 		w.sched = newFree(w)
 	}
+	w.store = &transcripts{w: w}
+	w.lease = &leases{w: w, held: make(map[string]bool), runs: make(map[string]string)}
 	w.start = w.sched.Now()
 	w.ctx, w.end = context.WithCancel(context.Background())
 	return w
@@ -126,7 +133,19 @@ func (w *World) run(scenario func(*World), progress interface{ Add(int64) int64 
 	config.OnCrash = func(c kernel.Crash) {
 		w.note(Event{Kind: "crash", Lane: actorLane(c.Actor), What: fmt.Sprint(c.Reason)})
 	}
-	rt, err := runtime.New(runtime.Config{Clock: config.AsClock(), Logger: slog.New(slog.DiscardHandler)})
+	var own runtime.Config
+	if w.c.Runtime != nil {
+		own = w.c.Runtime(w.h.Seed)
+	}
+	own.Clock = config.AsClock()
+	if own.Logger == nil {
+		own.Logger = slog.New(slog.DiscardHandler)
+	}
+	if own.Leases == nil && w.c.Level != Processes {
+		own.Leases, w.leased = w.lease, true
+	}
+	w.admission = own.Admission
+	rt, err := runtime.New(own)
 	if err != nil {
 		w.Errorf("start the runtime: %v", err)
 		return w.outcome()

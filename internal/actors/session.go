@@ -169,7 +169,7 @@ func (s *sessionActor) supervisorEnded(_ *kernel.Context[machine.LifeInput], rea
 // step gives the life an input.
 func (s *sessionActor) step(c *kernel.Context[machine.LifeInput], in machine.LifeInput) {
 	now, life := c.Now(), s.core.awake().life
-	s.core.outbox.Step(func(out []machine.Effect) []machine.Effect { return life.Step(now, in, out) })
+	kernel.StepOn(c, &s.core.outbox, in, func(out []machine.Effect) []machine.Effect { return life.Step(now, in, out) })
 }
 
 // flush carries out what the life has asked for, and tells it of the end of the

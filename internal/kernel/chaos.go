@@ -6,15 +6,16 @@ import "fmt"
 type Moment int
 
 // Before the message is handled, which the next incarnation then does; after it
-// was; or after an effect of an [Outbox] was carried out, which the message of the
-// strike then is.
+// was; after an effect of an [Outbox] was carried out, which the message of the
+// strike then is; or inside a step of an outbox, which is [Outbox.Broken] then.
 const (
 	BeforeMessage Moment = iota
 	AfterMessage
 	AfterEffect
+	InStep
 )
 
-func (m Moment) String() string { return [...]string{"before", "after", "after the effect"}[m] }
+func (m Moment) String() string { return [...]string{"before", "after", "after the effect", "in the step of"}[m] }
 
 // Chaos kills actors on request: it is asked at each message of each actor and
 // returns true to make the actor fail there. It is for tests; production

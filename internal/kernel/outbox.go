@@ -45,6 +45,20 @@ func (o *Outbox[E]) Flush(do func(E), struck func(effect any)) {
 	}
 }
 
+// StepOn is Step inside an actor. in is the input, for tests that kill the actor there.
+func StepOn[E, M any](c *Context[M], o *Outbox[E], in any, step func(out []E) []E) {
+	chaos := c.sys.cfg.Chaos
+	if chaos == nil {
+		o.Step(step)
+		return
+	}
+	o.Step(func(out []E) []E {
+		out = step(out)
+		chaos.strike(c.adapter.life.name, in, InStep)
+		return out
+	})
+}
+
 // FlushOn is Flush inside an actor.
 func FlushOn[E, M any](c *Context[M], o *Outbox[E], do func(E)) {
 	if c.sys.cfg.Chaos == nil {

@@ -119,9 +119,12 @@ func (b *Box) Finish(reason error) {
 // take makes a step and carries out its effects, without an actor.
 func (b *Box) take(in machine.Input) {
 	b.flush(nil)
-	if b.step(in) {
-		b.flush(nil)
+	if !b.takes(in) {
+		return
 	}
+	now := b.cfg.Clock.Now()
+	b.outbox.Step(func(out []machine.Effect) []machine.Effect { return b.routing.Step(now, in, out) })
+	b.flush(nil)
 }
 
 func (b *Box) flush(w *kernel.Worker) {
@@ -130,14 +133,12 @@ func (b *Box) flush(w *kernel.Worker) {
 	}
 }
 
-// step reports whether the routing has taken the input.
-func (b *Box) step(in machine.Input) bool {
+// takes reports whether the routing takes the input.
+func (b *Box) takes(in machine.Input) bool {
 	if b.Broken() {
 		b.giveBack(in)
 		return false
 	}
-	now := b.cfg.Clock.Now()
-	b.outbox.Step(func(out []machine.Effect) []machine.Effect { return b.routing.Step(now, in, out) })
 	return true
 }
 
@@ -247,10 +248,14 @@ func (a *Actor) Handle(c *kernel.Context[machine.Input], in machine.Input) error
 		a.box.cfg.Session.Tell(c.Worker(), Lulled{N: in.N})
 		return nil
 	}
-	if a.box.step(in) {
-		c.Commit()
-		a.flush(c)
+	b := a.box
+	if !b.takes(in) {
+		return nil
 	}
+	now := c.Now()
+	kernel.StepOn(c, &b.outbox, in, func(out []machine.Effect) []machine.Effect { return b.routing.Step(now, in, out) })
+	c.Commit()
+	a.flush(c)
 	return nil
 }
 
