@@ -16,7 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -220,10 +220,8 @@ func TestEventsAreLoggedAtTheirLevels(t *testing.T) {
 	t.Parallel()
 	var lines []string
 	log := slog.New(records{mu: new(sync.Mutex), lines: &lines})
-	s := sim.New(1)
-	defer s.Close()
-	rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock(), Logger: log})
-	require.NoError(t, err)
+	w := world.Configured(t, 1, runtime.Config{Logger: log})
+	rt, s := w.Runtime, w.Sched
 	session, err := rt.Open(t.Context(), runtime.Spec{Dialect: claude.New(), Program: scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{
 		scripted.Raw("not JSON"), &scripted.Exit{Code: 3},
 	}}))})
@@ -254,10 +252,7 @@ func TestALogHandlerMayAskTheSession(t *testing.T) {
 	t.Parallel()
 	var lines []string
 	h := &asking{Handler: records{mu: new(sync.Mutex), lines: &lines}}
-	s := sim.New(1)
-	defer s.Close()
-	rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock(), Logger: slog.New(h)})
-	require.NoError(t, err)
+	rt := world.Configured(t, 1, runtime.Config{Logger: slog.New(h)}).Runtime
 	h.rt = rt
 	session, err := rt.Open(t.Context(), runtime.Spec{Dialect: claude.New(), Program: scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{
 		scripted.Raw("not JSON"), scripted.Raw(`{"type":"control_response","response":{"subtype":"success","request_id":"nobody"}}`),
@@ -277,10 +272,8 @@ func TestALogHandlerMayAskTheSession(t *testing.T) {
 func TestAFailureAfterTheEndIsLogged(t *testing.T) {
 	t.Parallel()
 	var lines []string
-	s := sim.New(1)
-	defer s.Close()
-	rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock(), Logger: slog.New(records{mu: new(sync.Mutex), lines: &lines})})
-	require.NoError(t, err)
+	w := world.Configured(t, 1, runtime.Config{Logger: slog.New(records{mu: new(sync.Mutex), lines: &lines})})
+	rt, s := w.Runtime, w.Sched
 	began, release := make(chan struct{}), make(chan struct{})
 	var events, read []string
 	rt.Executor().Go(func() {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/agent-troupe/troupe/internal/actors"
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -46,8 +47,9 @@ type member struct {
 	session *Session
 	// sup exists from the first crash on: most sessions never need one.
 	sup *supervisor.Supervisor
-	// timer is the one that its supervisor waits for.
+	// timer is the one that its supervisor waits for, until due.
 	timer supervisor.Token
+	due   time.Time
 }
 
 func newFleet(rt *Runtime) *fleet {
@@ -81,7 +83,9 @@ func (f *fleet) Handle(c *kernel.Context[toFleet], m toFleet) error {
 func (f *fleet) Survive(c *kernel.Context[toFleet], _ error) {
 	f.scan(c)
 	for _, m := range slices.Clone(f.waiting) {
-		f.fire(c, m, m.timer)
+		if !c.Now().Before(m.due) { // else its timer is still to come
+			f.fire(c, m, m.timer)
+		}
 	}
 	for _, s := range f.rt.Sessions() {
 		if s.core.Roused() {
@@ -194,7 +198,7 @@ func (f *fleet) do(c *kernel.Context[toFleet], m *member, actions []supervisor.A
 		case *supervisor.StartChild:
 			f.start(c, m)
 		case *supervisor.SetTimer:
-			m.timer = a.Token
+			m.timer, m.due = a.Token, c.Now().Add(a.After)
 			f.waiting = append(f.waiting, m)
 			c.After(a.After, sessionTimer{m, a.Token})
 		case *supervisor.Stopped:

@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -9,9 +11,10 @@ import (
 )
 
 // places are those of processes, of which there may be so many at a time. A session has one
-// from before its first process starts until its last one is gone, also between the two
-// processes of a recovery, but not while it is passivated. All is guarded by the lock of
-// the admission.
+// from before its first process starts until its last one is gone, but not while it is
+// passivated. Between the two processes of a recovery it keeps its place as long as nobody
+// waits for one, or something waits for its next process. All is guarded by the lock of the
+// admission.
 type places struct {
 	queue   queue
 	holders map[*place]struct{} // that have one
@@ -29,6 +32,7 @@ type place struct {
 
 	of     *places   // nil: nobody has asked for one
 	ticket *ticket   // nil: it has no place, and waits for none
+	dead   bool      // its process has died, and it has not asked for the next one
 	moving bool      // it is being passivated to make room
 	stays  time.Time // it would not be, though idle since then; zero: nobody has asked it
 }
@@ -67,6 +71,7 @@ func (a *admission) occupy(p *place, granted func()) {
 		p.of.holders[p] = struct{}{}
 		granted()
 	}
+	p.dead = false
 	switch t := p.ticket; {
 	case t == nil:
 	case t.granted: // it follows another process
@@ -113,13 +118,52 @@ func (a *admission) retire(p *place) {
 func (a *admission) vacate(p *place) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.freePlace(p)
+}
+
+// freePlace is vacate; the lock is held.
+func (a *admission) freePlace(p *place) {
 	t := p.ticket
 	if t == nil {
 		return
 	}
-	p.ticket, p.stays = nil, time.Time{}
+	p.ticket, p.stays, p.dead = nil, time.Time{}, false
 	delete(p.of.holders, p)
 	p.of.queue.leave(a.clock.Now(), t)
+}
+
+// died says that the session's process has died, and that another may follow.
+func (a *admission) died(p *place) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p.of != nil {
+		p.dead = true
+		a.makeRoom(p.of)
+	}
+}
+
+// vacant takes the places of sessions whose process has died and which need none, and reports
+// whether there are some that may soon be so.
+func (a *admission) vacant(p *places) (later bool) {
+	if len(p.queue.waiting) == 0 {
+		return false
+	}
+	dead := slices.Collect(func(yield func(*place) bool) {
+		for h := range p.holders { //troupe:maporder sorted below
+			if h.dead && !yield(h) {
+				return
+			}
+		}
+	})
+	slices.SortFunc(dead, func(a, b *place) int { return strings.Compare(a.session.id, b.session.id) })
+	for _, h := range dead {
+		if h.session.core.Ledger.Wanted() {
+			later = true
+			continue
+		}
+		a.freePlace(h)
+	}
+	return later
 }
 
 // waits reports whether the session waits for a place, and since when.
@@ -144,6 +188,9 @@ func (a *admission) idle(p *place) {
 // makeRoom has as many idle sessions give up their processes as sessions wait for a place,
 // those first that are idle longest. The lock is held.
 func (a *admission) makeRoom(p *places) {
+	if a.vacant(p) {
+		a.again(p)
+	}
 	for p.making < len(p.queue.waiting) && !a.closed {
 		yields, since := p.idlest()
 		if yields == nil {
@@ -183,11 +230,16 @@ func (a *admission) passivate(of *places, p *place, since time.Time) {
 		a.stat.MadeRoom++
 	case p.ticket != nil:
 		p.stays = since
-		if of.timer == nil {
-			of.timer = a.clock.AfterFunc(roomAgain, func() { a.lookAgain(of) })
-		}
+		a.again(of)
 	}
 	a.makeRoom(of)
+}
+
+// again has lookAgain called in a while.
+func (a *admission) again(p *places) {
+	if p.timer == nil {
+		p.timer = a.clock.AfterFunc(roomAgain, func() { a.lookAgain(p) })
+	}
 }
 
 func (a *admission) lookAgain(p *places) {

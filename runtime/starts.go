@@ -127,6 +127,8 @@ func (s *starts) entered(state string) {
 	case s.place == nil:
 	case state == session.StatePassivated.String():
 		s.session.rt.admission.vacate(s.place)
+	case state == session.StateRecovering.String():
+		s.session.rt.admission.died(s.place)
 	case state == session.StateReady.String():
 		s.session.rt.admission.idle(s.place)
 	}

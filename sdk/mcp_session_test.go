@@ -18,7 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	kit "github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
@@ -74,14 +74,10 @@ func everywhere(t *testing.T, test func(t *testing.T, d dialect.Dialect, rt *run
 		t.Run(d.Name()+", simulation", func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(20) {
-				s := sim.New(seed)
-				rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock()})
-				require.NoError(t, err)
-				test(t, d, rt, s)
-				require.NoError(t, s.Run(1_000_000), "seed %d", seed)
-				require.NoError(t, rt.Shutdown(context.Background()), "seed %d", seed)
-				assert.Zero(t, s.Parked(), "seed %d: tasks left waiting", seed)
-				s.Close()
+				w := kit.New(t, seed)
+				test(t, d, w.Runtime, w.Sched)
+				w.Quiet()
+				w.Finish()
 			}
 		})
 	}

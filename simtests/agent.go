@@ -91,10 +91,10 @@ func (p *program) Serve(l agent.Launch, port agent.Port) agent.Exit {
 	f.trapTerm = w.strike(lane, "", faultTrapTerm) != nil
 	f.stay = w.strike(lane, "", faultStay) != nil
 	w.note(Event{Kind: "note", Lane: lane, What: "starts"})
-	w.crowded()
-	id := w.lease.begins(lane, l)
+	w.crowded(f)
+	id := w.lease.begins(f, l)
 	exit := p.inner.Serve(l, f)
-	w.lease.ends(lane, id)
+	w.lease.ends(f, id)
 	if f.crashed != nil {
 		exit = *f.crashed
 	}
@@ -102,6 +102,7 @@ func (p *program) Serve(l agent.Launch, port agent.Port) agent.Exit {
 	f.talk.ended(well)
 	w.mu.Lock()
 	w.living--
+	w.ports = slices.DeleteFunc(w.ports, func(o *faulty) bool { return o == f })
 	p.ended = well
 	w.mu.Unlock()
 	w.note(Event{Kind: "note", Lane: lane, What: fmt.Sprintf("ends: code %d %s", exit.Code, exit.Signal)})
@@ -132,6 +133,9 @@ func (f *faulty) Elapsed() time.Duration {
 	}
 	return f.w.Elapsed()
 }
+
+// alive reports whether the process is there: an agent that was killed may notice it later.
+func (f *faulty) alive() bool { return f != nil && f.Port.Write(nil) == nil }
 
 // lateLimit is how long an answer is held back for a line that may never come.
 const lateLimit = time.Second

@@ -55,39 +55,20 @@ func onStages(t *testing.T, play func(s *stage)) {
 // inProduction plays a test on the production seams. Nothing may be left.
 func inProduction(t *testing.T, play func(s *stage)) {
 	t.Helper()
-	rt, err := runtime.New(runtime.Config{})
-	require.NoError(t, err)
+	w := world.Production(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-		defer cancel()
-		assert.NoError(t, rt.Shutdown(ctx))
-		assert.Empty(t, rt.Sessions(), "sessions are left")
-	}()
-	play(&stage{T: t, ctx: ctx, rt: rt})
+	play(&stage{T: t, ctx: ctx, rt: w.Runtime})
+	w.Finish()
 }
 
 // inSimulation plays a test on one seed. Nothing may be left, not even a task
 // that waits.
 func inSimulation(t *testing.T, seed uint64, cfg runtime.Config, play func(s *stage)) {
 	t.Helper()
-	sched := sim.New(seed)
-	defer sched.Close()
-	cfg.Clock = sched.Config().AsClock()
-	rt, err := runtime.New(cfg)
-	require.NoError(t, err)
-	defer func() {
-		if t.Failed() {
-			t.Logf("seed %d", seed)
-			return
-		}
-		require.NoError(t, rt.Shutdown(context.Background()), "seed %d", seed)
-		require.NoError(t, sched.Run(10_000_000), "seed %d", seed)
-		require.Empty(t, rt.Sessions(), "seed %d: sessions are left", seed)
-		require.Zero(t, sched.Parked(), "seed %d: tasks left waiting", seed)
-	}()
-	play(&stage{T: t, ctx: context.Background(), rt: rt, sched: sched})
+	w := world.Configured(t, seed, cfg)
+	play(&stage{T: t, ctx: context.Background(), rt: w.Runtime, sched: w.Sched})
+	w.Finish()
 }
 
 // await waits as a task of the stage does.

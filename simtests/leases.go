@@ -15,7 +15,7 @@ import (
 type leases struct {
 	w    *World
 	held map[string]bool
-	runs map[string]string // the session of a process, and its lane
+	runs map[string]*faulty // the process of a session
 }
 
 // Acquire implements [session.Leases].
@@ -36,37 +36,37 @@ func (l *leases) Acquire(_ context.Context, id string) (func(), error) {
 		switch {
 		case twice:
 			l.w.Errorf("leased: the lease of session %s was given back twice", id)
-		case runs != "":
-			l.w.Errorf("leased: the lease of session %s was given back while %s ran", id, runs)
+		case runs.alive():
+			l.w.Errorf("leased: the lease of session %s was given back while %s ran", id, runs.lane)
 		}
 	}, nil
 }
 
 // begins holds a process against leased: nobody else runs the session that it was told to
 // run, and the host has its lease. It returns the session, or "".
-func (l *leases) begins(lane string, start agent.Launch) (id string) {
+func (l *leases) begins(f *faulty, start agent.Launch) (id string) {
 	if id = named(start.Args); id == "" {
 		return ""
 	}
 	l.w.mu.Lock()
 	other, held := l.runs[id], l.held[id]
-	l.runs[id] = lane
+	l.runs[id] = f
 	own := l.w.leased
 	l.w.mu.Unlock()
 	switch {
-	case other != "":
-		l.w.Errorf("leased: %s runs session %s, which %s runs", lane, id, other)
+	case other.alive():
+		l.w.Errorf("leased: %s runs session %s, which %s runs", f.lane, id, other.lane)
 	case own && !held:
-		l.w.Errorf("leased: %s runs session %s without its lease", lane, id)
+		l.w.Errorf("leased: %s runs session %s without its lease", f.lane, id)
 	}
 	return id
 }
 
 // ends is the end of the process.
-func (l *leases) ends(lane, id string) {
+func (l *leases) ends(f *faulty, id string) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	if l.runs[id] == lane {
+	if l.runs[id] == f {
 		delete(l.runs, id)
 	}
 }

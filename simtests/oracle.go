@@ -135,8 +135,17 @@ func (w *World) settled() {
 }
 
 // crowded holds a process that starts against the limits of the runtime.
-func (w *World) crowded() {
-	living, _ := w.Agents()
+func (w *World) crowded(f *faulty) {
+	w.mu.Lock()
+	w.ports = append(w.ports, f)
+	ports := slices.Clone(w.ports)
+	w.mu.Unlock()
+	living := 0
+	for _, p := range ports {
+		if p.alive() {
+			living++
+		}
+	}
 	if most := w.admission.MaxProcesses; most > 0 && living > most && w.c.Level == Simulated {
 		w.Errorf("bounded: %d agents run at once, and Admission.MaxProcesses is %d", living, most)
 	}

@@ -16,7 +16,9 @@ import (
 	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/simtests"
 )
 
 // capped is an agent of which only so many may live at once.
@@ -238,4 +240,27 @@ func TestSpawnersHaveTheirOwnPlaces(t *testing.T) {
 	require.NoError(w, err)
 	require.NoError(w, third.Close(ctx))
 	w.Finish()
+}
+
+// TestADeadSessionMakesRoom: a session whose agent has died, and which needs none, does not
+// keep its place from others.
+func TestADeadSessionMakesRoom(t *testing.T) {
+	t.Parallel()
+	cfg := simtests.Config{Seeds: 20, AllFaults: true, Runtime: func(uint64) runtime.Config {
+		return runtime.Config{Admission: runtime.Admission{MaxProcesses: 1}}
+	}}
+	simtests.Explore(t, cfg, func(w *simtests.World) {
+		w.Faults(simtests.CrashWaiting(1, 10*time.Minute))
+		script := &scripted.Script{Default: scripted.Steps{scripted.Text("more")}}
+		first := w.Open(&sdk.Options{MaxRestarts: 1}, script)
+		_, _, err := w.Ask(first, "hello")
+		require.NoError(w, err)
+		w.Sleep(time.Hour)
+		require.Equal(w, session.StateRecovering, first.State())
+		second := w.Open(&sdk.Options{}, script)
+		for _, c := range []*sdk.Client{second, first} {
+			_, _, err = w.Ask(c, "again")
+			require.NoError(w, err)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package simtests_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -70,6 +71,10 @@ func shop(w *simtests.World) *sdk.MCPServer {
 // reach is a user who does about everything: several sessions, some at the same time,
 // turns that are interrupted, closes at odd moments.
 func reach(w *simtests.World) {
+	if w.Seed()%25 == 7 {
+		mirrored(w, false)
+		return
+	}
 	w.Faults(everyFault()...)
 	if patient(w) {
 		w.Faults(simtests.KillActor(0.05).AtMost(5))
@@ -122,8 +127,14 @@ func converse(w *simtests.World) {
 
 // talk has a conversation, and returns the agent's id of the session, if it knows it.
 func talk(w *simtests.World, resume string) string {
+	died := false
 	o := &sdk.Options{
-		Resume: resume, OnEvent: func(r session.EventRecord) { rows(w, r) },
+		Resume: resume, OnEvent: func(r session.EventRecord) {
+			if e, ok := r.Event.(*session.StateChanged); ok && e.To == session.StateRecovering.String() {
+				died = true
+			}
+			rows(w, r)
+		},
 		CanUseTool: allowAll, MaxRestarts: w.Rand().IntN(3), PermissionTimeout: time.Duration(w.Rand().IntN(2)) * time.Minute, AllowedTools: []string{"mcp__shop__price"},
 		SDKMCPServers: []*sdk.MCPServer{shop(w)}, MaxLine: 16 << 10,
 		Hooks: []sdk.Hook{sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
@@ -155,6 +166,11 @@ func talk(w *simtests.World, resume string) string {
 		if err != nil {
 			break
 		}
+		if w.Rand().IntN(6) == 0 { // two at once
+			if next, err := c.Send(w.Context(), sdk.UserText("pay")); err == nil {
+				w.Go(func() { hears(w.Context(), w, next, &died) })
+			}
+		}
 		switch w.Rand().IntN(6) {
 		case 0:
 			w.Sleep(time.Duration(w.Rand().IntN(2000)) * time.Millisecond)
@@ -166,15 +182,29 @@ func talk(w *simtests.World, resume string) string {
 			_ = c.Close(w.Context())
 		default:
 			ctx, cancel := context.WithTimeout(w.Context(), 2*time.Minute)
-			_, _ = turn.Result(ctx) // whatever it is
+			hears(ctx, w, turn, &died)
 			cancel()
 			if w.Rand().IntN(3) == 0 {
 				_ = c.Passivate(w.Context()) // it may be in use, or over
 			}
 		}
 	}
-	_ = c.Close(w.Context()) // one that was made to resist says so
+	if w.Rand().IntN(6) > 0 { // else it is left open
+		_ = c.Close(w.Context()) // one that was made to resist says so
+	}
 	return c.SessionID()
+}
+
+// hears waits for the result of a message, which says whose it is. A process that follows
+// another may know the message by another name.
+func hears(ctx context.Context, w *simtests.World, turn *sdk.Turn, died *bool) {
+	result, err := turn.Result(ctx)
+	if err != nil || *died || len(result.UserMessageUUIDs) == 0 {
+		return
+	}
+	if !slices.Contains(result.UserMessageUUIDs, turn.UUID()) {
+		w.Errorf("turns: the message %s got the result of %v", turn.UUID(), result.UserMessageUUIDs)
+	}
 }
 
 // patient reports whether restarts of actors wait for long in this history, so that their

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent"
-	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
@@ -329,14 +328,10 @@ func TestStressCallbacks(t *testing.T) {
 	t.Run("simulation", func(t *testing.T) {
 		t.Parallel()
 		for seed := range world.Seeds(t, 10, 50) {
-			s := sim.New(seed)
-			rt, err := runtime.New(runtime.Config{Clock: s.Config().AsClock(), Breakers: noServerBreaker()})
-			require.NoError(t, err)
-			stress(t, rt, func() { panic(errStress) }, seed, 4, 40) // the simulation's tasks cannot end their goroutine
-			require.NoError(t, s.Run(10_000_000), "seed %d", seed)
-			require.NoError(t, rt.Shutdown(context.Background()), "seed %d", seed)
-			assert.Zero(t, s.Parked(), "seed %d: tasks left waiting", seed)
-			s.Close()
+			w := world.Configured(t, seed, runtime.Config{Breakers: noServerBreaker()})
+			stress(t, w.Runtime, func() { panic(errStress) }, seed, 4, 40) // the simulation's tasks cannot end their goroutine
+			w.Quiet()
+			w.Finish()
 		}
 	})
 }

@@ -312,6 +312,7 @@ func (w *World) finish() {
 		switch st := s.State(); {
 		case st.Terminal(), st == session.StateReady, st == session.StateAwaitingConsumer, st == session.StatePassivated:
 		case st == session.StateAdmitting && full: // it waits for what others have
+		case st == session.StateRecovering && len(s.Tree(context.Background()).Waits) == 0: // for its user
 		default:
 			w.Errorf("liveness: session %s is %s, and nothing will change that%s", s.ID(), st, w.waits())
 		}

@@ -60,6 +60,7 @@ type World struct {
 	effects   []string
 	living    int
 	launched  int
+	ports     []*faulty // of the agents that have not ended
 	verdicts  verdicts
 	relays    []*relays       // on level Processes
 	programs  []clientProgram // in the order of Dial
@@ -120,7 +121,7 @@ func newWorld(c Config, h history, full bool) *World {
 		w.sched = newFree(w)
 	}
 	w.store = &transcripts{w: w}
-	w.lease = &leases{w: w, held: make(map[string]bool), runs: make(map[string]string)}
+	w.lease = &leases{w: w, held: make(map[string]bool), runs: make(map[string]*faulty)}
 	w.start = w.sched.Now()
 	w.ctx, w.end = context.WithCancel(context.Background())
 	return w

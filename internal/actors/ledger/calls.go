@@ -37,6 +37,13 @@ func Within(d time.Duration, setBy string) CallOption {
 	return func(c *Call) { c.limit, c.setBy = d, setBy }
 }
 
+// Wanted reports whether a turn or a call is open.
+func (l *Ledger) Wanted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.turns)+len(l.calls) > 0
+}
+
 // Calls is the number of calls that wait for their answer.
 func (l *Ledger) Calls() int {
 	l.mu.Lock()

@@ -74,7 +74,7 @@ var (
 	afterHistories = regexp.MustCompile(`seed \d+, after (\d+) histor`)
 	watchdogSeed   = regexp.MustCompile(`simtests: TestPlantedBugs, seed (\d+),`)
 	crashedBubble  = regexp.MustCompile(`(?s)^panic: .*?synctest bubble (\d+)`) // one for each history
-	oracle         = regexp.MustCompile(`reach_test\.go:\d+: ([a-z-]+):`)
+	oracle         = regexp.MustCompile(`(?:reach|mirror)_test\.go:\d+: ([a-z-]+):`)
 )
 
 // found is how many histories it took to find a bug, and the oracle that found it.
