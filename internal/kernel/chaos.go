@@ -15,7 +15,9 @@ const (
 	InStep
 )
 
-func (m Moment) String() string { return [...]string{"before", "after", "after the effect", "in the step of"}[m] }
+func (m Moment) String() string {
+	return [...]string{"before", "after", "after the effect", "in the step of"}[m]
+}
 
 // Chaos kills actors on request: it is asked at each message of each actor and
 // returns true to make the actor fail there. It is for tests; production

@@ -245,7 +245,7 @@ func (a *Actor) Handle(c *kernel.Context[machine.Input], in machine.Input) error
 		in.Reply.Resolve(a.box.count())
 		return nil
 	case Lull:
-		a.box.cfg.Session.Tell(c.Worker(), Lulled{N: in.N})
+		a.box.cfg.Session.Tell(c.Worker(), Lulled(in))
 		return nil
 	}
 	b := a.box
