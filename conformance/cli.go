@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -24,6 +25,12 @@ const (
 	Qoder Agent = "qoder"
 	// ACPSDK is no agent: the npm package by which editors drive agents.
 	ACPSDK Agent = "acp-sdk"
+	// ACPExample is the example agent of that package.
+	ACPExample Agent = "acp-example"
+	// ACPAdapter is the vendor's agent of the Agent Client Protocol that drives Claude Code.
+	ACPAdapter Agent = "acp-adapter"
+	// Node runs ACPAdapter, which needs version 22 or later.
+	Node Agent = "node"
 )
 
 // EnvMode set to "require" turns the skip of a missing CLI into a failure.
@@ -82,13 +89,23 @@ func (a Agent) cached() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if a == Qoder {
-		return filepath.Join(cache, "troupe", "qodercli", a.Version(), "bundle", "qodercli.js"), nil
+	at := func(name ...string) (string, error) {
+		return filepath.Join(append([]string{cache, "troupe"}, name...)...), nil
 	}
-	if a == ACPSDK {
-		return filepath.Join(cache, "troupe", "acp-sdk", a.Version(), "node_modules", "@agentclientprotocol", "sdk", "dist", "v1", "stable", "acp.js"), nil
+	switch acp := filepath.Join("node_modules", "@agentclientprotocol"); a {
+	case Qoder:
+		return at("qodercli", a.Version(), "bundle", "qodercli.js")
+	case ACPSDK:
+		return at(string(a), a.Version(), acp, "sdk", "dist", "v1", "stable", "acp.js")
+	case ACPExample:
+		return at(string(a), a.Version(), acp, "sdk", "dist", "examples", "agent.js")
+	case ACPAdapter:
+		return at(string(a), a.Version(), acp, "claude-agent-acp", "dist", "index.js")
+	case Node:
+		platform := runtime.GOOS + "-" + strings.ReplaceAll(runtime.GOARCH, "amd64", "x64")
+		return at(string(a), a.Version(), "node_modules", "node-"+platform, "bin", "node")
 	}
-	return filepath.Join(cache, "troupe", "claude-code", a.Version(), "claude"), nil
+	return at("claude-code", a.Version(), "claude")
 }
 
 func executable(path string) error {
