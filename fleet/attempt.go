@@ -12,6 +12,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/agent-troupe/troupe/dialect/acp"
 	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/policy"
@@ -138,12 +139,20 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 	a.opts.Cwd = a.space.Dir
 	if a.mode == ModeResume {
 		a.opts.Resume, a.opts.SessionID = a.session, ""
-	} else if a.session = a.opts.SessionID; a.session == "" {
+	} else if a.session = a.opts.SessionID; a.session == "" && !overACP(a.opts) {
 		a.session = kernel.NewUUID(r.rt.Rand())
 		a.opts.SessionID = a.session
 	}
 	a.Session = a.session
 	return r.starting(ctx, a)
+}
+
+// overACP reports whether the agent is one of the Agent Client Protocol. It makes the id of its
+// session itself, and cannot have a policy.
+func overACP(o *sdk.Options) bool { return o.Backend != nil && o.Backend.AgentName() == acp.Name }
+
+func denyAll(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+	return sdk.Deny("Nobody is there to allow it."), nil
 }
 
 // configure makes the options of the attempt.
@@ -167,7 +176,11 @@ func (r *run) configure(ctx context.Context, a *attempt) error {
 	}
 	if !r.job.Attended {
 		o.Unattended = true
-		if o.Policy == nil && o.CanUseTool == nil && r.job.Approvals == nil && o.PermissionPromptToolName == "" {
+		switch {
+		case o.Policy != nil || o.CanUseTool != nil || r.job.Approvals != nil || o.PermissionPromptToolName != "":
+		case overACP(o):
+			o.CanUseTool = denyAll
+		default:
 			o.Policy = &policy.Rules{Allow: o.AllowedTools, Default: policy.Deny}
 			o.AllowedTools = nil
 		}

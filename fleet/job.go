@@ -30,7 +30,7 @@ type Job struct {
 	//
 	// The session is unattended (Options.Unattended), because nobody is there to answer.
 	// Without CanUseTool and Policy, the policy allows AllowedTools and denies all other
-	// calls.
+	// calls. An agent of the Agent Client Protocol has no policies; CanUseTool then denies.
 	//
 	// Isolation is auto unless it is set: with an API key or a token, each session has a
 	// configuration directory of its own. With Out, this needs a runtime that has a StateDir,

@@ -32,7 +32,7 @@ func Sessions(o *Options) (*transcript.Sessions, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case backend.program != nil, backend.cloud != nil:
+		case backend.program != nil, backend.cloud != nil, backend.acp != "":
 			return nil, &ConfigError{Option: "Backend", Backend: o.Backend.AgentName(), Problem: "keeps no session files on this machine",
 				Fix: "use sdk.Claude or sdk.Qoder"}
 		case backend.dialect.Name() == qoder.Name:

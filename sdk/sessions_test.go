@@ -80,10 +80,12 @@ func TestSessionsAtRest(t *testing.T) {
 func TestSessionsOfNoAgent(t *testing.T) {
 	t.Parallel()
 	var config *sdk.ConfigError
-	_, err := sdk.Sessions(&sdk.Options{Backend: scripted.New()})
-	require.ErrorAs(t, err, &config)
-	assert.Equal(t, "Backend", config.Option)
-	_, err = sdk.Sessions(&sdk.Options{CleanEnv: true})
+	for _, b := range []sdk.Backend{scripted.New(), sdk.ACP("agent")} {
+		_, err := sdk.Sessions(&sdk.Options{Backend: b})
+		require.ErrorAs(t, err, &config)
+		assert.Equal(t, "Backend", config.Option)
+	}
+	_, err := sdk.Sessions(&sdk.Options{CleanEnv: true})
 	require.ErrorAs(t, err, &config)
 	assert.ErrorContains(t, err, "CLAUDE_CONFIG_DIR")
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
@@ -215,4 +217,47 @@ func TestRoundTrip(t *testing.T) {
 		require.NoError(t, front.Shutdown(t.Context()))
 		require.NoError(t, behind.Shutdown(t.Context()))
 	})
+}
+
+// TestFleetOverACP: tasks run with an agent of the protocol. Without CanUseTool nobody allows a call.
+func TestFleetOverACP(t *testing.T) {
+	t.Parallel()
+	for name, decide := range map[string]sdk.CanUseTool{"denied": nil, "allowed": func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		return sdk.Allow(), nil
+	}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			effects := &atomic.Int32{}
+			program := &served{config: func() acpagent.Config {
+				return acpagent.Config{Options: sdk.Options{Backend: countedBash(t, effects)}}
+			}}
+			job := fleet.Job{
+				Tasks: []fleet.Task{{ID: "a", Prompt: "install"}, {ID: "b", Prompt: "install"}, {ID: "c", Prompt: "install"}},
+				Options: &sdk.Options{
+					Backend: sdk.ACP("troupe", "acp"), CanUseTool: decide,
+					Spawner: transport.InMemory{Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, Program: program},
+				},
+			}
+			done := 0
+			for r, err := range fleet.Run(t.Context(), job) {
+				require.NoError(t, err)
+				assert.Equal(t, fleet.Accepted, r.Status, "%+v", r)
+				assert.Equal(t, "It is done.", r.Text)
+				assert.NotEmpty(t, r.SessionID)
+				done++
+			}
+			assert.Equal(t, 3, done)
+			want := int32(3)
+			if decide == nil {
+				want = 0
+			}
+			assert.Equal(t, want, effects.Load(), "side effects")
+		})
+	}
+}
+
+func countedBash(t *testing.T, n *atomic.Int32) sdk.Backend {
+	script, err := scripted.Parse([]byte(bash))
+	require.NoError(t, err)
+	return scripted.New(scripted.WithScript(script), scripted.WithEffect(func(string, string) error { n.Add(1); return nil }))
 }

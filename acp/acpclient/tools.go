@@ -193,15 +193,20 @@ func (t *tool) result() []any {
 	return all
 }
 
-// wholeResult is all that the agent says of the result; nil: nothing.
+// wholeResult is all that the agent says of the result; nil: nothing, or more than a line takes
+// beside the result itself.
 func (t *tool) wholeResult() json.RawMessage {
 	if t.output == nil && t.content == nil {
 		return nil
 	}
-	return mustJSON(struct {
+	whole := mustJSON(struct {
 		Content   []acp.ToolCallContent `json:"content,omitempty"`
 		RawOutput json.RawMessage       `json:"rawOutput,omitempty"`
 	}{t.content, t.output})
+	if len(whole) > maxText {
+		return nil
+	}
+	return whole
 }
 
 // closeTools ends the calls that a turn has left open.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/shell"
+
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect"
@@ -18,7 +20,11 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-const nameScripted = "scripted"
+const (
+	nameScripted = "scripted"
+	nameACP      = "acp"
+	knownAgents  = "use claude, qoder, scripted[:FILE] or acp:COMMAND"
+)
 
 // chooseAgent sets the backend, and says which it is. stoodIn is true when the
 // scripted agent plays because nothing else is there.
@@ -43,8 +49,11 @@ func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err er
 		}
 	}
 	name, file, _ := strings.Cut(s.agent, ":")
+	if name == nameACP {
+		return false, s.overACP(file, getenv)
+	}
 	if name != nameScripted && name != s.agent {
-		return false, &usageError{fmt.Sprintf("--agent: only %s takes a file", nameScripted), ""}
+		return false, &usageError{fmt.Sprintf("--agent: only %s takes a file, and only %s a command", nameScripted, nameACP), ""}
 	}
 	switch name {
 	case claude.Name:
@@ -57,10 +66,32 @@ func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err er
 	case nameScripted:
 		return stoodIn, s.playScript(file)
 	default:
-		return false, &usageError{fmt.Sprintf("--agent: %q is not known", s.agent), "use claude, qoder, or scripted[:FILE]"}
+		return false, &usageError{fmt.Sprintf("--agent: %q is not known", s.agent), knownAgents}
 	}
 	return false, nil
 }
+
+// overACP makes an agent of the Agent Client Protocol the backend. The command is split into
+// words as a shell does it, so that quotes and variables work.
+func (s *settings) overACP(command string, getenv func(string) string) error {
+	if s.path != "" {
+		return &usageError{"--path is not for an agent of the Agent Client Protocol: --agent has its whole command", "leave it out"}
+	}
+	words, err := shell.Fields(command, getenv)
+	if err != nil {
+		return &usageError{fmt.Sprintf("--agent: the command of %s: %v", nameACP, err), ""}
+	}
+	if len(words) == 0 {
+		return &usageError{"--agent: " + nameACP + " has no command", `write it after the colon, such as --agent "acp:gemini --experimental-acp"`}
+	}
+	s.agent = nameACP
+	s.opts.Backend = sdk.ACP(words...)
+	return nil
+}
+
+// isACP reports whether the agent is one of the Agent Client Protocol, which has no place for
+// the prompt that the command adds.
+func (s *settings) isACP() bool { return s.agent == nameACP || strings.HasPrefix(s.agent, nameACP+":") }
 
 // inCloud reports whether the configuration names a cloud agent. It has its own prompt,
 // tools and permissions, so the command adds none.

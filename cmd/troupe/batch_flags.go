@@ -169,7 +169,7 @@ func parseBatch(args []string) (*settings, error) {
 	if err := s.appendPrompt(); err != nil {
 		return nil, err
 	}
-	if s.opts.SystemPrompt.IsZero() && !s.inCloud() {
+	if s.opts.SystemPrompt.IsZero() && !s.inCloud() && !s.isACP() {
 		s.opts.SystemPrompt = sdk.PresetPrompt(s.appendText)
 	}
 	b := &s.batch

@@ -64,7 +64,7 @@ func quietFlag() []flagSpec {
 
 func agentFlags() []flagSpec {
 	return []flagSpec{
-		{name: "agent", short: "a", arg: "NAME", help: "claude, qoder, or scripted[:FILE] (a script in YAML); default: the installed one", set: text(func(s *settings) *string { return &s.agent })},
+		{name: "agent", short: "a", arg: "NAME", help: "claude, qoder, scripted[:FILE] (a script in YAML), or acp:COMMAND (an agent of the Agent Client Protocol); default: the installed one", set: text(func(s *settings) *string { return &s.agent })},
 		{name: "config", arg: "FILE", help: "a file of options in YAML or JSON; flags override it", set: text(func(s *settings) *string { return &s.config })},
 		{name: "path", arg: "FILE", option: "PathToExecutable", help: "the agent's program, if it is not on PATH; needs --agent", set: text(func(s *settings) *string { return &s.path })},
 		{name: "model", short: "m", arg: "NAME", option: "Model", help: "the model", set: text(func(s *settings) *string { return &s.opts.Model })},
@@ -260,7 +260,7 @@ func parseSession(specs []flagSpec, args []string) (*settings, error) {
 	if err := s.appendPrompt(); err != nil {
 		return nil, err
 	}
-	if s.opts.SystemPrompt.IsZero() && !s.inCloud() {
+	if s.opts.SystemPrompt.IsZero() && !s.inCloud() && !s.isACP() {
 		// Zero is Claude Code without any prompt: not what somebody at a
 		// terminal means.
 		s.opts.SystemPrompt = sdk.PresetPrompt(s.appendText)

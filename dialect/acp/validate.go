@@ -62,6 +62,7 @@ func (d Dialect) check(o *dialect.Input) *build.Problems {
 		switch {
 		case len(f.Index) != 1 || slices.Contains(known, f.Name) || !given(options.FieldByIndex(f.Index)):
 		case f.Name == "Hooks" && o.Policy != nil: // a policy brings one, and is refused itself
+		case f.Name == "Isolation" && o.Isolation == session.IsolationAuto: // there is nothing to isolate
 		default:
 			problem, fix := refusal(f.Name)
 			p.Add(f.Name, problem, fix)
