@@ -134,6 +134,9 @@ func TestACPLongLines(t *testing.T) {
 
 		_, err = w.ask(t, "the end")
 		require.NoError(t, err)
+		synctest.Wait() // events are reported later
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		oversize := 0
 		for _, e := range w.events {
 			if _, ok := e.(*session.OversizeLine); ok {
