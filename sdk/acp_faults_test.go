@@ -114,8 +114,7 @@ func TestACPLongLines(t *testing.T) {
 		require.NoError(t, w.client.Connect(t.Context()))
 		r, err := w.ask(t, long)
 		require.NoError(t, err)
-		assert.Equal(t, len(long), len(r.Result))
-		assert.True(t, r.Result == long)
+		assert.Equal(t, long, r.Result)
 		assert.Equal(t, `user result of t1 "`+long+`" false`, w.messages[len(w.messages)-2], "the result of the call")
 
 		r, err = w.ask(t, "too long")
