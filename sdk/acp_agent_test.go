@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/agent-troupe/troupe/agent"
 )
@@ -86,7 +85,7 @@ func (a *acpAgent) Serve(_ agent.Launch, port agent.Port) agent.Exit {
 		p.write(a.first)
 	}
 	for p.exit == nil {
-		line, ok := p.next(-1)
+		line, ok := p.next()
 		if !ok {
 			break
 		}
@@ -96,16 +95,14 @@ func (a *acpAgent) Serve(_ agent.Launch, port agent.Port) agent.Exit {
 }
 
 // next is the next line; false: the process has ended, or none came in time.
-func (p *acpPlay) next(wait time.Duration) (acpLine, bool) {
+func (p *acpPlay) next() (acpLine, bool) {
 	if len(p.waiting) > 0 {
 		line := p.waiting[0]
 		p.waiting = p.waiting[1:]
 		return line, true
 	}
-	raw, err := p.port.Next(wait)
+	raw, err := p.port.Next(-1)
 	switch {
-	case err == agent.ErrWaited: //nolint:errorlint // as it is
-		return acpLine{}, false
 	case err != nil:
 		p.exit = &agent.Exit{}
 		if err == agent.ErrKilled { //nolint:errorlint // as it is
@@ -148,13 +145,13 @@ func (p *acpPlay) say(text string) {
 }
 
 // ask makes a request and waits for its answer.
-func (p *acpPlay) ask(method, params string) (result string, ok bool) {
+func (p *acpPlay) ask(params string) (result string, ok bool) {
 	p.asked++
 	id := fmt.Sprintf(`"ask-%d"`, p.asked)
-	p.write(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`)
+	p.write(`{"jsonrpc":"2.0","id":` + id + `,"method":"session/request_permission","params":` + params + `}`)
 	var kept []acpLine
 	for {
-		line, ok := p.next(-1)
+		line, ok := p.next()
 		if !ok {
 			return "", false
 		}
@@ -169,7 +166,7 @@ func (p *acpPlay) ask(method, params string) (result string, ok bool) {
 // untilCancelled waits for session/cancel.
 func (p *acpPlay) untilCancelled() {
 	for !p.cancelled && p.exit == nil {
-		p.next(-1)
+		p.next()
 	}
 }
 

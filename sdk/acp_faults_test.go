@@ -100,7 +100,7 @@ func TestACPLongLines(t *testing.T) {
 		case text == "too long an answer":
 			return `{"stopReason":"end_turn","x":"` + long + long + `"}`
 		case text == "too long a question":
-			outcome, _ := p.ask("session/request_permission", strings.Replace(permissionUpdate("allow_once", "reject_once"), `"ls"`, `"`+long+long+`"`, 1))
+			outcome, _ := p.ask(strings.Replace(permissionUpdate("allow_once", "reject_once"), `"ls"`, `"`+long+long+`"`, 1))
 			p.say(outcome)
 		}
 		return `{"stopReason":"end_turn"}`
@@ -151,7 +151,7 @@ func TestACPClose(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
 	a := &acpAgent{prompt: func(p *acpPlay, _ string) string {
-		outcome, _ := p.ask("session/request_permission", permissionUpdate("allow_once", "reject_once"))
+		outcome, _ := p.ask(permissionUpdate("allow_once", "reject_once"))
 		p.untilCancelled()
 		p.say(outcome)
 		return `{"stopReason":"cancelled"}`
@@ -177,7 +177,7 @@ func TestACPAgentThatIgnoresCancel(t *testing.T) {
 	t.Parallel()
 	a := &acpAgent{prompt: func(p *acpPlay, _ string) string {
 		for p.exit == nil {
-			p.next(-1)
+			p.next()
 		}
 		return "silence"
 	}}

@@ -242,7 +242,7 @@ func TestACPPermission(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := &acpAgent{prompt: func(p *acpPlay, _ string) string {
-				outcome, ok := p.ask("session/request_permission", permissionUpdate(c.options...))
+				outcome, ok := p.ask(permissionUpdate(c.options...))
 				if !ok {
 					return "exit"
 				}
@@ -283,7 +283,7 @@ func TestACPInterrupt(t *testing.T) {
 			p.say("short")
 			return `{"stopReason":"end_turn"}`
 		}
-		outcome, _ := p.ask("session/request_permission", permissionUpdate("allow_once", "reject_once"))
+		outcome, _ := p.ask(permissionUpdate("allow_once", "reject_once"))
 		p.say(outcome)
 		p.untilCancelled()
 		p.say("last words")
