@@ -63,7 +63,7 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 		s.forsake()
 		return actors.Config{}, err
 	}
-	if _, keeps := spec.Dialect.(dialect.Transcriber); keeps && s.rt.keeper != nil && spec.Program == nil && spec.Options.Spawner == nil && spec.Options.PersistSession.Or(true) {
+	if s.rt.keeper != nil && spec.Program == nil && spec.Translate == nil && spec.Options.Spawner == nil && spec.Options.PersistSession.Or(true) {
 		s.root, s.rootOf = s.configRoot(in), s.vendor(in)
 	}
 	if s.mirrors(spec, in); s.stored.mirror != nil {
