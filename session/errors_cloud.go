@@ -9,7 +9,8 @@ import (
 // read. It never holds the access token. The session's error wraps it if the failure ended the session; a message that
 // was not delivered has a failed result with its text.
 type CloudError struct {
-	// Op is what was tried: "create agent", "create session", "open event stream", "post message" or "post interrupt".
+	// Op is what was tried: "create agent", "create session", "open event stream", "post message", "post
+	// interrupt", or "archive" and "delete" with "session" or "agent".
 	Op string
 	// Status is the HTTP status of the answer; 0: there was none.
 	Status int

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// CloudOpened says in which cloud session the session is. Troupe deletes neither agents nor sessions of the cloud:
-// these are the ids to do that with.
+// CloudOpened says in which cloud session the session is. No session archives or deletes agents and sessions of the
+// cloud by itself: sdk.CloudCleanup does, with these ids.
 type CloudOpened struct {
 	SessionID      string // of the cloud session
 	AgentID        string // of the cloud agent; "": Options.ExperimentalCloudAgent names an existing session, which knows its agent

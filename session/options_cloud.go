@@ -2,8 +2,8 @@ package session
 
 // CloudAgent runs the session in Qoder's cloud instead of a local process: options.experimentalCloudAgent. It resumes
 // a session (Session.ID alone) or creates one (Session.Create); a new session gets an existing agent (Agent.ID) or a
-// new one (Agent.Create). Troupe deletes neither: a [CloudOpened] event has their ids. The keys are those of the
-// vendor's documents.
+// new one (Agent.Create). Both stay in the cloud: a [CloudOpened] event has their ids, and sdk.CloudCleanup archives
+// or deletes them. The keys are those of the vendor's documents.
 type CloudAgent struct {
 	// Agent is the agent of a new session. It is required with Session.Create and an error with Session.ID.
 	Agent *CloudAgentReference `json:"agent,omitempty"`

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -56,10 +57,7 @@ type Agent struct {
 
 // New returns an agent.
 func New(c Config, h Host) *Agent {
-	if c.BaseURL == "" {
-		c.BaseURL = BaseURL
-	}
-	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
+	c.BaseURL = c.address()
 	if h.Emit == nil {
 		h.Emit = func(session.Event) {}
 	}
@@ -72,6 +70,8 @@ func New(c Config, h Host) *Agent {
 	}
 	return a
 }
+
+func (c *Config) address() string { return strings.TrimRight(cmp.Or(c.BaseURL, BaseURL), "/") }
 
 // AgentName implements [agent.Program].
 func (*Agent) AgentName() string { return "qoder cloud" }
@@ -86,9 +86,9 @@ func (a *Agent) Serve(_ agent.Launch, port agent.Port) agent.Exit {
 }
 
 // transport is what makes the requests of a connection, and what lets go of it.
-func (a *Agent) transport() (rt http.RoundTripper, done func()) {
-	if a.cfg.HTTP != nil {
-		return a.cfg.HTTP, func() {}
+func (c *Config) transport() (rt http.RoundTripper, done func()) {
+	if c.HTTP != nil {
+		return c.HTTP, func() {}
 	}
 	own := http.DefaultTransport
 	if t, ok := own.(*http.Transport); ok {

@@ -67,6 +67,22 @@ func (c *client) post(ctx context.Context, op, path string, body any) (json.RawM
 	return answer, nil
 }
 
+// bare makes a request without a body, whose answer says nothing but that it has succeeded.
+func (c *client) bare(ctx context.Context, op, method, path string) error {
+	ctx, cancel := kernel.WithTimeout(ctx, c.clock, &session.TimeoutError{What: "request to Qoder's cloud", Limit: requestTimeout})
+	defer cancel()
+	resp, err := c.send(ctx, op, method, path, func(req *http.Request) {
+		if method == http.MethodPost { // the service documents it as required
+			req.Header.Set("Content-Type", "application/json")
+		}
+	}, nil)
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close() // the status has said it
+	return nil
+}
+
 // stream opens a stream of events. The end of ctx ends it.
 func (c *client) stream(ctx context.Context, path string, query url.Values, lastEventID string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -40,7 +40,7 @@ type conn struct {
 func newConn(a *Agent, port agent.Port) *conn {
 	c := &conn{Agent: a, port: port}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	rt, idle := a.transport()
+	rt, idle := a.cfg.transport()
 	c.idle = idle
 	c.client = client{base: a.cfg.BaseURL, token: a.cfg.Token, http: rt, clock: a.host.Clock}
 	c.queue.exec = a.host.Exec

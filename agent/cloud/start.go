@@ -84,27 +84,34 @@ var errNoID = errors.New("the answer has no id")
 // again reports whether a request that failed may be made again, because it surely had no effect,
 // and when.
 func (c *conn) again(err error, try int) (time.Duration, bool) {
-	e, ok := errors.AsType[*session.CloudError](err)
-	if !ok || e.Unclear || try >= maxTries || c.ctx.Err() != nil {
-		return 0, false
-	}
-	after := time.Duration(-1)
-	if r, ok := errors.AsType[*refused](err); ok {
-		if after = r.after; e.Status != http.StatusTooManyRequests {
-			return 0, false
-		}
-	} else if !neverSent(e.Err) {
+	after, again := hadNoEffect(err)
+	if !again || try >= maxTries || c.ctx.Err() != nil {
 		return 0, false
 	}
 	return max(after, c.backoff(try)), true
 }
 
+// hadNoEffect reports whether a request that failed may be made again, because it surely had no
+// effect, and the wait that the answer asks for; below 0: none.
+func hadNoEffect(err error) (after time.Duration, again bool) {
+	e, ok := errors.AsType[*session.CloudError](err)
+	if !ok || e.Unclear {
+		return 0, false
+	}
+	if r, ok := errors.AsType[*refused](err); ok {
+		return r.after, e.Status == http.StatusTooManyRequests
+	}
+	return -1, neverSent(e.Err)
+}
+
 // sleep waits, and reports false if ctx ends before.
-func (c *conn) sleep(ctx context.Context, d time.Duration) bool {
+func (c *conn) sleep(ctx context.Context, d time.Duration) bool { return sleep(ctx, c.host, d) }
+
+func sleep(ctx context.Context, h Host, d time.Duration) bool {
 	over := make(chan struct{})
-	timer := c.host.Clock.AfterFunc(d, func() { close(over) })
+	timer := h.Clock.AfterFunc(d, func() { close(over) })
 	defer timer.Stop()
-	return c.host.Exec.Await(ctx, over) == nil
+	return h.Exec.Await(ctx, over) == nil
 }
 
 // eventsPath is the path of the session's events.

@@ -182,9 +182,11 @@ func lostError(err error, attempts int) error {
 
 // backoff is the delay before attempt n: the first is soon, later ones are uniform below a limit
 // that doubles.
-func (c *conn) backoff(n int) time.Duration {
+func (c *conn) backoff(n int) time.Duration { return backoff(c.host.Rand, n) }
+
+func backoff(rand session.Rand, n int) time.Duration {
 	limit := min(firstBackoff<<min(n-1, 10), maxBackoff)
-	return limit/2 + time.Duration(c.host.Rand.Int64N(int64(limit/2)))
+	return limit/2 + time.Duration(rand.Int64N(int64(limit/2)))
 }
 
 // events handles events in order.

@@ -39,6 +39,8 @@ type Server struct {
 	created  int
 	taken    []string // texts of the messages that arrived, in order
 	streams  int      // open
+	archived []string // ids of sessions and agents, in order
+	deleted  []string
 }
 
 // Request is a request that was made.
@@ -118,6 +120,21 @@ func (s *Server) Messages() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.taken)
+}
+
+// Archived returns the ids of the sessions and agents that were archived, in order.
+func (s *Server) Archived() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.archived)
+}
+
+// Deleted returns the ids of the sessions and agents that were deleted, in order. They do not
+// exist any more.
+func (s *Server) Deleted() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.deleted)
 }
 
 // Streams returns how many streams of events are open.
@@ -262,9 +279,23 @@ func (s *Server) handle(r *Request) (answer string, found bool) {
 		s.created++
 		return fmt.Sprintf(`{"id":"sess_%d","type":"session","status":"idle"}`, s.created), true
 	}
-	id, rest, _ := strings.Cut(strings.TrimPrefix(r.Path, "/sessions/"), "/")
+	_, path, _ := strings.Cut(r.Path[1:], "/")
+	id, rest, _ := strings.Cut(path, "/")
 	if plain, err := url.PathUnescape(id); err == nil {
 		id = plain
+	}
+	if slices.Contains(s.deleted, id) {
+		return `{"type":"error","request_id":"r1","error":{"type":"not_found_error","message":"there is no ` + id + `"}}`, false
+	}
+	switch {
+	case r.Method == http.MethodDelete && rest == "":
+		s.deleted = append(s.deleted, id)
+		return fmt.Sprintf(`{"id":%q,"deleted":true}`, id), true
+	case rest == "archive":
+		s.archived = append(s.archived, id)
+		return fmt.Sprintf(`{"id":%q}`, id), true
+	case !strings.HasPrefix(r.Path, "/sessions/"):
+		return `{"error":{"message":"unknown path"}}`, false
 	}
 	var body struct {
 		Events []struct{ Type, Content string }

@@ -1,0 +1,88 @@
+package cloud
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Cleanup archives and deletes agents and sessions of the cloud. The paths are those that the
+// service documents. It is safe for concurrent use.
+//
+// A request that surely had no effect, because there was no connection or the service is too
+// busy (429), is made up to 5 times. Any other failure is a *[session.CloudError]: of an id that
+// does not exist its Status is 404. Each attempt ends after 30 s, all of them with ctx.
+type Cleanup struct {
+	cfg  Config
+	host Host
+}
+
+// NewCleanup returns what cleans up the cloud of c, whose Agent is not used.
+func NewCleanup(c Config, h Host) *Cleanup {
+	c.BaseURL = c.address()
+	return &Cleanup{cfg: c, host: h}
+}
+
+// Archive archives what the event says was created: the session, then the agent. Lists of the
+// service no longer show them, their data stays, and nothing is posted to them any more. It
+// stops at the first failure.
+func (c *Cleanup) Archive(ctx context.Context, made *session.CloudOpened) error {
+	return created(ctx, made, c.ArchiveSession, c.ArchiveAgent)
+}
+
+// Delete deletes what the event says was created, for good: the session with its events, then
+// the agent. It stops at the first failure.
+func (c *Cleanup) Delete(ctx context.Context, made *session.CloudOpened) error {
+	return created(ctx, made, c.DeleteSession, c.DeleteAgent)
+}
+
+func created(ctx context.Context, made *session.CloudOpened, ofSession, ofAgent func(context.Context, string) error) error {
+	if made.SessionCreated {
+		if err := ofSession(ctx, made.SessionID); err != nil {
+			return err
+		}
+	}
+	if made.AgentCreated {
+		return ofAgent(ctx, made.AgentID)
+	}
+	return nil
+}
+
+// ArchiveSession archives a session of the cloud. The service cannot restore it.
+func (c *Cleanup) ArchiveSession(ctx context.Context, id string) error {
+	return c.do(ctx, "archive session", http.MethodPost, "/sessions/"+url.PathEscape(id)+"/archive")
+}
+
+// ArchiveAgent archives an agent of the cloud, which can still be found by its id.
+func (c *Cleanup) ArchiveAgent(ctx context.Context, id string) error {
+	return c.do(ctx, "archive agent", http.MethodPost, "/agents/"+url.PathEscape(id)+"/archive")
+}
+
+// DeleteSession deletes a session of the cloud with all its events, for good.
+func (c *Cleanup) DeleteSession(ctx context.Context, id string) error {
+	return c.do(ctx, "delete session", http.MethodDelete, "/sessions/"+url.PathEscape(id))
+}
+
+// DeleteAgent deletes an agent of the cloud for good. The service may want the rights of an
+// administrator for it (status 403).
+func (c *Cleanup) DeleteAgent(ctx context.Context, id string) error {
+	return c.do(ctx, "delete agent", http.MethodDelete, "/agents/"+url.PathEscape(id))
+}
+
+func (c *Cleanup) do(ctx context.Context, op, method, path string) error {
+	rt, done := c.cfg.transport()
+	defer done()
+	requests := client{base: c.cfg.BaseURL, token: c.cfg.Token, http: rt, clock: c.host.Clock}
+	for try := 1; ; try++ {
+		err := requests.bare(ctx, op, method, path)
+		if err == nil {
+			return nil
+		}
+		after, again := hadNoEffect(err)
+		if !again || try >= maxTries || !sleep(ctx, c.host, max(after, backoff(c.host.Rand, try))) {
+			return err
+		}
+	}
+}
