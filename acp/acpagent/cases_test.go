@@ -442,6 +442,54 @@ func resumeListCloseDelete(t *testing.T) {
 	assert.Len(t, list(object{}), 1)
 }
 
+// TestFork: the copy goes on from the history of the original, which stays as it is.
+func TestFork(t *testing.T) {
+	t.Parallel()
+	c := onDisk(t, kept)
+	cwd := t.TempDir()
+	e := newEditor(t, c)
+	var hello struct {
+		AgentCapabilities struct{ SessionCapabilities struct{ Fork *struct{} } }
+	}
+	require.NoError(t, json.Unmarshal(e.call("initialize", object{"protocolVersion": 1}), &hello))
+	assert.NotNil(t, hello.AgentCapabilities.SessionCapabilities.Fork)
+	s := e.newSession(cwd)
+	e.ask(s, "one")
+	count := func() int {
+		var r acp.ListSessionsResponse
+		require.NoError(t, json.Unmarshal(e.call("session/list", object{"cwd": cwd}), &r))
+		return len(r.Sessions)
+	}
+	e.fails("session/fork", object{"sessionId": s, "cwd": "relative"}, acp.CodeInvalidParams)
+	e.fails("session/fork", object{"sessionId": "none", "cwd": cwd}, acp.CodeResourceNotFound)
+	e.fails("session/fork", object{"sessionId": "0c7e5f1c-9a2b-4c3d-8e4f-5a6b7c8d9e0f", "cwd": cwd}, acp.CodeResourceNotFound)
+	e.fails("session/fork", object{"sessionId": s, "cwd": cwd, "mcpServers": []any{object{"name": "x"}}}, acp.CodeInvalidParams)
+	require.Equal(t, 1, count(), "a request that fails leaves no copy")
+
+	before := len(e.told())
+	var forked acp.NewSessionResponse
+	require.NoError(t, json.Unmarshal(e.call("session/fork", object{"sessionId": s, "cwd": cwd}), &forked))
+	assert.NotEqual(t, s, string(forked.SessionID))
+	assert.NotContains(t, strings.Join(e.told()[before:], "\n"), "chunk", "no history")
+	assert.Equal(t, 2, count())
+	assert.Equal(t, "end_turn", e.ask(string(forked.SessionID), "two"))
+	assert.Equal(t, "end_turn", e.ask(s, "three"))
+	texts := func(id string) string {
+		e.call("session/close", object{"sessionId": id})
+		before := len(e.told())
+		e.call("session/load", object{"sessionId": id, "cwd": cwd, "mcpServers": []any{}})
+		return strings.Join(e.told()[before:], "\n")
+	}
+	copied, original := texts(string(forked.SessionID)), texts(s)
+	for text, in := range map[string][2]bool{"one": {true, true}, "two": {true, false}, "three": {false, true}} {
+		assert.Equal(t, in, [2]bool{strings.Contains(copied, text), strings.Contains(original, text)}, text)
+	}
+
+	e = newEditor(t, play(t, "default: [text: x]"))
+	e.call("initialize", object{"protocolVersion": 1})
+	e.fails("session/fork", object{"sessionId": s, "cwd": cwd}, acp.CodeMethodNotFound)
+}
+
 func apiErrorAndAuthError(t *testing.T) {
 	e := newEditor(t, play(t, `
 turns:

@@ -41,6 +41,8 @@ func (s *server) request(ctx context.Context, method string, params json.RawMess
 		return handle(method, params, func(r *acp.LoadSessionRequest) (any, error) { return s.load(ctx, r) })
 	case acp.MethodSessionResume:
 		return handle(method, params, func(r *acp.ResumeSessionRequest) (any, error) { return s.resume(ctx, r) })
+	case methodFork:
+		return handle(method, params, func(r *forkRequest) (any, error) { return s.fork(ctx, r) })
 	case acp.MethodSessionList:
 		return handle(method, params, func(r *acp.ListSessionsRequest) (any, error) { return s.list(ctx, r) })
 	case acp.MethodSessionDelete:
@@ -85,12 +87,12 @@ func (s *server) initialize(r *acp.InitializeRequest) (any, error) {
 		s.client = *r.ClientCapabilities
 	}
 	s.mu.Unlock()
-	can := &acp.SessionCapabilities{
+	can := sessionCapabilities{SessionCapabilities: acp.SessionCapabilities{
 		AdditionalDirectories: &acp.SessionAdditionalDirectoriesCapabilities{},
 		Close:                 &acp.SessionCloseCapabilities{},
-	}
+	}}
 	if s.config.Sessions != nil {
-		can.List, can.Resume = &acp.SessionListCapabilities{}, &acp.SessionResumeCapabilities{}
+		can.List, can.Resume, can.Fork = &acp.SessionListCapabilities{}, &acp.SessionResumeCapabilities{}, &struct{}{}
 		if s.config.AllowDelete {
 			can.Delete = &acp.SessionDeleteCapabilities{}
 		}
@@ -99,12 +101,14 @@ func (s *server) initialize(r *acp.InitializeRequest) (any, error) {
 	if info.Name == "" {
 		info.Name = "troupe"
 	}
-	return acp.InitializeResponse{
-		ProtocolVersion: version, AgentInfo: info, AuthMethods: []acp.AuthMethod{},
-		AgentCapabilities: &acp.AgentCapabilities{
-			LoadSession:         s.config.Sessions != nil,
-			PromptCapabilities:  &acp.PromptCapabilities{Image: true, EmbeddedContext: true},
-			MCPCapabilities:     &acp.MCPCapabilities{HTTP: true, SSE: true},
+	return initializeResponse{
+		InitializeResponse: acp.InitializeResponse{ProtocolVersion: version, AgentInfo: info, AuthMethods: []acp.AuthMethod{}},
+		AgentCapabilities: agentCapabilities{
+			AgentCapabilities: acp.AgentCapabilities{
+				LoadSession:        s.config.Sessions != nil,
+				PromptCapabilities: &acp.PromptCapabilities{Image: true, EmbeddedContext: true},
+				MCPCapabilities:    &acp.MCPCapabilities{HTTP: true, SSE: true},
+			},
 			SessionCapabilities: can,
 		},
 	}, nil
