@@ -117,7 +117,7 @@ func TestJobsParkWithTheirAccount(t *testing.T) {
 				Configure: func(_ context.Context, _ *fleet.Task, o *sdk.Options) error {
 					o.Backend = scripted.New(scripted.WithScript(&scripted.Script{Transcript: true, Default: scripted.Steps{scripted.Delay(time.Minute), scripted.Text("done")}}), scripted.WithHistory(history))
 					if account == "spent" && i == 0 && time.Now().Before(reset) {
-						o.Backend = spent(reset, history)
+						o.Backend = spent(reset, history, scripted.Delay(time.Second)) // the other job has started by then
 					}
 					return nil
 				},

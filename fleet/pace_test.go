@@ -30,12 +30,12 @@ func private(t *testing.T, o *sdk.Options) *sdk.Options {
 }
 
 // spent is an agent whose account has nothing left until then.
-func spent(until time.Time, history *scripted.MemoryHistory) sdk.Backend {
+func spent(until time.Time, history *scripted.MemoryHistory, before ...scripted.Step) sdk.Backend {
 	text := "You've hit your session limit"
-	return scripted.New(scripted.WithScript(&scripted.Script{Transcript: true, Default: scripted.Steps{
+	return scripted.New(scripted.WithScript(&scripted.Script{Transcript: true, Default: append(before,
 		&scripted.Message{Fields: map[string]any{"type": "rate_limit_event", "rate_limit_info": map[string]any{"status": "rejected", "resetsAt": until.Unix()}}},
 		&scripted.Result{Subtype: "success", IsError: new(true), Text: &text, APIErrorStatus: 429, Fields: map[string]any{"api_error": "usage_limit_reached"}},
-	}}), scripted.WithHistory(history))
+	)}), scripted.WithHistory(history))
 }
 
 // A spent window stops nothing: the job waits for the next one, one task finds out for
