@@ -481,8 +481,9 @@ func TestFork(t *testing.T) {
 		return strings.Join(e.told()[before:], "\n")
 	}
 	copied, original := texts(string(forked.SessionID)), texts(s)
-	for text, in := range map[string][2]bool{"one": {true, true}, "two": {true, false}, "three": {false, true}} {
-		assert.Equal(t, in, [2]bool{strings.Contains(copied, text), strings.Contains(original, text)}, text)
+	for text, want := range map[string][2]bool{"one": {true, true}, "two": {true, false}, "three": {false, true}} {
+		got := [2]bool{strings.Contains(copied, text), strings.Contains(original, text)}
+		assert.Equal(t, want, got, text)
 	}
 
 	e = newEditor(t, play(t, "default: [text: x]"))
