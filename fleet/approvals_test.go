@@ -19,7 +19,7 @@ import (
 func deploying() []scripted.Turn {
 	return []scripted.Turn{
 		when("was approved, once", &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "deploy", "n": 1}, Result: "deployed"}, scripted.Text("end")),
-		when("was denied by a person", scripted.Text("I leave it")),
+		when("was denied by a person. not on Friday", scripted.Text("I leave it")),
 		when("do", &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "deploy", "n": 1}, Result: "deployed"}, scripted.Text("end")),
 	}
 }
@@ -85,11 +85,11 @@ func TestApprovalLater(t *testing.T) {
 func TestApprovalsOutliveTheHost(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		amend fleet.Amendment
-		text  string
+		decision fleet.Answer
+		text     string
 	}{
-		"allowed": {fleet.Amendment{Allow: []string{""}}, "end"},
-		"denied":  {fleet.Amendment{Deny: []string{""}}, "I leave it"},
+		"allowed": {fleet.Answer{Allow: true}, "end"},
+		"denied":  {fleet.Answer{Reason: "not on Friday"}, "I leave it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -114,18 +114,15 @@ func TestApprovalsOutliveTheHost(t *testing.T) {
 			require.ErrorAs(t, err, new(*fleet.StoppedError))
 			<-h.Done()
 
-			for _, ids := range [][]string{c.amend.Allow, c.amend.Deny} {
-				for i := range ids {
-					ids[i] = a.ID
-				}
-			}
-			require.ErrorIs(t, fleet.Amend(t.Context(), copied, fleet.Amendment{Allow: []string{"x"}}), fleet.ErrNoApproval)
-			require.NoError(t, fleet.Amend(t.Context(), copied, c.amend))
-			require.ErrorIs(t, fleet.Amend(t.Context(), copied, c.amend), fleet.ErrNoApproval)
+			c.decision.ID = a.ID
+			amend := fleet.Amendment{Answers: []fleet.Answer{c.decision}}
+			require.ErrorIs(t, fleet.Amend(t.Context(), copied, fleet.Amendment{Answers: []fleet.Answer{{ID: "x", Allow: true}}}), fleet.ErrNoApproval)
+			require.NoError(t, fleet.Amend(t.Context(), copied, amend))
+			require.ErrorIs(t, fleet.Amend(t.Context(), copied, amend), fleet.ErrNoApproval)
 			results, err := collect(t, job)
 			require.NoError(t, err)
 			assert.Equal(t, c.text, results["t0"].Text, results["t0"].Error)
-			assert.Equal(t, len(c.amend.Allow) > 0, strings.Contains(read(t, copied, results["t0"].Transcript), "deployed"))
+			assert.Equal(t, c.decision.Allow, strings.Contains(read(t, copied, results["t0"].Transcript), "deployed"))
 		})
 	}
 }

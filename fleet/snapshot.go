@@ -143,8 +143,14 @@ func transcriptOf(task string, number int) string {
 type Amendment struct {
 	Cancel  []string // as Handle.CancelTask
 	Requeue []string // as Handle.Requeue
-	Allow   []string // ids of approvals, as Handle.Decide
-	Deny    []string
+	Answers []Answer
+}
+
+// Answer decides a call that waits for a person, as [Handle.Decide] does.
+type Answer struct {
+	ID     string // of the [Approval]
+	Allow  bool
+	Reason string // of a denial, for the model
 }
 
 // Amend decides about tasks of a job that does not run; a resume obeys. What it says is
@@ -194,12 +200,12 @@ func Amend(ctx context.Context, dir string, a Amendment) (err error) {
 			records = append(records, r.record(kindRequeued, id, 0, struct{}{}))
 		}
 	}
-	for i, id := range slices.Concat(a.Allow, a.Deny) {
-		task := h.waiting(id)
+	for _, d := range a.Answers {
+		task := h.waiting(d.ID)
 		if task == "" {
-			return fmt.Errorf("approval %q: %w", id, ErrNoApproval)
+			return fmt.Errorf("approval %q: %w", d.ID, ErrNoApproval)
 		}
-		records = append(records, r.record(kindDecided, task, 0, decidedRecord{ID: id, Allow: i < len(a.Allow)}))
+		records = append(records, r.record(kindDecided, task, 0, decidedRecord(d)))
 	}
 	if len(records) == 0 {
 		return nil

@@ -101,10 +101,8 @@ func Send(ctx context.Context, dir string, c Command) (offline bool, err error) 
 		a.Cancel = []string{c.Task}
 	case Requeue:
 		a.Requeue = []string{c.Task}
-	case Allow:
-		a.Allow = []string{c.Approval}
-	case Deny:
-		a.Deny = []string{c.Approval}
+	case Allow, Deny:
+		a.Answers = []fleet.Answer{{ID: c.Approval, Allow: c.Op == Allow, Reason: c.Reason}}
 	default:
 		return false, ErrNotRunning
 	}
