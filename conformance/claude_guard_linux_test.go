@@ -4,6 +4,7 @@ package conformance_test
 
 import (
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
@@ -37,6 +38,7 @@ func TestGuard(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			require.False(t, signal.Ignored(c.died), "a host that inherits an ignored signal, as under nohup, does not die of it")
 			r := newRig(t)
 			prompt, running := r.hold()
 			r.model.Script("hold", modelapi.Say(modelapi.ToolUse("Bash", modelapi.Args{

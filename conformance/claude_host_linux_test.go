@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"testing"
 	"time"
@@ -66,6 +67,7 @@ func TestHostDies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			require.False(t, signal.Ignored(sig), "a host that inherits an ignored signal, as under nohup, does not die of it")
 			r := newRig(t)
 			prompt, running := r.hold()
 			host := r.host(hostedAgent{Prompt: prompt})
