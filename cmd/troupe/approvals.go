@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -39,21 +38,12 @@ written.
 // approvalsCommand is troupe approvals.
 func approvalsCommand(ctx context.Context, p process, c *console, args []string) int {
 	s := &settings{}
-	if err := parse(ctlFlags(), args, s); err != nil {
+	dir, name, rest, err := s.ofJob(args, "approvals", "list")
+	switch {
+	case err != nil:
 		return c.usage(err)
-	}
-	if s.help {
+	case s.help:
 		return c.print(approvalsHelp())
-	}
-	if len(s.words) == 0 {
-		return c.usage(&usageError{"troupe approvals needs the directory of a job", "write troupe approvals DIR"})
-	}
-	dir, name, rest := s.words[0], "list", s.words[1:]
-	if st, err := os.Stat(dir); err == nil && st.Mode().IsRegular() {
-		dir = outOf(dir)
-	}
-	if len(rest) > 0 {
-		name, rest = rest[0], rest[1:]
 	}
 	ctx, stop := untilSignal(ctx, p)
 	defer stop()

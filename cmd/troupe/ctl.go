@@ -54,21 +54,12 @@ written.
 // ctlCommand is troupe ctl.
 func ctlCommand(ctx context.Context, p process, c *console, args []string) int {
 	s := &settings{}
-	if err := parse(ctlFlags(), args, s); err != nil {
+	dir, name, rest, err := s.ofJob(args, "ctl", "status")
+	switch {
+	case err != nil:
 		return c.usage(err)
-	}
-	if s.help {
+	case s.help:
 		return c.print(ctlHelp())
-	}
-	if len(s.words) == 0 {
-		return c.usage(&usageError{"troupe ctl needs the directory of a job", "write troupe ctl DIR [COMMAND]; troupe help ctl lists the commands"})
-	}
-	dir, name, rest := s.words[0], "status", s.words[1:]
-	if st, err := os.Stat(dir); err == nil && st.Mode().IsRegular() {
-		dir = outOf(dir)
-	}
-	if len(rest) > 0 {
-		name, rest = rest[0], rest[1:]
 	}
 	ctx, stop := untilSignal(ctx, p)
 	defer stop()
@@ -116,6 +107,26 @@ func ctlCommand(ctx context.Context, p process, c *console, args []string) int {
 		fix = "did you mean " + near + "?"
 	}
 	return c.usage(&usageError{fmt.Sprintf("troupe ctl has no command %q", name), fix})
+}
+
+// ofJob reads the arguments of a command about a job: its directory, what to do and with what.
+// def is what to do if nothing is said.
+func (s *settings) ofJob(args []string, command, def string) (dir, name string, rest []string, err error) {
+	if err := parse(ctlFlags(), args, s); err != nil || s.help {
+		return "", "", nil, err
+	}
+	if len(s.words) == 0 {
+		return "", "", nil, &usageError{"troupe " + command + " needs the directory of a job",
+			fmt.Sprintf("write troupe %s DIR [COMMAND]; troupe help %s lists the commands", command, command)}
+	}
+	dir, name, rest = s.words[0], def, s.words[1:]
+	if st, err := os.Stat(dir); err == nil && st.Mode().IsRegular() {
+		dir = outOf(dir)
+	}
+	if len(rest) > 0 {
+		name, rest = rest[0], rest[1:]
+	}
+	return dir, name, rest, nil
 }
 
 // ctlFailed says why something cannot be done.
