@@ -10,17 +10,27 @@ import (
 )
 
 // Pause starts nothing more until [Handle.Resume]. What runs goes on. The number of
-// [Handle.Retune] stays. A job that is resumed by another process is not paused.
-func (h *Handle) Pause() { h.r.post(paused{true}) }
+// [Handle.Retune] stays. A job that is resumed by another process is not paused. Pause waits
+// for nothing, so it may be called from Job.OnEvent; Progress says at once that the job is
+// paused, and a start that is being decided may still follow.
+func (h *Handle) Pause() { h.pause(true) }
 
 // Resume goes on after [Handle.Pause].
-func (h *Handle) Resume() { h.r.post(paused{false}) }
+func (h *Handle) Resume() { h.pause(false) }
+
+func (h *Handle) pause(on bool) {
+	h.r.mu.Lock()
+	defer h.r.mu.Unlock()
+	h.r.paused = on
+	h.r.put(paused{on})
+}
 
 // CancelTask ends a task with the status [Canceled]: its attempt is interrupted, and
 // whatever it came to does not count. Tasks that come after it are skipped. When it
 // returns nil the decision is durable; the result follows when the agent's processes are
 // gone. The error matches [ErrNoTask], [ErrTaskOver] or [ErrJobOver], or says that the
 // journal cannot be written. A task that is canceled already is no error.
+// It waits for the job, so Job.OnEvent must not call it, nor Requeue.
 func (h *Handle) CancelTask(ctx context.Context, id string) error {
 	return h.steer(ctx, id, steerCancel)
 }

@@ -336,7 +336,7 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 		}
 	}
 	r.mu.Lock()
-	r.limit, r.parked, r.paused = r.plan.limit(), r.plan.parked, r.plan.paused
+	r.limit, r.parked = r.plan.limit(), r.plan.parked
 	if news := r.stop == nil && r.plan.stopped != nil; news {
 		r.stop = r.plan.stopped
 		defer r.tell(Event{Kind: EventStopped, Detail: r.stop.Reason + ": " + r.stop.Detail})
