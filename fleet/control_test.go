@@ -125,8 +125,15 @@ func TestRequeue(t *testing.T) {
 	}
 	assert.Equal(t, "t1", first.ID)
 	require.NoError(t, os.WriteFile(good, nil, 0o600))
+	h.Pause() // so that nothing of it is over again
 	require.NoError(t, h.Requeue(t.Context(), "t1"))
 	require.NoError(t, h.Requeue(t.Context(), "t3"), "it is in the queue")
+	s := h.Snapshot()
+	assert.Empty(t, s.ByStatus, "their results are void")
+	for _, task := range s.Tasks[1:] {
+		assert.Equal(t, fleet.TaskQueued, task.State, task.ID)
+	}
+	h.Resume()
 	assert.Equal(t, fleet.Accepted, await(t, events, fleet.EventFinished, "t3").Status)
 	require.NoError(t, h.CancelTask(t.Context(), "t0"))
 	results, err := rest(t, h)
@@ -173,6 +180,7 @@ func TestPause(t *testing.T) {
 	h, events := begun(t, fleet.Job{Tasks: all, Options: backend(held()...), Concurrency: 1})
 	await(t, events, fleet.EventStarted, "t0")
 	h.Pause()
+	assert.True(t, h.Progress().Paused, "at once")
 	await(t, events, fleet.EventPaused, "")
 	require.NoError(t, h.CancelTask(t.Context(), "t0"))
 	await(t, events, fleet.EventFinished, "t0")
