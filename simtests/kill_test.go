@@ -3,8 +3,10 @@ package simtests_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -254,4 +256,40 @@ func TestKillSeveralActors(t *testing.T) {
 		w.Lossless(where)
 		w.FailClosed(where)
 	}
+}
+
+// TestRouterAndSessionDieTogether: the session actor dies, and its router does in a step before
+// it is stopped. The next session actor hears nothing of that: it ends the session all the same.
+func TestRouterAndSessionDieTogether(t *testing.T) {
+	t.Parallel()
+	broke := 0
+	for seed := range world.Seeds(t, 20, 100) {
+		for n := range 12 { // messages of the session actor before it dies
+			handled, struck, inStep := 0, false, false
+			w := world.New(t, seed, func(c *kernel.Config) {
+				c.Chaos = func(actor string, _ any, at kernel.Moment) bool {
+					switch {
+					case !struck && at == kernel.AfterMessage && strings.HasPrefix(actor, "together#"):
+						handled++
+						struck = handled == n+1
+						return struck
+					case struck && !inStep && at == kernel.InStep && strings.HasPrefix(actor, "router#1"):
+						inStep = true
+						return true
+					}
+					return false
+				}
+			})
+			spec := w.Gated(script())
+			spec.ID = "together"
+			err := w.Play(context.Background(), spec, "go", "on")
+			w.Finish()
+			if inStep {
+				broke++
+				require.Error(t, errors.Join(append(w.TurnErrors(), err)...), "seed %d, message %d", seed, n)
+			}
+			w.FailClosed(fmt.Sprintf("seed %d, message %d", seed, n))
+		}
+	}
+	require.Positive(t, broke)
 }

@@ -57,10 +57,17 @@ func (s *sessionActor) Start(c *kernel.Context[machine.LifeInput]) error {
 			}
 		}
 		s.step(c, machine.Began{})
+		if k.awake().routing.Broken() { // its router died while nobody watched
+			s.step(c, machine.Broken{Err: errRouterBroke})
+		}
 	}
 	s.flush(c)
 	return nil
 }
+
+// errRouterBroke ends a session whose router and session actor died together: nobody heard of
+// what.
+var errRouterBroke = errors.New("the router died while it changed what it knows of the session")
 
 // waiting reports whether requests wait for actors that were never started, or
 // that the incarnation before had.

@@ -82,7 +82,7 @@ type kept struct {
 // more than once.
 func (k *Core) Sleep(ring func(*kernel.Worker)) bool {
 	up := k.awake()
-	if up.transport.Depth() > 0 || !k.session.Doze(ring) || !k.router.Doze(ring) {
+	if up.transport.Depth() > 0 || !up.routing.AtRest() || !k.session.Doze(ring) || !k.router.Doze(ring) {
 		return false // a bell that is left is gone with the next incarnation
 	}
 	all := kept{Life: up.life.Snapshot()}

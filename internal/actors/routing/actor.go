@@ -99,6 +99,9 @@ func (b *Box) Adopt(others *machine.Config) *machine.Config { return b.routing.A
 // takes no more inputs.
 func (b *Box) Broken() bool { return b.outbox.Broken() }
 
+// AtRest reports whether nothing of a step is left, done or half done: it may be packed.
+func (b *Box) AtRest() bool { return !b.Broken() && b.outbox.Empty() }
+
 // Drain handles what the last router has left. It is for the parent.
 func (b *Box) Drain() {
 	for _, in := range b.cfg.Self.Take() {
