@@ -2,7 +2,9 @@ package acpagent_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -226,3 +228,48 @@ func TestNoAgent(t *testing.T) {
 	assert.NotContains(t, e.got()[0].raw, "sk-secret")
 	e.fails("authenticate", object{"methodId": "any"}, acp.CodeInvalidParams)
 }
+
+// TestSecretsStayInside: keys of the environment and of MCP servers are in no line to the editor
+// and in no line of the log, also when the agent dies or an API call fails.
+func TestSecretsStayInside(t *testing.T) {
+	t.Parallel()
+	c := play(t, `
+turns:
+- when: bad
+  steps: [result: {is_error: true, text: "API Error: 400", api_error_status: 400}]
+- when: die
+  steps: [text: soon, exit: {code: 3}]
+default: [text: hello]`)
+	c.NoRecovery = true
+	c.Options.Env = map[string]string{"ANTHROPIC_API_KEY": "sk-secret-1"}
+	var logged strings.Builder
+	var mu sync.Mutex
+	c.Logger = slog.New(slog.NewTextHandler(writerFunc(func(b []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return logged.Write(b)
+	}), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	e := newEditor(t, c)
+	e.call("initialize", object{"protocolVersion": 1})
+	var opened acp.NewSessionResponse
+	require.NoError(t, json.Unmarshal(e.call("session/new", object{"cwd": t.TempDir(), "mcpServers": []any{
+		object{"name": "far", "type": "http", "url": "http://127.0.0.1:1/", "headers": []any{object{"name": "Authorization", "value": "sk-secret-2"}}},
+		object{"name": "near", "command": "/none", "args": []any{}, "env": []any{object{"name": "TOKEN", "value": "sk-secret-3"}}},
+	}}), &opened))
+	s := string(opened.SessionID)
+	e.fails("session/prompt", prompt(s, "bad"), acp.CodeInternalError)
+	e.fails("session/prompt", prompt(s, "die"), acp.CodeInternalError)
+	assert.Equal(t, "end_turn", e.ask(s, "again"))
+	e.end()
+	for _, l := range e.got() {
+		assert.NotContains(t, l.raw, "sk-secret")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	assert.NotEmpty(t, logged.String())
+	assert.NotContains(t, logged.String(), "sk-secret")
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
