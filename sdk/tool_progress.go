@@ -41,6 +41,9 @@ func callOf(ctx context.Context) *toolCall {
 
 // end is called before the answer: no progress may follow it.
 func (c *toolCall) end() {
+	if c.token == nil { // there is no progress
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true

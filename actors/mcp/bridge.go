@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -62,9 +63,11 @@ type Bridge struct {
 	cfg    BridgeConfig // without the options
 	limits map[string]session.SDKMCPServerConfig
 
-	mu      sync.Mutex
-	servers map[string]*member
-	calls   []*call // in flight, in the order of their arrival; a handful, or few hundred
+	// servers is never changed, but replaced, with mu held: a call reads it without a lock.
+	servers atomic.Pointer[map[string]*member]
+
+	mu    sync.Mutex
+	calls []*call // in flight, in the order of their arrival; a handful, or few hundred
 }
 
 // member is a server of the bridge. Its semaphore keeps the order in which calls
@@ -105,13 +108,12 @@ func (b *Bridge) Add(s session.MCPHandler) bool {
 	name := s.Name()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.servers[name] != nil {
+	if b.server(name) != nil {
 		return false
 	}
-	if b.servers == nil {
-		b.servers = make(map[string]*member)
-	}
-	b.servers[name] = &member{MCPHandler: s, order: NewSemaphore(1)}
+	servers := b.copyServers()
+	servers[name] = &member{MCPHandler: s, order: NewSemaphore(1)}
+	b.servers.Store(&servers)
 	return true
 }
 
@@ -119,7 +121,25 @@ func (b *Bridge) Add(s session.MCPHandler) bool {
 func (b *Bridge) Remove(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.servers, name)
+	servers := b.copyServers()
+	delete(servers, name)
+	b.servers.Store(&servers)
+}
+
+// server returns nil if no server has the name.
+func (b *Bridge) server(name string) *member {
+	if servers := b.servers.Load(); servers != nil {
+		return (*servers)[name]
+	}
+	return nil
+}
+
+func (b *Bridge) copyServers() map[string]*member {
+	servers := make(map[string]*member)
+	if now := b.servers.Load(); now != nil {
+		maps.Copy(servers, *now)
+	}
+	return servers
 }
 
 // Prepare returns the function that turns requests into messages for the bridge's servers.
@@ -138,9 +158,7 @@ func (b *Bridge) prepare(r *callback.Request) (callback.Job, error) {
 	if !ok {
 		return callback.Job{}, fmt.Errorf("mcp_message request: decoded as %T", req)
 	}
-	b.mu.Lock()
-	server := b.servers[ask.ServerName]
-	b.mu.Unlock()
+	server := b.server(ask.ServerName)
 	if server == nil {
 		return callback.Job{Name: ask.ServerName}, b.unknownServer(ask.ServerName)
 	}

@@ -33,12 +33,11 @@ const (
 	many   = 2500
 )
 
-// bars says how many locks a callback may take. A call of an MCP server inside this
-// process also passes the registry of the servers, and a goroutine of its own.
+// bars says how many locks a callback may take.
 var bars = []struct {
 	kind string
 	most float64
-}{{"hook", 4}, {"perm", 4}, {"mcp", 9}}
+}{{"hook", 4}, {"perm", 4}, {"mcp", 4}}
 
 // agent is the files of an agent inside this process: it is the other end of stdin and
 // stdout, and a real one is another process.
