@@ -38,7 +38,7 @@ const (
 
 // Progress is where a job stands.
 type Progress struct {
-	Total    int // tasks that are known; with [Stream] it grows
+	Total    int // tasks that are known; with [Stream] it grows, with Job.Sample it counts the samples
 	Queued   int // not started, or waiting for other tasks or for their backoff
 	Finished int
 	ByStatus map[Status]int

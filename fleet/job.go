@@ -70,6 +70,12 @@ type Job struct {
 	// Resume goes on with the job whose journal is in Out. Its tasks must be the same ones.
 	Resume bool
 
+	// Sample runs only so many of Tasks, spread evenly, to learn from them what all would use
+	// ([NewEstimate]). The job then stops with the reason [StopSample]; with Out, a resume
+	// without Sample runs the others. Tasks that are over in the journal count as samples, and
+	// a task of After is one only if what it comes after was accepted. Default: 0, all run.
+	Sample int
+
 	// Attempts is how many attempts a task has that end by themselves, the first included.
 	// Only failures that may pass are tried again. Default: 0, which is 3.
 	Attempts int
@@ -144,6 +150,7 @@ const (
 	StopUnauthorized = "unauthorized"
 	StopUsageLimit   = "usage_limit"
 	StopJournal      = "journal"
+	StopSample       = "sample" // the tasks of Job.Sample are over
 )
 
 // Stop says why a job ended before all of its tasks had.
@@ -252,6 +259,9 @@ func (j *Job) check() error {
 		case d.Floor > d.Start || d.Start > d.Ceiling:
 			add("Pace", fmt.Sprintf("has the floor %d, the start %d and the ceiling %d", d.Floor, d.Start, d.Ceiling), "raise them in this order")
 		}
+	}
+	if j.Sample < 0 {
+		add("Sample", "is negative", "give the number of tasks, or 0 for all")
 	}
 	if j.FailOn.Count < 0 || j.FailOn.Fraction < 0 || j.FailOn.Fraction > 1 {
 		add("FailOn", "is no threshold", "give a Count from 0, or a Fraction from 0 to 1")

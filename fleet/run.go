@@ -19,20 +19,22 @@ import (
 
 // run is a job that runs. The loop owns plan; what others need is under mu.
 type run struct {
-	job    Job
-	rt     *runtime.Runtime
-	own    bool // rt is the job's
-	exec   session.Executor
-	clock  session.Clock
-	root   string // Job.Out as an absolute path
-	fs     journal.FS
-	log    journal.Journal // nil without Out
-	keeper *journal.Keeper // nil without Out
-	marker string
-	source func() (Task, error, bool) // of Stream
-	cease  func()                     // ends source
-	plan   *plan
-	alarm  session.Timer // of the plan; the loop's
+	job   Job
+	rt    *runtime.Runtime
+	own   bool // rt is the job's
+	exec  session.Executor
+	clock session.Clock
+	root  string // Job.Out as an absolute path
+	// unsampled is the number of tasks that Job.Sample leaves for later.
+	unsampled int
+	fs        journal.FS
+	log       journal.Journal // nil without Out
+	keeper    *journal.Keeper // nil without Out
+	marker    string
+	source    func() (Task, error, bool) // of Stream
+	cease     func()                     // ends source
+	plan      *plan
+	alarm     session.Timer // of the plan; the loop's
 	// leaving are the workspaces of tasks that are over and are cleared up; the loop's.
 	leaving []*kernel.Promise[struct{}]
 	ctx     context.Context // of attempts
@@ -105,6 +107,9 @@ func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle
 	if err := job.check(); err != nil {
 		return nil, err
 	}
+	if source != nil && job.Sample != 0 {
+		return nil, &session.ConfigError{Option: "Sample", Problem: "has no use with Stream, whose tasks are not known", Fix: "use Run, or stream only the samples"}
+	}
 	r := &run{
 		job: job, over: make(chan struct{}), tasks: map[string]*entry{},
 		repos: repos{map[string]*kernel.Promise[struct{}]{}},
@@ -149,6 +154,7 @@ func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle
 	if job.Pace != nil {
 		r.watch()
 	}
+	entries = r.sample(entries)
 	r.exec.Go(func() { r.main(ctx, entries) })
 	return &Handle{r: r}, nil
 }
@@ -397,6 +403,7 @@ func (r *run) finish(ctx context.Context) {
 	for _, l := range r.leaving {
 		_, _ = l.Wait(r.hard, r.exec)
 	}
+	r.sampled()
 	var errs []error
 	if r.root != "" {
 		errs = append(errs, r.project(), r.summarize())
@@ -404,7 +411,7 @@ func (r *run) finish(ctx context.Context) {
 	r.kill()
 	errs = append(errs, r.shutdown())
 	r.mu.Lock()
-	left := 0
+	left := r.unsampled
 	for _, e := range r.order {
 		if e.result == nil {
 			left++

@@ -241,8 +241,8 @@ type Summary struct {
 func (r *run) summarize() error {
 	p := r.progress()
 	s := Summary{
-		Job: r.job.ID, Started: r.begun.UTC(), Ended: r.clock.Now().UTC(), Tasks: p.Total, Accepted: p.ByStatus[Accepted],
-		Left: p.Total - p.Finished, ByStatus: p.ByStatus, ByFamily: map[Family]int{}, Usage: p.Usage,
+		Job: r.job.ID, Started: r.begun.UTC(), Ended: r.clock.Now().UTC(), Tasks: p.Total + r.unsampled, Accepted: p.ByStatus[Accepted],
+		Left: p.Total + r.unsampled - p.Finished, ByStatus: p.ByStatus, ByFamily: map[Family]int{}, Usage: p.Usage,
 	}
 	if s.Left > 0 {
 		s.Stop = p.Stop
