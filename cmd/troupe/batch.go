@@ -48,7 +48,9 @@ func batchCommand(ctx context.Context, p process, c *console, args []string) int
 		return c.usage(&usageError{problem: s.inTerms(err.Error())})
 	}
 	if s.batch.dryRun {
-		return c.print(plan)
+		if code := c.print(plan); code != exitOK || job.Sample == 0 {
+			return code
+		}
 	}
 	rt, err := runtime.New(runtime.Config{StateDir: job.StateDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -115,7 +117,7 @@ func (s *settings) checkBatch() (string, error) {
 	}
 	_, err := os.Stat(filepath.Join(job.Out, journal.Name))
 	switch {
-	case err == nil && !job.Resume && !s.batch.dryRun:
+	case err == nil && !job.Resume && (!s.batch.dryRun || job.Sample > 0):
 		return "", fmt.Errorf("%s has the journal of a job already; add --resume to go on with it, or give another --out", job.Out)
 	case err != nil && job.Resume:
 		return "", fmt.Errorf("%s has no journal to go on with; leave --resume out", job.Out)
@@ -181,17 +183,31 @@ func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
 	w := &batchWatch{h: h, c: c, over: make(chan struct{})}
 	go w.watch(p.signals)
 	var failed error
+	var results []fleet.TaskResult // of the samples
 	for r, err := range h.Results(context.WithoutCancel(ctx)) {
 		if err != nil {
 			failed = err
 			break
 		}
 		progress.result(&r)
+		if job.Sample > 0 {
+			results = append(results, r)
+		}
 	}
 	<-h.Done()
 	close(w.over)
 	progress.end()
-	return s.summary(c, h.Progress(), failed, w.signal())
+	var stopped *fleet.StoppedError
+	if errors.As(failed, &stopped) && stopped.Reason == fleet.StopSample {
+		failed = nil // as it was asked to
+	}
+	code := s.summary(c, h.Progress(), failed, w.signal())
+	if job.Sample > 0 && code != exitOutput {
+		if err := c.text(s.estimateText(fleet.NewEstimate(len(job.Tasks), results))); err != nil {
+			return exitOutput
+		}
+	}
+	return code
 }
 
 func writeEvents(to io.Writer) func(fleet.Event) {

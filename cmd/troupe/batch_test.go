@@ -176,3 +176,42 @@ func TestBatchWithoutATerminalOrWithOne(t *testing.T) {
 		})
 	}
 }
+
+// Samples cost what they cost, and are not lost.
+func TestBatchEstimate(t *testing.T) {
+	t.Parallel()
+	file := taskFile(t, "tasks.jsonl", strings.Repeat("{\"prompt\":\"x\"}\n", 8))
+	priced := script(t, `default: [{text: done}, {result: {cost: 0.5}}]`)
+	w := newWorld()
+	require.Equal(t, exitOK, w.run("batch", "-a", priced, file, "-q", "-n", "--estimate", "2"), w.err)
+	assert.Contains(t, w.out.String(), "8 tasks for ", "the plan of --dry-run")
+	assert.Contains(t, w.out.String(), "2 of 2 tasks accepted; $1.00\n")
+	assert.Contains(t, w.out.String(), "all 8 tasks, estimated from 2 (2 accepted):\n  cost                 $4.00, between $4.00 and $4.00 (a task: $0.50 to $0.50)\n")
+	assert.Contains(t, w.out.String(), "elapsed, 4 at a time")
+	assert.Contains(t, w.out.String(), "with --resume and without --estimate runs the other tasks")
+
+	w = newWorld()
+	assert.Equal(t, exitUsage, w.run("batch", "-a", priced, file, "-q", "-n", "--estimate", "2"), "the journal is not overwritten")
+	w = newWorld()
+	require.Equal(t, exitOK, w.run("batch", "-a", priced, file, "-q", "--resume"), w.err)
+	assert.Contains(t, w.out.String(), "8 of 8 tasks accepted; $4.00", "each task was paid once")
+	assert.NotContains(t, w.out.String(), "estimated")
+	assert.Len(t, resultsIn(t, outOf(file)), 8)
+}
+
+func TestEstimateText(t *testing.T) {
+	t.Parallel()
+	s := &settings{}
+	s.batch.job.Out = "tasks.out"
+	assert.Contains(t, s.estimateText(fleet.NewEstimate(3, nil)), "nothing can be estimated")
+	free := fleet.TaskResult{Status: fleet.Failed, Attempts: make([]fleet.Attempt, 1), Usage: fleet.Usage{Turns: 3, Tokens: fleet.Tokens{Input: 40_000}, Wall: fleet.Duration(time.Minute)}}
+	text := s.estimateText(fleet.NewEstimate(100, []fleet.TaskResult{free}))
+	for _, want := range []string{
+		"estimated from 1 (0 accepted)", "the agent reports no cost", "turns                300 (a task: 3 to 3)",
+		"input tokens         4M (a task: 40k to 40k)", "time of the agents   1h40m0s", "elapsed, 4 at a time 25m0s\n", "one sample does not show",
+	} {
+		assert.Contains(t, text, want)
+	}
+	s.batch.job.Pace = &fleet.Pace{}
+	assert.NotContains(t, s.estimateText(fleet.NewEstimate(100, []fleet.TaskResult{free})), "elapsed", "nobody knows how many run at a time")
+}
