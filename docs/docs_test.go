@@ -64,6 +64,7 @@ func printed() map[string]error {
 		"ErrMCPServerClosed":              sdk.ErrMCPServerClosed,
 		"session.ErrNoRoom":               session.ErrNoRoom,
 		"session.ErrMirrorFull":           session.ErrMirrorFull,
+		"session.ErrStoreAhead":           session.ErrStoreAhead,
 		"session.ErrChildFull":            session.ErrChildFull,
 		"session.ErrNoChild":              session.ErrNoChild,
 		"session.ErrChildDone":            session.ErrChildDone,

@@ -209,10 +209,14 @@ func (rt *Runtime) spawnerFor(spec *Spec) session.Spawner {
 // needed.
 func (s *Session) leases(spec *Spec) link.Leases {
 	both := bothLeases{local: s.localLeases(spec), store: s.stored.leases}
-	if both.local == nil && both.store == nil {
-		return nil
+	var needed link.Leases
+	if both.local != nil || both.store != nil {
+		needed = both
 	}
-	return both
+	if spec.Options.SessionStore != nil {
+		return completedLeases{needed, s}
+	}
+	return needed
 }
 
 func (s *Session) localLeases(spec *Spec) session.Leases {

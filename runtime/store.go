@@ -23,9 +23,10 @@ import (
 
 // stored is what Options.SessionStore needs of a session.
 type stored struct {
-	mirror *mirror.Mirror // nil without a store
-	leases *storeLeases   // nil: the store has none
-	dir    string         // the configuration directory of a session that was loaded; "": it was not
+	mirror     *mirror.Mirror // nil without a store
+	leases     *storeLeases   // nil: the store has none
+	completion *completion    // nil: the store gets only what the agent reports
+	dir        string         // the configuration directory of a session that was loaded; "": it was not
 }
 
 // restore loads the session that is to be resumed, if the store has it, into a private
@@ -252,14 +253,24 @@ func (s *Session) mirrors(spec *Spec, in *dialect.Input) {
 		return
 	}
 	cfg := mirror.Config{
-		Store: store, Over: s.unlease, Options: in.SessionStoreOptions.WithDefaults(),
-		Clock: s.rt.sys.Clock(), Exec: s.rt.sys.Executor(), Emit: s.emit,
+		Store: store, Options: in.SessionStoreOptions.WithDefaults(),
+		Clock: s.rt.sys.Clock(), Exec: s.rt.sys.Executor(),
 	}
 	if spec.Options.Spawner == nil {
 		cfg.Root = s.configRoot(in)
 	}
 	if s.stored.leases != nil {
 		cfg.Store = s.stored.leases
+	}
+	c := s.completes(spec, in, cfg.Store)
+	s.stored.completion = c
+	cfg.Emit = func(e session.Event) {
+		c.note(e)
+		s.emit(e)
+	}
+	cfg.Over = func() {
+		c.ends()
+		s.unlease()
 	}
 	s.stored.mirror = mirror.New(cfg)
 	in.Children = append(slices.Clone(in.Children), s.stored.mirror.Child())

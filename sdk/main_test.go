@@ -20,12 +20,19 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// agentEnv makes the test's program play an agent.
+// agentEnv makes the test's program play an agent: "1", or a script.
 const agentEnv = "TROUPE_SDK_TEST_AGENT"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(agentEnv) != "" {
+	if script := os.Getenv(agentEnv); script == "1" {
 		agent.Main(scripted.New())
+		return
+	} else if script != "" {
+		s, err := scripted.Parse([]byte(script))
+		if err != nil {
+			panic(err)
+		}
+		agent.Main(scripted.New(scripted.WithScript(s)))
 		return
 	}
 	// In production most of these tests wait, for example until an agent is quiet.

@@ -28,6 +28,9 @@ func (e *MirrorPending) LogValue() slog.Value { return slog.StringValue(e.String
 // Options.SessionStore, but for what a [MirrorFailed] has named.
 type Mirrored struct {
 	Entries int // how many were appended since the last one
+	// Unreported is how many of them were read from the agent's transcript: the agent had
+	// stored them, and its process ended before it reported them.
+	Unreported int
 }
 
 func (*Mirrored) isEvent() {}
@@ -36,14 +39,18 @@ func (*Mirrored) isEvent() {}
 func (*Mirrored) Level() slog.Level { return slog.LevelDebug }
 
 func (e *Mirrored) String() string {
+	if e.Unreported > 0 {
+		return fmt.Sprintf("%d entries are in the session store, %d of them from the agent's transcript", e.Entries, e.Unreported)
+	}
 	return fmt.Sprintf("%d entries are in the session store", e.Entries)
 }
 
 // LogValue implements [slog.LogValuer].
 func (e *Mirrored) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
-// MirrorFailed says that entries of the agent's transcript will not come into
-// Options.SessionStore. The session goes on, and the agent's own files have them, as long
+// MirrorFailed says that entries of the agent's transcript did not come into
+// Options.SessionStore. The session goes on. The next process and the end of the session read
+// the transcript for what is missing, and a [Mirrored] follows if they find it. Else the agent's own files have them, as long
 // as those exist: transcript.Sessions.Import brings the session into a store. The
 // vendors' SDKs yield a system message of subtype mirror_error instead.
 type MirrorFailed struct {
@@ -60,6 +67,9 @@ func (*MirrorFailed) Level() slog.Level { return slog.LevelError }
 func (e *MirrorFailed) String() string {
 	if e.Key == (StoreKey{}) {
 		return fmt.Sprintf("entries are missing from the session store: %v", e.Err)
+	}
+	if e.Entries == 0 {
+		return fmt.Sprintf("entries of %s are missing from the session store: %v", e.Key, e.Err)
 	}
 	return fmt.Sprintf("%d entries of %s are missing from the session store: %v", e.Entries, e.Key, e.Err)
 }

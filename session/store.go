@@ -167,6 +167,11 @@ func (e *StoreError) Unwrap() error { return e.Err }
 // StoreOptions.Waiting, or 1,024 writes of the agent, waited for the store already.
 var ErrMirrorFull = errors.New("too much waits for the session store; it is too slow, or does not answer")
 
+// ErrStoreAhead is in the error of [MirrorFailed] when the store has messages of the session
+// that the agent's transcript lacks: another host went on with it. What the transcript has
+// more is not appended.
+var ErrStoreAhead = errors.New("the session store has messages that the agent's transcript lacks, since another host went on with the session")
+
 // CheckStore returns the mistakes in the options about session stores, each a
 // *[ConfigError].
 func CheckStore(o *Options) []error {

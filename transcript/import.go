@@ -71,9 +71,10 @@ func (s *Sessions) Import(ctx context.Context, id string, store session.Store, o
 		project = path.Base(f.folder)
 	}
 	if o.Batch <= 0 {
-		o.Batch = 500
+		o.Batch = defaultBatch
 	}
 	i := &importer{s: s, ctx: ctx, store: store, batch: o.Batch, only: o.Missing}
+	i.open = func(name string) (io.ReadCloser, error) { return s.fsys().Open(name) }
 	i.Key = session.StoreKey{Project: project, Session: id}
 	if err := i.file(f.name, i.Key); err != nil {
 		return i.Imported, err
@@ -84,11 +85,26 @@ func (s *Sessions) Import(ctx context.Context, id string, store session.Store, o
 	return i.Imported, i.subagents(f.side())
 }
 
+// Complete appends to one transcript of a store the lines that it lacks, as [Sessions.Import]
+// does with Missing, for a transcript that is no file of a [Sessions]. open opens it; it is
+// called twice. The error is that of open, of a read, or a *[session.StoreError].
+func Complete(ctx context.Context, store session.Store, key session.StoreKey, open func() (io.ReadCloser, error)) (Imported, error) {
+	i := &importer{ctx: ctx, store: store, batch: defaultBatch, only: true}
+	i.Key = key
+	i.open = func(string) (io.ReadCloser, error) { return open() }
+	err := i.file(key.String(), key)
+	return i.Imported, err
+}
+
+// defaultBatch is how many entries one append has.
+const defaultBatch = 500
+
 type importer struct {
 	Imported
 
-	s     *Sessions
+	s     *Sessions       // nil: there is one transcript
 	ctx   context.Context //nolint:containedctx // of one call of Import
+	open  func(name string) (io.ReadCloser, error)
 	store session.Store
 	batch int
 	only  bool // what the store lacks
@@ -103,7 +119,7 @@ func (i *importer) file(name string, key session.StoreKey) error {
 			return err
 		}
 	}
-	f, err := i.s.fsys().Open(name)
+	f, err := i.open(name)
 	if err != nil {
 		return fmt.Errorf("transcript: %w", err)
 	}

@@ -87,7 +87,7 @@ func (i *importer) missing(name string, key session.StoreKey) (map[int]bool, err
 
 // lines calls f with each line of a file that is an object.
 func (i *importer) lines(name string, f func(*Line)) error {
-	file, err := i.s.fsys().Open(name)
+	file, err := i.open(name)
 	if err != nil {
 		return fmt.Errorf("transcript: %w", err)
 	}
