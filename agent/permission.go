@@ -234,7 +234,7 @@ func (l *Lane) askPermission(s *Strand, c *call, g gate) (gate, error) {
 		delete(request, "permission_suggestions")
 	}
 	e.waitsForHost(+1)
-	p := e.ask(l.scope, request)
+	p := e.ask(l.scope, request.with(c.Ask))
 	hooks := l.askHooks("PermissionRequest", c.Name, c.ID, Object{"tool_name": c.Name, "tool_input": c.input})
 	e.at(PendingPermission, nil)
 

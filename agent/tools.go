@@ -12,6 +12,7 @@ type ToolCall struct {
 	Name  string // the tool's name
 	Input Object // the arguments
 	Gate  Gate   // whether the call needs permission
+	Ask   Object // members of the request for permission, which replace those of the same name
 	// Unknown says that the agent has no such tool: the model reads that, and no gate is
 	// asked.
 	Unknown bool

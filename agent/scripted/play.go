@@ -137,7 +137,7 @@ func (s *ToolUse) call(p *player) agent.ToolCall {
 	}
 	server, tool, hosts := p.MCPTool(s.Name)
 	return agent.ToolCall{
-		ID: id, Name: s.Name, Input: p.object(s.Input), Gate: s.Gate, Unknown: hosts && tool == "",
+		ID: id, Name: s.Name, Input: p.object(s.Input), Gate: s.Gate, Ask: p.object(s.Ask), Unknown: hosts && tool == "",
 		Run: func(st *agent.Strand, input agent.Object) (agent.ToolResult, error) {
 			in, err := json.Marshal(input)
 			if err != nil {

@@ -55,6 +55,7 @@ type ToolUse struct {
 	Name       string         `yaml:"name"`
 	Input      map[string]any `yaml:"input"`
 	Gate       agent.Gate     `yaml:"gate"`   // "", ask, allow
+	Ask        map[string]any `yaml:"ask"`    // members of the request for permission; they replace those of the same name
 	Result     string         `yaml:"result"` // ${input} is the input after the gates, as JSON
 	Error      string         `yaml:"error"`  // text of a failure, instead of Result
 	Structured map[string]any `yaml:"structured"`
