@@ -382,7 +382,7 @@ func loadReplaysThenAnswers(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []string{
-		"user_message_chunk first", "tool_call Bash execute pending", "tool_call_update ls", "tool_call_update completed", "agent_message_chunk One.",
+		"user_message_chunk first", "tool_call ls execute pending", "tool_call_update completed", "agent_message_chunk One.",
 		"user_message_chunk second", "agent_message_chunk first | second",
 	}, story)
 	assert.Equal(t, "end_turn", e.ask(s, "third"))
@@ -392,13 +392,14 @@ func loadReplaysThenAnswers(t *testing.T) {
 	}
 }
 
-// end ends the connection and waits.
+// end ends the connection, and waits until all is read.
 func (e *editor) end() {
 	e.t.Helper()
 	require.NoError(e.t, e.in.Close())
 	err := <-e.served
 	require.NoError(e.t, err)
 	e.served <- err // for the cleanup
+	<-e.read
 }
 
 func resumeListCloseDelete(t *testing.T) {
@@ -498,6 +499,8 @@ turns:
   steps: [result: {is_error: true, text: "API Error: 400", api_error_status: 400}]
 - when: login
   steps: [result: {is_error: true, text: "Invalid API key", api_error_status: 401}]
+- when: logged out
+  steps: [result: {is_error: true, text: "Please log in", terminal_reason: auth_required}]
 - when: turns
   steps: [result: {subtype: error_max_turns, is_error: true}]
 - when: budget
@@ -514,6 +517,7 @@ turns:
 	assert.Contains(t, bad.Message, "API Error: 400")
 	assert.Contains(t, string(bad.Data), `"apiErrorStatus":400`)
 	e.fails("session/prompt", prompt(s, "login"), acp.CodeAuthenticationRequired)
+	e.fails("session/prompt", prompt(s, "logged out"), acp.CodeAuthenticationRequired)
 	assert.Contains(t, string(e.fails("session/prompt", prompt(s, "budget"), acp.CodeInternalError).Data), "error_max_budget_usd")
 	for text, want := range map[string]string{"turns": "max_turn_requests", "refuse": "refusal", "long": "max_tokens", "retry": "end_turn"} {
 		assert.Equal(t, want, e.ask(s, text))

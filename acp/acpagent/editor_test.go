@@ -29,6 +29,7 @@ type editor struct {
 	t      *testing.T
 	in     io.WriteCloser
 	served chan error
+	read   chan struct{} // closed when all that the agent wrote has been taken
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -65,15 +66,14 @@ func newEditor(t *testing.T, c acpagent.Config) *editor {
 	t.Helper()
 	r, in := io.Pipe()
 	out, w := io.Pipe()
-	e := &editor{t: t, in: in, served: make(chan error, 1), permit: func(line) string { return "allow-once" }}
+	e := &editor{t: t, in: in, served: make(chan error, 1), read: make(chan struct{}), permit: func(line) string { return "allow-once" }}
 	e.changed = sync.NewCond(&e.mu)
 	go func() {
 		e.served <- acpagent.Serve(context.WithoutCancel(t.Context()), r, w, c)
 		_ = w.Close()
 	}()
-	read := make(chan struct{})
 	go func() {
-		defer close(read)
+		defer close(e.read)
 		s := bufio.NewScanner(out)
 		s.Buffer(nil, 64<<20)
 		for s.Scan() {
@@ -88,7 +88,7 @@ func newEditor(t *testing.T, c acpagent.Config) *editor {
 		case <-time.After(patience):
 			t.Error("Serve does not end")
 		}
-		<-read
+		<-e.read
 	})
 	return e
 }

@@ -2,6 +2,8 @@ package acpagent
 
 import (
 	"context"
+	"path/filepath"
+	"strings"
 
 	"github.com/agent-troupe/troupe/acp"
 	"github.com/agent-troupe/troupe/protocol"
@@ -72,6 +74,10 @@ func (s *session) decide(ctx context.Context, r *sdk.ToolPermissionRequest) sdk.
 	t := &tool{name: r.ToolName, input: r.Input}
 	call := s.describe(r.ToolUseID, t)
 	call.Name, call.Kind, call.Status = r.ToolName, kindOf(r.ToolName), acp.ToolCallStatusPending
+	call.Meta = nil
+	if call.Locations == nil && filepath.IsAbs(r.BlockedPath) { // why the agent asks
+		call.Locations = []acp.ToolCallLocation{{Path: r.BlockedPath}}
+	}
 	q := acp.RequestPermissionRequest{SessionID: s.id, ToolCall: call, Options: []acp.PermissionOption{
 		{OptionID: allowOnce, Name: "Yes", Kind: acp.PermissionOptionKindAllowOnce},
 	}}
@@ -112,12 +118,44 @@ func (s *session) decide(ctx context.Context, r *sdk.ToolPermissionRequest) sdk.
 	return sdk.Deny(unasked) // an option that was not offered
 }
 
-// always says what the rules that the agent suggests allow.
+// always says what the agent's suggestions allow, all of them.
 func always(r *sdk.ToolPermissionRequest) string {
+	var all, rules []string
 	for _, s := range r.Suggestions() {
-		if s.Type == protocol.SetMode {
-			return "Yes, and change the mode to " + string(s.Mode)
+		switch s.Type {
+		case protocol.SetMode:
+			if s.Mode == sdk.ModeAcceptEdits {
+				all = append(all, "allow all edits during this session")
+			} else {
+				all = append(all, "change the mode to "+string(s.Mode))
+			}
+		case protocol.AddDirectories:
+			all = append(all, "allow access to "+strings.Join(s.Directories, ", "))
+		default:
+			for _, rule := range s.Rules {
+				rules = append(rules, ruleWords(rule))
+			}
 		}
 	}
-	return "Yes, and don't ask again"
+	if len(rules) > 0 {
+		all = append(all, "don't ask again for "+strings.Join(rules, ", "))
+	}
+	switch {
+	case len(all) == 0:
+		return "Yes, and don't ask again"
+	case len(all) == 1 && strings.HasPrefix(all[0], "allow"):
+		return "Yes, " + all[0]
+	}
+	return "Yes, and " + oneLine(strings.Join(all, ", and "))
+}
+
+// ruleWords says which calls a rule is about.
+func ruleWords(r protocol.PermissionRule) string {
+	if r.RuleContent == "" {
+		return r.ToolName
+	}
+	if command := strings.TrimSuffix(strings.TrimSuffix(r.RuleContent, ":*"), " *"); r.ToolName == "Bash" {
+		return command + " commands"
+	}
+	return r.ToolName + "(" + r.RuleContent + ")"
 }

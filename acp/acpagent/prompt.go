@@ -119,6 +119,7 @@ func (s *session) run(p *prompt, m sdk.UserMessage) (acp.StopReason, error) {
 		return "", turnError(err)
 	}
 	s.awaitResult(c, result.UUID)
+	s.retitle(context.WithoutCancel(p.ctx))
 	return stopReason(result)
 }
 

@@ -19,11 +19,10 @@ func (s *session) questions(ctx context.Context, r *sdk.ToolPermissionRequest, q
 		return sdk.Deny("The editor cannot show questions. Ask in the conversation.")
 	}
 	form := acp.ElicitationSchema{Type: acp.ElicitationSchemaTypeObject, Properties: map[string]acp.ElicitationPropertySchema{}}
-	message := ""
 	for i, q := range questions {
 		choices := make([]acp.EnumOption, len(q.Options))
 		for n, o := range q.Options {
-			choices[n] = acp.EnumOption{Const: o.Label, Title: o.Label}
+			choices[n] = acp.EnumOption{Const: o.Label, Title: o.Label, Description: o.Description}
 		}
 		p := acp.ElicitationPropertySchema{Type: "string", Title: orElse(q.Header, q.Question), Description: q.Question, OneOf: choices}
 		if q.MultiSelect {
@@ -31,11 +30,10 @@ func (s *session) questions(ctx context.Context, r *sdk.ToolPermissionRequest, q
 		}
 		form.Properties[field(i)] = p
 		form.Properties[field(i)+"_custom"] = acp.ElicitationPropertySchema{Type: "string", Title: "Other", Description: "Your own answer instead (optional)."}
-		message += orElse(q.Question, q.Header) + "\n"
 	}
 	var answer acp.CreateElicitationResponse
 	err := s.server.conn.Call(ctx, acp.MethodElicitationCreate, acp.CreateElicitationRequest{
-		Mode: "form", SessionID: s.id, ToolCallID: acp.ToolCallID(r.ToolUseID), Message: message[:len(message)-1], RequestedSchema: form,
+		Mode: "form", SessionID: s.id, ToolCallID: acp.ToolCallID(r.ToolUseID), Message: asked(questions), RequestedSchema: form,
 	}, &answer)
 	switch {
 	case err != nil:

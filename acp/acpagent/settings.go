@@ -18,9 +18,11 @@ const (
 
 // settings are what the editor can choose. They outlive the agent's process.
 type settings struct {
-	mode     sdk.PermissionMode
-	model    string // "": the agent's default
-	bypass   bool   // the mode that asks for nothing is offered
+	mode   sdk.PermissionMode
+	model  string // "": the agent's default
+	bypass bool   // the mode that asks for nothing is offered
+	// awaited are modes that the editor has set and the agent will report, in order.
+	awaited  []sdk.PermissionMode
 	models   []protocol.ModelInfo
 	commands []protocol.SlashCommand
 }
@@ -57,7 +59,7 @@ func (s *settings) modeList() []acp.SessionMode {
 
 // options are the configuration options with their values.
 func (s *settings) options() []acp.SessionConfigOption {
-	mode := acp.SessionConfigOption{ID: optionMode, Name: "Mode", Type: "select", Category: acp.SessionConfigOptionCategoryMode, CurrentValue: value(string(s.mode))}
+	mode := acp.SessionConfigOption{ID: optionMode, Name: "Mode", Description: "What the agent may do without asking", Type: "select", Category: acp.SessionConfigOptionCategoryMode, CurrentValue: value(string(s.mode))}
 	for _, m := range s.modeList() {
 		mode.Options = append(mode.Options, acp.SessionConfigSelectOptionItem{Value: acp.SessionConfigValueID(m.ID), Name: m.Name, Description: m.Description})
 	}
@@ -65,7 +67,7 @@ func (s *settings) options() []acp.SessionConfigOption {
 	if len(s.models) == 0 {
 		return out
 	}
-	model := acp.SessionConfigOption{ID: optionModel, Name: "Model", Type: "select", Category: acp.SessionConfigOptionCategoryModel, CurrentValue: value(s.currentModel())}
+	model := acp.SessionConfigOption{ID: optionModel, Name: "Model", Description: "The model that answers", Type: "select", Category: acp.SessionConfigOptionCategoryModel, CurrentValue: value(s.currentModel())}
 	for _, m := range s.models {
 		model.Options = append(model.Options, acp.SessionConfigSelectOptionItem{Value: acp.SessionConfigValueID(m.Value), Name: orElse(m.DisplayName, m.Value), Description: m.Description})
 	}
@@ -132,6 +134,20 @@ func (s *session) modeIs(mode sdk.PermissionMode) {
 	}
 }
 
+// reported takes a mode that the agent reports, and tells whether it is news. The agent repeats
+// what the editor has set; the editor may have set another mode meanwhile.
+func (s *session) reported(mode sdk.PermissionMode) (news bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.settings.awaited, mode)
+	if i < 0 {
+		s.settings.awaited = nil
+		return true
+	}
+	s.settings.awaited = s.settings.awaited[i+1:]
+	return false
+}
+
 func (s *session) optionsChanged() {
 	s.send(acp.SessionUpdate{ConfigOptionUpdate: &acp.ConfigOptionUpdate{ConfigOptions: s.configOptions()}})
 }
@@ -152,7 +168,11 @@ func (s *session) changeMode(ctx context.Context, mode string) error {
 	if err != nil {
 		return startError(err)
 	}
+	s.mu.Lock()
+	s.settings.awaited = append(s.settings.awaited, sdk.PermissionMode(mode))
+	s.mu.Unlock()
 	if err := c.SetPermissionMode(ctx, sdk.PermissionMode(mode)); err != nil {
+		s.reported(sdk.PermissionMode(mode))
 		return internal("the agent did not change its mode: "+err.Error(), nil)
 	}
 	s.shown.mu.Lock()

@@ -1,7 +1,9 @@
 package acpagent
 
 import (
+	"reflect"
 	"sync"
+	"time"
 
 	"github.com/agent-troupe/troupe/acp"
 	"github.com/agent-troupe/troupe/protocol"
@@ -18,11 +20,16 @@ type shown struct {
 	message string           // id of the message that is written
 	texts   map[string]*amount
 	todos   view.Todos
-	plan    bool   // a plan is shown
-	agentID string // of the last system/init
-	used    int64  // tokens in the model's context; 0: not known
-	size    int64  // of the context window; 0: not known
-	compact string // id of the compaction that runs
+	plan    bool             // a plan is shown
+	agentID string           // of the last system/init
+	title   string           // "": none
+	used    int64            // tokens in the model's context; 0: not known
+	output  int64            // those of used that the last message's text has, as far as it is known
+	size    int64            // of the context window; 0: not known
+	usage   *acp.UsageUpdate // the last that was sent; nil: none was
+
+	compact   string // id of the compaction that runs; "": none
+	compacted string // id of the compaction that ended last, until it is described; "": none
 }
 
 // amount counts the bytes of a message's text or thinking: those that were streamed, and
@@ -70,9 +77,9 @@ func (s *session) message(m sdk.Message) {
 	case *protocol.InformationalMessage:
 		s.notice(severity(m.Level), m.Content)
 	case *protocol.CompactBoundaryMessage:
-		s.shown.used = 0
+		s.compacted(m)
 	case *protocol.SessionTitleChangedMessage:
-		s.send(acp.SessionUpdate{SessionInfoUpdate: &acp.SessionInfoUpdate{Title: m.Title}})
+		s.titled(m.Title, time.Time{})
 	case *protocol.ResultMessage:
 		s.result(m)
 	}
@@ -99,6 +106,11 @@ func (s *session) streamed(e protocol.StreamEvent) {
 	switch e := e.(type) {
 	case *protocol.MessageStart:
 		s.shown.message = e.Message.ID
+	case *protocol.MessageDelta:
+		if e.Usage != nil { // the message itself counts only its first tokens
+			more := max(0, e.Usage.OutputTokens-s.shown.output)
+			s.shown.used, s.shown.output = s.shown.used+more, s.shown.output+more
+		}
 	case *protocol.ContentBlockStart:
 		if use, ok := e.Block.(*protocol.ToolUseBlock); ok {
 			s.toolSeen(use.ID, use.Name, "")
@@ -132,6 +144,7 @@ func (s *session) assistant(m *protocol.AssistantMessage) {
 	if m.ParentToolUseID == "" && m.Message.Usage != nil {
 		u := m.Message.Usage
 		s.shown.used = u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens + u.OutputTokens
+		s.shown.output = u.OutputTokens
 	}
 	for _, b := range m.Message.Content {
 		switch b := b.(type) {
@@ -179,30 +192,10 @@ func (s *session) initialized(m *protocol.InitMessage) {
 		s.send(acp.SessionUpdate{Plan: &acp.Plan{}})
 	}
 	s.shown.agentID = m.SessionID
+	s.mu.Lock()
+	s.settings.awaited = nil // an agent that did not report a mode until now does not
+	s.mu.Unlock()
 	s.modeIs(m.PermissionMode)
-}
-
-// status takes a change of the mode, and the begin and the end of a compaction.
-func (s *session) status(m *protocol.StatusMessage) {
-	s.modeIs(m.PermissionMode)
-	client := s.server.capabilities().Session
-	if client == nil || client.Compaction == nil {
-		return
-	}
-	update := func(status acp.CompactionStatus, problem string) {
-		s.send(acp.SessionUpdate{CompactionUpdate: &acp.CompactionUpdate{CompactionID: acp.CompactionID(s.shown.compact), Status: status, Error: problem}})
-	}
-	switch {
-	case m.CompactResult == "success" && s.shown.compact != "":
-		update(acp.CompactionStatusCompleted, "")
-		s.shown.compact = ""
-	case m.CompactResult != "" && s.shown.compact != "":
-		update(acp.CompactionStatusFailed, m.CompactError)
-		s.shown.compact = ""
-	case m.Status == "compacting" && s.shown.compact == "":
-		s.shown.compact = newID()
-		update(acp.CompactionStatusInProgress, "")
-	}
 }
 
 // notice shows a remark that is not the model's.
@@ -260,7 +253,10 @@ func (s *session) result(m *protocol.ResultMessage) {
 		if m.TotalCostUSD > 0 {
 			u.Cost = &acp.Cost{Amount: m.TotalCostUSD, Currency: "USD"}
 		}
-		s.send(acp.SessionUpdate{UsageUpdate: u})
+		if same := s.shown.usage; same == nil || same.Used != u.Used || same.Size != u.Size || !reflect.DeepEqual(same.Cost, u.Cost) {
+			s.send(acp.SessionUpdate{UsageUpdate: u})
+		}
+		s.shown.usage = u
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,11 +40,11 @@ func TestShown(t *testing.T) {
 		},
 		"a call without a result": {
 			`{turns: [{steps: [message: {fields: {type: assistant, message: {id: m1, role: assistant, content: [{type: tool_use, id: t1, name: Glob, input: {pattern: "*"}}]}}}, text: ok]}]}`,
-			[]string{"tool_call Glob search pending", "tool_call_update Find *", "agent_message_chunk ok", "tool_call_update failed", "end_turn"},
+			[]string{"tool_call Find `*` search pending", "agent_message_chunk ok", "tool_call_update failed", "end_turn"},
 		},
 		"a subagent": {
 			`{turns: [{steps: [agent: {description: Look around, prompt: List the files, steps: [text: not shown, tool_use: {name: Read, gate: allow, input: {file_path: /a}}], report: two}, text: ok]}]}`,
-			[]string{"tool_call Agent think pending", "tool_call_update Look around", "tool_call Read read pending", "tool_call_update Read /a", "tool_call_update completed", "tool_call_update completed", "agent_message_chunk ok", "end_turn"},
+			[]string{"tool_call Agent think pending", "tool_call_update Look around", "tool_call Read /a read pending", "tool_call_update completed", "tool_call_update completed", "agent_message_chunk ok", "end_turn"},
 		},
 		"a remark of the agent": {
 			`{turns: [{steps: [system: {subtype: informational, fields: {content: Mind the gap, level: info}}, text: ok]}]}`,
@@ -165,7 +165,7 @@ func TestPlanApproval(t *testing.T) {
 			e.ask(e.open(nil), "x")
 			story := strings.Join(e.told(), "\n")
 			assert.Contains(t, story, "permission? exit-plan-accept-edits exit-plan-default reject")
-			assert.Equal(t, allowed, strings.Contains(story, "tool_call_update completed"), story)
+			assert.Equal(t, allowed, strings.Contains(story, "tool_call_update Exited Plan Mode completed"), story)
 		})
 	}
 }

@@ -21,7 +21,8 @@ func stopReason(r *sdk.ResultMessage) (acp.StopReason, error) {
 		return acp.StopReasonCancelled, nil
 	case r.Subtype == protocol.ResultErrorMaxTurns:
 		return acp.StopReasonMaxTurnRequests, nil
-	case r.Failed() && (r.APIErrorStatus == 401 || r.APIErrorType == "authentication_error"):
+	case r.Failed() && (r.APIErrorStatus == 401 || r.APIErrorType == "authentication_error" ||
+		r.TerminalReason == "auth_required" || r.TerminalReason == "auth_payload_missing"): // Qoder's
 		return "", &acp.Error{Code: acp.CodeAuthenticationRequired, Message: cut(r.Text())}
 	case r.Failed():
 		kind := r.Subtype

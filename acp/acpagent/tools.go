@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,26 +35,43 @@ func (s *session) toolSeen(id, name, parent string) *tool {
 	if t := s.shown.tools[id]; t != nil || hidden(name) || s.shown.closed[id] {
 		return t
 	}
-	t := &tool{name: name, parent: parent}
-	if s.shown.tools == nil {
-		s.shown.tools, s.shown.closed = map[string]*tool{}, map[string]bool{}
-	}
-	s.shown.tools[id] = t
+	t := s.remember(id, name, parent)
 	s.send(acp.SessionUpdate{ToolCall: &acp.ToolCall{
 		ToolCallID: acp.ToolCallID(id), Name: name, Title: name, Kind: kindOf(name), Status: acp.ToolCallStatusPending, RawInput: json.RawMessage("{}"), Meta: t.meta(),
 	}})
 	return t
 }
 
-// toolCalled shows the whole input of a call.
+// remember notes that a call is open.
+func (s *session) remember(id, name, parent string) *tool {
+	t := &tool{name: name, parent: parent}
+	if s.shown.tools == nil {
+		s.shown.tools, s.shown.closed = map[string]*tool{}, map[string]bool{}
+	}
+	s.shown.tools[id] = t
+	return t
+}
+
+// toolCalled shows the whole input of a call: in an update if the call was shown before, else
+// with the call itself.
 func (s *session) toolCalled(id, name, parent string, input json.RawMessage) {
-	t := s.toolSeen(id, name, parent)
-	if t == nil || t.input != nil {
+	t := s.shown.tools[id]
+	if t == nil && (hidden(name) || s.shown.closed[id]) || t != nil && t.input != nil {
 		return
 	}
+	if t != nil {
+		t.input = input
+		u := s.describe(id, t)
+		s.send(acp.SessionUpdate{ToolCallUpdate: &u})
+		return
+	}
+	t = s.remember(id, name, parent)
 	t.input = input
 	u := s.describe(id, t)
-	s.send(acp.SessionUpdate{ToolCallUpdate: &u})
+	s.send(acp.SessionUpdate{ToolCall: &acp.ToolCall{
+		ToolCallID: u.ToolCallID, Name: name, Title: u.Title, Kind: kindOf(name), Status: acp.ToolCallStatusPending,
+		RawInput: u.RawInput, Content: u.Content, Locations: u.Locations, Meta: u.Meta,
+	}})
 }
 
 // describe is a call as its input says.
@@ -81,6 +99,9 @@ func (s *session) toolResult(r *protocol.ToolResultBlock, output json.RawMessage
 		u.Status = acp.ToolCallStatusFailed
 	}
 	u.RawOutput, u.Content = outcome(t, r, output)
+	if !r.IsError && tools.Canonical(t.name) == "ExitPlanMode" {
+		u.Title = "Exited Plan Mode"
+	}
 	s.closeTool(r.ToolUseID, u)
 }
 
@@ -90,9 +111,10 @@ func (s *session) closeTool(id string, u *acp.ToolCallUpdate) {
 	s.send(acp.SessionUpdate{ToolCallUpdate: u})
 }
 
-// failTools closes the calls that will get no result. What a background subagent has
-// begun goes on after the turn, unless all is over.
+// failTools closes the calls that will get no result, and the compaction that runs. What a
+// background subagent has begun goes on after the turn, unless all is over.
 func (s *session) failTools(all bool, why string) {
+	s.compacting(acp.CompactionStatusFailed, why)
 	for _, id := range slices.Sorted(maps.Keys(s.shown.tools)) {
 		t := s.shown.tools[id]
 		if !all && s.shown.closed[t.parent] {
@@ -127,12 +149,14 @@ func outcome(t *tool, r *protocol.ToolResultBlock, output json.RawMessage) (json
 		}
 	}
 	switch kind := kindOf(t.name); {
-	case kind == acp.ToolKindEdit && !r.IsError:
+	case (kind == acp.ToolKindEdit || kind == acp.ToolKindSwitchMode) && !r.IsError: // the diff, or the plan, stays
 		return raw, nil
+	case r.IsError && text != "":
+		return raw, []acp.ToolCallContent{inText(fence("", text))}
 	case kind == acp.ToolKindExecute && text != "":
 		return raw, []acp.ToolCallContent{inText(fence("console", text))}
-	case (kind == acp.ToolKindRead || r.IsError) && text != "":
-		return raw, []acp.ToolCallContent{inText(fence("", text))}
+	case kind == acp.ToolKindRead && text != "":
+		return raw, []acp.ToolCallContent{inText(fence("", emptyLastLine.ReplaceAllString(text, "")))}
 	}
 	var content []acp.ToolCallContent
 	for _, b := range contentBlocks(r.Content) {
@@ -140,6 +164,9 @@ func outcome(t *tool, r *protocol.ToolResultBlock, output json.RawMessage) (json
 	}
 	return raw, content
 }
+
+// emptyLastLine is what Read says of a file that ends with a newline: a number without a line.
+var emptyLastLine = regexp.MustCompile(`\n *\d+\t$`)
 
 func inText(text string) acp.ToolCallContent {
 	return acp.ToolCallContent{Content: &acp.Content{Content: textBlock(text)}}
@@ -224,9 +251,9 @@ func describe(name string, input json.RawMessage, cwd string) description {
 			d.content = []acp.ToolCallContent{inText(in.Description)}
 		}
 	case *tools.GlobInput:
-		d.title = fmt.Sprintf("Find %s", in.Pattern)
+		d.title = "Find " + quoted(in.Pattern)
 	case *tools.GrepInput:
-		d.title = fmt.Sprintf("grep %q", in.Pattern)
+		d.title = strings.TrimSpace(fmt.Sprintf("grep %q %s", in.Pattern, in.Path))
 	case *tools.WebFetchInput:
 		d.title = "Fetch " + in.URL
 	case *tools.WebSearchInput:
@@ -237,16 +264,34 @@ func describe(name string, input json.RawMessage, cwd string) description {
 			d.content = []acp.ToolCallContent{inText(in.Prompt)}
 		}
 	case *tools.ExitPlanModeInput:
-		d.title = "Ready to code?"
+		d.title = "Approve Plan"
 		if in.Plan != "" {
 			d.content = []acp.ToolCallContent{inText(in.Plan)}
 		}
 	case *tools.AskUserQuestionInput:
 		if len(in.Questions) > 0 {
 			d.title = oneLine(in.Questions[0].Question)
+			d.content = []acp.ToolCallContent{inText(asked(in.Questions))}
 		}
 	}
 	return d
+}
+
+// asked is the text of the questions, one on a line.
+func asked(questions []tools.Question) string {
+	lines := make([]string, len(questions))
+	for i, q := range questions {
+		lines[i] = orElse(q.Question, q.Header)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// quoted puts a text between backticks, so that Markdown leaves it as it is.
+func quoted(text string) string {
+	if strings.Contains(text, "`") {
+		return text
+	}
+	return "`" + text + "`"
 }
 
 // below is a path as people read it.
