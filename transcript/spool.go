@@ -15,6 +15,7 @@ type spool struct {
 	mem  []byte
 	file *os.File // nil: all of it is in mem
 	size int64
+	lent bool // the file is the store's, and stays
 }
 
 func (s *spool) Write(b []byte) (int, error) {
@@ -65,11 +66,14 @@ func (s *spool) ReadAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Close removes the file.
+// Close removes the file, unless it is the store's.
 func (s *spool) Close() error {
 	s.mem = nil
 	if s.file == nil {
 		return nil
+	}
+	if s.lent {
+		return s.file.Close()
 	}
 	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -74,16 +75,40 @@ func (s *Sessions) load(ctx context.Context, key session.StoreKey) (_ *copied, e
 	return c, c.flush()
 }
 
+// readStored returns a transcript of the store for reads at any place. Of a store of files it
+// is the file itself: then last and metadata are nil. The caller closes it.
+func (s *Sessions) readStored(ctx context.Context, key session.StoreKey) (*copied, error) {
+	files, ok := s.Store.(session.StoreFiles)
+	if !ok || key.Subpath != "" { // descriptions of subagents are among the entries
+		return s.load(ctx, key)
+	}
+	f, err := files.File(ctx, key)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return s.load(ctx, key)
+	case errors.Is(err, fs.ErrNotExist):
+		return &copied{}, nil
+	case err != nil:
+		return nil, storeError("load", key, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, storeError("load", key, errors.Join(err, f.Close()))
+	}
+	return &copied{spool: spool{file: f, size: info.Size(), lent: true}}, nil
+}
+
 // openStored opens a transcript of the store.
 func (s *Sessions) openStored(ctx context.Context, id, subpath string) (*File, *copied, error) {
 	if err := s.checkID(id); err != nil {
 		return nil, nil, err
 	}
-	c, err := s.load(ctx, s.storeKey(id, subpath))
+	c, err := s.readStored(ctx, s.storeKey(id, subpath))
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.last == nil {
+	if c.size == 0 {
+		closeQuietly(c)
 		return nil, nil, &NotFoundError{ID: path.Join(id, subpath), Dir: s.Dir, Store: true}
 	}
 	t, err := Index(c, c.size, s.Vendor)
@@ -96,7 +121,7 @@ func (s *Sessions) openStored(ctx context.Context, id, subpath string) (*File, *
 
 // describeStored returns nil if there is nothing to show.
 func (s *Sessions) describeStored(sc *scanner, c *copied, id string) (*Info, error) {
-	if c.last == nil {
+	if c.size == 0 {
 		return nil, nil //nolint:nilnil // there is no such session
 	}
 	f, _, _, err := s.facts(sc, c, c.size)
@@ -215,7 +240,7 @@ func (s *Sessions) slots(ctx context.Context) ([]slot, error) {
 // store does not load.
 func (s *Sessions) loadRow(ctx context.Context, sc *scanner, row slot, dir string) (*Info, error) {
 	name, _ := s.project()
-	c, err := s.load(ctx, session.StoreKey{Project: name, Session: row.id})
+	c, err := s.readStored(ctx, session.StoreKey{Project: name, Session: row.id})
 	if err != nil {
 		return &Info{SessionID: row.id, LastModified: row.modified}, ctx.Err()
 	}
@@ -292,19 +317,22 @@ func (s *Sessions) appendStored(ctx context.Context, id, typ, member, value stri
 		return &IDError{ID: id, Vendor: s.Vendor}
 	}
 	key := s.storeKey(id, "")
-	there := false
-	for _, err := range s.Store.Load(ctx, key) {
-		if err != nil {
-			return storeError("load", key, err)
-		}
-		there = true
-		break
-	}
-	if !there {
-		return &NotFoundError{ID: id, Dir: s.Dir, Store: true}
+	if err := s.isStored(ctx, key); err != nil {
+		return err
 	}
 	entry := object("type", typ, member, value, "sessionId", id, "uuid", s.newID(), "timestamp", stamp(s.now()))
 	return storeError("append to", key, s.Store.Append(ctx, key, []json.RawMessage{entry}))
+}
+
+// isStored returns a *NotFoundError if the store does not have the session.
+func (s *Sessions) isStored(ctx context.Context, key session.StoreKey) error {
+	for _, err := range s.Store.Load(ctx, key) {
+		return storeError("load", key, err) // or nil: it has an entry
+	}
+	if err := ctx.Err(); err != nil {
+		return storeError("load", key, err)
+	}
+	return &NotFoundError{ID: key.Session, Dir: s.Dir, Store: true}
 }
 
 func (s *Sessions) deleteStored(ctx context.Context, id string) error {

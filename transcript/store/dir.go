@@ -40,7 +40,7 @@ type Dir struct {
 	open map[session.StoreKey]*log // of keys that were appended to
 }
 
-var _ session.Store = (*Dir)(nil)
+var _ session.StoreFiles = (*Dir)(nil)
 
 // log is what is known of a file that was appended to.
 type log struct {
@@ -207,17 +207,25 @@ func lines(ctx context.Context, r io.Reader) iter.Seq2[json.RawMessage, error] {
 	}
 }
 
+// File implements [session.StoreFiles].
+func (d *Dir) File(ctx context.Context, key session.StoreKey) (*os.File, error) {
+	if err := check(ctx, key); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(d.file(key))
+	if err != nil {
+		return nil, fmt.Errorf("session store: %w", err)
+	}
+	return f, nil
+}
+
 // Load implements [session.Store].
 func (d *Dir) Load(ctx context.Context, key session.StoreKey) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		if err := check(ctx, key); err != nil {
-			yield(nil, err)
-			return
-		}
-		f, err := os.Open(d.file(key))
+		f, err := d.File(ctx, key)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
-				yield(nil, fmt.Errorf("session store: %w", err))
+				yield(nil, err)
 			}
 			return
 		}

@@ -352,7 +352,10 @@ func TestBrokenStore(t *testing.T) {
 	if *mistake == "" {
 		t.Skip("it is started by TestMistakesAreFound")
 	}
-	storetest.Run(t, func(*testing.T) session.Store {
+	storetest.Run(t, func(t *testing.T) session.Store {
+		if f := fileMistakes[*mistake]; f != nil {
+			return f(t)
+		}
 		if l := leaseMistakes[*mistake]; l != nil {
 			return l()
 		}
@@ -367,12 +370,16 @@ func TestMistakesAreFound(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	names := slices.AppendSeq(slices.Collect(maps.Keys(mistakes)), maps.Keys(leaseMistakes))
+	names = slices.AppendSeq(names, maps.Keys(fileMistakes))
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run := "^TestBrokenStore$"
 			if leaseMistakes[name] != nil {
 				run += "/lease|tokens" // the rest is in order
+			}
+			if fileMistakes[name] != nil {
+				run += "/files"
 			}
 			out, err := exec.CommandContext(t.Context(), self, "-test.run="+run, "-mistake="+name).CombinedOutput()
 			var failed *exec.ExitError

@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		{"a context that has ended", cancelled},
 		{"many sessions at once", parallel},
 		{"readers beside a writer see a beginning of it", readers},
+		{"files have the same entries", files},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
 	}
