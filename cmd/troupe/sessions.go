@@ -22,7 +22,7 @@ import (
 type restSettings struct {
 	people, resumed     bool
 	limit, offset       int
-	subagent            string
+	subagent, store     string
 	upTo, title, format string
 	remove              bool
 }
@@ -73,6 +73,7 @@ func restCommands() []restCommand {
 		{"delete", "ID", "delete a session", 1, 1, []flagSpec{
 			{name: "yes", short: "y", help: "required: nothing brings a session back", set: on(func(s *settings) *bool { return &s.yes })},
 		}, deleteSession},
+		{"import", "ID", "copy what --store lacks of a session into it", 1, 1, nil, importSession},
 		{"export", "ID", "print a session as Markdown or HTML", 1, 1, []flagSpec{
 			{name: "format", short: "f", arg: "FORM", help: "markdown or html; default: markdown", set: oneOf(func(s *settings) *string { return &s.rest.format }, "markdown", "html")},
 			resumed, subagent,
@@ -85,6 +86,7 @@ func restFlags() []flagSpec {
 	return []flagSpec{
 		{name: "agent", short: "a", arg: "NAME", help: "whose sessions: claude or qoder; default: claude", set: oneOf(func(s *settings) *string { return &s.agent }, "claude", "qoder")},
 		{name: "cwd", short: "C", arg: "DIR", help: "only the sessions of this directory and of the other worktrees of its repository; default: of all directories", set: text(func(s *settings) *string { return &s.opts.Cwd })},
+		{name: "store", arg: "DIR", help: "the sessions of the session store in this directory, for --cwd or else the working directory; default: those of this machine", set: text(func(s *settings) *string { return &s.rest.store })},
 		{name: "help", short: "h", help: "this text", set: on(func(s *settings) *bool { return &s.help })},
 	}
 }
@@ -93,8 +95,8 @@ func sessionsHelp() string {
 	var b strings.Builder
 	b.WriteString(`Usage: troupe sessions COMMAND [flags]
 
-Works on the sessions that agents keep on disk. No agent is started. Do not fork, rewind or delete a
-session while an agent runs it.
+Works on the sessions that agents keep on disk, or on those of a session store. No agent is started.
+Do not fork, rewind or delete a session while an agent runs it.
 
 Commands:
 `)
@@ -168,6 +170,9 @@ func (s *settings) runRest(ctx context.Context, p process, c *console, r *restCo
 	s.opts.CleanEnv, s.opts.Env = true, map[string]string{}
 	for _, name := range []string{"HOME", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_PROJECT_DIR_NAME", "QODER_CONFIG_DIR"} {
 		s.opts.Env[name] = p.getenv(name)
+	}
+	if err := s.openStore(r.name); err != nil {
+		return c.usage(err)
 	}
 	all, err := sdk.Sessions(&s.opts)
 	if err != nil {
@@ -244,7 +249,7 @@ func (s *settings) conversation(ctx context.Context, c *console, all *transcript
 		return nil, nil, err
 	}
 	if n, reports := f.Damaged(); n > 0 {
-		c.note("%d of %d lines of %s cannot be read; the first one is line %d (%s)", n, f.Lines(), f.Path, reports[0].Line, reports[0].Kind)
+		c.note("%d of %d lines of %s cannot be read; the first one is line %d (%s)", n, f.Lines(), firstText(f.Path, "the stored session"), reports[0].Line, reports[0].Kind)
 	}
 	switch {
 	case s.rest.subagent != "":
@@ -374,6 +379,13 @@ func rewindSession(ctx context.Context, c *console, s *settings, all *transcript
 func deleteSession(ctx context.Context, _ *console, s *settings, all *transcript.Sessions) error {
 	if !s.yes {
 		return &usageError{"nothing brings a deleted session back", "add --yes"}
+	}
+	if s.rest.store != "" { // a store deletes also what it does not have
+		f, err := all.Open(ctx, s.words[0])
+		if err != nil {
+			return err
+		}
+		_ = f.Close() // it was only read
 	}
 	return all.Delete(ctx, s.words[0])
 }
