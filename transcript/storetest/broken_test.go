@@ -1,6 +1,7 @@
 package storetest_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -371,21 +372,35 @@ func TestMistakesAreFound(t *testing.T) {
 	require.NoError(t, err)
 	names := slices.AppendSeq(slices.Collect(maps.Keys(mistakes)), maps.Keys(leaseMistakes))
 	names = slices.AppendSeq(names, maps.Keys(fileMistakes))
-	for _, name := range names {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			run := "^TestBrokenStore$"
-			if leaseMistakes[name] != nil {
-				run += "/lease|tokens" // the rest is in order
-			}
-			if fileMistakes[name] != nil {
-				run += "/files"
-			}
-			out, err := exec.CommandContext(t.Context(), self, "-test.run="+run, "-mistake="+name).CombinedOutput()
+	all := make(map[string]*tried, len(names))
+	for _, name := range names { // all at once: some of them wait seconds for what does not come
+		run := "^TestBrokenStore$"
+		if leaseMistakes[name] != nil {
+			run += "/lease|tokens" // the rest is in order
+		}
+		if fileMistakes[name] != nil {
+			run += "/files"
+		}
+		one := &tried{cmd: exec.CommandContext(t.Context(), self, "-test.run="+run, "-mistake="+name)}
+		if testing.Short() {
+			one.cmd.Args = append(one.cmd.Args, "-test.failfast") // the first test that finds the mistake is enough
+		}
+		one.cmd.Stdout, one.cmd.Stderr = &one.out, &one.out
+		require.NoError(t, one.cmd.Start())
+		all[name] = one
+	}
+	for name, one := range all {
+		t.Run(name, func(t *testing.T) { // not parallel: the context of the programs ends with the test
 			var failed *exec.ExitError
-			require.ErrorAs(t, err, &failed, "a store that %s passes:\n%s", name, out)
-			assert.Contains(t, string(out), "--- FAIL: TestBrokenStore/", "%s", out)
-			assert.NotContains(t, string(out), "panic:", "%s", out)
+			require.ErrorAs(t, one.cmd.Wait(), &failed, "a store that %s passes:\n%s", name, &one.out)
+			assert.Contains(t, one.out.String(), "--- FAIL: TestBrokenStore/", "%s", &one.out)
+			assert.NotContains(t, one.out.String(), "panic:", "%s", &one.out)
 		})
 	}
+}
+
+// tried is a program that runs the tests of a store with one mistake.
+type tried struct {
+	cmd *exec.Cmd
+	out bytes.Buffer
 }
