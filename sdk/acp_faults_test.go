@@ -84,29 +84,34 @@ func TestACPRestartOfAnAgentThatCannotResume(t *testing.T) {
 	})
 }
 
-// TestACPLongLines: 10 MiB in a prompt, in a piece of text and in a result do not end the
+// TestACPLongLines: 10 MiB (2 with -short) in a prompt, in a piece of text and in a result do not end the
 // connection; a line above MaxLine fails what waits for it, and nothing else.
 func TestACPLongLines(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("0123456789", 1<<20)
+	size, most := 10<<20, 15<<20
+	if testing.Short() {
+		size, most = 2<<20, 5<<20 // the result of a small call is in its message twice
+	}
+	long := strings.Repeat("0123456789abcdef", size/16)
+	longer := strings.Repeat(long, 1+most/size)
 	a := &acpAgent{prompt: func(p *acpPlay, text string) string {
 		switch {
-		case len(text) > 1<<20:
+		case text == long:
 			p.say(text)
 			p.update(`{"sessionUpdate":"tool_call","toolCallId":"t1","title":"Cat","status":"completed","rawInput":{"a":1},"rawOutput":"` + text + `"}`)
 		case text == "too long":
-			p.say(long + long)
+			p.say(longer)
 			p.say("the rest")
 		case text == "too long an answer":
-			return `{"stopReason":"end_turn","x":"` + long + long + `"}`
+			return `{"stopReason":"end_turn","x":"` + longer + `"}`
 		case text == "too long a question":
-			outcome, _ := p.ask(strings.Replace(permissionUpdate("allow_once", "reject_once"), `"ls"`, `"`+long+long+`"`, 1))
+			outcome, _ := p.ask(strings.Replace(permissionUpdate("allow_once", "reject_once"), `"ls"`, `"`+longer+`"`, 1))
 			p.say(outcome)
 		}
 		return `{"stopReason":"end_turn"}`
 	}}
 	asked := 0
-	o := &sdk.Options{MaxLine: 15 << 20, CanUseTool: func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+	o := &sdk.Options{MaxLine: most, CanUseTool: func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 		asked++
 		return sdk.Allow(), nil
 	}}

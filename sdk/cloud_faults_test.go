@@ -80,7 +80,7 @@ func TestCloudStreamBreaksAtEachByte(t *testing.T) {
 			t.Parallel()
 			step := 1
 			if testing.Short() {
-				step = 7
+				step = 23
 			}
 			broken := 0
 			for at := -1; at < 800; at += step {

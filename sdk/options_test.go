@@ -190,7 +190,7 @@ func TestStartErrorSaysWhatAndWhere(t *testing.T) {
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "claude"), "github.com/agent-troupe/troupe/agent/scripted/scriptedagent")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "claude"), "github.com/agent-troupe/troupe/agent/scripted/scriptedagent")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
 	script := filepath.Join(dir, "script.yaml")

@@ -131,7 +131,11 @@ read line
 	rt, err := runtime.New(runtime.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, rt.Shutdown(context.Background())) })
-	for range 20 { // it is also removed when the session ends by itself
+	rounds := 20
+	if testing.Short() {
+		rounds = 5
+	}
+	for range rounds { // it is also removed when the session ends by itself
 		c, err := sdk.Prewarm(t.Context(), &sdk.Options{
 			Runtime: rt, Backend: sdk.Claude(sdk.ClaudeConfig{Path: path}), Env: map[string]string{"CLAUDE_CONFIG_DIR": home},
 		})

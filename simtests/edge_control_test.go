@@ -608,7 +608,10 @@ func (h *hand) cancelled() string {
 // exactly once.
 func TestTenThousandCallbacks(t *testing.T) { // alone: for the race detector's bound on goroutines
 	n := 10_000
-	if world.Raced() {
+	switch {
+	case testing.Short():
+		n = 2_000
+	case world.Raced():
 		n = 7_000
 	}
 	inProduction(t, func(s *stage) {

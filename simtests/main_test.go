@@ -43,7 +43,7 @@ var scriptedBinary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	bin := filepath.Join(dir, "scriptedagent")
-	out, err := exec.Command("go", "build", "-o", bin, "github.com/agent-troupe/troupe/agent/scripted/scriptedagent").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin, "github.com/agent-troupe/troupe/agent/scripted/scriptedagent").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build the scripted agent: %w: %s", err, out)
 	}

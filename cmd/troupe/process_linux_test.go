@@ -36,7 +36,7 @@ func build(t *testing.T) binaries {
 	t.Helper()
 	b := binaries{filepath.Join(t.TempDir(), "troupe"), filepath.Join(t.TempDir(), "agent")}
 	for program, source := range map[string]string{b.troupe: ".", b.agent: "../../agent/scripted/scriptedagent"} {
-		out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, source).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, source).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
 	return b

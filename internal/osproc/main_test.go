@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	agentBinary = filepath.Join(dir, "agent")
-	build := exec.Command("go", "build", "-o", agentBinary, "./testdata/agent")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", agentBinary, "./testdata/agent")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("build of the test agent: %v\n%s", err, out))
@@ -58,6 +58,14 @@ func TestMain(m *testing.M) {
 	}
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+// fewer is n, or short of them with -short.
+func fewer(n, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return n
 }
 
 // dieOfIgnored ends the program on signals that it would ignore, since whoever

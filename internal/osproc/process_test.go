@@ -356,7 +356,7 @@ func TestNothingLeaks(t *testing.T) {
 	cycle("wait") // whatever is made once, is made now
 	awaitIdle(t, l)
 	fds, goroutines := openFDs(t), runtime.NumGoroutine()
-	for range 10 {
+	for range fewer(10, 3) {
 		for _, mode := range []string{"wait", "child", "session", "orphan"} {
 			cycle(mode)
 		}
@@ -368,7 +368,7 @@ func TestNothingLeaks(t *testing.T) {
 }
 
 func TestManyProcessesShareThreadsAndGoroutines(t *testing.T) {
-	const n = 300
+	n := fewer(300, 60)
 	l := NewLauncher(Config{})
 	before, goroutines, fds := threads(t), runtime.NumGoroutine(), openFDs(t)
 	procs := make([]*Process, n)

@@ -64,7 +64,7 @@ func TestNothingOfTheTreeSurvives(t *testing.T) {
 func TestHoppersDoNotEscape(t *testing.T) {
 	t.Parallel()
 	l := NewLauncher(Config{})
-	for range 5 {
+	for range fewer(5, 2) {
 		token := newToken()
 		p := launchAgent(t, l, agent(token, "hopper"))
 		requireReady(t, p)
@@ -199,7 +199,7 @@ func TestKeepProcessSparesADaemonAndItsChildren(t *testing.T) {
 
 func TestSweepsAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	const n = 20
+	n := fewer(20, 8)
 	l := NewLauncher(Config{})
 	token := newToken()
 	procs := make([]*Process, n)
