@@ -211,13 +211,13 @@ func TestTasksHaveTheirOwnDirectories(t *testing.T) {
 func alive(t *testing.T, dir string) []string {
 	t.Helper()
 	var found []string
-	all, err := filepath.Glob("/proc/[0-9]*/environ")
+	all, err := filepath.Glob("/proc/[0-9]*") // a name below would list each directory
 	require.NoError(t, err)
-	for _, name := range all {
-		env, err := os.ReadFile(name)
+	for _, process := range all {
+		env, err := os.ReadFile(filepath.Join(process, "environ"))
 		if err == nil && bytes.Contains(env, []byte("TROUPE_TEST_DIR="+dir)) {
-			command, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
-			found = append(found, name+" "+string(bytes.ReplaceAll(command, []byte{0}, []byte{' '})))
+			command, _ := os.ReadFile(filepath.Join(process, "cmdline"))
+			found = append(found, process+" "+string(bytes.ReplaceAll(command, []byte{0}, []byte{' '})))
 		}
 	}
 	return found

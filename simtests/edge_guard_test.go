@@ -115,7 +115,7 @@ func startGuarded(t *testing.T) (host *exec.Cmd, h guardedHost) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "ready\n", line)
-	require.Eventually(t, func() bool { return len(withToken(t, h.Token)) >= survivors }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(withToken(t, h.Token)) >= survivors }, patience, 20*time.Millisecond)
 	require.NotEmpty(t, entries(t, h.Temp), "files of the agent")
 	require.Len(t, withEnv(t, osproc.GuardEnv+"="+h.State+"\x00"), 1, "the guard")
 	require.NotEmpty(t, withEnv(t, h.marker(host)))
@@ -166,7 +166,7 @@ func TestGuard(t *testing.T) {
 			host, h := startGuarded(t)
 			require.NoError(t, host.Process.Signal(died))
 			require.Error(t, host.Wait())
-			require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, h.left(t, host)) }, patience, 10*time.Millisecond)
+			require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, h.left(t, host)) }, patience, 50*time.Millisecond)
 		})
 	}
 }
@@ -179,7 +179,7 @@ func TestGuardIsKilled(t *testing.T) {
 	for _, pid := range withEnv(t, osproc.GuardEnv+"="+h.State+"\x00") {
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	}
-	require.Eventually(t, func() bool { return len(withEnv(t, osproc.GuardEnv+"="+h.State+"\x00")) == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return len(withEnv(t, osproc.GuardEnv+"="+h.State+"\x00")) == 0 }, patience, 20*time.Millisecond)
 	require.NoError(t, host.Process.Kill())
 	require.Error(t, host.Wait())
 	require.GreaterOrEqual(t, len(withToken(t, h.Token)), survivors-1, "nobody has ended them")
@@ -187,7 +187,7 @@ func TestGuardIsKilled(t *testing.T) {
 	logged := make(chan string, 8)
 	rt, err := runtime.New(runtime.Config{TempDir: h.Temp, StateDir: h.State, Logger: slog.New(slog.NewTextHandler(lines(logged), nil))})
 	require.NoError(t, err)
-	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, h.left(t, host)) }, patience, 10*time.Millisecond)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, h.left(t, host)) }, patience, 50*time.Millisecond)
 	assert.Contains(t, <-logged, "with 1 agents: removed")
 	require.NoError(t, rt.Shutdown(t.Context()))
 }

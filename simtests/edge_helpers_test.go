@@ -164,10 +164,10 @@ func entries(t *testing.T, dir string) (names []string) {
 // children lists the processes whose parent is this one, zombies among them.
 func children(t *testing.T) (found []string) {
 	t.Helper()
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	all, err := filepath.Glob("/proc/[0-9]*") // a name below would list each directory
 	require.NoError(t, err)
-	for _, path := range stats {
-		b, err := os.ReadFile(path)
+	for _, dir := range all {
+		b, err := os.ReadFile(filepath.Join(dir, "stat"))
 		if err != nil {
 			continue // it is gone
 		}

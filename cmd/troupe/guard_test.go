@@ -113,11 +113,11 @@ func TestGuard(t *testing.T) {
 // environment.
 func withDir(t *testing.T, dir string) (commands []string) {
 	t.Helper()
-	all, err := filepath.Glob("/proc/[0-9]*/environ")
+	all, err := filepath.Glob("/proc/[0-9]*") // a name below would list each directory
 	require.NoError(t, err)
-	for _, name := range all {
-		if env, err := os.ReadFile(name); err == nil && bytes.Contains(env, []byte("="+dir)) {
-			line, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
+	for _, process := range all {
+		if env, err := os.ReadFile(filepath.Join(process, "environ")); err == nil && bytes.Contains(env, []byte("="+dir)) {
+			line, _ := os.ReadFile(filepath.Join(process, "cmdline"))
 			commands = append(commands, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 		}
 	}

@@ -64,9 +64,10 @@ func (b binaries) run(t *testing.T, yaml, level string, set func(*exec.Cmd)) (cm
 // processes lists the live processes with text in their arguments.
 func processes(t *testing.T, text string) (found []string) {
 	t.Helper()
-	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	all, err := filepath.Glob("/proc/[0-9]*") // a name below would list each directory
 	require.NoError(t, err)
-	for _, file := range all {
+	for _, dir := range all {
+		file := filepath.Join(dir, "cmdline")
 		args, err := os.ReadFile(file) // gone by now: no matter
 		if err == nil && bytes.Contains(args, []byte(text)) {
 			found = append(found, file+" "+string(bytes.ReplaceAll(args, []byte{0}, []byte{' '})))

@@ -159,9 +159,9 @@ func withToken(token string) (pids []int) {
 // argsOf reads from any thread: a process whose main thread is dead shows its
 // arguments only there.
 func argsOf(pid int) string {
-	paths, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/cmdline", pid))
-	for _, path := range paths {
-		if line, err := os.ReadFile(path); err == nil && len(line) > 0 {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid)) // a name below would list each directory
+	for _, dir := range threads {
+		if line, err := os.ReadFile(filepath.Join(dir, "cmdline")); err == nil && len(line) > 0 {
 			return string(line)
 		}
 	}

@@ -121,11 +121,11 @@ func (p *process) exit() int {
 // born returns the processes that carry token in their arguments.
 func born(t *testing.T, token string) []int {
 	t.Helper()
-	dirs, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	dirs, err := filepath.Glob("/proc/[0-9]*") // a name below would list each directory
 	require.NoError(t, err)
 	var pids []int
 	for _, d := range dirs {
-		b, err := os.ReadFile(d)
+		b, err := os.ReadFile(filepath.Join(d, "cmdline"))
 		if err != nil || !bytes.Contains(b, []byte("\x00"+token+"\x00")) {
 			continue
 		}
