@@ -95,16 +95,16 @@ func TestACPLongLines(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", size/16)
 	longer := strings.Repeat(long, 1+most/size)
 	a := &acpAgent{prompt: func(p *acpPlay, text string) string {
-		switch {
-		case text == long:
+		switch text {
+		case long:
 			p.say(text)
 			p.update(`{"sessionUpdate":"tool_call","toolCallId":"t1","title":"Cat","status":"completed","rawInput":{"a":1},"rawOutput":"` + text + `"}`)
-		case text == "too long":
+		case "too long":
 			p.say(longer)
 			p.say("the rest")
-		case text == "too long an answer":
+		case "too long an answer":
 			return `{"stopReason":"end_turn","x":"` + longer + `"}`
-		case text == "too long a question":
+		case "too long a question":
 			outcome, _ := p.ask(strings.Replace(permissionUpdate("allow_once", "reject_once"), `"ls"`, `"`+longer+`"`, 1))
 			p.say(outcome)
 		}

@@ -390,7 +390,8 @@ func TestMistakesAreFound(t *testing.T) {
 		all[name] = one
 	}
 	for name, one := range all {
-		t.Run(name, func(t *testing.T) { // not parallel: the context of the programs ends with the test
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var failed *exec.ExitError
 			require.ErrorAs(t, one.cmd.Wait(), &failed, "a store that %s passes:\n%s", name, &one.out)
 			assert.Contains(t, one.out.String(), "--- FAIL: TestBrokenStore/", "%s", &one.out)
