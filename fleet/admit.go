@@ -37,6 +37,7 @@ func (r *run) entries(tasks []Task, first int) ([]*entry, error) {
 func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 	in := added{past: map[string]*past{}, last: last}
 	var records []journal.Record
+	var offers []Offer
 	r.mu.Lock()
 	for _, e := range entries {
 		r.tasks[e.task.ID] = e
@@ -56,6 +57,9 @@ func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 		} else {
 			records = append(records, r.record(kindAdmitted, e.task.ID, 0, admittedRecord{Hash: e.hash}))
 		}
+		if e.result == nil {
+			offers = append(offers, Offer{Task: e.ticket(), Hash: e.hash})
+		}
 		budget := e.task.Budget
 		if budget == nil {
 			budget = r.job.TaskBudget
@@ -68,6 +72,9 @@ func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 	r.mu.Unlock()
 	if err := r.append(ctx, records...); err != nil {
 		return err
+	}
+	if err := r.queue.Offer(r.hard, offers...); err != nil {
+		return &queueError{err}
 	}
 	r.post(in)
 	return nil

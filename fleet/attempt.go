@@ -35,6 +35,11 @@ type attempt struct {
 	space      space
 	shellLimit time.Duration
 	stop       func() // interrupts the attempt
+	// kill ends the attempt and its processes at once; hard ends with it.
+	kill  func()
+	hard  context.Context
+	lost  bool   // the lease is; the job's mu guards it
+	fence uint64 // of the lease
 
 	client  *sdk.Client
 	gate    *subagentGate // nil: subagents are not limited
@@ -228,6 +233,7 @@ func (a *attempt) variables() []string {
 		"TROUPE_TASK=" + a.task.ID,
 		fmt.Sprintf("TROUPE_SLOT=%d", a.slot),
 		fmt.Sprintf("TROUPE_PORT_BASE=%d", firstPort+ports*a.slot),
+		fmt.Sprintf("TROUPE_FENCE=%d", a.fence),
 	}
 }
 

@@ -93,5 +93,8 @@ func (r *run) conclude(ctx context.Context, a *attempt, err error) outcome {
 func (r *run) keepTranscript(a *attempt) error {
 	f := a.script
 	a.script = nil
-	return r.keeper.Keep(f, a.Transcript, attemptsDir)
+	if err := r.keeper.Keep(f, a.Transcript, attemptsDir); err != nil {
+		return err
+	}
+	return r.lend(r.hard, a.fence, a.Transcript)
 }

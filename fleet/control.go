@@ -103,7 +103,7 @@ func (r *run) withdraw(e requeued) {
 		t.last.stop()
 		return
 	}
-	t.last, t.asks = nil, nil
+	t.last, t.asks, t.foreign = nil, nil, nil
 	if t.result == nil {
 		return
 	}

@@ -78,7 +78,7 @@ func (r *run) sees(a *attempt, status int, wait time.Duration) {
 
 // hangUp ends the session, whose processes are gone then.
 func (r *run) hangUp(ctx context.Context, a *attempt) {
-	err := a.client.Close(r.hard)
+	err := a.client.Close(a.hard)
 	for m, failed := range a.client.Messages(context.WithoutCancel(ctx)) { // what came too late to be read
 		if failed != nil {
 			break

@@ -31,8 +31,11 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// agentEnv makes the test's program play an agent.
-const agentEnv = "TROUPE_FLEET_TEST_AGENT"
+// agentEnv makes the test's program play an agent, and slowEnv one that works for an hour.
+const (
+	agentEnv = "TROUPE_FLEET_TEST_AGENT"
+	slowEnv  = "TROUPE_FLEET_TEST_SLOW"
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(agentEnv) != "" {
@@ -60,7 +63,11 @@ const (
 // agentMain is an agent that works for a moment and leaves a process behind that no
 // signal to its group reaches.
 func agentMain() {
-	steps := scripted.Steps{&scripted.Spawn{}, scripted.Delay(20 * time.Millisecond), scripted.Text("done: ${prompt}")}
+	work := 20 * time.Millisecond
+	if os.Getenv(slowEnv) != "" {
+		work = time.Hour
+	}
+	steps := scripted.Steps{&scripted.Spawn{}, scripted.Delay(work), scripted.Text("done: ${prompt}")}
 	agent.Main(scripted.New(
 		scripted.WithScript(&scripted.Script{Transcript: true, Default: steps, Turns: []scripted.Turn{{When: "t", Steps: steps}}}),
 		scripted.WithSpawn(func(scripted.Child) error {

@@ -67,6 +67,20 @@ type Job struct {
 	// file system that fails and crashes, such as journaltest.Disk, shows in tests what a job
 	// does then. nil: the directory Out of this machine.
 	FS journal.FS
+	// Queue shares the tasks with other programs, which run the same job with the same tasks
+	// and a directory Out of their own. Each task runs in one of them, with all of its attempts,
+	// and each program has all results. A program that loses the lease of a task kills the
+	// agent's processes at once, and its result is void. Limits such as Concurrency and
+	// FailOn hold for each program. CancelTask, Requeue and Amend decide for this program
+	// alone. Not for [Stream]. nil: the tasks are this program's alone; it has a [MemoryQueue].
+	Queue Queue
+	// Store keeps long answers, diffs and transcripts for the other programs of Queue. nil:
+	// answers are in the queue whole, and diffs and transcripts stay in the directory Out of the program
+	// that ran the task.
+	Store Store
+	// Worker names this program in Queue. No two programs may have the same name. Default:
+	// "", which is the name of the machine, the process id, and a random number.
+	Worker string
 	// Resume goes on with the job whose journal is in Out. Its tasks must be the same ones.
 	Resume bool
 
@@ -150,6 +164,7 @@ const (
 	StopUnauthorized = "unauthorized"
 	StopUsageLimit   = "usage_limit"
 	StopJournal      = "journal"
+	StopQueue        = "queue"  // Job.Queue has failed
 	StopSample       = "sample" // the tasks of Job.Sample are over
 )
 
@@ -259,6 +274,9 @@ func (j *Job) check() error {
 		case d.Floor > d.Start || d.Start > d.Ceiling:
 			add("Pace", fmt.Sprintf("has the floor %d, the start %d and the ceiling %d", d.Floor, d.Start, d.Ceiling), "raise them in this order")
 		}
+	}
+	if j.Queue == nil && (j.Store != nil || j.Worker != "") {
+		add("Store", "and Worker have no use without Queue", "set Queue, or leave them out")
 	}
 	if j.Sample < 0 {
 		add("Sample", "is negative", "give the number of tasks, or 0 for all")

@@ -72,7 +72,9 @@ type node struct {
 	next       launch // how it begins
 	slot       int
 	status     Status
-	asked      steer // what somebody wants of the task whose attempt runs
+	asked      steer    // what somebody wants of the task whose attempt runs
+	away       bool     // it rests because another program has it
+	foreign    *foreign // its result, which came while it ran here
 }
 
 // spec is what a plan has to know of a task.
@@ -143,6 +145,10 @@ func (p *plan) step(now time.Time, in input, out []effect) []effect {
 		out = p.pause(in.on, out)
 	case steered:
 		out = p.steer(in, out)
+	case freed:
+		p.freed(now, in.id)
+	case foreign:
+		out = p.finishedElsewhere(&in, out)
 	case starving:
 		p.account.Starved(in.on)
 	case woken:
@@ -252,6 +258,16 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 	if limit := p.rules.budget.reached(p.spent, 0.8); limit != "" && !p.warned {
 		p.warned = true
 		out = append(out, warnBudget{limit})
+	}
+	if n.foreign != nil {
+		n.asked = steerNone
+		p.spent.add(n.foreign.usage)
+		return p.close(n, n.foreign.status, "", true, out)
+	}
+	if in.refused || in.lost {
+		if out, over := p.leave(now, n, &in, out); over {
+			return out
+		}
 	}
 	if n.asked != steerNone {
 		n.due = now
@@ -395,7 +411,7 @@ func (p *plan) next(now time.Time) time.Time {
 
 func (p *plan) launch(n *node) launch {
 	n.starts++
-	n.state = nodeRuns
+	n.state, n.away = nodeRuns, false
 	p.running++
 	if n.exclusive != "" {
 		p.busy[n.exclusive] = true

@@ -31,6 +31,14 @@ type (
 	}
 	// worked: a turn of an attempt has a result of the model.
 	worked struct{ id string }
+	// freed: no program has the task any more.
+	freed struct{ id string }
+	// foreign: another program has finished the task.
+	foreign struct {
+		id     string
+		status Status
+		usage  Usage
+	}
 	// starving: the machine has too little time for what runs, or has enough again.
 	starving struct{ on bool }
 )
@@ -42,6 +50,8 @@ func (retuned) isInput()  {}
 func (woken) isInput()    {}
 func (pressed) isInput()  {}
 func (worked) isInput()   {}
+func (freed) isInput()    {}
+func (foreign) isInput()  {}
 func (starving) isInput() {}
 
 // outcome is how an attempt went, in the terms of a plan.
@@ -52,6 +62,8 @@ type outcome struct {
 	poisoned bool          // not in this conversation
 	free     bool          // it does not count against the attempts
 	asks     bool          // a call waits for a person
+	refused  bool          // another program has the task: nothing was started
+	lost     bool          // another program has the task: the attempt was killed
 	stops    string        // reason for the whole job; "": it goes on
 	after    time.Duration // the least wait before a retry
 	usage    Usage
@@ -111,6 +123,8 @@ type (
 		until time.Time
 		why   string
 	}
+	// losing: another program has finished the task whose attempt runs.
+	losing struct{ id string }
 	// unparked: the account works again.
 	unparked struct{}
 	// halt is the last effect: nothing runs.
@@ -125,4 +139,5 @@ func (warnBudget) isEffect() {}
 func (paced) isEffect()      {}
 func (parking) isEffect()    {}
 func (unparked) isEffect()   {}
+func (losing) isEffect()     {}
 func (halt) isEffect()       {}

@@ -113,14 +113,14 @@ func (r *run) page(s Summary) *reportPage {
 		row := rowOf(t, hide)
 		if t.Transcript != "" {
 			row.File = t.Transcript
-			if data := r.packed(t.Transcript, hide, z); data != "" && packed+len(data) <= maxTranscripts {
+			if data := r.packed(t, hide, z); data != "" && packed+len(data) <= maxTranscripts {
 				packed += len(data)
 				row.Pack = fmt.Sprint("transcript-", i)
 				page.Packs = append(page.Packs, pack{row.Pack, data})
 			}
 		}
 		if t.Diff != "" {
-			row.Diff = hide.Replace(clip(r.content(t.Diff), maxShownText))
+			row.Diff = hide.Replace(clip(r.content(t, t.Diff), maxShownText))
 		}
 		page.Rows = append(page.Rows, row)
 		if !slices.Contains(page.Statuses, t.Status) {
@@ -151,9 +151,9 @@ func rowOf(t *TaskResult, hide *strings.Replacer) reportRow {
 	return row
 }
 
-// content is that of a file of the job; "" if it cannot be read.
-func (r *run) content(name string) string {
-	f, err := r.fs.Read(name)
+// content is that of a file that a result names; "" if it cannot be read.
+func (r *run) content(t *TaskResult, name string) string {
+	f, err := r.get(r.hard, t, name)
 	if err != nil {
 		return ""
 	}
@@ -166,8 +166,8 @@ func (r *run) content(name string) string {
 }
 
 // packed is a transcript for the report: its head and its tail, in whole lines.
-func (r *run) packed(name string, hide *strings.Replacer, z *gzip.Writer) string {
-	text := r.content(name)
+func (r *run) packed(t *TaskResult, hide *strings.Replacer, z *gzip.Writer) string {
+	text := r.content(t, t.Transcript)
 	if len(text) > maxTranscript {
 		head, tail := text[:maxTranscript/2], text[len(text)-maxTranscript/2:]
 		head = head[:strings.LastIndexByte(head, '\n')+1]

@@ -104,9 +104,15 @@ type TaskResult struct {
 	Tags            []string  `json:"tags,omitempty"`
 	// Requeued is how often somebody had the task run again after it had a result (see
 	// Handle.Requeue). A result replaces those of the task with a lower number.
-	Requeued int       `json:"requeued,omitempty"`
-	Started  time.Time `json:"started,omitzero"` // of the first attempt
-	Ended    time.Time `json:"ended"`
+	Requeued int `json:"requeued,omitempty"`
+	// Fence is that of the lease under which the task ran; see [Lease]. 0: another
+	// program had it, and the task was canceled here.
+	Fence uint64 `json:"fence,omitempty"`
+	// Worker is the program that ran the task, of a job with Job.Queue. The transcript and the
+	// diff of another program's result are in Job.Store: under the fence, a slash and the path.
+	Worker  string    `json:"worker,omitempty"`
+	Started time.Time `json:"started,omitzero"` // of the first attempt
+	Ended   time.Time `json:"ended"`
 	// Err is the error behind Error. nil for results of an earlier process.
 	Err error `json:"-"`
 	// Earlier says that an earlier process of the job has already had the result.

@@ -46,6 +46,7 @@ type (
 		Mode    Mode   `json:"mode"`
 		Session string `json:"session,omitempty"` // "": it cannot be resumed
 		Space   space  `json:"space"`
+		Fence   uint64 `json:"fence,omitempty"`
 	}
 	turnRecord struct {
 		Turns      int             `json:"turns"` // of the session that are done
@@ -77,6 +78,7 @@ type history struct {
 	order   []string // of the tasks
 	tasks   map[string]*known
 	parked  parkedRecord
+	fence   uint64 // the highest one
 }
 
 // known is what a journal knows of a task.
@@ -117,6 +119,7 @@ func (r *run) open(ctx context.Context, entries []*entry) error {
 		return err
 	}
 	r.keeper = journal.NewKeeper(r.fs, r.exec)
+	r.store = &dirStore{fs: r.fs, keeper: r.keeper, top: attemptsDir}
 	set := ""
 	if r.source == nil && len(entries) > 0 {
 		set = setHash(entries)
@@ -230,6 +233,7 @@ func (h *history) apply(rec *journal.Record) error {
 		if err := decode(&s); err != nil {
 			return err
 		}
+		h.fence = max(h.fence, s.Fence)
 		k.starts, k.open, k.seen = max(rec.Attempt, k.starts+1), true, Usage{}
 		if s.Mode != ModeResume {
 			k.next.turns, k.partial = 0, partial{}
@@ -274,6 +278,7 @@ func (h *history) apply(rec *journal.Record) error {
 		if err := decode(&t); err != nil {
 			return err
 		}
+		h.fence = max(h.fence, t.Fence)
 		k.open, k.result, k.status, k.attempts, k.usage = false, &t, t.Status, t.Attempts, t.Usage
 		k.paid, k.canceled, k.requeued, k.asks = Usage{}, false, t.Requeued, nil
 	}

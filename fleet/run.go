@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
@@ -30,6 +31,9 @@ type run struct {
 	fs        journal.FS
 	log       journal.Journal // nil without Out
 	keeper    *journal.Keeper // nil without Out
+	store     Store           // the files in Out; nil without Out
+	queue     Queue
+	worker    string // this program in queue
 	marker    string
 	source    func() (Task, error, bool) // of Stream
 	cease     func()                     // ends source
@@ -65,6 +69,7 @@ type run struct {
 	paused  bool
 	stop    *Stop
 	cause   error
+	failed  *Stop // with cause
 	begun   time.Time
 	written time.Time // when results.jsonl was
 	results []TaskResult
@@ -92,6 +97,8 @@ type entry struct {
 	former   *TaskResult // that is void
 	requeued int         // results that are void
 	asks     []*asked    // calls that wait for a person, or did
+	tenure   *tenure     // the lease; nil: this program has none
+	foreign  *TaskResult // of another program
 }
 
 // partial is what turns have said whose attempt did not come to its end.
@@ -106,6 +113,9 @@ func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle
 	job.withDefaults()
 	if err := job.check(); err != nil {
 		return nil, err
+	}
+	if source != nil && job.Queue != nil {
+		return nil, &session.ConfigError{Option: "Queue", Problem: "cannot be used with Stream: each program must know all tasks", Fix: "use Run"}
 	}
 	if source != nil && job.Sample != 0 {
 		return nil, &session.ConfigError{Option: "Sample", Problem: "has no use with Stream, whose tasks are not known", Fix: "use Run, or stream only the samples"}
@@ -133,6 +143,8 @@ func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle
 	if err := r.open(ctx, entries); err != nil {
 		return nil, errors.Join(err, r.shutdown())
 	}
+	r.worker = cmp.Or(job.Worker, fmt.Sprintf("%s:%d:%s", hostName(), os.Getpid(), kernel.NewID(r.rt.Rand())))
+	r.openQueue()
 	account := r.rt.Account(cmp.Or(job.Account, accountOf(job.Options)))
 	if until := r.found.parked.Until; until.After(r.begun) && until.After(account.Stat().Parked) {
 		account.Park(until, r.found.parked.Why)
@@ -174,6 +186,7 @@ func (r *run) main(ctx context.Context, entries []*entry) {
 	if err != nil {
 		r.fail(err)
 	}
+	unwatch := r.watchQueue()
 	for halted := false; !halted; {
 		inputs := r.take()
 		var effects []effect
@@ -188,6 +201,7 @@ func (r *run) main(ctx context.Context, entries []*entry) {
 		}
 	}
 	stop()
+	unwatch()
 	r.finish(context.WithoutCancel(ctx))
 }
 
@@ -237,16 +251,20 @@ func (r *run) take() []input {
 
 // fail stops the job with an error of its own.
 func (r *run) fail(err error) {
-	reason := StopJournal
-	if !errors.As(err, new(*journal.FailedError)) {
-		reason = "error"
+	reason := "error"
+	switch {
+	case errors.As(err, new(*journal.FailedError)):
+		reason = StopJournal
+	case errors.As(err, new(*queueError)):
+		reason = StopQueue
 	}
+	stop := Stop{Reason: reason, Detail: err.Error()}
 	r.mu.Lock()
 	if r.cause == nil {
-		r.cause = err
+		r.cause, r.failed = err, &stop
 	}
 	r.mu.Unlock()
-	r.post(drained{Stop{Reason: reason, Detail: err.Error()}})
+	r.post(drained{stop})
 	r.cancel()
 }
 
@@ -264,6 +282,9 @@ func (r *run) keep(in input) {
 			r.running = append(r.running[:i:i], r.running[i+1:]...)
 			break
 		}
+	}
+	if end.refused { // nothing was done
+		return
 	}
 	a := e.last
 	done := Attempt{
@@ -287,13 +308,15 @@ func (r *run) keep(in input) {
 // carryOut does what the plan wants: first the records, then what follows from them.
 func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (halted bool) {
 	var records []journal.Record
+	var failed error // of the queue
 	for _, e := range effects {
 		switch e := e.(type) {
 		case again:
 			records = append(records, r.attemptRecord(e))
 			r.rests(e)
 		case finish:
-			records = append(records, r.resultRecord(now, e))
+			rec, err := r.resultRecord(now, e)
+			records, failed = append(records, rec), cmp.Or(failed, err)
 		case parking:
 			records = append(records, r.record(kindParked, "", 0, parkedRecord{e.until, e.why}))
 		case canceling:
@@ -302,7 +325,10 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 			records = append(records, r.record(kindRequeued, e.id, 0, struct{}{}))
 		}
 	}
-	err := r.append(context.WithoutCancel(ctx), records...)
+	err := failed
+	if err == nil {
+		err = r.append(context.WithoutCancel(ctx), records...)
+	}
 	if err != nil {
 		r.fail(err)
 		for _, e := range effects { // what is not durable has not happened
@@ -323,6 +349,8 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 			r.finished(ctx, r.tasks[e.id])
 		case canceling, requeued, answered, pausing:
 			r.steer(e, err)
+		case losing:
+			r.giveUp(e.id)
 		case setAlarm:
 			if r.alarm != nil {
 				r.alarm.Stop()
@@ -360,37 +388,6 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 // projectEvery is how old results.jsonl gets while results come.
 const projectEvery = 5 * time.Second
 
-// launch starts an attempt.
-func (r *run) launch(l launch) {
-	r.mu.Lock()
-	e := r.tasks[l.id]
-	a := &attempt{launch: l, task: e.task, shellLimit: defaultVerifyTimeout}
-	ctx, stop := context.WithCancel(r.ctx)
-	a.stop = stop
-	if l.mode == ModeResume {
-		a.Text, a.Structured, a.ToolCalls = e.partial.Text, e.partial.Structured, e.partial.ToolCalls
-	}
-	e.number, e.since, e.doing, e.last, e.due = l.number, r.clock.Now(), "preparing", a, time.Time{}
-	r.running = append(r.running, e)
-	r.mu.Unlock()
-	r.tell(Event{Kind: EventStarted, Task: l.id, Attempt: l.number, Detail: string(l.mode)})
-	r.exec.Go(func() {
-		defer stop()
-		o := outcome{status: Crashed, why: "panic"}
-		if err := guard("the attempt", func() error { o = r.attempt(ctx, a); return nil }); err != nil {
-			a.err, o.why = err, err.Error()
-		}
-		if errors.As(a.err, new(*journal.FailedError)) {
-			o.status = Interrupted
-			r.fail(a.err)
-		}
-		r.mu.Lock()
-		defer r.mu.Unlock() // so that a decision comes before the end, or after it
-		o.asks = o.status == Interrupted && r.ctx.Err() == nil && e.asking()
-		r.put(ended{l.id, o})
-	})
-}
-
 // finish writes the files, lets go of everything, and ends the results.
 func (r *run) finish(ctx context.Context) {
 	if r.source != nil {
@@ -403,8 +400,13 @@ func (r *run) finish(ctx context.Context) {
 	for _, l := range r.leaving {
 		_, _ = l.Wait(r.hard, r.exec)
 	}
+	r.mu.Lock()
+	if r.stop == nil { // it failed with the last result
+		r.stop = r.failed
+	}
+	r.mu.Unlock()
 	r.sampled()
-	var errs []error
+	errs := []error{r.release(r.hard)}
 	if r.root != "" {
 		errs = append(errs, r.project(), r.summarize())
 	}

@@ -97,7 +97,7 @@ func ReadJob(dir string) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	r := &run{fs: fs}
+	r := &run{fs: fs, store: &dirStore{fs: fs}}
 	h, err := r.replay(records)
 	if err != nil {
 		return Snapshot{}, err
@@ -166,7 +166,7 @@ func Amend(ctx context.Context, dir string, a Amendment) (err error) {
 		return err
 	}
 	defer func() { _ = rt.Shutdown(context.WithoutCancel(ctx)) }()
-	r := &run{fs: journal.Dir(dir), clock: rt.Clock(), exec: rt.Executor()}
+	r := &run{fs: journal.Dir(dir), store: DirStore(dir), clock: rt.Clock(), exec: rt.Executor()}
 	log, err := journal.Open(journal.Config{FS: r.fs, Clock: r.clock, Executor: r.exec}, journal.Header{Host: hostName(), PID: os.Getpid()})
 	if err != nil {
 		return err

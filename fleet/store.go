@@ -10,6 +10,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
@@ -61,7 +62,7 @@ func (r *run) starting(ctx context.Context, a *attempt) error {
 		return &journal.FailedError{Op: "create", Err: err}
 	}
 	a.script, a.Transcript = script, path.Join(dir, transcriptName)
-	rec := startingRecord{Mode: a.mode, Session: a.session, Space: a.space}
+	rec := startingRecord{Mode: a.mode, Session: a.session, Space: a.space, Fence: a.fence}
 	if !a.opts.PersistSession.Or(true) {
 		rec.Session = ""
 	}
@@ -102,12 +103,64 @@ func (r *run) attemptRecord(e again) journal.Record {
 	return r.record(kindAttempt, e.id, t.last.number, rec)
 }
 
-// resultRecord makes the result of a task that is over.
-func (r *run) resultRecord(now time.Time, f finish) journal.Record {
+// resultRecord makes the result of a task that is over, and gives it to the queue. If that
+// fails, nothing has happened.
+func (r *run) resultRecord(now time.Time, f finish) (journal.Record, error) {
+	e, err := r.owner(f.id)
+	if err != nil {
+		return journal.Record{}, err
+	}
+	t, kept, warnings := r.result(now, e, f)
+	for _, w := range warnings {
+		r.tell(Event{Kind: EventWarning, Task: f.id, Attempt: e.last.number, Detail: w})
+	}
+	if r.root != "" && r.fold(r.hard, kept, e.number) == nil { // else whole: better a long line than none
+		t.TextFile = kept.TextFile
+	}
+	rec := r.record(kindResult, f.id, len(kept.Attempts), *kept)
+	return rec, r.settle(r.hard, e, t, rec.Data)
+}
+
+// owner returns a task whose result this program may give, if it has not come from another
+// one. A task that is over without a start has no lease yet; when another program has it, as
+// when it is canceled here, the queue does not learn this result.
+func (r *run) owner(id string) (*entry, error) {
+	r.mu.Lock()
+	e := r.tasks[id]
+	leased := e.tenure != nil || e.foreign != nil
+	r.mu.Unlock()
+	if leased {
+		return e, nil
+	}
+	if _, _, err := r.lease(r.hard, e); err != nil {
+		return e, &queueError{err}
+	}
+	return e, nil
+}
+
+// result makes a result known in this process, and returns a copy for the journal.
+func (r *run) result(now time.Time, e *entry, f finish) (t, kept *TaskResult, warnings []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.tasks[f.id]
-	t := &TaskResult{
+	if t = e.foreign; t != nil {
+		t.Requeued = e.requeued
+	} else {
+		t, warnings = e.made(now, f)
+		if e.tenure != nil {
+			t.Fence = e.tenure.Fence
+		}
+		if r.job.Queue != nil {
+			t.Worker = r.worker
+		}
+	}
+	e.result = t
+	whole := *t
+	return t, &whole, warnings
+}
+
+// made is the result of a task that this program has run; mu is held.
+func (e *entry) made(now time.Time, f finish) (t *TaskResult, warnings []string) {
+	t = &TaskResult{
 		ID: f.id, Status: f.status, Family: f.status.Family(), Usage: e.usage, Attempts: e.attempts,
 		Tags: e.task.Tags, Ended: now.UTC(), Error: f.why, Requeued: e.requeued,
 	}
@@ -121,35 +174,24 @@ func (r *run) resultRecord(now time.Time, f finish) journal.Record {
 		if a.decided != "" {
 			t.Error = a.decided
 		}
-		for _, w := range a.warnings {
-			defer r.tell(Event{Kind: EventWarning, Task: f.id, Attempt: a.number, Detail: w})
-		}
+		warnings = a.warnings
 	}
 	if len(e.attempts) > 0 {
 		t.Started = e.attempts[0].Started
 	}
-	e.result = t
-	kept := *t
-	if e.last != nil && r.root != "" {
-		if err := r.fold(&kept, e.last.number); err != nil {
-			return r.record(kindResult, f.id, 0, kept) // whole: better a long line than none
-		}
-		t.TextFile = kept.TextFile
-	}
-	return r.record(kindResult, f.id, len(e.attempts), kept)
+	return t, warnings
 }
 
 // fold moves a long answer into a file, durably, before the record that names it.
-func (r *run) fold(t *TaskResult, number int) error {
+func (r *run) fold(ctx context.Context, t *TaskResult, number int) error {
 	if len(t.Text) <= maxInline {
 		return nil
 	}
-	dir := place(t.ID, number)
-	if err := r.fs.Mkdir(dir); err != nil {
-		return err
+	name := path.Join(place(t.ID, number), "text.txt")
+	err := r.store.Put(ctx, name, strings.NewReader(t.Text))
+	if err == nil && (t.Worker == "" || t.Worker == r.worker) {
+		err = r.lend(ctx, t.Fence, name)
 	}
-	name := path.Join(dir, "text.txt")
-	err := r.keeper.WriteFile(name, attemptsDir, func(w io.Writer) error { _, err := io.WriteString(w, t.Text); return err })
 	if err == nil {
 		t.Text, t.TextFile = "", name
 	}
@@ -161,7 +203,7 @@ func (r *run) unfold(t *TaskResult) error {
 	if t.TextFile == "" || t.Text != "" {
 		return nil
 	}
-	f, err := r.fs.Read(t.TextFile)
+	f, err := r.store.Get(context.Background(), t.TextFile)
 	if err != nil {
 		return err
 	}
@@ -178,9 +220,9 @@ func (r *run) keepDiff(ctx context.Context, a *attempt) {
 	text, err := r.diff(ctx, a.space)
 	if err == nil && text != "" {
 		name := path.Join(place(a.task.ID, a.number), "diff.patch")
-		err = r.keeper.WriteFile(name, attemptsDir, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
-		if err == nil {
+		if err = r.store.Put(ctx, name, strings.NewReader(text)); err == nil {
 			a.Diff = name
+			err = r.lend(ctx, a.fence, name)
 		}
 	}
 	if err != nil {

@@ -63,7 +63,7 @@ func (t *Task) prompts() []string { return append([]string{t.Prompt}, t.Turns...
 // other.
 type Verify struct {
 	// Command is run by sh -c in the workspace. Exit code 0 accepts. Its environment is
-	// that of this process, with TROUPE_TASK, TROUPE_SLOT and TROUPE_PORT_BASE.
+	// that of this process, with TROUPE_TASK, TROUPE_SLOT, TROUPE_PORT_BASE and TROUPE_FENCE.
 	Command string `json:"command,omitempty"`
 	// Check decides in this process. An error is a failure of the infrastructure; a panic,
 	// too.

@@ -1,0 +1,84 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+
+	"github.com/agent-troupe/troupe/fleet/journal"
+)
+
+// DirStore returns a [Store] in a directory, which several machines may share.
+func DirStore(dir string) Store { return &dirStore{fs: journal.Dir(dir)} }
+
+// dirStore keeps files durably below a directory.
+type dirStore struct {
+	fs     journal.FS
+	keeper *journal.Keeper // nil: it syncs itself
+	top    string          // a directory with a durable name, of keeper
+}
+
+// Put implements [Store].
+func (d *dirStore) Put(_ context.Context, name string, content io.Reader) error {
+	dir := path.Dir(name)
+	for _, made := range []string{".", dir} {
+		if err := d.fs.Mkdir(made); err != nil {
+			return err
+		}
+	}
+	write := func(w io.Writer) error { _, err := io.Copy(w, content); return err }
+	if d.keeper != nil {
+		return d.keeper.WriteFile(name, d.top, write)
+	}
+	if err := journal.WriteFile(d.fs, name, write); err != nil {
+		return err
+	}
+	for ; dir != "."; dir = path.Dir(dir) {
+		if err := d.fs.SyncDir(path.Dir(dir)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Get implements [Store].
+func (d *dirStore) Get(_ context.Context, name string) (io.ReadCloser, error) { return d.fs.Read(name) }
+
+// shared is the name of a file in Job.Store. Programs have files with the same names, so the
+// fence of the lease is in front.
+func shared(fence uint64, name string) string { return path.Join(fmt.Sprint(fence), name) }
+
+// lend puts a file of the job's directory into Job.Store, for the other programs.
+func (r *run) lend(ctx context.Context, fence uint64, name string) error {
+	if r.job.Store == nil || name == "" {
+		return nil
+	}
+	f, err := r.store.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.job.Store.Put(ctx, shared(fence, name), f), f.Close())
+}
+
+// borrow reads a file of another program.
+func (r *run) borrow(ctx context.Context, fence uint64, name string) (string, error) {
+	if r.job.Store == nil {
+		return "", errors.New("its answer is in a file, and Job.Store is nil")
+	}
+	f, err := r.job.Store.Get(ctx, shared(fence, name))
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(f)
+	return string(text), errors.Join(err, f.Close())
+}
+
+// get opens a file that a result names.
+func (r *run) get(ctx context.Context, t *TaskResult, name string) (io.ReadCloser, error) {
+	if r.job.Store != nil && t.Worker != "" && t.Worker != r.worker {
+		return r.job.Store.Get(ctx, shared(t.Fence, name))
+	}
+	return r.store.Get(ctx, name)
+}

@@ -1,0 +1,56 @@
+package fleet
+
+import (
+	"container/heap"
+	"time"
+)
+
+// leave rests a task that another program has. A start that was refused has not been one.
+// over is false if somebody has decided about the task meanwhile.
+func (p *plan) leave(now time.Time, n *node, in *ended, out []effect) (_ []effect, over bool) {
+	if in.refused {
+		n.starts--
+	}
+	switch {
+	case n.asked != steerNone:
+		return out, false
+	case p.stopped != nil:
+		n.state = nodeWithout
+	default:
+		n.state, n.due, n.away = nodeRests, now.Add(max(in.after, p.rules.backoff.Delay(1, p.rules.rand))), true
+		heap.Push(&p.rest, n)
+	}
+	if in.refused {
+		return out, true
+	}
+	p.remember(n, in)
+	due := n.due
+	if n.state == nodeWithout {
+		due = time.Time{}
+	}
+	return append(out, again{id: n.id, due: due}), true
+}
+
+// freed lets a task start that another program has given back.
+func (p *plan) freed(now time.Time, id string) {
+	if n := p.nodes[id]; n != nil && n.state == nodeRests && n.away && n.due.After(now) {
+		p.unqueue(n)
+		n.due = now
+		heap.Push(&p.rest, n)
+	}
+}
+
+// finishedElsewhere ends a task with the result of another program.
+func (p *plan) finishedElsewhere(in *foreign, out []effect) []effect {
+	n := p.nodes[in.id]
+	switch {
+	case n == nil || n.state == nodeOver:
+		return out
+	case n.state == nodeRuns:
+		n.foreign = in
+		return append(out, losing{n.id})
+	}
+	p.unqueue(n)
+	p.spent.add(in.usage)
+	return p.close(n, in.status, "", true, out)
+}

@@ -1,0 +1,115 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+)
+
+// Queue shares the tasks of one job among programs, on one machine or on many. Each of
+// them runs the same job with the same tasks. It leases a task before it starts it, holds
+// the lease over all attempts, and gives the result to the queue. Package queuetest has
+// tests that each implementation must pass. Implementations are safe for concurrent use,
+// and try again by themselves when the network fails: an error other than those named here
+// stops the job.
+//
+// A queue serves one job. Its size is that of the job: it forgets nothing.
+type Queue interface {
+	// Offer makes tasks known. A task that is known stays as it is, leased or over. If it
+	// was offered with another hash, the error matches [ErrOtherTasks].
+	Offer(ctx context.Context, tasks ...Offer) error
+	// Lease gives a task to a worker, at once or not at all. The error is a *[LeasedError]
+	// while another lease is valid, and matches [ErrFinished] or [ErrNotOffered].
+	Lease(ctx context.Context, task, worker string) (Lease, error)
+	// Extend returns the lease with a later Until. The error matches [ErrLeaseLost] if the
+	// lease is not valid any more.
+	Extend(ctx context.Context, l Lease) (Lease, error)
+	// Finish ends a task with its result, which is a [TaskResult] in JSON. The error matches
+	// [ErrLeaseLost] if the lease is not valid any more: the result then counts for nothing. A
+	// second call with the lease that has finished the task does nothing.
+	Finish(ctx context.Context, l Lease, result json.RawMessage) error
+	// Release gives a task back without a result. The error matches [ErrLeaseLost] if the
+	// lease is not valid any more.
+	Release(ctx context.Context, l Lease) error
+	// Watch yields where each known task stands, and then what changes, until ctx ends or
+	// the loop does. It may leave out a change that a later one has made void, but no
+	// result. An error is yielded last; the end of ctx is not an error.
+	Watch(ctx context.Context) iter.Seq2[Change, error]
+}
+
+// Store keeps files that are too large for a [Queue], under names with slashes. Package
+// queuetest has tests that each implementation must pass. Implementations are safe for
+// concurrent use.
+type Store interface {
+	// Put keeps content until the reader's end, in place of what had the name. If it returns
+	// an error, what had the name may be lost, and Get returns no part of content. When it
+	// returns nil the content is durable.
+	Put(ctx context.Context, name string, content io.Reader) error
+	// Get returns what Put has kept. The error matches fs.ErrNotExist if there is nothing.
+	Get(ctx context.Context, name string) (io.ReadCloser, error)
+}
+
+// Offer is a task for a [Queue].
+type Offer struct {
+	Task string // id; letters, digits and . _ - #
+	Hash string // of its content
+}
+
+// Lease is the right to run a task.
+type Lease struct {
+	Task   string
+	Worker string
+	// Fence is higher than that of every earlier lease of the queue. A system that a task
+	// writes to can refuse what comes with a lower number than it has seen.
+	Fence uint64
+	// Until is when the lease ends unless it is extended. Zero: it does not end by itself.
+	Until time.Time
+}
+
+// Change says where a task stands.
+type Change struct {
+	Task   string
+	State  QueueState
+	Worker string          // that has the lease, or has finished the task; "" if it is free
+	Fence  uint64          // of its lease
+	Result json.RawMessage // of QueueOver
+}
+
+// QueueState is where a task of a [Queue] stands.
+type QueueState string
+
+// States.
+const (
+	QueueFree   QueueState = "free"
+	QueueLeased QueueState = "leased"
+	QueueOver   QueueState = "over"
+)
+
+// Errors of a [Queue], to be matched with errors.Is.
+var (
+	// ErrLeaseLost says that a lease has ended, or that the task has been given to another worker.
+	ErrLeaseLost = errors.New("the lease is lost")
+	// ErrFinished says that a task has a result.
+	ErrFinished = errors.New("the task has a result already")
+	// ErrNotOffered says that the queue does not know a task.
+	ErrNotOffered = errors.New("the task was not offered")
+)
+
+// LeasedError says that another worker has a task.
+type LeasedError struct {
+	Task   string
+	Worker string
+	Until  time.Time // as in Lease
+}
+
+func (e *LeasedError) Error() string {
+	s := fmt.Sprintf("task %q is leased by %s", e.Task, e.Worker)
+	if !e.Until.IsZero() {
+		s += " until " + e.Until.UTC().Format(time.RFC3339)
+	}
+	return s
+}

@@ -1,0 +1,296 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// pollLease is how long a task rests that another program has, if the queue does not say
+// until when.
+const pollLease = time.Minute
+
+// tenure is a lease that the job holds; the job's mu guards it.
+type tenure struct {
+	Lease
+	from     time.Time // granted, or extended
+	extend   session.Timer
+	deadline session.Timer
+}
+
+// openQueue makes the queue of the job. The one in this process begins above the fences
+// in the journal.
+func (r *run) openQueue() {
+	if r.queue = r.job.Queue; r.queue != nil {
+		return
+	}
+	q := NewMemoryQueue(MemoryQueueConfig{Clock: r.clock})
+	q.fence, q.alone = r.found.fence, true
+	r.queue = q
+}
+
+// ticket is the name of the task in the queue. A task that is requeued has another one: the
+// queue keeps the result that is void.
+func (e *entry) ticket() string {
+	if e.requeued == 0 {
+		return e.task.ID
+	}
+	return fmt.Sprintf("%s#%d", e.task.ID, e.requeued)
+}
+
+// lease takes the task for this program, unless it has it already. nil, and how long to
+// wait: another program has it.
+func (r *run) lease(ctx context.Context, e *entry) (t *tenure, wait time.Duration, err error) {
+	r.mu.Lock()
+	t, ticket, offer := e.tenure, e.ticket(), e.requeued > 0
+	r.mu.Unlock()
+	if t != nil {
+		return t, 0, nil
+	}
+	if offer {
+		if err := r.queue.Offer(ctx, Offer{Task: ticket, Hash: e.hash}); err != nil {
+			return nil, 0, err
+		}
+	}
+	l, err := r.queue.Lease(ctx, ticket, r.worker)
+	var taken *LeasedError
+	switch {
+	case errors.As(err, &taken):
+		if wait = pollLease; !taken.Until.IsZero() {
+			wait = max(taken.Until.Sub(r.clock.Now()), 0) + time.Second
+		}
+		return nil, wait, nil
+	case errors.Is(err, ErrFinished):
+		return nil, pollLease, nil // its result comes from Watch
+	case err != nil:
+		return nil, 0, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t = &tenure{Lease: l}
+	e.tenure = t
+	r.arm(e, t)
+	return t, 0, nil
+}
+
+// arm has the lease extended after a third of its time. After seven eighths of it the lease
+// counts as lost, whatever the queue is doing, so that the agent is dead when another
+// program gets the task; mu is held.
+func (r *run) arm(e *entry, t *tenure) {
+	t.disarm()
+	if t.Until.IsZero() {
+		return
+	}
+	t.from = r.clock.Now()
+	whole := t.Until.Sub(t.from)
+	t.extend = r.clock.AfterFunc(whole/3, func() { r.exec.Go(func() { r.prolong(e, t) }) })
+	t.deadline = r.clock.AfterFunc(whole*7/8, func() { r.lose(e, t) })
+}
+
+func (t *tenure) disarm() {
+	if t.extend != nil {
+		t.extend.Stop()
+		t.deadline.Stop()
+	}
+}
+
+// prolong extends a lease. If the queue does not answer, the deadline decides.
+func (r *run) prolong(e *entry, t *tenure) {
+	r.mu.Lock()
+	current, l := e.tenure == t, t.Lease
+	r.mu.Unlock()
+	if !current {
+		return
+	}
+	l, err := r.queue.Extend(r.hard, l)
+	if errors.Is(err, ErrLeaseLost) {
+		r.lose(e, t)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case e.tenure != t:
+	case err == nil:
+		t.Lease = l
+		r.arm(e, t)
+	default:
+		t.extend = r.clock.AfterFunc(t.Until.Sub(t.from)/8, func() { r.exec.Go(func() { r.prolong(e, t) }) })
+	}
+}
+
+// lose ends an attempt whose lease is lost: its processes are killed before anything else.
+func (r *run) lose(e *entry, t *tenure) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.tenure == t {
+		r.forget(e)
+	}
+}
+
+// giveUp ends the attempt of a task that another program has finished.
+func (r *run) giveUp(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forget(r.tasks[id])
+}
+
+// forget lets go of a lease, and kills what runs under it; mu is held.
+func (r *run) forget(e *entry) {
+	if e.tenure != nil {
+		e.tenure.disarm()
+		e.tenure = nil
+	}
+	if slices.Contains(r.running, e) {
+		e.last.lost = true
+		e.last.kill()
+	}
+}
+
+// leased runs the attempt of a task once this program has leased it.
+func (r *run) leased(ctx context.Context, e *entry, a *attempt) (o outcome) {
+	t, wait, err := r.lease(ctx, e)
+	switch {
+	case ctx.Err() != nil && r.job.Queue != nil:
+		return outcome{status: Interrupted, why: "the job has stopped", refused: true}
+	case err != nil:
+		r.fail(&queueError{err})
+		return outcome{status: Interrupted, why: err.Error(), refused: true}
+	case t == nil:
+		return outcome{status: Interrupted, why: "another program has the task", refused: true, after: wait}
+	}
+	a.fence = t.Fence
+	if r.job.Queue != nil {
+		r.began(a)
+	}
+	return r.attempt(ctx, a)
+}
+
+// queueError is an error of the queue that no job can handle.
+type queueError struct{ err error }
+
+func (e *queueError) Error() string {
+	return fmt.Sprintf("the queue has failed: %v: resume the job when it works again", e.err)
+}
+
+func (e *queueError) Unwrap() error { return e.err }
+
+// settle gives the result of a task to the queue, before it is in the journal: a result
+// that another program has already given is the one that counts. kept is the result as it
+// goes into the journal, whose text may be in a file.
+func (r *run) settle(ctx context.Context, e *entry, result *TaskResult, kept json.RawMessage) error {
+	r.mu.Lock()
+	t := e.tenure
+	r.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	var err error
+	if result.TextFile != "" && r.job.Store == nil && r.job.Queue != nil { // nobody else could read the file
+		whole := *result
+		whole.TextFile = ""
+		kept, err = json.Marshal(whole)
+	}
+	if err == nil {
+		err = r.queue.Finish(ctx, t.Lease, kept)
+	}
+	if err != nil {
+		return &queueError{fmt.Errorf("the result of task %s: %w", result.ID, err)}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t.disarm()
+	if e.tenure == t {
+		e.tenure = nil
+	}
+	return nil
+}
+
+// watchQueue takes what other programs do, until the job ends. The queue of a job alone has
+// nothing to tell.
+func (r *run) watchQueue() (stop func()) {
+	if r.job.Queue == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(r.hard)
+	ended := kernel.NewPromise[struct{}]()
+	r.exec.Go(func() {
+		defer ended.Resolve(struct{}{})
+		for c, err := range r.queue.Watch(ctx) {
+			if err != nil {
+				r.fail(&queueError{err})
+				return
+			}
+			if err := r.heed(ctx, c); err != nil {
+				r.fail(err)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		_, _ = ended.Wait(context.Background(), r.exec)
+	}
+}
+
+// heed tells the plan what another program has done.
+func (r *run) heed(ctx context.Context, c Change) error {
+	id, _, _ := strings.Cut(c.Task, "#")
+	r.mu.Lock()
+	e := r.tasks[id]
+	news := e != nil && e.ticket() == c.Task && e.result == nil && e.foreign == nil
+	if news && c.State == QueueFree {
+		r.put(freed{id})
+	}
+	r.mu.Unlock()
+	if !news || c.State != QueueOver {
+		return nil
+	}
+	var t TaskResult
+	err := json.Unmarshal(c.Result, &t)
+	if err == nil && t.ID != id {
+		err = fmt.Errorf("it is of task %q", t.ID)
+	}
+	if err == nil && t.TextFile != "" && t.Text == "" {
+		t.Text, err = r.borrow(ctx, c.Fence, t.TextFile)
+	}
+	if err != nil {
+		return &queueError{fmt.Errorf("the result of task %s by %s: %w", id, c.Worker, err)}
+	}
+	t.TextFile, t.Fence, t.Worker = "", c.Fence, c.Worker
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.result == nil && e.foreign == nil { // still
+		e.foreign = &t
+		r.usage.add(t.Usage)
+		r.put(foreign{id, t.Status, t.Usage})
+	}
+	return nil
+}
+
+// release gives back the tasks that are not over.
+func (r *run) release(ctx context.Context) error {
+	r.mu.Lock()
+	var held []Lease
+	for _, e := range r.order {
+		if t := e.tenure; t != nil {
+			t.disarm()
+			e.tenure = nil
+			held = append(held, t.Lease)
+		}
+	}
+	r.mu.Unlock()
+	var errs []error
+	for _, l := range held {
+		if err := r.queue.Release(ctx, l); err != nil && !errors.Is(err, ErrLeaseLost) {
+			errs = append(errs, &queueError{err})
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,344 @@
+package fleet_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/fleet"
+)
+
+// tampered is a queue whose answers a test may change.
+type tampered struct {
+	fleet.Queue
+	extend func(ctx context.Context, l fleet.Lease) (fleet.Lease, error)
+	finish func(ctx context.Context, l fleet.Lease, result json.RawMessage) error
+	lease  func(ctx context.Context, task, worker string) (fleet.Lease, error)
+	watch  func(ctx context.Context) iter.Seq2[fleet.Change, error]
+}
+
+func (q *tampered) Extend(ctx context.Context, l fleet.Lease) (fleet.Lease, error) {
+	if q.extend != nil {
+		return q.extend(ctx, l)
+	}
+	return q.Queue.Extend(ctx, l)
+}
+
+func (q *tampered) Finish(ctx context.Context, l fleet.Lease, result json.RawMessage) error {
+	if q.finish != nil {
+		return q.finish(ctx, l, result)
+	}
+	return q.Queue.Finish(ctx, l, result)
+}
+
+func (q *tampered) Lease(ctx context.Context, task, worker string) (fleet.Lease, error) {
+	if q.lease != nil {
+		return q.lease(ctx, task, worker)
+	}
+	return q.Queue.Lease(ctx, task, worker)
+}
+
+func (q *tampered) Watch(ctx context.Context) iter.Seq2[fleet.Change, error] {
+	if q.watch != nil {
+		return q.watch(ctx)
+	}
+	return q.Queue.Watch(ctx)
+}
+
+// program is what one of several programs has seen of a job.
+type program struct {
+	results map[string]fleet.TaskResult
+	err     error
+}
+
+// together runs the same job in several programs at the same time.
+func together(t *testing.T, jobs ...fleet.Job) []program {
+	t.Helper()
+	all := make([]program, len(jobs))
+	var wait sync.WaitGroup
+	for i := range jobs {
+		p := &all[i]
+		p.results = map[string]fleet.TaskResult{}
+		wait.Go(func() {
+			for r, err := range fleet.Run(t.Context(), fast(jobs[i])) {
+				if err != nil {
+					p.err = err
+					return
+				}
+				if _, twice := p.results[r.ID]; twice {
+					p.err = errors.New("there are two results of " + r.ID)
+					return
+				}
+				p.results[r.ID] = r
+			}
+		})
+	}
+	wait.Wait()
+	return all
+}
+
+// Programs share the tasks of a job. Each task runs once, in one of them, and all have all
+// results.
+func TestProgramsShareAJob(t *testing.T) {
+	t.Parallel()
+	const size, programs = 30, 3
+	all := tasks(size)
+	all[20].After = []string{"t1", "t2"}
+	all[20].Prompt = `sum of {{(index .Results "t1").Text}} and {{(index .Results "t2").Text}}`
+	q := fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: time.Minute})
+	var jobs []fleet.Job
+	var starts atomic.Int64
+	for range programs {
+		jobs = append(jobs, fleet.Job{
+			Tasks: all, Options: backend(), Out: t.TempDir(), Concurrency: 3, Queue: q,
+			OnEvent: func(e fleet.Event) {
+				if e.Kind == fleet.EventStarted {
+					starts.Add(1)
+				}
+			},
+		})
+	}
+	seen := together(t, jobs...)
+	assert.EqualValues(t, size, starts.Load(), "each task was started once")
+	workers, fences := map[string]bool{}, map[uint64]bool{}
+	for i, p := range seen {
+		require.NoError(t, p.err)
+		require.Len(t, p.results, size)
+		assert.Len(t, lines(read(t, jobs[i].Out, fleet.ResultsFile)), size)
+		for id, r := range p.results {
+			assert.Equal(t, fleet.Accepted, r.Status, "%s: %s", id, r.Error)
+			first := seen[0].results[id]
+			assert.Equal(t, first.Worker, r.Worker)
+			assert.Equal(t, first.Fence, r.Fence)
+			assert.Equal(t, first.Text, r.Text)
+			workers[r.Worker], fences[r.Fence] = true, true
+		}
+		assert.Contains(t, p.results["t20"].Text, "sum of ")
+		assert.Contains(t, p.results["t20"].Text, "do 2", "the template has the results of all programs")
+	}
+	assert.Len(t, fences, size)
+	assert.Len(t, workers, programs)
+
+	jobs[1].Resume = true
+	again := together(t, jobs[1])[0]
+	require.NoError(t, again.err)
+	assert.Len(t, again.results, size)
+	assert.EqualValues(t, size, starts.Load(), "the results of others are in each journal")
+}
+
+// The tasks of a program that ends are run by the others, and those that it was running, too.
+func TestAProgramLeaves(t *testing.T) {
+	t.Parallel()
+	q := fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: time.Hour})
+	slow := fleet.Job{
+		Tasks: tasks(6), Options: backend(turn(scripted.Delay(time.Hour))), Out: t.TempDir(), Concurrency: 2, Queue: q,
+	}
+	running := make(chan string, 6)
+	slow.OnEvent = func(e fleet.Event) {
+		if e.Kind == fleet.EventStarted {
+			running <- e.Task
+		}
+	}
+	h, err := fleet.Start(t.Context(), slow)
+	require.NoError(t, err)
+	first, second := <-running, <-running
+	quick := fleet.Job{Tasks: tasks(6), Options: backend(), Out: t.TempDir(), Queue: q}
+	over := make(chan program)
+	go func() { over <- together(t, quick)[0] }()
+	for r, err := range h.Results(t.Context()) { // the other program's
+		require.NoError(t, err)
+		assert.NotContains(t, []string{first, second}, r.ID)
+		if h.Progress().Finished == 4 {
+			break
+		}
+	}
+	h.Cancel()
+	<-h.Done()
+	p := <-over
+	require.NoError(t, p.err, "it does not wait for the end of the leases")
+	assert.Len(t, p.results, 6)
+	slow.Resume, slow.OnEvent = true, nil
+	p = together(t, slow)[0]
+	require.NoError(t, p.err)
+	require.Len(t, p.results, 6, "the program that comes back has all results and runs nothing")
+	for id, r := range p.results {
+		assert.Equal(t, fleet.Accepted, r.Status, id)
+	}
+}
+
+// A lease that is lost, or that cannot be extended in time, ends the attempt. The result that
+// counts is the other program's.
+func TestALostLease(t *testing.T) {
+	t.Parallel()
+	for name, extend := range map[string]func(context.Context, fleet.Lease) (fleet.Lease, error){
+		"it is lost": func(context.Context, fleet.Lease) (fleet.Lease, error) { return fleet.Lease{}, fleet.ErrLeaseLost },
+		"no answer": func(ctx context.Context, _ fleet.Lease) (fleet.Lease, error) {
+			<-ctx.Done()
+			return fleet.Lease{}, ctx.Err()
+		},
+		"errors": func(context.Context, fleet.Lease) (fleet.Lease, error) {
+			return fleet.Lease{}, errors.New("no network")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := &tampered{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: 400 * time.Millisecond}), extend: extend}
+			var events []string
+			var ended atomic.Bool
+			job := fleet.Job{
+				Tasks: tasks(1), Options: backend(turn(scripted.Delay(time.Hour))), Out: t.TempDir(), Queue: q, Worker: "slow",
+				OnEvent: func(e fleet.Event) {
+					if events = append(events, string(e.Kind)); e.Kind != fleet.EventEnded {
+						return
+					}
+					ended.Store(true)
+					go func() { // another program, as soon as it can
+						for {
+							l, err := q.Queue.Lease(t.Context(), "t0", "quick")
+							if err == nil {
+								assert.NoError(t, q.Queue.Finish(t.Context(), l, json.RawMessage(`{"id":"t0","status":"accepted","text":"quick","usage":{"usd":3,"turns":1,"wall":"1s"}}`)))
+								return
+							}
+						}
+					}()
+				},
+			}
+			q.lease = func(ctx context.Context, task, worker string) (fleet.Lease, error) {
+				if ended.Load() { // the other one is quicker
+					return fleet.Lease{}, &fleet.LeasedError{Task: task, Worker: "quick"}
+				}
+				return q.Queue.Lease(ctx, task, worker)
+			}
+			p := together(t, job)[0]
+			require.NoError(t, p.err)
+			r := p.results["t0"]
+			assert.Equal(t, "quick", r.Text)
+			assert.Equal(t, "quick", r.Worker)
+			assert.EqualValues(t, 2, r.Fence)
+			assert.Equal(t, []string{"started", "ended", "finished"}, events)
+			assert.InDelta(t, 3, r.Usage.USD, 1e-9)
+		})
+	}
+}
+
+// A result that the queue has and the journal has not is the queue's: the task does not run
+// again. The job says that it has failed, also with its last result.
+func TestTheJournalFallsBehindTheQueue(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2} {
+		t.Run(fmt.Sprint(n, " tasks"), func(t *testing.T) {
+			t.Parallel()
+			q := &tampered{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{})}
+			job := fleet.Job{Tasks: tasks(n), Options: backend(), Out: t.TempDir(), Queue: q, Worker: "w", Concurrency: 1}
+			starts := 0
+			job.OnEvent = func(e fleet.Event) {
+				if e.Kind == fleet.EventStarted {
+					starts++
+				}
+			}
+			q.finish = func(ctx context.Context, l fleet.Lease, result json.RawMessage) error {
+				return errors.Join(q.Queue.Finish(ctx, l, result), errors.New("the answer is lost"))
+			}
+			p := together(t, job)[0]
+			var stopped *fleet.StoppedError
+			require.ErrorAs(t, p.err, &stopped)
+			assert.Equal(t, fleet.StopQueue, stopped.Reason)
+			assert.Equal(t, n, stopped.Left, "what is not in the journal has not happened")
+			assert.Empty(t, p.results)
+			q.finish = nil
+			job.Resume = true
+			p = together(t, job)[0]
+			require.NoError(t, p.err)
+			assert.Len(t, p.results, n)
+			assert.Equal(t, n, starts, "each task once")
+		})
+	}
+}
+
+// Long answers and transcripts go through the store, where there is one.
+func TestPayloadsOfOtherPrograms(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a long answer ", 10_000)
+	for name, store := range map[string]fleet.Store{"in the queue": nil, "in the store": fleet.DirStore(t.TempDir())} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := fleet.NewMemoryQueue(fleet.MemoryQueueConfig{})
+			job := func(worker string) fleet.Job {
+				return fleet.Job{Tasks: tasks(1), Options: backend(turn(scripted.Text(long))), Out: t.TempDir(), Queue: q, Store: store, Worker: worker}
+			}
+			first, second := job("first"), job("second")
+			require.NoError(t, together(t, first)[0].err)
+			for range 2 { // the second time from the journal
+				p := together(t, second)[0]
+				require.NoError(t, p.err)
+				r := p.results["t0"]
+				assert.Equal(t, long, r.Text)
+				assert.Equal(t, "first", r.Worker)
+				assert.NotEmpty(t, r.TextFile, "the journal has the name")
+				second.Resume = true
+				if store == nil {
+					continue
+				}
+				f, err := store.Get(t.Context(), fmt.Sprintf("%d/%s", r.Fence, r.Transcript))
+				require.NoError(t, err)
+				require.NoError(t, f.Close())
+			}
+			page := read(t, second.Out, fleet.ReportFile)
+			assert.Equal(t, store != nil, strings.Contains(page, "application/octet-stream"), "the transcript is in the report")
+		})
+	}
+}
+
+// Each result has the fence of its lease, and a later process has higher ones.
+func TestFencesOfAJobAlone(t *testing.T) {
+	t.Parallel()
+	job := fleet.Job{Tasks: tasks(3), Options: backend(), Out: t.TempDir(), Sample: 2, Verify: &fleet.Verify{Command: "echo fence $TROUPE_FENCE"}}
+	results, err := collect(t, job)
+	require.ErrorAs(t, err, new(*fleet.StoppedError))
+	last := uint64(0)
+	for _, r := range results {
+		assert.Equal(t, fmt.Sprintf("fence %d", r.Fence), strings.TrimSpace(r.Verdict.Output), "the task knows it")
+		last = max(last, r.Fence)
+		assert.Empty(t, r.Worker)
+	}
+	assert.EqualValues(t, 2, last)
+	job.Resume, job.Sample = true, 0
+	results, err = collect(t, job)
+	require.NoError(t, err)
+	assert.EqualValues(t, 3, max(results["t0"].Fence, results["t1"].Fence, results["t2"].Fence))
+}
+
+func TestQueueMistakes(t *testing.T) {
+	t.Parallel()
+	q := fleet.NewMemoryQueue(fleet.MemoryQueueConfig{})
+	_, err := collect(t, fleet.Job{Tasks: tasks(1), Options: backend(), Store: fleet.DirStore(t.TempDir())})
+	require.ErrorContains(t, err, "have no use without Queue")
+	for _, err := range fleet.Stream(t.Context(), fleet.Job{Options: backend(), Queue: q}, func(func(fleet.Task, error) bool) {}) {
+		require.ErrorContains(t, err, "each program must know all tasks")
+	}
+	_, err = collect(t, fleet.Job{Tasks: tasks(2), Options: backend(), Queue: q})
+	require.NoError(t, err)
+	other := tasks(2)
+	other[1].Prompt = "something else"
+	_, err = collect(t, fleet.Job{Tasks: other, Options: backend(), Queue: q})
+	require.ErrorIs(t, err, fleet.ErrOtherTasks)
+	down := &tampered{Queue: q, watch: func(context.Context) iter.Seq2[fleet.Change, error] {
+		return func(yield func(fleet.Change, error) bool) { yield(fleet.Change{}, errors.New("no network")) }
+	}}
+	_, err = collect(t, fleet.Job{Tasks: tasks(2), Options: backend(turn(scripted.Delay(time.Hour))), Queue: down, Out: filepath.Join(t.TempDir(), "out")})
+	var stopped *fleet.StoppedError
+	require.ErrorAs(t, err, &stopped)
+	assert.Equal(t, fleet.StopQueue, stopped.Reason)
+}
