@@ -1,0 +1,15 @@
+// Package queuetest tests implementations of fleet.Queue and fleet.Store:
+//
+//	func TestQueue(t *testing.T) {
+//		queuetest.RunQueue(t, func(t *testing.T) queuetest.Queue {
+//			q := New(server, t.Name())
+//			return queuetest.Queue{Queue: q, Expire: func() { server.Pass(time.Hour) }}
+//		})
+//	}
+//
+//	func TestStore(t *testing.T) {
+//		queuetest.RunStore(t, func(t *testing.T) fleet.Store { return fleet.DirStore(t.TempDir()) })
+//	}
+//
+// Queues and stores themselves must not live here.
+package queuetest
