@@ -1,0 +1,289 @@
+package simtests_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/journal/journaltest"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/simtests"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// crew are programs that share a job. Each has a disk; they die, lose leases and lose the
+// answers of the queue.
+type crew struct {
+	*simtests.World
+	tasks []fleet.Task
+	queue *fleet.MemoryQueue
+
+	mu      sync.Mutex
+	working map[string]string          // the member that runs a task
+	over    map[string]json.RawMessage // what each task came to
+	moved   int                        // tasks that another member has begun anew
+	void    int                        // results that came too late
+}
+
+// member is one of the programs, from one host to the next.
+type member struct {
+	*crew
+	name    string
+	disk    *journaltest.Disk
+	history *scripted.MemoryHistory
+	host    int
+	dead    bool // the host that runs has no disk and no network any more; the crew's mu guards it
+	last    map[string]fleet.TaskResult
+}
+
+func newCrew(w *simtests.World) *crew {
+	c := &crew{
+		World: w, working: map[string]string{}, over: map[string]json.RawMessage{},
+		queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: time.Minute, Clock: w.Runtime().Clock()}),
+	}
+	for i := range 1 + w.Rand().IntN(6) {
+		t := fleet.Task{ID: fmt.Sprint("t", i), Prompt: "work"}
+		if i > 0 && w.Rand().IntN(4) == 0 {
+			t.After = []string{fmt.Sprint("t", w.Rand().IntN(i))}
+			t.Prompt = "work {{len .Results}}"
+		}
+		c.tasks = append(c.tasks, t)
+	}
+	return c
+}
+
+var errNoNetwork = errors.New("there is no network")
+
+// link is the queue as one host sees it.
+type link struct {
+	*member
+	host int
+}
+
+func (l link) broken() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead || l.host != l.member.host {
+		return errNoNetwork
+	}
+	return nil
+}
+
+// Offer implements fleet.Queue, as the other methods do.
+func (l link) Offer(ctx context.Context, tasks ...fleet.Offer) error {
+	return errors.Join(l.broken(), l.queue.Offer(ctx, tasks...))
+}
+
+func (l link) Lease(ctx context.Context, task, worker string) (fleet.Lease, error) {
+	if err := l.broken(); err != nil {
+		return fleet.Lease{}, err
+	}
+	return l.queue.Lease(ctx, task, worker)
+}
+
+func (l link) Extend(ctx context.Context, of fleet.Lease) (fleet.Lease, error) {
+	if err := l.broken(); err != nil {
+		return fleet.Lease{}, err
+	}
+	switch l.Rand().IntN(8) {
+	case 0:
+		return fleet.Lease{}, errNoNetwork
+	case 1: // the queue has forgotten the member, and waits for the end of the lease
+		l.Note("%s loses the lease of %s", l.name, of.Task)
+		return fleet.Lease{}, fleet.ErrLeaseLost
+	case 2: // it takes too long
+		<-ctx.Done()
+		return fleet.Lease{}, ctx.Err()
+	}
+	return l.queue.Extend(ctx, of)
+}
+
+func (l link) Finish(ctx context.Context, of fleet.Lease, result json.RawMessage) error {
+	if err := l.broken(); err != nil {
+		return err
+	}
+	if l.Rand().IntN(20) == 0 { // the queue was restored from an old copy
+		if err := l.queue.Release(ctx, of); err != nil {
+			return err
+		}
+	}
+	err := l.queue.Finish(ctx, of, result)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.void++
+		delete(l.working, of.Task) // the attempt is over
+		return err
+	}
+	assert.Empty(l, l.over[of.Task], "%s has two results", of.Task)
+	l.over[of.Task] = result
+	if l.Rand().IntN(20) == 0 {
+		return errNoNetwork // the answer is lost
+	}
+	return nil
+}
+
+func (l link) Release(ctx context.Context, of fleet.Lease) error {
+	l.mu.Lock()
+	if l.working[of.Task] == l.name { // an attempt that the end of the job cuts short has no event
+		delete(l.working, of.Task)
+	}
+	l.mu.Unlock()
+	if err := l.broken(); err != nil {
+		return err
+	}
+	return l.queue.Release(ctx, of)
+}
+
+func (l link) Watch(ctx context.Context) iter.Seq2[fleet.Change, error] { return l.queue.Watch(ctx) }
+
+// saw checks that no two members ever run the same task.
+func (m *member) saw(e fleet.Event) {
+	m.Note("%s: %s %s/%d %s %s", m.name, e.Kind, e.Task, e.Attempt, e.Status, e.Detail)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch e.Kind {
+	case fleet.EventStarted:
+		other := m.working[e.Task]
+		assert.True(m, other == "" || other == m.name, "%s begins %s, which %s runs", m.name, e.Task, other)
+		if !m.dead { // its start will find that nothing can be written
+			assert.Empty(m, m.over[e.Task], "%s was started by %s after its result", e.Task, m.name)
+		}
+		m.working[e.Task] = m.name
+		if e.Attempt == 1 {
+			m.moved++
+		}
+	case fleet.EventEnded, fleet.EventFinished:
+		if m.working[e.Task] == m.name {
+			delete(m.working, e.Task)
+		}
+	}
+}
+
+// configure draws what an agent does.
+func (m *member) configure(_ context.Context, _ *fleet.Task, o *sdk.Options) error {
+	steps := scripted.Steps{scripted.Delay(time.Duration(1+m.Rand().IntN(100)) * time.Second)}
+	switch m.Rand().IntN(6) {
+	case 0:
+		text := "overloaded"
+		steps = append(steps, &scripted.Result{Subtype: "success", IsError: new(true), Text: &text, APIErrorStatus: 529})
+	default:
+		steps = append(steps, scripted.Text("done by "+m.name), &scripted.Result{Subtype: "success", Cost: 1})
+	}
+	o.Backend = scripted.New(scripted.WithScript(&scripted.Script{Transcript: true, Default: steps}), scripted.WithHistory(m.history))
+	return nil
+}
+
+// run is a host of the member. Its disk and its network fail after so many operations;
+// negative: never.
+func (m *member) run(after int) error {
+	ops := 0
+	m.mu.Lock()
+	m.host++
+	m.dead = false
+	m.mu.Unlock()
+	m.disk.Fail = func(journaltest.Op) error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if ops++; after < 0 || ops <= after {
+			return nil
+		}
+		m.dead = true
+		return errors.New("the host is dead")
+	}
+	_, missing := m.disk.Read("journal.jsonl")
+	m.last = map[string]fleet.TaskResult{}
+	var err error
+	for r, failed := range fleet.Run(m.Context(), fleet.Job{
+		Tasks: m.crew.tasks, Out: m.name, FS: m.disk, Resume: missing == nil, Attempts: 100, MaxStarts: 1000, Concurrency: 1 + m.Rand().IntN(3),
+		Backoff:   supervisor.Backoff{Initial: time.Second, Max: time.Minute},
+		Options:   &sdk.Options{Runtime: m.Runtime()},
+		Queue:     link{m, m.host},
+		Worker:    fmt.Sprintf("%s-%d", m.name, m.host),
+		Configure: m.configure, OnEvent: m.saw,
+	}) {
+		if failed != nil {
+			err = failed
+			break
+		}
+		_, twice := m.last[r.ID]
+		assert.False(m, twice, "%s came twice to a reader", r.ID)
+		m.last[r.ID] = r
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for task, name := range m.working { //troupe:maporder each by itself
+		if name == m.name {
+			delete(m.working, task) // nothing of the host is left
+		}
+	}
+	return err
+}
+
+// live is the life of a member: its hosts die, and the last one comes to the end.
+func (m *member) live() {
+	for range m.Rand().IntN(3) {
+		if err := m.run(m.Rand().IntN(40)); err == nil {
+			return
+		}
+		m.disk = m.disk.Crash(m.disk.Ops(), func(int) int { return m.Rand().IntN(3) })
+	}
+	for {
+		err := m.run(-1)
+		var stopped *fleet.StoppedError
+		if errors.As(err, &stopped) && stopped.Reason == fleet.StopQueue { // an answer that was lost
+			m.Sometimes("the queue failed in the middle of a job", true)
+			continue
+		}
+		assert.NoError(m, err)
+		return
+	}
+}
+
+// TestExploreASharedJob: whichever programs die, lose their leases or the network, no two run
+// a task at the same time, each task has one result, and all programs have the same ones.
+func TestExploreASharedJob(t *testing.T) {
+	t.Parallel()
+	simtests.Explore(t, simtests.Config{Seeds: 40, Cost: 6, Twice: -1}, func(w *simtests.World) {
+		c := newCrew(w)
+		var members []*member
+		var all sync.WaitGroup
+		for i := range 2 + w.Rand().IntN(2) {
+			m := &member{crew: c, name: fmt.Sprint("m", i), disk: &journaltest.Disk{}, history: &scripted.MemoryHistory{}}
+			members = append(members, m)
+			all.Add(1)
+			w.Go(func() {
+				defer all.Done()
+				m.live()
+			})
+		}
+		all.Wait()
+		require.Len(w, c.over, len(c.tasks))
+		workers := map[string]bool{}
+		for id, raw := range c.over { //troupe:maporder each by itself
+			var r fleet.TaskResult
+			require.NoError(w, json.Unmarshal(raw, &r))
+			workers[r.Worker] = true
+			for _, m := range members {
+				got := m.last[id]
+				assert.Equal(w, r.Fence, got.Fence, "%s of %s", id, m.name)
+				assert.Equal(w, r.Worker, got.Worker, "%s of %s", id, m.name)
+				assert.Equal(w, r.Status, got.Status, "%s of %s", id, m.name)
+				assert.Equal(w, r.Text, got.Text, "%s of %s", id, m.name)
+			}
+		}
+		w.Sometimes("several programs have results", len(workers) > 1)
+		w.Sometimes("a task was begun by several programs", c.moved > len(c.tasks))
+		w.Sometimes("a result came too late", c.void > 0)
+	})
+}
