@@ -342,3 +342,47 @@ func TestQueueMistakes(t *testing.T) {
 	require.ErrorAs(t, err, &stopped)
 	assert.Equal(t, fleet.StopQueue, stopped.Reason)
 }
+
+// A start that is refused is none: neither the limit of starts nor the results know of it.
+func TestARefusedStart(t *testing.T) {
+	t.Parallel()
+	q := &tampered{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{})}
+	var asked atomic.Int64
+	q.lease = func(ctx context.Context, task, worker string) (fleet.Lease, error) {
+		if asked.Add(1) == 1 {
+			return fleet.Lease{}, &fleet.LeasedError{Task: task, Worker: "other", Until: time.Now()}
+		}
+		return q.Queue.Lease(ctx, task, worker)
+	}
+	p := together(t, fleet.Job{Tasks: tasks(1), Options: backend(), Out: t.TempDir(), Queue: q, MaxStarts: 1})[0]
+	require.NoError(t, p.err)
+	r := p.results["t0"]
+	assert.Equal(t, fleet.Accepted, r.Status, r.Error)
+	assert.Len(t, r.Attempts, 1)
+	assert.EqualValues(t, 2, asked.Load())
+}
+
+// A result of another program ends the attempt here, before the lease is found lost.
+func TestAResultOfAnotherProgramEndsTheAttempt(t *testing.T) {
+	t.Parallel()
+	q := fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: time.Hour})
+	var granted atomic.Pointer[fleet.Lease]
+	watched := &tampered{Queue: q, lease: func(ctx context.Context, task, worker string) (fleet.Lease, error) {
+		l, err := q.Lease(ctx, task, worker)
+		granted.Store(&l)
+		return l, err
+	}}
+	job := fleet.Job{Tasks: tasks(1), Options: backend(turn(scripted.Delay(time.Hour))), Out: t.TempDir(), Queue: watched, OnEvent: func(e fleet.Event) {
+		if e.Kind != fleet.EventStarted {
+			return
+		}
+		assert.NoError(t, q.Release(t.Context(), *granted.Load()))
+		l, err := q.Lease(t.Context(), "t0", "quick")
+		assert.NoError(t, err)
+		assert.NoError(t, q.Finish(t.Context(), l, json.RawMessage(`{"id":"t0","status":"rejected","text":"quick","usage":{"usd":0,"turns":0,"wall":"0s"}}`)))
+	}}
+	p := together(t, job)[0]
+	require.NoError(t, p.err)
+	assert.Equal(t, fleet.Rejected, p.results["t0"].Status)
+	assert.Equal(t, "quick", p.results["t0"].Worker)
+}
