@@ -3,6 +3,12 @@
 //
 //	go run ./bench/sessions                        # this library alone
 //	go run ./bench/sessions -sdk DIR               # beside the vendor's functions on the same files
+//	go run ./bench/sessions -stores                # also through session stores, of the same sessions
+//	go run ./bench/sessions -keep DIR              # leave the files in DIR
+//
+// With -stores the directory is one as store.Dir has it, and the memory is filled before the
+// time is taken; its content counts as memory. SQLite is a module of its own, with a program
+// of its own for the files that -keep leaves: contrib/sqlite/bench.
 //
 // DIR has node_modules with @anthropic-ai/claude-agent-sdk, for which node must be on PATH:
 //
@@ -22,11 +28,16 @@ import (
 	"log"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/transcript"
+	"github.com/agent-troupe/troupe/transcript/store"
 )
 
 // child is the variable that makes this program one measurement.
@@ -37,7 +48,7 @@ const large = "5e550000-0000-4000-8000-999999999999"
 
 // figure is the result of one measurement.
 type figure struct {
-	By      string  `json:"by"`   // troupe, or the vendor's package
+	By      string  `json:"by"`   // troupe, troupe and the store, or the vendor's package
 	Task    string  `json:"task"` // list or read
 	Count   int     `json:"count"`
 	Seconds float64 `json:"seconds"`
@@ -47,7 +58,7 @@ type figure struct {
 func main() {
 	log.SetFlags(0)
 	if task := os.Getenv(child); task != "" {
-		if err := measureHere(task, os.Args[1]); err != nil {
+		if err := measureHere(task, os.Args[1], os.Args[2]); err != nil {
 			log.Fatal(err)
 		}
 		return
@@ -55,25 +66,30 @@ func main() {
 	sessions := flag.Int("n", 10000, "sessions to list")
 	size := flag.Int64("mb", 100, "size of the transcript to read, in MB")
 	sdk := flag.String("sdk", "", "directory with node_modules of the vendor's SDK; empty: this library alone")
+	stores := flag.Bool("stores", false, "list and read also through session stores: a directory and memory")
+	keep := flag.String("keep", "", "directory for the files, which stay there; empty: they are removed")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
 	if os.Getenv("TROUPE_SMOKE") != "" {
-		*sessions, *size = 50, 1
+		*sessions, *size, *stores = 50, 1, true
 	}
-	if err := run(*sessions, *size<<20, *sdk); err != nil {
+	if err := run(*sessions, *size<<20, *sdk, *keep, *stores); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(sessions int, size int64, sdk string) error {
-	list, err := os.MkdirTemp("", "troupe-bench")
-	if err != nil {
-		return err
+func run(sessions int, size int64, sdk, keep string, stores bool) error {
+	list := keep
+	if keep == "" {
+		var err error
+		if list, err = os.MkdirTemp("", "troupe-bench"); err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(list) }()
 	}
-	defer func() { _ = os.RemoveAll(list) }()
 	read := filepath.Join(list, "large")
 	made, err := writeSessions(list, sessions)
 	if err != nil {
@@ -87,13 +103,19 @@ func run(sessions int, size int64, sdk string) error {
 	if err != nil {
 		return err
 	}
+	kinds := []string{""}
+	if stores {
+		kinds = []string{"", "dir", "memory"}
+	}
 	for _, task := range []struct{ name, root string }{{"list", list}, {"read", read}} {
-		if err := best(func() *exec.Cmd {
-			cmd := exec.Command(self, task.root)
-			cmd.Env = append(os.Environ(), child+"="+task.name)
-			return cmd
-		}); err != nil {
-			return err
+		for _, kind := range kinds {
+			if err := best(func() *exec.Cmd {
+				cmd := exec.Command(self, task.root, kind)
+				cmd.Env = append(os.Environ(), child+"="+task.name)
+				return cmd
+			}); err != nil {
+				return err
+			}
 		}
 		if sdk == "" {
 			continue
@@ -146,11 +168,39 @@ func best(command func() *exec.Cmd) error {
 	return nil
 }
 
+// stored returns the sessions of a directory as those of a store.
+func stored(ctx context.Context, root, kind string) (session.Store, error) {
+	files := store.NewDir(filepath.Join(root, "projects")) // has the files where the agent has them
+	if kind == "dir" {
+		return files, nil
+	}
+	project := path.Base(folder)
+	all, err := files.Sessions(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b session.StoredSession) int { return a.Modified.Compare(b.Modified) })
+	m := &store.Memory{}
+	local := &transcript.Sessions{Vendor: transcript.Claude, Root: root, Dir: dir}
+	for _, s := range all {
+		if _, err := local.Import(ctx, s.ID, m, transcript.ImportOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
 // measureHere measures this library in this process.
-func measureHere(task, root string) error {
+func measureHere(task, root, kind string) error {
 	ctx := context.Background()
 	s := &transcript.Sessions{Vendor: transcript.Claude, Root: root, Dir: dir}
-	f := figure{By: "troupe", Task: task}
+	f := figure{By: strings.TrimSpace("troupe " + kind), Task: task}
+	if kind != "" {
+		var err error
+		if s.Store, err = stored(ctx, root, kind); err != nil {
+			return err
+		}
+	}
 	from := time.Now()
 	switch task {
 	case "list":
