@@ -33,6 +33,7 @@ type storeLeases struct {
 
 	mu      sync.Mutex
 	held    map[string]*storeLease // by the session's id, in small letters
+	gone    map[string]error       // why the lease of a session was lost, by the id: another host goes on with it
 	current *storeLease            // of the session that the agent is in
 	warned  bool
 }
@@ -119,11 +120,16 @@ func (l *storeLeases) leave() {
 }
 
 // hold acquires the lease of a session, or takes part in one that is held. Each hold needs a
-// drop.
+// drop. A lease that was lost is not acquired again: another host may have gone on without what
+// this one had to append, and may have ended since.
 func (l *storeLeases) hold(ctx context.Context, id string) (*storeLease, error) {
 	key := strings.ToLower(id)
 	for {
 		l.mu.Lock()
+		if lost := l.gone[key]; lost != nil {
+			l.mu.Unlock()
+			return nil, lost
+		}
 		h := l.held[key]
 		if h != nil && h.left != nil { // somebody gives it back
 			l.mu.Unlock()
@@ -338,6 +344,12 @@ func (l *storeLeases) drop(h *storeLease) {
 	h.left = kernel.NewPromise[struct{}]()
 	l.stop(h)
 	lost := h.lost
+	if lost != nil {
+		if l.gone == nil {
+			l.gone = make(map[string]error)
+		}
+		l.gone[h.id] = lost
+	}
 	l.mu.Unlock()
 	if lost == nil && h.lease != (session.Lease{}) {
 		_ = l.giveBack(h.lease) // else it runs out
