@@ -66,6 +66,9 @@ func (w *World) said(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note("agent %s", line)
+	if w.Mute {
+		return
+	}
 	if f, err := protocol.ParseFrame([]byte(line)); err == nil && !strings.HasPrefix(f.Type, "control_") {
 		w.history.wrote = append(w.history.wrote, line)
 	}

@@ -28,6 +28,7 @@ type World struct {
 
 	Seed  uint64
 	Sched *sim.Scheduler // nil in production
+	Mute  bool           // keep no history: the memory of a test that measures it is the session's alone
 
 	left   *unfinished
 	failed bool // the test had failed before this world
@@ -141,7 +142,7 @@ func Both(t *testing.T, seeds uint64, test func(*testing.T, *World)) {
 func (w *World) record(config *kernel.Config) {
 	chaos, onCrash := config.Chaos, config.OnCrash
 	config.Chaos = func(actor string, m any, at kernel.Moment) bool {
-		if at == kernel.BeforeMessage {
+		if at == kernel.BeforeMessage && !w.Mute {
 			what := fmt.Sprintf("%s %T", actor, m)
 			w.history.handled = append(w.history.handled, what)
 			w.Note("%s", what)
@@ -283,7 +284,7 @@ func (w *World) Note(format string, args ...any) {
 }
 
 func (w *World) note(format string, args ...any) {
-	if w.Sched == nil {
+	if w.Sched == nil || w.Mute {
 		return // a trace without a seed tells nothing
 	}
 	fmt.Fprintf(&w.history.trace, "%d ", w.Sched.Now().UnixNano())
