@@ -45,7 +45,7 @@ func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 		if k := r.found.tasks[e.task.ID]; k != nil {
 			in.past[e.task.ID] = &k.past
 			e.attempts, e.result, e.space, e.partial = k.attempts, k.result, k.space, k.partial
-			e.former, e.requeued, e.asks = k.former, k.requeued, k.asks
+			e.former, e.requeued, e.asks, e.orphan = k.former, k.requeued, k.asks, k.open
 			k.past.asks = k.waits()
 			e.usage = k.usage
 			e.usage.add(k.paid)

@@ -127,6 +127,9 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 	if err := r.configure(ctx, a); err != nil {
 		return err
 	}
+	if err := r.adoptFor(ctx, a); err != nil {
+		return err
+	}
 	if err := r.fill(a); err != nil {
 		return err
 	}

@@ -46,6 +46,10 @@ func TestMain(m *testing.M) {
 		hostMain()
 		return
 	}
+	if os.Getenv(containedEnv) != "" {
+		containedMain()
+		return
+	}
 	if os.Getenv(serverEnv) != "" {
 		serverMain()
 		return

@@ -32,6 +32,9 @@ type Job struct {
 	// Without CanUseTool and Policy, the policy allows AllowedTools and denies all other
 	// calls. An agent of the Agent Client Protocol has no policies; CanUseTool then denies.
 	//
+	// If Spawner is a session.Adopter, a job that is resumed first ends the agents that
+	// outlived the earlier process.
+	//
 	// Isolation is auto unless it is set: with an API key or a token, each session has a
 	// configuration directory of its own. With Out, this needs a runtime that has a StateDir,
 	// so that a later host can resume the sessions, as the job's own has.

@@ -315,6 +315,9 @@ func (r *run) sweep(ctx context.Context) error {
 			return fmt.Errorf("processes of an earlier host (%s) could not be ended, %d are left: %w", marker, len(left), err)
 		}
 	}
+	if err := r.adopt(ctx, r.job.Options.Spawner); err != nil {
+		return err
+	}
 	if len(r.found.markers) > 0 {
 		r.tell(Event{Kind: EventSwept, Detail: fmt.Sprintf("%d earlier hosts", len(r.found.markers))})
 	}

@@ -99,6 +99,7 @@ type entry struct {
 	asks     []*asked    // calls that wait for a person, or did
 	tenure   *tenure     // the lease; nil: this program has none
 	foreign  *TaskResult // of another program
+	orphan   bool        // an earlier host died while an attempt was under way
 }
 
 // partial is what turns have said whose attempt did not come to its end.

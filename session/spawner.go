@@ -68,6 +68,17 @@ type Spawner interface {
 	Spawn(ctx context.Context, c Command) (Process, error)
 }
 
+// Adopter is a [Spawner] whose agents may outlive this program, such as one that starts
+// them in containers or on another machine. A job that is resumed (package fleet) asks it
+// for what the earlier program has left.
+type Adopter interface {
+	Spawner
+	// Adopt returns the processes that an earlier program has started and that may still run:
+	// those whose Command.Env had the variable with the name marker. The caller is responsible for
+	// them from then on, as for those that Spawn returns. It may block.
+	Adopt(ctx context.Context, marker string) ([]Process, error)
+}
+
 // Process is a running agent. An implementation is responsible for the whole process
 // tree: after Kill and Sweep no process of it may be left.
 type Process interface {
