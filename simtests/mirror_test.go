@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"testing"
 	"time"
 
@@ -131,4 +132,67 @@ func inStore(w *simtests.World, all *store.Memory, id string, prompts []string) 
 func TestMirror(t *testing.T) {
 	t.Parallel()
 	simtests.Explore(t, simtests.Config{Seeds: fewer(400)}, func(w *simtests.World) { mirrored(w, true) })
+}
+
+// hung is a store that cannot be read.
+type hung struct{ *store.Memory }
+
+// Load implements [session.Store].
+func (hung) Load(ctx context.Context, _ session.StoreKey) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		<-ctx.Done()
+		yield(nil, ctx.Err())
+	}
+}
+
+// A store that does not answer holds up another process, and the end of the session, for four
+// seconds each, and no result.
+func TestAStoreThatHoldsUpARestart(t *testing.T) {
+	t.Parallel()
+	simtests.Explore(t, simtests.Config{Seeds: 5}, func(w *simtests.World) {
+		var failed []error
+		var died time.Duration
+		script := &scripted.Script{
+			Turns:   []scripted.Turn{{When: "die", Steps: scripted.Steps{&scripted.Exit{Signal: "KILL"}}}},
+			Resumed: []scripted.Turn{{Steps: scripted.Steps{scripted.Text("alive")}}}, Default: scripted.Steps{scripted.Text("yes")},
+		}
+		c, err := w.Dial(&sdk.Options{
+			Cwd: "/work", MaxRestarts: 1, SessionStore: hung{&store.Memory{}},
+			OnEvent: func(r session.EventRecord) {
+				switch e := r.Event.(type) {
+				case *session.MirrorFailed:
+					failed = append(failed, e.Err)
+				case *session.Recovering:
+					died = w.Elapsed()
+				}
+			},
+		}, script)
+		require.NoError(w, err)
+		w.Go(func() {
+			for _, text := range []string{"hello", "die"} {
+				from := w.Elapsed()
+				turn, err := c.Send(w.Context(), sdk.UserText(text))
+				require.NoError(w, err)
+				_, err = turn.Result(w.Context())
+				require.NoError(w, err)
+				if text == "hello" {
+					require.Less(w, w.Elapsed()-from, time.Second)
+				}
+			}
+			held := w.Elapsed() - died
+			require.GreaterOrEqual(w, held, 4*time.Second)
+			require.Less(w, held, 6*time.Second)
+			from := w.Elapsed()
+			_ = c.Close(w.Context())
+			require.Less(w, w.Elapsed()-from, 10*time.Second)
+		})
+		w.Run()
+		require.Len(w, failed, 2, "at the restart and at the end")
+		for _, err := range failed {
+			require.ErrorAs(w, err, new(*session.StoreError))
+			late, ok := errors.AsType[*session.TimeoutError](err)
+			require.True(w, ok)
+			require.Equal(w, 4*time.Second, late.Limit)
+		}
+	})
 }
