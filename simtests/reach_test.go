@@ -71,8 +71,12 @@ func shop(w *simtests.World) *sdk.MCPServer {
 // reach is a user who does about everything: several sessions, some at the same time,
 // turns that are interrupted, closes at odd moments.
 func reach(w *simtests.World) {
-	if w.Seed()%25 == 7 {
+	switch w.Seed() % 25 {
+	case 7:
 		mirrored(w, false)
+		return
+	case 12:
+		sleeps(w)
 		return
 	}
 	w.Faults(everyFault()...)
