@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ func acpEditor(r *rig, prompts ...string) []acpLine {
 func outlineACP(lines []acpLine) (out []string) {
 	for _, l := range lines {
 		switch u := l.Update; {
-		case u.Kind == "available_commands_update" || u.Kind == "usage_update":
+		case u.Kind == "available_commands_update" || u.Kind == "usage_update" || u.Kind == "session_info_update":
 		case u.Kind == "agent_message_chunk" && len(out) > 0 && out[len(out)-1] == u.Kind: // one for each delta
 		case l.Kind == "update":
 			out = append(out, strings.TrimSpace(u.Kind+" "+u.Status))
@@ -101,7 +102,8 @@ func TestACP(t *testing.T) {
 	assert.FileExists(t, r.at("made"))
 	assert.NoFileExists(t, r.at("denied"))
 	history := told[len(want):]
-	assert.Equal(t, []string{"user_message_chunk", "agent_message_chunk", "user_message_chunk", "tool_call pending", "tool_call_update", "tool_call_update completed", "agent_message_chunk"}, history[:min(7, len(history))])
+	assert.Equal(t, []string{"user_message_chunk", "agent_message_chunk", "user_message_chunk", "tool_call pending", "tool_call_update completed", "agent_message_chunk"}, history[:min(6, len(history))])
+	assert.True(t, slices.ContainsFunc(lines, func(l acpLine) bool { return l.Update.Kind == "session_info_update" }), "a title")
 	for _, l := range lines {
 		switch l.Kind {
 		case "list":
