@@ -97,7 +97,7 @@ func (s *session) elicit(a *sdk.Ask[protocol.ElicitationRequest, protocol.Elicit
 		result := protocol.ElicitationResult{Action: protocol.ElicitDecline}
 		if err := s.server.conn.Call(ctx, acp.MethodElicitationCreate, q, &answer); err == nil && slices.Contains([]string{"accept", "cancel"}, answer.Action) {
 			result.Action = answer.Action
-			if answer.Action == "accept" {
+			if answer.Action == "accept" && answer.Content != nil { // a page has no content
 				result.Content, _ = json.Marshal(answer.Content) // was JSON before
 			}
 		}
