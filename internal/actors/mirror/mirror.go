@@ -49,10 +49,11 @@ type Mirror struct {
 
 	// Of the child.
 	pending  []batch
-	entries  int   // in pending
-	bytes    int64 // in pending
-	between  bool  // no turn runs
-	appended int   // since the last session.Mirrored
+	entries  int                    // in pending
+	bytes    int64                  // in pending
+	between  bool                   // no turn runs
+	appended int                    // since the last session.Mirrored
+	asked    []*kernel.Promise[any] // resolved once nothing is pending
 }
 
 // waiter is one call of Wait, in a list of them, the last one first.
@@ -162,7 +163,7 @@ func (m *Mirror) End() {
 
 // start goes on with what the incarnation before has left.
 func (m *Mirror) start(context.Context) error {
-	if m.entries > 0 {
+	if m.entries > 0 || len(m.asked) > 0 {
 		_ = m.ref.Send(message{}) // without room something else will follow
 	}
 	return nil
@@ -179,8 +180,8 @@ func (m *Mirror) stop(ctx context.Context, why error) error {
 func (m *Mirror) handle(ctx context.Context, msg message) error {
 	switch {
 	case msg.done != nil:
+		m.asked = append(m.asked, msg.done)
 		m.flush(ctx)
-		msg.done.Resolve(nil)
 	case msg.report == nil:
 		if m.entries > 0 {
 			m.cfg.Emit(&session.MirrorPending{Entries: m.entries})
@@ -271,7 +272,8 @@ func (m *Mirror) below(file string) (rest string, ok bool) {
 	return strings.CutPrefix(path.Clean(file), path.Join(filepath.ToSlash(m.cfg.Root), "projects")+"/")
 }
 
-// flush appends what waits. If ctx ends meanwhile, the rest waits for the next incarnation.
+// flush appends what waits. If ctx ends meanwhile, the rest waits for the next incarnation, and
+// so does who asked for it.
 func (m *Mirror) flush(ctx context.Context) {
 	for len(m.pending) > 0 {
 		b := &m.pending[0]
@@ -301,6 +303,10 @@ func (m *Mirror) flush(ctx context.Context) {
 		m.appended = 0
 		m.cfg.Emit(&session.Mirrored{Entries: n})
 	}
+	for _, done := range m.asked {
+		done.Resolve(nil)
+	}
+	m.asked = nil
 }
 
 // gaveUp reports whether the batch is not tried again. What took too long may have come in:
