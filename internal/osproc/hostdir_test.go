@@ -4,6 +4,7 @@ package osproc
 
 import (
 	"bufio"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,10 +20,13 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// files are all files below dir, directories left out.
+// files are all files below dir, directories left out. What goes away meanwhile is none.
 func files(t *testing.T, dir string) (paths []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) && path != dir {
+			return nil
+		}
 		if err == nil && !e.IsDir() {
 			paths = append(paths, path)
 		}
