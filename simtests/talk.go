@@ -214,12 +214,13 @@ func (w *World) cancelled(a *asked) {
 const cancelLimit = 10 * time.Second
 
 // uncancelled holds a callback that still runs against the cancels that the host has had
-// the time to read.
+// the time to read. While nobody reads the session's messages the host reads no more than it
+// may keep, and an open gate hides the state that says so.
 func (w *World) uncancelled(name, tool string) {
 	w.mu.Lock()
 	at, was := w.verdicts.gaveUp[name+" "+tool]
 	late := w.sched.Now().Sub(at)
-	if w.reached[session.StateAwaitingConsumer.String()] || w.happened(faultJump) {
+	if w.reached[session.StateAwaitingConsumer.String()] || w.happened(faultJump) || w.happened(faultConsumerStall) || w.happened(faultConsumerLeaves) {
 		was = false
 	}
 	limit := cancelLimit + w.delays
