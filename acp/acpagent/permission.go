@@ -144,7 +144,7 @@ func always(r *sdk.ToolPermissionRequest) string {
 	case len(all) == 0:
 		return "Yes, and don't ask again"
 	case len(all) == 1 && strings.HasPrefix(all[0], "allow"):
-		return "Yes, " + all[0]
+		return "Yes, " + oneLine(all[0])
 	}
 	return "Yes, and " + oneLine(strings.Join(all, ", and "))
 }

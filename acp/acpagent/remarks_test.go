@@ -121,6 +121,7 @@ func TestNamesOfRules(t *testing.T) {
 		"Yes, allow all edits during this session":                       "{type: setMode, mode: acceptEdits, destination: session}",
 		"Yes, and change the mode to auto":                               "{type: setMode, mode: auto, destination: session}",
 		"Yes, allow access to /a, /b":                                    "{type: addDirectories, directories: [/a, /b], destination: session}",
+		"Yes, allow access to /a …":                                      `{type: addDirectories, directories: ["/a\nNo"], destination: session}`,
 		"Yes, and allow access to /a, and don't ask again for WebSearch": "{type: addDirectories, directories: [/a], destination: session}, " + rule("WebSearch", ""),
 		"Yes, and don't ask again":                                       "{type: fromTheFuture, destination: session}",
 		"":                                                               "",
