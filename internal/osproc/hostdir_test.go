@@ -170,7 +170,11 @@ func TestHostDirs(t *testing.T) {
 	// What is kept belongs to nobody now. A file and a link are no host's.
 	require.NoError(t, os.WriteFile(filepath.Join(base, hostPrefix+"file"), nil, 0o600))
 	require.NoError(t, os.Symlink(filepath.Dir(b), filepath.Join(base, hostPrefix+"link")))
-	dead, err = deadHosts(base)
+	// A child that another test is starting has the lock until it is its program.
+	require.Eventually(t, func() bool {
+		dead, err = deadHosts(base)
+		return err != nil || len(dead) > 0
+	}, waitLimit, time.Millisecond)
 	require.NoError(t, err)
 	require.Len(t, dead, 1)
 	assert.True(t, strings.HasPrefix(b, dead[0].Name()))
