@@ -27,6 +27,9 @@ var (
 	ErrNothingToFork = errors.New("transcript: the session has no messages to fork")
 	// ErrNoMessage: UpTo is not in the session; for Qoder, not in its active branch.
 	ErrNoMessage = errors.New("transcript: there is no such message in the session")
+	// ErrLineTooLong: a line is longer than [DefaultMaxLine]. A copy without it would lack a
+	// message, so there is none. UpTo copies what comes before it.
+	ErrLineTooLong = errors.New("transcript: the line is too long to be copied")
 )
 
 // Fork copies a session under a new id, in the same folder, and returns the id. The lines
@@ -94,7 +97,7 @@ func (info *Info) forkTitle() string {
 
 // newFork begins a copy.
 func (s *Sessions) newFork(t *Transcript, id string, o ForkOptions) (*fork, error) {
-	k := &fork{s: s, t: t, from: id, to: s.newID(), now: stamp(s.now()), title: strings.TrimSpace(o.Title)}
+	k := &fork{s: s, t: t, from: id, to: s.newID(), now: stamp(s.now()), title: strings.TrimSpace(o.Title), whole: o.UpTo == ""}
 	if err := k.choose(o.UpTo); err != nil {
 		return nil, fmt.Errorf("session %s: %w", id, err)
 	}
@@ -110,6 +113,7 @@ type fork struct {
 	title    string
 	chosen   []bool      // by node
 	last     int32       // the last node that is copied
+	whole    bool        // no UpTo
 	names    []string    // the new UUIDs, by node
 	plain    map[id]bool // boundaries' anchors that lose what they preserved
 	line     rewriter
@@ -194,6 +198,9 @@ func (k *fork) write(ctx context.Context, w *bufio.Writer) error {
 		}
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if l.Damage == DamageTooLong && (k.whole || l.Offset < k.t.nodes[k.last].off) {
+			return fmt.Errorf("line %d: %w", l.Number, ErrLineTooLong)
 		}
 		if l.Damage != "" {
 			continue

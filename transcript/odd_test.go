@@ -102,13 +102,17 @@ func TestOddFiles(t *testing.T) {
 				return
 			}
 			fork, err := s.Fork(t.Context(), sessionN(1), transcript.ForkOptions{})
-			require.NoError(t, err)
-			n := 0
-			for _, err := range s.Messages(t.Context(), fork, transcript.ShownOptions{}) {
+			if name == "a line of 70 MB" {
+				require.ErrorIs(t, err, transcript.ErrLineTooLong)
+			} else {
 				require.NoError(t, err)
-				n++
+				n := 0
+				for _, err := range s.Messages(t.Context(), fork, transcript.ShownOptions{}) {
+					require.NoError(t, err)
+					n++
+				}
+				require.Equal(t, len(strings.Fields(c.want)), n)
 			}
-			require.Equal(t, len(strings.Fields(c.want)), n)
 			db := &store.Memory{}
 			done, err := s.Import(t.Context(), sessionN(1), db, transcript.ImportOptions{})
 			require.NoError(t, err)
@@ -268,6 +272,34 @@ func TestAForkThatFails(t *testing.T) {
 	left, err := os.ReadDir(filepath.Dir(file))
 	require.NoError(t, err)
 	require.Len(t, left, 1)
+}
+
+// A line that no reader holds is no reason for a copy that lacks it.
+func TestAForkOfAHugeLine(t *testing.T) {
+	t.Parallel()
+	huge := oddLine(2, 1, strings.Repeat("x", transcript.DefaultMaxLine))
+	for name, c := range map[string]struct{ content, upTo, err string }{
+		"before it":      {oddLine(1, 0, "a") + huge + oddLine(3, 2, "c"), sessionN(101), ""},
+		"after it":       {oddLine(1, 0, "a") + huge + oddLine(3, 2, "c"), sessionN(103), "line 2"},
+		"all":            {oddLine(1, 0, "a") + huge + oddLine(3, 2, "c"), "", "line 2"},
+		"it is the last": {oddLine(1, 0, "a") + huge, "", "line 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, file := oddFile(t, transcript.Claude, "/w", c.content)
+			_, err := s.Fork(t.Context(), sessionN(1), transcript.ForkOptions{UpTo: c.upTo})
+			left, wrong := os.ReadDir(filepath.Dir(file))
+			require.NoError(t, wrong)
+			if c.err == "" {
+				require.NoError(t, err)
+				require.Len(t, left, 2)
+				return
+			}
+			require.ErrorIs(t, err, transcript.ErrLineTooLong)
+			require.ErrorContains(t, err, c.err)
+			require.Len(t, left, 1)
+		})
+	}
 }
 
 // wayward is a store that loads its sessions in its own way.
