@@ -55,20 +55,27 @@ func (f *Figures) Check(least, most float64) error {
 }
 
 // Jobs runs the rounds.
-func Jobs(ctx context.Context, j Job) (Figures, error) {
-	f := Figures{Tasks: j.Tasks, AtOnce: j.AtOnce}
+func Jobs(ctx context.Context, j Job) (f Figures, err error) {
+	f = Figures{Tasks: j.Tasks, AtOnce: j.AtOnce}
 	path, env, err := fast.Self()
 	if err != nil {
 		return f, err
 	}
+	// The files are removed when all is measured: that takes time of its own, and ext4 makes
+	// directories slowly for a while after others were removed.
+	outs, err := os.MkdirTemp("", "troupe-bench-")
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(outs)) }()
 	for range j.Rounds {
 		for _, run := range []struct {
 			into *[]float64
 			run  func() error
 		}{
 			{&f.Bare, func() error { return j.bare(path, env) }},
-			{&f.Plain, func() error { return j.fleet(ctx, path, env, false) }},
-			{&f.Kept, func() error { return j.fleet(ctx, path, env, true) }},
+			{&f.Plain, func() error { return j.fleet(ctx, path, env, "") }},
+			{&f.Kept, func() error { return j.fleet(ctx, path, env, outs) }},
 		} {
 			began := time.Now()
 			if err := run.run(); err != nil {
@@ -112,8 +119,9 @@ func (j Job) bare(path string, more map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// fleet runs the tasks in a job.
-func (j Job) fleet(ctx context.Context, path string, env map[string]string, keep bool) (err error) {
+// fleet runs the tasks in a job, which keeps what it does in a directory below outs; "":
+// nowhere.
+func (j Job) fleet(ctx context.Context, path string, env map[string]string, outs string) (err error) {
 	job := fleet.Job{
 		Concurrency: j.AtOnce,
 		Options:     &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{Path: path}), Env: maps.Clone(env), Isolation: session.IsolationShared},
@@ -123,11 +131,10 @@ func (j Job) fleet(ctx context.Context, path string, env map[string]string, keep
 		job.Tasks[i] = fleet.Task{ID: "t" + strconv.Itoa(i), Prompt: measure.Prompt(measure.Work, int(j.Work.Milliseconds()))}
 	}
 	events := 0
-	if keep {
-		if job.Out, err = os.MkdirTemp("", "troupe-bench-"); err != nil {
+	if outs != "" {
+		if job.Out, err = os.MkdirTemp(outs, "job-"); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(job.Out)) }()
 		job.OnEvent = func(fleet.Event) { events++ }
 	}
 	n := 0
@@ -140,7 +147,7 @@ func (j Job) fleet(ctx context.Context, path string, env map[string]string, keep
 		}
 		n++
 	}
-	if n != j.Tasks || keep && events < 2*n {
+	if n != j.Tasks || outs != "" && events < 2*n {
 		return fmt.Errorf("a job of %d tasks has %d results and %d events", j.Tasks, n, events)
 	}
 	return nil
