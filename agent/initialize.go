@@ -196,7 +196,7 @@ func (e *engine) capabilities() []string {
 			"interrupt_receipt_v1", "interrupt_cancel_queued_v1", "msg_lifecycle_v1",
 			"session_rewind_v1", "background_tasks_v1", "side_question_v1", "custom_context_v1",
 			"goal_v1", "goal_max_turns_v1", "plan_mode_v1", "commands_changed_v1", "reload_skills_v1",
-			"skill_evolution_v1",
+			"skill_evolution_v1", "session_store_fork_barrier_v1",
 		}
 	}
 	return []string{

@@ -2,6 +2,7 @@ package qoder_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -192,6 +193,32 @@ func TestUserLineKeepsItsOwnContext(t *testing.T) {
 	line, err := qoder.New().UserLine(o.UserDefaults(), m)
 	require.NoError(t, err)
 	assert.Contains(t, string(line), `"custom_context":{"b":2}`)
+}
+
+func TestAForkForAStore(t *testing.T) {
+	t.Parallel()
+	both := dialect.Input{Options: session.Options{Resume: "a", ForkSession: true}, Facts: dialect.Facts{HasSessionStore: true}}
+	for name, c := range map[string]struct {
+		of     dialect.Input
+		answer string
+		fails  bool
+	}{
+		"an old agent":    {both, `{"capabilities":["goal_v1"]}`, true},
+		"no list":         {both, `{}`, true},
+		"a new agent":     {both, `{"capabilities":["goal_v1","session_store_fork_barrier_v1"]}`, false},
+		"without a store": {dialect.Input{Options: both.Options}, `{}`, false},
+		"without a fork":  {dialect.Input{Facts: both.Facts}, `{}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := qoder.New().CheckInitialize(&c.of, json.RawMessage(c.answer))
+			var missing *session.UnsupportedCapabilityError
+			require.Equal(t, c.fails, errors.As(err, &missing), "%v", err)
+			if c.fails {
+				require.ErrorContains(t, err, "session_store_fork_barrier_v1, which a fork with a session store needs")
+			}
+		})
+	}
 }
 
 func FuzzCheckInitialize(f *testing.F) {

@@ -91,12 +91,20 @@ func (Dialect) BeforeEOF(initialize json.RawMessage) []protocol.HostRequest {
 	return out
 }
 
+// forkBarrier is announced by agents that report the lines of a fork before they answer
+// initialize. Of another agent the store would get a session that lacks what was forked
+// (observed on the Qoder SDK 1.0.39).
+const forkBarrier = "session_store_fork_barrier_v1"
+
 // CheckInitialize implements dialect.Dialect.
 func (d Dialect) CheckInitialize(o *dialect.Input, response json.RawMessage) error {
 	var got struct {
 		Capabilities []string `json:"capabilities"`
 	}
 	_ = protocol.Unmarshal(response, &got) // no list is the same as an empty one
+	if o.ForkSession && o.HasSessionStore && !slices.Contains(got.Capabilities, forkBarrier) {
+		return &session.UnsupportedCapabilityError{Backend: Name, Capability: forkBarrier, Request: "a fork with a session store"}
+	}
 	for _, r := range d.AfterInitialize(o) {
 		if need := d.Capability(r); need != "" && !slices.Contains(got.Capabilities, need) {
 			return &session.UnsupportedCapabilityError{Backend: Name, Capability: need, Request: r.Subtype()}
