@@ -245,8 +245,12 @@ func TestNoDirectory(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	_, err := journal.Create(config(t, journal.Dir(filepath.Join(file, "job"))), journal.Header{})
 	require.ErrorIs(t, err, syscall.ENOTDIR)
-	_, err = journal.Dir(t.TempDir()).Create("../outside")
+	d := journal.Dir(t.TempDir())
+	_, err = d.Create("../outside")
 	require.Error(t, err)
+	require.Error(t, d.SyncDir("../outside"))
+	require.ErrorIs(t, d.SyncDir("missing"), fs.ErrNotExist)
+	require.NoError(t, d.SyncDir("."))
 }
 
 func TestCompaction(t *testing.T) {
@@ -258,6 +262,11 @@ func TestCompaction(t *testing.T) {
 	for n := range 10 {
 		require.NoError(t, l.Append(t.Context(), result(n)))
 	}
+	require.NoError(t, l.Close())
+	c.Compact = func([]journal.Record) []journal.Record { return nil }
+	l, err = journal.Open(c, journal.Header{})
+	require.NoError(t, err)
+	require.Len(t, l.Records(), 10, "a journal below the default of CompactAbove stays as it is")
 	require.NoError(t, l.Close())
 	c.CompactAbove = 100
 	c.Compact = func(all []journal.Record) []journal.Record { return all[7:] }
