@@ -50,6 +50,7 @@ func (s *sessionActor) Start(c *kernel.Context[machine.LifeInput]) error {
 	if k.awake().life.Stopping() { // the actors of the incarnation before are gone
 		s.over = &machine.ActorsOver{}
 	} else {
+		broke := k.awake().routing.Broken() // its router died while nobody watched; asked before the next one makes steps
 		s.driver.start(c)
 		if s.waiting() {
 			if err := s.want(c, s.core.child("callbacks")); err != nil {
@@ -57,7 +58,7 @@ func (s *sessionActor) Start(c *kernel.Context[machine.LifeInput]) error {
 			}
 		}
 		s.step(c, machine.Began{})
-		if k.awake().routing.Broken() { // its router died while nobody watched
+		if broke {
 			s.step(c, machine.Broken{Err: errRouterBroke})
 		}
 	}
