@@ -3,6 +3,8 @@ package runtime_test
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +13,8 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
@@ -108,4 +112,43 @@ func TestTheBellThatIsLost(t *testing.T) {
 		require.NoError(t, s.Close(t.Context()))
 		assert.Positive(t, killed)
 	}
+}
+
+// TestARouterAtWorkIsNotBroken: the actor of a session that wakes starts its router, which is
+// in the middle of a step while the actor still starts.
+func TestARouterAtWorkIsNotBroken(t *testing.T) {
+	t.Parallel()
+	w := inProduction(t)
+	require.NoError(t, w.Shutdown(t.Context()))
+	var armed atomic.Bool
+	stepping, started := make(chan struct{}), make(chan struct{})
+	var steps, starts sync.Once
+	chaos := func(actor string, m any, at kernel.Moment) bool {
+		_, began := m.(machine.Began)
+		switch {
+		case !armed.Load():
+		case at == kernel.InStep && strings.HasPrefix(actor, "router#"):
+			steps.Do(func() { close(stepping); <-started })
+		case at == kernel.InStep && began: // its router runs, and it goes on when that is in a step
+			<-stepping
+		case at == kernel.BeforeMessage && strings.HasPrefix(actor, "s#"):
+			starts.Do(func() { close(started) })
+		}
+		return false
+	}
+	rt, err := runtime.New(runtime.Config{Clock: kernel.Config{Clock: kernel.NewClock(nil), Chaos: chaos}.AsClock()})
+	require.NoError(t, err)
+	w.Runtime = rt
+	spec := w.spec(turns(scripted.Steps{scripted.Text("one")}))
+	spec.ID = "s"
+	s := w.open(spec)
+	texts(t, w.send(s, "go"))
+	require.NoError(t, s.Passivate(t.Context()))
+	require.Eventually(t, func() bool { return len(s.Tree(t.Context()).Actors) == 0 }, 10*time.Second, time.Millisecond)
+	armed.Store(true)
+	turn := w.send(s, "go on")
+	<-stepping
+	_ = s.Passivate(t.Context()) // a message for the actor: it has started
+	assert.Equal(t, []string{"one"}, texts(t, turn))
+	require.NoError(t, s.Close(t.Context()))
 }

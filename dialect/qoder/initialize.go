@@ -93,7 +93,7 @@ func (Dialect) BeforeEOF(initialize json.RawMessage) []protocol.HostRequest {
 
 // forkBarrier is announced by agents that report the lines of a fork before they answer
 // initialize. Of another agent the store would get a session that lacks what was forked
-// (observed on the Qoder SDK 1.0.39).
+// (observed on the Qoder SDK 1.0.39; qodercli 1.1.52 announces it, as read in its program).
 const forkBarrier = "session_store_fork_barrier_v1"
 
 // CheckInitialize implements dialect.Dialect.
