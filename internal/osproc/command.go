@@ -115,6 +115,10 @@ func (l *Launcher) prepare(c Command) (_ *launch, err error) {
 			n.env[i] = name + "=" + tokens.Replace(value)
 		}
 	}
+	for _, marker := range hostMarkers(n.env) {
+		name, _, _ := strings.Cut(marker, "=")
+		n.proc.carries = append(n.proc.carries, name)
+	}
 	if err := n.openPipes(); err != nil {
 		return fail("pipe", err)
 	}
@@ -169,6 +173,7 @@ func withMarkers(env, host []string, marker string) []string {
 	return out
 }
 
+// hostMarkers returns the markers in an environment, as NAME=1.
 func hostMarkers(environ []string) (markers []string) {
 	for _, kv := range environ {
 		if strings.HasPrefix(kv, markerPrefix) {
@@ -217,15 +222,14 @@ func checkStrings(c Command) error {
 	return nil
 }
 
-// addEntry makes the launch's own directory, named by its marker, in a directory of
-// the host.
-func (p *Process) addEntry(h *HostDir) (string, error) {
+// addEntry makes the launch's own entry, named by its marker, in a directory of the host.
+func (p *Process) addEntry(h *HostDir, add func(name string) (string, error)) (string, error) {
 	if h == p.launcher.state {
 		if err := os.MkdirAll(h.base, 0o700); err != nil {
 			return "", err
 		}
 	}
-	path, err := h.Add(p.marker)
+	path, err := add(p.marker)
 	if err == nil {
 		p.entries = append(p.entries, entry{h, path})
 	}
@@ -236,14 +240,14 @@ func (p *Process) addEntry(h *HostDir) (string, error) {
 // the tokens. Without files it makes no directory for them.
 func (p *Process) writeFiles(l *Launcher, files []File) (*strings.Replacer, error) {
 	if l.state != nil && (l.state != l.temp || len(files) == 0) {
-		if _, err := p.addEntry(l.state); err != nil {
+		if _, err := p.addEntry(l.state, l.state.Record); err != nil {
 			return nil, err
 		}
 	}
 	if len(files) == 0 {
 		return strings.NewReplacer(), nil
 	}
-	dir, err := p.addEntry(l.temp)
+	dir, err := p.addEntry(l.temp, l.temp.Add)
 	if err != nil {
 		return nil, err
 	}

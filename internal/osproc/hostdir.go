@@ -37,6 +37,16 @@ func NewHostDir(base string, rand kernel.Rand) *HostDir { return &HostDir{base: 
 
 // Add makes an empty directory with mode 0700 and returns its path.
 func (h *HostDir) Add(name string) (path string, err error) {
+	return h.add(name, func(path string) error { return os.Mkdir(path, 0o700) })
+}
+
+// Record makes an empty file, for an entry that is only a name: it costs the file system
+// a fraction of a directory.
+func (h *HostDir) Record(name string) (path string, err error) { return h.add(name, makeRecord) }
+
+func makeRecord(path string) error { return writeNew(path, nil) }
+
+func (h *HostDir) add(name string, create func(string) error) (path string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.entries == 0 {
@@ -45,11 +55,11 @@ func (h *HostDir) Add(name string) (path string, err error) {
 		}
 	}
 	path = filepath.Join(h.path, name)
-	err = os.Mkdir(path, 0o700)
+	err = create(path)
 	if errors.Is(err, fs.ErrNotExist) { // somebody cleans up the directory for temporary files
 		if err = h.open(); err == nil {
 			path = filepath.Join(h.path, name)
-			err = os.Mkdir(path, 0o700)
+			err = create(path)
 		}
 	}
 	if err != nil {
@@ -59,12 +69,12 @@ func (h *HostDir) Add(name string) (path string, err error) {
 	return path, nil
 }
 
-// Remove ends an entry that Add has made. It removes what is in it, and the entry too
-// unless keep is set: a later host finds it then.
+// Remove ends an entry that Add or Record has made. It removes what is in it, and the
+// entry too unless keep is set: a later host finds its name then.
 func (h *HostDir) Remove(path string, keep bool) error {
 	err := os.RemoveAll(path)
 	if keep && err == nil {
-		err = os.Mkdir(path, 0o700)
+		err = makeRecord(path)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -162,9 +162,16 @@ func TestHostDirs(t *testing.T) {
 	require.NoError(t, os.RemoveAll(h.Path()))
 	b, err := h.Add("b")
 	require.NoError(t, err)
+	record, err := h.Record("c")
+	require.NoError(t, err)
+	assert.FileExists(t, record)
+	_, err = h.Record("c")
+	require.ErrorIs(t, err, os.ErrExist)
+	require.NoError(t, h.Remove(record, false))
+	assert.NoFileExists(t, record)
 	require.NoError(t, h.Remove(a, false))
 	require.NoError(t, h.Remove(b, true))
-	assert.DirExists(t, b, "it was kept")
+	assert.FileExists(t, b, "its name was kept")
 	assert.Empty(t, h.Path())
 
 	// What is kept belongs to nobody now. A file and a link are no host's.

@@ -99,7 +99,7 @@ func NewLauncher(cfg Config) *Launcher {
 		l.guard = &guard{argv: cfg.Guard, cfg: cfg}
 	}
 	l.exits.init(cfg.Clock, cfg.Executor)
-	l.sweeper.init(cfg, newTable(l.leads))
+	l.sweeper.init(cfg, newTable(l.leads, l.carried))
 	return l
 }
 
@@ -316,6 +316,17 @@ func (l *Launcher) leads(pid int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.leaders[pid] != nil
+}
+
+// carried returns the names of the markers that a leader was started with; nil if pid is
+// no leader that is still to be reaped.
+func (l *Launcher) carried(pid int) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.leaders[pid]; p != nil {
+		return p.carries
+	}
+	return nil
 }
 
 // drop ends one launch's share of the launching thread.

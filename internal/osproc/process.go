@@ -64,7 +64,8 @@ func (i ProcInfo) String() string { return fmt.Sprintf("%d (%s)", i.PID, i.Name)
 type Process struct {
 	launcher *Launcher
 	marker   string
-	entries  []entry // its directories in those of the host
+	carries  []string // the names of all markers that it is started with
+	entries  []entry  // in the directories of the host
 	stdin    *os.File
 	stdout   output
 	stderr   output
@@ -82,7 +83,7 @@ type Process struct {
 	guarded bool // it holds the launcher's guard
 }
 
-// entry is a directory of one launch.
+// entry is a directory of one launch, or a file that is only its name.
 type entry struct {
 	in   *HostDir
 	path string

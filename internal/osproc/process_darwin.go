@@ -72,7 +72,7 @@ func (l *leader) close() {}
 // sysctlTable is Darwin's process table.
 type sysctlTable struct{}
 
-func newTable(func(int) bool) table { return sysctlTable{} }
+func newTable(func(int) bool, func(int) []string) table { return sysctlTable{} }
 
 func (t sysctlTable) scan(w *wanted, found func(*sweepJob, member)) (bool, error) {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.all")

@@ -44,7 +44,7 @@ func (l *leader) close() {}
 // noTable finds nothing: a sweep kills the group, and that is all.
 type noTable struct{}
 
-func newTable(func(int) bool) table { return noTable{} }
+func newTable(func(int) bool, func(int) []string) table { return noTable{} }
 
 func (noTable) scan(*wanted, func(*sweepJob, member)) (bool, error) { return true, nil }
 func (noTable) member(*sweepJob, int) (member, bool)                { return member{}, false }

@@ -171,7 +171,7 @@ func (l *leader) close() {
 // all of it at once.
 type jobTable struct{}
 
-func newTable(func(int) bool) table { return jobTable{} }
+func newTable(func(int) bool, func(int) []string) table { return jobTable{} }
 
 func (jobTable) scan(*wanted, func(*sweepJob, member)) (bool, error) { return true, nil }
 func (jobTable) member(*sweepJob, int) (member, bool)                { return member{}, false }

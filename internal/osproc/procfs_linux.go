@@ -22,20 +22,21 @@ const (
 
 // procfs is Linux's process table.
 type procfs struct {
-	self  int
-	leads func(pid int) bool       // whether a pid is a leader that Reap will collect
-	list  func() ([]procID, error) // all processes, by pid; valid until the next call
-	last  func() string            // the pid that was given last; empty: not known
-	ids   []procID                 // what list has returned
-	seen  []*seenProc              // of the last list, by pid
-	born  string                   // what last returned before the last list; empty: list again
-	first string                   // what last returned before the first launch
-	scans int
-	buf   []byte // of the last read
+	self    int
+	leads   func(pid int) bool       // whether a pid is a leader that Reap will collect
+	carried func(pid int) []string   // the markers that such a leader was started with; nil: it is none
+	list    func() ([]procID, error) // all processes, by pid; valid until the next call
+	last    func() string            // the pid that was given last; empty: not known
+	ids     []procID                 // what list has returned
+	seen    []*seenProc              // of the last list, by pid
+	born    string                   // what last returned before the last list; empty: list again
+	first   string                   // what last returned before the first launch
+	scans   int
+	buf     []byte // of the last read
 }
 
-func newTable(leads func(int) bool) table {
-	t := &procfs{self: os.Getpid(), leads: leads, buf: make([]byte, 16<<10)}
+func newTable(leads func(int) bool, carried func(int) []string) table {
+	t := &procfs{self: os.Getpid(), leads: leads, carried: carried, buf: make([]byte, 16<<10)}
 	t.list, t.last = t.listProcs, t.lastPID
 	return t
 }
@@ -89,8 +90,13 @@ func (t *procfs) scan(w *wanted, found func(*sweepJob, member)) (bool, error) {
 
 // look judges one process, and reports it to the jobs that it belongs to.
 func (t *procfs) look(p *seenProc, w *wanted, found func(*sweepJob, member)) verdict {
-	if v := t.meet(p); v != judged {
-		return p.ends(v)
+	if !p.met {
+		if names := t.carried(p.pid); names != nil && len(w.groups[p.pid]) == 0 && len(w.carriedBy(names)) == 0 {
+			return judged // a leader of another launch; nothing of it need be read
+		}
+		if v := t.meet(p); v != judged {
+			return p.ends(v)
+		}
 	}
 	if p.start < w.since {
 		return judged // older than the leaders: it descends from none of them

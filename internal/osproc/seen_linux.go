@@ -99,9 +99,6 @@ func (t *procfs) remember() {
 
 // meet finds out what does not change while a process lives.
 func (t *procfs) meet(p *seenProc) verdict {
-	if p.met {
-		return judged
-	}
 	st, err := t.stat(p.pid)
 	if err != nil {
 		return failed(err)

@@ -35,7 +35,7 @@ func TestAScanReadsAProcessOnce(t *testing.T) {
 	mine := &wanted{markers: map[string][]*sweepJob{p.Marker(): {new(sweepJob)}}}
 	others := &wanted{markers: map[string][]*sweepJob{markerPrefix + "other": {new(sweepJob)}}}
 	leader := false
-	table := newTable(func(int) bool { return leader }).(*procfs)
+	table := newTable(func(int) bool { return leader }, noLeader).(*procfs)
 
 	assert.Empty(t, scanned(t, table, others))
 	known := table.knows(p.PID())
@@ -64,7 +64,7 @@ func TestAScanSkipsWhatIsOlderThanTheLeaders(t *testing.T) {
 	t.Parallel()
 	p := launchAgent(t, NewLauncher(Config{}), agent(newToken(), "wait"))
 	requireReady(t, p)
-	table := newTable(func(int) bool { return true }).(*procfs)
+	table := newTable(func(int) bool { return true }, noLeader).(*procfs)
 	w := &wanted{markers: map[string][]*sweepJob{p.Marker(): {new(sweepJob)}}, since: table.since(p.PID())}
 	require.NotZero(t, w.since)
 	assert.Equal(t, []int{p.PID()}, scanned(t, table, w))
@@ -79,7 +79,7 @@ func TestAScanSkipsWhatIsOlderThanTheLeaders(t *testing.T) {
 // in any case at the begin of each sweep.
 func TestAScanListsOnlyWhatMayBeNew(t *testing.T) {
 	t.Parallel()
-	table := newTable(func(int) bool { return true }).(*procfs)
+	table := newTable(func(int) bool { return true }, noLeader).(*procfs)
 	lists, last, during := 0, "10", ""
 	table.list = func() ([]procID, error) {
 		lists++
@@ -115,7 +115,7 @@ func TestAScanListsOnlyWhatMayBeNew(t *testing.T) {
 // The number is of this system: it changes with each process.
 func TestANewProcessHasANewPID(t *testing.T) {
 	t.Parallel()
-	table := newTable(nil).(*procfs)
+	table := newTable(nil, noLeader).(*procfs)
 	before := table.lastPID()
 	launchAgent(t, NewLauncher(Config{}), agent(newToken(), "wait"))
 	if before != "" { // a kernel without checkpoints does not tell
@@ -128,7 +128,7 @@ func TestWhatIsOlderThanTheLaunchesIsNotRead(t *testing.T) {
 	t.Parallel()
 	p := launchAgent(t, NewLauncher(Config{}), agent(newToken(), "wait"))
 	requireReady(t, p)
-	table := newTable(func(int) bool { return false }).(*procfs)
+	table := newTable(func(int) bool { return false }, noLeader).(*procfs)
 	table.remember()
 	w := &wanted{markers: map[string][]*sweepJob{p.Marker(): {new(sweepJob)}}, since: 1}
 	assert.Empty(t, scanned(t, table, w))
@@ -153,7 +153,7 @@ func TestADeadProcessIsNewsOnce(t *testing.T) {
 	require.NoError(t, p.Kill())
 	awaitExit(t, p)
 	for _, known := range []bool{false, true} {
-		table := newTable(func(int) bool { return true }).(*procfs)
+		table := newTable(func(int) bool { return true }, noLeader).(*procfs)
 		lists := 0
 		table.list = func() ([]procID, error) { lists++; return procIDs(p.PID()), nil }
 		w := &wanted{groups: map[int][]*sweepJob{p.Group(): {new(sweepJob)}}, exited: map[int]bool{p.PID(): known}}
@@ -166,7 +166,7 @@ func TestADeadProcessIsNewsOnce(t *testing.T) {
 
 func TestProcessesAreListedWithTheirInodes(t *testing.T) {
 	t.Parallel()
-	table := newTable(nil).(*procfs)
+	table := newTable(nil, noLeader).(*procfs)
 	ids, err := table.listProcs()
 	require.NoError(t, err)
 	assert.True(t, slices.IsSortedFunc(ids, func(a, b procID) int { return a.pid - b.pid }))
@@ -181,5 +181,27 @@ func TestProcessesAreListedWithTheirInodes(t *testing.T) {
 
 	for _, bad := range []string{"", "short", string(make([]byte, 24)), "12345678" + "12345678" + "\xff\xff" + "4" + "1\x00\x00\x00\x00"} {
 		assert.Empty(t, appendProcs(nil, []byte(bad)), "%q", bad)
+	}
+}
+
+func noLeader(int) []string { return nil }
+
+// The launcher knows the markers of its leaders. One of another launch is not read.
+func TestAScanDoesNotReadOtherLeaders(t *testing.T) {
+	t.Parallel()
+	l := NewLauncher(Config{})
+	p := launchAgent(t, l, agent(newToken(), "wait"))
+	requireReady(t, p)
+	table := newTable(l.leads, l.carried).(*procfs)
+	assert.Empty(t, scanned(t, table, &wanted{markers: map[string][]*sweepJob{markerPrefix + "other": {new(sweepJob)}}}))
+	known := table.knows(p.PID())
+	require.NotNil(t, known)
+	assert.False(t, known.met)
+	assert.False(t, known.read)
+	for name, w := range map[string]*wanted{
+		"its marker": {markers: map[string][]*sweepJob{p.Marker(): {new(sweepJob)}}},
+		"its group":  {groups: map[int][]*sweepJob{p.PID(): {new(sweepJob)}}},
+	} {
+		assert.Equal(t, []int{p.PID()}, scanned(t, table, w), name)
 	}
 }

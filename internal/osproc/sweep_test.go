@@ -100,7 +100,7 @@ func TestScanListsAgainWhenAProcessVanished(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			table := newTable(func(int) bool { return true }).(*procfs)
+			table := newTable(func(int) bool { return true }, noLeader).(*procfs)
 			table.list = func() ([]procID, error) {
 				next := tc.lists[0]
 				tc.lists = tc.lists[1:]
@@ -115,7 +115,7 @@ func TestScanListsAgainWhenAProcessVanished(t *testing.T) {
 		})
 	}
 
-	table := newTable(nil).(*procfs)
+	table := newTable(nil, noLeader).(*procfs)
 	lists := 0
 	table.list = func() ([]procID, error) { lists++; return procIDs(never + lists), nil }
 	settled, err := table.scan(new(wanted), nil)
@@ -221,7 +221,7 @@ func TestKillByPID(t *testing.T) {
 	t.Parallel()
 	p := launchAgent(t, NewLauncher(Config{}), agent(newToken(), "wait"))
 	requireReady(t, p)
-	table := newTable(func(int) bool { return true }).(*procfs)
+	table := newTable(func(int) bool { return true }, noLeader).(*procfs)
 	m, ok := table.member(&sweepJob{marker: p.Marker(), proc: p}, p.PID())
 	require.True(t, ok)
 	assert.True(t, m.inGroup)
@@ -238,7 +238,7 @@ func TestKillByPID(t *testing.T) {
 
 func TestTableNeverNamesTheHost(t *testing.T) {
 	t.Parallel()
-	table := newTable(func(int) bool { return true }).(*procfs)
+	table := newTable(func(int) bool { return true }, noLeader).(*procfs)
 	for _, pid := range []int{0, 1, os.Getpid()} {
 		_, ok := table.member(&sweepJob{marker: "PATH"}, pid)
 		assert.False(t, ok)
