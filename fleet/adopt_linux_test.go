@@ -193,7 +193,7 @@ func TestAgentsThatOutliveTheHostAreAdopted(t *testing.T) {
 			host.Env = append(os.Environ(), containedEnv+"="+dir)
 			require.NoError(t, host.Start())
 			busy := func() bool { // the agent works, and has started a process
-				transcript, _ := os.ReadFile(filepath.Join(dir, "out", "attempts", "t0", "1", "transcript.jsonl"))
+				transcript, _ := os.ReadFile(filepath.Join(dir, "out", "transcripts", "t0.1.jsonl"))
 				return len(transcript) > 0 && len(alive(t, dir)) >= 2
 			}
 			require.Eventually(t, busy, time.Minute, 5*time.Millisecond, "the agent and what it has started")

@@ -78,7 +78,7 @@ func TestApprovalLater(t *testing.T) {
 	require.Len(t, r.Attempts, 2, r.Error)
 	assert.Equal(t, []any{fleet.Accepted, fleet.Interrupted, fleet.ModeResume}, []any{r.Status, r.Attempts[0].Status, r.Attempts[1].Mode})
 	assert.Contains(t, read(t, out, r.Transcript), "deployed")
-	assert.NotContains(t, read(t, out, "attempts/t0/1/transcript.jsonl"), "deployed", "it did not run before")
+	assert.NotContains(t, read(t, out, "transcripts/t0.1.jsonl"), "deployed", "it did not run before")
 }
 
 // Approvals survive the host, and an answer works once however the host ends.

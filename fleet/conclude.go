@@ -93,7 +93,7 @@ func (r *run) conclude(ctx context.Context, a *attempt, err error) outcome {
 func (r *run) keepTranscript(a *attempt) error {
 	f := a.script
 	a.script = nil
-	if err := r.keeper.Keep(f, a.Transcript, attemptsDir); err != nil {
+	if err := r.keeper.Keep(f, a.Transcript, transcriptsDir); err != nil {
 		return err
 	}
 	return r.lend(r.hard, a.fence, a.Transcript)

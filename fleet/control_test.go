@@ -148,7 +148,7 @@ func TestRequeue(t *testing.T) {
 	require.Len(t, results["t1"].Attempts, 2)
 	assert.Equal(t, fleet.ModeFresh, results["t1"].Attempts[1].Mode)
 	assert.NotEqual(t, results["t1"].Attempts[0].Session, results["t1"].Attempts[1].Session)
-	assert.Equal(t, "attempts/t1/2/transcript.jsonl", results["t1"].Transcript, "files are not written over")
+	assert.Equal(t, "transcripts/t1.2.jsonl", results["t1"].Transcript, "files are not written over")
 	job.Resume = true
 	again, err := collect(t, job)
 	require.NoError(t, err)

@@ -160,7 +160,7 @@ func (r *run) open(ctx context.Context, entries []*entry) error {
 
 // writable finds a directory that cannot be written before anything starts.
 func (r *run) writable() error {
-	for _, name := range []string{".", attemptsDir} {
+	for _, name := range []string{".", transcriptsDir, attemptsDir} {
 		if err := r.fs.Mkdir(name); err != nil {
 			return fmt.Errorf("the directory of the job: %w", err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -133,10 +132,6 @@ func ReadJob(dir string) (Snapshot, error) {
 		s.Tasks = append(s.Tasks, t)
 	}
 	return s, nil
-}
-
-func transcriptOf(task string, number int) string {
-	return filepath.ToSlash(filepath.Join(place(task, number), transcriptName))
 }
 
 // Amendment is what [Amend] decides about tasks.

@@ -21,8 +21,8 @@ import (
 const (
 	ResultsFile    = "results.jsonl" // a TaskResult on each line, in the order of the tasks
 	SummaryFile    = "summary.json"  // a Summary
-	attemptsDir    = "attempts"
-	transcriptName = "transcript.jsonl"
+	transcriptsDir = "transcripts"
+	attemptsDir    = "attempts" // what only some attempts leave
 )
 
 // maxInline is the longest text in the journal. A longer one is in a file of its own.
@@ -47,21 +47,24 @@ func (r *run) append(ctx context.Context, records ...journal.Record) error {
 // place is the directory of an attempt's files.
 func place(task string, number int) string { return path.Join(attemptsDir, task, fmt.Sprint(number)) }
 
+// transcriptOf is the transcript of an attempt. All are in one directory: a new directory
+// for each would cost more than the file.
+func transcriptOf(task string, number int) string {
+	return path.Join(transcriptsDir, fmt.Sprintf("%s.%d.jsonl", task, number))
+}
+
 // starting says in the journal that the attempt may start its agent, and opens the
 // transcript.
 func (r *run) starting(ctx context.Context, a *attempt) error {
 	if r.root == "" {
 		return nil
 	}
-	dir := place(a.task.ID, a.number)
-	if err := r.fs.Mkdir(dir); err != nil {
-		return &journal.FailedError{Op: "mkdir", Err: err}
-	}
-	script, err := r.fs.Create(path.Join(dir, transcriptName))
+	name := transcriptOf(a.task.ID, a.number)
+	script, err := r.fs.Create(name)
 	if err != nil {
 		return &journal.FailedError{Op: "create", Err: err}
 	}
-	a.script, a.Transcript = script, path.Join(dir, transcriptName)
+	a.script, a.Transcript = script, name
 	rec := startingRecord{Mode: a.mode, Session: a.session, Space: a.space, Fence: a.fence}
 	if !a.opts.PersistSession.Or(true) {
 		rec.Session = ""

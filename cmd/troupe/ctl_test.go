@@ -127,7 +127,7 @@ func TestApprovalsCommand(t *testing.T) {
 			other = newWorld()
 			other.run(args...)
 			assert.Equal(t, exitOK, <-code, w.err)
-			text, err := os.ReadFile(filepath.Join(out, "attempts/0001/1/transcript.jsonl"))
+			text, err := os.ReadFile(filepath.Join(out, "transcripts/0001.1.jsonl"))
 			require.NoError(t, err)
 			assert.Contains(t, string(text), c.says)
 			other = newWorld()
