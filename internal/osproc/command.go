@@ -223,15 +223,19 @@ func checkStrings(c Command) error {
 }
 
 // addEntry makes the launch's own entry, named by its marker, in a directory of the host.
-func (p *Process) addEntry(h *HostDir, add func(name string) (string, error)) (string, error) {
+func (p *Process) addEntry(h *HostDir, record bool) (string, error) {
 	if h == p.launcher.state {
 		if err := os.MkdirAll(h.base, 0o700); err != nil {
 			return "", err
 		}
 	}
+	add := h.Add
+	if record {
+		add = h.Record
+	}
 	path, err := add(p.marker)
 	if err == nil {
-		p.entries = append(p.entries, entry{h, path})
+		p.entries = append(p.entries, entry{h, path, record})
 	}
 	return path, err
 }
@@ -240,14 +244,14 @@ func (p *Process) addEntry(h *HostDir, add func(name string) (string, error)) (s
 // the tokens. Without files it makes no directory for them.
 func (p *Process) writeFiles(l *Launcher, files []File) (*strings.Replacer, error) {
 	if l.state != nil && (l.state != l.temp || len(files) == 0) {
-		if _, err := p.addEntry(l.state, l.state.Record); err != nil {
+		if _, err := p.addEntry(l.state, true); err != nil {
 			return nil, err
 		}
 	}
 	if len(files) == 0 {
 		return strings.NewReplacer(), nil
 	}
-	dir, err := p.addEntry(l.temp, l.temp.Add)
+	dir, err := p.addEntry(l.temp, false)
 	if err != nil {
 		return nil, err
 	}

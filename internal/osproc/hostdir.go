@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -15,6 +16,9 @@ import (
 // hostPrefix starts the name of every host directory. The rest of the name is for
 // people: <host pid>_<id>. The lock says who is alive.
 const hostPrefix = "troupe-host-"
+
+// sparePrefix starts the name of a record that has ended.
+const sparePrefix = "ended-"
 
 // HostDir is this host's directory below one that other programs use too, such as
 // the system's directory for temporary files. It exists, and is locked, while it has
@@ -30,6 +34,8 @@ type HostDir struct {
 	path    string   // empty: there is none now
 	lock    *os.File // nil where directories cannot be locked: then nobody ever sweeps it
 	entries int
+	spare   []string // records that have ended; see Record
+	ended   int      // how many have
 }
 
 // NewHostDir returns a directory below base; it makes nothing.
@@ -40,11 +46,41 @@ func (h *HostDir) Add(name string) (path string, err error) {
 	return h.add(name, func(path string) error { return os.Mkdir(path, 0o700) })
 }
 
-// Record makes an empty file, for an entry that is only a name: it costs the file system
-// a fraction of a directory.
-func (h *HostDir) Record(name string) (path string, err error) { return h.add(name, makeRecord) }
+// Record makes an empty file, for an entry that is only a name. An earlier record that has
+// ended gets the new name, if there is one: file systems make and remove files slowly.
+func (h *HostDir) Record(name string) (path string, err error) {
+	return h.add(name, func(path string) error {
+		if n := len(h.spare); n > 0 {
+			from := h.spare[n-1]
+			h.spare = h.spare[:n-1]
+			if os.Rename(from, path) == nil {
+				return nil
+			}
+		}
+		return makeRecord(path)
+	})
+}
 
 func makeRecord(path string) error { return writeNew(path, nil) }
+
+// End ends an entry that Record has made, unless keep is set: a later host finds its name
+// then.
+func (h *HostDir) End(path string, keep bool) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var err error
+	if !keep {
+		h.ended++
+		spare := filepath.Join(h.path, sparePrefix+strconv.Itoa(h.ended))
+		if err = os.Rename(path, spare); err == nil {
+			h.spare = append(h.spare, spare)
+		} else if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	h.entries--
+	return errors.Join(err, h.closeUnused())
+}
 
 func (h *HostDir) add(name string, create func(string) error) (path string, err error) {
 	h.mu.Lock()
@@ -69,8 +105,8 @@ func (h *HostDir) add(name string, create func(string) error) (path string, err 
 	return path, nil
 }
 
-// Remove ends an entry that Add or Record has made. It removes what is in it, and the
-// entry too unless keep is set: a later host finds its name then.
+// Remove ends an entry that Add has made. It removes what is in it, and the entry too
+// unless keep is set: a later host finds its name then.
 func (h *HostDir) Remove(path string, keep bool) error {
 	err := os.RemoveAll(path)
 	if keep && err == nil {
@@ -95,6 +131,7 @@ func (h *HostDir) open() error {
 		_ = h.lock.Close()
 		h.lock = nil
 	}
+	h.spare = nil
 	for {
 		path := filepath.Join(h.base, fmt.Sprintf("%s%d_%s", hostPrefix, os.Getpid(), kernel.NewID(h.rand)))
 		if err := os.Mkdir(path, 0o700); err != nil {
@@ -119,6 +156,10 @@ func (h *HostDir) closeUnused() error {
 	if h.entries > 0 || h.path == "" {
 		return nil
 	}
+	for _, spare := range h.spare {
+		_ = os.Remove(spare) // else the directory stays
+	}
+	h.spare = nil
 	err := os.Remove(h.path)
 	if errors.Is(err, fs.ErrNotExist) || holdsEntries(h.path) { // kept ones
 		err = nil

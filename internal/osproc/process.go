@@ -85,8 +85,9 @@ type Process struct {
 
 // entry is a directory of one launch, or a file that is only its name.
 type entry struct {
-	in   *HostDir
-	path string
+	in     *HostDir
+	path   string
+	record bool // it is such a file
 }
 
 // PID is the leader's process id.
@@ -223,7 +224,11 @@ func (p *Process) release() error {
 	_ = p.stderr.Close()
 	var problems []error
 	for _, e := range p.entries {
-		problems = append(problems, e.in.Remove(e.path, e.in == p.launcher.state && p.left))
+		end := e.in.Remove
+		if e.record {
+			end = e.in.End
+		}
+		problems = append(problems, end(e.path, e.in == p.launcher.state && p.left))
 	}
 	p.entries = nil
 	if p.guarded {

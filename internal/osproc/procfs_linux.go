@@ -368,8 +368,15 @@ func parseStat(line []byte) (procStat, error) {
 	if from < 0 || to < from {
 		return procStat{}, fmt.Errorf("osproc: malformed stat line %q", line)
 	}
-	f := bytes.Fields(line[to+1:]) // f[0] is field 3 of proc_pid_stat(5)
-	if len(f) < 49 || len(f[0]) != 1 {
+	var f [49][]byte // f[0] is field 3 of proc_pid_stat(5)
+	n := 0
+	for field := range bytes.FieldsSeq(line[to+1:]) {
+		if n == len(f) {
+			break
+		}
+		f[n], n = field, n+1
+	}
+	if n < len(f) || len(f[0]) != 1 {
 		return procStat{}, fmt.Errorf("osproc: short stat line %q", line)
 	}
 	num := func(field int) uint64 {

@@ -159,11 +159,14 @@ func appendProcs(ids []procID, entries []byte) []procID {
 		if size <= direntName || size > len(entries) {
 			return ids
 		}
-		name := unix.ByteSliceToString(entries[direntName:size])
-		if pid, err := strconv.Atoi(name); err == nil {
-			ids = append(ids, procID{pid, binary.NativeEndian.Uint64(entries)})
-		}
+		name, inode := unix.ByteSliceToString(entries[direntName:size]), binary.NativeEndian.Uint64(entries)
 		entries = entries[size:]
+		if name == "" || name[0] < '0' || name[0] > '9' {
+			continue // Atoi would make an error for each
+		}
+		if pid, err := strconv.Atoi(name); err == nil {
+			ids = append(ids, procID{pid, inode})
+		}
 	}
 	return ids
 }
