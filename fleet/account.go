@@ -3,12 +3,23 @@ package fleet
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"os"
 
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/sdk"
 )
+
+// labels are those by which runtime.Admission may limit the task's sessions.
+func (r *run) labels(t *Task) map[string]string {
+	all := map[string]string{"account": r.account}
+	if name := backendName(r.job.Options); name != "" {
+		all["agent"] = name
+	}
+	maps.Copy(all, t.Labels)
+	return all
+}
 
 // accountOf is the default of Job.Account: the backend, and a hash of the variables that
 // say which provider its agents use and who they are, or where their login is.

@@ -26,7 +26,7 @@ func (r *run) converse(ctx context.Context, a *attempt) error {
 	defer release()
 	a.client = sdk.NewClient(a.opts)
 	defer r.hangUp(ctx, a)
-	place := runtime.AdmissionRequest{Group: r.job.ID, Priority: a.task.Priority, Labels: a.task.Labels}
+	place := runtime.AdmissionRequest{Group: r.job.ID, Priority: a.task.Priority, Labels: r.labels(a.task)}
 	if err := a.client.Connect(runtime.WithAdmission(ctx, place)); err != nil {
 		return err
 	}

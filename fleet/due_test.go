@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,5 +98,29 @@ func TestTasksAreLimitedByTheirLabels(t *testing.T) {
 		assert.Equal(t, time.Minute, two["t2"])
 		assert.ElementsMatch(t, []time.Duration{1 * time.Minute, 2 * time.Minute, 3 * time.Minute, 4 * time.Minute},
 			[]time.Duration{one["t0"], one["t1"], two["t0"], two["t1"]}, "one of them at a time")
+	})
+}
+
+// An account takes so many starts in a second, of all jobs of a runtime.
+func TestTheStartsOfAnAccountAreLimited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rt, err := runtime.New(runtime.Config{Admission: runtime.Admission{Labels: []runtime.LabelLimit{
+			{Labels: map[string]string{"account": "work", "agent": "scripted"}, StartsPerSecond: 0.1},
+		}}})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, rt.Shutdown(context.Background())) }()
+		began := time.Now()
+		var ends []time.Duration
+		for _, account := range []string{"work", "play"} {
+			o := slow()
+			o.Runtime = rt
+			for r, err := range fleet.Run(t.Context(), fleet.Job{Tasks: tasks(3), Concurrency: 3, Options: o, Account: account}) {
+				require.NoError(t, err)
+				ends = append(ends, r.Attempts[0].Ended.Sub(began).Round(time.Second))
+			}
+			slices.Sort(ends)
+		}
+		assert.Equal(t, []time.Duration{60 * time.Second, 70 * time.Second, 80 * time.Second, 140 * time.Second, 140 * time.Second, 140 * time.Second}, ends)
 	})
 }

@@ -33,6 +33,7 @@ type run struct {
 	keeper    *journal.Keeper // nil without Out
 	store     Store           // the files in Out; nil without Out
 	queue     Queue
+	account   string // its name
 	worker    string // this program in queue
 	marker    string
 	source    func() (Task, error, bool) // of Stream
@@ -146,7 +147,8 @@ func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle
 	}
 	r.worker = cmp.Or(job.Worker, fmt.Sprintf("%s:%d:%s", hostName(), os.Getpid(), kernel.NewID(r.rt.Rand())))
 	r.openQueue()
-	account := r.rt.Account(cmp.Or(job.Account, accountOf(job.Options)))
+	r.account = cmp.Or(job.Account, accountOf(job.Options))
+	account := r.rt.Account(r.account)
 	if until := r.found.parked.Until; until.After(r.begun) && until.After(account.Stat().Parked) {
 		account.Park(until, r.found.parked.Why)
 	}

@@ -43,7 +43,8 @@ type Task struct {
 	// then the task takes no place of Job.Concurrency. Default: zero, at once.
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	// Labels are compared with runtime.Admission.Labels, when several jobs share a runtime:
-	// a task that has to wait there holds its place of Job.Concurrency. Default: none.
+	// a task that has to wait there holds its place of Job.Concurrency. Default: none, but
+	// for "account" and "agent", see runtime.LabelLimit.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Verify decides whether a success counts. nil: that of the job.
 	Verify *Verify `json:"verify,omitempty"`

@@ -32,7 +32,8 @@ type Admission struct {
 	// limit for groups that are not named.
 	Groups map[string]int
 	// StartsPerSecond is the most sessions that start in a second. The first ones come more
-	// slowly, from a quarter of it on. Default: 0, no limit.
+	// slowly, from a quarter of it on, and up to a quarter later still, by chance: programs
+	// that are started together should not start their agents in step. Default: 0, no limit.
 	StartsPerSecond float64
 	// Labels limit sessions by their labels, see [AdmissionRequest.Labels]. Default: no limits.
 	Labels []LabelLimit
@@ -56,10 +57,15 @@ type Admission struct {
 	MaxWait time.Duration
 }
 
-// LabelLimit limits the sessions that have all of its labels.
+// LabelLimit limits the sessions that have all of its labels. Package fleet gives each
+// session the labels "account", which is Job.Account, and "agent", the name of
+// Options.Backend.
 type LabelLimit struct {
 	Labels map[string]string // at least one
-	Max    int               // at least 1
+	// Max is the most sessions at a time. Default: 0, no limit.
+	Max int
+	// StartsPerSecond is the most of them that start in a second. Default: 0, no limit.
+	StartsPerSecond float64
 }
 
 // Machine is what MaxMemory and MinFreeDisk of [Admission] are compared with.
@@ -136,7 +142,7 @@ func newAdmission(limits Admission, sys *kernel.System) *admission {
 	return &admission{
 		clock: sys.Clock(), exec: sys.Executor(),
 		places: make(map[any]*places),
-		queue:  queue{limits: limits, byGroup: make(map[string]int)}, all: make(map[*ticket]*kernel.Promise[struct{}]),
+		queue:  queue{limits: limits, byGroup: make(map[string]int), rand: sys.Rand()}, all: make(map[*ticket]*kernel.Promise[struct{}]),
 	}
 }
 
@@ -146,8 +152,8 @@ func (l *Admission) validate() []error {
 		wrong = append(wrong, &session.ConfigError{Option: "Admission", Problem: "has a negative limit", Fix: "give 0 for no limit"})
 	}
 	for i, limit := range l.Labels {
-		if len(limit.Labels) == 0 || limit.Max < 1 {
-			wrong = append(wrong, &session.ConfigError{Option: fmt.Sprintf("Admission.Labels[%d]", i), Problem: "has no labels, or a Max below 1", Fix: "name a label, or leave the limit out"})
+		if len(limit.Labels) == 0 || limit.Max < 0 || limit.StartsPerSecond < 0 || limit.Max == 0 && limit.StartsPerSecond == 0 {
+			wrong = append(wrong, &session.ConfigError{Option: fmt.Sprintf("Admission.Labels[%d]", i), Problem: "has no labels, or no limit above 0", Fix: "name a label, and give Max or StartsPerSecond, or leave the limit out"})
 		}
 	}
 	if l.measured() && l.Measure == nil && !canMeasure {

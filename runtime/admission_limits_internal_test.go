@@ -22,11 +22,13 @@ func TestTheQueueWithLimits(t *testing.T) {
 			Labels: []LabelLimit{
 				{Labels: map[string]string{"model": "big"}, Max: rapid.IntRange(1, 3).Draw(t, "big")},
 				{Labels: map[string]string{"model": "big", "team": "a"}, Max: 1},
+				{Labels: map[string]string{"team": "b"}, StartsPerSecond: 2},
 			},
 		}
 		start := time.Unix(1000, 0)
 		q, now, wake := queue{limits: limits, byGroup: map[string]int{}}, start, time.Time{}
 		var live, waiting, admitted []*ticket
+		var last time.Time // a start of team b
 		for n := range rapid.IntRange(1, 60).Draw(t, "steps") {
 			admitted = nil
 			switch what := rapid.IntRange(0, 5).Draw(t, "what"); {
@@ -53,6 +55,10 @@ func TestTheQueueWithLimits(t *testing.T) {
 				waiting, live = without(waiting, k), append(live, k)
 				require.False(t, now.Before(k.NotBefore), "it started too early")
 				require.GreaterOrEqual(t, q.machine.FreeDisk, int64(50))
+				if k.Labels["team"] == "b" {
+					require.GreaterOrEqual(t, now.Sub(last), 500*time.Millisecond, "it started too fast")
+					last = now
+				}
 			}
 			if len(admitted) > 1 || len(live) > 1 && len(admitted) > 0 {
 				require.LessOrEqual(t, q.machine.Memory+100*int64(len(q.recent)), int64(1000), "step %d", n)

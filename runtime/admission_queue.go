@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
 // queue decides which session starts when. It is a value: no clock, no goroutine. Equal
@@ -12,10 +14,11 @@ type queue struct {
 	limits  Admission
 	live    int
 	byGroup map[string]int
-	waiting []*ticket // in the order of their arrival
-	next    time.Time // no start before it, if StartsPerSecond is set
-	started int       // so far; the first ones come more slowly
-	byLabel []int     // sessions that limits.Labels count
+	waiting []*ticket  // in the order of their arrival
+	next    time.Time  // no start before it, if StartsPerSecond is set
+	started int        // so far; the first ones come more slowly
+	byLabel []labelled // by the index in limits.Labels
+	rand    kernel.Rand
 	machine Machine
 	checked time.Time   // when machine was measured
 	recent  []time.Time // starts that have not grown yet; only with MaxMemory
@@ -27,6 +30,12 @@ type ticket struct {
 	since   time.Time
 	granted bool
 	admit   func() // tells the one who waits
+}
+
+// labelled is what is counted for a limit for labels.
+type labelled struct {
+	live int
+	next time.Time // no start before it
 }
 
 const (
@@ -79,8 +88,7 @@ func (q *queue) settle(now time.Time) (wake time.Time) {
 			return q.checked.Add(checkEvery)
 		}
 		if q.limits.StartsPerSecond > 0 {
-			rate := q.limits.StartsPerSecond * min(1, 0.25+0.75*float64(q.started)/rampUp)
-			q.next = now.Add(time.Duration(float64(time.Second) / rate))
+			q.next = now.Add(q.pause())
 		}
 		t := q.waiting[i]
 		q.waiting = slices.Delete(q.waiting, i, i+1)
@@ -88,12 +96,23 @@ func (q *queue) settle(now time.Time) (wake time.Time) {
 		q.started++
 		q.byGroup[t.Group]++
 		q.label(t, 1)
+		q.delay(now, t)
 		if q.limits.MaxMemory > 0 {
 			q.recent = append(q.recent, now)
 		}
 		t.granted = true
 		t.admit()
 	}
+}
+
+// pause is the time from a start to the next one.
+func (q *queue) pause() time.Duration {
+	whole := time.Duration(float64(time.Second) / q.limits.StartsPerSecond)
+	if q.started >= rampUp {
+		return whole
+	}
+	early := float64(whole) / (0.25 + 0.75*float64(q.started)/rampUp)
+	return time.Duration(early) + time.Duration(q.rand.Int64N(int64(early)/4+1))
 }
 
 // full reports whether the machine has no room for one more session.
@@ -121,12 +140,19 @@ func (q *queue) best(now time.Time) (best int, later time.Time) {
 	}
 	best = -1
 	for i, t := range q.waiting {
-		if most := q.limits.Groups[t.Group]; most > 0 && q.byGroup[t.Group] >= most || q.labelled(t) {
+		if most := q.limits.Groups[t.Group]; most > 0 && q.byGroup[t.Group] >= most {
 			continue
 		}
-		if now.Before(t.NotBefore) {
-			if later.IsZero() || t.NotBefore.Before(later) {
-				later = t.NotBefore
+		room, due := q.labels(t)
+		if !room {
+			continue
+		}
+		if t.NotBefore.After(due) {
+			due = t.NotBefore
+		}
+		if now.Before(due) {
+			if later.IsZero() || due.Before(later) {
+				later = due
 			}
 			continue
 		}
@@ -144,23 +170,39 @@ func (q *queue) best(now time.Time) (best int, later time.Time) {
 // label counts a session at the limits for its labels.
 func (q *queue) label(t *ticket, n int) {
 	if q.byLabel == nil {
-		q.byLabel = make([]int, len(q.limits.Labels))
+		q.byLabel = make([]labelled, len(q.limits.Labels))
 	}
 	for i := range q.limits.Labels {
 		if q.limits.Labels[i].holds(t) {
-			q.byLabel[i] += n
+			q.byLabel[i].live += n
 		}
 	}
 }
 
-// labelled reports whether a limit for labels leaves no room for the ticket.
-func (q *queue) labelled(t *ticket) bool {
-	for i := range q.byLabel {
-		if q.byLabel[i] >= q.limits.Labels[i].Max && q.limits.Labels[i].holds(t) {
-			return true
+// delay sets when the next session with the labels of the ticket may start.
+func (q *queue) delay(now time.Time, t *ticket) {
+	for i := range q.limits.Labels {
+		if l := &q.limits.Labels[i]; l.StartsPerSecond > 0 && l.holds(t) {
+			q.byLabel[i].next = now.Add(time.Duration(float64(time.Second) / l.StartsPerSecond))
 		}
 	}
-	return false
+}
+
+// labels reports whether the limits for labels leave room for the ticket, and from when on.
+func (q *queue) labels(t *ticket) (room bool, due time.Time) {
+	for i := range q.byLabel {
+		l := &q.limits.Labels[i]
+		if !l.holds(t) {
+			continue
+		}
+		if l.Max > 0 && q.byLabel[i].live >= l.Max {
+			return false, time.Time{}
+		}
+		if q.byLabel[i].next.After(due) {
+			due = q.byLabel[i].next
+		}
+	}
+	return true, due
 }
 
 // holds reports whether the limit is for the ticket.
