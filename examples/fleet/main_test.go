@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +22,15 @@ import (
 
 	"github.com/agent-troupe/troupe/runtime"
 )
+
+// TestMain makes the test's program the service, for the test of its signals.
+func TestMain(m *testing.M) {
+	if os.Getenv("TROUPE_TEST_SERVICE") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
 
 // serve starts the service. At the end no session may be left.
 func serve(t *testing.T) (*service, api) {
@@ -133,6 +147,39 @@ func TestDrain(t *testing.T) {
 	<-drained
 }
 
+// At SIGTERM the program takes nothing new, waits for the turn that runs, and ends well.
+func TestSIGTERM(t *testing.T) {
+	t.Parallel()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := free.Addr().(*net.TCPAddr).Port
+	require.NoError(t, free.Close())
+	program := exec.CommandContext(t.Context(), os.Args[0], "-port", fmt.Sprint(port))
+	program.Env = append(os.Environ(), "TROUPE_TEST_SERVICE=1")
+	out, err := program.StdoutPipe()
+	require.NoError(t, err)
+	said, err := program.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, program.Start())
+	first, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	var a api
+	_, err = fmt.Sscanf(first, "api=%s token=%s", &a.address, &a.token)
+	require.NoError(t, err)
+	_, w := a.open(t)
+	require.NoError(t, program.Process.Signal(syscall.SIGTERM))
+	errs := bufio.NewReader(said)
+	for line := ""; !strings.Contains(line, "draining"); {
+		line, err = errs.ReadString('\n')
+		require.NoError(t, err)
+	}
+	require.NoError(t, a.call(t.Context(), http.MethodPost, "/approvals/"+w.ID, fmt.Sprintf(`{"hash":%q,"allow":true}`, w.Hash), nil))
+	rest, err := io.ReadAll(errs)
+	require.NoError(t, err)
+	require.Empty(t, string(rest), "every session ended well")
+	require.NoError(t, program.Wait())
+}
+
 func TestWhoMayNotCome(t *testing.T) {
 	t.Parallel()
 	_, a := serve(t)
@@ -190,4 +237,35 @@ func TestASlowReader(t *testing.T) {
 	f.publish("n", 0)
 	_, more := <-f.subscribe(queued + kept + 10).items
 	require.True(t, more)
+}
+
+// A reader that takes nothing from its connection is let go, also when nothing happens; one
+// that reads gets signs of life.
+func TestAStalledReader(t *testing.T) {
+	t.Parallel()
+	s, a := serve(t)
+	s.patience, s.beat = 50*time.Millisecond, time.Millisecond
+	id, w := a.open(t)
+	read := func() *bufio.Reader {
+		c, err := net.Dial("tcp", strings.TrimPrefix(a.address, "http://"))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
+		_, err = fmt.Fprintf(c, "GET /sessions/%s/events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer secret\r\n\r\n", id, strings.TrimPrefix(a.address, "http://"))
+		require.NoError(t, err)
+		return bufio.NewReader(c)
+	}
+	read() // and then does not
+	lively := read()
+	for line := ""; line != ":\n"; {
+		var err error
+		line, err = lively.ReadString('\n')
+		require.NoError(t, err)
+	}
+	c := s.sessions()[0]
+	readers := func() int { c.feed.mu.Lock(); defer c.feed.mu.Unlock(); return len(c.feed.readers) }
+	go func() { _, _ = io.Copy(io.Discard, lively) }()
+	big := strings.Repeat("x", 100_000) // many are more than the buffers of the system take
+	require.Eventually(t, func() bool { c.feed.publish("n", big); return readers() == 1 }, time.Minute, time.Millisecond)
+	require.NoError(t, a.call(t.Context(), http.MethodPost, "/approvals/"+w.ID, fmt.Sprintf(`{"hash":%q,"allow":true}`, w.Hash), nil))
 }

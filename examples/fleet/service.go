@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"maps"
 	"net"
@@ -30,6 +31,9 @@ type service struct {
 	opts    *sdk.Options
 	token   string
 	waiting approvals
+	// patience is how long a reader of events may take nothing, and beat the time between
+	// the signs of life that it gets.
+	patience, beat time.Duration
 
 	mu       sync.Mutex
 	all      map[string]*conversation
@@ -37,7 +41,10 @@ type service struct {
 }
 
 func newService(rt *runtime.Runtime, opts *sdk.Options, token string) *service {
-	return &service{rt: rt, opts: opts, token: token, waiting: approvals{all: map[string]*approval{}}, all: map[string]*conversation{}}
+	return &service{
+		rt: rt, opts: opts, token: token, waiting: approvals{all: map[string]*approval{}}, all: map[string]*conversation{},
+		patience: 30 * time.Second, beat: 15 * time.Second,
+	}
 }
 
 func (s *service) routes() http.Handler {
@@ -214,11 +221,16 @@ func (s *service) events(w http.ResponseWriter, r *http.Request, c *conversation
 	defer c.feed.leave(in)
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
-	write := func(id int, kind string, data []byte) bool {
-		_ = out.SetWriteDeadline(time.Now().Add(30 * time.Second)) // not every writer has one
-		_, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", id, kind, data)
+	send := func(text string) bool {
+		_ = out.SetWriteDeadline(time.Now().Add(s.patience)) // not every writer has one
+		_, err := io.WriteString(w, text)
 		return err == nil && out.Flush() == nil
 	}
+	write := func(id int, kind string, data []byte) bool {
+		return send(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", id, kind, data))
+	}
+	beat := time.NewTicker(s.beat)
+	defer beat.Stop()
 	for {
 		if next, missed := c.feed.resync(in); missed && !write(next-1, "resync", []byte(strconv.Itoa(next))) {
 			return
@@ -226,6 +238,10 @@ func (s *service) events(w http.ResponseWriter, r *http.Request, c *conversation
 		select {
 		case it, more := <-in.items:
 			if !more || !write(it.ID, it.Kind, it.Data) {
+				return
+			}
+		case <-beat.C: // finds a reader that has gone without a word
+			if !send(":\n\n") {
 				return
 			}
 		case <-r.Context().Done():
