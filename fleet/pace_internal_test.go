@@ -148,3 +148,20 @@ func TestTheDefaultAccount(t *testing.T) {
 	assert.NotEqual(t, of("k1", "", sdk.Qoder(sdk.QoderConfig{})), of("k2", "", sdk.Qoder(sdk.QoderConfig{})), "another home has another login")
 	assert.Regexp(t, `^agent-`, of("k1", "", nil))
 }
+
+// The files are Linux's; where there are none nothing is known.
+func TestFiguresOfTheMachine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]float64{
+		"some avg10=92.31 avg60=13.28 avg300=5.60 total=1842344\nfull avg10=95.00 avg60=0.00 avg300=0.00 total=0\n": 92.31,
+		"": 0, "some avg10=much avg60=1": 0,
+	} {
+		assert.InDelta(t, want, pressureIn(text), 1e-9, "%q", text)
+	}
+	for text, want := range map[string]int64{
+		"usage_usec 97\nuser_usec 80\nsystem_usec 17\nnr_periods 9\nnr_throttled 4\nthrottled_usec 1500000\nnr_bursts 0\n": 1_500_000,
+		"usage_usec 97\n": 0, "": 0, "throttled_usec many\n": 0,
+	} {
+		assert.Equal(t, want, throttledIn(text), "%q", text)
+	}
+}

@@ -86,11 +86,12 @@ func (g *gauge) starved(now time.Time) time.Duration {
 
 // pressure is the kernel's figure of processor pressure; 0 where there is none.
 func pressure() float64 {
-	text, err := os.ReadFile("/proc/pressure/cpu")
-	if err != nil {
-		return 0
-	}
-	_, after, _ := strings.Cut(string(text), "some avg10=")
+	text, _ := os.ReadFile("/proc/pressure/cpu")
+	return pressureIn(string(text))
+}
+
+func pressureIn(text string) float64 {
+	_, after, _ := strings.Cut(text, "some avg10=")
 	share, _, _ := strings.Cut(after, " ")
 	f, _ := strconv.ParseFloat(share, 64) // 0 if it is no number
 	return f
@@ -99,11 +100,12 @@ func pressure() float64 {
 // throttled is for how many microseconds the container has been denied a processor; 0
 // where that is not known.
 func throttled() int64 {
-	text, err := os.ReadFile("/sys/fs/cgroup/cpu.stat")
-	if err != nil {
-		return 0
-	}
-	_, after, _ := strings.Cut(string(text), "throttled_usec ")
+	text, _ := os.ReadFile("/sys/fs/cgroup/cpu.stat")
+	return throttledIn(string(text))
+}
+
+func throttledIn(text string) int64 {
+	_, after, _ := strings.Cut(text, "throttled_usec ")
 	count, _, _ := strings.Cut(after, "\n")
 	n, _ := strconv.ParseInt(count, 10, 64) // 0 if it is no number
 	return n
