@@ -44,6 +44,7 @@ type reportPage struct {
 	JS       template.JS
 	Summary  Summary
 	Took     string
+	Starved  string // "": the machine was not
 	Cost     string
 	Tokens   string
 	Cached   string
@@ -88,6 +89,10 @@ func (r *run) page(s Summary) *reportPage {
 			base64.StdEncoding.EncodeToString(sum[:]) + "'",
 		CSS: template.CSS(reportStyle), JS: template.JS(reportScript), //nolint:gosec // the report's own
 		Summary: s, Took: rounded(s.Ended.Sub(s.Started)), Cost: cost(s.Usage),
+	}
+	if s.Starved > 0 {
+		page.Starved = fmt.Sprintf("the machine had too little processor time for %s (%.0f %%)",
+			rounded(time.Duration(s.Starved)), 100*time.Duration(s.Starved).Seconds()/max(s.Ended.Sub(s.Started).Seconds(), 1e-3))
 	}
 	k := s.Usage.Tokens
 	page.Tokens, page.Cached = thousands(k.Input+k.Output+k.CacheWrite+k.CacheRead), thousands(k.CacheRead)
