@@ -160,12 +160,19 @@ func (r *run) open(ctx context.Context, entries []*entry) error {
 
 // writable finds a directory that cannot be written before anything starts.
 func (r *run) writable() error {
+	var err error
 	for _, name := range []string{".", transcriptsDir, attemptsDir} {
-		if err := r.fs.Mkdir(name); err != nil {
-			return fmt.Errorf("the directory of the job: %w", err)
+		if err == nil {
+			err = r.fs.Mkdir(name)
 		}
 	}
-	return r.fs.SyncDir(".")
+	if err == nil {
+		err = r.fs.SyncDir(".")
+	}
+	if err != nil {
+		return fmt.Errorf("the directory of the job cannot be written: %w: make it writable, or give another directory", err)
+	}
+	return nil
 }
 
 // setHash identifies a set of tasks.
