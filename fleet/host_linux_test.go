@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -92,6 +91,7 @@ func hostMain() {
 	_, missing := os.Stat(filepath.Join(dir, "out", journal.Name))
 	job := fast(fleet.Job{
 		Tasks: tasks(n), Concurrency: 6, Out: filepath.Join(dir, "out"), Resume: missing == nil, MaxStarts: 1000,
+		FS: dying(journal.Dir(filepath.Join(dir, "out"))),
 		Options: &sdk.Options{
 			Backend: sdk.Claude(sdk.ClaudeConfig{Path: exe}), Policy: &policy.Rules{Default: policy.Deny},
 			Env: map[string]string{agentEnv: "1", "HOME": filepath.Join(dir, "home"), "ANTHROPIC_API_KEY": "k", "TROUPE_TEST_DIR": dir},
@@ -112,28 +112,44 @@ func hostMain() {
 }
 
 // A host that is killed at any instant goes on where it was: each task has one result, and
-// nothing of an earlier host lives.
+// nothing of an earlier host lives. Every other host kills itself inside a write, or right
+// after it.
 func TestAHostIsKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	count, kills := 24, 5
+	count, kills := 36, 6
 	if os.Getenv("TROUPE_FULL") != "" {
 		count, kills = 300, 50
 	}
 	dir := t.TempDir()
-	host := func() *exec.Cmd {
+	host := func(env ...string) *exec.Cmd {
 		c := exec.Command(os.Args[0], "-test.run=^$")
-		c.Env = append(os.Environ(), hostEnv+"="+dir, hostTasks+"="+strconv.Itoa(count))
+		c.Env = append(append(os.Environ(), hostEnv+"="+dir, hostTasks+"="+strconv.Itoa(count)), env...)
 		c.Stderr = &bytes.Buffer{}
 		return c
 	}
 	rnd := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
-	for range kills {
+	died, torn := map[string]int{}, 0
+	for n := range kills {
+		instant := "any"
 		c := host()
+		if n%2 == 0 {
+			instant = []string{duringWrite, beforeSync, beforeRecord}[n/2%3]
+			c = host(dyingEnv + "=" + instant + " " + strconv.Itoa(1+rnd.IntN(8)))
+		}
 		require.NoError(t, c.Start())
-		time.Sleep(time.Duration(rnd.Int64N(int64(600 * time.Millisecond)))) // the instant is the test
-		require.NoError(t, c.Process.Kill())
-		if err := c.Wait(); errors.As(err, new(*exec.ExitError)) && !strings.Contains(err.Error(), "killed") {
+		if instant == "any" {
+			time.Sleep(time.Duration(rnd.Int64N(int64(300 * time.Millisecond)))) // the instant is the test
+			require.NoError(t, c.Process.Kill())
+		}
+		err := c.Wait()
+		if err != nil && !strings.Contains(err.Error(), "killed") {
 			t.Fatalf("the host ended by itself: %v: %s", err, c.Stderr)
+		}
+		if err != nil {
+			died[instant]++
+		}
+		if text, err := os.ReadFile(filepath.Join(dir, "out", journal.Name)); err == nil && !bytes.HasSuffix(text, []byte("\n")) {
+			torn++
 		}
 	}
 	last := host()
@@ -165,7 +181,10 @@ func TestAHostIsKilledAgainAndAgain(t *testing.T) {
 		assert.Equal(t, 1, n, "results of %s in the journal", id)
 		assert.Equal(t, 1, seen[id])
 	}
-	t.Logf("%d tasks, %d kills, %d of them after the journal had begun", count, kills, hosts-1)
+	inside := died[duringWrite] + died[beforeSync] + died[beforeRecord]
+	t.Logf("%d tasks, %d kills, %d of them after the journal had begun; %d inside a write %v, %d journals with a torn end",
+		count, inside+died["any"], hosts-1, inside, died, torn)
+	assert.GreaterOrEqual(t, inside, kills/3, "hosts that died inside a write")
 	assert.Empty(t, alive(t, dir), "processes that are left")
 }
 
