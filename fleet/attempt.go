@@ -42,6 +42,8 @@ type attempt struct {
 	fence uint64 // of the lease
 
 	client  *sdk.Client
+	stalls  *stallWatch
+	began   time.Time     // of the last turn
 	gate    *subagentGate // nil: subagents are not limited
 	costs   view.Costs
 	spent   Usage
@@ -85,7 +87,7 @@ func (r *run) attempt(ctx context.Context, a *attempt) (o outcome) {
 	}
 	err := r.prepare(limited, a)
 	if err == nil {
-		err = r.converse(limited, a)
+		err = a.stalls.explain(a.hard, r.exec, a.began, r.converse(limited, a))
 	}
 	if cause := context.Cause(limited); cause != nil && err != nil {
 		switch {
@@ -179,6 +181,7 @@ func (r *run) configure(ctx context.Context, a *attempt) error {
 		}
 	}
 	o.Runtime, o.Discard = r.rt, false
+	a.stalls = watchStalls(o)
 	if o.Isolation == "" && (r.job.Out == "" || r.rt.StateDir() != "") { // the next host of a job resumes its sessions
 		o.Isolation = session.IsolationAuto
 	}

@@ -22,6 +22,7 @@ func verdictOf(err error) outcome {
 		place   *badWorkspace
 		checker *verifierFailed
 		limit   *timeLimit
+		retries *session.RetryLimitError
 	)
 	switch {
 	case errors.As(err, &limit):
@@ -34,6 +35,12 @@ func verdictOf(err error) outcome {
 		o.status, o.retry = NotVerified, true
 	case errors.As(err, &auth):
 		o.status, o.stops = Unauthorized, StopUnauthorized
+	case errors.As(err, new(*stalled)):
+		o.retry = true
+	case errors.As(err, &retries):
+		if o.status, o.retry = Overloaded, true; retries.Refused() {
+			o.status, o.retry, o.stops = Unauthorized, false, StopUnauthorized
+		}
 	case errors.As(err, &result):
 		o = resultVerdict(result)
 	case len(sdk.ConfigErrors(err)) > 0:
@@ -93,6 +100,8 @@ func classOf(err error) string {
 		{"Workspace", errors.As(err, new(*badWorkspace))},
 		{"Verifier", errors.As(err, new(*verifierFailed))},
 		{"AuthError", errors.As(err, new(*sdk.AuthError))},
+		{"Stalled", errors.As(err, new(*stalled))},
+		{"RetryLimitError", errors.As(err, new(*session.RetryLimitError))},
 		{"ResultError", errors.As(err, new(*sdk.ResultError))},
 		{"ConfigError", len(sdk.ConfigErrors(err)) > 0},
 		{"SharedMCP", errors.As(err, new(*sharedFailed))},

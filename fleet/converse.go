@@ -101,6 +101,7 @@ func (r *run) hangUp(ctx context.Context, a *attempt) {
 // turn sends a message and reads to its result.
 func (r *run) turn(ctx context.Context, a *attempt, text string) error {
 	r.doing(a, "thinking")
+	a.began = r.clock.Now()
 	turn, err := a.client.Send(ctx, sdk.UserText(text))
 	if err != nil {
 		return err
