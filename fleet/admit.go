@@ -60,13 +60,9 @@ func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 		if e.result == nil {
 			offers = append(offers, Offer{Task: e.ticket(), Hash: e.hash})
 		}
-		budget := e.task.Budget
-		if budget == nil {
-			budget = r.job.TaskBudget
-		}
 		in.specs = append(in.specs, spec{
 			id: e.task.ID, order: e.index, priority: e.task.Priority, after: e.task.After,
-			exclusive: e.task.Exclusive, budget: budget, clean: e.task.Clean, notBefore: e.task.NotBefore,
+			exclusive: e.task.Exclusive, budget: r.job.budgetOf(e.task), clean: e.task.Clean, notBefore: e.task.NotBefore,
 		})
 	}
 	r.mu.Unlock()

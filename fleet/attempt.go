@@ -46,7 +46,7 @@ type attempt struct {
 	began   time.Time     // of the last turn
 	gate    *subagentGate // nil: subagents are not limited
 	costs   view.Costs
-	spent   Usage
+	spent   Usage // so far; the job's mu guards it
 	limited *protocol.RateLimitMessage
 	refused bool
 	script  journal.File // the transcript; nil: none
@@ -85,15 +85,18 @@ func (r *run) attempt(ctx context.Context, a *attempt) (o outcome) {
 		timer := r.clock.AfterFunc(timeout, func() { cancel(&timeLimit{timeout}) })
 		defer timer.Stop()
 	}
+	if left := r.wallLeft(a); left > 0 {
+		timer := r.clock.AfterFunc(left, func() { cancel(&budgetSpent{limit: "wall"}) })
+		defer timer.Stop()
+	}
 	err := r.prepare(limited, a)
 	if err == nil {
 		err = a.stalls.explain(a.hard, r.exec, a.began, r.converse(limited, a))
 	}
 	if cause := context.Cause(limited); cause != nil && err != nil {
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", context.Canceled, err)
-		case errors.As(cause, new(*timeLimit)):
+		} else { // a *timeLimit, or a *budgetSpent
 			err = errors.Join(cause, err)
 		}
 	}

@@ -22,11 +22,16 @@ func verdictOf(err error) outcome {
 		place   *badWorkspace
 		checker *verifierFailed
 		limit   *timeLimit
+		spent   *budgetSpent
 		retries *session.RetryLimitError
 	)
 	switch {
 	case errors.As(err, &limit):
 		o.status = TimedOut
+	case errors.As(err, &spent):
+		if o.status = OverBudget; spent.job {
+			o.status, o.stops = Interrupted, StopBudget
+		}
 	case errors.Is(err, context.Canceled), errors.Is(err, session.ErrShutdown):
 		o.status = Interrupted
 	case errors.As(err, &place):
@@ -67,7 +72,7 @@ func resultVerdict(e *sdk.ResultError) outcome {
 		}
 	case r.Subtype == "error_max_turns" || r.TerminalReason == "max_turns":
 		o.status = MaxTurns
-	case r.Subtype == "error_max_budget_usd" || r.TerminalReason == "budget_exhausted":
+	case overBudget(r):
 		o.status = OverBudget
 	case r.TerminalReason == "prompt_too_long":
 		o.status, o.poisoned = ContextFull, true
@@ -77,6 +82,11 @@ func resultVerdict(e *sdk.ResultError) outcome {
 		o.poisoned = true // the history has something that the API refuses
 	}
 	return o
+}
+
+// overBudget reports whether the agent ended the turn at its own budget, Options.MaxBudgetUSD.
+func overBudget(r *sdk.ResultMessage) bool {
+	return r.Subtype == "error_max_budget_usd" || r.TerminalReason == "budget_exhausted"
 }
 
 // maxRetryAfter is the longest wait that is a pause. What takes longer is a spent window.
@@ -97,6 +107,7 @@ func classOf(err error) string {
 	}{
 		{"", err == nil},
 		{"Timeout", errors.As(err, new(*timeLimit))},
+		{"Budget", errors.As(err, new(*budgetSpent))},
 		{"Workspace", errors.As(err, new(*badWorkspace))},
 		{"Verifier", errors.As(err, new(*verifierFailed))},
 		{"AuthError", errors.As(err, new(*sdk.AuthError))},

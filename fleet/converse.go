@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -17,6 +18,11 @@ import (
 func (r *run) converse(ctx context.Context, a *attempt) error {
 	if a.mode == ModeResume && a.turns >= len(a.prompts) && a.verify.rounds() == 0 {
 		return r.judge(ctx, a) // the conversation was over when the host died
+	}
+	if a.turns < len(a.prompts) {
+		if err := r.afford(a); err != nil {
+			return err
+		}
 	}
 	r.doing(a, "starting")
 	release, err := r.share(ctx, a)
@@ -98,8 +104,11 @@ func (r *run) hangUp(ctx context.Context, a *attempt) {
 	}
 }
 
-// turn sends a message and reads to its result.
+// turn sends a message and reads to its result, unless a budget is spent.
 func (r *run) turn(ctx context.Context, a *attempt, text string) error {
+	if err := r.afford(a); err != nil {
+		return err
+	}
 	r.doing(a, "thinking")
 	a.began = r.clock.Now()
 	turn, err := a.client.Send(ctx, sdk.UserText(text))
@@ -121,6 +130,11 @@ func (r *run) turn(ctx context.Context, a *attempt, text string) error {
 	if err := a.failed(r.clock.Now(), last); err != nil {
 		if last.APIErrorStatus != 0 {
 			r.sees(a, last.APIErrorStatus, untilReset(r.clock.Now(), a.limited))
+		}
+		if overBudget(last) { // the agent's limit is what was left of the budgets
+			if spent := r.afford(a); spent != nil {
+				err = fmt.Errorf("%w: %w", spent, err)
+			}
 		}
 		return err
 	}
@@ -220,16 +234,6 @@ func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 		return nil
 	}
 	a.Denied += len(result.PermissionDenials)
-	if cost := a.costs.Add(result); cost != nil {
-		a.spent.USD += cost.USD
-		a.spent.Credits += cost.Credits
-		a.spent.Turns += result.NumTurns
-		for _, u := range cost.Models {
-			a.spent.Tokens.Input += u.InputTokens
-			a.spent.Tokens.Output += u.OutputTokens
-			a.spent.Tokens.CacheWrite += u.CacheCreationInputTokens
-			a.spent.Tokens.CacheRead += u.CacheReadInputTokens
-		}
-	}
+	r.bill(a, result)
 	return result
 }

@@ -106,8 +106,9 @@ type Job struct {
 	Backoff supervisor.Backoff
 	// FailOn stops the job when too many tasks have failed. Default: never.
 	FailOn Threshold
-	// Budget limits the job. When it is spent nothing more starts; what runs may exceed it.
-	// nil: no limit.
+	// Budget limits the job. When it is spent no attempt, no turn and no round of a verifier
+	// starts; a turn that runs may exceed it. The job stops, and its tasks go on when it is
+	// resumed. An event warns at four fifths. nil: no limit.
 	Budget *Budget
 	// TaskBudget limits each task that has no budget of its own. nil: no limit.
 	TaskBudget *Budget

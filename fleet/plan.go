@@ -423,6 +423,7 @@ func (p *plan) launch(n *node) launch {
 	p.slots[n.slot] = true
 	l := n.next
 	l.id, l.number, l.slot = n.id, n.starts, n.slot
+	l.used = n.usage
 	l.usd = leastUSD(p.rules.budget.leftUSD(p.spent), n.budget.leftUSD(n.usage))
 	return l
 }

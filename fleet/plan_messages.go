@@ -98,6 +98,7 @@ type (
 		turns   int    // of the session that are done
 		why     string // the attempt before ended
 		slot    int
+		used    Usage   // by earlier attempts, of the task's budget
 		usd     float64 // what is left to spend; 0: no limit
 	}
 	// again: the attempt failed, and the next one follows.

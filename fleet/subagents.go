@@ -185,7 +185,7 @@ func (g *subagentGate) counts() (began, refused int) {
 func (r *run) reserve(most int) (why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if spent := r.job.Budget.exceeded(r.usage); spent != "" {
+	if spent := r.job.Budget.exceeded(r.spent()); spent != "" {
 		return fmt.Sprintf("the job's budget of %s is spent", spent)
 	}
 	if most > 0 && r.fanout >= most {

@@ -26,8 +26,10 @@ type Task struct {
 	Workspace *Workspace `json:"workspace,omitempty"`
 	// Timeout limits one attempt, with its verification. Default: 0, that of the job.
 	Timeout Duration `json:"timeout,omitzero"`
-	// Budget limits all attempts of the task together. Default: that of the job for each
-	// task (Job.TaskBudget).
+	// Budget limits all attempts of the task together. When it is spent no further turn, round
+	// of the verifier or attempt starts, and the task is OverBudget. A turn that runs may
+	// exceed it, but for Wall, which ends it. Default: that of the job for each task
+	// (Job.TaskBudget).
 	Budget *Budget `json:"budget,omitempty"`
 	// Tags are for your own use: they are in the result and in the report.
 	Tags []string `json:"tags,omitempty"`

@@ -1,0 +1,87 @@
+package fleet
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// budgetSpent is the end of an attempt at a budget.
+type budgetSpent struct {
+	job   bool   // the job's budget; otherwise the task's
+	limit string // as Budget.exceeded names it
+}
+
+func (e *budgetSpent) Error() string {
+	whose := "task"
+	if e.job {
+		whose = "job"
+	}
+	return fmt.Sprintf("the %s's budget of %s is spent", whose, e.limit)
+}
+
+// budgetOf is the budget of a task; nil: none.
+func (j *Job) budgetOf(t *Task) *Budget {
+	if t.Budget != nil {
+		return t.Budget
+	}
+	return j.TaskBudget
+}
+
+// bill adds what a result reports to the usage of the attempt. Costs and tokens are those of
+// the whole tree: subagents are in modelUsage, and not in usage.
+func (r *run) bill(a *attempt, result *sdk.ResultMessage) {
+	cost := a.costs.Add(result)
+	if cost == nil { // the result came twice
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := &a.spent
+	s.USD += cost.USD
+	s.Credits += cost.Credits
+	s.Turns += result.NumTurns
+	for _, u := range cost.Models {
+		s.Tokens.Input += u.InputTokens
+		s.Tokens.Output += u.OutputTokens
+		s.Tokens.CacheWrite += u.CacheCreationInputTokens
+		s.Tokens.CacheRead += u.CacheReadInputTokens
+	}
+}
+
+// afford reports, as a *budgetSpent, that the attempt may not begin another turn.
+func (r *run) afford(a *attempt) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	used := a.used
+	used.add(a.spent)
+	used.Wall += Duration(r.clock.Now().Sub(a.started))
+	if limit := r.job.budgetOf(a.task).exceeded(used); limit != "" {
+		return &budgetSpent{limit: limit}
+	}
+	if limit := r.job.Budget.exceeded(r.spent()); limit != "" {
+		return &budgetSpent{job: true, limit: limit}
+	}
+	return nil
+}
+
+// spent is what the job has used, with what attempts that run have reported so far; mu is held.
+func (r *run) spent() Usage {
+	all, now := r.usage, r.clock.Now()
+	for _, e := range r.running {
+		all.add(e.last.spent)
+		all.Wall += Duration(now.Sub(e.since))
+	}
+	return all
+}
+
+// wallLeft is the time that the task's budget leaves to the attempt; 0: no limit, or nothing
+// is left, which afford reports.
+func (r *run) wallLeft(a *attempt) time.Duration {
+	b := r.job.budgetOf(a.task)
+	if b == nil || b.Wall <= 0 {
+		return 0
+	}
+	return max(time.Duration(b.Wall-a.used.Wall)-r.clock.Now().Sub(a.started), 0)
+}
