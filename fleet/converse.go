@@ -76,8 +76,8 @@ func (r *run) share(ctx context.Context, a *attempt) (release func(), err error)
 }
 
 // sees tells the plan what the agent reports of the API.
-func (r *run) sees(a *attempt, status int, wait time.Duration) {
-	if saw := troubleOf(status); saw != 0 {
+func (r *run) sees(a *attempt, status int, word string, wait time.Duration) {
+	if saw := troubleOf(status, word); saw != 0 {
 		r.post(pressed{a.task.ID, saw, wait})
 	}
 }
@@ -128,8 +128,8 @@ func (r *run) turn(ctx context.Context, a *attempt, text string) error {
 		return session.ErrNotRun
 	}
 	if err := a.failed(r.clock.Now(), last); err != nil {
-		if last.APIErrorStatus != 0 {
-			r.sees(a, last.APIErrorStatus, untilReset(r.clock.Now(), a.limited))
+		if last.APIErrorStatus != 0 || meansOverload(last.APIErrorType) {
+			r.sees(a, last.APIErrorStatus, last.APIErrorType, untilReset(r.clock.Now(), a.limited))
 		}
 		if overBudget(last) { // the agent's limit is what was left of the budgets
 			if spent := r.afford(a); spent != nil {
@@ -218,9 +218,12 @@ func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 	case *protocol.RateLimitMessage:
 		a.limited = m
 	case *protocol.APIRetryMessage:
-		r.sees(a, m.ErrorStatus, 0)
+		r.sees(a, m.ErrorStatus, m.Error, 0)
 	case *sdk.AssistantMessage:
 		a.refused = a.refused || m.Error == "authentication_failed"
+		if meansOverload(m.Error) { // its result may name neither status nor type
+			r.sees(a, m.APIErrorStatus, m.Error, 0)
+		}
 		for _, use := range sdk.ToolUses(m) {
 			a.ToolCalls++
 			r.doing(a, use.Name)

@@ -50,19 +50,31 @@ const maxChanges = 1000
 type trouble int8
 
 const (
-	overloaded trouble = iota + 1 // 429, 529
+	overloaded trouble = iota + 1 // 429, 529, or an overload without a status
 	failing                       // 5xx, connections
 )
 
-// troubleOf classes an HTTP status; 0 is a call without an answer.
-func troubleOf(status int) trouble {
+// troubleOf classes a failed call of the API by its HTTP status, 0 for none, and by the word
+// for the failure. An overload in a stream that began well may have no status, or that of the
+// stream (not observed).
+func troubleOf(status int, word string) trouble {
 	switch {
-	case status == 429, status == 529:
+	case status == 429, status == 529, status < 300 && meansOverload(word):
 		return overloaded
 	case status == 0, status >= 500:
 		return failing
 	}
 	return 0
+}
+
+// meansOverload knows the words of Claude Code, the first two (observed on 2.1.329), and those
+// of the API.
+func meansOverload(word string) bool {
+	switch word {
+	case "overloaded", "rate_limit", "overloaded_error", "rate_limit_error":
+		return true
+	}
+	return false
 }
 
 func (c PaceChange) String() string { return fmt.Sprintf("%d -> %d: %s", c.From, c.To, c.Why) }

@@ -16,8 +16,14 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 func TestTroubleOf(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]trouble{429: overloaded, 529: overloaded, 500: failing, 503: failing, 0: failing, 401: 0, 404: 0, 200: 0} {
-		assert.Equal(t, want, troubleOf(status), status)
+		assert.Equal(t, want, troubleOf(status, ""), status)
 	}
+	for _, word := range []string{"overloaded", "overloaded_error", "rate_limit", "rate_limit_error"} {
+		for status, want := range map[int]trouble{0: overloaded, 200: overloaded, 500: failing, 401: 0} {
+			assert.Equal(t, want, troubleOf(status, word), "%d %s", status, word)
+		}
+	}
+	assert.Equal(t, failing, troubleOf(0, "server_error"))
 }
 
 func TestAStarvedMachine(t *testing.T) {

@@ -175,6 +175,57 @@ func TestThePaceOfAnAPI(t *testing.T) {
 	})
 }
 
+// An overload that comes inside a stream with the status 200 has no status of its own. The
+// agent's word for it cuts the pace.
+func TestAnOverloadWithoutAStatus(t *testing.T) {
+	t.Parallel()
+	text := "x"
+	retry := func(word string) scripted.Steps {
+		return scripted.Steps{&scripted.System{Subtype: "api_retry", Fields: map[string]any{"attempt": 1, "max_retries": 10, "retry_delay_ms": 1, "error_status": nil, "error": word}}, scripted.Text("done")}
+	}
+	result := func(fields map[string]any) scripted.Step {
+		return &scripted.Result{Subtype: "success", IsError: new(true), Text: &text, TerminalReason: "api_error", Fields: fields}
+	}
+	for name, c := range map[string]struct {
+		steps scripted.Steps
+		cuts  bool
+	}{
+		"a retry, overloaded":    {retry("overloaded"), true},
+		"a retry, rate limit":    {retry("rate_limit"), true},
+		"a retry, type":          {retry("overloaded_error"), true},
+		"a retry, something":     {retry("server_error"), false},
+		"a result, overloaded":   {scripted.Steps{result(map[string]any{"api_error_type": "overloaded_error"})}, true},
+		"a result, rate limit":   {scripted.Steps{result(map[string]any{"api_error_type": "rate_limit_error"})}, true},
+		"a result, something":    {scripted.Steps{result(map[string]any{"api_error_type": "api_error"})}, false},
+		"a result without words": {scripted.Steps{result(nil)}, false},
+		"a message": {scripted.Steps{&scripted.Message{Fields: map[string]any{
+			"type": "assistant", "error": "overloaded", "message": map[string]any{"role": "assistant", "model": "<synthetic>", "content": []any{}},
+		}}, result(nil)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var cuts []string
+				_, err := collect(t, fleet.Job{
+					Tasks: tasks(1), Attempts: 1, Pace: &fleet.Pace{Start: 4, Starved: func() bool { return false }},
+					Options: private(t, &sdk.Options{Backend: scripted.New(scripted.WithScript(&scripted.Script{Default: c.steps}))}),
+					OnEvent: func(e fleet.Event) {
+						if e.Kind == fleet.EventPaced {
+							cuts = append(cuts, e.Detail)
+						}
+					},
+				})
+				require.NoError(t, err)
+				if c.cuts {
+					require.Equal(t, []string{"4 -> 2: the API is overloaded"}, cuts)
+				} else {
+					require.Empty(t, cuts)
+				}
+			})
+		})
+	}
+}
+
 func TestPacesThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for option, j := range map[string]fleet.Job{
