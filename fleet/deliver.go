@@ -86,6 +86,9 @@ func (r *run) progress() Progress {
 	for _, e := range r.order {
 		if e.result != nil {
 			p.Finished++
+			if e.result.Earlier {
+				p.Earlier++
+			}
 			p.ByStatus[e.result.Status]++
 			p.Denied += e.result.Denied
 		}

@@ -41,6 +41,7 @@ type Progress struct {
 	Total    int // tasks that are known; with [Stream] it grows, with Job.Sample it counts the samples
 	Queued   int // not started, or waiting for other tasks or for their backoff
 	Finished int
+	Earlier  int // of Finished: those that were over before this process began
 	ByStatus map[Status]int
 	Running  []Running // in the order of their start
 	Usage    Usage

@@ -296,18 +296,21 @@ func TestBreakAndResume(t *testing.T) {
 		}
 	}
 	j.Resume = true
-	earlier := 0
-	results, err := collect(t, j)
+	earlier, all := 0, 0
+	h, err := fleet.Start(t.Context(), j)
 	require.NoError(t, err)
-	require.Len(t, results, 12)
-	for _, r := range results {
+	for r, err := range h.Results(t.Context()) {
+		require.NoError(t, err)
+		all++
 		if r.Earlier {
 			earlier++
 		}
 		assert.Len(t, r.Attempts, 1)
 	}
+	assert.Equal(t, 12, all)
 	assert.GreaterOrEqual(t, earlier, 3)
 	assert.Less(t, earlier, 12)
+	assert.Equal(t, earlier, h.Progress().Earlier)
 	// Other tasks under the same ids are another job.
 	j.Tasks[3].Prompt = "something else"
 	_, err = collect(t, j)

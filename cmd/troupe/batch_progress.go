@@ -67,7 +67,7 @@ func (p *progress) begin(h *fleet.Handle) {
 	})
 }
 
-// barText is what stands behind the bar.
+// barText is the text after the bar.
 func barText(p fleet.Progress, now time.Time) string {
 	failed := p.Finished - p.ByStatus[fleet.Accepted]
 	text := fmt.Sprintf(" %d/%d", p.Finished, p.Total)
@@ -78,10 +78,11 @@ func barText(p fleet.Progress, now time.Time) string {
 	if p.Parked.After(now) {
 		return text + ", parked until " + p.Parked.Local().Format("Jan 2 15:04")
 	}
-	if took := now.Sub(p.Started); p.Finished > 0 && took > 0 {
-		text += fmt.Sprintf(", %.1f/min", float64(p.Finished)/took.Minutes())
+	// A rate is that of this process: what was over before took none of its time.
+	if took, own := now.Sub(p.Started), p.Finished-p.Earlier; own > 0 && took > 0 {
+		text += fmt.Sprintf(", %.1f/min", float64(own)/took.Minutes())
 		if p.Stop == nil {
-			text += ", " + rounded(time.Duration(float64(took)/float64(p.Finished)*float64(p.Total-p.Finished))) + " left"
+			text += ", " + rounded(time.Duration(float64(took)/float64(own)*float64(p.Total-p.Finished))) + " left"
 		}
 	}
 	if p.Paused {

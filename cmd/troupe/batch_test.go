@@ -177,6 +177,29 @@ func TestBatchWithoutATerminalOrWithOne(t *testing.T) {
 	}
 }
 
+func TestBarText(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	minutesAgo := now.Add(-2 * time.Minute)
+	for name, c := range map[string]struct {
+		p    fleet.Progress
+		want string
+	}{
+		"nothing is over": {fleet.Progress{Total: 8, Queued: 8, Started: minutesAgo}, " 0/8, 0 running, 8 queued, $0.00"},
+		"some tasks are":  {fleet.Progress{Total: 8, Finished: 4, Queued: 4, Started: minutesAgo}, " 4/8, 4 failed, 0 running, 4 queued, $0.00, 2.0/min, 2m0s left"},
+		"after a resume": {
+			fleet.Progress{Total: 1000, Finished: 904, Earlier: 900, Queued: 96, ByStatus: map[fleet.Status]int{fleet.Accepted: 904}, Started: minutesAgo},
+			" 904/1000, 0 running, 96 queued, $0.00, 2.0/min, 48m0s left",
+		},
+		"a resume that has finished no task": {
+			fleet.Progress{Total: 1000, Finished: 900, Earlier: 900, Queued: 100, ByStatus: map[fleet.Status]int{fleet.Accepted: 900}, Started: minutesAgo},
+			" 900/1000, 0 running, 100 queued, $0.00",
+		},
+	} {
+		assert.Equal(t, c.want, barText(c.p, now), name)
+	}
+}
+
 // Samples cost what they cost, and are not lost.
 func TestBatchEstimate(t *testing.T) {
 	t.Parallel()
