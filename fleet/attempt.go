@@ -183,6 +183,9 @@ func (r *run) configure(ctx context.Context, a *attempt) error {
 			return fmt.Errorf("configure: %w", err)
 		}
 	}
+	if r.job.Budget.neverSpent(o) || r.job.budgetOf(a.task).neverSpent(o) { // Configure has changed the backend
+		return &sdk.ConfigError{Option: "Budget.USD", Problem: noDollars, Fix: "set Budget.Credits, or a budget of tokens"}
+	}
 	o.Runtime, o.Discard = r.rt, false
 	a.stalls = watchStalls(o)
 	if o.Isolation == "" && (r.job.Out == "" || r.rt.StateDir() != "") { // the next host of a job resumes its sessions

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -19,6 +20,14 @@ func (e *budgetSpent) Error() string {
 		whose = "job"
 	}
 	return fmt.Sprintf("the %s's budget of %s is spent", whose, e.limit)
+}
+
+const noDollars = "would never be spent: the agent reports credits and no US dollars"
+
+// neverSpent reports whether the budget is in US dollars, and the agent reports none. An agent
+// of the Agent Client Protocol may report them.
+func (b *Budget) neverSpent(o *sdk.Options) bool {
+	return b != nil && b.USD > 0 && backendName(o) == qoder.Name
 }
 
 // budgetOf is the budget of a task; nil: none.

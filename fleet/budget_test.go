@@ -184,3 +184,45 @@ func TestABudgetThatIsSpentBeforeAStart(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, fleet.OverBudget, results["t0"].Status, "its own limit, Options.MaxBudgetUSD")
 }
+
+// A limit in US dollars is an error where the agent never reports any.
+func TestABudgetThatIsNeverSpent(t *testing.T) {
+	t.Parallel()
+	usd := &fleet.Budget{USD: 1}
+	for name, c := range map[string]struct {
+		backend sdk.Backend
+		job     fleet.Job
+		task    *fleet.Budget
+		want    string
+	}{
+		"of the job":     {sdk.Qoder(sdk.QoderConfig{}), fleet.Job{Budget: usd}, nil, "option Budget.USD: would never be spent"},
+		"of each task":   {sdk.Qoder(sdk.QoderConfig{}), fleet.Job{TaskBudget: usd}, nil, "option TaskBudget.USD: would never be spent"},
+		"of a task":      {sdk.Qoder(sdk.QoderConfig{}), fleet.Job{}, usd, "task 1 (a): budget.usd would never be spent"},
+		"credits":        {sdk.Qoder(sdk.QoderConfig{}), fleet.Job{Budget: &fleet.Budget{Credits: 1}}, &fleet.Budget{Credits: 1}, ""},
+		"another agent":  {sdk.Claude(sdk.ClaudeConfig{}), fleet.Job{Budget: usd, TaskBudget: usd}, usd, ""},
+		"a cost, maybe":  {sdk.ACP("agent"), fleet.Job{Budget: usd, TaskBudget: usd}, usd, ""},
+		"no budget":      {sdk.Qoder(sdk.QoderConfig{}), fleet.Job{}, nil, ""},
+		"another budget": {sdk.Qoder(sdk.QoderConfig{}), fleet.Job{TaskBudget: &fleet.Budget{Turns: 1}}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := c.job
+			j.Options, j.Tasks = &sdk.Options{Backend: c.backend}, []fleet.Task{{ID: "a", Prompt: "go", Budget: c.task}}
+			if c.want == "" {
+				require.NoError(t, j.Validate())
+				return
+			}
+			require.ErrorContains(t, j.Validate(), c.want)
+		})
+	}
+	results, err := collect(t, fleet.Job{
+		Tasks: tasks(1), TaskBudget: usd, Options: backend(),
+		Configure: func(_ context.Context, _ *fleet.Task, o *sdk.Options) error {
+			o.Backend = sdk.Qoder(sdk.QoderConfig{})
+			return nil
+		},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, fleet.Invalid, results["t0"].Status, "Configure has changed the backend")
+	assert.Contains(t, results["t0"].Error, "would never be spent")
+}

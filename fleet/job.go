@@ -293,8 +293,13 @@ func (j *Job) check() error {
 			add("Options.Runtime", fmt.Sprintf("is a %T", j.Options.Runtime), "make it with runtime.New")
 		}
 	}
-	if name := backendName(j.Options); name == "qoder" && (j.Budget != nil && j.Budget.USD > 0 || j.TaskBudget != nil && j.TaskBudget.USD > 0) {
-		add("Budget.USD", "would never be spent: qodercli reports credits and no US dollars", "set Budget.Credits, or a budget of tokens")
+	for _, of := range []struct {
+		field  string
+		budget *Budget
+	}{{"Budget", j.Budget}, {"TaskBudget", j.TaskBudget}} {
+		if of.budget.neverSpent(j.Options) {
+			add(of.field+".USD", noDollars, "set "+of.field+".Credits, or a budget of tokens")
+		}
 	}
 	if j.Approvals != nil && (j.Options.CanUseTool != nil || j.Options.PermissionPromptToolName != "") {
 		add("Approvals", "contradicts Options.CanUseTool or PermissionPromptToolName, which answer first", "set one of them")
@@ -343,6 +348,9 @@ func (j *Job) checkTask(i int, t *Task) error {
 	}
 	if len(t.After) > maxDependencies {
 		add("after", fmt.Sprintf("has more than %d tasks", maxDependencies))
+	}
+	if t.Budget.neverSpent(j.Options) {
+		add("budget.usd", noDollars+"; set credits, or tokens")
 	}
 	if _, err := overlay(&sdk.Options{}, t.Options); err != nil {
 		add("options", err.Error())

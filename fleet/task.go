@@ -98,7 +98,9 @@ type Verdict struct {
 // Budget limits what is used. A zero field is no limit. USD and tokens count subagents,
 // as the agent reports them.
 type Budget struct {
-	USD     float64 `json:"usd,omitempty"`     // US dollars
+	// USD are US dollars. Qoder reports none, so that a limit is an error. An agent of the
+	// Agent Client Protocol need not report them: it then spends nothing.
+	USD     float64 `json:"usd,omitempty"`
 	Credits float64 `json:"credits,omitempty"` // Qoder's
 	Turns   int     `json:"turns,omitempty"`   // calls of the model and results of tools
 	// Wall is the time that attempts took, added up.
