@@ -44,6 +44,7 @@ func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 		r.order = append(r.order, e)
 		if k := r.found.tasks[e.task.ID]; k != nil {
 			in.past[e.task.ID] = &k.past
+			r.outdated() // an earlier process may have died before it wrote what the journal has
 			e.attempts, e.result, e.space, e.partial = k.attempts, k.result, k.space, k.partial
 			e.former, e.requeued, e.asks, e.orphan = k.former, k.requeued, k.asks, k.open
 			k.past.asks = k.waits()

@@ -76,6 +76,7 @@ func (r *run) steer(e effect, err error) {
 	case requeued:
 		if err == nil {
 			r.withdraw(e)
+			r.outdated()
 			r.tell(Event{Kind: EventRequeued, Task: e.id})
 		}
 	case answered:

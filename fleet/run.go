@@ -40,6 +40,8 @@ type run struct {
 	cease     func()                     // ends source
 	plan      *plan
 	alarm     session.Timer // of the plan; the loop's
+	// projection is the state of results.jsonl; the loop's.
+	projection projection
 	// leaving are the workspaces of tasks that are over and are cleared up; the loop's.
 	leaving []*kernel.Promise[struct{}]
 	ctx     context.Context // of attempts
@@ -72,7 +74,6 @@ type run struct {
 	cause   error
 	failed  *Stop // with cause
 	begun   time.Time
-	written time.Time // when results.jsonl was
 	results []TaskResult
 	read    int           // of results
 	news    chan struct{} // closed by the next result; nil: nobody waits
@@ -350,6 +351,7 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 			}
 		case finish:
 			r.finished(ctx, r.tasks[e.id])
+			r.outdated()
 		case canceling, requeued, answered, pausing:
 			r.steer(e, err)
 		case losing:
@@ -379,17 +381,11 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 		defer r.tell(Event{Kind: EventStopped, Detail: r.stop.Reason + ": " + r.stop.Detail})
 	}
 	r.mu.Unlock()
-	if !halted && r.root != "" && now.Sub(r.written) >= projectEvery {
-		r.written = now
-		if err := r.project(); err != nil {
-			r.tell(Event{Kind: EventWarning, Detail: err.Error()})
-		}
+	if !halted {
+		r.update(now)
 	}
 	return halted
 }
-
-// projectEvery is how old results.jsonl gets while results come.
-const projectEvery = 5 * time.Second
 
 // finish writes the files, lets go of everything, and ends the results.
 func (r *run) finish(ctx context.Context) {

@@ -233,36 +233,6 @@ func (r *run) keepDiff(ctx context.Context, a *attempt) {
 	}
 }
 
-// project writes results.jsonl anew.
-func (r *run) project() error {
-	r.mu.Lock()
-	var all []*TaskResult
-	for _, e := range r.order {
-		if e.result != nil {
-			all = append(all, e.result)
-		}
-	}
-	r.mu.Unlock()
-	return journal.WriteFile(r.fs, ResultsFile, func(w io.Writer) error {
-		var b bytes.Buffer
-		for _, t := range all {
-			line, err := json.Marshal(t)
-			if err != nil {
-				return err
-			}
-			b.Write(line)
-			b.WriteByte('\n')
-			if b.Len() > 1<<20 {
-				if _, err := b.WriteTo(w); err != nil {
-					return err
-				}
-			}
-		}
-		_, err := b.WriteTo(w)
-		return err
-	})
-}
-
 // Summary is what summary.json says.
 type Summary struct {
 	Job      string         `json:"job"`
