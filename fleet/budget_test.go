@@ -173,12 +173,15 @@ func TestABudgetThatIsSpentBeforeAStart(t *testing.T) {
 	assert.Equal(t, fleet.StopBudget, stopped.Reason)
 	assert.Empty(t, results, "the task may go on")
 	job.Resume, job.Budget, job.TaskBudget = true, nil, &fleet.Budget{USD: 1}
+	var events atomic.Int32
+	job.Options.OnEvent = func(sdk.EventRecord) { events.Add(1) }
 	results, err = collect(t, job)
 	require.NoError(t, err)
 	r := results["t0"]
 	assert.Equal(t, fleet.OverBudget, r.Status, r.Error)
 	require.Len(t, r.Attempts, 2)
 	assert.Zero(t, r.Attempts[1].Usage.Turns)
+	assert.Zero(t, events.Load(), "no session was opened")
 
 	results, err = collect(t, fleet.Job{Tasks: tasks(1), Options: agentStops()})
 	require.NoError(t, err)
