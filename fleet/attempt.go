@@ -59,6 +59,7 @@ type report struct {
 	Structured json.RawMessage
 	Verdict    *Verdict
 	Denied     int
+	Denials    []Denial // the first of them
 	ToolCalls  int
 	Subagents  int
 	Refused    int // subagents

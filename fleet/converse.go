@@ -202,6 +202,9 @@ func (a *attempt) failed(now time.Time, m *sdk.ResultMessage) error {
 	return err
 }
 
+// maxDenials bounds the denied calls that a result names: an agent can repeat one for ever.
+const maxDenials = 20
+
 // note takes a message of the agent, and returns the result that it is.
 func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 	if a.script != nil {
@@ -237,6 +240,9 @@ func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 		return nil
 	}
 	a.Denied += len(result.PermissionDenials)
+	for _, d := range result.PermissionDenials[:min(len(result.PermissionDenials), maxDenials-len(a.Denials))] {
+		a.Denials = append(a.Denials, Denial{short(d.ToolName), short(string(d.ToolInput))})
+	}
 	r.bill(a, result)
 	return result
 }

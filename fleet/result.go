@@ -90,8 +90,10 @@ type TaskResult struct {
 	Verdict *Verdict `json:"verdict,omitempty"`
 	Usage   Usage    `json:"usage"` // of all attempts
 	// Denied counts the calls of tools that were denied in the last attempt.
-	Denied    int `json:"denied,omitempty"`
-	ToolCalls int `json:"toolCalls,omitempty"` // of the last attempt
+	Denied int `json:"denied,omitempty"`
+	// Denials are the first 20 of them.
+	Denials   []Denial `json:"denials,omitempty"`
+	ToolCalls int      `json:"toolCalls,omitempty"` // of the last attempt
 	// Subagents counts the subagents of the last attempt, and SubagentsDenied the calls that
 	// Job.Subagents denied. Both are 0 without it.
 	Subagents       int       `json:"subagents,omitempty"`
@@ -121,6 +123,13 @@ type TaskResult struct {
 
 // OK reports whether the task was accepted.
 func (r *TaskResult) OK() bool { return r.Status == Accepted }
+
+// Denial is a call of a tool that was denied.
+type Denial struct {
+	Tool string `json:"tool"`
+	// Input are the arguments as JSON, or their first 200 bytes and an ellipsis; "": none.
+	Input string `json:"input,omitempty"`
+}
 
 // Attempt is one start of a task.
 type Attempt struct {

@@ -240,11 +240,39 @@ func TestNobodyIsThereToAnswer(t *testing.T) {
 	results, err := collect(t, fleet.Job{Tasks: tasks(1), Options: opts})
 	require.NoError(t, err)
 	assert.Equal(t, 1, results["t0"].Denied)
+	assert.Equal(t, []fleet.Denial{{Tool: "Bash", Input: `{"command":"make"}`}}, results["t0"].Denials)
 	opts.AllowedTools = []string{"Bash(make)"}
 	results, err = collect(t, fleet.Job{Tasks: tasks(1), Options: opts})
 	require.NoError(t, err)
 	assert.Zero(t, results["t0"].Denied)
 	assert.Equal(t, 1, results["t0"].ToolCalls)
+	assert.Empty(t, results["t0"].Denials)
+}
+
+// A result names 20 denied calls, of all turns of the attempt, and the begin of what each asked.
+func TestDenialsAreBounded(t *testing.T) {
+	t.Parallel()
+	var calls []scripted.Step
+	for i := range 15 {
+		calls = append(calls, &scripted.ToolUse{Name: fmt.Sprint("Bash", i), Input: map[string]any{"command": strings.Repeat("é", 1000)}})
+	}
+	out := t.TempDir()
+	results, err := collect(t, fleet.Job{
+		Out: out, Options: backend(turn(append(calls, scripted.Text("one"))...), turn(append(calls, scripted.Text("two"))...)),
+		Tasks: []fleet.Task{{ID: "a", Prompt: "go", Turns: []string{"on"}}},
+	})
+	require.NoError(t, err)
+	r := results["a"]
+	assert.Equal(t, 30, r.Denied)
+	require.Len(t, r.Denials, 20)
+	assert.Equal(t, []string{"Bash0", "Bash14", "Bash0", "Bash4"}, []string{r.Denials[0].Tool, r.Denials[14].Tool, r.Denials[15].Tool, r.Denials[19].Tool})
+	for _, d := range r.Denials {
+		assert.LessOrEqual(t, len(d.Input), 203)
+		assert.True(t, strings.HasPrefix(d.Input, `{"command":"éé`) && strings.HasSuffix(d.Input, "é…"), d.Input)
+	}
+	var line fleet.TaskResult
+	require.NoError(t, json.Unmarshal([]byte(read(t, out, fleet.ResultsFile)), &line))
+	assert.Equal(t, r.Denials, line.Denials)
 }
 
 func TestStops(t *testing.T) {

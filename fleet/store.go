@@ -169,6 +169,7 @@ func (e *entry) made(now time.Time, f finish) (t *TaskResult, warnings []string)
 	}
 	if a := e.last; a != nil {
 		t.Text, t.Structured, t.Verdict, t.Denied, t.ToolCalls = a.Text, a.Structured, a.Verdict, a.Denied, a.ToolCalls
+		t.Denials = a.Denials
 		t.Subagents, t.SubagentsDenied = a.Subagents, a.Refused
 		t.SessionID, t.Workspace, t.Transcript, t.Diff = a.Session, a.Workspace, a.Transcript, a.Diff
 		if t.Err = a.err; a.err != nil && f.status != Accepted && t.Error == "" {
