@@ -1,11 +1,13 @@
 package fleet
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -79,7 +81,10 @@ func (r *run) report(s Summary) error {
 		return err
 	}
 	page := r.page(s)
-	return journal.WriteFile(r.fs, ReportFile, func(w io.Writer) error { return t.Execute(w, page) })
+	return journal.WriteFile(r.fs, ReportFile, func(w io.Writer) error {
+		b := bufio.NewWriterSize(w, 64<<10) // a template writes piece by piece
+		return errors.Join(t.Execute(b, page), b.Flush())
+	})
 }
 
 func (r *run) page(s Summary) *reportPage {
