@@ -76,12 +76,23 @@ func written(t *testing.T, d *journaltest.Disk, batches ...int) (created int, ac
 }
 
 // Whatever a crash loses of what was not synced: the journal opens, has all that was
-// acknowledged, and nothing but a beginning of what was written.
+// acknowledged, and nothing but a beginning of what was written. The same while the journal
+// is compacted: it is the old one or the new one, whole.
 func TestEveryCrashLeavesALegalJournal(t *testing.T) {
 	t.Parallel()
 	d := &journaltest.Disk{}
 	created, acked := written(t, d, 1, 3, 2, 1)
-	least, states := 0, 0
+	c, compacting, dropped := config(t, d), d.Ops(), 4
+	c.CompactAbove, c.Compact = 1, func(all []journal.Record) []journal.Record { return all[dropped:] }
+	l, err := journal.Open(c, journal.Header{})
+	require.NoError(t, err)
+	compacted := d.Ops()
+	for n := 8; n <= 9; n++ {
+		require.NoError(t, l.Append(t.Context(), result(n)))
+		acked[d.Ops()] = n
+	}
+	require.NoError(t, l.Close())
+	least, states, old, renewed := 0, 0, 0, 0
 	for n := 0; n <= d.Ops(); n++ {
 		if a, ok := acked[n]; ok {
 			least = a
@@ -100,30 +111,49 @@ func TestEveryCrashLeavesALegalJournal(t *testing.T) {
 				}
 				return how % 3
 			})
-			goesOnAfter(t, after, n >= created, least, fmt.Sprintf("after operation %d, loss %d", n, c))
+			when := fmt.Sprintf("after operation %d, loss %d", n, c)
+			switch gone := goesOnAfter(t, after, n >= created, least, when); {
+			case gone == dropped && n > compacting:
+				renewed++
+			default:
+				require.Zero(t, gone, when)
+				require.Less(t, n, compacted, when)
+				if n > compacting {
+					old++
+				}
+			}
 		}
 	}
-	assert.Greater(t, states, 30)
+	assert.Greater(t, states, 50)
+	assert.Positive(t, old, "crashes that left the journal as it was before the compaction")
+	assert.Positive(t, renewed)
 }
 
-func goesOnAfter(t *testing.T, d *journaltest.Disk, mustExist bool, least int, when string) {
+// goesOnAfter returns how many records are gone from the beginning.
+func goesOnAfter(t *testing.T, d *journaltest.Disk, mustExist bool, least int, when string) (gone int) {
 	t.Helper()
 	l, err := journal.Open(config(t, d), journal.Header{})
 	if !mustExist && errors.Is(err, journal.ErrMissing) {
-		return
+		return 0
 	}
 	require.NoError(t, err, when)
 	got := l.Records()
-	require.GreaterOrEqual(t, len(got), least, when)
-	for i, r := range got {
-		require.Equal(t, fmt.Sprint("task", i+1), r.Task, when)
+	if len(got) > 0 {
+		_, err := fmt.Sscanf(got[0].Task, "task%d", &gone)
+		require.NoError(t, err, when)
+		gone--
 	}
-	require.NoError(t, l.Append(t.Context(), result(len(got)+1)), when)
+	require.GreaterOrEqual(t, gone+len(got), least, when)
+	for i, r := range got {
+		require.Equal(t, fmt.Sprint("task", gone+i+1), r.Task, when)
+	}
+	require.NoError(t, l.Append(t.Context(), result(gone+len(got)+1)), when)
 	require.NoError(t, l.Close())
 	l, err = journal.Open(config(t, d), journal.Header{})
 	require.NoError(t, err, when)
 	require.Len(t, l.Records(), len(got)+1, when)
 	require.NoError(t, l.Close())
+	return gone
 }
 
 // Blocks of one write reach the disk in any order, so a hole may have whole lines after
