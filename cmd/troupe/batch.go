@@ -43,6 +43,10 @@ func batchCommand(ctx context.Context, p process, c *console, args []string) int
 	s.allow(c)
 	job := &s.batch.job
 	job.Options = &s.opts
+	admission, err := s.admit()
+	if err != nil {
+		return c.usage(err)
+	}
 	plan, err := s.checkBatch()
 	if err != nil {
 		return c.usage(&usageError{problem: s.inTerms(err.Error())})
@@ -52,7 +56,7 @@ func batchCommand(ctx context.Context, p process, c *console, args []string) int
 			return code
 		}
 	}
-	rt, err := runtime.New(runtime.Config{StateDir: job.StateDir(), Logger: slog.New(slog.DiscardHandler)})
+	rt, err := runtime.New(runtime.Config{StateDir: job.StateDir(), Admission: admission, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		c.note("%v", err)
 		return exitStart

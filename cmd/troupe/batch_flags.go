@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -25,12 +26,13 @@ type batchSettings struct {
 	dryRun    bool
 	noControl bool
 	webhook   string // of approvals
+	admission runtime.Admission
 	events    string
 }
 
 // batchFlags are the flags of troupe batch, in the order of the help.
 func batchFlags() []flagSpec {
-	return slices.Concat(batchAgentFlags(), taskFlags(), limitFlags(), placeFlags(), checkFlags(), batchPermissionFlags(), batchOutputFlags())
+	return slices.Concat(batchAgentFlags(), taskFlags(), limitFlags(), admissionFlags(), placeFlags(), checkFlags(), batchPermissionFlags(), batchOutputFlags())
 }
 
 // batchAgentFlags are those of troupe run. The time limit is one of each attempt, and the
@@ -139,7 +141,7 @@ command with --resume goes on where it was. The first Ctrl-C lets the running ta
 no others, the second one interrupts them, the third one kills the agents.
 `)
 	writeFlags(&b, []flagGroup{
-		{"The agent", batchAgentFlags()}, {"The tasks", taskFlags()}, {"Limits", limitFlags()}, {"Places", placeFlags()},
+		{"The agent", batchAgentFlags()}, {"The tasks", taskFlags()}, {"Limits", append(limitFlags(), admissionFlags()...)}, {"Places", placeFlags()},
 		{"Verification", checkFlags()}, {"Permissions", batchPermissionFlags()}, {"Output", batchOutputFlags()},
 	})
 	b.WriteString(`

@@ -89,6 +89,9 @@ func TestBatchMistakes(t *testing.T) {
 		"fail-on":        {[]string{"batch", good, "--fail-on", "200%"}, "--fail-on"},
 		"budget":         {[]string{"batch", good, "--budget-usd", "0"}, "--budget-usd"},
 		"concurrency":    {[]string{"batch", good, "-j", "0"}, `--concurrency: "0" is not a number from 1, or auto`},
+		"memory":         {[]string{"batch", good, "--max-memory", "8X"}, `--max-memory: "8X" is not a size; write 512M or 8G`},
+		"disk":           {[]string{"batch", good, "--min-free-disk", "0"}, `--min-free-disk: "0" is not a size`},
+		"starts":         {[]string{"batch", good, "--starts-per-second", "-1"}, `--starts-per-second: "-1" is not a number from 0`},
 		"nothing before": {[]string{"batch", good, "--resume"}, "no journal"},
 		"options":        {[]string{"batch", good, "--max-turns", "x"}, "--max-turns"},
 	} {
