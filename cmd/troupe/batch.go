@@ -94,21 +94,6 @@ func (s *settings) readBatch(p process) error {
 	return err
 }
 
-// allow makes the permissions of a session that nobody watches.
-func (s *settings) allow(c *console) {
-	switch {
-	case s.inCloud():
-	case s.yes:
-		s.opts.CanUseTool = func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
-			return sdk.Allow(), nil
-		}
-	case s.batch.job.Approvals != nil:
-	case s.opts.Policy == nil && len(s.opts.AllowedTools) == 0 && !s.quiet:
-		c.note("no rule allows a tool, so calls of all tools are denied, except those that change nothing outside the agent;\n" +
-			"--allowed-tools 'Read,Bash(go test *)' or --yes allows more")
-	}
-}
-
 // checkBatch finds every mistake before anything starts, and says what would be done.
 func (s *settings) checkBatch() (string, error) {
 	job := &s.batch.job
