@@ -9,35 +9,30 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// repos lets one git command at a time change a repository: two that add worktrees fail
-// on each other's locks.
-type repos struct {
-	last map[string]*kernel.Promise[struct{}]
-}
-
-// enter waits for the repository and returns what gives it back.
-func (r *run) enter(ctx context.Context, repo string) (leave func(), err error) {
-	mine := kernel.NewPromise[struct{}]()
-	r.mu.Lock()
-	before := r.repos.last[repo]
-	r.repos.last[repo] = mine
-	r.mu.Unlock()
-	leave = func() { mine.Resolve(struct{}{}) }
-	if before == nil {
-		return leave, nil
-	}
-	if _, err := before.Wait(ctx, r.exec); err != nil {
-		r.exec.Go(func() { // whoever follows waits for both
-			_, _ = before.Wait(context.Background(), r.exec)
-			leave()
-		})
+// enter waits until no other job of the runtime changes the repository that dir is in: two
+// git commands that add worktrees fail on each other's locks. leave gives it back.
+func (r *run) enter(ctx context.Context, dir string) (leave func(), err error) {
+	common, err := r.commonDir(ctx, dir)
+	if err != nil {
 		return nil, err
 	}
-	return leave, nil
+	return r.rt.Exclusive(ctx, "git "+common)
+}
+
+// commonDir returns the directory that all worktrees of a repository share. A repository has
+// many paths: its directories, its worktrees, and symbolic links to them.
+func (r *run) commonDir(ctx context.Context, dir string) (string, error) {
+	out, err := r.git(ctx, dir, "rev-parse", "--git-common-dir")
+	if err != nil {
+		return "", err
+	}
+	common := strings.TrimSuffix(out, "\n")
+	if !filepath.IsAbs(common) {
+		common = filepath.Join(dir, common)
+	}
+	return filepath.EvalSymlinks(common)
 }
 
 const (
@@ -74,6 +69,9 @@ func (r *run) addWorktree(ctx context.Context, repo, dir, rev string) (base stri
 
 func (r *run) removeWorktree(ctx context.Context, repo, dir string) error {
 	leave, err := r.enter(ctx, repo)
+	if errors.As(err, new(*commandFailed)) { // there is no repository that could list it
+		return os.RemoveAll(dir)
+	}
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,6 @@ type run struct {
 	tasks   map[string]*entry
 	order   []*entry
 	running []*entry // in the order of their start
-	repos   repos
 	shared  *SharedMCP
 	found   history // of earlier processes
 	usage   Usage
@@ -123,10 +122,7 @@ func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle
 	if source != nil && job.Sample != 0 {
 		return nil, &session.ConfigError{Option: "Sample", Problem: "has no use with Stream, whose tasks are not known", Fix: "use Run, or stream only the samples"}
 	}
-	r := &run{
-		job: job, over: make(chan struct{}), tasks: map[string]*entry{},
-		repos: repos{map[string]*kernel.Promise[struct{}]{}},
-	}
+	r := &run{job: job, over: make(chan struct{}), tasks: map[string]*entry{}}
 	entries, err := r.entries(job.Tasks, 0)
 	if err != nil {
 		return nil, err

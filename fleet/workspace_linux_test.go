@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/runtime"
 )
 
 func repository(t *testing.T) string {
@@ -54,6 +56,38 @@ func TestManyWorktreesAtOnce(t *testing.T) {
 	status, err := exec.Command("git", "-C", repo, "status", "--porcelain").Output()
 	require.NoError(t, err)
 	assert.Empty(t, string(status))
+}
+
+// A repository has many paths, and several jobs may use it. git runs the hook while it adds
+// a worktree, so two hooks at the same time are two commands at the same time.
+func TestOneWorktreeCommandAtATime(t *testing.T) {
+	t.Parallel()
+	repo, dir := repository(t), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(repo, ".git", "hooks", "post-checkout"), []byte("#!/bin/sh\n"+
+		"mkdir "+dir+"/busy || touch "+dir+"/two\ntouch "+dir+"/ran; sleep 0.1; rmdir "+dir+"/busy\n"), 0o700))
+	require.NoError(t, os.Mkdir(filepath.Join(repo, "sub"), 0o700))
+	require.NoError(t, os.Symlink(repo, filepath.Join(dir, "link")))
+	rt, err := runtime.New(runtime.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, rt.Shutdown(context.WithoutCancel(t.Context()))) })
+	var jobs sync.WaitGroup
+	for _, from := range []string{repo, repo + "/", filepath.Join(repo, "sub"), filepath.Join(dir, "link")} {
+		jobs.Go(func() {
+			o := backend()
+			o.Runtime = rt
+			results, err := collect(t, fleet.Job{
+				Tasks: tasks(2), Options: o, Out: t.TempDir(), Attempts: 1,
+				Workspace: &fleet.Workspace{Kind: fleet.WorkspaceWorktree, From: from, Remove: true},
+			})
+			assert.NoError(t, err)
+			for _, r := range results {
+				assert.Equal(t, fleet.Accepted, r.Status, r.Error)
+			}
+		})
+	}
+	jobs.Wait()
+	assert.FileExists(t, filepath.Join(dir, "ran"))
+	assert.NoFileExists(t, filepath.Join(dir, "two"))
 }
 
 func TestWorkspaces(t *testing.T) {

@@ -37,10 +37,12 @@ type Runtime struct {
 	mu       sync.Mutex
 	sessions map[string]*Session
 	accounts map[string]*Account
-	waiting  []*Session // registered, not started
-	closing  bool
-	parent   []string // environment that the last session was given
-	environ  []string // environment of the last session's agent
+	// exclusive has the last one who asked for each name that somebody has.
+	exclusive map[string]*kernel.Promise[struct{}]
+	waiting   []*Session // registered, not started
+	closing   bool
+	parent    []string // environment that the last session was given
+	environ   []string // environment of the last session's agent
 }
 
 // New returns a runtime without sessions.
@@ -56,7 +58,10 @@ func New(cfg Config) (*Runtime, error) {
 		return nil, err
 	}
 	cfg.Supervisor = cfg.Supervisor.Or(actorPolicy())
-	rt := &Runtime{cfg: cfg, sessions: make(map[string]*Session), accounts: make(map[string]*Account)}
+	rt := &Runtime{
+		cfg: cfg, sessions: make(map[string]*Session), accounts: make(map[string]*Account),
+		exclusive: make(map[string]*kernel.Promise[struct{}]),
+	}
 	rt.usual = rt.supervisors(session.Supervisors{})
 	crashed := seams.OnCrash
 	seams.OnCrash = func(c kernel.Crash) {
