@@ -194,6 +194,7 @@ func (r *run) configure(ctx context.Context, a *attempt) error {
 	}
 	if !r.job.Attended {
 		o.Unattended = true
+		o.Limits.StallKill = cmp.Or(o.Limits.StallKill, stallKill) // nobody else ends it
 		switch {
 		case o.Policy != nil || o.CanUseTool != nil || r.job.Approvals != nil || o.PermissionPromptToolName != "":
 		case overACP(o):

@@ -32,6 +32,9 @@ type Job struct {
 	// Without CanUseTool and Policy, the policy allows AllowedTools and denies all other
 	// calls. An agent of the Agent Client Protocol has no policies; CanUseTool then denies.
 	//
+	// Limits.StallKill is a minute unless it is set: an agent that is silent for Limits.Stall,
+	// and ignores the interrupt, is killed, and the task is tried again.
+	//
 	// If Spawner is a session.Adopter, a job that is resumed first ends the agents that
 	// outlived the earlier process.
 	//

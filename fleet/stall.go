@@ -13,6 +13,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
+// stallKill is the default of Limits.StallKill in a job.
+const stallKill = time.Minute
+
 // stalled is the end of a turn that the session interrupted because it made no progress.
 type stalled struct {
 	limit time.Duration

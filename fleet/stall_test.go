@@ -95,3 +95,21 @@ func TestATurnThatAWatchdogEnds(t *testing.T) {
 func interrupts(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 	return sdk.DenyAndStop("no"), nil
 }
+
+// An agent that is silent and ignores the interrupt is killed, a minute after it.
+func TestASilentAgentThatIgnoresTheInterrupt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		o := private(t, &sdk.Options{Backend: scripted.New(scripted.WithHistory(&scripted.MemoryHistory{}), scripted.WithScript(&scripted.Script{
+			Transcript: true, Misbehave: scripted.Misbehaviour{Ignore: []string{"interrupt"}},
+			Turns: []scripted.Turn{when("interrupted", scripted.Text("done")), when("go", scripted.Text("hm"), scripted.Delay(10*time.Hour))},
+		}))})
+		results, err := collect(t, fleet.Job{Options: o, Tasks: []fleet.Task{{ID: "a", Prompt: "go"}}})
+		require.NoError(t, err)
+		r := results["a"]
+		assert.Equal(t, fleet.Accepted, r.Status, r.Error)
+		require.Len(t, r.Attempts, 2)
+		assert.InDelta(t, 31, time.Since(began).Minutes(), 1)
+	})
+}
