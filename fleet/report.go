@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -33,12 +32,14 @@ var reportStyle string
 //go:embed report/report.js
 var reportScript string
 
-// Bounds of what is inside the report. The rest is in the files beside it.
-const (
-	maxTranscript  = 256 << 10 // of each transcript: its head and its tail
-	maxTranscripts = 64 << 20  // of all, packed
-	maxShownText   = 32 << 10
-)
+// maxShownText is the longest text of a result in the report.
+const maxShownText = 32 << 10
+
+// bounds are those of the transcripts inside the report. The rest is in the files beside it.
+type bounds struct {
+	each int // its head and its tail
+	all  int // packed
+}
 
 type reportPage struct {
 	CSP      string
@@ -80,14 +81,18 @@ func (r *run) report(s Summary) error {
 	if err != nil {
 		return err
 	}
-	page := r.page(s)
+	page := r.page(s, bounds{each: 256 << 10, all: 64 << 20})
 	return journal.WriteFile(r.fs, ReportFile, func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 64<<10) // a template writes piece by piece
 		return errors.Join(t.Execute(b, page), b.Flush())
 	})
 }
 
-func (r *run) page(s Summary) *reportPage {
+func (r *run) page(s Summary, most bounds) *reportPage {
+	hide := r.redactor()
+	if s.Stop != nil {
+		s.Stop = &Stop{Reason: s.Stop.Reason, Detail: hide.Replace(s.Stop.Detail)}
+	}
 	sum := sha256.Sum256([]byte(reportScript))
 	page := &reportPage{
 		CSP: "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src 'sha256-" +
@@ -117,20 +122,19 @@ func (r *run) page(s Summary) *reportPage {
 		}
 	}
 	r.mu.Unlock()
-	hide := r.redactor()
 	packed, z := 0, gzip.NewWriter(nil)
 	for i, t := range all {
 		row := rowOf(t, hide)
 		if t.Transcript != "" {
 			row.File = t.Transcript
-			if data := r.packed(t, hide, z); data != "" && packed+len(data) <= maxTranscripts {
+			if data := r.packed(t, hide, z, most.each); data != "" && packed+len(data) <= most.all {
 				packed += len(data)
 				row.Pack = fmt.Sprint("transcript-", i)
 				page.Packs = append(page.Packs, pack{row.Pack, data})
 			}
 		}
 		if t.Diff != "" {
-			row.Diff = hide.Replace(clip(r.content(t, t.Diff), maxShownText))
+			row.Diff = clip(hide.Replace(r.content(t, t.Diff)), maxShownText)
 		}
 		page.Rows = append(page.Rows, row)
 		if !slices.Contains(page.Statuses, t.Status) {
@@ -145,17 +149,17 @@ func (r *run) page(s Summary) *reportPage {
 func rowOf(t *TaskResult, hide *strings.Replacer) reportRow {
 	row := reportRow{
 		ID: t.ID, Status: t.Status, Family: t.Family, Time: rounded(time.Duration(t.Usage.Wall)), Cost: cost(t.Usage),
-		Tries: len(t.Attempts), Denied: t.Denied, Text: hide.Replace(clip(t.Text, maxShownText)), Error: hide.Replace(clip(t.Error, maxShownText)),
+		Tries: len(t.Attempts), Denied: t.Denied, Text: clip(hide.Replace(t.Text), maxShownText), Error: clip(hide.Replace(t.Error), maxShownText),
 	}
 	if row.Text == "" && len(t.Structured) > 0 {
-		row.Text = hide.Replace(clip(string(t.Structured), maxShownText))
+		row.Text = clip(hide.Replace(string(t.Structured)), maxShownText)
 	}
 	row.Short = clip(strings.Join(strings.Fields(row.Text), " "), 200)
 	if row.Error != "" {
 		row.Short = clip(strings.Join(strings.Fields(row.Error), " "), 200)
 	}
 	if t.Verdict != nil {
-		row.Verdict = hide.Replace(clip(t.Verdict.Output, maxShownText))
+		row.Verdict = clip(hide.Replace(t.Verdict.Output), maxShownText)
 	}
 	row.Words = strings.Join(append([]string{t.ID, string(t.Status), t.Class, row.Short}, t.Tags...), " ")
 	return row
@@ -176,15 +180,14 @@ func (r *run) content(t *TaskResult, name string) string {
 }
 
 // packed is a transcript for the report: its head and its tail, in whole lines.
-func (r *run) packed(t *TaskResult, hide *strings.Replacer, z *gzip.Writer) string {
-	text := r.content(t, t.Transcript)
-	if len(text) > maxTranscript {
-		head, tail := text[:maxTranscript/2], text[len(text)-maxTranscript/2:]
-		head = head[:strings.LastIndexByte(head, '\n')+1]
-		tail = tail[strings.IndexByte(tail, '\n')+1:]
-		text = fmt.Sprintf("%s{\"type\":\"cut\",\"bytes\":%d}\n%s", head, len(text)-len(head)-len(tail), tail)
+func (r *run) packed(t *TaskResult, hide *strings.Replacer, z *gzip.Writer, most int) string {
+	f, err := r.get(r.hard, t, t.Transcript)
+	if err != nil {
+		return ""
 	}
-	if text == "" {
+	defer func() { _ = f.Close() }()
+	text, err := ends(f, most)
+	if err != nil || text == "" {
 		return ""
 	}
 	var b bytes.Buffer
@@ -194,33 +197,33 @@ func (r *run) packed(t *TaskResult, hide *strings.Replacer, z *gzip.Writer) stri
 	return base64.RawURLEncoding.EncodeToString(b.Bytes()) // no character that HTML would escape
 }
 
-// redactor replaces the values of variables whose names say that they are secret.
-func (r *run) redactor() *strings.Replacer {
-	var pairs []string
-	add := func(name, value string) {
-		const least = 8 // shorter ones stand in texts by chance
-		name = strings.ToUpper(name)
-		for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH"} {
-			if strings.Contains(name, word) && len(value) >= least {
-				pairs = append(pairs, value, "[redacted]")
-				return
-			}
+// ends is a text of lines, or its first and last lines with a line between them that says how
+// much is missing: at most so many bytes of it.
+func ends(from io.Reader, most int) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(from, int64(most)))
+	if err != nil || len(text) < most {
+		return string(text), err
+	}
+	half := most / 2
+	head, tail, size := text[:half], bytes.Clone(text[half:]), len(text)
+	for piece := make([]byte, 64<<10); err == nil; {
+		var n int
+		n, err = from.Read(piece)
+		size += n
+		if tail = append(tail, piece[:n]...); len(tail) > most+len(piece) {
+			tail = append(tail[:0], tail[len(tail)-half:]...)
 		}
 	}
-	for _, kv := range os.Environ() {
-		name, value, _ := strings.Cut(kv, "=")
-		add(name, value)
+	if !errors.Is(err, io.EOF) {
+		return "", err
 	}
-	env := make([]string, 0, len(r.job.Options.Env))
-	for name, value := range r.job.Options.Env {
-		env = append(env, name+"="+value)
+	if size == most {
+		return string(text), nil
 	}
-	slices.Sort(env)
-	for _, kv := range env {
-		name, value, _ := strings.Cut(kv, "=")
-		add(name, value)
-	}
-	return strings.NewReplacer(pairs...)
+	head = head[:bytes.LastIndexByte(head, '\n')+1]
+	tail = tail[max(len(tail)-half, 0):]
+	_, tail, _ = bytes.Cut(tail, []byte("\n"))
+	return fmt.Sprintf("%s{\"type\":\"cut\",\"bytes\":%d}\n%s", head, size-len(head)-len(tail), tail), nil
 }
 
 // clip is the beginning of a text.

@@ -1,0 +1,112 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// redactor returns what hides the secrets that the job knows: the values of variables whose
+// names say so, of this process, of the options of the job and its tasks and of their MCP
+// servers, and all headers of MCP servers. They are hidden also as JSON escapes them, once and
+// twice, because transcripts have JSON in JSON.
+func (r *run) redactor() *strings.Replacer {
+	s := secrets{}
+	for _, kv := range os.Environ() {
+		name, value, _ := strings.Cut(kv, "=")
+		s.variable(name, value)
+	}
+	s.options(r.job.Options)
+	r.mu.Lock()
+	for _, e := range r.order {
+		if len(e.task.Options) > 0 {
+			if o, err := overlay(&sdk.Options{}, e.task.Options); err == nil { // it was checked before
+				s.options(o)
+			}
+		}
+		if r.job.Configure != nil && e.last != nil {
+			s.options(e.last.opts)
+		}
+	}
+	r.mu.Unlock()
+	return s.replacer()
+}
+
+// secrets is a set.
+type secrets map[string]struct{}
+
+func (s secrets) options(o *sdk.Options) {
+	if o == nil {
+		return
+	}
+	for name, value := range o.Env { //troupe:maporder a set
+		s.variable(name, value)
+	}
+	for _, server := range o.MCPServers { //troupe:maporder a set
+		for name, value := range server.Env {
+			s.variable(name, value)
+		}
+		for _, value := range server.Headers { //troupe:maporder a set
+			s.add(value)
+			if _, token, ok := strings.Cut(value, " "); ok { // Bearer and its like
+				s.add(token)
+			}
+		}
+	}
+}
+
+// variable adds the value if the name says that it is secret.
+func (s secrets) variable(name, value string) {
+	name = strings.ToUpper(name)
+	for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH"} {
+		if strings.Contains(name, word) {
+			s.add(value)
+			return
+		}
+	}
+}
+
+func (s secrets) add(value string) {
+	const least = 8 // shorter ones stand in texts by chance
+	if len(value) >= least {
+		s[value] = struct{}{}
+	}
+}
+
+func (s secrets) replacer() *strings.Replacer {
+	written := secrets{}
+	for value := range s { //troupe:maporder a set
+		written.add(value)
+		for _, html := range []bool{false, true} {
+			once := escaped(value, html)
+			written.add(once)
+			written.add(escaped(once, html))
+		}
+	}
+	all := make([]string, 0, len(written))
+	for value := range written {
+		all = append(all, value)
+	}
+	// The first that fits is replaced: of two that begin alike it has to be the longer one.
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	pairs := make([]string, 0, 2*len(all))
+	for _, value := range all {
+		pairs = append(pairs, value, "[redacted]")
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// escaped is a text as it stands inside a string of JSON. html also escapes what is special in
+// HTML, as package encoding/json does by default.
+func escaped(text string, html bool) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(html)
+	_ = e.Encode(text) // a string, to memory
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(b.String(), "\n"), `"`), `"`)
+}
