@@ -68,6 +68,32 @@ func TestBatchReadsTasks(t *testing.T) {
 	}
 }
 
+func TestBatchReadsTasksFromStdin(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		args []string
+	}{
+		"JSONL": {"{\"id\":\"a\",\"prompt\":\"one\"}\n{\"id\":\"b\",\"prompt\":\"two\"}", nil},
+		"CSV":   {"id,prompt\na,one\nb,two\n", []string{"--format", "csv"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, out := newWorld(), t.TempDir()
+			w.stdin = strings.NewReader(c.text)
+			require.Equal(t, exitOK, w.run(append([]string{"batch", "-", "-O", out, "-a", script(t, answering)}, c.args...)...), w.err)
+			results := resultsIn(t, out)
+			require.Len(t, results, 2)
+			assert.Equal(t, "You said: one", results["a"].Text)
+			assert.Equal(t, "You said: two", results["b"].Text)
+		})
+	}
+	w := newWorld()
+	w.stdin = strings.NewReader("{\"prompt\":\"x\"}\n{")
+	assert.Equal(t, exitUsage, w.run("batch", "-", "-O", t.TempDir(), "-a", "scripted"))
+	assert.Contains(t, w.err.String(), "stdin:2: ")
+}
+
 func TestBatchMistakes(t *testing.T) {
 	t.Parallel()
 	good := taskFile(t, "tasks.jsonl", `{"id":"a","prompt":"one"}`)

@@ -30,6 +30,8 @@ func TestProcesses(t *testing.T) {
 	t.Run("at a terminal", b.testAtATerminal)
 	t.Run("acp", b.testACP)
 	t.Run("acp and back", b.testACPRoundTrip)
+	t.Run("signals to a batch", b.testBatchSignals)
+	t.Run("ctl after kill -9 of a batch", b.testCtlAfterKill)
 }
 
 func build(t *testing.T) binaries {
