@@ -83,6 +83,7 @@ func limitFlags() []flagSpec {
 			s.batch.job.Attempts++
 			return nil
 		}},
+		{name: "equal-failures", arg: "N", help: "gives a task up after N failures in a row with the same text and no turn between them, whatever --retries says; 0: never; default: 10", set: number(0, func(s *settings) *int { return &s.batch.job.EqualFailures })},
 		{name: "timeout", short: "t", arg: "TIME", help: "the time limit of each attempt, such as 90s or 10m", set: duration(func(s *settings) *time.Duration { return &s.batch.job.Timeout })},
 		{name: "budget-usd", arg: "N", help: "starts nothing more when the job has cost this much, in US dollars", set: func(s *settings, v string) error {
 			usd, err := strconv.ParseFloat(v, 64)
@@ -157,9 +158,13 @@ Exit codes:
 	return b.String()
 }
 
+// defaultEqualFailures takes up to six minutes of retries: an overload may last minutes.
+const defaultEqualFailures = 10
+
 // parseBatch reads the arguments of troupe batch.
 func parseBatch(args []string) (*settings, error) {
 	s := &settings{level: slog.LevelWarn}
+	s.batch.job.EqualFailures = defaultEqualFailures
 	if err := parseFlags(batchFlags(), args, s); err != nil {
 		return nil, err
 	}

@@ -157,6 +157,23 @@ func TestBatchFailures(t *testing.T) {
 	assert.Equal(t, exitResult, w.run("batch", "-a", script(t, answering), file, "-q", "--resume"), "what is over is not run again")
 }
 
+// A failure that repeats itself is permanent, however many retries there are.
+func TestBatchEqualFailures(t *testing.T) {
+	t.Parallel()
+	w, file := newWorld(), taskFile(t, "tasks.jsonl", `{"id":"a","prompt":"one"}`)
+	overloaded := script(t, `default: [{result: {is_error: true, api_error_status: 529, text: overloaded}}]`)
+	assert.Equal(t, exitResult, w.run("batch", "-a", overloaded, file, "--retries", "50", "--equal-failures", "2"), w.err)
+	r := resultsIn(t, outOf(file))["a"]
+	assert.Equal(t, fleet.Overloaded, r.Status)
+	assert.Len(t, r.Attempts, 2)
+
+	for args, want := range map[string]int{"": defaultEqualFailures, "--equal-failures 3": 3, "--equal-failures 0": 0} {
+		s, err := parseBatch(append(strings.Fields(args), file))
+		require.NoError(t, err)
+		assert.Equal(t, want, s.batch.job.EqualFailures, args)
+	}
+}
+
 // A limit stops the job; without it the rest runs.
 func TestBatchResume(t *testing.T) {
 	t.Parallel()
