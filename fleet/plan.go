@@ -247,6 +247,7 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 	if n == nil || n.state != nodeRuns {
 		return out
 	}
+	verdict := p.verdict(&in)
 	spent := in.stops == StopUsageLimit && p.park(now, &in)
 	f := in.status.Family()
 	p.account.End(now, n.id, f == FamilySuccess || f == FamilyAgent)
@@ -274,6 +275,9 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 		return p.obey(n, &in, out)
 	}
 	p.remember(n, &in)
+	if verdict != "" {
+		return p.close(n, verdict, "", true, out)
+	}
 	if in.asks {
 		n.state = nodeAsks
 		return append(out, again{id: n.id})
@@ -287,40 +291,30 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 	if in.stops != "" {
 		p.stop(Stop{Reason: in.stops, Detail: in.why})
 	}
-	switch {
-	case in.status == Interrupted || in.stops != "":
+	if in.status == Interrupted || in.stops != "" {
 		n.state = nodeWithout
 		return append(out, again{id: n.id})
-	case in.status == Accepted || !in.retry && !in.poisoned:
-		return p.close(n, in.status, "", true, out)
 	}
 	if !in.free {
 		n.attempts++
-	}
-	switch {
-	case n.budget.exceeded(n.usage) != "":
-		return p.close(n, OverBudget, "", true, out)
-	case n.attempts >= p.rules.attempts, n.equal >= p.rules.equal && p.rules.equal > 0:
-		return p.close(n, in.status, "", true, out)
-	case n.starts-n.base >= p.rules.starts:
-		return p.close(n, Quarantined, "", true, out)
 	}
 	n.state, n.due = nodeRests, now.Add(max(in.after, p.rules.backoff.Delay(max(n.attempts, 1), p.rules.rand)))
 	heap.Push(&p.rest, n)
 	return append(out, again{n.id, n.due, !in.free})
 }
 
+// failures counts the failures in a row with the text of an attempt, which is the last one.
+func (n *node) failures(in *ended) int {
+	if in.why == n.last && in.turns <= n.next.turns { // else it got on
+		return n.equal + 1
+	}
+	return 1
+}
+
 // remember decides how the next attempt begins. Session and workspace travel together:
 // a session is resumed only where it worked.
 func (p *plan) remember(n *node, in *ended) {
-	if in.why == n.last {
-		n.equal++
-	} else {
-		n.equal, n.last = 1, in.why
-	}
-	if in.turns > n.next.turns {
-		n.equal = 1 // it got on
-	}
+	n.equal, n.last = n.failures(in), in.why
 	n.next = launch{mode: ModeFresh, why: in.why}
 	switch {
 	case n.clean && in.status != Interrupted || in.space == "":

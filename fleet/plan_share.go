@@ -5,6 +5,34 @@ import (
 	"time"
 )
 
+// verdict is the status of a task that ends with its attempt, before end is called with it;
+// "": the task goes on, or somebody else decides.
+func (p *plan) verdict(in *ended) Status {
+	n := p.nodes[in.id]
+	switch {
+	case n == nil || n.state != nodeRuns || n.foreign != nil || n.asked != steerNone:
+		return ""
+	case in.status == Interrupted || in.refused || in.lost || in.asks || in.stops != "":
+		return ""
+	case in.status == Accepted || !in.retry && !in.poisoned:
+		return in.status
+	}
+	attempts, usage := n.attempts, n.usage
+	if !in.free {
+		attempts++
+	}
+	usage.add(in.usage)
+	switch {
+	case n.budget.exceeded(usage) != "":
+		return OverBudget
+	case attempts >= p.rules.attempts, p.rules.equal > 0 && n.failures(in) >= p.rules.equal:
+		return in.status
+	case n.starts-n.base >= p.rules.starts:
+		return Quarantined
+	}
+	return ""
+}
+
 // leave rests a task that another program has. A start that was refused has not been one.
 // over is false if somebody has decided about the task meanwhile.
 func (p *plan) leave(now time.Time, n *node, in *ended, out []effect) (_ []effect, over bool) {

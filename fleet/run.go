@@ -100,6 +100,7 @@ type entry struct {
 	asks     []*asked    // calls that wait for a person, or did
 	tenure   *tenure     // the lease; nil: this program has none
 	foreign  *TaskResult // of another program
+	claimed  *claimed    // the result that the queue has, until it is in the journal
 	orphan   bool        // an earlier host died while an attempt was under way
 }
 
@@ -193,7 +194,7 @@ func (r *run) main(ctx context.Context, entries []*entry) {
 		now := r.clock.Now()
 		for _, in := range inputs {
 			r.keep(in)
-			effects = r.plan.step(now, in, effects)
+			effects = r.plan.step(now, r.claim(now, in), effects)
 		}
 		halted = r.carryOut(ctx, now, effects)
 		if !halted {
@@ -315,7 +316,7 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 			records = append(records, r.attemptRecord(e))
 			r.rests(e)
 		case finish:
-			rec, err := r.resultRecord(now, e)
+			rec, err := r.finishing(now, e)
 			records, failed = append(records, rec), cmp.Or(failed, err)
 		case parking:
 			records = append(records, r.record(kindParked, "", 0, parkedRecord{e.until, e.why}))

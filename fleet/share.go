@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -182,17 +183,56 @@ func (e *queueError) Error() string {
 
 func (e *queueError) Unwrap() error { return e.err }
 
+// claimed is a result that the queue was given before the plan knew of the attempt's end.
+type claimed struct {
+	record journal.Record
+	err    error
+}
+
+// claim gives the queue the result of a task that ends with this attempt. If the lease is
+// lost, so is the attempt: its result is void, and the task waits for another program.
+func (r *run) claim(now time.Time, in input) input {
+	end, ok := in.(ended)
+	if !ok || r.job.Queue == nil { // no lease of the queue in this process is ever lost
+		return in
+	}
+	status := r.plan.verdict(&end)
+	if status == "" {
+		return in
+	}
+	r.mu.Lock()
+	e := r.tasks[end.id]
+	lost := e.tenure == nil || e.foreign != nil // since the attempt has ended
+	r.mu.Unlock()
+	var c claimed
+	if !lost {
+		c.record, lost, c.err = r.resultRecord(now, finish{id: end.id, status: status})
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !lost {
+		e.claimed = &c
+		return in
+	}
+	e.result = nil
+	end.status, end.why, end.lost = Interrupted, ErrLeaseLost.Error(), true
+	if n := len(e.attempts); n > 0 {
+		e.attempts[n-1].Status, e.attempts[n-1].Error = end.status, end.why
+	}
+	return end
+}
+
 // settle gives the result of a task to the queue, before it is in the journal: a result
 // that another program has already given is the one that counts. kept is the result as it
-// goes into the journal, whose text may be in a file.
-func (r *run) settle(ctx context.Context, e *entry, result *TaskResult, kept json.RawMessage) error {
+// goes into the journal, whose text may be in a file. lost: the queue does not take it,
+// because the lease has ended or another program has finished the task.
+func (r *run) settle(ctx context.Context, e *entry, result *TaskResult, kept json.RawMessage) (lost bool, err error) {
 	r.mu.Lock()
 	t := e.tenure
 	r.mu.Unlock()
 	if t == nil {
-		return nil
+		return false, nil
 	}
-	var err error
 	if result.TextFile != "" && r.job.Store == nil && r.job.Queue != nil { // nobody else could read the file
 		whole := *result
 		whole.TextFile = ""
@@ -201,8 +241,9 @@ func (r *run) settle(ctx context.Context, e *entry, result *TaskResult, kept jso
 	if err == nil {
 		err = r.queue.Finish(ctx, t.Lease, kept)
 	}
-	if err != nil {
-		return &queueError{fmt.Errorf("the result of task %s: %w", result.ID, err)}
+	lost = errors.Is(err, ErrLeaseLost) || errors.Is(err, ErrFinished)
+	if err != nil && !lost {
+		return false, &queueError{fmt.Errorf("the result of task %s: %w", result.ID, err)}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -210,7 +251,7 @@ func (r *run) settle(ctx context.Context, e *entry, result *TaskResult, kept jso
 	if e.tenure == t {
 		e.tenure = nil
 	}
-	return nil
+	return lost, nil
 }
 
 // watchQueue takes what other programs do, until the job ends. The queue of a job alone has

@@ -233,6 +233,66 @@ func TestALostLease(t *testing.T) {
 	}
 }
 
+// A lease that is lost in the moment of Finish is lost like any other: the result is void, and
+// the job goes on with what another program makes of the task, or does it again.
+func TestALeaseThatIsLostAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]struct {
+		err   error
+		quick bool // another program is quicker
+	}{
+		"another program has the task":      {fleet.ErrLeaseLost, true},
+		"another program has finished":      {fmt.Errorf("task t0: %w", fleet.ErrFinished), true},
+		"the lease has ended, nobody wants": {fleet.ErrLeaseLost, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := &tampered{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: time.Hour})}
+			var events []string
+			job := fleet.Job{Tasks: tasks(2), Options: backend(), Out: t.TempDir(), Queue: q, Worker: "slow", Concurrency: 1, OnEvent: func(e fleet.Event) {
+				events = append(events, fmt.Sprint(e.Kind, " ", e.Task))
+			}}
+			job.Tasks[1].After = []string{"t0"}
+			job.Tasks[1].Prompt = `{{(index .Results "t0").Worker}}`
+			once := true
+			q.finish = func(ctx context.Context, l fleet.Lease, result json.RawMessage) error {
+				if !once {
+					return q.Queue.Finish(ctx, l, result)
+				}
+				once = false
+				assert.NoError(t, q.Queue.Release(ctx, l))
+				if lost.quick {
+					l, err := q.Queue.Lease(ctx, "t0", "quick")
+					assert.NoError(t, err)
+					assert.NoError(t, q.Queue.Finish(ctx, l, json.RawMessage(`{"id":"t0","status":"accepted","text":"quick","usage":{"usd":0,"turns":0,"wall":"0s"}}`)))
+				}
+				return lost.err
+			}
+			p := together(t, job)[0]
+			require.NoError(t, p.err)
+			require.Len(t, p.results, 2)
+			r := p.results["t0"]
+			assert.Equal(t, fleet.Accepted, r.Status)
+			assert.EqualValues(t, 2, r.Fence)
+			if lost.quick {
+				assert.Equal(t, "quick", r.Worker)
+				assert.Equal(t, []string{"started t0", "ended t0", "finished t0", "started t1", "finished t1"}, events)
+			} else {
+				assert.Equal(t, "slow", r.Worker)
+				assert.Equal(t, []string{"started t0", "ended t0", "started t0", "finished t0", "started t1", "finished t1"}, events)
+				require.Len(t, r.Attempts, 2)
+				assert.Equal(t, fleet.Interrupted, r.Attempts[0].Status)
+				assert.Equal(t, fleet.ErrLeaseLost.Error(), r.Attempts[0].Error)
+			}
+			assert.Contains(t, p.results["t1"].Text, r.Worker, "what comes after it waits for the result that counts")
+			job.Resume = true
+			p = together(t, job)[0]
+			require.NoError(t, p.err)
+			assert.Equal(t, r.Worker, p.results["t0"].Worker, "nothing of the void result is in the journal")
+		})
+	}
+}
+
 // A result that the queue has and the journal has not is the queue's: the task does not run
 // again. The job says that it has failed, also with its last result.
 func TestTheJournalFallsBehindTheQueue(t *testing.T) {

@@ -107,11 +107,11 @@ func (r *run) attemptRecord(e again) journal.Record {
 }
 
 // resultRecord makes the result of a task that is over, and gives it to the queue. If that
-// fails, nothing has happened.
-func (r *run) resultRecord(now time.Time, f finish) (journal.Record, error) {
+// fails, nothing has happened. lost: the queue does not take the result.
+func (r *run) resultRecord(now time.Time, f finish) (rec journal.Record, lost bool, err error) {
 	e, err := r.owner(f.id)
 	if err != nil {
-		return journal.Record{}, err
+		return journal.Record{}, false, err
 	}
 	t, kept, warnings := r.result(now, e, f)
 	for _, w := range warnings {
@@ -120,8 +120,24 @@ func (r *run) resultRecord(now time.Time, f finish) (journal.Record, error) {
 	if r.root != "" && r.fold(r.hard, kept, e.number) == nil { // else whole: better a long line than none
 		t.TextFile = kept.TextFile
 	}
-	rec := r.record(kindResult, f.id, len(kept.Attempts), *kept)
-	return rec, r.settle(r.hard, e, t, rec.Data)
+	rec = r.record(kindResult, f.id, len(kept.Attempts), *kept)
+	lost, err = r.settle(r.hard, e, t, rec.Data)
+	return rec, lost, err
+}
+
+// finishing returns the record of a result. A task that is over without an attempt, or by a
+// person, is over here even if the queue does not take its result.
+func (r *run) finishing(now time.Time, f finish) (journal.Record, error) {
+	r.mu.Lock()
+	e := r.tasks[f.id]
+	c := e.claimed
+	e.claimed = nil
+	r.mu.Unlock()
+	if c != nil {
+		return c.record, c.err
+	}
+	rec, _, err := r.resultRecord(now, f)
+	return rec, err
 }
 
 // owner returns a task whose result this program may give, if it has not come from another
