@@ -140,16 +140,18 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 		return err
 	}
 	var err error
+	s := r.spaceOf(a.task.ID, a.launch.space)
 	if a.mode == ModeFresh {
-		a.space, err = r.makeSpace(ctx, a)
+		s, err = r.makeSpace(ctx, a)
 	} else {
-		a.space = r.spaceOf(a.task.ID, a.launch.space)
-		err = r.useSpace(ctx, a, a.space)
+		a.space = s
+		err = r.useSpace(ctx, a, s)
 	}
-	a.Workspace = a.space.Dir
+	a.Workspace = s.Dir
 	if err != nil {
 		return err
 	}
+	a.space = s // no later attempt goes on where Setup has not succeeded
 	a.opts.Cwd = a.space.Dir
 	if a.mode == ModeResume {
 		a.opts.Resume, a.opts.SessionID = a.session, ""

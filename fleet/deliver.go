@@ -18,12 +18,12 @@ func (r *run) finished(ctx context.Context, e *entry) {
 		return
 	}
 	r.tell(Event{Kind: EventFinished, Task: result.ID, Attempt: len(result.Attempts), Status: result.Status, Detail: result.Error, Result: result})
-	if a := e.last; a != nil && a.opts != nil && a.space.Dir != "" {
+	if a := e.last; a != nil && a.opts != nil && a.Workspace != "" {
 		left := kernel.NewPromise[struct{}]()
 		r.leaving = append(r.leaving, left)
 		r.exec.Go(func() { // the slot is free
 			defer left.Resolve(struct{}{})
-			if err := r.leaveSpace(context.WithoutCancel(ctx), a, a.space, result.OK()); err != nil {
+			if err := r.leaveSpace(context.WithoutCancel(ctx), a, a.Workspace, result.OK()); err != nil {
 				r.tell(Event{Kind: EventWarning, Task: result.ID, Detail: err.Error()})
 			}
 		})

@@ -121,6 +121,9 @@ type Job struct {
 	Timeout time.Duration
 	// Workspace is where each task without one works. nil: Options.Cwd, as it is.
 	Workspace *Workspace
+	// Setups is how many Setup and Teardown commands of workspaces run at the same time.
+	// Default: 0, which is 2.
+	Setups int
 	// Verify is the verification of each task without one. nil: none.
 	Verify *Verify
 
@@ -231,6 +234,9 @@ func (j *Job) withDefaults() {
 	if j.Attempts <= 0 {
 		j.Attempts = defaultAttempts
 	}
+	if j.Setups == 0 {
+		j.Setups = defaultSetups
+	}
 	if j.MaxStarts <= 0 {
 		j.MaxStarts = startsPerAttempt * j.Attempts
 	}
@@ -287,6 +293,9 @@ func (j *Job) check() error {
 	}
 	if j.Sample < 0 {
 		add("Sample", "is negative", "give the number of tasks, or 0 for all")
+	}
+	if j.Setups < 0 {
+		add("Setups", "is negative", "give a number from 1, or 0 for the default")
 	}
 	if j.FailOn.Count < 0 || j.FailOn.Fraction < 0 || j.FailOn.Fraction > 1 {
 		add("FailOn", "is no threshold", "give a Count from 0, or a Fraction from 0 to 1")

@@ -60,6 +60,7 @@ type run struct {
 	tasks   map[string]*entry
 	order   []*entry
 	running []*entry // in the order of their start
+	setups  setups
 	shared  *SharedMCP
 	found   history // of earlier processes
 	usage   Usage

@@ -23,8 +23,16 @@ type Workspace struct {
 	// Rev is what a git worktree has checked out. Default: HEAD.
 	Rev string `json:"rev,omitempty"`
 	// Setup is run by sh -c in a new workspace, before the first attempt. If it fails, the
-	// attempt has failed as bad_workspace. Default: none.
+	// attempt has failed as bad_workspace, and the next one begins in a new workspace. At most
+	// Job.Setups run at the same time. Default: none.
 	Setup string `json:"setup,omitempty"`
+	// Lockfiles are files of the workspace whose content says what Setup installs, such as
+	// package-lock.json; paths in the workspace, with slashes. Setup then has the directory
+	// TROUPE_CACHE in Out, which is the same for all workspaces whose lockfiles have the same
+	// names and content. The first Setup fills it while the others wait; they find it
+	// complete, run at the same time, and must not change it. If the first one fails, the
+	// next one finds it empty. Such workspaces need the same Setup. Default: none, no cache.
+	Lockfiles []string `json:"lockfiles,omitempty"`
 	// Teardown is run in the workspace when the task is over. Its failure is a warning.
 	// Default: none.
 	Teardown string `json:"teardown,omitempty"`
@@ -62,6 +70,17 @@ func (w *Workspace) check(out string) []error {
 	}
 	if w.Make != nil && w.Kind != WorkspaceAsIs {
 		add("Make", "is set together with Kind", "give one of them")
+	}
+	if len(w.Lockfiles) > 0 && w.Setup == "" {
+		add("Lockfiles", "has an effect only with Setup", "set Setup, or leave Lockfiles out")
+	}
+	if len(w.Lockfiles) > 0 && out == "" {
+		add("Lockfiles", "has no place for the cache: Out is empty", "set Out")
+	}
+	for _, name := range w.Lockfiles {
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			add("Lockfiles", fmt.Sprintf("has %q, which is not in the workspace", name), "give a path relative to the workspace")
+		}
 	}
 	if w.Rev != "" && w.Kind != WorkspaceWorktree {
 		add("Rev", "has an effect only on a worktree", "set Kind to worktree")
@@ -146,17 +165,6 @@ func (r *run) makeSpace(ctx context.Context, a *attempt) (space, error) {
 	return s, r.setup(ctx, a, dir)
 }
 
-func (r *run) setup(ctx context.Context, a *attempt, dir string) error {
-	if a.workspace.Setup == "" {
-		return nil
-	}
-	out, err := r.shell(ctx, a, dir, a.workspace.Setup)
-	if err != nil {
-		return &badWorkspace{dir, fmt.Errorf("setup: %w%s", err, quoted(out)), true}
-	}
-	return nil
-}
-
 // useSpace checks that a workspace still is what it was. In a half-deleted worktree git
 // falls through to the repository around it.
 func (r *run) useSpace(ctx context.Context, a *attempt, s space) error {
@@ -185,19 +193,17 @@ func (r *run) removeSpace(ctx context.Context, w *Workspace, from, dir string) e
 }
 
 // leaveSpace ends the use of a workspace by a task that is over.
-func (r *run) leaveSpace(ctx context.Context, a *attempt, s space, accepted bool) error {
+func (r *run) leaveSpace(ctx context.Context, a *attempt, dir string, accepted bool) error {
 	var failed error
 	if a.workspace.Teardown != "" {
-		if out, err := r.shell(ctx, a, s.Dir, a.workspace.Teardown); err != nil {
-			failed = fmt.Errorf("teardown: %w%s", err, quoted(out))
-		}
+		failed = r.runTeardown(ctx, a, dir)
 	}
 	if accepted && a.workspace.Remove && a.workspace.owned() {
 		from := a.workspace.From
 		if from == "" {
 			from = a.opts.Cwd
 		}
-		failed = errors.Join(failed, r.removeSpace(ctx, &a.workspace, from, s.Dir))
+		failed = errors.Join(failed, r.removeSpace(ctx, &a.workspace, from, dir))
 	}
 	return failed
 }
