@@ -61,9 +61,10 @@ func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 		if e.result == nil {
 			offers = append(offers, Offer{Task: e.ticket(), Hash: e.hash})
 		}
+		w := r.workspaceOf(e.task)
 		in.specs = append(in.specs, spec{
 			id: e.task.ID, order: e.index, priority: e.task.Priority, after: e.task.After,
-			exclusive: e.task.Exclusive, budget: r.job.budgetOf(e.task), clean: e.task.Clean, notBefore: e.task.NotBefore,
+			exclusive: e.task.Exclusive, budget: r.job.budgetOf(e.task), clean: e.task.Clean, notBefore: e.task.NotBefore, clears: w.clears(),
 		})
 	}
 	r.mu.Unlock()

@@ -1,13 +1,9 @@
 package fleet
 
-import (
-	"context"
-
-	"github.com/agent-troupe/troupe/internal/kernel"
-)
+import "context"
 
 // finished makes a result known.
-func (r *run) finished(ctx context.Context, e *entry) {
+func (r *run) finished(e *entry) {
 	r.mu.Lock()
 	result := e.result
 	if result != nil {
@@ -18,16 +14,6 @@ func (r *run) finished(ctx context.Context, e *entry) {
 		return
 	}
 	r.tell(Event{Kind: EventFinished, Task: result.ID, Attempt: len(result.Attempts), Status: result.Status, Detail: result.Error, Result: result})
-	if a := e.last; a != nil && a.opts != nil && a.Workspace != "" {
-		left := kernel.NewPromise[struct{}]()
-		r.leaving = append(r.leaving, left)
-		r.exec.Go(func() { // the slot is free
-			defer left.Resolve(struct{}{})
-			if err := r.leaveSpace(context.WithoutCancel(ctx), a, a.Workspace, result.OK()); err != nil {
-				r.tell(Event{Kind: EventWarning, Task: result.ID, Detail: err.Error()})
-			}
-		})
-	}
 }
 
 // deliver gives a result to the reader; mu is held.

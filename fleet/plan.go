@@ -28,6 +28,7 @@ type plan struct {
 	changes int       // of the account's pace, when it was
 	parked  time.Time // until then, as was reported last
 
+	clearing         int // tasks that are over and whose workspaces are cleared up
 	running, waiting int
 	over, failed     int
 	spent            Usage
@@ -87,6 +88,7 @@ type spec struct {
 	budget    *Budget
 	clean     bool
 	notBefore time.Time // zero: at once
+	clears    bool      // its workspace is cleared up when it is over
 }
 
 type nodeState int8
@@ -151,6 +153,9 @@ func (p *plan) step(now time.Time, in input, out []effect) []effect {
 		out = p.finishedElsewhere(&in, out)
 	case starving:
 		p.account.Starved(in.on)
+	case cleared:
+		p.slots[in.slot] = false
+		p.clearing--
 	case woken:
 	}
 	return p.settle(now, p.look(now, out))
@@ -232,6 +237,10 @@ func (p *plan) close(n *node, s Status, why string, tell bool, out []effect) []e
 	}
 	if tell {
 		out = append(out, finish{n.id, s, why})
+	}
+	if tell && n.clears && n.starts > 0 {
+		p.clearing++
+		out = append(out, clearUp{n.id, p.takeSlot(n.slot)})
 	}
 	for _, d := range n.dependents {
 		if d.waits--; d.waits == 0 && d.state == nodeWaits && d.status == "" { // not over in an earlier process
@@ -357,7 +366,7 @@ func (p *plan) settle(now time.Time, out []effect) []effect {
 		heap.Push(&p.ready, n)
 	}
 	wants := false
-	for p.stopped == nil && !p.paused && p.running < p.limit() && p.ready.Len() > 0 && !wants {
+	for p.stopped == nil && !p.paused && p.running < p.limit() && p.clearing <= p.limit() && p.ready.Len() > 0 && !wants {
 		n := p.ready[0]
 		switch {
 		case n.starts-n.base >= p.rules.starts:
@@ -410,16 +419,25 @@ func (p *plan) launch(n *node) launch {
 	if n.exclusive != "" {
 		p.busy[n.exclusive] = true
 	}
-	if n.slot = slices.Index(p.slots, false); n.slot < 0 {
-		n.slot = len(p.slots)
-		p.slots = append(p.slots, false)
-	}
-	p.slots[n.slot] = true
+	n.slot = p.takeSlot(0)
 	l := n.next
 	l.id, l.number, l.slot = n.id, n.starts, n.slot
 	l.used = n.usage
 	l.usd = leastUSD(p.rules.budget.leftUSD(p.spent), n.budget.leftUSD(n.usage))
 	return l
+}
+
+// takeSlot takes the slot, or the lowest one that is free if somebody has it.
+func (p *plan) takeSlot(slot int) int {
+	if slot >= len(p.slots) || p.slots[slot] {
+		slot = slices.Index(p.slots, false)
+	}
+	if slot < 0 {
+		slot = len(p.slots)
+		p.slots = append(p.slots, false)
+	}
+	p.slots[slot] = true
+	return slot
 }
 
 // total is the number of tasks, 0 while it is not known.

@@ -37,6 +37,7 @@ type planWorld struct {
 	starts   map[string]int
 	base     map[string]int  // starts before the last requeue
 	canceled map[string]bool // while it ran
+	clearing []int           // slots
 	alarm    time.Time
 	halted   bool
 	stopped  bool
@@ -55,6 +56,13 @@ func (w *planWorld) step(in input) {
 			require.False(w.t, twice, "two results of %s", e.id)
 			w.finished[e.id] = e.status
 			require.True(w.t, !w.canceled[e.id] || e.status == Canceled, "%s was canceled and is %s", e.id, e.status)
+		case clearUp:
+			require.True(w.t, w.specs[e.id].clears)
+			require.NotContains(w.t, w.clearing, e.slot)
+			for id, l := range w.runs {
+				require.NotEqual(w.t, l.slot, e.slot, "%s uses the slot", id)
+			}
+			w.clearing = append(w.clearing, e.slot)
 		case canceling:
 			require.Contains(w.t, w.runs, e.id)
 			w.canceled[e.id] = true
@@ -91,6 +99,8 @@ func (w *planWorld) launched(l launch) {
 		}
 		require.Equal(w.t, Accepted, w.finished[before], "%s came before %s", l.id, before)
 	}
+	require.NotContains(w.t, w.clearing, l.slot)
+	require.LessOrEqual(w.t, len(w.clearing), w.p.rules.concurrency)
 	for id, other := range w.runs {
 		require.NotEqual(w.t, other.slot, l.slot)
 		require.True(w.t, s.exclusive == "" || w.specs[id].exclusive != s.exclusive, "%s and %s exclude each other", id, l.id)
@@ -140,6 +150,7 @@ func play(t *rapid.T, seed uint64) *planWorld {
 	var all []spec
 	for i := range rapid.IntRange(1, 12).Draw(t, "tasks") {
 		s := spec{id: fmt.Sprint("t", i), order: i, priority: rapid.IntRange(0, 2).Draw(t, "priority"), clean: rapid.Bool().Draw(t, "clean")}
+		s.clears = rapid.Bool().Draw(t, "clears")
 		s.exclusive = rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "exclusive")
 		if i > 0 && rapid.IntRange(0, 3).Draw(t, "depends") == 0 {
 			s.after = []string{fmt.Sprint("t", rapid.IntRange(0, i-1).Draw(t, "on"))}
@@ -179,6 +190,11 @@ func play(t *rapid.T, seed uint64) *planWorld {
 			if status, is := w.finished[id]; do == steerCancel && !over && w.runs[id].id == "" {
 				require.True(t, is && status == Canceled, "%s is %q", id, status)
 			}
+		case len(w.clearing) > 0 && (what < 12 || len(running) == 0 && !w.p.paused):
+			i := rapid.IntRange(0, len(w.clearing)-1).Draw(t, "cleared")
+			slot := w.clearing[i]
+			w.clearing = slices.Delete(w.clearing, i, i+1)
+			w.step(cleared{slot})
 		case what == 5:
 			w.step(paused{!w.p.paused})
 		case len(running) > 0:
@@ -257,6 +273,23 @@ func TestTasksThatAreOverWithThoseBeforeThem(t *testing.T) {
 		past: map[string]*past{"a": over, "b": over},
 	}, nil)
 	assert.Equal(t, []effect{launch{id: "c", number: 1, mode: ModeFresh}}, effects)
+}
+
+// The slot of a task that is over is free when its workspace is cleared up. One that was
+// canceled between two attempts has a slot of its own for that.
+func TestASlotIsFreeAfterTheTeardown(t *testing.T) {
+	t.Parallel()
+	r := testRules(1)
+	r.concurrency = 1
+	p, _ := one(r, spec{id: "a", clears: true}, spec{id: "b", order: 1, clears: true}, spec{id: "c", order: 2}, spec{id: "d", order: 3})
+	now := time.Unix(0, 0)
+	assert.Equal(t, []effect{finish{"a", Accepted, ""}, clearUp{"a", 0}, launch{id: "b", number: 1, mode: ModeFresh, slot: 1}},
+		p.step(now, ended{"a", outcome{status: Accepted}}, nil))
+	effects := p.step(now, ended{"b", outcome{status: Crashed, retry: true, after: time.Hour}}, nil)
+	assert.Equal(t, launch{id: "c", number: 1, mode: ModeFresh, slot: 1}, effects[1])
+	assert.Equal(t, []effect{finish{"b", Canceled, whyCanceled}, clearUp{"b", 2}, answered{}}, p.step(now, steered{id: "b", what: steerCancel}, nil))
+	assert.Equal(t, []effect{finish{"c", Accepted, ""}}, p.step(now, ended{"c", outcome{status: Accepted}}, nil), "two are cleared up, and one may run")
+	assert.Equal(t, []effect{launch{id: "d", number: 1, mode: ModeFresh}}, p.step(now, cleared{0}, nil))
 }
 
 func TestRetryAfterIsHonoured(t *testing.T) {

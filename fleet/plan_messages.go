@@ -39,6 +39,8 @@ type (
 		status Status
 		usage  Usage
 	}
+	// cleared: a clearUp has ended.
+	cleared struct{ slot int }
 	// starving: the machine has too little time for what runs, or has enough again.
 	starving struct{ on bool }
 )
@@ -52,6 +54,7 @@ func (pressed) isInput()  {}
 func (worked) isInput()   {}
 func (freed) isInput()    {}
 func (foreign) isInput()  {}
+func (cleared) isInput()  {}
 func (starving) isInput() {}
 
 // outcome is how an attempt went, in the terms of a plan.
@@ -113,6 +116,11 @@ type (
 		status Status
 		why    string // if it never ran
 	}
+	// clearUp runs the teardown of a task that is over. The slot is free again with cleared.
+	clearUp struct {
+		id   string
+		slot int
+	}
 	// setAlarm asks for woken.
 	setAlarm struct{ at time.Time }
 	// warnBudget: four fifths of it are spent.
@@ -135,6 +143,7 @@ type (
 func (launch) isEffect()     {}
 func (again) isEffect()      {}
 func (finish) isEffect()     {}
+func (clearUp) isEffect()    {}
 func (setAlarm) isEffect()   {}
 func (warnBudget) isEffect() {}
 func (paced) isEffect()      {}

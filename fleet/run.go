@@ -348,8 +348,10 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 				r.tell(Event{Kind: EventEnded, Task: e.id, Attempt: t.last.number, Status: t.attempts[len(t.attempts)-1].Status, Detail: t.attempts[len(t.attempts)-1].Error})
 			}
 		case finish:
-			r.finished(ctx, r.tasks[e.id])
+			r.finished(r.tasks[e.id])
 			r.outdated()
+		case clearUp:
+			r.clearUp(r.tasks[e.id], e.slot)
 		case canceling, requeued, answered, pausing:
 			r.steer(e, err)
 		case losing:
@@ -395,7 +397,7 @@ func (r *run) finish(ctx context.Context) {
 		r.alarm.Stop()
 	}
 	for _, l := range r.leaving {
-		_, _ = l.Wait(r.hard, r.exec)
+		_, _ = l.Wait(ctx, r.exec) // Kill ends it
 	}
 	r.mu.Lock()
 	if r.stop == nil { // it failed with the last result

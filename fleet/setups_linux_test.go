@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -131,6 +132,43 @@ func TestASetupThatFails(t *testing.T) {
 			assert.Contains(t, results["t0"].Error, c.err)
 		})
 	}
+}
+
+// A teardown and the setup of the next task never have the ports of one slot, and results
+// do not wait for teardowns.
+func TestATeardownKeepsItsSlot(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	use := "mkdir " + dir + "/$TROUPE_PORT_BASE || touch " + dir + "/clash; sleep 0.05; rmdir " + dir + "/$TROUPE_PORT_BASE; "
+	_, err := collect(t, fleet.Job{
+		Tasks: tasks(10), Options: backend(), Concurrency: 2, Setups: 8,
+		Workspace: &fleet.Workspace{From: t.TempDir(), Setup: use, Teardown: use + "touch " + dir + "/$TROUPE_TASK"},
+	})
+	require.NoError(t, err)
+	assert.NoFileExists(t, filepath.Join(dir, "clash"))
+	assert.FileExists(t, filepath.Join(dir, "t9"))
+}
+
+// A job that is killed leaves no teardown behind.
+func TestKillDuringATeardown(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pid := filepath.Join(dir, "pid")
+	require.NoError(t, syscall.Mkfifo(pid, 0o600))
+	h, err := fleet.Start(t.Context(), fleet.Job{
+		Tasks: tasks(1), Options: backend(), Workspace: &fleet.Workspace{From: dir, Teardown: "echo $$ >pid; exec sleep 600"},
+	})
+	require.NoError(t, err)
+	for r, err := range h.Results(t.Context()) {
+		require.NoError(t, err)
+		require.Equal(t, fleet.Accepted, r.Status, "the result does not wait for the teardown")
+		break
+	}
+	number, err := strconv.Atoi(strings.TrimSpace(read(t, pid)))
+	require.NoError(t, err)
+	h.Kill()
+	<-h.Done()
+	assert.ErrorIs(t, syscall.Kill(number, 0), syscall.ESRCH)
 }
 
 // A task that waits for the setup of another one can be canceled.

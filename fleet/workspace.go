@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -33,8 +34,10 @@ type Workspace struct {
 	// complete, run at the same time, and must not change it. If the first one fails, the
 	// next one finds it empty. Such workspaces need the same Setup. Default: none, no cache.
 	Lockfiles []string `json:"lockfiles,omitempty"`
-	// Teardown is run in the workspace when the task is over. Its failure is a warning.
-	// Default: none.
+	// Teardown is run in the workspace when the task is over. The result does not wait for it.
+	// It has the slot of the last attempt, or one of its own if another task has got that
+	// slot since. Nothing new starts while more teardowns than tasks are under way. Its
+	// failure is a warning. Default: none.
 	Teardown string `json:"teardown,omitempty"`
 	// Remove removes a copy or worktree when the task is accepted. Default: false; the diff
 	// is kept in any case.
@@ -192,7 +195,33 @@ func (r *run) removeSpace(ctx context.Context, w *Workspace, from, dir string) e
 	return err
 }
 
-// leaveSpace ends the use of a workspace by a task that is over.
+// clears reports whether there is something to do when a task is over.
+func (w *Workspace) clears() bool { return w.Teardown != "" || w.Remove && w.owned() }
+
+// clearUp ends the use of a workspace by a task that is over. Its result does not wait for
+// that; the slot does. It goes on when the job is canceled, and ends with Kill.
+func (r *run) clearUp(e *entry, slot int) {
+	r.mu.Lock()
+	a, result := e.last, e.result
+	r.mu.Unlock()
+	if result == nil || a == nil || a.opts == nil || a.Workspace == "" {
+		r.post(cleared{slot})
+		return
+	}
+	over := kernel.NewPromise[struct{}]()
+	r.leaving = append(r.leaving, over)
+	within := *a
+	within.slot = slot
+	r.exec.Go(func() {
+		defer over.Resolve(struct{}{})
+		defer r.post(cleared{slot})
+		if err := r.leaveSpace(r.hard, &within, a.Workspace, result.OK()); err != nil {
+			r.tell(Event{Kind: EventWarning, Task: result.ID, Detail: err.Error()})
+		}
+	})
+}
+
+// leaveSpace runs the teardown, and removes what is to be removed.
 func (r *run) leaveSpace(ctx context.Context, a *attempt, dir string, accepted bool) error {
 	var failed error
 	if a.workspace.Teardown != "" {
