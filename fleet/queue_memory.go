@@ -20,6 +20,8 @@ type MemoryQueueConfig struct {
 	TTL time.Duration
 	// Clock says when a lease has ended. nil: that of this machine.
 	Clock session.Clock
+	// Executor waits in Watch. nil: goroutines. A simulation needs that of its runtime.
+	Executor session.Executor
 }
 
 // MemoryQueue is a [Queue] in this process, for the jobs of one program. A job without
@@ -54,6 +56,9 @@ type watcher struct {
 func NewMemoryQueue(cfg MemoryQueueConfig) *MemoryQueue {
 	if cfg.Clock == nil {
 		cfg.Clock = kernel.NewClock(nil)
+	}
+	if cfg.Executor == nil {
+		cfg.Executor = kernel.GoExecutor{}
 	}
 	return &MemoryQueue{cfg: cfg, tasks: map[string]*queued{}}
 }
@@ -166,13 +171,8 @@ func (q *MemoryQueue) Watch(ctx context.Context) iter.Seq2[Change, error] {
 			}
 			news := w.news
 			q.mu.Unlock()
-			if len(changes) == 0 {
-				//troupe:select the end of ctx is looked at again before a change is given out
-				select {
-				case <-news:
-				case <-ctx.Done():
-					return
-				}
+			if len(changes) == 0 && q.cfg.Executor.Await(ctx, news) != nil {
+				return
 			}
 			for _, c := range changes {
 				if ctx.Err() != nil || !yield(c, nil) {

@@ -32,7 +32,7 @@ func (r *run) openQueue() {
 	if r.queue = r.job.Queue; r.queue != nil {
 		return
 	}
-	q := NewMemoryQueue(MemoryQueueConfig{Clock: r.clock})
+	q := NewMemoryQueue(MemoryQueueConfig{Clock: r.clock, Executor: r.exec})
 	q.fence, q.alone = r.found.fence, true
 	r.queue = q
 }

@@ -80,11 +80,12 @@ func New(cfg Config) (*Runtime, error) {
 	}
 	rt.admission = newAdmission(cfg.Admission, rt.sys)
 	rt.breaks = newBreakers(cfg.Breakers, rt.sys, rt.emit)
-	processes := transport.NewProcessSpawner(transport.ProcessConfig{
-		Clock: rt.sys.Clock(), Exec: rt.sys.Executor(), Rand: rt.sys.Rand(), KeepProcess: cfg.KeepProcess,
-		TempDir: cfg.TempDir, StateDir: cfg.StateDir, Guard: cfg.Guard, HostSwept: rt.hostSwept,
-	})
-	rt.spawner = processes
+	if rt.spawner = seams.Spawner; rt.spawner == nil {
+		rt.spawner = transport.NewProcessSpawner(transport.ProcessConfig{
+			Clock: rt.sys.Clock(), Exec: rt.sys.Executor(), Rand: rt.sys.Rand(), KeepProcess: cfg.KeepProcess,
+			TempDir: cfg.TempDir, StateDir: cfg.StateDir, Guard: cfg.Guard, HostSwept: rt.hostSwept,
+		})
+	}
 	rt.private = newPrivateDirs(cfg, rt.sys.Rand())
 	if err := kernel.SpawnRoot(rt.sys, "fleet", &rt.fleet, newFleet(rt)); err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func New(cfg Config) (*Runtime, error) {
 	if rt.keeper != nil {
 		rt.keeper.sweepSoon()
 	}
-	if cfg.StateDir != "" { // not only when the first agent starts
+	if processes, ok := rt.spawner.(*transport.ProcessSpawner); ok && cfg.StateDir != "" { // not only when the first agent starts
 		rt.sys.Executor().Go(func() { _ = processes.SweepHosts(context.Background()) })
 	}
 	return rt, nil

@@ -2,6 +2,7 @@ package simtests
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -76,6 +77,20 @@ var (
 	_ engine = (*baton)(nil)
 	_ engine = (*free)(nil)
 )
+
+// noProcesses is the process table of a world whose agents are Go values: nothing can be
+// started, and a sweep finds nothing. The machine's own table would differ between two runs of a seed.
+type noProcesses struct{}
+
+// Spawn implements [session.Spawner].
+func (noProcesses) Spawn(_ context.Context, c session.Command) (session.Process, error) {
+	return nil, &session.StartError{Path: c.Path, Dir: c.Dir, Err: errNoProcesses}
+}
+
+// SweepMarker is that of the runtime's spawner.
+func (noProcesses) SweepMarker(context.Context, string) ([]session.ProcInfo, error) { return nil, nil }
+
+var errNoProcesses = errors.New("a simulated world has no processes: open the session with World.Open, or set Options.Backend to a scripted agent")
 
 // free runs a world on the dispatcher of production.
 type free struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/simtests"
 )
 
@@ -50,5 +51,19 @@ func TestLevelsOfACrash(t *testing.T) {
 		_, started := w.Agents()
 		require.Equal(w, 2, started)
 		require.NoError(w, c.Close(context.Background()))
+	})
+}
+
+// The process table of the machine would differ between two runs of a seed.
+func TestASimulatedWorldHasNoProcesses(t *testing.T) {
+	t.Parallel()
+	simtests.Explore(t, simtests.Config{Seeds: 1, Twice: 1}, func(w *simtests.World) {
+		before := w.Elapsed()
+		left, err := w.Runtime().SweepMarker(w.Context(), w.Runtime().NewMarker())
+		require.NoError(w, err)
+		require.Empty(w, left)
+		require.Equal(w, before, w.Elapsed(), "a sweep of the machine scans twice, with a pause")
+		_, err = w.Runtime().Spawner().Spawn(w.Context(), session.Command{Path: "/bin/true"})
+		require.ErrorContains(w, err, "a simulated world has no processes")
 	})
 }

@@ -131,6 +131,9 @@ func newWorld(c Config, h history, full bool) *World {
 func (w *World) run(scenario func(*World), progress interface{ Add(int64) int64 }) outcome {
 	config := w.sched.Config()
 	config.Chaos = w.onMessage
+	if w.c.Level != Processes {
+		config.Spawner = noProcesses{}
+	}
 	config.OnCrash = func(c kernel.Crash) {
 		w.note(Event{Kind: "crash", Lane: actorLane(c.Actor), What: fmt.Sprint(c.Reason)})
 	}

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Config holds the seams of a [System]. The zero value is the production set.
@@ -15,6 +17,9 @@ type Config struct {
 	Dispatcher Dispatcher // default: goroutines
 	Executor   Executor   // default: goroutines
 	Rand       Rand       // default: NewRand with a seed of the operating system
+	// Spawner, when set, starts and sweeps processes in place of this machine: a simulation
+	// has none. The kernel itself does not use it.
+	Spawner session.Spawner
 	// Chaos, when set, is asked before and after each message. Tests only.
 	Chaos Chaos
 	// Tracer, when set, follows every message. Tests only.
