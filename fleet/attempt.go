@@ -148,6 +148,11 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 		err = r.useSpace(ctx, a, s)
 	}
 	a.Workspace = s.Dir
+	if err == nil && a.mode == ModeFresh && a.task.ExpectChange {
+		if s.State, err = r.stateOf(ctx, s.Dir, a.workspace.owned()); err != nil {
+			err = &badWorkspace{dir: s.Dir, err: err}
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -16,11 +16,11 @@ func (r *run) suspicion(ctx context.Context, a *attempt) (string, error) {
 	case a.task.ExpectTools && a.ToolCalls == 0:
 		return "the agent called no tool", nil
 	case a.task.ExpectChange:
-		changed, err := r.changed(ctx, a.space)
+		now, err := r.stateOf(ctx, a.space.Dir, a.workspace.owned())
 		if err != nil {
 			return "", &badWorkspace{dir: a.space.Dir, err: err}
 		}
-		if !changed {
+		if now == a.space.State {
 			return "no file has changed", nil
 		}
 	}

@@ -114,10 +114,11 @@ func (r *run) checkWorktree(ctx context.Context, dir string) error {
 	return nil
 }
 
-// isRepo reports whether dir is in a git repository.
+// isRepo reports whether dir is the top of a git repository. A directory in one is not: git
+// would change what is around it.
 func (r *run) isRepo(ctx context.Context, dir string) bool {
-	_, err := r.git(ctx, dir, "rev-parse", "--git-dir")
-	return err == nil
+	top, err := r.git(ctx, dir, "rev-parse", "--show-toplevel")
+	return err == nil && sameFile(dir, strings.TrimSuffix(top, "\n"))
 }
 
 // diff returns what changed in a workspace of the task's own since base.
@@ -130,16 +131,6 @@ func (r *run) diff(ctx context.Context, s space) (string, error) {
 		return "", err
 	}
 	return r.git(ctx, s.Dir, "diff", "--no-color", "--no-ext-diff", base)
-}
-
-// changed reports whether a workspace has changed since base.
-func (r *run) changed(ctx context.Context, s space) (bool, error) {
-	status, err := r.git(ctx, s.Dir, "status", "--porcelain")
-	if err != nil || strings.TrimSpace(status) != "" || s.Base == "" {
-		return strings.TrimSpace(status) != "", err
-	}
-	head, err := r.git(ctx, s.Dir, "rev-parse", "HEAD")
-	return strings.TrimSpace(head) != s.Base, err
 }
 
 func (r *run) git(ctx context.Context, dir string, args ...string) (string, error) {

@@ -52,8 +52,10 @@ type Task struct {
 	Verify *Verify `json:"verify,omitempty"`
 	// ExpectTools makes a success suspicious if the agent called no tool.
 	ExpectTools bool `json:"expectTools,omitempty"`
-	// ExpectChange makes a success suspicious if no file of the workspace changed. It needs
-	// a workspace in a git repository.
+	// ExpectChange makes a success suspicious if no file of the workspace has changed since
+	// Setup. In a git repository that are commits, and files that are not ignored; elsewhere
+	// names, sizes and times of files. In a workspace that is used as it is, another task may
+	// have made the change.
 	ExpectChange bool `json:"expectChange,omitempty"`
 	// Clean starts every further attempt in a fresh session and a fresh workspace.
 	Clean bool `json:"clean,omitempty"`

@@ -98,6 +98,8 @@ func (w *Workspace) owned() bool { return w.Kind != WorkspaceAsIs || w.Make != n
 type space struct {
 	Dir  string `json:"dir"`
 	Base string `json:"base,omitempty"` // commit at the start, in a worktree
+	// State is that of stateOf before the first attempt there, for Task.ExpectChange.
+	State string `json:"state,omitempty"`
 }
 
 // badWorkspace is the error of a workspace that cannot be made or used.
