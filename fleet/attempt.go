@@ -145,6 +145,8 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 		s, err = r.makeSpace(ctx, a)
 	} else {
 		a.space = s
+	}
+	if err == nil {
 		err = r.useSpace(ctx, a, s)
 	}
 	a.Workspace = s.Dir

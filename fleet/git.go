@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -104,12 +103,23 @@ func (r *run) checkWorktree(ctx context.Context, dir string) error {
 	if strings.TrimSpace(top) != resolved {
 		return fmt.Errorf("it is no worktree any more: git takes it for a part of %s", strings.TrimSpace(top))
 	}
-	list, err := r.git(ctx, dir, "worktree", "list", "--porcelain")
+	// What git worktree list goes by. The command itself reads all worktrees, and fails while
+	// another one is added.
+	own, err := r.git(ctx, dir, "rev-parse", "--absolute-git-dir")
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(strings.Split(list, "\n"), "worktree "+resolved) {
-		return errors.New("its repository does not list it any more")
+	own = strings.TrimSuffix(own, "\n")
+	listed, err := os.ReadFile(filepath.Join(own, "gitdir"))
+	if err != nil {
+		return fmt.Errorf("its repository does not list it any more: %w", err)
+	}
+	pointer := strings.TrimSpace(string(listed))
+	if !filepath.IsAbs(pointer) { // since git 2.48
+		pointer = filepath.Join(own, pointer)
+	}
+	if !sameFile(pointer, filepath.Join(dir, ".git")) {
+		return fmt.Errorf("its repository has another worktree in its place: %s", filepath.Dir(pointer))
 	}
 	return nil
 }

@@ -170,8 +170,8 @@ func (r *run) makeSpace(ctx context.Context, a *attempt) (space, error) {
 	return s, r.setup(ctx, a, dir)
 }
 
-// useSpace checks that a workspace still is what it was. In a half-deleted worktree git
-// falls through to the repository around it.
+// useSpace checks before each start that a workspace is what it was made to be. In a worktree
+// that is half deleted, perhaps by its Setup, git falls through to the repository around it.
 func (r *run) useSpace(ctx context.Context, a *attempt, s space) error {
 	st, err := os.Stat(s.Dir)
 	if err == nil && !st.IsDir() {

@@ -141,6 +141,11 @@ func TestAWorktreeThatIsNoLongerOne(t *testing.T) {
 		"not listed": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: /nowhere\n"), 0o600)
 		},
+		"the place of another worktree": func(dir string) error {
+			own, err := os.ReadFile(filepath.Join(dir, ".git"))
+			name := filepath.Join(strings.TrimSpace(strings.TrimPrefix(string(own), "gitdir: ")), "gitdir")
+			return errors.Join(err, os.WriteFile(name, []byte("/nowhere/.git\n"), 0o600))
+		},
 		"another one": func(dir string) error {
 			return errors.Join(os.Remove(filepath.Join(dir, ".git")), os.Mkdir(filepath.Join(dir, ".git"), 0o700))
 		},
@@ -160,6 +165,27 @@ func TestAWorktreeThatIsNoLongerOne(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, fleet.BadWorkspace, results["t0"].Status)
 			assert.Equal(t, "fresh:overloaded resume:bad_workspace", modes(results["t0"]))
+		})
+	}
+}
+
+// A fresh worktree is checked, too: its setup may have damaged it.
+func TestASetupThatDamagesItsWorktree(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ setup, err string }{
+		"no pointer":   {"rm .git", "it is no worktree any more"},
+		"a repository": {"rm .git; git init -q", ".git is not a file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			results, err := collect(t, fleet.Job{
+				Tasks: tasks(1), Options: backend(), Out: t.TempDir(),
+				Workspace: &fleet.Workspace{Kind: fleet.WorkspaceWorktree, From: repository(t), Setup: c.setup},
+			})
+			require.NoError(t, err)
+			assert.Equal(t, "fresh:bad_workspace", modes(results["t0"]))
+			assert.Contains(t, results["t0"].Error, c.err)
+			assert.Empty(t, results["t0"].SessionID, "nothing has run")
 		})
 	}
 }
