@@ -213,7 +213,6 @@ func (a *admission) enter(ctx context.Context) (*ticket, error) {
 func (a *admission) admitted(t *ticket) {
 	delete(a.all, t)
 	t.admit = nil
-	a.stat.Admitted++
 }
 
 // leave gives a place back.
@@ -257,7 +256,7 @@ func (rt *Runtime) AdmissionStat() AdmissionStat {
 	defer a.mu.Unlock()
 	s := a.stat
 	s.Live, s.Queued, s.ByGroup = a.queue.live, len(a.queue.waiting), maps.Clone(a.queue.byGroup)
-	s.Machine = a.queue.machine
+	s.Machine, s.Admitted = a.queue.machine, int64(a.queue.started)
 	for _, p := range a.places {
 		s.Processes += p.queue.live
 		s.ProcessesQueued += len(p.queue.waiting)

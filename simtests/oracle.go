@@ -156,6 +156,23 @@ func (w *World) crowded(f *faulty) {
 	}
 }
 
+// hasty holds the sessions that are admitted in one step against Admission.StartsPerSecond,
+// which is reached after eight starts, from a quarter of it on.
+func (w *World) hasty() {
+	if w.admission.StartsPerSecond == 0 {
+		return
+	}
+	was, now := w.admitted, w.sched.Now()
+	if w.admitted = w.rt.AdmissionStat().Admitted; w.admitted == was {
+		return
+	}
+	if w.admitted > was+1 || now.Before(w.soonest) {
+		w.Errorf("bounded: session %d is admitted %v too soon for %v starts per second", w.admitted, w.soonest.Sub(now), w.admission.StartsPerSecond)
+	}
+	rate := w.admission.StartsPerSecond * min(1, 0.25+0.75*float64(was)/8)
+	w.soonest = now.Add(time.Duration(float64(time.Second) / rate))
+}
+
 // roomy looks for places that are not given back when no session is left.
 func (w *World) roomy() {
 	if s := w.rt.AdmissionStat(); s.Live != 0 || s.Queued != 0 || s.Processes != 0 || s.ProcessesQueued != 0 {

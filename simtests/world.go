@@ -67,6 +67,8 @@ type World struct {
 	reached   map[string]bool // states of sessions
 	users     map[string]bool // children of the user's own, by name
 	admission runtime.Admission
+	admitted  int64          // sessions so far; the scheduler's, as the next one
+	soonest   time.Time      // that another one may be
 	delays    time.Duration  // before restarts of actors, in all
 	again     map[string]int // actors by session and name: starts after the first, less those that were decided
 }
@@ -155,7 +157,10 @@ func (w *World) run(scenario func(*World), progress interface{ Add(int64) int64 
 		return w.outcome()
 	}
 	w.rt = rt
-	w.sched.OnStep(func() { progress.Add(1) })
+	w.sched.OnStep(func() {
+		progress.Add(1)
+		w.hasty()
+	})
 	w.sched.Plain(w.c.Strategy == Exhaustive) // the orders of the start are not the scenario's
 	w.Go(func() {
 		defer w.sched.GoAs(laneWorld, w.finish)
