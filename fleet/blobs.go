@@ -63,16 +63,16 @@ func (r *run) lend(ctx context.Context, fence uint64, name string) error {
 }
 
 // borrow reads a file of another program.
-func (r *run) borrow(ctx context.Context, fence uint64, name string) (string, error) {
+func (r *run) borrow(ctx context.Context, fence uint64, name string) ([]byte, error) {
 	if r.job.Store == nil {
-		return "", errors.New("its answer is in a file, and Job.Store is nil")
+		return nil, errors.New("its answer is in a file, and Job.Store is nil")
 	}
 	f, err := r.job.Store.Get(ctx, shared(fence, name))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	text, err := io.ReadAll(f)
-	return string(text), errors.Join(err, f.Close())
+	content, err := io.ReadAll(f)
+	return content, errors.Join(err, f.Close())
 }
 
 // get opens a file that a result names.

@@ -77,11 +77,12 @@ type TaskResult struct {
 	ID     string `json:"id"`
 	Status Status `json:"status"`
 	Family Family `json:"family"`
-	// Text is the agent's last answer. In the journal an answer above 64 KiB is in TextFile
-	// instead; results have it whole.
-	Text       string          `json:"text,omitempty"`
-	TextFile   string          `json:"textFile,omitempty"`
-	Structured json.RawMessage `json:"structured,omitempty"`
+	// Text is the agent's last answer, and Structured its structured output. In the journal
+	// what is above 64 KiB is in TextFile or StructuredFile instead; results have it whole.
+	Text           string          `json:"text,omitempty"`
+	TextFile       string          `json:"textFile,omitempty"`
+	Structured     json.RawMessage `json:"structured,omitempty"`
+	StructuredFile string          `json:"structuredFile,omitempty"`
 	// Error says why the task was not accepted; Class is the kind of the error, such as
 	// ResultError, ExitError or TimeoutError.
 	Error string `json:"error,omitempty"`

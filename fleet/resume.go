@@ -194,13 +194,13 @@ func (r *run) replay(records []journal.Record) (history, error) {
 	}
 	for id, k := range h.tasks { //troupe:maporder each task by itself
 		if k.result != nil {
-			if err := r.unfold(k.result); err != nil {
+			if err := unfold(k.result, r.stored); err != nil {
 				return h, fmt.Errorf("journal: result of task %s: %w", id, err)
 			}
 			continue
 		}
 		if k.former != nil {
-			if err := r.unfold(k.former); err != nil {
+			if err := unfold(k.former, r.stored); err != nil {
 				return h, fmt.Errorf("journal: earlier result of task %s: %w", id, err)
 			}
 		}

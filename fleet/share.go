@@ -233,9 +233,9 @@ func (r *run) settle(ctx context.Context, e *entry, result *TaskResult, kept jso
 	if t == nil {
 		return false, nil
 	}
-	if result.TextFile != "" && r.job.Store == nil && r.job.Queue != nil { // nobody else could read the file
+	if (result.TextFile != "" || result.StructuredFile != "") && r.job.Store == nil && r.job.Queue != nil { // nobody else could read the files
 		whole := *result
-		whole.TextFile = ""
+		whole.TextFile, whole.StructuredFile = "", ""
 		kept, err = json.Marshal(whole)
 	}
 	if err == nil {
@@ -298,13 +298,13 @@ func (r *run) heed(ctx context.Context, c Change) error {
 	if err == nil && t.ID != id {
 		err = fmt.Errorf("it is of task %q", t.ID)
 	}
-	if err == nil && t.TextFile != "" && t.Text == "" {
-		t.Text, err = r.borrow(ctx, c.Fence, t.TextFile)
+	if err == nil {
+		err = unfold(&t, func(name string) ([]byte, error) { return r.borrow(ctx, c.Fence, name) })
 	}
 	if err != nil {
 		return &queueError{fmt.Errorf("the result of task %s by %s: %w", id, c.Worker, err)}
 	}
-	t.TextFile, t.Fence, t.Worker = "", c.Fence, c.Worker
+	t.TextFile, t.StructuredFile, t.Fence, t.Worker = "", "", c.Fence, c.Worker
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e.result == nil && e.foreign == nil { // still

@@ -331,12 +331,13 @@ func TestTheJournalFallsBehindTheQueue(t *testing.T) {
 func TestPayloadsOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a long answer ", 10_000)
+	answer := turn(&scripted.Result{Text: &long, Structured: map[string]any{"long": long}})
 	for name, store := range map[string]fleet.Store{"in the queue": nil, "in the store": fleet.DirStore(t.TempDir())} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q := fleet.NewMemoryQueue(fleet.MemoryQueueConfig{})
 			job := func(worker string) fleet.Job {
-				return fleet.Job{Tasks: tasks(1), Options: backend(turn(scripted.Text(long))), Out: t.TempDir(), Queue: q, Store: store, Worker: worker}
+				return fleet.Job{Tasks: tasks(1), Options: backend(answer), Out: t.TempDir(), Queue: q, Store: store, Worker: worker}
 			}
 			first, second := job("first"), job("second")
 			require.NoError(t, together(t, first)[0].err)
@@ -345,6 +346,11 @@ func TestPayloadsOfOtherPrograms(t *testing.T) {
 				require.NoError(t, p.err)
 				r := p.results["t0"]
 				assert.Equal(t, long, r.Text)
+				assert.JSONEq(t, `{"long":"`+long+`"}`, string(r.Structured))
+				assert.Equal(t, "attempts/t0/1/structured.json", r.StructuredFile)
+				for _, line := range lines(read(t, second.Out, "journal.jsonl")) {
+					assert.Less(t, len(line), len(long), "it is not in the journal")
+				}
 				assert.Equal(t, "first", r.Worker)
 				assert.NotEmpty(t, r.TextFile, "the journal has the name")
 				second.Resume = true

@@ -117,8 +117,9 @@ func (r *run) resultRecord(now time.Time, f finish) (rec journal.Record, lost bo
 	for _, w := range warnings {
 		r.tell(Event{Kind: EventWarning, Task: f.id, Attempt: e.last.number, Detail: w})
 	}
-	if r.root != "" && r.fold(r.hard, kept, e.number) == nil { // else whole: better a long line than none
-		t.TextFile = kept.TextFile
+	if r.root != "" {
+		r.fold(r.hard, kept, e.number)
+		t.TextFile, t.StructuredFile = kept.TextFile, kept.StructuredFile
 	}
 	rec = r.record(kindResult, f.id, len(kept.Attempts), *kept)
 	lost, err = r.settle(r.hard, e, t, rec.Data)
@@ -202,34 +203,57 @@ func (e *entry) made(now time.Time, f finish) (t *TaskResult, warnings []string)
 	return t, warnings
 }
 
-// fold moves a long answer into a file, durably, before the record that names it.
-func (r *run) fold(ctx context.Context, t *TaskResult, number int) error {
-	if len(t.Text) <= maxInline {
-		return nil
+// fold moves a long answer into files, durably, before the record that names them. What
+// cannot be moved stays: better a long line than none.
+func (r *run) fold(ctx context.Context, t *TaskResult, number int) {
+	put := func(name string, content []byte) string {
+		if len(content) <= maxInline {
+			return ""
+		}
+		name = path.Join(place(t.ID, number), name)
+		err := r.store.Put(ctx, name, bytes.NewReader(content))
+		if err == nil && (t.Worker == "" || t.Worker == r.worker) {
+			err = r.lend(ctx, t.Fence, name)
+		}
+		if err != nil {
+			return ""
+		}
+		return name
 	}
-	name := path.Join(place(t.ID, number), "text.txt")
-	err := r.store.Put(ctx, name, strings.NewReader(t.Text))
-	if err == nil && (t.Worker == "" || t.Worker == r.worker) {
-		err = r.lend(ctx, t.Fence, name)
+	if t.TextFile = put("text.txt", []byte(t.Text)); t.TextFile != "" {
+		t.Text = ""
 	}
-	if err == nil {
-		t.Text, t.TextFile = "", name
+	if t.StructuredFile = put("structured.json", t.Structured); t.StructuredFile != "" {
+		t.Structured = nil
 	}
-	return err
 }
 
-// unfold reads what fold has moved.
-func (r *run) unfold(t *TaskResult) error {
-	if t.TextFile == "" || t.Text != "" {
-		return nil
+// unfold reads what fold has moved. get is where the files are.
+func unfold(t *TaskResult, get func(name string) ([]byte, error)) error {
+	if t.TextFile != "" && t.Text == "" {
+		text, err := get(t.TextFile)
+		if err != nil {
+			return err
+		}
+		t.Text = string(text)
 	}
-	f, err := r.store.Get(context.Background(), t.TextFile)
+	if t.StructuredFile != "" && len(t.Structured) == 0 {
+		var err error
+		if t.Structured, err = get(t.StructuredFile); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stored reads a file of this job.
+func (r *run) stored(name string) ([]byte, error) {
+	f, err := r.store.Get(context.Background(), name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	text, err := io.ReadAll(f)
-	t.Text = string(text)
-	return errors.Join(err, f.Close())
+	content, err := io.ReadAll(f)
+	return content, errors.Join(err, f.Close())
 }
 
 // keepDiff writes what the task has changed, if its workspace is its own and in git.
