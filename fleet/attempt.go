@@ -73,6 +73,14 @@ type report struct {
 	started    time.Time
 }
 
+// copyOf is a copy for commands, which have their own limit or slot. The loss of a lease
+// changes the attempt meanwhile.
+func (r *run) copyOf(a *attempt) attempt {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return *a
+}
+
 // run runs the attempt to its end. It never returns before the agent's processes are gone.
 func (r *run) attempt(ctx context.Context, a *attempt) (o outcome) {
 	a.started = r.clock.Now()

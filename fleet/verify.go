@@ -60,7 +60,7 @@ func (r *run) verify(ctx context.Context, a *attempt, c Candidate) (Verdict, err
 		limit = defaultVerifyTimeout
 	}
 	if v.Check == nil {
-		within := *a
+		within := r.copyOf(a)
 		within.shellLimit = limit
 		out, err := r.shell(ctx, &within, c.Dir, v.Command)
 		said := Verdict{OK: err == nil, Output: strings.ToValidUTF8(string(out), "\uFFFD")}

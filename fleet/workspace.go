@@ -212,7 +212,7 @@ func (r *run) clearUp(e *entry, slot int) {
 	}
 	over := kernel.NewPromise[struct{}]()
 	r.leaving = append(r.leaving, over)
-	within := *a
+	within := r.copyOf(a)
 	within.slot = slot
 	r.exec.Go(func() {
 		defer over.Resolve(struct{}{})
