@@ -333,11 +333,13 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 	}
 	if err != nil {
 		r.fail(err)
+		r.mu.Lock()
 		for _, e := range effects { // what is not durable has not happened
 			if f, ok := e.(finish); ok {
 				r.tasks[f.id].result = nil
 			}
 		}
+		r.mu.Unlock()
 	}
 	for _, e := range effects {
 		switch e := e.(type) {

@@ -119,7 +119,9 @@ func (r *run) resultRecord(now time.Time, f finish) (rec journal.Record, lost bo
 	}
 	if r.root != "" {
 		r.fold(r.hard, kept, e.number)
+		r.mu.Lock() // others see it already
 		t.TextFile, t.StructuredFile = kept.TextFile, kept.StructuredFile
+		r.mu.Unlock()
 	}
 	rec = r.record(kindResult, f.id, len(kept.Attempts), *kept)
 	lost, err = r.settle(r.hard, e, t, rec.Data)
