@@ -157,6 +157,26 @@ func TestRequeue(t *testing.T) {
 	assert.True(t, again["t1"].Earlier && again["t1"].Status == fleet.Accepted)
 }
 
+// A task that was skipped, and is requeued by itself, is skipped again.
+func TestRequeueOfASkippedTask(t *testing.T) {
+	t.Parallel()
+	all := tasks(3)
+	all[1].Verify = &fleet.Verify{Command: "false"}
+	all[2].After = []string{"t1"}
+	out := t.TempDir()
+	h, events := begun(t, fleet.Job{Tasks: all, Options: backend(held()...), Out: out, Concurrency: 2})
+	await(t, events, fleet.EventFinished, "t2")
+	require.NoError(t, h.Requeue(t.Context(), "t2"))
+	assert.Equal(t, fleet.Skipped, await(t, events, fleet.EventFinished, "t2").Status)
+	require.NoError(t, h.CancelTask(t.Context(), "t0"))
+	results, err := rest(t, h)
+	require.NoError(t, err)
+	require.Len(t, results, 3)
+	assert.Equal(t, []any{fleet.Skipped, 1}, []any{results["t2"].Status, results["t2"].Requeued})
+	<-h.Done()
+	assert.Equal(t, 1, projected(t, out)["t2"].Requeued)
+}
+
 // What runs is interrupted, and begins anew.
 func TestRequeueWhatRuns(t *testing.T) {
 	t.Parallel()

@@ -61,12 +61,13 @@ type rules struct {
 type node struct {
 	spec
 	state      nodeState
-	waits      int // tasks of after that are not over
-	dependents []*node
-	starts     int // of any kind
-	base       int // starts before the last requeue
-	attempts   int // that ended by themselves
-	equal      int // failures with the text last
+	waits      int     // tasks of after that are not over
+	dependents []*node // the tasks that come right after it, in order
+	asks       bool    // a call waits for a person since an earlier process
+	starts     int     // of any kind
+	base       int     // starts before the last requeue
+	attempts   int     // that ended by themselves
+	equal      int     // failures with the text last
 	last       string
 	usage      Usage
 	due        time.Time
@@ -167,7 +168,7 @@ func (p *plan) add(in added, out []effect) []effect {
 		p.nodes[n.id] = n
 		p.waiting++
 		if k := in.past[n.id]; k != nil {
-			n.starts, n.base, n.attempts, n.usage, n.status = k.starts, k.base, k.attempts, k.usage, k.status
+			n.starts, n.base, n.attempts, n.usage, n.status, n.asks = k.starts, k.base, k.attempts, k.usage, k.status, k.asks
 			p.spent.add(k.usage)
 			p.spent.add(k.paid)
 			if k.next.mode != "" {
@@ -178,9 +179,13 @@ func (p *plan) add(in added, out []effect) []effect {
 	for i := range in.specs { // all are known now
 		n := p.nodes[in.specs[i].id]
 		for _, id := range n.after {
-			if before := p.nodes[id]; before != nil && before.state != nodeOver {
+			before := p.nodes[id]
+			if before == nil {
+				continue
+			}
+			before.dependents = append(before.dependents, n)
+			if before.state != nodeOver {
 				n.waits++
-				before.dependents = append(before.dependents, n)
 			}
 		}
 	}
@@ -194,11 +199,7 @@ func (p *plan) add(in added, out []effect) []effect {
 		}
 	}
 	for i := range in.specs {
-		if n := p.nodes[in.specs[i].id]; n.state == nodeWaits && n.waits == 0 {
-			if k := in.past[n.id]; k != nil && k.asks {
-				n.state = nodeAsks
-				continue
-			}
+		if n := p.nodes[in.specs[i].id]; n.state == nodeWaits {
 			out = p.enqueue(n, out)
 		}
 	}
@@ -206,13 +207,23 @@ func (p *plan) add(in added, out []effect) []effect {
 	return out
 }
 
-// enqueue makes a task ready, or rest until its time, unless a task before it was not
-// accepted.
+// enqueue makes a task ready, or rest until its time. One that has not begun waits for the
+// tasks before it, and is skipped if one of them was not accepted.
 func (p *plan) enqueue(n *node, out []effect) []effect {
-	for _, id := range n.after {
-		if before := p.nodes[id]; before != nil && before.status != Accepted {
-			return p.close(n, Skipped, fmt.Sprintf("task %s, which it comes after, is %s", id, before.status), true, out)
+	if !n.begun() {
+		if n.waits > 0 {
+			n.state = nodeWaits
+			return out
 		}
+		for _, id := range n.after {
+			if before := p.nodes[id]; before != nil && before.status != Accepted {
+				return p.close(n, Skipped, fmt.Sprintf("task %s, which it comes after, is %s", id, before.status), true, out)
+			}
+		}
+	}
+	if n.asks {
+		n.asks, n.state = false, nodeAsks
+		return out
 	}
 	if !n.notBefore.IsZero() {
 		n.state, n.due = nodeRests, n.notBefore
@@ -247,9 +258,11 @@ func (p *plan) close(n *node, s Status, why string, tell bool, out []effect) []e
 			out = p.enqueue(d, out)
 		}
 	}
-	n.dependents = nil
 	return out
 }
+
+// begun reports whether the task was started since it was requeued last.
+func (n *node) begun() bool { return n.starts > n.base }
 
 func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 	n := p.nodes[in.id]

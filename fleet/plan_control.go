@@ -118,7 +118,7 @@ func (p *plan) requeue(n *node, out []effect) []effect {
 		from := len(out)
 		out = p.reopen(n, out)
 		for _, e := range out[from:] {
-			if r, ok := e.(requeued); ok && p.nodes[r.id].waits == 0 && p.nodes[r.id].state == nodeWaits {
+			if r, ok := e.(requeued); ok && p.nodes[r.id].state == nodeWaits {
 				out = p.enqueue(p.nodes[r.id], out)
 			}
 		}
@@ -126,7 +126,7 @@ func (p *plan) requeue(n *node, out []effect) []effect {
 		n.asked = steerRequeue
 		n.reset()
 		out = append(out, requeued{n.id, true})
-	case n.starts > n.base:
+	case n.begun():
 		p.unqueue(n)
 		n.reset()
 		out = p.enqueue(n, append(out, requeued{id: n.id}))
@@ -149,7 +149,7 @@ func (p *plan) obey(n *node, in *ended, out []effect) []effect {
 // reset makes a task what it was before its first start, but for the number of its starts,
 // which names its files.
 func (n *node) reset() {
-	n.base, n.attempts, n.equal, n.last, n.usage, n.next = n.starts, 0, 0, "", Usage{}, launch{mode: ModeFresh}
+	n.base, n.attempts, n.equal, n.last, n.usage, n.next, n.asks = n.starts, 0, 0, "", Usage{}, launch{mode: ModeFresh}, false
 }
 
 // reopen takes back the result of a task, and those of the tasks that were skipped because
@@ -161,45 +161,20 @@ func (p *plan) reopen(n *node, out []effect) []effect {
 		p.failed--
 	}
 	n.reset()
-	n.state, n.status, n.waits = nodeWaits, "", 0
-	for _, id := range n.after {
-		if before := p.nodes[id]; before != nil && before.state != nodeOver {
-			p.await(n, before)
-		}
-	}
+	n.state, n.status = nodeWaits, ""
 	out = append(out, requeued{id: n.id})
-	for _, d := range p.after(n.id) {
+	for _, d := range n.dependents {
+		d.waits++
 		switch {
-		case d.state == nodeOver && d.status == Skipped && d.starts == d.base:
+		case d.begun():
+		case d.state == nodeOver && d.status == Skipped:
 			out = p.reopen(d, out)
-		case d.state == nodeWaits:
-			p.await(d, n)
 		case d.state == nodeReady || d.state == nodeRests:
 			p.unqueue(d)
 			d.state = nodeWaits
-			p.await(d, n)
 		}
 	}
 	return out
-}
-
-func (p *plan) await(n, before *node) {
-	if !slices.Contains(before.dependents, n) {
-		n.waits++
-		before.dependents = append(before.dependents, n)
-	}
-}
-
-// after returns the tasks that come right after one, in order.
-func (p *plan) after(id string) []*node {
-	var all []*node
-	for _, d := range p.nodes {
-		if slices.Contains(d.spec.after, id) {
-			all = append(all, d)
-		}
-	}
-	slices.SortFunc(all, func(a, b *node) int { return a.order - b.order })
-	return all
 }
 
 // unqueue takes a task that does not run out of its queue.

@@ -292,6 +292,63 @@ func TestASlotIsFreeAfterTheTeardown(t *testing.T) {
 	assert.Equal(t, []effect{launch{id: "d", number: 1, mode: ModeFresh}}, p.step(now, cleared{0}, nil))
 }
 
+// What comes after a task that begins anew waits for it, unless it has begun.
+func TestAfterATaskThatBeginsAnew(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(0, 0)
+	requeue := func(p *plan, id string) []effect { return p.step(now, steered{id: id, what: steerRequeue}, nil) }
+	begin := func(t *testing.T) *plan {
+		t.Helper()
+		p, _ := one(testRules(1), spec{id: "a"}, spec{id: "b", order: 1, after: []string{"a"}})
+		require.Equal(t, []string{"b"}, launched(p.step(now, ended{"a", outcome{status: Accepted}}, nil)))
+		return p
+	}
+	end := func(p *plan, id string) []effect { return p.step(now, ended{id, outcome{status: Accepted}}, nil) }
+	t.Run("it rests between two attempts", func(t *testing.T) {
+		t.Parallel()
+		p := begin(t)
+		p.step(now, ended{"b", outcome{status: Crashed, retry: true, after: time.Hour}}, nil)
+		require.Equal(t, []string{"a"}, launched(requeue(p, "a")))
+		now := now.Add(2 * time.Hour)
+		assert.Equal(t, []string{"b"}, launched(p.step(now, woken{}, nil)), "it has begun")
+	})
+	t.Run("it is requeued, too", func(t *testing.T) {
+		t.Parallel()
+		p := begin(t)
+		p.step(now, ended{"b", outcome{status: Crashed, retry: true, after: time.Hour}}, nil)
+		require.Equal(t, []string{"a"}, launched(requeue(p, "a")))
+		assert.Equal(t, []effect{requeued{id: "b"}, answered{}}, requeue(p, "b"))
+		assert.Equal(t, []string{"b"}, launched(end(p, "a")))
+	})
+	t.Run("it is requeued, too, while it runs", func(t *testing.T) {
+		t.Parallel()
+		p := begin(t)
+		require.Equal(t, []string{"a"}, launched(requeue(p, "a")))
+		assert.Equal(t, []effect{requeued{"b", true}, answered{}}, requeue(p, "b"))
+		assert.Equal(t, []effect{again{id: "b", due: now}}, end(p, "b"))
+		assert.Equal(t, []string{"b"}, launched(end(p, "a")))
+	})
+	t.Run("it waits for a person since an earlier process", func(t *testing.T) {
+		t.Parallel()
+		p := newPlan(testRules(1))
+		effects := p.step(now, added{last: true, specs: []spec{{id: "a"}, {id: "b", order: 1, after: []string{"a"}}},
+			past: map[string]*past{"a": {starts: 1, base: 1}, "b": {starts: 1, asks: true}}}, nil)
+		require.Equal(t, []string{"a"}, launched(effects))
+		assert.Equal(t, []string{"b"}, launched(p.step(now, approved{"b"}, nil)), "it has begun")
+	})
+	t.Run("again and again", func(t *testing.T) {
+		t.Parallel()
+		p := begin(t)
+		end(p, "b")
+		for range 3 {
+			require.Equal(t, []string{"a"}, launched(requeue(p, "a")))
+			require.Empty(t, launched(requeue(p, "b")))
+			require.Equal(t, []string{"b"}, launched(end(p, "a")))
+			end(p, "b")
+		}
+	})
+}
+
 func TestRetryAfterIsHonoured(t *testing.T) {
 	t.Parallel()
 	p, effects := one(testRules(1), spec{id: "a"})

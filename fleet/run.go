@@ -307,10 +307,45 @@ func (r *run) keep(in input) {
 	r.usage.add(end.usage)
 }
 
-// carryOut does what the plan wants: first the records, then what follows from them.
+// carryOut does what the plan wants, and reports whether the job has come to its end.
 func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (halted bool) {
+	first := voided(effects)
+	halted, err := r.carry(ctx, now, effects[:first], nil)
+	if first < len(effects) {
+		halted, _ = r.carry(ctx, now, effects[first:], err)
+	}
+	r.mu.Lock()
+	r.limit, r.parked = r.plan.limit(), r.plan.parked
+	if news := r.stop == nil && r.plan.stopped != nil; news {
+		r.stop = r.plan.stopped
+		defer r.tell(Event{Kind: EventStopped, Detail: r.stop.Reason + ": " + r.stop.Detail})
+	}
+	r.mu.Unlock()
+	if !halted {
+		r.update(now)
+	}
+	return halted
+}
+
+// voided is how many effects have to be carried out before the others: a task that is
+// requeued may be skipped at once, and its new result must not be taken for the void one.
+func voided(effects []effect) (n int) {
+	for i, e := range effects {
+		void, ok := e.(requeued)
+		if ok && slices.ContainsFunc(effects[i:], func(e effect) bool { f, ok := e.(finish); return ok && f.id == void.id }) {
+			n = i + 1
+		}
+	}
+	if n == 0 {
+		return len(effects)
+	}
+	return n
+}
+
+// carry writes the records of effects, and does what follows from them. failed is the error
+// of the effects before them.
+func (r *run) carry(ctx context.Context, now time.Time, effects []effect, failed error) (halted bool, err error) {
 	var records []journal.Record
-	var failed error // of the queue
 	for _, e := range effects {
 		switch e := e.(type) {
 		case again:
@@ -327,7 +362,7 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 			records = append(records, r.record(kindRequeued, e.id, 0, struct{}{}))
 		}
 	}
-	err := failed
+	err = failed
 	if err == nil {
 		err = r.append(context.WithoutCancel(ctx), records...)
 	}
@@ -376,17 +411,7 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 			halted = true
 		}
 	}
-	r.mu.Lock()
-	r.limit, r.parked = r.plan.limit(), r.plan.parked
-	if news := r.stop == nil && r.plan.stopped != nil; news {
-		r.stop = r.plan.stopped
-		defer r.tell(Event{Kind: EventStopped, Detail: r.stop.Reason + ": " + r.stop.Detail})
-	}
-	r.mu.Unlock()
-	if !halted {
-		r.update(now)
-	}
-	return halted
+	return halted, err
 }
 
 // finish writes the files, lets go of everything, and ends the results.
