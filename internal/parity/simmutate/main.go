@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/agent-troupe/troupe/internal/parity/mutation"
 )
@@ -49,8 +50,12 @@ func run(ctx context.Context) error {
 		if !which.MatchString(m.ID) {
 			continue
 		}
+		pattern := "^TestPlantedBugs$"
+		if strings.HasPrefix(m.ID, "job-") {
+			pattern = "^TestPlantedBugsOfJobs$"
+		}
 		out, passed, err := m.Run(ctx, mutation.Test{
-			Root: *root, Dir: dir, Package: "simtests", Pattern: "^TestPlantedBugs$", Flags: []string{"-count=1", "-timeout=20m"},
+			Root: *root, Dir: dir, Package: "simtests", Pattern: pattern, Flags: []string{"-count=1", "-timeout=20m"},
 			Env: []string{"TROUPE_SEEDS=" + strconv.Itoa(*seeds)},
 		})
 		switch {
@@ -72,9 +77,9 @@ func run(ctx context.Context) error {
 
 var (
 	afterHistories = regexp.MustCompile(`seed \d+, after (\d+) histor`)
-	watchdogSeed   = regexp.MustCompile(`simtests: TestPlantedBugs, seed (\d+),`)
+	watchdogSeed   = regexp.MustCompile(`simtests: TestPlantedBugs(?:OfJobs)?, seed (\d+),`)
 	crashedBubble  = regexp.MustCompile(`(?s)^panic: .*?synctest bubble (\d+)`) // one for each history
-	oracle         = regexp.MustCompile(`(?:reach|mirror)_test\.go:\d+: ([a-z-]+):`)
+	oracle         = regexp.MustCompile(`(?:reach|mirror|fleet)_test\.go:\d+: ([a-z-]+):`)
 )
 
 // found is how many histories it took to find a bug, and the oracle that found it.
