@@ -50,6 +50,7 @@ type attempt struct {
 	limited *protocol.RateLimitMessage
 	refused bool
 	script  journal.File // the transcript; nil: none
+	unkept  error        // why the transcript is not complete
 	report
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -67,10 +68,8 @@ func (r *run) conclude(ctx context.Context, a *attempt, err error) outcome {
 		o = outcome{status: Rejected, why: "the verification rejected it"}
 		a.err = errors.New(o.why)
 	}
-	if a.script != nil {
-		if err := r.keepTranscript(a); err != nil {
-			a.warnings = append(a.warnings, "the transcript is not complete: "+err.Error())
-		}
+	if err := r.keepTranscript(a); err != nil {
+		a.err = err
 	}
 	if a.space.Dir != "" && o.status != BadWorkspace {
 		r.keepDiff(ctx, a)
@@ -89,12 +88,18 @@ func (r *run) conclude(ctx context.Context, a *attempt, err error) outcome {
 	return o
 }
 
-// keepTranscript closes the transcript, durably.
+// keepTranscript closes the transcript, durably. The result will name it, so an error is one
+// of the journal.
 func (r *run) keepTranscript(a *attempt) error {
 	f := a.script
-	a.script = nil
-	if err := r.keeper.Keep(f, a.Transcript, transcriptsDir); err != nil {
-		return err
+	if a.script = nil; f == nil {
+		return a.unkept
 	}
-	return r.lend(r.hard, a.fence, a.Transcript)
+	if err := r.keeper.Keep(f, a.Transcript, transcriptsDir); err != nil {
+		return &journal.FailedError{Op: "sync of a transcript", Err: err}
+	}
+	if err := r.lend(r.hard, a.fence, a.Transcript); err != nil {
+		a.warnings = append(a.warnings, "the transcript is not in the store: "+err.Error())
+	}
+	return nil
 }

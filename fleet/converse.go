@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
@@ -211,9 +212,9 @@ func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 		if raw := m.Raw(); raw != nil {
 			_, err := a.script.Write(append(raw[:len(raw):len(raw)], '\n'))
 			if err != nil {
-				a.warnings = append(a.warnings, "the transcript is not complete: "+err.Error())
-				_ = a.script.Close()
+				a.unkept = errors.Join(&journal.FailedError{Op: "write of a transcript", Err: err}, a.script.Close())
 				a.script = nil
+				r.fail(a.unkept)
 			}
 		}
 	}

@@ -89,3 +89,37 @@ func TestADiskThatFails(t *testing.T) {
 		}
 	}
 }
+
+// So does one that fails to write or sync a transcript: the result would name it.
+func TestATranscriptThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []journaltest.Kind{journaltest.Write, journaltest.Sync} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			n := 0
+			disk := &journaltest.Disk{Fail: func(op journaltest.Op) error {
+				if op.Kind == kind && strings.HasPrefix(op.Name, "transcripts/") {
+					if n++; n == 2 {
+						return syscall.EIO
+					}
+				}
+				return nil
+			}}
+			job := fast(fleet.Job{Tasks: tasks(6), Options: backend(), Concurrency: 1, Out: t.TempDir(), FS: disk})
+			first, err := collect(t, job)
+			require.ErrorIs(t, err, syscall.EIO)
+			require.ErrorContains(t, err, "transcript")
+			var stopped *fleet.StoppedError
+			require.ErrorAs(t, err, &stopped)
+			assert.Equal(t, fleet.StopJournal, stopped.Reason)
+			assert.Equal(t, 6-len(first), stopped.Left)
+			job.FS, job.Resume = disk.Crash(disk.Ops(), func(int) int { return 0 }), true
+			all, err := collect(t, job)
+			require.NoError(t, err)
+			require.Len(t, all, 6)
+			for id, r := range all {
+				assert.Equal(t, fleet.Accepted, r.Status, "%s: %s", id, r.Error)
+			}
+		})
+	}
+}
