@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -127,14 +126,6 @@ func classOf(err error) string {
 		}
 	}
 	return "Error"
-}
-
-// untilReset is how long a limit that the agent reported still holds.
-func untilReset(now time.Time, m *protocol.RateLimitMessage) time.Duration {
-	if m == nil || m.Info.Status != "rejected" || m.Info.ResetsAt <= 0 {
-		return 0
-	}
-	return max(time.Unix(int64(m.Info.ResetsAt), 0).Sub(now), 0)
 }
 
 // unauthorized reports whether a failed result says that the login is missing, in the

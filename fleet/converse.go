@@ -130,7 +130,7 @@ func (r *run) turn(ctx context.Context, a *attempt, text string) error {
 	}
 	if err := a.failed(r.clock.Now(), last); err != nil {
 		if last.APIErrorStatus != 0 || meansOverload(last.APIErrorType) {
-			r.sees(a, last.APIErrorStatus, last.APIErrorType, untilReset(r.clock.Now(), a.limited))
+			r.sees(a, last.APIErrorStatus, last.APIErrorType, untilReset(r.clock.Now(), a.limited, last))
 		}
 		if overBudget(last) { // the agent's limit is what was left of the budgets
 			if spent := r.afford(a); spent != nil {
@@ -196,7 +196,7 @@ func (a *attempt) failed(now time.Time, m *sdk.ResultMessage) error {
 		return nil
 	}
 	a.answer(m)
-	err := &sdk.ResultError{Result: m, RetryAfter: untilReset(now, a.limited)}
+	err := &sdk.ResultError{Result: m, RetryAfter: untilReset(now, a.limited, m)}
 	if unauthorized(m, a.refused) {
 		return &sdk.AuthError{Backend: backendName(a.opts), Err: err}
 	}

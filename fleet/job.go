@@ -62,8 +62,9 @@ type Job struct {
 	// MaxPark is the longest wait for the next window of a subscription that is spent. Until
 	// then nothing starts; after it one task finds out for all whether the account works
 	// again, up to a minute later than the agent said. The wait outlives the program: a job
-	// that is resumed goes on waiting. Where the agent does not say when the window ends, or
-	// it is longer than this, the job stops. Default: 0, which is 26 h; negative: the job
+	// that is resumed goes on waiting. When the window ends is read from the agent's
+	// rate_limit_event or, without one, from the text of its result, where that names a time
+	// with its zone. Where it is not said, or longer than this, the job stops. Default: 0, which is 26 h; negative: the job
 	// stops at once.
 	MaxPark time.Duration
 	// Out is the directory of the journal, results, transcripts and workspaces. It is made

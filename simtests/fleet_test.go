@@ -102,9 +102,13 @@ func (b *batch) configure(_ context.Context, t *fleet.Task, o *sdk.Options) erro
 		b.spent--
 		attempt.presses, b.pressed = true, true
 		reset := time.Now().Add(time.Duration(1+b.Rand().IntN(300)) * time.Minute)
-		steps = append(steps,
-			&scripted.Message{Fields: map[string]any{"type": "rate_limit_event", "rate_limit_info": map[string]any{"status": "rejected", "resetsAt": reset.Unix()}}},
-			refused("You've hit your session limit", 429, map[string]any{"api_error": "usage_limit_reached"}))
+		text := "You've hit your session limit"
+		if b.Rand().IntN(2) == 0 {
+			text += reset.UTC().Format(" · resets 3:04pm (UTC)")
+		} else {
+			steps = append(steps, &scripted.Message{Fields: map[string]any{"type": "rate_limit_event", "rate_limit_info": map[string]any{"status": "rejected", "resetsAt": reset.Unix()}}})
+		}
+		steps = append(steps, refused(text, 429, map[string]any{"api_error": "usage_limit_reached"}))
 	case what == 3:
 		steps = append(steps, scripted.Text(""))
 	case what < 6 && b.job.Approvals != nil:
