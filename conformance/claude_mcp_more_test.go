@@ -4,9 +4,11 @@ package conformance_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -349,12 +351,20 @@ func TestServersThatAreWrittenAlike(t *testing.T) {
 	assert.Equal(t, []string{"mcp__a_b__who"}, of)
 }
 
-// stdioServer makes this test binary an MCP server on stdio.
+// stdioServer makes this test binary an MCP server on stdio. A value that is a path is a file
+// with a line for each start.
 const stdioServer = "TROUPE_CONFORMANCE_MCP"
 
 func TestStdioServer(t *testing.T) {
-	if os.Getenv(stdioServer) == "" {
+	starts := os.Getenv(stdioServer)
+	if starts == "" {
 		return // only a process that an agent starts plays it
+	}
+	if filepath.IsAbs(starts) {
+		f, err := os.OpenFile(starts, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		require.NoError(t, err)
+		_, err = f.WriteString("started\n")
+		require.NoError(t, errors.Join(err, f.Close()))
 	}
 	_ = outside().Run(context.Background(), &mcpsdk.StdioTransport{})
 	os.Exit(0)
