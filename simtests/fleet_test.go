@@ -65,6 +65,21 @@ func newBatch(w *simtests.World) *batch {
 				t.Verify.Prompt = "work again: {{.Output}}"
 			}
 		}
+		for range max(0, r.IntN(6)-3) {
+			t.Turns = append(t.Turns, "work on")
+		}
+		switch r.IntN(8) {
+		case 0:
+			t.NotBefore = time.Now().Add(time.Duration(r.IntN(600)) * time.Second)
+		case 1:
+			t.Timeout = fleet.Duration(30+r.IntN(60)) * fleet.Duration(time.Second)
+		case 2:
+			t.Budget = &fleet.Budget{USD: float64(1 + r.IntN(3))}
+		case 3:
+			t.Clean = true
+		case 4:
+			t.ExpectTools = true
+		}
 		b.job.Tasks = append(b.job.Tasks, t)
 	}
 	for i := range b.job.Tasks {
@@ -135,14 +150,19 @@ func (b *batch) verify(_ context.Context, c fleet.Candidate) (fleet.Verdict, err
 	return fleet.Verdict{OK: true}, nil
 }
 
-// person answers calls, and cancels and requeues tasks, until ctx ends.
-func (b *batch) person(ctx context.Context, h *fleet.Handle) {
+// idle lets time pass, up to the end of ctx.
+func (b *batch) idle(ctx context.Context, seconds int) error {
+	wake := make(chan struct{})
+	timer := b.Runtime().Clock().AfterFunc(time.Duration(seconds)*time.Second, func() { close(wake) })
+	defer timer.Stop()
+	return b.Runtime().Executor().Await(ctx, wake)
+}
+
+// person answers calls, pauses and retunes the job, and cancels and requeues tasks, until ctx
+// ends. doomed: the host need not come to the end of the job.
+func (b *batch) person(ctx context.Context, h *fleet.Handle, doomed bool) {
 	for {
-		wake := make(chan struct{})
-		timer := b.Runtime().Clock().AfterFunc(time.Duration(1+b.Rand().IntN(120))*time.Second, func() { close(wake) })
-		err := b.Runtime().Executor().Await(ctx, wake)
-		timer.Stop()
-		if err != nil {
+		if b.idle(ctx, 1+b.Rand().IntN(120)) != nil {
 			return
 		}
 		if asked := h.Approvals(); len(asked) > 0 && b.Rand().IntN(2) == 0 {
@@ -162,14 +182,31 @@ func (b *batch) person(ctx context.Context, h *fleet.Handle) {
 			continue
 		}
 		b.steps--
+		switch what := b.Rand().IntN(8); {
+		case what == 0:
+			h.Pause()
+			_ = b.idle(ctx, 1+b.Rand().IntN(120))
+			h.Resume()
+			continue
+		case what == 1:
+			n := 1 + b.Rand().IntN(4)
+			b.retuned(n)
+			h.Retune(n)
+			continue
+		case what == 2 && doomed:
+			b.Note("the job is ended")
+			[]func(){h.Drain, h.Cancel, h.Kill}[b.Rand().IntN(3)]()
+			continue
+		}
 		id := b.job.Tasks[b.Rand().IntN(len(b.job.Tasks))].ID
 		if b.Rand().IntN(2) == 0 {
-			err = h.CancelTask(ctx, id)
+			err := h.CancelTask(ctx, id)
 			b.canceled[id] = b.canceled[id] || err == nil
 			b.Note("canceled %s: %v", id, err)
 			continue
 		}
-		if err = h.Requeue(ctx, id); err != nil { // it may be in the journal, or not
+		err := h.Requeue(ctx, id)
+		if err != nil { // it may be in the journal, or not
 			b.doubt(id)
 		}
 		b.Note("requeued %s: %v", id, err)
@@ -202,6 +239,11 @@ func (b *batch) host(h hostOf) error {
 	b.job.Resume = missing == nil
 	require.False(b, !b.job.Resume && len(b.known) > 0, "%d results are lost with the journal", len(b.known))
 	handle, err := fleet.Start(b.Context(), b.job)
+	if errors.Is(err, journal.ErrMissing) { // its first host died before the first line was whole
+		require.Zero(b, b.starts, "the journal is lost")
+		b.job.Resume = false
+		handle, err = fleet.Start(b.Context(), b.job)
+	}
 	if err != nil {
 		return err
 	}
@@ -210,7 +252,7 @@ func (b *batch) host(h hostOf) error {
 	left := make(chan struct{})
 	b.Go(func() {
 		defer close(left)
-		b.person(ctx, handle)
+		b.person(ctx, handle, h.after >= 0)
 	})
 	for result, failed := range handle.Results(b.Context()) {
 		if failed != nil {

@@ -14,7 +14,7 @@ type watched struct {
 	doubtful map[string]bool         // it is not known whether the result is void
 	said     map[string]fleet.Status // what the verifier said last
 	canceled map[string]bool         // durably
-	old      map[string]bool         // started, since it was requeued last
+	old      map[string]bool         // it may have begun, since it was requeued last
 	allowed  map[string]int          // calls of a task
 	deploys  map[string]int          // calls that ran
 	starts   int
@@ -29,6 +29,8 @@ type watched struct {
 	probe   string
 	dead    bool // its disk takes nothing any more
 	limit   int
+	byHand  int  // the highest number that a person may have set; 0: none
+	halted  bool // paused, or ended
 	cuts    int
 	cut     time.Time
 	well    int // attempts since the last change of the limit that may have gone well
@@ -55,14 +57,14 @@ func newWatched() watched {
 func (b *batch) next() {
 	b.handle, b.parked, b.probe, b.dead = nil, time.Time{}, "", false
 	b.again, b.over, b.running = map[string]bool{}, map[string]fleet.Status{}, map[string]*tried{}
-	b.cuts, b.cut = 0, time.Time{}
+	b.cuts, b.cut, b.byHand, b.halted = 0, time.Time{}, 0, false
 	if b.starts > 0 { // the account knows of attempts whose end was not told
 		b.well = len(b.job.Tasks)
 	}
 	for id := range b.doubtful { //troupe:maporder each by itself
 		delete(b.known, id)
 		delete(b.canceled, id)
-		delete(b.old, id)
+		b.old[id] = true // perhaps
 	}
 	clear(b.doubtful)
 	for id, all := range b.inJournal() { //troupe:maporder each by itself
@@ -76,6 +78,9 @@ func (b *batch) must(ok bool, format string, args ...any) {
 		b.Errorf(format, args...)
 	}
 }
+
+// retuned notes the number of attempts that a person is about to set.
+func (b *batch) retuned(n int) { b.byHand = max(b.byHand, n) }
 
 // doubt says that the results of a task and of those that come after it may be void.
 func (b *batch) doubt(id string) {
@@ -136,6 +141,10 @@ func (b *batch) saw(e fleet.Event) {
 		delete(b.over, e.Task)
 		delete(b.canceled, e.Task)
 		delete(b.old, e.Task)
+	case fleet.EventPaused, fleet.EventStopped:
+		b.halted = true
+	case fleet.EventResumed:
+		b.halted = false
 	case fleet.EventPaced:
 		b.paced(&e)
 	case fleet.EventParked:
@@ -152,17 +161,18 @@ func (b *batch) saw(e fleet.Event) {
 func (b *batch) begun(e *fleet.Event) {
 	b.starts++
 	_, over := b.known[e.Task]
-	b.must(!over, "exactly-once: %s was started after its result", e.Task)
-	b.must(!b.canceled[e.Task], "canceled: %s was started", e.Task)
+	b.must(!over || b.dead, "exactly-once: %s was started after its result", e.Task)
+	b.must(!b.canceled[e.Task] || b.dead, "canceled: %s was started", e.Task)
+	begun := b.old[e.Task]
+	b.old[e.Task] = true
 	b.running[e.Task] = &tried{cuts: b.cuts, resumed: e.Detail == string(fleet.ModeResume)}
 	task := b.tasks[e.Task]
 	if b.dead { // what ended then is not told, and what starts finds that nothing can be written
 		return
 	}
 	for _, id := range task.After {
-		b.must(b.old[e.Task] || b.over[id] == fleet.Accepted, "after: %s was started, and %s is %q", e.Task, id, b.over[id])
+		b.must(begun || b.over[id] == fleet.Accepted, "after: %s was started, and %s is %q", e.Task, id, b.over[id])
 	}
-	b.old[e.Task] = true
 	n := 0
 	for id, t := range b.running { //troupe:maporder each by itself
 		if t.waits {
@@ -176,6 +186,9 @@ func (b *batch) begun(e *fleet.Event) {
 	if b.job.Pace != nil {
 		limit = b.limit
 	}
+	limit = max(limit, b.byHand)
+	b.must(!b.halted, "paused: %s was started", e.Task)
+	b.must(!e.At.Before(task.NotBefore), "paused: %s was started before its time", e.Task)
 	b.must(n <= limit, "bounded: %d attempts run, and %d may", n, limit)
 	if !b.parked.IsZero() {
 		b.must(!e.At.Before(b.parked), "parked: %s was started while the account was parked", e.Task)
@@ -207,6 +220,10 @@ func (b *batch) paced(e *fleet.Event) {
 	_, err := fmt.Sscanf(e.Detail, "%d -> %d:", &from, &to)
 	p := b.job.Pace
 	b.must(err == nil && from == b.limit, "paced: %q, and the limit was %d", e.Detail, b.limit)
+	if b.byHand > 0 {
+		b.limit, b.well = to, 0
+		return
+	}
 	b.must(to >= p.Floor && to <= p.Ceiling, "paced: %q, not between %d and %d", e.Detail, p.Floor, p.Ceiling)
 	well := b.well
 	b.limit, b.well = to, 0
