@@ -151,18 +151,18 @@ func (b *batch) verify(_ context.Context, c fleet.Candidate) (fleet.Verdict, err
 }
 
 // idle lets time pass, up to the end of ctx.
-func (b *batch) idle(ctx context.Context, seconds int) error {
+func idle(ctx context.Context, w *simtests.World, seconds int) error {
 	wake := make(chan struct{})
-	timer := b.Runtime().Clock().AfterFunc(time.Duration(seconds)*time.Second, func() { close(wake) })
+	timer := w.Runtime().Clock().AfterFunc(time.Duration(seconds)*time.Second, func() { close(wake) })
 	defer timer.Stop()
-	return b.Runtime().Executor().Await(ctx, wake)
+	return w.Runtime().Executor().Await(ctx, wake)
 }
 
 // person answers calls, pauses and retunes the job, and cancels and requeues tasks, until ctx
 // ends. doomed: the host need not come to the end of the job.
 func (b *batch) person(ctx context.Context, h *fleet.Handle, doomed bool) {
 	for {
-		if b.idle(ctx, 1+b.Rand().IntN(120)) != nil {
+		if idle(ctx, b.World, 1+b.Rand().IntN(120)) != nil {
 			return
 		}
 		if asked := h.Approvals(); len(asked) > 0 && b.Rand().IntN(2) == 0 {
@@ -185,7 +185,7 @@ func (b *batch) person(ctx context.Context, h *fleet.Handle, doomed bool) {
 		switch what := b.Rand().IntN(8); {
 		case what == 0:
 			h.Pause()
-			_ = b.idle(ctx, 1+b.Rand().IntN(120))
+			_ = idle(ctx, b.World, 1+b.Rand().IntN(120))
 			h.Resume()
 			continue
 		case what == 1:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -33,6 +34,7 @@ type crew struct {
 	over    map[string]json.RawMessage // what each task came to
 	moved   int                        // tasks that another member has begun anew
 	void    int                        // results that came too late
+	said    map[string]fleet.Status    // by task and text, what the verifier said last
 }
 
 // member is one of the programs, from one host to the next.
@@ -48,7 +50,7 @@ type member struct {
 
 func newCrew(w *simtests.World) *crew {
 	c := &crew{
-		World: w, working: map[string]string{}, over: map[string]json.RawMessage{},
+		World: w, working: map[string]string{}, over: map[string]json.RawMessage{}, said: map[string]fleet.Status{},
 		queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: time.Minute, Clock: w.Runtime().Clock(), Executor: w.Runtime().Executor()}),
 	}
 	for i := range 1 + w.Rand().IntN(6) {
@@ -57,9 +59,35 @@ func newCrew(w *simtests.World) *crew {
 			t.After = []string{fmt.Sprint("t", w.Rand().IntN(i))}
 			t.Prompt = "work {{len .Results}}"
 		}
+		switch w.Rand().IntN(6) {
+		case 0:
+			t.Turns = []string{"work on"}
+		case 1:
+			t.Timeout = fleet.Duration(30+w.Rand().IntN(100)) * fleet.Duration(time.Second)
+		case 2:
+			t.Verify = &fleet.Verify{Check: c.verify}
+			if t.Verify.Rounds = w.Rand().IntN(2); t.Verify.Rounds > 0 {
+				t.Verify.Prompt = "work again: {{.Output}}"
+			}
+		case 3:
+			t.Clean = true
+		}
 		c.tasks = append(c.tasks, t)
 	}
 	return c
+}
+
+// verify draws what the verifier says. The answer says which program asks.
+func (c *crew) verify(_ context.Context, of fleet.Candidate) (fleet.Verdict, error) {
+	c.Sleep(time.Duration(c.Rand().IntN(10)) * time.Second)
+	v := fleet.Verdict{OK: c.Rand().IntN(3) > 0, Output: "not good"}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.said[of.Task.ID+of.Text] = fleet.Rejected
+	if v.OK {
+		c.said[of.Task.ID+of.Text] = fleet.Accepted
+	}
+	return v, nil
 }
 
 var errNoNetwork = errors.New("there is no network")
@@ -184,6 +212,26 @@ func (m *member) configure(_ context.Context, _ *fleet.Task, o *sdk.Options) err
 	return nil
 }
 
+// person pauses and retunes the job of a host. One that is doomed may be ended, too.
+func (m *member) person(ctx context.Context, h *fleet.Handle, doomed bool) {
+	for range m.Rand().IntN(3) {
+		if idle(ctx, m.World, 1+m.Rand().IntN(100)) != nil {
+			return
+		}
+		switch what := m.Rand().IntN(3); {
+		case what == 0:
+			h.Pause()
+			_ = idle(ctx, m.World, 1+m.Rand().IntN(100))
+			h.Resume()
+		case what == 1 || !doomed:
+			h.Retune(1 + m.Rand().IntN(3))
+		default:
+			m.Note("%s is ended", m.name)
+			[]func(){h.Drain, h.Cancel, h.Kill}[m.Rand().IntN(3)]()
+		}
+	}
+}
+
 // run is a host of the member. Its disk and its network fail after so many operations;
 // negative: never.
 func (m *member) run(after int) error {
@@ -203,15 +251,24 @@ func (m *member) run(after int) error {
 	}
 	_, missing := m.disk.Read("journal.jsonl")
 	m.last = map[string]fleet.TaskResult{}
-	var err error
-	for r, failed := range fleet.Run(m.Context(), fleet.Job{
+	handle, err := fleet.Start(m.Context(), fleet.Job{
 		Tasks: m.crew.tasks, Out: m.name, FS: m.disk, Resume: missing == nil, Attempts: 100, MaxStarts: 1000, Concurrency: 1 + m.Rand().IntN(3),
 		Backoff:   supervisor.Backoff{Initial: time.Second, Max: time.Minute},
 		Options:   &sdk.Options{Runtime: m.Runtime()},
 		Queue:     link{m, m.host},
 		Worker:    fmt.Sprintf("%s-%d", m.name, m.host),
 		Configure: m.configure, OnEvent: m.saw,
-	}) {
+	})
+	if err != nil {
+		return err
+	}
+	ctx, leave := context.WithCancel(m.Context())
+	left := make(chan struct{})
+	m.Go(func() {
+		defer close(left)
+		m.person(ctx, handle, after >= 0)
+	})
+	for r, failed := range handle.Results(m.Context()) {
 		if failed != nil {
 			err = failed
 			break
@@ -220,6 +277,8 @@ func (m *member) run(after int) error {
 		assert.False(m, twice, "%s came twice to a reader", r.ID)
 		m.last[r.ID] = r
 	}
+	leave()
+	require.NoError(m, m.Runtime().Executor().Await(m.Context(), left))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for task, name := range m.working { //troupe:maporder each by itself
@@ -251,6 +310,12 @@ func (m *member) live() {
 	}
 }
 
+// task returns the task of a ticket.
+func (c *crew) task(ticket string) *fleet.Task {
+	i := slices.IndexFunc(c.tasks, func(t fleet.Task) bool { return t.ID == ticket })
+	return &c.tasks[i]
+}
+
 // TestExploreASharedJob: whichever programs die, lose their leases or the network, no two run
 // a task at the same time, each task has one result, and all programs have the same ones.
 func TestExploreASharedJob(t *testing.T) {
@@ -278,10 +343,15 @@ func TestExploreASharedJob(t *testing.T) {
 			var r fleet.TaskResult
 			require.NoError(w, json.Unmarshal(raw, &r))
 			workers[r.Worker] = true
+			if v := c.task(id).Verify; v != nil && (r.Status == fleet.Accepted || r.Status == fleet.Rejected) {
+				assert.Equal(w, c.said[id+r.Text], r.Status, "%s, after what the verifier said", id)
+			}
 			for _, m := range members {
 				got := m.last[id]
-				assert.Equal(w, r.Fence, got.Fence, "%s of %s", id, m.name)
-				assert.Equal(w, r.Worker, got.Worker, "%s of %s", id, m.name)
+				if r.Status.Family() != fleet.FamilyNotRun { // that, each says by itself
+					assert.Equal(w, r.Fence, got.Fence, "%s of %s", id, m.name)
+					assert.Equal(w, r.Worker, got.Worker, "%s of %s", id, m.name)
+				}
 				assert.Equal(w, r.Status, got.Status, "%s of %s", id, m.name)
 				assert.Equal(w, r.Text, got.Text, "%s of %s", id, m.name)
 			}
