@@ -127,8 +127,8 @@ func TestAFullDisk(t *testing.T) {
 		return
 	}
 	dir := t.TempDir()
-	job := diskJob(t, dir, 40)
-	smallDisk(t, job.Out, 192)
+	job := diskJob(t, dir, 20)
+	smallDisk(t, job.Out, 96)
 	first, err := collect(t, job)
 	var stopped *fleet.StoppedError
 	require.ErrorAs(t, err, &stopped)

@@ -305,7 +305,7 @@ func (b *batch) inJournal() map[string][]fleet.Status {
 // starts while the account is parked or after the money is gone, and the job comes to its end.
 func TestExploreAJob(t *testing.T) {
 	t.Parallel()
-	simtests.Explore(t, simtests.Config{Seeds: 60, Cost: 4, Twice: 1}, aJob)
+	simtests.Explore(t, simtests.Config{Seeds: fewer(60), Cost: 4, Twice: 1}, aJob)
 }
 
 // The planted bugs of jobs have to be found by this one.

@@ -320,7 +320,7 @@ func (c *crew) task(ticket string) *fleet.Task {
 // a task at the same time, each task has one result, and all programs have the same ones.
 func TestExploreASharedJob(t *testing.T) {
 	t.Parallel()
-	simtests.Explore(t, simtests.Config{Seeds: 40, Cost: 6, Twice: 1}, func(w *simtests.World) {
+	simtests.Explore(t, simtests.Config{Seeds: fewer(40), Cost: 6, Twice: 1}, func(w *simtests.World) {
 		c := newCrew(w)
 		var members []*member
 		var over []chan struct{}
