@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
@@ -96,7 +97,7 @@ func (r *run) keepTranscript(a *attempt) error {
 		return a.unkept
 	}
 	if err := r.keeper.Keep(f, a.Transcript, transcriptsDir); err != nil {
-		return &journal.FailedError{Op: "sync of a transcript", Err: err}
+		return &journal.FailedError{Op: "sync", Err: fmt.Errorf("%s: %w", a.Transcript, err)}
 	}
 	if err := r.lend(r.hard, a.fence, a.Transcript); err != nil {
 		a.warnings = append(a.warnings, "the transcript is not in the store: "+err.Error())

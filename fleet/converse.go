@@ -212,7 +212,8 @@ func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 		if raw := m.Raw(); raw != nil {
 			_, err := a.script.Write(append(raw[:len(raw):len(raw)], '\n'))
 			if err != nil {
-				a.unkept = errors.Join(&journal.FailedError{Op: "write of a transcript", Err: err}, a.script.Close())
+				a.unkept = &journal.FailedError{Op: "write", Err: fmt.Errorf("%s: %w", a.Transcript, err)}
+				_ = a.script.Close()
 				a.script = nil
 				r.fail(a.unkept)
 			}

@@ -64,8 +64,8 @@ type Job struct {
 	// again, up to a minute later than the agent said. The wait outlives the program: a job
 	// that is resumed goes on waiting. When the window ends is read from the agent's
 	// rate_limit_event or, without one, from the text of its result, where that names a time
-	// with its zone. Where it is not said, or longer than this, the job stops. Default: 0, which is 26 h; negative: the job
-	// stops at once.
+	// with its zone. Where it is not said, or the wait would be longer than this, the job
+	// stops. Default: 0, which is 26 h; negative: the job stops at once.
 	MaxPark time.Duration
 	// Out is the directory of the journal, results, transcripts and workspaces. It is made
 	// if it does not exist. "": nothing is kept, and the job cannot be resumed.

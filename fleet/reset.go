@@ -3,7 +3,6 @@ package fleet
 import (
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/protocol"
@@ -24,15 +23,15 @@ func untilReset(now time.Time, event *protocol.RateLimitMessage, m *sdk.ResultMe
 
 var (
 	// resetStamp is the end of the text of Claude Code before 2.0: limit reached|1749924000
-	// (anthropics/claude-code#2087).
+	// (reported in anthropics/claude-code#2087, not observed).
 	resetStamp = regexp.MustCompile(`limit reached\|(\d{10})\b`)
-	// resetClock is that of later ones: resets 12:50am (America/Los_Angeles), reset at 1pm
-	// (Etc/GMT+5) (anthropics/claude-code#74079, #2087), with a day where the window is longer
-	// than one. None was observed here.
-	resetClock = regexp.MustCompile(`\bresets?(?: at)? (?:([A-Z][a-z]{2}) (\d{1,2})(?:,| at)? (?:at )?)?(\d{1,2})(?::(\d{2}))? ?([ap]m)? \(([A-Za-z0-9_+/-]+)\)`)
+	// resetClock is that of later ones: resets 12:50am (America/Los_Angeles), with the day if
+	// that is more than a day away, and the year if it is another one. The form is that of
+	// the code of 2.1.329; an agent that says it was not observed, as it needs a subscription.
+	resetClock = regexp.MustCompile(`\bresets?(?: at)? ((?:[A-Z][a-z]{2} \d{1,2}, (?:\d{4}, )?)?\d{1,2}(?::\d{2})?[ap]m) \(([A-Za-z0-9_+/-]+)\)`)
 )
 
-// justReset is how long a time of day that is over counts as that of today. The account is
+// justReset is how long a time that is over counts as the one that was meant. The account is
 // then asked again soon.
 const justReset = 10 * time.Minute
 
@@ -44,45 +43,38 @@ func resetIn(now time.Time, text string) time.Duration {
 		return soon(time.Unix(at, 0).Sub(now))
 	}
 	m := resetClock.FindStringSubmatch(text)
-	if m == nil || m[4] == "" && m[5] == "" {
+	if m == nil {
 		return 0
 	}
-	zone, err := time.LoadLocation(m[6])
+	zone, err := time.LoadLocation(m[2])
 	if err != nil {
 		return 0
 	}
-	hour, _ := strconv.Atoi(m[3])
-	minute, _ := strconv.Atoi(m[4]) // "" is the whole hour
-	if m[5] != "" {
-		if hour < 1 || hour > 12 {
-			return 0
-		}
-		if hour %= 12; m[5] == "pm" {
-			hour += 12
-		}
-	}
-	if hour > 23 || minute > 59 {
-		return 0
-	}
 	today := now.In(zone)
-	at := time.Date(today.Year(), today.Month(), today.Day(), hour, minute, 0, 0, zone)
-	if m[1] != "" {
-		month := strings.Index("JanFebMarAprMayJunJulAugSepOctNovDec", m[1])
-		day, _ := strconv.Atoi(m[2])
-		if month < 0 || month%3 != 0 {
-			return 0
+	for _, day := range []string{"", "Jan 2, ", "Jan 2, 2006, "} {
+		for _, clock := range []string{"3pm", "3:04pm"} {
+			t, err := time.Parse(day+clock, m[1])
+			if err != nil {
+				continue
+			}
+			year, month, date := t.Date()
+			switch day {
+			case "":
+				year, month, date = today.Date()
+			case "Jan 2, ":
+				year = today.Year()
+			}
+			at := time.Date(year, month, date, t.Hour(), t.Minute(), 0, 0, zone)
+			if day == "" && now.Sub(at) > justReset {
+				at = at.AddDate(0, 0, 1)
+			}
+			return soon(at.Sub(now))
 		}
-		at = time.Date(today.Year(), time.Month(month/3+1), day, hour, minute, 0, 0, zone)
-		if now.Sub(at) > 30*24*time.Hour { // of next year
-			at = at.AddDate(1, 0, 0)
-		}
-	} else if now.Sub(at) > justReset {
-		at = at.AddDate(0, 0, 1)
 	}
-	return soon(at.Sub(now))
+	return 0
 }
 
-// soon is a wait that is not over before it begins.
+// soon is the wait for a reset: a minute if the time is just over, 0 if it is long over.
 func soon(wait time.Duration) time.Duration {
 	if wait <= -justReset {
 		return 0

@@ -62,7 +62,7 @@ func (r *run) starting(ctx context.Context, a *attempt) error {
 	name := transcriptOf(a.task.ID, a.number)
 	script, err := r.fs.Create(name)
 	if err != nil {
-		return &journal.FailedError{Op: "create", Err: err}
+		return &journal.FailedError{Op: "create", Err: fmt.Errorf("%s: %w", name, err)}
 	}
 	a.script, a.Transcript = script, name
 	rec := startingRecord{Mode: a.mode, Session: a.session, Space: a.space, Fence: a.fence}

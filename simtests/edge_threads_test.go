@@ -217,7 +217,7 @@ func TestEdgeManyAgentsNeedNoThreads(t *testing.T) {
 	wg.Wait()
 	close(sessions)
 	require.Len(t, withToken(t, tokenOf(spec)), n)
-	few := max(32, n/3) // a thread is also what a slow disk or another program's load makes of a system call
+	few := min(100, n/3) // a system call that blocks, as on a busy machine, takes a thread, too
 	assert.Less(t, threads(t)-before, few, "of %d agents", n)
 	assert.Eventually(t, func() bool { return gort.NumGoroutine()-goroutines < 24 }, patience, time.Millisecond, "goroutines of agents that idle")
 	for s := range sessions {

@@ -68,17 +68,18 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s: line %d is damaged (%s): restore the file, or start the job in another directory", e.Name, e.Line, e.Reason)
 }
 
-// FailedError says that the journal could not be written. It is final for the process:
+// FailedError says that the journal, or a file that one of its records is to name, could not
+// be written. It is final for the process:
 // after a failed sync the system may have dropped what it could not write, so a second
 // sync would prove nothing. Records of this call may or may not be in the file. Fix the
 // cause, then resume the job.
 type FailedError struct {
-	Op  string // write, sync
+	Op  string // write, sync, create and the like
 	Err error
 }
 
 func (e *FailedError) Error() string {
-	return fmt.Sprintf("the journal cannot be written (%s), and this process writes no more: %v: fix the cause, then resume the job", e.Op, e.Err)
+	return fmt.Sprintf("the journal, or a file that it names, cannot be written (%s), and this process writes no more: %v: fix the cause, then resume the job", e.Op, e.Err)
 }
 
 func (e *FailedError) Unwrap() error { return e.Err }
