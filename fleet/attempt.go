@@ -15,7 +15,6 @@ import (
 	"github.com/agent-troupe/troupe/dialect/acp"
 	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/protocol/view"
 	"github.com/agent-troupe/troupe/sdk"
@@ -183,10 +182,6 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 // session itself, and cannot have a policy.
 func overACP(o *sdk.Options) bool { return o.Backend != nil && o.Backend.AgentName() == acp.Name }
 
-func denyAll(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
-	return sdk.Deny("Nobody is there to allow it."), nil
-}
-
 // configure makes the options of the attempt.
 func (r *run) configure(ctx context.Context, a *attempt) error {
 	o, err := overlay(r.job.Options, a.task.Options)
@@ -213,22 +208,9 @@ func (r *run) configure(ctx context.Context, a *attempt) error {
 	if !r.job.Attended {
 		o.Unattended = true
 		o.Limits.StallKill = cmp.Or(o.Limits.StallKill, stallKill) // nobody else ends it
-		switch {
-		case o.Policy != nil || o.CanUseTool != nil || r.job.Approvals != nil || o.PermissionPromptToolName != "":
-		case overACP(o):
-			o.CanUseTool = denyAll
-		default:
-			o.Policy = &policy.Rules{Allow: o.AllowedTools, Default: policy.Deny}
-			o.AllowedTools = nil
-		}
 	}
-	if r.job.Approvals != nil {
-		o.CanUseTool = func(ctx context.Context, req *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
-			return r.ask(ctx, a, req)
-		}
-		if o.PermissionTimeout == 0 {
-			o.PermissionTimeout = max(r.job.Approvals.hold(), 0) + time.Minute // it is not to decide
-		}
+	if err := r.permit(a); err != nil {
+		return err
 	}
 	if r.job.Subagents != nil {
 		a.gate = &subagentGate{run: r, max: *r.job.Subagents}

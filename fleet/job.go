@@ -30,7 +30,8 @@ type Job struct {
 	//
 	// The session is unattended (Options.Unattended), because nobody is there to answer.
 	// Without CanUseTool and Policy, the policy allows AllowedTools and denies all other
-	// calls. An agent of the Agent Client Protocol has no policies; CanUseTool then denies.
+	// calls; with Approvals, it asks a person about them. An agent of the Agent Client Protocol
+	// has no policies; CanUseTool then denies.
 	//
 	// Limits.StallKill is a minute unless it is set: an agent that is silent for Limits.Stall,
 	// and ignores the interrupt, is killed, and the task is tried again.
@@ -314,8 +315,8 @@ func (j *Job) check() error {
 			add(of.field+".USD", noDollars, "set "+of.field+".Credits, or a budget of tokens")
 		}
 	}
-	if j.Approvals != nil && (j.Options.CanUseTool != nil || j.Options.PermissionPromptToolName != "") {
-		add("Approvals", "contradicts Options.CanUseTool or PermissionPromptToolName, which answer first", "set one of them")
+	if err := j.Approvals.contradicted(j.Options); err != nil {
+		wrong = append(wrong, err)
 	}
 	wrong = append(wrong, j.Workspace.check(j.Out)...)
 	wrong = append(wrong, j.Verify.check("Verify")...)
