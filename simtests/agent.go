@@ -31,7 +31,7 @@ func (w *World) agent(s *scripted.Script, o *session.Options) *program {
 
 // program has an agent play on a port where things go wrong.
 func (w *World) program(inner speaker, o *session.Options) *program {
-	return &program{w: w, inner: inner, restarts: o.MaxRestarts, maxLine: o.MaxLine, consumer: o.Limits.Consumer, sent: make(map[string]int)}
+	return &program{w: w, inner: inner, restarts: o.MaxRestarts, maxLine: o.MaxLine, consumer: o.Limits.Consumer, calls: newToolCalls(false), sent: make(map[string]int)}
 }
 
 // speaker is an agent that says whose CLI it speaks like.
@@ -47,6 +47,7 @@ type program struct {
 	restarts int           // Options.MaxRestarts
 	maxLine  int           // Options.MaxLine; 0: the default
 	consumer time.Duration // Options.Limits.Consumer; 0: none
+	calls    *toolCalls
 
 	// Guarded by the world's mutex.
 	started int            // processes

@@ -42,7 +42,7 @@ func (w *World) DialCloud(o *sdk.Options, s *cloudtest.Server) (*sdk.Client, err
 	w.serve(s)
 	own.Runtime = w.rt
 	own.Backend = sdk.QoderCloud(sdk.CloudConfig{HTTP: s, BaseURL: "https://cloud.invalid"})
-	w.watch(&own)
+	w.watch(&own, nil)
 	c := sdk.NewClient(&own)
 	if err := c.Connect(w.ctx); err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ func TestExploreACalmSession(t *testing.T) {
 func TestExploreFaults(t *testing.T) {
 	simtests.Explore(t, simtests.Config{Seeds: fewer(200)}, func(w *simtests.World) {
 		w.Faults(
-			simtests.AgentCrash(0.02), simtests.KillActor(0.01), simtests.SlowCallback("CanUseTool", 30*time.Second),
+			simtests.AgentCrash(0.02), simtests.KillActor(0.01), simtests.SlowCallback(0.25, "CanUseTool", 30*time.Second),
 			simtests.SplitWrites(0.3), simtests.Noise(0.1), simtests.StallStdout(0.05, time.Second), simtests.PanicCallback(0.2, "CanUseTool"),
 			simtests.IgnoreTerm(0.3), simtests.StayAfterEOF(0.3), simtests.UnknownType(0.1), simtests.UnknownAnswer(0.1),
 			simtests.AnswerTwice(0.2), simtests.GoexitCallback(0.1, "CanUseTool"), simtests.HostShutdown(0.002), simtests.ClockJump(0.005, time.Minute),

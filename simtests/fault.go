@@ -175,10 +175,9 @@ func AnswersReordered(p float64) Fault {
 }
 
 // SlowCallback makes a callback take d longer. The callback is "CanUseTool" or the
-// name of a hook event, such as "PreToolUse"; "" is any. By default it happens to one
-// call in four.
-func SlowCallback(callback string, d time.Duration) Fault {
-	return Fault{name: "SlowCallback(" + callback + ")", kind: faultSlow, p: 0.25, on: callback, d: d}
+// name of a hook event, such as "PreToolUse"; "" is any.
+func SlowCallback(p float64, callback string, d time.Duration) Fault {
+	return Fault{name: "SlowCallback(" + callback + ")", kind: faultSlow, p: p, on: callback, d: d}
 }
 
 // PanicCallback makes a callback panic.

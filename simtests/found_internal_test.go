@@ -93,7 +93,7 @@ func leftOfAScenario(ch chan struct{}) { <-ch }
 
 // lostUpdate is a bug that needs one order of two tasks and a fault.
 func lostUpdate(w *World) {
-	w.Faults(SlowCallback("", time.Second), Noise(0.5), SplitWrites(0.5), AgentExit(0.3, 1))
+	w.Faults(SlowCallback(0.25, "", time.Second), Noise(0.5), SplitWrites(0.5), AgentExit(0.3, 1))
 	balance := 10
 	for range 3 {
 		w.Go(func() {

@@ -18,7 +18,7 @@ import (
 // agent that is a process.
 func TestLevels(t *testing.T) {
 	simtests.Levels(t, simtests.Config{Seeds: 10, AllFaults: true}, func(w *simtests.World) {
-		w.Faults(simtests.SplitWrites(0.2), simtests.Noise(0.2), simtests.SlowCallback("CanUseTool", 20*time.Millisecond).P(1))
+		w.Faults(simtests.SplitWrites(0.2), simtests.Noise(0.2), simtests.SlowCallback(1, "CanUseTool", 20*time.Millisecond))
 		c := w.Open(&sdk.Options{CanUseTool: allowAll}, refund())
 		var first error
 		w.Go(func() { _, _, first = simtests.Ask(w.Context(), c, "refund order 7") })

@@ -28,7 +28,7 @@ func everyFault() []simtests.Fault {
 		simtests.SplitWrites(0.1), simtests.Noise(0.03), simtests.OverlongLine(0.02, 20_000), simtests.UnknownType(0.03), simtests.UnknownAnswer(0.03),
 		simtests.APIRetryStorm(0.05, 429, 3), simtests.APIRetryStorm(0.05, 529, 6), simtests.CancelInFlight(0.1),
 		simtests.AnswerTwice(0.3), simtests.AnswerMissing(0.2), simtests.AnswerLate(0.3), simtests.AnswersReordered(0.3),
-		simtests.SlowCallback("", 20*time.Second).P(0.1), simtests.PanicCallback(0.05, "PreToolUse"), simtests.GoexitCallback(0.05, "CanUseTool"),
+		simtests.SlowCallback(0.1, "", 20*time.Second), simtests.PanicCallback(0.05, "PreToolUse"), simtests.GoexitCallback(0.05, "CanUseTool"),
 		simtests.ErrorCallback(0.05, ""), simtests.ZeroCallback(0.05, ""), simtests.OutliveCallback(0.03, "", 3*time.Minute),
 		simtests.KillActor(0.004), simtests.KillInside(0.01), simtests.KillStep(0.0005), simtests.KillFleet(0.05), simtests.ClockJump(0.002, time.Minute), simtests.HostShutdown(0.001),
 		simtests.TranscriptMissing(0.2), simtests.TranscriptTruncated(0.3), simtests.TranscriptUnsynced(0.5, time.Second), simtests.ConsumerStalls(0.1, 5*time.Second), simtests.ConsumerLeaves(0.02),

@@ -14,11 +14,12 @@ import (
 // talk is what one process and its host said to each other, and what the oracles
 // have to say about it.
 type talk struct {
-	w    *World
-	lane string
-	p    *program
-	asks map[string]*asked
-	ids  []string
+	w       *World
+	lane    string
+	p       *program
+	process int // of the client, from 1
+	asks    map[string]*asked
+	ids     []string
 
 	turns       int             // user messages since the last result
 	started     map[string]bool // messages of which the agent has said that it began with them
@@ -38,7 +39,7 @@ type asked struct {
 }
 
 func newTalk(w *World, lane string, p *program) *talk {
-	return &talk{w: w, lane: lane, p: p, asks: make(map[string]*asked), started: make(map[string]bool)}
+	return &talk{w: w, lane: lane, p: p, process: p.process(), asks: make(map[string]*asked), started: make(map[string]bool)}
 }
 
 // drop has answers to a request not reach the agent.
@@ -107,6 +108,9 @@ func (t *talk) agent(line []byte) {
 		_ = json.Unmarshal(f.Body(), &body) // what is no object names no tool call
 		a.tool, a.event = body.ToolUseID, body.Input.Event
 		a.message = string(body.Message.ID)
+		if k, ok := t.about(a); ok {
+			t.p.calls.asks(k)
+		}
 		if body.Message.Method == "notifications/cancelled" {
 			t.cancelMCP(string(body.Message.Params.RequestID))
 		}
@@ -115,11 +119,26 @@ func (t *talk) agent(line []byte) {
 	case "command_lifecycle":
 		t.lifecycle(f.Raw)
 	case "control_cancel_request":
-		if a := t.asks[f.RequestID]; a != nil {
+		if a := t.asks[f.RequestID]; a != nil && !a.cancelled {
 			a.cancelled = true
-			t.w.cancelled(a)
+			if k, ok := t.about(a); ok {
+				t.p.calls.givesUp(k, t.w.sched.Now())
+			}
 		}
 	}
+}
+
+// about is which callback a request calls about which tool call; false: none.
+func (t *talk) about(a *asked) (requestKey, bool) {
+	k := requestKey{callKey{t.process, a.tool}, a.event}
+	switch a.subtype {
+	case "can_use_tool":
+		k.callback = "CanUseTool"
+	case "hook_callback":
+	default:
+		return k, false
+	}
+	return k, true
 }
 
 // lifecycle takes note of a message that the agent knows from an earlier process: it says
@@ -161,19 +180,24 @@ func (t *talk) host(line []byte) (drop bool) {
 	if a.answers++; a.answers > a.times {
 		t.w.Errorf("answered-once: %s got %d answers to its request %q (%s)", t.lane, a.answers, f.RequestID, a.subtype)
 	}
-	switch {
-	case a.subtype == "can_use_tool":
+	k, ok := t.about(a)
+	if !ok {
+		return a.dropped
+	}
+	if a.subtype == "can_use_tool" {
 		var body struct {
 			Behavior string `json:"behavior"`
 		}
 		_ = json.Unmarshal(said(f), &body) // what is no object allows nothing
-		if body.Behavior == "allow" && !t.w.allowed(a.tool) {
+		if body.Behavior == "allow" && !t.p.calls.allowed(k.callKey) {
 			t.w.Errorf("fail-closed: %s was allowed the tool call %q, and no callback had allowed it", t.lane, a.tool)
 		}
-	case a.subtype == "hook_callback" && !denies(f):
-		if why := t.w.hookPassed(a.event, a.tool); why != "" {
-			t.w.Errorf("fail-closed: %s may go on with the tool call %q, %s", t.lane, a.tool, why)
-		}
+	}
+	if a.cancelled { // the agent does not look at the answer
+		return a.dropped
+	}
+	if why := t.p.calls.answered(k, a.subtype == "hook_callback" && denies(f)); why != "" {
+		t.w.Errorf("fail-closed: %s may go on with the tool call %q, %s", t.lane, a.tool, why)
 	}
 	return a.dropped
 }
@@ -195,20 +219,6 @@ func (t *talk) cancelMCP(message string) {
 	}
 }
 
-// cancelled notes when the agent gave up a request.
-func (w *World) cancelled(a *asked) {
-	name := a.event
-	if a.subtype == "can_use_tool" {
-		name = "CanUseTool"
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.verdicts.gaveUp == nil {
-		w.verdicts.gaveUp = make(map[string]time.Time)
-	}
-	w.verdicts.gaveUp[name+" "+a.tool] = w.sched.Now()
-}
-
 // cancelLimit is how long a callback may go on after the agent has cancelled its request,
 // while no actor waits for its restart.
 const cancelLimit = 10 * time.Second
@@ -216,9 +226,9 @@ const cancelLimit = 10 * time.Second
 // uncancelled holds a callback that still runs against the cancels that the host has had
 // the time to read. While nobody reads the session's messages the host reads no more than it
 // may keep, and an open gate hides the state that says so.
-func (w *World) uncancelled(name, tool string) {
+func (w *World) uncancelled(calls *toolCalls, k requestKey) {
+	at, was := calls.cancelled(k)
 	w.mu.Lock()
-	at, was := w.verdicts.gaveUp[name+" "+tool]
 	late := w.sched.Now().Sub(at)
 	if w.reached[session.StateAwaitingConsumer.String()] || w.happened(faultJump) || w.happened(faultConsumerStall) || w.happened(faultConsumerLeaves) {
 		was = false
@@ -226,7 +236,7 @@ func (w *World) uncancelled(name, tool string) {
 	limit := cancelLimit + w.delays
 	w.mu.Unlock()
 	if was && late > limit {
-		w.Errorf("cancelled: the context of %s for %s had not ended %v after the agent had cancelled the request", name, tool, late)
+		w.Errorf("cancelled: the context of %s for %s had not ended %v after the agent had cancelled the request", k.callback, k.tool, late)
 	}
 }
 

@@ -57,7 +57,7 @@ func readTrace(t *testing.T, files []string) ([]simtests.Event, string) {
 // aboutCrash is a scenario in which an agent crashes, an actor dies, and the session
 // is started again.
 func aboutCrash(w *simtests.World) {
-	w.Faults(simtests.AgentCrash(0.1).AtMost(1), simtests.KillActor(0.05).AtMost(1), simtests.SlowCallback("CanUseTool", time.Minute).P(1))
+	w.Faults(simtests.AgentCrash(0.1).AtMost(1), simtests.KillActor(0.05).AtMost(1), simtests.SlowCallback(1, "CanUseTool", time.Minute))
 	c, err := w.Dial(&sdk.Options{CanUseTool: allowAll, MaxRestarts: 2}, refund())
 	if err != nil {
 		return

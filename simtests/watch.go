@@ -29,42 +29,29 @@ type watched struct {
 	due      map[string]time.Time // when a supervisor goes on with the restart that it has announced
 }
 
-// verdicts are what CanUseTool callbacks allowed, by the id of the tool call. A
-// policy or a mode allows without asking them, so where one may, nothing is held
-// against the answers.
-type verdicts struct {
-	allowed map[string]bool
-	any     bool // somebody else may allow
-	// Of PreToolUse hooks that deny when they fail, by the id of the tool call: how many
-	// failed, and how many answers let the call go on.
-	failed, passed map[string]int
-	hooks          int // that one session has of them, at most
-	// When the agent cancelled a request, by the callback and the id of the tool call.
-	gaveUp map[string]time.Time
-}
-
 // errInjected is the error of ErrorCallback.
 var errInjected = errors.New("simtests: the fault ErrorCallback")
 
 // watch makes the callbacks of a session go wrong as faults want it, and its events
-// known to the world.
-func (w *World) watch(o *sdk.Options) {
+// known to the world. p is the client's agent; nil: it is none of the world's.
+func (w *World) watch(o *sdk.Options, p *program) {
+	calls := newToolCalls(o.Policy != nil)
+	if p != nil {
+		p.calls = calls
+	}
 	if ask, limit := o.CanUseTool, o.PermissionTimeout; ask != nil {
 		o.CanUseTool = func(ctx context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
-			at := w.sched.Now()
-			if skip, err := w.callback(ctx, "CanUseTool", r.ToolUseID); skip {
+			at, k := w.sched.Now(), callKey{p.process(), r.ToolUseID}
+			if skip, err := w.callback(ctx, calls, requestKey{k, "CanUseTool"}); skip {
 				return protocol.PermissionResult{}, err
 			}
 			defer w.sched.be(w.sched.be(laneCallbacks))
 			res, err := ask(ctx, r)
 			if err == nil && res.Behavior == protocol.BehaviorAllow && !w.late(at, limit) {
-				w.allow(r.ToolUseID)
+				calls.allow(k)
 			}
 			return res, err
 		}
-	}
-	if o.Policy != nil {
-		w.allow("")
 	}
 	o.Hooks = slices.Clone(o.Hooks)
 	for i, h := range o.Hooks {
@@ -72,15 +59,15 @@ func (w *World) watch(o *sdk.Options) {
 			continue
 		}
 		o.Hooks[i].Func = func(ctx context.Context, c *session.HookCall) (json.RawMessage, error) {
-			ok := false
+			k, ok := callKey{p.process(), c.ToolUseID}, false
 			if gate(h) {
 				defer func() {
 					if !ok {
-						w.hookFailed(c.ToolUseID)
+						calls.hookFailed(k)
 					}
 				}()
 			}
-			skip, err := w.callback(ctx, string(h.Event), c.ToolUseID)
+			skip, err := w.callback(ctx, calls, requestKey{k, string(h.Event)})
 			var out json.RawMessage
 			if !skip {
 				defer w.sched.be(w.sched.be(laneCallbacks))
@@ -90,15 +77,6 @@ func (w *World) watch(o *sdk.Options) {
 			return out, err
 		}
 	}
-	gates := 0
-	for _, h := range o.Hooks {
-		if gate(h) {
-			gates++
-		}
-	}
-	w.mu.Lock()
-	w.verdicts.hooks = max(w.verdicts.hooks, gates)
-	w.mu.Unlock()
 	tell := o.OnEvent
 	o.OnEvent = func(r session.EventRecord) {
 		w.onEvent(r)
@@ -116,63 +94,11 @@ func (w *World) late(began time.Time, limit time.Duration) bool {
 	return limit > 0 && w.sched.Now().Sub(began) > limit && !w.happened(faultJump)
 }
 
-// gate reports whether a hook denies the tool call when it fails.
-func gate(h session.Hook) bool {
-	return h.Event == protocol.HookPreToolUse && h.OnFailure != session.ContinueOnFailure
-}
-
-func (w *World) hookFailed(tool string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.verdicts.failed == nil {
-		w.verdicts.failed = make(map[string]int)
-	}
-	w.verdicts.failed[tool]++
-}
-
-// hookPassed notes an answer to a hook that lets a tool call go on, and returns why there
-// are too many of them, or "".
-func (w *World) hookPassed(event, tool string) string {
-	if event != string(protocol.HookPreToolUse) {
-		return ""
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	v := &w.verdicts
-	if v.passed == nil {
-		v.passed = make(map[string]int)
-	}
-	v.passed[tool]++
-	if failed := v.failed[tool]; failed > 0 && v.passed[tool]+failed > v.hooks {
-		return fmt.Sprintf("though %d of its %d PreToolUse hooks failed", failed, v.hooks)
-	}
-	return ""
-}
-
-func (w *World) allow(tool string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if tool == "" {
-		w.verdicts.any = true
-		return
-	}
-	if w.verdicts.allowed == nil {
-		w.verdicts.allowed = make(map[string]bool)
-	}
-	w.verdicts.allowed[tool] = true
-}
-
-func (w *World) allowed(tool string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.verdicts.any || w.verdicts.allowed[tool]
-}
-
 // callback is what goes wrong with a callback before the user's function is called. It
 // reports whether the function is not called at all, and what is returned instead.
-func (w *World) callback(ctx context.Context, name, tool string) (skip bool, err error) {
-	w.note(Event{Kind: "callback", Lane: laneCallbacks, What: name})
-	hit := w.strike(laneCallbacks, name, faultSlow, faultPanic, faultGoexit, faultError, faultZero, faultOutlive)
+func (w *World) callback(ctx context.Context, calls *toolCalls, k requestKey) (skip bool, err error) {
+	w.note(Event{Kind: "callback", Lane: laneCallbacks, What: k.callback})
+	hit := w.strike(laneCallbacks, k.callback, faultSlow, faultPanic, faultGoexit, faultError, faultZero, faultOutlive)
 	if hit == nil {
 		return false, nil
 	}
@@ -184,7 +110,7 @@ func (w *World) callback(ctx context.Context, name, tool string) (skip bool, err
 		if err := w.sched.Await(ctx, over); err != nil {
 			return true, err
 		}
-		w.uncancelled(name, tool)
+		w.uncancelled(calls, k)
 	case faultOutlive:
 		w.Sleep(hit.d)
 	case faultPanic:

@@ -60,8 +60,7 @@ type World struct {
 	effects   []string
 	living    int
 	launched  int
-	ports     []*faulty // of the agents that have not ended
-	verdicts  verdicts
+	ports     []*faulty       // of the agents that have not ended
 	relays    []*relays       // on level Processes
 	programs  []clientProgram // in the order of Dial
 	reached   map[string]bool // states of sessions
@@ -235,7 +234,7 @@ func (w *World) dial(o *sdk.Options, agent func(*sdk.Options) *program) (*sdk.Cl
 			return nil, err
 		}
 	}
-	w.watch(&own)
+	w.watch(&own, p)
 	p.rests(&own)
 	c := sdk.NewClient(&own)
 	w.mu.Lock()

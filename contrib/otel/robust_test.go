@@ -34,7 +34,7 @@ func TestEachSpanEndsOnce(t *testing.T) {
 		r := newRig(w)
 		w.Faults(
 			simtests.KillActor(0.02), simtests.AgentCrash(0.02), simtests.CrashInTool(0.1), simtests.PanicCallback(0.1, "CanUseTool"), simtests.ErrorCallback(0.1, "CanUseTool"),
-			simtests.GoexitCallback(0.1, "CanUseTool"), simtests.SlowCallback("CanUseTool", 2*time.Second), simtests.OutliveCallback(0.1, "CanUseTool", 3*time.Second), simtests.CancelInFlight(0.1), simtests.Noise(0.1), simtests.AnswerTwice(0.1), simtests.HostShutdown(0.01),
+			simtests.GoexitCallback(0.1, "CanUseTool"), simtests.SlowCallback(0.25, "CanUseTool", 2*time.Second), simtests.OutliveCallback(0.1, "CanUseTool", 3*time.Second), simtests.CancelInFlight(0.1), simtests.Noise(0.1), simtests.AnswerTwice(0.1), simtests.HostShutdown(0.01),
 		)
 		o := &sdk.Options{Tracer: r.Session, MaxRestarts: 2, CanUseTool: allow, PermissionTimeout: time.Second}
 		call := &scripted.ToolUse{Name: "Bash", Gate: agent.GateAsk, Takes: 5 * time.Millisecond}
