@@ -159,7 +159,7 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 	}
 	a.Workspace = s.Dir
 	if err == nil && a.mode == ModeFresh && a.task.ExpectChange {
-		if s.State, err = r.stateOf(ctx, s.Dir, a.workspace.owned()); err != nil {
+		if s.State, err = r.stateOf(ctx, a, s); err != nil {
 			err = &badWorkspace{dir: s.Dir, err: err}
 		}
 	}
@@ -167,7 +167,7 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 		return err
 	}
 	a.space = s // no later attempt goes on where Setup has not succeeded
-	a.opts.Cwd = a.space.Dir
+	a.opts.Cwd = a.space.work()
 	if a.mode == ModeResume {
 		a.opts.Resume, a.opts.SessionID = a.session, ""
 	} else if a.session = a.opts.SessionID; a.session == "" && !overACP(a.opts) {

@@ -11,43 +11,49 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"syscall"
+
+	"github.com/agent-troupe/troupe/internal/hostgit"
 )
 
 // stateOf identifies what is in a workspace, for Task.ExpectChange. In a git repository it is
 // the commit and the content of all files that differ from it and are not ignored; elsewhere
 // the names, sizes and times of all files.
-func (r *run) stateOf(ctx context.Context, dir string, owned bool) (string, error) {
+func (r *run) stateOf(ctx context.Context, a *attempt, s space) (string, error) {
 	sum := sha256.New()
-	top, err := r.git(ctx, dir, "rev-parse", "--show-toplevel")
-	top = strings.TrimSuffix(top, "\n")
+	var err error
 	switch {
-	case errors.As(err, new(*commandFailed)), err == nil && owned && !sameFile(dir, top): // Out may be in a repository
-		err = addTree(sum, dir)
-	case err == nil:
-		err = r.addChanges(ctx, sum, dir, top)
+	case s.Git != "":
+		var d *hostgit.Dir
+		var now *hostgit.Repo
+		if d, now, err = r.openGit(ctx, a, s); err == nil {
+			err = addChanges(ctx, sum, d, now, s.work())
+		}
+	case a.workspace.owned():
+		err = addTree(sum, s.Dir)
+	default:
+		err = r.withSource(ctx, s.Dir, func(d *hostgit.Dir, _ bool) error { return addChanges(ctx, sum, d, d.Repo(), s.Dir) })
+		if errors.Is(err, hostgit.ErrNoRepository) || errors.Is(err, hostgit.ErrReftable) {
+			err = addTree(sum, s.Dir)
+		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:16]), err
 }
 
 // addChanges adds the commit of a repository, and the files in dir that differ from it. How
 // they differ, such as whether they are staged, says nothing about their content.
-func (r *run) addChanges(ctx context.Context, sum hash.Hash, dir, top string) error {
-	head, err := r.git(ctx, dir, "rev-parse", "--verify", "--quiet", "HEAD")
-	if err != nil && !errors.As(err, new(*commandFailed)) { // there is no commit yet
-		return err
-	}
-	status, err := r.git(ctx, dir, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", ".")
+func addChanges(ctx context.Context, sum hash.Hash, d *hostgit.Dir, now *hostgit.Repo, dir string) error {
+	head, err := now.Head()
 	if err != nil {
 		return err
 	}
-	_, _ = io.WriteString(sum, head)
-	for entry := range strings.SplitSeq(status, "\x00") {
-		if len(entry) < len("XY a") {
-			continue
-		}
-		name := filepath.Join(top, filepath.FromSlash(entry[len("XY "):]))
-		if err := addFile(sum, name); err != nil {
+	names, err := d.Changed(ctx, head.Hash, dir)
+	if err != nil {
+		return err
+	}
+	_, _ = io.WriteString(sum, head.Hash)
+	for _, name := range names {
+		if err := addFile(sum, filepath.Join(now.Top, filepath.FromSlash(name))); err != nil {
 			return err
 		}
 	}
@@ -72,7 +78,7 @@ func addFile(sum hash.Hash, name string) error {
 		_, _ = io.WriteString(sum, target)
 		return nil
 	}
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // an agent may put a pipe there meanwhile
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,9 @@ type command struct {
 	name  string
 	args  []string
 	dir   string
-	env   []string // added
+	env   []string        // added
+	whole []string        // the environment, but for the job's marker; nil: that of this program
+	spawn session.Spawner // nil: on this machine
 	limit time.Duration
 	most  int // bytes of each output that are kept, the last ones
 }
@@ -37,7 +39,7 @@ func (e *commandFailed) Error() string { return e.status.String() }
 func (r *run) shell(ctx context.Context, a *attempt, dir, line string, env ...string) ([]byte, error) {
 	out, err := r.command(ctx, command{
 		name: "sh", args: []string{"-c", "exec 2>&1\n" + line}, dir: dir,
-		env: append(a.variables(), env...), limit: a.shellLimit, most: maxOutput,
+		env: append(a.variables(), env...), limit: a.shellLimit, most: maxOutput, spawn: r.job.CommandSpawner,
 	})
 	return out.output, err
 }
@@ -48,8 +50,15 @@ const maxOutput = 64 << 10
 func (r *run) command(ctx context.Context, c command) (outputs, error) {
 	ctx, cancel := kernel.WithTimeout(ctx, r.clock, &session.TimeoutError{What: c.name, Limit: c.limit})
 	defer cancel()
-	env := slices.Concat(os.Environ(), c.env, []string{r.marker + "=1"})
-	p, err := r.rt.Spawner().Spawn(ctx, session.Command{Names: []string{c.name}, Args: c.args, Dir: c.dir, Env: env})
+	whole, spawner := c.whole, c.spawn
+	if whole == nil {
+		whole = os.Environ()
+	}
+	if spawner == nil {
+		spawner = r.rt.Spawner()
+	}
+	env := slices.Concat(whole, c.env, []string{r.marker + "=1"})
+	p, err := spawner.Spawn(ctx, session.Command{Names: []string{c.name}, Args: c.args, Dir: c.dir, Env: env})
 	if err != nil {
 		return outputs{}, err
 	}

@@ -18,7 +18,7 @@ func (r *run) suspicion(ctx context.Context, a *attempt) (string, error) {
 	case a.task.ExpectTools && a.ToolCalls == 0:
 		return "the agent called no tool", nil
 	case a.task.ExpectChange:
-		now, err := r.stateOf(ctx, a.space.Dir, a.workspace.owned())
+		now, err := r.stateOf(ctx, a, a.space)
 		if err != nil {
 			return "", &badWorkspace{dir: a.space.Dir, err: err}
 		}
@@ -39,7 +39,7 @@ func (r *run) judge(ctx context.Context, a *attempt) error {
 		return err
 	}
 	r.doing(a, "verifying")
-	said, err := r.verify(ctx, a, Candidate{Task: a.task, Attempt: a.number, Dir: a.space.Dir, Text: a.Text, Structured: a.Structured})
+	said, err := r.verify(ctx, a, Candidate{Task: a.task, Attempt: a.number, Dir: a.space.work(), Text: a.Text, Structured: a.Structured})
 	if err != nil {
 		return err
 	}

@@ -65,6 +65,20 @@ func (r *run) tell(e Event) {
 	_ = guard("Job.OnEvent", func() error { r.job.OnEvent(e); return nil })
 }
 
+// remark warns of something that holds for many tasks, once.
+func (r *run) remark(text string) {
+	r.mu.Lock()
+	known := r.remarks[text]
+	if r.remarks == nil {
+		r.remarks = map[string]bool{}
+	}
+	r.remarks[text] = true
+	r.mu.Unlock()
+	if !known {
+		r.tell(Event{Kind: EventWarning, Detail: text})
+	}
+}
+
 func (r *run) progress() Progress {
 	r.mu.Lock()
 	defer r.mu.Unlock()

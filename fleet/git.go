@@ -2,158 +2,289 @@ package fleet
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/agent-troupe/troupe/internal/hostgit"
+	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// enter waits until no other job of the runtime changes the repository that dir is in: two
-// git commands that add worktrees fail on each other's locks. leave gives it back.
-func (r *run) enter(ctx context.Context, dir string) (leave func(), err error) {
-	common, err := r.commonDir(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	return r.rt.Exclusive(ctx, "git "+common)
-}
-
-// commonDir returns the directory that all worktrees of a repository share. A repository has
-// many paths: its directories, its worktrees, and symbolic links to them.
-func (r *run) commonDir(ctx context.Context, dir string) (string, error) {
-	out, err := r.git(ctx, dir, "rev-parse", "--git-common-dir")
-	if err != nil {
-		return "", err
-	}
-	common := strings.TrimSuffix(out, "\n")
-	if !filepath.IsAbs(common) {
-		common = filepath.Join(dir, common)
-	}
-	return filepath.EvalSymlinks(common)
-}
-
-const (
-	worktreeTries = 5
-	worktreePause = 200 * time.Millisecond
-)
-
-// addWorktree makes a worktree and returns the commit that it has checked out. It is
-// detached: a branch would be left behind, and can be checked out only once.
-func (r *run) addWorktree(ctx context.Context, repo, dir, rev string) (base string, err error) {
-	leave, err := r.enter(ctx, repo)
-	if err != nil {
-		return "", err
-	}
-	defer leave()
-	if rev == "" {
-		rev = "HEAD"
-	}
-	for try := 1; ; try++ {
-		_, err = r.git(ctx, repo, "worktree", "add", "--detach", "--quiet", dir, rev)
-		if err == nil {
-			break
-		}
-		if !strings.Contains(err.Error(), "lock") || try == worktreeTries { // of another program
-			return "", err
-		}
-		if err := r.pause(ctx, worktreePause); err != nil {
-			return "", err
-		}
-	}
-	base, err = r.git(ctx, dir, "rev-parse", "HEAD")
-	return strings.TrimSpace(base), err
-}
-
-func (r *run) removeWorktree(ctx context.Context, repo, dir string) error {
-	leave, err := r.enter(ctx, repo)
-	if errors.As(err, new(*commandFailed)) { // there is no repository that could list it
-		return os.RemoveAll(dir)
-	}
-	if err != nil {
-		return err
-	}
-	defer leave()
-	_, _ = r.git(ctx, repo, "worktree", "remove", "--force", "--force", dir) // fails for one that is half made
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	_, err = r.git(ctx, repo, "worktree", "prune")
-	return err
-}
-
-// checkWorktree fails unless dir itself is a worktree that its repository knows.
-func (r *run) checkWorktree(ctx context.Context, dir string) error {
-	st, err := os.Lstat(filepath.Join(dir, ".git"))
-	if err != nil {
-		return fmt.Errorf("it is no worktree any more: %w", err)
-	}
-	if !st.Mode().IsRegular() {
-		return errors.New("it is no worktree any more: .git is not a file")
-	}
-	resolved, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return err
-	}
-	top, err := r.git(ctx, dir, "rev-parse", "--show-toplevel")
-	if err != nil {
-		return err
-	}
-	if strings.TrimSpace(top) != resolved {
-		return fmt.Errorf("it is no worktree any more: git takes it for a part of %s", strings.TrimSpace(top))
-	}
-	// What git worktree list goes by. The command itself reads all worktrees, and fails while
-	// another one is added.
-	own, err := r.git(ctx, dir, "rev-parse", "--absolute-git-dir")
-	if err != nil {
-		return err
-	}
-	own = strings.TrimSuffix(own, "\n")
-	listed, err := os.ReadFile(filepath.Join(own, "gitdir"))
-	if err != nil {
-		return fmt.Errorf("its repository does not list it any more: %w", err)
-	}
-	pointer := strings.TrimSpace(string(listed))
-	if !filepath.IsAbs(pointer) { // since git 2.48
-		pointer = filepath.Join(own, pointer)
-	}
-	if !sameFile(pointer, filepath.Join(dir, ".git")) {
-		return fmt.Errorf("its repository has another worktree in its place: %s", filepath.Dir(pointer))
-	}
-	return nil
-}
-
-// isRepo reports whether dir is the top of a git repository. A directory in one is not: git
-// would change what is around it.
-func (r *run) isRepo(ctx context.Context, dir string) bool {
-	top, err := r.git(ctx, dir, "rev-parse", "--show-toplevel")
-	return err == nil && sameFile(dir, strings.TrimSuffix(top, "\n"))
-}
-
-// diff returns what changed in a workspace of the task's own since base.
-func (r *run) diff(ctx context.Context, s space) (string, error) {
-	base := s.Base
-	if base == "" {
-		base = "HEAD"
-	}
-	if _, err := r.git(ctx, s.Dir, "add", "--all", "--intent-to-add", "."); err != nil {
-		return "", err
-	}
-	return r.git(ctx, s.Dir, "diff", "--no-color", "--no-ext-diff", base)
-}
-
-func (r *run) git(ctx context.Context, dir string, args ...string) (string, error) {
-	// The garbage collection of one worktree would take the locks of all.
-	argv := append([]string{"-c", "gc.auto=0", "-c", "core.quotePath=false"}, args...)
-	out, err := r.command(ctx, command{name: "git", args: argv, dir: dir, limit: gitLimit, most: maxDiff})
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w%s", args[0], err, quoted(out.errors))
-	}
-	return string(out.output), nil
-}
+// gitDir is the directory in Job.Out for the git directories of the host. No agent of a
+// copy or a worktree can write there.
+const gitDir = "git"
 
 const (
 	gitLimit = 5 * time.Minute
 	maxDiff  = 16 << 20
 )
+
+// repositories is what the job knows of git; the job's mu guards it.
+type repositories struct {
+	git   *hostgit.Git
+	found map[string]*hostgit.Repo // sources, as they were when they were used first
+}
+
+// hostGit is the git of this job: every git that the host runs goes through it.
+func (r *run) hostGit(ctx context.Context) *hostgit.Git {
+	r.mu.Lock()
+	g := r.repos.git
+	r.mu.Unlock()
+	if g != nil {
+		return g
+	}
+	g = &hostgit.Git{Environ: os.Environ(), Run: func(ctx context.Context, c hostgit.Call) (string, error) {
+		out, err := r.command(ctx, command{name: "git", args: c.Args, dir: c.Dir, whole: c.Env, limit: gitLimit, most: maxDiff})
+		if err != nil {
+			return "", fmt.Errorf("git %s: %w%s", c.Args[0], err, quoted(out.errors))
+		}
+		return string(out.output), nil
+	}}
+	g.Excludes = g.UserExcludes(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.repos.git = g
+	return g
+}
+
+// gitRoot returns the directory for the host's git directories, and what removes it when
+// it is no longer needed. It is in Out, unless what works in dir could write there.
+func (r *run) gitRoot(dir string) (root string, remove func()) {
+	if r.root != "" && !within(r.root, dir) {
+		return filepath.Join(r.root, gitDir), func() {}
+	}
+	root = filepath.Join(os.TempDir(), "troupe-git-"+kernel.NewID(r.rt.Rand()))
+	return root, func() { _ = os.RemoveAll(root) }
+}
+
+// within reports whether a path is dir or below it.
+func within(name, dir string) bool {
+	rel, err := filepath.Rel(resolved(dir), resolved(name))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// resolved is a path without links, as far as it exists.
+func resolved(name string) string {
+	if to, err := filepath.EvalSymlinks(name); err == nil {
+		return to
+	}
+	if up := filepath.Dir(name); up != name {
+		return filepath.Join(resolved(up), filepath.Base(name))
+	}
+	return name
+}
+
+// withSource calls do with a git directory for the repository that from is in, as it was when
+// the job used it first. One call at a time uses it. fresh: it was made now.
+func (r *run) withSource(ctx context.Context, from string, do func(d *hostgit.Dir, fresh bool) error) error {
+	from = resolved(from)
+	sum := sha256.Sum256([]byte(from))
+	root, remove := r.gitRoot(from)
+	defer remove()
+	own := filepath.Join(root, "source-"+hex.EncodeToString(sum[:8]))
+	leave, err := r.rt.Exclusive(ctx, "git "+own)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	g := r.hostGit(ctx)
+	r.mu.Lock()
+	repo := r.repos.found[from]
+	r.mu.Unlock()
+	var d *hostgit.Dir
+	if repo != nil {
+		d, err = g.Make(own, repo.Top, repo)
+	} else if d, err = g.Open(own, ""); err != nil { // an earlier process has not used it
+		repo, err = g.Find(ctx, from)
+		if err == nil {
+			d, err = g.Make(own, repo.Top, repo)
+		}
+		if err == nil {
+			err = d.Seed(ctx)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	fresh := r.repos.found[from] == nil
+	if r.repos.found == nil {
+		r.repos.found = map[string]*hostgit.Repo{}
+	}
+	r.repos.found[from] = d.Repo()
+	r.mu.Unlock()
+	return do(d, fresh)
+}
+
+// gitName is the name in Out of the git directory for a workspace of the job's own.
+func (r *run) gitName(dir string) string {
+	rel, err := filepath.Rel(filepath.Join(r.root, workspacesDir), dir)
+	if err != nil || !filepath.IsLocal(rel) {
+		return ""
+	}
+	return path.Join(gitDir, filepath.ToSlash(rel))
+}
+
+// addWorktree makes the worktree of an attempt, and says what its task may miss there.
+func (r *run) addWorktree(ctx context.Context, a *attempt, from, dir string) (s space, err error) {
+	s = space{Dir: dir, Git: r.gitName(dir)}
+	var repo *hostgit.Repo
+	err = r.withSource(ctx, from, func(d *hostgit.Dir, fresh bool) error {
+		repo = d.Repo()
+		if s.Base, err = d.Commit(ctx, a.workspace.Rev); err != nil {
+			return err
+		}
+		if repo.Top != "" {
+			if s.Sub, err = filepath.Rel(resolved(repo.Top), resolved(from)); err != nil {
+				return err
+			}
+		}
+		if s.Sub = filepath.ToSlash(s.Sub); s.Sub == "." || s.Sub == "" {
+			s.Sub = ""
+		} else if there, err := d.Has(ctx, s.Base, s.Sub); err != nil || !there {
+			return cmpErr(err, fmt.Errorf("the commit %.12s has no directory %s: commit it, or give another directory or revision", s.Base, s.Sub))
+		}
+		if fresh && repo.Top != "" {
+			r.uncommitted(ctx, d, s.Base)
+		}
+		return nil
+	})
+	if err != nil {
+		return s, err
+	}
+	d, err := r.hostGit(ctx).Make(filepath.Join(r.root, filepath.FromSlash(s.Git)), dir, repo)
+	if err != nil {
+		return s, err
+	}
+	return s, d.AddWorktree(ctx, s.Base, a.task.ID+"-"+fmt.Sprint(a.number))
+}
+
+// uncommitted warns about files of the source that no worktree has.
+func (r *run) uncommitted(ctx context.Context, d *hostgit.Dir, commit string) {
+	head, err := d.Repo().Head()
+	if err != nil || head.Hash != commit { // a worktree of another revision has other files anyway
+		return
+	}
+	top := d.Repo().Top
+	names, err := d.Changed(ctx, commit, top)
+	if err != nil {
+		r.remark("cannot tell whether files are not committed: " + err.Error())
+		return
+	}
+	var left []string
+	for _, name := range names {
+		if !within(filepath.Join(top, filepath.FromSlash(name)), r.root) {
+			left = append(left, name)
+		}
+	}
+	if len(left) == 0 {
+		return
+	}
+	const most = 3
+	text, verb := strings.Join(left[:min(len(left), most)], ", "), "is"
+	if len(left) > 1 {
+		verb = "are"
+	}
+	if more := len(left) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	r.remark(fmt.Sprintf("%s %s not committed in %s, and not in the worktrees", text, verb, top))
+}
+
+// learn makes a git directory for a workspace that is a repository of its own, such as a
+// copy of one. No agent has run there.
+func (r *run) learn(ctx context.Context, s *space) error {
+	g := r.hostGit(ctx)
+	repo, err := g.Find(ctx, s.Dir)
+	if errors.Is(err, hostgit.ErrNoRepository) || errors.Is(err, hostgit.ErrReftable) || err == nil && !sameFile(repo.Top, s.Dir) { // Out may be in a repository
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	head, err := repo.Head()
+	if err != nil {
+		return err
+	}
+	s.Git, s.Base = r.gitName(s.Dir), head.Hash
+	d, err := g.Make(filepath.Join(r.root, filepath.FromSlash(s.Git)), s.Dir, repo)
+	if err != nil || s.Base == "" {
+		return err
+	}
+	return d.Learn(ctx, s.Base)
+}
+
+// openGit opens the git directory for a workspace of the job's own, and finds the repository
+// that is in the workspace now. It fails if that is not what was made.
+func (r *run) openGit(ctx context.Context, a *attempt, s space) (*hostgit.Dir, *hostgit.Repo, error) {
+	name := s.Git
+	if name == "" {
+		name = r.gitName(s.Dir)
+	}
+	g, own := r.hostGit(ctx), filepath.Join(r.root, filepath.FromSlash(name))
+	d, err := g.Open(own, s.Dir)
+	if errors.Is(err, os.ErrNotExist) && a.workspace.Kind == WorkspaceWorktree { // of an earlier release
+		var repo *hostgit.Repo
+		if repo, err = g.Find(ctx, r.fromOf(a)); err == nil {
+			d, err = g.Make(own, s.Dir, repo)
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if a.workspace.Kind == WorkspaceWorktree {
+		now, err := d.Repo().Worktree(s.Dir)
+		return d, now, err
+	}
+	if st, err := os.Lstat(d.Repo().GitDir); err != nil || !st.IsDir() && filepath.Dir(d.Repo().GitDir) == s.Dir {
+		return nil, nil, cmpErr(err, errors.New(".git is not a directory any more"))
+	}
+	return d, d.Repo(), nil
+}
+
+func (r *run) fromOf(a *attempt) string {
+	if a.workspace.From != "" {
+		return a.workspace.From
+	}
+	return a.opts.Cwd
+}
+
+// removeGit removes what the host has of a workspace besides the directory itself.
+func (r *run) removeGit(ctx context.Context, w *Workspace, from, dir string) error {
+	name := r.gitName(dir)
+	if name == "" {
+		return nil
+	}
+	own := filepath.Join(r.root, filepath.FromSlash(name))
+	if w.Kind == WorkspaceWorktree {
+		g := r.hostGit(ctx)
+		var repo *hostgit.Repo
+		if d, err := g.Open(own, dir); err == nil {
+			repo = d.Repo()
+		} else if repo, err = hostgit.Find(from); err != nil {
+			return nil //nolint:nilerr // there is no repository that could list it
+		}
+		if err := repo.Forget(dir); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(own)
+}
+
+// diff returns what changed in a workspace of the task's own since its base.
+func (r *run) diff(ctx context.Context, a *attempt, s space) (string, error) {
+	if err := r.useSpace(ctx, a, s); err != nil { // the agent has worked there since
+		return "", err
+	}
+	d, _, err := r.openGit(ctx, a, s)
+	if err != nil {
+		return "", err
+	}
+	return d.Diff(ctx, s.Base)
+}

@@ -128,6 +128,13 @@ type Job struct {
 	Setups int
 	// Verify is the verification of each task without one. nil: none.
 	Verify *Verify
+	// CommandSpawner starts the commands that run in workspaces: Setup, Teardown,
+	// Verify.Command and OnAccept, each as sh -c. Verifiers run what agents have written: if
+	// Options.Spawner puts agents into containers, this one should put these commands there, too.
+	// Command.Dir is the workspace. If it is a session.Adopter, a job that is resumed first
+	// ends the commands that outlived the earlier process. nil: they run on this machine, with its
+	// environment.
+	CommandSpawner sdk.Spawner
 
 	// Approvals let a person answer later the calls that no rule decides. Options.CanUseTool
 	// must be nil. nil: those calls are denied.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Kinds of records.
@@ -322,8 +323,10 @@ func (r *run) sweep(ctx context.Context) error {
 			return fmt.Errorf("processes of an earlier host (%s) could not be ended, %d are left: %w", marker, len(left), err)
 		}
 	}
-	if err := r.adopt(ctx, r.job.Options.Spawner); err != nil {
-		return err
+	for _, spawner := range []session.Spawner{r.job.Options.Spawner, r.job.CommandSpawner} {
+		if err := r.adopt(ctx, spawner); err != nil {
+			return err
+		}
 	}
 	if len(r.found.markers) > 0 {
 		r.tell(Event{Kind: EventSwept, Detail: fmt.Sprintf("%d earlier hosts", len(r.found.markers))})

@@ -61,6 +61,8 @@ type run struct {
 	order   []*entry
 	running []*entry // in the order of their start
 	setups  setups
+	repos   repositories
+	remarks map[string]bool // that were told
 	shared  *SharedMCP
 	found   history // of earlier processes
 	usage   Usage

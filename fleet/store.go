@@ -260,10 +260,10 @@ func (r *run) stored(name string) ([]byte, error) {
 
 // keepDiff writes what the task has changed, if its workspace is its own and in git.
 func (r *run) keepDiff(ctx context.Context, a *attempt) {
-	if r.root == "" || !a.workspace.owned() || a.Diff != "" || a.workspace.Kind == WorkspaceCopy && !r.isRepo(ctx, a.space.Dir) || a.workspace.Make != nil {
+	if r.root == "" || !a.workspace.owned() || a.Diff != "" || a.space.Base == "" || a.workspace.Make != nil {
 		return
 	}
-	text, err := r.diff(ctx, a.space)
+	text, err := r.diff(ctx, a, a.space)
 	if err == nil && text != "" {
 		name := path.Join(place(a.task.ID, a.number), "diff.patch")
 		if err = r.store.Put(ctx, name, strings.NewReader(text)); err == nil {

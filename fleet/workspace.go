@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,9 @@ import (
 type Workspace struct {
 	// Kind says how the workspace is made. Default: "", [WorkspaceAsIs].
 	Kind WorkspaceKind `json:"kind,omitempty"`
-	// From is the directory to use or to copy, or the git repository. Default: Options.Cwd.
+	// From is the directory to use or to copy, or one in the git repository: the task then
+	// works in the same directory of the worktree, which the commit must have. A copy leaves out
+	// directories of jobs, sockets, pipes and devices. Default: Options.Cwd.
 	From string `json:"from,omitempty"`
 	// Rev is what a git worktree has checked out. Default: HEAD.
 	Rev string `json:"rev,omitempty"`
@@ -56,6 +57,9 @@ const (
 	WorkspaceCopy     WorkspaceKind = "copy"     // a copy of the directory
 	WorkspaceWorktree WorkspaceKind = "worktree" // a new git worktree, detached at Rev
 )
+
+// workspacesDir is the directory in Job.Out for copies and worktrees.
+const workspacesDir = "workspaces"
 
 func (w *Workspace) check(out string) []error {
 	if w == nil {
@@ -97,10 +101,16 @@ func (w *Workspace) owned() bool { return w.Kind != WorkspaceAsIs || w.Make != n
 // space is the workspace of an attempt.
 type space struct {
 	Dir  string `json:"dir"`
-	Base string `json:"base,omitempty"` // commit at the start, in a worktree
+	Base string `json:"base,omitempty"` // commit at the start, in a worktree or a copy of a repository
+	// Sub is where the task works in Dir, with slashes: a worktree is of a whole repository.
+	Sub string `json:"sub,omitempty"`
+	Git string `json:"git,omitempty"` // the host's git directory for it, in Job.Out
 	// State is that of stateOf before the first attempt there, for Task.ExpectChange.
 	State string `json:"state,omitempty"`
 }
+
+// work is where the task works.
+func (s space) work() string { return filepath.Join(s.Dir, filepath.FromSlash(s.Sub)) }
 
 // badWorkspace is the error of a workspace that cannot be made or used.
 type badWorkspace struct {
@@ -143,7 +153,7 @@ func (r *run) makeSpace(ctx context.Context, a *attempt) (space, error) {
 		}
 		return space{Dir: from}, r.setup(ctx, a, from)
 	}
-	dir := filepath.Join(r.root, "workspaces", a.task.ID, fmt.Sprint(a.number))
+	dir := filepath.Join(r.root, workspacesDir, a.task.ID, fmt.Sprint(a.number))
 	s := space{Dir: dir}
 	fail := func(err error) (space, error) { return s, &badWorkspace{dir: dir, err: err} }
 	if _, err := os.Lstat(dir); err == nil {
@@ -160,25 +170,40 @@ func (r *run) makeSpace(ctx context.Context, a *attempt) (space, error) {
 			err = guard("Workspace.Make", func() error { return w.Make(ctx, a.task, dir) })
 		}
 	case w.Kind == WorkspaceCopy:
-		err = os.CopyFS(dir, os.DirFS(from))
+		err = r.copyTree(from, dir)
 	default:
-		s.Base, err = r.addWorktree(ctx, from, dir, w.Rev)
+		s, err = r.addWorktree(ctx, a, from, dir)
 	}
 	if err != nil {
 		return fail(errors.Join(err, r.removeSpace(context.WithoutCancel(ctx), w, from, dir)))
 	}
-	return s, r.setup(ctx, a, dir)
+	if err := r.setup(ctx, a, s.work()); err != nil || w.Kind == WorkspaceWorktree {
+		return s, err
+	}
+	if err := r.learn(ctx, &s); err != nil {
+		return fail(err)
+	}
+	return s, nil
 }
 
 // useSpace checks before each start that a workspace is what it was made to be. In a worktree
 // that is half deleted, perhaps by its Setup, git falls through to the repository around it.
 func (r *run) useSpace(ctx context.Context, a *attempt, s space) error {
-	st, err := os.Stat(s.Dir)
+	look := os.Stat
+	if a.workspace.owned() {
+		look = os.Lstat // an agent may have put a link in its place
+	}
+	st, err := look(s.Dir)
 	if err == nil && !st.IsDir() {
 		err = errors.New("it is not a directory")
 	}
 	if err == nil && a.workspace.Kind == WorkspaceWorktree {
-		err = r.checkWorktree(ctx, s.Dir)
+		_, _, err = r.openGit(ctx, a, s)
+	}
+	if err == nil && s.Sub != "" {
+		if st, err = os.Stat(s.work()); err == nil && (!st.IsDir() || !within(s.work(), s.Dir)) {
+			err = fmt.Errorf("%s is not a directory in it any more", s.Sub)
+		}
 	}
 	if err != nil {
 		return &badWorkspace{dir: s.Dir, err: err}
@@ -187,14 +212,7 @@ func (r *run) useSpace(ctx context.Context, a *attempt, s space) error {
 }
 
 func (r *run) removeSpace(ctx context.Context, w *Workspace, from, dir string) error {
-	if w.Kind == WorkspaceWorktree {
-		return r.removeWorktree(ctx, from, dir)
-	}
-	err := os.RemoveAll(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return errors.Join(r.removeGit(ctx, w, from, dir), os.RemoveAll(dir))
 }
 
 // clears reports whether there is something to do when a task is over.
@@ -227,7 +245,7 @@ func (r *run) clearUp(e *entry, slot int) {
 func (r *run) leaveSpace(ctx context.Context, a *attempt, dir string, accepted bool) error {
 	var failed error
 	if a.workspace.Teardown != "" {
-		failed = r.runTeardown(ctx, a, dir)
+		failed = r.runTeardown(ctx, a, space{Dir: dir, Sub: a.space.Sub}.work())
 	}
 	if accepted && a.workspace.Remove && a.workspace.owned() {
 		from := a.workspace.From

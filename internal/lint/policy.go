@@ -72,7 +72,7 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 // other. An entry stands for everything below it, or, when another entry lies
 // below it, for itself alone.
 var layers = [...][]string{
-	{"internal/spell", "internal/shown", "internal/sparse"},
+	{"internal/spell", "internal/shown", "internal/sparse", "internal/hostgit"},
 	{"internal/optionfile"},
 	{"protocol"},
 	{"acp", "acp/internal/gen"},
@@ -113,6 +113,7 @@ var alone = map[string][]string{
 	"internal/spell":       {},
 	"internal/shown":       {},
 	"internal/sparse":      {},
+	"internal/hostgit":     {},
 	"internal/optionfile":  {"internal/spell"},
 	"protocol":             {"internal/shown"},
 	"acp":                  {},
