@@ -82,6 +82,10 @@ type CanUseToolRequest struct {
 	// AgentID is the subagent that makes the call; "" for the main agent.
 	AgentID string `json:"agent_id,omitempty"`
 
+	// Cwd is the absolute directory in which the call runs, "" if it is not known. The agent
+	// tells hooks and not this request: package sdk sets it in sessions with a Policy.
+	Cwd string `json:"-"`
+
 	// Title and Description are texts for a person, made by the agent.
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"` // a second line under Title

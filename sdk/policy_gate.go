@@ -80,7 +80,7 @@ func (g *gatekeeper) hookTimeout() time.Duration {
 // call to the agent.
 func (g *gatekeeper) verdict(ctx context.Context, in *PreToolUseInput) (PreToolUseOutput, error) {
 	call := policyCall(in.ToolName, in.ToolInput, in.MCPServer, in.Cwd)
-	g.calls.note(in.ToolUseID, call.Cwd)
+	g.calls.note(in.ToolUseID, in.Cwd)
 	why := g.policy.Explain(call)
 	switch {
 	case why.Behavior == protocol.BehaviorDeny:
@@ -111,7 +111,7 @@ func (g *gatekeeper) verdict(ctx context.Context, in *PreToolUseInput) (PreToolU
 // bypassPermissions, and has its classifier decide in auto and plan (observed).
 func (g *gatekeeper) askHere(ctx context.Context, call policy.Call, in *PreToolUseInput, why policy.Explanation) (PreToolUseOutput, error) {
 	result, err := g.consult(ctx, call, &ToolPermissionRequest{
-		ToolName: in.ToolName, Input: in.ToolInput, ToolUseID: in.ToolUseID, AgentID: in.AgentID, MCPServer: in.MCPServer,
+		ToolName: in.ToolName, Input: in.ToolInput, ToolUseID: in.ToolUseID, AgentID: in.AgentID, MCPServer: in.MCPServer, Cwd: in.Cwd,
 		DecisionReason: why.String(), DecisionReasonType: "hook", DecisionReasonHookEvent: protocol.HookPreToolUse,
 	})
 	switch {
@@ -150,7 +150,8 @@ func (g *gatekeeper) vouches(call policy.Call) bool {
 
 // decide is the CanUseTool of a session with a policy.
 func (g *gatekeeper) decide(ctx context.Context, r *ToolPermissionRequest) (PermissionResult, error) {
-	call := policyCall(r.ToolName, r.Input, r.MCPServer, g.calls.of(r.ToolUseID))
+	r.Cwd = g.calls.of(r.ToolUseID)
+	call := policyCall(r.ToolName, r.Input, r.MCPServer, r.Cwd)
 	call.Outside, call.Blocked = r.DecisionReasonType == "workingDir", r.BlockedPath
 	why := g.policy.Explain(call)
 	switch {

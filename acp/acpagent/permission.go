@@ -2,10 +2,10 @@ package acpagent
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 
 	"github.com/agent-troupe/troupe/acp"
+	escape "github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -71,14 +71,7 @@ func (s *session) decide(ctx context.Context, r *sdk.ToolPermissionRequest) sdk.
 	if questions := sdk.QuestionsOf(r); questions != nil {
 		return s.questions(ctx, r, questions)
 	}
-	t := &tool{name: r.ToolName, input: r.Input}
-	call := s.describe(r.ToolUseID, t)
-	call.Name, call.Kind, call.Status = r.ToolName, kindOf(r.ToolName), acp.ToolCallStatusPending
-	call.Meta = nil
-	if call.Locations == nil && filepath.IsAbs(r.BlockedPath) { // why the agent asks
-		call.Locations = []acp.ToolCallLocation{{Path: r.BlockedPath}}
-	}
-	q := acp.RequestPermissionRequest{SessionID: s.id, ToolCall: call, Options: []acp.PermissionOption{
+	q := acp.RequestPermissionRequest{SessionID: s.id, ToolCall: s.consent(r), Options: []acp.PermissionOption{
 		{OptionID: allowOnce, Name: "Yes", Kind: acp.PermissionOptionKindAllowOnce},
 	}}
 	_, plan := sdk.PlanOf(r)
@@ -89,7 +82,11 @@ func (s *session) decide(ctx context.Context, r *sdk.ToolPermissionRequest) sdk.
 			{OptionID: planManual, Name: "Yes, and approve edits one by one", Kind: acp.PermissionOptionKindAllowOnce},
 		}
 	case len(r.Suggestions()) > 0 && !r.SuppressAlwaysAllowRule:
-		q.Options = append(q.Options, acp.PermissionOption{OptionID: allowAlways, Name: always(r), Kind: acp.PermissionOptionKindAllowAlways})
+		lasting := always(r)
+		q.Options = append(q.Options, acp.PermissionOption{OptionID: allowAlways, Name: escape.Line(oneLine(lasting)), Kind: acp.PermissionOptionKindAllowAlways})
+		if oneLine(lasting) != lasting {
+			q.ToolCall.Content = append(q.ToolCall.Content, inText(fence("", escape.Visible(lasting))))
+		}
 	}
 	q.Options = append(q.Options, acp.PermissionOption{OptionID: reject, Name: "No", Kind: acp.PermissionOptionKindRejectOnce})
 
@@ -144,9 +141,9 @@ func always(r *sdk.ToolPermissionRequest) string {
 	case len(all) == 0:
 		return "Yes, and don't ask again"
 	case len(all) == 1 && strings.HasPrefix(all[0], "allow"):
-		return "Yes, " + oneLine(all[0])
+		return "Yes, " + all[0]
 	}
-	return "Yes, and " + oneLine(strings.Join(all, ", and "))
+	return "Yes, and " + strings.Join(all, ", and ")
 }
 
 // ruleWords says which calls a rule is about.

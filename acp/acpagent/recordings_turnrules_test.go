@@ -41,6 +41,15 @@ func permissionRules() []*difference {
 			},
 		},
 		{
+			point: "title and content of other permission requests", adapter: "the first line of a command, and the model's description", troupe: "also the directory, the whole command, and every part of the input that no diff shows; the description is marked as the agent's words",
+			member: func(e *entry, path string, there, here any) bool {
+				words, _ := here.(string)
+				said, _ := there.(string)
+				return e.label == "request session/request_permission" && !exitsPlan(e) &&
+					(begins(path, "toolCall.content[") && (there == nil || begins(words, "In `")) || path == "toolCall.title" && strings.HasSuffix(words, ": "+said))
+			},
+		},
+		{
 			point: "the options of that request", adapter: "default, auto, bypass, no", troupe: "accept edits, default, no",
 			member: func(e *entry, path string, _, _ any) bool { return exitsPlan(e) && begins(path, "options[") },
 		},

@@ -32,6 +32,7 @@ type session struct {
 	agentID  string // the agent's own id of it
 	prompts  []*prompt
 	asks     map[*pending]bool // permissions that the editor is asked for
+	places   places            // where calls run
 	rendered map[string]bool   // uuids of results, of the last prompt
 	settings settings
 
@@ -48,6 +49,9 @@ func newSession(s *server, id acp.SessionID, cwd string) *session {
 	}
 	if can := s.capabilities().Elicitation; (can == nil || can.Form == nil) && o.CanUseTool == nil {
 		o.DisallowedTools = append(slices.Clone(o.DisallowedTools), askTool) // nobody could answer
+	}
+	if observable(o.Backend) {
+		o.Hooks = append(slices.Clone(o.Hooks), one.places.hook())
 	}
 	theirs := o.OnEvent
 	o.OnEvent = func(r sdk.EventRecord) {
