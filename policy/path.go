@@ -37,9 +37,10 @@ type pathSpec struct {
 type pathPattern struct {
 	bases    [][]string // the directory that the pattern starts from, by each of its names
 	segments []segment
-	inside   []segment // matches what the pattern matches, and all that is in it
-	whole    []segment // matches a directory of which the pattern matches all
-	holdsAll bool      // whole is set
+	inside   []segment   // matches what the pattern matches, and all that is in it
+	whole    []segment   // matches a directory of which the pattern matches all
+	holdsAll bool        // whole is set
+	rooted   [][]segment // inside and whole, from the root of the file system
 }
 
 // segment is a segment of a pattern, for path.Match.
@@ -73,6 +74,16 @@ func newPattern(bases [][]string, texts []string, below bool, fold func(string) 
 		p.inside = append(slices.Clone(p.whole), one, more)
 	default:
 		p.inside = append(slices.Clone(p.segments), more)
+	}
+	for _, base := range p.bases {
+		var root []segment
+		for _, name := range base {
+			root = append(root, segment{pattern: name, literal: true})
+		}
+		p.rooted = append(p.rooted, slices.Concat(root, p.inside))
+		if p.holdsAll {
+			p.rooted = append(p.rooted, slices.Concat(root, p.whole))
+		}
 	}
 	return p
 }
@@ -252,28 +263,4 @@ func (s *segment) matches(name string, w *work) bool {
 	}
 	ok, _ := path.Match(s.pattern, name) // parsed before
 	return ok
-}
-
-// globMark begins a name of which a * stands for any text: it is a pattern that
-// the shell expands. No file's name holds it.
-const globMark = "\x00"
-
-// overlaps reports whether some name may match both patterns, by how they begin
-// and end. The shell's does not match a leading dot that it does not say.
-func (s *segment) overlaps(glob string) bool {
-	first, last := strings.IndexAny(s.pattern, `*?[\`), strings.LastIndexAny(s.pattern, `*?]\`)
-	start, end := s.pattern, s.pattern
-	if first >= 0 {
-		start, end = s.pattern[:first], s.pattern[last+1:]
-	}
-	if !strings.Contains(glob, "*") {
-		ok, _ := path.Match(s.pattern, glob)
-		return ok
-	}
-	before, after := glob[:strings.Index(glob, "*")], glob[strings.LastIndex(glob, "*")+1:]
-	if before == "" && strings.HasPrefix(start, ".") {
-		return false
-	}
-	return (strings.HasPrefix(start, before) || first >= 0 && strings.HasPrefix(before, start)) &&
-		(strings.HasSuffix(end, after) || first >= 0 && strings.HasSuffix(after, end))
 }

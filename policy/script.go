@@ -62,6 +62,7 @@ func (s *script) collect(d *decision, p parsed, all *strings.Builder, here strin
 		c := &p.commands[i]
 		c.here, c.away = here, away
 		c.outside, c.guarded = d.outside(c), d.guardedWord(c)
+		s.lost = s.lost || c.unreadScript()
 		s.commands = append(s.commands, c)
 		for i, w := range c.known {
 			if !d.spend(4 + len(w)) {
@@ -84,6 +85,25 @@ func (s *script) collect(d *decision, p parsed, all *strings.Builder, here strin
 		}
 	}
 	return away
+}
+
+// unreadScript reports whether a word of which the shell changes something is a script
+// of its own: what that script names is not known.
+func (c *command) unreadScript() bool {
+	at := 0
+	for at < len(c.words)-1 && runsArguments(c.words[at].text) {
+		at++
+	}
+	u, args := program(c.words[at].text), c.words[at+1:]
+	unknown := func(w word) bool { return !w.known }
+	switch {
+	case programName(c.words[at].text) == "eval", programName(c.words[at].text) == "trap":
+		return slices.ContainsFunc(args, unknown)
+	case !u.is("sh"):
+		return false
+	}
+	script := slices.IndexFunc(args, func(w word) bool { return !isOption(w.text) })
+	return script >= 0 && !args[script].known && slices.ContainsFunc(args[:script], func(w word) bool { return strings.Contains(w.text, "c") })
 }
 
 // move follows cd. It returns the directory after the command, if it succeeds,
@@ -160,7 +180,7 @@ func (s *script) pieces(d *decision, seen map[string]bool, m mention, w word, he
 	}
 	unsure = unsure || isOption(w.text)
 	if !w.path {
-		s.glob(d, seen, m, w.text, here, unsure)
+		s.globs(d, seen, m, w.text, here, unsure)
 		unsure = true
 	}
 	s.mention(d, seen, m, w.text, here, unsure)
@@ -172,45 +192,6 @@ func (s *script) pieces(d *decision, seen map[string]bool, m mention, w word, he
 		s.mention(d, seen, m, piece, here, true)
 		if plain := unescaped(piece); plain != piece {
 			s.mention(d, seen, m, plain, here, true)
-		}
-	}
-}
-
-// glob notes the files that a pattern, or a word with something unknown in it,
-// may stand for. That they are in the directory before the first * is sure.
-func (s *script) glob(d *decision, seen map[string]bool, m mention, text, here string, unsure bool) {
-	if strings.Trim(text, unknownPart) == "" {
-		return // it may be anything
-	}
-	var b strings.Builder
-	depth := 0
-	for _, r := range text {
-		switch {
-		case r == '{':
-			depth++
-			b.WriteByte('*')
-		case r == '}' && depth > 0:
-			depth--
-		case depth > 0:
-		case strings.ContainsRune("*?[]()$`"+unknownPart, r):
-			b.WriteByte('*')
-		default:
-			b.WriteRune(r)
-		}
-	}
-	pattern := b.String()
-	before, _, found := strings.Cut(pattern, "*")
-	if i := strings.LastIndexByte(before, '/'); found && i > 0 {
-		s.mention(d, seen, m, before[:i], here, unsure)
-	}
-	m.glob = true
-	s.mention(d, seen, m, pattern, here, true)
-}
-
-func markGlobs(segments []string) {
-	for i, name := range segments {
-		if strings.Contains(name, "*") {
-			segments[i] = globMark + name
 		}
 	}
 }
@@ -255,7 +236,10 @@ func (s *script) mention(d *decision, seen map[string]bool, m mention, text, her
 			s.lost = true
 			return
 		}
-		names, resolved := d.names(clean)
+		names, resolved := []string{clean}, true
+		if !strings.Contains(clean, manyMark) {
+			names, resolved = d.names(clean)
+		}
 		for _, name := range names {
 			m.filePart = newFile(name, false)
 			m.unsure = unsure
@@ -285,7 +269,7 @@ func (s *script) names(spec *pathSpec, edits bool, w *work) (m match, about stri
 		switch {
 		case f.odd != "":
 			got = maybe
-		case !spec.folded.holds(f.folded, w):
+		case f.glob && !spec.folded.meets(f.folded, w), !f.glob && !spec.folded.holds(f.folded, w):
 		case f.unsure || edits && f.reads || f.glob && !spec.exact.holds(f.file, w):
 			got = maybe
 		default:

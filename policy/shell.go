@@ -200,10 +200,6 @@ type word struct {
 	path bool
 }
 
-// unknownPart is in a word's text what the shell puts in place of a variable or a
-// command. Nobody types it.
-const unknownPart = "\x01"
-
 func readCommand(c *syntax.CallExpr) command {
 	var all command
 	for _, arg := range c.Args {
@@ -317,7 +313,9 @@ func literal(raw string, first bool) (text string, ok bool) {
 				b.WriteByte(raw[i])
 			}
 			continue
-		case '*', '?', '[', '{', '$', '`', '(', ')', '<', '>':
+		case '{':
+			ok = ok && plainBrace(raw[i:])
+		case '*', '?', '[', '$', '`', '(', ')', '<', '>':
 			ok = false
 		case '~':
 			// Also behind the = and : of words that look like assignments.
@@ -328,6 +326,13 @@ func literal(raw string, first bool) (text string, ok bool) {
 		b.WriteByte(c)
 	}
 	return b.String(), ok
+}
+
+// plainBrace reports whether a shell leaves the brace that a text begins with: there is
+// no list and no range in it, as in {} and HEAD@{1}.
+func plainBrace(raw string) bool {
+	inside, _, closed := strings.Cut(raw[1:], "}")
+	return closed && !strings.ContainsFunc(inside, func(r rune) bool { return r != '_' && !isHostRune(unicode.ToLower(r)) || r == '.' })
 }
 
 // quotedLiteral is literal for text in double quotes.
