@@ -322,6 +322,7 @@ func (j *Job) check() error {
 			add(of.field+".USD", noDollars, "set "+of.field+".Credits, or a budget of tokens")
 		}
 	}
+	wrong = append(wrong, checkShared(j.Options)...)
 	if err := j.Approvals.contradicted(j.Options); err != nil {
 		wrong = append(wrong, err)
 	}

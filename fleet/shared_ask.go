@@ -21,7 +21,7 @@ func (l *sharedLink) answer(m *jsonrpc.Request) {
 	var err error
 	if m.Method == "ping" {
 		reply.Result = json.RawMessage("{}")
-	} else if v, _ := l.speaker(); v == nil {
+	} else if v := l.speaker(); v == nil {
 		err = fmt.Errorf("%s is refused: the server serves several sessions, and not exactly one of them has a call open", m.Method)
 	} else {
 		reply.Result, err = v.asked(l.ctx, m)

@@ -310,7 +310,8 @@ func (l *sharedLink) take(m jsonrpc.Message) {
 }
 
 // forward passes a notification on to the session that it is for: progress to the call, a
-// change of a list to all, anything else to the one session whose call is open.
+// change of a list to all. Others, such as log messages, do not say whose they are, and may
+// come after the answer: they are dropped, because they may be about another session's data.
 func (l *sharedLink) forward(method string, params json.RawMessage) {
 	var to []notifier
 	switch {
@@ -336,10 +337,6 @@ func (l *sharedLink) forward(method string, params json.RawMessage) {
 			to = append(to, h.notify)
 		}
 		l.mu.Unlock()
-	default:
-		if _, notify := l.speaker(); notify != nil {
-			to = []notifier{notify}
-		}
 	}
 	for _, notify := range to {
 		if notify != nil {
@@ -349,7 +346,7 @@ func (l *sharedLink) forward(method string, params json.RawMessage) {
 }
 
 // speaker is the one session whose call is open; nil: none is, or several are.
-func (l *sharedLink) speaker() (*sharedView, notifier) {
+func (l *sharedLink) speaker() *sharedView {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var found *sharedCall
@@ -359,13 +356,13 @@ func (l *sharedLink) speaker() (*sharedView, notifier) {
 		case found == nil:
 			found = c
 		case found.view != c.view:
-			return nil, nil
+			return nil
 		}
 	}
 	if found == nil {
-		return nil, nil
+		return nil
 	}
-	return found.view, found.notify
+	return found.view
 }
 
 // forget tells a session of nothing any more.

@@ -14,6 +14,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-troupe/troupe/dialect/acp"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/breaker"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/runtime"
@@ -26,15 +29,22 @@ import (
 // session. Sessions reach it over the in-process bridge, so that permission rules, hooks and
 // callbacks see each call as mcp__server__tool, as usual.
 //
+// A server has the environment that the agent of the session would have given it: Options.Env,
+// UnsetEnv and CleanEnv count. It runs on this machine, so it cannot be shared by sessions with
+// a Spawner.
+//
 // Two sessions share a server if its name, command, arguments and environment are equal,
-// Options.Env included, because credentials may be there; and, without [SharedMCPOptions.Dir],
+// because credentials may be there; and, without [SharedMCPOptions.Dir],
 // Options.Cwd and AdditionalDirectories, too. A server starts with the first session that
 // needs it. If it dies, the calls under way fail and the next call starts it again, unless
 // the last starts have failed: then a *[session.BreakerOpenError] is the error for a while.
 //
 // What a server asks (roots/list, elicitation/create) goes to the session whose call is
 // open: its directories, its OnElicitation. If no session has an open call, or several have
-// one, the request is refused. MCPServerConfig.AlwaysLoad has no effect.
+// one, the request is refused. A server that asks after its answer to another session is
+// answered by the session whose call is open then. Progress goes to its call, a change of the
+// server's lists to all sessions. Other notifications, such as log messages, belong to no call:
+// they are dropped. MCPServerConfig.AlwaysLoad has no effect.
 //
 // It is safe for concurrent use.
 type SharedMCP struct {
@@ -77,7 +87,7 @@ func NewSharedMCP(rt *runtime.Runtime, opts SharedMCPOptions) *SharedMCP {
 
 // Share moves the servers of o that are marked Shared from MCPServers to SDKMCPServers, and
 // starts those that do not run. Call release when the session has ended. Several errors are
-// joined: a *[sdk.ConfigError] for a server with a URL, a *[sdk.StartError] for one that
+// joined: a *[sdk.ConfigError] for a server that cannot be shared, a *[sdk.StartError] for one that
 // cannot be started, a *[session.BreakerOpenError].
 func (s *SharedMCP) Share(ctx context.Context, o *sdk.Options) (release func(), err error) {
 	var used []*sharedView
@@ -127,12 +137,10 @@ func (s *SharedMCP) Share(ctx context.Context, o *sdk.Options) (release func(), 
 
 // enter returns the server of the configuration, which is one session's more.
 func (s *SharedMCP) enter(name string, c *sdk.MCPServerConfig, o *sdk.Options) (*sharedServer, error) {
-	if c.Type != "" && c.Type != "stdio" {
-		return nil, &sdk.ConfigError{
-			Option: fmt.Sprintf("MCPServers[%q].Shared", name), Problem: "is for servers on stdio, and this one has a URL", Fix: "leave Shared out: one server with a URL serves all sessions already",
-		}
+	if err := sharedProblem(name, c, o); err != nil {
+		return nil, err
 	}
-	f := fingerprint{Name: name, Command: c.Command, Args: c.Args, Env: mergedEnv(o.Env, c.Env), Dir: s.opts.Dir}
+	f := fingerprint{Name: name, Command: c.Command, Args: c.Args, Env: sharedEnv(os.Environ(), o, c.Env), Dir: s.opts.Dir}
 	if f.Dir == "" {
 		f.Dir, f.Roots = o.Cwd, o.AdditionalDirectories
 	}
@@ -176,22 +184,65 @@ type fingerprint struct {
 	Roots         []string
 }
 
-// mergedEnv is the environment of a server, as an agent would make it: this process's, the
-// session's, the server's.
-func mergedEnv(more ...map[string]string) []string {
+// sharedProblem says why a server cannot be shared.
+func sharedProblem(name string, c *sdk.MCPServerConfig, o *sdk.Options) error {
+	option := fmt.Sprintf("MCPServers[%q].Shared", name)
+	switch {
+	case c.Type != "" && c.Type != "stdio":
+		return &sdk.ConfigError{Option: option, Problem: "is for servers on stdio, and this one has a URL", Fix: "leave Shared out: one server with a URL serves all sessions already"}
+	case o.Spawner != nil:
+		return &sdk.ConfigError{Option: option, Problem: "starts the server on this machine, and Spawner starts the agents elsewhere, such as in containers", Fix: "leave Shared out: each agent then starts the server where it runs"}
+	}
+	return nil
+}
+
+// checkShared finds the servers of the options that cannot be shared.
+func checkShared(o *sdk.Options) (wrong []error) {
+	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
+		if c := o.MCPServers[name]; c.Shared {
+			if err := sharedProblem(name, &c, o); err != nil {
+				wrong = append(wrong, err)
+			}
+		}
+	}
+	return wrong
+}
+
+// sharedEnv is the environment of a server, sorted: what the agent of the options would inherit
+// of the host's, the session's variables, and the server's own.
+func sharedEnv(host []string, o *sdk.Options, own map[string]string) []string {
 	all := make(map[string]string)
-	for _, v := range os.Environ() {
-		name, value, _ := strings.Cut(v, "=")
-		all[name] = value
+	if !o.CleanEnv {
+		for _, v := range host {
+			if name, value, ok := strings.Cut(v, "="); ok && name != "" {
+				all[name] = value
+			}
+		}
 	}
-	for _, m := range more {
-		maps.Copy(all, m)
+	for _, name := range slices.Concat(o.UnsetEnv, notInherited(o)) {
+		delete(all, name)
 	}
+	maps.Copy(all, o.Env)
+	maps.Copy(all, own)
 	env := make([]string, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		env = append(env, name+"="+all[name])
 	}
 	return env
+}
+
+// notInherited names the variables that the launch of an agent removes. A backend that is not
+// chosen yet counts as all of them.
+func notInherited(o *sdk.Options) []string {
+	switch backendName(o) {
+	case acp.Name:
+		return nil
+	case qoder.Name:
+		return qoder.NotInherited(o.Auth)
+	case claude.Name:
+		return claude.NotInherited()
+	}
+	return append(qoder.NotInherited(o.Auth), claude.NotInherited()...)
 }
 
 // leave says that a session does not need the server any more.

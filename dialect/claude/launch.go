@@ -157,18 +157,21 @@ func environment(o *dialect.Input, l *dialect.Launch, p *build.Problems) {
 	if o.ToolConfig != nil && o.ToolConfig.AskUserQuestion.PreviewFormat != "" {
 		e.Set("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT", o.ToolConfig.AskUserQuestion.PreviewFormat, false)
 	}
-	// The last three are what an outer agent was given for itself.
-	drop := []string{"CLAUDECODE", "NODE_OPTIONS",
-		"CLAUDE_CODE_QUESTION_EXTENDED", "CLAUDE_CODE_QUESTION_OPTIONAL_DESCRIPTIONS", "CLAUDE_CODE_AGENT_PROGRESS_SUMMARIES"}
-	if v, _ := o.LookupEnv("DEBUG_CLAUDE_AGENT_SDK"); build.Truthy(v) {
-		e.Set("DEBUG", "1", false)
-	} else {
-		drop = append(drop, "DEBUG")
-	}
-	for _, name := range drop {
+	for _, name := range NotInherited() {
 		if _, given := o.Env[name]; !given {
 			e.Unset(name)
 		}
 	}
+	if v, _ := o.LookupEnv("DEBUG_CLAUDE_AGENT_SDK"); build.Truthy(v) {
+		e.Set("DEBUG", "1", false)
+	}
 	l.Env, l.Unset = e.Vars(), e.Removed()
+}
+
+// NotInherited names the variables of the host that an agent never gets, unless Options.Env has
+// them.
+func NotInherited() []string {
+	// The last three are what an outer agent was given for itself.
+	return []string{"CLAUDECODE", "NODE_OPTIONS", "DEBUG",
+		"CLAUDE_CODE_QUESTION_EXTENDED", "CLAUDE_CODE_QUESTION_OPTIONAL_DESCRIPTIONS", "CLAUDE_CODE_AGENT_PROGRESS_SUMMARIES"}
 }

@@ -24,7 +24,6 @@ func environment(o *dialect.Input, l *dialect.Launch, p *build.Problems) {
 	if o.Proxy != "" && build.URLCredential(o.Proxy) {
 		e.Set("HTTPS_PROXY", o.Proxy, true)
 	}
-	// Options of a runtime that the host runs under are not the agent's.
 	if _, given := o.Env["NODE_OPTIONS"]; !given {
 		e.Unset("NODE_OPTIONS")
 	}
@@ -34,13 +33,30 @@ func environment(o *dialect.Input, l *dialect.Launch, p *build.Problems) {
 		l.Files = append(l.Files, dialect.File{Name: authFile, Content: payload, Reason: "the agent reads its login from a file"})
 		e.Set("QODER_SDK_AUTH_PAYLOAD_FILE", dialect.FileRef(authFile), false)
 	}
-	if o.Auth != nil && o.Auth.Type == session.AuthServiceAccount {
-		e.Unset(session.DefaultServiceAccountEnv)
-		if o.Auth.EnvVar != "" {
-			e.Unset(o.Auth.EnvVar)
-		}
+	for _, name := range serviceAccountEnv(o.Auth) {
+		e.Unset(name)
 	}
 	l.Env, l.Unset = e.Vars(), e.Removed()
+}
+
+// NotInherited names the variables of the host that an agent with this login never gets, unless
+// Options.Env has them. nil: another login than a service account.
+func NotInherited(auth *session.Auth) []string {
+	// NODE_OPTIONS are those of a runtime that the host runs under.
+	return append(serviceAccountEnv(auth), "NODE_OPTIONS")
+}
+
+// serviceAccountEnv names the variables with the key of a service account, which only the host
+// needs.
+func serviceAccountEnv(auth *session.Auth) []string {
+	if auth == nil || auth.Type != session.AuthServiceAccount {
+		return nil
+	}
+	names := []string{session.DefaultServiceAccountEnv}
+	if auth.EnvVar != "" {
+		names = append(names, auth.EnvVar)
+	}
+	return names
 }
 
 // authPayload is the content of the file that the CLI reads its login from.
