@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -202,7 +203,7 @@ type StoppedError struct {
 }
 
 func (e *StoppedError) Error() string {
-	s := fmt.Sprintf("the job has stopped (%s) with %d tasks left", e.Reason, e.Left)
+	s := fmt.Sprintf("the job has stopped (%s) with %s left", e.Reason, shown.Count(e.Left, "task"))
 	if e.Detail != "" {
 		s += ": " + e.Detail
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -371,7 +372,7 @@ func (p *plan) settle(now time.Time, out []effect) []effect {
 		p.stop(Stop{Reason: StopBudget, Detail: "the job's budget of " + limit + " is spent"})
 	}
 	if p.rules.failOn.exceeded(p.failed, p.over, p.total()) {
-		p.stop(Stop{Reason: StopFailures, Detail: fmt.Sprintf("%d of %d tasks have failed", p.failed, p.over)})
+		p.stop(Stop{Reason: StopFailures, Detail: fmt.Sprintf("%d of %s %s failed", p.failed, shown.Count(p.over, "task"), shown.Verb(p.failed, "has", "have"))})
 	}
 	for p.rest.Len() > 0 && !p.rest[0].due.After(now) {
 		n, _ := heap.Pop(&p.rest).(*node)
@@ -384,7 +385,7 @@ func (p *plan) settle(now time.Time, out []effect) []effect {
 		switch {
 		case n.starts-n.base >= p.rules.starts:
 			heap.Pop(&p.ready)
-			out = p.close(n, Quarantined, fmt.Sprintf("it was started %d times without an end", n.starts-n.base), true, out)
+			out = p.close(n, Quarantined, fmt.Sprintf("it was started %s without an end", shown.Count(n.starts-n.base, "time")), true, out)
 		case n.exclusive != "" && p.busy[n.exclusive]:
 			heap.Pop(&p.ready)
 			p.held[n.exclusive] = append(p.held[n.exclusive], n)

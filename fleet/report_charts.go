@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agent-troupe/troupe/internal/shown"
 )
 
 // chart is a drawing of 400 by 180, whose ground is at 150.
@@ -90,7 +92,7 @@ func outcomes(all []*TaskResult) chart {
 		}
 	}
 	if len(tags) > most {
-		c.Labels = append(c.Labels, label{0, 168, "start", fmt.Sprintf("and %d more tags", len(tags)-most)})
+		c.Labels = append(c.Labels, label{0, 168, "start", fmt.Sprintf("and %s", shown.Count(len(tags)-most, "more tag"))})
 	}
 	return c
 }

@@ -1,6 +1,10 @@
 package fleet
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/agent-troupe/troupe/internal/shown"
+)
 
 // sample returns the tasks that a job with Job.Sample admits: those that earlier processes
 // have finished, and as many more as it lacks, evenly spread over the rest. A task of After
@@ -51,6 +55,6 @@ func (r *run) sampled() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.unsampled > 0 && r.stop == nil {
-		r.stop = &Stop{Reason: StopSample, Detail: fmt.Sprintf("the %d tasks of the sample are over", len(r.order))}
+		r.stop = &Stop{Reason: StopSample, Detail: fmt.Sprintf("the sample is over: %s", shown.Count(len(r.order), "task"))}
 	}
 }

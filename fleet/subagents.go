@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -91,9 +92,9 @@ func (g *subagentGate) ask(_ context.Context, in *sdk.PreToolUseInput) (sdk.PreT
 	case g.max.Depth > 0 && depth > g.max.Depth:
 		why = fmt.Sprintf("subagents of this task may be nested %d deep, and this one would be at depth %d", g.max.Depth, depth)
 	case g.max.Max > 0 && g.began+g.waiting() >= g.max.Max:
-		why = fmt.Sprintf("this task may start %d subagents, and has started them", g.max.Max)
+		why = fmt.Sprintf("this task may start %s, and has started %s", shown.Count(g.max.Max, "subagent"), shown.Verb(g.max.Max, "it", "them"))
 	case g.max.AtOnce > 0 && len(g.calls) >= g.max.AtOnce:
-		why = fmt.Sprintf("this task may have %d subagents at the same time; wait until one of them has ended", g.max.AtOnce)
+		why = fmt.Sprintf("this task may have %s at the same time; wait until %s has ended", shown.Count(g.max.AtOnce, "subagent"), shown.Verb(g.max.AtOnce, "it", "one of them"))
 	default:
 		if why = g.run.reserve(g.max.MaxJob); why == "" {
 			g.calls = append(g.calls, &subagent{call: in.ToolUseID, depth: depth})
@@ -189,7 +190,7 @@ func (r *run) reserve(most int) (why string) {
 		return fmt.Sprintf("the job's budget of %s is spent", spent)
 	}
 	if most > 0 && r.fanout >= most {
-		return fmt.Sprintf("the tasks of the job may start %d subagents, and have started them", most)
+		return fmt.Sprintf("the tasks of the job may start %s, and have started %s", shown.Count(most, "subagent"), shown.Verb(most, "it", "them"))
 	}
 	r.fanout++
 	return ""

@@ -16,10 +16,7 @@ import (
 // WriteReport writes a line about the host and a table of its sessions, for people. Text
 // of agents is escaped and cut, so that it cannot steer a terminal.
 func WriteReport(w io.Writer, r *Report) error {
-	n := fmt.Sprintf("%d sessions", len(r.Tree.Sessions))
-	if len(r.Tree.Sessions) == 1 {
-		n = "1 session"
-	}
+	n := shown.Count(len(r.Tree.Sessions), "session")
 	if _, err := fmt.Fprintf(w, "%s, pid %d: %s\n", shown.Line(r.Host.Program), r.Host.PID, n); err != nil {
 		return err
 	}
@@ -110,7 +107,7 @@ func WriteSession(w io.Writer, s *runtime.SessionTree) error {
 		{"state", fmt.Sprintf("%v for %s, opened %s ago", s.State, age(s.At.Sub(s.StateSince)), age(s.At.Sub(s.Opened)))},
 		{"agent", agent},
 		{"process", fmt.Sprintf("pid %s, %s; restarts: %d", pid(s.PID), s.Transport, s.Restarts)},
-		{"unread", fmt.Sprintf("%d of %d messages, %d of %d bytes", s.Unread, s.UnreadLimit, s.UnreadBytes, s.UnreadBytesLimit)},
+		{"unread", fmt.Sprintf("%d of %s, %d of %d bytes", s.Unread, shown.Count(s.UnreadLimit, "message"), s.UnreadBytes, s.UnreadBytesLimit)},
 	}
 	if s.Dir != "" {
 		facts = append(facts, []string{"directory", shown.Line(s.Dir)})

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/actors"
 	"github.com/agent-troupe/troupe/internal/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -110,9 +111,9 @@ func (rt *Runtime) emit(e session.Event) {
 
 // hostSwept reports what an earlier program had left.
 func (rt *Runtime) hostSwept(dir string, agents int, err error) {
-	problem := fmt.Sprintf("a program that died had left %s with %d agents: removed", dir, agents)
+	problem := fmt.Sprintf("a program that died had left %s with %s: removed", dir, shown.Count(agents, "agent"))
 	if err != nil {
-		problem = fmt.Sprintf("a program that died has left %s with %d agents, and not all could be removed: %v", dir, agents, err)
+		problem = fmt.Sprintf("a program that died has left %s with %s, and not all could be removed: %v", dir, shown.Count(agents, "agent"), err)
 	}
 	rt.emit(&session.WarningIssued{Problem: problem})
 }
@@ -281,7 +282,7 @@ func (rt *Runtime) unstopped(cause error) error {
 	for _, s := range rt.Sessions() {
 		ids = append(ids, s.id+" ("+s.State().String()+")")
 	}
-	return fmt.Errorf("%d sessions have not ended: %s: %w", len(ids), strings.Join(ids, ", "), cause)
+	return fmt.Errorf("%s %s not ended: %s: %w", shown.Count(len(ids), "session"), shown.Verb(len(ids), "has", "have"), strings.Join(ids, ", "), cause)
 }
 
 // levelFloor keeps the actor library's chatter below Warn out of the log.

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/actors/mirror"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/transcript"
 )
@@ -155,7 +156,7 @@ func (c *completion) run(ctx context.Context, id string, first *mirror.Mirror) {
 	case err != nil && within.Err() != nil:
 		err = fmt.Errorf("%w: %w", limit, err)
 	case err == nil && done.Foreign > 0:
-		err = fmt.Errorf("%w: %d messages", session.ErrStoreAhead, done.Foreign)
+		err = fmt.Errorf("%w: %s", session.ErrStoreAhead, shown.Count(done.Foreign, "message"))
 	}
 	if done.Entries > 0 {
 		c.s.emit(&session.Mirrored{Entries: done.Entries, Unreported: done.Entries})

@@ -160,7 +160,7 @@ func TestTheStoreIsCompleted(t *testing.T) {
 					return nil
 				}
 			},
-			failed: "are missing from the session store", is: errAway,
+			failed: "missing from the session store", is: errAway,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -146,7 +146,7 @@ func (e *LeftoverError) Error() string {
 	for i, p := range e.Processes {
 		names[i] = p.String()
 	}
-	return fmt.Sprintf("%d processes of the agent did not stop: %s", len(names), strings.Join(names, ", "))
+	return fmt.Sprintf("%s did not stop: %s", shown.Count(len(names), "process of the agent"), strings.Join(names, ", "))
 }
 
 func (e *LeftoverError) Unwrap() error { return e.Err }

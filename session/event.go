@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/agent-troupe/troupe/internal/shown"
 )
 
 // Event is a report of a session about itself, not a message of the agent: a change
@@ -260,7 +262,7 @@ func (e *OversizeLine) String() string {
 	return fmt.Sprintf("line of %d bytes skipped, the ceiling is %d", e.Length, e.Ceiling)
 }
 func (e *MessagesDropped) String() string {
-	return fmt.Sprintf("%d partial messages (%d bytes) dropped: nobody reads the messages", e.Count, e.Bytes)
+	return fmt.Sprintf("%s (%s) dropped: nobody reads the messages", shown.Count(e.Count, "partial message"), shown.Count(e.Bytes, "byte"))
 }
 func (e *CallbackFailed) String() string {
 	return fmt.Sprintf("%s callback for %s failed: %v", e.Kind, e.Name, e.Err)
@@ -285,7 +287,7 @@ func (e *AuthExpired) String() string {
 }
 func (e *StderrLine) String() string { return "agent stderr: " + e.Line }
 func (e *EventsLost) String() string {
-	return fmt.Sprintf("%d events lost: their reader has fallen behind", e.Count)
+	return fmt.Sprintf("%s lost: their reader has fallen behind", shown.Count(e.Count, "event"))
 }
 func (e *Ended) String() string {
 	if e.Reason == nil {
@@ -330,10 +332,10 @@ func (e *WarningIssued) LogValue() slog.Value { return slog.StringValue(e.String
 func (e *Recovering) String() string {
 	lost := ""
 	if l := &e.Failure.Lost; len(l.Messages)+len(l.Tools) > 0 {
-		lost = fmt.Sprintf(", %d messages and %d tool calls of the agent are lost", len(l.Messages), len(l.Tools))
+		lost = fmt.Sprintf(", %s and %s of the agent are lost", shown.Count(len(l.Messages), "message"), shown.Count(len(l.Tools), "tool call"))
 	}
-	return fmt.Sprintf("recovering (attempt %d, policy %s, after %v), %d messages under way%s: %v",
-		e.Failure.Attempt, e.Policy, e.Backoff, len(e.Failure.Messages), lost, e.Failure.Err)
+	return fmt.Sprintf("recovering (attempt %d, policy %s, after %v), %s under way%s: %v",
+		e.Failure.Attempt, e.Policy, e.Backoff, shown.Count(len(e.Failure.Messages), "message"), lost, e.Failure.Err)
 }
 func (e *Recovered) String() string {
 	if e.Message == "" {

@@ -3,6 +3,8 @@ package session
 import (
 	"fmt"
 	"log/slog"
+
+	"github.com/agent-troupe/troupe/internal/shown"
 )
 
 // MirrorPending says that the agent has given a result while some of what it stored before
@@ -18,7 +20,7 @@ func (*MirrorPending) isEvent() {}
 func (*MirrorPending) Level() slog.Level { return slog.LevelDebug }
 
 func (e *MirrorPending) String() string {
-	return fmt.Sprintf("a result is not in the session store yet: %d entries wait", e.Entries)
+	return fmt.Sprintf("a result is not in the session store yet: %s %s", shown.Count(e.Entries, "entry"), shown.Verb(e.Entries, "waits", "wait"))
 }
 
 // LogValue implements [slog.LogValuer].
@@ -40,9 +42,9 @@ func (*Mirrored) Level() slog.Level { return slog.LevelDebug }
 
 func (e *Mirrored) String() string {
 	if e.Unreported > 0 {
-		return fmt.Sprintf("%d entries are in the session store, %d of them from the agent's transcript", e.Entries, e.Unreported)
+		return fmt.Sprintf("%s %s in the session store, %d of them from the agent's transcript", shown.Count(e.Entries, "entry"), shown.Verb(e.Entries, "is", "are"), e.Unreported)
 	}
-	return fmt.Sprintf("%d entries are in the session store", e.Entries)
+	return fmt.Sprintf("%s %s in the session store", shown.Count(e.Entries, "entry"), shown.Verb(e.Entries, "is", "are"))
 }
 
 // LogValue implements [slog.LogValuer].
@@ -71,7 +73,7 @@ func (e *MirrorFailed) String() string {
 	if e.Entries == 0 {
 		return fmt.Sprintf("entries of %s are missing from the session store: %v", e.Key, e.Err)
 	}
-	return fmt.Sprintf("%d entries of %s are missing from the session store: %v", e.Entries, e.Key, e.Err)
+	return fmt.Sprintf("%s of %s %s missing from the session store: %v", shown.Count(e.Entries, "entry"), e.Key, shown.Verb(e.Entries, "is", "are"), e.Err)
 }
 
 // LogValue implements [slog.LogValuer].

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/agent-troupe/troupe/internal/shown"
 )
 
 // Errors to be matched with [errors.Is].
@@ -53,7 +55,7 @@ func (f *Failure) Error() string {
 	case f.Limit.Max < 0:
 		why = ", being told never to restart"
 	case f.Limit.Max > 0:
-		why = fmt.Sprintf(" after %d failures within %v", len(f.Earlier)+1, f.Limit.Window)
+		why = fmt.Sprintf(" after %s within %v", shown.Count(len(f.Earlier)+1, "failure"), f.Limit.Window)
 	}
 	if f.Why != "" {
 		why = " (" + f.Why + ")"

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -177,7 +178,7 @@ func lostError(err error, attempts int) error {
 	if e, ok := errors.AsType[*session.CloudError](err); ok {
 		return e
 	}
-	return &session.CloudError{Op: opStream, Err: fmt.Errorf("the stream closed before the current turn reached a terminal state, %d times without an event: %w", attempts, err)}
+	return &session.CloudError{Op: opStream, Err: fmt.Errorf("the stream closed before the current turn reached a terminal state, %s without an event: %w", shown.Count(attempts, "time"), err)}
 }
 
 // backoff is the delay before attempt n: the first is soon, later ones are uniform below a limit

@@ -61,7 +61,7 @@ func run(ctx context.Context, agent, prompt, scratch string, answers io.Reader) 
 			fmt.Println("gets", result.Content.Text())
 		}
 		if answer, ok := m.(*sdk.ResultMessage); ok {
-			fmt.Printf("says %s (%d calls denied)\n", answer.Text(), len(answer.PermissionDenials))
+			fmt.Printf("says %s (denied calls: %d)\n", answer.Text(), len(answer.PermissionDenials))
 		}
 	}
 	return nil

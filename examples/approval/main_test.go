@@ -21,7 +21,7 @@ func Example_nobody() {
 	// calls Bash {"command":"go test ./..."}
 	// may it use Bash with {"command":"go test ./..."}? (yes, always, no why, stop)
 	// gets Nobody is there to ask.
-	// says That is how far you let me go. (2 calls denied)
+	// says That is how far you let me go. (denied calls: 2)
 }
 
 func Example_person() {
@@ -39,7 +39,7 @@ func Example_person() {
 	// calls Bash {"command":"go test ./..."}
 	// may it use Bash with {"command":"go test ./..."}? (yes, always, no why, stop)
 	// gets ok
-	// says That is how far you let me go. (0 calls denied)
+	// says That is how far you let me go. (denied calls: 0)
 }
 
 func Example_no() {
@@ -57,5 +57,5 @@ func Example_no() {
 	// calls Bash {"command":"go test ./..."}
 	// may it use Bash with {"command":"go test ./..."}? (yes, always, no why, stop)
 	// gets The user said no. It takes too long.
-	// says That is how far you let me go. (1 calls denied)
+	// says That is how far you let me go. (denied calls: 1)
 }

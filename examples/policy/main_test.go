@@ -20,7 +20,7 @@ func Example() {
 	// gets PreToolUse:Bash hook error: The host's policy denies this call by the rule Bash(git push:*).
 	// calls Bash {"command":"git log > /etc/motd"}
 	// gets PreToolUse:Bash hook error: No rule of the host's policy allows this call, and there is nobody to ask.
-	// says The rules are strict. (3 calls denied)
+	// says The rules are strict. (denied calls: 3)
 }
 
 func Example_explain() {

@@ -64,7 +64,7 @@ func show(ctx context.Context, out io.Writer, sessions *transcript.Sessions, id 
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if n, reports := file.Damaged(); n > 0 {
-		printf(out, "-- %d damaged line: line %d is %s\n", n, reports[0].Line, reports[0].Kind)
+		printf(out, "-- damaged lines: %d; line %d is %s\n", n, reports[0].Line, reports[0].Kind)
 	}
 	printf(out, "-- as the vendor's SDK shows it:\n")
 	for m, err := range file.Shown(transcript.ShownOptions{}) {

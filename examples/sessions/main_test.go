@@ -13,7 +13,7 @@ func TestRun(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, run(t.Context(), &out, ""))
 	assert.Equal(t, `5e550000-0000-4000-8000-000000000001  "Another one"
--- 1 damaged line: line 8 is torn
+-- damaged lines: 1; line 8 is torn
 -- as the vendor's SDK shows it:
 user: "Name the shop"
 assistant: "Blue Door"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -149,5 +150,5 @@ func (m *Routing) giveBack(n int) {
 }
 
 func lostInClose(n int) session.Event {
-	return &session.WarningIssued{Problem: fmt.Sprintf("%d messages that came during the close were dropped: nobody read those before them", n)}
+	return &session.WarningIssued{Problem: fmt.Sprintf("%s that came during the close %s dropped: nobody read those before", shown.Count(n, "message"), shown.Verb(n, "was", "were"))}
 }

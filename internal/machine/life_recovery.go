@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -107,9 +108,9 @@ func (l *Life) forbidden() string {
 	case l.unknown(): // it costs no restart to begin it
 		return ""
 	case len(l.recent()) >= c.Restarts && c.Window > 0:
-		return fmt.Sprintf("the agent died more than %d times within %v (MaxRestarts, RestartWindow)", c.Restarts, c.Window)
+		return fmt.Sprintf("the agent died more than %s within %v (MaxRestarts, RestartWindow)", shown.Count(c.Restarts, "time"), c.Window)
 	case len(l.recent()) >= c.Restarts:
-		return fmt.Sprintf("the agent died more than %d times (MaxRestarts)", c.Restarts)
+		return fmt.Sprintf("the agent died more than %s (MaxRestarts)", shown.Count(c.Restarts, "time"))
 	case c.Equal > 0 && l.equal() >= c.Equal:
 		return fmt.Sprintf("the agent died alike %d times in a row, with no result between (EqualDeaths)", c.Equal)
 	}

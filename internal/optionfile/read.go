@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/agent-troupe/troupe/internal/shown"
 )
 
 const (
@@ -88,7 +90,7 @@ func (r *reader) sorted() []Mistake {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	if r.more > 0 {
-		r.mistakes = append(r.mistakes, Mistake{Problem: fmt.Sprintf("%d more mistakes", r.more), Fix: "fix those above first"})
+		r.mistakes = append(r.mistakes, Mistake{Problem: shown.Count(r.more, "more mistake"), Fix: "fix those above first"})
 	}
 	return r.mistakes
 }
