@@ -23,6 +23,8 @@ type starts struct {
 	place    *place     // of its processes; nil: they are not limited
 
 	gen        int // the process that was asked for last
+	wakes      int // how many processes were asked for to wake a passivated session
+	woke       int // and the last of them
 	ask        breaker.Ask
 	atProvider bool   // its breaker was asked last
 	probe      uint64 // the id of the start at the provider's; 0: it is over
@@ -60,6 +62,10 @@ func (s *starts) Ask(ask machine.AskStart) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	s.dropProbe()
+	if ask.Wakes && ask.Gen != s.woke && ask.Gen > 1 {
+		s.woke = ask.Gen
+		s.wakes++
+	}
 	s.gen, s.ask = ask.Gen, breaker.Ask{Again: ask.Gen > 1 && !ask.Wakes, Patient: ask.Gen > 1}
 	if s.provider == (breakerKey{}) {
 		s.askProgram()
@@ -72,6 +78,18 @@ func (s *starts) Ask(ask machine.AskStart) {
 func (s *starts) askProgram() {
 	s.atProvider = false
 	s.id = s.of.ask(s.program, s.ask, s)
+}
+
+// restarts is how many of the session's processes took the place of one that had ended
+// unplanned; gen is the process that runs, or that ran last.
+func (s *starts) restarts(gen int) int {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	wakes := s.wakes
+	if s.woke > gen { // it waits for its place
+		wakes--
+	}
+	return max(gen-1-wakes, 0)
 }
 
 // dropProbe says that nothing more is to be learnt of the provider from the start.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-troupe/troupe/internal/actors"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -38,8 +39,8 @@ type SessionTree struct {
 	Backend          string        `json:"backend"`            // name of the dialect, such as claude
 	Dir              string        `json:"dir"`                // Options.Cwd; empty: the working directory of the host
 	AgentSessionID   string        `json:"agent_session_id"`   // the agent's id of the session; empty until it is known
-	PID              int           `json:"pid"`                // process id of the agent; 0: no process
-	Restarts         int           `json:"restarts"`           // how many times the agent was started again
+	PID              int           `json:"pid"`                // process id of the agent; 0: no process runs
+	Restarts         int           `json:"restarts"`           // how often a process took the place of one that had ended unplanned; a passivated session that wakes is not counted
 	Transport        string        `json:"transport"`          // "up", "ended", …, with the step of the close ladder
 	Unread           int           `json:"unread"`             // number of messages of the agent that have not been read
 	UnreadLimit      int           `json:"unread_limit"`       // Limits.Messages in force
@@ -106,8 +107,11 @@ func (s *Session) Tree(ctx context.Context) SessionTree {
 	limits := s.core.Ledger.Limits()
 	t := SessionTree{
 		At: s.rt.sys.Clock().Now(), ID: s.id, State: s.State(), Opened: s.opened, StateSince: s.stateSince(), Backend: s.dialect.Name(), Dir: s.core.Dir(),
-		AgentSessionID: s.AgentSessionID(), PID: link.PID, Restarts: link.Gen - 1, Transport: link.Phase.String(),
+		AgentSessionID: s.AgentSessionID(), Restarts: s.starts.restarts(link.Gen), Transport: link.Phase.String(),
 		UnreadLimit: limits.Messages, UnreadBytesLimit: limits.Bytes, Waits: []session.Wait{},
+	}
+	if link.Phase < machine.Gone { // the number of a process that is gone may be another's
+		t.PID = link.PID
 	}
 	t.Unread, t.UnreadBytes = s.core.Ledger.Unread()
 	if link.Stage > 0 {
