@@ -70,6 +70,8 @@ func run(ctx context.Context, a arguments, say func(line string)) (err error) {
 		if a.out, err = os.MkdirTemp("", "batch-"); err != nil {
 			return err
 		}
+		say("results: " + a.out)                // before anything can go wrong: -resume needs it
+		defer func() { _ = os.Remove(a.out) }() // only if it is empty: the job was not begun
 	}
 	rt, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -101,10 +103,10 @@ func run(ctx context.Context, a arguments, say func(line string)) (err error) {
 		}
 		say(fmt.Sprintf("[%3d/%d] %-12s %s", accepted, len(tasks), r.ID, r.Status))
 	}
-	say(fmt.Sprintf("%d of %d tasks accepted, %d of them not at the first attempt", accepted, len(tasks), again))
+	say(fmt.Sprintf("accepted: %d of %d; not at the first attempt: %d", accepted, len(tasks), again))
 	say("report: " + filepath.Join(a.out, fleet.ReportFile))
 	if accepted < len(tasks) {
-		return fmt.Errorf("%d tasks were not accepted", len(tasks)-accepted)
+		return fmt.Errorf("tasks that were not accepted: %d", len(tasks)-accepted)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func Example() {
 		fmt.Println(name, err)
 	}
 	// Output:
-	// <nil> 100 of 100 tasks accepted, 10 of them not at the first attempt
+	// <nil> accepted: 100 of 100; not at the first attempt: 10
 	// results.jsonl <nil>
 	// summary.json <nil>
 	// report.html <nil>
