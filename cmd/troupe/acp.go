@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agent-troupe/troupe/acp/acpagent"
 	"github.com/agent-troupe/troupe/agent/scripted"
@@ -76,7 +77,8 @@ func acpCommand(ctx context.Context, p process, c *console, args []string) int {
 	s.opts.OnEvent = func(r sdk.EventRecord) { log.Log(context.Background(), r.Event.Level(), r.Event.String()) }
 	ctx, stop := untilSignal(ctx, p)
 	defer stop()
-	err = acpagent.Serve(ctx, p.stdin, p.stdout, acpagent.Config{
+	out := &noted{to: p.stdout}
+	err = acpagent.Serve(ctx, p.stdin, out, acpagent.Config{
 		Options: s.opts, Sessions: s.onDisk(), AllowDelete: s.acp.allowDelete, NoRecovery: s.acp.noRecovery, Logger: log,
 		Name: "troupe", Title: "Troupe (" + s.agent + ")", Version: strings.Fields(version())[1],
 	})
@@ -86,6 +88,8 @@ func acpCommand(ctx context.Context, p process, c *console, args []string) int {
 		err = down
 	}
 	switch {
+	case out.failed() != nil: // a connection that cannot be written to just ends
+		return c.outputLost(out.failed())
 	case err == nil:
 		return exitOK
 	case is[*sdk.LeftoverError](err):
@@ -94,8 +98,31 @@ func acpCommand(ctx context.Context, p process, c *console, args []string) int {
 	case errors.Is(err, context.Canceled), errors.Is(err, io.EOF):
 		return exitOK // a signal
 	}
-	c.note("%s", printable(err.Error()))
-	return exitOutput
+	return c.outputLost(err)
+}
+
+// noted is stdout, with the first error of it.
+type noted struct {
+	to io.Writer
+
+	mu  sync.Mutex
+	err error
+}
+
+func (n *noted) Write(p []byte) (int, error) {
+	written, err := n.to.Write(p)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.err == nil && err != nil {
+		n.err = &outputError{err}
+	}
+	return written, err
+}
+
+func (n *noted) failed() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.err
 }
 
 func is[T error](err error) bool {

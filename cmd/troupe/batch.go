@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -116,7 +117,7 @@ func (s *settings) checkBatch() (string, error) {
 	if job.Pace != nil {
 		atATime = "2 and more"
 	}
-	fmt.Fprintf(&b, "%d tasks for %s, %s at a time; results go to %s\n", len(job.Tasks), s.agent, atATime, job.Out)
+	fmt.Fprintf(&b, "%s for %s, %s at a time; results go to %s\n", shown.Count(len(job.Tasks), "task"), s.agent, atATime, job.Out)
 	for i := range job.Tasks {
 		t := &job.Tasks[i]
 		after := ""
@@ -191,9 +192,9 @@ func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
 		failed = nil // as it was asked to
 	}
 	code := s.summary(c, h.Progress(), failed, w.signal())
-	if job.Sample > 0 && code != exitOutput {
+	if job.Sample > 0 && code != exitOutput && code != exitPipe {
 		if err := c.text(s.estimateText(fleet.NewEstimate(len(job.Tasks), results))); err != nil {
-			return exitOutput
+			return c.outputLost(err)
 		}
 	}
 	return code
@@ -207,7 +208,7 @@ func writeEvents(to io.Writer) func(fleet.Event) {
 // summary prints how the job ended, and returns the exit code.
 func (s *settings) summary(c *console, p fleet.Progress, failed error, sig os.Signal) int {
 	accepted, left := p.ByStatus[fleet.Accepted], p.Total-p.Finished
-	text := fmt.Sprintf("%d of %d tasks accepted", accepted, p.Total)
+	text := fmt.Sprintf("%d of %s accepted", accepted, shown.Count(p.Total, "task"))
 	for _, status := range sortedStatuses(p.ByStatus) {
 		if status != fleet.Accepted {
 			text += fmt.Sprintf(", %d %s", p.ByStatus[status], status)
@@ -218,11 +219,11 @@ func (s *settings) summary(c *console, p fleet.Progress, failed error, sig os.Si
 	}
 	text += "; " + spent(p.Usage)
 	if p.Denied > 0 {
-		text += fmt.Sprintf("; %d calls of tools were denied", p.Denied)
+		text += fmt.Sprintf("; %s %s denied", shown.Count(p.Denied, "call of tools"), shown.Verb(p.Denied, "was", "were"))
 	}
 	text += "\n" + filepath.Join(s.batch.job.Out, fleet.ReportFile) + "\n"
 	if err := c.text(text); err != nil {
-		return exitOutput
+		return c.outputLost(err)
 	}
 	var stopped *fleet.StoppedError
 	number, signaled := sig.(syscall.Signal)

@@ -119,7 +119,11 @@ func (p *progress) event(e fleet.Event) {
 		p.failure(fmt.Sprintf("%s: attempt %d: %s, and another one follows", e.Task, e.Attempt, e.Status), e.Detail)
 	case fleet.EventWarning:
 		if !p.quiet {
-			p.line(fmt.Sprintf("%s: warning: %s", e.Task, shorten(e.Detail, 400)))
+			text := "troupe: warning: "
+			if e.Task != "" {
+				text += printable(e.Task) + ": "
+			}
+			p.line(text + shorten(e.Detail, 400))
 		}
 	case fleet.EventStopped:
 		p.line("nothing more starts (" + e.Detail + ")")

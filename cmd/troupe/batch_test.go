@@ -62,7 +62,7 @@ func TestBatchReadsTasks(t *testing.T) {
 			for id, prompt := range c.want {
 				assert.Equal(t, "You said: "+prompt, results[id].Text)
 			}
-			assert.Contains(t, w.out.String(), "tasks accepted; $")
+			assert.Contains(t, w.out.String(), " accepted; $")
 			assert.FileExists(t, filepath.Join(outOf(file), fleet.ReportFile))
 		})
 	}

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -159,11 +161,23 @@ func (c *console) usage(err error) int {
 
 // print writes s to stdout and returns the exit code.
 func (c *console) print(s string) int {
+	if s == "" {
+		return exitOK
+	}
 	if err := c.write(s); err != nil {
-		c.note("%v", err)
-		return outcome{err: err}.code()
+		return c.outputLost(err)
 	}
 	return exitOK
+}
+
+// outputLost reports that the output could not be written, and returns the exit code. A
+// reader that went away, such as head, is not reported.
+func (c *console) outputLost(err error) int {
+	if errors.Is(err, syscall.EPIPE) {
+		return exitPipe
+	}
+	c.note("%s", printable(err.Error()))
+	return exitOutput
 }
 
 // Styles of text on stderr.
@@ -180,8 +194,12 @@ func (c *console) paint(style, s string) string {
 	return "\x1b[" + style + "m" + s + "\x1b[0m"
 }
 
-// logger logs to stderr, in colours where that is welcome.
+// logger logs to stderr, in colours where that is welcome. Unless it asks for more than
+// warnings, they look like the command's own.
 func (c *console) logger(level slog.Level) *slog.Logger {
+	if level >= slog.LevelWarn {
+		return slog.New(&remarks{console: c, least: level})
+	}
 	return slog.New(tint.NewTextHandler(c, &tint.Options{
 		Level: level, NoColor: !c.color, TimeFormat: "15:04:05.000",
 	}))

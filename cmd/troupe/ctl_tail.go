@@ -43,8 +43,7 @@ func ctlTail(ctx context.Context, c *console, dir, id string) int {
 	l.in = bufio.NewReader(l.file)
 	p := &textPrinter{console: c}
 	if err := errors.Join(p.play(l.messages), p.endTurn(nil)); err != nil && ctx.Err() == nil {
-		c.note("%v", err)
-		return exitOutput
+		return c.outputLost(err)
 	}
 	return exitOK
 }

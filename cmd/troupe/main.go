@@ -41,10 +41,26 @@ func main() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	os.Exit(run(context.Background(), process{
 		args: os.Args[1:], getenv: os.Getenv, signals: signals,
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		stdin: os.Stdin, stdout: openedStdout(), stderr: os.Stderr,
 		stdinTTY: isTerminal(os.Stdin), stdoutTTY: isTerminal(os.Stdout), stderrTTY: isTerminal(os.Stderr),
 		openTTY: func() (io.Reader, error) { return os.Open(ttyName) },
 	}))
+}
+
+// openedStdout is stdout, or a writer that fails if stdout was closed when the program
+// was started. When stderr was closed too, the output is meant to go nowhere.
+func openedStdout() io.Writer {
+	if wasClosed(os.Stdout) && !wasClosed(os.Stderr) {
+		return closedStdout{}
+	}
+	return os.Stdout
+}
+
+// closedStdout is a stdout that is not there.
+type closedStdout struct{}
+
+func (closedStdout) Write([]byte) (int, error) {
+	return 0, errors.New("stdout is closed, or is /dev/null opened for reading and writing")
 }
 
 // process is the world a command runs in.

@@ -53,8 +53,7 @@ func mcpCommand(ctx context.Context, p process, c *console, args []string) int {
 	defer stop()
 	err := s.mcpServer().Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(p.stdin), Writer: unclosed{p.stdout}})
 	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
-		c.note("%s", printable(err.Error()))
-		return exitOutput
+		return c.outputLost(err)
 	}
 	return exitOK
 }
@@ -107,7 +106,10 @@ func (s *settings) mcpServer() *mcp.Server {
 		ID string `json:"id" jsonschema:"the session's id, as list_sessions shows it"`
 	}) (*mcp.CallToolResult, any, error) {
 		reports, err := s.ask(ctx)
-		found := sessionsOf(reports, in.ID)
+		found, several := sessionsOf(reports, in.ID)
+		if len(several) > 0 {
+			return answer("", fmt.Errorf("several sessions have an id that begins with %q: %s", in.ID, strings.Join(several, ", ")))
+		}
 		if len(found) == 0 {
 			return answer("", errors.Join(err, fmt.Errorf("no program shows a session %q: call list_sessions", in.ID)))
 		}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -147,7 +148,7 @@ func writeInput(b *strings.Builder, input json.RawMessage) {
 			value = plain
 		}
 		if n := utf8.RuneCountInString(value); n > most {
-			value = string([]rune(value)[:most]) + fmt.Sprintf("… (%d more characters)", n-most)
+			value = string([]rune(value)[:most]) + fmt.Sprintf("… (%s)", shown.Count(n-most, "more character"))
 		}
 		fmt.Fprintf(b, "  %s: %s\n", printable(name), indented(value))
 	}

@@ -27,6 +27,7 @@ func TestProcesses(t *testing.T) {
 	b := build(t)
 	t.Run("signals", b.testSignals)
 	t.Run("the reader goes away", b.testReaderGoesAway)
+	t.Run("the output is lost", b.testOutputLost)
 	t.Run("at a terminal", b.testAtATerminal)
 	t.Run("acp", b.testACP)
 	t.Run("acp and back", b.testACPRoundTrip)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agent-troupe/troupe/inspect"
@@ -20,8 +21,8 @@ func psHelp() string {
 Lists the sessions of all running programs of yours that show theirs: troupe run and troupe chat
 with --inspect, and programs that call inspect.Listen. Each session is shown with its state, for how
 long it has been in it, how often its agent and its actors were restarted, how many messages nobody
-has read, and what it waits for. With SESSION, its id: all waits of that session, with their limits
-and the options that set them, and its actors.
+has read, and what it waits for. With SESSION, its id or the beginning of it: all waits of that
+session, with their limits and the options that set them, and its actors.
 `)
 	writeFlags(&b, []flagGroup{{"Flags", viewFlags(true)}})
 	b.WriteString(`
@@ -58,7 +59,10 @@ func (s *settings) list(ctx context.Context, c *console) int {
 	}
 	var text string
 	if len(s.words) > 0 {
-		found := sessionsOf(reports, s.words[0])
+		found, several := sessionsOf(reports, s.words[0])
+		if len(several) > 0 {
+			return c.usage(&usageError{fmt.Sprintf("%d sessions have an id that begins with %s; write more of it:\n%s", len(several), printable(s.words[0]), printable(strings.Join(several, "\n"))), ""})
+		}
 		if len(found) == 0 {
 			c.note("no program shows a session %q", s.words[0])
 			return exitResult
@@ -80,17 +84,29 @@ func (s *settings) list(ctx context.Context, c *console) int {
 	return code
 }
 
-// sessionsOf are the sessions with the id: different hosts may give the same one.
-func sessionsOf(reports []*inspect.Report, id string) []runtime.SessionTree {
-	var found []runtime.SessionTree
-	for _, r := range reports {
-		for i := range r.Tree.Sessions {
-			if r.Tree.Sessions[i].ID == id {
-				found = append(found, r.Tree.Sessions[i])
+// sessionsOf are the sessions with the id: different hosts may give the same one. If there
+// is none, id is the beginning of one; several are the ids that begin so, if these are more.
+func sessionsOf(reports []*inspect.Report, id string) (found []runtime.SessionTree, several []string) {
+	withID := func(is func(string) bool) (trees []runtime.SessionTree, ids []string) {
+		for _, r := range reports {
+			for i := range r.Tree.Sessions {
+				if t := &r.Tree.Sessions[i]; is(t.ID) {
+					trees = append(trees, *t)
+					ids = append(ids, t.ID)
+				}
 			}
 		}
+		slices.Sort(ids)
+		return trees, slices.Compact(ids)
 	}
-	return found
+	if found, _ = withID(func(other string) bool { return other == id }); len(found) > 0 {
+		return found, nil
+	}
+	found, several = withID(func(other string) bool { return id != "" && strings.HasPrefix(other, id) })
+	if len(several) < 2 {
+		several = nil
+	}
+	return found, several
 }
 
 func (s *settings) sessionsText(found []runtime.SessionTree) (string, error) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/transcript"
@@ -96,7 +97,8 @@ func sessionsHelp() string {
 	b.WriteString(`Usage: troupe sessions COMMAND [flags]
 
 Works on the sessions that agents keep on disk, or on those of a session store. No agent is started.
-Do not fork, rewind or delete a session while an agent runs it.
+Do not fork, rewind or delete a session while an agent runs it. ID may be the beginning of an id, at
+least four characters of it, that no other session has.
 
 Commands:
 `)
@@ -178,7 +180,12 @@ func (s *settings) runRest(ctx context.Context, p process, c *console, r *restCo
 	if err != nil {
 		return c.usage(err)
 	}
-	err = r.run(ctx, c, s, all)
+	if r.least > 0 {
+		s.words[0], err = fullID(ctx, all, s.words[0])
+	}
+	if err == nil {
+		err = r.run(ctx, c, s, all)
+	}
 	var usage *usageError
 	var output *outputError
 	switch {
@@ -187,8 +194,7 @@ func (s *settings) runRest(ctx context.Context, p process, c *console, r *restCo
 	case errors.As(err, &usage):
 		return c.usage(err)
 	case errors.As(err, &output):
-		c.note("%v", err)
-		return outcome{err: err}.code()
+		return c.outputLost(err)
 	case errors.Is(err, fs.ErrNotExist):
 		c.note("%s", printable(err.Error())+"; troupe sessions list shows all")
 	default:
@@ -213,20 +219,23 @@ func listSessions(ctx context.Context, c *console, s *settings, all *transcript.
 		return c.write(out)
 	}
 	for i := range list {
-		row := &list[i]
-		mark := ""
-		if row.Tag != "" {
-			mark = " [" + row.Tag + "]"
-		}
-		if row.Archived != nil && *row.Archived {
-			mark += " (archived)"
-		}
-		text := fmt.Sprintf("%s  %s  %s%s", row.SessionID, row.LastModified.Local().Format(time.DateTime), brief(row.Summary), mark)
-		if err := c.line([]byte(printable(oneLine(text)))); err != nil {
+		if err := c.line([]byte(sessionLine(&list[i]))); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sessionLine is the line of a session in a list.
+func sessionLine(info *transcript.Info) string {
+	mark := ""
+	if info.Tag != "" {
+		mark = " [" + info.Tag + "]"
+	}
+	if info.Archived != nil && *info.Archived {
+		mark += " (archived)"
+	}
+	return printable(oneLine(fmt.Sprintf("%s  %s  %s%s", info.SessionID, info.LastModified.Local().Format(time.DateTime), brief(info.Summary), mark)))
 }
 
 // oneLine joins the lines of a text.
@@ -249,7 +258,7 @@ func (s *settings) conversation(ctx context.Context, c *console, all *transcript
 		return nil, nil, err
 	}
 	if n, reports := f.Damaged(); n > 0 {
-		c.note("%d of %d lines of %s cannot be read; the first one is line %d (%s)", n, f.Lines(), firstText(f.Path, "the stored session"), reports[0].Line, reports[0].Kind)
+		c.note("%d of %s of %s cannot be read; the first one is line %d (%s)", n, shown.Count(f.Lines(), "line"), firstText(f.Path, "the stored session"), reports[0].Line, reports[0].Kind)
 	}
 	switch {
 	case s.rest.subagent != "":

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/transcript"
 	"github.com/agent-troupe/troupe/transcript/store"
 )
@@ -34,11 +35,11 @@ func importSession(ctx context.Context, c *console, s *settings, all *transcript
 		return err
 	}
 	if done.Foreign > 0 {
-		return fmt.Errorf("the store has %d messages that the file lacks, since another machine went on with the session; nothing was imported there", done.Foreign)
+		return fmt.Errorf("the store has %s that the file lacks, since another machine went on with the session; nothing was imported there", shown.Count(done.Foreign, "message"))
 	}
 	if done.Damaged > 0 {
-		c.note("%d lines that cannot be read were left out", done.Damaged)
+		c.note("%s that cannot be read %s left out", shown.Count(done.Damaged, "line"), shown.Verb(done.Damaged, "was", "were"))
 	}
-	c.note("%d entries were imported, as session %s of project %s", done.Entries, printable(done.Key.Session), printable(done.Key.Project))
+	c.note("%s %s imported, as session %s of project %s", shown.Count(done.Entries, "entry"), shown.Verb(done.Entries, "was", "were"), printable(done.Key.Session), printable(done.Key.Project))
 	return nil
 }

@@ -33,7 +33,7 @@ func TestSessionsOfAStore(t *testing.T) {
 	do(exitResult, "import", "5e550000-0000-4000-8000-000000000009", "--store", at)
 
 	do(exitOK, "import", restFirst, "--store", at)
-	assert.Contains(t, w.err.String(), "1 lines that cannot be read were left out")
+	assert.Contains(t, w.err.String(), "1 line that cannot be read was left out")
 	assert.Contains(t, w.err.String(), "4 entries were imported, as session "+restFirst+" of project -w-proj")
 	do(exitOK, "import", restFirst, "--store", at)
 	assert.Contains(t, w.err.String(), "0 entries were imported", "it may be repeated")

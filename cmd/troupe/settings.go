@@ -139,7 +139,7 @@ func permissionFlags() []flagSpec {
 
 func sessionFlags() []flagSpec {
 	return []flagSpec{
-		{name: "resume", short: "r", arg: "ID", option: "Resume", help: "continue the session with this id", set: text(func(s *settings) *string { return &s.opts.Resume })},
+		{name: "resume", short: "r", arg: "ID", option: "Resume", help: "continue the session with this id, or with the one of this directory that begins so", set: text(func(s *settings) *string { return &s.opts.Resume })},
 		{name: "continue", short: "c", option: "Continue", help: "continue the last session in this directory", set: on(func(s *settings) *bool { return &s.opts.Continue })},
 		{name: "fork-session", option: "ForkSession", help: "with --resume or --continue: continue a copy under a new id", set: on(func(s *settings) *bool { return &s.opts.ForkSession })},
 	}

@@ -15,3 +15,6 @@ func isTerminal(f *os.File) bool {
 	null, err := os.Stat(os.DevNull)
 	return err != nil || !os.SameFile(st, null)
 }
+
+// wasClosed reports false: a standard file that was closed is an error of its own here.
+func wasClosed(*os.File) bool { return false }

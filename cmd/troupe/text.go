@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -142,12 +143,8 @@ func brief(s string) string {
 	if utf8.RuneCountInString(first) > most {
 		return string([]rune(first)[:most-1]) + "…"
 	}
-	switch n := strings.Count(rest, "\n") + 1; {
-	case !more:
+	if !more {
 		return first
-	case n == 1:
-		return first + " (and 1 more line)"
-	default:
-		return fmt.Sprintf("%s (and %d more lines)", first, n)
 	}
+	return fmt.Sprintf("%s (and %s)", first, shown.Count(strings.Count(rest, "\n")+1, "more line"))
 }

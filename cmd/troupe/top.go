@@ -51,8 +51,7 @@ func topCommand(ctx context.Context, p process, c *console, args []string) int {
 	_, err := tea.NewProgram(topModel{look: looker(ctx, s)}, tea.WithContext(ctx), tea.WithInput(p.stdin), tea.WithOutput(p.stdout),
 		tea.WithEnvironment(os.Environ()), tea.WithoutSignalHandler()).Run()
 	if err != nil && ctx.Err() == nil {
-		c.note("%s", printable(err.Error()))
-		return exitOutput
+		return c.outputLost(err)
 	}
 	return exitOK
 }

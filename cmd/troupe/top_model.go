@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/agent-troupe/troupe/inspect"
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
@@ -151,7 +152,7 @@ func (m *topModel) text() string {
 		order = ", reversed"
 	}
 	head := []string{
-		fmt.Sprintf("troupe top: %d programs, %d sessions, sorted by %s%s", m.hosts, len(m.rows), topOrders()[m.sorted].column, order),
+		fmt.Sprintf("troupe top: %s, %s, sorted by %s%s", shown.Count(m.hosts, "program"), shown.Count(len(m.rows), "session"), topOrders()[m.sorted].column, order),
 		"",
 	}
 	if m.err != nil {
