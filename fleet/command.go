@@ -35,11 +35,11 @@ type commandFailed struct{ status session.ExitStatus }
 func (e *commandFailed) Error() string { return e.status.String() }
 
 // shell runs a line of the user's in a workspace and returns its output, both streams in
-// one. env is added to the variables of the attempt.
-func (r *run) shell(ctx context.Context, a *attempt, dir, line string, env ...string) ([]byte, error) {
+// one.
+func (r *run) shell(ctx context.Context, a *attempt, dir, line string) ([]byte, error) {
 	out, err := r.command(ctx, command{
 		name: "sh", args: []string{"-c", "exec 2>&1\n" + line}, dir: dir,
-		env: append(a.variables(), env...), limit: a.shellLimit, most: maxOutput, spawn: r.job.CommandSpawner,
+		env: a.variables(), limit: a.shellLimit, most: maxOutput, spawn: r.job.CommandSpawner,
 	})
 	return out.output, err
 }

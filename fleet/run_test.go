@@ -196,9 +196,8 @@ func TestMistakesInTasks(t *testing.T) {
 		"template":   {[]fleet.Task{{ID: "a", Prompt: "x"}, {ID: "b", Prompt: "{{", After: []string{"a"}}}, "prompt"},
 		"options":    {[]fleet.Task{{ID: "a", Prompt: "x", Options: json.RawMessage(`{"modell":"x"}`)}}, "modell"},
 		"workspace":  {[]fleet.Task{{ID: "a", Prompt: "x", Workspace: &fleet.Workspace{Kind: "copy"}}}, "Out"},
-		"lockfiles":  {[]fleet.Task{{ID: "a", Prompt: "x", Workspace: &fleet.Workspace{Setup: "true", Lockfiles: []string{"a"}}}}, "Lockfiles: has no place for the cache"},
-		"no setup":   {[]fleet.Task{{ID: "a", Prompt: "x", Workspace: &fleet.Workspace{Lockfiles: []string{"a"}}}}, "Lockfiles: has an effect only with Setup"},
-		"elsewhere":  {[]fleet.Task{{ID: "a", Prompt: "x", Workspace: &fleet.Workspace{Setup: "true", Lockfiles: []string{"../a"}}}}, "not in the workspace"},
+		"lockfiles":  {[]fleet.Task{{ID: "a", Prompt: "x", Workspace: &fleet.Workspace{Setup: "true", Lockfiles: []string{"a"}}}}, "Lockfiles: was removed"},
+		"none of it": {[]fleet.Task{{ID: "a", Prompt: "x", Workspace: &fleet.Workspace{Lockfiles: []string{}}}}, "Lockfiles: was removed"},
 		"verify":     {[]fleet.Task{{ID: "a", Prompt: "x", Verify: &fleet.Verify{}}}, "Command"},
 	} {
 		t.Run(name, func(t *testing.T) {

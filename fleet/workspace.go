@@ -28,12 +28,8 @@ type Workspace struct {
 	// attempt has failed as bad_workspace, and the next one begins in a new workspace. At most
 	// Job.Setups run at the same time. Default: none.
 	Setup string `json:"setup,omitempty"`
-	// Lockfiles are files of the workspace whose content says what Setup installs, such as
-	// package-lock.json; paths in the workspace, with slashes. Setup then has the directory
-	// TROUPE_CACHE in Out, which is the same for all workspaces whose lockfiles have the same
-	// names and content. The first Setup fills it while the others wait; they find it
-	// complete, run at the same time, and must not change it. If the first one fails, the
-	// next one finds it empty. Such workspaces need the same Setup. Default: none, no cache.
+	// Lockfiles is an error: there was a cache for setups with the same lockfiles, which was
+	// removed. Leave it nil, and let Setup use the cache of its package manager.
 	Lockfiles []string `json:"lockfiles,omitempty"`
 	// Teardown is run in the workspace when the task is over. The result does not wait for it.
 	// It has the slot of the last attempt, or one of its own if another task has got that
@@ -78,16 +74,8 @@ func (w *Workspace) check(out string) []error {
 	if w.Make != nil && w.Kind != WorkspaceAsIs {
 		add("Make", "is set together with Kind", "give one of them")
 	}
-	if len(w.Lockfiles) > 0 && w.Setup == "" {
-		add("Lockfiles", "has an effect only with Setup", "set Setup, or leave Lockfiles out")
-	}
-	if len(w.Lockfiles) > 0 && out == "" {
-		add("Lockfiles", "has no place for the cache: Out is empty", "set Out")
-	}
-	for _, name := range w.Lockfiles {
-		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			add("Lockfiles", fmt.Sprintf("has %q, which is not in the workspace", name), "give a path relative to the workspace")
-		}
+	if w.Lockfiles != nil {
+		add("Lockfiles", "was removed: setups have no cache of the job any more", "leave it out, and let Setup use the cache of its package manager")
 	}
 	if w.Rev != "" && w.Kind != WorkspaceWorktree {
 		add("Rev", "has an effect only on a worktree", "set Kind to worktree")

@@ -22,7 +22,6 @@ type batchSettings struct {
 	template  string
 	workspace string
 	setup     string
-	lockfiles []string
 	verify    fleet.Verify
 	dryRun    bool
 	noControl bool
@@ -104,7 +103,6 @@ func placeFlags() []flagSpec {
 		{name: "resume", short: "r", help: "go on with the job in --out; finished tasks are not run again", set: on(func(s *settings) *bool { return &s.batch.job.Resume })},
 		{name: "workspace", short: "w", arg: "KIND", help: "where a task works: as-is (in --cwd), copy, or worktree (of the git repository in --cwd); default: as-is", set: oneOf(func(s *settings) *string { return &s.batch.workspace }, "as-is", "copy", "worktree")},
 		{name: "setup", arg: "COMMAND", help: "run by sh in each new copy or worktree", set: text(func(s *settings) *string { return &s.batch.setup })},
-		{name: "lockfiles", arg: "FILES", help: "files of the workspace that say what --setup installs, separated by commas: it has the directory TROUPE_CACHE for their content", set: rules(func(s *settings) *[]string { return &s.batch.lockfiles })},
 		{name: "setups", arg: "N", help: "how many setups and teardowns run at the same time; default: 2", set: number(1, func(s *settings) *int { return &s.batch.job.Setups })},
 	}
 }
@@ -191,16 +189,13 @@ func parseBatch(args []string) (*settings, error) {
 		b.job.Verify = &b.verify
 	}
 	if b.workspace != "" && b.workspace != "as-is" || b.setup != "" {
-		b.job.Workspace = &fleet.Workspace{Setup: b.setup, Lockfiles: b.lockfiles}
+		b.job.Workspace = &fleet.Workspace{Setup: b.setup}
 		if b.workspace != "as-is" {
 			b.job.Workspace.Kind = fleet.WorkspaceKind(b.workspace)
 		}
 	}
 	if b.setup != "" && !slices.Contains([]string{"copy", "worktree"}, b.workspace) {
 		return nil, &usageError{"--setup is for a workspace that is made", "add --workspace copy or worktree"}
-	}
-	if len(b.lockfiles) > 0 && b.setup == "" {
-		return nil, &usageError{"--lockfiles is for --setup", "add --setup"}
 	}
 	if b.webhook != "" && b.job.Approvals == nil {
 		return nil, &usageError{"--webhook is for --approvals", "add --approvals"}

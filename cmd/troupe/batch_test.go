@@ -112,7 +112,7 @@ func TestBatchMistakes(t *testing.T) {
 		"no list":        {[]string{"batch", taskFile(t, "t.yaml", "a: 1\n")}, "is not a list of tasks"},
 		"rounds":         {[]string{"batch", good, "--verify-rounds", "2"}, "need --verify"},
 		"setup":          {[]string{"batch", good, "--setup", "make"}, "--workspace"},
-		"lockfiles":      {[]string{"batch", good, "--lockfiles", "go.sum"}, "--setup"},
+		"lockfiles":      {[]string{"batch", taskFile(t, "t.jsonl", `{"prompt":"x","workspace":{"kind":"copy","setup":"true","lockfiles":["go.sum"]}}`)}, "Lockfiles: was removed"},
 		"setups":         {[]string{"batch", good, "--setups", "0"}, `--setups: "0" is not a number from 1`},
 		"fail-on":        {[]string{"batch", good, "--fail-on", "200%"}, "--fail-on"},
 		"budget":         {[]string{"batch", good, "--budget-usd", "0"}, "--budget-usd"},

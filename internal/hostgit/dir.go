@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -167,7 +168,7 @@ func (d *Dir) takeRefs(head Head) error {
 	}
 	var b strings.Builder
 	b.WriteString("# pack-refs with: sorted \n")
-	for _, name := range sortedKeys(all) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		b.WriteString(all[name] + " " + name + "\n")
 	}
 	text := head.Hash
@@ -175,15 +176,6 @@ func (d *Dir) takeRefs(head Head) error {
 		text = "ref: " + head.Ref
 	}
 	return errors.Join(d.file("packed-refs", b.String()), d.file("HEAD", text+"\n"))
-}
-
-func sortedKeys(m map[string]string) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m { //troupe:maporder sorted below
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // Has reports whether a commit has a directory; name is relative, with slashes.

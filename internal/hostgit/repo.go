@@ -86,11 +86,14 @@ func opened(top, gitDir string) (*Repo, error) {
 		return nil, fmt.Errorf("%s: %w: %w", gitDir, ErrNoRepository, err)
 	}
 	r := &Repo{Top: top, GitDir: gitDir, Common: common}
-	for name, to := range map[string]*string{
-		filepath.Join(common, "info", "exclude"): &r.Exclude, filepath.Join(common, "shallow"): &r.Shallow,
-		filepath.Join(gitDir, "info", "sparse-checkout"): &r.Sparse,
+	for _, of := range []struct {
+		name string
+		to   *string
+	}{
+		{filepath.Join(common, "info", "exclude"), &r.Exclude}, {filepath.Join(common, "shallow"), &r.Shallow},
+		{filepath.Join(gitDir, "info", "sparse-checkout"), &r.Sparse},
 	} {
-		if *to, err = readSmall(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if *of.to, err = readSmall(of.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
