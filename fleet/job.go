@@ -70,7 +70,8 @@ type Job struct {
 	// stops. Default: 0, which is 26 h; negative: the job stops at once.
 	MaxPark time.Duration
 	// Out is the directory of the journal, results, transcripts and workspaces. It is made
-	// if it does not exist. "": nothing is kept, and the job cannot be resumed.
+	// if it does not exist, and is empty unless it has the journal of a job; links in it are
+	// not followed. "": nothing is kept, and the job cannot be resumed.
 	Out string
 	// FS keeps what is in Out, but for workspaces and private configuration directories. A
 	// file system that fails and crashes, such as journaltest.Disk, shows in tests what a job
@@ -332,8 +333,8 @@ func (j *Job) check() error {
 	return errors.Join(wrong...)
 }
 
-// Validate finds the mistakes in a job that [Start] would find, all at once. It starts
-// and writes nothing.
+// Validate finds the mistakes in a job that [Start] would find, all at once, also in the
+// directory Out. It starts and writes nothing.
 func (j Job) Validate() error { //nolint:gocritic // a job is passed by value everywhere
 	if len(j.Tasks) == 0 {
 		return ErrNoTasks
@@ -341,7 +342,7 @@ func (j Job) Validate() error { //nolint:gocritic // a job is passed by value ev
 	j.withDefaults()
 	r := &run{job: j}
 	_, err := r.entries(j.Tasks, 0)
-	return errors.Join(j.check(), err)
+	return errors.Join(j.check(), err, j.checkOut(false))
 }
 
 func backendName(o *sdk.Options) string {

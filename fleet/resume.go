@@ -113,6 +113,9 @@ func (r *run) open(ctx context.Context, entries []*entry) error {
 	if r.root, err = absolute(r.job.Out); err != nil || r.root == "" {
 		return err
 	}
+	if err := r.job.checkOut(true); err != nil {
+		return err
+	}
 	if r.fs = r.job.FS; r.fs == nil {
 		r.fs = journal.Dir(r.root)
 	}

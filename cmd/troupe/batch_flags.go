@@ -99,7 +99,7 @@ func limitFlags() []flagSpec {
 
 func placeFlags() []flagSpec {
 	return []flagSpec{
-		{name: "out", short: "O", arg: "DIR", help: "where journal, results and transcripts go; default: the name of TASKS with the ending .out", set: text(func(s *settings) *string { return &s.batch.job.Out })},
+		{name: "out", short: "O", arg: "DIR", help: "where journal, results and transcripts go, a new or empty directory; default: the name of TASKS with the ending .out", set: text(func(s *settings) *string { return &s.batch.job.Out })},
 		{name: "resume", short: "r", help: "go on with the job in --out; finished tasks are not run again", set: on(func(s *settings) *bool { return &s.batch.job.Resume })},
 		{name: "workspace", short: "w", arg: "KIND", help: "where a task works: as-is (in --cwd), copy, or worktree (of the git repository in --cwd); default: as-is", set: oneOf(func(s *settings) *string { return &s.batch.workspace }, "as-is", "copy", "worktree")},
 		{name: "setup", arg: "COMMAND", help: "run by sh in each new copy or worktree", set: text(func(s *settings) *string { return &s.batch.setup })},

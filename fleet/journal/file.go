@@ -17,7 +17,7 @@ import (
 const (
 	Name     = "journal.jsonl"
 	LockName = "journal.lock"
-	newName  = "journal.new"
+	NewName  = "journal.new" // while the journal is written anew
 )
 
 // Config configures a journal in a file.
@@ -181,7 +181,7 @@ func (l *Log) rewrite(records []Record) error {
 			return err
 		}
 	}
-	f, err := l.cfg.FS.Create(newName)
+	f, err := l.cfg.FS.Create(NewName)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (l *Log) rewrite(records []Record) error {
 		err = f.Sync()
 	}
 	if err == nil {
-		err = l.cfg.FS.Rename(newName, Name)
+		err = l.cfg.FS.Rename(NewName, Name)
 	}
 	if err == nil {
 		err = l.cfg.FS.SyncDir(".")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -40,36 +41,79 @@ type File interface {
 	Close() error
 }
 
-// Dir returns a directory of this machine as an [FS]. It is made with the first file.
+// Dir returns a directory of this machine as an [FS]. It is made with the first file. No
+// file is opened through a link, and no new one takes the place of a file without a new
+// name: a project may come with a directory that has links to files of the user's.
 func Dir(path string) FS { return dir(path) }
 
 type dir string
 
-func (d dir) path(name string) (string, error) {
-	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return "", fmt.Errorf("%q is not a name inside the job's directory", name)
+// inside calls do with the directory, and the name of a file whose directories are no links.
+func (d dir) inside(name string, do func(root *os.Root, name string) error) (err error) {
+	name = filepath.FromSlash(name)
+	if !filepath.IsLocal(name) {
+		return fmt.Errorf("%q is not a name inside the job's directory", name)
 	}
-	return filepath.Join(string(d), filepath.FromSlash(name)), nil
+	root, err := os.OpenRoot(string(d))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(d.named(err), root.Close()) }()
+	for at := filepath.Dir(name); at != "."; at = filepath.Dir(at) {
+		if st, err := root.Lstat(at); err == nil && !st.IsDir() {
+			return &fs.PathError{Op: "open", Path: at, Err: errNoDirectory}
+		}
+	}
+	return do(root, name)
+}
+
+var (
+	errNoDirectory = errors.New("it is not a directory, perhaps a link: remove it")
+	errNoFile      = errors.New("it is not a regular file, perhaps a link: remove it")
+)
+
+// named is an error with the whole path of the file.
+func (d dir) named(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) && !filepath.IsAbs(at.Path) {
+		at.Path = filepath.Join(string(d), at.Path)
+	}
+	return err
+}
+
+// regular fails for what is there and is not a regular file.
+func regular(root *os.Root, name string) error {
+	st, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && st.Mode().IsRegular() {
+		return nil
+	}
+	if err == nil {
+		err = &fs.PathError{Op: "open", Path: name, Err: errNoFile}
+	}
+	return err
 }
 
 // Lock implements [FS]. The lock ends with the process.
-func (d dir) Lock(name, holder string) (io.Closer, error) {
-	path, err := d.path(name)
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := lockFile(f); err != nil {
-		by, _ := io.ReadAll(io.LimitReader(f, 256))
-		_ = f.Close()
-		return nil, fmt.Errorf("%w (%s is held by %s)", err, path, strings.TrimSpace(string(by)))
-	}
-	_ = f.Truncate(0)
-	_, _ = f.WriteString(holder + "\n") // only for the error above
-	return locked{f}, nil
+func (d dir) Lock(name, holder string) (c io.Closer, err error) {
+	err = d.inside(name, func(root *os.Root, name string) error {
+		if err := regular(root, name); err != nil {
+			return err
+		}
+		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := lockFile(f); err != nil {
+			by, _ := io.ReadAll(io.LimitReader(f, 256))
+			_ = f.Close()
+			return fmt.Errorf("%w (%s is held by %s)", err, filepath.Join(string(d), name), strings.TrimSpace(string(by)))
+		}
+		_ = f.Truncate(0)
+		_, _ = f.WriteString(holder + "\n") // only for the error above
+		c = locked{f}
+		return nil
+	})
+	return c, err
 }
 
 // locked is a file that is locked. A process that is being started has a copy of each open
@@ -79,64 +123,68 @@ type locked struct{ *os.File }
 func (l locked) Close() error { return errors.Join(unlockFile(l.File), l.File.Close()) }
 
 // Read implements [FS].
-func (d dir) Read(name string) (io.ReadCloser, error) {
-	path, err := d.path(name)
-	if err != nil {
-		return nil, err
-	}
-	return os.Open(path)
+func (d dir) Read(name string) (r io.ReadCloser, err error) {
+	err = d.inside(name, func(root *os.Root, name string) error {
+		if err := regular(root, name); err != nil {
+			return err
+		}
+		f, err := root.Open(name)
+		if err == nil {
+			r = f
+		}
+		return err
+	})
+	return r, err
 }
 
 // Create implements [FS].
-func (d dir) Create(name string) (File, error) { return d.open(name, os.O_TRUNC) }
-
-// Append implements [FS].
-func (d dir) Append(name string, size int64) (File, error) {
-	f, err := d.open(name, 0)
+func (d dir) Create(name string) (f File, err error) {
+	err = d.inside(name, func(root *os.Root, name string) error {
+		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+		f = dataFile{file}
+		return err
+	})
 	if err != nil {
 		return nil, err
-	}
-	if err := f.(dataFile).Truncate(size); err != nil {
-		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-func (d dir) open(name string, flag int) (File, error) {
-	path, err := d.path(name)
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|flag, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return dataFile{f}, nil
+// Append implements [FS].
+func (d dir) Append(name string, size int64) (f File, err error) {
+	err = d.inside(name, func(root *os.Root, name string) error {
+		if err := regular(root, name); err != nil {
+			return err
+		}
+		file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := file.Truncate(size); err != nil {
+			return errors.Join(err, file.Close())
+		}
+		f = dataFile{file}
+		return nil
+	})
+	return f, err
 }
 
 // Rename implements [FS].
 func (d dir) Rename(from, to string) error {
-	source, err := d.path(from)
-	if err != nil {
-		return err
-	}
-	target, err := d.path(to)
-	if err != nil {
-		return err
-	}
-	return os.Rename(source, target)
+	return d.inside(from, func(root *os.Root, from string) error {
+		return d.inside(to, func(_ *os.Root, to string) error { return root.Rename(from, to) })
+	})
 }
 
 // Mkdir implements [FS].
 func (d dir) Mkdir(name string) error {
-	path, err := d.path(name)
-	if err != nil {
-		return err
+	if name == "." {
+		return mkdirDurably(string(d))
 	}
-	if path == string(d) {
-		return mkdirDurably(path)
-	}
-	return os.MkdirAll(path, 0o700)
+	return d.inside(path.Join(name, "x"), func(root *os.Root, name string) error { return root.MkdirAll(filepath.Dir(name), 0o700) })
 }
 
 func mkdirDurably(path string) error {
@@ -152,16 +200,12 @@ func mkdirDurably(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDir(parent)
+	return syncDir(os.Open, parent)
 }
 
 // SyncDir implements [FS].
 func (d dir) SyncDir(name string) error {
-	path, err := d.path(name)
-	if err != nil {
-		return err
-	}
-	return syncDir(path)
+	return d.inside(path.Join(name, "x"), func(root *os.Root, name string) error { return syncDir(root.Open, filepath.Dir(name)) })
 }
 
 // dataFile syncs the content and the length of a file, not its times.

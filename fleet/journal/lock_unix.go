@@ -19,8 +19,8 @@ func lockFile(f *os.File) error {
 
 func unlockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }
 
-func syncDir(path string) error {
-	d, err := os.Open(path)
+func syncDir(open func(string) (*os.File, error), path string) error {
+	d, err := open(path)
 	if err != nil {
 		return err
 	}

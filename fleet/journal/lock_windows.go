@@ -20,4 +20,4 @@ func unlockFile(f *os.File) error {
 }
 
 // syncDir does nothing: Windows cannot sync a directory.
-func syncDir(string) error { return nil }
+func syncDir(func(string) (*os.File, error), string) error { return nil }
