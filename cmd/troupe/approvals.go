@@ -86,10 +86,6 @@ func (s *settings) listApprovals(ctx context.Context, c *console, dir string) in
 	return c.print(b.String())
 }
 
-// envWebhookSecret is the variable with the key of the signatures of --webhook. A flag
-// would show it to every user of the machine.
-const envWebhookSecret = "TROUPE_WEBHOOK_SECRET"
-
 // webhook tells another program about calls that wait. nil: nobody.
 type webhook struct {
 	ctx     context.Context //nolint:containedctx // of the command

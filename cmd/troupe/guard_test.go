@@ -45,6 +45,8 @@ func otherProgram() func() {
 					return exec.Command("sleep", "600").Start()
 				})))
 		}
+	case os.Getenv(secretHostEnv) != "":
+		return secretHost
 	case os.Getenv(guardedHostEnv) != "":
 		return guardedHost
 	}

@@ -40,7 +40,7 @@ func main() {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	os.Exit(run(context.Background(), process{
-		args: os.Args[1:], getenv: os.Getenv, signals: signals,
+		args: os.Args[1:], getenv: ownEnv(), signals: signals,
 		stdin: os.Stdin, stdout: openedStdout(), stderr: os.Stderr,
 		stdinTTY: isTerminal(os.Stdin), stdoutTTY: isTerminal(os.Stdout), stderrTTY: isTerminal(os.Stderr),
 		openTTY: func() (io.Reader, error) { return os.Open(ttyName) },

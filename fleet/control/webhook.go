@@ -12,6 +12,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +32,8 @@ const (
 // [Handler] or troupe approvals, not by its response.
 type Webhook struct {
 	URL string // https, or http to this machine
-	// Secret is the key of the signature. It is a secret, of at least 16 characters.
+	// Secret is the key of the signature. It is a secret, of at least 16 characters. Keep it out
+	// of the environment that agents inherit: with it an agent can forge what a person sees.
 	Secret string
 }
 
@@ -45,7 +47,8 @@ func (w Webhook) LogValue() slog.Value { return slog.StringValue(shown.Struct(w)
 const webhookLimit = 10 * time.Second
 
 // Notify posts an approval, and returns an error unless the answer is 2xx. A redirect is an
-// error: the body may go nowhere else.
+// error: the body may go nowhere else. Errors name only the host of the URL: for many services
+// the rest of it is a secret.
 func (w *Webhook) Notify(ctx context.Context, a fleet.Approval) error { //nolint:gocritic // a value, as Handle.Approvals has it
 	if len(w.Secret) < 16 {
 		return errors.New("control: the secret of the webhook has fewer than 16 characters, which can be guessed")
@@ -56,7 +59,7 @@ func (w *Webhook) Notify(ctx context.Context, a fleet.Approval) error { //nolint
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("control: the webhook: %w", err)
+		return errors.New("control: the URL of the webhook is not valid") // the cause has parts of it
 	}
 	at := strconv.FormatInt(a.At.Unix(), 10)
 	req.Header.Set("Content-Type", "application/json")
@@ -68,12 +71,15 @@ func (w *Webhook) Notify(ctx context.Context, a fleet.Approval) error { //nolint
 	}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("control: the webhook: %w", err)
+		if of, ok := errors.AsType[*url.Error](err); ok {
+			err = of.Err
+		}
+		return fmt.Errorf("control: the webhook at %s: %w", req.URL.Host, err)
 	}
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16))
 	_ = resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("control: the webhook answers %s", resp.Status)
+		return fmt.Errorf("control: the webhook at %s answers %s", req.URL.Host, shown.Line(resp.Status))
 	}
 	return nil
 }

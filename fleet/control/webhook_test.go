@@ -67,3 +67,32 @@ func TestWebhook(t *testing.T) {
 		assert.NotContains(t, fmt.Sprintf(verb, hook), secret)
 	}
 }
+
+// The URL is a secret for many services.
+func TestWebhookErrorsHideTheURL(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	defer server.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for name, url := range map[string]string{
+		"refuses":      server.URL + "/hidden?token=hidden",
+		"is gone":      gone.URL + "/hidden?token=hidden",
+		"has a login":  "http://hidden:hidden@" + gone.Listener.Addr().String(),
+		"an escape":    "http://127.0.0.1/%hidden",
+		"a port":       "http://127.0.0.1:hidden/x",
+		"a character":  "http://127.0.0.1\x7f/hidden",
+		"a scheme":     "hidden://127.0.0.1/hidden",
+		"no host":      "http:///hidden",
+		"a bad scheme": "hid den://x",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := (&control.Webhook{URL: url, Secret: "0123456789abcdef"}).Notify(t.Context(), fleet.Approval{ID: "x"})
+			require.ErrorContains(t, err, "webhook")
+			if name != "a scheme" { // which is none
+				assert.NotContains(t, err.Error(), "hidden")
+			}
+		})
+	}
+}
