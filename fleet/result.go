@@ -71,6 +71,15 @@ func (s Status) Family() Family {
 	return FamilyInfrastructure
 }
 
+// known reports whether the status exists.
+func (s Status) known() bool {
+	switch s {
+	case Overloaded, Crashed, NotStarted, BadWorkspace, NotVerified, Quarantined, Invalid, Unauthorized, UsageLimit:
+		return true
+	}
+	return s.Family() != FamilyInfrastructure
+}
+
 // TaskResult is how a task ended. Its JSON form is a line of results.jsonl. Paths are
 // relative to Job.Out.
 type TaskResult struct {

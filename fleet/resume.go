@@ -289,6 +289,9 @@ func (h *history) apply(rec *journal.Record) error {
 		if err := decode(&t); err != nil {
 			return err
 		}
+		if !t.Status.known() {
+			return fmt.Errorf("the result of task %q has the status %q, which does not exist", rec.Task, t.Status)
+		}
 		h.fence = max(h.fence, t.Fence)
 		k.open, k.result, k.status, k.attempts, k.usage = false, &t, t.Status, t.Attempts, t.Usage
 		k.paid, k.canceled, k.requeued, k.asks = Usage{}, false, t.Requeued, nil

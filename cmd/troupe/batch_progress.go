@@ -186,7 +186,7 @@ func (p *progress) line(text string) {
 	bars := p.bars
 	p.mu.Unlock()
 	if bars != nil {
-		if _, err := bars.Write([]byte(text + "\n")); err == nil {
+		if _, err := bars.Write([]byte(p.c.legible(text) + "\n")); err == nil {
 			return
 		}
 	}

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/lmittmann/tint"
 )
@@ -43,9 +45,6 @@ func newConsole(p process) *console {
 
 // text writes a piece of the agent's text to stdout.
 func (c *console) text(s string) error {
-	if c.outTTY {
-		s = printable(s)
-	}
 	if s == "" {
 		return nil
 	}
@@ -74,7 +73,11 @@ func (c *console) endParagraph() error {
 // line writes a whole line to stdout.
 func (c *console) line(b []byte) error { return c.write(string(b) + "\n") }
 
+// write writes to stdout. A program that reads it gets every byte.
 func (c *console) write(s string) error {
+	if c.outTTY {
+		s = printable(s)
+	}
 	if _, err := io.WriteString(c.out, s); err != nil {
 		return &outputError{err}
 	}
@@ -130,7 +133,30 @@ func (c *console) Write(p []byte) (int, error) {
 	if cut {
 		_, _ = io.WriteString(c.err, "\n") // stderr is the last resort: nobody to tell
 	}
-	return c.err.Write(p)
+	if _, err := io.WriteString(c.err, c.legible(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// ownStyles are the styles of this command and of its log. No other sequence of a terminal
+// leaves the command.
+var ownStyles = regexp.MustCompile(`\x1b\[(?:0|1|2|22|31|9[1-3])(?:;22?)?m`)
+
+// legible is a text for stderr: everything but the command's own styles is [printable].
+func (c *console) legible(s string) string {
+	if !c.color {
+		return printable(s)
+	}
+	var b strings.Builder
+	for {
+		at := ownStyles.FindStringIndex(s)
+		if at == nil {
+			return b.String() + printable(s)
+		}
+		b.WriteString(printable(s[:at[0]]) + s[at[0]:at[1]])
+		s = s[at[1]:]
+	}
 }
 
 // say writes to stderr.
@@ -164,7 +190,7 @@ func (c *console) print(s string) int {
 	if s == "" {
 		return exitOK
 	}
-	if err := c.write(s); err != nil {
+	if err := c.write(printable(s)); err != nil {
 		return c.outputLost(err)
 	}
 	return exitOK
@@ -206,18 +232,24 @@ func (c *console) logger(level slog.Level) *slog.Logger {
 }
 
 // printable makes the characters visible that would steer a terminal, so that
-// nothing an agent writes can repaint what a person decides on.
+// nothing an agent writes can repaint what a person decides on. So does a byte that is no
+// UTF-8: some terminals take it for a control character.
 func printable(s string) string {
-	if strings.IndexFunc(s, steers) < 0 {
+	if strings.IndexFunc(s, steers) < 0 && utf8.ValidString(s) {
 		return s
 	}
 	var b strings.Builder
-	for _, r := range s {
-		if steers(r) {
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, "\\x%02x", s[0])
+		case steers(r):
 			fmt.Fprintf(&b, "\\x%02x", r)
-		} else {
-			b.WriteRune(r)
+		default:
+			b.WriteString(s[:n])
 		}
+		s = s[n:]
 	}
 	return b.String()
 }

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/control"
+	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -36,11 +35,10 @@ func ctlTail(ctx context.Context, c *console, dir, id string) int {
 		now, err := taskOf(ctx, dir, id)
 		return err == nil && now != nil && now.State == fleet.TaskRunning && now.Transcript == t.Transcript
 	}}
-	if l.file, err = l.open(filepath.Join(dir, filepath.FromSlash(t.Transcript))); err != nil {
+	if l.file, err = l.open(journal.Dir(dir), t.Transcript); err != nil {
 		return ctlFailed(c, dir, err)
 	}
 	defer func() { _ = l.file.Close() }()
-	l.in = bufio.NewReader(l.file)
 	p := &textPrinter{console: c}
 	if err := errors.Join(p.play(l.messages), p.endTurn(nil)); err != nil && ctx.Err() == nil {
 		return c.outputLost(err)
@@ -61,15 +59,19 @@ func taskOf(ctx context.Context, dir, id string) (*fleet.TaskInfo, error) {
 // lines are the messages in a file that may grow.
 type lines struct {
 	ctx  context.Context //nolint:containedctx // of one loop
-	file *os.File
+	file io.Closer
 	in   *bufio.Reader
 	goes func() bool // whether it may grow
 }
 
-// open waits for a file that an attempt is about to make.
-func (l *lines) open(path string) (*os.File, error) {
+// open waits for a file that an attempt is about to make. The journal names it, and may have
+// come from somebody else: only a file inside the job's directory is opened.
+func (l *lines) open(dir journal.FS, name string) (io.Closer, error) {
 	for {
-		f, err := os.Open(path)
+		f, err := dir.Read(name)
+		if err == nil {
+			l.in = bufio.NewReader(f)
+		}
 		if !errors.Is(err, fs.ErrNotExist) || !l.goes() || !l.wait() {
 			return f, err
 		}

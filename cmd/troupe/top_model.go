@@ -179,7 +179,7 @@ func (m *topModel) text() string {
 	}
 	lines := slices.Concat(head, body, foot)
 	for i, line := range lines {
-		lines[i] = cut(line, m.width)
+		lines[i] = cut(printable(line), m.width)
 	}
 	return strings.Join(lines, "\n")
 }
