@@ -50,6 +50,8 @@ type attempt struct {
 	refused bool
 	script  journal.File // the transcript; nil: none
 	unkept  error        // why the transcript is not complete
+	ready   bool         // the agent was
+	proved  time.Time    // when the plan was told last that the model's API works
 	report
 }
 

@@ -23,6 +23,7 @@ func verdictOf(err error) outcome {
 		limit   *timeLimit
 		spent   *budgetSpent
 		retries *session.RetryLimitError
+		breaker *session.BreakerOpenError
 	)
 	switch {
 	case errors.As(err, &limit):
@@ -49,12 +50,19 @@ func verdictOf(err error) outcome {
 		o = resultVerdict(result)
 	case len(sdk.ConfigErrors(err)) > 0:
 		o.status = Invalid
+	case errors.As(err, &breaker):
+		o.status, o.retry, o.gated, o.after = NotStarted, true, true, breaker.RetryAfter
 	case errors.As(err, new(*sharedFailed)):
 		o.status, o.retry = NotStarted, !errors.As(err, &start) || sdk.Retryable(err)
 	case errors.As(err, &start):
 		o.status, o.retry = NotStarted, sdk.Retryable(err)
+	case duringStart(err):
+		o.status, o.retry = NotStarted, true
 	default:
 		o.retry = sdk.Retryable(err) || errors.As(err, new(*sdk.ExitError))
+	}
+	if o.fault = sharedBy(err); o.fault != ofTask {
+		o.retry, o.stops = true, ""
 	}
 	return o
 }
@@ -114,6 +122,7 @@ func classOf(err error) string {
 		{"RetryLimitError", errors.As(err, new(*session.RetryLimitError))},
 		{"ResultError", errors.As(err, new(*sdk.ResultError))},
 		{"ConfigError", len(sdk.ConfigErrors(err)) > 0},
+		{"BreakerOpenError", errors.As(err, new(*session.BreakerOpenError))},
 		{"SharedMCP", errors.As(err, new(*sharedFailed))},
 		{"StartError", errors.As(err, new(*sdk.StartError))},
 		{"ExitError", errors.As(err, new(*sdk.ExitError))},

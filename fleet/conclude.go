@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
-	"github.com/agent-troupe/troupe/sdk"
 )
 
 // suspicion says why a success without a verifier is no success; "": it is one.
@@ -79,11 +78,7 @@ func (r *run) conclude(ctx context.Context, a *attempt, err error) outcome {
 	if a.opts != nil && a.opts.PersistSession.Or(true) && (a.client != nil || a.mode == ModeResume) {
 		o.session = a.session
 	}
-	var exit *sdk.ExitError
-	if a.mode == ModeResume && errors.As(err, &exit) && exit.During == "initialize" {
-		// The agent had not stored the session when the host died. That is no fault of the task.
-		o.session, o.free = "", true
-	}
+	r.blame(a, err, &o)
 	o.usage = a.spent
 	o.usage.Wall = Duration(r.clock.Now().Sub(a.started))
 	return o

@@ -91,6 +91,10 @@ func (r *run) steer(e effect, err error) {
 			kind = EventPaused
 		}
 		r.tell(Event{Kind: kind})
+	case troubled:
+		r.tell(Event{Kind: EventOutage, Detail: e.String()})
+	case recovered:
+		r.tell(Event{Kind: EventRecovered, Detail: e.String()})
 	}
 }
 
@@ -126,6 +130,7 @@ func (k *known) requeue() {
 		k.seen = Usage{}
 	}
 	k.past.attempts, k.base, k.usage, k.status, k.canceled = 0, k.starts, Usage{}, "", false
+	k.free, k.deaths, k.runs = 0, 0, false
 	k.next = launch{mode: ModeFresh}
 	k.partial, k.asks = partial{}, nil
 }

@@ -26,17 +26,23 @@ func (r *run) converse(ctx context.Context, a *attempt) error {
 		}
 	}
 	r.doing(a, "starting")
+	servers := len(a.opts.MCPServers)
 	release, err := r.share(ctx, a)
 	if err != nil {
 		return err
 	}
 	defer release()
+	if len(a.opts.MCPServers) < servers {
+		r.post(reached{a.task.ID, ofServer})
+	}
 	a.client = sdk.NewClient(a.opts)
 	defer r.hangUp(ctx, a)
 	place := runtime.AdmissionRequest{Group: r.job.ID, Priority: a.task.Priority, Labels: r.labels(a.task)}
 	if err := a.client.Connect(runtime.WithAdmission(ctx, place)); err != nil {
 		return err
 	}
+	a.ready = true
+	r.post(reached{a.task.ID, ofProgram})
 	for _, w := range a.client.Warnings() {
 		a.warnings = append(a.warnings, w.String())
 	}
@@ -229,6 +235,7 @@ func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 		if meansOverload(m.Error) { // its result may name neither status nor type
 			r.sees(a, m.APIErrorStatus, m.Error, 0)
 		}
+		r.proves(a, m)
 		for _, use := range sdk.ToolUses(m) {
 			a.ToolCalls++
 			r.doing(a, use.Name)

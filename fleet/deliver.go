@@ -82,7 +82,7 @@ func (r *run) remark(text string) {
 func (r *run) progress() Progress {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := Progress{Total: len(r.order), ByStatus: map[Status]int{}, Usage: r.usage, Started: r.begun, Stop: r.stop, Limit: r.limit, Parked: r.parked, Paused: r.paused, Starved: r.gauge.starved(r.clock.Now())}
+	p := Progress{Total: len(r.order), ByStatus: map[Status]int{}, Usage: r.usage, Started: r.begun, Stop: r.stop, Limit: r.limit, Parked: r.parked, Outage: r.outage, Paused: r.paused, Starved: r.gauge.starved(r.clock.Now())}
 	for _, e := range r.order {
 		if e.result != nil {
 			p.Finished++

@@ -29,11 +29,15 @@ const (
 	EventPaced    EventKind = "paced"    // Job.Pace has changed how many attempts run; Detail says from what to what, and why
 	EventParked   EventKind = "parked"   // a window of a subscription is spent; Detail says until when nothing starts
 	EventUnparked EventKind = "unparked" // the account works again
-	EventPaused   EventKind = "paused"   // by hand
-	EventResumed  EventKind = "resumed"  // by hand
-	EventRequeued EventKind = "requeued" // by hand: the task begins anew, and a result that it had is void
-	EventAsked    EventKind = "asked"    // a call waits for a person; Detail is the id of the Approval and the tool
-	EventStopped  EventKind = "stopped"  // nothing more starts; Detail says why
+	// EventOutage: something has failed that all attempts need; Detail says what, why, and for
+	// how long the job waits. EventRecovered: it works again.
+	EventOutage    EventKind = "outage"
+	EventRecovered EventKind = "recovered"
+	EventPaused    EventKind = "paused"   // by hand
+	EventResumed   EventKind = "resumed"  // by hand
+	EventRequeued  EventKind = "requeued" // by hand: the task begins anew, and a result that it had is void
+	EventAsked     EventKind = "asked"    // a call waits for a person; Detail is the id of the Approval and the tool
+	EventStopped   EventKind = "stopped"  // nothing more starts; Detail says why
 )
 
 // Progress is where a job stands.
@@ -50,6 +54,9 @@ type Progress struct {
 	// Parked is until when nothing starts, because a window of a subscription is spent; in
 	// the past: a task finds out whether the account works again. Zero: the job is not parked.
 	Parked time.Time
+	// Outage says what has failed that all attempts need: nothing starts but one attempt at a
+	// time, which finds out whether it works again. "": nothing has. See Job.Patience.
+	Outage string
 	// Starved is for how long the machine had too little processor time for what runs. It is
 	// measured with Job.Pace only.
 	Starved time.Duration

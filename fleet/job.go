@@ -69,6 +69,15 @@ type Job struct {
 	// with its zone. Where it is not said, or the wait would be longer than this, the job
 	// stops. Default: 0, which is 26 h; negative: the job stops at once.
 	MaxPark time.Duration
+	// Patience is how long the job waits for what all of its tasks need and none of them can
+	// mend: an agent's program that does not start, a model's API that fails, a shared MCP server,
+	// a machine that has no descriptors, processes, memory or disk left. Such a failure counts for
+	// nothing, and while it lasts one attempt at a time finds out whether it has passed. Then the
+	// job stops with the reason [StopOutage], and a resume runs what is left. A program that has
+	// not started once in this process gets a minute. An agent in memory has no API that all
+	// tasks share, unless this is set. Default: 0, which is 30 min; negative: none, and these
+	// failures count as the task's own.
+	Patience time.Duration
 	// Out is the directory of the journal, results, transcripts and workspaces. It is made
 	// if it does not exist, and is empty unless it has the journal of a job; links in it are
 	// not followed. "": nothing is kept, and the job cannot be resumed.
@@ -103,8 +112,11 @@ type Job struct {
 	// Attempts is how many attempts a task has that end by themselves, the first included.
 	// Only failures that may pass are tried again. Default: 0, which is 3.
 	Attempts int
-	// MaxStarts is how often a task is started in all, also where the end of the host cut
-	// an attempt short; then it is quarantined. Default: 0, which is 3 times Attempts.
+	// MaxStarts is how often a task is started in all; then it is quarantined. Starts that
+	// failed by no fault of the task ([Job.Patience]) do not count. Those that the death of the
+	// host ended count apart: a task with which two hosts in a row have died starts last, and
+	// while nothing else runs; it is quarantined when MaxStarts hosts in a row have died while it
+	// ran, the last of them while it ran alone. Default: 0, which is 3 times Attempts.
 	MaxStarts int
 	// EqualFailures is the number of failures in a row with the same text, and no turn done
 	// between them, after which a task is given up whatever Attempts says. Default: 0, off.
@@ -186,6 +198,7 @@ const (
 	StopUsageLimit   = "usage_limit"
 	StopJournal      = "journal"
 	StopQueue        = "queue"  // Job.Queue has failed
+	StopOutage       = "outage" // something that all tasks need has failed for longer than Job.Patience
 	StopSample       = "sample" // the tasks of Job.Sample are over
 )
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -25,6 +24,7 @@ type plan struct {
 	// account lets attempts start, and is shared with other jobs. It is the one input of a
 	// plan that does not come through step.
 	account *runtime.AccountMember
+	outages outages
 	paced   int       // the limit that was reported last
 	changes int       // of the account's pace, when it was
 	parked  time.Time // until then, as was reported last
@@ -37,6 +37,7 @@ type plan struct {
 	stopped          *Stop     // nothing starts any more
 	warned           bool      // of the budget
 	paused           bool      // nothing starts until it goes on
+	single           bool      // what runs may be what hosts die of
 	alarm            time.Time // of the last setAlarm
 	halted           bool
 }
@@ -54,6 +55,7 @@ type rules struct {
 	pace        *Pace
 	park        time.Duration    // the longest wait for a window; 0: none
 	account     *runtime.Account // nil: one of its own
+	patience    time.Duration    // with what all attempts need; 0: its failures are the task's
 	began       time.Time
 	wake        func() // gives the plan woken; nil: not needed
 }
@@ -62,13 +64,18 @@ type rules struct {
 type node struct {
 	spec
 	state      nodeState
-	waits      int     // tasks of after that are not over
-	dependents []*node // the tasks that come right after it, in order
-	asks       bool    // a call waits for a person since an earlier process
-	starts     int     // of any kind
-	base       int     // starts before the last requeue
-	attempts   int     // that ended by themselves
-	equal      int     // failures with the text last
+	waits      int       // tasks of after that are not over
+	dependents []*node   // the tasks that come right after it, in order
+	asks       bool      // a call waits for a person since an earlier process
+	starts     int       // of any kind
+	base       int       // starts before the last requeue
+	free       int       // starts since then that count for nothing
+	spared     bool      // its last start is one of them
+	deaths     int       // hosts in a row that died while it ran
+	alone      bool      // nothing else ran when the last of them died
+	troubled   time.Time // since when it has failed by no fault of its own; zero: it has not
+	attempts   int       // that ended by themselves
+	equal      int       // failures with the text last
 	last       string
 	usage      Usage
 	due        time.Time
@@ -107,6 +114,7 @@ const (
 
 func newPlan(r rules) *plan {
 	p := &plan{rules: r, nodes: map[string]*node{}, busy: map[string]bool{}, held: map[string][]*node{}, more: true}
+	p.outages = outages{patience: r.patience, rand: r.rand}
 	if p.rules.account == nil {
 		p.rules.account = new(runtime.Account)
 	}
@@ -143,6 +151,9 @@ func (p *plan) step(now time.Time, in input, out []effect) []effect {
 		p.account.Pressed(now, in.id, in.saw == overloaded, in.after)
 	case worked:
 		p.account.Worked(in.id)
+		p.reach(in.id, ofAPI)
+	case reached:
+		p.reach(in.id, in.of)
 	case approved:
 		out = p.approve(in.id, out)
 	case paused:
@@ -160,7 +171,7 @@ func (p *plan) step(now time.Time, in input, out []effect) []effect {
 		p.clearing--
 	case woken:
 	}
-	return p.settle(now, p.look(now, out))
+	return p.settle(now, p.outages.news(p.look(now, out)))
 }
 
 func (p *plan) add(in added, out []effect) []effect {
@@ -170,6 +181,7 @@ func (p *plan) add(in added, out []effect) []effect {
 		p.waiting++
 		if k := in.past[n.id]; k != nil {
 			n.starts, n.base, n.attempts, n.usage, n.status, n.asks = k.starts, k.base, k.attempts, k.usage, k.status, k.asks
+			n.free, n.deaths, n.alone = k.free, k.deaths, k.alone
 			p.spent.add(k.usage)
 			p.spent.add(k.paid)
 			if k.next.mode != "" {
@@ -270,11 +282,14 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 	if n == nil || n.state != nodeRuns {
 		return out
 	}
-	verdict := p.verdict(&in)
+	verdict := p.verdict(now, &in)
+	p.outages.ends(n.id)
+	n.deaths, n.spared = 0, false
 	spent := in.stops == StopUsageLimit && p.park(now, &in)
 	f := in.status.Family()
 	p.account.End(now, n.id, f == FamilySuccess || f == FamilyAgent)
 	p.running--
+	p.single = false // it ran alone
 	p.slots[n.slot] = false
 	p.free(n)
 	n.usage.add(in.usage)
@@ -297,10 +312,14 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 		n.due = now
 		return p.obey(n, &in, out)
 	}
-	p.remember(n, &in)
 	if verdict != "" {
 		return p.close(n, verdict, "", true, out)
 	}
+	if in.fault != ofTask && in.status != Interrupted && p.rules.patience > 0 {
+		return p.suffer(now, n, &in, out)
+	}
+	p.remember(n, &in)
+	n.troubled = time.Time{}
 	if in.asks {
 		n.state = nodeAsks
 		return append(out, again{id: n.id})
@@ -309,7 +328,7 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 		n.state = nodeRests
 		n.due, _ = p.account.Parked()
 		heap.Push(&p.rest, n)
-		return append(out, again{n.id, n.due, false})
+		return append(out, again{id: n.id, due: n.due})
 	}
 	if in.stops != "" {
 		p.stop(Stop{Reason: in.stops, Detail: in.why})
@@ -323,7 +342,7 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 	}
 	n.state, n.due = nodeRests, now.Add(max(in.after, p.rules.backoff.Delay(max(n.attempts, 1), p.rules.rand)))
 	heap.Push(&p.rest, n)
-	return append(out, again{n.id, n.due, !in.free})
+	return append(out, again{id: n.id, due: n.due, counts: !in.free})
 }
 
 // failures counts the failures in a row with the text of an attempt, which is the last one.
@@ -380,19 +399,22 @@ func (p *plan) settle(now time.Time, out []effect) []effect {
 		heap.Push(&p.ready, n)
 	}
 	wants := false
+starting:
 	for p.stopped == nil && !p.paused && p.running < p.limit() && p.clearing <= p.limit() && p.ready.Len() > 0 && !wants {
-		n := p.ready[0]
+		n := p.first()
 		switch {
-		case n.starts-n.base >= p.rules.starts:
-			heap.Pop(&p.ready)
-			out = p.close(n, Quarantined, fmt.Sprintf("it was started %s without an end", shown.Count(n.starts-n.base, "time")), true, out)
+		case p.quarantines(n) != "":
+			p.take(n)
+			out = p.close(n, Quarantined, p.quarantines(n), true, out)
 		case n.exclusive != "" && p.busy[n.exclusive]:
-			heap.Pop(&p.ready)
+			p.take(n)
 			p.held[n.exclusive] = append(p.held[n.exclusive], n)
+		case !p.lets(now, n):
+			break starting
 		case !p.account.Enter(now, n.id):
 			wants = true
 		default:
-			heap.Pop(&p.ready)
+			p.take(n)
 			out = append(out, p.launch(n))
 		}
 	}
@@ -422,6 +444,7 @@ func (p *plan) next(now time.Time) time.Time {
 	}
 	if p.ready.Len() > 0 {
 		sooner(p.account.Next(now))
+		sooner(p.outages.next(now))
 	}
 	return at
 }
@@ -430,6 +453,8 @@ func (p *plan) launch(n *node) launch {
 	n.starts++
 	n.state, n.away = nodeRuns, false
 	p.running++
+	p.outages.begins(n.id)
+	p.single = n.suspect()
 	if n.exclusive != "" {
 		p.busy[n.exclusive] = true
 	}

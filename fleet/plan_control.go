@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
@@ -150,6 +151,7 @@ func (p *plan) obey(n *node, in *ended, out []effect) []effect {
 // which names its files.
 func (n *node) reset() {
 	n.base, n.attempts, n.equal, n.last, n.usage, n.next, n.asks = n.starts, 0, 0, "", Usage{}, launch{mode: ModeFresh}, false
+	n.free, n.deaths, n.troubled = 0, 0, time.Time{}
 }
 
 // reopen takes back the result of a task, and those of the tasks that were skipped because

@@ -59,26 +59,32 @@ func (starving) isInput() {}
 
 // outcome is how an attempt went, in the terms of a plan.
 type outcome struct {
-	status   Status
-	why      string        // equal texts are equal failures
-	retry    bool          // the same may succeed
-	poisoned bool          // not in this conversation
-	free     bool          // it does not count against the attempts
-	asks     bool          // a call waits for a person
-	refused  bool          // another program has the task: nothing was started
-	lost     bool          // another program has the task: the attempt was killed
-	stops    string        // reason for the whole job; "": it goes on
-	after    time.Duration // the least wait before a retry
-	usage    Usage
-	session  string // to resume; "": none
-	turns    int    // that are done
-	space    string // workspace
+	status    Status
+	why       string        // equal texts are equal failures
+	retry     bool          // the same may succeed
+	poisoned  bool          // not in this conversation
+	free      bool          // it does not count against the attempts
+	asks      bool          // a call waits for a person
+	refused   bool          // another program has the task: nothing was started
+	lost      bool          // another program has the task: the attempt was killed
+	fault     resource      // what has failed, if it is shared: then it is no failure of the task
+	unstarted bool          // the agent was never ready
+	gated     bool          // a breaker did not let it start
+	stops     string        // reason for the whole job; "": it goes on
+	after     time.Duration // the least wait before a retry
+	usage     Usage
+	session   string // to resume; "": none
+	turns     int    // that are done
+	space     string // workspace
 }
 
 // past is what the journal says of a task.
 type past struct {
 	starts, attempts int
 	base             int   // starts before the last requeue
+	free             int   // starts since then that count for nothing
+	deaths           int   // hosts in a row that died while it ran
+	alone            bool  // nothing else ran when the last of them died
 	usage            Usage // since then
 	paid             Usage // before it
 	asks             bool  // a call waits for a person

@@ -1,14 +1,28 @@
 package fleet
 
-// readyQueue has the tasks that may start: by priority, then in order.
+import (
+	"container/heap"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/agent-troupe/troupe/internal/shown"
+)
+
+// readyQueue has the tasks that may start: by priority, then in order. Those that two hosts
+// in a row died with come last, as they start alone.
 type readyQueue []*node
 
 func (q readyQueue) Len() int { return len(q) }
 func (q readyQueue) Less(i, j int) bool {
-	if q[i].priority != q[j].priority {
-		return q[i].priority > q[j].priority
+	switch x, y := q[i], q[j]; {
+	case x.suspect() != y.suspect():
+		return y.suspect()
+	case x.priority != y.priority:
+		return x.priority > y.priority
+	default:
+		return x.order < y.order
 	}
-	return q[i].order < q[j].order
 }
 func (q readyQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 func (q *readyQueue) Push(x any)   { *q = append(*q, x.(*node)) } //nolint:forcetypeassert // only nodes
@@ -34,4 +48,51 @@ func pop(q *[]*node) *node {
 	(*q)[last] = nil
 	*q = (*q)[:last]
 	return n
+}
+
+// take takes a task out of the queue of those that may start.
+func (p *plan) take(n *node) { heap.Remove(&p.ready, slices.Index(p.ready, n)) }
+
+// restUntilDue takes a task out of the way until its time.
+func (p *plan) restUntilDue(n *node) { heap.Push(&p.rest, n) }
+
+// first is the task that starts next. While something has failed that all need, it is the one
+// that has failed least often.
+func (p *plan) first() *node {
+	best := p.ready[0]
+	if !p.outages.held() {
+		return best
+	}
+	least := p.outages.failures(best.id)
+	for _, n := range p.ready[1:] {
+		if f := p.outages.failures(n.id); f < least && n.suspect() == best.suspect() {
+			best, least = n, f
+		}
+	}
+	return best
+}
+
+// lets reports whether nothing but the account keeps a task from its start.
+func (p *plan) lets(now time.Time, n *node) bool {
+	return p.outages.lets(now) && (p.running == 0 || !n.suspect() && !p.single)
+}
+
+// suspects is how many hosts in a row have to die while a task runs until it runs alone.
+const suspects = 2
+
+// suspect reports whether the task may be what hosts die of.
+func (n *node) suspect() bool { return n.deaths >= suspects }
+
+// counted is how many starts of a task count since it was requeued.
+func (n *node) counted() int { return n.starts - n.base - n.free }
+
+// quarantines says why a task must not start any more; "": it may.
+func (p *plan) quarantines(n *node) string {
+	switch {
+	case n.counted() >= p.rules.starts:
+		return fmt.Sprintf("it was started %s without an end", shown.Count(n.counted(), "time"))
+	case n.deaths >= p.rules.starts && n.alone:
+		return fmt.Sprintf("the host died %s in a row while it ran, the last time while it ran alone", shown.Count(n.deaths, "time"))
+	}
+	return ""
 }

@@ -1,13 +1,10 @@
 package fleet
 
-import (
-	"container/heap"
-	"time"
-)
+import "time"
 
 // verdict is the status of a task that ends with its attempt, before end is called with it;
 // "": the task goes on, or somebody else decides.
-func (p *plan) verdict(in *ended) Status {
+func (p *plan) verdict(now time.Time, in *ended) Status {
 	n := p.nodes[in.id]
 	switch {
 	case n == nil || n.state != nodeRuns || n.foreign != nil || n.asked != steerNone:
@@ -25,9 +22,14 @@ func (p *plan) verdict(in *ended) Status {
 	switch {
 	case n.budget.exceeded(usage) != "":
 		return OverBudget
+	case in.fault != ofTask && p.rules.patience > 0:
+		if p.blames(now, n, in) {
+			return in.status
+		}
+		return ""
 	case attempts >= p.rules.attempts, p.rules.equal > 0 && n.failures(in) >= p.rules.equal:
 		return in.status
-	case n.starts-n.base >= p.rules.starts:
+	case n.counted() >= p.rules.starts:
 		return Quarantined
 	}
 	return ""
@@ -46,7 +48,7 @@ func (p *plan) leave(now time.Time, n *node, in *ended, out []effect) (_ []effec
 		n.state = nodeWithout
 	default:
 		n.state, n.due, n.away = nodeRests, now.Add(max(in.after, p.rules.backoff.Delay(1, p.rules.rand))), true
-		heap.Push(&p.rest, n)
+		p.restUntilDue(n)
 	}
 	if in.refused {
 		return out, true
@@ -64,7 +66,7 @@ func (p *plan) freed(now time.Time, id string) {
 	if n := p.nodes[id]; n != nil && n.state == nodeRests && n.away && n.due.After(now) {
 		p.unqueue(n)
 		n.due = now
-		heap.Push(&p.rest, n)
+		p.restUntilDue(n)
 	}
 }
 

@@ -59,7 +59,8 @@ type (
 	}
 	attemptRecord struct {
 		Attempt Attempt `json:"attempt"`
-		Counts  bool    `json:"counts"` // against Job.Attempts
+		Counts  bool    `json:"counts"`         // against Job.Attempts
+		Free    bool    `json:"free,omitempty"` // not even against Job.MaxStarts
 		// Next is how the next one begins.
 		Next    Mode   `json:"next"`
 		Session string `json:"session,omitempty"`
@@ -90,7 +91,8 @@ type known struct {
 	result   *TaskResult
 	space    space
 	partial  partial
-	open     bool // an attempt was under way
+	open     bool // an attempt was under way when a host died
+	runs     bool // an attempt is under way in the host that is read
 	seen     Usage
 	former   *TaskResult // that is void
 	requeued int         // results that are void
@@ -196,6 +198,7 @@ func (r *run) replay(records []journal.Record) (history, error) {
 			return h, fmt.Errorf("journal: record %d (%s of task %q): %w", records[i].Seq, records[i].Kind, records[i].Task, err)
 		}
 	}
+	h.died()
 	for id, k := range h.tasks { //troupe:maporder each task by itself
 		if k.result != nil {
 			if err := unfold(k.result, r.stored); err != nil {
@@ -221,6 +224,7 @@ func (h *history) apply(rec *journal.Record) error {
 	if rec.Kind == kindHost {
 		var host hostRecord
 		err := decode(&host)
+		h.died()
 		h.markers, h.last = append(h.markers, host.Marker), host
 		return err
 	}
@@ -245,7 +249,7 @@ func (h *history) apply(rec *journal.Record) error {
 			return err
 		}
 		h.fence = max(h.fence, s.Fence)
-		k.starts, k.open, k.seen = max(rec.Attempt, k.starts+1), true, Usage{}
+		k.starts, k.open, k.runs, k.seen = max(rec.Attempt, k.starts+1), true, true, Usage{}
 		if s.Mode != ModeResume {
 			k.next.turns, k.partial = 0, partial{}
 		}
@@ -275,11 +279,14 @@ func (h *history) apply(rec *journal.Record) error {
 		if err := decode(&a); err != nil {
 			return err
 		}
-		k.open = false
+		k.open, k.runs, k.deaths = false, false, 0
 		k.attempts = append(k.attempts, a.Attempt)
 		k.starts = max(k.starts, a.Attempt.Number)
 		if a.Counts {
 			k.past.attempts++
+		}
+		if a.Free {
+			k.free++
 		}
 		k.usage.add(a.Attempt.Usage)
 		k.next = launch{mode: a.Next, session: a.Session, space: a.Space.Dir, turns: a.Turns, why: a.Why}
@@ -293,6 +300,7 @@ func (h *history) apply(rec *journal.Record) error {
 			return fmt.Errorf("the result of task %q has the status %q, which does not exist", rec.Task, t.Status)
 		}
 		h.fence = max(h.fence, t.Fence)
+		k.runs, k.deaths = false, 0
 		k.open, k.result, k.status, k.attempts, k.usage = false, &t, t.Status, t.Attempts, t.Usage
 		k.paid, k.canceled, k.requeued, k.asks = Usage{}, false, t.Requeued, nil
 	}
@@ -338,4 +346,19 @@ func (r *run) sweep(ctx context.Context) error {
 		r.tell(Event{Kind: EventSwept, Detail: fmt.Sprintf("%d earlier hosts", len(r.found.markers))})
 	}
 	return nil
+}
+
+// died takes the end of a host: what it was running then may be what it died of.
+func (h *history) died() {
+	var ran []*known
+	for _, id := range h.order {
+		if k := h.tasks[id]; k.runs {
+			ran = append(ran, k)
+		}
+	}
+	for _, k := range ran {
+		k.runs, k.alone = false, len(ran) == 1
+		k.deaths++
+		k.free++ // the host's end is not the task's
+	}
 }

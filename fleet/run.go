@@ -71,6 +71,7 @@ type run struct {
 	limit   int          // of the pace, or Concurrency
 	changes []PaceChange // of the pace
 	parked  time.Time    // until then nothing starts; zero: the job is not parked
+	outage  string       // what has failed that all need; "": nothing
 	paused  bool
 	stop    *Stop
 	cause   error
@@ -155,7 +156,7 @@ func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle
 	}
 	r.plan = newPlan(rules{
 		concurrency: job.Concurrency, attempts: job.Attempts, starts: job.MaxStarts, equal: job.EqualFailures,
-		backoff: job.Backoff, rand: r.rt.Rand(), failOn: job.FailOn, budget: job.Budget, pace: job.Pace, park: max(job.MaxPark, 0),
+		backoff: job.Backoff, rand: r.rt.Rand(), failOn: job.FailOn, budget: job.Budget, pace: job.Pace, park: max(job.MaxPark, 0), patience: job.patience(),
 		account: account, began: r.begun, wake: func() { r.post(woken{}) },
 	})
 	if until := r.found.parked.Until; until.After(r.begun) {
@@ -317,7 +318,7 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (ha
 		halted, _ = r.carry(ctx, now, effects[first:], err)
 	}
 	r.mu.Lock()
-	r.limit, r.parked = r.plan.limit(), r.plan.parked
+	r.limit, r.parked, r.outage = r.plan.limit(), r.plan.parked, r.plan.outages.what()
 	if news := r.stop == nil && r.plan.stopped != nil; news {
 		r.stop = r.plan.stopped
 		defer r.tell(Event{Kind: EventStopped, Detail: r.stop.Reason + ": " + r.stop.Detail})
@@ -391,7 +392,7 @@ func (r *run) carry(ctx context.Context, now time.Time, effects []effect, failed
 			r.outdated()
 		case clearUp:
 			r.clearUp(r.tasks[e.id], e.slot)
-		case canceling, requeued, answered, pausing:
+		case canceling, requeued, answered, pausing, troubled, recovered:
 			r.steer(e, err)
 		case losing:
 			r.giveUp(e.id)

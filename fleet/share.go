@@ -196,7 +196,7 @@ func (r *run) claim(now time.Time, in input) input {
 	if !ok || r.job.Queue == nil { // no lease of the queue in this process is ever lost
 		return in
 	}
-	status := r.plan.verdict(&end)
+	status := r.plan.verdict(now, &end)
 	if status == "" {
 		return in
 	}

@@ -98,7 +98,7 @@ func (r *run) attemptRecord(e again) journal.Record {
 	defer r.mu.Unlock()
 	t, n := r.tasks[e.id], r.plan.nodes[e.id]
 	rec := attemptRecord{
-		Counts: e.counts, Next: n.next.mode, Session: n.next.session, Turns: n.next.turns, Why: n.next.why, Space: t.space,
+		Counts: e.counts, Free: n.spared, Next: n.next.mode, Session: n.next.session, Turns: n.next.turns, Why: n.next.why, Space: t.space,
 	}
 	if len(t.attempts) > 0 {
 		rec.Attempt = t.attempts[len(t.attempts)-1]
