@@ -40,18 +40,20 @@ type attempt struct {
 	lost  bool   // the lease is; the job's mu guards it
 	fence uint64 // of the lease
 
-	client  *sdk.Client
-	stalls  *stallWatch
-	began   time.Time     // of the last turn
-	gate    *subagentGate // nil: subagents are not limited
-	costs   view.Costs
-	spent   Usage // so far; the job's mu guards it
-	limited *protocol.RateLimitMessage
-	refused bool
-	script  journal.File // the transcript; nil: none
-	unkept  error        // why the transcript is not complete
-	ready   bool         // the agent was
-	proved  time.Time    // when the plan was told last that the model's API works
+	client   *sdk.Client
+	stalls   *stallWatch
+	began    time.Time     // of the last turn
+	gate     *subagentGate // nil: subagents are not limited
+	costs    view.Costs
+	spent    Usage // so far; the job's mu guards it
+	limited  *protocol.RateLimitMessage
+	refused  bool
+	script   journal.File // the transcript; nil: none
+	unkept   error        // why the transcript is not complete
+	refusals refusals     // of the turn
+	asked    bool         // a model was
+	ready    bool         // the agent was
+	proved   time.Time    // when the plan was told last that the model's API works
 	report
 }
 
@@ -284,11 +286,17 @@ func (r *run) fill(a *attempt) error {
 	if a.mode != ModeResume {
 		a.turns = 0
 	}
+	if a.task.Slash {
+		return nil // a command has nothing before it
+	}
 	switch next := &a.prompts[a.turns]; a.mode {
 	case ModeResume:
 		*next = "You were interrupted while you worked on this, and some of it may be done already. " +
 			"Look before you repeat a step, and finish it." + r.decisions(a.task.ID) + " This was the message:\n\n" + *next
 	case ModeAgain:
+		if a.why == "" { // nothing was done yet
+			break
+		}
 		*next = "An earlier attempt at this task ended early, and its conversation is lost (" + short(a.why) + "). " +
 			"Its work may still be in this directory: look before you repeat a step. This is the task:\n\n" + *next
 	}

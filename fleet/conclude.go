@@ -30,6 +30,9 @@ func (r *run) suspicion(ctx context.Context, a *attempt) (string, error) {
 
 // judge decides whether the answer counts.
 func (r *run) judge(ctx context.Context, a *attempt) error {
+	if why := a.unasked(); why != "" {
+		return &suspicious{why}
+	}
 	if a.verify == nil {
 		why, err := r.suspicion(ctx, a)
 		if err == nil && why != "" {

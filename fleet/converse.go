@@ -17,6 +17,7 @@ import (
 
 // converse plays the turns, and the verification with its rounds.
 func (r *run) converse(ctx context.Context, a *attempt) error {
+	a.asked = a.asked || a.turns > 0 // by an earlier attempt
 	if a.mode == ModeResume && a.turns >= len(a.prompts) && a.verify.rounds() == 0 {
 		return r.judge(ctx, a) // the conversation was over when the host died
 	}
@@ -118,7 +119,7 @@ func (r *run) turn(ctx context.Context, a *attempt, text string) error {
 	}
 	r.doing(a, "thinking")
 	a.began = r.clock.Now()
-	turn, err := a.client.Send(ctx, sdk.UserText(text))
+	turn, err := a.client.Send(ctx, a.message(text))
 	if err != nil {
 		return err
 	}
@@ -209,9 +210,6 @@ func (a *attempt) failed(now time.Time, m *sdk.ResultMessage) error {
 	return err
 }
 
-// maxDenials bounds the denied calls that a result names: an agent can repeat one for ever.
-const maxDenials = 20
-
 // note takes a message of the agent, and returns the result that it is.
 func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 	if a.script != nil {
@@ -225,11 +223,14 @@ func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 			}
 		}
 	}
+	a.modeled(m)
 	switch m := m.(type) {
 	case *protocol.RateLimitMessage:
 		a.limited = m
 	case *protocol.APIRetryMessage:
 		r.sees(a, m.ErrorStatus, m.Error, 0)
+	case *sdk.UserMessage:
+		a.heard(m)
 	case *sdk.AssistantMessage:
 		a.refused = a.refused || m.Error == "authentication_failed"
 		if meansOverload(m.Error) { // its result may name neither status nor type
@@ -248,10 +249,8 @@ func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 	if !ok {
 		return nil
 	}
-	a.Denied += len(result.PermissionDenials)
-	for _, d := range result.PermissionDenials[:min(len(result.PermissionDenials), maxDenials-len(a.Denials))] {
-		a.Denials = append(a.Denials, Denial{short(d.ToolName), short(string(d.ToolInput))})
-	}
+	a.denied(result)
+	a.modeled(result)
 	r.bill(a, result)
 	return result
 }

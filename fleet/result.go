@@ -139,6 +139,9 @@ type Denial struct {
 	Tool string `json:"tool"`
 	// Input are the arguments as JSON, or their first 200 bytes and an ellipsis; "": none.
 	Input string `json:"input,omitempty"`
+	// Reason is what the model has read instead of a result, or its first 200 bytes and an
+	// ellipsis; "": the agent did not say.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Attempt is one start of a task.

@@ -35,6 +35,7 @@ type (
 		Host   string `json:"host"`
 		PID    int    `json:"pid"`
 		Marker string `json:"marker"`
+		Ran    int    `json:"ran,omitempty"` // attempts that ran when the host before it died
 	}
 	parkedRecord struct {
 		Until time.Time `json:"until"`
@@ -81,6 +82,7 @@ type history struct {
 	tasks   map[string]*known
 	parked  parkedRecord
 	fence   uint64 // the highest one
+	ran     int    // attempts that ran when the last host died
 }
 
 // known is what a journal knows of a task.
@@ -157,7 +159,7 @@ func (r *run) open(ctx context.Context, entries []*entry) error {
 		}
 		r.log = log
 	}
-	records := []journal.Record{r.record(kindHost, "", 0, hostRecord{hostName(), os.Getpid(), r.marker})}
+	records := []journal.Record{r.record(kindHost, "", 0, hostRecord{hostName(), os.Getpid(), r.marker, r.found.ran})}
 	for _, id := range r.found.reopen(entries) {
 		records = append(records, r.record(kindRequeued, id, 0, struct{}{}))
 	}
@@ -198,7 +200,7 @@ func (r *run) replay(records []journal.Record) (history, error) {
 			return h, fmt.Errorf("journal: record %d (%s of task %q): %w", records[i].Seq, records[i].Kind, records[i].Task, err)
 		}
 	}
-	h.died()
+	h.died(0)
 	for id, k := range h.tasks { //troupe:maporder each task by itself
 		if k.result != nil {
 			if err := unfold(k.result, r.stored); err != nil {
@@ -224,7 +226,7 @@ func (h *history) apply(rec *journal.Record) error {
 	if rec.Kind == kindHost {
 		var host hostRecord
 		err := decode(&host)
-		h.died()
+		h.died(host.Ran)
 		h.markers, h.last = append(h.markers, host.Marker), host
 		return err
 	}
@@ -348,16 +350,22 @@ func (r *run) sweep(ctx context.Context) error {
 	return nil
 }
 
-// died takes the end of a host: what it was running then may be what it died of.
-func (h *history) died() {
-	var ran []*known
+// died takes the end of a host: what it was running then may be what it died of. known is how
+// many attempts these were, where a host has noted it: a compaction drops those that are over.
+func (h *history) died(known int) {
+	h.ran = 0
 	for _, id := range h.order {
-		if k := h.tasks[id]; k.runs {
-			ran = append(ran, k)
+		if h.tasks[id].runs {
+			h.ran++
 		}
 	}
-	for _, k := range ran {
-		k.runs, k.alone = false, len(ran) == 1
+	h.ran = max(h.ran, known)
+	for _, id := range h.order {
+		k := h.tasks[id]
+		if !k.runs {
+			continue
+		}
+		k.runs, k.alone = false, h.ran == 1
 		k.deaths++
 		k.free++ // the host's end is not the task's
 	}

@@ -242,7 +242,7 @@ func TestNobodyIsThereToAnswer(t *testing.T) {
 	results, err := collect(t, fleet.Job{Tasks: tasks(1), Options: opts})
 	require.NoError(t, err)
 	assert.Equal(t, 1, results["t0"].Denied)
-	assert.Equal(t, []fleet.Denial{{Tool: "Bash", Input: `{"command":"make"}`}}, results["t0"].Denials)
+	assert.Equal(t, []fleet.Denial{{Tool: "Bash", Input: `{"command":"make"}`, Reason: "The host's policy denies this call: no rule is about it."}}, results["t0"].Denials)
 	opts.AllowedTools = []string{"Bash(make)"}
 	results, err = collect(t, fleet.Job{Tasks: tasks(1), Options: opts})
 	require.NoError(t, err)

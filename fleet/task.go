@@ -19,6 +19,11 @@ type Task struct {
 	// Turns are further messages in the same session, sent one after another. They are
 	// templates where Prompt is one. Default: none.
 	Turns []string `json:"turns,omitempty"`
+	// Slash sends Prompt and Turns as they are, so that the agent takes a text that begins with a
+	// slash as a command. Default: false, such a text is for the model. A success for which no
+	// model was asked is suspicious, unless the command is one of the project's own, below
+	// .claude in the workspace.
+	Slash bool `json:"slash,omitempty"`
 	// Options are options of this task alone, an object with the keys of sdk.LoadOptions.
 	// They replace those of the job, key by key. Default: none.
 	Options json.RawMessage `json:"options,omitempty"`

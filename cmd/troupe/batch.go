@@ -230,7 +230,7 @@ func (s *settings) summary(c *console, p fleet.Progress, failed error, sig os.Si
 	switch {
 	case signaled && left > 0:
 		return exitSignal + int(number)
-	case failed != nil && (!errors.As(failed, &stopped) || stopped.Reason == fleet.StopJournal || stopped.Reason == "error"):
+	case failed != nil && (!errors.As(failed, &stopped) || stopped.Reason == fleet.StopJournal || stopped.Reason == fleet.StopOutage || stopped.Reason == "error"):
 		c.note("%v", failed)
 		return exitDied
 	case failed != nil:

@@ -76,6 +76,13 @@ func limitFlags() []flagSpec {
 			}
 			return duration(func(s *settings) *time.Duration { return &s.batch.job.MaxPark })(s, v)
 		}},
+		{name: "patience", arg: "TIME", help: "how long to wait for what all tasks need: an agent's program that does not start, a model's API that fails, a machine that is short of something; then the job stops; 0: no wait, these failures count as the task's own; default: 30m", set: func(s *settings, v string) error {
+			if v == "0" {
+				s.batch.job.Patience = -1
+				return nil
+			}
+			return duration(func(s *settings) *time.Duration { return &s.batch.job.Patience })(s, v)
+		}},
 		{name: "retries", arg: "N", help: "how often a task is tried again after a failure that may pass; default: 2", set: func(s *settings, v string) error {
 			if err := number(0, func(s *settings) *int { return &s.batch.job.Attempts })(s, v); err != nil {
 				return err
@@ -83,6 +90,7 @@ func limitFlags() []flagSpec {
 			s.batch.job.Attempts++
 			return nil
 		}},
+		{name: "max-starts", arg: "N", help: "how often a task is started in all, and how many hosts in a row may die while it runs, until it is quarantined; default: 3 times the attempts", set: number(1, func(s *settings) *int { return &s.batch.job.MaxStarts })},
 		{name: "equal-failures", arg: "N", help: "gives a task up after N failures in a row with the same text and no turn between them, whatever --retries says; 0: never; default: 10", set: number(0, func(s *settings) *int { return &s.batch.job.EqualFailures })},
 		{name: "timeout", short: "t", arg: "TIME", help: "the time limit of each attempt, such as 90s or 10m", set: duration(func(s *settings) *time.Duration { return &s.batch.job.Timeout })},
 		{name: "budget-usd", arg: "N", help: "starts nothing more when the job has cost this much, in US dollars", set: func(s *settings, v string) error {
@@ -152,7 +160,7 @@ Exit codes:
     1  some task was not accepted, or has no result because a limit stopped the job
     2  a mistake in the arguments or tasks; nothing was started
     3  the agent could not start; nothing was started
-    4  the job failed, such as on a full disk
+    4  the job failed, such as on a full disk, or when --patience was over
     7  the output could not be written
   130  stopped by Ctrl-C; 143 by SIGTERM, 129 by SIGHUP
 `)

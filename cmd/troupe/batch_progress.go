@@ -23,17 +23,18 @@ type progress struct {
 	total int
 	out   string
 
-	mu    sync.Mutex
-	done  map[string]bool // a task that is requeued has another result
-	first bool            // an error was shown in full
-	bars  *mpb.Progress
-	bar   *mpb.Bar
-	stop  chan struct{}
-	ended sync.WaitGroup
+	mu      sync.Mutex
+	done    map[string]bool     // a task that is requeued has another result
+	first   bool                // an error was shown in full
+	useless []*fleet.TaskResult // the first tasks whose calls were all denied; nil: the hint was given
+	bars    *mpb.Progress
+	bar     *mpb.Bar
+	stop    chan struct{}
+	ended   sync.WaitGroup
 }
 
 func newProgress(c *console, quiet bool, total int, out string) *progress {
-	return &progress{c: c, quiet: quiet, total: total, out: out, done: map[string]bool{}, stop: make(chan struct{})}
+	return &progress{c: c, quiet: quiet, total: total, out: out, done: map[string]bool{}, useless: []*fleet.TaskResult{}, stop: make(chan struct{})}
 }
 
 const (
@@ -75,6 +76,9 @@ func barText(p fleet.Progress, now time.Time) string {
 		text += fmt.Sprintf(", %d failed", failed)
 	}
 	text += fmt.Sprintf(", %d running, %d queued, %s", len(p.Running), p.Queued, spent(p.Usage))
+	if p.Outage != "" && p.Stop == nil {
+		return text + ", waiting: " + shorten(p.Outage, 60)
+	}
 	if p.Parked.After(now) {
 		return text + ", parked until " + p.Parked.Local().Format("Jan 2 15:04")
 	}
@@ -125,6 +129,10 @@ func (p *progress) event(e fleet.Event) {
 			}
 			p.line(text + shorten(e.Detail, 400))
 		}
+	case fleet.EventOutage:
+		p.line(shorten(e.Detail, 400) + "\nno task is lost by this; Ctrl-C ends the job, and --resume goes on")
+	case fleet.EventRecovered:
+		p.line(e.Detail)
 	case fleet.EventStopped:
 		p.line("nothing more starts (" + e.Detail + ")")
 	case fleet.EventParked:
@@ -147,6 +155,27 @@ func (p *progress) event(e fleet.Event) {
 		if !p.quiet {
 			p.line("ended what " + e.Detail + " had left running")
 		}
+	}
+}
+
+// failed shows the result of a task that was not accepted, the first one in full.
+func (p *progress) failed(what string, r *fleet.TaskResult) {
+	p.mu.Lock()
+	first, hint := !p.first, ""
+	p.first = true
+	if r.Denied > 0 && r.Denied >= r.ToolCalls && p.useless != nil {
+		if p.useless = append(p.useless, r); len(p.useless) == hintAfter {
+			hint, p.useless = ruleHint(p.useless), nil
+		}
+	}
+	p.mu.Unlock()
+	if first {
+		p.line(what + ": " + whyNotInFull(r))
+	} else if !p.quiet {
+		p.line(what + ": " + whyNot(r))
+	}
+	if hint != "" {
+		p.line("hint: " + hint)
 	}
 }
 
@@ -174,7 +203,7 @@ func (p *progress) result(r *fleet.TaskResult) {
 	switch {
 	case r.Earlier:
 	case !r.OK():
-		p.failure(what, r.Error)
+		p.failed(what, r)
 	case !p.quiet && !terminal:
 		p.line(fmt.Sprintf("%s %s %s", what, rounded(time.Duration(r.Usage.Wall)), spent(r.Usage)))
 	}
