@@ -9,8 +9,14 @@ import (
 	"sync"
 )
 
-// maxQueued is how many bytes may wait for the handlers until nothing more is read.
-const maxQueued = 64 << 20
+const (
+	// maxQueued is how many bytes may wait for the handlers, as memory, until nothing more is read.
+	maxQueued = 64 << 20
+	// queuedCost is the memory of a message that waits, without the text of its line.
+	queuedCost = 512
+	// maxServing is how many requests may be open; each has a goroutine.
+	maxServing = 1024
+)
 
 // Handler handles what the other side sends. Both functions are called in the order in
 // which the lines came, one at a time, on a goroutine that does nothing else; reading goes
@@ -68,7 +74,7 @@ type Conn struct {
 type queued struct {
 	Message
 	problem *Error
-	size    int
+	size    int // in memory
 }
 
 // NewConn makes a connection that reads r and writes w. Nothing is read before Serve.
@@ -124,7 +130,7 @@ func (c *Conn) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		q := queued{size: len(line)}
+		q := queued{size: queuedCost + 2*len(line)} // the line, and the parts of it that the message copies
 		switch {
 		case long:
 			q.Message = ParseHead(line)
@@ -156,6 +162,7 @@ func (c *Conn) dispatch(ctx context.Context) {
 			return
 		}
 		q := c.queue[0]
+		c.queue[0] = queued{} // the array keeps it otherwise
 		c.queue = c.queue[1:]
 		c.bytes -= q.size
 		c.changed.Broadcast()
@@ -201,13 +208,19 @@ func (c *Conn) begin(ctx context.Context, id ID, method string, params json.RawM
 	ctx, cancel := context.WithCancel(ctx)
 	c.mu.Lock()
 	_, twice := c.serving[id]
-	if !twice {
+	var problem *Error
+	switch {
+	case twice:
+		problem = &Error{Code: CodeInvalidRequest, Message: "the id belongs to a request that is still open"}
+	case len(c.serving) >= maxServing:
+		problem = &Error{Code: CodeInternalError, Message: fmt.Sprintf("%d requests are open already: wait for an answer", maxServing)}
+	default:
 		c.serving[id] = cancel
 	}
 	c.mu.Unlock()
-	if twice {
+	if problem != nil {
 		cancel()
-		_ = c.answer(id, nil, &Error{Code: CodeInvalidRequest, Message: "the id belongs to a request that is still open"})
+		_ = c.answer(id, nil, problem) // the reader meets the end of the connection
 		return
 	}
 	var work func() (any, error)

@@ -231,3 +231,23 @@ func ExampleConn() {
 	fmt.Println(r.ProtocolVersion, err)
 	// Output: 1 <nil>
 }
+
+// Requests that are not answered yet are bounded: each has a goroutine.
+func TestConnBoundsOpenRequests(t *testing.T) {
+	t.Parallel()
+	const most = 1024
+	free := make(chan struct{})
+	x, _ := newWire(t, acp.Handler{Request: func(context.Context, string, json.RawMessage) func() (any, error) {
+		return func() (any, error) { <-free; return 1, nil }
+	}}, acp.ConnOptions{})
+	for id := range most + 1 {
+		x.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"x"}`, id))
+	}
+	assert.Contains(t, x.line(), fmt.Sprintf(`"id":%d,"error":{"code":-32603,"message":"%d requests are open already`, most, most))
+	close(free)
+	for range most {
+		assert.Contains(t, x.line(), `"result":1`)
+	}
+	x.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
+	assert.Contains(t, x.line(), `"id":1,"result":1`)
+}

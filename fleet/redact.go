@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // redactor returns what hides the secrets that the job knows: the values of variables whose
 // names say so, of this process, of the options of the job and its tasks and of their MCP
 // servers, and all headers of MCP servers. They are hidden also as JSON escapes them, once and
-// twice, because transcripts have JSON in JSON.
+// twice, because transcripts have JSON in JSON, and as URLs do.
 func (r *run) redactor() *strings.Replacer {
 	s := secrets{}
 	for _, kv := range os.Environ() {
@@ -71,21 +72,38 @@ func (s secrets) variable(name, value string) {
 	}
 }
 
+// add adds a value without the space around it, which a mounted file of secrets often has, and
+// each of its lines, which diffs and quotes show one by one.
 func (s secrets) add(value string) {
-	const least = 8 // shorter ones stand in texts by chance
-	if len(value) >= least {
-		s[value] = struct{}{}
+	const (
+		least     = 8  // shorter ones stand in texts by chance
+		leastLine = 16 // and so do shorter lines
+	)
+	value = strings.TrimSpace(value)
+	if len(value) < least {
+		return
+	}
+	s[value] = struct{}{}
+	if !strings.ContainsAny(value, "\r\n") {
+		return
+	}
+	for line := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == '\r' || r == '\n' }) {
+		if line = strings.TrimSpace(line); len(line) >= leastLine {
+			s[line] = struct{}{}
+		}
 	}
 }
 
 func (s secrets) replacer() *strings.Replacer {
 	written := secrets{}
 	for value := range s { //troupe:maporder a set
-		written.add(value)
-		for _, html := range []bool{false, true} {
-			once := escaped(value, html)
-			written.add(once)
-			written.add(escaped(once, html))
+		for _, value := range []string{value, url.QueryEscape(value), url.PathEscape(value)} {
+			written[value] = struct{}{}
+			for _, html := range []bool{false, true} {
+				once := escaped(value, html)
+				written[once] = struct{}{}
+				written[escaped(once, html)] = struct{}{}
+			}
 		}
 	}
 	all := make([]string, 0, len(written))
