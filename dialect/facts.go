@@ -23,6 +23,9 @@ type Facts struct {
 	// SettingsContent is the content of the file Options.SettingsPath. It is used only if other options have to be
 	// merged into it; otherwise the path is passed on.
 	SettingsContent []byte
+	// LoadedSettings are the settings files that the agent loads by itself, as Options.SettingSources selects, as far as
+	// they exist and were read.
+	LoadedSettings []SettingsFile
 	// Registrations are the hook callbacks in order: initialize.
 	Registrations []HookRegistration
 	// Servers are the servers of Options.SDKMCPServers: initialize. Names are unique, also among MCPServers.
@@ -30,6 +33,13 @@ type Facts struct {
 	// HasSessionStore says that the host mirrors the transcript: --session-mirror. It is an error with PersistSession
 	// false.
 	HasSessionStore bool
+}
+
+// SettingsFile is a settings file that the agent loads by itself.
+type SettingsFile struct {
+	Source  string // user, project or local
+	Path    string
+	Content []byte
 }
 
 // SDKMCPServer is an MCP server that runs in the host. The agent reaches it by mcp_message requests.

@@ -124,6 +124,8 @@ func TestNoOptionIsForgotten(t *testing.T) {
 		"OnElicitation": {"claude", "qoder"},
 		// It only says which warnings would be untrue.
 		"Policy": {"claude", "qoder"},
+		// The agent loads them by itself.
+		"LoadedSettings": {"claude", "qoder"},
 		// Only the host waits; qodercli is told.
 		"InitializeTimeout": {"claude"},
 	}

@@ -105,6 +105,7 @@ func samples() map[string]func(*dialect.Input) {
 		"SettingSources":          func(x o) { x.SettingSources = session.Only("user") },
 		"Settings":                func(x o) { x.Settings, x.SettingsPath, x.SettingsContent = raw, "", nil },
 		"SettingsPath":            func(x o) { x.SettingsPath, x.SettingsContent, x.Settings = "/s.json", raw, nil },
+		"LoadedSettings":          func(x o) { x.LoadedSettings = []dialect.SettingsFile{{Source: "user", Path: "/u", Content: raw}} },
 		"SettingsContent": func(x o) {
 			x.SettingsPath, x.SettingsContent, x.Settings = "/s.json", raw, nil
 			x.MCPServers = policies()

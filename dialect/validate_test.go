@@ -305,26 +305,25 @@ func TestShadowsByTheirSource(t *testing.T) {
 	}
 	for option, set := range settings {
 		for text, warned := range map[string]string{
-			`{"permissions":{"defaultMode":"acceptEdits"}}`:                 option + ".permissions.defaultMode acceptEdits",
-			`{"permissions":{"defaultMode":"default"}}`:                     "",
-			`{"general":{"defaultPermissionMode":"accept_edits"}}`:          option + ".general.defaultPermissionMode acceptEdits",
-			`{"Permissions":{"defaultMode":"acceptEdits"}}`:                 "",
-			`{"permissions":{"allow":["Bash"]}}`:                            "Bash",
-			`{"permissions":{"deny":["Bash"]}}`:                             "",
-			`{"hooks":{"PreToolUse":[{"hooks":[{}]}]}}`:                     option + ".hooks.PreToolUse",
-			`{"hooks":{"PermissionRequest":[{}]}}`:                          option + ".hooks.PermissionRequest",
-			`{"hooks":{"PreToolUse":[],"PostToolUse":[{}]}}`:                "",
-			`{"sandbox":{"enabled":true}}`:                                  option + ".sandbox.autoAllowBashIfSandboxed",
-			`{"sandbox":{"autoAllowBashIfSandboxed":true}}`:                 option + ".sandbox.autoAllowBashIfSandboxed",
-			`{"sandbox":{"enabled":true,"autoAllowBashIfSandboxed":false}}`: "",
-			`{"env":{"X":"1"}}`:                                             "",
+			`{"permissions":{"defaultMode":"acceptEdits"}}`:                                                             option + ".permissions.defaultMode acceptEdits",
+			`{"permissions":{"defaultMode":"default"}}`:                                                                 "",
+			`{"general":{"defaultPermissionMode":"accept_edits"}}`:                                                      option + ".general.defaultPermissionMode acceptEdits",
+			`{"Other":{"defaultMode":"acceptEdits"}}`:                                                                   "",
+			`{"permissions":{"allow":["Bash"]}}`:                                                                        "Bash",
+			`{"permissions":{"deny":["Bash"]}}`:                                                                         "",
+			`{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"c"}]}]}}`:                  option + ".hooks.PreToolUse",
+			`{"hooks":{"PermissionRequest":[{"matcher":"Bash","hooks":[{"type":"command","command":"c"}]}]}}`:           option + ".hooks.PermissionRequest",
+			`{"hooks":{"PreToolUse":[],"PostToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"c"}]}]}}`: "",
+			`{"sandbox":{"enabled":true}}`:                                                                              option + ".sandbox.autoAllowBashIfSandboxed",
+			`{"sandbox":{"autoAllowBashIfSandboxed":true}}`:                                                             option + ".sandbox.autoAllowBashIfSandboxed",
+			`{"sandbox":{"enabled":true,"autoAllowBashIfSandboxed":false}}`:                                             "",
+			`{"env":{"X":"1"}}`: "",
 		} {
 			rows[option+" "+text] = row{func(x o) { set(x, text) }, warned, "", false}
 		}
-		for _, mode := range []string{"bypassPermissions", "yolo"} {
-			at := option + ".permissions.defaultMode"
-			rows[option+" "+mode] = row{func(x o) { set(x, `{"permissions":{"defaultMode":"`+mode+`","Mode":1}}`) }, at + " " + mode, at, false}
-		}
+		const mode = "bypassPermissions"
+		at := option + ".permissions.defaultMode"
+		rows[option+" "+mode] = row{func(x o) { set(x, `{"permissions":{"defaultMode":"`+mode+`","Mode":1}}`) }, at + " " + mode, at, false}
 	}
 	rows["Qoder's bypass_permissions"] = row{func(x o) { x.Settings = json.RawMessage(`{"general":{"defaultPermissionMode":"bypass_permissions"}}`) },
 		"Settings.general.defaultPermissionMode bypassPermissions", "Settings.general.defaultPermissionMode", false}

@@ -108,7 +108,7 @@ func (spec *Spec) fill(in *dialect.Input) error {
 		}
 	}
 	*in = dialect.Input{Options: spec.Options, Facts: dialect.Facts{
-		ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent,
+		ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent, LoadedSettings: spec.LoadedSettings,
 		Registrations: hooks.Registrations(spec.Dialect, spec.Options.Hooks), HasSessionStore: spec.Options.SessionStore != nil,
 	}}
 	if in.ParentEnv == nil {

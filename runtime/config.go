@@ -109,6 +109,8 @@ type Spec struct {
 	EnforcesPolicy bool
 	// SettingsContent is the content of the file Options.SettingsPath, if it was read.
 	SettingsContent []byte
+	// LoadedSettings are the settings files that the agent loads by itself, as far as they are known.
+	LoadedSettings []dialect.SettingsFile
 	// Warnings are placed before the dialect's warnings about Options.
 	Warnings []session.Warning
 	// ChildContext adds values to the contexts of Options.Children, which have the session:

@@ -66,7 +66,7 @@ func specOf(o *Options) (runtime.Spec, error) {
 	problems = append(problems, wrong...)
 	spec := runtime.Spec{
 		Dialect: backend.dialect, Program: backend.program,
-		Options: data.Options, ParentEnv: data.ParentEnv, SettingsContent: data.SettingsContent,
+		Options: data.Options, ParentEnv: data.ParentEnv, SettingsContent: data.SettingsContent, LoadedSettings: loadedSettings(&data, backend),
 	}
 	if c := backend.cloud; c != nil {
 		spec.ProgramPlace = c.BaseURL
@@ -104,7 +104,9 @@ func dialectProblems(o *Options, spec runtime.Spec) error {
 	if spec.Dialect == nil {
 		return nil
 	}
-	in := dialect.Input{Options: spec.Options, Facts: dialect.Facts{ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent}}
+	in := dialect.Input{Options: spec.Options, Facts: dialect.Facts{
+		ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent, LoadedSettings: spec.LoadedSettings,
+	}}
 	in.CanUseTool = o.CanUseTool
 	if o.Policy != nil && o.PermissionPromptToolName == "" && o.CanUseTool == nil { // with that tool two would decide, which is an error already
 		in.CanUseTool = (&gatekeeper{}).decide

@@ -86,8 +86,8 @@ func TestSandboxIsMergedIntoTheSettings(t *testing.T) {
 	want = `{"z":1,"sandbox":{"filesystem":{},"credentials":{"files":[{"path":"/c","mode":"deny"},{"path":"/c","mode":"deny"}]}},"a":2}`
 	assert.Equal(t, []byte(want), []byte(file(t, hidden, "settings.json")), "in the order given; a file that is hidden confines files")
 
-	other := launch(t, dialect.Input{Options: session.Options{Settings: json.RawMessage(`{"sandbox":true}`), Sandbox: &session.Sandbox{Enabled: some(false)}}})
-	assert.JSONEq(t, `{"sandbox":{"enabled":false}}`, file(t, other, "settings.json"))
+	_, err := claude.New().Launch(&dialect.Input{Options: session.Options{Settings: json.RawMessage(`{"sandbox":true}`), Sandbox: &session.Sandbox{Enabled: some(false)}}})
+	assert.ErrorContains(t, err, "sandbox is a boolean, and has to be an object")
 }
 
 func TestVariablesOfTheDocuments(t *testing.T) {

@@ -26,10 +26,10 @@ func TestHooksThatAreNeverCalled(t *testing.T) {
 		"SessionStart of a compaction":   {dialect.HookRegistration{Event: protocol.HookSessionStart, Matcher: "compact"}, "", ""},
 		"an event of next week":          {dialect.HookRegistration{Event: "NextWeek"}, "NextWeek, an event that Troupe does not know", ""},
 		"CwdChanged":                     {dialect.HookRegistration{Event: protocol.HookCwdChanged}, "only if its settings", `{"hooks":{"Stop":[]}}`},
-		"CwdChanged in the settings":     {dialect.HookRegistration{Event: protocol.HookCwdChanged}, "", `{"hooks":{"CwdChanged":[{}]}}`},
-		"CwdChanged with files watched":  {dialect.HookRegistration{Event: protocol.HookCwdChanged}, "", `{"hooks":{"FileChanged":[{}]}}`},
-		"FileChanged":                    {dialect.HookRegistration{Event: protocol.HookFileChanged}, "nothing names a file", `{"hooks":{"CwdChanged":[{}]}}`},
-		"FileChanged in the settings":    {dialect.HookRegistration{Event: protocol.HookFileChanged}, "", `{"hooks":{"FileChanged":[{}]}}`},
+		"CwdChanged in the settings":     {dialect.HookRegistration{Event: protocol.HookCwdChanged}, "", `{"hooks":{"CwdChanged":[{"hooks":[]}]}}`},
+		"CwdChanged with files watched":  {dialect.HookRegistration{Event: protocol.HookCwdChanged}, "", `{"hooks":{"FileChanged":[{"hooks":[]}]}}`},
+		"FileChanged":                    {dialect.HookRegistration{Event: protocol.HookFileChanged}, "nothing names a file", `{"hooks":{"CwdChanged":[{"hooks":[]}]}}`},
+		"FileChanged in the settings":    {dialect.HookRegistration{Event: protocol.HookFileChanged}, "", `{"hooks":{"FileChanged":[{"hooks":[]}]}}`},
 		"an event that is always called": {dialect.HookRegistration{Event: protocol.HookPreToolUse}, "", ""},
 	} {
 		c.hook.CallbackIDs = []string{"hook_0"}

@@ -1,16 +1,14 @@
 package optionfile
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
-
-	"github.com/agent-troupe/troupe/internal/spell"
 )
 
 // check returns n in the form of s, or nil when it has reported why n does not
@@ -64,6 +62,9 @@ func (r *reader) value(s *schema, n *Node, at string) *Node {
 			r.fail(n, at, "is "+n.shown()+", and has to be a whole number", "")
 			return nil
 		}
+		if !r.within(s, n, float64(i), at) {
+			return nil
+		}
 		out.Kind, out.Text = Number, strconv.FormatInt(i, 10)
 	case slices.Contains(s.Type, "number"):
 		f, err := strconv.ParseFloat(n.Text, 64)
@@ -71,16 +72,35 @@ func (r *reader) value(s *schema, n *Node, at string) *Node {
 			r.fail(n, at, "is "+n.shown()+", which is out of range", "give a smaller number")
 			return nil
 		}
-		if s.Minimum != nil && f < *s.Minimum {
-			r.fail(n, at, "is "+n.shown()+", which is out of range", fmt.Sprintf("give %v or more", *s.Minimum))
+		if !r.within(s, n, f, at) {
 			return nil
 		}
 		out.Kind, out.Text = Number, strconv.FormatFloat(f, 'g', -1, 64)
 	case n.Text == "" && s.MinLength > 0:
 		r.fail(n, at, "is empty", "give it")
 		return nil
+	case s.Pattern != nil && !s.Pattern.MatchString(n.Text):
+		r.fail(n, at, "is "+strconv.Quote(n.shown())+", and has to be "+s.Title, "")
+		return nil
 	}
 	return &out
+}
+
+// within reports whether a number is in the range of s, or reports the mistake.
+func (r *reader) within(s *schema, n *Node, f float64, at string) bool {
+	fix := ""
+	switch {
+	case s.Minimum != nil && f < *s.Minimum:
+		fix = fmt.Sprintf("give %v or more", *s.Minimum)
+	case s.ExclusiveMinimum != nil && f <= *s.ExclusiveMinimum:
+		fix = fmt.Sprintf("give more than %v", *s.ExclusiveMinimum)
+	case s.Maximum != nil && f > *s.Maximum:
+		fix = fmt.Sprintf("give %v or less", *s.Maximum)
+	default:
+		return true
+	}
+	r.fail(n, at, "is "+n.shown()+", which is out of range", fix)
+	return false
 }
 
 // split makes one object of each key where an item is a name or an object under
@@ -234,14 +254,8 @@ func (r *reader) unknown(s *schema, key *Node, at string) {
 		r.fail(key, path, "is not data", "set it in Go")
 		return
 	}
-	best, least := "", 3
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		if d := spell.Distance(plain(name), plain(key.Text)); d < least && d < (len(name)+1)/2 {
-			best, least = name, d
-		}
-	}
-	fix := "look for it in the documentation of sdk.Options"
-	if best != "" {
+	fix := cmp.Or(r.elsewhere, "look for it in the documentation of sdk.Options")
+	if best := nearest(s, key.Text); best != "" {
 		fix = "did you mean " + best + "?"
 	}
 	r.fail(key, path, "is not known", fix)

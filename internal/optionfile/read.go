@@ -2,14 +2,14 @@ package optionfile
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/internal/textfile"
 )
 
 const (
@@ -67,6 +67,8 @@ type reader struct {
 	env      *regexp.Regexp
 	mistakes []Mistake
 	more     int // mistakes above MaxMistakes
+	// elsewhere is what to do about a key that the schema does not have; "": that of options.
+	elsewhere string
 }
 
 // fail reports a problem at n, which may be nil.
@@ -86,9 +88,7 @@ func (r *reader) fail(n *Node, key, problem, fix string) {
 func (r *reader) full() bool { return len(r.mistakes) >= MaxMistakes }
 
 func (r *reader) sorted() []Mistake {
-	slices.SortStableFunc(r.mistakes, func(a, b Mistake) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
+	Sort(r.mistakes)
 	if r.more > 0 {
 		r.mistakes = append(r.mistakes, Mistake{Problem: shown.Count(r.more, "more mistake"), Fix: "fix those above first"})
 	}
@@ -101,10 +101,8 @@ func (r *reader) parse(raw []byte) *Node {
 		r.fail(nil, "", fmt.Sprintf("is longer than %d bytes", MaxSize), "move documents to files of their own")
 		return nil
 	}
-	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
-	if !utf8.Valid(raw) {
-		at := place{raw: raw}
-		r.fail(at.node(validPrefix(raw)), "", "is not UTF-8", "save the file as UTF-8")
+	raw, ok := r.decode(raw)
+	if !ok {
 		return nil
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -120,17 +118,14 @@ func (r *reader) parse(raw []byte) *Node {
 	return r.parseYAML(string(raw))
 }
 
-// validPrefix is how many bytes come before the first that is not UTF-8.
-func validPrefix(raw []byte) int {
-	n := 0
-	for n < len(raw) {
-		c, size := utf8.DecodeRune(raw[n:])
-		if c == utf8.RuneError && size == 1 {
-			break
-		}
-		n += size
+// decode makes UTF-8 of the file.
+func (r *reader) decode(raw []byte) ([]byte, bool) {
+	text, err := textfile.Decode(raw)
+	var wrong *textfile.Error
+	if errors.As(err, &wrong) {
+		r.fail(&Node{line: wrong.Line, column: wrong.Column}, "", wrong.Problem, wrong.Fix)
 	}
-	return n
+	return text, err == nil
 }
 
 // envTemplate finds ${NAME} and ${NAME:-default}.
@@ -145,6 +140,14 @@ func (r *reader) expand(n *Node, at string) *Node {
 	for i, item := range n.List {
 		n.List[i] = r.expand(item, fmt.Sprintf("%s[%d]", at, i))
 	}
+	r.dropDuplicates(n, at)
+	for i, p := range n.Pairs {
+		n.Pairs[i].Value = r.expand(p.Value, join(at, p.Key.Text))
+	}
+	return n
+}
+
+func (r *reader) dropDuplicates(n *Node, at string) {
 	seen := make(map[string]bool, len(n.Pairs))
 	n.Pairs = slices.DeleteFunc(n.Pairs, func(p Pair) bool {
 		twice := seen[p.Key.Text]
@@ -153,10 +156,6 @@ func (r *reader) expand(n *Node, at string) *Node {
 		}
 		return twice
 	})
-	for i, p := range n.Pairs {
-		n.Pairs[i].Value = r.expand(p.Value, join(at, p.Key.Text))
-	}
-	return n
 }
 
 // variable is the text that the object n asks for.

@@ -3,6 +3,7 @@ package optionfile
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,19 @@ type schema struct {
 	Required             []string           `json:"required"`
 	Items                *schema            `json:"items"`
 	Minimum              *float64           `json:"minimum"`
+	Maximum              *float64           `json:"maximum"`
+	ExclusiveMinimum     *float64           `json:"exclusiveMinimum"`
 	MinLength            int                `json:"minLength"`
+	Pattern              *pattern           `json:"pattern"` // its Title says what fits
+}
+
+// pattern is a regular expression.
+type pattern struct{ *regexp.Regexp }
+
+// UnmarshalText compiles it.
+func (p *pattern) UnmarshalText(b []byte) (err error) {
+	p.Regexp, err = regexp.Compile(string(b))
+	return err
 }
 
 // typeNames are written as one name or a list.
@@ -103,7 +116,7 @@ func expectation(all []*schema) string {
 		case s.Title != "" && s.Properties == nil:
 			words = append(words, s.Title)
 		case len(s.Enum) > 0:
-			words = append(words, strconv.Quote(fmt.Sprint(s.Enum[0])))
+			words = append(words, quoted(s.Enum))
 		case kind != nil && len(kind.Enum) == 1 && !slices.Contains(words, names["object"]):
 			words = append(words, fmt.Sprintf("an object of type %v", kind.Enum[0]))
 		default:
@@ -121,6 +134,17 @@ func expectation(all []*schema) string {
 	return strings.Join(words[:last], ", ") + ", or " + words[last]
 }
 
+// quoted lists values: "a", "b" or "c".
+func quoted(values []any) string {
+	var texts []any
+	for _, v := range values {
+		if text, ok := v.(string); ok {
+			texts = append(texts, strconv.Quote(text))
+		}
+	}
+	return choice(texts)
+}
+
 // choice lists values: a, b or c.
 func choice(values []any) string {
 	var texts []string
@@ -130,5 +154,8 @@ func choice(values []any) string {
 		}
 	}
 	last := len(texts) - 1
+	if last < 1 {
+		return strings.Join(texts, "")
+	}
 	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }

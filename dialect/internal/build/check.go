@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/optionfile"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -176,6 +177,10 @@ func checkDocuments(o *dialect.Input, p *Problems) {
 		{"ModelRequestPatches", o.ModelRequestPatches},
 		{"CustomContext", o.CustomContext},
 	} {
+		if m := optionfile.SyntaxOfJSON(d.raw); d.raw != nil && m != nil {
+			p.Add(d.option, fmt.Sprintf("is not a JSON object: line %d, column %d %s", m.Line, m.Column, m.Problem), m.Fix)
+			continue
+		}
 		p.AddIf(d.raw != nil && !IsObject(d.raw), d.option, "is not a JSON object", "")
 	}
 	p.AddIf(o.Settings != nil && o.SettingsPath != "", "SettingsPath", "cannot be combined with Settings", "use one of them")

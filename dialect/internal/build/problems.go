@@ -25,6 +25,11 @@ func (p *Problems) Add(option, problem, fix string) {
 	p.errs = append(p.errs, &e)
 }
 
+// Has reports whether an error about the option is recorded.
+func (p *Problems) Has(option string) bool {
+	return slices.ContainsFunc(p.errs, func(e *session.ConfigError) bool { return e.Option == option })
+}
+
 // Addf is Add with a formatted problem and no fix beyond it.
 func (p *Problems) Addf(option, format string, args ...any) {
 	p.Add(option, fmt.Sprintf(format, args...), "")
