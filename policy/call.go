@@ -25,6 +25,8 @@ type subject struct {
 	// unclear is why the parts are not all there is to the call, or not what
 	// they seem; "" when they are.
 	unclear string
+	// hidden is why it cannot be seen what the script runs; "" when it can.
+	hidden string
 	// never is set when no rule may allow the call.
 	never bool
 }

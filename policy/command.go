@@ -202,37 +202,109 @@ func (s *commandSpec) wild() bool {
 	return s.open || slices.ContainsFunc(s.words, func(w wordSpec) bool { return !w.literal() })
 }
 
-// covered implements part. It is only called when all words are known.
+// covered implements part.
 func (c *command) covered(spec specifier, w *work) (bool, string) {
 	s, ok := spec.(*commandSpec)
-	if !ok || len(c.known) != len(c.words) || !s.fits(c.known, w) || !w.spend(64*len(c.known)) {
+	if !ok || !w.spend(64*len(c.words)) {
 		return false, ""
 	}
-	switch {
-	case !c.words[0].bare || !plain(c.known[0]):
+	texts, why := c.plain()
+	if why != "" {
+		return false, why
+	}
+	if !c.words[0].bare || !plain(texts[0]) {
 		return false, "the program's name is disguised"
-	case c.away && (s.local || bound(c.known)):
+	}
+	why = ""
+	for at := range c.runs(texts) {
+		fits, reason := c.fits(s, texts, at, w)
+		if fits {
+			return true, ""
+		}
+		why = orElse(why, reason)
+	}
+	return false, why
+}
+
+// fits reports whether a rule is about the words from one of them on.
+func (c *command) fits(s *commandSpec, texts []string, at int, w *work) (bool, string) {
+	if !s.fits(texts[at:], w) {
+		return false, ""
+	}
+	for i := range min(len(s.fixed()), len(texts)-at) {
+		if !c.words[at+i].known {
+			return false, "the shell expands a word of it" // the rule has it as it is
+		}
+	}
+	switch {
+	case c.away && (s.local || bound(texts[at:], c.below)):
 		return false, "it may run in another directory than that of the rules"
 	case c.outside != "":
 		return false, c.outside + " may lead out of the directories of the policy"
 	case s.wild():
-		why := wayOut(s, c.known)
+		if c.same && at == 0 && len(s.fixed()) < 2 {
+			texts = append([]string{texts[0]}, texts[3:]...)
+		}
+		why := wayOut(s, texts[at:])
 		return why == "", why
 	}
-	return true, ""
+	return !slices.ContainsFunc(c.words[at:], func(w word) bool { return !w.known }), ""
 }
 
 // stopped implements part. Deny and ask rules are held against the script.
 func (c *command) stopped(specifier, *work) match { return no }
 
-// target is a file that a redirection names. No rule allows it.
+// target is a text that a word of a script is shown as.
 type target string
 
 func (t target) String() string { return string(t) }
 
-func (t target) covered(specifier, *work) (bool, string) { return false, "" }
+// redirection is a file that a redirection names.
+type redirection struct {
+	text  string
+	files []filePart // by each of its names; none when they are not known
+	read  bool
+}
 
-func (t target) stopped(specifier, *work) match { return no }
+// redirection is a redirection as the rules see it.
+func (d *decision) redirection(r redirected) *redirection {
+	t := &redirection{text: r.text, read: r.read}
+	if !r.known || strings.HasPrefix(r.text, "/dev/") || !d.within(d.dir, r.text) {
+		return t
+	}
+	clean, ok := d.places.absolute(d.dir, r.text)
+	if !ok {
+		return t
+	}
+	names, ok := d.names(clean)
+	for _, name := range names {
+		f := newFile(name, false)
+		if !ok || f.odd != "" || slices.ContainsFunc(f.file, oddName.MatchString) {
+			return t
+		}
+		t.files = append(t.files, f)
+	}
+	return t
+}
+
+func (t *redirection) String() string { return t.text }
+
+// covered implements part. Like Claude Code 2.1.329 (observed), it takes rules about
+// reading for what is read, and for what is written only rules that name paths.
+func (t *redirection) covered(spec specifier, w *work) (bool, string) {
+	s, ok := spec.(*pathSpec)
+	if len(t.files) == 0 || spec != nil && !ok || spec == nil && !t.read {
+		return false, ""
+	}
+	return !slices.ContainsFunc(t.files, func(f filePart) bool { return ok && !s.exact.fits(f.file, w) }), ""
+}
+
+// allowedBy reports whether a rule is about the kind of the redirection.
+func (t *redirection) allowedBy(r *rule) bool {
+	return t.read && r.tool == "Read" || !t.read && r.tool == "Edit"
+}
+
+func (t *redirection) stopped(specifier, *work) match { return no }
 
 // stops says how far a deny or ask rule fits a command. named is set when all
 // that the rule names stands somewhere in the script.
@@ -244,10 +316,36 @@ func (s *commandSpec) stops(c *command, named bool, w *work) match {
 	if got == yes {
 		return yes
 	}
-	if got == maybe || len(c.known) < len(c.words) || named || c.opaque || !plain(c.known[0]) {
+	if got == maybe || named || c.opaque || len(c.known) == 0 || !plain(c.known[0]) {
 		return maybe // whatever the shell makes of the rest
 	}
+	if len(c.known) < len(c.words) && !s.excludes(c.forms) {
+		return maybe
+	}
 	return no
+}
+
+// excludes reports whether a command that begins with known words is not the rule's,
+// whatever the rest of its words is: it is another program, or another subcommand.
+func (s *commandSpec) excludes(forms []form) bool {
+	if s.program == "" {
+		return false
+	}
+	fixed := s.named.fixed()
+	for i := range forms {
+		f := &forms[i]
+		if f.family != s.family && (len(f.canonical) == 0 || f.canonical[0] != s.named.program) {
+			continue
+		}
+		words := f.words
+		if len(f.canonical) > 0 {
+			words = f.canonical
+		}
+		if len(fixed) < 2 || len(words) < 2 || isOption(fixed[1]) || isOption(words[1]) || fixed[1] == words[1] {
+			return false
+		}
+	}
+	return true
 }
 
 // maxWrapped bounds the programs that run others in one command.

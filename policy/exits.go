@@ -10,18 +10,12 @@ import (
 // means: they could make the program run another program, or write any file. For a program
 // that is not in [harmless], the author of the rule is responsible.
 func wayOut(s *commandSpec, words []string) string {
-	r := &reading{words: words, said: len(s.fixed())}
+	r := &reading{words: words, said: len(s.fixed()), edits: edits(words)}
 	if r.said > 0 && r.said < len(s.words) && r.said < len(words) {
 		start, w := s.words[r.said][0], words[r.said]
 		r.below = strings.Contains(start, "/") && strings.HasPrefix(w, start) && !slices.Contains(strings.Split(w, "/"), "..")
 	}
 	return r.wayOut()
-}
-
-// runsUnseen reports whether words can make a program run what does not stand
-// in them as a command.
-func runsUnseen(words []string) bool {
-	return (&reading{words: words, said: 1, seen: true}).wayOut() != ""
 }
 
 // reading goes through a command along the lines of [harmless].
@@ -36,11 +30,19 @@ type reading struct {
 	usage    *usage
 	operands int  // how many there were
 	literal  bool // there are no options any more
+	script   bool // an option has the script
+	edits    bool // other rules decide about the files that it edits
 }
 
 func (r *reading) wayOut() string {
 	name := programName(r.words[0])
 	r.usage = program(name)
+	if strings.Contains(name, unknownPart) {
+		return "the program is not known"
+	}
+	if asksVersion(r.words) || onlyChecks(r.words) {
+		return ""
+	}
 	if r.usage.free() {
 		if r.seen && !r.usage.is("files", "reads", "prints") && hidden(r.words[1:]) {
 			return name + " may hand its words to a shell"
@@ -50,11 +52,24 @@ func (r *reading) wayOut() string {
 	for i := 1; i < len(r.words); i++ {
 		w := r.words[i]
 		switch {
+		case strings.HasPrefix(w, unknownPart):
+			return "a word that the shell expands may make " + name + " do more than the rule says"
 		case r.operands == 0 && r.usage.inner[w] != nil:
 			r.usage = r.usage.inner[w]
-			if r.usage.is("named") && i >= r.said && !r.seen {
+			adds := r.usage.is("adds") && slices.ContainsFunc(r.words[i+1:], func(w string) bool { return !isOption(w) })
+			if (adds || r.usage.is("named")) && i >= r.said && !r.seen {
 				return w + " is more than a rule about " + name + " says"
 			}
+			if r.usage.is("any") {
+				return ""
+			}
+		case w == "--" && r.usage.is("more"):
+		case r.seen && r.usage.is("execs") && (w == "-exec" || w == "-execdir" || w == "-ok" || w == "-okdir"):
+			end := slices.IndexFunc(r.words[i:], func(w string) bool { return w == ";" || w == "+" })
+			if end < 2 || opaque(r.words[i+1:i+end]) {
+				return r.unsafe(w)
+			}
+			i += end
 		case !r.literal && w == "--" && slices.Contains(r.usage.options, w):
 			r.literal = true
 		case !r.literal && len(w) > 1 && w[0] == '-':
@@ -72,7 +87,7 @@ func (r *reading) wayOut() string {
 			}
 		}
 	}
-	if missing := r.usage.operands[min(r.operands, len(r.usage.operands)):]; !r.seen && slices.ContainsFunc(missing, spoken) {
+	if missing := r.usage.operands[min(r.operands, len(r.usage.operands)):]; !r.seen && !r.script && slices.ContainsFunc(missing, spoken) {
 		return name + " runs what the rule does not say"
 	}
 	return ""
@@ -80,7 +95,7 @@ func (r *reading) wayOut() string {
 
 // spoken reports whether only a rule may say such an operand.
 func spoken(kind string) bool {
-	return kind == "said" || kind == "script" || kind == "run" || kind == "shell"
+	return kind == "tool" || kind == "sedscript" || kind == "awkscript" || kind == "said" || kind == "script" || kind == "run" || kind == "shell"
 }
 
 // option reads the option at i. valued is set when the next word is its value,
@@ -93,7 +108,13 @@ func (r *reading) option(i int) (valued bool, why string, done bool) {
 		at = i + 1
 		value = r.words[at]
 	}
-	free := class == '-' || class == '>' && (r.seen || value == "-" || value == "/dev/null")
+	free := class == '-' || class == '>' && r.edits && !strings.ContainsAny(value, "/*") || class == '>' && (r.seen || value == "-" || value == "/dev/null")
+	if class == '~' {
+		r.script = true
+		if free = safeScriptOf(programName(r.words[0]), value); !free && at < r.said {
+			free = true
+		}
+	}
 	odd := isOption(value) && !number(value) || r.usage.is("local") && strings.Contains(value, ":")
 	switch {
 	case class == 0 && i < r.said:
@@ -112,6 +133,10 @@ func (r *reading) operand(i int) (why string, done bool) {
 	if n := len(r.usage.operands); n > 0 {
 		kind = r.usage.operands[min(r.operands, n-1)]
 	}
+	if strings.HasSuffix(kind, "script") && kind != "script" && r.script && r.operands == 0 {
+		r.operands++
+		return r.operand(i)
+	}
 	r.operands++
 	spelled := i < r.said
 	if r.usage.is("local") && strings.Contains(w, ":") && !spelled {
@@ -125,6 +150,16 @@ func (r *reading) operand(i int) (why string, done bool) {
 		return r.unsafe(w), true
 	case "rest":
 		return "", true
+	case "module":
+		if w == "pytest" || w == "py.test" {
+			return (&reading{words: r.words[i:], said: max(r.said-i, 1), seen: r.seen}).wayOut(), true
+		}
+		return r.command(i, "run"), true
+	case "tool":
+		if u := program(w); !r.seen && !u.is("code", "sh", "lang", "runs") {
+			return "", true
+		}
+		return r.command(i, kind), true
 	case "run", "shell":
 		if strings.Contains(w, "=") {
 			r.operands-- // of the environment
@@ -156,7 +191,7 @@ func (r *reading) fits(kind, w string) bool {
 	case "source":
 		return slices.Contains([]string{".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".i", ".m", ".mm", ".o", ".a", ".so", ".s", ".S"}, path.Ext(w))
 	case "fetched":
-		return slices.ContainsFunc(r.words, func(w string) bool {
+		return r.seen || slices.ContainsFunc(r.words, func(w string) bool {
 			return w == "--spider" || w == "-O-" || w == "-qO-" || w == "-" || w == "/dev/null"
 		})
 	case "repo":
@@ -167,6 +202,10 @@ func (r *reading) fits(kind, w string) bool {
 			}
 		}
 		return w == "origin" || w == "upstream"
+	case "sedscript":
+		return safeSed(w)
+	case "awkscript":
+		return safeAwk(w)
 	case "said", "script":
 		return r.seen
 	case "bundle":
@@ -189,7 +228,8 @@ func inGit(file string) bool {
 // command reads the command that a program runs.
 func (r *reading) command(i int, kind string) string {
 	name := r.words[0]
-	if i >= r.said && !r.seen {
+	filters := programName(name) == "xargs" && program(r.words[i]).free() && program(r.words[i]).is("reads")
+	if i >= r.said && !r.seen && !filters {
 		return name + " runs other commands, and the rule does not say which"
 	}
 	inner := r.words[i:]
@@ -221,4 +261,22 @@ func (r *reading) beyond(i int) string {
 
 func (r *reading) unsafe(what string) string {
 	return what + " may make " + r.words[0] + " do more than the rule says"
+}
+
+// inner is where the command begins that a program runs, 0 when it is not known.
+func (r *reading) inner() int {
+	u := program(r.words[0])
+	for i := 1; i < len(r.words); i++ {
+		if !isOption(r.words[i]) {
+			return i
+		}
+		class, _, valued := u.option(r.words[i])
+		if class != '-' {
+			return 0
+		}
+		if valued {
+			i++
+		}
+	}
+	return 0
 }

@@ -30,13 +30,20 @@ func newFile(clean string, tree bool) filePart {
 	case len(clean) > maxPath || strings.Count(clean, "/") > maxDepth:
 		f.odd = "the path is too long"
 		return f
-	case strings.HasPrefix(clean, "/proc/"), strings.HasPrefix(clean, "/dev/fd/"), strings.Contains(clean, `\`):
+	case inProcess(clean), strings.HasPrefix(clean, "/dev/fd/"), strings.Contains(clean, `\`):
 		// Below /proc and /dev/fd the whole file system has other names, and
 		// where a backslash separates directories so has every path.
 		f.odd = "the path may be another name for something"
 	}
 	f.file, f.folded = segmentsOf(clean), segmentsOf(strings.ToLower(clean))
 	return f
+}
+
+// inProcess reports whether a path is among the files of a process.
+func inProcess(clean string) bool {
+	rest, found := strings.CutPrefix(clean, "/proc/")
+	first, _, below := strings.Cut(rest, "/")
+	return found && (below || strings.Trim(first, "abcdefghijklmnopqrstuvwxyz") != "") && first != "sys" && first != "net"
 }
 
 // readFile finds the paths in the input of a file tool.

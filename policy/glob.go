@@ -61,7 +61,7 @@ func (s *script) glob(d *decision, seen map[string]bool, m mention, text, here s
 		if !d.spend(2 * len(text)) {
 			return
 		}
-		if strings.Trim(text, unknownPart) == "" {
+		if strings.Trim(text, unknownPart+" ,:;=()") == "" {
 			continue // it may be anything
 		}
 		if !isGlob(text) {

@@ -65,8 +65,8 @@ func (d *decision) guarded(c Call, s subject) string {
 		}
 	}
 	for _, p := range s.parts {
-		if t, is := p.(target); is && d.guardedName(d.dir, string(t)) {
-			return string(t)
+		if t, is := p.(*redirection); is && !t.read && d.guardedName(d.dir, t.text) {
+			return t.text
 		}
 	}
 	return ""

@@ -14,6 +14,7 @@ package policy
 //	-word             short options have a word each: -ls is not -l -s
 //	!-x               runs something, or makes the rest mean something else
 //	>-x               writes a file; to - and /dev/null it may
+//	~-x               its value is the script, in place of the first word
 //	--                from here on, no options
 //	*                 a word
 //	plain             a word without = :: and a leading + or @
@@ -29,6 +30,9 @@ package policy
 //	script            the same, or a file in a directory that the rule says: scripts/*
 //	run               the first word of a command, which only the rule may say
 //	shell             the same, when a shell reads the words once more
+//	sedscript         a script of sed that only edits what goes through it, or one that the rule says
+//	awkscript         the same of awk
+//	tool              the first word of a command that is no interpreter of a language
 //	bundle            letters of options, as in tar czf
 //	rest              whatever
 //	local             no word: of files here, a colon in a name is of a host
@@ -63,11 +67,11 @@ git log|show|diff|whatchanged|shortlog|reflog|rev-list|diff-tree|diff-index|diff
 	--author-date-order --left-right --cherry-pick --cherry --cherry-mark --boundary --simplify-by-decoration --full-history --ancestry-path
 	--parents --children --count --source --walk-reflogs --numbered --email --no-notes --notes? --no-index --left-only --right-only --objects --not
 	--submodule? --show-pulls >--output= -- plain
-git add: -A -u -v -n -f -N --all --update --verbose --dry-run --force --intent-to-add --chmod= --ignore-errors --renormalize --refresh --no-all --
+git add: globs -A -u -v -n -f -N --all --update --verbose --dry-run --force --intent-to-add --chmod= --ignore-errors --renormalize --refresh --no-all --
 	plain
 git commit: -m= -a -F= -s -q -v -o -i -u? --message= --all --file= --amend --no-edit --signoff --quiet --verbose --allow-empty
 	--allow-empty-message --author= --date= --fixup= --squash= -C= --reuse-message= --reset-author --dry-run --short --porcelain --only --include
-	--cleanup= -- plain
+	--cleanup= >--no-verify >-n -- plain
 git branch: -a -r -v -d -D -m -M -c -C -f -l -q -u= -t --list --all --remotes --show-current --contains? --no-contains? --merged? --no-merged?
 	--sort= --format= --points-at= --set-upstream-to= --unset-upstream --delete --move --copy --force --quiet --verbose --color? --no-color
 	--no-track --track? -- plain
@@ -117,6 +121,7 @@ git merge-base|show-ref|for-each-ref|name-rev|write-tree|mktree|hash-object|coun
 	--merged? --no-merged? --contains? --no-contains? --verify --hash? --stdin --short --always --name-only --refs= --full --human-readable --verbose
 	--no-index --non-matching --write-tree --messages --stable -- plain
 git symbolic-ref: -q --quiet --short said
+git config user.name|user.email: said
 git config: --global --local --system --worktree --show-origin --show-scope --includes --no-includes -z --null
 git config --get|--get-all|--get-regexp|--list|-l: --global --local --system --worktree --show-origin --show-scope --name-only --includes
 	--no-includes --type= --bool --int --path -z --null plain
@@ -145,17 +150,18 @@ gh pr|issue|run|repo|release|workflow|label|cache list|ls|view|status|diff|check
 	--workflow= --user= --exit-status *
 gh pr|issue create|comment|close|reopen|edit|ready|merge|checkout|review: -R= -t= -b= -B= -H= -l= -a= -r= -d -f -m -s --repo= --title= --body=
 	--base= --head= --label= --add-label= --remove-label= --assignee= --reviewer= --draft --fill --merge --squash --rebase --delete-branch --auto
-	--approve --comment --request-changes --reason= *
+	--approve --comment --request-changes --reason= >-F= >--body-file= *
+gh api: named -X= -f= -F= -H= -q= -i --method= --field= --raw-field= --header= --jq= --paginate --slurp --template= --cache= --silent --include *
 gh auth status: --hostname=
 
-find: paths -word -H -L -P -name= -iname= -path= -ipath= -wholename= -iwholename= -regex= -iregex= -regextype= -lname= -ilname= -type= -xtype=
+find: paths execs -word -H -L -P -name= -iname= -path= -ipath= -wholename= -iwholename= -regex= -iregex= -regextype= -lname= -ilname= -type= -xtype=
 	-maxdepth= -mindepth= -size= -mtime= -mmin= -atime= -amin= -ctime= -cmin= -newer= -newermt= -anewer= -cnewer= -samefile= -perm= -user= -group=
 	-uid= -gid= -links= -inum= -fstype= -empty -not -a -o -and -or -print -print0 -printf= -ls -prune -quit -mount -xdev -depth -daystart -follow
 	-noleaf -readable -writable -executable -true -false -nouser -nogroup *
 fd|fdfind: paths pattern -word -H -I -u -s -i -g -F -a -l -L -p -0 -1 -q -t= -e= -E= -d= -c= -j= -S= --hidden --no-ignore --no-ignore-vcs --unrestricted
 	--case-sensitive --ignore-case --glob --fixed-strings --absolute-path --list-details --follow --full-path --print0 --type= --extension=
 	--exclude= --max-depth= --min-depth= --exact-depth= --max-results= --size= --changed-within= --changed-before= --color= --strip-cwd-prefix -- *
-rg: paths pattern -# -n -N -i -s -S -w -x -v -l -c -o -q -F -P -U -H -I -L -a -h -u -p -0 -b -A= -B= -C= -e= -g= -t= -T= -m= -M= -j= -E= -r= -d= --hidden
+rg: paths pattern filter -# -n -N -i -s -S -w -x -v -l -c -o -q -F -P -U -H -I -L -a -h -u -p -0 -b -A= -B= -C= -e= -g= -t= -T= -m= -M= -j= -E= -r= -d= --hidden
 	--no-ignore --no-ignore-vcs --files --files-with-matches --files-without-match --count --count-matches --line-number --no-line-number
 	--ignore-case --case-sensitive --smart-case --word-regexp --line-regexp --fixed-strings --glob= --iglob= --type= --type-not= --type-list
 	--max-count= --max-depth= --max-columns= --context= --after-context= --before-context= --regexp= --replace= --sort= --sortr= --json --stats
@@ -170,12 +176,12 @@ rsync: -# -a -v -z -r -h -n -u -t -l -p -x -c -q -P -i -C -m -o -g -k -L -H -A -
 	--delete-before --progress --stats --dry-run --exclude= --include= --checksum --compress --partial --human-readable --update --times --links
 	--perms --itemize-changes --bwlimit= --max-size= --min-size= --ignore-existing --size-only --info= peer
 scp: -r -p -q -v -C -4 -6 -B -3 -P= -i= -l= peer
-sort: paths -b -d -f -g -i -M -h -n -R -r -V -c -C -m -s -u -z -k= -t= -S= --ignore-leading-blanks --dictionary-order --ignore-case
+sort: paths filter -b -d -f -g -i -M -h -n -R -r -V -c -C -m -s -u -z -k= -t= -S= --ignore-leading-blanks --dictionary-order --ignore-case
 	--general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort --reverse --version-sort --check?
 	--merge --stable --unique --zero-terminated --key= --field-separator= --parallel= >-o= >--output= >-T= -- *
 split: -# -l= -b= -n= -a= -C= -d -x -e -u --lines= --bytes= --line-bytes= --number= --suffix-length= --numeric-suffixes? --hex-suffixes?
 	--verbose * below
-uniq: paths -c -d -D -i -u -z -f= -s= -w= --count --repeated --ignore-case --unique --skip-fields= --skip-chars= --check-chars= --zero-terminated
+uniq: paths filter -c -d -D -i -u -z -f= -s= -w= --count --repeated --ignore-case --unique --skip-fields= --skip-chars= --check-chars= --zero-terminated
 sdiff|diff3: -a -b -B -d -E -i -l -m -s -t -w= -W -x -X -e -3 -A --text --merge --ignore-case --suppress-common-lines --width= *
 man: -k -f -w -a -K --whatis --apropos --where --all package
 less|more: -# -N -S -R -F -X -i -n -s -E -e -M -m plain
@@ -190,42 +196,49 @@ curl: -s -S -f -L -i -I -v -k -g -G -N -0 -4 -6 -# -X= -H= -d= -A= -e= -m= -u= -
 	--max-redirs= --range= --url= --oauth2-bearer= --no-progress-meter --progress-bar >-o= >-O >-D= >-c= >--output= >--remote-name >--dump-header=
 	>--cookie-jar= *
 
-go: here -word !-C=
+go: here nested -word !-C=
 go build|test|vet|list|get: -word -a -v -x -n -i -p= -race -msan -asan -cover -covermode= -coverpkg= -mod= -tags= -trimpath -buildvcs= -buildmode=
 	-u -t -m -d -e -deps -test -find -compiled -json -f= -run= -bench= -benchmem -benchtime= -count= -timeout= -parallel= -cpu= -short -failfast
 	-shuffle= -vet= -list= -skip= -fuzz= -fuzztime= -fullpath >-o= >-coverprofile= >-cpuprofile= >-memprofile= >-blockprofile= >-mutexprofile=
 	>-trace= >-outputdir= below
+go generate: -v -n -x -run= said *
+go install: named -word -v -x -tags= -ldflags= -trimpath *
 go doc|fmt|help|clean: -word -n -x -u -all -c -cmd -short -src -cache -testcache -modcache -fuzzcache *
 go mod tidy|download|verify|graph|why|vendor: -word -v -x -m -e -json -go= -compat= -vendor *
 go env: -word -json -changed plain
 go version: -word -m -v *
 make|gmake: here -k -s -n -i -q -r -R -w -d -t -S -B -p -j? -l? -O? --jobs? --silent --quiet --dry-run --just-print --keep-going --ignore-errors
-	--question --always-make --no-print-directory --print-directory --trace --debug? --touch --version plain
+	--question --always-make --no-print-directory --print-directory --trace --debug? --touch --version >-C= >-f= >--directory= >--file= plain
 gcc|g++|cc|c++|clang|clang++: -c -g -g0 -g1 -g2 -g3 -w -v -O? >-o= -I= -L= -l= -D= -U= -x= -std= -Wall -Wextra -Werror -Wpedantic -Wshadow
 	-Wconversion -Wno-unused -pedantic -pthread -pipe -shared -static -fPIC -fpic -fPIE -fno-exceptions -fno-rtti -fsanitize=address
 	-fsanitize=undefined -fsyntax-only -march= -mtune= -m32 -m64 --version source
-npm|pnpm|yarn: here -v -s --version --silent
+npm|pnpm|yarn: here nested -v -s -r -w= -F= --version --silent --recursive --filter= --workspace= --workspaces
+npm|pnpm|yarn pkg|config get|list|ls: -g -l --json --long --global *
 npm|pnpm|yarn run|run-script|test|t|start|stop|restart|build|lint|format|check|typecheck|dev: -s -w= -r --silent --if-present --workspace=
 	--workspaces --recursive --filter= -- *
 npm|pnpm|yarn install|i|add|update|up|upgrade: -D -E -g -S -P -O -L --save --save-dev --save-prod --save-optional --save-peer --save-exact
 	--no-save --global --production --dev --omit= --include= --frozen-lockfile --no-frozen-lockfile --ignore-scripts --no-audit --no-fund
-	--legacy-peer-deps --prefer-offline --offline --silent --workspaces --latest named *
+	--legacy-peer-deps --prefer-offline --offline --silent --workspaces --workspace= --filter= -w= -F= --latest --immutable adds *
 npm|pnpm|yarn ci|remove|rm|uninstall|un|outdated|ls|list|audit|view|info|show|why|explain|search|root|bin|fund|prune|dedupe|ping|whoami|version|help|doctor:
 	-D -E -g -S -P -O -L -y --save --save-dev --save-prod --save-optional --save-peer --save-exact --no-save --global --production --dev --omit=
 	--include= --frozen-lockfile --no-frozen-lockfile --ignore-scripts --no-audit --no-fund --legacy-peer-deps --json --long --all --parseable
 	--depth= --tag= --access= --dry-run --prefer-offline --offline --silent --workspaces --latest package
 npm|pnpm|yarn pack|publish: --json --tag= --access= --dry-run --silent --workspaces --ignore-scripts
-npx|bunx: here -y --yes --no --no-install run
-cargo: here -V --version -v -q
+gofmt|goimports: files
+npx|bunx: here nested -y -q --yes --no --no-install --quiet tool
+cargo: here nested -V --version -v -q
 cargo run|test|bench: -q -v -r -p= -F= -j= --quiet --verbose --release --package= --all-features --features= --no-default-features --lib --bin=
 	--bins --test= --tests --example= --examples --bench= --benches --all --workspace --exclude= --all-targets --doc --locked --offline --frozen
 	--jobs= --no-run --no-fail-fast --message-format= --color= -- *
 cargo add|update: -p= -q -v --package= --dev --build --dry-run --features= --no-default-features --offline named plain
-cargo build|b|check|c|clippy|doc|fmt|tree|metadata|clean|fetch|remove|search|pkgid: -q -v -r -p= -F= -j= --quiet --verbose --release
+cargo install: named -q -v -f --locked --version= --git= --path= --features= --all-features --force --quiet *
+cargo clippy: more -q -v -p= -F= -j= -D= -W= -A= --quiet --verbose --release --package= --all-features --features= --no-default-features --no-deps --lib --bin=
+	--bins --test= --tests --examples --all --workspace --exclude= --all-targets --locked --offline --frozen --jobs= --message-format= --color= *
+cargo build|b|check|c|doc|fmt|tree|metadata|clean|fetch|remove|search|pkgid: -q -v -r -p= -F= -j= --quiet --verbose --release
 	--package= --all-features --features= --no-default-features --no-deps --lib --bin= --bins --test= --tests --example= --examples --all --workspace
 	--exclude= --all-targets --locked --offline --frozen --jobs= --message-format= --format-version= --dev --build --check --dry-run --depth=
-	--invert= --duplicates --color= *
-pytest|py.test: here -v -q -x -s -l -k= -m= -n= -r= --verbose --quiet --exitfirst --tb= --lf --ff --last-failed --failed-first --sw --stepwise
+	--invert= -i= -e= -d --edges= --prefix= --duplicates --color= *
+pytest|py.test: here nested -v -q -x -s -l -k= -m= -n= -r= --verbose --quiet --exitfirst --tb= --lf --ff --last-failed --failed-first --sw --stepwise
 	--maxfail= --durations= --collect-only --co --no-header --no-summary --cache-clear --showlocals --color= --capture= --markers --fixtures
 	--setup-show --timeout= below
 apt|apt-get: -y -q -s -d --yes --quiet --simulate --dry-run --download-only
@@ -236,6 +249,11 @@ docker|podman: here --version
 docker|podman ps|images|logs|inspect|version|info|stats|top|port|history|search|diff: -a -q -t --all --quiet --no-trunc --no-stream --format=
 	--filter= --tail= --since= --until= --timestamps --follow *
 docker|podman build|pull|start|stop|restart|rm|rmi: -t= -q -f --tag= --quiet --force --no-cache --pull --platform= named *
+docker|podman push|tag|kill|system|volume|network|image|container|builder|login|logout: named -a -f -q -s= --all --force --quiet --all-tags --volumes --filter= --format= --signal= *
+docker|podman compose: named
+docker|podman compose up|down|ps|logs|build|pull|start|stop|restart|top|images|ls|config|port|version|kill|rm|create|pause|unpause|events: -a -d -f -q -t -v -n= --detach --build --no-build --force-recreate
+	--no-recreate --remove-orphans --volumes --no-deps --wait --quiet-pull --all --quiet --services --status= --format= --follow --tail= --since= --until= --timestamps --no-color
+	--no-log-prefix --no-cache --pull? --parallel --timeout= --rmi= --force --stop *
 docker|podman run|exec: -i -t --rm said run
 
 env: -i -0 -v -u= --unset= --ignore-environment --null !-C= !--chdir= -- run
@@ -274,30 +292,35 @@ sh|bash|dash|ash|zsh|ksh|mksh|lksh|loksh|oksh|posh|bosh|hush|fish|csh|tcsh|rbash
 source: code here script rest
 .: code here word script rest
 python|pypy: lang here -u -b -B -d -E -I -O -P -q -s -S -v -x -W= -X= !-c= script rest
-python|pypy -m: run
+python|pypy -m: module
+python|pypy -m unittest|venv|json.tool|http.server|py_compile|compileall|doctest|mypy|black|ruff|isort|flake8|pylint|coverage|build: any
 perl|ruby|php|lua|luajit|rscript|julia|tsx|ts-node: lang here !-e= script rest
 r: lang here word !-e= script rest
-node|nodejs: lang here --test --enable-source-maps !-e= script rest
+node|nodejs: lang checks here --test --enable-source-maps !-e= script rest
 deno|bun: lang here
 deno|bun run|test: script rest
-sed: code paths writes pattern -n -E -r -z -s -u --quiet --silent --regexp-extended --posix --null-data --separate !-e= !--expression= >-i? >--in-place? said *
-awk|gawk|mawk|nawk|goawk: code paths pattern -F= -v= said *
+sed: code scripted edits paths writes pattern filter -n -E -r -z -s -u --quiet --silent --regexp-extended --posix --null-data --separate ~-e= ~--expression= >-i? >--in-place? sedscript *
+awk|gawk|mawk|nawk|goawk: code scripted paths pattern -F= -v= awkscript *
 su|script|runscript: sh word
 parallel|sftp|crontab|trap|alias|fc|vi|vim|nvim|gvim|vimdiff|rview|rvim|vimx|emacs|emacsclient|kak|jed|osascript|expect|gdb|lldb|tclsh|wish: code
 pwsh|powershell|cmd|m4|gnuplot|irb|pry|ipython|guile|ghci|runghc|iex|erl|escript|jshell|dc|bc: code
 at|batch|hash|enable|view|ed|ex|rc|es|nu|scala|elixir|mysql|mariadb|sqlite|psql|octave|ocaml|racket|groovy: code word
 tmux|screen|zellij|sg|newgrp|capsh|socat|nc|ncat|netcat|entr|watchexec|concurrently|prove|gosu|fakeroot|xvfb-run|dbus-run-session|setpriv|bwrap|firejail|hyperfine: runs any
 git-lfs|gradle|gradlew|mvn|mvnw|ant|just|task|rake|bundle|tox|nox|jest|vitest|mocha|bazel|cmake|ctest|ninja|meson|sbt|mix|dotnet|terraform|poetry|uv|pipenv|pre-commit|composer|phpunit|tsc|eslint|webpack|vite|turbo|nx|lerna|rspec|rails|mise|direnv|nix|vagrant|ansible-playbook|helm: here any
-echo|true|false|pwd|basename|dirname|seq|sleep|date|whoami|id|hostname|uname|which|type|expr|yes|tty|groups|arch|nproc|uptime|clear|cal|factor: prints
-jq: reads pattern -c -r -n -s -S -e -j -a -R -M -C --compact-output --raw-output --null-input --slurp --sort-keys --exit-status --join-output --ascii-output
+echo|true|false|pwd|sleep|which|:: prints noop
+basename|dirname|seq|date|whoami|id|hostname|uname|type|expr|yes|tty|groups|arch|nproc|uptime|clear|cal|factor: prints
+jq: reads pattern filter -c -r -n -s -S -e -j -a -R -M -C --compact-output --raw-output --null-input --slurp --sort-keys --exit-status --join-output --ascii-output
 	--raw-input --monochrome-output --color-output --tab --indent= --arg= --argjson= --args --jsonargs --seq --stream --version --help -h *
-grep|egrep|fgrep|zgrep|yq|ag|ack: reads pattern
-cat|tac|head|tail|wc|ls|nl|od|xxd|hexdump|strings|stat|file|du|df|tree|cmp|comm|diff|cut|paste|tr|fold|fmt|column|expand|rev|md5sum|sha1sum|sha256sum|sha512sum|cksum|base64|base32|readlink|realpath|ps|lsof|free|zcat|colordiff: reads
+grep|egrep|fgrep: reads pattern filter
+zgrep|yq|ag|ack: reads pattern
+cat|head|tail|wc|nl|od|strings|cmp|comm|diff|cut|paste|tr|fold|column|rev|base64: reads filter
+tac|ls|xxd|hexdump|stat|file|du|df|tree|fmt|expand|md5sum|sha1sum|sha256sum|sha512sum|cksum|base32|pr|numfmt|readlink|realpath|ps|lsof|free|zcat|colordiff: reads
 cp|mv: files writes moves
 rm|rmdir|mkdir|touch|ln|tee|chmod|chown|install|truncate|dd|gzip|gunzip|bzip2|xz|unzip|zstd|patch|mktemp: files writes
 kill|pkill|cd|pushd|popd|dirs|ping|dig|host|nslookup|ss|netstat|ip: files
-read|mapfile|readarray|history|set|shopt|getopts|unset|let|export|declare|typeset|local|readonly|compgen|complete|bind|zmodload|autoload|functions:
-printf: prints -- value
-test|[: reads -a -b -c -d -e -f -g -h -k -n -o -p -r -s -u -w -x -z -G -L -N -O -S -ef -nt -ot value
+set: >-e >-u >-x >-v >-E >-o= said
+read|mapfile|readarray|history|shopt|getopts|unset|let|export|declare|typeset|local|readonly|compgen|complete|bind|zmodload|autoload|functions:
+printf: prints noop -- value
+test|[: reads noop -a -b -c -d -e -f -g -h -k -n -o -p -r -s -u -w -x -z -G -L -N -O -S -ef -nt -ot value
 wait|jobs|exit|return|shift: -n -f -l -r -s value
 `

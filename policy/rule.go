@@ -46,7 +46,7 @@ func (r *rule) stops(c Call, s subject, w *work) (m match, about string) {
 	if r.spec == nil {
 		return yes, ""
 	}
-	if s.unclear != "" || len(s.parts) == 0 {
+	if s.script == nil && (s.unclear != "" || len(s.parts) == 0) || s.hidden != "" || s.never {
 		m = maybe
 	}
 	if s.script != nil {

@@ -17,6 +17,7 @@ type script struct {
 	all      string   // the words in lower case
 	from     []string // the directories that relative paths may count from
 	lost     bool     // they may count from anywhere
+	moves    bool     // it changes the directory
 	unread   bool     // there was something that could not be parsed
 	mentions []mention
 }
@@ -61,6 +62,7 @@ func (s *script) collect(d *decision, p parsed, all *strings.Builder, here strin
 	for i := range p.commands {
 		c := &p.commands[i]
 		c.here, c.away = here, away
+		c.below = here != "" && d.places.cwd != "" && strings.HasPrefix(here, d.places.cwd+"/")
 		c.outside, c.guarded = d.outside(c), d.guardedWord(c)
 		s.lost = s.lost || c.unreadScript()
 		s.commands = append(s.commands, c)
@@ -80,6 +82,7 @@ func (s *script) collect(d *decision, p parsed, all *strings.Builder, here strin
 			all.WriteString(strings.ToLower(w) + " ")
 		}
 		here, away = s.move(d, c)
+		s.moves = s.moves || here != c.here
 		for _, inner := range c.inner {
 			away = s.collect(d, inner, all, here, away) || away
 		}
@@ -165,7 +168,7 @@ func (s *script) mentionAll(d *decision, seen map[string]bool, p parsed) {
 		}
 	}
 	for _, w := range p.targets {
-		s.pieces(d, seen, mention{about: target(w.text)}, w, here, false)
+		s.pieces(d, seen, mention{about: target(w.text), reads: w.read}, w.word, here, false)
 	}
 	for _, w := range p.others {
 		s.pieces(d, seen, mention{about: target(w.text)}, w, here, true)
@@ -179,6 +182,7 @@ func (s *script) pieces(d *decision, seen map[string]bool, m mention, w word, he
 		return
 	}
 	unsure = unsure || isOption(w.text)
+	s.lost = s.lost || w.coded
 	if !w.path {
 		s.globs(d, seen, m, w.text, here, unsure)
 		unsure = true
@@ -242,6 +246,11 @@ func (s *script) mention(d *decision, seen map[string]bool, m mention, text, her
 		}
 		for _, name := range names {
 			m.filePart = newFile(name, false)
+			if strings.Contains(name, `\`) && m.odd != "" && !inProcess(name) {
+				// Where a backslash separates directories, it may be another path.
+				s.mention(d, seen, m, strings.ReplaceAll(text, `\`, "/"), here, true)
+				m.filePart = newFile(strings.ReplaceAll(name, `\`, "\x02"), false)
+			}
 			m.unsure = unsure
 			if m.glob {
 				markGlobs(m.folded)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,7 +39,16 @@ func (d *decision) readShell(in input) subject {
 		s.parts = append(s.parts, &p.commands[i])
 	}
 	for _, t := range p.targets {
-		s.parts = append(s.parts, target(t.text))
+		if t.text != "/dev/null" || !t.known {
+			r := d.redirection(t)
+			if s.script.moves {
+				r.files = nil // it may count from another directory
+			}
+			s.parts = append(s.parts, r)
+		}
+	}
+	if p.hides || !p.read {
+		s.hidden = orElse(p.unclear, "it may run what is not in it")
 	}
 	if raw, given := in["dangerouslyDisableSandbox"]; given && string(raw) != "false" {
 		s.unclear, s.never = "it asks to run outside the sandbox", true
@@ -49,12 +59,15 @@ func (d *decision) readShell(in input) subject {
 // parsed is what was found in a shell script, wherever it stands in it.
 type parsed struct {
 	commands []command
-	targets  []word // of redirections to and from files
-	others   []word // all other words that are not of commands
+	targets  []redirected // files that are read and written
+	others   []word       // all other words that are not of commands
 	// unclear says why the script is more than literal words in simple commands,
 	// chained by ; && || | and newlines; "" when it is not.
 	unclear string
-	read    bool // it could be parsed
+	read    bool   // it could be parsed
+	text    string // as it is written
+	alone   bool   // it is one statement
+	hides   bool   // it cannot be seen what it runs
 }
 
 // parse reads a script, and those in the arguments of its commands.
@@ -63,7 +76,8 @@ func (d *decision) parse(text string, depth int) (p parsed) {
 		p.unclear = "the command is too long to be read"
 		return p
 	}
-	p.unclear = unseen(text)
+	p.text, p.unclear = text, unseen(text)
+	p.hides = p.unclear != ""
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 	file, err := parser.Parse(strings.NewReader(text), "")
 	if err != nil {
@@ -74,6 +88,18 @@ func (d *decision) parse(text string, depth int) (p parsed) {
 	seen := map[*syntax.Word]bool{} // the words of commands and redirections
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch node := node.(type) {
+		case *syntax.Comment:
+			if strings.Contains(node.Text, "\n") {
+				// The parser takes a backslash at the end of a comment for a line that
+				// goes on. Shells do not.
+				p.unclear, p.hides, p.read = "it has a comment that ends with a backslash", true, false
+			}
+		case *syntax.Assign:
+			p.hides = p.hides || swaysPrograms(node)
+		case *syntax.CmdSubst:
+			if _, is := heredoc(node); is {
+				return false // a text
+			}
 		case *syntax.CallExpr:
 			if len(node.Args) > 0 {
 				p.commands = append(p.commands, readCommand(node))
@@ -83,20 +109,26 @@ func (d *decision) parse(text string, depth int) (p parsed) {
 			}
 		case *syntax.Redirect:
 			if node.Word != nil && node.Op != syntax.WordHdoc && node.Op != syntax.Hdoc && node.Op != syntax.DashHdoc {
-				p.targets = append(p.targets, readWord(node.Word))
+				p.redirect(node)
 				seen[node.Word] = true
+			} else if node.Hdoc != nil && quotedMark(node.Word) {
+				seen[node.Hdoc] = true
+				p.others = append(p.others, word{text: literally(node.Hdoc), known: true, path: true})
+			}
+		case *syntax.CaseItem:
+			for _, pattern := range node.Patterns {
+				seen[pattern] = true // it is compared with a word, and not with files
 			}
 		case *syntax.Word:
 			if !seen[node] {
 				p.others = append(p.others, readWord(node))
 			}
-		case *syntax.Comment:
-			p.unclear = orElse(p.unclear, "it has a comment")
 		}
 		return true
 	})
+	p.alone = len(file.Stmts) == 1
 	for _, stmt := range file.Stmts {
-		p.unclear = orElse(p.unclear, oddity(stmt))
+		p.unclear = orElse(p.unclear, p.oddity(stmt))
 	}
 	if len(p.commands) == 0 {
 		p.unclear = orElse(p.unclear, "it has no command")
@@ -104,11 +136,15 @@ func (d *decision) parse(text string, depth int) (p parsed) {
 	for i := range p.commands {
 		c := &p.commands[i]
 		c.forms = d.forms(c.known)
-		if len(c.known) < len(c.words) || !d.spend(16*len(c.words)) {
+		if !d.spend(16 * len(c.words)) {
 			continue
 		}
-		c.opaque = opaque(c.known)
-		if depth < maxNested {
+		c.opaque = c.hides()
+		if words := c.known; len(words) == len(c.words) && len(words) > 3 && words[0] == "git" && words[1] == "-C" && path.IsAbs(words[2]) && d.isCwd(path.Clean(words[2])) {
+			c.same = true
+			c.opaque = opaque(append([]string{words[0]}, words[3:]...))
+		}
+		if len(c.known) == len(c.words) && depth < maxNested {
 			for _, script := range scripts(c.known) {
 				c.inner = append(c.inner, d.parse(script, depth+1))
 			}
@@ -139,40 +175,6 @@ func unseen(text string) string {
 	return ""
 }
 
-// oddity is what makes a statement more than a chain of simple commands.
-func oddity(s *syntax.Stmt) string {
-	switch {
-	case len(s.Redirs) > 0:
-		return "it has a redirection"
-	case s.Background || s.Coprocess || s.Disown:
-		return "it runs in the background"
-	case s.Negated:
-		return "it has a negation"
-	}
-	switch c := s.Cmd.(type) {
-	case *syntax.CallExpr:
-		switch {
-		case len(c.Assigns) > 0:
-			return "it sets a variable"
-		case len(c.Args) == 0:
-			return "it has no command"
-		}
-		for _, arg := range c.Args {
-			if w := readWord(arg); !w.known {
-				return "the shell expands a word of it"
-			}
-		}
-		return ""
-	case *syntax.BinaryCmd:
-		switch c.Op {
-		case syntax.AndStmt, syntax.OrStmt, syntax.Pipe:
-			return orElse(oddity(c.X), oddity(c.Y))
-		}
-		return "it has a pipe of another kind"
-	}
-	return "it is more than simple commands"
-}
-
 // command is a simple command, as far as its words are known.
 type command struct {
 	words  []word
@@ -181,6 +183,8 @@ type command struct {
 	inner  []parsed // the scripts in its arguments
 	opaque bool     // nothing can be ruled out, see [opaque]
 	here   string   // the directory that it runs in, if all before it succeeded; "" when it is not known
+	same   bool     // it is git -C, with the directory of the rules
+	below  bool     // that is below the directory of the rules
 	away   bool     // it may run in another directory than the rules'
 	// outside is a path in its words that leads, or may lead, out of the rules'
 	// directories, if any.
@@ -198,7 +202,14 @@ type word struct {
 	// it is known, or is so behind ~, $HOME or $PWD, the last of which is left
 	// out of the text.
 	path bool
+	// glob is set when the shell changes it, and all that it changes are patterns of
+	// files; status when all that it changes is $?.
+	glob, status bool
+	coded        bool // it has characters by their numbers, as in $'\x65'
 }
+
+// odd reports whether a word may become anything.
+func (w word) odd() bool { return !w.known && !w.glob }
 
 func readCommand(c *syntax.CallExpr) command {
 	var all command
@@ -215,32 +226,44 @@ func readCommand(c *syntax.CallExpr) command {
 // readWord reads a word that the shell does not change. Of a word that it does,
 // text is what can be read.
 func readWord(w *syntax.Word) word {
-	out := word{known: true, bare: true, path: true}
+	out := word{known: true, bare: true, path: true, glob: true, status: true}
 	var b strings.Builder
 	add := func(text string, known bool) {
 		out.known, out.path = out.known && known, out.path && known
+		out.glob, out.status = out.glob && known, out.status && known
 		b.WriteString(text)
 	}
 	expand := func(p *syntax.ParamExp, first bool) {
+		if p.Short && p.Param != nil && p.Param.Value == "?" {
+			out.known, out.path, out.glob = false, false, false
+			b.WriteString(unknownPart)
+			return
+		}
 		text := directoryOf(p, first)
 		add(orElse(text, unknownPart), text != "")
-		out.known = false
+		out.known, out.glob, out.status = false, false, false
 	}
 	for i, part := range w.Parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
 			if i == 0 {
 				if start, rest := directoryIn(part.Value); start != "" {
-					out.known, out.bare = false, false
+					out.known, out.bare, out.glob, out.status = false, false, false, false
 					b.WriteString(start)
 					part = &syntax.Lit{Value: rest}
 				}
 			}
-			text, ok := literal(part.Value, i == 0 && b.Len() == 0)
+			first := i == 0 && b.Len() == 0
+			text, ok := literal(part.Value, first)
 			out.bare = out.bare && text == part.Value
+			glob := out.glob
 			add(text, ok)
+			if _, plain := literal(strings.NewReplacer("*", "x", "?", "x", "[", "x").Replace(part.Value), first); plain {
+				out.glob = glob
+			}
 		case *syntax.SglQuoted:
 			out.bare = false
+			out.coded = out.coded || part.Dollar && strings.Contains(part.Value, `\`)
 			add(part.Value, !part.Dollar)
 		case *syntax.DblQuoted:
 			out.bare = false
@@ -251,6 +274,9 @@ func readWord(w *syntax.Word) word {
 					add(quotedLiteral(inner.Value))
 				case *syntax.ParamExp:
 					expand(inner, i+j == 0)
+				case *syntax.CmdSubst:
+					text, ok := heredoc(inner)
+					add(orElse(text, unknownPart), ok)
 				default:
 					add(unknownPart, false)
 				}
@@ -264,6 +290,7 @@ func readWord(w *syntax.Word) word {
 		}
 	}
 	out.text = b.String()
+	out.glob, out.status = out.glob && !out.known, out.status && !out.known
 	return out
 }
 
@@ -315,7 +342,9 @@ func literal(raw string, first bool) (text string, ok bool) {
 			continue
 		case '{':
 			ok = ok && plainBrace(raw[i:])
-		case '*', '?', '[', '$', '`', '(', ')', '<', '>':
+		case '[':
+			ok = ok && raw == "[" // a command: test
+		case '*', '?', '$', '`', '(', ')', '<', '>':
 			ok = false
 		case '~':
 			// Also behind the = and : of words that look like assignments.

@@ -58,15 +58,16 @@ func (u *usage) add(tokens []string) {
 	u.traits = map[string]bool{}
 	for _, token := range tokens {
 		switch token {
-		case "named", "local", "here", "any", "files", "reads", "paths", "writes", "moves", "pattern", "prints", "runs", "code", "sh", "lang", "word":
+		case "named", "local", "here", "any", "files", "reads", "paths", "writes", "moves", "pattern", "prints", "runs", "code", "sh", "lang", "word",
+			"scripted", "edits", "filter", "noop", "globs", "nested", "more", "checks", "adds", "execs":
 			u.traits[token] = true
 			continue
-		case "run":
+		case "run", "tool", "module":
 			u.traits["runs"] = true
 		case "script":
 			u.traits["script"] = true
 		}
-		if strings.ContainsAny(token[:1], "-!>") {
+		if strings.ContainsAny(token[:1], "-!>~") {
 			u.options = append(u.options, token)
 		} else {
 			u.operands = append(u.operands, token)

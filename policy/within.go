@@ -12,11 +12,26 @@ import (
 // run others. Like Claude Code 2.1.329 (observed), it takes no account of what a
 // rule says about the command.
 func (d *decision) outside(c *command) string {
-	if d.places.cwd == "" || len(c.known) < len(c.words) {
+	texts, odd := c.plain()
+	if d.places.cwd == "" || odd != "" {
 		return ""
 	}
-	for i := range c.forms {
-		f := &c.forms[i]
+	forms := c.forms
+	if len(c.known) < len(c.words) {
+		for i, w := range c.words {
+			if !w.glob {
+				continue
+			}
+			before := texts[i][:strings.IndexAny(texts[i], "*?[")]
+			if slices.Contains(strings.Split(texts[i][len(before):], "/"), "..") {
+				return texts[i]
+			}
+			texts[i] = before[:strings.LastIndexByte(before, '/')+1] + "x"
+		}
+		forms = d.forms(texts)
+	}
+	for i := range forms {
+		f := &forms[i]
 		u := program(f.name)
 		if !u.is("files", "reads", "paths") && !(f.family == "git" && slices.Contains(f.words, "--no-index")) {
 			continue
