@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -110,11 +109,17 @@ func (r *run) attempt(ctx context.Context, a *attempt) (o outcome) {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", context.Canceled, err)
 		} else { // a *timeLimit, or a *budgetSpent
-			err = errors.Join(cause, err)
+			err = &cut{cause, err}
 		}
 	}
 	return r.conclude(context.WithoutCancel(ctx), a, err)
 }
+
+// cut is the end of an attempt at a limit. What it was doing then says nothing more.
+type cut struct{ cause, err error }
+
+func (e *cut) Error() string   { return e.cause.Error() }
+func (e *cut) Unwrap() []error { return []error{e.cause, e.err} }
 
 // before asks Job.Before.
 func (r *run) before(ctx context.Context, a *attempt) (bool, outcome) {
@@ -145,6 +150,7 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 	if err := r.configure(ctx, a); err != nil {
 		return err
 	}
+	r.reconsider(a)
 	if err := r.adoptFor(ctx, a); err != nil {
 		return err
 	}

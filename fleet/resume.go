@@ -333,6 +333,9 @@ func compact(all []journal.Record) []journal.Record {
 
 // sweep ends what earlier hosts have left running, before anything starts.
 func (r *run) sweep(ctx context.Context) error {
+	if why := r.job.tight(openFiles()); why != "" {
+		r.tell(Event{Kind: EventWarning, Detail: why})
+	}
 	for _, marker := range r.found.markers {
 		left, err := r.rt.SweepMarker(ctx, marker)
 		if err != nil {

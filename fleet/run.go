@@ -118,7 +118,7 @@ type partial struct {
 
 func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle, error) {
 	job.withDefaults()
-	if err := job.check(); err != nil {
+	if err := cmp.Or(job.check(), job.ready()); err != nil {
 		return nil, err
 	}
 	if source != nil && job.Queue != nil {
