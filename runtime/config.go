@@ -66,6 +66,10 @@ type Config struct {
 	// process, are not recorded. What cannot be removed is a [session.WarningIssued].
 	// Negative is a *[session.ConfigError]. Default: 0, for ever.
 	KeepSessions time.Duration
+	// Files is what writes the records of KeepSessions and removes transcripts, so that a
+	// loss of power leaves neither half a record nor a transcript without one. nil: the
+	// machine.
+	Files session.Files
 	// Guard is the command of a helper that outlives this program. When the program dies,
 	// however it does, the helper waits a second and then ends what is left of its agents
 	// and removes their files, as the next program with this StateDir would; KeepProcess is

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-troupe/troupe/internal/durable"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/transcript"
@@ -25,6 +26,7 @@ type keeper struct {
 	clock  kernel.Clock
 	exec   kernel.Executor
 	leases session.Leases
+	files  session.Files
 	warn   func(problem string)
 	open   func(sessionID string) bool // a session of this runtime is in it, perhaps without a process
 
@@ -56,7 +58,7 @@ func newKeeper(cfg Config, sys *kernel.System, warn func(string), open func(stri
 	if cfg.KeepSessions == 0 {
 		return nil
 	}
-	k := &keeper{dir: filepath.Join(cfg.StateDir, "sessions"), keep: cfg.KeepSessions, clock: sys.Clock(), exec: sys.Executor(), leases: cfg.Leases, warn: warn, open: open}
+	k := &keeper{dir: filepath.Join(cfg.StateDir, "sessions"), keep: cfg.KeepSessions, clock: sys.Clock(), exec: sys.Executor(), leases: cfg.Leases, files: durable.Files(cfg.Files), warn: warn, open: open}
 	if k.leases == nil {
 		k.leases = LocalLeases{Now: sys.Clock().Now}
 	}
@@ -70,10 +72,10 @@ func (k *keeper) note(s keptSession) {
 	}
 	content, err := json.Marshal(s)
 	if err == nil {
-		err = os.MkdirAll(k.dir, 0o700)
+		err = k.files.Mkdir(k.dir, 0o700)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(k.dir, strings.ToLower(s.Session)+".json"), content, 0o600)
+		err = durable.WriteFile(k.files, filepath.Join(k.dir, strings.ToLower(s.Session)+".json"), durable.Bytes(content))
 	}
 	if err != nil {
 		k.warn(fmt.Sprintf("KeepSessions: session %s is kept for ever, since it cannot be recorded: %v", s.Session, err))
@@ -109,22 +111,25 @@ func (k *keeper) review(name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // another program was faster
 	}
-	var s keptSession
-	if err == nil {
-		err = json.Unmarshal(content, &s)
-	}
 	if err != nil {
 		return err
 	}
+	if strings.HasSuffix(name, durable.PartSuffix) {
+		return k.abandoned(name)
+	}
+	var s keptSession
+	if err := json.Unmarshal(content, &s); err != nil {
+		return k.discard(name, err)
+	}
 	if !transcript.IsID(s.Session) || s.Root == "" || filepath.Base(name) != strings.ToLower(s.Session)+".json" {
-		return errors.New("is no record of a session")
+		return k.discard(name, errors.New("it names another session, or none"))
 	}
 	newest, err := s.changed()
 	switch {
 	case err != nil:
 		return err
 	case newest.IsZero():
-		return os.Remove(name) // somebody else has removed it
+		return k.remove(name) // somebody else has removed it
 	case k.clock.Now().Sub(newest) < k.keep, k.open(s.Session):
 		return nil
 	}
@@ -139,7 +144,7 @@ func (k *keeper) review(name string) error {
 	if newest, err = s.changed(); err != nil || k.clock.Now().Sub(newest) < k.keep {
 		return err // it ran meanwhile
 	}
-	at := transcript.Sessions{Vendor: s.Vendor, Root: s.Root}
+	at := transcript.Sessions{Vendor: s.Vendor, Root: s.Root, Files: k.files}
 	for { // one file at a time, should two directories have it
 		if err := at.Delete(context.Background(), s.Session); errors.Is(err, fs.ErrNotExist) {
 			break
@@ -147,10 +152,40 @@ func (k *keeper) review(name string) error {
 			return err
 		}
 	}
-	if err := os.RemoveAll(filepath.Join(s.Root, "file-history", s.Session)); err != nil {
+	history := filepath.Join(s.Root, "file-history")
+	if err := os.RemoveAll(filepath.Join(history, s.Session)); err != nil {
 		return err
 	}
-	return os.Remove(name)
+	if err := k.files.SyncDir(history); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return k.remove(name)
+}
+
+// remove removes a record. Another program may have been faster.
+func (k *keeper) remove(name string) error {
+	if err := durable.Remove(k.files, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// discard removes a record that cannot be read, such as one of a release that a loss of
+// power has torn: nothing would ever make it whole.
+func (k *keeper) discard(name string, why error) error {
+	if err := k.remove(name); err != nil {
+		return err
+	}
+	return fmt.Errorf("is no record of a session (%w), and was removed; that session is kept for ever, remove its transcript yourself", why)
+}
+
+// abandoned removes what a program has left that died while it wrote a record.
+func (k *keeper) abandoned(name string) error {
+	info, err := os.Stat(name)
+	if err != nil || k.clock.Now().Sub(info.ModTime()) < betweenSweeps {
+		return nil //nolint:nilerr // it was renamed, or is being written
+	}
+	return k.remove(name)
 }
 
 // changed is when the transcript was written last; zero: there is none.

@@ -7,13 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/agent-troupe/troupe/internal/durable"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Errors of the edits.
@@ -81,30 +83,47 @@ func (s *Sessions) appendLine(ctx context.Context, id, typ, member, value string
 	} else {
 		line = object("type", typ, member, value, "sessionId", id)
 	}
-	return appendTo(filepath.Join(s.Root, filepath.FromSlash(all[0].name)), line)
+	return appendTo(s.files(), filepath.Join(s.Root, filepath.FromSlash(all[0].name)), line)
 }
 
 // appendTo appends a line to a file, in one write. If the last line has no newline, one is
 // written first.
-func appendTo(file string, line []byte) error {
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_APPEND, 0)
+func appendTo(files session.Files, file string, line []byte) error {
+	torn, err := unterminated(file)
 	if err != nil {
 		return fmt.Errorf("transcript: %w", err)
 	}
-	info, err := f.Stat()
-	if err == nil && info.Size() > 0 {
-		last := make([]byte, 1)
-		if _, err = f.ReadAt(last, info.Size()-1); err == nil && last[0] != '\n' {
-			line = append([]byte{'\n'}, line...)
-		}
+	if torn {
+		line = append([]byte{'\n'}, line...)
 	}
+	f, err := files.Append(file)
 	if err == nil {
 		_, err = f.Write(append(line, '\n'))
+		if err == nil {
+			err = f.Sync()
+		}
+		err = errors.Join(err, f.Close())
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err != nil {
 		return fmt.Errorf("transcript: %s cannot be appended to: %w", file, err)
 	}
 	return nil
+}
+
+// unterminated reports whether the last line of a file has no newline.
+func unterminated(file string) (bool, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return false, err
+	}
+	defer closeQuietly(f)
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return false, err
+	}
+	last := make([]byte, 1)
+	_, err = f.ReadAt(last, info.Size()-1)
+	return last[0] != '\n', err
 }
 
 // Archive marks a session as archived; a later prompt takes it out of the archive. Without
@@ -130,33 +149,18 @@ func (s *Sessions) setArchived(ctx context.Context, id string, archived bool) er
 	}
 	for i := range all {
 		file := filepath.Join(s.Root, filepath.FromSlash(all[i].side("archived.json")))
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		if err := s.files().Mkdir(filepath.Dir(file), 0o700); err != nil {
 			return fmt.Errorf("transcript: session %s cannot be archived: %w", id, err)
 		}
-		if err := replaceFile(file, func(w io.Writer) error { _, err := w.Write(mark); return err }); err != nil {
+		if err := durable.WriteFile(s.files(), file, durable.Bytes(mark)); err != nil {
 			return fmt.Errorf("transcript: session %s cannot be archived: %w", id, err)
 		}
 	}
 	return nil
 }
 
-// replaceFile writes a file under another name and renames it, so that nobody reads half
-// of it.
-func replaceFile(file string, write func(io.Writer) error) error {
-	part := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".part")
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(part, file)
-	}
-	if err != nil {
-		_ = os.Remove(part)
-	}
-	return err
-}
+// files is what changes files.
+func (s *Sessions) files() session.Files { return durable.Files(s.Files) }
 
 // Delete removes a session: its transcript, subagents, tool results and marks. Backups of
 // files stay. Of several copies it removes the newest. A symbolic link is removed, not
@@ -173,11 +177,14 @@ func (s *Sessions) Delete(ctx context.Context, id string) error {
 		return err
 	}
 	file := filepath.Join(s.Root, filepath.FromSlash(all[0].name))
-	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.files().Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("transcript: session %s cannot be deleted: %w", id, err)
 	}
 	if err := os.RemoveAll(strings.TrimSuffix(file, ".jsonl")); err != nil {
 		return fmt.Errorf("transcript: session %s is deleted, its other files are not: %w", id, err)
+	}
+	if err := s.files().SyncDir(filepath.Dir(file)); err != nil {
+		return fmt.Errorf("transcript: session %s is deleted, and may be back after a loss of power: %w", id, err)
 	}
 	return nil
 }

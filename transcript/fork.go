@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/agent-troupe/troupe/internal/durable"
 )
 
 // ForkOptions are the options of [Sessions.Fork]. The zero value copies the whole session.
@@ -65,7 +67,7 @@ func (s *Sessions) Fork(ctx context.Context, id string, o ForkOptions) (string, 
 		}
 	}
 	file := filepath.Join(s.Root, filepath.FromSlash(path.Join(all[0].folder, k.to+".jsonl")))
-	err = replaceFile(file, func(w io.Writer) error {
+	err = durable.WriteFile(s.files(), file, func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 256<<10)
 		if err := k.write(ctx, b); err != nil {
 			return err

@@ -5,13 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/agent-troupe/troupe/internal/durable"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // RewindOptions are the options of [Sessions.Rewind].
@@ -94,7 +96,7 @@ func (s *Sessions) Rewind(ctx context.Context, id, messageUUID string, o RewindO
 			return r, err
 		}
 		if !o.DryRun {
-			if err := plans[i].run(); err != nil {
+			if err := plans[i].run(s.files()); err != nil {
 				return r, fmt.Errorf("transcript: rewind: %w", err)
 			}
 		}
@@ -238,16 +240,15 @@ func leavesThroughLink(dir, path string) bool {
 }
 
 // run does what the plan says.
-func (p *rewindPlan) run() error {
+func (p *rewindPlan) run(files session.Files) error {
 	switch p.file.Action {
 	case RewindRemove:
-		return os.Remove(p.file.Path)
+		return durable.Remove(files, p.file.Path)
 	case RewindWrite:
-		if err := os.MkdirAll(filepath.Dir(p.file.Path), 0o755); err != nil { //nolint:gosec // a directory of the user's project
+		if err := files.Mkdir(filepath.Dir(p.file.Path), 0o755); err != nil { // a directory of the user's project
 			return err
 		}
-		err := replaceFile(p.file.Path, func(w io.Writer) error { _, err := w.Write(p.content); return err })
-		if err != nil {
+		if err := durable.WriteFile(files, p.file.Path, durable.Bytes(p.content)); err != nil {
 			return err
 		}
 		return os.Chmod(p.file.Path, p.mode)

@@ -46,6 +46,8 @@ type Sessions struct {
 	Now func() time.Time
 	// NewID returns a new UUID for Fork, and for what is appended to Store. nil: a random one of version 4.
 	NewID func() string
+	// Files is what changes the files of Root, and those that Rewind restores. nil: the machine.
+	Files session.Files
 }
 
 // NotFoundError says that there is no such session.

@@ -9,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/agent-troupe/troupe/internal/durable"
 )
 
 // FS is the directory of a job, as far as journals and the files beside them need it.
@@ -26,6 +28,8 @@ type FS interface {
 	Append(name string, size int64) (File, error)
 	// Rename replaces a file by another one.
 	Rename(from, to string) error
+	// Remove removes a file. A missing one is fs.ErrNotExist.
+	Remove(name string) error
 	// Mkdir makes a directory and its parents. The name of "." is durable then; that of
 	// another directory is after SyncDir of the one above it.
 	Mkdir(name string) error
@@ -179,57 +183,32 @@ func (d dir) Rename(from, to string) error {
 	})
 }
 
+// Remove implements [FS].
+func (d dir) Remove(name string) error {
+	return d.inside(name, func(root *os.Root, name string) error { return root.Remove(name) })
+}
+
 // Mkdir implements [FS].
 func (d dir) Mkdir(name string) error {
 	if name == "." {
-		return mkdirDurably(string(d))
+		return durable.Mkdir(string(d), 0o700)
 	}
 	return d.inside(path.Join(name, "x"), func(root *os.Root, name string) error { return root.MkdirAll(filepath.Dir(name), 0o700) })
 }
 
-func mkdirDurably(path string) error {
-	if st, err := os.Stat(path); err == nil && st.IsDir() {
-		return nil
-	}
-	parent := filepath.Dir(path)
-	if _, err := os.Stat(parent); parent != path && errors.Is(err, fs.ErrNotExist) {
-		if err := mkdirDurably(parent); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncDir(os.Open, parent)
-}
-
 // SyncDir implements [FS].
 func (d dir) SyncDir(name string) error {
-	return d.inside(path.Join(name, "x"), func(root *os.Root, name string) error { return syncDir(root.Open, filepath.Dir(name)) })
+	return d.inside(path.Join(name, "x"), func(root *os.Root, name string) error { return durable.SyncDirOf(root.Open, filepath.Dir(name)) })
 }
 
 // dataFile syncs the content and the length of a file, not its times.
 type dataFile struct{ *os.File }
 
 // Sync implements [File].
-func (f dataFile) Sync() error { return syncData(f.File) }
+func (f dataFile) Sync() error { return durable.SyncData(f.File) }
 
 // WriteFile writes a file whole: after a crash it is there with all its content, or not
 // at all. The directory of name must exist.
 func WriteFile(f FS, name string, write func(io.Writer) error) error {
-	part := name + ".part"
-	file, err := f.Create(part)
-	if err != nil {
-		return err
-	}
-	if err := write(file); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	if err := errors.Join(file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := f.Rename(part, name); err != nil {
-		return err
-	}
-	return f.SyncDir(filepath.ToSlash(filepath.Dir(name)))
+	return durable.Replace[File](f, name, path.Base(name)+durable.PartSuffix, write)
 }

@@ -41,7 +41,7 @@ func TestKeeper(t *testing.T) {
 		"a name fails":         {run: keep, fail: "syncdir all/a", want: "create all/a/1/transcript, sync all/a/1/transcript, syncdir all/a/1, syncdir all/a"},
 		"write":                {run: write("all/a/x"), want: "create all/a/x.part, write all/a/x.part, sync all/a/x.part, rename all/a/x.part, syncdir all/a, syncdir all"},
 		"write into top":       {run: write("all/x"), want: "create all/x.part, write all/x.part, sync all/x.part, rename all/x.part, syncdir all"},
-		"write fails":          {run: write("all/a/x"), fail: "rename all/a/x.part", want: "create all/a/x.part, write all/a/x.part, sync all/a/x.part, rename all/a/x.part"},
+		"write fails":          {run: write("all/a/x"), fail: "rename all/a/x.part", want: "create all/a/x.part, write all/a/x.part, sync all/a/x.part, rename all/a/x.part, remove all/a/x.part"},
 		"a name above a write": {run: write("all/a/x"), fail: "syncdir all", want: "create all/a/x.part, write all/a/x.part, sync all/a/x.part, rename all/a/x.part, syncdir all/a, syncdir all"},
 	} {
 		t.Run(name, func(t *testing.T) {

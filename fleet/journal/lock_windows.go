@@ -18,6 +18,3 @@ func lockFile(f *os.File) error {
 func unlockFile(f *os.File) error {
 	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{})
 }
-
-// syncDir does nothing: Windows cannot sync a directory.
-func syncDir(func(string) (*os.File, error), string) error { return nil }

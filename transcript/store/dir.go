@@ -16,9 +16,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/agent-troupe/troupe/internal/durable"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/transcript"
 )
@@ -33,6 +33,8 @@ import (
 type Dir struct {
 	// Now returns the time for leases. nil: the time of the machine.
 	Now func() time.Time
+	// Files is what changes files. nil: the machine.
+	Files session.Files
 
 	root string
 
@@ -47,6 +49,8 @@ type log struct {
 	mu   sync.Mutex
 	size int64               // up to where seen holds; -1: nothing is known
 	seen map[string]struct{} // the names of its entries
+
+	named bool // the file's own name is durable
 }
 
 // maxLogs is of how many files the names of entries are kept. Others are read again when they are
@@ -102,25 +106,35 @@ func (d *Dir) Append(ctx context.Context, key session.StoreKey, entries []json.R
 
 func (d *Dir) append(ctx context.Context, key session.StoreKey, entries []json.RawMessage, names []string) error {
 	name := d.file(key)
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+	if err := d.files().Mkdir(filepath.Dir(name), 0o700); err != nil {
 		return fmt.Errorf("session store: %w", err)
 	}
 	l := d.log(key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		return fmt.Errorf("session store: %w", err)
-	}
-	err = l.append(ctx, f, entries, names)
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := l.append(ctx, d.files(), name, entries, names); err != nil {
 		l.size = -1
 		return fmt.Errorf("session store: append to %s: %w", name, err)
 	}
 	return nil
 }
 
-func (l *log) append(ctx context.Context, f *os.File, entries []json.RawMessage, names []string) error {
+func (d *Dir) files() session.Files { return durable.Files(d.Files) }
+
+func (l *log) append(ctx context.Context, files session.Files, name string, entries []json.RawMessage, names []string) error {
+	out, err := files.Append(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.write(ctx, files, out, name, entries, names), out.Close())
+}
+
+func (l *log) write(ctx context.Context, files session.Files, to session.FileWriter, name string, entries []json.RawMessage, names []string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it is only read
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -158,26 +172,18 @@ func (l *log) append(ctx context.Context, f *os.File, entries []json.RawMessage,
 			l.seen[names[i]] = struct{}{}
 		}
 	}
-	if _, err := f.Write(out.Bytes()); err != nil {
+	if _, err := to.Write(out.Bytes()); err != nil {
 		return err
 	}
 	l.size = info.Size() + int64(out.Len())
-	if err := f.Sync(); err != nil || info.Size() > 0 {
+	if err := to.Sync(); err != nil || l.named {
 		return err
 	}
-	return syncDir(filepath.Dir(f.Name())) // it is new
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
+	if err := files.SyncDir(filepath.Dir(name)); err != nil {
 		return err
 	}
-	err = d.Sync()
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrPermission) { // some file systems cannot
-		err = nil
-	}
-	return errors.Join(err, d.Close())
+	l.named = true
+	return nil
 }
 
 // lines yields the lines of a file that are JSON objects.
@@ -303,7 +309,7 @@ func (d *Dir) Delete(ctx context.Context, key session.StoreKey) error {
 	if err := check(ctx, key); err != nil {
 		return err
 	}
-	err := os.Remove(d.file(key))
+	err := durable.Remove(d.files(), d.file(key))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/agent-troupe/troupe/internal/durable"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -62,7 +63,7 @@ func (d *Dir) grant(ctx context.Context, id string, change func(*Grant) error) e
 		if err != nil {
 			return err
 		}
-		return replaceFile(name, content)
+		return durable.WriteFile(d.files(), name, durable.Bytes(content))
 	})
 }
 
@@ -73,7 +74,7 @@ func (d *Dir) locked(ctx context.Context, id string, f func(name string, g *Gran
 		return err
 	}
 	folder := filepath.Join(d.root, leasesFolder)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := d.files().Mkdir(folder, 0o700); err != nil {
 		return fmt.Errorf("session store: %w", err)
 	}
 	sum := sha256.Sum256([]byte(id)) // an id may come from an agent
@@ -95,17 +96,4 @@ func (d *Dir) locked(ctx context.Context, id string, f func(name string, g *Gran
 		return err
 	}
 	return fmt.Errorf("session store: session %s: %w", id, err)
-}
-
-// replaceFile writes a file as a whole or not at all.
-func replaceFile(name string, content []byte) error {
-	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // its writer has the lock
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -36,6 +37,7 @@ const (
 	Write   Kind = "write"
 	Sync    Kind = "sync"
 	Rename  Kind = "rename"
+	Remove  Kind = "remove"
 	SyncDir Kind = "syncdir"
 )
 
@@ -90,6 +92,32 @@ func (d *Disk) Crash(n int, survives func(i int) int) *Disk {
 	return &Disk{start: s.contents()}
 }
 
+// Crashes yields every disk that a crash can leave, with the number of operations before the
+// crash. There are three for each operation that was not durable, multiplied: a test keeps
+// its history short.
+func (d *Disk) Crashes() iter.Seq2[int, *Disk] {
+	return func(yield func(int, *Disk) bool) {
+		for n := 0; n <= d.Ops(); n++ {
+			states := 1
+			for range d.Loose(n) {
+				states *= 3
+			}
+			for state := range states {
+				after := d.Crash(n, func(i int) int {
+					how := state
+					for range i {
+						how /= 3
+					}
+					return how % 3
+				})
+				if !yield(n, after) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // looseOf tells of the first n operations which were not durable; mu is held.
 func (d *Disk) looseOf(n int) []bool {
 	loose := make([]bool, n)
@@ -102,7 +130,7 @@ func (d *Disk) looseOf(n int) []bool {
 					loose[before] = false
 				}
 			case SyncDir:
-				if b.Kind == Create || b.Kind == Rename {
+				if b.Kind == Create || b.Kind == Rename || b.Kind == Remove {
 					loose[before] = false
 				}
 			}
@@ -140,6 +168,10 @@ func (s *state) apply(op Op, how int) {
 		if n, ok := s.names[op.Name]; ok && how > 0 {
 			delete(s.names, op.Name)
 			s.names[op.To] = n
+		}
+	case Remove:
+		if how > 0 {
+			delete(s.names, op.Name)
 		}
 	case Cut:
 		if data := s.files[op.file]; how > 0 && int64(len(data)) > op.Size {
@@ -248,6 +280,16 @@ func (d *Disk) Rename(from, to string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.do(Op{Kind: Rename, Name: from, To: path.Clean(to)})
+}
+
+// Remove implements journal.FS.
+func (d *Disk) Remove(name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, ok := d.now().names[path.Clean(name)]; !ok {
+		return fmt.Errorf("remove %s: %w", name, fs.ErrNotExist)
+	}
+	return d.do(Op{Kind: Remove, Name: name})
 }
 
 // Mkdir implements journal.FS. Every directory exists.

@@ -1,4 +1,4 @@
-package journal
+package durable
 
 import (
 	"errors"
@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-func syncData(f *os.File) error {
+// SyncData makes the content and the length of a file durable, not its times.
+func SyncData(f *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))
 		if !errors.Is(err, syscall.EINTR) {
